@@ -1,0 +1,77 @@
+# What every target of ours is compiled with, as two interface targets, and where build products go.
+#   thalweg::base      language level, visibility, sections, sanitizers: for all code in the tree, generated code too
+#   thalweg::warnings  warnings, as errors: for hand-written code only
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC) # programs as libraries, so that both can share a precompiled header
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# One layout for the build tree and the installed one, so that the library finds its plugins in both by the same rule.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/static)
+set(THALWEG_PLUGIN_DIR ${PROJECT_BINARY_DIR}/lib/thalweg/plugins)
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
+
+add_library(thalweg_base INTERFACE)
+add_library(thalweg::base ALIAS thalweg_base)
+target_compile_options(thalweg_base INTERFACE
+  -ffunction-sections -fdata-sections
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>")
+target_link_options(thalweg_base INTERFACE -Wl,--gc-sections)
+find_package(Threads REQUIRED)
+target_link_libraries(thalweg_base INTERFACE Threads::Threads)
+
+add_library(thalweg_warnings INTERFACE)
+add_library(thalweg::warnings ALIAS thalweg_warnings)
+target_compile_options(thalweg_warnings INTERFACE
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Werror;-Wshadow;-Wundef;-Wvla;-Wcast-align;-Wpointer-arith>"
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Woverloaded-virtual;-Wextra-semi>"
+  "$<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>"
+  # Partly initialised C records are how the ABI grows: absent fields are zero on purpose.
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-Wno-missing-field-initializers>"
+  # GCC 12 reports these two in inlined standard-library code that is right.
+  "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized;-Wno-restrict>")
+
+# THALWEG_SANITIZE is what -fsanitize= takes: "address,undefined" or "thread"; THALWEG_FUZZ adds libFuzzer's hooks.
+if(THALWEG_SANITIZE OR THALWEG_FUZZ)
+  set(sanitizers ${THALWEG_SANITIZE})
+  if(THALWEG_FUZZ)
+    set(sanitizers "fuzzer-no-link,${THALWEG_SANITIZE}")
+  endif()
+  # Not vptr: its run-time part is missing from programs in C.
+  target_compile_options(thalweg_base INTERFACE
+    -fsanitize=${sanitizers} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(thalweg_base INTERFACE -fsanitize=${sanitizers} -fno-sanitize=vptr)
+  thalweg_feature("sanitizers" ON "${sanitizers}")
+else()
+  thalweg_feature("sanitizers" OFF "presets asan, tsan and fuzz have them")
+endif()
+
+if(THALWEG_COVERAGE)
+  target_compile_options(thalweg_base INTERFACE -fprofile-instr-generate -fcoverage-mapping)
+  target_link_options(thalweg_base INTERFACE -fprofile-instr-generate)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+mark_as_advanced(CCACHE_PROGRAM)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The sloppiness is what ccache asks for before it caches a compilation with a precompiled header.
+  set(launcher env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE_PROGRAM})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  thalweg_feature("ccache" ON "${CCACHE_PROGRAM}")
+elseif(NOT CCACHE_PROGRAM)
+  thalweg_feature("ccache" OFF "not found; builds from scratch take longer")
+endif()

@@ -1,0 +1,66 @@
+# Finds what Thalweg is built on. Protocol Buffers, Abseil and LevelDB come from the folder that tools/setup made
+# (THALWEG_DEPS_PREFIX; asked of tools/setup when not given) or, with THALWEG_SYSTEM_DEPS, from the distribution.
+# Afterwards these targets exist: absl::*, protobuf::libprotobuf-lite, leveldb::leveldb, Eigen3::Eigen, and where their
+# packages are there GTest::gtest, GTest::gmock, benchmark::benchmark, OpenCL::OpenCL.
+
+if(THALWEG_SYSTEM_DEPS)
+  find_package(absl CONFIG REQUIRED)
+  find_package(Protobuf 3.21 REQUIRED)
+  find_package(leveldb CONFIG REQUIRED)
+  thalweg_feature("system libraries" ON "the distribution's shared protobuf, Abseil and LevelDB")
+else()
+  if(NOT THALWEG_DEPS_PREFIX)
+    set(flavour plain)
+    if(THALWEG_SANITIZE MATCHES "thread")
+      set(flavour tsan)
+    endif()
+    execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/setup --print-prefix ${flavour}
+      OUTPUT_VARIABLE THALWEG_DEPS_PREFIX OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  endif()
+  if(NOT EXISTS ${THALWEG_DEPS_PREFIX}/SOURCES)
+    message(FATAL_ERROR "no libraries in ${THALWEG_DEPS_PREFIX}; run tools/setup, or configure with "
+      "-DTHALWEG_SYSTEM_DEPS=ON to link the distribution's")
+  endif()
+  find_package(absl CONFIG REQUIRED PATHS ${THALWEG_DEPS_PREFIX} NO_DEFAULT_PATH)
+  add_library(protobuf::libprotobuf-lite STATIC IMPORTED)
+  set_target_properties(protobuf::libprotobuf-lite PROPERTIES
+    IMPORTED_LOCATION ${THALWEG_DEPS_PREFIX}/lib/libprotobuf-lite.a
+    INTERFACE_INCLUDE_DIRECTORIES ${THALWEG_DEPS_PREFIX}/include
+    INTERFACE_LINK_LIBRARIES Threads::Threads)
+  # LevelDB's own package file names Snappy by its linker flag alone, which would find another one.
+  add_library(leveldb::leveldb STATIC IMPORTED)
+  set_target_properties(leveldb::leveldb PROPERTIES
+    IMPORTED_LOCATION ${THALWEG_DEPS_PREFIX}/lib/libleveldb.a
+    INTERFACE_INCLUDE_DIRECTORIES ${THALWEG_DEPS_PREFIX}/include
+    INTERFACE_LINK_LIBRARIES ${THALWEG_DEPS_PREFIX}/lib/libsnappy.a)
+  thalweg_feature("system libraries" OFF "hidden static ones in ${THALWEG_DEPS_PREFIX}")
+endif()
+
+find_program(PROTOC_PROGRAM protoc REQUIRED)
+mark_as_advanced(PROTOC_PROGRAM)
+
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+
+if(THALWEG_BUILD_TESTS)
+  find_package(GTest CONFIG REQUIRED)
+endif()
+
+find_package(benchmark CONFIG QUIET)
+thalweg_feature("benchmarks" ${benchmark_FOUND} "Google Benchmark ${benchmark_VERSION}")
+
+# THALWEG_BUILD_OPENCL: AUTO builds the plugin where loader and headers are, ON insists, OFF leaves it out.
+set(THALWEG_HAVE_OPENCL OFF)
+if(THALWEG_BUILD_OPENCL STREQUAL "OFF")
+  thalweg_feature("opencl plugin" OFF "THALWEG_BUILD_OPENCL=OFF")
+else()
+  find_package(OpenCL QUIET)
+  if(OpenCL_FOUND)
+    set(THALWEG_HAVE_OPENCL ON)
+    thalweg_feature("opencl plugin" ON "${OpenCL_LIBRARIES}")
+  elseif(THALWEG_BUILD_OPENCL STREQUAL "AUTO")
+    thalweg_feature("opencl plugin" OFF "no ICD loader or headers found (ocl-icd-opencl-dev, opencl-headers)")
+  else()
+    message(FATAL_ERROR "THALWEG_BUILD_OPENCL=ON, but no OpenCL ICD loader or headers were found; install "
+      "ocl-icd-opencl-dev and opencl-headers, or run tools/setup")
+  endif()
+endif()

@@ -1,0 +1,41 @@
+# What an installed Thalweg offers to other projects, wherever its tree is moved:
+#   find_package(Thalweg CONFIG)   Thalweg::thalweg (the C API), Thalweg::plugin (headers for plugins, nothing to link)
+#   pkg-config thalweg
+#
+# c_api/CMakeLists.txt calls thalweg_install_api() once its target `thalweg` exists; the headers it installs are the
+# target's file set HEADERS.
+include(CMakePackageConfigHelpers)
+
+function(thalweg_install_api)
+  add_library(thalweg_plugin_headers INTERFACE)
+  add_library(thalweg::plugin ALIAS thalweg_plugin_headers)
+  set_target_properties(thalweg_plugin_headers PROPERTIES EXPORT_NAME plugin)
+  target_include_directories(thalweg_plugin_headers INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/c_api/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  set_target_properties(thalweg PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+    INSTALL_RPATH "")
+  install(TARGETS thalweg thalweg_plugin_headers EXPORT ThalwegTargets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT ThalwegTargets NAMESPACE Thalweg:: FILE ThalwegTargets.cmake
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Thalweg)
+endfunction()
+
+function(thalweg_install_package)
+  if(NOT TARGET thalweg)
+    return()
+  endif()
+  set(generated ${PROJECT_BINARY_DIR}/package)
+  # Both files find everything from their own place.
+  cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE libdir)
+  string(REGEX REPLACE "[^/]+" ".." up "${libdir}")
+  set(prefix_from_pkgconfig "../${up}")
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/tools/cmake/ThalwegConfig.cmake.in ${generated}/ThalwegConfig.cmake
+    INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Thalweg NO_SET_AND_CHECK_MACRO)
+  write_basic_package_version_file(${generated}/ThalwegConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  configure_file(${PROJECT_SOURCE_DIR}/tools/cmake/thalweg.pc.in ${generated}/thalweg.pc @ONLY)
+  install(FILES ${generated}/ThalwegConfig.cmake ${generated}/ThalwegConfigVersion.cmake
+      ${PROJECT_SOURCE_DIR}/tools/cmake/plugin.map
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Thalweg)
+  install(FILES ${generated}/thalweg.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()

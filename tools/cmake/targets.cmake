@@ -1,0 +1,74 @@
+# The four kinds of target in this tree. A folder's CMakeLists.txt calls one of these and lists its sources by name.
+#
+#   thalweg_library(NAME SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [OBJECT] [PCH])   static library thalweg_NAME, thalweg::NAME
+#   thalweg_program(NAME SOURCES ... [DEPS ...] [INSTALL])                           bin/NAME
+#   thalweg_plugin(NAME SOURCES ... [DEPS ...] [INCLUDES ...] [NO_INSTALL])          lib/thalweg/plugins/libNAME.so
+#   thalweg_test(NAME ...), thalweg_fuzzer(NAME ...)                                 see tests.cmake
+
+# Strips the prefix that the function will add, so that both `graph` and `thalweg_graph` name thalweg::graph.
+macro(thalweg_short_name out name)
+  string(REGEX REPLACE "^thalweg_" "" ${out} "${name}")
+endmacro()
+
+function(thalweg_library name)
+  cmake_parse_arguments(arg "OBJECT;PCH" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  thalweg_refuse_unknown(thalweg_library "${arg_UNPARSED_ARGUMENTS}")
+  thalweg_short_name(name ${name})
+  set(kind STATIC)
+  if(arg_OBJECT)
+    set(kind OBJECT)
+  endif()
+  add_library(thalweg_${name} ${kind} ${arg_SOURCES})
+  add_library(thalweg::${name} ALIAS thalweg_${name})
+  target_include_directories(thalweg_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/c_api/include)
+  target_link_libraries(thalweg_${name} PUBLIC thalweg::base ${arg_DEPS} PRIVATE thalweg::warnings ${arg_PRIVATE_DEPS})
+  if(arg_PCH AND THALWEG_PCH)
+    target_precompile_headers(thalweg_${name} PRIVATE
+      "$<$<COMPILE_LANGUAGE:CXX>:<algorithm$<ANGLE-R>;<functional$<ANGLE-R>;<memory$<ANGLE-R>;<mutex$<ANGLE-R>;<optional$<ANGLE-R>;<string$<ANGLE-R>;<string_view$<ANGLE-R>;<unordered_map$<ANGLE-R>;<vector$<ANGLE-R>>")
+  endif()
+endfunction()
+
+function(thalweg_program name)
+  cmake_parse_arguments(arg "INSTALL" "" "SOURCES;DEPS" ${ARGN})
+  thalweg_refuse_unknown(thalweg_program "${arg_UNPARSED_ARGUMENTS}")
+  # A program may share its name with a library target, as `thalweg` does.
+  set(target ${name})
+  if(TARGET ${name} OR name STREQUAL "thalweg")
+    set(target ${name}_program)
+  endif()
+  add_executable(${target} ${arg_SOURCES})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/c_api/include)
+  target_link_libraries(${target} PRIVATE thalweg::base thalweg::warnings ${arg_DEPS})
+  if(arg_INSTALL)
+    install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endfunction()
+
+# A plugin sees the public headers and its own folder, nothing else of ours, and leaves no symbol to be found at run time.
+function(thalweg_plugin name)
+  cmake_parse_arguments(arg "NO_INSTALL" "" "SOURCES;DEPS;INCLUDES" ${ARGN})
+  thalweg_refuse_unknown(thalweg_plugin "${arg_UNPARSED_ARGUMENTS}")
+  set(target thalweg_plugin_${name})
+  add_library(${target} MODULE ${arg_SOURCES})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} PREFIX lib
+    LIBRARY_OUTPUT_DIRECTORY ${THALWEG_PLUGIN_DIR} INSTALL_RPATH "$ORIGIN"
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/tools/cmake/plugin.map)
+  target_include_directories(${target} PRIVATE
+    ${PROJECT_SOURCE_DIR}/c_api/include ${CMAKE_CURRENT_SOURCE_DIR} ${arg_INCLUDES})
+  target_link_libraries(${target} PRIVATE thalweg::base thalweg::warnings ${arg_DEPS})
+  target_link_options(${target} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/tools/cmake/plugin.map)
+  if(NOT THALWEG_SANITIZE AND NOT THALWEG_COVERAGE)
+    target_link_options(${target} PRIVATE -Wl,-z,defs)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY THALWEG_PLUGINS ${target})
+  if(NOT arg_NO_INSTALL)
+    install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/thalweg/plugins)
+  endif()
+endfunction()
+
+function(thalweg_refuse_unknown function unknown)
+  if(unknown)
+    message(FATAL_ERROR "${function}: unknown arguments: ${unknown}")
+  endif()
+endfunction()

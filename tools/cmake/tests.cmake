@@ -1,0 +1,118 @@
+# Tests. One ctest entry per binary, because starting a process per case would cost more than the cases do.
+#
+#   thalweg_test(NAME SOURCES ... [DEPS ...] [LABELS ...] [ENVIRONMENT ...] [ARGS ...] [TIMEOUT s] [PROCESSORS n] [SERIAL] [MAIN] [NO_PCH])
+#       a GoogleTest binary; MAIN: the sources bring their own main (a test in C: exit status 0 passed, 77 skipped)
+#   thalweg_script_test(NAME COMMAND ... [LABELS ...] [ENVIRONMENT ...] [TIMEOUT s] [SERIAL])
+#       any command; a first word ending in .py runs under Python, label `peer` under the environment of tools/setup --peers
+#   thalweg_fuzzer(NAME SOURCES ... [DEPS ...] CORPUS folder)
+#       a libFuzzer target in preset fuzz; in every other preset a test that replays the corpus
+#
+# A test that prints why and exits with 77 counts as skipped. Each sees THALWEG_PLUGIN_PATH (the build's plugins),
+# THALWEG_SOURCE_DIR, THALWEG_BINARY_DIR and THALWEG_DATA_PATH (the data sets), and a cache folder of the build's own.
+# The label `nightly` is for heavy sizes, `peer` for comparisons with other frameworks; both run only when named.
+
+set(THALWEG_TEST_TIMEOUT 120)
+if(THALWEG_SANITIZE)
+  set(THALWEG_TEST_TIMEOUT 600)
+endif()
+
+if(THALWEG_BUILD_TESTS)
+  # Asked once, here: the tests have a cache folder of their own.
+  foreach(what DATA PEERS)
+    string(TOLOWER ${what} option)
+    execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/setup --print-${option}
+      OUTPUT_VARIABLE THALWEG_${what}_PATH OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+  find_program(SYMBOLIZER_PROGRAM NAMES llvm-symbolizer-19 llvm-symbolizer)
+  mark_as_advanced(SYMBOLIZER_PROGRAM)
+endif()
+
+function(thalweg_test name)
+  cmake_parse_arguments(arg "MAIN;SERIAL;NO_PCH" "TIMEOUT;PROCESSORS" "SOURCES;DEPS;LABELS;ENVIRONMENT;ARGS" ${ARGN})
+  thalweg_refuse_unknown("thalweg_test(${name})" "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT THALWEG_BUILD_TESTS)
+    return()
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/c_api/include)
+  target_link_libraries(${name} PRIVATE thalweg::base thalweg::warnings ${arg_DEPS})
+  if(NOT arg_MAIN)
+    target_link_libraries(${name} PRIVATE thalweg::test_main)
+    if(THALWEG_PCH AND NOT arg_NO_PCH)
+      target_precompile_headers(${name} REUSE_FROM thalweg_test_main)
+    endif()
+  endif()
+  add_test(NAME ${name} COMMAND ${name} ${arg_ARGS} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  thalweg_test_properties(${name})
+endfunction()
+
+function(thalweg_script_test name)
+  cmake_parse_arguments(arg "SERIAL" "TIMEOUT;PROCESSORS" "COMMAND;LABELS;ENVIRONMENT" ${ARGN})
+  thalweg_refuse_unknown("thalweg_script_test(${name})" "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT THALWEG_BUILD_TESTS)
+    return()
+  endif()
+  list(GET arg_COMMAND 0 program)
+  if(program MATCHES "\\.py$")
+    set(python /usr/bin/python3)
+    if("peer" IN_LIST arg_LABELS)
+      set(python ${PROJECT_SOURCE_DIR}/tools/cmake/peer-python)
+    endif()
+    list(PREPEND arg_COMMAND ${python} -B)
+  endif()
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  thalweg_test_properties(${name})
+endfunction()
+
+# The folder's path is a label too, so that `ctest -L framework` runs all below it.
+macro(thalweg_test_properties name)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+  string(REGEX REPLACE "^tests/?" "" folder "${folder}")
+  set(environment
+    "THALWEG_PLUGIN_PATH=${THALWEG_PLUGIN_DIR}" "THALWEG_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
+    "THALWEG_BINARY_DIR=${PROJECT_BINARY_DIR}" "THALWEG_DATA_PATH=${THALWEG_DATA_PATH}"
+    "THALWEG_PEERS_PATH=${THALWEG_PEERS_PATH}"
+    "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/tests/cache"
+    "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1"
+    "UBSAN_OPTIONS=print_stacktrace=1" "TSAN_OPTIONS=second_deadlock_stack=1")
+  if(SYMBOLIZER_PROGRAM)
+    list(APPEND environment "ASAN_SYMBOLIZER_PATH=${SYMBOLIZER_PROGRAM}" "TSAN_SYMBOLIZER_PATH=${SYMBOLIZER_PROGRAM}")
+  endif()
+  if(THALWEG_COVERAGE)
+    list(APPEND environment "LLVM_PROFILE_FILE=${PROJECT_BINARY_DIR}/coverage/%m-%p.profraw")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT ${THALWEG_TEST_TIMEOUT})
+  endif()
+  if(NOT arg_PROCESSORS)
+    set(arg_PROCESSORS 1)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS};${folder}" TIMEOUT ${arg_TIMEOUT}
+    PROCESSORS ${arg_PROCESSORS} RUN_SERIAL ${arg_SERIAL} SKIP_RETURN_CODE 77
+    ENVIRONMENT "${environment};${arg_ENVIRONMENT}")
+endmacro()
+
+function(thalweg_fuzzer name)
+  cmake_parse_arguments(arg "" "CORPUS;TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  thalweg_refuse_unknown("thalweg_fuzzer(${name})" "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT THALWEG_BUILD_TESTS)
+    return()
+  endif()
+  cmake_path(ABSOLUTE_PATH arg_CORPUS)
+  add_executable(${name} ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/c_api/include)
+  target_link_libraries(${name} PRIVATE thalweg::base thalweg::warnings ${arg_DEPS})
+  if(THALWEG_FUZZ)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_test(NAME ${name} COMMAND ${name} -runs=0 ${arg_CORPUS} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  else()
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/replay_main.cc)
+    add_test(NAME ${name} COMMAND ${name} ${arg_CORPUS} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  endif()
+  list(APPEND arg_LABELS fuzz)
+  set(arg_SERIAL OFF)
+  thalweg_test_properties(${name})
+endfunction()
