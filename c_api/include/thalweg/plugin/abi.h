@@ -1,0 +1,90 @@
+/* The rules of the plugin ABI and the macros that spell them. Every other header of this folder includes this one.
+ *
+ * The contract, once:
+ *  - Records begin with `size` and `flags`, grow only at the end, have no implicit padding, cross by pointer, and stand in arrays
+ *    only as arrays of pointers. Whoever makes a record sets `size` to what it really fills; its reader believes no more. Only its
+ *    maker writes to it. A flag bit that the host does not know is refused. A new field never changes what an old one means.
+ *  - Values (tw_string, tw_shape, tw_attr) have no header and are frozen for good.
+ *  - Entries are TW_R required, TW_O optional with a host default, TW_C capability (absent answers UNIMPLEMENTED). The host copies
+ *    and seals definitions once, at registration; afterwards nobody looks at a size or at NULL.
+ *  - tw_status* is NULL for success, made by the host only, owned by whoever it is returned to. Entries returning void cannot fail.
+ *  - Pointers in are borrowed for the call; `out_` pointers are written on success only. Text is UTF-8 with a length.
+ *  - Callbacks, unless said otherwise: any thread, several at once, no blocking, the host table may be used, nothing is thrown.
+ *  - No process globals: the host table comes with every call, in its record or as first argument, and lives until shutdown returns.
+ *
+ * The ABI is a draft: hosts and plugins must have the same epoch. */
+#ifndef THALWEG_PLUGIN_ABI_H
+#define THALWEG_PLUGIN_ABI_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include "thalweg/types.h"
+
+#define TW_EPOCH 1 /* draft number; must match exactly */
+#define TW_MINOR 0 /* newest minor that these headers declare */
+
+/* Newest minor whose names the author wants to see; hides names, never bytes. Default: the oldest supported. */
+#ifndef THALWEG_TARGET_MINOR
+#define THALWEG_TARGET_MINOR 0
+#endif
+/* Oldest host that the plugin accepts; below the target only with TW_HAS round each newer name. */
+#ifndef THALWEG_FLOOR_MINOR
+#define THALWEG_FLOOR_MINOR THALWEG_TARGET_MINOR
+#endif
+/* What the floor brings, in words, so that an older host can say what it lacks. */
+#define TW_FLOOR_ADDS "the first draft"
+
+#define TW_R /* required */
+#define TW_O /* optional, the host has a default */
+#define TW_C /* capability: absent answers UNIMPLEMENTED */
+
+#define TW_HEAD uint32_t size, flags
+#define TW_TEXT(name) \
+  const char* name;   \
+  uint64_t name##_len
+#define TW_SIZED(type) (uint32_t)sizeof(type), 0u
+#define TW_S(literal) literal, sizeof(literal) - 1 /* fills a TW_TEXT, or two arguments */
+#define TW_HAS(record, field) ((record)->size >= (uint64_t)((const char*)(&(record)->field + 1) - (const char*)(record)))
+#define TW_TRY(call)            \
+  do {                          \
+    tw_status* tw_s_ = (call);  \
+    if (tw_s_) return tw_s_;    \
+  } while (0)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tw_host tw_host;         /* the host table; see host.h */
+typedef struct tw_timeline tw_timeline; /* a counter that only grows; see device.h */
+typedef struct tw_builder tw_builder;   /* the graph being built, or the shape being inferred; see op.h */
+typedef uint64_t tw_edge;               /* a value in the graph being built; 0: none */
+typedef uint64_t tw_token;              /* one asynchronous call, with a generation: a second completion is noticed, not obeyed */
+
+/* A resolved attribute. Frozen. `data`: `count` values of the type that `kind` (TW_ATTR_*) names. A single value has is_list 0
+ * and count 1. */
+typedef struct tw_attr {
+  TW_TEXT(name);
+  const void* data;
+  uint32_t kind, count;
+  uint32_t is_list, reserved;
+} tw_attr;
+
+/* Where bytes go. put: appends `len` bytes. */
+typedef struct tw_sink {
+  TW_HEAD;
+  void* user;
+  TW_R tw_status* (*put)(struct tw_sink* s, const void* bytes, uint64_t len);
+} tw_sink;
+
+/* Where bytes come from. get: up to `n` bytes into `p`, the number in *out_n, 0 at the end. */
+typedef struct tw_source {
+  TW_HEAD;
+  void* user;
+  TW_R tw_status* (*get)(struct tw_source* s, void* p, uint64_t n, uint64_t* out_n);
+} tw_source;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,33 @@
+/* Optional set "checkpoint", version 1: tensors in files of the host's checkpoint format (TensorFlow's V2 bundles), for save and restore
+ * kernels. host->query(h, TW_S(TW_CHECKPOINT_SET), 1) answers a const tw_checkpoint_api*, or NULL where there is none.
+ * Threads: one writer or reader is used by one thread at a time. All entries may block. */
+#ifndef THALWEG_PLUGIN_CHECKPOINT_H
+#define THALWEG_PLUGIN_CHECKPOINT_H
+#include "thalweg/plugin/abi.h"
+#include "thalweg/plugin/tensor.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TW_CHECKPOINT_SET "checkpoint"
+
+typedef struct tw_checkpoint_writer tw_checkpoint_writer;
+typedef struct tw_checkpoint_reader tw_checkpoint_reader;
+
+typedef struct tw_checkpoint_api {
+  TW_HEAD;
+  /* Starts `prefix`.index and `prefix`.data-00000-of-00001 under temporary names; nothing is seen under the prefix until commit. */
+  TW_R tw_status* (*create)(const tw_host* h, const char* prefix, uint64_t len, tw_checkpoint_writer** out_writer);
+  TW_R tw_status* (*add)(tw_checkpoint_writer* w, const char* name, uint64_t len, const tw_view* value); /* host memory */
+  TW_R tw_status* (*commit)(tw_checkpoint_writer* w);   /* checksums, sync, rename, sync of the folder; the writer is spent either way */
+  TW_R void (*discard)(tw_checkpoint_writer* w);        /* removes what is unfinished and frees w; NULL is fine */
+  TW_R tw_status* (*open)(const tw_host* h, const char* prefix, uint64_t len, tw_checkpoint_reader** out_reader);
+  /* The tensor of that name, checksum verified. Errors: NOT_FOUND, DATA_LOSS naming file and tensor. */
+  TW_R tw_status* (*read)(tw_checkpoint_reader* r, const char* name, uint64_t len, tw_tensor** out_tensor);
+  TW_R void (*close)(tw_checkpoint_reader* r); /* NULL is fine */
+} tw_checkpoint_api;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,109 @@
+/* Ops: schema text, shape rule, gradient. An op says what is computed; kernels (kernel.h) say how.
+ *
+ * Schema text, one op:
+ *     Gather(params: T, indices: I) -> (output: T); T: type; I: {int32, int64}; validate_indices: bool = true
+ *   inputs and outputs   name: type [dims] [* N]
+ *     type     an element type (float, int32, ...), a type attribute (T), a list(type) attribute (one value per entry), `resource`
+ *              or `ref(type)` for references
+ *     [dims]   in brackets, comma-separated: a number, a name (equal names are equal sizes), *name (any number of axes), _ (unknown);
+ *              [] is a scalar; no brackets: nothing is promised
+ *     * N      N values of that type, N being an int attribute
+ *   clauses, separated by `;`
+ *     A: KIND [>= n] [= default] [since minor]   an attribute. KIND is type, {list, of, types}, int, float, bool, string, shape,
+ *              tensor, func, {"one", "of", "these"} for strings, or list(KIND). Without a default it is required, or inferred from
+ *              the inputs where it names a type or a count.
+ *     stateful                 never folded, merged with its twin, or dropped when it is a target
+ *     once                     its result is the same for the whole session (handles): the host may run it once
+ *     commutative              inputs may be swapped (for finding equal nodes)
+ *     shape_only x y           reads only the shapes of these inputs, never their values
+ *     role WORD                the framework uses the op where it needs one that plays the role (see framework/README.md)
+ *     no_gradient "why"        not differentiable, and why
+ *     doc "text"               one line for the manual
+ *   Defaults are written 3, 0.5, true, "NHWC" (text up to the next quote), float (a type), [1, 2] (a list, or the dims of a shape),
+ *   unknown (a shape of unknown rank). An op without inputs or outputs writes (). White space includes line breaks.
+ *   A clause that starts with `?` is a hint that a host may skip; any other unknown clause is refused with its column.
+ *
+ * Threads: callbacks may run on any thread, several at once; they may not block. */
+#ifndef THALWEG_PLUGIN_OP_H
+#define THALWEG_PLUGIN_OP_H
+#include "thalweg/plugin/abi.h"
+#include "thalweg/plugin/tensor.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a shape rule sees. Answers go through host->graph->set_shape and host->graph->dim. An output that gets no shape keeps what the
+ * schema's dims promise, else it is unknown. An error refuses the node. */
+typedef struct tw_shape_call {
+  TW_HEAD;
+  const tw_host* host;
+  void* user;                  /* the definition's */
+  TW_TEXT(node);               /* its name, for messages; the host adds op and name to an error by itself */
+  const tw_shape* in;          /* flat, n_in of them */
+  const tw_view* const* value; /* flat: the input's value where it is known while planning, else NULL. Host memory. */
+  const tw_attr* attrs;        /* resolved, in schema order */
+  const uint32_t* types;       /* of the inputs, then of the outputs, flat */
+  const uint32_t* in_at;       /* argument a of the schema is in[in_at[a]] up to in[in_at[a + 1] - 1] */
+  uint32_t n_attrs, n_in, n_out, reserved;
+  tw_builder* b;
+} tw_shape_call;
+
+/* What a gradient builder sees: one node of the forward graph and, through host->graph, its values and the gradients that arrive. */
+typedef struct tw_grad_call {
+  TW_HEAD;
+  const tw_host* host;
+  void* user;
+  TW_TEXT(node);
+  const tw_attr* attrs;        /* resolved, in schema order */
+  const tw_shape* shapes;      /* of the inputs, then of the outputs, as far as known */
+  const uint32_t* types;       /* same order */
+  const tw_view* const* value; /* flat: the input's value where it is known while building, else NULL. Host memory. */
+  const uint32_t* in_at;
+  uint32_t n_attrs, n_in, n_out, reserved;
+  tw_builder* b;
+} tw_grad_call;
+
+typedef struct tw_op_def {
+  TW_HEAD;
+  TW_TEXT(schema);
+  void* user;
+  TW_O tw_status* (*shape)(const tw_shape_call* c);   /* default: the schema's dims */
+  TW_C tw_status* (*gradient)(const tw_grad_call* c); /* calls dx for each input that gets a gradient; none for the others */
+} tw_op_def;
+
+/* Building graphs and shapes from callbacks. Sticky: after a failure every call answers 0 and the first failure is reported when the
+ * callback returns. Valid only inside the callback that got the builder. */
+typedef struct tw_graph_api {
+  TW_HEAD;
+  /* Adds a node; answers its output 0 (or, for an op without outputs, an edge good only for `output`). Types and counts are inferred
+   * from the inputs, attributes with defaults may be left out. in: n flat edges. */
+  TW_R tw_edge (*emit)(tw_builder* b, const char* op, uint64_t op_len, const tw_edge* in, uint32_t n, const tw_attr* attrs, uint32_t n_attrs);
+  TW_R tw_edge (*output)(tw_builder* b, tw_edge node, uint32_t i); /* output i of what emit answered */
+  TW_R tw_edge (*scalar)(tw_builder* b, uint32_t dtype, double value); /* a constant; value is rounded to dtype */
+  TW_R tw_edge (*constant)(tw_builder* b, uint32_t dtype, const int64_t* dims, uint32_t rank, const void* data, uint64_t bytes);
+  /* Type and, as far as known, shape of an edge; dims live until the callback returns. */
+  TW_R tw_status* (*describe)(tw_builder* b, tw_edge e, uint32_t* out_dtype, tw_shape* out_shape);
+
+  /* Gradient callbacks. The first three are captures: free until used, then an edge, a stack push and pop, or a recomputation. */
+  TW_R tw_edge (*input)(tw_builder* b, uint32_t i);
+  TW_R tw_edge (*result)(tw_builder* b, uint32_t o);
+  TW_R tw_edge (*shape)(tw_builder* b, uint32_t i); /* of input i, as an int32 vector; a constant where the shape is known; does not keep the values */
+  TW_R tw_edge (*dy)(tw_builder* b, uint32_t o);    /* dense; zeros where nothing flows back */
+  TW_R uint32_t (*has_dy)(tw_builder* b, uint32_t o); /* 1: some gradient arrives at output o */
+  TW_R tw_edge (*dy_sparse)(tw_builder* b, uint32_t o, tw_edge* out_rows); /* values; 0: dense, take dy */
+  TW_R void (*dx)(tw_builder* b, uint32_t i, tw_edge values);
+  TW_R void (*dx_sparse)(tw_builder* b, uint32_t i, tw_edge rows, tw_edge values); /* rows: vector of indices into axis 0 of input i */
+
+  /* Shape callbacks. */
+  TW_R void (*set_shape)(tw_builder* b, uint32_t o, const int64_t* dims, int32_t rank); /* rank -1: unknown */
+  TW_R int64_t (*dim)(tw_builder* b, uint32_t op, int64_t x, int64_t y); /* '+' '-' '*' '/' of sizes that may be unknown; '=' merges, and
+                                                                            fails if they differ. Overflow and negative results fail. */
+  /* What a resource handle leads to: dtype and shape of the variable behind input i; dtype 0 and rank -1 if unknown. */
+  TW_R void (*handle)(tw_builder* b, uint32_t i, uint32_t* out_dtype, tw_shape* out_shape);
+  TW_R void (*set_handle)(tw_builder* b, uint32_t o, uint32_t dtype, const int64_t* dims, int32_t rank);
+} tw_graph_api;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,74 @@
+/* What a plugin file must hold, and everything that it may use: the one header for plugin authors in C.
+ * A plugin exports one symbol, tw_plugin_query_v0, and imports nothing of the runtime. See plugins/examples/twice.c for a whole one. */
+#ifndef THALWEG_PLUGIN_PLUGIN_H
+#define THALWEG_PLUGIN_PLUGIN_H
+#include "thalweg/plugin/abi.h"
+#include "thalweg/plugin/checkpoint.h"
+#include "thalweg/plugin/host.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Collects what init registers; nothing counts until init returned NULL and the host has checked everything. Definitions are copied. */
+typedef struct tw_registrar {
+  TW_HEAD;
+  TW_R tw_status* (*op)(struct tw_registrar* r, const tw_op_def* d);
+  TW_R tw_status* (*kernel)(struct tw_registrar* r, const tw_kernel_def* d);
+  TW_R tw_status* (*resource)(struct tw_registrar* r, const tw_resource_def* d);
+  TW_R tw_status* (*device)(struct tw_registrar* r, const tw_device_def* d);
+} tw_registrar;
+
+typedef struct tw_host_info {
+  TW_HEAD;
+  uint32_t epoch, minor;
+  TW_TEXT(runtime); /* name and version, for logs */
+} tw_host_info;
+
+/* The members up to floor_adds_len never move, in any epoch or major: a refusal quotes them. */
+typedef struct tw_plugin {
+  TW_HEAD;
+  uint32_t epoch, floor, target, header;
+  TW_TEXT(id);         /* reverse-DNS */
+  TW_TEXT(version);    /* of the plugin, for people */
+  TW_TEXT(floor_adds); /* what the floor brings */
+  TW_TEXT(build);      /* "key=value; ..." */
+  TW_R tw_status* (*init)(const tw_host* h, tw_registrar* r, void** out_instance); /* may block; *out_instance starts as NULL */
+  TW_O void (*shutdown)(const tw_host* h, void* instance);                         /* may block */
+} tw_plugin;
+
+typedef const tw_plugin* (*tw_query_fn)(const tw_host_info* host); /* pure and repeatable: no allocation, threads or device access */
+
+#define TW_CAT2(a, b) a##b
+#define TW_CAT(a, b) TW_CAT2(a, b)
+#ifdef THALWEG_STATIC /* -DTHALWEG_STATIC=name: linked into an application that lists tw_plugin_query_v0_name; keep all else static */
+#define TW_QUERY TW_CAT(tw_plugin_query_v0_, THALWEG_STATIC)
+#else
+#define TW_QUERY tw_plugin_query_v0
+#endif
+#ifdef __cplusplus
+#define TW_ENTRY extern "C" __attribute__((visibility("default"))) const tw_plugin*
+#else
+#define TW_ENTRY __attribute__((visibility("default"))) const tw_plugin*
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define TW_BUILD "compiler=" __VERSION__ "; sanitizer=address"
+#elif defined(__SANITIZE_THREAD__)
+#define TW_BUILD "compiler=" __VERSION__ "; sanitizer=thread"
+#else
+#define TW_BUILD "compiler=" __VERSION__
+#endif
+
+#define TW_PLUGIN_WITH(ID, VERSION, INIT, SHUTDOWN)                                                                                      \
+  static const tw_plugin tw_this_plugin = {TW_SIZED(tw_plugin), TW_EPOCH, THALWEG_FLOOR_MINOR, THALWEG_TARGET_MINOR, TW_MINOR, TW_S(ID), \
+                                           TW_S(VERSION), TW_S(TW_FLOOR_ADDS), TW_S(TW_BUILD), INIT, SHUTDOWN};                          \
+  TW_ENTRY TW_QUERY(const tw_host_info* host);                                                                                           \
+  TW_ENTRY TW_QUERY(const tw_host_info* host) {                                                                                          \
+    (void)host;                                                                                                                          \
+    return &tw_this_plugin;                                                                                                              \
+  }
+#define TW_PLUGIN(ID, VERSION, INIT) TW_PLUGIN_WITH(ID, VERSION, INIT, NULL)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

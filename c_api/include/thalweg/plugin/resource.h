@@ -1,0 +1,50 @@
+/* Resources: state that outlives a step (variables, queues, tables, whatever a plugin ships). The host owns names, lifetime and locks;
+ * the plugin owns the object. A resource is found by container, type and name; ops hold references to it as handles.
+ * Variables are the host's own resource type, `variable`: their object is a tensor. */
+#ifndef THALWEG_PLUGIN_RESOURCE_H
+#define THALWEG_PLUGIN_RESOURCE_H
+#include "thalweg/plugin/abi.h"
+#include "thalweg/plugin/kernel.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TW_VARIABLE_TYPE "variable"
+
+typedef struct tw_resource_def {
+  TW_HEAD;
+  TW_TEXT(type);   /* reverse-DNS */
+  uint64_t format; /* version of what save writes; restore may meet older ones */
+  void* user;
+  TW_R void (*destroy)(const tw_host* h, void* object);
+  TW_C tw_status* (*save)(const tw_host* h, const void* object, tw_sink* to); /* under a read lock; may block */
+  TW_C tw_status* (*restore)(const tw_host* h, void* user, uint64_t format, tw_source* from, void** out_object); /* may block */
+} tw_resource_def;
+
+typedef struct tw_resource_key {
+  TW_HEAD;
+  TW_TEXT(type);
+  TW_TEXT(container); /* empty: the session's default */
+  TW_TEXT(name);
+} tw_resource_key;
+
+typedef struct tw_resource_api {
+  TW_HEAD;
+  /* Puts a handle to the named resource into output o, making the resource if there is none. make: called at most once; NULL leaves the
+   * resource without an object until swap or assign gives it one (an uninitialised variable). */
+  TW_R tw_status* (*open)(const tw_frame* f, const tw_resource_key* k, tw_status* (*make)(const tw_host* h, void* arg, void** out_object),
+                          void* arg, uint32_t o);
+  /* Removes the resource that input i (a handle) leads to: the name goes now, the object with its last user. */
+  TW_R tw_status* (*drop)(const tw_frame* f, uint32_t i);
+  /* 1 if the resource that input i leads to has an object. Needs no lock. */
+  TW_R uint32_t (*exists)(const tw_frame* f, uint32_t i);
+  /* Under `update` of input i: the object becomes `object`; the old one is destroyed. */
+  TW_R tw_status* (*swap)(const tw_frame* f, uint32_t i, void* object);
+  /* Under `update` of input i, a variable: its tensor becomes `value`, sharing the buffer; takes no reference of the caller's. */
+  TW_R tw_status* (*assign)(const tw_frame* f, uint32_t i, tw_tensor* value);
+} tw_resource_api;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
