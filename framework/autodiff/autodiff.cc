@@ -1,0 +1,438 @@
+#include "framework/autodiff/autodiff.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "framework/base/dtype.h"
+#include "framework/graph/builder.h"
+#include "framework/runtime/runtime.h"
+
+namespace thalweg {
+namespace {
+
+bool HasGradients(uint32_t dtype) {
+  switch (BaseType(dtype)) {
+    case TW_FLOAT:
+    case TW_DOUBLE:
+    case TW_HALF:
+    case TW_BFLOAT16:
+    case TW_COMPLEX64:
+    case TW_COMPLEX128:
+    case TW_RESOURCE:  // of the variable behind the handle
+    case TW_VARIANT: return true;
+    default: return false;
+  }
+}
+
+// Adds a node whose op plays a role.
+StatusOr<Edge> AddRole(Graph* g, std::string_view role, std::vector<Edge> in, std::map<std::string, AttrValue> attrs, const std::string& scope,
+                       const std::string& device = "") {
+  ASSIGN_OR_RETURN(const OpSchema* op, g->runtime().registry().FindRole(role));
+  NodeSpec spec;
+  spec.op = op->name;
+  spec.name = g->UniqueName(scope + op->name);
+  spec.inputs = std::move(in);
+  spec.attrs = std::move(attrs);
+  spec.device = device;
+  ASSIGN_OR_RETURN(const Node* n, g->AddNode(std::move(spec)));
+  return Edge{n, 0};
+}
+
+// The shape of a value as a vector: a constant where it is known.
+StatusOr<Edge> ShapeVector(Graph* g, Edge e, uint32_t dtype, const std::string& scope) {
+  const Shape& s = e.node->shape(e.port);
+  if (!s.known()) return AddRole(g, "shape", {e}, {{"out_type", AttrValue::Type(dtype)}}, scope);
+  Tensor t;
+  if (dtype == TW_INT64) {
+    ASSIGN_OR_RETURN(t, Tensor::Vector<int64_t>(TW_INT64, s.dims()));
+  } else {
+    for (int64_t d : s.dims()) {
+      if (d > INT32_MAX) return InvalidArgument("the shape ", s.text(), " of '", e.text(), "' does not fit int32");
+    }
+    ASSIGN_OR_RETURN(t, Tensor::Vector<int32_t>(TW_INT32, std::vector<int32_t>(s.dims().begin(), s.dims().end())));
+  }
+  return g->AddConst(t, g->UniqueName(scope + "shape"));
+}
+
+// All that arrives at one value.
+struct Arriving {
+  std::vector<Edge> dense;
+  std::vector<Gradient> sparse;
+  bool any() const { return !dense.empty() || !sparse.empty(); }
+};
+
+struct EdgeLess {
+  bool operator()(const Edge& a, const Edge& b) const {
+    return a.node != b.node ? a.node->id() < b.node->id() : a.port < b.port;
+  }
+};
+
+class Differentiator;
+
+// What one gradient callback builds with.
+class GradBuilder final : public tw_builder {
+ public:
+  GradBuilder(Differentiator* d, const Node* n, std::string scope) : d_(d), node_(n), scope_(std::move(scope)) {}
+  tw_edge Emit(std::string_view op, const tw_edge* in, uint32_t n, const tw_attr* attrs, uint32_t n_attrs) override;
+  tw_edge Output(tw_edge node, uint32_t i) override;
+  tw_edge Constant(uint32_t dtype, const int64_t* dims, uint32_t rank, const void* data, uint64_t bytes) override;
+  Status Describe(tw_edge e, uint32_t* out_dtype, tw_shape* out_shape) override;
+  tw_edge Input(uint32_t i) override;
+  tw_edge Result(uint32_t o) override;
+  tw_edge ShapeOf(uint32_t i) override;
+  tw_edge Dy(uint32_t o) override;
+  uint32_t HasDy(uint32_t o) override;
+  tw_edge DySparse(uint32_t o, tw_edge* out_rows) override;
+  void Dx(uint32_t i, tw_edge values) override;
+  void DxSparse(uint32_t i, tw_edge rows, tw_edge values) override;
+
+ private:
+  // tw_edge: node id + 1 in the upper bits, port in the lower 16.
+  static tw_edge ToC(Edge e) { return (uint64_t(e.node->id()) + 1) << 16 | uint64_t(e.port); }
+  bool FromC(tw_edge c, Edge* e);
+  tw_edge Answer(StatusOr<Edge> e) {
+    if (e.ok()) return ToC(*e);
+    Fail(e.status());
+    return 0;
+  }
+
+  Differentiator* d_;
+  const Node* node_;
+  std::string scope_;
+};
+
+class Differentiator {
+ public:
+  Differentiator(Graph* g, std::string scope) : graph_(g), scope_(std::move(scope)) {}
+
+  Status Run(const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs, const std::vector<Edge>& stop,
+             std::vector<Gradient>* out) {
+    for (const Edge& e : stop) stop_.insert(e);
+    MarkBetween(ys, xs);
+    for (size_t i = 0; i < ys.size(); ++i) {
+      Edge dy;
+      if (!dys.empty() && dys[i]) {
+        dy = dys[i];
+        if (dy.node->out_type(dy.port) != ys[i].node->out_type(ys[i].port)) {
+          return InvalidArgument("the gradient given for '", ys[i].text(), "' is ", DTypeName(dy.node->out_type(dy.port)), ", not ",
+                                 DTypeName(ys[i].node->out_type(ys[i].port)));
+        }
+        if (!dy.node->shape(dy.port).Admits(ys[i].node->shape(ys[i].port))) {
+          return InvalidArgument("the gradient given for '", ys[i].text(), "' has shape ", dy.node->shape(dy.port).text(), ", not ",
+                                 ys[i].node->shape(ys[i].port).text());
+        }
+      } else {
+        ASSIGN_OR_RETURN(dy, AddRole(graph_, "ones_like", {ys[i]}, {}, scope_));
+      }
+      arriving_[ys[i]].dense.push_back(dy);
+    }
+    // Ids are a topological order (a node's inputs exist before it), so walking down by id meets every reader before its producer.
+    std::vector<const Node*> order(between_.begin(), between_.end());
+    std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->id() > b->id(); });
+    for (const Node* n : order) RETURN_IF_ERROR(Visit(n));
+    for (const Edge& x : xs) {
+      ASSIGN_OR_RETURN(Gradient g, Collect(x, true));
+      out->push_back(g);
+    }
+    return Status();
+  }
+
+  Graph* graph() { return graph_; }
+  const std::string& scope() const { return scope_; }
+  bool Has(Edge e) const {
+    auto it = arriving_.find(e);
+    return it != arriving_.end() && it->second.any();
+  }
+  void Add(Edge x, Gradient g) {
+    // What nobody asked for is not collected.
+    if (!useful_.count(x)) return;
+    if (g.sparse()) {
+      arriving_[x].sparse.push_back(g);
+    } else {
+      arriving_[x].dense.push_back(g.values);
+    }
+  }
+
+  // The sum of what arrived at e; empty values if nothing did. may_be_sparse false: made dense.
+  StatusOr<Gradient> Collect(Edge e, bool may_be_sparse) {
+    auto it = arriving_.find(e);
+    if (it == arriving_.end() || !it->second.any()) return Gradient{};
+    Arriving& a = it->second;
+    std::string scope = StrCat(scope_, e.node->name(), "/");
+    if (a.sparse.size() > 1) {
+      std::vector<Edge> rows, values;
+      for (const Gradient& g : a.sparse) {
+        rows.push_back(g.rows);
+        values.push_back(g.values);
+      }
+      Gradient sum;
+      ASSIGN_OR_RETURN(sum.rows, ConcatRows(std::move(rows), scope));
+      ASSIGN_OR_RETURN(sum.values, ConcatRows(std::move(values), scope));
+      a.sparse = {sum};
+    }
+    if (!a.sparse.empty() && (!a.dense.empty() || !may_be_sparse)) {
+      ASSIGN_OR_RETURN(Edge dense, Densify(graph_, a.sparse[0], e, scope));
+      a.sparse.clear();
+      a.dense.push_back(dense);
+    }
+    if (a.dense.size() > 1) {
+      ASSIGN_OR_RETURN(Edge sum, AddRole(graph_, "add_n", a.dense, {}, scope, e.node->device()));
+      a.dense = {sum};
+    }
+    if (!a.sparse.empty()) return a.sparse[0];
+    return Gradient{a.dense[0], {}};
+  }
+
+ private:
+  StatusOr<Edge> ConcatRows(std::vector<Edge> parts, const std::string& scope) {
+    uint32_t type = parts[0].node->out_type(parts[0].port);
+    for (Edge& p : parts) {
+      if (p.node->out_type(p.port) == type) continue;
+      // Rows of int32 and int64 meet: the wider one serves both.
+      ASSIGN_OR_RETURN(p, AddRole(graph_, "cast", {p}, {{"DstT", AttrValue::Type(TW_INT64)}}, scope));
+      if (type != TW_INT64) {
+        for (Edge& q : parts) {
+          if (q.node->out_type(q.port) == TW_INT64) continue;
+          ASSIGN_OR_RETURN(q, AddRole(graph_, "cast", {q}, {{"DstT", AttrValue::Type(TW_INT64)}}, scope));
+        }
+        type = TW_INT64;
+      }
+    }
+    ASSIGN_OR_RETURN(Tensor zero, ScalarTensor(TW_INT32, 0));
+    ASSIGN_OR_RETURN(Edge axis, graph_->AddConst(zero, graph_->UniqueName(scope + "axis")));
+    int64_t n = int64_t(parts.size());
+    parts.push_back(axis);
+    return AddRole(graph_, "concat", std::move(parts), {{"N", AttrValue::Int(n)}}, scope);
+  }
+
+  // between_: nodes on a path from an x to a y; useful_: the values on such paths.
+  void MarkBetween(const std::vector<Edge>& ys, const std::vector<Edge>& xs) {
+    std::set<Edge, EdgeLess> x_set(xs.begin(), xs.end());
+    // Backwards from ys.
+    std::unordered_set<const Node*> below;
+    std::vector<const Node*> todo;
+    for (const Edge& y : ys) todo.push_back(y.node);
+    while (!todo.empty()) {
+      const Node* n = todo.back();
+      todo.pop_back();
+      if (!below.insert(n).second) continue;
+      for (const Edge& in : n->inputs()) todo.push_back(in.node);
+    }
+    // Forwards, in id order: a node is between if it reads a useful value.
+    std::vector<const Node*> order(below.begin(), below.end());
+    std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->id() < b->id(); });
+    for (const Node* n : order) {
+      bool reads = false;
+      for (const Edge& in : n->inputs()) reads = reads || (useful_.count(in) && !stop_.count(in));
+      if (reads) between_.insert(n);
+      for (int32_t o = 0; o < n->n_out(); ++o) {
+        Edge e{n, o};
+        if (x_set.count(e) || (reads && HasGradients(n->out_type(o)))) useful_.insert(e);
+      }
+    }
+  }
+
+  Status Visit(const Node* n) {
+    bool any = false;
+    for (int32_t o = 0; o < n->n_out(); ++o) any = any || Has({n, o});
+    if (!any) return Status();
+    const OpSchema& op = n->op();
+    if (!op.def.gradient) {
+      if (!op.no_gradient.empty()) {
+        // Not an error: nothing flows through. But a user who asked for it must not get silence where a value really depends on x.
+        return FailedPrecondition(n->title(), ": op ", op.name, " is not differentiable: ", op.no_gradient,
+                                  "; stop the gradient before it (StopGradient) or use another op");
+      }
+      return Unimplemented(n->title(), ": op ", op.name, " has no gradient; its plugin '", op.plugin, "' must register one");
+    }
+    GradBuilder b(this, n, StrCat(scope_, n->name(), "/"));
+    CAttrs attrs;
+    n->FillC(&attrs);
+    std::vector<tw_shape> shapes;
+    std::vector<const tw_view*> values;
+    for (const Edge& in : n->inputs()) {
+      shapes.push_back(in.node->shape(in.port).c());
+      const Tensor& v = in.node->value(in.port);
+      values.push_back(v ? &v.view() : nullptr);
+    }
+    for (int32_t o = 0; o < n->n_out(); ++o) shapes.push_back(n->shape(o).c());
+    tw_grad_call call{};
+    call.size = sizeof call;
+    call.host = op.host;
+    call.user = op.def.user;
+    call.node = n->name().data();
+    call.node_len = n->name().size();
+    call.attrs = attrs.data();
+    call.shapes = shapes.data();
+    call.types = n->types().data();
+    call.value = values.data();
+    call.in_at = n->in_at().data();
+    call.n_attrs = attrs.size();
+    call.n_in = uint32_t(n->n_in());
+    call.n_out = uint32_t(n->n_out());
+    call.b = &b;
+    Status s = FromC(op.def.gradient(&call));
+    if (!b.status.ok()) s = b.status;
+    return s.ok() ? s : Prefix(s, StrCat("gradient of ", n->title(), ":"));
+  }
+
+  Graph* graph_;
+  std::string scope_;
+  std::map<Edge, Arriving, EdgeLess> arriving_;
+  std::set<Edge, EdgeLess> useful_, stop_;
+  std::unordered_set<const Node*> between_;
+};
+
+bool GradBuilder::FromC(tw_edge c, Edge* e) {
+  uint64_t id = (c >> 16) - 1;
+  if (c == 0 || id >= uint64_t(d_->graph()->size())) {
+    Fail(InvalidArgument("an edge given to the builder does not exist (did an earlier call fail?)"));
+    return false;
+  }
+  *e = {d_->graph()->node(int32_t(id)), int32_t(c & 0xffff)};
+  return true;
+}
+
+tw_edge GradBuilder::Emit(std::string_view op, const tw_edge* in, uint32_t n, const tw_attr* attrs, uint32_t n_attrs) {
+  NodeSpec spec;
+  spec.op = std::string(op);
+  spec.name = d_->graph()->UniqueName(StrCat(scope_, op));
+  spec.device = node_->device();
+  for (uint32_t i = 0; i < n; ++i) {
+    Edge e;
+    if (!FromC(in[i], &e)) return 0;
+    spec.inputs.push_back(e);
+  }
+  for (uint32_t i = 0; i < n_attrs; ++i) {
+    auto v = AttrValue::FromC(attrs[i]);
+    if (!v.ok()) return Fail(v.status()), 0;
+    spec.attrs[std::string(attrs[i].name, attrs[i].name_len)] = *std::move(v);
+  }
+  auto node = d_->graph()->AddNode(std::move(spec));
+  if (!node.ok()) return Fail(node.status()), 0;
+  return ToC({*node, 0});
+}
+
+tw_edge GradBuilder::Output(tw_edge node, uint32_t i) {
+  Edge e;
+  if (!FromC(node, &e)) return 0;
+  if (int32_t(i) >= e.node->n_out()) return Fail(InvalidArgument("'", e.node->name(), "' has no output ", i)), 0;
+  return ToC({e.node, int32_t(i)});
+}
+
+tw_edge GradBuilder::Constant(uint32_t dtype, const int64_t* dims, uint32_t rank, const void* data, uint64_t bytes) {
+  auto t = Tensor::Make(dtype, dims, int32_t(rank));
+  if (!t.ok()) return Fail(t.status()), 0;
+  if (t->bytes() != bytes || !FindDType(dtype)->plain) {
+    return Fail(InvalidArgument("a constant of ", DTypeName(dtype), " and shape ", t->shape().text(), " needs ", t->bytes(), " bytes, not ", bytes)), 0;
+  }
+  std::copy_n(static_cast<const char*>(data), bytes, static_cast<char*>(t->data()));
+  return Answer(d_->graph()->AddConst(*t, d_->graph()->UniqueName(scope_ + "Const")));
+}
+
+Status GradBuilder::Describe(tw_edge c, uint32_t* out_dtype, tw_shape* out_shape) {
+  Edge e;
+  if (!FromC(c, &e)) return status;
+  *out_dtype = e.node->out_type(e.port);
+  *out_shape = e.node->shape(e.port).c();  // lives with the graph
+  return Status();
+}
+
+tw_edge GradBuilder::Input(uint32_t i) {
+  if (int32_t(i) >= node_->n_in()) return Fail(InvalidArgument("there is no input ", i)), 0;
+  return ToC(node_->inputs()[i]);
+}
+tw_edge GradBuilder::Result(uint32_t o) {
+  if (int32_t(o) >= node_->n_out()) return Fail(InvalidArgument("there is no output ", o)), 0;
+  return ToC({node_, int32_t(o)});
+}
+tw_edge GradBuilder::ShapeOf(uint32_t i) {
+  if (int32_t(i) >= node_->n_in()) return Fail(InvalidArgument("there is no input ", i)), 0;
+  return Answer(ShapeVector(d_->graph(), node_->inputs()[i], TW_INT32, scope_));
+}
+tw_edge GradBuilder::Dy(uint32_t o) {
+  if (int32_t(o) >= node_->n_out()) return Fail(InvalidArgument("there is no output ", o)), 0;
+  auto g = d_->Collect({node_, int32_t(o)}, false);
+  if (!g.ok()) return Fail(g.status()), 0;
+  if (g->values) return ToC(g->values);
+  return Answer(AddRole(d_->graph(), "zeros_like", {{node_, int32_t(o)}}, {}, scope_));
+}
+uint32_t GradBuilder::HasDy(uint32_t o) { return int32_t(o) < node_->n_out() && d_->Has({node_, int32_t(o)}); }
+tw_edge GradBuilder::DySparse(uint32_t o, tw_edge* out_rows) {
+  if (int32_t(o) >= node_->n_out()) return Fail(InvalidArgument("there is no output ", o)), 0;
+  auto g = d_->Collect({node_, int32_t(o)}, true);
+  if (!g.ok()) return Fail(g.status()), 0;
+  if (!g->sparse()) return 0;
+  *out_rows = ToC(g->rows);
+  return ToC(g->values);
+}
+void GradBuilder::Dx(uint32_t i, tw_edge values) {
+  Edge e;
+  if (int32_t(i) >= node_->n_in()) return Fail(InvalidArgument("there is no input ", i));
+  if (!FromC(values, &e)) return;
+  Edge x = node_->inputs()[i];
+  uint32_t want = x.node->out_type(x.port), have = e.node->out_type(e.port);
+  if (want == TW_RESOURCE && x.node->handle(x.port).dtype) want = x.node->handle(x.port).dtype;
+  if (want != TW_RESOURCE && BaseType(want) != have) {
+    return Fail(InvalidArgument("the gradient of input ", i, " is ", DTypeName(have), ", not ", DTypeName(want)));
+  }
+  d_->Add(x, {e, {}});
+}
+void GradBuilder::DxSparse(uint32_t i, tw_edge rows, tw_edge values) {
+  Edge r, v;
+  if (int32_t(i) >= node_->n_in()) return Fail(InvalidArgument("there is no input ", i));
+  if (!FromC(rows, &r) || !FromC(values, &v)) return;
+  uint32_t type = r.node->out_type(r.port);
+  if (type != TW_INT32 && type != TW_INT64) return Fail(InvalidArgument("rows of a sparse gradient must be int32 or int64, not ", DTypeName(type)));
+  d_->Add(node_->inputs()[i], {v, r});
+}
+
+}  // namespace
+
+StatusOr<Edge> Densify(Graph* g, const Gradient& grad, Edge like, const std::string& scope) {
+  if (!grad.sparse()) return grad.values;
+  uint32_t type = grad.rows.node->out_type(grad.rows.port);
+  ASSIGN_OR_RETURN(Tensor column, Tensor::Vector<int32_t>(TW_INT32, {-1, 1}));
+  ASSIGN_OR_RETURN(Edge column_shape, g->AddConst(column, g->UniqueName(scope + "column")));
+  ASSIGN_OR_RETURN(Edge indices, AddRole(g, "reshape", {grad.rows, column_shape}, {}, scope));
+  Edge shape;
+  const Node* n = like.node;
+  if (n->out_type(like.port) == TW_RESOURCE) {
+    // The variable's shape: by its handle where it is known, else it would have to be read.
+    const Shape& s = n->handle(like.port).shape;
+    if (!s.known()) {
+      return Unimplemented("a sparse gradient of '", like.text(), "' cannot be made dense: the variable's shape is unknown; declare it");
+    }
+    Tensor t;
+    if (type == TW_INT64) {
+      ASSIGN_OR_RETURN(t, Tensor::Vector<int64_t>(TW_INT64, s.dims()));
+    } else {
+      ASSIGN_OR_RETURN(t, Tensor::Vector<int32_t>(TW_INT32, std::vector<int32_t>(s.dims().begin(), s.dims().end())));
+    }
+    ASSIGN_OR_RETURN(shape, g->AddConst(t, g->UniqueName(scope + "shape")));
+  } else {
+    ASSIGN_OR_RETURN(shape, ShapeVector(g, like, type, scope));
+  }
+  return AddRole(g, "scatter_nd", {indices, grad.values, shape}, {}, scope);
+}
+
+Status AddGradients(Graph* graph, const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs,
+                    std::vector<Gradient>* out, const std::vector<Edge>& stop) {
+  out->clear();
+  if (!dys.empty() && dys.size() != ys.size()) return InvalidArgument(ys.size(), " values but ", dys.size(), " gradients for them");
+  for (const auto& list : {ys, xs}) {
+    for (const Edge& e : list) {
+      if (!e) return InvalidArgument("a value to differentiate is missing");
+      if (!HasGradients(e.node->out_type(e.port))) {
+        return InvalidArgument("'", e.text(), "' is ", DTypeName(e.node->out_type(e.port)), "; only floating-point and complex values have gradients");
+      }
+    }
+  }
+  std::string scope = graph->UniqueName("gradients") + "/";
+  return Differentiator(graph, scope).Run(ys, dys, xs, stop, out);
+}
+
+}  // namespace thalweg

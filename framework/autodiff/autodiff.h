@@ -1,0 +1,29 @@
+// Reverse-mode differentiation: adds nodes that compute gradients, by the gradient builders of the ops.
+// Threads: one at a time per graph.
+#pragma once
+#include <vector>
+
+#include "framework/base/status.h"
+#include "framework/graph/graph.h"
+
+namespace thalweg {
+
+// The gradient of one x. Sparse: `values` are rows for the indices `rows` of axis 0, which may repeat (they add up).
+// No path from any y to x: both empty.
+struct Gradient {
+  Edge values;
+  Edge rows;
+  bool sparse() const { return bool(rows); }
+};
+
+// d(sum of ys)/dxs. dys: gradients that arrive at ys, one each, or empty for ones. xs may be values or handles of variables; the gradient
+// of a handle is that of the variable's value. Values that pass through a node in `stop` count as constants.
+// Errors: INVALID_ARGUMENT for types that have no gradients; FAILED_PRECONDITION naming the op that is on the way and says that it is not
+// differentiable, with its reason; UNIMPLEMENTED for one that has neither gradient nor reason.
+Status AddGradients(Graph* graph, const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs,
+                    std::vector<Gradient>* out, const std::vector<Edge>& stop = {});
+
+// A sparse gradient as a dense one.
+StatusOr<Edge> Densify(Graph* graph, const Gradient& g, Edge like, const std::string& scope);
+
+}  // namespace thalweg

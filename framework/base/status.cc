@@ -1,0 +1,42 @@
+#include "framework/base/status.h"
+
+#include <new>
+
+namespace thalweg {
+
+std::string_view Message(const Status& s) { return StdView(s.message()); }
+
+Status Prefix(const Status& s, std::string_view where) {
+  if (s.ok()) return s;
+  Status out(s.code(), AbslView(StrCat(where, " ", Message(s))));
+  s.ForEachPayload([&](absl::string_view url, const absl::Cord& value) { out.SetPayload(url, value); });
+  return out;
+}
+
+namespace {
+// Handed out when there is no memory for a status of its own; never freed.
+tw_status* OutOfMemory() {
+  static tw_status shared{Status(absl::StatusCode::kResourceExhausted, "out of host memory"), "out of host memory"};
+  return &shared;
+}
+}  // namespace
+
+tw_status* ToC(Status s) noexcept {
+  if (s.ok()) return nullptr;
+  try {
+    auto* c = new tw_status{std::move(s), {}};
+    c->text = std::string(Message(c->status));
+    return c;
+  } catch (...) {
+    return OutOfMemory();
+  }
+}
+
+Status FromC(tw_status* s) {
+  if (!s) return Status();
+  Status out = s->status;
+  if (s != OutOfMemory()) delete s;
+  return out;
+}
+
+}  // namespace thalweg

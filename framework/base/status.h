@@ -1,0 +1,88 @@
+// Statuses inside the runtime: absl::Status, made with Error(code, parts...). The C handle tw_status wraps one.
+// Threads: values, no sharing.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "framework/base/strings.h"
+#include "thalweg/types.h"
+
+// The story of one failure. `text` caches the message with a terminator for C.
+struct tw_status {
+  absl::Status status;
+  std::string text;
+};
+
+namespace thalweg {
+
+using Status = absl::Status;
+template <class T>
+using StatusOr = absl::StatusOr<T>;
+
+template <class... Parts>
+Status Error(absl::StatusCode code, const Parts&... parts) {
+  std::string text = StrCat(parts...);
+  return Status(code, AbslView(text));
+}
+template <class... Parts>
+Status InvalidArgument(const Parts&... parts) { return Error(absl::StatusCode::kInvalidArgument, parts...); }
+template <class... Parts>
+Status NotFound(const Parts&... parts) { return Error(absl::StatusCode::kNotFound, parts...); }
+template <class... Parts>
+Status FailedPrecondition(const Parts&... parts) { return Error(absl::StatusCode::kFailedPrecondition, parts...); }
+template <class... Parts>
+Status Internal(const Parts&... parts) { return Error(absl::StatusCode::kInternal, parts...); }
+template <class... Parts>
+Status Unimplemented(const Parts&... parts) { return Error(absl::StatusCode::kUnimplemented, parts...); }
+template <class... Parts>
+Status AlreadyExists(const Parts&... parts) { return Error(absl::StatusCode::kAlreadyExists, parts...); }
+template <class... Parts>
+Status ResourceExhausted(const Parts&... parts) { return Error(absl::StatusCode::kResourceExhausted, parts...); }
+template <class... Parts>
+Status DataLoss(const Parts&... parts) { return Error(absl::StatusCode::kDataLoss, parts...); }
+
+std::string_view Message(const Status& s);
+
+// The same code, with `where` and a space in front of the message.
+Status Prefix(const Status& s, std::string_view where);
+
+// To and from the C handle. ToC: NULL for ok. FromC takes the handle, NULL is ok.
+tw_status* ToC(Status s) noexcept;
+Status FromC(tw_status* s);
+
+// Runs body, which returns a Status, and turns whatever is thrown into one: the door between C++ and the C ABI.
+template <class F>
+tw_status* Guard(F&& body) noexcept {
+  try {
+    Status s = body();
+    if (s.ok()) return nullptr;
+    return ToC(std::move(s));
+  } catch (const std::bad_alloc&) {
+    return ToC(Status(absl::StatusCode::kResourceExhausted, "out of host memory"));
+  } catch (const std::exception& e) {
+    return ToC(Status(absl::StatusCode::kInternal, e.what()));
+  } catch (...) {
+    return ToC(Status(absl::StatusCode::kInternal, "unknown C++ exception"));
+  }
+}
+
+}  // namespace thalweg
+
+#define THALWEG_CAT2(a, b) a##b
+#define THALWEG_CAT(a, b) THALWEG_CAT2(a, b)
+// Leaves the function with the status unless it is ok.
+#define RETURN_IF_ERROR(expr)                              \
+  do {                                                     \
+    ::thalweg::Status status_macro_ = (expr);              \
+    if (!status_macro_.ok()) return status_macro_;         \
+  } while (0)
+// ASSIGN_OR_RETURN(auto x, F()): x from the StatusOr, or leaves with its status.
+#define ASSIGN_OR_RETURN(lhs, expr) ASSIGN_OR_RETURN_IMPL(THALWEG_CAT(status_or_, __LINE__), lhs, expr)
+#define ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr) \
+  auto tmp = (expr);                          \
+  if (!tmp.ok()) return tmp.status();         \
+  lhs = *std::move(tmp)

@@ -1,0 +1,160 @@
+#include "framework/graph/builder.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "framework/base/checked.h"
+#include "framework/base/dtype.h"
+
+void tw_builder::NotHere(const char* call) {
+  Fail(thalweg::FailedPrecondition("'", call, "' cannot be called from this callback"));
+}
+tw_edge tw_builder::Emit(std::string_view, const tw_edge*, uint32_t, const tw_attr*, uint32_t) { return NotHere("emit"), 0; }
+tw_edge tw_builder::Output(tw_edge, uint32_t) { return NotHere("output"), 0; }
+tw_edge tw_builder::Constant(uint32_t, const int64_t*, uint32_t, const void*, uint64_t) { return NotHere("constant"), 0; }
+thalweg::Status tw_builder::Describe(tw_edge, uint32_t*, tw_shape*) {
+  return thalweg::FailedPrecondition("'describe' cannot be called from this callback");
+}
+tw_edge tw_builder::Input(uint32_t) { return NotHere("input"), 0; }
+tw_edge tw_builder::Result(uint32_t) { return NotHere("result"), 0; }
+tw_edge tw_builder::ShapeOf(uint32_t) { return NotHere("shape"), 0; }
+tw_edge tw_builder::Dy(uint32_t) { return NotHere("dy"), 0; }
+uint32_t tw_builder::HasDy(uint32_t) { return NotHere("has_dy"), 0; }
+tw_edge tw_builder::DySparse(uint32_t, tw_edge*) { return NotHere("dy_sparse"), 0; }
+void tw_builder::Dx(uint32_t, tw_edge) { NotHere("dx"); }
+void tw_builder::DxSparse(uint32_t, tw_edge, tw_edge) { NotHere("dx_sparse"); }
+void tw_builder::SetShape(uint32_t, const int64_t*, int32_t) { NotHere("set_shape"); }
+void tw_builder::GetHandle(uint32_t, uint32_t* out_dtype, tw_shape* out_shape) {
+  *out_dtype = 0;
+  *out_shape = {nullptr, -1, 0};
+  NotHere("handle");
+}
+void tw_builder::SetHandle(uint32_t, uint32_t, const int64_t*, int32_t) { NotHere("set_handle"); }
+
+int64_t tw_builder::Dim(uint32_t op, int64_t x, int64_t y) {
+  using thalweg::InvalidArgument;
+  if (op == '=') {
+    if (x >= 0 && y >= 0 && x != y) Fail(InvalidArgument("sizes ", x, " and ", y, " differ"));
+    return x >= 0 ? x : y;
+  }
+  if (op == '*' && (x == 0 || y == 0)) return 0;
+  if (x < 0 || y < 0) return -1;
+  int64_t r = -1;
+  bool ok = true;
+  switch (op) {
+    case '+': ok = thalweg::CheckedAdd(x, y, &r); break;
+    case '*': ok = thalweg::CheckedMul(x, y, &r); break;
+    case '-': ok = x >= y; r = x - y; break;
+    case '/': ok = y != 0; r = ok ? x / y : -1; break;
+    default: ok = false;
+  }
+  if (!ok) {
+    Fail(InvalidArgument("size ", x, " ", std::string(1, char(op)), " ", y, " is not a size"));
+    return -1;
+  }
+  return r;
+}
+
+namespace thalweg {
+namespace {
+
+tw_edge Emit(tw_builder* b, const char* op, uint64_t len, const tw_edge* in, uint32_t n, const tw_attr* a, uint32_t n_a) {
+  return b->status.ok() ? b->Emit({op, len}, in, n, a, n_a) : 0;
+}
+tw_edge Output(tw_builder* b, tw_edge node, uint32_t i) { return b->status.ok() ? b->Output(node, i) : 0; }
+tw_edge Constant(tw_builder* b, uint32_t dtype, const int64_t* dims, uint32_t rank, const void* data, uint64_t bytes) {
+  return b->status.ok() ? b->Constant(dtype, dims, rank, data, bytes) : 0;
+}
+tw_edge Scalar(tw_builder* b, uint32_t dtype, double value) {
+  if (!b->status.ok()) return 0;
+  auto t = ScalarTensor(dtype, value);
+  if (!t.ok()) return b->Fail(t.status()), 0;
+  return b->Constant(dtype, nullptr, 0, t->data(), t->bytes());
+}
+tw_status* Describe(tw_builder* b, tw_edge e, uint32_t* out_dtype, tw_shape* out_shape) {
+  return Guard([&] { return b->Describe(e, out_dtype, out_shape); });
+}
+tw_edge Input(tw_builder* b, uint32_t i) { return b->status.ok() ? b->Input(i) : 0; }
+tw_edge Result(tw_builder* b, uint32_t o) { return b->status.ok() ? b->Result(o) : 0; }
+tw_edge ShapeOf(tw_builder* b, uint32_t i) { return b->status.ok() ? b->ShapeOf(i) : 0; }
+tw_edge Dy(tw_builder* b, uint32_t o) { return b->status.ok() ? b->Dy(o) : 0; }
+uint32_t HasDy(tw_builder* b, uint32_t o) { return b->status.ok() ? b->HasDy(o) : 0; }
+tw_edge DySparse(tw_builder* b, uint32_t o, tw_edge* rows) { return b->status.ok() ? b->DySparse(o, rows) : 0; }
+void Dx(tw_builder* b, uint32_t i, tw_edge v) {
+  if (b->status.ok()) b->Dx(i, v);
+}
+void DxSparse(tw_builder* b, uint32_t i, tw_edge rows, tw_edge v) {
+  if (b->status.ok()) b->DxSparse(i, rows, v);
+}
+void SetShape(tw_builder* b, uint32_t o, const int64_t* dims, int32_t rank) {
+  if (b->status.ok()) b->SetShape(o, dims, rank);
+}
+int64_t Dim(tw_builder* b, uint32_t op, int64_t x, int64_t y) { return b->status.ok() ? b->Dim(op, x, y) : -1; }
+void GetHandle(tw_builder* b, uint32_t i, uint32_t* dtype, tw_shape* shape) { b->GetHandle(i, dtype, shape); }
+void SetHandle(tw_builder* b, uint32_t o, uint32_t dtype, const int64_t* dims, int32_t rank) {
+  if (b->status.ok()) b->SetHandle(o, dtype, dims, rank);
+}
+
+// The nearest half-precision number, ties to even.
+uint16_t ToHalf(double v) {
+  float f = float(v);
+  uint32_t x = std::bit_cast<uint32_t>(f), sign = (x >> 16) & 0x8000u;
+  x &= 0x7fffffffu;
+  if (x >= 0x7f800000u) return uint16_t(sign | 0x7c00u | (x > 0x7f800000u ? 0x200u : 0));
+  if (x >= 0x477ff000u) return uint16_t(sign | 0x7c00u);
+  if (x < 0x38800000u) return uint16_t(sign | uint32_t(std::nearbyint(std::ldexp(std::fabs(double(f)), 24))));
+  uint32_t rounded = x + 0xfffu + ((x >> 13) & 1u);
+  return uint16_t(sign | ((rounded - 0x38000000u) >> 13));
+}
+uint16_t ToBfloat16(double v) {
+  uint32_t x = std::bit_cast<uint32_t>(float(v));
+  if (std::isnan(v)) return uint16_t((x >> 16) | 0x40u);
+  return uint16_t((x + 0x7fffu + ((x >> 16) & 1u)) >> 16);
+}
+
+template <class T>
+void Store(const Tensor& t, T v) {
+  std::memcpy(t.data(), &v, sizeof v);
+}
+
+}  // namespace
+
+StatusOr<Tensor> ScalarTensor(uint32_t dtype, double value) {
+  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(dtype, nullptr, 0));
+  switch (dtype) {
+    case TW_FLOAT: Store(t, float(value)); break;
+    case TW_DOUBLE: Store(t, value); break;
+    case TW_HALF: Store(t, ToHalf(value)); break;
+    case TW_BFLOAT16: Store(t, ToBfloat16(value)); break;
+    case TW_INT8: Store(t, int8_t(value)); break;
+    case TW_INT16: Store(t, int16_t(value)); break;
+    case TW_INT32: Store(t, int32_t(value)); break;
+    case TW_INT64: Store(t, int64_t(value)); break;
+    case TW_UINT8: Store(t, uint8_t(value)); break;
+    case TW_UINT16: Store(t, uint16_t(value)); break;
+    case TW_UINT32: Store(t, uint32_t(value)); break;
+    case TW_UINT64: Store(t, uint64_t(value)); break;
+    case TW_BOOL: Store(t, uint8_t(value != 0)); break;
+    case TW_COMPLEX64: {
+      float c[2] = {float(value), 0};
+      std::memcpy(t.data(), c, sizeof c);
+      break;
+    }
+    case TW_COMPLEX128: {
+      double c[2] = {value, 0};
+      std::memcpy(t.data(), c, sizeof c);
+      break;
+    }
+    default: return Unimplemented("no scalar of type ", DTypeName(dtype), " can be made from a number");
+  }
+  return t;
+}
+
+const tw_graph_api* GraphApi() {
+  static const tw_graph_api api = {sizeof(tw_graph_api), 0, Emit, Output, Scalar, Constant, Describe, Input, Result, ShapeOf, Dy, HasDy,
+                                   DySparse, Dx, DxSparse, SetShape, Dim, GetHandle, SetHandle};
+  return &api;
+}
+
+}  // namespace thalweg

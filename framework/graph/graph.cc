@@ -1,0 +1,246 @@
+#include "framework/graph/graph.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "framework/base/dtype.h"
+#include "framework/graph/resolve.h"
+#include "framework/graph/shape_inference.h"
+#include "framework/runtime/evaluate.h"
+#include "framework/runtime/runtime.h"
+
+namespace thalweg {
+
+std::string Edge::text() const {
+  if (!node) return "(none)";
+  return port == 0 ? node->name() : StrCat(node->name(), ":", port);
+}
+
+const AttrValue* Node::FindAttr(std::string_view attr) const {
+  int i = schema_->FindAttr(attr);
+  return i < 0 ? nullptr : &attrs_[size_t(i)];
+}
+
+void Node::FillC(CAttrs* out) const {
+  for (size_t i = 0; i < attrs_.size(); ++i) out->Add(schema_->attrs[i].name, attrs_[i]);
+}
+
+bool IsNodeName(std::string_view s) {
+  if (s.empty()) return false;
+  auto inner = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '\\' || c == '-' || c == '/' || c == '>'; };
+  unsigned char first = static_cast<unsigned char>(s[0]);
+  // A leading underscore is for nodes that the runtime makes; imported graphs may hold them.
+  if (!std::isalnum(first) && first != '.' && first != '_' && first != '>') return false;
+  return std::all_of(s.begin(), s.end(), inner);
+}
+
+Graph::Graph(std::shared_ptr<Runtime> runtime) : runtime_(std::move(runtime)) {}
+Graph::~Graph() = default;
+
+namespace {
+
+// Values that shape rules may want are small; larger constants are left to the planner's folding.
+constexpr int64_t kSmallValue = 1024;
+
+bool WorthKnowing(const std::vector<Shape>& shapes) {
+  for (const Shape& s : shapes) {
+    if (!s.known()) return true;  // data-dependent: only running tells; inputs are small, so is the answer
+    int64_t n = 1;
+    for (int64_t d : s.dims()) n = d > kSmallValue ? kSmallValue + 1 : n * d;
+    if (n > kSmallValue) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+StatusOr<const Node*> Graph::AddNode(NodeSpec spec) {
+  const OpSchema* schema = runtime_->registry().FindOp(spec.op);
+  std::string title = StrCat(spec.op, " '", spec.name, "':");
+  if (!schema) {
+    return NotFound(title, " no loaded plugin defines op '", spec.op, "'; load the plugin that does, or check the spelling");
+  }
+  std::vector<uint32_t> in_types;
+  for (size_t i = 0; i < spec.inputs.size(); ++i) {
+    const Edge& e = spec.inputs[i];
+    if (!e.node) return InvalidArgument(title, " input ", i, " is missing");
+    if (e.port < 0 || e.port >= e.node->n_out()) {
+      return InvalidArgument(title, " input ", i, " is output ", e.port, " of '", e.node->name(), "', which has ", e.node->n_out());
+    }
+    in_types.push_back(e.node->out_type(e.port));
+  }
+  auto resolved = ResolveNode(*schema, in_types, spec.attrs);
+  if (!resolved.ok()) return Prefix(resolved.status(), title);
+
+  auto node = std::make_unique<Node>();
+  node->schema_ = schema;
+  node->inputs_ = std::move(spec.inputs);
+  node->controls_ = std::move(spec.controls);
+  node->device_ = std::move(spec.device);
+  node->colocate_ = std::move(spec.colocate_with);
+  node->extra_ = std::move(spec.extra_attrs);
+  node->unknown_ = std::move(spec.unknown_fields);
+  node->attrs_ = std::move(resolved->attrs);
+  node->types_ = std::move(resolved->types);
+  node->in_at_ = std::move(resolved->in_at);
+  node->out_at_ = std::move(resolved->out_at);
+
+  uint32_t n_in = uint32_t(node->inputs_.size()), n_out = uint32_t(node->types_.size()) - n_in;
+  CAttrs attrs;
+  node->FillC(&attrs);
+  std::vector<tw_shape> in_shapes;
+  std::vector<const tw_view*> values;
+  std::vector<const HandleInfo*> handles;
+  std::vector<Tensor> constants;
+  bool all_known = true;
+  for (uint32_t i = 0; i < n_in; ++i) {
+    const Edge& e = node->inputs_[i];
+    in_shapes.push_back(e.node->shape(e.port).c());
+    handles.push_back(&e.node->handle(e.port));
+    const Tensor& v = e.node->value(e.port);
+    values.push_back(v ? &v.view() : nullptr);
+    constants.push_back(v);
+    all_known = all_known && v;
+  }
+  ShapeQuery query;
+  query.op = schema;
+  query.node = spec.name;
+  query.attrs = &attrs;
+  query.types = node->types_.data();
+  query.in_at = node->in_at_.data();
+  query.out_at = node->out_at_.data();
+  query.n_in = n_in;
+  query.n_out = n_out;
+  query.in = in_shapes.data();
+  query.values = values.data();
+  query.handles = handles.data();
+  ShapeAnswer answer;
+  Status inferred = InferShapes(query, &answer);
+  if (!inferred.ok()) return Prefix(inferred, title);
+  node->shapes_ = std::move(answer.shapes);
+  node->handles_ = std::move(answer.handles);
+  node->values_.resize(n_out);
+
+  if (schema->role == "const") {
+    const AttrValue* value = node->FindAttr("value");
+    const Tensor& t = value->tensors()[0];
+    if (t.dtype() != node->out_type(0)) {
+      return InvalidArgument(title, " the value is ", DTypeName(t.dtype()), " but 'dtype' says ", DTypeName(node->out_type(0)));
+    }
+    node->shapes_[0] = t.shape();
+    node->values_[0] = t;
+  } else if (!schema->stateful && !schema->once && n_out > 0 && WorthKnowing(node->shapes_)) {
+    bool evaluable = n_in > 0 && CanEvaluate(*schema, node->in_at_, in_shapes, constants);
+    if (evaluable) {
+      // A failure here is not the builder's business: the node will fail with the same words when it runs.
+      auto known = EvaluateOnHost(*runtime_, *node, in_shapes, constants);
+      if (known.ok()) {
+        for (uint32_t o = 0; o < n_out; ++o) {
+          node->shapes_[o] = (*known)[o].shape();
+          if ((*known)[o].count() <= uint64_t(kSmallValue)) node->values_[o] = (*known)[o];
+        }
+      }
+    }
+  }
+
+  std::unique_lock lock(mu_);
+  if (spec.name.empty()) spec.name = UniqueNameLocked(spec.op);
+  if (!IsNodeName(spec.name)) {
+    return InvalidArgument(title, " '", spec.name, "' is not a node name; use letters, digits and _ . - / >, starting with a letter or digit");
+  }
+  if (by_name_.count(spec.name)) return AlreadyExists(title, " the graph has a node of that name; choose another");
+  node->name_ = std::move(spec.name);
+  node->id_ = int32_t(nodes_.size());
+  const Node* added = node.get();
+  nodes_.push_back(std::move(node));
+  by_name_.emplace(added->name_, added);
+  return added;
+}
+
+Status Graph::Adopt(Graph* from) {
+  std::scoped_lock lock(mu_, from->mu_);
+  for (const auto& n : from->nodes_) {
+    if (by_name_.count(n->name_)) return AlreadyExists(n->title(), ": the graph has a node of that name; import under a prefix");
+  }
+  // What may run out of memory comes first.
+  nodes_.reserve(nodes_.size() + from->nodes_.size());
+  by_name_.reserve(by_name_.size() + from->by_name_.size());
+  std::string all_libraries = StrCat(library, from->library), all_unknown = StrCat(unknown_fields, from->unknown_fields);
+  std::vector<int32_t> bad = versions.bad_consumers;
+  for (int32_t v : from->versions.bad_consumers) {
+    if (std::find(bad.begin(), bad.end(), v) == bad.end()) bad.push_back(v);
+  }
+  // Both parts must go on meaning what they meant: to the oldest writer's words, for readers that both accept.
+  versions.producer = nodes_.empty() ? from->versions.producer : std::min(versions.producer, from->versions.producer);
+  versions.min_consumer = std::max(versions.min_consumer, from->versions.min_consumer);
+  versions.bad_consumers.swap(bad);
+  library.swap(all_libraries);
+  unknown_fields.swap(all_unknown);
+  for (auto& n : from->nodes_) {
+    n->id_ = int32_t(nodes_.size());
+    nodes_.push_back(std::move(n));
+  }
+  by_name_.merge(from->by_name_);
+  from->nodes_.clear();
+  return Status();
+}
+
+StatusOr<Edge> Graph::AddConst(const Tensor& value, std::string name) {
+  ASSIGN_OR_RETURN(const OpSchema* op, runtime_->registry().FindRole("const"));
+  NodeSpec spec;
+  spec.op = op->name;
+  spec.name = name.empty() ? UniqueName("Const") : std::move(name);
+  spec.attrs["dtype"] = AttrValue::Type(value.dtype());
+  spec.attrs["value"] = AttrValue::OfTensor(value);
+  ASSIGN_OR_RETURN(const Node* n, AddNode(std::move(spec)));
+  return Edge{n, 0};
+}
+
+const Node* Graph::Find(std::string_view name) const {
+  std::shared_lock lock(mu_);
+  auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : it->second;
+}
+
+StatusOr<Edge> Graph::FindEdge(std::string_view text) const {
+  std::string_view name = text;
+  int64_t port = 0;
+  if (size_t colon = text.rfind(':'); colon != text.npos) {
+    name = text.substr(0, colon);
+    std::string digits(text.substr(colon + 1));
+    if (digits.empty() || digits.size() > 5 || !std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c); })) {
+      return InvalidArgument("'", text, "' is not a tensor name; write 'node' or 'node:1'");
+    }
+    port = std::stol(digits);
+  }
+  const Node* n = Find(name);
+  if (!n) return NotFound("the graph has no node '", name, "'");
+  if (port >= n->n_out()) return InvalidArgument("'", text, "': node '", name, "' has ", n->n_out(), " outputs");
+  return Edge{n, int32_t(port)};
+}
+
+int32_t Graph::size() const {
+  std::shared_lock lock(mu_);
+  return int32_t(nodes_.size());
+}
+
+const Node* Graph::node(int32_t id) const {
+  std::shared_lock lock(mu_);
+  return nodes_[size_t(id)].get();
+}
+
+std::string Graph::UniqueName(std::string_view base) const {
+  std::unique_lock lock(mu_);
+  return UniqueNameLocked(base);
+}
+
+std::string Graph::UniqueNameLocked(std::string_view base) const {
+  std::string name(base);
+  if (!by_name_.count(name)) return name;
+  for (int& i = next_suffix_[name];;) {
+    name = StrCat(base, "_", ++i);
+    if (!by_name_.count(name)) return name;
+  }
+}
+
+}  // namespace thalweg

@@ -1,0 +1,159 @@
+// Graph and Node: the program. Nodes are added, never changed or removed, so a pointer to a node stays good as long as the graph.
+// Threads: adding locks; reading a node needs no lock once it was handed out.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/base/status.h"
+#include "framework/graph/attr_value.h"
+#include "framework/graph/op_schema.h"
+#include "framework/tensor/shape.h"
+#include "framework/tensor/tensor.h"
+
+namespace thalweg {
+
+class Graph;
+class Node;
+class Runtime;
+
+// A value: output `port` of a node.
+struct Edge {
+  const Node* node = nullptr;
+  int32_t port = 0;
+  bool operator==(const Edge& o) const { return node == o.node && port == o.port; }
+  explicit operator bool() const { return node != nullptr; }
+  // "name" for port 0, "name:1" for others.
+  std::string text() const;
+};
+
+// What a resource handle leads to, as far as known.
+struct HandleInfo {
+  uint32_t dtype = 0;
+  Shape shape;
+};
+
+class Node {
+ public:
+  int32_t id() const { return id_; }
+  const std::string& name() const { return name_; }
+  const OpSchema& op() const { return *schema_; }
+  const std::vector<Edge>& inputs() const { return inputs_; }
+  const std::vector<const Node*>& controls() const { return controls_; }
+  int32_t n_in() const { return int32_t(inputs_.size()); }
+  int32_t n_out() const { return int32_t(shapes_.size()); }
+  uint32_t in_type(int32_t i) const { return types_[size_t(i)]; }
+  uint32_t out_type(int32_t o) const { return types_[inputs_.size() + size_t(o)]; }
+  const std::vector<uint32_t>& types() const { return types_; }  // inputs, then outputs
+  // Argument a has the flat inputs [in_at()[a], in_at()[a + 1]); likewise outputs.
+  const std::vector<uint32_t>& in_at() const { return in_at_; }
+  const std::vector<uint32_t>& out_at() const { return out_at_; }
+  const std::vector<AttrValue>& attrs() const { return attrs_; }  // in schema order
+  const AttrValue* FindAttr(std::string_view attr) const;
+  // Attributes that the schema does not have (underscore names): serialised AttrValue messages, kept byte for byte.
+  // Also one of the schema's where AttrValue cannot hold all of it: a function with attributes of its own.
+  const std::map<std::string, std::string>& extra_attrs() const { return extra_; }
+  // Fields of the NodeDef that it came from and that nothing here stands for, serialised.
+  const std::string& unknown_fields() const { return unknown_; }
+  const std::string& device() const { return device_; }
+  const std::vector<std::string>& colocate_with() const { return colocate_; }
+  // What is known when nothing is fed.
+  const Shape& shape(int32_t o) const { return shapes_[size_t(o)]; }
+  const HandleInfo& handle(int32_t o) const { return handles_[size_t(o)]; }
+  const Tensor& value(int32_t o) const { return values_[size_t(o)]; }  // empty: not a known constant
+  void FillC(CAttrs* out) const;
+  // "MatMul 'head/mm'": how messages name a node.
+  std::string title() const { return StrCat(schema_->name, " '", name_, "'"); }
+
+ private:
+  friend class Graph;
+  int32_t id_ = 0;
+  std::string name_, device_;
+  const OpSchema* schema_ = nullptr;
+  std::vector<Edge> inputs_;
+  std::vector<const Node*> controls_;
+  std::vector<uint32_t> types_, in_at_, out_at_;
+  std::vector<AttrValue> attrs_;
+  std::map<std::string, std::string> extra_;
+  std::string unknown_;
+  std::vector<std::string> colocate_;
+  std::vector<Shape> shapes_;
+  std::vector<HandleInfo> handles_;
+  std::vector<Tensor> values_;
+};
+
+// A node to be.
+struct NodeSpec {
+  std::string op, name;  // empty name: one is made from the op
+  std::vector<Edge> inputs;  // flat
+  std::vector<const Node*> controls;
+  std::map<std::string, AttrValue> attrs;
+  std::map<std::string, std::string> extra_attrs;
+  std::string unknown_fields;
+  std::string device;
+  std::vector<std::string> colocate_with;
+};
+
+// The version of graphs that we write, and read as: that of the TensorFlow whose ops and attributes we follow (2.21).
+constexpr int32_t kGraphVersion = 2474;
+
+// GraphDef's VersionDef.
+struct GraphVersions {
+  int32_t producer = 0, min_consumer = 0;
+  std::vector<int32_t> bad_consumers;
+};
+
+class Graph {
+ public:
+  // runtime: gives schemas and folds constants; retained.
+  explicit Graph(std::shared_ptr<Runtime> runtime);
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  Runtime& runtime() const { return *runtime_; }
+  const std::shared_ptr<Runtime>& runtime_ptr() const { return runtime_; }
+
+  // Checks everything: op, name, argument counts and types, attributes (inferred, defaulted, allowed), shapes. On failure the graph is as
+  // before. Errors are prefixed with the node's title.
+  StatusOr<const Node*> AddNode(NodeSpec spec);
+  // Takes over the nodes of `from`, with versions, library and unknown fields: all, or none. ALREADY_EXISTS where both have a node of one
+  // name. REQUIRES: the same runtime; nobody else uses `from`, which is empty afterwards.
+  Status Adopt(Graph* from);
+  // A host constant.
+  StatusOr<Edge> AddConst(const Tensor& value, std::string name = "");
+
+  const Node* Find(std::string_view name) const;  // NULL: none
+  // "name", "name:1"; "^name" is refused.
+  StatusOr<Edge> FindEdge(std::string_view text) const;
+  int32_t size() const;
+  const Node* node(int32_t id) const;
+  // A name that no node has: `base`, or base_1, base_2, ...
+  std::string UniqueName(std::string_view base) const;
+
+  // Written by the importer, read by the exporter.
+  GraphVersions versions{kGraphVersion, 0, {}};
+  std::string library;  // serialised FunctionDefLibrary, kept byte for byte
+  std::string unknown_fields;
+
+ private:
+  std::string UniqueNameLocked(std::string_view base) const;
+
+  std::shared_ptr<Runtime> runtime_;
+  mutable std::shared_mutex mu_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::unordered_map<std::string_view, const Node*> by_name_;  // keys point into the nodes
+  mutable std::unordered_map<std::string, int> next_suffix_;
+};
+
+// Legal node names: letters, digits and _.\-/> , not starting with a sign; `scope/` prefixes are part of the name.
+bool IsNodeName(std::string_view s);
+
+}  // namespace thalweg

@@ -1,0 +1,74 @@
+#include <map>
+
+#include "framework/graph/attr_proto.h"
+#include "framework/graph/graph_def.h"
+#include "framework/graph/graph_def_fields.h"
+#include "framework/io/wire.h"
+
+namespace thalweg {
+namespace {
+
+using namespace graph_def;
+
+constexpr uint64_t kMostBytes = (uint64_t{1} << 31) - 1;
+
+// Attribute messages by name.
+StatusOr<std::map<std::string, std::string>> Attributes(const Node& node) {
+  std::map<std::string, std::string> all = node.extra_attrs();
+  for (size_t i = 0; i < node.attrs().size(); ++i) {
+    const std::string& name = node.op().attrs[i].name;
+    if (all.count(name)) continue;  // its full form
+    auto message = SerializeAttr(node.attrs()[i]);
+    if (!message.ok()) return Prefix(message.status(), StrCat(node.title(), ": attribute '", name, "':"));
+    all.emplace(name, *std::move(message));
+  }
+  if (!node.colocate_with().empty() && !all.count("_class")) {
+    ASSIGN_OR_RETURN(all["_class"], SerializeColocation(node.colocate_with(), {}));
+  }
+  return all;
+}
+
+StatusOr<std::string> NodeMessage(const Node& node) {
+  std::string out, entry;
+  PutBytesField(kName, node.name(), &out);
+  PutBytesField(kOp, node.op().name, &out);
+  for (const Edge& e : node.inputs()) PutBytesField(kInput, e.text(), &out);
+  for (const Node* c : node.controls()) PutBytesField(kInput, StrCat("^", c->name()), &out);
+  if (!node.device().empty()) PutBytesField(kDevice, node.device(), &out);
+  ASSIGN_OR_RETURN(const auto attrs, Attributes(node));
+  for (const auto& [name, message] : attrs) {
+    entry.clear();
+    PutBytesField(kKey, name, &entry);
+    PutBytesField(kValue, message, &entry);
+    PutBytesField(kAttr, entry, &out);
+  }
+  return out + node.unknown_fields();
+}
+
+std::string VersionsMessage(const GraphVersions& v) {
+  std::string out;
+  if (v.producer) PutVarintField(kProducer, uint64_t(int64_t(v.producer)), &out);
+  if (v.min_consumer) PutVarintField(kMinConsumer, uint64_t(int64_t(v.min_consumer)), &out);
+  std::string bad;
+  for (int32_t b : v.bad_consumers) PutVarint(uint64_t(int64_t(b)), &bad);
+  if (!bad.empty()) PutBytesField(kBadConsumers, bad, &out);
+  return out;
+}
+
+}  // namespace
+
+StatusOr<std::string> ExportGraphDef(const Graph& graph) {
+  std::string out;
+  for (int32_t i = 0, n = graph.size(); i < n; ++i) {
+    ASSIGN_OR_RETURN(const std::string message, NodeMessage(*graph.node(i)));
+    PutBytesField(kNode, message, &out);
+    if (out.size() + graph.library.size() + graph.unknown_fields.size() > kMostBytes) {
+      return ResourceExhausted("the graph takes more than 2 GiB, which no GraphDef may have; keep large constants in a checkpoint");
+    }
+  }
+  if (!graph.library.empty()) PutBytesField(kLibrary, graph.library, &out);
+  PutBytesField(kVersions, VersionsMessage(graph.versions), &out);
+  return out + graph.unknown_fields;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,430 @@
+#include "framework/graph/op_schema.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "framework/base/dtype.h"
+#include "framework/base/scanner.h"
+
+namespace thalweg {
+namespace {
+
+// Attribute kinds as the grammar spells them.
+struct KindName {
+  std::string_view name;
+  uint32_t kind;
+};
+constexpr KindName kKinds[] = {{"type", TW_ATTR_TYPE},     {"int", TW_ATTR_INT},     {"float", TW_ATTR_FLOAT},   {"bool", TW_ATTR_BOOL},
+                               {"string", TW_ATTR_STRING}, {"shape", TW_ATTR_SHAPE}, {"tensor", TW_ATTR_TENSOR}, {"func", TW_ATTR_FUNC}};
+
+std::string_view KindText(uint32_t kind) {
+  for (const KindName& k : kKinds) {
+    if (k.kind == kind) return k.name;
+  }
+  return "nothing";
+}
+
+template <class T>
+int IndexByName(const std::vector<T>& items, std::string_view name) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (items[i].name == name) return int(i);
+  }
+  return -1;
+}
+
+// "float, int32" or "\"SAME\", \"VALID\"": what would have been right.
+std::string AllowedText(const AttrSpec& spec) {
+  std::string s;
+  for (uint32_t t : spec.types) s += StrCat(s.empty() ? "" : ", ", DTypeName(t));
+  for (const std::string& t : spec.strings) s += StrCat(s.empty() ? "" : ", ", "\"", t, "\"");
+  return s;
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : in_(text, "op schema") { out_.text = text; }
+
+  StatusOr<OpSchema> Parse() {
+    out_.name = in_.ExpectWord("the op's name", ".>");
+    if (in_.ok()) in_.set_what(StrCat("schema of op '", out_.name, "'"));
+    Args(&out_.inputs, "inputs");
+    in_.Expect("->", "between inputs and outputs (an op without outputs says `-> ()`)");
+    Args(&out_.outputs, "outputs");
+    while (in_.ok() && in_.Take(";")) Clause();
+    if (in_.ok() && !in_.AtEnd()) in_.Fail(in_.column(), "expected ';' before the next clause");
+    out_.shape_only.resize(out_.inputs.size(), 0);
+    ResolveTypes();
+    CheckDims();
+    if (!in_.ok()) return in_.status();
+    return std::move(out_);
+  }
+
+ private:
+  // Where an argument names attributes, which may be declared later.
+  struct Pending {
+    bool output;
+    size_t arg;
+    std::string type, number;
+    size_t type_column, number_column, column;
+  };
+
+  void NewName(std::string_view name, size_t column) {
+    if (!in_.ok()) return;
+    if (std::find(names_.begin(), names_.end(), name) != names_.end()) {
+      in_.Fail(column, StrCat("the name '", name, "' is taken; inputs, outputs and attributes need names of their own"));
+    }
+    names_.emplace_back(name);
+  }
+
+  void Args(std::vector<ArgSpec>* to, std::string_view what) {
+    in_.Expect("(", StrCat("before the ", what));
+    if (!in_.ok() || in_.Take(")")) return;
+    do {
+      Arg(to);
+    } while (in_.ok() && in_.Take(","));
+    in_.Expect(")", StrCat("or ',' after the ", what));
+  }
+
+  // name: type [dims] [* N]
+  void Arg(std::vector<ArgSpec>* to) {
+    Pending p{to == &out_.outputs, to->size(), {}, {}, 0, 0, in_.column()};
+    ArgSpec arg;
+    arg.name = in_.ExpectWord("the name of an argument");
+    NewName(arg.name, p.column);
+    in_.Expect(":", "after the argument's name");
+    p.type_column = in_.column();
+    p.type = in_.ExpectWord("an element type or a type attribute");
+    if (p.type == "ref" && in_.Take("(")) {
+      arg.ref = true;
+      p.type_column = in_.column();
+      p.type = in_.ExpectWord("an element type or a type attribute");
+      in_.Expect(")", "after the type of a reference");
+    }
+    if (in_.Take("[")) Dims(&arg);
+    if (in_.Take("*")) {
+      p.number_column = in_.column();
+      p.number = in_.ExpectWord("the int attribute that says how many");
+    }
+    to->push_back(std::move(arg));
+    pending_.push_back(std::move(p));
+  }
+
+  // A number, a name, *name or _, separated by commas.
+  void Dims(ArgSpec* arg) {
+    arg->has_dims = true;
+    if (in_.Take("]")) return;
+    do {
+      DimPattern d;
+      size_t column = in_.column();
+      if (in_.PeekNumber()) {
+        d.kind = DimPattern::kSize;
+        d.size = in_.ExpectInt("a size");
+        if (d.size < 0) in_.Fail(column, StrCat("size ", d.size, " is negative; write _ for an unknown one"));
+      } else {
+        bool star = in_.Take("*");
+        d.name = in_.ExpectWord("a size, a name, *name or _");
+        d.kind = star ? DimPattern::kStar : d.name == "_" ? DimPattern::kAny : DimPattern::kName;
+        if (star && d.name == "_") in_.Fail(column, "axes that a star stands for need a name");
+        if (d.kind == DimPattern::kAny) d.name.clear();
+      }
+      dim_columns_.push_back(column);
+      arg->dims.push_back(std::move(d));
+    } while (in_.ok() && in_.Take(","));
+    in_.Expect("]", "or ',' after a size");
+  }
+
+  void Clause() {
+    if (in_.Take("?")) {
+      in_.SkipClause();
+      return;
+    }
+    size_t column = in_.column();
+    std::string word(in_.ExpectWord("a clause"));
+    if (!in_.ok()) return;
+    if (in_.Peek() == ':') {
+      Attr(std::move(word), column);
+      return;
+    }
+    if (std::find(clauses_.begin(), clauses_.end(), word) != clauses_.end()) in_.Fail(column, StrCat("clause '", word, "' stands here twice"));
+    clauses_.push_back(word);
+    if (word == "stateful") {
+      out_.stateful = true;
+    } else if (word == "once") {
+      out_.once = true;
+    } else if (word == "commutative") {
+      out_.commutative = true;
+    } else if (word == "role") {
+      out_.role = in_.ExpectWord("the role");
+    } else if (word == "no_gradient") {
+      out_.no_gradient = in_.ExpectQuoted("why the op has no gradient");
+      if (in_.ok() && out_.no_gradient.empty()) in_.Fail(column, "no_gradient needs a reason");
+    } else if (word == "doc") {
+      out_.doc = in_.ExpectQuoted("the manual's line");
+    } else if (word == "shape_only") {
+      ShapeOnly();
+    } else {
+      in_.Fail(column, StrCat("unknown clause '", word, "'; a hint that hosts may skip starts with '?'"));
+    }
+  }
+
+  void ShapeOnly() {
+    out_.shape_only.resize(out_.inputs.size(), 0);
+    do {
+      size_t column = in_.column();
+      std::string_view name = in_.ExpectWord("the name of an input");
+      if (!in_.ok()) return;
+      int i = out_.FindInput(name);
+      if (i < 0) {
+        in_.Fail(column, StrCat("'", name, "' is no input of the op"));
+        return;
+      }
+      out_.shape_only[size_t(i)] = 1;
+    } while (in_.ok() && in_.Peek() != ';' && in_.Peek() != 0);
+  }
+
+  // A: KIND [>= n] [= default] [since minor]
+  void Attr(std::string name, size_t name_column) {
+    in_.Expect(":", "after the attribute's name");
+    AttrSpec a;
+    a.name = std::move(name);
+    NewName(a.name, name_column);
+    Kind(&a, false);
+    size_t column = in_.column();
+    if (in_.Take(">=")) {
+      if (a.kind != TW_ATTR_INT && !a.list) in_.Fail(column, StrCat("only an int or a list has a least value, not a ", KindText(a.kind)));
+      a.has_min = true;
+      a.min = in_.ExpectInt("the least value");
+    }
+    if (in_.Take("=")) {
+      column = in_.column();
+      a.default_value = a.list ? DefaultList(a) : Default(a);
+      a.has_default = true;
+      if (in_.ok()) {
+        Status allowed = CheckAttr(a, a.default_value);
+        if (!allowed.ok()) in_.Fail(column, StrCat("the default: ", Message(allowed)));
+      }
+    }
+    if (in_.TakeKeyword("since")) {
+      column = in_.column();
+      int64_t since = in_.ExpectInt("the minor version");
+      if (since < 0 || since > std::numeric_limits<uint32_t>::max()) in_.Fail(column, StrCat("minor version ", since, " is out of range"));
+      a.since = uint32_t(since);
+    }
+    if (in_.ok()) out_.attrs.push_back(std::move(a));
+  }
+
+  void Kind(AttrSpec* a, bool in_list) {
+    size_t column = in_.column();
+    if (in_.Take("{")) {
+      Choice(a);
+      return;
+    }
+    std::string_view word = in_.ExpectWord("an attribute's kind");
+    if (!in_.ok()) return;
+    if (word == "list") {
+      if (in_list) in_.Fail(column, "a list of lists is no attribute kind");
+      in_.Expect("(", "after list");
+      a->list = true;
+      Kind(a, true);
+      in_.Expect(")", "after the kind of a list's values");
+      return;
+    }
+    for (const KindName& k : kKinds) {
+      if (k.name == word) a->kind = k.kind;
+    }
+    if (!a->kind) {
+      in_.Fail(column, StrCat("'", word, "' is no attribute kind; there are type, int, float, bool, string, shape, tensor, func, list(kind), ",
+                              "{types} and {\"texts\"}"));
+    }
+  }
+
+  // {float, int32} or {"SAME", "VALID"}, the brace taken.
+  void Choice(AttrSpec* a) {
+    a->kind = in_.Peek() == '"' ? TW_ATTR_STRING : TW_ATTR_TYPE;
+    do {
+      size_t column = in_.column();
+      if (a->kind == TW_ATTR_STRING) {
+        std::string s = in_.ExpectQuoted("an allowed text");
+        if (std::find(a->strings.begin(), a->strings.end(), s) != a->strings.end()) in_.Fail(column, StrCat("\"", s, "\" stands here twice"));
+        a->strings.push_back(std::move(s));
+      } else {
+        uint32_t t = Type();
+        if (in_.ok() && std::find(a->types.begin(), a->types.end(), t) != a->types.end()) in_.Fail(column, StrCat(DTypeName(t), " stands here twice"));
+        a->types.push_back(t);
+      }
+    } while (in_.ok() && in_.Take(","));
+    in_.Expect("}", "or ',' after an allowed value");
+  }
+
+  uint32_t Type() {
+    size_t column = in_.column();
+    std::string_view word = in_.ExpectWord("an element type");
+    uint32_t t = DTypeByName(word);
+    if (in_.ok() && t == TW_INVALID_TYPE) in_.Fail(column, StrCat("'", word, "' is no element type"));
+    return t;
+  }
+
+  bool Bool() {
+    if (in_.TakeKeyword("true")) return true;
+    if (!in_.TakeKeyword("false") && in_.ok()) in_.Fail(in_.column(), "expected true or false");
+    return false;
+  }
+
+  // unknown, or [2, ?, 3]; _ and -1 also stand for an unknown size.
+  Shape ShapeValue() {
+    if (in_.TakeKeyword("unknown")) return Shape();
+    std::vector<int64_t> dims;
+    in_.Expect("[", "or unknown as the default of a shape");
+    if (!in_.ok() || in_.Take("]")) return Shape(std::move(dims));
+    do {
+      size_t column = in_.column();
+      int64_t d = in_.Take("?") || in_.TakeKeyword("_") ? -1 : in_.ExpectInt("a size");
+      if (d < -1) in_.Fail(column, StrCat("size ", d, " is negative"));
+      dims.push_back(d);
+    } while (in_.ok() && in_.Take(","));
+    in_.Expect("]", "or ',' after a size");
+    return Shape(std::move(dims));
+  }
+
+  AttrValue Default(const AttrSpec& a) {
+    switch (a.kind) {
+      case TW_ATTR_INT: return AttrValue::Int(in_.ExpectInt("the default"));
+      case TW_ATTR_FLOAT: return AttrValue::Float(in_.ExpectFloat("the default"));
+      case TW_ATTR_BOOL: return AttrValue::Bool(Bool());
+      case TW_ATTR_STRING: return AttrValue::String(in_.ExpectQuoted("the default"));
+      case TW_ATTR_TYPE: return AttrValue::Type(Type());
+      case TW_ATTR_SHAPE: return AttrValue::OfShape(ShapeValue());
+      case TW_ATTR_FUNC: return AttrValue::Func(in_.ExpectQuoted("the default function's name"));
+      default: in_.Fail(in_.column(), StrCat("a ", KindText(a.kind), " has no default")); return AttrValue();
+    }
+  }
+
+  template <class T, class F>
+  std::vector<T> Items(F one) {
+    std::vector<T> items;
+    if (in_.Take("]")) return items;
+    do {
+      items.push_back(T(one()));
+    } while (in_.ok() && in_.Take(","));
+    in_.Expect("]", "or ',' after a value");
+    return items;
+  }
+
+  AttrValue DefaultList(const AttrSpec& a) {
+    size_t column = in_.column();
+    if (!in_.Expect("[", "before the values of a default list")) return AttrValue();
+    switch (a.kind) {
+      case TW_ATTR_INT: return AttrValue::Ints(Items<int64_t>([&] { return in_.ExpectInt("a value"); }));
+      case TW_ATTR_FLOAT: return AttrValue::Floats(Items<double>([&] { return in_.ExpectFloat("a value"); }));
+      case TW_ATTR_BOOL: return AttrValue::Bools(Items<uint8_t>([&] { return Bool(); }));
+      case TW_ATTR_STRING: return AttrValue::Strings(Items<std::string>([&] { return in_.ExpectQuoted("a value"); }));
+      case TW_ATTR_TYPE: return AttrValue::Types(Items<uint32_t>([&] { return Type(); }));
+      case TW_ATTR_SHAPE: return AttrValue::Shapes(Items<Shape>([&] { return ShapeValue(); }));
+      case TW_ATTR_FUNC: return AttrValue::Funcs(Items<std::string>([&] { return in_.ExpectQuoted("a function's name"); }));
+      default:
+        if (in_.Take("]")) return AttrValue::EmptyList(a.kind);
+        in_.Fail(column, StrCat("a list of ", KindText(a.kind), "s can only be empty by default"));
+        return AttrValue();
+    }
+  }
+
+  // Ties the words that arguments use for their types and counts to element types and attributes.
+  void ResolveTypes() {
+    for (const Pending& p : pending_) {
+      if (!in_.ok()) return;
+      ArgSpec& arg = (p.output ? out_.outputs : out_.inputs)[p.arg];
+      uint32_t dtype = DTypeByName(p.type);
+      int attr = out_.FindAttr(p.type);
+      const AttrSpec* spec = attr < 0 ? nullptr : &out_.attrs[size_t(attr)];
+      if (dtype != TW_INVALID_TYPE && !IsRef(dtype)) {
+        arg.dtype = dtype;
+      } else if (spec && spec->kind == TW_ATTR_TYPE) {
+        (spec->list ? arg.list_attr : arg.type_attr) = p.type;
+      } else {
+        in_.Fail(p.type_column, StrCat("'", p.type, "' is neither an element type nor an attribute of kind type",
+                                       IsRef(dtype) ? "; references are written ref(type)" : ""));
+      }
+      if (p.number.empty()) continue;
+      if (!arg.list_attr.empty()) in_.Fail(p.number_column, StrCat("list attribute '", p.type, "' already says how many values there are"));
+      int number = out_.FindAttr(p.number);
+      if (number < 0 || out_.attrs[size_t(number)].kind != TW_ATTR_INT || out_.attrs[size_t(number)].list) {
+        in_.Fail(p.number_column, StrCat("'", p.number, "' is no int attribute of the op"));
+      }
+      arg.number_attr = p.number;
+    }
+  }
+
+  // One name stands for one size or for several axes, not now this and now that.
+  void CheckDims() {
+    std::vector<const DimPattern*> seen;
+    size_t at = 0;
+    for (const auto* args : {&out_.inputs, &out_.outputs}) {
+      for (const ArgSpec& arg : *args) {
+        for (const DimPattern& d : arg.dims) {
+          size_t column = at < dim_columns_.size() ? dim_columns_[at++] : 0;
+          if (d.name.empty()) continue;
+          for (const DimPattern* s : seen) {
+            if (s->name == d.name && s->kind != d.kind) {
+              in_.Fail(column, StrCat("'", d.name, "' stands for one axis in one place and, with a star, for several in another"));
+            }
+          }
+          seen.push_back(&d);
+        }
+      }
+    }
+  }
+
+  Scanner in_;
+  OpSchema out_;
+  std::vector<std::string> names_, clauses_;
+  std::vector<Pending> pending_;
+  std::vector<size_t> dim_columns_;  // in the order of the patterns
+};
+
+Status CheckType(const AttrSpec& spec, uint32_t t) {
+  if (!FindDType(t)) return InvalidArgument("attribute '", spec.name, "': type ", t, " is no element type");
+  if (spec.types.empty() || std::find(spec.types.begin(), spec.types.end(), t) != spec.types.end()) return Status();
+  return InvalidArgument("attribute '", spec.name, "' is ", DTypeName(t), " but must be one of ", AllowedText(spec));
+}
+
+Status CheckString(const AttrSpec& spec, const std::string& s) {
+  if (spec.strings.empty() || std::find(spec.strings.begin(), spec.strings.end(), s) != spec.strings.end()) return Status();
+  return InvalidArgument("attribute '", spec.name, "' is \"", s, "\" but must be one of ", AllowedText(spec));
+}
+
+Status CheckShape(const AttrSpec& spec, const Shape& s) {
+  if (s.rank() > kMaxRank) return InvalidArgument("attribute '", spec.name, "': rank ", s.rank(), " is more than ", kMaxRank);
+  for (int64_t d : s.dims()) {
+    if (d < -1) return InvalidArgument("attribute '", spec.name, "': size ", d, " is negative; -1 stands for an unknown one");
+  }
+  return Status();
+}
+
+}  // namespace
+
+int OpSchema::FindAttr(std::string_view attr_name) const { return IndexByName(attrs, attr_name); }
+int OpSchema::FindInput(std::string_view arg) const { return IndexByName(inputs, arg); }
+int OpSchema::FindOutput(std::string_view arg) const { return IndexByName(outputs, arg); }
+
+StatusOr<OpSchema> ParseOpSchema(std::string_view text) { return Parser(text).Parse(); }
+
+Status CheckAttr(const AttrSpec& spec, const AttrValue& value) {
+  if (value.kind() != spec.kind || value.is_list() != spec.list) {
+    return InvalidArgument("attribute '", spec.name, "' is ", value.text(), " but must be ", spec.list ? "a list of " : spec.kind == TW_ATTR_INT ? "an " : "a ",
+                           KindText(spec.kind), spec.list ? "s" : "");
+  }
+  if (spec.has_min && spec.list && int64_t(value.count()) < spec.min) {
+    return InvalidArgument("attribute '", spec.name, "' has ", value.count(), " values but needs at least ", spec.min);
+  }
+  if (spec.has_min && !spec.list && value.ints()[0] < spec.min) {
+    return InvalidArgument("attribute '", spec.name, "' is ", value.ints()[0], " but must be at least ", spec.min);
+  }
+  for (uint32_t i = 0; i < value.count(); ++i) {
+    if (spec.kind == TW_ATTR_TYPE) RETURN_IF_ERROR(CheckType(spec, value.types()[i]));
+    if (spec.kind == TW_ATTR_STRING) RETURN_IF_ERROR(CheckString(spec, value.strings()[i]));
+    if (spec.kind == TW_ATTR_SHAPE) RETURN_IF_ERROR(CheckShape(spec, value.shapes()[i]));
+  }
+  return Status();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,69 @@
+// OpSchema: what plugin/op.h's schema text says, parsed. Immutable once registered.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/status.h"
+#include "framework/graph/attr_value.h"
+#include "thalweg/plugin/op.h"
+
+namespace thalweg {
+
+// One entry of an argument's [dims].
+struct DimPattern {
+  enum Kind { kSize, kName, kStar, kAny } kind = kAny;
+  int64_t size = -1;  // kSize
+  std::string name;   // kName, kStar
+};
+
+struct ArgSpec {
+  std::string name;
+  uint32_t dtype = 0;       // fixed type; 0: by attribute
+  std::string type_attr;    // type attribute that says it
+  std::string list_attr;    // list(type) attribute: one value per entry
+  std::string number_attr;  // int attribute that says how many
+  bool ref = false;
+  bool has_dims = false;
+  std::vector<DimPattern> dims;
+};
+
+struct AttrSpec {
+  std::string name;
+  uint32_t kind = 0;  // TW_ATTR_*
+  bool list = false;
+  std::vector<uint32_t> types;       // allowed; empty: any
+  std::vector<std::string> strings;  // allowed; empty: any
+  bool has_min = false;
+  int64_t min = 0;  // of an int, or of a list's length
+  bool has_default = false;
+  AttrValue default_value;
+  uint32_t since = 0;
+};
+
+struct OpSchema {
+  std::string name;
+  std::vector<ArgSpec> inputs, outputs;
+  std::vector<AttrSpec> attrs;
+  bool stateful = false, once = false, commutative = false;
+  std::vector<uint8_t> shape_only;  // per input argument
+  std::string role, no_gradient, doc;
+  std::string text;  // as registered
+  // The sealed definition and the table it is called with.
+  tw_op_def def{};
+  const tw_host* host = nullptr;
+  std::string plugin;  // id of who registered it
+
+  int FindAttr(std::string_view attr_name) const;  // -1: none
+  int FindInput(std::string_view arg) const;
+  int FindOutput(std::string_view arg) const;
+};
+
+// INVALID_ARGUMENT with the column of what is wrong.
+StatusOr<OpSchema> ParseOpSchema(std::string_view text);
+
+// True where the value is one that the spec allows; otherwise the message says why.
+Status CheckAttr(const AttrSpec& spec, const AttrValue& value);
+
+}  // namespace thalweg

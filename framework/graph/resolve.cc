@@ -1,0 +1,164 @@
+#include "framework/graph/resolve.h"
+
+#include "framework/base/dtype.h"
+
+namespace thalweg {
+namespace {
+
+class Resolver {
+ public:
+  Resolver(const OpSchema& op, const std::vector<uint32_t>& inputs) : op_(op), inputs_(inputs) {
+    out_.attrs.resize(op.attrs.size());
+  }
+
+  StatusOr<ResolvedNode> Run(const std::map<std::string, AttrValue>& given) {
+    RETURN_IF_ERROR(Take(given));
+    RETURN_IF_ERROR(Split());
+    RETURN_IF_ERROR(InferTypes());
+    for (size_t i = 0; i < op_.attrs.size(); ++i) {
+      const AttrSpec& spec = op_.attrs[i];
+      if (out_.attrs[i].empty()) {
+        if (!spec.has_default) return InvalidArgument("attribute '", spec.name, "' is missing and cannot be inferred from the inputs; set it");
+        out_.attrs[i] = spec.default_value;
+      }
+      RETURN_IF_ERROR(CheckAttr(spec, out_.attrs[i]));
+    }
+    RETURN_IF_ERROR(CheckInputs());
+    RETURN_IF_ERROR(Outputs());
+    return std::move(out_);
+  }
+
+ private:
+  Status Take(const std::map<std::string, AttrValue>& given) {
+    for (auto& [name, value] : given) {
+      int i = op_.FindAttr(name);
+      if (i < 0) return InvalidArgument("attribute '", name, "' with value ", value.text(), " is not one of op ", op_.name);
+      out_.attrs[size_t(i)] = value;
+    }
+    return Status();
+  }
+
+  AttrValue& attr(const std::string& name) { return out_.attrs[size_t(op_.FindAttr(name))]; }
+
+  // How many values an argument has; -1: not known yet.
+  StatusOr<int64_t> Count(const ArgSpec& arg) {
+    if (!arg.number_attr.empty()) {
+      const AttrValue& n = attr(arg.number_attr);
+      if (n.empty()) return -1;
+      if (n.kind() != TW_ATTR_INT || n.is_list()) return InvalidArgument("attribute '", arg.number_attr, "' must be an int but is ", n.text());
+      if (n.ints()[0] < 0) return InvalidArgument("attribute '", arg.number_attr, "' is negative: ", n.text());
+      return n.ints()[0];
+    }
+    if (!arg.list_attr.empty()) {
+      const AttrValue& l = attr(arg.list_attr);
+      return l.empty() ? -1 : int64_t(l.count());
+    }
+    return 1;
+  }
+
+  // Deals the flat inputs to the arguments. At most one number or list may be left to infer.
+  Status Split() {
+    int64_t fixed = 0, sharers = 0;
+    std::string open;
+    for (const ArgSpec& arg : op_.inputs) {
+      ASSIGN_OR_RETURN(int64_t n, Count(arg));
+      if (n >= 0) {
+        fixed += n;
+        continue;
+      }
+      const std::string& name = arg.number_attr.empty() ? arg.list_attr : arg.number_attr;
+      if (!open.empty() && open != name) return InvalidArgument("attributes '", open, "' and '", name, "' cannot both be inferred; set one");
+      open = name;
+      ++sharers;
+    }
+    int64_t total = int64_t(inputs_.size());
+    if (open.empty() ? total != fixed : (total < fixed || (total - fixed) % sharers != 0)) {
+      return InvalidArgument("takes ", open.empty() ? "" : "at least ", fixed, " inputs but got ", total);
+    }
+    int64_t each = open.empty() ? 0 : (total - fixed) / sharers;
+    out_.in_at.push_back(0);
+    for (const ArgSpec& arg : op_.inputs) {
+      ASSIGN_OR_RETURN(int64_t n, Count(arg));
+      out_.in_at.push_back(out_.in_at.back() + uint32_t(n < 0 ? each : n));
+    }
+    for (size_t a = 0; a < op_.inputs.size(); ++a) {
+      const ArgSpec& arg = op_.inputs[a];
+      ASSIGN_OR_RETURN(int64_t n, Count(arg));
+      if (n >= 0) continue;
+      if (!arg.number_attr.empty()) {
+        attr(arg.number_attr) = AttrValue::Int(each);
+      } else {
+        std::vector<uint32_t> types;
+        for (uint32_t i = out_.in_at[a]; i < out_.in_at[a + 1]; ++i) types.push_back(BaseType(inputs_[i]));
+        attr(arg.list_attr) = AttrValue::Types(std::move(types));
+      }
+    }
+    return Status();
+  }
+
+  Status InferTypes() {
+    for (size_t a = 0; a < op_.inputs.size(); ++a) {
+      const ArgSpec& arg = op_.inputs[a];
+      if (arg.type_attr.empty()) continue;
+      for (uint32_t i = out_.in_at[a]; i < out_.in_at[a + 1]; ++i) {
+        AttrValue& t = attr(arg.type_attr);
+        if (t.empty()) t = AttrValue::Type(BaseType(inputs_[i]));
+      }
+    }
+    return Status();
+  }
+
+  StatusOr<uint32_t> TypeOf(const ArgSpec& arg, uint32_t k) {
+    uint32_t t = arg.dtype;
+    if (!arg.type_attr.empty()) t = attr(arg.type_attr).types()[0];
+    if (!arg.list_attr.empty()) t = attr(arg.list_attr).types()[k];
+    return arg.ref ? BaseType(t) + TW_REF : t;
+  }
+
+  Status CheckInputs() {
+    for (size_t a = 0; a < op_.inputs.size(); ++a) {
+      const ArgSpec& arg = op_.inputs[a];
+      for (uint32_t i = out_.in_at[a]; i < out_.in_at[a + 1]; ++i) {
+        ASSIGN_OR_RETURN(uint32_t want, TypeOf(arg, i - out_.in_at[a]));
+        // A reference may be read as a value, never the other way round.
+        if (inputs_[i] != want && BaseType(inputs_[i]) == want && IsRef(inputs_[i])) {
+          out_.types.push_back(inputs_[i]);
+          continue;
+        }
+        if (inputs_[i] != want) {
+          return InvalidArgument("input '", arg.name, "' must be ", DTypeName(want), " but is ", DTypeName(inputs_[i]),
+                                 arg.type_attr.empty() ? std::string() : StrCat(" (attribute '", arg.type_attr, "')"), "; cast it");
+        }
+        out_.types.push_back(want);
+      }
+    }
+    return Status();
+  }
+
+  Status Outputs() {
+    constexpr int64_t kMost = 65535;  // an edge's port must fit; nobody has as many outputs
+    out_.out_at.push_back(0);
+    for (const ArgSpec& arg : op_.outputs) {
+      ASSIGN_OR_RETURN(int64_t n, Count(arg));
+      if (n < 0 || n + out_.out_at.back() > kMost) return InvalidArgument("cannot have ", n, " outputs '", arg.name, "'");
+      for (uint32_t k = 0; k < uint32_t(n); ++k) {
+        ASSIGN_OR_RETURN(uint32_t t, TypeOf(arg, k));
+        out_.types.push_back(t);
+      }
+      out_.out_at.push_back(out_.out_at.back() + uint32_t(n));
+    }
+    return Status();
+  }
+
+  const OpSchema& op_;
+  const std::vector<uint32_t>& inputs_;
+  ResolvedNode out_;
+};
+
+}  // namespace
+
+StatusOr<ResolvedNode> ResolveNode(const OpSchema& op, const std::vector<uint32_t>& inputs, const std::map<std::string, AttrValue>& given) {
+  return Resolver(op, inputs).Run(given);
+}
+
+}  // namespace thalweg

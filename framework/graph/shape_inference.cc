@@ -1,0 +1,156 @@
+#include "framework/graph/shape_inference.h"
+
+#include <map>
+
+#include "framework/base/dtype.h"
+#include "framework/graph/builder.h"
+#include "thalweg/plugin/host.h"
+
+namespace thalweg {
+namespace {
+
+// What the names in a schema's dims stand for, for one node.
+struct Bindings {
+  std::map<std::string, int64_t> dims;
+  std::map<std::string, Shape> stars;
+};
+
+// Matches the dims [begin, end) of a pattern against sizes, both without a star.
+Status MatchFixed(const DimPattern* pattern, const int64_t* dims, size_t n, std::string_view arg, Bindings* b) {
+  for (size_t i = 0; i < n; ++i) {
+    const DimPattern& p = pattern[i];
+    if (dims[i] < 0 || p.kind == DimPattern::kAny) continue;
+    if (p.kind == DimPattern::kSize) {
+      if (dims[i] != p.size) return InvalidArgument("input '", arg, "' has size ", dims[i], " where ", p.size, " is needed");
+      continue;
+    }
+    auto [it, is_new] = b->dims.emplace(p.name, dims[i]);
+    if (!is_new && it->second != dims[i]) {
+      return InvalidArgument("input '", arg, "' has size ", dims[i], " for '", p.name, "', which another input gives as ", it->second);
+    }
+  }
+  return Status();
+}
+
+Status MatchArg(const ArgSpec& arg, const tw_shape& shape, Bindings* b) {
+  if (shape.rank < 0) return Status();
+  size_t n = size_t(shape.rank), star = arg.dims.size();
+  for (size_t i = 0; i < arg.dims.size(); ++i) {
+    if (arg.dims[i].kind == DimPattern::kStar) star = i;
+  }
+  if (star == arg.dims.size()) {
+    if (n != arg.dims.size()) {
+      return InvalidArgument("input '", arg.name, "' must have rank ", arg.dims.size(), " but is ", ShapeText(shape.dims, shape.rank));
+    }
+    return MatchFixed(arg.dims.data(), shape.dims, n, arg.name, b);
+  }
+  size_t tail = arg.dims.size() - star - 1;
+  if (n < star + tail) {
+    return InvalidArgument("input '", arg.name, "' must have at least rank ", star + tail, " but is ", ShapeText(shape.dims, shape.rank));
+  }
+  RETURN_IF_ERROR(MatchFixed(arg.dims.data(), shape.dims, star, arg.name, b));
+  RETURN_IF_ERROR(MatchFixed(arg.dims.data() + star + 1, shape.dims + n - tail, tail, arg.name, b));
+  Shape middle(shape.dims + star, int32_t(n - star - tail));
+  auto [it, is_new] = b->stars.emplace(arg.dims[star].name, middle);
+  if (is_new) return Status();
+  auto merged = MergeShapes(it->second, middle);
+  if (!merged.ok()) {
+    return InvalidArgument("input '", arg.name, "' has axes ", middle.text(), " for '*", arg.dims[star].name, "', which another input gives as ",
+                           it->second.text());
+  }
+  it->second = *std::move(merged);
+  return Status();
+}
+
+Shape Promise(const ArgSpec& arg, const Bindings& b) {
+  std::vector<int64_t> dims;
+  for (const DimPattern& p : arg.dims) {
+    switch (p.kind) {
+      case DimPattern::kSize: dims.push_back(p.size); break;
+      case DimPattern::kAny: dims.push_back(-1); break;
+      case DimPattern::kName: {
+        auto it = b.dims.find(p.name);
+        dims.push_back(it == b.dims.end() ? -1 : it->second);
+        break;
+      }
+      case DimPattern::kStar: {
+        auto it = b.stars.find(p.name);
+        if (it == b.stars.end()) return Shape();
+        dims.insert(dims.end(), it->second.dims().begin(), it->second.dims().end());
+        break;
+      }
+    }
+  }
+  return Shape(std::move(dims));
+}
+
+class ShapeBuilder final : public tw_builder {
+ public:
+  ShapeBuilder(const ShapeQuery& q, ShapeAnswer* a) : q_(q), a_(a) {}
+  void SetShape(uint32_t o, const int64_t* dims, int32_t rank) override {
+    if (o >= q_.n_out) return Fail(Internal("the shape rule set output ", o, " of ", q_.n_out));
+    for (int32_t i = 0; i < rank; ++i) {
+      if (dims[i] < -1) return Fail(InvalidArgument("output ", o, " would have the size ", dims[i], " on axis ", i));
+    }
+    auto merged = MergeShapes(a_->shapes[o], Shape(dims, rank));
+    if (!merged.ok()) return Fail(merged.status());
+    a_->shapes[o] = *std::move(merged);
+  }
+  void GetHandle(uint32_t i, uint32_t* dtype, tw_shape* shape) override {
+    const HandleInfo* h = i < q_.n_in && q_.handles ? q_.handles[i] : nullptr;
+    *dtype = h ? h->dtype : 0;
+    *shape = h ? h->shape.c() : tw_shape{nullptr, -1, 0};
+  }
+  void SetHandle(uint32_t o, uint32_t dtype, const int64_t* dims, int32_t rank) override {
+    if (o >= q_.n_out) return Fail(Internal("the shape rule set the handle of output ", o, " of ", q_.n_out));
+    a_->handles[o] = {dtype, Shape(dims, rank)};
+  }
+
+ private:
+  const ShapeQuery& q_;
+  ShapeAnswer* a_;
+};
+
+}  // namespace
+
+Status InferShapes(const ShapeQuery& q, ShapeAnswer* out) {
+  out->shapes.assign(q.n_out, Shape());
+  out->handles.assign(q.n_out, HandleInfo());
+  const OpSchema& op = *q.op;
+  Bindings bound;
+  for (size_t a = 0; a < op.inputs.size(); ++a) {
+    if (!op.inputs[a].has_dims) continue;
+    for (uint32_t i = q.in_at[a]; i < q.in_at[a + 1]; ++i) RETURN_IF_ERROR(MatchArg(op.inputs[a], q.in[i], &bound));
+  }
+  for (size_t a = 0; a < op.outputs.size(); ++a) {
+    if (!op.outputs[a].has_dims) continue;
+    for (uint32_t o = q.out_at[a]; o < q.out_at[a + 1]; ++o) out->shapes[o] = Promise(op.outputs[a], bound);
+  }
+  // Handles are scalars whatever the op says.
+  for (uint32_t o = 0; o < q.n_out; ++o) {
+    if (q.types[q.n_in + o] == TW_RESOURCE && !out->shapes[o].has_rank()) out->shapes[o] = Shape(std::vector<int64_t>{});
+  }
+  if (!op.def.shape) return Status();
+  ShapeBuilder builder(q, out);
+  tw_shape_call call{};
+  call.size = sizeof call;
+  call.host = op.host;
+  call.user = op.def.user;
+  call.node = q.node.data();
+  call.node_len = q.node.size();
+  call.in = q.in;
+  call.value = q.values;
+  call.attrs = q.attrs->data();
+  call.types = q.types;
+  call.in_at = q.in_at;
+  call.n_attrs = q.attrs->size();
+  call.n_in = q.n_in;
+  call.n_out = q.n_out;
+  call.b = &builder;
+  Status s = FromC(op.def.shape(&call));
+  // The builder's failure came first; a callback may have gone on and stumbled over it.
+  RETURN_IF_ERROR(builder.status);
+  return s;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,32 @@
+// Runs the shape rule of an op: the one validation layer that graph building, planning and running share.
+#pragma once
+#include <vector>
+
+#include "framework/base/status.h"
+#include "framework/graph/graph.h"
+#include "framework/graph/op_schema.h"
+
+namespace thalweg {
+
+struct ShapeQuery {
+  const OpSchema* op = nullptr;
+  std::string_view node;
+  const CAttrs* attrs = nullptr;
+  const uint32_t* types = nullptr;  // inputs, then outputs
+  const uint32_t* in_at = nullptr;
+  const uint32_t* out_at = nullptr;
+  uint32_t n_in = 0, n_out = 0;
+  const tw_shape* in = nullptr;
+  const tw_view* const* values = nullptr;      // per input, NULL where unknown; host memory
+  const HandleInfo* const* handles = nullptr;  // per input, NULL where unknown
+};
+
+struct ShapeAnswer {
+  std::vector<Shape> shapes;
+  std::vector<HandleInfo> handles;
+};
+
+// Merges what the schema's dims promise with what the callback answers. Errors are not prefixed with the node.
+Status InferShapes(const ShapeQuery& query, ShapeAnswer* out);
+
+}  // namespace thalweg

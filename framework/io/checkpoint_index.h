@@ -1,0 +1,48 @@
+// The index file of a checkpoint: a LevelDB table from tensor names to where their bytes lie, with a header under the empty key.
+// Threads: values, no sharing.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/status.h"
+#include "framework/io/file_system.h"
+#include "framework/tensor/shape.h"
+
+namespace thalweg {
+
+// A part of a partitioned tensor: sizes[i] from starts[i] on axis i; size -1 is the whole axis.
+struct CheckpointPiece {
+  std::vector<int64_t> starts, sizes;
+};
+
+struct CheckpointEntry {
+  std::string name;  // of the tensor; for a piece its key, which begins with NUL (see PieceKey)
+  uint32_t dtype = 0;
+  Shape shape;
+  // Where the bytes are, and their masked checksum. Nowhere if the tensor has pieces.
+  int32_t shard = 0;
+  uint64_t offset = 0, size = 0;
+  uint32_t crc = 0;
+  std::vector<CheckpointPiece> pieces;
+  bool is_piece() const { return !name.empty() && name[0] == '\0'; }
+};
+
+struct CheckpointIndex {
+  int32_t shards = 1;
+  std::vector<CheckpointEntry> entries;  // by name
+  const CheckpointEntry* Find(std::string_view name) const;  // NULL: none
+};
+
+// "a/b.data-00000-of-00001", "a/b.index".
+std::string ShardPath(std::string_view prefix, int32_t shard, int32_t shards);
+std::string IndexPath(std::string_view prefix);
+
+// What the file says, each entry checked against itself but not yet against the shards. Errors: NOT_FOUND; DATA_LOSS for a torn, damaged
+// or foreign file; FAILED_PRECONDITION and UNIMPLEMENTED for one written for other readers. They name the file and the tensor.
+StatusOr<CheckpointIndex> ReadCheckpointIndex(FileSystem& files, const std::string& path);
+// Appends the whole table to `file`. REQUIRES: entries by name, without pieces.
+Status WriteCheckpointIndex(const CheckpointIndex& index, WritableFile* file);
+
+}  // namespace thalweg

@@ -1,0 +1,178 @@
+#include <algorithm>
+
+#include "framework/base/checked.h"
+#include "framework/base/dtype.h"
+#include "framework/io/checkpoint.h"
+#include "framework/io/checkpoint_pieces.h"
+#include "framework/io/checkpoint_strings.h"
+#include "framework/io/crc32c.h"
+#include "framework/io/tensor_proto.h"
+
+namespace thalweg {
+namespace {
+
+// Read and checked while it is still in the cache.
+constexpr uint64_t kChunkBytes = 1u << 20;
+
+std::string Where(std::string_view prefix) { return StrCat("checkpoint '", prefix, "':"); }
+
+Status CheckCrc(const CheckpointEntry& e, uint32_t crc) {
+  if (MaskCrc(crc) == e.crc) return Status();
+  return DataLoss("the checksum of bytes ", e.offset, " + ", e.size, " is 0x", absl::Hex(MaskCrc(crc)), ", the index says 0x",
+                  absl::Hex(e.crc), "; the file is damaged, use another checkpoint");
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(std::string_view prefix, FileSystem& files) {
+  const std::string index_path = IndexPath(prefix);
+  Status s;
+  // A save in between may have taken the data files of the index that we read.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    std::unique_ptr<CheckpointReader> r(new CheckpointReader(std::string(prefix)));
+    auto index = ReadCheckpointIndex(files, index_path);
+    if (absl::IsNotFound(index.status())) {
+      return NotFound(Where(prefix), " there is no file '", index_path, "'; give the prefix that was saved to, without '.index'");
+    }
+    if (!index.ok()) return index.status();
+    r->index_ = *std::move(index);
+    s = r->OpenShards(files);
+    if (s.ok()) return r;
+    if (!absl::IsNotFound(s)) break;
+  }
+  return absl::IsNotFound(s) ? DataLoss(Message(s), "; the checkpoint is not complete") : s;
+}
+
+std::string CheckpointReader::title(const CheckpointEntry& e) const {
+  // The key of a piece has the name between two NULs.
+  const std::string what = e.is_piece() ? StrCat("a piece of tensor '", e.name.c_str() + 1, "'") : StrCat("tensor '", e.name, "'");
+  if (!e.pieces.empty()) return StrCat(Where(prefix_), " ", what, ":");
+  return StrCat(Where(prefix_), " ", what, " in '", ShardPath(prefix_, e.shard, index_.shards), "':");
+}
+
+Status CheckpointReader::OpenShards(FileSystem& files) {
+  for (const CheckpointEntry& e : index_.entries) {
+    if (!e.pieces.empty()) continue;
+    std::unique_ptr<ReadableFile>& shard = shards_[e.shard];
+    if (!shard) {
+      auto file = files.Open(ShardPath(prefix_, e.shard, index_.shards));
+      if (!file.ok()) return Prefix(file.status(), StrCat(Where(prefix_), " tensor '", e.name, "':"));
+      shard = *std::move(file);
+    }
+    uint64_t end;
+    if (__builtin_add_overflow(e.offset, e.size, &end) || end > shard->size()) {
+      return DataLoss(title(e), " it lies at bytes ", e.offset, " + ", e.size, ", but the file has ", shard->size(), "; the file is torn");
+    }
+  }
+  return Status();
+}
+
+std::vector<const CheckpointEntry*> CheckpointReader::entries() const {
+  std::vector<const CheckpointEntry*> all;
+  for (const CheckpointEntry& e : index_.entries) {
+    if (!e.is_piece()) all.push_back(&e);
+  }
+  return all;
+}
+
+const CheckpointEntry* CheckpointReader::Find(std::string_view name) const {
+  const CheckpointEntry* e = index_.Find(name);
+  return e && !e->is_piece() ? e : nullptr;
+}
+
+StatusOr<Tensor> CheckpointReader::ReadStrings(const CheckpointEntry& e) const {
+  const int64_t size = int64_t(e.size);
+  ASSIGN_OR_RETURN(Tensor raw, Tensor::Make(TW_UINT8, &size, 1));
+  RETURN_IF_ERROR(shards_.at(e.shard)->ReadAt(e.offset, raw.data(), e.size));
+  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(e.dtype, e.shape));
+  uint32_t crc = 0;
+  RETURN_IF_ERROR(DecodeStrings(raw.data(), e.size, &t, &crc));
+  RETURN_IF_ERROR(CheckCrc(e, crc));
+  return t;
+}
+
+StatusOr<Tensor> CheckpointReader::ReadWhole(const CheckpointEntry& e) const {
+  // The index was checked: e.size is what type and shape need, and the shard has that many bytes.
+  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(e.dtype, e.shape));
+  char* to = static_cast<char*>(t.data());
+  uint32_t crc = 0;
+  for (uint64_t done = 0, n; done < e.size; done += n) {
+    n = std::min(kChunkBytes, e.size - done);
+    RETURN_IF_ERROR(shards_.at(e.shard)->ReadAt(e.offset + done, to + done, n));
+    crc = ExtendCrc32c(crc, to + done, n);
+  }
+  RETURN_IF_ERROR(CheckCrc(e, crc));
+  // A checksum says that the bytes are as they were written, not that they make sense.
+  if (Status s = CheckElements(t); !s.ok()) return DataLoss(Message(s));
+  return t;
+}
+
+StatusOr<Tensor> CheckpointReader::ReadPieces(const CheckpointEntry& e) const {
+  RETURN_IF_ERROR(CheckPieces(e.pieces, e.shape));
+  const DTypeInfo* type = FindDType(e.dtype);
+  if (!type->plain) return Unimplemented("it is a partitioned tensor of ", type->name, "s, which cannot be put together");
+  std::vector<const CheckpointEntry*> parts;
+  for (const CheckpointPiece& piece : e.pieces) {
+    const CheckpointEntry* part = index_.Find(PieceKey(e.name, piece));
+    const Shape shape = PieceShape(piece, e.shape);
+    if (!part) return DataLoss("its piece ", parts.size(), " of shape ", shape.text(), " is missing");
+    if (!part->pieces.empty() || part->dtype != e.dtype || part->shape != shape) {
+      return DataLoss("its piece ", parts.size(), " is ", DTypeName(part->dtype), " of shape ", part->shape.text(), ", but must be ",
+                      type->name, " of shape ", shape.text());
+    }
+    parts.push_back(part);
+  }
+  // Only now is it certain that the files hold all these bytes.
+  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(e.dtype, e.shape));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    auto part = ReadWhole(*parts[i]);
+    if (!part.ok()) return Prefix(part.status(), title(*parts[i]));
+    PastePiece(*part, e.pieces[i], &t);
+  }
+  return t;
+}
+
+StatusOr<Tensor> CheckpointReader::Read(std::string_view name) const {
+  const CheckpointEntry* e = Find(name);
+  if (!e) return NotFound(Where(prefix_), " it has no tensor '", name, "'");
+  const DTypeInfo* type = FindDType(e->dtype);
+  if (!type || IsRef(e->dtype) || e->dtype == TW_RESOURCE || e->dtype == TW_VARIANT) {
+    return Unimplemented(title(*e), " its type ", e->dtype, " (", DTypeName(e->dtype), ") cannot be read");
+  }
+  auto t = !e->pieces.empty() ? ReadPieces(*e) : e->dtype == TW_STRING ? ReadStrings(*e) : ReadWhole(*e);
+  return t.ok() ? std::move(t) : Prefix(t.status(), title(*e));
+}
+
+Status CheckpointReader::Verify(const CheckpointEntry& e) const {
+  if (!e.pieces.empty()) {
+    RETURN_IF_ERROR(Prefix(CheckPieces(e.pieces, e.shape), title(e)));
+    for (const CheckpointPiece& piece : e.pieces) {
+      const CheckpointEntry* part = index_.Find(PieceKey(e.name, piece));
+      if (!part || !part->pieces.empty()) return DataLoss(title(e), " a piece is missing");
+      RETURN_IF_ERROR(Verify(*part));
+    }
+    return Status();
+  }
+  // The checksums of these do not run over the bytes as they lie there.
+  if (e.dtype == TW_VARIANT) return Unimplemented(title(e), " variants cannot be verified");
+  if (e.dtype == TW_STRING) {
+    auto t = ReadStrings(e);
+    return Prefix(t.status(), title(e));
+  }
+  std::string chunk(std::min(kChunkBytes, e.size), '\0');
+  uint32_t crc = 0;
+  for (uint64_t done = 0, n; done < e.size; done += n) {
+    n = std::min(kChunkBytes, e.size - done);
+    Status s = shards_.at(e.shard)->ReadAt(e.offset + done, chunk.data(), n);
+    if (!s.ok()) return Prefix(s, title(e));
+    crc = ExtendCrc32c(crc, chunk.data(), n);
+  }
+  return Prefix(CheckCrc(e, crc), title(e));
+}
+
+Status CheckpointReader::VerifyAll() const {
+  for (const CheckpointEntry& e : index_.entries) RETURN_IF_ERROR(Verify(e));
+  return Status();
+}
+
+}  // namespace thalweg

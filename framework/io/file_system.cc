@@ -1,0 +1,197 @@
+#include "framework/io/file_system.h"
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace thalweg {
+namespace {
+
+// "cannot write '/data/x': No space left on device (errno 28)".
+Status SystemError(int error, std::string_view verb, const std::string& path) {
+  const Status system = absl::ErrnoToStatus(error, "");  // the code that fits, and ": text"
+  std::string_view text = Message(system);
+  while (!text.empty() && (text[0] == ':' || text[0] == ' ')) text.remove_prefix(1);
+  return Error(system.code(), "cannot ", verb, " '", path, "': ", text, " (errno ", error, ")");
+}
+
+Status CheckPath(const std::string& path) {
+  if (path.empty()) return InvalidArgument("a file name is empty");
+  if (path.find('\0') != path.npos) return InvalidArgument("file name '", path.c_str(), "...' has a NUL character in it");
+  return Status();
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == path.npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// A file descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+StatusOr<Descriptor> OpenAt(const std::string& path, int flags, std::string_view verb) {
+  RETURN_IF_ERROR(CheckPath(path));
+  int fd;
+  do {
+    fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) return SystemError(errno, verb, path);
+  return Descriptor(fd);
+}
+
+class LocalWritable final : public WritableFile {
+ public:
+  LocalWritable(Descriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  Status Append(const void* bytes, uint64_t n) override {
+    const char* p = static_cast<const char*>(bytes);
+    while (n > 0) {
+      // Linux takes no more than this at once.
+      const ssize_t done = ::write(fd_.get(), p, n < 0x7ffff000 ? n : 0x7ffff000);
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0) return SystemError(errno, "write", path_);
+      p += done;
+      n -= uint64_t(done);
+    }
+    return Status();
+  }
+  Status Sync() override {
+    int r;
+    do {
+      r = ::fsync(fd_.get());
+    } while (r < 0 && errno == EINTR);
+    return r < 0 ? SystemError(errno, "sync", path_) : Status();
+  }
+  Status Close() override {
+    const int fd = fd_.release();
+    // Linux has closed it even where it answers EINTR; a second try could hit somebody else's file.
+    if (fd >= 0 && ::close(fd) < 0 && errno != EINTR) return SystemError(errno, "close", path_);
+    return Status();
+  }
+
+ private:
+  Descriptor fd_;
+  const std::string path_;
+};
+
+class LocalReadable final : public ReadableFile {
+ public:
+  LocalReadable(Descriptor fd, std::string path, uint64_t size) : fd_(std::move(fd)), path_(std::move(path)), size_(size) {}
+
+  uint64_t size() const override { return size_; }
+  Status ReadAt(uint64_t offset, void* to, uint64_t n) const override {
+    char* p = static_cast<char*>(to);
+    uint64_t end;
+    if (__builtin_add_overflow(offset, n, &end) || end > uint64_t(INT64_MAX)) {
+      return DataLoss("'", path_, "' has no byte ", offset, " + ", n);
+    }
+    while (n > 0) {
+      const ssize_t got = ::pread(fd_.get(), p, n < 0x7ffff000 ? n : 0x7ffff000, off_t(offset));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return SystemError(errno, "read", path_);
+      if (got == 0) return DataLoss("'", path_, "' ends at byte ", offset, ", ", n, " bytes too early");
+      p += got;
+      offset += uint64_t(got);
+      n -= uint64_t(got);
+    }
+    return Status();
+  }
+
+ private:
+  const Descriptor fd_;
+  const std::string path_;
+  const uint64_t size_;
+};
+
+class LocalLock final : public FolderLock {
+ public:
+  explicit LocalLock(Descriptor fd) : fd_(std::move(fd)) {}
+
+ private:
+  const Descriptor fd_;  // closing it gives the lock back
+};
+
+class LocalFileSystem final : public FileSystem {
+ public:
+  StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
+    ASSIGN_OR_RETURN(Descriptor fd, OpenAt(path, O_WRONLY | O_CREAT | O_EXCL, "create"));
+    return std::make_unique<LocalWritable>(std::move(fd), path);
+  }
+
+  StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override {
+    // Without O_NONBLOCK, opening a named pipe would wait for a writer.
+    ASSIGN_OR_RETURN(Descriptor fd, OpenAt(path, O_RDONLY | O_NONBLOCK, "open"));
+    struct stat st;
+    if (::fstat(fd.get(), &st) < 0) return SystemError(errno, "examine", path);
+    if (!S_ISREG(st.st_mode)) return InvalidArgument("'", path, "' is not a regular file");
+    return std::make_unique<LocalReadable>(std::move(fd), path, uint64_t(st.st_size));
+  }
+
+  Status Rename(const std::string& from, const std::string& to) override {
+    RETURN_IF_ERROR(CheckPath(from));
+    RETURN_IF_ERROR(CheckPath(to));
+    if (::rename(from.c_str(), to.c_str()) < 0) return SystemError(errno, StrCat("rename '", from, "' to"), to);
+    return Status();
+  }
+
+  Status Remove(const std::string& path) override {
+    RETURN_IF_ERROR(CheckPath(path));
+    return ::unlink(path.c_str()) < 0 ? SystemError(errno, "remove", path) : Status();
+  }
+
+  Status SyncFolderOf(const std::string& path) override {
+    const std::string folder = FolderOf(path);
+    ASSIGN_OR_RETURN(Descriptor fd, OpenAt(folder, O_RDONLY | O_DIRECTORY, "open folder"));
+    // Network file systems that cannot do this to a folder answer EINVAL; they order names themselves.
+    if (::fsync(fd.get()) < 0 && errno != EINVAL) return SystemError(errno, "sync folder", folder);
+    return Status();
+  }
+
+  StatusOr<std::unique_ptr<FolderLock>> LockFolderOf(const std::string& path) override {
+    constexpr auto kPause = std::chrono::milliseconds(5);
+    constexpr auto kPatience = std::chrono::seconds(30);
+    const std::string folder = FolderOf(path);
+    ASSIGN_OR_RETURN(Descriptor fd, OpenAt(folder, O_RDONLY | O_DIRECTORY, "open folder"));
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (::flock(fd.get(), LOCK_EX | LOCK_NB) < 0) {
+      // Where a file system has no locks, savers of the same prefix must not run at once; all else works.
+      if (errno == EOPNOTSUPP || errno == ENOLCK || errno == ENOSYS) break;
+      if (errno != EWOULDBLOCK && errno != EINTR) return SystemError(errno, "lock folder", folder);
+      if (std::chrono::steady_clock::now() > deadline) {
+        return Error(absl::StatusCode::kUnavailable, "folder '", folder, "' is locked by another save; try again when that is over");
+      }
+      std::this_thread::sleep_for(kPause);
+    }
+    return std::make_unique<LocalLock>(std::move(fd));
+  }
+};
+
+}  // namespace
+
+FileSystem& LocalFiles() {
+  static LocalFileSystem files;  // has no state
+  return files;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,76 @@
+#include <cstring>
+#include <unordered_map>
+
+#include "framework/base/dtype.h"
+#include "framework/plan/work_graph.h"
+
+namespace thalweg {
+namespace {
+
+bool SameConstant(const WorkNode& a, const WorkNode& b) {
+  constexpr uint64_t kWorthComparing = 4096;
+  if (a.values.size() != b.values.size()) return false;
+  for (size_t o = 0; o < a.values.size(); ++o) {
+    const Tensor &x = a.values[o], &y = b.values[o];
+    if (x.get() == y.get()) continue;
+    if (x.dtype() != y.dtype() || !(x.shape() == y.shape()) || x.bytes() > kWorthComparing) return false;
+    if (!FindDType(x.dtype())->plain) return false;
+    if (x.bytes() && std::memcmp(x.data(), y.data(), x.bytes()) != 0) return false;
+  }
+  return true;
+}
+
+bool SameNode(const WorkNode& a, const WorkNode& b) {
+  if (a.constant != b.constant || !a.controls.empty() || !b.controls.empty()) return false;
+  if (a.constant) return SameConstant(a, b);
+  return &a.node->op() == &b.node->op() && a.in == b.in && a.node->attrs() == b.node->attrs() && a.node->device() == b.node->device() &&
+         a.out_types == b.out_types;
+}
+
+uint64_t Mix(uint64_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29); }
+
+uint64_t Hash(const WorkNode& n) {
+  uint64_t h = 1;
+  if (n.constant) {
+    for (const Tensor& t : n.values) {
+      h = Mix(Mix(h, t.dtype()), t.count());
+      if (FindDType(t.dtype())->plain && t.bytes() >= 4 && t.bytes() <= 4096) {
+        uint32_t first;
+        std::memcpy(&first, t.data(), 4);
+        h = Mix(h, first);
+      }
+    }
+    return h;
+  }
+  h = Mix(h, reinterpret_cast<uintptr_t>(&n.node->op()));
+  for (const WorkEdge& e : n.in) h = Mix(Mix(h, uint64_t(uint32_t(e.node))), uint64_t(uint32_t(e.port)));
+  return h;
+}
+
+}  // namespace
+
+Status CsePass(WorkGraph* w) {
+  std::vector<int32_t> twin(w->nodes.size());
+  std::unordered_multimap<uint64_t, int32_t> seen;
+  for (size_t i = 0; i < w->nodes.size(); ++i) {
+    WorkNode& n = w->nodes[i];
+    twin[i] = int32_t(i);
+    for (WorkEdge& e : n.in) e.node = twin[size_t(e.node)];
+    for (int32_t& c : n.controls) c = twin[size_t(c)];
+    // Stateful nodes each have their own effect; a placeholder with a default may be fed in another signature but here it is a node.
+    if (!n.node || n.node->op().stateful || n.node->op().once || n.values.empty()) continue;
+    uint64_t h = Hash(n);
+    auto [begin, end] = seen.equal_range(h);
+    for (auto it = begin; it != end; ++it) {
+      if (!SameNode(w->nodes[size_t(it->second)], n)) continue;
+      twin[i] = it->second;
+      break;
+    }
+    if (twin[i] == int32_t(i)) seen.emplace(h, int32_t(i));
+  }
+  for (WorkEdge& e : w->fetches) e.node = twin[size_t(e.node)];
+  for (int32_t& t : w->targets) t = twin[size_t(t)];
+  return Status();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,124 @@
+#include "framework/graph/shape_inference.h"
+#include "framework/plan/work_graph.h"
+#include "framework/runtime/evaluate.h"
+
+namespace thalweg {
+namespace {
+
+constexpr int64_t kSmallValue = 1024;
+
+int64_t Elements(const Shape& s) {
+  int64_t n = 1;
+  for (int64_t d : s.dims()) n = d > kSmallValue ? kSmallValue + 1 : n * d;
+  return n;
+}
+
+// Nothing that reaches the node differs from what the graph knew when it was built.
+bool Unchanged(const WorkGraph& w, const WorkNode& n) {
+  for (size_t i = 0; i < n.in.size(); ++i) {
+    const WorkNode& p = w.nodes[size_t(n.in[i].node)];
+    const Edge& e = n.node->inputs()[i];
+    if (!(p.shapes[size_t(n.in[i].port)] == e.node->shape(e.port))) return false;
+    if (bool(p.values[size_t(n.in[i].port)]) != bool(e.node->value(e.port))) return false;
+  }
+  return true;
+}
+
+Status InferNode(WorkGraph* w, WorkNode* n) {
+  const Node& node = *n->node;
+  std::vector<tw_shape> shapes;
+  std::vector<const tw_view*> views;
+  std::vector<const HandleInfo*> handles;
+  std::vector<Tensor> values;
+  for (const WorkEdge& e : n->in) {
+    const WorkNode& p = w->nodes[size_t(e.node)];
+    shapes.push_back(p.shapes[size_t(e.port)].c());
+    handles.push_back(&p.handles[size_t(e.port)]);
+    values.push_back(p.values[size_t(e.port)]);
+    views.push_back(values.back() ? &values.back().view() : nullptr);
+  }
+  CAttrs attrs;
+  node.FillC(&attrs);
+  ShapeQuery q;
+  q.op = &node.op();
+  q.node = node.name();
+  q.attrs = &attrs;
+  q.types = node.types().data();
+  q.in_at = node.in_at().data();
+  q.out_at = node.out_at().data();
+  q.n_in = uint32_t(node.n_in());
+  q.n_out = uint32_t(node.n_out());
+  q.in = shapes.data();
+  q.values = views.data();
+  q.handles = handles.data();
+  ShapeAnswer answer;
+  Status s = InferShapes(q, &answer);
+  if (!s.ok()) return Prefix(s, node.title() + ":");
+  n->shapes = std::move(answer.shapes);
+  n->handles = std::move(answer.handles);
+  if (node.op().stateful || node.op().once || n->in.empty() || !CanEvaluate(node.op(), node.in_at(), shapes, values)) return Status();
+  for (const Shape& out : n->shapes) {
+    if (out.known() && Elements(out) > kSmallValue) return Status();
+  }
+  // A node that fails here fails again, with its message, when it runs.
+  auto known = EvaluateOnHost(w->runtime(), node, shapes, values);
+  if (!known.ok()) return Status();
+  n->values = *std::move(known);
+  for (size_t o = 0; o < n->values.size(); ++o) n->shapes[o] = n->values[o].shape();
+  return Status();
+}
+
+}  // namespace
+
+Status InferPass(WorkGraph* w) {
+  for (WorkNode& n : w->nodes) {
+    if (!n.node) continue;
+    if (n.node->op().role == "const" || Unchanged(*w, n)) {
+      for (int32_t o = 0; o < n.node->n_out(); ++o) {
+        n.shapes.push_back(n.node->shape(o));
+        n.handles.push_back(n.node->handle(o));
+        n.values[size_t(o)] = n.node->value(o);
+      }
+    } else {
+      RETURN_IF_ERROR(InferNode(w, &n));
+    }
+    n.constant = !n.values.empty() && !n.node->op().stateful;
+    for (const Tensor& v : n.values) n.constant = n.constant && v;
+    // Without optimisation only true constants stay constants; shape rules still know the other values.
+    if (!w->options->optimize && n.node->op().role != "const") n.constant = false;
+  }
+  return Status();
+}
+
+Status FoldPass(WorkGraph* w) {
+  // Larger results than shape rules want, up to what is not worth computing again in each step but not worth keeping either.
+  constexpr uint64_t kMostBytes = 16u << 20;
+  for (WorkNode& n : w->nodes) {
+    if (!n.node || n.constant || n.in.empty() || n.values.empty() || n.node->op().stateful || n.node->op().once) continue;
+    std::vector<tw_shape> shapes;
+    std::vector<Tensor> values;
+    uint64_t in_bytes = 0;
+    bool ready = true;
+    for (const WorkEdge& e : n.in) {
+      const WorkNode& p = w->nodes[size_t(e.node)];
+      shapes.push_back(p.shapes[size_t(e.port)].c());
+      values.push_back(p.values[size_t(e.port)]);
+      ready = ready && p.constant;
+      if (values.back()) in_bytes += values.back().bytes();
+    }
+    if (!ready) continue;
+    for (const Shape& s : n.shapes) ready = ready && s.known() && Elements(s) <= int64_t(kMostBytes);
+    if (!ready) continue;
+    auto known = EvaluateOnHost(w->runtime(), *n.node, shapes, values);
+    if (!known.ok()) continue;
+    uint64_t bytes = 0;
+    for (const Tensor& t : *known) bytes += t.bytes();
+    // A small recipe for a large tensor (Fill, Tile) is cheaper to run than to hold.
+    if (bytes > kMostBytes || (bytes > 65536 && bytes > 4 * in_bytes)) continue;
+    n.values = *std::move(known);
+    n.constant = true;
+  }
+  return Status();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "framework/base/dtype.h"
+#include "framework/plan/work_graph.h"
+
+namespace thalweg {
+namespace {
+
+class Groups {
+ public:
+  explicit Groups(size_t n) : parent_(n) { std::iota(parent_.begin(), parent_.end(), 0); }
+  int32_t Find(int32_t x) {
+    while (parent_[size_t(x)] != x) x = parent_[size_t(x)] = parent_[size_t(parent_[size_t(x)])];
+    return x;
+  }
+  void Join(int32_t a, int32_t b) { parent_[size_t(Find(b))] = Find(a); }
+
+ private:
+  std::vector<int32_t> parent_;
+};
+
+const KernelDef* KernelOn(const WorkGraph& w, const WorkNode& n, const Device& d) {
+  return w.runtime().registry().FindKernel(n.node->op(), d.kind(), n.node->types(), n.node->in_at(), n.node->out_at());
+}
+
+std::string TypesText(const Node& n) {
+  std::string s;
+  for (int32_t i = 0; i < n.n_in(); ++i) s += StrCat(i ? ", " : "", DTypeName(n.in_type(i)));
+  return s;
+}
+
+// Why no device will do, with what there is.
+Status NoDevice(const WorkGraph& w, const WorkNode& n, const DeviceSpec& spec, const std::vector<Device*>& devices) {
+  const Node& node = *n.node;
+  std::set<std::string> kinds;
+  for (const KernelDef* k : w.runtime().registry().Kernels(node.op().name)) kinds.insert(k->spec.text);
+  std::string all;
+  for (const Device* d : devices) all += StrCat(all.empty() ? "" : ", ", d->kind(), ":", d->index());
+  if (all.empty()) all = "none";
+  bool admitted = false;
+  for (const Device* d : devices) admitted = admitted || spec.Admits(d->spec());
+  if (!admitted) {
+    return NotFound(node.title(), ": device '", spec.text(), "' not found; registered: ", all, "; load the plugin that provides it");
+  }
+  std::string have;
+  for (const std::string& k : kinds) have += StrCat(have.empty() ? "" : "; ", k);
+  return NotFound(node.title(), ": no kernel for (", TypesText(node), ") on device '", spec.text().empty() ? "any" : spec.text(),
+                  "'; kernels of ", node.op().name, ": ", have.empty() ? "none" : have,
+                  "; place the node elsewhere, set the session option 'soft_placement', or load a plugin that has the kernel");
+}
+
+}  // namespace
+
+Status PlacePass(WorkGraph* w) {
+  std::vector<Device*> devices = w->runtime().devices();
+  // Devices that share memory with the host come first: nothing moves to an accelerator unless asked.
+  std::stable_sort(devices.begin(), devices.end(), [](Device* a, Device* b) { return a->host_memory() > b->host_memory(); });
+  size_t n_nodes = w->nodes.size();
+  Groups groups(n_nodes);
+  std::map<std::string_view, int32_t> by_name;
+  auto placed = [&](size_t i) { return w->nodes[i].node && !w->nodes[i].dead && !w->nodes[i].constant; };
+  for (size_t i = 0; i < n_nodes; ++i) {
+    if (placed(i)) by_name[w->nodes[i].node->name()] = int32_t(i);
+  }
+  for (size_t i = 0; i < n_nodes; ++i) {
+    if (!placed(i)) continue;
+    const WorkNode& n = w->nodes[i];
+    for (const std::string& other : n.node->colocate_with()) {
+      auto it = by_name.find(other);
+      if (it != by_name.end()) groups.Join(it->second, int32_t(i));
+    }
+    // State and every op that holds its handle share a device.
+    for (size_t k = 0; k < n.in.size(); ++k) {
+      uint32_t type = n.node->in_type(int32_t(k));
+      if ((type == TW_RESOURCE || IsRef(type)) && placed(size_t(n.in[k].node))) groups.Join(n.in[k].node, int32_t(i));
+    }
+  }
+  std::vector<DeviceSpec> spec(n_nodes);
+  for (size_t i = 0; i < n_nodes; ++i) {
+    if (!placed(i) || w->nodes[i].node->device().empty()) continue;
+    size_t g = size_t(groups.Find(int32_t(i)));
+    ASSIGN_OR_RETURN(DeviceSpec own, ParseDeviceSpec(w->nodes[i].node->device()));
+    auto merged = MergeDeviceSpecs(spec[g], own);
+    if (!merged.ok()) {
+      return InvalidArgument(w->nodes[i].node->title(), ": device '", own.text(), "' contradicts '", spec[g].text(),
+                             "' of the nodes that it must share a device with");
+    }
+    spec[g] = *std::move(merged);
+  }
+  // Per group: the first device that the spec admits and that has a kernel for every member.
+  std::map<int32_t, std::vector<int32_t>> members;
+  for (size_t i = 0; i < n_nodes; ++i) {
+    if (placed(i)) members[groups.Find(int32_t(i))].push_back(int32_t(i));
+  }
+  for (auto& [g, list] : members) {
+    auto choose = [&](const DeviceSpec& s) -> Device* {
+      for (Device* d : devices) {
+        if (!s.Admits(d->spec())) continue;
+        bool all = true;
+        for (int32_t i : list) all = all && KernelOn(*w, w->nodes[size_t(i)], *d);
+        if (all) return d;
+      }
+      return nullptr;
+    };
+    Device* d = choose(spec[size_t(g)]);
+    if (!d && w->options->soft_placement) {
+      d = choose(DeviceSpec());
+      if (d) {
+        w->runtime().Log(2, StrCat(w->nodes[size_t(list[0])].node->title(), ": device '", spec[size_t(g)].text(),
+                                   "' has no kernel for it; it runs on ", d->name(), " with copies"));
+      }
+    }
+    if (!d) {
+      for (int32_t i : list) {
+        const WorkNode& n = w->nodes[size_t(i)];
+        bool any = false;
+        for (Device* c : devices) any = any || (spec[size_t(g)].Admits(c->spec()) && KernelOn(*w, n, *c));
+        if (!any) return NoDevice(*w, n, spec[size_t(g)], devices);
+      }
+      return NotFound(w->nodes[size_t(list[0])].node->title(), ": no device '", spec[size_t(g)].text(),
+                      "' has kernels for all the nodes that must share it");
+    }
+    for (int32_t i : list) {
+      w->nodes[size_t(i)].device = d;
+      w->nodes[size_t(i)].kernel = KernelOn(*w, w->nodes[size_t(i)], *d);
+    }
+  }
+  return Status();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,66 @@
+// WorkGraph: the part of a graph that a signature needs, while the passes work on it. Nodes are in topological order.
+// Threads: one.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/status.h"
+#include "framework/graph/graph.h"
+#include "framework/plan/plan.h"
+#include "framework/registry/kernel_spec.h"
+#include "framework/runtime/device.h"
+#include "framework/runtime/runtime.h"
+
+namespace thalweg {
+
+struct WorkEdge {
+  int32_t node = -1;
+  int32_t port = 0;
+  bool operator==(const WorkEdge& o) const { return node == o.node && port == o.port; }
+};
+
+struct WorkNode {
+  const Node* node = nullptr;  // NULL: a feed
+  int32_t feed = -1;
+  std::vector<WorkEdge> in;
+  std::vector<int32_t> controls;
+  std::vector<uint32_t> out_types;
+  std::vector<Shape> shapes;
+  std::vector<HandleInfo> handles;
+  std::vector<Tensor> values;  // per output; empty: not a constant
+  bool dead = false;
+  bool constant = false;  // every output has a value and nothing runs
+  Device* device = nullptr;
+  const KernelDef* kernel = nullptr;
+};
+
+struct WorkGraph {
+  Graph* graph = nullptr;
+  const Signature* signature = nullptr;
+  const PlanOptions* options = nullptr;
+  std::vector<Shape> feed_shapes;
+  std::vector<WorkNode> nodes;
+  std::vector<int32_t> feeds;      // node per feed; -1: nobody reads it
+  std::vector<WorkEdge> fetches;
+  std::vector<int32_t> targets;
+  Runtime& runtime() const { return graph->runtime(); }
+};
+
+// A pass of the list that planning runs, in order.
+struct Pass {
+  std::string_view name, doc;
+  Status (*run)(WorkGraph*);
+  bool optional;  // an optimisation: may be switched off
+};
+const std::vector<Pass>& Passes();
+
+Status BuildWorkGraph(Graph* graph, const Signature& signature, WorkGraph* out);
+Status InferPass(WorkGraph* w);      // shapes for these feeds; constants that follow
+Status FoldPass(WorkGraph* w);       // nodes whose inputs are constants
+Status CsePass(WorkGraph* w);        // equal stateless nodes become one
+Status PrunePass(WorkGraph* w);      // what no fetch or target needs
+Status PlacePass(WorkGraph* w);      // a device and a kernel for every node
+
+}  // namespace thalweg

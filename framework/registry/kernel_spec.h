@@ -1,0 +1,44 @@
+// KernelSpec: what plugin/kernel.h's spec text says, parsed; and KernelDef, a registered kernel.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "framework/base/status.h"
+#include "thalweg/plugin/kernel.h"
+
+namespace thalweg {
+
+struct KernelSpec {
+  std::string op, kind;  // kind: device kind
+  bool has_types = false;
+  std::vector<uint32_t> in_types, out_types;  // per argument; 0: any. Empty out_types: any
+  bool cheap = false, may_block = false, async = false, capture_safe = false, nondeterministic = false, strided = false;
+  // Argument names, checked against the op when the kernel is committed.
+  std::vector<std::string> host, keep, read, update;
+  std::vector<std::pair<std::string, std::string>> inplace, view;  // output, input
+  int32_t priority = 0;
+  std::string text;
+};
+
+// INVALID_ARGUMENT with the column of what is wrong.
+StatusOr<KernelSpec> ParseKernelSpec(std::string_view text);
+
+struct OpSchema;
+
+// A kernel that can be chosen. Argument names are resolved: per argument of the op.
+struct KernelDef {
+  KernelSpec spec;
+  const OpSchema* op = nullptr;
+  std::vector<uint8_t> host_in, host_out, keep, read, update;  // 1: yes
+  std::vector<int32_t> inplace, view;                          // per output argument: input argument, or -1
+  // The sealed definition and the table it is called with.
+  tw_kernel_def def{};
+  const tw_host* host = nullptr;
+  std::string plugin;
+  uint32_t order = 0;  // of registration; ties of priority go to the smaller plugin id, then to the earlier
+};
+
+}  // namespace thalweg

@@ -1,0 +1,371 @@
+#include "framework/registry/registry.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "framework/base/dtype.h"
+#include "thalweg/plugin/resource.h"
+
+namespace thalweg {
+namespace {
+
+// What a plugin handed over, in our memory and of our size. Every field behind the head is eight bytes, so that cutting to whole eights
+// leaves out exactly the fields that the plugin covers by half.
+template <class T>
+Status Seal(const T* d, std::string_view what, T* out) {
+  static_assert(sizeof(T) % 8 == 0);
+  if (!d) return InvalidArgument(what, " is NULL");
+  if (d->size < 2 * sizeof(uint32_t)) return InvalidArgument(what, ": size is ", d->size, ", less than its own head; fill it with TW_SIZED");
+  if (d->flags != 0) return InvalidArgument(what, ": flags ", d->flags, " are unknown to this runtime");
+  *out = T{};
+  std::memcpy(static_cast<void*>(out), d, std::min(size_t{d->size} / 8 * 8, sizeof(T)));
+  out->size = sizeof(T);
+  return Status();
+}
+
+StatusOr<std::string_view> Text(const char* text, uint64_t len, std::string_view what) {
+  constexpr uint64_t kLongest = 1 << 20;  // far beyond any schema; a length that was never filled is likely larger
+  if (!text || len == 0) return InvalidArgument(what, " is missing");
+  if (len > kLongest) return InvalidArgument(what, " has ", len, " bytes; the most is ", kLongest);
+  return std::string_view(text, len);
+}
+
+Status Needs(bool present, std::string_view what, std::string_view entry) {
+  return present ? Status() : InvalidArgument(what, ": required entry '", entry, "' is missing");
+}
+
+tw_status* NoSave(const tw_host*, const void*, tw_sink*) { return ToC(Unimplemented("this type of resource cannot be saved")); }
+tw_status* NoRestore(const tw_host*, void*, uint64_t, tw_source*, void**) {
+  return ToC(Unimplemented("this type of resource cannot be restored"));
+}
+
+std::string Upper(std::string_view s) {
+  std::string out(s);
+  for (char& c : out) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
+  return out;
+}
+
+Status Taken(std::string_view what, std::string_view name, std::string_view by, std::string_view here) {
+  if (by == here) return AlreadyExists(what, " '", name, "' is registered twice by plugin '", here, "'");
+  return AlreadyExists(what, " '", name, "' of plugin '", here, "' is already registered by plugin '", by,
+                       "', which was loaded first; disable one of the two");
+}
+
+// ---- Argument names of a kernel, tied to its op ----
+
+Status Mark(const std::vector<std::string>& names, const OpSchema& op, std::string_view clause, bool outputs, std::vector<uint8_t>* in,
+            std::vector<uint8_t>* out) {
+  for (const std::string& name : names) {
+    int i = op.FindInput(name), o = outputs ? op.FindOutput(name) : -1;
+    if (i < 0 && o < 0) {
+      return NotFound("clause '", clause, "' names '", name, "', which is no ", outputs ? "argument" : "input", " of op '", op.name, "'");
+    }
+    (i >= 0 ? *in : *out)[size_t(i >= 0 ? i : o)] = 1;
+  }
+  return Status();
+}
+
+Status Pair(const std::vector<std::pair<std::string, std::string>>& pairs, const OpSchema& op, std::string_view clause,
+            std::vector<int32_t>* to) {
+  for (const auto& [y, x] : pairs) {
+    int o = op.FindOutput(y), i = op.FindInput(x);
+    if (o < 0) return NotFound("clause '", clause, "' names '", y, "', which is no output of op '", op.name, "'");
+    if (i < 0) return NotFound("clause '", clause, "' names '", x, "', which is no input of op '", op.name, "'");
+    if ((*to)[size_t(o)] >= 0) return InvalidArgument("clause '", clause, "' names output '", y, "' twice");
+    (*to)[size_t(o)] = i;
+  }
+  return Status();
+}
+
+Status CheckTypes(const std::vector<uint32_t>& types, const std::vector<ArgSpec>& args, const OpSchema& op, std::string_view what) {
+  if (types.size() != args.size()) {
+    return InvalidArgument("the spec has ", types.size(), " ", what, " types but op '", op.name, "' has ", args.size(), " ", what, "s");
+  }
+  for (size_t a = 0; a < args.size(); ++a) {
+    if (types[a] == 0) continue;
+    if (!args[a].list_attr.empty()) {
+      return InvalidArgument("the type of '", args[a].name, "' must be _, because it takes a list of mixed types");
+    }
+    if (args[a].dtype && args[a].dtype != types[a]) {
+      return InvalidArgument("the type of '", args[a].name, "' is ", DTypeName(types[a]), " in the spec but ", DTypeName(args[a].dtype),
+                             " in op '", op.name, "'");
+    }
+    int attr = op.FindAttr(args[a].type_attr);
+    if (attr < 0) continue;
+    const std::vector<uint32_t>& allowed = op.attrs[size_t(attr)].types;
+    if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), types[a]) == allowed.end()) {
+      return InvalidArgument("the type of '", args[a].name, "' is ", DTypeName(types[a]), ", which attribute '", args[a].type_attr, "' of op '",
+                             op.name, "' does not allow");
+    }
+  }
+  return Status();
+}
+
+// What the kernel opens must be able to hold a handle.
+Status CheckOpened(const KernelDef& k) {
+  for (size_t a = 0; a < k.op->inputs.size(); ++a) {
+    const ArgSpec& arg = k.op->inputs[a];
+    if (!k.read[a] && !k.update[a]) continue;
+    if (k.read[a] && k.update[a]) return InvalidArgument("'", arg.name, "' stands in read and in update; update is enough");
+    if (arg.dtype && arg.dtype != TW_RESOURCE && !arg.ref) {
+      return InvalidArgument("'", arg.name, "' is ", DTypeName(arg.dtype), "; only resources can be opened with read or update");
+    }
+  }
+  return Status();
+}
+
+Status Resolve(const OpSchema& op, KernelDef* k) {
+  k->op = &op;
+  size_t n_in = op.inputs.size(), n_out = op.outputs.size();
+  for (auto* v : {&k->host_in, &k->keep, &k->read, &k->update}) v->assign(n_in, 0);
+  k->host_out.assign(n_out, 0);
+  k->inplace.assign(n_out, -1);
+  k->view.assign(n_out, -1);
+  RETURN_IF_ERROR(Mark(k->spec.host, op, "host", true, &k->host_in, &k->host_out));
+  RETURN_IF_ERROR(Mark(k->spec.keep, op, "keep", false, &k->keep, nullptr));
+  RETURN_IF_ERROR(Mark(k->spec.read, op, "read", false, &k->read, nullptr));
+  RETURN_IF_ERROR(Mark(k->spec.update, op, "update", false, &k->update, nullptr));
+  RETURN_IF_ERROR(Pair(k->spec.inplace, op, "inplace", &k->inplace));
+  RETURN_IF_ERROR(Pair(k->spec.view, op, "view", &k->view));
+  RETURN_IF_ERROR(CheckOpened(*k));
+  if (!k->spec.has_types) return Status();
+  RETURN_IF_ERROR(CheckTypes(k->spec.in_types, op.inputs, op, "input"));
+  return k->spec.out_types.empty() ? Status() : CheckTypes(k->spec.out_types, op.outputs, op, "output");
+}
+
+// at has one entry more than there are arguments.
+bool Fits(const std::vector<uint32_t>& wanted, const uint32_t* types, const std::vector<uint32_t>& at) {
+  for (size_t a = 0; a < wanted.size(); ++a) {
+    if (wanted[a] == 0) continue;
+    for (uint32_t i = at[a]; i < at[a + 1]; ++i) {
+      if (BaseType(types[i]) != BaseType(wanted[a])) return false;
+    }
+  }
+  return true;
+}
+
+bool Better(const std::unique_ptr<KernelDef>& a, const std::unique_ptr<KernelDef>& b) {
+  if (a->spec.priority != b->spec.priority) return a->spec.priority > b->spec.priority;
+  if (a->plugin != b->plugin) return a->plugin < b->plugin;
+  return a->order < b->order;
+}
+
+}  // namespace
+
+// ---- Registry ----
+
+Status Registry::Commit(Registration r) {
+  RETURN_IF_ERROR(r.status);
+  std::unique_lock lock(mu_);
+  // First everything is checked, against what is here and against itself; only then something changes.
+  std::map<std::string_view, const OpSchema*> new_ops, new_roles;
+  for (const auto& op : r.ops) {
+    if (auto it = ops_.find(op->name); it != ops_.end()) return Taken("op", op->name, it->second->plugin, op->plugin);
+    if (!new_ops.emplace(op->name, op.get()).second) return Taken("op", op->name, op->plugin, op->plugin);
+    if (op->role.empty()) continue;
+    if (auto it = roles_.find(op->role); it != roles_.end()) return Taken("role", op->role, it->second->plugin, op->plugin);
+    if (!new_roles.emplace(op->role, op.get()).second) return Taken("role", op->role, op->plugin, op->plugin);
+  }
+  for (const auto& k : r.kernels) {
+    const OpSchema* op = nullptr;
+    if (auto it = new_ops.find(k->spec.op); it != new_ops.end()) op = it->second;
+    if (auto it = ops_.find(k->spec.op); it != ops_.end()) op = it->second.get();
+    if (!op) {
+      return NotFound("kernel '", k->spec.text, "' of plugin '", k->plugin, "': no op '", k->spec.op,
+                      "' is registered; load the plugin that defines it first");
+    }
+    RETURN_IF_ERROR(Prefix(Resolve(*op, k.get()), StrCat("kernel '", k->spec.text, "' of plugin '", k->plugin, "':")));
+  }
+  std::map<std::string_view, bool> new_types, new_kinds;
+  for (const auto& t : r.resources) {
+    if (t->type == TW_VARIABLE_TYPE) return Taken("resource type", t->type, "the runtime itself", t->plugin);
+    if (auto it = resources_.find(t->type); it != resources_.end()) return Taken("resource type", t->type, it->second->plugin, t->plugin);
+    if (!new_types.emplace(t->type, true).second) return Taken("resource type", t->type, t->plugin, t->plugin);
+  }
+  for (const auto& d : r.devices) {
+    if (auto it = devices_.find(d->kind); it != devices_.end()) return Taken("device kind", d->kind, it->second->plugin, d->plugin);
+    if (!new_kinds.emplace(d->kind, true).second) return Taken("device kind", d->kind, d->plugin, d->plugin);
+  }
+
+  for (auto& op : r.ops) {
+    if (!op->role.empty()) roles_.emplace(op->role, op.get());
+    ops_.emplace(op->name, std::move(op));
+  }
+  for (auto& k : r.kernels) {
+    k->order = order_++;
+    auto& of_op = kernels_[k->spec.op];
+    of_op.insert(std::upper_bound(of_op.begin(), of_op.end(), k, Better), std::move(k));
+  }
+  for (auto& t : r.resources) resources_.emplace(t->type, std::move(t));
+  for (auto& d : r.devices) devices_.emplace(d->kind, std::move(d));
+  return Status();
+}
+
+void Registry::Remove(std::string_view plugin) {
+  std::unique_lock lock(mu_);
+  for (auto& [op, of_op] : kernels_) {
+    // Also other plugins' kernels of this plugin's ops: without its schema a kernel means nothing.
+    std::erase_if(of_op, [&](const auto& k) { return k->plugin == plugin || k->op->plugin == plugin; });
+  }
+  std::erase_if(kernels_, [](const auto& e) { return e.second.empty(); });
+  std::erase_if(roles_, [&](const auto& e) { return e.second->plugin == plugin; });
+  std::erase_if(ops_, [&](const auto& e) { return e.second->plugin == plugin; });
+  std::erase_if(resources_, [&](const auto& e) { return e.second->plugin == plugin; });
+  std::erase_if(devices_, [&](const auto& e) { return e.second->plugin == plugin; });
+}
+
+const OpSchema* Registry::FindOp(std::string_view name) const {
+  std::shared_lock lock(mu_);
+  auto it = ops_.find(name);
+  return it == ops_.end() ? nullptr : it->second.get();
+}
+
+StatusOr<const OpSchema*> Registry::FindRole(std::string_view role) const {
+  std::shared_lock lock(mu_);
+  auto it = roles_.find(role);
+  if (it == roles_.end()) return FailedPrecondition("no loaded plugin has an op that plays the role '", role, "'; load one that does");
+  return it->second;
+}
+
+const KernelDef* Registry::FindKernel(const OpSchema& op, std::string_view kind, const std::vector<uint32_t>& types,
+                                      const std::vector<uint32_t>& in_at, const std::vector<uint32_t>& out_at) const {
+  std::shared_lock lock(mu_);
+  auto it = kernels_.find(op.name);
+  if (it == kernels_.end()) return nullptr;
+  for (const auto& k : it->second) {
+    if (k->spec.kind == kind && Fits(k->spec.in_types, types.data(), in_at) && Fits(k->spec.out_types, types.data() + in_at.back(), out_at)) {
+      return k.get();
+    }
+  }
+  return nullptr;
+}
+
+std::vector<const KernelDef*> Registry::Kernels(std::string_view op) const {
+  std::shared_lock lock(mu_);
+  std::vector<const KernelDef*> all;
+  if (auto it = kernels_.find(op); it != kernels_.end()) {
+    for (const auto& k : it->second) all.push_back(k.get());
+  }
+  return all;
+}
+
+const ResourceType* Registry::FindResourceType(std::string_view type) const {
+  std::shared_lock lock(mu_);
+  auto it = resources_.find(type);
+  return it == resources_.end() ? nullptr : it->second.get();
+}
+
+std::vector<const OpSchema*> Registry::Ops() const {
+  std::shared_lock lock(mu_);
+  std::vector<const OpSchema*> all;
+  for (const auto& [name, op] : ops_) all.push_back(op.get());
+  return all;
+}
+
+std::vector<const DeviceKind*> Registry::DeviceKinds() const {
+  std::shared_lock lock(mu_);
+  std::vector<const DeviceKind*> all;
+  for (const auto& [kind, d] : devices_) all.push_back(d.get());
+  return all;
+}
+
+// ---- Registrar ----
+
+Registrar::Registrar(const tw_host* host, std::string plugin, Registration* r) : host_(host), plugin_(std::move(plugin)), out_(r) {
+  c_ = {{TW_SIZED(tw_registrar), &Registrar::Op, &Registrar::Kernel, &Registrar::Resource, &Registrar::Device}, this};
+}
+
+tw_status* Registrar::Add(tw_registrar* r, Status (Registrar::*add)(const void*), const void* d) {
+  Registrar* self = reinterpret_cast<C*>(r)->self;
+  tw_status* s = Guard([&] { return (self->*add)(d); });
+  // A plugin that does not look at what it is told still does not get through.
+  if (s && self->out_->status.ok()) self->out_->status = s->status;
+  return s;
+}
+tw_status* Registrar::Op(tw_registrar* r, const tw_op_def* d) { return Add(r, &Registrar::AddOp, d); }
+tw_status* Registrar::Kernel(tw_registrar* r, const tw_kernel_def* d) { return Add(r, &Registrar::AddKernel, d); }
+tw_status* Registrar::Resource(tw_registrar* r, const tw_resource_def* d) { return Add(r, &Registrar::AddResource, d); }
+tw_status* Registrar::Device(tw_registrar* r, const tw_device_def* d) { return Add(r, &Registrar::AddDevice, d); }
+
+Status Registrar::AddOp(const void* d) {
+  tw_op_def def;
+  RETURN_IF_ERROR(Seal(static_cast<const tw_op_def*>(d), "op definition", &def));
+  ASSIGN_OR_RETURN(std::string_view text, Text(def.schema, def.schema_len, "op definition: schema"));
+  ASSIGN_OR_RETURN(OpSchema schema, ParseOpSchema(text));
+  if (!schema.no_gradient.empty() && def.gradient) {
+    return InvalidArgument("op '", schema.name, "' says no_gradient but has a gradient callback; leave one of them out");
+  }
+  auto op = std::make_unique<OpSchema>(std::move(schema));
+  op->def = def;
+  op->def.schema = op->text.data();  // the plugin's text may be gone when it is looked at
+  op->host = host_;
+  op->plugin = plugin_;
+  out_->ops.push_back(std::move(op));
+  return Status();
+}
+
+Status Registrar::AddKernel(const void* d) {
+  tw_kernel_def def;
+  RETURN_IF_ERROR(Seal(static_cast<const tw_kernel_def*>(d), "kernel definition", &def));
+  ASSIGN_OR_RETURN(std::string_view text, Text(def.spec, def.spec_len, "kernel definition: spec"));
+  auto k = std::make_unique<KernelDef>();
+  ASSIGN_OR_RETURN(k->spec, ParseKernelSpec(text));
+  RETURN_IF_ERROR(Needs(def.execute != nullptr, StrCat("kernel '", text, "'"), "execute"));
+  k->def = def;
+  k->def.spec = k->spec.text.data();
+  k->host = host_;
+  k->plugin = plugin_;
+  out_->kernels.push_back(std::move(k));
+  return Status();
+}
+
+Status Registrar::AddResource(const void* d) {
+  tw_resource_def def;
+  RETURN_IF_ERROR(Seal(static_cast<const tw_resource_def*>(d), "resource definition", &def));
+  ASSIGN_OR_RETURN(std::string_view type, Text(def.type, def.type_len, "resource definition: type"));
+  RETURN_IF_ERROR(Needs(def.destroy != nullptr, StrCat("resource type '", type, "'"), "destroy"));
+  auto t = std::make_unique<ResourceType>();
+  t->type = type;
+  t->plugin = plugin_;
+  t->def = def;
+  t->def.type = t->type.data();
+  if (!t->def.save) t->def.save = NoSave;
+  if (!t->def.restore) t->def.restore = NoRestore;
+  t->host = host_;
+  out_->resources.push_back(std::move(t));
+  return Status();
+}
+
+Status Registrar::AddDevice(const void* d) {
+  tw_device_def def;
+  RETURN_IF_ERROR(Seal(static_cast<const tw_device_def*>(d), "device definition", &def));
+  ASSIGN_OR_RETURN(std::string_view kind, Text(def.kind, def.kind_len, "device definition: kind"));
+  std::string what = StrCat("device kind '", kind, "'");
+  for (char c : kind) {
+    bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    if (!word) return InvalidArgument(what, ": a kind is made of letters, digits and _, so that it can stand in a device's name");
+  }
+  RETURN_IF_ERROR(Needs(def.enumerate != nullptr, what, "enumerate"));
+  RETURN_IF_ERROR(Needs(def.allocate != nullptr, what, "allocate"));
+  RETURN_IF_ERROR(Needs(def.release != nullptr, what, "release"));
+  RETURN_IF_ERROR(Needs(def.copy != nullptr, what, "copy"));
+  auto k = std::make_unique<DeviceKind>();
+  if (def.streams) {
+    RETURN_IF_ERROR(Seal(def.streams, StrCat(what, ": stream set"), &k->streams));
+    RETURN_IF_ERROR(Needs(k->streams.create != nullptr, what, "streams.create"));
+    RETURN_IF_ERROR(Needs(k->streams.destroy != nullptr, what, "streams.destroy"));
+    RETURN_IF_ERROR(Needs(k->streams.signal != nullptr, what, "streams.signal"));
+    k->has_streams = true;
+  }
+  k->kind = Upper(kind);
+  k->plugin = plugin_;
+  k->def = def;
+  k->def.kind = k->kind.data();
+  k->def.streams = k->has_streams ? &k->streams : nullptr;
+  k->host = host_;
+  out_->devices.push_back(std::move(k));
+  return Status();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,252 @@
+#include "framework/runtime/device.h"
+
+#include <charconv>
+
+#include "framework/base/dtype.h"
+
+namespace thalweg {
+namespace {
+
+// Of every address that a device hands out: a cache line, and a whole vector of 512 bits.
+constexpr uint64_t kAlign = 64;
+
+// A device's memory as the pool wants it. Tensors may outlive the device and its runtime, so it keeps what freeing needs, the plugin
+// itself included.
+class DeviceMemory final : public RawMemory {
+ public:
+  DeviceMemory(const DeviceKind& kind, void* self) : def_(kind.def), host_(kind.host), self_(self), pin_(kind.pin) {}
+
+  StatusOr<void*> Allocate(uint64_t bytes) override {
+    void* memory = nullptr;
+    RETURN_IF_ERROR(FromC(def_.allocate(host_, self_, bytes, kAlign, &memory)));
+    if (!memory) return Internal("the device's plugin answered no memory and no error");
+    return memory;
+  }
+  void Free(void* memory, uint64_t bytes) override { def_.release(host_, self_, memory, bytes); }
+
+ private:
+  const tw_device_def def_;  // a copy; its texts are not to be used here
+  const tw_host* const host_;
+  void* const self_;
+  const std::shared_ptr<const void> pin_;
+};
+
+bool IsWord(std::string_view s, bool dashes) {
+  for (char c : s) {
+    bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (dashes && c == '-');
+    if (!ok) return false;
+  }
+  return !s.empty();
+}
+
+// "*" is any; otherwise a number.
+bool ParseIndex(std::string_view s, int32_t* out) {
+  if (s == "*") return true;
+  auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), *out);
+  return error == std::errc() && end == s.data() + s.size() && *out >= 0;
+}
+
+// KIND, KIND:3, *:3
+bool ParseKind(std::string_view s, DeviceSpec* spec) {
+  size_t colon = s.find(':');
+  std::string_view kind = s.substr(0, colon);
+  if (kind != "*") {
+    if (!IsWord(kind, false)) return false;
+    spec->kind = kind;
+    for (char& c : spec->kind) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
+  }
+  return colon == s.npos || ParseIndex(s.substr(colon + 1), &spec->index);
+}
+
+// One part between slashes; *seen: a bit per key, so that none is given twice.
+bool ParsePart(std::string_view part, DeviceSpec* spec, uint32_t* seen) {
+  size_t colon = part.find(':');
+  std::string_view key = part.substr(0, colon), value = colon == part.npos ? std::string_view() : part.substr(colon + 1);
+  uint32_t bit = key == "job" ? 1u : key == "replica" ? 2u : key == "task" ? 4u : 8u;
+  if (*seen & bit) return false;
+  *seen |= bit;
+  if (bit == 8u) return ParseKind(key == "device" ? value : part, spec);
+  if (bit == 2u) return ParseIndex(value, &spec->replica);
+  if (bit == 4u) return ParseIndex(value, &spec->task);
+  if (value == "*") return true;
+  spec->job = value;
+  return IsWord(value, true);
+}
+
+Status MergeName(const std::string& a, const std::string& b, std::string* out) {
+  if (!a.empty() && !b.empty() && a != b) return InvalidArgument("'", a, "' and '", b, "'");
+  *out = a.empty() ? b : a;
+  return Status();
+}
+Status MergeIndex(int32_t a, int32_t b, int32_t* out) {
+  if (a >= 0 && b >= 0 && a != b) return InvalidArgument(a, " and ", b);
+  *out = a < 0 ? b : a;
+  return Status();
+}
+
+// Text that the plugin may have left out.
+std::string CopyText(const char* text, uint64_t len) { return text ? std::string(text, len) : std::string(); }
+
+DeviceSpec FullSpec(const std::string& kind, int32_t index) {
+  DeviceSpec spec;
+  spec.job = "localhost";
+  spec.kind = kind;
+  spec.replica = spec.task = 0;
+  spec.index = index;
+  return spec;
+}
+
+}  // namespace
+
+// ---- Names ----
+
+bool DeviceSpec::Admits(const DeviceSpec& full) const {
+  return (job.empty() || job == full.job) && (kind.empty() || kind == full.kind) && (replica < 0 || replica == full.replica) &&
+         (task < 0 || task == full.task) && (index < 0 || index == full.index);
+}
+
+std::string DeviceSpec::text() const {
+  std::string s;
+  if (!job.empty()) s += StrCat("/job:", job);
+  if (replica >= 0) s += StrCat("/replica:", replica);
+  if (task >= 0) s += StrCat("/task:", task);
+  if (!kind.empty() || index >= 0) s += StrCat("/device:", kind.empty() ? "*" : kind);
+  if (index >= 0) s += StrCat(":", index);
+  return s;
+}
+
+StatusOr<DeviceSpec> ParseDeviceSpec(std::string_view text) {
+  DeviceSpec spec;
+  std::string_view rest = text;
+  if (!rest.empty() && rest[0] == '/') rest.remove_prefix(1);
+  if (rest.empty() && text.empty()) return spec;
+  uint32_t seen = 0;
+  for (bool more = true; more;) {
+    size_t slash = rest.find('/');
+    std::string_view part = rest.substr(0, slash);
+    if (!ParsePart(part, &spec, &seen)) {
+      return InvalidArgument("device '", text, "': '", part, "' is wrong; write a name such as 'CPU:0' or '/job:worker/task:1/device:GPU:0'");
+    }
+    more = slash != rest.npos;
+    if (more) rest.remove_prefix(slash + 1);
+  }
+  return spec;
+}
+
+StatusOr<DeviceSpec> MergeDeviceSpecs(const DeviceSpec& a, const DeviceSpec& b) {
+  DeviceSpec out;
+  Status s = MergeName(a.job, b.job, &out.job);
+  if (s.ok()) s = MergeName(a.kind, b.kind, &out.kind);
+  if (s.ok()) s = MergeIndex(a.replica, b.replica, &out.replica);
+  if (s.ok()) s = MergeIndex(a.task, b.task, &out.task);
+  if (s.ok()) s = MergeIndex(a.index, b.index, &out.index);
+  if (!s.ok()) return InvalidArgument("devices '", a.text(), "' and '", b.text(), "' contradict each other: ", Message(s));
+  return out;
+}
+
+// ---- Stream ----
+
+StatusOr<std::unique_ptr<Stream>> Stream::Create(Device* device) {
+  if (!device->has_streams()) return Unimplemented(device->name(), " has no streams");
+  std::unique_ptr<Stream> s(new Stream(device, new tw_timeline));
+  const DeviceKind& kind = device->def();
+  Status made = FromC(kind.streams.create(kind.host, device->self(), s->line_, &s->stream_));
+  if (made.ok() && !s->stream_) made = Internal("the plugin answered no stream and no error");
+  if (!made.ok()) return Prefix(made, StrCat(device->name(), ": cannot make a stream:"));
+  return s;
+}
+
+Stream::~Stream() {
+  if (stream_) device_->def().streams.destroy(device_->def().host, stream_);
+  line_->Release();
+}
+
+StatusOr<uint64_t> Stream::Mark() {
+  std::lock_guard lock(mu_);
+  RETURN_IF_ERROR(FromC(device_->def().streams.signal(device_->def().host, stream_, last_ + 1)));
+  return ++last_;
+}
+
+Status Stream::Drain() {
+  ASSIGN_OR_RETURN(uint64_t value, Mark());
+  return line_->Wait(value);
+}
+
+// ---- Device ----
+
+Device::Device(const DeviceKind* kind, int32_t index, const tw_device_info& info, uint64_t memory_limit)
+    : kind_(kind),
+      index_(index),
+      uid_(CopyText(info.uid, info.uid_len)),
+      description_(CopyText(info.description, info.description_len)),
+      self_(info.self),
+      memory_(info.memory),
+      host_memory_((info.flags & TW_DEVICE_HOST_MEMORY) != 0),
+      spec_(FullSpec(kind->kind, index)) {
+  name_ = spec_.text();
+  pool_ = MemoryPool::Create(std::make_unique<DeviceMemory>(*kind, self_), StrCat(kind->kind, ":", index), memory_limit);
+}
+
+// Memory that nobody uses goes back now; tensors that are still out keep the pool, and it the plugin.
+Device::~Device() {
+  pool_->Trim();
+  pool_->Close();
+}
+
+Status Device::CopyIn(const void* from, void* to, uint64_t to_offset, uint64_t bytes, Stream* stream) {
+  tw_copy c{};
+  c.size = sizeof c;
+  c.from = const_cast<void*>(from);  // the record serves both directions; this side is only read
+  c.to = to;
+  c.to_offset = to_offset;
+  c.bytes = bytes;
+  c.from_host = 1;
+  c.to_host = host_memory_;
+  return Copy(&c, stream);
+}
+
+Status Device::CopyOut(void* from, uint64_t from_offset, void* to, uint64_t bytes, Stream* stream) {
+  tw_copy c{};
+  c.size = sizeof c;
+  c.from = from;
+  c.from_offset = from_offset;
+  c.to = to;
+  c.bytes = bytes;
+  c.from_host = host_memory_;
+  c.to_host = 1;
+  return Copy(&c, stream);
+}
+
+Status Device::Copy(tw_copy* c, Stream* stream) {
+  if (c->bytes == 0) return Status();
+  std::unique_lock<std::mutex> lock;
+  if (stream) {
+    c->stream = stream->c();
+    lock = std::unique_lock(stream->mutex());
+  }
+  return Prefix(FromC(kind_->def.copy(kind_->host, self_, c)), StrCat(name_, ": copying ", c->bytes, " bytes:"));
+}
+
+Status Device::CheckCopyable(const Tensor& t) const {
+  const DTypeInfo* info = FindDType(t.dtype());
+  if (info && info->plain) return Status();
+  return InvalidArgument("a tensor of ", DTypeName(t.dtype()), " holds references and stays in host memory; it cannot go to or from ", name_);
+}
+
+StatusOr<Tensor> Device::ToHost(const Tensor& t) {
+  if (host_memory_) return t;
+  RETURN_IF_ERROR(CheckCopyable(t));
+  ASSIGN_OR_RETURN(Tensor out, Tensor::Make(t.dtype(), t.view().dims, t.rank()));
+  RETURN_IF_ERROR(CopyOut(t.view().data, t.view().offset, out.data(), t.bytes(), nullptr));
+  return out;
+}
+
+StatusOr<Tensor> Device::FromHost(const Tensor& t) {
+  if (host_memory_) return t;
+  RETURN_IF_ERROR(CheckCopyable(t));
+  ASSIGN_OR_RETURN(Tensor out, Tensor::Make(t.dtype(), t.view().dims, t.rank(), pool_));
+  RETURN_IF_ERROR(CopyIn(t.data(), out.view().data, out.view().offset, t.bytes(), nullptr));
+  return out;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,94 @@
+// Device: one device of a plugin, its name, memory and streams. Names are "/job:localhost/replica:0/task:0/device:CPU:0"; specs may
+// leave parts out ("CPU:0", "/device:CPU:0", "/cpu:0", "/job:worker").
+// Threads: any; calls about one stream are serialised by its lock.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/status.h"
+#include "framework/registry/registry.h"
+#include "framework/runtime/timeline.h"
+#include "framework/tensor/tensor.h"
+
+namespace thalweg {
+
+struct DeviceSpec {
+  std::string job, kind;  // empty: any
+  int32_t replica = -1, task = -1, index = -1;  // -1: any
+  bool Admits(const DeviceSpec& full) const;
+  std::string text() const;
+};
+// INVALID_ARGUMENT quoting what is wrong. Kinds are upper-cased.
+StatusOr<DeviceSpec> ParseDeviceSpec(std::string_view text);
+// Both constraints at once; INVALID_ARGUMENT if they contradict each other.
+StatusOr<DeviceSpec> MergeDeviceSpecs(const DeviceSpec& a, const DeviceSpec& b);
+
+class Device;
+
+// A queue of a device. The timeline says how far it got.
+class Stream {
+ public:
+  static StatusOr<std::unique_ptr<Stream>> Create(Device* device);
+  ~Stream();  // drains
+  void* c() const { return stream_; }
+  // A value that is reached when all that was enqueued so far is over. Takes the mutex.
+  StatusOr<uint64_t> Mark();
+  tw_timeline* timeline() const { return line_; }
+  // Blocks until everything enqueued is over; the first failure.
+  Status Drain();
+  std::mutex& mutex() { return mu_; }
+
+ private:
+  Stream(Device* device, tw_timeline* line) : device_(device), line_(line) {}
+  Device* device_;
+  tw_timeline* line_;
+  void* stream_ = nullptr;
+  uint64_t last_ = 0;
+  std::mutex mu_;
+};
+
+class Device {
+ public:
+  Device(const DeviceKind* kind, int32_t index, const tw_device_info& info, uint64_t memory_limit);
+  ~Device();
+  const std::string& name() const { return name_; }
+  const std::string& kind() const { return kind_->kind; }
+  const std::string& uid() const { return uid_; }
+  const std::string& description() const { return description_; }
+  const std::string& plugin() const { return kind_->plugin; }
+  uint64_t memory() const { return memory_; }
+  int32_t index() const { return index_; }
+  const DeviceSpec& spec() const { return spec_; }
+  bool host_memory() const { return host_memory_; }
+  bool has_streams() const { return kind_->has_streams; }
+  void* self() const { return self_; }
+  const DeviceKind& def() const { return *kind_; }
+  MemoryPool* pool() const { return pool_; }
+  // Copies `bytes` between host and this device; one side is an address, the other a handle with an offset (equal for host memory).
+  // stream NULL: done on return; else the stream's mutex is taken for the call.
+  Status CopyIn(const void* from, void* to, uint64_t to_offset, uint64_t bytes, Stream* stream);
+  Status CopyOut(void* from, uint64_t from_offset, void* to, uint64_t bytes, Stream* stream);
+  // Device to host and back; blocks. Into new tensors, or the same one where the device's memory is the host's.
+  StatusOr<Tensor> ToHost(const Tensor& t);
+  StatusOr<Tensor> FromHost(const Tensor& t);
+
+ private:
+  Status Copy(tw_copy* c, Stream* stream);
+  Status CheckCopyable(const Tensor& t) const;
+
+  const DeviceKind* kind_;
+  int32_t index_;
+  std::string name_, uid_, description_;
+  void* self_;
+  uint64_t memory_;
+  bool host_memory_;
+  DeviceSpec spec_;
+  MemoryPool* pool_;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,281 @@
+#include "framework/runtime/evaluate.h"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+#include "framework/base/dtype.h"
+#include "framework/runtime/async_calls.h"
+#include "framework/runtime/resource.h"
+#include "framework/runtime/runtime.h"
+
+namespace thalweg {
+namespace {
+
+// A step that holds one call.
+struct OneCallStep final : StepBase {
+  void Complete(uint64_t, Status s) override {
+    std::lock_guard lock(mu);
+    status = std::move(s);
+    done = true;
+    over.notify_all();
+  }
+  Status Wait() {
+    std::unique_lock lock(mu);
+    over.wait(lock, [&] { return done; });
+    return status;
+  }
+  std::mutex mu;
+  std::condition_variable over;
+  bool done = false;
+  Status status;
+};
+
+class NodeC {
+ public:
+  NodeC(const NodeRun& run, const std::vector<tw_shape>& shapes) {
+    const Node& n = *run.node;
+    n.FillC(&attrs_);
+    c.size = sizeof c;
+    c.host = run.kernel->host;
+    c.user = run.kernel->def.user;
+    c.name = n.name().data();
+    c.name_len = n.name().size();
+    c.op = n.op().name.data();
+    c.op_len = n.op().name.size();
+    c.attrs = attrs_.data();
+    c.types = run.types;
+    c.shapes = shapes.data();
+    c.in_at = n.in_at().data();
+    c.n_attrs = attrs_.size();
+    c.n_in = uint32_t(n.n_in());
+    c.n_out = uint32_t(n.n_out());
+    c.device = run.device->self();
+  }
+  tw_node c{};
+
+ private:
+  CAttrs attrs_;
+};
+
+}  // namespace
+
+bool CanEvaluate(const OpSchema& op, const std::vector<uint32_t>& in_at, const std::vector<tw_shape>& shapes, const std::vector<Tensor>& values) {
+  for (size_t a = 0; a < op.inputs.size(); ++a) {
+    for (uint32_t i = in_at[a]; i < in_at[a + 1]; ++i) {
+      if (values[i]) continue;
+      if (a >= op.shape_only.size() || !op.shape_only[a] || !Shape(shapes[i]).known()) return false;
+    }
+  }
+  return true;
+}
+
+void ResolveArguments(NodeRun* run) {
+  const Node& n = *run->node;
+  const KernelDef& k = *run->kernel;
+  run->host_in.assign(size_t(n.n_in()), run->device->host_memory());
+  run->host_out.assign(size_t(n.n_out()), run->device->host_memory());
+  auto flat = [](const std::vector<uint32_t>& at, size_t a, auto&& f) {
+    for (uint32_t i = at[a]; i < at[a + 1]; ++i) f(i);
+  };
+  for (size_t a = 0; a < n.op().inputs.size(); ++a) {
+    flat(n.in_at(), a, [&](uint32_t i) {
+      const DTypeInfo* info = FindDType(n.in_type(int32_t(i)));
+      if (k.host_in[a] || !info || !info->plain) run->host_in[i] = 1;
+      if (k.read[a]) run->open_read.push_back(i);
+      if (k.update[a]) run->open_update.push_back(i);
+    });
+  }
+  for (size_t a = 0; a < n.op().outputs.size(); ++a) {
+    flat(n.out_at(), a, [&](uint32_t o) {
+      const DTypeInfo* info = FindDType(n.out_type(int32_t(o)));
+      if (k.host_out[a] || !info || !info->plain) run->host_out[o] = 1;
+    });
+  }
+}
+
+Status CreateState(const NodeRun& run, const std::vector<tw_shape>& shapes, void** out_state) {
+  if (!run.kernel->def.create) {
+    *out_state = run.kernel->def.user;
+    return Status();
+  }
+  NodeC node(run, shapes);
+  return Prefix(FromC(run.kernel->def.create(&node.c, out_state)), run.node->title() + ":");
+}
+
+void DestroyState(const NodeRun& run) {
+  if (run.kernel->def.create && run.kernel->def.destroy) run.kernel->def.destroy(run.kernel->host, run.state);
+}
+
+StatusOr<uint64_t> PrepareScratch(const NodeRun& run, const std::vector<tw_shape>& shapes) {
+  if (!run.kernel->def.prepare) return uint64_t{0};
+  NodeC node(run, shapes);
+  uint64_t bytes = 0;
+  Status s = FromC(run.kernel->def.prepare(&node.c, run.state, &bytes));
+  if (!s.ok()) return Prefix(s, run.node->title() + ":");
+  return bytes;
+}
+
+Status InferFrameShapes(const KernelFrame& f, const CAttrs& attrs, ShapeAnswer* out) {
+  const Node& n = *f.run->node;
+  std::vector<tw_shape> shapes;
+  std::vector<const tw_view*> values;
+  std::vector<HandleInfo> infos(f.c.n_in);
+  std::vector<const HandleInfo*> handles;
+  for (uint32_t i = 0; i < f.c.n_in; ++i) {
+    const tw_view& v = f.source[i]->view;
+    shapes.push_back({v.dims, v.rank, 0});
+    values.push_back(f.run->host_in[i] && (v.data || v.bytes == 0) ? &v : nullptr);
+    const Resource* r = f.opened ? f.opened[i] : nullptr;
+    if (r && r->is_variable() && r->value()) infos[i] = {r->value().dtype(), r->value().shape()};
+    handles.push_back(&infos[i]);
+  }
+  ShapeQuery q;
+  q.op = &n.op();
+  q.node = n.name();
+  q.attrs = &attrs;
+  q.types = f.run->types;
+  q.in_at = n.in_at().data();
+  q.out_at = n.out_at().data();
+  q.n_in = f.c.n_in;
+  q.n_out = f.c.n_out;
+  q.in = shapes.data();
+  q.values = values.data();
+  q.handles = handles.data();
+  return InferShapes(q, out);
+}
+
+StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const KernelDef& kernel, Device* device,
+                                       const std::vector<tw_shape>& in_shapes, const std::vector<Tensor>& values,
+                                       const std::string& container) {
+  uint32_t n_in = uint32_t(node.n_in()), n_out = uint32_t(node.n_out());
+  NodeRun run;
+  run.node = &node;
+  run.kernel = &kernel;
+  run.device = device;
+  run.types = node.types().data();
+  ResolveArguments(&run);
+
+  std::vector<Slot> slots(n_in + n_out + n_in);
+  std::vector<Slot*> source(n_in);
+  std::vector<const tw_view*> in(n_in), out(n_out);
+  std::vector<Resource*> opened(n_in, nullptr);
+  for (uint32_t i = 0; i < n_in; ++i) {
+    Slot& s = slots[i];
+    s.view = {};
+    s.view.size = sizeof(tw_view);
+    if (values[i]) {
+      s.Hold(values[i]);
+    } else {  // only the shape is read
+      ASSIGN_OR_RETURN(int64_t count, [&]() -> StatusOr<int64_t> {
+        int64_t c = 1;
+        for (int32_t k = 0; k < in_shapes[i].rank; ++k) {
+          if (!__builtin_mul_overflow(c, in_shapes[i].dims[k], &c)) continue;
+          return InvalidArgument("shape ", ShapeText(in_shapes[i].dims, in_shapes[i].rank), " has more than 2^63-1 elements");
+        }
+        return c;
+      }());
+      s.view.dims = in_shapes[i].dims;
+      s.view.rank = in_shapes[i].rank;
+      s.view.dtype = node.in_type(int32_t(i));
+      s.view.count = uint64_t(count);
+    }
+    source[i] = &s;
+    in[i] = &s.view;
+  }
+  for (uint32_t i : run.open_read) in[i] = &slots[n_in + n_out + i].view;
+  for (uint32_t i : run.open_update) in[i] = &slots[n_in + n_out + i].view;
+  for (uint32_t o = 0; o < n_out; ++o) {
+    Slot& s = slots[n_in + o];
+    s.view = {};
+    s.view.size = sizeof(tw_view);
+    s.view.dtype = node.out_type(int32_t(o));
+    s.Clear();
+    out[o] = &s.view;
+  }
+
+  OneCallStep step;
+  step.runtime = &runtime;
+  step.container = &container;
+  KernelFrame f{};
+  f.c.size = sizeof(tw_frame);
+  f.c.host = kernel.host;
+  f.c.in = in.data();
+  f.c.out = out.data();
+  f.c.in_at = node.in_at().data();
+  f.c.out_at = node.out_at().data();
+  f.c.n_in = n_in;
+  f.c.n_out = n_out;
+  f.run = &run;
+  f.step = &step;
+  f.source = source.data();
+  f.opened = opened.data();
+
+  CAttrs attrs;
+  node.FillC(&attrs);
+  if (run.opens()) RETURN_IF_ERROR(OpenResources(&f, &slots[n_in + n_out]));
+  struct Closer {
+    KernelFrame* f;
+    ~Closer() { CloseResources(f); }
+  } closer{&f};
+  ShapeAnswer answer;
+  RETURN_IF_ERROR(InferFrameShapes(f, attrs, &answer));
+  // Every output that the rule knows is allocated first; only what the call sees then may decide the rest.
+  constexpr uint64_t kMost = 256u << 20;
+  std::vector<tw_shape> all_shapes;
+  for (uint32_t i = 0; i < n_in; ++i) all_shapes.push_back({source[i]->view.dims, source[i]->view.rank, 0});
+  for (uint32_t o = 0; o < n_out; ++o) {
+    const Shape& s = answer.shapes[o];
+    all_shapes.push_back(s.c());
+    if (!s.known() || node.out_type(int32_t(o)) == TW_RESOURCE) continue;
+    ASSIGN_OR_RETURN(Tensor t, MakeOutput(run, o, s.dims().data(), s.rank()));
+    if (t.bytes() > kMost) return ResourceExhausted("a value of ", t.bytes(), " bytes is too large to compute while planning");
+    slots[n_in + o].Hold(std::move(t));
+  }
+  RETURN_IF_ERROR(CreateState(run, all_shapes, &run.state));
+  struct Destroyer {
+    const NodeRun& run;
+    ~Destroyer() { DestroyState(run); }
+  } destroyer{run};
+  f.c.state = run.state;
+  Tensor scratch;
+  bool known = true;
+  for (const tw_shape& s : all_shapes) known = known && Shape(s).known();
+  if (known) {
+    ASSIGN_OR_RETURN(uint64_t bytes, PrepareScratch(run, all_shapes));
+    if (bytes) {
+      int64_t n = int64_t(bytes);
+      ASSIGN_OR_RETURN(scratch, Tensor::Make(TW_UINT8, &n, 1, device->pool()));
+      f.c.scratch = scratch.view().data;
+    }
+  }
+  if (kernel.spec.async) f.c.token = AsyncCalls::Get().Begin(&step, 0);
+  Status s = FromC(kernel.def.execute(&f.c));
+  if (kernel.spec.async) {
+    if (!s.ok()) {
+      AsyncCalls::Get().Cancel(f.c.token);
+    } else {
+      s = step.Wait();
+    }
+  }
+  RETURN_IF_ERROR(s);
+  std::vector<Tensor> results;
+  for (uint32_t o = 0; o < n_out; ++o) {
+    Slot& slot = slots[n_in + o];
+    if (slot.view.rank < 0 || !slot.held) return Internal(node.title(), " left output ", o, " without a value");
+    results.push_back(slot.held);
+  }
+  return results;
+}
+
+StatusOr<std::vector<Tensor>> EvaluateOnHost(Runtime& runtime, const Node& node, const std::vector<tw_shape>& shapes,
+                                             const std::vector<Tensor>& values) {
+  ASSIGN_OR_RETURN(Device * host, runtime.host_device());
+  const KernelDef* kernel = runtime.registry().FindKernel(node.op(), host->kind(), node.types(), node.in_at(), node.out_at());
+  if (!kernel) return NotFound(node.title(), " has no kernel on ", host->kind());
+  if (kernel->spec.may_block || kernel->spec.nondeterministic) return FailedPrecondition(node.title(), " cannot run while planning");
+  static const std::string kNoContainer;
+  return CallOnce(runtime, node, *kernel, host, shapes, values, kNoContainer);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,152 @@
+#include "framework/runtime/frame.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "framework/base/dtype.h"
+#include "framework/runtime/resource.h"
+
+namespace thalweg {
+
+int64_t MonotonicNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Status StepInterrupted(const StepBase& step) {
+  if (step.cancel && step.cancel->cancelled()) return Status(absl::StatusCode::kCancelled, "the step was cancelled");
+  if (step.deadline && MonotonicNs() > step.deadline) {
+    return Status(absl::StatusCode::kDeadlineExceeded, "the step's deadline has passed");
+  }
+  return Status();
+}
+
+StatusOr<Resource*> ResourceOf(const KernelFrame& f, uint32_t i) {
+  if (i >= f.c.n_in) return InvalidArgument("input ", i, " of ", f.c.n_in, " does not exist");
+  if (f.opened && f.opened[i]) return f.opened[i];
+  const tw_view& v = f.source[i]->view;
+  if (v.dtype != TW_RESOURCE) return InvalidArgument("input ", i, " is ", DTypeName(v.dtype), ", not a resource");
+  if (v.count != 1 || !v.data) return InvalidArgument("input ", i, " must be one resource but has shape ", ShapeText(v.dims, v.rank));
+  auto* r = dynamic_cast<Resource*>(static_cast<Handle**>(v.data)[0]);
+  if (!r) return InvalidArgument("input ", i, " is a null resource");
+  return r;
+}
+
+StatusOr<Tensor> MakeOutput(const NodeRun& run, uint32_t o, const int64_t* dims, int32_t rank) {
+  uint32_t dtype = run.types[size_t(run.node->n_in()) + o];
+  const DTypeInfo* info = FindDType(dtype);
+  // Strings and references live in host memory wherever the kernel runs.
+  bool host = run.host_out[o] || !info || !info->plain;
+  return Tensor::Make(dtype, dims, rank, host ? nullptr : run.device->pool());
+}
+
+namespace {
+
+// The variable's memory for a writer that must not disturb others who hold it.
+Status Unshare(Resource* r) {
+  if (!r->value() || r->value().unique()) return Status();
+  Device* d = r->device();
+  if (d && !d->host_memory()) {
+    ASSIGN_OR_RETURN(Tensor host, d->ToHost(r->value()));
+    ASSIGN_OR_RETURN(Tensor copy, d->FromHost(host));
+    r->set_value(std::move(copy));
+    return Status();
+  }
+  ASSIGN_OR_RETURN(Tensor copy, Tensor::Make(r->value().dtype(), r->value().shape(), d ? d->pool() : nullptr));
+  if (copy.bytes() && FindDType(copy.dtype())->plain) {
+    std::memcpy(copy.data(), r->value().data(), copy.bytes());
+  } else {
+    ASSIGN_OR_RETURN(copy, r->value().Clone());
+  }
+  r->set_value(std::move(copy));
+  return Status();
+}
+
+void ShowVariable(const Resource& r, Slot* slot) {
+  slot->view.size = sizeof(tw_view);
+  if (r.value()) {
+    slot->view = r.value().view();
+  } else {
+    slot->Clear();
+  }
+}
+
+}  // namespace
+
+Status OpenResources(KernelFrame* f, Slot* slots) {
+  struct Want {
+    Resource* r;
+    uint32_t input;
+    bool update;
+  };
+  constexpr size_t kMost = 64;
+  Want wants[kMost];
+  size_t n = 0;
+  const NodeRun& run = *f->run;
+  if (run.open_read.size() + run.open_update.size() > kMost) return Unimplemented("opens more than ", kMost, " resources");
+  auto add = [&](uint32_t i, bool update) -> Status {
+    f->opened[i] = nullptr;
+    ASSIGN_OR_RETURN(Resource * r, ResourceOf(*f, i));
+    wants[n++] = {r, i, update};
+    return Status();
+  };
+  for (uint32_t i : run.open_read) RETURN_IF_ERROR(add(i, false));
+  for (uint32_t i : run.open_update) RETURN_IF_ERROR(add(i, true));
+  std::sort(wants, wants + n, [](const Want& a, const Want& b) { return a.r != b.r ? a.r < b.r : a.update > b.update; });
+  Status s;
+  size_t locked = 0;
+  for (; locked < n; ++locked) {
+    const Want& w = wants[locked];
+    if (locked && wants[locked - 1].r == w.r) {
+      s = InvalidArgument("inputs ", wants[locked - 1].input, " and ", w.input, " are the same resource '", w.r->name(), "'");
+      break;
+    }
+    if (w.update) {
+      w.r->LockUpdate();
+    } else {
+      w.r->LockRead();
+    }
+  }
+  for (size_t k = 0; s.ok() && k < n; ++k) {
+    const Want& w = wants[k];
+    if (!w.r->is_variable()) {
+      slots[w.input].Clear();
+      slots[w.input].view.data = w.r->object();
+      if (!w.r->object() && !w.update) {
+        s = FailedPrecondition(w.r->type(), " '", w.r->name(), "' has no contents; initialise it first");
+      }
+      continue;
+    }
+    if (!w.update && !w.r->value()) {
+      s = FailedPrecondition("variable '", w.r->name(), "' is not initialised; run its initializer or restore a checkpoint first");
+      break;
+    }
+    if (w.update) s = Unshare(w.r);
+    ShowVariable(*w.r, &slots[w.input]);
+  }
+  if (!s.ok()) {
+    for (size_t k = 0; k < locked; ++k) {
+      if (wants[k].update) {
+        wants[k].r->UnlockUpdate();
+      } else {
+        wants[k].r->UnlockRead();
+      }
+    }
+    return s;
+  }
+  for (size_t k = 0; k < n; ++k) f->opened[wants[k].input] = wants[k].r;
+  return s;
+}
+
+void CloseResources(KernelFrame* f) {
+  for (uint32_t i : f->run->open_read) {
+    if (f->opened[i]) f->opened[i]->UnlockRead();
+    f->opened[i] = nullptr;
+  }
+  for (uint32_t i : f->run->open_update) {
+    if (f->opened[i]) f->opened[i]->UnlockUpdate();
+    f->opened[i] = nullptr;
+  }
+}
+
+}  // namespace thalweg

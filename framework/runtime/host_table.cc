@@ -1,0 +1,301 @@
+#include "framework/runtime/host_table.h"
+
+#include <cstring>
+#include <string>
+
+#include "framework/base/dtype.h"
+#include "framework/graph/builder.h"
+#include "framework/io/checkpoint_set.h"
+#include "framework/runtime/async_calls.h"
+#include "framework/runtime/frame.h"
+#include "framework/runtime/resource.h"
+#include "framework/runtime/runtime.h"
+#include "framework/runtime/thread_pool.h"
+#include "framework/runtime/timeline.h"
+#include "thalweg/plugin/checkpoint.h"
+
+namespace thalweg {
+namespace {
+
+struct HostTable {
+  tw_host c;  // first; its self is the Runtime, or NULL once that is gone (see PluginLoader)
+  std::string id, path;
+};
+const HostTable& Of(const tw_host* h) { return *reinterpret_cast<const HostTable*>(h); }
+
+Status PutText(tw_sink* to, std::string_view text) { return FromC(to->put(to, text.data(), text.size())); }
+
+// ---- status ----
+tw_status* StatusMake(const tw_host*, uint32_t code, const char* text, uint64_t len, tw_status* cause) {
+  try {
+    if (code == 0 || code > TW_UNAUTHENTICATED) code = TW_UNKNOWN;
+    std::string message(text, len);
+    Status why = FromC(cause);
+    if (!why.ok()) message = StrCat(message, ": ", Message(why));
+    return ToC(Status(absl::StatusCode(code), AbslView(message)));
+  } catch (...) {
+    return ToC(Status(absl::StatusCode::kResourceExhausted, "out of host memory"));
+  }
+}
+uint32_t StatusCodeOf(const tw_status* s) { return s ? uint32_t(s->status.code()) : uint32_t{TW_OK}; }
+tw_status* StatusText(const tw_status* s, tw_sink* to) {
+  return Guard([&] { return PutText(to, s ? std::string_view(s->text) : std::string_view()); });
+}
+void StatusRelease(tw_status* s) { (void)FromC(s); }
+
+// ---- tensors ----
+tw_status* TensorMake(const tw_host*, uint32_t dtype, const int64_t* dims, uint32_t rank, tw_tensor** out) {
+  return Guard([&]() -> Status {
+    if (rank > uint32_t(kMaxRank)) return InvalidArgument("rank ", rank, " is more than ", kMaxRank);
+    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(dtype, dims, int32_t(rank)));
+    *out = t.release();
+    return Status();
+  });
+}
+tw_status* TensorReshape(const tw_host*, tw_tensor* t, const int64_t* dims, uint32_t rank, tw_tensor** out) {
+  return Guard([&]() -> Status {
+    if (rank > uint32_t(kMaxRank)) return InvalidArgument("rank ", rank, " is more than ", kMaxRank);
+    ASSIGN_OR_RETURN(Tensor r, Tensor::Share(t).Reshape(dims, int32_t(rank)));
+    *out = r.release();
+    return Status();
+  });
+}
+const tw_view* TensorView(tw_tensor* t) { return &t->view; }
+void TensorRetain(tw_tensor* t) { RetainTensor(t); }
+void TensorRelease(tw_tensor* t) { ReleaseTensor(t); }
+tw_status* TensorSetString(tw_tensor* t, uint64_t i, const char* data, uint64_t len) {
+  return Guard([&]() -> Status {
+    if (!t) return InvalidArgument("there is no tensor to put a string into");
+    return SetString(t, i, {data, len});
+  });
+}
+
+Status CheckOutput(const KernelFrame& f, uint32_t o, uint32_t dtype) {
+  if (o >= f.c.n_out) return InvalidArgument("output ", o, " of ", f.c.n_out, " does not exist");
+  uint32_t want = f.run->types[f.c.n_in + o];
+  if (dtype && dtype != want) return InvalidArgument("output ", o, " must be ", DTypeName(want), ", not ", DTypeName(dtype));
+  return Status();
+}
+
+// The tensor becomes the output, in place of plan memory if there was some.
+void PutOutput(KernelFrame* f, uint32_t o, Tensor t) {
+  f->step->OnGive(f->out(o));
+  f->out(o)->Hold(std::move(t));
+}
+
+tw_status* TensorAllocate(const tw_frame* frame, uint32_t o, const int64_t* dims, uint32_t rank) {
+  return Guard([&]() -> Status {
+    KernelFrame& f = *KernelFrame::Of(frame);
+    RETURN_IF_ERROR(CheckOutput(f, o, 0));
+    if (f.c.out[o]->rank >= 0) return FailedPrecondition("output ", o, " is allocated already");
+    if (rank > uint32_t(kMaxRank)) return InvalidArgument("rank ", rank, " is more than ", kMaxRank);
+    ASSIGN_OR_RETURN(Tensor t, MakeOutput(*f.run, o, dims, int32_t(rank)));
+    f.out(o)->Hold(std::move(t));
+    return Status();
+  });
+}
+tw_status* TensorGive(const tw_frame* frame, uint32_t o, tw_tensor* t) {
+  return Guard([&]() -> Status {
+    KernelFrame& f = *KernelFrame::Of(frame);
+    if (!t) return InvalidArgument("there is no tensor to give as output ", o);
+    RETURN_IF_ERROR(CheckOutput(f, o, t->view.dtype));
+    if (!f.run->host_out[o] && !f.run->device->host_memory()) {
+      return Unimplemented("output ", o, " lives on ", f.run->device->name(), ": write into it instead of giving a host tensor");
+    }
+    PutOutput(&f, o, Tensor::Share(t));
+    return Status();
+  });
+}
+
+// A tensor with the memory of a slot that will be used again: copied to memory of its own.
+StatusOr<Tensor> CopySlot(const KernelFrame& f, const tw_view& v, bool host) {
+  Device* device = f.run->device;
+  bool in_host = host || device->host_memory();
+  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(v.dtype, v.dims, v.rank, host ? nullptr : device->pool()));
+  if (v.bytes == 0) return t;
+  if (in_host) {
+    std::memcpy(t.data(), static_cast<char*>(v.data) + v.offset, v.bytes);
+    return t;
+  }
+  tw_copy copy{};
+  copy.size = sizeof copy;
+  copy.from = v.data;
+  copy.from_offset = v.offset;
+  copy.to = t.view().data;
+  copy.to_offset = t.view().offset;
+  copy.bytes = v.bytes;
+  copy.stream = f.c.stream;
+  RETURN_IF_ERROR(FromC(device->def().def.copy(device->def().host, device->self(), &copy)));
+  return t;
+}
+
+StatusOr<Tensor> KeepSlot(const KernelFrame& f, uint32_t i) {
+  const tw_view& v = *f.c.in[i];
+  if (v.rank < 0) return FailedPrecondition("input ", i, " has no value");
+  if (v.tensor) return Tensor::Share(v.tensor);
+  return CopySlot(f, v, f.run->host_in[i]);
+}
+
+tw_status* TensorForward(const tw_frame* frame, uint32_t i, uint32_t o, const int64_t* dims, uint32_t rank) {
+  return Guard([&]() -> Status {
+    KernelFrame& f = *KernelFrame::Of(frame);
+    if (i >= f.c.n_in) return InvalidArgument("input ", i, " of ", f.c.n_in, " does not exist");
+    const tw_view& v = *f.c.in[i];
+    RETURN_IF_ERROR(CheckOutput(f, o, BaseType(v.dtype)));
+    ASSIGN_OR_RETURN(Tensor t, KeepSlot(f, i));
+    if (dims) {
+      ASSIGN_OR_RETURN(t, t.Reshape(dims, int32_t(rank)));
+    }
+    PutOutput(&f, o, std::move(t));
+    return Status();
+  });
+}
+tw_status* TensorKeep(const tw_frame* frame, uint32_t i, tw_tensor** out) {
+  return Guard([&]() -> Status {
+    KernelFrame& f = *KernelFrame::Of(frame);
+    if (i >= f.c.n_in) return InvalidArgument("input ", i, " of ", f.c.n_in, " does not exist");
+    ASSIGN_OR_RETURN(Tensor t, KeepSlot(f, i));
+    *out = t.release();
+    return Status();
+  });
+}
+
+// ---- resources ----
+tw_status* ResourceOpen(const tw_frame* frame, const tw_resource_key* k, tw_status* (*make)(const tw_host*, void*, void**), void* arg,
+                        uint32_t o) {
+  return Guard([&]() -> Status {
+    KernelFrame& f = *KernelFrame::Of(frame);
+    RETURN_IF_ERROR(CheckOutput(f, o, TW_RESOURCE));
+    std::string_view container(k->container, k->container_len);
+    if (container.empty() && f.step->container) container = *f.step->container;
+    ASSIGN_OR_RETURN(Resource * r, f.step->runtime->resources().Open(container, {k->type, k->type_len}, {k->name, k->name_len}));
+    if (make && !r->exists()) {
+      r->LockUpdate();
+      Status made;
+      if (!r->exists()) {
+        void* object = nullptr;
+        made = FromC(make(f.c.host, arg, &object));
+        if (made.ok()) r->set_object(object);
+      }
+      r->UnlockUpdate();
+      if (!made.ok()) {
+        r->Release();
+        return made;
+      }
+    }
+    if (r->is_variable() && !r->device()) r->set_device(f.run->device);
+    auto t = Tensor::Make(TW_RESOURCE, nullptr, 0);
+    if (!t.ok()) {
+      r->Release();
+      return t.status();
+    }
+    t->as<Handle*>()[0] = r;  // takes the reference
+    f.out(o)->Hold(*std::move(t));
+    return Status();
+  });
+}
+tw_status* ResourceDrop(const tw_frame* frame, uint32_t i) {
+  return Guard([&]() -> Status {
+    KernelFrame& f = *KernelFrame::Of(frame);
+    ASSIGN_OR_RETURN(Resource * r, ResourceOf(f, i));
+    return f.step->runtime->resources().Drop(r->container(), r->name());
+  });
+}
+uint32_t ResourceExists(const tw_frame* frame, uint32_t i) {
+  auto r = ResourceOf(*KernelFrame::Of(frame), i);
+  return r.ok() && (*r)->exists() ? 1 : 0;
+}
+
+StatusOr<Resource*> Updating(const KernelFrame& f, uint32_t i) {
+  ASSIGN_OR_RETURN(Resource * r, ResourceOf(f, i));
+  for (uint32_t u : f.run->open_update) {
+    if (u == i) return r;
+  }
+  return FailedPrecondition("resource input ", i, " is not open for update; the kernel's spec must say `update`");
+}
+tw_status* ResourceSwap(const tw_frame* frame, uint32_t i, void* object) {
+  return Guard([&]() -> Status {
+    KernelFrame& f = *KernelFrame::Of(frame);
+    ASSIGN_OR_RETURN(Resource * r, Updating(f, i));
+    if (r->is_variable()) return InvalidArgument("'", r->name(), "' is a variable; use assign");
+    r->set_object(object);
+    f.in(i)->view.data = object;
+    return Status();
+  });
+}
+tw_status* ResourceAssign(const tw_frame* frame, uint32_t i, tw_tensor* value) {
+  return Guard([&]() -> Status {
+    KernelFrame& f = *KernelFrame::Of(frame);
+    ASSIGN_OR_RETURN(Resource * r, Updating(f, i));
+    if (!r->is_variable()) return InvalidArgument("'", r->name(), "' is a ", r->type(), ", not a variable");
+    if (!value) return InvalidArgument("there is no tensor to assign");
+    r->set_value(Tensor::Share(value));
+    f.in(i)->view = value->view;
+    return Status();
+  });
+}
+
+// ---- timelines ----
+void TimelineRetain(tw_timeline* t) { t->Retain(); }
+void TimelineRelease(tw_timeline* t) {
+  if (t) t->Release();
+}
+void TimelineSignal(tw_timeline* t, uint64_t value) { t->Signal(value); }
+void TimelineFail(tw_timeline* t, tw_status* why) { t->Fail(FromC(why)); }
+void TimelineWhen(tw_timeline* t, uint64_t value, void (*done)(void*, const tw_status*), void* arg) { t->When(value, done, arg); }
+
+// ---- running ----
+void RunComplete(const tw_host*, tw_token t, tw_status* s) { AsyncCalls::Get().Complete(t, FromC(s)); }
+tw_status* RunCancelled(const tw_frame* frame) {
+  return Guard([&] { return StepInterrupted(*KernelFrame::Of(frame)->step); });
+}
+void RunParallel(const tw_frame* frame, uint64_t n, uint64_t grain, void (*part)(void*, uint64_t, uint64_t), void* arg) {
+  ThreadPool* pool = KernelFrame::Of(frame)->step->pool;
+  if (n == 0) return;
+  if (!pool || n <= grain) return part(arg, 0, n);
+  pool->Parallel(n, grain ? grain : 1, part, arg);
+}
+uint32_t RunThreads(const tw_frame* frame) {
+  ThreadPool* pool = KernelFrame::Of(frame)->step->pool;
+  return pool ? pool->threads() : 1;
+}
+void RunLog(const tw_host* h, uint32_t level, const char* text, uint64_t len) {
+  const HostTable& t = Of(h);
+  try {
+    if (auto* runtime = static_cast<Runtime*>(h->self)) runtime->Log(level, StrCat("plugin '", t.id, "': ", std::string_view(text, len)));
+  } catch (...) {  // a log line that finds no memory is dropped
+  }
+}
+
+const void* Query(const tw_host*, const char* set, uint64_t len, uint32_t version) {
+  if (std::string_view(set, len) == TW_CHECKPOINT_SET && version == 1) return CheckpointSet();
+  return nullptr;
+}
+tw_status* Setting(const tw_host* h, const char* key, uint64_t len, tw_sink* to) {
+  return Guard([&]() -> Status {
+    const HostTable& t = Of(h);
+    std::string_view name(key, len);
+    if (name == "path") return PutText(to, t.path);
+    if (!h->self) return FailedPrecondition("the runtime is gone");
+    ASSIGN_OR_RETURN(std::string value, static_cast<Runtime*>(h->self)->Setting(t.id, name));
+    return PutText(to, value);
+  });
+}
+
+constexpr tw_status_api kStatus = {sizeof(tw_status_api), 0, StatusMake, StatusCodeOf, StatusText, StatusRelease};
+constexpr tw_tensor_api kTensor = {sizeof(tw_tensor_api), 0,          TensorMake,      TensorReshape,  TensorView, TensorRetain,
+                                   TensorRelease,         TensorSetString, TensorAllocate, TensorGive, TensorForward, TensorKeep};
+constexpr tw_resource_api kResource = {sizeof(tw_resource_api), 0,            ResourceOpen,   ResourceDrop,
+                                       ResourceExists,          ResourceSwap, ResourceAssign};
+constexpr tw_timeline_api kTimeline = {sizeof(tw_timeline_api), 0, TimelineRetain, TimelineRelease, TimelineSignal, TimelineFail, TimelineWhen};
+constexpr tw_run_api kRun = {sizeof(tw_run_api), 0, RunComplete, RunCancelled, RunParallel, RunThreads, RunLog};
+
+}  // namespace
+
+std::unique_ptr<tw_host, void (*)(tw_host*)> MakeHostTable(Runtime* runtime, std::string_view id, std::string_view path, uint32_t minor) {
+  auto* t = new HostTable{{}, std::string(id), std::string(path)};
+  t->c = {sizeof(tw_host), 0, TW_EPOCH, minor, runtime, &kStatus, &kTensor, GraphApi(), &kResource, &kTimeline, &kRun, Query, Setting};
+  return {&t->c, [](tw_host* h) { delete reinterpret_cast<HostTable*>(h); }};
+}
+
+}  // namespace thalweg

@@ -1,0 +1,14 @@
+// The host table that plugins call, over the classes of this folder. One per plugin; `self` leads back to the runtime.
+#pragma once
+#include <memory>
+#include <string_view>
+
+#include "thalweg/plugin/host.h"
+
+namespace thalweg {
+
+class Runtime;
+
+std::unique_ptr<tw_host, void (*)(tw_host*)> MakeHostTable(Runtime* runtime, std::string_view id, std::string_view path, uint32_t minor);
+
+}  // namespace thalweg

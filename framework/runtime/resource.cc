@@ -1,0 +1,152 @@
+#include "framework/runtime/resource.h"
+
+#include "thalweg/plugin/resource.h"
+
+namespace thalweg {
+
+Resource::~Resource() { set_object(nullptr); }
+
+// Whoever waits stands in a queue, and nobody passes it: a stream of readers cannot keep an updater out, nor updaters a reader.
+bool Resource::TryRead() { return waiting_.load() == 0 && Enter(false); }
+bool Resource::TryUpdate() { return waiting_.load() == 0 && Enter(true); }
+void Resource::LockRead() {
+  if (!TryRead()) Queue(false);
+}
+void Resource::LockUpdate() {
+  if (!TryUpdate()) Queue(true);
+}
+
+bool Resource::Enter(bool update) {
+  int32_t s = state_.load();
+  if (update) return s == 0 && state_.compare_exchange_strong(s, -1);
+  while (s >= 0) {
+    if (state_.compare_exchange_weak(s, s + 1)) return true;
+  }
+  return false;
+}
+
+// The count of waiters goes up before the state is looked at, and Leave changes the state before it looks at the count: both in one
+// total order, so one of the two always sees the other, and the mutex keeps the wake-up from falling between look and sleep.
+void Resource::Queue(bool update) {
+  std::unique_lock lock(mu_);
+  waiting_.fetch_add(1);
+  uint64_t ticket = next_ticket_++;
+  free_.wait(lock, [&] { return ticket == serving_ && Enter(update); });
+  ++serving_;
+  waiting_.fetch_sub(1);
+  free_.notify_all();  // the next in line may be another reader
+}
+
+void Resource::UnlockRead() {
+  if (state_.fetch_sub(1) == 1) Leave();
+}
+void Resource::UnlockUpdate() {
+  state_.store(0);
+  Leave();
+}
+void Resource::Leave() {
+  if (waiting_.load() == 0) return;
+  std::lock_guard lock(mu_);
+  free_.notify_all();
+}
+
+void Resource::set_value(Tensor t) {
+  value_ = std::move(t);
+  exists_.store(bool(value_), std::memory_order_release);
+}
+
+void Resource::set_object(void* o) {
+  if (object_ && object_ != o) def_->def.destroy(def_->host, object_);
+  object_ = o;
+  if (def_) exists_.store(o != nullptr, std::memory_order_release);
+}
+
+void Resource::Clear() {
+  set_object(nullptr);
+  set_value(Tensor());
+}
+
+// ---- ResourceStore ----
+
+namespace {
+// Handles may live on in tensors; what they lead to is empty from now on.
+void Forget(Resource* r) {
+  r->LockUpdate();
+  r->Clear();
+  r->UnlockUpdate();
+  r->Release();
+}
+}  // namespace
+
+ResourceStore::~ResourceStore() {
+  for (auto& [key, r] : all_) Forget(r);
+}
+
+StatusOr<Resource*> ResourceStore::Open(std::string_view container, std::string_view type, std::string_view name) {
+  const ResourceType* def = nullptr;
+  if (type != TW_VARIABLE_TYPE && !(def = registry_->FindResourceType(type))) {
+    return NotFound("no loaded plugin has the resource type '", type, "' (of resource '", name, "')");
+  }
+  std::lock_guard lock(mu_);
+  auto [it, made] = all_.try_emplace(Key(container, name), nullptr);
+  Resource*& r = it->second;
+  if (made) {
+    try {
+      r = new Resource(std::string(container), std::string(type), std::string(name), def);
+    } catch (...) {
+      all_.erase(it);
+      throw;
+    }
+  }
+  if (r->type() != type) {
+    return InvalidArgument("resource '", name, "' in container '", container, "' is a '", r->type(), "', not a '", type,
+                           "'; choose another shared_name or container");
+  }
+  r->Retain();
+  return r;
+}
+
+Resource* ResourceStore::Find(std::string_view container, std::string_view name) const {
+  std::lock_guard lock(mu_);
+  auto it = all_.find(Key(container, name));
+  if (it == all_.end()) return nullptr;
+  it->second->Retain();
+  return it->second;
+}
+
+Status ResourceStore::Drop(std::string_view container, std::string_view name) {
+  Resource* r;
+  {
+    std::lock_guard lock(mu_);
+    auto it = all_.find(Key(container, name));
+    if (it == all_.end()) return NotFound("there is no resource '", name, "' in container '", container, "'");
+    r = it->second;
+    all_.erase(it);
+  }
+  Forget(r);
+  return Status();
+}
+
+void ResourceStore::ClearContainer(std::string_view container) {
+  std::vector<Resource*> gone;
+  {
+    std::lock_guard lock(mu_);
+    auto begin = all_.lower_bound(Key(container, ""));
+    auto end = begin;
+    for (; end != all_.end() && end->first.first == container; ++end) gone.push_back(end->second);
+    all_.erase(begin, end);
+  }
+  for (Resource* r : gone) Forget(r);
+}
+
+std::vector<Resource*> ResourceStore::List(std::string_view container) const {
+  std::lock_guard lock(mu_);
+  std::vector<Resource*> found;
+  for (auto it = all_.lower_bound(Key(container, "")); it != all_.end() && it->first.first == container; ++it) {
+    it->second->Retain();
+    found.push_back(it->second);
+  }
+  return found;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,95 @@
+// Resources: named state that outlives a step. A Resource is the place (container, type, name), its lock and its object; handles in
+// tensors refer to it. Variables are the type `variable`, whose object is a tensor.
+// Locks: reader-writer, never parking a pool thread for long: critical sections are single kernels. Threads: any.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/status.h"
+#include "framework/registry/registry.h"
+#include "framework/tensor/tensor.h"
+
+namespace thalweg {
+
+class Device;
+
+class Resource final : public Handle {
+ public:
+  Resource(std::string container, std::string type, std::string name, const ResourceType* def)
+      : container_(std::move(container)), type_(std::move(type)), name_(std::move(name)), def_(def) {}
+  ~Resource() override;
+  const std::string& container() const { return container_; }
+  const std::string& type() const { return type_; }
+  const std::string& name() const { return name_; }
+  bool is_variable() const { return def_ == nullptr; }
+  bool exists() const { return exists_.load(std::memory_order_acquire); }
+
+  // Try: false where it would have to wait, also behind others who wait. Lock: waits, first come first served. A thread must not lock one
+  // resource twice.
+  bool TryRead();
+  bool TryUpdate();
+  void LockRead();
+  void LockUpdate();
+  void UnlockRead();
+  void UnlockUpdate();
+
+  // Under a lock. The variable's value (empty: uninitialised); under update it may be replaced.
+  const Tensor& value() const { return value_; }
+  void set_value(Tensor t);
+  // Where the variable's value lives.
+  Device* device() const { return device_; }
+  void set_device(Device* d) { device_ = d; }
+  // Under a lock: the plugin's object, NULL if none.
+  void* object() const { return object_; }
+  void set_object(void* o);  // under update; destroys the old one
+  // Under update: no value and no object any more.
+  void Clear();
+
+ private:
+  bool Enter(bool update);
+  void Queue(bool update);
+  void Leave();
+
+  const std::string container_, type_, name_;
+  const ResourceType* def_;  // NULL: variable
+  std::atomic<int32_t> state_{0};  // readers, or -1: an updater
+  std::atomic<int32_t> waiting_{0};
+  std::mutex mu_;  // the queue
+  std::condition_variable free_;
+  uint64_t next_ticket_ = 0, serving_ = 0;
+  std::atomic<bool> exists_{false};
+  Tensor value_;
+  Device* device_ = nullptr;
+  void* object_ = nullptr;
+};
+
+// The named containers of a runtime.
+class ResourceStore {
+ public:
+  explicit ResourceStore(const Registry* registry) : registry_(registry) {}
+  // Found or made; the answer holds a reference. INVALID_ARGUMENT if the name belongs to another type; NOT_FOUND for an unknown type.
+  StatusOr<Resource*> Open(std::string_view container, std::string_view type, std::string_view name);
+  Resource* Find(std::string_view container, std::string_view name) const;  // borrowed reference added; NULL: none
+  // The name goes now; the object is cleared and the place stays for those who hold handles. NOT_FOUND.
+  Status Drop(std::string_view container, std::string_view name);
+  void ClearContainer(std::string_view container);
+  std::vector<Resource*> List(std::string_view container) const;  // references added, by name
+
+ private:
+  using Key = std::pair<std::string, std::string>;
+  const Registry* registry_;
+  mutable std::mutex mu_;
+  std::map<Key, Resource*> all_;
+
+ public:
+  ~ResourceStore();
+};
+
+}  // namespace thalweg

@@ -1,0 +1,83 @@
+// Runtime: registries, plugins, devices, threads and state that the sessions of one program share. Several may live in one process.
+// Threads: any.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "framework/base/status.h"
+#include "framework/registry/plugin_loader.h"
+#include "framework/registry/registry.h"
+#include "framework/runtime/device.h"
+#include "framework/runtime/resource.h"
+#include "framework/runtime/thread_pool.h"
+
+namespace thalweg {
+
+// Names and defaults are listed by RuntimeOptionDocs.
+struct RuntimeOptions {
+  uint32_t threads = 0;  // 0: as many as the CPUs we may use
+  bool load_plugins = true;
+  std::vector<std::string> plugin_path;      // in front of the default search
+  std::vector<std::string> disabled_plugins; // patterns
+  std::map<std::string, uint64_t> memory_limit;  // by device kind, bytes
+  std::map<std::string, std::string> plugin_settings;  // "plugin.<id>.<key>"
+  // Linked into the program and loaded first, in this order; a name for messages. One that fails is an error of Create.
+  std::vector<std::pair<std::string, tw_query_fn>> static_plugins;
+};
+struct OptionDoc {
+  std::string_view name, default_value, doc;
+};
+const std::vector<OptionDoc>& RuntimeOptionDocs();
+// INVALID_ARGUMENT naming the option, the value and what it takes.
+Status SetRuntimeOption(RuntimeOptions* options, std::string_view key, std::string_view value);
+
+class Runtime : public std::enable_shared_from_this<Runtime> {
+ public:
+  static StatusOr<std::shared_ptr<Runtime>> Create(const RuntimeOptions& options);
+  ~Runtime();
+
+  Registry& registry() { return registry_; }
+  ResourceStore& resources() { return resources_; }
+  ThreadPool& pool() { return pool_; }
+  std::vector<Device*> devices() const;
+  // A device whose memory is the host's, for constants and values that planning needs. FAILED_PRECONDITION if no plugin provides one.
+  StatusOr<Device*> host_device() const;
+  // Loads a plugin file and adds its devices.
+  Status LoadPlugin(const std::string& path);
+  std::vector<PluginRecord> plugins() const { return loader_->records(); }
+  StatusOr<std::string> Setting(std::string_view plugin, std::string_view key) const;
+
+  // Level 0 debug, 1 info, 2 warning, 3 error. Silent unless a sink is set.
+  using LogSink = void (*)(void* arg, uint32_t level, const char* text, uint64_t len);
+  void SetLog(LogSink sink, void* arg, uint32_t min_level);
+  void Log(uint32_t level, std::string_view text) const;
+
+ private:
+  explicit Runtime(const RuntimeOptions& options);
+  // Asks each new device kind what there is. One that fails is remarked in its plugin's record and the log.
+  void AddNewDevices();
+
+  // Destroyed from the bottom up: resources and devices call into plugins, plugins into everything above them.
+  mutable std::mutex log_mu_;
+  LogSink log_ = nullptr;
+  void* log_arg_ = nullptr;
+  uint32_t log_level_ = 0;
+  const RuntimeOptions options_;
+  Registry registry_;
+  ThreadPool pool_;
+  std::unique_ptr<PluginLoader> loader_;
+  mutable std::mutex mu_;  // devices_, enumerated_
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::set<const DeviceKind*> enumerated_;
+  ResourceStore resources_;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,357 @@
+#include "framework/runtime/step.h"
+
+#include <cstring>
+
+#include "framework/base/dtype.h"
+#include "framework/runtime/async_calls.h"
+#include "framework/runtime/evaluate.h"
+#include "framework/runtime/runtime.h"
+
+namespace thalweg {
+
+StatusOr<std::unique_ptr<StepState>> StepState::Create(const Plan* plan, Runtime* runtime) {
+  std::unique_ptr<StepState> s(new StepState(plan));
+  RETURN_IF_ERROR(s->Init(runtime));
+  return s;
+}
+
+StepState::~StepState() {
+  streams_.clear();  // drains before memory goes
+  for (Buffer* b : blocks_) {
+    if (b) b->Release();
+  }
+}
+
+Status StepState::Init(Runtime* rt) {
+  runtime = rt;
+  const Plan& p = *plan_;
+  blocks_.assign(p.block_bytes.size(), nullptr);
+  for (size_t l = 0; l < p.block_bytes.size(); ++l) {
+    if (p.block_bytes[l] == 0) continue;
+    Device* d = l == 0 ? p.host : p.devices[l - 1];
+    auto b = d->pool()->Allocate(p.block_bytes[l]);
+    if (!b.ok()) return Prefix(b.status(), StrCat("the plan's values on ", d->name(), " need ", p.block_bytes[l], " bytes:"));
+    blocks_[l] = *b;
+  }
+  streams_.resize(p.devices.size());
+  for (size_t d = 0; d < p.devices.size(); ++d) {
+    if (!p.devices[d]->has_streams()) continue;
+    ASSIGN_OR_RETURN(streams_[d], Stream::Create(p.devices[d]));
+  }
+
+  size_t n_stand_ins = 0, n_in = 0, n_out = 0;
+  opened_slots_.resize(p.nodes.size(), 0);
+  for (size_t i = 0; i < p.nodes.size(); ++i) {
+    n_in += p.nodes[i].in.size();
+    n_out += p.nodes[i].out.size();
+    if (!p.nodes[i].run.opens()) continue;
+    opened_slots_[i] = p.values.size() + n_stand_ins;
+    n_stand_ins += p.nodes[i].in.size();
+  }
+  slots_ = std::vector<Slot>(p.values.size() + n_stand_ins);
+  for (Slot& s : slots_) {
+    s.view = {};
+    s.view.size = sizeof(tw_view);
+    s.view.rank = -1;
+  }
+  for (size_t v = 0; v < p.values.size(); ++v) ResetSlot(int32_t(v));
+  readers_template_.resize(p.values.size());
+  for (size_t v = 0; v < p.values.size(); ++v) readers_template_[v] = p.values[v].readers;
+  readers_ = readers_template_;
+
+  in_.reserve(n_in);
+  source_.reserve(n_in);
+  out_.reserve(n_out);
+  opened_.assign(n_in, nullptr);
+  frames_ = std::vector<KernelFrame>(p.nodes.size());
+  for (size_t i = 0; i < p.nodes.size(); ++i) {
+    const PlanNode& n = p.nodes[i];
+    KernelFrame& f = frames_[i];
+    f = {};
+    f.run = &n.run;
+    f.step = this;
+    f.c.size = sizeof(tw_frame);
+    f.c.in = in_.data() + in_.size();
+    f.c.out = out_.data() + out_.size();
+    f.source = source_.data() + source_.size();
+    f.opened = n.run.opens() ? opened_.data() + source_.size() : nullptr;
+    f.c.n_in = uint32_t(n.in.size());
+    f.c.n_out = uint32_t(n.out.size());
+    for (int32_t v : n.in) {
+      source_.push_back(&slots_[size_t(v)]);
+      in_.push_back(&slots_[size_t(v)].view);
+    }
+    for (int32_t v : n.out) out_.push_back(&slots_[size_t(v)].view);
+    if (n.kind != PlanNode::kKernel) continue;
+    auto* in = const_cast<const tw_view**>(f.c.in);
+    for (uint32_t k : n.run.open_read) in[k] = &slots_[opened_slots_[i] + k].view;
+    for (uint32_t k : n.run.open_update) in[k] = &slots_[opened_slots_[i] + k].view;
+    f.c.host = n.run.kernel->host;
+    f.c.state = n.run.state;
+    f.c.in_at = n.run.node->in_at().data();
+    f.c.out_at = n.run.node->out_at().data();
+    size_t location = 0;
+    for (size_t d = 0; d < p.devices.size(); ++d) {
+      if (p.devices[d] == n.run.device) location = d + 1;
+    }
+    if (location && streams_[location - 1]) f.c.stream = streams_[location - 1]->c();
+    if (n.scratch) {
+      bool host = n.run.device->host_memory();
+      f.c.scratch = host ? static_cast<char*>(blocks_[location]->data) + n.scratch_offset : blocks_[location]->data;
+      f.c.scratch_offset = host ? 0 : n.scratch_offset;
+    }
+  }
+  scratch_.resize(p.nodes.size());
+  for (size_t v = 0; v < p.values.size(); ++v) {
+    if (p.values[v].kind == PlanValue::kFeedView) feed_views_.push_back(int32_t(v));
+  }
+  counts.resize(p.nodes.size());
+  ready.reserve(p.nodes.size());
+  return Status();
+}
+
+// A slot as it is before its value is made.
+void StepState::ResetSlot(int32_t v) {
+  const PlanValue& value = plan_->values[size_t(v)];
+  Slot& s = slots_[size_t(v)];
+  s.held.reset();
+  s.view.dtype = value.dtype;
+  switch (value.kind) {
+    case PlanValue::kConst: s.view = value.constant.view(); break;
+    case PlanValue::kBlock: {
+      bool host = value.location == 0;
+      Buffer* block = blocks_[size_t(value.location)];
+      s.view.data = block ? (host ? static_cast<char*>(block->data) + value.offset : block->data) : nullptr;
+      s.view.offset = host ? 0 : value.offset;
+      s.view.dims = value.shape.dims().data();
+      s.view.strides = nullptr;
+      s.view.rank = value.shape.rank();
+      s.view.count = value.count;
+      s.view.bytes = value.bytes;
+      s.view.tensor = nullptr;
+      break;
+    }
+    default: s.Clear();
+  }
+}
+
+void StepState::Feed(const Tensor* feeds) {
+  const Plan& p = *plan_;
+  for (size_t i = 0; i < p.feeds.size(); ++i) {
+    if (p.feeds[i] >= 0) slots_[size_t(p.feeds[i])].view = feeds[i].view();
+  }
+  for (int32_t v : feed_views_) {
+    const PlanValue& value = p.values[size_t(v)];
+    tw_view& view = slots_[size_t(v)].view;
+    view = feeds[value.feed].view();
+    view.dims = value.shape.dims().data();
+    view.rank = value.shape.rank();
+    view.tensor = nullptr;  // under these dims there is no tensor to share
+  }
+}
+
+void StepState::OnGive(Slot* slot) {
+  size_t v = size_t(slot - slots_.data());
+  if (v >= plan_->values.size() || plan_->values[v].kind != PlanValue::kBlock) return;
+  std::lock_guard lock(given_mu_);
+  given_.push_back(int32_t(v));
+}
+
+void StepState::Complete(uint64_t tag, Status s) { listener->Ended(size_t(tag), std::move(s)); }
+
+Status StepState::Describe(size_t i, const Status& s) {
+  const PlanNode& n = plan_->nodes[i];
+  std::string shapes;
+  for (size_t k = 0; k < n.in.size(); ++k) {
+    const tw_view& v = source_[size_t(frames_[i].source - source_.data()) + k]->view;
+    if (v.dtype == TW_RESOURCE) continue;
+    shapes += StrCat(shapes.empty() ? "" : ", ", DTypeName(v.dtype), ShapeText(v.dims, v.rank));
+  }
+  Status out = Prefix(s, n.title);
+  if (!shapes.empty()) {
+    Status with(out.code(), AbslView(StrCat(Message(out), " (inputs: ", shapes, ")")));
+    return with;
+  }
+  return out;
+}
+
+// Memory for outputs that have none yet: held ones of known shape, and those whose shape only the inputs of this step tell.
+Status StepState::AllocateOutputs(size_t i) {
+  const PlanNode& n = plan_->nodes[i];
+  KernelFrame& f = frames_[i];
+  if (n.dynamic) {
+    ShapeAnswer answer;
+    RETURN_IF_ERROR(InferFrameShapes(f, *n.attrs, &answer));
+    bool all_known = true;
+    for (uint32_t o = 0; o < f.c.n_out; ++o) {
+      all_known = all_known && answer.shapes[o].known();
+      Slot* s = f.out(o);
+      if (s->view.rank >= 0 || n.given || !answer.shapes[o].known() || s->view.dtype == TW_RESOURCE) continue;
+      ASSIGN_OR_RETURN(Tensor t, MakeOutput(n.run, o, answer.shapes[o].dims().data(), answer.shapes[o].rank()));
+      s->Hold(std::move(t));
+    }
+    if (n.run.kernel->def.prepare && all_known) {
+      std::vector<tw_shape> shapes;
+      for (uint32_t k = 0; k < f.c.n_in; ++k) shapes.push_back({f.source[k]->view.dims, f.source[k]->view.rank, 0});
+      for (const Shape& s : answer.shapes) shapes.push_back(s.c());
+      ASSIGN_OR_RETURN(uint64_t bytes, PrepareScratch(n.run, shapes));
+      f.c.scratch = nullptr;
+      if (bytes) {
+        ASSIGN_OR_RETURN(Buffer * b, n.run.device->pool()->Allocate(bytes));
+        f.c.scratch = b->data;
+        f.c.scratch_offset = 0;
+        // Kept until the node runs again.
+        int64_t size = int64_t(bytes);
+        ASSIGN_OR_RETURN(scratch_[i], Tensor::Wrap(b, 0, TW_UINT8, &size, 1));
+      }
+    }
+    return Status();
+  }
+  if (n.given) return Status();
+  for (uint32_t o = 0; o < f.c.n_out; ++o) {
+    const PlanValue& v = plan_->values[size_t(n.out[o])];
+    if (v.kind != PlanValue::kHeld || !v.shape.known() || v.dtype == TW_RESOURCE) continue;
+    ASSIGN_OR_RETURN(Tensor t, MakeOutput(n.run, o, v.shape.dims().data(), v.shape.rank()));
+    f.out(o)->Hold(std::move(t));
+  }
+  return Status();
+}
+
+Status StepState::StreamOf(Device* device, Stream** out) {
+  *out = nullptr;
+  for (size_t d = 0; d < plan_->devices.size(); ++d) {
+    if (plan_->devices[d] == device) *out = streams_[d].get();
+  }
+  return Status();
+}
+
+Status StepState::RunCopy(const PlanNode& n) {
+  const tw_view& from = slots_[size_t(n.in[0])].view;
+  Slot& to = slots_[size_t(n.out[0])];
+  Device* d = n.run.device;
+  if (from.rank < 0) return Internal("nothing to copy");
+  if (to.view.rank < 0) {
+    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(from.dtype, from.dims, from.rank, n.kind == PlanNode::kCopyIn ? d->pool() : nullptr));
+    to.Hold(std::move(t));
+  }
+  if (from.bytes == 0) return Status();
+  Stream* stream = nullptr;
+  RETURN_IF_ERROR(StreamOf(d, &stream));
+  if (n.kind == PlanNode::kCopyIn) {
+    RETURN_IF_ERROR(d->CopyIn(static_cast<const char*>(from.data) + from.offset, to.view.data, to.view.offset, from.bytes, stream));
+  } else {
+    RETURN_IF_ERROR(d->CopyOut(from.data, from.offset, static_cast<char*>(to.view.data) + to.view.offset, from.bytes, stream));
+  }
+  if (!stream) return Status();
+  // The host's side of the copy is read or used again by others at once.
+  uint64_t mark;
+  ASSIGN_OR_RETURN(mark, stream->Mark());
+  return stream->timeline()->Wait(mark);
+}
+
+Status StepState::RunNode(size_t i, bool* pending) {
+  const PlanNode& n = plan_->nodes[i];
+  KernelFrame& f = frames_[i];
+  if (n.kind != PlanNode::kKernel) {
+    Status s = RunCopy(n);
+    return s.ok() ? s : Describe(i, s);
+  }
+  if (n.run.opens()) {
+    Status s = OpenResources(&f, &slots_[opened_slots_[i]]);
+    if (!s.ok()) return Describe(i, s);
+  }
+  Status s = AllocateOutputs(i);
+  if (s.ok()) {
+    if (n.run.kernel->spec.async) {
+      f.c.token = AsyncCalls::Get().Begin(this, i);
+      *pending = true;
+      tw_status* failed = n.run.kernel->def.execute(&f.c);
+      if (!failed) return Status();
+      // It did not start; if it was completed all the same, that completion is the answer.
+      s = FromC(failed);
+      if (!AsyncCalls::Get().Cancel(f.c.token)) return Status();
+      *pending = false;
+    } else if (f.c.stream) {
+      Stream* stream = nullptr;
+      RETURN_IF_ERROR(StreamOf(n.run.device, &stream));
+      std::lock_guard lock(stream->mutex());
+      s = FromC(n.run.kernel->def.execute(&f.c));
+    } else {
+      s = FromC(n.run.kernel->def.execute(&f.c));
+    }
+  }
+  if (!s.ok()) {
+    if (n.run.opens()) CloseResources(&f);
+    return Describe(i, s);
+  }
+  return EndNode(i);
+}
+
+Status StepState::EndNode(size_t i) {
+  const PlanNode& n = plan_->nodes[i];
+  KernelFrame& f = frames_[i];
+  if (n.run.opens()) CloseResources(&f);
+  for (uint32_t o = 0; o < f.c.n_out; ++o) {
+    if (f.c.out[o]->rank < 0) return Describe(i, Internal("the kernel left output ", o, " without a value"));
+    const PlanValue& v = plan_->values[size_t(n.out[o])];
+    if (v.kind == PlanValue::kHeld && v.readers == 0 && !v.fetched) f.out(o)->Clear();
+  }
+  return Status();
+}
+
+template <bool kAtomic>
+void StepState::ReleaseInputs(size_t i) {
+  for (int32_t v : plan_->nodes[i].held_in) {
+    int32_t& count = readers_[size_t(v)];
+    int32_t left;
+    if constexpr (kAtomic) {
+      left = std::atomic_ref<int32_t>(count).fetch_sub(1, std::memory_order_acq_rel) - 1;
+    } else {
+      left = --count;
+    }
+    if (left == 0 && !plan_->values[size_t(v)].fetched) slots_[size_t(v)].Clear();
+  }
+}
+template void StepState::ReleaseInputs<true>(size_t);
+template void StepState::ReleaseInputs<false>(size_t);
+
+Status StepState::Finish(Status status, Tensor* fetches) {
+  const Plan& p = *plan_;
+  for (auto& stream : streams_) {
+    if (!stream) continue;
+    Status s = stream->Drain();
+    if (status.ok() && !s.ok()) status = Prefix(s, "a device reported after the step's kernels were started:");
+  }
+  if (status.ok()) {
+    for (size_t k = 0; k < p.fetches.size(); ++k) {
+      Slot& s = slots_[size_t(p.fetches[k])];
+      if (!s.view.tensor) {
+        status = Internal("fetch ", k, " has no tensor of its own");
+        break;
+      }
+      fetches[k] = Tensor::Share(s.view.tensor);
+    }
+  }
+  if (!status.ok()) {
+    for (size_t k = 0; k < p.fetches.size(); ++k) fetches[k].reset();
+  }
+  // After a good step all held values but the fetched ones are gone already.
+  if (status.ok()) {
+    for (int32_t v : p.fetches) {
+      if (p.values[size_t(v)].kind == PlanValue::kHeld) slots_[size_t(v)].Clear();
+    }
+  } else {
+    for (size_t v = 0; v < p.values.size(); ++v) {
+      if (p.values[v].kind == PlanValue::kHeld) slots_[v].Clear();
+    }
+  }
+  for (int32_t v : p.feeds) {
+    if (v >= 0) slots_[size_t(v)].Clear();
+  }
+  for (int32_t v : given_) ResetSlot(v);
+  given_.clear();
+  if (!readers_.empty()) std::memcpy(readers_.data(), readers_template_.data(), readers_.size() * sizeof(int32_t));
+  return status;
+}
+
+}  // namespace thalweg

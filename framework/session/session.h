@@ -1,0 +1,132 @@
+// Session: runs parts of a graph. Keeps plans per signature, kernel states and step states, so that a repeated step pays for its kernels
+// only. Threads: any number of steps at once; Close waits for them.
+#pragma once
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/base/status.h"
+#include "framework/graph/graph.h"
+#include "framework/plan/plan.h"
+#include "framework/runtime/cancel.h"
+#include "framework/runtime/runtime.h"
+#include "framework/runtime/step.h"
+
+namespace thalweg {
+
+struct SessionOptions {
+  uint32_t threads = 0;  // 0: the runtime's; 1: everything on the calling thread
+  std::string container;  // where unnamed state lives; empty: the runtime's default container
+  bool optimize = true;
+  std::string engine = "auto";
+  bool soft_placement = false;
+  std::vector<std::string> disabled_passes;
+  uint32_t max_shape_plans = 8;  // per signature; beyond, one plan serves all shapes
+};
+const std::vector<OptionDoc>& SessionOptionDocs();
+// INVALID_ARGUMENT naming the option, the value and what it takes.
+Status SetSessionOption(SessionOptions* options, std::string_view key, std::string_view value);
+
+struct CallableSpec {
+  std::vector<Edge> feeds, fetches;
+  std::vector<const Node*> targets;
+};
+
+struct RunOptions {
+  int64_t deadline_ns = 0;  // from now; 0: none
+  const CancelToken* cancel = nullptr;
+};
+
+struct PlanReport {
+  uint64_t nodes = 0, block_bytes = 0, unplanned_bytes = 0;
+  bool counted = false;
+};
+
+class Session;
+
+// A signature, ready to run. Must not outlive its session (the C API sees to it).
+class Callable {
+ public:
+  Callable(Session* session, CallableSpec spec);
+  ~Callable();
+  // feeds, fetches: as many as the spec's. Errors: INVALID_ARGUMENT for a feed of the wrong type or shape; what planning and kernels say;
+  // CANCELLED; DEADLINE_EXCEEDED; FAILED_PRECONDITION if the session is closed. fetches are empty after a failure.
+  Status Run(const Tensor* feeds, const RunOptions& options, Tensor* fetches);
+  const CallableSpec& spec() const { return spec_; }
+  StatusOr<PlanReport> Report(const std::vector<Shape>& feed_shapes);
+
+ private:
+  friend class Session;
+  struct Prepared {
+    std::vector<int64_t> key;  // ranks and dims of the feeds; empty: any
+    bool any = false;
+    std::unique_ptr<Plan> plan;
+    std::mutex mu;
+    std::vector<std::unique_ptr<StepState>> idle;
+  };
+  StatusOr<Prepared*> Prepare(const std::vector<int64_t>& key, const std::vector<Shape>& shapes);
+  StatusOr<Prepared*> FindOrPrepare(const Tensor* feeds);
+  Status CheckFeeds(const Tensor* feeds) const;
+
+  Session* session_;
+  CallableSpec spec_;
+  Signature signature_;
+  std::mutex mu_;
+  std::vector<std::unique_ptr<Prepared>> prepared_;
+  std::atomic<Prepared*> last_{nullptr};
+};
+
+class Session final : public StateCache {
+ public:
+  static StatusOr<std::unique_ptr<Session>> Create(std::shared_ptr<Graph> graph, const SessionOptions& options);
+  ~Session() override;
+
+  Graph& graph() const { return *graph_; }
+  Runtime& runtime() const { return graph_->runtime(); }
+  const SessionOptions& options() const { return options_; }
+
+  StatusOr<std::unique_ptr<Callable>> MakeCallable(const CallableSpec& spec);
+  // The named form: finds the callable of the signature or makes one.
+  Status Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches);
+  // No new steps; returns when the running ones are over. Again: no effect.
+  Status Close();
+  uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
+
+  StatusOr<void*> State(const NodeRun& run, const std::vector<tw_shape>& shapes) override;
+  StatusOr<std::vector<Tensor>> Once(const NodeRun& run) override;
+
+ private:
+  friend class Callable;
+  Session(std::shared_ptr<Graph> graph, const SessionOptions& options);
+  Status CheckSpec(const CallableSpec& spec) const;
+  // Counts a step in; false if closed.
+  bool Enter();
+  void Leave();
+
+  std::shared_ptr<Graph> graph_;
+  SessionOptions options_;
+  ThreadPool* pool_;  // NULL: one thread
+  std::atomic<uint64_t> steps_{0};
+  std::atomic<int64_t> running_{0};  // negative offset once closed
+  std::mutex mu_;                    // callables, states
+  std::map<std::vector<uint64_t>, std::unique_ptr<Callable>> callables_;
+  struct StateKey {
+    const Node* node;
+    const KernelDef* kernel;
+    Device* device;
+    bool operator<(const StateKey& o) const {
+      return std::tie(node, kernel, device) < std::tie(o.node, o.kernel, o.device);
+    }
+  };
+  std::mutex state_mu_;
+  std::map<StateKey, NodeRun> states_;
+  std::map<const Node*, std::vector<Tensor>> once_;
+};
+
+}  // namespace thalweg

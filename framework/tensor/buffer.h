@@ -1,0 +1,80 @@
+// Buffer: reference-counted memory, and MemoryPool, which hands buffers out and takes them back without calling the heap.
+// Threads: any.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "framework/base/status.h"
+
+namespace thalweg {
+
+class MemoryPool;
+
+struct Buffer {
+  std::atomic<int32_t> refs{1};
+  uint32_t size_class = 0;
+  void* data = nullptr;     // host or device address, or the device's memory handle
+  uint64_t bytes = 0;       // usable
+  MemoryPool* pool = nullptr;  // where it goes back to; NULL: `release` is called
+  void (*release)(Buffer* b) = nullptr;
+  void* user = nullptr;     // for release
+  Buffer* next = nullptr;   // in the pool's free list
+
+  void Retain() { refs.fetch_add(1, std::memory_order_relaxed); }
+  void Release() {
+    if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) Free();
+  }
+  bool Unique() const { return refs.load(std::memory_order_acquire) == 1; }
+
+ private:
+  void Free();
+};
+
+// Raw memory, as a device gives it.
+class RawMemory {
+ public:
+  virtual ~RawMemory() = default;
+  virtual StatusOr<void*> Allocate(uint64_t bytes) = 0;
+  virtual void Free(void* data, uint64_t bytes) = 0;
+};
+
+// Free lists by size class (four per power of two) over raw memory. A pool outlives its buffers: it is deleted when closed and the last
+// buffer is back.
+class MemoryPool {
+ public:
+  struct Stats {
+    uint64_t in_use = 0, peak = 0, held = 0, limit = 0;
+  };
+  // limit: bytes that may be held from `raw` at once; 0: no limit. Owned by the caller until Close.
+  static MemoryPool* Create(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit = 0);
+  // The process's own host memory.
+  static MemoryPool* Host();
+
+  // At least `bytes` (0 is fine: data is then not NULL but must not be read). RESOURCE_EXHAUSTED names the pool, the size and the use.
+  StatusOr<Buffer*> Allocate(uint64_t bytes);
+  Stats stats() const;
+  // Gives cached memory back to the device.
+  void Trim();
+  // No more allocations; deletes the pool when its last buffer returns.
+  void Close();
+
+ private:
+  friend struct Buffer;
+  MemoryPool(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit);
+  ~MemoryPool();
+  void Put(Buffer* b);
+
+  static constexpr uint32_t kClasses = 4 * 48;
+  std::unique_ptr<RawMemory> raw_;
+  std::string name_;
+  mutable std::mutex mu_;
+  Buffer* free_[kClasses] = {};
+  Stats stats_;
+  uint64_t live_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace thalweg

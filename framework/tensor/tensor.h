@@ -1,0 +1,126 @@
+// Tensor: what the C handle tw_tensor is. A view (what kernels read) plus a share of a buffer. Immutable once others can see it, except
+// by an owner who is alone (unique()).
+// Strings: elements are tw_string whose bytes the tensor's `strings` own. Resources and variants: elements are Handle*, retained.
+// Threads: reference counts are atomic; contents have one writer or many readers.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "framework/base/status.h"
+#include "framework/tensor/buffer.h"
+#include "framework/tensor/shape.h"
+#include "thalweg/plugin/tensor.h"
+
+namespace thalweg {
+
+// Something reference-counted that an element of type resource or variant refers to.
+class Handle {
+ public:
+  virtual ~Handle() = default;
+  void Retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void Release() {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+ private:
+  std::atomic<int32_t> refs_{1};
+};
+
+constexpr int32_t kInlineRank = 8;
+// No shape has more axes; beyond, makers answer INVALID_ARGUMENT.
+constexpr int32_t kMaxRank = 254;
+
+}  // namespace thalweg
+
+struct tw_tensor {
+  tw_view view;  // first: a const tw_view* of a tensor is the tensor
+  std::atomic<int32_t> refs{1};
+  uint32_t reserved = 0;
+  thalweg::Buffer* buffer = nullptr;
+  tw_tensor* strings_of = nullptr;  // a reshaped string, resource or variant tensor keeps the owner of its elements
+  int64_t inline_dims[thalweg::kInlineRank];
+  int64_t* heap_dims = nullptr;
+  tw_tensor* next = nullptr;  // in the free list of headers
+};
+
+namespace thalweg {
+
+// A counted reference to a tw_tensor; may be empty.
+class Tensor {
+ public:
+  Tensor() = default;
+  // Takes over a reference.
+  static Tensor Adopt(tw_tensor* t) {
+    Tensor r;
+    r.t_ = t;
+    return r;
+  }
+  // Shares a borrowed tensor.
+  static Tensor Share(tw_tensor* t);
+  Tensor(const Tensor& o);
+  Tensor(Tensor&& o) noexcept : t_(std::exchange(o.t_, nullptr)) {}
+  Tensor& operator=(Tensor o) noexcept {
+    std::swap(t_, o.t_);
+    return *this;
+  }
+  ~Tensor() { reset(); }
+  void reset();
+  tw_tensor* release() { return std::exchange(t_, nullptr); }
+
+  // A new tensor from the pool (NULL: host memory). Strings, resources and variants start empty; others are not initialised.
+  static StatusOr<Tensor> Make(uint32_t dtype, const int64_t* dims, int32_t rank, MemoryPool* pool = nullptr);
+  static StatusOr<Tensor> Make(uint32_t dtype, const Shape& shape, MemoryPool* pool = nullptr) {
+    return Make(dtype, shape.dims().data(), shape.rank(), pool);
+  }
+  // Around a buffer whose reference is taken, also on failure.
+  static StatusOr<Tensor> Wrap(Buffer* buffer, uint64_t offset, uint32_t dtype, const int64_t* dims, int32_t rank);
+  // A host scalar or vector of plain values.
+  template <class T>
+  static StatusOr<Tensor> Vector(uint32_t dtype, const std::vector<T>& values) {
+    int64_t n = int64_t(values.size());
+    ASSIGN_OR_RETURN(Tensor t, Make(dtype, &n, 1));
+    std::copy(values.begin(), values.end(), static_cast<T*>(t.data()));
+    return t;
+  }
+  // The same elements under other dims.
+  StatusOr<Tensor> Reshape(const int64_t* dims, int32_t rank) const;
+  // A copy in host memory; this tensor must be in host memory too.
+  StatusOr<Tensor> Clone() const;
+
+  tw_tensor* get() const { return t_; }
+  explicit operator bool() const { return t_ != nullptr; }
+  const tw_view& view() const { return t_->view; }
+  void* data() const { return static_cast<char*>(t_->view.data) + t_->view.offset; }
+  template <class T>
+  T* as() const { return static_cast<T*>(data()); }
+  uint32_t dtype() const { return t_->view.dtype; }
+  int32_t rank() const { return t_->view.rank; }
+  int64_t dim(int32_t i) const { return t_->view.dims[i]; }
+  uint64_t count() const { return t_->view.count; }
+  uint64_t bytes() const { return t_->view.bytes; }
+  Shape shape() const { return Shape(t_->view.dims, t_->view.rank); }
+  // Nobody else refers to the tensor or its memory.
+  bool unique() const;
+
+  std::string_view str(uint64_t i) const {
+    const tw_string& s = as<tw_string>()[i];
+    return {s.data, s.size};
+  }
+  Status SetString(uint64_t i, std::string_view s);
+
+ private:
+  tw_tensor* t_ = nullptr;
+};
+
+// For the C ABI.
+void RetainTensor(tw_tensor* t);
+void ReleaseTensor(tw_tensor* t);
+Status SetString(tw_tensor* t, uint64_t i, std::string_view s);
+
+// Fills the geometry of a view: dims are stored where `storage` (of at least rank entries) says. Bytes must have been checked.
+void SetViewShape(tw_view* v, int64_t* storage, uint32_t dtype, const int64_t* dims, int32_t rank, uint64_t count, uint64_t bytes);
+
+}  // namespace thalweg
