@@ -157,7 +157,7 @@ StatusOr<const Node*> Graph::AddNode(NodeSpec spec) {
   return added;
 }
 
-Status Graph::Adopt(Graph* from) {
+Status Graph::Adopt(Graph* from, const GraphExtras& extras) {
   std::scoped_lock lock(mu_, from->mu_);
   for (const auto& n : from->nodes_) {
     if (by_name_.count(n->name_)) return AlreadyExists(n->title(), ": the graph has a node of that name; import under a prefix");
@@ -165,17 +165,17 @@ Status Graph::Adopt(Graph* from) {
   // What may run out of memory comes first.
   nodes_.reserve(nodes_.size() + from->nodes_.size());
   by_name_.reserve(by_name_.size() + from->by_name_.size());
-  std::string all_libraries = StrCat(library, from->library), all_unknown = StrCat(unknown_fields, from->unknown_fields);
-  std::vector<int32_t> bad = versions.bad_consumers;
-  for (int32_t v : from->versions.bad_consumers) {
-    if (std::find(bad.begin(), bad.end(), v) == bad.end()) bad.push_back(v);
+  GraphExtras both = extras_;
+  // Both parts must go on meaning what they meant: to the older writer's words, for readers that both accept.
+  both.producer = nodes_.empty() ? extras.producer : std::min(both.producer, extras.producer);
+  both.min_consumer = std::max(both.min_consumer, extras.min_consumer);
+  for (int32_t v : extras.bad_consumers) {
+    if (std::find(both.bad_consumers.begin(), both.bad_consumers.end(), v) == both.bad_consumers.end()) both.bad_consumers.push_back(v);
   }
-  // Both parts must go on meaning what they meant: to the oldest writer's words, for readers that both accept.
-  versions.producer = nodes_.empty() ? from->versions.producer : std::min(versions.producer, from->versions.producer);
-  versions.min_consumer = std::max(versions.min_consumer, from->versions.min_consumer);
-  versions.bad_consumers.swap(bad);
-  library.swap(all_libraries);
-  unknown_fields.swap(all_unknown);
+  both.library += extras.library;  // messages that follow each other are one message
+  both.unknown_fields += extras.unknown_fields;
+
+  std::swap(extras_, both);
   for (auto& n : from->nodes_) {
     n->id_ = int32_t(nodes_.size());
     nodes_.push_back(std::move(n));
@@ -183,6 +183,11 @@ Status Graph::Adopt(Graph* from) {
   by_name_.merge(from->by_name_);
   from->nodes_.clear();
   return Status();
+}
+
+GraphExtras Graph::extras() const {
+  std::shared_lock lock(mu_);
+  return extras_;
 }
 
 StatusOr<Edge> Graph::AddConst(const Tensor& value, std::string name) {

@@ -104,10 +104,13 @@ struct NodeSpec {
 // The version of graphs that we write, and read as: that of the TensorFlow whose ops and attributes we follow (2.21).
 constexpr int32_t kGraphVersion = 2474;
 
-// GraphDef's VersionDef.
-struct GraphVersions {
-  int32_t producer = 0, min_consumer = 0;
+// What a GraphDef says beside its nodes.
+struct GraphExtras {
+  // VersionDef: who wrote it, who may read it.
+  int32_t producer = kGraphVersion, min_consumer = 0;
   std::vector<int32_t> bad_consumers;
+  std::string library;  // serialised FunctionDefLibrary, kept byte for byte
+  std::string unknown_fields;
 };
 
 class Graph {
@@ -124,9 +127,9 @@ class Graph {
   // Checks everything: op, name, argument counts and types, attributes (inferred, defaulted, allowed), shapes. On failure the graph is as
   // before. Errors are prefixed with the node's title.
   StatusOr<const Node*> AddNode(NodeSpec spec);
-  // Takes over the nodes of `from`, with versions, library and unknown fields: all, or none. ALREADY_EXISTS where both have a node of one
-  // name. REQUIRES: the same runtime; nobody else uses `from`, which is empty afterwards.
-  Status Adopt(Graph* from);
+  // Takes over the nodes of `from`, and the extras that came with them: all, or nothing. ALREADY_EXISTS where both have a node of one name.
+  // REQUIRES: the same runtime; nobody else uses `from`, which is empty afterwards.
+  Status Adopt(Graph* from, const GraphExtras& extras);
   // A host constant.
   StatusOr<Edge> AddConst(const Tensor& value, std::string name = "");
 
@@ -138,16 +141,14 @@ class Graph {
   // A name that no node has: `base`, or base_1, base_2, ...
   std::string UniqueName(std::string_view base) const;
 
-  // Written by the importer, read by the exporter.
-  GraphVersions versions{kGraphVersion, 0, {}};
-  std::string library;  // serialised FunctionDefLibrary, kept byte for byte
-  std::string unknown_fields;
+  GraphExtras extras() const;
 
  private:
   std::string UniqueNameLocked(std::string_view base) const;
 
   std::shared_ptr<Runtime> runtime_;
   mutable std::shared_mutex mu_;
+  GraphExtras extras_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::unordered_map<std::string_view, const Node*> by_name_;  // keys point into the nodes
   mutable std::unordered_map<std::string, int> next_suffix_;

@@ -45,7 +45,7 @@ StatusOr<std::string> NodeMessage(const Node& node) {
   return out + node.unknown_fields();
 }
 
-std::string VersionsMessage(const GraphVersions& v) {
+std::string VersionsMessage(const GraphExtras& v) {
   std::string out;
   if (v.producer) PutVarintField(kProducer, uint64_t(int64_t(v.producer)), &out);
   if (v.min_consumer) PutVarintField(kMinConsumer, uint64_t(int64_t(v.min_consumer)), &out);
@@ -58,17 +58,18 @@ std::string VersionsMessage(const GraphVersions& v) {
 }  // namespace
 
 StatusOr<std::string> ExportGraphDef(const Graph& graph) {
+  const GraphExtras extras = graph.extras();
   std::string out;
   for (int32_t i = 0, n = graph.size(); i < n; ++i) {
     ASSIGN_OR_RETURN(const std::string message, NodeMessage(*graph.node(i)));
     PutBytesField(kNode, message, &out);
-    if (out.size() + graph.library.size() + graph.unknown_fields.size() > kMostBytes) {
+    if (out.size() + extras.library.size() + extras.unknown_fields.size() > kMostBytes) {
       return ResourceExhausted("the graph takes more than 2 GiB, which no GraphDef may have; keep large constants in a checkpoint");
     }
   }
-  if (!graph.library.empty()) PutBytesField(kLibrary, graph.library, &out);
-  PutBytesField(kVersions, VersionsMessage(graph.versions), &out);
-  return out + graph.unknown_fields;
+  if (!extras.library.empty()) PutBytesField(kLibrary, extras.library, &out);
+  PutBytesField(kVersions, VersionsMessage(extras), &out);
+  return out + extras.unknown_fields;
 }
 
 }  // namespace thalweg

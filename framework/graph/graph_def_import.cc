@@ -70,7 +70,6 @@ class Importer {
     if (bytes.size() > options_.max_bytes) {
       return ResourceExhausted("the graph has ", bytes.size(), " bytes; at most ", options_.max_bytes, " may be imported");
     }
-    scratch_.versions = GraphVersions();
     RETURN_IF_ERROR(ReadGraph(bytes));
     RETURN_IF_ERROR(CheckVersions());
     RETURN_IF_ERROR(IndexNames());
@@ -79,7 +78,7 @@ class Importer {
     made_.resize(nodes_.size());
     for (int32_t i : order_) RETURN_IF_ERROR(Build(i));
     // Everything is known to be good; what fails now is a name that the graph has already.
-    return graph_->Adopt(&scratch_);
+    return graph_->Adopt(&scratch_, extras_);
   }
 
  private:
@@ -99,6 +98,7 @@ class Importer {
   const ImportOptions& options_;
   Graph* graph_;
   Graph scratch_;  // where nodes are made until all are good
+  GraphExtras extras_{0, 0, {}, {}, {}};
   std::string scope_;
   SplatBudget splat_;
   std::vector<StoredNode> nodes_;
@@ -118,22 +118,22 @@ Status Importer::ReadGraph(std::string_view bytes) {
       if (nodes_.size() >= options_.max_nodes) return ResourceExhausted("the graph has more than ", options_.max_nodes, " nodes");
       RETURN_IF_ERROR(ReadNode(f.bytes));
     } else if (f.number == kLibrary && f.type == WireField::kBytes) {
-      scratch_.library += f.bytes;
+      extras_.library += f.bytes;
     } else if (f.number == kVersions && f.type == WireField::kBytes) {
       RETURN_IF_ERROR(ReadVersions(f.bytes));
     } else {
-      scratch_.unknown_fields += f.raw;
+      extras_.unknown_fields += f.raw;
     }
   }
   if (!reader.ok()) return Damaged("the GraphDef", reader);
   // The library is kept as it is; at least it must not spoil the graph that it will be written with.
-  WireReader library(scratch_.library);
+  WireReader library(extras_.library);
   for (WireField f; library.Next(&f);) continue;
   return library.ok() ? Status() : Damaged("the function library", library);
 }
 
 Status Importer::ReadVersions(std::string_view bytes) {
-  GraphVersions* v = &scratch_.versions;
+  GraphExtras* v = &extras_;
   WireReader reader(bytes);
   for (WireField f; reader.Next(&f);) {
     if (f.number == kProducer && f.type == WireField::kVarint) v->producer = int32_t(f.value);
@@ -149,7 +149,7 @@ Status Importer::ReadVersions(std::string_view bytes) {
 }
 
 Status Importer::CheckVersions() const {
-  const GraphVersions& v = scratch_.versions;
+  const GraphExtras& v = extras_;
   if (v.min_consumer > kGraphVersion) {
     return FailedPrecondition("the graph asks for a reader of version ", v.min_consumer, " or later, this runtime is version ", kGraphVersion,
                               "; use a newer one");

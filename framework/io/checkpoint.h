@@ -45,6 +45,7 @@ class CheckpointWriter {
   Status Append(const void* bytes, uint64_t n, uint32_t* crc);
   Status WriteStrings(const tw_view& value, uint32_t* crc);
   Status Flush();
+  StatusOr<CheckpointIndex> OldIndex(const std::string& path);
   Status Publish();
   Status WriteIndex(int32_t shard, int32_t shards);
   void RemoveQuietly(const std::string& path);

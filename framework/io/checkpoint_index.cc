@@ -213,12 +213,11 @@ std::string ShardPath(std::string_view prefix, int32_t shard, int32_t shards) {
 
 std::string IndexPath(std::string_view prefix) { return StrCat(prefix, ".index"); }
 
-StatusOr<CheckpointIndex> ReadCheckpointIndex(FileSystem& files, const std::string& path) {
-  ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.Open(path));
+StatusOr<CheckpointIndex> ReadCheckpointIndex(const ReadableFile& file, const std::string& path) {
   CheckpointIndex index;
   Status s;
   try {
-    s = ReadTable(*file, &index);
+    s = ReadTable(file, &index);
   } catch (const std::bad_alloc&) {
     // A block whose checksum is right may still claim any size.
     s = ResourceExhausted("a block of the table claims more memory than there is");

@@ -39,9 +39,10 @@ struct CheckpointIndex {
 std::string ShardPath(std::string_view prefix, int32_t shard, int32_t shards);
 std::string IndexPath(std::string_view prefix);
 
-// What the file says, each entry checked against itself but not yet against the shards. Errors: NOT_FOUND; DATA_LOSS for a torn, damaged
-// or foreign file; FAILED_PRECONDITION and UNIMPLEMENTED for one written for other readers. They name the file and the tensor.
-StatusOr<CheckpointIndex> ReadCheckpointIndex(FileSystem& files, const std::string& path);
+// What the file says, each entry checked against itself but not yet against the shards. Errors: DATA_LOSS for a torn, damaged or foreign
+// file; FAILED_PRECONDITION and UNIMPLEMENTED for one written for other readers. They name the file, which was opened as `path`, and the
+// tensor.
+StatusOr<CheckpointIndex> ReadCheckpointIndex(const ReadableFile& file, const std::string& path);
 // Appends the whole table to `file`. REQUIRES: entries by name, without pieces.
 Status WriteCheckpointIndex(const CheckpointIndex& index, WritableFile* file);
 

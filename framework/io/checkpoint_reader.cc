@@ -25,22 +25,26 @@ Status CheckCrc(const CheckpointEntry& e, uint32_t crc) {
 }  // namespace
 
 StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(std::string_view prefix, FileSystem& files) {
+  constexpr int kAttempts = 20;
   const std::string index_path = IndexPath(prefix);
   Status s;
-  // A save in between may have taken the data files of the index that we read.
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    std::unique_ptr<CheckpointReader> r(new CheckpointReader(std::string(prefix)));
-    auto index = ReadCheckpointIndex(files, index_path);
-    if (absl::IsNotFound(index.status())) {
+  // A save in between may have taken or replaced the data files of the index that we read. Where the index is still the same once they
+  // are open, they are its own.
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    auto index_file = files.Open(index_path);
+    if (absl::IsNotFound(index_file.status())) {
       return NotFound(Where(prefix), " there is no file '", index_path, "'; give the prefix that was saved to, without '.index'");
     }
-    if (!index.ok()) return index.status();
-    r->index_ = *std::move(index);
+    if (!index_file.ok()) return Prefix(index_file.status(), Where(prefix));
+    std::unique_ptr<CheckpointReader> r(new CheckpointReader(std::string(prefix)));
+    ASSIGN_OR_RETURN(r->index_, ReadCheckpointIndex(**index_file, index_path));
     s = r->OpenShards(files);
+    ASSIGN_OR_RETURN(const bool current, (*index_file)->IsAt(index_path));
+    if (!current) continue;
     if (s.ok()) return r;
-    if (!absl::IsNotFound(s)) break;
+    return absl::IsNotFound(s) ? DataLoss(Message(s), "; the checkpoint is not complete") : s;
   }
-  return absl::IsNotFound(s) ? DataLoss(Message(s), "; the checkpoint is not complete") : s;
+  return Error(absl::StatusCode::kUnavailable, Where(prefix), " it is being saved over again and again; try later");
 }
 
 std::string CheckpointReader::title(const CheckpointEntry& e) const {

@@ -28,6 +28,7 @@ tw_status* Add(tw_checkpoint_writer* w, const char* name, uint64_t len, const tw
 }
 
 tw_status* Commit(tw_checkpoint_writer* w) {
+  const std::unique_ptr<tw_checkpoint_writer> spent(w);
   return Guard([&] { return w->writer->Commit(); });
 }
 

@@ -125,6 +125,17 @@ Status CheckpointWriter::WriteIndex(int32_t shard, int32_t shards) {
   return file->Close();
 }
 
+// What the checkpoint that is there has, without shards where there is none or a damaged one.
+StatusOr<CheckpointIndex> CheckpointWriter::OldIndex(const std::string& path) {
+  CheckpointIndex none;
+  none.shards = 0;
+  auto file = files_.Open(path);
+  if (absl::IsNotFound(file.status())) return none;
+  if (!file.ok()) return file.status();  // there may be a good checkpoint that we cannot see right now
+  auto index = ReadCheckpointIndex(**file, path);
+  return absl::IsDataLoss(index.status()) ? none : index;
+}
+
 Status CheckpointWriter::Publish() {
   RETURN_IF_ERROR(Flush());
   RETURN_IF_ERROR(data_->Sync());
@@ -134,15 +145,9 @@ Status CheckpointWriter::Publish() {
   // From here to the end no other saver may come between.
   ASSIGN_OR_RETURN(std::unique_ptr<FolderLock> lock, files_.LockFolderOf(index_path));
   std::set<std::string> stale = {ShardPath(prefix_, 0, 1), ShardPath(prefix_, 1, 2)};
-  bool first_name_taken = false;
-  auto old = ReadCheckpointIndex(files_, index_path);
-  if (old.ok()) {
-    first_name_taken = old->shards == 1;
-    for (const CheckpointEntry& e : old->entries) stale.insert(ShardPath(prefix_, e.shard, old->shards));
-  } else if (!absl::IsNotFound(old.status()) && !absl::IsDataLoss(old.status())) {
-    return old.status();  // there may be a good checkpoint that we cannot see right now
-  }
-  const int32_t shard = first_name_taken ? 1 : 0, shards = shard + 1;
+  ASSIGN_OR_RETURN(const CheckpointIndex old, OldIndex(index_path));
+  for (const CheckpointEntry& e : old.entries) stale.insert(ShardPath(prefix_, e.shard, old.shards));
+  const int32_t shard = old.shards == 1 ? 1 : 0, shards = shard + 1;
   const std::string data_path = ShardPath(prefix_, shard, shards);
   stale.erase(data_path);
 

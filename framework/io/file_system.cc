@@ -117,6 +117,13 @@ class LocalReadable final : public ReadableFile {
     }
     return Status();
   }
+  StatusOr<bool> IsAt(const std::string& path) const override {
+    RETURN_IF_ERROR(CheckPath(path));
+    struct stat mine, there;
+    if (::fstat(fd_.get(), &mine) < 0) return SystemError(errno, "examine", path_);
+    if (::stat(path.c_str(), &there) < 0) return errno == ENOENT ? StatusOr<bool>(false) : SystemError(errno, "examine", path);
+    return mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+  }
 
  private:
   const Descriptor fd_;

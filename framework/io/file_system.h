@@ -26,6 +26,8 @@ class ReadableFile {
   virtual uint64_t size() const = 0;
   // Exactly n bytes; DATA_LOSS if the file ends before.
   virtual Status ReadAt(uint64_t offset, void* to, uint64_t n) const = 0;
+  // The path still leads to this file: it was not replaced or removed since.
+  virtual StatusOr<bool> IsAt(const std::string& path) const = 0;
 };
 
 // Held as long as it lives.

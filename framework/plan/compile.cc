@@ -459,7 +459,7 @@ class Emitter {
     const PlanValue& out = plan_->values[size_t(n.out[o])];
     size_t arg = 0;
     while (node.out_at()[arg + 1] <= o) ++arg;
-    for (int32_t a : InPlaceArguments(n, arg)) {
+    for (int32_t a : n.run.kernel->inplace[arg]) {
       uint32_t i = node.in_at()[size_t(a)];
       if (node.in_at()[size_t(a) + 1] != i + 1) continue;
       int32_t x = n.in[i];
@@ -476,15 +476,6 @@ class Emitter {
     }
     return -1;
   }
-  static std::vector<int32_t> InPlaceArguments(const PlanNode& n, size_t out_arg) {
-    std::vector<int32_t> args;
-    const OpSchema& op = n.run.node->op();
-    for (auto& [out, in] : n.run.kernel->spec.inplace) {
-      if (op.FindOutput(out) == int(out_arg)) args.push_back(op.FindInput(in));
-    }
-    return args;
-  }
-
   void Finish() {
     for (PlanNode& n : plan_->nodes) {
       if (n.kind != PlanNode::kKernel) continue;

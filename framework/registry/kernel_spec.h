@@ -33,7 +33,8 @@ struct KernelDef {
   KernelSpec spec;
   const OpSchema* op = nullptr;
   std::vector<uint8_t> host_in, host_out, keep, read, update;  // 1: yes
-  std::vector<int32_t> inplace, view;                          // per output argument: input argument, or -1
+  std::vector<std::vector<int32_t>> inplace;                   // per output argument: input arguments, the preferred first
+  std::vector<int32_t> view;                                   // per output argument: input argument, or -1
   // The sealed definition and the table it is called with.
   tw_kernel_def def{};
   const tw_host* host = nullptr;

@@ -66,14 +66,20 @@ Status Mark(const std::vector<std::string>& names, const OpSchema& op, std::stri
   return Status();
 }
 
-Status Pair(const std::vector<std::pair<std::string, std::string>>& pairs, const OpSchema& op, std::string_view clause,
-            std::vector<int32_t>* to) {
+// To: per output argument its input, or its inputs in order of preference.
+template <class To>
+Status Pair(const std::vector<std::pair<std::string, std::string>>& pairs, const OpSchema& op, std::string_view clause, To* to) {
+  constexpr bool kMany = !std::is_same_v<typename To::value_type, int32_t>;
   for (const auto& [y, x] : pairs) {
     int o = op.FindOutput(y), i = op.FindInput(x);
     if (o < 0) return NotFound("clause '", clause, "' names '", y, "', which is no output of op '", op.name, "'");
     if (i < 0) return NotFound("clause '", clause, "' names '", x, "', which is no input of op '", op.name, "'");
-    if ((*to)[size_t(o)] >= 0) return InvalidArgument("clause '", clause, "' names output '", y, "' twice");
-    (*to)[size_t(o)] = i;
+    if constexpr (kMany) {
+      (*to)[size_t(o)].push_back(i);
+    } else {
+      if ((*to)[size_t(o)] >= 0) return InvalidArgument("clause '", clause, "' names output '", y, "' twice");
+      (*to)[size_t(o)] = i;
+    }
   }
   return Status();
 }
@@ -91,13 +97,8 @@ Status CheckTypes(const std::vector<uint32_t>& types, const std::vector<ArgSpec>
       return InvalidArgument("the type of '", args[a].name, "' is ", DTypeName(types[a]), " in the spec but ", DTypeName(args[a].dtype),
                              " in op '", op.name, "'");
     }
-    int attr = op.FindAttr(args[a].type_attr);
-    if (attr < 0) continue;
-    const std::vector<uint32_t>& allowed = op.attrs[size_t(attr)].types;
-    if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), types[a]) == allowed.end()) {
-      return InvalidArgument("the type of '", args[a].name, "' is ", DTypeName(types[a]), ", which attribute '", args[a].type_attr, "' of op '",
-                             op.name, "' does not allow");
-    }
+    // A type that the op's attribute does not allow is no error: such a kernel is never chosen, and a plugin must not be refused because the
+    // host's op takes fewer types than the one it was written for.
   }
   return Status();
 }
@@ -120,7 +121,7 @@ Status Resolve(const OpSchema& op, KernelDef* k) {
   size_t n_in = op.inputs.size(), n_out = op.outputs.size();
   for (auto* v : {&k->host_in, &k->keep, &k->read, &k->update}) v->assign(n_in, 0);
   k->host_out.assign(n_out, 0);
-  k->inplace.assign(n_out, -1);
+  k->inplace.assign(n_out, {});
   k->view.assign(n_out, -1);
   RETURN_IF_ERROR(Mark(k->spec.host, op, "host", true, &k->host_in, &k->host_out));
   RETURN_IF_ERROR(Mark(k->spec.keep, op, "keep", false, &k->keep, nullptr));

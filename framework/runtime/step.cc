@@ -102,6 +102,7 @@ Status StepState::Init(Runtime* rt) {
     }
   }
   scratch_.resize(p.nodes.size());
+  given_shapes_.resize(p.nodes.size());
   for (size_t v = 0; v < p.values.size(); ++v) {
     if (p.values[v].kind == PlanValue::kFeedView) feed_views_.push_back(int32_t(v));
   }
@@ -175,6 +176,13 @@ Status StepState::Describe(size_t i, const Status& s) {
   return out;
 }
 
+// An output that the kernel will give, with the dims that it is to have. The shape must outlive the call.
+void StepState::ShowShape(Slot* s, const Shape& shape) {
+  s->Clear();
+  s->view.dims = shape.dims().data();
+  s->view.rank = shape.rank();
+}
+
 // Memory for outputs that have none yet: held ones of known shape, and those whose shape only the inputs of this step tell.
 Status StepState::AllocateOutputs(size_t i) {
   const PlanNode& n = plan_->nodes[i];
@@ -186,6 +194,11 @@ Status StepState::AllocateOutputs(size_t i) {
     for (uint32_t o = 0; o < f.c.n_out; ++o) {
       all_known = all_known && answer.shapes[o].known();
       Slot* s = f.out(o);
+      if (n.given && answer.shapes[o].known()) {
+        given_shapes_[i].resize(f.c.n_out);
+        given_shapes_[i][o] = answer.shapes[o];
+        ShowShape(s, given_shapes_[i][o]);
+      }
       if (s->view.rank >= 0 || n.given || !answer.shapes[o].known() || s->view.dtype == TW_RESOURCE) continue;
       ASSIGN_OR_RETURN(Tensor t, MakeOutput(n.run, o, answer.shapes[o].dims().data(), answer.shapes[o].rank()));
       s->Hold(std::move(t));
@@ -207,10 +220,13 @@ Status StepState::AllocateOutputs(size_t i) {
     }
     return Status();
   }
-  if (n.given) return Status();
   for (uint32_t o = 0; o < f.c.n_out; ++o) {
     const PlanValue& v = plan_->values[size_t(n.out[o])];
     if (v.kind != PlanValue::kHeld || !v.shape.known() || v.dtype == TW_RESOURCE) continue;
+    if (n.given) {
+      ShowShape(f.out(o), v.shape);
+      continue;
+    }
     ASSIGN_OR_RETURN(Tensor t, MakeOutput(n.run, o, v.shape.dims().data(), v.shape.rank()));
     f.out(o)->Hold(std::move(t));
   }
@@ -292,8 +308,10 @@ Status StepState::EndNode(size_t i) {
   KernelFrame& f = frames_[i];
   if (n.run.opens()) CloseResources(&f);
   for (uint32_t o = 0; o < f.c.n_out; ++o) {
-    if (f.c.out[o]->rank < 0) return Describe(i, Internal("the kernel left output ", o, " without a value"));
     const PlanValue& v = plan_->values[size_t(n.out[o])];
+    if (v.kind == PlanValue::kHeld && !f.c.out[o]->tensor) {
+      return Describe(i, Internal("the kernel left output ", o, " without a value"));
+    }
     if (v.kind == PlanValue::kHeld && v.readers == 0 && !v.fetched) f.out(o)->Clear();
   }
   return Status();

@@ -53,6 +53,7 @@ class StepState final : public StepBase {
   explicit StepState(const Plan* plan) : plan_(plan) {}
   Status Init(Runtime* runtime);
   void ResetSlot(int32_t v);
+  static void ShowShape(Slot* s, const Shape& shape);
   Status AllocateOutputs(size_t i);
   Status RunCopy(const PlanNode& n);
   Status StreamOf(Device* device, Stream** out);
@@ -68,6 +69,7 @@ class StepState final : public StepBase {
   std::vector<int32_t> feed_views_;
   std::vector<Tensor> scratch_;       // of nodes whose shapes only running tells
   std::vector<int32_t> readers_, readers_template_;
+  std::vector<std::vector<Shape>> given_shapes_;  // of outputs that kernels give, likewise
   std::vector<Buffer*> blocks_;  // per location
   std::vector<std::unique_ptr<Stream>> streams_;  // per device of the plan
   std::mutex given_mu_;

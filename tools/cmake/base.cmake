@@ -1,5 +1,6 @@
-# What every target of ours is compiled with, as two interface targets, and where build products go.
-#   thalweg::base      language level, visibility, sections, sanitizers: for all code in the tree, generated code too
+# What every target of ours is compiled with, as interface targets, and where build products go.
+#   thalweg::base      language level, visibility, sections, sanitizers, coverage: for all hand-written code
+#   thalweg::plain     the same without sanitizers and coverage: for generated code
 #   thalweg::warnings  warnings, as errors: for hand-written code only
 
 set(CMAKE_CXX_STANDARD 20)
@@ -23,15 +24,19 @@ set(THALWEG_PLUGIN_DIR ${PROJECT_BINARY_DIR}/lib/thalweg/plugins)
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
 
-add_library(thalweg_base INTERFACE)
-add_library(thalweg::base ALIAS thalweg_base)
-target_compile_options(thalweg_base INTERFACE
+add_library(thalweg_plain INTERFACE)
+add_library(thalweg::plain ALIAS thalweg_plain)
+target_compile_options(thalweg_plain INTERFACE
   -ffunction-sections -fdata-sections
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>
   "$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>")
-target_link_options(thalweg_base INTERFACE -Wl,--gc-sections)
+target_link_options(thalweg_plain INTERFACE -Wl,--gc-sections)
 find_package(Threads REQUIRED)
-target_link_libraries(thalweg_base INTERFACE Threads::Threads)
+target_link_libraries(thalweg_plain INTERFACE Threads::Threads)
+
+add_library(thalweg_base INTERFACE)
+add_library(thalweg::base ALIAS thalweg_base)
+target_link_libraries(thalweg_base INTERFACE thalweg::plain)
 
 add_library(thalweg_warnings INTERFACE)
 add_library(thalweg::warnings ALIAS thalweg_warnings)

@@ -1,0 +1,372 @@
+#include "framework/registry/plugin_loader.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include "framework/registry/plugin_file.h"
+#include "framework/runtime/device.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/framework/support/fakes.h"
+
+namespace thalweg {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing_support::StatusApi;
+using testing_support::Text;
+
+// A host table that writes down what plugins say.
+struct Table {
+  tw_host c;
+  std::vector<std::string>* lines;
+  tw_run_api run;
+};
+
+class PluginLoaderTest : public ::testing::Test {
+ protected:
+  PluginLoaderTest() {
+    std::string pattern = (fs::temp_directory_path() / "thalweg-plugins-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    loader_ = std::make_unique<PluginLoader>(&registry_, [this](std::string_view, std::string_view, uint32_t minor) {
+      auto* t = new Table{{}, &lines_, {}};
+      t->run.log = [](const tw_host* h, uint32_t, const char* text, uint64_t len) {
+        reinterpret_cast<const Table*>(h)->lines->emplace_back(text, len);
+      };
+      t->c = {TW_SIZED(tw_host), TW_EPOCH, minor, this, &StatusApi(), nullptr, nullptr, nullptr, nullptr, &t->run, nullptr, nullptr};
+      return std::unique_ptr<tw_host, void (*)(tw_host*)>(&t->c, [](tw_host* h) { delete reinterpret_cast<Table*>(h); });
+    });
+  }
+  ~PluginLoaderTest() override {
+    loader_.reset();
+    fs::remove_all(folder_);
+  }
+
+  // The path of a variant of test_plugin.c.
+  static std::string Built(std::string_view variant) {
+    const char* where = std::getenv("THALWEG_TEST_PLUGINS");
+    return StrCat(where ? where : "plugins", "/", variant, ".so");
+  }
+  std::string Write(std::string_view name, std::string_view contents) {
+    std::string path = folder_ + "/" + std::string(name);
+    std::ofstream(path, std::ios::binary).write(contents.data(), std::streamsize(contents.size()));
+    return path;
+  }
+  std::string Contents(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  PluginRecord Last() {
+    auto all = loader_->records();
+    EXPECT_FALSE(all.empty());
+    return all.empty() ? PluginRecord() : all.back();
+  }
+
+  std::string folder_;
+  std::vector<std::string> lines_;
+  Registry registry_;
+  std::unique_ptr<PluginLoader> loader_;
+};
+
+// ---- Files ----
+
+TEST_F(PluginLoaderTest, LoadsAFileAndShutsItDown) {
+  ASSERT_TRUE(loader_->Load(Built("good")).ok()) << Last().reason;
+  PluginRecord r = Last();
+  EXPECT_EQ(r.state, PluginRecord::kLoaded);
+  EXPECT_EQ(r.id, "org.test.plugin");
+  EXPECT_EQ(r.version, "1.2");
+  EXPECT_THAT(r.ops, ElementsAre("TestPluginOp"));
+  EXPECT_THAT(r.devices, ElementsAre("TEST"));
+  EXPECT_EQ(r.kernels, 1u);
+  EXPECT_EQ(r.epoch, uint32_t{TW_EPOCH});
+  EXPECT_THAT(r.build, HasSubstr("compiler="));
+  ASSERT_NE(registry_.FindOp("TestPluginOp"), nullptr);
+  EXPECT_EQ(registry_.FindOp("TestPluginOp")->plugin, "org.test.plugin");
+  loader_.reset();
+  EXPECT_EQ(registry_.FindOp("TestPluginOp"), nullptr);
+  EXPECT_THAT(lines_, ElementsAre("init", "shutdown"));
+}
+
+TEST_F(PluginLoaderTest, LoadsTheSameFileOnceWhateverItsPath) {
+  ASSERT_TRUE(loader_->Load(Built("good")).ok());
+  fs::create_symlink(fs::absolute(Built("good")), folder_ + "/other.so");
+  EXPECT_TRUE(loader_->Load(folder_ + "/other.so").ok());
+  PluginRecord r = Last();
+  EXPECT_EQ(r.state, PluginRecord::kShadowed);
+  EXPECT_EQ(r.id, "org.test.plugin");
+  EXPECT_THAT(r.reason, HasSubstr("the same file is loaded from"));
+  EXPECT_THAT(lines_, ElementsAre("init"));
+}
+
+TEST_F(PluginLoaderTest, RefusesAnotherFileWithTheSameId) {
+  ASSERT_TRUE(loader_->Load(Built("good")).ok());
+  Status s = loader_->Load(Built("twin"));
+  EXPECT_EQ(s.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(Text(s), HasSubstr("plugin 'org.test.plugin' ("));
+  EXPECT_THAT(Text(s), HasSubstr("good.so'; remove one of the two"));
+  EXPECT_EQ(Last().state, PluginRecord::kShadowed);
+}
+
+TEST_F(PluginLoaderTest, TellsWhatAFileIsInstead) {
+  EXPECT_EQ(loader_->Load(folder_ + "/none.so").code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Last().reason, HasSubstr("No such file"));
+  EXPECT_FALSE(loader_->Load(Write("text.so", "hello, I am no library, whatever my name says, and long enough to hold a header")).ok());
+  EXPECT_THAT(Last().reason, HasSubstr("no ELF header"));
+  EXPECT_FALSE(loader_->Load(Write("empty.so", "")).ok());
+  EXPECT_THAT(Last().reason, HasSubstr("0 bytes"));
+  EXPECT_FALSE(loader_->Load(folder_).ok());
+  EXPECT_THAT(Last().reason, HasSubstr("it is no file"));
+  EXPECT_FALSE(loader_->Load("/proc/self/exe").ok());
+  for (const PluginRecord& r : loader_->records()) {
+    EXPECT_EQ(r.state, PluginRecord::kFailed);
+    EXPECT_NE(r.fix, "") << r.path;
+  }
+}
+
+TEST_F(PluginLoaderTest, RefusesAnotherMachinesLibrary) {
+  std::string foreign = Contents(Built("good"));
+  foreign[18] = 8;  // e_machine: MIPS
+  foreign[19] = 0;
+  Status s = loader_->Load(Write("foreign.so", foreign));
+  EXPECT_THAT(Text(s), HasSubstr("it is built for ELF machine 8, this is"));
+  EXPECT_THAT(Last().fix, HasSubstr("rebuild it for this machine"));
+}
+
+// A file that ends too early must not end the process (the loader would map pages that are not there).
+TEST_F(PluginLoaderTest, RefusesATruncatedFile) {
+  std::string whole = Contents(Built("good"));
+  for (size_t keep : {size_t{10}, size_t{70}, size_t{300}, whole.size() / 4, whole.size() / 2}) {
+    EXPECT_FALSE(loader_->Load(Write("short.so", whole.substr(0, keep))).ok()) << keep;
+    EXPECT_EQ(Last().state, PluginRecord::kFailed);
+  }
+}
+
+TEST_F(PluginLoaderTest, ExplainsMissingEntryAndUnresolvedSymbols) {
+  EXPECT_FALSE(loader_->Load(Built("no_entry")).ok());
+  EXPECT_EQ(Last().reason, "it does not export tw_plugin_query_v0");
+  EXPECT_THAT(Last().fix, HasSubstr("TW_PLUGIN"));
+  EXPECT_FALSE(loader_->Load(Built("unresolved")).ok());
+  EXPECT_THAT(Last().reason, HasSubstr("tw_symbol_that_nobody_has"));
+  EXPECT_THAT(Last().fix, HasSubstr("host table"));
+}
+
+TEST_F(PluginLoaderTest, KeepsAPluginUntilItsMemoryIsBack) {
+  ASSERT_TRUE(loader_->Load(Built("good")).ok());
+  const DeviceKind* kind = registry_.DeviceKinds().at(0);
+  tw_device_info info{};
+  auto device = std::make_unique<Device>(kind, 0, info, 0);
+  Tensor t = *Tensor::Make(TW_FLOAT, Shape({100}), device->pool());
+  device.reset();
+  loader_.reset();
+  EXPECT_THAT(lines_, ElementsAre("init"));
+  t.reset();
+  EXPECT_THAT(lines_, ElementsAre("init", "released", "shutdown"));
+}
+
+// ---- Search ----
+
+TEST_F(PluginLoaderTest, LoadsFoldersInOrderAndSkipsWhatIsNoLibrary) {
+  fs::create_directory(folder_ + "/a");
+  fs::copy_file(Built("good"), folder_ + "/a/z_good.so");
+  fs::copy_file(Built("no_entry"), folder_ + "/a/b_no_entry.so");
+  Write("a/README.md", "not a plugin");
+  loader_->LoadAll({{folder_ + "/a", folder_ + "/missing", folder_ + "/a/.", Built("twin")}, {}});
+  auto all = loader_->records();
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_THAT(all[0].path, HasSubstr("b_no_entry.so"));
+  EXPECT_EQ(all[0].state, PluginRecord::kFailed);
+  EXPECT_EQ(all[1].state, PluginRecord::kLoaded);
+  EXPECT_THAT(all[2].reason, HasSubstr("cannot read the folder"));
+  EXPECT_EQ(all[3].state, PluginRecord::kShadowed);
+}
+
+TEST_F(PluginLoaderTest, LeavesOutDisabledPluginsByIdOrFileName) {
+  loader_->LoadAll({{Built("good")}, {"org.test.*"}});
+  EXPECT_EQ(Last().state, PluginRecord::kDisabled);
+  EXPECT_EQ(Last().id, "org.test.plugin");
+  loader_->LoadAll({{Built("good")}, {"go?d.so"}});
+  EXPECT_EQ(Last().state, PluginRecord::kDisabled);
+  EXPECT_THAT(lines_, IsEmpty());
+  EXPECT_TRUE(loader_->Load(Built("good")).ok());  // asked for by name, it comes
+}
+
+class ScopedEnv {
+ public:
+  ScopedEnv(const char* name, const char* value) : name_(name) {
+    if (const char* old = std::getenv(name)) old_ = old, had_ = true;
+    value ? setenv(name, value, 1) : unsetenv(name);
+  }
+  ~ScopedEnv() { had_ ? setenv(name_, old_.c_str(), 1) : unsetenv(name_); }
+
+ private:
+  const char* name_;
+  std::string old_;
+  bool had_ = false;
+};
+
+TEST_F(PluginLoaderTest, SearchesVariableThenUserFolder) {
+  fs::create_directories(folder_ + "/data/thalweg/plugins");
+  ScopedEnv data("XDG_DATA_HOME", (folder_ + "/data").c_str());
+  {
+    ScopedEnv path("THALWEG_PLUGIN_PATH", "/first:/second");
+    auto folders = DefaultPluginSearch().folders;
+    ASSERT_GE(folders.size(), 3u);
+    EXPECT_EQ(folders[0], "/first");
+    EXPECT_EQ(folders[1], "/second");
+    EXPECT_EQ(folders[2], folder_ + "/data/thalweg/plugins");
+  }
+  {
+    ScopedEnv path("THALWEG_PLUGIN_PATH", "only:/first");
+    EXPECT_THAT(DefaultPluginSearch().folders, ElementsAre("/first"));
+  }
+  ScopedEnv path("THALWEG_PLUGIN_PATH", nullptr);
+  ASSERT_FALSE(DefaultPluginSearch().folders.empty());
+  EXPECT_EQ(DefaultPluginSearch().folders[0], folder_ + "/data/thalweg/plugins");
+}
+
+// ---- Descriptors ----
+
+// What the queries below answer; a test fills it first.
+tw_plugin descriptor;
+const tw_plugin* Query(const tw_host_info*) { return &descriptor; }
+
+tw_status* InitNothing(const tw_host*, tw_registrar*, void**) { return nullptr; }
+tw_status* InitFails(const tw_host* h, tw_registrar*, void**) { return tw_fail(h, TW_UNAVAILABLE, TW_S("the driver is asleep")); }
+tw_status* InitThrows(const tw_host*, tw_registrar*, void**) { throw std::runtime_error("surprise"); }
+tw_status* InitIgnoresRefusal(const tw_host*, tw_registrar* r, void**) {
+  tw_op_def bad = {TW_SIZED(tw_op_def), TW_S("F("), nullptr, nullptr, nullptr};
+  tw_op_def good = {TW_SIZED(tw_op_def), TW_S("G() -> ()"), nullptr, nullptr, nullptr};
+  (void)FromC(r->op(r, &bad));
+  return r->op(r, &good);
+}
+void SayShutdown(const tw_host* h, void*) { h->run->log(h, 1, TW_S("shutdown")); }
+
+class DescriptorTest : public PluginLoaderTest {
+ protected:
+  DescriptorTest() {
+    descriptor = {TW_SIZED(tw_plugin), TW_EPOCH,       0,        0,           TW_MINOR,   TW_S("org.test.d"), TW_S("3.1"),
+                  TW_S("something new"), TW_S("compiler=x; cpu=y"), InitNothing, SayShutdown};
+  }
+  // The reason, when loading fails.
+  std::string Refusal() {
+    Status s = loader_->LoadStatic(Query, "d");
+    EXPECT_FALSE(s.ok());
+    EXPECT_EQ(Last().state, PluginRecord::kFailed);
+    return Last().reason;
+  }
+};
+
+TEST_F(DescriptorTest, LoadsWhatIsLinkedIn) {
+  ASSERT_TRUE(loader_->LoadStatic(Query, "d").ok());
+  EXPECT_EQ(Last().path, "linked in as d");
+  EXPECT_EQ(loader_->LoadStatic(Query, "d").code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_FALSE(loader_->LoadStatic(nullptr, "d").ok());
+}
+
+TEST_F(DescriptorTest, RefusesAnotherEpochInOneSentence) {
+  descriptor.epoch = 7;
+  descriptor.floor = 2;
+  descriptor.target = 3;
+  Status s = loader_->LoadStatic(Query, "d");
+  EXPECT_EQ(s.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Text(s),
+            StrCat("plugin 'org.test.d' (linked in as d): it needs ABI epoch 7, minors 2 to 3 (something new), this runtime offers epoch ", TW_EPOCH,
+                   ", minor ", TW_MINOR, "; upgrade the runtime, or rebuild the plugin against its headers"));
+}
+
+TEST_F(DescriptorTest, ReadsOnlyFrozenMembersOfAnotherEpoch) {
+  descriptor.epoch = 7;
+  descriptor.size = offsetof(tw_plugin, floor_adds_len) + 8;
+  descriptor.flags = ~0u;
+  EXPECT_THAT(Refusal(), HasSubstr("epoch 7"));
+}
+
+TEST_F(DescriptorTest, RefusesAFloorAboveWhatIsOffered) {
+  descriptor.floor = descriptor.target = TW_MINOR + 2;
+  EXPECT_THAT(Refusal(), HasSubstr("(something new)"));
+  EXPECT_THAT(Last().fix, HasSubstr("THALWEG_FLOOR_MINOR"));
+  descriptor.target = TW_MINOR + 1;
+  EXPECT_THAT(Refusal(), HasSubstr("its floor is above its target"));
+}
+
+TEST_F(DescriptorTest, AgreesOnTheLowerMinor) {
+  descriptor.target = TW_MINOR + 5;
+  ASSERT_TRUE(loader_->LoadStatic(Query, "d").ok());
+  EXPECT_EQ(Last().minor, uint32_t{TW_MINOR});
+}
+
+TEST_F(DescriptorTest, RefusesBrokenDescriptors) {
+  EXPECT_FALSE(loader_->LoadStatic([](const tw_host_info*) -> const tw_plugin* { return nullptr; }, "d").ok());
+  EXPECT_THAT(Last().reason, HasSubstr("answered NULL"));
+  EXPECT_FALSE(loader_->LoadStatic([](const tw_host_info*) -> const tw_plugin* { throw 1; }, "d").ok());
+  EXPECT_THAT(Last().reason, HasSubstr("threw"));
+  tw_plugin good = descriptor;
+  descriptor.size = 40;
+  EXPECT_THAT(Refusal(), HasSubstr("its descriptor has 40 bytes"));
+  descriptor = good;
+  descriptor.flags = 2;
+  EXPECT_THAT(Refusal(), HasSubstr("flags 2"));
+  descriptor = good;
+  descriptor.id = nullptr;
+  EXPECT_THAT(Refusal(), HasSubstr("no id"));
+  descriptor = good;
+  descriptor.id_len = ~0ull;
+  EXPECT_THAT(Refusal(), HasSubstr("no id"));
+  descriptor = good;
+  descriptor.init = nullptr;
+  EXPECT_THAT(Refusal(), HasSubstr("no init"));
+  descriptor = good;
+  descriptor.size = offsetof(tw_plugin, init) + 4;  // covered by half: absent
+  EXPECT_THAT(Refusal(), HasSubstr("no init"));
+}
+
+TEST_F(DescriptorTest, RefusesAnotherSanitizerBeforeInit) {
+  descriptor.init = InitThrows;
+  std::string build = StrCat("compiler=x; sanitizer=", HostSanitizer() == "thread" ? "address" : "thread");
+  descriptor.build = build.data();
+  descriptor.build_len = build.size();
+  EXPECT_THAT(Refusal(), HasSubstr("sanitizer"));
+  EXPECT_THAT(Last().fix, HasSubstr("-fsanitize="));
+}
+
+TEST_F(DescriptorTest, TakesNothingOfAnInitThatFails) {
+  descriptor.init = InitFails;
+  EXPECT_EQ(Refusal(), "its init failed: the driver is asleep");
+  descriptor.init = InitThrows;
+  EXPECT_THAT(Refusal(), HasSubstr("threw a C++ exception: surprise"));
+  EXPECT_THAT(lines_, IsEmpty());  // what did not start is not shut down
+}
+
+TEST_F(DescriptorTest, ShutsDownWhatStartedButWasRefused) {
+  descriptor.init = InitIgnoresRefusal;
+  EXPECT_THAT(Refusal(), HasSubstr("schema of op 'F', column 3"));
+  EXPECT_EQ(registry_.FindOp("G"), nullptr);
+  EXPECT_THAT(lines_, ElementsAre("shutdown"));
+  EXPECT_THAT(Last().ops, IsEmpty());
+}
+
+TEST_F(DescriptorTest, AddsRemarksToTheRecord) {
+  ASSERT_TRUE(loader_->LoadStatic(Query, "d").ok());
+  loader_->Remark("org.test.d", "no device found");
+  loader_->Remark("org.test.d", "really none");
+  loader_->Remark("org.test.other", "lost");
+  EXPECT_EQ(Last().reason, "no device found; really none");
+}
+
+TEST(PluginFileTest, KnowsSanitizersByTheirRuntimes) {
+  EXPECT_EQ(SanitizerOf({{"libc.so.6", "libasan.so.8"}}), "address");
+  EXPECT_EQ(SanitizerOf({{"libtsan.so.2"}}), "thread");
+  EXPECT_EQ(SanitizerOf({{"libc.so.6", "libstdc++.so.6"}}), "");
+}
+
+}  // namespace
+}  // namespace thalweg

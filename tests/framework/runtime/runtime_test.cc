@@ -1,0 +1,204 @@
+#include "framework/runtime/runtime.h"
+
+#include <cstdlib>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/framework/support/fakes.h"
+
+namespace thalweg {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing_support::Text;
+
+// ---- Options ----
+
+TEST(RuntimeOptionsTest, ReadsEveryOption) {
+  RuntimeOptions o;
+  EXPECT_TRUE(SetRuntimeOption(&o, "threads", "3").ok());
+  EXPECT_TRUE(SetRuntimeOption(&o, "load_plugins", "false").ok());
+  EXPECT_TRUE(SetRuntimeOption(&o, "plugin_path", "/a:/b/c.so:").ok());
+  EXPECT_TRUE(SetRuntimeOption(&o, "disabled_plugins", "org.x.*,libfoo.so").ok());
+  EXPECT_TRUE(SetRuntimeOption(&o, "memory_limit.gpu", "2G").ok());
+  EXPECT_TRUE(SetRuntimeOption(&o, "memory_limit.CPU", "1000").ok());
+  EXPECT_TRUE(SetRuntimeOption(&o, "plugin.org.x.trace", "a=b").ok());
+  EXPECT_EQ(o.threads, 3u);
+  EXPECT_FALSE(o.load_plugins);
+  EXPECT_THAT(o.plugin_path, ElementsAre("/a", "/b/c.so"));
+  EXPECT_THAT(o.disabled_plugins, ElementsAre("org.x.*", "libfoo.so"));
+  EXPECT_EQ(o.memory_limit["GPU"], 2ull << 30);
+  EXPECT_EQ(o.memory_limit["CPU"], 1000u);
+  EXPECT_EQ(o.plugin_settings["plugin.org.x.trace"], "a=b");
+}
+
+TEST(RuntimeOptionsTest, RefusesWhatItCannotRead) {
+  RuntimeOptions o;
+  EXPECT_EQ(Text(SetRuntimeOption(&o, "threads", "many")), "runtime option 'threads': 'many' is not a number from 0 to 4096");
+  for (auto [key, value] : std::vector<std::pair<const char*, const char*>>{{"threads", "-1"},
+                                                                            {"threads", "5000"},
+                                                                            {"threads", "2x"},
+                                                                            {"threads", ""},
+                                                                            {"load_plugins", "yes"},
+                                                                            {"memory_limit.CPU", "2X"},
+                                                                            {"memory_limit.CPU", "99999999999T"},
+                                                                            {"memory_limit.CPU", "2GB"},
+                                                                            {"memory_limit.", "1"},
+                                                                            {"plugin.", "1"},
+                                                                            {"plugin.id", "1"}}) {
+    EXPECT_EQ(SetRuntimeOption(&o, key, value).code(), absl::StatusCode::kInvalidArgument) << key << "=" << value;
+  }
+  EXPECT_THAT(Text(SetRuntimeOption(&o, "treads", "2")), HasSubstr("there is no runtime option 'treads'; there are threads, "));
+}
+
+TEST(RuntimeOptionsTest, DocumentsEachOption) {
+  for (const OptionDoc& d : RuntimeOptionDocs()) EXPECT_FALSE(d.doc.empty()) << d.name;
+}
+
+// ---- Plugins and devices ----
+
+std::string settings_seen;
+
+tw_status* Collect(tw_sink* s, const void* bytes, uint64_t len) {
+  static_cast<std::string*>(s->user)->assign(static_cast<const char*>(bytes), len);
+  return nullptr;
+}
+
+// Two devices with host memory; the kind NONE has no device, the kind BROKEN no driver.
+tw_status* EnumerateTwo(const tw_host*, void*, tw_device_list* to) {
+  static int selves[2];
+  for (int& self : selves) {
+    tw_device_info d{};
+    d.size = sizeof d;
+    d.flags = TW_DEVICE_HOST_MEMORY;
+    d.uid = "u";
+    d.uid_len = 1;
+    d.self = &self;
+    TW_TRY(to->add(to, &d));
+  }
+  return nullptr;
+}
+tw_status* EnumerateNone(const tw_host*, void*, tw_device_list*) { return nullptr; }
+tw_status* EnumerateBroken(const tw_host* h, void*, tw_device_list*) { return tw_fail(h, TW_UNAVAILABLE, TW_S("no driver")); }
+tw_status* EnumerateOdd(const tw_host*, void*, tw_device_list* to) {
+  tw_device_info d{};
+  d.size = sizeof d;
+  d.flags = 1u << 20;
+  tw_status* ignored = to->add(to, &d);
+  (void)FromC(ignored);
+  return nullptr;
+}
+tw_status* Allocate(const tw_host*, void*, uint64_t bytes, uint64_t align, void** out) {
+  *out = std::aligned_alloc(align, (bytes + align - 1) / align * align);
+  return nullptr;
+}
+void Release(const tw_host*, void*, void* memory, uint64_t) { std::free(memory); }
+tw_status* Copy(const tw_host*, void*, const tw_copy*) { return nullptr; }
+
+tw_status* Init(const tw_host* h, tw_registrar* r, void**) {
+  struct Kind {
+    const char* name;
+    tw_status* (*enumerate)(const tw_host*, void*, tw_device_list*);
+  };
+  for (Kind k : {Kind{"BROKEN", EnumerateBroken}, Kind{"NONE", EnumerateNone}, Kind{"ODD", EnumerateOdd}, Kind{"TWO", EnumerateTwo}}) {
+    tw_device_def d = {TW_SIZED(tw_device_def), k.name, strlen(k.name), nullptr, k.enumerate, Allocate, Release, Copy, nullptr};
+    TW_TRY(r->device(r, &d));
+  }
+  tw_sink sink = {TW_SIZED(tw_sink), &settings_seen, Collect};
+  return h->setting(h, TW_S("speed"), &sink);
+}
+const tw_plugin* Query(const tw_host_info*) {
+  static const tw_plugin plugin = {TW_SIZED(tw_plugin), TW_EPOCH,        0,    0,      TW_MINOR, TW_S("org.test.two"), TW_S("1"),
+                                   TW_S("x"),           TW_S("cpu=any"), Init, nullptr};
+  return &plugin;
+}
+
+RuntimeOptions Options() {
+  RuntimeOptions o;
+  o.threads = 1;
+  o.load_plugins = false;
+  o.static_plugins = {{"two", Query}};
+  o.plugin_settings["plugin.org.test.two.speed"] = "fast";
+  return o;
+}
+
+TEST(RuntimeTest, EnumeratesTheDevicesOfItsPlugins) {
+  auto r = Runtime::Create(Options());
+  ASSERT_TRUE(r.ok()) << r.status();
+  auto devices = (*r)->devices();
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_EQ(devices[1]->name(), "/job:localhost/replica:0/task:0/device:TWO:1");
+  EXPECT_EQ(*(*r)->host_device(), devices[0]);
+  EXPECT_EQ((*r)->pool().threads(), 1u);
+}
+
+TEST(RuntimeTest, RemarksKindsThatDoNotStart) {
+  auto r = Runtime::Create(Options());
+  ASSERT_TRUE(r.ok());
+  ASSERT_EQ((*r)->plugins().size(), 1u);
+  EXPECT_EQ((*r)->plugins()[0].state, PluginRecord::kLoaded);
+  EXPECT_EQ((*r)->plugins()[0].reason,
+            "device kind 'BROKEN': no driver; device kind 'NONE': no device found; device kind 'ODD': a device has flags 1048576, unknown to this "
+            "runtime");
+}
+
+TEST(RuntimeTest, HandsSettingsToPlugins) {
+  auto r = Runtime::Create(Options());
+  ASSERT_TRUE(r.ok());
+  EXPECT_EQ(settings_seen, "fast");
+  EXPECT_EQ(*(*r)->Setting("org.test.two", "speed"), "fast");
+  EXPECT_EQ((*r)->Setting("org.test.two", "colour").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(RuntimeTest, FailsWhenALinkedInPluginDoes) {
+  RuntimeOptions o = Options();
+  o.plugin_settings.clear();
+  Status s = Runtime::Create(o).status();
+  EXPECT_EQ(s.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Text(s), HasSubstr("its init failed: the runtime option 'plugin.org.test.two.speed' is not set"));
+}
+
+TEST(RuntimeTest, SaysThatThereIsNoHostDevice) {
+  RuntimeOptions o;
+  o.threads = 1;
+  o.load_plugins = false;
+  auto r = Runtime::Create(o);
+  ASSERT_TRUE(r.ok());
+  EXPECT_EQ((*r)->host_device().status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ((*r)->LoadPlugin("/nowhere.so").code(), absl::StatusCode::kNotFound);
+}
+
+TEST(RuntimeTest, LivesTwiceInOneProcess) {
+  auto a = Runtime::Create(Options()), b = Runtime::Create(Options());
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_NE((*a)->devices()[0], (*b)->devices()[0]);
+  *a = nullptr;
+  EXPECT_EQ((*b)->devices().size(), 2u);
+}
+
+TEST(RuntimeTest, TensorsOutliveIt) {
+  auto r = Runtime::Create(Options());
+  ASSERT_TRUE(r.ok());
+  Tensor t = *Tensor::Make(TW_FLOAT, Shape({4}), (*r)->devices()[0]->pool());
+  *r = nullptr;
+  t.as<float>()[3] = 1;
+}
+
+TEST(RuntimeTest, LogsWhatTheLevelLetsThrough) {
+  auto r = Runtime::Create(Options());
+  ASSERT_TRUE(r.ok());
+  std::vector<std::string> lines;
+  auto sink = [](void* arg, uint32_t level, const char* text, uint64_t len) {
+    static_cast<std::vector<std::string>*>(arg)->push_back(StrCat(level, " ", std::string_view(text, len)));
+  };
+  (*r)->SetLog(sink, &lines, 2);
+  (*r)->Log(1, "quiet");
+  (*r)->Log(2, "loud");
+  (*r)->SetLog(nullptr, nullptr, 0);
+  (*r)->Log(3, "nobody");
+  EXPECT_THAT(lines, ElementsAre("2 loud"));
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,159 @@
+#include "framework/tensor/buffer.h"
+
+#include <cstring>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/framework/support/fakes.h"
+
+namespace thalweg {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_support::Text;
+
+struct Counts {
+  std::atomic<int> allocated{0}, freed{0};
+  std::atomic<uint64_t> bytes{0};  // held from the raw memory now
+  bool empty = false;              // no memory left
+  bool gone = false;               // the raw memory was deleted with its pool
+};
+
+class CountingMemory final : public RawMemory {
+ public:
+  explicit CountingMemory(Counts* c) : c_(c) {}
+  ~CountingMemory() override { c_->gone = true; }
+  StatusOr<void*> Allocate(uint64_t bytes) override {
+    if (c_->empty) return ResourceExhausted("empty");
+    ++c_->allocated;
+    c_->bytes += bytes;
+    return std::malloc(bytes);
+  }
+  void Free(void* data, uint64_t bytes) override {
+    ++c_->freed;
+    c_->bytes -= bytes;
+    std::free(data);
+  }
+
+ private:
+  Counts* c_;
+};
+
+MemoryPool* Pool(Counts* c, uint64_t limit = 0) { return MemoryPool::Create(std::make_unique<CountingMemory>(c), "test", limit); }
+
+TEST(MemoryPoolTest, HandsOutEnoughAndNotMuchMore) {
+  Counts c;
+  MemoryPool* pool = Pool(&c);
+  for (uint64_t bytes : {0ull, 1ull, 64ull, 65ull, 100ull, 4096ull, 4097ull, 1000000ull}) {
+    Buffer* b = *pool->Allocate(bytes);
+    EXPECT_GE(b->bytes, bytes);
+    EXPECT_LE(b->bytes, std::max<uint64_t>(64, bytes + bytes / 4 + 1)) << bytes;
+    ASSERT_NE(b->data, nullptr);
+    std::memset(b->data, 1, b->bytes);
+    b->Release();
+  }
+  pool->Close();
+  EXPECT_EQ(c.allocated, c.freed);
+  EXPECT_EQ(c.bytes, 0u);
+}
+
+TEST(MemoryPoolTest, UsesReturnedMemoryAgain) {
+  Counts c;
+  MemoryPool* pool = Pool(&c);
+  Buffer* a = *pool->Allocate(1000);
+  void* data = a->data;
+  a->Release();
+  Buffer* b = *pool->Allocate(1001);  // of the same size class
+  EXPECT_EQ(b->data, data);
+  EXPECT_EQ(c.allocated, 1);
+  EXPECT_TRUE(b->Unique());
+  b->Retain();
+  EXPECT_FALSE(b->Unique());
+  b->Release();
+  b->Release();
+  pool->Close();
+}
+
+TEST(MemoryPoolTest, CountsWhatIsInUse) {
+  Counts c;
+  MemoryPool* pool = Pool(&c);
+  Buffer* a = *pool->Allocate(64);
+  Buffer* b = *pool->Allocate(128);
+  EXPECT_EQ(pool->stats().in_use, 192u);
+  a->Release();
+  EXPECT_EQ(pool->stats().in_use, 128u);
+  EXPECT_EQ(pool->stats().peak, 192u);
+  EXPECT_EQ(pool->stats().held, 192u);
+  pool->Trim();
+  EXPECT_EQ(pool->stats().held, 128u);
+  b->Release();
+  pool->Close();
+}
+
+TEST(MemoryPoolTest, StaysBelowItsLimit) {
+  Counts c;
+  MemoryPool* pool = Pool(&c, 1024);
+  Buffer* a = *pool->Allocate(512);
+  auto refused = pool->Allocate(1024);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(Text(refused.status()), HasSubstr("cannot allocate 1024 bytes of test memory: 512 of 1024 bytes are in use"));
+  a->Release();
+  Buffer* b = *pool->Allocate(1024);  // what is only kept for later makes room
+  EXPECT_LE(c.bytes, 1024u);
+  b->Release();
+  pool->Close();
+}
+
+TEST(MemoryPoolTest, SaysWhatWasMissingWhenMemoryIsOut) {
+  Counts c;
+  MemoryPool* pool = Pool(&c);
+  c.empty = true;
+  EXPECT_THAT(Text(pool->Allocate(100).status()), HasSubstr("cannot allocate 100 bytes of test memory (0 bytes in use): empty"));
+  EXPECT_EQ(pool->Allocate(~0ull).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(pool->Allocate(1ull << 62).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(pool->stats().held, 0u);
+  pool->Close();
+}
+
+TEST(MemoryPoolTest, LivesUntilItsLastBufferIsBack) {
+  Counts c;
+  MemoryPool* pool = Pool(&c);
+  Buffer* b = *pool->Allocate(64);
+  pool->Close();
+  EXPECT_FALSE(c.gone);
+  EXPECT_FALSE(pool->Allocate(128).ok());
+  b->Release();
+  EXPECT_TRUE(c.gone);
+  EXPECT_EQ(c.freed, 1);
+}
+
+TEST(MemoryPoolTest, ServesThreads) {
+  Counts c;
+  MemoryPool* pool = Pool(&c);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([pool, i] {
+      for (uint64_t k = 0; k < 1000; ++k) {
+        Buffer* b = *pool->Allocate(64 + (k * 37) % 1000);
+        static_cast<char*>(b->data)[0] = char(i);
+        b->Release();
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(pool->stats().in_use, 0u);
+  pool->Close();
+  EXPECT_EQ(c.allocated, c.freed);
+}
+
+TEST(MemoryPoolTest, HostMemoryIsAligned) {
+  for (uint64_t bytes : {1ull, 1000ull, 5ull << 20}) {
+    Buffer* b = *MemoryPool::Host()->Allocate(bytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(b->data) % 64, 0u);
+    b->Release();
+  }
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,81 @@
+// thalweg ckpt: what a checkpoint holds, and whether its bytes are whole.
+#include <cstdio>
+
+#include "command.h"
+#include "handles.h"
+#include "json.h"
+
+namespace thalweg::cli {
+namespace {
+
+struct Entry {
+  std::string name, dtype, shape, failure;
+  uint64_t bytes = 0;
+};
+
+std::vector<Entry> Entries(const Checkpoint& checkpoint, bool verify) {
+  std::vector<Entry> entries;
+  for (uint32_t i = 0; i < tw_checkpoint_count(checkpoint.c()); ++i) {
+    Entry e;
+    uint32_t dtype = 0;
+    tw_shape shape;
+    e.name = tw_checkpoint_name(checkpoint.c(), i);
+    tw::raise(tw_checkpoint_describe(checkpoint.c(), e.name.c_str(), &dtype, &shape, &e.bytes));
+    e.dtype = DTypeText(dtype);
+    e.shape = ShapeText(shape);
+    if (verify) {
+      tw_status* failed = tw_checkpoint_verify(checkpoint.c(), e.name.c_str());
+      if (failed) e.failure = tw_status_message(failed);
+      tw_status_release(failed);
+    }
+    entries.push_back(std::move(e));
+  }
+  return entries;
+}
+
+int Run(const Args& args) {
+  const std::string what = args.positional()[0], prefix = args.positional()[1];
+  if (what != "verify" && what != "list") throw UsageError{"'" + what + "' is neither verify nor list"};
+  const bool verify = what == "verify";
+  const Checkpoint checkpoint(prefix);
+  const std::vector<Entry> entries = Entries(checkpoint, verify);
+  uint64_t bytes = 0;
+  size_t damaged = 0;
+  for (const Entry& e : entries) {
+    bytes += e.bytes;
+    damaged += !e.failure.empty();
+  }
+  if (args.has("--json")) {
+    Json json;
+    json.Object().Text("prefix", prefix).Number("bytes", int64_t(bytes)).Array("tensors");
+    for (const Entry& e : entries) {
+      json.Object().Text("name", e.name).Text("dtype", e.dtype).Text("shape", e.shape).Number("bytes", int64_t(e.bytes));
+      if (verify) json.Bool("good", e.failure.empty()).Text("failure", e.failure);
+      json.End();
+    }
+    std::fputs(json.End().End().text().c_str(), stdout);
+  } else {
+    std::vector<std::vector<std::string>> rows;
+    for (const Entry& e : entries) {
+      rows.push_back({Coloured(kBold, e.name), e.dtype, e.shape, BytesText(e.bytes)});
+      if (verify) rows.back().push_back(e.failure.empty() ? Coloured(kGreen, "good") : Coloured(kRed, "damaged"));
+    }
+    std::fputs(Table(rows).c_str(), stdout);
+    std::printf("%zu tensors, %s\n", entries.size(), BytesText(bytes).c_str());
+  }
+  for (const Entry& e : entries) {
+    if (!e.failure.empty()) std::fprintf(stderr, "thalweg ckpt: %s\n", e.failure.c_str());
+  }
+  if (damaged) throw std::runtime_error(std::to_string(damaged) + " of " + std::to_string(entries.size()) + " tensors are damaged");
+  return kGood;
+}
+
+}  // namespace
+
+const Command& CkptCommand() {
+  static const Command command = {"ckpt", "verify|list PREFIX", "Lists the tensors of a checkpoint, and verifies their checksums.",
+                                  "PREFIX is the path without .index: `run/model` for `run/model.index`.\n", {kJsonOption}, 2, 2, Run};
+  return command;
+}
+
+}  // namespace thalweg::cli

@@ -1,0 +1,64 @@
+#include "command.h"
+
+#include <algorithm>
+
+namespace thalweg::cli {
+
+const std::vector<std::string>& Args::all(const std::string& option) const {
+  static const std::vector<std::string> none;
+  const auto it = values_.find(option);
+  return it == values_.end() ? none : it->second;
+}
+
+std::string Args::get(const std::string& option, const std::string& other) const {
+  return has(option) ? all(option).back() : other;
+}
+
+Args Command::Parse(const std::vector<std::string>& words) const {
+  Args args;
+  bool only_positional = false;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (only_positional || word.size() < 2 || word[0] != '-') {
+      args.positional_.push_back(word);
+      continue;
+    }
+    if (word == "--") {
+      only_positional = true;
+      continue;
+    }
+    const size_t equals = word.find('=');
+    const std::string key = word.substr(0, equals);
+    const auto option = std::find_if(options.begin(), options.end(), [&](const Option& o) { return key == o.name; });
+    if (option == options.end()) throw UsageError{"unknown option '" + key + "'"};
+    if (!option->value) {
+      if (equals != word.npos) throw UsageError{"option '" + key + "' takes no value"};
+      args.values_[key].emplace_back();
+    } else if (equals != word.npos) {
+      args.values_[key].push_back(word.substr(equals + 1));
+    } else if (i + 1 < words.size()) {
+      args.values_[key].push_back(words[++i]);
+    } else {
+      throw UsageError{"option '" + key + "' needs a value: " + option->value};
+    }
+  }
+  if (args.positional_.size() < min_positional) throw UsageError{std::string("missing argument: ") + positional};
+  if (args.positional_.size() > max_positional) throw UsageError{"unexpected argument '" + args.positional_[max_positional] + "'"};
+  return args;
+}
+
+std::string Command::Help() const {
+  std::string text = std::string("usage: thalweg ") + name + (*positional ? " " : "") + positional + " [options]\n" + summary + "\n";
+  size_t width = 0;
+  const auto title = [](const Option& o) { return std::string(o.name) + (o.value ? std::string(" ") + o.value : ""); };
+  for (const Option& o : options) width = std::max(width, title(o).size());
+  for (const Option& o : options) {
+    text += "  " + title(o) + std::string(width + 2 - title(o).size(), ' ');
+    // Further lines of a help text stand under its first.
+    for (const char* c = o.help; *c; ++c) text += *c == '\n' ? "\n" + std::string(width + 4, ' ') : std::string(1, *c);
+    text += '\n';
+  }
+  return text + details + "Exit status: 0 good, 1 failed, 2 wrong arguments.\n";
+}
+
+}  // namespace thalweg::cli

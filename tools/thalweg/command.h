@@ -1,0 +1,62 @@
+// A sub-command: its table of options, from which the parser and --help are made, and what it does. One file per sub-command.
+//
+// Exit status, the same for all: 0 done and good; 1 it failed, or found what it looks for (a damaged checkpoint, an ailing machine);
+// 2 wrong arguments. Errors go to standard error as "thalweg NAME: what was wrong".
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+namespace thalweg::cli {
+
+enum Exit { kGood = 0, kFailed = 1, kUsage = 2 };
+
+struct Option {
+  const char* name;   // "--feed"
+  const char* value;  // what the value is called in --help; NULL: a flag
+  const char* help;
+};
+
+class Args {
+ public:
+  bool has(const std::string& option) const { return values_.count(option) > 0; }
+  // All values of an option, in order; none if it was not given.
+  const std::vector<std::string>& all(const std::string& option) const;
+  // The last value, or `other`.
+  std::string get(const std::string& option, const std::string& other = "") const;
+  const std::vector<std::string>& positional() const { return positional_; }
+
+ private:
+  friend struct Command;
+  std::map<std::string, std::vector<std::string>> values_;
+  std::vector<std::string> positional_;
+};
+
+// Wrong arguments: main prints the text and where to find help, and exits with kUsage.
+struct UsageError {
+  std::string text;
+};
+
+struct Command {
+  const char* name;
+  const char* positional;  // "GRAPH"; "" for none
+  const char* summary;     // one line
+  const char* details;     // below the options in --help; may be ""
+  std::vector<Option> options;
+  size_t min_positional, max_positional;
+  int (*run)(const Args& args);
+
+  // Throws UsageError.
+  Args Parse(const std::vector<std::string>& words) const;
+  std::string Help() const;
+};
+
+const Command& RunCommand();
+const Command& InspectCommand();
+const Command& OpsCommand();
+const Command& PluginsCommand();
+const Command& DevicesCommand();
+const Command& CkptCommand();
+const Command& DoctorCommand();
+
+}  // namespace thalweg::cli

@@ -1,0 +1,110 @@
+// thalweg plugins: which plugins were found, and what became of each.
+#include <cstdio>
+
+#include "command.h"
+#include "handles.h"
+#include "json.h"
+
+namespace thalweg::cli {
+namespace {
+
+const char* StateText(uint32_t state) {
+  switch (state) {
+    case TW_PLUGIN_LOADED: return "loaded";
+    case TW_PLUGIN_DISABLED: return "disabled";
+    case TW_PLUGIN_SHADOWED: return "shadowed";
+    default: return "failed";
+  }
+}
+
+std::string ColouredState(uint32_t state) {
+  return Coloured(state == TW_PLUGIN_LOADED ? kGreen : state == TW_PLUGIN_FAILED ? kRed : kYellow, StateText(state));
+}
+
+// The file's name for one whose id could not be found out.
+std::string Name(const tw_plugins* p, uint32_t i) {
+  const std::string id = tw_plugins_id(p, i), path = tw_plugins_path(p, i);
+  return !id.empty() ? id : path.substr(path.rfind('/') + 1);
+}
+
+std::string Kinds(const tw_plugins* p, uint32_t i) {
+  std::string kinds;
+  for (uint32_t k = 0; k < tw_plugins_device_kind_count(p, i); ++k) kinds += (k ? ", " : "") + std::string(tw_plugins_device_kind(p, i, k));
+  return kinds;
+}
+
+std::string Contents(const tw_plugins* p, uint32_t i) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (const uint32_t ops = tw_plugins_op_count(p, i)) add(std::to_string(ops) + " ops");
+  if (const uint32_t kernels = tw_plugins_kernel_count(p, i)) add(std::to_string(kernels) + " kernels");
+  if (tw_plugins_device_kind_count(p, i)) add("devices " + Kinds(p, i));
+  return text;
+}
+
+void PrintJson(const tw_plugins* p) {
+  Json json;
+  json.Array();
+  for (uint32_t i = 0; i < tw_plugins_count(p); ++i) {
+    json.Object().Text("id", tw_plugins_id(p, i)).Text("version", tw_plugins_version(p, i));
+    json.Text("state", StateText(tw_plugins_state(p, i))).Text("path", tw_plugins_path(p, i));
+    json.Text("reason", tw_plugins_reason(p, i)).Text("fix", tw_plugins_fix(p, i));
+    json.Text("build", tw_plugins_build(p, i)).Number("kernels", tw_plugins_kernel_count(p, i));
+    json.Array("ops");
+    for (uint32_t k = 0; k < tw_plugins_op_count(p, i); ++k) json.Text("", tw_plugins_op(p, i, k));
+    json.End().Array("devices");
+    for (uint32_t k = 0; k < tw_plugins_device_kind_count(p, i); ++k) json.Text("", tw_plugins_device_kind(p, i, k));
+    json.End().End();
+  }
+  std::fputs(json.End().text().c_str(), stdout);
+}
+
+void PrintWhy(const tw_plugins* p) {
+  for (uint32_t i = 0; i < tw_plugins_count(p); ++i) {
+    const std::string state = ColouredState(tw_plugins_state(p, i));
+    std::printf("%s %s  %s\n", Coloured(kBold, Name(p, i)).c_str(), tw_plugins_version(p, i), state.c_str());
+    const std::string path = tw_plugins_path(p, i);
+    const std::pair<const char*, std::string> lines[] = {{"file", path.empty() ? "(linked in)" : path},
+                                                         {"why", tw_plugins_reason(p, i)},
+                                                         {"fix", tw_plugins_fix(p, i)},
+                                                         {"brings", Contents(p, i)},
+                                                         {"build", tw_plugins_build(p, i)}};
+    for (const auto& [what, text] : lines) {
+      if (!text.empty()) std::printf("  %-7s %s\n", what, text.c_str());
+    }
+  }
+}
+
+int Run(const Args& args) {
+  const tw::Runtime runtime = MakeRuntime(args);
+  const Plugins plugins(runtime);
+  const tw_plugins* p = plugins.c();
+  if (args.has("--json")) {
+    PrintJson(p);
+  } else if (args.has("--why")) {
+    PrintWhy(p);
+  } else {
+    std::vector<std::vector<std::string>> rows;
+    for (uint32_t i = 0; i < tw_plugins_count(p); ++i) {
+      const bool loaded = tw_plugins_state(p, i) == TW_PLUGIN_LOADED;
+      rows.push_back({Coloured(kBold, Name(p, i)), tw_plugins_version(p, i), ColouredState(tw_plugins_state(p, i)),
+                      loaded ? Contents(p, i) : tw_plugins_reason(p, i)});
+    }
+    std::fputs(Table(rows).c_str(), stdout);
+  }
+  return kGood;
+}
+
+}  // namespace
+
+const Command& PluginsCommand() {
+  static const Command command = {
+      "plugins", "", "Lists every plugin that was found and what became of it.",
+      "Plugins are looked for in the option plugin_path, in THALWEG_PLUGIN_PATH, in the user's folder and beside libthalweg.so.\n",
+      {{"--why", nullptr, "for each: its file, why it is loaded or not, and what to do about it"},
+       kJsonOption, kPluginOption, kRuntimeOption},
+      0, 0, Run};
+  return command;
+}
+
+}  // namespace thalweg::cli
