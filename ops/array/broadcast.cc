@@ -1,0 +1,42 @@
+// BroadcastTo: a tensor repeated to a larger shape. BroadcastGradientArgs: the axes over which to sum to undo a broadcast.
+#include "ops/common/grad.h"
+#include "ops/common/types.h"
+#include "ops/register.h"
+
+namespace thalweg::ops {
+namespace {
+
+void ToRule(const tw::Shape& s) {
+  const MaybeDims in = In(s, 0);
+  MaybeDims to = ShapeValue(s, 1, "shape");
+  bool fits = !in || !to || in->size() <= to->size();
+  for (size_t k = 0; fits && in && to && k < in->size(); ++k) {
+    const int64_t have = (*in)[k];
+    int64_t& want = (*to)[k + to->size() - in->size()];
+    fits = have == 1 || !Known(have) || !Known(want) || have == want;
+    if (Known(have) && have != 1) want = have;
+  }
+  Set(s, 0, to);
+  if (!fits) Fail("the input is " + Text(in) + ", which cannot be repeated to " + Text(to) + "; sizes must be equal or 1, counted from the last axis");
+}
+
+void ToGradient(const tw::Grad& g) { g.dx(0, SumTo(g, g.dy(), 0, ShapeOut(g, 0))); }
+
+void ArgsRule(const tw::Shape& s) {
+  WantVector(s, 0, "s0");
+  WantVector(s, 1, "s1");
+  // How many axes there are to sum over only the kernel counts.
+  Dims s0, s1;
+  if (s.value(0, &s0) && s.value(1, &s1)) Broadcast(s0, s1);
+}
+
+}  // namespace
+
+void register_broadcast(tw::Plugin& p) {
+  p.op<ToGradient, ToRule>("BroadcastTo(input: T, shape: Tidx) -> (output: T); T: type; Tidx: " OPS_INDEX
+                           " = int32; doc \"a tensor repeated along axes of size 1 and new leading axes\"");
+  p.op<nullptr, ArgsRule>("BroadcastGradientArgs(s0: T, s1: T) -> (r0: T[_], r1: T[_]); T: " OPS_INDEX
+                          " = int32; no_gradient \"whole numbers\"; doc \"the axes over which to sum to undo a broadcast of two shapes\"");
+}
+
+}  // namespace thalweg::ops

@@ -1,0 +1,65 @@
+#include "ops/common/window.h"
+
+namespace thalweg::ops {
+namespace {
+
+// A list with one positive entry per axis, 1 for batch and channels.
+Dims PerAxis(const tw::Attrs& attrs, const char* name, const ImageAxes& axes) {
+  const Dims v = attrs.ints(name);
+  const std::string is = "'" + std::string(name) + "' is " + Text(v);
+  if (v.size() != 4) Fail(is + "; it needs four entries, one per axis");
+  if (v[axes.batch] != 1 || v[axes.channels] != 1) Fail(is + "; the entries for batch and channels must be 1");
+  if (v[axes.height] < 1 || v[axes.width] < 1) Fail(is + "; every entry must be at least 1");
+  return v;
+}
+
+}  // namespace
+
+Windows::Windows(const tw::Attrs& attrs) {
+  const std::string_view format = attrs.s("data_format"), padding = attrs.s("padding");
+  if (format == "NCHW") axes_ = {0, 2, 3, 1};
+  else if (format != "NHWC") throw tw::Error{TW_UNIMPLEMENTED, "'data_format' " + std::string(format) + " is not offered; use NHWC or NCHW"};
+  const Dims strides = PerAxis(attrs, "strides", axes_);
+  const Dims dilations = attrs.find("dilations") ? PerAxis(attrs, "dilations", axes_) : Dims(4, 1);
+  const Dims paddings = attrs.find("explicit_paddings") ? attrs.ints("explicit_paddings") : Dims{};
+  same_ = padding == "SAME";
+  if (padding == "EXPLICIT") {
+    const std::string is = "'explicit_paddings' is " + Text(paddings);
+    if (paddings.size() != 8) Fail(is + "; padding EXPLICIT needs eight entries, before and after each axis");
+    for (size_t axis : {axes_.batch, axes_.channels})
+      if (paddings[2 * axis] != 0 || paddings[2 * axis + 1] != 0) Fail(is + "; the entries for batch and channels must be 0");
+    for (int64_t pad : paddings)
+      if (pad < 0) Fail(is + "; no entry may be negative");
+  } else if (!paddings.empty()) {
+    Fail("'explicit_paddings' is " + Text(paddings) + " but 'padding' is " + std::string(padding) + "; set padding to EXPLICIT or leave them out");
+  }
+  for (size_t k = 0; k < 2; ++k) {
+    const size_t axis = axes_.space(k);
+    lines_[k] = {strides[axis], dilations[axis], 0, 0};
+    if (paddings.empty()) continue;
+    lines_[k].before = paddings[2 * axis];
+    lines_[k].after = paddings[2 * axis + 1];
+  }
+}
+
+int64_t Windows::OutSize(const tw::Shape& s, size_t k, int64_t in, int64_t window) const {
+  const Line& line = lines_[k];
+  if (window == 0) Fail("the window has size 0 on axis " + std::to_string(axes_.space(k)) + " of the image; it must be at least 1");
+  if (same_) return s.calc('/', s.calc('+', in, line.stride - 1), line.stride);
+  const int64_t reach = s.calc('+', s.calc('*', s.calc('-', window, 1), line.dilation), 1);
+  const int64_t padded = s.calc('+', in, s.calc('+', line.before, line.after));
+  if (Known(reach) && Known(padded) && reach > padded)
+    Fail("the window covers " + tw::text(reach) + " elements of axis " + std::to_string(axes_.space(k)) + " of the image, which has only " +
+         tw::text(padded) + "; use a smaller window or padding SAME");
+  return s.calc('+', s.calc('/', s.calc('-', padded, reach), line.stride), 1);
+}
+
+WindowAttrs::WindowAttrs(const tw::Attrs& attrs)
+    : ksize(attrs.find("ksize") ? attrs.ints("ksize") : Dims{}),
+      strides(attrs.ints("strides")),
+      explicit_paddings(attrs.find("explicit_paddings") ? attrs.ints("explicit_paddings") : Dims{}),
+      dilations(attrs.find("dilations") ? attrs.ints("dilations") : Dims{}),
+      padding(attrs.s("padding")),
+      data_format(attrs.s("data_format")) {}
+
+}  // namespace thalweg::ops

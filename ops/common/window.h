@@ -1,0 +1,39 @@
+// Windows that slide over images: what convolutions and pooling share. Images have four axes, ordered as `data_format` says.
+#pragma once
+#include <array>
+
+#include "ops/common/grad.h"
+
+namespace thalweg::ops {
+
+// Where the axes of a batch of images are.
+struct ImageAxes {
+  size_t batch = 0, height = 1, width = 2, channels = 3;
+  size_t space(size_t k) const { return k == 0 ? height : width; }
+};
+
+// Reads and checks data_format, strides, padding and, where the op has them, explicit_paddings and dilations.
+class Windows {
+ public:
+  explicit Windows(const tw::Attrs& attrs);
+  const ImageAxes& axes() const { return axes_; }
+  // How many positions a window of that size takes along an axis of that size. k: 0 for height, 1 for width.
+  int64_t OutSize(const tw::Shape& s, size_t k, int64_t in, int64_t window) const;
+
+ private:
+  struct Line {
+    int64_t stride = 1, dilation = 1, before = 0, after = 0;
+  };
+  ImageAxes axes_;
+  bool same_ = false;
+  std::array<Line, 2> lines_;
+};
+
+// The attributes of a convolution or pooling node, to be handed to its backward ops.
+struct WindowAttrs {
+  Dims ksize, strides, explicit_paddings, dilations;
+  std::string_view padding, data_format;
+  explicit WindowAttrs(const tw::Attrs& attrs);
+};
+
+}  // namespace thalweg::ops

@@ -1,0 +1,10 @@
+// NoOp: something for control edges to start from and lead to.
+#include "ops/register.h"
+
+namespace thalweg::ops {
+
+void register_no_op(tw::Plugin& p) {
+  p.op(R"(NoOp() -> (); role no_op; no_gradient "it has no outputs"; doc "does nothing")");
+}
+
+}  // namespace thalweg::ops

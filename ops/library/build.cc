@@ -1,0 +1,153 @@
+#include "ops/library/build.h"
+
+#include <algorithm>
+
+#include "thalweg/op.h"
+#include "thalweg/status.h"
+#include "thalweg/tensor.h"
+
+namespace thalweg::library {
+
+void Fail(tw_scope* scope, uint32_t code, const std::string& text) { tw_scope_fail(scope, tw_status_create(code, text.c_str())); }
+
+bool Good(const tw_scope* scope) { return tw_scope_code(scope) == TW_OK; }
+
+namespace {
+
+// The text of a string attribute; "" where there is none.
+std::string StringAttr(const tw_operation* operation, const char* attr) {
+  uint32_t kind = 0;
+  const void* value = nullptr;
+  tw_status* missing = tw_operation_attr(operation, attr, &kind, nullptr, nullptr, &value);
+  tw_status_release(missing);
+  if (missing || kind != TW_ATTR_STRING) return "";
+  const auto* text = static_cast<const tw_string*>(value);
+  return text->size > 0 ? std::string(text->data, text->size) : "";
+}
+
+}  // namespace
+
+bool IsVariable(const tw_operation* operation, VariableInfo* out) {
+  if (std::string(tw_operation_type(operation)) != "VarHandleOp") return false;
+  const void *dtype = nullptr, *shape = nullptr;
+  tw_status* missing = tw_operation_attr(operation, "dtype", nullptr, nullptr, nullptr, &dtype);
+  if (!missing) missing = tw_operation_attr(operation, "shape", nullptr, nullptr, nullptr, &shape);
+  tw_status_release(missing);
+  if (missing) return false;
+  out->operation = tw_operation_name(operation);
+  out->name = StringAttr(operation, "shared_name");
+  if (out->name.empty()) out->name = out->operation;
+  out->dtype = *static_cast<const uint32_t*>(dtype);
+  const auto* dims = static_cast<const tw_shape*>(shape);
+  out->known_shape = dims->rank >= 0;
+  if (dims->rank > 0) out->dims.assign(dims->dims, dims->dims + dims->rank);
+  for (const int64_t dim : out->dims) out->known_shape = out->known_shape && dim >= 0;
+  return true;
+}
+
+bool Inspect(tw_scope* scope, tw_output variable, VariableInfo* out) {
+  tw_graph* graph = tw_scope_graph(scope);
+  if (!graph) return false;
+  const tw_operation* operation = nullptr;
+  tw_scope_fail(scope, tw_graph_producer(graph, variable, &operation, nullptr));
+  if (!operation || IsVariable(operation, out)) return operation != nullptr;
+  Fail(scope, TW_INVALID_ARGUMENT,
+       std::string("'") + tw_operation_name(operation) + "' is no variable; give the handle that tw_variable_create answered");
+  return false;
+}
+
+tw_output Typed(tw_scope* scope, const char* type, const std::vector<tw_output>& inputs, const char* attr, uint32_t dtype) {
+  tw_op* op = tw_scope_begin(scope, type, nullptr);
+  tw_op_add_inputs(op, inputs.data(), uint32_t(inputs.size()));
+  tw_op_set_type(op, attr, dtype);
+  return tw_scope_end(scope, op);
+}
+
+tw_output CastTo(tw_scope* scope, tw_output value, uint32_t dtype) {
+  tw_graph* graph = tw_scope_graph(scope);
+  if (!graph) return 0;
+  uint32_t is = 0;
+  tw_scope_fail(scope, tw_graph_describe(graph, value, &is, nullptr));
+  return is == dtype || !Good(scope) ? value : Typed(scope, "Cast", {value}, "DstT", dtype);
+}
+
+const tw_operation* Update(tw_scope* scope, const char* type, const std::vector<tw_output>& inputs,
+                           const std::vector<const tw_operation*>& after) {
+  tw_op* op = tw_scope_begin(scope, type, nullptr);
+  tw_op_add_inputs(op, inputs.data(), uint32_t(inputs.size()));
+  for (const tw_operation* before : after) tw_op_add_control(op, before);
+  return tw_scope_end_operation(scope, op);
+}
+
+tw_output ZerosLike(tw_scope* scope, const VariableInfo& variable) {
+  if (!variable.known_shape) {
+    Fail(scope, TW_INVALID_ARGUMENT, "variable '" + variable.name + "' has no known shape, so that no slot can be made for it");
+    return 0;
+  }
+  const int64_t rank = int64_t(variable.dims.size());
+  tw_tensor* dims = nullptr;
+  tw_scope_fail(scope, tw_tensor_create_copy(TW_INT64, &rank, 1, variable.dims.data(), uint64_t(rank) * sizeof(int64_t), &dims));
+  const tw_output zeros = tw_scope_op2(scope, "Fill", Good(scope) ? tw_scope_constant(scope, dims) : 0,
+                                       tw_scope_scalar(scope, variable.dtype, 0));
+  tw_tensor_release(dims);
+  return zeros;
+}
+
+tw_output Slot(tw_scope* scope, const VariableInfo& variable, const char* slot) {
+  // The name stands beside the variable's, not under this scope's prefix once more.
+  const std::string prefix = tw_scope_prefix(scope), name = variable.operation + "/" + slot;
+  const std::string relative = name.compare(0, prefix.size(), prefix) == 0 ? name.substr(prefix.size()) : name;
+  return tw_variable_create(scope, relative.c_str(), ZerosLike(scope, variable));
+}
+
+std::string FreeName(tw_scope* scope, const std::string& base) {
+  const tw_graph* graph = tw_scope_graph(scope);
+  std::string name = base;
+  for (int i = 1; graph; ++i) {
+    const tw_operation* taken = nullptr;
+    tw_status_release(tw_graph_find(graph, (tw_scope_prefix(scope) + name).c_str(), &taken));
+    if (!taken) break;
+    name = base + "_" + std::to_string(i);
+  }
+  return name;
+}
+
+namespace {
+
+// The number of rows of a variable as a scalar of the type of `rows`; fails the scope where it is not known.
+tw_output RowCount(tw_scope* scope, const VariableInfo& variable) {
+  if (variable.dims.empty() || variable.dims[0] < 0) {
+    Fail(scope, TW_INVALID_ARGUMENT, "variable '" + variable.name + "' has a sparse gradient but no known number of rows");
+    return 0;
+  }
+  return tw_scope_scalar(scope, TW_INT64, double(variable.dims[0]));
+}
+
+}  // namespace
+
+tw_output Dense(tw_scope* scope, const tw_gradient& gradient, const VariableInfo& variable) {
+  if (gradient.rows == 0) return gradient.values;
+  return tw_scope_op3(scope, "UnsortedSegmentSum", gradient.values, gradient.rows, RowCount(scope, variable));
+}
+
+tw_gradient UniqueRows(tw_scope* scope, const tw_gradient& gradient, const VariableInfo& variable) {
+  if (gradient.rows == 0) return gradient;
+  const tw_output rows = CastTo(scope, gradient.rows, TW_INT64), zero = tw_scope_scalar(scope, TW_INT64, 0);
+  // How often each row of the variable is named; those named at all, in order; and which of these each entry of `rows` is.
+  const tw_output ones = tw_scope_op1(scope, "OnesLike", rows);
+  const tw_output times = tw_scope_op3(scope, "UnsortedSegmentSum", ones, rows, RowCount(scope, variable));
+  const tw_output named = tw_scope_op2(scope, "Greater", times, zero);
+  const tw_output column = tw_scope_op1(scope, "Where", named);  // [k, 1]
+  tw_op* squeeze = tw_scope_begin(scope, "Squeeze", nullptr);
+  const int64_t last = 1;
+  tw_op_add_input(squeeze, column);
+  tw_op_set_ints(squeeze, "squeeze_dims", &last, 1);
+  const tw_output unique = tw_scope_end(scope, squeeze);
+  const tw_output axis = tw_scope_scalar(scope, TW_INT32, 0), one = tw_scope_scalar(scope, TW_INT64, 1);
+  const tw_output ranks = tw_scope_op2(scope, "Sub", tw_scope_op2(scope, "Cumsum", CastTo(scope, named, TW_INT64), axis), one);
+  const tw_output place = tw_scope_op3(scope, "GatherV2", ranks, rows, axis);
+  const tw_output count = Typed(scope, "Size", {unique}, "out_type", TW_INT64);
+  return {tw_scope_op3(scope, "UnsortedSegmentSum", gradient.values, place, count), unique};
+}
+
+}  // namespace thalweg::library

@@ -1,0 +1,78 @@
+// What the builders of this folder share. Everything goes through the public C API: a scope that keeps the first failure, so that code
+// here reads straight down and is checked once, by whoever finishes the scope.
+#pragma once
+#include <new>
+#include <string>
+#include <vector>
+
+#include "thalweg/gradients.h"
+#include "thalweg/scope.h"
+#include "thalweg/status.h"
+#include "thalweg/variable.h"
+
+namespace thalweg::library {
+
+// Reports INVALID_ARGUMENT or another failure of ours to the scope.
+void Fail(tw_scope* scope, uint32_t code, const std::string& text);
+bool Good(const tw_scope* scope);
+
+// What a variable's handle tells about it.
+struct VariableInfo {
+  std::string operation, name;  // name: in containers and checkpoints
+  uint32_t dtype = 0;
+  std::vector<int64_t> dims;
+  bool known_shape = false;  // rank and every dim
+};
+// False, with the scope failed, for a value that is no variable.
+bool Inspect(tw_scope* scope, tw_output variable, VariableInfo* out);
+// The same about an operation; false if it is not one that makes a variable's handle.
+bool IsVariable(const tw_operation* operation, VariableInfo* out);
+
+// An operation of one output with an element-type attribute.
+tw_output Typed(tw_scope* scope, const char* type, const std::vector<tw_output>& inputs, const char* attr, uint32_t dtype);
+// `value` as a value of that type.
+tw_output CastTo(tw_scope* scope, tw_output value, uint32_t dtype);
+// An operation without outputs.
+const tw_operation* Update(tw_scope* scope, const char* type, const std::vector<tw_output>& inputs,
+                           const std::vector<const tw_operation*>& after = {});
+// Zeros of a variable's type and shape; fails the scope where the shape is not known.
+tw_output ZerosLike(tw_scope* scope, const VariableInfo& variable);
+// A variable beside another that an optimizer keeps for it: `variable`/`slot`, zeros at first.
+tw_output Slot(tw_scope* scope, const VariableInfo& variable, const char* slot);
+// `base` or, where the graph has that already, base_1, base_2, ...
+std::string FreeName(tw_scope* scope, const std::string& base);
+// A sparse gradient as a dense one.
+tw_output Dense(tw_scope* scope, const tw_gradient& gradient, const VariableInfo& variable);
+// A sparse gradient whose repeated rows are added up, so that each row stands once.
+tw_gradient UniqueRows(tw_scope* scope, const tw_gradient& gradient, const VariableInfo& variable);
+
+// The door of every exported builder: nothing is thrown through C. Answers T{} after a failure.
+template <class F>
+auto Protect(tw_scope* scope, F&& body) noexcept -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    tw_scope_fail(scope, tw_status_create(TW_RESOURCE_EXHAUSTED, "out of host memory"));
+  } catch (...) {
+    tw_scope_fail(scope, tw_status_create(TW_INTERNAL, "a builder threw"));
+  }
+  return {};
+}
+
+// Calls update(variable, info, gradient) for each variable that has a gradient and groups what that answers.
+template <class F>
+const tw_operation* ForEach(tw_scope* scope, const char* optimizer, const tw_output* variables, const tw_gradient* gradients, uint32_t n,
+                            F&& update) {
+  std::vector<const tw_operation*> updates;
+  if (n > 0 && (!variables || !gradients)) Fail(scope, TW_INVALID_ARGUMENT, std::string(optimizer) + ": variables or gradients is NULL");
+  for (uint32_t i = 0; i < n && Good(scope); ++i) {
+    VariableInfo info;
+    if (gradients[i].values != 0 && Inspect(scope, variables[i], &info)) updates.push_back(update(variables[i], info, gradients[i]));
+  }
+  if (Good(scope) && updates.empty()) {
+    Fail(scope, TW_INVALID_ARGUMENT, std::string(optimizer) + ": the loss depends on none of the " + std::to_string(n) + " variables");
+  }
+  return Good(scope) ? tw_scope_group(scope, nullptr, updates.data(), uint32_t(updates.size())) : nullptr;
+}
+
+}  // namespace thalweg::library

@@ -1,0 +1,165 @@
+// Savers: one SaveV2 over all variables, one RestoreV2, and an assignment each, under the names that TensorFlow's savers use.
+#include "thalweg/saver.h"
+
+#include <memory>
+#include <string>
+
+#include "ops/library/build.h"
+#include "thalweg/op.h"
+#include "thalweg/status.h"
+#include "thalweg/tensor.h"
+
+using namespace thalweg::library;
+
+struct tw_saver {
+  tw_output prefix = 0;
+  const tw_operation* save = nullptr;
+  const tw_operation* restore = nullptr;
+};
+
+namespace {
+
+// A string vector constant.
+tw_output Strings(tw_scope* scope, const std::vector<std::string>& texts) {
+  const int64_t n = int64_t(texts.size());
+  tw_tensor* tensor = nullptr;
+  tw_scope_fail(scope, tw_tensor_create(TW_STRING, &n, 1, &tensor));
+  for (size_t i = 0; i < texts.size() && tensor; ++i) {
+    tw_scope_fail(scope, tw_tensor_set_string(tensor, i, texts[i].data(), texts[i].size()));
+  }
+  const tw_output constant = Good(scope) ? tw_scope_constant(scope, tensor) : 0;
+  tw_tensor_release(tensor);
+  return constant;
+}
+
+// The prefix to save under: "model" unless it is fed.
+tw_output Prefix(tw_scope* scope) {
+  tw_tensor* model = nullptr;
+  tw_scope_fail(scope, tw_tensor_create_string("model", 5, &model));
+  tw_op* op = tw_scope_begin(scope, "Const", "filename");
+  tw_op_set_type(op, "dtype", TW_STRING);
+  tw_op_set_tensor(op, "value", model);
+  const tw_output filename = tw_scope_end(scope, op);
+  tw_tensor_release(model);
+  tw_op* prefix = tw_scope_begin(scope, "PlaceholderWithDefault", "Const");
+  tw_op_add_input(prefix, filename);
+  tw_op_set_shape(prefix, "shape", nullptr, 0);
+  return tw_scope_end(scope, prefix);
+}
+
+struct Targets {
+  std::vector<tw_output> handles;
+  std::vector<std::string> names;
+  std::vector<uint32_t> dtypes;
+};
+
+const tw_operation* AddSave(tw_scope* scope, tw_output prefix, tw_output names, tw_output slices, const Targets& t) {
+  tw_op* save = tw_scope_begin(scope, "SaveV2", "SaveV2");
+  tw_op_add_input(save, prefix);
+  tw_op_add_input(save, names);
+  tw_op_add_input(save, slices);
+  for (const tw_output handle : t.handles) tw_op_add_input(save, tw_variable_read(scope, handle));
+  const tw_operation* saved = tw_scope_end_operation(scope, save);
+  tw_op* after = tw_scope_begin(scope, "Identity", "control_dependency");
+  tw_op_add_input(after, prefix);
+  tw_op_add_control(after, saved);
+  return tw_scope_end_operation(scope, after);
+}
+
+const tw_operation* AddRestore(tw_scope* scope, tw_output prefix, tw_output names, tw_output slices, const Targets& t) {
+  tw_op* restore = tw_scope_begin(scope, "RestoreV2", "RestoreV2");
+  tw_op_add_input(restore, prefix);
+  tw_op_add_input(restore, names);
+  tw_op_add_input(restore, slices);
+  tw_op_set_types(restore, "dtypes", t.dtypes.data(), uint32_t(t.dtypes.size()));
+  const tw_output first = tw_scope_end(scope, restore);
+  std::vector<const tw_operation*> assignments;
+  for (size_t i = 0; i < t.handles.size() && Good(scope); ++i) {
+    assignments.push_back(tw_variable_assign(scope, t.handles[i], tw_scope_output(scope, first, uint32_t(i))));
+  }
+  return tw_scope_group(scope, "restore_all", assignments.data(), uint32_t(assignments.size()));
+}
+
+// `variables` or, where n is 0, all of the graph.
+Targets Collect(tw_scope* scope, const tw_output* variables, uint32_t n) {
+  Targets t;
+  t.handles.assign(variables, variables + n);
+  if (n == 0) {
+    tw_variables* all = nullptr;
+    tw_scope_fail(scope, tw_variables_create(tw_scope_graph(scope), &all));
+    for (uint32_t i = 0; i < tw_variables_count(all); ++i) t.handles.push_back(tw_variables_handle(all, i));
+    tw_variables_destroy(all);
+  }
+  for (const tw_output handle : t.handles) {
+    VariableInfo info;
+    if (!Inspect(scope, handle, &info)) break;
+    t.names.push_back(info.name);
+    t.dtypes.push_back(info.dtype);
+  }
+  if (t.handles.empty()) Fail(scope, TW_FAILED_PRECONDITION, "tw_saver_create: the graph has no variables");
+  return t;
+}
+
+// "save", or the first of save_1, save_2, ... that the graph has no nodes under.
+std::string FreePrefix(const tw_graph* graph) {
+  std::string prefix = "save";
+  for (int i = 1;; ++i) {
+    const tw_operation* taken = nullptr;
+    tw_status_release(tw_graph_find(graph, (prefix + "/filename").c_str(), &taken));
+    if (!taken) tw_status_release(tw_graph_find(graph, (prefix + "/Const").c_str(), &taken));
+    if (!taken) return prefix;
+    prefix = "save_" + std::to_string(i);
+  }
+}
+
+tw_status* Run(tw_session* session, const tw_saver& saver, const tw_operation* target, const char* prefix) {
+  tw_tensor* text = nullptr;
+  if (tw_status* failed = tw_tensor_create_string(prefix, std::char_traits<char>::length(prefix), &text)) return failed;
+  tw_signature what = {};
+  what.size = sizeof(what);
+  what.feeds = &saver.prefix;
+  what.n_feeds = 1;
+  what.targets = &target;
+  what.n_targets = 1;
+  tw_status* status = tw_session_run(session, &what, &text, nullptr, nullptr);
+  tw_tensor_release(text);
+  return status;
+}
+
+}  // namespace
+
+tw_status* tw_saver_create(tw_graph* graph, const tw_output* variables, uint32_t n, tw_saver** out_saver) {
+  if (!graph || !out_saver || (n > 0 && !variables)) {
+    return tw_status_create(TW_INVALID_ARGUMENT, "tw_saver_create: graph, variables or out_saver is NULL");
+  }
+  tw_scope* scope = nullptr;
+  try {
+    auto saver = std::make_unique<tw_saver>();
+    scope = tw_scope_create(graph, FreePrefix(graph).c_str());
+    const Targets t = Collect(scope, variables, n);
+    if (Good(scope)) {
+      saver->prefix = Prefix(scope);
+      const tw_output names = Strings(scope, t.names), slices = Strings(scope, std::vector<std::string>(t.names.size()));
+      saver->save = AddSave(scope, saver->prefix, names, slices, t);
+      saver->restore = AddRestore(scope, saver->prefix, names, slices, t);
+    }
+    tw_status* status = tw_scope_finish(scope);
+    if (!status) *out_saver = saver.release();
+    return status;
+  } catch (const std::bad_alloc&) {
+    tw_status_release(tw_scope_finish(scope));
+    return tw_status_create(TW_RESOURCE_EXHAUSTED, "out of host memory for a saver");
+  }
+}
+
+void tw_saver_destroy(tw_saver* saver) { delete saver; }
+
+tw_status* tw_saver_save(tw_saver* saver, tw_session* session, const char* prefix) {
+  if (!saver || !prefix) return tw_status_create(TW_INVALID_ARGUMENT, "tw_saver_save: saver or prefix is NULL");
+  return Run(session, *saver, saver->save, prefix);
+}
+
+tw_status* tw_saver_restore(tw_saver* saver, tw_session* session, const char* prefix) {
+  if (!saver || !prefix) return tw_status_create(TW_INVALID_ARGUMENT, "tw_saver_restore: saver or prefix is NULL");
+  return Run(session, *saver, saver->restore, prefix);
+}

@@ -1,0 +1,44 @@
+// Comparisons and logic of two arguments that broadcast as in NumPy.
+#include "ops/common/shape.h"
+#include "ops/common/types.h"
+#include "ops/register.h"
+
+namespace thalweg::ops {
+namespace {
+
+// Equal and NotEqual may be asked to answer one truth value for shapes that do not broadcast.
+void EqualityRule(const tw::Shape& s) {
+  const MaybeDims x = In(s, 0), y = In(s, 1);
+  if (s.b("incompatible_shape_error") || (AllKnown(x) && AllKnown(y) && Broadcastable(x, y))) Set(s, 0, Broadcast(x, y));
+  else if (!Broadcastable(x, y)) Set(s, 0, Dims{});
+}
+
+void Equality(tw::Plugin& p, const std::string& name, const std::string& doc) {
+  p.op<nullptr, EqualityRule>(name + "(x: T, y: T) -> (z: bool); T: type; incompatible_shape_error: bool = true; commutative; "
+                              "no_gradient \"truth values have no derivative\"; doc \"" + doc + "\"");
+}
+
+void Order(tw::Plugin& p, const std::string& name, const std::string& doc) {
+  p.op<nullptr, BinaryRule>(name + "(x: T, y: T) -> (z: bool); T: " OPS_REALS "; no_gradient \"truth values have no derivative\"; doc \"" +
+                            doc + "\"");
+}
+
+void Logic(tw::Plugin& p, const std::string& name, const std::string& doc) {
+  p.op<nullptr, BinaryRule>(name + "(x: bool, y: bool) -> (z: bool); commutative; no_gradient \"truth values have no derivative\"; doc \"" +
+                            doc + "\"");
+}
+
+}  // namespace
+
+void register_compare(tw::Plugin& p) {
+  Equality(p, "Equal", "x == y; NaN equals nothing; with incompatible_shape_error false, false for shapes that do not broadcast");
+  Equality(p, "NotEqual", "x != y; with incompatible_shape_error false, true for shapes that do not broadcast");
+  Order(p, "Less", "x < y");
+  Order(p, "LessEqual", "x <= y");
+  Order(p, "Greater", "x > y");
+  Order(p, "GreaterEqual", "x >= y");
+  Logic(p, "LogicalAnd", "x and y");
+  Logic(p, "LogicalOr", "x or y");
+}
+
+}  // namespace thalweg::ops

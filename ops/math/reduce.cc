@@ -1,0 +1,85 @@
+// Reductions over chosen axes: Sum, Mean, Prod, Max, Min, All, Any. Over no elements they give 0, NaN, 1, the type's lowest and highest
+// value (infinite where it can be), true and false.
+#include "ops/common/reduce.h"
+
+#include "ops/common/types.h"
+#include "ops/register.h"
+
+namespace thalweg::ops {
+namespace {
+
+void SumGradient(const tw::Grad& g) { g.dx(0, SpreadOut(g, g.dy())); }
+
+// How many elements went into each one of the result, in the type of the data: the product of the reduced sizes.
+tw_edge GroupSize(const tw::Grad& g) {
+  const MaybeDims in = ShapeIn(g, 0);
+  Dims axes;
+  tw_edge which = 0;
+  if (in && g.value(1, &axes)) {
+    double size = 1;
+    bool known = true;
+    for (int64_t& axis : axes) {
+      axis = Axis(axis, static_cast<int64_t>(in->size()), "reduction_indices");
+      const int64_t n = (*in)[static_cast<size_t>(axis)];
+      known = known && Known(n);
+      size *= static_cast<double>(n);
+    }
+    if (known) return g.scalar(size, g.type_in(0));
+    which = g.ints(axes);
+  } else {
+    const tw_edge from_front = g.op("FloorMod", {CastTo(g, g.x(1), TW_INT32), g.op("Size", {g.shape(0)})});
+    which = g.op("Reshape", {from_front, Ints(g, {-1})});
+  }
+  // 64 bits, because a product of sizes that fit into 32 need not.
+  const tw_edge sizes = CastTo(g, g.op("GatherV2", {g.shape(0), which, Int(g, 0)}), TW_INT64);
+  return CastTo(g, g.op("Prod", {sizes, Int(g, 0)}), g.type_in(0));
+}
+
+// Divided before it is spread out: fewer elements.
+void MeanGradient(const tw::Grad& g) { g.dx(0, SpreadOut(g, g.op("RealDiv", {g.dy(), GroupSize(g)}))); }
+
+// The product of the others: y / x where x is not 0, else the product with the zeros left out, and 0 from two zeros on. Right up to the
+// second derivative as long as no group has two zeros.
+void ProdGradient(const tw::Grad& g) {
+  const tw_edge x = g.x(0), axes = g.x(1), zero = Number(g, 0, x), one = Number(g, 1, x);
+  const tw_edge is_zero = g.op("Equal", {x, zero});
+  const tw_edge filled = g.op("SelectV2", {is_zero, one, x});
+  const tw_edge zeros = g.op("Sum", {CastTo(g, is_zero, g.type_in(0)), axes}, {{"keep_dims", true}});
+  const tw_edge rest = g.op("Prod", {filled, axes}, {{"keep_dims", true}});
+  const tw_edge at_zero = g.op("SelectV2", {g.op("Equal", {zeros, one}), rest, zero});
+  const tw_edge others = g.op("SelectV2", {is_zero, at_zero, g.op("RealDiv", {KeepAxes(g, g.y()), filled})});
+  g.dx(0, g.op("Mul", {KeepAxes(g, g.dy()), Conj(g, others)}));
+}
+
+// Elements that tie share the gradient evenly.
+void ExtremeGradient(const tw::Grad& g) {
+  const tw_edge hit = CastTo(g, g.op("Equal", {g.x(0), KeepAxes(g, g.y())}), g.type_in(0));
+  const tw_edge ties = g.op("Sum", {hit, g.x(1)}, {{"keep_dims", true}});
+  g.dx(0, g.op("Mul", {g.op("RealDiv", {hit, ties}), KeepAxes(g, g.dy())}));
+}
+
+template <void (*Gradient)(const tw::Grad&)>
+void Reduction(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& doc) {
+  p.op<Gradient, ReduceRule>(name + "(input: T, reduction_indices: Tidx) -> (output: T); keep_dims: bool = false; T: " + types +
+                             "; Tidx: " OPS_INDEX " = int32; doc \"" + doc + "\"");
+}
+
+void Logic(tw::Plugin& p, const std::string& name, const std::string& doc) {
+  p.op<nullptr, ReduceRule>(name + "(input: bool, reduction_indices: Tidx) -> (output: bool); keep_dims: bool = false; Tidx: " OPS_INDEX
+                                   " = int32; no_gradient \"truth values have no derivative\"; doc \"" +
+                            doc + "\"");
+}
+
+}  // namespace
+
+void register_reduce(tw::Plugin& p) {
+  Reduction<SumGradient>(p, "Sum", OPS_NUMBERS, "sum over axes");
+  Reduction<MeanGradient>(p, "Mean", OPS_NUMBERS, "mean over axes");
+  Reduction<ProdGradient>(p, "Prod", OPS_NUMBERS, "product over axes");
+  Reduction<ExtremeGradient>(p, "Max", OPS_REALS_QUANTISED, "largest element over axes; NaN if one is");
+  Reduction<ExtremeGradient>(p, "Min", OPS_REALS_QUANTISED, "smallest element over axes; NaN if one is");
+  Logic(p, "All", "whether all are true, over axes");
+  Logic(p, "Any", "whether one is true, over axes");
+}
+
+}  // namespace thalweg::ops

@@ -1,0 +1,130 @@
+// Element-wise math of one argument. Gradients of complex arguments use conjugates, as TensorFlow's do.
+#include <numbers>
+
+#include "ops/common/grad.h"
+#include "ops/common/types.h"
+#include "ops/register.h"
+
+namespace thalweg::ops {
+namespace {
+
+tw_edge X(const tw::Grad& g) { return Conj(g, g.x(0)); }
+tw_edge Y(const tw::Grad& g) { return Conj(g, g.y()); }
+tw_edge Mul(const tw::Grad& g, tw_edge a, tw_edge b) { return g.op("Mul", {a, b}); }
+
+void AbsGradient(const tw::Grad& g) { g.dx(0, Mul(g, g.dy(), g.op("Sign", {g.x(0)}))); }
+void NegGradient(const tw::Grad& g) { g.dx(0, g.op("Neg", {g.dy()})); }
+void ConjGradient(const tw::Grad& g) { g.dx(0, g.op("Conj", {g.dy()})); }
+void SquareGradient(const tw::Grad& g) {
+  const tw_edge x = X(g);
+  g.dx(0, Mul(g, g.dy(), Mul(g, Number(g, 2, x), x)));
+}
+void SqrtGradient(const tw::Grad& g) { g.dx(0, g.op("SqrtGrad", {g.y(), g.dy()})); }
+void RsqrtGradient(const tw::Grad& g) { g.dx(0, g.op("RsqrtGrad", {g.y(), g.dy()})); }
+void ReciprocalGradient(const tw::Grad& g) { g.dx(0, g.op("ReciprocalGrad", {g.y(), g.dy()})); }
+void ExpGradient(const tw::Grad& g) { g.dx(0, Mul(g, g.dy(), Y(g))); }
+// exp(x) and not y + 1, which cancels for very negative x.
+void Expm1Gradient(const tw::Grad& g) { g.dx(0, Mul(g, g.dy(), g.op("Exp", {X(g)}))); }
+void LogGradient(const tw::Grad& g) { g.dx(0, g.op("RealDiv", {g.dy(), X(g)})); }
+void Log1pGradient(const tw::Grad& g) {
+  const tw_edge x = X(g);
+  g.dx(0, g.op("RealDiv", {g.dy(), g.op("AddV2", {Number(g, 1, x), x})}));
+}
+void SinGradient(const tw::Grad& g) { g.dx(0, Mul(g, g.dy(), g.op("Cos", {X(g)}))); }
+void CosGradient(const tw::Grad& g) { g.dx(0, g.op("Neg", {Mul(g, g.dy(), g.op("Sin", {X(g)}))})); }
+void TanhGradient(const tw::Grad& g) { g.dx(0, g.op("TanhGrad", {Y(g), g.dy()})); }
+void SigmoidGradient(const tw::Grad& g) { g.dx(0, g.op("SigmoidGrad", {Y(g), g.dy()})); }
+void ErfGradient(const tw::Grad& g) {
+  const tw_edge x = g.x(0);
+  const tw_edge bell = g.op("Exp", {g.op("Neg", {g.op("Square", {x})})});
+  g.dx(0, Mul(g, g.dy(), Mul(g, Number(g, 2 * std::numbers::inv_sqrtpi, x), bell)));
+}
+
+// The backward ops below take the forward *result* y and the arriving gradient dy.
+tw_edge Scaled(const tw::Grad& g, double v, tw_edge a, tw_edge b) { return Mul(g, Number(g, v, a), Mul(g, a, b)); }
+
+// z = dy / (2 y)
+void SqrtGradGradient(const tw::Grad& g) {
+  const tw_edge y = Conj(g, g.x(0));
+  g.dx(0, g.op("Neg", {g.op("RealDiv", {Mul(g, g.dy(), Y(g)), y})}));
+  g.dx(1, g.op("SqrtGrad", {g.x(0), g.dy()}));
+}
+// z = -dy y^3 / 2
+void RsqrtGradGradient(const tw::Grad& g) {
+  const tw_edge y = Conj(g, g.x(0)), dy = Conj(g, g.x(1));
+  g.dx(0, Scaled(g, -1.5, g.dy(), Mul(g, dy, g.op("Square", {y}))));
+  g.dx(1, g.op("RsqrtGrad", {g.x(0), g.dy()}));
+}
+// z = -dy y^2
+void ReciprocalGradGradient(const tw::Grad& g) {
+  const tw_edge y = Conj(g, g.x(0)), dy = Conj(g, g.x(1));
+  g.dx(0, Scaled(g, -2, g.dy(), Mul(g, dy, y)));
+  g.dx(1, g.op("ReciprocalGrad", {g.x(0), g.dy()}));
+}
+// z = dy (1 - y^2)
+void TanhGradGradient(const tw::Grad& g) {
+  const tw_edge y = Conj(g, g.x(0)), dy = Conj(g, g.x(1));
+  g.dx(0, Scaled(g, -2, g.dy(), Mul(g, dy, y)));
+  g.dx(1, g.op("TanhGrad", {y, g.dy()}));
+}
+// z = dy y (1 - y)
+void SigmoidGradGradient(const tw::Grad& g) {
+  const tw_edge y = Conj(g, g.x(0)), dy = Conj(g, g.x(1));
+  const tw_edge slope = g.op("Sub", {Number(g, 1, y), Mul(g, Number(g, 2, y), y)});
+  g.dx(0, Mul(g, g.dy(), Mul(g, dy, slope)));
+  g.dx(1, g.op("SigmoidGrad", {y, g.dy()}));
+}
+
+template <void (*Gradient)(const tw::Grad&)>
+void Unary(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& doc) {
+  p.op<Gradient>(name + "(x: T[*s]) -> (y: T[*s]); T: " + types + "; doc \"" + doc + "\"");
+}
+
+void Test(tw::Plugin& p, const std::string& name, const std::string& doc) {
+  p.op(name + "(x: T[*s]) -> (y: bool[*s]); T: " OPS_FLOATS "; no_gradient \"truth values have no derivative\"; doc \"" + doc + "\"");
+}
+
+template <void (*Gradient)(const tw::Grad&)>
+void Backward(tw::Plugin& p, const std::string& name, const std::string& doc) {
+  p.op<Gradient>(name + "(y: T[*s], dy: T[*s]) -> (z: T[*s]); T: " OPS_FLOATS_COMPLEX "; doc \"" + doc + "\"");
+}
+
+}  // namespace
+
+void register_unary(tw::Plugin& p) {
+  Unary<AbsGradient>(p, "Abs", OPS_SIGNED, "absolute value");
+  Unary<NegGradient>(p, "Neg", OPS_SIGNED_COMPLEX, "-x");
+  Unary<SquareGradient>(p, "Square", OPS_ARITHMETIC, "x * x");
+  Unary<SqrtGradient>(p, "Sqrt", OPS_FLOATS_COMPLEX, "square root; NaN below 0");
+  Unary<RsqrtGradient>(p, "Rsqrt", OPS_FLOATS_COMPLEX, "1 / sqrt(x)");
+  Unary<ReciprocalGradient>(p, "Reciprocal", OPS_SIGNED_COMPLEX, "1 / x");
+  Unary<ExpGradient>(p, "Exp", OPS_FLOATS_COMPLEX, "e to the power of x");
+  Unary<Expm1Gradient>(p, "Expm1", OPS_FLOATS_COMPLEX, "exp(x) - 1, exact near 0");
+  Unary<LogGradient>(p, "Log", OPS_FLOATS_COMPLEX, "natural logarithm; NaN below 0, -infinity at 0");
+  Unary<Log1pGradient>(p, "Log1p", OPS_FLOATS_COMPLEX, "log(1 + x), exact near 0");
+  Unary<SinGradient>(p, "Sin", OPS_FLOATS_COMPLEX, "sine of radians");
+  Unary<CosGradient>(p, "Cos", OPS_FLOATS_COMPLEX, "cosine of radians");
+  Unary<TanhGradient>(p, "Tanh", OPS_FLOATS_COMPLEX, "hyperbolic tangent");
+  Unary<SigmoidGradient>(p, "Sigmoid", OPS_FLOATS_COMPLEX, "1 / (1 + exp(-x))");
+  Unary<ErfGradient>(p, "Erf", OPS_FLOATS, "error function");
+  Unary<ZeroGradient>(p, "Sign", OPS_SIGNED_COMPLEX, "-1, 0 or 1; x / |x| of a complex number; NaN stays NaN");
+  Unary<ZeroGradient>(p, "Floor", OPS_FLOATS, "the largest whole number that is not above x");
+  Unary<ZeroGradient>(p, "Ceil", OPS_FLOATS, "the smallest whole number that is not below x");
+  Unary<ZeroGradient>(p, "Round", OPS_SIGNED_COMPLEX, "the nearest whole number, halves to the even one");
+  Test(p, "IsNan", "whether x is not a number");
+  Test(p, "IsInf", "whether x is infinite");
+  Test(p, "IsFinite", "whether x is neither infinite nor NaN");
+  p.op("LogicalNot(x: bool[*s]) -> (y: bool[*s]); no_gradient \"truth values have no derivative\"; doc \"not x\"");
+  p.op<ConjGradient>(
+      "Conj(input: T[*s]) -> (output: T[*s]); T: {complex64, complex128, variant} = complex64; doc \"complex conjugate\"");
+}
+
+void register_unary_grad(tw::Plugin& p) {
+  Backward<SqrtGradGradient>(p, "SqrtGrad", "gradient of Sqrt from its result y: dy / (2 y)");
+  Backward<RsqrtGradGradient>(p, "RsqrtGrad", "gradient of Rsqrt from its result y: -dy y^3 / 2");
+  Backward<ReciprocalGradGradient>(p, "ReciprocalGrad", "gradient of Reciprocal from its result y: -dy y^2");
+  Backward<TanhGradGradient>(p, "TanhGrad", "gradient of Tanh from its result y: dy (1 - y^2)");
+  Backward<SigmoidGradGradient>(p, "SigmoidGrad", "gradient of Sigmoid from its result y: dy y (1 - y)");
+}
+
+}  // namespace thalweg::ops

@@ -1,0 +1,100 @@
+// MaxPool and AvgPool with their backward ops: the largest element, or the mean, of each window. Windows cover height and width only;
+// padding takes part in neither the maximum nor the mean.
+#include "ops/common/types.h"
+#include "ops/common/window.h"
+#include "ops/register.h"
+
+namespace thalweg::ops {
+namespace {
+
+Dims PoolShape(const tw::Shape& s, const MaybeDims& image) {
+  const Windows windows(s);
+  const ImageAxes& axes = windows.axes();
+  const Dims ksize = s.ints("ksize");
+  const std::string is = "'ksize' is " + Text(ksize);
+  if (ksize.size() != 4) Fail(is + "; it needs four entries, one per axis");
+  if (ksize[axes.batch] != 1 || ksize[axes.channels] != 1) Fail(is + "; windows over batch or channels are not offered: those entries must be 1");
+  Dims out = image.value_or(Dims(4, -1));
+  for (size_t k = 0; k < 2; ++k) {
+    const size_t axis = axes.space(k);
+    if (ksize[axis] < 1) Fail(is + "; every entry must be at least 1");
+    out[axis] = windows.OutSize(s, k, out[axis], ksize[axis]);
+  }
+  return out;
+}
+
+const char kFits[] = "the shape of the gradient and that of the pooled image";
+
+void PoolRule(const tw::Shape& s) {
+  WantRank(s, 0, 4, "the image");
+  s.out(0, PoolShape(s, In(s, 0)));
+}
+
+void MaxGradRule(const tw::Shape& s) {
+  WantRank(s, 0, 4, "orig_input");
+  const MaybeDims pooled = PoolShape(s, In(s, 0));
+  Merge(s, In(s, 1), pooled, "the shape of 'orig_output' and that of the pooled image");
+  Merge(s, In(s, 2), pooled, kFits);
+  s.out(0, In(s, 0).value_or(Dims(4, -1)));
+}
+
+void MaxGradGradRule(const tw::Shape& s) {
+  WantRank(s, 0, 4, "orig_input");
+  const MaybeDims image = Merge(s, In(s, 0), In(s, 2), "the shapes of 'orig_input' and 'grad'");
+  Set(s, 0, Merge(s, In(s, 1), PoolShape(s, image), "the shape of 'orig_output' and that of the pooled image"));
+}
+
+void AvgGradRule(const tw::Shape& s) {
+  WantRank(s, 1, 4, "grad");
+  const MaybeDims image = ShapeValue(s, 0, "orig_input_shape");
+  if (image && image->size() != 4) Fail("'orig_input_shape' has " + std::to_string(image->size()) + " entries; an image has four sizes");
+  Merge(s, In(s, 1), PoolShape(s, image), kFits);
+  s.out(0, image.value_or(Dims(4, -1)));
+}
+
+// has_explicit: MaxPool and MaxPoolGrad know explicit paddings, the others do not.
+tw_edge Emit(const tw::Grad& g, const char* op, bool has_explicit, const std::vector<tw_edge>& in) {
+  const WindowAttrs w(g);
+  if (has_explicit)
+    return g.op(op, in, {{"ksize", w.ksize}, {"strides", w.strides}, {"padding", w.padding}, {"explicit_paddings", w.explicit_paddings},
+                         {"data_format", w.data_format}});
+  return g.op(op, in, {{"ksize", w.ksize}, {"strides", w.strides}, {"padding", w.padding}, {"data_format", w.data_format}});
+}
+
+void MaxGradient(const tw::Grad& g) { g.dx(0, Emit(g, "MaxPoolGrad", true, {g.x(0), g.y(), g.dy()})); }
+
+// Which element wins does not move with the values, so only the arriving gradient has a derivative.
+void MaxGradGradient(const tw::Grad& g) {
+  if (g.s("padding") == "EXPLICIT")
+    throw tw::Error{TW_UNIMPLEMENTED, "second derivatives of MaxPool with padding EXPLICIT are not offered; pad first and pool with VALID"};
+  g.dx(2, Emit(g, "MaxPoolGradGrad", false, {g.x(0), g.x(1), g.dy()}));
+}
+void MaxGradGradGradient(const tw::Grad& g) { g.dx(2, Emit(g, "MaxPoolGrad", true, {g.x(0), g.x(1), g.dy()})); }
+
+void AvgGradient(const tw::Grad& g) { g.dx(0, Emit(g, "AvgPoolGrad", false, {g.shape(0), g.dy()})); }
+void AvgGradGradient(const tw::Grad& g) { g.dx(1, Emit(g, "AvgPool", false, {g.dy()})); }
+
+#define SIZES "ksize: list(int) >= 4; strides: list(int) >= 4; "
+#define EXPLICIT "padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; "
+#define IMPLICIT "padding: {\"SAME\", \"VALID\"}; "
+#define FORMAT "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; "
+
+}  // namespace
+
+void register_pool(tw::Plugin& p) {
+  p.op<MaxGradient, PoolRule>(
+      "MaxPool(input: T) -> (output: T); T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float; " SIZES EXPLICIT
+      "data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"; doc \"the largest element of each window\"");
+  p.op<MaxGradGradient, MaxGradRule>(
+      "MaxPoolGrad(orig_input: T, orig_output: T, grad: T) -> (output: T); " SIZES EXPLICIT FORMAT "T: " OPS_REALS
+      " = float; doc \"gradient of MaxPool: goes to the first largest element of each window\"");
+  p.op<MaxGradGradGradient, MaxGradGradRule>(
+      "MaxPoolGradGrad(orig_input: T, orig_output: T, grad: T) -> (output: T); " SIZES IMPLICIT FORMAT "T: " OPS_REALS
+      "; doc \"gradient of MaxPoolGrad: picks the element that won each window\"");
+  p.op<AvgGradient, PoolRule>("AvgPool(value: T) -> (output: T); " SIZES IMPLICIT FORMAT "T: " OPS_FLOATS
+                              "; doc \"the mean of each window, padding left out\"");
+  p.op<AvgGradGradient, AvgGradRule>("AvgPoolGrad(orig_input_shape: int32, grad: T) -> (output: T); " SIZES IMPLICIT FORMAT "T: " OPS_FLOATS
+                                     "; doc \"gradient of AvgPool\"");
+}
+
+}  // namespace thalweg::ops

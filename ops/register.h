@@ -1,0 +1,74 @@
+// One function per file of the families: adds the file's ops to the plugin. register_all.cc calls them all.
+#pragma once
+#include "thalweg/cpp/plugin.hpp"
+
+namespace thalweg::ops {
+
+// array
+void register_broadcast(tw::Plugin& p);
+void register_cast(tw::Plugin& p);
+void register_concat(tw::Plugin& p);
+void register_const(tw::Plugin& p);
+void register_fill(tw::Plugin& p);
+void register_gather(tw::Plugin& p);
+void register_gather_nd(tw::Plugin& p);
+void register_identity(tw::Plugin& p);
+void register_one_hot(tw::Plugin& p);
+void register_pack(tw::Plugin& p);
+void register_pad(tw::Plugin& p);
+void register_range(tw::Plugin& p);
+void register_reshape(tw::Plugin& p);
+void register_select(tw::Plugin& p);
+void register_shape(tw::Plugin& p);
+void register_slice(tw::Plugin& p);
+void register_split(tw::Plugin& p);
+void register_strided_slice(tw::Plugin& p);
+void register_tile(tw::Plugin& p);
+void register_transpose(tw::Plugin& p);
+void register_where(tw::Plugin& p);
+
+// math
+void register_add_n(tw::Plugin& p);
+void register_arg_reduce(tw::Plugin& p);
+void register_batch_matmul(tw::Plugin& p);
+void register_binary(tw::Plugin& p);
+void register_compare(tw::Plugin& p);
+void register_cumsum(tw::Plugin& p);
+void register_l2_loss(tw::Plugin& p);
+void register_matmul(tw::Plugin& p);
+void register_reduce(tw::Plugin& p);
+void register_segment_sum(tw::Plugin& p);
+void register_unary(tw::Plugin& p);
+void register_unary_grad(tw::Plugin& p);
+
+// nn
+void register_bias_add(tw::Plugin& p);
+void register_conv2d(tw::Plugin& p);
+void register_cross_entropy(tw::Plugin& p);
+void register_pool(tw::Plugin& p);
+void register_relu(tw::Plugin& p);
+void register_softmax(tw::Plugin& p);
+
+// random
+void register_random(tw::Plugin& p);
+
+// state
+void register_resource_gather(tw::Plugin& p);
+void register_resource_scatter(tw::Plugin& p);
+void register_variable(tw::Plugin& p);
+
+// training
+void register_apply_adam(tw::Plugin& p);
+void register_apply_gradient_descent(tw::Plugin& p);
+void register_apply_momentum(tw::Plugin& p);
+
+// io
+void register_checkpoint(tw::Plugin& p);
+void register_strings(tw::Plugin& p);
+
+// control
+void register_assert(tw::Plugin& p);
+void register_no_op(tw::Plugin& p);
+void register_send_recv(tw::Plugin& p);
+
+}  // namespace thalweg::ops

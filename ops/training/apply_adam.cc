@@ -1,0 +1,26 @@
+// ResourceApplyAdam (Kingma and Ba, 2014, the form with epsilon beside the root that TensorFlow uses):
+//   a = lr * sqrt(1 - beta2_power) / (1 - beta1_power);  m += (grad - m) * (1 - beta1);  v += (grad^2 - v) * (1 - beta2)
+//   var -= a * m / (sqrt(v) + epsilon), with Nesterov a * (m * beta1 + (1 - beta1) * grad) / (sqrt(v) + epsilon)
+#include "ops/common/types.h"
+#include "ops/common/variable.h"
+#include "ops/register.h"
+
+namespace thalweg::ops {
+namespace {
+
+void Rule(const tw::Shape& s) {
+  const char* scalars[] = {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon"};
+  for (uint32_t k = 0; k < 6; ++k) WantScalar(s, 3 + k, scalars[k]);
+  WantOneShape(s, 3, 9);
+}
+
+}  // namespace
+
+void register_apply_adam(tw::Plugin& p) {
+  p.op<nullptr, Rule>(
+      "ResourceApplyAdam(var: resource, m: resource, v: resource, beta1_power: T, beta2_power: T, lr: T, beta1: T, beta2: T, epsilon: T, "
+      "grad: T) -> (); T: " OPS_NUMBERS "; use_locking: bool = false; use_nesterov: bool = false; stateful; "
+      "no_gradient \"it has no outputs\"; doc \"one step of Adam; m and v are the moments' variables\"");
+}
+
+}  // namespace thalweg::ops

@@ -1,0 +1,41 @@
+// ResourceApplyMomentum and its sparse form: accum = momentum * accum + grad; var -= lr * accum, with Nesterov
+// var -= lr * (grad + momentum * accum).
+#include "ops/common/types.h"
+#include "ops/common/variable.h"
+#include "ops/register.h"
+
+namespace thalweg::ops {
+namespace {
+
+void Rule(const tw::Shape& s) {
+  WantScalar(s, 2, "lr");
+  WantScalar(s, 4, "momentum");
+  WantOneShape(s, 2, 3);
+}
+
+// grad: one row per index.
+void SparseRule(const tw::Shape& s) {
+  WantScalar(s, 2, "lr");
+  WantVector(s, 4, "indices");
+  WantScalar(s, 5, "momentum");
+  const uint32_t type = s.type("T");
+  const MaybeDims variable = Merge(s, Variable(s, 0, type), Variable(s, 1, type), "the shapes of 'var' and 'accum'");
+  if (!variable) return;
+  if (variable->empty()) Fail("'var' is a scalar, which has no rows; use ResourceApplyMomentum");
+  const Dims rows = Join({s.known(4) ? s.dim(4, 0) : -1}, Sub(*variable, 1, variable->size()));
+  Merge(s, In(s, 3), rows, "the shape of 'grad' and that of the rows which 'indices' names");
+}
+
+#define LAST "use_locking: bool = false; use_nesterov: bool = false; stateful; no_gradient \"it has no outputs\"; "
+
+}  // namespace
+
+void register_apply_momentum(tw::Plugin& p) {
+  p.op<nullptr, Rule>("ResourceApplyMomentum(var: resource, accum: resource, lr: T, grad: T, momentum: T) -> (); T: " OPS_NUMBERS "; " LAST
+                      "doc \"accum = momentum * accum + grad; var -= lr * accum, or with Nesterov lr * (grad + momentum * accum)\"");
+  p.op<nullptr, SparseRule>(
+      "ResourceSparseApplyMomentum(var: resource, accum: resource, lr: T, grad: T, indices: Tindices, momentum: T) -> (); T: " OPS_NUMBERS
+      "; Tindices: " OPS_INDEX "; " LAST "doc \"ResourceApplyMomentum on the rows that indices names, one after the other\"");
+}
+
+}  // namespace thalweg::ops
