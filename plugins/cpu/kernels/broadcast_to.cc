@@ -1,0 +1,25 @@
+// BroadcastTo: a tensor repeated along axes of size 1 or that it lacks.
+#include "kernels/common/copy.h"
+#include "kernels/register.h"
+
+namespace thalweg::cpu {
+namespace {
+
+void BroadcastTo(tw::Frame f, tw::In<tw::Any> input, tw::In<tw::Any>, tw::Out<tw::Any> output) {
+  const int rank = output.rank(), missing = rank - input.rank();
+  const Ints from = DenseStrides(input.dims(), input.rank()), to = DenseStrides(output.dims(), rank);
+  Box box;
+  for (int i = 0; i < rank; ++i) {
+    const int64_t own = i < missing ? 1 : input.dim(i - missing);
+    if (missing < 0 || (own != 1 && own != output.dim(i)))
+      Invalid("input of shape " + DimsText(input.v) + " does not broadcast to " + DimsText(output.v()));
+    box.Add(output.dim(i), own == 1 ? 0 : from[i - missing], to[i]);
+  }
+  CopyBox(f.f, box, input.v, 0, output.v(), 0);
+}
+
+}  // namespace
+
+void register_broadcast_to(tw::Plugin& p) { p.kernel<BroadcastTo>("BroadcastTo @CPU"); }
+
+}  // namespace thalweg::cpu

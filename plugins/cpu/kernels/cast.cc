@@ -1,0 +1,159 @@
+// Cast among floating-point types, whole numbers and bool. To whole numbers: towards zero; what does not fit becomes the nearest number
+// that does, and NaN becomes 0 (TensorFlow leaves both open). To bool: whether it is not zero. Between whole numbers: modulo 2^bits.
+// half and bfloat16 go through float, which holds them exactly.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "kernels/common/element.h"
+#include "kernels/common/kernel.h"
+#include "kernels/common/parallel.h"
+#include "kernels/elementwise.h"
+#include "kernels/register.h"
+
+namespace thalweg::cpu {
+namespace {
+
+constexpr int64_t kChunk = 512;  // elements that pass through buffers on the stack at a time
+
+template <class From, class To>
+To Convert(From x) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    // Both bounds are powers of two, or 0, and so exact in From.
+    constexpr From low = From(std::numeric_limits<To>::min()), end = From(uint64_t(1) << (std::numeric_limits<To>::digits - 1)) * 2;
+    if (x != x) return To(0);
+    return x < low ? std::numeric_limits<To>::min() : x >= end ? std::numeric_limits<To>::max() : To(x);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+using Loop = void (*)(const void* x, void* y, int64_t n);
+
+template <class From, class To>
+void ConvertLoop(const void* x, void* y, int64_t n) {
+  auto* from = static_cast<const From*>(x);
+  auto* to = static_cast<To*>(y);
+  for (int64_t i = 0; i < n; ++i) to[i] = Convert<From, To>(from[i]);
+}
+
+template <class From>
+Loop LoopTo(uint32_t to) {
+  switch (to) {
+    case TW_HALF:
+    case TW_BFLOAT16:
+    case TW_FLOAT: return ConvertLoop<From, float>;
+    case TW_DOUBLE: return ConvertLoop<From, double>;
+    case TW_INT8: return ConvertLoop<From, int8_t>;
+    case TW_INT16: return ConvertLoop<From, int16_t>;
+    case TW_INT32: return ConvertLoop<From, int32_t>;
+    case TW_INT64: return ConvertLoop<From, int64_t>;
+    case TW_UINT8: return ConvertLoop<From, uint8_t>;
+    case TW_UINT16: return ConvertLoop<From, uint16_t>;
+    case TW_UINT32: return ConvertLoop<From, uint32_t>;
+    case TW_UINT64: return ConvertLoop<From, uint64_t>;
+    case TW_BOOL: return ConvertLoop<From, bool>;
+    default: return nullptr;
+  }
+}
+
+Loop FindLoop(uint32_t from, uint32_t to) {
+  switch (from) {
+    case TW_HALF:
+    case TW_BFLOAT16:
+    case TW_FLOAT: return LoopTo<float>(to);
+    case TW_DOUBLE: return LoopTo<double>(to);
+    case TW_INT8: return LoopTo<int8_t>(to);
+    case TW_INT16: return LoopTo<int16_t>(to);
+    case TW_INT32: return LoopTo<int32_t>(to);
+    case TW_INT64: return LoopTo<int64_t>(to);
+    case TW_UINT8: return LoopTo<uint8_t>(to);
+    case TW_UINT16: return LoopTo<uint16_t>(to);
+    case TW_UINT32: return LoopTo<uint32_t>(to);
+    case TW_UINT64: return LoopTo<uint64_t>(to);
+    case TW_BOOL: return LoopTo<uint8_t>(to);  // 0 or 1
+    default: return nullptr;
+  }
+}
+
+// Bits of a mantissa, without the leading one; 0 for types that have none.
+int MantissaBits(uint32_t dtype) {
+  switch (dtype) {
+    case TW_DOUBLE: return 52;
+    case TW_FLOAT: return 23;
+    case TW_HALF: return 10;
+    case TW_BFLOAT16: return 7;
+    default: return 0;
+  }
+}
+
+// Clears the low bits of numbers, so that rounding them to a shorter type changes nothing any more. NaN stays.
+template <class T, class Bits>
+void CutMantissas(char* values, int bits, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    T x;
+    std::memcpy(&x, values + i * int64_t(sizeof x), sizeof x);
+    if (x != x) continue;
+    Bits b;
+    std::memcpy(&b, &x, sizeof b);
+    b &= ~Bits(0) << bits;
+    std::memcpy(values + i * int64_t(sizeof x), &b, sizeof b);
+  }
+}
+
+class Cast {
+ public:
+  Cast(const tw::Node& n, const Elementwise& t) : from_(n.type_in(0)), to_(n.type_out(0)), loop_(FindLoop(from_, to_)) {
+    if (!loop_) {
+      throw tw::Error{TW_UNIMPLEMENTED, "no cast from " + TypeText(from_) + " to " + TypeText(to_) +
+                                            "; there are casts among real numbers and bool"};
+    }
+    if (from_ == TW_HALF) load_ = t.unary_half.abs.load;
+    if (from_ == TW_BFLOAT16) load_ = t.unary_bfloat16.abs.load;
+    if (to_ == TW_HALF) store_ = t.unary_half.abs.store;
+    if (to_ == TW_BFLOAT16) store_ = t.unary_bfloat16.abs.store;
+    if (n.b("Truncate") && (from_ == TW_FLOAT || from_ == TW_DOUBLE) && MantissaBits(to_) > 0)
+      cut_ = std::max(0, MantissaBits(from_) - MantissaBits(to_));
+  }
+
+  void operator()(tw::Frame f, tw::In<tw::Any> x, tw::Out<tw::Any> y) const {
+    const int64_t from_bytes = ElementBytes(from_), to_bytes = ElementBytes(to_);
+    const char* from = Bytes(x.v);
+    char* to = Bytes(y.v());
+    ParallelFor(f.f, int64_t(x.size()), 2, [&](int64_t begin, int64_t end) {
+      if (!load_ && !store_ && cut_ == 0) return loop_(from + begin * from_bytes, to + begin * to_bytes, end - begin);
+      for (; begin < end; begin += kChunk) RunChunk(from + begin * from_bytes, to + begin * to_bytes, std::min(kChunk, end - begin));
+    });
+  }
+
+ private:
+  void RunChunk(const char* x, char* y, int64_t n) const {
+    alignas(64) char wide[kChunk * 8];
+    alignas(64) float rounded[kChunk];
+    if (load_) {
+      load_(reinterpret_cast<const uint16_t*>(x), reinterpret_cast<float*>(wide), n);
+      x = wide;
+    } else if (cut_ > 0) {
+      std::memcpy(wide, x, size_t(n) * ElementBytes(from_));
+      if (from_ == TW_FLOAT) CutMantissas<float, uint32_t>(wide, cut_, n);
+      else CutMantissas<double, uint64_t>(wide, cut_, n);
+      x = wide;
+    }
+    loop_(x, store_ ? reinterpret_cast<char*>(rounded) : y, n);
+    if (store_) store_(rounded, reinterpret_cast<uint16_t*>(y), n);
+  }
+
+  uint32_t from_, to_;
+  Loop loop_;
+  Load16 load_ = nullptr;
+  Store16 store_ = nullptr;
+  int cut_ = 0;  // low bits of the mantissa to clear first
+};
+
+}  // namespace
+
+void register_cast(tw::Plugin& p) { AddKernelClass<Cast>(p, "Cast(_ -> _) @CPU", TW_CPU_FOR_ISA(DetectIsa(p.h), ElementwiseTable)); }
+
+}  // namespace thalweg::cpu

@@ -1,0 +1,186 @@
+#include "kernels/common/copy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "kernels/common/parallel.h"
+
+namespace thalweg::cpu {
+namespace {
+
+struct Bytes16 {
+  uint64_t half[2];
+};
+
+// body(T{}) with a T of that many bytes.
+template <class F>
+void BySize(uint32_t bytes, F&& body) {
+  switch (bytes) {
+    case 1: return body(uint8_t{});
+    case 2: return body(uint16_t{});
+    case 4: return body(uint32_t{});
+    case 8: return body(uint64_t{});
+    default: return body(Bytes16{});
+  }
+}
+
+// Drops axes of size 1 and joins neighbours that lie as one axis on both sides.
+void Collapse(Box& box) {
+  int rank = 0;
+  for (int i = 0; i < box.rank; ++i) {
+    if (box.dims[i] == 1) continue;
+    if (rank > 0 && box.from[rank - 1] == box.from[i] * box.dims[i] && box.to[rank - 1] == box.to[i] * box.dims[i]) {
+      box.dims[rank - 1] *= box.dims[i];
+      box.from[rank - 1] = box.from[i];
+      box.to[rank - 1] = box.to[i];
+      continue;
+    }
+    box.dims[rank] = box.dims[i];
+    box.from[rank] = box.from[i];
+    box.to[rank++] = box.to[i];
+  }
+  box.rank = rank;
+}
+
+void Swap(Box& box, int i, int j) {
+  std::swap(box.dims[i], box.dims[j]);
+  std::swap(box.from[i], box.from[j]);
+  std::swap(box.to[i], box.to[j]);
+}
+
+// row(from, to) for rows [begin, end) of the first `outer` axes.
+template <class F>
+void ForRows(const Box& box, int outer, int64_t begin, int64_t end, F&& row) {
+  int64_t at[kMaxRank], from = 0, to = 0, rest = begin;
+  for (int i = outer; i-- > 0;) {
+    at[i] = rest % box.dims[i];
+    rest /= box.dims[i];
+    from += at[i] * box.from[i];
+    to += at[i] * box.to[i];
+  }
+  for (int64_t r = begin; r < end; ++r) {
+    row(from, to);
+    for (int i = outer; i-- > 0;) {
+      from += box.from[i];
+      to += box.to[i];
+      if (++at[i] < box.dims[i]) break;
+      at[i] = 0;
+      from -= box.dims[i] * box.from[i];
+      to -= box.dims[i] * box.to[i];
+    }
+  }
+}
+
+void CopyStrings(const tw_frame* f, const Box& box, const tw_view* from, int64_t from_at, const tw_view* to, int64_t to_at) {
+  ForRows(box, box.rank, 0, Product(box.dims, 0, box.rank), [&](int64_t a, int64_t b) {
+    const tw_string& s = StringAt(from, uint64_t(from_at + a));
+    tw::check(f->host->tensor->set_string(to->tensor, uint64_t(to_at + b), s.data, s.size));
+  });
+}
+
+// One row of n elements; source and target never overlap.
+template <class T>
+void CopyRow(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t n) {
+  if (from_stride == 1 && to_stride == 1) {
+    std::memcpy(to, from, size_t(n) * sizeof(T));
+  } else if (from_stride == 0 && to_stride == 1) {
+    std::fill(to, to + n, *from);
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i * to_stride] = from[i * from_stride];
+  }
+}
+
+// A tile in which the last two axes change places: `rows` along the axis that is dense in the source, `cols` along the one dense in the
+// target. A tile of 16 lines each way stays in the first-level cache, so neither side is walked a line per element.
+template <class T>
+void TransposeTile(const T* from, int64_t from_col, T* to, int64_t to_row, int64_t rows, int64_t cols) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < cols; ++c) to[r * to_row + c] = from[c * from_col + r];
+}
+
+// REQUIRES: the last axis is dense in the target, the one before in the source.
+template <class T>
+void CopyTransposed(const tw_frame* f, const Box& box, const T* from, T* to) {
+  constexpr int64_t kTile = 16;
+  int r = box.rank - 2, c = box.rank - 1;
+  int64_t tiles = (box.dims[r] + kTile - 1) / kTile;
+  ParallelFor(f, Product(box.dims, 0, r) * tiles, 2 * kTile * box.dims[c], [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      int64_t row = t % tiles * kTile, rows = std::min(kTile, box.dims[r] - row);
+      ForRows(box, r, t / tiles, t / tiles + 1, [&](int64_t a, int64_t b) {
+        for (int64_t col = 0; col < box.dims[c]; col += kTile)
+          TransposeTile(from + a + row + col * box.from[c], box.from[c], to + b + row * box.to[r] + col, box.to[r], rows,
+                        std::min(kTile, box.dims[c] - col));
+      });
+    }
+  });
+}
+
+template <class T>
+void CopyFixed(const tw_frame* f, Box& box, const T* from, T* to) {
+  if (box.rank == 0) {
+    *to = *from;
+    return;
+  }
+  int last = box.rank - 1;
+  if (box.from[last] != 1 && box.to[last] == 1 && box.dims[last] >= 4) {
+    for (int i = last; i-- > 0;) {
+      if (box.from[i] != 1 || box.dims[i] < 4) continue;
+      for (; i + 1 < last; ++i) Swap(box, i, i + 1);
+      return CopyTransposed(f, box, from, to);
+    }
+  }
+  int64_t n = box.dims[last];
+  if (last == 0) {
+    return ParallelFor(f, n, 1, [&](int64_t begin, int64_t end) {
+      CopyRow(from + begin * box.from[0], box.from[0], to + begin * box.to[0], box.to[0], end - begin);
+    });
+  }
+  ParallelFor(f, Product(box.dims, 0, last), n + 8, [&](int64_t begin, int64_t end) {
+    ForRows(box, last, begin, end, [&](int64_t a, int64_t b) { CopyRow(from + a, box.from[last], to + b, box.to[last], n); });
+  });
+}
+
+}  // namespace
+
+void CheckMovable(uint32_t dtype) {
+  if (dtype == TW_RESOURCE || dtype == TW_VARIANT)
+    throw tw::Error{TW_UNIMPLEMENTED, std::string("elements of type ") + (dtype == TW_RESOURCE ? "resource" : "variant") +
+                                          " cannot be rearranged; only whole tensors of them can be passed on"};
+}
+
+void CopyBox(const tw_frame* f, Box& box, const tw_view* from, int64_t from_at, const tw_view* to, int64_t to_at) {
+  CheckMovable(from->dtype);
+  if (Product(box.dims, 0, box.rank) == 0) return;
+  Collapse(box);
+  uint32_t bytes = ElementBytes(from->dtype);
+  if (bytes == 0) return CopyStrings(f, box, from, from_at, to, to_at);
+  BySize(bytes, [&](auto t) {
+    using T = decltype(t);
+    CopyFixed(f, box, reinterpret_cast<const T*>(Bytes(from)) + from_at, reinterpret_cast<T*>(Bytes(to)) + to_at);
+  });
+}
+
+void CopyRun(const tw_frame* f, const tw_view* from, int64_t from_at, const tw_view* to, int64_t to_at, int64_t n) {
+  Box box;
+  box.Add(n, 1, 1);
+  CopyBox(f, box, from, from_at, to, to_at);
+}
+
+void FillRun(const tw_frame* f, const tw_view* value, const tw_view* to, int64_t to_at, int64_t n) {
+  Box box;
+  box.Add(n, 0, 1);
+  CopyBox(f, box, value, 0, to, to_at);
+}
+
+void FillZero(const tw_frame* f, const tw_view* to) {
+  CheckMovable(to->dtype);
+  if (to->dtype == TW_STRING) {
+    for (uint64_t i = 0; i < to->count; ++i) tw::check(f->host->tensor->set_string(to->tensor, i, "", 0));
+    return;
+  }
+  ParallelFor(f, int64_t(to->bytes), 1, [&](int64_t begin, int64_t end) { std::memset(Bytes(to) + begin, 0, size_t(end - begin)); });
+}
+
+}  // namespace thalweg::cpu

@@ -1,0 +1,148 @@
+// Tensors as runs of elements whatever their type, for kernels that move data, and the index vectors that say where to.
+// Costs next to nothing to include; arithmetic types are in types.h. Threads: pure functions.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_ELEMENT_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_COMMON_ELEMENT_H_
+
+#include <iterator>
+#include <string>
+
+#include "thalweg/cpp/plugin.hpp"
+
+namespace thalweg::cpu {
+
+inline constexpr int kMaxRank = 254;  // as in TensorFlow's shapes; the host takes no more
+
+[[noreturn]] inline void Invalid(std::string text) { throw tw::Error{TW_INVALID_ARGUMENT, std::move(text)}; }
+
+// Bytes of an element; 0 for types whose elements own memory (string, resource, variant).
+constexpr uint32_t ElementBytes(uint32_t dtype) {
+  switch (dtype) {
+    case TW_INVALID_TYPE:
+    case TW_STRING:
+    case TW_RESOURCE:
+    case TW_VARIANT:
+      return 0;
+    case TW_COMPLEX128:
+      return 16;
+    case TW_DOUBLE:
+    case TW_INT64:
+    case TW_UINT64:
+    case TW_COMPLEX64:
+      return 8;
+    case TW_FLOAT:
+    case TW_INT32:
+    case TW_UINT32:
+    case TW_QINT32:
+      return 4;
+    case TW_INT16:
+    case TW_UINT16:
+    case TW_QINT16:
+    case TW_QUINT16:
+    case TW_HALF:
+    case TW_BFLOAT16:
+      return 2;
+    default:  // bool, 8-bit and smaller numbers
+      return 1;
+  }
+}
+
+// The name of an element type, for messages.
+inline std::string TypeText(uint32_t dtype) {
+  constexpr const char* kNames[] = {"no type", "float",  "double", "int32",    "uint8",     "int16",      "int8",   "string",
+                                    "complex64", "int64", "bool",   "qint8",    "quint8",    "qint32",     "bfloat16", "qint16",
+                                    "quint16",  "uint16", "complex128", "half", "resource",  "variant",    "uint32", "uint64"};
+  return dtype < std::size(kNames) ? kNames[dtype] : "element type " + std::to_string(dtype);
+}
+
+inline char* Bytes(const tw_view* v) { return static_cast<char*>(v->data) + v->offset; }
+inline const tw_string& StringAt(const tw_view* v, uint64_t i) { return reinterpret_cast<const tw_string*>(Bytes(v))[i]; }
+inline std::string DimsText(const tw_view* v) { return tw::text(v->dims, v->rank); }
+
+// Where element i stands, for messages: "[1, 0, 2]".
+inline std::string PositionText(const tw_view* v, uint64_t i) {
+  std::string s;
+  for (int32_t axis = v->rank; axis-- > 0;) {
+    s = std::to_string(i % uint64_t(v->dims[axis])) + (s.empty() ? "" : ", ") + s;
+    i /= uint64_t(v->dims[axis]);
+  }
+  return "[" + s + "]";
+}
+
+// Element i of a tensor of whole numbers. REQUIRES: an int32, int64, uint8, int8 or int16 tensor.
+inline int64_t IndexAt(const tw_view* v, uint64_t i) {
+  const char* p = Bytes(v);
+  switch (v->dtype) {
+    case TW_INT32:
+      return reinterpret_cast<const int32_t*>(p)[i];
+    case TW_INT64:
+      return reinterpret_cast<const int64_t*>(p)[i];
+    case TW_INT16:
+      return reinterpret_cast<const int16_t*>(p)[i];
+    case TW_INT8:
+      return reinterpret_cast<const int8_t*>(p)[i];
+    case TW_UINT8:
+      return reinterpret_cast<const uint8_t*>(p)[i];
+    default:
+      throw tw::Error{TW_UNIMPLEMENTED, "indices of type " + TypeText(v->dtype) + " are not supported; cast them to int64"};
+  }
+}
+
+// A few numbers, one per axis, without touching the heap.
+struct Ints {
+  int n = 0;
+  int64_t at[kMaxRank];
+  int64_t& operator[](int i) { return at[i]; }
+  int64_t operator[](int i) const { return at[i]; }
+  void push(int64_t v) {
+    if (n == kMaxRank) Invalid("more than " + std::to_string(kMaxRank) + " axes");
+    at[n++] = v;
+  }
+};
+
+// The values of a small index tensor, of any rank.
+inline Ints ReadInts(const tw_view* v, const char* what) {
+  if (v->count > uint64_t(kMaxRank))
+    Invalid(std::string(what) + " holds " + std::to_string(v->count) + " values, one per axis at most " + std::to_string(kMaxRank));
+  Ints r;
+  for (uint64_t i = 0; i < v->count; ++i) r.push(IndexAt(v, i));
+  return r;
+}
+
+// The axis that `axis` names in a tensor of that rank; negative ones count from the end.
+inline int Axis(int64_t axis, int rank, const char* what = "axis") {
+  if (axis < -rank || axis >= rank)
+    Invalid(std::string(what) + " " + std::to_string(axis) + " is not in [" + std::to_string(-rank) + ", " + std::to_string(rank) + ")");
+  return int(axis < 0 ? axis + rank : axis);
+}
+
+// The product of dims[begin] .. dims[end - 1]. The host made the tensor, so it does not overflow.
+inline int64_t Product(const int64_t* dims, int begin, int end) {
+  int64_t n = 1;
+  for (int i = begin; i < end; ++i) n *= dims[i];
+  return n;
+}
+
+// Distances in elements between neighbours along each axis of a dense tensor with these dims.
+inline Ints DenseStrides(const int64_t* dims, int rank) {
+  Ints s;
+  s.n = rank;
+  int64_t step = 1;
+  for (int i = rank; i-- > 0; step *= dims[i]) s[i] = step;
+  return s;
+}
+
+// Gives output o memory for these dims if its shape was not known before; else REQUIRES that the host came to the same dims.
+template <class T>
+void Allocate(const tw::Out<T>& out, const int64_t* dims, int rank) {
+  if (out.rank() < 0) {
+    tw::check(out.f->host->tensor->allocate(out.f, out.o, dims, uint32_t(rank)));
+    return;
+  }
+  bool same = out.rank() == rank;
+  for (int i = 0; same && i < rank; ++i) same = out.dim(i) == dims[i];
+  if (!same) throw tw::Error{TW_INTERNAL, "the output was planned as " + DimsText(out.v()) + " but is " + tw::text(dims, rank)};
+}
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_COMMON_ELEMENT_H_

@@ -1,0 +1,58 @@
+#include "kernels/common/isa.h"
+
+#include <string>
+
+#include "thalweg/cpp/plugin.hpp"
+
+namespace thalweg::cpu {
+namespace {
+
+constexpr const char* kNames[] = {"baseline", "avx2", "avx512"};
+
+// What -march=x86-64-v3 and -v4 let the compiler use. The features of v3 not asked for here (LZCNT, MOVBE, F16C) came to every processor
+// line together with BMI2 and FMA, and Clang 14 knows no words for them.
+Isa Best() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+            __builtin_cpu_supports("bmi2");
+  bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  return v4 ? Isa::kAvx512 : v3 ? Isa::kAvx2 : Isa::kBaseline;
+#else
+  return Isa::kBaseline;
+#endif
+}
+
+// The value of a setting of this plugin; empty when it is not set.
+std::string Setting(const tw_host* host, std::string_view key) {
+  std::string value;
+  tw_sink sink{TW_SIZED(tw_sink), &value, [](tw_sink* s, const void* bytes, uint64_t n) -> tw_status* {
+                 static_cast<std::string*>(s->user)->append(static_cast<const char*>(bytes), n);
+                 return nullptr;
+               }};
+  tw_status* s = host->setting(host, key.data(), key.size(), &sink);
+  if (s && host->status->code(s) == TW_NOT_FOUND) {
+    host->status->release(s);
+    return {};
+  }
+  tw::check(s);
+  return value;
+}
+
+}  // namespace
+
+Isa DetectIsa(const tw_host* host) {
+  Isa best = Best();
+  std::string wanted = Setting(host, "isa");
+  if (wanted.empty()) return best;
+  for (int i = 0; i < 3; ++i) {
+    if (wanted != kNames[i]) continue;
+    if (i <= int(best)) return Isa(i);
+    throw tw::Error{TW_INVALID_ARGUMENT,
+                    "setting 'isa' is '" + wanted + "', but this machine goes up to '" + kNames[int(best)] + "'; ask for that or less"};
+  }
+  throw tw::Error{TW_INVALID_ARGUMENT, "setting 'isa' is '" + wanted + "'; known: baseline, avx2, avx512"};
+}
+
+}  // namespace thalweg::cpu

@@ -1,0 +1,44 @@
+// Which instruction set the kernels of this process use. A source built once per set (cpu_isa_kernels in CMakeLists.txt) exports a table of
+// functions from each set's namespace; the file that registers kernels picks one table and gives its functions to them:
+//
+//   TW_CPU_DECLARE_ISA(ReduceTable, Reduce)                                       // in the header both include
+//   const ReduceTable& Reduce() { static constexpr ReduceTable t{...}; return t; } // in the source, in namespace thalweg::cpu::THALWEG_ISA
+//   const ReduceTable& t = TW_CPU_FOR_ISA(DetectIsa(p.h), Reduce);                // in register_reduce
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_ISA_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_COMMON_ISA_H_
+
+#include "thalweg/plugin/plugin.h"
+
+namespace thalweg::cpu {
+
+enum class Isa { kBaseline, kAvx2, kAvx512 };
+
+// The best set of this machine, or the one that the plugin's setting `isa` (baseline, avx2, avx512) asks for. REQUIRES: called from init.
+// Throws tw::Error INVALID_ARGUMENT for an unknown word, and for a set that the machine lacks.
+Isa DetectIsa(const tw_host* host);
+
+}  // namespace thalweg::cpu
+
+// Baseline is all there is off x86-64. Both macros belong into namespace thalweg::cpu.
+#if defined(__x86_64__)
+#define TW_CPU_DECLARE_ISA(Type, Table) \
+  namespace Baseline {                  \
+  const Type& Table();                  \
+  }                                     \
+  namespace Avx2 {                      \
+  const Type& Table();                  \
+  }                                     \
+  namespace Avx512 {                    \
+  const Type& Table();                  \
+  }
+#define TW_CPU_FOR_ISA(isa, Table) \
+  ((isa) == Isa::kAvx512 ? Avx512::Table() : (isa) == Isa::kAvx2 ? Avx2::Table() : Baseline::Table())
+#else
+#define TW_CPU_DECLARE_ISA(Type, Table) \
+  namespace Baseline {                  \
+  const Type& Table();                  \
+  }
+#define TW_CPU_FOR_ISA(isa, Table) (static_cast<void>(isa), Baseline::Table())
+#endif
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_COMMON_ISA_H_

@@ -1,0 +1,42 @@
+// Registering many kernels that share one body: the body is compiled once, and what differs from op to op and type to type is an entry of
+// a constant table that the host hands back with each call. A few hundred kernels cost one function that way.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_KERNEL_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_COMMON_KERNEL_H_
+
+#include <string>
+
+#include "thalweg/cpp/plugin.hpp"
+
+namespace thalweg::cpu {
+
+// The kernel `spec` (types written out), executed as kBody(frame, entry). REQUIRES: entry lives as long as the plugin.
+template <auto kBody, class Entry>
+void AddKernel(tw::Plugin& p, const std::string& spec, const Entry& entry) {
+  tw_kernel_def d{};
+  d.size = sizeof d;
+  d.spec = spec.data();
+  d.spec_len = spec.size();
+  d.user = const_cast<Entry*>(&entry);  // only ever read
+  d.execute = [](const tw_frame* f) { return tw::guard(f->host, [&] { kBody(f, *static_cast<const Entry*>(f->state)); }); };
+  tw::check(p.r->kernel(p.r, &d));
+}
+
+// The same for a kernel class with attributes: constructed as K(node, entry) for each node, called as an object.
+template <class K, class Entry>
+void AddKernelClass(tw::Plugin& p, const std::string& spec, const Entry& entry) {
+  tw_kernel_def d{};
+  d.size = sizeof d;
+  d.spec = spec.data();
+  d.spec_len = spec.size();
+  d.user = const_cast<Entry*>(&entry);
+  d.create = [](const tw_node* n, void** out) {
+    return tw::guard(n->host, [&] { *out = new K(tw::Node(n), *static_cast<const Entry*>(n->user)); });
+  };
+  d.execute = [](const tw_frame* f) { return tw::Call<decltype(&K::operator())>::run(*static_cast<const K*>(f->state), f); };
+  d.destroy = [](const tw_host*, void* state) { delete static_cast<K*>(state); };
+  tw::check(p.r->kernel(p.r, &d));
+}
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_COMMON_KERNEL_H_

@@ -1,0 +1,25 @@
+// Splitting loops over the host's pool. Pieces may be cut anywhere, so a piece must not depend on where it begins: the same bits come out
+// on any number of threads. Pieces must not throw.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_PARALLEL_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_COMMON_PARALLEL_H_
+
+#include "thalweg/cpp/plugin.hpp"
+
+namespace thalweg::cpu {
+
+// About 10 us of work for a core, ten times what it costs to wake one: fewer units are not worth sharing. A unit is what a vectorised
+// loop does to one float: load, add, store.
+inline constexpr int64_t kGrain = 32768;
+
+// part(begin, end) over [0, n), where one step costs `cost` units.
+template <class F>
+void ParallelFor(const tw_frame* f, int64_t n, int64_t cost, F&& part) {
+  if (n <= 0) return;
+  int64_t grain = cost >= kGrain ? 1 : kGrain / (cost > 0 ? cost : 1);
+  if (n <= grain) return part(int64_t{0}, n);
+  tw::Frame{f}.parallel(uint64_t(n), uint64_t(grain), [&](uint64_t begin, uint64_t end) { part(int64_t(begin), int64_t(end)); });
+}
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_COMMON_PARALLEL_H_

@@ -1,0 +1,90 @@
+// Indices that pick rows, checked before anything is read or written, and sums of rows in an order that does not depend on threads.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_ROWS_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_COMMON_ROWS_H_
+
+#include <limits>
+
+#include "kernels/common/arithmetic.h"
+#include "kernels/common/element.h"
+#include "kernels/common/parallel.h"
+
+namespace thalweg::cpu {
+
+// Throws INVALID_ARGUMENT unless low <= v[i] < limit for all i. The first offender is named.
+inline void CheckIndices(const tw_view* v, int64_t low, int64_t limit, const char* what) {
+  for (uint64_t i = 0; i < v->count; ++i) {
+    const int64_t at = IndexAt(v, i);
+    if (at < low || at >= limit) {
+      const bool bounded = low > std::numeric_limits<int64_t>::min();
+      Invalid(std::string(what) + PositionText(v, i) + " = " + std::to_string(at) +
+              (bounded ? " is not in [" + std::to_string(low) + ", " + std::to_string(limit) + ")"
+                         : " is not below " + std::to_string(limit)));
+    }
+  }
+}
+
+// Indices outside a tensor are refused; asking for anything else is, too.
+inline void WantBadIndicesRefused(const tw::Node& n) {
+  const std::string_view policy = n.s("bad_indices_policy");
+  if (!policy.empty() && policy != "DEFAULT" && policy != "ERROR")
+    throw tw::Error{TW_UNIMPLEMENTED, "bad_indices_policy '" + std::string(policy) + "' is not offered; use 'ERROR'"};
+}
+
+// Index vectors, the last axis of `indices`, that lead to slices of a tensor with these dims.
+class SliceIndex {
+ public:
+  // Throws INVALID_ARGUMENT for a vector that leads outside, naming it.
+  SliceIndex(const tw_view* indices, const int64_t* dims, int rank) : indices_(indices) {
+    depth_ = indices->rank > 0 ? int(indices->dims[indices->rank - 1]) : 1;
+    if (depth_ > rank) {
+      Invalid("indices of shape " + DimsText(indices) + " hold vectors of " + std::to_string(depth_) + " for a tensor of shape " +
+              tw::text(dims, rank));
+    }
+    rows = indices->rank > 0 ? Product(indices->dims, 0, indices->rank - 1) : 1;
+    inner = Product(dims, depth_, rank);
+    int64_t step = inner;
+    steps_.n = depth_;
+    for (int i = depth_; i-- > 0; step *= dims[i]) steps_[i] = step;
+    for (int64_t row = 0; row < rows; ++row) Check(row, dims, rank);
+  }
+  // Where the slice of a row begins.
+  int64_t operator()(int64_t row) const {
+    int64_t at = 0;
+    for (int i = 0; i < depth_; ++i) at += IndexAt(indices_, uint64_t(row * depth_ + i)) * steps_[i];
+    return at;
+  }
+  int64_t rows, inner;  // how many vectors; elements of a slice
+
+ private:
+  void Check(int64_t row, const int64_t* dims, int rank) const {
+    for (int i = 0; i < depth_; ++i) {
+      const uint64_t k = uint64_t(row * depth_ + i);
+      const int64_t at = IndexAt(indices_, k);
+      if (at < 0 || at >= dims[i]) {
+        Invalid("indices" + PositionText(indices_, k) + " = " + std::to_string(at) + " is not in [0, " + std::to_string(dims[i]) +
+                "), the size of axis " + std::to_string(i) + " of " + tw::text(dims, rank));
+      }
+    }
+  }
+
+  const tw_view* indices_;
+  int depth_;
+  Ints steps_;
+};
+
+// to[target(row) + j] = combine(to[target(row) + j], from[row * inner + j]) for each row in order, skipping rows with a negative target.
+// Threads share the columns, never the rows: duplicates combine in the order in which they stand.
+template <class Acc, class T, class Target, class Combine>
+void CombineRows(const tw_frame* f, Acc* to, const T* from, int64_t rows, int64_t inner, Target&& target, Combine&& combine) {
+  ParallelFor(f, inner, 2 * rows, [&](int64_t begin, int64_t end) {
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t at = target(row);
+      if (at < 0) continue;
+      for (int64_t j = begin; j < end; ++j) to[at + j] = combine(to[at + j], from[row * inner + j]);
+    }
+  });
+}
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_COMMON_ROWS_H_

@@ -1,0 +1,39 @@
+// Element types beyond C++'s own: half, bfloat16 and complex numbers, how a kernel spec spells them, and the type in which sums of them
+// are kept. For kernels that compute; kernels that only move bytes need element.h instead, which is cheaper to include.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_TYPES_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_COMMON_TYPES_H_
+
+#include <Eigen/Core>
+#include <complex>
+#include <type_traits>
+
+#include "thalweg/cpp/plugin.hpp"
+
+namespace thalweg::cpu {
+
+using half = Eigen::half;
+using bfloat16 = Eigen::bfloat16;
+using complex64 = std::complex<float>;
+using complex128 = std::complex<double>;
+
+template <class T>
+inline constexpr bool kIsSmallFloat = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
+template <class T>
+inline constexpr bool kIsFloat = std::is_floating_point_v<T> || kIsSmallFloat<T>;
+template <class T>
+inline constexpr bool kIsComplex = std::is_same_v<T, complex64> || std::is_same_v<T, complex128>;
+
+// What arithmetic on T is done in: float for half and bfloat16, else T.
+template <class T>
+using Wide = std::conditional_t<kIsSmallFloat<T>, float, T>;
+
+}  // namespace thalweg::cpu
+
+namespace tw {
+template <> inline constexpr const char* dtype<Eigen::half> = "half";
+template <> inline constexpr const char* dtype<Eigen::bfloat16> = "bfloat16";
+template <> inline constexpr const char* dtype<std::complex<float>> = "complex64";
+template <> inline constexpr const char* dtype<std::complex<double>> = "complex128";
+}  // namespace tw
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_COMMON_TYPES_H_

@@ -1,0 +1,43 @@
+// NoOp and Assert.
+#include <algorithm>
+
+#include "kernels/common/element.h"
+#include "kernels/number_text.h"
+#include "kernels/register.h"
+
+namespace thalweg::cpu {
+namespace {
+
+void NoOp(tw::Frame) {}
+
+class Assert {
+ public:
+  explicit Assert(const tw::Node& n) : summarize_(n.i("summarize")) {}
+  void operator()(tw::In<bool> condition, tw::Many<tw::Any> data) const {
+    if (condition[0]) return;
+    std::string text = "assertion failed:";
+    for (uint32_t i = 0; i < data.size(); ++i) text += " " + Summary(data[i].v);
+    Invalid(text);
+  }
+
+ private:
+  // "[1 2 3...]"
+  std::string Summary(const tw_view* v) const {
+    if (v->dtype == TW_RESOURCE || v->dtype == TW_VARIANT) return "[?]";
+    const uint64_t shown = summarize_ < 0 ? v->count : std::min(v->count, uint64_t(summarize_));
+    std::string text = "[";
+    for (uint64_t i = 0; i < shown; ++i) text += (i ? " " : "") + NumberText(v, i, NumberFormat{});
+    return text + (shown < v->count ? "...]" : "]");
+  }
+
+  int64_t summarize_;
+};
+
+}  // namespace
+
+void register_control(tw::Plugin& p) {
+  p.kernel<NoOp>("NoOp @CPU; cheap");
+  p.kernel<Assert>("Assert @CPU");
+}
+
+}  // namespace thalweg::cpu

@@ -1,0 +1,222 @@
+// Element-wise float arithmetic, once per instruction set. Simple functions are plain loops for the compiler to vectorise. The others go
+// through Eigen's packet functions directly, not through its array expressions: those hand the ends of an array to scalar code with other
+// rounding, so an element would depend on where the loop was cut.
+#include <Eigen/Core>
+#include <math.h>
+#include <string.h>
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+#include "kernels/elementwise.h"
+
+namespace thalweg::cpu::THALWEG_ISA {
+namespace {
+
+namespace packet = Eigen::internal;
+using Packet = packet::packet_traits<float>::type;
+constexpr int kLanes = packet::packet_traits<float>::size;
+constexpr float kInf = __builtin_inff();
+
+template <auto kFunction, class Result = float>
+void Map(const void* x, void* y, int64_t n) {
+  auto* from = static_cast<const float*>(x);
+  auto* to = static_cast<Result*>(y);
+  for (int64_t i = 0; i < n; ++i) to[i] = kFunction(from[i]);
+}
+
+// The last elements take the same path as all others, padded to a whole packet.
+template <auto kFunction>
+void MapPackets(const void* x, void* y, int64_t n) {
+  auto* from = static_cast<const float*>(x);
+  auto* to = static_cast<float*>(y);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) packet::pstoreu(to + i, kFunction(packet::ploadu<Packet>(from + i)));
+  if (i == n) return;
+  float rest[kLanes] = {};
+  memcpy(rest, from + i, size_t(n - i) * sizeof(float));
+  packet::pstoreu(rest, kFunction(packet::ploadu<Packet>(rest)));
+  memcpy(to + i, rest, size_t(n - i) * sizeof(float));
+}
+
+template <auto kFunction, class Result = float>
+int64_t Zip(const void* x, int64_t x_step, const void* y, int64_t y_step, void* z, int64_t n) {
+  auto* a = static_cast<const float*>(x);
+  auto* b = static_cast<const float*>(y);
+  auto* to = static_cast<Result*>(z);
+  if (x_step && y_step) {
+    for (int64_t i = 0; i < n; ++i) to[i] = kFunction(a[i], b[i]);
+  } else if (x_step) {
+    float c = *b;
+    for (int64_t i = 0; i < n; ++i) to[i] = kFunction(a[i], c);
+  } else {
+    float c = *a;
+    for (int64_t i = 0; i < n; ++i) to[i] = kFunction(c, b[i]);
+  }
+  return n;
+}
+
+// ---- What Eigen's packet functions leave out ----
+
+Packet Splat(float v) { return packet::pset1<Packet>(v); }
+Packet KeepNan(const Packet& x, const Packet& y) { return packet::pselect(packet::pcmp_eq(x, x), y, x); }
+
+// y with the lanes in which low <= x < high computed one by one.
+template <auto kFunction>
+Packet Patch(const Packet& x, const Packet& y, float low, float high) {
+  Packet wanted = packet::pand(packet::pcmp_le(Splat(low), x), packet::pcmp_lt(x, Splat(high)));
+  if (!packet::predux_any(wanted)) return y;
+  float in[kLanes], out[kLanes];
+  packet::pstoreu(in, x);
+  packet::pstoreu(out, y);
+  for (int i = 0; i < kLanes; ++i)
+    if (in[i] >= low && in[i] < high) out[i] = kFunction(in[i]);
+  return packet::ploadu<Packet>(out);
+}
+
+// Eigen clamps the argument, so what should be denormal, 0 or infinite comes out near the bounds of the normal numbers.
+Packet Exp(const Packet& x) {
+  Packet y = packet::pexp(x);
+  y = packet::pselect(packet::pcmp_lt(x, Splat(-104.f)), Splat(0.f), y);
+  y = packet::pselect(packet::pcmp_lt(Splat(88.7228394f), x), Splat(kInf), y);
+  constexpr auto kOne = [](float v) { return expf(v); };
+  return KeepNan(x, Patch<kOne>(x, Patch<kOne>(x, y, -104.f, -87.f), 88.f, 88.7228394f));
+}
+
+// Eigen takes denormal arguments for the smallest normal number.
+Packet Log(const Packet& x) { return Patch<[](float v) { return logf(v); }>(x, packet::plog(x), 1e-45f, 1.17549435e-38f); }
+
+Packet Sigmoid(const Packet& x) {
+  Packet one = Splat(1.f);
+  return packet::pdiv(one, packet::padd(one, Exp(packet::pnegate(x))));
+}
+
+Packet Tanh(const Packet& x) { return KeepNan(x, packet::ptanh(x)); }
+
+// ---- Tables ----
+
+constexpr UnaryKernels UnaryTable(uint32_t bytes, Load16 load, Store16 store) {
+  auto map = [&](UnaryLoop loop, uint32_t cost = 1) { return UnaryKernel{loop, bytes, bytes, load ? cost + 1 : cost, load, store}; };
+  auto test = [&](UnaryLoop loop) { return UnaryKernel{loop, bytes, 1, 1, load, nullptr}; };
+  return {
+      .abs = map(Map<[](float x) { return fabsf(x); }>),
+      .neg = map(Map<[](float x) { return -x; }>),
+      .sign = map(Map<[](float x) { return x < 0 ? -1.f : 0 < x ? 1.f : x; }>),
+      .square = map(Map<[](float x) { return x * x; }>),
+      .sqrt = map(Map<[](float x) { return sqrtf(x); }>, 2),
+      .rsqrt = map(Map<[](float x) { return 1 / sqrtf(x); }>, 3),
+      .reciprocal = map(Map<[](float x) { return 1 / x; }>, 2),
+      .exp = map(MapPackets<Exp>, 8),
+      .expm1 = map(Map<[](float x) { return expm1f(x); }>, 40),
+      .log = map(MapPackets<Log>, 8),
+      .log1p = map(Map<[](float x) { return log1pf(x); }>, 40),
+      .sin = map(Map<[](float x) { return sinf(x); }>, 20),
+      .cos = map(Map<[](float x) { return cosf(x); }>, 20),
+      .tanh = map(MapPackets<Tanh>, 8),
+      .sigmoid = map(MapPackets<Sigmoid>, 8),
+      .erf = map(Map<[](float x) { return erff(x); }>, 40),
+      .floor = map(Map<[](float x) { return floorf(x); }>),
+      .ceil = map(Map<[](float x) { return ceilf(x); }>),
+      .round = map(Map<[](float x) { return rintf(x); }>),
+      .is_nan = test(Map<[](float x) { return x != x; }, bool>),
+      .is_inf = test(Map<[](float x) { return fabsf(x) == kInf; }, bool>),
+      .is_finite = test(Map<[](float x) { return fabsf(x) < kInf; }, bool>),
+  };
+}
+
+float FloorMod(float x, float y) {
+  float m = fmodf(x, y);
+  return m != 0 && (m < 0) != (y < 0) ? m + y : m;
+}
+
+constexpr BinaryKernels BinaryTable(uint32_t bytes, Load16 load, Store16 store) {
+  auto zip = [&](BinaryLoop loop, uint32_t cost = 1) { return BinaryKernel{loop, bytes, bytes, load ? cost + 1 : cost, load, store}; };
+  auto test = [&](BinaryLoop loop) { return BinaryKernel{loop, bytes, 1, 1, load, nullptr}; };
+  return {
+      .add = zip(Zip<[](float x, float y) { return x + y; }>),
+      .sub = zip(Zip<[](float x, float y) { return x - y; }>),
+      .mul = zip(Zip<[](float x, float y) { return x * y; }>),
+      .div = zip(Zip<[](float x, float y) { return x / y; }>, 2),
+      .div_no_nan = zip(Zip<[](float x, float y) { return y == 0 ? 0.f : x / y; }>, 2),
+      .floor_div = zip(Zip<[](float x, float y) { return floorf(x / y); }>, 3),
+      .floor_mod = zip(Zip<FloorMod>, 40),
+      .pow = zip(Zip<[](float x, float y) { return powf(x, y); }>, 40),
+      // NaN wins on either side.
+      .maximum = zip(Zip<[](float x, float y) { return y < x || x != x ? x : y; }>),
+      .minimum = zip(Zip<[](float x, float y) { return x < y || x != x ? x : y; }>),
+      .squared_difference = zip(Zip<[](float x, float y) { return (x - y) * (x - y); }>),
+      // Gradients take the forward result first: x is y of the op, y is dy.
+      .sqrt_grad = zip(Zip<[](float y, float dy) { return dy * 0.5f / y; }>, 2),
+      .rsqrt_grad = zip(Zip<[](float y, float dy) { return dy * -0.5f * (y * y * y); }>),
+      .reciprocal_grad = zip(Zip<[](float y, float dy) { return -dy * (y * y); }>),
+      .tanh_grad = zip(Zip<[](float y, float dy) { return dy * (1 - y * y); }>),
+      .sigmoid_grad = zip(Zip<[](float y, float dy) { return dy * y * (1 - y); }>),
+      .equal = test(Zip<[](float x, float y) { return x == y; }, bool>),
+      .not_equal = test(Zip<[](float x, float y) { return x != y; }, bool>),
+      .less = test(Zip<[](float x, float y) { return x < y; }, bool>),
+      .less_equal = test(Zip<[](float x, float y) { return x <= y; }, bool>),
+      .greater = test(Zip<[](float x, float y) { return y < x; }, bool>),
+      .greater_equal = test(Zip<[](float x, float y) { return y <= x; }, bool>),
+  };
+}
+
+}  // namespace
+
+// Half conversions have an instruction from AVX2 on. It and Eigen's scalar code agree on everything but the payload of a NaN, so the last
+// elements take the same path as all others here too.
+void LoadHalf(const uint16_t* x, float* y, int64_t n) {
+#if defined(__F16C__)
+  auto load = [](const uint16_t* from, float* to) {
+    _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+  };
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) load(x + i, y + i);
+  uint16_t in[8] = {};
+  float out[8];
+  memcpy(in, x + i, size_t(n - i) * sizeof(uint16_t));
+  load(in, out);
+  memcpy(y + i, out, size_t(n - i) * sizeof(float));
+#else
+  for (int64_t i = 0; i < n; ++i) y[i] = Eigen::half_impl::half_to_float(Eigen::half_impl::raw_uint16_to_half(x[i]));
+#endif
+}
+
+void StoreHalf(const float* x, uint16_t* y, int64_t n) {
+#if defined(__F16C__)
+  auto store = [](const float* from, uint16_t* to) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT));
+  };
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) store(x + i, y + i);
+  float in[8] = {};
+  uint16_t out[8];
+  memcpy(in, x + i, size_t(n - i) * sizeof(float));
+  store(in, out);
+  memcpy(y + i, out, size_t(n - i) * sizeof(uint16_t));
+#else
+  for (int64_t i = 0; i < n; ++i) y[i] = Eigen::half_impl::float_to_half_rtne(x[i]).x;
+#endif
+}
+
+void LoadBfloat16(const uint16_t* x, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = __builtin_bit_cast(float, uint32_t(x[i]) << 16);
+}
+
+void StoreBfloat16(const float* x, uint16_t* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    uint32_t bits = __builtin_bit_cast(uint32_t, x[i]);
+    uint32_t rounded = bits + 0x7fff + ((bits >> 16) & 1), quiet_nan = bits | 0x400000;
+    y[i] = uint16_t(((bits & 0x7fffffff) > 0x7f800000 ? quiet_nan : rounded) >> 16);
+  }
+}
+
+const Elementwise& ElementwiseTable() {
+  static constexpr Elementwise kTable = {
+      UnaryTable(4, nullptr, nullptr),  UnaryTable(2, LoadHalf, StoreHalf),  UnaryTable(2, LoadBfloat16, StoreBfloat16),
+      BinaryTable(4, nullptr, nullptr), BinaryTable(2, LoadHalf, StoreHalf), BinaryTable(2, LoadBfloat16, StoreBfloat16),
+  };
+  return kTable;
+}
+
+}  // namespace thalweg::cpu::THALWEG_ISA

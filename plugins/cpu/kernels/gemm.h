@@ -1,0 +1,56 @@
+// Dense products of any size on the host's pool: cuts them into cells of c, and cells into the blocks of gemm_block.h.
+// Results have the same bits for any number of threads: sums run over all of k inside one cell, in pieces that only k decides.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_GEMM_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_GEMM_H_
+
+#include <cstdint>
+
+#include "kernels/common/types.h"
+#include "kernels/gemm_block.h"
+#include "kernels/vector.h"
+
+namespace thalweg::cpu {
+
+// c[m, n] = op(a) op(b), all row-major with the given row strides; trans_a: a is stored [k, m]; trans_b: b is stored [n, k].
+// T: float, double, half, bfloat16; the last two are multiplied and summed in float and rounded once.
+template <class T>
+struct MatrixProduct {
+  int64_t m, n, k;
+  const T* a;
+  int64_t lda;
+  const T* b;
+  int64_t ldb;
+  T* c;
+  int64_t ldc;
+  bool trans_a, trans_b;
+};
+
+// The tables that products run on: one instruction set for both.
+struct GemmTables {
+  const GemmTable* gemm;
+  const VectorTable* vector;
+  template <class T>
+  const GemmEntries<T>& entries() const {
+    if constexpr (std::is_same_v<T, float>) return gemm->f32;
+    else return gemm->f64;
+  }
+};
+
+// The best of this machine, or what the plugin's setting `isa` says.
+GemmTables GemmTablesFor(const tw_host* host);
+
+// Bytes that one worker needs.
+template <class T>
+uint64_t ProductScratch(const MatrixProduct<T>& p);
+
+// Computes the part of c in rows [i0, i1) and columns [j0, j1) on the calling thread. scratch: ProductScratch bytes, 64-byte aligned.
+template <class T>
+void MultiplyCell(const GemmTables& t, const MatrixProduct<T>& p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, char* scratch);
+
+// Computes all of c, shared between up to `slots` workers. scratch: slots * ProductScratch bytes.
+template <class T>
+void Multiply(const GemmTables& t, const tw_frame* f, const MatrixProduct<T>& p, int slots, char* scratch);
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_GEMM_H_

@@ -1,0 +1,57 @@
+// The innermost products of dense matrices, built once per instruction set (gemm_isa.cc) and reached through a table. gemm.h cuts products
+// of any size into these; convolutions call them on tiles that they have gathered.
+// Everything here is plain data: the per-set sources may not share inline functions with the rest of the plugin.
+// Each element of c is summed over k in order, one (fused where the set has it) multiply-add at a time, whatever the tile that it is in: how
+// m and n are cut never changes a bit. How k is cut does.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_GEMM_BLOCK_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_GEMM_BLOCK_H_
+
+#include <stdint.h>
+
+#include "kernels/common/isa.h"
+
+namespace thalweg::cpu {
+
+// REQUIRES of a block: k <= kGemmDepth.
+inline constexpr int64_t kGemmDepth = 384;
+// Widest panel of b in elements, over all sets and types: a pack buffer has kGemmDepth * kGemmPanel elements.
+inline constexpr int64_t kGemmPanel = 64;
+
+// c[m, n] (+)= a[m, k] b[k, n].
+template <class T>
+struct GemmBlock {
+  int64_t m, n, k;
+  const T* a; // element (i, p) at a[i * a_row + p * a_col]; one of the two should be 1
+  int64_t a_row, a_col;
+  const T* b; // element (p, j) at b[p * ldb + j], or b[j * ldb + p] if b_turned
+  int64_t ldb;
+  T* c; // row-major
+  int64_t ldc;
+  T* pack;         // 64-byte aligned buffer for panels of b; may be NULL where pack_b and b_turned are 0
+  uint32_t b_turned;
+  uint32_t pack_b; // copy panels of b first: pays when m is large and the rows of b lie far apart
+  uint32_t accumulate; // add to c instead of overwriting it
+  uint32_t reserved;
+};
+
+template <class T>
+struct GemmEntries {
+  void (*block)(const GemmBlock<T>& g);
+  // y[n] (+)= x[k] b[k, n], b row-major: reads b once, in order.
+  void (*vector_matrix)(int64_t k, int64_t n, const T* x, const T* b, int64_t ldb, T* y, bool accumulate);
+  // y[m] (+)= a[m, k] x[k], a row-major. Sums over k in lanes, then across them in a fixed order.
+  void (*matrix_vector)(int64_t m, int64_t k, const T* a, int64_t lda, const T* x, T* y, bool accumulate);
+  int64_t rows;    // height of the tallest tile
+  int64_t columns; // width of its panel
+};
+
+struct GemmTable {
+  GemmEntries<float> f32;
+  GemmEntries<double> f64;
+};
+
+TW_CPU_DECLARE_ISA(GemmTable, Gemm)
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_GEMM_BLOCK_H_

@@ -1,0 +1,262 @@
+// Register-tiled matrix products, compiled once per instruction set. A tile of c (up to 14 x 2 vectors with AVX-512, 6 x 2 below) stays in
+// registers while k runs; its a comes as broadcasts straight from memory, its b as whole vectors. Neither needs packing while its rows
+// lie well in the cache, which is what makes small products fast; panels of b are copied when the caller says that it pays.
+// Only vector extensions and a few load and store intrinsics: nothing inline may leave this file (see cpu_isa_kernels).
+#include "kernels/gemm_block.h"
+
+#include "kernels/simd.h"
+
+namespace thalweg::cpu::THALWEG_ISA {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kRows = 14, kWideRows = 6; // 14 * 2 sums + 2 of b + 1 of a out of 32 registers; 6 * 4 + 4 + 1
+#else
+constexpr int kRows = 6, kWideRows = 2; // 6 * 2 + 2 + 1 out of 16; 2 * 4 + 4 + 1
+#endif
+constexpr int kPanelVectors = 2;     // of a panel under tiles of up to kRows rows
+constexpr int kWidePanelVectors = 4; // under tiles of up to kWideRows rows, which would have too few sums in flight otherwise
+
+template <class T>
+struct TileArgs {
+  int64_t k;
+  const T* a;
+  int64_t a_row, a_col;
+  const T* b;
+  int64_t ldb;
+  T* c;
+  int64_t ldc;
+  bool accumulate;
+  int last; // lanes used of the last vector
+};
+
+// c[kR rows, kV vectors] (+)= a b. kPart: the last vector has only `last` lanes in b and c.
+template <class T, int kR, int kV, bool kPart>
+void Tile(const TileArgs<T>& t) {
+  constexpr int L = kLanes<T>;
+  const int last = t.last;
+  const int64_t a_row = t.a_row, a_col = t.a_col, ldb = t.ldb;
+  const T* a = t.a;
+  const T* b = t.b;
+  Vec<T> sum[kR][kV];
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 16
+    for (int v = 0; v < kV; ++v) sum[r][v] = Vec<T>{};
+  for (int64_t p = t.k; p > 0; --p) {
+    Vec<T> y[kV];
+#pragma GCC unroll 16
+    for (int v = 0; v < kV; ++v) y[v] = kPart && v == kV - 1 ? LoadFirst(b + v * L, last) : Load(b + v * L);
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r) {
+      const Vec<T> x = Splat(a[r * a_row]);
+#pragma GCC unroll 16
+      for (int v = 0; v < kV; ++v) sum[r][v] += x * y[v];
+    }
+    a += a_col;
+    b += ldb;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) {
+    T* c = t.c + r * t.ldc;
+#pragma GCC unroll 16
+    for (int v = 0; v < kV; ++v) {
+      if (kPart && v == kV - 1) {
+        if (t.accumulate) sum[r][v] += LoadFirst(c + v * L, last);
+        StoreFirst(c + v * L, sum[r][v], last);
+      } else {
+        if (t.accumulate) sum[r][v] += Load(c + v * L);
+        Store(c + v * L, sum[r][v]);
+      }
+    }
+  }
+}
+
+template <class T>
+using TileFn = void (*)(const TileArgs<T>&);
+
+// Tiles by height - 1, vectors - 1 and whether the last vector is whole. A height that has no wide tile repeats its widest one; Block never
+// asks for it.
+template <class T, int kR>
+struct TileRow {
+  static constexpr int kWide = kR <= kWideRows ? kWidePanelVectors : kPanelVectors;
+  static constexpr TileFn<T> kTiles[kWidePanelVectors][2] = {
+      {Tile<T, kR, 1, false>, Tile<T, kR, 1, true>},
+      {Tile<T, kR, 2, false>, Tile<T, kR, 2, true>},
+      {Tile<T, kR, kWide - 1 < 2 ? 2 : kWide - 1, false>, Tile<T, kR, kWide - 1 < 2 ? 2 : kWide - 1, true>},
+      {Tile<T, kR, kWide, false>, Tile<T, kR, kWide, true>}};
+};
+
+template <class T>
+TileFn<T> FindTile(int64_t rows, int vectors, bool part) {
+  switch (rows) {
+#define THALWEG_TILE_ROW(R) \
+  case R:                   \
+    return TileRow<T, R>::kTiles[vectors - 1][part];
+    THALWEG_TILE_ROW(1)
+    THALWEG_TILE_ROW(2)
+    THALWEG_TILE_ROW(3)
+    THALWEG_TILE_ROW(4)
+    THALWEG_TILE_ROW(5)
+    THALWEG_TILE_ROW(6)
+#if defined(__AVX512F__)
+    THALWEG_TILE_ROW(7)
+    THALWEG_TILE_ROW(8)
+    THALWEG_TILE_ROW(9)
+    THALWEG_TILE_ROW(10)
+    THALWEG_TILE_ROW(11)
+    THALWEG_TILE_ROW(12)
+    THALWEG_TILE_ROW(13)
+    THALWEG_TILE_ROW(14)
+#endif
+#undef THALWEG_TILE_ROW
+  }
+  return nullptr;
+}
+
+template <class T>
+void CopyPanel(int64_t k, int64_t columns, int64_t width, const T* b, int64_t ldb, T* to) {
+  constexpr int L = kLanes<T>;
+  for (int64_t p = 0; p < k; ++p, b += ldb, to += width) {
+    int64_t j = 0;
+    for (; j + L <= columns; j += L) Store(to + j, Load(b + j));
+    if (j < columns) Store(to + j, LoadFirst(b + j, int(columns - j)));
+  }
+}
+
+// Exchanges, between each pair of vectors `step` apart, the off-diagonal blocks of step x step; done for step = 1, 2, 4.. it transposes.
+template <class T, int kStep>
+void Swap(Vec<T>* rows) {
+  constexpr int L = kLanes<T>;
+  typename Simd<T>::Index low, high;
+  for (int i = 0; i < L; ++i) {
+    low[i] = (i & kStep) ? i - kStep + L : i;
+    high[i] = (i & kStep) ? i + L : i + kStep;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < L; ++i) {
+    if (i & kStep) continue;
+    Vec<T> x = rows[i], y = rows[i + kStep];
+#if defined(__clang__)
+    // Clang has no shuffle by a vector that the optimiser has folded; lane by lane it finds the same instructions.
+    for (int l = 0; l < L; ++l) {
+      rows[i][l] = (l & kStep) ? y[l - kStep] : x[l];
+      rows[i + kStep][l] = (l & kStep) ? y[l] : x[l + kStep];
+    }
+#else
+    rows[i] = __builtin_shuffle(x, y, low);
+    rows[i + kStep] = __builtin_shuffle(x, y, high);
+#endif
+  }
+}
+
+// to[p * width + j] = b[j * ldb + p].
+template <class T>
+void TurnPanel(int64_t k, int64_t columns, int64_t width, const T* b, int64_t ldb, T* to) {
+  constexpr int L = kLanes<T>;
+  int64_t j = 0;
+  for (; j + L <= columns; j += L) {
+    int64_t p = 0;
+    for (; p + L <= k; p += L) {
+      Vec<T> rows[L];
+#pragma GCC unroll 16
+      for (int i = 0; i < L; ++i) rows[i] = Load(b + (j + i) * ldb + p);
+      Swap<T, 1>(rows);
+      if constexpr (L > 2) Swap<T, 2>(rows);
+      if constexpr (L > 4) Swap<T, 4>(rows);
+      if constexpr (L > 8) Swap<T, 8>(rows);
+#pragma GCC unroll 16
+      for (int i = 0; i < L; ++i) Store(to + (p + i) * width + j, rows[i]);
+    }
+    for (; p < k; ++p)
+      for (int64_t i = j; i < j + L; ++i) to[p * width + i] = b[i * ldb + p];
+  }
+  for (; j < columns; ++j)
+    for (int64_t p = 0; p < k; ++p) to[p * width + j] = b[j * ldb + p];
+}
+
+template <class T>
+void Block(const GemmBlock<T>& g) {
+  constexpr int L = kLanes<T>;
+  const int64_t width = (g.m <= kWideRows ? kWidePanelVectors : kPanelVectors) * L;
+  // Tiles of nearly equal height: a short last one would have too few sums in flight.
+  const int64_t strips = (g.m + kRows - 1) / kRows, height = g.m / strips, taller = g.m % strips;
+  for (int64_t j = 0; j < g.n; j += width) {
+    const int64_t columns = g.n - j < width ? g.n - j : width;
+    const int vectors = int((columns + L - 1) / L), last = int(columns - (vectors - 1) * L);
+    const T* b = g.b_turned ? g.b + j * g.ldb : g.b + j;
+    int64_t ldb = g.ldb;
+    if (g.b_turned || g.pack_b) {
+      if (g.b_turned) TurnPanel(g.k, columns, width, b, ldb, g.pack);
+      else CopyPanel(g.k, columns, width, b, ldb, g.pack);
+      b = g.pack;
+      ldb = width;
+    }
+    TileArgs<T> t{g.k, g.a, g.a_row, g.a_col, b, ldb, g.c + j, g.ldc, g.accumulate != 0, last};
+    for (int64_t s = 0, rows; s < strips; ++s, t.a += rows * g.a_row, t.c += rows * g.ldc) {
+      rows = height + (s < taller);
+      FindTile<T>(rows, vectors, last < L)(t);
+    }
+  }
+}
+
+// Eight rows of b at a time: y is read and written once for them, and b streams through in address order.
+template <class T>
+void VectorMatrix(int64_t k, int64_t n, const T* x, const T* b, int64_t ldb, T* y, bool accumulate) {
+  constexpr int L = kLanes<T>, kDepth = 8;
+  if (!accumulate)
+    for (int64_t j = 0; j < n; ++j) y[j] = 0;
+  int64_t p = 0;
+  for (; p + kDepth <= k; p += kDepth, b += kDepth * ldb) {
+    int64_t j = 0;
+    for (; j + L <= n; j += L) {
+      Vec<T> sum = Load(y + j);
+#pragma GCC unroll 8
+      for (int i = 0; i < kDepth; ++i) sum += Splat(x[p + i]) * Load(b + i * ldb + j);
+      Store(y + j, sum);
+    }
+    if (j == n) continue;
+    Vec<T> sum = LoadFirst(y + j, int(n - j));
+    for (int i = 0; i < kDepth; ++i) sum += Splat(x[p + i]) * LoadFirst(b + i * ldb + j, int(n - j));
+    StoreFirst(y + j, sum, int(n - j));
+  }
+  for (; p < k; ++p, b += ldb) {
+    int64_t j = 0;
+    for (; j + L <= n; j += L) Store(y + j, Load(y + j) + Splat(x[p]) * Load(b + j));
+    if (j < n) StoreFirst(y + j, LoadFirst(y + j, int(n - j)) + Splat(x[p]) * LoadFirst(b + j, int(n - j)), int(n - j));
+  }
+}
+
+// Every row is summed alike, in eight vectors, so that bits do not depend on which rows a caller takes together.
+template <class T>
+void MatrixVector(int64_t m, int64_t k, const T* a, int64_t lda, const T* x, T* y, bool accumulate) {
+  constexpr int L = kLanes<T>, kSums = 8;
+  for (; m > 0; --m, a += lda, ++y) {
+    Vec<T> sum[kSums];
+#pragma GCC unroll 8
+    for (int v = 0; v < kSums; ++v) sum[v] = Vec<T>{};
+    int64_t p = 0;
+    for (; p + kSums * L <= k; p += kSums * L)
+#pragma GCC unroll 8
+      for (int v = 0; v < kSums; ++v) sum[v] += Load(x + p + v * L) * Load(a + p + v * L);
+    for (; p + L <= k; p += L) sum[0] += Load(x + p) * Load(a + p);
+    if (p < k) sum[1] += LoadFirst(x + p, int(k - p)) * LoadFirst(a + p, int(k - p));
+#pragma GCC unroll 8
+    for (int v = 1; v < kSums; ++v) sum[0] += sum[v];
+    T total = accumulate ? *y : T(0);
+    for (int i = 0; i < L; ++i) total += sum[0][i];
+    *y = total;
+  }
+}
+
+template <class T>
+constexpr GemmEntries<T> kEntries = {Block<T>, VectorMatrix<T>, MatrixVector<T>, kRows, kPanelVectors* kLanes<T>};
+
+}  // namespace
+
+const GemmTable& Gemm() {
+  static constexpr GemmTable table = {kEntries<float>, kEntries<double>};
+  return table;
+}
+
+}  // namespace thalweg::cpu::THALWEG_ISA

@@ -1,0 +1,305 @@
+// MaxPool, AvgPool and their gradients, NHWC and NCHW. A window's elements outside the image take no part. Of equal largest elements the
+// first in row-major order counts; NaN counts as larger than anything. Gradients that meet in one element are added in window order, by one
+// task, so results have the same bits for any number of threads.
+#include <algorithm>
+#include <limits>
+
+#include "kernels/common/parallel.h"
+#include "kernels/common/types.h"
+#include "kernels/register.h"
+#include "kernels/slots.h"
+#include "kernels/window.h"
+
+namespace thalweg::cpu {
+namespace {
+
+// Channels that one task takes at a time: whole vectors when the channels are last, a plane when they are first.
+constexpr int64_t kChannels = 64;
+
+struct Images {
+  ImageFormat format;
+  int64_t batch, channels;
+  WindowAxis h, w;
+  int64_t in_pixels() const { return h.in * w.in; }
+  int64_t out_pixels() const { return h.out * w.out; }
+  int64_t together() const { return format.channels_first ? 1 : std::min(kChannels, channels); }
+  int64_t slices() const { return channels == 0 ? 0 : (channels + together() - 1) / together(); } // of the channels of one image
+};
+
+Images ImagesOf(const WindowAttrs& attrs, const tw_shape& in, const tw_shape& out) {
+  if (in.rank != 4 || out.rank != 4) Invalid("input " + tw::text(in) + " and output " + tw::text(out) + " must have rank 4");
+  const ImageFormat& f = attrs.format;
+  Images g{f, in.dims[0], in.dims[f.channel()], attrs.Along(0, in.dims[f.height()], attrs.window[0]),
+           attrs.Along(1, in.dims[f.width()], attrs.window[1])};
+  if (out.dims[0] != g.batch || out.dims[f.channel()] != g.channels || out.dims[f.height()] != g.h.out || out.dims[f.width()] != g.w.out)
+    Invalid("windows over " + tw::text(in) + " make a height of " + tw::text(g.h.out) + " and a width of " + tw::text(g.w.out) +
+            ", but the pooled tensor is " + tw::text(out));
+  return g;
+}
+
+template <class V>
+tw_shape ShapeOf(const V& v) {
+  return {v.dims(), v.rank(), 0};
+}
+void CheckSame(const tw_view* a, const tw_view* b, const char* what) {
+  if (!std::equal(a->dims, a->dims + a->rank, b->dims, b->dims + b->rank))
+    Invalid(std::string(what) + " must have the same shape, but they are " + DimsText(a) + " and " + DimsText(b));
+}
+
+// `count` channels of one image, [pixel, channel]: element (p, c) at data[p * pixel + c].
+template <class T>
+struct Slice {
+  T* data;
+  int64_t pixel, count;
+};
+template <class T>
+Slice<T> SliceOf(const Images& g, T* data, int64_t pixels, int64_t image, int64_t slice) {
+  if (g.format.channels_first) return {data + (image * g.channels + slice) * pixels, 1, 1};
+  const int64_t first = slice * kChannels;
+  return {data + image * pixels * g.channels + first, g.channels, std::min(kChannels, g.channels - first)};
+}
+
+// [begin, end) of the image under window o.
+struct Span {
+  int64_t begin, end;
+};
+Span Under(const WindowAxis& a, int64_t o) {
+  const int64_t first = o * a.stride - a.before;
+  return {std::max<int64_t>(0, first), std::min(a.in, first + a.window)};
+}
+// The windows that cover element i.
+Span Over(const WindowAxis& a, int64_t i) {
+  const int64_t at = i + a.before;
+  return {at < a.window ? 0 : (at - a.window) / a.stride + 1, std::min(a.out, at / a.stride + 1)};
+}
+
+// True for a NaN too, once: nothing beats a NaN that came first.
+template <class T>
+bool Beats(T x, T best) {
+  if constexpr (std::is_floating_point_v<T>) return x > best || (x != x && best == best);
+  else return x > best;
+}
+template <class T>
+constexpr T Lowest() {
+  if constexpr (std::is_floating_point_v<T>) return -std::numeric_limits<T>::infinity();
+  else return std::numeric_limits<T>::lowest();
+}
+
+// The largest elements under window (y, x) and, unless `where` is NULL, their pixels; -1 for a window over nothing.
+template <class T>
+void LargestUnder(const Images& g, const Slice<const T>& in, int64_t y, int64_t x, Wide<T>* best, int64_t* where) {
+  std::fill(best, best + in.count, Lowest<Wide<T>>());
+  if (where) std::fill(where, where + in.count, int64_t{-1});
+  const Span rows = Under(g.h, y), columns = Under(g.w, x);
+  for (int64_t i = rows.begin; i < rows.end; ++i)
+    for (int64_t j = columns.begin; j < columns.end; ++j) {
+      const int64_t pixel = i * g.w.in + j;
+      const T* from = in.data + pixel * in.pixel;
+      if (!where) {
+        for (int64_t c = 0; c < in.count; ++c) best[c] = Beats(Wide<T>(from[c]), best[c]) ? Wide<T>(from[c]) : best[c];
+        continue;
+      }
+      for (int64_t c = 0; c < in.count; ++c) {
+        const Wide<T> v = Wide<T>(from[c]);
+        const bool beats = Beats(v, best[c]) || where[c] < 0;
+        best[c] = beats ? v : best[c];
+        where[c] = beats ? pixel : where[c];
+      }
+    }
+}
+
+// body(image, slice, y) for each row of windows of each slice, in parallel. No two calls share an output row.
+template <class F>
+void ForRows(const tw_frame* f, const Images& g, F&& body) {
+  const int64_t slices = g.slices(), cost = g.w.out * g.h.window * g.w.window * g.together();
+  ParallelFor(f, g.batch * slices * g.h.out, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) body(i / g.h.out / slices, i / g.h.out % slices, i % g.h.out);
+  });
+}
+
+template <class T>
+class MaxPool {
+ public:
+  explicit MaxPool(const tw::Node& n) : attrs_(n) {}
+
+  void operator()(tw::Frame frame, tw::In<T> input, tw::Out<T> output) const {
+    const Images g = ImagesOf(attrs_, ShapeOf(input), ShapeOf(output));
+    ForRows(frame.f, g, [&](int64_t image, int64_t slice, int64_t y) {
+      const Slice<const T> in = SliceOf(g, input.data(), g.in_pixels(), image, slice);
+      const Slice<T> out = SliceOf(g, output.data(), g.out_pixels(), image, slice);
+      Wide<T> best[kChannels];
+      for (int64_t x = 0; x < g.w.out; ++x) {
+        LargestUnder(g, in, y, x, best, nullptr);
+        T* to = out.data + (y * g.w.out + x) * out.pixel;
+        for (int64_t c = 0; c < out.count; ++c) to[c] = T(best[c]);
+      }
+    });
+  }
+
+ private:
+  WindowAttrs attrs_;
+};
+
+// Each window's gradient goes to its largest element. Half and bfloat16 are summed in float, in scratch.
+template <class T>
+class MaxPoolGrad {
+ public:
+  explicit MaxPoolGrad(const tw::Node& n) : attrs_(n), slots_(WorkerSlots()) {}
+
+  uint64_t scratch(const tw::Node& n) const { return Bytes(ImagesOf(attrs_, n.node->shapes[0], n.node->shapes[1])) * uint64_t(slots_); }
+
+  void operator()(tw::Frame frame, tw::In<T> input, tw::In<T> pooled, tw::In<T> grad, tw::Out<T> output) const {
+    const Images g = ImagesOf(attrs_, ShapeOf(input), ShapeOf(pooled));
+    CheckSame(pooled.v, grad.v, "orig_output and grad");
+    CheckSame(input.v, output.v(), "orig_input and output");
+    if (output.size() == 0) return;
+    Workspace work(frame.f, Bytes(g) * uint64_t(slots_));
+    const int64_t slices = g.slices();
+    ForEachTask(frame.f, g.batch * slices, slots_, [&](int64_t task, int slot) {
+      const int64_t image = task / slices, slice = task % slices;
+      const Slice<const T> in = SliceOf(g, input.data(), g.in_pixels(), image, slice);
+      const Slice<const T> dy = SliceOf(g, grad.data(), g.out_pixels(), image, slice);
+      const Slice<T> dx = SliceOf(g, output.data(), g.in_pixels(), image, slice);
+      if constexpr (kIsSmallFloat<T>) {
+        const Slice<float> sums{reinterpret_cast<float*>(work.data() + Bytes(g) * uint64_t(slot)), dx.count, dx.count};
+        Distribute(g, in, dy, sums);
+        for (int64_t p = 0; p < g.in_pixels(); ++p)
+          for (int64_t c = 0; c < dx.count; ++c) dx.data[p * dx.pixel + c] = T(sums.data[p * sums.pixel + c]);
+      } else {
+        Distribute(g, in, dy, dx);
+      }
+    });
+  }
+
+ private:
+  static uint64_t Bytes(const Images& g) {
+    return kIsSmallFloat<T> ? RoundUp64(uint64_t(g.in_pixels() * g.together()) * sizeof(float)) : 0;
+  }
+
+  static void Distribute(const Images& g, const Slice<const T>& in, const Slice<const T>& dy, const Slice<Wide<T>>& dx) {
+    for (int64_t p = 0; p < g.in_pixels(); ++p) std::fill(dx.data + p * dx.pixel, dx.data + p * dx.pixel + dx.count, Wide<T>(0));
+    Wide<T> best[kChannels];
+    int64_t where[kChannels];
+    for (int64_t y = 0; y < g.h.out; ++y)
+      for (int64_t x = 0; x < g.w.out; ++x) {
+        LargestUnder(g, in, y, x, best, where);
+        const T* from = dy.data + (y * g.w.out + x) * dy.pixel;
+        for (int64_t c = 0; c < dx.count; ++c)
+          if (where[c] >= 0) dx.data[where[c] * dx.pixel + c] = Wide<T>(dx.data[where[c] * dx.pixel + c] + Wide<T>(from[c]));
+      }
+  }
+
+  WindowAttrs attrs_;
+  int slots_;
+};
+
+// The gradient of MaxPoolGrad with respect to its grad: what lies where the largest elements do.
+template <class T>
+class MaxPoolGradGrad {
+ public:
+  explicit MaxPoolGradGrad(const tw::Node& n) : attrs_(n) {}
+
+  void operator()(tw::Frame frame, tw::In<T> input, tw::In<T> pooled, tw::In<T> grad, tw::Out<T> output) const {
+    const Images g = ImagesOf(attrs_, ShapeOf(input), ShapeOf(pooled));
+    CheckSame(input.v, grad.v, "orig_input and grad");
+    CheckSame(pooled.v, output.v(), "orig_output and output");
+    ForRows(frame.f, g, [&](int64_t image, int64_t slice, int64_t y) {
+      const Slice<const T> in = SliceOf(g, input.data(), g.in_pixels(), image, slice);
+      const Slice<const T> from = SliceOf(g, grad.data(), g.in_pixels(), image, slice);
+      const Slice<T> out = SliceOf(g, output.data(), g.out_pixels(), image, slice);
+      Wide<T> best[kChannels];
+      int64_t where[kChannels];
+      for (int64_t x = 0; x < g.w.out; ++x) {
+        LargestUnder(g, in, y, x, best, where);
+        T* to = out.data + (y * g.w.out + x) * out.pixel;
+        for (int64_t c = 0; c < out.count; ++c) to[c] = where[c] < 0 ? T(0) : from.data[where[c] * from.pixel + c];
+      }
+    });
+  }
+
+ private:
+  WindowAttrs attrs_;
+};
+
+template <class T>
+class AvgPool {
+ public:
+  explicit AvgPool(const tw::Node& n) : attrs_(n) {}
+
+  void operator()(tw::Frame frame, tw::In<T> value, tw::Out<T> output) const {
+    const Images g = ImagesOf(attrs_, ShapeOf(value), ShapeOf(output));
+    ForRows(frame.f, g, [&](int64_t image, int64_t slice, int64_t y) {
+      const Slice<const T> in = SliceOf(g, value.data(), g.in_pixels(), image, slice);
+      const Slice<T> out = SliceOf(g, output.data(), g.out_pixels(), image, slice);
+      for (int64_t x = 0; x < g.w.out; ++x) Average(g, in, y, x, out.data + (y * g.w.out + x) * out.pixel);
+    });
+  }
+
+ private:
+  static void Average(const Images& g, const Slice<const T>& in, int64_t y, int64_t x, T* to) {
+    const Span rows = Under(g.h, y), columns = Under(g.w, x);
+    Wide<T> sum[kChannels] = {};
+    for (int64_t i = rows.begin; i < rows.end; ++i)
+      for (int64_t j = columns.begin; j < columns.end; ++j) {
+        const T* from = in.data + (i * g.w.in + j) * in.pixel;
+        for (int64_t c = 0; c < in.count; ++c) sum[c] += Wide<T>(from[c]);
+      }
+    const Wide<T> count = Wide<T>((rows.end - rows.begin) * (columns.end - columns.begin));
+    for (int64_t c = 0; c < in.count; ++c) to[c] = T(sum[c] / count);
+  }
+
+  WindowAttrs attrs_;
+};
+
+// Each element gathers its share from the windows over it.
+template <class T>
+class AvgPoolGrad {
+ public:
+  explicit AvgPoolGrad(const tw::Node& n) : attrs_(n) {}
+
+  // The input's shape has done its work: output was allocated by it.
+  void operator()(tw::Frame frame, tw::In<int32_t>, tw::In<T> grad, tw::Out<T> output) const {
+    const Images g = ImagesOf(attrs_, ShapeOf(output), ShapeOf(grad));
+    if (output.size() == 0) return;
+    const int64_t slices = g.slices(), cost = g.w.in * g.together() * 4;
+    ParallelFor(frame.f, g.batch * slices * g.h.in, cost, [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) {
+        const int64_t image = n / g.h.in / slices, slice = n / g.h.in % slices, i = n % g.h.in;
+        const Slice<const T> dy = SliceOf(g, grad.data(), g.out_pixels(), image, slice);
+        const Slice<T> dx = SliceOf(g, output.data(), g.in_pixels(), image, slice);
+        for (int64_t j = 0; j < g.w.in; ++j) Collect(g, dy, i, j, dx.data + (i * g.w.in + j) * dx.pixel);
+      }
+    });
+  }
+
+ private:
+  static void Collect(const Images& g, const Slice<const T>& dy, int64_t i, int64_t j, T* to) {
+    const Span rows = Over(g.h, i), columns = Over(g.w, j);
+    Wide<T> sum[kChannels] = {};
+    for (int64_t y = rows.begin; y < rows.end; ++y)
+      for (int64_t x = columns.begin; x < columns.end; ++x) {
+        const Span under_h = Under(g.h, y), under_w = Under(g.w, x);
+        const Wide<T> share = 1 / Wide<T>((under_h.end - under_h.begin) * (under_w.end - under_w.begin));
+        const T* from = dy.data + (y * g.w.out + x) * dy.pixel;
+        for (int64_t c = 0; c < dy.count; ++c) sum[c] += Wide<T>(from[c]) * share;
+      }
+    for (int64_t c = 0; c < dy.count; ++c) to[c] = T(sum[c]);
+  }
+
+  WindowAttrs attrs_;
+};
+
+}  // namespace
+
+void register_pool(tw::Plugin& p) {
+  p.kernel<MaxPool<float>, MaxPool<double>, MaxPool<half>, MaxPool<bfloat16>>("MaxPool @CPU");
+  p.kernel<MaxPool<int8_t>, MaxPool<int16_t>, MaxPool<int32_t>, MaxPool<int64_t>, MaxPool<uint8_t>, MaxPool<uint16_t>>("MaxPool @CPU");
+  p.kernel<MaxPoolGrad<float>, MaxPoolGrad<double>, MaxPoolGrad<half>, MaxPoolGrad<bfloat16>>("MaxPoolGrad @CPU");
+  p.kernel<MaxPoolGrad<int32_t>, MaxPoolGrad<int64_t>>("MaxPoolGrad @CPU");
+  p.kernel<MaxPoolGradGrad<float>, MaxPoolGradGrad<double>, MaxPoolGradGrad<half>, MaxPoolGradGrad<bfloat16>>("MaxPoolGradGrad @CPU");
+  p.kernel<MaxPoolGradGrad<int32_t>, MaxPoolGradGrad<int64_t>>("MaxPoolGradGrad @CPU");
+  p.kernel<AvgPool<float>, AvgPool<double>, AvgPool<half>, AvgPool<bfloat16>>("AvgPool @CPU");
+  p.kernel<AvgPoolGrad<float>, AvgPoolGrad<double>, AvgPoolGrad<half>, AvgPoolGrad<bfloat16>>("AvgPoolGrad @CPU");
+}
+
+}  // namespace thalweg::cpu

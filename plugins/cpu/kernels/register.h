@@ -1,0 +1,60 @@
+// One function per kernel file: adds the file's kernels to the plugin. plugin.cc calls them all.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_REGISTER_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_REGISTER_H_
+
+#include "thalweg/cpp/plugin.hpp"
+
+namespace thalweg::cpu {
+
+// Data movement and shapes.
+void register_broadcast_to(tw::Plugin& p);
+void register_cast(tw::Plugin& p);
+void register_concat(tw::Plugin& p);
+void register_fill(tw::Plugin& p);
+void register_forward(tw::Plugin& p);
+void register_gather(tw::Plugin& p);
+void register_one_hot(tw::Plugin& p);
+void register_pad(tw::Plugin& p);
+void register_range(tw::Plugin& p);
+void register_scatter_nd(tw::Plugin& p);
+void register_select(tw::Plugin& p);
+void register_shape(tw::Plugin& p);
+void register_slice(tw::Plugin& p);
+void register_split(tw::Plugin& p);
+void register_tile(tw::Plugin& p);
+void register_transpose(tw::Plugin& p);
+void register_where(tw::Plugin& p);
+
+// Element-wise arithmetic and reductions.
+void register_add_n(tw::Plugin& p);
+void register_arg_reduce(tw::Plugin& p);
+void register_binary(tw::Plugin& p);
+void register_compare(tw::Plugin& p);
+void register_cumsum(tw::Plugin& p);
+void register_reduce(tw::Plugin& p);
+void register_segment_sum(tw::Plugin& p);
+void register_unary(tw::Plugin& p);
+
+// Linear algebra, neural networks, random numbers, optimizers.
+void register_bias(tw::Plugin& p);
+void register_conv2d(tw::Plugin& p);
+void register_conv2d_backprop(tw::Plugin& p);
+void register_cross_entropy(tw::Plugin& p);
+void register_matmul(tw::Plugin& p);
+void register_pool(tw::Plugin& p);
+void register_random(tw::Plugin& p);
+void register_relu(tw::Plugin& p);
+void register_softmax(tw::Plugin& p);
+void register_training(tw::Plugin& p);
+
+// State, files, strings, control.
+void register_checkpoint(tw::Plugin& p);
+void register_control(tw::Plugin& p);
+void register_resource_gather(tw::Plugin& p);
+void register_resource_scatter(tw::Plugin& p);
+void register_strings(tw::Plugin& p);
+void register_variable(tw::Plugin& p);
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_REGISTER_H_

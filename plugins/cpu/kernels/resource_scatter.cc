@@ -1,0 +1,64 @@
+// ResourceScatterAdd, -Sub and -Update: rows of a variable changed in place under its lock, in the order of the indices, which are checked
+// before anything is changed. Sums of half and bfloat16 are rounded after each row: the variable is where they are kept.
+#include "kernels/common/copy.h"
+#include "kernels/common/rows.h"
+#include "kernels/common/types.h"
+#include "kernels/register.h"
+
+namespace thalweg::cpu {
+namespace {
+
+// Throws INVALID_ARGUMENT unless indices name rows of the variable and updates has a row for each, or is one element for all.
+// Answers the number of elements of a row.
+int64_t CheckRows(const tw_view* variable, const tw_view* indices, const tw_view* updates) {
+  if (variable->rank < 1) Invalid("the variable is a scalar, which has no rows");
+  if (variable->dtype != updates->dtype)
+    Invalid("the variable is " + TypeText(variable->dtype) + ", updates are " + TypeText(updates->dtype));
+  CheckIndices(indices, 0, variable->dims[0], "indices");
+  const int64_t inner = Product(variable->dims, 1, variable->rank);
+  if (updates->rank != 0 && int64_t(updates->count) != int64_t(indices->count) * inner) {
+    Invalid("updates of shape " + DimsText(updates) + " for " + std::to_string(indices->count) + " rows of the variable of shape " +
+            DimsText(variable));
+  }
+  return inner;
+}
+
+template <class T, bool kAdd>
+void ScatterSum(tw::Frame f, tw::Var<T> resource, tw::In<tw::Any> indices, tw::In<T> updates) {
+  const int64_t inner = CheckRows(resource.v, indices.v, updates.v);
+  auto target = [&](int64_t row) { return IndexAt(indices.v, uint64_t(row)) * inner; };
+  auto sum = [](T a, T b) {
+    const Wide<T> x(a), y(b);
+    return T(kAdd ? Plus(x, y) : Minus(x, y));
+  };
+  const int64_t rows = int64_t(indices.size());
+  if (updates.rank() != 0) return CombineRows(f.f, resource.data(), updates.data(), rows, inner, target, sum);
+  const T all = updates[0];
+  for (int64_t row = 0; row < rows; ++row)
+    for (T *at = resource.data() + target(row), *end = at + inner; at < end; ++at) *at = sum(*at, all);
+}
+
+void ScatterUpdate(tw::Frame f, tw::Var<tw::Any> resource, tw::In<tw::Any> indices, tw::In<tw::Any> updates) {
+  const int64_t inner = CheckRows(resource.v, indices.v, updates.v);
+  for (uint64_t i = 0; i < indices.size(); ++i) {
+    const int64_t at = IndexAt(indices.v, i) * inner;
+    if (updates.rank() == 0) FillRun(f.f, updates.v, resource.v, at, inner);
+    else CopyRun(f.f, updates.v, int64_t(i) * inner, resource.v, at, inner);
+  }
+}
+
+template <class... T>
+void AddTypes(tw::Plugin& p) {
+  p.kernel<ScatterSum<T, true>...>("ResourceScatterAdd @CPU; update resource");
+  p.kernel<ScatterSum<T, false>...>("ResourceScatterSub @CPU; update resource");
+}
+
+}  // namespace
+
+void register_resource_scatter(tw::Plugin& p) {
+  // The resource says nothing of its element type, so the specs are told apart by `updates`.
+  AddTypes<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p);
+  p.kernel<ScatterUpdate>("ResourceScatterUpdate @CPU; update resource");
+}
+
+}  // namespace thalweg::cpu

@@ -1,0 +1,93 @@
+// Select and SelectV2: elements of one tensor or of another, as a third one says.
+#include <cstring>
+
+#include "kernels/common/broadcast.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/parallel.h"
+#include "kernels/register.h"
+
+namespace thalweg::cpu {
+namespace {
+
+struct Steps {
+  int64_t condition, t, e;
+};
+
+template <class T>
+void Choose(const bool* c, const T* t, const T* e, T* to, Steps s, int64_t n) {
+  if (s.condition == 0) {
+    const T* from = *c ? t : e;
+    const int64_t step = *c ? s.t : s.e;
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i * step];
+  } else if (s.t && s.e) {
+    for (int64_t i = 0; i < n; ++i) to[i] = c[i] ? t[i] : e[i];
+  } else if (s.t) {
+    for (int64_t i = 0; i < n; ++i) to[i] = c[i] ? t[i] : *e;
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i] = c[i] ? *t : e[i * s.e];
+  }
+}
+
+struct Bytes16 {
+  uint64_t half[2];
+};
+
+// condition has the rank-0 or broadcast form; all three broadcast to the output.
+void Walk(const tw_frame* f, const tw_view* condition, const tw_view* t, const tw_view* e, const tw_view* out) {
+  CheckMovable(out->dtype);
+  if (out->count == 0) return;
+  const Broadcast<3> walk(out, {condition, t, e});
+  const int last = walk.rank - 1;
+  const Steps steps{walk.step[0][last], walk.step[1][last], walk.step[2][last]};
+  const bool* c = reinterpret_cast<const bool*>(Bytes(condition));
+  auto run = [&](auto type) {
+    using T = decltype(type);
+    ParallelFor(f, int64_t(out->count), 1, [&](int64_t begin, int64_t end) {
+      walk.ForSegments(begin, end, [&](const int64_t* from, int64_t to, int64_t n) {
+        Choose(c + from[0], reinterpret_cast<const T*>(Bytes(t)) + from[1], reinterpret_cast<const T*>(Bytes(e)) + from[2],
+               reinterpret_cast<T*>(Bytes(out)) + to, steps, n);
+      });
+    });
+  };
+  switch (ElementBytes(out->dtype)) {
+    case 0:
+      return walk.ForSegments(0, int64_t(out->count), [&](const int64_t* from, int64_t to, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) {
+          const bool yes = c[from[0] + i * steps.condition];
+          CopyRun(f, yes ? t : e, yes ? from[1] + i * steps.t : from[2] + i * steps.e, out, to + i, 1);
+        }
+      });
+    case 1: return run(uint8_t{});
+    case 2: return run(uint16_t{});
+    case 4: return run(uint32_t{});
+    case 8: return run(uint64_t{});
+    default: return run(Bytes16{});
+  }
+}
+
+void SelectV2(tw::Frame f, tw::In<bool> condition, tw::In<tw::Any> t, tw::In<tw::Any> e, tw::Out<tw::Any> output) {
+  Walk(f.f, condition.v, t.v, e.v, output.v());
+}
+
+// The older op: a condition of the shape of the others, or a scalar, or a vector with one entry per row.
+void Select(tw::Frame f, tw::In<bool> condition, tw::In<tw::Any> t, tw::In<tw::Any> e, tw::Out<tw::Any> output) {
+  if (condition.rank() != 1 || t.rank() <= 1) return Walk(f.f, condition.v, t.v, e.v, output.v());
+  if (condition.dim(0) != t.dim(0))
+    Invalid("condition has " + std::to_string(condition.dim(0)) + " entries for " + std::to_string(t.dim(0)) + " rows");
+  Ints dims;
+  dims.push(condition.dim(0));
+  while (dims.n < t.rank()) dims.push(1);
+  tw_view rows = *condition.v;
+  rows.dims = dims.at;
+  rows.rank = dims.n;
+  Walk(f.f, &rows, t.v, e.v, output.v());
+}
+
+}  // namespace
+
+void register_select(tw::Plugin& p) {
+  p.kernel<SelectV2>("SelectV2 @CPU; inplace output=t; inplace output=e");
+  p.kernel<Select>("Select @CPU; inplace output=t; inplace output=e");
+}
+
+}  // namespace thalweg::cpu

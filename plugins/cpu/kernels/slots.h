@@ -1,0 +1,58 @@
+// Sharing a call's work between threads that each need memory of their own: numbered tasks, taken one after the other by at most `slots`
+// workers, each with its slice of one scratch area. Which worker takes a task depends on load, so a task must own what it writes.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_SLOTS_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_SLOTS_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <thread>
+
+#include "thalweg/cpp/plugin.hpp"
+
+namespace thalweg::cpu {
+
+// Workers that a kernel prepares for. Scratch is sized before the host's pool is known, so this asks the machine; a larger pool lends a
+// kernel no more threads than this.
+inline int WorkerSlots() { return int(std::clamp(std::thread::hardware_concurrency(), 1u, 64u)); }
+
+inline uint64_t RoundUp64(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// The frame's scratch, or memory of its own where the plan knew no shapes and therefore asked for none. 64-byte aligned.
+class Workspace {
+ public:
+  Workspace(const tw_frame* f, uint64_t bytes) : data_(static_cast<char*>(f->scratch)) {
+    if (data_ || !bytes) return;
+    own_.reset(static_cast<char*>(::operator new(bytes, std::align_val_t{64})));
+    data_ = own_.get();
+  }
+  char* data() const { return data_; }
+
+ private:
+  struct Free {
+    void operator()(char* p) const { ::operator delete(p, std::align_val_t{64}); }
+  };
+  char* data_;
+  std::unique_ptr<char, Free> own_;
+};
+
+// run(task, slot) for each task of [0, tasks); no two calls with the same slot at once. run must not throw.
+template <class F>
+void ForEachTask(const tw_frame* f, int64_t tasks, int slots, F&& run) {
+  const int64_t workers = std::min<int64_t>({tasks, slots, int64_t(f->host->run->threads(f))});
+  if (workers <= 1) {
+    for (int64_t t = 0; t < tasks; ++t) run(t, 0);
+    return;
+  }
+  std::atomic<int64_t> next{0};
+  tw::Frame{f}.parallel(uint64_t(workers), 1, [&](uint64_t begin, uint64_t end) {
+    for (uint64_t slot = begin; slot < end; ++slot)
+      for (int64_t t; (t = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) run(t, int(slot));
+  });
+}
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_SLOTS_H_

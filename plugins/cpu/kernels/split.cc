@@ -1,0 +1,49 @@
+// Split and Unpack: the parts of a tensor along an axis, with that axis or without.
+#include "kernels/common/copy.h"
+#include "kernels/register.h"
+
+namespace thalweg::cpu {
+namespace {
+
+// The axis is cut into as many equal parts as there are outputs.
+void Cut(const tw_frame* f, const tw_view* value, int axis, const tw::ManyOut<tw::Any>& parts) {
+  if (value->count == 0 || parts.size() == 0) return;
+  if (value->dims[axis] % parts.size() != 0)
+    Invalid("axis " + std::to_string(axis) + " of " + DimsText(value) + " does not divide into " + std::to_string(parts.size()) + " parts");
+  const int64_t outer = Product(value->dims, 0, axis), row = int64_t(value->count) / outer, run = row / parts.size();
+  for (uint32_t i = 0; i < parts.size(); ++i) {
+    Box box;
+    box.Add(outer, row, run);
+    box.Add(run, 1, 1);
+    CopyBox(f, box, value, i * run, parts[i].v(), 0);
+  }
+}
+
+void Split(tw::Frame f, tw::In<int32_t> split_dim, tw::In<tw::Any> value, tw::ManyOut<tw::Any> output) {
+  Cut(f.f, value.v, Axis(split_dim[0], value.rank(), "split_dim"), output);
+}
+
+class Unpack {
+ public:
+  explicit Unpack(const tw::Node& n) : axis_(n.i("axis")) {}
+  void operator()(tw::Frame f, tw::In<tw::Any> value, tw::ManyOut<tw::Any> output) const {
+    const int axis = Axis(axis_, value.rank());
+    if (value.dim(axis) != int64_t(output.size())) {
+      Invalid("axis " + std::to_string(axis) + " of " + DimsText(value.v) + " does not unpack into " + std::to_string(output.size()) +
+              " tensors");
+    }
+    Cut(f.f, value.v, axis, output);
+  }
+
+ private:
+  int64_t axis_;
+};
+
+}  // namespace
+
+void register_split(tw::Plugin& p) {
+  p.kernel<Split>("Split @CPU");
+  p.kernel<Unpack>("Unpack @CPU");
+}
+
+}  // namespace thalweg::cpu

@@ -1,0 +1,114 @@
+// Variables: making handles, reading, assigning, adding in place, asking, destroying. The host locks what `read` and `update` name.
+#include "kernels/common/element.h"
+#include "kernels/register.h"
+#include "kernels/zip.h"
+
+namespace thalweg::cpu {
+namespace {
+
+class VarHandle {
+ public:
+  explicit VarHandle(const tw::Node& n) : container_(n.s("container")), name_(n.s("shared_name")) {
+    if (name_.empty()) name_ = n.name();
+  }
+  void operator()(tw::Frame f, tw::Out<tw::Any> resource) const {
+    const tw_resource_key key{TW_SIZED(tw_resource_key), TW_S(TW_VARIABLE_TYPE), container_.data(), container_.size(), name_.data(),
+                              name_.size()};
+    tw::check(f.f->host->resource->open(f.f, &key, nullptr, nullptr, resource.o));
+  }
+
+ private:
+  std::string container_, name_;
+};
+
+void VarIsInitialized(tw::Handle resource, tw::Out<bool> is_initialized) {
+  is_initialized[0] = resource.f->host->resource->exists(resource.f, resource.i) != 0;
+}
+
+// What the variable holds is what the op promised, or the op is refused.
+void CheckType(const tw_view* variable, uint32_t wanted) {
+  if (variable->dtype != wanted)
+    Invalid("the variable is " + TypeText(variable->dtype) + ", not " + TypeText(wanted) + " as 'dtype' says");
+}
+
+void ReadVariable(tw::Frame f, tw::Var<tw::Any> resource, tw::Out<tw::Any> value) {
+  CheckType(resource.v, value.v()->dtype);
+  tw::check(f.f->host->tensor->forward(f.f, f.f->in_at[0], value.o, nullptr, 0));
+}
+
+class AssignVariable {
+ public:
+  explicit AssignVariable(const tw::Node& n) : validate_shape_(n.b("validate_shape")) {}
+  void operator()(tw::Frame f, tw::Var<tw::Any> resource, tw::In<tw::Any> value) const {
+    if (resource.rank() >= 0) {
+      CheckType(resource.v, value.v->dtype);
+      if (validate_shape_ && DimsText(resource.v) != DimsText(value.v))
+        Invalid("the variable is " + DimsText(resource.v) + " and the value " + DimsText(value.v) + "; validate_shape asks for one shape");
+    }
+    const tw_host* h = f.f->host;
+    tw_tensor* kept = nullptr;
+    tw::check(h->tensor->keep(f.f, f.f->in_at[1], &kept));
+    tw_status* s = h->resource->assign(f.f, f.f->in_at[0], kept);
+    h->tensor->release(kept);
+    tw::check(s);
+  }
+
+ private:
+  bool validate_shape_;
+};
+
+void Accumulate(const tw_frame* f, const BinaryKernel& k) {
+  const tw_view *variable = f->in[f->in_at[0]], *value = f->in[f->in_at[1]];
+  if (variable->rank < 0) throw tw::Error{TW_FAILED_PRECONDITION, "the variable has no value yet; assign one first"};
+  CheckType(variable, value->dtype);
+  if (DimsText(variable) != DimsText(value))
+    Invalid("the variable is " + DimsText(variable) + " and the value " + DimsText(value) + "; both must have one shape");
+  Zip(f, k, variable, value, variable);
+}
+
+void AddAccumulate(tw::Plugin& p, const std::string& op, const char* type, const BinaryKernel& k) {
+  AddKernel<Accumulate>(p, op + "(resource, " + type + ") @CPU; update resource", k);
+}
+
+template <class... T>
+void AddAccumulates(tw::Plugin& p) {
+  (AddAccumulate(p, "AssignAddVariableOp", tw::dtype<T>, kZip<kAdd, T, T, 1>), ...);
+  (AddAccumulate(p, "AssignSubVariableOp", tw::dtype<T>, kZip<kSub, T, T, 1>), ...);
+}
+
+class DestroyResource {
+ public:
+  explicit DestroyResource(const tw::Node& n) : ignore_missing_(n.b("ignore_lookup_error")) {}
+  void operator()(tw::Handle resource) const {
+    const tw_host* h = resource.f->host;
+    tw_status* s = h->resource->drop(resource.f, resource.i);
+    if (s && ignore_missing_ && h->status->code(s) == TW_NOT_FOUND) {
+      h->status->release(s);
+      return;
+    }
+    tw::check(s);
+  }
+
+ private:
+  bool ignore_missing_;
+};
+
+}  // namespace
+
+void register_variable(tw::Plugin& p) {
+  p.kernel<VarHandle>("VarHandleOp @CPU; cheap");
+  p.kernel<VarIsInitialized>("VarIsInitializedOp @CPU; cheap");
+  p.kernel<ReadVariable>("ReadVariableOp @CPU; cheap; read resource; view value=resource");
+  p.kernel<AssignVariable>("AssignVariableOp @CPU; update resource; keep value");
+  p.kernel<DestroyResource>("DestroyResourceOp @CPU; cheap");
+  const Elementwise& t = TW_CPU_FOR_ISA(DetectIsa(p.h), ElementwiseTable);
+  const BinaryKernels* tables[] = {&t.binary_float, &t.binary_half, &t.binary_bfloat16};
+  const char* types[] = {"float", "half", "bfloat16"};
+  for (int i = 0; i < 3; ++i) {
+    AddAccumulate(p, "AssignAddVariableOp", types[i], tables[i]->add);
+    AddAccumulate(p, "AssignSubVariableOp", types[i], tables[i]->sub);
+  }
+  AddAccumulates<double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p);
+}
+
+}  // namespace thalweg::cpu

@@ -1,0 +1,68 @@
+// Loops over rows of floats that are worth their own instruction set: activations, bias, softmax, losses, parameter updates. Built once per
+// set in vector_isa.cc, reached through a table. Plain declarations only: the per-set sources include this.
+// An element's value does not depend on where a caller cuts rows, nor on the other rows. y may be x unless a line says less.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_VECTOR_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_VECTOR_H_
+
+#include <stdint.h>
+
+#include "kernels/common/isa.h"
+
+namespace thalweg::cpu {
+
+// One step of an optimizer over n elements; `slot` arrays are what it keeps per element. The factors are spelled as in the op.
+template <class T>
+struct UpdateLoops {
+  // var -= alpha * delta.
+  void (*gradient_descent)(T* var, const T* delta, T alpha, int64_t n);
+  // accum = momentum * accum + grad; var -= lr * accum, or lr * (grad + momentum * accum) with Nesterov's look ahead.
+  void (*momentum)(T* var, T* accum, const T* grad, T lr, T momentum, bool nesterov, int64_t n);
+  // m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= alpha * m' / (sqrt(v) + epsilon), where alpha has the bias
+  // corrections in it and m' is m, or beta1 m + (1 - beta1) grad with Nesterov's look ahead.
+  void (*adam)(T* var, T* m, T* v, const T* grad, T alpha, T beta1, T beta2, T epsilon, bool nesterov, int64_t n);
+};
+
+struct VectorTable {
+  UpdateLoops<float> update_f32;
+  UpdateLoops<double> update_f64;
+
+  // NaN stays NaN.
+  void (*relu)(const float* x, float* y, int64_t n);
+  void (*relu6)(const float* x, float* y, int64_t n);
+  // y = dy where 0 < x (and x < 6), else 0; y may be dy or x.
+  void (*relu_grad)(const float* dy, const float* x, float* y, int64_t n);
+  void (*relu6_grad)(const float* dy, const float* x, float* y, int64_t n);
+
+  // y[r, c] = x[r, c] + bias[c].
+  void (*add_bias)(const float* x, const float* bias, float* y, int64_t rows, int64_t columns);
+  // sum[c] += x[r, c], rows in order.
+  void (*sum_rows)(const float* x, float* sum, int64_t rows, int64_t columns);
+  // The sum of n elements, in an order that n alone decides.
+  float (*sum)(const float* x, int64_t n);
+
+  // y = x - max of the row.
+  void (*shift_rows)(const float* x, float* y, int64_t rows, int64_t columns);
+  // y = x / sum of the row.
+  void (*normalise_rows)(const float* x, float* y, int64_t rows, int64_t columns);
+  // sums[r] = sum of row r.
+  void (*row_sums)(const float* x, float* sums, int64_t rows, int64_t columns);
+  // y[r, c] = x[r, c] - shift[r].
+  void (*subtract_column)(const float* x, const float* shift, float* y, int64_t rows, int64_t columns);
+
+  // weights[r] = sum of the row's labels, dots[r] = sum of labels * x; a label of 0 makes its x irrelevant, infinite or not.
+  void (*label_sums)(const float* x, const float* labels, float* weights, float* dots, int64_t rows, int64_t columns);
+  // y[r, c] = x[r, c] / sums[r] - labels[r, c].
+  void (*softmax_less_labels)(const float* x, const float* sums, const float* labels, float* y, int64_t rows, int64_t columns);
+
+  // Half and bfloat16 to float and back, rounding to nearest, ties to even.
+  void (*load_half)(const uint16_t* x, float* y, int64_t n);
+  void (*store_half)(const float* x, uint16_t* y, int64_t n);
+  void (*load_bfloat16)(const uint16_t* x, float* y, int64_t n);
+  void (*store_bfloat16)(const float* x, uint16_t* y, int64_t n);
+};
+
+TW_CPU_DECLARE_ISA(VectorTable, Vectors)
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_VECTOR_H_

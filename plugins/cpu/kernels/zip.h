@@ -1,0 +1,97 @@
+// The body and the registration that all element-wise ops of two inputs share, and their loops for types without objects of their own per
+// instruction set. Used by binary.cc and compare.cc.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_ZIP_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_ZIP_H_
+
+#include <string>
+
+#include "kernels/common/arithmetic.h"
+#include "kernels/common/kernel.h"
+#include "kernels/elementwise.h"
+
+namespace thalweg::cpu {
+
+// Executes a two-input op on the inputs and output of the frame. Throws INVALID_ARGUMENT, naming both operands, where the loop found an
+// element without a result.
+void RunBinary(const tw_frame* f, const BinaryKernel& k);
+
+// The same on any three tensors; z may be x or y.
+void Zip(const tw_frame* f, const BinaryKernel& k, const tw_view* x, const tw_view* y, const tw_view* z);
+
+// z[i] = f(x[i * x_step], y[i * y_step]) for i < n, of the tensors' type, on the calling thread. Answers as BinaryLoop does.
+int64_t ZipRun(const BinaryKernel& k, const char* x, int64_t x_step, const char* y, int64_t y_step, char* z, int64_t n);
+
+// Equal and NotEqual may be asked about shapes that do not broadcast: one answer for both tensors, which are then unequal.
+inline bool Unlike(const tw_view* x, const tw_view* y, const tw_view* z) { return z->count == 1 && (x->count != 1 || y->count != 1); }
+
+inline constexpr auto kAdd = [](auto x, auto y) { return Plus(x, y); };
+inline constexpr auto kSub = [](auto x, auto y) { return Minus(x, y); };
+
+// kFunction(x, y) for each pair; kFunction answers a value.
+template <auto kFunction, class T, class Result>
+int64_t ZipLoop(const void* x, int64_t x_step, const void* y, int64_t y_step, void* z, int64_t n) {
+  auto* a = static_cast<const T*>(x);
+  auto* b = static_cast<const T*>(y);
+  auto* to = static_cast<Result*>(z);
+  if (x_step && y_step) {
+    for (int64_t i = 0; i < n; ++i) to[i] = kFunction(a[i], b[i]);
+  } else if (x_step) {
+    T c = *b;
+    for (int64_t i = 0; i < n; ++i) to[i] = kFunction(a[i], c);
+  } else {
+    T c = *a;
+    for (int64_t i = 0; i < n; ++i) to[i] = kFunction(c, b[i]);
+  }
+  return n;
+}
+
+// kFunction(x, y, &z) for each pair; it answers false where there is no value.
+template <auto kFunction, class T>
+int64_t PartialZipLoop(const void* x, int64_t x_step, const void* y, int64_t y_step, void* z, int64_t n) {
+  auto* a = static_cast<const T*>(x);
+  auto* b = static_cast<const T*>(y);
+  auto* to = static_cast<T*>(z);
+  for (int64_t i = 0; i < n; ++i)
+    if (!kFunction(a[i * x_step], b[i * y_step], to + i)) return i;
+  return n;
+}
+
+template <auto kFunction, class T, class Result, uint32_t kCost>
+inline constexpr BinaryKernel kZip{ZipLoop<kFunction, T, Result>, sizeof(T), sizeof(Result), kCost, nullptr, nullptr};
+template <auto kFunction, class T, uint32_t kCost>
+inline constexpr BinaryKernel kPartialZip{PartialZipLoop<kFunction, T>, sizeof(T), sizeof(T), kCost, nullptr, nullptr};
+
+// "Add(float, float -> float) @CPU; inplace z=x; inplace z=y". result: the type of z, or empty for that of the inputs.
+inline void AddBinary(tw::Plugin& p, std::string_view op, const std::string& type, const std::string& result, const BinaryKernel& k) {
+  std::string spec = std::string(op) + "(" + type + ", " + type + " -> " + (result.empty() ? type : result) + ") @CPU";
+  const bool grad = op.ends_with("Grad");  // its arguments are y and dy
+  if (k.xy_bytes == k.z_bytes) spec += grad ? "; inplace z=y; inplace z=dy" : "; inplace z=x; inplace z=y";
+  AddKernel<RunBinary>(p, spec, k);
+}
+
+template <auto kFunction, uint32_t kCost, class... T>
+void AddZip(tw::Plugin& p, std::string_view op) {
+  (AddBinary(p, op, tw::dtype<T>, "", kZip<kFunction, T, T, kCost>), ...);
+}
+template <auto kFunction, class... T>
+void AddTest(tw::Plugin& p, std::string_view op) {
+  (AddBinary(p, op, tw::dtype<T>, "bool", kZip<kFunction, T, bool, 1>), ...);
+}
+template <auto kFunction, uint32_t kCost, class... T>
+void AddPartialZip(tw::Plugin& p, std::string_view op) {
+  (AddBinary(p, op, tw::dtype<T>, "", kPartialZip<kFunction, T, kCost>), ...);
+}
+
+// The float, half and bfloat16 kernels of an op, from the table of the instruction set in use.
+inline void AddSmallFloats(tw::Plugin& p, std::string_view op, const Elementwise& t, const BinaryKernel BinaryKernels::*member) {
+  const BinaryKernels* tables[] = {&t.binary_float, &t.binary_half, &t.binary_bfloat16};
+  const char* types[] = {"float", "half", "bfloat16"};
+  for (int i = 0; i < 3; ++i) {
+    const BinaryKernel& k = tables[i]->*member;
+    AddBinary(p, op, types[i], k.z_bytes == 1 ? "bool" : "", k);
+  }
+}
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_ZIP_H_

@@ -1,0 +1,57 @@
+// The OpenCL functions that the plugin calls, found in the ICD loader while running: so the plugin loads, and says that there are no
+// devices, on a machine without OpenCL. Errors of OpenCL become tw::Error here. Threads: read-only once loaded.
+#ifndef THALWEG_PLUGINS_OPENCL_API_H_
+#define THALWEG_PLUGINS_OPENCL_API_H_
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <string>
+
+#include <CL/cl.h>
+
+#include "thalweg/cpp/plugin.hpp"
+
+namespace thalweg::opencl {
+
+#define THALWEG_OPENCL_FUNCTIONS(X)                                                                                   \
+  X(clBuildProgram) X(clCreateBuffer) X(clCreateCommandQueue) X(clCreateContext) X(clCreateKernel)                    \
+  X(clCreateProgramWithBinary) X(clCreateProgramWithSource) X(clCreateUserEvent) X(clEnqueueBarrierWithWaitList)      \
+  X(clEnqueueCopyBuffer) X(clEnqueueNDRangeKernel) X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clFinish)         \
+  X(clFlush) X(clGetDeviceIDs) X(clGetDeviceInfo) X(clGetEventInfo) X(clGetKernelWorkGroupInfo) X(clGetPlatformIDs)   \
+  X(clGetPlatformInfo) X(clGetProgramBuildInfo) X(clGetProgramInfo) X(clReleaseCommandQueue) X(clReleaseContext)      \
+  X(clReleaseEvent) X(clReleaseKernel) X(clReleaseMemObject) X(clReleaseProgram) X(clSetKernelArg)                    \
+  X(clSetUserEventStatus) X(clWaitForEvents)
+
+struct Api {
+#define THALWEG_OPENCL_POINTER(name) decltype(&::name) name = nullptr;
+  THALWEG_OPENCL_FUNCTIONS(THALWEG_OPENCL_POINTER)
+#undef THALWEG_OPENCL_POINTER
+
+  // Fills the table from `library`. Empty: done; else why not. The library stays mapped for good: drivers keep threads of their own.
+  std::string Load(const std::string& library);
+};
+
+// "CL_OUT_OF_RESOURCES", or "OpenCL error -9999" for a code that the standard does not name.
+std::string ErrorName(cl_int error);
+
+// The error that says that `what` failed with `error`.
+tw::Error Failure(cl_int error, const std::string& what);
+
+inline void Check(cl_int error, const char* what) {
+  if (error != CL_SUCCESS) throw Failure(error, what);
+}
+
+// A text property, without the zeros that end it.
+std::string DeviceText(const Api& cl, cl_device_id device, cl_device_info what);
+std::string PlatformText(const Api& cl, cl_platform_id platform, cl_platform_info what);
+
+// A property of fixed size; T is the type that the standard gives for it.
+template <class T>
+T DeviceValue(const Api& cl, cl_device_id device, cl_device_info what) {
+  T value{};
+  Check(cl.clGetDeviceInfo(device, what, sizeof value, &value, nullptr), "clGetDeviceInfo");
+  return value;
+}
+
+}  // namespace thalweg::opencl
+
+#endif  // THALWEG_PLUGINS_OPENCL_API_H_

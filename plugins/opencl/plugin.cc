@@ -1,0 +1,127 @@
+// What the plugin registers: the device kind OPENCL and its kernels. Nothing of OpenCL is touched before the host asks for devices.
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "device.h"
+#include "kernels/register.h"
+#include "program_cache.h"
+#include "stream.h"
+
+namespace thalweg::opencl {
+namespace {
+
+// One per runtime. Devices are looked for once: their addresses are what kernels, memory and streams hold on to.
+struct Instance {
+  std::mutex mutex;
+  bool looked = false;
+  Api cl;
+  std::vector<std::unique_ptr<Device>> devices;
+};
+
+void Log(const tw_host* host, uint32_t level, const std::string& text) { host->run->log(host, level, text.data(), text.size()); }
+
+// What the kernels need; also devices that a driver lists but cannot use now are left out.
+bool Usable(const Api& cl, cl_device_id device) {
+  return DeviceValue<cl_bool>(cl, device, CL_DEVICE_AVAILABLE) && DeviceValue<cl_bool>(cl, device, CL_DEVICE_COMPILER_AVAILABLE) &&
+         DeviceText(cl, device, CL_DEVICE_VERSION).compare(0, 10, "OpenCL 1.1") > 0;
+}
+
+void AddDevices(const tw_host* host, Instance& all, cl_platform_id platform) {
+  const Api& cl = all.cl;
+  cl_uint n = 0;
+  cl_int error = cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &n);
+  if (error == CL_DEVICE_NOT_FOUND || (error == CL_SUCCESS && n == 0)) return;
+  Check(error, "clGetDeviceIDs");
+  std::vector<cl_device_id> ids(n);
+  Check(cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, n, ids.data(), nullptr), "clGetDeviceIDs");
+  std::vector<std::string> names;
+  for (cl_device_id id : ids) {
+    const std::string name = DeviceText(cl, id, CL_DEVICE_NAME);
+    const auto index = uint32_t(std::count(names.begin(), names.end(), name));
+    names.push_back(name);
+    if (Usable(cl, id))
+      all.devices.push_back(std::make_unique<Device>(cl, platform, id, index));
+    else
+      Log(host, 0, "OpenCL device '" + name + "' is left out: not available, without a compiler, or older than OpenCL 1.2");
+  }
+}
+
+// No loader, no platform, a broken driver: fewer devices, or none, and a line in the log.
+void Look(const tw_host* host, Instance& all) {
+  const std::string set = Setting(host, "loader");
+  if (const std::string why_not = all.cl.Load(set.empty() ? "libOpenCL.so.1" : set); !why_not.empty())
+    return Log(host, set.empty() ? 0 : 2, "no OpenCL loader: " + why_not);
+  cl_uint n = 0;
+  const cl_int error = all.cl.clGetPlatformIDs(0, nullptr, &n);  // fails where there is none
+  if (error != CL_SUCCESS || n == 0) return Log(host, 0, "no OpenCL platform");
+  std::vector<cl_platform_id> platforms(n);
+  Check(all.cl.clGetPlatformIDs(n, platforms.data(), nullptr), "clGetPlatformIDs");
+  for (cl_platform_id platform : platforms) {
+    try {
+      AddDevices(host, all, platform);
+    } catch (const tw::Error& e) {
+      Log(host, 2, "an OpenCL platform is left out: " + e.text);
+    }
+  }
+}
+
+tw_status* Enumerate(const tw_host* host, void* user, tw_device_list* to) {
+  return tw::guard(host, [&] {
+    Instance& all = *static_cast<Instance*>(user);
+    std::lock_guard lock(all.mutex);
+    if (!all.looked) Look(host, all);
+    all.looked = true;
+    for (const auto& d : all.devices) {
+      tw_device_info info{};
+      info.size = sizeof info;
+      info.uid = d->uid().data();
+      info.uid_len = d->uid().size();
+      info.description = d->description().data();
+      info.description_len = d->description().size();
+      info.self = d.get();
+      info.memory = d->memory();
+      tw::check(to->add(to, &info));
+    }
+  });
+}
+
+// The alignment asked for is met by every device: memory is a handle, and a buffer starts at an address fit for the largest type.
+tw_status* Allocate(const tw_host* host, void* self, uint64_t bytes, uint64_t, void** out_memory) {
+  return tw::guard(host, [&] { *out_memory = static_cast<Device*>(self)->Allocate(bytes); });
+}
+
+void Release(const tw_host* host, void* self, void* memory, uint64_t) {
+  const Api& cl = static_cast<Device*>(self)->cl();
+  if (cl_int error = cl.clReleaseMemObject(static_cast<cl_mem>(memory)); error != CL_SUCCESS)
+    Log(host, 3, "releasing OpenCL memory failed with " + ErrorName(error));
+}
+
+tw_status* Copy(const tw_host* host, void* self, const tw_copy* c) {
+  return tw::guard(host, [&] {
+    Device& device = *static_cast<Device*>(self);
+    if (c->bytes == 0) return;
+    Submit(device, c->stream, "a copy", [&](cl_command_queue queue, cl_event* event) { device.EnqueueCopy(queue, *c, event); });
+  });
+}
+
+tw_status* Init(const tw_host* host, tw_registrar* registrar, void** out_instance) {
+  return tw::guard(host, [&] {
+    auto instance = std::make_unique<Instance>();
+    tw_device_def device{TW_SIZED(tw_device_def), TW_S("OPENCL"), instance.get(), Enumerate, Allocate, Release, Copy, &kStreams};
+    tw::check(registrar->device(registrar, &device));
+    tw::Plugin p{host, registrar};
+    register_elementwise(p);
+    register_matmul(p);
+    register_relu(p);
+    *out_instance = instance.release();
+  });
+}
+
+void Shutdown(const tw_host*, void* instance) { delete static_cast<Instance*>(instance); }
+
+}  // namespace
+}  // namespace thalweg::opencl
+
+TW_PLUGIN_WITH("org.thalweg.opencl", "0.1.0", thalweg::opencl::Init, thalweg::opencl::Shutdown)
