@@ -14,7 +14,8 @@
  *   host a b       these arguments (of inputs and outputs) live in host memory although the kernel runs on a device
  *   inplace y=x    output y may use the memory of input x, when nobody reads x later and the sizes agree
  *   keep x         the kernel keeps input x beyond the call (stores it): the plan gives it memory that can be shared
- *   view y=x       the kernel always forwards input x to output y (reshape, identity)
+ *   view y=x       the kernel always forwards input x to output y (reshape, identity): the output has no memory before, only the dims that
+ *                  the shape rule says, if it does
  *   read a b, update a b   before execute the host opens these resource inputs, taking all locks of the kernel at once and holding them
  *                  until it is complete. The slot then shows the variable's tensor (unshared and writable for update) or, for a plugin's
  *                  own resource, its object in `data`. There is no other way to lock.

@@ -1,0 +1,85 @@
+#include "thalweg/checkpoint.h"
+
+#include "c_api/handles.h"
+#include "c_api/shim.h"
+#include "framework/io/checkpoint.h"
+
+using thalweg::Status;
+
+struct tw_checkpoint {
+  std::unique_ptr<thalweg::CheckpointReader> reader;
+  std::vector<const thalweg::CheckpointEntry*> entries;
+};
+
+tw_status* tw_checkpoint_write(const char* prefix, const char* const* names, tw_tensor* const* tensors, uint32_t n) {
+  NEED(prefix);
+  NEED_ARRAY(names, n);
+  NEED_ARRAY(tensors, n);
+  return thalweg::Guard([&]() -> Status {
+    for (uint32_t i = 0; i < n; ++i) {
+      if (!names[i]) return thalweg::InvalidArgument("tw_checkpoint_write: names[", i, "] is NULL");
+      if (!tensors[i]) return thalweg::InvalidArgument("tw_checkpoint_write: tensors[", i, "], '", names[i], "', is NULL");
+    }
+    ASSIGN_OR_RETURN(auto writer, thalweg::CheckpointWriter::Create(prefix));
+    for (uint32_t i = 0; i < n; ++i) RETURN_IF_ERROR(writer->Add(names[i], tensors[i]->view));
+    return writer->Commit();
+  });
+}
+
+tw_status* tw_checkpoint_open(const char* prefix, tw_checkpoint** out_checkpoint) {
+  NEED(prefix);
+  NEED(out_checkpoint);
+  return thalweg::Guard([&]() -> Status {
+    auto checkpoint = std::make_unique<tw_checkpoint>();
+    ASSIGN_OR_RETURN(checkpoint->reader, thalweg::CheckpointReader::Open(prefix));
+    checkpoint->entries = checkpoint->reader->entries();
+    *out_checkpoint = checkpoint.release();
+    return Status();
+  });
+}
+
+void tw_checkpoint_close(tw_checkpoint* checkpoint) { delete checkpoint; }
+
+uint32_t tw_checkpoint_count(const tw_checkpoint* checkpoint) { return checkpoint ? uint32_t(checkpoint->entries.size()) : 0; }
+
+const char* tw_checkpoint_name(const tw_checkpoint* checkpoint, uint32_t i) {
+  return i < tw_checkpoint_count(checkpoint) ? checkpoint->entries[i]->name.c_str() : nullptr;
+}
+
+static thalweg::StatusOr<const thalweg::CheckpointEntry*> Find(const tw_checkpoint* checkpoint, const char* name) {
+  if (const thalweg::CheckpointEntry* entry = checkpoint->reader->Find(name)) return entry;
+  return thalweg::NotFound("the checkpoint has no tensor '", name, "'; it has ", checkpoint->entries.size(), " others");
+}
+
+tw_status* tw_checkpoint_describe(const tw_checkpoint* checkpoint, const char* name, uint32_t* out_dtype, tw_shape* out_shape,
+                                  uint64_t* out_bytes) {
+  NEED(checkpoint);
+  NEED(name);
+  return thalweg::Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(const thalweg::CheckpointEntry* entry, Find(checkpoint, name));
+    if (out_dtype) *out_dtype = entry->dtype;
+    if (out_shape) *out_shape = entry->shape.c();
+    if (out_bytes) *out_bytes = entry->size;
+    return Status();
+  });
+}
+
+tw_status* tw_checkpoint_read(tw_checkpoint* checkpoint, const char* name, tw_tensor** out_tensor) {
+  NEED(checkpoint);
+  NEED(name);
+  NEED(out_tensor);
+  return thalweg::Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(thalweg::Tensor t, checkpoint->reader->Read(name));
+    *out_tensor = t.release();
+    return Status();
+  });
+}
+
+tw_status* tw_checkpoint_verify(tw_checkpoint* checkpoint, const char* name) {
+  NEED(checkpoint);
+  return thalweg::Guard([&]() -> Status {
+    if (!name) return checkpoint->reader->VerifyAll();
+    ASSIGN_OR_RETURN(const thalweg::CheckpointEntry* entry, Find(checkpoint, name));
+    return checkpoint->reader->Verify(*entry);
+  });
+}

@@ -1,0 +1,58 @@
+#include "thalweg/device.h"
+
+#include "c_api/handles.h"
+#include "c_api/shim.h"
+#include "framework/runtime/device.h"
+
+struct tw_devices {
+  std::shared_ptr<thalweg::Runtime> runtime;  // owns the devices
+  std::vector<thalweg::Device*> devices;
+};
+
+static const thalweg::Device* At(const tw_devices* devices, uint32_t i) {
+  return i < tw_devices_count(devices) ? devices->devices[i] : nullptr;
+}
+
+tw_status* tw_devices_create(tw_runtime* runtime, tw_devices** out_devices) {
+  NEED(out_devices);
+  return thalweg::Guard([&]() -> thalweg::Status {
+    auto list = std::make_unique<tw_devices>();
+    ASSIGN_OR_RETURN(list->runtime, thalweg::RuntimeOf(runtime));
+    list->devices = list->runtime->devices();
+    *out_devices = list.release();
+    return thalweg::Status();
+  });
+}
+
+void tw_devices_destroy(tw_devices* devices) { delete devices; }
+
+uint32_t tw_devices_count(const tw_devices* devices) { return devices ? uint32_t(devices->devices.size()) : 0; }
+
+const char* tw_devices_name(const tw_devices* devices, uint32_t i) { return At(devices, i) ? At(devices, i)->name().c_str() : nullptr; }
+
+const char* tw_devices_kind(const tw_devices* devices, uint32_t i) { return At(devices, i) ? At(devices, i)->kind().c_str() : nullptr; }
+
+const char* tw_devices_uid(const tw_devices* devices, uint32_t i) { return At(devices, i) ? At(devices, i)->uid().c_str() : nullptr; }
+
+const char* tw_devices_description(const tw_devices* devices, uint32_t i) {
+  return At(devices, i) ? At(devices, i)->description().c_str() : nullptr;
+}
+
+const char* tw_devices_plugin(const tw_devices* devices, uint32_t i) {
+  return At(devices, i) ? At(devices, i)->plugin().c_str() : nullptr;
+}
+
+uint64_t tw_devices_memory(const tw_devices* devices, uint32_t i) { return At(devices, i) ? At(devices, i)->memory() : 0; }
+
+tw_status* tw_devices_memory_use(const tw_devices* devices, uint32_t i, uint64_t* out_now, uint64_t* out_peak, uint64_t* out_limit) {
+  NEED(devices);
+  return thalweg::Guard([&]() -> thalweg::Status {
+    const thalweg::Device* device = At(devices, i);
+    if (!device) return thalweg::Error(absl::StatusCode::kOutOfRange, "device ", i, " of a list of ", tw_devices_count(devices));
+    const thalweg::MemoryPool::Stats stats = device->pool()->stats();
+    if (out_now) *out_now = stats.in_use;
+    if (out_peak) *out_peak = stats.peak;
+    if (out_limit) *out_limit = stats.limit;
+    return thalweg::Status();
+  });
+}

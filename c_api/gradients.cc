@@ -1,0 +1,51 @@
+#include "thalweg/gradients.h"
+
+#include <algorithm>
+
+#include "c_api/handles.h"
+#include "c_api/shim.h"
+#include "framework/autodiff/autodiff.h"
+
+using thalweg::Edge;
+using thalweg::Status;
+using thalweg::StrCat;
+
+static thalweg::StatusOr<std::vector<Edge>> Edges(const thalweg::Graph& graph, const tw_output* values, uint32_t n, const char* what) {
+  std::vector<Edge> edges;
+  for (uint32_t i = 0; i < n; ++i) {
+    ASSIGN_OR_RETURN(const Edge e, thalweg::DecodeOutput(graph, values[i], StrCat(what, "[", i, "]")));
+    edges.push_back(e);
+  }
+  return edges;
+}
+
+tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
+                            uint32_t n_xs, tw_gradient* out_gradients) {
+  NEED(graph);
+  NEED_ARRAY(ys, n_ys);
+  NEED_ARRAY(xs, n_xs);
+  NEED_ARRAY(out_gradients, n_xs);
+  return thalweg::Guard([&]() -> Status {
+    thalweg::Graph& g = *graph->graph;
+    ASSIGN_OR_RETURN(const std::vector<Edge> y, Edges(g, ys, n_ys, "ys"));
+    ASSIGN_OR_RETURN(const std::vector<Edge> x, Edges(g, xs, n_xs, "xs"));
+    std::vector<Edge> dy;
+    for (uint32_t i = 0; dys && i < n_ys; ++i) {
+      dy.emplace_back();
+      if (dys[i] != 0) {
+        ASSIGN_OR_RETURN(dy.back(), thalweg::DecodeOutput(g, dys[i], StrCat("dys[", i, "]")));
+      }
+    }
+    std::vector<thalweg::Gradient> gradients;
+    RETURN_IF_ERROR(thalweg::AddGradients(&g, y, dy, x, &gradients));
+    for (uint32_t i = 0; i < n_xs; ++i) {
+      out_gradients[i] = {thalweg::EncodeOutput(g, gradients[i].values), thalweg::EncodeOutput(g, gradients[i].rows)};
+    }
+    return Status();
+  });
+}
+
+void tw_scope_gradients(tw_scope* scope, tw_output loss, const tw_output* xs, uint32_t n_xs, tw_gradient* out_gradients) {
+  if (out_gradients) std::fill(out_gradients, out_gradients + n_xs, tw_gradient{0, 0});
+  if (tw_graph* graph = tw_scope_graph(scope)) tw_scope_fail(scope, tw_gradients_add(graph, &loss, nullptr, 1, xs, n_xs, out_gradients));
+}

@@ -1,0 +1,170 @@
+#include "thalweg/graph.h"
+
+#include <algorithm>
+
+#include "c_api/handles.h"
+#include "c_api/shim.h"
+#include "framework/base/dtype.h"
+#include "framework/graph/graph_def.h"
+#include "framework/runtime/device.h"
+
+using thalweg::Edge;
+using thalweg::Guard;
+using thalweg::Node;
+using thalweg::Status;
+
+namespace {
+
+// Edits (insert, delete, replace) from a to b.
+size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t up = row[j];
+      row[j] = std::min({up + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = up;
+    }
+  }
+  return row[b.size()];
+}
+
+// "; did you mean 'x'?" for a name that is off by a third at most. Large graphs are not searched.
+std::string Suggestion(const thalweg::Graph& graph, std::string_view name) {
+  constexpr int32_t kMostNodes = 5000;
+  constexpr size_t kLongestName = 200;
+  if (graph.size() > kMostNodes || name.size() > kLongestName) return "";
+  const Node* best = nullptr;
+  size_t least = name.size() / 3 + 1;
+  for (int32_t i = 0; i < graph.size(); ++i) {
+    const Node* node = graph.node(i);
+    if (node->name().size() > kLongestName) continue;
+    if (const size_t d = Distance(name, node->name()); d < least) {
+      least = d;
+      best = node;
+    }
+  }
+  return best ? thalweg::StrCat("; did you mean '", best->name(), "'?") : "";
+}
+
+Status NoNode(const thalweg::Graph& graph, std::string_view name) {
+  return thalweg::NotFound("the graph has no operation '", name, "'", Suggestion(graph, name));
+}
+
+// Some device can run the node, or the framework executes it itself.
+Status CheckKernel(thalweg::Runtime& runtime, const Node& node) {
+  const std::string_view role = node.op().role;
+  if (role == "const" || role == "placeholder" || role == "send" || role == "recv") return Status();
+  std::string devices, types;
+  for (const thalweg::Device* device : runtime.devices()) {
+    if (runtime.registry().FindKernel(node.op(), device->kind(), node.types(), node.in_at(), node.out_at())) return Status();
+    devices += thalweg::StrCat(devices.empty() ? "" : ", ", device->name());
+  }
+  for (const uint32_t type : node.types()) types += thalweg::StrCat(types.empty() ? "" : ", ", thalweg::DTypeName(type));
+  return thalweg::Unimplemented(node.title(), ": no device has a kernel for types [", types, "]; devices: [", devices,
+                                "]; load a plugin that has one");
+}
+
+}  // namespace
+
+tw_status* tw_graph_create(tw_runtime* runtime, tw_graph** out_graph) {
+  NEED(out_graph);
+  return Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(auto r, thalweg::RuntimeOf(runtime));
+    *out_graph = new tw_graph(std::make_shared<thalweg::Graph>(std::move(r)));
+    return Status();
+  });
+}
+
+void tw_graph_destroy(tw_graph* graph) { delete graph; }
+
+uint32_t tw_graph_count(const tw_graph* graph) { return graph ? uint32_t(graph->graph->size()) : 0; }
+
+const tw_operation* tw_graph_operation(const tw_graph* graph, uint32_t i) {
+  if (!graph || i >= tw_graph_count(graph)) return nullptr;
+  return thalweg::OperationOf(*graph, graph->graph->node(int32_t(i)));
+}
+
+tw_status* tw_graph_find(const tw_graph* graph, const char* name, const tw_operation** out_operation) {
+  NEED(graph);
+  NEED(name);
+  NEED(out_operation);
+  return Guard([&]() -> Status {
+    const Node* node = graph->graph->Find(name);
+    if (!node) return NoNode(*graph->graph, name);
+    *out_operation = thalweg::OperationOf(*graph, node);
+    return Status();
+  });
+}
+
+tw_status* tw_graph_find_output(const tw_graph* graph, const char* name, tw_output* out_output) {
+  NEED(graph);
+  NEED(name);
+  NEED(out_output);
+  return Guard([&]() -> Status {
+    const auto edge = graph->graph->FindEdge(name);
+    if (edge.status().code() == absl::StatusCode::kNotFound) {
+      return NoNode(*graph->graph, std::string_view(name).substr(0, std::string_view(name).rfind(':')));
+    }
+    RETURN_IF_ERROR(edge.status());
+    *out_output = thalweg::EncodeOutput(*graph->graph, *edge);
+    return Status();
+  });
+}
+
+tw_status* tw_graph_producer(const tw_graph* graph, tw_output output, const tw_operation** out_operation, uint32_t* out_index) {
+  NEED(graph);
+  return Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(const Edge edge, thalweg::DecodeOutput(*graph->graph, output, "output"));
+    if (out_operation) *out_operation = thalweg::OperationOf(*graph, edge.node);
+    if (out_index) *out_index = uint32_t(edge.port);
+    return Status();
+  });
+}
+
+tw_status* tw_graph_describe(const tw_graph* graph, tw_output output, uint32_t* out_dtype, tw_shape* out_shape) {
+  NEED(graph);
+  return Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(const Edge edge, thalweg::DecodeOutput(*graph->graph, output, "output"));
+    if (out_dtype) *out_dtype = edge.node->out_type(edge.port);
+    if (out_shape) *out_shape = edge.node->shape(edge.port).c();
+    return Status();
+  });
+}
+
+tw_status* tw_graph_import(tw_graph* graph, const void* data, uint64_t bytes, const tw_import_options* options) {
+  NEED(graph);
+  NEED_ARRAY(data, bytes);
+  return Guard([&]() -> Status {
+    thalweg::ImportOptions import;
+    if (options) {
+      RETURN_IF_ERROR(thalweg::CheckRecord("tw_import_options", options->size, options->flags, sizeof(tw_import_options)));
+      import.prefix = thalweg::TextOrEmpty(options->prefix);
+      import.default_device = thalweg::TextOrEmpty(options->device);
+    }
+    return thalweg::ImportGraphDef(data, bytes, import, graph->graph.get());
+  });
+}
+
+tw_status* tw_graph_export(const tw_graph* graph, tw_buffer** out_bytes) {
+  NEED(graph);
+  NEED(out_bytes);
+  return Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(std::string bytes, thalweg::ExportGraphDef(*graph->graph));
+    *out_bytes = thalweg::MakeBuffer(std::move(bytes));
+    return Status();
+  });
+}
+
+tw_status* tw_graph_verify(tw_runtime* runtime, const void* data, uint64_t bytes) {
+  NEED_ARRAY(data, bytes);
+  return Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(auto r, thalweg::RuntimeOf(runtime));
+    thalweg::Graph scratch(std::move(r));
+    RETURN_IF_ERROR(thalweg::ImportGraphDef(data, bytes, thalweg::ImportOptions(), &scratch));
+    for (int32_t i = 0; i < scratch.size(); ++i) RETURN_IF_ERROR(CheckKernel(scratch.runtime(), *scratch.node(i)));
+    return Status();
+  });
+}

@@ -1,0 +1,73 @@
+// What the opaque handles of the application API are made of. Each wraps one object of the framework.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/graph/attr_value.h"
+#include "framework/graph/graph.h"
+#include "framework/runtime/runtime.h"
+#include "thalweg/graph.h"
+
+struct tw_buffer {
+  std::atomic<int32_t> refs{1};
+  std::string bytes;
+};
+
+struct tw_runtime {
+  std::atomic<int32_t> refs{1};
+  std::shared_ptr<thalweg::Runtime> runtime;
+};
+
+// A node as seen from C; knows its graph, so that values of two graphs are not mixed up unnoticed.
+struct tw_operation {
+  const tw_graph* graph;
+  const thalweg::Node* node;
+  mutable std::unique_ptr<thalweg::CAttrs> attrs;  // made when first asked for, under the graph handle's lock
+};
+
+struct tw_graph {
+  explicit tw_graph(std::shared_ptr<thalweg::Graph> g) : graph(std::move(g)) {}
+  std::shared_ptr<thalweg::Graph> graph;
+  // One per node, by id; never moved. Grows when asked for a node beyond.
+  mutable std::mutex mu;
+  mutable std::deque<tw_operation> operations;
+};
+
+namespace thalweg {
+
+// The runtime behind a handle, NULL being the default one.
+StatusOr<std::shared_ptr<Runtime>> RuntimeOf(tw_runtime* runtime);
+
+// A runtime with the standard ops linked in.
+StatusOr<std::shared_ptr<Runtime>> MakeRuntime(RuntimeOptions options);
+
+tw_buffer* MakeBuffer(std::string bytes);
+
+// The handle of a node of this graph; NULL for NULL and when memory is out.
+const tw_operation* OperationOf(const tw_graph& graph, const Node* node);
+
+// A value as a number: 16 bits of the graph's identity, 28 bits of node id + 1, 20 bits of port. 0 for what does not fit.
+tw_output EncodeOutput(const Graph& graph, const Edge& edge);
+// Errors: INVALID_ARGUMENT for 0 and for a value of another graph; `what` names the argument.
+StatusOr<Edge> DecodeOutput(const Graph& graph, tw_output output, std::string_view what);
+// Errors: INVALID_ARGUMENT for NULL and for an operation of another graph.
+StatusOr<const Node*> DecodeOperation(const Graph& graph, const tw_operation* operation, std::string_view what);
+
+// Splits "key=value". INVALID_ARGUMENT without a `=`.
+Status SplitOption(const char* option, std::string_view* key, std::string_view* value);
+
+// Entry i of a list of options, for C; NULL past the end. The views are of literals, which end in a zero.
+inline const char* OptionText(const std::vector<OptionDoc>& docs, uint32_t i, const char** out_default, const char** out_doc) {
+  if (i >= docs.size()) return nullptr;
+  if (out_default) *out_default = docs[i].default_value.data();
+  if (out_doc) *out_doc = docs[i].doc.data();
+  return docs[i].name.data();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,36 @@
+/* Gradients: reverse-mode differentiation of a graph, which adds ordinary operations. These are placed, optimized, saved and
+ * differentiated again like any others. Everything here: since 0.1. */
+#ifndef THALWEG_GRADIENTS_H
+#define THALWEG_GRADIENTS_H
+#include "thalweg/export.h"
+#include "thalweg/graph.h"
+#include "thalweg/scope.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The gradient of one x. A frozen value.
+ *   rows 0:    `values` has the shape of x.
+ *   otherwise: x was only gathered from: `values` [n, x.dims 1..] are the gradients of the rows of x that `rows` [n] (int32 or int64)
+ *              names; a row named twice has the sum of both; all other rows have none.
+ *   values 0:  no y depends on x. */
+typedef struct tw_gradient {
+  tw_output values;
+  tw_output rows;
+} tw_gradient;
+
+/* Adds operations that compute d(sum over i of ys[i] . dys[i]) / d xs[j] for every j, into out_gradients[j].
+ * ys: n_ys values of a floating-point or complex type.   dys: one value of the shape of each y, or NULL (then, and where an entry is 0,
+ * ones).   xs: n_xs values, or variable handles for the gradient with respect to their contents.
+ * Errors: INVALID_ARGUMENT (a value of another graph, a y of integers, a dy of the wrong type or shape); FAILED_PRECONDITION naming an op
+ * on the way that is not differentiable, and why; UNIMPLEMENTED for one whose gradient is missing. Operations added before a failure stay, unused and harmless.
+ * Threads: one call per graph at a time. */
+TW_EXPORT tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
+                                      uint32_t n_xs, tw_gradient* out_gradients);
+/* The common case inside a scope: one scalar loss. After a failure all of out_gradients is 0. */
+TW_EXPORT void tw_scope_gradients(tw_scope* scope, tw_output loss, const tw_output* xs, uint32_t n_xs, tw_gradient* out_gradients);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

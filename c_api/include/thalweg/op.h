@@ -1,0 +1,106 @@
+/* Ops and operations. An op is a kind ("MatMul"): what it reads, makes and can be told by attributes. An operation is one use of it in a
+ * graph, with a name. This header adds operations, looks at them, and lists the ops that a runtime knows.
+ * Names, attributes and their meaning are TensorFlow's; `thalweg ops NAME` shows one. Everything here: since 0.1. */
+#ifndef THALWEG_OP_H
+#define THALWEG_OP_H
+#include "thalweg/export.h"
+#include "thalweg/graph.h"
+#include "thalweg/runtime.h"
+#include "thalweg/types.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Adding an operation ----
+ * Describe it, then finish it. Describing cannot fail on the spot: the first thing wrong is kept and returned by tw_op_finish.
+ * Threads: one builder belongs to one thread at a time.
+ *
+ *     tw_op* op = tw_op_create(graph, "MatMul", "head/mm");
+ *     tw_op_add_input(op, a);
+ *     tw_op_add_input(op, b);
+ *     tw_op_set_bool(op, "transpose_b", 1);
+ *     tw_status* s = tw_op_finish(op, &operation); */
+
+typedef struct tw_op tw_op; /* an operation that is being described */
+
+/* Starts one. graph: must live until it is finished. type: name of the op. name: letters, digits and `_.-/>`; NULL or "": one is made
+ * from the type. Both are copied. NULL only if memory is out, which the other calls accept. */
+TW_EXPORT tw_op* tw_op_create(tw_graph* graph, const char* type, const char* name);
+/* Inputs in the order of the op's arguments. A list argument takes its values one after the other. */
+TW_EXPORT void tw_op_add_input(tw_op* op, tw_output value);
+TW_EXPORT void tw_op_add_inputs(tw_op* op, const tw_output* values, uint32_t n);
+/* Runs after `before` in every step in which both run. */
+TW_EXPORT void tw_op_add_control(tw_op* op, const tw_operation* before);
+/* Where it may run: "CPU:0", "/device:CPU:0", "/job:worker/task:1", or parts of these. NULL or "": anywhere. */
+TW_EXPORT void tw_op_set_device(tw_op* op, const char* device);
+/* Runs on the device of `other`, wherever that is. */
+TW_EXPORT void tw_op_colocate_with(tw_op* op, const tw_operation* other);
+
+/* Attributes: one call per kind, then the list forms. Values are copied, tensors retained. A list of n = 0 may be NULL.
+ * Attributes with defaults, and types and counts that the inputs tell, may be left out. */
+TW_EXPORT void tw_op_set_int(tw_op* op, const char* attr, int64_t value);
+TW_EXPORT void tw_op_set_float(tw_op* op, const char* attr, double value);
+TW_EXPORT void tw_op_set_bool(tw_op* op, const char* attr, uint8_t value); /* 0 or 1 */
+TW_EXPORT void tw_op_set_string(tw_op* op, const char* attr, const char* data, uint64_t bytes);
+TW_EXPORT void tw_op_set_type(tw_op* op, const char* attr, uint32_t dtype);
+TW_EXPORT void tw_op_set_shape(tw_op* op, const char* attr, const int64_t* dims, int32_t rank); /* rank -1, dims of -1: unknown */
+TW_EXPORT void tw_op_set_tensor(tw_op* op, const char* attr, tw_tensor* value);
+TW_EXPORT void tw_op_set_func(tw_op* op, const char* attr, const char* function);
+TW_EXPORT void tw_op_set_ints(tw_op* op, const char* attr, const int64_t* values, uint32_t n);
+TW_EXPORT void tw_op_set_floats(tw_op* op, const char* attr, const double* values, uint32_t n);
+TW_EXPORT void tw_op_set_bools(tw_op* op, const char* attr, const uint8_t* values, uint32_t n);
+TW_EXPORT void tw_op_set_strings(tw_op* op, const char* attr, const tw_string* values, uint32_t n);
+TW_EXPORT void tw_op_set_types(tw_op* op, const char* attr, const uint32_t* dtypes, uint32_t n);
+TW_EXPORT void tw_op_set_shapes(tw_op* op, const char* attr, const tw_shape* values, uint32_t n);
+TW_EXPORT void tw_op_set_tensors(tw_op* op, const char* attr, tw_tensor* const* values, uint32_t n);
+TW_EXPORT void tw_op_set_funcs(tw_op* op, const char* attr, const tw_string* functions, uint32_t n);
+
+/* Adds the operation to the graph and destroys the builder, also on failure. out_operation: may be NULL.
+ * Errors: INVALID_ARGUMENT, NOT_FOUND (no such op), ALREADY_EXISTS (the name); each begins with op and name, such as
+ * "MatMul 'head/mm': inner dimensions differ: ...". The graph is then unchanged. */
+TW_EXPORT tw_status* tw_op_finish(tw_op* op, const tw_operation** out_operation);
+/* Gives the description up. NULL is fine. */
+TW_EXPORT void tw_op_destroy(tw_op* op);
+
+/* ---- Looking at an operation; texts and arrays live as long as the graph handle. Threads: any. NULL, "" or 0 for NULL ---- */
+
+TW_EXPORT const char* tw_operation_name(const tw_operation* operation);
+TW_EXPORT const char* tw_operation_type(const tw_operation* operation);   /* the op: "MatMul" */
+TW_EXPORT const char* tw_operation_device(const tw_operation* operation); /* as asked for; "": anywhere */
+TW_EXPORT uint32_t tw_operation_input_count(const tw_operation* operation);
+TW_EXPORT tw_output tw_operation_input(const tw_operation* operation, uint32_t i); /* 0 past the end */
+TW_EXPORT uint32_t tw_operation_output_count(const tw_operation* operation);
+TW_EXPORT tw_output tw_operation_output(const tw_operation* operation, uint32_t i); /* 0 past the end */
+TW_EXPORT uint32_t tw_operation_control_count(const tw_operation* operation);
+TW_EXPORT const tw_operation* tw_operation_control(const tw_operation* operation, uint32_t i); /* NULL past the end */
+/* Attributes as resolved: given, inferred or by default. */
+TW_EXPORT uint32_t tw_operation_attr_count(const tw_operation* operation);
+TW_EXPORT const char* tw_operation_attr_name(const tw_operation* operation, uint32_t i); /* NULL past the end */
+/* One attribute: kind (TW_ATTR_*, types.h), whether it is a list, and `count` values of the C type that the kind names. Outputs that are
+ * not wanted may be NULL. Errors: NOT_FOUND. */
+TW_EXPORT tw_status* tw_operation_attr(const tw_operation* operation, const char* attr, uint32_t* out_kind, uint32_t* out_is_list,
+                                       uint32_t* out_count, const void** out_values);
+/* The same for people: `3`, `"SAME"`, `[1, 2]`, `float`. Errors: NOT_FOUND. */
+TW_EXPORT tw_status* tw_operation_attr_text(const tw_operation* operation, const char* attr, tw_buffer** out_text);
+
+/* ---- The ops that a runtime knows: a list as it was when made, sorted by name. Threads: any ---- */
+
+typedef struct tw_ops tw_ops;
+
+/* runtime: NULL is the default one; it is kept alive. The caller owns *out_ops. */
+TW_EXPORT tw_status* tw_ops_create(tw_runtime* runtime, tw_ops** out_ops);
+TW_EXPORT void tw_ops_destroy(tw_ops* ops); /* NULL is fine */
+TW_EXPORT uint32_t tw_ops_count(const tw_ops* ops);
+/* About op i; the texts live as long as the list; NULL past the end. */
+TW_EXPORT const char* tw_ops_name(const tw_ops* ops, uint32_t i);
+TW_EXPORT const char* tw_ops_schema(const tw_ops* ops, uint32_t i);      /* as registered; grammar in plugin/op.h */
+TW_EXPORT const char* tw_ops_doc(const tw_ops* ops, uint32_t i);         /* one line, may be "" */
+TW_EXPORT const char* tw_ops_plugin(const tw_ops* ops, uint32_t i);      /* id of who registered it */
+TW_EXPORT const char* tw_ops_no_gradient(const tw_ops* ops, uint32_t i); /* why it is not differentiable; "": it is */
+TW_EXPORT uint32_t tw_ops_kernel_count(const tw_ops* ops, uint32_t i);
+TW_EXPORT const char* tw_ops_kernel(const tw_ops* ops, uint32_t i, uint32_t k); /* its spec text, best first; see plugin/kernel.h */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,48 @@
+/* Plugins as an application sees them: loading one, and what became of each that was found. Writing one: plugin/plugin.h.
+ * A runtime looks for plugins in its option plugin_path, in THALWEG_PLUGIN_PATH, in the user's folder and beside libthalweg.so.
+ * Everything here: since 0.1. */
+#ifndef THALWEG_PLUGIN_H
+#define THALWEG_PLUGIN_H
+#include "thalweg/export.h"
+#include "thalweg/runtime.h"
+#include "thalweg/types.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  TW_PLUGIN_LOADED = 0,
+  TW_PLUGIN_FAILED = 1,   /* could not be loaded */
+  TW_PLUGIN_DISABLED = 2, /* left out by an option */
+  TW_PLUGIN_SHADOWED = 3  /* the same file or id was loaded from another place */
+};
+
+/* Loads one plugin file, all of it or nothing; its ops and devices are there at once. May block.
+ * Errors: NOT_FOUND (no such file); FAILED_PRECONDITION (another ABI: both numbers and what to do); ALREADY_EXISTS (id, op or kernel
+ * taken: by whom); whatever its init failed with. Threads: any; loads are one after the other. */
+TW_EXPORT tw_status* tw_plugin_load(tw_runtime* runtime, const char* path);
+
+typedef struct tw_plugins tw_plugins; /* every plugin that was looked at, as it was when the list was made */
+
+/* runtime: NULL is the default one. The caller owns *out_plugins. */
+TW_EXPORT tw_status* tw_plugins_create(tw_runtime* runtime, tw_plugins** out_plugins);
+TW_EXPORT void tw_plugins_destroy(tw_plugins* plugins); /* NULL is fine */
+TW_EXPORT uint32_t tw_plugins_count(const tw_plugins* plugins);
+/* About plugin i; the texts live as long as the list; NULL past the end. */
+TW_EXPORT const char* tw_plugins_id(const tw_plugins* plugins, uint32_t i); /* "" if that could not be found out */
+TW_EXPORT const char* tw_plugins_version(const tw_plugins* plugins, uint32_t i);
+TW_EXPORT const char* tw_plugins_path(const tw_plugins* plugins, uint32_t i);   /* "" for one linked into the program */
+TW_EXPORT const char* tw_plugins_build(const tw_plugins* plugins, uint32_t i);  /* "compiler=...; ..." */
+TW_EXPORT const char* tw_plugins_reason(const tw_plugins* plugins, uint32_t i); /* why it is not loaded, or where it was found */
+TW_EXPORT const char* tw_plugins_fix(const tw_plugins* plugins, uint32_t i);    /* what to do; "" if loaded */
+TW_EXPORT uint32_t tw_plugins_state(const tw_plugins* plugins, uint32_t i);     /* TW_PLUGIN_*; FAILED past the end */
+TW_EXPORT uint32_t tw_plugins_kernel_count(const tw_plugins* plugins, uint32_t i);
+TW_EXPORT uint32_t tw_plugins_op_count(const tw_plugins* plugins, uint32_t i);
+TW_EXPORT const char* tw_plugins_op(const tw_plugins* plugins, uint32_t i, uint32_t k);
+TW_EXPORT uint32_t tw_plugins_device_kind_count(const tw_plugins* plugins, uint32_t i);
+TW_EXPORT const char* tw_plugins_device_kind(const tw_plugins* plugins, uint32_t i, uint32_t k);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,34 @@
+/* Runtimes: plugins, devices, threads and the state (variables) that the sessions of a program share. Most programs need none of this:
+ * wherever a call takes a runtime, NULL stands for the process's default one, made with default options on first use.
+ * Make your own to choose options, or to keep two parts of a program apart: runtimes share nothing.
+ * Threads: any. Everything here: since 0.1. */
+#ifndef THALWEG_RUNTIME_H
+#define THALWEG_RUNTIME_H
+#include "thalweg/export.h"
+#include "thalweg/types.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tw_runtime tw_runtime;
+
+/* A runtime with its plugins loaded and its threads started; may block for as long as devices take to start.
+ * options: n texts "key=value", such as "threads=2"; tw_runtime_option lists them. The later of two with one key wins.
+ * A plugin that fails to load is no error here; see plugin.h for what became of it. The caller owns *out_runtime.
+ * Errors: INVALID_ARGUMENT naming an option that is unknown or has a value that it cannot take. */
+TW_EXPORT tw_status* tw_runtime_create(const char* const* options, uint32_t n_options, tw_runtime** out_runtime);
+/* The process's default runtime; the caller owns a reference. It is made by the first call that needs it and stays until the process
+ * ends. Environment: THALWEG_OPTIONS holds its options, separated by `;`, for instance "threads=1;load_plugins=false".
+ * Errors: those of tw_runtime_create. */
+TW_EXPORT tw_status* tw_runtime_default(tw_runtime** out_runtime);
+TW_EXPORT void tw_runtime_retain(tw_runtime* runtime); /* NULL is fine */
+/* Graphs and sessions hold references of their own, so this may come before their end. NULL is fine. */
+TW_EXPORT void tw_runtime_release(tw_runtime* runtime);
+
+/* Name of option i of a runtime, its default and what it does (static texts; the two outputs may be NULL); NULL past the end. */
+TW_EXPORT const char* tw_runtime_option(uint32_t i, const char** out_default, const char** out_doc);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,75 @@
+/* Sessions: running graphs. A session belongs to one graph and its runtime; each run is a step. For every set of feeds, fetches and
+ * targets it makes a plan the first time and keeps it; a callable is such a plan in the hand. When the graph has grown since, new
+ * operations can be run at once.
+ * Threads: a session and its callables may be used by any number of threads at once; steps over the same variables then interleave,
+ * each update being whole. Everything here: since 0.1. */
+#ifndef THALWEG_SESSION_H
+#define THALWEG_SESSION_H
+#include "thalweg/export.h"
+#include "thalweg/graph.h"
+#include "thalweg/types.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tw_session tw_session;
+typedef struct tw_callable tw_callable;         /* a prepared run */
+typedef struct tw_cancel_token tw_cancel_token; /* lets another thread stop runs */
+
+/* What a run is given and gives. Set `size` to sizeof(tw_signature) and what is not used to 0. A run computes only what its fetches and
+ * targets need. A feed replaces the value, whoever makes it: placeholders and intermediate values alike. */
+typedef struct tw_signature {
+  uint32_t size, flags;
+  const tw_output* feeds;               /* n_feeds values, each once */
+  const tw_output* fetches;             /* n_fetches values; may repeat, may be fed */
+  const tw_operation* const* targets;   /* n_targets operations that run for what they do */
+  uint32_t n_feeds, n_fetches, n_targets, reserved;
+} tw_signature;
+
+/* How a run may end early. Set `size` to sizeof(tw_run_options) and what is not used to 0. */
+typedef struct tw_run_options {
+  uint32_t size, flags;
+  int64_t timeout_ns;      /* nanoseconds from the start of the run; 0: none. Then DEADLINE_EXCEEDED */
+  tw_cancel_token* cancel; /* NULL: none. Then CANCELLED. Must live until the run returns */
+} tw_run_options;
+
+/* A session of `graph`, which the session keeps alive. options: n texts "key=value", such as "container=eval"; tw_session_option lists
+ * them. The caller owns *out_session. Errors: INVALID_ARGUMENT naming the option and what it takes; FAILED_PRECONDITION if no plugin
+ * provides a device. */
+TW_EXPORT tw_status* tw_session_create(tw_graph* graph, const char* const* options, uint32_t n_options, tw_session** out_session);
+/* Name of option i of a session, its default and what it does (static texts; the two outputs may be NULL); NULL past the end. */
+TW_EXPORT const char* tw_session_option(uint32_t i, const char** out_default, const char** out_doc);
+/* Lets running steps end, refuses new ones with FAILED_PRECONDITION. Closing twice is fine. */
+TW_EXPORT tw_status* tw_session_close(tw_session* session);
+/* Closes and frees. Callables of the session may still be destroyed, not run. NULL is fine. */
+TW_EXPORT void tw_session_destroy(tw_session* session);
+
+/* One step; blocks until it is over. feeds: a tensor for each of what->feeds, borrowed, whose dtype must be the value's and whose shape
+ * must agree with it. out_fetches: room for what->n_fetches tensors; on success each is a reference that the caller owns, on failure all
+ * are NULL. A fetched tensor lies in host memory whatever device made it. options: may be NULL.
+ * Errors: INVALID_ARGUMENT (feeds, fetches; names the value), whatever an operation fails with (its message names op, node, device),
+ * FAILED_PRECONDITION (closed; an uninitialised variable), DEADLINE_EXCEEDED, CANCELLED. Variables keep what finished updates gave them,
+ * and the session can be used again. */
+TW_EXPORT tw_status* tw_session_run(tw_session* session, const tw_signature* what, tw_tensor* const* feeds, const tw_run_options* options,
+                                    tw_tensor** out_fetches);
+
+/* The same, prepared: the signature is checked and planned now, so that runs only run. The caller owns *out_callable.
+ * Errors: those of tw_session_run that can be told before. */
+TW_EXPORT tw_status* tw_callable_create(tw_session* session, const tw_signature* what, tw_callable** out_callable);
+/* As tw_session_run. A run of shapes seen before makes no heap allocation beyond what is fetched. */
+TW_EXPORT tw_status* tw_callable_run(tw_callable* callable, tw_tensor* const* feeds, const tw_run_options* options,
+                                     tw_tensor** out_fetches);
+TW_EXPORT void tw_callable_destroy(tw_callable* callable); /* not while it runs; NULL is fine */
+
+/* A token not yet cancelled; the caller owns *out_token. */
+TW_EXPORT tw_status* tw_cancel_token_create(tw_cancel_token** out_token);
+/* Stops the runs that were given the token and makes later ones fail at once; kernels that are running end first. Cannot be undone.
+ * NULL does nothing. */
+TW_EXPORT void tw_cancel_token_cancel(tw_cancel_token* token);
+TW_EXPORT uint32_t tw_cancel_token_cancelled(const tw_cancel_token* token); /* 1: yes */
+TW_EXPORT void tw_cancel_token_destroy(tw_cancel_token* token);             /* NULL is fine */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

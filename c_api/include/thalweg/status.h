@@ -1,0 +1,27 @@
+/* Statuses: how every fallible call of the application API reports failure. NULL is success; anything else is owned by the caller
+ * and goes back through tw_status_release. The codes (TW_INVALID_ARGUMENT and so on) are in types.h.
+ * Threads: a status does not change once made, so any number of threads may read it. Everything here: since 0.1. */
+#ifndef THALWEG_STATUS_H
+#define THALWEG_STATUS_H
+#include "thalweg/export.h"
+#include "thalweg/types.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* TW_OK for NULL, else one of TW_CANCELLED .. TW_UNAUTHENTICATED. */
+TW_EXPORT uint32_t tw_status_code(const tw_status* status);
+/* What went wrong, where, with which value, and what to do: one line of UTF-8. Lives as long as the status; "" for NULL. */
+TW_EXPORT const char* tw_status_message(const tw_status* status);
+/* A new status, for callbacks that have to report failure. code 0 or above 16 becomes TW_UNKNOWN. message: copied; NULL is "".
+ * Never NULL, even when memory is out. */
+TW_EXPORT tw_status* tw_status_create(uint32_t code, const char* message);
+/* NULL is fine. */
+TW_EXPORT void tw_status_release(tw_status* status);
+/* "INVALID_ARGUMENT" for TW_INVALID_ARGUMENT; "UNKNOWN" for a number that is no code. Static. */
+TW_EXPORT const char* tw_status_code_name(uint32_t code);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

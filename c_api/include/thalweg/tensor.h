@@ -1,0 +1,77 @@
+/* Tensors: n-dimensional arrays of one element type. Elements lie dense and row-major in host memory. Reference-counted: whoever
+ * gets a tensor from an `out_` parameter owns one reference; the last release frees the memory.
+ * A tensor that others can see (fed, fetched, retained) must not be written to any more.
+ * Element types are in types.h. Half and bfloat16 are 2 bytes, bool and the 2- and 4-bit integers one byte an element, complex
+ * numbers are (re, im). Dims are numbers of elements, each >= 0; rank 0 is a scalar; at most 254 axes.
+ * Threads: counts are atomic; contents have one writer or many readers. Everything here: since 0.1. */
+#ifndef THALWEG_TENSOR_H
+#define THALWEG_TENSOR_H
+#include "thalweg/buffer.h"
+#include "thalweg/export.h"
+#include "thalweg/types.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Making ---- */
+
+/* A tensor of zeros (empty strings). dims: `rank` sizes, NULL only at rank 0.
+ * Errors: INVALID_ARGUMENT for an unknown dtype, a resource or variant, a negative dim or a size beyond 2^63 - 1 bytes;
+ * RESOURCE_EXHAUSTED. */
+TW_EXPORT tw_status* tw_tensor_create(uint32_t dtype, const int64_t* dims, uint32_t rank, tw_tensor** out_tensor);
+/* A tensor with a copy of `data`, which holds exactly `bytes` bytes of dense elements; NULL only if bytes is 0.
+ * Errors: those of tw_tensor_create; INVALID_ARGUMENT if bytes is not what dtype and dims need, or for string tensors. */
+TW_EXPORT tw_status* tw_tensor_create_copy(uint32_t dtype, const int64_t* dims, uint32_t rank, const void* data, uint64_t bytes,
+                                           tw_tensor** out_tensor);
+/* A tensor around the caller's memory, without copying. release(user) runs once the last reference is gone, on any thread, also when
+ * this call fails; NULL: nothing has to be done. data: aligned to the element size, 64 bytes is faster; writable, because the runtime may
+ * use the memory again once the program has released the tensor; the program must leave it alone until release runs.
+ * Errors: as tw_tensor_create_copy, and INVALID_ARGUMENT for misaligned data. */
+TW_EXPORT tw_status* tw_tensor_create_from(uint32_t dtype, const int64_t* dims, uint32_t rank, void* data, uint64_t bytes,
+                                           void (*release)(void* user), void* user, tw_tensor** out_tensor);
+/* Scalars, ready to feed. Errors: RESOURCE_EXHAUSTED. */
+TW_EXPORT tw_status* tw_tensor_create_float(float value, tw_tensor** out_tensor);
+TW_EXPORT tw_status* tw_tensor_create_double(double value, tw_tensor** out_tensor);
+TW_EXPORT tw_status* tw_tensor_create_int32(int32_t value, tw_tensor** out_tensor);
+TW_EXPORT tw_status* tw_tensor_create_int64(int64_t value, tw_tensor** out_tensor);
+TW_EXPORT tw_status* tw_tensor_create_string(const char* data, uint64_t bytes, tw_tensor** out_tensor); /* bytes are copied */
+/* The same elements under other dims; shares the memory. Errors: INVALID_ARGUMENT if the numbers of elements differ. */
+TW_EXPORT tw_status* tw_tensor_reshape(tw_tensor* tensor, const int64_t* dims, uint32_t rank, tw_tensor** out_tensor);
+TW_EXPORT void tw_tensor_retain(tw_tensor* tensor);  /* NULL is fine */
+TW_EXPORT void tw_tensor_release(tw_tensor* tensor); /* NULL is fine */
+
+/* ---- Looking; all answer 0 or NULL for NULL ---- */
+
+TW_EXPORT uint32_t tw_tensor_dtype(const tw_tensor* tensor);
+TW_EXPORT uint32_t tw_tensor_rank(const tw_tensor* tensor);
+TW_EXPORT int64_t tw_tensor_dim(const tw_tensor* tensor, uint32_t axis);    /* -1 for an axis that is not there */
+TW_EXPORT const int64_t* tw_tensor_dims(const tw_tensor* tensor);           /* `rank` of them; live as long as the tensor */
+TW_EXPORT uint64_t tw_tensor_count(const tw_tensor* tensor);                /* elements */
+TW_EXPORT uint64_t tw_tensor_bytes(const tw_tensor* tensor);                /* of memory; 16 an element for strings */
+TW_EXPORT const void* tw_tensor_data(const tw_tensor* tensor);              /* the elements; strings are tw_string */
+/* The elements, to write them. NULL for strings (use tw_tensor_set_string), and where somebody else shares the tensor or its memory. */
+TW_EXPORT void* tw_tensor_mutable_data(tw_tensor* tensor);
+
+/* ---- Strings ---- */
+
+/* String i: its bytes, owned by the tensor. Errors: INVALID_ARGUMENT for another dtype; OUT_OF_RANGE. */
+TW_EXPORT tw_status* tw_tensor_get_string(const tw_tensor* tensor, uint64_t i, const char** out_data, uint64_t* out_bytes);
+/* Copies `bytes` bytes into string i. Errors: as above; FAILED_PRECONDITION if the tensor is shared. */
+TW_EXPORT tw_status* tw_tensor_set_string(tw_tensor* tensor, uint64_t i, const char* data, uint64_t bytes);
+
+/* ---- For people ---- */
+
+/* "[[1, 2], [3, 4]]": at most `max_elements` elements, then "..."; 0: all. Floating-point numbers are written so that they read back
+ * as the same value; strings are quoted. */
+TW_EXPORT tw_status* tw_tensor_text(const tw_tensor* tensor, uint64_t max_elements, tw_buffer** out_text);
+/* "float" for TW_FLOAT, "float_ref" for its reference form; NULL for a number that is no type. Static. */
+TW_EXPORT const char* tw_dtype_name(uint32_t dtype);
+/* The type of that name, TW_INVALID_TYPE if there is none. */
+TW_EXPORT uint32_t tw_dtype_find(const char* name);
+/* Bytes of one element; 0 for a number that is no type. */
+TW_EXPORT uint32_t tw_dtype_bytes(uint32_t dtype);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,37 @@
+/* The application API of Thalweg, a dataflow machine-learning runtime: build or load a graph, differentiate it, train, save, serve.
+ * This header only includes; each noun has a header of its own, which is its manual. Link libthalweg.so. C11 or C++17.
+ *
+ * The contract, once:
+ *  - Failure. Every fallible function returns tw_status*, NULL meaning success. The caller releases it. Nothing aborts, throws or leaks:
+ *    after a failure the objects are as before and may be used again. A NULL handle is INVALID_ARGUMENT, never a crash. Two builders
+ *    (tw_op, tw_scope) keep their first failure until they are finished. A function that cannot fail returns its value.
+ *  - Results come last, in `out_...` parameters, written on success only unless the header says more.
+ *  - Ownership. What `_create` or `_open` answers goes back through `_destroy` or `_close`; shared objects (runtime, tensor, buffer,
+ *    status) through `_release`. All of these accept NULL. Pointers passed in are borrowed for the call, unless said otherwise. Texts and
+ *    arrays passed out belong to the object they were asked of, and live as long.
+ *  - Text is UTF-8 with a terminating zero; bytes come with a length.
+ *  - Records (tw_signature, tw_adam, ...) start with `size`, set to sizeof by whoever fills them, so that they can grow, and `flags`, 0.
+ *  - Threads. Handles may be used by any number of threads at once, except those that a header gives to one thread at a time (builders,
+ *    scopes), and except that nobody may use what another thread destroys.
+ *  - Versions. Functions are added, never changed or removed within a major version; c_api/CHANGELOG.md has a line for each. */
+#ifndef THALWEG_THALWEG_H
+#define THALWEG_THALWEG_H
+#include "thalweg/buffer.h"
+#include "thalweg/checkpoint.h"
+#include "thalweg/device.h"
+#include "thalweg/gradients.h"
+#include "thalweg/graph.h"
+#include "thalweg/log.h"
+#include "thalweg/op.h"
+#include "thalweg/plugin.h"
+#include "thalweg/runtime.h"
+#include "thalweg/saver.h"
+#include "thalweg/scope.h"
+#include "thalweg/session.h"
+#include "thalweg/status.h"
+#include "thalweg/tensor.h"
+#include "thalweg/train.h"
+#include "thalweg/types.h"
+#include "thalweg/variable.h"
+#include "thalweg/version.h"
+#endif

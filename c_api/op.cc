@@ -1,0 +1,239 @@
+// The operation builder: collects a NodeSpec and the first thing that was wrong with it.
+#include "thalweg/op.h"
+
+#include "c_api/handles.h"
+#include "c_api/op_builder.h"
+#include "c_api/shim.h"
+#include "framework/base/dtype.h"
+#include "framework/runtime/device.h"
+#include "thalweg/status.h"
+
+using thalweg::AttrValue;
+using thalweg::InvalidArgument;
+using thalweg::Status;
+using thalweg::StatusOr;
+using thalweg::StrCat;
+
+namespace {
+
+// Runs one describing step; the first failure stays, and later steps are left out.
+template <class F>
+void Describe(tw_op* op, F&& step) {
+  if (!op || !op->status.ok()) return;
+  op->status = thalweg::FromC(thalweg::Guard([&]() -> Status { return step(); }));
+}
+
+std::string Title(const tw_op& op) { return StrCat(op.spec.op, " '", op.spec.name, "':"); }
+
+// make() answers a StatusOr<AttrValue>.
+template <class F>
+void SetAttr(tw_op* op, const char* attr, F&& make) {
+  Describe(op, [&]() -> Status {
+    if (!attr) return InvalidArgument("the name of an attribute is NULL");
+    StatusOr<AttrValue> value = make();
+    if (!value.ok()) return thalweg::Prefix(value.status(), StrCat("attribute '", attr, "':"));
+    op->spec.attrs[attr] = *std::move(value);
+    return Status();
+  });
+}
+
+template <class T>
+Status CheckList(const T* values, uint32_t n) {
+  return n > 0 && !values ? InvalidArgument("the list is NULL but has ", n, " values") : Status();
+}
+
+// A list attribute: each element through `convert`, which answers a StatusOr of what `make` wants in a vector.
+template <class T, class Convert, class Make>
+void SetList(tw_op* op, const char* attr, const T* values, uint32_t n, Convert&& convert, Make&& make) {
+  SetAttr(op, attr, [&]() -> StatusOr<AttrValue> {
+    RETURN_IF_ERROR(CheckList(values, n));
+    std::vector<typename decltype(convert(values[0]))::value_type> list;
+    list.reserve(n);
+    for (uint32_t i = 0; i < n; ++i) {
+      auto element = convert(values[i]);
+      if (!element.ok()) return element.status();
+      list.push_back(*std::move(element));
+    }
+    return make(std::move(list));
+  });
+}
+
+StatusOr<thalweg::Shape> ToShape(const int64_t* dims, int32_t rank) {
+  if (rank < -1 || rank > thalweg::kMaxRank) return InvalidArgument("rank ", rank, " is not between -1 and ", thalweg::kMaxRank);
+  if (rank > 0 && !dims) return InvalidArgument("dims are NULL at rank ", rank);
+  for (int32_t i = 0; i < rank; ++i) {
+    if (dims[i] < -1) return InvalidArgument("dim ", i, " is ", dims[i], "; use -1 for an unknown size");
+  }
+  return thalweg::Shape(dims, rank);
+}
+
+StatusOr<std::string> ToText(const tw_string& s) {
+  if (s.size > 0 && !s.data) return InvalidArgument("a string is NULL but has ", s.size, " bytes");
+  return std::string(s.data ? s.data : "", s.size);
+}
+
+StatusOr<thalweg::Tensor> ToTensor(tw_tensor* t) {
+  if (!t) return InvalidArgument("a tensor is NULL");
+  return thalweg::Tensor::Share(t);
+}
+
+StatusOr<uint32_t> ToType(uint32_t dtype) {
+  if (!thalweg::FindDType(dtype)) return InvalidArgument(dtype, " is no element type");
+  return dtype;
+}
+
+template <class T>
+StatusOr<T> Same(const T& value) {
+  return value;
+}
+
+StatusOr<uint8_t> ToBool(uint8_t value) { return uint8_t(value != 0); }
+
+}  // namespace
+
+tw_op* tw_op_create(tw_graph* graph, const char* type, const char* name) {
+  tw_op* op = nullptr;
+  // Out of memory is the only way to fail, and NULL says so.
+  tw_status_release(thalweg::Guard([&]() -> Status {
+    auto made = std::make_unique<tw_op>();
+    made->graph = graph;
+    made->spec.op = thalweg::TextOrEmpty(type);
+    made->spec.name = thalweg::TextOrEmpty(name);
+    if (!graph) made->status = InvalidArgument("tw_op_create: graph is NULL");
+    else if (!type) made->status = InvalidArgument("tw_op_create: type is NULL");
+    op = made.release();
+    return Status();
+  }));
+  return op;
+}
+
+void tw_op_destroy(tw_op* op) { delete op; }
+
+void tw_op_add_input(tw_op* op, tw_output value) { tw_op_add_inputs(op, &value, 1); }
+
+void tw_op_add_inputs(tw_op* op, const tw_output* values, uint32_t n) {
+  Describe(op, [&]() -> Status {
+    RETURN_IF_ERROR(CheckList(values, n));
+    for (uint32_t i = 0; i < n; ++i) {
+      auto edge = thalweg::DecodeOutput(*op->graph->graph, values[i], StrCat("input ", op->spec.inputs.size()));
+      RETURN_IF_ERROR(edge.status());
+      op->spec.inputs.push_back(*edge);
+    }
+    return Status();
+  });
+}
+
+void tw_op_add_control(tw_op* op, const tw_operation* before) {
+  Describe(op, [&]() -> Status {
+    ASSIGN_OR_RETURN(const thalweg::Node* node, thalweg::DecodeOperation(*op->graph->graph, before, "a control input"));
+    op->spec.controls.push_back(node);
+    return Status();
+  });
+}
+
+void tw_op_set_device(tw_op* op, const char* device) {
+  Describe(op, [&]() -> Status {
+    op->spec.device = thalweg::TextOrEmpty(device);
+    return op->spec.device.empty() ? Status() : thalweg::ParseDeviceSpec(op->spec.device).status();
+  });
+}
+
+void tw_op_colocate_with(tw_op* op, const tw_operation* other) {
+  Describe(op, [&]() -> Status {
+    ASSIGN_OR_RETURN(const thalweg::Node* node, thalweg::DecodeOperation(*op->graph->graph, other, "an operation to be colocated with"));
+    op->spec.colocate_with.push_back(node->name());
+    return Status();
+  });
+}
+
+void tw_op_set_int(tw_op* op, const char* attr, int64_t value) {
+  SetAttr(op, attr, [&] { return AttrValue::Int(value); });
+}
+
+void tw_op_set_float(tw_op* op, const char* attr, double value) {
+  SetAttr(op, attr, [&] { return AttrValue::Float(value); });
+}
+
+void tw_op_set_bool(tw_op* op, const char* attr, uint8_t value) {
+  SetAttr(op, attr, [&] { return AttrValue::Bool(value != 0); });
+}
+
+void tw_op_set_string(tw_op* op, const char* attr, const char* data, uint64_t bytes) {
+  SetAttr(op, attr, [&]() -> StatusOr<AttrValue> {
+    ASSIGN_OR_RETURN(std::string text, ToText({data, bytes}));
+    return AttrValue::String(std::move(text));
+  });
+}
+
+void tw_op_set_type(tw_op* op, const char* attr, uint32_t dtype) {
+  SetAttr(op, attr, [&]() -> StatusOr<AttrValue> {
+    RETURN_IF_ERROR(ToType(dtype).status());
+    return AttrValue::Type(dtype);
+  });
+}
+
+void tw_op_set_shape(tw_op* op, const char* attr, const int64_t* dims, int32_t rank) {
+  SetAttr(op, attr, [&]() -> StatusOr<AttrValue> {
+    ASSIGN_OR_RETURN(thalweg::Shape shape, ToShape(dims, rank));
+    return AttrValue::OfShape(std::move(shape));
+  });
+}
+
+void tw_op_set_tensor(tw_op* op, const char* attr, tw_tensor* value) {
+  SetAttr(op, attr, [&]() -> StatusOr<AttrValue> {
+    ASSIGN_OR_RETURN(thalweg::Tensor tensor, ToTensor(value));
+    return AttrValue::OfTensor(std::move(tensor));
+  });
+}
+
+void tw_op_set_func(tw_op* op, const char* attr, const char* function) {
+  SetAttr(op, attr, [&]() -> StatusOr<AttrValue> {
+    if (!function) return InvalidArgument("the name of a function is NULL");
+    return AttrValue::Func(function);
+  });
+}
+
+void tw_op_set_ints(tw_op* op, const char* attr, const int64_t* values, uint32_t n) {
+  SetList(op, attr, values, n, Same<int64_t>, AttrValue::Ints);
+}
+
+void tw_op_set_floats(tw_op* op, const char* attr, const double* values, uint32_t n) {
+  SetList(op, attr, values, n, Same<double>, AttrValue::Floats);
+}
+
+void tw_op_set_bools(tw_op* op, const char* attr, const uint8_t* values, uint32_t n) {
+  SetList(op, attr, values, n, ToBool, AttrValue::Bools);
+}
+
+void tw_op_set_strings(tw_op* op, const char* attr, const tw_string* values, uint32_t n) {
+  SetList(op, attr, values, n, ToText, AttrValue::Strings);
+}
+
+void tw_op_set_types(tw_op* op, const char* attr, const uint32_t* dtypes, uint32_t n) {
+  SetList(op, attr, dtypes, n, ToType, AttrValue::Types);
+}
+
+void tw_op_set_shapes(tw_op* op, const char* attr, const tw_shape* values, uint32_t n) {
+  SetList(op, attr, values, n, [](const tw_shape& s) { return ToShape(s.dims, s.rank); }, AttrValue::Shapes);
+}
+
+void tw_op_set_tensors(tw_op* op, const char* attr, tw_tensor* const* values, uint32_t n) {
+  SetList(op, attr, values, n, ToTensor, AttrValue::Tensors);
+}
+
+void tw_op_set_funcs(tw_op* op, const char* attr, const tw_string* functions, uint32_t n) {
+  SetList(op, attr, functions, n, ToText, AttrValue::Funcs);
+}
+
+tw_status* tw_op_finish(tw_op* op, const tw_operation** out_operation) {
+  if (out_operation) *out_operation = nullptr;
+  NEED(op);
+  return thalweg::Guard([&]() -> Status {
+    std::unique_ptr<tw_op> taken(op);
+    if (!op->graph) return op->status;
+    if (!op->status.ok()) return thalweg::Prefix(op->status, Title(*op));
+    ASSIGN_OR_RETURN(const thalweg::Node* node, op->graph->graph->AddNode(std::move(op->spec)));
+    if (out_operation) *out_operation = thalweg::OperationOf(*op->graph, node);
+    return Status();
+  });
+}

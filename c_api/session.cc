@@ -1,0 +1,187 @@
+#include "thalweg/session.h"
+
+#include <algorithm>
+#include <array>
+
+#include "c_api/handles.h"
+#include "c_api/shim.h"
+#include "framework/runtime/cancel.h"
+#include "framework/session/session.h"
+
+using thalweg::CallableSpec;
+using thalweg::Guard;
+using thalweg::InvalidArgument;
+using thalweg::Status;
+using thalweg::StrCat;
+using thalweg::Tensor;
+
+struct tw_cancel_token {
+  thalweg::CancelToken token;
+};
+
+struct tw_session {
+  std::shared_ptr<thalweg::Graph> graph;
+  std::shared_ptr<thalweg::Session> session;
+};
+
+struct tw_callable {
+  std::shared_ptr<thalweg::Session> session;  // first made, last gone
+  std::unique_ptr<thalweg::Callable> callable;
+  uint32_t n_feeds = 0, n_fetches = 0;
+};
+
+namespace {
+
+Status ToSpec(const thalweg::Graph& graph, const tw_signature& what, CallableSpec* spec) {
+  RETURN_IF_ERROR(thalweg::CheckRecord("tw_signature", what.size, what.flags, sizeof(tw_signature)));
+  if ((what.n_feeds > 0 && !what.feeds) || (what.n_fetches > 0 && !what.fetches) || (what.n_targets > 0 && !what.targets)) {
+    return InvalidArgument("tw_signature: a list of ", what.n_feeds, " feeds, ", what.n_fetches, " fetches or ", what.n_targets,
+                           " targets is NULL");
+  }
+  for (uint32_t i = 0; i < what.n_feeds; ++i) {
+    ASSIGN_OR_RETURN(const thalweg::Edge e, thalweg::DecodeOutput(graph, what.feeds[i], StrCat("feed ", i)));
+    spec->feeds.push_back(e);
+  }
+  for (uint32_t i = 0; i < what.n_fetches; ++i) {
+    ASSIGN_OR_RETURN(const thalweg::Edge e, thalweg::DecodeOutput(graph, what.fetches[i], StrCat("fetch ", i)));
+    spec->fetches.push_back(e);
+  }
+  for (uint32_t i = 0; i < what.n_targets; ++i) {
+    ASSIGN_OR_RETURN(const thalweg::Node* n, thalweg::DecodeOperation(graph, what.targets[i], StrCat("target ", i)));
+    spec->targets.push_back(n);
+  }
+  return Status();
+}
+
+Status ToRunOptions(const tw_run_options* options, thalweg::RunOptions* run) {
+  if (!options) return Status();
+  RETURN_IF_ERROR(thalweg::CheckRecord("tw_run_options", options->size, options->flags, sizeof(tw_run_options)));
+  if (options->timeout_ns < 0) return InvalidArgument("tw_run_options: timeout_ns is ", options->timeout_ns, "; use 0 for none");
+  run->deadline_ns = options->timeout_ns;
+  run->cancel = options->cancel ? &options->cancel->token : nullptr;
+  return Status();
+}
+
+// As many tensors as a step feeds and fetches; most steps need no heap for it.
+class Tensors {
+ public:
+  explicit Tensors(uint32_t n) : heap_(n > kInline ? n : 0) {}
+  Tensor* data() { return heap_.empty() ? inline_.data() : heap_.data(); }
+  Tensor& operator[](uint32_t i) { return data()[i]; }
+
+ private:
+  static constexpr uint32_t kInline = 16;
+  std::array<Tensor, kInline> inline_;
+  std::vector<Tensor> heap_;
+};
+
+// run(feeds, options, fetches) answers a Status.
+template <class F>
+tw_status* RunStep(uint32_t n_feeds, tw_tensor* const* feeds, const tw_run_options* options, uint32_t n_fetches, tw_tensor** out_fetches,
+                   F&& run) {
+  if (out_fetches) std::fill(out_fetches, out_fetches + n_fetches, nullptr);
+  return Guard([&]() -> Status {
+    if (n_feeds > 0 && !feeds) return InvalidArgument("feeds is NULL, but the signature has ", n_feeds);
+    if (n_fetches > 0 && !out_fetches) return InvalidArgument("out_fetches is NULL, but the signature has ", n_fetches, " fetches");
+    thalweg::RunOptions run_options;
+    RETURN_IF_ERROR(ToRunOptions(options, &run_options));
+    Tensors in(n_feeds), out(n_fetches);
+    for (uint32_t i = 0; i < n_feeds; ++i) {
+      if (!feeds[i]) return InvalidArgument("feed ", i, " is NULL");
+      in[i] = Tensor::Share(feeds[i]);
+    }
+    RETURN_IF_ERROR(run(in.data(), run_options, out.data()));
+    for (uint32_t i = 0; i < n_fetches; ++i) out_fetches[i] = out[i].release();
+    return Status();
+  });
+}
+
+}  // namespace
+
+tw_status* tw_session_create(tw_graph* graph, const char* const* options, uint32_t n_options, tw_session** out_session) {
+  NEED(graph);
+  NEED(out_session);
+  NEED_ARRAY(options, n_options);
+  return Guard([&]() -> Status {
+    thalweg::SessionOptions parsed;
+    for (uint32_t i = 0; i < n_options; ++i) {
+      std::string_view key, value;
+      RETURN_IF_ERROR(thalweg::SplitOption(options[i], &key, &value));
+      RETURN_IF_ERROR(thalweg::SetSessionOption(&parsed, key, value));
+    }
+    auto handle = std::make_unique<tw_session>();
+    handle->graph = graph->graph;
+    ASSIGN_OR_RETURN(auto session, thalweg::Session::Create(graph->graph, parsed));
+    handle->session = std::move(session);
+    *out_session = handle.release();
+    return Status();
+  });
+}
+
+const char* tw_session_option(uint32_t i, const char** out_default, const char** out_doc) {
+  return thalweg::OptionText(thalweg::SessionOptionDocs(), i, out_default, out_doc);
+}
+
+tw_status* tw_session_close(tw_session* session) {
+  NEED(session);
+  return Guard([&] { return session->session->Close(); });
+}
+
+void tw_session_destroy(tw_session* session) {
+  if (!session) return;
+  tw_status* status = tw_session_close(session);  // callables may hold the session on
+  (void)thalweg::FromC(status);                   // nobody is left who could be told
+  delete session;
+}
+
+tw_status* tw_session_run(tw_session* session, const tw_signature* what, tw_tensor* const* feeds, const tw_run_options* options,
+                          tw_tensor** out_fetches) {
+  NEED(session);
+  NEED(what);
+  if (out_fetches && what->size >= sizeof(tw_signature)) std::fill(out_fetches, out_fetches + what->n_fetches, nullptr);
+  CallableSpec spec;
+  if (tw_status* failed = Guard([&] { return ToSpec(*session->graph, *what, &spec); })) return failed;
+  return RunStep(what->n_feeds, feeds, options, what->n_fetches, out_fetches,
+                 [&](const Tensor* in, const thalweg::RunOptions& run, Tensor* out) { return session->session->Run(spec, in, run, out); });
+}
+
+tw_status* tw_callable_create(tw_session* session, const tw_signature* what, tw_callable** out_callable) {
+  NEED(session);
+  NEED(what);
+  NEED(out_callable);
+  return Guard([&]() -> Status {
+    CallableSpec spec;
+    RETURN_IF_ERROR(ToSpec(*session->graph, *what, &spec));
+    auto handle = std::make_unique<tw_callable>();
+    handle->session = session->session;
+    ASSIGN_OR_RETURN(handle->callable, session->session->MakeCallable(spec));
+    handle->n_feeds = what->n_feeds;
+    handle->n_fetches = what->n_fetches;
+    *out_callable = handle.release();
+    return Status();
+  });
+}
+
+tw_status* tw_callable_run(tw_callable* callable, tw_tensor* const* feeds, const tw_run_options* options, tw_tensor** out_fetches) {
+  NEED(callable);
+  return RunStep(callable->n_feeds, feeds, options, callable->n_fetches, out_fetches,
+                 [&](const Tensor* in, const thalweg::RunOptions& run, Tensor* out) { return callable->callable->Run(in, run, out); });
+}
+
+void tw_callable_destroy(tw_callable* callable) { delete callable; }
+
+tw_status* tw_cancel_token_create(tw_cancel_token** out_token) {
+  NEED(out_token);
+  return Guard([&] {
+    *out_token = new tw_cancel_token;
+    return Status();
+  });
+}
+
+void tw_cancel_token_cancel(tw_cancel_token* token) {
+  if (token) token->token.Cancel();
+}
+
+uint32_t tw_cancel_token_cancelled(const tw_cancel_token* token) { return token && token->token.cancelled() ? 1 : 0; }
+
+void tw_cancel_token_destroy(tw_cancel_token* token) { delete token; }

@@ -1,0 +1,151 @@
+// Tensors as text for people: nested brackets, numbers that read back as the same value, quoted strings.
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "c_api/handles.h"
+#include "c_api/shim.h"
+#include "framework/base/dtype.h"
+#include "framework/tensor/tensor.h"
+#include "thalweg/tensor.h"
+
+namespace thalweg {
+namespace {
+
+// A floating-point format of at most 16 bits: sign, exponent, mantissa.
+struct SmallFloat {
+  uint32_t exponent_bits, mantissa_bits;
+  int32_t bias;
+  enum { kIeee, kOneNan, kUnsignedZero } specials;  // infinities and NaNs; NaN only at all ones; NaN instead of minus zero
+};
+
+float Decode(uint32_t bits, const SmallFloat& f) {
+  const uint32_t sign = bits >> (f.exponent_bits + f.mantissa_bits);
+  const uint32_t exponent = (bits >> f.mantissa_bits) & ((1u << f.exponent_bits) - 1), mantissa = bits & ((1u << f.mantissa_bits) - 1);
+  const bool top = exponent == (1u << f.exponent_bits) - 1;
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  if (f.specials == SmallFloat::kUnsignedZero && sign == 1 && exponent == 0 && mantissa == 0) return kNan;
+  if (f.specials == SmallFloat::kOneNan && top && mantissa == (1u << f.mantissa_bits) - 1) return kNan;
+  float value;
+  if (f.specials == SmallFloat::kIeee && top) {
+    value = mantissa ? kNan : std::numeric_limits<float>::infinity();
+  } else if (exponent == 0) {
+    value = std::ldexp(float(mantissa), 1 - f.bias - int32_t(f.mantissa_bits));
+  } else {
+    value = std::ldexp(float(mantissa | (1u << f.mantissa_bits)), int32_t(exponent) - f.bias - int32_t(f.mantissa_bits));
+  }
+  return sign ? -value : value;
+}
+
+template <class T>
+void AppendNumber(T value, std::string* out) {
+  char text[64];
+  const auto end = std::to_chars(text, text + sizeof(text), value).ptr;  // the shortest that reads back
+  out->append(text, end);
+}
+
+template <class T>
+T At(const void* data, uint64_t i) {
+  T value;
+  std::memcpy(&value, static_cast<const char*>(data) + i * sizeof(T), sizeof(T));
+  return value;
+}
+
+void AppendQuoted(std::string_view s, std::string* out) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  *out += '"';
+  for (const char c : s) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') (*out += '\\') += c;
+    else if (c == '\n') *out += "\\n";
+    else if (byte < 0x20 || byte == 0x7f) ((*out += "\\x") += kHex[byte >> 4]) += kHex[byte & 15];
+    else *out += c;
+  }
+  *out += '"';
+}
+
+template <class T>
+void AppendComplex(const void* data, uint64_t i, std::string* out) {
+  const T im = At<T>(data, 2 * i + 1);
+  AppendNumber(At<T>(data, 2 * i), out);
+  if (!std::signbit(im)) *out += '+';
+  AppendNumber(im, out);
+  *out += 'j';
+}
+
+void AppendElement(uint32_t dtype, const void* data, uint64_t i, std::string* out) {
+  switch (dtype) {
+    case TW_FLOAT: return AppendNumber(At<float>(data, i), out);
+    case TW_DOUBLE: return AppendNumber(At<double>(data, i), out);
+    case TW_HALF: return AppendNumber(Decode(At<uint16_t>(data, i), {5, 10, 15, SmallFloat::kIeee}), out);
+    case TW_BFLOAT16: return AppendNumber(std::bit_cast<float>(uint32_t{At<uint16_t>(data, i)} << 16), out);
+    case TW_FLOAT8_E5M2: return AppendNumber(Decode(At<uint8_t>(data, i), {5, 2, 15, SmallFloat::kIeee}), out);
+    case TW_FLOAT8_E4M3FN: return AppendNumber(Decode(At<uint8_t>(data, i), {4, 3, 7, SmallFloat::kOneNan}), out);
+    case TW_FLOAT8_E4M3FNUZ: return AppendNumber(Decode(At<uint8_t>(data, i), {4, 3, 8, SmallFloat::kUnsignedZero}), out);
+    case TW_FLOAT8_E4M3B11FNUZ: return AppendNumber(Decode(At<uint8_t>(data, i), {4, 3, 11, SmallFloat::kUnsignedZero}), out);
+    case TW_FLOAT8_E5M2FNUZ: return AppendNumber(Decode(At<uint8_t>(data, i), {5, 2, 16, SmallFloat::kUnsignedZero}), out);
+    case TW_BOOL: *out += At<uint8_t>(data, i) ? "true" : "false"; return;
+    case TW_INT8: case TW_QINT8: case TW_INT4: case TW_INT2: return AppendNumber(int32_t{At<int8_t>(data, i)}, out);
+    case TW_UINT8: case TW_QUINT8: case TW_UINT4: case TW_UINT2: return AppendNumber(uint32_t{At<uint8_t>(data, i)}, out);
+    case TW_INT16: case TW_QINT16: return AppendNumber(At<int16_t>(data, i), out);
+    case TW_UINT16: case TW_QUINT16: return AppendNumber(At<uint16_t>(data, i), out);
+    case TW_INT32: case TW_QINT32: return AppendNumber(At<int32_t>(data, i), out);
+    case TW_UINT32: return AppendNumber(At<uint32_t>(data, i), out);
+    case TW_INT64: return AppendNumber(At<int64_t>(data, i), out);
+    case TW_UINT64: return AppendNumber(At<uint64_t>(data, i), out);
+    case TW_COMPLEX64: return AppendComplex<float>(data, i, out);
+    case TW_COMPLEX128: return AppendComplex<double>(data, i, out);
+    case TW_STRING: {
+      const auto s = At<tw_string>(data, i);
+      return AppendQuoted(std::string_view(s.data, s.size), out);
+    }
+    default: *out += '<'; *out += DTypeName(dtype); *out += '>';
+  }
+}
+
+// Elements in order, with the brackets that open and close between them.
+std::string Text(const tw_view& v, uint64_t max_elements) {
+  std::string out;
+  const void* data = static_cast<const char*>(v.data) + v.offset;
+  if (v.rank == 0) {
+    AppendElement(v.dtype, data, 0, &out);
+    return out;
+  }
+  if (v.count == 0) return "[]";
+  const uint64_t shown = max_elements ? std::min(max_elements, v.count) : v.count;
+  // How many axes begin at element i: those whose block of elements it opens.
+  const auto opening = [&](uint64_t i) {
+    int32_t axes = 0;
+    uint64_t block = 1;
+    for (int32_t axis = v.rank - 1; axis >= 0; --axis) {
+      block *= uint64_t(v.dims[axis]);
+      if (i % block != 0) break;
+      ++axes;
+    }
+    return axes;
+  };
+  for (uint64_t i = 0; i < shown; ++i) {
+    const size_t axes = size_t(opening(i));
+    if (i > 0) out.append(axes, ']').append(", ");
+    out.append(i == 0 ? size_t(v.rank) : axes, '[');
+    AppendElement(v.dtype, data, i, &out);
+  }
+  if (shown < v.count) return out + ", ...";
+  return out.append(size_t(v.rank), ']');
+}
+
+}  // namespace
+}  // namespace thalweg
+
+tw_status* tw_tensor_text(const tw_tensor* tensor, uint64_t max_elements, tw_buffer** out_text) {
+  NEED(tensor);
+  NEED(out_text);
+  return thalweg::Guard([&] {
+    *out_text = thalweg::MakeBuffer(thalweg::Text(tensor->view, max_elements));
+    return thalweg::Status();
+  });
+}

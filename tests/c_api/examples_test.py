@@ -1,0 +1,82 @@
+"""The examples do what they promise: hello prints its line; digits learns, is deterministic, and leaves what `thalweg run` can use."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+programs = pathlib.Path(sys.argv[1])
+data = pathlib.Path(os.environ["THALWEG_DATA_PATH"]) / "digits.csv"
+sanitized = "san" in os.environ["THALWEG_BINARY_DIR"].rsplit("/", 1)[-1]
+failures = 0
+
+
+def check(condition, what):
+    global failures
+    print(("passed  " if condition else "FAILED  ") + what)
+    failures += not condition
+
+
+def run(*command, status=0):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if done.returncode != status:
+        print(done.stdout + done.stderr)
+        check(False, f"exit status {status} of {' '.join(map(str, command))}, not {done.returncode}")
+    return done
+
+
+def train(out, *options):
+    begin = time.monotonic()
+    done = run(programs / "digits", "--data", data, "--out", out, *options)
+    return done.stdout, time.monotonic() - begin
+
+
+check(run(programs / "hello").stdout == "y = 10\n", "hello prints its result")
+
+if not data.exists():
+    print(f"skipped  digits: {data} is not there; run tools/setup")
+    sys.exit(bool(failures) or 77)
+
+with tempfile.TemporaryDirectory() as folder:
+    folder = pathlib.Path(folder)
+    if not sanitized:
+        text, seconds = train(folder / "full")
+        lines = text.splitlines()
+        accuracy = re.fullmatch(r"digits: test accuracy (\d+\.\d\d) %", lines[-1])
+        check(accuracy and float(accuracy[1]) >= 97.5, f"{lines[-1]} (at least 97.5 %)")
+        check((folder / "full/accuracy.txt").read_text() == f"{accuracy[1]}\n", "accuracy.txt says the same")
+        trained = float(re.search(r"trained in ([\d.]+) s", text)[1])
+        check(trained < 10, f"trained in {trained} s (less than 10; {seconds:.1f} s in all)")
+        check(sum("examples/s" in line for line in lines) == 10, "ten plain lines of progress away from a terminal")
+
+    a, _ = train(folder / "a", "--epochs", 2, "--seed", 7, "--quiet", "--threads", 1)
+    b, _ = train(folder / "b", "--epochs", 2, "--seed", 7, "--quiet", "--threads", 2)
+    c, _ = train(folder / "c", "--epochs", 2, "--seed", 8, "--quiet")
+    check(re.fullmatch(r"digits: test accuracy \d+\.\d\d %\n", a), "quiet leaves only the last line")
+    files = ["graph.pb", "model.index", "model.data-00000-of-00001", "digits.svg", "accuracy.txt"]
+    same = [name for name in files if (folder / "a" / name).read_bytes() == (folder / "b" / name).read_bytes()]
+    check(same == files, f"the same seed gives the same bytes on one thread and two (same: {same})")
+    weights = "model.data-00000-of-00001"
+    check((folder / "a" / weights).read_bytes() != (folder / "c" / weights).read_bytes(), "another seed gives other weights")
+    svg = (folder / "a/digits.svg").read_text()
+    check(svg.startswith("<svg") and svg.rstrip().endswith("</svg>") and "predicted" in svg, "digits.svg is a picture")
+
+    if (programs / "thalweg").exists():
+        accuracy = float((folder / "a/accuracy.txt").read_text())
+        out = run(programs / "thalweg", "run", folder / "a/graph.pb", "--checkpoint", folder / "a/model", "--feed",
+                  f"image={data}[::5,0:64]", "--feed", f"label={data}[::5,64]", "--fetch", "correct").stdout
+        correct = float(out.split("=")[1])
+        check(abs(100 * correct - accuracy) < 0.01, f"thalweg run finds the same accuracy in a new process: {out.strip()}")
+
+    check("cannot read" in run(programs / "digits", "--data", folder / "none.csv", "--out", folder / "d", status=1).stderr,
+          "missing data is an error that says what to do")
+    (folder / "bad.csv").write_text("1,2,x\n")
+    check("bad.csv:1: value 3" in run(programs / "digits", "--data", folder / "bad.csv", "--out", folder / "d", status=1).stderr,
+          "a bad line is named")
+    check("--epochs" in run(programs / "digits", "--epochs", "many", status=2).stderr, "a wrong argument is named")
+    check("unknown argument '--colour'" in run(programs / "digits", "--colour", "red", status=2).stderr, "an unknown argument is named")
+    check("usage: digits" in run(programs / "digits", "--help").stdout, "--help says how to use it")
+
+sys.exit(bool(failures))

@@ -1,0 +1,136 @@
+/* Runtimes: options, apartness, log, devices, plugins. */
+#include "check.h"
+
+static void OptionsAreListedAndChecked(void) {
+  tw_runtime* runtime = NULL;
+  const char *value = NULL, *doc = NULL, *name;
+  int threads = 0;
+  for (uint32_t i = 0; (name = tw_runtime_option(i, &value, &doc)); ++i) {
+    CHECK(*name && value && *doc);
+    threads += strcmp(name, "threads") == 0;
+  }
+  CHECK(threads == 1 && tw_runtime_option(1000, NULL, NULL) == NULL);
+  const char* wrong[] = {"threads=-1", "colour=red", "threads", "load_plugins=perhaps"};
+  const char* parts[] = {"-1", "colour", "key=value", "perhaps"};
+  for (int i = 0; i < 4; ++i) FAILS(tw_runtime_create(&wrong[i], 1, &runtime), TW_INVALID_ARGUMENT, parts[i]);
+  FAILS(tw_runtime_create(NULL, 1, &runtime), TW_INVALID_ARGUMENT, "options is NULL");
+  CHECK(runtime == NULL);
+  const char* right[] = {"threads=1"};
+  OK(tw_runtime_create(right, 1, &runtime));
+  tw_runtime_retain(runtime);
+  tw_runtime_release(runtime);
+  tw_runtime_release(runtime);
+}
+
+static void TheDefaultRuntimeIsOne(void) {
+  tw_runtime *a = NULL, *b = NULL;
+  OK(tw_runtime_default(&a));
+  OK(tw_runtime_default(&b));
+  CHECK(a != NULL && a == b);
+  tw_runtime_release(a);
+  tw_runtime_release(b);
+}
+
+static void DevicesTellAboutThemselves(void) {
+  tw_devices* devices = NULL;
+  uint64_t now = 1, peak = 0;
+  OK(tw_devices_create(NULL, &devices));
+  CHECK(tw_devices_count(devices) >= 1);
+  const uint32_t n = tw_devices_count(devices);
+  int cpu = 0;
+  for (uint32_t i = 0; i < n; ++i) {
+    CHECK(strstr(tw_devices_name(devices, i), tw_devices_kind(devices, i)) != NULL);
+    CHECK(*tw_devices_plugin(devices, i) && tw_devices_uid(devices, i) && tw_devices_description(devices, i));
+    OK(tw_devices_memory_use(devices, i, &now, &peak, NULL));
+    CHECK(now <= peak);
+    cpu += strcmp(tw_devices_kind(devices, i), "CPU") == 0;
+  }
+  CHECK(cpu == 1);
+  CHECK(tw_devices_name(devices, n) == NULL && tw_devices_memory(devices, n) == 0);
+  FAILS(tw_devices_memory_use(devices, n, &now, NULL, NULL), TW_OUT_OF_RANGE, "device");
+  tw_devices_destroy(devices);
+}
+
+static void PluginsTellWhatBecameOfThem(void) {
+  tw_plugins* plugins = NULL;
+  OK(tw_plugins_create(NULL, &plugins));
+  int ops = 0, cpu = 0;
+  for (uint32_t i = 0; i < tw_plugins_count(plugins); ++i) {
+    CHECK(tw_plugins_state(plugins, i) <= TW_PLUGIN_SHADOWED);
+    if (tw_plugins_state(plugins, i) != TW_PLUGIN_LOADED) continue;
+    ops += tw_plugins_op_count(plugins, i) > 100 && tw_plugins_op(plugins, i, 0) != NULL;
+    cpu += tw_plugins_kernel_count(plugins, i) > 100 && tw_plugins_device_kind_count(plugins, i) == 1 &&
+           strcmp(tw_plugins_device_kind(plugins, i, 0), "CPU") == 0;
+    CHECK(*tw_plugins_id(plugins, i) && *tw_plugins_version(plugins, i) && *tw_plugins_build(plugins, i) && !*tw_plugins_fix(plugins, i));
+  }
+  CHECK(ops == 1 && cpu == 1);
+  CHECK(tw_plugins_id(plugins, 1000) == NULL && tw_plugins_state(plugins, 1000) == TW_PLUGIN_FAILED);
+  tw_plugins_destroy(plugins);
+}
+
+static void APluginThatIsNoneIsRefusedAndRemembered(void) {
+  tw_runtime* runtime = NULL;
+  tw_plugins* plugins = NULL;
+  const char* options[] = {"load_plugins=false"};
+  OK(tw_runtime_create(options, 1, &runtime));
+  FAILS(tw_plugin_load(runtime, "/no/such/plugin.so"), TW_NOT_FOUND, "/no/such/plugin.so");
+  FAILS(tw_plugin_load(runtime, NULL), TW_INVALID_ARGUMENT, "path is NULL");
+  tw_status* s = tw_plugin_load(runtime, "/proc/self/exe");
+  CHECK(s != NULL && strstr(tw_status_message(s), "/proc/self/exe"));
+  tw_status_release(s);
+  OK(tw_plugins_create(runtime, &plugins));
+  int failed = 0;
+  for (uint32_t i = 0; i < tw_plugins_count(plugins); ++i) {
+    failed += tw_plugins_state(plugins, i) == TW_PLUGIN_FAILED && *tw_plugins_reason(plugins, i) && *tw_plugins_fix(plugins, i);
+  }
+  CHECK(failed == 2);
+  tw_plugins_destroy(plugins);
+  tw_runtime_release(runtime);
+}
+
+static void WithoutDevicesRunsFailClearly(void) {
+  tw_runtime* runtime = NULL;
+  tw_graph* graph = NULL;
+  tw_session* session = NULL;
+  tw_tensor *x = scalar(1), *out = NULL;
+  const char* options[] = {"load_plugins=false"};
+  OK(tw_runtime_create(options, 1, &runtime));
+  OK(tw_graph_create(runtime, &graph));
+  tw_runtime_release(runtime); /* the graph holds it */
+  tw_scope* s = tw_scope_create(graph, NULL);
+  const tw_output a = tw_scope_placeholder(s, "a", TW_FLOAT, NULL, 0), b = tw_scope_op1(s, "Neg", a);
+  OK(tw_scope_finish(s));
+  tw_status* failed = tw_session_create(graph, NULL, 0, &session);
+  const tw_signature what = {.size = sizeof what, .feeds = &a, .n_feeds = 1, .fetches = &b, .n_fetches = 1};
+  if (!failed) failed = tw_session_run(session, &what, &x, NULL, &out);
+  FAILS(failed, TW_FAILED_PRECONDITION, "device");
+  tw_session_destroy(session);
+  tw_graph_destroy(graph);
+  tw_tensor_release(x);
+}
+
+static int lines;
+static void count_line(void* user, uint32_t level, const char* text, uint64_t bytes) {
+  CHECK(user == &lines && level <= TW_LOG_ERROR);
+  lines += bytes == 5 && memcmp(text, "heard", 5) == 0;
+}
+
+static void TheLogReachesItsSink(void) {
+  tw_runtime* runtime = NULL;
+  OK(tw_runtime_create(NULL, 0, &runtime));
+  OK(tw_log_write(runtime, TW_LOG_ERROR, "heard")); /* by nobody */
+  OK(tw_log_set_sink(runtime, count_line, &lines, TW_LOG_WARNING));
+  OK(tw_log_write(runtime, TW_LOG_INFO, "heard"));
+  CHECK(lines == 0);
+  OK(tw_log_write(runtime, TW_LOG_WARNING, "heard"));
+  CHECK(lines == 1);
+  FAILS(tw_log_set_sink(runtime, count_line, NULL, 4), TW_INVALID_ARGUMENT, "log level 4");
+  FAILS(tw_log_write(runtime, 9, "x"), TW_INVALID_ARGUMENT, "log level 9");
+  OK(tw_log_set_sink(runtime, NULL, NULL, 0));
+  OK(tw_log_write(runtime, TW_LOG_ERROR, "heard"));
+  CHECK(lines == 1);
+  tw_runtime_release(runtime);
+}
+
+MAIN(TEST(OptionsAreListedAndChecked), TEST(TheDefaultRuntimeIsOne), TEST(DevicesTellAboutThemselves), TEST(PluginsTellWhatBecameOfThem),
+     TEST(APluginThatIsNoneIsRefusedAndRemembered), TEST(WithoutDevicesRunsFailClearly), TEST(TheLogReachesItsSink))

@@ -1,0 +1,205 @@
+/* Variables and optimizers: every step is compared with the formula, computed here in double. */
+#include "check.h"
+
+enum { kRows = 5, kColumns = 2, kSize = kRows * kColumns };
+
+/* loss = sum over the chosen rows of (w - 3)^2 * (row + 1): dense through a read, or sparse through a gather. */
+typedef struct problem {
+  tw_graph* graph;
+  tw_session* session;
+  tw_scope* scope;
+  tw_output w, loss;
+  tw_gradient gradient;
+} problem;
+
+static const int32_t kPicked[] = {4, 1, 4, 2};
+static double start_value(int i) { return 0.25 * i - 1; }
+
+static problem new_problem(int sparse) {
+  problem p = {0};
+  OK(tw_graph_create(NULL, &p.graph));
+  tw_scope* s = p.scope = tw_scope_create(p.graph, NULL);
+  const int64_t dims[] = {kRows, kColumns};
+  float start[kSize];
+  for (int i = 0; i < kSize; ++i) start[i] = (float)start_value(i);
+  tw_tensor* initial = floats(dims, 2, start);
+  p.w = tw_variable_create(s, "w", tw_scope_constant(s, initial));
+  tw_tensor_release(initial);
+  tw_output x = tw_variable_read(s, p.w);
+  if (sparse) {
+    tw_op* gather = tw_scope_begin(s, "ResourceGather", NULL);
+    tw_op_add_input(gather, p.w);
+    tw_op_add_input(gather, tw_scope_ints(s, kPicked, 4));
+    tw_op_set_type(gather, "dtype", TW_FLOAT);
+    x = tw_scope_end(s, gather);
+  }
+  const int32_t axes[] = {0, 1};
+  const tw_output error = tw_scope_op2(s, "Sub", x, tw_scope_scalar(s, TW_FLOAT, 3));
+  p.loss = tw_scope_op2(s, "Sum", tw_scope_op1(s, "Square", error), tw_scope_ints(s, axes, 2));
+  tw_scope_gradients(s, p.loss, &p.w, 1, &p.gradient);
+  return p;
+}
+
+/* The gradient at w of the same loss. */
+static void gradient_at(const double* w, int sparse, double* g) {
+  for (int i = 0; i < kSize; ++i) {
+    double times = sparse ? 0 : 1;
+    for (int k = 0; k < 4 && sparse; ++k) times += kPicked[k] == i / kColumns;
+    g[i] = 2 * (w[i] - 3) * times;
+  }
+}
+
+static void read_variable(problem* p, tw_output variable, double* out) {
+  tw_scope* s = tw_scope_create(p->graph, NULL);
+  const tw_output value = tw_variable_read(s, variable);
+  OK(tw_scope_finish(s));
+  tw_tensor* t = fetch(p->session, 0, NULL, value);
+  for (int i = 0; i < kSize && t; ++i) out[i] = ((const float*)tw_tensor_data(t))[i];
+  tw_tensor_release(t);
+}
+
+/* Runs `train` a few times beside `update`, which follows the formula on (w, g, step). */
+static void follow(problem* p, int sparse, const tw_operation* train, void (*update)(double* w, const double* g, int step)) {
+  const tw_operation* init = tw_variable_initializer(p->scope, "init");
+  OK(tw_scope_finish(p->scope));
+  CHECK(train != NULL);
+  char container[64];
+  static int number;
+  snprintf(container, sizeof container, "container=train%d", ++number);
+  const char* options[] = {container};
+  OK(tw_session_create(p->graph, options, 1, &p->session));
+  run(p->session, init);
+  double w[kSize], g[kSize], got[kSize];
+  for (int i = 0; i < kSize; ++i) w[i] = start_value(i);
+  for (int step = 1; step <= 5; ++step) {
+    gradient_at(w, sparse, g);
+    update(w, g, step);
+    run(p->session, train);
+    read_variable(p, p->w, got);
+    for (int i = 0; i < kSize; ++i) {
+      if (!near(got[i], w[i], 2e-5)) printf("  step %d, element %d: %.9g instead of %.9g\n", step, i, got[i], w[i]);
+      CHECK(near(got[i], w[i], 2e-5));
+    }
+  }
+  tw_session_destroy(p->session);
+  tw_graph_destroy(p->graph);
+}
+
+static void sgd_update(double* w, const double* g, int step) {
+  (void)step;
+  for (int i = 0; i < kSize; ++i) w[i] -= 0.05 * g[i];
+}
+
+static void GradientDescentFollowsItsFormula(void) {
+  for (int sparse = 0; sparse < 2; ++sparse) {
+    problem p = new_problem(sparse);
+    follow(&p, sparse, tw_train_sgd(p.scope, &p.w, &p.gradient, 1, tw_scope_scalar(p.scope, TW_FLOAT, 0.05)), sgd_update);
+  }
+}
+
+static double momentum_slot[kSize];
+static int nesterov, lazy;
+static void momentum_update(double* w, const double* g, int step) {
+  if (step == 1) memset(momentum_slot, 0, sizeof momentum_slot);
+  for (int i = 0; i < kSize; ++i) {
+    if (lazy && g[i] == 0) continue; /* rows without a gradient rest */
+    momentum_slot[i] = 0.8 * momentum_slot[i] + g[i];
+    w[i] -= 0.02 * (nesterov ? g[i] + 0.8 * momentum_slot[i] : momentum_slot[i]);
+  }
+}
+
+static void MomentumFollowsItsFormula(void) {
+  for (int kind = 0; kind < 4; ++kind) {
+    lazy = kind & 1;
+    nesterov = kind >> 1;
+    problem p = new_problem(lazy);
+    tw_momentum options;
+    tw_momentum_init(&options);
+    options.learning_rate = tw_scope_scalar(p.scope, TW_DOUBLE, 0.02); /* is cast */
+    options.momentum = 0.8;
+    options.nesterov = (uint32_t)nesterov;
+    follow(&p, lazy, tw_train_momentum(p.scope, &p.w, &p.gradient, 1, &options), momentum_update);
+  }
+}
+
+static double adam_m[kSize], adam_v[kSize];
+static void adam_update(double* w, const double* g, int step) {
+  if (step == 1) memset(adam_m, 0, sizeof adam_m), memset(adam_v, 0, sizeof adam_v);
+  const double rate = 0.1 * sqrt(1 - pow(0.99, step)) / (1 - pow(0.9, step));
+  for (int i = 0; i < kSize; ++i) {
+    adam_m[i] = 0.9 * adam_m[i] + 0.1 * g[i];
+    adam_v[i] = 0.99 * adam_v[i] + 0.01 * g[i] * g[i];
+    w[i] -= rate * adam_m[i] / (sqrt(adam_v[i]) + 1e-7);
+  }
+}
+
+static void AdamFollowsItsFormula(void) {
+  for (int sparse = 0; sparse < 2; ++sparse) {
+    problem p = new_problem(sparse);
+    tw_adam options;
+    tw_adam_init(&options);
+    options.learning_rate = tw_scope_scalar(p.scope, TW_FLOAT, 0.1);
+    options.beta2 = 0.99;
+    options.epsilon = 1e-7;
+    follow(&p, sparse, tw_train_adam(p.scope, &p.w, &p.gradient, 1, &options), adam_update);
+  }
+}
+
+static void SlotsStandBesideTheirVariables(void) {
+  problem p = new_problem(0);
+  tw_train_adam(p.scope, &p.w, &p.gradient, 1, NULL);
+  tw_train_momentum(p.scope, &p.w, &p.gradient, 1, NULL);
+  OK(tw_scope_finish(p.scope));
+  const char* names[] = {"w", "beta1_power", "beta2_power", "w/Adam", "w/Adam_1", "w/Momentum"};
+  tw_variables* variables = NULL;
+  OK(tw_variables_create(p.graph, &variables));
+  CHECK(tw_variables_count(variables) == 6);
+  for (uint32_t i = 0; i < tw_variables_count(variables) && i < 6; ++i) CHECK(strcmp(tw_variables_name(variables, i), names[i]) == 0);
+  uint32_t dtype = 0;
+  tw_shape shape;
+  OK(tw_variables_describe(variables, 3, &dtype, &shape));
+  CHECK(dtype == TW_FLOAT && shape.rank == 2 && shape.dims[0] == kRows);
+  CHECK(tw_variables_handle(variables, 0) == p.w && tw_variables_handle(variables, 6) == 0 && tw_variables_name(variables, 6) == NULL);
+  FAILS(tw_variables_describe(variables, 6, &dtype, &shape), TW_OUT_OF_RANGE, "");
+  tw_variables_destroy(variables);
+  tw_graph_destroy(p.graph);
+}
+
+static void WrongUsesOfOptimizersAreRefused(void) {
+  struct { const char* part; int kind; } cases[] = {{"tw_adam_init", 0}, {"beta1", 1}, {"epsilon", 2}, {"is no variable", 3}, {"depends on none", 4}};
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    problem p = new_problem(0);
+    tw_adam options;
+    tw_adam_init(&options);
+    tw_output variable = p.w;
+    tw_gradient gradient = p.gradient;
+    if (cases[i].kind == 0) options.size = 8;
+    if (cases[i].kind == 1) options.beta1 = 1;
+    if (cases[i].kind == 2) options.epsilon = 0;
+    if (cases[i].kind == 3) variable = p.loss;
+    if (cases[i].kind == 4) gradient.values = 0;
+    CHECK(tw_train_adam(p.scope, &variable, &gradient, 1, &options) == NULL);
+    FAILS(tw_scope_finish(p.scope), TW_INVALID_ARGUMENT, cases[i].part);
+    tw_graph_destroy(p.graph);
+  }
+}
+
+static void VariablesAreAssigned(void) {
+  problem p = new_problem(0);
+  const tw_operation* init = tw_variable_initializer(p.scope, "init");
+  const tw_output doubled = tw_scope_op2(p.scope, "Mul", tw_variable_read(p.scope, p.w), tw_scope_scalar(p.scope, TW_FLOAT, 2));
+  const tw_operation* assign = tw_variable_assign(p.scope, p.w, doubled);
+  OK(tw_scope_finish(p.scope));
+  const char* options[] = {"container=assigned"};
+  OK(tw_session_create(p.graph, options, 1, &p.session));
+  run(p.session, init);
+  run(p.session, assign);
+  double got[kSize];
+  read_variable(&p, p.w, got);
+  for (int i = 0; i < kSize; ++i) CHECK(got[i] == 2 * start_value(i));
+  tw_session_destroy(p.session);
+  tw_graph_destroy(p.graph);
+}
+
+MAIN(TEST(GradientDescentFollowsItsFormula), TEST(MomentumFollowsItsFormula), TEST(AdamFollowsItsFormula),
+     TEST(SlotsStandBesideTheirVariables), TEST(WrongUsesOfOptimizersAreRefused), TEST(VariablesAreAssigned))
