@@ -55,9 +55,14 @@ Status NoDevice(const WorkGraph& w, const WorkNode& n, const DeviceSpec& spec, c
 }  // namespace
 
 Status PlacePass(WorkGraph* w) {
-  std::vector<Device*> devices = w->runtime().devices();
-  // Devices that share memory with the host come first: nothing moves to an accelerator unless asked.
-  std::stable_sort(devices.begin(), devices.end(), [](Device* a, Device* b) { return a->host_memory() > b->host_memory(); });
+  // Devices that share memory with the host come first: nothing moves to an accelerator unless asked. Drivers are only started for a graph
+  // that the devices found so far cannot serve.
+  std::vector<Device*> devices;
+  auto host_first = [&](std::vector<Device*> list) {
+    std::stable_sort(list.begin(), list.end(), [](Device* a, Device* b) { return a->host_memory() > b->host_memory(); });
+    devices = std::move(list);
+  };
+  host_first(w->runtime().ready_devices());
   size_t n_nodes = w->nodes.size();
   Groups groups(n_nodes);
   std::map<std::string_view, int32_t> by_name;
@@ -106,6 +111,10 @@ Status PlacePass(WorkGraph* w) {
       return nullptr;
     };
     Device* d = choose(spec[size_t(g)]);
+    if (!d) {
+      host_first(w->runtime().devices());
+      d = choose(spec[size_t(g)]);
+    }
     if (!d && w->options->soft_placement) {
       d = choose(DeviceSpec());
       if (d) {

@@ -1,5 +1,6 @@
 #include "framework/runtime/runtime.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -139,44 +140,40 @@ StatusOr<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& options
     search.disabled = options.disabled_plugins;
     r->loader_->LoadAll(search);
   }
-  r->AddNewDevices();
   return r;
 }
 
-Status Runtime::LoadPlugin(const std::string& path) {
-  RETURN_IF_ERROR(loader_->Load(path));
-  AddNewDevices();
-  return Status();
-}
+Status Runtime::LoadPlugin(const std::string& path) { return loader_->Load(path); }
 
-void Runtime::AddNewDevices() {
-  for (const DeviceKind* kind : registry_.DeviceKinds()) {
-    {
-      std::lock_guard lock(mu_);
-      if (!enumerated_.insert(kind).second) continue;
-    }
-    // Outside the lock: a driver may take its time to start.
-    auto found = Enumerate(*kind);
-    if (!found.ok() || found->empty()) {
-      std::string what = StrCat("device kind '", kind->kind, "': ", found.ok() ? std::string_view("no device found") : Message(found.status()));
-      loader_->Remark(kind->plugin, what);
-      Log(found.ok() ? 1 : 2, StrCat("plugin '", kind->plugin, "': ", what));
-      continue;
-    }
-    auto limit = options_.memory_limit.find(kind->kind);
-    std::lock_guard lock(mu_);
-    int32_t index = 0;
-    for (Found& f : *found) {
-      f.info.uid = f.uid.data();
-      f.info.uid_len = f.uid.size();
-      f.info.description = f.description.data();
-      f.info.description_len = f.description.size();
-      devices_.push_back(std::make_unique<Device>(kind, index++, f.info, limit == options_.memory_limit.end() ? 0 : limit->second));
-    }
+void Runtime::AddDevices(const DeviceKind* kind) const {
+  // Whoever asks for devices meanwhile waits: a driver may take its time to start.
+  std::lock_guard one_at_a_time(enumerate_mu_);
+  if (!enumerated_.insert(kind).second) return;
+  auto found = Enumerate(*kind);
+  if (!found.ok() || found->empty()) {
+    std::string what = StrCat("device kind '", kind->kind, "': ", found.ok() ? std::string_view("no device found") : Message(found.status()));
+    loader_->Remark(kind->plugin, what);
+    Log(found.ok() ? 1 : 2, StrCat("plugin '", kind->plugin, "': ", what));
+    return;
+  }
+  auto limit = options_.memory_limit.find(kind->kind);
+  std::lock_guard lock(mu_);
+  int32_t index = 0;
+  for (Found& f : *found) {
+    f.info.uid = f.uid.data();
+    f.info.uid_len = f.uid.size();
+    f.info.description = f.description.data();
+    f.info.description_len = f.description.size();
+    devices_.push_back(std::make_unique<Device>(kind, index++, f.info, limit == options_.memory_limit.end() ? 0 : limit->second));
   }
 }
 
 std::vector<Device*> Runtime::devices() const {
+  for (const DeviceKind* kind : registry_.DeviceKinds()) AddDevices(kind);
+  return ready_devices();
+}
+
+std::vector<Device*> Runtime::ready_devices() const {
   std::lock_guard lock(mu_);
   std::vector<Device*> all;
   for (const auto& d : devices_) all.push_back(d.get());
@@ -184,9 +181,19 @@ std::vector<Device*> Runtime::devices() const {
 }
 
 StatusOr<Device*> Runtime::host_device() const {
-  std::lock_guard lock(mu_);
-  for (const auto& d : devices_) {
-    if (d->host_memory()) return d.get();
+  auto find = [this]() -> Device* {
+    for (Device* d : ready_devices()) {
+      if (d->host_memory()) return d;
+    }
+    return nullptr;
+  };
+  if (Device* d = find()) return d;
+  // Kinds without streams first: memory that is the host's needs none, and drivers that have them are slow to start.
+  std::vector<const DeviceKind*> kinds = registry_.DeviceKinds();
+  std::stable_sort(kinds.begin(), kinds.end(), [](const DeviceKind* a, const DeviceKind* b) { return a->has_streams < b->has_streams; });
+  for (const DeviceKind* kind : kinds) {
+    AddDevices(kind);
+    if (Device* d = find()) return d;
   }
   return FailedPrecondition("no loaded plugin provides a device with host memory; `thalweg plugins --why` tells what became of each");
 }

@@ -47,7 +47,10 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   Registry& registry() { return registry_; }
   ResourceStore& resources() { return resources_; }
   ThreadPool& pool() { return pool_; }
+  // All of them: asks every kind that nobody has asked yet, which may take a driver's start-up time.
   std::vector<Device*> devices() const;
+  // Those that were asked for so far.
+  std::vector<Device*> ready_devices() const;
   // A device whose memory is the host's, for constants and values that planning needs. FAILED_PRECONDITION if no plugin provides one.
   StatusOr<Device*> host_device() const;
   // Loads a plugin file and adds its devices.
@@ -62,8 +65,8 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
 
  private:
   explicit Runtime(const RuntimeOptions& options);
-  // Asks each new device kind what there is. One that fails is remarked in its plugin's record and the log.
-  void AddNewDevices();
+  // Asks a device kind, once, what there is. One that fails is remarked in its plugin's record and the log.
+  void AddDevices(const DeviceKind* kind) const;
 
   // Destroyed from the bottom up: resources and devices call into plugins, plugins into everything above them.
   mutable std::mutex log_mu_;
@@ -74,9 +77,10 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   Registry registry_;
   ThreadPool pool_;
   std::unique_ptr<PluginLoader> loader_;
-  mutable std::mutex mu_;  // devices_, enumerated_
-  std::vector<std::unique_ptr<Device>> devices_;
-  std::set<const DeviceKind*> enumerated_;
+  mutable std::mutex enumerate_mu_;  // before mu_; enumerated_
+  mutable std::set<const DeviceKind*> enumerated_;
+  mutable std::mutex mu_;  // devices_
+  mutable std::vector<std::unique_ptr<Device>> devices_;
   ResourceStore resources_;
 };
 

@@ -105,6 +105,7 @@ Status StepState::Init(Runtime* rt) {
   given_shapes_.resize(p.nodes.size());
   for (size_t v = 0; v < p.values.size(); ++v) {
     if (p.values[v].kind == PlanValue::kFeedView) feed_views_.push_back(int32_t(v));
+    if (p.values[v].kind == PlanValue::kHeld && p.values[v].location != 0) device_held_.push_back(int32_t(v));
   }
   counts.resize(p.nodes.size());
   ready.reserve(p.nodes.size());
@@ -290,8 +291,16 @@ Status StepState::RunNode(size_t i, bool* pending) {
     } else if (f.c.stream) {
       Stream* stream = nullptr;
       RETURN_IF_ERROR(StreamOf(n.run.device, &stream));
-      std::lock_guard lock(stream->mutex());
-      s = FromC(n.run.kernel->def.execute(&f.c));
+      {
+        std::lock_guard lock(stream->mutex());
+        s = FromC(n.run.kernel->def.execute(&f.c));
+      }
+      // Locks and what a variable held before may go only when the device is done with them.
+      if (n.run.opens()) {
+        auto mark = stream->Mark();
+        Status over = mark.ok() ? stream->timeline()->Wait(*mark) : mark.status();
+        if (s.ok()) s = over;
+      }
     } else {
       s = FromC(n.run.kernel->def.execute(&f.c));
     }
@@ -312,9 +321,15 @@ Status StepState::EndNode(size_t i) {
     if (v.kind == PlanValue::kHeld && !f.c.out[o]->tensor) {
       return Describe(i, Internal("the kernel left output ", o, " without a value"));
     }
-    if (v.kind == PlanValue::kHeld && v.readers == 0 && !v.fetched) f.out(o)->Clear();
+    if (v.kind == PlanValue::kHeld && v.readers == 0 && !v.fetched) Drop(n.out[o]);
   }
   return Status();
+}
+
+// Work that reads the memory of an asynchronous device is only enqueued yet: what lives there stays until the step has drained its
+// streams. Host memory goes back at once; the copies that read it have been waited for.
+void StepState::Drop(int32_t v) {
+  if (plan_->values[size_t(v)].location == 0) slots_[size_t(v)].Clear();
 }
 
 template <bool kAtomic>
@@ -327,11 +342,18 @@ void StepState::ReleaseInputs(size_t i) {
     } else {
       left = --count;
     }
-    if (left == 0 && !plan_->values[size_t(v)].fetched) slots_[size_t(v)].Clear();
+    if (left == 0 && !plan_->values[size_t(v)].fetched) Drop(v);
   }
 }
 template void StepState::ReleaseInputs<true>(size_t);
 template void StepState::ReleaseInputs<false>(size_t);
+
+bool StepState::broken() const {
+  for (const auto& stream : streams_) {
+    if (stream && !stream->timeline()->failure().ok()) return true;
+  }
+  return false;
+}
 
 Status StepState::Finish(Status status, Tensor* fetches) {
   const Plan& p = *plan_;
@@ -353,11 +375,12 @@ Status StepState::Finish(Status status, Tensor* fetches) {
   if (!status.ok()) {
     for (size_t k = 0; k < p.fetches.size(); ++k) fetches[k].reset();
   }
-  // After a good step all held values but the fetched ones are gone already.
+  // After a good step all held values but the fetched ones and those of devices are gone already.
   if (status.ok()) {
     for (int32_t v : p.fetches) {
       if (p.values[size_t(v)].kind == PlanValue::kHeld) slots_[size_t(v)].Clear();
     }
+    for (int32_t v : device_held_) slots_[size_t(v)].Clear();
   } else {
     for (size_t v = 0; v < p.values.size(); ++v) {
       if (p.values[v].kind == PlanValue::kHeld) slots_[v].Clear();

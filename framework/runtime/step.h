@@ -38,6 +38,9 @@ class StepState final : public StepBase {
   // Waits for devices, takes the fetches (if the step went well) and lets everything go.
   Status Finish(Status status, Tensor* fetches);
 
+  // A device queue of it has failed: not to be used again.
+  bool broken() const;
+
   // Where the counted engine hears of asynchronous ends.
   struct Listener {
     virtual void Ended(size_t node, Status s) = 0;
@@ -53,6 +56,7 @@ class StepState final : public StepBase {
   explicit StepState(const Plan* plan) : plan_(plan) {}
   Status Init(Runtime* runtime);
   void ResetSlot(int32_t v);
+  void Drop(int32_t v);
   static void ShowShape(Slot* s, const Shape& shape);
   Status AllocateOutputs(size_t i);
   Status RunCopy(const PlanNode& n);
@@ -66,7 +70,7 @@ class StepState final : public StepBase {
   std::vector<Slot*> source_;
   std::vector<Resource*> opened_;
   std::vector<size_t> opened_slots_;  // per node: index of its first stand-in slot
-  std::vector<int32_t> feed_views_;
+  std::vector<int32_t> feed_views_, device_held_;
   std::vector<Tensor> scratch_;       // of nodes whose shapes only running tells
   std::vector<int32_t> readers_, readers_template_;
   std::vector<std::vector<Shape>> given_shapes_;  // of outputs that kernels give, likewise

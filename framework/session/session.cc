@@ -187,6 +187,7 @@ Status Callable::Run(const Tensor* feeds, const RunOptions& options, Tensor* fet
   state->deadline = options.deadline_ns > 0 ? MonotonicNs() + options.deadline_ns : 0;
   session_->steps_.fetch_add(1, std::memory_order_relaxed);
   Status s = RunStep(state.get(), feeds, fetches);
+  if (state->broken()) return s;  // a failed queue stays failed: the next step makes its own
   std::lock_guard lock(p->mu);
   p->idle.push_back(std::move(state));
   return s;

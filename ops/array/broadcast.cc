@@ -17,7 +17,9 @@ void ToRule(const tw::Shape& s) {
     if (Known(have) && have != 1) want = have;
   }
   Set(s, 0, to);
-  if (!fits) Fail("the input is " + Text(in) + ", which cannot be repeated to " + Text(to) + "; sizes must be equal or 1, counted from the last axis");
+  if (!fits)
+    Fail("the input is " + Text(in) + ", which cannot be repeated to " + Text(to) +
+         "; sizes must be equal or 1, counted from the last axis");
 }
 
 void ToGradient(const tw::Grad& g) { g.dx(0, SumTo(g, g.dy(), 0, ShapeOut(g, 0))); }

@@ -19,8 +19,9 @@ MaybeDims Joined(const tw::Shape& s, uint32_t n, int64_t axis) {
     const size_t k = static_cast<size_t>(Axis(axis, static_cast<int64_t>(in->size()), "axis"));
     sum = s.calc('+', sum, (*in)[k]);
     (*in)[k] = -1;
-    out = Merge(s, out, in, "apart from axis " + std::to_string(k) + " the shapes of 'values' must agree: those before input " +
-                                std::to_string(i) + ", and its own,");
+    out = Merge(s, out, in,
+                "apart from axis " + std::to_string(k) + " the shapes of 'values' must agree: those before input " + std::to_string(i) +
+                    ", and its own,");
   }
   if (out) (*out)[static_cast<size_t>(Axis(axis, static_cast<int64_t>(out->size()), "axis"))] = sum;
   return out;
@@ -37,8 +38,10 @@ void Rule(const tw::Shape& s) {
       Fail("'values' must all have one rank: " + Text(ranked) + " and " + tw::text(s.in(i)) + " differ");
     ranked = In(s, i);
   }
-  if (axis) Set(s, 0, Joined(s, n, *axis));
-  else if (ranked) s.out(0, Dims(ranked->size(), -1));
+  if (axis)
+    Set(s, 0, Joined(s, n, *axis));
+  else if (ranked)
+    s.out(0, Dims(ranked->size(), -1));
 }
 
 // Each input gets its part of the gradient: a slice that starts where the inputs before it end.

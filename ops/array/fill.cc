@@ -26,7 +26,8 @@ void register_fill(tw::Plugin& p) {
       doc "zeros of the shape and type of x; empty strings, false")");
   p.op<ZeroGradient>(
       "OnesLike(x: T[*s]) -> (y: T[*s]); "
-      "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, int64, uint64, complex64, complex128, bool}; shape_only x; "
+      "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, int64, uint64, complex64, complex128, bool}; "
+      "shape_only x; "
       "role ones_like; doc \"ones of the shape and type of x\"");
 }
 

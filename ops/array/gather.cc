@@ -1,5 +1,6 @@
 // GatherV2: rows of a tensor, picked by their positions along an axis.
 #include "ops/common/gather.h"
+
 #include "ops/common/types.h"
 #include "ops/register.h"
 
@@ -18,13 +19,15 @@ void Gradient(const tw::Grad& g) {
   const MaybeDims params = ShapeIn(g, 0), indices = ShapeIn(g, 1);
   int64_t batch = g.i("batch_dims");
   if (batch < 0) {
-    if (!indices) throw tw::Error{TW_UNIMPLEMENTED, "a negative batch_dims needs indices of known rank to be differentiated; give it counted from the front"};
+    if (!indices)
+      throw tw::Error{TW_UNIMPLEMENTED,
+                      "to differentiate a negative batch_dims the rank of indices must be known; count it from the front"};
     batch += static_cast<int64_t>(indices->size());
   }
   Dims axis;
   const bool known = g.value(2, &axis);
-  const bool first = (known && axis[0] == 0) || (params && params->size() == 1) ||
-                     (known && params && axis[0] == -static_cast<int64_t>(params->size()));
+  const bool first =
+      (known && axis[0] == 0) || (params && params->size() == 1) || (known && params && axis[0] == -static_cast<int64_t>(params->size()));
   if (batch == 0 && first) return SparseRows(g, [&] { return Tail(g, g.shape(0), 1); });
   const tw_edge shape = g.shape(0);
   const tw_edge from_front = g.op("FloorMod", {CastTo(g, g.x(2), TW_INT32), g.op("Size", {shape})});
@@ -36,7 +39,8 @@ void Gradient(const tw::Grad& g) {
 void register_gather(tw::Plugin& p) {
   p.op<Gradient, Rule>(
       "GatherV2(params: Tparams, indices: Tindices, axis: Taxis) -> (output: Tparams); batch_dims: int = 0; Tparams: type; "
-      "Tindices: " OPS_INDEX_SHORT "; Taxis: " OPS_INDEX "; "
+      "Tindices: " OPS_INDEX_SHORT "; Taxis: " OPS_INDEX
+      "; "
       "doc \"params[..., indices, ...]: positions along an axis picked by index; indices must be inside\"");
 }
 

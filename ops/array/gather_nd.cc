@@ -17,8 +17,8 @@ void CheckPolicy(const tw::Attrs& a) {
 int64_t IndexLength(const MaybeDims& indices, const MaybeDims& params, const char* name) {
   const int64_t length = indices->back();
   if (params && Known(length) && length > static_cast<int64_t>(params->size()))
-    Fail("'indices' is " + Text(indices) + ", index vectors of " + tw::text(length) + " entries, but '" + std::string(name) + "' is " + Text(params) +
-         ", which has fewer axes");
+    Fail("'indices' is " + Text(indices) + ", index vectors of " + tw::text(length) + " entries, but '" + std::string(name) + "' is " +
+         Text(params) + ", which has fewer axes");
   return length;
 }
 
@@ -40,7 +40,8 @@ void ScatterRule(const tw::Shape& s) {
     const int64_t length = IndexLength(indices, out, "shape");
     if (out && Known(length)) {
       const Dims block = Sub(*out, static_cast<size_t>(length), out->size());
-      Merge(s, updates, Join(Sub(*indices, 0, indices->size() - 1), block), "the shape of 'updates' and what 'indices' and 'shape' ask for");
+      Merge(s, updates, Join(Sub(*indices, 0, indices->size() - 1), block),
+            "the shape of 'updates' and what 'indices' and 'shape' ask for");
     }
   }
   Set(s, 0, out);

@@ -14,7 +14,8 @@ void Rule(const tw::Shape& s) {
   if (axis < -1) Fail("'axis' is " + tw::text(axis) + "; it must be -1 (a new last axis) or not negative");
   if (!s.known(0)) return;
   Dims out = *In(s, 0);
-  if (axis > s.rank(0)) Fail("'axis' is " + tw::text(axis) + " but the indices are " + tw::text(s.in(0)) + "; it may be " + tw::text(s.rank(0)) + " at most");
+  if (axis > s.rank(0))
+    Fail("'axis' is " + tw::text(axis) + " but the indices are " + tw::text(s.in(0)) + "; it may be " + tw::text(s.rank(0)) + " at most");
   out.insert(axis == -1 ? out.end() : out.begin() + axis, depth.value_or(-1));
   s.out(0, out);
 }

@@ -7,7 +7,8 @@ namespace {
 
 void PackRule(const tw::Shape& s) {
   MaybeDims out;
-  for (uint32_t i = 0; i < s.c->n_in; ++i) out = Merge(s, out, In(s, i), "'values' must have one shape: those before input " + tw::text(i) + ", and its own,");
+  for (uint32_t i = 0; i < s.c->n_in; ++i)
+    out = Merge(s, out, In(s, i), "'values' must have one shape: those before input " + tw::text(i) + ", and its own,");
   if (!out) return;
   out->insert(out->begin() + Axis(s.i("axis"), static_cast<int64_t>(out->size()) + 1, "axis"), s.c->n_in);
   s.out(0, *out);
@@ -19,7 +20,8 @@ void UnpackRule(const tw::Shape& s) {
   if (!in) return;
   const int64_t axis = Axis(s.i("axis"), s.rank(0), "axis"), size = (*in)[static_cast<size_t>(axis)];
   if (Known(size) && size != s.i("num"))
-    Fail("axis " + tw::text(axis) + " of 'value', which is " + Text(in) + ", has size " + tw::text(size) + " but 'num' is " + tw::text(s.i("num")));
+    Fail("axis " + tw::text(axis) + " of 'value', which is " + Text(in) + ", has size " + tw::text(size) + " but 'num' is " +
+         tw::text(s.i("num")));
   Dims out = *in;
   out.erase(out.begin() + axis);
   for (uint32_t o = 0; o < s.c->n_out; ++o) s.out(o, out);

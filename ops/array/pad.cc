@@ -21,7 +21,8 @@ void Rule(const tw::Shape& s) {
     for (size_t k = 0; k < out.size(); ++k) {
       const int64_t before = paddings[2 * k], after = paddings[2 * k + 1];
       if (before < 0 || after < 0)
-        Fail("'paddings' is [" + tw::text(before) + ", " + tw::text(after) + "] on axis " + std::to_string(k) + "; no entry may be negative");
+        Fail("'paddings' is [" + tw::text(before) + ", " + tw::text(after) + "] on axis " + std::to_string(k) +
+             "; no entry may be negative");
       out[k] = s.calc('+', in ? (*in)[k] : -1, s.calc('+', before, after));
     }
   }

@@ -22,7 +22,7 @@ T First(const tw_view* v) {
   return *static_cast<const T*>(v->data);
 }
 
-// The scalar as a double where that is exact or the element type is no wider; false for the 32- and 64-bit unsigned and for unknown values.
+// A floating-point scalar as a double; false for whole numbers.
 bool Real(const tw_view* v, double* out) {
   switch (v->dtype) {
     case TW_FLOAT: *out = static_cast<double>(First<float>(v)); return true;
@@ -43,7 +43,10 @@ bool Whole(const tw_view* v, bool* negative, uint64_t* size) {
     case TW_INT64: x = First<int64_t>(v); break;
     case TW_UINT16: x = First<uint16_t>(v); break;
     case TW_UINT32: x = First<uint32_t>(v); break;
-    case TW_UINT64: *negative = false; *size = First<uint64_t>(v); return true;
+    case TW_UINT64:
+      *negative = false;
+      *size = First<uint64_t>(v);
+      return true;
     default: return false;
   }
   *negative = x < 0;
@@ -52,7 +55,8 @@ bool Whole(const tw_view* v, bool* negative, uint64_t* size) {
 }
 
 [[noreturn]] void Refuse(const std::string& start, const std::string& limit, const std::string& delta) {
-  Fail("a range from " + start + " to " + limit + " in steps of " + delta + " never ends; delta must not be 0 and must lead from start to limit");
+  Fail("a range from " + start + " to " + limit + " in steps of " + delta +
+       " never ends; delta must not be 0 and must lead from start to limit");
 }
 
 int64_t RealCount(double start, double limit, double delta) {

@@ -17,8 +17,10 @@ Elements Count(const tw::Shape& s, const Dims& dims) {
   Elements n;
   Dims known;
   for (int64_t size : dims) {
-    if (Known(size)) known.push_back(size);
-    else ++n.unknown;
+    if (Known(size))
+      known.push_back(size);
+    else
+      ++n.unknown;
   }
   n.known = Product(s, known);
   return n;
@@ -35,8 +37,7 @@ void FillIn(const tw::Shape& s, const MaybeDims& from, Dims* to) {
            tw::text(want.known));
     return;
   }
-  if (infer && want.known == 0)
-    Fail("'shape' is " + Text(*to) + ", in which the size of the -1 cannot be told beside a 0; give all sizes");
+  if (infer && want.known == 0) Fail("'shape' is " + Text(*to) + ", in which the size of the -1 cannot be told beside a 0; give all sizes");
   if (infer ? have.known % want.known != 0 : have.known != want.known)
     Fail("'tensor' is " + Text(from) + " with " + tw::text(have.known) + " elements, but the shape " + Text(*to) + " takes " +
          (infer ? "a multiple of " : "") + tw::text(want.known));
@@ -84,7 +85,8 @@ void SqueezeRule(const tw::Shape& s) {
     if (axes.empty() && !Known(size)) return;  // it may be 1 or not
     if (axes.empty() ? size == 1 : drop[k]) {
       if (Known(size) && size != 1)
-        Fail("axis " + std::to_string(k) + " of 'input', which is " + Text(in) + ", has size " + tw::text(size) + "; only axes of size 1 can go");
+        Fail("axis " + std::to_string(k) + " of 'input', which is " + Text(in) + ", has size " + tw::text(size) +
+             "; only axes of size 1 can go");
       continue;
     }
     out.push_back(size);

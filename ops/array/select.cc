@@ -12,7 +12,8 @@ void SelectRule(const tw::Shape& s) {
   if (condition && condition->size() == 1 && data && !data->empty())
     (*data)[0] = MergeSize(s, (*condition)[0], (*data)[0], "the size of 'condition' and the number of rows");
   else if (condition && !condition->empty() && data)
-    data = Merge(s, condition, data, "'condition' must be a scalar, a vector with one entry per row, or have the shape of the data, but the shapes");
+    data = Merge(s, condition, data,
+                 "'condition' must be a scalar, a vector with one entry per row, or have the shape of the data, but the shapes");
   Set(s, 0, data);
 }
 

@@ -14,7 +14,8 @@ int64_t BlockSize(int64_t have, int64_t begin, int64_t size, size_t axis) {
   if (!Known(have)) return size;
   // Written so that nothing overflows.
   if (begin > have || size > have - begin)
-    Fail("the block begins at " + tw::text(begin) + " with size " + tw::text(size) + where + ", but the input has size " + tw::text(have) + " there");
+    Fail("the block begins at " + tw::text(begin) + " with size " + tw::text(size) + where + ", but the input has size " + tw::text(have) +
+         " there");
   return size == -1 ? have - begin : size;
 }
 
@@ -30,8 +31,10 @@ void Rule(const tw::Shape& s) {
   Dims out = in ? *in : Dims(static_cast<size_t>(n), -1), begin, size;
   const bool has_begin = s.value(1, &begin), has_size = s.value(2, &size);
   for (size_t k = 0; k < out.size(); ++k) {
-    if (has_size && (has_begin || size[k] != -1)) out[k] = BlockSize(out[k], has_begin ? begin[k] : 0, size[k], k);
-    else out[k] = -1;
+    if (has_size && (has_begin || size[k] != -1))
+      out[k] = BlockSize(out[k], has_begin ? begin[k] : 0, size[k], k);
+    else
+      out[k] = -1;
   }
   s.out(0, out);
 }

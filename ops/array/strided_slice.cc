@@ -22,7 +22,8 @@ bool Bit(uint64_t mask, size_t i) { return (mask >> i & 1) != 0; }
 // Entry i is an index, which takes its axis away.
 void CheckIndex(const Spec& spec, size_t i, int64_t size, size_t axis) {
   if (spec.has_strides && spec.strides[i] <= 0)
-    Fail("'strides' is " + tw::text(spec.strides[i]) + " at entry " + std::to_string(i) + ", where an index and no range stands; make it 1");
+    Fail("'strides' is " + tw::text(spec.strides[i]) + " at entry " + std::to_string(i) +
+         ", where an index and no range stands; make it 1");
   if (!spec.has_begin || !Known(size)) return;
   const int64_t at = spec.begin[i];
   if (at < -size || at >= size)
@@ -63,7 +64,8 @@ bool ReadSpec(const tw::Shape& s, uint32_t first, Spec* spec) {
   spec->ellipsis = mask("ellipsis_mask");
   spec->new_axis = mask("new_axis_mask");
   spec->shrink = mask("shrink_axis_mask");
-  if (std::popcount(spec->ellipsis) > 1) Fail("'ellipsis_mask' is " + tw::text(s.i("ellipsis_mask")) + "; only one entry may be an ellipsis");
+  if (std::popcount(spec->ellipsis) > 1)
+    Fail("'ellipsis_mask' is " + tw::text(s.i("ellipsis_mask")) + "; only one entry may be an ellipsis");
   spec->has_begin = s.value(first, &spec->begin);
   spec->has_end = s.value(first + 1, &spec->end);
   spec->has_strides = s.value(first + 2, &spec->strides);
@@ -123,8 +125,12 @@ struct Masks {
 
 tw_edge Emit(const tw::Grad& g, const char* op, const std::vector<tw_edge>& in) {
   const Masks m(g);
-  return g.op(op, in, {{"begin_mask", m.begin}, {"end_mask", m.end}, {"ellipsis_mask", m.ellipsis}, {"new_axis_mask", m.new_axis},
-                       {"shrink_axis_mask", m.shrink}});
+  return g.op(op, in,
+              {{"begin_mask", m.begin},
+               {"end_mask", m.end},
+               {"ellipsis_mask", m.ellipsis},
+               {"new_axis_mask", m.new_axis},
+               {"shrink_axis_mask", m.shrink}});
 }
 
 void SliceGradient(const tw::Grad& g) {
@@ -136,8 +142,7 @@ void SliceGradient(const tw::Grad& g) {
 
 void GradGradient(const tw::Grad& g) { g.dx(4, Emit(g, "StridedSlice", {g.dy(), g.x(1), g.x(2), g.x(3)})); }
 
-#define MASKS \
-  "begin_mask: int = 0; end_mask: int = 0; ellipsis_mask: int = 0; new_axis_mask: int = 0; shrink_axis_mask: int = 0; "
+#define MASKS "begin_mask: int = 0; end_mask: int = 0; ellipsis_mask: int = 0; new_axis_mask: int = 0; shrink_axis_mask: int = 0; "
 
 }  // namespace
 

@@ -17,7 +17,8 @@ void CheckPermutation(const Dims& perm, const char* name) {
   for (int64_t axis : perm) {
     const bool inside = axis >= 0 && axis < static_cast<int64_t>(perm.size());
     if (!inside || seen[static_cast<size_t>(axis)])
-      Fail("'" + std::string(name) + "' is " + Text(perm) + "; it must hold each of 0 to " + tw::text(static_cast<int64_t>(perm.size()) - 1) + " once");
+      Fail("'" + std::string(name) + "' is " + Text(perm) + "; it must hold each of 0 to " +
+           tw::text(static_cast<int64_t>(perm.size()) - 1) + " once");
     seen[static_cast<size_t>(axis)] = true;
   }
 }

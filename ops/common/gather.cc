@@ -47,7 +47,8 @@ void SparseRows(const tw::Grad& g, const std::function<tw_edge()>& inner) {
 tw_edge ScatterBack(const tw::Grad& g, tw_edge shape, tw_edge axis, int64_t batch) {
   const tw_edge at = AsVector(g, axis), next = g.op("AddV2", {at, Ints(g, {1})});
   const tw_edge b = ProductOf(g, shape, Ints(g, {0}), Ints(g, {batch})), o = ProductOf(g, shape, Ints(g, {batch}), at);
-  const tw_edge d = ProductOf(g, shape, at, next), n = g.op("Prod", {g.op("StridedSlice", {shape, next, Ints(g, {0}), Ints(g, {1})}, {{"end_mask", 1}}), Int(g, 0)});
+  const tw_edge d = ProductOf(g, shape, at, next),
+                n = g.op("Prod", {g.op("StridedSlice", {shape, next, Ints(g, {0}), Ints(g, {1})}, {{"end_mask", 1}}), Int(g, 0)});
   const tw_edge i = g.op("Prod", {Tail(g, g.shape(1), batch), Int(g, 0)});
   auto pack = [&](const std::vector<tw_edge>& sizes) { return g.op("Pack", sizes); };
   auto swap = [&](tw_edge e) { return g.op("Transpose", {e, Ints(g, {0, 2, 1, 3})}); };

@@ -24,9 +24,12 @@ Undo PlanUndo(const MaybeDims& self, const MaybeDims& other) {
     const bool mine = k + self->size() >= rank;
     const int64_t x = mine ? (*self)[k + self->size() - rank] : 1;
     const int64_t y = k + other->size() >= rank ? (*other)[k + other->size() - rank] : 1;
-    if (!mine) undo.missing.push_back(static_cast<int64_t>(k));
-    else if (x == 1 && y != 1) undo.ones.push_back(static_cast<int64_t>(k));  // does no harm where y turns out to be 1
-    else if (!Known(x) && y != 1 && !SameSize(x, y)) undo.known = false;
+    if (!mine)
+      undo.missing.push_back(static_cast<int64_t>(k));
+    else if (x == 1 && y != 1)
+      undo.ones.push_back(static_cast<int64_t>(k));  // does no harm where y turns out to be 1
+    else if (!Known(x) && y != 1 && !SameSize(x, y))
+      undo.known = false;
   }
   return undo;
 }

@@ -42,8 +42,7 @@ bool KnownKeptShape(const tw::Grad& g, Dims* kept) {
 }  // namespace
 
 void ReduceRule(const tw::Shape& s) {
-  if (s.known(1) && s.rank(1) > 1)
-    Fail("'reduction_indices' must be a scalar or a vector but has shape " + tw::text(s.in(1)));
+  if (s.known(1) && s.rank(1) > 1) Fail("'reduction_indices' must be a scalar or a vector but has shape " + tw::text(s.in(1)));
   const MaybeDims in = In(s, 0);
   const bool keep = s.b("keep_dims");
   if (!in) return;
@@ -55,8 +54,10 @@ void ReduceRule(const tw::Shape& s) {
   const std::vector<bool> reduced = Reduced(axes, in->size());
   Dims out;
   for (size_t k = 0; k < in->size(); ++k) {
-    if (!reduced[k]) out.push_back((*in)[k]);
-    else if (keep) out.push_back(1);
+    if (!reduced[k])
+      out.push_back((*in)[k]);
+    else if (keep)
+      out.push_back(1);
   }
   s.out(0, out);
 }

@@ -7,10 +7,14 @@ namespace {
 
 // The broadcast of two sizes; false where there is none.
 bool BroadcastSize(int64_t a, int64_t b, int64_t* out) {
-  if (a == 1 || SameSize(a, b)) *out = b;
-  else if (b == 1) *out = a;
-  else if (Known(a) && Known(b)) return false;
-  else *out = Known(a) ? a : Known(b) ? b : -1;  // a known size that is not 1 wins: the other one is 1 or the same
+  if (a == 1 || SameSize(a, b))
+    *out = b;
+  else if (b == 1)
+    *out = a;
+  else if (Known(a) && Known(b))
+    return false;
+  else
+    *out = Known(a) ? a : Known(b) ? b : -1;  // a known size that is not 1 wins: the other one is 1 or the same
   return true;
 }
 
@@ -45,10 +49,9 @@ std::string Text(const Dims& values) {
 }
 
 std::string TypeName(uint32_t type) {
-  static constexpr const char* kNames[] = {
-      "none",   "float",   "double",  "int32",  "uint8",      "int16",    "int8",    "string",     "complex64", "int64",  "bool",
-      "qint8",  "quint8",  "qint32",  "bfloat16", "qint16",   "quint16",  "uint16",  "complex128", "half",      "resource", "variant",
-      "uint32", "uint64"};
+  static constexpr const char* kNames[] = {"none",      "float",  "double",     "int32", "uint8",    "int16",   "int8",     "string",
+                                           "complex64", "int64",  "bool",       "qint8", "quint8",   "qint32",  "bfloat16", "qint16",
+                                           "quint16",   "uint16", "complex128", "half",  "resource", "variant", "uint32",   "uint64"};
   if (type > TW_REF) return "ref(" + TypeName(type - TW_REF) + ")";
   return type < std::size(kNames) ? kNames[type] : "type " + std::to_string(type);
 }
@@ -61,8 +64,10 @@ MaybeDims ToDims(const tw_shape& shape) {
 MaybeDims In(const tw::Shape& s, uint32_t i) { return ToDims(s.in(i)); }
 
 void Set(const tw::Shape& s, uint32_t o, const MaybeDims& dims) {
-  if (dims) s.out(o, *dims);
-  else s.unknown(o);
+  if (dims)
+    s.out(o, *dims);
+  else
+    s.unknown(o);
 }
 
 std::optional<int64_t> ScalarValue(const tw::Shape& s, uint32_t i, const char* name) {
@@ -153,7 +158,8 @@ void BinaryRule(const tw::Shape& s) { Set(s, 0, Broadcast(In(s, 0), In(s, 1))); 
 
 void SameShapesRule(const tw::Shape& s) {
   MaybeDims out = In(s, 0);
-  for (uint32_t i = 1; i < s.c->n_in; ++i) out = Merge(s, out, In(s, i), "the inputs must have one shape; shapes of inputs 0 and " + tw::text(i));
+  for (uint32_t i = 1; i < s.c->n_in; ++i)
+    out = Merge(s, out, In(s, i), "the inputs must have one shape; shapes of inputs 0 and " + tw::text(i));
   Set(s, 0, out);
 }
 

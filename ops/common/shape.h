@@ -10,7 +10,7 @@
 
 namespace thalweg::ops {
 
-using Dims = std::vector<int64_t>;       // -1, or less for a symbol: a size that is not known
+using Dims = std::vector<int64_t>;      // below 0: a size that is not known
 using MaybeDims = std::optional<Dims>;  // nullopt: not even the rank is known
 
 inline bool Known(int64_t size) { return size >= 0; }

@@ -17,8 +17,10 @@ Dims PerAxis(const tw::Attrs& attrs, const char* name, const ImageAxes& axes) {
 
 Windows::Windows(const tw::Attrs& attrs) {
   const std::string_view format = attrs.s("data_format"), padding = attrs.s("padding");
-  if (format == "NCHW") axes_ = {0, 2, 3, 1};
-  else if (format != "NHWC") throw tw::Error{TW_UNIMPLEMENTED, "'data_format' " + std::string(format) + " is not offered; use NHWC or NCHW"};
+  if (format == "NCHW")
+    axes_ = {0, 2, 3, 1};
+  else if (format != "NHWC")
+    throw tw::Error{TW_UNIMPLEMENTED, "'data_format' " + std::string(format) + " is not offered; use NHWC or NCHW"};
   const Dims strides = PerAxis(attrs, "strides", axes_);
   const Dims dilations = attrs.find("dilations") ? PerAxis(attrs, "dilations", axes_) : Dims(4, 1);
   const Dims paddings = attrs.find("explicit_paddings") ? attrs.ints("explicit_paddings") : Dims{};
@@ -31,7 +33,8 @@ Windows::Windows(const tw::Attrs& attrs) {
     for (int64_t pad : paddings)
       if (pad < 0) Fail(is + "; no entry may be negative");
   } else if (!paddings.empty()) {
-    Fail("'explicit_paddings' is " + Text(paddings) + " but 'padding' is " + std::string(padding) + "; set padding to EXPLICIT or leave them out");
+    Fail("'explicit_paddings' is " + Text(paddings) + " but 'padding' is " + std::string(padding) +
+         "; set padding to EXPLICIT or leave them out");
   }
   for (size_t k = 0; k < 2; ++k) {
     const size_t axis = axes_.space(k);

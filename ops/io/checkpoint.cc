@@ -12,7 +12,8 @@ void WantEntries(const tw::Shape& s, uint32_t n) {
   for (uint32_t i : {1u, 2u}) {
     WantVector(s, i, names[i]);
     if (s.known(i) && Known(s.dim(i, 0)) && s.dim(i, 0) != n)
-      Fail("'" + std::string(names[i]) + "' has " + tw::text(s.dim(i, 0)) + " entries for " + std::to_string(n) + " tensors; give one for each");
+      Fail("'" + std::string(names[i]) + "' has " + tw::text(s.dim(i, 0)) + " entries for " + std::to_string(n) +
+           " tensors; give one for each");
   }
 }
 

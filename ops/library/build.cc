@@ -39,7 +39,7 @@ bool IsVariable(const tw_operation* operation, VariableInfo* out) {
   if (out->name.empty()) out->name = out->operation;
   out->dtype = *static_cast<const uint32_t*>(dtype);
   const auto* dims = static_cast<const tw_shape*>(shape);
-  out->known_shape = dims->rank >= 0;
+  out->known_rank = out->known_shape = dims->rank >= 0;
   if (dims->rank > 0) out->dims.assign(dims->dims, dims->dims + dims->rank);
   for (const int64_t dim : out->dims) out->known_shape = out->known_shape && dim >= 0;
   return true;

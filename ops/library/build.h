@@ -21,7 +21,7 @@ struct VariableInfo {
   std::string operation, name;  // name: in containers and checkpoints
   uint32_t dtype = 0;
   std::vector<int64_t> dims;
-  bool known_shape = false;  // rank and every dim
+  bool known_rank = false, known_shape = false;  // known_shape: every dim, too
 };
 // False, with the scope failed, for a value that is no variable.
 bool Inspect(tw_scope* scope, tw_output variable, VariableInfo* out);

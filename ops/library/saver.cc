@@ -1,4 +1,4 @@
-// Savers: one SaveV2 over all variables, one RestoreV2, and an assignment each, under the names that TensorFlow's savers use.
+// Savers: one SaveV2 over all variables, one RestoreV2, and a check and an assignment each, under the names that TensorFlow's savers use.
 #include "thalweg/saver.h"
 
 #include <memory>
@@ -49,6 +49,7 @@ tw_output Prefix(tw_scope* scope) {
 
 struct Targets {
   std::vector<tw_output> handles;
+  std::vector<VariableInfo> infos;
   std::vector<std::string> names;
   std::vector<uint32_t> dtypes;
 };
@@ -75,7 +76,12 @@ const tw_operation* AddRestore(tw_scope* scope, tw_output prefix, tw_output name
   const tw_output first = tw_scope_end(scope, restore);
   std::vector<const tw_operation*> assignments;
   for (size_t i = 0; i < t.handles.size() && Good(scope); ++i) {
-    assignments.push_back(tw_variable_assign(scope, t.handles[i], tw_scope_output(scope, first, uint32_t(i))));
+    // An assignment may change a variable's shape; what comes from a file may not. The name of the check stands in its error.
+    const VariableInfo& info = t.infos[i];
+    tw_op* ensure = tw_scope_begin(scope, "EnsureShape", ("check/" + info.operation).c_str());
+    tw_op_add_input(ensure, tw_scope_output(scope, first, uint32_t(i)));
+    tw_op_set_shape(ensure, "shape", info.dims.data(), info.known_rank ? int32_t(info.dims.size()) : -1);
+    assignments.push_back(tw_variable_assign(scope, t.handles[i], tw_scope_end(scope, ensure)));
   }
   return tw_scope_group(scope, "restore_all", assignments.data(), uint32_t(assignments.size()));
 }
@@ -95,6 +101,7 @@ Targets Collect(tw_scope* scope, const tw_output* variables, uint32_t n) {
     if (!Inspect(scope, handle, &info)) break;
     t.names.push_back(info.name);
     t.dtypes.push_back(info.dtype);
+    t.infos.push_back(std::move(info));
   }
   if (t.handles.empty()) Fail(scope, TW_FAILED_PRECONDITION, "tw_saver_create: the graph has no variables");
   return t;

@@ -106,6 +106,6 @@ tw_status* tw_variables_describe(const tw_variables* variables, uint32_t i, uint
   if (i >= tw_variables_count(variables)) return tw_status_create(TW_OUT_OF_RANGE, "tw_variables_describe: past the end of the list");
   const VariableInfo& info = variables->infos[i];
   if (out_dtype) *out_dtype = info.dtype;
-  if (out_shape) *out_shape = {info.dims.data(), int32_t(info.dims.size()), 0};
+  if (out_shape) *out_shape = {info.dims.data(), info.known_rank ? int32_t(info.dims.size()) : -1, 0};
   return nullptr;
 }

@@ -18,7 +18,8 @@ void Rule(const tw::Shape& s) {
          "; set adj_" + (ay ? "x or clear adj_y" : "y") + ", or reshape y to have " + tw::text(inner_x) + (ay ? " columns" : " rows"));
   const MaybeDims batch_x = Sub(*x, 0, nx), batch_y = Sub(*y, 0, ny);
   if (!Broadcastable(batch_x, batch_y))
-    Fail("the batch axes of x, which is " + Text(x) + ", and of y, which is " + Text(y) + ", do not broadcast; make their sizes equal or 1");
+    Fail("the batch axes of x, which is " + Text(x) + ", and of y, which is " + Text(y) +
+         ", do not broadcast; make their sizes equal or 1");
   s.out(0, Join(*Broadcast(batch_x, batch_y), {(*x)[nx + (ax ? 1 : 0)], (*y)[ny + (ay ? 0 : 1)]}));
 }
 

@@ -22,9 +22,7 @@ void DivGradient(const tw::Grad& g) { Quotient(g, "RealDiv"); }
 void DivNoNanGradient(const tw::Grad& g) { Quotient(g, "DivNoNan"); }
 
 // x - floor(x / y) y, the floor taken as constant.
-void FloorModGradient(const tw::Grad& g) {
-  BroadcastGradient(g, g.dy(), Neg(g, Mul(g, g.dy(), g.op("FloorDiv", {g.x(0), g.x(1)}))));
-}
+void FloorModGradient(const tw::Grad& g) { BroadcastGradient(g, g.dy(), Neg(g, Mul(g, g.dy(), g.op("FloorDiv", {g.x(0), g.x(1)})))); }
 
 // As in TensorFlow the exponent gets 0 where log(x) is not a real number: at x <= 0.
 void PowGradient(const tw::Grad& g) {
@@ -46,7 +44,7 @@ void MinimumGradient(const tw::Grad& g) { Choice(g, "LessEqual"); }
 
 void SquaredDifferenceGradient(const tw::Grad& g) {
   const tw_edge twice = Mul(g, Number(g, 2, g.dy()), g.dy());
-  const tw_edge dx = Mul(g, twice, Conj(g, g.op("Sub", {g.x(0), g.x(1)})));
+  const tw_edge dx = Mul(g, twice, g.op("Sub", {g.x(0), g.x(1)}));
   BroadcastGradient(g, dx, Neg(g, dx));
 }
 
@@ -59,8 +57,7 @@ void Binary(tw::Plugin& p, const std::string& name, const std::string& types, co
 
 void register_binary(tw::Plugin& p) {
   // Strings make Add the one sum that does not commute.
-  Binary<AddGradient>(p, "Add",
-                      "{half, bfloat16, float, double, uint8, int8, int16, int32, int64, complex64, complex128, string}",
+  Binary<AddGradient>(p, "Add", "{half, bfloat16, float, double, uint8, int8, int16, int32, int64, complex64, complex128, string}",
                       R"(doc "x + y; strings are joined")");
   Binary<AddGradient>(p, "AddV2", OPS_ARITHMETIC, R"(commutative; doc "x + y")");
   Binary<SubGradient>(p, "Sub", OPS_ARITHMETIC, R"(doc "x - y")");

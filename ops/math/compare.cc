@@ -9,13 +9,17 @@ namespace {
 // Equal and NotEqual may be asked to answer one truth value for shapes that do not broadcast.
 void EqualityRule(const tw::Shape& s) {
   const MaybeDims x = In(s, 0), y = In(s, 1);
-  if (s.b("incompatible_shape_error") || (AllKnown(x) && AllKnown(y) && Broadcastable(x, y))) Set(s, 0, Broadcast(x, y));
-  else if (!Broadcastable(x, y)) Set(s, 0, Dims{});
+  if (s.b("incompatible_shape_error") || (AllKnown(x) && AllKnown(y) && Broadcastable(x, y)))
+    Set(s, 0, Broadcast(x, y));
+  else if (!Broadcastable(x, y))
+    Set(s, 0, Dims{});
 }
 
 void Equality(tw::Plugin& p, const std::string& name, const std::string& doc) {
-  p.op<nullptr, EqualityRule>(name + "(x: T, y: T) -> (z: bool); T: type; incompatible_shape_error: bool = true; commutative; "
-                              "no_gradient \"truth values have no derivative\"; doc \"" + doc + "\"");
+  p.op<nullptr, EqualityRule>(name +
+                              "(x: T, y: T) -> (z: bool); T: type; incompatible_shape_error: bool = true; commutative; "
+                              "no_gradient \"truth values have no derivative\"; doc \"" +
+                              doc + "\"");
 }
 
 void Order(tw::Plugin& p, const std::string& name, const std::string& doc) {

@@ -21,9 +21,9 @@ void Gradient(const tw::Grad& g) {
 }  // namespace
 
 void register_cumsum(tw::Plugin& p) {
-  p.op<Gradient, Rule>(
-      "Cumsum(x: T, axis: Tidx) -> (out: T); exclusive: bool = false; reverse: bool = false; T: " OPS_NUMBERS "; Tidx: " OPS_INDEX
-      " = int32; doc \"running sum along an axis; exclusive leaves the element itself out, reverse starts at the end\"");
+  p.op<Gradient, Rule>("Cumsum(x: T, axis: Tidx) -> (out: T); exclusive: bool = false; reverse: bool = false; T: " OPS_NUMBERS
+                       "; Tidx: " OPS_INDEX
+                       " = int32; doc \"running sum along an axis; exclusive leaves the element itself out, reverse starts at the end\"");
 }
 
 }  // namespace thalweg::ops

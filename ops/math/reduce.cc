@@ -65,8 +65,9 @@ void Reduction(tw::Plugin& p, const std::string& name, const std::string& types,
 }
 
 void Logic(tw::Plugin& p, const std::string& name, const std::string& doc) {
-  p.op<nullptr, ReduceRule>(name + "(input: bool, reduction_indices: Tidx) -> (output: bool); keep_dims: bool = false; Tidx: " OPS_INDEX
-                                   " = int32; no_gradient \"truth values have no derivative\"; doc \"" +
+  p.op<nullptr, ReduceRule>(name +
+                            "(input: bool, reduction_indices: Tidx) -> (output: bool); keep_dims: bool = false; Tidx: " OPS_INDEX
+                            " = int32; no_gradient \"truth values have no derivative\"; doc \"" +
                             doc + "\"");
 }
 

@@ -32,7 +32,8 @@ void Gradient(const tw::Grad& g) {
 void register_segment_sum(tw::Plugin& p) {
   p.op<Gradient, Rule>(
       "UnsortedSegmentSum(data: T, segment_ids: Tindices, num_segments: Tnumsegments) -> (output: T); T: " OPS_NUMBERS
-      "; Tindices: " OPS_INDEX_SHORT "; Tnumsegments: " OPS_INDEX " = int32; "
+      "; Tindices: " OPS_INDEX_SHORT "; Tnumsegments: " OPS_INDEX
+      " = int32; "
       "doc \"output[k] is the sum of data[i] with segment_ids[i] == k; negative ids are left out, too large ones refused\"");
 }
 

@@ -40,26 +40,27 @@ void ErfGradient(const tw::Grad& g) {
   g.dx(0, Mul(g, g.dy(), Mul(g, Number(g, 2 * std::numbers::inv_sqrtpi, x), bell)));
 }
 
-// The backward ops below take the forward *result* y and the arriving gradient dy.
+// The backward ops below take the forward *result* y and the arriving gradient dy. As in TensorFlow the first three conjugate a complex y
+// themselves, the last two want it conjugated.
 tw_edge Scaled(const tw::Grad& g, double v, tw_edge a, tw_edge b) { return Mul(g, Number(g, v, a), Mul(g, a, b)); }
 
-// z = dy / (2 y)
+// z = dy / (2 conj(y))
 void SqrtGradGradient(const tw::Grad& g) {
-  const tw_edge y = Conj(g, g.x(0));
-  g.dx(0, g.op("Neg", {g.op("RealDiv", {Mul(g, g.dy(), Y(g)), y})}));
-  g.dx(1, g.op("SqrtGrad", {g.x(0), g.dy()}));
+  const tw_edge ratio = g.op("RealDiv", {g.dy(), g.x(0)});
+  g.dx(0, g.op("Neg", {Mul(g, Conj(g, ratio), g.y())}));
+  g.dx(1, g.op("SqrtGrad", {Conj(g, g.x(0)), g.dy()}));
 }
-// z = -dy y^3 / 2
+// z = -dy conj(y)^3 / 2
 void RsqrtGradGradient(const tw::Grad& g) {
-  const tw_edge y = Conj(g, g.x(0)), dy = Conj(g, g.x(1));
-  g.dx(0, Scaled(g, -1.5, g.dy(), Mul(g, dy, g.op("Square", {y}))));
-  g.dx(1, g.op("RsqrtGrad", {g.x(0), g.dy()}));
+  const tw_edge y = Conj(g, g.x(0));
+  g.dx(0, Scaled(g, -1.5, Conj(g, g.dy()), Mul(g, g.x(1), g.op("Square", {y}))));
+  g.dx(1, g.op("RsqrtGrad", {y, g.dy()}));
 }
-// z = -dy y^2
+// z = -dy conj(y)^2
 void ReciprocalGradGradient(const tw::Grad& g) {
-  const tw_edge y = Conj(g, g.x(0)), dy = Conj(g, g.x(1));
-  g.dx(0, Scaled(g, -2, g.dy(), Mul(g, dy, y)));
-  g.dx(1, g.op("ReciprocalGrad", {g.x(0), g.dy()}));
+  const tw_edge y = Conj(g, g.x(0));
+  g.dx(0, Scaled(g, -2, Conj(g, g.dy()), Mul(g, g.x(1), y)));
+  g.dx(1, g.op("ReciprocalGrad", {y, g.dy()}));
 }
 // z = dy (1 - y^2)
 void TanhGradGradient(const tw::Grad& g) {
@@ -115,14 +116,13 @@ void register_unary(tw::Plugin& p) {
   Test(p, "IsInf", "whether x is infinite");
   Test(p, "IsFinite", "whether x is neither infinite nor NaN");
   p.op("LogicalNot(x: bool[*s]) -> (y: bool[*s]); no_gradient \"truth values have no derivative\"; doc \"not x\"");
-  p.op<ConjGradient>(
-      "Conj(input: T[*s]) -> (output: T[*s]); T: {complex64, complex128, variant} = complex64; doc \"complex conjugate\"");
+  p.op<ConjGradient>("Conj(input: T[*s]) -> (output: T[*s]); T: {complex64, complex128, variant} = complex64; doc \"complex conjugate\"");
 }
 
 void register_unary_grad(tw::Plugin& p) {
-  Backward<SqrtGradGradient>(p, "SqrtGrad", "gradient of Sqrt from its result y: dy / (2 y)");
-  Backward<RsqrtGradGradient>(p, "RsqrtGrad", "gradient of Rsqrt from its result y: -dy y^3 / 2");
-  Backward<ReciprocalGradGradient>(p, "ReciprocalGrad", "gradient of Reciprocal from its result y: -dy y^2");
+  Backward<SqrtGradGradient>(p, "SqrtGrad", "gradient of Sqrt from its result y: dy / (2 conj(y))");
+  Backward<RsqrtGradGradient>(p, "RsqrtGrad", "gradient of Rsqrt from its result y: -dy conj(y)^3 / 2");
+  Backward<ReciprocalGradGradient>(p, "ReciprocalGrad", "gradient of Reciprocal from its result y: -dy conj(y)^2");
   Backward<TanhGradGradient>(p, "TanhGrad", "gradient of Tanh from its result y: dy (1 - y^2)");
   Backward<SigmoidGradGradient>(p, "SigmoidGrad", "gradient of Sigmoid from its result y: dy y (1 - y)");
 }

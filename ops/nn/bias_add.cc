@@ -18,8 +18,8 @@ void Rule(const tw::Shape& s) {
     int64_t& channels = (*out)[ChannelAxis(s, out->size())];
     const int64_t bias = s.dim(1, 0);
     if (Known(channels) && Known(bias) && channels != bias)
-      Fail("'value' is " + Text(out) + " with " + tw::text(channels) + " channels (" + std::string(s.s("data_format")) + ") but 'bias' has " +
-           tw::text(bias) + " entries; make them equal or change data_format");
+      Fail("'value' is " + Text(out) + " with " + tw::text(channels) + " channels (" + std::string(s.s("data_format")) +
+           ") but 'bias' has " + tw::text(bias) + " entries; make them equal or change data_format");
     channels = s.calc('=', channels, bias);
   }
   Set(s, 0, out);
@@ -49,10 +49,12 @@ void GradGradient(const tw::Grad& g) {
 }  // namespace
 
 void register_bias_add(tw::Plugin& p) {
-  p.op<Gradient, Rule>("BiasAdd(value: T, bias: T) -> (output: T); T: " OPS_NUMBERS "; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; "
+  p.op<Gradient, Rule>("BiasAdd(value: T, bias: T) -> (output: T); T: " OPS_NUMBERS
+                       "; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; "
                        "doc \"adds one number per channel; channels are the last axis, or axis 1 in NCHW\"");
-  p.op<GradGradient, GradRule>("BiasAddGrad(out_backprop: T) -> (output: T); T: " OPS_NUMBERS
-                               "; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; doc \"gradient of BiasAdd for the bias: sums per channel\"");
+  p.op<GradGradient, GradRule>(
+      "BiasAddGrad(out_backprop: T) -> (output: T); T: " OPS_NUMBERS
+      "; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; doc \"gradient of BiasAdd for the bias: sums per channel\"");
 }
 
 }  // namespace thalweg::ops

@@ -17,8 +17,8 @@ Dims ConvShape(const tw::Shape& s, const MaybeDims& image, const MaybeDims& filt
   if (Known(channels) && Known(by[2])) {
     const int64_t groups = channels / by[2];
     if (channels % by[2] != 0)
-      Fail("the image is " + Text(image) + " with " + tw::text(channels) + " channels, the filter " + Text(filter) + " takes " + tw::text(by[2]) +
-           "; they must agree, or the filter's divide the image's");
+      Fail("the image is " + Text(image) + " with " + tw::text(channels) + " channels, the filter " + Text(filter) + " takes " +
+           tw::text(by[2]) + "; they must agree, or the filter's divide the image's");
     if (groups > 1 && Known(by[3]) && by[3] % groups != 0)
       Fail("the filter is " + Text(filter) + ": its " + tw::text(by[3]) + " results do not divide into " + tw::text(groups) + " groups");
   }
@@ -75,8 +75,13 @@ tw_edge Emit(const tw::Grad& g, const char* op, tw_edge a, tw_edge b, tw_edge c 
   const WindowAttrs w(g);
   std::vector<tw_edge> in = {a, b};
   if (c) in.push_back(c);
-  return g.op(op, in, {{"strides", w.strides}, {"use_cudnn_on_gpu", g.b("use_cudnn_on_gpu")}, {"padding", w.padding},
-                       {"explicit_paddings", w.explicit_paddings}, {"data_format", w.data_format}, {"dilations", w.dilations}});
+  return g.op(op, in,
+              {{"strides", w.strides},
+               {"use_cudnn_on_gpu", g.b("use_cudnn_on_gpu")},
+               {"padding", w.padding},
+               {"explicit_paddings", w.explicit_paddings},
+               {"data_format", w.data_format},
+               {"dilations", w.dilations}});
 }
 
 // The three ops are the three products of one trilinear form in (image, filter, gradient), so each is the others' gradient.
@@ -93,7 +98,7 @@ void BackFilterGradient(const tw::Grad& g) {
   g.dx(2, Emit(g, "Conv2D", g.x(0), g.dy()));
 }
 
-#define CONV_ATTRS                                                                                                              \
+#define CONV_ATTRS                                                                                                                       \
   "strides: list(int); use_cudnn_on_gpu: bool = true; padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; " \
   "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; dilations: list(int) = [1, 1, 1, 1]; "
 
@@ -103,8 +108,8 @@ void register_conv2d(tw::Plugin& p) {
   p.op<ConvGradient, ConvRule>("Conv2D(input: T, filter: T) -> (output: T); T: {half, bfloat16, float, double, int32}; " CONV_ATTRS
                                "doc \"correlates images with filters [height, width, channels in, channels out]\"");
   p.op<BackInputGradient, BackInputRule>(
-      "Conv2DBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> (output: T); T: {half, bfloat16, float, double, int32}; " CONV_ATTRS
-      "doc \"gradient of Conv2D for its images\"");
+      "Conv2DBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> (output: T); T: {half, bfloat16, float, double, "
+      "int32}; " CONV_ATTRS "doc \"gradient of Conv2D for its images\"");
   p.op<BackFilterGradient, BackFilterRule>(
       "Conv2DBackpropFilter(input: T, filter_sizes: int32, out_backprop: T) -> (output: T); T: {half, bfloat16, float, double}; " CONV_ATTRS
       "doc \"gradient of Conv2D for its filter\"");

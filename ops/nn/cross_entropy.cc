@@ -19,8 +19,8 @@ void DenseRule(const tw::Shape& s) {
 void SparseRule(const tw::Shape& s) {
   WantRank(s, 0, 2, "features");
   WantVector(s, 1, "labels");
-  const int64_t batch = MergeSize(s, s.known(0) ? s.dim(0, 0) : -1, s.known(1) ? s.dim(1, 0) : -1,
-                                  "the number of rows of 'features' and that of 'labels'");
+  const int64_t batch =
+      MergeSize(s, s.known(0) ? s.dim(0, 0) : -1, s.known(1) ? s.dim(1, 0) : -1, "the number of rows of 'features' and that of 'labels'");
   const int64_t classes = s.known(0) ? s.dim(0, 1) : -1;
   if (classes == 0 && batch != 0) Fail("'features' is " + tw::text(s.in(0)) + ", which has no classes");
   s.out(0, Dims{batch});

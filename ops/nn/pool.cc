@@ -13,7 +13,8 @@ Dims PoolShape(const tw::Shape& s, const MaybeDims& image) {
   const Dims ksize = s.ints("ksize");
   const std::string is = "'ksize' is " + Text(ksize);
   if (ksize.size() != 4) Fail(is + "; it needs four entries, one per axis");
-  if (ksize[axes.batch] != 1 || ksize[axes.channels] != 1) Fail(is + "; windows over batch or channels are not offered: those entries must be 1");
+  if (ksize[axes.batch] != 1 || ksize[axes.channels] != 1)
+    Fail(is + "; windows over batch or channels are not offered: those entries must be 1");
   Dims out = image.value_or(Dims(4, -1));
   for (size_t k = 0; k < 2; ++k) {
     const size_t axis = axes.space(k);
@@ -56,8 +57,12 @@ void AvgGradRule(const tw::Shape& s) {
 tw_edge Emit(const tw::Grad& g, const char* op, bool has_explicit, const std::vector<tw_edge>& in) {
   const WindowAttrs w(g);
   if (has_explicit)
-    return g.op(op, in, {{"ksize", w.ksize}, {"strides", w.strides}, {"padding", w.padding}, {"explicit_paddings", w.explicit_paddings},
-                         {"data_format", w.data_format}});
+    return g.op(op, in,
+                {{"ksize", w.ksize},
+                 {"strides", w.strides},
+                 {"padding", w.padding},
+                 {"explicit_paddings", w.explicit_paddings},
+                 {"data_format", w.data_format}});
   return g.op(op, in, {{"ksize", w.ksize}, {"strides", w.strides}, {"padding", w.padding}, {"data_format", w.data_format}});
 }
 
@@ -83,11 +88,11 @@ void AvgGradGradient(const tw::Grad& g) { g.dx(1, Emit(g, "AvgPool", false, {g.d
 
 void register_pool(tw::Plugin& p) {
   p.op<MaxGradient, PoolRule>(
-      "MaxPool(input: T) -> (output: T); T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float; " SIZES EXPLICIT
-      "data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"; doc \"the largest element of each window\"");
-  p.op<MaxGradGradient, MaxGradRule>(
-      "MaxPoolGrad(orig_input: T, orig_output: T, grad: T) -> (output: T); " SIZES EXPLICIT FORMAT "T: " OPS_REALS
-      " = float; doc \"gradient of MaxPool: goes to the first largest element of each window\"");
+      "MaxPool(input: T) -> (output: T); T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = "
+      "float; " SIZES EXPLICIT "data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"; doc \"the largest element of each window\"");
+  p.op<MaxGradGradient, MaxGradRule>("MaxPoolGrad(orig_input: T, orig_output: T, grad: T) -> (output: T); " SIZES EXPLICIT FORMAT
+                                     "T: " OPS_REALS
+                                     " = float; doc \"gradient of MaxPool: goes to the first largest element of each window\"");
   p.op<MaxGradGradGradient, MaxGradGradRule>(
       "MaxPoolGradGrad(orig_input: T, orig_output: T, grad: T) -> (output: T); " SIZES IMPLICIT FORMAT "T: " OPS_REALS
       "; doc \"gradient of MaxPoolGrad: picks the element that won each window\"");

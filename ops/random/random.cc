@@ -16,8 +16,9 @@ void IntRule(const tw::Shape& s) {
 }
 
 void Floats(tw::Plugin& p, const std::string& name, const std::string& doc) {
-  p.op<nullptr, Rule>(name + "(shape: T) -> (output: dtype); seed: int = 0; seed2: int = 0; dtype: " OPS_FLOATS "; T: " OPS_INDEX
-                             "; stateful; no_gradient \"random numbers do not depend on an input\"; doc \"" +
+  p.op<nullptr, Rule>(name +
+                      "(shape: T) -> (output: dtype); seed: int = 0; seed2: int = 0; dtype: " OPS_FLOATS "; T: " OPS_INDEX
+                      "; stateful; no_gradient \"random numbers do not depend on an input\"; doc \"" +
                       doc + "\"");
 }
 
@@ -27,8 +28,9 @@ void register_random(tw::Plugin& p) {
   Floats(p, "RandomUniform", "evenly distributed in [0, 1)");
   Floats(p, "RandomStandardNormal", "normally distributed with mean 0 and standard deviation 1");
   Floats(p, "TruncatedNormal", "normally distributed with mean 0 and standard deviation 1, values beyond 2 drawn again");
-  p.op<nullptr, IntRule>("RandomUniformInt(shape: T, minval: Tout, maxval: Tout) -> (output: Tout); seed: int = 0; seed2: int = 0; Tout: " OPS_INDEX
-                         "; T: " OPS_INDEX "; stateful; no_gradient \"whole numbers\"; doc \"evenly distributed whole numbers in [minval, maxval)\"");
+  p.op<nullptr, IntRule>(
+      "RandomUniformInt(shape: T, minval: Tout, maxval: Tout) -> (output: Tout); seed: int = 0; seed2: int = 0; Tout: " OPS_INDEX
+      "; T: " OPS_INDEX "; stateful; no_gradient \"whole numbers\"; doc \"evenly distributed whole numbers in [minval, maxval)\"");
 }
 
 }  // namespace thalweg::ops

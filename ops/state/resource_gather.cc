@@ -38,9 +38,10 @@ void Gradient(const tw::Grad& g) {
 }  // namespace
 
 void register_resource_gather(tw::Plugin& p) {
-  p.op<Gradient, Rule>("ResourceGather(resource: resource, indices: Tindices) -> (output: dtype); batch_dims: int = 0; "
-                       "validate_indices: bool = true; dtype: type; Tindices: " OPS_INDEX
-                       "; stateful; doc \"the variable's rows at the indices, which must be inside\"");
+  p.op<Gradient, Rule>(
+      "ResourceGather(resource: resource, indices: Tindices) -> (output: dtype); batch_dims: int = 0; "
+      "validate_indices: bool = true; dtype: type; Tindices: " OPS_INDEX
+      "; stateful; doc \"the variable's rows at the indices, which must be inside\"");
 }
 
 }  // namespace thalweg::ops

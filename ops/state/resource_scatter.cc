@@ -12,13 +12,13 @@ void Rule(const tw::Shape& s) {
   if (!variable) return;
   if (variable->empty()) Fail("the variable is a scalar, which has no rows");
   if (!indices || (updates && updates->empty())) return;
-  Merge(s, updates, Join(*indices, Sub(*variable, 1, variable->size())), "the shape of 'updates' and that of the rows which 'indices' names");
+  Merge(s, updates, Join(*indices, Sub(*variable, 1, variable->size())),
+        "the shape of 'updates' and that of the rows which 'indices' names");
 }
 
 void Scatter(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& doc) {
-  p.op<nullptr, Rule>(name + "(resource: resource, indices: Tindices, updates: dtype) -> (); dtype: " + types + "; Tindices: " OPS_INDEX
-                             "; stateful; no_gradient \"it has no outputs\"; doc \"" +
-                      doc + "\"");
+  p.op<nullptr, Rule>(name + "(resource: resource, indices: Tindices, updates: dtype) -> (); dtype: " + types +
+                      "; Tindices: " OPS_INDEX "; stateful; no_gradient \"it has no outputs\"; doc \"" + doc + "\"");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Variables: making a handle, reading, assigning, asking, destroying. A handle carries the variable's type and shape, as far as known.
 #include "ops/common/variable.h"
+
 #include "ops/register.h"
 
 namespace thalweg::ops {
@@ -15,9 +16,7 @@ void ReadRule(const tw::Shape& s) { Set(s, 0, Variable(s, 0, s.type("dtype"))); 
 // The gradient of a handle is the gradient of the variable's value.
 void ReadGradient(const tw::Grad& g) { g.dx(0, g.dy()); }
 
-void AssignRule(const tw::Shape& s) {
-  Merge(s, Variable(s, 0, s.type("dtype")), In(s, 1), "the shapes of the variable and of 'value'");
-}
+void AssignRule(const tw::Shape& s) { Merge(s, Variable(s, 0, s.type("dtype")), In(s, 1), "the shapes of the variable and of 'value'"); }
 
 void Assign(tw::Plugin& p, const std::string& name, const std::string& attrs, const std::string& doc) {
   p.op<nullptr, AssignRule>(name + "(resource: resource, value: dtype) -> (); dtype: type; " + attrs +
@@ -30,7 +29,7 @@ void register_variable(tw::Plugin& p) {
   p.op<nullptr, HandleRule>(R"(
       VarHandleOp() -> (resource: resource[]); container: string = ""; shared_name: string = ""; debug_name: string = ""; dtype: type;
       shape: shape; allowed_devices: list(string) = []; stateful; once; no_gradient "it has no inputs";
-      doc "a handle to the variable of that container and name (the node's, without shared_name); makes it, uninitialised, if there is none")");
+      doc "a handle to the variable of that container and shared_name, or the node's name; makes it, uninitialised, if there is none")");
   p.op(R"(
       VarIsInitializedOp(resource: resource[]) -> (is_initialized: bool[]); stateful; no_gradient "truth values have no derivative";
       doc "whether the variable has a value")");

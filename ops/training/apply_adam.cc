@@ -19,7 +19,8 @@ void Rule(const tw::Shape& s) {
 void register_apply_adam(tw::Plugin& p) {
   p.op<nullptr, Rule>(
       "ResourceApplyAdam(var: resource, m: resource, v: resource, beta1_power: T, beta2_power: T, lr: T, beta1: T, beta2: T, epsilon: T, "
-      "grad: T) -> (); T: " OPS_NUMBERS "; use_locking: bool = false; use_nesterov: bool = false; stateful; "
+      "grad: T) -> (); T: " OPS_NUMBERS
+      "; use_locking: bool = false; use_nesterov: bool = false; stateful; "
       "no_gradient \"it has no outputs\"; doc \"one step of Adam; m and v are the moments' variables\"");
 }
 

@@ -140,8 +140,11 @@ static void CallablesRunWhatWasPrepared(void) {
     tw_tensor_release(x);
   }
   tw_callable_destroy(callable);
-  const tw_signature nothing = {.size = sizeof nothing, .fetches = fetches, .n_fetches = 2};
-  FAILS(tw_callable_create(l.session, &nothing, &callable), TW_INVALID_ARGUMENT, "x");
+  tw_tensor* out[2];
+  const tw_signature unfed = {.size = sizeof unfed, .fetches = fetches, .n_fetches = 2};
+  OK(tw_callable_create(l.session, &unfed, &callable));
+  FAILS(tw_callable_run(callable, NULL, NULL, out), TW_INVALID_ARGUMENT, "'x'");
+  tw_callable_destroy(callable);
   free_line(&l);
 }
 

@@ -171,9 +171,9 @@ int Run(const Args& args) {
   }
   report.Try("checkpoints", "give TMPDIR a folder that can be written to", WriteAndRead);
   args.has("--json") ? PrintJson(report) : Print(report);
-  for (const Finding& f : report.findings()) {
-    if (f.state == Finding::kBad) return kFailed;
-  }
+  size_t bad = 0;
+  for (const Finding& f : report.findings()) bad += f.state == Finding::kBad;
+  if (bad > 0) throw std::runtime_error(std::to_string(bad) + (bad == 1 ? " finding is bad" : " findings are bad"));
   return kGood;
 }
 

@@ -53,8 +53,9 @@ TW_EXPORT void tw_session_destroy(tw_session* session);
 TW_EXPORT tw_status* tw_session_run(tw_session* session, const tw_signature* what, tw_tensor* const* feeds, const tw_run_options* options,
                                     tw_tensor** out_fetches);
 
-/* The same, prepared: the signature is checked and planned now, so that runs only run. The caller owns *out_callable.
- * Errors: those of tw_session_run that can be told before. */
+/* The same, prepared: the signature is checked and looked up once. Plans depend on the shapes that are fed: the first run of each makes
+ * one. The caller owns *out_callable. Errors: INVALID_ARGUMENT for a value or operation that is none of the session's graph, and for a
+ * value fed twice. */
 TW_EXPORT tw_status* tw_callable_create(tw_session* session, const tw_signature* what, tw_callable** out_callable);
 /* As tw_session_run. A run of shapes seen before makes no heap allocation beyond what is fetched. */
 TW_EXPORT tw_status* tw_callable_run(tw_callable* callable, tw_tensor* const* feeds, const tw_run_options* options,

@@ -32,6 +32,12 @@ bool Beats(T a, T b) {
 template <class T, bool kMax>
 void Find(const char* x, Lines lines, int64_t columns, int64_t* best) {
   auto* first = reinterpret_cast<const T*>(x);
+  if (columns == 1) {
+    best[0] = 0;
+    for (int64_t i = 1; i < lines.n; ++i)
+      if (Beats<T, kMax>(first[i * lines.inner], first[best[0] * lines.inner])) best[0] = i;
+    return;
+  }
   std::fill(best, best + columns, 0);
   T value[kColumns];
   std::copy(first, first + columns, value);

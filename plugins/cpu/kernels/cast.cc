@@ -21,10 +21,13 @@ To Convert(From x) {
   if constexpr (std::is_same_v<To, bool>) {
     return x != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    // Both bounds are powers of two, or 0, and so exact in From.
+    // The bounds are powers of two, or 0, and so exact in From; `top` is the last number before `end`. Written without branches for the
+    // vectoriser.
     constexpr From low = From(std::numeric_limits<To>::min()), end = From(uint64_t(1) << (std::numeric_limits<To>::digits - 1)) * 2;
-    if (x != x) return To(0);
-    return x < low ? std::numeric_limits<To>::min() : x >= end ? std::numeric_limits<To>::max() : To(x);
+    constexpr From top = end - end * (std::numeric_limits<From>::epsilon() / 2);
+    const From number = x != x ? From(0) : x, high = number < low ? low : number, inside = high > top ? top : high;
+    const To result = To(inside);
+    return high >= end ? std::numeric_limits<To>::max() : result;
   } else {
     return static_cast<To>(x);
   }

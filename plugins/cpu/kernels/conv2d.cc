@@ -16,14 +16,14 @@ class Conv2D {
 
   uint64_t scratch(const tw::Node& n) const {
     const ConvGeometry g = ConvGeometryOf(attrs_, n.node->shapes[0], n.node->shapes[1], n.node->shapes[2]);
-    return WidenedBytes(g) + GatherScratch(ProductOf(g, 0)) * uint64_t(slots_);
+    return WidenedBytes(g) + GatherScratch(ProductOf(g, 0), slots_);
   }
 
   void operator()(tw::Frame frame, tw::In<T> input, tw::In<T> filter, tw::Out<T> output) const {
     const ConvGeometry g = ConvGeometryOf(attrs_, ShapeOf(input), ShapeOf(filter), ShapeOf(output));
     if (output.size() == 0) return;
     GatherProduct<T> p = ProductOf(g, 0);
-    Workspace work(frame.f, WidenedBytes(g) + GatherScratch(p) * uint64_t(slots_));
+    Workspace work(frame.f, WidenedBytes(g) + GatherScratch(p, slots_));
     const Wide<T>* weights = Weights(frame, filter, work.data());
     p.from.source = input.data();
     p.to.dest = output.data();

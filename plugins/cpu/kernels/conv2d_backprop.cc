@@ -49,14 +49,14 @@ class Conv2DBackpropInput {
 
   uint64_t scratch(const tw::Node& n) const {
     const ConvGeometry g = ConvGeometryOf(attrs_, n.node->shapes[3], n.node->shapes[1], n.node->shapes[2]);
-    return TurnedBytes(g) + WorkerBytes(g) * uint64_t(slots_);
+    return TurnedBytes(g) + PhaseBytes(g);
   }
 
   // The sizes have done their work: output was allocated by them.
   void operator()(tw::Frame frame, tw::In<int32_t>, tw::In<T> filter, tw::In<T> grad, tw::Out<T> output) const {
     const ConvGeometry g = ConvGeometryOf(attrs_, ShapeOf(output), ShapeOf(filter), ShapeOf(grad));
     if (output.size() == 0) return;
-    Workspace work(frame.f, TurnedBytes(g) + WorkerBytes(g) * uint64_t(slots_));
+    Workspace work(frame.f, TurnedBytes(g) + PhaseBytes(g));
     Wide<T>* turned = reinterpret_cast<Wide<T>*>(work.data());
     for (int64_t y = 0; y < std::min(g.h.stride, g.h.in); ++y)
       for (int64_t x = 0; x < std::min(g.w.stride, g.w.in); ++x) {
@@ -79,11 +79,10 @@ class Conv2DBackpropInput {
     return RoundUp64(uint64_t(g.taps() * g.group_in * g.out_channels) * sizeof(Wide<T>));
   }
 
-  // What any phase needs, at most.
-  static uint64_t WorkerBytes(const ConvGeometry& g) {
-    const PhaseTaps taps;
-    GatherProduct<T> p = ProductOf(g, 0, 0, taps, taps);
-    return GatherScratch(p);
+  // What any phase needs, at most. All of the filter's taps stand for those of one phase.
+  uint64_t PhaseBytes(const ConvGeometry& g) const {
+    GatherProduct<T> p = ProductOf(g, 0, 0, PhaseTaps{g.h.window, 0, 1}, PhaseTaps{g.w.window, 0, 1});
+    return GatherScratch(p, slots_);
   }
 
   static GatherProduct<T> ProductOf(const ConvGeometry& g, int64_t y, int64_t x, const PhaseTaps& taps_h, const PhaseTaps& taps_w) {

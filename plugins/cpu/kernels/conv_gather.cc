@@ -14,6 +14,7 @@ constexpr int64_t kTile = 224;                  // points of a tile, and rows of
 constexpr int64_t kPointRow = kGemmDepth + 16;  // a gathered point's part of the depth, channels last
 constexpr int64_t kDepthRow = kTile + 16;       // a depth row's points, channels first; neither is a large power of two
 constexpr int64_t kOutStripe = 512;             // out channels that one task of a weight gradient takes
+constexpr int64_t kMaxPanel = 64;               // no panel of a block is wider
 static_assert(kTile <= kGemmDepth, "a tile of points is a block's depth in weight gradients");
 
 int64_t Pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
@@ -145,7 +146,10 @@ int64_t DepthPiece(int64_t depth) {
 template <class T>
 bool IsDirect(const Gather<T>& g) {
   auto plain = [](const GatherAxis& a) { return a.taps == 1 && a.step == 1 && a.first == 0 && a.grid == a.source; };
-  return std::is_same_v<T, Wide<T>> && plain(g.h) && plain(g.w) && g.source_channels * int64_t(sizeof(T)) % 2048 != 0;
+  // Gathered rows lie better than the source's where these are a large power of two apart, or a page.
+  const int64_t row_bytes = (g.channels_first ? g.points() : g.source_channels) * int64_t(sizeof(T));
+  const bool lies_well = g.channels_first ? row_bytes < 4096 : row_bytes % 2048 != 0;
+  return std::is_same_v<T, Wide<T>> && plain(g.h) && plain(g.w) && lies_well;
 }
 
 // True where grid points are the pixels of dest, so that products can be written there at once.
@@ -161,25 +165,44 @@ struct ProductLayout {
   int64_t tile;   // points
   int64_t images; // channels-first images in a tile; 1 where tiles are parts of an image
   bool in_place;  // products are written to dest at once; else they pass through `result`
-  int64_t pack, gathered, result;
+  int64_t gathered, result;
+  // Weights are copied once for all tiles where their rows lie badly: into panels, which channels-last tiles read them by, or to rows that
+  // are no large power of two apart.
+  bool copied;
+  int64_t copied_row;
   explicit ProductLayout(const GatherProduct<T>& p) {
     // A tile of results that is stored elsewhere first should not outgrow the second-level cache.
     tile = std::clamp<int64_t>((1 << 18) / std::max<int64_t>(1, p.out), 14, kTile);
     images = p.from.channels_first ? ImagesTogether(tile, p.from.batch, p.from.points()) : 1;
     in_place = IsDense(p.to) && images == 1;
     if (in_place) tile = kTile;
-    pack = kGemmDepth * kGemmPanel;
+    const int64_t row_bytes = p.weights_row * int64_t(sizeof(Wide<T>));
+    copied = p.from.channels_first ? row_bytes % 1024 == 0 : row_bytes >= 1024;
+    copied_row = p.from.channels_first ? p.out + 16 : Pieces(p.out, kMaxPanel) * kMaxPanel;
     gathered = p.from.channels_first ? kGemmDepth * kDepthRow : tile * kPointRow;
     result = in_place ? 0 : tile * p.out;
   }
-  uint64_t bytes() const { return RoundUp64(uint64_t(pack + gathered + result) * sizeof(Wide<T>)); }
+  uint64_t worker_bytes() const { return RoundUp64(uint64_t(gathered + result) * sizeof(Wide<T>)); }
+  uint64_t copied_bytes(int64_t depth) const { return copied ? RoundUp64(uint64_t(depth * copied_row) * sizeof(Wide<T>)) : 0; }
 };
+
+// Piece by piece of the depth, in parallel.
+template <class T>
+void CopyWeights(const GemmTables& t, const tw_frame* f, const GatherProduct<T>& p, const ProductLayout<T>& layout, int slots, Wide<T>* to) {
+  const int64_t depth = p.from.depth(), piece = DepthPiece(depth);
+  ForEachTask(f, Pieces(depth, piece), slots, [&](int64_t task, int) {
+    const int64_t d = task * piece, k = std::min(piece, depth - d);
+    const Wide<T>* from = p.weights + d * p.weights_row;
+    Wide<T>* own = to + d * layout.copied_row;
+    if (!p.from.channels_first) return t.entries<Wide<T>>().pack(k, p.out, from, p.weights_row, false, own);
+    for (int64_t r = 0; r < k; ++r) std::memcpy(own + r * layout.copied_row, from + r * p.weights_row, size_t(p.out) * sizeof(Wide<T>));
+  });
+}
 
 // Points [p0, p1) of channels-last images.
 template <class T>
 void TileOfPoints(const GemmTables& t, const GatherProduct<T>& p, const ProductLayout<T>& layout, int64_t p0, int64_t p1, char* scratch) {
-  Wide<T>* pack = reinterpret_cast<Wide<T>*>(scratch);
-  Wide<T>* gathered = pack + layout.pack;
+  Wide<T>* gathered = reinterpret_cast<Wide<T>*>(scratch);
   Wide<T>* result = gathered + layout.gathered;
   const Gather<T>& from = p.from;
   const int64_t depth = from.depth(), piece = DepthPiece(depth);
@@ -204,8 +227,7 @@ void TileOfPoints(const GemmTables& t, const GatherProduct<T>& p, const ProductL
     g.a_col = 1;
     g.b = p.weights + d * p.weights_row;
     g.ldb = p.weights_row;
-    g.pack = pack;
-    g.pack_b = g.m >= 24 && p.weights_row * int64_t(sizeof(Wide<T>)) >= 1024;
+    g.packed = layout.copied;
     g.accumulate = d > 0;
     t.entries<Wide<T>>().block(g);
   }
@@ -243,8 +265,7 @@ void StoreLines(const VectorTable& v, const GatherProduct<T>& p, int64_t image, 
 template <class T>
 void TileOfImages(const GemmTables& t, const GatherProduct<T>& p, const ProductLayout<T>& layout, int64_t image, int64_t images, int64_t p0,
                   int64_t p1, char* scratch) {
-  Wide<T>* pack = reinterpret_cast<Wide<T>*>(scratch);
-  Wide<T>* gathered = pack + layout.pack;
+  Wide<T>* gathered = reinterpret_cast<Wide<T>*>(scratch);
   Wide<T>* result = gathered + layout.gathered;
   const Gather<T>& from = p.from;
   const int64_t depth = from.depth(), piece = DepthPiece(depth), points = p1 - p0;
@@ -270,8 +291,6 @@ void TileOfImages(const GemmTables& t, const GatherProduct<T>& p, const ProductL
       g.b = gathered;
       g.ldb = kDepthRow;
     }
-    g.pack = pack;
-    g.pack_b = direct && g.m >= 24 && g.ldb * int64_t(sizeof(Wide<T>)) >= 1024;
     g.accumulate = d > 0;
     t.entries<Wide<T>>().block(g);
   }
@@ -309,7 +328,7 @@ struct GradientLayout {
     if (!g.channels_first) chunk = Pieces(chunk, kTile) * kTile;
     chunks = std::max<int64_t>(1, Pieces(units, chunk));
     partial = chunks > 1 || !std::is_same_v<T, Wide<T>> ? g.depth() * p.out : 0;
-    pack = kGemmDepth * kGemmPanel;
+    pack = kTile * (std::min(p.out, kOutStripe) + kMaxPanel);
     gathered = std::max(kTile * kPointRow, kTile * kDepthRow);
     grad = std::is_same_v<T, Wide<T>> && (!g.channels_first || images == 1) ? 0 : kTile * std::min(p.out, kOutStripe);
   }
@@ -338,7 +357,6 @@ void SumPoints(const GemmTables& t, const WeightGradient<T>& p, const GradientLa
   g.n = task.o1 - task.o0;
   g.c = task.sum;
   g.ldc = task.sum_row;
-  g.pack = pack;
   const bool direct = IsDirect(from);
   for (int64_t i = begin; i < end; i += kTile) {
     g.k = std::min(kTile, end - i);
@@ -355,7 +373,11 @@ void SumPoints(const GemmTables& t, const WeightGradient<T>& p, const GradientLa
     if constexpr (std::is_same_v<T, Wide<T>>) {
       g.b = grad;
       g.ldb = p.grad_channels;
-      g.pack_b = g.m >= 24 && g.ldb * int64_t(sizeof(T)) >= 1024;
+      g.packed = g.m >= 24 && g.ldb * int64_t(sizeof(T)) >= 1024;
+      if (g.packed) {
+        t.entries<T>().pack(g.k, g.n, grad, g.ldb, false, pack);
+        g.b = pack;
+      }
     } else {
       for (int64_t r = 0; r < g.k; ++r) Widen(*t.vector, grad + r * p.grad_channels, widened + r * g.n, g.n);
       g.b = widened;
@@ -378,8 +400,8 @@ void SumImages(const GemmTables& t, const WeightGradient<T>& p, const GradientLa
   g.n = task.o1 - task.o0;
   g.c = task.sum;
   g.ldc = task.sum_row;
-  g.pack = pack;
-  g.b_turned = true;
+  g.b = pack;
+  g.packed = true;
   const bool direct = IsDirect(from) && layout.images == 1;
   for (int64_t image = begin; image < end; image += layout.images)
     for (int64_t i = 0; i < from.points(); i += kTile) {
@@ -397,16 +419,17 @@ void SumImages(const GemmTables& t, const WeightGradient<T>& p, const GradientLa
       }
       g.a_col = 1;
       const T* grad = p.grad + (image * p.grad_channels + p.first_grad_channel + task.o0) * from.points() + i;
+      const Wide<T>* rows = copied;
+      int64_t row = kTile;
       if (layout.grad == 0) {
-        if constexpr (std::is_same_v<T, Wide<T>>) g.b = grad;
-        g.ldb = from.points();
+        if constexpr (std::is_same_v<T, Wide<T>>) rows = grad;
+        row = from.points();
       } else {
         for (int64_t r = 0; r < g.n; ++r)
           for (int64_t m = 0; m < images; ++m)
             Widen(*t.vector, grad + (m * p.grad_channels + r) * from.points(), copied + r * kTile + m * points, points);
-        g.b = copied;
-        g.ldb = kTile;
       }
+      t.entries<Wide<T>>().pack(g.k, g.n, rows, row, true, pack);
       g.accumulate = image > begin || i > 0;
       t.entries<Wide<T>>().block(g);
     }
@@ -431,8 +454,9 @@ void AddChunks(const GemmTables& t, const tw_frame* f, const WeightGradient<T>& 
 }  // namespace
 
 template <class T>
-uint64_t GatherScratch(const GatherProduct<T>& p) {
-  return ProductLayout<T>(p).bytes();
+uint64_t GatherScratch(const GatherProduct<T>& p, int slots) {
+  const ProductLayout<T> layout(p);
+  return layout.worker_bytes() * uint64_t(slots) + layout.copied_bytes(p.from.depth());
 }
 
 template <class T>
@@ -440,6 +464,13 @@ void RunGatherProduct(const GemmTables& t, const tw_frame* f, const GatherProduc
   const ProductLayout<T> layout(p);
   const Gather<T>& from = p.from;
   if (from.batch == 0 || from.points() == 0 || p.out == 0) return;
+  GatherProduct<T> q = p;
+  if (layout.copied) {
+    Wide<T>* copy = reinterpret_cast<Wide<T>*>(scratch + layout.worker_bytes() * uint64_t(slots));
+    CopyWeights(t, f, p, layout, slots, copy);
+    q.weights = copy;
+    q.weights_row = layout.copied_row;
+  }
   // Points of channels-last images are counted through; channels-first images are taken in groups, each cut alike.
   const int64_t points = from.channels_first ? from.points() : from.batch * from.points();
   const int64_t groups = from.channels_first ? Pieces(from.batch, layout.images) : 1;
@@ -450,10 +481,10 @@ void RunGatherProduct(const GemmTables& t, const tw_frame* f, const GatherProduc
   const int64_t tiles = layout.images > 1 ? 1 : Pieces(points, tile);
   ForEachTask(f, tiles * groups, slots, [&](int64_t task, int slot) {
     const int64_t group = task / tiles, p0 = task % tiles * tile, p1 = tiles == 1 ? points : std::min(points, p0 + tile);
-    char* own = scratch + uint64_t(slot) * layout.bytes();
-    if (!from.channels_first) return TileOfPoints(t, p, layout, p0, p1, own);
+    char* own = scratch + uint64_t(slot) * layout.worker_bytes();
+    if (!from.channels_first) return TileOfPoints(t, q, layout, p0, p1, own);
     const int64_t image = group * layout.images;
-    TileOfImages(t, p, layout, image, std::min(layout.images, from.batch - image), p0, p1, own);
+    TileOfImages(t, q, layout, image, std::min(layout.images, from.batch - image), p0, p1, own);
   });
 }
 
@@ -499,7 +530,7 @@ void RunWeightGradient(const GemmTables& t, const tw_frame* f, const WeightGradi
 }
 
 #define THALWEG_INSTANTIATE(T)                                                                                       \
-  template uint64_t GatherScratch(const GatherProduct<T>&);                                                          \
+  template uint64_t GatherScratch(const GatherProduct<T>&, int);                                                     \
   template void RunGatherProduct(const GemmTables&, const tw_frame*, const GatherProduct<T>&, int, char*);           \
   template uint64_t WeightGradientScratch(const WeightGradient<T>&, int);                                            \
   template void RunWeightGradient(const GemmTables&, const tw_frame*, const WeightGradient<T>&, int, char*);

@@ -47,7 +47,7 @@ struct Scatter {
   int64_t first_channel;
 };
 
-// dest[point, o] = sum over d of gathered[point, d] * weights[d * weights_row + o], o < out. `scratch`: slots * GatherScratch bytes.
+// dest[point, o] = sum over d of gathered[point, d] * weights[d * weights_row + o], o < out. `scratch`: GatherScratch bytes.
 template <class T>
 struct GatherProduct {
   Gather<T> from;
@@ -56,7 +56,7 @@ struct GatherProduct {
   Scatter<T> to;
 };
 template <class T>
-uint64_t GatherScratch(const GatherProduct<T>& p);
+uint64_t GatherScratch(const GatherProduct<T>& p, int slots);
 template <class T>
 void RunGatherProduct(const GemmTables& t, const tw_frame* f, const GatherProduct<T>& p, int slots, char* scratch);
 

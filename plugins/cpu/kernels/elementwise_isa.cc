@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#if defined(__F16C__)
+#if defined(__F16C__) || defined(__AVX512DQ__)
 #include <immintrin.h>
 #endif
 
@@ -62,30 +62,48 @@ int64_t Zip(const void* x, int64_t x_step, const void* y, int64_t y_step, void* 
 Packet Splat(float v) { return packet::pset1<Packet>(v); }
 Packet KeepNan(const Packet& x, const Packet& y) { return packet::pselect(packet::pcmp_eq(x, x), y, x); }
 
-// y with the lanes in which low <= x < high computed one by one.
+// Whether any lane of a comparison holds.
+bool Any(const Packet& comparison) {
+#if defined(__AVX512DQ__)
+  return _mm512_movepi32_mask(_mm512_castps_si512(comparison)) != 0;
+#else
+  return packet::predux_any(comparison);
+#endif
+}
+Packet Outside(const Packet& x, float low, float high) {
+  return packet::por(packet::pcmp_lt(x, Splat(low)), packet::pcmp_lt(Splat(high), x));
+}
+
+// y with the lanes in which `wanted` holds computed one by one.
 template <auto kFunction>
-Packet Patch(const Packet& x, const Packet& y, float low, float high) {
-  Packet wanted = packet::pand(packet::pcmp_le(Splat(low), x), packet::pcmp_lt(x, Splat(high)));
-  if (!packet::predux_any(wanted)) return y;
+Packet Patch(const Packet& x, const Packet& y, const Packet& wanted) {
   float in[kLanes], out[kLanes];
+  uint32_t want[kLanes];
   packet::pstoreu(in, x);
   packet::pstoreu(out, y);
+  memcpy(want, &wanted, sizeof want);
   for (int i = 0; i < kLanes; ++i)
-    if (in[i] >= low && in[i] < high) out[i] = kFunction(in[i]);
+    if (want[i]) out[i] = kFunction(in[i]);
   return packet::ploadu<Packet>(out);
 }
 
 // Eigen clamps the argument, so what should be denormal, 0 or infinite comes out near the bounds of the normal numbers.
 Packet Exp(const Packet& x) {
-  Packet y = packet::pexp(x);
-  y = packet::pselect(packet::pcmp_lt(x, Splat(-104.f)), Splat(0.f), y);
-  y = packet::pselect(packet::pcmp_lt(Splat(88.7228394f), x), Splat(kInf), y);
-  constexpr auto kOne = [](float v) { return expf(v); };
-  return KeepNan(x, Patch<kOne>(x, Patch<kOne>(x, y, -104.f, -87.f), 88.f, 88.7228394f));
+  constexpr float kZeroBelow = -104.f, kInfinityAbove = 88.7228394f;
+  Packet y = KeepNan(x, packet::pexp(x));
+  const Packet rare = Outside(x, -87.f, 88.f);
+  if (!Any(rare)) return y;
+  y = packet::pselect(packet::pcmp_lt(x, Splat(kZeroBelow)), Splat(0.f), y);
+  y = packet::pselect(packet::pcmp_lt(Splat(kInfinityAbove), x), Splat(kInf), y);
+  const Packet open = packet::pandnot(rare, Outside(x, kZeroBelow, kInfinityAbove));
+  return Any(open) ? Patch<[](float v) { return expf(v); }>(x, y, open) : y;
 }
 
 // Eigen takes denormal arguments for the smallest normal number.
-Packet Log(const Packet& x) { return Patch<[](float v) { return logf(v); }>(x, packet::plog(x), 1e-45f, 1.17549435e-38f); }
+Packet Log(const Packet& x) {
+  const Packet y = packet::plog(x), denormal = packet::pand(packet::pcmp_lt(Splat(0.f), x), packet::pcmp_lt(x, Splat(1.17549435e-38f)));
+  return Any(denormal) ? Patch<[](float v) { return logf(v); }>(x, y, denormal) : y;
+}
 
 Packet Sigmoid(const Packet& x) {
   Packet one = Splat(1.f);

@@ -9,12 +9,13 @@
 namespace thalweg::cpu {
 namespace {
 
-// A cell is worked off in blocks of this many rows, whose a (kGemmDepth deep) stays in the second-level cache, and stripes of columns, whose
-// b does.
+// A cell is worked off in stripes of columns, whose b (kGemmDepth deep) stays in the second-level cache, and these in blocks of rows, whose a
+// does.
 constexpr int64_t kBlockRows = 224;
 constexpr int64_t kStripe = 512, kSmallFloatStripe = 256;
 // Rows of a compacted block are this far apart: a multiple of a cache line, but of no large power of two.
 constexpr int64_t kCompactRow = kGemmDepth + 16;
+constexpr int64_t kMaxPanel = 64; // no panel is wider
 
 // Pieces of k are nearly equal, and depend on nothing but k.
 int64_t Depth(int64_t k) {
@@ -25,6 +26,7 @@ int64_t Depth(int64_t k) {
 // Tiles read b in panels of two vectors. Where its rows lie far apart, each row of a panel has a page and few cache sets to itself.
 template <class T>
 bool PacksB(const MatrixProduct<T>& p) {
+  if (kIsSmallFloat<T>) return p.trans_b; // widened blocks lie well
   return p.trans_b || (p.m >= 24 && p.ldb * int64_t(sizeof(T)) >= 1024);
 }
 
@@ -42,10 +44,11 @@ struct Layout {
   int64_t pack, a, b, c;
   explicit Layout(const MatrixProduct<T>& p) {
     constexpr bool kSmall = kIsSmallFloat<T>;
-    pack = PacksB(p) || kSmall ? kGemmDepth * kGemmPanel : 0;
-    a = CompactsA(p) || kSmall ? kBlockRows * kCompactRow : 0;
+    const int64_t stripe = std::min(p.n, kSmall ? kSmallFloatStripe : kStripe), rows = std::min(p.m, kBlockRows), depth = Depth(p.k);
+    pack = PacksB(p) ? depth * (stripe + kMaxPanel) : 0;
+    a = CompactsA(p) || kSmall ? (p.trans_a ? depth * kBlockRows : rows * kCompactRow) : 0;
     b = kSmall ? kGemmDepth * kSmallFloatStripe : 0;
-    c = kSmall ? kBlockRows * kSmallFloatStripe : 0;
+    c = kSmall ? rows * kSmallFloatStripe : 0;
   }
   uint64_t bytes() const { return RoundUp64(uint64_t(pack + a + b + c) * sizeof(Wide<T>)); }
 };
@@ -81,12 +84,21 @@ void MultiplyDirect(const GemmTables& t, const MatrixProduct<T>& p, int64_t i0, 
   T* compact = pack + layout.pack;
   const int64_t depth = Depth(p.k);
   for (int64_t j = j0; j < j1; j += kStripe)
-    for (int64_t q = 0; q < p.k; q += depth)
+    for (int64_t q = 0; q < p.k; q += depth) {
+      GemmBlock<T> g{};
+      g.n = std::min(kStripe, j1 - j);
+      g.k = std::min(depth, p.k - q);
+      g.b = p.trans_b ? p.b + j * p.ldb + q : p.b + q * p.ldb + j;
+      g.ldb = p.ldb;
+      g.ldc = p.ldc;
+      g.accumulate = q > 0;
+      if (layout.pack) {
+        e.pack(g.k, g.n, g.b, p.ldb, p.trans_b, pack);
+        g.b = pack;
+        g.packed = true;
+      }
       for (int64_t i = i0; i < i1; i += kBlockRows) {
-        GemmBlock<T> g{};
         g.m = std::min(kBlockRows, i1 - i);
-        g.n = std::min(kStripe, j1 - j);
-        g.k = std::min(depth, p.k - q);
         g.a = p.trans_a ? p.a + q * p.lda + i : p.a + i * p.lda + q;
         int64_t step = p.lda;
         if (layout.a) {
@@ -96,16 +108,10 @@ void MultiplyDirect(const GemmTables& t, const MatrixProduct<T>& p, int64_t i0, 
         }
         g.a_row = p.trans_a ? 1 : step;
         g.a_col = p.trans_a ? step : 1;
-        g.b = p.trans_b ? p.b + j * p.ldb + q : p.b + q * p.ldb + j;
-        g.ldb = p.ldb;
-        g.b_turned = p.trans_b;
-        g.pack = pack;
-        g.pack_b = layout.pack != 0;
         g.c = p.c + i * p.ldc + j;
-        g.ldc = p.ldc;
-        g.accumulate = q > 0;
         e.block(g);
       }
+    }
 }
 
 // Half and bfloat16: blocks of a and b are widened as they are needed, and a block of c is kept in float until its sums are complete.
@@ -132,9 +138,12 @@ void MultiplyWidened(const GemmTables& t, const MatrixProduct<T>& p, int64_t i0,
         g.a_row = p.trans_a ? 1 : kCompactRow;
         g.a_col = p.trans_a ? kBlockRows : 1;
         g.b = b;
-        g.ldb = p.trans_b ? kGemmDepth : kSmallFloatStripe;
-        g.b_turned = p.trans_b;
-        g.pack = pack;
+        g.ldb = kSmallFloatStripe;
+        if (p.trans_b) {
+          t.gemm->f32.pack(k, n, b, kGemmDepth, true, pack);
+          g.b = pack;
+          g.packed = true;
+        }
         g.c = c;
         g.ldc = kSmallFloatStripe;
         g.accumulate = q > 0;

@@ -12,10 +12,8 @@
 
 namespace thalweg::cpu {
 
-// REQUIRES of a block: k <= kGemmDepth.
+// How much of k callers take at a time: a panel of b of that depth stays in the first-level cache.
 inline constexpr int64_t kGemmDepth = 384;
-// Widest panel of b in elements, over all sets and types: a pack buffer has kGemmDepth * kGemmPanel elements.
-inline constexpr int64_t kGemmPanel = 64;
 
 // c[m, n] (+)= a[m, k] b[k, n].
 template <class T>
@@ -23,26 +21,26 @@ struct GemmBlock {
   int64_t m, n, k;
   const T* a; // element (i, p) at a[i * a_row + p * a_col]; one of the two should be 1
   int64_t a_row, a_col;
-  const T* b; // element (p, j) at b[p * ldb + j], or b[j * ldb + p] if b_turned
+  const T* b; // element (p, j) at b[p * ldb + j]; or, if packed, what `pack` made of it
   int64_t ldb;
   T* c; // row-major
   int64_t ldc;
-  T* pack;         // 64-byte aligned buffer for panels of b; may be NULL where pack_b and b_turned are 0
-  uint32_t b_turned;
-  uint32_t pack_b; // copy panels of b first: pays when m is large and the rows of b lie far apart
+  uint32_t packed;
   uint32_t accumulate; // add to c instead of overwriting it
-  uint32_t reserved;
 };
 
 template <class T>
 struct GemmEntries {
   void (*block)(const GemmBlock<T>& g);
+  // Copies b[k, n] into panels as wide as tiles are, each of them k rows that follow one another; element (p, j) is at b[p * ldb + j], or at
+  // b[j * ldb + p] if turned. Fills k * n elements, n rounded up to whole panels. Pays where the rows of b lie far apart and m is not small.
+  void (*pack)(int64_t k, int64_t n, const T* b, int64_t ldb, bool turned, T* to);
   // y[n] (+)= x[k] b[k, n], b row-major: reads b once, in order.
   void (*vector_matrix)(int64_t k, int64_t n, const T* x, const T* b, int64_t ldb, T* y, bool accumulate);
   // y[m] (+)= a[m, k] x[k], a row-major. Sums over k in lanes, then across them in a fixed order.
   void (*matrix_vector)(int64_t m, int64_t k, const T* a, int64_t lda, const T* x, T* y, bool accumulate);
   int64_t rows;    // height of the tallest tile
-  int64_t columns; // width of its panel
+  int64_t columns; // width of a panel
 };
 
 struct GemmTable {

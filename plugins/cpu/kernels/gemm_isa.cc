@@ -1,6 +1,6 @@
 // Register-tiled matrix products, compiled once per instruction set. A tile of c (up to 14 x 2 vectors with AVX-512, 6 x 2 below) stays in
 // registers while k runs; its a comes as broadcasts straight from memory, its b as whole vectors. Neither needs packing while its rows
-// lie well in the cache, which is what makes small products fast; panels of b are copied when the caller says that it pays.
+// lie well in the cache, which is what makes small products fast.
 // Only vector extensions and a few load and store intrinsics: nothing inline may leave this file (see cpu_isa_kernels).
 #include "kernels/gemm_block.h"
 
@@ -40,9 +40,13 @@ void Tile(const TileArgs<T>& t) {
   const T* b = t.b;
   Vec<T> sum[kR][kV];
 #pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r)
+  for (int r = 0; r < kR; ++r) {
 #pragma GCC unroll 16
-    for (int v = 0; v < kV; ++v) sum[r][v] = Vec<T>{};
+    for (int v = 0; v < kV; ++v) {
+      sum[r][v] = Vec<T>{};
+      __builtin_prefetch(t.c + r * t.ldc + v * L, 1); // wanted when k is through
+    }
+  }
   for (int64_t p = t.k; p > 0; --p) {
     Vec<T> y[kV];
 #pragma GCC unroll 16
@@ -114,16 +118,6 @@ TileFn<T> FindTile(int64_t rows, int vectors, bool part) {
   return nullptr;
 }
 
-template <class T>
-void CopyPanel(int64_t k, int64_t columns, int64_t width, const T* b, int64_t ldb, T* to) {
-  constexpr int L = kLanes<T>;
-  for (int64_t p = 0; p < k; ++p, b += ldb, to += width) {
-    int64_t j = 0;
-    for (; j + L <= columns; j += L) Store(to + j, Load(b + j));
-    if (j < columns) Store(to + j, LoadFirst(b + j, int(columns - j)));
-  }
-}
-
 // Exchanges, between each pair of vectors `step` apart, the off-diagonal blocks of step x step; done for step = 1, 2, 4.. it transposes.
 template <class T, int kStep>
 void Swap(Vec<T>* rows) {
@@ -176,23 +170,32 @@ void TurnPanel(int64_t k, int64_t columns, int64_t width, const T* b, int64_t ld
 }
 
 template <class T>
+void Pack(int64_t k, int64_t n, const T* b, int64_t ldb, bool turned, T* to) {
+  constexpr int L = kLanes<T>;
+  constexpr int64_t kWidth = kPanelVectors * L;
+  if (turned) {
+    for (int64_t j = 0; j < n; j += kWidth) TurnPanel(k, n - j < kWidth ? n - j : kWidth, kWidth, b + j * ldb, ldb, to + j * k);
+    return;
+  }
+  // Row by row through all panels: that is the order in which b lies in memory.
+  for (int64_t p = 0; p < k; ++p, b += ldb) {
+    int64_t j = 0;
+    for (; j + L <= n; j += L) Store(to + (j / kWidth * k + p) * kWidth + j % kWidth, Load(b + j));
+    if (j < n) Store(to + (j / kWidth * k + p) * kWidth + j % kWidth, LoadFirst(b + j, int(n - j)));
+  }
+}
+
+template <class T>
 void Block(const GemmBlock<T>& g) {
   constexpr int L = kLanes<T>;
-  const int64_t width = (g.m <= kWideRows ? kWidePanelVectors : kPanelVectors) * L;
+  const int64_t width = (g.m <= kWideRows && !g.packed ? kWidePanelVectors : kPanelVectors) * L;
   // Tiles of nearly equal height: a short last one would have too few sums in flight.
   const int64_t strips = (g.m + kRows - 1) / kRows, height = g.m / strips, taller = g.m % strips;
   for (int64_t j = 0; j < g.n; j += width) {
     const int64_t columns = g.n - j < width ? g.n - j : width;
     const int vectors = int((columns + L - 1) / L), last = int(columns - (vectors - 1) * L);
-    const T* b = g.b_turned ? g.b + j * g.ldb : g.b + j;
-    int64_t ldb = g.ldb;
-    if (g.b_turned || g.pack_b) {
-      if (g.b_turned) TurnPanel(g.k, columns, width, b, ldb, g.pack);
-      else CopyPanel(g.k, columns, width, b, ldb, g.pack);
-      b = g.pack;
-      ldb = width;
-    }
-    TileArgs<T> t{g.k, g.a, g.a_row, g.a_col, b, ldb, g.c + j, g.ldc, g.accumulate != 0, last};
+    const T* b = g.packed ? g.b + j * g.k : g.b + j;
+    TileArgs<T> t{g.k, g.a, g.a_row, g.a_col, b, g.packed ? width : g.ldb, g.c + j, g.ldc, g.accumulate != 0, last};
     for (int64_t s = 0, rows; s < strips; ++s, t.a += rows * g.a_row, t.c += rows * g.ldc) {
       rows = height + (s < taller);
       FindTile<T>(rows, vectors, last < L)(t);
@@ -250,7 +253,7 @@ void MatrixVector(int64_t m, int64_t k, const T* a, int64_t lda, const T* x, T* 
 }
 
 template <class T>
-constexpr GemmEntries<T> kEntries = {Block<T>, VectorMatrix<T>, MatrixVector<T>, kRows, kPanelVectors* kLanes<T>};
+constexpr GemmEntries<T> kEntries = {Block<T>, Pack<T>, VectorMatrix<T>, MatrixVector<T>, kRows, kPanelVectors* kLanes<T>};
 
 }  // namespace
 

@@ -4,7 +4,6 @@
 #include "kernels/reduce.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/element.h"
@@ -32,8 +31,8 @@ struct Axes {
   }
   int64_t Offset(int64_t i) const {
     int64_t at = 0;
-    for (int a = rank; a-- > 0; i /= dims[a]) at += i % dims[a] * steps[a];
-    return at;
+    for (int a = rank - 1; a > 0; i /= dims[a--]) at += i % dims[a] * steps[a];
+    return rank > 0 ? at + i * steps[0] : 0;
   }
 };
 struct Layout {
@@ -82,23 +81,23 @@ class Reducer {
       });
       return;
     }
-    std::vector<char> partial(size_t(results * blocks) * k_.acc_bytes);
+    char* partial = static_cast<char*>(f_->scratch);
     ParallelFor(f_, results * blocks, kBlock, [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
-        char* acc = partial.data() + t * k_.acc_bytes;
+        char* acc = partial + t * k_.acc_bytes;
         k_.start(acc, 1);
         const int64_t from = t % blocks * kBlock;
         TakeBlock(l_.kept.Offset(t / blocks), from, std::min(taken_, from + kBlock), acc);
       }
     });
-    MergeBlocks(partial, blocks, results, 1);
+    MergeBlocks(blocks, results, 1);
   }
 
   // Rows are taken in side by side.
   void Columns() {
     const int64_t block = std::max(kMinRows, kBlock * 2 / l_.inner), blocks = (taken_ + block - 1) / block;
     const int64_t chunks = (l_.inner + kColumns - 1) / kColumns;
-    std::vector<char> partial(blocks > 1 ? size_t(l_.kept.count * blocks * l_.inner) * k_.acc_bytes : 0);
+    char* partial = static_cast<char*>(f_->scratch);
     const int64_t cost = std::min(block, taken_) * std::min(l_.inner, kColumns);
     ParallelFor(f_, l_.kept.count * blocks * chunks, cost, [&](int64_t begin, int64_t end) {
       alignas(64) char acc[kColumns * 8];
@@ -108,10 +107,10 @@ class Reducer {
         k_.start(acc, n);
         TakeRows(l_.kept.Offset(part / blocks) + column, row, std::min(taken_, row + block), n, acc);
         if (blocks == 1) Finish(acc, part * l_.inner + column, n);
-        else std::copy(acc, acc + n * k_.acc_bytes, partial.data() + (part * l_.inner + column) * k_.acc_bytes);
+        else std::copy(acc, acc + n * k_.acc_bytes, partial + (part * l_.inner + column) * k_.acc_bytes);
       }
     });
-    if (blocks > 1) MergeBlocks(partial, blocks, l_.kept.count, l_.inner);
+    if (blocks > 1) MergeBlocks(blocks, l_.kept.count, l_.inner);
   }
 
   // What no elements give, for every result.
@@ -126,6 +125,7 @@ class Reducer {
  private:
   // *acc takes in elements [begin, end) of those that lead to one result, `at` being the first of all.
   void TakeBlock(int64_t at, int64_t begin, int64_t end, char* acc) {
+    if (l_.reduced.rank == 0) return TakeRow(x_ + (at + begin) * k_.x_bytes, end - begin, acc);
     while (begin < end) {
       const int64_t row = begin / l_.inner, column = begin % l_.inner, n = std::min(end - begin, l_.inner - column);
       TakeRow(x_ + (at + l_.reduced.Offset(row) + column) * k_.x_bytes, n, acc);
@@ -160,15 +160,16 @@ class Reducer {
       }
     }
   }
-  // partial: for each outer result, `blocks` rows of `width` accumulators.
-  void MergeBlocks(const std::vector<char>& partial, int64_t blocks, int64_t outer, int64_t width) {
+  // The scratch holds, for each outer result, `blocks` rows of `width` accumulators.
+  void MergeBlocks(int64_t blocks, int64_t outer, int64_t width) {
+    const char* partial = static_cast<const char*>(f_->scratch);
     const int64_t chunks = (width + kColumns - 1) / kColumns;
     ParallelFor(f_, outer * chunks, blocks * std::min(width, kColumns), [&](int64_t begin, int64_t end) {
       alignas(64) char acc[kColumns * 8];
       for (int64_t t = begin; t < end; ++t) {
         const int64_t column = t % chunks * kColumns, n = std::min(kColumns, width - column), o = t / chunks;
         k_.start(acc, n);
-        for (int64_t b = 0; b < blocks; ++b) k_.merge(partial.data() + ((o * blocks + b) * width + column) * k_.acc_bytes, n, acc);
+        for (int64_t b = 0; b < blocks; ++b) k_.merge(partial + ((o * blocks + b) * width + column) * k_.acc_bytes, n, acc);
         Finish(acc, o * width + column, n);
       }
     });
@@ -201,6 +202,14 @@ void Run(const tw_frame* f, const ReduceKernel& k, const bool* reduce) {
   } else {
     r.Columns();
   }
+}
+
+// Scratch for the accumulators of blocks. Which axes are reduced is not known yet, but more than one block means more than kBlock elements
+// in all, and a block then takes in at least kMinRows / 2 of them per accumulator on average.
+tw_status* PrepareReduce(const tw_node* n, void*, uint64_t* out_scratch) {
+  const int64_t count = Product(n->shapes[0].dims, 0, n->shapes[0].rank);
+  *out_scratch = count > kBlock ? uint64_t(count) / (kMinRows / 2) * 8 + 8 : 0;
+  return nullptr;
 }
 
 void RunReduce(const tw_frame* f, const ReduceKernel& k) {
@@ -244,24 +253,26 @@ struct Some {
 
 std::string Spec(const std::string& op, const char* type) { return op + "(" + type + ", _ -> " + type + ") @CPU"; }
 
+void AddReduce(tw::Plugin& p, const std::string& spec, const ReduceKernel& k) { AddKernel<RunReduce>(p, spec, k, PrepareReduce); }
+
 template <class T>
 void AddType(tw::Plugin& p) {
   using W = typename WrapType<T>::type;
   using M = Total<T>;
-  AddKernel<RunReduce>(p, Spec("Sum", tw::dtype<T>), kPlain<T, W, ReduceLoops<T, W, Summing<W>>>);
-  AddKernel<RunReduce>(p, Spec("Mean", tw::dtype<T>), kMean<T, M, ReduceLoops<T, M, Summing<M>>>);
-  AddKernel<RunReduce>(p, Spec("Prod", tw::dtype<T>), kPlain<T, W, ReduceLoops<T, W, Multiplying<W>>>);
-  AddKernel<RunReduce>(p, Spec("Max", tw::dtype<T>), kPlain<T, T, ReduceLoops<T, T, Largest<T>>>);
-  AddKernel<RunReduce>(p, Spec("Min", tw::dtype<T>), kPlain<T, T, ReduceLoops<T, T, Smallest<T>>>);
+  AddReduce(p, Spec("Sum", tw::dtype<T>), kPlain<T, W, ReduceLoops<T, W, Summing<W>>>);
+  AddReduce(p, Spec("Mean", tw::dtype<T>), kMean<T, M, ReduceLoops<T, M, Summing<M>>>);
+  AddReduce(p, Spec("Prod", tw::dtype<T>), kPlain<T, W, ReduceLoops<T, W, Multiplying<W>>>);
+  AddReduce(p, Spec("Max", tw::dtype<T>), kPlain<T, T, ReduceLoops<T, T, Largest<T>>>);
+  AddReduce(p, Spec("Min", tw::dtype<T>), kPlain<T, T, ReduceLoops<T, T, Smallest<T>>>);
 }
 
 void AddSmallFloat(tw::Plugin& p, const char* type, const ReduceKernels& k) {
-  AddKernel<RunReduce>(p, Spec("Sum", type), k.sum);
-  AddKernel<RunReduce>(p, Spec("Mean", type), k.mean);
-  AddKernel<RunReduce>(p, Spec("Prod", type), k.prod);
-  AddKernel<RunReduce>(p, Spec("Max", type), k.max);
-  AddKernel<RunReduce>(p, Spec("Min", type), k.min);
-  AddKernel<RunL2Loss>(p, std::string("L2Loss(") + type + " -> " + type + ") @CPU", k.half_square_sum);
+  AddReduce(p, Spec("Sum", type), k.sum);
+  AddReduce(p, Spec("Mean", type), k.mean);
+  AddReduce(p, Spec("Prod", type), k.prod);
+  AddReduce(p, Spec("Max", type), k.max);
+  AddReduce(p, Spec("Min", type), k.min);
+  AddKernel<RunL2Loss>(p, std::string("L2Loss(") + type + " -> " + type + ") @CPU", k.half_square_sum, PrepareReduce);
 }
 
 }  // namespace
@@ -282,11 +293,11 @@ void register_reduce(tw::Plugin& p) {
   AddType<uint64_t>(p);
   using Squares = ReduceLoops<double, double, SummingSquares<double>>;
   static constexpr ReduceKernel kL2Loss = MakeReduce<double, double, Squares>(FinishHalf<double, double>);
-  AddKernel<RunL2Loss>(p, "L2Loss(double -> double) @CPU", kL2Loss);
+  AddKernel<RunL2Loss>(p, "L2Loss(double -> double) @CPU", kL2Loss, PrepareReduce);
   static constexpr ReduceKernel kAll = MakeReduce<uint8_t, uint8_t, ReduceLoops<uint8_t, uint8_t, Every>>();
   static constexpr ReduceKernel kAny = MakeReduce<uint8_t, uint8_t, ReduceLoops<uint8_t, uint8_t, Some>>();
-  AddKernel<RunReduce>(p, Spec("All", "bool"), kAll);
-  AddKernel<RunReduce>(p, Spec("Any", "bool"), kAny);
+  AddReduce(p, Spec("All", "bool"), kAll);
+  AddReduce(p, Spec("Any", "bool"), kAny);
 }
 
 }  // namespace thalweg::cpu

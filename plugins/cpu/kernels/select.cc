@@ -20,11 +20,23 @@ void Choose(const bool* c, const T* t, const T* e, T* to, Steps s, int64_t n) {
     const int64_t step = *c ? s.t : s.e;
     for (int64_t i = 0; i < n; ++i) to[i] = from[i * step];
   } else if (s.t && s.e) {
-    for (int64_t i = 0; i < n; ++i) to[i] = c[i] ? t[i] : e[i];
+    // Both are loaded whatever the condition says, which is what the vectoriser needs to hear.
+    for (int64_t i = 0; i < n; ++i) {
+      const T yes = t[i], no = e[i];
+      to[i] = c[i] ? yes : no;
+    }
   } else if (s.t) {
-    for (int64_t i = 0; i < n; ++i) to[i] = c[i] ? t[i] : *e;
+    const T no = *e;
+    for (int64_t i = 0; i < n; ++i) {
+      const T yes = t[i];
+      to[i] = c[i] ? yes : no;
+    }
   } else {
-    for (int64_t i = 0; i < n; ++i) to[i] = c[i] ? *t : e[i * s.e];
+    const T yes = *t;
+    for (int64_t i = 0; i < n; ++i) {
+      const T no = e[i * s.e];
+      to[i] = c[i] ? yes : no;
+    }
   }
 }
 

@@ -42,7 +42,7 @@ class AssignVariable {
   void operator()(tw::Frame f, tw::Var<tw::Any> resource, tw::In<tw::Any> value) const {
     if (resource.rank() >= 0) {
       CheckType(resource.v, value.v->dtype);
-      if (validate_shape_ && DimsText(resource.v) != DimsText(value.v))
+      if (validate_shape_ && !SameDims(resource.v, value.v))
         Invalid("the variable is " + DimsText(resource.v) + " and the value " + DimsText(value.v) + "; validate_shape asks for one shape");
     }
     const tw_host* h = f.f->host;
@@ -61,7 +61,7 @@ void Accumulate(const tw_frame* f, const BinaryKernel& k) {
   const tw_view *variable = f->in[f->in_at[0]], *value = f->in[f->in_at[1]];
   if (variable->rank < 0) throw tw::Error{TW_FAILED_PRECONDITION, "the variable has no value yet; assign one first"};
   CheckType(variable, value->dtype);
-  if (DimsText(variable) != DimsText(value))
+  if (!SameDims(variable, value))
     Invalid("the variable is " + DimsText(variable) + " and the value " + DimsText(value) + "; both must have one shape");
   Zip(f, k, variable, value, variable);
 }

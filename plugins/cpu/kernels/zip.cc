@@ -60,14 +60,21 @@ void RunBinary(const tw_frame* f, const BinaryKernel& k) { Zip(f, k, f->in[0], f
 void Zip(const tw_frame* f, const BinaryKernel& k, const tw_view* x, const tw_view* y, const tw_view* z) {
   if (z->count == 0) return;
   if (Unlike(x, y, z)) return CompareUnequal(k, z);
+  const int64_t count = int64_t(z->count), x_count = int64_t(x->count), y_count = int64_t(y->count);
+  // The shortest way for what takes less time than looking at axes.
+  if (count * k.cost <= kGrain && (x_count == count || x_count == 1) && (y_count == count || y_count == 1)) {
+    const int64_t x_step = x_count == count, y_step = y_count == count;
+    const int64_t done = ZipRun(k, Bytes(x), x_step, Bytes(y), y_step, Bytes(z), count);
+    if (done < count) Refuse(x, done * x_step, y, done * y_step, done);
+    return;
+  }
   const Broadcast<2> walk(z, {x, y});
   const int last = walk.rank - 1;
-  const int64_t count = int64_t(z->count);
   std::atomic<int64_t> bad{count};  // the first element without a result, whichever piece meets one first
   ParallelFor(f, count, k.cost, [&](int64_t begin, int64_t end) {
     walk.ForSegments(begin, end, [&](const int64_t* from, int64_t to, int64_t n) {
       int64_t done = ZipRun(k, Bytes(x) + from[0] * k.xy_bytes, walk.step[0][last], Bytes(y) + from[1] * k.xy_bytes,
-                                walk.step[1][last], Bytes(z) + to * k.z_bytes, n);
+                            walk.step[1][last], Bytes(z) + to * k.z_bytes, n);
       if (done == n) return;
       int64_t now = bad.load(), first = to + done;
       while (first < now && !bad.compare_exchange_weak(now, first)) {

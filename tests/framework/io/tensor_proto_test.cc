@@ -131,7 +131,9 @@ TEST(TensorProtoTest, ReadsContentOfEveryPlainType) {
 
 TEST(TensorProtoTest, ReadsStringsInContent) {
   auto p = Proto(TW_STRING, {3});
-  p.set_tensor_content(std::string("\x02\x00\x81\x01", 4) + "ab" + std::string(129, 'z'));
+  std::string content("\x02\x00\x81\x01" "ab", 6);
+  content.append(129, 'z');
+  p.set_tensor_content(content);
   auto t = TensorFromProto(p);
   ASSERT_TRUE(t.ok()) << t.status();
   EXPECT_EQ(t->str(0), "ab");

@@ -91,27 +91,35 @@ void CopyRow(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64
   }
 }
 
+// A tile is one cache line of the target wide and four of the source high: four, so that the prefetcher sees them coming.
+template <class T>
+constexpr int64_t kTileCols = 64 / int64_t(sizeof(T));
+template <class T>
+constexpr int64_t kTileRows = 4 * kTileCols<T>;
+
 // A tile in which the last two axes change places: `rows` along the axis that is dense in the source, `cols` along the one dense in the
-// target. A tile of 16 lines each way stays in the first-level cache, so neither side is walked a line per element.
+// target. It goes through a buffer, so that each line of source and target is touched once: their distances are often powers of two, and
+// then a tile's lines do not fit into the first-level cache together.
 template <class T>
 void TransposeTile(const T* from, int64_t from_col, T* to, int64_t to_row, int64_t rows, int64_t cols) {
+  T tile[kTileCols<T>][kTileRows<T>];
+  for (int64_t c = 0; c < cols; ++c) std::memcpy(tile[c], from + c * from_col, size_t(rows) * sizeof(T));
   for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < cols; ++c) to[r * to_row + c] = from[c * from_col + r];
+    for (int64_t c = 0; c < cols; ++c) to[r * to_row + c] = tile[c][r];
 }
 
 // REQUIRES: the last axis is dense in the target, the one before in the source.
 template <class T>
 void CopyTransposed(const tw_frame* f, const Box& box, const T* from, T* to) {
-  constexpr int64_t kTile = 16;
-  int r = box.rank - 2, c = box.rank - 1;
-  int64_t tiles = (box.dims[r] + kTile - 1) / kTile;
-  ParallelFor(f, Product(box.dims, 0, r) * tiles, 2 * kTile * box.dims[c], [&](int64_t begin, int64_t end) {
+  const int r = box.rank - 2, c = box.rank - 1;
+  const int64_t tiles = (box.dims[r] + kTileRows<T> - 1) / kTileRows<T>;
+  ParallelFor(f, Product(box.dims, 0, r) * tiles, 2 * kTileRows<T> * box.dims[c], [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      int64_t row = t % tiles * kTile, rows = std::min(kTile, box.dims[r] - row);
+      const int64_t row = t % tiles * kTileRows<T>, rows = std::min(kTileRows<T>, box.dims[r] - row);
       ForRows(box, r, t / tiles, t / tiles + 1, [&](int64_t a, int64_t b) {
-        for (int64_t col = 0; col < box.dims[c]; col += kTile)
+        for (int64_t col = 0; col < box.dims[c]; col += kTileCols<T>)
           TransposeTile(from + a + row + col * box.from[c], box.from[c], to + b + row * box.to[r] + col, box.to[r], rows,
-                        std::min(kTile, box.dims[c] - col));
+                        std::min(kTileCols<T>, box.dims[c] - col));
       });
     }
   });

@@ -54,6 +54,13 @@ inline std::string TypeText(uint32_t dtype) {
   return dtype < std::size(kNames) ? kNames[dtype] : "element type " + std::to_string(dtype);
 }
 
+inline bool SameDims(const tw_view* a, const tw_view* b) {
+  if (a->rank != b->rank) return false;
+  for (int32_t i = 0; i < a->rank; ++i)
+    if (a->dims[i] != b->dims[i]) return false;
+  return true;
+}
+
 inline char* Bytes(const tw_view* v) { return static_cast<char*>(v->data) + v->offset; }
 inline const tw_string& StringAt(const tw_view* v, uint64_t i) { return reinterpret_cast<const tw_string*>(Bytes(v))[i]; }
 inline std::string DimsText(const tw_view* v) { return tw::text(v->dims, v->rank); }

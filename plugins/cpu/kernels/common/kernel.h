@@ -9,15 +9,18 @@
 
 namespace thalweg::cpu {
 
-// The kernel `spec` (types written out), executed as kBody(frame, entry). REQUIRES: entry lives as long as the plugin.
+// The kernel `spec` (types written out), executed as kBody(frame, entry); prepare as in kernel.h, for kernels that want scratch.
+// REQUIRES: entry lives as long as the plugin.
 template <auto kBody, class Entry>
-void AddKernel(tw::Plugin& p, const std::string& spec, const Entry& entry) {
+void AddKernel(tw::Plugin& p, const std::string& spec, const Entry& entry,
+               tw_status* (*prepare)(const tw_node* n, void* state, uint64_t* out_scratch) = nullptr) {
   tw_kernel_def d{};
   d.size = sizeof d;
   d.spec = spec.data();
   d.spec_len = spec.size();
   d.user = const_cast<Entry*>(&entry);  // only ever read
   d.execute = [](const tw_frame* f) { return tw::guard(f->host, [&] { kBody(f, *static_cast<const Entry*>(f->state)); }); };
+  d.prepare = prepare;
   tw::check(p.r->kernel(p.r, &d));
 }
 
