@@ -456,7 +456,7 @@ TEST_F(GraphDefTest, RefusesCyclesAndNamesThem) {
   AddTo(&self, "NoOp", "n", {"^n"});
   Refuses(self, kInvalid, "1 nodes form a cycle: 'n' -> 'n'");
   GraphDef ring;
-  for (int i = 0; i < 1000; ++i) AddTo(&ring, "NoOp", "n" + std::to_string(i), {"^n" + std::to_string((i + 1) % 1000)});
+  for (int i = 0; i < 1000; ++i) AddTo(&ring, "NoOp", StrCat("n", i), {StrCat("^n", (i + 1) % 1000)});
   Refuses(ring, kInvalid, "(992 more)");
 }
 
@@ -547,7 +547,7 @@ TEST_F(GraphDefTest, RefusesBombs) {
   // The limit is for the whole graph, and can be raised.
   g.Clear();
   for (int i = 0; i < 3; ++i) {
-    auto* t = (*AddScalar(&g, "c" + std::to_string(i), 1)->mutable_attr())["value"].mutable_tensor();
+    auto* t = (*AddScalar(&g, StrCat("c", i), 1)->mutable_attr())["value"].mutable_tensor();
     t->mutable_tensor_shape()->add_dim()->set_size(10 << 18);
   }
   ImportOptions options;
@@ -565,7 +565,7 @@ TEST_F(GraphDefTest, RefusesBombs) {
 
 TEST_F(GraphDefTest, KeepsToItsLimits) {
   GraphDef g;
-  for (int i = 0; i < 10; ++i) AddTo(&g, "NoOp", "n" + std::to_string(i));
+  for (int i = 0; i < 10; ++i) AddTo(&g, "NoOp", StrCat("n", i));
   ImportOptions options;
   options.max_nodes = 9;
   Refuses(g, kExhausted, "more than 9 nodes", options);

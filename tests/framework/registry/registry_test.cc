@@ -250,7 +250,7 @@ TEST(RegistryTest, ResolvesTheArgumentNamesOfAKernel) {
   EXPECT_THAT(k.keep, ElementsAre(0, 1, 0));
   EXPECT_THAT(k.read, ElementsAre(0, 0, 0));
   EXPECT_THAT(k.update, ElementsAre(1, 0, 0));
-  EXPECT_THAT(k.inplace, ElementsAre(ElementsAre(1), ElementsAre()));
+  EXPECT_THAT(k.inplace, ElementsAre(ElementsAre(1, 2), IsEmpty()));
   EXPECT_THAT(k.view, ElementsAre(-1, 1));
 }
 
