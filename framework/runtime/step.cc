@@ -234,12 +234,12 @@ Status StepState::AllocateOutputs(size_t i) {
   return Status();
 }
 
-Status StepState::StreamOf(Device* device, Stream** out) {
-  *out = nullptr;
+// The queue that this step uses of a device; NULL: the device has none.
+Stream* StepState::StreamOf(Device* device) const {
   for (size_t d = 0; d < plan_->devices.size(); ++d) {
-    if (plan_->devices[d] == device) *out = streams_[d].get();
+    if (plan_->devices[d] == device) return streams_[d].get();
   }
-  return Status();
+  return nullptr;
 }
 
 Status StepState::RunCopy(const PlanNode& n) {
@@ -252,8 +252,7 @@ Status StepState::RunCopy(const PlanNode& n) {
     to.Hold(std::move(t));
   }
   if (from.bytes == 0) return Status();
-  Stream* stream = nullptr;
-  RETURN_IF_ERROR(StreamOf(d, &stream));
+  Stream* stream = StreamOf(d);
   if (n.kind == PlanNode::kCopyIn) {
     RETURN_IF_ERROR(d->CopyIn(static_cast<const char*>(from.data) + from.offset, to.view.data, to.view.offset, from.bytes, stream));
   } else {
@@ -289,8 +288,7 @@ Status StepState::RunNode(size_t i, bool* pending) {
       if (!AsyncCalls::Get().Cancel(f.c.token)) return Status();
       *pending = false;
     } else if (f.c.stream) {
-      Stream* stream = nullptr;
-      RETURN_IF_ERROR(StreamOf(n.run.device, &stream));
+      Stream* stream = StreamOf(n.run.device);
       {
         std::lock_guard lock(stream->mutex());
         s = FromC(n.run.kernel->def.execute(&f.c));

@@ -60,7 +60,7 @@ class StepState final : public StepBase {
   static void ShowShape(Slot* s, const Shape& shape);
   Status AllocateOutputs(size_t i);
   Status RunCopy(const PlanNode& n);
-  Status StreamOf(Device* device, Stream** out);
+  Stream* StreamOf(Device* device) const;
   Status Describe(size_t i, const Status& s);
 
   const Plan* plan_;

@@ -33,7 +33,19 @@ def train(out, *options):
     return done.stdout, time.monotonic() - begin
 
 
-check(run(programs / "hello").stdout == "y = 10\n", "hello prints its result")
+source = pathlib.Path(os.environ["THALWEG_SOURCE_DIR"])
+output = run(programs / "hello").stdout
+check(output == "y = 10\n", "hello prints its result")
+os.environ["THALWEG_OPTIONS"] = " threads=1; colour=red"
+check("colour" in run(programs / "hello", status=1).stderr, "THALWEG_OPTIONS reaches the default runtime")
+os.environ["THALWEG_OPTIONS"] = "threads=1"
+check(run(programs / "hello").stdout == output, "one thread is enough for hello")
+del os.environ["THALWEG_OPTIONS"]
+hello = (source / "c_api/examples/hello.c").read_text()
+check(len(hello.splitlines()) <= 25, "hello.c has at most 25 lines")
+readme = source / "README.md"
+if readme.exists():
+    check(f"```c\n{hello}```" in readme.read_text() and output in readme.read_text(), "README.md shows hello.c and what it prints")
 
 if not data.exists():
     print(f"skipped  digits: {data} is not there; run tools/setup")

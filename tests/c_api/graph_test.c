@@ -96,6 +96,74 @@ static void AttributesOfEveryKindAreKept(void) {
   tw_graph_destroy(graph);
 }
 
+/* Each setter gives its own kind, which the schema of Placeholder's `dtype` refuses. */
+static void SettersOfTheWrongKindAreRefused(void) {
+  tw_graph* graph = new_graph();
+  tw_tensor* one = scalar(1);
+  const int64_t ints[] = {1, 2};
+  const double reals[] = {1, 2};
+  const uint8_t bools[] = {0, 1};
+  const uint32_t types[] = {TW_FLOAT, TW_INT8};
+  const tw_string texts[] = {{"a", 1}, {"bc", 2}};
+  const tw_shape shapes[] = {{ints, 2, 0}, {NULL, -1, 0}};
+  for (int i = 0; i < 15; ++i) {
+    tw_op* op = tw_op_create(graph, "Placeholder", "p");
+    switch (i) {
+      case 0: tw_op_set_int(op, "dtype", 1); break;
+      case 1: tw_op_set_float(op, "dtype", 1); break;
+      case 2: tw_op_set_bool(op, "dtype", 1); break;
+      case 3: tw_op_set_string(op, "dtype", "float", 5); break;
+      case 4: tw_op_set_shape(op, "dtype", ints, 2); break;
+      case 5: tw_op_set_tensor(op, "dtype", one); break;
+      case 6: tw_op_set_func(op, "dtype", "f"); break;
+      case 7: tw_op_set_ints(op, "dtype", ints, 2); break;
+      case 8: tw_op_set_floats(op, "dtype", reals, 2); break;
+      case 9: tw_op_set_bools(op, "dtype", bools, 2); break;
+      case 10: tw_op_set_strings(op, "dtype", texts, 2); break;
+      case 11: tw_op_set_types(op, "dtype", types, 2); break;
+      case 12: tw_op_set_shapes(op, "dtype", shapes, 2); break;
+      case 13: tw_op_set_tensors(op, "dtype", &one, 1); break;
+      default: tw_op_set_funcs(op, "dtype", texts, 2); break;
+    }
+    FAILS(tw_op_finish(op, NULL), TW_INVALID_ARGUMENT, "'dtype'");
+  }
+  CHECK(tw_graph_count(graph) == 0);
+  tw_tensor_release(one);
+  tw_graph_destroy(graph);
+}
+
+static void ColocationSurvivesExportAndRuns(void) {
+  tw_graph *graph = new_graph(), *copy = new_graph();
+  tw_buffer* bytes = NULL;
+  tw_session* session = NULL;
+  tw_tensor* two = scalar(2);
+  tw_output x = placeholder(graph, "x", TW_FLOAT, NULL, 0), y = 0;
+  const tw_operation *a = NULL, *b = NULL;
+  tw_op* op = tw_op_create(graph, "Neg", "a");
+  tw_op_add_input(op, x);
+  tw_op_set_device(op, "/device:CPU:0");
+  OK(tw_op_finish(op, &a));
+  op = tw_op_create(graph, "Square", "b");
+  tw_op_add_input(op, tw_operation_output(a, 0));
+  tw_op_colocate_with(op, a);
+  OK(tw_op_finish(op, &b));
+  OK(tw_graph_export(graph, &bytes));
+  CHECK(tw_buffer_bytes(bytes) > 0);
+  int found = 0;
+  for (uint64_t i = 0; i + 5 < tw_buffer_bytes(bytes); ++i) found += memcmp(tw_buffer_data(bytes) + i, "loc:@a", 6) == 0;
+  CHECK(found == 1);
+  OK(tw_graph_import(copy, tw_buffer_data(bytes), tw_buffer_bytes(bytes), NULL));
+  OK(tw_graph_find_output(copy, "b", &y));
+  OK(tw_graph_find_output(copy, "x", &x));
+  OK(tw_session_create(copy, NULL, 0, &session));
+  CHECK(as_float(fetch(session, x, two, y)) == 4);
+  tw_tensor_release(two);
+  tw_buffer_release(bytes);
+  tw_session_destroy(session);
+  tw_graph_destroy(graph);
+  tw_graph_destroy(copy);
+}
+
 /* The first thing that is wrong is what finish tells, whatever follows. */
 static void ABuilderKeepsItsFirstFailure(void) {
   tw_graph *graph = new_graph(), *other = new_graph();
@@ -258,6 +326,7 @@ static void TheListOfOpsSaysWhatThereIs(void) {
   tw_ops_destroy(ops);
 }
 
-MAIN(TEST(AnOperationTellsAboutItself), TEST(AttributesOfEveryKindAreKept), TEST(ABuilderKeepsItsFirstFailure),
+MAIN(TEST(AnOperationTellsAboutItself), TEST(AttributesOfEveryKindAreKept), TEST(SettersOfTheWrongKindAreRefused),
+     TEST(ColocationSurvivesExportAndRuns), TEST(ABuilderKeepsItsFirstFailure),
      TEST(WrongOperationsAreRefusedAndLeaveTheGraphAlone), TEST(NamesAreFoundOrSuggested), TEST(ExportAndImportGiveTheSameGraph),
      TEST(TruncatedGraphsAreRefusedWhole), TEST(TheVerifierMissesKernels), TEST(TheListOfOpsSaysWhatThereIs))

@@ -210,12 +210,12 @@ static void ACancelledTokenStopsRuns(void) {
 static void ATimeoutEndsALongStep(void) {
   tw_graph* graph = NULL;
   tw_session* session = NULL;
-  const int64_t dims[] = {256, 256};
+  const int64_t dims[] = {128, 128};
   OK(tw_graph_create(NULL, &graph));
   tw_scope* s = tw_scope_create(graph, NULL);
   const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, dims, 2);
   tw_output y = x;
-  for (int i = 0; i < 400; ++i) y = tw_scope_op2(s, "MatMul", y, x);
+  for (int i = 0; i < 200; ++i) y = tw_scope_op2(s, "MatMul", y, x);
   OK(tw_scope_finish(s));
   OK(tw_session_create(graph, NULL, 0, &session));
   tw_tensor *t = NULL, *out = NULL;

@@ -130,6 +130,7 @@ def test_run_names_what_is_wrong(folder):
     assert "cannot read" in run("run", folder / "none.pb", "--fetch", "y", status=1)
     assert "colour" in run("run", graph, "--fetch", "y", "--session", "colour=red", status=1)
     assert "colour" in run("run", graph, "--fetch", "y", "--option", "colour=red", status=1)
+    assert "colour" in run("devices", environment={"THALWEG_OPTIONS": "threads=1; colour=red"}, status=1)
 
 
 def test_run_draws_what_it_is_fed(folder):

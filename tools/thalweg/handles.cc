@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 
 #include <unistd.h>
 
@@ -15,8 +16,17 @@ const Option kPluginOption = {"--plugin", "FILE", "load this plugin too; may be 
 const Option kJsonOption = {"--json", nullptr, "print JSON"};
 
 tw::Runtime MakeRuntime(const Args& args) {
+  // What a program that makes no runtime of its own would get, then what is asked for here.
+  std::vector<std::string> texts;
+  const char* variable = std::getenv("THALWEG_OPTIONS");
+  std::istringstream words(variable ? variable : "");
+  for (std::string word; std::getline(words, word, ';');) {
+    const size_t begin = word.find_first_not_of(' ');
+    if (begin != word.npos) texts.push_back(word.substr(begin));
+  }
+  texts.insert(texts.end(), args.all("--option").begin(), args.all("--option").end());
   std::vector<const char*> options;
-  for (const std::string& option : args.all("--option")) options.push_back(option.c_str());
+  for (const std::string& text : texts) options.push_back(text.c_str());
   tw::Runtime runtime(options);
   for (const std::string& plugin : args.all("--plugin")) tw::raise(tw_plugin_load(runtime.c(), plugin.c_str()));
   return runtime;
