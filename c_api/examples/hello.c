@@ -17,5 +17,9 @@ int main(void) { /* y = x * x + 1, for x = 3 */
   if (!status) status = tw_session_run(session, &what, &three, NULL, &result);
   if (!status) printf("y = %g\n", *(const float*)tw_tensor_data(result));
   if (status) fprintf(stderr, "%s\n", tw_status_message(status));
+  tw_tensor_release(three);
+  tw_tensor_release(result);
+  tw_session_destroy(session);
+  tw_graph_destroy(graph);
   return status != NULL;
 }

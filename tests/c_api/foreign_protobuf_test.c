@@ -20,6 +20,8 @@ int main(void) {
   uint32_t (*graph_count)(const tw_graph*) = NULL;
   const char* (*buffer_data)(const tw_buffer*) = NULL;
   uint64_t (*buffer_bytes)(const tw_buffer*) = NULL;
+  void (*buffer_release)(tw_buffer*) = NULL;
+  void (*graph_destroy)(tw_graph*) = NULL;
   *(void**)&graph_create = dlsym(library, "tw_graph_create");
   *(void**)&graph_export = dlsym(library, "tw_graph_export");
   *(void**)&graph_import = dlsym(library, "tw_graph_import");
@@ -28,6 +30,8 @@ int main(void) {
   *(void**)&op_finish = dlsym(library, "tw_op_finish");
   *(void**)&buffer_data = dlsym(library, "tw_buffer_data");
   *(void**)&buffer_bytes = dlsym(library, "tw_buffer_bytes");
+  *(void**)&buffer_release = dlsym(library, "tw_buffer_release");
+  *(void**)&graph_destroy = dlsym(library, "tw_graph_destroy");
   tw_graph *graph = NULL, *copy = NULL;
   tw_buffer* bytes = NULL;
   CHECK(!graph_create(NULL, &graph) && !graph_create(NULL, &copy));
@@ -35,6 +39,9 @@ int main(void) {
   CHECK(!graph_export(graph, &bytes));
   CHECK(!graph_import(copy, buffer_data(bytes), buffer_bytes(bytes), NULL));
   CHECK(graph_count(copy) == 1);
+  buffer_release(bytes);
+  graph_destroy(graph);
+  graph_destroy(copy);
   printf("%s\n", failures ? "FAILED" : "passed");
   return failures > 0;
 }

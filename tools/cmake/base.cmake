@@ -47,7 +47,9 @@ target_compile_options(thalweg_warnings INTERFACE
   # Partly initialised C records are how the ABI grows: absent fields are zero on purpose.
   "$<$<COMPILE_LANGUAGE:C,CXX>:-Wno-missing-field-initializers>"
   # GCC 12 reports these two in inlined standard-library code that is right.
-  "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized;-Wno-restrict>")
+  "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized;-Wno-restrict>"
+  # Clang reports what libstdc++ 12's own stable_sort calls.
+  "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations>")
 
 # THALWEG_SANITIZE is what -fsanitize= takes: "address,undefined" or "thread"; THALWEG_FUZZ adds libFuzzer's hooks.
 if(THALWEG_SANITIZE OR THALWEG_FUZZ)

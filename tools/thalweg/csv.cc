@@ -79,7 +79,7 @@ double Cell(std::string_view text, const std::string& path, int64_t row, int64_t
 }  // namespace
 
 tw::Tensor ReadCsv(const std::string& path, const std::string& part) {
-  const std::vector<std::string_view> texts = Split(part.empty() ? ":" : part, ',');
+  const std::vector<std::string_view> texts = Split(part.empty() ? std::string_view(":") : std::string_view(part), ',');
   if (texts.size() > 2) throw std::runtime_error("[" + part + "] has more than rows and columns");
   const Slice row_slice = ParseSlice(texts[0], part), column_slice = ParseSlice(texts.size() > 1 ? texts[1] : ":", part);
   const std::string bytes = ReadFile(path);
