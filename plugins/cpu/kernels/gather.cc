@@ -27,7 +27,7 @@ void CopySlices(const tw_frame* f, const tw_view* from, const tw_view* to, int64
   ParallelFor(f, n, int64_t(slice / 4) + 4, [&](int64_t begin, int64_t end) {
     // A constant length makes the copy of one element a move.
     if (slice == 4) {
-      for (int64_t k = begin; k < end; ++k) std::memcpy(b + k * 4, a + source(k) * 4, 4);
+      for (int64_t k = begin; k < end; ++k) std::memcpy(b + k * 4, a + source(k) * int64_t(bytes), 4);
     } else if (slice == 8) {
       for (int64_t k = begin; k < end; ++k) std::memcpy(b + k * 8, a + source(k) * int64_t(bytes), 8);
     } else {
