@@ -59,7 +59,7 @@ Status CheckKernel(thalweg::Runtime& runtime, const Node& node) {
   if (role == "const" || role == "placeholder" || role == "send" || role == "recv") return Status();
   std::string devices, types;
   for (const thalweg::Device* device : runtime.devices()) {
-    if (runtime.registry().FindKernel(node.op(), device->kind(), node.types(), node.in_at(), node.out_at())) return Status();
+    if (runtime.registry().FindKernel(node.op(), device->kind(), node.types(), node.in_at(), node.out_at(), node.attrs())) return Status();
     devices += thalweg::StrCat(devices.empty() ? "" : ", ", device->name());
   }
   for (const uint32_t type : node.types()) types += thalweg::StrCat(types.empty() ? "" : ", ", thalweg::DTypeName(type));

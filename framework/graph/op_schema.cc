@@ -209,6 +209,7 @@ class Parser {
       int64_t since = in_.ExpectInt("the minor version");
       if (since < 0 || since > std::numeric_limits<uint32_t>::max()) in_.Fail(column, StrCat("minor version ", since, " is out of range"));
       a.since = uint32_t(since);
+      if (a.since > 0 && !a.has_default) in_.Fail(column, "an attribute that came later needs a default, for the kernels that do not know it");
     }
     if (in_.ok()) out_.attrs.push_back(std::move(a));
   }

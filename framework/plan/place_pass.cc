@@ -23,7 +23,8 @@ class Groups {
 };
 
 const KernelDef* KernelOn(const WorkGraph& w, const WorkNode& n, const Device& d) {
-  return w.runtime().registry().FindKernel(n.node->op(), d.kind(), n.node->types(), n.node->in_at(), n.node->out_at());
+  const Node& node = *n.node;
+  return w.runtime().registry().FindKernel(node.op(), d.kind(), node.types(), node.in_at(), node.out_at(), node.attrs());
 }
 
 std::string TypesText(const Node& n) {

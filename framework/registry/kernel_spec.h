@@ -35,6 +35,7 @@ struct KernelDef {
   std::vector<uint8_t> host_in, host_out, keep, read, update;  // 1: yes
   std::vector<std::vector<int32_t>> inplace;                   // per output argument: input arguments, the preferred first
   std::vector<int32_t> view;                                   // per output argument: input argument, or -1
+  std::vector<uint32_t> newer_attrs;  // attributes of the op that came after the minor that the plugin was written for
   // The sealed definition and the table it is called with.
   tw_kernel_def def{};
   const tw_host* host = nullptr;

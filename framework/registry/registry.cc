@@ -119,6 +119,9 @@ Status CheckOpened(const KernelDef& k) {
 Status Resolve(const OpSchema& op, KernelDef* k) {
   k->op = &op;
   size_t n_in = op.inputs.size(), n_out = op.outputs.size();
+  for (uint32_t a = 0; a < op.attrs.size(); ++a) {
+    if (k->host && op.attrs[a].since > k->host->minor) k->newer_attrs.push_back(a);
+  }
   for (auto* v : {&k->host_in, &k->keep, &k->read, &k->update}) v->assign(n_in, 0);
   k->host_out.assign(n_out, 0);
   k->inplace.assign(n_out, {});
@@ -142,6 +145,14 @@ bool Fits(const std::vector<uint32_t>& wanted, const uint32_t* types, const std:
     for (uint32_t i = at[a]; i < at[a + 1]; ++i) {
       if (BaseType(types[i]) != BaseType(wanted[a])) return false;
     }
+  }
+  return true;
+}
+
+// A kernel that was written before an attribute existed computes what its default means.
+bool Knows(const KernelDef& k, const std::vector<AttrValue>& attrs) {
+  for (uint32_t a : k.newer_attrs) {
+    if (!(attrs[a] == k.op->attrs[a].default_value)) return false;
   }
   return true;
 }
@@ -185,7 +196,6 @@ Status Registry::Commit(Registration r) {
     if (!new_types.emplace(t->type, true).second) return Taken("resource type", t->type, t->plugin, t->plugin);
   }
   for (const auto& d : r.devices) {
-    if (auto it = devices_.find(d->kind); it != devices_.end()) return Taken("device kind", d->kind, it->second->plugin, d->plugin);
     if (!new_kinds.emplace(d->kind, true).second) return Taken("device kind", d->kind, d->plugin, d->plugin);
   }
 
@@ -199,7 +209,10 @@ Status Registry::Commit(Registration r) {
     of_op.insert(std::upper_bound(of_op.begin(), of_op.end(), k, Better), std::move(k));
   }
   for (auto& t : r.resources) resources_.emplace(t->type, std::move(t));
-  for (auto& d : r.devices) devices_.emplace(d->kind, std::move(d));
+  for (auto& d : r.devices) {
+    auto key = std::make_pair(d->kind, d->plugin);
+    devices_.emplace(std::move(key), std::move(d));
+  }
   return Status();
 }
 
@@ -230,12 +243,14 @@ StatusOr<const OpSchema*> Registry::FindRole(std::string_view role) const {
 }
 
 const KernelDef* Registry::FindKernel(const OpSchema& op, std::string_view kind, const std::vector<uint32_t>& types,
-                                      const std::vector<uint32_t>& in_at, const std::vector<uint32_t>& out_at) const {
+                                      const std::vector<uint32_t>& in_at, const std::vector<uint32_t>& out_at,
+                                      const std::vector<AttrValue>& attrs) const {
   std::shared_lock lock(mu_);
   auto it = kernels_.find(op.name);
   if (it == kernels_.end()) return nullptr;
   for (const auto& k : it->second) {
-    if (k->spec.kind == kind && Fits(k->spec.in_types, types.data(), in_at) && Fits(k->spec.out_types, types.data() + in_at.back(), out_at)) {
+    if (k->spec.kind == kind && Fits(k->spec.in_types, types.data(), in_at) && Fits(k->spec.out_types, types.data() + in_at.back(), out_at) &&
+        Knows(*k, attrs)) {
       return k.get();
     }
   }

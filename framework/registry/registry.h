@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "framework/base/status.h"
@@ -51,13 +52,14 @@ class Registry {
   const OpSchema* FindOp(std::string_view name) const;
   // The op that plays a role; FAILED_PRECONDITION saying that no loaded plugin has one.
   StatusOr<const OpSchema*> FindRole(std::string_view role) const;
-  // The best kernel of the op for these types (flat, inputs then outputs) on a device kind; NULL: none.
-  const KernelDef* FindKernel(const OpSchema& op, std::string_view kind, const std::vector<uint32_t>& types,
-                              const std::vector<uint32_t>& in_at, const std::vector<uint32_t>& out_at) const;
+  // The best kernel of the op for these types (flat, inputs then outputs) and attributes (in schema order) on a device kind; NULL: none.
+  const KernelDef* FindKernel(const OpSchema& op, std::string_view kind, const std::vector<uint32_t>& types, const std::vector<uint32_t>& in_at,
+                              const std::vector<uint32_t>& out_at, const std::vector<AttrValue>& attrs) const;
   // Every kernel of the op, best first.
   std::vector<const KernelDef*> Kernels(std::string_view op) const;
   const ResourceType* FindResourceType(std::string_view type) const;
   std::vector<const OpSchema*> Ops() const;  // by name
+  // By kind, then by plugin: several plugins may have devices of one kind.
   std::vector<const DeviceKind*> DeviceKinds() const;
 
  private:
@@ -66,7 +68,7 @@ class Registry {
   std::map<std::string, const OpSchema*, std::less<>> roles_;
   std::map<std::string, std::vector<std::unique_ptr<KernelDef>>, std::less<>> kernels_;
   std::map<std::string, std::unique_ptr<ResourceType>, std::less<>> resources_;
-  std::map<std::string, std::unique_ptr<DeviceKind>, std::less<>> devices_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<DeviceKind>> devices_;  // kind, plugin
   uint32_t order_ = 0;
 };
 

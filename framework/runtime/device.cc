@@ -14,7 +14,8 @@ constexpr uint64_t kAlign = 64;
 // itself included.
 class DeviceMemory final : public RawMemory {
  public:
-  DeviceMemory(const DeviceKind& kind, void* self) : def_(kind.def), host_(kind.host), self_(self), pin_(kind.pin) {}
+  DeviceMemory(const DeviceKind& kind, const tw_device_info& info)
+      : def_(kind.def), host_(kind.host), self_(info.self), largest_(info.largest), pin_(kind.pin) {}
 
   StatusOr<void*> Allocate(uint64_t bytes) override {
     void* memory = nullptr;
@@ -23,11 +24,13 @@ class DeviceMemory final : public RawMemory {
     return memory;
   }
   void Free(void* memory, uint64_t bytes) override { def_.release(host_, self_, memory, bytes); }
+  uint64_t largest() const override { return largest_; }
 
  private:
   const tw_device_def def_;  // a copy; its texts are not to be used here
   const tw_host* const host_;
   void* const self_;
+  const uint64_t largest_;
   const std::shared_ptr<const void> pin_;
 };
 
@@ -157,14 +160,24 @@ StatusOr<std::unique_ptr<Stream>> Stream::Create(Device* device) {
 }
 
 Stream::~Stream() {
-  if (stream_) device_->def().streams.destroy(device_->def().host, stream_);
+  Destroy();
   line_->Release();
+}
+
+void Stream::Destroy() {
+  if (stream_) device_->def().streams.destroy(device_->def().host, stream_);
+  stream_ = nullptr;
 }
 
 StatusOr<uint64_t> Stream::Mark() {
   std::lock_guard lock(mu_);
-  RETURN_IF_ERROR(FromC(device_->def().streams.signal(device_->def().host, stream_, last_ + 1)));
-  return ++last_;
+  if (!stream_) return line_->failure();
+  Status s = FromC(device_->def().streams.signal(device_->def().host, stream_, last_ + 1));
+  if (s.ok()) return ++last_;
+  // Without the signal nobody can tell when the work is over, but for the end of the stream.
+  Destroy();
+  line_->Fail(s);
+  return s;
 }
 
 Status Stream::Drain() {
@@ -184,7 +197,7 @@ Device::Device(const DeviceKind* kind, int32_t index, const tw_device_info& info
       host_memory_((info.flags & TW_DEVICE_HOST_MEMORY) != 0),
       spec_(FullSpec(kind->kind, index)) {
   name_ = spec_.text();
-  pool_ = MemoryPool::Create(std::make_unique<DeviceMemory>(*kind, self_), StrCat(kind->kind, ":", index), memory_limit);
+  pool_ = MemoryPool::Create(std::make_unique<DeviceMemory>(*kind, info), StrCat(kind->kind, ":", index), memory_limit);
 }
 
 // Memory that nobody uses goes back now; tensors that are still out keep the pool, and it the plugin.
@@ -221,8 +234,9 @@ Status Device::Copy(tw_copy* c, Stream* stream) {
   if (c->bytes == 0) return Status();
   std::unique_lock<std::mutex> lock;
   if (stream) {
-    c->stream = stream->c();
     lock = std::unique_lock(stream->mutex());
+    if (!stream->c()) return stream->timeline()->failure();
+    c->stream = stream->c();
   }
   return Prefix(FromC(kind_->def.copy(kind_->host, self_, c)), StrCat(name_, ": copying ", c->bytes, " bytes:"));
 }

@@ -35,8 +35,8 @@ class Stream {
  public:
   static StatusOr<std::unique_ptr<Stream>> Create(Device* device);
   ~Stream();  // drains
-  void* c() const { return stream_; }
-  // A value that is reached when all that was enqueued so far is over. Takes the mutex.
+  void* c() const { return stream_; }  // NULL after it broke
+  // A value that is reached when all that was enqueued so far is over. Takes the mutex. After an error all of it is over, and the stream with it.
   StatusOr<uint64_t> Mark();
   tw_timeline* timeline() const { return line_; }
   // Blocks until everything enqueued is over; the first failure.
@@ -45,6 +45,7 @@ class Stream {
 
  private:
   Stream(Device* device, tw_timeline* line) : device_(device), line_(line) {}
+  void Destroy();
   Device* device_;
   tw_timeline* line_;
   void* stream_ = nullptr;

@@ -271,7 +271,7 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
 StatusOr<std::vector<Tensor>> EvaluateOnHost(Runtime& runtime, const Node& node, const std::vector<tw_shape>& shapes,
                                              const std::vector<Tensor>& values) {
   ASSIGN_OR_RETURN(Device * host, runtime.host_device());
-  const KernelDef* kernel = runtime.registry().FindKernel(node.op(), host->kind(), node.types(), node.in_at(), node.out_at());
+  const KernelDef* kernel = runtime.registry().FindKernel(node.op(), host->kind(), node.types(), node.in_at(), node.out_at(), node.attrs());
   if (!kernel) return NotFound(node.title(), " has no kernel on ", host->kind());
   if (kernel->spec.may_block || kernel->spec.nondeterministic) return FailedPrecondition(node.title(), " cannot run while planning");
   static const std::string kNoContainer;

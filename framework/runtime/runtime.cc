@@ -145,10 +145,16 @@ StatusOr<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& options
 
 Status Runtime::LoadPlugin(const std::string& path) { return loader_->Load(path); }
 
-void Runtime::AddDevices(const DeviceKind* kind) const {
+// All plugins of a kind at once, in one order: the numbers of devices do not depend on which were asked for first.
+void Runtime::AddDevices(const std::string& kind) const {
   // Whoever asks for devices meanwhile waits: a driver may take its time to start.
   std::lock_guard one_at_a_time(enumerate_mu_);
-  if (!enumerated_.insert(kind).second) return;
+  for (const DeviceKind* k : registry_.DeviceKinds()) {
+    if (k->kind == kind && enumerated_.insert(k).second) AddDevicesOf(k);
+  }
+}
+
+void Runtime::AddDevicesOf(const DeviceKind* kind) const {
   auto found = Enumerate(*kind);
   if (!found.ok() || found->empty()) {
     std::string what = StrCat("device kind '", kind->kind, "': ", found.ok() ? std::string_view("no device found") : Message(found.status()));
@@ -158,7 +164,7 @@ void Runtime::AddDevices(const DeviceKind* kind) const {
   }
   auto limit = options_.memory_limit.find(kind->kind);
   std::lock_guard lock(mu_);
-  int32_t index = 0;
+  auto index = int32_t(std::count_if(devices_.begin(), devices_.end(), [&](const auto& d) { return d->kind() == kind->kind; }));
   for (Found& f : *found) {
     f.info.uid = f.uid.data();
     f.info.uid_len = f.uid.size();
@@ -169,7 +175,7 @@ void Runtime::AddDevices(const DeviceKind* kind) const {
 }
 
 std::vector<Device*> Runtime::devices() const {
-  for (const DeviceKind* kind : registry_.DeviceKinds()) AddDevices(kind);
+  for (const DeviceKind* kind : registry_.DeviceKinds()) AddDevices(kind->kind);
   return ready_devices();
 }
 
@@ -192,7 +198,7 @@ StatusOr<Device*> Runtime::host_device() const {
   std::vector<const DeviceKind*> kinds = registry_.DeviceKinds();
   std::stable_sort(kinds.begin(), kinds.end(), [](const DeviceKind* a, const DeviceKind* b) { return a->has_streams < b->has_streams; });
   for (const DeviceKind* kind : kinds) {
-    AddDevices(kind);
+    AddDevices(kind->kind);
     if (Device* d = find()) return d;
   }
   return FailedPrecondition("no loaded plugin provides a device with host memory; `thalweg plugins --why` tells what became of each");

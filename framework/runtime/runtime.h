@@ -66,7 +66,8 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
  private:
   explicit Runtime(const RuntimeOptions& options);
   // Asks a device kind, once, what there is. One that fails is remarked in its plugin's record and the log.
-  void AddDevices(const DeviceKind* kind) const;
+  void AddDevices(const std::string& kind) const;
+  void AddDevicesOf(const DeviceKind* kind) const;  // REQUIRES: enumerate_mu_
 
   // Destroyed from the bottom up: resources and devices call into plugins, plugins into everything above them.
   mutable std::mutex log_mu_;

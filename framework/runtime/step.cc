@@ -291,7 +291,7 @@ Status StepState::RunNode(size_t i, bool* pending) {
       Stream* stream = StreamOf(n.run.device);
       {
         std::lock_guard lock(stream->mutex());
-        s = FromC(n.run.kernel->def.execute(&f.c));
+        s = stream->c() ? FromC(n.run.kernel->def.execute(&f.c)) : stream->timeline()->failure();
       }
       // Locks and what a variable held before may go only when the device is done with them.
       if (n.run.opens()) {

@@ -67,6 +67,12 @@ StatusOr<Buffer*> MemoryPool::Allocate(uint64_t bytes) {
   uint32_t c = ClassOf(bytes);
   if (c >= kClasses) return ResourceExhausted("cannot allocate ", bytes, " bytes of ", name_, " memory");
   uint64_t size = ClassBytes(c);
+  if (uint64_t largest = raw_->largest(); largest && size > largest) {
+    if (bytes > largest) {
+      return ResourceExhausted("cannot allocate ", bytes, " bytes of ", name_, " memory: it gives at most ", largest, " bytes at once");
+    }
+    size = largest;  // all buffers of this class then are of this size
+  }
   std::unique_lock lock(mu_);
   Buffer* b = free_[c];
   if (b) {

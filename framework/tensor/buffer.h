@@ -39,6 +39,8 @@ class RawMemory {
   virtual ~RawMemory() = default;
   virtual StatusOr<void*> Allocate(uint64_t bytes) = 0;
   virtual void Free(void* data, uint64_t bytes) = 0;
+  // Bytes that Allocate can give at once; 0: no limit of its own.
+  virtual uint64_t largest() const { return 0; }
 };
 
 // Free lists by size class (four per power of two) over raw memory. A pool outlives its buffers: it is deleted when closed and the last

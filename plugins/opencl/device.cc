@@ -83,6 +83,7 @@ Device::Device(const Api& cl, cl_platform_id platform, cl_device_id device, uint
   identity_ = platform_name + "\n" + PlatformText(cl, platform, CL_PLATFORM_VERSION) + "\n" + name + "\n" +
               DeviceText(cl, device, CL_DEVICE_VERSION) + "\n" + driver + "\n";
   memory_ = DeviceValue<cl_ulong>(cl, device, CL_DEVICE_GLOBAL_MEM_SIZE);
+  largest_ = DeviceValue<cl_ulong>(cl, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   tile_ = ChooseTile(cl, device);
 }
 
@@ -112,12 +113,7 @@ cl_command_queue Device::queue() {
 cl_mem Device::Allocate(uint64_t bytes) {
   cl_int error = CL_SUCCESS;
   cl_mem memory = cl_.clCreateBuffer(context(), CL_MEM_READ_WRITE, std::max<size_t>(bytes, 1), nullptr, &error);
-  if (error != CL_SUCCESS) {
-    tw::Error failure = Failure(error, "allocating " + std::to_string(bytes) + " bytes on '" + uid_ + "'");
-    failure.text += "; the device has " + std::to_string(memory_) + " bytes and gives at most " +
-                    std::to_string(DeviceValue<cl_ulong>(cl_, id_, CL_DEVICE_MAX_MEM_ALLOC_SIZE)) + " at once";
-    throw failure;
-  }
+  Check(error, "allocating memory");
   return memory;
 }
 

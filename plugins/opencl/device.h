@@ -28,6 +28,7 @@ class Device {
   const std::string& uid() const { return uid_; }
   const std::string& description() const { return description_; }
   uint64_t memory() const { return memory_; }
+  uint64_t largest() const { return largest_; }
   const Tile& tile() const { return tile_; }
 
   cl_context context();
@@ -47,7 +48,7 @@ class Device {
   const Api& cl_;
   const cl_device_id id_;
   std::string uid_, description_, identity_;  // identity_: what a compiled program depends on
-  uint64_t memory_;
+  uint64_t memory_, largest_;
   Tile tile_;
 
   std::mutex mutex_;  // of the two that follow: made once, under it

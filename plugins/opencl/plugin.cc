@@ -82,6 +82,7 @@ tw_status* Enumerate(const tw_host* host, void* user, tw_device_list* to) {
       info.description_len = d->description().size();
       info.self = d.get();
       info.memory = d->memory();
+      info.largest = d->largest();
       tw::check(to->add(to, &info));
     }
   });
@@ -106,22 +107,13 @@ tw_status* Copy(const tw_host* host, void* self, const tw_copy* c) {
   });
 }
 
-tw_status* Init(const tw_host* host, tw_registrar* registrar, void** out_instance) {
-  return tw::guard(host, [&] {
-    auto instance = std::make_unique<Instance>();
-    tw_device_def device{TW_SIZED(tw_device_def), TW_S("OPENCL"), instance.get(), Enumerate, Allocate, Release, Copy, &kStreams};
-    tw::check(registrar->device(registrar, &device));
-    tw::Plugin p{host, registrar};
-    register_elementwise(p);
-    register_matmul(p);
-    register_relu(p);
-    *out_instance = instance.release();
-  });
+}  // namespace
+
+TW_CPP_PLUGIN_WITH("org.thalweg.opencl", "0.1.0", Instance, p, self) {
+  p.device({TW_SIZED(tw_device_def), TW_S("OPENCL"), &self, Enumerate, Allocate, Release, Copy, &kStreams});
+  register_elementwise(p);
+  register_matmul(p);
+  register_relu(p);
 }
 
-void Shutdown(const tw_host*, void* instance) { delete static_cast<Instance*>(instance); }
-
-}  // namespace
 }  // namespace thalweg::opencl
-
-TW_PLUGIN_WITH("org.thalweg.opencl", "0.1.0", thalweg::opencl::Init, thalweg::opencl::Shutdown)

@@ -77,6 +77,8 @@ void PrintWhy(const tw_plugins* p) {
 
 int Run(const Args& args) {
   const tw::Runtime runtime = MakeRuntime(args);
+  // A device plugin that finds no device says so only when it is asked for its devices.
+  if (args.has("--why")) const Devices asked(runtime);
   const Plugins plugins(runtime);
   const tw_plugins* p = plugins.c();
   if (args.has("--json")) {

@@ -5,7 +5,7 @@
  *     tw_output y = tw_scope_op1(s, "Tanh", tw_scope_op2(s, "Add", tw_scope_op2(s, "MatMul", x, w), b));
  *     tw_status* status = tw_scope_finish(s);
  *
- * Threads: one scope belongs to one thread at a time; several may build one graph at once under different prefixes. Everything here: since 0.1. */
+ * Threads: one scope belongs to one thread at a time; several may build one graph at once. Everything here: since 0.1. */
 #ifndef THALWEG_SCOPE_H
 #define THALWEG_SCOPE_H
 #include "thalweg/export.h"

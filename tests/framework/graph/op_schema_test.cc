@@ -212,6 +212,7 @@ TEST(OpSchemaTest, RefusesBadAttributes) {
   EXPECT_THAT(Refusal("F() -> (); a: string = \"abc"), StartsWith("column 24: the text in quotes has no end"));
   EXPECT_THAT(Refusal("F() -> (); a: string = \"a\\q\""), HasSubstr("unknown escape"));
   EXPECT_THAT(Refusal("F() -> (); a: shape = [-2]"), StartsWith("column 24: size -2 is negative"));
+  EXPECT_THAT(Refusal("F() -> (); a: int since 1"), HasSubstr("an attribute that came later needs a default"));
   EXPECT_THAT(Refusal("F() -> (); a: int = 1 since -1"), HasSubstr("minor version -1 is out of range"));
 }
 

@@ -57,6 +57,7 @@ class Init {
   Registration& registration() { return registration_; }
   Status Commit(Registry* to) { return to->Commit(std::move(registration_)); }
   const tw_host* host() const { return &host_.c; }
+  void set_minor(uint32_t minor) { host_.c.minor = minor; }  // the one agreed with this plugin
 
  private:
   FakeHost host_;
@@ -231,7 +232,7 @@ TEST(RegistryTest, NamesBothPluginsOfAConflict) {
   EXPECT_EQ(Text(s), "op 'F' of plugin 'org.b' is already registered by plugin 'org.a', which was loaded first; disable one of the two");
   EXPECT_THAT(Text(role.Op("G() -> (); role r").Commit(&registry)), HasSubstr("role 'r' of plugin 'org.b' is already registered by plugin 'org.a'"));
   EXPECT_THAT(Text(type.Type("t").Commit(&registry)), HasSubstr("resource type 't'"));
-  EXPECT_THAT(Text(kind.Kind("gpu").Commit(&registry)), HasSubstr("device kind 'GPU'"));
+  EXPECT_THAT(Text(kind.Kind("gpu").Kind("GPU").Commit(&registry)), HasSubstr("device kind 'GPU' is registered twice by plugin 'org.b'"));
   EXPECT_THAT(Text(twice.Op("H() -> ()").Op("H() -> ()").Commit(&registry)), HasSubstr("registered twice by plugin 'org.b'"));
   EXPECT_THAT(Text(variable.Type(TW_VARIABLE_TYPE).Commit(&registry)), HasSubstr("the runtime itself"));
 }
@@ -293,7 +294,7 @@ TEST(RegistryTest, ChoosesKernelsByKindAndTypes) {
     types.insert(types.end(), l.begin(), l.end());
     types.push_back(y);
     std::vector<uint32_t> in_at = {0, uint32_t(x.size()), uint32_t(x.size() + l.size())};
-    const KernelDef* k = registry.FindKernel(op, kind, types, in_at, {0, 1});
+    const KernelDef* k = registry.FindKernel(op, kind, types, in_at, {0, 1}, {});
     return k ? k->spec.text : "";
   };
   EXPECT_EQ(find("CPU", {TW_FLOAT, TW_FLOAT}, {TW_STRING, TW_BOOL}, TW_INT64), "F(float, _ -> int64) @CPU");
@@ -315,7 +316,38 @@ TEST(RegistryTest, PrefersPriorityThenPluginIdThenOrder) {
   std::vector<std::string> texts;
   for (const KernelDef* k : registry.Kernels("F")) texts.push_back(k->spec.text);
   EXPECT_THAT(texts, ElementsAre("F @CPU; ?b2; priority 5", "F @CPU; ?a1", "F @CPU; ?b1", "F @CPU; ?b3", "F @CPU; ?a2; priority -1"));
-  EXPECT_EQ(registry.FindKernel(*registry.FindOp("F"), "CPU", {}, {0}, {0})->spec.priority, 5);
+  EXPECT_EQ(registry.FindKernel(*registry.FindOp("F"), "CPU", {}, {0}, {0}, {})->spec.priority, 5);
+}
+
+TEST(RegistryTest, TakesOneDeviceKindFromSeveralPlugins) {
+  Registry registry;
+  Init b("org.b"), a("org.a");
+  ASSERT_TRUE(b.Kind("gpu").Commit(&registry).ok());
+  ASSERT_TRUE(a.Kind("GPU").Kind("CPU").Commit(&registry).ok());
+  std::vector<std::string> all;
+  for (const DeviceKind* k : registry.DeviceKinds()) all.push_back(StrCat(k->kind, " ", k->plugin));
+  EXPECT_THAT(all, ElementsAre("CPU org.a", "GPU org.a", "GPU org.b"));
+  registry.Remove("org.a");
+  ASSERT_EQ(registry.DeviceKinds().size(), 1u);
+  EXPECT_EQ(registry.DeviceKinds()[0]->plugin, "org.b");
+}
+
+TEST(RegistryTest, OlderKernelsComputeNewAttributesAtTheirDefaultOnly) {
+  Registry registry;
+  Init ops("org.ops"), older("org.older"), newer("org.newer");
+  newer.set_minor(3);
+  ASSERT_TRUE(ops.Op("F() -> (); a: int; mode: string = \"x\" since 3").Commit(&registry).ok());
+  ASSERT_TRUE(older.Kernel("F @CPU; priority 9").Commit(&registry).ok());
+  const OpSchema& op = *registry.FindOp("F");
+  auto find = [&](const char* mode) -> std::string {
+    const KernelDef* k = registry.FindKernel(op, "CPU", {}, {0}, {0}, {AttrValue::Int(7), AttrValue::String(mode)});
+    return k ? k->plugin : "none";
+  };
+  EXPECT_EQ(find("x"), "org.older");
+  EXPECT_EQ(find("y"), "none");
+  ASSERT_TRUE(newer.Kernel("F @CPU").Commit(&registry).ok());
+  EXPECT_EQ(find("x"), "org.older");
+  EXPECT_EQ(find("y"), "org.newer");
 }
 
 TEST(RegistryTest, ForgetsAllOfAPlugin) {
@@ -342,7 +374,7 @@ TEST(RegistryTest, AnswersWhilePluginsComeIn) {
   std::thread reader([&] {
     while (!stop) {
       EXPECT_NE(registry.FindOp("F"), nullptr);
-      (void)registry.FindKernel(*registry.FindOp("F"), "CPU", {}, {0}, {0});
+      (void)registry.FindKernel(*registry.FindOp("F"), "CPU", {}, {0}, {0}, {});
     }
   });
   for (int i = 0; i < 200; ++i) {

@@ -116,6 +116,22 @@ TEST(DeviceTest, HonoursTheMemoryLimit) {
   EXPECT_THAT(Text(t.status()), HasSubstr("GPU:2 memory"));
 }
 
+TEST(DeviceTest, AsksForNoMoreAtOnceThanTheDeviceGives) {
+  FakeDeviceKind kind("GPU");
+  tw_device_info info = kind.Info(true);
+  info.largest = 1000;  // less than the pool's size class of 900 bytes
+  Device d(&kind.kind, 0, info, 0);
+  auto most = Tensor::Make(TW_UINT8, Shape({1000}), d.pool());
+  ASSERT_TRUE(most.ok()) << most.status();
+  EXPECT_EQ(d.pool()->stats().held, 1000u);
+  auto more = Tensor::Make(TW_UINT8, Shape({1001}), d.pool());
+  EXPECT_EQ(more.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(Text(more.status()), HasSubstr("cannot allocate 1001 bytes of GPU:0 memory: it gives at most 1000 bytes at once"));
+  most->reset();
+  EXPECT_TRUE(Tensor::Make(TW_UINT8, Shape({900}), d.pool()).ok());
+  EXPECT_EQ(kind.allocated, 1);  // the same memory again
+}
+
 TEST(DeviceTest, NoticesAPluginThatAnswersNothing) {
   FakeDeviceKind kind;
   kind.answer_nothing = true;
@@ -184,7 +200,11 @@ struct FakeStreams {
     *out = line;
     return nullptr;
   }
-  static void Destroy(const tw_host*, void* stream) { static_cast<tw_timeline*>(stream)->Release(); }
+  static void Destroy(const tw_host*, void* stream) {
+    static_cast<tw_timeline*>(stream)->Release();
+    ++destroyed;
+  }
+  static inline std::atomic<int> destroyed{0};
   static tw_status* Signal(const tw_host*, void* stream, uint64_t value) {
     auto* line = static_cast<tw_timeline*>(stream);
     line->Retain();
@@ -232,7 +252,15 @@ TEST(StreamTest, ReportsWhatThePluginRefuses) {
   kind.kind.streams = {TW_SIZED(tw_stream_set), FakeStreams::Create, FakeStreams::Destroy, FakeStreams::Refuse, nullptr};
   auto s = Stream::Create(&plain);
   ASSERT_TRUE(s.ok());
+  // Nobody would tell when the work is over, so the stream ends there and then, and stays broken.
+  const int before = FakeStreams::destroyed;
   EXPECT_EQ(Text((*s)->Drain()), "lost");
+  EXPECT_EQ(FakeStreams::destroyed, before + 1);
+  EXPECT_EQ((*s)->c(), nullptr);
+  EXPECT_EQ(Text((*s)->timeline()->failure()), "lost");
+  EXPECT_EQ(Text((*s)->Mark().status()), "lost");
+  s->reset();
+  EXPECT_EQ(FakeStreams::destroyed, before + 1);
   kind.fail_copies = true;
   EXPECT_THAT(Text(Stream::Create(&plain).status()), HasSubstr("GPU:0: cannot make a stream: no queues left"));
 }

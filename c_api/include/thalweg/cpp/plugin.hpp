@@ -12,6 +12,7 @@
 #include <cstring>
 #include <exception>
 #include <initializer_list>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -94,11 +95,15 @@ struct Cursor {
 };
 inline void list(std::string& s, const char* t) { (s += s.empty() ? "" : ", ") += t; }
 
+/* data() and [] are for host memory (kernels of devices with host memory, and arguments that the spec's `host` names). On other devices the
+ * value is `offset()` bytes into what handle() is: an address of the device or an object of its driver. */
 template <class T>
 struct View {
   using Element = std::conditional_t<std::is_same_v<std::remove_const_t<T>, Any>, unsigned char, T>;
   const tw_view* v;
   Element* data() const { return reinterpret_cast<Element*>(static_cast<char*>(v->data) + v->offset); }
+  void* handle() const { return v->data; }
+  uint64_t offset() const { return v->offset; }
   uint64_t size() const { return v->count; }
   int32_t rank() const { return v->rank; }
   int64_t dim(int32_t i) const { return v->dims[i < 0 ? i + v->rank : i]; }
@@ -144,6 +149,8 @@ struct Out {
   uint32_t o;
   const tw_view* v() const { return f->out[o]; }
   Element* data() const { return reinterpret_cast<Element*>(static_cast<char*>(v()->data) + v()->offset); }
+  void* handle() const { return v()->data; }
+  uint64_t offset() const { return v()->offset; }
   uint64_t size() const { return v()->count; }
   int32_t rank() const { return v()->rank; }
   int64_t dim(int32_t i) const { return v()->dims[i < 0 ? i + v()->rank : i]; }
@@ -403,6 +410,14 @@ struct Plugin {
      ...);
     return *this;
   }
+  Plugin& device(const tw_device_def& d) {
+    check(r->device(r, &d));
+    return *this;
+  }
+  Plugin& resource(const tw_resource_def& d) {
+    check(r->resource(r, &d));
+    return *this;
+  }
   void add(const std::string& spec, tw_status* (*make)(const tw_node*, void**), tw_status* (*run)(const tw_frame*),
            void (*end)(const tw_host*, void*), tw_status* (*prepare)(const tw_node*, void*, uint64_t*)) {
     tw_kernel_def d{};
@@ -430,4 +445,22 @@ struct Plugin {
   }                                                                      \
   TW_PLUGIN(ID, VERSION, tw_init)                                        \
   static void tw_register(tw::Plugin& p)
+
+/* A plugin with state of its own, one INSTANCE per runtime: made before the body runs, which gets it as `self`; destroyed at shutdown, or at
+ * once if the body throws. */
+#define TW_CPP_PLUGIN_WITH(ID, VERSION, INSTANCE, p, self)                 \
+  static void tw_register(tw::Plugin& p, INSTANCE& self);                  \
+  static tw_status* tw_init(const tw_host* h, tw_registrar* r, void** o) { \
+    return tw::guard(h, [&] {                                              \
+      auto instance = std::make_unique<INSTANCE>();                        \
+      tw::Plugin q{h, r};                                                  \
+      tw_register(q, *instance);                                           \
+      *o = instance.release();                                             \
+    });                                                                    \
+  }                                                                        \
+  static void tw_shutdown(const tw_host*, void* instance) {                \
+    delete static_cast<INSTANCE*>(instance);                               \
+  }                                                                        \
+  TW_PLUGIN_WITH(ID, VERSION, tw_init, tw_shutdown)                        \
+  static void tw_register(tw::Plugin& p, INSTANCE& self)
 #endif

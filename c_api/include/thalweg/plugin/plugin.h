@@ -32,8 +32,10 @@ typedef struct tw_plugin {
   TW_TEXT(version);    /* of the plugin, for people */
   TW_TEXT(floor_adds); /* what the floor brings */
   TW_TEXT(build);      /* "key=value; ..." */
-  TW_R tw_status* (*init)(const tw_host* h, tw_registrar* r, void** out_instance); /* may block; *out_instance starts as NULL */
-  TW_O void (*shutdown)(const tw_host* h, void* instance);                         /* may block */
+  /* May block. *out_instance starts as NULL. After an error nothing of the plugin is called any more, so init itself frees what it made. */
+  TW_R tw_status* (*init)(const tw_host* h, tw_registrar* r, void** out_instance);
+  /* The last call, once for every init that returned NULL, also where the host then refused what was registered. May block. */
+  TW_O void (*shutdown)(const tw_host* h, void* instance);
 } tw_plugin;
 
 typedef const tw_plugin* (*tw_query_fn)(const tw_host_info* host); /* pure and repeatable: no allocation, threads or device access */
