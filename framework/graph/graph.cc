@@ -154,6 +154,7 @@ StatusOr<const Node*> Graph::AddNode(NodeSpec spec) {
   const Node* added = node.get();
   nodes_.push_back(std::move(node));
   by_name_.emplace(added->name_, added);
+  reserved_.erase(added->name_);
   return added;
 }
 
@@ -236,15 +237,18 @@ const Node* Graph::node(int32_t id) const {
 
 std::string Graph::UniqueName(std::string_view base) const {
   std::unique_lock lock(mu_);
-  return UniqueNameLocked(base);
+  std::string name = UniqueNameLocked(base);
+  reserved_.insert(name);
+  return name;
 }
 
 std::string Graph::UniqueNameLocked(std::string_view base) const {
   std::string name(base);
-  if (!by_name_.count(name)) return name;
+  auto taken = [&] { return by_name_.count(name) || reserved_.count(name); };
+  if (!taken()) return name;
   for (int& i = next_suffix_[name];;) {
     name = StrCat(base, "_", ++i);
-    if (!by_name_.count(name)) return name;
+    if (!taken()) return name;
   }
 }
 

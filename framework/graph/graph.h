@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "framework/base/status.h"
@@ -138,7 +139,7 @@ class Graph {
   StatusOr<Edge> FindEdge(std::string_view text) const;
   int32_t size() const;
   const Node* node(int32_t id) const;
-  // A name that no node has: `base`, or base_1, base_2, ...
+  // A name that no node has, nor will get from another call: `base`, or base_1, base_2, ...
   std::string UniqueName(std::string_view base) const;
 
   GraphExtras extras() const;
@@ -152,6 +153,7 @@ class Graph {
   std::vector<std::unique_ptr<Node>> nodes_;
   std::unordered_map<std::string_view, const Node*> by_name_;  // keys point into the nodes
   mutable std::unordered_map<std::string, int> next_suffix_;
+  mutable std::unordered_set<std::string> reserved_;  // names given out whose nodes are still to come
 };
 
 // Legal node names: letters, digits and _.\-/> , not starting with a sign; `scope/` prefixes are part of the name.

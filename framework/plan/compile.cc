@@ -1,7 +1,6 @@
 // From the work graph, placed, to the flat plan: copies between devices, order, kinds of values, in-place pairs, offsets, engine.
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
@@ -40,6 +39,7 @@ class Emitter {
       plan_->values[size_t(v)].fetched = true;
       plan_->fetches.push_back(v);
     }
+    MarkHeavy();
     ChooseEngine();
     CountReaders();
     RETURN_IF_ERROR(PlanMemory());
@@ -205,7 +205,6 @@ class Emitter {
     }
   }
 
-
   Status EmitNode(int32_t work) {
     WorkNode& x = w_.nodes[size_t(work)];
     if (!x.node) {
@@ -274,7 +273,7 @@ class Emitter {
         auto bytes = CountBytes(s.dims().data(), s.rank(), plan_->values[size_t(id)].dtype);
         if (!bytes.ok()) return Prefix(bytes.status(), n.title);
       }
-        maker_[size_t(id)] = self;
+      maker_[size_t(id)] = self;
       value_of_[size_t(work)][size_t(o)] = id;
       n.out.push_back(id);
     }
@@ -313,10 +312,20 @@ class Emitter {
       v.shape = x.shapes[o];
       int32_t id = AddValue(std::move(v));
       same_storage_[size_t(id)] = from[o];
-        maker_[size_t(id)] = maker_[size_t(from[o])];
+      maker_[size_t(id)] = maker_[size_t(from[o])];
       value_of_[size_t(work)][o] = id;
     }
     return true;
+  }
+
+  void MarkHeavy() {
+    constexpr uint64_t kWorth = 64 << 10;  // bytes touched: about 10 us of a memory-bound kernel
+    for (PlanNode& n : plan_->nodes) {
+      uint64_t bytes = 0;
+      for (int32_t v : n.in) bytes += plan_->values[size_t(v)].bytes;
+      for (int32_t v : n.out) bytes += plan_->values[size_t(v)].bytes;
+      n.heavy = bytes >= kWorth;
+    }
   }
 
   void ChooseEngine() {
@@ -335,17 +344,13 @@ class Emitter {
 
   // Some nodes can run side by side, and what they touch outweighs the hand-over. Loops inside kernels use the threads either way.
   bool WorthSharing() {
-    constexpr uint64_t kWorth = 64 << 10;  // bytes touched: about 10 us of a memory-bound kernel
     std::vector<int32_t> depth(plan_->nodes.size(), 0);
     std::map<int32_t, int32_t> heavy_at;
     bool blocking = false;
     for (size_t i = 0; i < plan_->nodes.size(); ++i) {
       const PlanNode& n = plan_->nodes[i];
       for (int32_t k : n.next) depth[size_t(k)] = std::max(depth[size_t(k)], depth[i] + 1);
-      uint64_t bytes = 0;
-      for (int32_t v : n.in) bytes += plan_->values[size_t(v)].bytes;
-      for (int32_t v : n.out) bytes += plan_->values[size_t(v)].bytes;
-      if (bytes >= kWorth) ++heavy_at[depth[i]];
+      if (n.heavy) ++heavy_at[depth[i]];
       blocking = blocking || (n.run.kernel && n.run.kernel->spec.may_block) || n.kind != PlanNode::kKernel;
     }
     int32_t wide = 0, levels = int32_t(heavy_at.size());
@@ -360,12 +365,12 @@ class Emitter {
 
   void CountReaders() {
     for (PlanNode& n : plan_->nodes) {
-      std::set<int32_t> unique(n.in.begin(), n.in.end());
-      for (int32_t v : unique) {
-        if (plan_->values[size_t(v)].kind != PlanValue::kHeld) continue;
-        n.held_in.push_back(v);
-        ++plan_->values[size_t(v)].readers;
+      for (int32_t v : n.in) {
+        if (plan_->values[size_t(v)].kind == PlanValue::kHeld) n.held_in.push_back(v);
       }
+      std::sort(n.held_in.begin(), n.held_in.end());
+      n.held_in.erase(std::unique(n.held_in.begin(), n.held_in.end()), n.held_in.end());
+      for (int32_t v : n.held_in) ++plan_->values[size_t(v)].readers;
     }
   }
 
@@ -476,6 +481,7 @@ class Emitter {
     }
     return -1;
   }
+
   void Finish() {
     for (PlanNode& n : plan_->nodes) {
       if (n.kind != PlanNode::kKernel) continue;

@@ -40,6 +40,7 @@ struct PlanNode {
   bool simple = false;         // nothing but the indirect call
   bool dynamic = false;        // shapes of outputs are inferred when it runs
   bool cheap = false;
+  bool heavy = false;          // worth waking a sleeping thread for
   bool given = false;          // outputs come from the kernel (forwarded inputs): nothing is allocated before
   uint64_t scratch = 0, scratch_offset = 0;
   std::vector<int32_t> held_in;   // kHeld values that it reads, each once

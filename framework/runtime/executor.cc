@@ -167,10 +167,14 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   }
 
   void Push(int32_t i) {
-    std::lock_guard lock(mu_);
-    s_->ready.push_back(i);
-    queued_.fetch_add(1, std::memory_order_release);
-    if (waiting_) changed_.notify_all();
+    {
+      std::lock_guard lock(mu_);
+      s_->ready.push_back(i);
+      queued_.fetch_add(1, std::memory_order_release);
+      if (waiting_) changed_.notify_all();
+    }
+    // Workers that found nothing for a while have gone to sleep. Light work is done before they are awake.
+    if (p_.nodes[size_t(i)].heavy && s_->pool && s_->pool->threads() > 1 && !s_->pool->hungry()) s_->pool->Offer(this, true);
   }
 
   // Nothing to take: spins briefly, then sleeps until something is pushed or ended.

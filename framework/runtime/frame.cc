@@ -98,7 +98,9 @@ Status OpenResources(KernelFrame* f, Slot* slots) {
   for (; locked < n; ++locked) {
     const Want& w = wants[locked];
     if (locked && wants[locked - 1].r == w.r) {
-      s = InvalidArgument("inputs ", wants[locked - 1].input, " and ", w.input, " are the same resource '", w.r->name(), "'");
+      if (!wants[locked - 1].update) continue;  // two that read share the lock
+      s = InvalidArgument("inputs ", wants[locked - 1].input, " and ", w.input, " are the same resource '", w.r->name(),
+                          "', and one of them is to be updated");
       break;
     }
     if (w.update) {
@@ -128,7 +130,7 @@ Status OpenResources(KernelFrame* f, Slot* slots) {
     for (size_t k = 0; k < locked; ++k) {
       if (wants[k].update) {
         wants[k].r->UnlockUpdate();
-      } else {
+      } else if (k == 0 || wants[k - 1].r != wants[k].r) {
         wants[k].r->UnlockRead();
       }
     }
@@ -140,8 +142,11 @@ Status OpenResources(KernelFrame* f, Slot* slots) {
 
 void CloseResources(KernelFrame* f) {
   for (uint32_t i : f->run->open_read) {
-    if (f->opened[i]) f->opened[i]->UnlockRead();
+    Resource* r = f->opened[i];
     f->opened[i] = nullptr;
+    bool shared = false;  // with an input that is still to come here
+    for (uint32_t k : f->run->open_read) shared = shared || (r && f->opened[k] == r);
+    if (r && !shared) r->UnlockRead();
   }
   for (uint32_t i : f->run->open_update) {
     if (f->opened[i]) f->opened[i]->UnlockUpdate();
