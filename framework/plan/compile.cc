@@ -418,10 +418,11 @@ class Emitter {
         if (int32_t x = InPlaceInput(n, int32_t(i), o, readers, before); x >= 0) {
           int32_t root = Root(x);
           same_storage_[size_t(v)] = root;
+          // Whoever used the memory so far is over before this node, so only this node and what follows still counts.
           Storage& s = storage(root);
+          s.users = readers[size_t(v)];
           s.users.push_back(int32_t(i));
-          s.users.insert(s.users.end(), readers[size_t(v)].begin(), readers[size_t(v)].end());
-          readers[size_t(root)].insert(readers[size_t(root)].end(), readers[size_t(v)].begin(), readers[size_t(v)].end());
+          readers[size_t(root)] = readers[size_t(v)];
           continue;
         }
         Storage s;
