@@ -2,8 +2,9 @@
 #
 #   thalweg_test(NAME SOURCES ... [DEPS ...] [LABELS ...] [ENVIRONMENT ...] [ARGS ...] [TIMEOUT s] [PROCESSORS n] [SERIAL] [MAIN] [NO_PCH])
 #       a GoogleTest binary; MAIN: the sources bring their own main (a test in C: exit status 0 passed, 77 skipped)
-#   thalweg_script_test(NAME COMMAND ... [LABELS ...] [ENVIRONMENT ...] [TIMEOUT s] [SERIAL])
-#       any command; a first word ending in .py runs under Python, label `peer` under the environment of tools/setup --peers
+#   thalweg_script_test(NAME COMMAND ... [LABELS ...] [ENVIRONMENT ...] [TIMEOUT s] [SERIAL] [LOADS_LIBRARY])
+#       any command; a first word ending in .py runs under Python, label `peer` under the environment of tools/setup --peers.
+#       LOADS_LIBRARY: the Python process loads libthalweg itself, from the path in THALWEG_LIBRARY
 #   thalweg_fuzzer(NAME SOURCES ... [DEPS ...] CORPUS folder)
 #       a libFuzzer target in preset fuzz; in every other preset a test that replays the corpus
 #
@@ -48,10 +49,22 @@ function(thalweg_test name)
 endfunction()
 
 function(thalweg_script_test name)
-  cmake_parse_arguments(arg "SERIAL" "TIMEOUT;PROCESSORS" "COMMAND;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "SERIAL;LOADS_LIBRARY" "TIMEOUT;PROCESSORS" "COMMAND;LABELS;ENVIRONMENT" ${ARGN})
   thalweg_refuse_unknown("thalweg_script_test(${name})" "${arg_UNPARSED_ARGUMENTS}")
   if(NOT THALWEG_BUILD_TESTS)
     return()
+  endif()
+  if(arg_LOADS_LIBRARY)
+    if(THALWEG_SANITIZE MATCHES "thread")
+      return()  # its run-time library cannot be loaded into a Python that was built without it
+    endif()
+    list(APPEND arg_ENVIRONMENT "THALWEG_LIBRARY=$<TARGET_FILE:thalweg>")
+    if(THALWEG_SANITIZE)
+      # The run-time library has to be the first, and libstdc++ there when it looks for what it replaces. Python leaks on its own.
+      execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libclang_rt.asan-${CMAKE_SYSTEM_PROCESSOR}.so
+        OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+      list(APPEND arg_ENVIRONMENT "LD_PRELOAD=${runtime} libstdc++.so.6" "ASAN_OPTIONS=detect_leaks=0")
+    endif()
   endif()
   list(GET arg_COMMAND 0 program)
   if(program MATCHES "\\.py$")
@@ -76,6 +89,7 @@ macro(thalweg_test_properties name)
     "THALWEG_PEERS_PATH=${THALWEG_PEERS_PATH}"
     "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/tests/cache"
     "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1"
+    "LSAN_OPTIONS=print_suppressions=0:suppressions=${PROJECT_SOURCE_DIR}/tests/support/leaks.supp"
     "UBSAN_OPTIONS=print_stacktrace=1" "TSAN_OPTIONS=second_deadlock_stack=1")
   if(SYMBOLIZER_PROGRAM)
     list(APPEND environment "ASAN_SYMBOLIZER_PATH=${SYMBOLIZER_PROGRAM}" "TSAN_SYMBOLIZER_PATH=${SYMBOLIZER_PROGRAM}")
