@@ -134,6 +134,7 @@ class Differentiator {
     std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->id() > b->id(); });
     for (const Node* n : order) RETURN_IF_ERROR(Visit(n));
     for (const Edge& x : xs) {
+      if (auto it = blocked_.find(x); it != blocked_.end()) return it->second;
       ASSIGN_OR_RETURN(Gradient g, Collect(x, true));
       out->push_back(g);
     }
@@ -142,13 +143,15 @@ class Differentiator {
 
   Graph* graph() { return graph_; }
   const std::string& scope() const { return scope_; }
+  // Something flows back through e; not where e is stopped, whatever arrived there.
   bool Has(Edge e) const {
     auto it = arriving_.find(e);
-    return it != arriving_.end() && it->second.any();
+    return it != arriving_.end() && it->second.any() && !stop_.count(e);
   }
   void Add(Edge x, Gradient g) {
     // What nobody asked for is not collected.
     if (!useful_.count(x)) return;
+    if (!visiting_.ok()) blocked_.emplace(x, visiting_);
     if (g.sparse()) {
       arriving_[x].sparse.push_back(g);
     } else {
@@ -226,11 +229,11 @@ class Differentiator {
     std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->id() < b->id(); });
     for (const Node* n : order) {
       bool reads = false;
-      for (const Edge& in : n->inputs()) reads = reads || (useful_.count(in) && !stop_.count(in));
+      for (const Edge& in : n->inputs()) reads = reads || useful_.count(in);
       if (reads) between_.insert(n);
       for (int32_t o = 0; o < n->n_out(); ++o) {
         Edge e{n, o};
-        if (x_set.count(e) || (reads && HasGradients(n->out_type(o)))) useful_.insert(e);
+        if (x_set.count(e) || (reads && HasGradients(n->out_type(o)) && !stop_.count(e))) useful_.insert(e);
       }
     }
   }
@@ -240,13 +243,18 @@ class Differentiator {
     for (int32_t o = 0; o < n->n_out(); ++o) any = any || Has({n, o});
     if (!any) return Status();
     const OpSchema& op = n->op();
+    visiting_ = Status();
+    for (int32_t o = 0; o < n->n_out(); ++o) {
+      if (auto it = blocked_.find({n, o}); it != blocked_.end() && visiting_.ok()) visiting_ = it->second;
+    }
     if (!op.def.gradient) {
-      if (!op.no_gradient.empty()) {
-        // Not an error: nothing flows through. But a user who asked for it must not get silence where a value really depends on x.
-        return FailedPrecondition(n->title(), ": op ", op.name, " is not differentiable: ", op.no_gradient,
-                                  "; stop the gradient before it (StopGradient) or use another op");
+      if (visiting_.ok() && !op.no_gradient.empty()) {
+        visiting_ = FailedPrecondition(n->title(), ": op ", op.name, " is not differentiable: ", op.no_gradient,
+                                       "; stop the gradient before it (StopGradient) or use another op");
+      } else if (visiting_.ok()) {
+        visiting_ = Unimplemented(n->title(), ": op ", op.name, " has no gradient; its plugin '", op.plugin, "' must register one");
       }
-      return Unimplemented(n->title(), ": op ", op.name, " has no gradient; its plugin '", op.plugin, "' must register one");
+      return Block(n);
     }
     GradBuilder b(this, n, StrCat(scope_, n->name(), "/"));
     CAttrs attrs;
@@ -276,23 +284,40 @@ class Differentiator {
     call.b = &b;
     Status s = FromC(op.def.gradient(&call));
     if (!b.status.ok()) s = b.status;
+    if (!s.ok() && !visiting_.ok()) return visiting_;
     return s.ok() ? s : Prefix(s, StrCat("gradient of ", n->title(), ":"));
+  }
+
+  // Node n cannot be differentiated. That is an error only if an x lies before it with nothing in between that ends the path, so what its
+  // inputs get is a zero that remembers why.
+  Status Block(const Node* n) {
+    for (const Edge& in : n->inputs()) {
+      if (!useful_.count(in)) continue;
+      uint32_t type = BaseType(in.node->out_type(in.port));
+      if (type == TW_RESOURCE || type == TW_VARIANT) return visiting_;
+      ASSIGN_OR_RETURN(Edge zeros, AddRole(graph_, "zeros_like", {in}, {}, StrCat(scope_, n->name(), "/")));
+      Add(in, {zeros, {}});
+    }
+    return Status();
   }
 
   Graph* graph_;
   std::string scope_;
   std::map<Edge, Arriving, EdgeLess> arriving_;
   std::set<Edge, EdgeLess> useful_, stop_;
+  std::map<Edge, Status, EdgeLess> blocked_;  // values whose gradient passed through what cannot be differentiated, and why it cannot
+  Status visiting_;                           // the same of the node that is visited
   std::unordered_set<const Node*> between_;
 };
 
 bool GradBuilder::FromC(tw_edge c, Edge* e) {
-  uint64_t id = (c >> 16) - 1;
-  if (c == 0 || id >= uint64_t(d_->graph()->size())) {
+  const uint64_t id = (c >> 16) - 1;
+  const auto port = int32_t(c & 0xffff);
+  if (c == 0 || id >= uint64_t(d_->graph()->size()) || port >= d_->graph()->node(int32_t(id))->n_out()) {
     Fail(InvalidArgument("an edge given to the builder does not exist (did an earlier call fail?)"));
     return false;
   }
-  *e = {d_->graph()->node(int32_t(id)), int32_t(c & 0xffff)};
+  *e = {d_->graph()->node(int32_t(id)), port};
   return true;
 }
 
@@ -355,14 +380,15 @@ tw_edge GradBuilder::ShapeOf(uint32_t i) {
 }
 tw_edge GradBuilder::Dy(uint32_t o) {
   if (int32_t(o) >= node_->n_out()) return Fail(InvalidArgument("there is no output ", o)), 0;
+  if (!HasDy(o)) return Answer(AddRole(d_->graph(), "zeros_like", {{node_, int32_t(o)}}, {}, scope_));
   auto g = d_->Collect({node_, int32_t(o)}, false);
   if (!g.ok()) return Fail(g.status()), 0;
-  if (g->values) return ToC(g->values);
-  return Answer(AddRole(d_->graph(), "zeros_like", {{node_, int32_t(o)}}, {}, scope_));
+  return ToC(g->values);
 }
 uint32_t GradBuilder::HasDy(uint32_t o) { return int32_t(o) < node_->n_out() && d_->Has({node_, int32_t(o)}); }
 tw_edge GradBuilder::DySparse(uint32_t o, tw_edge* out_rows) {
   if (int32_t(o) >= node_->n_out()) return Fail(InvalidArgument("there is no output ", o)), 0;
+  if (!HasDy(o)) return 0;
   auto g = d_->Collect({node_, int32_t(o)}, true);
   if (!g.ok()) return Fail(g.status()), 0;
   if (!g->sparse()) return 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/graph/resolve.h"
 #include "framework/graph/shape_inference.h"
@@ -45,9 +46,8 @@ constexpr int64_t kSmallValue = 1024;
 bool WorthKnowing(const std::vector<Shape>& shapes) {
   for (const Shape& s : shapes) {
     if (!s.known()) return true;  // data-dependent: only running tells; inputs are small, so is the answer
-    int64_t n = 1;
-    for (int64_t d : s.dims()) n = d > kSmallValue ? kSmallValue + 1 : n * d;
-    if (n > kSmallValue) return false;
+    auto n = CountElements(s.dims().data(), s.rank());
+    if (!n.ok() || *n > kSmallValue) return false;
   }
   return true;
 }

@@ -179,30 +179,27 @@ class Emitter {
   void AddOrder(int32_t before, PlanNode* n) {
     std::vector<int32_t>& next = plan_->nodes[size_t(before)].next;
     int32_t self = int32_t(plan_->nodes.size());
-    if (!next.empty() && next.back() == self) return;
-    if (std::find(next.begin(), next.end(), self) != next.end()) return;
+    if (!next.empty() && next.back() == self) return;  // nodes are added in order, so it is nowhere else
     next.push_back(self);
     ++n->pending;
   }
-  // Control inputs; through constants and views, which run nothing, to what they wait for.
+  // Control inputs, and those of constants and views that are read: these run nothing themselves.
   void AddControls(int32_t work, PlanNode* n) {
     const WorkNode& x = w_.nodes[size_t(work)];
+    awaited_.clear();
     for (int32_t c : x.controls) Await(c, n);
     for (const WorkEdge& e : x.in) {
-      const WorkNode& p = w_.nodes[size_t(e.node)];
-      if (p.constant) AddControls(e.node, n);
+      if (node_of_[size_t(e.node)] < 0) Await(e.node, n);
     }
   }
   void Await(int32_t work, PlanNode* n) {
-    if (node_of_[size_t(work)] >= 0) {
-      AddOrder(node_of_[size_t(work)], n);
-      return;
-    }
-    const WorkNode& c = w_.nodes[size_t(work)];
-    for (int32_t k : c.controls) Await(k, n);
-    if (!c.constant) {
-      for (const WorkEdge& e : c.in) Await(e.node, n);
-    }
+    if (node_of_[size_t(work)] >= 0) return AddOrder(node_of_[size_t(work)], n);
+    const WorkNode& x = w_.nodes[size_t(work)];
+    if (x.controls.empty() && (x.constant || x.in.empty())) return;
+    if (!awaited_.insert(work).second) return;
+    for (int32_t c : x.controls) Await(c, n);
+    if (x.constant) return;  // what its inputs wait for does not concern it: see InferPass
+    for (const WorkEdge& e : x.in) Await(e.node, n);
   }
 
   Status EmitNode(int32_t work) {
@@ -502,6 +499,7 @@ class Emitter {
   std::vector<int32_t> maker_;                  // value -> plan node, -1: none
   std::vector<int32_t> same_storage_;           // value -> the value whose memory it shows, -1: its own
   std::map<std::pair<int32_t, int32_t>, int32_t> moved_;  // value, location -> the copy there
+  std::set<int32_t> awaited_;                   // work nodes without a plan node that the node about to be added waits for
 };
 
 }  // namespace

@@ -1,4 +1,6 @@
 #include <cstring>
+#include <set>
+#include <string_view>
 #include <unordered_map>
 
 #include "framework/base/dtype.h"
@@ -50,6 +52,12 @@ uint64_t Hash(const WorkNode& n) {
 }  // namespace
 
 Status CsePass(WorkGraph* w) {
+  // Colocation goes by name, so a node that takes part in it keeps its own.
+  std::set<std::string_view> colocated;
+  for (const WorkNode& n : w->nodes) {
+    if (n.node) colocated.insert(n.node->colocate_with().begin(), n.node->colocate_with().end());
+  }
+  auto shares = [&](const WorkNode& n) { return !n.constant && (!n.node->colocate_with().empty() || colocated.count(n.node->name())); };
   std::vector<int32_t> twin(w->nodes.size());
   std::unordered_multimap<uint64_t, int32_t> seen;
   for (size_t i = 0; i < w->nodes.size(); ++i) {
@@ -58,7 +66,7 @@ Status CsePass(WorkGraph* w) {
     for (WorkEdge& e : n.in) e.node = twin[size_t(e.node)];
     for (int32_t& c : n.controls) c = twin[size_t(c)];
     // Stateful nodes each have their own effect; a placeholder with a default may be fed in another signature but here it is a node.
-    if (!n.node || n.node->op().stateful || n.node->op().once || n.values.empty()) continue;
+    if (!n.node || n.node->op().stateful || n.node->op().once || n.values.empty() || shares(n)) continue;
     uint64_t h = Hash(n);
     auto [begin, end] = seen.equal_range(h);
     for (auto it = begin; it != end; ++it) {

@@ -1,3 +1,4 @@
+#include "framework/base/checked.h"
 #include "framework/graph/shape_inference.h"
 #include "framework/plan/work_graph.h"
 #include "framework/runtime/evaluate.h"
@@ -7,10 +8,9 @@ namespace {
 
 constexpr int64_t kSmallValue = 1024;
 
-int64_t Elements(const Shape& s) {
-  int64_t n = 1;
-  for (int64_t d : s.dims()) n = d > kSmallValue ? kSmallValue + 1 : n * d;
-  return n;
+bool IsSmall(const Shape& s) {
+  auto n = CountElements(s.dims().data(), s.rank());
+  return n.ok() && *n <= kSmallValue;
 }
 
 // Nothing that reaches the node differs from what the graph knew when it was built.
@@ -58,7 +58,7 @@ Status InferNode(WorkGraph* w, WorkNode* n) {
   n->handles = std::move(answer.handles);
   if (node.op().stateful || node.op().once || n->in.empty() || !CanEvaluate(node.op(), node.in_at(), shapes, values)) return Status();
   for (const Shape& out : n->shapes) {
-    if (out.known() && Elements(out) > kSmallValue) return Status();
+    if (out.known() && !IsSmall(out)) return Status();
   }
   // A node that fails here fails again, with its message, when it runs.
   auto known = EvaluateOnHost(w->runtime(), node, shapes, values);
@@ -82,7 +82,14 @@ Status InferPass(WorkGraph* w) {
     } else {
       RETURN_IF_ERROR(InferNode(w, &n));
     }
-    n.constant = !n.values.empty() && !n.node->op().stateful;
+    // A value that follows from one with control inputs has to wait for them too, so its node stays.
+    bool waits = false;
+    for (const WorkEdge& e : n.in) {
+      const WorkNode& p = w->nodes[size_t(e.node)];
+      waits = waits || (p.ordered && p.values[size_t(e.port)]);
+    }
+    n.ordered = waits || !n.controls.empty();
+    n.constant = !n.values.empty() && !n.node->op().stateful && !waits;
     for (const Tensor& v : n.values) n.constant = n.constant && v;
     // Without optimisation only true constants stay constants; shape rules still know the other values.
     if (!w->options->optimize && n.node->op().role != "const") n.constant = false;
@@ -103,11 +110,15 @@ Status FoldPass(WorkGraph* w) {
       const WorkNode& p = w->nodes[size_t(e.node)];
       shapes.push_back(p.shapes[size_t(e.port)].c());
       values.push_back(p.values[size_t(e.port)]);
-      ready = ready && p.constant;
+      ready = ready && p.constant && !p.ordered;
       if (values.back()) in_bytes += values.back().bytes();
     }
     if (!ready) continue;
-    for (const Shape& s : n.shapes) ready = ready && s.known() && Elements(s) <= int64_t(kMostBytes);
+    for (size_t o = 0; ready && o < n.shapes.size(); ++o) {
+      const Shape& s = n.shapes[o];
+      auto bytes = CountBytes(s.dims().data(), s.rank(), n.out_types[o]);
+      ready = s.known() && bytes.ok() && uint64_t(*bytes) <= kMostBytes;
+    }
     if (!ready) continue;
     auto known = EvaluateOnHost(w->runtime(), *n.node, shapes, values);
     if (!known.ok()) continue;

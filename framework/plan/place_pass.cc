@@ -17,6 +17,10 @@ class Groups {
     return x;
   }
   void Join(int32_t a, int32_t b) { parent_[size_t(Find(b))] = Find(a); }
+  int32_t Add() {
+    parent_.push_back(int32_t(parent_.size()));
+    return parent_.back();
+  }
 
  private:
   std::vector<int32_t> parent_;
@@ -66,35 +70,51 @@ Status PlacePass(WorkGraph* w) {
   host_first(w->runtime().ready_devices());
   size_t n_nodes = w->nodes.size();
   Groups groups(n_nodes);
+  // Members of groups: the work nodes that run, then graph nodes that others are colocated with but that do not run here.
+  std::vector<const Node*> member(n_nodes, nullptr);
   std::map<std::string_view, int32_t> by_name;
   auto placed = [&](size_t i) { return w->nodes[i].node && !w->nodes[i].dead && !w->nodes[i].constant; };
   for (size_t i = 0; i < n_nodes; ++i) {
-    if (placed(i)) by_name[w->nodes[i].node->name()] = int32_t(i);
+    if (!placed(i)) continue;
+    member[i] = w->nodes[i].node;
+    by_name[member[i]->name()] = int32_t(i);
+  }
+  for (size_t i = 0; i < member.size(); ++i) {  // grows on the way
+    if (!member[i]) continue;
+    for (const std::string& other : member[i]->colocate_with()) {
+      auto it = by_name.find(other);
+      const Node* absent = it == by_name.end() ? w->graph->Find(other) : nullptr;
+      if (absent) {
+        it = by_name.emplace(absent->name(), groups.Add()).first;
+        member.push_back(absent);
+      }
+      if (it != by_name.end()) groups.Join(it->second, int32_t(i));
+    }
   }
   for (size_t i = 0; i < n_nodes; ++i) {
     if (!placed(i)) continue;
     const WorkNode& n = w->nodes[i];
-    for (const std::string& other : n.node->colocate_with()) {
-      auto it = by_name.find(other);
-      if (it != by_name.end()) groups.Join(it->second, int32_t(i));
-    }
     // State and every op that holds its handle share a device.
     for (size_t k = 0; k < n.in.size(); ++k) {
       uint32_t type = n.node->in_type(int32_t(k));
       if ((type == TW_RESOURCE || IsRef(type)) && placed(size_t(n.in[k].node))) groups.Join(n.in[k].node, int32_t(i));
     }
   }
-  std::vector<DeviceSpec> spec(n_nodes);
-  for (size_t i = 0; i < n_nodes; ++i) {
-    if (!placed(i) || w->nodes[i].node->device().empty()) continue;
+  std::vector<DeviceSpec> spec(member.size());
+  std::map<size_t, std::vector<std::pair<const Node*, DeviceSpec>>> wishes;  // per group
+  for (size_t i = 0; i < member.size(); ++i) {
+    if (!member[i] || member[i]->device().empty()) continue;
     size_t g = size_t(groups.Find(int32_t(i)));
-    ASSIGN_OR_RETURN(DeviceSpec own, ParseDeviceSpec(w->nodes[i].node->device()));
-    auto merged = MergeDeviceSpecs(spec[g], own);
-    if (!merged.ok()) {
-      return InvalidArgument(w->nodes[i].node->title(), ": device '", own.text(), "' contradicts '", spec[g].text(),
-                             "' of the nodes that it must share a device with");
+    auto own = ParseDeviceSpec(member[i]->device());
+    if (!own.ok()) return Prefix(own.status(), member[i]->title() + ":");
+    auto merged = MergeDeviceSpecs(spec[g], *own);
+    for (const auto& [other, wish] : wishes[g]) {
+      if (merged.ok() || MergeDeviceSpecs(wish, *own).ok()) continue;
+      return InvalidArgument(member[i]->title(), ": device '", own->text(), "' contradicts '", wish.text(), "' of ", other->title(),
+                             ", with which it must share a device");
     }
-    spec[g] = *std::move(merged);
+    ASSIGN_OR_RETURN(spec[g], merged);
+    wishes[g].emplace_back(member[i], *std::move(own));
   }
   // Per group: the first device that the spec admits and that has a kernel for every member.
   std::map<int32_t, std::vector<int32_t>> members;
@@ -130,8 +150,11 @@ Status PlacePass(WorkGraph* w) {
         for (Device* c : devices) any = any || (spec[size_t(g)].Admits(c->spec()) && KernelOn(*w, n, *c));
         if (!any) return NoDevice(*w, n, spec[size_t(g)], devices);
       }
-      return NotFound(w->nodes[size_t(list[0])].node->title(), ": no device '", spec[size_t(g)].text(),
-                      "' has kernels for all the nodes that must share it");
+      std::string all;
+      for (size_t k = 0; k < list.size() && k < 8; ++k) all += StrCat(k ? ", " : "", w->nodes[size_t(list[k])].node->title());
+      if (list.size() > 8) all += StrCat(" and ", list.size() - 8, " more");
+      const std::string text = spec[size_t(g)].text();
+      return NotFound(all, ": no device '", text.empty() ? "any" : text, "' has kernels for all the nodes that must share it");
     }
     for (int32_t i : list) {
       w->nodes[size_t(i)].device = d;

@@ -33,8 +33,10 @@ Status BuildWorkGraph(Graph* graph, const Signature& sig, WorkGraph* w) {
   // Backwards from what is wanted, stopping at feeds.
   std::vector<const Node*> needed, todo;
   std::vector<uint8_t> seen(size_t(graph->size()), 0);
+  // A placeholder that is fed runs nothing, so nobody has to wait for it.
+  auto given = [&](const Node* n) { return n->op().role == "placeholder" && fed.count(EdgeKey({n, 0})); };
   auto need = [&](const Node* n) {
-    if (seen[size_t(n->id())]) return;
+    if (seen[size_t(n->id())] || given(n)) return;
     seen[size_t(n->id())] = 1;
     todo.push_back(n);
   };
@@ -81,7 +83,9 @@ Status BuildWorkGraph(Graph* graph, const Signature& sig, WorkGraph* w) {
       auto f = fed.find(EdgeKey(e));
       x.in.push_back(f != fed.end() ? WorkEdge{w->feeds[size_t(f->second)], 0} : WorkEdge{index.at(e.node), e.port});
     }
-    for (const Node* c : n->controls()) x.controls.push_back(index.at(c));
+    for (const Node* c : n->controls()) {
+      if (!given(c)) x.controls.push_back(index.at(c));
+    }
     x.out_types.assign(n->types().begin() + n->n_in(), n->types().end());
     x.values.resize(size_t(n->n_out()));
     index[n] = int32_t(w->nodes.size());
@@ -91,7 +95,9 @@ Status BuildWorkGraph(Graph* graph, const Signature& sig, WorkGraph* w) {
     auto f = fed.find(EdgeKey(e));
     w->fetches.push_back(f != fed.end() ? WorkEdge{w->feeds[size_t(f->second)], 0} : WorkEdge{index.at(e.node), e.port});
   }
-  for (const Node* n : sig.targets) w->targets.push_back(index.at(n));
+  for (const Node* n : sig.targets) {
+    if (!given(n)) w->targets.push_back(index.at(n));
+  }
   return Status();
 }
 

@@ -32,6 +32,7 @@ struct WorkNode {
   std::vector<Tensor> values;  // per output; empty: not a constant
   bool dead = false;
   bool constant = false;  // every output has a value and nothing runs
+  bool ordered = false;   // something has to happen before its known values may be used
   Device* device = nullptr;
   const KernelDef* kernel = nullptr;
 };

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/resource.h"
@@ -228,8 +229,9 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
     const Shape& s = answer.shapes[o];
     all_shapes.push_back(s.c());
     if (!s.known() || node.out_type(int32_t(o)) == TW_RESOURCE) continue;
+    ASSIGN_OR_RETURN(int64_t bytes, CountBytes(s.dims().data(), s.rank(), node.out_type(int32_t(o))));
+    if (uint64_t(bytes) > kMost) return ResourceExhausted("a value of ", bytes, " bytes is too large to compute while planning");
     ASSIGN_OR_RETURN(Tensor t, MakeOutput(run, o, s.dims().data(), s.rank()));
-    if (t.bytes() > kMost) return ResourceExhausted("a value of ", t.bytes(), " bytes is too large to compute while planning");
     slots[n_in + o].Hold(std::move(t));
   }
   RETURN_IF_ERROR(CreateState(run, all_shapes, &run.state));

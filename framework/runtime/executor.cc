@@ -18,7 +18,7 @@ Status RunFixed(StepState* s) {
     if (interruptible && (i % 16 == 0 || !node.cheap)) RETURN_IF_ERROR(StepInterrupted(*s));
     if (node.simple) {
       if (tw_status* failed = node.run.kernel->def.execute(&s->frame(i).c)) [[unlikely]] {
-        return Prefix(FromC(failed), node.title);
+        return s->Describe(i, FromC(failed));
       }
       continue;
     }
@@ -72,7 +72,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   // An asynchronous call is over: its node goes through the queue once more, marked, so that nothing runs on a foreign thread.
   void Ended(size_t node, Status st) override {
     std::lock_guard lock(mu_);
-    if (!st.ok()) Fail(Prefix(st, p_.nodes[node].title));
+    if (!st.ok()) Fail(s_->Describe(node, st));
     s_->ready.push_back(EndedEntry(int32_t(node)));
     queued_.fetch_add(1, std::memory_order_release);
     changed_.notify_all();
@@ -204,7 +204,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
 
 Status RunStep(StepState* step, const Tensor* feeds, Tensor* fetches) {
   step->Feed(feeds);
-  Status s = step->plan().counted ? CountedRun(step).Run() : RunFixed(step);
+  Status s = StepInterrupted(*step);
+  if (s.ok()) s = step->plan().counted ? CountedRun(step).Run() : RunFixed(step);
   return step->Finish(std::move(s), fetches);
 }
 

@@ -52,7 +52,8 @@ Status Unshare(Resource* r) {
     r->set_value(std::move(copy));
     return Status();
   }
-  ASSIGN_OR_RETURN(Tensor copy, Tensor::Make(r->value().dtype(), r->value().shape(), d ? d->pool() : nullptr));
+  const tw_view& value = r->value().view();
+  ASSIGN_OR_RETURN(Tensor copy, Tensor::Make(value.dtype, value.dims, value.rank, d ? d->pool() : nullptr));
   if (copy.bytes() && FindDType(copy.dtype())->plain) {
     std::memcpy(copy.data(), r->value().data(), copy.bytes());
   } else {

@@ -38,6 +38,8 @@ class StepState final : public StepBase {
   // Waits for devices, takes the fetches (if the step went well) and lets everything go.
   Status Finish(Status status, Tensor* fetches);
 
+  // A failure of node i, with what its inputs are.
+  Status Describe(size_t i, const Status& s);
   // A device queue of it has failed: not to be used again.
   bool broken() const;
 
@@ -61,7 +63,6 @@ class StepState final : public StepBase {
   Status AllocateOutputs(size_t i);
   Status RunCopy(const PlanNode& n);
   Stream* StreamOf(Device* device) const;
-  Status Describe(size_t i, const Status& s);
 
   const Plan* plan_;
   std::vector<Slot> slots_;         // values, then what stands in for opened resources

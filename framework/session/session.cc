@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <thread>
 #include <tuple>
 
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
+#include "framework/plan/work_graph.h"
 #include "framework/runtime/evaluate.h"
 #include "framework/runtime/executor.h"
 
@@ -20,6 +23,12 @@ bool ParseBool(std::string_view v, bool* out) {
   if (v == "true" || v == "1") return *out = true, true;
   if (v == "false" || v == "0") return *out = false, true;
   return false;
+}
+
+// On the monotonic clock; 0: none. Times that the clock does not reach are none either.
+int64_t DeadlineAfter(int64_t ns) {
+  int64_t at;
+  return ns > 0 && CheckedAdd(MonotonicNs(), ns, &at) ? at : 0;
 }
 
 // Rank and dims of every feed in a row: equal keys are equal shapes.
@@ -76,7 +85,15 @@ Status SetSessionOption(SessionOptions* o, std::string_view key, std::string_vie
     if (value != "auto" && value != "fixed" && value != "counted") return bad("auto, fixed or counted");
     return o->engine = std::string(value), Status();
   }
-  if (key == "disable_pass") return o->disabled_passes.emplace_back(value), Status();
+  if (key == "disable_pass") {
+    std::string names;
+    for (const Pass& pass : Passes()) {
+      if (!pass.optional) continue;
+      if (pass.name == value) return o->disabled_passes.emplace_back(value), Status();
+      names += StrCat(names.empty() ? "" : " or ", pass.name);
+    }
+    return bad(names);
+  }
   std::string all;
   for (const OptionDoc& d : SessionOptionDocs()) all += StrCat(all.empty() ? "" : ", ", d.name);
   return InvalidArgument("there is no session option '", key, "'; there are: ", all);
@@ -134,6 +151,14 @@ StatusOr<Callable::Prepared*> Callable::FindOrPrepare(const Tensor* feeds) {
   Prepared* p = last_.load(std::memory_order_acquire);
   if (p && !p->any && HasShapes(p->key, feeds, spec_.feeds.size())) return p;
   RETURN_IF_ERROR(CheckFeeds(feeds));
+  {  // shapes that came before cost no heap call, also in turns
+    std::lock_guard lock(mu_);
+    for (auto& known : prepared_) {
+      if (!known->any && !HasShapes(known->key, feeds, spec_.feeds.size())) continue;
+      last_.store(known.get(), std::memory_order_release);
+      return known.get();
+    }
+  }
   std::vector<int64_t> key;
   ShapeKey(feeds, spec_.feeds.size(), &key);
   std::vector<Shape> shapes;
@@ -144,6 +169,7 @@ StatusOr<Callable::Prepared*> Callable::FindOrPrepare(const Tensor* feeds) {
 }
 
 StatusOr<PlanReport> Callable::Report(const std::vector<Shape>& feed_shapes) {
+  if (feed_shapes.size() != spec_.feeds.size()) return InvalidArgument(feed_shapes.size(), " shapes for ", spec_.feeds.size(), " feeds");
   std::vector<int64_t> key;
   for (const Shape& s : feed_shapes) {
     key.push_back(s.rank());
@@ -159,12 +185,13 @@ StatusOr<PlanReport> Callable::Report(const std::vector<Shape>& feed_shapes) {
 }
 
 Status Callable::Run(const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
+  for (size_t k = 0; k < spec_.fetches.size(); ++k) fetches[k].reset();
+  const int64_t deadline = DeadlineAfter(options.deadline_ns);
   if (!session_->Enter()) return FailedPrecondition("the session is closed");
   struct Leaver {
     Session* s;
     ~Leaver() { s->Leave(); }
   } leaver{session_};
-  for (size_t k = 0; k < spec_.fetches.size(); ++k) fetches[k].reset();
   // The last plan's shapes fit; types may still not.
   for (size_t i = 0; i < spec_.feeds.size(); ++i) {
     if (!feeds[i] || feeds[i].dtype() != spec_.feeds[i].node->out_type(spec_.feeds[i].port)) RETURN_IF_ERROR(CheckFeeds(feeds));
@@ -184,7 +211,7 @@ Status Callable::Run(const Tensor* feeds, const RunOptions& options, Tensor* fet
     state->pool = session_->pool_;
   }
   state->cancel = options.cancel;
-  state->deadline = options.deadline_ns > 0 ? MonotonicNs() + options.deadline_ns : 0;
+  state->deadline = deadline;
   session_->steps_.fetch_add(1, std::memory_order_relaxed);
   Status s = RunStep(state.get(), feeds, fetches);
   if (state->broken()) return s;  // a failed queue stays failed: the next step makes its own
@@ -237,7 +264,9 @@ Status Session::CheckSpec(const CallableSpec& spec) const {
       if (e.port < 0 || e.port >= e.node->n_out()) return InvalidArgument("'", e.node->name(), "' has no output ", e.port);
     }
   }
+  std::set<std::pair<const Node*, int32_t>> fed;
   for (const Edge& e : spec.feeds) {
+    if (!fed.emplace(e.node, e.port).second) return InvalidArgument("'", e.text(), "' is fed twice");
     uint32_t t = e.node->out_type(e.port);
     if (t == TW_RESOURCE || IsRef(t)) return InvalidArgument("'", e.text(), "' is ", DTypeName(t), " and cannot be fed");
   }

@@ -8,7 +8,8 @@ namespace {
 
 void ToRule(const tw::Shape& s) {
   const MaybeDims in = In(s, 0);
-  MaybeDims to = ShapeValue(s, 1, "shape");
+  const MaybeDims wanted = ShapeValue(s, 1, "shape");
+  MaybeDims to = wanted;
   bool fits = !in || !to || in->size() <= to->size();
   for (size_t k = 0; fits && in && to && k < in->size(); ++k) {
     const int64_t have = (*in)[k];
@@ -18,7 +19,7 @@ void ToRule(const tw::Shape& s) {
   }
   Set(s, 0, to);
   if (!fits)
-    Fail("the input is " + Text(in) + ", which cannot be repeated to " + Text(to) +
+    Fail("the input is " + Text(in) + ", which cannot be repeated to " + Text(wanted) +
          "; sizes must be equal or 1, counted from the last axis");
 }
 

@@ -2,6 +2,8 @@
 // value (infinite where it can be), true and false.
 #include "ops/common/reduce.h"
 
+#include <algorithm>
+
 #include "ops/common/types.h"
 #include "ops/register.h"
 
@@ -10,7 +12,8 @@ namespace {
 
 void SumGradient(const tw::Grad& g) { g.dx(0, SpreadOut(g, g.dy())); }
 
-// How many elements went into each one of the result, in the type of the data: the product of the reduced sizes.
+// How many elements went into each one of the result, in the type of the data: the product of the reduced sizes. At least 1, so that what
+// flows through the mean of nothing stays 0 and does not become 0 / 0.
 tw_edge GroupSize(const tw::Grad& g) {
   const MaybeDims in = ShapeIn(g, 0);
   Dims axes;
@@ -24,7 +27,7 @@ tw_edge GroupSize(const tw::Grad& g) {
       known = known && Known(n);
       size *= static_cast<double>(n);
     }
-    if (known) return g.scalar(size, g.type_in(0));
+    if (known) return g.scalar(std::max(size, 1.), g.type_in(0));
     which = g.ints(axes);
   } else {
     const tw_edge from_front = g.op("FloorMod", {CastTo(g, g.x(1), TW_INT32), g.op("Size", {g.shape(0)})});
@@ -32,7 +35,7 @@ tw_edge GroupSize(const tw::Grad& g) {
   }
   // 64 bits, because a product of sizes that fit into 32 need not.
   const tw_edge sizes = CastTo(g, g.op("GatherV2", {g.shape(0), which, Int(g, 0)}), TW_INT64);
-  return CastTo(g, g.op("Prod", {sizes, Int(g, 0)}), g.type_in(0));
+  return CastTo(g, g.op("Maximum", {g.op("Prod", {sizes, Int(g, 0)}), g.scalar(1, TW_INT64)}), g.type_in(0));
 }
 
 // Divided before it is spread out: fewer elements.

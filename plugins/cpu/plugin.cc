@@ -37,6 +37,7 @@ TW_CPP_PLUGIN("org.thalweg.cpu", "0.1.0", p) {
   register_bias(p);
   register_conv2d(p);
   register_conv2d_backprop(p);
+  register_conv2d_int32(p);
   register_cross_entropy(p);
   register_matmul(p);
   register_pool(p);

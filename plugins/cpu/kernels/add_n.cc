@@ -4,6 +4,7 @@
 
 #include "kernels/common/element.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/types.h"
 #include "kernels/register.h"
 #include "kernels/zip.h"
 
@@ -14,7 +15,7 @@ constexpr int64_t kChunk = 512;  // elements whose sum is kept on the stack whil
 
 // Elements [at, at + n) of the sum. The output may be any one of the inputs: it is written last.
 void AddChunk(const tw_frame* f, const BinaryKernel& k, int64_t at, int64_t n) {
-  alignas(64) char sum[kChunk * 8];
+  alignas(64) char sum[kChunk * sizeof(complex128)];
   alignas(64) float wide[kChunk];
   auto input = [&](uint32_t i) { return Bytes(f->in[i]) + at * k.xy_bytes; };
   auto load = [&](uint32_t i, float* to) { k.load(reinterpret_cast<const uint16_t*>(input(i)), to, n); };
@@ -56,7 +57,7 @@ void register_add_n(tw::Plugin& p) {
   AddType(p, "float", t.binary_float.add);
   AddType(p, "half", t.binary_half.add);
   AddType(p, "bfloat16", t.binary_bfloat16.add);
-  AddTypes<double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p);
+  AddTypes<double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, complex64, complex128>(p);
 }
 
 }  // namespace thalweg::cpu

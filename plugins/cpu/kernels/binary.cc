@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/common/types.h"
 #include "kernels/register.h"
 #include "kernels/zip.h"
 
@@ -104,11 +105,36 @@ void AddDoubles(tw::Plugin& p) {
   AddZip<kSigmoidGrad, 2, double>(p, "SigmoidGrad");
 }
 
+template <auto kFunction, uint32_t kCost>
+void AddComplexZip(tw::Plugin& p, std::string_view op) {
+  AddZip<kFunction, kCost, complex64, complex128>(p, op);
+}
+
+// Which arguments the gradients conjugate is TensorFlow's choice; the ops' own texts say it.
+void AddComplex(tw::Plugin& p) {
+  constexpr auto kDivide = [](auto x, auto y) { return x / y; };
+  AddComplexZip<kAdd, 2>(p, "Add");
+  AddComplexZip<kAdd, 2>(p, "AddV2");
+  AddComplexZip<kSub, 2>(p, "Sub");
+  AddComplexZip<kMul, 4>(p, "Mul");
+  AddComplexZip<kDivide, 12>(p, "Div");
+  AddComplexZip<kDivide, 12>(p, "RealDiv");
+  AddComplexZip<[](auto x, auto y) { return y == decltype(y)(0) ? decltype(x)(0) : x / y; }, 12>(p, "DivNoNan");
+  AddComplexZip<[](auto x, auto y) { return std::pow(x, y); }, 250>(p, "Pow");
+  AddComplexZip<[](auto x, auto y) { return decltype(x)(std::norm(x - y)); }, 4>(p, "SquaredDifference");
+  AddComplexZip<[](auto y, auto dy) { return dy / (std::conj(y) + std::conj(y)); }, 14>(p, "SqrtGrad");
+  AddComplexZip<[](auto y, auto dy) { return dy * std::conj(y * y * y) * decltype(y)(-0.5); }, 20>(p, "RsqrtGrad");
+  AddComplexZip<[](auto y, auto dy) { return -dy * (std::conj(y) * std::conj(y)); }, 8>(p, "ReciprocalGrad");
+  AddComplexZip<[](auto y, auto dy) { return dy * (decltype(y)(1) - y * y); }, 8>(p, "TanhGrad");
+  AddComplexZip<[](auto y, auto dy) { return dy * y * (decltype(y)(1) - y); }, 8>(p, "SigmoidGrad");
+}
+
 }  // namespace
 
 void register_binary(tw::Plugin& p) {
   AddFloats(p);
   AddDoubles(p);
+  AddComplex(p);
   AddWrapping<kAdd, 1>(p, "Add");
   AddWrapping<kAdd, 1>(p, "AddV2");
   AddWrapping<kSub, 1>(p, "Sub");

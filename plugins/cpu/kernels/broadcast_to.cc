@@ -1,12 +1,20 @@
 // BroadcastTo: a tensor repeated along axes of size 1 or that it lacks.
+#include <algorithm>
+
 #include "kernels/common/copy.h"
 #include "kernels/register.h"
 
 namespace thalweg::cpu {
 namespace {
 
-void BroadcastTo(tw::Frame f, tw::In<tw::Any> input, tw::In<tw::Any>, tw::Out<tw::Any> output) {
+void BroadcastTo(tw::Frame f, tw::In<tw::Any> input, tw::In<tw::Any> shape, tw::Out<tw::Any> output) {
   const int rank = output.rank(), missing = rank - input.rank();
+  // The plan may know the output from the input alone, where no size of that is 1.
+  const Ints wanted = ReadInts(shape.v, "shape");
+  for (int i = 0; i < wanted.n; ++i)
+    if (wanted[i] < 0) Invalid("shape[" + std::to_string(i) + "] is " + std::to_string(wanted[i]) + "; sizes must not be negative");
+  if (wanted.n != rank || !std::equal(wanted.at, wanted.at + rank, output.dims()))
+    Invalid("the input is " + DimsText(input.v) + ", which cannot be repeated to " + tw::text(wanted.at, wanted.n));
   const Ints from = DenseStrides(input.dims(), input.rank()), to = DenseStrides(output.dims(), rank);
   Box box;
   for (int i = 0; i < rank; ++i) {

@@ -1,6 +1,6 @@
-// Cast among floating-point types, whole numbers and bool. To whole numbers: towards zero; what does not fit becomes the nearest number
-// that does, and NaN becomes 0 (TensorFlow leaves both open). To bool: whether it is not zero. Between whole numbers: modulo 2^bits.
-// half and bfloat16 go through float, which holds them exactly.
+// Cast among floating-point types, complex numbers, whole numbers and bool. To whole numbers: towards zero; what does not fit becomes the
+// nearest number that does, and NaN becomes 0 (TensorFlow leaves both open). To bool: whether it is not zero. From complex numbers to real
+// ones: the real part. Between whole numbers: modulo 2^bits. half and bfloat16 go through float, which holds them exactly.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -8,6 +8,7 @@
 #include "kernels/common/element.h"
 #include "kernels/common/kernel.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/types.h"
 #include "kernels/elementwise.h"
 #include "kernels/register.h"
 
@@ -20,6 +21,10 @@ template <class From, class To>
 To Convert(From x) {
   if constexpr (std::is_same_v<To, bool>) {
     return x != From(0);
+  } else if constexpr (kIsComplex<From> && !kIsComplex<To>) {
+    return Convert<typename From::value_type, To>(x.real());
+  } else if constexpr (kIsComplex<To> && !kIsComplex<From>) {
+    return To(static_cast<typename To::value_type>(x));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     // The bounds are powers of two, or 0, and so exact in From; `top` is the last number before `end`. Written without branches for the
     // vectoriser.
@@ -58,6 +63,8 @@ Loop LoopTo(uint32_t to) {
     case TW_UINT32: return ConvertLoop<From, uint32_t>;
     case TW_UINT64: return ConvertLoop<From, uint64_t>;
     case TW_BOOL: return ConvertLoop<From, bool>;
+    case TW_COMPLEX64: return ConvertLoop<From, complex64>;
+    case TW_COMPLEX128: return ConvertLoop<From, complex128>;
     default: return nullptr;
   }
 }
@@ -77,6 +84,8 @@ Loop FindLoop(uint32_t from, uint32_t to) {
     case TW_UINT32: return LoopTo<uint32_t>(to);
     case TW_UINT64: return LoopTo<uint64_t>(to);
     case TW_BOOL: return LoopTo<uint8_t>(to);  // 0 or 1
+    case TW_COMPLEX64: return LoopTo<complex64>(to);
+    case TW_COMPLEX128: return LoopTo<complex128>(to);
     default: return nullptr;
   }
 }
@@ -111,7 +120,7 @@ class Cast {
   Cast(const tw::Node& n, const Elementwise& t) : from_(n.type_in(0)), to_(n.type_out(0)), loop_(FindLoop(from_, to_)) {
     if (!loop_) {
       throw tw::Error{TW_UNIMPLEMENTED, "no cast from " + TypeText(from_) + " to " + TypeText(to_) +
-                                            "; there are casts among real numbers and bool"};
+                                            "; there are casts among real and complex numbers and bool"};
     }
     if (from_ == TW_HALF) load_ = t.unary_half.abs.load;
     if (from_ == TW_BFLOAT16) load_ = t.unary_bfloat16.abs.load;

@@ -1,5 +1,6 @@
 // Comparisons and logic on two tensors that broadcast. NaN is unequal to everything and in no order with anything.
 #include "kernels/common/broadcast.h"
+#include "kernels/common/types.h"
 #include "kernels/register.h"
 #include "kernels/zip.h"
 
@@ -48,8 +49,8 @@ void register_compare(tw::Plugin& p) {
   AddOrder<kLessEqual>(p, "LessEqual", &BinaryKernels::less_equal);
   AddOrder<kGreater>(p, "Greater", &BinaryKernels::greater);
   AddOrder<kGreaterEqual>(p, "GreaterEqual", &BinaryKernels::greater_equal);
-  AddTest<kEqual, bool>(p, "Equal");
-  AddTest<kNotEqual, bool>(p, "NotEqual");
+  AddTest<kEqual, bool, complex64, complex128>(p, "Equal");
+  AddTest<kNotEqual, bool, complex64, complex128>(p, "NotEqual");
   AddTest<kAnd, bool>(p, "LogicalAnd");
   AddTest<kOr, bool>(p, "LogicalOr");
   p.kernel<CompareStrings<true>>("Equal @CPU").kernel<CompareStrings<false>>("NotEqual @CPU");

@@ -13,7 +13,9 @@ void ForwardInput(const tw_frame* f, uint32_t i, uint32_t o) {
   tw::check(f->host->tensor->forward(f, i, o, to->rank > 0 ? to->dims : &none, uint32_t(to->rank)));
 }
 
-void Forward(tw::Frame f, tw::In<tw::Any>, tw::Out<tw::Any>) { ForwardInput(f.f, 0, 0); }
+// The input's own dims: the shape rule may know less of the output than of the input (PlaceholderWithDefault).
+void Forward(tw::Frame f, tw::In<tw::Any>, tw::Out<tw::Any>) { tw::check(f.f->host->tensor->forward(f.f, 0, 0, nullptr, 0)); }
+void Squeeze(tw::Frame f, tw::In<tw::Any>, tw::Out<tw::Any>) { ForwardInput(f.f, 0, 0); }
 // The second input says what the shape rule made of it.
 void Reshape(tw::Frame f, tw::In<tw::Any>, tw::In<tw::Any>, tw::Out<tw::Any>) { ForwardInput(f.f, 0, 0); }
 
@@ -41,8 +43,9 @@ class EnsureShape {
 }  // namespace
 
 void register_forward(tw::Plugin& p) {
-  for (const char* op : {"Identity", "StopGradient", "PlaceholderWithDefault", "Squeeze"})
+  for (const char* op : {"Identity", "StopGradient", "PlaceholderWithDefault"})
     p.kernel<Forward>(std::string(op) + " @CPU; cheap; view output=input");
+  p.kernel<Squeeze>("Squeeze @CPU; cheap; view output=input");
   p.kernel<Reshape>("Reshape @CPU; cheap; view output=tensor");
   p.kernel<Reshape>("ExpandDims @CPU; cheap; view output=input");
   p.kernel<ForwardAll>("IdentityN @CPU; cheap; view output=input");

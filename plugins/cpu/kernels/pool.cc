@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/common/arithmetic.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"
@@ -185,7 +186,7 @@ class MaxPoolGrad {
         LargestUnder(g, in, y, x, best, where);
         const T* from = dy.data + (y * g.w.out + x) * dy.pixel;
         for (int64_t c = 0; c < dx.count; ++c)
-          if (where[c] >= 0) dx.data[where[c] * dx.pixel + c] = Wide<T>(dx.data[where[c] * dx.pixel + c] + Wide<T>(from[c]));
+          if (where[c] >= 0) dx.data[where[c] * dx.pixel + c] = Plus(dx.data[where[c] * dx.pixel + c], Wide<T>(from[c]));
       }
   }
 
@@ -295,9 +296,12 @@ void register_pool(tw::Plugin& p) {
   p.kernel<MaxPool<float>, MaxPool<double>, MaxPool<half>, MaxPool<bfloat16>>("MaxPool @CPU");
   p.kernel<MaxPool<int8_t>, MaxPool<int16_t>, MaxPool<int32_t>, MaxPool<int64_t>, MaxPool<uint8_t>, MaxPool<uint16_t>>("MaxPool @CPU");
   p.kernel<MaxPoolGrad<float>, MaxPoolGrad<double>, MaxPoolGrad<half>, MaxPoolGrad<bfloat16>>("MaxPoolGrad @CPU");
-  p.kernel<MaxPoolGrad<int32_t>, MaxPoolGrad<int64_t>>("MaxPoolGrad @CPU");
+  p.kernel<MaxPoolGrad<int8_t>, MaxPoolGrad<int16_t>, MaxPoolGrad<int32_t>, MaxPoolGrad<int64_t>>("MaxPoolGrad @CPU");
+  p.kernel<MaxPoolGrad<uint8_t>, MaxPoolGrad<uint16_t>, MaxPoolGrad<uint32_t>, MaxPoolGrad<uint64_t>>("MaxPoolGrad @CPU");
   p.kernel<MaxPoolGradGrad<float>, MaxPoolGradGrad<double>, MaxPoolGradGrad<half>, MaxPoolGradGrad<bfloat16>>("MaxPoolGradGrad @CPU");
-  p.kernel<MaxPoolGradGrad<int32_t>, MaxPoolGradGrad<int64_t>>("MaxPoolGradGrad @CPU");
+  p.kernel<MaxPoolGradGrad<int8_t>, MaxPoolGradGrad<int16_t>, MaxPoolGradGrad<int32_t>, MaxPoolGradGrad<int64_t>>("MaxPoolGradGrad @CPU");
+  p.kernel<MaxPoolGradGrad<uint8_t>, MaxPoolGradGrad<uint16_t>, MaxPoolGradGrad<uint32_t>, MaxPoolGradGrad<uint64_t>>(
+      "MaxPoolGradGrad @CPU");
   p.kernel<AvgPool<float>, AvgPool<double>, AvgPool<half>, AvgPool<bfloat16>>("AvgPool @CPU");
   p.kernel<AvgPoolGrad<float>, AvgPoolGrad<double>, AvgPoolGrad<half>, AvgPoolGrad<bfloat16>>("AvgPoolGrad @CPU");
 }

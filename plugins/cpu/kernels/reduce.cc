@@ -9,6 +9,7 @@
 #include "kernels/common/element.h"
 #include "kernels/common/kernel.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/types.h"
 #include "kernels/reduce_loops.h"
 #include "kernels/register.h"
 
@@ -17,7 +18,8 @@ namespace {
 
 constexpr int64_t kBlock = 32768;   // elements of a row reduction that one accumulator takes in
 constexpr int64_t kMinRows = 256;   // rows of a column reduction that one set of accumulators takes in
-constexpr int64_t kColumns = 1024;  // accumulators side by side: 8 KiB, in the first-level cache with the rows
+constexpr int64_t kColumns = 1024;  // accumulators side by side: 8 KiB mostly, in the first-level cache with the rows
+constexpr int64_t kAccBytes = sizeof(complex128);  // of the largest accumulator
 
 // Joined axes, outermost first; the last one stands apart as `inner`.
 struct Axes {
@@ -71,7 +73,7 @@ class Reducer {
     const int64_t results = l_.kept.count, blocks = (taken_ + kBlock - 1) / kBlock;
     if (blocks == 1) {
       ParallelFor(f_, results, taken_ + 8, [&](int64_t begin, int64_t end) {
-        alignas(64) char acc[kColumns * 8];
+        alignas(64) char acc[kColumns * kAccBytes];
         for (; begin < end; begin += kColumns) {
           const int64_t n = std::min(kColumns, end - begin);
           k_.start(acc, n);
@@ -100,7 +102,7 @@ class Reducer {
     char* partial = static_cast<char*>(f_->scratch);
     const int64_t cost = std::min(block, taken_) * std::min(l_.inner, kColumns);
     ParallelFor(f_, l_.kept.count * blocks * chunks, cost, [&](int64_t begin, int64_t end) {
-      alignas(64) char acc[kColumns * 8];
+      alignas(64) char acc[kColumns * kAccBytes];
       for (int64_t t = begin; t < end; ++t) {
         const int64_t column = t % chunks * kColumns, n = std::min(kColumns, l_.inner - column), part = t / chunks;
         const int64_t row = part % blocks * block;
@@ -115,7 +117,7 @@ class Reducer {
 
   // What no elements give, for every result.
   void Nothing(int64_t results) {
-    alignas(64) char acc[kColumns * 8];
+    alignas(64) char acc[kColumns * kAccBytes];
     k_.start(acc, std::min(results, kColumns));
     for (int64_t i = 0; i < results; i += kColumns) Finish(acc, i, std::min(kColumns, results - i));
   }
@@ -165,7 +167,7 @@ class Reducer {
     const char* partial = static_cast<const char*>(f_->scratch);
     const int64_t chunks = (width + kColumns - 1) / kColumns;
     ParallelFor(f_, outer * chunks, blocks * std::min(width, kColumns), [&](int64_t begin, int64_t end) {
-      alignas(64) char acc[kColumns * 8];
+      alignas(64) char acc[kColumns * kAccBytes];
       for (int64_t t = begin; t < end; ++t) {
         const int64_t column = t % chunks * kColumns, n = std::min(kColumns, width - column), o = t / chunks;
         k_.start(acc, n);
@@ -206,9 +208,9 @@ void Run(const tw_frame* f, const ReduceKernel& k, const bool* reduce) {
 
 // Scratch for the accumulators of blocks. Which axes are reduced is not known yet, but more than one block means more than kBlock elements
 // in all, and a block then takes in at least kMinRows / 2 of them per accumulator on average.
-tw_status* PrepareReduce(const tw_node* n, void*, uint64_t* out_scratch) {
+tw_status* PrepareReduce(const tw_node* n, void* kernel, uint64_t* out_scratch) {
   const int64_t count = Product(n->shapes[0].dims, 0, n->shapes[0].rank);
-  *out_scratch = count > kBlock ? uint64_t(count) / (kMinRows / 2) * 8 + 8 : 0;
+  *out_scratch = count > kBlock ? (uint64_t(count) / (kMinRows / 2) + 1) * static_cast<const ReduceKernel*>(kernel)->acc_bytes : 0;
   return nullptr;
 }
 
@@ -266,6 +268,14 @@ void AddType(tw::Plugin& p) {
   AddReduce(p, Spec("Min", tw::dtype<T>), kPlain<T, T, ReduceLoops<T, T, Smallest<T>>>);
 }
 
+// Complex numbers have no order.
+template <class T>
+void AddComplex(tw::Plugin& p) {
+  AddReduce(p, Spec("Sum", tw::dtype<T>), kPlain<T, T, ReduceLoops<T, T, Summing<T>>>);
+  AddReduce(p, Spec("Mean", tw::dtype<T>), kMean<T, T, ReduceLoops<T, T, Summing<T>>>);
+  AddReduce(p, Spec("Prod", tw::dtype<T>), kPlain<T, T, ReduceLoops<T, T, Multiplying<T>>>);
+}
+
 void AddSmallFloat(tw::Plugin& p, const char* type, const ReduceKernels& k) {
   AddReduce(p, Spec("Sum", type), k.sum);
   AddReduce(p, Spec("Mean", type), k.mean);
@@ -291,6 +301,8 @@ void register_reduce(tw::Plugin& p) {
   AddType<uint16_t>(p);
   AddType<uint32_t>(p);
   AddType<uint64_t>(p);
+  AddComplex<complex64>(p);
+  AddComplex<complex128>(p);
   using Squares = ReduceLoops<double, double, SummingSquares<double>>;
   static constexpr ReduceKernel kL2Loss = MakeReduce<double, double, Squares>(FinishHalf<double, double>);
   AddKernel<RunL2Loss>(p, "L2Loss(double -> double) @CPU", kL2Loss, PrepareReduce);

@@ -39,6 +39,7 @@ void register_unary(tw::Plugin& p);
 void register_bias(tw::Plugin& p);
 void register_conv2d(tw::Plugin& p);
 void register_conv2d_backprop(tw::Plugin& p);
+void register_conv2d_int32(tw::Plugin& p);
 void register_cross_entropy(tw::Plugin& p);
 void register_matmul(tw::Plugin& p);
 void register_pool(tw::Plugin& p);

@@ -57,7 +57,8 @@ void AddTypes(tw::Plugin& p) {
 
 void register_resource_scatter(tw::Plugin& p) {
   // The resource says nothing of its element type, so the specs are told apart by `updates`.
-  AddTypes<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p);
+  AddTypes<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, complex64,
+           complex128>(p);
   p.kernel<ScatterUpdate>("ResourceScatterUpdate @CPU; update resource");
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/kernel.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/types.h"
 #include "kernels/elementwise.h"
 #include "kernels/register.h"
 
@@ -42,7 +43,8 @@ template <auto kFunction, class T, class Result, uint32_t kCost>
 constexpr UnaryKernel kMap{MapLoop<kFunction, T, Result>, sizeof(T), sizeof(Result), kCost, nullptr, nullptr};
 
 void AddUnary(tw::Plugin& p, const std::string& op, const char* type, const char* result, const UnaryKernel& k) {
-  AddKernel<RunUnary>(p, op + "(" + type + " -> " + result + ") @CPU" + (k.x_bytes == k.y_bytes ? "; inplace y=x" : ""), k);
+  const char* inplace = op == "Conj" ? "; inplace output=input" : "; inplace y=x";  // as the schemas name them
+  AddKernel<RunUnary>(p, op + "(" + type + " -> " + result + ") @CPU" + (k.x_bytes == k.y_bytes ? inplace : ""), k);
 }
 template <auto kFunction, uint32_t kCost, class... T>
 void AddMap(tw::Plugin& p, const char* op) {
@@ -105,11 +107,48 @@ void AddDoubles(tw::Plugin& p) {
   AddUnary(p, "IsFinite", "double", "bool", kMap<[](double x) { return std::fabs(x) < HUGE_VAL; }, double, bool, 1>);
 }
 
+// exp(z) - 1 and log(1 + z) without the cancellation near 0.
+template <class T>
+std::complex<T> Expm1(std::complex<T> z) {
+  const T half_sine = std::sin(z.imag() / 2), e = std::expm1(z.real());
+  return {e * std::cos(z.imag()) - 2 * half_sine * half_sine, (e + 1) * std::sin(z.imag())};
+}
+template <class T>
+std::complex<T> Log1p(std::complex<T> z) {
+  const T x = z.real(), y = z.imag();
+  const T re = std::abs(x) + std::abs(y) < T(0.5) ? std::log1p(x * (2 + x) + y * y) / 2 : std::log(std::hypot(1 + x, y));
+  return {re, std::atan2(y, 1 + x)};
+}
+
+template <auto kFunction, uint32_t kCost>
+void AddComplexMap(tw::Plugin& p, const char* op) {
+  AddMap<kFunction, kCost, complex64, complex128>(p, op);
+}
+
+void AddComplex(tw::Plugin& p) {
+  AddComplexMap<[](auto z) { return std::conj(z); }, 2>(p, "Conj");
+  AddComplexMap<[](auto z) { return -z; }, 2>(p, "Neg");
+  AddComplexMap<[](auto z) { return z * z; }, 4>(p, "Square");
+  AddComplexMap<[](auto z) { return decltype(z)(1) / z; }, 12>(p, "Reciprocal");
+  AddComplexMap<[](auto z) { return std::sqrt(z); }, 80>(p, "Sqrt");
+  AddComplexMap<[](auto z) { return decltype(z)(1) / std::sqrt(z); }, 90>(p, "Rsqrt");
+  AddComplexMap<[](auto z) { return std::exp(z); }, 120>(p, "Exp");
+  AddComplexMap<[](auto z) { return Expm1(z); }, 150>(p, "Expm1");
+  AddComplexMap<[](auto z) { return std::log(z); }, 120>(p, "Log");
+  AddComplexMap<[](auto z) { return Log1p(z); }, 150>(p, "Log1p");
+  AddComplexMap<[](auto z) { return std::sin(z); }, 150>(p, "Sin");
+  AddComplexMap<[](auto z) { return std::cos(z); }, 150>(p, "Cos");
+  AddComplexMap<[](auto z) { return std::tanh(z); }, 150>(p, "Tanh");
+  AddComplexMap<[](auto z) { return decltype(z)(1) / (decltype(z)(1) + std::exp(-z)); }, 130>(p, "Sigmoid");
+  AddComplexMap<[](auto z) { return z == decltype(z)(0) ? z : z / std::abs(z); }, 40>(p, "Sign");
+}
+
 }  // namespace
 
 void register_unary(tw::Plugin& p) {
   AddFloats(p);
   AddDoubles(p);
+  AddComplex(p);
   AddMaps<kAbs>(p, "Abs");
   AddMaps<kNeg>(p, "Neg");
   AddMaps<[](auto x) { return x < 0 ? decltype(x)(-1) : 0 < x ? decltype(x)(1) : x; }>(p, "Sign");

@@ -1,5 +1,6 @@
 // Variables: making handles, reading, assigning, adding in place, asking, destroying. The host locks what `read` and `update` name.
 #include "kernels/common/element.h"
+#include "kernels/common/types.h"
 #include "kernels/register.h"
 #include "kernels/zip.h"
 
@@ -108,7 +109,7 @@ void register_variable(tw::Plugin& p) {
     AddAccumulate(p, "AssignAddVariableOp", types[i], tables[i]->add);
     AddAccumulate(p, "AssignSubVariableOp", types[i], tables[i]->sub);
   }
-  AddAccumulates<double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p);
+  AddAccumulates<double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, complex64, complex128>(p);
 }
 
 }  // namespace thalweg::cpu

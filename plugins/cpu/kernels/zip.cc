@@ -35,8 +35,8 @@ std::string NumberAt(const tw_view* v, int64_t i) {
 
 // What the comparison says of two unequal elements: these differ in every type.
 void CompareUnequal(const BinaryKernel& k, const tw_view* z) {
-  const uint64_t x = 0, y = 0x3f3f3f3f3f3f3f3f;
-  ZipRun(k, reinterpret_cast<const char*>(&x), 1, reinterpret_cast<const char*>(&y), 1, Bytes(z), 1);
+  const uint64_t x[2] = {}, y[2] = {0x3f3f3f3f3f3f3f3f, 0x3f3f3f3f3f3f3f3f};
+  ZipRun(k, reinterpret_cast<const char*>(x), 1, reinterpret_cast<const char*>(y), 1, Bytes(z), 1);
 }
 
 }  // namespace

@@ -48,9 +48,15 @@ constexpr uint32_t ElementBytes(uint32_t dtype) {
 
 // The name of an element type, for messages.
 inline std::string TypeText(uint32_t dtype) {
-  constexpr const char* kNames[] = {"no type", "float",  "double", "int32",    "uint8",     "int16",      "int8",   "string",
-                                    "complex64", "int64", "bool",   "qint8",    "quint8",    "qint32",     "bfloat16", "qint16",
-                                    "quint16",  "uint16", "complex128", "half", "resource",  "variant",    "uint32", "uint64"};
+  constexpr const char* kNames[] = {"no type",     "float",         "double",          "int32",
+                                    "uint8",       "int16",         "int8",            "string",
+                                    "complex64",   "int64",         "bool",            "qint8",
+                                    "quint8",      "qint32",        "bfloat16",        "qint16",
+                                    "quint16",     "uint16",        "complex128",      "half",
+                                    "resource",    "variant",       "uint32",          "uint64",
+                                    "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz",
+                                    "float8_e5m2fnuz", "int4",      "uint4",           "int2",
+                                    "uint2"};
   return dtype < std::size(kNames) ? kNames[dtype] : "element type " + std::to_string(dtype);
 }
 

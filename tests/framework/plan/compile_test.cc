@@ -1,0 +1,247 @@
+// The flat plan: kinds of values, memory in place, views, copies, order and engine.
+#include <algorithm>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include "tests/framework/plan/planning.h"
+#include "tests/framework/support/fakes.h"
+#include "tests/framework/support/random_graph.h"
+
+namespace thalweg {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing_support::FloatsOf;
+using testing_support::RandomGraph;
+using testing_support::TestGraph;
+using testing_support::TestStates;
+
+constexpr uint64_t kGrain = 64;
+uint64_t Rounded(uint64_t bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
+
+class CompileTest : public testing::Test {
+ protected:
+  std::unique_ptr<Plan> Compile(const Signature& s, const std::vector<Shape>& shapes, const PlanOptions& options = {}) {
+    auto plan = CompilePlan(g_.graph(), s, shapes, options, &states_);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return *std::move(plan);
+  }
+  static std::vector<std::string> Ops(const Plan& p) {
+    std::vector<std::string> all;
+    for (const PlanNode& n : p.nodes) all.push_back(n.kind == PlanNode::kKernel ? n.run.node->op().name : "copy");
+    return all;
+  }
+  Edge Chain(const std::string& op, int n) {
+    Edge e = x_;
+    for (int i = 0; i < n; ++i) e = g_.Op(op, {e});
+    return e;
+  }
+  TestGraph g_;
+  TestStates states_{&g_.runtime()};
+  Edge x_ = g_.Input(Shape({-1}), "x");
+};
+
+TEST_F(CompileTest, AChainNeedsTwoBuffersOrOneInPlace) {
+  Edge copies = g_.Op("Add", {Chain("Next", 100), x_}), in_place = g_.Op("Add", {Chain("Neg", 100), x_});
+  for (const char* engine : {"fixed", "counted"}) {
+    PlanOptions o;
+    o.engine = engine;
+    auto p = Compile({{x_}, {copies}, {}}, {Shape({1000})}, o);
+    EXPECT_EQ(p->counted, o.engine == "counted");
+    EXPECT_THAT(p->block_bytes, ElementsAre(2 * Rounded(4000)));
+    EXPECT_EQ(p->unplanned_bytes, 100u * 4000);
+    EXPECT_THAT(Compile({{x_}, {in_place}, {}}, {Shape({1000})}, o)->block_bytes, ElementsAre(Rounded(4000)));
+  }
+}
+
+TEST_F(CompileTest, OnlyTheLastReaderWorksInPlace) {
+  // `second` reads the same value later, so `first` may not write over it; `second` may.
+  Edge v = g_.Op("Next", {x_}), first = g_.Op("Neg", {v}), second = g_.Op("Mul", {v, first}), end = g_.Op("Next", {second});
+  auto p = Compile({{x_}, {end}, {}}, {Shape({1000})});
+  ASSERT_THAT(Ops(*p), ElementsAre("Next", "Neg", "Mul", "Next"));
+  auto offset = [&](size_t node) { return p->values[size_t(p->nodes[node].out[0])].offset; };
+  EXPECT_NE(offset(0), offset(1));
+  EXPECT_EQ(offset(2), offset(0));
+  EXPECT_THAT(p->block_bytes, ElementsAre(2 * Rounded(4000)));
+}
+
+TEST_F(CompileTest, AValueReadTwiceByOneNodeIsNotOverwritten) {
+  Edge v = g_.Op("Next", {x_}), square = g_.Op("Mul", {v, v}), end = g_.Op("Next", {square});
+  auto p = Compile({{x_}, {end}, {}}, {Shape({1000})});
+  EXPECT_NE(p->values[size_t(p->nodes[0].out[0])].offset, p->values[size_t(p->nodes[1].out[0])].offset);
+}
+
+TEST_F(CompileTest, SideBySideNothingIsOverwrittenThatMayStillBeRead) {
+  // In order the second Neg would be the last reader; with counts the first may run after it.
+  Edge v = g_.Op("Next", {x_}), a = g_.Op("Neg", {v}), b = g_.Op("Neg", {v});
+  Edge c = g_.Op("Two", {b}), end = g_.Op("Add", {a, c});
+  PlanOptions o;
+  o.optimize = false;
+  o.engine = "counted";
+  auto p = Compile({{x_}, {end}, {}}, {Shape({1000})}, o);
+  std::set<uint64_t> offsets;
+  for (size_t i = 0; i < 3; ++i) offsets.insert(p->values[size_t(p->nodes[i].out[0])].offset);
+  EXPECT_EQ(offsets.size(), 3u);
+  o.engine = "fixed";
+  p = Compile({{x_}, {end}, {}}, {Shape({1000})}, o);
+  EXPECT_EQ(p->values[size_t(p->nodes[0].out[0])].offset, p->values[size_t(p->nodes[2].out[0])].offset);
+}
+
+TEST_F(CompileTest, ValuesHaveTheKindThatTheirUseAsksFor) {
+  Edge planned = g_.Op("Next", {x_}), fetched = g_.Op("Next", {planned}), c = g_.Const(FloatsOf(Shape({4})));
+  Edge held = g_.Op("Positive", {fetched}), end = g_.Op("Add", {fetched, c}), follows = g_.Op("Neg", {held});
+  auto p = Compile({{x_}, {fetched, end, follows}, {}}, {Shape({4})});
+  auto kind = [&](Edge e) {
+    for (const PlanNode& n : p->nodes) {
+      if (n.run.node == e.node) return int(p->values[size_t(n.out[0])].kind);
+    }
+    return -1;
+  };
+  EXPECT_EQ(kind(planned), PlanValue::kBlock);
+  EXPECT_EQ(kind(fetched), PlanValue::kHeld);
+  EXPECT_EQ(kind(held), PlanValue::kHeld);
+  EXPECT_EQ(kind(follows), PlanValue::kHeld);
+  EXPECT_EQ(p->values[size_t(p->feeds[0])].kind, PlanValue::kFeed);
+  EXPECT_EQ(std::count_if(p->values.begin(), p->values.end(), [](const PlanValue& v) { return v.kind == PlanValue::kConst; }), 1);
+}
+
+TEST_F(CompileTest, ViewsOfPlannedAndFedMemoryAreNotRun) {
+  Edge m = g_.Input(Shape({2, 3})), a = g_.Op("Next", {g_.Op("Flat", {g_.Op("Next", {m})})}), b = g_.Op("Neg", {g_.Op("Flat", {m})});
+  Edge end = g_.Op("Add", {a, b}), handed_out = g_.Op("Flat", {g_.Op("Two", {m})});
+  EXPECT_THAT(Ops(*Compile({{m}, {end}, {}}, {Shape({2, 3})})), ElementsAre("Next", "Next", "Neg", "Add"));
+  // What is handed out shares the memory of its source, which then has some of its own.
+  auto p = Compile({{m}, {handed_out}, {}}, {Shape({2, 3})});
+  ASSERT_THAT(Ops(*p), ElementsAre("Two", "Flat"));
+  EXPECT_EQ(p->values[size_t(p->nodes[0].out[0])].kind, PlanValue::kHeld);
+  EXPECT_EQ(p->values[size_t(p->nodes[0].out[1])].kind, PlanValue::kBlock);
+}
+
+TEST_F(CompileTest, EmptyValuesNeedNoMemory) {
+  Edge end = g_.Op("Next", {g_.Op("Mirror", {g_.Op("Neg", {g_.Op("Next", {x_})})})});
+  auto p = Compile({{x_}, {end}, {}}, {Shape({0})});
+  EXPECT_THAT(Ops(*p), ElementsAre("Next", "Neg", "Mirror", "Next"));
+  EXPECT_THAT(p->block_bytes, ElementsAre(0u));
+}
+
+TEST_F(CompileTest, UnknownShapesAreLeftToTheStep) {
+  Edge end = Chain("Next", 3);
+  auto p = Compile({{x_}, {end}, {}}, {Shape()});
+  EXPECT_THAT(p->block_bytes, ElementsAre(0u));
+  for (const PlanNode& n : p->nodes) EXPECT_TRUE(n.dynamic);
+}
+
+TEST_F(CompileTest, AConstantFetchRunsNothing) {
+  Edge c = g_.Op("Neg", {g_.Const({1})});
+  EXPECT_THAT(Ops(*Compile({{}, {c}, {}}, {})), IsEmpty());
+}
+
+TEST_F(CompileTest, TheEngineFollowsOptionAndKernels) {
+  Edge plain = Chain("Next", 3), later = g_.Op("Later", {x_});
+  auto counted = [&](Edge e, const char* engine, uint32_t threads) {
+    PlanOptions o;
+    o.engine = engine;
+    o.threads = threads;
+    return Compile({{x_}, {e}, {}}, {Shape({4})}, o)->counted;
+  };
+  EXPECT_FALSE(counted(plain, "auto", 4));  // nothing to run side by side
+  EXPECT_TRUE(counted(plain, "counted", 1));
+  EXPECT_FALSE(counted(plain, "fixed", 4));
+  EXPECT_TRUE(counted(later, "auto", 1));
+  EXPECT_TRUE(counted(later, "fixed", 1));  // what ends elsewhere cannot be walked in order
+  Edge wide = g_.Op("Sum", {g_.Op("Next", {x_}), g_.Op("Neg", {x_}), g_.Op("Two", {x_})});
+  PlanOptions o;
+  o.threads = 4;
+  EXPECT_TRUE(Compile({{x_}, {wide}, {}}, {Shape({100000})}, o)->counted);
+  EXPECT_FALSE(Compile({{x_}, {wide}, {}}, {Shape({100})}, o)->counted);
+  o.threads = 1;
+  EXPECT_FALSE(Compile({{x_}, {wide}, {}}, {Shape({100000})}, o)->counted);
+}
+
+// ---- Random plans ----
+
+// What of a plan's block is used by what, from when to when.
+struct Use {
+  uint64_t offset, bytes;
+  int32_t maker;
+  std::vector<int32_t> users;  // the maker and all readers
+  int32_t value;               // -1: scratch
+};
+
+std::vector<Use> UsesOf(const Plan& p) {
+  std::vector<Use> all;
+  std::vector<int32_t> use_of(p.values.size(), -1);
+  for (size_t i = 0; i < p.nodes.size(); ++i) {
+    for (int32_t v : p.nodes[i].in) {
+      if (use_of[size_t(v)] >= 0) all[size_t(use_of[size_t(v)])].users.push_back(int32_t(i));
+    }
+    for (int32_t v : p.nodes[i].out) {
+      const PlanValue& value = p.values[size_t(v)];
+      if (value.kind != PlanValue::kBlock) continue;
+      use_of[size_t(v)] = int32_t(all.size());
+      all.push_back({value.offset, value.bytes, int32_t(i), {int32_t(i)}, v});
+    }
+    if (p.nodes[i].scratch) all.push_back({p.nodes[i].scratch_offset, p.nodes[i].scratch, int32_t(i), {int32_t(i)}, -1});
+  }
+  return all;
+}
+
+// The one sharing that is allowed while both are in use: the last reader of `old` writes `young` over it.
+bool InPlace(const Plan& p, const Use& old, const Use& young) {
+  if (old.value < 0 || young.value < 0 || old.offset != young.offset || old.bytes != young.bytes) return false;
+  const std::vector<int32_t>& in = p.nodes[size_t(young.maker)].in;
+  return std::count(in.begin(), in.end(), old.value) == 1;
+}
+
+TEST_F(CompileTest, ValuesInUseTogetherShareNoMemory) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    for (const char* engine : {"fixed", "counted"}) {
+      SCOPED_TRACE(StrCat("seed ", seed, ", ", engine));
+      TestGraph g(g_.graph().runtime_ptr());
+      // Without views every use of memory is a value of the plan.
+      RandomGraph random(&g, seed, {.nodes = 60, .views = false, .elsewhere = seed % 2 == 0});
+      PlanOptions o;
+      o.engine = engine;
+      o.optimize = seed % 3 != 0;
+      std::vector<Shape> shapes;
+      for (const Tensor& t : random.Feeds()) shapes.push_back(t.shape());
+      auto plan = CompilePlan(g.graph(), {random.spec().feeds, random.spec().fetches, {}}, shapes, o, &states_);
+      ASSERT_TRUE(plan.ok()) << plan.status();
+      const Plan& p = **plan;
+      std::vector<std::set<int32_t>> after(p.nodes.size());
+      for (size_t i = p.nodes.size(); i-- > 0;) {
+        for (int32_t k : p.nodes[i].next) {
+          after[i].insert(k);
+          after[i].insert(after[size_t(k)].begin(), after[size_t(k)].end());
+        }
+      }
+      auto before = [&](int32_t a, int32_t b) { return p.counted ? after[size_t(a)].count(b) != 0 : a < b; };
+      const std::vector<Use> uses = UsesOf(p);
+      uint64_t sum = 0, end = 0;
+      for (size_t i = 0; i < uses.size(); ++i) {
+        const Use& a = uses[i];
+        EXPECT_EQ(a.offset % kGrain, 0u);
+        sum += Rounded(a.bytes);
+        end = std::max(end, a.offset + Rounded(a.bytes));
+        for (size_t k = i + 1; k < uses.size(); ++k) {
+          const Use& b = uses[k];
+          if (a.bytes == 0 || b.bytes == 0 || a.offset >= b.offset + b.bytes || b.offset >= a.offset + a.bytes) continue;
+          const bool in_place = InPlace(p, a, b);
+          for (int32_t u : a.users) {
+            EXPECT_TRUE(before(u, b.maker) || (in_place && u == b.maker))
+                << p.nodes[size_t(b.maker)].title << " writes over what " << p.nodes[size_t(a.maker)].title << " made for "
+                << p.nodes[size_t(u)].title;
+          }
+        }
+      }
+      EXPECT_LE(end, p.block_bytes[0]);
+      EXPECT_LE(p.block_bytes[0], sum);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,151 @@
+#include "framework/plan/memory_plan.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "gtest/gtest.h"
+
+#include "framework/base/strings.h"
+
+namespace thalweg {
+namespace {
+
+constexpr uint64_t kGrain = 64;
+
+uint64_t Rounded(uint64_t bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
+
+// Nodes with random successors, and storages that random nodes touch.
+struct Problem {
+  size_t nodes;
+  std::vector<std::vector<int32_t>> next;
+  std::vector<Storage> storages;
+};
+
+Problem RandomProblem(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  auto below = [&](size_t n) { return size_t(random() % n); };
+  Problem p;
+  p.nodes = 2 + below(90);
+  p.next.resize(p.nodes);
+  for (size_t i = 0; i + 1 < p.nodes; ++i) {
+    for (size_t k = below(3); k > 0; --k) p.next[i].push_back(int32_t(i + 1 + below(std::min<size_t>(p.nodes - i - 1, 10))));
+  }
+  for (size_t i = 0; i < p.nodes; ++i) {
+    for (size_t k = below(3); k > 0; --k) {
+      Storage s;
+      s.bytes = below(8) == 0 ? 0 : below(2000);
+      s.first = int32_t(i);
+      s.users = {int32_t(i)};
+      // Those that touch it come after whoever makes it.
+      int32_t at = int32_t(i);
+      for (size_t steps = below(5); steps > 0 && !p.next[size_t(at)].empty(); --steps) {
+        at = p.next[size_t(at)][below(p.next[size_t(at)].size())];
+        if (below(2)) s.users.push_back(at);
+      }
+      p.storages.push_back(std::move(s));
+    }
+  }
+  return p;
+}
+
+// Whether b can run after a only, by walking the edges.
+std::vector<std::set<int32_t>> Descendants(const Problem& p) {
+  std::vector<std::set<int32_t>> all(p.nodes);
+  for (size_t i = p.nodes; i-- > 0;) {
+    for (int32_t k : p.next[i]) {
+      all[i].insert(k);
+      all[i].insert(all[size_t(k)].begin(), all[size_t(k)].end());
+    }
+  }
+  return all;
+}
+
+// Nothing that may be in use at the same time shares a byte. Answers the end of the last storage.
+template <class Before>
+uint64_t Check(const std::vector<Storage>& storages, const Before& before) {
+  uint64_t end = 0;
+  for (size_t i = 0; i < storages.size(); ++i) {
+    const Storage& a = storages[i];
+    EXPECT_EQ(a.offset % kGrain, 0u);
+    EXPECT_EQ(a.bytes % kGrain, 0u);
+    end = std::max(end, a.offset + a.bytes);
+    for (size_t k = i + 1; k < storages.size(); ++k) {
+      const Storage& b = storages[k];
+      if (a.offset >= b.offset + b.bytes || b.offset >= a.offset + a.bytes) continue;
+      auto over = [&](const Storage& old, const Storage& young) {
+        return std::all_of(old.users.begin(), old.users.end(), [&](int32_t u) {
+          return std::all_of(young.users.begin(), young.users.end(), [&](int32_t v) { return before(u, v); });
+        });
+      };
+      EXPECT_TRUE(over(a, b) || over(b, a)) << "storages " << i << " and " << k << " share memory";
+    }
+  }
+  return end;
+}
+
+class RandomMemoryPlanTest : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(RandomMemoryPlanTest, NothingInUseTogetherSharesMemory) {
+  for (uint64_t seed = GetParam(); seed < GetParam() + 50; ++seed) {
+    SCOPED_TRACE(StrCat("seed ", seed));
+    const Problem p = RandomProblem(seed);
+    uint64_t sum = 0, largest = 0;
+    for (const Storage& s : p.storages) {
+      sum += Rounded(s.bytes);
+      largest = std::max(largest, Rounded(s.bytes));
+    }
+    // One after the other.
+    std::vector<Storage> storages = p.storages;
+    uint64_t in_order = PlanOffsets(&storages, {});
+    EXPECT_EQ(in_order, Check(storages, [](int32_t a, int32_t b) { return a < b; }));
+    // Side by side.
+    std::vector<Storage> shared = p.storages;
+    const std::vector<std::set<int32_t>> after = Descendants(p);
+    uint64_t counted = PlanOffsets(&shared, FindAncestors(p.next));
+    EXPECT_EQ(counted, Check(shared, [&](int32_t a, int32_t b) { return after[size_t(a)].count(b) != 0; }));
+    for (uint64_t block : {in_order, counted}) {
+      EXPECT_LE(block, sum);
+      EXPECT_GE(block, largest);
+    }
+    if (testing::Test::HasFailure()) break;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomMemoryPlanTest, testing::Values(1, 1001, 2001, 3001));
+
+TEST(MemoryPlanTest, FindsAncestorsAcrossWords) {
+  std::vector<std::vector<int32_t>> next(200);
+  for (int32_t i = 0; i + 1 < 200; ++i) next[size_t(i)] = {i + 1};
+  next[10].clear();  // 0..10 and 11..199 are two chains
+  const Ancestors a = FindAncestors(next);
+  auto is = [&](size_t node, size_t before) { return (a[node][before / 64] >> (before % 64) & 1) != 0; };
+  EXPECT_TRUE(is(199, 11));
+  EXPECT_TRUE(is(130, 129));
+  EXPECT_FALSE(is(199, 10));
+  EXPECT_FALSE(is(11, 11));
+  EXPECT_FALSE(is(63, 64));
+}
+
+TEST(MemoryPlanTest, AChainNeedsTwoPlaces) {
+  std::vector<Storage> storages;
+  for (int32_t i = 0; i < 1000; ++i) storages.push_back({1000, i, {i, i + 1}, 0});
+  EXPECT_EQ(PlanOffsets(&storages, {}), 2 * Rounded(1000));
+}
+
+TEST(MemoryPlanTest, TakesTheSmallestGapThatFits) {
+  // Two gaps are left when the last storage comes: 128 and 64 bytes.
+  std::vector<Storage> storages = {{128, 0, {0, 1}, 0}, {64, 0, {0, 9}, 0}, {64, 0, {0, 1}, 0}, {64, 0, {0, 9}, 0}, {10, 2, {2}, 0}};
+  EXPECT_EQ(PlanOffsets(&storages, {}), 320u);
+  EXPECT_EQ(storages[4].offset, storages[2].offset);
+}
+
+TEST(MemoryPlanTest, EmptyStoragesTakeNoRoom) {
+  std::vector<Storage> storages = {{0, 0, {0, 5}, 0}, {10, 0, {0, 5}, 0}, {0, 1, {1, 5}, 0}};
+  EXPECT_EQ(PlanOffsets(&storages, {}), kGrain);
+  std::vector<Storage> none;
+  EXPECT_EQ(PlanOffsets(&none, {}), 0u);
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,76 @@
+// What the tests of planning share: a signature run through the passes, and through the compiler without a session.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/plan/plan.h"
+#include "framework/plan/work_graph.h"
+#include "framework/runtime/evaluate.h"
+#include "tests/framework/support/test_ops.h"
+
+namespace thalweg::testing_support {
+
+// A work graph and what it points to.
+struct Planning {
+  Signature signature;
+  PlanOptions options;
+  WorkGraph w;
+  Status status;
+
+  Planning(Graph& graph, Signature s, std::vector<Shape> feed_shapes = {}, PlanOptions o = {})
+      : signature(std::move(s)), options(std::move(o)) {
+    feed_shapes.resize(signature.feeds.size());
+    w.options = &options;
+    w.feed_shapes = std::move(feed_shapes);
+    status = BuildWorkGraph(&graph, signature, &w);
+  }
+  Planning(const Planning&) = delete;
+  Planning& operator=(const Planning&) = delete;
+  // The passes up to and including `last`, as CompilePlan runs them.
+  Planning& Through(std::string_view last) {
+    for (const Pass& pass : Passes()) {
+      if (status.ok() && !(pass.optional && !options.optimize)) status = pass.run(&w);
+      if (pass.name == last) break;
+    }
+    return *this;
+  }
+  // The work node of a graph node; NULL if it is not in the signature's part of the graph.
+  const WorkNode* Find(const Node* node) const {
+    for (const WorkNode& n : w.nodes) {
+      if (n.node == node) return &n;
+    }
+    return nullptr;
+  }
+  const WorkNode* Find(Edge e) const { return Find(e.node); }
+  // It is there, needed, and no constant.
+  bool Runs(const Node* node) const {
+    const WorkNode* n = Find(node);
+    return n && !n->dead && !n->constant;
+  }
+  bool Runs(Edge e) const { return Runs(e.node); }
+};
+
+// Kernel states without a session.
+class TestStates final : public StateCache {
+ public:
+  explicit TestStates(Runtime* runtime) : runtime_(*runtime) {}
+  ~TestStates() override {
+    for (const NodeRun& run : made_) DestroyState(run);
+  }
+  StatusOr<void*> State(const NodeRun& run, const std::vector<tw_shape>& shapes) override {
+    made_.push_back(run);
+    RETURN_IF_ERROR(CreateState(run, shapes, &made_.back().state));
+    return made_.back().state;
+  }
+  StatusOr<std::vector<Tensor>> Once(const NodeRun& run) override {
+    return CallOnce(runtime_, *run.node, *run.kernel, run.device, {}, {}, "test");
+  }
+
+ private:
+  Runtime& runtime_;
+  std::vector<NodeRun> made_;
+};
+
+}  // namespace thalweg::testing_support

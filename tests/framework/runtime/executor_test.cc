@@ -1,0 +1,176 @@
+// Both engines over random graphs and over what they treat specially. Steps go through a session, as everywhere.
+#include "framework/runtime/executor.h"
+
+#include <cstring>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include "tests/framework/support/fakes.h"
+#include "tests/framework/support/random_graph.h"
+
+namespace thalweg {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing_support::ClearJournal;
+using testing_support::Floats;
+using testing_support::Journal;
+using testing_support::RandomGraph;
+using testing_support::Step;
+using testing_support::TestGraph;
+using testing_support::TestRuntime;
+using testing_support::Text;
+using testing_support::Values;
+
+struct Setting {
+  const char* engine;
+  uint32_t threads;
+};
+void PrintTo(const Setting& s, std::ostream* out) { *out << s.engine << ", " << s.threads << " threads"; }
+
+class EnginesTest : public testing::TestWithParam<Setting> {
+ protected:
+  void SetUp() override { ClearJournal(); }
+  std::unique_ptr<Session> NewSession(TestGraph& g, std::map<std::string, std::string> options = {}) {
+    options["engine"] = GetParam().engine;
+    return g.NewSession(options);
+  }
+  std::shared_ptr<Runtime> runtime_ = TestRuntime(GetParam().threads);
+  TestGraph g_{runtime_};
+};
+
+// Bit for bit.
+void ExpectSame(const std::vector<Tensor>& got, const std::vector<std::vector<float>>& want, const CallableSpec& spec) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t k = 0; k < got.size(); ++k) {
+    ASSERT_EQ(got[k].count(), want[k].size()) << spec.fetches[k].text();
+    EXPECT_EQ(std::memcmp(got[k].data(), want[k].data(), got[k].bytes()), 0) << spec.fetches[k].text();
+  }
+}
+
+TEST_P(EnginesTest, GiveTheSameBitsOnRandomGraphs) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(StrCat("seed ", seed));
+    TestGraph g(runtime_);
+    RandomGraph random(&g, seed, {.nodes = 20 + seed % 50, .elsewhere = seed % 2 == 1});
+    auto session = NewSession(g, {{"optimize", seed % 3 ? "true" : "false"}, {"max_shape_plans", "1"}});
+    const auto expected = random.Expected();
+    for (int step = 0; step < 4; ++step) {
+      auto out = Step(*session, random.spec(), random.Feeds());
+      ASSERT_TRUE(out.ok()) << out.status();
+      ExpectSame(*out, expected, random.spec());
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(EnginesTest, AFailureInTheMiddleEndsTheStepAndNothingElse) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(StrCat("seed ", seed));
+    TestGraph g(runtime_);
+    RandomGraph random(&g, seed, {.nodes = 50, .elsewhere = seed % 2 == 1});
+    CallableSpec spec = random.spec();
+    for (const char* name : {"Picky", "Picky_1", "Picky_2"}) spec.targets.push_back(g.graph().Find(name));
+    auto session = NewSession(g);
+    const auto expected = random.Expected();
+    for (int step = 0; step < 3; ++step) {
+      auto failed = Step(*session, spec, random.Feeds(true));
+      EXPECT_EQ(failed.status().code(), absl::StatusCode::kOutOfRange) << failed.status();
+      EXPECT_THAT(Text(failed.status()), HasSubstr("' on CPU:0: it is negative"));
+      auto out = Step(*session, spec, random.Feeds());
+      ASSERT_TRUE(out.ok()) << out.status();
+      ExpectSame(*out, expected, spec);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(EnginesTest, FailuresNameOpNodeDeviceAndShapes) {
+  Edge x = g_.Input(Shape({-1}), "x"), m = g_.Op("Picky", {g_.Op("Neg", {x})}, {.name = "in/the/middle"}), end = g_.Op("Next", {m});
+  auto session = NewSession(g_);
+  Status s = Step(*session, {{x}, {end}, {}}, {Floats({1, 2, 3})}).status();
+  EXPECT_EQ(Text(s), "Picky 'in/the/middle' on CPU:0: it is negative (inputs: float[3])");
+  Edge later = g_.Op("Next", {g_.Op("Later", {x}, {.name = "later"})});
+  s = Step(*session, {{x}, {later}, {}}, {Floats({-1, 2})}).status();
+  EXPECT_EQ(Text(s), "Later 'later' on CPU:0: it is negative (inputs: float[2])");
+}
+
+TEST_P(EnginesTest, AfterAFailureNothingThatWaitedForItRuns) {
+  Edge x = g_.Input(Shape({1})), bad = g_.Op("Picky", {x});
+  const Node* end = g_.Mark(2, {g_.Mark(1, {bad.node})});
+  auto session = NewSession(g_);
+  EXPECT_FALSE(Step(*session, {{x}, {}, {end}}, {Floats({-1})}).ok());
+  EXPECT_THAT(Journal(), IsEmpty());
+  EXPECT_TRUE(Step(*session, {{x}, {}, {end}}, {Floats({1})}).ok());
+  EXPECT_THAT(Journal(), ElementsAre(1, 2));
+}
+
+TEST_P(EnginesTest, ControlEdgesAreObeyed) {
+  Edge x = g_.Input(Shape({1}));
+  // Marks in an order that ids do not give: late nodes wait for later ones through a long way round.
+  std::vector<const Node*> marks = {g_.Mark(0)};
+  for (int64_t i = 1; i < 60; ++i) {
+    std::vector<const Node*> wait = {marks.back()};
+    if (i % 3 == 0) wait.push_back(marks[size_t(i / 2)]);
+    if (i % 5 == 0) wait.push_back(g_.Op("Later", {x}, {.controls = {marks.back()}}).node);
+    if (i % 7 == 0) wait.push_back(g_.Op("GatedAside", {x}, {.controls = {marks.back()}}).node);
+    marks.push_back(g_.Mark(i, wait));
+  }
+  auto session = NewSession(g_);
+  std::vector<int64_t> expected(60);
+  for (size_t i = 0; i < 60; ++i) expected[i] = int64_t(i);
+  for (int step = 0; step < 10; ++step) {
+    ClearJournal();
+    ASSERT_TRUE(Step(*session, {{x}, {}, {marks.back()}}, {Floats({1})}).ok());
+    EXPECT_EQ(Journal(), expected);
+  }
+}
+
+TEST_P(EnginesTest, AsynchronousKernelsEndOnOtherThreads) {
+  Edge x = g_.Input(Shape({-1}));
+  std::vector<Edge> layer(20, x);
+  for (int depth = 0; depth < 10; ++depth) {
+    for (size_t i = 0; i < layer.size(); ++i)
+      layer[i] = g_.Op(i % 4 == 3 ? "Next" : "Later", {layer[i]}, {.controls = {layer[(i + 7) % 20].node}});
+  }
+  auto session = NewSession(g_);
+  for (int step = 0; step < 20; ++step) {
+    auto out = Step(*session, {{x}, layer, {}}, {Floats({1, 2})});
+    ASSERT_TRUE(out.ok()) << out.status();
+    for (const Tensor& t : *out) EXPECT_THAT(Values(t), ElementsAre(11, 12));
+    EXPECT_EQ(Step(*session, {{x}, layer, {}}, {Floats({-5, 2})}).status().code(), absl::StatusCode::kOutOfRange);
+  }
+}
+
+TEST_P(EnginesTest, WhatAKernelGaveIsNotWrittenToInTheNextStep) {
+  Edge x = g_.Input(Shape({-1})), y = g_.Op("Next", {g_.Op("Clip", {x})});
+  auto session = NewSession(g_);
+  // The first feed becomes the output of Clip, in place of planned memory; the second is clipped into planned memory again.
+  Tensor handed_on = Floats({1, 2}), clipped = Floats({-1, 5});
+  EXPECT_THAT(Values((*Step(*session, {{x}, {y}, {}}, {handed_on}))[0]), ElementsAre(2, 3));
+  EXPECT_THAT(Values((*Step(*session, {{x}, {y}, {}}, {clipped}))[0]), ElementsAre(1, 6));
+  EXPECT_THAT(Values(handed_on), ElementsAre(1, 2));
+  EXPECT_TRUE(handed_on.unique());
+}
+
+TEST_P(EnginesTest, AnEmptyPlanIsAStepToo) {
+  auto session = NewSession(g_);
+  EXPECT_TRUE(Step(*session, {}).ok());
+  Edge c = g_.Const({7}), x = g_.Input(Shape({1}));
+  auto out = Step(*session, {{x}, {c, x, c}, {}}, {Floats({3})});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_THAT(Values((*out)[0]), ElementsAre(7));
+  EXPECT_THAT(Values((*out)[1]), ElementsAre(3));
+  EXPECT_THAT(Values((*out)[2]), ElementsAre(7));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EnginesTest,
+                         testing::Values(Setting{"fixed", 1}, Setting{"fixed", 2}, Setting{"fixed", 4}, Setting{"counted", 1},
+                                         Setting{"counted", 2}, Setting{"counted", 4}),
+                         [](const auto& p) { return StrCat(p.param.engine, "_", p.param.threads); });
+
+}  // namespace
+}  // namespace thalweg

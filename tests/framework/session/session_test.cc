@@ -1,0 +1,443 @@
+#include "framework/session/session.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include "tests/framework/support/fakes.h"
+#include "tests/framework/support/random_graph.h"
+
+namespace thalweg {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing_support::AwaitGated;
+using testing_support::ClearJournal;
+using testing_support::CloseGate;
+using testing_support::Floats;
+using testing_support::FloatsOf;
+using testing_support::Journal;
+using testing_support::OpenGate;
+using testing_support::RandomGraph;
+using testing_support::Step;
+using testing_support::TestGraph;
+using testing_support::Text;
+using testing_support::Values;
+
+// ---- Options ----
+
+TEST(SessionOptionsTest, TakesEachOptionByName) {
+  SessionOptions o;
+  EXPECT_TRUE(SetSessionOption(&o, "threads", "1").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "container", "c").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "optimize", "false").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "engine", "counted").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "soft_placement", "1").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "max_shape_plans", "3").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "disable_pass", "cse").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "disable_pass", "fold").ok());
+  EXPECT_EQ(o.threads, 1u);
+  EXPECT_EQ(o.container, "c");
+  EXPECT_FALSE(o.optimize);
+  EXPECT_EQ(o.engine, "counted");
+  EXPECT_TRUE(o.soft_placement);
+  EXPECT_EQ(o.max_shape_plans, 3u);
+  EXPECT_THAT(o.disabled_passes, ElementsAre("cse", "fold"));
+}
+
+TEST(SessionOptionsTest, RefusesWhatNoOptionTakes) {
+  SessionOptions o;
+  for (auto [key, value] : {std::pair("threads", "-1"),
+                            {"threads", "two"},
+                            {"optimize", "yes"},
+                            {"engine", "diesel"},
+                            {"soft_placement", ""},
+                            {"max_shape_plans", "0"},
+                            {"disable_pass", "place"},
+                            {"disable_pass", "csee"},
+                            {"engines", "auto"}}) {
+    EXPECT_EQ(SetSessionOption(&o, key, value).code(), absl::StatusCode::kInvalidArgument) << key << "=" << value;
+  }
+  EXPECT_THAT(Text(SetSessionOption(&o, "engine", "diesel")),
+              HasSubstr("session option 'engine' cannot be 'diesel'; it takes auto, fixed or counted"));
+  EXPECT_THAT(Text(SetSessionOption(&o, "disable_pass", "csee")), HasSubstr("'disable_pass' cannot be 'csee'; it takes fold or cse"));
+  for (const OptionDoc& d : SessionOptionDocs()) EXPECT_THAT(Text(SetSessionOption(&o, "no", "")), HasSubstr(std::string(d.name)));
+}
+
+// ---- Plans ----
+
+class SessionTest : public testing::Test {
+ protected:
+  void SetUp() override { ClearJournal(); }
+  // Written into the journal whenever a plan that needs it is made: a constant too large for the graph, folded by every plan.
+  Edge Planned(int64_t tag) { return g_.Op("Traced", {g_.Const(FloatsOf(Shape({2000})))}, {.attrs = {{"tag", AttrValue::Int(tag)}}}); }
+  static int64_t Times(int64_t tag) {
+    const std::vector<int64_t> all = Journal();
+    return std::count(all.begin(), all.end(), tag);
+  }
+  TestGraph g_{2};
+  Edge x_ = g_.Input(Shape({-1}), "x");
+};
+
+TEST_F(SessionTest, KeepsAPlanPerSignatureAndShape) {
+  Edge y = g_.Op("Next", {x_}), c = Planned(1);
+  auto session = g_.NewSession();
+  for (int round = 0; round < 3; ++round) {
+    for (int64_t n : {1, 2, 3}) {
+      auto out = Step(*session, {{x_}, {y, c}, {}}, {FloatsOf(Shape({n}))});
+      ASSERT_TRUE(out.ok()) << out.status();
+      EXPECT_EQ(Values((*out)[0]), Values(FloatsOf(Shape({n}), 2)));
+    }
+  }
+  EXPECT_EQ(Times(1), 3);
+  ASSERT_TRUE(Step(*session, {{x_}, {c, y}, {}}, {Floats({1})}).ok());  // other fetches
+  EXPECT_EQ(Times(1), 4);
+  ASSERT_TRUE(Step(*session, {{x_}, {y}, {c.node}}, {Floats({1})}).ok());  // other targets
+  EXPECT_EQ(Times(1), 5);
+  ASSERT_TRUE(Step(*session, {{x_}, {y, c}, {}}, {Floats({1})}).ok());
+  EXPECT_EQ(Times(1), 5);
+  EXPECT_EQ(session->steps(), 12u);
+}
+
+TEST_F(SessionTest, SessionsPlanForThemselves) {
+  Edge c = Planned(1);
+  auto a = g_.NewSession(), b = g_.NewSession();
+  ASSERT_TRUE(Step(*a, {{}, {c}, {}}).ok());
+  ASSERT_TRUE(Step(*b, {{}, {c}, {}}).ok());
+  EXPECT_EQ(Times(1), 2);
+}
+
+TEST_F(SessionTest, BeyondMaxShapePlansOnePlanServesAllShapes) {
+  Edge y = g_.Op("Mirror", {g_.Op("Next", {g_.Op("Neg", {x_})})}), c = Planned(1);
+  auto session = g_.NewSession({{"max_shape_plans", "2"}});
+  auto callable = session->MakeCallable({{x_}, {y, c}, {}});
+  ASSERT_TRUE(callable.ok());
+  for (int round = 0; round < 2; ++round) {
+    for (int64_t n : {4, 3, 7, 0, 4, 9, 3}) {
+      std::vector<Tensor> out(2);
+      const Tensor feed = FloatsOf(Shape({n}));
+      ASSERT_TRUE((*callable)->Run(&feed, {}, out.data()).ok());
+      std::vector<float> expected;
+      for (int64_t i = n; i > 0; --i) expected.push_back(1 - float(i));
+      EXPECT_EQ(Values(out[0]), expected);
+    }
+  }
+  EXPECT_EQ(Times(1), 3);
+  // The first two have planned memory, the one for all has none.
+  EXPECT_GT((*callable)->Report({Shape({4})})->block_bytes, 0u);
+  EXPECT_GT((*callable)->Report({Shape({3})})->block_bytes, 0u);
+  EXPECT_EQ((*callable)->Report({Shape({7})})->block_bytes, 0u);
+  EXPECT_EQ(Times(1), 3);
+}
+
+TEST_F(SessionTest, MakesEightShapePlansUnlessTold) {
+  Edge y = g_.Op("Next", {x_}), c = Planned(1);
+  auto session = g_.NewSession();
+  for (int64_t n = 1; n <= 20; ++n) ASSERT_TRUE(Step(*session, {{x_}, {y, c}, {}}, {FloatsOf(Shape({n}))}).ok());
+  EXPECT_EQ(Times(1), 9);
+}
+
+TEST_F(SessionTest, KernelStatesServeAllPlansAndGoWithTheSession) {
+  Edge y = g_.Op("Born", {x_}), z = g_.Op("Born", {y});
+  auto session = g_.NewSession();
+  for (int64_t n : {1, 2}) ASSERT_TRUE(Step(*session, {{x_}, {z}, {}}, {FloatsOf(Shape({n}))}).ok());
+  ASSERT_TRUE(Step(*session, {{x_}, {y}, {}}, {Floats({1})}).ok());
+  EXPECT_EQ(Times(-3), 2);
+  EXPECT_EQ(Times(-4), 0);
+  session = nullptr;
+  EXPECT_EQ(Times(-4), 2);
+}
+
+TEST_F(SessionTest, OnceOpsRunOnceASession) {
+  Edge f = g_.Op("Fresh", {}), a = g_.Op("Neg", {f}), b = g_.Op("Next", {f});
+  auto one = g_.NewSession(), two = g_.NewSession();
+  auto value = [&](Session& s, Edge e) { return Values((*Step(s, {{}, {e}, {}}))[0])[0]; };
+  const float first = value(*one, f);
+  EXPECT_EQ(value(*one, f), first);
+  EXPECT_EQ(value(*one, a), -first);
+  EXPECT_EQ(value(*one, b), first + 1);
+  EXPECT_EQ(Times(-2), 1);
+  EXPECT_NE(value(*two, f), first);
+  EXPECT_EQ(Times(-2), 2);
+}
+
+TEST_F(SessionTest, ReportsAPlan) {
+  Edge y = g_.Op("Next", {g_.Op("Next", {g_.Op("Next", {x_})})});
+  auto session = g_.NewSession({{"engine", "counted"}});
+  auto r = (*session->MakeCallable({{x_}, {y}, {}}))->Report({Shape({16})});
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_EQ(r->nodes, 3u);
+  EXPECT_EQ(r->block_bytes, 128u);
+  EXPECT_EQ(r->unplanned_bytes, 128u);
+  EXPECT_TRUE(r->counted);
+}
+
+TEST_F(SessionTest, RunsWhatWasAddedAfterARun) {
+  Edge y = g_.Op("Next", {x_});
+  auto session = g_.NewSession();
+  EXPECT_THAT(Values((*Step(*session, {{x_}, {y}, {}}, {Floats({1})}))[0]), ElementsAre(2));
+  Edge z = g_.Op("Neg", {y});
+  auto out = Step(*session, {{x_}, {z, y}, {}}, {Floats({1})});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_THAT(Values((*out)[0]), ElementsAre(-2));
+  EXPECT_THAT(Values((*Step(*session, {{x_}, {y}, {}}, {Floats({5})}))[0]), ElementsAre(6));
+}
+
+// ---- Refusals ----
+
+TEST_F(SessionTest, RefusesWhatIsNotOfItsGraph) {
+  TestGraph other(g_.graph().runtime_ptr());
+  Edge y = g_.Op("Next", {x_}), foreign = other.Input(Shape({1}));
+  auto session = g_.NewSession();
+  auto code = [&](const CallableSpec& spec) { return session->MakeCallable(spec).status().code(); };
+  EXPECT_EQ(code({{foreign}, {y}, {}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({{x_}, {foreign}, {}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({{x_}, {}, {foreign.node}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({{x_}, {Edge{y.node, 1}}, {}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({{x_}, {Edge{y.node, -1}}, {}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({{x_}, {Edge{}}, {}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Text(Step(*session, {{x_}, {Edge{y.node, 1}}, {}}, {Floats({1})}).status()), HasSubstr("'Next' has no output 1"));
+}
+
+TEST_F(SessionTest, RefusesAValueThatIsFedTwice) {
+  Edge two = g_.Op("Two", {x_}), high{two.node, 1};
+  auto session = g_.NewSession();
+  EXPECT_EQ(Text(session->MakeCallable({{two, high, two}, {}, {}}).status()), "'Two' is fed twice");
+  EXPECT_EQ(Text(session->MakeCallable({{high, high}, {}, {}}).status()), "'Two:1' is fed twice");
+  auto callable = session->MakeCallable({{two, high}, {}, {}});
+  ASSERT_TRUE(callable.ok());
+  EXPECT_EQ((*callable)->Report({Shape({1})}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(SessionTest, RefusesFeedsThatDoNotFit) {
+  Edge m = g_.Input(Shape({-1, 3}), "m"), y = g_.Op("Neg", {m});
+  auto session = g_.NewSession();
+  auto text = [&](const Tensor& feed) { return Text(Step(*session, {{m}, {y}, {}}, {feed}).status()); };
+  EXPECT_EQ(text(Tensor()), "the feed of 'm' is missing");
+  EXPECT_EQ(text(*Tensor::Vector<int32_t>(TW_INT32, {1})), "the feed of 'm' is int32 but must be float");
+  EXPECT_EQ(text(Floats({1})), "the feed of 'm' has shape [1] but must fit [?, 3]");
+  EXPECT_EQ(text(FloatsOf(Shape({3, 2}))), "the feed of 'm' has shape [3, 2] but must fit [?, 3]");
+  EXPECT_EQ(text(FloatsOf(Shape({2, 3}))), "");
+  EXPECT_EQ(text(FloatsOf(Shape({2, 4}))), "the feed of 'm' has shape [2, 4] but must fit [?, 3]");  // also after a plan was made
+  EXPECT_EQ(text(*Tensor::Make(TW_INT32, Shape({2, 3}))), "the feed of 'm' is int32 but must be float");
+}
+
+TEST_F(SessionTest, FetchesAreEmptyAfterAFailure) {
+  Edge y = g_.Op("Next", {x_}), bad = g_.Op("Picky", {x_});
+  auto session = g_.NewSession();
+  auto callable = *session->MakeCallable({{x_}, {y, bad}, {}});
+  std::vector<Tensor> out = {Floats({1}), Floats({2})};
+  Tensor feed = Floats({-1});
+  EXPECT_FALSE(callable->Run(&feed, {}, out.data()).ok());
+  EXPECT_FALSE(out[0]);
+  EXPECT_FALSE(out[1]);
+  out = {Floats({1}), Floats({2})};
+  EXPECT_TRUE(session->Close().ok());
+  EXPECT_FALSE(callable->Run(&feed, {}, out.data()).ok());
+  EXPECT_FALSE(out[0]);
+}
+
+// ---- Ending early ----
+
+TEST_F(SessionTest, ACancelledTokenStopsARunningStep) {
+  Edge y = g_.Op("Stubborn", {x_}, {.name = "y"}), z = g_.Op("Next", {x_});
+  for (const char* engine : {"fixed", "counted"}) {
+    auto session = g_.NewSession({{"engine", engine}});
+    CancelToken token;
+    ClearJournal();
+    std::thread canceller([&] {
+      while (Times(-5) == 0) std::this_thread::yield();
+      token.Cancel();
+    });
+    RunOptions options;
+    options.cancel = &token;
+    Status s = Step(*session, {{x_}, {y}, {}}, {Floats({1})}, options).status();
+    canceller.join();
+    EXPECT_EQ(s.code(), absl::StatusCode::kCancelled) << s;
+    EXPECT_THAT(Text(s), HasSubstr("Stubborn 'y' on CPU:0: the step was cancelled"));
+    EXPECT_TRUE(Step(*session, {{x_}, {z}, {}}, {Floats({1})}).ok());
+  }
+}
+
+TEST_F(SessionTest, ACancelledTokenStopsBetweenKernels) {
+  Edge gated = g_.Op("Gated", {x_}), next = g_.Op("Traced", {gated}, {.attrs = {{"tag", AttrValue::Int(7)}}});
+  for (const char* engine : {"fixed", "counted"}) {
+    auto session = g_.NewSession({{"engine", engine}});
+    CancelToken token;
+    CloseGate();
+    std::thread canceller([&] {
+      AwaitGated(1);
+      token.Cancel();
+      OpenGate();
+    });
+    RunOptions options;
+    options.cancel = &token;
+    EXPECT_EQ(Step(*session, {{x_}, {next}, {}}, {Floats({1})}, options).status().code(), absl::StatusCode::kCancelled);
+    canceller.join();
+    EXPECT_THAT(Journal(), IsEmpty());
+    EXPECT_EQ(Step(*session, {{x_}, {next}, {}}, {Floats({1})}, options).status().code(), absl::StatusCode::kCancelled);
+    EXPECT_THAT(Journal(), IsEmpty());
+  }
+}
+
+TEST_F(SessionTest, ACancelledTokenStopsAStepThatRunsNothing) {
+  Edge c = g_.Const({1});
+  auto session = g_.NewSession();
+  CancelToken token;
+  token.Cancel();
+  RunOptions options;
+  options.cancel = &token;
+  EXPECT_EQ(Step(*session, {{}, {c}, {}}, {}, options).status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(SessionTest, ADeadlineStopsAStep) {
+  Edge y = g_.Op("Stubborn", {x_}), z = g_.Op("Next", {x_});
+  for (const char* engine : {"fixed", "counted"}) {
+    auto session = g_.NewSession({{"engine", engine}});
+    RunOptions options;
+    options.deadline_ns = 5'000'000;
+    const int64_t start = MonotonicNs();
+    EXPECT_EQ(Step(*session, {{x_}, {y}, {}}, {Floats({1})}, options).status().code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_GE(MonotonicNs() - start, 5'000'000);
+    options.deadline_ns = 3'600'000'000'000;
+    EXPECT_TRUE(Step(*session, {{x_}, {z}, {}}, {Floats({1})}, options).ok());
+    options.deadline_ns = INT64_MAX;
+    EXPECT_TRUE(Step(*session, {{x_}, {z}, {}}, {Floats({1})}, options).ok());
+    options.deadline_ns = 1;
+    EXPECT_EQ(Step(*session, {{x_}, {z}, {}}, {Floats({1})}, options).status().code(), absl::StatusCode::kDeadlineExceeded);
+  }
+}
+
+TEST_F(SessionTest, CloseWaitsForRunningStepsAndRefusesNewOnes) {
+  Edge gated = g_.Op("Gated", {x_}), aside = g_.Op("GatedAside", {x_}), y = g_.Op("Next", {x_});
+  for (Edge e : {gated, aside}) {
+    auto session = g_.NewSession({{"engine", e == gated ? "fixed" : "counted"}});
+    auto callable = *session->MakeCallable({{x_}, {y}, {}});
+    CloseGate();
+    StatusOr<std::vector<Tensor>> out;
+    std::thread runner([&] { out = Step(*session, {{x_}, {e}, {}}, {Floats({4})}); });
+    AwaitGated(1);
+    std::atomic<bool> closed{false};
+    std::thread closer([&] {
+      EXPECT_TRUE(session->Close().ok());
+      closed = true;
+    });
+    // As soon as closing has begun nothing new runs, while the old step still does.
+    Status s;
+    Tensor feed = Floats({1}), result;
+    while ((s = callable->Run(&feed, {}, &result)).ok()) std::this_thread::yield();
+    EXPECT_EQ(s.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(Text(s), "the session is closed");
+    EXPECT_EQ(Text(Step(*session, {{x_}, {y}, {}}, {Floats({1})}).status()), "the session is closed");
+    EXPECT_FALSE(closed);
+    OpenGate();
+    runner.join();
+    closer.join();
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_THAT(Values((*out)[0]), ElementsAre(4));
+    EXPECT_TRUE(session->Close().ok());
+    EXPECT_EQ(Text(Step(*session, {{x_}, {y}, {}}, {Floats({1})}).status()), "the session is closed");
+  }
+}
+
+TEST_F(SessionTest, DestructionWaitsForRunningSteps) {
+  Edge gated = g_.Op("Gated", {x_});
+  auto session = g_.NewSession();
+  CloseGate();
+  StatusOr<std::vector<Tensor>> out;
+  std::thread runner([&, s = session.get()] { out = Step(*s, {{x_}, {gated}, {}}, {Floats({4})}); });
+  AwaitGated(1);
+  std::thread opener(OpenGate);
+  session = nullptr;
+  runner.join();
+  opener.join();
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_THAT(Values((*out)[0]), ElementsAre(4));  // fetched memory outlives the session
+}
+
+// ---- Threads ----
+
+class SharedSessionTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(SharedSessionTest, EightThreadsRunWhatTheyLike) {
+  TestGraph g(4);
+  Edge x = g.Input(Shape({-1}));
+  std::vector<Edge> ends;  // end k computes x + k + 1
+  for (int k = 0; k < 4; ++k) ends.push_back(g.Op(k % 2 ? "Next" : "Later", {k ? ends.back() : x}));
+  Edge bad = g.Op("Picky", {x});
+  auto session = g.NewSession({{"engine", GetParam()}, {"max_shape_plans", "3"}});
+  auto shared = *session->MakeCallable({{x}, {ends[3]}, {}});
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 60; ++i) {
+        const Tensor feed = FloatsOf(Shape({1 + (t + i) % 5}), float(t));
+        size_t k = size_t(t + i) % 4;
+        Tensor out;
+        bool ok = i % 3 ? session->Run({{x}, {ends[k]}, {}}, &feed, {}, &out).ok() : shared->Run(&feed, {}, &out).ok();
+        if (i % 3 == 0) k = 3;
+        for (uint64_t n = 0; ok && n < out.count(); ++n) ok = out.as<float>()[n] == feed.as<float>()[n] + float(k + 1);
+        if (!ok || out.count() != feed.count()) ++wrong;
+        const Tensor negative = Floats({-1});
+        if (i % 7 == t % 7 && session->Run({{x}, {bad}, {}}, &negative, {}, &out).code() != absl::StatusCode::kOutOfRange) ++wrong;
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(SharedSessionTest, OnePlanRunsManyTimesAtOnce) {
+  TestGraph g(4);
+  RandomGraph random(&g, 77, {.nodes = 60, .elsewhere = true});
+  auto session = g.NewSession({{"engine", GetParam()}});
+  auto callable = *session->MakeCallable(random.spec());
+  const auto expected = random.Expected();
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      const std::vector<Tensor> feeds = random.Feeds();
+      for (int i = 0; i < 10; ++i) {
+        std::vector<Tensor> out(expected.size());
+        if (!callable->Run(feeds.data(), {}, out.data()).ok()) ++wrong;
+        for (size_t k = 0; k < expected.size(); ++k) wrong += !out[k] || Values(out[k]) != expected[k];
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(SharedSessionTest, TheGraphMayGrowWhileStepsRun) {
+  TestGraph g(2);
+  Edge x = g.Input(Shape({-1})), y = g.Op("Next", {x});
+  auto session = g.NewSession({{"engine", GetParam()}});
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::thread runner([&] {
+    for (int64_t n = 0; !stop; ++n) {
+      auto out = Step(*session, {{x}, {y}, {}}, {FloatsOf(Shape({1 + n % 4}))});
+      wrong += !out.ok() || Values((*out)[0])[0] != 2;
+    }
+  });
+  Edge end = y;
+  for (int i = 0; i < 100; ++i) end = g.Op("Next", {end});
+  auto out = Step(*session, {{x}, {end}, {}}, {Floats({1})});
+  stop = true;
+  runner.join();
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_THAT(Values((*out)[0]), ElementsAre(102));
+  EXPECT_EQ(wrong, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, SharedSessionTest, testing::Values("fixed", "counted"));
+
+}  // namespace
+}  // namespace thalweg

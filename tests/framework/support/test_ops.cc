@@ -1,0 +1,465 @@
+#include "tests/framework/support/test_ops.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "gtest/gtest.h"
+
+#include "thalweg/cpp/plugin.hpp"
+
+namespace thalweg::testing_support {
+namespace {
+
+// ---- What tests see of what ran ----
+
+struct {
+  std::mutex mu;
+  std::vector<int64_t> tags;
+} journal;
+
+void Write(int64_t tag) {
+  std::lock_guard lock(journal.mu);
+  journal.tags.push_back(tag);
+}
+
+struct {
+  std::mutex mu;
+  std::condition_variable changed;
+  bool open = true;
+  int waiting = 0;
+} gate;
+
+void PassGate() {
+  std::unique_lock lock(gate.mu);
+  ++gate.waiting;
+  gate.changed.notify_all();
+  gate.changed.wait(lock, [] { return gate.open; });
+  --gate.waiting;
+}
+
+std::atomic<int> fake_copies{0}, fresh{0}, noise{0};
+
+// ---- Memory: addresses on CPU, blocks that are no addresses on FAKE ----
+
+struct Block {
+  char* bytes;
+};
+
+struct CpuMemory {
+  static float* At(const tw_view* v) { return reinterpret_cast<float*>(static_cast<char*>(v->data) + v->offset); }
+};
+struct FakeMemory {
+  static float* At(const tw_view* v) {
+    return v->bytes ? reinterpret_cast<float*>(static_cast<Block*>(v->data)->bytes + v->offset) : nullptr;
+  }
+};
+
+char* Aligned(uint64_t bytes, uint64_t align) { return static_cast<char*>(std::aligned_alloc(align, (bytes + align) / align * align)); }
+
+tw_status* Enumerate(tw_device_list* to, uint32_t flags, std::string_view uid, int n) {
+  static int selves[4];
+  for (int i = 0; i < n; ++i) {
+    tw_device_info d{};
+    d.size = sizeof d;
+    d.flags = flags;
+    d.uid = uid.data();
+    d.uid_len = uid.size();
+    d.self = &selves[i];
+    TW_TRY(to->add(to, &d));
+  }
+  return nullptr;
+}
+tw_status* EnumerateCpu(const tw_host*, void*, tw_device_list* to) { return Enumerate(to, TW_DEVICE_HOST_MEMORY, "cpu", 1); }
+tw_status* EnumerateFake(const tw_host*, void*, tw_device_list* to) { return Enumerate(to, 0, "fake", 2); }
+
+tw_status* AllocateCpu(const tw_host*, void*, uint64_t bytes, uint64_t align, void** out) {
+  *out = Aligned(bytes, align);
+  return nullptr;
+}
+void ReleaseCpu(const tw_host*, void*, void* memory, uint64_t) { std::free(memory); }
+tw_status* AllocateFake(const tw_host*, void*, uint64_t bytes, uint64_t align, void** out) {
+  *out = new Block{Aligned(bytes, align)};
+  return nullptr;
+}
+void ReleaseFake(const tw_host*, void*, void* memory, uint64_t) {
+  std::free(static_cast<Block*>(memory)->bytes);
+  delete static_cast<Block*>(memory);
+}
+
+tw_status* CopyCpu(const tw_host*, void*, const tw_copy* c) {
+  std::memcpy(static_cast<char*>(c->to) + c->to_offset, static_cast<const char*>(c->from) + c->from_offset, c->bytes);
+  return nullptr;
+}
+tw_status* CopyFake(const tw_host*, void*, const tw_copy* c) {
+  auto at = [](void* p, uint64_t offset, bool host) { return (host ? static_cast<char*>(p) : static_cast<Block*>(p)->bytes) + offset; };
+  std::memcpy(at(c->to, c->to_offset, c->to_host), at(c->from, c->from_offset, c->from_host), c->bytes);
+  ++fake_copies;
+  return nullptr;
+}
+
+// ---- Kernels ----
+
+template <class M, class F>
+void Map(const tw_frame* f, F&& function) {
+  float* y = M::At(f->out[0]);
+  const float* x = M::At(f->in[0]);
+  for (uint64_t i = 0; i < f->out[0]->count; ++i) y[i] = function(x[i]);
+}
+template <class M, class F>
+void Zip(const tw_frame* f, F&& function) {
+  float* z = M::At(f->out[0]);
+  const float *x = M::At(f->in[0]), *y = M::At(f->in[1]);
+  for (uint64_t i = 0; i < f->out[0]->count; ++i) z[i] = function(x[i], y[i]);
+}
+
+template <class M>
+void Add(tw::Frame f) {
+  Zip<M>(f.f, [](float x, float y) { return x + y; });
+}
+template <class M>
+void Mul(tw::Frame f) {
+  Zip<M>(f.f, [](float x, float y) { return x * y; });
+}
+template <class M>
+void Neg(tw::Frame f) {
+  Map<M>(f.f, [](float x) { return -x; });
+}
+template <class M, int kFactor>
+void Times(tw::Frame f) {
+  Map<M>(f.f, [](float x) { return float(kFactor) * x; });
+}
+void Pass(tw::Frame f) {
+  Map<CpuMemory>(f.f, [](float x) { return x; });
+}
+void Next(tw::Frame f) {
+  Map<CpuMemory>(f.f, [](float x) { return x + 1; });
+}
+
+struct Traced {
+  int64_t tag;
+  explicit Traced(const tw::Node& n) : tag(n.i("tag")) {}
+  void operator()(tw::Frame f) const {
+    Write(tag);
+    Pass(f);
+  }
+};
+struct Born {
+  explicit Born(const tw::Node&) { Write(-3); }
+  Born(const Born&) = delete;
+  Born& operator=(const Born&) = delete;
+  ~Born() { Write(-4); }
+  void operator()(tw::Frame f) const { Pass(f); }
+};
+struct Mark {
+  int64_t tag;
+  explicit Mark(const tw::Node& n) : tag(n.i("tag")) {}
+  void operator()(tw::Frame) const { Write(tag); }
+};
+void Noise(tw::Frame f) {
+  const float n = float(++noise);
+  Map<CpuMemory>(f.f, [n](float x) { return x + n; });
+}
+void Dice(tw::Frame f) {
+  Write(-1);
+  Pass(f);
+}
+void Grow(tw::In<float> x, tw::Out<float> y) {
+  Write(int64_t(y.size()));
+  for (uint64_t i = 0; i < y.size(); ++i) y[i] = x[0];
+}
+void GrowRule(const tw::Shape& s) { s.out(0, s.shape("shape")); }
+
+void Refuse(float x) {
+  if (x < 0) throw tw::Error{TW_OUT_OF_RANGE, "it is negative"};
+}
+void Picky(tw::Frame f) {
+  if (f.f->in[0]->count) Refuse(CpuMemory::At(f.f->in[0])[0]);
+  Pass(f);
+}
+
+// Ends what Later starts: a few threads with a queue, which never run out of work in the order they got it.
+class Completer {
+ public:
+  Completer() {
+    for (int i = 0; i < 2; ++i) threads_.emplace_back([this] { Work(); });
+  }
+  ~Completer() {
+    {
+      std::lock_guard lock(mu_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& t : threads_) t.join();
+  }
+  void Add(const tw_frame* f) {
+    {
+      std::lock_guard lock(mu_);
+      todo_.push_back(f);
+    }
+    wake_.notify_one();
+  }
+
+ private:
+  void Work() {
+    std::unique_lock lock(mu_);
+    for (;;) {
+      wake_.wait(lock, [this] { return stop_ || !todo_.empty(); });
+      if (todo_.empty()) return;
+      const tw_frame* f = todo_.front();
+      todo_.erase(todo_.begin());
+      lock.unlock();
+      const tw_host* host = f->host;
+      const tw_token token = f->token;
+      tw_status* s = tw::guard(host, [f] {
+        if (f->in[0]->count) Refuse(CpuMemory::At(f->in[0])[0]);
+        Next({f});
+      });
+      host->run->complete(host, token, s);
+      lock.lock();
+    }
+  }
+  std::mutex mu_;
+  std::condition_variable wake_;
+  std::vector<const tw_frame*> todo_;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+void Later(tw::Frame f) {
+  static Completer completer;
+  completer.Add(f.f);
+}
+void Gated(tw::Frame f) {
+  PassGate();
+  Pass(f);
+}
+void Stubborn(tw::Frame f) {
+  Write(-5);
+  tw_status* stop = nullptr;
+  while (!(stop = f.f->host->run->cancelled(f.f))) std::this_thread::yield();
+  throw tw::Raised{stop};
+}
+void Fresh(tw::Out<float> y) {
+  Write(-2);
+  y[0] = float(++fresh);
+}
+void Flat(tw::Frame f) {
+  const tw_view* out = f.f->out[0];
+  const int64_t n = int64_t(f.f->in[0]->count);
+  tw::check(f.f->host->tensor->forward(f.f, 0, 0, out->rank == 1 ? out->dims : &n, 1));
+}
+void FlatRule(const tw::Shape& s) {
+  if (!s.known(0)) return s.out(0, {-1});
+  int64_t n = 1;
+  for (int32_t i = 0; i < s.rank(0); ++i) n = s.calc('*', n, s.dim(0, i));
+  s.out(0, {n});
+}
+void Clip(tw::Frame f) {
+  const float* x = CpuMemory::At(f.f->in[0]);
+  if (std::all_of(x, x + f.f->in[0]->count, [](float v) { return v >= 0; })) {
+    return tw::check(f.f->host->tensor->forward(f.f, 0, 0, nullptr, 0));
+  }
+  Map<CpuMemory>(f.f, [](float v) { return v < 0 ? 0 : v; });
+}
+void Positive(tw::In<float> x, tw::Out<float> y) {
+  std::vector<float> kept;
+  for (uint64_t i = 0; i < x.size(); ++i) {
+    if (x[i] > 0) kept.push_back(x[i]);
+  }
+  y.allocate({int64_t(kept.size())});
+  std::copy(kept.begin(), kept.end(), y.data());
+}
+void Two(tw::In<float> x, tw::Out<float> y, tw::Out<float> z) {
+  for (uint64_t i = 0; i < x.size(); ++i) {
+    const float v = x[i];
+    z[i] = 2 * v;
+    y[i] = v + 1;
+  }
+}
+void Sum(tw::Many<float> xs, tw::Out<float> y) {
+  for (uint64_t i = 0; i < y.size(); ++i) {
+    float sum = 0;
+    for (uint32_t k = 0; k < xs.size(); ++k) sum += xs[k][i];
+    y[i] = sum;
+  }
+}
+struct Mirror {
+  explicit Mirror(const tw::Node&) {}
+  uint64_t scratch(const tw::Node& n) const {
+    uint64_t bytes = sizeof(float);
+    for (int32_t i = 0; i < n.node->shapes[0].rank; ++i) bytes *= uint64_t(n.node->shapes[0].dims[i]);
+    return bytes;
+  }
+  void operator()(tw::Frame f, tw::In<float> x, tw::Out<float> y) const {
+    auto* memory = reinterpret_cast<float*>(static_cast<char*>(f.f->scratch) + f.f->scratch_offset);
+    for (uint64_t i = 0; i < x.size(); ++i) memory[i] = x[i];
+    for (uint64_t i = 0; i < x.size(); ++i) y[i] = memory[x.size() - 1 - i];
+  }
+};
+
+void ConstRule(const tw::Shape& s) {
+  const tw_view* v = s.c->host->tensor->view(s.tensor("value"));
+  s.out(0, tw_shape{v->dims, v->rank, 0});
+}
+void PlaceholderRule(const tw::Shape& s) { s.out(0, s.shape("shape")); }
+
+void Register(tw::Plugin& p) {
+  auto device = [&](std::string_view kind, auto enumerate, auto allocate, auto release, auto copy) {
+    p.device({TW_SIZED(tw_device_def), kind.data(), kind.size(), nullptr, enumerate, allocate, release, copy, nullptr});
+  };
+  device("CPU", EnumerateCpu, AllocateCpu, ReleaseCpu, CopyCpu);
+  device("FAKE", EnumerateFake, AllocateFake, ReleaseFake, CopyFake);
+
+  p.op<nullptr, ConstRule>("Const() -> (output: dtype); value: tensor; dtype: type; role const");
+  p.op<nullptr, PlaceholderRule>("Placeholder() -> (output: dtype); dtype: type; shape: shape = unknown; role placeholder");
+  for (const char* name : {"Add", "Mul"}) p.op(StrCat(name, "(x: float[*s], y: float[*s]) -> (z: float[*s])"));
+  for (const char* name : {"Neg", "Next", "OnCpu", "OnFake", "Nowhere", "Born", "Dice", "Picky", "Later", "Gated", "GatedAside", "Stubborn",
+                           "Mirror", "Clip"}) {
+    p.op(StrCat(name, "(x: float[*s]) -> (y: float[*s])"));
+  }
+  p.op("Traced(x: float[*s]) -> (y: float[*s]); tag: int");
+  p.op("Noise(x: float[*s]) -> (y: float[*s]); stateful");
+  p.op("Mark() -> (); tag: int; stateful");
+  p.op<nullptr, GrowRule>("Grow(x: float[]) -> (y: float); shape: shape");
+  p.op("Fresh() -> (y: float[]); once");
+  p.op<nullptr, FlatRule>("Flat(x: float) -> (y: float[_])");
+  p.op("Positive(x: float) -> (y: float[_])");
+  p.op("Two(x: float[*s]) -> (y: float[*s], z: float[*s])");
+  p.op("Sum(xs: float[*s] * N) -> (y: float[*s]); N: int >= 1");
+
+  constexpr const char* kZip = "(float, float -> float) @";
+  constexpr const char* kMap = "(float -> float) @";
+  p.kernel<Add<CpuMemory>>(StrCat("Add", kZip, "CPU; inplace z=x z=y"));
+  p.kernel<Add<FakeMemory>>(StrCat("Add", kZip, "FAKE; inplace z=x z=y"));
+  p.kernel<Mul<CpuMemory>>(StrCat("Mul", kZip, "CPU; inplace z=x z=y"));
+  p.kernel<Mul<FakeMemory>>(StrCat("Mul", kZip, "FAKE; inplace z=x z=y"));
+  p.kernel<Neg<CpuMemory>>(StrCat("Neg", kMap, "CPU; cheap; inplace y=x"));
+  p.kernel<Neg<FakeMemory>>(StrCat("Neg", kMap, "FAKE; cheap; inplace y=x"));
+  p.kernel<Next>(StrCat("Next", kMap, "CPU"));
+  p.kernel<Times<CpuMemory, 2>>(StrCat("OnCpu", kMap, "CPU"));
+  p.kernel<Times<FakeMemory, 3>>(StrCat("OnFake", kMap, "FAKE"));
+  p.kernel<Traced>(StrCat("Traced", kMap, "CPU"));
+  p.kernel<Born>(StrCat("Born", kMap, "CPU"));
+  p.kernel<Mark>("Mark() @CPU");
+  p.kernel<Mark>("Mark() @FAKE");
+  p.kernel<Noise>(StrCat("Noise", kMap, "CPU"));
+  p.kernel<Dice>(StrCat("Dice", kMap, "CPU; nondeterministic"));
+  p.kernel<Grow>("Grow @CPU");
+  p.kernel<Picky>(StrCat("Picky", kMap, "CPU"));
+  p.kernel<Later>(StrCat("Later", kMap, "CPU; async"));
+  p.kernel<Gated>(StrCat("Gated", kMap, "CPU"));
+  p.kernel<Gated>(StrCat("GatedAside", kMap, "CPU; may_block"));
+  p.kernel<Stubborn>(StrCat("Stubborn", kMap, "CPU"));
+  p.kernel<Fresh>("Fresh @CPU");
+  p.kernel<Flat>(StrCat("Flat", kMap, "CPU; view y=x"));
+  p.kernel<Clip>(StrCat("Clip", kMap, "CPU"));
+  p.kernel<Positive>("Positive @CPU");
+  p.kernel<Two>("Two @CPU; inplace y=x");
+  p.kernel<Sum>("Sum @CPU; inplace y=xs");
+  p.kernel<Mirror>("Mirror @CPU; inplace y=x");
+}
+
+tw_status* Init(const tw_host* h, tw_registrar* r, void**) {
+  return tw::guard(h, [&] {
+    tw::Plugin p{h, r};
+    Register(p);
+  });
+}
+
+}  // namespace
+
+const tw_plugin* QueryTestOps(const tw_host_info*) {
+  static const tw_plugin plugin = {TW_SIZED(tw_plugin), TW_EPOCH,     0,    0,      TW_MINOR, TW_S("org.test.ops"), TW_S("1"),
+                                   TW_S("x"),           TW_S("test"), Init, nullptr};
+  return &plugin;
+}
+
+std::vector<int64_t> Journal() {
+  std::lock_guard lock(journal.mu);
+  return journal.tags;
+}
+void ClearJournal() {
+  std::lock_guard lock(journal.mu);
+  journal.tags.clear();
+}
+int FakeCopies() { return fake_copies; }
+
+void CloseGate() {
+  std::lock_guard lock(gate.mu);
+  gate.open = false;
+}
+void OpenGate() {
+  std::lock_guard lock(gate.mu);
+  gate.open = true;
+  gate.changed.notify_all();
+}
+void AwaitGated(int n) {
+  std::unique_lock lock(gate.mu);
+  gate.changed.wait(lock, [n] { return gate.waiting >= n; });
+}
+
+std::shared_ptr<Runtime> TestRuntime(uint32_t threads) {
+  RuntimeOptions options;
+  options.threads = threads;
+  options.load_plugins = false;
+  options.static_plugins = {{"test ops", QueryTestOps}};
+  auto runtime = Runtime::Create(options);
+  EXPECT_TRUE(runtime.ok()) << runtime.status();
+  return *runtime;
+}
+
+Tensor Floats(const std::vector<float>& values) { return *Tensor::Vector<float>(TW_FLOAT, values); }
+Tensor FloatsOf(const Shape& shape, float first) {
+  Tensor t = *Tensor::Make(TW_FLOAT, shape);
+  std::iota(t.as<float>(), t.as<float>() + t.count(), first);
+  return t;
+}
+std::vector<float> Values(const Tensor& t) { return {t.as<float>(), t.as<float>() + t.count()}; }
+
+TestGraph::TestGraph(std::shared_ptr<Runtime> runtime) : graph_(std::make_shared<Graph>(std::move(runtime))) {}
+
+Edge TestGraph::Const(const Tensor& value, const Extras& extras) {
+  Extras e = extras;
+  e.attrs = {{"value", AttrValue::OfTensor(value)}, {"dtype", AttrValue::Type(value.dtype())}};
+  return Op("Const", {}, e);
+}
+Edge TestGraph::Input(const Shape& shape, const std::string& name) {
+  return Op("Placeholder", {}, {.name = name, .attrs = {{"shape", AttrValue::OfShape(shape)}, {"dtype", AttrValue::Type(TW_FLOAT)}}});
+}
+Edge TestGraph::Op(const std::string& op, std::vector<Edge> in, Extras extras) {
+  NodeSpec spec;
+  spec.op = op;
+  spec.name = extras.name;
+  spec.inputs = std::move(in);
+  spec.controls = std::move(extras.controls);
+  spec.attrs = std::move(extras.attrs);
+  spec.device = extras.device;
+  spec.colocate_with = std::move(extras.colocate_with);
+  auto node = graph_->AddNode(std::move(spec));
+  EXPECT_TRUE(node.ok()) << node.status();
+  return node.ok() ? Edge{*node, 0} : Edge{};
+}
+const Node* TestGraph::Mark(int64_t tag, std::vector<const Node*> controls) {
+  return Op("Mark", {}, {.controls = std::move(controls), .attrs = {{"tag", AttrValue::Int(tag)}}}).node;
+}
+std::unique_ptr<Session> TestGraph::NewSession(const std::map<std::string, std::string>& options) {
+  SessionOptions o;
+  for (const auto& [key, value] : options) EXPECT_TRUE(SetSessionOption(&o, key, value).ok()) << key;
+  auto session = Session::Create(graph_, o);
+  EXPECT_TRUE(session.ok()) << session.status();
+  return session.ok() ? *std::move(session) : nullptr;
+}
+
+StatusOr<std::vector<Tensor>> Step(Session& session, const CallableSpec& spec, const std::vector<Tensor>& feeds,
+                                   const RunOptions& options) {
+  std::vector<Tensor> fetches(spec.fetches.size());
+  RETURN_IF_ERROR(session.Run(spec, feeds.data(), options, fetches.data()));
+  return fetches;
+}
+
+}  // namespace thalweg::testing_support

@@ -1,0 +1,83 @@
+// A plugin linked into the tests of planner, engines and sessions: ops over float tensors, a device CPU with host memory, two devices FAKE
+// whose memory only their own kernels can read, and a journal of what ran. One journal and one gate per process.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/graph/graph.h"
+#include "framework/runtime/runtime.h"
+#include "framework/session/session.h"
+#include "thalweg/plugin/plugin.h"
+
+namespace thalweg::testing_support {
+
+//  op                    computes            kernels
+//  Add, Mul(x, y)        of equal shapes     CPU and FAKE, in place of either
+//  Neg(x)                -x                  CPU and FAKE, cheap, in place
+//  Next(x)               x + 1               CPU, never in place
+//  OnCpu, OnFake(x)      2 x, 3 x            one device each; Nowhere has none
+//  Traced(x; tag)        x                   CPU; writes the tag into the journal
+//  Mark(; tag)           nothing, stateful   CPU and FAKE; likewise
+//  Noise(x)              x + a new number    CPU, stateful
+//  Born(x)               x                   CPU; journal -3 when its state is made, -4 when it goes
+//  Dice(x)               x                   CPU, nondeterministic; journal -1
+//  Grow(x; shape)        x everywhere        CPU; journal: how many elements
+//  Picky(x)              x                   CPU; fails where x[0] < 0
+//  Later(x)              x + 1               CPU, asynchronous, ends on another thread; fails where x[0] < 0
+//  Gated, GatedAside(x)  x                   CPU; waits for OpenGate; the second may block
+//  Stubborn(x)           x                   CPU; journal -5, then runs until the step is interrupted
+//  Fresh()               a new number        CPU, once per session; journal -2
+//  Flat(x)               x as a vector       CPU, a view
+//  Clip(x)               max(x, 0)           CPU; hands on its input where that is the result
+//  Positive(x)           the elements > 0    CPU; its shape only running tells
+//  Two(x)                x + 1, 2 x          CPU, the first in place
+//  Sum(xs...)            their sum           CPU, in place of the first
+//  Mirror(x)             x backwards         CPU, with scratch memory
+const tw_plugin* QueryTestOps(const tw_host_info* host);
+
+std::vector<int64_t> Journal();
+void ClearJournal();
+int FakeCopies();  // between FAKE memory and the host, since the start
+// Gated kernels wait from CloseGate on until OpenGate. AwaitGated: until so many are waiting.
+void CloseGate();
+void OpenGate();
+void AwaitGated(int n);
+
+std::shared_ptr<Runtime> TestRuntime(uint32_t threads);
+
+Tensor Floats(const std::vector<float>& values);
+Tensor FloatsOf(const Shape& shape, float first = 1);  // first, first + 1, ...
+std::vector<float> Values(const Tensor& t);
+
+// A graph over the plugin above, and what tests do with graphs. Whatever fails is a failure of the test.
+class TestGraph {
+ public:
+  struct Extras {
+    std::string name, device;
+    std::vector<const Node*> controls;
+    std::vector<std::string> colocate_with;
+    std::map<std::string, AttrValue> attrs;
+  };
+  explicit TestGraph(uint32_t threads = 1) : TestGraph(TestRuntime(threads)) {}
+  explicit TestGraph(std::shared_ptr<Runtime> runtime);
+  Graph& graph() { return *graph_; }
+  Runtime& runtime() { return graph_->runtime(); }
+  Edge Const(const std::vector<float>& values, const Extras& extras = {}) { return Const(Floats(values), extras); }
+  Edge Const(const Tensor& value, const Extras& extras = {});
+  Edge Input(const Shape& shape, const std::string& name = "");
+  Edge Op(const std::string& op, std::vector<Edge> in, Extras extras = {});
+  const Node* Mark(int64_t tag, std::vector<const Node*> controls = {});
+  std::unique_ptr<Session> NewSession(const std::map<std::string, std::string>& options = {});
+
+ private:
+  std::shared_ptr<Graph> graph_;
+};
+
+// One step of a session.
+StatusOr<std::vector<Tensor>> Step(Session& session, const CallableSpec& spec, const std::vector<Tensor>& feeds = {},
+                                   const RunOptions& options = {});
+
+}  // namespace thalweg::testing_support

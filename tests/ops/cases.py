@@ -1,0 +1,81 @@
+"""Counting cases: each says in one line where it failed, and finish() ends the process with what the test runner wants."""
+import sys
+
+import numpy as np
+
+import tw
+
+cases = failures = 0
+TOLERANCES = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-12, "complex64": 2e-5, "complex128": 1e-12}
+
+
+def failed(where, problem):
+    global failures
+    failures += 1
+    print(f"FAILED  {where}: {problem}")
+
+
+def holds(where, condition, problem="does not hold"):
+    global cases
+    cases += 1
+    if not condition:
+        failed(where, problem)
+
+
+def difference(got, wanted, tolerance=None):
+    """What is wrong with `got`, or None. Floats may differ by `tolerance`, relative to the wanted value or to 1, whichever is larger; where
+    none is given, by a few ulps of their type. A bfloat16 result is compared as the float that it stands for."""
+    wanted = np.asarray(wanted)
+    if got.shape != wanted.shape:
+        return f"shape {got.shape}, not {wanted.shape}"
+    if got.dtype == tw.bfloat16:
+        got, tolerance = tw.from_bfloat16(got), tolerance or 8e-3
+    if got.dtype.kind in "fc":
+        eps = tolerance or TOLERANCES[got.dtype.name]
+        wide = np.complex128 if got.dtype.kind == "c" else np.float64
+        return None if np.allclose(got.astype(wide), wanted.astype(wide), eps, eps, equal_nan=True) else f"{got} is not {wanted}"
+    return None if np.array_equal(got, wanted) else f"{got} is not {wanted}"
+
+
+def equal(where, got, wanted, tolerance=None):
+    global cases
+    cases += 1
+    problem = difference(np.asarray(got), wanted, tolerance)
+    if problem:
+        failed(where, problem)
+
+
+def expect(op, inputs, wanted, tolerance=None, **attrs):
+    """All outputs of the op equal `wanted`, a list, in whatever way the inputs come in."""
+    for how in tw.WAYS:
+        where = f"{op} {[np.asarray(x).dtype.name + str(np.asarray(x).shape) for x in inputs]} {attrs} {how}"
+        try:
+            got = tw.run(op, inputs, len(wanted), how, **attrs)
+        except tw.Error as error:
+            holds(where, False, error)
+            continue
+        for g, w in zip(got, wanted):
+            equal(where, g, np.asarray(w, object) if g.dtype == tw.string else w, tolerance)
+
+
+def refuses(where, action, *parts):
+    """action() fails with an error that holds every one of the parts, and that blames whoever asked, not the runtime."""
+    global cases
+    cases += 1
+    try:
+        action()
+    except tw.Error as error:
+        if error.code in ("INTERNAL", "UNKNOWN"):
+            failed(where, f"{error.code}: {error}")
+            return
+        for part in parts:
+            if part not in str(error):
+                failed(where, f"'{error}' does not say '{part}'")
+                return
+    else:
+        failed(where, "no error" + (f" that says '{parts[0]}'" if parts else ""))
+
+
+def finish():
+    print(f"{cases - failures} of {cases} cases hold")
+    sys.exit(failures > 0)

@@ -1,0 +1,623 @@
+"""What ops refuse: each case fails with an error that names the op, the node and the value, while the graph is built and, with inputs that
+are fed, while it runs; a session that has met an error goes on. Then every op gets hostile inputs: sizes that overflow, the most negative
+and the largest numbers, wrong ranks. Whatever it answers, it answers. The cases run in a process of their own, so that a crash is a
+failure with a name."""
+import itertools
+import os
+import resource
+import subprocess
+import sys
+
+import numpy as np
+
+import cases
+import tw
+from schema import ALL, Schema, type_of
+
+rng = np.random.default_rng(23)
+MEMORY = 2 << 30  # of address space: what hostile sizes ask for must be refused, not found
+SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
+LOW, HIGH = -2**63, 2**63 - 1
+covered = set()
+numbers = itertools.count()  # of variables
+
+
+def i32(*values):
+    return np.array(values, np.int32)
+
+
+def i64(*values):
+    return np.array(values, np.int64)
+
+
+def zeros(*shape):
+    return np.zeros(shape, np.float32)
+
+
+class Variable:
+    """A handle of a variable that holds the array."""
+
+    def __init__(self, array):
+        self.array = array
+
+
+class Attempt:
+    """One op that should fail, and beside it one that should not. how: one of tw.WAYS."""
+
+    def __init__(self, op, inputs, how, attrs):
+        self.graph, self.session, self.feeds, self.start = tw.Graph(), None, {}, []
+        self.x = self.graph.placeholder(np.float32)
+        self.sound = self.graph.op("Neg", self.x)
+        values = [self.value(x, how) for x in inputs]
+        self.make = lambda: self.graph.operation(op, *values, name="op", **attrs)
+
+    def value(self, x, how):
+        if isinstance(x, Variable):
+            name = f"error{next(numbers)}"
+            handle = self.graph.op("VarHandleOp", dtype=x.array.dtype, shape=x.array.shape if how == "shaped" else None, shared_name=name)
+            self.start.append(self.graph.operation("AssignVariableOp", handle, self.graph.constant(x.array), dtype=x.array.dtype))
+            return handle
+        return self.graph.enter(np.asarray(x), how, self.feeds)
+
+    def __call__(self):
+        operation = self.make()
+        self.session = self.graph.session()
+        self.session.run([], targets=self.start)
+        outputs = self.graph.outputs(operation)
+        self.session.run(outputs, self.feeds, [] if outputs else [operation], read=lambda tensor: None)
+
+    def goes_on(self):
+        session = self.session or self.graph.session()
+        return np.array_equal(session.run([self.sound], {self.x: np.float32([1, -2])})[0], [-1, 2])
+
+
+def refuses(op, inputs, *parts, **attrs):
+    covered.add(op)
+    for how in tw.WAYS:
+        where = f"{op} {[np.asarray(x).tolist() if np.asarray(x).size < 9 else np.asarray(x).shape for x in inputs]} {attrs} {how}"
+        print(f"CASE    {where}", flush=True)
+        attempt = Attempt(op, inputs, how, attrs)
+        cases.refuses(where, attempt, f"{op} 'op'", *map(str, parts))
+        try:
+            cases.holds(f"after {where}", attempt.goes_on(), "the session answers something else")
+        except tw.Error as error:
+            cases.holds(f"after {where}", False, error)
+
+
+def accepts(op, inputs, wanted, **attrs):
+    print(f"CASE    {op} {[np.asarray(x).tolist() for x in inputs]} {attrs}", flush=True)
+    cases.expect(op, inputs, [wanted], **attrs)
+
+
+def shapes_and_places():
+    m = zeros(2, 3)
+    # ---- Shapes ----
+    refuses("Reshape", [m, i32(4, -1)], "[4, -1]", "6")
+    refuses("Reshape", [m, i32(7)], "[7]", "6")
+    refuses("Reshape", [m, i32(-1, -1)], "[-1, -1]")
+    refuses("Reshape", [m, i64(-2, 3)], "-2")
+    refuses("Reshape", [m, i64(LOW, 1)], LOW)
+    refuses("Reshape", [m, i32(0, -1)], "[0, -1]")
+    refuses("Reshape", [m, i64(2**62, 4)])
+    refuses("Reshape", [m, i64(2**62, 4, -1)])
+    refuses("Reshape", [m, i64(HIGH, 2)])
+    refuses("Reshape", [m, np.zeros((1, 2), np.int32)], "shape", "[1, 2]")
+    for axis in (3, -4, 2**31 - 1, -2**31):
+        refuses("ExpandDims", [m, np.int32(axis)], "dim", axis)
+    for axis in (LOW, HIGH):
+        refuses("ExpandDims", [m, np.int64(axis)], "dim", axis)
+        refuses("Squeeze", [m], axis, squeeze_dims=[axis])
+        refuses("Pack", [m, m], axis, axis=axis, N=2)
+        refuses("Unpack", [m], axis, axis=axis, num=2)
+        refuses("ConcatV2", [m, m, np.int64(axis)], axis, N=2)
+        refuses("Cumsum", [m, np.int64(axis)], axis)
+        refuses("GatherV2", [m, i32(0), np.int64(axis)], axis)
+        for op in ("ArgMax", "ArgMin", "Sum", "Mean", "Prod", "Max", "Min"):
+            refuses(op, [m, np.int64(axis)], axis)
+        for op in ("All", "Any"):
+            refuses(op, [np.ones((2, 2), bool), np.int64(axis)], axis)
+    refuses("ExpandDims", [m, i32(0, 1)], "[2]")
+    refuses("Squeeze", [m], "[2, 3]", squeeze_dims=[0])
+    refuses("Squeeze", [zeros(1, 1)], "2", squeeze_dims=[2])
+    refuses("Transpose", [m, i32(0, 0)], "[0, 0]")
+    refuses("Transpose", [m, i32(0, 2)], "[0, 2]")
+    refuses("Transpose", [m, i32(0)], "perm", "[2, 3]")
+    refuses("Transpose", [m, i64(LOW, 0)])
+    refuses("Transpose", [m, i64(HIGH, 0)], HIGH)
+    refuses("Transpose", [m, np.int32(0)], "perm")
+    refuses("InvertPermutation", [i32(0, 0)], "0")
+    refuses("InvertPermutation", [i32(1, 2)], "2")
+    refuses("InvertPermutation", [i64(LOW, HIGH)], LOW)
+    refuses("InvertPermutation", [np.zeros((1, 1), np.int32)], "x")
+    refuses("ConcatV2", [m, m, np.int32(2)], "axis", "2", N=2)
+    refuses("ConcatV2", [m, zeros(2), np.int32(0)], "[2, 3]", "[2]", N=2)
+    refuses("ConcatV2", [m, zeros(2, 2), np.int32(0)], "[?, 3]", "[?, 2]", N=2)
+    refuses("ConcatV2", [np.float32(1), np.float32(1), np.int32(0)], "rank 1", N=2)
+    refuses("ConcatV2", [m, m, i32(0)], "axis", N=2)
+    refuses("Split", [np.int32(2), m], "split_dim", "2", num_split=1)
+    refuses("Split", [np.int32(-2**31), m], "split_dim", -2**31, num_split=1)
+    refuses("Split", [np.int32(1), m], "[2, 3]", "2", num_split=2)
+    refuses("Split", [np.int32(0), np.float32(1)], "value", num_split=1)
+    refuses("Split", [i32(0), m], "split_dim", num_split=1)
+    refuses("Split", [np.int32(0), m], "num_split", "0", num_split=0)
+    refuses("Split", [np.int32(0), m], 2**40, num_split=2**40)
+    refuses("Split", [np.int32(0), m], HIGH, num_split=HIGH)
+    refuses("Pack", [m, zeros(3, 2)], "[2, 3]", "[3, 2]", N=2)
+    refuses("Pack", [m, m], "axis", "3", axis=3, N=2)
+    refuses("Unpack", [m], "num", "3", num=3)
+    refuses("Unpack", [m], "axis", "-3", axis=-3, num=2)
+    refuses("Unpack", [np.float32(1)], "value", num=1)
+    refuses("Unpack", [m], "num", "-1", num=-1)
+    refuses("Unpack", [m], 2**40, num=2**40)
+    refuses("Unpack", [m], HIGH, num=HIGH)
+    refuses("Slice", [m, i32(-1, 0), i32(1, 1)], "begin", "-1")
+    refuses("Slice", [m, i32(0, 0), i32(1, -2)], "size", "-2")
+    refuses("Slice", [m, i32(1, 0), i32(2, 1)], "1", "2")
+    refuses("Slice", [m, i32(0), i32(1)], "[2, 3]")
+    refuses("Slice", [m, i32(0, 0), i32(1)], "begin")
+    refuses("Slice", [m, np.int32(0), np.int32(1)], "begin")
+    for begin, size in ((HIGH, 1), (0, HIGH), (HIGH, HIGH), (LOW, 1), (0, LOW), (1, HIGH), (HIGH, -1), (3, -1)):
+        refuses("Slice", [m, i64(begin, 0), i64(size, 1)], size if size not in (1, -1) and begin in (0, 1) else begin)
+    refuses("StridedSlice", [m, i32(0), i32(1), i32(0)], "0")
+    refuses("StridedSlice", [m, i32(2), i32(3), i32(1)], "2", shrink_axis_mask=1)
+    refuses("StridedSlice", [m, i64(LOW), i64(3), i64(1)], LOW, shrink_axis_mask=1)
+    refuses("StridedSlice", [m, i64(HIGH), i64(3), i64(1)], HIGH, shrink_axis_mask=1)
+    refuses("StridedSlice", [m, i32(0), i32(1), i32(-1)], "-1", shrink_axis_mask=1)
+    refuses("StridedSlice", [m, i32(0, 0, 0), i32(1, 1, 1), i32(1, 1, 1)], "3", "[2, 3]")
+    refuses("StridedSlice", [m, i32(0, 0), i32(1), i32(1)], "begin")
+    refuses("StridedSlice", [m, i32(0, 0), i32(1, 1), i32(1, 1)], "3", ellipsis_mask=3)
+    refuses("StridedSlice", [m, np.zeros(33, np.int32), np.zeros(33, np.int32), np.ones(33, np.int32)], "33")
+    refuses("StridedSlice", [m, np.int32(0), np.int32(1), np.int32(1)], "begin")
+    refuses("StridedSliceGrad", [i32(2, 3), i32(0), i32(1), i32(1), zeros(2, 3)], "dy", "[2, 3]", "[1, 3]")
+    refuses("StridedSliceGrad", [i32(2, -3), i32(0), i32(1), i32(1), m], "shape", "-3")
+    refuses("StridedSliceGrad", [i64(2**62, 4), i64(0), i64(1), i64(1), m])
+    refuses("StridedSliceGrad", [i64(2**33), i64(0), i64(1), i64(1), zeros(1)])
+    refuses("StridedSliceGrad", [i64(3), i64(0), i64(1), i64(0), zeros(1)], "0")
+    every = np.arange(5, dtype=np.float32)
+    for begin, end, stride in ((LOW, HIGH, 1), (HIGH, LOW, -1), (0, HIGH, HIGH), (HIGH, LOW, LOW), (-1, LOW, LOW), (LOW, LOW, 1),
+                               (2, HIGH, 2**62)):
+        accepts("StridedSlice", [every, i64(begin), i64(end), i64(stride)], every[begin:end:stride])
+    refuses("Pad", [m, i32([1, 1])], "paddings", "[2, 3]")
+    refuses("Pad", [m, i32([1, -1], [0, 0])], "-1")
+    refuses("Pad", [m, i32([1], [0])], "paddings", "[2, 1]")
+    refuses("Pad", [m, i32(1, 1)], "paddings")
+    refuses("Pad", [m, i64([LOW, 0], [0, 0])], LOW)
+    refuses("Pad", [m, i64([HIGH, HIGH], [0, 0])])
+    refuses("Pad", [m, i64([0, HIGH], [0, 0])])
+    refuses("Pad", [m, i64([2**62, 0], [2**62, 0])])
+    refuses("Pad", [m, i64([2**40, 0], [0, 0])])
+    refuses("Tile", [m, i32(1)], "multiples", "[2, 3]")
+    refuses("Tile", [m, i32(1, -1)], "-1")
+    refuses("Tile", [m, i64(LOW, 1)], LOW)
+    refuses("Tile", [m, i64(HIGH, 1)])
+    refuses("Tile", [m, i64(2**33, 2**33)])
+    refuses("Tile", [m, i64(2**40, 1)])
+    refuses("Tile", [m, np.int32(1)], "multiples")
+    refuses("BroadcastTo", [m, i32(3, 3)], "[2, 3]", "[3, 3]")
+    refuses("BroadcastTo", [m, i32(3)], "[2, 3]")
+    refuses("BroadcastTo", [m, i32(2, -1)], "-1")
+    refuses("BroadcastTo", [zeros(1), i64(2**62, 4)])
+    refuses("BroadcastTo", [zeros(1), i64(2**40)])
+    refuses("BroadcastTo", [m, np.int32(3)], "shape")
+    refuses("BroadcastGradientArgs", [i32(2, 3), i32(3, 3)], "[2, 3]", "[3, 3]")
+    refuses("BroadcastGradientArgs", [np.int32(2), i32(3)], "s0")
+    refuses("Fill", [i32(2, -1), np.float32(1)], "[2, -1]")
+    refuses("Fill", [i64(LOW), np.float32(1)], LOW)
+    refuses("Fill", [i64(HIGH), np.float32(1)])
+    refuses("Fill", [i64(2**32, 2**32), np.float32(1)])
+    refuses("Fill", [i64(2**40), np.float32(1)])
+    refuses("Fill", [i64(2**61, 2), np.uint8(1)])
+    refuses("Fill", [i32(2), zeros(1)], "value", "[1]")
+    refuses("Fill", [np.int32(2), np.float32(1)], "dims")
+    for start, limit, delta in ((0, 1, 0), (0, 5, -1), (5, 0, 1)):
+        refuses("Range", [np.int32(start), np.int32(limit), np.int32(delta)], start, limit, delta)
+    refuses("Range", [np.int64(LOW), np.int64(HIGH), np.int64(1)])
+    refuses("Range", [np.int64(0), np.int64(HIGH), np.int64(1)])
+    refuses("Range", [np.uint64(0), np.uint64(2**64 - 1), np.uint64(1)])
+    for start, limit, delta in ((0, np.inf, 1), (np.nan, 1, 1), (0, 1, np.nan), (0, 1, 1e-300), (-1e308, 1e308, 1e-3), (0, 1e19, 1)):
+        refuses("Range", [np.float64(start), np.float64(limit), np.float64(delta)])
+    refuses("Range", [i32(0), np.int32(1), np.int32(1)], "start", "[1]")
+    accepts("Range", [np.int64(LOW), np.int64(HIGH), np.int64(2**62)], [LOW, -2**62, 0, 2**62])
+    accepts("Range", [np.int8(-128), np.int8(127), np.int8(100)], [-128, -28, 72])
+    refuses("OneHot", [i32(0), np.int32(-1), np.float32(1), np.float32(0)], "depth", "-1")
+    refuses("OneHot", [i32(0), np.int32(3), np.float32(1), np.float32(0)], "axis", "2", axis=2)
+    refuses("OneHot", [i32(0), np.int32(3), np.float32(1), np.float32(0)], "axis", "-2", axis=-2)
+    refuses("OneHot", [i32(0), np.int32(3), np.float32(1), np.float32(0)], "axis", HIGH, axis=HIGH)
+    refuses("OneHot", [i32(0), i32(3), np.float32(1), np.float32(0)], "depth", "[1]")
+    refuses("OneHot", [i32(0), np.int32(3), zeros(1), np.float32(0)], "on_value", "[1]")
+    refuses("OneHot", [np.zeros((100, 100), np.int64), np.int32(2**31 - 1), np.float32(1), np.float32(0)])
+    accepts("OneHot", [i64(LOW, HIGH, 1), np.int32(2), np.float32(1), np.float32(0)], [[0, 0], [0, 0], [0, 1]])
+    # ---- Rows and elements ----
+    for at in (2, -1, 2**31 - 1, -2**31):
+        refuses("GatherV2", [m, i32(0, at), np.int32(0)], at, "2")
+        refuses("GatherNd", [m, i32([0, 0], [at, 0])], at, "2")
+        refuses("ScatterNd", [i32([0], [at]), zeros(2, 3), i32(2, 3)], at, "2")
+    for at in (LOW, HIGH, 2**32, -2**32):  # the last two are 0 in 32 bits
+        refuses("GatherV2", [m, i64(at), np.int32(1)], at, "3")
+        refuses("GatherNd", [m, i64([at])], at)
+        refuses("ScatterNd", [i64([at]), zeros(1), i64(4)], at)
+    refuses("GatherV2", [m, i32(0), np.int32(2)], "axis", "2")
+    refuses("GatherV2", [np.float32(1), i32(0), np.int32(0)], "params")
+    refuses("GatherV2", [m, i32(0), i32(0)], "axis", "[1]")
+    refuses("GatherV2", [m, i32(0), np.int32(0)], "batch_dims", "2", batch_dims=2)
+    refuses("GatherV2", [m, i32(0), np.int32(0)], "batch_dims", HIGH, batch_dims=HIGH)
+    refuses("GatherV2", [m, i32(0), np.int32(0)], "batch_dims", LOW, batch_dims=LOW)
+    refuses("GatherV2", [m, i32(0), np.int32(1)], "[2]", "[1]", batch_dims=1)
+    refuses("GatherV2", [m, i32(0, 0), np.int32(0)], "axis", "batch_dims", batch_dims=1)
+    refuses("GatherV2", [zeros(0, 3), i32(0), np.int32(0)], "0")
+    refuses("GatherNd", [m, i32([0, 0, 0])], "[1, 3]", "[2, 3]")
+    refuses("GatherNd", [m, np.int32(0)], "indices")
+    refuses("GatherNd", [m, i32([0])], "bad_indices_policy", "SHRUG", bad_indices_policy="SHRUG")
+    refuses("ScatterNd", [i32([0]), zeros(1), i32(-1)], "shape", "-1")
+    refuses("ScatterNd", [i32([0, 0]), zeros(1), i32(2)], "[1, 2]", "shape")
+    refuses("ScatterNd", [i32([0]), zeros(2), i32(2)], "updates", "[2]")
+    refuses("ScatterNd", [i32([0]), zeros(1), i32([2])], "shape")
+    refuses("ScatterNd", [i64([0]), zeros(1), i64(HIGH)])
+    refuses("ScatterNd", [i64([0, 0]), zeros(1), i64(2**40, 2**40)])
+    refuses("UnsortedSegmentSum", [m, i32(0, 3), np.int32(3)], "segment_ids", "3")
+    refuses("UnsortedSegmentSum", [m, i64(0, HIGH), np.int32(3)], HIGH)
+    refuses("UnsortedSegmentSum", [m, i32(0, 0), np.int32(-1)], "num_segments", "-1")
+    refuses("UnsortedSegmentSum", [m, i32(0, 0), np.int64(2**62)])
+    refuses("UnsortedSegmentSum", [m, i32(0, 0), np.int64(HIGH)])
+    refuses("UnsortedSegmentSum", [m, i32(0, 0, 0), np.int32(1)], "[2]", "[3]")
+    refuses("UnsortedSegmentSum", [zeros(2), np.zeros((2, 1), np.int32), np.int32(1)], "[2, 1]", "[2]")
+    refuses("UnsortedSegmentSum", [m, i32(0, 0), i32(1)], "num_segments")
+    accepts("UnsortedSegmentSum", [np.ones((2, 1), np.float32), i64(LOW, 0), np.int32(1)], [[1]])
+    # ---- Reductions ----
+    for op in ("Sum", "Mean", "Prod", "Max", "Min"):
+        refuses(op, [m, i32(2)], "2")
+        refuses(op, [m, i32(0, -2)], "[0, -2]")
+        refuses(op, [m, i32([0])], "reduction_indices", "[1, 1]")
+    for op in ("All", "Any"):
+        refuses(op, [np.ones((2, 3), bool), i32(-3)], "-3")
+        refuses(op, [np.ones((2, 3), bool), i32(1, 1)], "[1, 1]")
+    for op in ("ArgMax", "ArgMin"):
+        refuses(op, [m, np.int32(2)], "dimension", "2")
+        refuses(op, [m, i32(0)], "dimension")
+        refuses(op, [np.float32(1), np.int32(0)], "input")
+        refuses(op, [zeros(0, 3), np.int32(0)], "[0, 3]")
+    refuses("Cumsum", [m, np.int32(-3)], "axis", "-3")
+    refuses("Cumsum", [np.float32(1), np.int32(0)], "x")
+    refuses("Cumsum", [m, i32(0)], "axis")
+    # ---- Matrices and element by element ----
+    refuses("MatMul", [m, m], "[2, 3]")
+    refuses("MatMul", [m, zeros(3)], "b", "[3]")
+    refuses("MatMul", [zeros(2, 2, 2), zeros(2, 2)], "a", "[2, 2, 2]")
+    refuses("BatchMatMulV2", [zeros(2, 2, 3), zeros(2, 2, 3)], "[2, 2, 3]")
+    refuses("BatchMatMulV2", [zeros(2, 2, 2), zeros(3, 2, 2)], "[2, 2, 2]", "[3, 2, 2]")
+    refuses("BatchMatMulV2", [zeros(2), zeros(2, 2)], "x", "[2]")
+    refuses("AddN", [m, m, zeros(3, 2)], "[2, 3]", "[3, 2]", N=3)
+    for op in ("Add", "AddV2", "Sub", "Mul", "Div", "RealDiv", "DivNoNan", "FloorDiv", "FloorMod", "Pow", "Maximum", "Minimum",
+               "SquaredDifference", "Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual"):
+        refuses(op, [m, zeros(2, 2)], "[2, 3]", "[2, 2]")
+    for op in ("LogicalAnd", "LogicalOr"):
+        refuses(op, [np.ones(2, bool), np.ones(3, bool)], "[2]", "[3]")
+    for op in ("SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "TanhGrad", "SigmoidGrad", "ReluGrad", "Relu6Grad"):
+        refuses(op, [m, zeros(3, 2)], "[2, 3]", "[3, 2]")
+    for dtype, low in ((np.int8, -128), (np.int32, -2**31), (np.int64, LOW)):
+        for op in ("Div", "FloorDiv"):
+            refuses(op, [np.array([1, low], dtype), np.array([1, -1], dtype)], low, "-1")
+        for op in ("Div", "FloorDiv", "FloorMod"):
+            refuses(op, [np.array([1, 7], dtype), np.array([1, 0], dtype)], "7", "zero")
+        refuses("Pow", [np.array([2, 2], dtype), np.array([1, -3], dtype)], "-3")
+        accepts("FloorMod", [np.array([low], dtype), np.array([-1], dtype)], [0])
+        accepts("Abs", [np.array([low], dtype)], [low])
+        accepts("Neg", [np.array([low], dtype)], [low])
+    refuses("Select", [np.array([True]), m, m], "1", "2")
+    refuses("Select", [np.ones((2, 2), bool), m, m], "[2, 2]", "[2, 3]")
+    refuses("Select", [np.bool_(True), m, zeros(3)], "[2, 3]", "[3]")
+    refuses("SelectV2", [np.ones(2, bool), m, m], "[2]", "[2, 3]")
+    refuses("EnsureShape", [m], "[2, 3]", "[3, ?]", shape=(3, -1))
+    refuses("PlaceholderWithDefault", [m], "[2, 3]", "[3]", shape=(3,))
+
+
+def networks():
+    image, kernel = zeros(1, 4, 4, 2), zeros(2, 2, 2, 3)
+    plain = dict(strides=[1, 1, 1, 1], padding="VALID")
+    # (op, good inputs) of every op with windows
+    conv = {"Conv2D": [image, kernel], "Conv2DBackpropInput": [i32(1, 4, 4, 2), kernel, zeros(1, 3, 3, 3)],
+            "Conv2DBackpropFilter": [image, i32(2, 2, 2, 3), zeros(1, 3, 3, 3)]}
+    pooled = zeros(1, 3, 3, 2)
+    pool = {"MaxPool": [image], "MaxPoolGrad": [image, pooled, pooled], "MaxPoolGradGrad": [image, pooled, image], "AvgPool": [image],
+            "AvgPoolGrad": [i32(1, 4, 4, 2), pooled]}
+    for op, inputs in (conv | pool).items():
+        extra = {"ksize": [1, 2, 2, 1]} if op in pool else {}
+        for strides in ([1, 1, 1], [2, 1, 1, 1], [1, 1, 1, 2], [1, 0, 1, 1], [1, 1, -1, 1], [1, LOW, 1, 1]):
+            refuses(op, inputs, "strides", padding="VALID", strides=strides, **extra)
+        for huge in (HIGH, 2**62):  # one window, whose step is never taken: refused for its size or because the shapes disagree
+            refuses(op, inputs, padding="VALID", strides=[1, huge, huge, 1], **extra)
+            refuses(op, inputs, padding="SAME", strides=[1, huge, huge, 1], **extra)
+        refuses(op, inputs, "padding", "WIDE", padding="WIDE", strides=[1, 1, 1, 1], **extra)
+        refuses(op, inputs, "data_format", "HWNC", data_format="HWNC", **plain, **extra)
+        if op in ("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter", "MaxPool", "MaxPoolGrad"):
+            explicit = dict(strides=[1, 1, 1, 1], padding="EXPLICIT")
+            for paddings in ([1, 1], [1, 0, 0, 0, 0, 0, 0, 0], [0, 0, -1, 0, 0, 0, 0, 0], [0, 0, 0, LOW, 0, 0, 0, 0], []):
+                refuses(op, inputs, "explicit_paddings", explicit_paddings=paddings, **explicit, **extra)
+            for paddings in ([0, 0, HIGH, HIGH, 0, 0, 0, 0], [0, 0, 2**62, 2**62, 0, 0, 0, 0], [0, 0, 2**31, 0, 0, 0, 0, 0],
+                             [0, 0, 2**30, 0, 0, 2**30, 0, 0]):
+                refuses(op, inputs, explicit_paddings=paddings, **explicit, **extra)
+            refuses(op, inputs, "explicit_paddings", explicit_paddings=[0] * 8, **plain, **extra)
+    for op, inputs in conv.items():
+        for dilations in ([1, 1], [2, 1, 1, 1], [1, 0, 1, 1], [1, -1, 1, 1]):
+            refuses(op, inputs, "dilations", dilations=dilations, **plain)
+        for huge in (2**31, 2**62, HIGH):
+            refuses(op, inputs, dilations=[1, huge, 1, 1], **plain)
+            refuses(op, inputs, dilations=[1, 1, huge, 1], padding="SAME", strides=[1, 1, 1, 1])
+    refuses("Conv2D", [zeros(4, 4, 2), kernel], "input", "[4, 4, 2]", **plain)
+    refuses("Conv2D", [image, zeros(2, 2, 2)], "filter", "[2, 2, 2]", **plain)
+    refuses("Conv2D", [image, zeros(2, 2, 3, 3)], "2", "3", **plain)
+    refuses("Conv2D", [zeros(1, 4, 4, 4), zeros(2, 2, 2, 3)], "3", "2", **plain)  # two groups, three results
+    refuses("Conv2D", [image, zeros(5, 2, 2, 3)], "5", "4", **plain)
+    refuses("Conv2D", [image, zeros(0, 2, 2, 3)], "0", **plain)
+    refuses("Conv2D", [image, zeros(2, 2, 0, 3)], "[2, 2, 0, 3]", **plain)
+    for sizes in (i32(1, 4, 4), i32(1, 4, -4, 2), i32(1, 5, 4, 2), i32(2, 4, 4, 2), i32(1, 2**31 - 1, 2**31 - 1, 2)):
+        refuses("Conv2DBackpropInput", [sizes, kernel, zeros(1, 3, 3, 3)], **plain)
+    for sizes in (i32(2, 2, 2), i32(2, -2, 2, 3), i32(3, 2, 2, 3), i32(2, 2, 2, 4), i32(2**31 - 1, 2**31 - 1, 2, 3)):
+        refuses("Conv2DBackpropFilter", [image, sizes, zeros(1, 3, 3, 3)], **plain)
+    for op, inputs in pool.items():
+        for ksize in ([1, 1, 1], [2, 1, 1, 1], [1, 1, 1, 2], [1, 0, 1, 1], [1, -1, 1, 1], [1, LOW, 1, 1]):
+            refuses(op, inputs, "ksize", ksize=ksize, **plain)
+        for huge in (5, 2**31, 2**62, HIGH):
+            refuses(op, inputs, ksize=[1, huge, 2, 1], **plain)
+        for huge in (2**31, 2**62, HIGH):
+            refuses(op, inputs, ksize=[1, huge, 2, 1], strides=[1, 1, 1, 1], padding="SAME")
+    refuses("MaxPool", [zeros(4, 4)], "[4, 4]", ksize=[1, 2, 2, 1], **plain)
+    refuses("AvgPool", [zeros(4, 4)], "[4, 4]", ksize=[1, 2, 2, 1], **plain)
+    refuses("MaxPoolGrad", [image, pooled, zeros(1, 2, 3, 2)], "[1, 2, 3, 2]", "[1, 3, 3, 2]", ksize=[1, 2, 2, 1], **plain)
+    refuses("MaxPoolGrad", [image, zeros(1, 2, 3, 2), pooled], "[1, 2, 3, 2]", "[1, 3, 3, 2]", ksize=[1, 2, 2, 1], **plain)
+    refuses("MaxPoolGradGrad", [image, pooled, zeros(1, 4, 3, 2)], "[1, 4, 3, 2]", ksize=[1, 2, 2, 1], **plain)
+    refuses("AvgPoolGrad", [i32(1, 4, 4), pooled], "orig_input_shape", "3", ksize=[1, 2, 2, 1], **plain)
+    refuses("AvgPoolGrad", [i32(1, 4, -4, 2), pooled], "-4", ksize=[1, 2, 2, 1], **plain)
+    refuses("AvgPoolGrad", [i32(1, 2**31 - 1, 2**31 - 1, 2), pooled], ksize=[1, 2, 2, 1], **plain)
+    for op in ("Softmax", "LogSoftmax"):
+        refuses(op, [np.float32(1)], "logits")
+    refuses("SoftmaxCrossEntropyWithLogits", [zeros(2, 3), zeros(2, 4)], "[2, 3]", "[2, 4]")
+    refuses("SoftmaxCrossEntropyWithLogits", [zeros(3), zeros(3)], "[3]")
+    refuses("SoftmaxCrossEntropyWithLogits", [zeros(1, 2, 3), zeros(1, 2, 3)], "[1, 2, 3]")
+    for label in (3, -1, 2**32, LOW, HIGH):
+        refuses("SparseSoftmaxCrossEntropyWithLogits", [zeros(2, 3), i64(0, label)], label, "3")
+    refuses("SparseSoftmaxCrossEntropyWithLogits", [zeros(2, 3), i32(0)], "2", "1")
+    refuses("SparseSoftmaxCrossEntropyWithLogits", [zeros(3), i32(0)], "features", "[3]")
+    refuses("SparseSoftmaxCrossEntropyWithLogits", [zeros(2, 3), i32([0], [0])], "labels")
+    refuses("SparseSoftmaxCrossEntropyWithLogits", [zeros(2, 0), i32(0, 0)], "[2, 0]")
+    refuses("BiasAdd", [zeros(2, 3), zeros(2)], "[2, 3]", "2")
+    refuses("BiasAdd", [zeros(3), zeros(3)], "value", "[3]")
+    refuses("BiasAdd", [zeros(2, 3), zeros(3, 1)], "bias", "[3, 1]")
+    refuses("BiasAdd", [zeros(2, 3), zeros(3)], "[2, 3]", data_format="NCHW")
+    refuses("BiasAddGrad", [zeros(3)], "out_backprop", "[3]")
+    refuses("BiasAddGrad", [zeros(2, 3)], "out_backprop", "[2, 3]", data_format="NCHW")
+
+
+def windows_that_reach_far():
+    """Strides, dilations and windows as large as they may be: few elements take part, and those are right."""
+    big = 2**31 - 1
+    image, kernel = rng.normal(size=(2, 4, 5, 3)), rng.normal(size=(2, 1, 3, 2))
+    first = np.tensordot(image[:, :2, :1], kernel, ([1, 2, 3], [0, 1, 2]))[:, None, None]  # the window at the corner
+    for op, inputs, wanted, attrs in (
+            ("Conv2D", [image, kernel], first, dict(strides=[1, big, big, 1], padding="VALID")),
+            ("Conv2D", [image, kernel], np.zeros((2, 4, 5, 2)), dict(strides=[1, 1, 1, 1], dilations=[1, big, 1, 1], padding="SAME")),
+            ("Conv2D", [image, kernel[:1]], image @ kernel[0, 0], dict(strides=[1, 1, 1, 1], dilations=[1, big, big, 1], padding="VALID"))):
+        print(f"CASE    {op} {attrs}", flush=True)
+        cases.expect(op, inputs, [wanted], **attrs)
+        dy = rng.normal(size=wanted.shape)
+        x, k = (np.array(a.shape, np.int32) for a in inputs)
+        for name, sizes, mine in (("Conv2DBackpropInput", [x, inputs[1]], inputs[0]), ("Conv2DBackpropFilter", [inputs[0], k], inputs[1])):
+            print(f"CASE    {name} {attrs}", flush=True)
+            got = tw.run(name, sizes + [dy], **attrs)[0]
+            cases.equal(f"{name} {attrs}", (got * mine).sum(), (wanted * dy).sum())
+    for stride in (1, 2, big):
+        attrs = dict(ksize=[1, big, big, 1], strides=[1, stride, stride, 1], padding="SAME")
+        shape = (2, -(-4 // stride), -(-5 // stride), 3)
+        largest, mean = image.max((1, 2), keepdims=True), image.mean((1, 2), keepdims=True)
+        print(f"CASE    pooling {attrs}", flush=True)
+        cases.expect("MaxPool", [image], [np.broadcast_to(largest, shape)], **attrs)
+        cases.expect("AvgPool", [image], [np.broadcast_to(mean, shape)], **attrs)
+        dy = rng.normal(size=shape)
+        cases.expect("AvgPoolGrad", [np.array(image.shape, np.int32), dy],
+                     [np.broadcast_to(dy.sum((1, 2), keepdims=True) / 20, image.shape)], **attrs)
+        cases.expect("MaxPoolGrad", [image, np.broadcast_to(largest, shape), dy],
+                     [np.where(image == largest, dy.sum((1, 2), keepdims=True), 0)], **attrs)
+
+
+def random_numbers():
+    for op in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal"):
+        for shape in (i32(-1), i64(HIGH), i64(2**40), i64(2**32, 2**32), i64(LOW), np.int32(2)):
+            refuses(op, [shape], dtype=np.float32)
+    for shape in (i32(-1), i64(HIGH), i64(2**40), np.int32(2)):
+        refuses("RandomUniformInt", [shape, np.int32(0), np.int32(9)])
+    refuses("RandomUniformInt", [i32(2), np.int64(HIGH), np.int64(LOW)], HIGH, LOW)
+    refuses("RandomUniformInt", [i32(2), i32(0), np.int32(2)], "minval", "[1]")
+
+
+def files_and_control():
+    text = lambda *t: np.array(t, object)
+    path = np.array(b"/nonexistent/error_test/model", object)
+    refuses("SaveV2", [path, text(b"a", b"b"), text(b""), np.float32(1)], "tensor_names", "2", dtypes=[np.float32])
+    refuses("SaveV2", [path, text(b"a"), text(b"", b""), np.float32(1)], "shape_and_slices", "2", dtypes=[np.float32])
+    refuses("SaveV2", [text(b"x"), text(b"a"), text(b""), np.float32(1)], "prefix", "[1]", dtypes=[np.float32])
+    refuses("SaveV2", [path, text(b"a"), text(b""), np.float32(1)], "/nonexistent/error_test", dtypes=[np.float32])
+    refuses("RestoreV2", [path, text(b"a", b"b"), text(b"")], "tensor_names", "2", dtypes=[np.float32])
+    refuses("RestoreV2", [path, text(b"a"), text(b"")], "/nonexistent/error_test", dtypes=[np.float32])
+    refuses("Assert", [np.bool_(False), i32(17, 4), text(b"why")], "17", "why", T=[np.int32, object])
+    refuses("Assert", [np.array([True]), i32(1)], "condition", T=[np.int32])
+    refuses("StringJoin", [text(b"a", b"b"), text(b"c")], "[2]", "[1]", N=2)
+    refuses("AsString", [np.float32(1)], "fill", fill="long")
+    refuses("IdentityN", [], "T", T=[])
+
+
+# Ops that this file has no case for: they take any shapes, or their errors stand elsewhere.
+ELEMENTWISE = set("Abs Neg Sign Square Sqrt Rsqrt Reciprocal Exp Expm1 Log Log1p Sin Cos Tanh Sigmoid Erf Floor Ceil Round IsNan IsInf "
+                  "IsFinite LogicalNot Conj Relu Relu6 L2Loss Cast Identity StopGradient OnesLike ZerosLike Shape ShapeN Size Rank Where "
+                  "NoOp".split())
+STATE = set("VarHandleOp VarIsInitializedOp ReadVariableOp AssignVariableOp AssignAddVariableOp AssignSubVariableOp DestroyResourceOp "
+            "ResourceGather ResourceScatterAdd ResourceScatterSub ResourceScatterUpdate".split())  # state_test.py
+TRAINING = {"ResourceApplyGradientDescent", "ResourceApplyMomentum", "ResourceApplyAdam", "ResourceSparseApplyMomentum"}  # training_test.py
+FRAMEWORK = set("Const Placeholder _Send _Recv".split())
+
+
+def every_op_has_a_case():
+    for op in tw.ops():
+        cases.holds(f"errors of {op}", op in covered | ELEMENTWISE | STATE | TRAINING | FRAMEWORK, "no case")
+    x = zeros(2)
+    graph = tw.Graph()
+    placeholder = graph.placeholder(np.float32, (2, -1))
+    out = graph.op("Neg", placeholder)
+    session = graph.session()
+    for wrong in (zeros(3, 1), zeros(2), np.zeros((2, 1))):
+        cases.refuses(f"feeding {wrong.dtype} {wrong.shape}", lambda: session.run([out], {placeholder: wrong}))
+    cases.equal("after wrong feeds", session.run([out], {placeholder: zeros(2, 1)})[0], zeros(2, 1))
+    cases.refuses("a Const of another type", lambda: graph.op("Const", value=x, dtype=np.int32), "Const", "float", "int32")
+    cases.refuses("an unknown op", lambda: graph.op("MatMull", placeholder, placeholder), "MatMull")
+
+
+def wrong_use(op, schema):
+    """Attributes, numbers of inputs and types that the schema excludes."""
+    print(f"CASE    wrong use of {op}", flush=True)
+    choice = {a: types[0] for a, types in schema.types.items()}
+    graph, attrs, where = tw.Graph(), schema.given(choice), f"{op} 'op'"
+    inputs = schema.placeholders(graph, choice)
+    counts = {count for _, _, count in schema.inputs if count}
+
+    def refuses(what, part, inputs, **more):
+        cases.refuses(f"{op}: {what}", lambda: graph.op(op, *inputs, name="op", **attrs | more), where, part)
+
+    refuses("an unknown attribute", "no_such_attribute", inputs, no_such_attribute=3)
+    if not counts and not any(kind in schema.lists for _, kind, _ in schema.inputs):
+        refuses("an input too many", "", inputs + [graph.placeholder(np.float32)])
+    if inputs and all(schema.counts[count] > 0 for count in counts):
+        refuses("an input too few", "", inputs[:-1])
+    for a, types in schema.types.items():
+        for value in (7, "text", type_of(types[0]) if a in schema.lists else [type_of(types[0])]):
+            refuses(f"{a} is {value}", a, inputs, **{a: value})
+        excluded = next((t for t in ALL if t not in types), None)
+        if excluded:
+            refuses(f"{a} is {excluded}", excluded, inputs, **{a: type_of(excluded)})
+    for a, kind in schema.attrs.items():
+        refuses(f"{a} is of the wrong kind", a, inputs, **{a: np.zeros(1) if kind != "tensor" else 3})
+        if isinstance(kind, list):
+            refuses(f"{a} is none of its choices", "elsewhere", inputs, **{a: "elsewhere"})
+    graph.op(op, *inputs, name="op", **attrs)  # after all that the name is still free
+
+
+# ---- Hostile inputs ----
+
+NUMBERS = {"float": np.float32, "double": np.float64, "half": np.float16, "bfloat16": tw.bfloat16, "int32": np.int32, "int64": np.int64,
+           "int16": np.int16, "int8": np.int8, "uint8": np.uint8, "uint16": np.uint16, "uint32": np.uint32, "uint64": np.uint64,
+           "bool": np.bool_, "complex64": np.complex64, "string": object}
+EXTREMES = [LOW, LOW + 1, -2**32, -2**31 - 1, -2**31, -3, -2, -1, 0, 0, 1, 1, 2, 3, 4, 7, 127, 255, 2**31 - 1, 2**31, 2**32, 2**40, 2**62,
+            HIGH]
+
+
+def hostile_array(dtype, rank, rng):
+    """rank: one that this array may have, among others."""
+    sizes = [1, 2, 2, 2] if rng.integers(3) else [0, 1, 1, 2, 3, 4]
+    shape = tuple(rng.choice(sizes, rank if rng.integers(4) else rng.choice([0, 1, 1, 1, 2, 2, 3, 4])))
+    dtype = np.dtype(dtype)
+    if dtype in (np.int32, np.int64) and rng.integers(2):  # as an index, a list of axes or sizes
+        shape = (rank,) if rng.integers(3) else ()
+    if dtype == tw.string:
+        return np.full(shape, b"text", object)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        values = [v for v in EXTREMES if info.min <= v <= info.max]
+        if rng.integers(2):
+            values = [v for v in values if abs(v) < 5]
+        return np.array([values[i] for i in rng.integers(0, len(values), int(np.prod(shape)))], dtype).reshape(shape)
+    floats = rng.choice([0, -0.0, 1, -1, 0.5, np.nan, np.inf, -np.inf, 3e38, 1e-45, 7], shape)
+    with np.errstate(all="ignore"):
+        return tw.to_bfloat16(floats) if dtype == tw.bfloat16 else np.asarray(floats).astype(dtype)
+
+
+def hostile_attr(kind, rng):
+    if kind == "bool":
+        return bool(rng.integers(2))
+    if kind == "int":
+        return int(rng.choice([0, 0, 1, 1, 2, 3, -1, -2, 5, 2**31, 2**62, HIGH, LOW]))
+    if kind == "list(int)" and rng.integers(4):  # what windows take
+        a, b = (int(v) for v in rng.choice([1, 1, 1, 2, 2, 3, 4, 7, 2**31 - 1, 2**31, 2**62, HIGH], 2))
+        return [1, a, b, 1] if rng.integers(4) else [0, 0, a, b, b, a, 0, 0]
+    if kind == "list(int)":
+        sizes = [1, 1, 1, 1, 1, 2, 2, 3, 0, -1, 2**31 - 1, 2**31, 2**62, HIGH]
+        return [int(v) for v in rng.choice(sizes, rng.choice([4, 4, 4, 4, 8, 0, 3]))]
+    if kind == "shape":
+        return None if rng.integers(2) else tuple(int(v) for v in rng.choice([-1, 1, 2, 3, HIGH], rng.integers(4)))
+    return str(rng.choice(kind if isinstance(kind, list) else ["", "text"]))
+
+
+def hostile(op, schema, count, seed):
+    """`count` random uses of the op: success or an error, and the session goes on. Answers how many were successes."""
+    rng = np.random.default_rng([seed, *op.encode()])
+    answered = 0
+    for k in range(count):
+        types = {a: str(rng.choice([t for t in options if t in NUMBERS])) for a, options in schema.types.items()}
+        inputs, rank = [], 4 if "strides" in schema.attrs else int(rng.choice([0, 1, 1, 2, 2, 3, 4]))
+        for _, kind, n in schema.inputs:
+            if kind == "resource":
+                held = types.get("dtype", types.get("T", "float")) if rng.integers(8) else "int32"
+                inputs.append(Variable(hostile_array(NUMBERS[held], rank, rng)))
+                continue
+            inputs += [hostile_array(NUMBERS[types.get(kind, kind)], rank, rng) for _ in range(rng.integers(1, 4) if n else 1)]
+        attrs = {a: [NUMBERS[t]] if a in schema.lists else NUMBERS[t] for a, t in types.items()}
+        attrs |= {a: hostile_attr(kind, rng) for a, kind in schema.attrs.items() if a in schema.needed or rng.integers(2)}
+        attrs |= {n: len(inputs) - len(schema.inputs) + 1 for _, _, n in schema.inputs if n}
+        how = str(rng.choice(tw.WAYS))
+        arrays = [x.array if isinstance(x, Variable) else x for x in inputs]
+        where = f"{op} {[(x.dtype.name, x.tolist()) for x in arrays]} {attrs} {how}"
+        print(f"CASE    {where}", flush=True)
+        attempt = Attempt(op, inputs, how, attrs)
+        try:
+            attempt()
+            answered += 1
+        except tw.Error as error:
+            if op not in str(error) or error.code in ("INTERNAL", "UNKNOWN"):
+                cases.holds(where, False, f"{error.code}: {error}")
+        if k % 8 == 0:
+            cases.holds(f"after hostile {op}", attempt.goes_on())
+    return answered
+
+
+def worker(count, seed):
+    if not SANITIZED:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    shapes_and_places()
+    networks()
+    windows_that_reach_far()
+    random_numbers()
+    files_and_control()
+    every_op_has_a_case()
+    answered = 0
+    for op, (text, _) in tw.ops().items():
+        schema = Schema(text)
+        if op in FRAMEWORK:
+            continue
+        wrong_use(op, schema)
+        if op in ("SaveV2", "RestoreV2"):
+            continue
+        answered += hostile(op, schema, count, seed)
+    cases.holds("hostile inputs are not all refused", answered > 5 * count, answered)
+    cases.finish()
+
+
+def main(count="80", seed="0"):
+    """Runs the cases in a process of their own and shows what failed; what was tried last, if that process died. count: hostile uses of
+    each op."""
+    environment = dict(os.environ)
+    if SANITIZED:  # which reserves far more addresses than it uses
+        environment["ASAN_OPTIONS"] += f":allocator_may_return_null=1:max_allocation_size_mb={MEMORY >> 20}"
+    child = subprocess.Popen([sys.executable, "-B", __file__, "worker", count, seed], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             text=True, env=environment)
+    last = ""
+    for line in child.stdout:
+        if line.startswith("CASE "):
+            last = line
+        else:
+            print(line, end="")
+    code = child.wait()
+    if code not in (0, 1):
+        print(f"FAILED  the process ended with {code} after: {last}")
+    sys.exit(code != 0)
+
+
+if __name__ == "__main__":
+    worker(int(sys.argv[2]), int(sys.argv[3])) if sys.argv[1:2] == ["worker"] else main(*sys.argv[1:])

@@ -1,0 +1,464 @@
+"""Symbolic gradients against central differences, both taken through the public API. The sum of all outputs, weighted with random
+cotangents, is differentiated for every input; then the gradients, weighted again, for the inputs and the cotangents: that is the second
+derivative. Each case runs with shapes and index inputs known while the graph is built, with ranks in place of shapes, and with nothing."""
+import numpy as np
+
+import cases
+import tw
+
+rng = np.random.default_rng(11)
+covered = set()
+STEP = 1e-5
+TOLERANCE = 1e-6
+
+# What is known of a shape while the graph is built.
+KNOWN = {"shapes": lambda shape: shape, "ranks": lambda shape: tuple(-1 for _ in shape), "nothing": lambda shape: None}
+
+# Differentiable ops without a case, and why.
+EXEMPT = {}
+
+
+def perturbed(point, wiggle):
+    """Central differences of wiggle(point) for every element of every array of the point; complex ones as d/d re + i d/d im."""
+    slopes = []
+    for k, array in enumerate(point):
+        slope = np.zeros(array.shape, array.dtype if array.dtype.kind == "c" else np.float64)
+        for at in np.ndindex(array.shape):
+            for unit in (1, 1j) if array.dtype.kind == "c" else (1,):
+                ends = []
+                for side in (STEP, -STEP):
+                    moved = [a.copy() for a in point]
+                    moved[k][at] += side * unit
+                    ends.append(wiggle(moved))
+                slope[at] += (ends[0] - ends[1]) / (2 * STEP) * unit
+        slopes.append(slope)
+    return slopes
+
+
+def weighted(arrays, weights):
+    return sum(float(np.sum(w.conj() * a).real) for a, w in zip(arrays, weights))
+
+
+def cotangents(arrays):
+    return [np.array(rng.normal(size=a.shape) + (1j * rng.normal(size=a.shape) if a.dtype.kind == "c" else 0), a.dtype) for a in arrays]
+
+
+def dense(gradient, x):
+    """The fetched parts of a gradient as an array of the shape of x: none, all of it, or some rows."""
+    if not gradient:
+        return np.zeros_like(x)
+    if len(gradient) == 1:
+        return gradient[0]
+    whole = np.zeros_like(x)
+    np.add.at(whole, gradient[1], gradient[0])
+    return whole
+
+
+class Problem:
+    """One op in a graph with its first and second gradients for the inputs in `wrt`."""
+
+    def __init__(self, op, inputs, wrt, known, second, attrs):
+        self.graph, self.known = tw.Graph(), KNOWN[known]
+        constant = known != "nothing"
+        self.values = [self.graph.constant(x) if constant and i not in wrt else self.graph.placeholder(x.dtype, self.known(x.shape))
+                       for i, x in enumerate(inputs)]
+        self.fixed = {} if constant else {v: x for i, (v, x) in enumerate(zip(self.values, inputs)) if i not in wrt}
+        self.xs = [self.values[i] for i in wrt]
+        outputs = self.graph.outputs(self.graph.operation(op, *self.values, name="op", **attrs))
+        self.ys = [y for y in outputs if tw.DTYPES[self.graph.describe(y)[0]].kind in "fc"]
+        self.session = self.graph.session()
+        self.dys = self.free(self.run(self.ys, [inputs[i] for i in wrt]))
+        self.first = self.graph.gradients(self.ys, self.xs, self.dys)
+        self.gs = [g.values for g in self.first if g.values]
+        self.second, self.vs = [], []
+        if second and self.gs:
+            point = [inputs[i] for i in wrt]
+            self.vs = self.free(self.run(self.gs, point + cotangents(self.run(self.ys, point))))
+            self.second = self.graph.gradients(self.gs, self.xs + self.dys, self.vs)
+
+    def free(self, arrays):
+        return [self.graph.placeholder(a.dtype, self.known(a.shape)) for a in arrays]
+
+    def run(self, fetches, point):
+        """point: values of the inputs, then, where they are needed, of the first cotangents, then of the second."""
+        where = self.xs if len(point) == len(self.xs) else self.xs + self.dys
+        where = where if len(point) == len(where) else where + self.vs
+        return self.session.run(fetches, dict(zip(where, point)) | self.fixed)
+
+    def gradients(self, which, point):
+        parts = [[e for e in (g.values, g.rows) if e] for g in which]
+        fetched = iter(self.run([e for part in parts for e in part], point))
+        return [[next(fetched) for _ in part] for part in parts]
+
+
+def check(op, *inputs, wrt=None, second=True, **attrs):
+    """wrt: the inputs to differentiate for, by default all floating-point ones. second: whether the second derivative exists in the graph
+    (False needs a reason beside it)."""
+    covered.add(op)
+    inputs = [np.asarray(x) for x in inputs]
+    wrt = [i for i, x in enumerate(inputs) if x.dtype.kind in "fc"] if wrt is None else wrt
+    where = f"{op} {[i.dtype.name + str(i.shape) for i in inputs]} {attrs}"
+    try:
+        for known in ("ranks", "nothing", "shapes"):
+            exact = check_type(f"{where}, known: {known}", Problem(op, inputs, wrt, known, second, attrs), inputs, wrt)
+        for short in SHORTER:
+            narrow = [x.astype(SHORTER[short][x.dtype]) if x.dtype in SHORTER[short] else x for x in inputs]
+            types = {a: [SHORTER[short].get(np.dtype(t), t) for t in v] if a == "T" else v for a, v in attrs.items()}
+            compare_types(f"{where} in {short}", Problem(op, narrow, wrt, "shapes", second, types), narrow, wrt, *exact)
+    except tw.Error as error:
+        cases.holds(where, False, f"{error.code}: {error}")
+
+
+def check_type(where, problem, inputs, wrt):
+    """Against central differences. Answers the weights and the gradients."""
+    x = [inputs[i] for i in wrt]
+    dy = cotangents(problem.run(problem.ys, x))
+    slopes = perturbed(x, lambda point: weighted(problem.run(problem.ys, point), dy))
+    first = [dense(g, at) for g, at in zip(problem.gradients(problem.first, x + dy), x)]
+    for i, g, wanted in zip(wrt, first, slopes):
+        cases.equal(f"gradient of {where} for input {i}", g, wanted, TOLERANCE)
+    if not problem.second:
+        return dy, first, [], []
+    v = cotangents(problem.run(problem.gs, x + dy))
+    slopes = perturbed(x + dy, lambda point: weighted(problem.run(problem.gs, point), v))
+    second = [dense(g, at) for g, at in zip(problem.gradients(problem.second, x + dy + v), x + dy)]
+    for i, (g, wanted) in enumerate(zip(second, slopes)):
+        cases.equal(f"second derivative of {where}, part {i}", g, wanted, TOLERANCE)
+    return dy, first, v, second
+
+
+# What the shorter types are instead of double, and how far their gradients may be off, relative to the largest.
+SHORTER = {"float": {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}, "half": {np.dtype(np.float64): np.float16}}
+LOOSE = {"float": 1e-3, "half": 0.1}
+
+
+def compare_types(where, problem, inputs, wrt, dy, first, v, second):
+    """The same gradients in another type, where there is one: the graphs are made of that type's kernels and give that type."""
+    x = [inputs[i] for i in wrt]
+    if not any(a.dtype in (np.float32, np.complex64, np.float16) for a in x):
+        return
+    dy = [a.astype(y.dtype) for a, y in zip(dy, problem.run(problem.ys, x))]
+    v = [a.astype(g.dtype) for a, g in zip(v, problem.run(problem.gs, x + dy))] if v else []
+    got = problem.gradients(problem.first, x + dy) + (problem.gradients(problem.second, x + dy + v) if v else [])
+    for i, (g, at, wanted) in enumerate(zip(got, x + dy if not v else x + x + dy, first + second)):
+        g = dense(g, at)
+        limit = LOOSE["half" if g.dtype == np.float16 else "float"] * max(1, np.abs(wanted).max(initial=0))
+        cases.holds(f"gradient {i} of {where}", g.dtype == at.dtype and np.abs(g - wanted).max(initial=0) <= limit, f"{g} is not {wanted}")
+
+
+def normal(*shape):
+    return rng.normal(size=shape)
+
+
+def positive(*shape):
+    return rng.uniform(0.5, 2, shape)
+
+
+def signed(*shape):
+    """Away from 0."""
+    return positive(*shape) * rng.choice([-1, 1], shape)
+
+
+def between(*shape):
+    """Away from whole numbers and halves."""
+    return rng.integers(-3, 3, shape) + rng.uniform(0.1, 0.4, shape)
+
+
+def distinct(*shape):
+    """No two elements are near each other, or near 0 or 6."""
+    n = int(np.prod(shape))
+    return (rng.permutation(n).reshape(shape) - n / 3 + 0.37) / 2
+
+
+def i32(*values):
+    return np.array(values, np.int32)
+
+
+def i64(*values):
+    return np.array(values, np.int64)
+
+
+SHAPES = [(), (3,), (2, 3), (0, 3), (2, 1, 2)]
+PAIRS = [((), ()), ((3,), (3,)), ((3,), ()), ((2, 1), (1, 3)), ((2, 1, 2), (3, 1)), ((1, 3), (2, 3)), ((0, 3), (3,)), ((0, 1), (1, 2))]
+
+# ---- Element by element ----
+
+UNARY = {normal: "Neg Square Exp Expm1 Sin Cos Tanh Sigmoid Erf Identity OnesLike ZerosLike", positive: "Sqrt Rsqrt Log Log1p",
+         signed: "Reciprocal Abs Sign", between: "Floor Ceil Round", distinct: "Relu Relu6"}
+BACKWARD = {"SqrtGrad": (positive, normal), "RsqrtGrad": (positive, normal), "ReciprocalGrad": (signed, normal),
+            "TanhGrad": (normal, normal), "SigmoidGrad": (normal, normal), "ReluGrad": (normal, distinct), "Relu6Grad": (normal, distinct)}
+BINARY = {"Add": (normal, normal), "AddV2": (normal, normal), "Sub": (normal, normal), "Mul": (normal, normal), "Div": (normal, signed),
+          "RealDiv": (normal, signed), "DivNoNan": (normal, signed), "SquaredDifference": (normal, normal), "Pow": (positive, normal)}
+for shape in SHAPES:
+    for make, names in UNARY.items():
+        for op in names.split():
+            check(op, make(*shape))
+    for op, makes in BACKWARD.items():
+        check(op, *[make(*shape) for make in makes])
+    check("L2Loss", normal(*shape))
+    check("AddN", normal(*shape), normal(*shape), normal(*shape), N=3)
+    check("IdentityN", normal(*shape), normal(2), T=[np.float64, np.float64])
+    check("EnsureShape", normal(*shape), shape=tuple(-1 for _ in shape))
+    check("PlaceholderWithDefault", normal(*shape), shape=None)
+for a, b in PAIRS:
+    for op, (left, right) in BINARY.items():
+        check(op, left(*a), right(*b))
+    whole = np.broadcast_shapes(a, b)
+    x, y = normal(*a), normal(*b)
+    gap = np.abs(x - y).min(initial=1)
+    for op in ("Maximum", "Minimum"):
+        check(op, x, y) if gap > 1e-3 else check(op, x, y + 2 * gap)
+    check("FloorMod", rng.integers(-2, 3, a) + rng.uniform(0.2, 0.8, a), np.full(b, 1.0) * rng.choice([-1, 1], b))
+    check("FloorDiv", rng.integers(-2, 3, a) + rng.uniform(0.2, 0.8, a), np.full(b, 1.0) * rng.choice([-1, 1], b))
+    for condition in ((), whole, b):
+        check("SelectV2", rng.integers(0, 2, condition).astype(bool), normal(*a), normal(*b))
+check("Pow", signed(4), np.array([2.0, 3, -1, 2]), wrt=[0])  # below 0 the exponent's gradient is 0, as in TensorFlow
+check("FloorMod", np.array([7.3, -7.3, 7.3, -7.3]), np.array([2.5, 2.5, -2.5, -2.5]))
+for shape in ((2,), (2, 3), (2, 0)):
+    for condition in ((), (2,), shape):
+        check("Select", rng.integers(0, 2, condition).astype(bool), normal(*shape), normal(*shape))
+
+# ---- Reductions ----
+
+for shape, axes in (((), ()), ((4,), (0,)), ((2, 3), (1,)), ((2, 3), (0, -1)), ((2, 3, 2), (0, 2)), ((2, 3), ()), ((0, 3), (0,)),
+                    ((3, 0), (0,))):
+    for keep in (False, True):
+        for op in ("Sum", "Mean"):
+            check(op, normal(*shape), np.array(axes, np.int32), keep_dims=keep)
+        if 0 not in shape:
+            check("Prod", signed(*shape), np.array(axes, np.int64), keep_dims=keep)
+            for op in ("Max", "Min"):
+                check(op, distinct(*shape), np.array(axes, np.int32), keep_dims=keep)
+check("Sum", normal(3, 2), np.int32(-2))
+check("Prod", np.array([[2.0, 0, 3], [1, 2, 3]]), i32(1))  # one 0 in a group
+for exclusive in (False, True):
+    for reverse in (False, True):
+        check("Cumsum", normal(2, 3), np.int32(1), exclusive=exclusive, reverse=reverse)
+        check("Cumsum", normal(2, 0, 2), np.int32(0), exclusive=exclusive, reverse=reverse)
+check("UnsortedSegmentSum", normal(4, 2), i32(1, -1, 0, 1), np.int32(3))
+check("UnsortedSegmentSum", normal(2, 2, 2), np.array([[0, 2], [2, -1]], np.int64), np.int32(3))
+check("UnsortedSegmentSum", normal(0, 2), np.zeros(0, np.int32), np.int32(2))
+
+# ---- Matrices ----
+
+for m, k, n in ((2, 3, 2), (1, 1, 1), (2, 0, 3), (0, 2, 2)):
+    for ta in (False, True):
+        for tb in (False, True):
+            a, b = normal(*((k, m) if ta else (m, k))), normal(*((n, k) if tb else (k, n)))
+            check("MatMul", a, b, transpose_a=ta, transpose_b=tb)
+            check("BatchMatMulV2", a, b, adj_x=ta, adj_y=tb)
+for x, y in (((2, 2, 3), (2, 3, 2)), ((2, 2, 3), (3, 2)), ((1, 2, 2), (3, 2, 2)), ((2, 1, 2, 2), (3, 2, 1)), ((0, 2, 2), (2, 2))):
+    check("BatchMatMulV2", normal(*x), normal(*y))
+
+# ---- Moving data ----
+
+check("Reshape", normal(2, 3), i32(3, -1))
+check("Reshape", normal(0, 3), i32(3, 0))
+check("Reshape", normal(1), np.zeros(0, np.int32))
+check("ExpandDims", normal(2, 3), np.int32(-2))
+check("ExpandDims", normal(), np.int32(0))
+check("Squeeze", normal(1, 2, 1))
+check("Squeeze", normal(1, 2, 1), squeeze_dims=[-1])
+check("Transpose", normal(2, 3, 2), i32(2, 0, 1))
+check("Transpose", normal(2, 0, 2), i32(-1, 0, 1))
+check("Transpose", normal(), np.zeros(0, np.int32))
+check("ConcatV2", normal(2, 2), normal(2, 1), normal(2, 0), np.int32(-1), N=3)
+check("ConcatV2", normal(1, 2), normal(2, 2), np.int64(0), N=2)
+check("Split", np.int32(1), normal(2, 4), num_split=2)
+check("Split", np.int32(-2), normal(2, 2), num_split=1)
+check("Pack", normal(2), normal(2), axis=-1, N=2)
+check("Pack", normal(), normal(), normal(), N=3)
+check("Unpack", normal(2, 3), axis=1, num=3)
+check("Unpack", normal(2, 0), axis=0, num=2)
+check("Slice", normal(3, 4), i32(1, 0), i32(2, -1))
+check("Slice", normal(3, 4), i64(3, 1), i64(0, 2))
+check("StridedSlice", normal(3, 4), i32(0, 3), i32(3, 0), i32(2, -2))
+check("StridedSlice", normal(3, 4), i32(1, 9, 9), i32(2, 9, 9), i32(1, 1, 1), shrink_axis_mask=1, new_axis_mask=2, ellipsis_mask=4)
+check("StridedSlice", normal(3, 4), i64(-1), i64(-9), i64(-1), begin_mask=1, end_mask=1)
+check("StridedSlice", normal(3), np.array([1], np.int16), np.array([3], np.int16), np.array([1], np.int16))
+check("StridedSliceGrad", i32(3, 4), i32(0, 3), i32(3, 0), i32(2, -2), normal(2, 2))
+check("Pad", normal(2, 3), i32([1, 0], [2, 1]))
+check("Pad", normal(0, 2), i64([1, 1], [0, 0]))
+check("Tile", normal(2, 3), i32(2, 3))
+check("Tile", normal(2, 3), i64(0, 2))
+check("BroadcastTo", normal(3), i32(2, 3))
+check("BroadcastTo", normal(2, 1), i64(2, 2, 3))
+check("BroadcastTo", normal(), i32(2))
+check("Fill", i32(2, 3), normal())
+check("Fill", i64(0, 3), normal())
+check("OneHot", i64(0, 2, -1), np.int32(3), normal(), normal())
+check("OneHot", np.array([[1], [0]], np.int32), np.int32(2), normal(), normal(), axis=1)
+check("GatherV2", normal(4, 2), i32(3, 0, 3), np.int32(0))
+check("GatherV2", normal(4, 2), np.array([[1], [1]], np.int64), np.int32(0))
+check("GatherV2", normal(4), np.int32(2), np.int32(-1))
+check("GatherV2", normal(2, 3, 2), i32(2, 2), np.int32(1))
+check("GatherV2", normal(2, 3, 2), np.array([[2, 0], [1, 1]], np.int32), np.int32(1), batch_dims=1)
+check("GatherV2", normal(2, 3), np.array([[2, 0], [1, 1]], np.int16), np.int32(-1), batch_dims=1)
+check("GatherV2", normal(3, 2), np.zeros(0, np.int32), np.int32(0))
+check("GatherNd", normal(3, 2), i32([2, 1], [0, 0], [2, 1]))
+check("GatherNd", normal(3, 2), i64([2], [0]))
+check("GatherNd", normal(3, 2), np.zeros((2, 0), np.int32))
+check("ScatterNd", i32([2], [0], [2]), normal(3, 2), i32(4, 2))
+check("ScatterNd", np.zeros((0, 1), np.int64), normal(0, 2), i64(4, 2))
+
+# ---- Networks ----
+
+for shape in ((3,), (2, 3), (2, 1, 3), (0, 3)):
+    check("Softmax", normal(*shape))
+    check("LogSoftmax", normal(*shape))
+for features, labels in (((2, 3), (2, 3)), ((1, 3), (2, 3)), ((2, 3), (1, 3)), ((0, 3), (0, 3))):
+    weights = positive(*labels)
+    check("SoftmaxCrossEntropyWithLogits", normal(*features), weights / weights.sum(1, keepdims=True))
+check("SparseSoftmaxCrossEntropyWithLogits", normal(3, 4), i64(0, 3, 1))
+check("SparseSoftmaxCrossEntropyWithLogits", normal(0, 4), np.zeros(0, np.int32))
+for shape, data_format, channels in (((2, 3), "NHWC", 3), ((2, 2, 3), "NHWC", 3), ((2, 3, 2), "NCHW", 3), ((1, 3, 2, 2), "NCHW", 3),
+                                     ((0, 3), "NHWC", 3)):
+    check("BiasAdd", normal(*shape), normal(channels), data_format=data_format)
+    check("BiasAddGrad", normal(*shape), data_format=data_format)
+
+for image, kernel, out, attrs in (
+        ((1, 4, 3, 2), (2, 2, 2, 2), (1, 3, 2, 2), dict(strides=[1, 1, 1, 1], padding="VALID")),
+        ((2, 3, 4, 1), (2, 3, 1, 2), (2, 2, 2, 2), dict(strides=[1, 2, 2, 1], padding="SAME")),
+        ((1, 2, 4, 3), (2, 1, 2, 2), (1, 2, 2, 3), dict(strides=[1, 1, 1, 1], padding="VALID", dilations=[1, 1, 2, 1], data_format="NCHW")),
+        ((1, 3, 3, 2), (2, 2, 1, 2), (1, 2, 2, 2), dict(strides=[1, 1, 1, 1], padding="VALID")),
+        ((1, 3, 2, 1), (2, 2, 1, 1), (1, 4, 3, 1),
+         dict(strides=[1, 1, 1, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 1, 0, 2, 0, 0])),
+        ((0, 3, 3, 1), (2, 2, 1, 1), (0, 2, 2, 1), dict(strides=[1, 1, 1, 1], padding="VALID"))):
+    check("Conv2D", normal(*image), normal(*kernel), **attrs)
+    check("Conv2DBackpropInput", i32(*image), normal(*kernel), normal(*out), **attrs)
+    check("Conv2DBackpropFilter", normal(*image), i32(*kernel), normal(*out), **attrs)
+for image, pooled, attrs in (
+        ((1, 4, 4, 2), (1, 2, 2, 2), dict(ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")),
+        ((2, 3, 5, 1), (2, 2, 3, 1), dict(ksize=[1, 2, 3, 1], strides=[1, 2, 2, 1], padding="SAME")),
+        ((1, 2, 3, 3), (1, 2, 2, 2), dict(ksize=[1, 1, 2, 2], strides=[1, 1, 1, 1], padding="VALID", data_format="NCHW")),
+        ((0, 4, 4, 1), (0, 2, 2, 1), dict(ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID"))):
+    x = distinct(*image)
+    largest = tw.run("MaxPool", [x], **attrs)[0]
+    check("MaxPool", x, **attrs)
+    check("MaxPoolGrad", x, largest, normal(*pooled), wrt=[2], **attrs)  # the winners are those of the unmoved image
+    check("MaxPoolGradGrad", x, largest, normal(*image), wrt=[2], **attrs)
+    check("AvgPool", normal(*image), **attrs)
+    check("AvgPoolGrad", i32(*image), normal(*pooled), **attrs)
+# No second derivative: MaxPoolGradGrad has no explicit paddings.
+check("MaxPool", distinct(1, 3, 3, 1), second=False, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="EXPLICIT",
+      explicit_paddings=[0, 0, 1, 0, 0, 1, 0, 0])
+
+# ---- Complex numbers ----
+
+
+def imaginary(*shape):
+    return normal(*shape) + 1j * normal(*shape)
+
+
+def far(*shape):
+    """Complex and away from 0 and from the negative axis."""
+    return positive(*shape) * np.exp(1j * rng.uniform(-1, 1, shape))
+
+
+for shape in SHAPES:
+    for op in ("Neg", "Conj", "Square", "Identity", "Exp", "Expm1", "Sin", "Cos"):
+        check(op, imaginary(*shape))
+    for op in ("Reciprocal", "Sqrt", "Rsqrt", "Log", "Log1p", "Tanh", "Sigmoid"):
+        check(op, far(*shape))
+    for op in ("SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "TanhGrad", "SigmoidGrad"):
+        check(op, far(*shape), imaginary(*shape))
+    check("AddN", imaginary(*shape), imaginary(*shape), imaginary(*shape), N=3)
+for a, b in PAIRS:
+    for op in ("Add", "AddV2", "Sub", "Mul"):
+        check(op, imaginary(*a), imaginary(*b))
+    for op in ("Div", "RealDiv", "DivNoNan"):
+        check(op, imaginary(*a), far(*b))
+    check("Pow", far(*a), imaginary(*b))
+check("MatMul", imaginary(2, 3), imaginary(3, 2))
+check("BatchMatMulV2", imaginary(2, 3, 2), imaginary(2, 3, 2), adj_x=True)
+check("Sum", imaginary(2, 3), i32(1))
+check("Mean", imaginary(2, 3), i32(0))
+check("Prod", far(2, 3), i32(1))
+check("Cumsum", imaginary(2, 3), np.int32(0))
+check("BiasAdd", imaginary(2, 3), imaginary(3))
+check("UnsortedSegmentSum", imaginary(4, 2), i32(1, -1, 0, 1), np.int32(3))
+check("Cast", imaginary(3), DstT=np.complex128)
+check("Cast", normal(3), DstT=np.complex128)
+check("Cast", imaginary(3), DstT=np.float64)
+
+# ---- Not for central differences of the op alone ----
+
+
+def check_flow(op, x, wanted, **attrs):
+    """The gradient for x, of the type of the output's weights times `wanted`; None: nothing flows."""
+    covered.add(op)
+    graph = tw.Graph()
+    value = graph.placeholder(x.dtype)
+    y = graph.op(op, value, **attrs)
+    dtype = tw.DTYPES[graph.describe(y)[0]]
+    where = f"gradient of {op} from {x.dtype} to {dtype}"
+    if dtype.kind not in "fc":  # integers end the path; beyond them it goes on
+        y = graph.op("Cast", y, DstT=np.float64)
+        dtype = np.dtype(np.float64)
+    dy = rng.integers(-8, 8, x.shape).astype(dtype)
+    gradient = graph.gradients([y], [value], [graph.constant(dy)])[0]
+    if wanted is None or not gradient.values:
+        cases.holds(where, wanted is None and not gradient.values, "flows, or does not, and should not, or should")
+        return
+    got = graph.session().run([gradient.values], {value: x})[0]
+    cases.holds(where, got.dtype == x.dtype, f"is {got.dtype}")
+    cases.equal(where, got, dy * wanted)
+
+
+for source in (np.float16, np.float32, np.float64):
+    x = np.arange(6, dtype=source).reshape(2, 3)
+    for to in (np.float16, np.float32, np.float64):
+        check_flow("Cast", x, 1, DstT=to)
+    check_flow("Cast", x, None, DstT=np.int32)
+    check_flow("StopGradient", x, None)
+
+
+def check_variable(op, variable, *indices, **attrs):
+    """The gradient for the handle against differences by assigning."""
+    covered.add(op)
+    for static in (True, False):
+        graph = tw.Graph()
+        name = f"gradient{len(variable)}{op}{static}{[i.shape for i in indices]}{attrs}"
+        handle = graph.op("VarHandleOp", dtype=np.float64, shape=variable.shape if static else None, shared_name=name)
+        to = graph.placeholder(np.float64)
+        assign = graph.operation("AssignVariableOp", handle, to, dtype=np.float64)
+        y = graph.op("Square", graph.op(op, handle, *map(graph.constant, indices), dtype=np.float64, **attrs))
+        session = graph.session()
+
+        def assigned(value, *fetches):
+            session.run([], {to: value}, [assign])
+            return session.run(fetches)
+
+        dy = cotangents(assigned(variable, y))
+        gradient = graph.gradients([y], [handle], [graph.constant(dy[0])])[0]
+        numeric = perturbed([variable], lambda point: weighted(assigned(point[0], y), dy))[0]
+        got = assigned(variable, *[e for e in (gradient.values, gradient.rows) if e])
+        cases.equal(f"gradient of {op} {[i.shape for i in indices]} {attrs}", dense(got, variable), numeric, TOLERANCE)
+
+
+check_variable("ReadVariableOp", normal(2, 3))
+check_variable("ResourceGather", normal(4, 2), i32(3, 0, 3))
+check_variable("ResourceGather", normal(4, 2), np.array([[1], [2]], np.int64))
+check_variable("ResourceGather", normal(4), np.int32(1))
+check_variable("ResourceGather", normal(2, 3, 2), np.array([[1, 1], [0, 2]], np.int32), batch_dims=1)
+
+# ---- Every op has a case, and what has none refuses ----
+
+for op, (schema, reason) in tw.ops().items():
+    if reason:
+        cases.holds(f"{op} is not differentiable", op not in covered, "has a case")
+    else:
+        cases.holds(f"{op} is differentiable", op in covered or op in EXEMPT, "has neither a case nor a reason to have none")
+
+graph = tw.Graph()
+x = graph.placeholder(np.float64, (3,))
+for op in ("Where", "ArgMax", "IsNan", "Shape"):
+    y = graph.op(op, x, *([graph.constant(np.int32(0))] if op == "ArgMax" else []), name=op)
+    whole = graph.op("Cast", y, DstT=np.float64)
+    # Nothing flows through Cast from integers, so the op behind it is never asked.
+    cases.holds(f"{op} behind a Cast", not graph.gradients([whole], [x])[0].values, "something flows")
+    cases.refuses(f"{op}, whole numbers", lambda: graph.gradients([y], [x]), op)
+limit = graph.op("Range", graph.op("Sum", x, graph.constant(i32(0))), graph.constant(9.0), graph.constant(1.0), name="numbers")
+cases.refuses("Range", lambda: graph.gradients([limit], [x]), "Range", "numbers", "jumps")
+
+cases.finish()

@@ -1,0 +1,93 @@
+"""Which element types each op has kernels for: every type that the schema allows, or the gap is listed below with its reason. A gap that
+has been filled must leave the list."""
+import itertools
+
+import cases
+import tw
+from schema import ALL, Schema
+
+QUANTISED = ["qint8", "qint16", "qint32", "quint8", "quint16"]
+COMPLEX = ["complex64", "complex128"]
+WHOLE = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+SMALL = ["float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz", "float8_e5m2fnuz", "int4", "uint4", "int2", "uint2"]
+
+# (why, ops, types): what the schemas allow, as TensorFlow's do, and nothing computes.
+MISSING = [
+    ("quantised arithmetic needs ranges, which these ops do not carry",
+     "AddN ArgMax ArgMin AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddGrad Cumsum Equal NotEqual Max Mean Min Prod Sum "
+     "ResourceApplyAdam ResourceApplyGradientDescent ResourceApplyMomentum ResourceSparseApplyMomentum ResourceScatterAdd "
+     "ResourceScatterSub ScatterNd UnsortedSegmentSum", QUANTISED),
+    ("quantised, and in a layout of a GPU's", "MaxPool Relu", ["qint8"]),
+    ("numbers of 8 bits and fewer are stored and moved, not computed with",
+     "AssignAddVariableOp AssignSubVariableOp Equal NotEqual ScatterNd", SMALL),
+    ("no sum", "AssignAddVariableOp AssignSubVariableOp", ["bool", "string"]),
+    ("no op makes a variant yet", "AddN Conj", ["variant"]),
+    ("complex numbers have no order and no floor", "FloorDiv Round", COMPLEX),
+    ("a quotient of whole numbers is not whole; Div and FloorDiv round it", "RealDiv", WHOLE),
+    ("as RealDiv", "Reciprocal", ["int8", "int16", "int32", "int64"]),
+    ("optimizers divide and take roots", "ResourceApplyAdam ResourceApplyGradientDescent ResourceApplyMomentum ResourceSparseApplyMomentum",
+     WHOLE + COMPLEX),
+]
+
+FRAMEWORK = {"Const", "Placeholder", "_Send", "_Recv"}  # run by the framework itself
+
+
+def has_kernel(op, schema, choice):
+    graph = schema.graph(op, choice)
+    try:
+        graph.verify()
+        return True
+    except tw.Error as error:
+        if error.code != "UNIMPLEMENTED" or op not in str(error):
+            cases.holds(f"{op} {choice}", False, f"{error.code}: {error}")
+        return False
+
+
+def gaps(op, schema):
+    """{type attribute: types without a kernel}, and a case for each combination of the others."""
+    names = list(schema.types)
+    choices = (dict(zip(names, types)) for types in itertools.product(*schema.types.values()))
+    base = next((choice for choice in choices if has_kernel(op, schema, choice)), None)
+    cases.holds(f"{op} has a kernel", base is not None, "none at all")
+    if base is None:
+        return {}
+    missing = {a: {t for t in schema.types[a] if not has_kernel(op, schema, base | {a: t})} for a in names}
+    for types in itertools.product(*[[t for t in schema.types[a] if t not in missing[a]] for a in names]):
+        choice = dict(zip(names, types))
+        cases.holds(f"{op} {choice}", has_kernel(op, schema, choice), "has no kernel, though each of its types has one with others")
+    return missing
+
+
+listed = {(op, t) for _, ops, types in MISSING for op in ops.split() for t in types}
+found = set()
+for op, (text, _) in tw.ops().items():
+    if op in FRAMEWORK:
+        continue
+    for attr, types in gaps(op, Schema(text)).items():
+        found |= {(op, t) for t in types}
+for op, t in sorted(found - listed):
+    cases.holds(f"{op} of {t}", False, "has no kernel and is not in the list of what is missing")
+for op, t in sorted(listed - found):
+    cases.holds(f"{op} of {t}", False, "has a kernel, or the schema excludes it: take it off the list")
+
+# Cast has one kernel for all types, which says at the first step what it cannot do.
+CAST = [t for t in ALL if t not in QUANTISED + SMALL + ["string"]]
+for source, to in itertools.product(ALL, ALL):
+    number = [tw.Type(tw.lib.tw_dtype_find(t.encode())) for t in (source, to)]
+    graph = tw.Graph()
+    tensor = tw.made(tw.lib.tw_tensor_create, number[0], None, 0)  # a zero
+    constant = tw.lib.tw_op_create(graph.handle, b"Const", None)
+    tw.lib.tw_op_set_type(constant, b"dtype", number[0])
+    tw.lib.tw_op_set_tensor(constant, b"value", tensor)
+    tw.lib.tw_tensor_release(tensor)
+    zero = tw.lib.tw_operation_output(tw.made(tw.lib.tw_op_finish, constant), 0)
+    run = [graph.operation("Cast", zero, name="op", SrcT=number[0], DstT=number[1])]
+    if source in CAST and to in CAST:
+        try:
+            graph.session().run([], targets=run)
+        except tw.Error as error:
+            cases.holds(f"Cast from {source} to {to}", False, error)
+    elif source != to:
+        cases.refuses(f"Cast from {source} to {to}", lambda: graph.session().run([], targets=run), "Cast 'op'", source, to)
+
+cases.finish()

@@ -1,0 +1,59 @@
+"""Schema texts of ops, read as far as tests need: inputs, type attributes, and attributes that must be given."""
+import re
+
+import tw
+
+# Handles (resource) are scalars that only Identity and its like pass on; no op makes a variant yet.
+ALL = [name for name in (tw.lib.tw_dtype_name(number).decode() for number in range(1, 33)) if name not in ("resource", "variant")]
+# Values for attributes without defaults.
+VALUES = {"strides": [1, 1, 1, 1], "ksize": [1, 1, 1, 1], "padding": "VALID", "shape": None, "num_split": 1, "num": 1}
+ARGUMENT = re.compile(r"(\w+)\s*:\s*(\w+)(?:\s*\[[^\]]*\])?(?:\s*\*\s*(\w+))?")
+CLAUSE = re.compile(r"(\w+)\s*:\s*(\{[^}]*\}|list\(\w+\)|(?:int|float|bool|string|shape|tensor|func|type)\b)"
+                    r"(?:\s*>=\s*(\d+))?\s*(=[^;]*)?(?:;|$)")
+
+
+def type_of(name):
+    return tw.Type(tw.lib.tw_dtype_find(name.encode()))
+
+
+class Schema:
+    """What the text says. inputs: (name, type, count); types: what each type attribute may be; lists: which of them take a list; attrs: the
+    kinds of the others, a list of texts for a choice; needed: attributes without a default; counts: their lower bounds."""
+
+    def __init__(self, text):
+        head, _, tail = " ".join(text.split()).partition(";")
+        self.inputs = ARGUMENT.findall(re.search(r"\((.*?)\)\s*->", head)[1])
+        self.types, self.lists, self.attrs, self.needed, self.counts = {}, set(), {}, [], {}
+        for name, kind, least, default in CLAUSE.findall(tail):
+            options = [option.strip() for option in kind.strip("{}").split(",")]
+            if kind in ("type", "list(type)"):
+                self.types[name] = ALL
+                if kind != "type":
+                    self.lists.add(name)
+            elif kind[0] == "{" and '"' not in kind:
+                self.types[name] = options
+            else:
+                self.attrs[name] = [option.strip('"') for option in options] if kind[0] == "{" else kind
+                self.counts[name] = int(least or 0)
+                if not default:
+                    self.needed.append(name)
+
+    def graph(self, op, choice):
+        """The op in a graph with these types."""
+        graph = tw.Graph()
+        graph.op(op, *self.placeholders(graph, choice), **self.given(choice))
+        return graph
+
+    def placeholders(self, graph, choice):
+        """Values for the inputs; where there may be any number, as few as the schema allows, but one."""
+        values = []
+        for _, kind, count in self.inputs:
+            dtype = type_of(choice.get(kind, kind))
+            values += [graph.placeholder(dtype) for _ in range(max(1, self.counts[count]) if count else 1)]
+        return values
+
+    def given(self, choice):
+        """The attributes that these types and what has no default make."""
+        counted = {count for _, _, count in self.inputs}
+        attrs = {a: [type_of(t)] if a in self.lists else type_of(t) for a, t in choice.items()}
+        return attrs | {a: VALUES[a] for a in self.needed if a not in counted}

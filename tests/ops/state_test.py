@@ -1,0 +1,184 @@
+"""Variables: making, reading, assigning, updating rows, destroying, and who shares them."""
+import itertools
+
+import numpy as np
+
+import cases
+import tw
+
+rng = np.random.default_rng(13)
+fresh = map("state{}".format, itertools.count())  # names of variables are shared by all sessions of a container
+FLOATS = [np.float16, tw.bfloat16, np.float32, np.float64]
+WHOLE = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
+
+
+class Variable:
+    """A variable in a graph of its own, and the ops on it that a case asks for."""
+
+    def __init__(self, value, shape=None, name=None, container=None):
+        value = np.asarray(value)
+        self.dtype, self.graph = value.dtype, tw.Graph()
+        self.handle = self.graph.op("VarHandleOp", dtype=self.dtype, shape=shape, shared_name=name or next(fresh), name="variable")
+        self.session = self.graph.session(*[f"container={container}"] if container else [])
+        self.read_value = self.graph.op("ReadVariableOp", self.handle, dtype=self.dtype, name="read")
+
+    def do(self, op, *inputs, **attrs):
+        values = [self.graph.constant(x) for x in inputs]
+        self.session.run([], targets=[self.graph.operation(op, self.handle, *values, **attrs)])
+        return self
+
+    def assign(self, value, **attrs):
+        return self.do("AssignVariableOp", np.asarray(value), dtype=self.dtype, **attrs)
+
+    def read(self):
+        return self.session.run([self.read_value])[0]
+
+    def initialized(self):
+        return bool(self.session.run([self.graph.op("VarIsInitializedOp", self.handle)])[0])
+
+
+def variable(value):
+    return Variable(value).assign(value)
+
+
+def numbers(dtype, *shape):
+    small = rng.integers(0, 5, shape)
+    return tw.to_bfloat16(small) if dtype == tw.bfloat16 else small.astype(dtype)
+
+
+def wide(array):
+    return tw.from_bfloat16(array) if array.dtype == tw.bfloat16 else array
+
+
+# ---- Life ----
+
+v = Variable(np.float32(0))
+cases.holds("a new variable has no value", not v.initialized())
+cases.refuses("reading it", v.read, "ReadVariableOp 'read'", "variable")
+cases.refuses("adding to it", lambda: v.do("AssignAddVariableOp", np.float32(1), dtype=np.float32), "AssignAddVariableOp")
+v.assign(np.float32(3))
+cases.holds("an assigned variable has one", v.initialized())
+cases.equal("read", v.read(), np.float32(3))
+v.assign(np.arange(4, dtype=np.float32))
+cases.equal("a variable of unknown shape takes any", v.read(), np.arange(4))
+v.do("DestroyResourceOp")
+cases.holds("a destroyed variable has no value", not v.initialized())
+cases.refuses("reading it", v.read, "ReadVariableOp 'read'")
+v.do("DestroyResourceOp")
+cases.refuses("destroying it again", lambda: v.do("DestroyResourceOp", ignore_lookup_error=False), "DestroyResourceOp")
+v.assign(np.float32(7))
+cases.equal("a destroyed variable can be assigned", v.read(), np.float32(7))
+
+# ---- Every type goes in and comes out ----
+
+for dtype in FLOATS + WHOLE + [np.bool_, np.complex64, np.complex128]:
+    for shape in ((), (0, 2), (2, 3)):
+        value = numbers(dtype, *shape)
+        cases.equal(f"assign and read {np.dtype(dtype)} {shape}", wide(variable(value).read()), wide(value))
+text = np.array([[b"one", b""], [b"with \0 zero", b"long " * 20]], object)
+v = variable(text)
+cases.equal("assign and read strings", v.read(), text)
+v.do("ResourceScatterUpdate", np.array([0], np.int32), text[1:], dtype=object)
+cases.equal("scatter strings", v.read(), text[[1, 1]])
+row = v.graph.op("ResourceGather", v.handle, v.graph.constant(np.int32(1)), dtype=object)
+cases.equal("gather strings", v.session.run([row])[0], text[1])
+
+# ---- Updates against NumPy ----
+
+for dtype in FLOATS + WHOLE:
+    for shape in ((), (3,), (2, 0), (33, 65)):
+        x, y = numbers(dtype, *shape), numbers(dtype, *shape)
+        for op, f in (("AssignAddVariableOp", np.add), ("AssignSubVariableOp", np.subtract)):
+            got = variable(x).do(op, y, dtype=dtype).read()
+            cases.equal(f"{op} {np.dtype(dtype)} {shape}", wide(got), f(wide(x), wide(y)))
+    for index in (np.int32, np.int64):
+        for ids, updates in (((2, 0, 2), (3, 4)), (((1,), (1,)), (2, 1, 4)), (2, (4,)), ((), (0, 4)), ((0, 3), ())):
+            ids = np.array(ids, index)
+            x, y = numbers(dtype, 5, 4), numbers(dtype, *updates)
+            rows = np.broadcast_to(wide(y), ids.shape + (4,)).reshape(-1, 4)
+            for op, f in (("ResourceScatterAdd", np.add), ("ResourceScatterSub", np.subtract)):
+                wanted = wide(x).copy()
+                f.at(wanted, ids.reshape(-1), rows)
+                cases.equal(f"{op} {np.dtype(dtype)} {ids.shape}", wide(variable(x).do(op, ids, y, dtype=dtype).read()), wanted)
+            wanted = wide(x).copy()
+            for i, row in zip(ids.reshape(-1), rows):
+                wanted[i] = row
+            cases.equal(f"ResourceScatterUpdate {np.dtype(dtype)} {ids.shape}",
+                        wide(variable(x).do("ResourceScatterUpdate", ids, y, dtype=dtype).read()), wanted)
+            v = variable(x)
+            got = v.session.run([v.graph.op("ResourceGather", v.handle, v.graph.constant(ids), dtype=dtype)])[0]
+            cases.equal(f"ResourceGather {np.dtype(dtype)} {ids.shape}", wide(got), wide(x)[ids.reshape(-1)].reshape(ids.shape + (4,)))
+x = rng.normal(size=(2, 3, 2))
+v = variable(x)
+gathered = v.graph.op("ResourceGather", v.handle, v.graph.constant(np.array([[2, 0], [1, 1]], np.int32)), dtype=np.float64, batch_dims=1)
+cases.equal("ResourceGather with batch axes", v.session.run([gathered])[0], np.stack([x[0][[2, 0]], x[1][[1, 1]]]))
+
+# ---- What is refused, and that nothing has changed after ----
+
+start = np.arange(6, dtype=np.float32).reshape(3, 2)
+v = variable(start)
+two = np.ones((2, 2), np.float32)
+for op, inputs, attrs, parts in (
+        ("AssignAddVariableOp", [np.ones(2, np.float32)], {}, ["[3, 2]", "[2]"]),
+        ("AssignSubVariableOp", [np.ones((3, 1), np.float32)], {}, ["[3, 2]", "[3, 1]"]),
+        ("AssignVariableOp", [np.ones(2, np.float32)], {"validate_shape": True}, ["[3, 2]", "[2]"]),
+        ("ResourceScatterAdd", [np.array([0, 3], np.int32), two], {}, ["3"]),
+        ("ResourceScatterAdd", [np.array([0, -1], np.int64), two], {}, ["-1"]),
+        ("ResourceScatterSub", [np.array([0, 2**63 - 1], np.int64), two], {}, [str(2**63 - 1)]),
+        ("ResourceScatterUpdate", [np.array([-2**63, 0], np.int64), two], {}, [str(-2**63)]),
+        ("ResourceScatterUpdate", [np.array([0], np.int32), two], {}, ["[2, 2]"]),
+        ("ResourceGather", [np.array([0, 3], np.int32)], {}, ["3"]),
+        ("ResourceGather", [np.array([-1], np.int64)], {}, ["-1"]),
+        ("ResourceGather", [np.array([0], np.int64)], {"batch_dims": -1}, ["-1"]),
+        ("ResourceGather", [np.array([0], np.int64)], {"batch_dims": 2}, ["2"])):
+    where = f"{op} {[i.tolist() for i in inputs]} {attrs}"
+    cases.refuses(where, lambda: v.do(op, *inputs, dtype=np.float32, name="refused" + next(fresh), **attrs), op, "refused", *parts)
+    cases.equal(f"the variable after {where}", v.read(), start)
+cases.refuses("another type", lambda: v.do("AssignVariableOp", np.int32(1), dtype=np.int32), "AssignVariableOp", "int32", "float")
+cases.refuses("a shape that the handle excludes", lambda: Variable(start, shape=(3, 2)).assign(two), "AssignVariableOp", "[3, 2]", "[2, 2]")
+other = tw.Graph()
+handle = other.op("VarHandleOp", dtype=np.int32, shape=None, shared_name=next(fresh))
+cases.refuses("reading as another type", lambda: other.op("ReadVariableOp", handle, dtype=np.float32), "ReadVariableOp", "int32", "float")
+scalar = variable(np.float32(1))
+cases.refuses("rows of a scalar", lambda: scalar.do("ResourceScatterAdd", np.int32(0), np.float32(1), dtype=np.float32), "scalar")
+
+# ---- Names, containers, sessions ----
+
+name = next(fresh)
+first, second = Variable(np.float64(0), name=name), Variable(np.float64(0), name=name)
+elsewhere = Variable(np.float64(0), name=name, container="elsewhere")
+first.assign(np.float64(5))
+cases.equal("sessions share variables by name", second.read(), np.float64(5))
+cases.holds("another container has its own", not elsewhere.initialized())
+elsewhere.assign(np.float64(6))
+second.do("AssignAddVariableOp", np.float64(1), dtype=np.float64)
+cases.equal("an update by another session", first.read(), np.float64(6))
+cases.equal("the other container's is untouched", elsewhere.read(), np.float64(6))
+wrong = Variable(np.int32(0), name=name)
+cases.refuses("the same name as another type", wrong.read, "ReadVariableOp", "double", "int32")
+
+# ---- Order within a step, and values that were handed out ----
+
+graph = tw.Graph()
+handle = graph.op("VarHandleOp", dtype=np.int64, shape=(2,), shared_name=next(fresh))
+assign = graph.operation("AssignVariableOp", handle, graph.constant(np.array([1, 2])), dtype=np.int64)
+before = graph.op("ReadVariableOp", handle, dtype=np.int64, after=[assign])
+more = graph.operation("AssignAddVariableOp", handle, graph.op("Mul", before, graph.constant(np.int64(10))), dtype=np.int64)
+after = graph.op("ReadVariableOp", handle, dtype=np.int64, after=[more])
+session = graph.session()
+for _ in range(3):
+    got = session.run([before, after])
+    cases.equal("a value read before an update keeps what it was", got[0], [1, 2])
+    cases.equal("a read behind a control edge sees the update", got[1], [11, 22])
+v = variable(np.zeros(3))
+held = v.read()
+v.do("AssignAddVariableOp", np.ones(3), dtype=np.float64)
+cases.equal("a fetched value does not change", held, [0, 0, 0])
+fed = graph.placeholder(np.int64)
+passed = graph.operation("AssignVariableOp", handle, fed, dtype=np.int64)
+value = np.array([8, 9])
+session.run([], {fed: value}, [passed])
+value[0] = -1
+cases.equal("a variable does not share the caller's memory", session.run([graph.op("ReadVariableOp", handle, dtype=np.int64)])[0], [8, 9])
+
+cases.finish()

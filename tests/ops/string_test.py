@@ -1,0 +1,125 @@
+"""Strings: StringJoin and AsString, and every op that moves elements whatever their type."""
+import numpy as np
+
+import cases
+import tw
+from cases import expect
+
+rng = np.random.default_rng(19)
+
+
+def strings(texts):
+    return np.array(texts, object)
+
+
+def i32(*values):
+    return np.array(values, np.int32)
+
+
+# Empty, long, with zeros, not UTF-8: bytes are bytes.
+x = strings([[b"", b"a", b"with \0 zero"], [b"\xff\xfe", b"long " * 1000, b"caf\xc3\xa9"]])
+y = strings([[b"0", b"1", b"2"], [b"3", b"4", b"5"]])
+one, none = strings(b"one"), np.zeros((0, 3), object)
+
+# ---- Elements that are moved ----
+
+for op in ("Identity", "StopGradient"):
+    for value in (x, one, none):
+        expect(op, [value], [value])
+expect("IdentityN", [x, np.float32(2)], [x, np.float32(2)], T=[object, np.float32])
+expect("PlaceholderWithDefault", [x], [x], shape=(2, 3))
+expect("EnsureShape", [x], [x], shape=(2, -1))
+expect("Shape", [x], [i32(2, 3)])
+expect("ShapeN", [x, one], [i32(2, 3), np.zeros(0, np.int32)], N=2)
+expect("Size", [none], [np.int32(0)])
+expect("Rank", [x], [np.int32(2)])
+expect("Reshape", [x, i32(3, -1)], [x.reshape(3, 2)])
+expect("ExpandDims", [x, np.int32(1)], [x[:, None]])
+expect("Squeeze", [x[:1]], [x[0]])
+expect("Transpose", [x, i32(1, 0)], [x.T])
+expect("ConcatV2", [x, y, none, np.int32(0)], [np.concatenate([x, y])], N=3)
+expect("ConcatV2", [x, y, np.int32(-1)], [np.concatenate([x, y], 1)], N=2)
+expect("Split", [np.int32(1), x], [x[:, :1], x[:, 1:2], x[:, 2:]], num_split=3)
+expect("Pack", [x, y], [np.stack([x, y], 1)], axis=1, N=2)
+expect("Unpack", [x], [x[0], x[1]], num=2)
+expect("Slice", [x, i32(1, 0), i32(1, -1)], [x[1:]])
+expect("StridedSlice", [x, i32(1, 2), i32(-9, -9), i32(-1, -2)], [x[::-1, ::-2]])
+expect("StridedSlice", [x, i32(1, 1), i32(2, 2), i32(1, 1)], [x[1, 1]], shrink_axis_mask=3)
+expect("StridedSliceGrad", [i32(2, 3), i32(0, 1), i32(2, 2), i32(1, 1), y[:, 1:2]], [[[b"", b"1", b""], [b"", b"4", b""]]])
+expect("Tile", [x, i32(2, 1)], [np.tile(x, (2, 1))])
+expect("Pad", [y, i32([1, 0], [0, 1])], [[[b""] * 4, [b"0", b"1", b"2", b""], [b"3", b"4", b"5", b""]]])
+expect("BroadcastTo", [x[0], i32(2, 3)], [np.broadcast_to(x[0], (2, 3))])
+expect("BroadcastTo", [one, i32(0, 2)], [np.zeros((0, 2), object)])
+expect("Fill", [i32(2, 2), one], [np.full((2, 2), b"one", object)])
+expect("ZerosLike", [x], [np.full((2, 3), b"", object)])
+expect("OneHot", [i32(1, -1), np.int32(2), strings(b"on"), strings(b"off")], [[[b"off", b"on"], [b"off", b"off"]]])
+expect("GatherV2", [x, i32(1, 0, 1), np.int32(0)], [x[[1, 0, 1]]])
+expect("GatherV2", [x, i32(2, 0), np.int32(1)], [x[:, [2, 0]]])
+expect("GatherNd", [x, i32([1, 2], [0, 0])], [x[[1, 0], [2, 0]]])
+expect("ScatterNd", [i32([3], [1]), strings([b"three", b"one"]), i32(4)], [[b"", b"one", b"", b"three"]])
+expect("Select", [np.array([True, False]), x, y], [np.stack([x[0], y[1]])])
+expect("SelectV2", [np.array([True, False, True]), x, one], [np.where([True, False, True], x, b"one")])
+
+# ---- Comparisons and sums ----
+
+for a, b in ((x, x), (x, y), (y, strings(b"4")), (x[:, :1], x[:1]), (none, one)):
+    expect("Equal", [a, b], [np.asarray(a == b, bool)])
+    expect("NotEqual", [a, b], [np.asarray(a != b, bool)])
+    expect("Add", [a, b], [a + b])
+expect("Equal", [strings([b"a", b"b"]), strings([b"a", b"b", b"c"])], [np.bool_(False)], incompatible_shape_error=False)
+expect("NotEqual", [strings([b"a", b"b"]), strings([b"a", b"b", b"c"])], [np.bool_(True)], incompatible_shape_error=False)
+
+# ---- StringJoin ----
+
+expect("StringJoin", [x, y], [x + y], N=2)
+expect("StringJoin", [one, y, one], [[[b"one, %d, one" % (3 * i + j) for j in range(3)] for i in range(2)]], N=3, separator=", ")
+expect("StringJoin", [one], [one], N=1, separator="-")
+expect("StringJoin", [none, one], [none], N=2)
+expect("StringJoin", [], [strings(b"")], N=0)
+cases.refuses("StringJoin of two shapes", lambda: tw.run("StringJoin", [x, y[:1]], N=2), "StringJoin 'op'", "[2, 3]", "[1, 3]")
+
+# ---- AsString, as C's printf writes the numbers ----
+
+for dtype in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64):
+    info = np.iinfo(dtype)
+    v = np.array([0, 1, info.max, info.min], dtype)
+    expect("AsString", [v], [[b"%d" % int(n) for n in v]])
+    expect("AsString", [v], [[b"%12d" % int(n) for n in v]], width=12)
+    expect("AsString", [v], [[b"%-12d" % int(n) for n in v]], width=12, fill="-")
+v = np.array([-5, 7], np.int32)
+expect("AsString", [v], [[b"-0005", b"00007"]], width=5, fill="0")
+expect("AsString", [v], [[b"-5", b"+7"]], fill="+")
+expect("AsString", [v], [[b"-5", b" 7"]], fill=" ")
+numbers = [0.0, -1.5, 3.14159265, 1e10, 1e-7, np.inf, -np.inf]
+for dtype in (np.float32, np.float64):
+    v = np.array(numbers, dtype)
+    wide = [float(n) for n in v]
+    expect("AsString", [v], [[b"%f" % n for n in wide]])
+    expect("AsString", [v], [[b"%.2f" % n for n in wide]], precision=2)
+    expect("AsString", [v], [[b"%e" % n for n in wide]], scientific=True)
+    expect("AsString", [v], [[b"%.3e" % n for n in wide]], scientific=True, precision=3)
+    expect("AsString", [v], [[b"%g" % n for n in wide]], shortest=True)
+    expect("AsString", [v], [[b"%12.1f" % n for n in wide]], width=12, precision=1)
+expect("AsString", [np.array([0.5, -2], np.float16)], [[b"0.500000", b"-2.000000"]])
+expect("AsString", [tw.to_bfloat16(np.array([0.5, -2]))], [[b"0.500000", b"-2.000000"]])
+expect("AsString", [np.array([1 - 2j], np.complex64)], [[b"(1.000000,-2.000000)"]])
+expect("AsString", [np.array([1.25j])], [[b"(0.0,1.2)"]], precision=1)
+expect("AsString", [np.array([True, False])], [[b"true", b"false"]])
+expect("AsString", [np.zeros((0, 2), np.int32)], [np.zeros((0, 2), object)])
+cases.holds("AsString of NaN", tw.run("AsString", [np.array([np.nan])])[0][0].lstrip(b"-") == b"nan")
+for attrs, parts in (({"scientific": True, "shortest": True}, ["scientific", "shortest"]), ({"fill": "xy"}, ["fill", "xy"]),
+                     ({"fill": "x"}, ["fill", "x"]), ({"width": 5000}, ["width", "5000"]),
+                     ({"precision": 2**40}, ["precision", str(2**40)]),
+                     ({"width": 2**63 - 1}, ["width", str(2**63 - 1)])):
+    cases.refuses(f"AsString {attrs}", lambda: tw.run("AsString", [np.array([1.5])], **attrs), "AsString 'op'", *parts)
+for attrs in ({"scientific": True}, {"shortest": True}, {"precision": 2}):
+    cases.refuses(f"AsString of int32 {attrs}", lambda: tw.run("AsString", [i32(1)], **attrs), "AsString 'op'", "int32", *attrs)
+
+# ---- What strings have not ----
+
+for op, inputs in (("Neg", [x]), ("Mul", [x, y]), ("Less", [x, y]), ("AddN", [x, y]), ("AddV2", [x, y]), ("Where", [x]), ("OnesLike", [x])):
+    attrs = {"N": 2} if op == "AddN" else {}
+    cases.refuses(f"{op} of strings", lambda: tw.run(op, inputs, **attrs), f"{op} 'op'", "string")
+cases.refuses("Cast of strings", lambda: tw.run("Cast", [x], DstT=np.float32), "Cast 'op'", "string")
+
+cases.finish()

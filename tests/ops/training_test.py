@@ -1,0 +1,241 @@
+"""Optimizer steps against their formulas in float64, twenty steps each: the ops, and what tw_train_... builds of them."""
+import ctypes as c
+import itertools
+
+import numpy as np
+
+import cases
+import tw
+
+rng = np.random.default_rng(17)
+fresh = map("training{}".format, itertools.count())
+STEPS = 20
+TYPES = {np.float64: 1e-13, np.float32: 2e-5, np.float16: 2e-2, tw.bfloat16: 1e-1}
+SHAPES = [(), (3,), (0, 2), (2, 3, 2), (70, 71)]  # the last one is longer than what the loops take at a time
+
+
+def typed(array, dtype):
+    return tw.to_bfloat16(array) if dtype == tw.bfloat16 else np.asarray(array, dtype)
+
+
+def wide(array):
+    return (tw.from_bfloat16(array) if array.dtype == tw.bfloat16 else array).astype(np.float64)
+
+
+class Training:
+    """Variables with their first values, and one op on them whose other inputs are fed."""
+
+    def __init__(self, op, dtype, slots, inputs, **attrs):
+        """slots: first values. inputs: arrays, or the type of what each step feeds."""
+        self.graph, self.dtype = tw.Graph(), dtype
+        self.handles = [self.graph.op("VarHandleOp", dtype=dtype, shape=None, shared_name=next(fresh)) for _ in slots]
+        start = [self.graph.operation("AssignVariableOp", h, self.graph.constant(typed(s, dtype)), dtype=dtype)
+                 for h, s in zip(self.handles, slots)]
+        self.fed, values = [], []
+        for x in inputs:
+            if isinstance(x, type) or isinstance(x, np.dtype):
+                self.fed.append(self.graph.placeholder(x))
+                values.append(self.fed[-1])
+            else:
+                values.append(self.graph.constant(x))
+        self.update = self.graph.operation(op, *self.handles, *values, name="op", **attrs)
+        self.reads = [self.graph.op("ReadVariableOp", h, dtype=dtype) for h in self.handles]
+        self.session = self.graph.session()
+        self.session.run([], targets=start)
+
+    def step(self, *fed):
+        self.session.run([], dict(zip(self.fed, fed)), [self.update])
+
+    def values(self):
+        return [wide(v) for v in self.session.run(self.reads)]
+
+
+def gradient_descent(w, g, rate):
+    w -= rate * g
+
+
+def momentum(w, m, g, rate, keep, nesterov):
+    m *= keep
+    m += g
+    w -= rate * (g + keep * m if nesterov else m)
+
+
+def adam(w, m, v, g, t, rate, b1, b2, eps, nesterov):
+    alpha = rate * np.sqrt(1 - b2 ** t) / (1 - b1 ** t)
+    m += (g - m) * (1 - b1)
+    v += (g * g - v) * (1 - b2)
+    w -= alpha * (b1 * m + (1 - b1) * g if nesterov else m) / (np.sqrt(v) + eps)
+
+
+def compare(where, got, wanted, dtype):
+    for name, g, w in zip(("the variable", "the first slot", "the second slot"), got, wanted):
+        cases.equal(f"{where}: {name}", g, w, TYPES[dtype])
+
+
+# ---- The ops ----
+
+for dtype in TYPES:
+    scalar = lambda x: typed(x, dtype)
+    rounded = lambda x: wide(typed(x, dtype))  # the formulas start from what the type can hold
+    rate, keep, b1, b2, eps = map(rounded, (0.0625, 0.75, 0.875, 0.9375, 2.0 ** -10))
+    for shape in SHAPES:
+        where = f"{np.dtype(dtype)} {shape}"
+        start, gradients = rounded(rng.normal(size=shape)), [rounded(rng.normal(size=shape)) for _ in range(STEPS)]
+        w = start.copy()
+        t = Training("ResourceApplyGradientDescent", dtype, [start], [scalar(rate), np.dtype(dtype)])
+        for g in gradients:
+            t.step(typed(g, dtype))
+            gradient_descent(w, g, rate)
+        compare(f"ResourceApplyGradientDescent {where}", t.values(), [w], dtype)
+        for nesterov in (False, True):
+            w, m = start.copy(), np.zeros(shape)
+            t = Training("ResourceApplyMomentum", dtype, [w, m], [scalar(rate), np.dtype(dtype), scalar(keep)], use_nesterov=nesterov)
+            for g in gradients:
+                t.step(typed(g, dtype))
+                momentum(w, m, g, rate, keep, nesterov)
+            compare(f"ResourceApplyMomentum nesterov {nesterov} {where}", t.values(), [w, m], dtype)
+
+            w, m, v = start.copy(), np.zeros(shape), np.zeros(shape)
+            inputs = [np.dtype(dtype), np.dtype(dtype), scalar(rate), scalar(b1), scalar(b2), scalar(eps), np.dtype(dtype)]
+            t = Training("ResourceApplyAdam", dtype, [w, m, v], inputs, use_nesterov=nesterov)
+            for i, g in enumerate(gradients, 1):
+                # In the short types the powers are rounded before the op sees them, as a program's would be.
+                p1, p2 = rounded(b1 ** i), rounded(b2 ** i)
+                t.step(typed(p1, dtype), typed(p2, dtype), typed(g, dtype))
+                alpha = rate * np.sqrt(1 - p2) / (1 - p1)
+                m += (g - m) * (1 - b1)
+                v += (g * g - v) * (1 - b2)
+                w -= alpha * (b1 * m + (1 - b1) * g if nesterov else m) / (np.sqrt(v) + eps)
+            compare(f"ResourceApplyAdam nesterov {nesterov} {where}", t.values(), [w, m, v], dtype)
+
+    for index in (np.int32, np.int64):
+        for nesterov in (False, True):
+            start = rounded(rng.normal(size=(40, 5)))
+            w, m = start.copy(), np.zeros((40, 5))
+            t = Training("ResourceSparseApplyMomentum", dtype, [w, m],
+                         [scalar(rate), np.dtype(dtype), np.dtype(index), scalar(keep)], use_nesterov=nesterov)
+            for i in range(STEPS):
+                rows = rng.integers(0, 40, 12 if i else 0)
+                if len(rows):
+                    rows[-1] = rows[0]  # a row that is named twice is updated twice
+                g = rounded(rng.normal(size=(len(rows), 5)))
+                t.step(typed(g, dtype), rows.astype(index))
+                for row, part in zip(rows, g):
+                    momentum(w[row], m[row], part, rate, keep, nesterov)
+            compare(f"ResourceSparseApplyMomentum nesterov {nesterov} {np.dtype(index)} {np.dtype(dtype)}", t.values(), [w, m], dtype)
+
+# ---- The optimizers, with dense and sparse gradients ----
+
+
+class MomentumOptions(c.Structure):
+    _fields_ = [("size", c.c_uint32), ("flags", c.c_uint32), ("learning_rate", c.c_uint64), ("momentum", c.c_double),
+                ("nesterov", c.c_uint32), ("reserved", c.c_uint32)]
+
+
+class AdamOptions(c.Structure):
+    _fields_ = [("size", c.c_uint32), ("flags", c.c_uint32), ("learning_rate", c.c_uint64), ("beta1", c.c_double), ("beta2", c.c_double),
+                ("epsilon", c.c_double), ("nesterov", c.c_uint32), ("reserved", c.c_uint32)]
+
+
+P, U32, U64 = c.c_void_p, c.c_uint32, c.c_uint64
+for name, (result, *arguments) in {
+    "tw_scope_create": (P, P, c.c_char_p), "tw_scope_finish": (P, P), "tw_variable_create": (U64, P, c.c_char_p, U64),
+    "tw_variable_read": (U64, P, U64), "tw_variable_initializer": (P, P, c.c_char_p), "tw_train_sgd": (P, P, P, P, U32, U64),
+    "tw_train_momentum": (P, P, P, P, U32, P), "tw_train_adam": (P, P, P, P, U32, P), "tw_momentum_init": (None, P),
+    "tw_adam_init": (None, P),
+}.items():
+    getattr(tw.lib, name).restype, getattr(tw.lib, name).argtypes = result, arguments
+
+RATE, KEEP, B1, B2, EPS = 0.05, 0.8, 0.9, 0.99, 1e-6
+
+
+def build(optimizer, nesterov, sparse):
+    """A loss 0.5 sum (w - target)^2 over all of a variable or over some of its rows, and a train step. Runs STEPS of them."""
+    graph = tw.Graph()
+    scope = tw.lib.tw_scope_create(graph.handle, None)
+    start = rng.normal(size=(6, 3))
+    w = tw.lib.tw_variable_create(scope, next(fresh).encode(), graph.constant(start))
+    target, rows = graph.placeholder(np.float64), graph.placeholder(np.int32)
+    picked = graph.op("ResourceGather", w, rows, dtype=np.float64) if sparse else tw.lib.tw_variable_read(scope, w)
+    loss = graph.op("L2Loss", graph.op("Sub", picked, target))
+    gradient = graph.gradients([loss], [w])
+    cases.holds(f"{optimizer}: the gradient is sparse", bool(gradient[0].rows) == sparse)
+    arguments = [scope, (U64 * 1)(w), (tw.Gradient * 1)(*gradient), 1]
+    rate = graph.constant(np.float64(RATE))
+    if optimizer == "sgd":
+        train = tw.lib.tw_train_sgd(*arguments, rate)
+    elif optimizer == "momentum":
+        options = MomentumOptions()
+        tw.lib.tw_momentum_init(c.byref(options))
+        options.learning_rate, options.momentum, options.nesterov = rate, KEEP, nesterov
+        train = tw.lib.tw_train_momentum(*arguments, c.byref(options))
+    else:
+        options = AdamOptions()
+        tw.lib.tw_adam_init(c.byref(options))
+        options.learning_rate, options.beta1, options.beta2, options.epsilon, options.nesterov = rate, B1, B2, EPS, nesterov
+        train = tw.lib.tw_train_adam(*arguments, c.byref(options))
+    start_all = tw.lib.tw_variable_initializer(scope, b"init")
+    read = tw.lib.tw_variable_read(scope, w)
+    tw.check(tw.lib.tw_scope_finish(scope))
+    session = graph.session()
+    session.run([], targets=[start_all])
+    values, m, v = start.copy(), np.zeros((6, 3)), np.zeros((6, 3))
+    for i in range(1, STEPS + 1):
+        at = np.array([4, 1, 5] if i % 2 else [0, 1, 3], np.int32)
+        goal = rng.normal(size=(3, 3) if sparse else (6, 3))
+        feeds = {target: goal, rows: at} if sparse else {target: goal}
+        session.run([], feeds, [train])
+        if sparse:
+            g = np.zeros((6, 3))
+            g[at] = values[at] - goal
+        else:
+            g = values - goal
+        if optimizer == "sgd":
+            gradient_descent(values, g, RATE)
+        elif optimizer == "momentum":
+            for row in at if sparse else range(6):  # rows that are not named keep their momentum
+                momentum(values[row], m[row], g[row], RATE, KEEP, nesterov)
+        else:
+            adam(values, m, v, g, i, RATE, B1, B2, EPS, nesterov)
+    cases.equal(f"{optimizer} nesterov {nesterov} {'sparse' if sparse else 'dense'}", session.run([read])[0], values,
+                1e-5 if optimizer == "adam" else 1e-11)  # Adam keeps the powers of beta in float
+
+
+for sparse in (False, True):
+    build("sgd", 0, sparse)
+    for nesterov in (0, 1):
+        build("momentum", nesterov, sparse)
+        build("adam", nesterov, sparse)
+
+# ---- What is refused, and that nothing has changed after ----
+
+two, three, one = np.ones(2), np.ones(3), np.float64(1)
+for op, slots, inputs, parts in (
+        ("ResourceApplyGradientDescent", [two], [one, three], ["[2]", "[3]"]),
+        ("ResourceApplyGradientDescent", [two], [two, two], ["alpha", "[2]"]),
+        ("ResourceApplyMomentum", [two, three], [one, two, one], ["[3]", "[2]"]),
+        ("ResourceApplyMomentum", [two, two], [two, two, one], ["lr", "[2]"]),
+        ("ResourceApplyMomentum", [two, two], [one, two, two], ["momentum", "[2]"]),
+        ("ResourceApplyAdam", [two, two, three], [one] * 6 + [two], ["[3]", "[2]"]),
+        ("ResourceApplyAdam", [two, two, two], [one] * 5 + [two, two], ["epsilon", "[2]"]),
+        ("ResourceSparseApplyMomentum", [two, two], [one, two, np.array([0, 2], np.int32), one], ["indices", "2"]),
+        ("ResourceSparseApplyMomentum", [two, two], [one, two, np.array([-1, 0], np.int64), one], ["indices", "-1"]),
+        ("ResourceSparseApplyMomentum", [two, two], [one, two, np.array([2**63 - 1, 0], np.int64), one], ["indices", str(2**63 - 1)]),
+        ("ResourceSparseApplyMomentum", [two, two], [one, three, np.array([0, 1], np.int32), one], ["[3]"]),
+        ("ResourceSparseApplyMomentum", [one, one], [one, two, np.array([0, 0], np.int32), one], ["[]"])):
+    where = f"{op} {[np.asarray(x).tolist() for x in slots + inputs]}"
+    made = []
+
+    def attempt():
+        made.append(Training(op, np.float64, slots, inputs))
+        made[0].step()
+
+    cases.refuses(where, attempt, f"{op} 'op'", *parts)
+    for got, wanted in zip(made[0].values() if made else (), slots):
+        cases.equal(f"the variables after {where}", got, wanted)
+graph = tw.Graph()
+empty = graph.op("VarHandleOp", dtype=np.float64, shape=None, shared_name=next(fresh))
+update = graph.operation("ResourceApplyGradientDescent", empty, graph.constant(one), graph.constant(two), name="op")
+cases.refuses("a variable without a value", lambda: graph.session().run([], targets=[update]), "ResourceApplyGradientDescent 'op'")
+
+cases.finish()
