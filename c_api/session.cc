@@ -62,18 +62,34 @@ Status ToRunOptions(const tw_run_options* options, thalweg::RunOptions* run) {
   return Status();
 }
 
-// As many tensors as a step feeds and fetches; most steps need no heap for it.
+// As many tensors as a step feeds or fetches. Most steps find room on the stack, larger ones in what earlier steps of the thread left.
 class Tensors {
  public:
-  explicit Tensors(uint32_t n) : heap_(n > kInline ? n : 0) {}
+  explicit Tensors(uint32_t n) {
+    if (n <= kInline) return;
+    if (!spare.empty()) {
+      heap_ = std::move(spare.back());
+      spare.pop_back();
+    }
+    heap_.resize(n);
+  }
+  ~Tensors() {
+    if (heap_.capacity() == 0 || spare.size() >= kMostSpare) return;
+    heap_.clear();
+    spare.push_back(std::move(heap_));
+  }
+  Tensors(const Tensors&) = delete;
   Tensor* data() { return heap_.empty() ? inline_.data() : heap_.data(); }
   Tensor& operator[](uint32_t i) { return data()[i]; }
 
  private:
   static constexpr uint32_t kInline = 16;
+  static constexpr size_t kMostSpare = 2;  // feeds and fetches
+  static thread_local std::vector<std::vector<Tensor>> spare;
   std::array<Tensor, kInline> inline_;
   std::vector<Tensor> heap_;
 };
+thread_local std::vector<std::vector<Tensor>> Tensors::spare;
 
 // run(feeds, options, fetches) answers a Status.
 template <class F>

@@ -18,6 +18,7 @@ struct Buffer {
   uint32_t size_class = 0;
   void* data = nullptr;     // host or device address, or the device's memory handle
   uint64_t bytes = 0;       // usable
+  bool read_only = false;   // somebody outside sees it: never to be written to
   MemoryPool* pool = nullptr;  // where it goes back to; NULL: `release` is called
   void (*release)(Buffer* b) = nullptr;
   void* user = nullptr;     // for release

@@ -19,6 +19,7 @@
 #include "thalweg/buffer.h"
 #include "thalweg/checkpoint.h"
 #include "thalweg/device.h"
+#include "thalweg/dlpack.h"
 #include "thalweg/gradients.h"
 #include "thalweg/graph.h"
 #include "thalweg/log.h"
