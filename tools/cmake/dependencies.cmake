@@ -1,7 +1,7 @@
 # Finds what Thalweg is built on. Protocol Buffers, Abseil and LevelDB come from the folder that tools/setup made
 # (THALWEG_DEPS_PREFIX; asked of tools/setup when not given) or, with THALWEG_SYSTEM_DEPS, from the distribution.
 # Afterwards these targets exist: absl::*, protobuf::libprotobuf-lite, leveldb::leveldb, Eigen3::Eigen, and where their
-# packages are there GTest::gtest, GTest::gmock, benchmark::benchmark, OpenCL::OpenCL.
+# packages are there GTest::gtest, GTest::gmock, OpenCL::OpenCL.
 
 if(THALWEG_SYSTEM_DEPS)
   find_package(absl CONFIG REQUIRED)
@@ -44,9 +44,6 @@ find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 if(THALWEG_BUILD_TESTS)
   find_package(GTest CONFIG REQUIRED)
 endif()
-
-find_package(benchmark CONFIG QUIET)
-thalweg_feature("benchmarks" ${benchmark_FOUND} "Google Benchmark ${benchmark_VERSION}")
 
 # THALWEG_BUILD_OPENCL: AUTO builds the plugin where loader and headers are, ON insists, OFF leaves it out.
 set(THALWEG_HAVE_OPENCL OFF)

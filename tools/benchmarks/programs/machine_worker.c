@@ -1,0 +1,14 @@
+/* The machine's worker: probes and prototypes that the others are compared with. usage: machine_worker */
+#include "machine_worker.h"
+
+#include <stddef.h>
+
+int main(void) {
+  static const worker_command commands[] = {
+      {"fma", answer_fma},   {"triad", answer_triad},       {"mutex", answer_mutex},
+      {"loop", answer_loop}, {"closures", answer_closures}, {"spawn", answer_spawn},
+      {NULL, NULL},
+  };
+  worker_serve(commands);
+  return 0;
+}

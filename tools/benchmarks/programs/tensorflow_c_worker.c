@@ -1,0 +1,179 @@
+/* TensorFlow's worker in C, over TensorFlow's own C API: what its Python costs is left out. The training graph is the one that
+ * tensorflow_worker.py made. usage: tensorflow_c_worker THREADS */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mlp_data.h"
+#include "tensorflow/c/c_api.h"
+#include "worker.h"
+
+enum { kNodes = 10000 };
+
+/* One run: at most two feeds, one fetch, one target. */
+typedef struct prepared {
+  TF_Session* session;
+  TF_Output feeds[2], fetch;
+  TF_Tensor* values[2];
+  const TF_Operation* target;
+  int n_feeds, n_fetches, n_targets;
+} prepared;
+
+static int threads;
+static TF_Status* status;
+
+static void check(void) {
+  if (TF_GetCode(status) != TF_OK) worker_fail("%s", TF_Message(status));
+}
+
+static TF_Session* open_session(TF_Graph* graph) {
+  TF_SessionOptions* options = TF_NewSessionOptions();
+  const uint8_t config[] = {0x10, (uint8_t)threads, 0x28, (uint8_t)threads}; /* ConfigProto: intra_op (2) and inter_op (5) threads */
+  TF_SetConfig(options, config, sizeof config, status);
+  check();
+  TF_Session* session = TF_NewSession(graph, options, status);
+  check();
+  TF_DeleteSessionOptions(options);
+  return session;
+}
+
+static void run_prepared(void* user) {
+  const prepared* p = user;
+  TF_Tensor* fetched = NULL;
+  TF_SessionRun(p->session, NULL, p->feeds, p->values, p->n_feeds, &p->fetch, &fetched, p->n_fetches, &p->target, p->n_targets, NULL,
+                status);
+  check();
+  if (fetched) TF_DeleteTensor(fetched);
+}
+
+static void answer_run(const char* argument) {
+  static prepared p;
+  if (!p.session) {
+    TF_Graph* graph = TF_NewGraph();
+    p.target = TF_FinishOperation(TF_NewOperation(graph, "NoOp", "nothing"), status);
+    check();
+    p.n_targets = 1;
+    p.session = open_session(graph);
+  }
+  worker_reply_time(run_prepared, &p, worker_number(argument), 1, 1);
+}
+
+/* ---- The chain of additions ---- */
+
+static TF_Output placeholder(TF_Graph* graph, const char* name) {
+  const int64_t dims[] = {1};
+  TF_OperationDescription* d = TF_NewOperation(graph, "Placeholder", name);
+  TF_SetAttrType(d, "dtype", TF_FLOAT);
+  TF_SetAttrShape(d, "shape", dims, 1);
+  const TF_Output made = {TF_FinishOperation(d, status), 0};
+  check();
+  return made;
+}
+
+static TF_Tensor* tensor(TF_DataType dtype, const int64_t* dims, int rank, const void* data, size_t bytes) {
+  TF_Tensor* t = TF_AllocateTensor(dtype, dims, rank, bytes);
+  memcpy(TF_TensorData(t), data, bytes);
+  return t;
+}
+
+static prepared make_add_chain(void) {
+  TF_Graph* graph = TF_NewGraph();
+  prepared p = {.feeds = {placeholder(graph, "x"), placeholder(graph, "one")}, .n_feeds = 2, .n_fetches = 1};
+  p.fetch = p.feeds[0];
+  for (int i = 0; i < kNodes; ++i) {
+    char name[32];
+    snprintf(name, sizeof name, "add%d", i);
+    TF_OperationDescription* d = TF_NewOperation(graph, "AddV2", name);
+    TF_AddInput(d, p.fetch);
+    TF_AddInput(d, p.feeds[1]);
+    p.fetch = (TF_Output){TF_FinishOperation(d, status), 0};
+    check();
+  }
+  const int64_t dims[] = {1};
+  const float one[] = {1};
+  for (int i = 0; i < 2; ++i) p.values[i] = tensor(TF_FLOAT, dims, 1, one, sizeof one);
+  p.session = open_session(graph);
+  return p;
+}
+
+static void answer_add_chain(const char* argument) {
+  static prepared p;
+  if (!p.session) p = make_add_chain();
+  worker_reply_time(run_prepared, &p, worker_number(argument), 1, kNodes);
+}
+
+/* ---- The training step ---- */
+
+static prepared step, init;
+
+static TF_Buffer* read_graph(const char* folder) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/mlp.pb", folder);
+  FILE* file = fopen(path, "rb");
+  if (!file) worker_fail("cannot read '%s'", path);
+  enum { kMost = 8 << 20 };
+  char* bytes = malloc(kMost);
+  const size_t count = bytes ? fread(bytes, 1, kMost, file) : 0;
+  fclose(file);
+  TF_Buffer* buffer = TF_NewBufferFromString(bytes, count);
+  free(bytes);
+  return buffer;
+}
+
+static TF_Operation* find(TF_Graph* graph, const char* name) {
+  TF_Operation* found = TF_GraphOperationByName(graph, name);
+  if (!found) worker_fail("no operation '%s' in mlp.pb", name);
+  return found;
+}
+
+static void answer_mlp_load(const char* argument) {
+  mlp_data* d = malloc(sizeof *d);
+  if (!d) worker_fail("out of memory");
+  mlp_data_read(argument, d);
+  TF_Graph* graph = TF_NewGraph();
+  TF_Buffer* bytes = read_graph(argument);
+  TF_ImportGraphDefOptions* options = TF_NewImportGraphDefOptions();
+  TF_GraphImportGraphDef(graph, bytes, options, status);
+  check();
+  TF_DeleteImportGraphDefOptions(options);
+  TF_DeleteBuffer(bytes);
+  const int64_t x_dims[] = {kMlpBatch, kMlpIn};
+  step = (prepared){.session = open_session(graph), .feeds = {{find(graph, "x"), 0}, {find(graph, "y"), 0}}, .n_feeds = 2,
+                    .values = {tensor(TF_FLOAT, x_dims, 2, d->x, sizeof d->x), tensor(TF_INT32, x_dims, 1, d->y, sizeof d->y)},
+                    .fetch = {find(graph, "loss"), 0}, .n_fetches = 1, .target = find(graph, "train"), .n_targets = 1};
+  init = (prepared){.session = step.session, .target = find(graph, "init"), .n_targets = 1};
+  free(d);
+  run_prepared(&init);
+  worker_reply("%d", 1);
+}
+
+static void answer_mlp_losses(const char* argument) {
+  (void)argument;
+  double losses[5];
+  run_prepared(&init);
+  for (int i = 0; i < 5; ++i) {
+    TF_Tensor* loss;
+    TF_SessionRun(step.session, NULL, step.feeds, step.values, 2, &step.fetch, &loss, 1, &step.target, 1, NULL, status);
+    check();
+    losses[i] = (double)*(const float*)TF_TensorData(loss);
+    TF_DeleteTensor(loss);
+  }
+  worker_reply("%.9g %.9g %.9g %.9g %.9g", losses[0], losses[1], losses[2], losses[3], losses[4]);
+}
+
+static void answer_mlp_step(const char* argument) {
+  run_prepared(&init);
+  worker_reply_time(run_prepared, &step, worker_number(argument), 1, 1);
+}
+
+int main(int argc, char** argv) {
+  static const worker_command commands[] = {
+      {"run", answer_run},           {"add_chain", answer_add_chain},   {"mlp_load", answer_mlp_load},
+      {"mlp_step", answer_mlp_step}, {"mlp_losses", answer_mlp_losses}, {NULL, NULL},
+  };
+  threads = worker_number(argc == 2 ? argv[1] : "");
+  status = TF_NewStatus();
+  worker_serve(commands);
+  return 0;
+}

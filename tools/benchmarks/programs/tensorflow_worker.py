@@ -1,0 +1,90 @@
+"""TensorFlow's worker: graphs and sessions, driven from Python. usage: tensorflow_worker.py THREADS"""
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import numpy
+import tensorflow
+
+import worker
+
+v1 = tensorflow.compat.v1
+v1.disable_eager_execution()
+
+
+def session(graph):
+    threads = worker.threads()
+    return v1.Session(graph=graph, config=v1.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads))
+
+
+class EmptyStep:
+    def __init__(self):
+        with tensorflow.Graph().as_default() as graph:
+            self.op = tensorflow.no_op()
+        self.session = session(graph)
+        self.callable = self.session.make_callable(self.op)
+
+    def run(self):
+        self.session.run(self.op)
+
+
+class AddChain:
+    def __init__(self):
+        with tensorflow.Graph().as_default() as graph:
+            x = v1.placeholder(tensorflow.float32, [1])
+            one = v1.placeholder(tensorflow.float32, [1])
+            y = x
+            for _ in range(worker.CHAIN):
+                y = tensorflow.add(y, one)
+        step = session(graph).make_callable(y, [x, one])
+        ones = numpy.ones(1, numpy.float32)
+        self.step = lambda: step(ones, ones)
+
+
+class Mlp:
+    """The initial weights are constants of the graph, so that its GraphDef is all that another program needs."""
+
+    def load(self, folder):
+        data = worker.read_mlp(folder, numpy)
+        with tensorflow.Graph().as_default() as graph:
+            x = v1.placeholder(tensorflow.float32, [100, 784], "x")
+            y = v1.placeholder(tensorflow.int32, [100], "y")
+            w1, b1, w2, b2 = (tensorflow.Variable(data[name]) for name in ("w1", "b1", "w2", "b2"))
+            hidden = tensorflow.nn.relu(tensorflow.matmul(x, w1) + b1)
+            losses = tensorflow.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=tensorflow.matmul(hidden, w2) + b2)
+            loss = tensorflow.reduce_mean(losses, name="loss")
+            train = v1.train.GradientDescentOptimizer(0.01).minimize(loss, name="train")
+            self.init = tensorflow.group(v1.global_variables_initializer(), name="init")
+        with open(f"{folder}/mlp.pb", "wb") as file:
+            file.write(graph.as_graph_def().SerializeToString())
+        self.session = session(graph)
+        step = self.session.make_callable([train, loss], [x, y])
+        self.step = lambda: step(data["x"], data["y"])[1]
+        self.session.run(self.init)
+        return [1]
+
+    def losses(self):
+        self.session.run(self.init)
+        return [float(self.step()) for _ in range(5)]
+
+    def times(self, samples):
+        self.session.run(self.init)
+        return worker.times(self.step, samples)
+
+
+made = {}
+
+
+def one(kind):
+    if kind not in made:
+        made[kind] = kind()
+    return made[kind]
+
+
+worker.serve({
+    "callable": lambda n: worker.times(one(EmptyStep).callable, int(n)),
+    "run": lambda n: worker.times(one(EmptyStep).run, int(n)),
+    "add_chain": lambda n: worker.times(one(AddChain).step, int(n), worker.CHAIN),
+    "mlp_load": lambda folder: one(Mlp).load(folder),
+    "mlp_losses": lambda _: one(Mlp).losses(),
+    "mlp_step": lambda n: one(Mlp).times(int(n)),
+})

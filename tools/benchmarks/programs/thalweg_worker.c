@@ -1,0 +1,45 @@
+/* Thalweg's worker, over the public C API. usage: thalweg_worker THREADS */
+#include "thalweg_worker.h"
+
+#include <stdio.h>
+
+tw_runtime* runtime;
+
+void check(tw_status* status) {
+  if (status) worker_fail("%s", tw_status_message(status));
+}
+
+tw_session* open_session(tw_graph* graph, const char* option) {
+  tw_session* session;
+  check(tw_session_create(graph, &option, option != NULL, &session));
+  return session;
+}
+
+void run_prepared(void* user) {
+  const prepared* p = user;
+  tw_tensor* fetched = NULL;
+  check(tw_callable_run(p->callable, p->feeds, NULL, p->n_fetches ? &fetched : NULL));
+  tw_tensor_release(fetched);
+}
+
+int main(int argc, char** argv) {
+  static const worker_command commands[] = {
+      {"callable", answer_callable},
+      {"run", answer_run},
+      {"noop_fixed", answer_noop_fixed},
+      {"noop_counted", answer_noop_counted},
+      {"add_chain", answer_add_chain},
+      {"mlp_load", answer_mlp_load},
+      {"mlp_losses", answer_mlp_losses},
+      {"mlp_step", answer_mlp_step},
+      {"mlp_matmuls", answer_mlp_matmuls},
+      {NULL, NULL},
+  };
+  char threads[32];
+  snprintf(threads, sizeof threads, "threads=%d", worker_number(argc == 2 ? argv[1] : ""));
+  const char* options[] = {threads};
+  check(tw_runtime_create(options, 1, &runtime));
+  worker_serve(commands);
+  tw_runtime_release(runtime);
+  return 0;
+}

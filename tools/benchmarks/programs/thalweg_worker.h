@@ -1,0 +1,31 @@
+/* What the parts of the Thalweg worker share: the runtime, and giving up when a call fails. */
+#ifndef THALWEG_BENCHMARKS_THALWEG_WORKER_H
+#define THALWEG_BENCHMARKS_THALWEG_WORKER_H
+#include "thalweg/thalweg.h"
+#include "worker.h"
+
+extern tw_runtime* runtime; /* with as many threads as the command line says */
+
+void check(tw_status* status); /* fails the worker unless NULL */
+/* A session of `graph`; option: "key=value" or NULL. */
+tw_session* open_session(tw_graph* graph, const char* option);
+
+/* One run of a callable, as worker_reply_time wants it. */
+typedef struct prepared {
+  tw_callable* callable;
+  tw_tensor* feeds[2];
+  uint32_t n_fetches; /* 0 or 1 */
+} prepared;
+void run_prepared(void* user);
+
+void answer_callable(const char* argument); /* empty_step.c */
+void answer_run(const char* argument);
+void answer_noop_fixed(const char* argument); /* chain.c */
+void answer_noop_counted(const char* argument);
+void answer_add_chain(const char* argument);
+void answer_mlp_load(const char* argument); /* mlp.c */
+void answer_mlp_losses(const char* argument);
+void answer_mlp_step(const char* argument);
+void answer_mlp_matmuls(const char* argument);
+
+#endif

@@ -1,0 +1,45 @@
+"""worker.h for peers in Python: commands on standard input, one line of answer each on standard output."""
+import pathlib
+import sys
+import time
+import traceback
+
+CHAIN = 10000  # nodes
+MLP_SHAPES = {"x": (100, 784), "w1": (784, 100), "b1": (100,), "w2": (100, 10), "b2": (10,)}
+
+
+def threads():
+    return int(sys.argv[1])
+
+
+def times(once, samples, parts=1):
+    """Median and 99th percentile of one call in nanoseconds, divided by `parts`; as worker_reply_time in C."""
+    for _ in range(3):
+        once()
+    taken = []
+    for _ in range(samples):
+        begin = time.perf_counter_ns()
+        once()
+        taken.append((time.perf_counter_ns() - begin) / parts)
+    taken.sort()
+    return taken[samples // 2], taken[samples * 99 // 100]
+
+
+def read_mlp(folder, numpy):
+    """The arrays of the MLP row by name."""
+    folder = pathlib.Path(folder)
+    data = {name: numpy.fromfile(folder / f"{name}.f32", numpy.float32).reshape(shape) for name, shape in MLP_SHAPES.items()}
+    return {**data, "y": numpy.fromfile(folder / "y.i32", numpy.int32)}
+
+
+def serve(commands):
+    """commands: functions by name, each from an argument (a text) to numbers."""
+    print("ready", flush=True)
+    for line in sys.stdin:
+        name, _, argument = line.strip().partition(" ")
+        try:
+            print("ok", *commands[name](argument), flush=True)
+        except Exception as error:  # the answer says what went wrong, whatever it was
+            traceback.print_exc()
+            print("error", " ".join(f"{type(error).__name__}: {error}".split()), flush=True)
+            sys.exit(1)

@@ -1,0 +1,16 @@
+"""Row 2: a chain of 10,000 nodes that do nothing, one after the other by construction: the cost of the executor alone, per node."""
+from bench import Goal
+
+NUMBER = 2
+TITLE = "chain of 10,000 empty kernels: fixed order, counted"
+
+
+def run(bench):
+    threads = min(2, bench.cpus())
+    ours, machine = bench.ours(threads), bench.machine()
+    for engine, most in (("fixed", 25), ("counted", 50)):
+        what = f"{engine} order, per node"
+        command = ("Thalweg", ours, f"noop_{engine} 30")
+        bench.compare(what, command, ("prototype loop", machine, "loop 30"), unit="ns", goal=Goal(most, of="ours"))
+        bench.compare(what, command, ("prototype loop", machine, "loop 30"), unit="ns", goal=Goal(5) if engine == "fixed" else None)
+        bench.compare(what, command, ("closure pool", machine, "closures 10"), unit="ns", goal=Goal(0.2))

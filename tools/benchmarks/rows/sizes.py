@@ -1,0 +1,48 @@
+"""Row 27: stripped sizes of what is installed, and the memory of a process that has run a step and waits."""
+import pathlib
+import shutil
+import subprocess
+
+import peers
+from bench import Goal
+from workers import Failed
+
+NUMBER = 27
+TITLE = "sizes, stripped, and idle memory"
+
+
+def stripped_bytes(path, folder):
+    """Size of a library or program without its symbols for debugging."""
+    copy = pathlib.Path(folder) / (pathlib.Path(path).name + ".stripped")
+    if not shutil.which("strip"):
+        raise Failed("there is no 'strip' here; install binutils")
+    subprocess.run(["strip", "-o", str(copy), str(path)], check=True)
+    size = copy.stat().st_size
+    copy.unlink()
+    return size
+
+
+def resident_bytes(program):
+    """Of a program that says "ready" and waits."""
+    with subprocess.Popen([str(program), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        if process.stdout.readline() != "ready\n":
+            raise Failed(f"{program.name}: ended with status {process.wait()}")
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        process.stdin.close()
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
+
+
+def tensorflow_bytes(bench):
+    """Of the two libraries that hold TensorFlow's runtime and kernels, as its package ships them; None: not installed."""
+    folder = peers.package("tensorflow") if bench.use_peers else None
+    return sum(path.stat().st_size for path in folder.glob("libtensorflow_*.so.2")) if folder else None
+
+
+def run(bench):
+    cold_start, empty = bench.program("cold_start"), bench.program("empty")
+    core = stripped_bytes(bench.build / "lib/libthalweg.so", bench.folder)
+    kernels = stripped_bytes(bench.build / "lib/thalweg/plugins/libcpu.so", bench.folder)
+    anchor = tensorflow_bytes(bench)
+    bench.note("core library", "MB", core, "TensorFlow", anchor, Goal(6e6, of="ours"))
+    bench.note("CPU kernels", "MB", kernels, "TensorFlow", anchor, Goal(25e6, of="ours"))
+    bench.note("idle memory", "MB", resident_bytes(cold_start), "empty process", resident_bytes(empty), Goal(20e6, of="ours"))
