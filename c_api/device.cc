@@ -38,9 +38,7 @@ const char* tw_devices_description(const tw_devices* devices, uint32_t i) {
   return At(devices, i) ? At(devices, i)->description().c_str() : nullptr;
 }
 
-const char* tw_devices_plugin(const tw_devices* devices, uint32_t i) {
-  return At(devices, i) ? At(devices, i)->plugin().c_str() : nullptr;
-}
+const char* tw_devices_plugin(const tw_devices* devices, uint32_t i) { return At(devices, i) ? At(devices, i)->plugin().c_str() : nullptr; }
 
 uint64_t tw_devices_memory(const tw_devices* devices, uint32_t i) { return At(devices, i) ? At(devices, i)->memory() : 0; }
 

@@ -60,11 +60,14 @@ struct TypePair {
   uint32_t dtype;
   DlDataType dl;
 };
-constexpr TypePair kTypes[] = {
-    {TW_FLOAT, {kDlFloat, 32, 1}},      {TW_DOUBLE, {kDlFloat, 64, 1}}, {TW_HALF, {kDlFloat, 16, 1}},    {TW_BFLOAT16, {kDlBfloat, 16, 1}},
-    {TW_INT8, {kDlInt, 8, 1}},          {TW_INT16, {kDlInt, 16, 1}},    {TW_INT32, {kDlInt, 32, 1}},     {TW_INT64, {kDlInt, 64, 1}},
-    {TW_UINT8, {kDlUint, 8, 1}},        {TW_UINT16, {kDlUint, 16, 1}},  {TW_UINT32, {kDlUint, 32, 1}},   {TW_UINT64, {kDlUint, 64, 1}},
-    {TW_COMPLEX64, {kDlComplex, 64, 1}}, {TW_COMPLEX128, {kDlComplex, 128, 1}}, {TW_BOOL, {kDlBool, 8, 1}}};
+constexpr TypePair kTypes[] = {{TW_FLOAT, {kDlFloat, 32, 1}},       {TW_DOUBLE, {kDlFloat, 64, 1}},
+                               {TW_HALF, {kDlFloat, 16, 1}},        {TW_BFLOAT16, {kDlBfloat, 16, 1}},
+                               {TW_INT8, {kDlInt, 8, 1}},           {TW_INT16, {kDlInt, 16, 1}},
+                               {TW_INT32, {kDlInt, 32, 1}},         {TW_INT64, {kDlInt, 64, 1}},
+                               {TW_UINT8, {kDlUint, 8, 1}},         {TW_UINT16, {kDlUint, 16, 1}},
+                               {TW_UINT32, {kDlUint, 32, 1}},       {TW_UINT64, {kDlUint, 64, 1}},
+                               {TW_COMPLEX64, {kDlComplex, 64, 1}}, {TW_COMPLEX128, {kDlComplex, 128, 1}},
+                               {TW_BOOL, {kDlBool, 8, 1}}};
 
 // ---- Out ----
 
@@ -139,13 +142,16 @@ StatusOr<uint32_t> CheckImport(const DlTensor& t) {
   if (t.device.type != kDlCpu && t.device.type != kDlCudaHost && t.device.type != kDlRocmHost) {
     return InvalidArgument("the DLPack tensor lies on a device of DLPack type ", t.device.type, "; copy it to host memory first");
   }
-  const auto same = [&](const TypePair& p) { return p.dl.code == t.dtype.code && p.dl.bits == t.dtype.bits && p.dl.lanes == t.dtype.lanes; };
+  const auto same = [&](const TypePair& p) {
+    return p.dl.code == t.dtype.code && p.dl.bits == t.dtype.bits && p.dl.lanes == t.dtype.lanes;
+  };
   const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes), same);
   if (type == std::end(kTypes)) {
     return InvalidArgument("tensors have no element type for DLPack's code ", int(t.dtype.code), " of ", int(t.dtype.bits), " bits and ",
                            t.dtype.lanes, " lanes");
   }
-  if (t.ndim < 0 || (t.ndim > 0 && !t.shape)) return InvalidArgument("the DLPack tensor has ", t.ndim, " axes", t.shape ? "" : " and no shape");
+  if (t.ndim < 0 || (t.ndim > 0 && !t.shape))
+    return InvalidArgument("the DLPack tensor has ", t.ndim, " axes", t.shape ? "" : " and no shape");
   RETURN_IF_ERROR(thalweg::CountBytes(t.shape, t.ndim, type->dtype).status());
   return type->dtype;
 }

@@ -19,8 +19,8 @@ static thalweg::StatusOr<std::vector<Edge>> Edges(const thalweg::Graph& graph, c
   return edges;
 }
 
-tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
-                            uint32_t n_xs, tw_gradient* out_gradients) {
+tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs, uint32_t n_xs,
+                            tw_gradient* out_gradients) {
   NEED(graph);
   NEED_ARRAY(ys, n_ys);
   NEED_ARRAY(xs, n_xs);

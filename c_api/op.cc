@@ -99,8 +99,10 @@ tw_op* tw_op_create(tw_graph* graph, const char* type, const char* name) {
     made->graph = graph;
     made->spec.op = thalweg::TextOrEmpty(type);
     made->spec.name = thalweg::TextOrEmpty(name);
-    if (!graph) made->status = InvalidArgument("tw_op_create: graph is NULL");
-    else if (!type) made->status = InvalidArgument("tw_op_create: type is NULL");
+    if (!graph)
+      made->status = InvalidArgument("tw_op_create: graph is NULL");
+    else if (!type)
+      made->status = InvalidArgument("tw_op_create: type is NULL");
     op = made.release();
     return Status();
   }));

@@ -25,18 +25,14 @@ tw_output tw_operation_output(const tw_operation* operation, uint32_t i) {
   return thalweg::EncodeOutput(*operation->graph->graph, {operation->node, int32_t(i)});
 }
 
-uint32_t tw_operation_control_count(const tw_operation* operation) {
-  return operation ? uint32_t(operation->node->controls().size()) : 0;
-}
+uint32_t tw_operation_control_count(const tw_operation* operation) { return operation ? uint32_t(operation->node->controls().size()) : 0; }
 
 const tw_operation* tw_operation_control(const tw_operation* operation, uint32_t i) {
   if (i >= tw_operation_control_count(operation)) return nullptr;
   return thalweg::OperationOf(*operation->graph, operation->node->controls()[i]);
 }
 
-uint32_t tw_operation_attr_count(const tw_operation* operation) {
-  return operation ? uint32_t(operation->node->op().attrs.size()) : 0;
-}
+uint32_t tw_operation_attr_count(const tw_operation* operation) { return operation ? uint32_t(operation->node->op().attrs.size()) : 0; }
 
 const char* tw_operation_attr_name(const tw_operation* operation, uint32_t i) {
   return i < tw_operation_attr_count(operation) ? operation->node->op().attrs[i].name.c_str() : nullptr;

@@ -30,7 +30,8 @@ StatusOr<Edge> DecodeOutput(const Graph& graph, tw_output output, std::string_vi
     return InvalidArgument(what, " is a value of another graph");
   }
   const Node* node = graph.node(int32_t(id) - 1);
-  if (port >= uint64_t(node->n_out())) return InvalidArgument(what, " is output ", port, " of ", node->title(), ", which has ", node->n_out());
+  if (port >= uint64_t(node->n_out()))
+    return InvalidArgument(what, " is output ", port, " of ", node->title(), ", which has ", node->n_out());
   return Edge{node, int32_t(port)};
 }
 

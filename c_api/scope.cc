@@ -35,10 +35,10 @@ T Step(tw_scope* scope, F&& body) {
   T result{};
   if (!Good(scope)) return result;
   tw_scope_fail(scope, thalweg::Guard([&]() -> Status {
-    StatusOr<T> made = body();
-    if (made.ok()) result = *made;
-    return made.status();
-  }));
+                  StatusOr<T> made = body();
+                  if (made.ok()) result = *made;
+                  return made.status();
+                }));
   return result;
 }
 
@@ -99,8 +99,14 @@ Status PutScalar(Tensor* t, double value) {
     case TW_DOUBLE: Put<double>(t, value); return Status();
     case TW_HALF: *t->as<uint16_t>() = ToHalf(value); return Status();
     case TW_BFLOAT16: *t->as<uint16_t>() = ToBfloat16(float(value)); return Status();
-    case TW_COMPLEX64: t->as<float>()[0] = float(value); t->as<float>()[1] = 0; return Status();
-    case TW_COMPLEX128: t->as<double>()[0] = value; t->as<double>()[1] = 0; return Status();
+    case TW_COMPLEX64:
+      t->as<float>()[0] = float(value);
+      t->as<float>()[1] = 0;
+      return Status();
+    case TW_COMPLEX128:
+      t->as<double>()[0] = value;
+      t->as<double>()[1] = 0;
+      return Status();
     case TW_BOOL: *t->as<uint8_t>() = value != 0; return Status();
     case TW_INT8: return PutInteger<int8_t>(t, value);
     case TW_INT16: return PutInteger<int16_t>(t, value);
@@ -193,9 +199,8 @@ const tw_operation* tw_scope_end_operation(tw_scope* scope, tw_op* op) {
 tw_output tw_scope_end(tw_scope* scope, tw_op* op) {
   const tw_operation* operation = tw_scope_end_operation(scope, op);
   if (operation && tw_operation_output_count(operation) == 0) {
-    tw_scope_fail(scope, thalweg::Guard([&] {
-      return InvalidArgument(operation->node->title(), " has no output; use tw_scope_end_operation");
-    }));
+    tw_scope_fail(scope,
+                  thalweg::Guard([&] { return InvalidArgument(operation->node->title(), " has no output; use tw_scope_end_operation"); }));
   }
   return tw_operation_output(operation, 0);
 }

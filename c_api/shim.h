@@ -12,14 +12,14 @@ namespace thalweg {
 inline tw_status* NullArgument(std::string_view function, std::string_view argument) {
   return Guard([&] { return InvalidArgument(function, ": ", argument, " is NULL"); });
 }
-#define NEED(argument)                                                      \
-  do {                                                                      \
-    if (!(argument)) return ::thalweg::NullArgument(__func__, #argument);   \
+#define NEED(argument)                                                    \
+  do {                                                                    \
+    if (!(argument)) return ::thalweg::NullArgument(__func__, #argument); \
   } while (0)
 
 // For an array that may be NULL only when it is empty.
-#define NEED_ARRAY(array, n) \
-  do {                       \
+#define NEED_ARRAY(array, n)  \
+  do {                        \
     if ((n) > 0) NEED(array); \
   } while (0)
 

@@ -3,10 +3,10 @@
 #include "c_api/shim.h"
 
 namespace {
-constexpr const char* kCodeNames[] = {
-    "OK",           "CANCELLED",         "UNKNOWN",            "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",
-    "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED",        "OUT_OF_RANGE",
-    "UNIMPLEMENTED", "INTERNAL",          "UNAVAILABLE",        "DATA_LOSS",        "UNAUTHENTICATED"};
+constexpr const char* kCodeNames[] = {"OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+                                      "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+                                      "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+                                      "DATA_LOSS", "UNAUTHENTICATED"};
 }  // namespace
 
 uint32_t tw_status_code(const tw_status* status) { return status ? uint32_t(status->status.raw_code()) : uint32_t(TW_OK); }

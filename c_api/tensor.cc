@@ -7,8 +7,8 @@
 #include "framework/base/dtype.h"
 #include "framework/tensor/tensor.h"
 
-using thalweg::Buffer;
 using thalweg::BaseType;
+using thalweg::Buffer;
 using thalweg::DTypeName;
 using thalweg::Guard;
 using thalweg::InvalidArgument;
@@ -34,8 +34,8 @@ Status CheckBytes(uint32_t dtype, const int64_t* dims, uint32_t rank, const void
   if (dtype == TW_STRING) return InvalidArgument("strings cannot be given as bytes; use tw_tensor_set_string");
   ASSIGN_OR_RETURN(const int64_t need, thalweg::CountBytes(dims, int32_t(rank), dtype));
   if (uint64_t(need) != bytes) {
-    return InvalidArgument("a tensor of ", DTypeName(dtype), " ", thalweg::ShapeText(dims, int32_t(rank)), " has ", need,
-                           " bytes, but ", bytes, " were given");
+    return InvalidArgument("a tensor of ", DTypeName(dtype), " ", thalweg::ShapeText(dims, int32_t(rank)), " has ", need, " bytes, but ",
+                           bytes, " were given");
   }
   if (bytes > 0 && !data) return InvalidArgument("data is NULL for ", bytes, " bytes");
   return Status();

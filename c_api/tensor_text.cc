@@ -60,10 +60,14 @@ void AppendQuoted(std::string_view s, std::string* out) {
   *out += '"';
   for (const char c : s) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') (*out += '\\') += c;
-    else if (c == '\n') *out += "\\n";
-    else if (byte < 0x20 || byte == 0x7f) ((*out += "\\x") += kHex[byte >> 4]) += kHex[byte & 15];
-    else *out += c;
+    if (c == '"' || c == '\\')
+      (*out += '\\') += c;
+    else if (c == '\n')
+      *out += "\\n";
+    else if (byte < 0x20 || byte == 0x7f)
+      ((*out += "\\x") += kHex[byte >> 4]) += kHex[byte & 15];
+    else
+      *out += c;
   }
   *out += '"';
 }
@@ -89,11 +93,20 @@ void AppendElement(uint32_t dtype, const void* data, uint64_t i, std::string* ou
     case TW_FLOAT8_E4M3B11FNUZ: return AppendNumber(Decode(At<uint8_t>(data, i), {4, 3, 11, SmallFloat::kUnsignedZero}), out);
     case TW_FLOAT8_E5M2FNUZ: return AppendNumber(Decode(At<uint8_t>(data, i), {5, 2, 16, SmallFloat::kUnsignedZero}), out);
     case TW_BOOL: *out += At<uint8_t>(data, i) ? "true" : "false"; return;
-    case TW_INT8: case TW_QINT8: case TW_INT4: case TW_INT2: return AppendNumber(int32_t{At<int8_t>(data, i)}, out);
-    case TW_UINT8: case TW_QUINT8: case TW_UINT4: case TW_UINT2: return AppendNumber(uint32_t{At<uint8_t>(data, i)}, out);
-    case TW_INT16: case TW_QINT16: return AppendNumber(At<int16_t>(data, i), out);
-    case TW_UINT16: case TW_QUINT16: return AppendNumber(At<uint16_t>(data, i), out);
-    case TW_INT32: case TW_QINT32: return AppendNumber(At<int32_t>(data, i), out);
+    case TW_INT8:
+    case TW_QINT8:
+    case TW_INT4:
+    case TW_INT2: return AppendNumber(int32_t{At<int8_t>(data, i)}, out);
+    case TW_UINT8:
+    case TW_QUINT8:
+    case TW_UINT4:
+    case TW_UINT2: return AppendNumber(uint32_t{At<uint8_t>(data, i)}, out);
+    case TW_INT16:
+    case TW_QINT16: return AppendNumber(At<int16_t>(data, i), out);
+    case TW_UINT16:
+    case TW_QUINT16: return AppendNumber(At<uint16_t>(data, i), out);
+    case TW_INT32:
+    case TW_QINT32: return AppendNumber(At<int32_t>(data, i), out);
     case TW_UINT32: return AppendNumber(At<uint32_t>(data, i), out);
     case TW_INT64: return AppendNumber(At<int64_t>(data, i), out);
     case TW_UINT64: return AppendNumber(At<uint64_t>(data, i), out);
@@ -103,7 +116,10 @@ void AppendElement(uint32_t dtype, const void* data, uint64_t i, std::string* ou
       const auto s = At<tw_string>(data, i);
       return AppendQuoted(std::string_view(s.data, s.size), out);
     }
-    default: *out += '<'; *out += DTypeName(dtype); *out += '>';
+    default:
+      *out += '<';
+      *out += DTypeName(dtype);
+      *out += '>';
   }
 }
 

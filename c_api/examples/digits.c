@@ -10,9 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <sys/stat.h>
 
 #include "thalweg/thalweg.h"
 
@@ -32,9 +33,9 @@ typedef struct digits { /* n pictures and their labels */
 
 typedef struct model {
   tw_graph* graph;
-  tw_output image, label, learning_rate;      /* feeds */
-  tw_output loss, correct, prediction;        /* fetches */
-  const tw_operation *train, *init;           /* targets */
+  tw_output image, label, learning_rate; /* feeds */
+  tw_output loss, correct, prediction;   /* fetches */
+  const tw_operation *train, *init;      /* targets */
 } model;
 
 /* ---- Giving up: an example may just say why and stop ---- */
@@ -71,9 +72,7 @@ static tw_output random_weights(tw_scope* s, const int32_t* dims, uint32_t rank,
   return tw_scope_op2(s, "Mul", tw_scope_end(s, op), tw_scope_scalar(s, TW_FLOAT, deviation));
 }
 
-static tw_output zeros(tw_scope* s, int32_t n) {
-  return tw_scope_op2(s, "Fill", tw_scope_ints(s, &n, 1), tw_scope_scalar(s, TW_FLOAT, 0));
-}
+static tw_output zeros(tw_scope* s, int32_t n) { return tw_scope_op2(s, "Fill", tw_scope_ints(s, &n, 1), tw_scope_scalar(s, TW_FLOAT, 0)); }
 
 /* 3x3 convolution over [n, height, width, from] to [n, height, width, to], bias, relu, and the largest of each 2x2. */
 static tw_output convolution_block(tw_scope* s, tw_output x, tw_output filter, tw_output bias) {
@@ -127,11 +126,11 @@ static void build_model(model* m, unsigned seed) {
   const int32_t square[] = {-1, 8, 8, 1}, flat[] = {-1, 128};
   tw_output x = tw_scope_op2(s, "Mul", m->image, tw_scope_scalar(s, TW_FLOAT, 1.0 / 16));
   x = tw_scope_op2(s, "Reshape", x, tw_scope_ints(s, square, 4));
-  x = convolution_block(s, x, w[0], w[1]);                         /* [n, 4, 4, 16] */
-  x = convolution_block(s, x, w[2], w[3]);                         /* [n, 2, 2, 32] */
-  x = tw_scope_op2(s, "Reshape", x, tw_scope_ints(s, flat, 2));    /* [n, 128] */
-  x = tw_scope_op1(s, "Relu", dense(s, x, w[4], w[5]));            /* [n, 64] */
-  const tw_output logits = dense(s, x, w[6], w[7]);                /* [n, 10] */
+  x = convolution_block(s, x, w[0], w[1]);                      /* [n, 4, 4, 16] */
+  x = convolution_block(s, x, w[2], w[3]);                      /* [n, 2, 2, 32] */
+  x = tw_scope_op2(s, "Reshape", x, tw_scope_ints(s, flat, 2)); /* [n, 128] */
+  x = tw_scope_op1(s, "Relu", dense(s, x, w[4], w[5]));         /* [n, 64] */
+  const tw_output logits = dense(s, x, w[6], w[7]);             /* [n, 10] */
 
   tw_scope_name(s, "probabilities", tw_scope_op1(s, "Softmax", logits));
   tw_op* largest = tw_scope_begin(s, "ArgMax", "prediction");
@@ -167,8 +166,10 @@ static void add_digit(digits* d, char* line, const char* path, int number) {
     if (end == at || value < 0 || value > most || (*end != ',' && i < kPixels)) {
       die("%s:%d: value %d is not a number from 0 to %ld", path, number, i + 1, most);
     }
-    if (i < kPixels) d->pixels[(size_t)d->n * kPixels + (size_t)i] = (float)value;
-    else d->labels[d->n] = (int32_t)value;
+    if (i < kPixels)
+      d->pixels[(size_t)d->n * kPixels + (size_t)i] = (float)value;
+    else
+      d->labels[d->n] = (int32_t)value;
     at = end + 1;
   }
   ++d->n;
@@ -281,8 +282,8 @@ static double evaluate(tw_session* session, const model* m, const digits* d, int
 
 static void train(tw_session* session, const model* m, const options* o, const digits* training, const digits* test, history* h) {
   const tw_output feeds[] = {m->image, m->label, m->learning_rate}, fetches[] = {m->loss, m->correct};
-  const tw_signature step = {.size = sizeof step, .feeds = feeds, .n_feeds = 3, .fetches = fetches, .n_fetches = 2,
-                             .targets = &m->train, .n_targets = 1};
+  const tw_signature step = {
+      .size = sizeof step, .feeds = feeds, .n_feeds = 3, .fetches = fetches, .n_fetches = 2, .targets = &m->train, .n_targets = 1};
   const tw_signature start = {.size = sizeof start, .targets = &m->init, .n_targets = 1};
   check(tw_session_run(session, &start, NULL, NULL, NULL));
   tw_callable* run;
@@ -394,11 +395,16 @@ static options parse(int argc, char** argv) {
       continue;
     }
     const char* value = argv[i + 1]; /* NULL after the last */
-    if (strcmp(name, "--data") == 0 && value) o.data = value;
-    else if (strcmp(name, "--out") == 0 && value) o.out = value;
-    else if (strcmp(name, "--epochs") == 0 && value) o.epochs = number(name, value, 1, 1000);
-    else if (strcmp(name, "--seed") == 0 && value) o.seed = (unsigned)number(name, value, 0, 1000000);
-    else if (strcmp(name, "--threads") == 0 && value) o.threads = number(name, value, 0, 1024);
+    if (strcmp(name, "--data") == 0 && value)
+      o.data = value;
+    else if (strcmp(name, "--out") == 0 && value)
+      o.out = value;
+    else if (strcmp(name, "--epochs") == 0 && value)
+      o.epochs = number(name, value, 1, 1000);
+    else if (strcmp(name, "--seed") == 0 && value)
+      o.seed = (unsigned)number(name, value, 0, 1000000);
+    else if (strcmp(name, "--threads") == 0 && value)
+      o.threads = number(name, value, 0, 1024);
     else {
       fprintf(stderr, "digits: unknown argument '%s', or its value is missing; see digits --help\n", name);
       exit(2);

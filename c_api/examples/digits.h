@@ -5,7 +5,7 @@
 enum { kClasses = 10 };
 
 typedef struct history {
-  float* loss;     /* of each step's batch */
+  float* loss; /* of each step's batch */
   int n_steps;
   int n_epochs;
   float* accuracy; /* on the test set after each epoch, 0 .. 1 */

@@ -1,8 +1,8 @@
 /* The picture that digits.c leaves: how the loss fell, how the accuracy rose, and which digits are taken for which. Plain SVG. */
-#include "digits.h"
-
 #include <math.h>
 #include <stdio.h>
+
+#include "digits.h"
 
 /* Colours: ink, quiet ink, lines, then blue for what is right and orange for what is not. */
 #define INK "#1f2933"
@@ -101,8 +101,14 @@ static void draw_matrix(FILE* f, const int counts[kClasses][kClasses]) {
       const int n = counts[i][j];
       const double share = total > 0 ? (double)n / total : 0;
       const double depth = n == 0 ? 0 : i == j ? 0.15 + 0.85 * share : 0.25 + 2 * share;
-      fprintf(f, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"%s\" fill-opacity=\"%.2f\"/>\n", kMatrix + kCell * j + 1,
-              kTop + kCell * i + 1, kCell - 2, kCell - 2, n == 0 ? "#f5f7fa" : i == j ? BLUE : ORANGE, n == 0 ? 1 : depth < 1 ? depth : 1);
+      fprintf(f, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"%s\" fill-opacity=\"%.2f\"/>\n",
+              kMatrix + kCell * j + 1, kTop + kCell * i + 1, kCell - 2, kCell - 2,
+              n == 0   ? "#f5f7fa"
+              : i == j ? BLUE
+                       : ORANGE,
+              n == 0      ? 1
+              : depth < 1 ? depth
+                          : 1);
       if (n == 0) continue;
       snprintf(label, sizeof label, "%d", n);
       draw_text(f, kMatrix + kCell * (j + 0.5), kTop + kCell * (i + 0.5) + 5, "middle", 13, depth > 0.55 ? "#ffffff" : INK, label);
@@ -117,8 +123,9 @@ int plot_digits(const char* path, const history* h, const int counts[kClasses][k
   for (int i = 0; i < kClasses * kClasses; ++i) tested += counts[i / kClasses][i % kClasses];
   const axis a = loss_axis(h);
   char title[128];
-  fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1000 490\" font-family=\"system-ui, 'DejaVu Sans', sans-serif\">\n"
-             "<rect width=\"1000\" height=\"490\" fill=\"#ffffff\"/>\n");
+  fprintf(f,
+          "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1000 490\" font-family=\"system-ui, 'DejaVu Sans', sans-serif\">\n"
+          "<rect width=\"1000\" height=\"490\" fill=\"#ffffff\"/>\n");
   snprintf(title, sizeof title, "Handwritten digits: %.2f %% of %d test digits are read right", 100 * accuracy, tested);
   draw_text(f, kLeft, 40, "start", 19, INK, title);
   draw_axes(f, a, h);

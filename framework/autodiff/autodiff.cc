@@ -28,8 +28,8 @@ bool HasGradients(uint32_t dtype) {
 }
 
 // Adds a node whose op plays a role.
-StatusOr<Edge> AddRole(Graph* g, std::string_view role, std::vector<Edge> in, std::map<std::string, AttrValue> attrs, const std::string& scope,
-                       const std::string& device = "") {
+StatusOr<Edge> AddRole(Graph* g, std::string_view role, std::vector<Edge> in, std::map<std::string, AttrValue> attrs,
+                       const std::string& scope, const std::string& device = "") {
   ASSIGN_OR_RETURN(const OpSchema* op, g->runtime().registry().FindRole(role));
   NodeSpec spec;
   spec.op = op->name;
@@ -65,9 +65,7 @@ struct Arriving {
 };
 
 struct EdgeLess {
-  bool operator()(const Edge& a, const Edge& b) const {
-    return a.node != b.node ? a.node->id() < b.node->id() : a.port < b.port;
-  }
+  bool operator()(const Edge& a, const Edge& b) const { return a.node != b.node ? a.node->id() < b.node->id() : a.port < b.port; }
 };
 
 class Differentiator;
@@ -352,7 +350,9 @@ tw_edge GradBuilder::Constant(uint32_t dtype, const int64_t* dims, uint32_t rank
   auto t = Tensor::Make(dtype, dims, int32_t(rank));
   if (!t.ok()) return Fail(t.status()), 0;
   if (t->bytes() != bytes || !FindDType(dtype)->plain) {
-    return Fail(InvalidArgument("a constant of ", DTypeName(dtype), " and shape ", t->shape().text(), " needs ", t->bytes(), " bytes, not ", bytes)), 0;
+    return Fail(InvalidArgument("a constant of ", DTypeName(dtype), " and shape ", t->shape().text(), " needs ", t->bytes(), " bytes, not ",
+                                bytes)),
+           0;
   }
   std::copy_n(static_cast<const char*>(data), bytes, static_cast<char*>(t->data()));
   return Answer(d_->graph()->AddConst(*t, d_->graph()->UniqueName(scope_ + "Const")));
@@ -412,7 +412,8 @@ void GradBuilder::DxSparse(uint32_t i, tw_edge rows, tw_edge values) {
   if (int32_t(i) >= node_->n_in()) return Fail(InvalidArgument("there is no input ", i));
   if (!FromC(rows, &r) || !FromC(values, &v)) return;
   uint32_t type = r.node->out_type(r.port);
-  if (type != TW_INT32 && type != TW_INT64) return Fail(InvalidArgument("rows of a sparse gradient must be int32 or int64, not ", DTypeName(type)));
+  if (type != TW_INT32 && type != TW_INT64)
+    return Fail(InvalidArgument("rows of a sparse gradient must be int32 or int64, not ", DTypeName(type)));
   d_->Add(node_->inputs()[i], {v, r});
 }
 
@@ -453,7 +454,8 @@ Status AddGradients(Graph* graph, const std::vector<Edge>& ys, const std::vector
     for (const Edge& e : list) {
       if (!e) return InvalidArgument("a value to differentiate is missing");
       if (!HasGradients(e.node->out_type(e.port))) {
-        return InvalidArgument("'", e.text(), "' is ", DTypeName(e.node->out_type(e.port)), "; only floating-point and complex values have gradients");
+        return InvalidArgument("'", e.text(), "' is ", DTypeName(e.node->out_type(e.port)),
+                               "; only floating-point and complex values have gradients");
       }
     }
   }

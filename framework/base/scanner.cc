@@ -75,7 +75,8 @@ bool Scanner::PeekNumber() {
 std::string_view Scanner::Number() {
   Peek();
   size_t end = pos_;
-  while (end < text_.size() && (IsLetter(text_[end]) || IsDigit(text_[end]) || text_[end] == '.' || text_[end] == '-' || text_[end] == '+')) {
+  while (end < text_.size() &&
+         (IsLetter(text_[end]) || IsDigit(text_[end]) || text_[end] == '.' || text_[end] == '-' || text_[end] == '+')) {
     ++end;
   }
   return text_.substr(pos_, end - pos_);

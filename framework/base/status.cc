@@ -19,13 +19,29 @@ tw_status* OutOfMemory() {
   static tw_status shared{Status(absl::StatusCode::kResourceExhausted, "out of host memory"), "out of host memory"};
   return &shared;
 }
+// C reads up to the first zero, and terminals obey control characters: names and values out of hostile files may hold both.
+std::string Printable(std::string_view text) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(text.size());
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte >= 0x20 && byte != 0x7f) || c == '\n' || c == '\t') {
+      out += c;
+    } else {
+      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 tw_status* ToC(Status s) noexcept {
   if (s.ok()) return nullptr;
   try {
     auto* c = new tw_status{std::move(s), {}};
-    c->text = std::string(Message(c->status));
+    c->text = Printable(Message(c->status));
     return c;
   } catch (...) {
     return OutOfMemory();

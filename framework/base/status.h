@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+
 #include "framework/base/strings.h"
 #include "thalweg/types.h"
 
@@ -29,21 +30,37 @@ Status Error(absl::StatusCode code, const Parts&... parts) {
   return Status(code, AbslView(text));
 }
 template <class... Parts>
-Status InvalidArgument(const Parts&... parts) { return Error(absl::StatusCode::kInvalidArgument, parts...); }
+Status InvalidArgument(const Parts&... parts) {
+  return Error(absl::StatusCode::kInvalidArgument, parts...);
+}
 template <class... Parts>
-Status NotFound(const Parts&... parts) { return Error(absl::StatusCode::kNotFound, parts...); }
+Status NotFound(const Parts&... parts) {
+  return Error(absl::StatusCode::kNotFound, parts...);
+}
 template <class... Parts>
-Status FailedPrecondition(const Parts&... parts) { return Error(absl::StatusCode::kFailedPrecondition, parts...); }
+Status FailedPrecondition(const Parts&... parts) {
+  return Error(absl::StatusCode::kFailedPrecondition, parts...);
+}
 template <class... Parts>
-Status Internal(const Parts&... parts) { return Error(absl::StatusCode::kInternal, parts...); }
+Status Internal(const Parts&... parts) {
+  return Error(absl::StatusCode::kInternal, parts...);
+}
 template <class... Parts>
-Status Unimplemented(const Parts&... parts) { return Error(absl::StatusCode::kUnimplemented, parts...); }
+Status Unimplemented(const Parts&... parts) {
+  return Error(absl::StatusCode::kUnimplemented, parts...);
+}
 template <class... Parts>
-Status AlreadyExists(const Parts&... parts) { return Error(absl::StatusCode::kAlreadyExists, parts...); }
+Status AlreadyExists(const Parts&... parts) {
+  return Error(absl::StatusCode::kAlreadyExists, parts...);
+}
 template <class... Parts>
-Status ResourceExhausted(const Parts&... parts) { return Error(absl::StatusCode::kResourceExhausted, parts...); }
+Status ResourceExhausted(const Parts&... parts) {
+  return Error(absl::StatusCode::kResourceExhausted, parts...);
+}
 template <class... Parts>
-Status DataLoss(const Parts&... parts) { return Error(absl::StatusCode::kDataLoss, parts...); }
+Status DataLoss(const Parts&... parts) {
+  return Error(absl::StatusCode::kDataLoss, parts...);
+}
 
 std::string_view Message(const Status& s);
 
@@ -75,10 +92,10 @@ tw_status* Guard(F&& body) noexcept {
 #define THALWEG_CAT2(a, b) a##b
 #define THALWEG_CAT(a, b) THALWEG_CAT2(a, b)
 // Leaves the function with the status unless it is ok.
-#define RETURN_IF_ERROR(expr)                              \
-  do {                                                     \
-    ::thalweg::Status status_macro_ = (expr);              \
-    if (!status_macro_.ok()) return status_macro_;         \
+#define RETURN_IF_ERROR(expr)                      \
+  do {                                             \
+    ::thalweg::Status status_macro_ = (expr);      \
+    if (!status_macro_.ok()) return status_macro_; \
   } while (0)
 // ASSIGN_OR_RETURN(auto x, F()): x from the StatusOr, or leaves with its status.
 #define ASSIGN_OR_RETURN(lhs, expr) ASSIGN_OR_RETURN_IMPL(THALWEG_CAT(status_or_, __LINE__), lhs, expr)

@@ -11,7 +11,16 @@ namespace {
 
 constexpr std::string_view kLocation = "loc:@";
 // Fields of the messages that Census looks into.
-enum : uint32_t { kAttrList = 1, kAttrShape = 7, kAttrTensor = 8, kAttrFunc = 10, kListFunc = 9, kFuncAttr = 2, kTensorShape = 2, kShapeDim = 2 };
+enum : uint32_t {
+  kAttrList = 1,
+  kAttrShape = 7,
+  kAttrTensor = 8,
+  kAttrFunc = 10,
+  kListFunc = 9,
+  kFuncAttr = 2,
+  kTensorShape = 2,
+  kShapeDim = 2
+};
 
 // An empty message is two bytes on the wire and hundreds in memory, so messages in messages are counted before any is made.
 class Census {
@@ -46,7 +55,8 @@ class Census {
     return Each(message, [&](const WireField& f) {
       if (kind == kAttrShape) return f.number != kShapeDim || left_-- != 0;
       // Of a tensor: its shape, resource handles and variants; strings and numbers are no messages.
-      if (kind == kAttrTensor) return f.number == kTensorShape ? Child(kAttrShape, f.bytes, depth) : (f.number != 14 && f.number != 15) || left_-- != 0;
+      if (kind == kAttrTensor)
+        return f.number == kTensorShape ? Child(kAttrShape, f.bytes, depth) : (f.number != 14 && f.number != 15) || left_-- != 0;
       if (f.number != kFuncAttr || depth > kParserDepth) return true;
       if (left_-- == 0) return false;
       return Each(f.bytes, [&](const WireField& entry) { return entry.number != 2 || Attr(entry.bytes, depth + 1); });
@@ -102,7 +112,8 @@ StatusOr<AttrValue> FromList(const proto::AttrValue::ListValue& p, uint32_t kind
 }
 
 Status Parse(std::string_view message, proto::AttrValue* p) {
-  if (!Census(message.size()).Attr(message)) return ResourceExhausted("its ", message.size(), " bytes hold too many messages for an attribute");
+  if (!Census(message.size()).Attr(message))
+    return ResourceExhausted("its ", message.size(), " bytes hold too many messages for an attribute");
   if (p->ParseFromArray(message.data(), int(message.size()))) return Status();
   return InvalidArgument("its ", message.size(), " bytes are no AttrValue message: they are damaged, or nested more than 100 deep");
 }
@@ -182,9 +193,7 @@ StatusOr<AttrValue> ParseAttr(std::string_view message, const AttrSpec& spec, Sp
       ASSIGN_OR_RETURN(Shape shape, ShapeFromProto(p.shape()));
       return AttrValue::OfShape(std::move(shape));
     }
-    case proto::AttrValue::kFunc:
-      *whole = p.func().attr().empty();
-      return AttrValue::Func(p.func().name());
+    case proto::AttrValue::kFunc: *whole = p.func().attr().empty(); return AttrValue::Func(p.func().name());
     case proto::AttrValue::kPlaceholder:
       return InvalidArgument("it is the placeholder '", p.placeholder(), "', which only the body of a function may have");
     case proto::AttrValue::VALUE_NOT_SET: break;

@@ -37,7 +37,8 @@ std::string Quoted(std::string_view s) {
 // The values of a C attribute, or an error if there are none where some are promised.
 template <class T>
 StatusOr<const T*> DataOf(const tw_attr& a) {
-  if (a.count && !a.data) return InvalidArgument("attribute '", std::string_view(a.name, a.name_len), "' has ", a.count, " values but no data");
+  if (a.count && !a.data)
+    return InvalidArgument("attribute '", std::string_view(a.name, a.name_len), "' has ", a.count, " values but no data");
   return static_cast<const T*>(a.data);
 }
 

@@ -7,9 +7,7 @@
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 
-void tw_builder::NotHere(const char* call) {
-  Fail(thalweg::FailedPrecondition("'", call, "' cannot be called from this callback"));
-}
+void tw_builder::NotHere(const char* call) { Fail(thalweg::FailedPrecondition("'", call, "' cannot be called from this callback")); }
 tw_edge tw_builder::Emit(std::string_view, const tw_edge*, uint32_t, const tw_attr*, uint32_t) { return NotHere("emit"), 0; }
 tw_edge tw_builder::Output(tw_edge, uint32_t) { return NotHere("output"), 0; }
 tw_edge tw_builder::Constant(uint32_t, const int64_t*, uint32_t, const void*, uint64_t) { return NotHere("constant"), 0; }
@@ -45,8 +43,14 @@ int64_t tw_builder::Dim(uint32_t op, int64_t x, int64_t y) {
   switch (op) {
     case '+': ok = thalweg::CheckedAdd(x, y, &r); break;
     case '*': ok = thalweg::CheckedMul(x, y, &r); break;
-    case '-': ok = x >= y; r = x - y; break;
-    case '/': ok = y != 0; r = ok ? x / y : -1; break;
+    case '-':
+      ok = x >= y;
+      r = x - y;
+      break;
+    case '/':
+      ok = y != 0;
+      r = ok ? x / y : -1;
+      break;
     default: ok = false;
   }
   if (!ok) {
@@ -152,8 +156,25 @@ StatusOr<Tensor> ScalarTensor(uint32_t dtype, double value) {
 }
 
 const tw_graph_api* GraphApi() {
-  static const tw_graph_api api = {sizeof(tw_graph_api), 0, Emit, Output, Scalar, Constant, Describe, Input, Result, ShapeOf, Dy, HasDy,
-                                   DySparse, Dx, DxSparse, SetShape, Dim, GetHandle, SetHandle};
+  static const tw_graph_api api = {sizeof(tw_graph_api),
+                                   0,
+                                   Emit,
+                                   Output,
+                                   Scalar,
+                                   Constant,
+                                   Describe,
+                                   Input,
+                                   Result,
+                                   ShapeOf,
+                                   Dy,
+                                   HasDy,
+                                   DySparse,
+                                   Dx,
+                                   DxSparse,
+                                   SetShape,
+                                   Dim,
+                                   GetHandle,
+                                   SetHandle};
   return &api;
 }
 

@@ -146,7 +146,8 @@ StatusOr<const Node*> Graph::AddNode(NodeSpec spec) {
   std::unique_lock lock(mu_);
   if (spec.name.empty()) spec.name = UniqueNameLocked(spec.op);
   if (!IsNodeName(spec.name)) {
-    return InvalidArgument(title, " '", spec.name, "' is not a node name; use letters, digits and _ . - / >, starting with a letter or digit");
+    return InvalidArgument(title, " '", spec.name,
+                           "' is not a node name; use letters, digits and _ . - / >, starting with a letter or digit");
   }
   if (by_name_.count(spec.name)) return AlreadyExists(title, " the graph has a node of that name; choose another");
   node->name_ = std::move(spec.name);
@@ -214,7 +215,8 @@ StatusOr<Edge> Graph::FindEdge(std::string_view text) const {
   if (size_t colon = text.rfind(':'); colon != text.npos) {
     name = text.substr(0, colon);
     std::string digits(text.substr(colon + 1));
-    if (digits.empty() || digits.size() > 5 || !std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c); })) {
+    if (digits.empty() || digits.size() > 5 ||
+        !std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c); })) {
       return InvalidArgument("'", text, "' is not a tensor name; write 'node' or 'node:1'");
     }
     port = std::stol(digits);

@@ -92,7 +92,7 @@ class Node {
 
 // A node to be.
 struct NodeSpec {
-  std::string op, name;  // empty name: one is made from the op
+  std::string op, name;      // empty name: one is made from the op
   std::vector<Edge> inputs;  // flat
   std::vector<const Node*> controls;
   std::map<std::string, AttrValue> attrs;

@@ -151,8 +151,8 @@ Status Importer::ReadVersions(std::string_view bytes) {
 Status Importer::CheckVersions() const {
   const GraphExtras& v = extras_;
   if (v.min_consumer > kGraphVersion) {
-    return FailedPrecondition("the graph asks for a reader of version ", v.min_consumer, " or later, this runtime is version ", kGraphVersion,
-                              "; use a newer one");
+    return FailedPrecondition("the graph asks for a reader of version ", v.min_consumer, " or later, this runtime is version ",
+                              kGraphVersion, "; use a newer one");
   }
   if (std::find(v.bad_consumers.begin(), v.bad_consumers.end(), kGraphVersion) != v.bad_consumers.end()) {
     return FailedPrecondition("the graph says that readers of version ", kGraphVersion, ", which this runtime is, misread it; use another");
@@ -167,12 +167,18 @@ Status Importer::ReadNode(std::string_view bytes) {
   Status s;
   for (WireField f; s.ok() && reader.Next(&f);) {
     const bool is_text = f.type == WireField::kBytes;
-    if (is_text && f.number == kName) name = f.bytes;
-    else if (is_text && f.number == kOp) node.op = f.bytes;
-    else if (is_text && f.number == kInput) node.inputs.push_back(f.bytes);
-    else if (is_text && f.number == kDevice) node.device = f.bytes;
-    else if (is_text && f.number == kAttr) s = ReadAttr(f.bytes, &node);
-    else node.unknown += f.raw;
+    if (is_text && f.number == kName)
+      name = f.bytes;
+    else if (is_text && f.number == kOp)
+      node.op = f.bytes;
+    else if (is_text && f.number == kInput)
+      node.inputs.push_back(f.bytes);
+    else if (is_text && f.number == kDevice)
+      node.device = f.bytes;
+    else if (is_text && f.number == kAttr)
+      s = ReadAttr(f.bytes, &node);
+    else
+      node.unknown += f.raw;
   }
   const std::string number = StrCat("node number ", nodes_.size(), " of the GraphDef");
   if (!IsNodeName(name)) {
@@ -297,7 +303,8 @@ Status Importer::DescribeCycle(const std::vector<uint32_t>& waits_for) const {
   std::string text;
   for (size_t i = 0; i < path.size() && i < kNamesShown; ++i) text += StrCat("'", nodes_[size_t(path[i])].name, "' -> ");
   if (path.size() > kNamesShown) text += StrCat("(", path.size() - kNamesShown, " more) -> ");
-  return InvalidArgument(nodes_[size_t(path[0])].title(), " ", path.size(), " nodes form a cycle: ", text, "'", nodes_[size_t(path[0])].name, "'");
+  return InvalidArgument(nodes_[size_t(path[0])].title(), " ", path.size(), " nodes form a cycle: ", text, "'",
+                         nodes_[size_t(path[0])].name, "'");
 }
 
 Status Importer::SetColocation(std::string_view message, NodeSpec* spec) {
@@ -350,7 +357,8 @@ Status Importer::Build(int32_t i) {
     } else if (s.port < from->n_out()) {
       spec.inputs.push_back({from, s.port});
     } else {
-      return InvalidArgument(node.title(), " input ", k, " is '", node.inputs[k], "', but ", from->title(), " has ", from->n_out(), " outputs");
+      return InvalidArgument(node.title(), " input ", k, " is '", node.inputs[k], "', but ", from->title(), " has ", from->n_out(),
+                             " outputs");
     }
   }
   for (size_t k = 0; k < node.attrs.size() && schema; ++k) {

@@ -145,7 +145,8 @@ class Parser {
       Attr(std::move(word), column);
       return;
     }
-    if (std::find(clauses_.begin(), clauses_.end(), word) != clauses_.end()) in_.Fail(column, StrCat("clause '", word, "' stands here twice"));
+    if (std::find(clauses_.begin(), clauses_.end(), word) != clauses_.end())
+      in_.Fail(column, StrCat("clause '", word, "' stands here twice"));
     clauses_.push_back(word);
     if (word == "stateful") {
       out_.stateful = true;
@@ -209,7 +210,8 @@ class Parser {
       int64_t since = in_.ExpectInt("the minor version");
       if (since < 0 || since > std::numeric_limits<uint32_t>::max()) in_.Fail(column, StrCat("minor version ", since, " is out of range"));
       a.since = uint32_t(since);
-      if (a.since > 0 && !a.has_default) in_.Fail(column, "an attribute that came later needs a default, for the kernels that do not know it");
+      if (a.since > 0 && !a.has_default)
+        in_.Fail(column, "an attribute that came later needs a default, for the kernels that do not know it");
     }
     if (in_.ok()) out_.attrs.push_back(std::move(a));
   }
@@ -234,8 +236,9 @@ class Parser {
       if (k.name == word) a->kind = k.kind;
     }
     if (!a->kind) {
-      in_.Fail(column, StrCat("'", word, "' is no attribute kind; there are type, int, float, bool, string, shape, tensor, func, list(kind), ",
-                              "{types} and {\"texts\"}"));
+      in_.Fail(column,
+               StrCat("'", word, "' is no attribute kind; there are type, int, float, bool, string, shape, tensor, func, list(kind), ",
+                      "{types} and {\"texts\"}"));
     }
   }
 
@@ -246,11 +249,13 @@ class Parser {
       size_t column = in_.column();
       if (a->kind == TW_ATTR_STRING) {
         std::string s = in_.ExpectQuoted("an allowed text");
-        if (std::find(a->strings.begin(), a->strings.end(), s) != a->strings.end()) in_.Fail(column, StrCat("\"", s, "\" stands here twice"));
+        if (std::find(a->strings.begin(), a->strings.end(), s) != a->strings.end())
+          in_.Fail(column, StrCat("\"", s, "\" stands here twice"));
         a->strings.push_back(std::move(s));
       } else {
         uint32_t t = Type();
-        if (in_.ok() && std::find(a->types.begin(), a->types.end(), t) != a->types.end()) in_.Fail(column, StrCat(DTypeName(t), " stands here twice"));
+        if (in_.ok() && std::find(a->types.begin(), a->types.end(), t) != a->types.end())
+          in_.Fail(column, StrCat(DTypeName(t), " stands here twice"));
         a->types.push_back(t);
       }
     } while (in_.ok() && in_.Take(","));
@@ -411,7 +416,10 @@ StatusOr<OpSchema> ParseOpSchema(std::string_view text) { return Parser(text).Pa
 
 Status CheckAttr(const AttrSpec& spec, const AttrValue& value) {
   if (value.kind() != spec.kind || value.is_list() != spec.list) {
-    return InvalidArgument("attribute '", spec.name, "' is ", value.text(), " but must be ", spec.list ? "a list of " : spec.kind == TW_ATTR_INT ? "an " : "a ",
+    return InvalidArgument("attribute '", spec.name, "' is ", value.text(), " but must be ",
+                           spec.list                  ? "a list of "
+                           : spec.kind == TW_ATTR_INT ? "an "
+                                                      : "a ",
                            KindText(spec.kind), spec.list ? "s" : "");
   }
   if (spec.has_min && spec.list && int64_t(value.count()) < spec.min) {

@@ -7,9 +7,7 @@ namespace {
 
 class Resolver {
  public:
-  Resolver(const OpSchema& op, const std::vector<uint32_t>& inputs) : op_(op), inputs_(inputs) {
-    out_.attrs.resize(op.attrs.size());
-  }
+  Resolver(const OpSchema& op, const std::vector<uint32_t>& inputs) : op_(op), inputs_(inputs) { out_.attrs.resize(op.attrs.size()); }
 
   StatusOr<ResolvedNode> Run(const std::map<std::string, AttrValue>& given) {
     RETURN_IF_ERROR(Take(given));
@@ -18,7 +16,8 @@ class Resolver {
     for (size_t i = 0; i < op_.attrs.size(); ++i) {
       const AttrSpec& spec = op_.attrs[i];
       if (out_.attrs[i].empty()) {
-        if (!spec.has_default) return InvalidArgument("attribute '", spec.name, "' is missing and cannot be inferred from the inputs; set it");
+        if (!spec.has_default)
+          return InvalidArgument("attribute '", spec.name, "' is missing and cannot be inferred from the inputs; set it");
         out_.attrs[i] = spec.default_value;
       }
       RETURN_IF_ERROR(CheckAttr(spec, out_.attrs[i]));
@@ -45,7 +44,8 @@ class Resolver {
     if (!arg.number_attr.empty()) {
       const AttrValue& n = attr(arg.number_attr);
       if (n.empty()) return -1;
-      if (n.kind() != TW_ATTR_INT || n.is_list()) return InvalidArgument("attribute '", arg.number_attr, "' must be an int but is ", n.text());
+      if (n.kind() != TW_ATTR_INT || n.is_list())
+        return InvalidArgument("attribute '", arg.number_attr, "' must be an int but is ", n.text());
       if (n.ints()[0] < 0) return InvalidArgument("attribute '", arg.number_attr, "' is negative: ", n.text());
       return n.ints()[0];
     }
@@ -67,7 +67,8 @@ class Resolver {
         continue;
       }
       const std::string& name = arg.number_attr.empty() ? arg.list_attr : arg.number_attr;
-      if (!open.empty() && open != name) return InvalidArgument("attributes '", open, "' and '", name, "' cannot both be inferred; set one");
+      if (!open.empty() && open != name)
+        return InvalidArgument("attributes '", open, "' and '", name, "' cannot both be inferred; set one");
       open = name;
       ++sharers;
     }

@@ -55,8 +55,8 @@ Status MatchArg(const ArgSpec& arg, const tw_shape& shape, Bindings* b) {
   if (is_new) return Status();
   auto merged = MergeShapes(it->second, middle);
   if (!merged.ok()) {
-    return InvalidArgument("input '", arg.name, "' has axes ", middle.text(), " for '*", arg.dims[star].name, "', which another input gives as ",
-                           it->second.text());
+    return InvalidArgument("input '", arg.name, "' has axes ", middle.text(), " for '*", arg.dims[star].name,
+                           "', which another input gives as ", it->second.text());
   }
   it->second = *std::move(merged);
   return Status();

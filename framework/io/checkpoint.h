@@ -53,10 +53,10 @@ class CheckpointWriter {
   const std::string prefix_, data_temp_, index_temp_;
   FileSystem& files_;
   std::unique_ptr<WritableFile> data_;
-  std::string buffer_;       // small tensors are written together
-  uint64_t written_ = 0;     // including what is in the buffer
+  std::string buffer_;    // small tensors are written together
+  uint64_t written_ = 0;  // including what is in the buffer
   std::map<std::string, CheckpointEntry, std::less<>> entries_;
-  Status failure_;           // of a write: the file is then of no use
+  Status failure_;  // of a write: the file is then of no use
   bool spent_ = false, data_temp_exists_ = false, index_temp_exists_ = false;
 };
 

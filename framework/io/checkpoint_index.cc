@@ -20,10 +20,10 @@
 namespace thalweg {
 namespace {
 
-constexpr int32_t kVersion = 1;          // of the format, as reader and as writer
-constexpr int32_t kMostShards = 99999;   // five digits in the file name
-constexpr uint64_t kFooterBytes = 48;    // two block handles, padding, eight bytes that say "table"
-constexpr uint64_t kBlockTrailer = 5;    // compression, checksum
+constexpr int32_t kVersion = 1;         // of the format, as reader and as writer
+constexpr int32_t kMostShards = 99999;  // five digits in the file name
+constexpr uint64_t kFooterBytes = 48;   // two block handles, padding, eight bytes that say "table"
+constexpr uint64_t kBlockTrailer = 5;   // compression, checksum
 constexpr unsigned char kMagic[8] = {0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb};
 // Neighbouring keys share prefixes in the file, so a small file can claim many long ones.
 constexpr uint64_t kKeyBytesPerFileByte = 8, kFreeKeyBytes = 32u << 20;
@@ -126,7 +126,8 @@ StatusOr<CheckpointPiece> ParsePiece(const proto::TensorSliceProto& p, const Sha
 
 Status ParseEntry(std::string_view bytes, int32_t shards, CheckpointEntry* e) {
   proto::BundleEntryProto p;
-  if (bytes.size() > kMostEntryBytes) return DataLoss("its entry has ", bytes.size(), " bytes; no honest one has more than ", kMostEntryBytes);
+  if (bytes.size() > kMostEntryBytes)
+    return DataLoss("its entry has ", bytes.size(), " bytes; no honest one has more than ", kMostEntryBytes);
   if (!p.ParseFromArray(bytes.data(), int(bytes.size()))) return DataLoss("its entry is no BundleEntryProto");
   e->dtype = uint32_t(p.dtype());
   ASSIGN_OR_RETURN(e->shape, ShapeFromProto(p.shape()));

@@ -31,7 +31,7 @@ struct CheckpointEntry {
 
 struct CheckpointIndex {
   int32_t shards = 1;
-  std::vector<CheckpointEntry> entries;  // by name
+  std::vector<CheckpointEntry> entries;                      // by name
   const CheckpointEntry* Find(std::string_view name) const;  // NULL: none
 };
 

@@ -36,7 +36,8 @@ Status DecodeStrings(const void* bytes, uint64_t size, Tensor* out, uint32_t* ou
   uint32_t crc = 0;
   uint64_t sum = 0, length;
   for (uint64_t i = 0; i < n; ++i) {
-    if (!GetVarint(&p, end, &length) || __builtin_add_overflow(sum, length, &sum)) return DataLoss("the length of string ", i, " is damaged");
+    if (!GetVarint(&p, end, &length) || __builtin_add_overflow(sum, length, &sum))
+      return DataLoss("the length of string ", i, " is damaged");
     crc = ExtendByLength(crc, length);
   }
   if (uint64_t(end - p) < kCrcBytes || uint64_t(end - p) - kCrcBytes != sum) {

@@ -37,10 +37,7 @@ Status CheckValue(const tw_view& v) {
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(std::string prefix, FileSystem& files)
-    : prefix_(std::move(prefix)),
-      data_temp_(TemporaryName(prefix_, "data")),
-      index_temp_(TemporaryName(prefix_, "index")),
-      files_(files) {}
+    : prefix_(std::move(prefix)), data_temp_(TemporaryName(prefix_, "data")), index_temp_(TemporaryName(prefix_, "index")), files_(files) {}
 
 StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(std::string_view prefix, FileSystem& files) {
   if (prefix.empty() || prefix.back() == '/') {

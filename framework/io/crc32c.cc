@@ -55,8 +55,8 @@ uint32_t ExtendCrc32cPortable(uint32_t crc, const void* data, uint64_t n) {
     uint32_t low;
     std::memcpy(&low, p, 4);
     low ^= c;
-    c = kTables[7][low & 255] ^ kTables[6][(low >> 8) & 255] ^ kTables[5][(low >> 16) & 255] ^ kTables[4][low >> 24] ^
-        kTables[3][p[4]] ^ kTables[2][p[5]] ^ kTables[1][p[6]] ^ kTables[0][p[7]];
+    c = kTables[7][low & 255] ^ kTables[6][(low >> 8) & 255] ^ kTables[5][(low >> 16) & 255] ^ kTables[4][low >> 24] ^ kTables[3][p[4]] ^
+        kTables[2][p[5]] ^ kTables[1][p[6]] ^ kTables[0][p[7]];
   }
   for (; n > 0; --n, ++p) c = (c >> 8) ^ kTables[0][(c ^ *p) & 255];
   return c ^ 0xffffffffu;

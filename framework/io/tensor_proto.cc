@@ -18,7 +18,22 @@ static_assert(std::endian::native == std::endian::little, "tensor_content is lit
 constexpr uint64_t kMostMessageBytes = (uint64_t{1} << 31) - 1;
 
 // The typed fields, so that one in use by the wrong type is noticed.
-enum class Field { kNone, kFloat, kDouble, kInt, kInt64, kUint32, kUint64, kBool, kHalf, kComplex64, kComplex128, kFloat8, kString, kHandle };
+enum class Field {
+  kNone,
+  kFloat,
+  kDouble,
+  kInt,
+  kInt64,
+  kUint32,
+  kUint64,
+  kBool,
+  kHalf,
+  kComplex64,
+  kComplex128,
+  kFloat8,
+  kString,
+  kHandle
+};
 
 Field FieldOf(uint32_t dtype) {
   switch (dtype) {
@@ -265,7 +280,8 @@ Status CheckElements(const Tensor& tensor) {
   }
   for (uint64_t i = 0; i < tensor.count(); ++i) {
     const int32_t v = tensor.as<int8_t>()[i];  // beyond 127 it is negative, which is out of range just as well
-    if (v < low || v > high) return InvalidArgument("element ", i, " is ", v, ", but ", DTypeName(tensor.dtype()), " is ", low, " to ", high);
+    if (v < low || v > high)
+      return InvalidArgument("element ", i, " is ", v, ", but ", DTypeName(tensor.dtype()), " is ", low, " to ", high);
   }
   return Status();
 }

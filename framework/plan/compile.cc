@@ -450,7 +450,8 @@ class Emitter {
     for (size_t v = 0; v < plan_->values.size(); ++v) {
       if (plan_->values[v].kind == PlanValue::kBlock) plan_->values[v].offset = storage(int32_t(v)).offset;
     }
-    for (auto& [node, where] : scratch) plan_->nodes[size_t(node)].scratch_offset = storages[size_t(where.first)][size_t(where.second)].offset;
+    for (auto& [node, where] : scratch)
+      plan_->nodes[size_t(node)].scratch_offset = storages[size_t(where.first)][size_t(where.second)].offset;
     return Status();
   }
 
@@ -495,11 +496,11 @@ class Emitter {
   std::unique_ptr<Plan> plan_;
   std::vector<std::vector<int32_t>> value_of_;  // work node, port -> value, where it is made
   std::vector<std::vector<uint8_t>> held_;
-  std::vector<int32_t> node_of_;                // work node -> plan node
-  std::vector<int32_t> maker_;                  // value -> plan node, -1: none
-  std::vector<int32_t> same_storage_;           // value -> the value whose memory it shows, -1: its own
+  std::vector<int32_t> node_of_;                          // work node -> plan node
+  std::vector<int32_t> maker_;                            // value -> plan node, -1: none
+  std::vector<int32_t> same_storage_;                     // value -> the value whose memory it shows, -1: its own
   std::map<std::pair<int32_t, int32_t>, int32_t> moved_;  // value, location -> the copy there
-  std::set<int32_t> awaited_;                   // work nodes without a plan node that the node about to be added waits for
+  std::set<int32_t> awaited_;                             // work nodes without a plan node that the node about to be added waits for
 };
 
 }  // namespace

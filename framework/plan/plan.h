@@ -15,10 +15,10 @@ namespace thalweg {
 // A value of the plan. Locations: 0 is host memory, d + 1 the memory of device d of the plan.
 struct PlanValue {
   enum Kind : uint8_t {
-    kBlock,  // at an offset of the location's block; shape known
-    kHeld,   // a tensor of its own: fetched, stored, given by the kernel, or of a shape that only running tells
-    kConst,  // the same in every step
-    kFeed,   // lent by the caller
+    kBlock,     // at an offset of the location's block; shape known
+    kHeld,      // a tensor of its own: fetched, stored, given by the kernel, or of a shape that only running tells
+    kConst,     // the same in every step
+    kFeed,      // lent by the caller
     kFeedView,  // the memory of a feed under other dims
   };
   Kind kind = kHeld;
@@ -35,13 +35,13 @@ struct PlanValue {
 struct PlanNode {
   enum Kind : uint8_t { kKernel, kCopyIn, kCopyOut };  // copies between host memory and a device's
   Kind kind = kKernel;
-  NodeRun run;                 // copies: only device is set
+  NodeRun run;                   // copies: only device is set
   std::vector<int32_t> in, out;  // values
-  bool simple = false;         // nothing but the indirect call
-  bool dynamic = false;        // shapes of outputs are inferred when it runs
+  bool simple = false;           // nothing but the indirect call
+  bool dynamic = false;          // shapes of outputs are inferred when it runs
   bool cheap = false;
-  bool heavy = false;          // worth waking a sleeping thread for
-  bool given = false;          // outputs come from the kernel (forwarded inputs): nothing is allocated before
+  bool heavy = false;  // worth waking a sleeping thread for
+  bool given = false;  // outputs come from the kernel (forwarded inputs): nothing is allocated before
   uint64_t scratch = 0, scratch_offset = 0;
   std::vector<int32_t> held_in;   // kHeld values that it reads, each once
   std::vector<int32_t> next;      // nodes that wait for it
@@ -62,13 +62,13 @@ struct PlanOptions {
 struct Plan {
   std::vector<PlanNode> nodes;  // in an order that respects all dependencies
   std::vector<PlanValue> values;
-  std::vector<int32_t> feeds;    // value per feed; -1: nobody reads it
-  std::vector<int32_t> fetches;  // value per fetch
-  std::vector<Device*> devices;  // of locations 1...
+  std::vector<int32_t> feeds;         // value per feed; -1: nobody reads it
+  std::vector<int32_t> fetches;       // value per fetch
+  std::vector<Device*> devices;       // of locations 1...
   std::vector<uint64_t> block_bytes;  // per location
-  bool counted = false;          // engine
-  uint64_t unplanned_bytes = 0;  // what the blocks would hold without reuse, for reports
-  Device* host = nullptr;        // whose pool serves location 0
+  bool counted = false;               // engine
+  uint64_t unplanned_bytes = 0;       // what the blocks would hold without reuse, for reports
+  Device* host = nullptr;             // whose pool serves location 0
 };
 
 struct Signature {

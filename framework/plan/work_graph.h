@@ -43,7 +43,7 @@ struct WorkGraph {
   const PlanOptions* options = nullptr;
   std::vector<Shape> feed_shapes;
   std::vector<WorkNode> nodes;
-  std::vector<int32_t> feeds;      // node per feed; -1: nobody reads it
+  std::vector<int32_t> feeds;  // node per feed; -1: nobody reads it
   std::vector<WorkEdge> fetches;
   std::vector<int32_t> targets;
   Runtime& runtime() const { return graph->runtime(); }
@@ -58,10 +58,10 @@ struct Pass {
 const std::vector<Pass>& Passes();
 
 Status BuildWorkGraph(Graph* graph, const Signature& signature, WorkGraph* out);
-Status InferPass(WorkGraph* w);      // shapes for these feeds; constants that follow
-Status FoldPass(WorkGraph* w);       // nodes whose inputs are constants
-Status CsePass(WorkGraph* w);        // equal stateless nodes become one
-Status PrunePass(WorkGraph* w);      // what no fetch or target needs
-Status PlacePass(WorkGraph* w);      // a device and a kernel for every node
+Status InferPass(WorkGraph* w);  // shapes for these feeds; constants that follow
+Status FoldPass(WorkGraph* w);   // nodes whose inputs are constants
+Status CsePass(WorkGraph* w);    // equal stateless nodes become one
+Status PrunePass(WorkGraph* w);  // what no fetch or target needs
+Status PlacePass(WorkGraph* w);  // a device and a kernel for every node
 
 }  // namespace thalweg

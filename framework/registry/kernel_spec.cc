@@ -10,7 +10,7 @@ namespace {
 
 struct Flag {
   std::string_view word;
-  bool KernelSpec::*value;
+  bool KernelSpec::* value;
 };
 constexpr Flag kFlags[] = {{"cheap", &KernelSpec::cheap},
                            {"may_block", &KernelSpec::may_block},
@@ -21,16 +21,14 @@ constexpr Flag kFlags[] = {{"cheap", &KernelSpec::cheap},
 
 struct NameList {
   std::string_view word;
-  std::vector<std::string> KernelSpec::*names;
+  std::vector<std::string> KernelSpec::* names;
 };
-constexpr NameList kNameLists[] = {{"host", &KernelSpec::host},
-                                   {"keep", &KernelSpec::keep},
-                                   {"read", &KernelSpec::read},
-                                   {"update", &KernelSpec::update}};
+constexpr NameList kNameLists[] = {
+    {"host", &KernelSpec::host}, {"keep", &KernelSpec::keep}, {"read", &KernelSpec::read}, {"update", &KernelSpec::update}};
 
 struct PairList {
   std::string_view word;
-  std::vector<std::pair<std::string, std::string>> KernelSpec::*pairs;
+  std::vector<std::pair<std::string, std::string>> KernelSpec::* pairs;
 };
 constexpr PairList kPairLists[] = {{"inplace", &KernelSpec::inplace}, {"view", &KernelSpec::view}};
 

@@ -2,13 +2,14 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 namespace thalweg {
 namespace {
@@ -40,7 +41,8 @@ class Mapping {
  public:
   static StatusOr<Mapping> Open(const std::string& path) {
     int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return Error(errno == ENOENT ? absl::StatusCode::kNotFound : absl::StatusCode::kPermissionDenied, "cannot open it: ", Reason());
+    if (fd < 0)
+      return Error(errno == ENOENT ? absl::StatusCode::kNotFound : absl::StatusCode::kPermissionDenied, "cannot open it: ", Reason());
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
       close(fd);
@@ -142,8 +144,11 @@ StatusOr<PluginFile> ReadPluginFile(const std::string& path) {
 }
 
 std::string SanitizerOf(const PluginFile& file) {
-  constexpr std::string_view kRuntimes[][2] = {
-      {"libasan.", "address"}, {"libtsan.", "thread"}, {"libclang_rt.asan", "address"}, {"libclang_rt.tsan", "thread"}, {"libhwasan.", "hwaddress"}};
+  constexpr std::string_view kRuntimes[][2] = {{"libasan.", "address"},
+                                               {"libtsan.", "thread"},
+                                               {"libclang_rt.asan", "address"},
+                                               {"libclang_rt.tsan", "thread"},
+                                               {"libhwasan.", "hwaddress"}};
   for (const std::string& name : file.needed) {
     for (const auto& [prefix, sanitizer] : kRuntimes) {
       if (name.compare(0, prefix.size(), prefix) == 0) return std::string(sanitizer);

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fnmatch.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -11,6 +10,8 @@
 #include <filesystem>
 #include <set>
 #include <system_error>
+
+#include <sys/stat.h>
 
 #include "framework/registry/plugin_file.h"
 
@@ -83,16 +84,21 @@ std::string VersionText(uint32_t epoch, uint32_t from, uint32_t to) {
 
 // Epoch and minors. Everything that it quotes stands in members that never move.
 Status Agree(const tw_plugin& p, PluginRecord* record) {
-  std::string both = StrCat("it needs ABI ", VersionText(p.epoch, p.floor, p.target), " (", TextOr(p.floor_adds, p.floor_adds_len, "no reason given"),
-                            "), this runtime offers ", VersionText(TW_EPOCH, 0, TW_MINOR));
+  std::string both =
+      StrCat("it needs ABI ", VersionText(p.epoch, p.floor, p.target), " (", TextOr(p.floor_adds, p.floor_adds_len, "no reason given"),
+             "), this runtime offers ", VersionText(TW_EPOCH, 0, TW_MINOR));
   if (p.epoch != TW_EPOCH) {
     return Refuse(record, FailedPrecondition(both),
-                  p.epoch < TW_EPOCH ? "rebuild the plugin against this runtime's headers" : "upgrade the runtime, or rebuild the plugin against its headers");
+                  p.epoch < TW_EPOCH ? "rebuild the plugin against this runtime's headers"
+                                     : "upgrade the runtime, or rebuild the plugin against its headers");
   }
-  if (p.floor > p.target) return Refuse(record, InvalidArgument(both, "; its floor is above its target"), "set THALWEG_FLOOR_MINOR at most to THALWEG_TARGET_MINOR");
+  if (p.floor > p.target)
+    return Refuse(record, InvalidArgument(both, "; its floor is above its target"),
+                  "set THALWEG_FLOOR_MINOR at most to THALWEG_TARGET_MINOR");
   record->minor = std::min<uint32_t>(TW_MINOR, p.target);
   if (record->minor < p.floor) {
-    return Refuse(record, FailedPrecondition(both), "upgrade the runtime, or rebuild the plugin with a lower THALWEG_TARGET_MINOR or THALWEG_FLOOR_MINOR");
+    return Refuse(record, FailedPrecondition(both),
+                  "upgrade the runtime, or rebuild the plugin with a lower THALWEG_TARGET_MINOR or THALWEG_FLOOR_MINOR");
   }
   return Status();
 }
@@ -278,7 +284,8 @@ Status PluginLoader::OpenFile(const std::string& path, const std::vector<std::st
   auto file = ReadPluginFile(path);
   if (!file.ok()) {
     return Refuse(record, file.status(),
-                  file.status().code() == absl::StatusCode::kNotFound ? "check the path" : "rebuild it for this machine, or take it out of the folder");
+                  file.status().code() == absl::StatusCode::kNotFound ? "check the path"
+                                                                      : "rebuild it for this machine, or take it out of the folder");
   }
   auto plugin = std::make_unique<Loaded>();
   plugin->path = path;
@@ -321,7 +328,8 @@ Status PluginLoader::LoadStatic(tw_query_fn query, std::string_view name) {
 }
 
 // From the entry symbol on: who is it, do we understand each other, may it come in?
-Status PluginLoader::Enter(tw_query_fn query, const std::vector<std::string>& disabled, std::unique_ptr<Loaded> plugin, PluginRecord* record) {
+Status PluginLoader::Enter(tw_query_fn query, const std::vector<std::string>& disabled, std::unique_ptr<Loaded> plugin,
+                           PluginRecord* record) {
   tw_host_info info = {TW_SIZED(tw_host_info), TW_EPOCH, TW_MINOR, TW_S("Thalweg")};
   const tw_plugin* d = nullptr;
   try {
@@ -337,7 +345,8 @@ Status PluginLoader::Enter(tw_query_fn query, const std::vector<std::string>& di
   record->epoch = d->epoch;
   record->id = TextOr(d->id, d->id_len, "");
   record->version = TextOr(d->version, d->version_len, "");
-  if (record->id.empty()) return Refuse(record, InvalidArgument("its descriptor has no id, or one that cannot be true"), "give it a reverse-DNS id");
+  if (record->id.empty())
+    return Refuse(record, InvalidArgument("its descriptor has no id, or one that cannot be true"), "give it a reverse-DNS id");
   if (Matches(disabled, record->id)) {
     record->state = PluginRecord::kDisabled;
     record->reason = "its id is on the list of disabled plugins";
@@ -355,9 +364,11 @@ Status PluginLoader::Enter(tw_query_fn query, const std::vector<std::string>& di
   tw_plugin sealed{};
   std::memcpy(static_cast<void*>(&sealed), d, std::min<size_t>(d->size / 8 * 8, sizeof sealed));
   record->build = TextOr(sealed.build, sealed.build_len, "");
-  if (d->flags != 0) return Refuse(record, InvalidArgument("its descriptor has flags ", d->flags, ", unknown to this runtime"), "upgrade the runtime");
+  if (d->flags != 0)
+    return Refuse(record, InvalidArgument("its descriptor has flags ", d->flags, ", unknown to this runtime"), "upgrade the runtime");
   RETURN_IF_ERROR(SanitizerClash(record, BuildValue(record->build, "sanitizer")));
-  if (!sealed.init) return Refuse(record, InvalidArgument("its descriptor has no init"), "fill it with TW_PLUGIN of thalweg/plugin/plugin.h");
+  if (!sealed.init)
+    return Refuse(record, InvalidArgument("its descriptor has no init"), "fill it with TW_PLUGIN of thalweg/plugin/plugin.h");
   plugin->id = record->id;
   return Init(std::move(plugin), sealed, record);
 }

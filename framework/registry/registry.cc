@@ -16,7 +16,8 @@ template <class T>
 Status Seal(const T* d, std::string_view what, T* out) {
   static_assert(sizeof(T) % 8 == 0);
   if (!d) return InvalidArgument(what, " is NULL");
-  if (d->size < 2 * sizeof(uint32_t)) return InvalidArgument(what, ": size is ", d->size, ", less than its own head; fill it with TW_SIZED");
+  if (d->size < 2 * sizeof(uint32_t))
+    return InvalidArgument(what, ": size is ", d->size, ", less than its own head; fill it with TW_SIZED");
   if (d->flags != 0) return InvalidArgument(what, ": flags ", d->flags, " are unknown to this runtime");
   *out = T{};
   std::memcpy(static_cast<void*>(out), d, std::min(size_t{d->size} / 8 * 8, sizeof(T)));
@@ -97,8 +98,8 @@ Status CheckTypes(const std::vector<uint32_t>& types, const std::vector<ArgSpec>
       return InvalidArgument("the type of '", args[a].name, "' is ", DTypeName(types[a]), " in the spec but ", DTypeName(args[a].dtype),
                              " in op '", op.name, "'");
     }
-    // A type that the op's attribute does not allow is no error: such a kernel is never chosen, and a plugin must not be refused because the
-    // host's op takes fewer types than the one it was written for.
+    // A type that the op's attribute does not allow is no error: such a kernel is never chosen, and a plugin must not be refused because
+    // the host's op takes fewer types than the one it was written for.
   }
   return Status();
 }
@@ -249,8 +250,8 @@ const KernelDef* Registry::FindKernel(const OpSchema& op, std::string_view kind,
   auto it = kernels_.find(op.name);
   if (it == kernels_.end()) return nullptr;
   for (const auto& k : it->second) {
-    if (k->spec.kind == kind && Fits(k->spec.in_types, types.data(), in_at) && Fits(k->spec.out_types, types.data() + in_at.back(), out_at) &&
-        Knows(*k, attrs)) {
+    if (k->spec.kind == kind && Fits(k->spec.in_types, types.data(), in_at) &&
+        Fits(k->spec.out_types, types.data() + in_at.back(), out_at) && Knows(*k, attrs)) {
       return k.get();
     }
   }

@@ -53,8 +53,9 @@ class Registry {
   // The op that plays a role; FAILED_PRECONDITION saying that no loaded plugin has one.
   StatusOr<const OpSchema*> FindRole(std::string_view role) const;
   // The best kernel of the op for these types (flat, inputs then outputs) and attributes (in schema order) on a device kind; NULL: none.
-  const KernelDef* FindKernel(const OpSchema& op, std::string_view kind, const std::vector<uint32_t>& types, const std::vector<uint32_t>& in_at,
-                              const std::vector<uint32_t>& out_at, const std::vector<AttrValue>& attrs) const;
+  const KernelDef* FindKernel(const OpSchema& op, std::string_view kind, const std::vector<uint32_t>& types,
+                              const std::vector<uint32_t>& in_at, const std::vector<uint32_t>& out_at,
+                              const std::vector<AttrValue>& attrs) const;
   // Every kernel of the op, best first.
   std::vector<const KernelDef*> Kernels(std::string_view op) const;
   const ResourceType* FindResourceType(std::string_view type) const;

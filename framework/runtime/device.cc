@@ -128,7 +128,8 @@ StatusOr<DeviceSpec> ParseDeviceSpec(std::string_view text) {
     size_t slash = rest.find('/');
     std::string_view part = rest.substr(0, slash);
     if (!ParsePart(part, &spec, &seen)) {
-      return InvalidArgument("device '", text, "': '", part, "' is wrong; write a name such as 'CPU:0' or '/job:worker/task:1/device:GPU:0'");
+      return InvalidArgument("device '", text, "': '", part,
+                             "' is wrong; write a name such as 'CPU:0' or '/job:worker/task:1/device:GPU:0'");
     }
     more = slash != rest.npos;
     if (more) rest.remove_prefix(slash + 1);
@@ -244,7 +245,8 @@ Status Device::Copy(tw_copy* c, Stream* stream) {
 Status Device::CheckCopyable(const Tensor& t) const {
   const DTypeInfo* info = FindDType(t.dtype());
   if (info && info->plain) return Status();
-  return InvalidArgument("a tensor of ", DTypeName(t.dtype()), " holds references and stays in host memory; it cannot go to or from ", name_);
+  return InvalidArgument("a tensor of ", DTypeName(t.dtype()), " holds references and stays in host memory; it cannot go to or from ",
+                         name_);
 }
 
 StatusOr<Tensor> Device::ToHost(const Tensor& t) {

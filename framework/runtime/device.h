@@ -18,7 +18,7 @@
 namespace thalweg {
 
 struct DeviceSpec {
-  std::string job, kind;  // empty: any
+  std::string job, kind;                        // empty: any
   int32_t replica = -1, task = -1, index = -1;  // -1: any
   bool Admits(const DeviceSpec& full) const;
   std::string text() const;
@@ -34,9 +34,10 @@ class Device;
 class Stream {
  public:
   static StatusOr<std::unique_ptr<Stream>> Create(Device* device);
-  ~Stream();  // drains
+  ~Stream();                           // drains
   void* c() const { return stream_; }  // NULL after it broke
-  // A value that is reached when all that was enqueued so far is over. Takes the mutex. After an error all of it is over, and the stream with it.
+  // A value that is reached when all that was enqueued so far is over. Takes the mutex. After an error all of it is over, and the stream
+  // with it.
   StatusOr<uint64_t> Mark();
   tw_timeline* timeline() const { return line_; }
   // Blocks until everything enqueued is over; the first failure.

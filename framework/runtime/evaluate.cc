@@ -61,7 +61,8 @@ class NodeC {
 
 }  // namespace
 
-bool CanEvaluate(const OpSchema& op, const std::vector<uint32_t>& in_at, const std::vector<tw_shape>& shapes, const std::vector<Tensor>& values) {
+bool CanEvaluate(const OpSchema& op, const std::vector<uint32_t>& in_at, const std::vector<tw_shape>& shapes,
+                 const std::vector<Tensor>& values) {
   for (size_t a = 0; a < op.inputs.size(); ++a) {
     for (uint32_t i = in_at[a]; i < in_at[a + 1]; ++i) {
       if (values[i]) continue;

@@ -80,8 +80,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
 
  private:
   // The queue holds nodes to run, and (marked) nodes that ended elsewhere and whose successors are still to be counted.
-  static constexpr int32_t kRan = 1 << 30;                          // by a blocking thread, completely
-  static int32_t EndedEntry(int32_t node) { return ~node; }         // an asynchronous call, whose end is still to be done
+  static constexpr int32_t kRan = 1 << 30;                   // by a blocking thread, completely
+  static int32_t EndedEntry(int32_t node) { return ~node; }  // an asynchronous call, whose end is still to be done
   static int32_t RanEntry(int32_t node) { return kRan + node; }
 
   bool Take(int32_t* entry) {
@@ -152,8 +152,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     s_->ReleaseInputs<true>(size_t(i));
     int32_t mine = -1;
     for (int32_t k : n.next) {
-      if (p_.nodes[size_t(k)].pending > 1 &&
-          std::atomic_ref<int32_t>(s_->counts[size_t(k)]).fetch_sub(1, std::memory_order_acq_rel) != 1) {
+      if (p_.nodes[size_t(k)].pending > 1 && std::atomic_ref<int32_t>(s_->counts[size_t(k)]).fetch_sub(1, std::memory_order_acq_rel) != 1) {
         continue;
       }
       if (mine >= 0) Push(mine);

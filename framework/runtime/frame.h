@@ -45,8 +45,8 @@ struct NodeRun {
   const KernelDef* kernel = nullptr;
   void* state = nullptr;  // what create made
   Device* device = nullptr;
-  const uint32_t* types = nullptr;  // inputs, then outputs
-  std::vector<uint8_t> host_in, host_out;  // flat: lives in host memory
+  const uint32_t* types = nullptr;               // inputs, then outputs
+  std::vector<uint8_t> host_in, host_out;        // flat: lives in host memory
   std::vector<uint32_t> open_read, open_update;  // flat inputs that the host opens
   bool opens() const { return !open_read.empty() || !open_update.empty(); }
 };
@@ -61,7 +61,7 @@ struct StepBase {
   Runtime* runtime = nullptr;
   const std::string* container = nullptr;  // the session's default
   const CancelToken* cancel = nullptr;
-  int64_t deadline = 0;  // on the monotonic clock, ns; 0: none
+  int64_t deadline = 0;        // on the monotonic clock, ns; 0: none
   ThreadPool* pool = nullptr;  // NULL: loops run on the caller
 };
 

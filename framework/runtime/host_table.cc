@@ -283,11 +283,13 @@ tw_status* Setting(const tw_host* h, const char* key, uint64_t len, tw_sink* to)
 }
 
 constexpr tw_status_api kStatus = {sizeof(tw_status_api), 0, StatusMake, StatusCodeOf, StatusText, StatusRelease};
-constexpr tw_tensor_api kTensor = {sizeof(tw_tensor_api), 0,          TensorMake,      TensorReshape,  TensorView, TensorRetain,
-                                   TensorRelease,         TensorSetString, TensorAllocate, TensorGive, TensorForward, TensorKeep};
-constexpr tw_resource_api kResource = {sizeof(tw_resource_api), 0,            ResourceOpen,   ResourceDrop,
-                                       ResourceExists,          ResourceSwap, ResourceAssign};
-constexpr tw_timeline_api kTimeline = {sizeof(tw_timeline_api), 0, TimelineRetain, TimelineRelease, TimelineSignal, TimelineFail, TimelineWhen};
+constexpr tw_tensor_api kTensor = {
+    sizeof(tw_tensor_api), 0,          TensorMake,    TensorReshape, TensorView, TensorRetain, TensorRelease, TensorSetString,
+    TensorAllocate,        TensorGive, TensorForward, TensorKeep};
+constexpr tw_resource_api kResource = {sizeof(tw_resource_api), 0, ResourceOpen, ResourceDrop, ResourceExists, ResourceSwap,
+                                       ResourceAssign};
+constexpr tw_timeline_api kTimeline = {
+    sizeof(tw_timeline_api), 0, TimelineRetain, TimelineRelease, TimelineSignal, TimelineFail, TimelineWhen};
 constexpr tw_run_api kRun = {sizeof(tw_run_api), 0, RunComplete, RunCancelled, RunParallel, RunThreads, RunLog};
 
 }  // namespace

@@ -58,7 +58,7 @@ class Resource final : public Handle {
   void Leave();
 
   const std::string container_, type_, name_;
-  const ResourceType* def_;  // NULL: variable
+  const ResourceType* def_;        // NULL: variable
   std::atomic<int32_t> state_{0};  // readers, or -1: an updater
   std::atomic<int32_t> waiting_{0};
   std::mutex mu_;  // the queue

@@ -96,7 +96,8 @@ Status SetRuntimeOption(RuntimeOptions* options, std::string_view key, std::stri
     constexpr uint32_t kMost = 4096;  // more is a slip of the finger
     uint32_t n = 0;
     auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), n);
-    if (error != std::errc() || end != value.data() + value.size() || n > kMost) return Wrong(key, value, StrCat("a number from 0 to ", kMost));
+    if (error != std::errc() || end != value.data() + value.size() || n > kMost)
+      return Wrong(key, value, StrCat("a number from 0 to ", kMost));
     options->threads = n;
   } else if (key == "load_plugins") {
     if (value != "true" && value != "false") return Wrong(key, value, "true or false");
@@ -124,9 +125,8 @@ Status SetRuntimeOption(RuntimeOptions* options, std::string_view key, std::stri
 // ---- Runtime ----
 
 Runtime::Runtime(const RuntimeOptions& options) : options_(options), pool_(options.threads), resources_(&registry_) {
-  loader_ = std::make_unique<PluginLoader>(&registry_, [this](std::string_view id, std::string_view path, uint32_t minor) {
-    return MakeHostTable(this, id, path, minor);
-  });
+  loader_ = std::make_unique<PluginLoader>(
+      &registry_, [this](std::string_view id, std::string_view path, uint32_t minor) { return MakeHostTable(this, id, path, minor); });
 }
 
 Runtime::~Runtime() = default;
@@ -157,7 +157,8 @@ void Runtime::AddDevices(const std::string& kind) const {
 void Runtime::AddDevicesOf(const DeviceKind* kind) const {
   auto found = Enumerate(*kind);
   if (!found.ok() || found->empty()) {
-    std::string what = StrCat("device kind '", kind->kind, "': ", found.ok() ? std::string_view("no device found") : Message(found.status()));
+    std::string what =
+        StrCat("device kind '", kind->kind, "': ", found.ok() ? std::string_view("no device found") : Message(found.status()));
     loader_->Remark(kind->plugin, what);
     Log(found.ok() ? 1 : 2, StrCat("plugin '", kind->plugin, "': ", what));
     return;

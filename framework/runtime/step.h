@@ -65,17 +65,17 @@ class StepState final : public StepBase {
   Stream* StreamOf(Device* device) const;
 
   const Plan* plan_;
-  std::vector<Slot> slots_;         // values, then what stands in for opened resources
+  std::vector<Slot> slots_;  // values, then what stands in for opened resources
   std::vector<KernelFrame> frames_;
   std::vector<const tw_view*> in_, out_;
   std::vector<Slot*> source_;
   std::vector<Resource*> opened_;
   std::vector<size_t> opened_slots_;  // per node: index of its first stand-in slot
   std::vector<int32_t> feed_views_, device_held_;
-  std::vector<Tensor> scratch_;       // of nodes whose shapes only running tells
+  std::vector<Tensor> scratch_;  // of nodes whose shapes only running tells
   std::vector<int32_t> readers_, readers_template_;
   std::vector<std::vector<Shape>> given_shapes_;  // of outputs that kernels give, likewise
-  std::vector<Buffer*> blocks_;  // per location
+  std::vector<Buffer*> blocks_;                   // per location
   std::vector<std::unique_ptr<Stream>> streams_;  // per device of the plan
   std::mutex given_mu_;
   std::vector<int32_t> given_;  // block values that kernels replaced in this step

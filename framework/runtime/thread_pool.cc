@@ -1,11 +1,11 @@
 #include "framework/runtime/thread_pool.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <deque>
 #include <exception>
-
-#include <sched.h>
 
 namespace thalweg {
 namespace {

@@ -66,9 +66,7 @@ const std::vector<OptionDoc>& SessionOptionDocs() {
 }
 
 Status SetSessionOption(SessionOptions* o, std::string_view key, std::string_view value) {
-  auto bad = [&](std::string_view want) {
-    return InvalidArgument("session option '", key, "' cannot be '", value, "'; it takes ", want);
-  };
+  auto bad = [&](std::string_view want) { return InvalidArgument("session option '", key, "' cannot be '", value, "'; it takes ", want); };
   auto number = [&](uint32_t* out, uint32_t min) {
     uint32_t n = 0;
     auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), n);
@@ -271,7 +269,8 @@ Status Session::CheckSpec(const CallableSpec& spec) const {
     if (t == TW_RESOURCE || IsRef(t)) return InvalidArgument("'", e.text(), "' is ", DTypeName(t), " and cannot be fed");
   }
   for (const Edge& e : spec.fetches) {
-    if (IsRef(e.node->out_type(e.port))) return InvalidArgument("'", e.text(), "' is a reference and cannot be fetched; fetch a read of it");
+    if (IsRef(e.node->out_type(e.port)))
+      return InvalidArgument("'", e.text(), "' is a reference and cannot be fetched; fetch a read of it");
   }
   for (const Node* n : spec.targets) {
     if (!own(n)) return InvalidArgument("a target is not of this session's graph");

@@ -21,7 +21,7 @@
 namespace thalweg {
 
 struct SessionOptions {
-  uint32_t threads = 0;  // 0: the runtime's; 1: everything on the calling thread
+  uint32_t threads = 0;   // 0: the runtime's; 1: everything on the calling thread
   std::string container;  // where unnamed state lives; empty: the runtime's default container
   bool optimize = true;
   std::string engine = "auto";
@@ -120,9 +120,7 @@ class Session final : public StateCache {
     const Node* node;
     const KernelDef* kernel;
     Device* device;
-    bool operator<(const StateKey& o) const {
-      return std::tie(node, kernel, device) < std::tie(o.node, o.kernel, o.device);
-    }
+    bool operator<(const StateKey& o) const { return std::tie(node, kernel, device) < std::tie(o.node, o.kernel, o.device); }
   };
   std::mutex state_mu_;
   std::map<StateKey, NodeRun> states_;

@@ -16,13 +16,13 @@ class MemoryPool;
 struct Buffer {
   std::atomic<int32_t> refs{1};
   uint32_t size_class = 0;
-  void* data = nullptr;     // host or device address, or the device's memory handle
-  uint64_t bytes = 0;       // usable
-  bool read_only = false;   // somebody outside sees it: never to be written to
+  void* data = nullptr;        // host or device address, or the device's memory handle
+  uint64_t bytes = 0;          // usable
+  bool read_only = false;      // somebody outside sees it: never to be written to
   MemoryPool* pool = nullptr;  // where it goes back to; NULL: `release` is called
   void (*release)(Buffer* b) = nullptr;
-  void* user = nullptr;     // for release
-  Buffer* next = nullptr;   // in the pool's free list
+  void* user = nullptr;    // for release
+  Buffer* next = nullptr;  // in the pool's free list
 
   void Retain() { refs.fetch_add(1, std::memory_order_relaxed); }
   void Release() {

@@ -182,7 +182,8 @@ StatusOr<Tensor> Tensor::Clone() const {
 }
 
 bool Tensor::unique() const {
-  return t_->refs.load(std::memory_order_acquire) == 1 && (!t_->buffer || (t_->buffer->Unique() && !t_->buffer->read_only)) && !t_->strings_of;
+  return t_->refs.load(std::memory_order_acquire) == 1 && (!t_->buffer || (t_->buffer->Unique() && !t_->buffer->read_only)) &&
+         !t_->strings_of;
 }
 
 Status Tensor::SetString(uint64_t i, std::string_view s) { return thalweg::SetString(t_, i, s); }

@@ -95,7 +95,9 @@ class Tensor {
   const tw_view& view() const { return t_->view; }
   void* data() const { return static_cast<char*>(t_->view.data) + t_->view.offset; }
   template <class T>
-  T* as() const { return static_cast<T*>(data()); }
+  T* as() const {
+    return static_cast<T*>(data());
+  }
   uint32_t dtype() const { return t_->view.dtype; }
   int32_t rank() const { return t_->view.rank; }
   int64_t dim(int32_t i) const { return t_->view.dims[i]; }

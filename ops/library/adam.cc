@@ -29,20 +29,21 @@ const tw_operation* tw_train_adam(tw_scope* scope, const tw_output* variables, c
     };
     const Power power1 = make_power("beta1_power", o.beta1), power2 = make_power("beta2_power", o.beta2);
 
-    const tw_operation* updates = ForEach(scope, "tw_train_adam", variables, gradients, n,
-                                          [&](tw_output variable, const VariableInfo& info, const tw_gradient& gradient) {
-      const auto scalar = [&](double value) { return tw_scope_scalar(scope, info.dtype, value); };
-      const auto cast = [&](tw_output value) { return CastTo(scope, value, info.dtype); };
-      const tw_output m = Slot(scope, info, "Adam"), v = Slot(scope, info, "Adam_1");
-      // m and v decay everywhere, so a sparse gradient saves nothing once it is here.
-      const tw_output g = Dense(scope, gradient, info);
-      const tw_output inputs[] = {variable, m, v, cast(power1.value), cast(power2.value), cast(learning_rate),
-                                  scalar(o.beta1), scalar(o.beta2), scalar(o.epsilon), g};
-      tw_op* op = tw_scope_begin(scope, "ResourceApplyAdam", nullptr);
-      tw_op_add_inputs(op, inputs, 10);
-      tw_op_set_bool(op, "use_nesterov", o.nesterov != 0);
-      return tw_scope_end_operation(scope, op);
-    });
+    const tw_operation* updates = ForEach(
+        scope, "tw_train_adam", variables, gradients, n, [&](tw_output variable, const VariableInfo& info, const tw_gradient& gradient) {
+          const auto scalar = [&](double value) { return tw_scope_scalar(scope, info.dtype, value); };
+          const auto cast = [&](tw_output value) { return CastTo(scope, value, info.dtype); };
+          const tw_output m = Slot(scope, info, "Adam"), v = Slot(scope, info, "Adam_1");
+          // m and v decay everywhere, so a sparse gradient saves nothing once it is here.
+          const tw_output g = Dense(scope, gradient, info);
+          const tw_output inputs[] = {
+              variable,          m, v, cast(power1.value), cast(power2.value), cast(learning_rate), scalar(o.beta1), scalar(o.beta2),
+              scalar(o.epsilon), g};
+          tw_op* op = tw_scope_begin(scope, "ResourceApplyAdam", nullptr);
+          tw_op_add_inputs(op, inputs, 10);
+          tw_op_set_bool(op, "use_nesterov", o.nesterov != 0);
+          return tw_scope_end_operation(scope, op);
+        });
 
     const auto advance = [&](const Power& power, double beta) {
       const tw_output next = tw_scope_op2(scope, "Mul", power.value, tw_scope_scalar(scope, TW_FLOAT, beta));

@@ -87,8 +87,8 @@ tw_output ZerosLike(tw_scope* scope, const VariableInfo& variable) {
   const int64_t rank = int64_t(variable.dims.size());
   tw_tensor* dims = nullptr;
   tw_scope_fail(scope, tw_tensor_create_copy(TW_INT64, &rank, 1, variable.dims.data(), uint64_t(rank) * sizeof(int64_t), &dims));
-  const tw_output zeros = tw_scope_op2(scope, "Fill", Good(scope) ? tw_scope_constant(scope, dims) : 0,
-                                       tw_scope_scalar(scope, variable.dtype, 0));
+  const tw_output zeros =
+      tw_scope_op2(scope, "Fill", Good(scope) ? tw_scope_constant(scope, dims) : 0, tw_scope_scalar(scope, variable.dtype, 0));
   tw_tensor_release(dims);
   return zeros;
 }

@@ -18,16 +18,17 @@ const tw_operation* tw_train_momentum(tw_scope* scope, const tw_output* variable
     const tw_output learning_rate = o.learning_rate ? o.learning_rate : tw_scope_scalar(scope, TW_FLOAT, 0.01);
     return ForEach(scope, "tw_train_momentum", variables, gradients, n,
                    [&](tw_output variable, const VariableInfo& info, const tw_gradient& gradient) {
-      const tw_output slot = Slot(scope, info, "Momentum");
-      const tw_output rate = CastTo(scope, learning_rate, info.dtype), momentum = tw_scope_scalar(scope, info.dtype, o.momentum);
-      // A row that stands twice would be decayed twice.
-      const tw_gradient g = UniqueRows(scope, gradient, info);
-      tw_op* op = tw_scope_begin(scope, g.rows ? "ResourceSparseApplyMomentum" : "ResourceApplyMomentum", nullptr);
-      const std::vector<tw_output> inputs = g.rows ? std::vector<tw_output>{variable, slot, rate, g.values, g.rows, momentum}
-                                                   : std::vector<tw_output>{variable, slot, rate, g.values, momentum};
-      tw_op_add_inputs(op, inputs.data(), uint32_t(inputs.size()));
-      tw_op_set_bool(op, "use_nesterov", o.nesterov != 0);
-      return tw_scope_end_operation(scope, op);
-    });
+                     const tw_output slot = Slot(scope, info, "Momentum");
+                     const tw_output rate = CastTo(scope, learning_rate, info.dtype),
+                                     momentum = tw_scope_scalar(scope, info.dtype, o.momentum);
+                     // A row that stands twice would be decayed twice.
+                     const tw_gradient g = UniqueRows(scope, gradient, info);
+                     tw_op* op = tw_scope_begin(scope, g.rows ? "ResourceSparseApplyMomentum" : "ResourceApplyMomentum", nullptr);
+                     const std::vector<tw_output> inputs = g.rows ? std::vector<tw_output>{variable, slot, rate, g.values, g.rows, momentum}
+                                                                  : std::vector<tw_output>{variable, slot, rate, g.values, momentum};
+                     tw_op_add_inputs(op, inputs.data(), uint32_t(inputs.size()));
+                     tw_op_set_bool(op, "use_nesterov", o.nesterov != 0);
+                     return tw_scope_end_operation(scope, op);
+                   });
   });
 }

@@ -15,8 +15,9 @@ T ReadOptions(tw_scope* scope, const char* name, const T* options, void (*init)(
   init(&out);
   if (!options) return out;
   if (options->size < sizeof(T) || options->flags != 0) {
-    Fail(scope, TW_INVALID_ARGUMENT, std::string(name) + ": fill the record with " + name + "_init first (its size is " +
-                                         std::to_string(options->size) + ", its flags " + std::to_string(options->flags) + ")");
+    Fail(scope, TW_INVALID_ARGUMENT,
+         std::string(name) + ": fill the record with " + name + "_init first (its size is " + std::to_string(options->size) +
+             ", its flags " + std::to_string(options->flags) + ")");
     return out;
   }
   std::memcpy(&out, options, sizeof(T));
@@ -26,8 +27,9 @@ T ReadOptions(tw_scope* scope, const char* name, const T* options, void (*init)(
 // Fails the scope unless low <= value < high.
 inline void CheckRange(tw_scope* scope, const char* what, double value, double low, double high) {
   if (value >= low && value < high) return;
-  Fail(scope, TW_INVALID_ARGUMENT, std::string(what) + " is " + std::to_string(value) + "; it must be at least " + std::to_string(low) +
-                                       " and below " + std::to_string(high));
+  Fail(scope, TW_INVALID_ARGUMENT,
+       std::string(what) + " is " + std::to_string(value) + "; it must be at least " + std::to_string(low) + " and below " +
+           std::to_string(high));
 }
 
 }  // namespace thalweg::library

@@ -7,12 +7,12 @@ using namespace thalweg::library;
 const tw_operation* tw_train_sgd(tw_scope* scope, const tw_output* variables, const tw_gradient* gradients, uint32_t n,
                                  tw_output learning_rate) {
   return Protect(scope, [&]() -> const tw_operation* {
-    return ForEach(scope, "tw_train_sgd", variables, gradients, n,
-                   [&](tw_output variable, const VariableInfo& info, const tw_gradient& gradient) {
-      const tw_output rate = CastTo(scope, learning_rate, info.dtype);
-      if (gradient.rows == 0) return Update(scope, "ResourceApplyGradientDescent", {variable, rate, gradient.values});
-      // Rows that repeat need no care: what is subtracted twice adds up.
-      return Update(scope, "ResourceScatterSub", {variable, gradient.rows, tw_scope_op2(scope, "Mul", gradient.values, rate)});
-    });
+    return ForEach(
+        scope, "tw_train_sgd", variables, gradients, n, [&](tw_output variable, const VariableInfo& info, const tw_gradient& gradient) {
+          const tw_output rate = CastTo(scope, learning_rate, info.dtype);
+          if (gradient.rows == 0) return Update(scope, "ResourceApplyGradientDescent", {variable, rate, gradient.values});
+          // Rows that repeat need no care: what is subtracted twice adds up.
+          return Update(scope, "ResourceScatterSub", {variable, gradient.rows, tw_scope_op2(scope, "Mul", gradient.values, rate)});
+        });
   });
 }

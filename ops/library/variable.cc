@@ -45,9 +45,7 @@ tw_output tw_variable_read(tw_scope* scope, tw_output variable) {
 }
 
 const tw_operation* tw_variable_assign(tw_scope* scope, tw_output variable, tw_output value) {
-  return Protect(scope, [&]() -> const tw_operation* {
-    return Update(scope, "AssignVariableOp", {variable, value});
-  });
+  return Protect(scope, [&]() -> const tw_operation* { return Update(scope, "AssignVariableOp", {variable, value}); });
 }
 
 const tw_operation* tw_variable_initializer(tw_scope* scope, const char* name) {

@@ -1,13 +1,14 @@
 // The CPU device is host memory and nothing more: no streams, so a kernel's work is over when it returns.
 #include "device.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
+
+#include <sys/mman.h>
 
 namespace thalweg::cpu {
 namespace {

@@ -1,7 +1,8 @@
 // What the plugin registers: the device, then the kernels of every file, by name.
+#include "thalweg/cpp/plugin.hpp"
+
 #include "device.h"
 #include "kernels/register.h"
-#include "thalweg/cpp/plugin.hpp"
 
 TW_CPP_PLUGIN("org.thalweg.cpu", "0.1.0", p) {
   using namespace thalweg::cpu;

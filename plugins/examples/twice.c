@@ -6,13 +6,13 @@
 #include "thalweg/plugin/plugin.h"
 
 /* Memory is there already: the shape rule said how much. An error would be returned as tw_fail(f->host, code, TW_S("why")). */
-#define KERNEL(T)                                                                                                   \
-  static tw_status* twice_##T(const tw_frame* f) {                                                                  \
-    const T* x = f->in[0]->data;                                                                                    \
-    T* y = f->out[0]->data;                                                                                         \
-    for (uint64_t i = 0; i < f->in[0]->count; ++i) y[i] = 2 * x[i];                                                 \
-    return NULL;                                                                                                    \
-  }                                                                                                                 \
+#define KERNEL(T)                                                   \
+  static tw_status* twice_##T(const tw_frame* f) {                  \
+    const T* x = f->in[0]->data;                                    \
+    T* y = f->out[0]->data;                                         \
+    for (uint64_t i = 0; i < f->in[0]->count; ++i) y[i] = 2 * x[i]; \
+    return NULL;                                                    \
+  }                                                                 \
   static const tw_kernel_def kernel_##T = {TW_SIZED(tw_kernel_def), TW_S("Twice(" #T ") @CPU; inplace y=x"), .execute = twice_##T};
 KERNEL(float)
 KERNEL(double)

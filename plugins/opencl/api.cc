@@ -82,7 +82,7 @@ std::string Api::Load(const std::string& library) {
   if (!handle) return dlerror();
   Api found;
   const char* missing = nullptr;
-#define THALWEG_OPENCL_FIND(name)                                           \
+#define THALWEG_OPENCL_FIND(name)                                            \
   found.name = reinterpret_cast<decltype(found.name)>(dlsym(handle, #name)); \
   if (!found.name) missing = #name;
   THALWEG_OPENCL_FUNCTIONS(THALWEG_OPENCL_FIND)

@@ -12,14 +12,17 @@
 
 namespace thalweg::opencl {
 
-#define THALWEG_OPENCL_FUNCTIONS(X)                                                                                   \
-  X(clBuildProgram) X(clCreateBuffer) X(clCreateCommandQueue) X(clCreateContext) X(clCreateKernel)                    \
-  X(clCreateProgramWithBinary) X(clCreateProgramWithSource) X(clCreateUserEvent) X(clEnqueueBarrierWithWaitList)      \
-  X(clEnqueueCopyBuffer) X(clEnqueueNDRangeKernel) X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clFinish)         \
-  X(clFlush) X(clGetDeviceIDs) X(clGetDeviceInfo) X(clGetEventInfo) X(clGetKernelWorkGroupInfo) X(clGetPlatformIDs)   \
-  X(clGetPlatformInfo) X(clGetProgramBuildInfo) X(clGetProgramInfo) X(clReleaseCommandQueue) X(clReleaseContext)      \
-  X(clReleaseEvent) X(clReleaseKernel) X(clReleaseMemObject) X(clReleaseProgram) X(clSetKernelArg)                    \
-  X(clSetUserEventStatus) X(clWaitForEvents)
+// clang-format off
+#define THALWEG_OPENCL_FUNCTIONS(X) \
+  X(clBuildProgram) X(clCreateBuffer) X(clCreateCommandQueue) X(clCreateContext) X(clCreateKernel) \
+  X(clCreateProgramWithBinary) X(clCreateProgramWithSource) X(clCreateUserEvent) \
+  X(clEnqueueBarrierWithWaitList) X(clEnqueueCopyBuffer) X(clEnqueueNDRangeKernel) \
+  X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clFinish) X(clFlush) X(clGetDeviceIDs) \
+  X(clGetDeviceInfo) X(clGetEventInfo) X(clGetKernelWorkGroupInfo) X(clGetPlatformIDs) \
+  X(clGetPlatformInfo) X(clGetProgramBuildInfo) X(clGetProgramInfo) X(clReleaseCommandQueue) \
+  X(clReleaseContext) X(clReleaseEvent) X(clReleaseKernel) X(clReleaseMemObject) \
+  X(clReleaseProgram) X(clSetKernelArg) X(clSetUserEventStatus) X(clWaitForEvents)
+// clang-format on
 
 struct Api {
 #define THALWEG_OPENCL_POINTER(name) decltype(&::name) name = nullptr;

@@ -20,8 +20,8 @@ Tile ChooseTile(const Api& cl, cl_device_id device) {
 }
 
 std::string BuildOptions(const Tile& t) {
-  return "-cl-std=CL1.2 -DGROUP=" + std::to_string(t.group) + " -DROWS=" + std::to_string(t.rows) +
-         " -DWIDTH=" + std::to_string(t.width) + " -DTILE_K=" + std::to_string(t.depth);
+  return "-cl-std=CL1.2 -DGROUP=" + std::to_string(t.group) + " -DROWS=" + std::to_string(t.rows) + " -DWIDTH=" + std::to_string(t.width) +
+         " -DTILE_K=" + std::to_string(t.depth);
 }
 
 std::string BuildLog(const Api& cl, cl_program program, cl_device_id device) {
@@ -51,8 +51,7 @@ cl_program FromBinary(const Api& cl, cl_context context, cl_device_id device, co
   cl_int taken = CL_SUCCESS, error = CL_SUCCESS;
   cl_program program = cl.clCreateProgramWithBinary(context, 1, &device, &size, &bytes, &taken, &error);
   if (!program) return nullptr;
-  if (error == CL_SUCCESS && taken == CL_SUCCESS &&
-      cl.clBuildProgram(program, 1, &device, options.c_str(), nullptr, nullptr) == CL_SUCCESS)
+  if (error == CL_SUCCESS && taken == CL_SUCCESS && cl.clBuildProgram(program, 1, &device, options.c_str(), nullptr, nullptr) == CL_SUCCESS)
     return program;
   cl.clReleaseProgram(program);
   return nullptr;
@@ -121,16 +120,15 @@ void Device::EnqueueCopy(cl_command_queue queue, const tw_copy& c, cl_event* out
   if (c.from_host && c.to_host) throw tw::Error{TW_INVALID_ARGUMENT, "a copy between two host addresses is none of a device's"};
   cl_mem from = static_cast<cl_mem>(c.from), to = static_cast<cl_mem>(c.to);
   if (c.from_host)
-    Check(cl_.clEnqueueWriteBuffer(queue, to, CL_FALSE, c.to_offset, c.bytes, static_cast<const char*>(c.from) + c.from_offset, 0,
-                                   nullptr, out_event),
+    Check(cl_.clEnqueueWriteBuffer(queue, to, CL_FALSE, c.to_offset, c.bytes, static_cast<const char*>(c.from) + c.from_offset, 0, nullptr,
+                                   out_event),
           "a copy to the device");
   else if (c.to_host)
     Check(cl_.clEnqueueReadBuffer(queue, from, CL_FALSE, c.from_offset, c.bytes, static_cast<char*>(c.to) + c.to_offset, 0, nullptr,
                                   out_event),
           "a copy from the device");
   else
-    Check(cl_.clEnqueueCopyBuffer(queue, from, to, c.from_offset, c.to_offset, c.bytes, 0, nullptr, out_event),
-          "a copy inside the device");
+    Check(cl_.clEnqueueCopyBuffer(queue, from, to, c.from_offset, c.to_offset, c.bytes, 0, nullptr, out_event), "a copy inside the device");
 }
 
 void Device::Build(const tw_host* host) {

@@ -101,8 +101,6 @@ void ProgramCache::Store(const std::string& binary) const {
   std::filesystem::remove(aside, error);
 }
 
-void ProgramCache::Log(uint32_t level, const std::string& text) const {
-  host_->run->log(host_, level, text.data(), text.size());
-}
+void ProgramCache::Log(uint32_t level, const std::string& text) const { host_->run->log(host_, level, text.data(), text.size()); }
 
 }  // namespace thalweg::opencl

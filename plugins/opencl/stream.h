@@ -44,8 +44,8 @@ class Stream {
     cl_event open;
   };
 
-  void Report();                     // the thread
-  void Settle(const Mark& mark);      // waits, fails the timeline if one command did
+  void Report();                  // the thread
+  void Settle(const Mark& mark);  // waits, fails the timeline if one command did
   void Fail(uint32_t code, const std::string& why);
   void Prune();
   static void Open(void* gate, const tw_status* why);

@@ -10,12 +10,12 @@
 
 static int failures;
 
-#define CHECK(condition)                                                            \
-  do {                                                                              \
-    if (!(condition)) {                                                             \
-      printf("  %s:%d: expected %s\n", __FILE__, __LINE__, #condition);             \
-      ++failures;                                                                   \
-    }                                                                               \
+#define CHECK(condition)                                                \
+  do {                                                                  \
+    if (!(condition)) {                                                 \
+      printf("  %s:%d: expected %s\n", __FILE__, __LINE__, #condition); \
+      ++failures;                                                       \
+    }                                                                   \
   } while (0)
 
 /* The call succeeds. */
@@ -56,10 +56,10 @@ static inline int run_tests(const test* tests, size_t n) {
   printf("%zu tests, %d failed\n", n, failed);
   return failed > 0;
 }
-#define MAIN(...)                                                \
-  int main(void) {                                               \
-    const test tests[] = {__VA_ARGS__};                          \
-    return run_tests(tests, sizeof(tests) / sizeof(tests[0]));   \
+#define MAIN(...)                                              \
+  int main(void) {                                             \
+    const test tests[] = {__VA_ARGS__};                        \
+    return run_tests(tests, sizeof(tests) / sizeof(tests[0])); \
   }
 
 /* ---- Short forms for what most tests need ---- */

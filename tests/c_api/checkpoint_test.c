@@ -209,9 +209,13 @@ static void ASaverNeedsVariables(void) {
 }
 
 int main(void) {
-  const test tests[] = {TEST(WhatIsWrittenIsRead), TEST(DamageIsNamed), TEST(WrongWritesLeaveTheOldCheckpoint),
-                        TEST(ASaverBringsVariablesBack), TEST(ASaverIsPartOfTheGraphUnderTensorFlowsNames),
-                        TEST(ACheckpointThatDoesNotFitIsRefused), TEST(ASaverNeedsVariables)};
+  const test tests[] = {TEST(WhatIsWrittenIsRead),
+                        TEST(DamageIsNamed),
+                        TEST(WrongWritesLeaveTheOldCheckpoint),
+                        TEST(ASaverBringsVariablesBack),
+                        TEST(ASaverIsPartOfTheGraphUnderTensorFlowsNames),
+                        TEST(ACheckpointThatDoesNotFitIsRefused),
+                        TEST(ASaverNeedsVariables)};
   const char* temporary = getenv("TMPDIR");
   snprintf(folder, sizeof folder, "%s/thalweg-checkpoint-XXXXXX", temporary ? temporary : "/tmp");
   if (!mkdtemp(folder)) return perror(folder), 1;

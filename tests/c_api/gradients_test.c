@@ -102,4 +102,5 @@ static void WhatHasNoGradientIsNamed(void) {
   tw_graph_destroy(other);
 }
 
-MAIN(TEST(DerivativesOfDerivativesWork), TEST(GivenDysWeighTheYs), TEST(GatheredVariablesHaveSparseGradients), TEST(WhatHasNoGradientIsNamed))
+MAIN(TEST(DerivativesOfDerivativesWork), TEST(GivenDysWeighTheYs), TEST(GatheredVariablesHaveSparseGradients),
+     TEST(WhatHasNoGradientIsNamed))

@@ -326,7 +326,13 @@ static void TheListOfOpsSaysWhatThereIs(void) {
   tw_ops_destroy(ops);
 }
 
+/* A node 'a', cut short, whose op is the bytes 0 and 27: what C and terminals would stumble over is spelt out. */
+static void MessagesSpellOutControlCharacters(void) {
+  const char graph[] = {0x0a, 9, 0x0a, 1, 'a', 0x12, 2, 0, 27, 0x1a, 50};
+  FAILS(tw_graph_verify(NULL, graph, sizeof graph), TW_INVALID_ARGUMENT, "\\x00\\x1b 'a': the NodeDef is damaged");
+}
+
 MAIN(TEST(AnOperationTellsAboutItself), TEST(AttributesOfEveryKindAreKept), TEST(SettersOfTheWrongKindAreRefused),
-     TEST(ColocationSurvivesExportAndRuns), TEST(ABuilderKeepsItsFirstFailure),
-     TEST(WrongOperationsAreRefusedAndLeaveTheGraphAlone), TEST(NamesAreFoundOrSuggested), TEST(ExportAndImportGiveTheSameGraph),
-     TEST(TruncatedGraphsAreRefusedWhole), TEST(TheVerifierMissesKernels), TEST(TheListOfOpsSaysWhatThereIs))
+     TEST(ColocationSurvivesExportAndRuns), TEST(ABuilderKeepsItsFirstFailure), TEST(WrongOperationsAreRefusedAndLeaveTheGraphAlone),
+     TEST(NamesAreFoundOrSuggested), TEST(ExportAndImportGiveTheSameGraph), TEST(TruncatedGraphsAreRefusedWhole),
+     TEST(MessagesSpellOutControlCharacters), TEST(TheVerifierMissesKernels), TEST(TheListOfOpsSaysWhatThereIs))

@@ -95,8 +95,10 @@ static void GettersAnswerNothingForNull(void) {
   CHECK(!tw_tensor_count(NULL) && !tw_tensor_bytes(NULL) && !tw_tensor_data(NULL) && !tw_tensor_mutable_data(NULL));
   CHECK(tw_graph_count(NULL) == 0 && tw_graph_operation(NULL, 0) == NULL);
   CHECK(!*tw_operation_name(NULL) && !*tw_operation_type(NULL) && !*tw_operation_device(NULL));
-  CHECK(!tw_operation_input_count(NULL) && !tw_operation_input(NULL, 0) && !tw_operation_output_count(NULL) && !tw_operation_output(NULL, 0));
-  CHECK(!tw_operation_control_count(NULL) && !tw_operation_control(NULL, 0) && !tw_operation_attr_count(NULL) && !tw_operation_attr_name(NULL, 0));
+  CHECK(!tw_operation_input_count(NULL) && !tw_operation_input(NULL, 0) && !tw_operation_output_count(NULL) &&
+        !tw_operation_output(NULL, 0));
+  CHECK(!tw_operation_control_count(NULL) && !tw_operation_control(NULL, 0) && !tw_operation_attr_count(NULL) &&
+        !tw_operation_attr_name(NULL, 0));
   CHECK(!tw_ops_count(NULL) && !tw_ops_name(NULL, 0) && !tw_ops_schema(NULL, 0) && !tw_ops_doc(NULL, 0) && !tw_ops_plugin(NULL, 0));
   CHECK(!tw_ops_no_gradient(NULL, 0) && !tw_ops_kernel_count(NULL, 0) && !tw_ops_kernel(NULL, 0, 0));
   CHECK(!tw_cancel_token_cancelled(NULL));
@@ -150,4 +152,5 @@ static void NullInsideAScopeIsTold(void) {
   tw_graph_destroy(graph);
 }
 
-MAIN(TEST(NullObjectsAreRefused), TEST(NullMayBeReleased), TEST(GettersAnswerNothingForNull), TEST(BuildersTakeNull), TEST(NullInsideAScopeIsTold))
+MAIN(TEST(NullObjectsAreRefused), TEST(NullMayBeReleased), TEST(GettersAnswerNothingForNull), TEST(BuildersTakeNull),
+     TEST(NullInsideAScopeIsTold))

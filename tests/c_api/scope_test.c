@@ -99,8 +99,11 @@ static void ScalarsAreRoundedToTheirType(void) {
 }
 
 static void ScalarsThatDoNotFitAreRefused(void) {
-  const struct { uint32_t dtype; double value; } cases[] = {{TW_INT8, 128}, {TW_INT8, -129}, {TW_UINT8, -1}, {TW_INT32, 2147483648.0},
-                                                            {TW_INT64, 9223372036854775808.0}, {TW_INT32, NAN}, {TW_STRING, 1}, {99, 1}};
+  const struct {
+    uint32_t dtype;
+    double value;
+  } cases[] = {{TW_INT8, 128},  {TW_INT8, -129}, {TW_UINT8, -1}, {TW_INT32, 2147483648.0}, {TW_INT64, 9223372036854775808.0},
+               {TW_INT32, NAN}, {TW_STRING, 1},  {99, 1}};
   tw_graph* graph = NULL;
   OK(tw_graph_create(NULL, &graph));
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {

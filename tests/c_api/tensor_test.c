@@ -125,7 +125,8 @@ static void StringsAreCopiedIn(void) {
   tw_tensor_release(t);
 }
 
-static void check_text(uint32_t dtype, const int64_t* dims, uint32_t rank, const void* data, uint64_t bytes, uint64_t most, const char* want) {
+static void check_text(uint32_t dtype, const int64_t* dims, uint32_t rank, const void* data, uint64_t bytes, uint64_t most,
+                       const char* want) {
   tw_tensor* t = NULL;
   tw_buffer* text = NULL;
   OK(tw_tensor_create_copy(dtype, dims, rank, data, bytes, &t));

@@ -1,8 +1,8 @@
 // The C++ sugar over the application API.
-#include "thalweg/cpp/thalweg.hpp"
-
 #include "gtest/gtest.h"
+
 #include "thalweg/cpp/plugin.hpp"  // both kinds of sugar in one file
+#include "thalweg/cpp/thalweg.hpp"
 
 TEST(CppTest, AProgramIsAFewLines) {
   tw::Graph graph;

@@ -166,7 +166,10 @@ static void SlotsStandBesideTheirVariables(void) {
 }
 
 static void WrongUsesOfOptimizersAreRefused(void) {
-  struct { const char* part; int kind; } cases[] = {{"tw_adam_init", 0}, {"beta1", 1}, {"epsilon", 2}, {"is no variable", 3}, {"depends on none", 4}};
+  struct {
+    const char* part;
+    int kind;
+  } cases[] = {{"tw_adam_init", 0}, {"beta1", 1}, {"epsilon", 2}, {"is no variable", 3}, {"depends on none", 4}};
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     problem p = new_problem(0);
     tw_adam options;

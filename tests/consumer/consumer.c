@@ -1,6 +1,7 @@
 /* The smallest program against an installed Thalweg: is this the version that the package said? */
 #include <stdio.h>
 #include <string.h>
+
 #include <thalweg/thalweg.h>
 
 int main(int argc, char** argv) {

@@ -1,8 +1,8 @@
 // As consumer.c, in C++: the C headers must compile and link as C++ too.
-#include <thalweg/thalweg.h>
-
 #include <iostream>
 #include <string>
+
+#include <thalweg/thalweg.h>
 
 int main(int argc, char** argv) {
   const std::string version = tw_version_string();

@@ -17,7 +17,7 @@ namespace {
 // Small enough that every input ends soon under a sanitizer.
 constexpr size_t kMostBytes = 32 << 10;
 constexpr uint32_t kMostOperations = 64;
-constexpr int64_t kUnknownDim = 2;           // what is fed where a size is unknown
+constexpr int64_t kUnknownDim = 2;  // what is fed where a size is unknown
 constexpr int64_t kTimeoutNs = 2'000'000'000;
 
 template <class T, void (*Destroy)(T*)>

@@ -27,7 +27,10 @@ class Mutator {
     if (g->node_size() == 0) return;
     NodeDef* n = g->mutable_node(int(Below(uint64_t(g->node_size()))));
     switch (Below(8)) {
-      case 0: *g->add_node() = *n; g->mutable_node(g->node_size() - 1)->set_name(n->name() + "x"); break;
+      case 0:
+        *g->add_node() = *n;
+        g->mutable_node(g->node_size() - 1)->set_name(n->name() + "x");
+        break;
       case 1: g->mutable_node()->DeleteSubrange(int(Below(uint64_t(g->node_size()))), 1); break;
       case 2: Rewire(*g, n); break;
       case 3: n->set_op(g->node(int(Below(uint64_t(g->node_size())))).op()); break;
@@ -58,7 +61,8 @@ class Mutator {
     }
   }
   float Real() {
-    static constexpr float kEdges[] = {0, -0.0f, 1, -1, 0.5f, 1e30f, -1e30f, 1e-40f, __builtin_inff(), -__builtin_inff(), __builtin_nanf("")};
+    static constexpr float kEdges[] = {
+        0, -0.0f, 1, -1, 0.5f, 1e30f, -1e30f, 1e-40f, __builtin_inff(), -__builtin_inff(), __builtin_nanf("")};
     return kEdges[Below(std::size(kEdges))];
   }
   DataType Type() { return DataType(Below(5) ? Below(24) : Below(140)); }

@@ -1,8 +1,8 @@
 /* A graph placed half on an OpenCL device and half on the CPU: right for changing sizes, in several threads at once, and clear about what
  * the device cannot do. Skipped, with the reason, where no OpenCL device is found. */
-#include "check.h"
-
 #include <pthread.h>
+
+#include "check.h"
 
 static int has_device(void) {
   tw_devices* devices = NULL;
@@ -53,7 +53,7 @@ static float number(unsigned* seed) { /* in [-0.5, 0.5) */
 /* One step of size n, compared with the same in double; the number of wrong elements. */
 static int wrong_elements(const problem* p, int n, unsigned seed) {
   const int64_t dims[] = {n, n};
-  float *values[3];
+  float* values[3];
   tw_tensor *in[3] = {0}, *out = NULL;
   for (int k = 0; k < 3; ++k) {
     const int count = k < 2 ? n * n : n;

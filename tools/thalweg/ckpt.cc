@@ -73,8 +73,14 @@ int Run(const Args& args) {
 }  // namespace
 
 const Command& CkptCommand() {
-  static const Command command = {"ckpt", "verify|list PREFIX", "Lists the tensors of a checkpoint, and verifies their checksums.",
-                                  "PREFIX is the path without .index: `run/model` for `run/model.index`.\n", {kJsonOption}, 2, 2, Run};
+  static const Command command = {"ckpt",
+                                  "verify|list PREFIX",
+                                  "Lists the tensors of a checkpoint, and verifies their checksums.",
+                                  "PREFIX is the path without .index: `run/model` for `run/model.index`.\n",
+                                  {kJsonOption},
+                                  2,
+                                  2,
+                                  Run};
   return command;
 }
 

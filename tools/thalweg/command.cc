@@ -10,9 +10,7 @@ const std::vector<std::string>& Args::all(const std::string& option) const {
   return it == values_.end() ? none : it->second;
 }
 
-std::string Args::get(const std::string& option, const std::string& other) const {
-  return has(option) ? all(option).back() : other;
-}
+std::string Args::get(const std::string& option, const std::string& other) const { return has(option) ? all(option).back() : other; }
 
 Args Command::Parse(const std::vector<std::string>& words) const {
   Args args;

@@ -39,8 +39,8 @@ int Run(const Args& args) {
 }  // namespace
 
 const Command& DevicesCommand() {
-  static const Command command = {"devices", "", "Lists the devices that the plugins found.",
-                                  "", {kJsonOption, kPluginOption, kRuntimeOption}, 0, 0, Run};
+  static const Command command = {
+      "devices", "", "Lists the devices that the plugins found.", "", {kJsonOption, kPluginOption, kRuntimeOption}, 0, 0, Run};
   return command;
 }
 

@@ -1,11 +1,11 @@
 // thalweg doctor: whether this installation works, and what to do where it does not.
+#include <unistd.h>
+
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-
-#include <unistd.h>
 
 #include "command.h"
 #include "handles.h"
@@ -198,8 +198,14 @@ std::string Details() {
 
 const Command& DoctorCommand() {
   static const std::string details = Details();
-  static const Command command = {"doctor", "", "Checks this installation: plugins, devices, gradients, checkpoints.", details.c_str(),
-                                  {kJsonOption, kPluginOption, kRuntimeOption}, 0, 0, Run};
+  static const Command command = {"doctor",
+                                  "",
+                                  "Checks this installation: plugins, devices, gradients, checkpoints.",
+                                  details.c_str(),
+                                  {kJsonOption, kPluginOption, kRuntimeOption},
+                                  0,
+                                  0,
+                                  Run};
   return command;
 }
 

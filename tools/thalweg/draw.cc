@@ -1,11 +1,12 @@
 #include "draw.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "feed.h"
 #include "handles.h"

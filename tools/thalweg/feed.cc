@@ -134,8 +134,10 @@ tw::Tensor Cast(const tw::Runtime& runtime, const tw::Tensor& tensor, uint32_t d
 tw::Tensor ReadFeed(const tw::Runtime& runtime, const std::string& text, uint32_t dtype) {
   const size_t bracket = text.find(".csv[");
   tw::Tensor tensor;
-  if (EndsWith(text, ".npy")) tensor = ReadNpy(text);
-  else if (EndsWith(text, ".csv")) tensor = ReadCsv(text, "");
+  if (EndsWith(text, ".npy"))
+    tensor = ReadNpy(text);
+  else if (EndsWith(text, ".csv"))
+    tensor = ReadCsv(text, "");
   else if (bracket != text.npos && EndsWith(text, "]")) {
     tensor = ReadCsv(text.substr(0, bracket + 4), text.substr(bracket + 5, text.size() - bracket - 6));
   } else {

@@ -1,13 +1,13 @@
 #include "handles.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
-
-#include <unistd.h>
 
 namespace thalweg::cli {
 

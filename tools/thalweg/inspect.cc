@@ -198,12 +198,19 @@ int Run(const Args& args) {
 
 const Command& InspectCommand() {
   static const Command command = {
-      "inspect", "GRAPH", "Shows what a graph file (GraphDef) holds: inputs, variables, outputs, operations.", "",
+      "inspect",
+      "GRAPH",
+      "Shows what a graph file (GraphDef) holds: inputs, variables, outputs, operations.",
+      "",
       {{"--all", nullptr, "list every operation with its inputs and outputs"},
        {"--node", "NAME", "show this operation in full; may be repeated"},
        {"--verify", nullptr, "only check it, as strictly as a run would, and that every operation has a kernel here"},
-       kJsonOption, kPluginOption, kRuntimeOption},
-      1, 1, Run};
+       kJsonOption,
+       kPluginOption,
+       kRuntimeOption},
+      1,
+      1,
+      Run};
   return command;
 }
 

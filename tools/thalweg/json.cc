@@ -10,10 +10,14 @@ std::string JsonQuote(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') (out += '\\') += c;
-    else if (c == '\n') out += "\\n";
-    else if (byte < 0x20 || byte == 0x7f) ((out += "\\u00") += kHex[byte >> 4]) += kHex[byte & 15];
-    else out += c;
+    if (c == '"' || c == '\\')
+      (out += '\\') += c;
+    else if (c == '\n')
+      out += "\\n";
+    else if (byte < 0x20 || byte == 0x7f)
+      ((out += "\\u00") += kHex[byte >> 4]) += kHex[byte & 15];
+    else
+      out += c;
   }
   return out + '"';
 }

@@ -18,9 +18,10 @@ std::vector<const Command*> Commands() {
 std::string Help() {
   std::string text = "usage: thalweg COMMAND [arguments]\n";
   for (const Command* c : Commands()) text += "  " + std::string(c->name) + std::string(10 - std::strlen(c->name), ' ') + c->summary + "\n";
-  return text + "`thalweg COMMAND --help` says more; `thalweg --version` says which one this is.\n"
-                "Environment: THALWEG_PLUGIN_PATH, THALWEG_OPTIONS (see thalweg doctor --help).\n"
-                "Exit status: 0 good, 1 failed, 2 wrong arguments.\n";
+  return text +
+         "`thalweg COMMAND --help` says more; `thalweg --version` says which one this is.\n"
+         "Environment: THALWEG_PLUGIN_PATH, THALWEG_OPTIONS (see thalweg doctor --help).\n"
+         "Exit status: 0 good, 1 failed, 2 wrong arguments.\n";
 }
 
 bool AsksForHelp(const std::vector<std::string>& words) {

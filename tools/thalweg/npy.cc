@@ -12,8 +12,8 @@ struct Kind {
   const char* descr;
   uint32_t dtype;
 };
-constexpr Kind kKinds[] = {{"<f4", TW_FLOAT}, {"<f8", TW_DOUBLE}, {"<f2", TW_HALF},   {"|b1", TW_BOOL},   {"|i1", TW_INT8},
-                           {"<i2", TW_INT16}, {"<i4", TW_INT32},  {"<i8", TW_INT64},  {"|u1", TW_UINT8},  {"<u2", TW_UINT16},
+constexpr Kind kKinds[] = {{"<f4", TW_FLOAT},  {"<f8", TW_DOUBLE}, {"<f2", TW_HALF},      {"|b1", TW_BOOL},       {"|i1", TW_INT8},
+                           {"<i2", TW_INT16},  {"<i4", TW_INT32},  {"<i8", TW_INT64},     {"|u1", TW_UINT8},      {"<u2", TW_UINT16},
                            {"<u4", TW_UINT32}, {"<u8", TW_UINT64}, {"<c8", TW_COMPLEX64}, {"<c16", TW_COMPLEX128}};
 constexpr char kMagic[] = "\x93NUMPY";
 

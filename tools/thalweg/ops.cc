@@ -1,7 +1,7 @@
 // thalweg ops: which ops the loaded plugins define.
-#include <cstdio>
-
 #include <fnmatch.h>
+
+#include <cstdio>
 
 #include "command.h"
 #include "handles.h"
@@ -46,8 +46,8 @@ int Run(const Args& args) {
     std::vector<std::vector<std::string>> rows;
     for (const uint32_t i : chosen) {
       const uint32_t kernels = tw_ops_kernel_count(o, i);
-      rows.push_back({Coloured(kBold, tw_ops_name(o, i)), std::to_string(kernels) + (kernels == 1 ? " kernel" : " kernels"),
-                      tw_ops_doc(o, i)});
+      rows.push_back(
+          {Coloured(kBold, tw_ops_name(o, i)), std::to_string(kernels) + (kernels == 1 ? " kernel" : " kernels"), tw_ops_doc(o, i)});
     }
     std::fputs(Table(rows).c_str(), stdout);
   }
@@ -58,9 +58,14 @@ int Run(const Args& args) {
 }  // namespace
 
 const Command& OpsCommand() {
-  static const Command command = {"ops", "[NAME]", "Lists ops, or shows one: schema, gradient, kernels. NAME may be a pattern: 'Conv*'.",
-                                  "", {{"--long", nullptr, "show every op that fits in full"}, kJsonOption, kPluginOption, kRuntimeOption},
-                                  0, 1, Run};
+  static const Command command = {"ops",
+                                  "[NAME]",
+                                  "Lists ops, or shows one: schema, gradient, kernels. NAME may be a pattern: 'Conv*'.",
+                                  "",
+                                  {{"--long", nullptr, "show every op that fits in full"}, kJsonOption, kPluginOption, kRuntimeOption},
+                                  0,
+                                  1,
+                                  Run};
   return command;
 }
 

@@ -101,11 +101,17 @@ int Run(const Args& args) {
 
 const Command& PluginsCommand() {
   static const Command command = {
-      "plugins", "", "Lists every plugin that was found and what became of it.",
+      "plugins",
+      "",
+      "Lists every plugin that was found and what became of it.",
       "Plugins are looked for in the option plugin_path, in THALWEG_PLUGIN_PATH, in the user's folder and beside libthalweg.so.\n",
       {{"--why", nullptr, "for each: its file, why it is loaded or not, and what to do about it"},
-       kJsonOption, kPluginOption, kRuntimeOption},
-      0, 0, Run};
+       kJsonOption,
+       kPluginOption,
+       kRuntimeOption},
+      0,
+      0,
+      Run};
   return command;
 }
 

@@ -30,8 +30,10 @@ void Restore(const tw::Graph& graph, const tw::Session& session, const std::stri
   std::string missing;
   for (uint32_t i = 0; i < tw_variables_count(variables.c()); ++i) {
     const std::string name = tw_variables_name(variables.c(), i);
-    if (names.count(name)) found.push_back(tw_variables_handle(variables.c(), i));
-    else missing += (missing.empty() ? "" : ", ") + name;
+    if (names.count(name))
+      found.push_back(tw_variables_handle(variables.c(), i));
+    else
+      missing += (missing.empty() ? "" : ", ") + name;
   }
   if (found.empty()) throw std::runtime_error("checkpoint '" + prefix + "' has none of the graph's variables");
   if (!missing.empty()) std::fprintf(stderr, "thalweg run: the checkpoint does not have these variables: %s\n", missing.c_str());
@@ -106,8 +108,10 @@ std::string ElementsJson(const tw::Runtime& runtime, const tw::Tensor& t) {
   uint64_t next = 0;
   const auto add = [&](const auto& self, size_t axis) -> void {
     if (axis == dims.size()) {
-      if (strings) json.Text("", t.string(next++));
-      else json.Real("", values[next++]);
+      if (strings)
+        json.Text("", t.string(next++));
+      else
+        json.Real("", values[next++]);
       return;
     }
     json.Array();
@@ -191,8 +195,10 @@ int Run(const Args& args) {
 
   if (args.has("--json")) PrintJson(runtime, plan);
   for (const Named& fetch : plan.fetches) {
-    if (!fetch.file.empty()) WriteNpy(fetch.file, fetch.value);
-    else if (!args.has("--json") && !args.has("--draw")) std::printf("%s = %s\n", fetch.name.c_str(), fetch.value.text(1000).c_str());
+    if (!fetch.file.empty())
+      WriteNpy(fetch.file, fetch.value);
+    else if (!args.has("--json") && !args.has("--draw"))
+      std::printf("%s = %s\n", fetch.name.c_str(), fetch.value.text(1000).c_str());
   }
   for (const std::string& name : args.all("--draw")) DrawFeed(runtime, plan, name);
   return kGood;
@@ -202,10 +208,13 @@ int Run(const Args& args) {
 
 const Command& RunCommand() {
   static const Command command = {
-      "run", "GRAPH", "Runs a graph file (GraphDef) once and prints what is fetched.",
+      "run",
+      "GRAPH",
+      "Runs a graph file (GraphDef) once and prints what is fetched.",
       "Example: thalweg run graph.pb --checkpoint model --feed 'image=digits.csv[0:5,0:64]' --fetch prediction --draw image\n",
-      {{"--feed", "NAME=VALUE", "give a value its contents: a literal such as 3 or [[1, 2], [3, 4]], FILE.npy, or FILE.csv[rows,columns]\n"
-                                "with ranges as in Python; may be repeated"},
+      {{"--feed", "NAME=VALUE",
+        "give a value its contents: a literal such as 3 or [[1, 2], [3, 4]], FILE.npy, or FILE.csv[rows,columns]\n"
+        "with ranges as in Python; may be repeated"},
        {"--fetch", "NAME[=FILE.npy]", "print this value (`node` or `node:1`), or write it to a file; may be repeated"},
        {"--target", "NAME", "run this operation too; may be repeated"},
        {"--checkpoint", "PREFIX", "restore the variables first"},
@@ -213,8 +222,12 @@ const Command& RunCommand() {
        {"--draw", "NAME", "draw the pictures of a feed, [n, h, w] or [n, k * k], with what is fed and fetched beside each"},
        {"--timeout", "SECONDS", "give up after this time"},
        {"--session", "KEY=VALUE", "a session option; thalweg doctor --help lists them; may be repeated"},
-       kJsonOption, kPluginOption, kRuntimeOption},
-      1, 1, Run};
+       kJsonOption,
+       kPluginOption,
+       kRuntimeOption},
+      1,
+      1,
+      Run};
   return command;
 }
 

@@ -23,8 +23,8 @@ typedef struct tw_gradient {
  * ys: n_ys values of a floating-point or complex type.   dys: one value of the shape of each y, or NULL (then, and where an entry is 0,
  * ones).   xs: n_xs values, or variable handles for the gradient with respect to their contents.
  * Errors: INVALID_ARGUMENT (a value of another graph, a y of integers, a dy of the wrong type or shape); FAILED_PRECONDITION naming an op
- * on the way that is not differentiable, and why; UNIMPLEMENTED for one whose gradient is missing. Operations added before a failure stay, unused and harmless.
- * Threads: one call per graph at a time. */
+ * on the way that is not differentiable, and why; UNIMPLEMENTED for one whose gradient is missing. Operations added before a failure stay,
+ * unused and harmless. Threads: one call per graph at a time. */
 TW_EXPORT tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
                                       uint32_t n_xs, tw_gradient* out_gradients);
 /* The common case inside a scope: one scalar loss. After a failure all of out_gradients is 0. */

@@ -27,7 +27,7 @@ TW_EXPORT tw_status* tw_scope_finish(tw_scope* scope);
 TW_EXPORT uint32_t tw_scope_code(const tw_scope* scope);
 /* Reports a failure from a function that builds on scopes. status: taken; kept if it is the first. NULL does nothing. */
 TW_EXPORT void tw_scope_fail(tw_scope* scope, tw_status* status);
-TW_EXPORT tw_graph* tw_scope_graph(const tw_scope* scope);   /* NULL after a failure */
+TW_EXPORT tw_graph* tw_scope_graph(const tw_scope* scope);    /* NULL after a failure */
 TW_EXPORT const char* tw_scope_prefix(const tw_scope* scope); /* with its slash; "" if there is none */
 
 /* ---- Operations ---- */

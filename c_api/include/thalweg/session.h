@@ -20,9 +20,9 @@ typedef struct tw_cancel_token tw_cancel_token; /* lets another thread stop runs
  * targets need. A feed replaces the value, whoever makes it: placeholders and intermediate values alike. */
 typedef struct tw_signature {
   uint32_t size, flags;
-  const tw_output* feeds;               /* n_feeds values, each once */
-  const tw_output* fetches;             /* n_fetches values; may repeat, may be fed */
-  const tw_operation* const* targets;   /* n_targets operations that run for what they do */
+  const tw_output* feeds;             /* n_feeds values, each once */
+  const tw_output* fetches;           /* n_fetches values; may repeat, may be fed */
+  const tw_operation* const* targets; /* n_targets operations that run for what they do */
   uint32_t n_feeds, n_fetches, n_targets, reserved;
 } tw_signature;
 

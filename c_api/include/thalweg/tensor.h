@@ -44,11 +44,11 @@ TW_EXPORT void tw_tensor_release(tw_tensor* tensor); /* NULL is fine */
 
 TW_EXPORT uint32_t tw_tensor_dtype(const tw_tensor* tensor);
 TW_EXPORT uint32_t tw_tensor_rank(const tw_tensor* tensor);
-TW_EXPORT int64_t tw_tensor_dim(const tw_tensor* tensor, uint32_t axis);    /* -1 for an axis that is not there */
-TW_EXPORT const int64_t* tw_tensor_dims(const tw_tensor* tensor);           /* `rank` of them; live as long as the tensor */
-TW_EXPORT uint64_t tw_tensor_count(const tw_tensor* tensor);                /* elements */
-TW_EXPORT uint64_t tw_tensor_bytes(const tw_tensor* tensor);                /* of memory; 16 an element for strings */
-TW_EXPORT const void* tw_tensor_data(const tw_tensor* tensor);              /* the elements; strings are tw_string */
+TW_EXPORT int64_t tw_tensor_dim(const tw_tensor* tensor, uint32_t axis); /* -1 for an axis that is not there */
+TW_EXPORT const int64_t* tw_tensor_dims(const tw_tensor* tensor);        /* `rank` of them; live as long as the tensor */
+TW_EXPORT uint64_t tw_tensor_count(const tw_tensor* tensor);             /* elements */
+TW_EXPORT uint64_t tw_tensor_bytes(const tw_tensor* tensor);             /* of memory; 16 an element for strings */
+TW_EXPORT const void* tw_tensor_data(const tw_tensor* tensor);           /* the elements; strings are tw_string */
 /* The elements, to write them. NULL for strings (use tw_tensor_set_string), and where somebody else shares the tensor or its memory. */
 TW_EXPORT void* tw_tensor_mutable_data(tw_tensor* tensor);
 

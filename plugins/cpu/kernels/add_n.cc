@@ -19,15 +19,19 @@ void AddChunk(const tw_frame* f, const BinaryKernel& k, int64_t at, int64_t n) {
   alignas(64) float wide[kChunk];
   auto input = [&](uint32_t i) { return Bytes(f->in[i]) + at * k.xy_bytes; };
   auto load = [&](uint32_t i, float* to) { k.load(reinterpret_cast<const uint16_t*>(input(i)), to, n); };
-  if (k.load) load(0, reinterpret_cast<float*>(sum));
-  else std::memcpy(sum, input(0), size_t(n) * k.xy_bytes);
+  if (k.load)
+    load(0, reinterpret_cast<float*>(sum));
+  else
+    std::memcpy(sum, input(0), size_t(n) * k.xy_bytes);
   for (uint32_t i = 1; i < f->n_in; ++i) {
     if (k.load) load(i, wide);
     k.loop(sum, 1, k.load ? reinterpret_cast<const char*>(wide) : input(i), 1, sum, n);
   }
   char* to = Bytes(f->out[0]) + at * k.z_bytes;
-  if (k.store) k.store(reinterpret_cast<float*>(sum), reinterpret_cast<uint16_t*>(to), n);
-  else std::memcpy(to, sum, size_t(n) * k.z_bytes);
+  if (k.store)
+    k.store(reinterpret_cast<float*>(sum), reinterpret_cast<uint16_t*>(to), n);
+  else
+    std::memcpy(to, sum, size_t(n) * k.z_bytes);
 }
 
 void RunAddN(const tw_frame* f, const BinaryKernel& k) {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/common/kernel.h"
 #include "kernels/common/element.h"
+#include "kernels/common/kernel.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"

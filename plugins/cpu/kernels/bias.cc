@@ -133,13 +133,20 @@ constexpr Loops LoopsOf(uint32_t dtype, const char* type) {
 
 // Sums of integers wrap round, so signed ones are added as unsigned.
 constexpr Loops kLoops[] = {
-    LoopsOf<float>(TW_FLOAT, "float"),           LoopsOf<double>(TW_DOUBLE, "double"),
-    LoopsOf<half>(TW_HALF, "half"),              LoopsOf<bfloat16>(TW_BFLOAT16, "bfloat16"),
-    LoopsOf<uint8_t>(TW_INT8, "int8"),           LoopsOf<uint16_t>(TW_INT16, "int16"),
-    LoopsOf<uint32_t>(TW_INT32, "int32"),        LoopsOf<uint64_t>(TW_INT64, "int64"),
-    LoopsOf<uint8_t>(TW_UINT8, "uint8"),         LoopsOf<uint16_t>(TW_UINT16, "uint16"),
-    LoopsOf<uint32_t>(TW_UINT32, "uint32"),      LoopsOf<uint64_t>(TW_UINT64, "uint64"),
-    LoopsOf<complex64>(TW_COMPLEX64, "complex64"), LoopsOf<complex128>(TW_COMPLEX128, "complex128"),
+    LoopsOf<float>(TW_FLOAT, "float"),
+    LoopsOf<double>(TW_DOUBLE, "double"),
+    LoopsOf<half>(TW_HALF, "half"),
+    LoopsOf<bfloat16>(TW_BFLOAT16, "bfloat16"),
+    LoopsOf<uint8_t>(TW_INT8, "int8"),
+    LoopsOf<uint16_t>(TW_INT16, "int16"),
+    LoopsOf<uint32_t>(TW_INT32, "int32"),
+    LoopsOf<uint64_t>(TW_INT64, "int64"),
+    LoopsOf<uint8_t>(TW_UINT8, "uint8"),
+    LoopsOf<uint16_t>(TW_UINT16, "uint16"),
+    LoopsOf<uint32_t>(TW_UINT32, "uint32"),
+    LoopsOf<uint64_t>(TW_UINT64, "uint64"),
+    LoopsOf<complex64>(TW_COMPLEX64, "complex64"),
+    LoopsOf<complex128>(TW_COMPLEX128, "complex128"),
 };
 
 const Loops& LoopsFor(uint32_t dtype) {

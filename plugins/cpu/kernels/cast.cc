@@ -149,8 +149,10 @@ class Cast {
       x = wide;
     } else if (cut_ > 0) {
       std::memcpy(wide, x, size_t(n) * ElementBytes(from_));
-      if (from_ == TW_FLOAT) CutMantissas<float, uint32_t>(wide, cut_, n);
-      else CutMantissas<double, uint64_t>(wide, cut_, n);
+      if (from_ == TW_FLOAT)
+        CutMantissas<float, uint32_t>(wide, cut_, n);
+      else
+        CutMantissas<double, uint64_t>(wide, cut_, n);
       x = wide;
     }
     loop_(x, store_ ? reinterpret_cast<char*>(rounded) : y, n);

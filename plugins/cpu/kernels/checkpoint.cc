@@ -142,8 +142,10 @@ void Restore(tw::Frame f, tw::In<tw_string> prefix, tw::In<tw_string> tensor_nam
       Invalid("tensor '" + Text(tensor_names[i]) + "' in '" + Text(prefix[0]) + "' is " + TypeText(v->dtype) + ", not " +
               TypeText(tensors[i].v()->dtype) + " as 'dtypes' says");
     }
-    if (shape_and_slices[i].size == 0) tw::check(api->give(f.f, tensors[i].o, held.t));
-    else GiveSlice(f.f, {shape_and_slices[i].data, shape_and_slices[i].size}, v, tensors[i]);
+    if (shape_and_slices[i].size == 0)
+      tw::check(api->give(f.f, tensors[i].o, held.t));
+    else
+      GiveSlice(f.f, {shape_and_slices[i].data, shape_and_slices[i].size}, v, tensors[i]);
   }
 }
 

@@ -17,7 +17,7 @@ constexpr auto kAnd = [](bool x, bool y) { return bool(x & y); };
 constexpr auto kOr = [](bool x, bool y) { return bool(x | y); };
 
 template <auto kFunction>
-void AddOrder(tw::Plugin& p, std::string_view op, const BinaryKernel BinaryKernels::*small) {
+void AddOrder(tw::Plugin& p, std::string_view op, const BinaryKernel BinaryKernels::* small) {
   AddSmallFloats(p, op, TW_CPU_FOR_ISA(DetectIsa(p.h), ElementwiseTable), small);
   AddTest<kFunction, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p, op);
 }

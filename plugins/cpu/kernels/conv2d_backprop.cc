@@ -87,7 +87,13 @@ class Conv2DBackpropInput {
 
   static GatherProduct<T> ProductOf(const ConvGeometry& g, int64_t y, int64_t x, const PhaseTaps& taps_h, const PhaseTaps& taps_w) {
     GatherProduct<T> p{};
-    p.from = {g.format.channels_first, g.batch, BackwardAxis(g.h, y, taps_h), BackwardAxis(g.w, x, taps_w), nullptr, g.out_channels, 0,
+    p.from = {g.format.channels_first,
+              g.batch,
+              BackwardAxis(g.h, y, taps_h),
+              BackwardAxis(g.w, x, taps_w),
+              nullptr,
+              g.out_channels,
+              0,
               g.group_out};
     p.weights_row = g.group_in;
     p.out = g.group_in;
@@ -104,7 +110,7 @@ class Conv2DBackpropInput {
       const int64_t at = taps_h.tap(tap / taps_w.count) * g.w.window + taps_w.tap(tap % taps_w.count);
       const T* from = filter + at * g.group_in * g.out_channels + group * g.group_out;
       Wide<T>* to = turned + task * g.group_out * g.group_in;
-      constexpr int64_t kSide = 16; // squares that stay in the first-level cache
+      constexpr int64_t kSide = 16;  // squares that stay in the first-level cache
       for (int64_t i0 = 0; i0 < g.group_in; i0 += kSide)
         for (int64_t o0 = 0; o0 < g.group_out; o0 += kSide)
           for (int64_t o = o0; o < std::min(o0 + kSide, g.group_out); ++o)

@@ -51,9 +51,8 @@ class Conv2D {
       for (int64_t i = begin; i < end; ++i) {
         const int32_t* from = input.data() + i / g.h.out * in_size;
         int32_t* to = output.data() + i / g.h.out * out_size;
-        ForProducts(g, i % g.h.out, [&](int64_t in, int64_t weight, int64_t out) {
-          to[out] = Plus(to[out], Times(from[in], filter.data()[weight]));
-        });
+        ForProducts(g, i % g.h.out,
+                    [&](int64_t in, int64_t weight, int64_t out) { to[out] = Plus(to[out], Times(from[in], filter.data()[weight])); });
       }
     });
   }
@@ -77,9 +76,8 @@ class Conv2DBackpropInput {
         int32_t* to = output.data() + image * in_size;
         const int32_t* from = grad.data() + image * out_size;
         for (int64_t y = 0; y < g.h.out; ++y)
-          ForProducts(g, y, [&](int64_t in, int64_t weight, int64_t out) {
-            to[in] = Plus(to[in], Times(from[out], filter.data()[weight]));
-          });
+          ForProducts(g, y,
+                      [&](int64_t in, int64_t weight, int64_t out) { to[in] = Plus(to[in], Times(from[out], filter.data()[weight])); });
       }
     });
   }

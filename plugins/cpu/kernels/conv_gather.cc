@@ -21,7 +21,7 @@ int64_t Pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 // [*begin, *end): taps t of [0, taps) for which position at + t * step lies in [0, size). REQUIRES: step > 0.
 void TapsInside(int64_t at, int64_t step, int64_t taps, int64_t size, int64_t* begin, int64_t* end) {
-  if (step == 1) { // divisions would cost as much as the copies
+  if (step == 1) {  // divisions would cost as much as the copies
     *begin = std::clamp<int64_t>(-at, 0, taps);
     *end = std::clamp(size - at, *begin, taps);
     return;
@@ -35,7 +35,12 @@ template <class T>
 class PointGatherer {
  public:
   PointGatherer(const VectorTable& v, const Gather<T>& g, int64_t d0, int64_t d1)
-      : vector_(v), g_(g), row_(g.w.taps * g.channels), first_tap_(d0 / row_), first_begin_(d0 % row_), count_(d1 - d0),
+      : vector_(v),
+        g_(g),
+        row_(g.w.taps * g.channels),
+        first_tap_(d0 / row_),
+        first_begin_(d0 % row_),
+        count_(d1 - d0),
         whole_rows_(g.w.tap_step == 1 && g.channels == g.source_channels) {}
 
   void operator()(int64_t image, int64_t y, int64_t x, Wide<T>* to) const {
@@ -76,10 +81,10 @@ class PointGatherer {
 
   const VectorTable& vector_;
   const Gather<T>& g_;
-  int64_t row_;                     // depth entries of one tap of h
-  int64_t first_tap_, first_begin_; // where d0 is
+  int64_t row_;                      // depth entries of one tap of h
+  int64_t first_tap_, first_begin_;  // where d0 is
   int64_t count_;
-  bool whole_rows_; // where the taps of a row touch and all channels are read, a row is one run
+  bool whole_rows_;  // where the taps of a row touch and all channels are read, a row is one run
 };
 
 // Points [p0, p1), counted through all images, of channels-last images: point p's entries [d0, d1) at to[(p - p0) * kPointRow].
@@ -123,8 +128,10 @@ void GatherDepths(const VectorTable& v, const Gather<T>& g, int64_t image, int64
     int64_t y = p0 / g.w.grid, x = p0 % g.w.grid;
     for (int64_t left = p1 - p0; left > 0; x = 0, ++y) {
       const int64_t n = std::min(g.w.grid - x, left), at_h = y * g.h.step + g.h.first + tap_h * g.h.tap_step;
-      if (at_h < 0 || at_h >= g.h.source) Clear(out, n);
-      else GatherLine(v, g, plane + at_h * g.w.source, tap_w, x, n, out);
+      if (at_h < 0 || at_h >= g.h.source)
+        Clear(out, n);
+      else
+        GatherLine(v, g, plane + at_h * g.w.source, tap_w, x, n, out);
       out += n;
       left -= n;
     }
@@ -162,9 +169,9 @@ bool IsDense(const Scatter<T>& to) {
 
 template <class T>
 struct ProductLayout {
-  int64_t tile;   // points
-  int64_t images; // channels-first images in a tile; 1 where tiles are parts of an image
-  bool in_place;  // products are written to dest at once; else they pass through `result`
+  int64_t tile;    // points
+  int64_t images;  // channels-first images in a tile; 1 where tiles are parts of an image
+  bool in_place;   // products are written to dest at once; else they pass through `result`
   int64_t gathered, result;
   // Weights are copied once for all tiles where their rows lie badly: into panels, which channels-last tiles read them by, or to rows that
   // are no large power of two apart.
@@ -188,7 +195,8 @@ struct ProductLayout {
 
 // Piece by piece of the depth, in parallel.
 template <class T>
-void CopyWeights(const GemmTables& t, const tw_frame* f, const GatherProduct<T>& p, const ProductLayout<T>& layout, int slots, Wide<T>* to) {
+void CopyWeights(const GemmTables& t, const tw_frame* f, const GatherProduct<T>& p, const ProductLayout<T>& layout, int slots,
+                 Wide<T>* to) {
   const int64_t depth = p.from.depth(), piece = DepthPiece(depth);
   ForEachTask(f, Pieces(depth, piece), slots, [&](int64_t task, int) {
     const int64_t d = task * piece, k = std::min(piece, depth - d);
@@ -309,8 +317,8 @@ struct GradientLayout {
   // sizes alone.
   int64_t chunk, chunks;  // points of a chunk (channels last) or images (channels first)
   int64_t tasks_depth, tasks_out;
-  int64_t images;         // channels-first images whose points are summed at a time
-  int64_t partial;        // elements of one chunk's sums; 0: sums are made in place
+  int64_t images;   // channels-first images whose points are summed at a time
+  int64_t partial;  // elements of one chunk's sums; 0: sums are made in place
   int64_t pack, gathered, grad;
 
   explicit GradientLayout(const WeightGradient<T>& p) {
@@ -340,8 +348,8 @@ struct GradientLayout {
 // The part of the weights that one task sums, and where.
 template <class T>
 struct GradientTask {
-  int64_t d0, d1, o0, o1; // depth and out channels
-  Wide<T>* sum;           // of (d0, o0)
+  int64_t d0, d1, o0, o1;  // depth and out channels
+  Wide<T>* sum;            // of (d0, o0)
   int64_t sum_row;
 };
 
@@ -523,16 +531,18 @@ void RunWeightGradient(const GemmTables& t, const tw_frame* f, const WeightGradi
     task.sum += task.d0 * task.sum_row + task.o0;
     const int64_t begin = c * layout.chunk, end = std::min(units, begin + layout.chunk);
     char* own = scratch + layout.worker_bytes() * uint64_t(slot);
-    if (from.channels_first) SumImages(t, p, layout, task, begin, end, own);
-    else SumPoints(t, p, layout, task, begin, end, own);
+    if (from.channels_first)
+      SumImages(t, p, layout, task, begin, end, own);
+    else
+      SumPoints(t, p, layout, task, begin, end, own);
   });
   if (layout.partial) AddChunks(t, f, p, layout, reinterpret_cast<Wide<T>*>(partials));
 }
 
-#define THALWEG_INSTANTIATE(T)                                                                                       \
-  template uint64_t GatherScratch(const GatherProduct<T>&, int);                                                     \
-  template void RunGatherProduct(const GemmTables&, const tw_frame*, const GatherProduct<T>&, int, char*);           \
-  template uint64_t WeightGradientScratch(const WeightGradient<T>&, int);                                            \
+#define THALWEG_INSTANTIATE(T)                                                                             \
+  template uint64_t GatherScratch(const GatherProduct<T>&, int);                                           \
+  template void RunGatherProduct(const GemmTables&, const tw_frame*, const GatherProduct<T>&, int, char*); \
+  template uint64_t WeightGradientScratch(const WeightGradient<T>&, int);                                  \
   template void RunWeightGradient(const GemmTables&, const tw_frame*, const WeightGradient<T>&, int, char*);
 THALWEG_INSTANTIATE(float)
 THALWEG_INSTANTIATE(double)

@@ -24,8 +24,8 @@ struct GatherAxis {
 // The taps of a forward convolution.
 inline GatherAxis ForwardAxis(const WindowAxis& a) { return {a.in, a.out, a.stride, a.window, -a.before, a.dilation}; }
 
-// What is read: for each image and grid point, its taps' channels in the order (tap of h, tap of w, channel). That order is the row order of
-// the weights.
+// What is read: for each image and grid point, its taps' channels in the order (tap of h, tap of w, channel). That order is the row order
+// of the weights.
 template <class T>
 struct Gather {
   bool channels_first;
@@ -35,14 +35,14 @@ struct Gather {
   int64_t source_channels;          // of the tensor
   int64_t first_channel, channels;  // of the slice that is read
   int64_t depth() const { return h.taps * w.taps * channels; }
-  int64_t points() const { return h.grid * w.grid; } // of one image
+  int64_t points() const { return h.grid * w.grid; }  // of one image
 };
 
 // Where results go: grid point (y, x) to pixel (first_h + y * step_h, first_w + x * step_w).
 template <class T>
 struct Scatter {
   T* dest;
-  int64_t height, width, channels; // of the tensor
+  int64_t height, width, channels;  // of the tensor
   int64_t first_h, step_h, first_w, step_w;
   int64_t first_channel;
 };

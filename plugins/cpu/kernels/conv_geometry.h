@@ -39,9 +39,10 @@ inline ConvGeometry ConvGeometryOf(const WindowAttrs& attrs, const tw_shape& in,
     Invalid("the filter " + tw::text(filter) + " makes " + tw::text(g.out_channels) + " channels, which do not divide into " +
             tw::text(g.groups) + " groups");
   g.group_out = g.out_channels / g.groups;
-  if (out.dims[0] != g.batch || out.dims[f.height()] != g.h.out || out.dims[f.width()] != g.w.out || out.dims[f.channel()] != g.out_channels)
-    Invalid("input " + tw::text(in) + " and filter " + tw::text(filter) + " belong to an output of height " + tw::text(g.h.out) + ", width " +
-            tw::text(g.w.out) + " and " + tw::text(g.out_channels) + " channels, but it is " + tw::text(out));
+  if (out.dims[0] != g.batch || out.dims[f.height()] != g.h.out || out.dims[f.width()] != g.w.out ||
+      out.dims[f.channel()] != g.out_channels)
+    Invalid("input " + tw::text(in) + " and filter " + tw::text(filter) + " belong to an output of height " + tw::text(g.h.out) +
+            ", width " + tw::text(g.w.out) + " and " + tw::text(g.out_channels) + " channels, but it is " + tw::text(out));
   return g;
 }
 

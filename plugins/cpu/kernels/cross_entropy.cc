@@ -1,5 +1,5 @@
-// SoftmaxCrossEntropyWithLogits and SparseSoftmaxCrossEntropyWithLogits: the loss of each row and its gradient with respect to the features,
-// which is softmax(features) - labels, in one pass over the rows.
+// SoftmaxCrossEntropyWithLogits and SparseSoftmaxCrossEntropyWithLogits: the loss of each row and its gradient with respect to the
+// features, which is softmax(features) - labels, in one pass over the rows.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -12,7 +12,7 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kElementCost = 24; // in units of ParallelFor
+constexpr int64_t kElementCost = 24;  // in units of ParallelFor
 
 // exps[r, c] becomes exp(exps[r, c]); sums[r] its sum along the row, log_sums[r] the logarithm of that. rows <= kRowBlock.
 void ExpRows(const RowTables& t, float* exps, float* sums, float* log_sums, int64_t rows, int64_t columns) {
@@ -36,11 +36,13 @@ struct Spread {
 template <class T>
 Spread<T> SpreadTo(const tw::In<T>& v, int64_t rows, int64_t columns, const char* name) {
   if (v.rank() != 2 || (v.dim(0) != rows && v.dim(0) != 1) || (v.dim(1) != columns && v.dim(1) != 1))
-    Invalid(std::string(name) + " " + DimsText(v.v) + " must be a matrix that broadcasts to [" + tw::text(rows) + ", " + tw::text(columns) + "]");
+    Invalid(std::string(name) + " " + DimsText(v.v) + " must be a matrix that broadcasts to [" + tw::text(rows) + ", " + tw::text(columns) +
+            "]");
   return {v.data(), v.dim(0) == 1 && rows != 1 ? 0 : v.dim(1), v.dim(1) == 1 && columns != 1 ? 0 : 1};
 }
 
-void EntropyRows(const RowTables& t, const float* features, const float* labels, float* loss, float* backprop, int64_t rows, int64_t columns) {
+void EntropyRows(const RowTables& t, const float* features, const float* labels, float* loss, float* backprop, int64_t rows,
+                 int64_t columns) {
   float weights[kRowBlock], dots[kRowBlock], sums[kRowBlock], log_sums[kRowBlock];
   t.vector->shift_rows(features, backprop, rows, columns);
   t.vector->label_sums(backprop, labels, weights, dots, rows, columns);
@@ -54,7 +56,7 @@ void Entropy(const RowTables& t, Spread<float> features, Spread<float> labels, f
              int64_t columns) {
   const bool dense = features.dense(columns) && labels.dense(columns);
   const int64_t together = dense ? RowsTogether(columns) : 1;
-  std::vector<float> row; // repeated axes are rare: spell them out
+  std::vector<float> row;  // repeated axes are rare: spell them out
   if (!dense) row.resize(size_t(columns));
   for (int64_t r = begin; r < end; r += together) {
     const int64_t rows = std::min(together, end - r);
@@ -110,9 +112,8 @@ class CrossEntropy {
     }
     // Repeated axes need memory of their own, and what runs in parallel may not fail.
     if (!x.dense(columns) || !want.dense(columns)) return Entropy(tables_, x, want, loss.data(), backprop.data(), 0, rows, columns);
-    ParallelFor(frame.f, rows, columns * kElementCost, [&](int64_t begin, int64_t end) {
-      Entropy(tables_, x, want, loss.data(), backprop.data(), begin, end, columns);
-    });
+    ParallelFor(frame.f, rows, columns * kElementCost,
+                [&](int64_t begin, int64_t end) { Entropy(tables_, x, want, loss.data(), backprop.data(), begin, end, columns); });
   }
 
  private:
@@ -139,7 +140,8 @@ void SparseEntropy(const RowTables& t, const float* features, const I* labels, f
 }
 
 template <class T, class I>
-void SparseEntropy(const RowTables&, const T* features, const I* labels, T* loss, T* backprop, int64_t begin, int64_t end, int64_t columns) {
+void SparseEntropy(const RowTables&, const T* features, const I* labels, T* loss, T* backprop, int64_t begin, int64_t end,
+                   int64_t columns) {
   const Spread<T> x{features, columns, 1};
   for (int64_t r = begin; r < end; ++r) {
     Wide<T> most, sum;
@@ -157,7 +159,8 @@ class SparseCrossEntropy {
 
   void operator()(tw::Frame frame, tw::In<T> features, tw::In<I> labels, tw::Out<T> loss, tw::Out<T> backprop) const {
     if (features.rank() != 2 || labels.rank() != 1 || labels.dim(0) != features.dim(0))
-      Invalid("features " + DimsText(features.v) + " must be a matrix and labels " + DimsText(labels.v) + " have one entry for each of its rows");
+      Invalid("features " + DimsText(features.v) + " must be a matrix and labels " + DimsText(labels.v) +
+              " have one entry for each of its rows");
     const int64_t rows = features.dim(0), columns = features.dim(1);
     for (int64_t r = 0; r < rows; ++r)
       if (labels[uint64_t(r)] < 0 || int64_t(labels[uint64_t(r)]) >= columns)

@@ -70,8 +70,8 @@ void AddTypes(tw::Plugin& p) {
 }  // namespace
 
 void register_cumsum(tw::Plugin& p) {
-  AddTypes<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, complex64,
-           complex128>(p);
+  AddTypes<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, complex64, complex128>(
+      p);
 }
 
 }  // namespace thalweg::cpu

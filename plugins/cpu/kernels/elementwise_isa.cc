@@ -1,9 +1,10 @@
 // Element-wise float arithmetic, once per instruction set. Simple functions are plain loops for the compiler to vectorise. The others go
 // through Eigen's packet functions directly, not through its array expressions: those hand the ends of an array to scalar code with other
 // rounding, so an element would depend on where the loop was cut.
-#include <Eigen/Core>
 #include <math.h>
 #include <string.h>
+
+#include <Eigen/Core>
 
 #if defined(__F16C__) || defined(__AVX512DQ__)
 #include <immintrin.h>
@@ -120,7 +121,9 @@ constexpr UnaryKernels UnaryTable(uint32_t bytes, Load16 load, Store16 store) {
   return {
       .abs = map(Map<[](float x) { return fabsf(x); }>),
       .neg = map(Map<[](float x) { return -x; }>),
-      .sign = map(Map<[](float x) { return x < 0 ? -1.f : 0 < x ? 1.f : x; }>),
+      .sign = map(Map<[](float x) { return x < 0   ? -1.f
+                                           : 0 < x ? 1.f
+                                                   : x; }>),
       .square = map(Map<[](float x) { return x * x; }>),
       .sqrt = map(Map<[](float x) { return sqrtf(x); }>, 2),
       .rsqrt = map(Map<[](float x) { return 1 / sqrtf(x); }>, 3),

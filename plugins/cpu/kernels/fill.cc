@@ -18,19 +18,11 @@ bool SetOne(uint32_t dtype, char* one) {
   auto set = [one](auto v) { std::memcpy(one, &v, sizeof v); };
   switch (dtype) {
     case TW_FLOAT:
-    case TW_COMPLEX64:
-      set(1.f);
-      return true;
+    case TW_COMPLEX64: set(1.f); return true;
     case TW_DOUBLE:
-    case TW_COMPLEX128:
-      set(1.0);
-      return true;
-    case TW_HALF:
-      set(uint16_t{0x3c00});
-      return true;
-    case TW_BFLOAT16:
-      set(uint16_t{0x3f80});
-      return true;
+    case TW_COMPLEX128: set(1.0); return true;
+    case TW_HALF: set(uint16_t{0x3c00}); return true;
+    case TW_BFLOAT16: set(uint16_t{0x3f80}); return true;
     case TW_BOOL:
     case TW_INT8:
     case TW_INT16:
@@ -42,8 +34,7 @@ bool SetOne(uint32_t dtype, char* one) {
     case TW_UINT64:
       set(uint8_t{1});  // the lowest byte comes first
       return true;
-    default:
-      return false;
+    default: return false;
   }
 }
 

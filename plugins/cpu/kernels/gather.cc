@@ -71,8 +71,7 @@ void GatherAlong(const tw_frame* f, const tw_view* params, const tw_view* indice
     Invalid("indices of shape " + DimsText(indices) + " do not share " + std::to_string(batch_dims) + " batch axes before axis " +
             std::to_string(axis) + " with params of shape " + DimsText(params));
   }
-  if (axis == 0)
-    return CopySlices(f, params, out, picks, inner, [&](int64_t k) { return IndexAt(indices, uint64_t(k)) * inner; });
+  if (axis == 0) return CopySlices(f, params, out, picks, inner, [&](int64_t k) { return IndexAt(indices, uint64_t(k)) * inner; });
   const int64_t outer = Product(params->dims, batch_dims, axis), rows = Product(params->dims, 0, axis);
   CopySlices(f, params, out, rows * picks, inner, [&](int64_t k) {
     const int64_t row = k / picks;  // of the batch and outer axes

@@ -9,13 +9,13 @@
 namespace thalweg::cpu {
 namespace {
 
-// A cell is worked off in stripes of columns, whose b (kGemmDepth deep) stays in the second-level cache, and these in blocks of rows, whose a
-// does.
+// A cell is worked off in stripes of columns, whose b (kGemmDepth deep) stays in the second-level cache, and these in blocks of rows, whose
+// a does.
 constexpr int64_t kBlockRows = 224;
 constexpr int64_t kStripe = 512, kSmallFloatStripe = 256;
 // Rows of a compacted block are this far apart: a multiple of a cache line, but of no large power of two.
 constexpr int64_t kCompactRow = kGemmDepth + 16;
-constexpr int64_t kMaxPanel = 64; // no panel is wider
+constexpr int64_t kMaxPanel = 64;  // no panel is wider
 
 // Pieces of k are nearly equal, and depend on nothing but k.
 int64_t Depth(int64_t k) {
@@ -26,7 +26,7 @@ int64_t Depth(int64_t k) {
 // Tiles read b in panels of two vectors. Where its rows lie far apart, each row of a panel has a page and few cache sets to itself.
 template <class T>
 bool PacksB(const MatrixProduct<T>& p) {
-  if (kIsSmallFloat<T>) return p.trans_b; // widened blocks lie well
+  if (kIsSmallFloat<T>) return p.trans_b;  // widened blocks lie well
   return p.trans_b || (p.m >= 24 && p.ldb * int64_t(sizeof(T)) >= 1024);
 }
 
@@ -63,13 +63,17 @@ void WidenRows(const GemmTables& t, int64_t rows, int64_t run, const T* from, in
 template <class T>
 bool MultiplyVector(const GemmEntries<T>& e, const MatrixProduct<T>& p, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
   if (p.m == 1 && (!p.trans_a || p.lda == 1)) {
-    if (p.trans_b) e.matrix_vector(j1 - j0, p.k, p.b + j0 * p.ldb, p.ldb, p.a, p.c + j0, false);
-    else e.vector_matrix(p.k, j1 - j0, p.a, p.b + j0, p.ldb, p.c + j0, false);
+    if (p.trans_b)
+      e.matrix_vector(j1 - j0, p.k, p.b + j0 * p.ldb, p.ldb, p.a, p.c + j0, false);
+    else
+      e.vector_matrix(p.k, j1 - j0, p.a, p.b + j0, p.ldb, p.c + j0, false);
     return true;
   }
   if (p.n == 1 && p.ldc == 1 && (p.trans_b || p.ldb == 1)) {
-    if (p.trans_a) e.vector_matrix(p.k, i1 - i0, p.b, p.a + i0, p.lda, p.c + i0, false);
-    else e.matrix_vector(i1 - i0, p.k, p.a + i0 * p.lda, p.lda, p.b, p.c + i0, false);
+    if (p.trans_a)
+      e.vector_matrix(p.k, i1 - i0, p.b, p.a + i0, p.lda, p.c + i0, false);
+    else
+      e.matrix_vector(i1 - i0, p.k, p.a + i0 * p.lda, p.lda, p.b, p.c + i0, false);
     return true;
   }
   return false;
@@ -128,10 +132,14 @@ void MultiplyWidened(const GemmTables& t, const MatrixProduct<T>& p, int64_t i0,
       const int64_t m = std::min(kBlockRows, i1 - i), n = std::min(kSmallFloatStripe, j1 - j);
       for (int64_t q = 0; q < p.k; q += depth) {
         const int64_t k = std::min(depth, p.k - q);
-        if (p.trans_a) WidenRows(t, k, m, p.a + q * p.lda + i, p.lda, a, kBlockRows);
-        else WidenRows(t, m, k, p.a + i * p.lda + q, p.lda, a, kCompactRow);
-        if (p.trans_b) WidenRows(t, n, k, p.b + j * p.ldb + q, p.ldb, b, kGemmDepth);
-        else WidenRows(t, k, n, p.b + q * p.ldb + j, p.ldb, b, kSmallFloatStripe);
+        if (p.trans_a)
+          WidenRows(t, k, m, p.a + q * p.lda + i, p.lda, a, kBlockRows);
+        else
+          WidenRows(t, m, k, p.a + i * p.lda + q, p.lda, a, kCompactRow);
+        if (p.trans_b)
+          WidenRows(t, n, k, p.b + j * p.ldb + q, p.ldb, b, kGemmDepth);
+        else
+          WidenRows(t, k, n, p.b + q * p.ldb + j, p.ldb, b, kSmallFloatStripe);
         GemmBlock<float> g{};
         g.m = m, g.n = n, g.k = k;
         g.a = a;
@@ -155,11 +163,11 @@ void MultiplyWidened(const GemmTables& t, const MatrixProduct<T>& p, int64_t i0,
 
 // How c is cut: so that every worker finds some cells, none of them too small to be worth handing over.
 struct Cut {
-  int64_t rows = 1, columns = 1; // cells down and across
+  int64_t rows = 1, columns = 1;  // cells down and across
 };
 Cut CutFor(int64_t m, int64_t n, int64_t k, int64_t panel, int64_t workers) {
   const double work = 2.0 * double(m) * double(n) * double(k);
-  constexpr double kCellWork = 1e6; // several microseconds on any machine
+  constexpr double kCellWork = 1e6;  // several microseconds on any machine
   const int64_t wanted = int64_t(std::min(double(workers) * (work > 1e8 ? 4 : 1), work / kCellWork));
   Cut cut;
   if (workers == 1 || wanted <= 1) return cut;
@@ -187,8 +195,10 @@ void MultiplyCell(const GemmTables& t, const MatrixProduct<T>& p, int64_t i0, in
     for (int64_t i = i0; i < i1; ++i) std::memset(static_cast<void*>(p.c + i * p.ldc + j0), 0, size_t(j1 - j0) * sizeof(T));
     return;
   }
-  if constexpr (kIsSmallFloat<T>) MultiplyWidened(t, p, i0, i1, j0, j1, scratch);
-  else MultiplyDirect(t, p, i0, i1, j0, j1, scratch);
+  if constexpr (kIsSmallFloat<T>)
+    MultiplyWidened(t, p, i0, i1, j0, j1, scratch);
+  else
+    MultiplyDirect(t, p, i0, i1, j0, j1, scratch);
 }
 
 template <class T>
@@ -205,9 +215,9 @@ void Multiply(const GemmTables& t, const tw_frame* f, const MatrixProduct<T>& p,
   });
 }
 
-#define THALWEG_INSTANTIATE(T)                                                                                                \
-  template uint64_t ProductScratch(const MatrixProduct<T>&);                                                                        \
-  template void MultiplyCell(const GemmTables&, const MatrixProduct<T>&, int64_t, int64_t, int64_t, int64_t, char*);                \
+#define THALWEG_INSTANTIATE(T)                                                                                       \
+  template uint64_t ProductScratch(const MatrixProduct<T>&);                                                         \
+  template void MultiplyCell(const GemmTables&, const MatrixProduct<T>&, int64_t, int64_t, int64_t, int64_t, char*); \
   template void Multiply(const GemmTables&, const tw_frame*, const MatrixProduct<T>&, int, char*);
 THALWEG_INSTANTIATE(float)
 THALWEG_INSTANTIATE(double)

@@ -31,8 +31,10 @@ struct GemmTables {
   const VectorTable* vector;
   template <class T>
   const GemmEntries<T>& entries() const {
-    if constexpr (std::is_same_v<T, float>) return gemm->f32;
-    else return gemm->f64;
+    if constexpr (std::is_same_v<T, float>)
+      return gemm->f32;
+    else
+      return gemm->f64;
   }
 };
 

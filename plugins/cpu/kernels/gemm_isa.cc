@@ -3,19 +3,18 @@
 // lie well in the cache, which is what makes small products fast.
 // Only vector extensions and a few load and store intrinsics: nothing inline may leave this file (see cpu_isa_kernels).
 #include "kernels/gemm_block.h"
-
 #include "kernels/simd.h"
 
 namespace thalweg::cpu::THALWEG_ISA {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kRows = 14, kWideRows = 6; // 14 * 2 sums + 2 of b + 1 of a out of 32 registers; 6 * 4 + 4 + 1
+constexpr int kRows = 14, kWideRows = 6;  // 14 * 2 sums + 2 of b + 1 of a out of 32 registers; 6 * 4 + 4 + 1
 #else
-constexpr int kRows = 6, kWideRows = 2; // 6 * 2 + 2 + 1 out of 16; 2 * 4 + 4 + 1
+constexpr int kRows = 6, kWideRows = 2;  // 6 * 2 + 2 + 1 out of 16; 2 * 4 + 4 + 1
 #endif
-constexpr int kPanelVectors = 2;     // of a panel under tiles of up to kRows rows
-constexpr int kWidePanelVectors = 4; // under tiles of up to kWideRows rows, which would have too few sums in flight otherwise
+constexpr int kPanelVectors = 2;      // of a panel under tiles of up to kRows rows
+constexpr int kWidePanelVectors = 4;  // under tiles of up to kWideRows rows, which would have too few sums in flight otherwise
 
 template <class T>
 struct TileArgs {
@@ -27,7 +26,7 @@ struct TileArgs {
   T* c;
   int64_t ldc;
   bool accumulate;
-  int last; // lanes used of the last vector
+  int last;  // lanes used of the last vector
 };
 
 // c[kR rows, kV vectors] (+)= a b. kPart: the last vector has only `last` lanes in b and c.
@@ -44,7 +43,7 @@ void Tile(const TileArgs<T>& t) {
 #pragma GCC unroll 16
     for (int v = 0; v < kV; ++v) {
       sum[r][v] = Vec<T>{};
-      __builtin_prefetch(t.c + r * t.ldc + v * L, 1); // wanted when k is through
+      __builtin_prefetch(t.c + r * t.ldc + v * L, 1);  // wanted when k is through
     }
   }
   for (int64_t p = t.k; p > 0; --p) {
@@ -87,7 +86,7 @@ struct TileRow {
   static constexpr TileFn<T> kTiles[kWidePanelVectors][2] = {
       {Tile<T, kR, 1, false>, Tile<T, kR, 1, true>},
       {Tile<T, kR, 2, false>, Tile<T, kR, 2, true>},
-      {Tile<T, kR, kWide - 1 < 2 ? 2 : kWide - 1, false>, Tile<T, kR, kWide - 1 < 2 ? 2 : kWide - 1, true>},
+      {Tile < T, kR, kWide - 1 < 2 ? 2 : kWide - 1, false >, Tile<T, kR, kWide - 1 < 2 ? 2 : kWide - 1, true>},
       {Tile<T, kR, kWide, false>, Tile<T, kR, kWide, true>}};
 };
 
@@ -95,8 +94,7 @@ template <class T>
 TileFn<T> FindTile(int64_t rows, int vectors, bool part) {
   switch (rows) {
 #define THALWEG_TILE_ROW(R) \
-  case R:                   \
-    return TileRow<T, R>::kTiles[vectors - 1][part];
+  case R: return TileRow<T, R>::kTiles[vectors - 1][part];
     THALWEG_TILE_ROW(1)
     THALWEG_TILE_ROW(2)
     THALWEG_TILE_ROW(3)

@@ -31,7 +31,8 @@ void CheckSizes(const Factor& a, const Factor& b, const int64_t* out, int32_t ou
   if (a.inner() != inner_b)
     Invalid("inner dimensions differ: " + tw::text(a.inner()) + " and " + tw::text(inner_b) + "; transpose or reshape one factor");
   if (out_rank < 2 || out[out_rank - 2] != a.outer() || out[out_rank - 1] != n)
-    Invalid("the product has shape " + tw::text(out, out_rank) + ", the factors make [.., " + tw::text(a.outer()) + ", " + tw::text(n) + "]");
+    Invalid("the product has shape " + tw::text(out, out_rank) + ", the factors make [.., " + tw::text(a.outer()) + ", " + tw::text(n) +
+            "]");
 }
 
 template <class T>
@@ -72,8 +73,10 @@ class MatMul {
       : tables_(GemmTablesFor(n.host())), trans_a_(n.b("transpose_a")), trans_b_(n.b("transpose_b")), slots_(WorkerSlots()) {}
 
   uint64_t scratch(const tw::Node& n) const {
-    if constexpr (!kIsFloat<T>) return 0;
-    else return ProductScratch(ProductOf<T>(Of(n.node->shapes[0], trans_a_, "a"), Of(n.node->shapes[1], trans_b_, "b"))) * uint64_t(slots_);
+    if constexpr (!kIsFloat<T>)
+      return 0;
+    else
+      return ProductScratch(ProductOf<T>(Of(n.node->shapes[0], trans_a_, "a"), Of(n.node->shapes[1], trans_b_, "b"))) * uint64_t(slots_);
   }
 
   void operator()(tw::Frame frame, tw::In<T> a, tw::In<T> b, tw::Out<T> c) const {
@@ -124,7 +127,8 @@ int64_t Matrices(const int64_t* dims, int32_t rank) {
 void CheckBatch(const int64_t* in, int32_t in_rank, const int64_t* out, int32_t out_rank, const char* name) {
   bool fits = in_rank <= out_rank;
   for (int32_t axis = out_rank - 3, own = in_rank - 3; fits && own >= 0; --axis, --own) fits = in[own] == out[axis] || in[own] == 1;
-  if (!fits) Invalid(std::string("the batch axes of ") + name + " " + tw::text(in, in_rank) + " do not broadcast to " + tw::text(out, out_rank));
+  if (!fits)
+    Invalid(std::string("the batch axes of ") + name + " " + tw::text(in, in_rank) + " do not broadcast to " + tw::text(out, out_rank));
 }
 
 template <class T>
@@ -190,7 +194,7 @@ class BatchMatMul {
       p.c = z + i * p.m * p.n;
       return p;
     };
-    constexpr int64_t kTaskWork = 1 << 19; // multiply-adds
+    constexpr int64_t kTaskWork = 1 << 19;  // multiply-adds
     const int64_t work = std::max<int64_t>(1, Work(shape.m, shape.n, shape.k));
     if (count < slots_ && work > kTaskWork) {
       for (int64_t i = 0; i < count; ++i) Multiply(tables_, f, product(i), slots_, scratch);

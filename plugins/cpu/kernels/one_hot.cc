@@ -21,8 +21,10 @@ class OneHot {
     for (uint64_t i = 0; i < indices.size(); ++i) {
       const int64_t k = IndexAt(indices.v, i), row = int64_t(i) / inner, at = (row * on + k) * inner + int64_t(i) % inner;
       if (k < 0 || k >= on) continue;
-      if (bytes) std::memcpy(output.data() + size_t(at) * bytes, on_value.data(), bytes);
-      else FillRun(f.f, on_value.v, output.v(), at, 1);
+      if (bytes)
+        std::memcpy(output.data() + size_t(at) * bytes, on_value.data(), bytes);
+      else
+        FillRun(f.f, on_value.v, output.v(), at, 1);
     }
   }
 

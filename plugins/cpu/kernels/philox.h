@@ -1,5 +1,6 @@
-// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): block i of a stream is a pure function
-// of key and counter, so any thread can make any part. Seeds fill key and counter as in TensorFlow, whose streams these therefore are.
+// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): block i of a stream is a pure
+// function of key and counter, so any thread can make any part. Seeds fill key and counter as in TensorFlow, whose streams these therefore
+// are.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_PHILOX_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_PHILOX_H_
 

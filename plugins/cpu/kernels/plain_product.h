@@ -33,8 +33,10 @@ T MultiplyAdd(T sum, T x, T y) {
 
 template <class T>
 T ConjugateIf(bool wanted, T x) {
-  if constexpr (kIsComplex<T>) return wanted ? T(x.real(), -x.imag()) : x;
-  else return x;
+  if constexpr (kIsComplex<T>)
+    return wanted ? T(x.real(), -x.imag()) : x;
+  else
+    return x;
 }
 
 template <class T>

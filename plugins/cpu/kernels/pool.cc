@@ -24,7 +24,7 @@ struct Images {
   int64_t in_pixels() const { return h.in * w.in; }
   int64_t out_pixels() const { return h.out * w.out; }
   int64_t together() const { return format.channels_first ? 1 : std::min(kChannels, channels); }
-  int64_t slices() const { return channels == 0 ? 0 : (channels + together() - 1) / together(); } // of the channels of one image
+  int64_t slices() const { return channels == 0 ? 0 : (channels + together() - 1) / together(); }  // of the channels of one image
 };
 
 Images ImagesOf(const WindowAttrs& attrs, const tw_shape& in, const tw_shape& out) {
@@ -77,13 +77,17 @@ Span Over(const WindowAxis& a, int64_t i) {
 // True for a NaN too, once: nothing beats a NaN that came first.
 template <class T>
 bool Beats(T x, T best) {
-  if constexpr (std::is_floating_point_v<T>) return x > best || (x != x && best == best);
-  else return x > best;
+  if constexpr (std::is_floating_point_v<T>)
+    return x > best || (x != x && best == best);
+  else
+    return x > best;
 }
 template <class T>
 constexpr T Lowest() {
-  if constexpr (std::is_floating_point_v<T>) return -std::numeric_limits<T>::infinity();
-  else return std::numeric_limits<T>::lowest();
+  if constexpr (std::is_floating_point_v<T>)
+    return -std::numeric_limits<T>::infinity();
+  else
+    return std::numeric_limits<T>::lowest();
 }
 
 // The largest elements under window (y, x) and, unless `where` is NULL, their pixels; -1 for a window over nothing.

@@ -59,16 +59,19 @@ struct Plain {
 
 template <class T>
 struct Uniform : Plain<T> {
-  static constexpr int64_t kCost = 16; // per element, in units of ParallelFor
+  static constexpr int64_t kCost = 16;  // per element, in units of ParallelFor
   void operator()(Philox& stream, T* y) const {
     const Philox::Block x = stream.Next();
     if constexpr (std::is_same_v<T, double>) {
       for (size_t i = 0; i < 2; ++i) y[i] = ToDouble(x[2 * i], x[2 * i + 1]);
     } else {
       for (size_t i = 0; i < 4; ++i) {
-        if constexpr (std::is_same_v<T, float>) y[i] = ToFloat(x[i]);
-        else if constexpr (std::is_same_v<T, half>) y[i] = ToHalf(x[i]);
-        else y[i] = ToBfloat16(x[i]);
+        if constexpr (std::is_same_v<T, float>)
+          y[i] = ToFloat(x[i]);
+        else if constexpr (std::is_same_v<T, half>)
+          y[i] = ToHalf(x[i]);
+        else
+          y[i] = ToBfloat16(x[i]);
       }
     }
   }
@@ -79,13 +82,15 @@ struct UniformInt : Plain<T> {
   using Unsigned = std::make_unsigned_t<T>;
   static constexpr int64_t kCost = 24;
   T low;
-  Unsigned range; // may exceed T's largest
+  Unsigned range;  // may exceed T's largest
   void operator()(Philox& stream, T* y) const {
     const Philox::Block x = stream.Next();
     for (size_t i = 0; i < size_t(Plain<T>::kGroup); ++i) {
       Unsigned bits;
-      if constexpr (sizeof(T) == 8) bits = x[2 * i] | (uint64_t{x[2 * i + 1]} << 32);
-      else bits = x[i];
+      if constexpr (sizeof(T) == 8)
+        bits = x[2 * i] | (uint64_t{x[2 * i + 1]} << 32);
+      else
+        bits = x[i];
       y[i] = T(Unsigned(low) + bits % range);
     }
   }

@@ -16,9 +16,9 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kBlock = 32768;   // elements of a row reduction that one accumulator takes in
-constexpr int64_t kMinRows = 256;   // rows of a column reduction that one set of accumulators takes in
-constexpr int64_t kColumns = 1024;  // accumulators side by side: 8 KiB mostly, in the first-level cache with the rows
+constexpr int64_t kBlock = 32768;                  // elements of a row reduction that one accumulator takes in
+constexpr int64_t kMinRows = 256;                  // rows of a column reduction that one set of accumulators takes in
+constexpr int64_t kColumns = 1024;                 // accumulators side by side: 8 KiB mostly, in the first-level cache with the rows
 constexpr int64_t kAccBytes = sizeof(complex128);  // of the largest accumulator
 
 // Joined axes, outermost first; the last one stands apart as `inner`.
@@ -108,8 +108,10 @@ class Reducer {
         const int64_t row = part % blocks * block;
         k_.start(acc, n);
         TakeRows(l_.kept.Offset(part / blocks) + column, row, std::min(taken_, row + block), n, acc);
-        if (blocks == 1) Finish(acc, part * l_.inner + column, n);
-        else std::copy(acc, acc + n * k_.acc_bytes, partial + (part * l_.inner + column) * k_.acc_bytes);
+        if (blocks == 1)
+          Finish(acc, part * l_.inner + column, n);
+        else
+          std::copy(acc, acc + n * k_.acc_bytes, partial + (part * l_.inner + column) * k_.acc_bytes);
       }
     });
     if (blocks > 1) MergeBlocks(blocks, l_.kept.count, l_.inner);

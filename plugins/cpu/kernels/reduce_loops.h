@@ -104,10 +104,14 @@ void FinishMean(const void* acc, int64_t n, int64_t count, void* y) {
   auto* a = static_cast<const Acc*>(acc);
   auto* to = static_cast<T*>(y);
   for (int64_t j = 0; j < n; ++j) {
-    if constexpr (!std::numeric_limits<T>::is_integer) to[j] = static_cast<T>(a[j] / static_cast<Acc>(count));
-    else if (count == 0) to[j] = 0;
-    else if constexpr (std::numeric_limits<T>::is_signed) to[j] = static_cast<T>(static_cast<int64_t>(a[j]) / count);
-    else to[j] = static_cast<T>(a[j] / static_cast<Acc>(count));
+    if constexpr (!std::numeric_limits<T>::is_integer)
+      to[j] = static_cast<T>(a[j] / static_cast<Acc>(count));
+    else if (count == 0)
+      to[j] = 0;
+    else if constexpr (std::numeric_limits<T>::is_signed)
+      to[j] = static_cast<T>(static_cast<int64_t>(a[j]) / count);
+    else
+      to[j] = static_cast<T>(a[j] / static_cast<Acc>(count));
   }
 }
 template <class T, class Acc>

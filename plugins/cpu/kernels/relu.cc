@@ -35,7 +35,7 @@ struct Relu6Of {
   static auto GradientLoop(const VectorTable& v) { return v.relu6_grad; }
 };
 
-constexpr int64_t kRun = 512; // elements of half or bfloat16 that are widened at a time
+constexpr int64_t kRun = 512;  // elements of half or bfloat16 that are widened at a time
 
 template <class Op, class T>
 void Activate(const VectorTable& v, const void* features, void* activations, int64_t begin, int64_t end) {
@@ -132,9 +132,8 @@ class Gradient {
   void operator()(tw::Frame frame, tw::In<tw::Any> gradients, tw::In<tw::Any> features, tw::Out<tw::Any> backprops) const {
     if (gradients.size() != features.size())
       Invalid("gradients " + DimsText(gradients.v) + " and features " + DimsText(features.v) + " must have the same shape");
-    ParallelFor(frame.f, int64_t(features.size()), 1, [&](int64_t begin, int64_t end) {
-      loop_(*vector_, gradients.data(), features.data(), backprops.data(), begin, end);
-    });
+    ParallelFor(frame.f, int64_t(features.size()), 1,
+                [&](int64_t begin, int64_t end) { loop_(*vector_, gradients.data(), features.data(), backprops.data(), begin, end); });
   }
 
  private:

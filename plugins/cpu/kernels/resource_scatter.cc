@@ -42,8 +42,10 @@ void ScatterUpdate(tw::Frame f, tw::Var<tw::Any> resource, tw::In<tw::Any> indic
   const int64_t inner = CheckRows(resource.v, indices.v, updates.v);
   for (uint64_t i = 0; i < indices.size(); ++i) {
     const int64_t at = IndexAt(indices.v, i) * inner;
-    if (updates.rank() == 0) FillRun(f.f, updates.v, resource.v, at, inner);
-    else CopyRun(f.f, updates.v, int64_t(i) * inner, resource.v, at, inner);
+    if (updates.rank() == 0)
+      FillRun(f.f, updates.v, resource.v, at, inner);
+    else
+      CopyRun(f.f, updates.v, int64_t(i) * inner, resource.v, at, inner);
   }
 }
 
@@ -57,8 +59,8 @@ void AddTypes(tw::Plugin& p) {
 
 void register_resource_scatter(tw::Plugin& p) {
   // The resource says nothing of its element type, so the specs are told apart by `updates`.
-  AddTypes<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, complex64,
-           complex128>(p);
+  AddTypes<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, complex64, complex128>(
+      p);
   p.kernel<ScatterUpdate>("ResourceScatterUpdate @CPU; update resource");
 }
 

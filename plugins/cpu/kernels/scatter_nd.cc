@@ -38,8 +38,10 @@ class ScatterNd {
     } else {
       FillZero(f.f, output.v());
       CombineRows(f.f, output.data(), updates.data(), index.rows, index.inner, index, [](T a, T b) {
-        if constexpr (std::is_same_v<T, bool>) return a || b;
-        else return Plus(a, b);
+        if constexpr (std::is_same_v<T, bool>)
+          return a || b;
+        else
+          return Plus(a, b);
       });
     }
   }

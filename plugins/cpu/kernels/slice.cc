@@ -81,8 +81,7 @@ void Strides(const Masks& m, const Ints& begin, const Ints& end, const Ints& ste
   auto bit = [](uint64_t mask, int i) { return i < 64 && (mask >> i & 1); };
   int wanted = 0;  // axes that the entries speak for
   for (int i = 0; i < n; ++i) wanted += !bit(m.ellipsis, i) && !bit(m.new_axis, i);
-  if (wanted > rank)
-    Invalid(std::to_string(wanted) + " slices for a tensor of shape " + tw::text(dims, rank) + ", which has fewer axes");
+  if (wanted > rank) Invalid(std::to_string(wanted) + " slices for a tensor of shape " + tw::text(dims, rank) + ", which has fewer axes");
   int axis = 0;
   auto whole = [&](int axes) {
     for (; axes > 0; --axes, ++axis) out[axis] = {0, 1, dims[axis]};
@@ -117,8 +116,7 @@ struct Picked {
     }
   }
   void CheckCount(const tw_view* v, const char* what) const {
-    if (int64_t(v->count) != count)
-      Invalid("the slice has " + std::to_string(count) + " elements but " + what + " is " + DimsText(v));
+    if (int64_t(v->count) != count) Invalid("the slice has " + std::to_string(count) + " elements but " + what + " is " + DimsText(v));
   }
 };
 

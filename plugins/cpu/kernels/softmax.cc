@@ -10,11 +10,11 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kElementCost = 16; // an exponential and three passes, in units of ParallelFor
+constexpr int64_t kElementCost = 16;  // an exponential and three passes, in units of ParallelFor
 
 // Rows [begin, end) of x and y, `columns` wide.
 void SoftmaxRows(const RowTables& t, const float* x, float* y, int64_t begin, int64_t end, int64_t columns, bool log) {
-  const int64_t together = std::max<int64_t>(1, kRowBlock / columns); // rows that stay in the first-level cache over all passes
+  const int64_t together = std::max<int64_t>(1, kRowBlock / columns);  // rows that stay in the first-level cache over all passes
   for (int64_t r = begin; r < end; r += together) {
     const int64_t rows = std::min(together, end - r), n = rows * columns;
     const float* from = x + r * columns;
@@ -56,9 +56,8 @@ class Softmax {
     if (logits.rank() < 1) Invalid("logits must have rank 1 at least, but is a scalar");
     if (logits.size() == 0) return;
     const int64_t columns = logits.dim(-1), rows = int64_t(logits.size()) / columns;
-    ParallelFor(frame.f, rows, columns * kElementCost, [&](int64_t begin, int64_t end) {
-      SoftmaxRows(tables_, logits.data(), softmax.data(), begin, end, columns, kLog);
-    });
+    ParallelFor(frame.f, rows, columns * kElementCost,
+                [&](int64_t begin, int64_t end) { SoftmaxRows(tables_, logits.data(), softmax.data(), begin, end, columns, kLog); });
   }
 
  private:

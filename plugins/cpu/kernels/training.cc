@@ -1,5 +1,6 @@
 // One step of an optimizer, in place: ResourceApplyGradientDescent, ResourceApplyMomentum, ResourceApplyAdam, ResourceSparseApplyMomentum.
-// Each reads and writes every element once. The formulas are TensorFlow's, Nesterov's variants included; half and bfloat16 compute in float.
+// Each reads and writes every element once. The formulas are TensorFlow's, Nesterov's variants included; half and bfloat16 compute in
+// float.
 #include <algorithm>
 #include <cmath>
 
@@ -62,8 +63,10 @@ class Updated {
     if constexpr (kIsSmallFloat<T>) Narrow(vector_, wide_, to_, n_);
   }
   Wide<T>* data() {
-    if constexpr (kIsSmallFloat<T>) return wide_;
-    else return to_;
+    if constexpr (kIsSmallFloat<T>)
+      return wide_;
+    else
+      return to_;
   }
 
  private:
@@ -75,8 +78,10 @@ class Updated {
 
 template <class T>
 const UpdateLoops<Wide<T>>& LoopsOf(const VectorTable& v) {
-  if constexpr (std::is_same_v<T, double>) return v.update_f64;
-  else return v.update_f32;
+  if constexpr (std::is_same_v<T, double>)
+    return v.update_f64;
+  else
+    return v.update_f32;
 }
 
 // run(first, n) for pieces of [0, size), all of them kRun<T> long but for the last, wherever threads cut.
@@ -109,8 +114,7 @@ class ApplyGradientDescent {
 template <class T>
 class ApplyMomentum {
  public:
-  explicit ApplyMomentum(const tw::Node& n)
-      : vector_(&TW_CPU_FOR_ISA(DetectIsa(n.host()), Vectors)), nesterov_(n.b("use_nesterov")) {}
+  explicit ApplyMomentum(const tw::Node& n) : vector_(&TW_CPU_FOR_ISA(DetectIsa(n.host()), Vectors)), nesterov_(n.b("use_nesterov")) {}
 
   void operator()(tw::Frame frame, tw::Var<T> var, tw::Var<T> accum, tw::In<T> lr, tw::In<T> grad, tw::In<T> momentum) const {
     CheckVariable(var, "var", grad.v, "grad");
@@ -131,8 +135,7 @@ class ApplyMomentum {
 template <class T>
 class ApplyAdam {
  public:
-  explicit ApplyAdam(const tw::Node& n)
-      : vector_(&TW_CPU_FOR_ISA(DetectIsa(n.host()), Vectors)), nesterov_(n.b("use_nesterov")) {}
+  explicit ApplyAdam(const tw::Node& n) : vector_(&TW_CPU_FOR_ISA(DetectIsa(n.host()), Vectors)), nesterov_(n.b("use_nesterov")) {}
 
   void operator()(tw::Frame frame, tw::Var<T> var, tw::Var<T> m, tw::Var<T> v, tw::In<T> beta1_power, tw::In<T> beta2_power, tw::In<T> lr,
                   tw::In<T> beta1, tw::In<T> beta2, tw::In<T> epsilon, tw::In<T> grad) const {
@@ -141,8 +144,7 @@ class ApplyAdam {
     CheckVariable(v, "v", grad.v, "grad");
     const Wide<T> b1 = Scalar(beta1, "beta1"), b2 = Scalar(beta2, "beta2"), eps = Scalar(epsilon, "epsilon");
     // Both averages start at 0; this takes their bias out.
-    const Wide<T> alpha =
-        Scalar(lr, "lr") * std::sqrt(1 - Scalar(beta2_power, "beta2_power")) / (1 - Scalar(beta1_power, "beta1_power"));
+    const Wide<T> alpha = Scalar(lr, "lr") * std::sqrt(1 - Scalar(beta2_power, "beta2_power")) / (1 - Scalar(beta1_power, "beta1_power"));
     ForRuns<T>(frame.f, int64_t(var.size()), 6, [&](int64_t i, int64_t n) {
       Updated<T> w(*vector_, var.data() + i, n), first(*vector_, m.data() + i, n), second(*vector_, v.data() + i, n);
       const Given<T> g(*vector_, grad.data() + i, n);
@@ -176,7 +178,7 @@ class SparseApplyMomentum {
         Invalid("indices[" + tw::text(i) + "] is " + tw::text(int64_t(indices[uint64_t(i)])) + ", outside [0, " + tw::text(rows) +
                 "), the rows of var " + DimsText(var.v));
     const Wide<T> rate = Scalar(lr, "lr"), keep = Scalar(momentum, "momentum");
-    constexpr int64_t kHands = 16; // among which rows are dealt
+    constexpr int64_t kHands = 16;  // among which rows are dealt
     ParallelFor(frame.f, kHands, updates * width / kHands * 3, [&](int64_t begin, int64_t end) {
       for (int64_t i = 0; i < updates; ++i) {
         const int64_t row = int64_t(indices[uint64_t(i)]);

@@ -6,8 +6,7 @@ namespace thalweg::cpu {
 namespace {
 
 void Transpose(tw::Frame f, tw::In<tw::Any> x, tw::In<tw::Any> perm, tw::Out<tw::Any> y) {
-  if (perm.size() != uint64_t(x.rank()))
-    Invalid("perm has " + std::to_string(perm.size()) + " entries for x of shape " + DimsText(x.v));
+  if (perm.size() != uint64_t(x.rank())) Invalid("perm has " + std::to_string(perm.size()) + " entries for x of shape " + DimsText(x.v));
   const Ints from = DenseStrides(x.dims(), x.rank()), to = DenseStrides(y.dims(), y.rank());
   Box box;
   bool seen[kMaxRank] = {};

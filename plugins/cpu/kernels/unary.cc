@@ -56,26 +56,47 @@ void AddMaps(tw::Plugin& p, const char* op) {
 }
 
 constexpr auto kAbs = [](auto x) {
-  if constexpr (std::is_floating_point_v<decltype(x)>) return std::fabs(x);  // -0 becomes 0
-  else return x < 0 ? Minus(decltype(x)(0), x) : x;
+  if constexpr (std::is_floating_point_v<decltype(x)>)
+    return std::fabs(x);  // -0 becomes 0
+  else
+    return x < 0 ? Minus(decltype(x)(0), x) : x;
 };
 constexpr auto kNeg = [](auto x) {
-  if constexpr (std::is_floating_point_v<decltype(x)>) return -x;
-  else return Minus(decltype(x)(0), x);
+  if constexpr (std::is_floating_point_v<decltype(x)>)
+    return -x;
+  else
+    return Minus(decltype(x)(0), x);
 };
 
 void AddFloats(tw::Plugin& p) {
   struct Named {
     const char* op;
-    const UnaryKernel UnaryKernels::*kernel;
+    const UnaryKernel UnaryKernels::* kernel;
   };
   using K = UnaryKernels;
   static constexpr Named kOps[] = {
-      {"Abs", &K::abs},     {"Neg", &K::neg},     {"Sign", &K::sign},       {"Square", &K::square},  {"Sqrt", &K::sqrt},
-      {"Rsqrt", &K::rsqrt}, {"Exp", &K::exp},     {"Expm1", &K::expm1},     {"Log", &K::log},        {"Log1p", &K::log1p},
-      {"Sin", &K::sin},     {"Cos", &K::cos},     {"Tanh", &K::tanh},       {"Sigmoid", &K::sigmoid}, {"Reciprocal", &K::reciprocal},
-      {"Erf", &K::erf},     {"Floor", &K::floor}, {"Ceil", &K::ceil},       {"Round", &K::round},    {"IsNan", &K::is_nan},
-      {"IsInf", &K::is_inf}, {"IsFinite", &K::is_finite},
+      {"Abs", &K::abs},
+      {"Neg", &K::neg},
+      {"Sign", &K::sign},
+      {"Square", &K::square},
+      {"Sqrt", &K::sqrt},
+      {"Rsqrt", &K::rsqrt},
+      {"Exp", &K::exp},
+      {"Expm1", &K::expm1},
+      {"Log", &K::log},
+      {"Log1p", &K::log1p},
+      {"Sin", &K::sin},
+      {"Cos", &K::cos},
+      {"Tanh", &K::tanh},
+      {"Sigmoid", &K::sigmoid},
+      {"Reciprocal", &K::reciprocal},
+      {"Erf", &K::erf},
+      {"Floor", &K::floor},
+      {"Ceil", &K::ceil},
+      {"Round", &K::round},
+      {"IsNan", &K::is_nan},
+      {"IsInf", &K::is_inf},
+      {"IsFinite", &K::is_finite},
   };
   const Elementwise& t = TW_CPU_FOR_ISA(DetectIsa(p.h), ElementwiseTable);
   for (const Named& o : kOps) {

@@ -13,8 +13,8 @@ class VarHandle {
     if (name_.empty()) name_ = n.name();
   }
   void operator()(tw::Frame f, tw::Out<tw::Any> resource) const {
-    const tw_resource_key key{TW_SIZED(tw_resource_key), TW_S(TW_VARIABLE_TYPE), container_.data(), container_.size(), name_.data(),
-                              name_.size()};
+    const tw_resource_key key{TW_SIZED(tw_resource_key), TW_S(TW_VARIABLE_TYPE), container_.data(),
+                              container_.size(),         name_.data(),           name_.size()};
     tw::check(f.f->host->resource->open(f.f, &key, nullptr, nullptr, resource.o));
   }
 
@@ -28,8 +28,7 @@ void VarIsInitialized(tw::Handle resource, tw::Out<bool> is_initialized) {
 
 // What the variable holds is what the op promised, or the op is refused.
 void CheckType(const tw_view* variable, uint32_t wanted) {
-  if (variable->dtype != wanted)
-    Invalid("the variable is " + TypeText(variable->dtype) + ", not " + TypeText(wanted) + " as 'dtype' says");
+  if (variable->dtype != wanted) Invalid("the variable is " + TypeText(variable->dtype) + ", not " + TypeText(wanted) + " as 'dtype' says");
 }
 
 void ReadVariable(tw::Frame f, tw::Var<tw::Any> resource, tw::Out<tw::Any> value) {

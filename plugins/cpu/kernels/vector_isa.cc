@@ -1,10 +1,9 @@
 // Row loops, compiled once per instruction set. Element-wise ones are plain loops that the compiler vectorises; those that look at whole
 // rows use vectors by hand, because rows are often shorter than what the vectoriser unrolls to.
-#include "kernels/vector.h"
-
 #include <math.h>
 
 #include "kernels/simd.h"
+#include "kernels/vector.h"
 
 namespace thalweg::cpu::THALWEG_ISA {
 

@@ -15,21 +15,16 @@ constexpr int64_t kBlock = 16384;  // elements that are counted, and later writt
 uint64_t ValueBits(uint32_t dtype) {
   switch (dtype) {
     case TW_HALF:
-    case TW_BFLOAT16:
-      return 0x7fff;
-    case TW_FLOAT:
-      return 0x7fffffff;
+    case TW_BFLOAT16: return 0x7fff;
+    case TW_FLOAT: return 0x7fffffff;
     case TW_DOUBLE:
-    case TW_COMPLEX128:
-      return 0x7fffffffffffffff;
-    case TW_COMPLEX64:
-      return 0x7fffffff7fffffff;
+    case TW_COMPLEX128: return 0x7fffffffffffffff;
+    case TW_COMPLEX64: return 0x7fffffff7fffffff;
     case TW_STRING:
     case TW_RESOURCE:
     case TW_VARIANT:
       throw tw::Error{TW_UNIMPLEMENTED, "elements of type " + TypeText(dtype) + " are neither zero nor not; compare them first"};
-    default:
-      return ~uint64_t(0);
+    default: return ~uint64_t(0);
   }
 }
 
@@ -38,9 +33,7 @@ struct NonZero {
   const Unit* data;
   Unit mask;
   int width;  // units of an element: 2 for complex128
-  bool operator()(int64_t i) const {
-    return width == 1 ? (data[i] & mask) != 0 : ((data[2 * i] | data[2 * i + 1]) & mask) != 0;
-  }
+  bool operator()(int64_t i) const { return width == 1 ? (data[i] & mask) != 0 : ((data[2 * i] | data[2 * i + 1]) & mask) != 0; }
 };
 
 template <class Unit>

@@ -9,8 +9,8 @@
 
 namespace thalweg::cpu {
 
-// Copies or, with from == nullptr, clears a run of bytes that is usually short: rows of small filters are a few elements, and a call of memcpy
-// for each costs more than the copy. Two moves of a constant size overlap to make any size up to twice that.
+// Copies or, with from == nullptr, clears a run of bytes that is usually short: rows of small filters are a few elements, and a call of
+// memcpy for each costs more than the copy. Two moves of a constant size overlap to make any size up to twice that.
 template <size_t kSize>
 inline void MoveEnds(const char* from, char* to, size_t bytes) {
   if (from) {
@@ -28,8 +28,10 @@ inline void MoveShort(const void* source, void* dest, size_t bytes) {
   const char* from = static_cast<const char*>(source);
   char* to = static_cast<char*>(dest);
   if (bytes > 256) {
-    if (from) std::memcpy(to, from, bytes);
-    else std::memset(to, 0, bytes);
+    if (from)
+      std::memcpy(to, from, bytes);
+    else
+      std::memset(to, 0, bytes);
   } else if (bytes >= 128) {
     MoveEnds<128>(from, to, bytes);
   } else if (bytes >= 64) {
@@ -47,9 +49,12 @@ inline void MoveShort(const void* source, void* dest, size_t bytes) {
 
 template <class T>
 void Widen(const VectorTable& v, const T* from, Wide<T>* to, int64_t n) {
-  if constexpr (std::is_same_v<T, half>) v.load_half(reinterpret_cast<const uint16_t*>(from), to, n);
-  else if constexpr (std::is_same_v<T, bfloat16>) v.load_bfloat16(reinterpret_cast<const uint16_t*>(from), to, n);
-  else if (n > 0) MoveShort(from, to, size_t(n) * sizeof(T));
+  if constexpr (std::is_same_v<T, half>)
+    v.load_half(reinterpret_cast<const uint16_t*>(from), to, n);
+  else if constexpr (std::is_same_v<T, bfloat16>)
+    v.load_bfloat16(reinterpret_cast<const uint16_t*>(from), to, n);
+  else if (n > 0)
+    MoveShort(from, to, size_t(n) * sizeof(T));
 }
 
 // n zeros.
@@ -61,9 +66,12 @@ void Clear(T* to, int64_t n) {
 
 template <class T>
 void Narrow(const VectorTable& v, const Wide<T>* from, T* to, int64_t n) {
-  if constexpr (std::is_same_v<T, half>) v.store_half(from, reinterpret_cast<uint16_t*>(to), n);
-  else if constexpr (std::is_same_v<T, bfloat16>) v.store_bfloat16(from, reinterpret_cast<uint16_t*>(to), n);
-  else if (n > 0) MoveShort(from, to, size_t(n) * sizeof(T));
+  if constexpr (std::is_same_v<T, half>)
+    v.store_half(from, reinterpret_cast<uint16_t*>(to), n);
+  else if constexpr (std::is_same_v<T, bfloat16>)
+    v.store_bfloat16(from, reinterpret_cast<uint16_t*>(to), n);
+  else if (n > 0)
+    MoveShort(from, to, size_t(n) * sizeof(T));
 }
 
 }  // namespace thalweg::cpu

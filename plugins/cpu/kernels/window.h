@@ -17,12 +17,12 @@ namespace thalweg::cpu {
 struct WindowAxis {
   int64_t in = 0, out = 0;
   int64_t window = 1, stride = 1, dilation = 1;
-  int64_t before = 0; // padding
+  int64_t before = 0;  // padding
 };
 
 // Where the axes of an image tensor are. Axis order of filters is always height, width, in, out.
 struct ImageFormat {
-  bool channels_first = false; // NCHW
+  bool channels_first = false;  // NCHW
   int height() const { return channels_first ? 2 : 1; }
   int width() const { return height() + 1; }
   int channel() const { return channels_first ? 1 : 3; }
@@ -31,9 +31,9 @@ struct ImageFormat {
 // Strides, dilations and padding of a node, checked once when the kernel is made.
 struct WindowAttrs {
   ImageFormat format;
-  int64_t stride[2] = {1, 1}, dilation[2] = {1, 1}, window[2] = {1, 1}; // height, width; window only for poolings, which have ksize
+  int64_t stride[2] = {1, 1}, dilation[2] = {1, 1}, window[2] = {1, 1};  // height, width; window only for poolings, which have ksize
   enum Padding { kSame, kValid, kExplicit } padding = kValid;
-  int64_t before[2] = {0, 0}, after[2] = {0, 0}; // explicit
+  int64_t before[2] = {0, 0}, after[2] = {0, 0};  // explicit
 
   explicit WindowAttrs(const tw::Attrs& n) {
     const std::string_view name = n.s("data_format");
@@ -70,7 +70,8 @@ struct WindowAttrs {
     auto* v = static_cast<const int64_t*>(list.data);
     if (list.count != 4) Invalid(std::string(name) + " has " + tw::text(int64_t(list.count)) + " entries; it needs one per axis, 4");
     for (int axis = 0; axis < 4; ++axis)
-      if (v[axis] < 1 || v[axis] > INT32_MAX) Invalid(std::string(name) + " is " + tw::text(v, 4) + "; every entry must be at least 1 and fit in 31 bits");
+      if (v[axis] < 1 || v[axis] > INT32_MAX)
+        Invalid(std::string(name) + " is " + tw::text(v, 4) + "; every entry must be at least 1 and fit in 31 bits");
     if (v[0] != 1 || v[format.channel()] != 1)
       Invalid(std::string(name) + " is " + tw::text(v, 4) + "; along batch and channels it must be 1");
     to[0] = v[format.height()];
@@ -78,14 +79,19 @@ struct WindowAttrs {
   }
   void ReadPadding(const tw::Attrs& n) {
     const std::string_view name = n.s("padding");
-    if (name == "SAME") padding = kSame;
-    else if (name == "VALID") padding = kValid;
-    else if (name == "EXPLICIT") padding = kExplicit;
-    else Invalid("padding is '" + std::string(name) + "'; known: SAME, VALID, EXPLICIT");
+    if (name == "SAME")
+      padding = kSame;
+    else if (name == "VALID")
+      padding = kValid;
+    else if (name == "EXPLICIT")
+      padding = kExplicit;
+    else
+      Invalid("padding is '" + std::string(name) + "'; known: SAME, VALID, EXPLICIT");
     if (padding != kExplicit) return;
     const tw_attr& list = n.at("explicit_paddings");
     auto* v = static_cast<const int64_t*>(list.data);
-    if (list.count != 8) Invalid("explicit_paddings has " + tw::text(int64_t(list.count)) + " entries; EXPLICIT padding needs 8, before and after each axis");
+    if (list.count != 8)
+      Invalid("explicit_paddings has " + tw::text(int64_t(list.count)) + " entries; EXPLICIT padding needs 8, before and after each axis");
     for (int axis = 0; axis < 4; ++axis) {
       Bound(v[2 * axis], "an explicit padding");
       Bound(v[2 * axis + 1], "an explicit padding");

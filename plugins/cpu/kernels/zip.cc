@@ -73,8 +73,8 @@ void Zip(const tw_frame* f, const BinaryKernel& k, const tw_view* x, const tw_vi
   std::atomic<int64_t> bad{count};  // the first element without a result, whichever piece meets one first
   ParallelFor(f, count, k.cost, [&](int64_t begin, int64_t end) {
     walk.ForSegments(begin, end, [&](const int64_t* from, int64_t to, int64_t n) {
-      int64_t done = ZipRun(k, Bytes(x) + from[0] * k.xy_bytes, walk.step[0][last], Bytes(y) + from[1] * k.xy_bytes,
-                            walk.step[1][last], Bytes(z) + to * k.z_bytes, n);
+      int64_t done = ZipRun(k, Bytes(x) + from[0] * k.xy_bytes, walk.step[0][last], Bytes(y) + from[1] * k.xy_bytes, walk.step[1][last],
+                            Bytes(z) + to * k.z_bytes, n);
       if (done == n) return;
       int64_t now = bad.load(), first = to + done;
       while (first < now && !bad.compare_exchange_weak(now, first)) {

@@ -83,7 +83,7 @@ void AddPartialZip(tw::Plugin& p, std::string_view op) {
 }
 
 // The float, half and bfloat16 kernels of an op, from the table of the instruction set in use.
-inline void AddSmallFloats(tw::Plugin& p, std::string_view op, const Elementwise& t, const BinaryKernel BinaryKernels::*member) {
+inline void AddSmallFloats(tw::Plugin& p, std::string_view op, const Elementwise& t, const BinaryKernel BinaryKernels::* member) {
   const BinaryKernels* tables[] = {&t.binary_float, &t.binary_half, &t.binary_bfloat16};
   const char* types[] = {"float", "half", "bfloat16"};
   for (int i = 0; i < 3; ++i) {

@@ -42,8 +42,8 @@ Axes MergedAxes(const tw_view& a, const tw_view& b, const tw_view& y) {
       continue;
     }
     if (axes.count == axes.axis.size())
-      throw tw::Error{TW_UNIMPLEMENTED, "inputs " + tw::text(a.dims, a.rank) + " and " + tw::text(b.dims, b.rank) +
-                                            " change more than " + std::to_string(kOuterAxes) +
+      throw tw::Error{TW_UNIMPLEMENTED, "inputs " + tw::text(a.dims, a.rank) + " and " + tw::text(b.dims, b.rank) + " change more than " +
+                                            std::to_string(kOuterAxes) +
                                             " times between axes that repeat and axes that do not; reshape them, or place the op on a CPU"};
     axes.axis[axes.count++] = axis;
   }
@@ -69,8 +69,8 @@ class Elementwise {
     }
     const Axis& inner = axes.axis[0];  // there is one: a shape without axes to walk has the size of y
     const Range items{(inner.size + width_ - 1) / width_, outer};
-    broadcast_.Run(frame.f, items, Group(items.x), a.v, b.v, y.v(), inner.size, outer, inner.a_step, inner.b_step,
-                   cl_uint(axes.count - 1), sizes, a_steps, b_steps);
+    broadcast_.Run(frame.f, items, Group(items.x), a.v, b.v, y.v(), inner.size, outer, inner.a_step, inner.b_step, cl_uint(axes.count - 1),
+                   sizes, a_steps, b_steps);
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "gtest/gtest.h"
+
 #include "tests/framework/support/fakes.h"
 
 namespace thalweg {

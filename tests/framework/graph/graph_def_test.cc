@@ -28,7 +28,8 @@ constexpr const char* kSchemas[] = {
     "Add(x: T, y: T) -> (z: T); T: {float, int32}; commutative",
     "Split(x: T) -> (y: T * N); N: int >= 1; T: type",
     "NoOp() -> (); role no_op",
-    "All() -> (); i: int = 3; f: float = 0.5; b: bool = true; s: string = \"x\"; t: type = float; sh: shape = unknown; te: tensor; fn: func; "
+    "All() -> (); i: int = 3; f: float = 0.5; b: bool = true; s: string = \"x\"; t: type = float; sh: shape = unknown; te: tensor; fn: "
+    "func; "
     "li: list(int) = [1, 2]; lf: list(float); lb: list(bool); ls: list(string); lt: list(type); lsh: list(shape); lte: list(tensor); "
     "lfn: list(func); stateful",
 };
@@ -42,7 +43,8 @@ tw_status* Init(const tw_host*, tw_registrar* r, void**) {
 }
 
 const tw_plugin* Query(const tw_host_info*) {
-  static const tw_plugin plugin = {TW_SIZED(tw_plugin), TW_EPOCH, 0, 0, TW_MINOR, TW_S("test.ops"), TW_S("1"), TW_S("nothing"), TW_S(TW_BUILD), Init, nullptr};
+  static const tw_plugin plugin = {TW_SIZED(tw_plugin), TW_EPOCH,       0,    0,      TW_MINOR, TW_S("test.ops"), TW_S("1"),
+                                   TW_S("nothing"),     TW_S(TW_BUILD), Init, nullptr};
   return &plugin;
 }
 
@@ -274,7 +276,7 @@ TEST_F(GraphDefTest, KeepsLibraryAndUnknownFieldsByteForByte) {
   PutBytesField(1, "\x99"s, &function);  // not even UTF-8: nobody looks
   PutBytesField(1, function, &library);
   PutBytesField(2, library, &bytes);
-  PutBytesField(5, "debug", &tail);      // debug_info
+  PutBytesField(5, "debug", &tail);  // debug_info
   PutVarintField(900, 7, &tail);
   PutBytesField(1, "n", &node);
   PutBytesField(2, "NoOp", &node);

@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+
 #include "tests/framework/support/fakes.h"
 
 namespace thalweg {
@@ -76,7 +77,8 @@ TEST(OpSchemaTest, ReadsEveryKindOfDimension) {
 }
 
 TEST(OpSchemaTest, ReadsVariadicListAndReferenceArguments) {
-  OpSchema s = Parsed("F(v: ref(T), many: T * N, mixed: Tin, h: resource) -> (out: Tout); T: type; N: int >= 1; Tin: list(type) >= 1; Tout: list(type)");
+  OpSchema s = Parsed(
+      "F(v: ref(T), many: T * N, mixed: Tin, h: resource) -> (out: Tout); T: type; N: int >= 1; Tin: list(type) >= 1; Tout: list(type)");
   EXPECT_TRUE(s.inputs[0].ref);
   EXPECT_EQ(s.inputs[0].type_attr, "T");
   EXPECT_EQ(s.inputs[1].number_attr, "N");
@@ -94,7 +96,8 @@ TEST(OpSchemaTest, ReadsDefaultsOfEveryKind) {
       "sh: shape = [2, ?, -1]; un: shape = unknown; sc: shape = []; fn: func = \"g\"; "
       "li: list(int) >= 2 = [1, -2]; lf: list(float) = [0.5]; lb: list(bool) = [true, false]; ls: list(string) = [\"x\", \"y\"]; "
       "lt: list(type) = [float, int32]; lsh: list(shape) = [[1], unknown]; empty: list(tensor) = []; "
-      "pick: {\"SAME\", \"VALID\"} = \"VALID\"; lp: list({\"a\", \"b\"}) = [\"b\"]; lc: list({float, half}) = [half]; late: int = 3 since 2");
+      "pick: {\"SAME\", \"VALID\"} = \"VALID\"; lp: list({\"a\", \"b\"}) = [\"b\"]; lc: list({float, half}) = [half]; late: int = 3 since "
+      "2");
   auto value = [&](std::string_view name) { return s.attrs[size_t(s.FindAttr(name))].default_value; };
   EXPECT_TRUE(value("i") == AttrValue::Int(-7));
   EXPECT_TRUE(value("f") == AttrValue::Float(1e-3));
@@ -121,7 +124,8 @@ TEST(OpSchemaTest, ReadsDefaultsOfEveryKind) {
 
 TEST(OpSchemaTest, ReadsEveryClause) {
   OpSchema s = Parsed(
-      "F(x: float, y: float) -> (z: float); stateful; once; commutative; shape_only y x; role add; no_gradient \"it has no slope\"; doc \"adds; twice\"");
+      "F(x: float, y: float) -> (z: float); stateful; once; commutative; shape_only y x; role add; no_gradient \"it has no slope\"; doc "
+      "\"adds; twice\"");
   EXPECT_TRUE(s.stateful);
   EXPECT_TRUE(s.once);
   EXPECT_TRUE(s.commutative);
@@ -228,7 +232,8 @@ TEST(OpSchemaTest, RefusesBadClauses) {
 TEST(OpSchemaTest, SurvivesEveryPrefixAndEveryDroppedByte) {
   std::string text =
       "Ns.F(x: ref(T)[2, n, *s, _] * N, l: L) -> (y: float[]); T: {float, half} = half since 1; N: int >= 1 = 2; L: list(type) = [int32]; "
-      "s2: {\"a\", \"b\"} = \"a\"; sh: shape = [1, ?]; f: list(float) = [1.5, -inf]; stateful; shape_only x; role r; doc \"d\\n\"; ?hint \"h\" z";
+      "s2: {\"a\", \"b\"} = \"a\"; sh: shape = [1, ?]; f: list(float) = [1.5, -inf]; stateful; shape_only x; role r; doc \"d\\n\"; ?hint "
+      "\"h\" z";
   ASSERT_TRUE(ParseOpSchema(text).ok());
   for (size_t i = 0; i < text.size(); ++i) {
     (void)ParseOpSchema(std::string_view(text).substr(0, i)).status();

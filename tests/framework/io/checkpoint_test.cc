@@ -114,12 +114,8 @@ TEST(CheckpointTest, KeepsStringsScalarsAndEmptyTensors) {
   TempFolder folder;
   Tensor scalar = *Tensor::Make(TW_STRING, kScalar);
   ASSERT_TRUE(scalar.SetString(0, std::string("a\0b", 3)).ok());
-  const Tensors all = {{"s", scalar},
-                       {"none", Strings({})},
-                       {"many", Strings({"", "x", std::string(100000, 'y'), "\xff\xfe"})},
-                       {"f", Floats({}, 2)},
-                       {"e", Floats({3, 0}, 1)},
-                       {"big", Floats({700, 1000}, 0.5f)}};
+  const Tensors all = {{"s", scalar},        {"none", Strings({})},    {"many", Strings({"", "x", std::string(100000, 'y'), "\xff\xfe"})},
+                       {"f", Floats({}, 2)}, {"e", Floats({3, 0}, 1)}, {"big", Floats({700, 1000}, 0.5f)}};
   ASSERT_TRUE(Save(folder / "c", all).ok());
   EXPECT_TRUE(Holds(folder / "c", all));
 }
@@ -606,9 +602,8 @@ TEST(CheckpointTest, RefusesStringsWhoseLengthsLie) {
 TEST(CheckpointTest, RefusesABoolThatIsNeitherTrueNorFalse) {
   TempFolder folder;
   const std::string bytes = {1, 0, 7};
-  Spill(folder / "c.index",
-        Table({{"", Header().SerializeAsString()},
-               {"t", Entry(TW_BOOL, {3}, 0, 3, MaskCrc(ExtendCrc32c(0, bytes.data(), 3))).SerializeAsString()}}));
+  Spill(folder / "c.index", Table({{"", Header().SerializeAsString()},
+                                   {"t", Entry(TW_BOOL, {3}, 0, 3, MaskCrc(ExtendCrc32c(0, bytes.data(), 3))).SerializeAsString()}}));
   Spill(folder / "c.data-00000-of-00001", bytes);
   auto r = CheckpointReader::Open(folder / "c");
   ASSERT_TRUE(r.ok());
@@ -665,8 +660,7 @@ TEST(CheckpointTest, PieceKeysAreThoseOfTensorFlow) {
   using std::string_literals::operator""s;
   EXPECT_EQ(PieceKey("w", {{0, 0}, {2, -1}}), "\x00w\x00\x01\x01\x02\x80\x82\x80\x7f"s);
   EXPECT_EQ(PieceKey("w", {{64, 0}, {100, -1}}), "\x00w\x00\x01\x01\x02\xc0\x40\xc0\x64\x80\x7f"s);
-  EXPECT_EQ(PieceKey("w\xc3\xbf\0q"s, {{8192, 1}, {1048576, 1}}),
-            "\0w\xc3\xbf\0\xffq\0\x01\x01\x02\xe0\x20\0\xf0\x10\0\0\x81\x81"s);
+  EXPECT_EQ(PieceKey("w\xc3\xbf\0q"s, {{8192, 1}, {1048576, 1}}), "\0w\xc3\xbf\0\xffq\0\x01\x01\x02\xe0\x20\0\xf0\x10\0\0\x81\x81"s);
 }
 
 struct PieceSpec {
@@ -687,9 +681,9 @@ void SpillPieces(const TempFolder& folder, const std::vector<int64_t>& dims, con
       if (spec.piece.sizes[i] >= 0) extent->set_length(spec.piece.sizes[i]);
     }
     const uint64_t n = spec.value.bytes();
-    entries[PieceKey("w", spec.piece)] = Entry(TW_FLOAT, spec.value.shape().dims(), int64_t(data.size()), int64_t(n),
-                                               MaskCrc(ExtendCrc32c(0, spec.value.data(), n)))
-                                             .SerializeAsString();
+    entries[PieceKey("w", spec.piece)] =
+        Entry(TW_FLOAT, spec.value.shape().dims(), int64_t(data.size()), int64_t(n), MaskCrc(ExtendCrc32c(0, spec.value.data(), n)))
+            .SerializeAsString();
     data.append(static_cast<const char*>(spec.value.data()), n);
   }
   entries["w"] = whole.SerializeAsString();
@@ -699,7 +693,8 @@ void SpillPieces(const TempFolder& folder, const std::vector<int64_t>& dims, con
 
 TEST(CheckpointTest, PutsPartitionedTensorsTogether) {
   TempFolder folder;
-  SpillPieces(folder, {3, 4}, {{{{0, 0}, {1, -1}}, Floats({1, 4}, 0)}, {{{1, 0}, {2, 3}}, Floats({2, 3}, 10)}, {{{1, 3}, {2, 1}}, Floats({2, 1}, 20)}});
+  SpillPieces(folder, {3, 4},
+              {{{{0, 0}, {1, -1}}, Floats({1, 4}, 0)}, {{{1, 0}, {2, 3}}, Floats({2, 3}, 10)}, {{{1, 3}, {2, 1}}, Floats({2, 1}, 20)}});
   auto r = CheckpointReader::Open(folder / "c");
   ASSERT_TRUE(r.ok()) << r.status();
   ASSERT_EQ((*r)->entries().size(), 1u);

@@ -1,16 +1,17 @@
 #include "framework/io/file_system.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <thread>
 
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include <sys/resource.h>
+#include <sys/stat.h>
+
 #include "tests/framework/io/fake_files.h"
 
 namespace thalweg {

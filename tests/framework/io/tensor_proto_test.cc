@@ -131,7 +131,10 @@ TEST(TensorProtoTest, ReadsContentOfEveryPlainType) {
 
 TEST(TensorProtoTest, ReadsStringsInContent) {
   auto p = Proto(TW_STRING, {3});
-  std::string content("\x02\x00\x81\x01" "ab", 6);
+  std::string content(
+      "\x02\x00\x81\x01"
+      "ab",
+      6);
   content.append(129, 'z');
   p.set_tensor_content(content);
   auto t = TensorFromProto(p);
@@ -139,8 +142,8 @@ TEST(TensorProtoTest, ReadsStringsInContent) {
   EXPECT_EQ(t->str(0), "ab");
   EXPECT_EQ(t->str(1), "");
   EXPECT_EQ(t->str(2), std::string(129, 'z'));
-  for (const std::string& bad : {std::string("\x02\x00\x01z", 4), std::string("\x01\x01\x01z", 4), std::string("\x01\x01\xff\xff\xff\xff\xff\x01", 8),
-                                 std::string("\x01\x01", 2)}) {
+  for (const std::string& bad : {std::string("\x02\x00\x01z", 4), std::string("\x01\x01\x01z", 4),
+                                 std::string("\x01\x01\xff\xff\xff\xff\xff\x01", 8), std::string("\x01\x01", 2)}) {
     p.set_tensor_content(bad);
     EXPECT_TRUE(absl::IsInvalidArgument(TensorFromProto(p).status()));
   }

@@ -54,14 +54,14 @@ TEST(WireTest, EveryTruncationIsNoticedOrEndsBetweenFields) {
 TEST(WireTest, RefusesWhatIsNoField) {
   using std::string_literals::operator""s;
   for (const std::string& bad : {
-           "\x00\x01"s,                                              // field 0
-           "\x0b\x0c"s,                                              // a group
-           "\x0e"s, "\x0f"s,                                         // types that do not exist
-           "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"s,          // 65 bits
-           "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s,      // eleven bytes
-           "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s,          // 2^64-1 bytes
-           "\x0a\xff\xff\xff\xff\x07 abc"s,                          // 2 GiB
-           "\x80\x80\x80\x80\x10\x01"s,                              // field 2^29
+           "\x00\x01"s,                                          // field 0
+           "\x0b\x0c"s,                                          // a group
+           "\x0e"s, "\x0f"s,                                     // types that do not exist
+           "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"s,      // 65 bits
+           "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s,  // eleven bytes
+           "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s,      // 2^64-1 bytes
+           "\x0a\xff\xff\xff\xff\x07 abc"s,                      // 2 GiB
+           "\x80\x80\x80\x80\x10\x01"s,                          // field 2^29
        }) {
     WireReader r(bad);
     WireField f;

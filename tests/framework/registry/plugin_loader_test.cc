@@ -1,6 +1,5 @@
 #include "framework/registry/plugin_loader.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,10 +7,12 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "framework/registry/plugin_file.h"
-#include "framework/runtime/device.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include <sys/stat.h>
+
+#include "framework/registry/plugin_file.h"
+#include "framework/runtime/device.h"
 #include "tests/framework/support/fakes.h"
 
 namespace thalweg {
@@ -253,8 +254,8 @@ void SayShutdown(const tw_host* h, void*) { h->run->log(h, 1, TW_S("shutdown"));
 class DescriptorTest : public PluginLoaderTest {
  protected:
   DescriptorTest() {
-    descriptor = {TW_SIZED(tw_plugin), TW_EPOCH,       0,        0,           TW_MINOR,   TW_S("org.test.d"), TW_S("3.1"),
-                  TW_S("something new"), TW_S("compiler=x; cpu=y"), InitNothing, SayShutdown};
+    descriptor = {TW_SIZED(tw_plugin),       TW_EPOCH,    0,          0, TW_MINOR, TW_S("org.test.d"), TW_S("3.1"), TW_S("something new"),
+                  TW_S("compiler=x; cpu=y"), InitNothing, SayShutdown};
   }
   // The reason, when loading fails.
   std::string Refusal() {
@@ -279,8 +280,8 @@ TEST_F(DescriptorTest, RefusesAnotherEpochInOneSentence) {
   Status s = loader_->LoadStatic(Query, "d");
   EXPECT_EQ(s.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Text(s),
-            StrCat("plugin 'org.test.d' (linked in as d): it needs ABI epoch 7, minors 2 to 3 (something new), this runtime offers epoch ", TW_EPOCH,
-                   ", minor ", TW_MINOR, "; upgrade the runtime, or rebuild the plugin against its headers"));
+            StrCat("plugin 'org.test.d' (linked in as d): it needs ABI epoch 7, minors 2 to 3 (something new), this runtime offers epoch ",
+                   TW_EPOCH, ", minor ", TW_MINOR, "; upgrade the runtime, or rebuild the plugin against its headers"));
 }
 
 TEST_F(DescriptorTest, ReadsOnlyFrozenMembersOfAnotherEpoch) {

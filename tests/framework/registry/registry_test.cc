@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+
 #include "tests/framework/support/fakes.h"
 #include "thalweg/plugin/resource.h"
 
@@ -49,7 +50,8 @@ class Init {
     return *this;
   }
   Init& Kind(std::string_view kind, const tw_stream_set* streams = nullptr) {
-    tw_device_def d{TW_SIZED(tw_device_def), kind.data(), kind.size(), nullptr, EnumerateNone, AllocateNone, ReleaseNone, CopyNone, streams};
+    tw_device_def d{
+        TW_SIZED(tw_device_def), kind.data(), kind.size(), nullptr, EnumerateNone, AllocateNone, ReleaseNone, CopyNone, streams};
     message_ = TakeText(c()->device(c(), &d));
     return *this;
   }
@@ -230,7 +232,8 @@ TEST(RegistryTest, NamesBothPluginsOfAConflict) {
   Status s = op.Op("F() -> ()").Commit(&registry);
   EXPECT_EQ(s.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(Text(s), "op 'F' of plugin 'org.b' is already registered by plugin 'org.a', which was loaded first; disable one of the two");
-  EXPECT_THAT(Text(role.Op("G() -> (); role r").Commit(&registry)), HasSubstr("role 'r' of plugin 'org.b' is already registered by plugin 'org.a'"));
+  EXPECT_THAT(Text(role.Op("G() -> (); role r").Commit(&registry)),
+              HasSubstr("role 'r' of plugin 'org.b' is already registered by plugin 'org.a'"));
   EXPECT_THAT(Text(type.Type("t").Commit(&registry)), HasSubstr("resource type 't'"));
   EXPECT_THAT(Text(kind.Kind("gpu").Kind("GPU").Commit(&registry)), HasSubstr("device kind 'GPU' is registered twice by plugin 'org.b'"));
   EXPECT_THAT(Text(twice.Op("H() -> ()").Op("H() -> ()").Commit(&registry)), HasSubstr("registered twice by plugin 'org.b'"));

@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+
 #include "tests/framework/support/fakes.h"
 
 namespace thalweg {
@@ -37,8 +38,8 @@ TEST(DeviceSpecTest, ReadsEveryForm) {
 }
 
 TEST(DeviceSpecTest, RefusesWhatIsNoName) {
-  for (std::string_view bad : {"/", "CPU:", "CPU:x", "CPU:-1", "CPU:0:1", "CPU 0", "/job:", "/job:a b", "/task:one", "/replica:99999999999", "//cpu:0",
-                               "/cpu:0/", "/cpu:0/gpu:0", "/job:a/job:b", "/device:", "/job"}) {
+  for (std::string_view bad : {"/", "CPU:", "CPU:x", "CPU:-1", "CPU:0:1", "CPU 0", "/job:", "/job:a b", "/task:one", "/replica:99999999999",
+                               "//cpu:0", "/cpu:0/", "/cpu:0/gpu:0", "/job:a/job:b", "/device:", "/job"}) {
     auto s = ParseDeviceSpec(bad);
     EXPECT_EQ(s.status().code(), absl::StatusCode::kInvalidArgument) << bad;
     EXPECT_THAT(Text(s.status()), HasSubstr(StrCat("device '", bad, "'")));

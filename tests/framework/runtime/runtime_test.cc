@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+
 #include "tests/framework/support/fakes.h"
 
 namespace thalweg {
@@ -141,7 +142,8 @@ TEST(RuntimeTest, RemarksKindsThatDoNotStart) {
   ASSERT_EQ((*r)->plugins().size(), 1u);
   EXPECT_EQ((*r)->plugins()[0].state, PluginRecord::kLoaded);
   EXPECT_EQ((*r)->plugins()[0].reason,
-            "device kind 'BROKEN': no driver; device kind 'NONE': no device found; device kind 'ODD': a device has flags 1048576, unknown to this "
+            "device kind 'BROKEN': no driver; device kind 'NONE': no device found; device kind 'ODD': a device has flags 1048576, unknown "
+            "to this "
             "runtime");
 }
 

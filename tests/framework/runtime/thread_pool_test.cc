@@ -62,7 +62,9 @@ TEST(ThreadPoolTest, RunsEverythingOnTheCallerWithOneThread) {
   EXPECT_EQ(pool.threads(), 1u);
   EXPECT_FALSE(pool.hungry());
   std::set<std::thread::id> who;
-  pool.Parallel(100, 1, [](void* arg, uint64_t, uint64_t) { static_cast<std::set<std::thread::id>*>(arg)->insert(std::this_thread::get_id()); }, &who);
+  pool.Parallel(
+      100, 1, [](void* arg, uint64_t, uint64_t) { static_cast<std::set<std::thread::id>*>(arg)->insert(std::this_thread::get_id()); },
+      &who);
   EXPECT_EQ(who, std::set<std::thread::id>{std::this_thread::get_id()});
 }
 
@@ -116,8 +118,7 @@ TEST(ThreadPoolTest, ServesSeveralCallersAtOnce) {
   for (int c = 0; c < 4; ++c) {
     callers.emplace_back([&] {
       for (int i = 0; i < 200; ++i) {
-        pool.Parallel(
-            16, 1, [](void* arg, uint64_t b, uint64_t e) { *static_cast<std::atomic<uint64_t>*>(arg) += e - b; }, &sum);
+        pool.Parallel(16, 1, [](void* arg, uint64_t b, uint64_t e) { *static_cast<std::atomic<uint64_t>*>(arg) += e - b; }, &sum);
       }
     });
   }

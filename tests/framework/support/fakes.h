@@ -23,8 +23,9 @@ inline tw_status* MakeStatus(const tw_host*, uint32_t code, const char* text, ui
 }
 
 inline const tw_status_api& StatusApi() {
-  static const tw_status_api api = {TW_SIZED(tw_status_api), MakeStatus, [](const tw_status* s) { return s ? uint32_t(s->status.code()) : uint32_t{TW_OK}; },
-                                    nullptr, [](tw_status* s) { (void)FromC(s); }};
+  static const tw_status_api api = {TW_SIZED(tw_status_api), MakeStatus,
+                                    [](const tw_status* s) { return s ? uint32_t(s->status.code()) : uint32_t{TW_OK}; }, nullptr,
+                                    [](tw_status* s) { (void)FromC(s); }};
   return api;
 }
 

@@ -1,6 +1,7 @@
 #include "framework/tensor/shape.h"
 
 #include "gtest/gtest.h"
+
 #include "tests/framework/support/fakes.h"
 
 namespace thalweg {

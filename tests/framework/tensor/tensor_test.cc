@@ -2,9 +2,10 @@
 
 #include <limits>
 
-#include "framework/base/dtype.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+
+#include "framework/base/dtype.h"
 #include "tests/framework/support/fakes.h"
 
 namespace thalweg {

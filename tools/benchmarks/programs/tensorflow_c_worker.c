@@ -139,9 +139,14 @@ static void answer_mlp_load(const char* argument) {
   TF_DeleteImportGraphDefOptions(options);
   TF_DeleteBuffer(bytes);
   const int64_t x_dims[] = {kMlpBatch, kMlpIn};
-  step = (prepared){.session = open_session(graph), .feeds = {{find(graph, "x"), 0}, {find(graph, "y"), 0}}, .n_feeds = 2,
+  step = (prepared){.session = open_session(graph),
+                    .feeds = {{find(graph, "x"), 0}, {find(graph, "y"), 0}},
+                    .n_feeds = 2,
                     .values = {tensor(TF_FLOAT, x_dims, 2, d->x, sizeof d->x), tensor(TF_INT32, x_dims, 1, d->y, sizeof d->y)},
-                    .fetch = {find(graph, "loss"), 0}, .n_fetches = 1, .target = find(graph, "train"), .n_targets = 1};
+                    .fetch = {find(graph, "loss"), 0},
+                    .n_fetches = 1,
+                    .target = find(graph, "train"),
+                    .n_targets = 1};
   init = (prepared){.session = step.session, .target = find(graph, "init"), .n_targets = 1};
   free(d);
   run_prepared(&init);

@@ -24,16 +24,11 @@ void run_prepared(void* user) {
 
 int main(int argc, char** argv) {
   static const worker_command commands[] = {
-      {"callable", answer_callable},
-      {"run", answer_run},
-      {"noop_fixed", answer_noop_fixed},
-      {"noop_counted", answer_noop_counted},
-      {"add_chain", answer_add_chain},
-      {"mlp_load", answer_mlp_load},
-      {"mlp_losses", answer_mlp_losses},
-      {"mlp_step", answer_mlp_step},
-      {"mlp_matmuls", answer_mlp_matmuls},
-      {NULL, NULL},
+      {"callable", answer_callable},       {"run", answer_run},
+      {"noop_fixed", answer_noop_fixed},   {"noop_counted", answer_noop_counted},
+      {"add_chain", answer_add_chain},     {"mlp_load", answer_mlp_load},
+      {"mlp_losses", answer_mlp_losses},   {"mlp_step", answer_mlp_step},
+      {"mlp_matmuls", answer_mlp_matmuls}, {NULL, NULL},
   };
   char threads[32];
   snprintf(threads, sizeof threads, "threads=%d", worker_number(argc == 2 ? argv[1] : ""));

@@ -73,19 +73,32 @@ inline std::string text(const tw_shape& s) { return text(s.dims, s.rank); }
 struct Any; /* In<Any>, Many<Any>, Out<Any>: whatever comes; see v->dtype */
 template <class T>
 inline constexpr const char* dtype = nullptr;
-template <> inline constexpr const char* dtype<Any> = "_";
-template <> inline constexpr const char* dtype<float> = "float";
-template <> inline constexpr const char* dtype<double> = "double";
-template <> inline constexpr const char* dtype<int8_t> = "int8";
-template <> inline constexpr const char* dtype<int16_t> = "int16";
-template <> inline constexpr const char* dtype<int32_t> = "int32";
-template <> inline constexpr const char* dtype<int64_t> = "int64";
-template <> inline constexpr const char* dtype<uint8_t> = "uint8";
-template <> inline constexpr const char* dtype<uint16_t> = "uint16";
-template <> inline constexpr const char* dtype<uint32_t> = "uint32";
-template <> inline constexpr const char* dtype<uint64_t> = "uint64";
-template <> inline constexpr const char* dtype<bool> = "bool";
-template <> inline constexpr const char* dtype<tw_string> = "string";
+template <>
+inline constexpr const char* dtype<Any> = "_";
+template <>
+inline constexpr const char* dtype<float> = "float";
+template <>
+inline constexpr const char* dtype<double> = "double";
+template <>
+inline constexpr const char* dtype<int8_t> = "int8";
+template <>
+inline constexpr const char* dtype<int16_t> = "int16";
+template <>
+inline constexpr const char* dtype<int32_t> = "int32";
+template <>
+inline constexpr const char* dtype<int64_t> = "int64";
+template <>
+inline constexpr const char* dtype<uint8_t> = "uint8";
+template <>
+inline constexpr const char* dtype<uint16_t> = "uint16";
+template <>
+inline constexpr const char* dtype<uint32_t> = "uint32";
+template <>
+inline constexpr const char* dtype<uint64_t> = "uint64";
+template <>
+inline constexpr const char* dtype<bool> = "bool";
+template <>
+inline constexpr const char* dtype<tw_string> = "string";
 
 /* ---- Parameters of a kernel, in schema order: In (test an input that may be absent), Many (variadic), Var (an opened resource, by
  * read or update), Handle (a resource that is not opened), Out; Frame anywhere. ---- */
@@ -182,8 +195,9 @@ struct Frame {
   template <class F>
   void parallel(uint64_t n, uint64_t grain, F&& part) const {
     using Body = std::remove_reference_t<F>;
-    f->host->run->parallel(f, n, grain, [](void* arg, uint64_t b, uint64_t e) { (*static_cast<Body*>(arg))(b, e); },
-                           const_cast<void*>(static_cast<const void*>(&part)));
+    f->host->run->parallel(
+        f, n, grain, [](void* arg, uint64_t b, uint64_t e) { (*static_cast<Body*>(arg))(b, e); },
+        const_cast<void*>(static_cast<const void*>(&part)));
   }
 };
 
@@ -395,15 +409,17 @@ struct Plugin {
   /* Functions: kernel<twice<float>, twice<double>>("Twice @CPU"). */
   template <auto... F>
   Plugin& kernel(std::string_view spec) {
-    (add(Call<decltype(F)>::spec(spec), nullptr,
-         [](const tw_frame* f) { return Call<decltype(F)>::run([](auto... a) { F(a...); }, f); }, nullptr, nullptr),
+    (add(
+         Call<decltype(F)>::spec(spec), nullptr, [](const tw_frame* f) { return Call<decltype(F)>::run([](auto... a) { F(a...); }, f); },
+         nullptr, nullptr),
      ...);
     return *this;
   }
   /* Classes: the constructor K(const Node&) is create, operator()(...) const is execute. */
   template <class... K>
   Plugin& kernel(std::string_view spec) {
-    (add(Call<decltype(&K::operator())>::spec(spec),
+    (add(
+         Call<decltype(&K::operator())>::spec(spec),
          [](const tw_node* n, void** out) { return guard(n->host, [&] { *out = new K(Node(n)); }); },
          [](const tw_frame* f) { return Call<decltype(&K::operator())>::run(*static_cast<K*>(f->state), f); },
          [](const tw_host*, void* s) { delete static_cast<K*>(s); }, Scratch<K>::prepare),
@@ -432,7 +448,7 @@ struct Plugin {
   }
 };
 
-}  // namespace
+}  // namespace TW_CAT(TW_CAT(m,TW_MINOR),TW_CAT(t,THALWEG_TARGET_MINOR))
 }  // namespace tw
 
 #define TW_CPP_PLUGIN(ID, VERSION, p)                                    \
@@ -446,21 +462,19 @@ struct Plugin {
   TW_PLUGIN(ID, VERSION, tw_init)                                        \
   static void tw_register(tw::Plugin& p)
 
-/* A plugin with state of its own, one INSTANCE per runtime: made before the body runs, which gets it as `self`; destroyed at shutdown, or at
- * once if the body throws. */
-#define TW_CPP_PLUGIN_WITH(ID, VERSION, INSTANCE, p, self)                 \
-  static void tw_register(tw::Plugin& p, INSTANCE& self);                  \
-  static tw_status* tw_init(const tw_host* h, tw_registrar* r, void** o) { \
-    return tw::guard(h, [&] {                                              \
-      auto instance = std::make_unique<INSTANCE>();                        \
-      tw::Plugin q{h, r};                                                  \
-      tw_register(q, *instance);                                           \
-      *o = instance.release();                                             \
-    });                                                                    \
-  }                                                                        \
-  static void tw_shutdown(const tw_host*, void* instance) {                \
-    delete static_cast<INSTANCE*>(instance);                               \
-  }                                                                        \
-  TW_PLUGIN_WITH(ID, VERSION, tw_init, tw_shutdown)                        \
+/* A plugin with state of its own, one INSTANCE per runtime: made before the body runs, which gets it as `self`; destroyed at shutdown, or
+ * at once if the body throws. */
+#define TW_CPP_PLUGIN_WITH(ID, VERSION, INSTANCE, p, self)                                             \
+  static void tw_register(tw::Plugin& p, INSTANCE& self);                                              \
+  static tw_status* tw_init(const tw_host* h, tw_registrar* r, void** o) {                             \
+    return tw::guard(h, [&] {                                                                          \
+      auto instance = std::make_unique<INSTANCE>();                                                    \
+      tw::Plugin q{h, r};                                                                              \
+      tw_register(q, *instance);                                                                       \
+      *o = instance.release();                                                                         \
+    });                                                                                                \
+  }                                                                                                    \
+  static void tw_shutdown(const tw_host*, void* instance) { delete static_cast<INSTANCE*>(instance); } \
+  TW_PLUGIN_WITH(ID, VERSION, tw_init, tw_shutdown)                                                    \
   static void tw_register(tw::Plugin& p, INSTANCE& self)
 #endif

@@ -43,18 +43,30 @@ inline void raise(tw_status* status) {
 }
 
 /* The element type of a C++ type. */
-template <class T> inline constexpr uint32_t type_of = TW_INVALID_TYPE;
-template <> inline constexpr uint32_t type_of<float> = TW_FLOAT;
-template <> inline constexpr uint32_t type_of<double> = TW_DOUBLE;
-template <> inline constexpr uint32_t type_of<int8_t> = TW_INT8;
-template <> inline constexpr uint32_t type_of<int16_t> = TW_INT16;
-template <> inline constexpr uint32_t type_of<int32_t> = TW_INT32;
-template <> inline constexpr uint32_t type_of<int64_t> = TW_INT64;
-template <> inline constexpr uint32_t type_of<uint8_t> = TW_UINT8;
-template <> inline constexpr uint32_t type_of<uint16_t> = TW_UINT16;
-template <> inline constexpr uint32_t type_of<uint32_t> = TW_UINT32;
-template <> inline constexpr uint32_t type_of<uint64_t> = TW_UINT64;
-template <> inline constexpr uint32_t type_of<bool> = TW_BOOL;
+template <class T>
+inline constexpr uint32_t type_of = TW_INVALID_TYPE;
+template <>
+inline constexpr uint32_t type_of<float> = TW_FLOAT;
+template <>
+inline constexpr uint32_t type_of<double> = TW_DOUBLE;
+template <>
+inline constexpr uint32_t type_of<int8_t> = TW_INT8;
+template <>
+inline constexpr uint32_t type_of<int16_t> = TW_INT16;
+template <>
+inline constexpr uint32_t type_of<int32_t> = TW_INT32;
+template <>
+inline constexpr uint32_t type_of<int64_t> = TW_INT64;
+template <>
+inline constexpr uint32_t type_of<uint8_t> = TW_UINT8;
+template <>
+inline constexpr uint32_t type_of<uint16_t> = TW_UINT16;
+template <>
+inline constexpr uint32_t type_of<uint32_t> = TW_UINT32;
+template <>
+inline constexpr uint32_t type_of<uint64_t> = TW_UINT64;
+template <>
+inline constexpr uint32_t type_of<bool> = TW_BOOL;
 
 /* Owns a C object; moves, does not copy. */
 template <class T, void (*Destroy)(T*)>
@@ -120,7 +132,9 @@ class Tensor {
     return static_cast<const T*>(tw_tensor_data(t_));
   }
   template <class T>
-  std::vector<T> values() const { return {data<T>(), data<T>() + count()}; }
+  std::vector<T> values() const {
+    return {data<T>(), data<T>() + count()};
+  }
   std::string string(uint64_t i = 0) const {
     const char* data = nullptr;
     uint64_t bytes = 0;
@@ -234,8 +248,8 @@ class Session : public Owned<tw_session, tw_session_destroy> {
     raise(tw_session_create(graph.c(), options.data(), uint32_t(options.size()), &made));
     own(made);
   }
-  std::vector<Tensor> run(const Feeds& feeds, const std::vector<tw_output>& fetches,
-                          const std::vector<const tw_operation*>& targets = {}, const tw_run_options* options = nullptr) {
+  std::vector<Tensor> run(const Feeds& feeds, const std::vector<tw_output>& fetches, const std::vector<const tw_operation*>& targets = {},
+                          const tw_run_options* options = nullptr) {
     std::vector<tw_output> names;
     std::vector<tw_tensor*> values, out(fetches.size());
     for (const auto& [name, value] : feeds) {

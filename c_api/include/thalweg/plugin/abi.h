@@ -45,10 +45,10 @@
 #define TW_SIZED(type) (uint32_t)sizeof(type), 0u
 #define TW_S(literal) literal, sizeof(literal) - 1 /* fills a TW_TEXT, or two arguments */
 #define TW_HAS(record, field) ((record)->size >= (uint64_t)((const char*)(&(record)->field + 1) - (const char*)(record)))
-#define TW_TRY(call)            \
-  do {                          \
-    tw_status* tw_s_ = (call);  \
-    if (tw_s_) return tw_s_;    \
+#define TW_TRY(call)           \
+  do {                         \
+    tw_status* tw_s_ = (call); \
+    if (tw_s_) return tw_s_;   \
   } while (0)
 
 #ifdef __cplusplus

@@ -55,11 +55,11 @@ typedef struct tw_device_def {
   TW_HEAD;
   TW_TEXT(kind); /* upper case by custom: CPU, OPENCL */
   void* user;
-  TW_R tw_status* (*enumerate)(const tw_host* h, void* user, tw_device_list* to); /* may block */
+  TW_R tw_status* (*enumerate)(const tw_host* h, void* user, tw_device_list* to);                               /* may block */
   TW_R tw_status* (*allocate)(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory); /* may block */
   TW_R void (*release)(const tw_host* h, void* self, void* memory, uint64_t bytes); /* never before the timeline has passed its last use */
   TW_R tw_status* (*copy)(const tw_host* h, void* self, const tw_copy* c); /* one side is this device; without a stream it may block */
-  TW_C const tw_stream_set* streams; /* copied and sealed too */
+  TW_C const tw_stream_set* streams;                                       /* copied and sealed too */
 } tw_device_def;
 
 /* A timeline says when work is over and, apart, how it went. Values are signalled after a failure too: memory is used again on signal.

@@ -40,18 +40,18 @@ typedef struct tw_frame {
   const uint32_t* in_at;     /* argument a of the schema is in[in_at[a]] up to in[in_at[a + 1] - 1] */
   const uint32_t* out_at;
   uint32_t n_in, n_out;
-  void* stream;   /* the device's; NULL: none, work must be over when execute returns */
-  void* scratch;  /* as many bytes as prepare asked for, 64-byte aligned, the kernel's for this call */
+  void* stream;            /* the device's; NULL: none, work must be over when execute returns */
+  void* scratch;           /* as many bytes as prepare asked for, 64-byte aligned, the kernel's for this call */
   uint64_t scratch_offset; /* bytes into a memory handle; 0 with addresses */
-  uint64_t step;  /* which step of the session */
-  tw_token token; /* async kernels complete it exactly once, unless execute returned an error */
+  uint64_t step;           /* which step of the session */
+  tw_token token;          /* async kernels complete it exactly once, unless execute returned an error */
 } tw_frame;
 
 /* One node, for create and prepare: attributes resolved. Copy what execute needs. */
 typedef struct tw_node {
   TW_HEAD;
   const tw_host* host;
-  void* user;             /* the definition's */
+  void* user; /* the definition's */
   TW_TEXT(name);
   TW_TEXT(op);
   const tw_attr* attrs;   /* in schema order */
@@ -59,7 +59,7 @@ typedef struct tw_node {
   const tw_shape* shapes; /* same order, as far as known; all known in prepare */
   const uint32_t* in_at;
   uint32_t n_attrs, n_in, n_out, reserved;
-  void* device;           /* the device's self */
+  void* device; /* the device's self */
 } tw_node;
 
 typedef struct tw_kernel_def {
@@ -67,7 +67,7 @@ typedef struct tw_kernel_def {
   TW_TEXT(spec);
   void* user;
   TW_O tw_status* (*create)(const tw_node* n, void** out_state); /* may block */
-  TW_R tw_status* (*execute)(const tw_frame* f); /* several at once on one state */
+  TW_R tw_status* (*execute)(const tw_frame* f);                 /* several at once on one state */
   TW_O void (*destroy)(const tw_host* h, void* state);
   TW_O tw_status* (*prepare)(const tw_node* n, void* state, uint64_t* out_scratch); /* bytes of scratch for these shapes */
 } tw_kernel_def;

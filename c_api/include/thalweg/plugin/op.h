@@ -77,8 +77,9 @@ typedef struct tw_graph_api {
   TW_HEAD;
   /* Adds a node; answers its output 0 (or, for an op without outputs, an edge good only for `output`). Types and counts are inferred
    * from the inputs, attributes with defaults may be left out. in: n flat edges. */
-  TW_R tw_edge (*emit)(tw_builder* b, const char* op, uint64_t op_len, const tw_edge* in, uint32_t n, const tw_attr* attrs, uint32_t n_attrs);
-  TW_R tw_edge (*output)(tw_builder* b, tw_edge node, uint32_t i); /* output i of what emit answered */
+  TW_R tw_edge (*emit)(tw_builder* b, const char* op, uint64_t op_len, const tw_edge* in, uint32_t n, const tw_attr* attrs,
+                       uint32_t n_attrs);
+  TW_R tw_edge (*output)(tw_builder* b, tw_edge node, uint32_t i);     /* output i of what emit answered */
   TW_R tw_edge (*scalar)(tw_builder* b, uint32_t dtype, double value); /* a constant; value is rounded to dtype */
   TW_R tw_edge (*constant)(tw_builder* b, uint32_t dtype, const int64_t* dims, uint32_t rank, const void* data, uint64_t bytes);
   /* Type and, as far as known, shape of an edge; dims live until the callback returns. */
@@ -87,9 +88,10 @@ typedef struct tw_graph_api {
   /* Gradient callbacks. The first three are captures: free until used, then an edge, a stack push and pop, or a recomputation. */
   TW_R tw_edge (*input)(tw_builder* b, uint32_t i);
   TW_R tw_edge (*result)(tw_builder* b, uint32_t o);
-  TW_R tw_edge (*shape)(tw_builder* b, uint32_t i); /* of input i, as an int32 vector; a constant where the shape is known; does not keep the values */
-  TW_R tw_edge (*dy)(tw_builder* b, uint32_t o);    /* dense; zeros where nothing flows back */
-  TW_R uint32_t (*has_dy)(tw_builder* b, uint32_t o); /* 1: some gradient arrives at output o */
+  TW_R tw_edge (*shape)(tw_builder* b,
+                        uint32_t i); /* of input i, as an int32 vector; a constant where the shape is known; does not keep the values */
+  TW_R tw_edge (*dy)(tw_builder* b, uint32_t o);                           /* dense; zeros where nothing flows back */
+  TW_R uint32_t (*has_dy)(tw_builder* b, uint32_t o);                      /* 1: some gradient arrives at output o */
   TW_R tw_edge (*dy_sparse)(tw_builder* b, uint32_t o, tw_edge* out_rows); /* values; 0: dense, take dy */
   TW_R void (*dx)(tw_builder* b, uint32_t i, tw_edge values);
   TW_R void (*dx_sparse)(tw_builder* b, uint32_t i, tw_edge rows, tw_edge values); /* rows: vector of indices into axis 0 of input i */

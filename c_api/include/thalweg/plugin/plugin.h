@@ -60,13 +60,22 @@ typedef const tw_plugin* (*tw_query_fn)(const tw_host_info* host); /* pure and r
 #define TW_BUILD "compiler=" __VERSION__
 #endif
 
-#define TW_PLUGIN_WITH(ID, VERSION, INIT, SHUTDOWN)                                                                                      \
-  static const tw_plugin tw_this_plugin = {TW_SIZED(tw_plugin), TW_EPOCH, THALWEG_FLOOR_MINOR, THALWEG_TARGET_MINOR, TW_MINOR, TW_S(ID), \
-                                           TW_S(VERSION), TW_S(TW_FLOOR_ADDS), TW_S(TW_BUILD), INIT, SHUTDOWN};                          \
-  TW_ENTRY TW_QUERY(const tw_host_info* host);                                                                                           \
-  TW_ENTRY TW_QUERY(const tw_host_info* host) {                                                                                          \
-    (void)host;                                                                                                                          \
-    return &tw_this_plugin;                                                                                                              \
+#define TW_PLUGIN_WITH(ID, VERSION, INIT, SHUTDOWN)              \
+  static const tw_plugin tw_this_plugin = {TW_SIZED(tw_plugin),  \
+                                           TW_EPOCH,             \
+                                           THALWEG_FLOOR_MINOR,  \
+                                           THALWEG_TARGET_MINOR, \
+                                           TW_MINOR,             \
+                                           TW_S(ID),             \
+                                           TW_S(VERSION),        \
+                                           TW_S(TW_FLOOR_ADDS),  \
+                                           TW_S(TW_BUILD),       \
+                                           INIT,                 \
+                                           SHUTDOWN};            \
+  TW_ENTRY TW_QUERY(const tw_host_info* host);                   \
+  TW_ENTRY TW_QUERY(const tw_host_info* host) {                  \
+    (void)host;                                                  \
+    return &tw_this_plugin;                                      \
   }
 #define TW_PLUGIN(ID, VERSION, INIT) TW_PLUGIN_WITH(ID, VERSION, INIT, NULL)
 

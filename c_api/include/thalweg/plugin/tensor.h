@@ -19,8 +19,8 @@ typedef struct tw_view {
   const int64_t* strides; /* in elements; NULL: dense, row-major. Never set for a kernel that does not say `strided` */
   int32_t rank;           /* -1: an output that the kernel has to allocate */
   uint32_t dtype;
-  uint64_t count, bytes;  /* elements, bytes */
-  tw_tensor* tensor;      /* for keep, set_string, give; valid as long as the view */
+  uint64_t count, bytes; /* elements, bytes */
+  tw_tensor* tensor;     /* for keep, set_string, give; valid as long as the view */
 } tw_view;
 
 typedef struct tw_tensor_api {

@@ -20,27 +20,22 @@ constexpr uint32_t ElementBytes(uint32_t dtype) {
     case TW_INVALID_TYPE:
     case TW_STRING:
     case TW_RESOURCE:
-    case TW_VARIANT:
-      return 0;
-    case TW_COMPLEX128:
-      return 16;
+    case TW_VARIANT: return 0;
+    case TW_COMPLEX128: return 16;
     case TW_DOUBLE:
     case TW_INT64:
     case TW_UINT64:
-    case TW_COMPLEX64:
-      return 8;
+    case TW_COMPLEX64: return 8;
     case TW_FLOAT:
     case TW_INT32:
     case TW_UINT32:
-    case TW_QINT32:
-      return 4;
+    case TW_QINT32: return 4;
     case TW_INT16:
     case TW_UINT16:
     case TW_QINT16:
     case TW_QUINT16:
     case TW_HALF:
-    case TW_BFLOAT16:
-      return 2;
+    case TW_BFLOAT16: return 2;
     default:  // bool, 8-bit and smaller numbers
       return 1;
   }
@@ -48,14 +43,38 @@ constexpr uint32_t ElementBytes(uint32_t dtype) {
 
 // The name of an element type, for messages.
 inline std::string TypeText(uint32_t dtype) {
-  constexpr const char* kNames[] = {"no type",     "float",         "double",          "int32",
-                                    "uint8",       "int16",         "int8",            "string",
-                                    "complex64",   "int64",         "bool",            "qint8",
-                                    "quint8",      "qint32",        "bfloat16",        "qint16",
-                                    "quint16",     "uint16",        "complex128",      "half",
-                                    "resource",    "variant",       "uint32",          "uint64",
-                                    "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz",
-                                    "float8_e5m2fnuz", "int4",      "uint4",           "int2",
+  constexpr const char* kNames[] = {"no type",
+                                    "float",
+                                    "double",
+                                    "int32",
+                                    "uint8",
+                                    "int16",
+                                    "int8",
+                                    "string",
+                                    "complex64",
+                                    "int64",
+                                    "bool",
+                                    "qint8",
+                                    "quint8",
+                                    "qint32",
+                                    "bfloat16",
+                                    "qint16",
+                                    "quint16",
+                                    "uint16",
+                                    "complex128",
+                                    "half",
+                                    "resource",
+                                    "variant",
+                                    "uint32",
+                                    "uint64",
+                                    "float8_e5m2",
+                                    "float8_e4m3fn",
+                                    "float8_e4m3fnuz",
+                                    "float8_e4m3b11fnuz",
+                                    "float8_e5m2fnuz",
+                                    "int4",
+                                    "uint4",
+                                    "int2",
                                     "uint2"};
   return dtype < std::size(kNames) ? kNames[dtype] : "element type " + std::to_string(dtype);
 }
@@ -85,18 +104,12 @@ inline std::string PositionText(const tw_view* v, uint64_t i) {
 inline int64_t IndexAt(const tw_view* v, uint64_t i) {
   const char* p = Bytes(v);
   switch (v->dtype) {
-    case TW_INT32:
-      return reinterpret_cast<const int32_t*>(p)[i];
-    case TW_INT64:
-      return reinterpret_cast<const int64_t*>(p)[i];
-    case TW_INT16:
-      return reinterpret_cast<const int16_t*>(p)[i];
-    case TW_INT8:
-      return reinterpret_cast<const int8_t*>(p)[i];
-    case TW_UINT8:
-      return reinterpret_cast<const uint8_t*>(p)[i];
-    default:
-      throw tw::Error{TW_UNIMPLEMENTED, "indices of type " + TypeText(v->dtype) + " are not supported; cast them to int64"};
+    case TW_INT32: return reinterpret_cast<const int32_t*>(p)[i];
+    case TW_INT64: return reinterpret_cast<const int64_t*>(p)[i];
+    case TW_INT16: return reinterpret_cast<const int16_t*>(p)[i];
+    case TW_INT8: return reinterpret_cast<const int8_t*>(p)[i];
+    case TW_UINT8: return reinterpret_cast<const uint8_t*>(p)[i];
+    default: throw tw::Error{TW_UNIMPLEMENTED, "indices of type " + TypeText(v->dtype) + " are not supported; cast them to int64"};
   }
 }
 

@@ -14,8 +14,8 @@ constexpr const char* kNames[] = {"baseline", "avx2", "avx512"};
 Isa Best() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-            __builtin_cpu_supports("bmi2");
+  bool v3 =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   return v4 ? Isa::kAvx512 : v3 ? Isa::kAvx2 : Isa::kBaseline;

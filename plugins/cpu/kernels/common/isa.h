@@ -31,8 +31,7 @@ Isa DetectIsa(const tw_host* host);
   namespace Avx512 {                    \
   const Type& Table();                  \
   }
-#define TW_CPU_FOR_ISA(isa, Table) \
-  ((isa) == Isa::kAvx512 ? Avx512::Table() : (isa) == Isa::kAvx2 ? Avx2::Table() : Baseline::Table())
+#define TW_CPU_FOR_ISA(isa, Table) ((isa) == Isa::kAvx512 ? Avx512::Table() : (isa) == Isa::kAvx2 ? Avx2::Table() : Baseline::Table())
 #else
 #define TW_CPU_DECLARE_ISA(Type, Table) \
   namespace Baseline {                  \

@@ -16,9 +16,9 @@ inline void CheckIndices(const tw_view* v, int64_t low, int64_t limit, const cha
     const int64_t at = IndexAt(v, i);
     if (at < low || at >= limit) {
       const bool bounded = low > std::numeric_limits<int64_t>::min();
-      Invalid(std::string(what) + PositionText(v, i) + " = " + std::to_string(at) +
-              (bounded ? " is not in [" + std::to_string(low) + ", " + std::to_string(limit) + ")"
-                         : " is not below " + std::to_string(limit)));
+      Invalid(
+          std::string(what) + PositionText(v, i) + " = " + std::to_string(at) +
+          (bounded ? " is not in [" + std::to_string(low) + ", " + std::to_string(limit) + ")" : " is not below " + std::to_string(limit)));
     }
   }
 }

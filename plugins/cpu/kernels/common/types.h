@@ -3,9 +3,10 @@
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_TYPES_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMMON_TYPES_H_
 
-#include <Eigen/Core>
 #include <complex>
 #include <type_traits>
+
+#include <Eigen/Core>
 
 #include "thalweg/cpp/plugin.hpp"
 
@@ -30,10 +31,14 @@ using Wide = std::conditional_t<kIsSmallFloat<T>, float, T>;
 }  // namespace thalweg::cpu
 
 namespace tw {
-template <> inline constexpr const char* dtype<Eigen::half> = "half";
-template <> inline constexpr const char* dtype<Eigen::bfloat16> = "bfloat16";
-template <> inline constexpr const char* dtype<std::complex<float>> = "complex64";
-template <> inline constexpr const char* dtype<std::complex<double>> = "complex128";
+template <>
+inline constexpr const char* dtype<Eigen::half> = "half";
+template <>
+inline constexpr const char* dtype<Eigen::bfloat16> = "bfloat16";
+template <>
+inline constexpr const char* dtype<std::complex<float>> = "complex64";
+template <>
+inline constexpr const char* dtype<std::complex<double>> = "complex128";
 }  // namespace tw
 
 #endif  // THALWEG_PLUGINS_CPU_KERNELS_COMMON_TYPES_H_
