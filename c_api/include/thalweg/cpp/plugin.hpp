@@ -448,7 +448,9 @@ struct Plugin {
   }
 };
 
-}  // namespace TW_CAT(TW_CAT(m,TW_MINOR),TW_CAT(t,THALWEG_TARGET_MINOR))
+/* clang-format off */
+}  // the inline namespace
+/* clang-format on */
 }  // namespace tw
 
 #define TW_CPP_PLUGIN(ID, VERSION, p)                                    \
