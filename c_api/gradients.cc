@@ -21,9 +21,15 @@ static thalweg::StatusOr<std::vector<Edge>> Edges(const thalweg::Graph& graph, c
 
 tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs, uint32_t n_xs,
                             tw_gradient* out_gradients) {
+  return tw_gradients_add_until(graph, ys, dys, n_ys, xs, n_xs, nullptr, 0, out_gradients);
+}
+
+tw_status* tw_gradients_add_until(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
+                                  uint32_t n_xs, const tw_output* until, uint32_t n_until, tw_gradient* out_gradients) {
   NEED(graph);
   NEED_ARRAY(ys, n_ys);
   NEED_ARRAY(xs, n_xs);
+  NEED_ARRAY(until, n_until);
   NEED_ARRAY(out_gradients, n_xs);
   return thalweg::Guard([&]() -> Status {
     thalweg::Graph& g = *graph->graph;
@@ -36,8 +42,9 @@ tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, const tw_outpu
         ASSIGN_OR_RETURN(dy.back(), thalweg::DecodeOutput(g, dys[i], StrCat("dys[", i, "]")));
       }
     }
+    ASSIGN_OR_RETURN(const std::vector<Edge> stop, Edges(g, until, n_until, "until"));
     std::vector<thalweg::Gradient> gradients;
-    RETURN_IF_ERROR(thalweg::AddGradients(&g, y, dy, x, &gradients));
+    RETURN_IF_ERROR(thalweg::AddGradients(&g, y, dy, x, &gradients, stop));
     for (uint32_t i = 0; i < n_xs; ++i) {
       out_gradients[i] = {thalweg::EncodeOutput(g, gradients[i].values), thalweg::EncodeOutput(g, gradients[i].rows)};
     }

@@ -1,6 +1,8 @@
 // The list of ops that a runtime knows.
 #include "c_api/handles.h"
 #include "c_api/shim.h"
+#include "framework/base/dtype.h"
+#include "framework/json/json.h"
 #include "thalweg/op.h"
 
 struct tw_ops {
@@ -41,4 +43,102 @@ uint32_t tw_ops_kernel_count(const tw_ops* ops, uint32_t i) { return At(ops, i) 
 
 const char* tw_ops_kernel(const tw_ops* ops, uint32_t i, uint32_t k) {
   return k < tw_ops_kernel_count(ops, i) ? ops->kernels[i][k]->spec.text.c_str() : nullptr;
+}
+
+namespace {
+
+using thalweg::AttrSpec;
+using thalweg::AttrValue;
+using thalweg::Json;
+
+const char* KindText(uint32_t kind) {
+  switch (kind) {
+    case TW_ATTR_INT: return "int";
+    case TW_ATTR_FLOAT: return "float";
+    case TW_ATTR_BOOL: return "bool";
+    case TW_ATTR_STRING: return "string";
+    case TW_ATTR_TYPE: return "type";
+    case TW_ATTR_SHAPE: return "shape";
+    case TW_ATTR_TENSOR: return "tensor";
+    default: return "func";
+  }
+}
+
+// Entry k of the value, which may be its only one.
+void AddEntry(const AttrValue& v, uint32_t k, std::string_view key, Json* json) {
+  switch (v.kind()) {
+    case TW_ATTR_INT: json->Number(key, v.ints()[k]); break;
+    case TW_ATTR_FLOAT: json->Real(key, v.floats()[k]); break;
+    case TW_ATTR_BOOL: json->Bool(key, v.bools()[k] != 0); break;
+    case TW_ATTR_TYPE: json->Text(key, thalweg::DTypeName(v.types()[k])); break;
+    case TW_ATTR_SHAPE: {
+      const thalweg::Shape& shape = v.shapes()[k];
+      if (shape.rank() < 0) {
+        json->Raw(key, "null");
+        break;
+      }
+      json->Array(key);
+      for (int64_t d : shape.dims()) json->Number("", d);
+      json->End();
+      break;
+    }
+    case TW_ATTR_TENSOR: json->Text(key, v.text()); break;
+    default: json->Text(key, v.strings()[k]);  // also functions
+  }
+}
+
+void AddArgs(const std::vector<thalweg::ArgSpec>& args, std::string_view key, Json* json) {
+  json->Array(key);
+  for (const thalweg::ArgSpec& a : args) {
+    json->Object().Text("name", a.name);
+    if (a.dtype) json->Text("type", thalweg::DTypeName(a.dtype));
+    if (!a.type_attr.empty()) json->Text("type_attr", a.type_attr);
+    if (!a.list_attr.empty()) json->Text("list_attr", a.list_attr);
+    if (!a.number_attr.empty()) json->Text("number_attr", a.number_attr);
+    if (a.ref) json->Bool("ref", true);
+    json->End();
+  }
+  json->End();
+}
+
+void AddAttr(const AttrSpec& a, Json* json) {
+  json->Object().Text("name", a.name).Text("kind", KindText(a.kind)).Bool("list", a.list);
+  if (a.has_default && a.list) {
+    json->Array("default");
+    for (uint32_t k = 0; k < a.default_value.count(); ++k) AddEntry(a.default_value, k, "", json);
+    json->End();
+  } else if (a.has_default) {
+    AddEntry(a.default_value, 0, "default", json);
+  }
+  if (!a.types.empty() || !a.strings.empty()) {
+    json->Array("allowed");
+    for (uint32_t t : a.types) json->Text("", thalweg::DTypeName(t));
+    for (const std::string& s : a.strings) json->Text("", s);
+    json->End();
+  }
+  if (a.has_min) json->Number("minimum", a.min);
+  json->End();
+}
+
+}  // namespace
+
+tw_status* tw_ops_json(const tw_ops* ops, uint32_t i, tw_buffer** out_json) {
+  NEED(ops);
+  NEED(out_json);
+  return thalweg::Guard([&]() -> thalweg::Status {
+    const thalweg::OpSchema* op = At(ops, i);
+    if (!op) return thalweg::Error(absl::StatusCode::kOutOfRange, "there are ", ops->ops.size(), " ops, none with number ", i);
+    Json json;
+    json.Object().Text("name", op->name).Text("doc", op->doc).Text("plugin", op->plugin).Text("schema", op->text);
+    json.Bool("stateful", op->stateful).Text("no_gradient", op->no_gradient).Array("kernels");
+    for (const thalweg::KernelDef* k : ops->kernels[i]) json.Text("", k->spec.text);
+    json.End();
+    AddArgs(op->inputs, "inputs", &json);
+    AddArgs(op->outputs, "outputs", &json);
+    json.Array("attrs");
+    for (const AttrSpec& a : op->attrs) AddAttr(a, &json);
+    json.End().End();
+    *out_json = thalweg::MakeBuffer(json.text());
+    return thalweg::Status();
+  });
 }

@@ -112,6 +112,55 @@ tw_status* RunStep(uint32_t n_feeds, tw_tensor* const* feeds, const tw_run_optio
   });
 }
 
+// A run that was accepted, until its callback returns. It keeps the session.
+struct AsyncRun {
+  std::shared_ptr<thalweg::Session> session;
+  std::vector<Tensor> feeds, fetches;
+  thalweg::RunOptions options;
+  int64_t accepted_ns = 0;
+  tw_run_done done = nullptr;
+  void* user = nullptr;
+
+  template <class F>
+  void Run(F&& run) {
+    Status s = [&]() -> Status {
+      if (options.deadline_ns) {
+        const int64_t waited = thalweg::MonotonicNs() - accepted_ns;
+        if (waited >= options.deadline_ns)
+          return thalweg::Error(absl::StatusCode::kDeadlineExceeded, "the time of the run was over before it began");
+        options.deadline_ns -= waited;
+      }
+      return run(feeds.data(), options, fetches.data());
+    }();
+    feeds.clear();
+    std::vector<tw_tensor*> out;
+    for (Tensor& t : fetches) out.push_back(s.ok() ? t.release() : nullptr);
+    session->EndAsync();
+    done(user, thalweg::ToC(std::move(s)), out.data());
+  }
+};
+
+// run(feeds, options, fetches) answers a Status, on a thread that may block.
+template <class F>
+tw_status* RunAsync(const std::shared_ptr<thalweg::Session>& session, uint32_t n_feeds, tw_tensor* const* feeds,
+                    const tw_run_options* options, uint32_t n_fetches, tw_run_done done, void* user, F run) {
+  return Guard([&]() -> Status {
+    if (n_feeds > 0 && !feeds) return InvalidArgument("feeds is NULL, but the signature has ", n_feeds);
+    auto r = std::make_shared<AsyncRun>();
+    RETURN_IF_ERROR(ToRunOptions(options, &r->options));
+    for (uint32_t i = 0; i < n_feeds; ++i) {
+      if (!feeds[i]) return InvalidArgument("feed ", i, " is NULL");
+      r->feeds.push_back(Tensor::Share(feeds[i]));
+    }
+    r->session = session;
+    r->fetches.resize(n_fetches);
+    r->done = done;
+    r->user = user;
+    r->accepted_ns = thalweg::MonotonicNs();
+    return session->StartAsync([r, run] { r->Run(run); });
+  });
+}
+
 }  // namespace
 
 tw_status* tw_session_create(tw_graph* graph, const char* const* options, uint32_t n_options, tw_session** out_session) {
@@ -185,6 +234,28 @@ tw_status* tw_callable_run(tw_callable* callable, tw_tensor* const* feeds, const
 }
 
 void tw_callable_destroy(tw_callable* callable) { delete callable; }
+
+tw_status* tw_session_run_async(tw_session* session, const tw_signature* what, tw_tensor* const* feeds, const tw_run_options* options,
+                                tw_run_done done, void* user) {
+  NEED(session);
+  NEED(what);
+  NEED(done);
+  auto spec = std::make_shared<CallableSpec>();
+  if (tw_status* failed = Guard([&] { return ToSpec(*session->graph, *what, spec.get()); })) return failed;
+  return RunAsync(session->session, what->n_feeds, feeds, options, what->n_fetches, done, user,
+                  [session = session->session.get(), spec](const Tensor* in, const thalweg::RunOptions& run, Tensor* out) {
+                    return session->Run(*spec, in, run, out);
+                  });
+}
+
+tw_status* tw_callable_run_async(tw_callable* callable, tw_tensor* const* feeds, const tw_run_options* options, tw_run_done done,
+                                 void* user) {
+  NEED(callable);
+  NEED(done);
+  return RunAsync(
+      callable->session, callable->n_feeds, feeds, options, callable->n_fetches, done, user,
+      [c = callable->callable.get()](const Tensor* in, const thalweg::RunOptions& run, Tensor* out) { return c->Run(in, run, out); });
+}
 
 tw_status* tw_cancel_token_create(tw_cancel_token** out_token) {
   NEED(out_token);

@@ -13,6 +13,8 @@ uint32_t tw_status_code(const tw_status* status) { return status ? uint32_t(stat
 
 const char* tw_status_message(const tw_status* status) { return status ? status->text.c_str() : ""; }
 
+const char* tw_status_operation(const tw_status* status) { return status && !status->node.empty() ? status->node.c_str() : nullptr; }
+
 tw_status* tw_status_create(uint32_t code, const char* message) {
   const bool known = code > TW_OK && code <= TW_UNAUTHENTICATED;
   return thalweg::Guard([&] {

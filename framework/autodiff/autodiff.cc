@@ -252,6 +252,7 @@ class Differentiator {
       } else if (visiting_.ok()) {
         visiting_ = Unimplemented(n->title(), ": op ", op.name, " has no gradient; its plugin '", op.plugin, "' must register one");
       }
+      visiting_ = OfNode(n->name(), visiting_);
       return Block(n);
     }
     GradBuilder b(this, n, StrCat(scope_, n->name(), "/"));
@@ -283,7 +284,7 @@ class Differentiator {
     Status s = FromC(op.def.gradient(&call));
     if (!b.status.ok()) s = b.status;
     if (!s.ok() && !visiting_.ok()) return visiting_;
-    return s.ok() ? s : Prefix(s, StrCat("gradient of ", n->title(), ":"));
+    return s.ok() ? s : OfNode(n->name(), Prefix(s, StrCat("gradient of ", n->title(), ":")));
   }
 
   // Node n cannot be differentiated. That is an error only if an x lies before it with nothing in between that ends the path, so what its

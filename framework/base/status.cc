@@ -14,9 +14,18 @@ Status Prefix(const Status& s, std::string_view where) {
 }
 
 namespace {
+constexpr char kNodePayload[] = "thalweg/node";
+}
+
+Status OfNode(std::string_view node, Status s) {
+  if (!s.ok() && !node.empty() && !s.GetPayload(kNodePayload)) s.SetPayload(kNodePayload, absl::Cord(AbslView(node)));
+  return s;
+}
+
+namespace {
 // Handed out when there is no memory for a status of its own; never freed.
 tw_status* OutOfMemory() {
-  static tw_status shared{Status(absl::StatusCode::kResourceExhausted, "out of host memory"), "out of host memory"};
+  static tw_status shared{Status(absl::StatusCode::kResourceExhausted, "out of host memory"), "out of host memory", ""};
   return &shared;
 }
 // C reads up to the first zero, and terminals obey control characters: names and values out of hostile files may hold both.
@@ -40,8 +49,9 @@ std::string Printable(std::string_view text) {
 tw_status* ToC(Status s) noexcept {
   if (s.ok()) return nullptr;
   try {
-    auto* c = new tw_status{std::move(s), {}};
+    auto* c = new tw_status{std::move(s), {}, {}};
     c->text = Printable(Message(c->status));
+    if (auto node = c->status.GetPayload(kNodePayload)) c->node = std::string(*node);
     return c;
   } catch (...) {
     return OutOfMemory();

@@ -12,10 +12,10 @@
 #include "framework/base/strings.h"
 #include "thalweg/types.h"
 
-// The story of one failure. `text` caches the message with a terminator for C.
+// The story of one failure. `text` caches the message with a terminator for C, `node` the name of the node that failed ("": none known).
 struct tw_status {
   absl::Status status;
-  std::string text;
+  std::string text, node;
 };
 
 namespace thalweg {
@@ -66,6 +66,9 @@ std::string_view Message(const Status& s);
 
 // The same code, with `where` and a space in front of the message.
 Status Prefix(const Status& s, std::string_view where);
+
+// Says which node of the graph failed, unless the status tells of one already; messages are left as they are.
+Status OfNode(std::string_view node, Status s);
 
 // To and from the C handle. ToC: NULL for ok. FromC takes the handle, NULL is ok.
 tw_status* ToC(Status s) noexcept;

@@ -55,6 +55,13 @@ bool WorthKnowing(const std::vector<Shape>& shapes) {
 }  // namespace
 
 StatusOr<const Node*> Graph::AddNode(NodeSpec spec) {
+  const std::string name = spec.name;
+  auto added = CheckAndAdd(std::move(spec));
+  if (!added.ok()) return OfNode(name, added.status());
+  return added;
+}
+
+StatusOr<const Node*> Graph::CheckAndAdd(NodeSpec spec) {
   const OpSchema* schema = runtime_->registry().FindOp(spec.op);
   std::string title = StrCat(spec.op, " '", spec.name, "':");
   if (!schema) {
@@ -162,7 +169,8 @@ StatusOr<const Node*> Graph::AddNode(NodeSpec spec) {
 Status Graph::Adopt(Graph* from, const GraphExtras& extras) {
   std::scoped_lock lock(mu_, from->mu_);
   for (const auto& n : from->nodes_) {
-    if (by_name_.count(n->name_)) return AlreadyExists(n->title(), ": the graph has a node of that name; import under a prefix");
+    if (!by_name_.count(n->name_)) continue;
+    return OfNode(n->name_, AlreadyExists(n->title(), ": the graph has a node of that name; import under a prefix"));
   }
   // What may run out of memory comes first.
   nodes_.reserve(nodes_.size() + from->nodes_.size());

@@ -145,6 +145,7 @@ class Graph {
   GraphExtras extras() const;
 
  private:
+  StatusOr<const Node*> CheckAndAdd(NodeSpec spec);
   std::string UniqueNameLocked(std::string_view base) const;
 
   std::shared_ptr<Runtime> runtime_;

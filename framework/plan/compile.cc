@@ -28,7 +28,10 @@ class Emitter {
     RETURN_IF_ERROR(PrunePass(&w_));
     MarkHeld();
     for (size_t i = 0; i < w_.nodes.size(); ++i) {
-      if (!w_.nodes[i].dead) RETURN_IF_ERROR(EmitNode(int32_t(i)));
+      const WorkNode& n = w_.nodes[i];
+      if (n.dead) continue;
+      Status s = EmitNode(int32_t(i));
+      if (!s.ok()) return n.node ? OfNode(n.node->name(), s) : s;
     }
     for (size_t i = 0; i < w_.feeds.size(); ++i) {
       int32_t n = w_.feeds[i];

@@ -53,7 +53,7 @@ Status InferNode(WorkGraph* w, WorkNode* n) {
   q.handles = handles.data();
   ShapeAnswer answer;
   Status s = InferShapes(q, &answer);
-  if (!s.ok()) return Prefix(s, node.title() + ":");
+  if (!s.ok()) return OfNode(node.name(), Prefix(s, node.title() + ":"));
   n->shapes = std::move(answer.shapes);
   n->handles = std::move(answer.handles);
   if (node.op().stateful || node.op().once || n->in.empty() || !CanEvaluate(node.op(), node.in_at(), shapes, values)) return Status();

@@ -75,8 +75,8 @@ Status BuildWorkGraph(Graph* graph, const Signature& sig, WorkGraph* w) {
   std::unordered_map<const Node*, int32_t> index;
   for (const Node* n : needed) {
     if (n->op().role == "placeholder") {
-      return InvalidArgument(n->title(), ": no value is fed; feed '", n->name(), "' (", DTypeName(n->out_type(0)), ", shape ",
-                             n->shape(0).text(), ")");
+      return OfNode(n->name(), InvalidArgument(n->title(), ": no value is fed; feed '", n->name(), "' (", DTypeName(n->out_type(0)),
+                                               ", shape ", n->shape(0).text(), ")"));
     }
     WorkNode x;
     x.node = n;

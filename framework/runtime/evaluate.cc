@@ -102,7 +102,7 @@ Status CreateState(const NodeRun& run, const std::vector<tw_shape>& shapes, void
     return Status();
   }
   NodeC node(run, shapes);
-  return Prefix(FromC(run.kernel->def.create(&node.c, out_state)), run.node->title() + ":");
+  return OfNode(run.node->name(), Prefix(FromC(run.kernel->def.create(&node.c, out_state)), run.node->title() + ":"));
 }
 
 void DestroyState(const NodeRun& run) {
@@ -114,7 +114,7 @@ StatusOr<uint64_t> PrepareScratch(const NodeRun& run, const std::vector<tw_shape
   NodeC node(run, shapes);
   uint64_t bytes = 0;
   Status s = FromC(run.kernel->def.prepare(&node.c, run.state, &bytes));
-  if (!s.ok()) return Prefix(s, run.node->title() + ":");
+  if (!s.ok()) return OfNode(run.node->name(), Prefix(s, run.node->title() + ":"));
   return bytes;
 }
 

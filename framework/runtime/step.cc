@@ -170,11 +170,8 @@ Status StepState::Describe(size_t i, const Status& s) {
     shapes += StrCat(shapes.empty() ? "" : ", ", DTypeName(v.dtype), ShapeText(v.dims, v.rank));
   }
   Status out = Prefix(s, n.title);
-  if (!shapes.empty()) {
-    Status with(out.code(), AbslView(StrCat(Message(out), " (inputs: ", shapes, ")")));
-    return with;
-  }
-  return out;
+  if (!shapes.empty()) out = Status(out.code(), AbslView(StrCat(Message(out), " (inputs: ", shapes, ")")));
+  return n.run.node ? OfNode(n.run.node->name(), out) : out;
 }
 
 // An output that the kernel will give, with the dims that it is to have. The shape must outlive the call.

@@ -85,7 +85,7 @@ struct ThreadPool::BlockingThreads {
   }
 };
 
-ThreadPool::ThreadPool(uint32_t threads) : threads_(threads ? threads : UsableCpus()), blocking_(std::make_unique<BlockingThreads>()) {
+ThreadPool::ThreadPool(uint32_t threads) : threads_(threads ? threads : UsableCpus()), blocking_(std::make_shared<BlockingThreads>()) {
   workers_.reserve(threads_ - 1);
   try {
     for (uint32_t i = 1; i < threads_; ++i) workers_.emplace_back([this] { Work(); });
@@ -100,7 +100,13 @@ ThreadPool::~ThreadPool() {
     blocking_->stop = true;
   }
   blocking_->wake.notify_all();
-  for (std::thread& t : blocking_->threads) t.join();
+  for (std::thread& t : blocking_->threads) {
+    // The last owner of a runtime may go on one of its own threads, which then ends after it.
+    if (t.get_id() == std::this_thread::get_id())
+      t.detach();
+    else
+      t.join();
+  }
   {
     std::lock_guard lock(mu_);
     stop_ = true;
@@ -216,7 +222,7 @@ void ThreadPool::Blocking(std::function<void()> f) {
     f = nullptr;
     if (b.idle < b.todo.size()) {
       try {
-        b.threads.emplace_back([&b] { b.Work(); });
+        b.threads.emplace_back([own = blocking_] { own->Work(); });
       } catch (const std::exception&) {
         // No more threads: one that is there takes it when it is free. Where there is none, the caller has to.
         if (b.threads.empty()) {

@@ -69,7 +69,7 @@ class ThreadPool {
   uint64_t offers_ = 0;  // how many there were: nobody goes to sleep on one that it has not seen
   int32_t sleeping_ = 0;
   bool stop_ = false;
-  std::unique_ptr<BlockingThreads> blocking_;
+  std::shared_ptr<BlockingThreads> blocking_;  // held by its threads too
 };
 
 }  // namespace thalweg

@@ -61,6 +61,8 @@ const std::vector<OptionDoc>& SessionOptionDocs() {
       {"engine", "auto", "auto, fixed (one node after the other) or counted (nodes side by side)"},
       {"soft_placement", "false", "a node whose device has no kernel for it runs elsewhere, with copies and a log line"},
       {"max_shape_plans", "8", "plans per signature that are made for certain feed shapes; beyond, one serves all shapes"},
+      {"max_async_runs", "0",
+       "runs started without waiting that may be under way; starting one more waits; 0: twice the runtime's threads"},
   };
   return docs;
 }
@@ -76,6 +78,7 @@ Status SetSessionOption(SessionOptions* o, std::string_view key, std::string_vie
   };
   if (key == "threads") return number(&o->threads, 0) ? Status() : bad("a number, 0 or more");
   if (key == "max_shape_plans") return number(&o->max_shape_plans, 1) ? Status() : bad("a number, 1 or more");
+  if (key == "max_async_runs") return number(&o->max_async_runs, 0) ? Status() : bad("a number, 0 or more");
   if (key == "container") return o->container = std::string(value), Status();
   if (key == "optimize") return ParseBool(value, &o->optimize) ? Status() : bad("true or false");
   if (key == "soft_placement") return ParseBool(value, &o->soft_placement) ? Status() : bad("true or false");
@@ -222,6 +225,7 @@ Status Callable::Run(const Tensor* feeds, const RunOptions& options, Tensor* fet
 
 Session::Session(std::shared_ptr<Graph> graph, const SessionOptions& options) : graph_(std::move(graph)), options_(options) {
   if (options_.container.empty()) options_.container = std::string(kDefaultContainer);
+  if (options_.max_async_runs == 0) options_.max_async_runs = 2 * graph_->runtime().pool().threads();
   pool_ = options_.threads == 1 || graph_->runtime().pool().threads() == 1 ? nullptr : &graph_->runtime().pool();
 }
 
@@ -246,9 +250,36 @@ bool Session::Enter() {
 }
 void Session::Leave() { running_.fetch_sub(1, std::memory_order_release); }
 
+Status Session::StartAsync(std::function<void()> work) {
+  {
+    std::unique_lock lock(async_mu_);
+    async_ended_.wait(lock, [&] { return async_runs_ < options_.max_async_runs || running_.load() >= kClosed; });
+    if (running_.load() >= kClosed) return FailedPrecondition("the session is closed");
+    ++async_runs_;
+  }
+  if (!pool_) return work(), Status();
+  try {
+    pool_->Blocking(std::move(work));
+  } catch (...) {
+    EndAsync();
+    throw;
+  }
+  return Status();
+}
+
+void Session::EndAsync() {
+  std::lock_guard lock(async_mu_);
+  --async_runs_;
+  async_ended_.notify_one();
+}
+
 Status Session::Close() {
   int64_t seen = running_.load();
   while (seen < kClosed && !running_.compare_exchange_weak(seen, seen + kClosed)) {
+  }
+  {
+    std::lock_guard lock(async_mu_);
+    async_ended_.notify_all();  // whoever waits to start a run
   }
   while (running_.load(std::memory_order_acquire) > kClosed) std::this_thread::sleep_for(std::chrono::microseconds(50));
   return Status();

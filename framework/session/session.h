@@ -2,6 +2,8 @@
 // only. Threads: any number of steps at once; Close waits for them.
 #pragma once
 #include <atomic>
+#include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,6 +30,7 @@ struct SessionOptions {
   bool soft_placement = false;
   std::vector<std::string> disabled_passes;
   uint32_t max_shape_plans = 8;  // per signature; beyond, one plan serves all shapes
+  uint32_t max_async_runs = 0;   // accepted and not over; 0: twice as many as the runtime has threads
 };
 const std::vector<OptionDoc>& SessionOptionDocs();
 // INVALID_ARGUMENT naming the option, the value and what it takes.
@@ -94,6 +97,10 @@ class Session final : public StateCache {
   StatusOr<std::unique_ptr<Callable>> MakeCallable(const CallableSpec& spec);
   // The named form: finds the callable of the signature or makes one.
   Status Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches);
+  // Runs `work`, which must call EndAsync once when its step is over, on a thread that may block; in a session of one thread, here and now.
+  // Waits while too many such are under way. Errors: FAILED_PRECONDITION if the session is closed; then work is not run.
+  Status StartAsync(std::function<void()> work);
+  void EndAsync();
   // No new steps; returns when the running ones are over. Again: no effect.
   Status Close();
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
@@ -122,6 +129,9 @@ class Session final : public StateCache {
     Device* device;
     bool operator<(const StateKey& o) const { return std::tie(node, kernel, device) < std::tie(o.node, o.kernel, o.device); }
   };
+  std::mutex async_mu_;
+  std::condition_variable async_ended_;
+  uint32_t async_runs_ = 0;
   std::mutex state_mu_;
   std::map<StateKey, NodeRun> states_;
   std::map<const Node*, std::vector<Tensor>> once_;

@@ -45,6 +45,24 @@ static void GivenDysWeighTheYs(void) {
   tw_graph_destroy(graph);
 }
 
+/* y = x * square(x): with the square taken as a constant, dy/dx is the square. */
+static void ValuesMayCountAsConstants(void) {
+  tw_graph* graph = NULL;
+  tw_session* session = NULL;
+  OK(tw_graph_create(NULL, &graph));
+  tw_scope* s = tw_scope_create(graph, NULL);
+  const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, NULL, 0), square = tw_scope_op1(s, "Square", x);
+  const tw_output y = tw_scope_op2(s, "Mul", x, square);
+  OK(tw_scope_finish(s));
+  tw_gradient all, until;
+  OK(tw_gradients_add(graph, &y, NULL, 1, &x, 1, &all));
+  OK(tw_gradients_add_until(graph, &y, NULL, 1, &x, 1, &square, 1, &until));
+  OK(tw_session_create(graph, NULL, 0, &session));
+  CHECK(near(at(session, x, 3, all.values), 27, 1e-6) && near(at(session, x, 3, until.values), 9, 1e-6));
+  tw_session_destroy(session);
+  tw_graph_destroy(graph);
+}
+
 static void GatheredVariablesHaveSparseGradients(void) {
   tw_graph* graph = NULL;
   tw_session* session = NULL;
@@ -102,5 +120,5 @@ static void WhatHasNoGradientIsNamed(void) {
   tw_graph_destroy(other);
 }
 
-MAIN(TEST(DerivativesOfDerivativesWork), TEST(GivenDysWeighTheYs), TEST(GatheredVariablesHaveSparseGradients),
-     TEST(WhatHasNoGradientIsNamed))
+MAIN(TEST(DerivativesOfDerivativesWork), TEST(GivenDysWeighTheYs), TEST(ValuesMayCountAsConstants),
+     TEST(GatheredVariablesHaveSparseGradients), TEST(WhatHasNoGradientIsNamed))

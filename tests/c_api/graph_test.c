@@ -320,6 +320,14 @@ static void TheListOfOpsSaysWhatThereIs(void) {
     CHECK(strcmp(tw_ops_no_gradient(ops, i), "") == 0 && *tw_ops_plugin(ops, i));
     CHECK(tw_ops_kernel_count(ops, i) > 0 && strstr(tw_ops_kernel(ops, i, 0), "MatMul"));
     CHECK(tw_ops_kernel(ops, i, tw_ops_kernel_count(ops, i)) == NULL);
+    tw_buffer* json = NULL;
+    OK(tw_ops_json(ops, i, &json));
+    const char* parts[] = {"\"inputs\": [{\"name\": \"a\", \"type_attr\": \"T\"}, ", "\"outputs\": [{\"name\": \"product\"",
+                           "{\"name\": \"transpose_a\", \"kind\": \"bool\", \"list\": false, \"default\": false}",
+                           "\"kind\": \"type\", \"list\": false, \"allowed\": [\"half\", "};
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; ++k) CHECK(strstr(tw_buffer_data(json), parts[k]));
+    tw_buffer_release(json);
+    FAILS(tw_ops_json(ops, tw_ops_count(ops), &json), TW_OUT_OF_RANGE, "none with number");
   }
   CHECK(found);
   CHECK(tw_ops_name(ops, tw_ops_count(ops)) == NULL);

@@ -24,6 +24,53 @@ static void AnUnknownCodeBecomesUnknown(void) {
   }
 }
 
+static void expect_operation(tw_status* s, const char* name) {
+  const char* got = tw_status_operation(s);
+  if (name ? !got || strcmp(got, name) != 0 : got != NULL) {
+    printf("  expected a failure of '%s', got '%s': %s\n", name ? name : "none", got ? got : "none", tw_status_message(s));
+    ++failures;
+  }
+  tw_status_release(s);
+}
+
+/* While it is added, differentiated, planned and run. */
+static void AFailureKnowsItsOperation(void) {
+  tw_graph* graph = NULL;
+  tw_session* session = NULL;
+  const int64_t any[] = {-1, -1};
+  OK(tw_graph_create(NULL, &graph));
+  tw_scope* s = tw_scope_create(graph, "part");
+  const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, any, 2), n = tw_scope_placeholder(s, "n", TW_FLOAT, NULL, 0);
+  const tw_output y = tw_scope_op2(s, "MatMul", x, x), i = tw_scope_op2(s, "ArgMax", y, tw_scope_scalar(s, TW_INT32, 0));
+  tw_op* op = tw_scope_begin(s, "Range", "steps");
+  tw_op_add_input(op, tw_scope_scalar(s, TW_FLOAT, 0));
+  tw_op_add_input(op, n);
+  tw_op_add_input(op, tw_scope_scalar(s, TW_FLOAT, 1));
+  const tw_output steps = tw_scope_end(s, op);
+  OK(tw_scope_finish(s));
+  OK(tw_session_create(graph, NULL, 0, &session));
+
+  s = tw_scope_create(graph, "part");
+  tw_scope_op2(s, "MatMul", x, i);
+  expect_operation(tw_scope_finish(s), "part/MatMul_1");
+  const int64_t dims[] = {2, 3};
+  const float values[6] = {0};
+  tw_tensor *t = floats(dims, 2, values), *out = NULL;
+  tw_signature what = {.size = sizeof what, .feeds = &x, .n_feeds = 1, .fetches = &y, .n_fetches = 1};
+  expect_operation(tw_session_run(session, &what, &t, NULL, &out), "part/MatMul");
+  what.n_feeds = 0;
+  expect_operation(tw_session_run(session, &what, NULL, NULL, &out), "part/x");
+  what.n_feeds = 1;
+  what.feeds = &i;
+  expect_operation(tw_session_run(session, &what, &t, NULL, &out), NULL);
+  tw_gradient g;
+  expect_operation(tw_gradients_add(graph, &steps, NULL, 1, &n, 1, &g), "part/steps");
+  tw_tensor_release(t);
+  tw_session_destroy(session);
+  tw_graph_destroy(graph);
+  CHECK(tw_status_operation(NULL) == NULL);
+}
+
 static void EveryCodeHasItsName(void) {
   CHECK(strcmp(tw_status_code_name(TW_OK), "OK") == 0);
   CHECK(strcmp(tw_status_code_name(TW_INVALID_ARGUMENT), "INVALID_ARGUMENT") == 0);
@@ -53,5 +100,5 @@ static void ABufferKeepsBytesAndAddsAZero(void) {
   FAILS(tw_buffer_create(NULL, 1, &b), TW_INVALID_ARGUMENT, "data is NULL");
 }
 
-MAIN(TEST(ASuccessIsNull), TEST(AStatusKeepsCodeAndMessage), TEST(AnUnknownCodeBecomesUnknown), TEST(EveryCodeHasItsName),
-     TEST(TheVersionAgreesWithTheHeaders), TEST(ABufferKeepsBytesAndAddsAZero))
+MAIN(TEST(ASuccessIsNull), TEST(AStatusKeepsCodeAndMessage), TEST(AnUnknownCodeBecomesUnknown), TEST(AFailureKnowsItsOperation),
+     TEST(EveryCodeHasItsName), TEST(TheVersionAgreesWithTheHeaders), TEST(ABufferKeepsBytesAndAddsAZero))

@@ -20,10 +20,11 @@ void PrintOne(const tw_ops* o, uint32_t i) {
 }
 
 void AddJson(const tw_ops* o, uint32_t i, Json* json) {
-  json->Object().Text("name", tw_ops_name(o, i)).Text("schema", tw_ops_schema(o, i)).Text("doc", tw_ops_doc(o, i));
-  json->Text("plugin", tw_ops_plugin(o, i)).Text("no_gradient", tw_ops_no_gradient(o, i)).Array("kernels");
-  for (uint32_t k = 0; k < tw_ops_kernel_count(o, i); ++k) json->Text("", tw_ops_kernel(o, i, k));
-  json->End().End();
+  tw_buffer* made = nullptr;
+  tw::raise(tw_ops_json(o, i, &made));
+  std::string_view text(tw_buffer_data(made), tw_buffer_bytes(made));
+  json->Raw("", text.substr(0, text.find_last_not_of('\n') + 1));
+  tw_buffer_release(made);
 }
 
 int Run(const Args& args) {

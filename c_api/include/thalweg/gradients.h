@@ -27,6 +27,9 @@ typedef struct tw_gradient {
  * unused and harmless. Threads: one call per graph at a time. */
 TW_EXPORT tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
                                       uint32_t n_xs, tw_gradient* out_gradients);
+/* The same, where values of `until` (n_until of them) count as constants: what flows back to one of them goes no further. */
+TW_EXPORT tw_status* tw_gradients_add_until(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
+                                            uint32_t n_xs, const tw_output* until, uint32_t n_until, tw_gradient* out_gradients);
 /* The common case inside a scope: one scalar loss. After a failure all of out_gradients is 0. */
 TW_EXPORT void tw_scope_gradients(tw_scope* scope, tw_output loss, const tw_output* xs, uint32_t n_xs, tw_gradient* out_gradients);
 

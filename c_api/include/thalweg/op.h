@@ -99,6 +99,14 @@ TW_EXPORT const char* tw_ops_plugin(const tw_ops* ops, uint32_t i);      /* id o
 TW_EXPORT const char* tw_ops_no_gradient(const tw_ops* ops, uint32_t i); /* why it is not differentiable; "": it is */
 TW_EXPORT uint32_t tw_ops_kernel_count(const tw_ops* ops, uint32_t i);
 TW_EXPORT const char* tw_ops_kernel(const tw_ops* ops, uint32_t i, uint32_t k); /* its spec text, best first; see plugin/kernel.h */
+/* Op i in full, its schema taken apart, for programs that make functions of ops. The caller owns *out_json: an object
+ *   {"name", "doc", "plugin", "schema", "stateful", "no_gradient", "kernels": [text],
+ *    "inputs" and "outputs": [{"name", then "type" (a fixed element type), or "type_attr", or "list_attr" (a list of types, one an entry);
+ *        "number_attr" where an attribute says how many entries of one type there are; "ref": true for references}],
+ *    "attrs": [{"name", "kind", "list"; "default" if it may be left out, "allowed": [values], "minimum" where there are such}]}
+ * kind: int, float, bool, string, type, shape, tensor or func. Types are texts, shapes lists of sizes with -1 for unknown ones and null for
+ * an unknown rank, tensors texts for people. Errors: OUT_OF_RANGE. */
+TW_EXPORT tw_status* tw_ops_json(const tw_ops* ops, uint32_t i, tw_buffer** out_json);
 
 #ifdef __cplusplus
 }

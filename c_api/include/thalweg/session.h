@@ -39,7 +39,8 @@ typedef struct tw_run_options {
 TW_EXPORT tw_status* tw_session_create(tw_graph* graph, const char* const* options, uint32_t n_options, tw_session** out_session);
 /* Name of option i of a session, its default and what it does (static texts; the two outputs may be NULL); NULL past the end. */
 TW_EXPORT const char* tw_session_option(uint32_t i, const char** out_default, const char** out_doc);
-/* Lets running steps end, refuses new ones with FAILED_PRECONDITION. Closing twice is fine. */
+/* Lets running steps end, refuses new ones with FAILED_PRECONDITION. Closing twice is fine. Callbacks of runs that were started without
+ * waiting may still come. */
 TW_EXPORT tw_status* tw_session_close(tw_session* session);
 /* Closes and frees. Callables of the session may still be destroyed, not run. NULL is fine. */
 TW_EXPORT void tw_session_destroy(tw_session* session);
@@ -61,6 +62,25 @@ TW_EXPORT tw_status* tw_callable_create(tw_session* session, const tw_signature*
 TW_EXPORT tw_status* tw_callable_run(tw_callable* callable, tw_tensor* const* feeds, const tw_run_options* options,
                                      tw_tensor** out_fetches);
 TW_EXPORT void tw_callable_destroy(tw_callable* callable); /* not while it runs; NULL is fine */
+
+/* ---- Without waiting ---- */
+
+/* How a run that was started ends: called once. status: NULL, or the failure, which the callback releases. fetches: as many as the
+ * signature has, each a reference that the callback owns, all NULL after a failure; the array itself ends with the call.
+ * Thread: one of the runtime's for this; it may block, start further runs, and destroy or close what it likes, the runtime included. */
+typedef void (*tw_run_done)(void* user, tw_status* status, tw_tensor** fetches);
+
+/* As tw_session_run, but returns when the run is accepted. Runs that were accepted and are not over are at most `max_async_runs` (a session
+ * option): a call beyond that waits until one is over. In a session of one thread the run is over, and done has been called, when the call
+ * returns. feeds: retained by the call; `what` and its lists are copied; options->cancel must live until done is called, and the time of
+ * options->timeout_ns starts now. A failure that is returned, rather than given to done, means that there was no run: done is not called.
+ * Errors, returned: INVALID_ARGUMENT (the signature, a feed that is NULL, done is NULL), FAILED_PRECONDITION (closed); all others go to
+ * done. */
+TW_EXPORT tw_status* tw_session_run_async(tw_session* session, const tw_signature* what, tw_tensor* const* feeds,
+                                          const tw_run_options* options, tw_run_done done, void* user);
+/* The same of a callable, which must live until done is called. */
+TW_EXPORT tw_status* tw_callable_run_async(tw_callable* callable, tw_tensor* const* feeds, const tw_run_options* options, tw_run_done done,
+                                           void* user);
 
 /* A token not yet cancelled; the caller owns *out_token. */
 TW_EXPORT tw_status* tw_cancel_token_create(tw_cancel_token** out_token);

@@ -19,8 +19,9 @@ class OneHot {
       throw tw::Error{TW_INTERNAL, "the output was planned as " + DimsText(output.v()) + " for depth " + std::to_string(on)};
     const size_t bytes = ElementBytes(on_value.v->dtype);
     for (uint64_t i = 0; i < indices.size(); ++i) {
-      const int64_t k = IndexAt(indices.v, i), row = int64_t(i) / inner, at = (row * on + k) * inner + int64_t(i) % inner;
+      const int64_t k = IndexAt(indices.v, i);
       if (k < 0 || k >= on) continue;
+      const int64_t row = int64_t(i) / inner, at = (row * on + k) * inner + int64_t(i) % inner;
       if (bytes)
         std::memcpy(output.data() + size_t(at) * bytes, on_value.data(), bytes);
       else

@@ -27,17 +27,21 @@ namespace tw {
 
 class StatusError : public std::runtime_error {
  public:
-  StatusError(uint32_t code, const std::string& message) : std::runtime_error(message), code_(code) {}
-  uint32_t code() const { return code_; } /* TW_NOT_FOUND, ... */
+  StatusError(uint32_t code, const std::string& message, std::string operation = {})
+      : std::runtime_error(message), code_(code), operation_(std::move(operation)) {}
+  uint32_t code() const { return code_; }                     /* TW_NOT_FOUND, ... */
+  const std::string& operation() const { return operation_; } /* the one that failed, by name; "": none */
 
  private:
   uint32_t code_;
+  std::string operation_;
 };
 
 /* Throws what a status says and releases it; NULL passes. */
 inline void raise(tw_status* status) {
   if (!status) return;
-  const StatusError error(tw_status_code(status), tw_status_message(status));
+  const char* operation = tw_status_operation(status);
+  const StatusError error(tw_status_code(status), tw_status_message(status), operation ? operation : "");
   tw_status_release(status);
   throw error;
 }

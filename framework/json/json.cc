@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace thalweg::cli {
+namespace thalweg {
 
 std::string JsonQuote(std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
@@ -55,4 +55,4 @@ Json& Json::Real(std::string_view key, double value) {
   return Raw(key, std::string_view(digits, size_t(std::to_chars(digits, digits + sizeof(digits), value).ptr - digits)));
 }
 
-}  // namespace thalweg::cli
+}  // namespace thalweg

@@ -1,11 +1,11 @@
-// Writes JSON: objects, arrays and values in the order of the calls.
+// Writes JSON: objects, arrays and values in the order of the calls. Needs nothing else of the framework, so that tools may use it too.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace thalweg::cli {
+namespace thalweg {
 
 std::string JsonQuote(std::string_view text);
 
@@ -33,4 +33,4 @@ class Json {
   bool first_ = true;
 };
 
-}  // namespace thalweg::cli
+}  // namespace thalweg

@@ -1,0 +1,220 @@
+/* Runs that are started without waiting: what callbacks get, back-pressure, one thread, refusals, and an end from inside a callback. */
+#include <pthread.h>
+
+#include "check.h"
+
+/* y = x + 1 for one float; slow: after a chain of matrix products that takes a while. */
+typedef struct program {
+  tw_graph* graph;
+  tw_session* session;
+  tw_output x, y, slow;
+} program;
+
+static program new_program(tw_runtime* runtime, const char* const* options, uint32_t n) {
+  program p = {0};
+  OK(tw_graph_create(runtime, &p.graph));
+  tw_scope* s = tw_scope_create(p.graph, NULL);
+  const int32_t size[] = {256, 256};
+  p.x = tw_scope_placeholder(s, "x", TW_FLOAT, NULL, 0);
+  p.y = tw_scope_op2(s, "Add", p.x, tw_scope_scalar(s, TW_FLOAT, 1));
+  p.slow = tw_scope_op2(s, "Fill", tw_scope_ints(s, size, 2), p.x);
+  for (int i = 0; i < 20; ++i) p.slow = tw_scope_op2(s, "MatMul", p.slow, p.slow);
+  OK(tw_scope_finish(s));
+  OK(tw_session_create(p.graph, options, n, &p.session));
+  return p;
+}
+
+static void free_program(program* p) {
+  tw_session_destroy(p->session);
+  tw_graph_destroy(p->graph);
+}
+
+/* What callbacks leave behind, and how a test waits for them. */
+typedef struct outcome {
+  pthread_mutex_t mu;
+  pthread_cond_t changed;
+  int calls;
+  uint32_t code;
+  float value;
+  char message[256];
+  pthread_t thread;
+  program* to_free;
+} outcome;
+#define OUTCOME {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER}
+
+static void record(void* user, tw_status* status, tw_tensor** fetches) {
+  outcome* o = user;
+  if (o->to_free) free_program(o->to_free);
+  pthread_mutex_lock(&o->mu);
+  o->code = tw_status_code(status);
+  snprintf(o->message, sizeof o->message, "%s", tw_status_message(status));
+  o->value = fetches[0] ? *(const float*)tw_tensor_data(fetches[0]) : NAN;
+  o->thread = pthread_self();
+  tw_tensor_release(fetches[0]);
+  tw_status_release(status);
+  ++o->calls;
+  pthread_cond_broadcast(&o->changed);
+  pthread_mutex_unlock(&o->mu);
+}
+
+static void wait_for(outcome* o, int calls) {
+  pthread_mutex_lock(&o->mu);
+  while (o->calls < calls) pthread_cond_wait(&o->changed, &o->mu);
+  pthread_mutex_unlock(&o->mu);
+}
+
+static tw_signature one(const tw_output* feed, const tw_output* fetch) {
+  const tw_signature what = {.size = sizeof what, .feeds = feed, .n_feeds = 1, .fetches = fetch, .n_fetches = 1};
+  return what;
+}
+
+static void ACallbackGetsWhatWasFetched(void) {
+  program p = new_program(NULL, NULL, 0);
+  outcome o = OUTCOME;
+  tw_signature what = one(&p.x, &p.y);
+  tw_tensor* x = scalar(4);
+  OK(tw_session_run_async(p.session, &what, &x, NULL, record, &o));
+  tw_tensor_release(x); /* the run has its own reference */
+  wait_for(&o, 1);
+  CHECK(o.code == TW_OK && o.value == 5);
+
+  tw_callable* callable = NULL;
+  OK(tw_callable_create(p.session, &what, &callable));
+  x = scalar(6);
+  OK(tw_callable_run_async(callable, &x, NULL, record, &o));
+  tw_tensor_release(x);
+  wait_for(&o, 2);
+  CHECK(o.code == TW_OK && o.value == 7);
+  tw_callable_destroy(callable);
+  free_program(&p);
+}
+
+static void FailuresComeToTheCallback(void) {
+  program p = new_program(NULL, NULL, 0);
+  outcome o = OUTCOME;
+  tw_signature what = one(&p.x, &p.slow);
+  tw_tensor *wrong = NULL, *x = scalar(1);
+  OK(tw_tensor_create_int32(1, &wrong));
+  OK(tw_session_run_async(p.session, &what, &wrong, NULL, record, &o));
+  wait_for(&o, 1);
+  CHECK(o.code == TW_INVALID_ARGUMENT && strstr(o.message, "'x' is int32"));
+  const tw_run_options late = {.size = sizeof late, .timeout_ns = 1};
+  OK(tw_session_run_async(p.session, &what, &x, &late, record, &o));
+  wait_for(&o, 2);
+  CHECK(o.code == TW_DEADLINE_EXCEEDED);
+  tw_cancel_token* token = NULL;
+  OK(tw_cancel_token_create(&token));
+  tw_cancel_token_cancel(token);
+  const tw_run_options cancelled = {.size = sizeof cancelled, .cancel = token};
+  OK(tw_session_run_async(p.session, &what, &x, &cancelled, record, &o));
+  wait_for(&o, 3);
+  CHECK(o.code == TW_CANCELLED);
+  tw_cancel_token_destroy(token);
+  tw_tensor_release(wrong);
+  tw_tensor_release(x);
+  free_program(&p);
+}
+
+static void WhatIsRefusedCallsNobody(void) {
+  program p = new_program(NULL, NULL, 0);
+  outcome o = OUTCOME;
+  tw_signature what = one(&p.x, &p.y);
+  tw_tensor *x = scalar(1), *none = NULL;
+  FAILS(tw_session_run_async(NULL, &what, &x, NULL, record, &o), TW_INVALID_ARGUMENT, "session is NULL");
+  FAILS(tw_session_run_async(p.session, NULL, &x, NULL, record, &o), TW_INVALID_ARGUMENT, "what is NULL");
+  FAILS(tw_session_run_async(p.session, &what, &x, NULL, NULL, &o), TW_INVALID_ARGUMENT, "done is NULL");
+  FAILS(tw_session_run_async(p.session, &what, NULL, NULL, record, &o), TW_INVALID_ARGUMENT, "feeds is NULL");
+  FAILS(tw_session_run_async(p.session, &what, &none, NULL, record, &o), TW_INVALID_ARGUMENT, "feed 0 is NULL");
+  FAILS(tw_callable_run_async(NULL, &x, NULL, record, &o), TW_INVALID_ARGUMENT, "callable is NULL");
+  OK(tw_session_close(p.session));
+  FAILS(tw_session_run_async(p.session, &what, &x, NULL, record, &o), TW_FAILED_PRECONDITION, "closed");
+  CHECK(o.calls == 0);
+  tw_tensor_release(x);
+  free_program(&p);
+}
+
+static void OneThreadRunsOnTheCaller(void) {
+  const char* options[] = {"threads=1"};
+  program p = new_program(NULL, options, 1);
+  outcome o = OUTCOME;
+  tw_signature what = one(&p.x, &p.y);
+  tw_tensor* x = scalar(1);
+  OK(tw_session_run_async(p.session, &what, &x, NULL, record, &o));
+  CHECK(o.calls == 1 && o.value == 2 && pthread_equal(o.thread, pthread_self()));
+  tw_tensor_release(x);
+  free_program(&p);
+}
+
+/* With room for one run, the second call waits for the first: when it returns, at most one is under way. */
+static void MoreThanAreAllowedWait(void) {
+  const char *options[] = {"max_async_runs=1"}, *threads[] = {"threads=2"};
+  tw_runtime* runtime = NULL;
+  OK(tw_runtime_create(threads, 1, &runtime));
+  program p = new_program(runtime, options, 1);
+  outcome o = OUTCOME;
+  tw_signature what = one(&p.x, &p.slow);
+  tw_tensor* x = scalar(0);
+  enum { kRuns = 5 };
+  for (int i = 0; i < kRuns; ++i) {
+    OK(tw_session_run_async(p.session, &what, &x, NULL, record, &o));
+    /* All but the last two are over; their callbacks follow at once. */
+    wait_for(&o, i - 1);
+  }
+  wait_for(&o, kRuns);
+  CHECK(o.calls == kRuns && o.code == TW_OK && o.value == 0);
+  tw_tensor_release(x);
+  free_program(&p);
+  tw_runtime_release(runtime);
+}
+
+/* The callback holds the last references: session, graph and runtime end on the runtime's own thread. */
+static void ACallbackMayEndEverything(void) {
+  const char* options[] = {"threads=2"};
+  tw_runtime* runtime = NULL;
+  OK(tw_runtime_create(options, 1, &runtime));
+  program p = new_program(runtime, NULL, 0);
+  tw_runtime_release(runtime);
+  outcome o = OUTCOME;
+  o.to_free = &p;
+  tw_signature what = one(&p.x, &p.y);
+  tw_tensor* x = scalar(1);
+  OK(tw_session_run_async(p.session, &what, &x, NULL, record, &o));
+  tw_tensor_release(x);
+  wait_for(&o, 1);
+  CHECK(o.code == TW_OK && o.value == 2);
+}
+
+typedef struct relay {
+  program* p;
+  outcome* o;
+  int left;
+} relay;
+
+static void run_again(void* user, tw_status* status, tw_tensor** fetches) {
+  relay* r = user;
+  if (status || --r->left == 0) {
+    record(r->o, status, fetches);
+    return;
+  }
+  tw_signature what = one(&r->p->x, &r->p->y);
+  OK(tw_session_run_async(r->p->session, &what, fetches, NULL, run_again, r));
+  tw_tensor_release(fetches[0]);
+}
+
+/* x, x + 1, x + 2, ...: every callback starts the next run with what it got. */
+static void ACallbackMayStartTheNextRun(void) {
+  const char* options[] = {"max_async_runs=1"};
+  program p = new_program(NULL, options, 1);
+  outcome o = OUTCOME;
+  relay r = {&p, &o, 100};
+  tw_signature what = one(&p.x, &p.y);
+  tw_tensor* x = scalar(0);
+  OK(tw_session_run_async(p.session, &what, &x, NULL, run_again, &r));
+  tw_tensor_release(x);
+  wait_for(&o, 1);
+  CHECK(o.code == TW_OK && o.value == 100);
+  free_program(&p);
+}
+
+MAIN(TEST(ACallbackGetsWhatWasFetched), TEST(FailuresComeToTheCallback), TEST(WhatIsRefusedCallsNobody), TEST(OneThreadRunsOnTheCaller),
+     TEST(MoreThanAreAllowedWait), TEST(ACallbackMayEndEverything), TEST(ACallbackMayStartTheNextRun))
