@@ -492,6 +492,11 @@ class Emitter {
       for (int32_t v : n.out) simple = simple && plan_->values[size_t(v)].kind == PlanValue::kBlock;
       n.simple = simple;
     }
+    if (!plan_->counted) return;
+    for (size_t i = 0; i < plan_->nodes.size(); ++i) {
+      plan_->pending.push_back(plan_->nodes[i].pending);
+      if (plan_->nodes[i].pending == 0) plan_->roots.push_back(int32_t(i));
+    }
   }
 
   WorkGraph& w_;

@@ -67,6 +67,8 @@ struct Plan {
   std::vector<Device*> devices;       // of locations 1...
   std::vector<uint64_t> block_bytes;  // per location
   bool counted = false;               // engine
+  std::vector<int32_t> pending;       // per node: how many it waits for; of the counted engine
+  std::vector<int32_t> roots;         // nodes that wait for none
   uint64_t unplanned_bytes = 0;       // what the blocks would hold without reuse, for reports
   Device* host = nullptr;             // whose pool serves location 0
 };

@@ -33,12 +33,10 @@ Status RunFixed(StepState* s) {
 // without being run, so the step always comes to its end.
 class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
  public:
-  explicit CountedRun(StepState* s) : s_(s), p_(s->plan()), left_(int32_t(s->plan().nodes.size())) {
-    for (size_t i = 0; i < p_.nodes.size(); ++i) s_->counts[i] = p_.nodes[i].pending;
-    s_->ready.clear();
-    for (size_t i = 0; i < p_.nodes.size(); ++i) {
-      if (p_.nodes[i].pending == 0) s_->ready.push_back(int32_t(i));
-    }
+  explicit CountedRun(StepState* s)
+      : s_(s), p_(s->plan()), interruptible_(s->cancel || s->deadline), left_(int32_t(s->plan().nodes.size())) {
+    s_->counts.assign(p_.pending.begin(), p_.pending.end());
+    s_->ready.assign(p_.roots.begin(), p_.roots.end());
     queued_.store(int32_t(s_->ready.size()), std::memory_order_relaxed);
     s_->listener = this;
   }
@@ -63,8 +61,13 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     bool helped = false;
     while (Take(&entry)) {
       helped = true;
-      int32_t i = Enter(entry);
-      while (i >= 0) i = RunOne(i);
+      int32_t ended = 0;
+      int32_t i = Enter(entry, &ended);
+      while (i >= 0) i = RunOne(i, &ended);
+      if (ended > 0 && left_.fetch_sub(ended, std::memory_order_acq_rel) == ended) {
+        std::lock_guard lock(mu_);
+        changed_.notify_all();
+      }
     }
     return helped;
   }
@@ -94,16 +97,17 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     return true;
   }
 
-  int32_t Enter(int32_t entry) {
-    if (entry >= kRan) return Done(entry - kRan);
-    if (entry >= 0) return RunOne(entry);
+  // *ended, here and below: how many nodes are over that left_ does not know of yet. One thread's chain of nodes is counted at its end.
+  int32_t Enter(int32_t entry, int32_t* ended) {
+    if (entry >= kRan) return Done(entry - kRan, ended);
+    if (entry >= 0) return RunOne(entry, ended);
     int32_t node = ~entry;
     Status st = s_->EndNode(size_t(node));
     if (!st.ok()) {
       std::lock_guard lock(mu_);
       Fail(std::move(st));
     }
-    return Done(node);
+    return Done(node, ended);
   }
 
   void Fail(Status st) {  // REQUIRES: mu_
@@ -112,13 +116,17 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   }
 
   // Runs node i and answers a node that became ready and should be run next here, or -1.
-  int32_t RunOne(int32_t i) {
+  int32_t RunOne(int32_t i, int32_t* ended) {
     const PlanNode& n = p_.nodes[size_t(i)];
     if (!failed_.load(std::memory_order_acquire)) {
       Status st;
       bool pending = false;
-      if (s_->cancel || s_->deadline) st = StepInterrupted(*s_);
-      if (st.ok()) {
+      if (interruptible_) st = StepInterrupted(*s_);
+      if (st.ok() && n.simple) {
+        tw_status* failed = n.run.kernel->def.execute(&s_->frame(size_t(i)).c);
+        if (!failed) return Done(i, ended);
+        st = s_->Describe(size_t(i), FromC(failed));
+      } else if (st.ok()) {
         if (n.run.kernel && n.run.kernel->spec.may_block && s_->pool && s_->pool->threads() > 1) {
           s_->pool->Blocking([this, i] {
             bool never = false;
@@ -135,7 +143,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
         Fail(std::move(st));
       }
     }
-    return Done(i);
+    return Done(i, ended);
   }
 
   void BlockingEnded(size_t node, Status st) {
@@ -147,21 +155,18 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   }
 
   // Node i is over: counts down those that wait for it.
-  int32_t Done(int32_t i) {
+  int32_t Done(int32_t i, int32_t* ended) {
     const PlanNode& n = p_.nodes[size_t(i)];
-    s_->ReleaseInputs<true>(size_t(i));
+    if (!n.held_in.empty()) s_->ReleaseInputs<true>(size_t(i));
     int32_t mine = -1;
     for (int32_t k : n.next) {
-      if (p_.nodes[size_t(k)].pending > 1 && std::atomic_ref<int32_t>(s_->counts[size_t(k)]).fetch_sub(1, std::memory_order_acq_rel) != 1) {
+      if (p_.pending[size_t(k)] > 1 && std::atomic_ref<int32_t>(s_->counts[size_t(k)]).fetch_sub(1, std::memory_order_acq_rel) != 1) {
         continue;
       }
       if (mine >= 0) Push(mine);
       mine = k;
     }
-    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      std::lock_guard lock(mu_);
-      changed_.notify_all();
-    }
+    ++*ended;
     return mine;
   }
 
@@ -190,7 +195,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
 
   StepState* s_;
   const Plan& p_;
-  std::atomic<int32_t> left_;
+  const bool interruptible_;
+  std::atomic<int32_t> left_;  // nodes that are not over
   std::atomic<int32_t> queued_{0};
   std::atomic<bool> failed_{false};
   std::mutex mu_;  // ready queue, status, sleeping caller
