@@ -26,11 +26,12 @@ StatusOr<RuntimeOptions> OptionsFromEnvironment() {
   std::string_view rest = text ? text : "";
   while (!rest.empty()) {
     const size_t end = rest.find(';');
-    const std::string option(rest.substr(0, end));
+    std::string option(rest.substr(0, end));
     rest = end == rest.npos ? "" : rest.substr(end + 1);
-    if (option.find_first_not_of(' ') == option.npos) continue;
+    option.erase(option.find_last_not_of(' ') + 1).erase(0, option.find_first_not_of(' '));
+    if (option.empty()) continue;
     std::string_view key, value;
-    Status s = SplitOption(option.c_str() + option.find_first_not_of(' '), &key, &value);
+    Status s = SplitOption(option.c_str(), &key, &value);
     if (s.ok()) s = SetRuntimeOption(&options, key, value);
     if (!s.ok()) return Prefix(s, "environment variable THALWEG_OPTIONS:");
   }

@@ -63,8 +63,8 @@ Status CheckKernel(thalweg::Runtime& runtime, const Node& node) {
     devices += thalweg::StrCat(devices.empty() ? "" : ", ", device->name());
   }
   for (const uint32_t type : node.types()) types += thalweg::StrCat(types.empty() ? "" : ", ", thalweg::DTypeName(type));
-  return thalweg::Unimplemented(node.title(), ": no device has a kernel for types [", types, "]; devices: [", devices,
-                                "]; load a plugin that has one");
+  return thalweg::OfNode(node.name(), thalweg::Unimplemented(node.title(), ": no device has a kernel for types [", types, "]; devices: [",
+                                                             devices, "]; load a plugin that has one"));
 }
 
 }  // namespace

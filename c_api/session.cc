@@ -116,6 +116,7 @@ tw_status* RunStep(uint32_t n_feeds, tw_tensor* const* feeds, const tw_run_optio
 struct AsyncRun {
   std::shared_ptr<thalweg::Session> session;
   std::vector<Tensor> feeds, fetches;
+  std::vector<tw_tensor*> out;  // for the callback
   thalweg::RunOptions options;
   int64_t accepted_ns = 0;
   tw_run_done done = nullptr;
@@ -130,11 +131,14 @@ struct AsyncRun {
           return thalweg::Error(absl::StatusCode::kDeadlineExceeded, "the time of the run was over before it began");
         options.deadline_ns -= waited;
       }
-      return run(feeds.data(), options, fetches.data());
+      try {
+        return run(feeds.data(), options, fetches.data());
+      } catch (...) {
+        return thalweg::Thrown();
+      }
     }();
     feeds.clear();
-    std::vector<tw_tensor*> out;
-    for (Tensor& t : fetches) out.push_back(s.ok() ? t.release() : nullptr);
+    for (size_t k = 0; k < fetches.size() && s.ok(); ++k) out[k] = fetches[k].release();
     session->EndAsync();
     done(user, thalweg::ToC(std::move(s)), out.data());
   }
@@ -154,6 +158,7 @@ tw_status* RunAsync(const std::shared_ptr<thalweg::Session>& session, uint32_t n
     }
     r->session = session;
     r->fetches.resize(n_fetches);
+    r->out.resize(n_fetches);
     r->done = done;
     r->user = user;
     r->accepted_ns = thalweg::MonotonicNs();

@@ -101,12 +101,12 @@ tw_status* tw_tensor_create_copy(uint32_t dtype, const int64_t* dims, uint32_t r
   });
 }
 
-tw_status* tw_tensor_create_from(uint32_t dtype, const int64_t* dims, uint32_t rank, void* data, uint64_t bytes,
-                                 void (*release)(void* user), void* user, tw_tensor** out_tensor) {
+static tw_status* Lend(const char* function, uint32_t dtype, const int64_t* dims, uint32_t rank, void* data, uint64_t bytes,
+                       void (*release)(void* user), void* user, bool read_only, tw_tensor** out_tensor) {
   Lent on_failure;
   on_failure.release = release;
   on_failure.user = user;
-  NEED(out_tensor);
+  if (!out_tensor) return thalweg::NullArgument(function, "out_tensor");
   return Guard([&]() -> Status {
     RETURN_IF_ERROR(CheckBytes(dtype, dims, rank, data, bytes));
     const uint32_t size = thalweg::DTypeBytes(dtype);
@@ -120,6 +120,7 @@ tw_status* tw_tensor_create_from(uint32_t dtype, const int64_t* dims, uint32_t r
     on_failure.release = nullptr;
     buffer->data = data;
     buffer->bytes = bytes;
+    buffer->read_only = read_only;
     buffer->user = lent.release();
     buffer->release = [](Buffer* b) {
       delete static_cast<Lent*>(b->user);
@@ -129,6 +130,16 @@ tw_status* tw_tensor_create_from(uint32_t dtype, const int64_t* dims, uint32_t r
     *out_tensor = t.release();
     return Status();
   });
+}
+
+tw_status* tw_tensor_create_from(uint32_t dtype, const int64_t* dims, uint32_t rank, void* data, uint64_t bytes,
+                                 void (*release)(void* user), void* user, tw_tensor** out_tensor) {
+  return Lend(__func__, dtype, dims, rank, data, bytes, release, user, false, out_tensor);
+}
+
+tw_status* tw_tensor_create_from_const(uint32_t dtype, const int64_t* dims, uint32_t rank, const void* data, uint64_t bytes,
+                                       void (*release)(void* user), void* user, tw_tensor** out_tensor) {
+  return Lend(__func__, dtype, dims, rank, const_cast<void*>(data), bytes, release, user, true, out_tensor);
 }
 
 tw_status* tw_tensor_create_float(float value, tw_tensor** out_tensor) {
@@ -194,6 +205,11 @@ uint64_t tw_tensor_bytes(const tw_tensor* tensor) { return tensor ? tensor->view
 
 const void* tw_tensor_data(const tw_tensor* tensor) {
   return tensor ? static_cast<const char*>(tensor->view.data) + tensor->view.offset : nullptr;
+}
+
+uint32_t tw_tensor_shared(const tw_tensor* tensor) {
+  if (!tensor) return 0;
+  return tensor->refs.load(std::memory_order_acquire) != 1 || (tensor->buffer && !tensor->buffer->Unique()) || tensor->strings_of;
 }
 
 void* tw_tensor_mutable_data(tw_tensor* tensor) {

@@ -343,7 +343,7 @@ tw_edge GradBuilder::Emit(std::string_view op, const tw_edge* in, uint32_t n, co
 tw_edge GradBuilder::Output(tw_edge node, uint32_t i) {
   Edge e;
   if (!FromC(node, &e)) return 0;
-  if (int32_t(i) >= e.node->n_out()) return Fail(InvalidArgument("'", e.node->name(), "' has no output ", i)), 0;
+  if (i >= uint32_t(e.node->n_out())) return Fail(InvalidArgument("'", e.node->name(), "' has no output ", i)), 0;
   return ToC({e.node, int32_t(i)});
 }
 
@@ -368,27 +368,27 @@ Status GradBuilder::Describe(tw_edge c, uint32_t* out_dtype, tw_shape* out_shape
 }
 
 tw_edge GradBuilder::Input(uint32_t i) {
-  if (int32_t(i) >= node_->n_in()) return Fail(InvalidArgument("there is no input ", i)), 0;
+  if (i >= uint32_t(node_->n_in())) return Fail(InvalidArgument("there is no input ", i)), 0;
   return ToC(node_->inputs()[i]);
 }
 tw_edge GradBuilder::Result(uint32_t o) {
-  if (int32_t(o) >= node_->n_out()) return Fail(InvalidArgument("there is no output ", o)), 0;
+  if (o >= uint32_t(node_->n_out())) return Fail(InvalidArgument("there is no output ", o)), 0;
   return ToC({node_, int32_t(o)});
 }
 tw_edge GradBuilder::ShapeOf(uint32_t i) {
-  if (int32_t(i) >= node_->n_in()) return Fail(InvalidArgument("there is no input ", i)), 0;
+  if (i >= uint32_t(node_->n_in())) return Fail(InvalidArgument("there is no input ", i)), 0;
   return Answer(ShapeVector(d_->graph(), node_->inputs()[i], TW_INT32, scope_));
 }
 tw_edge GradBuilder::Dy(uint32_t o) {
-  if (int32_t(o) >= node_->n_out()) return Fail(InvalidArgument("there is no output ", o)), 0;
+  if (o >= uint32_t(node_->n_out())) return Fail(InvalidArgument("there is no output ", o)), 0;
   if (!HasDy(o)) return Answer(AddRole(d_->graph(), "zeros_like", {{node_, int32_t(o)}}, {}, scope_));
   auto g = d_->Collect({node_, int32_t(o)}, false);
   if (!g.ok()) return Fail(g.status()), 0;
   return ToC(g->values);
 }
-uint32_t GradBuilder::HasDy(uint32_t o) { return int32_t(o) < node_->n_out() && d_->Has({node_, int32_t(o)}); }
+uint32_t GradBuilder::HasDy(uint32_t o) { return o < uint32_t(node_->n_out()) && d_->Has({node_, int32_t(o)}); }
 tw_edge GradBuilder::DySparse(uint32_t o, tw_edge* out_rows) {
-  if (int32_t(o) >= node_->n_out()) return Fail(InvalidArgument("there is no output ", o)), 0;
+  if (o >= uint32_t(node_->n_out())) return Fail(InvalidArgument("there is no output ", o)), 0;
   if (!HasDy(o)) return 0;
   auto g = d_->Collect({node_, int32_t(o)}, true);
   if (!g.ok()) return Fail(g.status()), 0;
@@ -398,19 +398,26 @@ tw_edge GradBuilder::DySparse(uint32_t o, tw_edge* out_rows) {
 }
 void GradBuilder::Dx(uint32_t i, tw_edge values) {
   Edge e;
-  if (int32_t(i) >= node_->n_in()) return Fail(InvalidArgument("there is no input ", i));
+  if (i >= uint32_t(node_->n_in())) return Fail(InvalidArgument("there is no input ", i));
   if (!FromC(values, &e)) return;
   Edge x = node_->inputs()[i];
   uint32_t want = x.node->out_type(x.port), have = e.node->out_type(e.port);
-  if (want == TW_RESOURCE && x.node->handle(x.port).dtype) want = x.node->handle(x.port).dtype;
+  const Shape *wanted = &x.node->shape(x.port), &shape = e.node->shape(e.port);
+  if (want == TW_RESOURCE && x.node->handle(x.port).dtype) {
+    want = x.node->handle(x.port).dtype;
+    wanted = &x.node->handle(x.port).shape;
+  }
   if (want != TW_RESOURCE && BaseType(want) != have) {
     return Fail(InvalidArgument("the gradient of input ", i, " is ", DTypeName(have), ", not ", DTypeName(want)));
+  }
+  if (want != TW_RESOURCE && !shape.Admits(*wanted)) {
+    return Fail(InvalidArgument("the gradient of input ", i, " has shape ", shape.text(), ", not ", wanted->text()));
   }
   d_->Add(x, {e, {}});
 }
 void GradBuilder::DxSparse(uint32_t i, tw_edge rows, tw_edge values) {
   Edge r, v;
-  if (int32_t(i) >= node_->n_in()) return Fail(InvalidArgument("there is no input ", i));
+  if (i >= uint32_t(node_->n_in())) return Fail(InvalidArgument("there is no input ", i));
   if (!FromC(rows, &r) || !FromC(values, &v)) return;
   uint32_t type = r.node->out_type(r.port);
   if (type != TW_INT32 && type != TW_INT64)

@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "framework/json/utf8.h"
+
 namespace thalweg {
 
 std::string_view Message(const Status& s) { return StdView(s.message()); }
@@ -28,29 +30,26 @@ tw_status* OutOfMemory() {
   static tw_status shared{Status(absl::StatusCode::kResourceExhausted, "out of host memory"), "out of host memory", ""};
   return &shared;
 }
-// C reads up to the first zero, and terminals obey control characters: names and values out of hostile files may hold both.
-std::string Printable(std::string_view text) {
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string out;
-  out.reserve(text.size());
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte >= 0x20 && byte != 0x7f) || c == '\n' || c == '\t') {
-      out += c;
-    } else {
-      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
-  return out;
-}
-
 }  // namespace
+
+Status Thrown() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return Status(absl::StatusCode::kResourceExhausted, "out of host memory");
+  } catch (const std::exception& e) {
+    return Status(absl::StatusCode::kInternal, StrCat("a C++ exception was thrown: ", e.what()));
+  } catch (...) {
+    return Status(absl::StatusCode::kInternal, "a C++ exception was thrown");
+  }
+}
 
 tw_status* ToC(Status s) noexcept {
   if (s.ok()) return nullptr;
   try {
     auto* c = new tw_status{std::move(s), {}, {}};
-    c->text = Printable(Message(c->status));
+    // C reads up to the first zero, terminals obey control characters: names and values out of hostile files may hold both.
+    c->text = OneLine(Message(c->status));
     if (auto node = c->status.GetPayload(kNodePayload)) c->node = std::string(*node);
     return c;
   } catch (...) {

@@ -74,6 +74,9 @@ Status OfNode(std::string_view node, Status s);
 tw_status* ToC(Status s) noexcept;
 Status FromC(tw_status* s);
 
+// What is being thrown, as a status. REQUIRES: called in a catch clause.
+Status Thrown() noexcept;
+
 // Runs body, which returns a Status, and turns whatever is thrown into one: the door between C++ and the C ABI.
 template <class F>
 tw_status* Guard(F&& body) noexcept {
@@ -81,12 +84,8 @@ tw_status* Guard(F&& body) noexcept {
     Status s = body();
     if (s.ok()) return nullptr;
     return ToC(std::move(s));
-  } catch (const std::bad_alloc&) {
-    return ToC(Status(absl::StatusCode::kResourceExhausted, "out of host memory"));
-  } catch (const std::exception& e) {
-    return ToC(Status(absl::StatusCode::kInternal, e.what()));
   } catch (...) {
-    return ToC(Status(absl::StatusCode::kInternal, "unknown C++ exception"));
+    return ToC(Thrown());
   }
 }
 

@@ -23,11 +23,7 @@ tw_edge tw_builder::DySparse(uint32_t, tw_edge*) { return NotHere("dy_sparse"), 
 void tw_builder::Dx(uint32_t, tw_edge) { NotHere("dx"); }
 void tw_builder::DxSparse(uint32_t, tw_edge, tw_edge) { NotHere("dx_sparse"); }
 void tw_builder::SetShape(uint32_t, const int64_t*, int32_t) { NotHere("set_shape"); }
-void tw_builder::GetHandle(uint32_t, uint32_t* out_dtype, tw_shape* out_shape) {
-  *out_dtype = 0;
-  *out_shape = {nullptr, -1, 0};
-  NotHere("handle");
-}
+void tw_builder::GetHandle(uint32_t, uint32_t*, tw_shape*) { NotHere("handle"); }
 void tw_builder::SetHandle(uint32_t, uint32_t, const int64_t*, int32_t) { NotHere("set_handle"); }
 
 int64_t tw_builder::Dim(uint32_t op, int64_t x, int64_t y) {
@@ -63,41 +59,76 @@ int64_t tw_builder::Dim(uint32_t op, int64_t x, int64_t y) {
 namespace thalweg {
 namespace {
 
-tw_edge Emit(tw_builder* b, const char* op, uint64_t len, const tw_edge* in, uint32_t n, const tw_attr* a, uint32_t n_a) {
-  return b->status.ok() ? b->Emit({op, len}, in, n, a, n_a) : 0;
+// The door of every call: after a failure nothing is done, and nothing is thrown through the frames of the callback.
+template <class F>
+auto Call(tw_builder* b, F&& body) noexcept -> decltype(body()) {
+  if (!b->status.ok()) return 0;
+  try {
+    return body();
+  } catch (...) {
+    b->Fail(Thrown());
+    return 0;
+  }
 }
-tw_edge Output(tw_builder* b, tw_edge node, uint32_t i) { return b->status.ok() ? b->Output(node, i) : 0; }
+
+tw_edge Emit(tw_builder* b, const char* op, uint64_t len, const tw_edge* in, uint32_t n, const tw_attr* a, uint32_t n_a) {
+  return Call(b, [&] { return b->Emit({op, len}, in, n, a, n_a); });
+}
+tw_edge Output(tw_builder* b, tw_edge node, uint32_t i) {
+  return Call(b, [&] { return b->Output(node, i); });
+}
 tw_edge Constant(tw_builder* b, uint32_t dtype, const int64_t* dims, uint32_t rank, const void* data, uint64_t bytes) {
-  return b->status.ok() ? b->Constant(dtype, dims, rank, data, bytes) : 0;
+  return Call(b, [&] { return b->Constant(dtype, dims, rank, data, bytes); });
 }
 tw_edge Scalar(tw_builder* b, uint32_t dtype, double value) {
-  if (!b->status.ok()) return 0;
-  auto t = ScalarTensor(dtype, value);
-  if (!t.ok()) return b->Fail(t.status()), 0;
-  return b->Constant(dtype, nullptr, 0, t->data(), t->bytes());
+  return Call(b, [&]() -> tw_edge {
+    auto t = ScalarTensor(dtype, value);
+    if (!t.ok()) return b->Fail(t.status()), 0;
+    return b->Constant(dtype, nullptr, 0, t->data(), t->bytes());
+  });
 }
 tw_status* Describe(tw_builder* b, tw_edge e, uint32_t* out_dtype, tw_shape* out_shape) {
   return Guard([&] { return b->Describe(e, out_dtype, out_shape); });
 }
-tw_edge Input(tw_builder* b, uint32_t i) { return b->status.ok() ? b->Input(i) : 0; }
-tw_edge Result(tw_builder* b, uint32_t o) { return b->status.ok() ? b->Result(o) : 0; }
-tw_edge ShapeOf(tw_builder* b, uint32_t i) { return b->status.ok() ? b->ShapeOf(i) : 0; }
-tw_edge Dy(tw_builder* b, uint32_t o) { return b->status.ok() ? b->Dy(o) : 0; }
-uint32_t HasDy(tw_builder* b, uint32_t o) { return b->status.ok() ? b->HasDy(o) : 0; }
-tw_edge DySparse(tw_builder* b, uint32_t o, tw_edge* rows) { return b->status.ok() ? b->DySparse(o, rows) : 0; }
+tw_edge Input(tw_builder* b, uint32_t i) {
+  return Call(b, [&] { return b->Input(i); });
+}
+tw_edge Result(tw_builder* b, uint32_t o) {
+  return Call(b, [&] { return b->Result(o); });
+}
+tw_edge ShapeOf(tw_builder* b, uint32_t i) {
+  return Call(b, [&] { return b->ShapeOf(i); });
+}
+tw_edge Dy(tw_builder* b, uint32_t o) {
+  return Call(b, [&] { return b->Dy(o); });
+}
+uint32_t HasDy(tw_builder* b, uint32_t o) {
+  return Call(b, [&] { return b->HasDy(o); });
+}
+tw_edge DySparse(tw_builder* b, uint32_t o, tw_edge* rows) {
+  return Call(b, [&] { return b->DySparse(o, rows); });
+}
 void Dx(tw_builder* b, uint32_t i, tw_edge v) {
-  if (b->status.ok()) b->Dx(i, v);
+  Call(b, [&] { return b->Dx(i, v), 0; });
 }
 void DxSparse(tw_builder* b, uint32_t i, tw_edge rows, tw_edge v) {
-  if (b->status.ok()) b->DxSparse(i, rows, v);
+  Call(b, [&] { return b->DxSparse(i, rows, v), 0; });
 }
 void SetShape(tw_builder* b, uint32_t o, const int64_t* dims, int32_t rank) {
-  if (b->status.ok()) b->SetShape(o, dims, rank);
+  Call(b, [&] { return b->SetShape(o, dims, rank), 0; });
 }
-int64_t Dim(tw_builder* b, uint32_t op, int64_t x, int64_t y) { return b->status.ok() ? b->Dim(op, x, y) : -1; }
-void GetHandle(tw_builder* b, uint32_t i, uint32_t* dtype, tw_shape* shape) { b->GetHandle(i, dtype, shape); }
+int64_t Dim(tw_builder* b, uint32_t op, int64_t x, int64_t y) {
+  int64_t answer = -1;
+  Call(b, [&] { return answer = b->Dim(op, x, y); });
+  return answer;
+}
+void GetHandle(tw_builder* b, uint32_t i, uint32_t* dtype, tw_shape* shape) {
+  *dtype = 0;
+  *shape = {nullptr, -1, 0};
+  Call(b, [&] { return b->GetHandle(i, dtype, shape), 0; });
+}
 void SetHandle(tw_builder* b, uint32_t o, uint32_t dtype, const int64_t* dims, int32_t rank) {
-  if (b->status.ok()) b->SetHandle(o, dtype, dims, rank);
+  Call(b, [&] { return b->SetHandle(o, dtype, dims, rank), 0; });
 }
 
 // The nearest half-precision number, ties to even.

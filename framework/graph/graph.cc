@@ -55,10 +55,16 @@ bool WorthKnowing(const std::vector<Shape>& shapes) {
 }  // namespace
 
 StatusOr<const Node*> Graph::AddNode(NodeSpec spec) {
+  const bool unnamed = spec.name.empty();
+  if (unnamed) spec.name = UniqueName(spec.op);
   const std::string name = spec.name;
   auto added = CheckAndAdd(std::move(spec));
-  if (!added.ok()) return OfNode(name, added.status());
-  return added;
+  if (added.ok()) return added;
+  if (unnamed) {
+    std::unique_lock lock(mu_);
+    reserved_.erase(name);
+  }
+  return OfNode(name, added.status());
 }
 
 StatusOr<const Node*> Graph::CheckAndAdd(NodeSpec spec) {
@@ -151,7 +157,6 @@ StatusOr<const Node*> Graph::CheckAndAdd(NodeSpec spec) {
   }
 
   std::unique_lock lock(mu_);
-  if (spec.name.empty()) spec.name = UniqueNameLocked(spec.op);
   if (!IsNodeName(spec.name)) {
     return InvalidArgument(title, " '", spec.name,
                            "' is not a node name; use letters, digits and _ . - / >, starting with a letter or digit");

@@ -3,21 +3,25 @@
 #include <charconv>
 #include <cmath>
 
+#include "utf8.h"
+
 namespace thalweg {
 
 std::string JsonQuote(std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\')
-      (out += '\\') += c;
-    else if (c == '\n')
+  while (!text.empty()) {
+    const auto byte = static_cast<unsigned char>(text[0]);
+    const size_t n = Utf8Length(text);
+    if (byte == '"' || byte == '\\')
+      (out += '\\') += text[0];
+    else if (byte == '\n')
       out += "\\n";
     else if (byte < 0x20 || byte == 0x7f)
       ((out += "\\u00") += kHex[byte >> 4]) += kHex[byte & 15];
     else
-      out += c;
+      out += n > 0 ? text.substr(0, n) : "\uFFFD";
+    text.remove_prefix(n > 0 ? n : 1);
   }
   return out + '"';
 }

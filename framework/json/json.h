@@ -1,4 +1,4 @@
-// Writes JSON: objects, arrays and values in the order of the calls. Needs nothing else of the framework, so that tools may use it too.
+// Writes JSON: objects, arrays and values in the order of the calls. Needs nothing outside its folder, so that tools may use it too.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,6 +7,7 @@
 
 namespace thalweg {
 
+// A string; bytes that are no UTF-8 become U+FFFD.
 std::string JsonQuote(std::string_view text);
 
 class Json {

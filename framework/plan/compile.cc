@@ -1,6 +1,7 @@
 // From the work graph, placed, to the flat plan: copies between devices, order, kinds of values, in-place pairs, offsets, engine.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
@@ -23,6 +24,7 @@ class Emitter {
     ASSIGN_OR_RETURN(plan_->host, w_.runtime().host_device());
     value_of_.resize(w_.nodes.size());
     node_of_.assign(w_.nodes.size(), -1);
+    leads_to_.assign(w_.nodes.size(), -1);
     for (size_t i = 0; i < w_.nodes.size(); ++i) value_of_[i].assign(w_.nodes[i].shapes.size(), -1);
     RETURN_IF_ERROR(EvaluateOnce());
     RETURN_IF_ERROR(PrunePass(&w_));
@@ -32,6 +34,7 @@ class Emitter {
       if (n.dead) continue;
       Status s = EmitNode(int32_t(i));
       if (!s.ok()) return n.node ? OfNode(n.node->name(), s) : s;
+      leads_to_[i] = LeadsTo(int32_t(i));
     }
     for (size_t i = 0; i < w_.feeds.size(); ++i) {
       int32_t n = w_.feeds[i];
@@ -62,13 +65,15 @@ class Emitter {
     return Status();
   }
 
-  static NodeRun RunOf(const WorkNode& n) {
+  NodeRun RunOf(const WorkNode& n) const {
     NodeRun run;
     run.node = n.node;
     run.kernel = n.kernel;
     run.device = n.device;
     run.types = n.node->types().data();
     ResolveArguments(&run);
+    if (!run.opens()) return run;
+    for (const WorkEdge& e : n.in) run.variables.push_back(w_.nodes[size_t(e.node)].handles[size_t(e.port)].shape);
     return run;
   }
 
@@ -163,7 +168,7 @@ class Emitter {
     v.shape = f.shape;
     v.location = location;
     v.kind = v.shape.known() && !held ? PlanValue::kBlock : PlanValue::kHeld;
-    n.title = StrCat("copy of a value ", location == 0 ? "from " : "to ", n.run.device->name());
+    n.title = StrCat("copy of a value ", location == 0 ? "from " : "to ", n.run.device->name(), ":");
     int32_t to = AddValue(std::move(v));
     maker_[size_t(to)] = int32_t(plan_->nodes.size());
     n.in = {from};
@@ -186,23 +191,45 @@ class Emitter {
     next.push_back(self);
     ++n->pending;
   }
-  // Control inputs, and those of constants and views that are read: these run nothing themselves.
+  // Feeds, constants and views run nothing themselves: whoever reads them waits for what they wait for.
+  template <class F>
+  void ForEachAwaited(int32_t work, F&& f) {
+    const WorkNode& x = w_.nodes[size_t(work)];
+    for (int32_t c : x.controls) f(leads_to_[size_t(c)]);
+    if (x.constant) return;  // what its inputs wait for does not concern it: see InferPass
+    for (const WorkEdge& e : x.in) f(leads_to_[size_t(e.node)]);
+  }
+  // The node to wait for in place of `work`: the only one that it waits for itself where it runs nothing, so that nobody walks along
+  // chains of views. -1: none.
+  int32_t LeadsTo(int32_t work) {
+    if (node_of_[size_t(work)] >= 0) return work;
+    int32_t only = -1;
+    bool several = false;
+    ForEachAwaited(work, [&](int32_t other) {
+      several = several || (only >= 0 && other >= 0 && other != only);
+      if (only < 0) only = other;
+    });
+    return several ? work : only;
+  }
+  // Control inputs, and those of the constants and views that are read.
   void AddControls(int32_t work, PlanNode* n) {
     const WorkNode& x = w_.nodes[size_t(work)];
-    awaited_.clear();
-    for (int32_t c : x.controls) Await(c, n);
+    std::vector<int32_t> todo;
+    for (int32_t c : x.controls) todo.push_back(leads_to_[size_t(c)]);
     for (const WorkEdge& e : x.in) {
-      if (node_of_[size_t(e.node)] < 0) Await(e.node, n);
+      if (node_of_[size_t(e.node)] < 0) todo.push_back(leads_to_[size_t(e.node)]);
     }
-  }
-  void Await(int32_t work, PlanNode* n) {
-    if (node_of_[size_t(work)] >= 0) return AddOrder(node_of_[size_t(work)], n);
-    const WorkNode& x = w_.nodes[size_t(work)];
-    if (x.controls.empty() && (x.constant || x.in.empty())) return;
-    if (!awaited_.insert(work).second) return;
-    for (int32_t c : x.controls) Await(c, n);
-    if (x.constant) return;  // what its inputs wait for does not concern it: see InferPass
-    for (const WorkEdge& e : x.in) Await(e.node, n);
+    std::set<int32_t> seen;
+    while (!todo.empty()) {
+      int32_t other = todo.back();
+      todo.pop_back();
+      if (other < 0) continue;
+      if (node_of_[size_t(other)] >= 0) {
+        AddOrder(node_of_[size_t(other)], n);
+      } else if (seen.insert(other).second) {
+        ForEachAwaited(other, [&](int32_t further) { todo.push_back(further); });
+      }
+    }
   }
 
   Status EmitNode(int32_t work) {
@@ -246,7 +273,7 @@ class Emitter {
       shapes.push_back(s.c());
     }
     ASSIGN_OR_RETURN(n.run.state, states_->State(n.run, shapes));
-    n.dynamic = !outputs_known || (!known && kernel.def.prepare);
+    n.dynamic = !outputs_known || !known;  // the shape rule judges every step's sizes, also where nothing follows from them
     if (known && outputs_known) {
       ASSIGN_OR_RETURN(n.scratch, PrepareScratch(n.run, shapes));
     }
@@ -311,7 +338,7 @@ class Emitter {
       }
       v.shape = x.shapes[o];
       int32_t id = AddValue(std::move(v));
-      same_storage_[size_t(id)] = from[o];
+      same_storage_[size_t(id)] = Root(from[o]);  // not from[o]: chains of views stay short
       maker_[size_t(id)] = maker_[size_t(from[o])];
       value_of_[size_t(work)][o] = id;
     }
@@ -473,8 +500,9 @@ class Emitter {
       const PlanValue& in = plan_->values[size_t(x)];
       if (in.kind != PlanValue::kBlock || in.location != out.location || in.bytes != out.bytes || out.bytes == 0) continue;
       int32_t root = Root(x);
-      bool last = true;
-      for (int32_t r : readers[size_t(root)]) last = last && (r == self || before(r, self));
+      // From the end: of many readers the last one tells most often.
+      const std::vector<int32_t>& all = readers[size_t(root)];
+      const bool last = std::all_of(all.rbegin(), all.rend(), [&](int32_t r) { return r == self || before(r, self); });
       // The node must not read the same memory through another input, nor have given it to another output.
       int32_t uses = 0;
       for (int32_t v : n.in) uses += Root(v) == root;
@@ -505,10 +533,10 @@ class Emitter {
   std::vector<std::vector<int32_t>> value_of_;  // work node, port -> value, where it is made
   std::vector<std::vector<uint8_t>> held_;
   std::vector<int32_t> node_of_;                          // work node -> plan node
+  std::vector<int32_t> leads_to_;                         // work node -> the work node to wait for in its place, -1: none
   std::vector<int32_t> maker_;                            // value -> plan node, -1: none
   std::vector<int32_t> same_storage_;                     // value -> the value whose memory it shows, -1: its own
   std::map<std::pair<int32_t, int32_t>, int32_t> moved_;  // value, location -> the copy there
-  std::set<int32_t> awaited_;                             // work nodes without a plan node that the node about to be added waits for
 };
 
 }  // namespace

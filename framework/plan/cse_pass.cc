@@ -9,14 +9,18 @@
 namespace thalweg {
 namespace {
 
+// Worth comparing byte by byte; two others are equal only if they are one.
+bool Comparable(const Tensor& t) {
+  constexpr uint64_t kMostBytes = 4096;
+  return FindDType(t.dtype())->plain && t.bytes() <= kMostBytes;
+}
+
 bool SameConstant(const WorkNode& a, const WorkNode& b) {
-  constexpr uint64_t kWorthComparing = 4096;
   if (a.values.size() != b.values.size()) return false;
   for (size_t o = 0; o < a.values.size(); ++o) {
     const Tensor &x = a.values[o], &y = b.values[o];
     if (x.get() == y.get()) continue;
-    if (x.dtype() != y.dtype() || !(x.shape() == y.shape()) || x.bytes() > kWorthComparing) return false;
-    if (!FindDType(x.dtype())->plain) return false;
+    if (x.dtype() != y.dtype() || !(x.shape() == y.shape()) || !Comparable(x)) return false;
     if (x.bytes() && std::memcmp(x.data(), y.data(), x.bytes()) != 0) return false;
   }
   return true;
@@ -36,11 +40,8 @@ uint64_t Hash(const WorkNode& n) {
   if (n.constant) {
     for (const Tensor& t : n.values) {
       h = Mix(Mix(h, t.dtype()), t.count());
-      if (FindDType(t.dtype())->plain && t.bytes() >= 4 && t.bytes() <= 4096) {
-        uint32_t first;
-        std::memcpy(&first, t.data(), 4);
-        h = Mix(h, first);
-      }
+      h = Mix(h, Comparable(t) ? std::hash<std::string_view>()({static_cast<const char*>(t.data()), size_t(t.bytes())})
+                               : reinterpret_cast<uintptr_t>(t.get()));
     }
     return h;
   }

@@ -40,13 +40,13 @@ std::string MachineName(uint16_t machine) {
 class Mapping {
  public:
   static StatusOr<Mapping> Open(const std::string& path) {
-    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // whoever opens a FIFO waits for its writer
     if (fd < 0)
       return Error(errno == ENOENT ? absl::StatusCode::kNotFound : absl::StatusCode::kPermissionDenied, "cannot open it: ", Reason());
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
       close(fd);
-      return InvalidArgument("it is no file");
+      return InvalidArgument("it is no regular file");
     }
     Mapping m;
     m.size_ = uint64_t(st.st_size);

@@ -255,11 +255,8 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
   if (kernel.spec.async) f.c.token = AsyncCalls::Get().Begin(&step, 0);
   Status s = FromC(kernel.def.execute(&f.c));
   if (kernel.spec.async) {
-    if (!s.ok()) {
-      AsyncCalls::Get().Cancel(f.c.token);
-    } else {
-      s = step.Wait();
-    }
+    // A call that fails after it was completed may still be using the frame on another thread.
+    if (s.ok() || !AsyncCalls::Get().Cancel(f.c.token)) s = step.Wait();
   }
   RETURN_IF_ERROR(s);
   std::vector<Tensor> results;
@@ -276,7 +273,8 @@ StatusOr<std::vector<Tensor>> EvaluateOnHost(Runtime& runtime, const Node& node,
   ASSIGN_OR_RETURN(Device * host, runtime.host_device());
   const KernelDef* kernel = runtime.registry().FindKernel(node.op(), host->kind(), node.types(), node.in_at(), node.out_at(), node.attrs());
   if (!kernel) return NotFound(node.title(), " has no kernel on ", host->kind());
-  if (kernel->spec.may_block || kernel->spec.nondeterministic) return FailedPrecondition(node.title(), " cannot run while planning");
+  if (kernel->spec.may_block || kernel->spec.async || kernel->spec.nondeterministic)
+    return FailedPrecondition(node.title(), " cannot run while planning");
   static const std::string kNoContainer;
   return CallOnce(runtime, node, *kernel, host, shapes, values, kNoContainer);
 }

@@ -9,6 +9,15 @@
 namespace thalweg {
 namespace {
 
+// Nothing but the kernel's call; a kernel in C++ may throw although it must not.
+inline tw_status* CallSimple(StepState* s, size_t i) {
+  try {
+    return s->plan().nodes[i].run.kernel->def.execute(&s->frame(i).c);
+  } catch (...) {
+    return ToC(Thrown());
+  }
+}
+
 Status RunFixed(StepState* s) {
   const Plan& p = s->plan();
   const bool interruptible = s->cancel || s->deadline;
@@ -17,7 +26,7 @@ Status RunFixed(StepState* s) {
     const PlanNode& node = p.nodes[i];
     if (interruptible && (i % 16 == 0 || !node.cheap)) RETURN_IF_ERROR(StepInterrupted(*s));
     if (node.simple) {
-      if (tw_status* failed = node.run.kernel->def.execute(&s->frame(i).c)) [[unlikely]] {
+      if (tw_status* failed = CallSimple(s, i)) [[unlikely]] {
         return s->Describe(i, FromC(failed));
       }
       continue;
@@ -123,15 +132,15 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
       bool pending = false;
       if (interruptible_) st = StepInterrupted(*s_);
       if (st.ok() && n.simple) {
-        tw_status* failed = n.run.kernel->def.execute(&s_->frame(size_t(i)).c);
+        tw_status* failed = CallSimple(s_, size_t(i));
         if (!failed) return Done(i, ended);
         st = s_->Describe(size_t(i), FromC(failed));
       } else if (st.ok()) {
         if (n.run.kernel && n.run.kernel->spec.may_block && s_->pool && s_->pool->threads() > 1) {
           s_->pool->Blocking([this, i] {
-            bool never = false;
-            Status done = s_->RunNode(size_t(i), &never);
-            BlockingEnded(size_t(i), std::move(done));
+            bool goes_on = false;
+            Status done = s_->RunNode(size_t(i), &goes_on);
+            if (!goes_on) BlockingEnded(size_t(i), std::move(done));
           });
           return -1;
         }

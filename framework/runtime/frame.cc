@@ -124,6 +124,13 @@ Status OpenResources(KernelFrame* f, Slot* slots) {
       s = FailedPrecondition("variable '", w.r->name(), "' is not initialised; run its initializer or restore a checkpoint first");
       break;
     }
+    if (const Shape* declared = run.variables.empty() ? nullptr : &run.variables[w.input]; declared && !w.update) {
+      if (!declared->Admits(w.r->value().view().dims, w.r->value().rank())) {
+        s = InvalidArgument("variable '", w.r->name(), "' holds ", w.r->value().shape().text(), ", but this graph declares ",
+                            declared->text(), "; give one of the two another name or container");
+        break;
+      }
+    }
     if (w.update) s = Unshare(w.r);
     ShowVariable(*w.r, &slots[w.input]);
   }

@@ -48,6 +48,7 @@ struct NodeRun {
   const uint32_t* types = nullptr;               // inputs, then outputs
   std::vector<uint8_t> host_in, host_out;        // flat: lives in host memory
   std::vector<uint32_t> open_read, open_update;  // flat inputs that the host opens
+  std::vector<Shape> variables;                  // per flat input: what the graph says of the variable behind a handle; may be empty
   bool opens() const { return !open_read.empty() || !open_update.empty(); }
 };
 
@@ -56,8 +57,11 @@ struct StepBase {
   virtual ~StepBase() = default;
   // An asynchronous call that began with this tag is over. Any thread.
   virtual void Complete(uint64_t tag, Status s) = 0;
-  // A kernel is about to put a tensor of its own into an output slot.
-  virtual void OnGive(Slot* slot) { (void)slot; }
+  // The slot's memory is the plan's: others have views of it, so it stays where it is.
+  virtual bool IsPlanMemory(const Slot* slot) const {
+    (void)slot;
+    return false;
+  }
   Runtime* runtime = nullptr;
   const std::string* container = nullptr;  // the session's default
   const CancelToken* cancel = nullptr;

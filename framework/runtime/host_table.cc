@@ -1,5 +1,6 @@
 #include "framework/runtime/host_table.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -77,10 +78,35 @@ Status CheckOutput(const KernelFrame& f, uint32_t o, uint32_t dtype) {
   return Status();
 }
 
-// The tensor becomes the output, in place of plan memory if there was some.
-void PutOutput(KernelFrame* f, uint32_t o, Tensor t) {
-  f->step->OnGive(f->out(o));
-  f->out(o)->Hold(std::move(t));
+// Bytes between two places where the kernel's device, or the host, has its memory.
+Status CopyBytes(const KernelFrame& f, const tw_view& from, const tw_view& to, bool in_host) {
+  if (from.bytes == 0) return Status();
+  if (in_host) {
+    std::memmove(static_cast<char*>(to.data) + to.offset, static_cast<const char*>(from.data) + from.offset, from.bytes);
+    return Status();
+  }
+  tw_copy copy{};
+  copy.size = sizeof copy;
+  copy.from = from.data;
+  copy.from_offset = from.offset;
+  copy.to = to.data;
+  copy.to_offset = to.offset;
+  copy.bytes = from.bytes;
+  copy.stream = f.c.stream;
+  const DeviceKind& kind = f.run->device->def();
+  return FromC(kind.def.copy(kind.host, f.run->device->self(), &copy));
+}
+
+// The tensor becomes the output. Where others have views of the output's memory, its elements go there instead.
+Status PutOutput(const KernelFrame& f, uint32_t o, Tensor t) {
+  Slot* out = f.out(o);
+  if (out->view.rank >= 0 && !(t.rank() == out->view.rank && std::equal(t.view().dims, t.view().dims + t.rank(), out->view.dims))) {
+    return InvalidArgument("output ", o, " has shape ", ShapeText(out->view.dims, out->view.rank), "; a tensor of shape ", t.shape().text(),
+                           " cannot be it");
+  }
+  if (f.step->IsPlanMemory(out)) return CopyBytes(f, t.view(), out->view, f.run->host_out[o] || f.run->device->host_memory());
+  out->Hold(std::move(t));
+  return Status();
 }
 
 tw_status* TensorAllocate(const tw_frame* frame, uint32_t o, const int64_t* dims, uint32_t rank) {
@@ -102,30 +128,15 @@ tw_status* TensorGive(const tw_frame* frame, uint32_t o, tw_tensor* t) {
     if (!f.run->host_out[o] && !f.run->device->host_memory()) {
       return Unimplemented("output ", o, " lives on ", f.run->device->name(), ": write into it instead of giving a host tensor");
     }
-    PutOutput(&f, o, Tensor::Share(t));
-    return Status();
+    return PutOutput(f, o, Tensor::Share(t));
   });
 }
 
 // A tensor with the memory of a slot that will be used again: copied to memory of its own.
 StatusOr<Tensor> CopySlot(const KernelFrame& f, const tw_view& v, bool host) {
   Device* device = f.run->device;
-  bool in_host = host || device->host_memory();
   ASSIGN_OR_RETURN(Tensor t, Tensor::Make(v.dtype, v.dims, v.rank, host ? nullptr : device->pool()));
-  if (v.bytes == 0) return t;
-  if (in_host) {
-    std::memcpy(t.data(), static_cast<char*>(v.data) + v.offset, v.bytes);
-    return t;
-  }
-  tw_copy copy{};
-  copy.size = sizeof copy;
-  copy.from = v.data;
-  copy.from_offset = v.offset;
-  copy.to = t.view().data;
-  copy.to_offset = t.view().offset;
-  copy.bytes = v.bytes;
-  copy.stream = f.c.stream;
-  RETURN_IF_ERROR(FromC(device->def().def.copy(device->def().host, device->self(), &copy)));
+  RETURN_IF_ERROR(CopyBytes(f, v, t.view(), host || device->host_memory()));
   return t;
 }
 
@@ -146,8 +157,7 @@ tw_status* TensorForward(const tw_frame* frame, uint32_t i, uint32_t o, const in
     if (dims) {
       ASSIGN_OR_RETURN(t, t.Reshape(dims, int32_t(rank)));
     }
-    PutOutput(&f, o, std::move(t));
-    return Status();
+    return PutOutput(f, o, std::move(t));
   });
 }
 tw_status* TensorKeep(const tw_frame* frame, uint32_t i, tw_tensor** out) {
@@ -183,7 +193,10 @@ tw_status* ResourceOpen(const tw_frame* frame, const tw_resource_key* k, tw_stat
         return made;
       }
     }
-    if (r->is_variable() && !r->device()) r->set_device(f.run->device);
+    if (Status s = r->is_variable() ? r->LiveOn(f.run->device) : Status(); !s.ok()) {
+      r->Release();
+      return s;
+    }
     auto t = Tensor::Make(TW_RESOURCE, nullptr, 0);
     if (!t.ok()) {
       r->Release();

@@ -1,5 +1,6 @@
 #include "framework/runtime/resource.h"
 
+#include "framework/runtime/device.h"
 #include "thalweg/plugin/resource.h"
 
 namespace thalweg {
@@ -64,6 +65,14 @@ void Resource::set_object(void* o) {
 void Resource::Clear() {
   set_object(nullptr);
   set_value(Tensor());
+  device_.store(nullptr, std::memory_order_release);
+}
+
+Status Resource::LiveOn(Device* device) {
+  Device* home = nullptr;
+  if (device_.compare_exchange_strong(home, device) || home == device || (home->host_memory() && device->host_memory())) return Status();
+  return FailedPrecondition("variable '", name_, "' lives on ", home->name(), "; a handle on ", device->name(),
+                            " cannot lead to it: place both on one device, or give one a container of its own");
 }
 
 // ---- ResourceStore ----
@@ -115,15 +124,22 @@ Resource* ResourceStore::Find(std::string_view container, std::string_view name)
 }
 
 Status ResourceStore::Drop(std::string_view container, std::string_view name) {
-  Resource* r;
-  {
-    std::lock_guard lock(mu_);
-    auto it = all_.find(Key(container, name));
-    if (it == all_.end()) return NotFound("there is no resource '", name, "' in container '", container, "'");
-    r = it->second;
-    all_.erase(it);
+  Resource* r = Find(container, name);
+  if (!r || !r->exists()) {
+    if (r) r->Release();
+    return NotFound("there is no resource '", name, "' in container '", container, "'");
   }
-  Forget(r);
+  r->LockUpdate();
+  r->Clear();
+  r->UnlockUpdate();
+  std::lock_guard lock(mu_);
+  // Nobody but this function and the map refers to it, and handles are made under the lock.
+  auto it = all_.find(Key(container, name));
+  if (it != all_.end() && it->second == r && r->refs() == 2) {
+    all_.erase(it);
+    r->Release();
+  }
+  r->Release();
   return Status();
 }
 

@@ -43,9 +43,10 @@ class Resource final : public Handle {
   // Under a lock. The variable's value (empty: uninitialised); under update it may be replaced.
   const Tensor& value() const { return value_; }
   void set_value(Tensor t);
-  // Where the variable's value lives.
-  Device* device() const { return device_; }
-  void set_device(Device* d) { device_ = d; }
+  // Where the variable's value lives: the device of whoever opened it first; NULL: nobody did yet.
+  Device* device() const { return device_.load(std::memory_order_acquire); }
+  // FAILED_PRECONDITION if it lives elsewhere, in memory that this device does not share.
+  Status LiveOn(Device* device);
   // Under a lock: the plugin's object, NULL if none.
   void* object() const { return object_; }
   void set_object(void* o);  // under update; destroys the old one
@@ -66,7 +67,7 @@ class Resource final : public Handle {
   uint64_t next_ticket_ = 0, serving_ = 0;
   std::atomic<bool> exists_{false};
   Tensor value_;
-  Device* device_ = nullptr;
+  std::atomic<Device*> device_{nullptr};
   void* object_ = nullptr;
 };
 
@@ -77,7 +78,7 @@ class ResourceStore {
   // Found or made; the answer holds a reference. INVALID_ARGUMENT if the name belongs to another type; NOT_FOUND for an unknown type.
   StatusOr<Resource*> Open(std::string_view container, std::string_view type, std::string_view name);
   Resource* Find(std::string_view container, std::string_view name) const;  // borrowed reference added; NULL: none
-  // The name goes now; the object is cleared and the place stays for those who hold handles. NOT_FOUND.
+  // Value and object go now. The place keeps its name for those who hold handles, and goes with the last of them. NOT_FOUND if it is empty.
   Status Drop(std::string_view container, std::string_view name);
   void ClearContainer(std::string_view container);
   std::vector<Resource*> List(std::string_view container) const;  // references added, by name

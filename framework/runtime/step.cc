@@ -54,7 +54,7 @@ Status StepState::Init(Runtime* rt) {
     s.view.size = sizeof(tw_view);
     s.view.rank = -1;
   }
-  for (size_t v = 0; v < p.values.size(); ++v) ResetSlot(int32_t(v));
+  for (size_t v = 0; v < p.values.size(); ++v) InitSlot(int32_t(v));
   readers_template_.resize(p.values.size());
   for (size_t v = 0; v < p.values.size(); ++v) readers_template_[v] = p.values[v].readers;
   readers_ = readers_template_;
@@ -113,7 +113,7 @@ Status StepState::Init(Runtime* rt) {
 }
 
 // A slot as it is before its value is made.
-void StepState::ResetSlot(int32_t v) {
+void StepState::InitSlot(int32_t v) {
   const PlanValue& value = plan_->values[size_t(v)];
   Slot& s = slots_[size_t(v)];
   s.held.reset();
@@ -152,14 +152,16 @@ void StepState::Feed(const Tensor* feeds) {
   }
 }
 
-void StepState::OnGive(Slot* slot) {
-  size_t v = size_t(slot - slots_.data());
-  if (v >= plan_->values.size() || plan_->values[v].kind != PlanValue::kBlock) return;
-  std::lock_guard lock(given_mu_);
-  given_.push_back(int32_t(v));
+bool StepState::IsPlanMemory(const Slot* slot) const {
+  const auto v = size_t(slot - slots_.data());
+  return v < plan_->values.size() && plan_->values[v].kind == PlanValue::kBlock;
 }
 
-void StepState::Complete(uint64_t tag, Status s) { listener->Ended(size_t(tag), std::move(s)); }
+// On whatever thread the kernel completes: locks are let go here, because the threads of the step may all be waiting for one of them.
+void StepState::Complete(uint64_t tag, Status s) {
+  if (plan_->nodes[size_t(tag)].run.opens()) CloseResources(&frames_[size_t(tag)]);
+  listener->Ended(size_t(tag), std::move(s));
+}
 
 Status StepState::Describe(size_t i, const Status& s) {
   const PlanNode& n = plan_->nodes[i];
@@ -263,12 +265,30 @@ Status StepState::RunCopy(const PlanNode& n) {
 }
 
 Status StepState::RunNode(size_t i, bool* pending) {
+  try {
+    return RunKernel(i, pending);
+  } catch (...) {  // of a kernel, or of ours: no memory
+    const PlanNode& n = plan_->nodes[i];
+    Status s = Thrown();
+    *pending = false;
+    if (n.kind != PlanNode::kKernel) return Describe(i, s);
+    KernelFrame& f = frames_[i];
+    // A call that was completed before it threw is over in the way that its completion says.
+    *pending = f.c.token && !AsyncCalls::Get().Cancel(f.c.token);
+    if (*pending) return Status();
+    if (n.run.opens()) CloseResources(&f);
+    return Describe(i, s);
+  }
+}
+
+Status StepState::RunKernel(size_t i, bool* pending) {
   const PlanNode& n = plan_->nodes[i];
   KernelFrame& f = frames_[i];
   if (n.kind != PlanNode::kKernel) {
     Status s = RunCopy(n);
     return s.ok() ? s : Describe(i, s);
   }
+  f.c.token = 0;
   if (n.run.opens()) {
     Status s = OpenResources(&f, &slots_[opened_slots_[i]]);
     if (!s.ok()) return Describe(i, s);
@@ -313,10 +333,14 @@ Status StepState::EndNode(size_t i) {
   if (n.run.opens()) CloseResources(&f);
   for (uint32_t o = 0; o < f.c.n_out; ++o) {
     const PlanValue& v = plan_->values[size_t(n.out[o])];
-    if (v.kind == PlanValue::kHeld && !f.c.out[o]->tensor) {
-      return Describe(i, Internal("the kernel left output ", o, " without a value"));
+    if (v.kind != PlanValue::kHeld) continue;
+    const tw_view& out = *f.c.out[o];
+    if (!out.tensor) return Describe(i, Internal("the kernel left output ", o, " without a value"));
+    if (v.shape.known() && !v.shape.Is(out.dims, out.rank)) {
+      return Describe(
+          i, InvalidArgument("output ", o, " has shape ", ShapeText(out.dims, out.rank), ", but ", v.shape.text(), " was planned"));
     }
-    if (v.kind == PlanValue::kHeld && v.readers == 0 && !v.fetched) Drop(n.out[o]);
+    if (v.readers == 0 && !v.fetched) Drop(n.out[o]);
   }
   return Status();
 }
@@ -384,8 +408,6 @@ Status StepState::Finish(Status status, Tensor* fetches) {
   for (int32_t v : p.feeds) {
     if (v >= 0) slots_[size_t(v)].Clear();
   }
-  for (int32_t v : given_) ResetSlot(v);
-  given_.clear();
   if (!readers_.empty()) std::memcpy(readers_.data(), readers_template_.data(), readers_.size() * sizeof(int32_t));
   return status;
 }

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "framework/base/status.h"
@@ -20,7 +19,7 @@ class StepState final : public StepBase {
   ~StepState() override;
 
   void Complete(uint64_t tag, Status s) override;
-  void OnGive(Slot* slot) override;
+  bool IsPlanMemory(const Slot* slot) const override;
 
   const Plan& plan() const { return *plan_; }
   Slot& slot(int32_t v) { return slots_[size_t(v)]; }
@@ -57,10 +56,11 @@ class StepState final : public StepBase {
  private:
   explicit StepState(const Plan* plan) : plan_(plan) {}
   Status Init(Runtime* runtime);
-  void ResetSlot(int32_t v);
+  void InitSlot(int32_t v);
   void Drop(int32_t v);
   static void ShowShape(Slot* s, const Shape& shape);
   Status AllocateOutputs(size_t i);
+  Status RunKernel(size_t i, bool* pending);
   Status RunCopy(const PlanNode& n);
   Stream* StreamOf(Device* device) const;
 
@@ -77,8 +77,6 @@ class StepState final : public StepBase {
   std::vector<std::vector<Shape>> given_shapes_;  // of outputs that kernels give, likewise
   std::vector<Buffer*> blocks_;                   // per location
   std::vector<std::unique_ptr<Stream>> streams_;  // per device of the plan
-  std::mutex given_mu_;
-  std::vector<int32_t> given_;  // block values that kernels replaced in this step
 };
 
 }  // namespace thalweg

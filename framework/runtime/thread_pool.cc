@@ -1,16 +1,27 @@
 #include "framework/runtime/thread_pool.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <chrono>
 #include <deque>
 #include <exception>
+#include <new>
 
 namespace thalweg {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// How many forks lie between the process and the first of its line that used a pool. A child has to leave its parent's condition
+// variables alone: they remember waiters that are not there.
+std::atomic<uint32_t> forks{0};
+uint32_t CountForks() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  (void)registered;  // it fails only without memory, and then children do as they would without it
+  return forks.load(std::memory_order_relaxed);
+}
 
 // How long a worker looks for more work before it sleeps. Waking costs about as much, so spinning longer than that cannot pay for itself.
 constexpr auto kSpin = std::chrono::microseconds(50);
@@ -85,7 +96,8 @@ struct ThreadPool::BlockingThreads {
   }
 };
 
-ThreadPool::ThreadPool(uint32_t threads) : threads_(threads ? threads : UsableCpus()), blocking_(std::make_shared<BlockingThreads>()) {
+ThreadPool::ThreadPool(uint32_t threads)
+    : threads_(threads ? threads : UsableCpus()), forks_(CountForks()), blocking_(std::make_shared<BlockingThreads>()) {
   workers_.reserve(threads_ - 1);
   try {
     for (uint32_t i = 1; i < threads_; ++i) workers_.emplace_back([this] { Work(); });
@@ -94,7 +106,17 @@ ThreadPool::ThreadPool(uint32_t threads) : threads_(threads ? threads : UsableCp
   }
 }
 
+bool ThreadPool::InChild() const { return forks.load(std::memory_order_relaxed) != forks_; }
+
 ThreadPool::~ThreadPool() {
+  if (InChild()) {
+    for (std::thread& t : workers_) t.detach();
+    for (std::thread& t : blocking_->threads) t.detach();
+    // Their ends would wait for sleepers that are not there.
+    new (&wake_) std::condition_variable;
+    new (&blocking_->wake) std::condition_variable;
+    return;
+  }
   {
     std::lock_guard lock(blocking_->mu);
     blocking_->stop = true;
@@ -115,7 +137,9 @@ ThreadPool::~ThreadPool() {
   for (std::thread& t : workers_) t.join();
 }
 
-void ThreadPool::Offer(Joint* j, bool big) { Add(j, big ? 1 : 0); }
+void ThreadPool::Offer(Joint* j, bool big) {
+  if (!InChild()) Add(j, big ? 1 : 0);
+}
 
 // wake: how many hands the work is worth; those that are awake and looking come by themselves.
 void ThreadPool::Add(Joint* j, uint64_t wake) {
@@ -137,6 +161,7 @@ void ThreadPool::Add(Joint* j, uint64_t wake) {
 }
 
 void ThreadPool::Withdraw(Joint* j) {
+  if (InChild()) return;  // it was not offered, and whoever held the lock at the fork holds it for ever
   {
     std::lock_guard lock(mu_);
     if (j->listed_) {
@@ -207,7 +232,7 @@ void ThreadPool::Parallel(uint64_t n, uint64_t grain, void (*part)(void* arg, ui
   if (n == 0) return;
   if (grain == 0) grain = 1;
   uint64_t pieces = n / grain + (n % grain != 0);
-  if (pieces == 1 || workers_.empty()) return part(arg, 0, n);
+  if (pieces == 1 || workers_.empty() || InChild()) return part(arg, 0, n);
   Loop loop(n, grain, pieces, part, arg);
   Add(&loop, pieces - 1);
   loop.Help();
@@ -215,6 +240,7 @@ void ThreadPool::Parallel(uint64_t n, uint64_t grain, void (*part)(void* arg, ui
 }
 
 void ThreadPool::Blocking(std::function<void()> f) {
+  if (InChild()) return f();
   BlockingThreads& b = *blocking_;
   {
     std::lock_guard lock(b.mu);

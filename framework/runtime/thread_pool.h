@@ -1,5 +1,5 @@
 // ThreadPool: the one pool of a runtime, for nodes that are ready and for loops inside kernels. Whoever has work also works on it: the
-// pool only adds hands. Workers spin for a short while after work, then sleep.
+// pool only adds hands. Workers spin for a short while after work, then sleep. In a child of fork there are no workers: callers do it all.
 // Threads: any.
 #pragma once
 #include <atomic>
@@ -59,7 +59,10 @@ class ThreadPool {
   Joint* Take(Joint* last);
   void Add(Joint* j, uint64_t wake);
 
+  bool InChild() const;  // of a fork: the pool's threads are not here
+
   const uint32_t threads_;
+  const uint32_t forks_;  // that the process had behind it when the pool was made
   std::vector<std::thread> workers_;
   std::mutex mu_;  // list, sleepers, stop
   std::condition_variable wake_;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 #include <set>
 #include <thread>
 #include <tuple>
+#include <unordered_map>
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
@@ -251,13 +253,28 @@ bool Session::Enter() {
 void Session::Leave() { running_.fetch_sub(1, std::memory_order_release); }
 
 Status Session::StartAsync(std::function<void()> work) {
+  // Of a session of one thread, on this thread: the runs that callbacks start, for the outermost call to run when they have returned.
+  thread_local std::unordered_map<const Session*, std::deque<std::function<void()>>> later;
+  if (auto it = later.find(this); !pool_ && it != later.end()) {
+    if (running_.load() >= kClosed) return FailedPrecondition("the session is closed");
+    it->second.push_back(std::move(work));
+    std::lock_guard lock(async_mu_);
+    ++async_runs_;
+    return Status();
+  }
   {
     std::unique_lock lock(async_mu_);
     async_ended_.wait(lock, [&] { return async_runs_ < options_.max_async_runs || running_.load() >= kClosed; });
     if (running_.load() >= kClosed) return FailedPrecondition("the session is closed");
     ++async_runs_;
   }
-  if (!pool_) return work(), Status();
+  if (!pool_) {
+    const Session* self = this;  // the session may end in a callback
+    auto& queue = later[self];
+    for (work(); !queue.empty(); queue.pop_front()) queue.front()();
+    later.erase(self);
+    return Status();
+  }
   try {
     pool_->Blocking(std::move(work));
   } catch (...) {
@@ -342,7 +359,12 @@ StatusOr<void*> Session::State(const NodeRun& run, const std::vector<tw_shape>& 
   std::lock_guard lock(state_mu_);
   auto [it, is_new] = states_.try_emplace({run.node, run.kernel, run.device}, run);
   if (is_new) {
-    Status s = CreateState(run, shapes, &it->second.state);
+    Status s;
+    try {
+      s = CreateState(run, shapes, &it->second.state);
+    } catch (...) {
+      s = OfNode(run.node->name(), Prefix(Thrown(), run.node->title() + ":"));
+    }
     if (!s.ok()) {
       states_.erase(it);
       return s;

@@ -20,6 +20,12 @@ bool Shape::known() const {
   return true;
 }
 
+bool Shape::Admits(const int64_t* dims, int32_t rank) const {
+  bool fits = !known_rank_ || rank == this->rank();
+  for (int32_t k = 0; fits && known_rank_ && k < rank; ++k) fits = dim(k) < 0 || dim(k) == dims[k];
+  return fits;
+}
+
 bool Shape::Admits(const Shape& o) const {
   if (!known_rank_ || !o.known_rank_) return true;
   if (dims_.size() != o.dims_.size()) return false;

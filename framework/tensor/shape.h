@@ -35,6 +35,9 @@ class Shape {
   bool operator==(const Shape& o) const { return known_rank_ == o.known_rank_ && dims_ == o.dims_; }
   // A shape that is unknown in places could turn out to be `o`.
   bool Admits(const Shape& o) const;
+  bool Admits(const int64_t* dims, int32_t rank) const;  // all known
+  // Exactly these dims.
+  bool Is(const int64_t* dims, int32_t rank) const { return rank == this->rank() && std::equal(dims, dims + rank, dims_.begin()); }
 
  private:
   bool known_rank_ = false;

@@ -24,6 +24,7 @@ class Handle {
   void Release() {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
+  int32_t refs() const { return refs_.load(std::memory_order_acquire); }
 
  private:
   std::atomic<int32_t> refs_{1};

@@ -1,4 +1,5 @@
-// Savers: one SaveV2 over all variables, one RestoreV2, and a check and an assignment each, under the names that TensorFlow's savers use.
+// Savers: one SaveV2 over all variables, one RestoreV2, and a check and, once all have passed, an assignment each, under the names that
+// TensorFlow's savers use.
 #include "thalweg/saver.h"
 
 #include <memory>
@@ -74,14 +75,19 @@ const tw_operation* AddRestore(tw_scope* scope, tw_output prefix, tw_output name
   tw_op_add_input(restore, slices);
   tw_op_set_types(restore, "dtypes", t.dtypes.data(), uint32_t(t.dtypes.size()));
   const tw_output first = tw_scope_end(scope, restore);
-  std::vector<const tw_operation*> assignments;
+  std::vector<const tw_operation*> checks, assignments;
   for (size_t i = 0; i < t.handles.size() && Good(scope); ++i) {
     // An assignment may change a variable's shape; what comes from a file may not. The name of the check stands in its error.
     const VariableInfo& info = t.infos[i];
     tw_op* ensure = tw_scope_begin(scope, "EnsureShape", ("check/" + info.operation).c_str());
     tw_op_add_input(ensure, tw_scope_output(scope, first, uint32_t(i)));
     tw_op_set_shape(ensure, "shape", info.dims.data(), info.known_rank ? int32_t(info.dims.size()) : -1);
-    assignments.push_back(tw_variable_assign(scope, t.handles[i], tw_scope_end(scope, ensure)));
+    checks.push_back(tw_scope_end_operation(scope, ensure));
+  }
+  // All variables change, or none.
+  const tw_operation* checked = tw_scope_group(scope, "checked", checks.data(), uint32_t(checks.size()));
+  for (size_t i = 0; i < t.handles.size() && Good(scope); ++i) {
+    assignments.push_back(Update(scope, "AssignVariableOp", {t.handles[i], tw_operation_output(checks[i], 0)}, {checked}));
   }
   return tw_scope_group(scope, "restore_all", assignments.data(), uint32_t(assignments.size()));
 }

@@ -16,7 +16,7 @@ Dims ConvShape(const tw::Shape& s, const MaybeDims& image, const MaybeDims& filt
   if (by[2] == 0) Fail("the filter is " + Text(filter) + ", which has no channels");
   if (Known(channels) && Known(by[2])) {
     const int64_t groups = channels / by[2];
-    if (channels % by[2] != 0)
+    if (channels == 0 || channels % by[2] != 0)
       Fail("the image is " + Text(image) + " with " + tw::text(channels) + " channels, the filter " + Text(filter) + " takes " +
            tw::text(by[2]) + "; they must agree, or the filter's divide the image's");
     if (groups > 1 && Known(by[3]) && by[3] % groups != 0)

@@ -66,7 +66,7 @@ cl_program FromSource(const Api& cl, cl_context context, cl_device_id device, co
   error = cl.clBuildProgram(program, 1, &device, options.c_str(), nullptr, nullptr);
   if (error == CL_SUCCESS) return program;
   tw::Error failure = Failure(error, "compiling the kernels");
-  failure.text += "; the compiler says:\n" + BuildLog(cl, program, device);
+  failure.text += "; the compiler says: " + BuildLog(cl, program, device);
   cl.clReleaseProgram(program);
   throw failure;
 }

@@ -216,5 +216,68 @@ static void ACallbackMayStartTheNextRun(void) {
   free_program(&p);
 }
 
+typedef struct chain {
+  program* p;
+  int left, inside, in_order;
+  float last;
+} chain;
+
+static void go_on(void* user, tw_status* status, tw_tensor** fetches) {
+  chain* c = user;
+  OK(status);
+  const float value = fetches[0] ? *(const float*)tw_tensor_data(fetches[0]) : NAN;
+  c->in_order = c->in_order && c->inside == 0 && value == c->last + 1;
+  c->last = value;
+  ++c->inside;
+  if (--c->left > 0 && c->in_order) {
+    tw_signature what = one(&c->p->x, &c->p->y);
+    OK(tw_session_run_async(c->p->session, &what, fetches, NULL, go_on, c));
+  }
+  --c->inside;
+  tw_tensor_release(fetches[0]);
+}
+
+/* No callback is inside another one, so a chain of any length needs no more stack than one run; all are over when the first call returns.
+ */
+static void AChainOfRunsOnOneThreadIsNoRecursion(void) {
+  enum { kRuns = 100000 };
+  const char* options[] = {"threads=1"};
+  program p = new_program(NULL, options, 1);
+  chain c = {.p = &p, .left = kRuns, .in_order = 1};
+  tw_signature what = one(&p.x, &p.y);
+  tw_tensor* x = scalar(0);
+  OK(tw_session_run_async(p.session, &what, &x, NULL, go_on, &c));
+  CHECK(c.left == 0 && c.in_order && c.last == kRuns);
+  tw_tensor_release(x);
+  free_program(&p);
+}
+
+static void AKernelThatThrowsIsAFailureOfTheRun(void) {
+  const char* threads[] = {"threads=1", "threads=0"};
+  OK(tw_plugin_load(NULL, THROWING_PLUGIN));
+  for (int i = 0; i < 2; ++i) {
+    program p = new_program(NULL, &threads[i], 1);
+    tw_scope* s = tw_scope_create(p.graph, NULL);
+    const tw_output bad = tw_scope_op1(s, "Throw", p.x), worse = tw_scope_op1(s, "ThrowWhenMade", p.x);
+    OK(tw_scope_finish(s));
+    outcome o = OUTCOME;
+    tw_signature good = one(&p.x, &p.y), what[] = {one(&p.x, &bad), one(&p.x, &worse)};
+    tw_tensor* x = scalar(1);
+    int calls = 0;
+    for (int k = 0; k < 2; ++k) {
+      OK(tw_session_run_async(p.session, &what[k], &x, NULL, record, &o));
+      wait_for(&o, ++calls);
+      CHECK(o.code == TW_INTERNAL && strstr(o.message, k ? "ThrowWhenMade 'ThrowWhenMade'" : "Throw 'Throw' on CPU:0"));
+      CHECK(strstr(o.message, "it was thrown") != NULL);
+      OK(tw_session_run_async(p.session, &good, &x, NULL, record, &o));
+      wait_for(&o, ++calls);
+      CHECK(o.code == TW_OK && o.value == 2);
+    }
+    tw_tensor_release(x);
+    free_program(&p);
+  }
+}
+
 MAIN(TEST(ACallbackGetsWhatWasFetched), TEST(FailuresComeToTheCallback), TEST(WhatIsRefusedCallsNobody), TEST(OneThreadRunsOnTheCaller),
-     TEST(MoreThanAreAllowedWait), TEST(ACallbackMayEndEverything), TEST(ACallbackMayStartTheNextRun))
+     TEST(MoreThanAreAllowedWait), TEST(ACallbackMayEndEverything), TEST(ACallbackMayStartTheNextRun),
+     TEST(AChainOfRunsOnOneThreadIsNoRecursion), TEST(AKernelThatThrowsIsAFailureOfTheRun))

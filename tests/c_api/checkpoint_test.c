@@ -196,6 +196,41 @@ static void ACheckpointThatDoesNotFitIsRefused(void) {
   free_program(&p);
 }
 
+/* In order, the assignment of the first would come before the check of the second. */
+static void ARefusedRestoreChangesNothing(void) {
+  const int64_t two[] = {2}, three[] = {3};
+  const float ones[] = {1, 1}, nines[] = {9, 9, 9};
+  tw_tensor *start = floats(two, 1, ones), *fits = floats(two, 1, nines), *wrong = floats(three, 1, nines);
+  const char* names[] = {"a", "b"};
+  tw_tensor* tensors[] = {fits, wrong};
+  OK(tw_checkpoint_write(path("partly"), names, tensors, 2));
+  const char* engines[] = {"engine=fixed", "engine=counted"};
+  for (int i = 0; i < 2; ++i) {
+    const char* options[] = {i ? "container=partly1" : "container=partly0", engines[i]};
+    tw_graph* graph = NULL;
+    tw_session* session = NULL;
+    tw_saver* saver = NULL;
+    OK(tw_graph_create(NULL, &graph));
+    tw_scope* s = tw_scope_create(graph, NULL);
+    const tw_output a = tw_variable_create(s, "a", tw_scope_constant(s, start));
+    tw_variable_create(s, "b", tw_scope_constant(s, start));
+    const tw_operation* init = tw_variable_initializer(s, "init");
+    const tw_output value = tw_variable_read(s, a);
+    OK(tw_scope_finish(s));
+    OK(tw_session_create(graph, options, 2, &session));
+    run(session, init);
+    OK(tw_saver_create(graph, NULL, 0, &saver));
+    FAILS(tw_saver_restore(saver, session, path("partly")), TW_INVALID_ARGUMENT, "save/check/b");
+    CHECK(as_float(fetch(session, 0, NULL, value)) == 1);
+    tw_saver_destroy(saver);
+    tw_session_destroy(session);
+    tw_graph_destroy(graph);
+  }
+  tw_tensor_release(start);
+  tw_tensor_release(fits);
+  tw_tensor_release(wrong);
+}
+
 static void ASaverNeedsVariables(void) {
   tw_graph* graph = NULL;
   tw_saver* saver = NULL;
@@ -215,6 +250,7 @@ int main(void) {
                         TEST(ASaverBringsVariablesBack),
                         TEST(ASaverIsPartOfTheGraphUnderTensorFlowsNames),
                         TEST(ACheckpointThatDoesNotFitIsRefused),
+                        TEST(ARefusedRestoreChangesNothing),
                         TEST(ASaverNeedsVariables)};
   const char* temporary = getenv("TMPDIR");
   snprintf(folder, sizeof folder, "%s/thalweg-checkpoint-XXXXXX", temporary ? temporary : "/tmp");

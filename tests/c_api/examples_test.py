@@ -40,7 +40,7 @@ output = run(programs / "hello").stdout
 check(output == "y = 10\n", "hello prints its result")
 os.environ["THALWEG_OPTIONS"] = " threads=1; colour=red"
 check("colour" in run(programs / "hello", status=1).stderr, "THALWEG_OPTIONS reaches the default runtime")
-os.environ["THALWEG_OPTIONS"] = "threads=1"
+os.environ["THALWEG_OPTIONS"] = " threads=1 ; threads=2 ; "
 check(run(programs / "hello").stdout == output, "one thread is enough for hello")
 del os.environ["THALWEG_OPTIONS"]
 hello = (source / "c_api/examples/hello.c").read_text()

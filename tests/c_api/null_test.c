@@ -13,6 +13,7 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_tensor_create(TW_FLOAT, NULL, 0, NULL));
   REFUSED(tw_tensor_create_copy(TW_FLOAT, NULL, 0, "", 4, NULL));
   REFUSED(tw_tensor_create_from(TW_FLOAT, NULL, 0, NULL, 4, NULL, NULL, NULL));
+  REFUSED(tw_tensor_create_from_const(TW_FLOAT, NULL, 0, NULL, 4, NULL, NULL, NULL));
   REFUSED(tw_tensor_create_float(1, NULL));
   REFUSED(tw_tensor_create_double(1, NULL));
   REFUSED(tw_tensor_create_int32(1, NULL));

@@ -277,7 +277,39 @@ static void OptionsAreListedAndChecked(void) {
   tw_session_destroy(session);
 }
 
+/* The sizes of the results are known, those of an input are not: only a step can tell that it does not fit. */
+static void AFeedThatDoesNotFitIsRefusedUnderThePlanForAnyShape(void) {
+  const int64_t any[] = {-1, 4}, column[] = {3, 1}, right[] = {3, 4}, wrong[] = {2, 4};
+  const float values[12] = {0};
+  tw_graph* graph = NULL;
+  tw_session* session = NULL;
+  OK(tw_graph_create(NULL, &graph));
+  tw_scope* s = tw_scope_create(graph, NULL);
+  const tw_output feeds[] = {tw_scope_placeholder(s, "x", TW_FLOAT, any, 2), tw_scope_placeholder(s, "z", TW_FLOAT, column, 2)};
+  const tw_output fixed[] = {feeds[0], tw_scope_placeholder(s, "w", TW_FLOAT, right, 2)};
+  const tw_output sum = tw_scope_op1(s, "Neg", tw_scope_op2(s, "Add", feeds[0], feeds[1]));
+  const tw_output pack = tw_scope_op1(s, "Neg", tw_scope_op(s, "Pack", fixed, 2));
+  OK(tw_scope_finish(s));
+  const char* options[] = {"max_shape_plans=1"};
+  OK(tw_session_create(graph, options, 1, &session));
+  tw_tensor *x = floats(right, 2, values), *bad = floats(wrong, 2, values), *z = floats(column, 2, values), *out = NULL;
+  for (int i = 0; i < 2; ++i) {
+    tw_tensor *good_values[] = {x, i ? x : z}, *bad_values[] = {bad, i ? x : z};
+    const tw_signature what = {.size = sizeof what, .feeds = i ? fixed : feeds, .n_feeds = 2, .fetches = i ? &pack : &sum, .n_fetches = 1};
+    OK(tw_session_run(session, &what, good_values, NULL, &out));
+    tw_tensor_release(out);
+    FAILS(tw_session_run(session, &what, bad_values, NULL, &out), TW_INVALID_ARGUMENT, i ? "[2, 4]" : "do not broadcast");
+    OK(tw_session_run(session, &what, good_values, NULL, &out));
+    tw_tensor_release(out);
+  }
+  tw_tensor_release(x);
+  tw_tensor_release(bad);
+  tw_tensor_release(z);
+  tw_session_destroy(session);
+  tw_graph_destroy(graph);
+}
+
 MAIN(TEST(AnyEdgeMayBeFedAndFetched), TEST(TargetsChangeStateThatLaterStepsSee), TEST(WrongRunsAreRefusedAndTheSessionGoesOn),
      TEST(AnUninitialisedVariableIsNamed), TEST(CallablesRunWhatWasPrepared), TEST(TheGraphMayGrowUnderASession),
      TEST(AClosedSessionRefusesToRun), TEST(ACancelledTokenStopsRuns), TEST(ATimeoutEndsALongStep), TEST(ThreadsShareASession),
-     TEST(OptionsAreListedAndChecked))
+     TEST(OptionsAreListedAndChecked), TEST(AFeedThatDoesNotFitIsRefusedUnderThePlanForAnyShape))

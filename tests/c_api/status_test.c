@@ -24,6 +24,25 @@ static void AnUnknownCodeBecomesUnknown(void) {
   }
 }
 
+/* Whatever was in a name: control characters, line ends and bytes that are no UTF-8 are spelled out. */
+static void AMessageIsOneLineOfUtf8(void) {
+  struct {
+    const char *raw, *shown;
+  } cases[] = {
+      {"a\nb\tc\033", "a\\nb\\tc\\x1b"}, {"\xff \xc3\xa9", "\\xff \xc3\xa9"}, {"\xe2\x82", "\\xe2\\x82"}, {"\xc2\x9b", "\\xc2\\x9b"}};
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    tw_status* s = tw_status_create(TW_INTERNAL, cases[i].raw);
+    CHECK(strcmp(tw_status_message(s), cases[i].shown) == 0);
+    tw_status_release(s);
+  }
+  tw_graph* graph = NULL;
+  OK(tw_graph_create(NULL, &graph));
+  tw_scope* s = tw_scope_create(graph, "\xff\n");
+  tw_scope_op2(s, "MatMul", tw_scope_scalar(s, TW_FLOAT, 1), tw_scope_scalar(s, TW_FLOAT, 1));
+  FAILS(tw_scope_finish(s), TW_INVALID_ARGUMENT, "Const '\\xff\\n/Const'");
+  tw_graph_destroy(graph);
+}
+
 static void expect_operation(tw_status* s, const char* name) {
   const char* got = tw_status_operation(s);
   if (name ? !got || strcmp(got, name) != 0 : got != NULL) {
@@ -100,5 +119,5 @@ static void ABufferKeepsBytesAndAddsAZero(void) {
   FAILS(tw_buffer_create(NULL, 1, &b), TW_INVALID_ARGUMENT, "data is NULL");
 }
 
-MAIN(TEST(ASuccessIsNull), TEST(AStatusKeepsCodeAndMessage), TEST(AnUnknownCodeBecomesUnknown), TEST(AFailureKnowsItsOperation),
-     TEST(EveryCodeHasItsName), TEST(TheVersionAgreesWithTheHeaders), TEST(ABufferKeepsBytesAndAddsAZero))
+MAIN(TEST(ASuccessIsNull), TEST(AStatusKeepsCodeAndMessage), TEST(AnUnknownCodeBecomesUnknown), TEST(AMessageIsOneLineOfUtf8),
+     TEST(AFailureKnowsItsOperation), TEST(EveryCodeHasItsName), TEST(TheVersionAgreesWithTheHeaders), TEST(ABufferKeepsBytesAndAddsAZero))

@@ -67,6 +67,44 @@ static void LentMemoryComesBackOnce(void) {
   CHECK(released == 1);
 }
 
+/* A variable that took the memory over and is updated gets memory of its own. */
+static void MemoryThatMustStayIsNeverWritten(void) {
+  static const float values[] = {1, 2};
+  const int64_t dims[] = {2};
+  int one = 1;
+  tw_tensor* t = NULL;
+  released = 0;
+  OK(tw_tensor_create_from_const(TW_FLOAT, dims, 1, values, sizeof values, count_release, &one, &t));
+  CHECK(tw_tensor_data(t) == values && tw_tensor_mutable_data(t) == NULL && tw_tensor_shared(t) == 0);
+  tw_graph* graph = NULL;
+  tw_session* session = NULL;
+  OK(tw_graph_create(NULL, &graph));
+  tw_scope* s = tw_scope_create(graph, "const_memory");
+  const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, dims, 1), w = tw_variable_create(s, "w", x);
+  tw_op* op = tw_scope_begin(s, "AssignAddVariableOp", "add");
+  tw_op_add_input(op, w);
+  tw_op_add_input(op, tw_scope_op1(s, "OnesLike", tw_variable_read(s, w)));
+  const tw_operation *add = tw_scope_end_operation(s, op), *init = tw_variable_initializer(s, "init");
+  op = tw_scope_begin(s, "DestroyResourceOp", "destroy");
+  tw_op_add_input(op, w);
+  const tw_operation* destroy = tw_scope_end_operation(s, op);
+  const tw_output now = tw_variable_read(s, w);
+  OK(tw_scope_finish(s));
+  OK(tw_session_create(graph, NULL, 0, &session));
+  const tw_signature start = {.size = sizeof start, .feeds = &x, .n_feeds = 1, .targets = &init, .n_targets = 1};
+  OK(tw_session_run(session, &start, &t, NULL, NULL));
+  CHECK(tw_tensor_shared(t) == 1);
+  tw_tensor_release(t); /* now the variable alone holds it */
+  run(session, add);
+  CHECK(released == 1);
+  t = fetch(session, 0, NULL, now);
+  CHECK(t && ((const float*)tw_tensor_data(t))[1] == 3 && values[1] == 2);
+  tw_tensor_release(t);
+  run(session, destroy);
+  tw_session_destroy(session);
+  tw_graph_destroy(graph);
+}
+
 static void LentMemoryComesBackAfterAFailureToo(void) {
   static float memory[4];
   const int64_t dims[] = {5};
@@ -180,6 +218,6 @@ static void TypesHaveNamesAndSizes(void) {
 }
 
 MAIN(TEST(ANewTensorIsZero), TEST(ACopyNeedsExactlyItsBytes), TEST(ImpossibleSizesAreRefused), TEST(ATensorMayBeEmpty),
-     TEST(LentMemoryComesBackOnce), TEST(LentMemoryComesBackAfterAFailureToo), TEST(ReshapeKeepsTheNumberOfElements),
-     TEST(SharedTensorsAreNotWritable), TEST(StringsAreCopiedIn), TEST(TextShowsEveryType), TEST(TextQuotesStrings),
-     TEST(TypesHaveNamesAndSizes))
+     TEST(MemoryThatMustStayIsNeverWritten), TEST(LentMemoryComesBackOnce), TEST(LentMemoryComesBackAfterAFailureToo),
+     TEST(ReshapeKeepsTheNumberOfElements), TEST(SharedTensorsAreNotWritable), TEST(StringsAreCopiedIn), TEST(TextShowsEveryType),
+     TEST(TextQuotesStrings), TEST(TypesHaveNamesAndSizes))

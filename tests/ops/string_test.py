@@ -1,4 +1,10 @@
 """Strings: StringJoin and AsString, and every op that moves elements whatever their type."""
+import locale
+import os
+import shutil
+import subprocess
+import tempfile
+
 import numpy as np
 
 import cases
@@ -121,5 +127,19 @@ for op, inputs in (("Neg", [x]), ("Mul", [x, y]), ("Less", [x, y]), ("AddN", [x,
     attrs = {"N": 2} if op == "AddN" else {}
     cases.refuses(f"{op} of strings", lambda: tw.run(op, inputs, **attrs), f"{op} 'op'", "string")
 cases.refuses("Cast of strings", lambda: tw.run("Cast", [x], DstT=np.float32), "Cast 'op'", "string")
+
+# ---- A program whose numbers have commas ----
+
+with tempfile.TemporaryDirectory() as folder:
+    if shutil.which("localedef"):
+        subprocess.run(["localedef", "--no-archive", "-i", "de_DE", "-f", "UTF-8", folder + "/comma.UTF-8"], capture_output=True)
+    os.environ["LOCPATH"] = folder
+    try:
+        locale.setlocale(locale.LC_NUMERIC, "comma.UTF-8")
+        cases.holds("the locale has commas", locale.localeconv()["decimal_point"] == ",")
+        expect("AsString", [np.array([1234.5, 1j])], [[b"(1234.50,0.00)", b"(0.00,1.00)"]], precision=2)
+    except locale.Error:
+        print("without localedef and the sources of locales there is no locale with commas to try")
+    locale.setlocale(locale.LC_NUMERIC, "C")
 
 cases.finish()

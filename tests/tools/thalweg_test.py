@@ -131,6 +131,7 @@ def test_run_names_what_is_wrong(folder):
     assert "colour" in run("run", graph, "--fetch", "y", "--session", "colour=red", status=1)
     assert "colour" in run("run", graph, "--fetch", "y", "--option", "colour=red", status=1)
     assert "colour" in run("devices", environment={"THALWEG_OPTIONS": "threads=1; colour=red"}, status=1)
+    assert "CPU:0" in run("devices", environment={"THALWEG_OPTIONS": " threads=1 ; threads=2 ; "})
 
 
 def test_run_draws_what_it_is_fed(folder):
@@ -178,6 +179,19 @@ def test_plugins_say_why(folder):
     assert "failed" in text[at:at + 60] and "  why " in text[at:] and "  fix " in text[at:], text
     error = run("doctor", environment={"THALWEG_PLUGIN_PATH": f"{folder}:" + os.environ["THALWEG_PLUGIN_PATH"]}, status=1)
     assert "1 finding is bad" in error, error
+
+
+def test_names_of_files_are_shown_on_one_line_of_utf8(folder):
+    name = os.fsencode(folder) + b"/lib\xff\n\xc3\xa9.so"
+    with open(name, "wb") as file:
+        file.write(b"no library")
+    environment = {"THALWEG_PLUGIN_PATH": f"only:{folder}"}
+    plugins = {p["path"]: p for p in json.loads(run("plugins", "--json", environment=environment))}
+    assert plugins[f"{folder}/lib\ufffd\n\u00e9.so"]["state"] == "failed", plugins
+    assert f"  file    {folder}/lib\\xff\\n\u00e9.so\n" in run("plugins", "--why", environment=environment)
+    assert "lib\\xff\\n\u00e9.so  " in run("plugins", environment=environment)
+    done = subprocess.run([THALWEG, "doctor", "--json"], capture_output=True, env={**os.environ, **environment})
+    assert any("lib\ufffd\n\u00e9.so" in f["text"] for f in json.loads(done.stdout)), done.stdout
 
 
 def test_the_doctor_finds_health_and_sickness(folder):

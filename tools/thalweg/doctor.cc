@@ -10,6 +10,7 @@
 #include "command.h"
 #include "handles.h"
 #include "json.h"
+#include "utf8.h"
 
 namespace thalweg::cli {
 namespace {
@@ -141,7 +142,7 @@ void Print(const Report& report) {
     const std::string state = f.state == Finding::kFine      ? Coloured(kGreen, "fine")
                               : f.state == Finding::kWarning ? Coloured(kYellow, "look")
                                                              : Coloured(kRed, "BAD");
-    rows.push_back({state, f.what, f.text + (f.fix.empty() ? "" : "; " + f.fix)});
+    rows.push_back({state, OneLine(f.what), OneLine(f.text + (f.fix.empty() ? "" : "; " + f.fix))});
   }
   std::fputs(Table(rows).c_str(), stdout);
 }

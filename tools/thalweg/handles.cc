@@ -22,7 +22,7 @@ tw::Runtime MakeRuntime(const Args& args) {
   std::istringstream words(variable ? variable : "");
   for (std::string word; std::getline(words, word, ';');) {
     const size_t begin = word.find_first_not_of(' ');
-    if (begin != word.npos) texts.push_back(word.substr(begin));
+    if (begin != word.npos) texts.push_back(word.substr(begin, word.find_last_not_of(' ') + 1 - begin));
   }
   texts.insert(texts.end(), args.all("--option").begin(), args.all("--option").end());
   std::vector<const char*> options;

@@ -4,6 +4,7 @@
 #include "command.h"
 #include "handles.h"
 #include "json.h"
+#include "utf8.h"
 
 namespace thalweg::cli {
 namespace {
@@ -24,7 +25,7 @@ std::string ColouredState(uint32_t state) {
 // The file's name for one whose id could not be found out.
 std::string Name(const tw_plugins* p, uint32_t i) {
   const std::string id = tw_plugins_id(p, i), path = tw_plugins_path(p, i);
-  return !id.empty() ? id : path.substr(path.rfind('/') + 1);
+  return OneLine(!id.empty() ? id : path.substr(path.rfind('/') + 1));
 }
 
 std::string Kinds(const tw_plugins* p, uint32_t i) {
@@ -62,7 +63,7 @@ void PrintJson(const tw_plugins* p) {
 void PrintWhy(const tw_plugins* p) {
   for (uint32_t i = 0; i < tw_plugins_count(p); ++i) {
     const std::string state = ColouredState(tw_plugins_state(p, i));
-    std::printf("%s %s  %s\n", Coloured(kBold, Name(p, i)).c_str(), tw_plugins_version(p, i), state.c_str());
+    std::printf("%s %s  %s\n", Coloured(kBold, Name(p, i)).c_str(), OneLine(tw_plugins_version(p, i)).c_str(), state.c_str());
     const std::string path = tw_plugins_path(p, i);
     const std::pair<const char*, std::string> lines[] = {{"file", path.empty() ? "(linked in)" : path},
                                                          {"why", tw_plugins_reason(p, i)},
@@ -70,7 +71,7 @@ void PrintWhy(const tw_plugins* p) {
                                                          {"brings", Contents(p, i)},
                                                          {"build", tw_plugins_build(p, i)}};
     for (const auto& [what, text] : lines) {
-      if (!text.empty()) std::printf("  %-7s %s\n", what, text.c_str());
+      if (!text.empty()) std::printf("  %-7s %s\n", what, OneLine(text).c_str());
     }
   }
 }
@@ -89,8 +90,8 @@ int Run(const Args& args) {
     std::vector<std::vector<std::string>> rows;
     for (uint32_t i = 0; i < tw_plugins_count(p); ++i) {
       const bool loaded = tw_plugins_state(p, i) == TW_PLUGIN_LOADED;
-      rows.push_back({Coloured(kBold, Name(p, i)), tw_plugins_version(p, i), ColouredState(tw_plugins_state(p, i)),
-                      loaded ? Contents(p, i) : tw_plugins_reason(p, i)});
+      rows.push_back({Coloured(kBold, Name(p, i)), OneLine(tw_plugins_version(p, i)), ColouredState(tw_plugins_state(p, i)),
+                      OneLine(loaded ? Contents(p, i) : tw_plugins_reason(p, i))});
     }
     std::fputs(Table(rows).c_str(), stdout);
   }

@@ -17,7 +17,8 @@ enum {
   TW_PLUGIN_SHADOWED = 3  /* the same file or id was loaded from another place */
 };
 
-/* Loads one plugin file, all of it or nothing; its ops and devices are there at once. May block.
+/* Loads one plugin file, all of it or nothing; its ops and devices are there at once. May block. Loading the
+ * same file again does nothing.
  * Errors: NOT_FOUND (no such file); FAILED_PRECONDITION (another ABI: both numbers and what to do); ALREADY_EXISTS (id, op or kernel
  * taken: by whom); whatever its init failed with. Threads: any; loads are one after the other. */
 TW_EXPORT tw_status* tw_plugin_load(tw_runtime* runtime, const char* path);

@@ -1,7 +1,10 @@
 /* Runtimes: plugins, devices, threads and the state (variables) that the sessions of a program share. Most programs need none of this:
  * wherever a call takes a runtime, NULL stands for the process's default one, made with default options on first use.
  * Make your own to choose options, or to keep two parts of a program apart: runtimes share nothing.
- * Threads: any. Everything here: since 0.1. */
+ * Threads: any.
+ * fork: while no other thread is inside a call, a process may fork, and its child may go on with the runtimes that it inherits: their
+ * threads are not there, so everything runs on the calling thread, and runs that were started without waiting never end. Devices with
+ * drivers of their own (OpenCL) must not be used in the child unless the driver says that it may. Everything here: since 0.1. */
 #ifndef THALWEG_RUNTIME_H
 #define THALWEG_RUNTIME_H
 #include "thalweg/export.h"

@@ -72,10 +72,10 @@ typedef void (*tw_run_done)(void* user, tw_status* status, tw_tensor** fetches);
 
 /* As tw_session_run, but returns when the run is accepted. Runs that were accepted and are not over are at most `max_async_runs` (a session
  * option): a call beyond that waits until one is over. In a session of one thread the run is over, and done has been called, when the call
- * returns. feeds: retained by the call; `what` and its lists are copied; options->cancel must live until done is called, and the time of
- * options->timeout_ns starts now. A failure that is returned, rather than given to done, means that there was no run: done is not called.
- * Errors, returned: INVALID_ARGUMENT (the signature, a feed that is NULL, done is NULL), FAILED_PRECONDITION (closed); all others go to
- * done. */
+ * returns; but a run that done starts there comes after done has returned. feeds: retained by the call; `what` and its lists are copied;
+ * options->cancel must live until done is called, and the time of options->timeout_ns starts now. A failure that is returned, rather than
+ * given to done, means that there was no run: done is not called. Errors, returned: INVALID_ARGUMENT (the signature, a feed that is NULL,
+ * done is NULL), FAILED_PRECONDITION (closed); all others go to done. */
 TW_EXPORT tw_status* tw_session_run_async(tw_session* session, const tw_signature* what, tw_tensor* const* feeds,
                                           const tw_run_options* options, tw_run_done done, void* user);
 /* The same of a callable, which must live until done is called. */

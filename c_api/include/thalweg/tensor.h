@@ -29,6 +29,10 @@ TW_EXPORT tw_status* tw_tensor_create_copy(uint32_t dtype, const int64_t* dims, 
  * Errors: as tw_tensor_create_copy, and INVALID_ARGUMENT for misaligned data. */
 TW_EXPORT tw_status* tw_tensor_create_from(uint32_t dtype, const int64_t* dims, uint32_t rank, void* data, uint64_t bytes,
                                            void (*release)(void* user), void* user, tw_tensor** out_tensor);
+/* The same around memory that must stay as it is: the runtime never writes to it, whoever keeps the tensor. The program may read it and,
+ * where nobody else holds the tensor, write to it. Errors: those of tw_tensor_create_from. */
+TW_EXPORT tw_status* tw_tensor_create_from_const(uint32_t dtype, const int64_t* dims, uint32_t rank, const void* data, uint64_t bytes,
+                                                 void (*release)(void* user), void* user, tw_tensor** out_tensor);
 /* Scalars, ready to feed. Errors: RESOURCE_EXHAUSTED. */
 TW_EXPORT tw_status* tw_tensor_create_float(float value, tw_tensor** out_tensor);
 TW_EXPORT tw_status* tw_tensor_create_double(double value, tw_tensor** out_tensor);
@@ -49,7 +53,10 @@ TW_EXPORT const int64_t* tw_tensor_dims(const tw_tensor* tensor);        /* `ran
 TW_EXPORT uint64_t tw_tensor_count(const tw_tensor* tensor);             /* elements */
 TW_EXPORT uint64_t tw_tensor_bytes(const tw_tensor* tensor);             /* of memory; 16 an element for strings */
 TW_EXPORT const void* tw_tensor_data(const tw_tensor* tensor);           /* the elements; strings are tw_string */
-/* The elements, to write them. NULL for strings (use tw_tensor_set_string), and where somebody else shares the tensor or its memory. */
+/* 1: somebody besides the caller refers to the tensor or its memory, for instance a variable that took it over. */
+TW_EXPORT uint32_t tw_tensor_shared(const tw_tensor* tensor);
+/* The elements, to write them. NULL for strings (use tw_tensor_set_string), for memory that must stay as it is, and where
+ * somebody else shares the tensor or its memory. */
 TW_EXPORT void* tw_tensor_mutable_data(tw_tensor* tensor);
 
 /* ---- Strings ---- */

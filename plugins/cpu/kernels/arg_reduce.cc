@@ -87,7 +87,7 @@ void RunArg(const tw_frame* f, const ArgKernel& k) {
     Invalid("axis " + std::to_string(axis) + " of " + DimsText(x) + " is too long for the output_type; ask for int64");
   WriteIndices(y, 0, nullptr, 0);  // refuses what it cannot write, before the pool is at work
   const int64_t chunks = (lines.inner + kColumns - 1) / kColumns, outer = Product(x->dims, 0, axis);
-  ParallelFor(f, outer * chunks, 2 * lines.n * std::min(lines.inner, kColumns), [&](int64_t begin, int64_t end) {
+  ParallelFor(f, outer * chunks, Cost(2, lines.n, std::min(lines.inner, kColumns)), [&](int64_t begin, int64_t end) {
     int64_t best[kColumns];
     for (int64_t t = begin; t < end; ++t) {
       const int64_t o = t / chunks, column = t % chunks * kColumns, n = std::min(kColumns, lines.inner - column);

@@ -1,6 +1,7 @@
 // BiasAdd and BiasAddGrad: one value per channel, the channels last (NHWC) or right after the batch (NCHW), at any rank from 2.
 #include <algorithm>
 
+#include "kernels/common/copy.h"
 #include "kernels/common/element.h"
 #include "kernels/common/parallel.h"
 #include "kernels/register.h"
@@ -165,6 +166,7 @@ class BiasAdd {
     if (bias.rank() != 1 || bias.dim(0) != c.channels)
       Invalid("bias " + DimsText(bias.v) + " must have one value for each of the " + tw::text(c.channels) + " channels of value " +
               DimsText(value.v));
+    if (value.size() == 0) return;
     add_(frame.f, *vector_, c, value.data(), bias.data(), output.data());
   }
 
@@ -188,6 +190,7 @@ class BiasAddGrad {
     const Channels c = ChannelsOf(out_backprop.dims(), out_backprop.rank(), channels_first_);
     if (output.rank() != 1 || output.dim(0) != c.channels)
       Invalid("the output " + DimsText(output.v()) + " must have one value for each of " + tw::text(c.channels) + " channels");
+    if (out_backprop.size() == 0) return FillZero(frame.f, output.v());
     loops_->sum(frame.f, *vector_, c, out_backprop.data(), output.data());
   }
 

@@ -56,6 +56,10 @@ class Conv2DBackpropInput {
   void operator()(tw::Frame frame, tw::In<int32_t>, tw::In<T> filter, tw::In<T> grad, tw::Out<T> output) const {
     const ConvGeometry g = ConvGeometryOf(attrs_, ShapeOf(output), ShapeOf(filter), ShapeOf(grad));
     if (output.size() == 0) return;
+    if (grad.size() == 0) {
+      std::fill_n(output.data(), output.size(), T(0));
+      return;
+    }
     Workspace work(frame.f, TurnedBytes(g) + PhaseBytes(g));
     Wide<T>* turned = reinterpret_cast<Wide<T>*>(work.data());
     for (int64_t y = 0; y < std::min(g.h.stride, g.h.in); ++y)

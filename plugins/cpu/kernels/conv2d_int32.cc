@@ -36,7 +36,7 @@ void ForProducts(const ConvGeometry& g, int64_t y, F&& tap) {
     }
 }
 
-int64_t RowCost(const ConvGeometry& g) { return g.w.out * g.taps() * g.group_in * g.out_channels * 4; }
+int64_t RowCost(const ConvGeometry& g) { return Cost(g.w.out, g.taps(), g.group_in, g.out_channels, 4); }
 
 class Conv2D {
  public:
@@ -71,7 +71,7 @@ class Conv2DBackpropInput {
     std::fill_n(output.data(), output.size(), 0);
     if (output.size() == 0 || grad.size() == 0) return;
     const int64_t in_size = g.h.in * g.w.in * g.in_channels, out_size = g.h.out * g.w.out * g.out_channels;
-    ParallelFor(frame.f, g.batch, RowCost(g) * g.h.out, [&](int64_t begin, int64_t end) {
+    ParallelFor(frame.f, g.batch, Cost(g.h.out, RowCost(g)), [&](int64_t begin, int64_t end) {
       for (int64_t image = begin; image < end; ++image) {
         int32_t* to = output.data() + image * in_size;
         const int32_t* from = grad.data() + image * out_size;

@@ -30,11 +30,10 @@ inline ConvGeometry ConvGeometryOf(const WindowAttrs& attrs, const tw_shape& in,
   g.in_channels = in.dims[f.channel()];
   g.group_in = filter.dims[2];
   g.out_channels = filter.dims[3];
-  if (g.group_in == 0 ? g.in_channels != 0 : g.in_channels % g.group_in != 0)
+  if (g.group_in == 0 || g.in_channels == 0 || g.in_channels % g.group_in != 0)
     Invalid("the input has " + tw::text(g.in_channels) + " channels, the filter " + tw::text(filter) + " takes " + tw::text(g.group_in) +
             "; the first must be a multiple of the second");
-  g.groups = g.group_in ? g.in_channels / g.group_in : 1;
-  if (g.groups == 0) g.groups = 1;
+  g.groups = g.in_channels / g.group_in;
   if (g.out_channels % g.groups)
     Invalid("the filter " + tw::text(filter) + " makes " + tw::text(g.out_channels) + " channels, which do not divide into " +
             tw::text(g.groups) + " groups");

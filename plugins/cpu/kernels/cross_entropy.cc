@@ -106,13 +106,13 @@ class CrossEntropy {
     const int64_t rows = backprop.dim(0), columns = backprop.dim(1);
     const Spread<T> x = SpreadTo(features, rows, columns, "features"), want = SpreadTo(labels, rows, columns, "labels");
     if (int64_t(loss.size()) != rows) Invalid("the loss must have one element for each of the " + tw::text(rows) + " rows");
-    if (columns == 0) {
+    if (backprop.size() == 0) {
       std::fill(loss.data(), loss.data() + rows, T(0));
       return;
     }
     // Repeated axes need memory of their own, and what runs in parallel may not fail.
     if (!x.dense(columns) || !want.dense(columns)) return Entropy(tables_, x, want, loss.data(), backprop.data(), 0, rows, columns);
-    ParallelFor(frame.f, rows, columns * kElementCost,
+    ParallelFor(frame.f, rows, Cost(columns, kElementCost),
                 [&](int64_t begin, int64_t end) { Entropy(tables_, x, want, loss.data(), backprop.data(), begin, end, columns); });
   }
 
@@ -166,7 +166,7 @@ class SparseCrossEntropy {
       if (labels[uint64_t(r)] < 0 || int64_t(labels[uint64_t(r)]) >= columns)
         Invalid("labels[" + tw::text(r) + "] is " + tw::text(int64_t(labels[uint64_t(r)])) + ", outside [0, " + tw::text(columns) +
                 "), the classes that features " + DimsText(features.v) + " has");
-    ParallelFor(frame.f, rows, columns * kElementCost, [&](int64_t begin, int64_t end) {
+    ParallelFor(frame.f, rows, Cost(columns, kElementCost), [&](int64_t begin, int64_t end) {
       SparseEntropy(tables_, features.data(), labels.data(), loss.data(), backprop.data(), begin, end, columns);
     });
   }

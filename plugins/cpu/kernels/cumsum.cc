@@ -49,7 +49,7 @@ class Cumsum {
     const int64_t n = x.dim(axis), inner = Product(x.dims(), axis + 1, x.rank()), outer = Product(x.dims(), 0, axis);
     if (x.size() == 0) return;
     const int64_t chunks = (inner + kColumns - 1) / kColumns, first = reverse_ ? (n - 1) * inner : 0;
-    ParallelFor(f.f, outer * chunks, 2 * n * std::min(inner, kColumns), [&](int64_t begin, int64_t end) {
+    ParallelFor(f.f, outer * chunks, Cost(2, n, std::min(inner, kColumns)), [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
         const int64_t column = t % chunks * kColumns, at = (t / chunks * n * inner + column + first) * kernel_.bytes;
         kernel_.sum(Bytes(x.v) + at, Bytes(out.v()) + at, {n, reverse_ ? -inner : inner, std::min(kColumns, inner - column)}, exclusive_);

@@ -90,6 +90,7 @@ class MatMul {
       Workspace work(frame.f, ProductScratch(p) * uint64_t(slots_));
       Multiply(tables_, frame.f, p, slots_, work.data());
     } else {
+      if (c.size() == 0) return;
       PlainProduct<T> p = PlainProductOf<T>(fa, fb, false, false);
       p.a = a.data();
       p.b = b.data();

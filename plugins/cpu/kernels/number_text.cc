@@ -1,5 +1,7 @@
 #include "kernels/number_text.h"
 
+#include <locale.h>
+
 #include <cinttypes>
 #include <cstdio>
 
@@ -9,6 +11,21 @@
 namespace thalweg::cpu {
 namespace {
 
+// While it lives, the calling thread prints numbers as C does, whatever the program's locale.
+class PlainNumbers {
+ public:
+  PlainNumbers() {
+    static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+    before_ = uselocale(plain);
+  }
+  PlainNumbers(const PlainNumbers&) = delete;
+  PlainNumbers& operator=(const PlainNumbers&) = delete;
+  ~PlainNumbers() { uselocale(before_); }
+
+ private:
+  locale_t before_;
+};
+
 // "%" flags width precision conversion. The parts are ours, so the format is sound.
 template <class T>
 std::string Print(const NumberFormat& format, const char* conversion, T value) {
@@ -16,6 +33,7 @@ std::string Print(const NumberFormat& format, const char* conversion, T value) {
   if (format.width >= 0) spec += std::to_string(format.width);
   if (format.precision >= 0) spec += "." + std::to_string(format.precision);
   spec += conversion;
+  const PlainNumbers plain;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
   const int size = std::snprintf(nullptr, 0, spec.c_str(), value);

@@ -116,7 +116,8 @@ void LargestUnder(const Images& g, const Slice<const T>& in, int64_t y, int64_t 
 // body(image, slice, y) for each row of windows of each slice, in parallel. No two calls share an output row.
 template <class F>
 void ForRows(const tw_frame* f, const Images& g, F&& body) {
-  const int64_t slices = g.slices(), cost = g.w.out * g.h.window * g.w.window * g.together();
+  if (g.w.out == 0) return;  // then there may be any number of rows
+  const int64_t slices = g.slices(), cost = Cost(g.w.out, std::min(g.h.window, g.h.in), std::min(g.w.window, g.w.in), g.together());
   ParallelFor(f, g.batch * slices * g.h.out, cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) body(i / g.h.out / slices, i / g.h.out % slices, i % g.h.out);
   });
@@ -266,7 +267,7 @@ class AvgPoolGrad {
   void operator()(tw::Frame frame, tw::In<int32_t>, tw::In<T> grad, tw::Out<T> output) const {
     const Images g = ImagesOf(attrs_, ShapeOf(output), ShapeOf(grad));
     if (output.size() == 0) return;
-    const int64_t slices = g.slices(), cost = g.w.in * g.together() * 4;
+    const int64_t slices = g.slices(), cost = Cost(g.w.in, g.together(), 4);
     ParallelFor(frame.f, g.batch * slices * g.h.in, cost, [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) {
         const int64_t image = n / g.h.in / slices, slice = n / g.h.in % slices, i = n % g.h.in;

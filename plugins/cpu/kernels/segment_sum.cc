@@ -23,8 +23,10 @@ void UnsortedSegmentSum(tw::Frame f, tw::In<T> data, tw::In<tw::Any> segment_ids
   const int64_t inner = Product(dims.at, 1, dims.n);
   if (rows * inner != int64_t(data.size()))
     Invalid("segment_ids of shape " + DimsText(segment_ids.v) + " do not match the first axes of data of shape " + DimsText(data.v));
-  auto target = [&](int64_t row) { return IndexAt(segment_ids.v, uint64_t(row)) * inner; };
-  // A negative number times an inner size of 0 would not look negative, but then there is nothing to add.
+  auto target = [&](int64_t row) {
+    const int64_t segment = IndexAt(segment_ids.v, uint64_t(row));
+    return segment < 0 ? -1 : segment * inner;
+  };
   if constexpr (kIsSmallFloat<T>) {
     std::vector<float> sum(output.size(), 0.f);
     CombineRows(f.f, sum.data(), data.data(), rows, inner, target, [](float a, T b) { return a + float(b); });

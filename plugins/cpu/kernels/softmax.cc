@@ -56,7 +56,7 @@ class Softmax {
     if (logits.rank() < 1) Invalid("logits must have rank 1 at least, but is a scalar");
     if (logits.size() == 0) return;
     const int64_t columns = logits.dim(-1), rows = int64_t(logits.size()) / columns;
-    ParallelFor(frame.f, rows, columns * kElementCost,
+    ParallelFor(frame.f, rows, Cost(columns, kElementCost),
                 [&](int64_t begin, int64_t end) { SoftmaxRows(tables_, logits.data(), softmax.data(), begin, end, columns, kLog); });
   }
 

@@ -33,9 +33,9 @@ std::string NumberAt(const tw_view* v, int64_t i) {
   Invalid(where + "the power " + b + " of " + a + " is not a whole number; use exponents >= 0 or a floating-point type");
 }
 
-// What the comparison says of two unequal elements: these differ in every type.
+// What the comparison says of two unequal elements: these differ in every type, and are false and true as bool.
 void CompareUnequal(const BinaryKernel& k, const tw_view* z) {
-  const uint64_t x[2] = {}, y[2] = {0x3f3f3f3f3f3f3f3f, 0x3f3f3f3f3f3f3f3f};
+  const uint64_t x[2] = {}, y[2] = {0x0101010101010101, 0x0101010101010101};
   ZipRun(k, reinterpret_cast<const char*>(x), 1, reinterpret_cast<const char*>(y), 1, Bytes(z), 1);
 }
 

@@ -40,6 +40,37 @@ void HalvesGradient(const tw::Grad& g) {
 void WrongTypeGradient(const tw::Grad& g) { g.dx(0, g.ints({1})); }
 void ThrowingGradient(const tw::Grad&) { throw tw::Error{TW_INVALID_ARGUMENT, "not today"}; }
 void NoSuchInputGradient(const tw::Grad& g) { g.dx(3, g.dy()); }
+void WrongShapeGradient(const tw::Grad& g) {
+  const int64_t three = 3;
+  const float values[] = {1, 2, 3};
+  g.dx(0, g.c->host->graph->constant(g.c->b, TW_FLOAT, &three, 1, values, sizeof values));
+}
+// An index that is negative as int32, given to each of the calls that take one.
+void HugeIndexGradient(const tw::Grad& g) {
+  constexpr uint32_t kHuge = 0xfffffff0;
+  const tw_graph_api* api = g.c->host->graph;
+  tw_builder* b = g.c->b;
+  const tw_edge dy = api->dy(b, 0);
+  tw_edge rows = 0;
+  switch (g.i("call")) {
+    case 0: api->input(b, kHuge); break;
+    case 1: api->result(b, kHuge); break;
+    case 2: api->shape(b, kHuge); break;
+    case 3: api->dy(b, kHuge); break;
+    case 4: api->dy_sparse(b, kHuge, &rows); break;
+    case 5: api->output(b, dy, kHuge); break;
+    case 6: api->dx(b, kHuge, dy); break;
+    case 7: api->dx_sparse(b, kHuge, dy, dy); break;
+    default: api->dx(b, api->has_dy(b, kHuge), dy);
+  }
+}
+// What is thrown while this builds must not reach it.
+tw_status* HugeNameGradient(const tw_grad_call* c) noexcept {
+  const tw_edge dy = c->host->graph->dy(c->b, 0);
+  const tw_attr attr = {"a", uint64_t{1} << 62, nullptr, TW_ATTR_INT, 0, 1, 0};
+  c->host->graph->dx(c->b, 0, c->host->graph->emit(c->b, "Neg", 3, &dy, 1, &attr, 1));
+  return nullptr;
+}
 
 void Cube(tw::In<float> x, tw::Out<float> y) {
   for (uint64_t i = 0; i < x.size(); ++i) y[i] = x[i] * x[i] * x[i];
@@ -53,6 +84,11 @@ tw_status* Init(const tw_host* h, tw_registrar* r, void**) {
     p.op<WrongTypeGradient>("WrongType(x: float[*s]) -> (y: float[*s])");
     p.op<ThrowingGradient>("Throwing(x: float[*s]) -> (y: float[*s])");
     p.op<NoSuchInputGradient>("NoSuchInput(x: float[*s]) -> (y: float[*s])");
+    p.op<WrongShapeGradient>("WrongShape(x: float[*s]) -> (y: float[*s])");
+    p.op<HugeIndexGradient>("HugeIndex(x: float[*s]) -> (y: float[*s]); call: int");
+    const std::string_view schema = "HugeName(x: float[*s]) -> (y: float[*s])";
+    const tw_op_def huge_name = {TW_SIZED(tw_op_def), schema.data(), schema.size(), nullptr, nullptr, HugeNameGradient};
+    tw::check(r->op(r, &huge_name));
     p.op("Silent(x: float[*s]) -> (y: float[*s])");
     p.op("Step(x: float[*s]) -> (y: float[*s]); no_gradient \"it has steps\"");
   });
@@ -272,6 +308,22 @@ TEST_F(AutodiffTest, MistakesOfAPluginNameTheNode) {
   EXPECT_EQ(Text(Refusal(Op("WrongType", {x_}, {.name = "b"}), x_)),
             "gradient of WrongType 'b': the gradient of input 0 is int32, not float");
   EXPECT_EQ(Text(Refusal(Op("NoSuchInput", {x_}, {.name = "c"}), x_)), "gradient of NoSuchInput 'c': there is no input 3");
+  EXPECT_EQ(Text(Refusal(Op("WrongShape", {x_}, {.name = "any"}), x_)), "");  // [?] may be [3]
+  Edge two = g_.Input(Shape({2}));
+  EXPECT_EQ(Text(Refusal(Op("WrongShape", {two}, {.name = "d"}), two)),
+            "gradient of WrongShape 'd': the gradient of input 0 has shape [3], not [2]");
+}
+
+TEST_F(AutodiffTest, AnIndexAboveTwoToThe31IsNoInputOrOutput) {
+  for (int64_t call = 0; call < 9; ++call) {
+    Status s = Refusal(Op("HugeIndex", {x_}, {.attrs = {{"call", AttrValue::Int(call)}}}), x_);
+    EXPECT_EQ(s.ok(), call == 8) << call;  // has_dy answers 0
+    EXPECT_THAT(Text(s), HasSubstr(call < 8 ? "put 4294967280" : "")) << call;
+  }
+}
+
+TEST_F(AutodiffTest, NothingIsThrownThroughAPlugin) {
+  EXPECT_THAT(Text(Refusal(Op("HugeName", {x_}, {.name = "e"}), x_)), HasSubstr("gradient of HugeName 'e': "));
 }
 
 // ---- Sparse ----

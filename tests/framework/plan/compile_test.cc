@@ -1,5 +1,9 @@
 // The flat plan: kinds of values, memory in place, views, copies, order and engine.
+#include <pthread.h>
+
 #include <algorithm>
+#include <ctime>
+#include <functional>
 #include <set>
 
 #include "gmock/gmock.h"
@@ -158,6 +162,57 @@ TEST_F(CompileTest, TheEngineFollowsOptionAndKernels) {
   EXPECT_FALSE(Compile({{x_}, {wide}, {}}, {Shape({100})}, o)->counted);
   o.threads = 1;
   EXPECT_FALSE(Compile({{x_}, {wide}, {}}, {Shape({100000})}, o)->counted);
+}
+
+TEST_F(CompileTest, CopiesAndKernelsHaveTitlesThatMessagesFollow) {
+  auto p = Compile({{x_}, {g_.Op("OnCpu", {g_.Op("OnFake", {x_}, {.name = "f"})}, {.name = "c"})}, {}}, {Shape({4})});
+  std::vector<std::string> titles;
+  for (const PlanNode& n : p->nodes) titles.push_back(n.title);
+  ASSERT_THAT(titles, testing::SizeIs(4));
+  EXPECT_THAT(titles[0], testing::MatchesRegex("copy of a value to .*FAKE:0:"));
+  EXPECT_EQ(titles[1], "OnFake 'f' on FAKE:0:");
+  EXPECT_THAT(titles[2], testing::MatchesRegex("copy of a value from .*FAKE:0:"));
+  EXPECT_EQ(titles[3], "OnCpu 'c' on CPU:0:");
+}
+
+TEST_F(CompileTest, AReaderWaitsForWhatViewsAndConstantsWaitFor) {
+  const Node *one = g_.Mark(1), *two = g_.Mark(2), *three = g_.Mark(3);
+  Edge c = g_.Const(FloatsOf(Shape({4})), {.controls = {one, two}}), d = g_.Const(FloatsOf(Shape({4})), {.controls = {three}});
+  Edge sum = g_.Op("Add", {g_.Op("Flat", {g_.Op("Flat", {c})}), g_.Op("Flat", {d})}), other = g_.Op("Add", {g_.Op("Flat", {x_}), d});
+  auto p = Compile({{x_}, {sum, other}, {}}, {Shape({4})});
+  ASSERT_THAT(Ops(*p), ElementsAre("Mark", "Mark", "Mark", "Add", "Add"));
+  EXPECT_EQ(p->nodes[3].pending, 3);
+  EXPECT_THAT(p->nodes[0].next, ElementsAre(3));
+  EXPECT_THAT(p->nodes[1].next, ElementsAre(3));
+  EXPECT_THAT(p->nodes[2].next, ElementsAre(3, 4));
+  EXPECT_EQ(p->nodes[4].pending, 1);
+}
+
+// Each reader of the last view asks what all of them wait for, on a stack that has no room for a call per view.
+TEST_F(CompileTest, LongChainsOfViewsNeedNoStackAndNoTime) {
+  constexpr int kMany = 20000;
+  Edge end = Chain("Flat", kMany);
+  std::vector<Edge> fetches;
+  for (int i = 0; i < kMany; ++i) fetches.push_back(g_.Op("Traced", {end}, {.attrs = {{"tag", AttrValue::Int(i)}}}));
+  std::unique_ptr<Plan> plan;
+  double seconds = 0;
+  std::function<void()> compile = [&] {
+    const std::clock_t start = std::clock();
+    PlanOptions o;
+    o.disabled_passes = {"cse"};
+    plan = Compile({{x_}, fetches, {}}, {Shape({4})}, o);
+    seconds = double(std::clock() - start) / CLOCKS_PER_SEC;
+  };
+  pthread_attr_t small;
+  pthread_t thread;
+  pthread_attr_init(&small);
+  ASSERT_EQ(pthread_attr_setstacksize(&small, 512 << 10), 0);
+  auto call = [](void* f) -> void* { return (*static_cast<std::function<void()>*>(f))(), nullptr; };
+  ASSERT_EQ(pthread_create(&thread, &small, call, &compile), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&small);
+  EXPECT_EQ(plan->nodes.size(), size_t(kMany));
+  EXPECT_LT(seconds, 5);
 }
 
 // ---- Random plans ----

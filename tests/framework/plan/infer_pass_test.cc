@@ -49,6 +49,20 @@ TEST_F(InferPassTest, RefusesShapesThatCannotBe) {
   EXPECT_THAT(Text(q.status), HasSubstr("the feed of 'Placeholder' has shape [2, 2] but [?] is declared"));
 }
 
+TEST_F(InferPassTest, RunsNothingAsynchronousForAConstant) {
+  for (Edge c : {g_.Const({1}), Large()}) {
+    ClearJournal();
+    Edge y = g_.Op("LaterTraced", {c}, {.attrs = {{"tag", AttrValue::Int(1)}}}), z = g_.Op("Neg", {y});
+    Planning p(g_.graph(), {{}, {z}, {}});
+    p.Through("place");
+    ASSERT_TRUE(p.status.ok()) << p.status;
+    EXPECT_THAT(Journal(), IsEmpty());
+    EXPECT_TRUE(p.Runs(y));
+    EXPECT_EQ(Values((*Step(*g_.NewSession(), {{}, {z}, {}}))[0])[0], -2);
+    EXPECT_THAT(Journal(), ElementsAre(1));
+  }
+}
+
 TEST_F(InferPassTest, FoldsAConstantSubgraph) {
   Edge c = g_.Op("Mul", {Large(), Large()}), y = g_.Op("Neg", {c}), x = g_.Input(Shape({2000})), z = g_.Op("Add", {x, y});
   Planning p(g_.graph(), {{x}, {z}, {}}, {Shape({2000})});

@@ -1,6 +1,7 @@
 #include "framework/plan/memory_plan.h"
 
 #include <algorithm>
+#include <ctime>
 #include <random>
 #include <set>
 
@@ -138,6 +139,15 @@ TEST(MemoryPlanTest, TakesTheSmallestGapThatFits) {
   std::vector<Storage> storages = {{128, 0, {0, 1}, 0}, {64, 0, {0, 9}, 0}, {64, 0, {0, 1}, 0}, {64, 0, {0, 9}, 0}, {10, 2, {2}, 0}};
   EXPECT_EQ(PlanOffsets(&storages, {}), 320u);
   EXPECT_EQ(storages[4].offset, storages[2].offset);
+}
+
+TEST(MemoryPlanTest, ManyLiveStoragesTakeNoTime) {
+  constexpr int32_t kMany = 60000;
+  std::vector<Storage> storages;
+  for (int32_t i = 0; i < kMany; ++i) storages.push_back({uint64_t(i % 7 + 1) * kGrain, i, {i, i % 2 ? i + 2 : kMany}, 0});
+  const std::clock_t start = std::clock();
+  PlanOffsets(&storages, {});
+  EXPECT_LT(double(std::clock() - start) / CLOCKS_PER_SEC, 2);
 }
 
 TEST(MemoryPlanTest, EmptyStoragesTakeNoRoom) {

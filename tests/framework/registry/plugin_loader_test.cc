@@ -125,7 +125,10 @@ TEST_F(PluginLoaderTest, TellsWhatAFileIsInstead) {
   EXPECT_FALSE(loader_->Load(Write("empty.so", "")).ok());
   EXPECT_THAT(Last().reason, HasSubstr("0 bytes"));
   EXPECT_FALSE(loader_->Load(folder_).ok());
-  EXPECT_THAT(Last().reason, HasSubstr("it is no file"));
+  EXPECT_THAT(Last().reason, HasSubstr("it is no regular file"));
+  ASSERT_EQ(mkfifo((folder_ + "/fifo.so").c_str(), 0600), 0);  // nobody will ever write to it
+  EXPECT_FALSE(loader_->Load(folder_ + "/fifo.so").ok());
+  EXPECT_THAT(Last().reason, HasSubstr("it is no regular file"));
   EXPECT_FALSE(loader_->Load("/proc/self/exe").ok());
   for (const PluginRecord& r : loader_->records()) {
     EXPECT_EQ(r.state, PluginRecord::kFailed);

@@ -12,11 +12,13 @@
 namespace thalweg {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing_support::ClearJournal;
 using testing_support::Floats;
+using testing_support::FloatsOf;
 using testing_support::Journal;
 using testing_support::RandomGraph;
 using testing_support::Step;
@@ -156,6 +158,54 @@ TEST_P(EnginesTest, WhatAKernelGaveIsNotWrittenToInTheNextStep) {
   EXPECT_TRUE(handed_on.unique());
 }
 
+TEST_P(EnginesTest, WhatAKernelGivesIsSeenThroughViewsOfItsOutput) {
+  Edge x = g_.Input(Shape({2, 2}));
+  for (const char* op : {"Give", "HandOn", "Clip"}) {
+    Edge y = g_.Op("Next", {g_.Op("Flat", {g_.Op(op, {x})})});
+    auto session = NewSession(g_);
+    const float more = op == std::string("Give") ? 2 : 1;
+    for (float first : {1.0f, 5.0f}) {
+      auto out = Step(*session, {{x}, {y}, {}}, {FloatsOf(Shape({2, 2}), first)});
+      ASSERT_TRUE(out.ok()) << out.status();
+      EXPECT_THAT(Values((*out)[0]), ElementsAre(first + more, first + more + 1, first + more + 2, first + more + 3)) << op;
+    }
+  }
+}
+
+TEST_P(EnginesTest, WhatIsHandedOnOnADeviceIsSeenThroughViewsThere) {
+  Edge x = g_.Input(Shape({3})), y = x;
+  for (const char* op : {"OnFake", "HandOn", "Same", "Neg"}) y = g_.Op(op, {y}, {.device = "FAKE:0"});
+  auto session = NewSession(g_);
+  for (int step = 0; step < 2; ++step) {
+    auto out = Step(*session, {{x}, {y}, {}}, {Floats({1, 2, 3})});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_THAT(Values((*out)[0]), ElementsAre(-3, -6, -9));
+  }
+}
+
+TEST_P(EnginesTest, ATensorOfAnotherShapeIsNoOutput) {
+  Edge x = g_.Input(Shape({2})), wrong = g_.Op("Give", {x}, {.attrs = {{"more", AttrValue::Int(100'000)}}}), y = g_.Op("Next", {wrong});
+  auto session = NewSession(g_);
+  for (Edge fetch : {wrong, y}) {  // in memory of its own, in plan memory
+    Status s = Step(*session, {{x}, {fetch}, {}}, {Floats({1, 2})}).status();
+    EXPECT_EQ(s.code(), absl::StatusCode::kInvalidArgument) << s;
+    EXPECT_THAT(Text(s), HasSubstr("output 0 has shape [2]; a tensor of shape [100002] cannot be it"));
+  }
+}
+
+TEST_P(EnginesTest, AKernelThatMayBlockCanEndOnAnotherThread) {
+  Edge x = g_.Input(Shape({-1}));
+  std::vector<Edge> ends;
+  for (int i = 0; i < 4; ++i) ends.push_back(g_.Op("Next", {g_.Op("LaterAside", {g_.Op("LaterAside", {x})})}));
+  auto session = NewSession(g_);
+  for (int step = 0; step < 5; ++step) {
+    auto out = Step(*session, {{x}, ends, {}}, {Floats({float(step), 2})});
+    ASSERT_TRUE(out.ok()) << out.status();
+    for (const Tensor& t : *out) EXPECT_THAT(Values(t), ElementsAre(float(step) + 3, 5));
+    EXPECT_EQ(Step(*session, {{x}, ends, {}}, {Floats({-1, 2})}).status().code(), absl::StatusCode::kOutOfRange);
+  }
+}
+
 TEST_P(EnginesTest, AnEmptyPlanIsAStepToo) {
   auto session = NewSession(g_);
   EXPECT_TRUE(Step(*session, {}).ok());
@@ -167,10 +217,90 @@ TEST_P(EnginesTest, AnEmptyPlanIsAStepToo) {
   EXPECT_THAT(Values((*out)[2]), ElementsAre(7));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EnginesTest,
-                         testing::Values(Setting{"fixed", 1}, Setting{"fixed", 2}, Setting{"fixed", 4}, Setting{"counted", 1},
-                                         Setting{"counted", 2}, Setting{"counted", 4}),
-                         [](const auto& p) { return StrCat(p.param.engine, "_", p.param.threads); });
+// ---- Variables ----
+
+class VariablesInEnginesTest : public EnginesTest {
+ protected:
+  Edge Box(const Shape& shape, const std::string& device = "CPU:0") {
+    return g_.Op("Box", {}, {.device = device, .attrs = {{"key", AttrValue::String("w")}, {"shape", AttrValue::OfShape(shape)}}});
+  }
+};
+
+// With one thread the first holds the lock that the second waits for on the step's only thread.
+TEST_P(VariablesInEnginesTest, MoreAsynchronousUpdatesThanThreadsEnd) {
+  Edge v = Box(Shape({1})), x = g_.Input(Shape({1})), y = g_.Op("Get", {v});
+  CallableSpec bumps;
+  for (int i = 0; i < 6; ++i) bumps.targets.push_back(g_.Op("Bump", {v}).node);
+  auto session = NewSession(g_);
+  ASSERT_TRUE(Step(*session, {{x}, {}, {g_.Op("Put", {v, x}).node}}, {Floats({1})}).ok());
+  for (int step = 0; step < 3; ++step) {
+    Status s = Step(*session, bumps).status();
+    ASSERT_TRUE(s.ok()) << s;
+  }
+  EXPECT_THAT(Values((*Step(*session, {{}, {y}, {}}))[0]), ElementsAre(19));
+}
+
+TEST_P(VariablesInEnginesTest, AVariableOfAnotherShapeThanDeclaredIsNotRead) {
+  Edge v = Box(Shape({2})), x = g_.Input(Shape({-1})), y = g_.Op("Next", {g_.Op("Get", {v}, {.name = "get"})});
+  const Node* put = g_.Op("Put", {v, x}).node;
+  auto session = NewSession(g_);
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(Step(*session, {{x}, {}, {put}}, {Floats({1, 2})}).ok());
+    EXPECT_THAT(Values((*Step(*session, {{}, {y}, {}}))[0]), ElementsAre(2, 3));
+    ASSERT_TRUE(Step(*session, {{x}, {}, {put}}, {Floats({1})}).ok());
+    Status s = Step(*session, {{}, {y}, {}}).status();
+    EXPECT_EQ(s.code(), absl::StatusCode::kInvalidArgument) << s;
+    EXPECT_THAT(Text(s), HasSubstr("Get 'get' on CPU:0: variable 'w' holds [1], but this graph declares [2]"));
+  }
+}
+
+TEST_P(VariablesInEnginesTest, AHandleOnAnotherDeviceDoesNotLeadToTheVariable) {
+  Edge here = Box(Shape({1})), x = g_.Input(Shape({1}));
+  auto session = NewSession(g_);
+  ASSERT_TRUE(Step(*session, {{x}, {}, {g_.Op("Put", {here, x}).node}}, {Floats({1})}).ok());
+  Edge there = g_.Op("Get", {Box(Shape({1}), "FAKE:1")}, {.device = "FAKE:1"});
+  Status s = Step(*session, {{}, {there}, {}}).status();
+  EXPECT_EQ(s.code(), absl::StatusCode::kFailedPrecondition) << s;
+  EXPECT_THAT(Text(s), AllOf(HasSubstr("variable 'w' lives on "), HasSubstr("CPU:0; a handle on "), HasSubstr("FAKE:1 cannot lead to it")));
+  EXPECT_THAT(Values((*Step(*session, {{}, {g_.Op("Get", {here})}, {}}))[0]), ElementsAre(1));
+}
+
+// ---- Exceptions ----
+
+TEST_P(VariablesInEnginesTest, AKernelThatThrowsFailsItsStepOnly) {
+  Edge x = g_.Input(Shape({2}));
+  auto session = NewSession(g_);
+  for (const char* op : {"Throws", "ThrowsAside", "ThrowsLater"}) {
+    Edge bad = g_.Op(op, {g_.Op("Next", {x})}, {.name = StrCat("a/", op)}), y = g_.Op("Next", {bad});
+    for (int step = 0; step < 2; ++step) {
+      Status s = Step(*session, {{x}, {y}, {}}, {Floats({1, 2})}).status();
+      EXPECT_EQ(s.code(), absl::StatusCode::kInternal) << s;
+      EXPECT_THAT(Text(s), HasSubstr(StrCat(op, " 'a/", op, "' on CPU:0: ")));
+      EXPECT_THAT(Text(s), HasSubstr("it was thrown"));
+    }
+    EXPECT_TRUE(Step(*session, {{x}, {g_.Op("Next", {x})}, {}}, {Floats({1, 2})}).ok());
+  }
+}
+
+TEST_P(VariablesInEnginesTest, AKernelThatThrowsLetsItsVariablesGo) {
+  Edge v = Box(Shape({1})), x = g_.Input(Shape({1})), y = g_.Op("Get", {v});
+  const Node* put = g_.Op("Put", {v, x}).node;
+  auto session = NewSession(g_);
+  for (const char* op : {"ThrowsHolding", "ThrowsHoldingLater"}) {
+    const Node* bad = g_.Op(op, {v}).node;
+    for (float value : {3.0f, 4.0f}) {
+      ASSERT_TRUE(Step(*session, {{x}, {}, {put}}, {Floats({value})}).ok());
+      EXPECT_EQ(Step(*session, {{}, {}, {bad}}).status().code(), absl::StatusCode::kInternal);
+      EXPECT_THAT(Values((*Step(*session, {{}, {y}, {}}))[0]), ElementsAre(value));
+    }
+  }
+}
+
+const auto kSettings = testing::Values(Setting{"fixed", 1}, Setting{"fixed", 2}, Setting{"fixed", 4}, Setting{"counted", 1},
+                                       Setting{"counted", 2}, Setting{"counted", 4});
+std::string Name(const testing::TestParamInfo<Setting>& p) { return StrCat(p.param.engine, "_", p.param.threads); }
+INSTANTIATE_TEST_SUITE_P(All, EnginesTest, kSettings, Name);
+INSTANTIATE_TEST_SUITE_P(All, VariablesInEnginesTest, kSettings, Name);
 
 }  // namespace
 }  // namespace thalweg

@@ -63,19 +63,26 @@ TEST_F(ResourceTest, RefusesAnotherTypeUnderTheSameName) {
   EXPECT_EQ(store_->Find("c", "x"), nullptr);
 }
 
-TEST_F(ResourceTest, DropsTheNameAtOnceAndKeepsThePlaceForHandles) {
+TEST_F(ResourceTest, DropsTheValueAndKeepsThePlaceForHandles) {
   Resource* r = Variable("w");
   r->LockUpdate();
   r->set_value(*Tensor::Vector<float>(TW_FLOAT, {1}));
   r->UnlockUpdate();
   ASSERT_TRUE(store_->Drop("c", "w").ok());
   EXPECT_FALSE(r->exists());
-  EXPECT_EQ(store_->Find("c", "w"), nullptr);
   EXPECT_EQ(store_->Drop("c", "w").code(), absl::StatusCode::kNotFound);
-  Resource* again = Variable("w");
-  EXPECT_NE(again, r);
+  Resource* again = Variable("w");  // old handles and new ones lead to the same place
+  EXPECT_EQ(again, r);
+  r->LockUpdate();
+  r->set_value(*Tensor::Vector<float>(TW_FLOAT, {1}));
+  r->UnlockUpdate();
   again->Release();
   r->Release();
+  ASSERT_TRUE(store_->Drop("c", "w").ok());
+  EXPECT_EQ(store_->Find("c", "w"), nullptr);  // nobody held a handle
+  auto other = store_->Open("c", "org.test.queue", "w");
+  ASSERT_TRUE(other.ok()) << other.status();
+  (*other)->Release();
 }
 
 TEST_F(ResourceTest, ListsAndClearsOneContainer) {

@@ -153,6 +153,21 @@ TEST_F(SessionTest, KernelStatesServeAllPlansAndGoWithTheSession) {
   EXPECT_EQ(Times(-4), 2);
 }
 
+TEST_F(SessionTest, AKernelStateWhoseMakingThrowsIsMadeAgain) {
+  Edge y = g_.Op("BornAfter", {x_}, {.name = "y", .attrs = {{"tag", AttrValue::Int(1)}}});
+  auto session = g_.NewSession();
+  for (int step = 0; step < 2; ++step) {
+    Status s = Step(*session, {{x_}, {y}, {}}, {Floats({1})}).status();
+    EXPECT_EQ(s.code(), absl::StatusCode::kInternal) << s;
+    EXPECT_THAT(Text(s), HasSubstr("BornAfter 'y'"));
+    EXPECT_THAT(Text(s), HasSubstr("it is too early"));
+  }
+  ASSERT_TRUE(Step(*session, {{}, {}, {g_.Mark(1)}}).ok());
+  auto out = Step(*session, {{x_}, {y}, {}}, {Floats({1})});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_THAT(Values((*out)[0]), ElementsAre(1));
+}
+
 TEST_F(SessionTest, OnceOpsRunOnceASession) {
   Edge f = g_.Op("Fresh", {}), a = g_.Op("Neg", {f}), b = g_.Op("Next", {f});
   auto one = g_.NewSession(), two = g_.NewSession();

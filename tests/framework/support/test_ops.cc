@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <numeric>
+#include <stdexcept>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -183,7 +186,7 @@ void Picky(tw::Frame f) {
   Pass(f);
 }
 
-// Ends what Later starts: a few threads with a queue, which never run out of work in the order they got it.
+// Ends what asynchronous kernels start: a few threads with a queue, which never run out of work in the order they got it.
 class Completer {
  public:
   Completer() {
@@ -197,43 +200,65 @@ class Completer {
     wake_.notify_all();
     for (std::thread& t : threads_) t.join();
   }
-  void Add(const tw_frame* f) {
+  // The call of `f` is over when `rest` is; what that throws is how it ended.
+  void Add(const tw_frame* f, std::function<void()> rest) {
     {
       std::lock_guard lock(mu_);
-      todo_.push_back(f);
+      todo_.push_back({f->host, f->token, std::move(rest)});
     }
     wake_.notify_one();
   }
 
  private:
+  struct Call {
+    const tw_host* host;
+    tw_token token;
+    std::function<void()> rest;
+  };
   void Work() {
     std::unique_lock lock(mu_);
     for (;;) {
       wake_.wait(lock, [this] { return stop_ || !todo_.empty(); });
       if (todo_.empty()) return;
-      const tw_frame* f = todo_.front();
+      const Call call = std::move(todo_.front());
       todo_.erase(todo_.begin());
       lock.unlock();
-      const tw_host* host = f->host;
-      const tw_token token = f->token;
-      tw_status* s = tw::guard(host, [f] {
-        if (f->in[0]->count) Refuse(CpuMemory::At(f->in[0])[0]);
-        Next({f});
-      });
-      host->run->complete(host, token, s);
+      call.host->run->complete(call.host, call.token, tw::guard(call.host, call.rest));
       lock.lock();
     }
   }
   std::mutex mu_;
   std::condition_variable wake_;
-  std::vector<const tw_frame*> todo_;
+  std::vector<Call> todo_;
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };
-void Later(tw::Frame f) {
+Completer& TheCompleter() {
   static Completer completer;
-  completer.Add(f.f);
+  return completer;
 }
+void RefusingNext(const tw_frame* f) {
+  if (f->in[0]->count) Refuse(CpuMemory::At(f->in[0])[0]);
+  Next({f});
+}
+void Later(tw::Frame f) {
+  TheCompleter().Add(f.f, [f] { RefusingNext(f.f); });
+}
+void Linger() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
+void LaterAside(tw::Frame f) {
+  TheCompleter().Add(f.f, [f] {
+    Linger();  // so that whoever does not wait is first
+    RefusingNext(f.f);
+  });
+}
+struct LaterTraced {
+  int64_t tag;
+  explicit LaterTraced(const tw::Node& n) : tag(n.i("tag")) {}
+  void operator()(tw::Frame f) const {
+    Write(tag);
+    Later(f);
+  }
+};
 void Gated(tw::Frame f) {
   PassGate();
   Pass(f);
@@ -302,6 +327,76 @@ struct Mirror {
   }
 };
 
+struct Give {
+  int64_t more;
+  explicit Give(const tw::Node& n) : more(n.i("more")) {}
+  void operator()(tw::Frame f, tw::In<float> x) const {
+    const tw_host* h = f.f->host;
+    std::vector<int64_t> dims(x.dims(), x.dims() + x.rank());
+    dims[0] += more;
+    tw_tensor* t = nullptr;
+    tw::check(h->tensor->make(h, TW_FLOAT, dims.data(), uint32_t(dims.size()), &t));
+    float* y = CpuMemory::At(h->tensor->view(t));
+    std::fill_n(y, h->tensor->view(t)->count, 0.0f);
+    for (uint64_t i = 0; i < x.size(); ++i) y[i] = x[i] + 1;
+    tw_status* s = h->tensor->give(f.f, 0, t);
+    h->tensor->release(t);
+    tw::check(s);
+  }
+};
+void HandOn(tw::Frame f) { tw::check(f.f->host->tensor->forward(f.f, 0, 0, nullptr, 0)); }
+
+// ---- Kernels that throw as no kernel may ----
+
+tw_status* Throw(const tw_frame*) { throw std::runtime_error("it was thrown"); }
+tw_status* MakeAfter(const tw_node* n, void** out) {
+  const std::vector<int64_t> tags = Journal();
+  if (std::count(tags.begin(), tags.end(), tw::Node(n).i("tag")) == 0) throw std::runtime_error("it is too early");
+  *out = new char;
+  return nullptr;
+}
+tw_status* PassIfMade(const tw_frame* f) {
+  if (!f->state) return tw_fail(f->host, TW_INTERNAL, TW_S("it has no state"));
+  Pass({f});
+  return nullptr;
+}
+void Unmake(const tw_host*, void* state) { delete static_cast<char*>(state); }
+
+// ---- Variables ----
+
+struct Box {
+  std::string key;
+  explicit Box(const tw::Node& n) : key(n.s("key")) {}
+  void operator()(tw::Frame f) const {
+    const tw_resource_key k{TW_SIZED(tw_resource_key), TW_S(TW_VARIABLE_TYPE), "", 0, key.data(), key.size()};
+    tw::check(f.f->host->resource->open(f.f, &k, nullptr, nullptr, 0));
+  }
+};
+void BoxRule(const tw::Shape& s) {
+  s.out(0, std::vector<int64_t>{});
+  s.set_handle(0, TW_FLOAT, s.shape("shape"));
+}
+void Put(tw::Frame f) {
+  const tw_host* h = f.f->host;
+  tw_tensor* t = nullptr;
+  tw::check(h->tensor->keep(f.f, 1, &t));
+  tw_status* s = h->resource->assign(f.f, 0, t);
+  h->tensor->release(t);
+  tw::check(s);
+}
+void GetRule(const tw::Shape& s) {
+  uint32_t type = 0;
+  tw_shape shape;
+  s.handle(0, &type, &shape);
+  s.out(0, shape);
+}
+void Bump(tw::Frame f) {
+  TheCompleter().Add(f.f, [f] {
+    Linger();
+    ++CpuMemory::At(f.f->in[0])[0];
+  });
+}
+
 void ConstRule(const tw::Shape& s) {
   const tw_view* v = s.c->host->tensor->view(s.tensor("value"));
   s.out(0, tw_shape{v->dims, v->rank, 0});
@@ -318,11 +413,19 @@ void Register(tw::Plugin& p) {
   p.op<nullptr, ConstRule>("Const() -> (output: dtype); value: tensor; dtype: type; role const");
   p.op<nullptr, PlaceholderRule>("Placeholder() -> (output: dtype); dtype: type; shape: shape = unknown; role placeholder");
   for (const char* name : {"Add", "Mul"}) p.op(StrCat(name, "(x: float[*s], y: float[*s]) -> (z: float[*s])"));
-  for (const char* name : {"Neg", "Next", "OnCpu", "OnFake", "Nowhere", "Born", "Dice", "Picky", "Later", "Gated", "GatedAside", "Stubborn",
-                           "Mirror", "Clip"}) {
+  for (const char* name :
+       {"Neg",        "Next",     "OnCpu",  "OnFake", "Nowhere",    "Born",   "Dice", "Picky",  "Later",       "Gated",
+        "GatedAside", "Stubborn", "Mirror", "Clip",   "LaterAside", "HandOn", "Same", "Throws", "ThrowsAside", "ThrowsLater"}) {
     p.op(StrCat(name, "(x: float[*s]) -> (y: float[*s])"));
   }
   p.op("Traced(x: float[*s]) -> (y: float[*s]); tag: int");
+  p.op("LaterTraced(x: float[*s]) -> (y: float[*s]); tag: int");
+  p.op("BornAfter(x: float[*s]) -> (y: float[*s]); tag: int");
+  p.op("Give(x: float[*s]) -> (y: float[*s]); more: int = 0");
+  p.op<nullptr, BoxRule>("Box() -> (v: resource[]); key: string; shape: shape; stateful");
+  p.op("Put(v: resource, x: float) -> (); stateful");
+  p.op<nullptr, GetRule>("Get(v: resource) -> (y: float); stateful");
+  for (const char* name : {"Bump", "ThrowsHolding", "ThrowsHoldingLater"}) p.op(StrCat(name, "(v: resource) -> (); stateful"));
   p.op("Noise(x: float[*s]) -> (y: float[*s]); stateful");
   p.op("Mark() -> (); tag: int; stateful");
   p.op<nullptr, GrowRule>("Grow(x: float[]) -> (y: float); shape: shape");
@@ -352,6 +455,8 @@ void Register(tw::Plugin& p) {
   p.kernel<Grow>("Grow @CPU");
   p.kernel<Picky>(StrCat("Picky", kMap, "CPU"));
   p.kernel<Later>(StrCat("Later", kMap, "CPU; async"));
+  p.kernel<LaterAside>(StrCat("LaterAside", kMap, "CPU; async; may_block"));
+  p.kernel<LaterTraced>(StrCat("LaterTraced", kMap, "CPU; async"));
   p.kernel<Gated>(StrCat("Gated", kMap, "CPU"));
   p.kernel<Gated>(StrCat("GatedAside", kMap, "CPU; may_block"));
   p.kernel<Stubborn>(StrCat("Stubborn", kMap, "CPU"));
@@ -362,6 +467,22 @@ void Register(tw::Plugin& p) {
   p.kernel<Two>("Two @CPU; inplace y=x");
   p.kernel<Sum>("Sum @CPU; inplace y=xs");
   p.kernel<Mirror>("Mirror @CPU; inplace y=x");
+  p.kernel<Give>("Give(float -> float) @CPU");
+  for (const char* on : {"CPU", "FAKE"}) {
+    p.kernel<HandOn>(StrCat("HandOn", kMap, on));
+    p.kernel<Box>(StrCat("Box( -> resource) @", on));
+    p.kernel<Put>(StrCat("Put(resource, float) @", on, "; update v; keep x"));
+    p.kernel<HandOn>(StrCat("Get(resource -> float) @", on, "; read v; view y=v"));
+  }
+  p.kernel<HandOn>(StrCat("Same", kMap, "FAKE; view y=x"));
+  p.kernel<Bump>("Bump(resource) @CPU; async; update v");
+  auto throwing = [&](const std::string& spec) { p.add(spec, nullptr, Throw, nullptr, nullptr); };
+  throwing(StrCat("Throws", kMap, "CPU"));
+  throwing(StrCat("ThrowsAside", kMap, "CPU; may_block"));
+  throwing(StrCat("ThrowsLater", kMap, "CPU; async"));
+  throwing("ThrowsHolding(resource) @CPU; update v");
+  throwing("ThrowsHoldingLater(resource) @CPU; async; update v");
+  p.add(StrCat("BornAfter", kMap, "CPU"), MakeAfter, PassIfMade, Unmake, nullptr);
 }
 
 tw_status* Init(const tw_host* h, tw_registrar* r, void**) {

@@ -36,6 +36,16 @@ namespace thalweg::testing_support {
 //  Two(x)                x + 1, 2 x          CPU, the first in place
 //  Sum(xs...)            their sum           CPU, in place of the first
 //  Mirror(x)             x backwards         CPU, with scratch memory
+//  LaterAside(x)         x + 1               CPU; as Later, and may block
+//  LaterTraced(x; tag)   x + 1               CPU; as Later; writes the tag when it starts
+//  Give(x; more)         x + 1               CPU; gives a tensor of its own, with so many more rows
+//  HandOn, Same(x)       x                   hands on its input: CPU and FAKE; FAKE, a view
+//  Throws...(x)          nothing             CPU; throw: simple, may block (Aside), asynchronous (Later)
+//  BornAfter(x; tag)     x                   CPU; making its state throws while the journal lacks the tag
+//  Box(; key, shape)     a variable          CPU and FAKE
+//  Put(v, x), Get(v)     v becomes x, v      CPU and FAKE
+//  Bump(v)               v[0] + 1 into v     CPU, asynchronous, ends on another thread
+//  ThrowsHolding...(v)   nothing             CPU; throw with v open: at once, asynchronous (Later)
 const tw_plugin* QueryTestOps(const tw_host_info* host);
 
 std::vector<int64_t> Journal();

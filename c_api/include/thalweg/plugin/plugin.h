@@ -34,7 +34,8 @@ typedef struct tw_plugin {
   TW_TEXT(build);      /* "key=value; ..." */
   /* May block. *out_instance starts as NULL. After an error nothing of the plugin is called any more, so init itself frees what it made. */
   TW_R tw_status* (*init)(const tw_host* h, tw_registrar* r, void** out_instance);
-  /* The last call, once for every init that returned NULL, also where the host then refused what was registered. May block. */
+  /* The last call, once for every init that returned NULL, also where the host then refused what was registered. May block. The plugin's
+   * own threads must have ended when it returns: its code may be unloaded after it. */
   TW_O void (*shutdown)(const tw_host* h, void* instance);
 } tw_plugin;
 

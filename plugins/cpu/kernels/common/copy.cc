@@ -160,7 +160,7 @@ void CheckMovable(uint32_t dtype) {
 
 void CopyBox(const tw_frame* f, Box& box, const tw_view* from, int64_t from_at, const tw_view* to, int64_t to_at) {
   CheckMovable(from->dtype);
-  if (Product(box.dims, 0, box.rank) == 0) return;
+  if (std::find(box.dims, box.dims + box.rank, 0) != box.dims + box.rank) return;
   Collapse(box);
   uint32_t bytes = ElementBytes(from->dtype);
   if (bytes == 0) return CopyStrings(f, box, from, from_at, to, to_at);

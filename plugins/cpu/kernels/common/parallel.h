@@ -3,6 +3,8 @@
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_PARALLEL_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMMON_PARALLEL_H_
 
+#include <algorithm>
+
 #include "thalweg/cpp/plugin.hpp"
 
 namespace thalweg::cpu {
@@ -10,6 +12,14 @@ namespace thalweg::cpu {
 // About 10 us of work for a core, ten times what it costs to wake one: fewer units are not worth sharing. A unit is what a vectorised
 // loop does to one float: load, add, store.
 inline constexpr int64_t kGrain = 32768;
+
+// The product of sizes as a cost. What exceeds a grain makes no difference, so it never overflows.
+template <class... Sizes>
+constexpr int64_t Cost(Sizes... sizes) {
+  int64_t cost = 1;
+  ((cost = std::min(kGrain, cost * std::min(kGrain, int64_t(sizes)))), ...);
+  return cost;
+}
 
 // part(begin, end) over [0, n), where one step costs `cost` units.
 template <class F>

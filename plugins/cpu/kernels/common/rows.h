@@ -45,6 +45,7 @@ class SliceIndex {
     int64_t step = inner;
     steps_.n = depth_;
     for (int i = depth_; i-- > 0; step *= dims[i]) steps_[i] = step;
+    if (indices->count == 0) return;  // then there may be any number of rows
     for (int64_t row = 0; row < rows; ++row) Check(row, dims, rank);
   }
   // Where the slice of a row begins.
@@ -76,6 +77,7 @@ class SliceIndex {
 // Threads share the columns, never the rows: duplicates combine in the order in which they stand.
 template <class Acc, class T, class Target, class Combine>
 void CombineRows(const tw_frame* f, Acc* to, const T* from, int64_t rows, int64_t inner, Target&& target, Combine&& combine) {
+  if (rows == 0) return;  // then they may be of any length
   ParallelFor(f, inner, 2 * rows, [&](int64_t begin, int64_t end) {
     for (int64_t row = 0; row < rows; ++row) {
       const int64_t at = target(row);
