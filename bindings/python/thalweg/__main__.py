@@ -1,0 +1,17 @@
+"""`python -m thalweg`: the thalweg command that came with the library."""
+import os
+import pathlib
+import sys
+
+from . import _library
+
+
+def main() -> None:
+    program = pathlib.Path(_library.path).absolute().parent.parent / "bin" / "thalweg"
+    if not program.exists():
+        sys.exit(f"thalweg: no program at {program}")
+    os.execv(program, ["thalweg", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""DLPack, by which arrays and tensors share memory: the structures of its specification, version 0.x, and Python's capsules around them.
+
+An array is lent as a DLManagedTensor, because the runtime never writes to memory that comes that way, whoever holds it last. A table keeps
+each lent array alive until the runtime lets go of it, which may happen on any thread."""
+import ctypes
+from ctypes import c_char_p, c_int, c_void_p, py_object
+from typing import Any
+
+import numpy as np
+
+from . import _low
+from .errors import made
+
+CPU = 1
+_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_NAME, _VERSIONED = b"dltensor", b"dltensor_versioned"
+_USED = {_NAME: b"used_dltensor", _VERSIONED: b"used_dltensor_versioned"}
+
+_Deleter = ctypes.CFUNCTYPE(None, c_void_p)
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", c_void_p),
+                ("strides", c_void_p), ("byte_offset", ctypes.c_uint64)]
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = [("tensor", _Tensor), ("context", c_void_p), ("deleter", _Deleter)]
+
+
+class _ManagedVersioned(ctypes.Structure):
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", c_void_p), ("deleter", _Deleter)]
+
+
+# ---- Lending arrays ----
+
+_lent: dict[int, tuple[Any, ...]] = {}  # by the address of the structure
+
+
+@_Deleter
+def _take_back(address, pop=_lent.pop):
+    pop(address, None)
+
+
+def can_lend(array: np.ndarray) -> bool:
+    return array.dtype.kind in _CODES and array.dtype.isbuiltin == 1 and array.flags.c_contiguous and array.flags.aligned
+
+
+def lent(array: np.ndarray) -> int:
+    """A handle on a tensor that shares the array's memory. REQUIRES: can_lend(array)."""
+    managed, shape = _Managed(), (ctypes.c_int64 * array.ndim)(*array.shape)
+    t = managed.tensor
+    t.data, t.device_type, t.ndim, t.shape = array.ctypes.data, CPU, array.ndim, ctypes.addressof(shape)
+    t.code, t.bits, t.lanes = _CODES[array.dtype.kind], array.dtype.itemsize * 8, 1
+    managed.deleter = _take_back
+    address = ctypes.addressof(managed)
+    _lent[address] = (array, managed, shape)
+    return made(_low.tw_tensor_from_dlpack, address)
+
+
+# ---- Capsules ----
+
+_api = ctypes.pythonapi
+_new = _api.PyCapsule_New
+_new.restype, _new.argtypes = py_object, [c_void_p, c_char_p, c_void_p]
+_is_valid = _api.PyCapsule_IsValid
+_is_valid.restype, _is_valid.argtypes = c_int, [c_void_p, c_char_p]  # by address: the destructor's capsule must not be revived
+_pointer = _api.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = c_void_p, [c_void_p, c_char_p]
+_rename = _api.PyCapsule_SetName
+_rename.restype, _rename.argtypes = c_int, [c_void_p, c_char_p]
+
+
+@_Deleter
+def _drop_capsule(capsule, is_valid=_is_valid, pointer=_pointer):
+    """Gives back what a capsule held that nobody has taken over."""
+    for name, kind in ((_NAME, _Managed), (_VERSIONED, _ManagedVersioned)):
+        if is_valid(capsule, name):
+            address = pointer(capsule, name)
+            kind.from_address(address).deleter(address)
+
+
+# The C side may call these two as late as it likes.
+for _callback in (_take_back, _drop_capsule):
+    _api.Py_IncRef(py_object(_callback))
+
+
+def capsule_of(handle: int, versioned: bool) -> Any:
+    export = _low.tw_tensor_to_dlpack_versioned if versioned else _low.tw_tensor_to_dlpack
+    return _new(made(export, handle), _VERSIONED if versioned else _NAME, ctypes.cast(_drop_capsule, c_void_p))
+
+
+def tensor_from(source: Any) -> int:
+    """A handle on a tensor of what `source` gives by DLPack."""
+    if not hasattr(source, "__dlpack__"):
+        raise BufferError(f"a {type(source).__name__} gives no DLPack")
+    try:
+        capsule = source.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        capsule = source.__dlpack__()
+    for name, take in ((_NAME, _low.tw_tensor_from_dlpack), (_VERSIONED, _low.tw_tensor_from_dlpack_versioned)):
+        if _is_valid(id(capsule), name):
+            address = _pointer(id(capsule), name)
+            _rename(id(capsule), _USED[name])  # from here on it is the runtime's, also when it refuses it
+            return made(take, address)
+    raise BufferError("what __dlpack__ gave is no DLPack capsule")

@@ -1,0 +1,187 @@
+"""Adding one operation to a graph, by its op's schema: inputs and attributes as Python writes them."""
+import ctypes
+import difflib
+import keyword
+from collections import namedtuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+import numpy as np
+
+from . import _low, attributes, scopes
+from .dtypes import DType, as_dtype, from_numpy
+from .errors import caller, made
+from .output import Formula, Operation, Output
+from .tensor import Tensor, as_array
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+Made = Union[Operation, Output, list, tuple]
+
+
+def graph_of(inputs: Any) -> Optional["Graph"]:
+    """The graph of the first value among the inputs and in their lists."""
+    for x in inputs:
+        if isinstance(x, Formula):
+            return x.graph
+        if isinstance(x, (list, tuple)):
+            found = graph_of(x)
+            if found is not None:
+                return found
+    return None
+
+
+def add(graph: "Graph", op: str, inputs: tuple[Any, ...], named: dict[str, Any], name: Optional[str]) -> Made:
+    """Adds an operation. inputs: in the schema's order; others by name, with the attributes, in `named`.
+    Answers the value of an op with one output, the operation of an op with none, else a named tuple."""
+    schema = graph.runtime.op(op)
+    if schema is None:
+        close = difflib.get_close_matches(op, graph.runtime.ops(), 1)
+        raise AttributeError(f"no op is called '{op}'" + (f"; did you mean '{close[0]}'?" if close else ""))
+    values, given = arrange(schema, inputs, named)
+    arguments = _convert(graph, schema, values, given)
+    operation = _finish(graph, schema, arguments, given, name)
+    return _result(operation, schema)
+
+
+# ---- Arguments ----
+
+def python_name(name: str) -> str:
+    return name + "_" if keyword.iskeyword(name) or name == "name" else name
+
+
+def arrange(schema: dict[str, Any], inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The inputs in order, and the attributes. Raises TypeError for too many, missing and unknown ones."""
+    op, wanted = schema["name"], schema["inputs"]
+    if len(inputs) > len(wanted):
+        raise TypeError(f"{op} takes {len(wanted)} inputs ({', '.join(a['name'] for a in wanted)}), not {len(inputs)}; "
+                        "attributes go by name")
+    rest, values = dict(named), list(inputs)
+    for argument in wanted[len(inputs):]:
+        key = python_name(argument["name"])
+        if key not in rest:
+            raise TypeError(f"{op} lacks its input '{argument['name']}'")
+        values.append(rest.pop(key))
+    known = {python_name(a["name"]): a for a in schema["attrs"]}
+    for key in rest:
+        if key not in known:
+            close = difflib.get_close_matches(key, known, 1)
+            raise TypeError(f"{op} has no attribute '{key}'" + (f"; did you mean '{close[0]}'?" if close else
+                                                                 f"; there are: {', '.join(known) or 'none'}"))
+    return values, {known[key]["name"]: value for key, value in rest.items()}
+
+
+def _convert(graph: "Graph", schema: dict[str, Any], values: list[Any], given: dict[str, Any]) -> list[Output]:
+    """All inputs as values, flat. What is no value yet takes the type of the values that share its type attribute."""
+    types = {a["name"]: as_dtype(given[a["name"]]) for a in schema["attrs"]
+             if a["kind"] == "type" and not a["list"] and given.get(a["name"]) is not None}
+    entries = []  # (where it goes, argument, what was given)
+    for argument, value in zip(schema["inputs"], values):
+        many = "number_attr" in argument or "list_attr" in argument
+        if many and (isinstance(value, Formula) or not isinstance(value, (list, tuple))):
+            raise TypeError(f"{schema['name']}: input '{argument['name']}' is a list of values")
+        entries += [(argument, v) for v in value] if many else [(argument, value)]
+    resolved: list[Any] = []
+    for argument, value in entries:
+        value = _as_value(argument, value)
+        if isinstance(value, Output) and "type_attr" in argument:
+            types.setdefault(argument["type_attr"], value.dtype)
+        resolved.append(value)
+    for i, (argument, _) in enumerate(entries):
+        if not isinstance(resolved[i], Output):
+            resolved[i] = _constant(graph, schema, argument, resolved[i], types)
+    return resolved
+
+
+def _as_value(argument: dict[str, Any], value: Any) -> Any:
+    """Variables as what the op asks for, their handle or their contents."""
+    if isinstance(value, Formula) and not isinstance(value, Output):
+        return value._handle_value() if argument.get("type") == "resource" else value._value()
+    if isinstance(value, Operation):
+        raise TypeError(f"{value!r} is an operation, not a value; it has {len(value.outputs)} outputs")
+    return value
+
+
+def _constant(graph: "Graph", schema: dict[str, Any], argument: dict[str, Any], value: Any, types: dict[str, DType]) -> Output:
+    if isinstance(value, (list, tuple)) and graph_of(value) is not None:
+        return graph.op("Pack", list(value))
+    attr = argument.get("type_attr")
+    wanted = as_dtype(argument["type"]) if "type" in argument else types.get(attr or "")
+    try:
+        if wanted is None and attr is not None and not isinstance(value, (np.ndarray, np.generic, Tensor)):
+            wanted = _natural_type(next(a for a in schema["attrs"] if a["name"] == attr), value)
+        constant = graph.constant(value, wanted)
+    except TypeError as e:
+        raise TypeError(f"{schema['name']}: input '{argument['name']}': {e}") from None
+    if attr is not None:
+        types.setdefault(attr, constant.dtype)
+    return constant
+
+
+def _natural_type(attr: dict[str, Any], value: Any) -> Optional[DType]:
+    """The type for Python's own numbers where no other input says it: theirs if the op takes it, else the first that can hold them."""
+    mine = from_numpy(as_array(value, None)[0].dtype)
+    allowed = [as_dtype(name) for name in attr.get("allowed", ())]
+    if not allowed or mine in allowed:
+        default = attr.get("default")
+        return as_dtype(default) if mine.is_integer and default and as_dtype(default).is_integer else mine
+    for choice in ("float32", "float64", "int64", "complex64"):
+        if as_dtype(choice) in allowed and np.can_cast(mine.numpy, choice, "same_kind"):
+            return as_dtype(choice)
+    return mine
+
+
+# ---- The operation ----
+
+def _finish(graph: "Graph", schema: dict[str, Any], inputs: list[Output], given: dict[str, Any], name: Optional[str]) -> Operation:
+    for value in inputs:
+        if value.graph is not graph:
+            raise ValueError(f"{schema['name']}: {value!r} is a value of another graph")
+    scope = scopes.current(graph)
+    numbers = (ctypes.c_uint64 * len(inputs))(*(v.number for v in inputs))
+    with graph.naming(scope, name) as begin:
+        builder = begin(schema["name"].encode())
+        try:
+            _low.tw_op_add_inputs(builder, numbers, len(numbers))
+            for before in scope.after:
+                _low.tw_op_add_control(builder, before._handle)
+            if scope.device:
+                _low.tw_op_set_device(builder, scope.device.encode())
+            for attr in schema["attrs"]:
+                if attr["name"] in given and (given[attr["name"]] is not None or attr["kind"] == "shape"):
+                    attributes.write(builder, schema["name"], attr, given[attr["name"]])
+        except BaseException:
+            _low.tw_op_destroy(builder)
+            raise
+        operation = made(_low.tw_op_finish, builder, graph=graph)
+    graph._lines[operation] = caller()
+    return Operation(graph, operation)
+
+
+def _result(operation: Operation, schema: dict[str, Any]) -> Made:
+    outputs = schema["outputs"]
+    if not outputs:
+        return operation
+    graph, handle = operation.graph, operation._handle
+    flat = [Output(graph, _low.tw_operation_output(handle, i)) for i in range(_low.tw_operation_output_count(handle))]
+    if len(outputs) == 1 and "number_attr" not in outputs[0] and "list_attr" not in outputs[0]:
+        return flat[0]
+    results: list[Any] = []
+    at = 0
+    for output in outputs:
+        attr = output.get("number_attr") or output.get("list_attr")
+        if attr is None:
+            results.append(flat[at])
+            at += 1
+        else:
+            found = attributes.read(handle, attr.encode())
+            n = found if isinstance(found, int) else len(found)
+            results.append(flat[at:at + n])
+            at += n
+    return results[0] if len(results) == 1 else _tuple_of(schema["name"], tuple(o["name"] for o in outputs))(*results)
+
+
+@lru_cache(None)
+def _tuple_of(op: str, names: tuple[str, ...]) -> type:
+    return namedtuple(op.lstrip("_"), [python_name(n) for n in names])

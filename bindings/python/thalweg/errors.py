@@ -1,0 +1,162 @@
+"""Exceptions for the statuses of the C API: one class per code, with the name of the operation that failed and the line that made it."""
+import contextlib
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+
+from . import _low
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+_NOT_THE_PROGRAM = (os.path.dirname(__file__) + os.sep, contextlib.__file__)
+
+
+class Line(NamedTuple):
+    """A line of a program."""
+    file: str
+    number: int
+
+
+class Error(Exception):
+    """Something that the runtime refused or failed at.
+
+    code: a number of the C API (TW_INVALID_ARGUMENT, ...).   code_name: its name.   message: what happened, without the line.
+    operation: the name of the operation that failed, None where there is none.   line: where the program made that operation; None where
+    that is not known, as for imported graphs."""
+
+    code = _low.TW_UNKNOWN
+
+    def __init__(self, message: str, operation: Optional[str] = None, line: Optional[Line] = None):
+        super().__init__(message)
+        self.message, self.operation, self.line = message, operation, line
+
+    @property
+    def code_name(self) -> str:
+        return _low.tw_status_code_name(self.code).decode()
+
+    def __str__(self) -> str:
+        if self.line is None:
+            return self.message
+        return f"{self.message}\n  '{self.operation}' was made in {self.line.file}, line {self.line.number}"
+
+    def __reduce__(self):
+        return type(self), (self.message, self.operation, self.line)
+
+
+class CancelledError(Error):
+    """The run's CancelToken was cancelled."""
+    code = _low.TW_CANCELLED
+
+
+class UnknownError(Error):
+    """An error without a code of its own."""
+
+
+class InvalidArgumentError(Error, ValueError):
+    """The argument can never be right."""
+    code = _low.TW_INVALID_ARGUMENT
+
+
+class DeadlineExceededError(Error):
+    """Time ran out."""
+    code = _low.TW_DEADLINE_EXCEEDED
+
+
+class NotFoundError(Error, LookupError):
+    """The named thing does not exist."""
+    code = _low.TW_NOT_FOUND
+
+
+class AlreadyExistsError(Error):
+    """The name is taken."""
+    code = _low.TW_ALREADY_EXISTS
+
+
+class PermissionDeniedError(Error):
+    """A rule of the host forbids it."""
+    code = _low.TW_PERMISSION_DENIED
+
+
+class ResourceExhaustedError(Error):
+    """Out of memory, disk or quota."""
+    code = _low.TW_RESOURCE_EXHAUSTED
+
+
+class FailedPreconditionError(Error):
+    """Right argument, wrong state: initialise, load or close first."""
+    code = _low.TW_FAILED_PRECONDITION
+
+
+class AbortedError(Error):
+    """Lost a race; try again."""
+    code = _low.TW_ABORTED
+
+
+class OutOfRangeError(Error, IndexError):
+    """Past the end."""
+    code = _low.TW_OUT_OF_RANGE
+
+
+class UnimplementedError(Error, NotImplementedError):
+    """Not offered here."""
+    code = _low.TW_UNIMPLEMENTED
+
+
+class InternalError(Error):
+    """A broken invariant of the runtime or a plugin."""
+    code = _low.TW_INTERNAL
+
+
+class UnavailableError(Error):
+    """Gone for now; retry later."""
+    code = _low.TW_UNAVAILABLE
+
+
+class DataLossError(Error):
+    """Stored bytes are damaged."""
+    code = _low.TW_DATA_LOSS
+
+
+class UnauthenticatedError(Error):
+    """Who are you?"""
+    code = _low.TW_UNAUTHENTICATED
+
+
+BY_CODE = {kind.code: kind for kind in Error.__subclasses__()}
+
+
+def check(status: Optional[int], graph: Optional["Graph"] = None) -> None:
+    """Raises what a status says and releases it; None passes. graph: where the operation it names was made."""
+    if status is None:
+        return
+    kind = BY_CODE.get(_low.tw_status_code(status), UnknownError)
+    message = _low.tw_status_message(status).decode(errors="replace")
+    operation = _low.tw_status_operation(status)
+    operation = None if operation is None else operation.decode(errors="replace")
+    _low.tw_status_release(status)
+    line = None
+    if operation is not None and graph is not None:
+        line = graph.line_of(operation) if graph.has(operation) else caller()  # what could not be made is being made now
+    raise kind(message, operation, line)
+
+
+def made(function: Callable[..., Optional[int]], *arguments: Any, graph: Optional["Graph"] = None) -> int:
+    """The handle that a function of the C API answers through its last parameter."""
+    out = ctypes.c_void_p()
+    check(function(*arguments, out), graph)
+    return out.value or 0
+
+
+def caller() -> Optional[Line]:
+    """The line of the program, outside this package, that is running."""
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_NOT_THE_PROGRAM):
+            return Line(file, frame.f_lineno)
+        frame = frame.f_back
+    return None

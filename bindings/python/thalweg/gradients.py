@@ -1,0 +1,65 @@
+"""Differentiation: adds the operations that compute gradients. They are placed, optimized and differentiated again like any others."""
+import ctypes
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Optional, Union
+
+from . import _low
+from .errors import caller, check
+from .output import Formula, Output
+
+
+class SparseGradient(NamedTuple):
+    """The gradient of an x that was only gathered from: values [n, ...] are those of the rows of x that rows [n] names. A row named twice
+    has the sum of both; all others have none."""
+    values: Output
+    rows: Output
+
+
+Gradient = Union[Output, SparseGradient, None]
+
+
+def _several(values: Any) -> list[Formula]:
+    return list(values) if isinstance(values, (list, tuple)) else [values]
+
+
+def gradients(ys: Any, xs: Any, dys: Optional[Sequence[Any]] = None, until: Sequence[Any] = ()) -> Any:
+    """The gradient of the sum of all ys by each of xs: None where no y depends on it.
+
+    ys: a value or a list of values, of real or complex numbers.   xs: values or variables; the answer is a list if this is one.
+    dys: what to weight each y by, of its shape; None: ones.   until: values that count as constants.
+    Raises FailedPreconditionError for an op on the way that is not differentiable, UnimplementedError where a gradient is missing."""
+    many, xs = isinstance(xs, (list, tuple)), _several(xs)
+    found = [_python(_several(ys)[0].graph, g) for g in raw(ys, xs, dys, until)]
+    return found if many else found[0]
+
+
+def raw(ys: Any, xs: Sequence[Any], dys: Optional[Sequence[Any]] = None, until: Sequence[Any] = ()) -> Any:
+    """The gradients as an array of tw_gradient."""
+    ys = [y._value() for y in _several(ys)]
+    if not ys:
+        raise ValueError("there is no y to differentiate")
+    graph = ys[0].graph
+    if dys is not None:
+        dys = _several(dys)
+        if len(dys) != len(ys):
+            raise ValueError(f"there are {len(ys)} ys, but {len(dys)} dys")
+        dys = [None if d is None else d._value() if isinstance(d, Formula) else graph.constant(d, y.dtype) for y, d in zip(ys, dys)]
+    out, first = (_low.tw_gradient * len(xs))(), len(graph)
+    y, dy, x, stop = _numbers(ys), None if dys is None else _numbers(dys), _numbers(xs), _numbers(until)
+    check(_low.tw_gradients_add_until(graph._handle, y, dy, len(ys), x, len(xs), stop, len(until), out), graph)
+    line = caller()
+    if line is not None:
+        graph._spans.append((first, len(graph), line))
+    return out
+
+
+def _numbers(values: Sequence[Any]) -> Any:
+    """Values by their numbers, variables by those of their handles, None by 0."""
+    return (ctypes.c_uint64 * len(values))(*(0 if v is None else v.number if isinstance(v, Output) else v.handle.number for v in values))
+
+
+def _python(graph: Any, gradient: "_low.tw_gradient") -> Gradient:
+    if not gradient.values:
+        return None
+    values = Output(graph, gradient.values)
+    return SparseGradient(values, Output(graph, gradient.rows)) if gradient.rows else values

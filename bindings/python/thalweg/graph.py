@@ -1,0 +1,252 @@
+"""Graphs: the program. A graph holds operations, which are added and never changed; sessions run them.
+
+    with thalweg.Graph() as g:
+        x = thalweg.placeholder("float32", [None, 64], name="x")
+
+Threads: several may add to one graph and look at it at once; which graph is current is each thread's own affair."""
+import contextlib
+import ctypes
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+import numpy as np
+
+from . import _low, build, scopes
+from .dtypes import DTypeLike, as_dtype
+from .errors import Line, caller, check, made
+from .output import Formula, Operation, Output
+from .runtime import Runtime, default_runtime
+from .tensor import Tensor, bytes_of
+
+if TYPE_CHECKING:
+    from .variable import Variable
+
+
+class Graph:
+    """An empty graph. runtime: says which ops there are; None: the default one. In a `with` it is the graph that functions add to."""
+
+    def __init__(self, runtime: Optional[Runtime] = None):
+        self._handle = 0
+        self.runtime = runtime or default_runtime()
+        self._handle = made(_low.tw_graph_create, self.runtime._handle)
+        self._lines: dict[int, Optional[Line]] = {}  # by the address of the operation
+        self._spans: list[tuple[int, int, Line]] = []  # of operations that one call made: first, behind the last
+        self._fixed: set[int] = set()  # handles of variables that are not trained
+        self._prefixes: set[str] = set()
+        self._mutex = threading.Lock()
+
+    def __del__(self, destroy=_low.tw_graph_destroy):
+        destroy(getattr(self, "_handle", None))
+
+    def __enter__(self) -> "Graph":
+        scopes.push(scopes.Scope(self))
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        scopes.pop()
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<Graph of {len(self)} operations>"
+
+    # ---- Adding ----
+
+    def op(self, op: str, *inputs: Any, name: Optional[str] = None, **named: Any) -> Any:
+        """Adds an operation of any op of the runtime: inputs in the order of its schema or by name, attributes by name.
+        name: exact, below the current name scope, and free; None: made from the op. Answers what functions of thalweg.ops answer.
+        Raises AttributeError for an unknown op, TypeError for wrong arguments, Error for what the runtime refuses."""
+        return build.add(self, op, inputs, named, name)
+
+    def constant(self, value: Any, dtype: Optional[DTypeLike] = None, name: Optional[str] = None) -> Output:
+        """A fixed value, copied. dtype: None: that of the array; float32 and int32 for Python's own numbers."""
+        if isinstance(value, Formula):
+            raise TypeError(f"{value!r} is a value of a graph, not a number or an array")
+        if dtype is not None and as_dtype(dtype).name == "bfloat16" and isinstance(value, (int, float)):
+            return self._scalar(as_dtype(dtype).number, float(value), name)  # NumPy may have no bfloat16
+        tensor = value if isinstance(value, Tensor) and dtype in (None, value.dtype) else Tensor(value, dtype)
+        return self.op("Const", value=tensor, dtype=tensor.dtype, name=name)
+
+    def _scalar(self, dtype: int, value: float, name: Optional[str]) -> Output:
+        with self.building() as scope:
+            number = _low.tw_scope_scalar(scope, dtype, value)
+        constant_ = Output(self, number)
+        return constant_ if name is None else constant_.named(name)
+
+    def placeholder(self, dtype: DTypeLike, shape: Optional[Iterable[Optional[int]]] = None, name: Optional[str] = None) -> Output:
+        """A value that each step must feed. shape: sizes, None where any will do; None: any rank; []: a scalar."""
+        return self.op("Placeholder", dtype=dtype, shape=shape, name=name)
+
+    def group(self, *operations: Any, name: Optional[str] = None) -> Operation:
+        """An operation that does nothing but wait for others (operations or values): run it to run them all."""
+        with scopes.control_dependencies(operations, self):
+            return self.op("NoOp", name=name)
+
+    def initializer(self, name: Optional[str] = None) -> Operation:
+        """An operation that gives every variable of the graph so far its initial value."""
+        with self.building() as scope:
+            operation = _low.tw_variable_initializer(scope, None if name is None else name.encode())
+        return Operation(self, operation)
+
+    def _vector(self, values: Iterable[Any]) -> Output:
+        """An int32 vector; some of its elements may be values."""
+        values = list(values)
+        if any(isinstance(v, Formula) for v in values):
+            return self.op("Pack", [v._value().astype("int32") if isinstance(v, Formula) else np.int32(v) for v in values])
+        wide = any(not -2**31 <= v < 2**31 for v in values)
+        return self.constant(np.asarray(values, np.int64 if wide else np.int32))
+
+    # ---- Looking ----
+
+    def __len__(self) -> int:
+        return _low.tw_graph_count(self._handle)
+
+    def operations(self) -> list[Operation]:
+        """In the order of adding."""
+        return [Operation(self, _low.tw_graph_operation(self._handle, i)) for i in range(len(self))]
+
+    def operation(self, name: str) -> Operation:
+        """Raises NotFoundError, naming the closest name that exists."""
+        return Operation(self, made(_low.tw_graph_find, self._handle, name.encode()))
+
+    def output(self, name: str) -> Output:
+        """The value of that name: "name" is output 0 of that operation, "name:1" its output 1."""
+        found = ctypes.c_uint64()
+        check(_low.tw_graph_find_output(self._handle, name.encode(), found))
+        return Output(self, found.value)
+
+    __getitem__ = output
+
+    def __contains__(self, name: str) -> bool:
+        return self.has(name)
+
+    def has(self, operation: str) -> bool:
+        """Whether there is an operation of that name."""
+        return self._find(operation) is not None
+
+    def variables(self) -> list["Variable"]:
+        """Every variable, slots of optimizers included, in the order of adding."""
+        from .variable import listed
+        return listed(self)
+
+    def line_of(self, operation: str) -> Optional[Line]:
+        """Where the program made the operation of that name; None if it was imported or does not exist."""
+        found = self._find(operation)
+        if found is None or found in self._lines:
+            return self._lines.get(found or 0)
+        for first, end, line in self._spans:
+            if any(_low.tw_graph_operation(self._handle, i) == found for i in range(first, end)):
+                return line
+        return None
+
+    def _find(self, operation: str) -> Optional[int]:
+        found = ctypes.c_void_p()
+        status = _low.tw_graph_find(self._handle, operation.encode(), found)
+        _low.tw_status_release(status)
+        return None if status else found.value
+
+    # ---- Files ----
+
+    def to_bytes(self) -> bytes:
+        """The graph as a serialised GraphDef, wire-compatible with TensorFlow's; the same bytes for the same graph."""
+        return bytes_of(made(_low.tw_graph_export, self._handle))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, runtime: Optional[Runtime] = None) -> "Graph":
+        """A graph of a serialised GraphDef. Raises InvalidArgumentError, NotFoundError (an unknown op), FailedPreconditionError."""
+        graph = cls(runtime)
+        graph.import_bytes(data)
+        return graph
+
+    def import_bytes(self, data: bytes, prefix: Optional[str] = None, device: Optional[str] = None) -> None:
+        """Adds every operation of a serialised GraphDef, or none. prefix: put in front of every name, with a slash.
+        device: for operations that name none."""
+        options = _low.tw_import_options(size=ctypes.sizeof(_low.tw_import_options), prefix=prefix and prefix.encode(),
+                                         device=device and device.encode())
+        data = bytes(data)
+        check(_low.tw_graph_import(self._handle, data, len(data), options))
+
+    def verify(self) -> None:
+        """Raises UnimplementedError for an operation that no device of the runtime has a kernel for."""
+        data = self.to_bytes()
+        check(_low.tw_graph_verify(self.runtime._handle, data, len(data)), self)
+
+    # ---- For the other modules ----
+
+    def _new_prefix(self, wanted: str) -> str:
+        """`wanted` and a slash, with a number where that was given out before."""
+        with self._mutex:
+            name, n = wanted, 0
+            while name in self._prefixes:
+                n += 1
+                name = f"{wanted}_{n}"
+            self._prefixes.add(name)
+        return name + "/"
+
+    def _operation_of(self, x: Union[Operation, Formula]) -> Operation:
+        operation = x._value().operation if isinstance(x, Formula) else x
+        if not isinstance(operation, Operation):
+            raise TypeError(f"{x!r} is neither an operation nor a value")
+        if operation.graph is not self:
+            raise ValueError(f"{x!r} is of another graph")
+        return operation
+
+    @contextlib.contextmanager
+    def building(self) -> Iterator[int]:
+        """A scope of the C API below the current name scope; what is added through it is remembered as made on the program's line.
+        Raises, at the end, the first thing that failed."""
+        prefix = scopes.current(self).prefix.rstrip("/")
+        first = len(self)
+        handle = _low.tw_scope_create(self._handle, prefix.encode() or None)
+        try:
+            yield handle
+        except BaseException:
+            _low.tw_status_release(_low.tw_scope_finish(handle))
+            raise
+        check(_low.tw_scope_finish(handle), self)
+        line = caller()
+        if line is not None:
+            self._spans.append((first, len(self), line))
+
+    @contextlib.contextmanager
+    def naming(self, scope: scopes.Scope, name: Optional[str]) -> Iterator[Callable[[bytes], int]]:
+        """Gives a function that starts the description of an operation under that name, or one that is made below the scope."""
+        if name is not None or not scope.prefix:
+            full = None if name is None else (scope.prefix + name).encode()
+            yield lambda op: _low.tw_op_create(self._handle, op, full)
+            return
+        handle = _low.tw_scope_create(self._handle, scope.prefix.rstrip("/").encode())
+        try:
+            yield lambda op: _low.tw_scope_begin(handle, op, None)
+        finally:
+            check(_low.tw_scope_finish(handle), self)
+
+
+# ---- The current graph ----
+
+def current_graph() -> Graph:
+    """The graph of the innermost `with`. Raises RuntimeError outside of all."""
+    return scopes.current().graph
+
+
+def constant(value: Any, dtype: Optional[DTypeLike] = None, name: Optional[str] = None) -> Output:
+    """Graph.constant of the current graph."""
+    return current_graph().constant(value, dtype, name)
+
+
+def placeholder(dtype: DTypeLike, shape: Optional[Iterable[Optional[int]]] = None, name: Optional[str] = None) -> Output:
+    """Graph.placeholder of the current graph."""
+    return current_graph().placeholder(dtype, shape, name)
+
+
+def group(*operations: Any, name: Optional[str] = None) -> Operation:
+    """Graph.group of the operations' graph."""
+    first = operations[0] if operations else None
+    return (first.graph if first is not None else current_graph()).group(*operations, name=name)
+
+
+def initializer(name: Optional[str] = None) -> Operation:
+    """Graph.initializer of the current graph."""
+    return current_graph().initializer(name)

@@ -1,0 +1,25 @@
+"""Every op of the runtime as a function, those of plugins too, under its own name and in lower case: MatMul and mat_mul.
+
+    y = ops.conv2d(x, filters, strides=[1, 1, 1, 1], padding="SAME")
+
+Inputs come in order or by name: values, variables, numbers, arrays; lists of them where the op takes several. Attributes come by name and
+may be left out where they have defaults or follow from the inputs. `name=` names the operation. Names that are words of Python have an
+underscore behind them. A function answers the value of an op with one output, the operation of an op with none, else a named tuple.
+help(ops.conv2d) shows one; dir(ops) lists all."""
+from . import op_functions as _functions
+
+# Nothing else may have a name here: any name may be that of an op.
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    op = _functions.names().get(name) or _functions.names(fresh=True).get(name)
+    if op is None:
+        raise AttributeError(f"no op is called '{name}'; `dir(thalweg.ops)` lists all, `graph.op` adds those of another runtime")
+    globals()[name] = _functions.of(op)  # the next time it is found at once
+    return globals()[name]
+
+
+def __dir__():
+    return sorted(_functions.names())

@@ -1,0 +1,319 @@
+"""Values and operations of a graph. A value is written into formulas like a number:
+
+    y = thalweg.ops.softmax(x @ w + b)
+
+Threads: values and operations do not change, so any number of threads may use them."""
+import ctypes
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+from . import _low
+from .dtypes import DType, DTypeLike, as_dtype, from_number
+from .errors import Line, check
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+
+class Formula:
+    """What values and variables have in common: operators, and methods for what has no operator. Each adds operations to the graph.
+    The other operand may be a value, a variable, a number or an array; numbers take the type of the value, broadcasting is NumPy's.
+
+    `==` and `!=` compare identities, so that values may be keys; `equal` and `not_equal` compare elements."""
+    __slots__ = ()
+    __array_ufunc__ = None  # array + value comes to __radd__
+    __iter__ = None         # not element by element through __getitem__
+
+    graph: "Graph"
+
+    def _value(self) -> "Output":
+        """Itself, or the contents of a variable."""
+        raise NotImplementedError
+
+    def _handle_value(self) -> "Output":
+        """What stands for it where an op wants a resource: the handle of a variable."""
+        return self._value()
+
+    def __bool__(self) -> bool:
+        raise TypeError("a value of a graph is neither true nor false before a session runs it")
+
+    def _binary(self, op: str, other: Any, swapped: bool = False) -> "Output":
+        return self.graph.op(op, other, self) if swapped else self.graph.op(op, self, other)
+
+    def _add(self, other: Any, swapped: bool = False) -> "Output":
+        return self._binary("Add" if self._value().dtype.name == "string" else "AddV2", other, swapped)
+
+    def _divide(self, other: Any, swapped: bool = False) -> "Output":
+        """Of whole numbers, the real quotient in float64, as NumPy."""
+        mine = self._value()
+        if not mine.dtype.is_integer:
+            return mine._binary("RealDiv", other, swapped)
+        if isinstance(other, Formula) and other._value().dtype.is_integer:
+            other = other._value().astype("float64")
+        return mine.astype("float64")._binary("RealDiv", other, swapped)
+
+    def _matmul(self, other: Any, swapped: bool = False) -> "Output":
+        """As NumPy: vectors are a row on the left and a column on the right; axes before the last two broadcast."""
+        mine = self._value()
+        theirs = other._value() if isinstance(other, Formula) else self.graph.constant(other, mine.dtype)
+        a, b = (theirs, mine) if swapped else (mine, theirs)
+        row, column = (x.shape is not None and len(x.shape) == 1 for x in (a, b))
+        a, b = a[None] if row else a, b[:, None] if column else b
+        matrices = all(x.shape is not None and len(x.shape) == 2 for x in (a, b))
+        product = self.graph.op("MatMul" if matrices else "BatchMatMulV2", a, b)
+        return product[..., 0, 0] if row and column else product[..., 0, :] if row else product[..., 0] if column else product
+
+    def __add__(self, other): return self._add(other)
+    def __radd__(self, other): return self._add(other, True)
+    def __sub__(self, other): return self._binary("Sub", other)
+    def __rsub__(self, other): return self._binary("Sub", other, True)
+    def __mul__(self, other): return self._binary("Mul", other)
+    def __rmul__(self, other): return self._binary("Mul", other, True)
+    def __truediv__(self, other): return self._divide(other)
+    def __rtruediv__(self, other): return self._divide(other, True)
+    def __floordiv__(self, other): return self._binary("FloorDiv", other)
+    def __rfloordiv__(self, other): return self._binary("FloorDiv", other, True)
+    def __mod__(self, other): return self._binary("FloorMod", other)
+    def __rmod__(self, other): return self._binary("FloorMod", other, True)
+    def __pow__(self, other): return self._binary("Pow", other)
+    def __rpow__(self, other): return self._binary("Pow", other, True)
+    def __matmul__(self, other): return self._matmul(other)
+    def __rmatmul__(self, other): return self._matmul(other, True)
+    def __lt__(self, other): return self._binary("Less", other)
+    def __le__(self, other): return self._binary("LessEqual", other)
+    def __gt__(self, other): return self._binary("Greater", other)
+    def __ge__(self, other): return self._binary("GreaterEqual", other)
+    def __and__(self, other): return self._binary("LogicalAnd", other)
+    def __rand__(self, other): return self._binary("LogicalAnd", other, True)
+    def __or__(self, other): return self._binary("LogicalOr", other)
+    def __ror__(self, other): return self._binary("LogicalOr", other, True)
+    def __xor__(self, other): return self._binary("NotEqual", other)
+    def __rxor__(self, other): return self._binary("NotEqual", other, True)
+    def __invert__(self): return self.graph.op("LogicalNot", self)
+    def __neg__(self): return self.graph.op("Neg", self)
+    def __pos__(self): return self._value()
+    def __abs__(self): return self.graph.op("Abs", self)
+
+    def equal(self, other: Any) -> "Output":
+        return self._binary("Equal", other)
+
+    def not_equal(self, other: Any) -> "Output":
+        return self._binary("NotEqual", other)
+
+    def __getitem__(self, key: Any) -> "Output":
+        """As NumPy's basic indexing: whole numbers (values too), slices, `...` and None. Raises TypeError for other indices."""
+        keys = key if isinstance(key, tuple) else (key,)
+        bounds_of: tuple[list[Any], list[Any], list[Any]] = [], [], []  # begin, end, step
+        masks: dict[str, Any] = {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}
+        for i, k in enumerate(keys):
+            bounds: tuple[Any, Any, Any] = (0, 0, 1)
+            if k is Ellipsis:
+                masks["ellipsis_mask"] |= 1 << i
+            elif k is None:
+                masks["new_axis_mask"] |= 1 << i
+            elif isinstance(k, slice):
+                masks["begin_mask"] |= (k.start is None) << i
+                masks["end_mask"] |= (k.stop is None) << i
+                bounds = (0 if k.start is None else k.start, 0 if k.stop is None else k.stop, 1 if k.step is None else k.step)
+            elif _is_index(k):
+                masks["shrink_axis_mask"] |= 1 << i
+                bounds = (k, 0, 1)  # only begin counts
+            else:
+                raise TypeError(f"{k!r} is no index; whole numbers, slices, `...` and None are; to pick by a list, use ops.gather_v2")
+            for into, bound in zip(bounds_of, bounds):
+                if not _is_index(bound):
+                    raise TypeError(f"{bound!r} is no bound of a slice; whole numbers and values of a graph are")
+                into.append(bound)
+        lists = [self.graph._vector(values) for values in bounds_of]
+        return self.graph.op("StridedSlice", self, *lists, **masks)
+
+    # ---- Methods for what has no operator ----
+
+    def _reduce(self, op: str, axis: Any, keepdims: bool) -> "Output":
+        value = self._value()
+        if axis is None and value.shape is not None:
+            axis = list(range(len(value.shape)))
+        elif axis is None:
+            axis = self.graph.op("Range", 0, self.graph.op("Rank", value), 1)
+        elif not isinstance(axis, Formula):
+            axis = np.atleast_1d(np.asarray(axis)).astype(np.int32)
+        return self.graph.op(op, value, axis, keep_dims=keepdims)
+
+    def sum(self, axis: Any = None, keepdims: bool = False) -> "Output":
+        """axis: one, several, or None for all; so for the five that follow."""
+        return self._reduce("Sum", axis, keepdims)
+
+    def mean(self, axis: Any = None, keepdims: bool = False) -> "Output":
+        return self._reduce("Mean", axis, keepdims)
+
+    def prod(self, axis: Any = None, keepdims: bool = False) -> "Output":
+        return self._reduce("Prod", axis, keepdims)
+
+    def max(self, axis: Any = None, keepdims: bool = False) -> "Output":
+        return self._reduce("Max", axis, keepdims)
+
+    def min(self, axis: Any = None, keepdims: bool = False) -> "Output":
+        return self._reduce("Min", axis, keepdims)
+
+    def argmax(self, axis: int = -1, dtype: DTypeLike = "int64") -> "Output":
+        """Position of the largest element along an axis, the first of equals."""
+        return self.graph.op("ArgMax", self, axis, output_type=dtype)
+
+    def argmin(self, axis: int = -1, dtype: DTypeLike = "int64") -> "Output":
+        return self.graph.op("ArgMin", self, axis, output_type=dtype)
+
+    def reshape(self, *dims: Any) -> "Output":
+        """The same elements under other dims, one of which may be -1: what is left."""
+        dims = dims[0] if len(dims) == 1 and (isinstance(dims[0], Formula) or not _is_index(dims[0])) else dims
+        return self.graph.op("Reshape", self, dims if isinstance(dims, Formula) else self.graph._vector(dims))
+
+    def transpose(self, *axes: int) -> "Output":
+        """Axis k of the result is axis axes[k]; without axes, their order is reversed."""
+        order = list(axes[0] if len(axes) == 1 and not _is_index(axes[0]) else axes)  # type: ignore[arg-type]
+        if not order:
+            shape = self._value().shape
+            if shape is None:
+                raise ValueError("the rank is unknown here; name the axes of transpose")
+            order = list(reversed(range(len(shape))))
+        return self.graph.op("Transpose", self, order)
+
+    @property
+    def T(self) -> "Output":  # pylint: disable=invalid-name
+        """All axes in reverse order."""
+        return self.transpose()
+
+    def astype(self, dtype: DTypeLike) -> "Output":
+        """The same numbers in another type; itself if it is of that type."""
+        value, dtype = self._value(), as_dtype(dtype)
+        return value if value.dtype == dtype else self.graph.op("Cast", value, DstT=dtype)
+
+
+def _is_index(k: Any) -> bool:
+    return isinstance(k, (int, np.integer, Formula)) and not isinstance(k, bool)
+
+
+class Output(Formula):
+    """One value: an output of an operation. graph: of which it is; number: its tw_output."""
+    __slots__ = ("graph", "number", "_described")
+
+    def __init__(self, graph: "Graph", number: int):
+        self.graph, self.number = graph, number
+        self._described: Optional[tuple[DType, Optional[tuple[Optional[int], ...]]]] = None
+
+    def _value(self) -> "Output":
+        return self
+
+    def _describe(self) -> tuple[DType, Optional[tuple[Optional[int], ...]]]:
+        if self._described is None:
+            dtype, shape = ctypes.c_uint32(), _low.tw_shape()
+            check(_low.tw_graph_describe(self.graph._handle, self.number, dtype, shape), self.graph)
+            self._described = from_number(dtype.value), shape_from(shape)
+        return self._described
+
+    @property
+    def dtype(self) -> DType:
+        return self._describe()[0]
+
+    @property
+    def shape(self) -> Optional[tuple[Optional[int], ...]]:
+        """As far as it is known before a run: None for an unknown rank, and for an unknown size."""
+        return self._describe()[1]
+
+    def _producer(self) -> tuple["Operation", int]:
+        operation, index = ctypes.c_void_p(), ctypes.c_uint32()
+        check(_low.tw_graph_producer(self.graph._handle, self.number, operation, index))
+        return Operation(self.graph, operation.value or 0), index.value
+
+    @property
+    def operation(self) -> "Operation":
+        """Who makes it."""
+        return self._producer()[0]
+
+    @property
+    def index(self) -> int:
+        """As which of its operation's outputs."""
+        return self._producer()[1]
+
+    @property
+    def name(self) -> str:
+        """Its name for feeds and fetches: "dense/MatMul:0"."""
+        operation, index = self._producer()
+        return f"{operation.name}:{index}"
+
+    def named(self, name: str) -> "Output":
+        """The value under a name of its own, to feed or fetch it by."""
+        return self.graph.op("Identity", self, name=name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Output) and self.number == other.number and self.graph is other.graph
+
+    def __hash__(self) -> int:
+        return hash(self.number)
+
+    def __repr__(self) -> str:
+        shape = "?" if self.shape is None else "[" + ", ".join("?" if n is None else str(n) for n in self.shape) + "]"
+        return f"<Output '{self.name}' {self.dtype} {shape}>"
+
+
+def shape_from(shape: "_low.tw_shape") -> Optional[tuple[Optional[int], ...]]:
+    if shape.rank < 0:
+        return None
+    return tuple(n if n >= 0 else None for n in shape.dims[:shape.rank]) if shape.rank else ()
+
+
+class Operation:
+    """One operation of a graph."""
+    __slots__ = ("graph", "_handle")
+
+    def __init__(self, graph: "Graph", handle: int):
+        self.graph, self._handle = graph, handle
+
+    @property
+    def name(self) -> str:
+        return _low.tw_operation_name(self._handle).decode()
+
+    @property
+    def type(self) -> str:
+        """The op: "MatMul"."""
+        return _low.tw_operation_type(self._handle).decode()
+
+    @property
+    def device(self) -> str:
+        """As asked for; "": anywhere."""
+        return _low.tw_operation_device(self._handle).decode()
+
+    @property
+    def inputs(self) -> list[Output]:
+        return [Output(self.graph, _low.tw_operation_input(self._handle, i)) for i in range(_low.tw_operation_input_count(self._handle))]
+
+    @property
+    def outputs(self) -> list[Output]:
+        return [Output(self.graph, _low.tw_operation_output(self._handle, i)) for i in range(_low.tw_operation_output_count(self._handle))]
+
+    @property
+    def control_inputs(self) -> list["Operation"]:
+        """What it waits for."""
+        return [Operation(self.graph, _low.tw_operation_control(self._handle, i))
+                for i in range(_low.tw_operation_control_count(self._handle))]
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """As resolved: given, inferred or by default. Types are DTypes, shapes tuples, tensors Tensors."""
+        from .attributes import read
+        names = (_low.tw_operation_attr_name(self._handle, i) for i in range(_low.tw_operation_attr_count(self._handle)))
+        return {name.decode(): read(self._handle, name) for name in names}
+
+    @property
+    def line(self) -> Optional[Line]:
+        """Where the program made it; None for imported ones."""
+        return self.graph.line_of(self.name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Operation) and self._handle == other._handle and self.graph is other.graph
+
+    def __hash__(self) -> int:
+        return hash(self._handle)
+
+    def __repr__(self) -> str:
+        return f"<Operation '{self.name}' {self.type}>"

@@ -1,0 +1,179 @@
+"""Runtimes: plugins, devices, threads and variables. Most programs use the process's default one, which needs no mention.
+
+Threads: any."""
+import ctypes
+import dataclasses
+import json
+import threading
+from typing import Any, Optional
+
+from . import _low
+from .errors import check, made
+from .tensor import bytes_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Device:
+    """Where operations run. memory: bytes, 0 if unknown.   plugin: the id of who provides it."""
+    name: str
+    kind: str
+    uid: str
+    description: str
+    plugin: str
+    memory: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Plugin:
+    """What became of a plugin that was found. state: "loaded", "failed", "disabled" or "shadowed".   reason, fix: why it is not loaded and
+    what to do about it."""
+    id: str
+    version: str
+    path: str
+    state: str
+    reason: str
+    fix: str
+    ops: tuple[str, ...]
+    device_kinds: tuple[str, ...]
+    kernels: int
+
+
+class Runtime:
+    """Plugins, devices, threads and state of their own. options: Runtime.options() lists them, as in Runtime(threads=2).
+    Raises InvalidArgumentError for an unknown option or a value that it cannot take."""
+    __slots__ = ("_handle", "_ops", "_mutex", "__weakref__")
+
+    def __init__(self, **options: Any):
+        self._handle = 0
+        self._start(made(_low.tw_runtime_create, *option_texts(options)))
+
+    @classmethod
+    def default(cls) -> "Runtime":
+        """The process's default runtime."""
+        self = cls.__new__(cls)
+        self._start(made(_low.tw_runtime_default))
+        return self
+
+    def _start(self, handle: int) -> None:
+        self._handle, self._mutex = handle, threading.Lock()
+        self._ops: Optional[dict[str, dict[str, Any]]] = None
+
+    def __del__(self, release=_low.tw_runtime_release):
+        release(getattr(self, "_handle", None))
+
+    def ops(self, fresh: bool = False) -> dict[str, dict[str, Any]]:
+        """Every op by name, as the object that tw_ops_json describes (op.h). The list is made once and again when fresh is true."""
+        with self._mutex:
+            if self._ops is None or fresh:
+                self._ops = _list_ops(self._handle)
+            return self._ops
+
+    def op(self, name: str) -> Optional[dict[str, Any]]:
+        """One op, also of a plugin loaded since; None if there is none."""
+        return self.ops().get(name) or self.ops(fresh=True).get(name)
+
+    def load_plugin(self, path: str) -> None:
+        """Loads one plugin file; its ops and devices are there at once.
+        Raises NotFoundError, FailedPreconditionError (another ABI), AlreadyExistsError, and what its start fails with."""
+        check(_low.tw_plugin_load(self._handle, str(path).encode()))
+        self.ops(fresh=True)
+
+    def devices(self) -> list[Device]:
+        handle = made(_low.tw_devices_create, self._handle)
+        try:
+            return [_device(handle, i) for i in range(_low.tw_devices_count(handle))]
+        finally:
+            _low.tw_devices_destroy(handle)
+
+    def plugins(self) -> list[Plugin]:
+        handle = made(_low.tw_plugins_create, self._handle)
+        try:
+            return [_plugin(handle, i) for i in range(_low.tw_plugins_count(handle))]
+        finally:
+            _low.tw_plugins_destroy(handle)
+
+    @staticmethod
+    def options() -> dict[str, tuple[str, str]]:
+        """{name: (default, what it does)} of every option."""
+        return list_options(_low.tw_runtime_option)
+
+
+def _device(handle: int, i: int) -> Device:
+    name, kind, uid, description, plugin = (_text(read(handle, i)) for read in (
+        _low.tw_devices_name, _low.tw_devices_kind, _low.tw_devices_uid, _low.tw_devices_description, _low.tw_devices_plugin))
+    return Device(name, kind, uid, description, plugin, _low.tw_devices_memory(handle, i))
+
+
+_STATES = {_low.TW_PLUGIN_LOADED: "loaded", _low.TW_PLUGIN_FAILED: "failed", _low.TW_PLUGIN_DISABLED: "disabled",
+           _low.TW_PLUGIN_SHADOWED: "shadowed"}
+
+
+def _plugin(handle: int, i: int) -> Plugin:
+    id_, version, path, reason, fix = (_text(read(handle, i)) for read in (
+        _low.tw_plugins_id, _low.tw_plugins_version, _low.tw_plugins_path, _low.tw_plugins_reason, _low.tw_plugins_fix))
+    return Plugin(id_, version, path, _STATES[_low.tw_plugins_state(handle, i)], reason, fix,
+                  tuple(_text(_low.tw_plugins_op(handle, i, k)) for k in range(_low.tw_plugins_op_count(handle, i))),
+                  tuple(_text(_low.tw_plugins_device_kind(handle, i, k)) for k in range(_low.tw_plugins_device_kind_count(handle, i))),
+                  _low.tw_plugins_kernel_count(handle, i))
+
+
+def _list_ops(runtime: int) -> dict[str, dict[str, Any]]:
+    handle, found = made(_low.tw_ops_create, runtime), {}
+    try:
+        for i in range(_low.tw_ops_count(handle)):
+            op = json.loads(bytes_of(made(_low.tw_ops_json, handle, i)))
+            found[op["name"]] = op
+        return found
+    finally:
+        _low.tw_ops_destroy(handle)
+
+
+def _text(text: Optional[bytes]) -> str:
+    return "" if text is None else text.decode(errors="replace")
+
+
+def option_texts(options: dict[str, Any]) -> tuple[Any, int]:
+    """Keyword arguments as the "key=value" texts of the C API."""
+    texts = [f"{key}={str(value).lower() if isinstance(value, bool) else value}".encode() for key, value in options.items()]
+    return (ctypes.c_char_p * len(texts))(*texts), len(texts)
+
+
+def list_options(option: Any) -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    default, doc = ctypes.c_char_p(), ctypes.c_char_p()
+    while (name := option(len(found), default, doc)) is not None:
+        found[name.decode()] = (_text(default.value), _text(doc.value))
+    return found
+
+
+def version() -> str:
+    """Version of the library that runs, such as "0.1.0"."""
+    return _low.tw_version_string().decode()
+
+
+_default_mutex = threading.Lock()
+_default: Optional[Runtime] = None
+
+
+def default_runtime() -> Runtime:
+    """The process's default runtime, one object for all, so that its ops are listed once."""
+    global _default
+    with _default_mutex:
+        if _default is None:
+            _default = Runtime.default()
+        return _default
+
+
+def devices(runtime: Optional[Runtime] = None) -> list[Device]:
+    """The devices of a runtime; None: the default one."""
+    return (runtime or default_runtime()).devices()
+
+
+def plugins(runtime: Optional[Runtime] = None) -> list[Plugin]:
+    """Every plugin that a runtime looked at; None: the default one."""
+    return (runtime or default_runtime()).plugins()
+
+
+def load_plugin(path: str, runtime: Optional[Runtime] = None) -> None:
+    """Runtime.load_plugin of a runtime; None: the default one."""
+    (runtime or default_runtime()).load_plugin(path)

@@ -1,0 +1,85 @@
+"""What a `with` says about the operations that are added inside: their graph, name, device, and what they run after.
+
+All of it belongs to the thread that wrote the `with`; other threads start with none."""
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Optional
+
+if TYPE_CHECKING:
+    from .graph import Graph
+    from .output import Operation
+
+
+@dataclasses.dataclass(frozen=True)
+class Scope:
+    """prefix: of names, with its slash.   device: "" for anywhere.   after: operations to wait for."""
+    graph: "Graph"
+    prefix: str = ""
+    device: str = ""
+    after: tuple["Operation", ...] = ()
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.scopes: list[Scope] = []
+
+
+_stack = _Stack()
+
+
+def current(graph: Optional["Graph"] = None) -> Scope:
+    """The innermost scope, or the innermost of that graph. Raises RuntimeError where no graph is current."""
+    if graph is None:
+        if not _stack.scopes:
+            raise RuntimeError("no graph is current; write `with thalweg.Graph() as g:` around it, or use the graph's own methods")
+        return _stack.scopes[-1]
+    for scope in reversed(_stack.scopes):
+        if scope.graph is graph:
+            return scope
+    return Scope(graph)
+
+
+def push(scope: Scope) -> None:
+    _stack.scopes.append(scope)
+
+
+def pop() -> None:
+    _stack.scopes.pop()
+
+
+@contextlib.contextmanager
+def _inside(scope: Scope) -> Iterator[Scope]:
+    push(scope)
+    try:
+        yield scope
+    finally:
+        pop()
+
+
+@contextlib.contextmanager
+def name_scope(name: str, graph: Optional["Graph"] = None) -> Iterator[str]:
+    """Names inside start with `name` and a slash, below the scope around it; a name that was a scope already gets a number: `dense`,
+    `dense_1`. With a slash at its end it is taken as it is, from the top, to come back to a scope: `dense/`. Gives the prefix."""
+    scope = current(graph)
+    prefix = name if name.endswith("/") else scope.graph._new_prefix(scope.prefix + name)
+    with _inside(dataclasses.replace(scope, prefix="" if prefix == "/" else prefix)):
+        yield prefix
+
+
+@contextlib.contextmanager
+def device(name: str, graph: Optional["Graph"] = None) -> Iterator[None]:
+    """Operations inside run there: "CPU:0", "/device:OPENCL:0"; "": anywhere. Variables, gradients and optimizers place theirs themselves,
+    and do not wait for control_dependencies either."""
+    with _inside(dataclasses.replace(current(graph), device=name)):
+        yield
+
+
+@contextlib.contextmanager
+def control_dependencies(before: Iterable[Any], graph: Optional["Graph"] = None) -> Iterator[None]:
+    """Operations inside run after all of these (operations or values) in every step in which both run."""
+    scope = current(graph)
+    after = scope.after + tuple(scope.graph._operation_of(x) for x in before)
+    with _inside(dataclasses.replace(scope, after=after)):
+        yield

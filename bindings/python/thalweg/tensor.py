@@ -1,0 +1,274 @@
+"""Tensors: arrays in the runtime's memory, and the way of NumPy arrays in and out without copies.
+
+Threads: a tensor does not change once made, so any number of threads may use it."""
+import ctypes
+import threading
+from typing import Any, Optional
+
+import numpy as np
+
+from . import _dlpack, _low
+from .dtypes import DType, DTypeLike, as_dtype, from_number, from_numpy
+from .dtypes import string as _string
+from .errors import check, made
+
+
+class Tensor:
+    """A reference to a tensor of the runtime. Made from anything that NumPy makes an array of, or by fetching with as_tensors=True.
+
+    value: an array, a number, text, or lists of these.   dtype: its element type; None: that of the array, float32 and int32 for Python's
+    own numbers.   copy: False shares the array's memory with the tensor if its layout allows; the program then must not write to it any
+    more. Other libraries share a tensor's memory by np.asarray(tensor) and by DLPack. Raises TypeError for values of no element type."""
+    __slots__ = ("_handle", "__weakref__")
+
+    def __init__(self, value: Any, dtype: Optional[DTypeLike] = None, copy: bool = True):
+        self._handle = 0
+        array, private = as_array(value, None if dtype is None else as_dtype(dtype))
+        lend = (private or not copy) and worth_sharing(array) and _dlpack.can_lend(array)
+        self._handle = _dlpack.lent(array) if lend else copied(array)
+
+    @classmethod
+    def _adopt(cls, handle: int) -> "Tensor":
+        """Takes over a reference."""
+        self = cls.__new__(cls)
+        self._handle = handle
+        return self
+
+    def __del__(self, release=_low.tw_tensor_release):
+        release(getattr(self, "_handle", None))
+
+    @property
+    def dtype(self) -> DType:
+        return from_number(_low.tw_tensor_dtype(self._handle))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        rank = _low.tw_tensor_rank(self._handle)
+        return tuple(_low.tw_tensor_dims(self._handle)[:rank]) if rank else ()
+
+    @property
+    def size(self) -> int:
+        """Elements."""
+        return _low.tw_tensor_count(self._handle)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory; 16 an element for strings."""
+        return _low.tw_tensor_bytes(self._handle)
+
+    def numpy(self) -> np.ndarray:
+        """Its elements as an array that shares its memory and keeps it alive; read-only where somebody else shares it too. Strings are
+        copied, into an array of bytes objects. Raises TypeError for types that NumPy has not."""
+        return to_array(self)
+
+    def reshape(self, *dims: int) -> "Tensor":
+        """The same elements under other dims; shares the memory."""
+        dims = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
+        return Tensor._adopt(made(_low.tw_tensor_reshape, self._handle, _dims(dims), len(dims)))
+
+    def _lies_in(self, array: np.ndarray) -> bool:
+        """Whether its memory is part of the array's."""
+        at = _low.tw_tensor_data(self._handle) or 0
+        return self.nbytes > 0 and array.ctypes.data <= at < array.ctypes.data + array.nbytes
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
+        array = to_array(self)
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Optional[tuple[int, int]] = None, dl_device: Any = None,
+                   copy: Optional[bool] = None) -> Any:
+        """A DLPack capsule of its memory, read-only where the consumer knows versions (max_version of 1 or more)."""
+        if copy:
+            raise BufferError("a tensor gives its memory, not a copy")
+        return _dlpack.capsule_of(self._handle, max_version is not None and max_version[0] >= 1)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _dlpack.CPU, 0
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a scalar tensor has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        try:
+            shown = bytes_of(made(_low.tw_tensor_text, self._handle, 20)).decode(errors="replace")
+        except Exception:  # resources and variants have no text
+            shown = "..."
+        return f"Tensor({shown}, shape={list(self.shape)}, dtype={self.dtype})"
+
+
+def from_dlpack(source: Any) -> Tensor:
+    """A tensor that shares the memory of an array of another library, or copies what is not dense. Its producer must not write to it while
+    the tensor lives. Raises BufferError for what gives no DLPack, InvalidArgumentError for memory of other devices and unknown types."""
+    return Tensor._adopt(_dlpack.tensor_from(source))
+
+
+def bytes_of(buffer: int) -> bytes:
+    """The bytes of a tw_buffer, which is released."""
+    try:
+        return ctypes.string_at(_low.tw_buffer_data(buffer), _low.tw_buffer_bytes(buffer))
+    finally:
+        _low.tw_buffer_release(buffer)
+
+
+# ---- In ----
+
+def as_array(value: Any, dtype: Optional[DType]) -> tuple[np.ndarray, bool]:
+    """The value as a dense array of native byte order and of that type, and whether nobody else can have it.
+
+    Arrays are cast where NumPy's rule "same_kind" allows and no whole number changes, and so are lists and Python's numbers."""
+    if isinstance(value, Tensor):
+        value = to_array(value)
+    array = value if isinstance(value, np.ndarray) else np.asarray(value)
+    given = array if isinstance(value, np.ndarray) or hasattr(value, "__array__") else None  # somebody's, not made just now
+    if array.dtype.kind in "OSU":
+        if dtype is not None and dtype != _string:
+            raise TypeError(f"{_short(value)} is no {dtype}")
+        return array, False
+    if dtype is None:
+        dtype = from_numpy(array.dtype) if isinstance(value, (np.ndarray, np.generic)) else _python_type(array)
+    if dtype == _string:
+        raise TypeError(f"{_short(value)} is no string")
+    kind = dtype.numpy
+    if array.dtype != kind:
+        array = _cast(array, kind, dtype, value)
+    if not array.flags.c_contiguous:
+        array = array.copy()
+    return array, array is not given
+
+
+def _python_type(array: np.ndarray) -> DType:
+    """The element type for Python's own numbers."""
+    names = {"f": "float32", "c": "complex64"}
+    if array.dtype.kind in names:
+        return as_dtype(names[array.dtype.kind])
+    if array.dtype.kind in "iu":
+        fits = array.size == 0 or (array.min() >= -2**31 and array.max() < 2**31)
+        return as_dtype("int32" if fits else array.dtype)
+    return from_numpy(array.dtype)
+
+
+def _cast(array: np.ndarray, kind: np.dtype, dtype: DType, value: Any) -> np.ndarray:
+    if array.size == 0 and not isinstance(value, (np.ndarray, np.generic)):
+        return array.astype(kind)  # an empty list is of any type
+    whole, number = "iu", "iuf"
+    allowed = (np.can_cast(array.dtype, kind, "same_kind") or (array.dtype.kind in whole and kind.kind in whole)
+               or (array.dtype.kind in number and kind.isbuiltin != 1))
+    if not allowed:
+        raise TypeError(f"{_short(value)} of type {array.dtype} is no {dtype}; cast it if that is meant")
+    with np.errstate(over="ignore"):  # a float too large becomes infinite, as in any cast
+        cast = array.astype(kind)
+    if kind.kind in "iu" and not np.array_equal(cast, array):
+        raise TypeError(f"{_short(value)} does not fit into {dtype}")
+    return cast
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _dims(shape: Any) -> Any:
+    return (ctypes.c_int64 * len(shape))(*shape)
+
+
+# Sharing an array costs about as much as copying this many bytes.
+COPIED_BYTES = 16 * 1024
+
+
+def worth_sharing(array: np.ndarray) -> bool:
+    return array.nbytes > COPIED_BYTES and array.flags.aligned and array.dtype.kind not in "OSU"
+
+
+_NOTHING = ctypes.CFUNCTYPE(None, ctypes.c_void_p)()
+
+
+def shared(array: np.ndarray) -> int:
+    """A handle on a tensor around the memory of a dense array, which must live, unchanged, until that tensor is alone. Without a callback,
+    because one that needs Python's lock must not come from a thread that Python ends at exit."""
+    number = from_numpy(array.dtype).number
+    return made(_low.tw_tensor_create_from, number, _dims(array.shape), array.ndim, array.ctypes.data, array.nbytes, _NOTHING, None)
+
+
+def alone(handle: int) -> bool:
+    """Whether nobody else refers to the tensor or its memory, which is no array's of DLPack."""
+    return _low.tw_tensor_mutable_data(handle) is not None
+
+
+_parked: list[tuple[np.ndarray, int]] = []
+_parking = threading.Lock()
+
+
+def park(array: np.ndarray, handle: int) -> None:
+    """Keeps an array that a tensor shares, and that reference to the tensor, so that nobody writes to it, until the tensor is alone; looked
+    at when the next one is parked."""
+    with _parking:
+        gone = [h for _, h in _parked if alone(h)]
+        _parked[:] = [entry for entry in _parked if entry[1] not in gone] + [(array, handle)]
+    for h in gone:
+        _low.tw_tensor_release(h)
+
+
+def copied(array: np.ndarray) -> int:
+    """A handle on a tensor with a copy of the array, which is dense."""
+    if array.dtype.kind in "OSU":
+        return _strings(array)
+    number = from_numpy(array.dtype).number
+    return made(_low.tw_tensor_create_copy, number, _dims(array.shape), array.ndim, array.ctypes.data, array.nbytes)
+
+
+def _strings(array: np.ndarray) -> int:
+    tensor = made(_low.tw_tensor_create, _string.number, _dims(array.shape), array.ndim)
+    try:
+        for i, text in enumerate(array.reshape(-1).tolist()):
+            if isinstance(text, str):
+                text = text.encode()
+            elif not isinstance(text, bytes):
+                raise TypeError(f"element {i} of the array of strings is {_short(text)}, which is neither bytes nor text")
+            check(_low.tw_tensor_set_string(tensor, i, text, len(text)))
+    except BaseException:
+        _low.tw_tensor_release(tensor)
+        raise
+    return tensor
+
+
+# ---- Out ----
+
+class _Memory:
+    """What an array that shares a tensor's memory has as its base."""
+    __slots__ = ("tensor", "__array_interface__")
+
+    def __init__(self, tensor: Tensor, shape: tuple[int, ...], kind: np.dtype, data: int, read_only: bool):
+        self.tensor = tensor
+        # NumPy's protocol knows no types of other packages: bytes of that size stand in for them.
+        typestr = kind.str if kind.isbuiltin == 1 else f"|V{kind.itemsize}"
+        self.__array_interface__ = {"version": 3, "shape": shape, "typestr": typestr, "data": (data, read_only)}
+
+
+def to_array(tensor: Tensor) -> np.ndarray:
+    kind, shape = tensor.dtype.numpy, tensor.shape
+    if kind == object:
+        return _texts(tensor, shape)
+    handle = tensor._handle
+    data = _low.tw_tensor_data(handle)
+    if not data or 0 in shape:
+        return np.empty(shape, kind)
+    array = np.asarray(_Memory(tensor, shape, kind, data, _low.tw_tensor_mutable_data(handle) is None))
+    return array if array.dtype == kind else array.view(kind)
+
+
+def to_value(tensor: Tensor) -> Any:
+    """As to_array, but a scalar of NumPy's (bytes for strings) for rank 0."""
+    return to_array(tensor)[()]
+
+
+def _texts(tensor: Tensor, shape: tuple[int, ...]) -> np.ndarray:
+    texts = np.empty(tensor.size, object)
+    at, size = ctypes.c_char_p(), ctypes.c_uint64()
+    for i in range(len(texts)):
+        check(_low.tw_tensor_get_string(tensor._handle, i, at, size))
+        texts[i] = ctypes.string_at(at, size.value)
+    return texts.reshape(shape)

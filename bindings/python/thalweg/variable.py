@@ -1,0 +1,97 @@
+"""Variables: tensors that stay between steps, and are read, assigned and updated by operations.
+
+    w = thalweg.Variable(tw.ops.truncated_normal([64, 10], dtype="float32") * 0.1, name="w")
+
+Their contents live in the runtime, by name, from the first assignment on; `initializer()` makes the operation that does it for all."""
+import ctypes
+from typing import TYPE_CHECKING, Any, Optional
+
+from . import _low, build, scopes
+from .dtypes import DType, DTypeLike, from_number
+from .errors import check, made
+from .output import Formula, Operation, Output, shape_from
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+
+class Variable(Formula):
+    """A variable of the current graph, or of the graph of its initial value. In formulas it stands for its contents at that moment.
+
+    initial: a value, a number or an array, which gives it dtype and shape.   name: exact, below the current name scope, and free; also its
+    name in checkpoints; None: Variable, Variable_1, ...   trainable: whether optimizers take it of themselves."""
+    __slots__ = ("graph", "handle", "name", "dtype", "shape")
+
+    def __init__(self, initial: Any, name: Optional[str] = None, dtype: Optional[DTypeLike] = None, trainable: bool = True):
+        graph = build.graph_of([initial]) or scopes.current().graph
+        if isinstance(initial, Formula):
+            initial = initial._value() if dtype is None else initial.astype(dtype)
+        else:
+            initial = graph.constant(initial, dtype)
+        prefix = scopes.current(graph).prefix
+        if name is None:
+            name = graph._new_prefix(prefix + "Variable")[len(prefix):-1]
+        with graph.building() as scope:
+            number = _low.tw_variable_create(scope, name.encode(), initial.number)
+        self._be(graph, number, prefix + name, initial.dtype, initial.shape)
+        if not trainable:
+            graph._fixed.add(number)
+
+    def _be(self, graph: "Graph", number: int, name: str, dtype: DType, shape: Optional[tuple[Optional[int], ...]]) -> None:
+        self.graph, self.handle, self.name, self.dtype, self.shape = graph, Output(graph, number), name, dtype, shape
+
+    def _value(self) -> Output:
+        return self.read()
+
+    def _handle_value(self) -> Output:
+        return self.handle
+
+    @property
+    def trainable(self) -> bool:
+        return self.handle.number not in self.graph._fixed
+
+    def read(self) -> Output:
+        """Its contents as they are when the read runs; reads and updates of one step are ordered by data and control edges only."""
+        return self.graph.op("ReadVariableOp", self.handle, dtype=self.dtype)
+
+    def assign(self, value: Any) -> Operation:
+        """Sets it to a value of its dtype and shape."""
+        return self.graph.op("AssignVariableOp", self.handle, value, dtype=self.dtype)
+
+    def assign_add(self, value: Any) -> Operation:
+        return self.graph.op("AssignAddVariableOp", self.handle, value, dtype=self.dtype)
+
+    def assign_sub(self, value: Any) -> Operation:
+        return self.graph.op("AssignSubVariableOp", self.handle, value, dtype=self.dtype)
+
+    def initialized(self) -> Output:
+        """Whether it has contents."""
+        return self.graph.op("VarIsInitializedOp", self.handle)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Variable) and self.handle == other.handle
+
+    def __hash__(self) -> int:
+        return hash(self.handle)
+
+    def __repr__(self) -> str:
+        shape = "?" if self.shape is None else list(self.shape)
+        return f"<Variable '{self.name}' {self.dtype} {shape}>"
+
+
+def listed(graph: "Graph") -> list[Variable]:
+    """The variables of a graph, however they came into it."""
+    listing = made(_low.tw_variables_create, graph._handle)
+    try:
+        return [_variable(graph, listing, i) for i in range(_low.tw_variables_count(listing))]
+    finally:
+        _low.tw_variables_destroy(listing)
+
+
+def _variable(graph: "Graph", listing: int, i: int) -> Variable:
+    dtype, shape = ctypes.c_uint32(), _low.tw_shape()
+    check(_low.tw_variables_describe(listing, i, dtype, shape))
+    variable = Variable.__new__(Variable)
+    variable._be(graph, _low.tw_variables_handle(listing, i), _low.tw_variables_name(listing, i).decode(), from_number(dtype.value),
+                 shape_from(shape))
+    return variable

@@ -1,0 +1,88 @@
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+
+import thalweg as tw
+from thalweg import _low, errors
+
+
+def line():
+    return inspect.currentframe().f_back.f_lineno
+
+
+def test_there_is_one_class_per_code():
+    codes = {value for name, value in vars(_low).items() if name.startswith("TW_") and _low.tw_status_code_name(value).decode() == name[3:]}
+    assert len(codes) == 17 and set(errors.BY_CODE) == codes - {_low.TW_OK}
+    for code, kind in errors.BY_CODE.items():
+        status = _low.tw_status_create(code, b"what happened")
+        with pytest.raises(kind, match="^what happened$") as e:
+            errors.check(status)
+        assert type(e.value) is kind and e.value.code == code and e.value.operation is None and e.value.line is None
+        assert kind.__name__.upper() == e.value.code_name.replace("_", "") + "ERROR"
+
+
+def test_classes_are_pythons_too():
+    for kind, python in ((tw.InvalidArgumentError, ValueError), (tw.NotFoundError, LookupError), (tw.OutOfRangeError, IndexError),
+                         (tw.UnimplementedError, NotImplementedError)):
+        assert issubclass(kind, python) and issubclass(kind, tw.Error)
+
+
+def test_a_failing_step_names_the_operation_and_the_line_that_made_it(run):
+    x = tw.placeholder("float32", name="x")
+    with tw.name_scope("head"):
+        tw.ops.mat_mul(x, np.ones((3, 4), np.float32), name="mm"); made = line()
+    with pytest.raises(tw.InvalidArgumentError) as e:
+        run("head/mm", {x: np.ones((2, 5))})
+    assert e.value.operation == "head/mm" and e.value.line == (__file__, made)
+    assert str(e.value).splitlines()[1] == f"  'head/mm' was made in {__file__}, line {made}"
+    assert "MatMul 'head/mm'" in e.value.message
+
+
+def test_operators_and_methods_point_to_the_program_too(run):
+    x = tw.placeholder("float32", name="x")
+    y = x @ [[1.0]]; made = line()
+    with pytest.raises(tw.InvalidArgumentError) as e:
+        run(y, {x: np.ones((2, 5))})
+    assert e.value.line == (__file__, made)
+    z = x.reshape(7, 7).sum(); made = line()
+    with pytest.raises(tw.InvalidArgumentError) as e:
+        run(z, {x: np.ones((2, 5))})
+    assert e.value.line == (__file__, made)
+
+
+def test_operations_that_one_call_made_point_to_that_call(run, graph):
+    x, v = tw.placeholder("float32", [None], name="x"), tw.Variable(np.ones(3, np.float32), name="v")
+    before = len(graph)
+    tw.train.Adam().minimize((x * v).sum()); made = line()
+    lines = {o.line for o in graph.operations()[before:]}
+    assert lines == {tw.Line(__file__, made)} and graph.operation("v").line.file == __file__
+
+
+def test_what_cannot_be_made_points_to_the_line_that_tried(graph):
+    x = tw.placeholder("float32", [2, 3])
+    with pytest.raises(tw.InvalidArgumentError) as e:
+        tw.ops.mat_mul(x, x, name="mm")
+    tried = e.traceback[0].lineno + 1
+    assert e.value.operation == "mm" and e.value.line == (__file__, tried) and "mm" not in graph
+
+
+def test_feeds_that_are_missing_are_told_with_the_placeholders_line(run):
+    x = tw.placeholder("float32", name="needed"); made = line()
+    with pytest.raises(tw.InvalidArgumentError, match="needed") as e:
+        run(x + 1)
+    assert e.value.line == (__file__, made)
+
+
+def test_imported_operations_have_no_line(graph):
+    x = tw.placeholder("float32", name="x")
+    tw.ops.mat_mul(x, np.ones((3, 4), np.float32), name="mm")
+    with pytest.raises(tw.InvalidArgumentError) as e:
+        tw.Session(tw.Graph.from_bytes(graph.to_bytes())).run("mm", {"x": np.ones((2, 5))})
+    assert e.value.operation == "mm" and e.value.line is None and "\n" not in str(e.value)
+
+
+def test_errors_can_be_pickled():
+    e = pickle.loads(pickle.dumps(tw.NotFoundError("text", "op", tw.Line("f.py", 3))))
+    assert type(e) is tw.NotFoundError and (e.message, e.operation, e.line) == ("text", "op", ("f.py", 3))

@@ -1,0 +1,121 @@
+import inspect
+import keyword
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+import thalweg as tw
+from thalweg.op_functions import snake_case
+
+
+@pytest.mark.parametrize("name, snake", [("MatMul", "mat_mul"), ("Conv2D", "conv2d"), ("Conv2DBackpropInput", "conv2d_backprop_input"),
+                                         ("BatchMatMulV2", "batch_mat_mul_v2"), ("L2Loss", "l2_loss"), ("Relu6Grad", "relu6_grad"),
+                                         ("AddN", "add_n"), ("Log1p", "log1p"), ("Assert", "assert_"), ("_Send", "_send")])
+def test_names_in_lower_case(name, snake):
+    assert snake_case(name) == snake
+
+
+def test_every_op_is_a_function_under_two_names(graph):
+    known = graph.runtime.ops()
+    assert len(known) > 100
+    assert len({snake_case(op) for op in known}) == len(known)
+    for op in known:
+        function = getattr(tw.ops, op)
+        assert getattr(tw.ops, snake_case(op)) is function and op in dir(tw.ops) and snake_case(op) in dir(tw.ops)
+        assert function.__doc__.startswith(op) and not keyword.iskeyword(function.__name__)
+        assert list(inspect.signature(function).parameters)[-1] == "name"
+
+
+def test_signatures_and_text_come_from_the_schema():
+    signature = inspect.signature(tw.ops.conv2d)
+    assert list(signature.parameters)[:4] == ["input", "filter", "strides", "padding"]
+    assert signature.parameters["strides"].default is inspect.Parameter.empty and signature.parameters["data_format"].default == "NHWC"
+    assert signature.parameters["strides"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert "Not differentiable: an index has no derivative." in tw.ops.arg_max.__doc__
+
+
+def test_answers_follow_the_outputs(graph):
+    x = tw.placeholder("float32", [6, 4])
+    assert isinstance(tw.ops.softmax(x), tw.Output)
+    assert isinstance(tw.ops.no_op(), tw.Operation)
+    parts = tw.ops.split(0, x, num_split=3)
+    assert [p.name for p in parts] == ["Split:0", "Split:1", "Split:2"]
+    found = tw.ops.sparse_softmax_cross_entropy_with_logits(x, [0] * 6)
+    assert found._fields == ("loss", "backprop") and found.loss.shape == (6,)
+    assert len(tw.ops.identity_n([x, 1])) == 2
+    assert [t.dtype for t in tw.ops.restore_v2("p", ["a", "b"], ["", ""], dtypes=["float32", "int64"])] == ["float32", "int64"]
+
+
+def test_inputs_by_name_and_lists_of_them(run):
+    x = tw.constant([[1.0, 2], [3, 4]])
+    product = tw.ops.mat_mul(a=x, b=x, transpose_b=True, name="mm")
+    joined = tw.ops.concat_v2([x, [[5, 6]], np.ones((1, 2), np.float32)], axis=0)
+    packed = tw.ops.pack([1, tw.constant(2), 3])
+    assert product.name == "mm:0" and product.operation.attributes["transpose_b"] is True
+    np.testing.assert_array_equal(run(product), [[5, 11], [11, 25]])
+    np.testing.assert_array_equal(run(joined), [[1, 2], [3, 4], [5, 6], [1, 1]])
+    np.testing.assert_array_equal(run(packed), [1, 2, 3])
+
+
+def test_constants_take_the_type_that_the_op_can_use(graph):
+    assert tw.ops.exp(2).dtype == "float32"
+    assert tw.ops.fill([2, 3], 1.5).operation.attributes["index_type"] == tw.int32
+    assert tw.ops.range(0, 10, 1).dtype == "int32"
+    assert tw.ops.cast(np.float64(1), DstT="int8").dtype == "int8"
+    assert tw.ops.string_join(["a", b"b"]).dtype == "string"
+
+
+def test_attributes_of_every_kind_come_back(graph):
+    def attributes(output):
+        return output.operation.attributes
+
+    conv = attributes(tw.ops.conv2d(np.ones((1, 4, 4, 1), np.float32), np.ones((2, 2, 1, 1), np.float32), strides=(1, 2, 2, 1),
+                                    padding="SAME", use_cudnn_on_gpu=False))
+    assert conv["strides"] == [1, 2, 2, 1] and conv["padding"] == "SAME" and conv["use_cudnn_on_gpu"] is False and conv["T"] == "float32"
+    assert attributes(tw.placeholder("int8", [None, 2]))["shape"] == (None, 2)
+    assert attributes(tw.placeholder("int8"))["shape"] is None
+    np.testing.assert_array_equal(attributes(tw.constant([1, 2]))["value"].numpy(), [1, 2])
+    assert attributes(tw.ops.identity_n([1, 2.5])[0])["T"] == [tw.int32, tw.float32]
+    handle = tw.ops.var_handle_op(dtype="float32", shape=[2], shared_name="a\0b", allowed_devices=["x", "yz"])
+    assert attributes(handle)["allowed_devices"] == ["x", "yz"] and attributes(handle)["shared_name"] == "a\0b"
+
+
+def test_ops_of_a_plugin_are_there_once_it_is_loaded(run):
+    with pytest.raises(AttributeError, match="no op is called 'twice'"):
+        tw.ops.twice
+    tw.load_plugin(pathlib.Path(os.environ["THALWEG_BINARY_DIR"]) / "examples/plugins/libtwice.so")
+    x = tw.placeholder("float32", [2])
+    y = tw.ops.twice(x)
+    np.testing.assert_array_equal(run([y, x.graph.op("Twice", y), tw.gradients(y, x)], {x: [1, 2]}), [[2, 4], [4, 8], [2, 2]])
+
+
+@pytest.mark.parametrize("call, error, message", [
+    (lambda x: tw.ops.softmax(x, x), TypeError, "Softmax takes 1 inputs"),
+    (lambda x: tw.ops.conv2d(x, strides=[1], padding="SAME"), TypeError, "Conv2D lacks its input 'filter'"),
+    (lambda x: tw.ops.mat_mul(x, x, tranpose_a=True), TypeError, "no attribute 'tranpose_a'; did you mean 'transpose_a'"),
+    (lambda x: tw.ops.mat_mul(x, x, transpose_a=1), TypeError, "'transpose_a' is of kind bool, not 1"),
+    (lambda x: tw.ops.squeeze(x, squeeze_dims=0), TypeError, "'squeeze_dims' is a list of ints, not 0"),
+    (lambda x: tw.ops.squeeze(x, squeeze_dims=[0.5]), TypeError, "no whole number"),
+    (lambda x: tw.ops.add_n(x), TypeError, "'inputs' is a list of values"),
+    (lambda x: tw.ops.identity(tw.ops.no_op()), TypeError, "is an operation, not a value"),
+    (lambda x: tw.ops.split(0, x), tw.InvalidArgumentError, "'num_split' is missing"),
+    (lambda x: tw.ops.nope, AttributeError, "no op is called 'nope'"),
+    (lambda x: x.graph.op("Sotfmax", x), AttributeError, "did you mean 'Softmax'"),
+    (lambda x: tw.ops.mat_mul(x, np.ones((3, 3), np.float32)), tw.InvalidArgumentError, "inner dimensions differ"),
+    (lambda x: tw.ops.mat_mul(x, np.ones((2, 3), complex)), TypeError, "MatMul: input 'b': .* is no float32"),
+    (lambda x: tw.ops.mat_mul(x, tw.placeholder("float64", [2, 3])), tw.InvalidArgumentError, "double"),
+])
+def test_wrong_calls_say_what_is_wrong_and_add_nothing_of_theirs(graph, call, error, message):
+    x = tw.placeholder("float32", [4, 2])
+    with pytest.raises(error, match=message):
+        call(x)
+    assert not any(o.type in ("MatMul", "Conv2D", "Split", "Softmax", "AddN") for o in graph.operations())
+
+
+def test_values_of_two_graphs_do_not_mix(graph):
+    with tw.Graph():
+        other = tw.placeholder("float32")
+    with pytest.raises(ValueError, match="<Output .* is a value of another graph"):
+        tw.placeholder("float32") + other

@@ -1,0 +1,119 @@
+"""Formulas against NumPy's."""
+import operator
+
+import numpy as np
+import pytest
+
+import thalweg as tw
+
+A = np.array([[1.5, -2, 3], [4, 5, -6]], np.float32)
+B = np.array([2, -3, 4], np.float32)
+
+
+@pytest.mark.parametrize("op", [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.lt,
+                                operator.le, operator.gt, operator.ge])
+def test_operators_are_numpys_on_either_side(run, op):
+    a, b = tw.placeholder("float32", [None, 3]), tw.placeholder("float32", [3])
+    fetches, wanted = [op(a, b), op(a, 2), op(3, b), op(a, B), op(A, b), op(np.float32(2), b)], [
+        op(A, B), op(A, 2), op(3, B), op(A, B), op(A, B), op(np.float32(2), B)]
+    for got, want in zip(run(fetches, {a: A, b: B}), wanted):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+        assert got.dtype == want.dtype
+
+
+def test_powers_signs_and_truth_values(run):
+    a = tw.constant(A)
+    got = run([a ** 2, 2 ** a, -a, +a, abs(a), (a > 0) & (a < 4), (a > 4) | (a < 0), (a > 0) ^ True, ~(a > 0), True & (a > 0)])
+    want = [A ** 2, 2 ** A, -A, A, abs(A), (A > 0) & (A < 4), (A > 4) | (A < 0), (A > 0) ^ True, ~(A > 0), A > 0]
+    for g, w in zip(got, want):
+        np.testing.assert_allclose(g, w, rtol=1e-5)
+
+
+@pytest.mark.parametrize("left, right", [((2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)), ((5, 2, 3), (3, 4)), ((3,), (3, 4)), ((2, 3), (3,)),
+                                         ((3,), (3,)), ((5, 2, 3), (3,))])
+def test_matrix_products_of_all_ranks(run, left, right):
+    a, b = (np.random.default_rng(1).normal(size=s).astype(np.float32) for s in (left, right))
+    x, y = tw.placeholder("float32", left), tw.placeholder("float32", right)
+    for got in run([x @ y, x @ b, a @ y], {x: a, y: b}):
+        np.testing.assert_allclose(got, a @ b, rtol=1e-5, atol=1e-6)
+
+
+def test_whole_numbers_divide_into_real_ones(run):
+    n = tw.constant([7, -7])
+    got = run([n / 2, n / n, 1 / n, n // 2, n % 3])
+    for g, w in zip(got, [[3.5, -3.5], [1, 1], [1 / 7, -1 / 7], [3, -4], [1, 2]]):
+        np.testing.assert_allclose(g, w)
+    assert got[0].dtype == np.float64 and got[3].dtype == np.int32
+
+
+def test_numbers_take_the_type_of_the_value_or_are_refused(graph):
+    n, x = tw.placeholder("int64"), tw.placeholder("float16")
+    assert (n + 1).dtype == "int64" and (2 * x).dtype == "float16" and (x + 1).dtype == "float16"
+    with pytest.raises(TypeError, match="0.5 .*is no int64"):
+        n + 0.5
+    with pytest.raises(TypeError, match="is no float16"):
+        x + "text"
+
+
+KEYS = [np.s_[1], np.s_[-1], np.s_[0, 2], np.s_[1:], np.s_[:-1], np.s_[::2], np.s_[::-1], np.s_[..., 1], np.s_[:, None, 1:3],
+        np.s_[None, ..., None], np.s_[1:2, :, -1], np.s_[..., ::-2], np.s_[2:1], np.s_[...], np.s_[-2:, 1, 0:2]]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_indexing_is_numpys(run, key):
+    array = np.arange(24).reshape(2, 3, 4)
+    x = tw.placeholder("int64")
+    np.testing.assert_array_equal(run(x[key], {x: array}), array[key])
+
+
+def test_indices_may_be_values(run):
+    array, x, k = np.arange(12).reshape(3, 4), tw.placeholder("int64", [3, 4]), tw.placeholder("int32", [])
+    for i in (0, 2, -1):
+        for got, want in zip(run([x[k], x[:, k], x[k:]], {x: array, k: i}), [array[i], array[:, i], array[i:]]):
+            np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("key", [1.5, "a", [0, 1], True, np.array([0, 1]), slice(0.5, None)], ids=str)
+def test_other_indices_are_refused(graph, key):
+    with pytest.raises(TypeError, match="is no index|is no bound"):
+        tw.placeholder("float32", [3])[key]
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "min"])
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 1)])
+def test_reductions_are_numpys(run, name, axis):
+    known, unknown = tw.placeholder("float32", [2, 3]), tw.placeholder("float32")
+    for x in (known, unknown):
+        for keep in (False, True):
+            got = run(getattr(x, name)(axis, keepdims=keep), {x: A})
+            np.testing.assert_allclose(got, getattr(np, name)(A, axis=axis, keepdims=keep), rtol=1e-5)
+
+
+def test_methods(run):
+    x = tw.placeholder("float32", [2, 3])
+    got = run([x.argmax(0), x.argmin(1, dtype="int32"), x.reshape(3, 2), x.reshape([-1]), x.T, x.transpose(1, 0), x.astype("int32"),
+               x.equal(A), x.not_equal(3), x.reshape(tw.constant([6]))], {x: A})
+    want = [A.argmax(0), A.argmin(1), A.reshape(3, 2), A.reshape(-1), A.T, A.T, A.astype(np.int32), A == A, A != 3, A.reshape(6)]
+    for g, w in zip(got, want):
+        np.testing.assert_array_equal(g, w)
+    assert got[1].dtype == np.int32 and x.astype("float32") is x
+    with pytest.raises(ValueError, match="rank is unknown"):
+        tw.placeholder("float32").T
+
+
+def test_values_are_keys_and_neither_true_nor_lists(graph):
+    x, y = tw.placeholder("float32"), tw.placeholder("float32")
+    assert x == x and x != y and {x: 1, y: 2}[graph.output("Placeholder")] == 1
+    with pytest.raises(TypeError, match="neither true nor false"):
+        bool(x)
+    with pytest.raises(TypeError, match="not iterable"):
+        list(x)
+
+
+def test_what_a_value_tells(graph):
+    x = tw.placeholder("float32", [None, 3], name="x")
+    y = (x + 1).named("y")
+    assert (y.name, y.index, y.dtype, y.shape, y.operation.type) == ("y:0", 0, tw.float32, (None, 3), "Identity")
+    assert repr(x) == "<Output 'x:0' float32 [?, 3]>" and tw.placeholder("int32").shape is None
+    assert y.operation.inputs[0].operation.inputs[0] == x and y.operation.outputs == [y]
+    assert repr(y.operation) == "<Operation 'y' Identity>"
