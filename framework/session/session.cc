@@ -56,7 +56,7 @@ bool HasShapes(const std::vector<int64_t>& key, const Tensor* feeds, size_t n) {
 
 const std::vector<OptionDoc>& SessionOptionDocs() {
   static const std::vector<OptionDoc> docs = {
-      {"threads", "0", "threads that a step may use, the caller included; 0: the runtime's, 1: everything on the calling thread"},
+      {"threads", "0", "1: everything on the calling thread; any other number: the threads of the runtime"},
       {"container", "localhost", "name of the container of state whose ops name none; sessions with the same name share it"},
       {"optimize", "true", "fold constants and merge equal nodes"},
       {"disable_pass", "", "name of an optimisation pass to leave out; may be given more than once"},

@@ -23,7 +23,7 @@
 namespace thalweg {
 
 struct SessionOptions {
-  uint32_t threads = 0;   // 0: the runtime's; 1: everything on the calling thread
+  uint32_t threads = 0;   // 1: everything on the calling thread; else the runtime's
   std::string container;  // where unnamed state lives; empty: the runtime's default container
   bool optimize = true;
   std::string engine = "auto";

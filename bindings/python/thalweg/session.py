@@ -1,6 +1,6 @@
 """Sessions: running graphs on NumPy arrays.
 
-    with thalweg.Session(g, threads=2) as s:
+    with thalweg.Session(g, threads=1) as s:
         s.run(g.initializer())
         value = s.run(loss, {x: batch})
 
@@ -40,7 +40,7 @@ class CancelToken:
 
 
 class Session:
-    """A session of a graph. graph: None: the current one.   options: Session.options() lists them, as in Session(g, threads=2).
+    """A session of a graph. graph: None: the current one.   options: Session.options() lists them, as in Session(g, threads=1).
     Raises InvalidArgumentError for an unknown option, FailedPreconditionError if no plugin provides a device."""
 
     def __init__(self, graph: Optional[Graph] = None, **options: Any):
