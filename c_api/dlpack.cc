@@ -18,47 +18,48 @@ using thalweg::Status;
 using thalweg::StatusOr;
 using thalweg::Tensor;
 
-namespace {
+// ---- The structures of the DLPack specification, version 1.0 ----
+// Under its names: sanitizers that check calls through pointers go by them.
 
-// ---- The structures of the DLPack specification, version 1.0; names are ours ----
-
-struct DlDevice {
+struct DLDevice {
   int32_t type, id;
 };
 constexpr int32_t kDlCpu = 1, kDlCudaHost = 3, kDlRocmHost = 11;  // pinned host memory is host memory
 
-struct DlDataType {
+struct DLDataType {
   uint8_t code, bits;
   uint16_t lanes;
 };
 enum DlCode : uint8_t { kDlInt = 0, kDlUint = 1, kDlFloat = 2, kDlBfloat = 4, kDlComplex = 5, kDlBool = 6 };
 
-struct DlTensor {
+struct DLTensor {
   void* data;
-  DlDevice device;
+  DLDevice device;
   int32_t ndim;
-  DlDataType dtype;
+  DLDataType dtype;
   int64_t* shape;
   int64_t* strides;  // in elements; NULL: dense and row-major
   uint64_t byte_offset;
 };
-struct DlManaged {
-  DlTensor tensor;
+struct DLManagedTensor {
+  DLTensor tensor;
   void* context;
-  void (*deleter)(DlManaged* self);
+  void (*deleter)(DLManagedTensor* self);
 };
-struct DlManagedVersioned {
+struct DLManagedTensorVersioned {
   uint32_t major, minor;
   void* context;
-  void (*deleter)(DlManagedVersioned* self);
+  void (*deleter)(DLManagedTensorVersioned* self);
   uint64_t flags;
-  DlTensor tensor;
+  DLTensor tensor;
 };
 constexpr uint64_t kDlReadOnly = 1;
 
+namespace {
+
 struct TypePair {
   uint32_t dtype;
-  DlDataType dl;
+  DLDataType dl;
 };
 constexpr TypePair kTypes[] = {{TW_FLOAT, {kDlFloat, 32, 1}},       {TW_DOUBLE, {kDlFloat, 64, 1}},
                                {TW_HALF, {kDlFloat, 16, 1}},        {TW_BFLOAT16, {kDlBfloat, 16, 1}},
@@ -93,7 +94,7 @@ Status Export(tw_tensor* tensor, Exported<Managed>** out) {
     e->strides[i] = stride;
     stride *= std::max<int64_t>(e->shape[i], 1);
   }
-  DlTensor& t = e->managed.tensor;
+  DLTensor& t = e->managed.tensor;
   t.data = view.count ? static_cast<char*>(view.data) + view.offset : nullptr;
   t.device = {kDlCpu, 0};
   t.ndim = view.rank;
@@ -116,7 +117,7 @@ struct Taken {
   }
 };
 
-bool IsDense(const DlTensor& t) {
+bool IsDense(const DLTensor& t) {
   int64_t stride = 1;
   for (int32_t i = t.ndim; t.strides && i-- > 0;) {
     if (t.shape[i] != 1 && t.strides[i] != stride) return false;
@@ -126,7 +127,7 @@ bool IsDense(const DlTensor& t) {
 }
 
 // Element by element, the last axis fastest.
-void CopyStrided(const DlTensor& t, const char* from, uint32_t size, char* to, int32_t axis = 0) {
+void CopyStrided(const DLTensor& t, const char* from, uint32_t size, char* to, int32_t axis = 0) {
   if (axis == t.ndim) {
     std::memcpy(to, from, size);
     return;
@@ -138,7 +139,7 @@ void CopyStrided(const DlTensor& t, const char* from, uint32_t size, char* to, i
   }
 }
 
-StatusOr<uint32_t> CheckImport(const DlTensor& t) {
+StatusOr<uint32_t> CheckImport(const DLTensor& t) {
   if (t.device.type != kDlCpu && t.device.type != kDlCudaHost && t.device.type != kDlRocmHost) {
     return InvalidArgument("the DLPack tensor lies on a device of DLPack type ", t.device.type, "; copy it to host memory first");
   }
@@ -158,7 +159,7 @@ StatusOr<uint32_t> CheckImport(const DlTensor& t) {
 
 template <class Managed>
 Status Import(Taken<Managed>* taken, tw_tensor** out) {
-  const DlTensor& t = taken->managed->tensor;
+  const DLTensor& t = taken->managed->tensor;
   ASSIGN_OR_RETURN(const uint32_t dtype, CheckImport(t));
   ASSIGN_OR_RETURN(const int64_t bytes, thalweg::CountBytes(t.shape, t.ndim, dtype));
   if (bytes > 0 && !t.data) return InvalidArgument("the DLPack tensor of ", bytes, " bytes has no data");
@@ -197,7 +198,7 @@ tw_status* tw_tensor_to_dlpack(tw_tensor* tensor, void** out_managed) {
   NEED(tensor);
   NEED(out_managed);
   return Guard([&]() -> Status {
-    Exported<DlManaged>* e = nullptr;
+    Exported<DLManagedTensor>* e = nullptr;
     RETURN_IF_ERROR(Export(tensor, &e));
     *out_managed = &e->managed;
     return Status();
@@ -208,7 +209,7 @@ tw_status* tw_tensor_to_dlpack_versioned(tw_tensor* tensor, void** out_managed) 
   NEED(tensor);
   NEED(out_managed);
   return Guard([&]() -> Status {
-    Exported<DlManagedVersioned>* e = nullptr;
+    Exported<DLManagedTensorVersioned>* e = nullptr;
     RETURN_IF_ERROR(Export(tensor, &e));
     e->managed.major = 1;
     e->managed.flags = kDlReadOnly;
@@ -219,18 +220,18 @@ tw_status* tw_tensor_to_dlpack_versioned(tw_tensor* tensor, void** out_managed) 
 
 tw_status* tw_tensor_from_dlpack(void* managed, tw_tensor** out_tensor) {
   NEED(managed);
-  Taken<DlManaged> taken{static_cast<DlManaged*>(managed)};
+  Taken<DLManagedTensor> taken{static_cast<DLManagedTensor*>(managed)};
   NEED(out_tensor);
   return Guard([&] { return Import(&taken, out_tensor); });
 }
 
 tw_status* tw_tensor_from_dlpack_versioned(void* managed, tw_tensor** out_tensor) {
   NEED(managed);
-  Taken<DlManagedVersioned> taken{static_cast<DlManagedVersioned*>(managed)};
+  Taken<DLManagedTensorVersioned> taken{static_cast<DLManagedTensorVersioned*>(managed)};
   NEED(out_tensor);
   return Guard([&]() -> Status {
     // Of another major version only the members up to the deleter are known.
-    const DlManagedVersioned& m = *taken.managed;
+    const DLManagedTensorVersioned& m = *taken.managed;
     if (m.major != 1) return InvalidArgument("the DLPack tensor is of version ", m.major, ".", m.minor, "; this runtime reads 1.x");
     return Import(&taken, out_tensor);
   });

@@ -72,7 +72,15 @@ auto Call(tw_builder* b, F&& body) noexcept -> decltype(body()) {
 }
 
 tw_edge Emit(tw_builder* b, const char* op, uint64_t len, const tw_edge* in, uint32_t n, const tw_attr* a, uint32_t n_a) {
-  return Call(b, [&] { return b->Emit({op, len}, in, n, a, n_a); });
+  return Call(b, [&]() -> tw_edge {
+    constexpr uint64_t kLongest = 1 << 16;  // far beyond any name; a length that was never filled is likely larger
+    if (len > kLongest) return b->Fail(InvalidArgument("the name of an op has ", len, " bytes")), 0;
+    for (uint32_t i = 0; i < n_a; ++i) {
+      if (a[i].name_len <= kLongest) continue;
+      return b->Fail(InvalidArgument("the name of attribute ", i, " has ", a[i].name_len, " bytes")), 0;
+    }
+    return b->Emit({op, len}, in, n, a, n_a);
+  });
 }
 tw_edge Output(tw_builder* b, tw_edge node, uint32_t i) {
   return Call(b, [&] { return b->Output(node, i); });

@@ -110,8 +110,12 @@ bool ThreadPool::InChild() const { return forks.load(std::memory_order_relaxed) 
 
 ThreadPool::~ThreadPool() {
   if (InChild()) {
-    for (std::thread& t : workers_) t.detach();
-    for (std::thread& t : blocking_->threads) t.detach();
+    // Nothing is there to be joined or detached.
+    static std::mutex gone_mu;
+    static auto* gone = new std::vector<std::thread>;
+    std::lock_guard lock(gone_mu);
+    for (std::thread& t : workers_) gone->push_back(std::move(t));
+    for (std::thread& t : blocking_->threads) gone->push_back(std::move(t));
     // Their ends would wait for sleepers that are not there.
     new (&wake_) std::condition_variable;
     new (&blocking_->wake) std::condition_variable;

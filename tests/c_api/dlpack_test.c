@@ -1,7 +1,7 @@
 /* DLPack: structures as the specification lays them out, written down again here, go out and come in. */
 #include "check.h"
 
-typedef struct dl_tensor {
+typedef struct DLTensor {
   void* data;
   int32_t device_type, device_id;
   int32_t ndim;
@@ -9,26 +9,26 @@ typedef struct dl_tensor {
   uint16_t lanes;
   int64_t *shape, *strides;
   uint64_t byte_offset;
-} dl_tensor;
-typedef struct dl_managed {
-  dl_tensor tensor;
+} DLTensor;
+typedef struct DLManagedTensor {
+  DLTensor tensor;
   void* context;
-  void (*deleter)(struct dl_managed* self);
-} dl_managed;
-typedef struct dl_versioned {
+  void (*deleter)(struct DLManagedTensor* self);
+} DLManagedTensor;
+typedef struct DLManagedTensorVersioned {
   uint32_t major, minor;
   void* context;
-  void (*deleter)(struct dl_versioned* self);
+  void (*deleter)(struct DLManagedTensorVersioned* self);
   uint64_t flags;
-  dl_tensor tensor;
-} dl_versioned;
+  DLTensor tensor;
+} DLManagedTensorVersioned;
 
 static int deleted;
-static void count_deleted(dl_managed* self) {
+static void count_deleted(DLManagedTensor* self) {
   (void)self;
   ++deleted;
 }
-static void count_deleted_versioned(dl_versioned* self) {
+static void count_deleted_versioned(DLManagedTensorVersioned* self) {
   (void)self;
   ++deleted;
 }
@@ -39,7 +39,7 @@ static void AnExportSharesTheMemory(void) {
   tw_tensor* t = floats(dims, 2, values);
   void* out = NULL;
   OK(tw_tensor_to_dlpack(t, &out));
-  dl_managed* m = out;
+  DLManagedTensor* m = out;
   CHECK(m->tensor.data == tw_tensor_data(t) && m->tensor.device_type == 1 && m->tensor.ndim == 2 && m->tensor.byte_offset == 0);
   CHECK(m->tensor.code == 2 && m->tensor.bits == 32 && m->tensor.lanes == 1);
   CHECK(m->tensor.shape[0] == 2 && m->tensor.shape[1] == 3 && m->tensor.strides[0] == 3 && m->tensor.strides[1] == 1);
@@ -50,7 +50,7 @@ static void AnExportSharesTheMemory(void) {
 
   t = floats(dims, 2, values);
   OK(tw_tensor_to_dlpack_versioned(t, &out));
-  dl_versioned* v = out;
+  DLManagedTensorVersioned* v = out;
   CHECK(v->major == 1 && v->flags == 1 && v->tensor.data == tw_tensor_data(t));
   v->deleter(v);
   CHECK(tw_tensor_mutable_data(t) != NULL);
@@ -72,7 +72,7 @@ static void OnlyPlainTypesGoOut(void) {
 static void DenseMemoryIsSharedAndNeverWritten(void) {
   float values[] = {0, 1, 2, 3, 4, 5, 6, 7};
   int64_t shape[] = {2, 3}, strides[] = {3, 1};
-  dl_managed m = {{values, 1, 0, 2, 2, 32, 1, shape, strides, 2 * sizeof(float)}, NULL, count_deleted};
+  DLManagedTensor m = {{values, 1, 0, 2, 2, 32, 1, shape, strides, 2 * sizeof(float)}, NULL, count_deleted};
   tw_tensor* t = NULL;
   deleted = 0;
   OK(tw_tensor_from_dlpack(&m, &t));
@@ -110,7 +110,7 @@ static void DenseMemoryIsSharedAndNeverWritten(void) {
 static void OtherLayoutsAreCopied(void) {
   int16_t values[] = {0, 1, 2, 3, 4, 5};
   int64_t shape[] = {3, 2}, transposed[] = {1, 3}, backwards[] = {-1}, six[] = {6};
-  dl_managed m = {{values, 1, 0, 2, 0, 16, 1, shape, transposed, 0}, NULL, count_deleted};
+  DLManagedTensor m = {{values, 1, 0, 2, 0, 16, 1, shape, transposed, 0}, NULL, count_deleted};
   tw_tensor* t = NULL;
   deleted = 0;
   OK(tw_tensor_from_dlpack(&m, &t));
@@ -128,7 +128,7 @@ static void OtherLayoutsAreCopied(void) {
 
 static void VersionedStructuresComeInToo(void) {
   int64_t value = 7;
-  dl_versioned v = {1, 1, NULL, count_deleted_versioned, 1, {&value, 1, 0, 0, 0, 64, 1, NULL, NULL, 0}};
+  DLManagedTensorVersioned v = {1, 1, NULL, count_deleted_versioned, 1, {&value, 1, 0, 0, 0, 64, 1, NULL, NULL, 0}};
   tw_tensor* t = NULL;
   deleted = 0;
   OK(tw_tensor_from_dlpack_versioned(&v, &t));
@@ -143,10 +143,10 @@ static void VersionedStructuresComeInToo(void) {
 static void WhatTensorsCannotBeIsRefusedAndGivenBack(void) {
   float values[] = {1};
   int64_t shape[] = {1}, negative[] = {-1}, huge[] = {INT64_MAX};
-  const dl_managed good = {{values, 1, 0, 1, 2, 32, 1, shape, NULL, 0}, NULL, count_deleted};
+  const DLManagedTensor good = {{values, 1, 0, 1, 2, 32, 1, shape, NULL, 0}, NULL, count_deleted};
   tw_tensor* t = NULL;
   deleted = 0;
-  dl_managed m = good;
+  DLManagedTensor m = good;
   m.tensor.device_type = 2;
   FAILS(tw_tensor_from_dlpack(&m, &t), TW_INVALID_ARGUMENT, "device of DLPack type 2");
   m = good;
