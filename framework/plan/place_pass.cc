@@ -108,10 +108,12 @@ Status PlacePass(WorkGraph* w) {
     auto own = ParseDeviceSpec(member[i]->device());
     if (!own.ok()) return OfNode(member[i]->name(), Prefix(own.status(), member[i]->title() + ":"));
     auto merged = MergeDeviceSpecs(spec[g], *own);
-    for (const auto& [other, wish] : wishes[g]) {
-      if (merged.ok() || MergeDeviceSpecs(wish, *own).ok()) continue;
-      return OfNode(member[i]->name(), InvalidArgument(member[i]->title(), ": device '", own->text(), "' contradicts '", wish.text(),
-                                                       "' of ", other->title(), ", with which it must share a device"));
+    if (!merged.ok()) {  // one of the group is to blame
+      for (const auto& [other, wish] : wishes[g]) {
+        if (MergeDeviceSpecs(wish, *own).ok()) continue;
+        return OfNode(member[i]->name(), InvalidArgument(member[i]->title(), ": device '", own->text(), "' contradicts '", wish.text(),
+                                                         "' of ", other->title(), ", with which it must share a device"));
+      }
     }
     ASSIGN_OR_RETURN(spec[g], merged);
     wishes[g].emplace_back(member[i], *std::move(own));
