@@ -14,19 +14,13 @@
 
 #include "thalweg/cpp/thalweg.hpp"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define REPLACES_MALLOC 0  // sanitizers bring their own
-#else
-#define REPLACES_MALLOC 1
-#endif
-
 namespace {
 
 std::atomic<bool> counting{false};
 std::atomic<int> calls{0};
 
 // The first few callers are shown, for whoever has to find them.
-[[maybe_unused]] void Count() {
+void Count() {
   if (!counting.load(std::memory_order_relaxed)) return;
   if (calls.fetch_add(1) >= 3 || std::getenv("SHOW_HEAP_CALLS") == nullptr) return;
   counting = false;
@@ -37,7 +31,6 @@ std::atomic<int> calls{0};
 
 }  // namespace
 
-#if REPLACES_MALLOC
 #define HEAP_CALL extern "C" __attribute__((visibility("default")))
 
 extern "C" {
@@ -72,7 +65,6 @@ HEAP_CALL int posix_memalign(void** out, size_t align, size_t n) {
   *out = __libc_memalign(align, n);
   return *out || n == 0 ? 0 : ENOMEM;
 }
-#endif
 
 namespace {
 
@@ -179,19 +171,11 @@ void PrintTo(const Setting& s, std::ostream* out) { *out << s.threads << ", " <<
 
 class WarmStepTest : public testing::TestWithParam<Setting> {
  protected:
-  void SetUp() override {
-#if !REPLACES_MALLOC
-    GTEST_SKIP() << "the sanitizer replaces malloc itself";
-#endif
-  }
   tw::Runtime runtime_{{GetParam().threads}};
   Net net_{runtime_, {GetParam().engine}};
 };
 
 TEST(HeapCallsTest, AreCounted) {
-#if !REPLACES_MALLOC
-  GTEST_SKIP() << "the sanitizer replaces malloc itself";
-#endif
   calls = 0;
   counting = true;
   void* volatile p = std::malloc(10);
