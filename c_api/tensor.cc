@@ -207,10 +207,7 @@ const void* tw_tensor_data(const tw_tensor* tensor) {
   return tensor ? static_cast<const char*>(tensor->view.data) + tensor->view.offset : nullptr;
 }
 
-uint32_t tw_tensor_shared(const tw_tensor* tensor) {
-  if (!tensor) return 0;
-  return tensor->refs.load(std::memory_order_acquire) != 1 || (tensor->buffer && !tensor->buffer->Unique()) || tensor->strings_of;
-}
+uint32_t tw_tensor_shared(const tw_tensor* tensor) { return tensor && thalweg::IsShared(*tensor); }
 
 void* tw_tensor_mutable_data(tw_tensor* tensor) {
   if (!tensor || tensor->view.dtype == TW_STRING || !Alone(tensor)) return nullptr;

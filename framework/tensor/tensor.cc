@@ -181,10 +181,11 @@ StatusOr<Tensor> Tensor::Clone() const {
   return out;
 }
 
-bool Tensor::unique() const {
-  return t_->refs.load(std::memory_order_acquire) == 1 && (!t_->buffer || (t_->buffer->Unique() && !t_->buffer->read_only)) &&
-         !t_->strings_of;
+bool IsShared(const tw_tensor& t) {
+  return t.refs.load(std::memory_order_acquire) != 1 || (t.buffer && !t.buffer->Unique()) || t.strings_of;
 }
+
+bool Tensor::unique() const { return !IsShared(*t_) && !(t_->buffer && t_->buffer->read_only); }
 
 Status Tensor::SetString(uint64_t i, std::string_view s) { return thalweg::SetString(t_, i, s); }
 

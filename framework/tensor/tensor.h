@@ -121,6 +121,8 @@ class Tensor {
 // For the C ABI.
 void RetainTensor(tw_tensor* t);
 void ReleaseTensor(tw_tensor* t);
+// Somebody besides the caller refers to the tensor or its memory.
+bool IsShared(const tw_tensor& t);
 Status SetString(tw_tensor* t, uint64_t i, std::string_view s);
 
 // Fills the geometry of a view: dims are stored where `storage` (of at least rank entries) says. Bytes must have been checked.
