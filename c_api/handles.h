@@ -62,12 +62,4 @@ StatusOr<const Node*> DecodeOperation(const Graph& graph, const tw_operation* op
 // Splits "key=value". INVALID_ARGUMENT without a `=`.
 Status SplitOption(const char* option, std::string_view* key, std::string_view* value);
 
-// Entry i of a list of options, for C; NULL past the end. The views are of literals, which end in a zero.
-inline const char* OptionText(const std::vector<OptionDoc>& docs, uint32_t i, const char** out_default, const char** out_doc) {
-  if (i >= docs.size()) return nullptr;
-  if (out_default) *out_default = docs[i].default_value.data();
-  if (out_doc) *out_doc = docs[i].doc.data();
-  return docs[i].name.data();
-}
-
 }  // namespace thalweg

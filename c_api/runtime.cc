@@ -51,6 +51,7 @@ void tw_runtime_release(tw_runtime* runtime) {
   if (runtime && runtime->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete runtime;
 }
 
-const char* tw_runtime_option(uint32_t i, const char** out_default, const char** out_doc) {
-  return thalweg::OptionText(thalweg::RuntimeOptionDocs(), i, out_default, out_doc);
+const tw_option* tw_runtime_option(uint32_t i) {
+  const auto rows = thalweg::RuntimeOptionRows();
+  return i < rows.size() ? &rows[i].about : nullptr;
 }

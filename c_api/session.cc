@@ -188,8 +188,9 @@ tw_status* tw_session_create(tw_graph* graph, const char* const* options, uint32
   });
 }
 
-const char* tw_session_option(uint32_t i, const char** out_default, const char** out_doc) {
-  return thalweg::OptionText(thalweg::SessionOptionDocs(), i, out_default, out_doc);
+const tw_option* tw_session_option(uint32_t i) {
+  const auto rows = thalweg::SessionOptionRows();
+  return i < rows.size() ? &rows[i].about : nullptr;
 }
 
 tw_status* tw_session_close(tw_session* session) {

@@ -9,32 +9,6 @@
 namespace thalweg {
 namespace {
 
-constexpr std::string_view kMemoryLimit = "memory_limit.", kPluginSetting = "plugin.";
-
-Status Wrong(std::string_view key, std::string_view value, std::string_view wanted) {
-  return InvalidArgument("runtime option '", key, "': '", value, "' is not ", wanted);
-}
-
-// A number of bytes with an optional K, M, G or T, of 1024.
-bool ParseBytes(std::string_view text, uint64_t* out) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
-  if (error != std::errc()) return false;
-  std::string_view unit = text.substr(size_t(end - text.data()));
-  if (unit.empty()) return true;
-  size_t power = std::string_view("KMGT").find(unit[0]);
-  return unit.size() == 1 && power != std::string_view::npos && !__builtin_mul_overflow(*out, uint64_t{1024} << (10 * power), out);
-}
-
-std::vector<std::string> Split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    size_t end = std::min(text.find(separator), text.size());
-    if (end) parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
 // What a plugin's enumerate said; texts are copied because they end with the call.
 struct Found {
   tw_device_info info;
@@ -76,53 +50,6 @@ StatusOr<std::vector<Found>> Enumerate(const DeviceKind& kind) {
 }
 
 }  // namespace
-
-// ---- Options ----
-
-const std::vector<OptionDoc>& RuntimeOptionDocs() {
-  static const auto* docs = new std::vector<OptionDoc>{
-      {"threads", "0", "threads that compute at once, the caller's included; 0: as many as the CPUs that the process may use"},
-      {"load_plugins", "true", "look for plugins and load them; false leaves only those that are linked in or loaded by name"},
-      {"plugin_path", "", "folders or .so files to look in before the default places, separated by ':'"},
-      {"disabled_plugins", "", "patterns (as for file names) of plugin ids or files that are not loaded, separated by ','"},
-      {"memory_limit.<KIND>", "0", "most bytes to hold on each device of a kind, such as memory_limit.CPU=2G; 0: no limit"},
-      {"plugin.<id>.<key>", "", "a setting of a plugin; its documentation says which there are"},
-  };
-  return *docs;
-}
-
-Status SetRuntimeOption(RuntimeOptions* options, std::string_view key, std::string_view value) {
-  if (key == "threads") {
-    constexpr uint32_t kMost = 4096;  // more is a slip of the finger
-    uint32_t n = 0;
-    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), n);
-    if (error != std::errc() || end != value.data() + value.size() || n > kMost)
-      return Wrong(key, value, StrCat("a number from 0 to ", kMost));
-    options->threads = n;
-  } else if (key == "load_plugins") {
-    if (value != "true" && value != "false") return Wrong(key, value, "true or false");
-    options->load_plugins = value == "true";
-  } else if (key == "plugin_path") {
-    options->plugin_path = Split(value, ':');
-  } else if (key == "disabled_plugins") {
-    options->disabled_plugins = Split(value, ',');
-  } else if (key.substr(0, kMemoryLimit.size()) == kMemoryLimit && key.size() > kMemoryLimit.size()) {
-    uint64_t bytes = 0;
-    if (!ParseBytes(value, &bytes)) return Wrong(key, value, "a number of bytes, such as 1000000 or 2G");
-    std::string kind(key.substr(kMemoryLimit.size()));
-    for (char& c : kind) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
-    options->memory_limit[kind] = bytes;
-  } else if (key.substr(0, kPluginSetting.size()) == kPluginSetting && key.find('.', kPluginSetting.size()) != key.npos) {
-    options->plugin_settings[std::string(key)] = value;
-  } else {
-    std::string names;
-    for (const OptionDoc& d : RuntimeOptionDocs()) names += StrCat(names.empty() ? "" : ", ", d.name);
-    return InvalidArgument("there is no runtime option '", key, "'; there are ", names);
-  }
-  return Status();
-}
-
-// ---- Runtime ----
 
 Runtime::Runtime(const RuntimeOptions& options) : options_(options), pool_(options.threads), resources_(&registry_) {
   loader_ = std::make_unique<PluginLoader>(
@@ -206,7 +133,7 @@ StatusOr<Device*> Runtime::host_device() const {
 }
 
 StatusOr<std::string> Runtime::Setting(std::string_view plugin, std::string_view key) const {
-  std::string name = StrCat(kPluginSetting, plugin, ".", key);
+  std::string name = StrCat("plugin.", plugin, ".", key);
   auto it = options_.plugin_settings.find(name);
   if (it == options_.plugin_settings.end()) return NotFound("the runtime option '", name, "' is not set");
   return it->second;

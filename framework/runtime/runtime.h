@@ -16,28 +16,11 @@
 #include "framework/registry/plugin_loader.h"
 #include "framework/registry/registry.h"
 #include "framework/runtime/device.h"
+#include "framework/runtime/options.h"
 #include "framework/runtime/resource.h"
 #include "framework/runtime/thread_pool.h"
 
 namespace thalweg {
-
-// Names and defaults are listed by RuntimeOptionDocs.
-struct RuntimeOptions {
-  uint32_t threads = 0;  // 0: as many as the CPUs we may use
-  bool load_plugins = true;
-  std::vector<std::string> plugin_path;                // in front of the default search
-  std::vector<std::string> disabled_plugins;           // patterns
-  std::map<std::string, uint64_t> memory_limit;        // by device kind, bytes
-  std::map<std::string, std::string> plugin_settings;  // "plugin.<id>.<key>"
-  // Linked into the program and loaded first, in this order; a name for messages. One that fails is an error of Create.
-  std::vector<std::pair<std::string, tw_query_fn>> static_plugins;
-};
-struct OptionDoc {
-  std::string_view name, default_value, doc;
-};
-const std::vector<OptionDoc>& RuntimeOptionDocs();
-// INVALID_ARGUMENT naming the option, the value and what it takes.
-Status SetRuntimeOption(RuntimeOptions* options, std::string_view key, std::string_view value);
 
 class Runtime : public std::enable_shared_from_this<Runtime> {
  public:

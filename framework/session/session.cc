@@ -18,15 +18,6 @@ namespace thalweg {
 namespace {
 
 constexpr int64_t kClosed = int64_t{1} << 40;
-// Keeps the container apart from those of other sessions by default? No: state is shared by name, so the default is one for all.
-constexpr std::string_view kDefaultContainer = "localhost";
-
-bool ParseBool(std::string_view v, bool* out) {
-  if (v == "true" || v == "1") return *out = true, true;
-  if (v == "false" || v == "0") return *out = false, true;
-  return false;
-}
-
 // On the monotonic clock; 0: none. Times that the clock does not reach are none either.
 int64_t DeadlineAfter(int64_t ns) {
   int64_t at;
@@ -53,54 +44,6 @@ bool HasShapes(const std::vector<int64_t>& key, const Tensor* feeds, size_t n) {
 }
 
 }  // namespace
-
-const std::vector<OptionDoc>& SessionOptionDocs() {
-  static const std::vector<OptionDoc> docs = {
-      {"threads", "0", "1: everything on the calling thread; any other number: the threads of the runtime"},
-      {"container", "localhost", "name of the container of state whose ops name none; sessions with the same name share it"},
-      {"optimize", "true", "fold constants and merge equal nodes"},
-      {"disable_pass", "", "name of an optimisation pass to leave out; may be given more than once"},
-      {"engine", "auto", "auto, fixed (one node after the other) or counted (nodes side by side)"},
-      {"soft_placement", "false", "a node whose device has no kernel for it runs elsewhere, with copies and a log line"},
-      {"max_shape_plans", "8", "plans per signature that are made for certain feed shapes; beyond, one serves all shapes"},
-      {"max_async_runs", "0",
-       "runs started without waiting that may be under way; starting one more waits; 0: twice the runtime's threads"},
-  };
-  return docs;
-}
-
-Status SetSessionOption(SessionOptions* o, std::string_view key, std::string_view value) {
-  auto bad = [&](std::string_view want) { return InvalidArgument("session option '", key, "' cannot be '", value, "'; it takes ", want); };
-  auto number = [&](uint32_t* out, uint32_t min) {
-    uint32_t n = 0;
-    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), n);
-    if (error != std::errc() || end != value.data() + value.size() || n < min) return false;
-    *out = n;
-    return true;
-  };
-  if (key == "threads") return number(&o->threads, 0) ? Status() : bad("a number, 0 or more");
-  if (key == "max_shape_plans") return number(&o->max_shape_plans, 1) ? Status() : bad("a number, 1 or more");
-  if (key == "max_async_runs") return number(&o->max_async_runs, 0) ? Status() : bad("a number, 0 or more");
-  if (key == "container") return o->container = std::string(value), Status();
-  if (key == "optimize") return ParseBool(value, &o->optimize) ? Status() : bad("true or false");
-  if (key == "soft_placement") return ParseBool(value, &o->soft_placement) ? Status() : bad("true or false");
-  if (key == "engine") {
-    if (value != "auto" && value != "fixed" && value != "counted") return bad("auto, fixed or counted");
-    return o->engine = std::string(value), Status();
-  }
-  if (key == "disable_pass") {
-    std::string names;
-    for (const Pass& pass : Passes()) {
-      if (!pass.optional) continue;
-      if (pass.name == value) return o->disabled_passes.emplace_back(value), Status();
-      names += StrCat(names.empty() ? "" : " or ", pass.name);
-    }
-    return bad(names);
-  }
-  std::string all;
-  for (const OptionDoc& d : SessionOptionDocs()) all += StrCat(all.empty() ? "" : ", ", d.name);
-  return InvalidArgument("there is no session option '", key, "'; there are: ", all);
-}
 
 // ---- Callable ----
 
@@ -226,7 +169,7 @@ Status Callable::Run(const Tensor* feeds, const RunOptions& options, Tensor* fet
 // ---- Session ----
 
 Session::Session(std::shared_ptr<Graph> graph, const SessionOptions& options) : graph_(std::move(graph)), options_(options) {
-  if (options_.container.empty()) options_.container = std::string(kDefaultContainer);
+  if (options_.container.empty()) options_.container = SessionOptions().container;
   if (options_.max_async_runs == 0) options_.max_async_runs = 2 * graph_->runtime().pool().threads();
   pool_ = options_.threads == 1 || graph_->runtime().pool().threads() == 1 ? nullptr : &graph_->runtime().pool();
 }

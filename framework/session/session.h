@@ -19,22 +19,9 @@
 #include "framework/runtime/cancel.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/step.h"
+#include "framework/session/options.h"
 
 namespace thalweg {
-
-struct SessionOptions {
-  uint32_t threads = 0;   // 1: everything on the calling thread; else the runtime's
-  std::string container;  // where unnamed state lives; empty: the runtime's default container
-  bool optimize = true;
-  std::string engine = "auto";
-  bool soft_placement = false;
-  std::vector<std::string> disabled_passes;
-  uint32_t max_shape_plans = 8;  // per signature; beyond, one plan serves all shapes
-  uint32_t max_async_runs = 0;   // accepted and not over; 0: twice as many as the runtime has threads
-};
-const std::vector<OptionDoc>& SessionOptionDocs();
-// INVALID_ARGUMENT naming the option, the value and what it takes.
-Status SetSessionOption(SessionOptions* options, std::string_view key, std::string_view value);
 
 struct CallableSpec {
   std::vector<Edge> feeds, fetches;

@@ -3,13 +3,14 @@
 
 static void OptionsAreListedAndChecked(void) {
   tw_runtime* runtime = NULL;
-  const char *value = NULL, *doc = NULL, *name;
-  int threads = 0;
-  for (uint32_t i = 0; (name = tw_runtime_option(i, &value, &doc)); ++i) {
-    CHECK(*name && value && *doc);
-    threads += strcmp(name, "threads") == 0;
+  const tw_option *option, *threads = NULL, *limit = NULL;
+  for (uint32_t i = 0; (option = tw_runtime_option(i)); ++i) {
+    CHECK(option->size >= sizeof(tw_option) && *option->name && option->default_value && *option->doc);
+    if (!strcmp(option->name, "threads")) threads = option;
+    if (!strcmp(option->name, "memory_limit.<KIND>")) limit = option;
   }
-  CHECK(threads == 1 && tw_runtime_option(1000, NULL, NULL) == NULL);
+  CHECK(threads && threads->kind == TW_OPTION_INT && threads->min == 0 && threads->max == 4096 && !strcmp(threads->default_value, "0"));
+  CHECK(limit && limit->kind == TW_OPTION_BYTES && tw_runtime_option(1000) == NULL);
   const char* wrong[] = {"threads=-1", "colour=red", "threads", "load_plugins=perhaps"};
   const char* parts[] = {"-1", "colour", "key=value", "perhaps"};
   for (int i = 0; i < 4; ++i) FAILS(tw_runtime_create(&wrong[i], 1, &runtime), TW_INVALID_ARGUMENT, parts[i]);

@@ -260,14 +260,15 @@ static void ThreadsShareASession(void) {
 static void OptionsAreListedAndChecked(void) {
   tw_graph* graph = NULL;
   tw_session* session = NULL;
-  const char *value = NULL, *doc = NULL, *name;
-  int seen = 0;
+  const tw_option *option, *engine = NULL, *pass = NULL;
   OK(tw_graph_create(NULL, &graph));
-  for (uint32_t i = 0; (name = tw_session_option(i, &value, &doc)); ++i) {
-    CHECK(*name && value && *doc);
-    seen += !strcmp(name, "threads") + !strcmp(name, "container");
+  for (uint32_t i = 0; (option = tw_session_option(i)); ++i) {
+    CHECK(option->size >= sizeof(tw_option) && *option->name && option->default_value && *option->doc);
+    if (!strcmp(option->name, "engine")) engine = option;
+    if (!strcmp(option->name, "disable_pass")) pass = option;
   }
-  CHECK(seen == 2 && tw_session_option(1000, NULL, NULL) == NULL);
+  CHECK(engine && engine->kind == TW_OPTION_CHOICE && engine->n_choices == 3 && !strcmp(engine->choices[0], "auto"));
+  CHECK(pass && pass->repeats == 1 && pass->n_choices > 0 && tw_session_option(1000) == NULL);
   const char* wrong[] = {"threads=many", "colour=red", "threads", NULL};
   const char* parts[] = {"many", "colour", "key=value", "NULL"};
   for (int i = 0; i < 4; ++i) FAILS(tw_session_create(graph, &wrong[i], 1, &session), TW_INVALID_ARGUMENT, parts[i]);

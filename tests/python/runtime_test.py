@@ -22,7 +22,8 @@ def test_a_runtime_of_ones_own():
         tw.constant(1) + 1
     with pytest.raises(tw.FailedPreconditionError):
         tw.Session(g)
-    assert "threads" in tw.Runtime.options()
+    threads = tw.Runtime.options()["threads"]
+    assert (threads.kind, threads.min, threads.max) == ("int", 0, 4096)
     with pytest.raises(tw.InvalidArgumentError, match="'thread'"):
         tw.Runtime(thread=1)
 

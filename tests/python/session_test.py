@@ -91,7 +91,8 @@ def test_sessions_close(graph):
 
 
 def test_options(graph):
-    assert "threads" in tw.Session.options() and all(len(v) == 2 for v in tw.Session.options().values())
+    engine = tw.Session.options()["engine"]
+    assert (engine.kind, engine.default, engine.choices) == ("choice", "auto", ("auto", "fixed", "counted")) and engine.doc
     with pytest.raises(tw.InvalidArgumentError, match="no session option 'thread'"):
         tw.Session(graph, thread=1)
     with pytest.raises(tw.InvalidArgumentError, match="threads"):

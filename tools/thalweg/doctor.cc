@@ -180,15 +180,15 @@ int Run(const Args& args) {
 
 // The options of runtimes and sessions, which are documented in the library itself.
 std::string Details() {
-  static constexpr const char* (*kLists[])(uint32_t, const char**, const char**) = {tw_runtime_option, tw_session_option};
+  static constexpr const tw_option* (*kLists[])(uint32_t) = {tw_runtime_option, tw_session_option};
   static constexpr const char* kTitles[] = {"Runtime options (--option, or THALWEG_OPTIONS with `;` between them):\n",
                                             "Session options (thalweg run --session):\n"};
   std::string text;
   for (int list = 0; list < 2; ++list) {
     std::vector<std::vector<std::string>> rows;
-    const char *name, *value, *doc;
-    for (uint32_t i = 0; (name = kLists[list](i, &value, &doc)); ++i) {
-      rows.push_back({"  " + std::string(name) + (*value ? "=" + std::string(value) : ""), doc});
+    for (uint32_t i = 0; const tw_option* option = kLists[list](i); ++i) {
+      const std::string value = option->default_value;
+      rows.push_back({"  " + std::string(option->name) + (value.empty() ? "" : "=" + value), option->doc});
     }
     text += kTitles[list] + Table(rows);
   }

@@ -5,7 +5,7 @@ import ctypes
 import dataclasses
 import json
 import threading
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from . import _low
 from .errors import check, made
@@ -93,8 +93,8 @@ class Runtime:
             _low.tw_plugins_destroy(handle)
 
     @staticmethod
-    def options() -> dict[str, tuple[str, str]]:
-        """{name: (default, what it does)} of every option."""
+    def options() -> dict[str, "Option"]:
+        """Every option by name."""
         return list_options(_low.tw_runtime_option)
 
 
@@ -138,11 +138,28 @@ def option_texts(options: dict[str, Any]) -> tuple[Any, int]:
     return (ctypes.c_char_p * len(texts))(*texts), len(texts)
 
 
-def list_options(option: Any) -> dict[str, tuple[str, str]]:
-    found: dict[str, tuple[str, str]] = {}
-    default, doc = ctypes.c_char_p(), ctypes.c_char_p()
-    while (name := option(len(found), default, doc)) is not None:
-        found[name.decode()] = (_text(default.value), _text(doc.value))
+_OPTION_KINDS = {_low.TW_OPTION_TEXT: "text", _low.TW_OPTION_BOOL: "bool", _low.TW_OPTION_INT: "int", _low.TW_OPTION_BYTES: "bytes",
+                 _low.TW_OPTION_CHOICE: "choice", _low.TW_OPTION_LIST: "list"}
+
+
+class Option(NamedTuple):
+    """What a runtime or a session can be told. min, max: of int and bytes.   repeats: may be given several times."""
+    name: str
+    kind: str  # text, bool, int, bytes (512M), choice, list
+    default: str
+    doc: str
+    choices: tuple[str, ...]
+    min: int
+    max: int
+    repeats: bool
+
+
+def list_options(option: Any) -> dict[str, Option]:
+    found: dict[str, Option] = {}
+    while at := option(len(found)):
+        o = at.contents
+        found[o.name.decode()] = Option(o.name.decode(), _OPTION_KINDS[o.kind], _text(o.default_value), _text(o.doc),
+                                        tuple(_text(o.choices[k]) for k in range(o.n_choices)), o.min, o.max, bool(o.repeats))
     return found
 
 

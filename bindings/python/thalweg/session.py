@@ -16,7 +16,7 @@ from . import _low, tensor
 from .errors import check, made
 from .graph import Graph, current_graph
 from .output import Formula, Operation, Output
-from .runtime import list_options, option_texts
+from .runtime import Option, list_options, option_texts
 from .tensor import Tensor
 
 
@@ -83,8 +83,8 @@ class Session:
         return Callable(self, fetches, tuple(feeds), tuple(targets))
 
     @staticmethod
-    def options() -> dict[str, tuple[str, str]]:
-        """{name: (default, what it does)} of every option."""
+    def options() -> dict[str, Option]:
+        """Every option by name."""
         return list_options(_low.tw_session_option)
 
     # ---- Preparing ----

@@ -8,6 +8,7 @@
 #ifndef THALWEG_RUNTIME_H
 #define THALWEG_RUNTIME_H
 #include "thalweg/export.h"
+#include "thalweg/option.h"
 #include "thalweg/types.h"
 #ifdef __cplusplus
 extern "C" {
@@ -28,8 +29,8 @@ TW_EXPORT void tw_runtime_retain(tw_runtime* runtime); /* NULL is fine */
 /* Graphs and sessions hold references of their own, so this may come before their end. NULL is fine. */
 TW_EXPORT void tw_runtime_release(tw_runtime* runtime);
 
-/* Name of option i of a runtime, its default and what it does (static texts; the two outputs may be NULL); NULL past the end. */
-TW_EXPORT const char* tw_runtime_option(uint32_t i, const char** out_default, const char** out_doc);
+/* Option i of a runtime; NULL past the end. Static. */
+TW_EXPORT const tw_option* tw_runtime_option(uint32_t i);
 
 #ifdef __cplusplus
 }

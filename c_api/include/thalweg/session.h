@@ -7,6 +7,7 @@
 #define THALWEG_SESSION_H
 #include "thalweg/export.h"
 #include "thalweg/graph.h"
+#include "thalweg/option.h"
 #include "thalweg/types.h"
 #ifdef __cplusplus
 extern "C" {
@@ -37,8 +38,8 @@ typedef struct tw_run_options {
  * them. The caller owns *out_session. Errors: INVALID_ARGUMENT naming the option and what it takes; FAILED_PRECONDITION if no plugin
  * provides a device. */
 TW_EXPORT tw_status* tw_session_create(tw_graph* graph, const char* const* options, uint32_t n_options, tw_session** out_session);
-/* Name of option i of a session, its default and what it does (static texts; the two outputs may be NULL); NULL past the end. */
-TW_EXPORT const char* tw_session_option(uint32_t i, const char** out_default, const char** out_doc);
+/* Option i of a session; NULL past the end. Static. */
+TW_EXPORT const tw_option* tw_session_option(uint32_t i);
 /* Lets running steps end, refuses new ones with FAILED_PRECONDITION. Closing twice is fine. Callbacks of runs that were started without
  * waiting may still come. */
 TW_EXPORT tw_status* tw_session_close(tw_session* session);

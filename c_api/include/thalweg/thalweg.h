@@ -24,6 +24,7 @@
 #include "thalweg/graph.h"
 #include "thalweg/log.h"
 #include "thalweg/op.h"
+#include "thalweg/option.h"
 #include "thalweg/plugin.h"
 #include "thalweg/runtime.h"
 #include "thalweg/saver.h"

@@ -29,46 +29,6 @@ using testing_support::TestGraph;
 using testing_support::Text;
 using testing_support::Values;
 
-// ---- Options ----
-
-TEST(SessionOptionsTest, TakesEachOptionByName) {
-  SessionOptions o;
-  EXPECT_TRUE(SetSessionOption(&o, "threads", "1").ok());
-  EXPECT_TRUE(SetSessionOption(&o, "container", "c").ok());
-  EXPECT_TRUE(SetSessionOption(&o, "optimize", "false").ok());
-  EXPECT_TRUE(SetSessionOption(&o, "engine", "counted").ok());
-  EXPECT_TRUE(SetSessionOption(&o, "soft_placement", "1").ok());
-  EXPECT_TRUE(SetSessionOption(&o, "max_shape_plans", "3").ok());
-  EXPECT_TRUE(SetSessionOption(&o, "disable_pass", "cse").ok());
-  EXPECT_TRUE(SetSessionOption(&o, "disable_pass", "fold").ok());
-  EXPECT_EQ(o.threads, 1u);
-  EXPECT_EQ(o.container, "c");
-  EXPECT_FALSE(o.optimize);
-  EXPECT_EQ(o.engine, "counted");
-  EXPECT_TRUE(o.soft_placement);
-  EXPECT_EQ(o.max_shape_plans, 3u);
-  EXPECT_THAT(o.disabled_passes, ElementsAre("cse", "fold"));
-}
-
-TEST(SessionOptionsTest, RefusesWhatNoOptionTakes) {
-  SessionOptions o;
-  for (auto [key, value] : {std::pair("threads", "-1"),
-                            {"threads", "two"},
-                            {"optimize", "yes"},
-                            {"engine", "diesel"},
-                            {"soft_placement", ""},
-                            {"max_shape_plans", "0"},
-                            {"disable_pass", "place"},
-                            {"disable_pass", "csee"},
-                            {"engines", "auto"}}) {
-    EXPECT_EQ(SetSessionOption(&o, key, value).code(), absl::StatusCode::kInvalidArgument) << key << "=" << value;
-  }
-  EXPECT_THAT(Text(SetSessionOption(&o, "engine", "diesel")),
-              HasSubstr("session option 'engine' cannot be 'diesel'; it takes auto, fixed or counted"));
-  EXPECT_THAT(Text(SetSessionOption(&o, "disable_pass", "csee")), HasSubstr("'disable_pass' cannot be 'csee'; it takes fold or cse"));
-  for (const OptionDoc& d : SessionOptionDocs()) EXPECT_THAT(Text(SetSessionOption(&o, "no", "")), HasSubstr(std::string(d.name)));
-}
-
 // ---- Plans ----
 
 class SessionTest : public testing::Test {

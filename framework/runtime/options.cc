@@ -1,0 +1,47 @@
+#include "framework/runtime/options.h"
+
+namespace thalweg {
+namespace {
+
+using O = RuntimeOptions;
+
+bool SetMemoryLimit(O* options, const tw_option& about, std::string_view key, std::string_view value) {
+  int64_t bytes = 0;
+  if (!ParseOption(about, value, &bytes)) return false;
+  std::string kind(key.substr(key.find('.') + 1));
+  for (char& c : kind) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
+  options->memory_limit[kind] = uint64_t(bytes);
+  return true;
+}
+
+bool SetPluginSetting(O* options, const tw_option&, std::string_view key, std::string_view value) {
+  options->plugin_settings[std::string(key)] = value;
+  return true;
+}
+
+constexpr int64_t kMostThreads = 4096;  // more is a slip of the finger
+
+constexpr OptionRow<O> kRows[] = {
+    {IntOption("threads", "0", 0, kMostThreads,
+               "threads that compute at once, the caller's included; 0: as many as the CPUs that the process may use"),
+     SetMember<&O::threads>},
+    {BoolOption("load_plugins", "true", "look for plugins and load them; false leaves only those that are linked in or loaded by name"),
+     SetMember<&O::load_plugins>},
+    {ListOption("plugin_path", ':', "folders or .so files to look in before the default places, separated by ':'"),
+     SetMember<&O::plugin_path>},
+    {ListOption("disabled_plugins", ',', "patterns (as for file names) of plugin ids or files that are not loaded, separated by ','"),
+     SetMember<&O::disabled_plugins>},
+    {BytesOption("memory_limit.<KIND>", "0", "most bytes to hold on each device of a kind, such as memory_limit.CPU=2G; 0: no limit"),
+     SetMemoryLimit},
+    {TextOption("plugin.<id>.<key>", "", "a setting of a plugin; its documentation says which there are"), SetPluginSetting},
+};
+
+}  // namespace
+
+std::span<const OptionRow<RuntimeOptions>> RuntimeOptionRows() { return kRows; }
+
+Status SetRuntimeOption(RuntimeOptions* options, std::string_view key, std::string_view value) {
+  return SetOption("runtime", RuntimeOptionRows(), options, key, value);
+}
+
+}  // namespace thalweg

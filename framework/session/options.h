@@ -1,0 +1,31 @@
+// What a session can be told.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/option.h"
+#include "framework/base/status.h"
+
+namespace thalweg {
+
+// Names, defaults and meanings stand in the rows.
+struct SessionOptions {
+  uint32_t threads = 0;
+  std::string container = "localhost";
+  bool optimize = true;
+  std::string engine = "auto";
+  bool soft_placement = false;
+  std::vector<std::string> disabled_passes;
+  uint32_t max_shape_plans = 8;
+  uint32_t max_async_runs = 0;
+
+  bool operator==(const SessionOptions&) const = default;
+};
+std::span<const OptionRow<SessionOptions>> SessionOptionRows();
+// INVALID_ARGUMENT naming the option, the value and what it takes.
+Status SetSessionOption(SessionOptions* options, std::string_view key, std::string_view value);
+
+}  // namespace thalweg
