@@ -3,6 +3,7 @@
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/io/checkpoint.h"
+#include "framework/io/checkpoint_folder.h"
 
 using thalweg::Status;
 
@@ -12,6 +13,11 @@ struct tw_checkpoint {
 };
 
 tw_status* tw_checkpoint_write(const char* prefix, const char* const* names, tw_tensor* const* tensors, uint32_t n) {
+  return tw_checkpoint_write_sharded(prefix, names, tensors, n, 1);
+}
+
+tw_status* tw_checkpoint_write_sharded(const char* prefix, const char* const* names, tw_tensor* const* tensors, uint32_t n,
+                                       uint32_t shards) {
   NEED(prefix);
   NEED_ARRAY(names, n);
   NEED_ARRAY(tensors, n);
@@ -20,9 +26,36 @@ tw_status* tw_checkpoint_write(const char* prefix, const char* const* names, tw_
       if (!names[i]) return thalweg::InvalidArgument("tw_checkpoint_write: names[", i, "] is NULL");
       if (!tensors[i]) return thalweg::InvalidArgument("tw_checkpoint_write: tensors[", i, "], '", names[i], "', is NULL");
     }
-    ASSIGN_OR_RETURN(auto writer, thalweg::CheckpointWriter::Create(prefix));
+    if (const std::string path = prefix; path.find('/') != path.npos) {
+      RETURN_IF_ERROR(thalweg::LocalFiles().MakeFolder(thalweg::FolderOf(path)));
+    }
+    const int32_t data_files = shards <= INT32_MAX ? int32_t(shards) : 0;  // which the writer refuses
+    ASSIGN_OR_RETURN(auto writer, thalweg::CheckpointWriter::Create(prefix, thalweg::LocalFiles(), data_files));
     for (uint32_t i = 0; i < n; ++i) RETURN_IF_ERROR(writer->Add(names[i], tensors[i]->view));
     return writer->Commit();
+  });
+}
+
+tw_status* tw_checkpoint_latest(const char* folder, tw_buffer** out_prefix, tw_buffer** out_skipped) {
+  if (out_skipped) *out_skipped = nullptr;
+  NEED(folder);
+  NEED(out_prefix);
+  return thalweg::Guard([&]() -> Status {
+    std::vector<std::string> notes;
+    std::string prefix, skipped;
+    ASSIGN_OR_RETURN(const std::vector<std::string> candidates, thalweg::FindCheckpoints(folder, "", thalweg::LocalFiles(), &notes));
+    for (size_t i = 0; i < candidates.size() && prefix.empty(); ++i) {
+      const Status s = thalweg::CheckpointReader::Open(candidates[i]).status();
+      if (s.ok()) prefix = candidates[i];
+      if (!s.ok() && !thalweg::IsNoWholeCheckpoint(s)) return s;
+      if (!s.ok()) notes.emplace_back(thalweg::Message(s));
+    }
+    for (const std::string& note : notes) skipped += note + "\n";
+    if (candidates.empty()) return thalweg::NotFound("folder '", folder, "' has no checkpoint; ", skipped);
+    if (prefix.empty()) return thalweg::DataLoss("folder '", folder, "' has no whole checkpoint:\n", skipped);
+    *out_prefix = thalweg::MakeBuffer(prefix);
+    if (out_skipped) *out_skipped = thalweg::MakeBuffer(skipped);
+    return Status();
   });
 }
 

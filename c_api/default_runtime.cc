@@ -22,7 +22,8 @@ DefaultRuntime& TheDefault() {
 
 StatusOr<RuntimeOptions> OptionsFromEnvironment() {
   RuntimeOptions options;
-  const char* text = std::getenv("THALWEG_OPTIONS");
+  // None in a process with more rights than who started it.
+  const char* text = secure_getenv("THALWEG_OPTIONS");
   std::string_view rest = text ? text : "";
   while (!rest.empty()) {
     const size_t end = rest.find(';');

@@ -63,8 +63,8 @@ Status CheckKernel(thalweg::Runtime& runtime, const Node& node) {
     devices += thalweg::StrCat(devices.empty() ? "" : ", ", device->name());
   }
   for (const uint32_t type : node.types()) types += thalweg::StrCat(types.empty() ? "" : ", ", thalweg::DTypeName(type));
-  return thalweg::OfNode(node.name(), thalweg::Unimplemented(node.title(), ": no device has a kernel for types [", types, "]; devices: [",
-                                                             devices, "]; load a plugin that has one"));
+  return thalweg::OfNode(node, thalweg::Unimplemented(node.title(), ": no device has a kernel for types [", types, "]; devices: [", devices,
+                                                      "]; load a plugin that has one"));
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ tw_status* tw_graph_find(const tw_graph* graph, const char* name, const tw_opera
   return Guard([&]() -> Status {
     const Node* node = graph->graph->Find(name);
     if (!node) return NoNode(*graph->graph, name);
-    *out_operation = thalweg::OperationOf(*graph, node);
+    ASSIGN_OR_RETURN(*out_operation, thalweg::NeedOperationOf(*graph, node));
     return Status();
   });
 }
@@ -118,7 +118,9 @@ tw_status* tw_graph_producer(const tw_graph* graph, tw_output output, const tw_o
   NEED(graph);
   return Guard([&]() -> Status {
     ASSIGN_OR_RETURN(const Edge edge, thalweg::DecodeOutput(*graph->graph, output, "output"));
-    if (out_operation) *out_operation = thalweg::OperationOf(*graph, edge.node);
+    if (out_operation) {
+      ASSIGN_OR_RETURN(*out_operation, thalweg::NeedOperationOf(*graph, edge.node));
+    }
     if (out_index) *out_index = uint32_t(edge.port);
     return Status();
   });
@@ -140,9 +142,12 @@ tw_status* tw_graph_import(tw_graph* graph, const void* data, uint64_t bytes, co
   return Guard([&]() -> Status {
     thalweg::ImportOptions import;
     if (options) {
-      RETURN_IF_ERROR(thalweg::CheckRecord("tw_import_options", options->size, options->flags, sizeof(tw_import_options)));
+      RETURN_IF_ERROR(thalweg::CheckRecord("tw_import_options", options->size, options->flags, offsetof(tw_import_options, max_bytes)));
       import.prefix = thalweg::TextOrEmpty(options->prefix);
       import.default_device = thalweg::TextOrEmpty(options->device);
+      if (HAS_FIELD(*options, max_bytes) && options->max_bytes) import.max_bytes = options->max_bytes;
+      if (HAS_FIELD(*options, max_operations) && options->max_operations) import.max_nodes = options->max_operations;
+      if (HAS_FIELD(*options, max_unfolded_bytes) && options->max_unfolded_bytes) import.max_splat_bytes = options->max_unfolded_bytes;
     }
     return thalweg::ImportGraphDef(data, bytes, import, graph->graph.get());
   });

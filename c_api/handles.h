@@ -12,11 +12,16 @@
 #include "framework/graph/attr_value.h"
 #include "framework/graph/graph.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/step_stats.h"
 #include "thalweg/graph.h"
 
 struct tw_buffer {
   std::atomic<int32_t> refs{1};
   std::string bytes;
+};
+
+struct tw_step_stats {
+  thalweg::StepStats stats;
 };
 
 struct tw_runtime {
@@ -51,6 +56,10 @@ tw_buffer* MakeBuffer(std::string bytes);
 
 // The handle of a node of this graph; NULL for NULL and when memory is out.
 const tw_operation* OperationOf(const tw_graph& graph, const Node* node);
+// The same of a node that is there, where NULL cannot be told from success.
+StatusOr<const tw_operation*> NeedOperationOf(const tw_graph& graph, const Node* node);
+// Room for the handle of the next node, made before the node is, which then cannot be taken back. Throws bad_alloc.
+void ReserveOperation(const tw_graph& graph);
 
 // A value as a number: 16 bits of the graph's identity, 28 bits of node id + 1, 20 bits of port. 0 for what does not fit.
 tw_output EncodeOutput(const Graph& graph, const Edge& edge);
@@ -58,6 +67,9 @@ tw_output EncodeOutput(const Graph& graph, const Edge& edge);
 StatusOr<Edge> DecodeOutput(const Graph& graph, tw_output output, std::string_view what);
 // Errors: INVALID_ARGUMENT for NULL and for an operation of another graph.
 StatusOr<const Node*> DecodeOperation(const Graph& graph, const tw_operation* operation, std::string_view what);
+
+// INVALID_ARGUMENT for a number that is no TW_LOG_...
+Status CheckLogLevel(uint32_t level);
 
 // Splits "key=value". INVALID_ARGUMENT without a `=`.
 Status SplitOption(const char* option, std::string_view* key, std::string_view* value);

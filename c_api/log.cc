@@ -8,14 +8,14 @@
 
 using thalweg::Status;
 
-static Status CheckLevel(uint32_t level) {
+Status thalweg::CheckLogLevel(uint32_t level) {
   if (level <= TW_LOG_ERROR) return Status();
-  return thalweg::InvalidArgument("log level ", level, " is none of 0 (debug) to 3 (error)");
+  return InvalidArgument("log level ", level, " is none of 0 (debug) to 3 (error)");
 }
 
 tw_status* tw_log_set_sink(tw_runtime* runtime, tw_log_sink sink, void* user, uint32_t min_level) {
   return thalweg::Guard([&]() -> Status {
-    RETURN_IF_ERROR(CheckLevel(min_level));
+    RETURN_IF_ERROR(thalweg::CheckLogLevel(min_level));
     ASSIGN_OR_RETURN(auto r, thalweg::RuntimeOf(runtime));
     r->SetLog(sink, user, min_level);
     return Status();
@@ -25,7 +25,7 @@ tw_status* tw_log_set_sink(tw_runtime* runtime, tw_log_sink sink, void* user, ui
 tw_status* tw_log_write(tw_runtime* runtime, uint32_t level, const char* text) {
   NEED(text);
   return thalweg::Guard([&]() -> Status {
-    RETURN_IF_ERROR(CheckLevel(level));
+    RETURN_IF_ERROR(thalweg::CheckLogLevel(level));
     ASSIGN_OR_RETURN(auto r, thalweg::RuntimeOf(runtime));
     r->Log(level, text);
     return Status();

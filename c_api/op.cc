@@ -5,6 +5,7 @@
 #include "c_api/op_builder.h"
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
+#include "framework/graph/attr_proto.h"
 #include "framework/runtime/device.h"
 #include "thalweg/status.h"
 
@@ -23,7 +24,7 @@ void Describe(tw_op* op, F&& step) {
   op->status = thalweg::FromC(thalweg::Guard([&]() -> Status { return step(); }));
 }
 
-std::string Title(const tw_op& op) { return StrCat(op.spec.op, " '", op.spec.name, "':"); }
+std::string Title(const tw_op& op) { return thalweg::NodeTitle(op.spec.op, op.spec.name, op.spec.place) + ":"; }
 
 // make() answers a StatusOr<AttrValue>.
 template <class F>
@@ -140,10 +141,24 @@ void tw_op_set_device(tw_op* op, const char* device) {
   });
 }
 
+void tw_op_set_place(tw_op* op, const char* place) {
+  Describe(op, [&]() -> Status {
+    op->spec.place = thalweg::TextOrEmpty(place);
+    return Status();
+  });
+}
+
 void tw_op_colocate_with(tw_op* op, const tw_operation* other) {
   Describe(op, [&]() -> Status {
     ASSIGN_OR_RETURN(const thalweg::Node* node, thalweg::DecodeOperation(*op->graph->graph, other, "an operation to be colocated with"));
     op->spec.colocate_with.push_back(node->name());
+    return Status();
+  });
+}
+
+void tw_op_set_priority(tw_op* op, int32_t priority) {
+  Describe(op, [&]() -> Status {
+    ASSIGN_OR_RETURN(op->spec.extra_attrs["_priority"], thalweg::SerializeAttr(AttrValue::Int(priority)));
     return Status();
   });
 }
@@ -233,7 +248,8 @@ tw_status* tw_op_finish(tw_op* op, const tw_operation** out_operation) {
   return thalweg::Guard([&]() -> Status {
     std::unique_ptr<tw_op> taken(op);
     if (!op->graph) return op->status;
-    if (!op->status.ok()) return thalweg::Prefix(op->status, Title(*op));
+    if (!op->status.ok()) return thalweg::OfNode(op->spec.name, op->spec.place, thalweg::Prefix(op->status, Title(*op)));
+    thalweg::ReserveOperation(*op->graph);
     ASSIGN_OR_RETURN(const thalweg::Node* node, op->graph->graph->AddNode(std::move(op->spec)));
     if (out_operation) *out_operation = thalweg::OperationOf(*op->graph, node);
     return Status();

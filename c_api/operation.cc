@@ -11,6 +11,10 @@ const char* tw_operation_type(const tw_operation* operation) { return operation 
 
 const char* tw_operation_device(const tw_operation* operation) { return operation ? operation->node->device().c_str() : ""; }
 
+const char* tw_operation_place(const tw_operation* operation) {
+  return operation && !operation->node->place().empty() ? operation->node->place().data() : "";  // a text of the graph's
+}
+
 uint32_t tw_operation_input_count(const tw_operation* operation) { return operation ? uint32_t(operation->node->n_in()) : 0; }
 
 tw_output tw_operation_input(const tw_operation* operation, uint32_t i) {

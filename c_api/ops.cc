@@ -130,7 +130,8 @@ tw_status* tw_ops_json(const tw_ops* ops, uint32_t i, tw_buffer** out_json) {
     if (!op) return thalweg::Error(absl::StatusCode::kOutOfRange, "there are ", ops->ops.size(), " ops, none with number ", i);
     Json json;
     json.Object().Text("name", op->name).Text("doc", op->doc).Text("plugin", op->plugin).Text("schema", op->text);
-    json.Bool("stateful", op->stateful).Text("no_gradient", op->no_gradient).Array("kernels");
+    json.Bool("stateful", op->stateful).Text("touches", thalweg::TouchesText(op->touches));
+    json.Text("no_gradient", op->no_gradient).Array("kernels");
     for (const thalweg::KernelDef* k : ops->kernels[i]) json.Text("", k->spec.text);
     json.End();
     AddArgs(op->inputs, "inputs", &json);

@@ -35,18 +35,33 @@ StatusOr<Edge> DecodeOutput(const Graph& graph, tw_output output, std::string_vi
   return Edge{node, int32_t(port)};
 }
 
+// Room for the handles of nodes below `n`. REQUIRES: graph.mu.
+static void Grow(const tw_graph& graph, int32_t n) {
+  while (int32_t(graph.operations.size()) < n) graph.operations.push_back({&graph, nullptr, nullptr});
+}
+
+void ReserveOperation(const tw_graph& graph) {
+  std::lock_guard lock(graph.mu);
+  Grow(graph, int32_t(graph.graph->size()) + 1);
+}
+
 const tw_operation* OperationOf(const tw_graph& graph, const Node* node) {
   if (!node) return nullptr;
   std::lock_guard lock(graph.mu);
   try {
-    while (int32_t(graph.operations.size()) <= node->id()) {
-      const Node* next = graph.graph->node(int32_t(graph.operations.size()));
-      graph.operations.push_back({&graph, next, nullptr});
-    }
+    Grow(graph, node->id() + 1);
   } catch (const std::bad_alloc&) {
     return nullptr;  // looking answers NULL rather than throw through C
   }
-  return &graph.operations[size_t(node->id())];
+  tw_operation& operation = graph.operations[size_t(node->id())];
+  operation.node = node;
+  return &operation;
+}
+
+StatusOr<const tw_operation*> NeedOperationOf(const tw_graph& graph, const Node* node) {
+  const tw_operation* operation = OperationOf(graph, node);
+  if (!operation) return ResourceExhausted("out of host memory for the handle of ", node->title());
+  return operation;
 }
 
 StatusOr<const Node*> DecodeOperation(const Graph& graph, const tw_operation* operation, std::string_view what) {

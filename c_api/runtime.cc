@@ -26,21 +26,55 @@ Status SplitOption(const char* option, std::string_view* key, std::string_view* 
 
 using thalweg::Status;
 
-tw_status* tw_runtime_create(const char* const* options, uint32_t n_options, tw_runtime** out_runtime) {
+namespace {
+
+Status ToThreadPool(const tw_thread_pool& pool, thalweg::RuntimeOptions* options) {
+  RETURN_IF_ERROR(thalweg::CheckRecord("tw_thread_pool", pool.size, pool.flags, sizeof(tw_thread_pool)));
+  if (!pool.schedule && pool.threads > 0) {
+    return thalweg::InvalidArgument("tw_thread_pool: schedule is NULL, but threads is ", pool.threads, "; set both, or threads to 0");
+  }
+  options->program_threads = pool;
+  return Status();
+}
+
+Status ToOptions(const tw_runtime_config& config, thalweg::RuntimeOptions* options) {
+  RETURN_IF_ERROR(thalweg::CheckRecord("tw_runtime_config", config.size, config.flags, sizeof(tw_runtime_config)));
+  if (config.n_options > 0 && !config.options) return thalweg::InvalidArgument("tw_runtime_config: options is NULL");
+  for (uint32_t i = 0; i < config.n_options; ++i) {
+    std::string_view key, value;
+    RETURN_IF_ERROR(thalweg::SplitOption(config.options[i], &key, &value));
+    RETURN_IF_ERROR(thalweg::SetRuntimeOption(options, key, value));
+  }
+  RETURN_IF_ERROR(thalweg::CheckLogLevel(config.log_level));
+  options->log = config.log;
+  options->log_arg = config.log_user;
+  options->log_level = config.log_level;
+  return config.threads ? ToThreadPool(*config.threads, options) : Status();
+}
+
+}  // namespace
+
+tw_status* tw_runtime_create_with(const tw_runtime_config* config, tw_runtime** out_runtime) {
+  NEED(config);
   NEED(out_runtime);
-  NEED_ARRAY(options, n_options);
   return thalweg::Guard([&]() -> Status {
-    thalweg::RuntimeOptions parsed;
-    for (uint32_t i = 0; i < n_options; ++i) {
-      std::string_view key, value;
-      RETURN_IF_ERROR(thalweg::SplitOption(options[i], &key, &value));
-      RETURN_IF_ERROR(thalweg::SetRuntimeOption(&parsed, key, value));
-    }
+    thalweg::RuntimeOptions options;
+    RETURN_IF_ERROR(ToOptions(*config, &options));
     auto handle = std::make_unique<tw_runtime>();
-    ASSIGN_OR_RETURN(handle->runtime, thalweg::MakeRuntime(std::move(parsed)));
+    ASSIGN_OR_RETURN(handle->runtime, thalweg::MakeRuntime(std::move(options)));
     *out_runtime = handle.release();
     return Status();
   });
+}
+
+tw_status* tw_runtime_create(const char* const* options, uint32_t n_options, tw_runtime** out_runtime) {
+  NEED(out_runtime);
+  NEED_ARRAY(options, n_options);
+  tw_runtime_config config{};
+  config.size = sizeof config;
+  config.options = options;
+  config.n_options = n_options;
+  return tw_runtime_create_with(&config, out_runtime);
 }
 
 void tw_runtime_retain(tw_runtime* runtime) {

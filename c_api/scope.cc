@@ -22,6 +22,7 @@ using thalweg::Tensor;
 struct tw_scope {
   tw_graph* graph = nullptr;
   std::string prefix;  // with its slash
+  std::string place;   // where the program is
   Status status;
 };
 
@@ -70,6 +71,7 @@ uint16_t ToHalf(double value) {
   const double size = std::fabs(value);
   if (std::isnan(value)) return 0x7e00;
   if (size >= 65520) return uint16_t(sign | 0x7c00);
+  if (size == 0) return sign;  // which has no exponent
   int exponent;
   std::frexp(size, &exponent);
   // Units of the last place: 2^-24 for what is subnormal, 11 significant bits otherwise.
@@ -122,7 +124,7 @@ Status PutScalar(Tensor* t, double value) {
 
 StatusOr<tw_output> Constant(tw_scope* scope, const Tensor& value) {
   thalweg::Graph& graph = *scope->graph->graph;
-  ASSIGN_OR_RETURN(const Edge edge, graph.AddConst(value, MakeName(*scope, nullptr, "Const")));
+  ASSIGN_OR_RETURN(const Edge edge, graph.AddConst(value, MakeName(*scope, nullptr, "Const"), scope->place));
   return thalweg::EncodeOutput(graph, edge);
 }
 
@@ -159,6 +161,16 @@ tw_graph* tw_scope_graph(const tw_scope* scope) { return Good(scope) ? scope->gr
 
 const char* tw_scope_prefix(const tw_scope* scope) { return scope ? scope->prefix.c_str() : ""; }
 
+void tw_scope_set_place(tw_scope* scope, const char* place) {
+  if (!Good(scope)) return;
+  tw_scope_fail(scope, thalweg::Guard([&] {
+                  scope->place = thalweg::TextOrEmpty(place);
+                  return Status();
+                }));
+}
+
+const char* tw_scope_place(const tw_scope* scope) { return scope ? scope->place.c_str() : ""; }
+
 tw_output tw_scope_op(tw_scope* scope, const char* type, const tw_output* inputs, uint32_t n) {
   tw_op* op = tw_scope_begin(scope, type, nullptr);
   tw_op_add_inputs(op, inputs, n);
@@ -182,6 +194,7 @@ tw_op* tw_scope_begin(tw_scope* scope, const char* type, const char* name) {
     if (!type) return InvalidArgument("the type of an operation is NULL");
     tw_op* op = tw_op_create(scope->graph, type, MakeName(*scope, name, type).c_str());
     if (!op) return thalweg::ResourceExhausted("out of host memory for an operation");
+    tw_op_set_place(op, scope->place.c_str());
     return op;
   });
 }
@@ -221,6 +234,7 @@ tw_output tw_scope_name(tw_scope* scope, const char* name, tw_output value) {
     thalweg::NodeSpec spec;
     ASSIGN_OR_RETURN(const thalweg::OpSchema* identity, scope->graph->graph->runtime().registry().FindRole("identity"));
     spec.op = identity->name;
+    spec.place = scope->place;
     spec.name = scope->prefix + name;
     ASSIGN_OR_RETURN(const Edge edge, Input(scope, value, "value"));
     spec.inputs.push_back(edge);
@@ -235,12 +249,14 @@ const tw_operation* tw_scope_group(tw_scope* scope, const char* name, const tw_o
     thalweg::Graph& graph = *scope->graph->graph;
     ASSIGN_OR_RETURN(const thalweg::OpSchema* no_op, graph.runtime().registry().FindRole("no_op"));
     spec.op = no_op->name;
+    spec.place = scope->place;
     spec.name = MakeName(*scope, name, "group");
     if (n > 0 && !operations) return InvalidArgument("tw_scope_group: operations is NULL");
     for (uint32_t i = 0; i < n; ++i) {
       ASSIGN_OR_RETURN(const thalweg::Node* node, thalweg::DecodeOperation(graph, operations[i], thalweg::StrCat("operation ", i)));
       spec.controls.push_back(node);
     }
+    thalweg::ReserveOperation(*scope->graph);
     ASSIGN_OR_RETURN(const thalweg::Node* node, graph.AddNode(std::move(spec)));
     return thalweg::OperationOf(*scope->graph, node);
   });
@@ -278,6 +294,8 @@ tw_output tw_scope_placeholder(tw_scope* scope, const char* name, uint32_t dtype
     ASSIGN_OR_RETURN(const thalweg::OpSchema* placeholder, graph.runtime().registry().FindRole("placeholder"));
     const std::string full = MakeName(*scope, name, "input");
     tw_op* op = tw_op_create(scope->graph, placeholder->name.c_str(), full.c_str());
+    if (!op) return thalweg::ResourceExhausted("out of host memory for an operation");
+    tw_op_set_place(op, scope->place.c_str());
     tw_op_set_type(op, "dtype", dtype);
     tw_op_set_shape(op, "shape", dims, rank);
     const tw_operation* operation = nullptr;

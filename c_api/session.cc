@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstring>
 
 #include "c_api/handles.h"
 #include "c_api/shim.h"
@@ -55,10 +57,11 @@ Status ToSpec(const thalweg::Graph& graph, const tw_signature& what, CallableSpe
 
 Status ToRunOptions(const tw_run_options* options, thalweg::RunOptions* run) {
   if (!options) return Status();
-  RETURN_IF_ERROR(thalweg::CheckRecord("tw_run_options", options->size, options->flags, sizeof(tw_run_options)));
+  RETURN_IF_ERROR(thalweg::CheckRecord("tw_run_options", options->size, options->flags, offsetof(tw_run_options, stats)));
   if (options->timeout_ns < 0) return InvalidArgument("tw_run_options: timeout_ns is ", options->timeout_ns, "; use 0 for none");
   run->deadline_ns = options->timeout_ns;
   run->cancel = options->cancel ? &options->cancel->token : nullptr;
+  if (HAS_FIELD(*options, stats) && options->stats) run->stats = &options->stats->stats;
   return Status();
 }
 
@@ -67,6 +70,7 @@ class Tensors {
  public:
   explicit Tensors(uint32_t n) {
     if (n <= kInline) return;
+    spare.reserve(kMostSpare);  // so that ends need no memory
     if (!spare.empty()) {
       heap_ = std::move(spare.back());
       spare.pop_back();
@@ -74,7 +78,7 @@ class Tensors {
     heap_.resize(n);
   }
   ~Tensors() {
-    if (heap_.capacity() == 0 || spare.size() >= kMostSpare) return;
+    if (heap_.capacity() == 0 || spare.size() >= spare.capacity()) return;
     heap_.clear();
     spare.push_back(std::move(heap_));
   }
@@ -125,13 +129,13 @@ struct AsyncRun {
   template <class F>
   void Run(F&& run) {
     Status s = [&]() -> Status {
-      if (options.deadline_ns) {
-        const int64_t waited = thalweg::MonotonicNs() - accepted_ns;
-        if (waited >= options.deadline_ns)
-          return thalweg::Error(absl::StatusCode::kDeadlineExceeded, "the time of the run was over before it began");
-        options.deadline_ns -= waited;
-      }
       try {
+        if (options.deadline_ns) {
+          const int64_t waited = thalweg::MonotonicNs() - accepted_ns;
+          if (waited >= options.deadline_ns)
+            return thalweg::Error(absl::StatusCode::kDeadlineExceeded, "the time of the run was over before it began");
+          options.deadline_ns -= waited;
+        }
         return run(feeds.data(), options, fetches.data());
       } catch (...) {
         return thalweg::Thrown();
@@ -193,6 +197,29 @@ const tw_option* tw_session_option(uint32_t i) {
   return i < rows.size() ? &rows[i].about : nullptr;
 }
 
+tw_status* tw_session_report(tw_session* session, tw_session_info* out_info) {
+  NEED(session);
+  NEED(out_info);
+  return Guard([&]() -> Status {
+    RETURN_IF_ERROR(thalweg::CheckRecord("tw_session_info", out_info->size, out_info->flags, offsetof(tw_session_info, steps)));
+    const thalweg::SessionReport r = session->session->Report();
+    tw_session_info info = {};
+    info.steps = r.steps;
+    info.signatures = r.signatures;
+    info.plans = r.plans.plans;
+    info.shapes = r.plans.shapes;
+    info.hits = r.plans.hits;
+    info.shape_hits = r.plans.shape_hits;
+    info.misses = r.plans.misses;
+    info.evictions = r.plans.evictions;
+    info.block_bytes = r.block_bytes;
+    info.peak_bytes = r.peak_bytes;
+    info.size = out_info->size;
+    std::memcpy(out_info, &info, std::min<size_t>(out_info->size, sizeof info));
+    return Status();
+  });
+}
+
 tw_status* tw_session_close(tw_session* session) {
   NEED(session);
   return Guard([&] { return session->session->Close(); });
@@ -239,6 +266,26 @@ tw_status* tw_callable_run(tw_callable* callable, tw_tensor* const* feeds, const
                  [&](const Tensor* in, const thalweg::RunOptions& run, Tensor* out) { return callable->callable->Run(in, run, out); });
 }
 
+tw_status* tw_callable_plan_json(tw_callable* callable, const tw_shape* feed_shapes, tw_buffer** out_json) {
+  NEED(callable);
+  NEED(out_json);
+  *out_json = nullptr;
+  return Guard([&]() -> Status {
+    std::vector<thalweg::Shape> shapes;
+    for (uint32_t i = 0; feed_shapes && i < callable->n_feeds; ++i) {
+      const tw_shape& s = feed_shapes[i];
+      if (s.rank < 0 || s.rank > thalweg::kMaxRank || (s.rank > 0 && !s.dims)) {
+        return InvalidArgument("feed_shapes[", i, "] has rank ", s.rank,
+                               s.rank > 0 && !s.dims ? " and no dims" : "; all sizes must be known");
+      }
+      shapes.emplace_back(s);
+    }
+    ASSIGN_OR_RETURN(std::string text, callable->callable->PlanText(feed_shapes ? &shapes : nullptr));
+    *out_json = thalweg::MakeBuffer(std::move(text));
+    return Status();
+  });
+}
+
 void tw_callable_destroy(tw_callable* callable) { delete callable; }
 
 tw_status* tw_session_run_async(tw_session* session, const tw_signature* what, tw_tensor* const* feeds, const tw_run_options* options,
@@ -246,8 +293,12 @@ tw_status* tw_session_run_async(tw_session* session, const tw_signature* what, t
   NEED(session);
   NEED(what);
   NEED(done);
-  auto spec = std::make_shared<CallableSpec>();
-  if (tw_status* failed = Guard([&] { return ToSpec(*session->graph, *what, spec.get()); })) return failed;
+  std::shared_ptr<CallableSpec> spec;
+  tw_status* failed = Guard([&] {
+    spec = std::make_shared<CallableSpec>();
+    return ToSpec(*session->graph, *what, spec.get());
+  });
+  if (failed) return failed;
   return RunAsync(session->session, what->n_feeds, feeds, options, what->n_fetches, done, user,
                   [session = session->session.get(), spec](const Tensor* in, const thalweg::RunOptions& run, Tensor* out) {
                     return session->Run(*spec, in, run, out);

@@ -1,8 +1,10 @@
 // What every shim shares: the check for NULL, the door that exceptions do not pass, and texts out of records. A shim is a check, a
 // call, a conversion.
 #pragma once
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "framework/base/status.h"
 
@@ -31,6 +33,9 @@ inline Status CheckRecord(std::string_view name, uint32_t size, uint32_t flags, 
   if (flags != 0) return InvalidArgument("record ", name, " has flags ", flags, "; this version knows none");
   return Status();
 }
+
+// Whether a record that the caller filled reaches as far as this field, which came after its first version.
+#define HAS_FIELD(record, field) ((record).size >= offsetof(std::remove_cvref_t<decltype(record)>, field) + sizeof((record).field))
 
 inline std::string TextOrEmpty(const char* text) { return text ? text : ""; }
 

@@ -15,6 +15,8 @@ const char* tw_status_message(const tw_status* status) { return status ? status-
 
 const char* tw_status_operation(const tw_status* status) { return status && !status->node.empty() ? status->node.c_str() : nullptr; }
 
+const char* tw_status_place(const tw_status* status) { return status && !status->place.empty() ? status->place.c_str() : nullptr; }
+
 tw_status* tw_status_create(uint32_t code, const char* message) {
   const bool known = code > TW_OK && code <= TW_UNAUTHENTICATED;
   return thalweg::Guard([&] {

@@ -58,9 +58,14 @@ void register_resource_scatter(tw::Plugin& p);
 void register_variable(tw::Plugin& p);
 
 // training
+void register_apply_ada_max(tw::Plugin& p);
+void register_apply_adadelta(tw::Plugin& p);
+void register_apply_adagrad(tw::Plugin& p);
 void register_apply_adam(tw::Plugin& p);
+void register_apply_ftrl(tw::Plugin& p);
 void register_apply_gradient_descent(tw::Plugin& p);
 void register_apply_momentum(tw::Plugin& p);
+void register_apply_rmsprop(tw::Plugin& p);
 
 // io
 void register_checkpoint(tw::Plugin& p);

@@ -52,9 +52,14 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_resource_scatter(p);
   register_variable(p);
 
+  register_apply_ada_max(p);
+  register_apply_adadelta(p);
+  register_apply_adagrad(p);
   register_apply_adam(p);
+  register_apply_ftrl(p);
   register_apply_gradient_descent(p);
   register_apply_momentum(p);
+  register_apply_rmsprop(p);
 
   register_checkpoint(p);
   register_strings(p);

@@ -27,13 +27,14 @@ bool HasGradients(uint32_t dtype) {
   }
 }
 
-// Adds a node whose op plays a role.
+// Adds a node whose op plays a role. REQUIRES: it has inputs, the first of which tells its place in the program.
 StatusOr<Edge> AddRole(Graph* g, std::string_view role, std::vector<Edge> in, std::map<std::string, AttrValue> attrs,
                        const std::string& scope, const std::string& device = "") {
   ASSIGN_OR_RETURN(const OpSchema* op, g->runtime().registry().FindRole(role));
   NodeSpec spec;
   spec.op = op->name;
   spec.name = g->UniqueName(scope + op->name);
+  spec.place = in[0].node->place();
   spec.inputs = std::move(in);
   spec.attrs = std::move(attrs);
   spec.device = device;
@@ -54,7 +55,7 @@ StatusOr<Edge> ShapeVector(Graph* g, Edge e, uint32_t dtype, const std::string& 
     }
     ASSIGN_OR_RETURN(t, Tensor::Vector<int32_t>(TW_INT32, std::vector<int32_t>(s.dims().begin(), s.dims().end())));
   }
-  return g->AddConst(t, g->UniqueName(scope + "shape"));
+  return g->AddConst(t, g->UniqueName(scope + "shape"), e.node->place());
 }
 
 // All that arrives at one value.
@@ -203,7 +204,7 @@ class Differentiator {
       }
     }
     ASSIGN_OR_RETURN(Tensor zero, ScalarTensor(TW_INT32, 0));
-    ASSIGN_OR_RETURN(Edge axis, graph_->AddConst(zero, graph_->UniqueName(scope + "axis")));
+    ASSIGN_OR_RETURN(Edge axis, graph_->AddConst(zero, graph_->UniqueName(scope + "axis"), parts[0].node->place()));
     int64_t n = int64_t(parts.size());
     parts.push_back(axis);
     return AddRole(graph_, "concat", std::move(parts), {{"N", AttrValue::Int(n)}}, scope);
@@ -252,7 +253,7 @@ class Differentiator {
       } else if (visiting_.ok()) {
         visiting_ = Unimplemented(n->title(), ": op ", op.name, " has no gradient; its plugin '", op.plugin, "' must register one");
       }
-      visiting_ = OfNode(n->name(), visiting_);
+      visiting_ = OfNode(*n, visiting_);
       return Block(n);
     }
     GradBuilder b(this, n, StrCat(scope_, n->name(), "/"));
@@ -284,7 +285,7 @@ class Differentiator {
     Status s = FromC(op.def.gradient(&call));
     if (!b.status.ok()) s = b.status;
     if (!s.ok() && !visiting_.ok()) return visiting_;
-    return s.ok() ? s : OfNode(n->name(), Prefix(s, StrCat("gradient of ", n->title(), ":")));
+    return s.ok() ? s : OfNode(*n, Prefix(s, StrCat("gradient of ", n->title(), ":")));
   }
 
   // Node n cannot be differentiated. That is an error only if an x lies before it with nothing in between that ends the path, so what its
@@ -325,6 +326,7 @@ tw_edge GradBuilder::Emit(std::string_view op, const tw_edge* in, uint32_t n, co
   spec.op = std::string(op);
   spec.name = d_->graph()->UniqueName(StrCat(scope_, op));
   spec.device = node_->device();
+  spec.place = node_->place();
   for (uint32_t i = 0; i < n; ++i) {
     Edge e;
     if (!FromC(in[i], &e)) return 0;
@@ -356,7 +358,7 @@ tw_edge GradBuilder::Constant(uint32_t dtype, const int64_t* dims, uint32_t rank
            0;
   }
   std::copy_n(static_cast<const char*>(data), bytes, static_cast<char*>(t->data()));
-  return Answer(d_->graph()->AddConst(*t, d_->graph()->UniqueName(scope_ + "Const")));
+  return Answer(d_->graph()->AddConst(*t, d_->graph()->UniqueName(scope_ + "Const"), node_->place()));
 }
 
 Status GradBuilder::Describe(tw_edge c, uint32_t* out_dtype, tw_shape* out_shape) {

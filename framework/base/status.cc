@@ -1,12 +1,20 @@
 #include "framework/base/status.h"
 
+#include <memory>
 #include <new>
 
 #include "framework/json/utf8.h"
 
 namespace thalweg {
+namespace {
+constexpr std::string_view kOutOfMemory = "out of host memory";
+}
 
-std::string_view Message(const Status& s) { return StdView(s.message()); }
+std::string_view Message(const Status& s) {
+  // Such a status is made without memory for its message; see Thrown.
+  if (s.code() == absl::StatusCode::kResourceExhausted && s.message().empty()) return kOutOfMemory;
+  return StdView(s.message());
+}
 
 Status Prefix(const Status& s, std::string_view where) {
   if (s.ok()) return s;
@@ -17,18 +25,33 @@ Status Prefix(const Status& s, std::string_view where) {
 
 namespace {
 constexpr char kNodePayload[] = "thalweg/node";
-}
+constexpr char kPlacePayload[] = "thalweg/place";
+}  // namespace
 
-Status OfNode(std::string_view node, Status s) {
-  if (!s.ok() && !node.empty() && !s.GetPayload(kNodePayload)) s.SetPayload(kNodePayload, absl::Cord(AbslView(node)));
+Status OfNode(std::string_view node, Status s) { return OfNode(node, {}, std::move(s)); }
+
+Status OfNode(std::string_view node, std::string_view place, Status s) {
+  if (s.ok() || node.empty() || s.GetPayload(kNodePayload)) return s;
+  s.SetPayload(kNodePayload, absl::Cord(AbslView(node)));
+  if (!place.empty()) s.SetPayload(kPlacePayload, absl::Cord(AbslView(place)));
   return s;
 }
 
 namespace {
-// Handed out when there is no memory for a status of its own; never freed.
+// Handed out when there is no memory for a status of its own; never freed. Needs none itself: its text is short enough.
 tw_status* OutOfMemory() {
-  static tw_status shared{Status(absl::StatusCode::kResourceExhausted, "out of host memory"), "out of host memory", ""};
+  static tw_status shared{Status(absl::StatusCode::kResourceExhausted, ""), "out of memory", "", ""};
   return &shared;
+}
+}  // namespace
+
+namespace {
+Status Told(std::string_view what) noexcept {
+  try {
+    return Internal("a C++ exception was thrown: ", what);
+  } catch (...) {
+    return Status(absl::StatusCode::kInternal, "");
+  }
 }
 }  // namespace
 
@@ -36,22 +59,23 @@ Status Thrown() noexcept {
   try {
     throw;
   } catch (const std::bad_alloc&) {
-    return Status(absl::StatusCode::kResourceExhausted, "out of host memory");
+    return Status(absl::StatusCode::kResourceExhausted, "");
   } catch (const std::exception& e) {
-    return Status(absl::StatusCode::kInternal, StrCat("a C++ exception was thrown: ", e.what()));
+    return Told(e.what());
   } catch (...) {
-    return Status(absl::StatusCode::kInternal, "a C++ exception was thrown");
+    return Told("of an unknown type");
   }
 }
 
 tw_status* ToC(Status s) noexcept {
   if (s.ok()) return nullptr;
   try {
-    auto* c = new tw_status{std::move(s), {}, {}};
+    std::unique_ptr<tw_status> c(new tw_status{std::move(s), {}, {}, {}});
     // C reads up to the first zero, terminals obey control characters: names and values out of hostile files may hold both.
     c->text = OneLine(Message(c->status));
     if (auto node = c->status.GetPayload(kNodePayload)) c->node = std::string(*node);
-    return c;
+    if (auto place = c->status.GetPayload(kPlacePayload)) c->place = std::string(*place);
+    return c.release();
   } catch (...) {
     return OutOfMemory();
   }

@@ -12,10 +12,11 @@
 #include "framework/base/strings.h"
 #include "thalweg/types.h"
 
-// The story of one failure. `text` caches the message with a terminator for C, `node` the name of the node that failed ("": none known).
+// The story of one failure. `text` caches the message with a terminator for C, `node` the name of the node that failed, `place` the place
+// in the program that made it ("": none known).
 struct tw_status {
   absl::Status status;
-  std::string text, node;
+  std::string text, node, place;
 };
 
 namespace thalweg {
@@ -69,6 +70,8 @@ Status Prefix(const Status& s, std::string_view where);
 
 // Says which node of the graph failed, unless the status tells of one already; messages are left as they are.
 Status OfNode(std::string_view node, Status s);
+// The same with the place in the program where the node was made; "": not known.
+Status OfNode(std::string_view node, std::string_view place, Status s);
 
 // To and from the C handle. ToC: NULL for ok. FromC takes the handle, NULL is ok.
 tw_status* ToC(Status s) noexcept;

@@ -1,6 +1,7 @@
 #include "framework/graph/attr_proto.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "framework/io/wire.h"
@@ -175,12 +176,34 @@ Status ToProto(const AttrValue& v, proto::AttrValue* p) {
   return Status();
 }
 
+// One number, truth value, text or type, which most attributes are: read off the wire, without the parser's objects. Empty for all else.
+AttrValue ParseSingle(std::string_view message) {
+  enum : uint32_t { kS = 2, kI = 3, kF = 4, kB = 5, kType = 6 };
+  WireReader reader(message);
+  WireField f;
+  if (!reader.Next(&f) || f.raw.size() != message.size()) return AttrValue();
+  switch (f.number) {
+    case kS: return f.type == WireField::kBytes ? AttrValue::String(std::string(f.bytes)) : AttrValue();
+    case kI: return f.type == WireField::kVarint ? AttrValue::Int(int64_t(f.value)) : AttrValue();
+    case kB: return f.type == WireField::kVarint ? AttrValue::Bool(f.value != 0) : AttrValue();
+    case kType: return f.type == WireField::kVarint ? AttrValue::Type(uint32_t(f.value)) : AttrValue();
+    case kF: {
+      float value;
+      if (f.type != WireField::kFixed32) return AttrValue();
+      std::memcpy(&value, f.raw.data() + f.raw.size() - sizeof value, sizeof value);
+      return AttrValue::Float(double(value));
+    }
+    default: return AttrValue();
+  }
+}
+
 }  // namespace
 
 StatusOr<AttrValue> ParseAttr(std::string_view message, const AttrSpec& spec, SplatBudget* budget, bool* whole) {
+  *whole = true;
+  if (AttrValue single = ParseSingle(message); !single.empty()) return single;
   proto::AttrValue p;
   RETURN_IF_ERROR(Parse(message, &p));
-  *whole = true;
   switch (p.value_case()) {
     case proto::AttrValue::kS: return AttrValue::String(p.s());
     case proto::AttrValue::kI: return AttrValue::Int(p.i());

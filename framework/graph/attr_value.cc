@@ -126,7 +126,7 @@ StatusOr<AttrValue> AttrValue::FromC(const tw_attr& a) {
 uint32_t AttrValue::count() const {
   return std::visit(
       [](const auto& v) -> uint32_t {
-        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::monostate>) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, None>) {
           return 0;
         } else {
           return uint32_t(v.size());

@@ -54,7 +54,15 @@ class AttrValue {
   std::string text() const;
 
  private:
-  using Values = std::variant<std::monostate, std::vector<int64_t>, std::vector<double>, std::vector<uint8_t>, std::vector<std::string>,
+  // With it, unlike with std::monostate, libstdc++ does not take the variant for one that always holds something: a copy that finds no
+  // memory would then be destroyed as what it is not (seen in GCC 12).
+  struct None {
+    None() = default;
+    None(const None&) noexcept {}
+    None& operator=(const None&) noexcept { return *this; }
+    bool operator==(const None&) const { return true; }
+  };
+  using Values = std::variant<None, std::vector<int64_t>, std::vector<double>, std::vector<uint8_t>, std::vector<std::string>,
                               std::vector<uint32_t>, std::vector<Shape>, std::vector<Tensor>>;
   AttrValue(uint32_t kind, bool list, Values v) : kind_(kind), list_(list), v_(std::move(v)) {}
   uint32_t kind_ = 0;

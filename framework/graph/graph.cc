@@ -1,6 +1,7 @@
 #include "framework/graph/graph.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "framework/base/checked.h"
@@ -17,6 +18,10 @@ std::string Edge::text() const {
   return port == 0 ? node->name() : StrCat(node->name(), ":", port);
 }
 
+std::string NodeTitle(std::string_view op, std::string_view name, std::string_view place) {
+  return place.empty() ? StrCat(op, " '", name, "'") : StrCat(op, " '", name, "' (made at ", place, ")");
+}
+
 const AttrValue* Node::FindAttr(std::string_view attr) const {
   int i = schema_->FindAttr(attr);
   return i < 0 ? nullptr : &attrs_[size_t(i)];
@@ -26,13 +31,26 @@ void Node::FillC(CAttrs* out) const {
   for (size_t i = 0; i < attrs_.size(); ++i) out->Add(schema_->attrs[i].name, attrs_[i]);
 }
 
+namespace {
+
+// What a byte may be in a node's name. A leading underscore is for nodes that the runtime makes; imported graphs may hold them.
+enum : uint8_t { kInner = 1, kFirst = 2 };
+constexpr std::array<uint8_t, 256> NameBytes() {
+  std::array<uint8_t, 256> may{};
+  for (const auto& [from, to] : {std::pair('a', 'z'), {'A', 'Z'}, {'0', '9'}}) {
+    for (int c = from; c <= to; ++c) may[size_t(c)] = kInner | kFirst;
+  }
+  for (char c : {'_', '.', '>'}) may[size_t(c)] = kInner | kFirst;
+  for (char c : {'\\', '-', '/'}) may[size_t(c)] = kInner;
+  return may;
+}
+constexpr std::array<uint8_t, 256> kNameBytes = NameBytes();
+
+}  // namespace
+
 bool IsNodeName(std::string_view s) {
-  if (s.empty()) return false;
-  auto inner = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '\\' || c == '-' || c == '/' || c == '>'; };
-  unsigned char first = static_cast<unsigned char>(s[0]);
-  // A leading underscore is for nodes that the runtime makes; imported graphs may hold them.
-  if (!std::isalnum(first) && first != '.' && first != '_' && first != '>') return false;
-  return std::all_of(s.begin(), s.end(), inner);
+  if (s.empty() || !(kNameBytes[uint8_t(s[0])] & kFirst)) return false;
+  return std::all_of(s.begin(), s.end(), [](char c) { return (kNameBytes[uint8_t(c)] & kInner) != 0; });
 }
 
 Graph::Graph(std::shared_ptr<Runtime> runtime) : runtime_(std::move(runtime)) {}
@@ -57,42 +75,42 @@ bool WorthKnowing(const std::vector<Shape>& shapes) {
 StatusOr<const Node*> Graph::AddNode(NodeSpec spec) {
   const bool unnamed = spec.name.empty();
   if (unnamed) spec.name = UniqueName(spec.op);
-  const std::string name = spec.name;
-  auto added = CheckAndAdd(std::move(spec));
+  auto added = CheckAndAdd(&spec);
   if (added.ok()) return added;
   if (unnamed) {
     std::unique_lock lock(mu_);
-    reserved_.erase(name);
+    reserved_.erase(spec.name);
   }
-  return OfNode(name, added.status());
+  return OfNode(spec.name, spec.place, added.status());
 }
 
-StatusOr<const Node*> Graph::CheckAndAdd(NodeSpec spec) {
-  const OpSchema* schema = runtime_->registry().FindOp(spec.op);
-  std::string title = StrCat(spec.op, " '", spec.name, "':");
+// Takes the parts of the spec; the name last, when nothing can fail any more.
+StatusOr<const Node*> Graph::CheckAndAdd(NodeSpec* spec) {
+  const OpSchema* schema = runtime_->registry().FindOp(spec->op);
+  const auto title = [spec] { return NodeTitle(spec->op, spec->name, spec->place) + ":"; };
   if (!schema) {
-    return NotFound(title, " no loaded plugin defines op '", spec.op, "'; load the plugin that does, or check the spelling");
+    return NotFound(title(), " no loaded plugin defines op '", spec->op, "'; load the plugin that does, or check the spelling");
   }
   std::vector<uint32_t> in_types;
-  for (size_t i = 0; i < spec.inputs.size(); ++i) {
-    const Edge& e = spec.inputs[i];
-    if (!e.node) return InvalidArgument(title, " input ", i, " is missing");
+  for (size_t i = 0; i < spec->inputs.size(); ++i) {
+    const Edge& e = spec->inputs[i];
+    if (!e.node) return InvalidArgument(title(), " input ", i, " is missing");
     if (e.port < 0 || e.port >= e.node->n_out()) {
-      return InvalidArgument(title, " input ", i, " is output ", e.port, " of '", e.node->name(), "', which has ", e.node->n_out());
+      return InvalidArgument(title(), " input ", i, " is output ", e.port, " of '", e.node->name(), "', which has ", e.node->n_out());
     }
     in_types.push_back(e.node->out_type(e.port));
   }
-  auto resolved = ResolveNode(*schema, in_types, spec.attrs);
-  if (!resolved.ok()) return Prefix(resolved.status(), title);
+  auto resolved = ResolveNode(*schema, in_types, std::move(spec->attrs));
+  if (!resolved.ok()) return Prefix(resolved.status(), title());
 
   auto node = std::make_unique<Node>();
   node->schema_ = schema;
-  node->inputs_ = std::move(spec.inputs);
-  node->controls_ = std::move(spec.controls);
-  node->device_ = std::move(spec.device);
-  node->colocate_ = std::move(spec.colocate_with);
-  node->extra_ = std::move(spec.extra_attrs);
-  node->unknown_ = std::move(spec.unknown_fields);
+  node->inputs_ = std::move(spec->inputs);
+  node->controls_ = std::move(spec->controls);
+  node->device_ = std::move(spec->device);
+  node->colocate_ = std::move(spec->colocate_with);
+  node->extra_ = std::move(spec->extra_attrs);
+  node->unknown_ = std::move(spec->unknown_fields);
   node->attrs_ = std::move(resolved->attrs);
   node->types_ = std::move(resolved->types);
   node->in_at_ = std::move(resolved->in_at);
@@ -117,7 +135,7 @@ StatusOr<const Node*> Graph::CheckAndAdd(NodeSpec spec) {
   }
   ShapeQuery query;
   query.op = schema;
-  query.node = spec.name;
+  query.node = spec->name;
   query.attrs = &attrs;
   query.types = node->types_.data();
   query.in_at = node->in_at_.data();
@@ -129,7 +147,7 @@ StatusOr<const Node*> Graph::CheckAndAdd(NodeSpec spec) {
   query.handles = handles.data();
   ShapeAnswer answer;
   Status inferred = InferShapes(query, &answer);
-  if (!inferred.ok()) return Prefix(inferred, title);
+  if (!inferred.ok()) return Prefix(inferred, title());
   node->shapes_ = std::move(answer.shapes);
   node->handles_ = std::move(answer.handles);
   node->values_.resize(n_out);
@@ -138,7 +156,7 @@ StatusOr<const Node*> Graph::CheckAndAdd(NodeSpec spec) {
     const AttrValue* value = node->FindAttr("value");
     const Tensor& t = value->tensors()[0];
     if (t.dtype() != node->out_type(0)) {
-      return InvalidArgument(title, " the value is ", DTypeName(t.dtype()), " but 'dtype' says ", DTypeName(node->out_type(0)));
+      return InvalidArgument(title(), " the value is ", DTypeName(t.dtype()), " but 'dtype' says ", DTypeName(node->out_type(0)));
     }
     node->shapes_[0] = t.shape();
     node->values_[0] = t;
@@ -157,13 +175,16 @@ StatusOr<const Node*> Graph::CheckAndAdd(NodeSpec spec) {
   }
 
   std::unique_lock lock(mu_);
-  if (!IsNodeName(spec.name)) {
-    return InvalidArgument(title, " '", spec.name,
+  if (!IsNodeName(spec->name)) {
+    return InvalidArgument(title(), " '", spec->name,
                            "' is not a node name; use letters, digits and _ . - / >, starting with a letter or digit");
   }
-  if (by_name_.count(spec.name)) return AlreadyExists(title, " the graph has a node of that name; choose another");
-  node->name_ = std::move(spec.name);
+  if (by_name_.count(spec->name)) return AlreadyExists(title(), " the graph has a node of that name; choose another");
+  node->name_ = std::move(spec->name);
+  node->imported_ = spec->imported;
+  if (spec->imported) has_imported_.store(true, std::memory_order_release);
   node->id_ = int32_t(nodes_.size());
+  node->place_ = PlaceLocked(spec->place);
   const Node* added = node.get();
   nodes_.push_back(std::move(node));
   by_name_.emplace(added->name_, added);
@@ -175,7 +196,7 @@ Status Graph::Adopt(Graph* from, const GraphExtras& extras) {
   std::scoped_lock lock(mu_, from->mu_);
   for (const auto& n : from->nodes_) {
     if (!by_name_.count(n->name_)) continue;
-    return OfNode(n->name_, AlreadyExists(n->title(), ": the graph has a node of that name; import under a prefix"));
+    return OfNode(*n, AlreadyExists(n->title(), ": the graph has a node of that name; import under a prefix"));
   }
   // What may run out of memory comes first.
   nodes_.reserve(nodes_.size() + from->nodes_.size());
@@ -191,7 +212,9 @@ Status Graph::Adopt(Graph* from, const GraphExtras& extras) {
   both.unknown_fields += extras.unknown_fields;
 
   std::swap(extras_, both);
+  if (from->has_imported()) has_imported_.store(true, std::memory_order_release);
   for (auto& n : from->nodes_) {
+    n->place_ = PlaceLocked(n->place());
     n->id_ = int32_t(nodes_.size());
     nodes_.push_back(std::move(n));
   }
@@ -200,18 +223,22 @@ Status Graph::Adopt(Graph* from, const GraphExtras& extras) {
   return Status();
 }
 
+// REQUIRES: mu_. The graph's copy of the text; NULL for "".
+const std::string* Graph::PlaceLocked(std::string_view place) { return place.empty() ? nullptr : &*places_.emplace(place).first; }
+
 GraphExtras Graph::extras() const {
   std::shared_lock lock(mu_);
   return extras_;
 }
 
-StatusOr<Edge> Graph::AddConst(const Tensor& value, std::string name) {
+StatusOr<Edge> Graph::AddConst(const Tensor& value, std::string name, std::string_view place) {
   ASSIGN_OR_RETURN(const OpSchema* op, runtime_->registry().FindRole("const"));
   NodeSpec spec;
   spec.op = op->name;
   spec.name = name.empty() ? UniqueName("Const") : std::move(name);
   spec.attrs["dtype"] = AttrValue::Type(value.dtype());
   spec.attrs["value"] = AttrValue::OfTensor(value);
+  spec.place = place;
   ASSIGN_OR_RETURN(const Node* n, AddNode(std::move(spec)));
   return Edge{n, 0};
 }

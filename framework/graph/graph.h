@@ -1,6 +1,7 @@
 // Graph and Node: the program. Nodes are added, never changed or removed, so a pointer to a node stays good as long as the graph.
 // Threads: adding locks; reading a node needs no lock once it was handed out.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -41,6 +42,8 @@ struct HandleInfo {
   Shape shape;
 };
 
+std::string NodeTitle(std::string_view op, std::string_view name, std::string_view place);
+
 class Node {
  public:
   int32_t id() const { return id_; }
@@ -63,6 +66,8 @@ class Node {
   const std::map<std::string, std::string>& extra_attrs() const { return extra_; }
   // Fields of the NodeDef that it came from and that nothing here stands for, serialised.
   const std::string& unknown_fields() const { return unknown_; }
+  // It came in with a GraphDef: not the program, somebody else may have written it. Not exported.
+  bool imported() const { return imported_; }
   const std::string& device() const { return device_; }
   const std::vector<std::string>& colocate_with() const { return colocate_; }
   // What is known when nothing is fed.
@@ -70,12 +75,15 @@ class Node {
   const HandleInfo& handle(int32_t o) const { return handles_[size_t(o)]; }
   const Tensor& value(int32_t o) const { return values_[size_t(o)]; }  // empty: not a known constant
   void FillC(CAttrs* out) const;
-  // "MatMul 'head/mm'": how messages name a node.
-  std::string title() const { return StrCat(schema_->name, " '", name_, "'"); }
+  // Where in the program it was made, such as "train.py:18"; "": not known. Not part of the graph: it is not exported.
+  std::string_view place() const { return place_ ? std::string_view(*place_) : std::string_view(); }
+  // "MatMul 'head/mm' (made at train.py:18)": how messages name a node.
+  std::string title() const { return NodeTitle(schema_->name, name_, place()); }
 
  private:
   friend class Graph;
   int32_t id_ = 0;
+  bool imported_ = false;
   std::string name_, device_;
   const OpSchema* schema_ = nullptr;
   std::vector<Edge> inputs_;
@@ -85,10 +93,14 @@ class Node {
   std::map<std::string, std::string> extra_;
   std::string unknown_;
   std::vector<std::string> colocate_;
+  const std::string* place_ = nullptr;  // the graph's; many nodes have one
   std::vector<Shape> shapes_;
   std::vector<HandleInfo> handles_;
   std::vector<Tensor> values_;
 };
+
+// Says which node failed, and where it was made.
+inline Status OfNode(const Node& node, Status s) { return OfNode(node.name(), node.place(), std::move(s)); }
 
 // A node to be.
 struct NodeSpec {
@@ -100,6 +112,8 @@ struct NodeSpec {
   std::string unknown_fields;
   std::string device;
   std::vector<std::string> colocate_with;
+  std::string place;  // see Node::place
+  bool imported = false;
 };
 
 // The version of graphs that we write, and read as: that of the TensorFlow whose ops and attributes we follow (2.21).
@@ -132,12 +146,13 @@ class Graph {
   // REQUIRES: the same runtime; nobody else uses `from`, which is empty afterwards.
   Status Adopt(Graph* from, const GraphExtras& extras);
   // A host constant.
-  StatusOr<Edge> AddConst(const Tensor& value, std::string name = "");
+  StatusOr<Edge> AddConst(const Tensor& value, std::string name = "", std::string_view place = "");
 
   const Node* Find(std::string_view name) const;  // NULL: none
   // "name", "name:1"; "^name" is refused.
   StatusOr<Edge> FindEdge(std::string_view text) const;
   int32_t size() const;
+  bool has_imported() const { return has_imported_.load(std::memory_order_acquire); }  // some node is
   const Node* node(int32_t id) const;
   // A name that no node has, nor will get from another call: `base`, or base_1, base_2, ...
   std::string UniqueName(std::string_view base) const;
@@ -145,13 +160,16 @@ class Graph {
   GraphExtras extras() const;
 
  private:
-  StatusOr<const Node*> CheckAndAdd(NodeSpec spec);
+  StatusOr<const Node*> CheckAndAdd(NodeSpec* spec);
   std::string UniqueNameLocked(std::string_view base) const;
+  const std::string* PlaceLocked(std::string_view place);
 
   std::shared_ptr<Runtime> runtime_;
+  std::atomic<bool> has_imported_{false};
   mutable std::shared_mutex mu_;
   GraphExtras extras_;
   std::vector<std::unique_ptr<Node>> nodes_;
+  std::unordered_set<std::string> places_;
   std::unordered_map<std::string_view, const Node*> by_name_;  // keys point into the nodes
   mutable std::unordered_map<std::string, int> next_suffix_;
   mutable std::unordered_set<std::string> reserved_;  // names given out whose nodes are still to come

@@ -112,6 +112,8 @@ Status Damaged(std::string_view what, const WireReader& reader) {
 }
 
 Status Importer::ReadGraph(std::string_view bytes) {
+  constexpr size_t kUsualNode = 128;  // bytes
+  nodes_.reserve(bytes.size() / kUsualNode);
   WireReader reader(bytes);
   for (WireField f; reader.Next(&f);) {
     if (f.number == kNode && f.type == WireField::kBytes) {
@@ -180,8 +182,8 @@ Status Importer::ReadNode(std::string_view bytes) {
     else
       node.unknown += f.raw;
   }
-  const std::string number = StrCat("node number ", nodes_.size(), " of the GraphDef");
   if (!IsNodeName(name)) {
+    const std::string number = StrCat("node number ", nodes_.size(), " of the GraphDef");
     return reader.ok() ? InvalidArgument(number, " has the name '", IsPlainText(name) ? name : "?", "', which is not a node name")
                        : Damaged(number, reader);
   }
@@ -345,6 +347,7 @@ Status Importer::Build(int32_t i) {
   NodeSpec spec;
   spec.op = node.op;
   spec.name = node.name;
+  spec.imported = true;
   spec.device = node.device.empty() ? options_.default_device : std::string(node.device);
   spec.unknown_fields = std::move(node.unknown);
   // An unknown op is for AddNode to report.

@@ -17,6 +17,12 @@ struct KindName {
 constexpr KindName kKinds[] = {{"type", TW_ATTR_TYPE},     {"int", TW_ATTR_INT},     {"float", TW_ATTR_FLOAT},   {"bool", TW_ATTR_BOOL},
                                {"string", TW_ATTR_STRING}, {"shape", TW_ATTR_SHAPE}, {"tensor", TW_ATTR_TENSOR}, {"func", TW_ATTR_FUNC}};
 
+struct TouchesName {
+  std::string_view name;
+  uint32_t bit;
+};
+constexpr TouchesName kTouches[] = {{"files", kTouchesFiles}, {"network", kTouchesNetwork}, {"system", kTouchesSystem}};
+
 std::string_view KindText(uint32_t kind) {
   for (const KindName& k : kKinds) {
     if (k.kind == kind) return k.name;
@@ -52,9 +58,13 @@ class Parser {
     Args(&out_.outputs, "outputs");
     while (in_.ok() && in_.Take(";")) Clause();
     if (in_.ok() && !in_.AtEnd()) in_.Fail(in_.column(), "expected ';' before the next clause");
+    if (in_.ok() && out_.touches && (!out_.stateful || out_.once)) {
+      in_.Fail(touches_column_, "an op that touches something runs in every step that wants it: make it stateful, and not once");
+    }
     out_.shape_only.resize(out_.inputs.size(), 0);
     ResolveTypes();
     CheckDims();
+    CheckAlgebra();
     if (!in_.ok()) return in_.status();
     return std::move(out_);
   }
@@ -154,6 +164,9 @@ class Parser {
       out_.once = true;
     } else if (word == "commutative") {
       out_.commutative = true;
+    } else if (word == "touches") {
+      touches_column_ = column;
+      TouchesWords();
     } else if (word == "role") {
       out_.role = in_.ExpectWord("the role");
     } else if (word == "no_gradient") {
@@ -163,6 +176,9 @@ class Parser {
       out_.doc = in_.ExpectQuoted("the manual's line");
     } else if (word == "shape_only") {
       ShapeOnly();
+    } else if (Algebra(word)) {
+      algebra_column_ = column;
+      out_.algebra.said = true;
     } else {
       in_.Fail(column, StrCat("unknown clause '", word, "'; a hint that hosts may skip starts with '?'"));
     }
@@ -180,6 +196,74 @@ class Parser {
         return;
       }
       out_.shape_only[size_t(i)] = 1;
+    } while (in_.ok() && in_.Peek() != ';' && in_.Peek() != 0);
+  }
+
+  // The clauses that say how the output follows from the inputs; false: `word` is none of them.
+  bool Algebra(std::string_view word) {
+    OpAlgebra& a = out_.algebra;
+    if (word == "passes") {
+      a.passes = InputName();
+    } else if (word == "renames") {
+      a.renames = InputName();
+    } else if (word == "converts") {
+      a.converts = InputName();
+    } else if (word == "permutes") {
+      a.permuted = InputName();
+      a.permutation = InputName();
+    } else if (word == "chooses") {
+      a.condition = InputName();
+      a.if_true = InputName();
+      a.if_false = InputName();
+    } else if (word == "neutral") {
+      do {
+        const int32_t input = InputName();
+        a.neutral.emplace_back(input, in_.ExpectFloat("the number that changes nothing"));
+      } while (in_.ok() && in_.Peek() != ';' && in_.Peek() != 0);
+    } else if (word == "involution") {
+      a.involution = true;
+    } else if (word == "idempotent") {
+      a.idempotent = true;
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  int32_t InputName() {
+    const size_t column = in_.column();
+    const std::string_view name = in_.ExpectWord("the name of an input");
+    const int i = out_.FindInput(name);
+    if (in_.ok() && i < 0) in_.Fail(column, StrCat("'", name, "' is no input of the op"));
+    return i;
+  }
+
+  // Such clauses are about single values.
+  void CheckAlgebra() {
+    const OpAlgebra& a = out_.algebra;
+    if (!a.said || !in_.ok()) return;
+    auto many = [](const ArgSpec& arg) { return !arg.list_attr.empty() || !arg.number_attr.empty(); };
+    const bool single = out_.outputs.size() == 1 && std::none_of(out_.inputs.begin(), out_.inputs.end(), many) && !many(out_.outputs[0]);
+    if (!single || out_.stateful || out_.once) {
+      in_.Fail(algebra_column_,
+               "only an op without state, with one output, all arguments being single values, says how its output follows");
+    } else if ((a.involution || a.idempotent) && out_.inputs.size() != 1) {
+      in_.Fail(algebra_column_, "only an op of one input is applied to its own output");
+    } else if (!a.neutral.empty() && out_.inputs.size() != 2) {
+      in_.Fail(algebra_column_, "only an op of two inputs has numbers that change nothing");
+    }
+  }
+
+  void TouchesWords() {
+    do {
+      const size_t column = in_.column();
+      const std::string_view word = in_.ExpectWord("what the op touches");
+      uint32_t bit = 0;
+      for (const TouchesName& t : kTouches) {
+        if (t.name == word) bit = t.bit;
+      }
+      if (in_.ok() && !bit) in_.Fail(column, StrCat("'", word, "' is nothing to touch; there are files, network and system"));
+      out_.touches |= bit;
     } while (in_.ok() && in_.Peek() != ';' && in_.Peek() != 0);
   }
 
@@ -384,6 +468,7 @@ class Parser {
   OpSchema out_;
   std::vector<std::string> names_, clauses_;
   std::vector<Pending> pending_;
+  size_t touches_column_ = 0, algebra_column_ = 0;
   std::vector<size_t> dim_columns_;  // in the order of the patterns
 };
 
@@ -411,6 +496,14 @@ Status CheckShape(const AttrSpec& spec, const Shape& s) {
 int OpSchema::FindAttr(std::string_view attr_name) const { return IndexByName(attrs, attr_name); }
 int OpSchema::FindInput(std::string_view arg) const { return IndexByName(inputs, arg); }
 int OpSchema::FindOutput(std::string_view arg) const { return IndexByName(outputs, arg); }
+
+std::string TouchesText(uint32_t touches) {
+  std::string s;
+  for (const TouchesName& t : kTouches) {
+    if (touches & t.bit) s += StrCat(s.empty() ? "" : " and ", t.name);
+  }
+  return s;
+}
 
 StatusOr<OpSchema> ParseOpSchema(std::string_view text) { return Parser(text).Parse(); }
 

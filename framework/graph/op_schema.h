@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "framework/base/status.h"
@@ -42,12 +43,27 @@ struct AttrSpec {
   uint32_t since = 0;
 };
 
+// What the kernels of an op reach beside inputs and state: a bit per word of the clause `touches`.
+enum Touches : uint32_t { kTouchesFiles = 1, kTouchesNetwork = 2, kTouchesSystem = 4 };
+
+// How an op's output 0 follows from its inputs, as far as planning may make use of it. Arguments by number; -1: not said.
+struct OpAlgebra {
+  int32_t passes = -1, renames = -1, converts = -1;
+  int32_t permuted = -1, permutation = -1;
+  int32_t condition = -1, if_true = -1, if_false = -1;
+  std::vector<std::pair<int32_t, double>> neutral;  // input, number
+  bool involution = false, idempotent = false;
+  bool said = false;  // any of these
+};
+
 struct OpSchema {
   std::string name;
   std::vector<ArgSpec> inputs, outputs;
   std::vector<AttrSpec> attrs;
   bool stateful = false, once = false, commutative = false;
+  uint32_t touches = 0;             // Touches
   std::vector<uint8_t> shape_only;  // per input argument
+  OpAlgebra algebra;
   std::string role, no_gradient, doc;
   std::string text;  // as registered
   // The sealed definition and the table it is called with.
@@ -59,6 +75,9 @@ struct OpSchema {
   int FindInput(std::string_view arg) const;
   int FindOutput(std::string_view arg) const;
 };
+
+// "files", "files and network".
+std::string TouchesText(uint32_t touches);
 
 // INVALID_ARGUMENT with the column of what is wrong.
 StatusOr<OpSchema> ParseOpSchema(std::string_view text);

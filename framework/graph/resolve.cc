@@ -9,8 +9,8 @@ class Resolver {
  public:
   Resolver(const OpSchema& op, const std::vector<uint32_t>& inputs) : op_(op), inputs_(inputs) { out_.attrs.resize(op.attrs.size()); }
 
-  StatusOr<ResolvedNode> Run(const std::map<std::string, AttrValue>& given) {
-    RETURN_IF_ERROR(Take(given));
+  StatusOr<ResolvedNode> Run(std::map<std::string, AttrValue> given) {
+    RETURN_IF_ERROR(Take(&given));
     RETURN_IF_ERROR(Split());
     RETURN_IF_ERROR(InferTypes());
     for (size_t i = 0; i < op_.attrs.size(); ++i) {
@@ -28,11 +28,11 @@ class Resolver {
   }
 
  private:
-  Status Take(const std::map<std::string, AttrValue>& given) {
-    for (auto& [name, value] : given) {
+  Status Take(std::map<std::string, AttrValue>* given) {
+    for (auto& [name, value] : *given) {
       int i = op_.FindAttr(name);
       if (i < 0) return InvalidArgument("attribute '", name, "' with value ", value.text(), " is not one of op ", op_.name);
-      out_.attrs[size_t(i)] = value;
+      out_.attrs[size_t(i)] = std::move(value);
     }
     return Status();
   }
@@ -158,8 +158,8 @@ class Resolver {
 
 }  // namespace
 
-StatusOr<ResolvedNode> ResolveNode(const OpSchema& op, const std::vector<uint32_t>& inputs, const std::map<std::string, AttrValue>& given) {
-  return Resolver(op, inputs).Run(given);
+StatusOr<ResolvedNode> ResolveNode(const OpSchema& op, const std::vector<uint32_t>& inputs, std::map<std::string, AttrValue> given) {
+  return Resolver(op, inputs).Run(std::move(given));
 }
 
 }  // namespace thalweg

@@ -17,6 +17,6 @@ struct ResolvedNode {
 };
 
 // inputs: their types, flat. given: attributes by name; names that the schema lacks are INVALID_ARGUMENT. Errors are not prefixed.
-StatusOr<ResolvedNode> ResolveNode(const OpSchema& op, const std::vector<uint32_t>& inputs, const std::map<std::string, AttrValue>& given);
+StatusOr<ResolvedNode> ResolveNode(const OpSchema& op, const std::vector<uint32_t>& inputs, std::map<std::string, AttrValue> given);
 
 }  // namespace thalweg

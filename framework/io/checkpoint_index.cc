@@ -124,6 +124,15 @@ StatusOr<CheckpointPiece> ParsePiece(const proto::TensorSliceProto& p, const Sha
   return piece;
 }
 
+void PieceToProto(const CheckpointPiece& piece, proto::TensorSliceProto* p) {
+  for (size_t i = 0; i < piece.starts.size(); ++i) {
+    proto::TensorSliceProto::Extent* extent = p->add_extent();
+    if (piece.sizes[i] < 0) continue;
+    extent->set_start(piece.starts[i]);
+    extent->set_length(piece.sizes[i]);
+  }
+}
+
 Status ParseEntry(std::string_view bytes, int32_t shards, CheckpointEntry* e) {
   proto::BundleEntryProto p;
   if (bytes.size() > kMostEntryBytes)
@@ -189,6 +198,8 @@ Status ReadTable(const ReadableFile& file, CheckpointIndex* index) {
     if (key_bytes > kKeyBytesPerFileByte * file.size() + kFreeKeyBytes) {
       return DataLoss("is damaged: its names take more than ", key_bytes, " bytes, which no honest file of ", file.size(), " bytes has");
     }
+    // Keys of pieces begin with one; a name that holds one cannot be asked for through C.
+    if (key.find('\0', 1) != key.npos && key[0] != '\0') return DataLoss("is damaged: the name '", key, "' holds a zero byte");
     CheckpointEntry e;
     e.name = key;
     Status parsed = ParseEntry(AsView(it->value()), index->shards, &e);
@@ -246,6 +257,7 @@ Status WriteCheckpointIndex(const CheckpointIndex& index, WritableFile* file) {
     p.set_offset(int64_t(e.offset));
     p.set_size(int64_t(e.size));
     p.set_crc32c(e.crc);
+    for (const CheckpointPiece& piece : e.pieces) PieceToProto(piece, p.add_slices());
     table.Add(e.name, p.SerializeAsString());
   }
   const leveldb::Status s = table.Finish();

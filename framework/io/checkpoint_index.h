@@ -43,7 +43,7 @@ std::string IndexPath(std::string_view prefix);
 // file; FAILED_PRECONDITION and UNIMPLEMENTED for one written for other readers. They name the file, which was opened as `path`, and the
 // tensor.
 StatusOr<CheckpointIndex> ReadCheckpointIndex(const ReadableFile& file, const std::string& path);
-// Appends the whole table to `file`. REQUIRES: entries by name, without pieces.
+// Appends the whole table to `file`. REQUIRES: entries by name.
 Status WriteCheckpointIndex(const CheckpointIndex& index, WritableFile* file);
 
 }  // namespace thalweg

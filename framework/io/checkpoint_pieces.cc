@@ -1,5 +1,6 @@
 #include "framework/io/checkpoint_pieces.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -40,13 +41,43 @@ void PutText(std::string_view s, std::string* to) {
   to->append("\0\1", 2);
 }
 
-bool Overlap(const CheckpointPiece& a, const CheckpointPiece& b, const Shape& whole) {
-  for (size_t i = 0; i < a.starts.size(); ++i) {
-    const int64_t axis = whole.dim(int32_t(i));
-    const int64_t a_end = a.sizes[i] < 0 ? axis : a.starts[i] + a.sizes[i], b_end = b.sizes[i] < 0 ? axis : b.starts[i] + b.sizes[i];
-    if (a_end <= b.starts[i] || b_end <= a.starts[i]) return false;
+// Where a piece ends on axis i.
+int64_t End(const CheckpointPiece& p, size_t i, const Shape& whole) {
+  return p.sizes[i] < 0 ? whole.dim(int32_t(i)) : p.starts[i] + p.sizes[i];
+}
+
+StatusOr<int64_t> CountOf(const CheckpointPiece& piece, const Shape& whole) {
+  const Shape shape = PieceShape(piece, whole);
+  return CountElements(shape.dims().data(), shape.rank());
+}
+
+// The number of the element at `at` of the tensor in a dense tensor that holds `box`.
+uint64_t ElementAt(const std::vector<int64_t>& at, const CheckpointPiece& box, const Shape& whole) {
+  uint64_t element = 0;
+  for (size_t i = 0; i < at.size(); ++i) {
+    element = element * uint64_t(End(box, i, whole) - box.starts[i]) + uint64_t(at[i] - box.starts[i]);
   }
-  return true;
+  return element;
+}
+
+// Moves `at` to the next row of the box; false after the last.
+bool NextRow(const CheckpointPiece& box, std::vector<int64_t>* at) {
+  for (size_t i = at->size(); i-- > 1;) {
+    int64_t& place = (*at)[i - 1];
+    if (++place < box.starts[i - 1] + box.sizes[i - 1]) return true;
+    place = box.starts[i - 1];
+  }
+  return false;
+}
+
+Status CopyRun(const Tensor& from, uint64_t from_at, Tensor* to, uint64_t to_at, uint64_t n) {
+  if (from.dtype() == TW_STRING) {
+    for (uint64_t i = 0; i < n; ++i) RETURN_IF_ERROR(to->SetString(to_at + i, from.str(from_at + i)));
+    return Status();
+  }
+  const uint64_t each = DTypeBytes(to->dtype());
+  std::memcpy(to->as<char>() + to_at * each, from.as<char>() + from_at * each, n * each);
+  return Status();
 }
 
 }  // namespace
@@ -71,39 +102,61 @@ Shape PieceShape(const CheckpointPiece& piece, const Shape& whole) {
   return Shape(std::move(dims));
 }
 
-Status CheckPieces(const std::vector<CheckpointPiece>& pieces, const Shape& whole) {
-  constexpr size_t kMost = 4096;  // every pair is looked at
-  if (pieces.size() > kMost) return Unimplemented("it has ", pieces.size(), " pieces; at most ", kMost, " can be put together");
-  int64_t sum = 0;
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    const Shape shape = PieceShape(pieces[i], whole);
-    ASSIGN_OR_RETURN(const int64_t n, CountElements(shape.dims().data(), shape.rank()));
-    if (!CheckedAdd(sum, n, &sum)) return DataLoss("its pieces have more than 2^63-1 elements");
-    for (size_t k = 0; k < i; ++k) {
-      if (n > 0 && Overlap(pieces[i], pieces[k], whole)) return DataLoss("its pieces ", k, " and ", i, " overlap");
+CheckpointPiece WholePiece(int32_t rank) { return {std::vector<int64_t>(size_t(rank), 0), std::vector<int64_t>(size_t(rank), -1)}; }
+
+bool IsWhole(const CheckpointPiece& piece, const Shape& whole) { return PieceShape(piece, whole) == whole; }
+
+Status CheckPiece(const CheckpointPiece& piece, const Shape& whole) {
+  if (piece.starts.size() != piece.sizes.size() || int64_t(piece.starts.size()) != whole.rank()) {
+    return InvalidArgument("a piece has ", piece.starts.size(), " axes, the tensor of shape ", whole.text(), " has ", whole.rank());
+  }
+  for (size_t i = 0; i < piece.starts.size(); ++i) {
+    const int64_t start = piece.starts[i], size = piece.sizes[i], axis = whole.dim(int32_t(i));
+    if (start < 0 || size < -1 || start > axis || (size < 0 ? start != 0 : size > axis - start)) {
+      return InvalidArgument("a piece covers ", start, " + ", size, " of axis ", i, ", which has ", axis);
     }
   }
-  ASSIGN_OR_RETURN(const int64_t all, CountElements(whole.dims().data(), whole.rank()));
-  if (sum != all) return DataLoss("its pieces have ", sum, " elements, but shape ", whole.text(), " has ", all);
   return Status();
 }
 
-void PastePiece(const Tensor& from, const CheckpointPiece& piece, Tensor* whole) {
-  const int32_t rank = whole->rank();
-  const uint64_t each = DTypeBytes(whole->dtype());
-  const char* p = static_cast<const char*>(from.data());
-  if (rank == 0 || from.count() == 0) {
-    std::memcpy(whole->data(), p, from.bytes());
-    return;
+bool Intersect(const CheckpointPiece& a, const CheckpointPiece& b, const Shape& whole, CheckpointPiece* out) {
+  *out = CheckpointPiece();
+  for (size_t i = 0; i < a.starts.size(); ++i) {
+    const int64_t start = std::max(a.starts[i], b.starts[i]), end = std::min(End(a, i, whole), End(b, i, whole));
+    if (end <= start) return false;
+    out->starts.push_back(start);
+    out->sizes.push_back(end - start);
   }
-  const uint64_t row = uint64_t(from.dim(rank - 1)) * each;
-  std::vector<int64_t> at(size_t(rank), 0);  // in the piece; the last axis goes as a whole
-  for (uint64_t rows = from.bytes() / row; rows > 0; --rows, p += row) {
-    uint64_t element = 0;
-    for (int32_t i = 0; i < rank; ++i) element = element * uint64_t(whole->dim(i)) + uint64_t(piece.starts[size_t(i)] + at[size_t(i)]);
-    std::memcpy(static_cast<char*>(whole->data()) + element * each, p, row);
-    for (int32_t i = rank - 2; i >= 0 && ++at[size_t(i)] == from.dim(i); --i) at[size_t(i)] = 0;
+  return true;
+}
+
+Status CheckPieces(const std::vector<CheckpointPiece>& pieces, const CheckpointPiece& part, const Shape& whole) {
+  constexpr size_t kMost = 4096;  // every pair is looked at
+  if (pieces.size() > kMost) return Unimplemented("it has ", pieces.size(), " pieces; at most ", kMost, " can be put together");
+  int64_t sum = 0;
+  CheckpointPiece common;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      if (Intersect(pieces[i], pieces[k], whole, &common)) return DataLoss("its pieces ", k, " and ", i, " overlap");
+    }
+    if (!Intersect(pieces[i], part, whole, &common)) continue;
+    ASSIGN_OR_RETURN(const int64_t n, CountOf(common, whole));
+    if (!CheckedAdd(sum, n, &sum)) return DataLoss("its pieces have more than 2^63-1 elements");
   }
+  ASSIGN_OR_RETURN(const int64_t all, CountOf(part, whole));
+  if (sum != all) return DataLoss("its pieces have ", sum, " elements, but shape ", PieceShape(part, whole).text(), " has ", all);
+  return Status();
+}
+
+Status CopyCommon(const Tensor& from, const CheckpointPiece& from_box, const CheckpointPiece& to_box, const Shape& whole, Tensor* to) {
+  CheckpointPiece common;
+  if (!Intersect(from_box, to_box, whole, &common)) return Status();
+  std::vector<int64_t> at = common.starts;  // in the whole tensor; the last axis goes as a run
+  const uint64_t run = at.empty() ? 1 : uint64_t(common.sizes.back());
+  do {
+    RETURN_IF_ERROR(CopyRun(from, ElementAt(at, from_box, whole), to, ElementAt(at, to_box, whole), run));
+  } while (NextRow(common, &at));
+  return Status();
 }
 
 }  // namespace thalweg

@@ -1,5 +1,4 @@
 // Partitioned tensors in checkpoints: each piece has an entry of its own, whose key spells the tensor's name and the box that it covers.
-// Writers elsewhere make them; ours does not.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,9 +15,17 @@ namespace thalweg {
 std::string PieceKey(std::string_view tensor, const CheckpointPiece& piece);
 // Its shape: whole axes spelled out.
 Shape PieceShape(const CheckpointPiece& piece, const Shape& whole);
-// The pieces cover the whole tensor, none of it twice. Errors: DATA_LOSS; UNIMPLEMENTED for more than 4,096 pieces.
-Status CheckPieces(const std::vector<CheckpointPiece>& pieces, const Shape& whole);
-// Copies a piece to its place. REQUIRES: types and shapes fit, and the type is plain bytes.
-void PastePiece(const Tensor& from, const CheckpointPiece& piece, Tensor* whole);
+// All of a tensor of that rank, as one piece.
+CheckpointPiece WholePiece(int32_t rank);
+// It covers the tensor.
+bool IsWhole(const CheckpointPiece& piece, const Shape& whole);
+// It lies inside the tensor and has as many axes. INVALID_ARGUMENT says where it does not.
+Status CheckPiece(const CheckpointPiece& piece, const Shape& whole);
+// What two have in common; false: nothing.
+bool Intersect(const CheckpointPiece& a, const CheckpointPiece& b, const Shape& whole, CheckpointPiece* out);
+// The pieces cover `part` of the tensor, and no element of the tensor twice. Errors: DATA_LOSS; UNIMPLEMENTED for more than 4,096 pieces.
+Status CheckPieces(const std::vector<CheckpointPiece>& pieces, const CheckpointPiece& part, const Shape& whole);
+// Copies what `from`, which holds the box `from_box`, and `to`, which holds `to_box`, have in common. REQUIRES: types and shapes fit.
+Status CopyCommon(const Tensor& from, const CheckpointPiece& from_box, const CheckpointPiece& to_box, const Shape& whole, Tensor* to);
 
 }  // namespace thalweg

@@ -111,45 +111,69 @@ StatusOr<Tensor> CheckpointReader::ReadWhole(const CheckpointEntry& e) const {
   return t;
 }
 
-StatusOr<Tensor> CheckpointReader::ReadPieces(const CheckpointEntry& e) const {
-  RETURN_IF_ERROR(CheckPieces(e.pieces, e.shape));
-  const DTypeInfo* type = FindDType(e.dtype);
-  if (!type->plain) return Unimplemented("it is a partitioned tensor of ", type->name, "s, which cannot be put together");
-  std::vector<const CheckpointEntry*> parts;
+StatusOr<const CheckpointEntry*> CheckpointReader::FindPiece(const CheckpointEntry& e, const CheckpointPiece& piece) const {
+  const CheckpointEntry* part = index_.Find(PieceKey(e.name, piece));
+  const Shape shape = PieceShape(piece, e.shape);
+  if (!part) return DataLoss("a piece of shape ", shape.text(), " is missing");
+  if (!part->pieces.empty() || part->dtype != e.dtype || part->shape != shape) {
+    return DataLoss("a piece is ", DTypeName(part->dtype), " of shape ", part->shape.text(), ", but must be ", DTypeName(e.dtype),
+                    " of shape ", shape.text());
+  }
+  return part;
+}
+
+StatusOr<Tensor> CheckpointReader::ReadPieces(const CheckpointEntry& e, const CheckpointPiece& part) const {
+  RETURN_IF_ERROR(CheckPieces(e.pieces, part, e.shape));
+  std::vector<std::pair<const CheckpointEntry*, const CheckpointPiece*>> needed;
+  CheckpointPiece common;
   for (const CheckpointPiece& piece : e.pieces) {
-    const CheckpointEntry* part = index_.Find(PieceKey(e.name, piece));
-    const Shape shape = PieceShape(piece, e.shape);
-    if (!part) return DataLoss("its piece ", parts.size(), " of shape ", shape.text(), " is missing");
-    if (!part->pieces.empty() || part->dtype != e.dtype || part->shape != shape) {
-      return DataLoss("its piece ", parts.size(), " is ", DTypeName(part->dtype), " of shape ", part->shape.text(), ", but must be ",
-                      type->name, " of shape ", shape.text());
-    }
-    parts.push_back(part);
+    if (!Intersect(piece, part, e.shape, &common)) continue;
+    ASSIGN_OR_RETURN(const CheckpointEntry* found, FindPiece(e, piece));
+    needed.emplace_back(found, &piece);
   }
   // Only now is it certain that the files hold all these bytes.
-  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(e.dtype, e.shape));
-  for (size_t i = 0; i < parts.size(); ++i) {
-    auto part = ReadWhole(*parts[i]);
-    if (!part.ok()) return Prefix(part.status(), title(*parts[i]));
-    PastePiece(*part, e.pieces[i], &t);
+  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(e.dtype, PieceShape(part, e.shape)));
+  for (auto [found, piece] : needed) {
+    auto read = e.dtype == TW_STRING ? ReadStrings(*found) : ReadWhole(*found);
+    if (!read.ok()) return Prefix(read.status(), title(*found));
+    RETURN_IF_ERROR(CopyCommon(*read, *piece, part, e.shape, &t));
   }
   return t;
 }
 
-StatusOr<Tensor> CheckpointReader::Read(std::string_view name) const {
+StatusOr<const CheckpointEntry*> CheckpointReader::FindReadable(std::string_view name) const {
   const CheckpointEntry* e = Find(name);
   if (!e) return NotFound(Where(prefix_), " it has no tensor '", name, "'");
   const DTypeInfo* type = FindDType(e->dtype);
   if (!type || IsRef(e->dtype) || e->dtype == TW_RESOURCE || e->dtype == TW_VARIANT) {
     return Unimplemented(title(*e), " its type ", e->dtype, " (", DTypeName(e->dtype), ") cannot be read");
   }
-  auto t = !e->pieces.empty() ? ReadPieces(*e) : e->dtype == TW_STRING ? ReadStrings(*e) : ReadWhole(*e);
+  return e;
+}
+
+StatusOr<Tensor> CheckpointReader::Read(std::string_view name) const {
+  ASSIGN_OR_RETURN(const CheckpointEntry* e, FindReadable(name));
+  auto t = !e->pieces.empty() ? ReadPieces(*e, WholePiece(e->shape.rank())) : e->dtype == TW_STRING ? ReadStrings(*e) : ReadWhole(*e);
   return t.ok() ? std::move(t) : Prefix(t.status(), title(*e));
+}
+
+StatusOr<Tensor> CheckpointReader::ReadPart(std::string_view name, const CheckpointPiece& part) const {
+  ASSIGN_OR_RETURN(const CheckpointEntry* e, FindReadable(name));
+  if (Status s = CheckPiece(part, e->shape); !s.ok()) return Prefix(s, title(*e));
+  if (!e->pieces.empty()) {
+    auto t = ReadPieces(*e, part);
+    return t.ok() ? std::move(t) : Prefix(t.status(), title(*e));
+  }
+  ASSIGN_OR_RETURN(Tensor whole, Read(name));
+  if (IsWhole(part, e->shape)) return whole;
+  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(e->dtype, PieceShape(part, e->shape)));
+  RETURN_IF_ERROR(CopyCommon(whole, WholePiece(e->shape.rank()), part, e->shape, &t));
+  return t;
 }
 
 Status CheckpointReader::Verify(const CheckpointEntry& e) const {
   if (!e.pieces.empty()) {
-    RETURN_IF_ERROR(Prefix(CheckPieces(e.pieces, e.shape), title(e)));
+    RETURN_IF_ERROR(Prefix(CheckPieces(e.pieces, WholePiece(e.shape.rank()), e.shape), title(e)));
     for (const CheckpointPiece& piece : e.pieces) {
       const CheckpointEntry* part = index_.Find(PieceKey(e.name, piece));
       if (!part || !part->pieces.empty()) return DataLoss(title(e), " a piece is missing");

@@ -1,24 +1,20 @@
-#include <random>
-#include <set>
+#include <algorithm>
 #include <utility>
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/io/checkpoint.h"
+#include "framework/io/checkpoint_pieces.h"
+#include "framework/io/checkpoint_publish.h"
 #include "framework/io/checkpoint_strings.h"
 #include "framework/io/crc32c.h"
 
 namespace thalweg {
 namespace {
 
+// Written while what the checksum went over is still in the cache.
+constexpr uint64_t kChunkBytes = 1u << 20;
 constexpr size_t kBufferBytes = 256u << 10;
-
-// Two savers of one prefix must not meet in a temporary file.
-std::string TemporaryName(std::string_view prefix, std::string_view what) {
-  std::random_device random;
-  const uint64_t tag = uint64_t(random()) << 32 | random();
-  return StrCat(prefix, ".", what, ".tmp-", absl::Hex(tag, absl::kZeroPad16));
-}
 
 std::string Where(std::string_view prefix) { return StrCat("checkpoint '", prefix, "':"); }
 
@@ -34,143 +30,175 @@ Status CheckValue(const tw_view& v) {
   return Status();
 }
 
+// A data file that is being written, small appends gathered in its buffer.
+class Sink {
+ public:
+  Sink(WritableFile* file, std::string* buffer, uint64_t* written) : file_(file), buffer_(buffer), written_(written) {}
+
+  Status Append(const void* bytes, uint64_t n, uint32_t* crc) {
+    const char* p = static_cast<const char*>(bytes);
+    *written_ += n;
+    if (buffer_->size() + n > kBufferBytes) RETURN_IF_ERROR(Flush());
+    for (uint64_t part; n > kBufferBytes; p += part, n -= part) {
+      part = std::min(n, kChunkBytes);
+      *crc = ExtendCrc32c(*crc, p, part);
+      RETURN_IF_ERROR(file_->Append(p, part));
+    }
+    *crc = ExtendCrc32c(*crc, p, n);
+    buffer_->append(p, n);
+    return Status();
+  }
+  Status AppendStrings(const tw_string* s, uint64_t count, uint32_t* crc) {
+    uint32_t head_crc, ignored = 0;
+    const std::string head = EncodeStringLengths(s, count, &head_crc);
+    RETURN_IF_ERROR(Append(head.data(), head.size(), &ignored));
+    *crc = head_crc;
+    for (uint64_t i = 0; i < count; ++i) RETURN_IF_ERROR(Append(s[i].data, s[i].size, crc));
+    return Status();
+  }
+  Status Flush() {
+    if (buffer_->empty()) return Status();
+    RETURN_IF_ERROR(file_->Append(buffer_->data(), buffer_->size()));
+    buffer_->clear();
+    return Status();
+  }
+
+ private:
+  WritableFile* file_;
+  std::string* buffer_;
+  uint64_t* written_;
+};
+
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(std::string prefix, FileSystem& files)
-    : prefix_(std::move(prefix)), data_temp_(TemporaryName(prefix_, "data")), index_temp_(TemporaryName(prefix_, "index")), files_(files) {}
-
-StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(std::string_view prefix, FileSystem& files) {
+StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(std::string_view prefix, FileSystem& files, int32_t shards) {
   if (prefix.empty() || prefix.back() == '/') {
     return InvalidArgument("checkpoint prefix '", prefix, "' has no file name; give one such as 'folder/model'");
   }
+  if (shards < 1 || shards > kMostDataFiles) {
+    return InvalidArgument(Where(prefix), " ", shards, " data files; give a number from 1 to ", kMostDataFiles);
+  }
   std::unique_ptr<CheckpointWriter> w(new CheckpointWriter(std::string(prefix), files));
-  auto file = files.Create(w->data_temp_);
-  if (!file.ok()) return Prefix(file.status(), Where(prefix));
-  w->data_ = *std::move(file);
-  w->data_temp_exists_ = true;
+  for (int32_t i = 0; i < shards; ++i) {
+    Shard shard;
+    shard.temporary = TemporaryName(prefix, "data");
+    auto file = files.Create(shard.temporary);
+    if (!file.ok()) return Prefix(file.status(), Where(prefix));
+    shard.file = *std::move(file);
+    w->shards_.push_back(std::move(shard));
+  }
   return w;
 }
 
-CheckpointWriter::~CheckpointWriter() {
-  data_.reset();
-  if (data_temp_exists_) RemoveQuietly(data_temp_);
-  if (index_temp_exists_) RemoveQuietly(index_temp_);
+CheckpointWriter::~CheckpointWriter() { RemoveTemporaries(); }
+
+// Nobody refers to them: a failure takes nothing from anybody.
+void CheckpointWriter::RemoveTemporaries() {
+  for (Shard& shard : shards_) {
+    shard.file.reset();
+    try {
+      files_.Remove(shard.temporary).IgnoreError();
+    } catch (...) {  // no memory to say that it was not there
+    }
+  }
+  shards_.clear();
 }
 
-// For files that nobody refers to: a failure to remove one takes nothing from anybody.
-void CheckpointWriter::RemoveQuietly(const std::string& path) { files_.Remove(path).IgnoreError(); }
+uint64_t CheckpointWriter::bytes() const {
+  uint64_t sum = 0;
+  for (const Shard& shard : shards_) sum += shard.written;
+  return sum;
+}
 
-Status CheckpointWriter::Flush() {
-  RETURN_IF_ERROR(data_->Append(buffer_.data(), buffer_.size()));
-  buffer_.clear();
+Status CheckpointWriter::CheckName(std::string_view name) const {
+  if (spent_) return FailedPrecondition(Where(prefix_), " it is over; create a new writer");
+  if (!failure_.ok()) return failure_;
+  if (name.empty() || name[0] == '\0') return InvalidArgument(Where(prefix_), " a tensor's name is empty or begins with NUL");
   return Status();
 }
 
-Status CheckpointWriter::Append(const void* bytes, uint64_t n, uint32_t* crc) {
-  *crc = ExtendCrc32c(*crc, bytes, n);
-  written_ += n;
-  if (buffer_.size() + n > kBufferBytes) RETURN_IF_ERROR(Flush());
-  if (n > kBufferBytes) return data_->Append(bytes, n);
-  buffer_.append(static_cast<const char*>(bytes), n);
-  return Status();
-}
-
-Status CheckpointWriter::WriteStrings(const tw_view& value, uint32_t* crc) {
-  const auto* s = reinterpret_cast<const tw_string*>(static_cast<const char*>(value.data) + value.offset);
-  uint32_t head_crc, ignored = 0;
-  const std::string head = EncodeStringLengths(s, value.count, &head_crc);
-  RETURN_IF_ERROR(Append(head.data(), head.size(), &ignored));
-  *crc = head_crc;
-  for (uint64_t i = 0; i < value.count; ++i) RETURN_IF_ERROR(Append(s[i].data, s[i].size, crc));
+// Fills in where the bytes are.
+Status CheckpointWriter::Write(std::string_view title, const tw_view& value, CheckpointEntry* e) {
+  auto smallest = std::min_element(shards_.begin(), shards_.end(), [](auto& a, auto& b) { return a.written < b.written; });
+  Sink sink(smallest->file.get(), &smallest->buffer, &smallest->written);
+  e->dtype = value.dtype;
+  e->shape = Shape(value.dims, value.rank);
+  e->shard = int32_t(smallest - shards_.begin());
+  e->offset = smallest->written;
+  uint32_t crc = 0;
+  const char* data = static_cast<const char*>(value.data) + value.offset;
+  const Status s = value.dtype == TW_STRING ? sink.AppendStrings(reinterpret_cast<const tw_string*>(data), value.count, &crc)
+                                            : sink.Append(data, value.bytes, &crc);
+  if (!s.ok()) return failure_ = Prefix(s, title);
+  e->size = smallest->written - e->offset;
+  e->crc = MaskCrc(crc);
   return Status();
 }
 
 Status CheckpointWriter::Add(std::string_view name, const tw_view& value) {
-  if (spent_) return FailedPrecondition(Where(prefix_), " it is over; create a new writer");
-  if (!failure_.ok()) return failure_;
-  if (name.empty() || name[0] == '\0') return InvalidArgument(Where(prefix_), " a tensor's name is empty or begins with NUL");
+  RETURN_IF_ERROR(CheckName(name));
   if (entries_.count(name)) return AlreadyExists(Where(prefix_), " tensor '", name, "' was added before; names must differ");
-  const std::string where = StrCat(Where(prefix_), " tensor '", name, "':");
-  Status s = CheckValue(value);
-  if (!s.ok()) return Prefix(s, where);
-
+  const std::string title = StrCat(Where(prefix_), " tensor '", name, "':");
+  if (Status s = CheckValue(value); !s.ok()) return Prefix(s, title);
   CheckpointEntry e;
   e.name = name;
-  e.dtype = value.dtype;
-  e.shape = Shape(value.dims, value.rank);
-  e.offset = written_;
-  uint32_t crc = 0;
-  s = value.dtype == TW_STRING ? WriteStrings(value, &crc) : Append(static_cast<const char*>(value.data) + value.offset, value.bytes, &crc);
-  if (!s.ok()) return failure_ = Prefix(s, where);
-  e.size = written_ - e.offset;
-  e.crc = MaskCrc(crc);
+  RETURN_IF_ERROR(Write(title, value, &e));
   entries_.emplace(e.name, std::move(e));
   return Status();
 }
 
-Status CheckpointWriter::WriteIndex(int32_t shard, int32_t shards) {
-  CheckpointIndex index;
-  index.shards = shards;
-  for (auto& [name, entry] : entries_) {
-    index.entries.push_back(entry);
-    index.entries.back().shard = shard;
+Status CheckpointWriter::AddPiece(std::string_view name, const Shape& whole, const CheckpointPiece& piece, const tw_view& value) {
+  RETURN_IF_ERROR(CheckName(name));
+  const std::string title = StrCat(Where(prefix_), " a piece of tensor '", name, "':");
+  if (Status s = CheckPiece(piece, whole); !s.ok()) return Prefix(s, title);
+  if (Status s = CheckValue(value); !s.ok()) return Prefix(s, title);
+  const Shape shape(value.dims, value.rank);
+  if (shape != PieceShape(piece, whole)) {
+    return InvalidArgument(title, " it has shape ", shape.text(), ", but covers ", PieceShape(piece, whole).text(), " of the tensor");
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files_.Create(index_temp_));
-  index_temp_exists_ = true;
-  RETURN_IF_ERROR(WriteCheckpointIndex(index, file.get()));
-  RETURN_IF_ERROR(file->Sync());
-  return file->Close();
-}
+  if (IsWhole(piece, whole)) return Add(name, value);
 
-// What the checkpoint that is there has, without shards where there is none or a damaged one.
-StatusOr<CheckpointIndex> CheckpointWriter::OldIndex(const std::string& path) {
-  CheckpointIndex none;
-  none.shards = 0;
-  auto file = files_.Open(path);
-  if (absl::IsNotFound(file.status())) return none;
-  if (!file.ok()) return file.status();  // there may be a good checkpoint that we cannot see right now
-  auto index = ReadCheckpointIndex(**file, path);
-  return absl::IsDataLoss(index.status()) ? none : index;
+  CheckpointEntry whole_entry, part;
+  whole_entry.name = name;
+  whole_entry.dtype = value.dtype;
+  whole_entry.shape = whole;
+  auto found = entries_.find(name);
+  const CheckpointEntry& before = found == entries_.end() ? whole_entry : found->second;
+  part.name = PieceKey(name, piece);
+  if ((found != entries_.end() && before.pieces.empty()) || entries_.count(part.name)) {
+    return AlreadyExists(title, " it was added before");
+  }
+  if (before.dtype != value.dtype || before.shape != whole) {
+    return InvalidArgument(title, " it is of a ", DTypeName(value.dtype), " of shape ", whole.text(), ", another piece of a ",
+                           DTypeName(before.dtype), " of shape ", before.shape.text());
+  }
+  RETURN_IF_ERROR(Write(title, value, &part));
+  entries_.emplace(part.name, std::move(part));
+  entries_.emplace(whole_entry.name, whole_entry).first->second.pieces.push_back(piece);
+  return Status();
 }
 
 Status CheckpointWriter::Publish() {
-  RETURN_IF_ERROR(Flush());
-  RETURN_IF_ERROR(data_->Sync());
-  RETURN_IF_ERROR(data_->Close());
-
-  const std::string index_path = IndexPath(prefix_);
-  // From here to the end no other saver may come between.
-  ASSIGN_OR_RETURN(std::unique_ptr<FolderLock> lock, files_.LockFolderOf(index_path));
-  std::set<std::string> stale = {ShardPath(prefix_, 0, 1), ShardPath(prefix_, 1, 2)};
-  ASSIGN_OR_RETURN(const CheckpointIndex old, OldIndex(index_path));
-  for (const CheckpointEntry& e : old.entries) stale.insert(ShardPath(prefix_, e.shard, old.shards));
-  const int32_t shard = old.shards == 1 ? 1 : 0, shards = shard + 1;
-  const std::string data_path = ShardPath(prefix_, shard, shards);
-  stale.erase(data_path);
-
-  RETURN_IF_ERROR(WriteIndex(shard, shards));
-  RETURN_IF_ERROR(files_.Rename(data_temp_, data_path));
-  data_temp_exists_ = false;
-  Status s = files_.SyncFolderOf(data_path);
-  if (s.ok()) s = files_.Rename(index_temp_, index_path);
-  if (!s.ok()) {
-    RemoveQuietly(data_path);  // no index knows of it
-    return s;
+  std::vector<std::string> data;
+  for (Shard& shard : shards_) {
+    RETURN_IF_ERROR(Sink(shard.file.get(), &shard.buffer, &shard.written).Flush());
+    RETURN_IF_ERROR(shard.file->Sync());
+    RETURN_IF_ERROR(shard.file->Close());
+    data.push_back(shard.temporary);
   }
-  index_temp_exists_ = false;
-  // The old data stays until the new index is certain to survive.
-  RETURN_IF_ERROR(files_.SyncFolderOf(index_path));
-  for (const std::string& path : stale) RemoveQuietly(path);
-  return Status();
+  CheckpointIndex index;
+  for (auto& [name, entry] : entries_) index.entries.push_back(entry);
+  bool published = false;
+  const Status s = PublishCheckpoint(prefix_, data, std::move(index), files_, &published);
+  if (published) shards_.clear();
+  return s;
 }
 
 Status CheckpointWriter::Commit() {
   if (spent_) return FailedPrecondition(Where(prefix_), " it is over; create a new writer");
   spent_ = true;
-  Status s = failure_.ok() ? Prefix(Publish(), Where(prefix_)) : failure_;
-  data_.reset();
-  if (std::exchange(data_temp_exists_, false)) RemoveQuietly(data_temp_);
-  if (std::exchange(index_temp_exists_, false)) RemoveQuietly(index_temp_);
+  const Status s = failure_.ok() ? Prefix(Publish(), Where(prefix_)) : failure_;
+  RemoveTemporaries();
   return s;
 }
 

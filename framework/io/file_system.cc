@@ -6,16 +6,18 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include <sys/file.h>
 #include <sys/stat.h>
 
-namespace thalweg {
-namespace {
+#include "framework/io/list_folder.h"
+#include "framework/io/local_file.h"
 
-// "cannot write '/data/x': No space left on device (errno 28)".
+namespace thalweg {
+
 Status SystemError(int error, std::string_view verb, const std::string& path) {
   const Status system = absl::ErrnoToStatus(error, "");  // the code that fits, and ": text"
   std::string_view text = Message(system);
@@ -29,27 +31,7 @@ Status CheckPath(const std::string& path) {
   return Status();
 }
 
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == path.npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
+namespace {
 
 StatusOr<Descriptor> OpenAt(const std::string& path, int flags, std::string_view verb) {
   RETURN_IF_ERROR(CheckPath(path));
@@ -135,25 +117,24 @@ class LocalReadable final : public ReadableFile {
 class LocalLock final : public FolderLock {
  public:
   explicit LocalLock(Descriptor fd) : fd_(std::move(fd)) {}
+  // Closing alone would leave it to a child that was forked meanwhile and has the descriptor, too.
+  ~LocalLock() override { ::flock(fd_.get(), LOCK_UN); }
 
  private:
-  const Descriptor fd_;  // closing it gives the lock back
+  const Descriptor fd_;
 };
 
 class LocalFileSystem final : public FileSystem {
  public:
   StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
     ASSIGN_OR_RETURN(Descriptor fd, OpenAt(path, O_WRONLY | O_CREAT | O_EXCL, "create"));
-    return std::make_unique<LocalWritable>(std::move(fd), path);
+    return WriteTo(std::move(fd), path);
   }
 
   StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override {
     // Without O_NONBLOCK, opening a named pipe would wait for a writer.
     ASSIGN_OR_RETURN(Descriptor fd, OpenAt(path, O_RDONLY | O_NONBLOCK, "open"));
-    struct stat st;
-    if (::fstat(fd.get(), &st) < 0) return SystemError(errno, "examine", path);
-    if (!S_ISREG(st.st_mode)) return InvalidArgument("'", path, "' is not a regular file");
-    return std::make_unique<LocalReadable>(std::move(fd), path, uint64_t(st.st_size));
+    return ReadFrom(std::move(fd), path);
   }
 
   Status Rename(const std::string& from, const std::string& to) override {
@@ -168,34 +149,84 @@ class LocalFileSystem final : public FileSystem {
     return ::unlink(path.c_str()) < 0 ? SystemError(errno, "remove", path) : Status();
   }
 
+  StatusOr<std::vector<std::string>> List(const std::string& folder) override {
+    RETURN_IF_ERROR(CheckPath(folder));
+    std::vector<std::string> names;
+    if (const int error = ListFolder(folder, &names)) return SystemError(error, "list folder", folder);
+    return names;
+  }
+
+  Status MakeFolder(const std::string& folder) override {
+    RETURN_IF_ERROR(CheckPath(folder));
+    struct stat st;
+    if (::mkdir(folder.c_str(), 0777) == 0) return SyncFolderOf(folder.substr(0, folder.find_last_not_of('/') + 1));
+    const int error = errno;
+    // A link to a folder is one, too.
+    if (error == EEXIST && ::stat(folder.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return Status();
+    return SystemError(error, "make folder", folder);
+  }
+
+  Status RemoveFolder(const std::string& folder) override {
+    RETURN_IF_ERROR(CheckPath(folder));
+    return ::rmdir(folder.c_str()) < 0 ? SystemError(errno, "remove folder", folder) : Status();
+  }
+
   Status SyncFolderOf(const std::string& path) override {
     const std::string folder = FolderOf(path);
     ASSIGN_OR_RETURN(Descriptor fd, OpenAt(folder, O_RDONLY | O_DIRECTORY, "open folder"));
-    // Network file systems that cannot do this to a folder answer EINVAL; they order names themselves.
-    if (::fsync(fd.get()) < 0 && errno != EINVAL) return SystemError(errno, "sync folder", folder);
-    return Status();
+    return SyncFolder(fd, folder);
   }
 
   StatusOr<std::unique_ptr<FolderLock>> LockFolderOf(const std::string& path) override {
-    constexpr auto kPause = std::chrono::milliseconds(5);
-    constexpr auto kPatience = std::chrono::seconds(30);
     const std::string folder = FolderOf(path);
     ASSIGN_OR_RETURN(Descriptor fd, OpenAt(folder, O_RDONLY | O_DIRECTORY, "open folder"));
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    while (::flock(fd.get(), LOCK_EX | LOCK_NB) < 0) {
-      // Where a file system has no locks, savers of the same prefix must not run at once; all else works.
-      if (errno == EOPNOTSUPP || errno == ENOLCK || errno == ENOSYS) break;
-      if (errno != EWOULDBLOCK && errno != EINTR) return SystemError(errno, "lock folder", folder);
-      if (std::chrono::steady_clock::now() > deadline) {
-        return Error(absl::StatusCode::kUnavailable, "folder '", folder, "' is locked by another save; try again when that is over");
-      }
-      std::this_thread::sleep_for(kPause);
-    }
-    return std::make_unique<LocalLock>(std::move(fd));
+    return LockFolder(std::move(fd), folder);
   }
 };
 
 }  // namespace
+
+std::unique_ptr<WritableFile> WriteTo(Descriptor fd, std::string path) {
+  return std::make_unique<LocalWritable>(std::move(fd), std::move(path));
+}
+
+StatusOr<std::unique_ptr<ReadableFile>> ReadFrom(Descriptor fd, std::string path) {
+  struct stat st;
+  if (::fstat(fd.get(), &st) < 0) return SystemError(errno, "examine", path);
+  if (!S_ISREG(st.st_mode)) return InvalidArgument("'", path, "' is not a regular file");
+  return std::make_unique<LocalReadable>(std::move(fd), std::move(path), uint64_t(st.st_size));
+}
+
+Status SyncFolder(const Descriptor& folder, const std::string& path) {
+  int r;
+  do {
+    r = ::fsync(folder.get());
+  } while (r < 0 && errno == EINTR);
+  // Network file systems that cannot do this to a folder answer EINVAL; they order names themselves.
+  return r < 0 && errno != EINVAL ? SystemError(errno, "sync folder", path) : Status();
+}
+
+StatusOr<std::unique_ptr<FolderLock>> LockFolder(Descriptor folder, const std::string& path) {
+  constexpr auto kPause = std::chrono::milliseconds(5);
+  constexpr auto kPatience = std::chrono::seconds(30);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (::flock(folder.get(), LOCK_EX | LOCK_NB) < 0) {
+    // Where a file system has no locks, savers of the same prefix must not run at once; all else works.
+    if (errno == EOPNOTSUPP || errno == ENOLCK || errno == ENOSYS) break;
+    if (errno != EWOULDBLOCK && errno != EINTR) return SystemError(errno, "lock folder", path);
+    if (std::chrono::steady_clock::now() > deadline) {
+      return Error(absl::StatusCode::kUnavailable, "folder '", path, "' is locked by another save; try again when that is over");
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+  return std::make_unique<LocalLock>(std::move(folder));
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == path.npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
 
 FileSystem& LocalFiles() {
   static LocalFileSystem files;  // has no state

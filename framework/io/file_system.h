@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "framework/base/status.h"
 
@@ -46,6 +47,12 @@ class FileSystem {
   // Replaces `to`, atomically.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   virtual Status Remove(const std::string& path) = 0;
+  // The names in a folder, in no order.
+  virtual StatusOr<std::vector<std::string>> List(const std::string& folder) = 0;
+  // Fine where the folder is there; the one above it must be, and is synced.
+  virtual Status MakeFolder(const std::string& folder) = 0;
+  // Of a folder that is empty.
+  virtual Status RemoveFolder(const std::string& folder) = 0;
   // Names made, changed and removed in the folder that holds `path` survive a power failure.
   virtual Status SyncFolderOf(const std::string& path) = 0;
   // Keeps other savers, in this and other processes, out of the folder that holds `path`. Waits; UNAVAILABLE after half a minute.
@@ -53,5 +60,8 @@ class FileSystem {
 };
 
 FileSystem& LocalFiles();
+
+// The folder that holds `path`: "." where it names none.
+std::string FolderOf(const std::string& path);
 
 }  // namespace thalweg

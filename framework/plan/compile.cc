@@ -5,16 +5,29 @@
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
-#include "framework/plan/memory_plan.h"
+#include "framework/graph/attr_proto.h"
+#include "framework/plan/layout.h"
+#include "framework/plan/order.h"
 #include "framework/plan/plan.h"
+#include "framework/plan/shape_source.h"
 #include "framework/plan/work_graph.h"
 #include "framework/runtime/evaluate.h"
 
 namespace thalweg {
 namespace {
 
-// Up to here the exact "is over before" relation is worth its n^2 bits; larger counted plans reuse no memory across branches.
-constexpr size_t kMostForAncestors = 4096;
+// An int attribute "_priority", which ops do not have but nodes may.
+int32_t PriorityOf(const Node& node) {
+  auto it = node.extra_attrs().find("_priority");
+  if (it == node.extra_attrs().end()) return 0;
+  AttrSpec spec;
+  spec.kind = TW_ATTR_INT;
+  SplatBudget budget;
+  bool whole = false;
+  auto value = ParseAttr(it->second, spec, &budget, &whole);
+  if (!value.ok() || value->kind() != TW_ATTR_INT || value->is_list()) return 0;
+  return int32_t(std::clamp<int64_t>(value->ints()[0], INT32_MIN, INT32_MAX));
+}
 
 class Emitter {
  public:
@@ -33,7 +46,7 @@ class Emitter {
       const WorkNode& n = w_.nodes[i];
       if (n.dead) continue;
       Status s = EmitNode(int32_t(i));
-      if (!s.ok()) return n.node ? OfNode(n.node->name(), s) : s;
+      if (!s.ok()) return n.node ? OfNode(*n.node, s) : s;
       leads_to_[i] = LeadsTo(int32_t(i));
     }
     for (size_t i = 0; i < w_.feeds.size(); ++i) {
@@ -45,13 +58,15 @@ class Emitter {
       plan_->values[size_t(v)].fetched = true;
       plan_->fetches.push_back(v);
     }
-    MarkHeavy();
-    ChooseEngine();
     CountReaders();
-    RETURN_IF_ERROR(PlanMemory());
+    RETURN_IF_ERROR(Arrange());
     Finish();
+    Note();
+    plan_->shapes = std::make_shared<PlanShapes>(std::move(shapes_));
     return std::move(plan_);
   }
+
+  std::vector<WorkEdge> TakeEdges() { return std::move(edges_); }
 
  private:
   // Handles and the like: run now, a constant from then on.
@@ -72,6 +87,7 @@ class Emitter {
     run.device = n.device;
     run.types = n.node->types().data();
     ResolveArguments(&run);
+    run.host = states_->HostFor(*n.node, *n.kernel);
     if (!run.opens()) return run;
     for (const WorkEdge& e : n.in) run.variables.push_back(w_.nodes[size_t(e.node)].handles[size_t(e.port)].shape);
     return run;
@@ -110,32 +126,30 @@ class Emitter {
     }
   }
 
-  int32_t AddValue(PlanValue v) {
-    if (v.shape.known() && v.dtype) {
-      auto count = CountElements(v.shape.dims().data(), v.shape.rank());
-      auto bytes = CountBytes(v.shape.dims().data(), v.shape.rank(), v.dtype);
-      if (count.ok() && bytes.ok()) {
-        v.count = uint64_t(*count);
-        v.bytes = uint64_t(*bytes);
-      }
-    }
-    plan_->values.push_back(std::move(v));
+  // edge: what the value is, wherever it lies.
+  int32_t AddValue(const PlanValue& v, const WorkEdge& edge, Shape shape, Tensor constant = {}) {
+    PlanShapes::Value sized;
+    sized.shape = std::move(shape);
+    sized.constant = std::move(constant);
+    SetSizes(v.dtype, &sized);
+    plan_->values.push_back(v);
+    shapes_.values.push_back(std::move(sized));
+    edges_.push_back(edge);
     maker_.push_back(-1);
-    same_storage_.push_back(-1);
     return int32_t(plan_->values.size()) - 1;
   }
+  const Shape& ShapeOf(int32_t v) const { return shapes_.values[size_t(v)].shape; }
 
   // The plan's value for an edge, in the memory of a location; adds the copies that this takes.
   StatusOr<int32_t> ValueAt(const WorkEdge& e, int32_t location) {
     const WorkNode& n = w_.nodes[size_t(e.node)];
     int32_t& v = value_of_[size_t(e.node)][size_t(e.port)];
     if (v < 0 && n.constant) {
+      const Tensor& value = n.values[size_t(e.port)];
       PlanValue c;
       c.kind = PlanValue::kConst;
-      c.constant = n.values[size_t(e.port)];
-      c.dtype = c.constant.dtype();
-      c.shape = c.constant.shape();
-      v = AddValue(std::move(c));
+      c.dtype = value.dtype();
+      v = AddValue(c, e, value.shape(), value);
     }
     if (v < 0) return Internal("value ", e.port, " of node ", e.node, " is read before it is made");
     if (plan_->values[size_t(v)].location == location) return v;
@@ -146,35 +160,34 @@ class Emitter {
       PlanValue c;
       c.kind = PlanValue::kConst;
       c.location = location;
-      ASSIGN_OR_RETURN(c.constant, plan_->devices[size_t(location - 1)]->FromHost(from.constant));
       c.dtype = from.dtype;
-      c.shape = from.shape;
-      return moved_[{v, location}] = AddValue(std::move(c));
+      ASSIGN_OR_RETURN(Tensor moved, plan_->devices[size_t(location - 1)]->FromHost(shapes_.values[size_t(v)].constant));
+      return moved_[{v, location}] = AddValue(c, e, ShapeOf(v), std::move(moved));
     }
     if (from.location != 0 && location != 0) {  // between two devices: by way of the host
       ASSIGN_OR_RETURN(int32_t on_host, ValueAt(e, 0));
-      return moved_[{v, location}] = AddCopy(on_host, location, held_[size_t(e.node)][size_t(e.port)]);
+      return moved_[{v, location}] = AddCopy(on_host, location, e);
     }
-    return moved_[{v, location}] = AddCopy(v, location, held_[size_t(e.node)][size_t(e.port)]);
+    return moved_[{v, location}] = AddCopy(v, location, e);
   }
 
-  int32_t AddCopy(int32_t from, int32_t location, bool held) {
+  int32_t AddCopy(int32_t from, int32_t location, const WorkEdge& edge) {
     PlanNode n;
     n.kind = location == 0 ? PlanNode::kCopyOut : PlanNode::kCopyIn;
     const PlanValue& f = plan_->values[size_t(from)];
     n.run.device = plan_->devices[size_t((location ? location : f.location) - 1)];
     PlanValue v;
     v.dtype = f.dtype;
-    v.shape = f.shape;
     v.location = location;
-    v.kind = v.shape.known() && !held ? PlanValue::kBlock : PlanValue::kHeld;
+    const bool held = held_[size_t(edge.node)][size_t(edge.port)] != 0;
+    v.kind = ShapeOf(from).known() && !held ? PlanValue::kBlock : PlanValue::kHeld;
     n.title = StrCat("copy of a value ", location == 0 ? "from " : "to ", n.run.device->name(), ":");
-    int32_t to = AddValue(std::move(v));
+    int32_t to = AddValue(v, edge, Shape(ShapeOf(from)));
     maker_[size_t(to)] = int32_t(plan_->nodes.size());
     n.in = {from};
     n.out = {to};
     AddDependency(from, &n);
-    plan_->nodes.push_back(std::move(n));
+    AddNode(std::move(n), 0);
     return to;
   }
 
@@ -239,8 +252,7 @@ class Emitter {
       v.kind = PlanValue::kFeed;
       v.feed = x.feed;
       v.dtype = x.out_types[0];
-      v.shape = x.shapes[0];
-      value_of_[size_t(work)][0] = AddValue(std::move(v));
+      value_of_[size_t(work)][0] = AddValue(v, {work, 0}, x.shapes[0]);
       return Status();
     }
     if (x.constant) return Status();  // made when somebody reads it
@@ -274,8 +286,9 @@ class Emitter {
     }
     ASSIGN_OR_RETURN(n.run.state, states_->State(n.run, shapes));
     n.dynamic = !outputs_known || !known;  // the shape rule judges every step's sizes, also where nothing follows from them
+    uint64_t scratch = 0;
     if (known && outputs_known) {
-      ASSIGN_OR_RETURN(n.scratch, PrepareScratch(n.run, shapes));
+      ASSIGN_OR_RETURN(scratch, PrepareScratch(n.run, shapes));
     }
     if (n.dynamic) {
       n.attrs = std::make_unique<CAttrs>();
@@ -288,15 +301,14 @@ class Emitter {
     for (int32_t o = 0; o < node.n_out(); ++o) {
       PlanValue v;
       v.dtype = node.out_type(o);
-      v.shape = x.shapes[size_t(o)];
       v.location = n.run.host_out[size_t(o)] ? 0 : device_location;
+      const Shape& s = x.shapes[size_t(o)];
       const DTypeInfo* info = FindDType(v.dtype);
-      bool block = v.shape.known() && !held_[size_t(work)][size_t(o)] && !given && info && info->plain;
+      bool block = s.known() && !held_[size_t(work)][size_t(o)] && !given && info && info->plain;
       v.kind = block ? PlanValue::kBlock : PlanValue::kHeld;
-      int32_t id = AddValue(std::move(v));
-      if (block || plan_->values[size_t(id)].shape.known()) {
+      int32_t id = AddValue(v, {work, o}, s);
+      if (s.known()) {
         // A known shape that cannot be is an error now, not when memory is asked for.
-        const Shape& s = plan_->values[size_t(id)].shape;
         auto bytes = CountBytes(s.dims().data(), s.rank(), plan_->values[size_t(id)].dtype);
         if (!bytes.ok()) return Prefix(bytes.status(), n.title);
       }
@@ -305,8 +317,15 @@ class Emitter {
       n.out.push_back(id);
     }
     node_of_[size_t(work)] = self;
-    plan_->nodes.push_back(std::move(n));
+    n.priority = PriorityOf(node);
+    plan_->prioritized = plan_->prioritized || n.priority != 0;
+    AddNode(std::move(n), scratch);
     return Status();
+  }
+
+  void AddNode(PlanNode n, uint64_t scratch) {
+    plan_->nodes.push_back(std::move(n));
+    shapes_.scratch.push_back({scratch, 0});
   }
 
   // A node that only shows its input under other dims needs no run where the input is plan memory, a constant or a feed.
@@ -322,72 +341,27 @@ class Emitter {
     for (size_t o = 0; o < from.size(); ++o) {
       const PlanValue& f = plan_->values[size_t(from[o])];
       const DTypeInfo* info = FindDType(f.dtype);
-      if (held_[size_t(work)][o] || f.kind == PlanValue::kHeld || !x.shapes[o].known() || !f.shape.known() || !info || !info->plain ||
-          f.dtype != node.out_type(int32_t(o))) {
+      if (held_[size_t(work)][o] || f.kind == PlanValue::kHeld || !x.shapes[o].known() || !ShapeOf(from[o]).known() || !info ||
+          !info->plain || f.dtype != node.out_type(int32_t(o))) {
         return false;
       }
     }
     for (size_t o = 0; o < from.size(); ++o) {
       PlanValue v = plan_->values[size_t(from[o])];
+      Tensor constant;
       if (v.kind == PlanValue::kConst) {
-        auto t = v.constant.Reshape(x.shapes[o].dims().data(), x.shapes[o].rank());
+        auto t = shapes_.values[size_t(from[o])].constant.Reshape(x.shapes[o].dims().data(), x.shapes[o].rank());
         if (!t.ok()) return false;  // the kernel will say what is wrong
-        v.constant = *std::move(t);
+        constant = *std::move(t);
       } else if (v.kind == PlanValue::kFeed) {
         v.kind = PlanValue::kFeedView;
       }
-      v.shape = x.shapes[o];
-      int32_t id = AddValue(std::move(v));
-      same_storage_[size_t(id)] = Root(from[o]);  // not from[o]: chains of views stay short
+      if (v.view_of < 0) v.view_of = from[o];
+      int32_t id = AddValue(v, {work, int32_t(o)}, x.shapes[o], std::move(constant));
       maker_[size_t(id)] = maker_[size_t(from[o])];
       value_of_[size_t(work)][o] = id;
     }
     return true;
-  }
-
-  void MarkHeavy() {
-    constexpr uint64_t kWorth = 64 << 10;  // bytes touched: about 10 us of a memory-bound kernel
-    for (PlanNode& n : plan_->nodes) {
-      uint64_t bytes = 0;
-      for (int32_t v : n.in) bytes += plan_->values[size_t(v)].bytes;
-      for (int32_t v : n.out) bytes += plan_->values[size_t(v)].bytes;
-      n.heavy = bytes >= kWorth;
-    }
-  }
-
-  void ChooseEngine() {
-    plan_->counted = false;
-    const PlanOptions& o = *w_.options;
-    bool needs_counts = false;
-    for (const PlanNode& n : plan_->nodes) needs_counts = needs_counts || (n.run.kernel && n.run.kernel->spec.async);
-    if (o.engine == "fixed") {
-      plan_->counted = needs_counts;
-    } else if (o.engine == "counted") {
-      plan_->counted = true;
-    } else {
-      plan_->counted = needs_counts || (o.threads > 1 && WorthSharing());
-    }
-  }
-
-  // Some nodes can run side by side, and what they touch outweighs the hand-over. Loops inside kernels use the threads either way.
-  bool WorthSharing() {
-    std::vector<int32_t> depth(plan_->nodes.size(), 0);
-    std::map<int32_t, int32_t> heavy_at;
-    bool blocking = false;
-    for (size_t i = 0; i < plan_->nodes.size(); ++i) {
-      const PlanNode& n = plan_->nodes[i];
-      for (int32_t k : n.next) depth[size_t(k)] = std::max(depth[size_t(k)], depth[i] + 1);
-      if (n.heavy) ++heavy_at[depth[i]];
-      blocking = blocking || (n.run.kernel && n.run.kernel->spec.may_block) || n.kind != PlanNode::kKernel;
-    }
-    int32_t wide = 0, levels = int32_t(heavy_at.size());
-    for (auto& [d, count] : heavy_at) wide += count > 1;
-    return (blocking && plan_->nodes.size() > 1) || (levels > 0 && wide * 2 >= levels);
-  }
-
-  int32_t Root(int32_t v) const {
-    while (same_storage_[size_t(v)] >= 0) v = same_storage_[size_t(v)];
-    return v;
   }
 
   void CountReaders() {
@@ -401,115 +375,63 @@ class Emitter {
     }
   }
 
-  Status PlanMemory() {
-    size_t n_nodes = plan_->nodes.size();
-    Ancestors ancestors;
-    bool counted_large = false;
-    if (plan_->counted) {
-      if (n_nodes <= kMostForAncestors) {
-        std::vector<std::vector<int32_t>> next;
-        for (const PlanNode& n : plan_->nodes) next.push_back(n.next);
-        ancestors = FindAncestors(next);
-      } else {
-        counted_large = true;
-      }
+  // Engine, order and memory. What the budget does not allow side by side is tried one node after the other, then in another order.
+  Status Arrange() {
+    const PlanOptions& o = *w_.options;
+    const bool for_memory = o.order == "smallest_peak";
+    if (plan_->prioritized && !for_memory) Reorder(OrderByPriority(*plan_), plan_.get(), &shapes_);
+    MarkHeavy(*plan_, &shapes_);
+    plan_->wants_counts = WantsCounts(*plan_, o, shapes_);
+    plan_->counted = plan_->wants_counts;
+    if (!for_memory) {
+      LayOut(*plan_, &shapes_);
+      if (FitsBudget(o, shapes_)) return Status();
     }
-    auto before = [&](int32_t a, int32_t b) {  // a is certainly over when b starts
-      if (!plan_->counted) return a < b;
-      if (counted_large) return false;
-      return (ancestors[size_t(b)][size_t(a) / 64] >> (size_t(a) % 64) & 1) != 0;
-    };
-    // Storages per location, in the order of their makers.
-    std::vector<std::vector<Storage>> storages(plan_->devices.size() + 1);
-    std::vector<std::pair<int32_t, int32_t>> place(plan_->values.size(), {-1, -1});  // root value -> location, index
-    auto storage = [&](int32_t v) -> Storage& {
-      auto [l, i] = place[size_t(Root(v))];
-      return storages[size_t(l)][size_t(i)];
-    };
-    // Who reads each root, views included.
-    std::vector<std::vector<int32_t>> readers(plan_->values.size());
-    for (size_t i = 0; i < n_nodes; ++i) {
-      for (int32_t v : plan_->nodes[i].in) {
-        std::vector<int32_t>& r = readers[size_t(Root(v))];
-        if (r.empty() || r.back() != int32_t(i)) r.push_back(int32_t(i));
-      }
-    }
-    std::vector<std::pair<int32_t, std::pair<int32_t, int32_t>>> scratch;  // node -> location, index
-    for (size_t i = 0; i < n_nodes; ++i) {
-      PlanNode& n = plan_->nodes[i];
-      for (size_t o = 0; o < n.out.size(); ++o) {
-        int32_t v = n.out[o];
-        PlanValue& value = plan_->values[size_t(v)];
-        if (value.kind != PlanValue::kBlock) continue;
-        plan_->unplanned_bytes += value.bytes;
-        if (int32_t x = InPlaceInput(n, int32_t(i), o, readers, before); x >= 0) {
-          int32_t root = Root(x);
-          same_storage_[size_t(v)] = root;
-          // Whoever used the memory so far is over before this node, so only this node and what follows still counts.
-          Storage& s = storage(root);
-          s.users = readers[size_t(v)];
-          s.users.push_back(int32_t(i));
-          readers[size_t(root)] = readers[size_t(v)];
-          continue;
-        }
-        Storage s;
-        s.bytes = value.bytes;
-        s.first = int32_t(i);
-        s.users = {int32_t(i)};
-        s.users.insert(s.users.end(), readers[size_t(v)].begin(), readers[size_t(v)].end());
-        auto& list = storages[size_t(value.location)];
-        place[size_t(v)] = {value.location, int32_t(list.size())};
-        list.push_back(std::move(s));
-      }
-      if (n.scratch) {
-        int32_t l = Location(n.run.device);
-        Storage s;
-        s.bytes = n.scratch;
-        s.first = int32_t(i);
-        s.users = {int32_t(i)};
-        scratch.push_back({int32_t(i), {l, int32_t(storages[size_t(l)].size())}});
-        storages[size_t(l)].push_back(std::move(s));
-      }
-    }
-    if (counted_large) {  // nothing is known to be over before anything else: each its own place
-      for (auto& list : storages) {
-        for (Storage& s : list) s.users.push_back(INT32_MAX);
-      }
-    }
-    for (auto& list : storages) plan_->block_bytes.push_back(PlanOffsets(&list, counted_large ? Ancestors() : ancestors));
-    for (size_t v = 0; v < plan_->values.size(); ++v) {
-      if (plan_->values[v].kind == PlanValue::kBlock) plan_->values[v].offset = storage(int32_t(v)).offset;
-    }
-    for (auto& [node, where] : scratch)
-      plan_->nodes[size_t(node)].scratch_offset = storages[size_t(where.first)][size_t(where.second)].offset;
-    return Status();
+    plan_->counted = NeedsCounts(*plan_) || o.engine == "counted";
+    plan_->in_turn = plan_->counted;
+    LayOut(*plan_, &shapes_);
+    if (o.order == "given" || (!for_memory && FitsBudget(o, shapes_))) return CheckBudget();
+    const uint64_t given = shapes_.total_bytes();
+    const std::vector<int32_t> order = OrderForMemory(*plan_, shapes_);
+    Reorder(order, plan_.get(), &shapes_);
+    LayOut(*plan_, &shapes_);
+    plan_->smallest_peak = true;
+    if (shapes_.total_bytes() <= given) return CheckBudget();
+    std::vector<int32_t> back(order.size());  // small gaps may cost more than the smaller peak gains
+    for (size_t k = 0; k < order.size(); ++k) back[size_t(order[k])] = int32_t(k);
+    Reorder(back, plan_.get(), &shapes_);
+    LayOut(*plan_, &shapes_);
+    return CheckBudget();
   }
 
-  // The input whose memory output o may take over; -1: none.
-  template <class Before>
-  int32_t InPlaceInput(const PlanNode& n, int32_t self, size_t o, const std::vector<std::vector<int32_t>>& readers, const Before& before) {
-    if (n.kind != PlanNode::kKernel) return -1;
-    const Node& node = *n.run.node;
-    const PlanValue& out = plan_->values[size_t(n.out[o])];
-    size_t arg = 0;
-    while (node.out_at()[arg + 1] <= o) ++arg;
-    for (int32_t a : n.run.kernel->inplace[arg]) {
-      uint32_t i = node.in_at()[size_t(a)];
-      if (node.in_at()[size_t(a) + 1] != i + 1) continue;
-      int32_t x = n.in[i];
-      const PlanValue& in = plan_->values[size_t(x)];
-      if (in.kind != PlanValue::kBlock || in.location != out.location || in.bytes != out.bytes || out.bytes == 0) continue;
-      int32_t root = Root(x);
-      // From the end: of many readers the last one tells most often.
-      const std::vector<int32_t>& all = readers[size_t(root)];
-      const bool last = std::all_of(all.rbegin(), all.rend(), [&](int32_t r) { return r == self || before(r, self); });
-      // The node must not read the same memory through another input, nor have given it to another output.
-      int32_t uses = 0;
-      for (int32_t v : n.in) uses += Root(v) == root;
-      for (size_t p = 0; p < o; ++p) uses += Root(n.out[p]) == root;
-      if (last && uses == 1) return x;
+  Status CheckBudget() const {
+    if (FitsBudget(*w_.options, shapes_)) return Status();
+    std::vector<size_t> largest;
+    for (size_t v = 0; v < plan_->values.size(); ++v) {
+      if (plan_->values[v].kind == PlanValue::kBlock && plan_->values[v].view_of < 0) largest.push_back(v);
     }
-    return -1;
+    auto larger = [&](size_t a, size_t b) { return shapes_.values[a].bytes > shapes_.values[b].bytes; };
+    const size_t shown = std::min<size_t>(largest.size(), 3);
+    std::partial_sort(largest.begin(), largest.begin() + int64_t(shown), largest.end(), larger);
+    std::string all;
+    for (size_t k = 0; k < shown; ++k) {
+      const size_t v = largest[k];
+      const WorkEdge& e = edges_[v];
+      all += StrCat(k ? ", '" : "'", Edge{w_.nodes[size_t(e.node)].node, e.port}.text(), "' (", DTypeName(plan_->values[v].dtype),
+                    ShapeText(shapes_.values[v].shape.dims().data(), shapes_.values[v].shape.rank()), ", ", shapes_.values[v].bytes,
+                    " bytes)");
+    }
+    return ResourceExhausted("the values of a step need ", shapes_.total_bytes(), " bytes, but the session option 'memory_budget' allows ",
+                             w_.options->memory_budget, "; the largest are ", all,
+                             "; feed less at once, leave order=auto to be chosen, or allow more");
+  }
+
+  // For reports.
+  void Note() {
+    plan_->notes = std::move(w_.notes);
+    for (const WorkNode& n : w_.nodes) {
+      if (n.node && n.constant && !n.dead && n.node->op().role != "const" && !n.node->op().once) plan_->notes.folded.push_back(n.node);
+    }
   }
 
   void Finish() {
@@ -521,6 +443,12 @@ class Emitter {
       n.simple = simple;
     }
     if (!plan_->counted) return;
+    for (size_t i = 1; plan_->in_turn && i < plan_->nodes.size(); ++i) {
+      std::vector<int32_t>& next = plan_->nodes[i - 1].next;
+      if (!next.empty() && next.front() == int32_t(i)) continue;
+      next.insert(next.begin(), int32_t(i));
+      ++plan_->nodes[i].pending;
+    }
     for (size_t i = 0; i < plan_->nodes.size(); ++i) {
       plan_->pending.push_back(plan_->nodes[i].pending);
       if (plan_->nodes[i].pending == 0) plan_->roots.push_back(int32_t(i));
@@ -530,29 +458,41 @@ class Emitter {
   WorkGraph& w_;
   StateCache* states_;
   std::unique_ptr<Plan> plan_;
+  PlanShapes shapes_;
   std::vector<std::vector<int32_t>> value_of_;  // work node, port -> value, where it is made
   std::vector<std::vector<uint8_t>> held_;
   std::vector<int32_t> node_of_;                          // work node -> plan node
   std::vector<int32_t> leads_to_;                         // work node -> the work node to wait for in its place, -1: none
   std::vector<int32_t> maker_;                            // value -> plan node, -1: none
-  std::vector<int32_t> same_storage_;                     // value -> the value whose memory it shows, -1: its own
+  std::vector<WorkEdge> edges_;                           // value -> what it is, wherever it lies
   std::map<std::pair<int32_t, int32_t>, int32_t> moved_;  // value, location -> the copy there
 };
 
 }  // namespace
 
+Plan::Plan() = default;
+Plan::~Plan() = default;
+
 StatusOr<std::unique_ptr<Plan>> CompilePlan(Graph& graph, const Signature& signature, const std::vector<Shape>& feed_shapes,
                                             const PlanOptions& options, StateCache* states) {
-  WorkGraph w;
-  w.options = &options;
+  auto source = std::make_unique<ShapeSource>();
+  source->signature = signature;
+  source->options = options;
+  WorkGraph& w = source->w;
+  w.options = &source->options;
   w.feed_shapes = feed_shapes;
-  RETURN_IF_ERROR(BuildWorkGraph(&graph, signature, &w));
+  RETURN_IF_ERROR(BuildWorkGraph(&graph, source->signature, &w));
   for (const Pass& pass : Passes()) {
     const auto& off = options.disabled_passes;
     if (pass.optional && (!options.optimize || std::find(off.begin(), off.end(), pass.name) != off.end())) continue;
     RETURN_IF_ERROR(pass.run(&w));
   }
-  return Emitter(&w, states).Run();
+  Emitter emitter(&w, states);
+  ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan, emitter.Run());
+  if (!MayHaveOtherShapes(w)) return plan;
+  source->edges = emitter.TakeEdges();
+  plan->source = std::move(source);
+  return plan;
 }
 
 }  // namespace thalweg

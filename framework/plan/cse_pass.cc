@@ -26,18 +26,43 @@ bool SameConstant(const WorkNode& a, const WorkNode& b) {
   return true;
 }
 
+// Compared by its values. What is constant only for these feeds is compared by how it is made.
+bool IsValue(const WorkNode& n) { return n.constant && !n.varies; }
+
+bool SameInputs(const WorkNode& a, const WorkNode& b) {
+  if (a.in == b.in) return true;
+  return a.node->op().commutative && a.in.size() == 2 && b.in.size() == 2 && a.in[0] == b.in[1] && a.in[1] == b.in[0];
+}
+
 bool SameNode(const WorkNode& a, const WorkNode& b) {
-  if (a.constant != b.constant || !a.controls.empty() || !b.controls.empty()) return false;
-  if (a.constant) return SameConstant(a, b);
-  return &a.node->op() == &b.node->op() && a.in == b.in && a.node->attrs() == b.node->attrs() && a.node->device() == b.node->device() &&
+  if (IsValue(a) != IsValue(b) || !a.controls.empty() || !b.controls.empty()) return false;
+  if (IsValue(a)) return SameConstant(a, b);
+  return &a.node->op() == &b.node->op() && SameInputs(a, b) && a.node->attrs() == b.node->attrs() && a.node->device() == b.node->device() &&
          a.out_types == b.out_types;
 }
 
 uint64_t Mix(uint64_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29); }
 
+uint64_t Hash(const AttrValue& a) {
+  uint64_t h = Mix(a.kind(), a.count());
+  auto mix = [&](const auto& list) {
+    for (const auto& v : list) h = Mix(h, std::hash<std::decay_t<decltype(v)>>()(v));
+  };
+  switch (a.kind()) {
+    case TW_ATTR_INT: mix(a.ints()); break;
+    case TW_ATTR_FLOAT: mix(a.floats()); break;
+    case TW_ATTR_BOOL: mix(a.bools()); break;
+    case TW_ATTR_STRING:
+    case TW_ATTR_FUNC: mix(a.strings()); break;
+    case TW_ATTR_TYPE: mix(a.types()); break;
+    default: break;  // shapes and tensors: by how many
+  }
+  return h;
+}
+
 uint64_t Hash(const WorkNode& n) {
   uint64_t h = 1;
-  if (n.constant) {
+  if (IsValue(n)) {
     for (const Tensor& t : n.values) {
       h = Mix(Mix(h, t.dtype()), t.count());
       h = Mix(h, Comparable(t) ? std::hash<std::string_view>()({static_cast<const char*>(t.data()), size_t(t.bytes())})
@@ -46,7 +71,10 @@ uint64_t Hash(const WorkNode& n) {
     return h;
   }
   h = Mix(h, reinterpret_cast<uintptr_t>(&n.node->op()));
-  for (const WorkEdge& e : n.in) h = Mix(Mix(h, uint64_t(uint32_t(e.node))), uint64_t(uint32_t(e.port)));
+  for (const AttrValue& a : n.node->attrs()) h = Mix(h, Hash(a));
+  auto edge = [](const WorkEdge& e) { return Mix(uint64_t(uint32_t(e.node)), uint64_t(uint32_t(e.port))); };
+  if (n.node->op().commutative && n.in.size() == 2) return Mix(h, edge(n.in[0]) + edge(n.in[1]));
+  for (const WorkEdge& e : n.in) h = Mix(h, edge(e));
   return h;
 }
 
@@ -73,6 +101,7 @@ Status CsePass(WorkGraph* w) {
     for (auto it = begin; it != end; ++it) {
       if (!SameNode(w->nodes[size_t(it->second)], n)) continue;
       twin[i] = it->second;
+      w->notes.merged.push_back({n.node, w->nodes[size_t(it->second)].node});
       break;
     }
     if (twin[i] == int32_t(i)) seen.emplace(h, int32_t(i));

@@ -53,7 +53,7 @@ Status InferNode(WorkGraph* w, WorkNode* n) {
   q.handles = handles.data();
   ShapeAnswer answer;
   Status s = InferShapes(q, &answer);
-  if (!s.ok()) return OfNode(node.name(), Prefix(s, node.title() + ":"));
+  if (!s.ok()) return OfNode(node, Prefix(s, node.title() + ":"));
   n->shapes = std::move(answer.shapes);
   n->handles = std::move(answer.handles);
   if (node.op().stateful || node.op().once || n->in.empty() || !CanEvaluate(node.op(), node.in_at(), shapes, values)) return Status();
@@ -86,6 +86,7 @@ Status InferPass(WorkGraph* w) {
     bool waits = false;
     for (const WorkEdge& e : n.in) {
       const WorkNode& p = w->nodes[size_t(e.node)];
+      n.varies = n.varies || p.varies;
       waits = waits || (p.ordered && p.values[size_t(e.port)]);
     }
     n.ordered = waits || !n.controls.empty();

@@ -106,13 +106,13 @@ Status PlacePass(WorkGraph* w) {
     if (!member[i] || member[i]->device().empty()) continue;
     size_t g = size_t(groups.Find(int32_t(i)));
     auto own = ParseDeviceSpec(member[i]->device());
-    if (!own.ok()) return OfNode(member[i]->name(), Prefix(own.status(), member[i]->title() + ":"));
+    if (!own.ok()) return OfNode(*member[i], Prefix(own.status(), member[i]->title() + ":"));
     auto merged = MergeDeviceSpecs(spec[g], *own);
     if (!merged.ok()) {  // one of the group is to blame
       for (const auto& [other, wish] : wishes[g]) {
         if (MergeDeviceSpecs(wish, *own).ok()) continue;
-        return OfNode(member[i]->name(), InvalidArgument(member[i]->title(), ": device '", own->text(), "' contradicts '", wish.text(),
-                                                         "' of ", other->title(), ", with which it must share a device"));
+        return OfNode(*member[i], InvalidArgument(member[i]->title(), ": device '", own->text(), "' contradicts '", wish.text(), "' of ",
+                                                  other->title(), ", with which it must share a device"));
       }
     }
     ASSIGN_OR_RETURN(spec[g], merged);
@@ -150,13 +150,13 @@ Status PlacePass(WorkGraph* w) {
         const WorkNode& n = w->nodes[size_t(i)];
         bool any = false;
         for (Device* c : devices) any = any || (spec[size_t(g)].Admits(c->spec()) && KernelOn(*w, n, *c));
-        if (!any) return OfNode(n.node->name(), NoDevice(*w, n, spec[size_t(g)], devices));
+        if (!any) return OfNode(*n.node, NoDevice(*w, n, spec[size_t(g)], devices));
       }
       std::string all;
       for (size_t k = 0; k < list.size() && k < 8; ++k) all += StrCat(k ? ", " : "", w->nodes[size_t(list[k])].node->title());
       if (list.size() > 8) all += StrCat(" and ", list.size() - 8, " more");
       const std::string text = spec[size_t(g)].text();
-      return OfNode(w->nodes[size_t(list[0])].node->name(),
+      return OfNode(*w->nodes[size_t(list[0])].node,
                     NotFound(all, ": no device '", text.empty() ? "any" : text, "' has kernels for all the nodes that must share it"));
     }
     for (int32_t i : list) {

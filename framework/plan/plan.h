@@ -3,7 +3,9 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/base/status.h"
@@ -24,11 +26,9 @@ struct PlanValue {
   Kind kind = kHeld;
   uint32_t dtype = 0;
   int32_t location = 0;
-  Shape shape;
-  uint64_t count = 0, bytes = 0, offset = 0;  // of kBlock, and of kHeld with a known shape
-  Tensor constant;
   int32_t feed = -1;
-  int32_t readers = 0;  // of kHeld: nodes that read it, fetches not counted
+  int32_t view_of = -1;  // the value whose memory it shows under other dims; never a view itself
+  int32_t readers = 0;   // of kHeld: nodes that read it, fetches not counted
   bool fetched = false;
 };
 
@@ -40,9 +40,8 @@ struct PlanNode {
   bool simple = false;           // nothing but the indirect call
   bool dynamic = false;          // shapes of outputs are inferred when it runs
   bool cheap = false;
-  bool heavy = false;  // worth waking a sleeping thread for
-  bool given = false;  // outputs come from the kernel (forwarded inputs): nothing is allocated before
-  uint64_t scratch = 0, scratch_offset = 0;
+  bool given = false;             // outputs come from the kernel (forwarded inputs): nothing is allocated before
+  int32_t priority = 0;           // of nodes that are ready the larger goes first
   std::vector<int32_t> held_in;   // kHeld values that it reads, each once
   std::vector<int32_t> next;      // nodes that wait for it
   int32_t pending = 0;            // how many nodes it waits for
@@ -50,27 +49,73 @@ struct PlanNode {
   std::string title;              // for messages: op, name, device
 };
 
+// What nodes of imported graphs may do; those that the program added itself may do anything.
+struct ImportedRules {
+  uint32_t may_touch = ~0u;                      // Touches
+  std::vector<std::string> allow_ops, deny_ops;  // allow_ops empty: all but deny_ops
+};
+
+// What of a plan follows from the shapes of its feeds.
+struct PlanShapes {
+  struct Value {
+    Shape shape;                    // unknown where only running tells
+    uint64_t count = 0, bytes = 0;  // of a known shape
+    uint64_t offset = 0;            // of kBlock
+    int32_t in_place_of = -1;       // of kBlock: the value whose memory it takes over
+    Tensor constant;                // of kConst
+  };
+  struct Scratch {
+    uint64_t bytes = 0, offset = 0;
+  };
+  std::vector<Value> values;
+  std::vector<Scratch> scratch;       // per node
+  std::vector<uint8_t> heavy;         // per node: worth waking a sleeping thread for
+  std::vector<uint64_t> block_bytes;  // per location
+  uint64_t peak_bytes = 0;            // the most that live values take together
+  uint64_t unplanned_bytes = 0;       // what the blocks would hold without reuse
+  uint64_t total_bytes() const { return std::accumulate(block_bytes.begin(), block_bytes.end(), uint64_t{0}); }
+};
+
 struct PlanOptions {
   std::string container = "";
   bool optimize = true;
   uint32_t threads = 1;
   std::string engine = "auto";  // auto, fixed, counted
+  std::string order = "auto";   // auto, given, smallest_peak
+  uint64_t memory_budget = 0;   // bytes of a step's blocks; 0: any
   bool soft_placement = false;  // a node whose device has no kernel for it may run elsewhere; reported in the log
   std::vector<std::string> disabled_passes;
+  ImportedRules imported;
 };
 
+// What the passes did to the nodes that a signature needs, for reports.
+struct PlanNotes {
+  std::vector<const Node*> folded;                          // computed in advance
+  std::vector<std::pair<const Node*, const Node*>> merged;  // the second serves for the first
+  std::vector<std::pair<const Node*, Edge>> removed;        // the value stands for its output
+};
+
+struct ShapeSource;
+
 struct Plan {
+  Plan();
+  ~Plan();
   std::vector<PlanNode> nodes;  // in an order that respects all dependencies
   std::vector<PlanValue> values;
-  std::vector<int32_t> feeds;         // value per feed; -1: nobody reads it
-  std::vector<int32_t> fetches;       // value per fetch
-  std::vector<Device*> devices;       // of locations 1...
-  std::vector<uint64_t> block_bytes;  // per location
-  bool counted = false;               // engine
-  std::vector<int32_t> pending;       // per node: how many it waits for; of the counted engine
-  std::vector<int32_t> roots;         // nodes that wait for none
-  uint64_t unplanned_bytes = 0;       // what the blocks would hold without reuse, for reports
-  Device* host = nullptr;             // whose pool serves location 0
+  std::vector<int32_t> feeds;    // value per feed; -1: nobody reads it
+  std::vector<int32_t> fetches;  // value per fetch
+  std::vector<Device*> devices;  // of locations 1...
+  bool counted = false;          // engine
+  std::vector<int32_t> pending;  // per node: how many it waits for; of the counted engine
+  std::vector<int32_t> roots;    // nodes that wait for none
+  bool wants_counts = false;     // what the sizes ask for; the memory budget may forbid it
+  bool in_turn = false;          // the counted engine too runs one node after the other
+  bool smallest_peak = false;    // the order was chosen for its memory
+  bool prioritized = false;      // some node has a priority
+  Device* host = nullptr;        // whose pool serves location 0
+  PlanNotes notes;
+  std::shared_ptr<const PlanShapes> shapes;  // for the feeds that it was made for
+  std::unique_ptr<ShapeSource> source;       // what other shapes are worked out from; NULL: the feeds have no others
 };
 
 struct Signature {
@@ -85,11 +130,20 @@ class StateCache {
   virtual StatusOr<void*> State(const NodeRun& run, const std::vector<tw_shape>& shapes) = 0;
   // The results of a node that gives the same in every step of the session.
   virtual StatusOr<std::vector<Tensor>> Once(const NodeRun& run) = 0;
+  // The host table that a kernel of the node gets.
+  virtual const tw_host* HostFor(const Node& node, const KernelDef& kernel) {
+    (void)node;
+    return kernel.host;
+  }
 };
 
 // feed_shapes: one per feed; unknown where the plan is to serve any shape.
 // Errors: INVALID_ARGUMENT for a placeholder that is not fed or shapes that cannot be; what shape rules and placement say.
 StatusOr<std::unique_ptr<Plan>> CompilePlan(Graph& graph, const Signature& signature, const std::vector<Shape>& feed_shapes,
                                             const PlanOptions& options, StateCache* states);
+
+// The same plan for other feeds: sizes, offsets and constants that follow from shapes, by running the shape rules alone. NULL: the plan
+// does not fit these shapes, and whoever asks makes another. Threads: one at a time per plan; steps may run meanwhile.
+std::shared_ptr<const PlanShapes> OtherShapes(const Plan& plan, const std::vector<Shape>& feed_shapes);
 
 }  // namespace thalweg

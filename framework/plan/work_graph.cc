@@ -14,7 +14,9 @@ uint64_t EdgeKey(const Edge& e) { return uint64_t(uint32_t(e.node->id())) << 16 
 
 const std::vector<Pass>& Passes() {
   static const std::vector<Pass> passes = {
+      {"guard", "nodes of imported graphs that the session does not let run are refused", GuardPass, false},
       {"infer", "shapes for the sizes that are fed, and the constants that follow from them", InferPass, false},
+      {"simplify", "nodes that change nothing are left out", SimplifyPass, true},
       {"fold", "nodes whose inputs are constants become constants", FoldPass, true},
       {"cse", "equal stateless nodes become one", CsePass, true},
       {"prune", "nodes that no fetch or target needs are dropped", PrunePass, false},
@@ -69,14 +71,15 @@ Status BuildWorkGraph(Graph* graph, const Signature& sig, WorkGraph* w) {
     f.shapes = {*std::move(shape)};
     f.handles = {e.node->handle(e.port)};
     f.values.resize(1);
+    f.varies = !e.node->shape(e.port).known();
     w->feeds[i] = int32_t(w->nodes.size());
     w->nodes.push_back(std::move(f));
   }
   std::unordered_map<const Node*, int32_t> index;
   for (const Node* n : needed) {
     if (n->op().role == "placeholder") {
-      return OfNode(n->name(), InvalidArgument(n->title(), ": no value is fed; feed '", n->name(), "' (", DTypeName(n->out_type(0)),
-                                               ", shape ", n->shape(0).text(), ")"));
+      return OfNode(*n, InvalidArgument(n->title(), ": no value is fed; feed '", n->name(), "' (", DTypeName(n->out_type(0)), ", shape ",
+                                        n->shape(0).text(), ")"));
     }
     WorkNode x;
     x.node = n;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "framework/base/status.h"
@@ -33,6 +34,7 @@ struct WorkNode {
   bool dead = false;
   bool constant = false;  // every output has a value and nothing runs
   bool ordered = false;   // something has to happen before its known values may be used
+  bool varies = false;    // its shapes and known values may be others for other feeds
   Device* device = nullptr;
   const KernelDef* kernel = nullptr;
 };
@@ -46,6 +48,8 @@ struct WorkGraph {
   std::vector<int32_t> feeds;  // node per feed; -1: nobody reads it
   std::vector<WorkEdge> fetches;
   std::vector<int32_t> targets;
+  std::vector<std::pair<WorkEdge, WorkEdge>> equal_shapes;  // what passes made use of and other feeds may change
+  PlanNotes notes;
   Runtime& runtime() const { return graph->runtime(); }
 };
 
@@ -58,10 +62,12 @@ struct Pass {
 const std::vector<Pass>& Passes();
 
 Status BuildWorkGraph(Graph* graph, const Signature& signature, WorkGraph* out);
-Status InferPass(WorkGraph* w);  // shapes for these feeds; constants that follow
-Status FoldPass(WorkGraph* w);   // nodes whose inputs are constants
-Status CsePass(WorkGraph* w);    // equal stateless nodes become one
-Status PrunePass(WorkGraph* w);  // what no fetch or target needs
-Status PlacePass(WorkGraph* w);  // a device and a kernel for every node
+Status GuardPass(WorkGraph* w);     // imported nodes do what they may, and nothing else
+Status InferPass(WorkGraph* w);     // shapes for these feeds; constants that follow
+Status FoldPass(WorkGraph* w);      // nodes whose inputs are constants
+Status SimplifyPass(WorkGraph* w);  // nodes that change nothing
+Status CsePass(WorkGraph* w);       // equal stateless nodes become one
+Status PrunePass(WorkGraph* w);     // what no fetch or target needs
+Status PlacePass(WorkGraph* w);     // a device and a kernel for every node
 
 }  // namespace thalweg

@@ -13,7 +13,9 @@
 
 #include <sys/stat.h>
 
+#include "framework/io/list_folder.h"
 #include "framework/registry/plugin_file.h"
+#include "framework/registry/plugin_writers.h"
 
 namespace thalweg {
 namespace {
@@ -129,9 +131,9 @@ std::string FolderBesideUs() {
 }
 
 std::string UserFolder() {
-  const char* data = std::getenv("XDG_DATA_HOME");
+  const char* data = secure_getenv("XDG_DATA_HOME");
   if (data && *data) return StrCat(data, "/thalweg/plugins");
-  const char* home = std::getenv("HOME");
+  const char* home = secure_getenv("HOME");
   return home && *home ? StrCat(home, "/.local/share/thalweg/plugins") : "";
 }
 
@@ -143,9 +145,10 @@ void AddIfThere(std::vector<std::string>* folders, const std::string& folder) {
 
 }  // namespace
 
+// secure_getenv, here and above: in a process with more rights than who started it the environment is that of a stranger.
 PluginSearch DefaultPluginSearch() {
   PluginSearch search;
-  const char* variable = std::getenv("THALWEG_PLUGIN_PATH");
+  const char* variable = secure_getenv("THALWEG_PLUGIN_PATH");
   std::string_view rest = variable ? variable : "";
   bool only = rest.substr(0, 5) == "only:";
   if (only) rest.remove_prefix(5);
@@ -193,7 +196,8 @@ struct PluginLoader::Loaded {
 
 // ---- Loader ----
 
-PluginLoader::PluginLoader(Registry* registry, MakeHost make_host) : registry_(registry), make_host_(std::move(make_host)) {}
+PluginLoader::PluginLoader(Registry* registry, MakeHost make_host, bool trust_folders)
+    : registry_(registry), make_host_(std::move(make_host)), trust_folders_(trust_folders) {}
 
 PluginLoader::~PluginLoader() {
   while (!loaded_.empty()) {
@@ -234,11 +238,8 @@ void PluginLoader::LoadAll(const PluginSearch& search) {
 
 void PluginLoader::LoadFolder(const std::string& folder, const PluginSearch& search) {
   std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::string name = it->path().filename().string();
-    if (HasSuffix(name, ".so")) names.push_back(std::move(name));
-  }
+  const std::error_code error(ListFolder(folder, &names), std::generic_category());
+  std::erase_if(names, [](const std::string& name) { return !HasSuffix(name, ".so"); });
   if (error) {
     PluginRecord record;
     record.path = folder;
@@ -299,12 +300,14 @@ Status PluginLoader::OpenFile(const std::string& path, const std::vector<std::st
   }
   RETURN_IF_ERROR(SanitizerClash(record, SanitizerOf(*file)));
 
-  std::error_code error;
-  fs::path absolute = fs::absolute(path, error);  // a bare name would be looked for in the system's folders
-  plugin->library = error ? nullptr : dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
+  // Also what a link or a bare name leads to: the file that was examined is the one that is loaded.
+  std::string real, fix;
+  Status safe = CheckPluginWriters(path, &real, &fix);
+  if (!safe.ok() && (real.empty() || !trust_folders_)) return Refuse(record, safe, fix);
+  plugin->library = dlopen(real.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!plugin->library) {
-    const char* why = error ? nullptr : dlerror();
-    std::string reason = why ? why : error.message();
+    const char* why = dlerror();
+    std::string reason = why ? why : "dlopen gives no reason";
     return Refuse(record, FailedPrecondition(reason), FixFor(reason));
   }
   auto query = reinterpret_cast<tw_query_fn>(dlsym(plugin->library, kEntry));

@@ -31,14 +31,16 @@ struct PluginSearch {
   std::vector<std::string> disabled;  // patterns (fnmatch) of ids or file names that are left out
 };
 // THALWEG_PLUGIN_PATH (`:` between folders), the user's folder, then the folder beside libthalweg.so. An empty element of the variable
-// stands for the folder beside the library; with `THALWEG_PLUGIN_PATH=only:DIR` nothing else is searched.
+// stands for the folder beside the library; with `THALWEG_PLUGIN_PATH=only:DIR` nothing else is searched. A process that has more rights
+// than who started it (set-user-ID, file capabilities) looks only beside the library.
 PluginSearch DefaultPluginSearch();
 
 class PluginLoader {
  public:
   // make_host: a host table for the plugin of that id and path, with the agreed minor; the loader keeps it until the plugin is gone.
   using MakeHost = std::function<std::unique_ptr<tw_host, void (*)(tw_host*)>(std::string_view id, std::string_view path, uint32_t minor)>;
-  PluginLoader(Registry* registry, MakeHost make_host);
+  // trust_folders: load also what others may write to (see plugin_writers.h).
+  PluginLoader(Registry* registry, MakeHost make_host, bool trust_folders = false);
   // Shuts all down, the last loaded first. A plugin whose device memory is still in use by tensors stays until the last of them is gone;
   // the `self` of its host table is NULL from then on.
   ~PluginLoader();
@@ -46,7 +48,8 @@ class PluginLoader {
   // Everything that the search finds, sorted by file name within a folder. One that fails is recorded, never fatal.
   void LoadAll(const PluginSearch& search);
   // One file. The record says what happened, too. Ok without doing anything if this very file is loaded already.
-  // Errors: ALREADY_EXISTS if another file with the plugin's id is loaded; otherwise what the record's reason says, and what to do.
+  // Errors: PERMISSION_DENIED for one that others may write to; ALREADY_EXISTS if another file with the plugin's id is loaded; otherwise
+  // what the record's reason says, and what to do.
   Status Load(const std::string& path);
   // A plugin linked into the program.
   Status LoadStatic(tw_query_fn query, std::string_view name);
@@ -65,6 +68,7 @@ class PluginLoader {
 
   Registry* registry_;
   MakeHost make_host_;
+  const bool trust_folders_;
   mutable std::mutex mu_;
   std::vector<std::shared_ptr<Loaded>> loaded_;
   std::vector<PluginRecord> records_;

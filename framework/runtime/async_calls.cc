@@ -12,8 +12,9 @@ AsyncCalls& AsyncCalls::Get() {
 tw_token AsyncCalls::Begin(StepBase* step, uint64_t tag) {
   std::lock_guard lock(mu_);
   if (free_.empty()) {
-    free_.push_back(uint32_t(calls_.size()));
+    free_.reserve(calls_.size() + 1);  // so that completions need no memory
     calls_.emplace_back();
+    free_.push_back(uint32_t(calls_.size() - 1));
   }
   uint32_t i = free_.back();
   free_.pop_back();

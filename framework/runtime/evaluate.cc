@@ -38,7 +38,7 @@ class NodeC {
     const Node& n = *run.node;
     n.FillC(&attrs_);
     c.size = sizeof c;
-    c.host = run.kernel->host;
+    c.host = run.host ? run.host : run.kernel->host;
     c.user = run.kernel->def.user;
     c.name = n.name().data();
     c.name_len = n.name().size();
@@ -102,7 +102,7 @@ Status CreateState(const NodeRun& run, const std::vector<tw_shape>& shapes, void
     return Status();
   }
   NodeC node(run, shapes);
-  return OfNode(run.node->name(), Prefix(FromC(run.kernel->def.create(&node.c, out_state)), run.node->title() + ":"));
+  return OfNode(*run.node, Prefix(FromC(run.kernel->def.create(&node.c, out_state)), run.node->title() + ":"));
 }
 
 void DestroyState(const NodeRun& run) {
@@ -114,7 +114,7 @@ StatusOr<uint64_t> PrepareScratch(const NodeRun& run, const std::vector<tw_shape
   NodeC node(run, shapes);
   uint64_t bytes = 0;
   Status s = FromC(run.kernel->def.prepare(&node.c, run.state, &bytes));
-  if (!s.ok()) return OfNode(run.node->name(), Prefix(s, run.node->title() + ":"));
+  if (!s.ok()) return OfNode(*run.node, Prefix(s, run.node->title() + ":"));
   return bytes;
 }
 
@@ -232,7 +232,7 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
     if (!s.known() || node.out_type(int32_t(o)) == TW_RESOURCE) continue;
     ASSIGN_OR_RETURN(int64_t bytes, CountBytes(s.dims().data(), s.rank(), node.out_type(int32_t(o))));
     if (uint64_t(bytes) > kMost) return ResourceExhausted("a value of ", bytes, " bytes is too large to compute while planning");
-    ASSIGN_OR_RETURN(Tensor t, MakeOutput(run, o, s.dims().data(), s.rank()));
+    ASSIGN_OR_RETURN(Tensor t, MakeOutput(run, o, s.dims().data(), s.rank(), nullptr));
     slots[n_in + o].Hold(std::move(t));
   }
   RETURN_IF_ERROR(CreateState(run, all_shapes, &run.state));

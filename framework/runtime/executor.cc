@@ -1,8 +1,10 @@
 #include "framework/runtime/executor.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <utility>
 
 #include "framework/runtime/thread_pool.h"
 
@@ -10,14 +12,21 @@ namespace thalweg {
 namespace {
 
 // Nothing but the kernel's call; a kernel in C++ may throw although it must not.
-inline tw_status* CallSimple(StepState* s, size_t i) {
+inline tw_status* CallSimple(const PlanNode& node, const KernelFrame& frame) {
   try {
-    return s->plan().nodes[i].run.kernel->def.execute(&s->frame(i).c);
+    return node.run.kernel->def.execute(&frame.c);
   } catch (...) {
     return ToC(Thrown());
   }
 }
 
+// kTraced: somebody watches this step. A step that nobody watches runs code that knows nothing of it.
+template <bool kTraced>
+Status RunNode(StepState* s, size_t i, bool* pending) {
+  return kTraced ? s->RunTraced(i, pending) : s->RunNode(i, pending);
+}
+
+template <bool kTraced>
 Status RunFixed(StepState* s) {
   const Plan& p = s->plan();
   const bool interruptible = s->cancel || s->deadline;
@@ -25,14 +34,14 @@ Status RunFixed(StepState* s) {
   for (size_t i = 0; i < n; ++i) {
     const PlanNode& node = p.nodes[i];
     if (interruptible && (i % 16 == 0 || !node.cheap)) RETURN_IF_ERROR(StepInterrupted(*s));
-    if (node.simple) {
-      if (tw_status* failed = CallSimple(s, i)) [[unlikely]] {
+    if (!kTraced && node.simple) {
+      if (tw_status* failed = CallSimple(node, s->frame(i))) [[unlikely]] {
         return s->Describe(i, FromC(failed));
       }
       continue;
     }
     bool pending = false;
-    RETURN_IF_ERROR(s->RunNode(i, &pending));
+    RETURN_IF_ERROR(RunNode<kTraced>(s, i, &pending));
     s->ReleaseInputs<false>(i);
   }
   return Status();
@@ -40,10 +49,11 @@ Status RunFixed(StepState* s) {
 
 // Every node has a count of what it waits for; whoever brings it to zero runs it or queues it. After a failure nodes are counted down
 // without being run, so the step always comes to its end.
+template <bool kTraced>
 class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
  public:
   explicit CountedRun(StepState* s)
-      : s_(s), p_(s->plan()), interruptible_(s->cancel || s->deadline), left_(int32_t(s->plan().nodes.size())) {
+      : Joint(s->share), s_(s), p_(s->plan()), interruptible_(s->cancel || s->deadline), left_(int32_t(s->plan().nodes.size())) {
     s_->counts.assign(p_.pending.begin(), p_.pending.end());
     s_->ready.assign(p_.roots.begin(), p_.roots.end());
     queued_.store(int32_t(s_->ready.size()), std::memory_order_relaxed);
@@ -53,11 +63,14 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   Status Run() {
     if (p_.nodes.empty()) return Status();
     ThreadPool* pool = s_->pool;
-    if (pool && pool->threads() > 1) pool->Offer(this, true);
+    if (pool && pool->threads() > 1) pool->Offer(this, HandsAtFirst());
     while (left_.load(std::memory_order_acquire) > 0) {
-      Help();
+      while (WorkOne()) {
+      }
       if (left_.load(std::memory_order_acquire) == 0) break;
+      const int64_t since = kTraced ? s_->trace->Now() : 0;
       Await();
+      if (kTraced) s_->trace->Waited(since);
     }
     if (pool && pool->threads() > 1) pool->Withdraw(this);
     // Whoever ended the last node may still hold the lock.
@@ -66,23 +79,15 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   }
 
   bool Help() override {
-    int32_t entry;
-    bool helped = false;
-    while (Take(&entry)) {
-      helped = true;
-      int32_t ended = 0;
-      int32_t i = Enter(entry, &ended);
-      while (i >= 0) i = RunOne(i, &ended);
-      if (ended > 0 && left_.fetch_sub(ended, std::memory_order_acq_rel) == ended) {
-        std::lock_guard lock(mu_);
-        changed_.notify_all();
-      }
+    if (!WorkOne()) return false;
+    while (!s_->pool->outranks(priority()) && WorkOne()) {
     }
-    return helped;
+    return true;
   }
 
   // An asynchronous call is over: its node goes through the queue once more, marked, so that nothing runs on a foreign thread.
   void Ended(size_t node, Status st) override {
+    if (kTraced) s_->trace->Ended(node, st.ok());
     std::lock_guard lock(mu_);
     if (!st.ok()) Fail(s_->Describe(node, st));
     s_->ready.push_back(EndedEntry(int32_t(node)));
@@ -96,14 +101,49 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   static int32_t EndedEntry(int32_t node) { return ~node; }  // an asynchronous call, whose end is still to be done
   static int32_t RanEntry(int32_t node) { return kRan + node; }
 
+  // How many threads the nodes that wait for nothing are worth, beside the caller.
+  uint64_t HandsAtFirst() const {
+    const std::vector<uint8_t>& heavy = s_->shapes()->heavy;
+    uint64_t hands = 0;
+    for (size_t k = 0; k < p_.roots.size() && hands < s_->pool->threads(); ++k) hands += heavy[size_t(p_.roots[k])];
+    return hands > 2 ? hands - 1 : 1;
+  }
+
+  // One entry of the queue, and what follows from it; false: the queue is empty.
+  bool WorkOne() {
+    int32_t entry;
+    if (!Take(&entry)) return false;
+    int32_t ended = 0;
+    int32_t i = Enter(entry, &ended);
+    while (i >= 0) i = RunOne(i, &ended);
+    if (ended > 0 && left_.fetch_sub(ended, std::memory_order_acq_rel) == ended) {
+      std::lock_guard lock(mu_);
+      changed_.notify_all();
+    }
+    return true;
+  }
+
   bool Take(int32_t* entry) {
     if (queued_.load(std::memory_order_acquire) <= 0) return false;
     std::lock_guard lock(mu_);
     if (s_->ready.empty()) return false;
+    if (p_.prioritized) [[unlikely]] {
+      MoveFirstToBack();
+    }
     *entry = s_->ready.back();
     s_->ready.pop_back();
     queued_.fetch_sub(1, std::memory_order_relaxed);
     return true;
+  }
+
+  // REQUIRES: mu_. Nodes that ended come before those to run, and of these the highest priority, then the plan's order.
+  void MoveFirstToBack() {
+    auto rank = [&](int32_t entry) {
+      const bool ended = entry < 0 || entry >= kRan;
+      return ended ? std::pair(INT64_MIN, 0) : std::pair(-int64_t{p_.nodes[size_t(entry)].priority}, entry);
+    };
+    auto first = std::min_element(s_->ready.begin(), s_->ready.end(), [&](int32_t a, int32_t b) { return rank(a) < rank(b); });
+    std::iter_swap(first, s_->ready.end() - 1);
   }
 
   // *ended, here and below: how many nodes are over that left_ does not know of yet. One thread's chain of nodes is counted at its end.
@@ -111,7 +151,13 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     if (entry >= kRan) return Done(entry - kRan, ended);
     if (entry >= 0) return RunOne(entry, ended);
     int32_t node = ~entry;
-    Status st = s_->EndNode(size_t(node));
+    Status st;
+    try {
+      st = s_->EndNode(size_t(node));
+      if (kTraced && st.ok()) s_->NoteOutputs(size_t(node));
+    } catch (...) {
+      st = Thrown();
+    }
     if (!st.ok()) {
       std::lock_guard lock(mu_);
       Fail(std::move(st));
@@ -131,20 +177,13 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
       Status st;
       bool pending = false;
       if (interruptible_) st = StepInterrupted(*s_);
-      if (st.ok() && n.simple) {
-        tw_status* failed = CallSimple(s_, size_t(i));
+      if (st.ok() && !kTraced && n.simple) {
+        tw_status* failed = CallSimple(n, s_->frame(size_t(i)));
         if (!failed) return Done(i, ended);
         st = s_->Describe(size_t(i), FromC(failed));
       } else if (st.ok()) {
-        if (n.run.kernel && n.run.kernel->spec.may_block && s_->pool && s_->pool->threads() > 1) {
-          s_->pool->Blocking([this, i] {
-            bool goes_on = false;
-            Status done = s_->RunNode(size_t(i), &goes_on);
-            if (!goes_on) BlockingEnded(size_t(i), std::move(done));
-          });
-          return -1;
-        }
-        st = s_->RunNode(size_t(i), &pending);
+        if (n.run.kernel && n.run.kernel->spec.may_block && RunElsewhere(i)) return -1;
+        st = RunNode<kTraced>(s_, size_t(i), &pending);
       }
       if (st.ok() && pending) return -1;
       if (!st.ok()) {
@@ -153,6 +192,34 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
       }
     }
     return Done(i, ended);
+  }
+
+  // Node i may block: on a thread for that, which counts as one of the step's. False: it is for the caller to run.
+  bool RunElsewhere(int32_t i) {
+    if (!s_->pool || s_->pool->threads() == 1) return false;
+    const bool async = p_.nodes[size_t(i)].run.kernel->spec.async;
+    ThreadShare* share = async ? nullptr : s_->share;
+    if (share && !share->Join()) return false;
+    try {
+      s_->pool->Blocking([this, i, async, share] {
+        bool goes_on = false;
+        Status done = async ? Start(size_t(i), &goes_on) : RunNode<kTraced>(s_, size_t(i), &goes_on);
+        if (share) share->Leave();
+        if (!goes_on) BlockingEnded(size_t(i), std::move(done));
+      });
+      return true;
+    } catch (...) {  // no memory to hand it over
+      if (share) share->Leave();
+      return false;
+    }
+  }
+
+  // An asynchronous call from a thread that the step does not wait for: once it is under way, the step may be over.
+  Status Start(size_t i, bool* goes_on) {
+    if (kTraced) s_->trace->Take(i);
+    Status s = s_->RunNode(i, goes_on);
+    if (kTraced && !*goes_on) s_->trace->Leave(i, false, s.ok());
+    return s;
   }
 
   void BlockingEnded(size_t node, Status st) {
@@ -174,6 +241,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
       }
       if (mine >= 0) Push(mine);
       mine = k;
+      if (p_.prioritized) Push(std::exchange(mine, -1));  // others may come before it
     }
     ++*ended;
     return mine;
@@ -187,7 +255,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
       if (waiting_) changed_.notify_all();
     }
     // Workers that found nothing for a while have gone to sleep. Light work is done before they are awake.
-    if (p_.nodes[size_t(i)].heavy && s_->pool && s_->pool->threads() > 1 && !s_->pool->hungry()) s_->pool->Offer(this, true);
+    if (s_->shapes()->heavy[size_t(i)] && s_->pool && s_->pool->threads() > 1 && !s_->pool->hungry()) s_->pool->Offer(this, 1);
   }
 
   // Nothing to take: spins briefly, then sleeps until something is pushed or ended.
@@ -216,11 +284,19 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
 
 }  // namespace
 
+template <bool kTraced>
+static Status RunNodes(StepState* step) {
+  return step->plan().counted ? CountedRun<kTraced>(step).Run() : RunFixed<kTraced>(step);
+}
+
 Status RunStep(StepState* step, const Tensor* feeds, Tensor* fetches) {
+  if (step->trace) step->trace->Start(step->plan(), *step->shapes());
   step->Feed(feeds);
   Status s = StepInterrupted(*step);
-  if (s.ok()) s = step->plan().counted ? CountedRun(step).Run() : RunFixed(step);
-  return step->Finish(std::move(s), fetches);
+  if (s.ok()) s = step->trace ? RunNodes<true>(step) : RunNodes<false>(step);
+  s = step->Finish(std::move(s), fetches);
+  if (step->trace) step->trace->Finish();
+  return s;
 }
 
 }  // namespace thalweg

@@ -32,18 +32,18 @@ StatusOr<Resource*> ResourceOf(const KernelFrame& f, uint32_t i) {
   return r;
 }
 
-StatusOr<Tensor> MakeOutput(const NodeRun& run, uint32_t o, const int64_t* dims, int32_t rank) {
+StatusOr<Tensor> MakeOutput(const NodeRun& run, uint32_t o, const int64_t* dims, int32_t rank, MemoryBudget* budget) {
   uint32_t dtype = run.types[size_t(run.node->n_in()) + o];
   const DTypeInfo* info = FindDType(dtype);
   // Strings and references live in host memory wherever the kernel runs.
   bool host = run.host_out[o] || !info || !info->plain;
-  return Tensor::Make(dtype, dims, rank, host ? nullptr : run.device->pool());
+  return Tensor::Make(dtype, dims, rank, host ? nullptr : run.device->pool(), budget);
 }
 
 namespace {
 
 // The variable's memory for a writer that must not disturb others who hold it.
-Status Unshare(Resource* r) {
+Status Unshare(Resource* r, MemoryBudget* budget) {
   if (!r->value() || r->value().unique()) return Status();
   Device* d = r->device();
   if (d && !d->host_memory()) {
@@ -53,7 +53,7 @@ Status Unshare(Resource* r) {
     return Status();
   }
   const tw_view& value = r->value().view();
-  ASSIGN_OR_RETURN(Tensor copy, Tensor::Make(value.dtype, value.dims, value.rank, d ? d->pool() : nullptr));
+  ASSIGN_OR_RETURN(Tensor copy, Tensor::Make(value.dtype, value.dims, value.rank, d ? d->pool() : nullptr, budget));
   if (copy.bytes() && FindDType(copy.dtype())->plain) {
     std::memcpy(copy.data(), r->value().data(), copy.bytes());
   } else {
@@ -72,9 +72,8 @@ void ShowVariable(const Resource& r, Slot* slot) {
   }
 }
 
-}  // namespace
-
-Status OpenResources(KernelFrame* f, Slot* slots) {
+// A resource is in f->opened from the moment that its lock is held, so that CloseResources lets go what a failure leaves.
+Status LockAndShow(KernelFrame* f, Slot* slots) {
   struct Want {
     Resource* r;
     uint32_t input;
@@ -99,7 +98,10 @@ Status OpenResources(KernelFrame* f, Slot* slots) {
   for (; locked < n; ++locked) {
     const Want& w = wants[locked];
     if (locked && wants[locked - 1].r == w.r) {
-      if (!wants[locked - 1].update) continue;  // two that read share the lock
+      if (!wants[locked - 1].update) {  // two that read share the lock
+        f->opened[w.input] = w.r;
+        continue;
+      }
       s = InvalidArgument("inputs ", wants[locked - 1].input, " and ", w.input, " are the same resource '", w.r->name(),
                           "', and one of them is to be updated");
       break;
@@ -109,6 +111,7 @@ Status OpenResources(KernelFrame* f, Slot* slots) {
     } else {
       w.r->LockRead();
     }
+    f->opened[w.input] = w.r;
   }
   for (size_t k = 0; s.ok() && k < n; ++k) {
     const Want& w = wants[k];
@@ -131,21 +134,23 @@ Status OpenResources(KernelFrame* f, Slot* slots) {
         break;
       }
     }
-    if (w.update) s = Unshare(w.r);
+    if (w.update) s = Unshare(w.r, f->step->budget);
     ShowVariable(*w.r, &slots[w.input]);
   }
-  if (!s.ok()) {
-    for (size_t k = 0; k < locked; ++k) {
-      if (wants[k].update) {
-        wants[k].r->UnlockUpdate();
-      } else if (k == 0 || wants[k - 1].r != wants[k].r) {
-        wants[k].r->UnlockRead();
-      }
-    }
-    return s;
-  }
-  for (size_t k = 0; k < n; ++k) f->opened[wants[k].input] = wants[k].r;
   return s;
+}
+
+}  // namespace
+
+Status OpenResources(KernelFrame* f, Slot* slots) {
+  try {
+    Status s = LockAndShow(f, slots);
+    if (!s.ok()) CloseResources(f);
+    return s;
+  } catch (...) {  // no memory
+    CloseResources(f);
+    throw;
+  }
 }
 
 void CloseResources(KernelFrame* f) {

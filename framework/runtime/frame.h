@@ -14,9 +14,11 @@
 
 namespace thalweg {
 
+class MemoryBudget;
 class Runtime;
 class Resource;
 class ThreadPool;
+class ThreadShare;
 
 // Where a value is during a step. view.tensor is a tensor that may be shared, or NULL: the memory is the plan's and will be used again.
 struct Slot {
@@ -43,7 +45,8 @@ struct Slot {
 struct NodeRun {
   const Node* node = nullptr;
   const KernelDef* kernel = nullptr;
-  void* state = nullptr;  // what create made
+  const tw_host* host = nullptr;  // the kernel's, or one that confines it; NULL: the kernel's
+  void* state = nullptr;          // what create made
   Device* device = nullptr;
   const uint32_t* types = nullptr;               // inputs, then outputs
   std::vector<uint8_t> host_in, host_out;        // flat: lives in host memory
@@ -65,8 +68,10 @@ struct StepBase {
   Runtime* runtime = nullptr;
   const std::string* container = nullptr;  // the session's default
   const CancelToken* cancel = nullptr;
-  int64_t deadline = 0;        // on the monotonic clock, ns; 0: none
-  ThreadPool* pool = nullptr;  // NULL: loops run on the caller
+  int64_t deadline = 0;            // on the monotonic clock, ns; 0: none
+  ThreadPool* pool = nullptr;      // NULL: loops run on the caller
+  ThreadShare* share = nullptr;    // of the pool; NULL: all of it, as anybody
+  MemoryBudget* budget = nullptr;  // what its memory counts towards; NULL: nothing
 };
 
 struct KernelFrame {
@@ -93,7 +98,7 @@ void CloseResources(KernelFrame* f);
 Status StepInterrupted(const StepBase& step);
 int64_t MonotonicNs();
 
-// A tensor in the memory where output o of the node lives.
-StatusOr<Tensor> MakeOutput(const NodeRun& run, uint32_t o, const int64_t* dims, int32_t rank);
+// A tensor in the memory where output o of the node lives, paid from the budget if there is one.
+StatusOr<Tensor> MakeOutput(const NodeRun& run, uint32_t o, const int64_t* dims, int32_t rank, MemoryBudget* budget);
 
 }  // namespace thalweg

@@ -7,12 +7,14 @@
 #include "framework/base/dtype.h"
 #include "framework/graph/builder.h"
 #include "framework/io/checkpoint_set.h"
+#include "framework/io/file_system.h"
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/frame.h"
 #include "framework/runtime/resource.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/thread_pool.h"
 #include "framework/runtime/timeline.h"
+#include "framework/tensor/memory_budget.h"
 #include "thalweg/plugin/checkpoint.h"
 
 namespace thalweg {
@@ -21,6 +23,7 @@ namespace {
 struct HostTable {
   tw_host c;  // first; its self is the Runtime, or NULL once that is gone (see PluginLoader)
   std::string id, path;
+  FileSystem* files = nullptr;  // NULL: the machine's
 };
 const HostTable& Of(const tw_host* h) { return *reinterpret_cast<const HostTable*>(h); }
 
@@ -35,7 +38,7 @@ tw_status* StatusMake(const tw_host*, uint32_t code, const char* text, uint64_t 
     if (!why.ok()) message = StrCat(message, ": ", Message(why));
     return ToC(Status(absl::StatusCode(code), AbslView(message)));
   } catch (...) {
-    return ToC(Status(absl::StatusCode::kResourceExhausted, "out of host memory"));
+    return ToC(Thrown());
   }
 }
 uint32_t StatusCodeOf(const tw_status* s) { return s ? uint32_t(s->status.code()) : uint32_t{TW_OK}; }
@@ -115,7 +118,7 @@ tw_status* TensorAllocate(const tw_frame* frame, uint32_t o, const int64_t* dims
     RETURN_IF_ERROR(CheckOutput(f, o, 0));
     if (f.c.out[o]->rank >= 0) return FailedPrecondition("output ", o, " is allocated already");
     if (rank > uint32_t(kMaxRank)) return InvalidArgument("rank ", rank, " is more than ", kMaxRank);
-    ASSIGN_OR_RETURN(Tensor t, MakeOutput(*f.run, o, dims, int32_t(rank)));
+    ASSIGN_OR_RETURN(Tensor t, MakeOutput(*f.run, o, dims, int32_t(rank), f.step->budget));
     f.out(o)->Hold(std::move(t));
     return Status();
   });
@@ -128,6 +131,7 @@ tw_status* TensorGive(const tw_frame* frame, uint32_t o, tw_tensor* t) {
     if (!f.run->host_out[o] && !f.run->device->host_memory()) {
       return Unimplemented("output ", o, " lives on ", f.run->device->name(), ": write into it instead of giving a host tensor");
     }
+    if (f.step->budget) RETURN_IF_ERROR(f.step->budget->Charge(t));
     return PutOutput(f, o, Tensor::Share(t));
   });
 }
@@ -135,7 +139,7 @@ tw_status* TensorGive(const tw_frame* frame, uint32_t o, tw_tensor* t) {
 // A tensor with the memory of a slot that will be used again: copied to memory of its own.
 StatusOr<Tensor> CopySlot(const KernelFrame& f, const tw_view& v, bool host) {
   Device* device = f.run->device;
-  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(v.dtype, v.dims, v.rank, host ? nullptr : device->pool()));
+  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(v.dtype, v.dims, v.rank, host ? nullptr : device->pool(), f.step->budget));
   RETURN_IF_ERROR(CopyBytes(f, v, t.view(), host || device->host_memory()));
   return t;
 }
@@ -263,14 +267,15 @@ tw_status* RunCancelled(const tw_frame* frame) {
   return Guard([&] { return StepInterrupted(*KernelFrame::Of(frame)->step); });
 }
 void RunParallel(const tw_frame* frame, uint64_t n, uint64_t grain, void (*part)(void*, uint64_t, uint64_t), void* arg) {
-  ThreadPool* pool = KernelFrame::Of(frame)->step->pool;
+  const StepBase& step = *KernelFrame::Of(frame)->step;
   if (n == 0) return;
-  if (!pool || n <= grain) return part(arg, 0, n);
-  pool->Parallel(n, grain ? grain : 1, part, arg);
+  if (!step.pool || n <= grain) return part(arg, 0, n);
+  step.pool->Parallel(n, grain ? grain : 1, part, arg, step.share);
 }
 uint32_t RunThreads(const tw_frame* frame) {
-  ThreadPool* pool = KernelFrame::Of(frame)->step->pool;
-  return pool ? pool->threads() : 1;
+  const StepBase& step = *KernelFrame::Of(frame)->step;
+  if (!step.pool) return 1;
+  return step.share ? std::min(step.pool->threads(), step.share->threads()) : step.pool->threads();
 }
 void RunLog(const tw_host* h, uint32_t level, const char* text, uint64_t len) {
   const HostTable& t = Of(h);
@@ -308,9 +313,20 @@ constexpr tw_run_api kRun = {sizeof(tw_run_api), 0, RunComplete, RunCancelled, R
 }  // namespace
 
 std::unique_ptr<tw_host, void (*)(tw_host*)> MakeHostTable(Runtime* runtime, std::string_view id, std::string_view path, uint32_t minor) {
-  auto* t = new HostTable{{}, std::string(id), std::string(path)};
+  auto* t = new HostTable{{}, std::string(id), std::string(path), nullptr};
   t->c = {sizeof(tw_host), 0, TW_EPOCH, minor, runtime, &kStatus, &kTensor, GraphApi(), &kResource, &kTimeline, &kRun, Query, Setting};
   return {&t->c, [](tw_host* h) { delete reinterpret_cast<HostTable*>(h); }};
+}
+
+std::unique_ptr<tw_host, void (*)(tw_host*)> ConfinedHost(const tw_host* host, FileSystem* files) {
+  auto* t = new HostTable(Of(host));
+  t->files = files;
+  return {&t->c, [](tw_host* h) { delete reinterpret_cast<HostTable*>(h); }};
+}
+
+FileSystem& FilesOf(const tw_host* host) {
+  FileSystem* files = Of(host).files;
+  return files ? *files : LocalFiles();
 }
 
 }  // namespace thalweg

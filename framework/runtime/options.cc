@@ -31,6 +31,8 @@ constexpr OptionRow<O> kRows[] = {
      SetMember<&O::plugin_path>},
     {ListOption("disabled_plugins", ',', "patterns (as for file names) of plugin ids or files that are not loaded, separated by ','"),
      SetMember<&O::disabled_plugins>},
+    {BoolOption("trust_plugin_folders", "false", "load plugins also where others than root and the user may write"),
+     SetMember<&O::trust_plugin_folders>},
     {BytesOption("memory_limit.<KIND>", "0", "most bytes to hold on each device of a kind, such as memory_limit.CPU=2G; 0: no limit"),
      SetMemoryLimit},
     {TextOption("plugin.<id>.<key>", "", "a setting of a plugin; its documentation says which there are"), SetPluginSetting},

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "framework/base/option.h"
 #include "framework/base/status.h"
 #include "thalweg/plugin/plugin.h"
+#include "thalweg/thread_pool.h"
 
 namespace thalweg {
 
@@ -18,12 +20,17 @@ namespace thalweg {
 struct RuntimeOptions {
   uint32_t threads = 0;  // 0: as many as the CPUs we may use
   bool load_plugins = true;
-  std::vector<std::string> plugin_path;                // in front of the default search
-  std::vector<std::string> disabled_plugins;           // patterns
+  std::vector<std::string> plugin_path;       // in front of the default search
+  std::vector<std::string> disabled_plugins;  // patterns
+  bool trust_plugin_folders = false;
   std::map<std::string, uint64_t> memory_limit;        // by device kind, bytes
   std::map<std::string, std::string> plugin_settings;  // "plugin.<id>.<key>"
   // Linked into the program and loaded first, in this order; a name for messages. One that fails is an error of Create.
   std::vector<std::pair<std::string, tw_query_fn>> static_plugins;
+  void (*log)(void* arg, uint32_t level, const char* text, uint64_t len) = nullptr;  // see Runtime::SetLog
+  void* log_arg = nullptr;
+  uint32_t log_level = 0;
+  std::optional<tw_thread_pool> program_threads;  // that compute, instead of threads of the runtime's
 };
 std::span<const OptionRow<RuntimeOptions>> RuntimeOptionRows();
 // INVALID_ARGUMENT naming the option, the value and what it takes.

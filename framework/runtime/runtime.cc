@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 
+#include "framework/json/utf8.h"
 #include "framework/runtime/host_table.h"
 
 namespace thalweg {
@@ -51,15 +53,21 @@ StatusOr<std::vector<Found>> Enumerate(const DeviceKind& kind) {
 
 }  // namespace
 
-Runtime::Runtime(const RuntimeOptions& options) : options_(options), pool_(options.threads), resources_(&registry_) {
+Runtime::Runtime(const RuntimeOptions& options)
+    : options_(options),
+      pool_(options.threads, options.program_threads ? &*options.program_threads : nullptr),
+      gate_(pool_.threads()),
+      resources_(&registry_) {
   loader_ = std::make_unique<PluginLoader>(
-      &registry_, [this](std::string_view id, std::string_view path, uint32_t minor) { return MakeHostTable(this, id, path, minor); });
+      &registry_, [this](std::string_view id, std::string_view path, uint32_t minor) { return MakeHostTable(this, id, path, minor); },
+      options.trust_plugin_folders);
 }
 
 Runtime::~Runtime() = default;
 
 StatusOr<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& options) {
   std::shared_ptr<Runtime> r(new Runtime(options));
+  r->SetLog(options.log, options.log_arg, options.log_level);
   for (const auto& [name, query] : options.static_plugins) RETURN_IF_ERROR(r->loader_->LoadStatic(query, name));
   if (options.load_plugins) {
     PluginSearch search = DefaultPluginSearch();
@@ -67,43 +75,60 @@ StatusOr<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& options
     search.disabled = options.disabled_plugins;
     r->loader_->LoadAll(search);
   }
+  r->pool_.ReleaseAtEnd();
   return r;
 }
 
 Status Runtime::LoadPlugin(const std::string& path) { return loader_->Load(path); }
 
 // All plugins of a kind at once, in one order: the numbers of devices do not depend on which were asked for first.
-void Runtime::AddDevices(const std::string& kind) const {
+Status Runtime::AddDevices(const std::string& kind) const {
   // Whoever asks for devices meanwhile waits: a driver may take its time to start.
   std::lock_guard one_at_a_time(enumerate_mu_);
   for (const DeviceKind* k : registry_.DeviceKinds()) {
-    if (k->kind == kind && enumerated_.insert(k).second) AddDevicesOf(k);
+    if (k->kind != kind || !enumerated_.insert(k).second) continue;
+    Status s;
+    try {
+      s = AddDevicesOf(k);
+    } catch (...) {
+      s = Thrown();
+    }
+    if (s.ok()) continue;
+    enumerated_.erase(k);  // whoever asks next tries again
+    return s;
   }
+  return Status();
 }
 
-void Runtime::AddDevicesOf(const DeviceKind* kind) const {
+// Fails only where memory was out; what else goes wrong is the plugin's story, and there are no devices of it.
+Status Runtime::AddDevicesOf(const DeviceKind* kind) const {
   auto found = Enumerate(*kind);
+  if (found.status().code() == absl::StatusCode::kResourceExhausted) return found.status();
   if (!found.ok() || found->empty()) {
     std::string what =
         StrCat("device kind '", kind->kind, "': ", found.ok() ? std::string_view("no device found") : Message(found.status()));
     loader_->Remark(kind->plugin, what);
     Log(found.ok() ? 1 : 2, StrCat("plugin '", kind->plugin, "': ", what));
-    return;
+    return Status();
   }
   auto limit = options_.memory_limit.find(kind->kind);
   std::lock_guard lock(mu_);
   auto index = int32_t(std::count_if(devices_.begin(), devices_.end(), [&](const auto& d) { return d->kind() == kind->kind; }));
+  std::vector<std::unique_ptr<Device>> added;  // all or none
   for (Found& f : *found) {
     f.info.uid = f.uid.data();
     f.info.uid_len = f.uid.size();
     f.info.description = f.description.data();
     f.info.description_len = f.description.size();
-    devices_.push_back(std::make_unique<Device>(kind, index++, f.info, limit == options_.memory_limit.end() ? 0 : limit->second));
+    added.push_back(std::make_unique<Device>(kind, index++, f.info, limit == options_.memory_limit.end() ? 0 : limit->second));
   }
+  devices_.reserve(devices_.size() + added.size());
+  std::move(added.begin(), added.end(), std::back_inserter(devices_));
+  return Status();
 }
 
 std::vector<Device*> Runtime::devices() const {
-  for (const DeviceKind* kind : registry_.DeviceKinds()) AddDevices(kind->kind);
+  for (const DeviceKind* kind : registry_.DeviceKinds()) (void)AddDevices(kind->kind);
   return ready_devices();
 }
 
@@ -126,7 +151,7 @@ StatusOr<Device*> Runtime::host_device() const {
   std::vector<const DeviceKind*> kinds = registry_.DeviceKinds();
   std::stable_sort(kinds.begin(), kinds.end(), [](const DeviceKind* a, const DeviceKind* b) { return a->has_streams < b->has_streams; });
   for (const DeviceKind* kind : kinds) {
-    AddDevices(kind->kind);
+    RETURN_IF_ERROR(AddDevices(kind->kind));
     if (Device* d = find()) return d;
   }
   return FailedPrecondition("no loaded plugin provides a device with host memory; `thalweg plugins --why` tells what became of each");
@@ -155,7 +180,8 @@ void Runtime::Log(uint32_t level, std::string_view text) const {
     sink = log_;
     arg = log_arg_;
   }
-  sink(arg, level, text.data(), text.size());
+  const std::string line = OneLine(text);
+  sink(arg, level, line.data(), line.size());
 }
 
 }  // namespace thalweg

@@ -18,6 +18,7 @@
 #include "framework/runtime/device.h"
 #include "framework/runtime/options.h"
 #include "framework/runtime/resource.h"
+#include "framework/runtime/run_gate.h"
 #include "framework/runtime/thread_pool.h"
 
 namespace thalweg {
@@ -30,6 +31,7 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   Registry& registry() { return registry_; }
   ResourceStore& resources() { return resources_; }
   ThreadPool& pool() { return pool_; }
+  RunGate& gate() { return gate_; }
   // All of them: asks every kind that nobody has asked yet, which may take a driver's start-up time.
   std::vector<Device*> devices() const;
   // Those that were asked for so far.
@@ -49,8 +51,8 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
  private:
   explicit Runtime(const RuntimeOptions& options);
   // Asks a device kind, once, what there is. One that fails is remarked in its plugin's record and the log.
-  void AddDevices(const std::string& kind) const;
-  void AddDevicesOf(const DeviceKind* kind) const;  // REQUIRES: enumerate_mu_
+  Status AddDevices(const std::string& kind) const;
+  Status AddDevicesOf(const DeviceKind* kind) const;  // REQUIRES: enumerate_mu_
 
   // Destroyed from the bottom up: resources and devices call into plugins, plugins into everything above them.
   mutable std::mutex log_mu_;
@@ -60,6 +62,7 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   const RuntimeOptions options_;
   Registry registry_;
   ThreadPool pool_;
+  RunGate gate_;
   std::unique_ptr<PluginLoader> loader_;
   mutable std::mutex enumerate_mu_;  // before mu_; enumerated_
   mutable std::set<const DeviceKind*> enumerated_;

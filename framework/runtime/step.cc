@@ -9,8 +9,10 @@
 
 namespace thalweg {
 
-StatusOr<std::unique_ptr<StepState>> StepState::Create(const Plan* plan, Runtime* runtime) {
+StatusOr<std::unique_ptr<StepState>> StepState::Create(const Plan* plan, Runtime* runtime, MemoryBudget* budget, BlockCount* blocks) {
   std::unique_ptr<StepState> s(new StepState(plan));
+  s->budget = budget;
+  s->block_count_ = blocks;
   RETURN_IF_ERROR(s->Init(runtime));
   return s;
 }
@@ -20,19 +22,61 @@ StepState::~StepState() {
   for (Buffer* b : blocks_) {
     if (b) b->Release();
   }
+  if (!block_count_) return;
+  for (uint64_t bytes : block_bytes_) block_count_->bytes.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+Status StepState::GrowBlocks(const std::vector<uint64_t>& bytes) {
+  for (size_t l = 0; l < bytes.size(); ++l) {
+    if (bytes[l] <= block_bytes_[l]) continue;
+    if (blocks_[l]) blocks_[l]->Release();
+    blocks_[l] = nullptr;
+    if (block_count_) block_count_->bytes.fetch_sub(block_bytes_[l], std::memory_order_relaxed);
+    block_bytes_[l] = 0;
+    Device* d = l == 0 ? plan_->host : plan_->devices[l - 1];
+    auto b = d->pool()->Allocate(bytes[l], budget);
+    if (!b.ok()) return Prefix(b.status(), StrCat("the plan's values on ", d->name(), " need ", bytes[l], " bytes:"));
+    blocks_[l] = *b;
+    block_bytes_[l] = bytes[l];
+    if (block_count_) block_count_->Add(bytes[l]);
+  }
+  return Status();
+}
+
+size_t StepState::LocationOf(const Device* device) const {
+  for (size_t d = 0; d < plan_->devices.size(); ++d) {
+    if (plan_->devices[d] == device) return d + 1;
+  }
+  return 0;
+}
+
+Status StepState::Bind(std::shared_ptr<const PlanShapes> shapes) {
+  RETURN_IF_ERROR(GrowBlocks(shapes->block_bytes));
+  shapes_ = std::move(shapes);
+  for (size_t v = 0; v < plan_->values.size(); ++v) InitSlot(int32_t(v));
+  for (size_t i = 0; i < plan_->nodes.size(); ++i) {
+    if (plan_->nodes[i].kind == PlanNode::kKernel && !plan_->nodes[i].dynamic) ShowScratch(i);
+  }
+  return Status();
+}
+
+void StepState::ShowScratch(size_t i) {
+  const PlanShapes::Scratch& scratch = shapes_->scratch[i];
+  tw_frame& f = frames_[i].c;
+  f.scratch = nullptr;
+  f.scratch_offset = 0;
+  if (scratch.bytes == 0) return;
+  const Device& device = *plan_->nodes[i].run.device;
+  void* block = blocks_[LocationOf(&device)]->data;
+  f.scratch = device.host_memory() ? static_cast<char*>(block) + scratch.offset : block;
+  f.scratch_offset = device.host_memory() ? 0 : scratch.offset;
 }
 
 Status StepState::Init(Runtime* rt) {
   runtime = rt;
   const Plan& p = *plan_;
-  blocks_.assign(p.block_bytes.size(), nullptr);
-  for (size_t l = 0; l < p.block_bytes.size(); ++l) {
-    if (p.block_bytes[l] == 0) continue;
-    Device* d = l == 0 ? p.host : p.devices[l - 1];
-    auto b = d->pool()->Allocate(p.block_bytes[l]);
-    if (!b.ok()) return Prefix(b.status(), StrCat("the plan's values on ", d->name(), " need ", p.block_bytes[l], " bytes:"));
-    blocks_[l] = *b;
-  }
+  blocks_.assign(p.devices.size() + 1, nullptr);
+  block_bytes_.assign(p.devices.size() + 1, 0);
   streams_.resize(p.devices.size());
   for (size_t d = 0; d < p.devices.size(); ++d) {
     if (!p.devices[d]->has_streams()) continue;
@@ -54,7 +98,6 @@ Status StepState::Init(Runtime* rt) {
     s.view.size = sizeof(tw_view);
     s.view.rank = -1;
   }
-  for (size_t v = 0; v < p.values.size(); ++v) InitSlot(int32_t(v));
   readers_template_.resize(p.values.size());
   for (size_t v = 0; v < p.values.size(); ++v) readers_template_[v] = p.values[v].readers;
   readers_ = readers_template_;
@@ -86,20 +129,12 @@ Status StepState::Init(Runtime* rt) {
     auto* in = const_cast<const tw_view**>(f.c.in);
     for (uint32_t k : n.run.open_read) in[k] = &slots_[opened_slots_[i] + k].view;
     for (uint32_t k : n.run.open_update) in[k] = &slots_[opened_slots_[i] + k].view;
-    f.c.host = n.run.kernel->host;
+    f.c.host = n.run.host ? n.run.host : n.run.kernel->host;
     f.c.state = n.run.state;
     f.c.in_at = n.run.node->in_at().data();
     f.c.out_at = n.run.node->out_at().data();
-    size_t location = 0;
-    for (size_t d = 0; d < p.devices.size(); ++d) {
-      if (p.devices[d] == n.run.device) location = d + 1;
-    }
+    const size_t location = LocationOf(n.run.device);
     if (location && streams_[location - 1]) f.c.stream = streams_[location - 1]->c();
-    if (n.scratch) {
-      bool host = n.run.device->host_memory();
-      f.c.scratch = host ? static_cast<char*>(blocks_[location]->data) + n.scratch_offset : blocks_[location]->data;
-      f.c.scratch_offset = host ? 0 : n.scratch_offset;
-    }
   }
   scratch_.resize(p.nodes.size());
   given_shapes_.resize(p.nodes.size());
@@ -115,21 +150,22 @@ Status StepState::Init(Runtime* rt) {
 // A slot as it is before its value is made.
 void StepState::InitSlot(int32_t v) {
   const PlanValue& value = plan_->values[size_t(v)];
+  const PlanShapes::Value& sized = shapes_->values[size_t(v)];
   Slot& s = slots_[size_t(v)];
   s.held.reset();
   s.view.dtype = value.dtype;
   switch (value.kind) {
-    case PlanValue::kConst: s.view = value.constant.view(); break;
+    case PlanValue::kConst: s.view = sized.constant.view(); break;
     case PlanValue::kBlock: {
       bool host = value.location == 0;
       Buffer* block = blocks_[size_t(value.location)];
-      s.view.data = block ? (host ? static_cast<char*>(block->data) + value.offset : block->data) : nullptr;
-      s.view.offset = host ? 0 : value.offset;
-      s.view.dims = value.shape.dims().data();
+      s.view.data = block ? (host ? static_cast<char*>(block->data) + sized.offset : block->data) : nullptr;
+      s.view.offset = host ? 0 : sized.offset;
+      s.view.dims = sized.shape.dims().data();
       s.view.strides = nullptr;
-      s.view.rank = value.shape.rank();
-      s.view.count = value.count;
-      s.view.bytes = value.bytes;
+      s.view.rank = sized.shape.rank();
+      s.view.count = sized.count;
+      s.view.bytes = sized.bytes;
       s.view.tensor = nullptr;
       break;
     }
@@ -143,11 +179,11 @@ void StepState::Feed(const Tensor* feeds) {
     if (p.feeds[i] >= 0) slots_[size_t(p.feeds[i])].view = feeds[i].view();
   }
   for (int32_t v : feed_views_) {
-    const PlanValue& value = p.values[size_t(v)];
+    const Shape& shape = shapes_->values[size_t(v)].shape;
     tw_view& view = slots_[size_t(v)].view;
-    view = feeds[value.feed].view();
-    view.dims = value.shape.dims().data();
-    view.rank = value.shape.rank();
+    view = feeds[p.values[size_t(v)].feed].view();
+    view.dims = shape.dims().data();
+    view.rank = shape.rank();
     view.tensor = nullptr;  // under these dims there is no tensor to share
   }
 }
@@ -163,7 +199,15 @@ void StepState::Complete(uint64_t tag, Status s) {
   listener->Ended(size_t(tag), std::move(s));
 }
 
-Status StepState::Describe(size_t i, const Status& s) {
+Status StepState::Describe(size_t i, const Status& s) noexcept {
+  try {
+    return Told(i, s);
+  } catch (...) {  // no memory for the story
+    return Thrown();
+  }
+}
+
+Status StepState::Told(size_t i, const Status& s) const {
   const PlanNode& n = plan_->nodes[i];
   std::string shapes;
   for (size_t k = 0; k < n.in.size(); ++k) {
@@ -173,7 +217,7 @@ Status StepState::Describe(size_t i, const Status& s) {
   }
   Status out = Prefix(s, n.title);
   if (!shapes.empty()) out = Status(out.code(), AbslView(StrCat(Message(out), " (inputs: ", shapes, ")")));
-  return n.run.node ? OfNode(n.run.node->name(), out) : out;
+  return n.run.node ? OfNode(*n.run.node, out) : out;
 }
 
 // An output that the kernel will give, with the dims that it is to have. The shape must outlive the call.
@@ -200,7 +244,7 @@ Status StepState::AllocateOutputs(size_t i) {
         ShowShape(s, given_shapes_[i][o]);
       }
       if (s->view.rank >= 0 || n.given || !answer.shapes[o].known() || s->view.dtype == TW_RESOURCE) continue;
-      ASSIGN_OR_RETURN(Tensor t, MakeOutput(n.run, o, answer.shapes[o].dims().data(), answer.shapes[o].rank()));
+      ASSIGN_OR_RETURN(Tensor t, MakeOutput(n.run, o, answer.shapes[o].dims().data(), answer.shapes[o].rank(), budget));
       s->Hold(std::move(t));
     }
     if (n.run.kernel->def.prepare && all_known) {
@@ -210,7 +254,7 @@ Status StepState::AllocateOutputs(size_t i) {
       ASSIGN_OR_RETURN(uint64_t bytes, PrepareScratch(n.run, shapes));
       f.c.scratch = nullptr;
       if (bytes) {
-        ASSIGN_OR_RETURN(Buffer * b, n.run.device->pool()->Allocate(bytes));
+        ASSIGN_OR_RETURN(Buffer * b, n.run.device->pool()->Allocate(bytes, budget));
         f.c.scratch = b->data;
         f.c.scratch_offset = 0;
         // Kept until the node runs again.
@@ -222,12 +266,14 @@ Status StepState::AllocateOutputs(size_t i) {
   }
   for (uint32_t o = 0; o < f.c.n_out; ++o) {
     const PlanValue& v = plan_->values[size_t(n.out[o])];
-    if (v.kind != PlanValue::kHeld || !v.shape.known() || v.dtype == TW_RESOURCE) continue;
+    if (v.kind != PlanValue::kHeld || v.dtype == TW_RESOURCE) continue;
+    const Shape& shape = shapes_->values[size_t(n.out[o])].shape;
+    if (!shape.known()) continue;
     if (n.given) {
-      ShowShape(f.out(o), v.shape);
+      ShowShape(f.out(o), shape);
       continue;
     }
-    ASSIGN_OR_RETURN(Tensor t, MakeOutput(n.run, o, v.shape.dims().data(), v.shape.rank()));
+    ASSIGN_OR_RETURN(Tensor t, MakeOutput(n.run, o, shape.dims().data(), shape.rank(), budget));
     f.out(o)->Hold(std::move(t));
   }
   return Status();
@@ -247,7 +293,7 @@ Status StepState::RunCopy(const PlanNode& n) {
   Device* d = n.run.device;
   if (from.rank < 0) return Internal("nothing to copy");
   if (to.view.rank < 0) {
-    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(from.dtype, from.dims, from.rank, n.kind == PlanNode::kCopyIn ? d->pool() : nullptr));
+    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(from.dtype, from.dims, from.rank, n.kind == PlanNode::kCopyIn ? d->pool() : nullptr, budget));
     to.Hold(std::move(t));
   }
   if (from.bytes == 0) return Status();
@@ -336,13 +382,43 @@ Status StepState::EndNode(size_t i) {
     if (v.kind != PlanValue::kHeld) continue;
     const tw_view& out = *f.c.out[o];
     if (!out.tensor) return Describe(i, Internal("the kernel left output ", o, " without a value"));
-    if (v.shape.known() && !v.shape.Is(out.dims, out.rank)) {
-      return Describe(
-          i, InvalidArgument("output ", o, " has shape ", ShapeText(out.dims, out.rank), ", but ", v.shape.text(), " was planned"));
+    const Shape& shape = shapes_->values[size_t(n.out[o])].shape;
+    if (shape.known() && !shape.Is(out.dims, out.rank)) {
+      return Describe(i,
+                      InvalidArgument("output ", o, " has shape ", ShapeText(out.dims, out.rank), ", but ", shape.text(), " was planned"));
     }
-    if (v.readers == 0 && !v.fetched) Drop(n.out[o]);
+    if (v.readers > 0 || v.fetched) continue;
+    if (trace) trace->Output(i, out.bytes, true);
+    Drop(n.out[o]);
   }
   return Status();
+}
+
+Status StepState::RunTraced(size_t i, bool* pending) {
+  trace->Take(i);
+  Status s = RunNode(i, pending);
+  if (s.ok() && !*pending) NoteOutputs(i);
+  trace->Leave(i, *pending, s.ok());
+  const PlanNode& n = plan_->nodes[i];
+  if (!s.ok() || *pending || !frames_[i].c.stream) return s;
+  Stream* stream = StreamOf(n.run.device);
+  auto mark = stream->Mark();
+  if (mark.ok()) trace->EndsWith(i, stream->timeline(), *mark);
+  return s;
+}
+
+// Memory that is no input's was allocated for the node.
+void StepState::NoteOutputs(size_t i) {
+  const PlanNode& n = plan_->nodes[i];
+  const KernelFrame& f = frames_[i];
+  for (uint32_t o = 0; o < f.c.n_out; ++o) {
+    const tw_view& out = *f.c.out[o];
+    if (out.rank < 0) continue;  // dropped
+    bool own = plan_->values[size_t(n.out[o])].kind == PlanValue::kHeld;
+    for (uint32_t k = 0; own && k < f.c.n_in; ++k) own = f.c.in[k]->data != out.data || !out.data;
+    trace->Output(i, out.bytes, own);
+  }
+  if (scratch_[i]) trace->Scratch(i, scratch_[i].bytes());
 }
 
 // Work that reads the memory of an asynchronous device is only enqueued yet: what lives there stays until the step has drained its
@@ -378,7 +454,9 @@ Status StepState::Finish(Status status, Tensor* fetches) {
   const Plan& p = *plan_;
   for (auto& stream : streams_) {
     if (!stream) continue;
+    const int64_t since = trace ? trace->Now() : 0;
     Status s = stream->Drain();
+    if (trace) trace->Waited(since);
     if (status.ok() && !s.ok()) status = Prefix(s, "a device reported after the step's kernels were started:");
   }
   if (status.ok()) {

@@ -10,18 +10,38 @@
 #include "framework/base/status.h"
 #include "framework/plan/plan.h"
 #include "framework/runtime/frame.h"
+#include "framework/runtime/step_stats.h"
+#include "framework/runtime/thread_pool.h"
 
 namespace thalweg {
 
+// Bytes of the blocks of a session's states.
+struct BlockCount {
+  std::atomic<uint64_t> bytes{0}, peak{0};
+  void Add(uint64_t n) {
+    const uint64_t now = bytes.fetch_add(n, std::memory_order_relaxed) + n;
+    uint64_t most = peak.load(std::memory_order_relaxed);
+    while (most < now && !peak.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
+    }
+  }
+};
+
 class StepState final : public StepBase {
  public:
-  static StatusOr<std::unique_ptr<StepState>> Create(const Plan* plan, Runtime* runtime);
+  // blocks: counts the memory of the state's blocks; may be NULL.
+  static StatusOr<std::unique_ptr<StepState>> Create(const Plan* plan, Runtime* runtime, MemoryBudget* budget = nullptr,
+                                                     BlockCount* blocks = nullptr);
   ~StepState() override;
 
   void Complete(uint64_t tag, Status s) override;
   bool IsPlanMemory(const Slot* slot) const override;
 
+  // Sizes of the plan, its own or worked out from it: needed before the first step, and whenever feeds have other shapes. Errors:
+  // RESOURCE_EXHAUSTED; the state is then of no use any more.
+  Status Bind(std::shared_ptr<const PlanShapes> shapes);
+
   const Plan& plan() const { return *plan_; }
+  const PlanShapes* shapes() const { return shapes_.get(); }  // NULL: not bound
   Slot& slot(int32_t v) { return slots_[size_t(v)]; }
   KernelFrame& frame(size_t i) { return frames_[i]; }
 
@@ -29,6 +49,8 @@ class StepState final : public StepBase {
   void Feed(const Tensor* feeds);
   // Runs node i, all of it but for the end of an asynchronous call: *pending is then true, and the end is reported through Complete.
   Status RunNode(size_t i, bool* pending);
+  // The same with notes for the trace. REQUIRES: there is one.
+  Status RunTraced(size_t i, bool* pending);
   // After an asynchronous call: closes resources, checks outputs.
   Status EndNode(size_t i);
   // The node is done with its inputs: held values that nobody reads any more are let go.
@@ -38,7 +60,7 @@ class StepState final : public StepBase {
   Status Finish(Status status, Tensor* fetches);
 
   // A failure of node i, with what its inputs are.
-  Status Describe(size_t i, const Status& s);
+  Status Describe(size_t i, const Status& s) noexcept;
   // A device queue of it has failed: not to be used again.
   bool broken() const;
 
@@ -52,8 +74,14 @@ class StepState final : public StepBase {
   Listener* listener = nullptr;
   std::vector<int32_t> counts;  // the counted engine's: nodes yet to wait for
   std::vector<int32_t> ready;   // its queue
+  StepTrace* trace = nullptr;   // of this run; NULL: nobody watches
+  std::unique_ptr<ThreadShare> own_share;
+
+  // Tells the trace of the outputs of a node that has ended.
+  void NoteOutputs(size_t i);
 
  private:
+  Status Told(size_t i, const Status& s) const;
   explicit StepState(const Plan* plan) : plan_(plan) {}
   Status Init(Runtime* runtime);
   void InitSlot(int32_t v);
@@ -64,7 +92,13 @@ class StepState final : public StepBase {
   Status RunCopy(const PlanNode& n);
   Stream* StreamOf(Device* device) const;
 
+  Status GrowBlocks(const std::vector<uint64_t>& bytes);
+  size_t LocationOf(const Device* device) const;
+  void ShowScratch(size_t i);
+
   const Plan* plan_;
+  std::shared_ptr<const PlanShapes> shapes_;
+  BlockCount* block_count_ = nullptr;
   std::vector<Slot> slots_;  // values, then what stands in for opened resources
   std::vector<KernelFrame> frames_;
   std::vector<const tw_view*> in_, out_;
@@ -76,6 +110,7 @@ class StepState final : public StepBase {
   std::vector<int32_t> readers_, readers_template_;
   std::vector<std::vector<Shape>> given_shapes_;  // of outputs that kernels give, likewise
   std::vector<Buffer*> blocks_;                   // per location
+  std::vector<uint64_t> block_bytes_;             // likewise
   std::vector<std::unique_ptr<Stream>> streams_;  // per device of the plan
 };
 

@@ -8,6 +8,7 @@
 #include <deque>
 #include <exception>
 #include <new>
+#include <utility>
 
 namespace thalweg {
 namespace {
@@ -42,26 +43,37 @@ uint32_t UsableCpus() {
   return n ? n : 1;
 }
 
+constexpr int32_t kNothingOffered = INT32_MIN;
+
+// Of so many searches where there was a choice of priorities, a worker begins one with the lowest, so that nobody starves.
+constexpr uint32_t kTurns = 8;
+
 // A loop in pieces; whoever takes the next number does that piece.
 class Loop final : public ThreadPool::Joint {
  public:
   using Part = void (*)(void* arg, uint64_t begin, uint64_t end);
-  Loop(uint64_t n, uint64_t grain, uint64_t pieces, Part part, void* arg) : n_(n), grain_(grain), pieces_(pieces), part_(part), arg_(arg) {}
+  Loop(const ThreadPool& pool, ThreadShare* share, uint64_t n, uint64_t grain, uint64_t pieces, Part part, void* arg)
+      : Joint(share), pool_(pool), n_(n), grain_(grain), pieces_(pieces), part_(part), arg_(arg) {}
+
+  // Looked at before it is counted up, so that late helpers cannot count it round.
+  bool DoPiece() {
+    if (next_.load(std::memory_order_relaxed) >= pieces_) return false;
+    uint64_t i = next_.fetch_add(1, std::memory_order_relaxed);
+    if (i >= pieces_) return false;
+    uint64_t begin = i * grain_;
+    part_(arg_, begin, n_ - begin < grain_ ? n_ : begin + grain_);
+    return true;
+  }
 
   bool Help() override {
-    bool did = false;
-    // Looked at before it is counted up, so that late helpers cannot count it round.
-    while (next_.load(std::memory_order_relaxed) < pieces_) {
-      uint64_t i = next_.fetch_add(1, std::memory_order_relaxed);
-      if (i >= pieces_) break;
-      uint64_t begin = i * grain_;
-      part_(arg_, begin, n_ - begin < grain_ ? n_ : begin + grain_);
-      did = true;
+    if (!DoPiece()) return false;
+    while (!pool_.outranks(priority()) && DoPiece()) {
     }
-    return did;
+    return true;
   }
 
  private:
+  const ThreadPool& pool_;
   const uint64_t n_, grain_, pieces_;
   const Part part_;
   void* const arg_;
@@ -96,14 +108,87 @@ struct ThreadPool::BlockingThreads {
   }
 };
 
-ThreadPool::ThreadPool(uint32_t threads)
-    : threads_(threads ? threads : UsableCpus()), forks_(CountForks()), blocking_(std::make_shared<BlockingThreads>()) {
+// What the program's threads come in by. It outlives the pool as long as one may still come, and leads nowhere then.
+struct ThreadPool::Door {
+  const tw_thread_pool program;
+  std::atomic<uint64_t> refs{1};  // the pool's, and one for each time that a thread was asked for
+  std::mutex mu;
+  std::condition_variable left;
+  ThreadPool* pool;  // NULL: gone
+  bool release = false;
+  uint32_t inside = 0;
+
+  Door(const tw_thread_pool& p, ThreadPool* to) : program(p), pool(to) {}
+  // The thread is inside schedule, of any pool: help would come from the one who asks for it, who may hold what the work waits for.
+  static thread_local bool asking;
+
+  void Ask() {
+    refs.fetch_add(1, std::memory_order_relaxed);
+    const bool before = std::exchange(asking, true);
+    program.schedule(program.user, &Enter, this);
+    asking = before;
+  }
+
+  static void Enter(void* arg) {
+    auto* door = static_cast<Door*>(arg);
+    ThreadPool* pool;
+    {
+      std::lock_guard lock(door->mu);
+      pool = door->pool;
+      if (pool) ++door->inside;
+    }
+    if (pool) {
+      pool->Visit();
+      std::lock_guard lock(door->mu);
+      if (--door->inside == 0) door->left.notify_all();
+    }
+    door->Release();
+  }
+
+  void Close() {
+    {
+      std::unique_lock lock(mu);
+      pool = nullptr;
+      left.wait(lock, [&] { return inside == 0; });
+    }
+    if (release && program.release) program.release(program.user);
+    Release();
+  }
+
+  void Release() {
+    if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+};
+thread_local bool ThreadPool::Door::asking = false;
+
+namespace {
+uint32_t CountThreads(uint32_t threads, const tw_thread_pool* program) {
+  if (!program) return threads ? threads : UsableCpus();
+  const uint32_t all = std::min<uint32_t>(program->threads, INT32_MAX) + 1;
+  return threads ? std::min(threads, all) : all;
+}
+}  // namespace
+
+ThreadPool::ThreadPool(uint32_t threads, const tw_thread_pool* program)
+    : threads_(CountThreads(threads, program)),
+      forks_(CountForks()),
+      top_(kNothingOffered),
+      door_(program ? new Door(*program, this) : nullptr),
+      blocking_(std::make_shared<BlockingThreads>()) {
+  if (door_) {
+    sleeping_ = int32_t(threads_ - 1);
+    return;
+  }
   workers_.reserve(threads_ - 1);
   try {
     for (uint32_t i = 1; i < threads_; ++i) workers_.emplace_back([this] { Work(); });
   } catch (const std::exception&) {
     // The system gives no more threads: those that there are do the work.
   }
+}
+
+void ThreadPool::ReleaseAtEnd() {
+  if (door_) door_->release = true;
 }
 
 bool ThreadPool::InChild() const { return forks.load(std::memory_order_relaxed) != forks_; }
@@ -139,10 +224,11 @@ ThreadPool::~ThreadPool() {
   }
   wake_.notify_all();
   for (std::thread& t : workers_) t.join();
+  if (door_) door_->Close();
 }
 
-void ThreadPool::Offer(Joint* j, bool big) {
-  if (!InChild()) Add(j, big ? 1 : 0);
+void ThreadPool::Offer(Joint* j, uint64_t hands) {
+  if (!InChild()) Add(j, hands);
 }
 
 // wake: how many hands the work is worth; those that are awake and looking come by themselves.
@@ -151,17 +237,35 @@ void ThreadPool::Add(Joint* j, uint64_t wake) {
   {
     std::lock_guard lock(mu_);
     ++offers_;
-    if (!j->listed_) {
-      j->listed_ = true;
-      j->prev_ = nullptr;
-      j->next_ = head_;
-      if (head_) head_->prev_ = j;
-      head_ = j;
-      listed_.fetch_add(1, std::memory_order_relaxed);
-    }
-    asleep = std::min(int64_t(sleeping_), int64_t(std::min<uint64_t>(wake, threads_)) - spinning_.load(std::memory_order_relaxed));
+    if (!j->listed_) Insert(j);
+    const uint64_t most = (j->share_ ? std::min(threads_, j->share_->threads()) : threads_) - 1;
+    asleep = std::min(int64_t(sleeping_), int64_t(std::min(wake, most)) - spinning_.load(std::memory_order_relaxed));
+    if (door_ && asleep > 0) sleeping_ -= int32_t(asleep);
   }
-  for (; asleep > 0; --asleep) wake_.notify_one();
+  for (; asleep > 0; --asleep) {
+    if (door_) {
+      door_->Ask();
+    } else {
+      wake_.notify_one();
+    }
+  }
+}
+
+// REQUIRES: mu_. Behind those of higher priority, in front of its like.
+void ThreadPool::Insert(Joint* j) {
+  Joint* before = nullptr;
+  Joint* after = head_;
+  while (after && after->priority_ > j->priority_) {
+    before = after;
+    after = after->next_;
+  }
+  j->listed_ = true;
+  j->prev_ = before;
+  j->next_ = after;
+  (before ? before->next_ : head_) = j;
+  (after ? after->prev_ : tail_) = j;
+  listed_.fetch_add(1, std::memory_order_relaxed);
+  top_.store(head_->priority_, std::memory_order_relaxed);
 }
 
 void ThreadPool::Withdraw(Joint* j) {
@@ -170,9 +274,10 @@ void ThreadPool::Withdraw(Joint* j) {
     std::lock_guard lock(mu_);
     if (j->listed_) {
       (j->prev_ ? j->prev_->next_ : head_) = j->next_;
-      if (j->next_) j->next_->prev_ = j->prev_;
+      (j->next_ ? j->next_->prev_ : tail_) = j->prev_;
       j->listed_ = false;
       listed_.fetch_sub(1, std::memory_order_relaxed);
+      top_.store(head_ ? head_->priority_ : kNothingOffered, std::memory_order_relaxed);
     }
   }
   // Helpers are inside a piece or about to leave. Should one have lost its CPU, it gets ours.
@@ -185,61 +290,94 @@ void ThreadPool::Withdraw(Joint* j) {
   }
 }
 
-// The next offered work after `last` (NULL: the newest), which the caller leaves.
-ThreadPool::Joint* ThreadPool::Take(Joint* last) {
+// REQUIRES: mu_. Where a search begins.
+ThreadPool::Joint* ThreadPool::First(uint32_t* turn) {
+  if (!head_ || head_->priority_ == tail_->priority_) return head_;
+  *turn = (*turn + 1) % kTurns;
+  if (*turn != 0) return head_;
+  Joint* lowest = tail_;
+  while (lowest->prev_->priority_ == tail_->priority_) lowest = lowest->prev_;
+  return lowest;
+}
+
+void ThreadPool::Leave(Joint* j) {
+  if (j->share_) j->share_->Leave();
+  j->helpers_.fetch_sub(1, std::memory_order_release);  // from here on it may be gone
+}
+
+// The next offered work after `last`, which the caller leaves; NULL: the first.
+ThreadPool::Joint* ThreadPool::Take(Joint* last, uint32_t* turn) {
   std::lock_guard lock(mu_);
-  Joint* j = !last ? head_ : last->listed_ ? last->next_ : nullptr;
+  Joint* j = !last ? First(turn) : last->listed_ ? last->next_ : nullptr;
+  if (last) Leave(last);
+  while (j && j->share_ && !j->share_->Join()) j = j->next_;
   if (j) j->helpers_.fetch_add(1, std::memory_order_relaxed);
-  if (last) last->helpers_.fetch_sub(1, std::memory_order_release);  // from here on it may be gone
   return j;
 }
 
-// Once through all that is offered, newest first; true as soon as something was done.
-bool ThreadPool::HelpSomebody() {
-  for (Joint* j = Take(nullptr); j; j = Take(j)) {
+// Once through what is offered; true as soon as something was done.
+bool ThreadPool::HelpSomebody(uint32_t* turn) {
+  for (Joint* j = Take(nullptr, turn); j; j = Take(j, turn)) {
     spinning_.fetch_sub(1, std::memory_order_relaxed);
     bool did = j->Help();
     spinning_.fetch_add(1, std::memory_order_relaxed);
     if (!did) continue;
-    j->helpers_.fetch_sub(1, std::memory_order_release);
+    Leave(j);
     return true;
   }
   return false;
 }
 
+// Helps until there has been nothing to do for a while; false: nor was anything offered meanwhile. lock: of mu_, let go in between.
+bool ThreadPool::Look(std::unique_lock<std::mutex>* lock, uint32_t* turn) {
+  const uint64_t seen = offers_;
+  spinning_.fetch_add(1, std::memory_order_relaxed);
+  lock->unlock();
+  Clock::time_point until = Clock::now() + kSpin;
+  do {
+    for (int i = 0; i < 16 && listed_.load(std::memory_order_relaxed) == 0; ++i) Pause();
+    if (listed_.load(std::memory_order_relaxed) == 0) continue;
+    if (HelpSomebody(turn)) {
+      until = Clock::now() + kSpin;
+    } else {
+      for (int i = 0; i < 16; ++i) Pause();  // leaves the lock to those who offer
+    }
+  } while (Clock::now() < until);
+  lock->lock();
+  spinning_.fetch_sub(1, std::memory_order_relaxed);
+  return seen != offers_;
+}
+
 void ThreadPool::Work() {
+  uint32_t turn = 0;
   std::unique_lock lock(mu_);
   while (!stop_) {
-    uint64_t seen = offers_;
-    spinning_.fetch_add(1, std::memory_order_relaxed);
-    lock.unlock();
-    Clock::time_point until = Clock::now() + kSpin;
-    do {
-      for (int i = 0; i < 16 && listed_.load(std::memory_order_relaxed) == 0; ++i) Pause();
-      if (listed_.load(std::memory_order_relaxed) == 0) continue;
-      if (HelpSomebody()) {
-        until = Clock::now() + kSpin;
-      } else {
-        for (int i = 0; i < 16; ++i) Pause();  // leaves the lock to those who offer
-      }
-    } while (Clock::now() < until);
-    lock.lock();
-    spinning_.fetch_sub(1, std::memory_order_relaxed);
-    if (stop_ || seen != offers_) continue;
+    if (Look(&lock, &turn) || stop_) continue;
     ++sleeping_;
     wake_.wait(lock);
     --sleeping_;
   }
 }
 
-void ThreadPool::Parallel(uint64_t n, uint64_t grain, void (*part)(void* arg, uint64_t begin, uint64_t end), void* arg) {
+// A thread of the program has come.
+void ThreadPool::Visit() {
+  uint32_t turn = 0;
+  std::unique_lock lock(mu_);
+  while (!Door::asking && !stop_ && Look(&lock, &turn)) {
+  }
+  ++sleeping_;
+}
+
+void ThreadPool::Parallel(uint64_t n, uint64_t grain, void (*part)(void* arg, uint64_t begin, uint64_t end), void* arg,
+                          ThreadShare* share) {
   if (n == 0) return;
   if (grain == 0) grain = 1;
   uint64_t pieces = n / grain + (n % grain != 0);
-  if (pieces == 1 || workers_.empty() || InChild()) return part(arg, 0, n);
-  Loop loop(n, grain, pieces, part, arg);
+  if (pieces == 1 || threads_ == 1 || (workers_.empty() && !door_) || InChild()) return part(arg, 0, n);
+  Loop loop(*this, share, n, grain, pieces, part, arg);
   Add(&loop, pieces - 1);
-  loop.Help();
+  while (loop.DoPiece()) {
+  }
   Withdraw(&loop);
 }
 

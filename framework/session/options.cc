@@ -1,6 +1,7 @@
 #include "framework/session/options.h"
 
 #include "framework/plan/work_graph.h"
+#include "framework/runtime/run_gate.h"
 
 namespace thalweg {
 namespace {
@@ -8,6 +9,7 @@ namespace {
 using O = SessionOptions;
 
 constexpr const char* kEngines[] = {"auto", "fixed", "counted"};
+constexpr const char* kOrders[] = {"auto", "given", "smallest_peak"};
 
 std::span<const char* const> OptionalPasses() {
   static const auto* names = [] {
@@ -20,27 +22,74 @@ std::span<const char* const> OptionalPasses() {
   return *names;
 }
 
+// Each mention of the option adds to the list.
+template <auto kMember>
+bool AddAllToMember(O* options, const tw_option& about, std::string_view, std::string_view value) {
+  std::vector<std::string> more;
+  if (!ParseOption(about, value, &more)) return false;
+  auto& member = options->*kMember;
+  member.insert(member.end(), more.begin(), more.end());
+  return true;
+}
+
 }  // namespace
 
 std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
   static const OptionRow<O> rows[] = {
-      {IntOption("threads", "0", 0, UINT32_MAX, "1: everything on the calling thread; any other number: the threads of the runtime"),
+      {IntOption(
+           "threads", "0", 0, UINT32_MAX,
+           "threads that compute for a run at once, the caller's included; 1: the caller's alone; 0, or more than the runtime has: all"),
        SetMember<&O::threads>},
+      {IntOption("priority", "0", kLowestPriority, kHighestPriority,
+                 "the threads of the runtime help sessions of a higher priority first; of eight looks for work, the lowest has one"),
+       SetMember<&O::priority>},
       {TextOption("container", "localhost", "name of the container of state whose ops name none; sessions with the same name share it"),
        SetMember<&O::container>},
-      {BoolOption("optimize", "true", "fold constants and merge equal nodes"), SetMember<&O::optimize>},
+      {BoolOption("optimize", "true", "fold constants, merge equal nodes, leave out what changes nothing"), SetMember<&O::optimize>},
       {Repeating(ChoiceOption("disable_pass", "", OptionalPasses(), "an optimisation pass to leave out")),
        AddToMember<&O::disabled_passes>},
       {ChoiceOption("engine", "auto", kEngines, "fixed: one node after the other; counted: nodes side by side; auto: whichever suits"),
        SetMember<&O::engine>},
       {BoolOption("soft_placement", "false", "a node whose device has no kernel for it runs elsewhere, with copies and a log line"),
        SetMember<&O::soft_placement>},
+      {ChoiceOption(
+           "order", "auto", kOrders,
+           "given: nodes run in the order in which they were added, higher priorities first; smallest_peak: so that few values are in "
+           "use at once, one node after the other; auto: given, or smallest_peak where memory_budget asks for it"),
+       SetMember<&O::order>},
+      {BytesOption("memory_budget", "0",
+                   "most bytes that the planned values of one step may take, all devices together; values of sizes that only running tells "
+                   "are not counted; 0: any"),
+       SetMember<&O::memory_budget>},
+      {IntOption("max_plans", "256", 1, UINT32_MAX,
+                 "plans kept for runs without a callable; beyond, those of the signature that was not run for longest are dropped"),
+       SetMember<&O::max_plans>},
       {IntOption("max_shape_plans", "8", 1, UINT32_MAX,
-                 "plans per signature that are made for certain feed shapes; beyond, one serves all shapes"),
+                 "plans per signature that are made for certain feed shapes, where no other plan fits; beyond, one serves all shapes"),
        SetMember<&O::max_shape_plans>},
+      {IntOption("max_shapes", "64", 1, UINT32_MAX,
+                 "feed shapes per signature whose sizes and offsets are kept; the one that was not run for longest is dropped"),
+       SetMember<&O::max_shapes>},
       {IntOption("max_async_runs", "0", 0, UINT32_MAX,
                  "runs started without waiting that may be under way; starting one more waits; 0: twice the runtime's threads"),
        SetMember<&O::max_async_runs>},
+      {TextOption("allow_files", "",
+                  "a folder beneath which nodes of imported graphs may read and write files; relative paths start there; empty: no files"),
+       SetMember<&O::allow_files>},
+      {Repeating(ListOption("allow_ops", ',',
+                            "the only ops that nodes of imported graphs may have where they run, separated by ','; empty: all")),
+       AddAllToMember<&O::allow_ops>},
+      {Repeating(ListOption("deny_ops", ',', "ops that nodes of imported graphs may not have where they run, separated by ','")),
+       AddAllToMember<&O::deny_ops>},
+      {BoolOption("trust_imported", "false",
+                  "nodes of imported graphs may do what the program's own may: files (with allow_files, only there), network, all memory"),
+       SetMember<&O::trust_imported>},
+      {BytesOption("memory_limit", "0",
+                   "most bytes, of host and devices together, that the session's steps may hold; 0: no limit, or three quarters of the "
+                   "machine's memory while the graph has imported nodes that are not trusted"),
+       SetMember<&O::memory_limit>},
+      {IntOption("step_timeout_ms", "0", 0, UINT32_MAX, "milliseconds that a run may take which was given no time of its own; 0: no limit"),
+       SetMember<&O::step_timeout_ms>},
   };
   return rows;
 }

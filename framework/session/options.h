@@ -14,13 +14,23 @@ namespace thalweg {
 // Names, defaults and meanings stand in the rows.
 struct SessionOptions {
   uint32_t threads = 0;
+  int32_t priority = 0;
   std::string container = "localhost";
   bool optimize = true;
   std::string engine = "auto";
   bool soft_placement = false;
   std::vector<std::string> disabled_passes;
   uint32_t max_shape_plans = 8;
+  uint32_t max_shapes = 64;
+  uint32_t max_plans = 256;
+  std::string order = "auto";
+  uint64_t memory_budget = 0;
   uint32_t max_async_runs = 0;
+  std::string allow_files;
+  std::vector<std::string> allow_ops, deny_ops;
+  bool trust_imported = false;
+  uint64_t memory_limit = 0;
+  uint32_t step_timeout_ms = 0;
 
   bool operator==(const SessionOptions&) const = default;
 };

@@ -10,6 +10,7 @@
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
+#include "framework/plan/plan_json.h"
 #include "framework/plan/work_graph.h"
 #include "framework/runtime/evaluate.h"
 #include "framework/runtime/executor.h"
@@ -24,33 +25,33 @@ int64_t DeadlineAfter(int64_t ns) {
   return ns > 0 && CheckedAdd(MonotonicNs(), ns, &at) ? at : 0;
 }
 
-// Rank and dims of every feed in a row: equal keys are equal shapes.
-void ShapeKey(const Tensor* feeds, size_t n, std::vector<int64_t>* key) {
-  key->clear();
-  for (size_t i = 0; i < n; ++i) {
-    key->push_back(feeds[i].rank());
-    for (int32_t k = 0; k < feeds[i].rank(); ++k) key->push_back(feeds[i].dim(k));
+// Constants that planning made; those of the graph are not the session's.
+Status ChargeConstants(const PlanShapes& shapes, MemoryBudget* budget) {
+  for (const PlanShapes::Value& v : shapes.values) {
+    if (v.constant) RETURN_IF_ERROR(budget->Charge(v.constant.get()));
   }
-}
-bool HasShapes(const std::vector<int64_t>& key, const Tensor* feeds, size_t n) {
-  size_t at = 0;
-  for (size_t i = 0; i < n; ++i) {
-    if (at >= key.size() || key[at++] != feeds[i].rank()) return false;
-    for (int32_t k = 0; k < feeds[i].rank(); ++k) {
-      if (key[at++] != feeds[i].dim(k)) return false;
-    }
-  }
-  return true;
+  return Status();
 }
 
 }  // namespace
 
 // ---- Callable ----
 
-Callable::Callable(Session* session, CallableSpec spec) : session_(session), spec_(std::move(spec)) {
+Callable::Callable(Session* session, CallableSpec spec)
+    : session_(session),
+      spec_(std::move(spec)),
+      plans_(spec_.feeds.size(), session->options().max_shape_plans, session->options().max_shapes, this) {
   signature_ = {spec_.feeds, spec_.fetches, spec_.targets};
+  std::lock_guard lock(session_->all_mu_);
+  session_->all_.insert(this);
 }
-Callable::~Callable() = default;
+Callable::~Callable() {
+  std::lock_guard lock(session_->all_mu_);
+  session_->all_.erase(this);
+  PlanCounts counts = plans_.counts();
+  counts.plans = counts.shapes = 0;
+  session_->gone_.Add(counts);
+}
 
 Status Callable::CheckFeeds(const Tensor* feeds) const {
   for (size_t i = 0; i < spec_.feeds.size(); ++i) {
@@ -70,69 +71,71 @@ Status Callable::CheckFeeds(const Tensor* feeds) const {
   return Status();
 }
 
-StatusOr<Callable::Prepared*> Callable::Prepare(const std::vector<int64_t>& key, const std::vector<Shape>& shapes) {
-  std::lock_guard lock(mu_);
-  for (auto& p : prepared_) {
-    if (p->any || p->key == key) return p.get();
-  }
-  auto p = std::make_unique<Prepared>();
-  p->any = prepared_.size() >= session_->options().max_shape_plans;
-  p->key = key;
+PlanOptions Callable::Options() const {
   const SessionOptions& o = session_->options();
   PlanOptions options;
   options.container = o.container;
   options.optimize = o.optimize;
-  options.threads = session_->pool_ ? session_->pool_->threads() : 1;
+  options.threads = session_->threads_;
   options.engine = o.engine;
+  options.order = o.order;
+  options.memory_budget = o.memory_budget;
   options.soft_placement = o.soft_placement;
   options.disabled_passes = o.disabled_passes;
-  std::vector<Shape> plan_shapes = p->any ? std::vector<Shape>(shapes.size()) : shapes;
-  ASSIGN_OR_RETURN(p->plan, CompilePlan(session_->graph(), signature_, plan_shapes, options, session_));
-  // Plans for certain shapes stay in front of the one for any, so that a known shape keeps its faster plan.
-  prepared_.push_back(std::move(p));
-  return prepared_.back().get();
+  options.imported = session_->limits_->imported();
+  return options;
 }
 
-StatusOr<Callable::Prepared*> Callable::FindOrPrepare(const Tensor* feeds) {
-  Prepared* p = last_.load(std::memory_order_acquire);
-  if (p && !p->any && HasShapes(p->key, feeds, spec_.feeds.size())) return p;
-  RETURN_IF_ERROR(CheckFeeds(feeds));
-  {  // shapes that came before cost no heap call, also in turns
-    std::lock_guard lock(mu_);
-    for (auto& known : prepared_) {
-      if (!known->any && !HasShapes(known->key, feeds, spec_.feeds.size())) continue;
-      last_.store(known.get(), std::memory_order_release);
-      return known.get();
-    }
-  }
-  std::vector<int64_t> key;
-  ShapeKey(feeds, spec_.feeds.size(), &key);
-  std::vector<Shape> shapes;
-  for (size_t i = 0; i < spec_.feeds.size(); ++i) shapes.push_back(feeds[i].shape());
-  ASSIGN_OR_RETURN(p, Prepare(key, shapes));
-  last_.store(p, std::memory_order_release);
-  return p;
+StatusOr<std::unique_ptr<Plan>> Callable::MakePlan(const std::vector<Shape>& feed_shapes) {
+  ASSIGN_OR_RETURN(auto plan, CompilePlan(session_->graph(), signature_, feed_shapes, Options(), session_));
+  session_->plans_made_.fetch_add(1, std::memory_order_relaxed);
+  return plan;
+}
+
+Status Callable::Keep(const PlanShapes& shapes) {
+  session_->limits_->EnsureBudget(session_->graph(), [s = session_] { s->DropIdleStates(); });
+  MemoryBudget* budget = session_->limits_->budget();
+  return budget ? ChargeConstants(shapes, budget) : Status();
 }
 
 StatusOr<PlanReport> Callable::Report(const std::vector<Shape>& feed_shapes) {
   if (feed_shapes.size() != spec_.feeds.size()) return InvalidArgument(feed_shapes.size(), " shapes for ", spec_.feeds.size(), " feeds");
-  std::vector<int64_t> key;
-  for (const Shape& s : feed_shapes) {
-    key.push_back(s.rank());
-    key.insert(key.end(), s.dims().begin(), s.dims().end());
-  }
-  ASSIGN_OR_RETURN(Prepared * p, Prepare(key, feed_shapes));
+  PlanCache::Found found;
+  RETURN_IF_ERROR(plans_.Prepare(feed_shapes, &found));
   PlanReport r;
-  r.nodes = p->plan->nodes.size();
-  for (uint64_t b : p->plan->block_bytes) r.block_bytes += b;
-  r.unplanned_bytes = p->plan->unplanned_bytes;
-  r.counted = p->plan->counted;
+  r.nodes = found.entry->plan->nodes.size();
+  r.block_bytes = found.shapes->total_bytes();
+  r.peak_bytes = found.shapes->peak_bytes;
+  r.unplanned_bytes = found.shapes->unplanned_bytes;
+  r.counted = found.entry->plan->counted;
   return r;
+}
+
+StatusOr<std::string> Callable::PlanText(const std::vector<Shape>* feed_shapes) {
+  PlanCache::Found found;
+  if (feed_shapes) {
+    for (size_t i = 0; i < spec_.feeds.size(); ++i) {
+      const Shape& declared = spec_.feeds[i].node->shape(spec_.feeds[i].port);
+      if ((*feed_shapes)[i].known() && declared.Admits((*feed_shapes)[i])) continue;
+      return InvalidArgument("the feed of '", spec_.feeds[i].text(), "' has shape ", (*feed_shapes)[i].text(), " but must fit ",
+                             declared.text(), " with all sizes known");
+    }
+    RETURN_IF_ERROR(plans_.Prepare(*feed_shapes, &found));
+  } else {
+    plans_.Latest(&found);
+  }
+  if (found.entry) return PlanJson(*found.entry->plan, *found.shapes, signature_);
+  ASSIGN_OR_RETURN(auto plan, CompilePlan(session_->graph(), signature_, std::vector<Shape>(spec_.feeds.size()), Options(), session_));
+  return PlanJson(*plan, *plan->shapes, signature_);
 }
 
 Status Callable::Run(const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
   for (size_t k = 0; k < spec_.fetches.size(); ++k) fetches[k].reset();
-  const int64_t deadline = DeadlineAfter(options.deadline_ns);
+  std::unique_ptr<StepTrace> trace;
+  if (options.stats) {
+    ASSIGN_OR_RETURN(trace, StepTrace::Begin(options.stats));
+  }
+  const int64_t deadline = DeadlineAfter(options.deadline_ns > 0 ? options.deadline_ns : session_->timeout_ns_);
   if (!session_->Enter()) return FailedPrecondition("the session is closed");
   struct Leaver {
     Session* s;
@@ -142,27 +145,30 @@ Status Callable::Run(const Tensor* feeds, const RunOptions& options, Tensor* fet
   for (size_t i = 0; i < spec_.feeds.size(); ++i) {
     if (!feeds[i] || feeds[i].dtype() != spec_.feeds[i].node->out_type(spec_.feeds[i].port)) RETURN_IF_ERROR(CheckFeeds(feeds));
   }
-  ASSIGN_OR_RETURN(Prepared * p, FindOrPrepare(feeds));
-  std::unique_ptr<StepState> state;
-  {
-    std::lock_guard lock(p->mu);
-    if (!p->idle.empty()) {
-      state = std::move(p->idle.back());
-      p->idle.pop_back();
-    }
+  PlanCache::Found found;
+  if (!plans_.Find(feeds, &found)) {
+    RETURN_IF_ERROR(CheckFeeds(feeds));
+    RETURN_IF_ERROR(plans_.Prepare(feeds, &found));
   }
+  if (trace) trace->Planned(found.made);
+  std::unique_ptr<StepState> state = std::move(found.state);
   if (!state) {
-    ASSIGN_OR_RETURN(state, StepState::Create(p->plan.get(), &session_->runtime()));
+    ASSIGN_OR_RETURN(state,
+                     StepState::Create(found.entry->plan.get(), &session_->runtime(), session_->limits_->budget(), &session_->blocks_));
     state->container = &session_->options().container;
     state->pool = session_->pool_;
+    session_->LimitThreads(state.get());
   }
+  if (found.shapes) RETURN_IF_ERROR(state->Bind(std::move(found.shapes)));
   state->cancel = options.cancel;
   state->deadline = deadline;
+  state->trace = trace.get();
   session_->steps_.fetch_add(1, std::memory_order_relaxed);
   Status s = RunStep(state.get(), feeds, fetches);
+  state->trace = nullptr;
+  if (trace) trace->Over(s);
   if (state->broken()) return s;  // a failed queue stays failed: the next step makes its own
-  std::lock_guard lock(p->mu);
-  p->idle.push_back(std::move(state));
+  plans_.GiveBack(found.entry, std::move(state));
   return s;
 }
 
@@ -170,20 +176,68 @@ Status Callable::Run(const Tensor* feeds, const RunOptions& options, Tensor* fet
 
 Session::Session(std::shared_ptr<Graph> graph, const SessionOptions& options) : graph_(std::move(graph)), options_(options) {
   if (options_.container.empty()) options_.container = SessionOptions().container;
+  timeout_ns_ = int64_t{options_.step_timeout_ms} * 1'000'000;
   if (options_.max_async_runs == 0) options_.max_async_runs = 2 * graph_->runtime().pool().threads();
-  pool_ = options_.threads == 1 || graph_->runtime().pool().threads() == 1 ? nullptr : &graph_->runtime().pool();
+  ThreadPool& pool = graph_->runtime().pool();
+  threads_ = options_.threads ? std::min(options_.threads, pool.threads()) : pool.threads();
+  pool_ = threads_ == 1 ? nullptr : &pool;
 }
 
 StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<Graph> graph, const SessionOptions& options) {
   RETURN_IF_ERROR(graph->runtime().host_device().status());
-  return std::unique_ptr<Session>(new Session(std::move(graph), options));
+  ASSIGN_OR_RETURN(auto limits, SessionLimits::Create(options, &graph->runtime()));
+  std::unique_ptr<Session> session(new Session(std::move(graph), options));
+  session->limits_ = std::move(limits);
+  return session;
 }
 
 Session::~Session() {
   // Closing cannot fail: it waits for what runs.
   (void)Close();
+  limits_->StopReclaiming();
   callables_.clear();
   for (auto& [key, run] : states_) DestroyState(run);
+}
+
+void Session::DropIdleStates() {
+  std::vector<std::unique_ptr<StepState>> idle;
+  std::lock_guard lock(all_mu_);
+  for (Callable* c : all_) c->plans_.TakeIdle(&idle);
+}
+
+SessionReport Session::Report() {
+  SessionReport r;
+  r.steps = steps();
+  r.block_bytes = blocks_.bytes.load(std::memory_order_relaxed);
+  r.peak_bytes = blocks_.peak.load(std::memory_order_relaxed);
+  std::lock_guard lock(all_mu_);
+  r.signatures = all_.size();
+  r.plans = gone_;
+  for (Callable* c : all_) r.plans.Add(c->plans_.counts());
+  r.plans.evictions += dropped_.load(std::memory_order_relaxed);
+  return r;
+}
+
+void Session::DropOldPlans() {
+  std::vector<std::shared_ptr<Callable>> dropped;  // ends outside the lock
+  std::lock_guard lock(mu_);
+  const uint64_t made = plans_made_.load();
+  uint64_t plans = 0;
+  std::vector<decltype(callables_)::iterator> all;
+  for (auto it = callables_.begin(); it != callables_.end(); ++it) {
+    plans += it->second->plans_.counts().plans;
+    all.push_back(it);
+  }
+  std::sort(all.begin(), all.end(), [](auto& a, auto& b) { return a->second->used_ < b->second->used_; });
+  for (auto& it : all) {
+    if (plans <= options_.max_plans) break;
+    if (it->second.use_count() > 1) continue;  // it is running
+    plans -= it->second->plans_.counts().plans;
+    dropped.push_back(std::move(it->second));
+    callables_.erase(it);
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (plans <= options_.max_plans) plans_checked_ = made;  // else again, when those that run now are over
 }
 
 bool Session::Enter() {
@@ -195,12 +249,19 @@ bool Session::Enter() {
 }
 void Session::Leave() { running_.fetch_sub(1, std::memory_order_release); }
 
+// Most sessions take what there is, as anybody, and pay nothing for the others.
+void Session::LimitThreads(StepState* state) const {
+  if (!pool_ || (threads_ == pool_->threads() && options_.priority == 0)) return;
+  state->own_share = std::make_unique<ThreadShare>(threads_, options_.priority);
+  state->share = state->own_share.get();
+}
+
 Status Session::StartAsync(std::function<void()> work) {
   // Of a session of one thread, on this thread: the runs that callbacks start, for the outermost call to run when they have returned.
   thread_local std::unordered_map<const Session*, std::deque<std::function<void()>>> later;
   if (auto it = later.find(this); !pool_ && it != later.end()) {
     if (running_.load() >= kClosed) return FailedPrecondition("the session is closed");
-    it->second.push_back(std::move(work));
+    it->second.push_back(std::move(work));  // counted once it is there: there may be no memory for it
     std::lock_guard lock(async_mu_);
     ++async_runs_;
     return Status();
@@ -213,13 +274,26 @@ Status Session::StartAsync(std::function<void()> work) {
   }
   if (!pool_) {
     const Session* self = this;  // the session may end in a callback
-    auto& queue = later[self];
+    std::deque<std::function<void()>>* queue_of = nullptr;
+    try {
+      queue_of = &later[self];
+    } catch (...) {
+      EndAsync();
+      throw;
+    }
+    auto& queue = *queue_of;
     for (work(); !queue.empty(); queue.pop_front()) queue.front()();
     later.erase(self);
     return Status();
   }
+  RunGate& gate = runtime().gate();
+  const int32_t priority = options_.priority;
+  gate.Accept(priority);
   try {
-    pool_->Blocking(std::move(work));
+    pool_->Blocking([&gate, priority, work = std::move(work)] {
+      gate.Pass(priority);
+      work();
+    });
   } catch (...) {
     EndAsync();
     throw;
@@ -228,6 +302,7 @@ Status Session::StartAsync(std::function<void()> work) {
 }
 
 void Session::EndAsync() {
+  if (pool_) runtime().gate().End(options_.priority);
   std::lock_guard lock(async_mu_);
   --async_runs_;
   async_ended_.notify_one();
@@ -283,35 +358,43 @@ Status Session::Run(const CallableSpec& spec, const Tensor* feeds, const RunOpti
   key.push_back(spec.fetches.size());
   for (const Edge& e : spec.fetches) add(e);
   for (const Node* n : spec.targets) key.push_back(reinterpret_cast<uintptr_t>(n));
-  Callable* callable = nullptr;
+  std::shared_ptr<Callable> callable;
   {
     std::lock_guard lock(mu_);
     auto it = callables_.find(key);
-    if (it != callables_.end()) callable = it->second.get();
+    if (it != callables_.end()) {
+      callable = it->second;
+      callable->used_ = ++named_runs_;
+    }
   }
   if (!callable) {
     for (size_t k = 0; k < spec.fetches.size(); ++k) fetches[k].reset();
-    ASSIGN_OR_RETURN(auto made, MakeCallable(spec));
+    ASSIGN_OR_RETURN(std::shared_ptr<Callable> made, MakeCallable(spec));
     std::lock_guard lock(mu_);
-    callable = callables_.try_emplace(key, std::move(made)).first->second.get();
+    callable = callables_.try_emplace(key, std::move(made)).first->second;
+    callable->used_ = ++named_runs_;
   }
-  return callable->Run(feeds, options, fetches);
+  Status s = callable->Run(feeds, options, fetches);
+  if (plans_made_.load(std::memory_order_relaxed) != plans_checked_.load(std::memory_order_relaxed)) {
+    callable.reset();
+    DropOldPlans();
+  }
+  return s;
 }
 
 StatusOr<void*> Session::State(const NodeRun& run, const std::vector<tw_shape>& shapes) {
   std::lock_guard lock(state_mu_);
   auto [it, is_new] = states_.try_emplace({run.node, run.kernel, run.device}, run);
   if (is_new) {
-    Status s;
+    Status s, thrown;
     try {
       s = CreateState(run, shapes, &it->second.state);
     } catch (...) {
-      s = OfNode(run.node->name(), Prefix(Thrown(), run.node->title() + ":"));
+      thrown = Thrown();
     }
-    if (!s.ok()) {
-      states_.erase(it);
-      return s;
-    }
+    if (!s.ok() || !thrown.ok()) states_.erase(it);  // first, because to tell about it needs memory
+    if (!thrown.ok()) return OfNode(*run.node, Prefix(thrown, run.node->title() + ":"));
+    RETURN_IF_ERROR(s);
   }
   return it->second.state;
 }

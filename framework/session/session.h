@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
@@ -19,7 +20,9 @@
 #include "framework/runtime/cancel.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/step.h"
+#include "framework/session/limits.h"
 #include "framework/session/options.h"
+#include "framework/session/plan_cache.h"
 
 namespace thalweg {
 
@@ -31,17 +34,24 @@ struct CallableSpec {
 struct RunOptions {
   int64_t deadline_ns = 0;  // from now; 0: none
   const CancelToken* cancel = nullptr;
+  StepStats* stats = nullptr;  // filled by the run
 };
 
 struct PlanReport {
-  uint64_t nodes = 0, block_bytes = 0, unplanned_bytes = 0;
+  uint64_t nodes = 0, block_bytes = 0, peak_bytes = 0, unplanned_bytes = 0;
   bool counted = false;
+};
+
+// What a session has done and keeps.
+struct SessionReport {
+  uint64_t steps = 0, signatures = 0, block_bytes = 0, peak_bytes = 0;
+  PlanCounts plans;
 };
 
 class Session;
 
 // A signature, ready to run. Must not outlive its session (the C API sees to it).
-class Callable {
+class Callable final : private PlanCache::Maker {
  public:
   Callable(Session* session, CallableSpec spec);
   ~Callable();
@@ -50,26 +60,21 @@ class Callable {
   Status Run(const Tensor* feeds, const RunOptions& options, Tensor* fetches);
   const CallableSpec& spec() const { return spec_; }
   StatusOr<PlanReport> Report(const std::vector<Shape>& feed_shapes);
+  // See tw_callable_plan_json. NULL: the plan of the latest run, or one for what the graph declares.
+  StatusOr<std::string> PlanText(const std::vector<Shape>* feed_shapes);
 
  private:
   friend class Session;
-  struct Prepared {
-    std::vector<int64_t> key;  // ranks and dims of the feeds; empty: any
-    bool any = false;
-    std::unique_ptr<Plan> plan;
-    std::mutex mu;
-    std::vector<std::unique_ptr<StepState>> idle;
-  };
-  StatusOr<Prepared*> Prepare(const std::vector<int64_t>& key, const std::vector<Shape>& shapes);
-  StatusOr<Prepared*> FindOrPrepare(const Tensor* feeds);
+  StatusOr<std::unique_ptr<Plan>> MakePlan(const std::vector<Shape>& feed_shapes) override;
+  Status Keep(const PlanShapes& shapes) override;
+  PlanOptions Options() const;
   Status CheckFeeds(const Tensor* feeds) const;
 
   Session* session_;
   CallableSpec spec_;
   Signature signature_;
-  std::mutex mu_;
-  std::vector<std::unique_ptr<Prepared>> prepared_;
-  std::atomic<Prepared*> last_{nullptr};
+  PlanCache plans_;
+  uint64_t used_ = 0;  // by named runs: when last; guarded by the session
 };
 
 class Session final : public StateCache {
@@ -91,31 +96,48 @@ class Session final : public StateCache {
   // No new steps; returns when the running ones are over. Again: no effect.
   Status Close();
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
+  SessionReport Report();
 
   StatusOr<void*> State(const NodeRun& run, const std::vector<tw_shape>& shapes) override;
   StatusOr<std::vector<Tensor>> Once(const NodeRun& run) override;
+  const tw_host* HostFor(const Node& node, const KernelDef& kernel) override { return limits_->HostFor(node, kernel); }
 
  private:
   friend class Callable;
   Session(std::shared_ptr<Graph> graph, const SessionOptions& options);
   Status CheckSpec(const CallableSpec& spec) const;
+  // Lets go of the signatures of named runs that were not run for longest, where their plans are too many.
+  void DropOldPlans();
+  // Lets go of step states that no step uses.
+  void DropIdleStates();
+  void LimitThreads(StepState* state) const;
   // Counts a step in; false if closed.
   bool Enter();
   void Leave();
 
   std::shared_ptr<Graph> graph_;
   SessionOptions options_;
-  ThreadPool* pool_;  // NULL: one thread
+  std::unique_ptr<SessionLimits> limits_;
+  int64_t timeout_ns_;  // of runs that were given none; 0: none
+  ThreadPool* pool_;    // NULL: one thread
+  uint32_t threads_;    // that compute for a step at once
   std::atomic<uint64_t> steps_{0};
   std::atomic<int64_t> running_{0};  // negative offset once closed
   std::mutex mu_;                    // callables, states
-  std::map<std::vector<uint64_t>, std::unique_ptr<Callable>> callables_;
+  std::map<std::vector<uint64_t>, std::shared_ptr<Callable>> callables_;
+  uint64_t named_runs_ = 0;
+  std::atomic<uint64_t> plans_made_{0}, plans_checked_{0};  // a difference: callables_ may hold too many
+  std::atomic<uint64_t> dropped_{0};                        // signatures of named runs
+  BlockCount blocks_;
   struct StateKey {
     const Node* node;
     const KernelDef* kernel;
     Device* device;
     bool operator<(const StateKey& o) const { return std::tie(node, kernel, device) < std::tie(o.node, o.kernel, o.device); }
   };
+  std::mutex all_mu_;
+  std::set<Callable*> all_;  // also those that the user holds
+  PlanCounts gone_;          // of callables that are no more
   std::mutex async_mu_;
   std::condition_variable async_ended_;
   uint32_t async_runs_ = 0;

@@ -3,8 +3,11 @@
 #include <bit>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include <sys/mman.h>
+
+#include "framework/tensor/memory_budget.h"
 
 namespace thalweg {
 namespace {
@@ -46,6 +49,22 @@ void Buffer::Free() {
   } else {
     release(this);
   }
+}
+
+// The pool stands aside while the buffer is charged, so that buffers that are not pay nothing for the difference.
+void Buffer::ChargeTo(MemoryBudget* to) {
+  budget = to;
+  user = std::exchange(pool, nullptr);
+  release = FreeCharged;
+}
+
+void Buffer::FreeCharged(Buffer* b) {
+  MemoryBudget* budget = std::exchange(b->budget, nullptr);
+  budget->Give(b->bytes);
+  budget->Release();
+  b->pool = static_cast<MemoryPool*>(std::exchange(b->user, nullptr));
+  b->release = nullptr;
+  b->pool->Put(b);
 }
 
 MemoryPool::MemoryPool(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit) : raw_(std::move(raw)), name_(std::move(name)) {
@@ -116,6 +135,16 @@ StatusOr<Buffer*> MemoryPool::Allocate(uint64_t bytes) {
   stats_.in_use += size;
   if (stats_.in_use > stats_.peak) stats_.peak = stats_.in_use;
   return b;
+}
+
+StatusOr<Buffer*> MemoryPool::Allocate(uint64_t bytes, MemoryBudget* budget) {
+  if (!budget) return Allocate(bytes);
+  RETURN_IF_ERROR(budget->Check(bytes));
+  ASSIGN_OR_RETURN(Buffer * b, Allocate(bytes));
+  Status s = budget->Charge(b);
+  if (s.ok()) return b;
+  b->Release();
+  return s;
 }
 
 void MemoryPool::Put(Buffer* b) {

@@ -11,6 +11,7 @@
 
 namespace thalweg {
 
+class MemoryBudget;
 class MemoryPool;
 
 struct Buffer {
@@ -21,17 +22,21 @@ struct Buffer {
   bool read_only = false;      // somebody outside sees it: never to be written to
   MemoryPool* pool = nullptr;  // where it goes back to; NULL: `release` is called
   void (*release)(Buffer* b) = nullptr;
-  void* user = nullptr;    // for release
-  Buffer* next = nullptr;  // in the pool's free list
+  void* user = nullptr;            // for release
+  MemoryBudget* budget = nullptr;  // what it counts towards; NULL: nothing
+  Buffer* next = nullptr;          // in the pool's free list
 
   void Retain() { refs.fetch_add(1, std::memory_order_relaxed); }
   void Release() {
     if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) Free();
   }
+  // Counts towards the budget, whose reference is taken, until it is back in its pool. REQUIRES: pool.
+  void ChargeTo(MemoryBudget* to);
   bool Unique() const { return refs.load(std::memory_order_acquire) == 1; }
 
  private:
   void Free();
+  static void FreeCharged(Buffer* b);
 };
 
 // Raw memory, as a device gives it.
@@ -58,6 +63,8 @@ class MemoryPool {
 
   // At least `bytes` (0 is fine: data is then not NULL but must not be read). RESOURCE_EXHAUSTED names the pool, the size and the use.
   StatusOr<Buffer*> Allocate(uint64_t bytes);
+  // The same, charged to the budget unless that is NULL.
+  StatusOr<Buffer*> Allocate(uint64_t bytes, MemoryBudget* budget);
   Stats stats() const;
   // Gives cached memory back to the device.
   void Trim();

@@ -7,6 +7,7 @@
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
+#include "framework/tensor/memory_budget.h"
 
 namespace thalweg {
 namespace {
@@ -58,6 +59,9 @@ bool IsPlain(uint32_t dtype) {
 void FreeElements(tw_tensor* t) {
   if (BaseType(t->view.dtype) == TW_STRING) {
     auto* s = static_cast<tw_string*>(t->view.data);
+    if (t->buffer->budget) {
+      for (uint64_t i = 0; i < t->view.count; ++i) t->buffer->budget->Give(s[i].size);
+    }
     for (uint64_t i = 0; i < t->view.count; ++i) std::free(const_cast<char*>(s[i].data));
   } else {
     auto* h = static_cast<Handle**>(t->view.data);
@@ -96,13 +100,19 @@ void ReleaseTensor(tw_tensor* t) {
 Status SetString(tw_tensor* t, uint64_t i, std::string_view s) {
   if (BaseType(t->view.dtype) != TW_STRING) return InvalidArgument("a tensor of ", DTypeName(t->view.dtype), " holds no strings");
   if (i >= t->view.count) return InvalidArgument("string ", i, " is past the end of a tensor of ", t->view.count, " elements");
+  auto& e = static_cast<tw_string*>(t->view.data)[i];
+  MemoryBudget* budget = t->buffer->budget;
+  if (budget) RETURN_IF_ERROR(budget->Take(s.size()));
   char* copy = nullptr;
   if (!s.empty()) {
     copy = static_cast<char*>(std::malloc(s.size()));
-    if (!copy) return ResourceExhausted("out of host memory for a string of ", s.size(), " bytes");
+    if (!copy) {
+      if (budget) budget->Give(s.size());
+      return ResourceExhausted("out of host memory for a string of ", s.size(), " bytes");
+    }
     std::memcpy(copy, s.data(), s.size());
   }
-  auto& e = static_cast<tw_string*>(t->view.data)[i];
+  if (budget) budget->Give(e.size);
   std::free(const_cast<char*>(e.data));
   e = {copy, s.size()};
   return Status();
@@ -144,9 +154,9 @@ StatusOr<Tensor> Tensor::Wrap(Buffer* buffer, uint64_t offset, uint32_t dtype, c
   return Adopt(t);
 }
 
-StatusOr<Tensor> Tensor::Make(uint32_t dtype, const int64_t* dims, int32_t rank, MemoryPool* pool) {
+StatusOr<Tensor> Tensor::Make(uint32_t dtype, const int64_t* dims, int32_t rank, MemoryPool* pool, MemoryBudget* budget) {
   ASSIGN_OR_RETURN(int64_t bytes, CountBytes(dims, rank, dtype));
-  ASSIGN_OR_RETURN(Buffer * buffer, (pool ? pool : MemoryPool::Host())->Allocate(uint64_t(bytes)));
+  ASSIGN_OR_RETURN(Buffer * buffer, (pool ? pool : MemoryPool::Host())->Allocate(uint64_t(bytes), budget));
   if (!IsPlain(dtype)) std::memset(buffer->data, 0, size_t(bytes));
   return Wrap(buffer, 0, dtype, dims, rank);
 }

@@ -72,7 +72,9 @@ class Tensor {
   tw_tensor* release() { return std::exchange(t_, nullptr); }
 
   // A new tensor from the pool (NULL: host memory). Strings, resources and variants start empty; others are not initialised.
-  static StatusOr<Tensor> Make(uint32_t dtype, const int64_t* dims, int32_t rank, MemoryPool* pool = nullptr);
+  // budget: pays for it; NULL: nobody.
+  static StatusOr<Tensor> Make(uint32_t dtype, const int64_t* dims, int32_t rank, MemoryPool* pool = nullptr,
+                               MemoryBudget* budget = nullptr);
   static StatusOr<Tensor> Make(uint32_t dtype, const Shape& shape, MemoryPool* pool = nullptr) {
     return Make(dtype, shape.dims().data(), shape.rank(), pool);
   }

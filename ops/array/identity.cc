@@ -29,13 +29,13 @@ void EnsureShapeRule(const tw::Shape& s) {
 }  // namespace
 
 void register_identity(tw::Plugin& p) {
-  p.op<PassGradient, PassRule>(R"(Identity(input: T) -> (output: T); T: type; role identity; doc "its input")");
+  p.op<PassGradient, PassRule>(R"(Identity(input: T) -> (output: T); T: type; role identity; passes input; doc "its input")");
   p.op<PassGradient, PassRule>(
       R"(IdentityN(input: T) -> (output: T); T: list(type) >= 1; doc "its inputs, all of them once all are there")");
   p.op<ZeroGradient, PassRule>(
-      R"(StopGradient(input: T) -> (output: T); T: type; doc "its input, constant in the eyes of differentiation")");
+      R"(StopGradient(input: T) -> (output: T); T: type; passes input; doc "its input, constant in the eyes of differentiation")");
   p.op<PassGradient, EnsureShapeRule>(R"(
-      EnsureShape(input: T) -> (output: T); shape: shape; T: type; doc "its input, refused where its shape does not fit")");
+      EnsureShape(input: T) -> (output: T); shape: shape; T: type; renames input; doc "its input, refused where its shape does not fit")");
 }
 
 }  // namespace thalweg::ops

@@ -19,4 +19,19 @@ void WantOneShape(const tw::Shape& s, uint32_t count, uint32_t grad) {
     shape = Merge(s, shape, Variable(s, i, s.type("T")), "the shapes of the gradient and of the variable at input " + std::to_string(i));
 }
 
+void WantRows(const tw::Shape& s, uint32_t count, uint32_t grad, uint32_t indices) {
+  WantVector(s, indices, "indices");
+  MaybeDims shape = Variable(s, 0, s.type("T"));
+  for (uint32_t i = 1; i < count; ++i)
+    shape = Merge(s, shape, Variable(s, i, s.type("T")), "the shapes of the variables at inputs 0 and " + std::to_string(i));
+  if (!shape) return;
+  if (shape->empty()) Fail("'var' is a scalar, which has no rows; use the op without 'Sparse' in its name");
+  const Dims rows = Join({s.known(indices) ? s.dim(indices, 0) : -1}, Sub(*shape, 1, shape->size()));
+  Merge(s, In(s, grad), rows, "the shape of 'grad' and that of the rows which 'indices' names");
+}
+
+void WantScalars(const tw::Shape& s, uint32_t first, std::initializer_list<const char*> names) {
+  for (const char* name : names) WantScalar(s, first++, name);
+}
+
 }  // namespace thalweg::ops

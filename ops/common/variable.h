@@ -1,5 +1,7 @@
 // What ops on variables share: what is known about the variable behind a handle.
 #pragma once
+#include <initializer_list>
+
 #include "ops/common/shape.h"
 
 namespace thalweg::ops {
@@ -8,5 +10,9 @@ namespace thalweg::ops {
 MaybeDims Variable(const tw::Shape& s, uint32_t i, uint32_t type);
 // Optimizers: inputs first .. first + count - 1 are handles whose variables and the tensor at input `grad` must have one shape.
 void WantOneShape(const tw::Shape& s, uint32_t count, uint32_t grad);
+// The same where the tensor at input `grad` has one row for each of the indices at input `indices`.
+void WantRows(const tw::Shape& s, uint32_t count, uint32_t grad, uint32_t indices);
+// Inputs first, first + 1, ... are scalars of these names.
+void WantScalars(const tw::Shape& s, uint32_t first, std::initializer_list<const char*> names);
 
 }  // namespace thalweg::ops

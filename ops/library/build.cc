@@ -1,6 +1,7 @@
 #include "ops/library/build.h"
 
 #include <algorithm>
+#include <new>
 
 #include "thalweg/op.h"
 #include "thalweg/status.h"
@@ -13,6 +14,17 @@ void Fail(tw_scope* scope, uint32_t code, const std::string& text) { tw_scope_fa
 bool Good(const tw_scope* scope) { return tw_scope_code(scope) == TW_OK; }
 
 namespace {
+
+// `base` or, where the graph has an operation of that name, base_1, base_2, ...
+std::string Free(const tw_graph* graph, const std::string& base) {
+  std::string name = base;
+  for (int i = 1;; ++i) {
+    const tw_operation* taken = nullptr;
+    tw_status_release(tw_graph_find(graph, name.c_str(), &taken));
+    if (!taken) return name;
+    name = base + "_" + std::to_string(i);
+  }
+}
 
 // The text of a string attribute; "" where there is none.
 std::string StringAttr(const tw_operation* operation, const char* attr) {
@@ -32,7 +44,10 @@ bool IsVariable(const tw_operation* operation, VariableInfo* out) {
   const void *dtype = nullptr, *shape = nullptr;
   tw_status* missing = tw_operation_attr(operation, "dtype", nullptr, nullptr, nullptr, &dtype);
   if (!missing) missing = tw_operation_attr(operation, "shape", nullptr, nullptr, nullptr, &shape);
+  // An attribute that is there cannot be missing; what has to be said about it may have found no memory.
+  const bool out_of_memory = tw_status_code(missing) == TW_RESOURCE_EXHAUSTED;
   tw_status_release(missing);
+  if (out_of_memory) throw std::bad_alloc();
   if (missing) return false;
   out->operation = tw_operation_name(operation);
   out->name = StringAttr(operation, "shared_name");
@@ -55,6 +70,8 @@ bool Inspect(tw_scope* scope, tw_output variable, VariableInfo* out) {
        std::string("'") + tw_operation_name(operation) + "' is no variable; give the handle that tw_variable_create answered");
   return false;
 }
+
+bool IsReal(uint32_t dtype) { return dtype == TW_FLOAT || dtype == TW_DOUBLE || dtype == TW_HALF || dtype == TW_BFLOAT16; }
 
 tw_output Typed(tw_scope* scope, const char* type, const std::vector<tw_output>& inputs, const char* attr, uint32_t dtype) {
   tw_op* op = tw_scope_begin(scope, type, nullptr);
@@ -79,37 +96,39 @@ const tw_operation* Update(tw_scope* scope, const char* type, const std::vector<
   return tw_scope_end_operation(scope, op);
 }
 
-tw_output ZerosLike(tw_scope* scope, const VariableInfo& variable) {
+tw_output Beside(tw_scope* scope, const VariableInfo& variable, const char* slot, tw_output initial) {
+  // The name stands beside the variable's, not under this scope's prefix once more.
+  const std::string prefix = tw_scope_prefix(scope), name = variable.operation + "/" + slot;
+  if (name.compare(0, prefix.size(), prefix) == 0) return tw_variable_create(scope, name.substr(prefix.size()).c_str(), initial);
+  tw_scope* top = tw_scope_create(tw_scope_graph(scope), nullptr);
+  tw_scope_set_place(top, tw_scope_place(scope));
+  const tw_output made = tw_variable_create(top, name.c_str(), initial);
+  tw_scope_fail(scope, tw_scope_finish(top));
+  return Good(scope) ? made : 0;
+}
+
+tw_output Slot(tw_scope* scope, const VariableInfo& variable, const char* slot, double initial) {
   if (!variable.known_shape) {
-    Fail(scope, TW_INVALID_ARGUMENT, "variable '" + variable.name + "' has no known shape, so that no slot can be made for it");
+    Fail(
+        scope, TW_INVALID_ARGUMENT,
+        "variable '" + variable.name + "' has no known shape, so that no slot can be made for it; give it an initial value of a known one");
     return 0;
   }
+  const tw_graph* graph = tw_scope_graph(scope);
+  if (!graph) return 0;
+  const std::string beside = variable.operation + "/", free = Free(graph, beside + slot).substr(beside.size());
   const int64_t rank = int64_t(variable.dims.size());
   tw_tensor* dims = nullptr;
   tw_scope_fail(scope, tw_tensor_create_copy(TW_INT64, &rank, 1, variable.dims.data(), uint64_t(rank) * sizeof(int64_t), &dims));
-  const tw_output zeros =
-      tw_scope_op2(scope, "Fill", Good(scope) ? tw_scope_constant(scope, dims) : 0, tw_scope_scalar(scope, variable.dtype, 0));
+  const tw_output shape = Good(scope) ? tw_scope_constant(scope, dims) : 0;
   tw_tensor_release(dims);
-  return zeros;
-}
-
-tw_output Slot(tw_scope* scope, const VariableInfo& variable, const char* slot) {
-  // The name stands beside the variable's, not under this scope's prefix once more.
-  const std::string prefix = tw_scope_prefix(scope), name = variable.operation + "/" + slot;
-  const std::string relative = name.compare(0, prefix.size(), prefix) == 0 ? name.substr(prefix.size()) : name;
-  return tw_variable_create(scope, relative.c_str(), ZerosLike(scope, variable));
+  return Beside(scope, variable, free.c_str(), tw_scope_op2(scope, "Fill", shape, tw_scope_scalar(scope, variable.dtype, initial)));
 }
 
 std::string FreeName(tw_scope* scope, const std::string& base) {
+  const std::string prefix = tw_scope_prefix(scope);
   const tw_graph* graph = tw_scope_graph(scope);
-  std::string name = base;
-  for (int i = 1; graph; ++i) {
-    const tw_operation* taken = nullptr;
-    tw_status_release(tw_graph_find(graph, (tw_scope_prefix(scope) + name).c_str(), &taken));
-    if (!taken) break;
-    name = base + "_" + std::to_string(i);
-  }
-  return name;
+  return graph ? Free(graph, prefix + base).substr(prefix.size()) : base;
 }
 
 namespace {
@@ -148,6 +167,40 @@ tw_gradient UniqueRows(tw_scope* scope, const tw_gradient& gradient, const Varia
   const tw_output place = tw_scope_op3(scope, "GatherV2", ranks, rows, axis);
   const tw_output count = Typed(scope, "Size", {unique}, "out_type", TW_INT64);
   return {tw_scope_op3(scope, "UnsortedSegmentSum", gradient.values, place, count), unique};
+}
+
+tw_op* BeginApply(tw_scope* scope, const std::string& optimizer, const std::vector<tw_output>& before, const tw_gradient& gradient,
+                  const std::vector<tw_output>& after) {
+  tw_op* op = tw_scope_begin(scope, ((gradient.rows ? "ResourceSparseApply" : "ResourceApply") + optimizer).c_str(), nullptr);
+  tw_op_add_inputs(op, before.data(), uint32_t(before.size()));
+  tw_op_add_input(op, gradient.values);
+  if (gradient.rows) tw_op_add_input(op, gradient.rows);
+  tw_op_add_inputs(op, after.data(), uint32_t(after.size()));
+  return op;
+}
+
+bool CheckTrained(tw_scope* scope, const char* function, const tw_output* variables, const tw_gradient* gradients, uint32_t i,
+                  const VariableInfo& info) {
+  const std::string variable = std::string(function) + ": variable '" + info.name + "' ";
+  if (!IsReal(info.dtype)) {
+    Fail(scope, TW_INVALID_ARGUMENT,
+         variable + "holds " + tw_dtype_name(info.dtype) + "; what is trained must hold half, bfloat16, float or double");
+  }
+  for (uint32_t k = 0; k < i; ++k) {
+    if (variables[k] == variables[i] && gradients[k].values != 0)
+      Fail(scope, TW_INVALID_ARGUMENT, variable + "is listed twice; list it once, with all of its gradient");
+  }
+  return Good(scope);
+}
+
+Power MakePower(tw_scope* scope, const char* name, double beta) {
+  const tw_output variable = tw_variable_create(scope, FreeName(scope, name).c_str(), tw_scope_scalar(scope, TW_FLOAT, beta));
+  return {variable, tw_variable_read(scope, variable), beta};
+}
+
+const tw_operation* Advance(tw_scope* scope, const Power& power, const tw_operation* updates) {
+  const tw_output next = tw_scope_op2(scope, "Mul", power.value, tw_scope_scalar(scope, TW_FLOAT, power.beta));
+  return Update(scope, "AssignVariableOp", {power.variable, next}, {updates});
 }
 
 }  // namespace thalweg::library

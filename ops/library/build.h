@@ -25,6 +25,8 @@ struct VariableInfo {
 };
 // False, with the scope failed, for a value that is no variable.
 bool Inspect(tw_scope* scope, tw_output variable, VariableInfo* out);
+// Half, bfloat16, float or double.
+bool IsReal(uint32_t dtype);
 // The same about an operation; false if it is not one that makes a variable's handle.
 bool IsVariable(const tw_operation* operation, VariableInfo* out);
 
@@ -35,16 +37,32 @@ tw_output CastTo(tw_scope* scope, tw_output value, uint32_t dtype);
 // An operation without outputs.
 const tw_operation* Update(tw_scope* scope, const char* type, const std::vector<tw_output>& inputs,
                            const std::vector<const tw_operation*>& after = {});
-// Zeros of a variable's type and shape; fails the scope where the shape is not known.
-tw_output ZerosLike(tw_scope* scope, const VariableInfo& variable);
-// A variable beside another that an optimizer keeps for it: `variable`/`slot`, zeros at first.
-tw_output Slot(tw_scope* scope, const VariableInfo& variable, const char* slot);
+// A variable beside another that is kept for it: `variable`/`slot`.
+tw_output Beside(tw_scope* scope, const VariableInfo& variable, const char* slot, tw_output initial);
+// One that an optimizer keeps: of the variable's type and shape, full of `initial` at first. Where the graph has that name already, by a
+// first slot of the optimizer or by another one of its kind, `slot`_1, `slot`_2, ... Fails the scope where the shape is not known.
+tw_output Slot(tw_scope* scope, const VariableInfo& variable, const char* slot, double initial = 0);
 // `base` or, where the graph has that already, base_1, base_2, ...
 std::string FreeName(tw_scope* scope, const std::string& base);
 // A sparse gradient as a dense one.
 tw_output Dense(tw_scope* scope, const tw_gradient& gradient, const VariableInfo& variable);
 // A sparse gradient whose repeated rows are added up, so that each row stands once.
 tw_gradient UniqueRows(tw_scope* scope, const tw_gradient& gradient, const VariableInfo& variable);
+
+// Begins an operation of op ResourceApply`optimizer` or, for a sparse gradient, ResourceSparseApply`optimizer`, whose inputs are `before`,
+// the gradient (with its rows) and `after`. REQUIRES of a sparse gradient: each row stands once.
+tw_op* BeginApply(tw_scope* scope, const std::string& optimizer, const std::vector<tw_output>& before, const tw_gradient& gradient,
+                  const std::vector<tw_output>& after = {});
+
+// beta^t for an optimizer that corrects a bias: a variable that starts at beta, and its value. Float whatever the optimizer's variables
+// are: half would lose 0.999^t.
+struct Power {
+  tw_output variable = 0, value = 0;
+  double beta = 0;
+};
+Power MakePower(tw_scope* scope, const char* name, double beta);
+// Multiplies it by beta once `updates` are done.
+const tw_operation* Advance(tw_scope* scope, const Power& power, const tw_operation* updates);
 
 // The door of every exported builder: nothing is thrown through C. Answers T{} after a failure.
 template <class F>
@@ -59,6 +77,10 @@ auto Protect(tw_scope* scope, F&& body) noexcept -> decltype(body()) {
   return {};
 }
 
+// Fails the scope unless variable i, which has a gradient, is of a real type and none of those before that have one.
+bool CheckTrained(tw_scope* scope, const char* function, const tw_output* variables, const tw_gradient* gradients, uint32_t i,
+                  const VariableInfo& info);
+
 // Calls update(variable, info, gradient) for each variable that has a gradient and groups what that answers.
 template <class F>
 const tw_operation* ForEach(tw_scope* scope, const char* optimizer, const tw_output* variables, const tw_gradient* gradients, uint32_t n,
@@ -67,7 +89,8 @@ const tw_operation* ForEach(tw_scope* scope, const char* optimizer, const tw_out
   if (n > 0 && (!variables || !gradients)) Fail(scope, TW_INVALID_ARGUMENT, std::string(optimizer) + ": variables or gradients is NULL");
   for (uint32_t i = 0; i < n && Good(scope); ++i) {
     VariableInfo info;
-    if (gradients[i].values != 0 && Inspect(scope, variables[i], &info)) updates.push_back(update(variables[i], info, gradients[i]));
+    if (gradients[i].values == 0 || !Inspect(scope, variables[i], &info)) continue;
+    if (CheckTrained(scope, optimizer, variables, gradients, i, info)) updates.push_back(update(variables[i], info, gradients[i]));
   }
   if (Good(scope) && updates.empty()) {
     Fail(scope, TW_INVALID_ARGUMENT, std::string(optimizer) + ": the loss depends on none of the " + std::to_string(n) + " variables");

@@ -15,18 +15,15 @@ const tw_operation* tw_train_momentum(tw_scope* scope, const tw_output* variable
   return Protect(scope, [&]() -> const tw_operation* {
     const tw_momentum o = ReadOptions(scope, "tw_momentum", options, tw_momentum_init);
     CheckRange(scope, "tw_momentum: momentum", o.momentum, 0, 1);
-    const tw_output learning_rate = o.learning_rate ? o.learning_rate : tw_scope_scalar(scope, TW_FLOAT, 0.01);
+    const tw_output learning_rate = RateOr(scope, o.learning_rate, 0.01);
     return ForEach(scope, "tw_train_momentum", variables, gradients, n,
                    [&](tw_output variable, const VariableInfo& info, const tw_gradient& gradient) {
+                     CheckHeld(scope, "tw_momentum: momentum", o.momentum, info);
                      const tw_output slot = Slot(scope, info, "Momentum");
-                     const tw_output rate = CastTo(scope, learning_rate, info.dtype),
-                                     momentum = tw_scope_scalar(scope, info.dtype, o.momentum);
+                     const tw_output rate = CastTo(scope, learning_rate, info.dtype);
                      // A row that stands twice would be decayed twice.
-                     const tw_gradient g = UniqueRows(scope, gradient, info);
-                     tw_op* op = tw_scope_begin(scope, g.rows ? "ResourceSparseApplyMomentum" : "ResourceApplyMomentum", nullptr);
-                     const std::vector<tw_output> inputs = g.rows ? std::vector<tw_output>{variable, slot, rate, g.values, g.rows, momentum}
-                                                                  : std::vector<tw_output>{variable, slot, rate, g.values, momentum};
-                     tw_op_add_inputs(op, inputs.data(), uint32_t(inputs.size()));
+                     tw_op* op = BeginApply(scope, "Momentum", {variable, slot, rate}, UniqueRows(scope, gradient, info),
+                                            {tw_scope_scalar(scope, info.dtype, o.momentum)});
                      tw_op_set_bool(op, "use_nesterov", o.nesterov != 0);
                      return tw_scope_end_operation(scope, op);
                    });

@@ -6,17 +6,14 @@
 #include <string>
 
 #include "ops/library/build.h"
+#include "ops/library/saver_names.h"
+#include "ops/library/saver_parts.h"
+#include "thalweg/checkpoint.h"
 #include "thalweg/op.h"
 #include "thalweg/status.h"
 #include "thalweg/tensor.h"
 
 using namespace thalweg::library;
-
-struct tw_saver {
-  tw_output prefix = 0;
-  const tw_operation* save = nullptr;
-  const tw_operation* restore = nullptr;
-};
 
 namespace {
 
@@ -48,19 +45,14 @@ tw_output Prefix(tw_scope* scope) {
   return tw_scope_end(scope, prefix);
 }
 
-struct Targets {
-  std::vector<tw_output> handles;
-  std::vector<VariableInfo> infos;
-  std::vector<std::string> names;
-  std::vector<uint32_t> dtypes;
-};
-
-const tw_operation* AddSave(tw_scope* scope, tw_output prefix, tw_output names, tw_output slices, const Targets& t) {
+const tw_operation* AddSave(tw_scope* scope, tw_output names, tw_output slices, tw_saver* t) {
+  const tw_output prefix = t->prefix;
   tw_op* save = tw_scope_begin(scope, "SaveV2", "SaveV2");
   tw_op_add_input(save, prefix);
   tw_op_add_input(save, names);
   tw_op_add_input(save, slices);
-  for (const tw_output handle : t.handles) tw_op_add_input(save, tw_variable_read(scope, handle));
+  for (const tw_output handle : t->handles) t->values.push_back(tw_variable_read(scope, handle));
+  for (const tw_output value : t->values) tw_op_add_input(save, value);
   const tw_operation* saved = tw_scope_end_operation(scope, save);
   tw_op* after = tw_scope_begin(scope, "Identity", "control_dependency");
   tw_op_add_input(after, prefix);
@@ -68,12 +60,14 @@ const tw_operation* AddSave(tw_scope* scope, tw_output prefix, tw_output names, 
   return tw_scope_end_operation(scope, after);
 }
 
-const tw_operation* AddRestore(tw_scope* scope, tw_output prefix, tw_output names, tw_output slices, const Targets& t) {
+const tw_operation* AddRestore(tw_scope* scope, tw_output names, tw_output slices, const tw_saver& t) {
+  std::vector<uint32_t> dtypes;
+  for (const VariableInfo& info : t.infos) dtypes.push_back(info.dtype);
   tw_op* restore = tw_scope_begin(scope, "RestoreV2", "RestoreV2");
-  tw_op_add_input(restore, prefix);
+  tw_op_add_input(restore, t.prefix);
   tw_op_add_input(restore, names);
   tw_op_add_input(restore, slices);
-  tw_op_set_types(restore, "dtypes", t.dtypes.data(), uint32_t(t.dtypes.size()));
+  tw_op_set_types(restore, "dtypes", dtypes.data(), uint32_t(dtypes.size()));
   const tw_output first = tw_scope_end(scope, restore);
   std::vector<const tw_operation*> checks, assignments;
   for (size_t i = 0; i < t.handles.size() && Good(scope); ++i) {
@@ -93,24 +87,20 @@ const tw_operation* AddRestore(tw_scope* scope, tw_output prefix, tw_output name
 }
 
 // `variables` or, where n is 0, all of the graph.
-Targets Collect(tw_scope* scope, const tw_output* variables, uint32_t n) {
-  Targets t;
-  t.handles.assign(variables, variables + n);
+void Collect(tw_scope* scope, const tw_output* variables, uint32_t n, tw_saver* t) {
+  t->handles.assign(variables, variables + n);
   if (n == 0) {
     tw_variables* all = nullptr;
     tw_scope_fail(scope, tw_variables_create(tw_scope_graph(scope), &all));
-    for (uint32_t i = 0; i < tw_variables_count(all); ++i) t.handles.push_back(tw_variables_handle(all, i));
+    for (uint32_t i = 0; i < tw_variables_count(all); ++i) t->handles.push_back(tw_variables_handle(all, i));
     tw_variables_destroy(all);
   }
-  for (const tw_output handle : t.handles) {
+  for (const tw_output handle : t->handles) {
     VariableInfo info;
     if (!Inspect(scope, handle, &info)) break;
-    t.names.push_back(info.name);
-    t.dtypes.push_back(info.dtype);
-    t.infos.push_back(std::move(info));
+    t->infos.push_back(std::move(info));
   }
-  if (t.handles.empty()) Fail(scope, TW_FAILED_PRECONDITION, "tw_saver_create: the graph has no variables");
-  return t;
+  if (t->handles.empty()) Fail(scope, TW_FAILED_PRECONDITION, "tw_saver_create: the graph has no variables");
 }
 
 // "save", or the first of save_1, save_2, ... that the graph has no nodes under.
@@ -139,23 +129,46 @@ tw_status* Run(tw_session* session, const tw_saver& saver, const tw_operation* t
   return status;
 }
 
+// Several data files: the operation of the graph writes one.
+tw_status* SaveSharded(tw_session* session, tw_saver* saver, const char* prefix) {
+  std::vector<tw_tensor*> values(saver->names.size());
+  if (tw_status* failed = tw_saver_values(saver, session, values.data())) return failed;
+  std::vector<const char*> names;
+  for (const std::string& name : saver->names) names.push_back(name.c_str());
+  tw_status* status = tw_checkpoint_write_sharded(prefix, names.data(), values.data(), uint32_t(names.size()), saver->shards);
+  for (tw_tensor* value : values) tw_tensor_release(value);
+  return status;
+}
+
+void Build(tw_scope* scope, const tw_output* variables, uint32_t n, const tw_saver_options* options, tw_saver* saver) {
+  Collect(scope, variables, n, saver);
+  if (Good(scope)) saver->names = NamesInFiles(scope, saver->infos, options);
+  if (!Good(scope)) return;
+  saver->prefix = Prefix(scope);
+  const tw_output names = Strings(scope, saver->names), slices = Strings(scope, std::vector<std::string>(saver->names.size()));
+  saver->save = AddSave(scope, names, slices, saver);
+  saver->restore = AddRestore(scope, names, slices, *saver);
+}
+
 }  // namespace
 
 tw_status* tw_saver_create(tw_graph* graph, const tw_output* variables, uint32_t n, tw_saver** out_saver) {
+  return tw_saver_create_with(graph, variables, n, nullptr, out_saver);
+}
+
+tw_status* tw_saver_create_with(tw_graph* graph, const tw_output* variables, uint32_t n, const tw_saver_options* options,
+                                tw_saver** out_saver) {
   if (!graph || !out_saver || (n > 0 && !variables)) {
     return tw_status_create(TW_INVALID_ARGUMENT, "tw_saver_create: graph, variables or out_saver is NULL");
   }
   tw_scope* scope = nullptr;
   try {
     auto saver = std::make_unique<tw_saver>();
-    scope = tw_scope_create(graph, FreePrefix(graph).c_str());
-    const Targets t = Collect(scope, variables, n);
-    if (Good(scope)) {
-      saver->prefix = Prefix(scope);
-      const tw_output names = Strings(scope, t.names), slices = Strings(scope, std::vector<std::string>(t.names.size()));
-      saver->save = AddSave(scope, saver->prefix, names, slices, t);
-      saver->restore = AddRestore(scope, saver->prefix, names, slices, t);
-    }
+    saver->graph = graph;
+    saver->scope = FreePrefix(graph);
+    saver->shards = options && options->size >= sizeof(*options) && options->shards ? options->shards : 1;
+    scope = tw_scope_create(graph, saver->scope.c_str());
+    Build(scope, variables, n, options, saver.get());
     tw_status* status = tw_scope_finish(scope);
     if (!status) *out_saver = saver.release();
     return status;
@@ -167,12 +180,36 @@ tw_status* tw_saver_create(tw_graph* graph, const tw_output* variables, uint32_t
 
 void tw_saver_destroy(tw_saver* saver) { delete saver; }
 
+tw_graph* tw_saver_graph(const tw_saver* saver) { return saver ? saver->graph : nullptr; }
+
+uint32_t tw_saver_count(const tw_saver* saver) { return saver ? uint32_t(saver->names.size()) : 0; }
+
+const char* tw_saver_variable(const tw_saver* saver, uint32_t i) {
+  return i < tw_saver_count(saver) ? saver->infos[i].name.c_str() : nullptr;
+}
+
+const char* tw_saver_name(const tw_saver* saver, uint32_t i) { return i < tw_saver_count(saver) ? saver->names[i].c_str() : nullptr; }
+
 tw_status* tw_saver_save(tw_saver* saver, tw_session* session, const char* prefix) {
   if (!saver || !prefix) return tw_status_create(TW_INVALID_ARGUMENT, "tw_saver_save: saver or prefix is NULL");
-  return Run(session, *saver, saver->save, prefix);
+  try {
+    return saver->shards > 1 ? SaveSharded(session, saver, prefix) : Run(session, *saver, saver->save, prefix);
+  } catch (const std::bad_alloc&) {
+    return tw_status_create(TW_RESOURCE_EXHAUSTED, "out of host memory for a save");
+  }
 }
 
 tw_status* tw_saver_restore(tw_saver* saver, tw_session* session, const char* prefix) {
   if (!saver || !prefix) return tw_status_create(TW_INVALID_ARGUMENT, "tw_saver_restore: saver or prefix is NULL");
   return Run(session, *saver, saver->restore, prefix);
+}
+
+tw_status* tw_saver_values(tw_saver* saver, tw_session* session, tw_tensor** out_values) {
+  if (!saver || !out_values) return tw_status_create(TW_INVALID_ARGUMENT, "tw_saver_values: saver or out_values is NULL");
+  for (size_t i = 0; i < saver->values.size(); ++i) out_values[i] = nullptr;
+  tw_signature what = {};
+  what.size = sizeof(what);
+  what.fetches = saver->values.data();
+  what.n_fetches = uint32_t(saver->values.size());
+  return tw_session_run(session, &what, nullptr, nullptr, out_values);
 }

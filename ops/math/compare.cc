@@ -27,9 +27,10 @@ void Order(tw::Plugin& p, const std::string& name, const std::string& doc) {
                             doc + "\"");
 }
 
-void Logic(tw::Plugin& p, const std::string& name, const std::string& doc) {
-  p.op<nullptr, BinaryRule>(name + "(x: bool, y: bool) -> (z: bool); commutative; no_gradient \"truth values have no derivative\"; doc \"" +
-                            doc + "\"");
+// neutral: the truth value that changes nothing.
+void Logic(tw::Plugin& p, const std::string& name, const std::string& neutral, const std::string& doc) {
+  p.op<nullptr, BinaryRule>(name + "(x: bool, y: bool) -> (z: bool); commutative; neutral x " + neutral + " y " + neutral +
+                            "; no_gradient \"truth values have no derivative\"; doc \"" + doc + "\"");
 }
 
 }  // namespace
@@ -41,8 +42,8 @@ void register_compare(tw::Plugin& p) {
   Order(p, "LessEqual", "x <= y");
   Order(p, "Greater", "x > y");
   Order(p, "GreaterEqual", "x >= y");
-  Logic(p, "LogicalAnd", "x and y");
-  Logic(p, "LogicalOr", "x or y");
+  Logic(p, "LogicalAnd", "1", "x and y");
+  Logic(p, "LogicalOr", "0", "x or y");
 }
 
 }  // namespace thalweg::ops

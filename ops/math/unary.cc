@@ -77,8 +77,8 @@ void SigmoidGradGradient(const tw::Grad& g) {
 }
 
 template <void (*Gradient)(const tw::Grad&)>
-void Unary(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& doc) {
-  p.op<Gradient>(name + "(x: T[*s]) -> (y: T[*s]); T: " + types + "; doc \"" + doc + "\"");
+void Unary(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& doc, const std::string& clauses = "") {
+  p.op<Gradient>(name + "(x: T[*s]) -> (y: T[*s]); T: " + types + clauses + "; doc \"" + doc + "\"");
 }
 
 void Test(tw::Plugin& p, const std::string& name, const std::string& doc) {
@@ -93,8 +93,8 @@ void Backward(tw::Plugin& p, const std::string& name, const std::string& doc) {
 }  // namespace
 
 void register_unary(tw::Plugin& p) {
-  Unary<AbsGradient>(p, "Abs", OPS_SIGNED, "absolute value");
-  Unary<NegGradient>(p, "Neg", OPS_SIGNED_COMPLEX, "-x");
+  Unary<AbsGradient>(p, "Abs", OPS_SIGNED, "absolute value", "; idempotent");
+  Unary<NegGradient>(p, "Neg", OPS_SIGNED_COMPLEX, "-x", "; involution");
   Unary<SquareGradient>(p, "Square", OPS_ARITHMETIC, "x * x");
   Unary<SqrtGradient>(p, "Sqrt", OPS_FLOATS_COMPLEX, "square root; NaN below 0");
   Unary<RsqrtGradient>(p, "Rsqrt", OPS_FLOATS_COMPLEX, "1 / sqrt(x)");
@@ -108,15 +108,16 @@ void register_unary(tw::Plugin& p) {
   Unary<TanhGradient>(p, "Tanh", OPS_FLOATS_COMPLEX, "hyperbolic tangent");
   Unary<SigmoidGradient>(p, "Sigmoid", OPS_FLOATS_COMPLEX, "1 / (1 + exp(-x))");
   Unary<ErfGradient>(p, "Erf", OPS_FLOATS, "error function");
-  Unary<ZeroGradient>(p, "Sign", OPS_SIGNED_COMPLEX, "-1, 0 or 1; x / |x| of a complex number; NaN stays NaN");
-  Unary<ZeroGradient>(p, "Floor", OPS_FLOATS, "the largest whole number that is not above x");
-  Unary<ZeroGradient>(p, "Ceil", OPS_FLOATS, "the smallest whole number that is not below x");
-  Unary<ZeroGradient>(p, "Round", OPS_SIGNED_COMPLEX, "the nearest whole number, halves to the even one");
+  Unary<ZeroGradient>(p, "Sign", OPS_SIGNED_COMPLEX, "-1, 0 or 1; x / |x| of a complex number; NaN stays NaN", "; idempotent");
+  Unary<ZeroGradient>(p, "Floor", OPS_FLOATS, "the largest whole number that is not above x", "; idempotent");
+  Unary<ZeroGradient>(p, "Ceil", OPS_FLOATS, "the smallest whole number that is not below x", "; idempotent");
+  Unary<ZeroGradient>(p, "Round", OPS_SIGNED_COMPLEX, "the nearest whole number, halves to the even one", "; idempotent");
   Test(p, "IsNan", "whether x is not a number");
   Test(p, "IsInf", "whether x is infinite");
   Test(p, "IsFinite", "whether x is neither infinite nor NaN");
-  p.op("LogicalNot(x: bool[*s]) -> (y: bool[*s]); no_gradient \"truth values have no derivative\"; doc \"not x\"");
-  p.op<ConjGradient>("Conj(input: T[*s]) -> (output: T[*s]); T: {complex64, complex128, variant} = complex64; doc \"complex conjugate\"");
+  p.op("LogicalNot(x: bool[*s]) -> (y: bool[*s]); involution; no_gradient \"truth values have no derivative\"; doc \"not x\"");
+  p.op<ConjGradient>(
+      "Conj(input: T[*s]) -> (output: T[*s]); T: {complex64, complex128, variant} = complex64; involution; doc \"complex conjugate\"");
 }
 
 void register_unary_grad(tw::Plugin& p) {

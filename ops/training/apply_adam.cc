@@ -9,8 +9,7 @@ namespace thalweg::ops {
 namespace {
 
 void Rule(const tw::Shape& s) {
-  const char* scalars[] = {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon"};
-  for (uint32_t k = 0; k < 6; ++k) WantScalar(s, 3 + k, scalars[k]);
+  WantScalars(s, 3, {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon"});
   WantOneShape(s, 3, 9);
 }
 

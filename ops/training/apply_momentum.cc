@@ -13,17 +13,10 @@ void Rule(const tw::Shape& s) {
   WantOneShape(s, 2, 3);
 }
 
-// grad: one row per index.
 void SparseRule(const tw::Shape& s) {
   WantScalar(s, 2, "lr");
-  WantVector(s, 4, "indices");
   WantScalar(s, 5, "momentum");
-  const uint32_t type = s.type("T");
-  const MaybeDims variable = Merge(s, Variable(s, 0, type), Variable(s, 1, type), "the shapes of 'var' and 'accum'");
-  if (!variable) return;
-  if (variable->empty()) Fail("'var' is a scalar, which has no rows; use ResourceApplyMomentum");
-  const Dims rows = Join({s.known(4) ? s.dim(4, 0) : -1}, Sub(*variable, 1, variable->size()));
-  Merge(s, In(s, 3), rows, "the shape of 'grad' and that of the rows which 'indices' names");
+  WantRows(s, 2, 3, 4);
 }
 
 #define LAST "use_locking: bool = false; use_nesterov: bool = false; stateful; no_gradient \"it has no outputs\"; "

@@ -45,7 +45,14 @@ TW_CPP_PLUGIN("org.thalweg.cpu", "0.1.0", p) {
   register_random(p);
   register_relu(p);
   register_softmax(p);
-  register_training(p);
+
+  register_apply_adadelta(p);
+  register_apply_adagrad(p);
+  register_apply_adam(p);
+  register_apply_ftrl(p);
+  register_apply_gradient_descent(p);
+  register_apply_momentum(p);
+  register_apply_rmsprop(p);
 
   register_checkpoint(p);
   register_control(p);

@@ -44,8 +44,8 @@ bool Take(std::string_view* rest, uint64_t* out) {
 
 std::string Folder(const tw_host* host) {
   if (std::string set = Setting(host, "cache_dir"); !set.empty()) return set;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/') return std::string(cache) + "/thalweg/opencl";
-  if (const char* home = std::getenv("HOME"); home && *home == '/') return std::string(home) + "/.cache/thalweg/opencl";
+  if (const char* cache = secure_getenv("XDG_CACHE_HOME"); cache && *cache == '/') return std::string(cache) + "/thalweg/opencl";
+  if (const char* home = secure_getenv("HOME"); home && *home == '/') return std::string(home) + "/.cache/thalweg/opencl";
   return {};
 }
 

@@ -1,5 +1,6 @@
 /* Runs that are started without waiting: what callbacks get, back-pressure, one thread, refusals, and an end from inside a callback. */
 #include <pthread.h>
+#include <time.h>
 
 #include "check.h"
 
@@ -278,6 +279,40 @@ static void AKernelThatThrowsIsAFailureOfTheRun(void) {
   }
 }
 
-MAIN(TEST(ACallbackGetsWhatWasFetched), TEST(FailuresComeToTheCallback), TEST(WhatIsRefusedCallsNobody), TEST(OneThreadRunsOnTheCaller),
-     TEST(MoreThanAreAllowedWait), TEST(ACallbackMayEndEverything), TEST(ACallbackMayStartTheNextRun),
-     TEST(AChainOfRunsOnOneThreadIsNoRecursion), TEST(AKernelThatThrowsIsAFailureOfTheRun))
+static double seconds(void) {
+  struct timespec now;
+  timespec_get(&now, TIME_UTC);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Low begins when one of the runs that fill the threads is over, or when it has waited for a tenth of a second. */
+static void RunsOfALowerPriorityArePutOff(void) {
+  const char *two[] = {"threads=2"}, *low[] = {"priority=-1"}, *high[] = {"priority=1"};
+  tw_runtime* runtime = NULL;
+  OK(tw_runtime_create(two, 1, &runtime));
+  program first = new_program(runtime, high, 1), second = new_program(runtime, low, 1);
+  outcome of_first = OUTCOME, of_second = OUTCOME;
+  tw_tensor* x = scalar(0);
+  double alone = 1;
+  for (int i = 0; i < 4; ++i) {
+    const double before = seconds();
+    tw_tensor_release(fetch(first.session, first.x, x, first.slow));
+    alone = fmin(alone, seconds() - before);
+  }
+  const tw_signature slow = {.size = sizeof slow, .feeds = &first.x, .fetches = &first.slow, .n_feeds = 1, .n_fetches = 1};
+  const tw_signature quick = {.size = sizeof quick, .feeds = &second.x, .fetches = &second.y, .n_feeds = 1, .n_fetches = 1};
+  const double before = seconds();
+  for (int i = 0; i < 2; ++i) OK(tw_session_run_async(first.session, &slow, &x, NULL, record, &of_first));
+  OK(tw_session_run_async(second.session, &quick, &x, NULL, record, &of_second));
+  wait_for(&of_second, 1);
+  CHECK(seconds() - before > fmin(alone / 2, 0.09));
+  wait_for(&of_first, 2);
+  tw_tensor_release(x);
+  free_program(&first);
+  free_program(&second);
+  tw_runtime_release(runtime);
+}
+
+MAIN(TEST(RunsOfALowerPriorityArePutOff), TEST(ACallbackGetsWhatWasFetched), TEST(FailuresComeToTheCallback),
+     TEST(WhatIsRefusedCallsNobody), TEST(OneThreadRunsOnTheCaller), TEST(MoreThanAreAllowedWait), TEST(ACallbackMayEndEverything),
+     TEST(ACallbackMayStartTheNextRun), TEST(AChainOfRunsOnOneThreadIsNoRecursion), TEST(AKernelThatThrowsIsAFailureOfTheRun))

@@ -8,7 +8,10 @@ static void NullObjectsAreRefused(void) {
   OK(tw_graph_create(NULL, &graph));
   REFUSED(tw_buffer_create("", 0, NULL));
   REFUSED(tw_runtime_create(NULL, 0, NULL));
+  REFUSED(tw_runtime_create_with(NULL, NULL));
   REFUSED(tw_runtime_default(NULL));
+  REFUSED(tw_step_stats_create(NULL));
+  REFUSED(tw_step_stats_json(NULL, NULL));
   REFUSED(tw_log_write(NULL, 0, NULL));
   REFUSED(tw_tensor_create(TW_FLOAT, NULL, 0, NULL));
   REFUSED(tw_tensor_create_copy(TW_FLOAT, NULL, 0, "", 4, NULL));
@@ -53,6 +56,8 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_session_run(NULL, NULL, NULL, NULL, NULL));
   REFUSED(tw_callable_create(NULL, NULL, NULL));
   REFUSED(tw_callable_run(NULL, NULL, NULL, NULL));
+  REFUSED(tw_session_report(NULL, NULL));
+  REFUSED(tw_callable_plan_json(NULL, NULL, NULL));
   REFUSED(tw_session_run_async(NULL, NULL, NULL, NULL, NULL, NULL));
   REFUSED(tw_callable_run_async(NULL, NULL, NULL, NULL, NULL));
   REFUSED(tw_cancel_token_create(NULL));
@@ -66,11 +71,26 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_checkpoint_describe(NULL, "x", NULL, NULL, NULL));
   REFUSED(tw_checkpoint_read(NULL, "x", NULL));
   REFUSED(tw_checkpoint_verify(NULL, NULL));
+  REFUSED(tw_lbfgs_create(NULL, 0, NULL, 0, NULL, NULL));
+  REFUSED(tw_lbfgs_create(graph, 0, NULL, 1, NULL, NULL));
+  REFUSED(tw_lbfgs_run(NULL, NULL, NULL, NULL, 0, 1, NULL));
   REFUSED(tw_variables_create(NULL, NULL));
   REFUSED(tw_saver_create(NULL, NULL, 0, NULL));
   REFUSED(tw_saver_create(graph, NULL, 1, NULL));
   REFUSED(tw_saver_save(NULL, NULL, NULL));
   REFUSED(tw_saver_restore(NULL, NULL, NULL));
+  REFUSED(tw_saver_create_with(NULL, NULL, 0, NULL, NULL));
+  REFUSED(tw_saver_values(NULL, NULL, NULL));
+  REFUSED(tw_saver_restore_partial(NULL, NULL, NULL, NULL));
+  REFUSED(tw_checkpoint_write_sharded(NULL, NULL, NULL, 0, 1));
+  REFUSED(tw_checkpoint_latest(NULL, NULL, NULL));
+  REFUSED(tw_checkpoint_latest("x", NULL, NULL));
+  REFUSED(tw_checkpointer_create(NULL, NULL, NULL, NULL, NULL));
+  REFUSED(tw_checkpointer_step(NULL, 0, NULL, NULL));
+  REFUSED(tw_checkpointer_save(NULL, 0, NULL));
+  REFUSED(tw_checkpointer_wait(NULL));
+  REFUSED(tw_checkpointer_restore(NULL, 0, NULL, NULL));
+  REFUSED(tw_checkpointer_report(NULL, NULL));
   tw_graph_destroy(graph);
 }
 
@@ -88,13 +108,26 @@ static void NullMayBeReleased(void) {
   tw_session_destroy(NULL);
   tw_callable_destroy(NULL);
   tw_cancel_token_cancel(NULL);
+  tw_step_stats_destroy(NULL);
   tw_cancel_token_destroy(NULL);
   tw_devices_destroy(NULL);
   tw_plugins_destroy(NULL);
   tw_checkpoint_close(NULL);
   tw_variables_destroy(NULL);
   tw_saver_destroy(NULL);
+  tw_restore_report_destroy(NULL);
+  tw_checkpointer_destroy(NULL);
+  tw_checkpointer_options_init(NULL);
+  tw_lbfgs_destroy(NULL);
+  tw_lbfgs_reset(NULL);
+  tw_lbfgs_options_init(NULL);
   tw_momentum_init(NULL);
+  tw_adamax_init(NULL);
+  tw_adagrad_init(NULL);
+  tw_adadelta_init(NULL);
+  tw_rmsprop_init(NULL);
+  tw_ftrl_init(NULL);
+  tw_moving_averages_init(NULL);
   tw_adam_init(NULL);
 }
 
@@ -117,6 +150,11 @@ static void GettersAnswerNothingForNull(void) {
   CHECK(!tw_plugins_build(NULL, 0) && !tw_plugins_reason(NULL, 0) && !tw_plugins_fix(NULL, 0) && !tw_plugins_op(NULL, 0, 0));
   CHECK(!tw_plugins_op_count(NULL, 0) && !tw_plugins_kernel_count(NULL, 0) && !tw_plugins_device_kind(NULL, 0, 0));
   CHECK(!tw_checkpoint_count(NULL) && !tw_checkpoint_name(NULL, 0));
+  CHECK(!tw_saver_graph(NULL) && !tw_saver_count(NULL) && !tw_saver_variable(NULL, 0) && !tw_saver_name(NULL, 0));
+  CHECK(!tw_restore_report_count(NULL) && tw_restore_report_outcome(NULL, 0) == TW_RESTORE_MISSING);
+  CHECK(!tw_restore_report_variable(NULL, 0) && !tw_restore_report_name(NULL, 0) && !tw_restore_report_text(NULL, 0));
+  CHECK(!tw_step_stats_total(NULL) && !tw_step_stats_node_count(NULL) && !tw_step_stats_node(NULL, 0));
+  CHECK(!tw_step_stats_op_count(NULL) && !tw_step_stats_op(NULL, 0) && !*tw_operation_place(NULL) && !tw_status_place(NULL));
   CHECK(!tw_variables_count(NULL) && !tw_variables_handle(NULL, 0) && !tw_variables_name(NULL, 0));
 }
 
@@ -127,7 +165,9 @@ static void BuildersTakeNull(void) {
   tw_op_add_inputs(NULL, NULL, 1);
   tw_op_add_control(NULL, NULL);
   tw_op_set_device(NULL, NULL);
+  tw_op_set_priority(NULL, 1);
   tw_op_colocate_with(NULL, NULL);
+  tw_op_set_place(NULL, NULL);
   tw_op_set_int(NULL, NULL, 0);
   tw_op_set_tensors(NULL, NULL, NULL, 0);
   CHECK(tw_scope_op1(NULL, "Neg", 0) == 0 && tw_scope_op(NULL, NULL, NULL, 3) == 0 && tw_scope_begin(NULL, NULL, NULL) == NULL);
@@ -136,13 +176,27 @@ static void BuildersTakeNull(void) {
   CHECK(tw_scope_scalar(NULL, TW_FLOAT, 0) == 0 && tw_scope_ints(NULL, NULL, 0) == 0);
   CHECK(tw_scope_placeholder(NULL, NULL, TW_FLOAT, NULL, 0) == 0 && tw_scope_graph(NULL) == NULL && !*tw_scope_prefix(NULL));
   CHECK(tw_scope_code(NULL) == TW_RESOURCE_EXHAUSTED);
+  tw_scope_set_place(NULL, NULL);
+  CHECK(!*tw_scope_place(NULL));
   tw_scope_fail(NULL, tw_status_create(TW_ABORTED, "dropped"));
   tw_scope_gradients(NULL, 0, &x, 1, &g);
   CHECK(g.values == 0 && g.rows == 0);
   CHECK(tw_variable_create(NULL, NULL, 0) == 0 && tw_variable_read(NULL, 0) == 0 && tw_variable_assign(NULL, 0, 0) == NULL);
   CHECK(tw_variable_initializer(NULL, NULL) == NULL);
   CHECK(tw_train_sgd(NULL, NULL, NULL, 1, 0) == NULL && tw_train_momentum(NULL, NULL, NULL, 1, NULL) == NULL);
-  CHECK(tw_train_adam(NULL, NULL, NULL, 1, NULL) == NULL);
+  CHECK(tw_train_adam(NULL, NULL, NULL, 1, NULL) == NULL && tw_train_adamax(NULL, NULL, NULL, 1, NULL) == NULL);
+  CHECK(tw_train_adagrad(NULL, NULL, NULL, 1, NULL) == NULL && tw_train_adadelta(NULL, NULL, NULL, 1, NULL) == NULL);
+  CHECK(tw_train_rmsprop(NULL, NULL, NULL, 1, NULL) == NULL && tw_train_ftrl(NULL, NULL, NULL, 1, NULL) == NULL);
+  tw_decay_gradients(NULL, NULL, NULL, 1, 1);
+  tw_decay_weights(NULL, NULL, NULL, 1, 0, 1);
+  tw_clip_by_value(NULL, NULL, 1, 0, 1);
+  tw_clip_by_norm(NULL, NULL, 1, 1);
+  CHECK(tw_clip_by_global_norm(NULL, NULL, 1, 1) == 0);
+  CHECK(tw_global_step(NULL) == 0 && tw_global_step_advance(NULL, NULL) == NULL);
+  CHECK(tw_schedule_piecewise(NULL, 0, NULL, NULL, 1) == 0 && tw_schedule_exponential(NULL, 0, 1, 1, 1, 0) == 0);
+  CHECK(tw_schedule_polynomial(NULL, 0, 1, 0, 1, 1, 0) == 0 && tw_schedule_cosine(NULL, 0, 1, 1, 0) == 0);
+  CHECK(tw_schedule_cosine_restarts(NULL, 0, 1, 1, 2, 1, 0) == 0 && tw_schedule_warm_up(NULL, 0, 0, 1, 0) == 0);
+  CHECK(tw_moving_averages_add(NULL, NULL, 1, NULL, NULL, NULL) == NULL && tw_moving_averages_swap(NULL, NULL, NULL, 1) == NULL);
 }
 
 static void NullInsideAScopeIsTold(void) {

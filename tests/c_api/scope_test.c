@@ -92,6 +92,8 @@ static void ScalarsAreRoundedToTheirType(void) {
   CHECK(isinf(scalar_as_double(TW_HALF, 65520)));
   CHECK(scalar_as_double(TW_HALF, 5.960464477539063e-08) == 5.960464477539063e-08);
   CHECK(scalar_as_double(TW_HALF, 6.103515625e-05) == 6.103515625e-05);
+  CHECK(scalar_as_double(TW_HALF, 0) == 0 && signbit(scalar_as_double(TW_HALF, -0.0)));
+  CHECK(scalar_as_double(TW_HALF, 1e-8) == 0 && scalar_as_double(TW_HALF, 1) == 1);
   CHECK(scalar_as_double(TW_HALF, 2047.5) == 2048 && scalar_as_double(TW_HALF, -1.0009765625) == -1.0009765625);
   CHECK(scalar_as_double(TW_BFLOAT16, 0.1) == 0.10009765625);
   CHECK(isnan(scalar_as_double(TW_BFLOAT16, NAN)) && isnan(scalar_as_double(TW_HALF, NAN)));

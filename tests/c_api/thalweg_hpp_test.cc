@@ -1,4 +1,8 @@
 // The C++ sugar over the application API.
+#include <unistd.h>
+
+#include <filesystem>
+
 #include "gtest/gtest.h"
 
 #include "thalweg/cpp/plugin.hpp"  // both kinds of sugar in one file
@@ -12,6 +16,8 @@ TEST(CppTest, AProgramIsAFewLines) {
   s.finish();
   tw::Session session(graph);
   EXPECT_EQ(session.run({{x, tw::Tensor(3.0f)}}, {y})[0].text(), "10");
+  EXPECT_EQ(session.report().steps, 1u);
+  EXPECT_EQ(session.report().plans, 1u);
 }
 
 TEST(CppTest, AttributesAreDescribedInPlace) {
@@ -55,4 +61,158 @@ TEST(CppTest, TensorsShareAndMove) {
   EXPECT_EQ(b.c(), c.c());
   EXPECT_EQ(c.string(), "text");
   EXPECT_EQ(tw::Tensor({2}, std::vector<int64_t>{1, 2}).dims(), std::vector<int64_t>{2});
+}
+
+TEST(CppTest, ARunTellsWhatItDid) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  const tw_output y = s.op("Neg", {s.placeholder("x", TW_FLOAT, {})});
+  s.finish();
+  tw::Session session(graph);
+  tw::StepStats stats;
+  tw_run_options options = {};
+  options.size = sizeof(options);
+  options.stats = stats.c();
+  session.run({{graph.output("x"), tw::Tensor(3.0f)}}, {y}, {}, &options);
+  ASSERT_EQ(stats.nodes().size(), 1u);
+  EXPECT_STREQ(stats.nodes()[0].name, "Neg");
+  EXPECT_EQ(stats.ops()[0].count, 1u);
+  EXPECT_EQ(stats.total().nodes, 1u);
+  EXPECT_EQ(stats.json().find("{\"displayTimeUnit\""), 0u);
+}
+
+TEST(CppTest, FailuresTellTheirPlace) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  s.at("net.cc:7").op("Nonsense", {});
+  try {
+    s.finish();
+    FAIL();
+  } catch (const tw::StatusError& e) {
+    EXPECT_EQ(e.place(), "net.cc:7");
+  }
+}
+
+TEST(CppTest, RuntimesAreMadeOfRecords) {
+  tw_thread_pool nobody = {};
+  nobody.size = sizeof(nobody);
+  tw_runtime_config config = {};
+  config.size = sizeof(config);
+  config.threads = &nobody;
+  tw::Runtime runtime(config);
+  tw::Graph graph(runtime);
+  config.size = 0;
+  EXPECT_THROW(tw::Runtime{config}, tw::StatusError);
+}
+
+TEST(CppTest, ATrainingLoopHasScheduleClippingDecayAndAverages) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  const std::vector<tw_output> w = {s.variable("w", s.constant(tw::Tensor({2}, std::vector<float>{3, 4})))};
+  const tw_output value = s.read(w[0]);
+  auto gradients = s.gradients(s.op("L2Loss", {value}), w);  // w itself, whose norm is 5
+  const tw_output norm = s.clip_by_global_norm(gradients, 2.5);
+  tw::Sgd sgd;
+  sgd.learning_rate = s.piecewise(s.read(s.global_step()), {0}, {0.5, 0});
+  s.decay_weights(w, gradients, sgd.learning_rate, 0.5);
+  std::vector<tw_output> averages;
+  const tw_operation* train = s.advance_global_step(s.moving_averages(w, s.train(sgd, w, gradients), &averages, 0.5));
+  const tw_operation *swap = s.swap_moving_averages(w, averages), *init = s.initializer();
+  s.finish();
+  tw::Session session(graph, {"container=hpp_training"});
+  session.run({}, {}, {init});
+  EXPECT_EQ(session.run({}, {norm})[0].values<double>(), (std::vector<double>{5}));
+  session.run({}, {}, {train});  // w - 0.5 * (0.5 w) - 0.5 * (0.5 w) = w / 2
+  EXPECT_EQ(session.run({}, {value})[0].values<float>(), (std::vector<float>{1.5, 2}));
+  session.run({}, {}, {train});  // at a rate of 0
+  EXPECT_EQ(session.run({}, {value})[0].values<float>(), (std::vector<float>{1.5, 2}));
+  session.run({}, {}, {swap});  // the averages were 2.25 and 3 after the first step
+  EXPECT_EQ(session.run({}, {value})[0].values<float>(), (std::vector<float>{1.875, 2.5}));
+}
+
+TEST(CppTest, OptimizersAreRecordsWithDefaults) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  const std::vector<tw_output> w = {s.variable("w", s.scalar(TW_DOUBLE, 1))};
+  const tw_output value = s.read(w[0]);
+  const auto gradients = s.gradients(s.op("Square", {value}), w);
+  tw::Adam adam;
+  EXPECT_EQ(adam.beta1, 0.9);
+  adam.learning_rate = s.scalar(TW_DOUBLE, 0.25);
+  const tw_operation* steps[] = {s.train(adam, w, gradients),           s.train(tw::Momentum(), w, gradients),
+                                 s.train(tw::AdaMax(), w, gradients),   s.train(tw::Adagrad(), w, gradients),
+                                 s.train(tw::Adadelta(), w, gradients), s.train(tw::RmsProp(), w, gradients),
+                                 s.train(tw::Ftrl(), w, gradients)};
+  const tw_operation* init = s.initializer();
+  s.finish();
+  tw::Session session(graph, {"container=hpp_optimizers"});
+  for (const tw_operation* step : steps) {
+    session.run({}, {}, {init});
+    session.run({}, {}, {step});
+    const double after = session.run({}, {value})[0].values<double>()[0];
+    EXPECT_LT(after, 1);
+    EXPECT_NEAR(after, step == steps[0] ? 0.75 : after, 1e-5);  // its powers of beta are floats
+  }
+}
+
+TEST(CppTest, ListsOfDifferentLengthsAreRefused) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  EXPECT_EQ(s.train(tw::Adam(), {s.variable("w", s.scalar(TW_FLOAT, 1))}, {}), nullptr);
+  EXPECT_THROW(s.finish(), tw::StatusError);
+}
+
+TEST(CppTest, LbfgsFindsTheMinimum) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  const std::vector<tw_output> w = {s.variable("w", s.constant(tw::Tensor({2}, std::vector<double>{5, -3})))};
+  const tw_output target = s.placeholder("target", TW_DOUBLE, {2}), value = s.read(w[0]);
+  const tw_output loss = s.op("L2Loss", {s.op("Sub", {value, target})});
+  const tw_operation* init = s.initializer();
+  s.finish();
+  tw::Session session(graph, {"container=hpp_lbfgs"});
+  session.run({}, {}, {init});
+  tw::Lbfgs lbfgs(graph, loss, w);
+  const tw_lbfgs_report report = lbfgs.run(session, {{target, tw::Tensor({2}, std::vector<double>{1, 2})}});
+  EXPECT_EQ(report.why, uint32_t(TW_LBFGS_GRADIENT));
+  const auto found = session.run({}, {value})[0].values<double>();
+  EXPECT_NEAR(found[0], 1, 1e-6);
+  EXPECT_NEAR(found[1], 2, 1e-6);
+}
+
+TEST(CppTest, CheckpointersSaveAndGoOn) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / ("hpp_checkpoints_" + std::to_string(getpid()));
+  tw::Graph graph;
+  tw::Scope s(graph);
+  const tw_output w = s.variable("w", s.scalar(TW_FLOAT, 4)), value = s.read(w);
+  const tw_operation* init = s.initializer();
+  const tw_operation* clear = tw_variable_assign(s.c(), w, s.scalar(TW_FLOAT, 0));
+  s.finish();
+  tw::Session session(graph, {"container=hpp_checkpoints"});
+  session.run({}, {}, {init});
+  tw::Saver saver(graph, {}, {{"w", "other/w"}}, 2);
+  tw_checkpointer_options options = tw::Checkpointer::defaults();
+  options.every_steps = 2;
+  {
+    tw::Checkpointer c(saver, session, folder.string(), options);
+    EXPECT_EQ(c.restore_or(-5), -5);
+    EXPECT_THROW(c.restore(), tw::StatusError);
+    EXPECT_FALSE(c.step(1));
+    EXPECT_TRUE(c.step(2));
+    c.save(3);
+    c.wait();
+    EXPECT_EQ(c.report().saves, 2u);
+  }
+  session.run({}, {}, {clear});
+  tw::Checkpointer again(saver, session, folder.string(), options);
+  EXPECT_EQ(again.restore(), 3);
+  EXPECT_EQ(session.run({}, {value})[0].values<float>()[0], 4);
+  saver.save(session, (folder / "one").string());
+  session.run({}, {}, {clear});
+  const auto restored = saver.restore_partial(session, (folder / "one").string());
+  ASSERT_EQ(restored.size(), 1u);
+  EXPECT_EQ(restored[0].outcome, uint32_t(TW_RESTORE_DONE));
+  EXPECT_EQ(restored[0].name, "other/w");
+  EXPECT_EQ(session.run({}, {value})[0].values<float>()[0], 4);
+  std::filesystem::remove_all(folder);
 }

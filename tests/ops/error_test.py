@@ -552,6 +552,13 @@ def files_and_control():
     refuses("SaveV2", [path, text(b"a"), text(b""), np.float32(1)], "/nonexistent/error_test", dtypes=[np.float32])
     refuses("RestoreV2", [path, text(b"a", b"b"), text(b"")], "tensor_names", "2", dtypes=[np.float32])
     refuses("RestoreV2", [path, text(b"a"), text(b"")], "/nonexistent/error_test", dtypes=[np.float32])
+    refuses("MergeV2Checkpoints", [path, path], "checkpoint_prefixes", "[]")
+    refuses("MergeV2Checkpoints", [text(b"a"), text(b"b")], "destination_prefix", "[1]")
+    refuses("MergeV2Checkpoints", [text(path.item()), path], "one of the parts")
+    refuses("MergeV2Checkpoints", [text(b"/nonexistent/a"), path], "/nonexistent/a")
+    refuses("MergeV2Checkpoints", [text(b"/nonexistent/a"), path], "allow_missing_files", allow_missing_files=True)
+    refuses("ShardedFilename", [text(b"a"), np.int32(0), np.int32(1)], "basename", "[1]")
+    refuses("ShardedFilespec", [path, i32(1)], "num_shards", "[1]")
     refuses("Assert", [np.bool_(False), i32(17, 4), text(b"why")], "17", "why", T=[np.int32, object])
     refuses("Assert", [np.array([True]), i32(1)], "condition", T=[np.int32])
     refuses("StringJoin", [text(b"a", b"b"), text(b"c")], "[2]", "[1]", N=2)
@@ -565,7 +572,7 @@ ELEMENTWISE = set("Abs Neg Sign Square Sqrt Rsqrt Reciprocal Exp Expm1 Log Log1p
                   "NoOp".split())
 STATE = set("VarHandleOp VarIsInitializedOp ReadVariableOp AssignVariableOp AssignAddVariableOp AssignSubVariableOp DestroyResourceOp "
             "ResourceGather ResourceScatterAdd ResourceScatterSub ResourceScatterUpdate".split())  # state_test.py
-TRAINING = {"ResourceApplyGradientDescent", "ResourceApplyMomentum", "ResourceApplyAdam", "ResourceSparseApplyMomentum"}  # training_test.py
+TRAINING = {op for op in tw.ops() if op.startswith(("ResourceApply", "ResourceSparseApply"))}  # training_test.py
 FRAMEWORK = set("Const Placeholder _Send _Recv".split())
 
 
@@ -711,7 +718,7 @@ def worker(count, seed):
         if op in FRAMEWORK:
             continue
         wrong_use(op, schema)
-        if op in ("SaveV2", "RestoreV2"):
+        if op in ("SaveV2", "RestoreV2", "MergeV2Checkpoints"):
             continue
         answered += hostile(op, schema, count, seed)
     cases.holds("hostile inputs are not all refused", answered > 5 * count, answered)

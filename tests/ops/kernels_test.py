@@ -10,13 +10,13 @@ QUANTISED = ["qint8", "qint16", "qint32", "quint8", "quint16"]
 COMPLEX = ["complex64", "complex128"]
 WHOLE = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 SMALL = ["float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz", "float8_e5m2fnuz", "int4", "uint4", "int2", "uint2"]
+OPTIMIZERS = " ".join(op for op in tw.ops() if op.startswith(("ResourceApply", "ResourceSparseApply")))
 
 # (why, ops, types): what the schemas allow, as TensorFlow's do, and nothing computes.
 MISSING = [
     ("quantised arithmetic needs ranges, which these ops do not carry",
      "AddN ArgMax ArgMin AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddGrad Cumsum Equal NotEqual Max Mean Min Prod Sum "
-     "ResourceApplyAdam ResourceApplyGradientDescent ResourceApplyMomentum ResourceSparseApplyMomentum ResourceScatterAdd "
-     "ResourceScatterSub ScatterNd UnsortedSegmentSum", QUANTISED),
+     f"{OPTIMIZERS} ResourceScatterAdd ResourceScatterSub ScatterNd UnsortedSegmentSum", QUANTISED),
     ("quantised, and in a layout of a GPU's", "MaxPool Relu", ["qint8"]),
     ("numbers of 8 bits and fewer are stored and moved, not computed with",
      "AssignAddVariableOp AssignSubVariableOp Equal NotEqual ScatterNd", SMALL),
@@ -25,8 +25,7 @@ MISSING = [
     ("complex numbers have no order and no floor", "FloorDiv Round", COMPLEX),
     ("a quotient of whole numbers is not whole; Div and FloorDiv round it", "RealDiv", WHOLE),
     ("as RealDiv", "Reciprocal", ["int8", "int16", "int32", "int64"]),
-    ("optimizers divide and take roots", "ResourceApplyAdam ResourceApplyGradientDescent ResourceApplyMomentum ResourceSparseApplyMomentum",
-     WHOLE + COMPLEX),
+    ("optimizers divide and take roots", OPTIMIZERS, WHOLE + COMPLEX),
 ]
 
 FRAMEWORK = {"Const", "Placeholder", "_Send", "_Recv"}  # run by the framework itself

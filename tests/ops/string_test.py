@@ -84,6 +84,11 @@ expect("StringJoin", [none, one], [none], N=2)
 expect("StringJoin", [], [strings(b"")], N=0)
 cases.refuses("StringJoin of two shapes", lambda: tw.run("StringJoin", [x, y[:1]], N=2), "StringJoin 'op'", "[2, 3]", "[1, 3]")
 
+# ---- Names of data files ----
+
+expect("ShardedFilename", [strings(b"a/b"), np.int32(1), np.int32(12)], [strings(b"a/b-00001-of-00012")])
+expect("ShardedFilespec", [strings(b"a/b"), np.int32(3)], [strings(b"a/b-?????-of-00003")])
+
 # ---- AsString, as C's printf writes the numbers ----
 
 for dtype in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64):

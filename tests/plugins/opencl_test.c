@@ -115,6 +115,35 @@ static void IsRightInSeveralThreadsAtOnce(void) {
   tw_graph_destroy(p.graph);
 }
 
+/* What the queue does ends when the device is done with it, not when it was told. */
+static void TellsWhenTheDeviceWasDone(void) {
+  problem p = new_problem();
+  tw_step_stats* stats = NULL;
+  OK(tw_step_stats_create(&stats));
+  const int64_t dims[] = {256, 256};
+  static float values[256 * 256];
+  tw_tensor *in[] = {floats(dims, 2, values), floats(dims, 2, values), floats(dims, 1, values)}, *out = NULL;
+  const tw_signature what = {.size = sizeof what, .feeds = p.in, .n_feeds = 3, .fetches = &p.y, .n_fetches = 1};
+  const tw_run_options options = {.size = sizeof options, .stats = stats};
+  OK(tw_session_run(p.session, &what, in, &options, &out));
+  int copies = 0, later = 0;
+  int64_t product = 0, back = 0;
+  for (uint32_t i = 0; i < tw_step_stats_node_count(stats); ++i) {
+    const tw_step_node* n = tw_step_stats_node(stats, i);
+    CHECK(n->start_ns + n->busy_ns <= n->end_ns && n->end_ns <= tw_step_stats_total(stats)->total_ns);
+    copies += (n->flags & TW_STEP_NODE_COPY) != 0;
+    later += strstr(n->device, "OPENCL") && n->end_ns > n->start_ns + n->busy_ns;
+    if (!strcmp(n->op, "MatMul")) product = n->end_ns;
+    if (!strcmp(n->op, "CopyToHost") && !strcmp(n->name, "MatMul")) back = n->end_ns;
+  }
+  CHECK(copies >= 4 && later >= 1 && product > 0 && back >= product);
+  for (int k = 0; k < 3; ++k) tw_tensor_release(in[k]);
+  tw_tensor_release(out);
+  tw_step_stats_destroy(stats);
+  tw_session_destroy(p.session);
+  tw_graph_destroy(p.graph);
+}
+
 static void NamesWhatTheDeviceCannotDo(void) {
   tw_graph* g = NULL;
   tw_session* session = NULL;
@@ -140,6 +169,7 @@ int main(void) {
     printf("skipped: no OpenCL device was found; install a driver (pocl-opencl-icd runs on the CPU)\n");
     return 77;
   }
-  const test tests[] = {TEST(IsRightForChangingSizes), TEST(IsRightInSeveralThreadsAtOnce), TEST(NamesWhatTheDeviceCannotDo)};
+  const test tests[] = {TEST(IsRightForChangingSizes), TEST(IsRightInSeveralThreadsAtOnce), TEST(TellsWhenTheDeviceWasDone),
+                        TEST(NamesWhatTheDeviceCannotDo)};
   return run_tests(tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -1,5 +1,5 @@
 // Stands in for libFuzzer's main where that is not linked: runs a fuzz target once over each file named on the command line
-// and each file directly inside a folder named there.
+// and each file directly inside a folder named there. A target may define ReplayEnded, which says what the corpus lacks: 0, nothing.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -9,9 +9,12 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) __attribute__((weak));
+extern "C" int ReplayEnded() __attribute__((weak));
 
 int main(int argc, char** argv) {
   namespace fs = std::filesystem;
+  if (LLVMFuzzerInitialize) LLVMFuzzerInitialize(&argc, &argv);
   std::vector<fs::path> files;
   for (int i = 1; i < argc; ++i) {
     if (!fs::is_directory(argv[i])) {
@@ -33,5 +36,5 @@ int main(int argc, char** argv) {
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   }
   std::printf("%zu inputs replayed\n", files.size());
-  return files.empty() ? 1 : 0;
+  return files.empty() || (ReplayEnded && ReplayEnded() != 0) ? 1 : 0;
 }

@@ -4,6 +4,7 @@
  * Errors name the file and the tensor. All calls may block on files. Everything here: since 0.1. */
 #ifndef THALWEG_CHECKPOINT_H
 #define THALWEG_CHECKPOINT_H
+#include "thalweg/buffer.h"
 #include "thalweg/export.h"
 #include "thalweg/types.h"
 #ifdef __cplusplus
@@ -12,9 +13,20 @@ extern "C" {
 
 typedef struct tw_checkpoint tw_checkpoint; /* one that is open for reading */
 
-/* Writes n tensors under n different names. Tensors are borrowed. Errors: INVALID_ARGUMENT (a name twice, a resource), whatever the file
- * system says; the checkpoint that was there before is then untouched. */
+/* Writes n tensors under n different names. Tensors are borrowed. The folder of the prefix is made where it is missing and the one above it
+ * is there. Errors: INVALID_ARGUMENT (a name twice, a resource), whatever the file system says; the checkpoint that was there before is
+ * then untouched. */
 TW_EXPORT tw_status* tw_checkpoint_write(const char* prefix, const char* const* names, tw_tensor* const* tensors, uint32_t n);
+/* The same in that many data files, 1 to 1,000, of about the same size. */
+TW_EXPORT tw_status* tw_checkpoint_write_sharded(const char* prefix, const char* const* names, tw_tensor* const* tensors, uint32_t n,
+                                                 uint32_t shards);
+
+/* The prefix of the latest whole checkpoint of a folder: the one that its file `checkpoint` names or, where that is missing or torn, the
+ * next that is not, from the newest on. Whole means that the index can be read and the data files have their sizes; their checksums are
+ * compared when tensors are read. out_skipped: a line for each thing that was passed over, with the reason; may be NULL. The caller
+ * releases both. Errors: NOT_FOUND if there is none; DATA_LOSS, with those lines, if there are some and none is whole.
+ * Source: TensorFlow's tf.train.latest_checkpoint, which does not fall back. */
+TW_EXPORT tw_status* tw_checkpoint_latest(const char* folder, tw_buffer** out_prefix, tw_buffer** out_skipped);
 
 /* Opens one and reads its index. Errors: NOT_FOUND; DATA_LOSS if the index is damaged or not of this format. It keeps its files open: a
  * later save under the same prefix does not disturb it. Threads: any. */

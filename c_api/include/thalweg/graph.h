@@ -46,11 +46,17 @@ typedef struct tw_import_options {
   uint32_t size, flags;
   const char* prefix; /* put in front of every name, with a slash; NULL: none */
   const char* device; /* for operations that name none; NULL: none */
+  /* What the graph may cost; since the record's second version. 0: the value given here. */
+  uint64_t max_bytes;          /* of data: 2^31 - 1 */
+  uint64_t max_operations;     /* 2^20 */
+  uint64_t max_unfolded_bytes; /* that constants may take beyond what data spells out, as a fill of one value can: 64 MiB */
 } tw_import_options;
 
-/* Adds every operation of a serialised GraphDef, or none. data: borrowed. options: NULL is all defaults.
+/* Adds every operation of a serialised GraphDef, or none. data: borrowed. options: NULL is all defaults. Nothing of it runs here but
+ * operations without effect on constants of at most 1,024 elements. Sessions do not trust what was imported: see the options allow_files,
+ * allow_ops, deny_ops, trust_imported and memory_limit of tw_session_option.
  * Errors: INVALID_ARGUMENT (malformed, cyclic, wrong types, unknown attribute: names the node), NOT_FOUND (unknown op, naming node and
- * op), ALREADY_EXISTS (a name is taken), FAILED_PRECONDITION (made for a newer consumer). */
+ * op), ALREADY_EXISTS (a name is taken), FAILED_PRECONDITION (made for a newer consumer), RESOURCE_EXHAUSTED (a limit, with its value). */
 TW_EXPORT tw_status* tw_graph_import(tw_graph* graph, const void* data, uint64_t bytes, const tw_import_options* options);
 /* The whole graph as a serialised GraphDef, the same bytes for the same graph; the caller owns *out_bytes. */
 TW_EXPORT tw_status* tw_graph_export(const tw_graph* graph, tw_buffer** out_bytes);

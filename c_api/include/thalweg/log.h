@@ -3,11 +3,12 @@
 #ifndef THALWEG_LOG_H
 #define THALWEG_LOG_H
 #include "thalweg/export.h"
-#include "thalweg/runtime.h"
 #include "thalweg/types.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct tw_runtime tw_runtime; /* runtime.h */
 
 enum {
   TW_LOG_DEBUG = 0,   /* why something was chosen: kernels skipped, plans made */

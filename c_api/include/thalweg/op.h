@@ -36,6 +36,18 @@ TW_EXPORT void tw_op_set_device(tw_op* op, const char* device);
 /* Runs on the device of `other`, wherever that is. */
 TW_EXPORT void tw_op_colocate_with(tw_op* op, const tw_operation* other);
 
+/* Of the operations that could run next, those of a larger number run first; 0 is what all have. A wish: what a value or a control input
+ * waits for always comes first, and with several threads a node that has begun is not stopped. Kept in graphs as attribute "_priority". */
+TW_EXPORT void tw_op_set_priority(tw_op* op, int32_t priority);
+
+/* Where in the program it is made, such as "train.py:18", or TW_PLACE for this line of C: copied, NULL or "": not known. Whatever fails
+ * about the operation then says so, when it is added, planned or run; its gradients say the same. It is the program's, not the graph's:
+ * not exported. A binding sets it for its users. */
+TW_EXPORT void tw_op_set_place(tw_op* op, const char* place);
+#define TW_PLACE_TEXT_(line) #line
+#define TW_PLACE_TEXT(line) TW_PLACE_TEXT_(line)
+#define TW_PLACE __FILE__ ":" TW_PLACE_TEXT(__LINE__)
+
 /* Attributes: one call per kind, then the list forms. Values are copied, tensors retained. A list of n = 0 may be NULL.
  * Attributes with defaults, and types and counts that the inputs tell, may be left out. */
 TW_EXPORT void tw_op_set_int(tw_op* op, const char* attr, int64_t value);
@@ -67,6 +79,7 @@ TW_EXPORT void tw_op_destroy(tw_op* op);
 TW_EXPORT const char* tw_operation_name(const tw_operation* operation);
 TW_EXPORT const char* tw_operation_type(const tw_operation* operation);   /* the op: "MatMul" */
 TW_EXPORT const char* tw_operation_device(const tw_operation* operation); /* as asked for; "": anywhere */
+TW_EXPORT const char* tw_operation_place(const tw_operation* operation);  /* where it was made; "": not known */
 TW_EXPORT uint32_t tw_operation_input_count(const tw_operation* operation);
 TW_EXPORT tw_output tw_operation_input(const tw_operation* operation, uint32_t i); /* 0 past the end */
 TW_EXPORT uint32_t tw_operation_output_count(const tw_operation* operation);
@@ -100,7 +113,7 @@ TW_EXPORT const char* tw_ops_no_gradient(const tw_ops* ops, uint32_t i); /* why 
 TW_EXPORT uint32_t tw_ops_kernel_count(const tw_ops* ops, uint32_t i);
 TW_EXPORT const char* tw_ops_kernel(const tw_ops* ops, uint32_t i, uint32_t k); /* its spec text, best first; see plugin/kernel.h */
 /* Op i in full, its schema taken apart, for programs that make functions of ops. The caller owns *out_json: an object
- *   {"name", "doc", "plugin", "schema", "stateful", "no_gradient", "kernels": [text],
+ *   {"name", "doc", "plugin", "schema", "stateful", "touches" ("", "files", "files and network", ...), "no_gradient", "kernels": [text],
  *    "inputs" and "outputs": [{"name", then "type" (a fixed element type), or "type_attr", or "list_attr" (a list of types, one an entry);
  *        "number_attr" where an attribute says how many entries of one type there are; "ref": true for references}],
  *    "attrs": [{"name", "kind", "list"; "default" if it may be left out, "allowed": [values], "minimum" where there are such}]}

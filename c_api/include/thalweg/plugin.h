@@ -1,5 +1,9 @@
 /* Plugins as an application sees them: loading one, and what became of each that was found. Writing one: plugin/plugin.h.
- * A runtime looks for plugins in its option plugin_path, in THALWEG_PLUGIN_PATH, in the user's folder and beside libthalweg.so.
+ * A runtime looks for plugins in its option plugin_path, in THALWEG_PLUGIN_PATH, in the user's folder and beside libthalweg.so; a process
+ * with more rights than who started it, only in the first and the last.
+ * A plugin runs with the rights of the process, so none is loaded that others could change: its file, the folder that holds it and those
+ * above must belong to root or the user and be writable by nobody else. Fine are a group that is the user's alone, sticky folders (/tmp)
+ * further up, and folders that lead to libthalweg.so itself. The runtime option trust_plugin_folders=true switches this off.
  * Everything here: since 0.1. */
 #ifndef THALWEG_PLUGIN_H
 #define THALWEG_PLUGIN_H
@@ -19,8 +23,9 @@ enum {
 
 /* Loads one plugin file, all of it or nothing; its ops and devices are there at once. May block. Loading the
  * same file again does nothing.
- * Errors: NOT_FOUND (no such file); FAILED_PRECONDITION (another ABI: both numbers and what to do); ALREADY_EXISTS (id, op or kernel
- * taken: by whom); whatever its init failed with. Threads: any; loads are one after the other. */
+ * Errors: NOT_FOUND (no such file); PERMISSION_DENIED (others could change it: who, and what to do); FAILED_PRECONDITION (another ABI: both
+ * numbers and what to do); ALREADY_EXISTS (id, op or kernel taken: by whom); whatever its init failed with. Threads: any; loads are one
+ * after the other. */
 TW_EXPORT tw_status* tw_plugin_load(tw_runtime* runtime, const char* path);
 
 typedef struct tw_plugins tw_plugins; /* every plugin that was looked at, as it was when the list was made */

@@ -1,6 +1,7 @@
 /* Runtimes: plugins, devices, threads and the state (variables) that the sessions of a program share. Most programs need none of this:
  * wherever a call takes a runtime, NULL stands for the process's default one, made with default options on first use.
- * Make your own to choose options, or to keep two parts of a program apart: runtimes share nothing.
+ * Make your own to choose options, or to keep two parts of a program apart: runtimes share nothing by themselves. Tensors belong to no
+ * runtime: weights go from one to another as what they are, see variable.h.
  * Threads: any.
  * fork: while no other thread is inside a call, a process may fork, and its child may go on with the runtimes that it inherits: their
  * threads are not there, so everything runs on the calling thread, and runs that were started without waiting never end. Devices with
@@ -8,7 +9,9 @@
 #ifndef THALWEG_RUNTIME_H
 #define THALWEG_RUNTIME_H
 #include "thalweg/export.h"
+#include "thalweg/log.h"
 #include "thalweg/option.h"
+#include "thalweg/thread_pool.h"
 #include "thalweg/types.h"
 #ifdef __cplusplus
 extern "C" {
@@ -21,8 +24,27 @@ typedef struct tw_runtime tw_runtime;
  * A plugin that fails to load is no error here; see plugin.h for what became of it. The caller owns *out_runtime.
  * Errors: INVALID_ARGUMENT naming an option that is unknown or has a value that it cannot take. */
 TW_EXPORT tw_status* tw_runtime_create(const char* const* options, uint32_t n_options, tw_runtime** out_runtime);
+
+/* All that a runtime can be made with. Set `size` to sizeof(tw_runtime_config) and what is not used to 0. */
+typedef struct tw_runtime_config {
+  uint32_t size, flags;
+  const char* const* options; /* as for tw_runtime_create */
+  uint32_t n_options;
+  uint32_t log_level; /* the log goes to `log` from the start, where tw_log_set_sink comes too late for what plugins say as they load */
+  tw_log_sink log;    /* as in log.h; NULL: silent */
+  void* log_user;
+  /* The program's threads: the runtime then starts none that compute. Those that it still starts, when they are first needed, wait more
+   * than they compute: for kernels that block (files), and as callers of runs that nobody waits for (tw_session_run_async). The option
+   * `threads` bounds how many are used. Copied. NULL: the runtime has threads of its own. */
+  const tw_thread_pool* threads;
+} tw_runtime_config;
+
+/* The same with more than options. Errors: those of tw_runtime_create; INVALID_ARGUMENT for a pool that cannot schedule; if it fails, the
+ * pool is not used, and its `release` not called. */
+TW_EXPORT tw_status* tw_runtime_create_with(const tw_runtime_config* config, tw_runtime** out_runtime);
 /* The process's default runtime; the caller owns a reference. It is made by the first call that needs it and stays until the process
- * ends. Environment: THALWEG_OPTIONS holds its options, separated by `;`, for instance "threads=1;load_plugins=false".
+ * ends. Environment: THALWEG_OPTIONS holds its options, separated by `;`, for instance "threads=1;load_plugins=false"; a
+ * process with more rights than who started it (set-user-ID, file capabilities) does not look there.
  * Errors: those of tw_runtime_create. */
 TW_EXPORT tw_status* tw_runtime_default(tw_runtime** out_runtime);
 TW_EXPORT void tw_runtime_retain(tw_runtime* runtime); /* NULL is fine */

@@ -30,6 +30,10 @@ TW_EXPORT void tw_scope_fail(tw_scope* scope, tw_status* status);
 TW_EXPORT tw_graph* tw_scope_graph(const tw_scope* scope);    /* NULL after a failure */
 TW_EXPORT const char* tw_scope_prefix(const tw_scope* scope); /* with its slash; "" if there is none */
 
+/* Where in the program the operations are made that are added from now on: tw_op_set_place for each. NULL or "": not known. Copied. */
+TW_EXPORT void tw_scope_set_place(tw_scope* scope, const char* place);
+TW_EXPORT const char* tw_scope_place(const tw_scope* scope); /* "": none is set. Lives until the next is set */
+
 /* ---- Operations ---- */
 
 /* An operation of 1, 2, 3 or n inputs with default attributes: its output 0. Its name is made from the type. */

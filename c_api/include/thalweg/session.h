@@ -1,13 +1,18 @@
 /* Sessions: running graphs. A session belongs to one graph and its runtime; each run is a step. For every set of feeds, fetches and
  * targets it makes a plan the first time and keeps it; a callable is such a plan in the hand. When the graph has grown since, new
  * operations can be run at once.
+ * Plans: a run of feed shapes that were not seen before uses the plan of other shapes again where it fits, and then costs little more than
+ * a warm one; else a plan is made. Options bound what is kept: max_plans, max_shape_plans, max_shapes. Orders and memory: the options order
+ * and memory_budget, and tw_op_set_priority.
  * Threads: a session and its callables may be used by any number of threads at once; steps over the same variables then interleave,
  * each update being whole. Everything here: since 0.1. */
 #ifndef THALWEG_SESSION_H
 #define THALWEG_SESSION_H
+#include "thalweg/buffer.h"
 #include "thalweg/export.h"
 #include "thalweg/graph.h"
 #include "thalweg/option.h"
+#include "thalweg/step_stats.h"
 #include "thalweg/types.h"
 #ifdef __cplusplus
 extern "C" {
@@ -27,12 +32,23 @@ typedef struct tw_signature {
   uint32_t n_feeds, n_fetches, n_targets, reserved;
 } tw_signature;
 
-/* How a run may end early. Set `size` to sizeof(tw_run_options) and what is not used to 0. */
+/* How a run may end early, and who watches it. Set `size` to sizeof(tw_run_options) and what is not used to 0. */
 typedef struct tw_run_options {
   uint32_t size, flags;
   int64_t timeout_ns;      /* nanoseconds from the start of the run; 0: none. Then DEADLINE_EXCEEDED */
   tw_cancel_token* cancel; /* NULL: none. Then CANCELLED. Must live until the run returns */
+  tw_step_stats* stats;    /* NULL: none. Filled by the run, see step_stats.h. Must live until the run returns */
 } tw_run_options;
+
+/* Operations that came in through tw_graph_import are not trusted: the program did not write them. A session refuses, when a run first
+ * needs it and before anything runs, one that touches files, network or system (PERMISSION_DENIED, naming it; plugin/op.h says which do),
+ * unless its options say otherwise: allow_files=DIR       files beneath DIR, however their paths are written; no links are followed out of
+ * it trust_imported=true   all that the program's own operations may do; with allow_files, files still only there allow_ops, deny_ops which
+ * ops may run at all What the program adds to an imported graph (a saver, for instance) is its own and free, whatever values it reads. A
+ * session whose graph has imported operations holds at most three quarters of the machine's memory, unless they are trusted or memory_limit
+ * says otherwise. memory_limit counts what runs and plans of the session hold: planned blocks, values, scratch, fetched tensors until they
+ * are released, values of variables until they are replaced; not the caller's feeds, nor what a kernel takes for itself by other means.
+ * What does not fit is RESOURCE_EXHAUSTED, naming operation, bytes and limit. */
 
 /* A session of `graph`, which the session keeps alive. options: n texts "key=value", such as "container=eval"; tw_session_option lists
  * them. The caller owns *out_session. Errors: INVALID_ARGUMENT naming the option and what it takes; FAILED_PRECONDITION if no plugin
@@ -74,14 +90,58 @@ typedef void (*tw_run_done)(void* user, tw_status* status, tw_tensor** fetches);
 /* As tw_session_run, but returns when the run is accepted. Runs that were accepted and are not over are at most `max_async_runs` (a session
  * option): a call beyond that waits until one is over. In a session of one thread the run is over, and done has been called, when the call
  * returns; but a run that done starts there comes after done has returned. feeds: retained by the call; `what` and its lists are copied;
- * options->cancel must live until done is called, and the time of options->timeout_ns starts now. A failure that is returned, rather than
- * given to done, means that there was no run: done is not called. Errors, returned: INVALID_ARGUMENT (the signature, a feed that is NULL,
- * done is NULL), FAILED_PRECONDITION (closed); all others go to done. */
+ * options->cancel and options->stats must live until done is called, and the time of options->timeout_ns starts now. A failure that is
+ * returned, rather than given to done, means that there was no run: done is not called. Errors, returned: INVALID_ARGUMENT (the signature,
+ * a feed that is NULL, done is NULL), FAILED_PRECONDITION (closed); all others go to done. */
 TW_EXPORT tw_status* tw_session_run_async(tw_session* session, const tw_signature* what, tw_tensor* const* feeds,
                                           const tw_run_options* options, tw_run_done done, void* user);
 /* The same of a callable, which must live until done is called. */
 TW_EXPORT tw_status* tw_callable_run_async(tw_callable* callable, tw_tensor* const* feeds, const tw_run_options* options, tw_run_done done,
                                            void* user);
+
+/* ---- What a session has planned ---- */
+
+/* Counts since the session was made. Set `size` to sizeof(tw_session_info) before the call, which fills the rest. */
+typedef struct tw_session_info {
+  uint32_t size, flags;
+  uint64_t steps;       /* runs, failed ones included */
+  uint64_t signatures;  /* sets of feeds, fetches and targets that are kept, those of callables included */
+  uint64_t plans;       /* plans that are kept */
+  uint64_t shapes;      /* sets of feed shapes whose sizes and offsets are kept; a plan serves any number of them */
+  uint64_t hits;        /* runs that found both their plan and their shapes */
+  uint64_t shape_hits;  /* runs that found a plan made for other shapes and only had to work out sizes and offsets */
+  uint64_t misses;      /* runs that a plan had to be made for */
+  uint64_t evictions;   /* signatures of tw_session_run, and shapes, that were dropped for others */
+  uint64_t block_bytes; /* memory that holds the values of steps, whether one is running or not */
+  uint64_t peak_bytes;  /* the most that this has been */
+} tw_session_info;
+
+/* What the session has done and keeps. out_info: as far as its size reaches. Errors: INVALID_ARGUMENT. */
+TW_EXPORT tw_status* tw_session_report(tw_session* session, tw_session_info* out_info);
+
+/* The plan that a run of the callable with these shapes has, as JSON; made and kept, as a run would, if there is none.
+ * feed_shapes: one per feed, all sizes known; NULL: the plan of the latest run, or, before any, one for the shapes that the graph declares,
+ * unknown sizes being -1, which is not kept. The caller owns *out_json. Errors: INVALID_ARGUMENT for shapes that do not fit; whatever
+ * making a plan fails with. The text is an object
+ *     {"engine": "fixed" (one node after the other, in the order of "nodes") or "counted" (a node runs when those it waits for are over),
+ *      "order": "given" or "smallest_peak": how the order was chosen,
+ *      "feeds" and "fetches": [name of a value: "x", or "x:1" for output 1],
+ *      "nodes": [node], "copies": how many of them copy a value between memories,
+ *      "folded": [name of a node whose results were computed in advance],
+ *      "merged": [{"node", "into"}: equal nodes, the second serves for both],
+ *      "removed": [{"node", "into"}: nodes that change nothing, and the value that stands for their output],
+ *      "block_bytes": [{"device", "bytes"}],
+ *      "peak_bytes": the most that live values take together at any node (block_bytes also has gaps),
+ *      "unplanned_bytes": what they would take if no memory were used again}
+ * A node is
+ *     {"name", "op" ("" and "copy" for a copy), "device", "kernel": its spec text, "order": 0, 1, ..., "priority",
+ *      "after": [order of a node that it waits for], "inputs": [value], "outputs": [value], "scratch": bytes,
+ *      "dynamic": whether shapes are worked out in every step}
+ * A value is
+ *     {"id": equal for the same value, "name" ("" for a copy), "dtype", "shape" (sizes, -1: not known before the step; null: nor the rank),
+ *      "location": a device, "kind": "block" (planned), "held" (memory of its own), "constant", "feed" or "feed_view";
+ *      of a block also "offset", "bytes", and "in_place_of": the id of the value whose memory it takes over or shows, if there is one} */
+TW_EXPORT tw_status* tw_callable_plan_json(tw_callable* callable, const tw_shape* feed_shapes, tw_buffer** out_json);
 
 /* A token not yet cancelled; the caller owns *out_token. */
 TW_EXPORT tw_status* tw_cancel_token_create(tw_cancel_token** out_token);

@@ -16,6 +16,8 @@ TW_EXPORT const char* tw_status_message(const tw_status* status);
 /* The operation of the graph that failed, by name: while it was added, differentiated, planned or run. NULL: none, or it is not known.
  * Lives as long as the status. */
 TW_EXPORT const char* tw_status_operation(const tw_status* status);
+/* Where in the program that operation was made, as tw_op_set_place was told. NULL: not known. Lives as long as the status. */
+TW_EXPORT const char* tw_status_place(const tw_status* status);
 /* A new status, for callbacks that have to report failure. code 0 or above 16 becomes TW_UNKNOWN. message: copied; NULL is "".
  * Never NULL, even when memory is out. */
 TW_EXPORT tw_status* tw_status_create(uint32_t code, const char* message);

@@ -1,5 +1,8 @@
-/* Training: optimizers, as operations that update variables by their gradients. Each function adds one update per variable, and the
- * variables that the optimizer needs for it (slots, named `variable`/`Optimizer`), and answers an operation to run once per training step.
+/* Training: optimizers, as operations that update variables by their gradients. Each tw_train_... adds one update per variable, and the
+ * variables that the optimizer needs for it (slots, named `variable`/`Optimizer`; where the graph has that name already, the next free one
+ * with _1, _2, ... behind it, as TensorFlow's), and answers an operation to run once per training step. The variables hold half, bfloat16,
+ * float or double and each is listed once. Options are rounded to their type: INVALID_ARGUMENT where it holds one of them only as 0 or as 1
+ * and the step would be NaN or nothing, as Adam's default epsilon in half or its beta2 in bfloat16.
  * Reads of the same step that the gradients do not depend on may see old or new values.
  * All work through a scope (scope.h), so failures are kept there and the answer is then NULL. Create the variables' initializer
  * (variable.h) afterwards, so that it covers the slots. Threads: as the scope. Everything here: since 0.1.
@@ -53,6 +56,93 @@ typedef struct tw_adam {
 TW_EXPORT void tw_adam_init(tw_adam* options);
 TW_EXPORT const tw_operation* tw_train_adam(tw_scope* scope, const tw_output* variables, const tw_gradient* gradients, uint32_t n,
                                             const tw_adam* options); /* NULL: the defaults */
+
+/* AdaMax: m = beta1 m + (1 - beta1) g; v = max(beta2 v, |g|); w -= learning_rate / (1 - beta1^t) * m / (v + epsilon).
+ * Slots: `variable`/AdaMax (m) and `variable`/AdaMax_1 (v), and the scalar beta1_power once per call. Sparse gradients touch only their
+ * rows of w, m and v. Source: Kingma and Ba, section 7.1, as TensorFlow's AdaMaxOptimizer. */
+typedef struct tw_adamax {
+  uint32_t size, flags;
+  tw_output learning_rate; /* a scalar, cast to each variable's type; 0: the constant 0.001 */
+  double beta1, beta2;     /* in [0, 1) */
+  double epsilon;          /* > 0 */
+} tw_adamax;
+/* Defaults: beta1 0.9, beta2 0.999, epsilon 1e-8. */
+TW_EXPORT void tw_adamax_init(tw_adamax* options);
+TW_EXPORT const tw_operation* tw_train_adamax(tw_scope* scope, const tw_output* variables, const tw_gradient* gradients, uint32_t n,
+                                              const tw_adamax* options); /* NULL: the defaults */
+
+/* AdaGrad: a += g^2; w -= learning_rate g / (sqrt(a) + epsilon).
+ * Slot: `variable`/Adagrad (a). Sparse gradients touch only their rows of w and a.
+ * Source: Duchi, Hazan and Singer, 2011, as TensorFlow's AdagradOptimizer, which has no epsilon. */
+typedef struct tw_adagrad {
+  uint32_t size, flags;
+  tw_output learning_rate;    /* a scalar, cast to each variable's type; 0: the constant 0.01 */
+  double initial_accumulator; /* a at first: > 0, or 0 where epsilon is not */
+  double epsilon;             /* >= 0 */
+} tw_adagrad;
+/* Defaults: initial_accumulator 0.1, epsilon 0. */
+TW_EXPORT void tw_adagrad_init(tw_adagrad* options);
+TW_EXPORT const tw_operation* tw_train_adagrad(tw_scope* scope, const tw_output* variables, const tw_gradient* gradients, uint32_t n,
+                                               const tw_adagrad* options); /* NULL: the defaults */
+
+/* AdaDelta: a = rho a + (1 - rho) g^2; step = g sqrt(u + epsilon) / sqrt(a + epsilon); w -= learning_rate step;
+ * u = rho u + (1 - rho) step^2. Slots: `variable`/Adadelta (a) and `variable`/Adadelta_1 (u). Sparse gradients touch only their rows of w,
+ * a and u. Source: Zeiler, arXiv:1212.5701, as TensorFlow's AdadeltaOptimizer. */
+typedef struct tw_adadelta {
+  uint32_t size, flags;
+  tw_output learning_rate; /* a scalar, cast to each variable's type; 0: the constant 0.001 */
+  double rho;              /* in [0, 1) */
+  double epsilon;          /* > 0 */
+} tw_adadelta;
+/* Defaults: rho 0.95, epsilon 1e-8. */
+TW_EXPORT void tw_adadelta_init(tw_adadelta* options);
+TW_EXPORT const tw_operation* tw_train_adadelta(tw_scope* scope, const tw_output* variables, const tw_gradient* gradients, uint32_t n,
+                                                const tw_adadelta* options); /* NULL: the defaults */
+
+/* RMSProp: s = rho s + (1 - rho) g^2; m = momentum m + learning_rate g / sqrt(s + epsilon); w -= m. Centred: c = rho c + (1 - rho) g, and
+ * s - c^2 in the place of s under the root.
+ * Slots: `variable`/RMSProp (s, ones at first), then c if centred, then m, as RMSProp_1 and RMSProp_2. Sparse gradients touch only their
+ * rows of w and of the slots. Source: Hinton's lecture 6e, centred as Graves, arXiv:1308.0850, as TensorFlow's RMSPropOptimizer. */
+typedef struct tw_rmsprop {
+  uint32_t size, flags;
+  tw_output learning_rate; /* a scalar, cast to each variable's type; 0: the constant 0.001 */
+  double rho, momentum;    /* in [0, 1) */
+  double epsilon;          /* > 0 */
+  uint32_t centered, reserved;
+} tw_rmsprop;
+/* Defaults: rho 0.9, momentum 0, epsilon 1e-10, centered 0. */
+TW_EXPORT void tw_rmsprop_init(tw_rmsprop* options);
+TW_EXPORT const tw_operation* tw_train_rmsprop(tw_scope* scope, const tw_output* variables, const tw_gradient* gradients, uint32_t n,
+                                               const tw_rmsprop* options); /* NULL: the defaults */
+
+/* Ftrl, "follow the regularised leader", per coordinate. With p = -learning_rate_power and a' = a + g^2:
+ * z += g + 2 l2_shrinkage w - (a'^p - a^p) / learning_rate w; a = a';
+ * w = (sign(z) l1 - z) / (a'^p / learning_rate + 2 l2) where |z| > l1, else 0: weights that do not earn their l1 are exactly 0.
+ * Slots: `variable`/Ftrl (a) and `variable`/Ftrl_1 (z). Sparse gradients touch only their rows of w, a and z.
+ * Source: McMahan et al., "Ad Click Prediction", 2013, as TensorFlow's FtrlOptimizer. */
+typedef struct tw_ftrl {
+  uint32_t size, flags;
+  tw_output learning_rate;     /* a scalar > 0, cast to each variable's type; 0: the constant 0.001 */
+  double learning_rate_power;  /* <= 0; 0: the learning rate stays as it is */
+  double initial_accumulator;  /* a at first, >= 0 */
+  double l1, l2, l2_shrinkage; /* >= 0 */
+} tw_ftrl;
+/* Defaults: learning_rate_power -0.5, initial_accumulator 0.1, the others 0. */
+TW_EXPORT void tw_ftrl_init(tw_ftrl* options);
+TW_EXPORT const tw_operation* tw_train_ftrl(tw_scope* scope, const tw_output* variables, const tw_gradient* gradients, uint32_t n,
+                                            const tw_ftrl* options); /* NULL: the defaults */
+
+/* ---- Weight decay: between the gradients and an optimizer ----
+ * Both replace the entries of `gradients`; a variable whose gradient has values 0 is left alone. decay: >= 0. After a failure some entries
+ * may be replaced. clip.h has functions of the same kind. */
+
+/* L2 regularisation: g += decay w, the gradient of loss + decay / 2 |w|^2. A sparse gradient stays sparse: its rows, each once, decay. */
+TW_EXPORT void tw_decay_gradients(tw_scope* scope, const tw_output* variables, tw_gradient* gradients, uint32_t n, double decay);
+/* Decoupled weight decay: in each step w -= learning_rate decay w, all of w, once all gradients are known and before the optimizer, which
+ * has to be given the gradients that come back, updates it. With tw_train_adam this is AdamW. learning_rate: as the optimizer's. Source:
+ * Loshchilov and Hutter, arXiv:1711.05101; as Keras's and PyTorch's AdamW, where the decay is multiplied by the learning rate. */
+TW_EXPORT void tw_decay_weights(tw_scope* scope, const tw_output* variables, tw_gradient* gradients, uint32_t n, tw_output learning_rate,
+                                double decay);
 
 #ifdef __cplusplus
 }

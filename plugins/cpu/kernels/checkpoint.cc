@@ -1,6 +1,7 @@
-// SaveV2 and RestoreV2, through the host's checkpoint set. A restored tensor may be a slice of the saved one, as the slice text says:
-// "10 20 0,5:-" is rows 0 to 4 and all columns of a [10, 20] tensor.
+// SaveV2, RestoreV2 and MergeV2Checkpoints, through the host's checkpoint set, and the names of data files. What is saved or restored may
+// be a slice of a tensor, as the slice text says: "10 20 0,5:-" is rows 0 to 4 and all columns of a [10, 20] tensor.
 #include <charconv>
+#include <cstdio>
 
 #include "kernels/common/copy.h"
 #include "kernels/register.h"
@@ -10,11 +11,12 @@ namespace {
 
 const tw_checkpoint_api& Checkpoints(const tw_host* h) {
   auto* api = static_cast<const tw_checkpoint_api*>(h->query(h, TW_S(TW_CHECKPOINT_SET), 1));
-  if (!api) throw tw::Error{TW_UNIMPLEMENTED, "this runtime offers no checkpoint files"};
+  if (!api || !TW_HAS(api, create_in_folder)) throw tw::Error{TW_UNIMPLEMENTED, "this runtime offers no checkpoint files, or an older set"};
   return *api;
 }
 
 std::string Text(const tw_string& s) { return {s.data, s.size}; }
+std::string_view View(const tw_string& s) { return {s.data, s.size}; }
 
 void CheckNames(const tw::In<tw_string>& prefix, const tw::In<tw_string>& names, const tw::In<tw_string>& slices, uint32_t tensors) {
   if (prefix.size() != 1 || names.size() != tensors || slices.size() != tensors) {
@@ -23,52 +25,7 @@ void CheckNames(const tw::In<tw_string>& prefix, const tw::In<tw_string>& names,
   }
 }
 
-// A writer that is thrown away unless it was committed.
-class Writer {
- public:
-  Writer(const tw_host* h, const tw_string& prefix) : api_(Checkpoints(h)) { tw::check(api_.create(h, prefix.data, prefix.size, &w_)); }
-  ~Writer() { api_.discard(w_); }
-  void Add(const tw_string& name, const tw_view* value) { tw::check(api_.add(w_, name.data, name.size, value)); }
-  void Commit() {
-    tw_checkpoint_writer* w = w_;
-    w_ = nullptr;  // spent either way
-    tw::check(api_.commit(w));
-  }
-
- private:
-  const tw_checkpoint_api& api_;
-  tw_checkpoint_writer* w_ = nullptr;
-};
-
-void Save(tw::Frame f, tw::In<tw_string> prefix, tw::In<tw_string> tensor_names, tw::In<tw_string> shape_and_slices,
-          tw::Many<tw::Any> tensors) {
-  CheckNames(prefix, tensor_names, shape_and_slices, tensors.size());
-  for (uint32_t i = 0; i < tensors.size(); ++i) {
-    if (shape_and_slices[i].size == 0) continue;
-    throw tw::Error{TW_UNIMPLEMENTED, "tensor '" + Text(tensor_names[i]) + "': saving the slice '" + Text(shape_and_slices[i]) +
-                                          "' of a larger tensor is not offered; save whole tensors"};
-  }
-  Writer w(f.f->host, prefix[0]);
-  for (uint32_t i = 0; i < tensors.size(); ++i) w.Add(tensor_names[i], tensors[i].v);
-  w.Commit();
-}
-
-class Reader {
- public:
-  Reader(const tw_host* h, const tw_string& prefix) : api_(Checkpoints(h)) { tw::check(api_.open(h, prefix.data, prefix.size, &r_)); }
-  ~Reader() { api_.close(r_); }
-  tw_tensor* Read(const tw_string& name) {
-    tw_tensor* t = nullptr;
-    tw::check(api_.read(r_, name.data, name.size, &t));
-    return t;
-  }
-
- private:
-  const tw_checkpoint_api& api_;
-  tw_checkpoint_reader* r_ = nullptr;
-};
-
-// A slice text: the sizes of the whole tensor, then begin and length along each axis.
+// A slice text: the sizes of the whole tensor, then begin and length along each axis; length -1 is all of it.
 struct SliceText {
   Ints whole, begin, length;
 
@@ -101,7 +58,7 @@ struct SliceText {
     const int64_t size = whole[begin.n];
     if (part == "-") {
       begin.push(0);
-      length.push(size);
+      length.push(-1);
       return;
     }
     const int64_t b = Number(text, Next(&part, ',')), n = Number(text, part);
@@ -111,20 +68,60 @@ struct SliceText {
   }
 };
 
-void GiveSlice(const tw_frame* f, std::string_view text, const tw_view* from, const tw::Out<tw::Any>& to) {
-  const SliceText s(text);
-  if (tw::text(s.whole.at, s.whole.n) != DimsText(from))
-    Invalid("the slice '" + std::string(text) + "' is of a tensor of another shape: the file holds " + DimsText(from));
-  Allocate(to, s.length.at, s.length.n);
-  const Ints a = DenseStrides(from->dims, from->rank), b = DenseStrides(s.length.at, s.length.n);
-  int64_t at = 0;
-  Box box;
-  for (int i = 0; i < s.whole.n; ++i) {
-    at += s.begin[i] * a[i];
-    box.Add(s.length[i], a[i], b[i]);
+// A writer that is thrown away unless it was committed.
+class Writer {
+ public:
+  Writer(const tw_host* h, const tw_string& prefix) : api_(Checkpoints(h)) {
+    tw::check(api_.create_in_folder(h, prefix.data, prefix.size, &w_));
   }
-  CopyBox(f, box, from, at, to.v(), 0);
+  ~Writer() { api_.discard(w_); }
+  void Add(const tw_string& name, const tw_view* value) { tw::check(api_.add(w_, name.data, name.size, value)); }
+  void Add(const tw_string& name, const SliceText& s, const tw_view* value) {
+    tw::check(api_.add_piece(w_, name.data, name.size, s.whole.at, s.begin.at, s.length.at, s.whole.n, value));
+  }
+  void Commit() {
+    tw_checkpoint_writer* w = w_;
+    w_ = nullptr;  // spent either way
+    tw::check(api_.commit(w));
+  }
+
+ private:
+  const tw_checkpoint_api& api_;
+  tw_checkpoint_writer* w_ = nullptr;
+};
+
+void Save(tw::Frame f, tw::In<tw_string> prefix, tw::In<tw_string> tensor_names, tw::In<tw_string> shape_and_slices,
+          tw::Many<tw::Any> tensors) {
+  CheckNames(prefix, tensor_names, shape_and_slices, tensors.size());
+  Writer w(f.f->host, prefix[0]);
+  for (uint32_t i = 0; i < tensors.size(); ++i) {
+    if (shape_and_slices[i].size == 0)
+      w.Add(tensor_names[i], tensors[i].v);
+    else
+      w.Add(tensor_names[i], SliceText(View(shape_and_slices[i])), tensors[i].v);
+  }
+  w.Commit();
 }
+
+class Reader {
+ public:
+  Reader(const tw_host* h, const tw_string& prefix) : api_(Checkpoints(h)) { tw::check(api_.open(h, prefix.data, prefix.size, &r_)); }
+  ~Reader() { api_.close(r_); }
+  tw_tensor* Read(const tw_string& name, const tw_string& slice) {
+    tw_tensor* t = nullptr;
+    if (slice.size == 0) {
+      tw::check(api_.read(r_, name.data, name.size, &t));
+    } else {
+      const SliceText s(View(slice));
+      tw::check(api_.read_part(r_, name.data, name.size, s.whole.at, s.begin.at, s.length.at, s.whole.n, &t));
+    }
+    return t;
+  }
+
+ private:
+  const tw_checkpoint_api& api_;
+  tw_checkpoint_reader* r_ = nullptr;
+};
 
 void Restore(tw::Frame f, tw::In<tw_string> prefix, tw::In<tw_string> tensor_names, tw::In<tw_string> shape_and_slices,
              tw::ManyOut<tw::Any> tensors) {
@@ -136,17 +133,41 @@ void Restore(tw::Frame f, tw::In<tw_string> prefix, tw::In<tw_string> tensor_nam
       const tw_tensor_api* api;
       tw_tensor* t;
       ~Held() { api->release(t); }
-    } held{api, r.Read(tensor_names[i])};
+    } held{api, r.Read(tensor_names[i], shape_and_slices[i])};
     const tw_view* v = api->view(held.t);
     if (v->dtype != tensors[i].v()->dtype) {
       Invalid("tensor '" + Text(tensor_names[i]) + "' in '" + Text(prefix[0]) + "' is " + TypeText(v->dtype) + ", not " +
               TypeText(tensors[i].v()->dtype) + " as 'dtypes' says");
     }
-    if (shape_and_slices[i].size == 0)
-      tw::check(api->give(f.f, tensors[i].o, held.t));
-    else
-      GiveSlice(f.f, {shape_and_slices[i].data, shape_and_slices[i].size}, v, tensors[i]);
+    tw::check(api->give(f.f, tensors[i].o, held.t));
   }
+}
+
+class Merge {
+ public:
+  explicit Merge(const tw::Node& n) : remove_folders_(n.b("delete_old_dirs")) {
+    if (n.b("allow_missing_files")) throw tw::Error{TW_UNIMPLEMENTED, "'allow_missing_files' is not offered; merge what is there"};
+  }
+  void operator()(tw::Frame f, tw::In<tw_string> checkpoint_prefixes, tw::In<tw_string> destination_prefix) const {
+    const tw_host* h = f.f->host;
+    const tw_string& to = destination_prefix[0];
+    tw::check(Checkpoints(h).merge(h, checkpoint_prefixes.data(), checkpoint_prefixes.size(), to.data, to.size, remove_folders_));
+  }
+
+ private:
+  bool remove_folders_;
+};
+
+void Filename(tw::In<tw_string> basename, tw::In<int32_t> shard, tw::In<int32_t> num_shards, tw::Out<tw_string> filename) {
+  char tail[40];
+  std::snprintf(tail, sizeof(tail), "-%05d-of-%05d", int(shard[0]), int(num_shards[0]));
+  filename.set(0, Text(basename[0]) + tail);
+}
+
+void Filespec(tw::In<tw_string> basename, tw::In<int32_t> num_shards, tw::Out<tw_string> filename) {
+  char tail[40];
+  std::snprintf(tail, sizeof(tail), "-?\?\?\?\?-of-%05d", int(num_shards[0]));
+  filename.set(0, Text(basename[0]) + tail);
 }
 
 }  // namespace
@@ -154,6 +175,9 @@ void Restore(tw::Frame f, tw::In<tw_string> prefix, tw::In<tw_string> tensor_nam
 void register_checkpoint(tw::Plugin& p) {
   p.kernel<Save>("SaveV2 @CPU; may_block");
   p.kernel<Restore>("RestoreV2 @CPU; may_block");
+  p.kernel<Merge>("MergeV2Checkpoints @CPU; may_block");
+  p.kernel<Filename>("ShardedFilename @CPU");
+  p.kernel<Filespec>("ShardedFilespec @CPU");
 }
 
 }  // namespace thalweg::cpu

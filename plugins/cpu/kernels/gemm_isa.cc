@@ -10,9 +10,12 @@ namespace {
 
 #if defined(__AVX512F__)
 constexpr int kRows = 14, kWideRows = 6;  // 14 * 2 sums + 2 of b + 1 of a out of 32 registers; 6 * 4 + 4 + 1
+constexpr int kTurnedVectors = 6;         // 4 * 6 sums + 6 of a + 1 of b
 #else
 constexpr int kRows = 6, kWideRows = 2;  // 6 * 2 + 2 + 1 out of 16; 2 * 4 + 4 + 1
+constexpr int kTurnedVectors = 2;        // 4 * 2 + 2 + 1
 #endif
+constexpr int kTurnedColumns = 4;
 constexpr int kPanelVectors = 2;      // of a panel under tiles of up to kRows rows
 constexpr int kWidePanelVectors = 4;  // under tiles of up to kWideRows rows, which would have too few sums in flight otherwise
 
@@ -116,6 +119,70 @@ TileFn<T> FindTile(int64_t rows, int vectors, bool part) {
   return nullptr;
 }
 
+// c[kV vectors of rows, columns] (+)= a b, for a stored column by column and few columns of c: a tile as above would use as few lanes as
+// there are columns. kPart: the last vector has only `last` rows.
+template <class T, int kV, bool kPart>
+void TurnedTile(const TileArgs<T>& t, int columns) {
+  constexpr int L = kLanes<T>;
+  const int last = t.last;
+  int64_t column[kTurnedColumns];  // beyond the last one, the last one again, which is not stored
+  for (int j = 0; j < kTurnedColumns; ++j) column[j] = j < columns ? j : columns - 1;
+  const T* a = t.a;
+  const T* b = t.b;
+  Vec<T> sum[kTurnedColumns][kV];
+#pragma GCC unroll 16
+  for (int j = 0; j < kTurnedColumns; ++j)
+#pragma GCC unroll 16
+    for (int v = 0; v < kV; ++v) sum[j][v] = Vec<T>{};
+  for (int64_t p = t.k; p > 0; --p) {
+    Vec<T> x[kV];
+#pragma GCC unroll 16
+    for (int v = 0; v < kV; ++v) x[v] = kPart && v == kV - 1 ? LoadFirst(a + v * L, last) : Load(a + v * L);
+#pragma GCC unroll 16
+    for (int j = 0; j < kTurnedColumns; ++j) {
+      const Vec<T> y = Splat(b[column[j]]);
+#pragma GCC unroll 16
+      for (int v = 0; v < kV; ++v) sum[j][v] += x[v] * y;
+    }
+    a += t.a_col;
+    b += t.ldb;
+  }
+  for (int v = 0; v < kV; ++v) {
+    const int rows = kPart && v == kV - 1 ? last : L;
+    for (int j = 0; j < columns; ++j) {
+      for (int l = 0; l < rows; ++l) {
+        T* c = t.c + (v * L + l) * t.ldc + j;
+        *c = t.accumulate ? sum[j][v][l] + *c : sum[j][v][l];
+      }
+    }
+  }
+}
+
+template <class T, int kV>
+void TurnedTileOf(const TileArgs<T>& t, int vectors, int columns) {
+  if constexpr (kV > 1) {
+    if (vectors < kV) return TurnedTileOf<T, kV - 1>(t, vectors, columns);
+  }
+  if (t.last < kLanes<T>)
+    TurnedTile<T, kV, true>(t, columns);
+  else
+    TurnedTile<T, kV, false>(t, columns);
+}
+
+// All rows of a block, for at most kTurnedColumns columns.
+template <class T>
+void TurnedPanel(TileArgs<T> t, int64_t m, int columns) {
+  constexpr int L = kLanes<T>;
+  // Tiles of nearly equal height, as in Block.
+  const int64_t vectors = (m + L - 1) / L, tiles = (vectors + kTurnedVectors - 1) / kTurnedVectors, height = vectors / tiles;
+  for (int64_t i = 0, done = 0, rows; i < tiles; ++i, done += rows, t.a += rows, t.c += rows * t.ldc) {
+    const int64_t here = height + (i < vectors % tiles);
+    rows = here * L;
+    t.last = int(m - done < rows ? m - done - (here - 1) * L : L);
+    TurnedTileOf<T, kTurnedVectors>(t, int(here), columns);
+  }
+}
+
 // Exchanges, between each pair of vectors `step` apart, the off-diagonal blocks of step x step; done for step = 1, 2, 4.. it transposes.
 template <class T, int kStep>
 void Swap(Vec<T>* rows) {
@@ -194,6 +261,10 @@ void Block(const GemmBlock<T>& g) {
     const int vectors = int((columns + L - 1) / L), last = int(columns - (vectors - 1) * L);
     const T* b = g.packed ? g.b + j * g.k : g.b + j;
     TileArgs<T> t{g.k, g.a, g.a_row, g.a_col, b, g.packed ? width : g.ldb, g.c + j, g.ldc, g.accumulate != 0, last};
+    if (columns <= kTurnedColumns && g.a_row == 1 && g.m >= L) {
+      TurnedPanel(t, g.m, int(columns));
+      continue;
+    }
     for (int64_t s = 0, rows; s < strips; ++s, t.a += rows * g.a_row, t.c += rows * g.ldc) {
       rows = height + (s < taller);
       FindTile<T>(rows, vectors, last < L)(t);

@@ -35,7 +35,7 @@ void register_reduce(tw::Plugin& p);
 void register_segment_sum(tw::Plugin& p);
 void register_unary(tw::Plugin& p);
 
-// Linear algebra, neural networks, random numbers, optimizers.
+// Linear algebra, neural networks, random numbers.
 void register_bias(tw::Plugin& p);
 void register_conv2d(tw::Plugin& p);
 void register_conv2d_backprop(tw::Plugin& p);
@@ -46,7 +46,15 @@ void register_pool(tw::Plugin& p);
 void register_random(tw::Plugin& p);
 void register_relu(tw::Plugin& p);
 void register_softmax(tw::Plugin& p);
-void register_training(tw::Plugin& p);
+
+// Optimizers.
+void register_apply_adadelta(tw::Plugin& p);
+void register_apply_adagrad(tw::Plugin& p);
+void register_apply_adam(tw::Plugin& p);
+void register_apply_ftrl(tw::Plugin& p);
+void register_apply_gradient_descent(tw::Plugin& p);
+void register_apply_momentum(tw::Plugin& p);
+void register_apply_rmsprop(tw::Plugin& p);
 
 // State, files, strings, control.
 void register_checkpoint(tw::Plugin& p);

@@ -1,5 +1,5 @@
-// Loops over rows of floats that are worth their own instruction set: activations, bias, softmax, losses, parameter updates. Built once per
-// set in vector_isa.cc, reached through a table. Plain declarations only: the per-set sources include this.
+// Loops over rows of floats that are worth their own instruction set: activations, bias, softmax, losses. Built once per set
+// in vector_isa.cc, reached through a table. Plain declarations only: the per-set sources include this.
 // An element's value does not depend on where a caller cuts rows, nor on the other rows. y may be x unless a line says less.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_VECTOR_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_VECTOR_H_
@@ -10,22 +10,7 @@
 
 namespace thalweg::cpu {
 
-// One step of an optimizer over n elements; `slot` arrays are what it keeps per element. The factors are spelled as in the op.
-template <class T>
-struct UpdateLoops {
-  // var -= alpha * delta.
-  void (*gradient_descent)(T* var, const T* delta, T alpha, int64_t n);
-  // accum = momentum * accum + grad; var -= lr * accum, or lr * (grad + momentum * accum) with Nesterov's look ahead.
-  void (*momentum)(T* var, T* accum, const T* grad, T lr, T momentum, bool nesterov, int64_t n);
-  // m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= alpha * m' / (sqrt(v) + epsilon), where alpha has the bias
-  // corrections in it and m' is m, or beta1 m + (1 - beta1) grad with Nesterov's look ahead.
-  void (*adam)(T* var, T* m, T* v, const T* grad, T alpha, T beta1, T beta2, T epsilon, bool nesterov, int64_t n);
-};
-
 struct VectorTable {
-  UpdateLoops<float> update_f32;
-  UpdateLoops<double> update_f64;
-
   // NaN stays NaN.
   void (*relu)(const float* x, float* y, int64_t n);
   void (*relu6)(const float* x, float* y, int64_t n);

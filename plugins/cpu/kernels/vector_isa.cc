@@ -17,49 +17,6 @@ namespace {
 
 constexpr int L = kLanes<float>;
 
-template <class T>
-void GradientDescent(T* var, const T* delta, T alpha, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) var[i] -= alpha * delta[i];
-}
-
-template <class T>
-void Momentum(T* var, T* accum, const T* grad, T lr, T momentum, bool nesterov, int64_t n) {
-  if (nesterov) {
-    for (int64_t i = 0; i < n; ++i) {
-      T a = accum[i] * momentum + grad[i];
-      accum[i] = a;
-      var[i] -= grad[i] * lr + a * momentum * lr;
-    }
-  } else {
-    for (int64_t i = 0; i < n; ++i) {
-      T a = accum[i] * momentum + grad[i];
-      accum[i] = a;
-      var[i] -= a * lr;
-    }
-  }
-}
-
-inline float Sqrt(float x) { return sqrtf(x); }
-inline double Sqrt(double x) { return sqrt(x); }
-
-template <class T>
-void Adam(T* var, T* m, T* v, const T* grad, T alpha, T beta1, T beta2, T epsilon, bool nesterov, int64_t n) {
-  const T rest1 = 1 - beta1, rest2 = 1 - beta2;
-  const T old = nesterov ? beta1 : T(1), fresh = nesterov ? rest1 : T(0);
-  for (int64_t i = 0; i < n; ++i) {
-    T g = grad[i];
-    T mi = m[i] + (g - m[i]) * rest1;
-    T vi = v[i] + (g * g - v[i]) * rest2;
-    m[i] = mi;
-    v[i] = vi;
-    T step = nesterov ? old * mi + fresh * g : mi;
-    var[i] -= step * alpha / (Sqrt(vi) + epsilon);
-  }
-}
-
-template <class T>
-constexpr UpdateLoops<T> kUpdates = {GradientDescent<T>, Momentum<T>, Adam<T>};
-
 void Relu(const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? 0.f : x[i];
 }
@@ -186,8 +143,6 @@ void SoftmaxLessLabels(const float* x, const float* sums, const float* labels, f
 
 const VectorTable& Vectors() {
   static constexpr VectorTable table = {
-      .update_f32 = kUpdates<float>,
-      .update_f64 = kUpdates<double>,
       .relu = Relu,
       .relu6 = Relu6,
       .relu_grad = ReluGrad,

@@ -13,6 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using ::testing::StartsWith;
 using testing_support::Text;
 
@@ -135,6 +136,18 @@ TEST(OpSchemaTest, ReadsEveryClause) {
   EXPECT_EQ(s.doc, "adds; twice");
 }
 
+TEST(OpSchemaTest, KnowsWhatAnOpTouches) {
+  EXPECT_EQ(Parsed("F() -> (); stateful").touches, 0u);
+  EXPECT_EQ(Parsed("F() -> (); stateful; touches files").touches, uint32_t{kTouchesFiles});
+  const uint32_t all = Parsed("F() -> (); touches network system files; stateful").touches;
+  EXPECT_EQ(all, uint32_t{kTouchesFiles | kTouchesNetwork | kTouchesSystem});
+  EXPECT_EQ(TouchesText(all), "files and network and system");
+  EXPECT_THAT(Refusal("F() -> (); stateful; touches wood"), HasSubstr("'wood' is nothing to touch; there are files, network and system"));
+  EXPECT_THAT(Refusal("F() -> (); stateful; touches"), HasSubstr("expected what the op touches"));
+  EXPECT_THAT(Refusal("F() -> (); touches files"), HasSubstr("column 12: an op that touches something"));
+  EXPECT_THAT(Refusal("F() -> (); touches files; stateful; once"), HasSubstr("make it stateful, and not once"));
+}
+
 TEST(OpSchemaTest, AcceptsAttributesNamedLikeClauses) {
   OpSchema s = Parsed("F() -> (); role: int; doc: string = \"\"; stateful: bool = true");
   EXPECT_EQ(s.attrs.size(), 3u);
@@ -226,6 +239,39 @@ TEST(OpSchemaTest, RefusesBadClauses) {
   EXPECT_THAT(Refusal("F() -> (); no_gradient because"), HasSubstr("in double quotes"));
   EXPECT_THAT(Refusal("F() -> (); no_gradient \"\""), HasSubstr("needs a reason"));
   EXPECT_THAT(Refusal("F() -> (); ?hint \"open"), HasSubstr("has no end"));
+}
+
+TEST(OpSchemaTest, ReadsHowTheOutputFollowsFromTheInputs) {
+  EXPECT_EQ(Parsed("F(a: float, x: float) -> (y: float); passes x").algebra.passes, 1);
+  EXPECT_EQ(Parsed("F(a: float, x: float) -> (y: float); renames x").algebra.renames, 1);
+  EXPECT_EQ(Parsed("F(x: S) -> (y: T); S: type; T: type; converts x").algebra.converts, 0);
+  OpAlgebra a = Parsed("F(x: float, perm: int32) -> (y: float); permutes x perm").algebra;
+  EXPECT_EQ(a.permuted, 0);
+  EXPECT_EQ(a.permutation, 1);
+  a = Parsed("F(x: float, y: float, c: bool) -> (z: float); chooses c y x").algebra;
+  EXPECT_EQ(a.condition, 2);
+  EXPECT_EQ(a.if_true, 1);
+  EXPECT_EQ(a.if_false, 0);
+  a = Parsed("F(x: float, y: float) -> (z: float); neutral y -0 x 1.5").algebra;
+  ASSERT_THAT(a.neutral, SizeIs(2));
+  EXPECT_EQ(a.neutral[0].first, 1);
+  EXPECT_TRUE(std::signbit(a.neutral[0].second));
+  EXPECT_EQ(a.neutral[1], std::pair(0, 1.5));
+  a = Parsed("F(x: float) -> (y: float); involution; idempotent").algebra;
+  EXPECT_TRUE(a.involution && a.idempotent && a.said);
+  EXPECT_FALSE(Parsed("F(x: float) -> (y: float)").algebra.said);
+}
+
+TEST(OpSchemaTest, RefusesAlgebraThatCannotBe) {
+  EXPECT_THAT(Refusal("F(x: float) -> (y: float); passes z"), StartsWith("column 35: 'z' is no input"));
+  EXPECT_THAT(Refusal("F(x: float) -> (y: float); passes"), HasSubstr("the name of an input"));
+  EXPECT_THAT(Refusal("F(x: float, y: float) -> (z: float); neutral x"), HasSubstr("the number that changes nothing"));
+  EXPECT_THAT(Refusal("F(x: float) -> (y: float); neutral x 1"), HasSubstr("only an op of two inputs"));
+  EXPECT_THAT(Refusal("F(x: float, y: float) -> (z: float); involution"), HasSubstr("only an op of one input"));
+  for (const char* text : {"F(x: float) -> (y: float); stateful; passes x", "F(x: float * N) -> (y: float); N: int; passes x",
+                           "F(x: float) -> (y: float, z: float); passes x", "F(x: float) -> (); passes x"}) {
+    EXPECT_THAT(Refusal(text), HasSubstr("only an op without state, with one output")) << text;
+  }
 }
 
 // Every prefix of a text that uses the whole grammar is read or refused, never a crash.

@@ -28,8 +28,8 @@ def save(prefix, tensors, slices=None):
                       tensors=[tensors[n] for n in names])
 
 
-def copy(source, target):
-    subprocess.run([PROGRAM, "copy", source, target], check=True)
+def copy(source, target, how="copy"):
+    subprocess.run([PROGRAM, how, source, target], check=True)
 
 
 class CheckpointPeerTest(unittest.TestCase):
@@ -106,6 +106,63 @@ class CheckpointPeerTest(unittest.TestCase):
         self.assertEqual(len(list(self.folder.glob("theirs.data*"))), 3)
         copy(self.folder / "theirs", self.folder / "ours")
         self.check(self.folder / "ours", tensors)
+
+    def test_tensorflow_reads_our_shards(self):
+        save(self.folder / "theirs", self.tensors())
+        copy(self.folder / "theirs", self.folder / "ours", "shards")
+        self.assertEqual(len(list(self.folder.glob("ours.data-0000?-of-00003"))), 3)
+        self.check(self.folder / "ours", self.tensors())
+
+    def test_tensorflow_reads_our_pieces_whole_and_in_part(self):
+        in_pieces = {f"types/{t}" for t in ("float32", "float64", "int32", "int64", "uint8")} | {"big", "scalar", "empty", "nan"}
+        tensors = {n: t for n, t in self.tensors().items() if n in in_pieces}  # TensorFlow has no pieces of other types
+        save(self.folder / "theirs", tensors)
+        copy(self.folder / "theirs", self.folder / "ours", "pieces")
+        self.assertEqual(len(list(self.folder.glob("ours.*"))), 3)
+        self.check(self.folder / "ours", tensors)
+        part = tf.raw_ops.RestoreV2(prefix=str(self.folder / "ours"), tensor_names=["big"], shape_and_slices=["513 700 200,100:3,5"],
+                                    dtypes=[tf.float32])[0]
+        np.testing.assert_array_equal(part, tensors["big"][200:300, 3:8])
+        copy(self.folder / "ours", self.folder / "again")
+        self.check(self.folder / "again", tensors)
+
+    def test_partitioned_variables_are_saved_alike(self):
+        value = np.arange(70, dtype=np.float32).reshape(10, 7)
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            with tf.compat.v1.variable_scope("scope", partitioner=tf.compat.v1.fixed_size_partitioner(3, axis=0)):
+                w = tf.compat.v1.get_variable("w", initializer=tf.constant(value), use_resource=True)
+            saver = tf.compat.v1.train.Saver()
+            session.run(tf.compat.v1.global_variables_initializer())
+            theirs = saver.save(session, str(self.folder / "theirs"), write_meta_graph=False)
+            copy(theirs, self.folder / "ours")
+            copy(theirs, self.folder / "pieces", "pieces")
+            for prefix in ("ours", "pieces"):
+                session.run([v.assign(tf.zeros_like(v)) for v in w])
+                saver.restore(session, str(self.folder / prefix))
+                np.testing.assert_array_equal(np.concatenate(session.run(list(w))), value)
+
+    def test_each_finds_the_latest_of_the_other(self):
+        tensors = self.tensors()
+        save(self.folder / "theirs", tensors)
+        folder = self.folder / "ours"
+        copy(self.folder / "theirs", folder, "folder")
+        state = tf.train.get_checkpoint_state(str(folder))
+        self.assertEqual([os.path.basename(p) for p in state.all_model_checkpoint_paths], ["model.ckpt-30", "model.ckpt-40"])
+        self.assertEqual(list(state.all_model_checkpoint_timestamps), [1e9 + 3, 1e9 + 4])
+        self.assertEqual(tf.train.latest_checkpoint(str(folder)), str(folder / "model.ckpt-40"))
+        self.check(folder / "model.ckpt-40", tensors)
+        # TensorFlow's own writer of the file, with the absolute paths that it likes, then the folder moved.
+        model = tf.train.Checkpoint(v=tf.Variable([1.0, 2.0]))
+        manager = tf.train.CheckpointManager(model, str(self.folder / "manager"), max_to_keep=3)
+        for _ in range(4):
+            latest = manager.save()
+        for place in ("manager", "moved"):
+            copy(self.folder / place, self.folder / f"copy_{place}", "latest")
+            self.assertEqual(sorted(tf.train.load_checkpoint(str(self.folder / f"copy_{place}")).get_variable_to_shape_map()),
+                             sorted(tf.train.load_checkpoint(latest).get_variable_to_shape_map()))
+            if place == "manager":
+                (self.folder / "manager").rename(self.folder / "moved")
+                latest = str(self.folder / "moved" / os.path.basename(latest))
 
     def test_a_training_checkpoint_object_is_read_whole(self):
         layer = tf.Module()

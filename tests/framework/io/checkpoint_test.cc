@@ -20,7 +20,6 @@ namespace thalweg {
 namespace {
 
 using test::FaultyFiles;
-using test::MemoryFiles;
 using test::Slurp;
 using test::Spill;
 using test::TempFolder;
@@ -275,7 +274,7 @@ TEST(CheckpointTest, SaversAndReadersOfOnePrefixNeverSeeAMix) {
   EXPECT_EQ(folder.names().size(), 2u);
 }
 
-// ---- Failing and dying ----
+// ---- Failing ---- (dying: save_crash_test.cc)
 
 TEST(CheckpointTest, WhereverACallFailsTheOldCheckpointIsWholeAndNoTemporaryIsLeft) {
   for (int n = 1;; ++n) {
@@ -342,39 +341,6 @@ TEST(CheckpointTest, WhereverAReadFailsTheStatusSaysSo) {
     EXPECT_TRUE(absl::IsResourceExhausted(s)) << s;
     EXPECT_THAT(Text(s), HasSubstr("errno 28"));
   }
-}
-
-TEST(CheckpointTest, APowerFailureAtAnyCallLeavesTheOldOrTheNew) {
-  int states = 0;
-  for (int saves_before = 0; saves_before < 3; ++saves_before) {
-    MemoryFiles start;
-    for (int i = 0; i < saves_before; ++i) ASSERT_TRUE(Save("dir/c", Version(float(i)), start).ok());
-    for (int n = 1;; ++n) {
-      auto files = start.Copy();
-      const int before = files->calls();
-      files->DieAt(before + n);
-      Status s = Save("dir/c", Version(9), *files);
-      const bool died = files->calls() >= before + n;
-      for (bool power_lost : {false, true}) {
-        auto after = files->Copy();
-        if (power_lost) after->LosePower();
-        Tensors got;
-        Status loaded = Load("dir/c", &got, *after);
-        const bool is_new = Holds("dir/c", Version(9), *after);
-        const bool is_old = saves_before == 0 ? absl::IsNotFound(loaded) : Holds("dir/c", Version(float(saves_before - 1)), *after);
-        EXPECT_TRUE(is_new || is_old) << "call " << n << (power_lost ? ", power lost: " : ": ") << loaded;
-        if (s.ok()) {
-          EXPECT_TRUE(is_new) << "call " << n << ": what was reported as saved is gone";
-        }
-        // The next process can save.
-        EXPECT_TRUE(Save("dir/c", Version(10), *after).ok());
-        EXPECT_TRUE(Holds("dir/c", Version(10), *after));
-        ++states;
-      }
-      if (!died) break;
-    }
-  }
-  EXPECT_GT(states, 60);
 }
 
 // ---- Damage ----

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "tests/framework/io/fake_files.h"
 
@@ -114,6 +115,21 @@ TEST(FileSystemTest, LockKeepsOthersOutUntilItIsGone) {
   lock->reset();
   other.join();
   EXPECT_TRUE(inside);
+}
+
+TEST(FileSystemTest, AChildOfForkDoesNotKeepALock) {
+  TempFolder folder;
+  auto lock = LocalFiles().LockFolderOf(folder / "a");
+  ASSERT_TRUE(lock.ok());
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  lock->reset();
+  EXPECT_TRUE(LocalFiles().LockFolderOf(folder / "a").ok());  // while the child lives
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 }  // namespace

@@ -55,9 +55,9 @@ TEST_F(CompileTest, AChainNeedsTwoBuffersOrOneInPlace) {
     o.engine = engine;
     auto p = Compile({{x_}, {copies}, {}}, {Shape({1000})}, o);
     EXPECT_EQ(p->counted, o.engine == "counted");
-    EXPECT_THAT(p->block_bytes, ElementsAre(2 * Rounded(4000)));
-    EXPECT_EQ(p->unplanned_bytes, 100u * 4000);
-    EXPECT_THAT(Compile({{x_}, {in_place}, {}}, {Shape({1000})}, o)->block_bytes, ElementsAre(Rounded(4000)));
+    EXPECT_THAT(p->shapes->block_bytes, ElementsAre(2 * Rounded(4000)));
+    EXPECT_EQ(p->shapes->unplanned_bytes, 100u * 4000);
+    EXPECT_THAT(Compile({{x_}, {in_place}, {}}, {Shape({1000})}, o)->shapes->block_bytes, ElementsAre(Rounded(4000)));
   }
 }
 
@@ -66,16 +66,16 @@ TEST_F(CompileTest, OnlyTheLastReaderWorksInPlace) {
   Edge v = g_.Op("Next", {x_}), first = g_.Op("Neg", {v}), second = g_.Op("Mul", {v, first}), end = g_.Op("Next", {second});
   auto p = Compile({{x_}, {end}, {}}, {Shape({1000})});
   ASSERT_THAT(Ops(*p), ElementsAre("Next", "Neg", "Mul", "Next"));
-  auto offset = [&](size_t node) { return p->values[size_t(p->nodes[node].out[0])].offset; };
+  auto offset = [&](size_t node) { return p->shapes->values[size_t(p->nodes[node].out[0])].offset; };
   EXPECT_NE(offset(0), offset(1));
   EXPECT_EQ(offset(2), offset(0));
-  EXPECT_THAT(p->block_bytes, ElementsAre(2 * Rounded(4000)));
+  EXPECT_THAT(p->shapes->block_bytes, ElementsAre(2 * Rounded(4000)));
 }
 
 TEST_F(CompileTest, AValueReadTwiceByOneNodeIsNotOverwritten) {
   Edge v = g_.Op("Next", {x_}), square = g_.Op("Mul", {v, v}), end = g_.Op("Next", {square});
   auto p = Compile({{x_}, {end}, {}}, {Shape({1000})});
-  EXPECT_NE(p->values[size_t(p->nodes[0].out[0])].offset, p->values[size_t(p->nodes[1].out[0])].offset);
+  EXPECT_NE(p->shapes->values[size_t(p->nodes[0].out[0])].offset, p->shapes->values[size_t(p->nodes[1].out[0])].offset);
 }
 
 TEST_F(CompileTest, SideBySideNothingIsOverwrittenThatMayStillBeRead) {
@@ -87,11 +87,11 @@ TEST_F(CompileTest, SideBySideNothingIsOverwrittenThatMayStillBeRead) {
   o.engine = "counted";
   auto p = Compile({{x_}, {end}, {}}, {Shape({1000})}, o);
   std::set<uint64_t> offsets;
-  for (size_t i = 0; i < 3; ++i) offsets.insert(p->values[size_t(p->nodes[i].out[0])].offset);
+  for (size_t i = 0; i < 3; ++i) offsets.insert(p->shapes->values[size_t(p->nodes[i].out[0])].offset);
   EXPECT_EQ(offsets.size(), 3u);
   o.engine = "fixed";
   p = Compile({{x_}, {end}, {}}, {Shape({1000})}, o);
-  EXPECT_EQ(p->values[size_t(p->nodes[0].out[0])].offset, p->values[size_t(p->nodes[2].out[0])].offset);
+  EXPECT_EQ(p->shapes->values[size_t(p->nodes[0].out[0])].offset, p->shapes->values[size_t(p->nodes[2].out[0])].offset);
 }
 
 TEST_F(CompileTest, ValuesHaveTheKindThatTheirUseAsksFor) {
@@ -127,13 +127,13 @@ TEST_F(CompileTest, EmptyValuesNeedNoMemory) {
   Edge end = g_.Op("Next", {g_.Op("Mirror", {g_.Op("Neg", {g_.Op("Next", {x_})})})});
   auto p = Compile({{x_}, {end}, {}}, {Shape({0})});
   EXPECT_THAT(Ops(*p), ElementsAre("Next", "Neg", "Mirror", "Next"));
-  EXPECT_THAT(p->block_bytes, ElementsAre(0u));
+  EXPECT_THAT(p->shapes->block_bytes, ElementsAre(0u));
 }
 
 TEST_F(CompileTest, UnknownShapesAreLeftToTheStep) {
   Edge end = Chain("Next", 3);
   auto p = Compile({{x_}, {end}, {}}, {Shape()});
-  EXPECT_THAT(p->block_bytes, ElementsAre(0u));
+  EXPECT_THAT(p->shapes->block_bytes, ElementsAre(0u));
   for (const PlanNode& n : p->nodes) EXPECT_TRUE(n.dynamic);
 }
 
@@ -233,12 +233,12 @@ std::vector<Use> UsesOf(const Plan& p) {
       if (use_of[size_t(v)] >= 0) all[size_t(use_of[size_t(v)])].users.push_back(int32_t(i));
     }
     for (int32_t v : p.nodes[i].out) {
-      const PlanValue& value = p.values[size_t(v)];
-      if (value.kind != PlanValue::kBlock) continue;
+      if (p.values[size_t(v)].kind != PlanValue::kBlock) continue;
+      const PlanShapes::Value& value = p.shapes->values[size_t(v)];
       use_of[size_t(v)] = int32_t(all.size());
       all.push_back({value.offset, value.bytes, int32_t(i), {int32_t(i)}, v});
     }
-    if (p.nodes[i].scratch) all.push_back({p.nodes[i].scratch_offset, p.nodes[i].scratch, int32_t(i), {int32_t(i)}, -1});
+    if (const auto& s = p.shapes->scratch[i]; s.bytes) all.push_back({s.offset, s.bytes, int32_t(i), {int32_t(i)}, -1});
   }
   return all;
 }
@@ -291,8 +291,8 @@ TEST_F(CompileTest, ValuesInUseTogetherShareNoMemory) {
           }
         }
       }
-      EXPECT_LE(end, p.block_bytes[0]);
-      EXPECT_LE(p.block_bytes[0], sum);
+      EXPECT_LE(end, p.shapes->block_bytes[0]);
+      EXPECT_LE(p.shapes->block_bytes[0], sum);
       if (HasFailure()) return;
     }
   }

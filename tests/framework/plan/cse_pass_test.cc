@@ -47,6 +47,12 @@ TEST_F(CsePassTest, MergesWhatReadsMergedNodes) {
   EXPECT_EQ(Left({a, b}), 1u);
 }
 
+TEST_F(CsePassTest, MergesWhatHasSwappedInputsWhereTheOpAllowsIt) {
+  Edge y = g_.Op("Neg", {x_});
+  EXPECT_EQ(Left({g_.Op("Add", {x_, y}), g_.Op("Add", {y, x_})}), 1u);
+  EXPECT_EQ(Left({g_.Op("Sum", {x_, y}), g_.Op("Sum", {y, x_})}), 2u);
+}
+
 TEST_F(CsePassTest, MergesReadersOfEqualConstants) {
   Edge a = g_.Op("Add", {x_, g_.Const({1, 2})}), b = g_.Op("Add", {x_, g_.Const({1, 2})}), c = g_.Op("Add", {x_, g_.Const({1, 3})});
   EXPECT_EQ(Left({a, b, c}), 2u);
@@ -63,6 +69,18 @@ TEST_F(CsePassTest, ManyDifferentConstantsTakeNoTime) {
   EXPECT_LT(double(std::clock() - start) / CLOCKS_PER_SEC, 2);
   EXPECT_EQ(p.w.fetches.back().node, p.w.fetches.front().node);
   EXPECT_NE(p.w.fetches[1].node, p.w.fetches.front().node);
+}
+
+// Equal but for an attribute, which is part of what they are found by.
+TEST_F(CsePassTest, ManyDifferentAttributesTakeNoTime) {
+  std::vector<Edge> all;
+  for (int i = 0; i < 20000; ++i) all.push_back(g_.Op("Traced", {x_}, {.attrs = {{"tag", AttrValue::Int(i % 19999)}}}));
+  Planning p(g_.graph(), {{x_}, all, {}}, {Shape({2})});
+  p.Through("fold");
+  const std::clock_t start = std::clock();
+  ASSERT_TRUE(CsePass(&p.w).ok());
+  EXPECT_LT(double(std::clock() - start) / CLOCKS_PER_SEC, 1);
+  EXPECT_EQ(p.w.fetches.back().node, p.w.fetches.front().node);
 }
 
 TEST_F(CsePassTest, KeepsTargetsThatWereMerged) {

@@ -1,6 +1,7 @@
 #include "framework/runtime/thread_pool.h"
 
 #include <chrono>
+#include <cstring>
 #include <future>
 #include <numeric>
 #include <set>
@@ -129,6 +130,7 @@ TEST(ThreadPoolTest, ServesSeveralCallersAtOnce) {
 // A Joint with tickets, as an executor has ready nodes.
 class Tickets final : public ThreadPool::Joint {
  public:
+  Tickets() : Joint(nullptr) {}
   bool Help() override {
     bool did = false;
     for (int n = left_.load(); n > 0;) {
@@ -150,10 +152,10 @@ TEST(ThreadPoolTest, HelpersTakeWhatAJointGives) {
   ThreadPool pool(2);
   Tickets t;
   t.Give(100);
-  pool.Offer(&t, true);
+  pool.Offer(&t, 1);
   while (t.done() < 100) std::this_thread::yield();  // this thread does nothing: a worker must come
   t.Give(50);
-  pool.Offer(&t, true);  // says that there is more
+  pool.Offer(&t, 1);  // says that there is more
   while (t.done() < 150) std::this_thread::yield();
   pool.Withdraw(&t);
   t.Give(1);
@@ -166,8 +168,8 @@ TEST(ThreadPoolTest, PassesAJointThatHasNothingToGive) {
   ThreadPool pool(2);
   Tickets busy, idle;
   busy.Give(10);
-  pool.Offer(&busy, false);
-  pool.Offer(&idle, true);  // newer, so it is asked first
+  pool.Offer(&busy, 0);
+  pool.Offer(&idle, 1);  // newer, so it is asked first
   while (busy.done() < 10) std::this_thread::yield();
   pool.Withdraw(&idle);
   pool.Withdraw(&busy);
@@ -177,7 +179,7 @@ TEST(ThreadPoolTest, GetsHungryAndFallsAsleep) {
   ThreadPool pool(2);
   Tickets t;
   t.Give(1);
-  pool.Offer(&t, true);
+  pool.Offer(&t, 1);
   while (t.done() < 1) std::this_thread::yield();
   pool.Withdraw(&t);
   auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -220,6 +222,250 @@ TEST(ThreadPoolTest, ReusesThreadsOfBlockingCalls) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // until it stands by again
   }
   EXPECT_LT(who.size(), 10u);
+}
+
+// ---- Shares ----
+
+// Says which joint gave a piece of work, in the order of the pieces.
+class Logged final : public ThreadPool::Joint {
+ public:
+  Logged(ThreadPool* pool, ThreadShare* share, int pieces, std::vector<int32_t>* log, std::mutex* mu)
+      : Joint(share), pool_(pool), left_(pieces), log_(log), mu_(mu) {}
+  bool Help() override {
+    if (!One()) return false;
+    while (!pool_->outranks(priority()) && One()) {
+    }
+    return true;
+  }
+  int left() const { return left_; }
+
+ private:
+  bool One() {
+    std::lock_guard lock(*mu_);
+    if (left_ == 0) return false;
+    --left_;
+    log_->push_back(priority());
+    return true;
+  }
+  ThreadPool* pool_;
+  std::atomic<int> left_;
+  std::vector<int32_t>* log_;
+  std::mutex* mu_;
+};
+
+// Keeps the workers that join it until it is opened.
+class Hall final : public ThreadPool::Joint {
+ public:
+  explicit Hall(ThreadShare* share) : Joint(share) {}
+  bool Help() override {
+    ++inside;
+    while (!open) std::this_thread::yield();
+    --inside;
+    return true;
+  }
+  std::atomic<int> inside{0};
+  std::atomic<bool> open{false};
+};
+
+TEST(ThreadPoolTest, AShareBoundsHowManyJoin) {
+  ThreadPool pool(4);
+  ThreadShare two(3, 0);
+  Hall hall(&two);
+  pool.Offer(&hall, 1);
+  while (hall.inside < 2) pool.Offer(&hall, 1);
+  for (int i = 0; i < 20; ++i) {
+    pool.Offer(&hall, 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(hall.inside, 2);
+  }
+  EXPECT_FALSE(two.Join());
+  hall.open = true;
+  pool.Withdraw(&hall);
+  EXPECT_TRUE(two.Join());  // all have left
+}
+
+TEST(ThreadPoolTest, ALoopKeepsToItsShare) {
+  ThreadPool pool(4);
+  ThreadShare two(2, 0);
+  struct {
+    std::atomic<int> inside{0}, most{0};
+  } seen;
+  for (int round = 0; round < 5; ++round) {
+    pool.Parallel(
+        40, 1,
+        [](void* arg, uint64_t, uint64_t) {
+          auto* s = static_cast<decltype(seen)*>(arg);
+          const int now = ++s->inside;
+          for (int most = s->most; most < now && !s->most.compare_exchange_weak(most, now);) {
+          }
+          std::this_thread::sleep_for(std::chrono::microseconds(100));
+          --s->inside;
+        },
+        &seen, &two);
+  }
+  EXPECT_EQ(seen.most, 2);
+}
+
+// One worker, kept busy until all is offered.
+std::vector<int32_t> ServedOrder(std::vector<std::pair<int32_t, int>> offers) {
+  ThreadPool pool(2);
+  ThreadShare first(2, 10);
+  Hall hall(&first);
+  pool.Offer(&hall, 1);
+  while (hall.inside == 0) pool.Offer(&hall, 1);
+  std::vector<int32_t> log;
+  std::mutex mu;
+  std::vector<std::unique_ptr<ThreadShare>> shares;
+  std::vector<std::unique_ptr<Logged>> joints;
+  for (auto [priority, pieces] : offers) {
+    shares.push_back(std::make_unique<ThreadShare>(2, priority));
+    joints.push_back(std::make_unique<Logged>(&pool, shares.back().get(), pieces, &log, &mu));
+    pool.Offer(joints.back().get(), true);
+  }
+  hall.open = true;
+  pool.Withdraw(&hall);
+  for (auto& j : joints) {
+    while (j->left() > 0) std::this_thread::yield();
+    pool.Withdraw(j.get());
+  }
+  return log;
+}
+
+TEST(ThreadPoolTest, AWorkerTakesTheHigherPriorityFirst) {
+  EXPECT_EQ(ServedOrder({{5, 3}, {0, 2}}), (std::vector<int32_t>{5, 5, 5, 0, 0}));
+  EXPECT_EQ(ServedOrder({{0, 2}, {5, 3}}), (std::vector<int32_t>{5, 5, 5, 0, 0}));
+  EXPECT_EQ(ServedOrder({{-3, 1}, {4, 1}, {0, 1}}), (std::vector<int32_t>{4, 0, -3}));
+}
+
+// Gives a piece of work at each search, for ever.
+class Endless final : public ThreadPool::Joint {
+ public:
+  explicit Endless(ThreadShare* share) : Joint(share) {}
+  bool Help() override { return ++searches, true; }
+  std::atomic<int> searches{0};
+};
+
+TEST(ThreadPoolTest, ALowPriorityIsNotStarved) {
+  ThreadPool pool(2);
+  ThreadShare high(2, 10), low(2, -10);
+  Endless endless(&high);
+  std::vector<int32_t> log;
+  std::mutex mu;
+  Logged patient(&pool, &low, 5, &log, &mu);
+  pool.Offer(&endless, 1);
+  pool.Offer(&patient, 1);
+  while (patient.left() > 0) pool.Offer(&endless, 1);
+  pool.Withdraw(&patient);
+  pool.Withdraw(&endless);
+  EXPECT_GE(endless.searches, 4 * 7);  // one search of eight began with the low one
+}
+
+// ---- A program's threads ----
+
+// Keeps what is scheduled until it is told to run it.
+struct KeepingPool {
+  std::mutex mu;
+  std::vector<std::pair<void (*)(void*), void*>> kept;
+  std::atomic<int> released{0};
+  tw_thread_pool c{};
+  explicit KeepingPool(uint32_t threads) {
+    c.size = sizeof c;
+    c.threads = threads;
+    c.user = this;
+    c.schedule = [](void* user, void (*work)(void*), void* arg) {
+      auto* self = static_cast<KeepingPool*>(user);
+      std::lock_guard lock(self->mu);
+      self->kept.emplace_back(work, arg);
+    };
+    c.release = [](void* user) { ++static_cast<KeepingPool*>(user)->released; };
+  }
+  void RunAll() {
+    std::vector<std::pair<void (*)(void*), void*>> now;
+    {
+      std::lock_guard lock(mu);
+      now.swap(kept);
+    }
+    for (auto [work, arg] : now) work(arg);
+  }
+};
+
+TEST(ProgramThreadsTest, WorkThatIsNeverRunIsDoneByTheCallerAndAskedForOnce) {
+  KeepingPool keeping(3);
+  alignas(ThreadPool) unsigned char room[sizeof(ThreadPool)];
+  auto* pool = new (room) ThreadPool(0, &keeping.c);
+  EXPECT_EQ(pool->threads(), 4u);
+  for (int round = 0; round < 10; ++round) EXPECT_EQ(PartsOf(*pool, 10, 1).size(), 10u);
+  EXPECT_EQ(keeping.kept.size(), 3u);
+  pool->~ThreadPool();
+  std::memset(room, 0xff, sizeof room);  // nothing that is left there would do
+  keeping.RunAll();                      // late
+  EXPECT_EQ(keeping.released, 0);
+}
+
+TEST(ProgramThreadsTest, TheirThreadsJoin) {
+  KeepingPool keeping(1);
+  ThreadPool pool(0, &keeping.c);
+  pool.ReleaseAtEnd();
+  std::atomic<bool> stop{false};
+  std::thread theirs([&] {
+    while (!stop) keeping.RunAll();
+  });
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> inside{0};
+    pool.Parallel(
+        2, 1,
+        [](void* arg, uint64_t, uint64_t) {
+          auto* in = static_cast<std::atomic<int>*>(arg);
+          ++*in;
+          while (*in < 2) std::this_thread::yield();
+        },
+        &inside);
+    EXPECT_EQ(inside, 2);
+  }
+  stop = true;
+  theirs.join();
+}
+
+TEST(ProgramThreadsTest, TheEndWaitsForThoseInsideAndTellsTheProgram) {
+  KeepingPool keeping(1);
+  std::thread theirs;
+  std::atomic<bool> stop{false};
+  {
+    ThreadPool pool(0, &keeping.c);
+    pool.ReleaseAtEnd();
+    theirs = std::thread([&] {
+      while (!stop) keeping.RunAll();
+    });
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(PartsOf(pool, 64, 1).size(), 64u);
+  }
+  EXPECT_EQ(keeping.released, 1);
+  stop = true;
+  theirs.join();
+}
+
+TEST(ProgramThreadsTest, APoolThatRunsEverythingAtOnceOnTheCallerHelpsNobodyAndHarmsNobody) {
+  tw_thread_pool at_once{};
+  at_once.size = sizeof at_once;
+  at_once.threads = 2;
+  at_once.schedule = [](void*, void (*work)(void*), void* arg) { work(arg); };
+  ThreadPool pool(0, &at_once);
+  // Whoever asks for help may hold what other work waits for, so nothing else may run inside its call.
+  ThreadShare any(3, 0);
+  Endless other(&any);
+  pool.Offer(&other, 1);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(PartsOf(pool, 33, 2).size(), 17u);
+  pool.Withdraw(&other);
+  EXPECT_EQ(other.searches, 0);
+}
+
+TEST(ProgramThreadsTest, WithoutThreadsEverythingIsTheCallers) {
+  KeepingPool keeping(0);
+  ThreadPool pool(0, &keeping.c);
+  EXPECT_EQ(pool.threads(), 1u);
+  EXPECT_EQ(PartsOf(pool, 10, 1).size(), 1u);
+  EXPECT_TRUE(keeping.kept.empty());
+  KeepingPool many(9);
+  EXPECT_EQ(ThreadPool(3, &many.c).threads(), 3u);  // the option bounds the pool
 }
 
 }  // namespace

@@ -20,14 +20,35 @@ TEST(SessionOptionsTest, TakesEachOptionByName) {
   EXPECT_TRUE(SetSessionOption(&o, "engine", "counted").ok());
   EXPECT_TRUE(SetSessionOption(&o, "soft_placement", "1").ok());
   EXPECT_TRUE(SetSessionOption(&o, "max_shape_plans", "3").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "max_shapes", "5").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "max_plans", "7").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "order", "smallest_peak").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "memory_budget", "100").ok());
   EXPECT_TRUE(SetSessionOption(&o, "disable_pass", "cse").ok());
   EXPECT_TRUE(SetSessionOption(&o, "disable_pass", "fold").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "allow_files", "/data").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "allow_ops", "Add,MatMul").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "deny_ops", "PyCall").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "deny_ops", "Print,Abort").ok());  // each mention adds
+  EXPECT_TRUE(SetSessionOption(&o, "trust_imported", "true").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "memory_limit", "2G").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "step_timeout_ms", "500").ok());
+  EXPECT_EQ(o.allow_files, "/data");
+  EXPECT_THAT(o.allow_ops, ElementsAre("Add", "MatMul"));
+  EXPECT_THAT(o.deny_ops, ElementsAre("PyCall", "Print", "Abort"));
+  EXPECT_TRUE(o.trust_imported);
+  EXPECT_EQ(o.memory_limit, uint64_t{2} << 30);
+  EXPECT_EQ(o.step_timeout_ms, 500u);
   EXPECT_EQ(o.threads, 1u);
   EXPECT_EQ(o.container, "c");
   EXPECT_FALSE(o.optimize);
   EXPECT_EQ(o.engine, "counted");
   EXPECT_TRUE(o.soft_placement);
   EXPECT_EQ(o.max_shape_plans, 3u);
+  EXPECT_EQ(o.max_shapes, 5u);
+  EXPECT_EQ(o.max_plans, 7u);
+  EXPECT_EQ(o.order, "smallest_peak");
+  EXPECT_EQ(o.memory_budget, 100u);
   EXPECT_THAT(o.disabled_passes, ElementsAre("cse", "fold"));
 }
 
@@ -39,6 +60,10 @@ TEST(SessionOptionsTest, RefusesWhatNoOptionTakes) {
                             {"engine", "diesel"},
                             {"soft_placement", ""},
                             {"max_shape_plans", "0"},
+                            {"max_shapes", "0"},
+                            {"max_plans", "0"},
+                            {"order", "random"},
+                            {"memory_budget", "-1"},
                             {"disable_pass", "place"},
                             {"disable_pass", "csee"},
                             {"engines", "auto"}}) {
@@ -46,7 +71,8 @@ TEST(SessionOptionsTest, RefusesWhatNoOptionTakes) {
   }
   EXPECT_THAT(Text(SetSessionOption(&o, "engine", "diesel")),
               HasSubstr("session option 'engine' cannot be 'diesel'; it takes auto, fixed or counted"));
-  EXPECT_THAT(Text(SetSessionOption(&o, "disable_pass", "csee")), HasSubstr("'disable_pass' cannot be 'csee'; it takes fold or cse"));
+  EXPECT_THAT(Text(SetSessionOption(&o, "disable_pass", "csee")),
+              HasSubstr("'disable_pass' cannot be 'csee'; it takes simplify, fold or cse"));
   for (const auto& row : SessionOptionRows()) EXPECT_THAT(Text(SetSessionOption(&o, "no", "")), HasSubstr(row.about.name));
 }
 

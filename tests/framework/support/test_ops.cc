@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 
 #include "thalweg/cpp/plugin.hpp"
+#include "thalweg/plugin/checkpoint.h"
 
 namespace thalweg::testing_support {
 namespace {
@@ -47,6 +48,28 @@ void PassGate() {
 }
 
 std::atomic<int> fake_copies{0}, fresh{0}, noise{0};
+
+struct Crowd {
+  std::atomic<int> inside{0}, most{0};
+} crowds[4];
+// A thread in a crowd, counted once however often it comes in.
+class InCrowd {
+ public:
+  explicit InCrowd(Crowd* crowd) : crowd_(crowd) {
+    if (depth++ > 0) return;
+    const int now = ++crowd_->inside;
+    for (int most = crowd_->most; most < now && !crowd_->most.compare_exchange_weak(most, now);) {
+    }
+  }
+  ~InCrowd() {
+    if (--depth == 0) --crowd_->inside;
+  }
+
+ private:
+  static thread_local int depth;
+  Crowd* crowd_;
+};
+thread_local int InCrowd::depth = 0;
 
 // ---- Memory: addresses on CPU, blocks that are no addresses on FAKE ----
 
@@ -149,6 +172,20 @@ struct Traced {
   explicit Traced(const tw::Node& n) : tag(n.i("tag")) {}
   void operator()(tw::Frame f) const {
     Write(tag);
+    Pass(f);
+  }
+};
+struct Crowded {
+  int64_t tag;
+  explicit Crowded(const tw::Node& n) : tag(n.i("tag")) {}
+  void operator()(tw::Frame f) const {
+    Crowd* crowd = &crowds[tag];
+    InCrowd in(crowd);
+    auto part = [](void* arg, uint64_t, uint64_t) {
+      InCrowd also(static_cast<Crowd*>(arg));
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    };
+    f.f->host->run->parallel(f.f, 8, 1, part, crowd);
     Pass(f);
   }
 };
@@ -327,6 +364,23 @@ struct Mirror {
   }
 };
 
+// Its input as a checkpoint.
+struct SaveAs {
+  std::string prefix;
+  explicit SaveAs(const tw::Node& n) : prefix(n.s("prefix")) {}
+  void operator()(tw::Frame f, tw::In<float> x, tw::Out<float> y) const {
+    const tw_host* h = f.f->host;
+    auto* api = static_cast<const tw_checkpoint_api*>(h->query(h, TW_S(TW_CHECKPOINT_SET), 1));
+    tw_checkpoint_writer* w = nullptr;
+    tw::check(api->create(h, prefix.data(), prefix.size(), &w));
+    tw_status* s = api->add(w, "x", 1, x.v);
+    if (s) api->discard(w);
+    tw::check(s);
+    tw::check(api->commit(w));
+    for (uint64_t i = 0; i < x.size(); ++i) y[i] = x[i];
+  }
+};
+
 struct Give {
   int64_t more;
   explicit Give(const tw::Node& n) : more(n.i("more")) {}
@@ -412,16 +466,19 @@ void Register(tw::Plugin& p) {
 
   p.op<nullptr, ConstRule>("Const() -> (output: dtype); value: tensor; dtype: type; role const");
   p.op<nullptr, PlaceholderRule>("Placeholder() -> (output: dtype); dtype: type; shape: shape = unknown; role placeholder");
-  for (const char* name : {"Add", "Mul"}) p.op(StrCat(name, "(x: float[*s], y: float[*s]) -> (z: float[*s])"));
+  for (const char* name : {"Add", "Mul"}) p.op(StrCat(name, "(x: float[*s], y: float[*s]) -> (z: float[*s]); commutative"));
   for (const char* name :
        {"Neg",        "Next",     "OnCpu",  "OnFake", "Nowhere",    "Born",   "Dice", "Picky",  "Later",       "Gated",
         "GatedAside", "Stubborn", "Mirror", "Clip",   "LaterAside", "HandOn", "Same", "Throws", "ThrowsAside", "ThrowsLater"}) {
     p.op(StrCat(name, "(x: float[*s]) -> (y: float[*s])"));
   }
   p.op("Traced(x: float[*s]) -> (y: float[*s]); tag: int");
+  for (const char* name : {"Crowd", "CrowdAside"}) p.op(StrCat(name, "(x: float[*s]) -> (y: float[*s]); tag: int"));
   p.op("LaterTraced(x: float[*s]) -> (y: float[*s]); tag: int");
   p.op("BornAfter(x: float[*s]) -> (y: float[*s]); tag: int");
   p.op("Give(x: float[*s]) -> (y: float[*s]); more: int = 0");
+  p.op("SaveAs(x: float[*s]) -> (y: float[*s]); prefix: string; stateful; touches files");
+  p.op("Phone(x: float[*s]) -> (y: float[*s]); tag: int; stateful; touches files network");
   p.op<nullptr, BoxRule>("Box() -> (v: resource[]); key: string; shape: shape; stateful");
   p.op("Put(v: resource, x: float) -> (); stateful");
   p.op<nullptr, GetRule>("Get(v: resource) -> (y: float); stateful");
@@ -459,6 +516,8 @@ void Register(tw::Plugin& p) {
   p.kernel<LaterTraced>(StrCat("LaterTraced", kMap, "CPU; async"));
   p.kernel<Gated>(StrCat("Gated", kMap, "CPU"));
   p.kernel<Gated>(StrCat("GatedAside", kMap, "CPU; may_block"));
+  p.kernel<Crowded>(StrCat("Crowd", kMap, "CPU"));
+  p.kernel<Crowded>(StrCat("CrowdAside", kMap, "CPU; may_block"));
   p.kernel<Stubborn>(StrCat("Stubborn", kMap, "CPU"));
   p.kernel<Fresh>("Fresh @CPU");
   p.kernel<Flat>(StrCat("Flat", kMap, "CPU; view y=x"));
@@ -468,6 +527,8 @@ void Register(tw::Plugin& p) {
   p.kernel<Sum>("Sum @CPU; inplace y=xs");
   p.kernel<Mirror>("Mirror @CPU; inplace y=x");
   p.kernel<Give>("Give(float -> float) @CPU");
+  p.kernel<SaveAs>("SaveAs(float -> float) @CPU; may_block");
+  p.kernel<Traced>(StrCat("Phone", kMap, "CPU"));
   for (const char* on : {"CPU", "FAKE"}) {
     p.kernel<HandOn>(StrCat("HandOn", kMap, on));
     p.kernel<Box>(StrCat("Box( -> resource) @", on));
@@ -523,6 +584,8 @@ void AwaitGated(int n) {
   std::unique_lock lock(gate.mu);
   gate.changed.wait(lock, [n] { return gate.waiting >= n; });
 }
+
+int MostInCrowd(int64_t tag) { return crowds[tag].most.exchange(0); }
 
 std::shared_ptr<Runtime> TestRuntime(uint32_t threads) {
   RuntimeOptions options;

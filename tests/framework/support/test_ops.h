@@ -28,6 +28,8 @@ namespace thalweg::testing_support {
 //  Picky(x)              x                   CPU; fails where x[0] < 0
 //  Later(x)              x + 1               CPU, asynchronous, ends on another thread; fails where x[0] < 0
 //  Gated, GatedAside(x)  x                   CPU; waits for OpenGate; the second may block
+//  Crowd(x; tag)         x                   CPU; a slow loop for all threads; counts them, see MostInCrowd
+//  CrowdAside(x; tag)    x                   CPU; the same, and may block
 //  Stubborn(x)           x                   CPU; journal -5, then runs until the step is interrupted
 //  Fresh()               a new number        CPU, once per session; journal -2
 //  Flat(x)               x as a vector       CPU, a view
@@ -39,6 +41,8 @@ namespace thalweg::testing_support {
 //  LaterAside(x)         x + 1               CPU; as Later, and may block
 //  LaterTraced(x; tag)   x + 1               CPU; as Later; writes the tag when it starts
 //  Give(x; more)         x + 1               CPU; gives a tensor of its own, with so many more rows
+//  SaveAs(x; prefix)     x                   CPU; writes it into a checkpoint, touches files
+//  Phone(x; tag)         x                   CPU; writes the tag into the journal, says that it touches the network
 //  HandOn, Same(x)       x                   hands on its input: CPU and FAKE; FAKE, a view
 //  Throws...(x)          nothing             CPU; throw: simple, may block (Aside), asynchronous (Later)
 //  BornAfter(x; tag)     x                   CPU; making its state throws while the journal lacks the tag
@@ -55,6 +59,9 @@ int FakeCopies();  // between FAKE memory and the host, since the start
 void CloseGate();
 void OpenGate();
 void AwaitGated(int n);
+
+// How many threads were in kernels Crowd of this tag (0 to 3) at once, at most, since it was asked last.
+int MostInCrowd(int64_t tag);
 
 std::shared_ptr<Runtime> TestRuntime(uint32_t threads);
 

@@ -27,21 +27,22 @@ namespace tw {
 
 class StatusError : public std::runtime_error {
  public:
-  StatusError(uint32_t code, const std::string& message, std::string operation = {})
-      : std::runtime_error(message), code_(code), operation_(std::move(operation)) {}
+  StatusError(uint32_t code, const std::string& message, std::string operation = {}, std::string place = {})
+      : std::runtime_error(message), code_(code), operation_(std::move(operation)), place_(std::move(place)) {}
   uint32_t code() const { return code_; }                     /* TW_NOT_FOUND, ... */
   const std::string& operation() const { return operation_; } /* the one that failed, by name; "": none */
+  const std::string& place() const { return place_; }         /* where it was made, see tw_op_set_place; "": not known */
 
  private:
   uint32_t code_;
-  std::string operation_;
+  std::string operation_, place_;
 };
 
 /* Throws what a status says and releases it; NULL passes. */
 inline void raise(tw_status* status) {
   if (!status) return;
-  const char* operation = tw_status_operation(status);
-  const StatusError error(tw_status_code(status), tw_status_message(status), operation ? operation : "");
+  const char *operation = tw_status_operation(status), *place = tw_status_place(status);
+  const StatusError error(tw_status_code(status), tw_status_message(status), operation ? operation : "", place ? place : "");
   tw_status_release(status);
   throw error;
 }
@@ -163,6 +164,11 @@ class Runtime : public Owned<tw_runtime, tw_runtime_release> {
     raise(tw_runtime_create(options.data(), uint32_t(options.size()), &made));
     own(made);
   }
+  explicit Runtime(const tw_runtime_config& config) {
+    tw_runtime* made = nullptr;
+    raise(tw_runtime_create_with(&config, &made));
+    own(made);
+  }
 };
 
 class Graph : public Owned<tw_graph, tw_graph_destroy> {
@@ -199,6 +205,32 @@ class Graph : public Owned<tw_graph, tw_graph_destroy> {
   }
 };
 
+/* An optimizer of train.h: its record with the defaults filled in, for Scope::train.
+ *   tw::Adam adam;
+ *   adam.learning_rate = rate;
+ *   const tw_operation* step = s.train(adam, variables, gradients); */
+template <class Options, void (*Init)(Options*),
+          const tw_operation* (*Add)(tw_scope*, const tw_output*, const tw_gradient*, uint32_t, const Options*)>
+struct Optimizer : Options {
+  Optimizer() : Options() { Init(this); }
+  const tw_operation* add(tw_scope* s, const tw_output* variables, const tw_gradient* gradients, uint32_t n) const {
+    return Add(s, variables, gradients, n, this);
+  }
+};
+using Momentum = Optimizer<tw_momentum, tw_momentum_init, tw_train_momentum>;
+using Adam = Optimizer<tw_adam, tw_adam_init, tw_train_adam>;
+using AdaMax = Optimizer<tw_adamax, tw_adamax_init, tw_train_adamax>;
+using Adagrad = Optimizer<tw_adagrad, tw_adagrad_init, tw_train_adagrad>;
+using Adadelta = Optimizer<tw_adadelta, tw_adadelta_init, tw_train_adadelta>;
+using RmsProp = Optimizer<tw_rmsprop, tw_rmsprop_init, tw_train_rmsprop>;
+using Ftrl = Optimizer<tw_ftrl, tw_ftrl_init, tw_train_ftrl>;
+struct Sgd {
+  tw_output learning_rate = 0;
+  const tw_operation* add(tw_scope* s, const tw_output* variables, const tw_gradient* gradients, uint32_t n) const {
+    return tw_train_sgd(s, variables, gradients, n, learning_rate);
+  }
+};
+
 /* Adds operations; the first failure is thrown by finish, and lost without it. */
 class Scope {
  public:
@@ -211,6 +243,11 @@ class Scope {
     raise(tw_scope_finish(std::exchange(s_, nullptr)));
   }
   tw_scope* c() const { return s_; }
+  /* Where what comes next is made: s.at(TW_PLACE).op(...). */
+  Scope& at(const char* place) {
+    tw_scope_set_place(s_, place);
+    return *this;
+  }
 
   /* describe(tw_op*) may add attributes, controls and a device. */
   tw_output op(const char* type, const std::vector<tw_output>& inputs) {
@@ -237,10 +274,104 @@ class Scope {
     tw_scope_gradients(s_, loss, xs.data(), uint32_t(xs.size()), found.data());
     return found;
   }
+  const tw_operation* initializer(const char* name = nullptr) { return tw_variable_initializer(s_, name); }
+
+  /* ---- Training (train.h, clip.h, schedule.h, average.h); `gradients` are as many as `variables` ---- */
+
+  template <class Rule>
+  const tw_operation* train(const Rule& rule, const std::vector<tw_output>& variables, const std::vector<tw_gradient>& gradients) {
+    return rule.add(s_, variables.data(), gradients.data(), same(variables, gradients));
+  }
+  void clip_by_value(std::vector<tw_gradient>& gradients, double low, double high) {
+    tw_clip_by_value(s_, gradients.data(), uint32_t(gradients.size()), low, high);
+  }
+  void clip_by_norm(std::vector<tw_gradient>& gradients, double max_norm) {
+    tw_clip_by_norm(s_, gradients.data(), uint32_t(gradients.size()), max_norm);
+  }
+  tw_output clip_by_global_norm(std::vector<tw_gradient>& gradients, double max_norm) {
+    return tw_clip_by_global_norm(s_, gradients.data(), uint32_t(gradients.size()), max_norm);
+  }
+  void decay_gradients(const std::vector<tw_output>& variables, std::vector<tw_gradient>& gradients, double decay) {
+    tw_decay_gradients(s_, variables.data(), gradients.data(), same(variables, gradients), decay);
+  }
+  void decay_weights(const std::vector<tw_output>& variables, std::vector<tw_gradient>& gradients, tw_output learning_rate, double decay) {
+    tw_decay_weights(s_, variables.data(), gradients.data(), same(variables, gradients), learning_rate, decay);
+  }
+  tw_output global_step() { return tw_global_step(s_); }
+  const tw_operation* advance_global_step(const tw_operation* after) { return tw_global_step_advance(s_, after); }
+  /* values: one more than boundaries. */
+  tw_output piecewise(tw_output step, const std::vector<double>& boundaries, const std::vector<double>& values) {
+    if (values.size() != boundaries.size() + 1) fail("there must be one value more than boundaries");
+    return tw_schedule_piecewise(s_, step, boundaries.data(), values.data(), uint32_t(boundaries.size()));
+  }
+  tw_output exponential(tw_output step, double initial, double steps, double factor, bool staircase = false) {
+    return tw_schedule_exponential(s_, step, initial, steps, factor, staircase);
+  }
+  tw_output polynomial(tw_output step, double initial, double end, double steps, double power = 1, bool cycle = false) {
+    return tw_schedule_polynomial(s_, step, initial, end, steps, power, cycle);
+  }
+  tw_output cosine(tw_output step, double initial, double steps, double alpha = 0) {
+    return tw_schedule_cosine(s_, step, initial, steps, alpha);
+  }
+  tw_output cosine_restarts(tw_output step, double initial, double first_steps, double length_factor = 2, double height_factor = 1,
+                            double alpha = 0) {
+    return tw_schedule_cosine_restarts(s_, step, initial, first_steps, length_factor, height_factor, alpha);
+  }
+  tw_output warm_up(tw_output step, tw_output value, double steps, double start = 0) {
+    return tw_schedule_warm_up(s_, step, value, steps, start);
+  }
+  /* The operation that updates the averages once `after` is done; their variables into *averages. */
+  const tw_operation* moving_averages(const std::vector<tw_output>& variables, const tw_operation* after, std::vector<tw_output>* averages,
+                                      double decay = 0.999, tw_output updates = 0) {
+    tw_moving_averages options;
+    tw_moving_averages_init(&options);
+    options.decay = decay;
+    options.updates = updates;
+    averages->assign(variables.size(), 0);
+    return tw_moving_averages_add(s_, variables.data(), uint32_t(variables.size()), &options, after, averages->data());
+  }
+  const tw_operation* swap_moving_averages(const std::vector<tw_output>& variables, const std::vector<tw_output>& averages) {
+    return tw_moving_averages_swap(s_, variables.data(), averages.data(), same(variables, averages));
+  }
 
  private:
+  void fail(const char* text) { tw_scope_fail(s_, tw_status_create(TW_INVALID_ARGUMENT, text)); }
+  /* The length of two lists. */
+  template <class T>
+  uint32_t same(const std::vector<tw_output>& variables, const std::vector<T>& others) {
+    if (variables.size() != others.size()) fail("there must be one gradient or average for each variable");
+    return uint32_t(variables.size() < others.size() ? variables.size() : others.size());
+  }
+
   tw_scope* s_;
   bool finished_ = false;
+};
+
+/* What a run did: give `c()` to it in tw_run_options.stats. */
+class StepStats : public Owned<tw_step_stats, tw_step_stats_destroy> {
+ public:
+  StepStats() {
+    tw_step_stats* made = nullptr;
+    raise(tw_step_stats_create(&made));
+    own(made);
+  }
+  const tw_step_total& total() const { return *tw_step_stats_total(c()); }
+  /* Their texts live until the next run with the object. */
+  std::vector<tw_step_node> nodes() const { return all<tw_step_node>(tw_step_stats_node_count(c()), tw_step_stats_node); }
+  std::vector<tw_step_op> ops() const { return all<tw_step_op>(tw_step_stats_op_count(c()), tw_step_stats_op); }
+  std::string json() const {
+    tw_buffer* text = nullptr;
+    raise(tw_step_stats_json(c(), &text));
+    return take_text(text);
+  }
+
+ private:
+  template <class T>
+  std::vector<T> all(uint32_t n, const T* (*get)(const tw_step_stats*, uint32_t)) const {
+    std::vector<T> list;
+    for (uint32_t i = 0; i < n; ++i) list.push_back(*get(c(), i));
+    return list;
+  }
 };
 
 using Feeds = std::vector<std::pair<tw_output, Tensor>>;
@@ -274,6 +405,125 @@ class Session : public Owned<tw_session, tw_session_destroy> {
     return results;
   }
   void close() { raise(tw_session_close(c())); }
+  tw_session_info report() const {
+    tw_session_info info = {};
+    info.size = sizeof(info);
+    raise(tw_session_report(c(), &info));
+    return info;
+  }
+};
+
+/* Minimises a loss over all of its data at once; see lbfgs.h. The graph must outlive it. */
+class Lbfgs : public Owned<tw_lbfgs, tw_lbfgs_destroy> {
+ public:
+  static tw_lbfgs_options defaults() {
+    tw_lbfgs_options options;
+    tw_lbfgs_options_init(&options);
+    return options;
+  }
+  Lbfgs(const Graph& graph, tw_output loss, const std::vector<tw_output>& variables, const tw_lbfgs_options& options = defaults()) {
+    tw_lbfgs* made = nullptr;
+    raise(tw_lbfgs_create(graph.c(), loss, variables.data(), uint32_t(variables.size()), &options, &made));
+    own(made);
+  }
+  tw_lbfgs_report run(Session& session, const Feeds& feeds = {}, uint32_t max_iterations = 100) {
+    std::vector<tw_output> names;
+    std::vector<tw_tensor*> values;
+    for (const auto& [name, value] : feeds) {
+      names.push_back(name);
+      values.push_back(value.c());
+    }
+    tw_lbfgs_report report = {};
+    report.size = sizeof(report);
+    raise(tw_lbfgs_run(c(), session.c(), names.data(), values.data(), uint32_t(names.size()), max_iterations, &report));
+    return report;
+  }
+  void reset() { tw_lbfgs_reset(c()); }
+};
+
+/* Saves and restores variables; see saver.h. The graph must outlive it. */
+class Saver : public Owned<tw_saver, tw_saver_destroy> {
+ public:
+  /* Pairs of a variable and what it is called in files, or of beginnings of names that end in `*`. */
+  using Names = std::vector<std::pair<std::string, std::string>>;
+  struct Restored {
+    uint32_t outcome; /* TW_RESTORE_... */
+    std::string variable, name, text;
+  };
+
+  explicit Saver(const Graph& graph, const std::vector<tw_output>& variables = {}, const Names& names = {}, uint32_t shards = 1) {
+    std::vector<const char*> from, to;
+    for (const auto& [variable, name] : names) {
+      from.push_back(variable.c_str());
+      to.push_back(name.c_str());
+    }
+    tw_saver_options options = {};
+    options.size = sizeof(options);
+    options.variables = from.data();
+    options.names = to.data();
+    options.n_names = uint32_t(names.size());
+    options.shards = shards;
+    tw_saver* made = nullptr;
+    raise(tw_saver_create_with(graph.c(), variables.data(), uint32_t(variables.size()), &options, &made));
+    own(made);
+  }
+  void save(Session& session, const std::string& prefix) { raise(tw_saver_save(c(), session.c(), prefix.c_str())); }
+  void restore(Session& session, const std::string& prefix) { raise(tw_saver_restore(c(), session.c(), prefix.c_str())); }
+  std::vector<Restored> restore_partial(Session& session, const std::string& prefix) {
+    tw_restore_report* made = nullptr;
+    raise(tw_saver_restore_partial(c(), session.c(), prefix.c_str(), &made));
+    const std::unique_ptr<tw_restore_report, void (*)(tw_restore_report*)> report(made, tw_restore_report_destroy);
+    std::vector<Restored> all;
+    for (uint32_t i = 0; i < tw_restore_report_count(made); ++i) {
+      const char* variable = tw_restore_report_variable(made, i);
+      all.push_back(
+          {tw_restore_report_outcome(made, i), variable ? variable : "", tw_restore_report_name(made, i), tw_restore_report_text(made, i)});
+    }
+    return all;
+  }
+};
+
+/* Keeps checkpoints of a session in a folder; see checkpointer.h. Saver and session must outlive it. */
+class Checkpointer : public Owned<tw_checkpointer, tw_checkpointer_destroy> {
+ public:
+  static tw_checkpointer_options defaults() {
+    tw_checkpointer_options options;
+    tw_checkpointer_options_init(&options);
+    return options;
+  }
+  Checkpointer(const Saver& saver, const Session& session, const std::string& folder, const tw_checkpointer_options& options = defaults()) {
+    tw_checkpointer* made = nullptr;
+    raise(tw_checkpointer_create(saver.c(), session.c(), folder.c_str(), &options, &made));
+    own(made);
+  }
+  bool step(int64_t step, const double* metric = nullptr) {
+    uint32_t saved = 0;
+    raise(tw_checkpointer_step(c(), step, metric, &saved));
+    return saved != 0;
+  }
+  void save(int64_t step, const double* metric = nullptr) { raise(tw_checkpointer_save(c(), step, metric)); }
+  void wait() { raise(tw_checkpointer_wait(c())); }
+  /* The step of what was restored; throws TW_NOT_FOUND for a folder without checkpoints. */
+  int64_t restore(uint32_t which = TW_CHECKPOINT_LATEST) {
+    int64_t step = 0;
+    raise(tw_checkpointer_restore(c(), which, &step, nullptr));
+    return step;
+  }
+  /* The same, or `none` for such a folder. */
+  int64_t restore_or(int64_t none) {
+    try {
+      return restore();
+    } catch (const StatusError& e) {
+      if (e.code() != TW_NOT_FOUND) throw;
+      return none;
+    }
+  }
+  tw_checkpointer_stats report() const {
+    tw_checkpointer_stats stats = {};
+    stats.size = sizeof(stats);
+    raise(tw_checkpointer_report(c(), &stats));
+    return stats;
+  }
 };
 
 }  // namespace tw

@@ -1,5 +1,7 @@
 /* Optional set "checkpoint", version 1: tensors in files of the host's checkpoint format (TensorFlow's V2 bundles), for save and restore
  * kernels. host->query(h, TW_S(TW_CHECKPOINT_SET), 1) answers a const tw_checkpoint_api*, or NULL where there is none.
+ * h: in a kernel always the host of its frame or node, never one kept from elsewhere: it knows which files this node may use, and answers
+ * PERMISSION_DENIED for others. Ops with such kernels say `touches files`.
  * Threads: one writer or reader is used by one thread at a time. All entries may block. */
 #ifndef THALWEG_PLUGIN_CHECKPOINT_H
 #define THALWEG_PLUGIN_CHECKPOINT_H
@@ -26,6 +28,17 @@ typedef struct tw_checkpoint_api {
   /* The tensor of that name, checksum verified. Errors: NOT_FOUND, DATA_LOSS naming file and tensor. */
   TW_R tw_status* (*read)(tw_checkpoint_reader* r, const char* name, uint64_t len, tw_tensor** out_tensor);
   TW_R void (*close)(tw_checkpoint_reader* r); /* NULL is fine */
+  /* A piece of a tensor whose sizes are `dims`: sizes[i] from starts[i] on axis i, or all of the axis with start 0 and size -1. The other
+   * pieces may be in other checkpoints, to be merged with this one. rank: of all three lists. */
+  TW_C tw_status* (*add_piece)(tw_checkpoint_writer* w, const char* name, uint64_t len, const int64_t* dims, const int64_t* starts,
+                               const int64_t* sizes, int32_t rank, const tw_view* value);
+  /* A part of a tensor, described alike; dims must be its sizes. Needs only those pieces of it that the part touches. */
+  TW_C tw_status* (*read_part)(tw_checkpoint_reader* r, const char* name, uint64_t len, const int64_t* dims, const int64_t* starts,
+                               const int64_t* sizes, int32_t rank, tw_tensor** out_tensor);
+  /* Makes one checkpoint of n others, which are gone then. remove_folders 1: also the folders that held them, where they are empty. */
+  TW_C tw_status* (*merge)(const tw_host* h, const tw_string* parts, uint64_t n, const char* prefix, uint64_t len, uint32_t remove_folders);
+  /* As create, after making the folder of the prefix where it is missing and the one above it is there. */
+  TW_C tw_status* (*create_in_folder)(const tw_host* h, const char* prefix, uint64_t len, tw_checkpoint_writer** out_writer);
 } tw_checkpoint_api;
 
 #ifdef __cplusplus

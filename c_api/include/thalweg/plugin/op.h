@@ -16,9 +16,23 @@
  *     once                     its result is the same for the whole session (handles): the host may run it once
  *     commutative              inputs may be swapped (for finding equal nodes)
  *     shape_only x y           reads only the shapes of these inputs, never their values
+ *     touches WORD ...         what its kernels reach beside inputs and state: `files` (only through the host's functions, called with the
+ *                              host of the frame or node at hand), `network`, `system` (files by other means, processes, plugins). Needs
+ *                              `stateful`. A session refuses such nodes of imported graphs unless it was told otherwise
  *     role WORD                the framework uses the op where it needs one that plays the role (see framework/README.md)
  *     no_gradient "why"        not differentiable, and why
  *     doc "text"               one line for the manual
+ *   clauses that say how the output follows from the inputs, for planning to leave such nodes out; of ops without state, of one output and
+ *   single values. They are promises about bits, but for the payload of a NaN:
+ *     passes x                 the output is input x
+ *     renames x                the output has the elements of x in their order; only the dims may differ
+ *     converts x               the output is x in another element type: x itself where the type is the same
+ *     permutes x perm          axis k of the output is axis perm[k] of x; negative axes count from the end
+ *     chooses c x y            x where c is true, y where it is false, element by element
+ *     neutral x 0 y 1 ...      of two inputs that broadcast: the output is the other input where each element of x is 0; likewise y and 1.
+ *                              -0 is the negative zero, and the zero of whole numbers. Only of real numbers and bool
+ *     involution               applied to its own output it gives its input back
+ *     idempotent               applied to its own output it changes nothing. Only of real numbers and bool
  *   Defaults are written 3, 0.5, true, "NHWC" (text up to the next quote), float (a type), [1, 2] (a list, or the dims of a shape),
  *   unknown (a shape of unknown rank). An op without inputs or outputs writes (). White space includes line breaks.
  *   A clause that starts with `?` is a hint that a host may skip; any other unknown clause is refused with its column.

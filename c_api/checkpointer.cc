@@ -1,0 +1,190 @@
+#include "thalweg/checkpointer.h"
+
+#include <cstring>
+
+#include "c_api/handles.h"
+#include "c_api/shim.h"
+#include "framework/io/checkpoint.h"
+#include "framework/io/checkpointer.h"
+#include "thalweg/log.h"
+
+using thalweg::Checkpointer;
+using thalweg::FromC;
+using thalweg::InvalidArgument;
+using thalweg::NamedTensors;
+using thalweg::Status;
+using thalweg::StatusOr;
+using thalweg::Tensor;
+
+struct tw_checkpointer {
+  tw_saver* saver;
+  tw_session* session;
+  std::shared_ptr<thalweg::Graph> graph;  // of the saver; keeps the runtime, which the thread that writes logs to
+  bool smaller_is_better;
+  std::unique_ptr<Checkpointer> checkpointer;
+};
+
+namespace {
+
+constexpr uint32_t kFlags = TW_CHECKPOINTER_BACKGROUND | TW_CHECKPOINTER_SKIP | TW_CHECKPOINTER_SMALLER_IS_BETTER;
+
+StatusOr<thalweg::CheckpointerOptions> ToOptions(const tw_checkpointer_options& o) {
+  if (o.shards > thalweg::kMostDataFiles) {
+    return InvalidArgument("tw_checkpointer_options: shards is ", o.shards, "; at most ", thalweg::kMostDataFiles, " are possible");
+  }
+  if (o.reserved != 0) return InvalidArgument("tw_checkpointer_options: reserved is ", o.reserved, "; set what is not used to 0");
+  thalweg::CheckpointerOptions options;
+  options.keep = {o.keep_last, o.keep_best, (o.flags & TW_CHECKPOINTER_SMALLER_IS_BETTER) != 0, o.keep_every_seconds};
+  options.shards = o.shards ? int32_t(o.shards) : 1;
+  options.every_steps = o.every_steps;
+  options.every_seconds = o.every_seconds;
+  options.background = (o.flags & TW_CHECKPOINTER_BACKGROUND) != 0;
+  options.skip_if_busy = (o.flags & TW_CHECKPOINTER_SKIP) != 0;
+  return options;
+}
+
+// The caller's record over the defaults.
+StatusOr<tw_checkpointer_options> ReadOptions(const tw_checkpointer_options* given) {
+  tw_checkpointer_options options;
+  tw_checkpointer_options_init(&options);
+  if (!given) return options;
+  RETURN_IF_ERROR(thalweg::CheckRecord("tw_checkpointer_options", given->size, 0, sizeof(options)));
+  if (given->flags & ~kFlags) return InvalidArgument("tw_checkpointer_options: flags is ", given->flags, "; known are 1, 2 and 4");
+  std::memcpy(&options, given, sizeof(options));
+  return options;
+}
+
+StatusOr<NamedTensors> ReadValues(const tw_checkpointer& c) {
+  const uint32_t n = tw_saver_count(c.saver);
+  std::vector<tw_tensor*> values(n);
+  RETURN_IF_ERROR(FromC(tw_saver_values(c.saver, c.session, values.data())));
+  NamedTensors named;
+  for (uint32_t i = 0; i < n; ++i) named.emplace_back(tw_saver_name(c.saver, i), Tensor::Adopt(values[i]));
+  return named;
+}
+
+std::optional<double> ToMetric(const double* metric) { return metric ? std::optional<double>(*metric) : std::nullopt; }
+
+// whole: false for a checkpoint that is damaged or not there, rather than one that does not fit or cannot be read now.
+Status TryRestore(const tw_checkpointer& c, const std::string& prefix, bool* whole) {
+  Status s = thalweg::CheckpointReader::Open(prefix).status();
+  *whole = !thalweg::IsNoWholeCheckpoint(s);
+  if (!s.ok()) return s;
+  s = FromC(tw_saver_restore(c.saver, c.session, prefix.c_str()));
+  *whole = !absl::IsDataLoss(s);
+  // NOT_FOUND says that there is no checkpoint, not that one has no tensor for a variable.
+  return absl::IsNotFound(s) ? thalweg::FailedPrecondition(thalweg::Message(s)) : s;
+}
+
+// The first of `candidates` that is whole; what was passed over goes to `skipped` and to the log.
+StatusOr<std::string> RestoreFirst(const tw_checkpointer& c, const std::vector<std::string>& candidates,
+                                   std::vector<std::string>* skipped) {
+  const auto log = [&](const std::string& line) { c.graph->runtime().Log(TW_LOG_WARNING, line); };
+  for (const std::string& line : *skipped) log(line);
+  for (const std::string& prefix : candidates) {
+    bool whole;
+    const Status s = TryRestore(c, prefix, &whole);
+    if (s.ok()) return prefix;
+    if (whole) return s;
+    skipped->push_back(thalweg::StrCat("passed over: ", thalweg::Message(s)));
+    log(skipped->back());
+  }
+  std::string lines;
+  for (const std::string& line : *skipped) lines += "\n  " + line;
+  const std::string where = thalweg::StrCat("folder '", c.checkpointer->folder().folder(), "' has no ");
+  if (candidates.empty()) return thalweg::NotFound(where, "checkpoint", lines);
+  return thalweg::DataLoss(where, "whole checkpoint; remove what is damaged to start anew", lines);
+}
+
+StatusOr<std::string> Restore(const tw_checkpointer& c, uint32_t which, std::vector<std::string>* skipped) {
+  const thalweg::CheckpointFolder& folder = c.checkpointer->folder();
+  if (which == TW_CHECKPOINT_BEST) {
+    ASSIGN_OR_RETURN(const std::string best, thalweg::BestCheckpoint(folder.folder(), c.smaller_is_better, thalweg::LocalFiles()));
+    bool whole;
+    RETURN_IF_ERROR(TryRestore(c, best, &whole));
+    return best;
+  }
+  if (which != TW_CHECKPOINT_LATEST) return InvalidArgument("tw_checkpointer_restore: which is ", which, "; it is 0, latest, or 1, best");
+  ASSIGN_OR_RETURN(const std::vector<std::string> candidates,
+                   thalweg::FindCheckpoints(folder.folder(), folder.name(), thalweg::LocalFiles(), skipped));
+  return RestoreFirst(c, candidates, skipped);
+}
+
+}  // namespace
+
+void tw_checkpointer_options_init(tw_checkpointer_options* options) {
+  if (!options) return;
+  *options = {};
+  options->size = sizeof(*options);
+  options->every_seconds = 600;
+  options->keep_last = 5;
+}
+
+tw_status* tw_checkpointer_create(tw_saver* saver, tw_session* session, const char* folder, const tw_checkpointer_options* given,
+                                  tw_checkpointer** out_checkpointer) {
+  NEED(saver);
+  NEED(session);
+  NEED(folder);
+  NEED(out_checkpointer);
+  return thalweg::Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(const tw_checkpointer_options o, ReadOptions(given));
+    ASSIGN_OR_RETURN(const thalweg::CheckpointerOptions options, ToOptions(o));
+    const std::shared_ptr<thalweg::Graph> graph = tw_saver_graph(saver)->graph;
+    auto log = [graph](uint32_t level, std::string_view text) { graph->runtime().Log(level, text); };
+    auto made = std::make_unique<tw_checkpointer>(tw_checkpointer{saver, session, graph, options.keep.smaller_is_better, nullptr});
+    ASSIGN_OR_RETURN(made->checkpointer, Checkpointer::Open(folder, o.name ? o.name : "model.ckpt", options, log));
+    *out_checkpointer = made.release();
+    return Status();
+  });
+}
+
+void tw_checkpointer_destroy(tw_checkpointer* checkpointer) { delete checkpointer; }
+
+tw_status* tw_checkpointer_step(tw_checkpointer* c, int64_t step, const double* metric, uint32_t* out_saved) {
+  if (out_saved) *out_saved = 0;
+  if (!c) return thalweg::NullArgument(__func__, "checkpointer");
+  return thalweg::Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(const bool saved, c->checkpointer->Step(step, ToMetric(metric), [c] { return ReadValues(*c); }));
+    if (out_saved) *out_saved = saved;
+    return Status();
+  });
+}
+
+tw_status* tw_checkpointer_save(tw_checkpointer* c, int64_t step, const double* metric) {
+  if (!c) return thalweg::NullArgument(__func__, "checkpointer");
+  return thalweg::Guard([&] { return c->checkpointer->Save(step, ToMetric(metric), [c] { return ReadValues(*c); }); });
+}
+
+tw_status* tw_checkpointer_wait(tw_checkpointer* c) {
+  if (!c) return thalweg::NullArgument(__func__, "checkpointer");
+  return thalweg::Guard([&] { return c->checkpointer->Wait(); });
+}
+
+tw_status* tw_checkpointer_restore(tw_checkpointer* c, uint32_t which, int64_t* out_step, tw_buffer** out_skipped) {
+  if (out_skipped) *out_skipped = nullptr;
+  if (!c) return thalweg::NullArgument(__func__, "checkpointer");
+  return thalweg::Guard([&]() -> Status {
+    RETURN_IF_ERROR(c->checkpointer->Wait());
+    std::vector<std::string> skipped;
+    ASSIGN_OR_RETURN(const std::string prefix, Restore(*c, which, &skipped));
+    const int64_t step = std::max<int64_t>(thalweg::StepOfCheckpoint(prefix), 0);
+    c->checkpointer->StartFrom(step);
+    if (out_step) *out_step = step;
+    std::string lines;
+    for (const std::string& line : skipped) lines += line + "\n";
+    if (out_skipped) *out_skipped = thalweg::MakeBuffer(lines);
+    return Status();
+  });
+}
+
+tw_status* tw_checkpointer_report(const tw_checkpointer* c, tw_checkpointer_stats* out_stats) {
+  if (!c) return thalweg::NullArgument(__func__, "checkpointer");
+  NEED(out_stats);
+  return thalweg::Guard([&]() -> Status {
+    const uint32_t size = out_stats->size;
+    RETURN_IF_ERROR(thalweg::CheckRecord("tw_checkpointer_stats", size, out_stats->flags, sizeof(tw_checkpointer_stats)));
+    const thalweg::CheckpointReport r = c->checkpointer->report();
+    *out_stats = {size, 0, r.step, r.stall_ns, r.write_ns, r.bytes, r.saves, r.skipped, r.failed};
+    return Status();
+  });
+}

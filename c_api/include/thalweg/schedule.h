@@ -1,0 +1,50 @@
+/* Schedules: learning rates that change with the step, as values for the optimizers of train.h. Each is a formula in the graph over a step,
+ * any scalar of a real type; a step below 0 counts as 0. They compute in double and answer a double scalar, 0 after a failure; optimizers
+ * cast it. Any other scalar that a program computes is as good a learning rate.
+ * All work through a scope (scope.h), so failures are kept there. Threads: as the scope. Everything here: since 0.1.
+ *
+ *     tw_output step = tw_variable_read(s, tw_global_step(s));
+ *     tw_output rate = tw_schedule_exponential(s, step, 0.1, 1000, 0.96, 0);
+ *     train = tw_global_step_advance(s, tw_train_sgd(s, weights, gradients, 4, rate)); */
+#ifndef THALWEG_SCHEDULE_H
+#define THALWEG_SCHEDULE_H
+#include "thalweg/export.h"
+#include "thalweg/scope.h"
+#include "thalweg/variable.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The variable `global_step` of the graph, an int64 scalar that starts at 0; made where there is none, whatever the scope's prefix.
+ * Errors: ALREADY_EXISTS if an operation of its name is there that is no such variable. */
+TW_EXPORT tw_output tw_global_step(tw_scope* scope);
+/* An operation that adds 1 to it, once `after` is done (NULL: at any time): run it as the training step. */
+TW_EXPORT const tw_operation* tw_global_step_advance(tw_scope* scope, const tw_operation* after);
+
+/* values[i] while step <= boundaries[i], for the first such i; past the last boundary values[n_boundaries]. boundaries: n_boundaries,
+ * growing. values: n_boundaries + 1. Source: TensorFlow's piecewise_constant. */
+TW_EXPORT tw_output tw_schedule_piecewise(tw_scope* scope, tw_output step, const double* boundaries, const double* values,
+                                          uint32_t n_boundaries);
+/* initial factor^(step / steps); with staircase 1 the exponent is rounded down. steps: > 0. factor: >= 0.
+ * Source: TensorFlow's exponential_decay. */
+TW_EXPORT tw_output tw_schedule_exponential(tw_scope* scope, tw_output step, double initial, double steps, double factor,
+                                            uint32_t staircase);
+/* (initial - end) (1 - step / steps)^power + end, and `end` after `steps`. With cycle 1, `steps` grows instead to its next multiple that is
+ * not below the step, so that the rate rises again. steps: > 0. power: >= 0. Source: TensorFlow's polynomial_decay. */
+TW_EXPORT tw_output tw_schedule_polynomial(tw_scope* scope, tw_output step, double initial, double end, double steps, double power,
+                                           uint32_t cycle);
+/* initial ((1 - alpha) (1 + cos(pi step / steps)) / 2 + alpha), and initial alpha after `steps`. steps: > 0.
+ * Source: Loshchilov and Hutter, arXiv:1608.03983, as TensorFlow's cosine_decay. */
+TW_EXPORT tw_output tw_schedule_cosine(tw_scope* scope, tw_output step, double initial, double steps, double alpha);
+/* The same over and over: the first period takes first_steps (> 0), each later one length_factor (>= 1) times as long and starts at
+ * height_factor (>= 0) times the rate. Source: as above, TensorFlow's cosine_decay_restarts. */
+TW_EXPORT tw_output tw_schedule_cosine_restarts(tw_scope* scope, tw_output step, double initial, double first_steps, double length_factor,
+                                                double height_factor, double alpha);
+/* `value`, a rate or another schedule's answer, times a factor that grows evenly from `start` at step 0 to 1 at step `steps` (> 0). To
+ * start the other schedule after the warm-up, give it the step less `steps`. */
+TW_EXPORT tw_output tw_schedule_warm_up(tw_scope* scope, tw_output step, tw_output value, double steps, double start);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

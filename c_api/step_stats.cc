@@ -1,0 +1,37 @@
+#include "thalweg/step_stats.h"
+
+#include "c_api/handles.h"
+#include "c_api/shim.h"
+
+tw_status* tw_step_stats_create(tw_step_stats** out_stats) {
+  NEED(out_stats);
+  return thalweg::Guard([&] {
+    *out_stats = new tw_step_stats;
+    return thalweg::Status();
+  });
+}
+
+void tw_step_stats_destroy(tw_step_stats* stats) { delete stats; }
+
+const tw_step_total* tw_step_stats_total(const tw_step_stats* stats) { return stats ? &stats->stats.total() : nullptr; }
+
+uint32_t tw_step_stats_node_count(const tw_step_stats* stats) { return stats ? uint32_t(stats->stats.nodes().size()) : 0; }
+
+const tw_step_node* tw_step_stats_node(const tw_step_stats* stats, uint32_t i) {
+  return i < tw_step_stats_node_count(stats) ? &stats->stats.nodes()[i] : nullptr;
+}
+
+uint32_t tw_step_stats_op_count(const tw_step_stats* stats) { return stats ? uint32_t(stats->stats.ops().size()) : 0; }
+
+const tw_step_op* tw_step_stats_op(const tw_step_stats* stats, uint32_t i) {
+  return i < tw_step_stats_op_count(stats) ? &stats->stats.ops()[i] : nullptr;
+}
+
+tw_status* tw_step_stats_json(const tw_step_stats* stats, tw_buffer** out_json) {
+  NEED(stats);
+  NEED(out_json);
+  return thalweg::Guard([&] {
+    *out_json = thalweg::MakeBuffer(stats->stats.Json());
+    return thalweg::Status();
+  });
+}

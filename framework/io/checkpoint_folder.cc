@@ -1,0 +1,230 @@
+#include "framework/io/checkpoint_folder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "framework/io/checkpoint.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::string_view kIndex = ".index";
+
+std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// `name` and a step.
+bool IsNumbered(std::string_view prefix, std::string_view name) {
+  return StepOfCheckpoint(prefix) >= 0 && (name.empty() || prefix.substr(0, prefix.rfind('-')) == name);
+}
+
+// What a temporary file is to become, such as "m-1.index"; "" for any other file.
+std::string_view TargetOf(std::string_view file) {
+  constexpr std::string_view kMark = ".tmp-";
+  constexpr size_t kDigits = 16;
+  if (file.size() < kDigits || file.substr(file.size() - kDigits).find_first_not_of("0123456789abcdef") != file.npos) return {};
+  file.remove_suffix(kDigits);
+  return file.ends_with(kMark) ? file.substr(0, file.size() - kMark.size()) : std::string_view();
+}
+
+// The checkpoint that a data file belongs to; "" for any other file.
+std::string_view PrefixOfData(std::string_view file) {
+  constexpr std::string_view kForm = ".data-00000-of-00000";
+  if (file.size() < kForm.size()) return {};
+  const std::string_view end = file.substr(file.size() - kForm.size());
+  for (size_t i = 0; i < end.size(); ++i) {
+    if (kForm[i] == '0' ? end[i] < '0' || end[i] > '9' : end[i] != kForm[i]) return {};
+  }
+  return file.substr(0, file.size() - kForm.size());
+}
+
+// Where a path of the state file leads. Folders are moved: what is not where an absolute path says is looked for here.
+std::string Resolve(const std::string& folder, const std::string& path, const std::set<std::string>& names) {
+  const std::string here(LastPart(path));
+  if (names.count(StrCat(here, kIndex)) || path.empty()) return StrCat(folder, "/", here);
+  return path[0] == '/' ? path : StrCat(folder, "/", path);
+}
+
+bool Better(const SavedCheckpoint& a, const SavedCheckpoint& b, bool smaller) {
+  return smaller ? *a.metric < *b.metric : *a.metric > *b.metric;
+}
+
+// Those that have a metric, the best first, of equals the newest.
+std::vector<const SavedCheckpoint*> ByMetric(const CheckpointState& state, bool smaller) {
+  std::vector<const SavedCheckpoint*> ranked;
+  for (auto it = state.all.rbegin(); it != state.all.rend(); ++it) {
+    if (it->metric && !std::isnan(*it->metric)) ranked.push_back(&*it);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(), [&](auto* a, auto* b) { return Better(*a, *b, smaller); });
+  return ranked;
+}
+
+}  // namespace
+
+int64_t StepOfCheckpoint(std::string_view prefix) {
+  const size_t dash = prefix.rfind('-');
+  if (dash == prefix.npos || dash == 0 || dash + 1 == prefix.size()) return -1;
+  const std::string_view digits = prefix.substr(dash + 1);
+  if (digits.find_first_not_of("0123456789") != digits.npos) return -1;
+  int64_t step = -1;
+  return std::from_chars(digits.data(), digits.data() + digits.size(), step).ec == std::errc() ? step : -1;
+}
+
+StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(const std::string& folder, const std::string& name,
+                                                                   const CheckpointKeep& keep, FileSystem& files) {
+  if (name.empty() || name.find('/') != name.npos || name.find('\0') != name.npos) {
+    return InvalidArgument("checkpoints in '", folder, "': '", name.c_str(), "' is no file name; give one such as 'model.ckpt'");
+  }
+  std::unique_ptr<CheckpointFolder> made(new CheckpointFolder(folder, name, keep, files));
+  if (Status s = made->Load(); !s.ok()) return Prefix(s, StrCat("checkpoints in '", folder, "':"));
+  return made;
+}
+
+Status CheckpointFolder::Load() {
+  RETURN_IF_ERROR(files_.MakeFolder(folder_));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(folder_));
+  Sweep(names);
+  auto state = ReadCheckpointState(folder_, files_);
+  if (!state.ok() && !absl::IsNotFound(state.status()) && !absl::IsDataLoss(state.status())) return state.status();
+  // What no file names is not ours to remove: somebody may have put it there.
+  if (!state.ok()) return Status();
+  const std::set<std::string> there(names.begin(), names.end());
+  state_.last_preserved = state->last_preserved;
+  // A crash or a failure may have kept them from being removed.
+  for (const std::string& path : state->removed) {
+    if (IsNumbered(path, name_) && path.find('/') == path.npos) condemned_.insert(path);
+  }
+  for (SavedCheckpoint& c : state->all) {
+    c.path = LastPart(c.path);
+    if (IsNumbered(c.path, name_) && there.count(StrCat(c.path, kIndex))) state_.all.push_back(std::move(c));
+  }
+  return Status();
+}
+
+// Temporaries, and data that no index leads to.
+void CheckpointFolder::Sweep(const std::vector<std::string>& names) {
+  const std::set<std::string> there(names.begin(), names.end());
+  for (const std::string& file : names) {
+    const std::string_view target = TargetOf(file), data = PrefixOfData(file);
+    bool left = target == "checkpoint.state";
+    for (std::string_view end : {std::string_view(".data"), kIndex}) {
+      left |= target.ends_with(end) && IsNumbered(target.substr(0, target.size() - end.size()), name_);
+    }
+    const bool orphan = IsNumbered(data, name_) && !there.count(StrCat(data, kIndex));
+    if (left || orphan) files_.Remove(StrCat(folder_, "/", file)).IgnoreError();
+  }
+}
+
+std::set<std::string> CheckpointFolder::Best() const {
+  std::set<std::string> best;
+  for (const SavedCheckpoint* c : ByMetric(state_, keep_.smaller_is_better)) {
+    if (best.size() == keep_.best) break;
+    best.insert(c->path);
+  }
+  return best;
+}
+
+// Takes what the rules do not keep out of the list.
+void CheckpointFolder::Drop(double now) {
+  if (keep_.last == 0) return;
+  if (keep_.every_seconds > 0 && state_.last_preserved == 0) state_.last_preserved = now;
+  const std::set<std::string> best = Best();
+  std::vector<SavedCheckpoint> kept;
+  for (size_t i = 0; i < state_.all.size(); ++i) {
+    SavedCheckpoint& c = state_.all[i];
+    if (i + keep_.last >= state_.all.size() || best.count(c.path)) {
+      kept.push_back(std::move(c));
+    } else if (keep_.every_seconds > 0 && c.time >= state_.last_preserved + keep_.every_seconds) {
+      state_.last_preserved = c.time;
+    } else {
+      condemned_.insert(c.path);
+    }
+  }
+  state_.all = std::move(kept);
+  for (const SavedCheckpoint& c : state_.all) condemned_.erase(c.path);  // a file may say both, or one name twice
+}
+
+// The index first: what has none is no checkpoint. What cannot be removed now is tried again with the next save.
+void CheckpointFolder::RemoveCondemned() {
+  if (condemned_.empty()) return;
+  auto names = files_.List(folder_);
+  if (!names.ok()) return;
+  for (auto it = condemned_.begin(); it != condemned_.end();) {
+    const std::string index = StrCat(folder_, "/", *it, kIndex);
+    Status s = files_.Remove(index);
+    bool gone = s.ok() || absl::IsNotFound(s);
+    for (const std::string& file : *names) {
+      if (gone && PrefixOfData(file) == *it) gone = files_.Remove(StrCat(folder_, "/", file)).ok();
+    }
+    it = gone ? condemned_.erase(it) : std::next(it);
+  }
+}
+
+StatusOr<uint64_t> CheckpointFolder::Save(int64_t step, std::optional<double> metric, double now, const NamedTensors& values,
+                                          int32_t shards) {
+  if (step < 0) return InvalidArgument("checkpoints in '", folder_, "': step is ", step, "; it must not be negative");
+  const std::string path = StrCat(name_, "-", step);
+  ASSIGN_OR_RETURN(auto writer, CheckpointWriter::Create(StrCat(folder_, "/", path), files_, shards));
+  for (const auto& [name, value] : values) RETURN_IF_ERROR(writer->Add(name, value.view()));
+  const uint64_t bytes = writer->bytes();
+  RETURN_IF_ERROR(writer->Commit());
+
+  std::erase_if(state_.all, [&](const SavedCheckpoint& c) { return c.path == path; });
+  condemned_.erase(path);
+  state_.all.push_back({path, now, metric});
+  state_.latest = path;
+  Drop(now);
+  state_.removed.assign(condemned_.begin(), condemned_.end());
+  if (Status s = WriteCheckpointState(state_, folder_, files_); !s.ok()) return Prefix(s, StrCat("checkpoint '", folder_, "/", path, "':"));
+  RemoveCondemned();
+  return bytes;
+}
+
+StatusOr<std::vector<std::string>> FindCheckpoints(const std::string& folder, std::string_view name, FileSystem& files,
+                                                   std::vector<std::string>* notes) {
+  std::vector<std::string> found;
+  ASSIGN_OR_RETURN(const std::vector<std::string> listed, files.List(folder));
+  const std::set<std::string> names(listed.begin(), listed.end());
+  std::set<std::string> known;
+  auto add = [&](const std::string& prefix) {
+    if (known.insert(prefix).second) found.push_back(prefix);
+  };
+  auto add_named = [&](const std::string& path) {
+    if (name.empty() || LastPart(path) == name || IsNumbered(LastPart(path), name)) return add(Resolve(folder, path, names));
+    notes->push_back(StrCat("'", folder, "/checkpoint' names '", path, "', which is none of '", name, "'"));
+  };
+  auto state = ReadCheckpointState(folder, files);
+  if (state.ok()) {
+    add_named(state->latest);
+    for (auto it = state->all.rbegin(); it != state->all.rend(); ++it) {
+      if (it->path != state->latest) add_named(it->path);
+    }
+  } else if (!absl::IsNotFound(state.status()) ||
+             std::any_of(names.begin(), names.end(), [](auto& file) { return file.ends_with(kIndex); })) {
+    notes->push_back(std::string(Message(state.status())));
+  }
+  std::vector<std::pair<int64_t, std::string>> numbered;
+  for (const std::string& file : names) {
+    if (!file.ends_with(kIndex)) continue;
+    const std::string prefix = file.substr(0, file.size() - kIndex.size());
+    if (IsNumbered(prefix, name)) numbered.emplace_back(StepOfCheckpoint(prefix), prefix);
+  }
+  std::sort(numbered.rbegin(), numbered.rend());
+  for (const auto& [step, prefix] : numbered) add(StrCat(folder, "/", prefix));
+  return found;
+}
+
+bool IsNoWholeCheckpoint(const Status& s) {
+  // INVALID_ARGUMENT: what bears the name is no file.   UNKNOWN: EIO.
+  return absl::IsNotFound(s) || absl::IsDataLoss(s) || absl::IsInvalidArgument(s) || absl::IsUnknown(s);
+}
+
+StatusOr<std::string> BestCheckpoint(const std::string& folder, bool smaller_is_better, FileSystem& files) {
+  ASSIGN_OR_RETURN(const CheckpointState state, ReadCheckpointState(folder, files));
+  const auto ranked = ByMetric(state, smaller_is_better);
+  if (ranked.empty()) return NotFound("checkpoints in '", folder, "': none was saved with a metric");
+  const std::string& path = ranked[0]->path;
+  return path[0] == '/' ? path : StrCat(folder, "/", path);
+}
+
+}  // namespace thalweg

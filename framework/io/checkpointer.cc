@@ -1,0 +1,173 @@
+#include "framework/io/checkpointer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <utility>
+
+#include "thalweg/log.h"
+
+namespace thalweg {
+namespace {
+
+template <class Clock>
+double Now() {
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
+uint64_t Nanoseconds(double seconds) { return uint64_t(std::llround(std::max(seconds, 0.0) * 1e9)); }
+
+// Whatever a callback or an allocation throws, as a status: a background thread has nobody to throw to.
+template <class F>
+Status Caught(F&& body) {
+  try {
+    return body();
+  } catch (...) {
+    return Thrown();
+  }
+}
+
+}  // namespace
+
+CheckpointClock SystemCheckpointClock() { return {Now<std::chrono::system_clock>, Now<std::chrono::steady_clock>}; }
+
+StatusOr<std::unique_ptr<Checkpointer>> Checkpointer::Open(const std::string& folder, const std::string& name,
+                                                           const CheckpointerOptions& options, Log log, FileSystem& files,
+                                                           CheckpointClock clock) {
+  if (options.every_steps < 0 || !(options.every_seconds >= 0) || !(options.keep.every_seconds >= 0)) {
+    return InvalidArgument("checkpoints in '", folder, "': every_steps ", options.every_steps, ", every_seconds ", options.every_seconds,
+                           " and keep_every_seconds ", options.keep.every_seconds, " must not be negative; 0 is never");
+  }
+  ASSIGN_OR_RETURN(auto opened, CheckpointFolder::Open(folder, name, options.keep, files));
+  return std::unique_ptr<Checkpointer>(new Checkpointer(std::move(opened), options, std::move(log), std::move(clock)));
+}
+
+Checkpointer::~Checkpointer() { Join(); }
+
+void Checkpointer::Join() {
+  if (!writing_.joinable()) return;
+  if (getpid() == process_) return writing_.join();
+  // In a child of fork there is no such thread, and waiting for it would have no end: what stands for it is left alone.
+  static_cast<void>(new std::thread(std::move(writing_)));
+}
+
+Status Checkpointer::TakeFailure() {
+  std::lock_guard<std::mutex> lock(mu_);
+  return std::exchange(failure_, Status());
+}
+
+bool Checkpointer::Due(int64_t step) const {
+  if (options_.every_steps > 0 && step - last_step_ >= options_.every_steps) return true;
+  return options_.every_seconds > 0 && clock_.steady() - last_time_ >= options_.every_seconds;
+}
+
+void Checkpointer::StartFrom(int64_t step) {
+  last_step_ = step;
+  last_time_ = clock_.steady();
+}
+
+Status Checkpointer::CheckStep(int64_t step) const {
+  if (step >= 0) return Status();
+  return InvalidArgument("checkpoints in '", folder_->folder(), "': step is ", step, "; it must not be negative");
+}
+
+StatusOr<bool> Checkpointer::Step(int64_t step, std::optional<double> metric, const Values& values) {
+  RETURN_IF_ERROR(TakeFailure());
+  RETURN_IF_ERROR(CheckStep(step));
+  if (!Due(step)) return false;
+  if (options_.skip_if_busy && busy_) {
+    {
+      std::lock_guard<std::mutex> lock(mu_);
+      ++report_.skipped;
+    }
+    log_(TW_LOG_WARNING, StrCat("checkpoint '", folder_->name(), "-", step, "' skipped: the one before is still being written"));
+    StartFrom(step);
+    return false;
+  }
+  RETURN_IF_ERROR(Save(step, metric, values));
+  return true;
+}
+
+Status Checkpointer::Save(int64_t step, std::optional<double> metric, const Values& values) {
+  RETURN_IF_ERROR(CheckStep(step));
+  const double start = clock_.steady();
+  const Status before = Wait();  // told in the end: the values of now are worth saving all the same
+  StartFrom(step);
+  CheckpointReport report;
+  report.step = step;
+  auto taken = values();
+  if (!taken.ok()) {
+    Finish(report, taken.status());
+    return taken.status();
+  }
+  if (!options_.background) {
+    const Status s = Write(step, metric, *taken, &report);
+    report.stall_ns = Nanoseconds(clock_.steady() - start);
+    Finish(report, s);
+    return s.ok() ? before : s;
+  }
+  report.stall_ns = Nanoseconds(clock_.steady() - start);
+  const Status started = Caught([&] { return Start(step, metric, *std::move(taken), report); });
+  if (!started.ok()) Finish(report, started);
+  return started.ok() ? before : started;
+}
+
+Status Checkpointer::Start(int64_t step, std::optional<double> metric, NamedTensors values, CheckpointReport report) {
+  process_ = getpid();
+  busy_ = true;
+  try {
+    writing_ = std::thread([this, step, metric, report, held = std::move(values)]() mutable {
+      const Status s = Caught([&] { return Write(step, metric, held, &report); });
+      held.clear();  // the values may be written to again before anybody hears of it
+      Caught([&] { return Finish(report, s), Status(); }).IgnoreError();
+      std::lock_guard<std::mutex> lock(mu_);
+      failure_ = s;
+      busy_ = false;
+    });
+  } catch (...) {
+    busy_ = false;
+    throw;
+  }
+  return Status();
+}
+
+Status Checkpointer::Write(int64_t step, std::optional<double> metric, const NamedTensors& values, CheckpointReport* report) {
+  const double start = clock_.steady();
+  ASSIGN_OR_RETURN(report->bytes, folder_->Save(step, metric, clock_.wall(), values, options_.shards));
+  report->write_ns = Nanoseconds(clock_.steady() - start);
+  return Status();
+}
+
+void Checkpointer::Finish(const CheckpointReport& done, const Status& status) {
+  const std::string what = StrCat("checkpoint '", folder_->folder(), "/", folder_->name(), "-", done.step, "'");
+  if (status.ok()) {
+    log_(TW_LOG_INFO, StrCat(what, " saved: ", done.bytes, " bytes in ", double(done.write_ns) * 1e-6, " ms, which held the caller for ",
+                             double(done.stall_ns) * 1e-6, " ms"));
+  } else {
+    log_(TW_LOG_ERROR, StrCat(what, " not saved: ", Message(status)));
+  }
+  std::lock_guard<std::mutex> lock(mu_);
+  if (!status.ok()) {
+    ++report_.failed;
+    return;
+  }
+  const CheckpointReport before = std::exchange(report_, done);
+  report_.saves = before.saves + 1;
+  report_.skipped = before.skipped;
+  report_.failed = before.failed;
+}
+
+Status Checkpointer::Wait() {
+  Join();
+  return TakeFailure();
+}
+
+CheckpointReport Checkpointer::report() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return report_;
+}
+
+}  // namespace thalweg

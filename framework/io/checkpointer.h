@@ -1,0 +1,93 @@
+// Saving now and then while something goes on: when a save is due, on whose time it is written, what it cost.
+// A save takes the values at once; writing them happens before the call returns or, in the background, on a thread of its own.
+// Threads: calls by one thread at a time; report() by any. `values` and `log` are called by the caller's thread and the writing one.
+#pragma once
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "framework/io/checkpoint_folder.h"
+
+namespace thalweg {
+
+struct CheckpointerOptions {
+  CheckpointKeep keep;
+  int32_t shards = 1;
+  int64_t every_steps = 0;   // 0: not by steps
+  double every_seconds = 0;  // 0: not by time
+  bool background = false;
+  bool skip_if_busy = false;  // in the background: a step that is due while a save is being written goes without one, instead of waiting
+};
+
+// Seconds: since 1970, and on a clock that nobody sets.
+struct CheckpointClock {
+  std::function<double()> wall, steady;
+};
+CheckpointClock SystemCheckpointClock();
+
+struct CheckpointReport {
+  int64_t step = -1;                            // of the last save that was written; -1: none yet
+  uint64_t stall_ns = 0;                        // for which that save held its caller: waiting, taking the values and, in front, writing
+  uint64_t write_ns = 0;                        // for which it was written
+  uint64_t bytes = 0;                           // of data
+  uint64_t saves = 0, skipped = 0, failed = 0;  // since the start
+};
+
+class Checkpointer {
+ public:
+  using Values = std::function<StatusOr<NamedTensors>()>;
+  using Log = std::function<void(uint32_t level, std::string_view text)>;
+
+  // Errors: INVALID_ARGUMENT for options below 0; as CheckpointFolder::Open.
+  static StatusOr<std::unique_ptr<Checkpointer>> Open(const std::string& folder, const std::string& name,
+                                                      const CheckpointerOptions& options, Log log, FileSystem& files = LocalFiles(),
+                                                      CheckpointClock clock = SystemCheckpointClock());
+  // Waits; a failure of the background that nobody has been told goes to the log alone.
+  ~Checkpointer();
+
+  // Saves where one is due: every_steps after the last one or more, or as many seconds. Answers whether it did. A failure in the background
+  // is the answer of the next call, whichever it is; after any failure the next save is due as if it had been none.
+  StatusOr<bool> Step(int64_t step, std::optional<double> metric, const Values& values);
+  // Saves, due or not, after the save that is being written, if there is one; also where a failure of the background is the answer.
+  Status Save(int64_t step, std::optional<double> metric, const Values& values);
+  // Until nothing is being written.
+  Status Wait();
+  // Counts the steps to the next save from here on: after restoring.
+  void StartFrom(int64_t step);
+  CheckpointReport report() const;
+  const CheckpointFolder& folder() const { return *folder_; }  // REQUIRES: nothing is being written
+
+ private:
+  Checkpointer(std::unique_ptr<CheckpointFolder> folder, const CheckpointerOptions& options, Log log, CheckpointClock clock)
+      : folder_(std::move(folder)), options_(options), log_(std::move(log)), clock_(std::move(clock)), last_time_(clock_.steady()) {}
+  bool Due(int64_t step) const;
+  Status CheckStep(int64_t step) const;
+  void Join();
+  Status TakeFailure();
+  Status Start(int64_t step, std::optional<double> metric, NamedTensors values, CheckpointReport report);
+  Status Write(int64_t step, std::optional<double> metric, const NamedTensors& values, CheckpointReport* report);
+  void Finish(const CheckpointReport& done, const Status& status);
+
+  const std::unique_ptr<CheckpointFolder> folder_;
+  const CheckpointerOptions options_;
+  const Log log_;
+  const CheckpointClock clock_;
+  int64_t last_step_ = 0;
+  double last_time_;
+  std::thread writing_;
+  pid_t process_ = 0;  // in which that thread is
+  std::atomic<bool> busy_ = false;
+  mutable std::mutex mu_;
+  // Guarded by mu_.
+  Status failure_;  // of the background, not yet told
+  CheckpointReport report_;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,47 @@
+// Files of this machine by their descriptors: what the file systems in here are made of. Threads: as file_system.h.
+#pragma once
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "framework/base/status.h"
+#include "framework/io/file_system.h"
+
+namespace thalweg {
+
+// A file descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& o) noexcept {
+    std::swap(fd_, o.fd_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+// "cannot write '/data/x': No space left on device (errno 28)".
+Status SystemError(int error, std::string_view verb, const std::string& path);
+// INVALID_ARGUMENT for one that is empty or has a NUL character in it.
+Status CheckPath(const std::string& path);
+
+// path: for messages, and what IsAt compares with.
+std::unique_ptr<WritableFile> WriteTo(Descriptor fd, std::string path);
+// INVALID_ARGUMENT for what is no regular file.
+StatusOr<std::unique_ptr<ReadableFile>> ReadFrom(Descriptor fd, std::string path);
+Status SyncFolder(const Descriptor& folder, const std::string& path);
+// Waits as FileSystem::LockFolderOf says.
+StatusOr<std::unique_ptr<FolderLock>> LockFolder(Descriptor folder, const std::string& path);
+
+}  // namespace thalweg

@@ -1,0 +1,133 @@
+#include "framework/plan/plan_json.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "framework/base/dtype.h"
+#include "framework/json/json.h"
+#include "framework/registry/kernel_spec.h"
+#include "framework/runtime/device.h"
+
+namespace thalweg {
+namespace {
+
+class Writer {
+ public:
+  Writer(const Plan& plan, const PlanShapes& shapes, const Signature& signature)
+      : p_(plan), s_(shapes), signature_(signature), name_(plan.values.size()), after_(plan.nodes.size()) {
+    for (size_t f = 0; f < p_.feeds.size(); ++f) {
+      if (p_.feeds[f] >= 0) name_[size_t(p_.feeds[f])] = signature_.feeds[f].text();
+    }
+    for (size_t i = 0; i < p_.nodes.size(); ++i) {
+      const PlanNode& n = p_.nodes[i];
+      for (size_t o = 0; n.run.node && o < n.out.size(); ++o) name_[size_t(n.out[o])] = Edge{n.run.node, int32_t(o)}.text();
+      for (int32_t k : n.next) after_[size_t(k)].push_back(int32_t(i));
+    }
+  }
+
+  std::string Text() {
+    j_.Object();
+    j_.Text("engine", p_.counted ? "counted" : "fixed");
+    j_.Text("order", p_.smallest_peak ? "smallest_peak" : "given");
+    Edges("feeds", signature_.feeds);
+    Edges("fetches", signature_.fetches);
+    j_.Array("nodes");
+    for (size_t i = 0; i < p_.nodes.size(); ++i) WriteNode(i);
+    j_.End();
+    Notes();
+    j_.Number("copies", std::count_if(p_.nodes.begin(), p_.nodes.end(), [](const PlanNode& n) { return n.kind != PlanNode::kKernel; }));
+    j_.Array("block_bytes");
+    for (size_t l = 0; l < s_.block_bytes.size(); ++l) {
+      j_.Object().Text("device", Location(int32_t(l))).Number("bytes", int64_t(s_.block_bytes[l])).End();
+    }
+    j_.End();
+    j_.Number("peak_bytes", int64_t(s_.peak_bytes));
+    j_.Number("unplanned_bytes", int64_t(s_.unplanned_bytes));
+    return j_.End().text();
+  }
+
+ private:
+  std::string Location(int32_t l) const { return (l == 0 ? p_.host : p_.devices[size_t(l - 1)])->name(); }
+
+  void Edges(const char* key, const std::vector<Edge>& edges) {
+    j_.Array(key);
+    for (const Edge& e : edges) j_.Text({}, e.text());
+    j_.End();
+  }
+
+  void WriteNode(size_t i) {
+    const PlanNode& n = p_.nodes[i];
+    const bool copy = n.kind != PlanNode::kKernel;
+    j_.Object();
+    j_.Text("name", copy ? "" : n.run.node->name());
+    j_.Text("op", copy ? "copy" : n.run.node->op().name);
+    j_.Text("device", n.run.device->name());
+    j_.Text("kernel", copy ? "" : n.run.kernel->spec.text);
+    j_.Number("order", int64_t(i));
+    j_.Number("priority", n.priority);
+    j_.Array("after");
+    for (int32_t k : after_[i]) j_.Number({}, k);
+    j_.End();
+    Values("inputs", n.in);
+    Values("outputs", n.out);
+    j_.Number("scratch", int64_t(s_.scratch[i].bytes));
+    j_.Bool("dynamic", n.dynamic);
+    j_.End();
+  }
+
+  void Values(const char* key, const std::vector<int32_t>& values) {
+    j_.Array(key);
+    for (int32_t v : values) WriteValue(v);
+    j_.End();
+  }
+
+  void WriteValue(int32_t v) {
+    static constexpr const char* kKinds[] = {"block", "held", "constant", "feed", "feed_view"};
+    const PlanValue& value = p_.values[size_t(v)];
+    const PlanShapes::Value& sized = s_.values[size_t(v)];
+    j_.Object();
+    j_.Number("id", v);
+    j_.Text("name", name_[size_t(v)]);
+    j_.Text("dtype", DTypeName(value.dtype));
+    if (!sized.shape.has_rank()) {
+      j_.Raw("shape", "null");
+    } else {
+      j_.Array("shape");
+      for (int64_t d : sized.shape.dims()) j_.Number({}, d);
+      j_.End();
+    }
+    j_.Text("location", Location(value.location));
+    j_.Text("kind", kKinds[value.kind]);
+    if (value.kind == PlanValue::kBlock) {
+      j_.Number("offset", int64_t(sized.offset)).Number("bytes", int64_t(sized.bytes));
+      const int32_t other = value.view_of >= 0 ? value.view_of : sized.in_place_of;
+      if (other >= 0) j_.Number("in_place_of", other);
+    }
+    j_.End();
+  }
+
+  void Notes() {
+    j_.Array("folded");
+    for (const Node* n : p_.notes.folded) j_.Text({}, n->name());
+    j_.End().Array("merged");
+    for (const auto& [n, into] : p_.notes.merged) j_.Object().Text("node", n->name()).Text("into", into->name()).End();
+    j_.End().Array("removed");
+    for (const auto& [n, into] : p_.notes.removed) j_.Object().Text("node", n->name()).Text("into", into.text()).End();
+    j_.End();
+  }
+
+  const Plan& p_;
+  const PlanShapes& s_;
+  const Signature& signature_;
+  std::vector<std::string> name_;            // per value
+  std::vector<std::vector<int32_t>> after_;  // per node: those that it waits for
+  Json j_;
+};
+
+}  // namespace
+
+std::string PlanJson(const Plan& plan, const PlanShapes& shapes, const Signature& signature) {
+  return Writer(plan, shapes, signature).Text();
+}
+
+}  // namespace thalweg

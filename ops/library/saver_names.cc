@@ -1,0 +1,90 @@
+#include "ops/library/saver_names.h"
+
+#include <map>
+#include <string_view>
+
+namespace thalweg::library {
+namespace {
+
+constexpr uint32_t kMostShards = 1000;  // as tw_checkpoint_write_sharded
+
+struct Rules {
+  std::map<std::string, std::string, std::less<>> exact, beginnings;
+
+  std::string NameOf(const std::string& variable) const {
+    if (auto it = exact.find(variable); it != exact.end()) return it->second;
+    for (size_t n = variable.size() + 1; n-- > 0;) {
+      auto it = beginnings.find(std::string_view(variable).substr(0, n));
+      if (it != beginnings.end()) return it->second + variable.substr(n);
+    }
+    return variable;
+  }
+};
+
+bool TakeStar(std::string* text) {
+  const size_t star = text->find('*');
+  if (star == text->npos || star + 1 != text->size()) return false;
+  text->pop_back();
+  return true;
+}
+
+// False where there is a star inside, or on one side only, and for a second rule for the same.
+bool AddRule(std::string variable, std::string name, Rules* rules) {
+  const bool star = TakeStar(&variable);
+  if (star != TakeStar(&name) || variable.find('*') != variable.npos || name.find('*') != name.npos) return false;
+  if (!star && (variable.empty() || name.empty())) return false;
+  return (star ? rules->beginnings : rules->exact).emplace(variable, name).second;
+}
+
+Rules ReadRules(tw_scope* scope, const tw_saver_options* o) {
+  Rules rules;
+  if (!o) return rules;
+  if (o->size < sizeof(*o) || o->flags != 0) {
+    Fail(scope, TW_INVALID_ARGUMENT,
+         "tw_saver_options: size is " + std::to_string(o->size) + " and flags " + std::to_string(o->flags) +
+             "; set size to sizeof(tw_saver_options) and flags to 0");
+    return rules;
+  }
+  if (o->shards > kMostShards) {
+    Fail(scope, TW_INVALID_ARGUMENT,
+         "tw_saver_options: shards is " + std::to_string(o->shards) + "; at most " + std::to_string(kMostShards) + " are possible");
+  }
+  for (uint32_t i = 0; i < o->n_names; ++i) {
+    const char* variable = o->variables ? o->variables[i] : nullptr;
+    const char* name = o->names ? o->names[i] : nullptr;
+    if (!variable || !name) {
+      Fail(scope, TW_INVALID_ARGUMENT, "tw_saver_options: name rule " + std::to_string(i) + " has a NULL");
+      break;
+    }
+    if (AddRule(variable, name, &rules)) continue;
+    Fail(scope, TW_INVALID_ARGUMENT,
+         "tw_saver_options: name rule " + std::to_string(i) + ", '" + variable + "' to '" + name +
+             "'; give two names, or two beginnings of names that end in *, and one rule for each");
+    break;
+  }
+  return rules;
+}
+
+}  // namespace
+
+std::vector<std::string> NamesInFiles(tw_scope* scope, const std::vector<VariableInfo>& variables, const tw_saver_options* options) {
+  const Rules rules = ReadRules(scope, options);
+  std::vector<std::string> names;
+  std::map<std::string, std::string> owners;
+  for (const VariableInfo& v : variables) {
+    names.push_back(rules.NameOf(v.name));
+    if (names.back().empty()) {
+      Fail(scope, TW_INVALID_ARGUMENT, "tw_saver_create: the rules leave variable '" + v.name + "' no name in files; add one for it alone");
+      break;
+    }
+    const auto [it, is_new] = owners.emplace(names.back(), v.name);
+    if (is_new) continue;
+    Fail(scope, TW_INVALID_ARGUMENT,
+         "tw_saver_create: variables '" + it->second + "' and '" + v.name + "' would both be '" + names.back() +
+             "' in files; give them different names");
+    break;
+  }
+  return names;
+}
+
+}  // namespace thalweg::library

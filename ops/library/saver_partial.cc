@@ -1,0 +1,186 @@
+// Partial restores: the file is looked at first, then one step assigns what fits.
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ops/library/saver_parts.h"
+#include "thalweg/checkpoint.h"
+#include "thalweg/op.h"
+#include "thalweg/status.h"
+#include "thalweg/tensor.h"
+
+using namespace thalweg::library;
+
+namespace {
+
+struct Entry {
+  uint32_t outcome = TW_RESTORE_DONE;
+  std::string variable, name, text;
+};
+
+}  // namespace
+
+struct tw_restore_report {
+  std::vector<Entry> entries;
+};
+
+namespace {
+
+struct CloseCheckpoint {
+  void operator()(tw_checkpoint* c) const { tw_checkpoint_close(c); }
+};
+struct ReleaseTensor {
+  void operator()(tw_tensor* t) const { tw_tensor_release(t); }
+};
+using OwnedTensor = std::unique_ptr<tw_tensor, ReleaseTensor>;
+
+std::string ShapeText(const int64_t* dims, int32_t rank) {
+  if (rank < 0) return "unknown";
+  std::string text = "[";
+  for (int32_t i = 0; i < rank; ++i) text += (i ? ", " : "") + (dims[i] < 0 ? std::string("?") : std::to_string(dims[i]));
+  return text + "]";
+}
+
+bool Fits(const VariableInfo& v, const tw_shape& shape) {
+  if (!v.known_rank) return true;
+  if (int32_t(v.dims.size()) != shape.rank) return false;
+  for (size_t i = 0; i < v.dims.size(); ++i) {
+    if (v.dims[i] >= 0 && v.dims[i] != shape.dims[i]) return false;
+  }
+  return true;
+}
+
+// What will become of a variable.
+Entry Judge(const VariableInfo& v, const std::string& name, const tw_checkpoint* c) {
+  Entry e;
+  e.variable = v.name;
+  e.name = name;
+  uint32_t dtype = 0;
+  tw_shape shape = {};
+  const std::string who = "variable '" + v.name + "'";
+  if (tw_status* s = tw_checkpoint_describe(c, name.c_str(), &dtype, &shape, nullptr)) {
+    tw_status_release(s);
+    e.outcome = TW_RESTORE_MISSING;
+    e.text = who + " left as it was: the file has no tensor '" + name + "'";
+  } else if (dtype != v.dtype) {
+    e.outcome = TW_RESTORE_OTHER_DTYPE;
+    e.text = who + " left as it was: it is " + tw_dtype_name(v.dtype) + ", '" + name + "' in the file is " +
+             (tw_dtype_name(dtype) ? tw_dtype_name(dtype) : "of an unknown type");
+  } else if (!Fits(v, shape)) {
+    e.outcome = TW_RESTORE_OTHER_SHAPE;
+    e.text = who + " left as it was: its shape is " + ShapeText(v.dims.data(), int32_t(v.dims.size())) + ", '" + name +
+             "' in the file has " + ShapeText(shape.dims, shape.rank);
+  } else {
+    e.text = who + " restored from '" + name + "'";
+  }
+  return e;
+}
+
+void AddUnused(const tw_checkpoint* c, tw_restore_report* report) {
+  std::set<std::string> used;
+  for (const Entry& e : report->entries) used.insert(e.name);
+  for (uint32_t i = 0; i < tw_checkpoint_count(c); ++i) {
+    const std::string name = tw_checkpoint_name(c, i);
+    if (!used.count(name))
+      report->entries.push_back({TW_RESTORE_UNUSED, "", name, "tensor '" + name + "' of the file: no variable is for it"});
+  }
+}
+
+// What assigns each variable a value that is fed.
+tw_status* AddAssignments(tw_saver* saver) {
+  if (!saver->feeds.empty()) return nullptr;
+  tw_scope* scope = tw_scope_create(saver->graph, (saver->scope + "/partial").c_str());
+  std::vector<tw_output> feeds;
+  std::vector<const tw_operation*> assignments;
+  for (size_t i = 0; i < saver->handles.size() && Good(scope); ++i) {
+    const VariableInfo& info = saver->infos[i];
+    feeds.push_back(tw_scope_placeholder(scope, ("value/" + info.operation).c_str(), info.dtype, info.dims.data(),
+                                         info.known_rank ? int32_t(info.dims.size()) : -1));
+    assignments.push_back(Update(scope, "AssignVariableOp", {saver->handles[i], feeds[i]}));
+  }
+  if (tw_status* failed = tw_scope_finish(scope)) return failed;
+  saver->feeds = std::move(feeds);
+  saver->assignments = std::move(assignments);
+  return nullptr;
+}
+
+// Reads all that fit before any is assigned.
+tw_status* Assign(const tw_saver& saver, tw_session* session, tw_checkpoint* c, const tw_restore_report& report) {
+  std::vector<OwnedTensor> tensors;
+  std::vector<tw_tensor*> values;
+  std::vector<tw_output> feeds;
+  std::vector<const tw_operation*> targets;
+  for (size_t i = 0; i < saver.handles.size(); ++i) {
+    if (report.entries[i].outcome != TW_RESTORE_DONE) continue;
+    tw_tensor* t = nullptr;
+    if (tw_status* failed = tw_checkpoint_read(c, saver.names[i].c_str(), &t)) return failed;
+    tensors.emplace_back(t);
+    values.push_back(t);
+    feeds.push_back(saver.feeds[i]);
+    targets.push_back(saver.assignments[i]);
+  }
+  if (targets.empty()) return nullptr;
+  tw_signature what = {};
+  what.size = sizeof(what);
+  what.feeds = feeds.data();
+  what.n_feeds = uint32_t(feeds.size());
+  what.targets = targets.data();
+  what.n_targets = uint32_t(targets.size());
+  return tw_session_run(session, &what, values.data(), nullptr, nullptr);
+}
+
+tw_status* RestorePartial(tw_saver* saver, tw_session* session, const char* prefix, tw_restore_report** out_report) {
+  tw_checkpoint* opened = nullptr;
+  if (tw_status* failed = tw_checkpoint_open(prefix, &opened)) return failed;
+  const std::unique_ptr<tw_checkpoint, CloseCheckpoint> c(opened);
+  auto report = std::make_unique<tw_restore_report>();
+  for (size_t i = 0; i < saver->infos.size(); ++i) report->entries.push_back(Judge(saver->infos[i], saver->names[i], opened));
+  if (tw_status* failed = AddAssignments(saver)) return failed;
+  if (tw_status* failed = Assign(*saver, session, opened, *report)) return failed;
+  AddUnused(opened, report.get());
+  if (out_report) *out_report = report.release();
+  return nullptr;
+}
+
+const Entry* EntryOf(const tw_restore_report* report, uint32_t i) {
+  return i < tw_restore_report_count(report) ? &report->entries[i] : nullptr;
+}
+
+}  // namespace
+
+tw_status* tw_saver_restore_partial(tw_saver* saver, tw_session* session, const char* prefix, tw_restore_report** out_report) {
+  if (out_report) *out_report = nullptr;
+  if (!saver || !session || !prefix) {
+    return tw_status_create(TW_INVALID_ARGUMENT, "tw_saver_restore_partial: saver, session or prefix is NULL");
+  }
+  try {
+    return RestorePartial(saver, session, prefix, out_report);
+  } catch (const std::bad_alloc&) {
+    return tw_status_create(TW_RESOURCE_EXHAUSTED, "out of host memory for a restore");
+  }
+}
+
+void tw_restore_report_destroy(tw_restore_report* report) { delete report; }
+
+uint32_t tw_restore_report_count(const tw_restore_report* report) { return report ? uint32_t(report->entries.size()) : 0; }
+
+uint32_t tw_restore_report_outcome(const tw_restore_report* report, uint32_t i) {
+  const Entry* e = EntryOf(report, i);
+  return e ? e->outcome : uint32_t(TW_RESTORE_MISSING);
+}
+
+const char* tw_restore_report_variable(const tw_restore_report* report, uint32_t i) {
+  const Entry* e = EntryOf(report, i);
+  return e && e->outcome != TW_RESTORE_UNUSED ? e->variable.c_str() : nullptr;
+}
+
+const char* tw_restore_report_name(const tw_restore_report* report, uint32_t i) {
+  const Entry* e = EntryOf(report, i);
+  return e ? e->name.c_str() : nullptr;
+}
+
+const char* tw_restore_report_text(const tw_restore_report* report, uint32_t i) {
+  const Entry* e = EntryOf(report, i);
+  return e ? e->text.c_str() : nullptr;
+}

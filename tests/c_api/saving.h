@@ -1,0 +1,62 @@
+/* What the tests of checkpoints share: a folder of their own, and a small program with variables. */
+#ifndef SAVING_H
+#define SAVING_H
+#define _XOPEN_SOURCE 700
+#include <ftw.h>
+#include <unistd.h>
+
+#include <sys/stat.h>
+
+#include "check.h"
+
+static char folder[256];
+
+static inline const char* path(const char* name) {
+  static char text[512];
+  snprintf(text, sizeof text, "%s/%s", folder, name);
+  return text;
+}
+
+static inline int remove_one(const char* name, const struct stat* status, int type, struct FTW* at) {
+  (void)status, (void)type, (void)at;
+  return remove(name);
+}
+
+/* Runs the tests with the folder there, and removes it. */
+static inline int run_in_folder(const test* tests, size_t n) {
+  const char* temporary = getenv("TMPDIR");
+  snprintf(folder, sizeof folder, "%s/thalweg-checkpoint-XXXXXX", temporary ? temporary : "/tmp");
+  if (!mkdtemp(folder)) return perror(folder), 1;
+  const int status = run_tests(tests, n);
+  nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+  return status;
+}
+
+/* Two variables and a session of their own. */
+typedef struct program {
+  tw_graph* graph;
+  tw_session* session;
+  tw_output a, b, a_value;
+  const tw_operation *init, *clear;
+} program;
+
+static inline program new_program(const char* container, float start) {
+  program p = {0};
+  OK(tw_graph_create(NULL, &p.graph));
+  tw_scope* s = tw_scope_create(p.graph, NULL);
+  p.a = tw_variable_create(s, "a", tw_scope_scalar(s, TW_FLOAT, start));
+  p.b = tw_variable_create(s, "b", tw_scope_scalar(s, TW_INT64, 42));
+  p.a_value = tw_variable_read(s, p.a);
+  p.init = tw_variable_initializer(s, "init");
+  p.clear = tw_variable_assign(s, p.a, tw_scope_scalar(s, TW_FLOAT, 0));
+  OK(tw_scope_finish(s));
+  OK(tw_session_create(p.graph, &container, 1, &p.session));
+  return p;
+}
+
+static inline void free_program(program* p) {
+  tw_session_destroy(p->session);
+  tw_graph_destroy(p->graph);
+}
+
+#endif

@@ -1,0 +1,336 @@
+// Every exported function: by its types, or, where these do not tell the whole story, by a few lines here.
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/fuzz/c_api/draw.h"
+
+namespace thalweg::fuzz {
+namespace {
+
+template <auto kFunction>
+void Run(Program& p) {
+  CallByTypes(p, kFunction);
+}
+#define SPECIAL(function) \
+  template <>             \
+  void Run<&function>(Program & p)
+
+// ---- Endings ----
+
+#define ENDS(function, type) \
+  SPECIAL(function) { p.Finish(p.Handle<type>()); }
+ENDS(tw_runtime_release, tw_runtime)
+ENDS(tw_graph_destroy, tw_graph)
+ENDS(tw_op_destroy, tw_op)
+ENDS(tw_session_destroy, tw_session)
+ENDS(tw_callable_destroy, tw_callable)
+ENDS(tw_cancel_token_destroy, tw_cancel_token)
+ENDS(tw_tensor_release, tw_tensor)
+ENDS(tw_buffer_release, tw_buffer)
+ENDS(tw_status_release, tw_status)
+ENDS(tw_ops_destroy, tw_ops)
+ENDS(tw_devices_destroy, tw_devices)
+ENDS(tw_plugins_destroy, tw_plugins)
+ENDS(tw_variables_destroy, tw_variables)
+ENDS(tw_checkpoint_close, tw_checkpoint)
+ENDS(tw_saver_destroy, tw_saver)
+ENDS(tw_checkpointer_destroy, tw_checkpointer)
+ENDS(tw_lbfgs_destroy, tw_lbfgs)
+ENDS(tw_step_stats_destroy, tw_step_stats)
+ENDS(tw_restore_report_destroy, tw_restore_report)
+
+#define RETAINS(function, type) \
+  SPECIAL(function) {           \
+    type* t = p.Handle<type>(); \
+    function(t);                \
+    p.Keep(t);                  \
+  }
+RETAINS(tw_runtime_retain, tw_runtime)
+RETAINS(tw_tensor_retain, tw_tensor)
+RETAINS(tw_buffer_retain, tw_buffer)
+
+SPECIAL(tw_scope_finish) { p.Note(tw_scope_finish(p.Taken(p.Handle<tw_scope>()))); }
+SPECIAL(tw_scope_fail) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  tw_scope_fail(scope, p.Taken(p.Handle<tw_status>()));
+}
+// A new operation is of its builder's graph, whatever scope it is ended in.
+SPECIAL(tw_op_finish) {
+  tw_op* op = p.Taken(p.Handle<tw_op>());
+  const tw_operation* made = nullptr;
+  p.Note(tw_op_finish(op, p.Null() ? nullptr : &made));
+  p.Keep(made, p.owner());
+}
+SPECIAL(tw_scope_end) {
+  tw_op* op = p.Taken(p.Handle<tw_op>());
+  p.Keep(tw_scope_end(p.Handle<tw_scope>(), op));
+}
+SPECIAL(tw_scope_end_operation) {
+  tw_op* op = p.Taken(p.Handle<tw_op>());
+  const void* owner = p.owner();
+  p.Keep(tw_scope_end_operation(p.Handle<tw_scope>(), op), owner);
+}
+// Not new handles.
+SPECIAL(tw_scope_graph) { tw_scope_graph(p.Handle<tw_scope>()); }
+SPECIAL(tw_saver_graph) { tw_saver_graph(p.Handle<tw_saver>()); }
+SPECIAL(tw_status_create) {
+  const uint32_t code = p.Draw<uint32_t>();
+  tw_status* made = tw_status_create(code, p.Text());
+  if (!made || tw_status_code(made) == TW_OK) Broken("tw_status_create made a success");
+  p.Keep(made);
+}
+
+// ---- Memory ----
+
+SPECIAL(tw_tensor_create) {
+  const uint32_t dtype = p.Draw<uint32_t>();
+  const auto* dims = p.Draw<const int64_t*>();
+  const uint32_t rank = p.Draw<uint32_t>();
+  // What memory there is is for another test: a few elements, or more than any machine has.
+  double count = 1;
+  for (uint32_t i = 0; dims && i < rank && i < Program::kList; ++i) count *= std::max(0.0, double(dims[i]));
+  if (count > 4096 && count < 1e17) return;
+  tw_tensor* made = nullptr;
+  p.Note(tw_tensor_create(dtype, dims, rank, p.Null() ? nullptr : &made));
+  p.Keep(made);
+}
+
+template <auto kFunction>
+void CreateFrom(Program& p) {
+  const uint32_t dtype = p.Draw<uint32_t>();
+  const auto* dims = p.Draw<const int64_t*>();
+  const uint32_t rank = p.Draw<uint32_t>();
+  const uint64_t bytes = std::min(p.Number(), Program::kBytes), offset = std::min<uint64_t>(p.Number(), 16);
+  auto* memory = static_cast<char*>(std::calloc(1, Program::kBytes + 16));
+  tw_tensor* made = nullptr;
+  p.Note(kFunction(dtype, dims, rank, memory + offset, bytes, std::free, memory, &made));
+  p.Keep(made);
+}
+SPECIAL(tw_tensor_create_from) { CreateFrom<&tw_tensor_create_from>(p); }
+SPECIAL(tw_tensor_create_from_const) { CreateFrom<&tw_tensor_create_from_const>(p); }
+
+SPECIAL(tw_tensor_data) {
+  const tw_tensor* t = p.Handle<tw_tensor>();
+  if (tw_tensor_dtype(t) == TW_RESOURCE || tw_tensor_dtype(t) == TW_VARIANT) return;
+  p.Read(tw_tensor_data(t), tw_tensor_bytes(t));
+}
+SPECIAL(tw_tensor_dims) {
+  const tw_tensor* t = p.Handle<tw_tensor>();
+  p.Read(tw_tensor_dims(t), tw_tensor_rank(t) * sizeof(int64_t));
+}
+SPECIAL(tw_tensor_mutable_data) {
+  tw_tensor* t = p.Handle<tw_tensor>();
+  if (void* data = tw_tensor_mutable_data(t)) std::memset(data, 1, tw_tensor_bytes(t));
+}
+SPECIAL(tw_tensor_get_string) {
+  const tw_tensor* t = p.Handle<tw_tensor>();
+  const uint64_t i = p.Number();
+  const char* data = nullptr;
+  uint64_t bytes = 0;
+  const char** out_data = p.Null() ? nullptr : &data;
+  p.Note(tw_tensor_get_string(t, i, out_data, p.Null() ? nullptr : &bytes));
+  p.Read(data, data ? bytes : 0);
+}
+SPECIAL(tw_operation_attr) {
+  const tw_operation* operation = p.Operation();
+  const char* attr = p.Text();
+  uint32_t kind = 0, is_list = 0, count = 0;
+  const void* values = nullptr;
+  p.Note(tw_operation_attr(operation, attr, &kind, &is_list, &count, p.Null() ? nullptr : &values));
+  const uint64_t sizes[] = {0, 8, 8, 1, sizeof(tw_string), 4, sizeof(tw_shape), sizeof(void*), sizeof(tw_string)};
+  if (kind >= std::size(sizes)) Broken("an attribute is of no kind");
+  p.Read(values, count * sizes[kind]);
+}
+
+// A text with its length: types alone cannot tell it from a name and a value.
+SPECIAL(tw_tensor_create_string) {
+  const tw_string text = p.String();
+  tw_tensor* made = nullptr;
+  p.Note(tw_tensor_create_string(text.data, text.size, p.Null() ? nullptr : &made));
+  p.Keep(made);
+}
+SPECIAL(tw_tensor_set_string) {
+  tw_tensor* t = p.Handle<tw_tensor>();
+  const uint64_t i = p.Number();
+  const tw_string text = p.String();
+  p.Note(tw_tensor_set_string(t, i, text.data, text.size));
+}
+SPECIAL(tw_op_set_string) {
+  tw_op* op = p.Handle<tw_op>();
+  const char* attr = p.Text();
+  const tw_string text = p.String();
+  tw_op_set_string(op, attr, text.data, text.size);
+}
+
+template <auto kTo, auto kFrom>
+void ThroughDlpack(Program& p) {
+  tw_tensor* t = p.Handle<tw_tensor>();
+  void* managed = nullptr;
+  p.Note(kTo(t, &managed));
+  if ((managed == nullptr) != p.failed()) Broken("an export and its result disagree about its success");
+  tw_tensor* made = nullptr;
+  p.Note(kFrom(managed, p.Null() ? nullptr : &made));
+  p.Keep(made);
+}
+SPECIAL(tw_tensor_to_dlpack) { ThroughDlpack<&tw_tensor_to_dlpack, &tw_tensor_from_dlpack>(p); }
+SPECIAL(tw_tensor_from_dlpack) { ThroughDlpack<&tw_tensor_to_dlpack, &tw_tensor_from_dlpack>(p); }
+SPECIAL(tw_tensor_to_dlpack_versioned) { ThroughDlpack<&tw_tensor_to_dlpack_versioned, &tw_tensor_from_dlpack_versioned>(p); }
+SPECIAL(tw_tensor_from_dlpack_versioned) { ThroughDlpack<&tw_tensor_to_dlpack_versioned, &tw_tensor_from_dlpack_versioned>(p); }
+
+// ---- Files ----
+
+SPECIAL(tw_checkpoint_write) {
+  const char* prefix = p.Path();
+  const auto* names = p.Draw<const char* const*>();
+  auto* const* tensors = p.Draw<tw_tensor* const*>();
+  p.Note(tw_checkpoint_write(prefix, names, tensors, p.Draw<uint32_t>()));
+}
+SPECIAL(tw_checkpoint_write_sharded) {
+  const char* prefix = p.Path();
+  const auto* names = p.Draw<const char* const*>();
+  auto* const* tensors = p.Draw<tw_tensor* const*>();
+  const uint32_t n = p.Draw<uint32_t>();
+  p.Note(tw_checkpoint_write_sharded(prefix, names, tensors, n, p.Draw<uint32_t>() % 16));
+}
+SPECIAL(tw_checkpoint_latest) {
+  const char* folder = p.Path();
+  tw_buffer *prefix = nullptr, *skipped = nullptr;
+  tw_buffer** out_prefix = p.Null() ? nullptr : &prefix;
+  p.Note(tw_checkpoint_latest(folder, out_prefix, p.Null() ? nullptr : &skipped));
+  p.Keep(prefix);
+  p.Keep(skipped);
+}
+SPECIAL(tw_checkpointer_create) {
+  tw_saver* saver = p.Handle<tw_saver>();
+  tw_session* session = p.Handle<tw_session>();
+  const char* folder = p.Path();
+  tw_checkpointer_options options;
+  tw_checkpointer_options_init(&options);
+  options.flags = p.Draw<uint32_t>();
+  options.every_steps = p.Draw<int64_t>();
+  options.keep_last = p.Draw<uint32_t>();
+  options.keep_best = p.Draw<uint32_t>();
+  options.shards = p.Draw<uint32_t>() % 16;
+  tw_checkpointer* made = nullptr;
+  const tw_checkpointer_options* given = p.Null() ? nullptr : &options;
+  p.Note(tw_checkpointer_create(saver, session, folder, given, p.Null() ? nullptr : &made));
+  p.Keep(made);
+}
+SPECIAL(tw_checkpoint_open) {
+  const char* prefix = p.Path();
+  tw_checkpoint* made = nullptr;
+  p.Note(tw_checkpoint_open(prefix, p.Null() ? nullptr : &made));
+  p.Keep(made);
+}
+template <auto kFunction>
+void WithSaver(Program& p) {
+  tw_saver* saver = p.Handle<tw_saver>();
+  tw_session* session = p.Handle<tw_session>();
+  p.Note(kFunction(saver, session, p.Path()));
+}
+SPECIAL(tw_saver_save) { WithSaver<&tw_saver_save>(p); }
+SPECIAL(tw_saver_restore) { WithSaver<&tw_saver_restore>(p); }
+SPECIAL(tw_saver_restore_partial) {
+  tw_saver* saver = p.Handle<tw_saver>();
+  tw_session* session = p.Handle<tw_session>();
+  const char* prefix = p.Path();
+  tw_restore_report* report = nullptr;
+  p.Note(tw_saver_restore_partial(saver, session, prefix, p.Null() ? nullptr : &report));
+  p.Keep(report);
+}
+// As many values as the saver has variables.
+SPECIAL(tw_saver_values) {
+  tw_saver* saver = p.Handle<tw_saver>();
+  std::vector<tw_tensor*> values(tw_saver_count(saver) + 1);
+  tw_session* session = p.Handle<tw_session>();
+  p.Note(tw_saver_values(saver, session, p.Null() ? nullptr : values.data()));
+  for (tw_tensor* t : values) p.Keep(t);
+}
+SPECIAL(tw_lbfgs_run) {
+  tw_lbfgs* lbfgs = p.Handle<tw_lbfgs>();
+  tw_session* session = p.Handle<tw_session>();
+  const auto* feeds = p.Draw<const tw_output*>();
+  auto* const* values = p.Draw<tw_tensor* const*>();
+  const uint32_t n = p.Draw<uint32_t>();
+  const uint32_t most = p.Draw<uint32_t>() % 8;
+  p.Note(tw_lbfgs_run(lbfgs, session, feeds, values, n, most, p.Draw<tw_lbfgs_report*>()));
+}
+SPECIAL(tw_runtime_create_with) {
+  tw_runtime_config config = {};
+  config.size = p.Size(sizeof config);
+  config.options = p.Draw<const char* const*>();
+  config.n_options = p.Draw<uint32_t>();
+  config.log_level = p.Draw<uint32_t>();
+  config.flags = p.Draw<uint32_t>();
+  tw_runtime* made = nullptr;
+  const tw_runtime_config* given = p.Null() ? nullptr : &config;
+  p.Note(tw_runtime_create_with(given, p.Null() ? nullptr : &made));
+  p.Keep(made);
+}
+// The build's own plugin by the name "cpu".
+SPECIAL(tw_plugin_load) {
+  tw_runtime* runtime = p.Handle<tw_runtime>();
+  const char* path = p.Path();
+  const char* folder = std::getenv("THALWEG_PLUGIN_PATH");
+  const bool cpu = path && folder && std::string_view(path).ends_with("/cpu");
+  p.Note(tw_plugin_load(runtime, cpu ? (std::string(folder) + "/libcpu.so").c_str() : path));
+}
+
+// ---- Callbacks ----
+
+SPECIAL(tw_log_set_sink) {
+  tw_runtime* runtime = p.Handle<tw_runtime>();
+  const tw_log_sink sink = p.Number() ? +[](void*, uint32_t, const char* text, uint64_t bytes) { (void)std::string(text, bytes); } : nullptr;
+  p.Note(tw_log_set_sink(runtime, sink, nullptr, p.Draw<uint32_t>()));
+}
+SPECIAL(tw_log_to_stderr) {
+  static bool once = (tw_log_to_stderr(nullptr, p.Draw<uint32_t>(), "a line of the log", 17), true);
+  (void)once;
+}
+
+std::map<const tw_callable*, uint32_t> fetches_of;
+SPECIAL(tw_callable_create) {
+  tw_session* session = p.Handle<tw_session>();
+  const tw_signature* what = p.Signature();
+  tw_callable* made = nullptr;
+  p.Note(tw_callable_create(session, what, p.Null() ? nullptr : &made));
+  if (made) fetches_of[made] = what->n_fetches;
+  p.Keep(made);
+}
+// start(done, user) answers the status; user is the number of fetches.
+template <class F>
+void Start(Program& p, uint32_t n_fetches, F&& start) {
+  const tw_run_done done = p.Null() ? nullptr : Waiting::Ended;
+  Waiting::Started();
+  tw_status* refused = start(done, reinterpret_cast<void*>(uintptr_t{n_fetches}));
+  if (refused) Waiting::Ended(nullptr, nullptr, nullptr);
+  p.Note(refused);
+}
+SPECIAL(tw_session_run_async) {
+  tw_session* session = p.Handle<tw_session>();
+  const tw_signature* what = p.Signature();
+  auto* const* feeds = p.Draw<tw_tensor* const*>();
+  const tw_run_options* options = p.RunOptions();
+  Start(p, what ? what->n_fetches : 0,
+        [&](tw_run_done done, void* user) { return tw_session_run_async(session, what, feeds, options, done, user); });
+}
+SPECIAL(tw_callable_run_async) {
+  tw_callable* callable = p.Handle<tw_callable>();
+  auto* const* feeds = p.Draw<tw_tensor* const*>();
+  const tw_run_options* options = p.RunOptions();
+  Start(p, callable ? fetches_of[callable] : 0,
+        [&](tw_run_done done, void* user) { return tw_callable_run_async(callable, feeds, options, done, user); });
+}
+
+}  // namespace
+
+const std::map<std::string_view, Function>& Functions() {
+  static const std::map<std::string_view, Function> functions = {
+#define SYMBOL(name) {#name, Run<&name>},
+#include "c_api_symbols.inc"
+#undef SYMBOL
+  };
+  return functions;
+}
+
+}  // namespace thalweg::fuzz

@@ -1,0 +1,177 @@
+// A fuzz input as a program of C API calls: one call a line, the function's name and its arguments.
+//
+//     tw_graph_create 0
+//     tw_scope_create 1 "head"
+//     tw_scope_placeholder 1 "x" 1 ( -1 3 ) 2
+//     tw_scope_op2 1 "Add" v1 v1
+//
+// A handle is a number: 0 is NULL, n the n-th of its kind that is alive, counted round; `v2` is the second value that a call answered.
+// Lists stand in parentheses, texts in quotes, `-` is NULL for lists and outputs; what is missing is 0. A list has eight valid entries
+// whatever the program says, and a length is cut to that: lengths that lie are no part of the contract. Neither is using what was
+// destroyed, so the program keeps who belongs to which graph and ends them together.
+// Threads: one; `Waiting` is called by the runtime's.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "thalweg/thalweg.h"
+
+namespace thalweg::fuzz {
+
+[[noreturn]] void Broken(const std::string& what);
+
+// Every kind of handle that is made and ended: what ends it, and whether it must not outlive the graph or session that it is of.
+#define FUZZ_HANDLES(X)                              \
+  X(tw_runtime, tw_runtime_release, false)           \
+  X(tw_graph, tw_graph_destroy, false)               \
+  X(tw_scope, EndScope, true)                        \
+  X(tw_op, tw_op_destroy, true)                      \
+  X(tw_session, tw_session_destroy, false)           \
+  X(tw_callable, tw_callable_destroy, true)          \
+  X(tw_cancel_token, tw_cancel_token_destroy, false) \
+  X(tw_tensor, tw_tensor_release, false)             \
+  X(tw_buffer, tw_buffer_release, false)             \
+  X(tw_status, tw_status_release, false)             \
+  X(tw_ops, tw_ops_destroy, false)                   \
+  X(tw_devices, tw_devices_destroy, false)           \
+  X(tw_plugins, tw_plugins_destroy, false)           \
+  X(tw_variables, tw_variables_destroy, true)        \
+  X(tw_checkpoint, tw_checkpoint_close, false)       \
+  X(tw_checkpointer, tw_checkpointer_destroy, true)  \
+  X(tw_saver, tw_saver_destroy, true)                \
+  X(tw_lbfgs, tw_lbfgs_destroy, true)                \
+  X(tw_step_stats, tw_step_stats_destroy, false)     \
+  X(tw_restore_report, tw_restore_report_destroy, false)
+
+inline void EndScope(tw_scope* scope) { tw_status_release(tw_scope_finish(scope)); }
+#define X(type, end, owned) \
+  inline void End(type* handle) { end(handle); }
+FUZZ_HANDLES(X)
+#undef X
+
+// Handles of one kind that are alive, each with the graph or session that it must not outlive.
+template <class T>
+struct Pool {
+  struct Entry {
+    T* handle = nullptr;
+    const void* owner = nullptr;
+  };
+  std::vector<Entry> all;
+  static constexpr size_t kMost = 12;
+
+  Entry Get(uint64_t n) const { return n == 0 || all.empty() ? Entry{} : all[size_t((n - 1) % all.size())]; }
+  void Forget(const T* handle) {
+    std::erase_if(all, [&](const Entry& e) { return e.handle == handle; });
+  }
+};
+
+// Runs without waiting; their callbacks count them down.
+struct Waiting {
+  static void Started();
+  static void Ended(void* user, tw_status* status, tw_tensor** fetches);
+  static void ForAll();
+};
+
+class Program {
+ public:
+  explicit Program(std::string folder) : folder_(std::move(folder)) {}
+  ~Program();
+  Program(const Program&) = delete;
+  // Runs one line; lines that name no function do nothing.
+  void Line(std::string_view line);
+
+  // ---- Arguments, in the order in which they stand in the line ----
+  uint64_t Number();
+  double Real();
+  tw_string String();  // NULL for 0
+  const char* Text() { return String().data; }
+  const char* Path();  // below a folder of its own
+  bool Null();         // the next word is `-`, which is taken
+  const tw_operation* Operation();
+  template <class T>
+  T* Handle();
+  // The elements of a list, each read by draw, filled up with zeros. NULL for `-` and for what is no list.
+  template <class T, class F>
+  T* List(F&& draw);
+  const void* Bytes();  // of a text, or of buffer n
+  const tw_signature* Signature();
+  const tw_run_options* RunOptions();
+  const tw_import_options* ImportOptions();
+  // A record of `size` bytes: zeros, or the numbers that the line gives.
+  const void* Options(uint32_t size, bool numbers);
+  uint32_t Size(uint32_t real);  // 0 means the real one
+  // Whatever a parameter of type T wants.
+  template <class T>
+  T Draw();
+
+  // ---- Results ----
+  void Note(tw_status* status);
+  void NoteScope(uint32_t code) { failed_ = failed_ || code != TW_OK; }  // scopes keep their failures
+  void Read(const char* text);
+  void Read(const void* bytes, uint64_t n);
+  void Keep(uint64_t value);
+  void Keep(const tw_operation* operation, const void* graph);
+  template <class T>
+  void Keep(T* handle);
+  template <class T>
+  T* Taken(T* handle);  // no longer alive, but not ended here either
+  template <class T>
+  void Finish(T* handle);  // ends it, and first all that must not outlive it
+  bool failed() const { return failed_; }
+  const void* owner() const { return owner_; }
+  template <class T>
+  Pool<T>& pool() {
+    return std::get<Pool<T>>(pools_);
+  }
+
+  // Memory that a call may write to or borrow, until the program ends.
+  template <class T>
+  T* Memory(size_t n = 1) {
+    memory_.emplace_back(n * sizeof(T) + 16);
+    return reinterpret_cast<T*>(memory_.back().data());
+  }
+
+  static constexpr size_t kList = 8;
+  static constexpr uint64_t kBytes = 4096;  // behind every `const void*`
+
+ private:
+  struct Word {
+    std::string text;
+    bool quoted = false;
+  };
+  void Split(std::string_view line);
+  const Word* Peek() const { return at_ < words_.size() ? &words_[at_] : nullptr; }
+  void EndOwned(const void* owner);
+  uint64_t Limited(uint64_t n);
+
+#define X(type, end, owned) Pool<type>,
+  std::tuple<FUZZ_HANDLES(X) int> pools_;
+#undef X
+  std::vector<std::pair<const tw_operation*, const void*>> operations_;
+  std::vector<uint64_t> values_;
+  const std::string folder_;
+  std::vector<Word> words_;
+  size_t at_ = 0;
+  std::deque<std::vector<unsigned char>> memory_;
+  const void* owner_ = nullptr;  // of what this line makes
+  uint64_t limit_ = UINT64_MAX;  // of the length that may follow
+  bool after_text_ = false;
+  bool failed_ = false;
+};
+
+// Calls made by all programs so far, and those of them that did not fail, by function.
+struct Count {
+  uint64_t made = 0, succeeded = 0;
+};
+std::map<std::string_view, Count>& Counts();
+
+using Function = void (*)(Program& p);
+// Every exported function, by name.
+const std::map<std::string_view, Function>& Functions();
+
+}  // namespace thalweg::fuzz

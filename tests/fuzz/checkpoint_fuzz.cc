@@ -1,0 +1,160 @@
+// From the bytes of a checkpoint's files to its tensors: open, list, describe, read, verify.
+// The first byte of an input says what the rest is: 0, the index file as it is (two bytes of length) and the data file; 1, a list of keys
+// and values (each a byte of length and that many bytes; an empty key ends it) that become a sound table, and the data file; 2, the same
+// with the checksum of every entry set right, so that what lies behind the checks is reached too.
+#include <stdlib.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "leveldb/env.h"
+#include "leveldb/options.h"
+#include "leveldb/table_builder.h"
+
+#include "framework/proto/checkpoint.pb.h"
+#include "thalweg/thalweg.h"
+
+namespace {
+
+constexpr size_t kMostBytes = 64 << 10;
+
+[[noreturn]] void Broken(const std::string& what) {
+  std::fprintf(stderr, "broken: %s\n", what.c_str());
+  std::abort();
+}
+
+uint32_t Take(tw_status* s) {
+  const uint32_t code = tw_status_code(s);
+  if (s && std::strlen(tw_status_message(s)) == 0) Broken("a failure says nothing");
+  if (code == TW_INTERNAL) Broken(tw_status_message(s));
+  tw_status_release(s);
+  return code;
+}
+
+const std::string& Prefix() {
+  static const auto* prefix = new std::string([] {
+    char name[] = "/dev/shm/checkpoint_fuzz_XXXXXX";
+    if (!mkdtemp(name)) Broken("cannot make a folder in /dev/shm");
+    std::atexit([] { std::filesystem::remove_all(std::filesystem::path(Prefix()).parent_path()); });
+    return std::string(name) + "/c";
+  }());
+  return *prefix;
+}
+
+// CRC-32C as the format masks it, bit by bit: written down once more, so that a mistake in the runtime's own is noticed.
+uint32_t MaskedCrc(std::string_view bytes) {
+  uint32_t crc = ~0u;
+  for (unsigned char c : bytes) {
+    crc ^= c;
+    for (int i = 0; i < 8; ++i) crc = crc & 1 ? crc >> 1 ^ 0x82f63b78 : crc >> 1;
+  }
+  crc = ~crc;
+  return (crc >> 15 | crc << 17) + 0xa282ead8;
+}
+
+class StringSink final : public leveldb::WritableFile {
+ public:
+  leveldb::Status Append(const leveldb::Slice& data) override {
+    bytes.append(data.data(), data.size());
+    return leveldb::Status::OK();
+  }
+  leveldb::Status Close() override { return leveldb::Status::OK(); }
+  leveldb::Status Flush() override { return leveldb::Status::OK(); }
+  leveldb::Status Sync() override { return leveldb::Status::OK(); }
+  std::string bytes;
+};
+
+std::string Table(const std::map<std::string, std::string>& entries) {
+  StringSink sink;
+  leveldb::Options options;
+  options.compression = leveldb::kNoCompression;
+  leveldb::TableBuilder table(options, &sink);
+  for (const auto& [key, value] : entries) table.Add(key, value);
+  if (!table.Finish().ok()) Broken("the table cannot be built");
+  return sink.bytes;
+}
+
+std::string_view Cut(std::string_view* rest, size_t n) {
+  const std::string_view cut = rest->substr(0, n);
+  rest->remove_prefix(cut.size());
+  return cut;
+}
+
+size_t Length(std::string_view* rest) {
+  const std::string_view cut = Cut(rest, 1);
+  return cut.empty() ? 0 : uint8_t(cut[0]);
+}
+
+void SetChecksum(std::string* value, std::string_view data) {
+  thalweg::proto::BundleEntryProto entry;
+  if (!entry.ParseFromString(*value)) return;
+  const uint64_t offset = uint64_t(entry.offset()), size = uint64_t(entry.size());
+  if (offset > data.size() || size > data.size() - offset) return;
+  entry.set_crc32c(MaskedCrc(data.substr(offset, size)));
+  *value = entry.SerializeAsString();
+}
+
+void Write(const std::string& path, std::string_view bytes) {
+  std::ofstream(path, std::ios::binary).write(bytes.data(), std::streamsize(bytes.size()));
+}
+
+void Look(tw_checkpoint* c, const char* name) {
+  uint32_t dtype = 0;
+  tw_shape shape;
+  uint64_t bytes = 0;
+  if (Take(tw_checkpoint_describe(c, name, &dtype, &shape, &bytes)) != TW_OK) Broken("a listed tensor cannot be described");
+  for (int32_t i = 0; i < shape.rank; ++i) {
+    if (shape.dims[i] < 0) Broken("a stored tensor has an unknown size");
+  }
+  const bool sound = Take(tw_checkpoint_verify(c, name)) == TW_OK;
+  tw_tensor* t = nullptr;
+  const uint32_t code = Take(tw_checkpoint_read(c, name, &t));
+  if ((code == TW_OK) != (t != nullptr)) Broken("a read and its tensor disagree about its success");
+  if (t && !sound) Broken("a tensor is read that does not verify");
+  tw_buffer* text = nullptr;
+  if (t) Take(tw_tensor_text(t, 8, &text));
+  tw_buffer_release(text);
+  tw_tensor_release(t);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 1 || size > kMostBytes) return -1;
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  const size_t mode = Length(&rest) % 3;
+  std::string index;
+  if (mode == 0) {
+    const size_t high = Length(&rest), low = Length(&rest);
+    index = Cut(&rest, high << 8 | low);
+  } else {
+    // No variable: what a header says has to be there, or nothing else is looked at.
+    std::map<std::string, std::string> entries = {{"", std::string("\x08\x01\x1a\x02\x08\x01", 6)}};
+    while (size_t n = Length(&rest)) {
+      const std::string key(Cut(&rest, n));
+      entries[key] = Cut(&rest, Length(&rest));
+    }
+    for (auto& [key, value] : entries) {
+      if (mode == 2 && !key.empty()) SetChecksum(&value, rest);
+    }
+    index = Table(entries);
+  }
+  Write(Prefix() + ".index", index);
+  Write(Prefix() + ".data-00000-of-00001", rest);
+  tw_checkpoint* c = nullptr;
+  if (Take(tw_checkpoint_open(Prefix().c_str(), &c)) == TW_OK) {
+    for (uint32_t i = 0; i < tw_checkpoint_count(c); ++i) Look(c, tw_checkpoint_name(c, i));
+    Take(tw_checkpoint_verify(c, nullptr));
+  } else if (c) {
+    Broken("a failed opening made something");
+  }
+  tw_checkpoint_close(c);
+  return 0;
+}
