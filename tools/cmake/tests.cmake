@@ -5,8 +5,11 @@
 #   thalweg_script_test(NAME COMMAND ... [LABELS ...] [ENVIRONMENT ...] [TIMEOUT s] [SERIAL] [LOADS_LIBRARY])
 #       any command; a first word ending in .py runs under Python, label `peer` under the environment of tools/setup --peers.
 #       LOADS_LIBRARY: the Python process loads libthalweg itself, from the path in THALWEG_LIBRARY
+#   thalweg_nightly(NAME [ARGS ...] [ENVIRONMENT ...])
+#       the same program at its heavy size, as NAME_nightly
 #   thalweg_fuzzer(NAME SOURCES ... [DEPS ...] CORPUS folder)
-#       a libFuzzer target in preset fuzz; in every other preset a test that replays the corpus
+#       a libFuzzer target in preset fuzz, where NAME_nightly fuzzes for THALWEG_FUZZ_SECONDS (600); in every other preset a test that
+#       replays the corpus
 #
 # A test that prints why and exits with 77 counts as skipped. Each sees THALWEG_PLUGIN_PATH (the build's plugins),
 # THALWEG_SOURCE_DIR, THALWEG_BINARY_DIR and THALWEG_DATA_PATH (the data sets), and a cache folder of the build's own.
@@ -97,6 +100,9 @@ macro(thalweg_test_properties name)
   if(THALWEG_COVERAGE)
     list(APPEND environment "LLVM_PROFILE_FILE=${PROJECT_BINARY_DIR}/coverage/%m-%p.profraw")
   endif()
+  if(${name} IN_LIST THALWEG_HOSTILE_TESTS)
+    list(APPEND arg_LABELS hostile)
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT ${THALWEG_TEST_TIMEOUT})
   endif()
@@ -107,6 +113,16 @@ macro(thalweg_test_properties name)
     PROCESSORS ${arg_PROCESSORS} RUN_SERIAL ${arg_SERIAL} SKIP_RETURN_CODE 77
     ENVIRONMENT "${environment};${arg_ENVIRONMENT}")
 endmacro()
+
+function(thalweg_nightly name)
+  cmake_parse_arguments(arg "" "" "ARGS;ENVIRONMENT" ${ARGN})
+  thalweg_refuse_unknown("thalweg_nightly(${name})" "${arg_UNPARSED_ARGUMENTS}")
+  set(arg_LABELS nightly)
+  set(arg_TIMEOUT 7200)
+  set(arg_SERIAL ON)
+  add_test(NAME ${name}_nightly COMMAND ${name} ${arg_ARGS} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  thalweg_test_properties(${name}_nightly)
+endfunction()
 
 function(thalweg_fuzzer name)
   cmake_parse_arguments(arg "" "CORPUS;TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
@@ -122,6 +138,14 @@ function(thalweg_fuzzer name)
   if(THALWEG_FUZZ)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     add_test(NAME ${name} COMMAND ${name} -runs=0 ${arg_CORPUS} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    # What is found stays in the build tree, beside the seeds and apart from them.
+    set(found ${PROJECT_BINARY_DIR}/tests/found/${name})
+    file(MAKE_DIRECTORY ${found})
+    set(seconds $ENV{THALWEG_FUZZ_SECONDS})
+    if(NOT seconds)
+      set(seconds 600)
+    endif()
+    thalweg_nightly(${name} ARGS -max_total_time=${seconds} -timeout=20 -rss_limit_mb=4096 -artifact_prefix=${found}/ ${found} ${arg_CORPUS})
   else()
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/replay_main.cc)
     add_test(NAME ${name} COMMAND ${name} ${arg_CORPUS} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)

@@ -1,6 +1,7 @@
 #include "command.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace thalweg::cli {
 
@@ -11,6 +12,33 @@ const std::vector<std::string>& Args::all(const std::string& option) const {
 }
 
 std::string Args::get(const std::string& option, const std::string& other) const { return has(option) ? all(option).back() : other; }
+
+Args Args::with(const std::string& option, const std::string& value) const {
+  Args more = *this;
+  more.values_[option].push_back(value);
+  return more;
+}
+
+namespace {
+template <class T>
+T ToNumber(const Args& args, const std::string& option, T other, T least, const char* what) {
+  if (!args.has(option)) return other;
+  const std::string text = args.get(option);
+  T value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= least) return value;
+  throw UsageError{option + " takes " + what + ", not '" + text + "'"};
+}
+}  // namespace
+
+int64_t Args::integer(const std::string& option, int64_t other, int64_t least) const {
+  return ToNumber<int64_t>(*this, option, other, least, ("a whole number of at least " + std::to_string(least)).c_str());
+}
+
+double Args::number(const std::string& option, double other, double least) const {
+  const std::string what = least == 0 ? "a number of at least 0" : "a positive number";
+  return ToNumber<double>(*this, option, other, least, what.c_str());
+}
 
 Args Command::Parse(const std::vector<std::string>& words) const {
   Args args;

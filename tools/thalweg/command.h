@@ -13,7 +13,7 @@ enum Exit { kGood = 0, kFailed = 1, kUsage = 2 };
 
 struct Option {
   const char* name;   // "--feed"
-  const char* value;  // what the value is called in --help; NULL: a flag
+  const char* value;  // what the value is called in --help, of which completion makes what to offer; NULL: a flag
   const char* help;
 };
 
@@ -24,6 +24,11 @@ class Args {
   const std::vector<std::string>& all(const std::string& option) const;
   // The last value, or `other`.
   std::string get(const std::string& option, const std::string& other = "") const;
+  // The last value as a number of at least `least`, or `other`. Throw UsageError naming the option.
+  int64_t integer(const std::string& option, int64_t other, int64_t least) const;
+  double number(const std::string& option, double other, double least) const;
+  // The same with one more value of an option.
+  Args with(const std::string& option, const std::string& value) const;
   const std::vector<std::string>& positional() const { return positional_; }
 
  private:
@@ -39,7 +44,7 @@ struct UsageError {
 
 struct Command {
   const char* name;
-  const char* positional;  // "GRAPH"; "" for none
+  const char* positional;  // "GRAPH", "verify|list PREFIX"; "" for none
   const char* summary;     // one line
   const char* details;     // below the options in --help; may be ""
   std::vector<Option> options;
@@ -51,12 +56,18 @@ struct Command {
   std::string Help() const;
 };
 
+// All of them, in the order of --help.
+const std::vector<const Command*>& Commands();
+
 const Command& RunCommand();
+const Command& BenchCommand();
 const Command& InspectCommand();
+const Command& PlotCommand();
 const Command& OpsCommand();
 const Command& PluginsCommand();
 const Command& DevicesCommand();
 const Command& CkptCommand();
 const Command& DoctorCommand();
+const Command& CompletionCommand();
 
 }  // namespace thalweg::cli

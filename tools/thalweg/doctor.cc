@@ -59,7 +59,7 @@ void CheckPlugins(const tw::Runtime& runtime, Report* report) {
 
 // Folders that are named but not there are the usual reason for a plugin that is not found.
 void CheckPluginPath(Report* report) {
-  const char* variable = std::getenv("THALWEG_PLUGIN_PATH");
+  const char* variable = secure_getenv("THALWEG_PLUGIN_PATH");
   std::string rest = variable ? variable : "";
   if (rest.compare(0, 5, "only:") == 0) rest = rest.substr(5);
   while (!rest.empty()) {
@@ -182,7 +182,7 @@ int Run(const Args& args) {
 std::string Details() {
   static constexpr const tw_option* (*kLists[])(uint32_t) = {tw_runtime_option, tw_session_option};
   static constexpr const char* kTitles[] = {"Runtime options (--option, or THALWEG_OPTIONS with `;` between them):\n",
-                                            "Session options (thalweg run --session):\n"};
+                                            "Session options (--session-option):\n"};
   std::string text;
   for (int list = 0; list < 2; ++list) {
     std::vector<std::vector<std::string>> rows;

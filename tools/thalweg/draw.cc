@@ -8,8 +8,8 @@
 
 #include <sys/ioctl.h>
 
-#include "feed.h"
 #include "handles.h"
+#include "words.h"
 
 namespace thalweg::cli {
 namespace {

@@ -14,17 +14,19 @@ namespace thalweg::cli {
 const Option kRuntimeOption = {"--option", "KEY=VALUE", "a runtime option, such as threads=1; may be repeated"};
 const Option kPluginOption = {"--plugin", "FILE", "load this plugin too; may be repeated"};
 const Option kJsonOption = {"--json", nullptr, "print JSON"};
+const Option kThreadsOption = {"--threads", "N", "threads that compute, this one included; 1: everything on it"};
 
 tw::Runtime MakeRuntime(const Args& args) {
   // What a program that makes no runtime of its own would get, then what is asked for here.
   std::vector<std::string> texts;
-  const char* variable = std::getenv("THALWEG_OPTIONS");
+  const char* variable = secure_getenv("THALWEG_OPTIONS");
   std::istringstream words(variable ? variable : "");
   for (std::string word; std::getline(words, word, ';');) {
     const size_t begin = word.find_first_not_of(' ');
     if (begin != word.npos) texts.push_back(word.substr(begin, word.find_last_not_of(' ') + 1 - begin));
   }
   texts.insert(texts.end(), args.all("--option").begin(), args.all("--option").end());
+  if (args.has("--threads")) texts.push_back("threads=" + std::to_string(args.integer("--threads", 1, 1)));
   std::vector<const char*> options;
   for (const std::string& text : texts) options.push_back(text.c_str());
   tw::Runtime runtime(options);
@@ -56,6 +58,10 @@ void WriteFile(const std::string& path, const std::string& bytes) {
   if (!file) FileError("write", path);
   const bool whole = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
   if (std::fclose(file) != 0 || !whole) FileError("write", path);
+}
+
+void WriteOutput(const std::string& path, const std::string& bytes) {
+  path.empty() ? void(std::fwrite(bytes.data(), 1, bytes.size(), stdout)) : WriteFile(path, bytes);
 }
 
 std::string ShapeText(const tw_shape& shape) {

@@ -40,12 +40,14 @@ class Checkpoint : public tw::Owned<tw_checkpoint, tw_checkpoint_close> {
 };
 
 // Options that every sub-command with a runtime has, and the runtime that they ask for.
-extern const Option kRuntimeOption, kPluginOption, kJsonOption;
-tw::Runtime MakeRuntime(const Args& args);
+extern const Option kRuntimeOption, kPluginOption, kJsonOption, kThreadsOption;
+tw::Runtime MakeRuntime(const Args& args);  // with --threads, where the sub-command has that
 
 // The whole file. Throws std::runtime_error naming it.
 std::string ReadFile(const std::string& path);
 void WriteFile(const std::string& path, const std::string& bytes);
+// To standard output where path is "".
+void WriteOutput(const std::string& path, const std::string& bytes);
 
 // "[2, ?, 3]"; "unknown".
 std::string ShapeText(const tw_shape& shape);

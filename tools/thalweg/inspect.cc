@@ -2,9 +2,17 @@
 #include <cstdio>
 #include <map>
 
+#include "boxes.h"
 #include "command.h"
+#include "dot.h"
+#include "graph_svg.h"
 #include "handles.h"
 #include "json.h"
+#include "model.h"
+#include "operation_text.h"
+#include "plan_view.h"
+#include "scopes.h"
+#include "utf8.h"
 
 namespace thalweg::cli {
 namespace {
@@ -61,37 +69,6 @@ Facts Collect(const tw::Graph& graph) {
   return facts;
 }
 
-// The types and shapes of an operation's outputs.
-std::string Outputs(const tw::Graph& graph, const tw_operation* op) {
-  std::string text;
-  for (uint32_t i = 0; i < tw_operation_output_count(op); ++i) text += (i ? "; " : "") + Describe(graph, tw_operation_output(op, i));
-  return text;
-}
-
-std::string ValueName(const tw::Graph& graph, tw_output value) {
-  const tw_operation* producer = nullptr;
-  uint32_t port = 0;
-  tw::raise(tw_graph_producer(graph.c(), value, &producer, &port));
-  return tw_operation_name(producer) + (port ? ":" + std::to_string(port) : "");
-}
-
-std::string Inputs(const tw::Graph& graph, const tw_operation* op) {
-  std::string text;
-  for (uint32_t i = 0; i < tw_operation_input_count(op); ++i) text += (i ? ", " : "") + ValueName(graph, tw_operation_input(op, i));
-  for (uint32_t i = 0; i < tw_operation_control_count(op); ++i) {
-    text += (text.empty() ? "^" : ", ^") + std::string(tw_operation_name(tw_operation_control(op, i)));
-  }
-  return text;
-}
-
-std::string AttrText(const tw_operation* op, const char* attr, size_t most) {
-  tw_buffer* buffer = nullptr;
-  tw::raise(tw_operation_attr_text(op, attr, &buffer));
-  std::string text = tw::take_text(buffer);
-  if (most > 0 && text.size() > most) text = text.substr(0, most - 3) + "...";
-  return text;
-}
-
 void PrintOperation(const tw::Graph& graph, const tw_operation* op) {
   std::printf("%s  %s\n", Coloured(kBold, tw_operation_name(op)).c_str(), tw_operation_type(op));
   for (uint32_t i = 0; i < tw_operation_input_count(op); ++i) {
@@ -111,6 +88,33 @@ void PrintOperation(const tw::Graph& graph, const tw_operation* op) {
   if (*tw_operation_device(op)) std::printf("  device    %s\n", tw_operation_device(op));
 }
 
+// Rows of the tree down to `depth`, at most `most` of them.
+void AddRows(const tw::Graph& graph, const ScopeNode& scope, size_t depth, size_t indent, size_t most,
+             std::vector<std::vector<std::string>>* rows) {
+  for (const ScopeNode& node : scope.children) {
+    if (rows->size() >= most) return;
+    const std::string name = std::string(2 + 2 * indent, ' ') + OneLine(node.name);
+    if (node.op) {
+      rows->push_back({name, tw_operation_type(node.op), OutputsText(graph, node.op), InputsText(graph, node.op)});
+      continue;
+    }
+    rows->push_back({Coloured(kBold, name + "/"), std::to_string(node.operations) + (node.operations == 1 ? " operation" : " operations")});
+    if (depth > 1) AddRows(graph, node, depth - 1, indent + 1, most, rows);
+  }
+}
+
+// depth: 0 is one that shows about a screen.
+void PrintTree(const tw::Graph& graph, size_t depth) {
+  constexpr size_t kScreen = 60, kMostRows = 100;
+  const ScopeNode root = ScopesOf(graph);
+  const size_t chosen = depth ? depth : ChooseDepth(root, kScreen), most = depth ? SIZE_MAX : kMostRows;
+  std::vector<std::vector<std::string>> rows;
+  AddRows(graph, root, chosen, 0, most, &rows);
+  std::printf("\n%s\n%s", Coloured(kBold, "operations by scope, with what they make and read").c_str(), Table(rows).c_str());
+  const size_t all = CountVisible(root, chosen);
+  if (all > rows.size()) std::printf("  ... and %zu more; --depth %zu or --all lists them\n", all - rows.size(), chosen);
+}
+
 void PrintSummary(const tw::Graph& graph, const std::string& path) {
   const Facts facts = Collect(graph);
   std::printf("%s: %u operations, %zu variables\n", path.c_str(), tw_graph_count(graph.c()), facts.variables.size());
@@ -118,7 +122,7 @@ void PrintSummary(const tw::Graph& graph, const std::string& path) {
     if (!rows.empty()) std::printf("\n%s\n%s", Coloured(kBold, title).c_str(), Table(rows).c_str());
   };
   std::vector<std::vector<std::string>> inputs, variables, outputs, types;
-  for (const tw_operation* op : facts.inputs) inputs.push_back({"  " + std::string(tw_operation_name(op)), Outputs(graph, op)});
+  for (const tw_operation* op : facts.inputs) inputs.push_back({"  " + OneLine(tw_operation_name(op)), OutputsText(graph, op)});
   uint64_t bytes = 0, elements = 0;
   for (const Variable& v : facts.variables) {
     variables.push_back({"  " + v.name, v.dtype + " " + v.shape, v.bytes ? BytesText(v.bytes) : "?"});
@@ -127,7 +131,7 @@ void PrintSummary(const tw::Graph& graph, const std::string& path) {
   }
   if (!variables.empty()) variables.push_back({"  all", std::to_string(elements) + " elements", BytesText(bytes)});
   for (const tw_operation* op : facts.outputs) {
-    outputs.push_back({"  " + std::string(tw_operation_name(op)), tw_operation_type(op), Outputs(graph, op)});
+    outputs.push_back({"  " + OneLine(tw_operation_name(op)), tw_operation_type(op), OutputsText(graph, op)});
   }
   for (const auto& [type, count] : facts.types) types.push_back({"  " + type, std::to_string(count)});
   section("inputs", inputs);
@@ -163,54 +167,108 @@ void PrintJson(const tw::Graph& graph, const std::vector<const tw_operation*>& o
   std::fputs(json.End().End().text().c_str(), stdout);
 }
 
+void PrintAll(const tw::Graph& graph, const std::vector<const tw_operation*>& operations) {
+  std::vector<std::vector<std::string>> rows;
+  for (const tw_operation* op : operations) {
+    rows.push_back({OneLine(tw_operation_name(op)), tw_operation_type(op), InputsText(graph, op), OutputsText(graph, op)});
+  }
+  std::fputs(Table(rows).c_str(), stdout);
+}
+
+void Verify(const tw::Runtime& runtime, const std::string& path) {
+  const std::string bytes = ReadFile(path);
+  tw::raise(tw_graph_verify(runtime.c(), bytes.data(), bytes.size()));
+  std::printf("%s: good\n", path.c_str());
+}
+
+std::string Picture(const tw::Graph& graph, size_t depth, const std::string& path, bool svg) {
+  constexpr size_t kReadable = 300;
+  Boxes boxes = MakeBoxes(graph, depth, kReadable);
+  const std::string title = path.substr(path.rfind('/') + 1);
+  if (!svg) return MakeDot(boxes, title);
+  GroupConstants(&boxes);
+  if (boxes.boxes.size() <= kMostDrawn) return MakeGraphSvg(boxes, title);
+  throw std::runtime_error("'" + path + "' has " + std::to_string(boxes.boxes.size()) + " boxes at depth " + std::to_string(boxes.depth) +
+                           ", a picture has room for " + std::to_string(kMostDrawn) + "; " +
+                           (boxes.depth > 1 ? "give a smaller --depth" : "use --dot, --json or --all"));
+}
+
+// What is to be shown; at most one of them may be asked for.
+std::string View(const Args& args) {
+  std::string view;
+  for (const char* option : {"--verify", "--dot", "--svg", "--all", "--node", "--plan"}) {
+    if (!args.has(option)) continue;
+    if (!view.empty()) throw UsageError{view + " and " + option + " exclude each other"};
+    view = option;
+  }
+  const bool picture = view == "--dot" || view == "--svg";
+  if (args.has("--json") && (picture || view == "--verify")) throw UsageError{view + " and --json exclude each other"};
+  if (args.has("-o") && !picture) throw UsageError{"-o goes with --svg or --dot"};
+  if (args.has("--depth") && !picture && (!view.empty() || args.has("--json"))) {
+    throw UsageError{"--depth goes with the list of scopes, --svg or --dot"};
+  }
+  for (const char* option : {"--fetch", "--target", "--feed-shape", "--threads", "--session-option"}) {
+    if (args.has(option) && view != "--plan") throw UsageError{std::string(option) + " goes with --plan"};
+  }
+  return view;
+}
+
 int Run(const Args& args) {
+  const std::string view = View(args), path = args.positional()[0];
+  const auto depth = size_t(args.integer("--depth", 0, 1));
   const tw::Runtime runtime = MakeRuntime(args);
-  const std::string path = args.positional()[0], bytes = ReadFile(path);
-  if (args.has("--verify")) {
-    tw::raise(tw_graph_verify(runtime.c(), bytes.data(), bytes.size()));
-    std::printf("%s: good\n", path.c_str());
+  if (view == "--verify") {
+    Verify(runtime, path);
     return kGood;
   }
-  tw::Graph graph(runtime);
-  graph.import_graph_def(bytes);
+  const tw::Graph graph = LoadGraph(runtime, path);
   std::vector<const tw_operation*> chosen;
   for (const std::string& name : args.all("--node")) chosen.push_back(graph.find(name));
-  if (chosen.empty() && (args.has("--all") || args.has("--json"))) {
-    for (uint32_t i = 0; i < tw_graph_count(graph.c()); ++i) chosen.push_back(tw_graph_operation(graph.c(), i));
-  }
-  if (args.has("--json")) {
+  for (uint32_t i = 0; view != "--node" && i < tw_graph_count(graph.c()); ++i) chosen.push_back(tw_graph_operation(graph.c(), i));
+  if (view == "--svg" || view == "--dot") {
+    WriteOutput(args.get("-o"), Picture(graph, depth, path, view == "--svg"));
+  } else if (view == "--plan") {
+    PrintPlan(args, graph);
+  } else if (args.has("--json")) {
     PrintJson(graph, chosen);
-  } else if (args.has("--node")) {
+  } else if (view == "--node") {
     for (const tw_operation* op : chosen) PrintOperation(graph, op);
-  } else if (args.has("--all")) {
-    std::vector<std::vector<std::string>> rows;
-    for (const tw_operation* op : chosen) {
-      rows.push_back({tw_operation_name(op), tw_operation_type(op), Inputs(graph, op), Outputs(graph, op)});
-    }
-    std::fputs(Table(rows).c_str(), stdout);
+  } else if (view == "--all") {
+    PrintAll(graph, chosen);
   } else {
     PrintSummary(graph, path);
+    PrintTree(graph, depth);
   }
   return kGood;
+}
+
+std::vector<Option> Options() {
+  std::vector<Option> options = {
+      {"--depth", "N", "open scopes down to this depth; without it, as deep as fits on a screen, or in a picture"},
+      {"--all", nullptr, "list every operation with its inputs and outputs"},
+      {"--node", "NAME", "show this operation in full; may be repeated"},
+      {"--svg", nullptr, "a picture, as SVG"},
+      {"--dot", nullptr, "the graph in the language of Graphviz"},
+      {"-o", "FILE", "write the picture to this file instead of standard output"},
+      {"--verify", nullptr, "only check it, as strictly as a run would, and that every operation has a kernel here"}};
+  for (const Option& o : PlanOptions()) options.push_back(o);
+  for (const Option& o : {kJsonOption, kPluginOption, kRuntimeOption}) options.push_back(o);
+  return options;
 }
 
 }  // namespace
 
 const Command& InspectCommand() {
-  static const Command command = {
-      "inspect",
-      "GRAPH",
-      "Shows what a graph file (GraphDef) holds: inputs, variables, outputs, operations.",
-      "",
-      {{"--all", nullptr, "list every operation with its inputs and outputs"},
-       {"--node", "NAME", "show this operation in full; may be repeated"},
-       {"--verify", nullptr, "only check it, as strictly as a run would, and that every operation has a kernel here"},
-       kJsonOption,
-       kPluginOption,
-       kRuntimeOption},
-      1,
-      1,
-      Run};
+  static const Command command = {"inspect",
+                                  "GRAPH",
+                                  "Shows what a graph file (GraphDef) holds: inputs, variables, outputs, operations by scope.",
+                                  "Examples:\n"
+                                  "  thalweg inspect graph.pb --svg -o graph.svg\n"
+                                  "  thalweg inspect graph.pb --plan --fetch loss --feed-shape image=32,64\n",
+                                  Options(),
+                                  1,
+                                  1,
+                                  Run};
   return command;
 }
 

@@ -7,17 +7,22 @@
 
 #include "command.h"
 #include "thalweg/cpp/thalweg.hpp"
+#include "utf8.h"
 
 namespace thalweg::cli {
-namespace {
 
-std::vector<const Command*> Commands() {
-  return {&RunCommand(), &InspectCommand(), &OpsCommand(), &PluginsCommand(), &DevicesCommand(), &CkptCommand(), &DoctorCommand()};
+const std::vector<const Command*>& Commands() {
+  static const std::vector<const Command*> all = {&RunCommand(),    &BenchCommand(),     &InspectCommand(), &PlotCommand(),
+                                                  &OpsCommand(),    &PluginsCommand(),   &DevicesCommand(), &CkptCommand(),
+                                                  &DoctorCommand(), &CompletionCommand()};
+  return all;
 }
+
+namespace {
 
 std::string Help() {
   std::string text = "usage: thalweg COMMAND [arguments]\n";
-  for (const Command* c : Commands()) text += "  " + std::string(c->name) + std::string(10 - std::strlen(c->name), ' ') + c->summary + "\n";
+  for (const Command* c : Commands()) text += "  " + std::string(c->name) + std::string(12 - std::strlen(c->name), ' ') + c->summary + "\n";
   return text +
          "`thalweg COMMAND --help` says more; `thalweg --version` says which one this is.\n"
          "Environment: THALWEG_PLUGIN_PATH, THALWEG_OPTIONS (see thalweg doctor --help).\n"
@@ -32,21 +37,29 @@ bool AsksForHelp(const std::vector<std::string>& words) {
   return false;
 }
 
+// A message may quote a file, so nothing in it may move a terminal's cursor.
+void Complain(const Command& command, std::string_view text) {
+  std::string out = std::string("thalweg ") + command.name + ":";
+  for (size_t at = 0; at != text.npos;) {
+    const size_t end = text.find('\n', at);
+    out += (at ? "\n" : " ") + OneLine(text.substr(at, end - at));
+    at = end == text.npos ? end : end + 1;
+  }
+  std::fprintf(stderr, "%s\n", out.c_str());
+}
+
 int Dispatch(const Command& command, const std::vector<std::string>& words) {
   if (AsksForHelp(words)) {
     std::fputs(command.Help().c_str(), stdout);
     return kGood;
   }
   try {
-    const int status = command.run(command.Parse(words));
-    if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
-    std::fprintf(stderr, "thalweg %s: cannot write to standard output\n", command.name);
-    return kFailed;
+    return command.run(command.Parse(words));
   } catch (const UsageError& e) {
-    std::fprintf(stderr, "thalweg %s: %s; see thalweg %s --help\n", command.name, e.text.c_str(), command.name);
+    Complain(command, e.text + "; see thalweg " + command.name + " --help");
     return kUsage;
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "thalweg %s: %s\n", command.name, e.what());
+    Complain(command, e.what());
     return kFailed;
   }
 }
@@ -68,11 +81,17 @@ int Main(int argc, char** argv) {
   for (const Command* c : Commands()) {
     if (name == c->name) return Dispatch(*c, std::vector<std::string>(argv + 2, argv + argc));
   }
-  std::fprintf(stderr, "thalweg: unknown command '%s'; see thalweg --help\n", name.c_str());
+  std::fprintf(stderr, "thalweg: unknown command '%s'; see thalweg --help\n", OneLine(name).c_str());
   return kUsage;
+}
+
+int Finish(int status) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
+  std::fprintf(stderr, "thalweg: cannot write to standard output\n");
+  return kFailed;
 }
 
 }  // namespace
 }  // namespace thalweg::cli
 
-int main(int argc, char** argv) { return thalweg::cli::Main(argc, argv); }
+int main(int argc, char** argv) { return thalweg::cli::Finish(thalweg::cli::Main(argc, argv)); }

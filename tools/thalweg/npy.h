@@ -1,4 +1,4 @@
-// NumPy's .npy files, format versions 1 to 3: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+// NumPy's .npy format, versions 1 to 3: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #pragma once
 #include <string>
 
@@ -6,9 +6,11 @@
 
 namespace thalweg::cli {
 
-// Numbers and booleans in the machine's byte order and C order. Throws std::runtime_error naming the file.
-tw::Tensor ReadNpy(const std::string& path);
-// Types that NumPy does not have (bfloat16, strings, ...) are an error.
-void WriteNpy(const std::string& path, const tw::Tensor& tensor);
+// What the bytes of a .npy file hold: numbers and booleans in any byte order, texts (kinds S and U) as strings; C or Fortran order.
+// Throws std::runtime_error.
+tw::Tensor ParseNpy(const std::string& file);
+// The file's bytes; strings become kind U or, where one is no UTF-8, S. Throws std::runtime_error for what NumPy cannot hold: types that
+// it does not have (bfloat16, ...), and strings that end in a zero byte.
+std::string MakeNpy(const tw::Tensor& tensor);
 
 }  // namespace thalweg::cli

@@ -5,8 +5,15 @@
 
 int main(void) {
   static const worker_command commands[] = {
-      {"fma", answer_fma},   {"triad", answer_triad},       {"mutex", answer_mutex},
-      {"loop", answer_loop}, {"closures", answer_closures}, {"spawn", answer_spawn},
+      {"fma", answer_fma},
+      {"triad", answer_triad},
+      {"mutex", answer_mutex},
+      {"loop", answer_loop},
+      {"closures", answer_closures},
+      {"spawn", answer_spawn},
+      {"raw_write", answer_raw_write},
+      {"raw_read", answer_raw_read},
+      {"dlopen", answer_dlopen},
       {NULL, NULL},
   };
   worker_serve(commands);

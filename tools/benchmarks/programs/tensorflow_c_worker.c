@@ -27,15 +27,27 @@ static void check(void) {
   if (TF_GetCode(status) != TF_OK) worker_fail("%s", TF_Message(status));
 }
 
-static TF_Session* open_session(TF_Graph* graph) {
+/* config: a serialised ConfigProto. */
+static TF_Session* open_configured(TF_Graph* graph, const uint8_t* config, size_t bytes) {
   TF_SessionOptions* options = TF_NewSessionOptions();
-  const uint8_t config[] = {0x10, (uint8_t)threads, 0x28, (uint8_t)threads}; /* ConfigProto: intra_op (2) and inter_op (5) threads */
-  TF_SetConfig(options, config, sizeof config, status);
+  TF_SetConfig(options, config, bytes, status);
   check();
   TF_Session* session = TF_NewSession(graph, options, status);
   check();
   TF_DeleteSessionOptions(options);
   return session;
+}
+
+static TF_Session* open_session(TF_Graph* graph) {
+  const uint8_t config[] = {0x10, (uint8_t)threads, 0x28, (uint8_t)threads}; /* intra_op (2) and inter_op (5) threads */
+  return open_configured(graph, config, sizeof config);
+}
+
+/* One whose optimiser is off: it would remove nodes that do nothing. */
+static TF_Session* open_plain_session(TF_Graph* graph) {
+  const uint8_t config[] = {0x10, (uint8_t)threads, 0x28, (uint8_t)threads, 0x52, 5, 0x52, 3, 0x98, 0x01,
+                            1}; /* graph_options (10), rewrite_options (10), disable_meta_optimizer (19) */
+  return open_configured(graph, config, sizeof config);
 }
 
 static void run_prepared(void* user) {
@@ -107,9 +119,7 @@ static void answer_add_chain(const char* argument) {
 
 static prepared step, init;
 
-static TF_Buffer* read_graph(const char* folder) {
-  char path[4096];
-  snprintf(path, sizeof path, "%s/mlp.pb", folder);
+static TF_Buffer* read_file(const char* path) {
   FILE* file = fopen(path, "rb");
   if (!file) worker_fail("cannot read '%s'", path);
   enum { kMost = 8 << 20 };
@@ -121,9 +131,15 @@ static TF_Buffer* read_graph(const char* folder) {
   return buffer;
 }
 
+static TF_Buffer* read_graph(const char* folder) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/mlp.pb", folder);
+  return read_file(path);
+}
+
 static TF_Operation* find(TF_Graph* graph, const char* name) {
   TF_Operation* found = TF_GraphOperationByName(graph, name);
-  if (!found) worker_fail("no operation '%s' in mlp.pb", name);
+  if (!found) worker_fail("the graph has no operation '%s'", name);
   return found;
 }
 
@@ -172,10 +188,131 @@ static void answer_mlp_step(const char* argument) {
   worker_reply_time(run_prepared, &step, worker_number(argument), 1, 1);
 }
 
+/* ---- A graph of nodes that do nothing ---- */
+
+static void answer_empty_graph(const char* argument) {
+  static prepared p;
+  if (!p.session) {
+    TF_Graph* graph = TF_NewGraph();
+    TF_OperationDescription* all = TF_NewOperation(graph, "NoOp", "all");
+    for (int i = 0; i < kNodes; ++i) {
+      char name[32];
+      snprintf(name, sizeof name, "nothing%d", i);
+      TF_AddControlInput(all, TF_FinishOperation(TF_NewOperation(graph, "NoOp", name), status));
+      check();
+    }
+    p.target = TF_FinishOperation(all, status);
+    check();
+    p.n_targets = 1;
+    p.session = open_plain_session(graph);
+  }
+  worker_reply_time(run_prepared, &p, worker_number(argument), 1, kNodes);
+}
+
+/* ---- Loading a training graph ---- */
+
+enum { kLoads = 9, kLaterSteps = 99, kWidth = 8 };
+
+static TF_Buffer* graph_file(const char* path) {
+  static TF_Buffer* buffer;
+  if (!buffer) buffer = read_file(path);
+  return buffer;
+}
+
+static TF_Graph* import(const char* path) {
+  TF_Graph* graph = TF_NewGraph();
+  TF_ImportGraphDefOptions* options = TF_NewImportGraphDefOptions();
+  TF_GraphImportGraphDef(graph, graph_file(path), options, status);
+  check();
+  TF_DeleteImportGraphDefOptions(options);
+  return graph;
+}
+
+static void import_once(void* user) { TF_DeleteGraph(import(user)); }
+
+static void answer_graph_load(const char* argument) { worker_reply_time(import_once, (void*)argument, kLoads, 1, 1); }
+
+static void close_session(TF_Session* session) {
+  TF_CloseSession(session, status);
+  TF_DeleteSession(session, status);
+  check();
+}
+
+/* The training step of a new session. Its variables are its own, so they are initialised too, which `out_spent` leaves out. */
+static prepared tower_step(TF_Graph* graph, double* out_spent) {
+  static TF_Tensor* x;
+  const int64_t dims[] = {kWidth, kWidth};
+  const float ones[kWidth * kWidth] = {1};
+  if (!x) x = tensor(TF_FLOAT, dims, 2, ones, sizeof ones);
+  double begin = worker_now_ns();
+  prepared p = {.session = open_session(graph),
+                .feeds = {{find(graph, "x"), 0}},
+                .n_feeds = 1,
+                .values = {x},
+                .fetch = {find(graph, "loss"), 0},
+                .n_fetches = 1,
+                .target = find(graph, "train"),
+                .n_targets = 1};
+  *out_spent = worker_now_ns() - begin;
+  prepared start = {.session = p.session, .target = find(graph, "init"), .n_targets = 1};
+  run_prepared(&start);
+  return p;
+}
+
+static void answer_graph_plan(const char* argument) {
+  double times[kLoads], spent;
+  graph_file(argument);
+  for (int i = 0; i < kLoads; ++i) {
+    double begin = worker_now_ns();
+    TF_Graph* graph = import(argument);
+    times[i] = worker_now_ns() - begin;
+    prepared p = tower_step(graph, &spent);
+    begin = worker_now_ns();
+    run_prepared(&p);
+    times[i] += spent + worker_now_ns() - begin;
+    close_session(p.session);
+    TF_DeleteGraph(graph);
+  }
+  worker_reply_median(times, kLoads);
+}
+
+static void answer_first_step(const char* argument) {
+  double times[kLoads], spent;
+  TF_Graph* graph = import(argument);
+  for (int i = 0; i < kLoads; ++i) {
+    prepared p = tower_step(graph, &spent);
+    const double begin = worker_now_ns();
+    run_prepared(&p);
+    times[i] = worker_now_ns() - begin;
+    close_session(p.session);
+  }
+  TF_DeleteGraph(graph);
+  worker_reply_median(times, kLoads);
+}
+
+static void answer_later_step(const char* argument) {
+  static prepared p;
+  double spent;
+  if (!p.session) {
+    p = tower_step(import(argument), &spent);
+    run_prepared(&p);
+  }
+  worker_reply_time(run_prepared, &p, kLaterSteps, 1, 1);
+}
+
 int main(int argc, char** argv) {
   static const worker_command commands[] = {
-      {"run", answer_run},           {"add_chain", answer_add_chain},   {"mlp_load", answer_mlp_load},
-      {"mlp_step", answer_mlp_step}, {"mlp_losses", answer_mlp_losses}, {NULL, NULL},
+      {"run", answer_run},
+      {"add_chain", answer_add_chain},
+      {"mlp_load", answer_mlp_load},
+      {"mlp_step", answer_mlp_step},
+      {"mlp_losses", answer_mlp_losses},
+      {"empty_graph", answer_empty_graph},
+      {"graph_load", answer_graph_load},
+      {"graph_plan", answer_graph_plan},
+      {"first_step", answer_first_step},
+      {"later_step", answer_later_step},
+      {NULL, NULL},
   };
   threads = worker_number(argc == 2 ? argv[1] : "");
   status = TF_NewStatus();

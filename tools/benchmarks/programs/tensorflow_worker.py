@@ -11,9 +11,11 @@ v1 = tensorflow.compat.v1
 v1.disable_eager_execution()
 
 
-def session(graph):
+def session(graph, optimize=True):
     threads = worker.threads()
-    return v1.Session(graph=graph, config=v1.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads))
+    config = v1.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads)
+    config.graph_options.rewrite_options.disable_meta_optimizer = not optimize
+    return v1.Session(graph=graph, config=config)
 
 
 class EmptyStep:
@@ -71,6 +73,39 @@ class Mlp:
         return worker.times(self.step, samples)
 
 
+class EmptyGraph:
+    """The optimiser, which would remove the nodes, is off."""
+
+    def __init__(self):
+        with tensorflow.Graph().as_default() as graph:
+            everything = tensorflow.group(*[tensorflow.no_op() for _ in range(worker.CHAIN)])
+        self.step = session(graph, optimize=False).make_callable(everything)
+
+
+class Checkpoint:
+    """Sixteen parts of 64 MB, as checkpoint_data.h has them."""
+    PARTS, COUNT = 16, 16 << 20
+
+    def __init__(self):
+        i = numpy.arange(self.COUNT, dtype=numpy.int64)
+        self.data = [((i * 31 + part * 7) % 1000003).astype(numpy.float32) * numpy.float32(0.001) for part in range(self.PARTS)]
+        names = [f"part{part}" for part in range(self.PARTS)]
+        with tensorflow.Graph().as_default() as graph:
+            prefix = v1.placeholder(tensorflow.string, [])
+            values = [v1.placeholder(tensorflow.float32, [self.COUNT]) for _ in names]
+            written = tensorflow.raw_ops.SaveV2(prefix=prefix, tensor_names=names, shape_and_slices=[""] * self.PARTS, tensors=values)
+            read = tensorflow.raw_ops.RestoreV2(prefix=prefix, tensor_names=names, shape_and_slices=[""] * self.PARTS,
+                                                dtypes=[tensorflow.float32] * self.PARTS)
+        self.write_step = session(graph).make_callable(written, [prefix, *values])
+        self.read_step = session(graph).make_callable(read, [prefix])
+
+    def write(self, folder):
+        return worker.time_once(lambda: self.write_step(f"{folder}/tensorflow", *self.data))
+
+    def read(self, folder):
+        return worker.time_once(lambda: self.read_step(f"{folder}/tensorflow"))
+
+
 made = {}
 
 
@@ -84,6 +119,9 @@ worker.serve({
     "callable": lambda n: worker.times(one(EmptyStep).callable, int(n)),
     "run": lambda n: worker.times(one(EmptyStep).run, int(n)),
     "add_chain": lambda n: worker.times(one(AddChain).step, int(n), worker.CHAIN),
+    "empty_graph": lambda n: worker.times(one(EmptyGraph).step, int(n), worker.CHAIN),
+    "checkpoint_write": lambda folder: one(Checkpoint).write(folder),
+    "checkpoint_read": lambda folder: one(Checkpoint).read(folder),
     "mlp_load": lambda folder: one(Mlp).load(folder),
     "mlp_losses": lambda _: one(Mlp).losses(),
     "mlp_step": lambda n: one(Mlp).times(int(n)),

@@ -24,11 +24,29 @@ void run_prepared(void* user) {
 
 int main(int argc, char** argv) {
   static const worker_command commands[] = {
-      {"callable", answer_callable},       {"run", answer_run},
-      {"noop_fixed", answer_noop_fixed},   {"noop_counted", answer_noop_counted},
-      {"add_chain", answer_add_chain},     {"mlp_load", answer_mlp_load},
-      {"mlp_losses", answer_mlp_losses},   {"mlp_step", answer_mlp_step},
-      {"mlp_matmuls", answer_mlp_matmuls}, {NULL, NULL},
+      {"callable", answer_callable},
+      {"run", answer_run},
+      {"noop_fixed", answer_noop_fixed},
+      {"noop_counted", answer_noop_counted},
+      {"add_chain", answer_add_chain},
+      {"mlp_load", answer_mlp_load},
+      {"mlp_losses", answer_mlp_losses},
+      {"mlp_step", answer_mlp_step},
+      {"mlp_matmuls", answer_mlp_matmuls},
+      {"wide", answer_wide},
+      {"wide_one", answer_wide_one},
+      {"wide_idle", answer_wide_idle},
+      {"wide_idle_one", answer_wide_idle_one},
+      {"empty_graph", answer_empty_graph},
+      {"graph_write", answer_graph_write},
+      {"graph_load", answer_graph_load},
+      {"graph_plan", answer_graph_plan},
+      {"first_step", answer_first_step},
+      {"later_step", answer_later_step},
+      {"plugin_load", answer_plugin_load},
+      {"checkpoint_write", answer_checkpoint_write},
+      {"checkpoint_read", answer_checkpoint_read},
+      {NULL, NULL},
   };
   char threads[32];
   snprintf(threads, sizeof threads, "threads=%d", worker_number(argc == 2 ? argv[1] : ""));

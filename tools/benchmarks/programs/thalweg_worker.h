@@ -27,5 +27,18 @@ void answer_mlp_load(const char* argument); /* mlp.c */
 void answer_mlp_losses(const char* argument);
 void answer_mlp_step(const char* argument);
 void answer_mlp_matmuls(const char* argument);
+void answer_wide(const char* argument); /* wide.c */
+void answer_wide_one(const char* argument);
+void answer_wide_idle(const char* argument);
+void answer_wide_idle_one(const char* argument);
+void answer_empty_graph(const char* argument);
+void answer_graph_write(const char* argument); /* load.c */
+void answer_graph_load(const char* argument);
+void answer_graph_plan(const char* argument);
+void answer_first_step(const char* argument);
+void answer_later_step(const char* argument);
+void answer_plugin_load(const char* argument);
+void answer_checkpoint_write(const char* argument); /* checkpoint.c */
+void answer_checkpoint_read(const char* argument);
 
 #endif

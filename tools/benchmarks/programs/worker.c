@@ -48,6 +48,11 @@ static int compare_doubles(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
+void worker_reply_median(double* times, int samples) {
+  qsort(times, (size_t)samples, sizeof *times, compare_doubles);
+  worker_reply("%.9g %.9g", times[samples / 2], times[samples * 99 / 100]);
+}
+
 void worker_reply_time(void (*once)(void* user), void* user, int samples, int calls, double parts) {
   double* times = malloc((size_t)samples * sizeof *times);
   if (!times) worker_fail("out of memory for %d samples", samples);
@@ -57,8 +62,7 @@ void worker_reply_time(void (*once)(void* user), void* user, int samples, int ca
     for (int k = 0; k < calls; ++k) once(user);
     times[i] = (worker_now_ns() - begin) / calls / parts;
   }
-  qsort(times, (size_t)samples, sizeof *times, compare_doubles);
-  worker_reply("%.9g %.9g", times[samples / 2], times[samples * 99 / 100]);
+  worker_reply_median(times, samples);
   free(times);
 }
 

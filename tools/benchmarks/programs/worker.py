@@ -25,6 +25,12 @@ def times(once, samples, parts=1):
     return taken[samples // 2], taken[samples * 99 // 100]
 
 
+def time_once(once):
+    begin = time.perf_counter_ns()
+    once()
+    return [time.perf_counter_ns() - begin]
+
+
 def read_mlp(folder, numpy):
     """The arrays of the MLP row by name."""
     folder = pathlib.Path(folder)

@@ -1,0 +1,47 @@
+"""`thalweg bench`: how long steps take, and what they are fed."""
+import json
+import pathlib
+import sys
+
+from thalweg_command import FLOAT, INT32, STRING, dtype, files, node, run, run_tests, shape
+
+
+def test_bench_measures_as_many_steps_as_asked_for(folder):
+    graph = files(folder)
+    got = json.loads(run("bench", graph, "--fetch", "y", "--repeat", "25", "--threads", "1", "--json"))
+    assert len(got) == 1 and got[0]["steps"] == 25 and got[0]["threads"] == 1, got
+    r = got[0]
+    assert 0 < r["min_seconds"] <= r["median_seconds"] <= r["p99_seconds"] <= r["max_seconds"], r
+    assert r["min_seconds"] <= r["mean_seconds"] <= r["max_seconds"] and abs(r["steps_per_second"] * r["mean_seconds"] - 1) < 1e-9
+    table = run("bench", graph, "--fetch", "y", "--seconds", "0.05").splitlines()
+    assert len(table) == 2 and table[0].split()[:5] == ["threads", "steps", "first", "min", "median"], table
+    assert table[1].startswith("default "), table
+
+
+def test_bench_compares_numbers_of_threads(folder):
+    table = run("bench", files(folder), "--fetch", "y", "--compare-threads", "1,2", "--repeat", "30").splitlines()
+    assert [line.split()[0] for line in table] == ["threads", "1", "2"] and table[0].endswith("speed") and table[1].endswith("1.00x"), table
+    for text in ["1,", "0,1", "1;2", ""]:
+        assert "--compare-threads takes numbers" in run("bench", files(folder), "--fetch", "y", "--compare-threads", text, status=2)
+    assert "either" in run("bench", files(folder), "--fetch", "y", "--compare-threads", "1", "--threads", "1", status=2)
+
+
+def test_bench_feeds_what_is_needed(folder):
+    graph = pathlib.Path(folder) / "graph.pb"
+    graph.write_bytes(node("a", "Placeholder", dtype=FLOAT, shape=shape(-1, 3)) + node("b", "Placeholder", dtype=INT32, shape=shape(2)) +
+                      node("t", "Placeholder", dtype=STRING, shape=shape()) + node("h", "Placeholder", dtype=dtype(19), shape=shape(-1)) +
+                      node("unknown", "Placeholder", dtype=FLOAT) + node("c", "Identity", "a") + node("d", "Neg", "unknown") +
+                      node("all", "NoOp", "^c", "^b", "^t", "^h"))
+    run("bench", graph, "--target", "all", "--repeat", "5")
+    assert "shape of 'unknown' is not known; give --feed-shape unknown=SIZES" in run("bench", graph, "--fetch", "d", status=1)
+    for sizes in ["4", "[2, 3]", ""]:
+        run("bench", graph, "--fetch", "d", "--feed-shape", f"unknown={sizes}", "--repeat", "5")
+    run("bench", graph, "--fetch", "d", "--feed", "unknown=[1, 2]", "--repeat", "5")
+    assert "is fed twice" in run("bench", graph, "--fetch", "d", "--feed", "unknown=1", "--feed-shape", "unknown=1", status=2)
+    assert "sizes are whole numbers" in run("bench", graph, "--fetch", "d", "--feed-shape", "unknown=2,x", status=2)
+    assert "too many elements" in run("bench", graph, "--fetch", "d", "--feed-shape", "unknown=9999999999,9999999999", status=1)
+    assert "'a'" in run("bench", graph, "--fetch", "c", "--feed-shape", "a=2,4", status=1)
+    assert "nothing to do" in run("bench", graph, status=2)
+
+
+sys.exit(run_tests(globals()))

@@ -1,0 +1,271 @@
+"""`thalweg run`: values in and out."""
+import io
+import json
+import pathlib
+import struct
+import sys
+import zipfile
+
+import numpy as np
+
+from thalweg_command import FLOAT, GRAPH, dtype, files, node, run, run_both, run_tests, shape
+
+# A value of each type that is passed on: `float` is fed, `float_out` fetched.
+TYPES = {"float": 1, "double": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "string": 7, "complex64": 8, "int64": 9, "bool": 10,
+         "qint8": 11, "quint8": 12, "qint32": 13, "bfloat16": 14, "qint16": 15, "quint16": 16, "uint16": 17, "complex128": 18, "half": 19,
+         "uint32": 22, "uint64": 23, "int4": 29, "uint4": 30}
+
+
+def typed(folder):
+    graph = pathlib.Path(folder) / "types.pb"
+    graph.write_bytes(b"".join(node(t, "Placeholder", dtype=dtype(n)) + node(t + "_out", "Identity", t) for t, n in TYPES.items()))
+    return graph
+
+
+def echo(graph, name, value):
+    return run("run", graph, "--feed", f"{name}={value}", "--fetch", f"{name}_out").rstrip("\n").split(" = ", 1)[1]
+
+
+def test_run_prints_what_it_computes(folder):
+    graph = files(folder)
+    assert run("run", graph, "--feed", "x=[1, 2.5, -3]", "--fetch", "y") == "y = [-1, -2.5, 3]\n"
+    assert run("run", graph, "--feed", "x=[]", "--fetch", "y") == "y = []\n"
+    assert run("run", graph, "--feed", "t=bare words", "--fetch", "same") == 'same = "bare words"\n'
+    assert run("run", graph, "--feed", 't="a \\"b\\""', "--fetch", "same") == 'same = "a \\"b\\""\n'
+    assert run("run", graph, "--feed", "i=[[1, 2], [3, 4]]", "--fetch", "j") == "j = [[1, 2], [3, 4]]\n"
+    assert run("run", graph, "--feed", "x=[1]", "--target", "y") == ""
+    got = json.loads(run("run", graph, "--feed", "x=[1, nan, inf]", "--feed", "t=hi", "--fetch", "y", "--fetch", "same", "--json"))
+    assert got["y"] == {"dtype": "float", "shape": [3], "value": [-1, "NaN", "-Infinity"]}, got
+    assert got["same"] == {"dtype": "string", "shape": [], "value": "hi"}, got
+
+
+def test_run_reads_and_writes_files(folder):
+    graph, folder = files(folder), pathlib.Path(folder)
+    (folder / "numbers.csv").write_text("1,2,3\n4,5,6\n7,8,9\n10,11,12\n")
+    cases = {"[0]": "[-1, -2, -3]", "[:,0]": "[-1, -4, -7, -10]", "[1,1:]": "[-5, -6]", "[::2,-1]": "[-3, -9]", "[-1,0:2]": "[-10, -11]"}
+    for part, want in cases.items():
+        assert run("run", graph, "--feed", f"x={folder}/numbers.csv{part}", "--fetch", "y") == f"y = {want}\n", part
+    out = folder / "y.npy"
+    assert run("run", graph, "--feed", f"x={folder}/numbers.csv[0]", "--fetch", f"y={out}") == ""
+    bytes_ = out.read_bytes()
+    assert bytes_[:6] == b"\x93NUMPY" and struct.unpack("<3f", bytes_[-12:]) == (-1, -2, -3) and (len(bytes_) - 12) % 64 == 0
+    assert run("run", graph, "--feed", f"x={out}", "--fetch", "y") == "y = [1, 2, 3]\n"
+
+
+def test_run_names_what_is_wrong(folder):
+    graph, folder = files(folder), pathlib.Path(folder)
+    (folder / "bad.csv").write_text("1,2\n3,four\n")
+    (folder / "bad.npy").write_bytes(b"\x93NUMPY\x01\x00\xff\xff{")
+    cases = {"x=[1": "a list is not closed", "x=[[1], [2, 3]]": "side by side", "x=[1, [2]]": "equally deep",
+             "x=[one]": "'one' is not a number",
+             f"x={folder}/bad.csv[1]": "bad.csv:2: 'four' in column 2 is not a number", f"x={folder}/bad.csv[5]": "row 5 of 2",
+             f"x={folder}/bad.csv[a]": "is not a range", f"x={folder}/none.csv": "cannot read", f"x={folder}/bad.npy": "ends early",
+             "x=[[1]]": "x", "z=1": "no operation 'z'"}
+    for feed, part in cases.items():
+        error = run("run", graph, "--feed", feed, "--fetch", "y", status=1)
+        assert error.startswith("thalweg run: ") and part in error and error.count("\n") == 1, (feed, error)
+    assert "did you mean 'same'" in run("run", graph, "--feed", "t=x", "--fetch", "sam", status=1)
+    (folder / "broken.pb").write_bytes(GRAPH[:-3])
+    assert run("run", folder / "broken.pb", "--fetch", "y", status=1)
+    assert "cannot read" in run("run", folder / "none.pb", "--fetch", "y", status=1)
+    assert "colour" in run("run", graph, "--fetch", "y", "--session-option", "colour=red", status=1)
+    assert "colour" in run("run", graph, "--fetch", "y", "--option", "colour=red", status=1)
+    assert "colour" in run("devices", environment={"THALWEG_OPTIONS": "threads=1; colour=red"}, status=1)
+    assert "CPU:0" in run("devices", environment={"THALWEG_OPTIONS": " threads=1 ; threads=2 ; "})
+
+
+def test_run_draws_what_it_is_fed(folder):
+    graph = pathlib.Path(folder) / "pictures.pb"
+    graph.write_bytes(node("image", "Placeholder", dtype=FLOAT, shape=shape(-1, 4)) + node("y", "Neg", "image"))
+    text = run("run", graph, "--feed", "image=[[0, 9, 0, 9], [9, 9, 0, 0]]", "--fetch", "y", "--draw", "image",
+               environment={"COLUMNS": "20"})
+    assert text == "  @@  y  0: -0.000  2: -0.000\n  @@\n\n@@@@  y  2: -0.000  3: -0.000\n\n", text
+    assert "no such feed" in run("run", graph, "--feed", "image=[[0, 1, 2, 3]]", "--fetch", "y", "--draw", "picture", status=2)
+
+
+def test_literals_of_every_type_are_read(folder):
+    graph = typed(folder)
+    cases = {"float": "[0.1, -3e-05, inf]", "double": "0.1", "int32": "[[-2147483648], [2147483647]]", "uint8": "[0, 255]",
+             "int16": "-32768", "int8": "[-128, 127]", "string": '[["a, b", "c\\"d"], ["", "\\n\\xff"]]', "complex64": "[1+2j, 0-0.5j]",
+             "int64": "[9223372036854775807, -9223372036854775808]", "bool": "[true, false]", "qint8": "-128", "quint8": "255",
+             "qint32": "7", "bfloat16": "[1.5, nan]", "qint16": "-7", "quint16": "65535", "uint16": "65535", "complex128": "1e+300-1j",
+             "half": "[0.5, -inf]", "uint32": "4294967295", "uint64": "18446744073709551615", "int4": "[-8, 7]", "uint4": "15"}
+    assert cases.keys() == TYPES.keys()
+    for name, value in cases.items():
+        got = echo(graph, name, value)
+        assert got == value, (name, value, got)
+    assert echo(graph, "complex64", "[2j, 3, 1-1e-2j]") == "[0+2j, 3+0j, 1-0.01j]"
+    assert echo(graph, "float", "[+1, 1e-400, true]") == "[1, 0, 1]"
+    empty = json.loads(run("run", graph, "--feed", "int32=[[], []]", "--fetch", "int32_out", "--json"))["int32_out"]
+    assert empty == {"dtype": "int32", "shape": [2, 0], "value": [[], []]}, empty
+
+
+def test_literals_that_do_not_fit_are_errors(folder):
+    graph = typed(folder)
+    cases = {"uint8=[1, 256]": "'256' is no uint8, which holds whole numbers from 0 to 255 (at [1])", "uint8=-1": "'-1' is no uint8",
+             "int32=1.5": "'1.5' is no int32", "int4=8": "from -8 to 7", "int64=9223372036854775808": "is no int64", "bool=2": "is no bool",
+             "float=1e400": "'1e400' is no float", "float=[[1, 2], [3, x]]": "'x' is not a number (at [1, 1])", "float=1+2j": "is no float",
+             "complex64=1+2i": "'1+2i' is not a number", "float=": "expected a value",
+             'float="a"': "a text in quotes where the graph wants float",
+             "float=" + "[" * 300: "nested too deeply", "string=[a, \"b]": "a text is not closed", 'string="\\xg0"': "two digits",
+             "half=x": "is not a number"}
+    for feed, part in cases.items():
+        error = run("run", graph, "--feed", feed, "--fetch", "float_out", status=1)
+        assert error.startswith("thalweg run: feed '") and part in error and error.count("\n") == 1, (feed, error)
+
+
+def test_npy_files_of_every_kind_are_read(folder):
+    graph, folder = typed(folder), pathlib.Path(folder)
+    numbers = np.arange(24).reshape(2, 3, 4)
+    cases = {"float": np.asfortranarray(numbers.astype(np.float32)), "int32": numbers.astype(">i4"),
+             "complex64": (numbers * 1j).astype(">c8"),
+             "uint8": numbers.astype(np.uint8).transpose(2, 0, 1), "bool": numbers % 2 == 0, "half": numbers.astype(np.float16),
+             "string": np.array([["ä", ""], ["bc", "\U0001f600"]]), "int64": np.int64(-5), "double": np.zeros((0, 3))}
+    for name, array in cases.items():
+        np.save(folder / "in.npy", array)
+        for text in [f"{folder}/in.npy", f"@{folder}/in.npy"]:
+            assert run("run", graph, "--feed", f"{name}={text}", "--fetch", f"{name}_out={folder}/out.npy") == ""
+            got = np.load(folder / "out.npy")
+            assert got.shape == array.shape and np.array_equal(got, array), name
+            assert got.dtype.newbyteorder("=") == array.dtype.newbyteorder("="), name
+    np.save(folder / "in.npy", np.array([b"a", b"bc"]))
+    assert echo(graph, "string", folder / "in.npy") == '["a", "bc"]'
+    np.save(folder / "in.npy", np.array([1.75, -1.25]))
+    assert echo(graph, "int32", folder / "in.npy") == "[1, -1]"  # as the op Cast does
+    run("run", graph, "--feed", 'string=["\\xff", "a"]', "--fetch", f"string_out={folder}/out.npy")
+    assert np.load(folder / "out.npy").tolist() == [b"\xff", b"a"]
+
+
+def test_npz_members_are_named(folder):
+    graph, folder = typed(folder), pathlib.Path(folder)
+    float_, other = np.float32([1, 2]), np.float32([[3]])
+    for save in [np.savez, np.savez_compressed]:
+        save(folder / "two.npz", float=float_, other=other)
+        assert echo(graph, "float", f"{folder}/two.npz") == "[1, 2]"
+        assert echo(graph, "float", f"@{folder}/two.npz[other]") == "[[3]]"
+        save(folder / "one.npz", only=other)
+        assert echo(graph, "float", f"{folder}/one.npz") == "[[3]]"
+    large = np.random.default_rng(1).standard_normal((300, 200)).astype(np.float32)
+    np.savez_compressed(folder / "large.npz", float=large)
+    run("run", graph, "--feed", f"float={folder}/large.npz", "--fetch", f"float_out={folder}/out.npy")
+    assert np.array_equal(np.load(folder / "out.npy"), large)
+    cases = {f"float={folder}/two.npz[none]": "no array 'none'; it has float, other",
+             f"double={folder}/two.npz": "no array 'double'; it has float, other; name one as FILE.npz[float]"}
+    for feed, part in cases.items():
+        assert part in run("run", graph, "--feed", feed, "--fetch", "float_out", status=1), feed
+
+
+def test_damaged_archives_are_errors(folder):
+    graph, folder = typed(folder), pathlib.Path(folder)
+    np.savez_compressed(folder / "good.npz", float=np.arange(100, dtype=np.float32))
+    good = (folder / "good.npz").read_bytes()
+    for n in list(range(0, len(good), 7)) + [len(good) - 1]:
+        (folder / "bad.npz").write_bytes(good[:n])
+        assert "bad.npz" in run("run", graph, "--feed", f"float={folder}/bad.npz", "--fetch", "float_out", status=1)
+    for i in range(0, len(good), 3):  # some bytes, such as times, may be anything
+        bad = bytearray(good)
+        bad[i] ^= 0x41
+        (folder / "bad.npz").write_bytes(bad)
+        assert run_any(graph, folder / "bad.npz") in (0, 1), i
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("float.npy", b"x" * 100)
+    (folder / "bad.npz").write_bytes(buffer.getvalue())
+    assert "packed by method 12" in run("run", graph, "--feed", f"float={folder}/bad.npz", "--fetch", "float_out", status=1)
+    bomb = bytearray(good)
+    at = good.rindex(b"PK\x01\x02")
+    bomb[at + 24:at + 28] = struct.pack("<I", 0xf0000000)
+    (folder / "bad.npz").write_bytes(bomb)
+    assert "claims more bytes than it can hold" in run("run", graph, "--feed", f"float={folder}/bad.npz", "--fetch", "float_out", status=1)
+
+
+def run_any(graph, file):
+    for status in (0, 1):
+        try:
+            run_both("run", graph, "--feed", f"float={file}", "--fetch", "float_out", status=status)
+            return status
+        except AssertionError:
+            pass
+    return None
+
+
+def test_damaged_npy_files_are_errors(folder):
+    graph, folder = typed(folder), pathlib.Path(folder)
+    np.save(folder / "good.npy", np.float32([1, 2]))
+    good = (folder / "good.npy").read_bytes()
+    header = lambda text: good[:8] + struct.pack("<H", len(text)) + text.encode()
+    cases = {good[:-1]: "holds 7 bytes of elements, its header says 8", good + b"x": "holds 9 bytes", b"": "not a .npy file",
+             header("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }"): "strange shape",
+             header("{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 9), }"): "strange shape",
+             header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }"): "several fields",
+             header("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }"): "pickled Python objects",
+             header("{'descr': '<f3', 'fortran_order': False, 'shape': (1,), }"): "'<f3' cannot be read",
+             header("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000,), }"): "too many empty texts",
+             header("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }") + b"\1\2": "neither 0 nor 1",
+             header("{'descr': '<\x1b[2J', 'fortran_order': False, 'shape': (1,), }"): "'<\\x1b[2J' cannot be read"}
+    for data, part in cases.items():
+        (folder / "bad.npy").write_bytes(data)
+        error = run("run", graph, "--feed", f"float={folder}/bad.npy", "--fetch", "float_out", status=1)
+        assert part in error and "bad.npy" in error, (part, error)
+
+
+def test_csv_holds_numbers_and_texts(folder):
+    graph, folder = typed(folder), pathlib.Path(folder)
+    (folder / "t.csv").write_text('name,"a, b"\r\n"say ""hi""" , 2\r\n"two\nlines",3\r\n\r\n')
+    assert echo(graph, "string", f"{folder}/t.csv[:,0]") == '["name", "say \\"hi\\"", "two\\nlines"]'
+    assert echo(graph, "int32", f"@{folder}/t.csv[1:,1]") == "[2, 3]"
+    (folder / "big.csv").write_text("9223372036854775807,1\n")
+    assert echo(graph, "int64", f"{folder}/big.csv[0,0]") == "9223372036854775807"
+    run("run", graph, "--feed", 'string=[["a,b", "c\\"d"], ["", "e"]]', "--fetch", f"string_out={folder}/out.csv")
+    assert (folder / "out.csv").read_text() == '"a,b","c""d"\n"","e"\n'
+    run("run", graph, "--feed", "float=[0.1, 2]", "--fetch", f"float_out={folder}/out.csv")
+    assert (folder / "out.csv").read_text() == "0.1\n2\n"
+    cases = {'"a': "line 1: a quote is not closed", '"a"b': "something follows a cell in quotes",
+             "1,2\n3": "t.csv:2: 1 columns, but 2 above"}
+    for text, part in cases.items():
+        (folder / "t.csv").write_text(text)
+        assert part in run("run", graph, "--feed", f"string={folder}/t.csv", "--fetch", "string_out", status=1), part
+    assert "3 axes is no table" in run("run", graph, "--feed", "float=[[[1]]]", "--fetch", f"float_out={folder}/out.csv", status=1)
+
+
+def test_a_string_takes_a_whole_file(folder):
+    graph, folder = typed(folder), pathlib.Path(folder)
+    (folder / "picture.jpg").write_bytes(b"\xff\xd8\0")
+    assert echo(graph, "string", f"@{folder}/picture.jpg") == '"\\xff\\xd8\\x00"'
+    assert "read only for strings" in run("run", graph, "--feed", f"float=@{folder}/picture.jpg", "--fetch", "float_out", status=1)
+
+
+def test_fetches_go_to_files(folder):
+    graph, folder = typed(folder), pathlib.Path(folder)
+    run("run", graph, "--feed", "float=[1, 2]", "--feed", "int32=7", "--fetch", f"float_out={folder}/o.npz",
+        "--fetch", f"int32_out={folder}/o.npz[a/b]")
+    with np.load(folder / "o.npz") as got:
+        assert sorted(got) == ["a/b", "float_out"] and got["float_out"].tolist() == [1, 2] and got["a/b"] == 7
+    assert zipfile.ZipFile(folder / "o.npz").testzip() is None
+    assert echo(graph, "float", f"{folder}/o.npz[float_out]") == "[1, 2]"
+    for file, part in {"x.txt": "is neither FILE.npy", "": "is neither FILE.npy"}.items():
+        assert part in run("run", graph, "--feed", "float=1", "--fetch", f"float_out={file}", status=2)
+    twice = ["--fetch", f"float_out={folder}/a.npy", "--fetch", f"float_out={folder}/a.npy"]
+    assert "two fetches" in run("run", graph, "--feed", "float=1", *twice, status=2)
+    assert "cannot write" in run("run", graph, "--feed", "float=1", "--fetch", f"float_out={folder}/none/a.npy", status=1)
+    assert "no element type bfloat16" in run("run", graph, "--feed", "bfloat16=1", "--fetch", f"bfloat16_out={folder}/a.npy", status=1)
+
+
+def test_json_keeps_every_value(folder):
+    graph = typed(folder)
+    feeds = {"int64": "9223372036854775807", "bool": "[true, false]", "complex64": "[1+2j]", "float": "[nan, -inf, 0.1]"}
+    got = json.loads(run("run", graph, "--json", *[w for n, v in feeds.items() for w in ("--feed", f"{n}={v}", "--fetch", n + "_out")]))
+    assert {n: v["value"] for n, v in got.items()} == {"int64_out": 2**63 - 1, "bool_out": [True, False], "complex64_out": ["1+2j"],
+                                                      "float_out": ["NaN", "-Infinity", 0.1]}
+
+
+def test_run_repeats_and_says_how_long_it_took(folder):
+    graph = files(folder)
+    out, error = run_both("run", graph, "--feed", "x=[1]", "--fetch", "y", "--repeat", "50", "--threads", "1")
+    assert out == "y = [-1]\n" and error.startswith("50 steps: the first ") and "median" in error and error.endswith(" a second\n"), error
+    run("run", graph, "--feed", "x=[1]", "--fetch", "y", "--session-option", "engine=fixed", "--timeout", "60")
+    for option in [("--repeat", "0"), ("--repeat", "many"), ("--threads", "0"), ("--threads", "2.5"), ("--timeout", "-1")]:
+        assert f"{option[0]} takes a" in run("run", graph, "--feed", "x=[1]", "--fetch", "y", *option, status=2)
+
+
+sys.exit(run_tests(globals()))

@@ -1,0 +1,23 @@
+"""Row 23: a checkpoint of 1 GB with checksums, written and synced, and read again from the file system's cache, against plain calls that
+write and sync, or read, as many bytes."""
+import pathlib
+import shutil
+import tempfile
+
+from bench import Goal
+
+NUMBER = 23
+TITLE = "checkpoint of 1 GB: write, read"
+
+
+def run(bench):
+    # In the build's folder, which is on a disk; /tmp may be memory.
+    folder = pathlib.Path(tempfile.mkdtemp(dir=bench.folder))
+    try:
+        ours, machine, tensorflow = bench.ours(2), bench.machine(), bench.peer("TensorFlow", 2)
+        for what, raw in (("write", Goal(round(1 / 0.85, 3), floor=round(1 / 0.7, 3))), ("read", Goal(round(1 / 0.7, 3)))):
+            command = ("Thalweg", ours, f"checkpoint_{what} {folder}")
+            bench.compare(what, command, (f"plain {what}", machine, f"raw_{what} {folder}"), unit="ms", goal=raw)
+            bench.compare(what, command, ("TensorFlow", tensorflow, f"checkpoint_{what} {folder}"), unit="ms", goal=Goal(1))
+    finally:
+        shutil.rmtree(folder)

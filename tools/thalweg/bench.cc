@@ -1,0 +1,157 @@
+// thalweg bench: how fast a graph runs.
+#include <charconv>
+#include <cstdio>
+#include <memory>
+
+#include "command.h"
+#include "handles.h"
+#include "json.h"
+#include "model.h"
+#include "random_feed.h"
+#include "timing.h"
+
+namespace thalweg::cli {
+namespace {
+
+// One number of threads: a runtime of its own, so that nothing is shared with the others.
+struct Setup {
+  Setup(const Args& args, int64_t n)
+      : threads(n), runtime(MakeRuntime(WithThreads(args, n))), graph(LoadGraph(runtime, args.positional()[0])) {
+    signature = ReadSignature(args, runtime, graph);
+    std::map<std::string, std::vector<int64_t>> shapes;
+    for (const std::string& text : args.all("--feed-shape")) shapes.insert(ParseFeedShape(text));
+    AddRandomFeeds(runtime, graph, shapes, uint64_t(args.integer("--seed", 1, 0)), &signature);
+    session = std::make_unique<tw::Session>(OpenSession(WithThreads(args, n), graph));
+    callable = std::make_unique<Callable>(*session, signature);
+    first = Step();
+  }
+  static Args WithThreads(const Args& args, int64_t n) { return n > 0 ? args.with("--threads", std::to_string(n)) : args; }
+
+  double Step() {
+    const double begin = Now();
+    callable->Run(signature);
+    return Now() - begin;
+  }
+
+  int64_t threads;  // 0: as many as there are by default
+  tw::Runtime runtime;
+  tw::Graph graph;
+  Signature signature;
+  std::unique_ptr<tw::Session> session;
+  std::unique_ptr<Callable> callable;
+  double first;  // the step that makes the plan
+  std::vector<double> seconds;
+};
+
+std::vector<int64_t> ThreadCounts(const Args& args) {
+  if (!args.has("--compare-threads")) return {args.integer("--threads", 0, 1)};
+  if (args.has("--threads")) throw UsageError{"give either --threads or --compare-threads"};
+  const std::string text = args.get("--compare-threads");
+  std::vector<int64_t> counts;
+  const char *at = text.data(), *end = at + text.size();
+  while (true) {
+    int64_t n = 0;
+    const auto [next, error] = std::from_chars(at, end, n);
+    if (error != std::errc() || n < 1 || (next != end && *next != ',')) {
+      throw UsageError{"--compare-threads takes numbers such as 1,2,4, not '" + text + "'"};
+    }
+    counts.push_back(n);
+    if (next == end) return counts;
+    at = next + 1;
+  }
+}
+
+// Rounds of a few steps, each setup in turn, so that a machine that slows down slows all of them. Without --repeat a round of slow steps
+// ends early, for the time given to be kept.
+void Measure(const Args& args, std::vector<std::unique_ptr<Setup>>* setups) {
+  constexpr size_t kRound = 10;
+  constexpr double kRoundSeconds = 0.05;
+  const int64_t warmup = args.integer("--warmup", 3, 0);
+  const auto repeat = size_t(args.integer("--repeat", 0, 1));
+  const double budget = args.number("--seconds", 2, 1e-9);
+  for (auto& setup : *setups) {
+    for (int64_t i = 0; i < warmup; ++i) setup->Step();
+  }
+  const double begin = Now();
+  for (bool more = true; more;) {
+    for (auto& setup : *setups) {
+      const size_t want = repeat ? std::min(kRound, repeat - setup->seconds.size()) : kRound;
+      const double round = Now();
+      for (size_t i = 0; i < want && (repeat || i == 0 || Now() - round < kRoundSeconds); ++i) setup->seconds.push_back(setup->Step());
+    }
+    more = repeat ? setups->back()->seconds.size() < repeat : Now() - begin < budget * double(setups->size());
+  }
+}
+
+std::string ThreadsText(const Setup& setup) { return setup.threads ? std::to_string(setup.threads) : "default"; }
+
+void PrintTable(const std::vector<std::unique_ptr<Setup>>& setups) {
+  std::vector<std::vector<std::string>> rows = {{"threads", "steps", "first", "min", "median", "mean", "p99", "max", "steps/s"}};
+  if (setups.size() > 1) rows[0].push_back("speed");
+  double base = 0;
+  for (const auto& setup : setups) {
+    const Timing t = Summarize(setup->seconds);
+    if (base == 0) base = t.median;
+    rows.push_back({ThreadsText(*setup), std::to_string(t.steps), SecondsText(setup->first), SecondsText(t.min),
+                    Coloured(kBold, SecondsText(t.median)), SecondsText(t.mean), SecondsText(t.p99), SecondsText(t.max),
+                    CountText(t.PerSecond())});
+    if (setups.size() > 1) rows.back().push_back(CountText(base / t.median) + "x");
+  }
+  std::fputs(Table(rows).c_str(), stdout);
+}
+
+void PrintJson(const std::vector<std::unique_ptr<Setup>>& setups) {
+  Json json;
+  json.Array();
+  for (const auto& setup : setups) {
+    const Timing t = Summarize(setup->seconds);
+    json.Object().Number("threads", setup->threads).Number("steps", int64_t(t.steps)).Real("first_seconds", setup->first);
+    json.Real("min_seconds", t.min).Real("median_seconds", t.median).Real("mean_seconds", t.mean).Real("p99_seconds", t.p99);
+    json.Real("max_seconds", t.max).Real("steps_per_second", t.PerSecond()).End();
+  }
+  std::fputs(json.End().text().c_str(), stdout);
+}
+
+int Run(const Args& args) {
+  std::vector<std::unique_ptr<Setup>> setups;
+  for (const int64_t n : ThreadCounts(args)) setups.push_back(std::make_unique<Setup>(args, n));
+  Measure(args, &setups);
+  args.has("--json") ? PrintJson(setups) : PrintTable(setups);
+  return kGood;
+}
+
+std::vector<Option> Options() {
+  std::vector<Option> options = SignatureOptions("NAME", "compute this value (`node` or `node:1`); may be repeated");
+  for (const Option& o : std::vector<Option>{
+           {"--feed-shape", "NAME=SIZES", "feed a random tensor of this shape, such as x=32,64; may be repeated"},
+           {"--seed", "N", "of the random feeds; 1"},
+           {"--warmup", "N", "steps before those that are measured; 3"},
+           {"--repeat", "N", "measure N steps"},
+           {"--seconds", "SECONDS", "measure steps for this time, where --repeat is not given; 2"},
+           {"--compare-threads", "N,N,...", "measure each of these numbers of threads, taking turns, and compare with the first"},
+           kJsonOption}) {
+    options.push_back(o);
+  }
+  for (const Option& o : ModelOptions()) options.push_back(o);
+  return options;
+}
+
+}  // namespace
+
+const Command& BenchCommand() {
+  static const Command command = {
+      "bench",
+      "GRAPH",
+      "Measures how long a step of a graph takes.",
+      "Placeholders that are needed and not fed get random values: from 0 to 1, whole numbers 0 or 1; sizes that the graph\n"
+      "leaves open are 1 unless --feed-shape says otherwise. `first` is the step that makes the plan; `p99` is what 99 of 100\n"
+      "steps stay below; `speed` is how many times as fast as the first row, by medians.\n"
+      "Example: thalweg bench graph.pb --fetch prediction --checkpoint model --feed-shape image=32,64 --compare-threads 1,2\n",
+      Options(),
+      1,
+      1,
+      Run};
+  return command;
+}
+
+}  // namespace thalweg::cli

@@ -1,0 +1,31 @@
+// JSON that the library hands out, taken apart.
+#pragma once
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace thalweg::cli {
+
+class JsonValue {
+ public:
+  // Throws std::runtime_error.
+  static JsonValue Parse(std::string_view text);
+
+  // The member of that name; a null where there is none.
+  const JsonValue& operator[](std::string_view key) const;
+  bool null() const { return kind_ == Kind::kNull; }
+  const std::vector<JsonValue>& items() const { return items_; }  // of an array
+  const std::string& text() const { return text_; }               // of a text
+  double number() const { return number_; }                       // of a number; 1 for true
+
+ private:
+  friend class JsonReader;
+  enum class Kind { kNull, kNumber, kText, kArray, kObject } kind_ = Kind::kNull;
+  double number_ = 0;
+  std::string text_;
+  std::vector<std::string> keys_;  // of an object, whose values are items_
+  std::vector<JsonValue> items_;
+};
+
+}  // namespace thalweg::cli

@@ -1,0 +1,132 @@
+#include "plan_view.h"
+
+#include <cstdio>
+
+#include "handles.h"
+#include "json_value.h"
+#include "model.h"
+#include "random_feed.h"
+#include "utf8.h"
+
+namespace thalweg::cli {
+namespace {
+
+// The plan as JSON. Without any --feed-shape it is one for the shapes that the graph declares.
+std::string PlanOf(const Args& args, const tw::Graph& graph) {
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const std::string& text : args.all("--feed-shape")) shapes.insert(ParseFeedShape(text));
+  Signature signature = ReadTargets(args, graph);
+  std::vector<std::vector<int64_t>> dims;
+  for (MissingFeed& feed : FindMissingFeeds(graph, shapes, signature)) {
+    if (!shapes.empty()) dims.push_back(ChooseDims(feed));
+    signature.feeds.push_back({feed.name, feed.output, {}});
+  }
+  const tw::Session session = OpenSession(args, graph);
+  const Callable callable(session, signature);
+  std::vector<tw_shape> fed;
+  for (const std::vector<int64_t>& d : dims) fed.push_back({d.data(), int32_t(d.size()), 0});
+  tw_buffer* json = nullptr;
+  tw::raise(tw_callable_plan_json(callable.c(), shapes.empty() ? nullptr : fed.data(), &json));
+  return tw::take_text(json);
+}
+
+// "CPU:0" of "/job:localhost/replica:0/task:0/device:CPU:0".
+std::string ShortDevice(const std::string& device) {
+  const size_t at = device.rfind("device:");
+  return at == device.npos ? device : device.substr(at + 7);
+}
+
+std::string ShapeOf(const JsonValue& value) {
+  if (value["shape"].null()) return value["dtype"].text() + " unknown";
+  std::string text;
+  for (const JsonValue& dim : value["shape"].items()) {
+    text += (text.empty() ? "" : ", ") + (dim.number() < 0 ? "?" : std::to_string(int64_t(dim.number())));
+  }
+  return value["dtype"].text() + " [" + text + "]";
+}
+
+// "float [2, 3] at 64, 24 B", "float [] held", ...
+std::string Made(const JsonValue& value, const std::map<int64_t, std::string>& names) {
+  std::string text = ShapeOf(value);
+  if (value["kind"].text() != "block") return text + " " + value["kind"].text();
+  if (!value["offset"].null()) text += " at " + std::to_string(int64_t(value["offset"].number()));
+  if (!value["bytes"].null()) text += ", " + BytesText(uint64_t(value["bytes"].number()));
+  if (value["in_place_of"].null()) return text;
+  const auto name = names.find(int64_t(value["in_place_of"].number()));
+  return text + ", in place of " + (name == names.end() ? "another" : OneLine(name->second));
+}
+
+std::string Orders(const JsonValue& list) {
+  std::string text;
+  for (const JsonValue& item : list.items()) text += (text.empty() ? "" : ", ") + std::to_string(int64_t(item.number()));
+  return text;
+}
+
+// One line: how many there are and which.
+void PrintList(const char* title, const JsonValue& list) {
+  if (list.items().empty()) return;
+  std::string text;
+  for (const JsonValue& item : list.items()) {
+    const bool pair = !item["node"].null();
+    text += (text.empty() ? "" : ", ") + OneLine(pair ? item["node"].text() + " into " + item["into"].text() : item.text());
+  }
+  std::printf("%s (%zu): %s\n", title, list.items().size(), text.c_str());
+}
+
+void PrintHead(const JsonValue& plan) {
+  std::printf("%zu nodes, engine %s, order %s, %lld copies between memories\n", plan["nodes"].items().size(), plan["engine"].text().c_str(),
+              plan["order"].text().c_str(), static_cast<long long>(plan["copies"].number()));
+  std::string blocks;
+  for (const JsonValue& block : plan["block_bytes"].items()) {
+    blocks += (blocks.empty() ? "" : ", ") + ShortDevice(block["device"].text()) + " " + BytesText(uint64_t(block["bytes"].number()));
+  }
+  std::printf("memory: %s; %s at the peak; %s if none was used twice\n", blocks.empty() ? "no block" : ("a block on " + blocks).c_str(),
+              BytesText(uint64_t(plan["peak_bytes"].number())).c_str(), BytesText(uint64_t(plan["unplanned_bytes"].number())).c_str());
+  PrintList("folded", plan["folded"]);
+  PrintList("merged", plan["merged"]);
+  PrintList("removed", plan["removed"]);
+}
+
+void PrintNodes(const JsonValue& plan) {
+  std::map<int64_t, std::string> names;
+  for (const JsonValue& node : plan["nodes"].items()) {
+    for (const char* side : {"inputs", "outputs"}) {
+      for (const JsonValue& value : node[side].items()) names[int64_t(value["id"].number())] = value["name"].text();
+    }
+  }
+  std::vector<std::vector<std::string>> rows = {{"order", "node", "op", "device", "after", "makes"}};
+  for (const JsonValue& node : plan["nodes"].items()) {
+    std::string made;
+    for (const JsonValue& value : node["outputs"].items()) made += (made.empty() ? "" : "; ") + Made(value, names);
+    if (node["scratch"].number() > 0) made += (made.empty() ? "" : "; ") + BytesText(uint64_t(node["scratch"].number())) + " of scratch";
+    rows.push_back({std::to_string(int64_t(node["order"].number())), Coloured(kBold, OneLine(node["name"].text())), node["op"].text(),
+                    ShortDevice(node["device"].text()), Orders(node["after"]), made});
+  }
+  std::printf("\n%s", Table(rows).c_str());
+}
+
+}  // namespace
+
+std::vector<Option> PlanOptions() {
+  return {{"--plan", nullptr, "what a session plans for a run: order, devices, memory, nodes folded, merged and removed"},
+          {"--fetch", "NAME", "of that run: a value that it computes; may be repeated"},
+          {"--target", "NAME", "of that run: an operation; may be repeated"},
+          {"--feed-shape", "NAME=SIZES",
+           "of that run: a value that is fed, such as x=32,64; the sizes of other placeholders that\n"
+           "are open are then 1; may be repeated"},
+          kThreadsOption,
+          kSessionOption};
+}
+
+void PrintPlan(const Args& args, const tw::Graph& graph) {
+  const std::string json = PlanOf(args, graph);
+  if (args.has("--json")) {
+    std::fputs((json + (json.ends_with('\n') ? "" : "\n")).c_str(), stdout);
+    return;
+  }
+  const JsonValue plan = JsonValue::Parse(json);
+  PrintHead(plan);
+  PrintNodes(plan);
+}
+
+}  // namespace thalweg::cli
