@@ -30,7 +30,7 @@ FORMS = (
 )
 # Lines for the preprocessor that say nothing to a binding.
 SKIPPED = re.compile(r"#(ifndef TW_\w+|ifndef THALWEG_\w+_H|define THALWEG_\w+_H|include [<\"][\w/.]+[>\"]|ifdef __cplusplus|endif"
-                     r"|define TW_EXPORT __attribute__\(\(visibility\(\"default\"\)\)\))$")
+                     r"|define TW_EXPORT __attribute__\(\(visibility\(\"default\"\)\)\)|define TW_PLACE(_TEXT_?\(line\))? .*)$")
 NUMBER_MACRO = re.compile(rf"#define (?P<name>TW_{NAME}) (?P<value>-?\d+)$")
 
 
@@ -43,7 +43,7 @@ class Headers:
 
     def __init__(self):
         self.constants, self.structs, self.callbacks, self.functions = {}, {}, {}, {}
-        self.aliases, self.opaque = {}, set()
+        self.aliases, self.opaque, self.order = {}, set(), []  # order: structs and callbacks, which may name each other
 
     # ---- Reading ----
 
@@ -128,10 +128,12 @@ class Headers:
                     raise Unknown(f"the field '{field}'")
                 fields.append((match[2], self.ctype(base + " " + match[1])))
         self.opaque.discard(name)
+        self.order.append(name)
         self.structs[name] = [(field, "c_void_p" if f"{name}.{field}" in NOT_TEXT else kind) for field, kind in fields]
 
     def add_callback(self, result, name, parameters):
         self.callbacks[name] = self.function_type(result, parameters)
+        self.order.append(name)
 
     def add_function(self, result, name, parameters):
         kind = "c_void_p" if name in NOT_TEXT else self.ctype(result)
@@ -188,10 +190,13 @@ class Headers:
                  "from ctypes import *", "", "from ._library import bind", ""]
         lines += [f"{name} = {value}" for name, value in self.constants.items()]
         lines += [""] + [f"{name} = {kind}" for name, kind in self.aliases.items()]
-        for name, fields in self.structs.items():
+        for name in self.order:
+            if name in self.callbacks:
+                lines += ["", f"{name} = {self.callbacks[name]}"]
+                continue
             lines += ["", "", f"class {name}(Structure):", "    _fields_ = ["]
-            lines += [f'        ("{field}", {kind}),' for field, kind in fields] + ["    ]"]
-        lines += ["", ""] + [f"{name} = {kind}" for name, kind in self.callbacks.items()] + [""]
+            lines += [f'        ("{field}", {kind}),' for field, kind in self.structs[name]] + ["    ]", ""]
+        lines += [""]
         lines += [f'{name} = bind("{name}", {", ".join([result, *parameters])})'
                   for name, (result, parameters) in self.functions.items()]
         return "\n".join(lines) + "\n"

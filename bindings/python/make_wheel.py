@@ -66,7 +66,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     path, info = pathlib.Path(wheel_directory) / f"{stem}-{tag}.whl", f"{stem}.dist-info"
     wheel = Wheel(path)
     for module in sorted((HERE / "thalweg").iterdir()):
-        if module.suffix in (".py", ".typed"):
+        if module.suffix in (".py", ".pyi", ".typed"):
             wheel.add(f"thalweg/{module.name}", module.read_bytes())
     with tempfile.TemporaryDirectory() as folder:
         prefix = pathlib.Path(folder)

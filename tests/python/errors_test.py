@@ -36,8 +36,7 @@ def test_a_failing_step_names_the_operation_and_the_line_that_made_it(run):
     with pytest.raises(tw.InvalidArgumentError) as e:
         run("head/mm", {x: np.ones((2, 5))})
     assert e.value.operation == "head/mm" and e.value.line == (__file__, made)
-    assert str(e.value).splitlines()[1] == f"  'head/mm' was made in {__file__}, line {made}"
-    assert "MatMul 'head/mm'" in e.value.message
+    assert f"MatMul 'head/mm' (made at {__file__}:{made})" in e.value.message == str(e.value)
 
 
 def test_operators_and_methods_point_to_the_program_too(run):
@@ -54,10 +53,32 @@ def test_operators_and_methods_point_to_the_program_too(run):
 
 def test_operations_that_one_call_made_point_to_that_call(run, graph):
     x, v = tw.placeholder("float32", [None], name="x"), tw.Variable(np.ones(3, np.float32), name="v")
+    gradient = tw.gradients((x * v).sum(), v)
     before = len(graph)
-    tw.train.Adam().minimize((x * v).sum()); made = line()
+    tw.train.Adam().apply([gradient], [v]); made = line()
     lines = {o.line for o in graph.operations()[before:]}
     assert lines == {tw.Line(__file__, made)} and graph.operation("v").line.file == __file__
+
+
+def test_gradients_point_to_the_line_of_what_they_are_of(run, graph):
+    x, w = tw.placeholder("float32", name="x"), tw.placeholder("float32", name="w")
+    y = tw.ops.mat_mul(x, w); made = line()
+    dy = tw.placeholder("float32", name="dy")
+    g = tw.gradients(y, w, [dy])
+    assert g.operation.line == (__file__, made) and g.operation.name != y.operation.name
+    with pytest.raises(tw.InvalidArgumentError) as e:
+        run(g, {x: np.ones((2, 3)), w: np.ones((3, 4)), dy: np.ones((5, 4))})
+    assert e.value.operation == g.operation.name and e.value.line == (__file__, made)
+    loss = x.sum() ** 2; made = line()
+    before = len(graph)
+    tw.gradients(loss, x)
+    assert {o.line for o in graph.operations()[before:]} == {tw.Line(__file__, made), x.operation.line}  # the latter asks for its shape
+
+
+def test_places_that_other_languages_set_are_read():
+    for place, wanted in ((b"a/b.c:18", ("a/b.c", 18)), (b"C:\\x.py:3", ("C:\\x.py", 3)), (b"somewhere", ("somewhere", 0)), (b":7", (":7", 0)),
+                          (b"", None), (None, None)):
+        assert errors.line_of(place) == wanted
 
 
 def test_what_cannot_be_made_points_to_the_line_that_tried(graph):

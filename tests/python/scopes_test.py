@@ -27,6 +27,25 @@ def test_names_without_a_name_stay_apart_in_a_scope(graph):
         assert [tw.ops.no_op().name for _ in range(3)] == ["s/NoOp", "s/NoOp_1", "s/NoOp_2"]
 
 
+def test_what_has_a_larger_priority_runs_first(graph):
+    x = tw.placeholder("float32", [4], name="x")
+    values = []
+    for number in (0, 5, -1):
+        with tw.priority(number):
+            values.append(tw.ops.neg(x, name=f"p{number}"))
+    with tw.priority(3), tw.name_scope("in"):
+        values.append(tw.ops.neg(x, name="p3"))
+    plan = tw.Session(graph, threads=1, optimize=False).plan(values, {x: [4]})
+    assert [(n["name"], n["priority"]) for n in plan["nodes"]] == [("p5", 5), ("in/p3", 3), ("p0", 0), ("p-1", -1)]
+
+
+@pytest.mark.parametrize("wrong", [1.5, "high", None, True, 2**31, -2**31 - 1])
+def test_priorities_are_whole_numbers(graph, wrong):
+    with pytest.raises(TypeError, match="a priority is a whole number"):
+        with tw.priority(wrong):
+            tw.constant(1)
+
+
 def test_devices_are_asked_for(graph):
     with tw.device("CPU:0"):
         inside = tw.constant(1) + 1

@@ -229,3 +229,38 @@ def test_fetched_variables_do_not_change_later(run, graph):
     before = run(v)
     run(add)
     assert before.max() == 0 and not before.flags.writeable and run(v).min() == 1
+
+
+def test_a_session_tells_what_it_has_planned(graph):
+    x = tw.placeholder("float32", [None, 3], name="x")
+    y = tw.ops.exp(x * 2, name="y")
+    with tw.Session(graph, engine="fixed") as session:
+        f = session.callable(y, feeds=[x])
+        assert f.plan()["nodes"][0]["outputs"][0]["shape"] == [-1, 3] and session.report()["plans"] == 0
+        for rows in (2, 5, 5):
+            f(np.zeros([rows, 3]))
+        report = session.report()
+        assert [report[k] for k in ("steps", "plans", "shapes", "misses", "shape_hits", "hits")] == [3, 1, 2, 1, 1, 1]
+        plan = f.plan((7, 3))
+        assert plan["engine"] == "fixed" and plan["feeds"] == ["x"] and [n["op"] for n in plan["nodes"]] == ["Mul", "Exp"]
+        assert plan["nodes"][0]["outputs"][0]["bytes"] == 84 and plan["nodes"][1]["after"] == [0]
+        assert f.plan()["nodes"][0]["outputs"][0]["shape"] == [5, 3] and session.report()["plans"] == 1
+        with pytest.raises(tw.InvalidArgumentError, match="must fit"):
+            f.plan((7, 4))
+        with pytest.raises(ValueError, match="2 shapes for 1 feeds"):
+            f.plan((7, 3), (1,))
+
+
+def test_a_session_tells_the_plan_of_a_run(graph):
+    x = tw.placeholder("float32", [None, 3], name="x")
+    y = tw.ops.exp(x * 2, name="y")
+    with tw.Session(graph) as session:
+        assert session.plan(y, [x])["nodes"][0]["outputs"][0]["shape"] == [-1, 3]
+        plan = session.plan([y, y], {"x": (7, 3)})
+        assert plan["fetches"] == ["y", "y"] and plan["nodes"][0]["outputs"][0]["shape"] == [7, 3]
+        session.run(y, {x: np.zeros((5, 3))})
+        assert session.plan(y, [x])["nodes"][0]["outputs"][0]["shape"] == [5, 3] and session.report()["steps"] == 1
+        with pytest.raises(tw.InvalidArgumentError, match="must fit"):
+            session.plan(y, {x: (7, 4)})
+        with pytest.raises(TypeError, match="cannot be fed"):
+            session.plan(y, [3])

@@ -106,3 +106,148 @@ def test_progress_goes_on_without_tqdm(monkeypatch, capsys):
     for _ in bar:
         bar.set_postfix(loss=1)
     assert len(bar) == 2 and list(bar) == [1, 2] and capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("optimizer", [tw.train.Adagrad(0.5), tw.train.Adagrad(0.5, 0, 1e-6), tw.train.Adadelta(1.0, epsilon=1e-3),
+                                       tw.train.RMSProp(0.05),
+                                       tw.train.RMSProp(0.02, momentum=0.5, centered=True), tw.train.AdaMax(0.1), tw.train.Ftrl(1.0),
+                                       tw.train.AdamW(0.1, 1e-4)], ids=lambda o: type(o).__name__)
+def test_more_optimizers_fit_a_line(run, graph, optimizer):
+    x, y, w = tw.placeholder("float32", [None, 3]), tw.placeholder("float32", [None]), tw.Variable(np.zeros(3, np.float32), name="w")
+    step = optimizer.minimize(((x @ w - y) ** 2).mean())
+    run(graph.initializer())
+    for _ in range(400):
+        run(step, {x: X, y: Y})
+    np.testing.assert_allclose(run(w), [1, -2, 3], atol=0.05)
+
+
+def test_a_schedule_counts_the_steps_of_minimize(run, graph):
+    v = tw.Variable(1.0, name="v")
+    step = tw.train.SGD(tw.schedules.piecewise([0, 1], [0.5, 0.25, 0.125])).minimize(v * 1)
+    run(graph.initializer())
+    seen = []
+    for _ in range(3):
+        run(step)
+        seen.append(float(run(v)))
+    assert seen == [0.5, 0.25, 0.125] and run(tw.schedules.global_step()) == 3
+
+
+def test_steps_are_counted_or_not_as_one_says(run, graph):
+    v, count = tw.Variable(1.0, name="v"), tw.schedules.global_step()
+    steps = [tw.train.SGD(0.5).minimize(v * 1, count_steps=c) for c in (None, True, False)]
+    run(graph.initializer())
+    counts = []
+    for step in steps:
+        run(step)
+        counts.append(int(run(count)))
+    assert counts == [1, 2, 2] and not count.trainable
+
+
+def test_minimize_clips(run, graph):
+    v, u = tw.Variable([3.0, 0.0], name="v"), tw.Variable(4.0, name="u")
+    loss = (v * v).sum() / 2 + u * u / 2
+    one = tw.train.SGD(1.0).minimize(loss, clip=2.5)
+    two = tw.train.SGD(1.0).minimize(loss, clip=lambda gradients: tw.train.clip_by_value(gradients, -1, 1))
+    run(graph.initializer())
+    run(one)
+    np.testing.assert_allclose([*run(v), run(u)], [1.5, 0, 2], rtol=1e-6)
+    run(two)
+    np.testing.assert_allclose([*run(v), run(u)], [0.5, 0, 1], rtol=1e-6)
+
+
+def test_weights_decay_apart_from_the_gradient(run, graph):
+    v = tw.Variable([2.0, 4.0], name="v")
+    step = tw.train.SGD(0.5, weight_decay=0.5).minimize(v.read().sum())
+    found = tw.train.decay_gradients(tw.gradients([v.read().sum()], [v]), [v], 0.5)
+    run(graph.initializer())
+    np.testing.assert_allclose(run(found[0]), [2, 3])
+    run(step)
+    np.testing.assert_allclose(run(v), [2 - 0.5 * 0.5 * 2 - 0.5, 4 - 0.5 * 0.5 * 4 - 0.5])
+
+
+def test_averages_are_swapped_in_and_out(run, graph):
+    v = tw.Variable(0.0, name="v")
+    averages = tw.averages.MovingAverages([v], decay=0.75)
+    step = averages.update(after=v.assign(v + 1.0))
+    run(graph.initializer())
+    run(step)
+    run(step)
+    with averages.swapped(run.session):
+        assert run(v) == 0.25 + (2 - 0.25) / 4
+    assert run(v) == 2 and averages.names() == {"v": "v/ExponentialMovingAverage"} and not averages.averages[0].trainable
+    with pytest.raises(ValueError, match="already"):
+        averages.update()
+
+
+def test_lbfgs_solves_a_regression(run, graph):
+    x, y, w = tw.placeholder("float64", [None, 3]), tw.placeholder("float64", [None]), tw.Variable(np.zeros(3), name="w")
+    loss = ((x @ w - y) ** 2).mean() + 0.01 * (w * w).sum()
+    lbfgs = tw.train.LBFGS(loss, gradient_tolerance=1e-9, change_tolerance=0)
+    run(graph.initializer())
+    report = lbfgs.run(run.session, {x: X.astype(float), y: Y.astype(float)})
+    inputs = X.astype(float)
+    wanted = np.linalg.solve(inputs.T @ inputs / len(X) + 0.01 * np.eye(3), inputs.T @ Y.astype(float) / len(X))
+    np.testing.assert_allclose(run(w), wanted, atol=1e-6)
+    assert report.why == "gradient" and report.iterations < 20 and abs(report.loss - run(loss, {x: inputs, y: Y})) < 1e-12
+    lbfgs.reset()
+    assert lbfgs.run(run.session, {x: inputs, y: Y.astype(float)}, 1).iterations == 0
+
+
+def test_a_number_of_updates_may_be_given_and_swaps_add_nothing(run, graph):
+    v = tw.Variable([1.0, 2.0], name="v")
+    averages = tw.averages.MovingAverages([v], updates=0)
+    with pytest.raises(ValueError, match="call update first"):
+        averages.swap()
+    step = averages.update()
+    run(graph.initializer())
+    run(v.assign([2.0, 3.0]))
+    run(step)
+    np.testing.assert_allclose(run(averages.averages[0]), [1.9, 2.9], rtol=1e-6)
+    with averages.swapped(run.session):
+        count = len(graph)
+    with averages.swapped(run.session):
+        assert len(graph) == count
+
+
+def test_what_an_optimizer_remembers_is_not_trained_nor_averaged(run, graph):
+    v = tw.Variable(1.0, name="v")
+    tw.train.Adam(0.1).minimize(v * v)
+    assert [x.name for x in graph.variables() if x.trainable] == ["v"]
+    assert tw.averages.MovingAverages().names() == {"v": "v/ExponentialMovingAverage"}
+
+
+def test_a_rate_is_not_rounded_to_another_variables_type(run, graph):
+    a, b = tw.Variable(np.array([1], np.float16), name="a"), tw.Variable(np.array([0], np.float32), name="b")
+    step = tw.train.SGD(0.001).apply([tw.constant([1], "float16"), tw.constant([1], "float32")], [a, b])
+    run(graph.initializer())
+    run(step)
+    assert run(b)[0] == np.float32(-0.001)
+
+
+def test_ftrl_does_not_hide_nan(run, graph):
+    v, g = tw.Variable([1.0, 2.0], name="v"), tw.placeholder("float32", [2])
+    step = tw.train.Ftrl(0.1, l1=1.0).apply([g], [v])
+    run(graph.initializer())
+    run(step, {g: [np.nan, 0.5]})
+    assert np.isnan(run(v)[0]) and np.isfinite(run(v)[1])
+
+
+def test_wrong_training_is_refused(graph):
+    v = tw.Variable(1.0, name="v")
+    for clip in (lambda gradients: [], lambda gradients: gradients * 2):
+        with pytest.raises(ValueError, match="must answer one for each"):
+            tw.train.SGD(1.0).minimize(v * v, clip=clip)
+    for wrong in ({"history": -1}, {"max_evaluations": 0}):
+        with pytest.raises(ValueError, match="at least 1"):
+            tw.train.LBFGS(v * v, **wrong)
+    g = tw.gradients(v * v, [v])
+    with pytest.raises(ValueError, match="2 boundaries part 3 values, not 2"):
+        tw.schedules.piecewise([1, 2], [1, 2])
+    with pytest.raises(tw.InvalidArgumentError, match="max_norm is 0"):
+        tw.train.clip_by_norm(g, 0)
+    with pytest.raises(ValueError, match="no gradients"):
+        tw.train.clip_by_value([None], 0, 1)
+    with pytest.raises(tw.InvalidArgumentError, match="momentum is 1"):
+        tw.train.RMSProp(0.1, momentum=1.0).minimize(v * v)
+    with pytest.raises(tw.InvalidArgumentError, match="real scalar"):
+        tw.train.LBFGS(v * np.ones(2, np.float32))

@@ -41,7 +41,7 @@ def test_the_wheel_holds_library_plugins_and_program(wheel):
         assert {"thalweg/__init__.py", "thalweg/_low.py", "thalweg/py.typed", "thalweg/lib/libthalweg.so.0",
                 "thalweg/lib/thalweg/plugins/libcpu.so", "thalweg/bin/thalweg"} <= names
         sources = {p.name for p in (SOURCE / "bindings/python/thalweg").iterdir() if p.suffix in (".py", ".typed")}
-        assert {n.split("/")[1] for n in names if n.count("/") == 1 and n.startswith("thalweg/")} == sources | {"_low.py"}
+        assert {n.split("/")[1] for n in names if n.count("/") == 1 and n.startswith("thalweg/")} == sources | {"_low.py", "_options.pyi", "ops.pyi"}
         record = z.read(next(n for n in names if n.endswith("RECORD"))).decode()
         assert {line.split(",")[0] for line in record.splitlines()} == names
         needs = z.read(next(n for n in names if n.endswith("METADATA"))).decode()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _low
+from .dtypes import Array
 from .errors import made
 
 CPU = 1
@@ -39,15 +40,15 @@ _lent: dict[int, tuple[Any, ...]] = {}  # by the address of the structure
 
 
 @_Deleter
-def _take_back(address, pop=_lent.pop):
+def _take_back(address: int, pop: Any = _lent.pop) -> None:
     pop(address, None)
 
 
-def can_lend(array: np.ndarray) -> bool:
+def can_lend(array: Array) -> bool:
     return array.dtype.kind in _CODES and array.dtype.isbuiltin == 1 and array.flags.c_contiguous and array.flags.aligned
 
 
-def lent(array: np.ndarray) -> int:
+def lent(array: Array) -> int:
     """A handle on a tensor that shares the array's memory. REQUIRES: can_lend(array)."""
     managed, shape = _Managed(), (ctypes.c_int64 * array.ndim)(*array.shape)
     t = managed.tensor
@@ -73,7 +74,7 @@ _rename.restype, _rename.argtypes = c_int, [c_void_p, c_char_p]
 
 
 @_Deleter
-def _drop_capsule(capsule, is_valid=_is_valid, pointer=_pointer):
+def _drop_capsule(capsule: int, is_valid: Any = _is_valid, pointer: Any = _pointer) -> None:
     """Gives back what a capsule held that nobody has taken over."""
     for name, kind in ((_NAME, _Managed), (_VERSIONED, _ManagedVersioned)):
         if is_valid(capsule, name):

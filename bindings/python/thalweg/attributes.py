@@ -32,6 +32,8 @@ def write(builder: int, op: str, attr: dict[str, Any], value: Any) -> None:
 def _whole(value: Any) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise TypeError("no whole number")
+    if not -2**63 <= value < 2**63:
+        raise TypeError("it has more than 64 bits")
     return int(value)
 
 

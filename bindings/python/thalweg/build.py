@@ -1,7 +1,6 @@
 """Adding one operation to a graph, by its op's schema: inputs and attributes as Python writes them."""
 import ctypes
 import difflib
-import keyword
 from collections import namedtuple
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Optional, Union
@@ -9,15 +8,17 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 import numpy as np
 
 from . import _low, attributes, scopes
+from ._handle import c_text
 from .dtypes import DType, as_dtype, from_numpy
-from .errors import caller, made
+from .errors import here, made
+from .op_text import is_list, python_name, result_name
 from .output import Formula, Operation, Output
 from .tensor import Tensor, as_array
 
 if TYPE_CHECKING:
     from .graph import Graph
 
-Made = Union[Operation, Output, list, tuple]
+Made = Union[Operation, Output, list[Any], tuple[Any, ...]]
 
 
 def graph_of(inputs: Any) -> Optional["Graph"]:
@@ -47,10 +48,6 @@ def add(graph: "Graph", op: str, inputs: tuple[Any, ...], named: dict[str, Any],
 
 # ---- Arguments ----
 
-def python_name(name: str) -> str:
-    return name + "_" if keyword.iskeyword(name) or name == "name" else name
-
-
 def arrange(schema: dict[str, Any], inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """The inputs in order, and the attributes. Raises TypeError for too many, missing and unknown ones."""
     op, wanted = schema["name"], schema["inputs"]
@@ -78,7 +75,7 @@ def _convert(graph: "Graph", schema: dict[str, Any], values: list[Any], given: d
              if a["kind"] == "type" and not a["list"] and given.get(a["name"]) is not None}
     entries = []  # (where it goes, argument, what was given)
     for argument, value in zip(schema["inputs"], values):
-        many = "number_attr" in argument or "list_attr" in argument
+        many = is_list(argument)
         if many and (isinstance(value, Formula) or not isinstance(value, (list, tuple))):
             raise TypeError(f"{schema['name']}: input '{argument['name']}' is a list of values")
         entries += [(argument, v) for v in value] if many else [(argument, value)]
@@ -147,16 +144,17 @@ def _finish(graph: "Graph", schema: dict[str, Any], inputs: list[Output], given:
             for before in scope.after:
                 _low.tw_op_add_control(builder, before._handle)
             if scope.device:
-                _low.tw_op_set_device(builder, scope.device.encode())
+                _low.tw_op_set_device(builder, c_text(scope.device))
+            if scope.priority:
+                _low.tw_op_set_priority(builder, scope.priority)
+            _low.tw_op_set_place(builder, here())
             for attr in schema["attrs"]:
                 if attr["name"] in given and (given[attr["name"]] is not None or attr["kind"] == "shape"):
                     attributes.write(builder, schema["name"], attr, given[attr["name"]])
         except BaseException:
             _low.tw_op_destroy(builder)
             raise
-        operation = made(_low.tw_op_finish, builder, graph=graph)
-    graph._lines[operation] = caller()
-    return Operation(graph, operation)
+        return Operation(graph, made(_low.tw_op_finish, builder))
 
 
 def _result(operation: Operation, schema: dict[str, Any]) -> Made:
@@ -165,7 +163,7 @@ def _result(operation: Operation, schema: dict[str, Any]) -> Made:
         return operation
     graph, handle = operation.graph, operation._handle
     flat = [Output(graph, _low.tw_operation_output(handle, i)) for i in range(_low.tw_operation_output_count(handle))]
-    if len(outputs) == 1 and "number_attr" not in outputs[0] and "list_attr" not in outputs[0]:
+    if len(outputs) == 1 and not is_list(outputs[0]):
         return flat[0]
     results: list[Any] = []
     at = 0
@@ -179,9 +177,9 @@ def _result(operation: Operation, schema: dict[str, Any]) -> Made:
             n = found if isinstance(found, int) else len(found)
             results.append(flat[at:at + n])
             at += n
-    return results[0] if len(results) == 1 else _tuple_of(schema["name"], tuple(o["name"] for o in outputs))(*results)
+    return results[0] if len(results) == 1 else _tuple_of(result_name(schema), tuple(o["name"] for o in outputs))(*results)
 
 
 @lru_cache(None)
 def _tuple_of(op: str, names: tuple[str, ...]) -> type:
-    return namedtuple(op.lstrip("_"), [python_name(n) for n in names])
+    return namedtuple(op, [python_name(n) for n in names])

@@ -17,18 +17,17 @@ _ML_DTYPES = ("bfloat16", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "fl
 
 class DType:
     """An element type. number: as in the C API.   name: as in NumPy where that has it."""
-    __slots__ = ("number", "name")
+    __slots__ = ("number", "name", "_numpy")
 
     def __init__(self, number: int, name: str):
         self.number, self.name = number, name
+        self._numpy = np.dtype(name) if name in _NUMPY else np.dtype(object) if name == "string" else None
 
     @property
-    def numpy(self) -> np.dtype:
+    def numpy(self) -> np.dtype[Any]:
         """Its type in NumPy; strings are objects (bytes). Raises TypeError where there is none, which names the package that has one."""
-        if self.name in _NUMPY:
-            return np.dtype(self.name)
-        if self.name == "string":
-            return np.dtype(object)
+        if self._numpy is not None:
+            return self._numpy
         if self.name in _ML_DTYPES:
             try:
                 import ml_dtypes
@@ -56,7 +55,7 @@ class DType:
         return self.name
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, DType):
+        if type(other) is DType:
             return self.number == other.number
         try:
             return self.number == as_dtype(other).number
@@ -66,7 +65,7 @@ class DType:
     def __hash__(self) -> int:
         return hash(self.number)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return from_number, (self.number,)
 
 
@@ -107,7 +106,8 @@ _BY_NAME = {kind.name: kind for kind in tuple(globals().values()) if isinstance(
 _BY_NUMBER = {kind.number: kind for kind in _BY_NAME.values()}
 _BY_NUMPY = {np.dtype(name): _BY_NAME[name] for name in _NUMPY}
 
-DTypeLike = Union[DType, str, type, np.dtype, Any]
+Array = np.ndarray[Any, Any]
+DTypeLike = Union[DType, str, type[Any], np.dtype[Any], Any]
 
 
 def from_number(number: int) -> DType:
@@ -120,7 +120,12 @@ def from_number(number: int) -> DType:
     return DType(number, name.decode())  # a reference form
 
 
-def from_numpy(kind: np.dtype) -> DType:
+def is_number(kind: np.dtype[Any]) -> bool:
+    """Whether it is one of NumPy's own types of numbers or truth values, in the machine's byte order, that are element types."""
+    return kind in _BY_NUMPY
+
+
+def from_numpy(kind: np.dtype[Any]) -> DType:
     """The element type of arrays of that type; texts of any sort are strings."""
     found = _BY_NUMPY.get(kind)
     if found:
@@ -142,7 +147,7 @@ def as_dtype(kind: DTypeLike) -> DType:
     if isinstance(kind, str):
         if kind in _BY_NAME:
             return _BY_NAME[kind]
-        number = _low.tw_dtype_find(kind.encode())
+        number = _low.tw_dtype_find(kind.replace("\0", "?").encode())
         if number:
             return from_number(number)
         raise TypeError(f"'{kind}' is no element type; there are: {', '.join(_BY_NAME)}")
@@ -156,4 +161,7 @@ def as_dtype(kind: DTypeLike) -> DType:
         raise TypeError(f"{kind!r} is no element type; there are: {', '.join(_BY_NAME)}") from None
 
 
-__all__ = ["DType", "DTypeLike", "as_dtype", *("bool_" if name == "bool" else name for name in _BY_NAME)]
+__all__ = ["DType", "DTypeLike", "as_dtype", "float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8",
+           "uint16", "uint32", "uint64", "bool_", "complex64", "complex128", "string", "qint8", "quint8", "qint16", "quint16", "qint32",
+           "resource", "variant", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz", "float8_e5m2fnuz", "int4",
+           "uint4", "int2", "uint2"]

@@ -5,18 +5,15 @@ import os
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from . import _low
-
-if TYPE_CHECKING:
-    from .graph import Graph
 
 _NOT_THE_PROGRAM = (os.path.dirname(__file__) + os.sep, contextlib.__file__)
 
 
 class Line(NamedTuple):
-    """A line of a program."""
+    """A line of a program; number 0: not known."""
     file: str
     number: int
 
@@ -24,7 +21,7 @@ class Line(NamedTuple):
 class Error(Exception):
     """Something that the runtime refused or failed at.
 
-    code: a number of the C API (TW_INVALID_ARGUMENT, ...).   code_name: its name.   message: what happened, without the line.
+    code: a number of the C API (TW_INVALID_ARGUMENT, ...).   code_name: its name.   message: what happened.
     operation: the name of the operation that failed, None where there is none.   line: where the program made that operation; None where
     that is not known, as for imported graphs."""
 
@@ -38,12 +35,7 @@ class Error(Exception):
     def code_name(self) -> str:
         return _low.tw_status_code_name(self.code).decode()
 
-    def __str__(self) -> str:
-        if self.line is None:
-            return self.message
-        return f"{self.message}\n  '{self.operation}' was made in {self.line.file}, line {self.line.number}"
-
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return type(self), (self.message, self.operation, self.line)
 
 
@@ -129,34 +121,40 @@ class UnauthenticatedError(Error):
 BY_CODE = {kind.code: kind for kind in Error.__subclasses__()}
 
 
-def check(status: Optional[int], graph: Optional["Graph"] = None) -> None:
-    """Raises what a status says and releases it; None passes. graph: where the operation it names was made."""
+def check(status: Optional[int], _graph: Any = None) -> None:
+    """Raises what a status says and releases it; None passes."""
     if status is None:
         return
     kind = BY_CODE.get(_low.tw_status_code(status), UnknownError)
     message = _low.tw_status_message(status).decode(errors="replace")
     operation = _low.tw_status_operation(status)
-    operation = None if operation is None else operation.decode(errors="replace")
+    line = line_of(_low.tw_status_place(status))
     _low.tw_status_release(status)
-    line = None
-    if operation is not None and graph is not None:
-        line = graph.line_of(operation) if graph.has(operation) else caller()  # what could not be made is being made now
-    raise kind(message, operation, line)
+    raise kind(message, None if operation is None else operation.decode(errors="replace"), line)
 
 
-def made(function: Callable[..., Optional[int]], *arguments: Any, graph: Optional["Graph"] = None) -> int:
+def made(function: Callable[..., Optional[int]], *arguments: Any, graph: Any = None) -> int:
     """The handle that a function of the C API answers through its last parameter."""
     out = ctypes.c_void_p()
-    check(function(*arguments, out), graph)
+    check(function(*arguments, out))
     return out.value or 0
 
 
-def caller() -> Optional[Line]:
-    """The line of the program, outside this package, that is running."""
+def here() -> Optional[bytes]:
+    """The line of the program, outside this package, that is running, as the C API takes it."""
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith(_NOT_THE_PROGRAM):
-            return Line(file, frame.f_lineno)
+            return f"{file}:{frame.f_lineno}".encode(errors="replace")
         frame = frame.f_back
     return None
+
+
+def line_of(place: Optional[bytes]) -> Optional[Line]:
+    """The line that a place of the C API names; None where that is empty."""
+    if not place:
+        return None
+    text = place.decode(errors="replace")
+    file, _, number = text.rpartition(":")
+    return Line(file, int(number)) if file and number.isdecimal() else Line(text, 0)

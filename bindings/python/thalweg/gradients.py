@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _low
-from .errors import caller, check
+from .errors import check
 from .output import Formula, Output
 
 
@@ -44,12 +44,9 @@ def raw(ys: Any, xs: Sequence[Any], dys: Optional[Sequence[Any]] = None, until: 
         if len(dys) != len(ys):
             raise ValueError(f"there are {len(ys)} ys, but {len(dys)} dys")
         dys = [None if d is None else d._value() if isinstance(d, Formula) else graph.constant(d, y.dtype) for y, d in zip(ys, dys)]
-    out, first = (_low.tw_gradient * len(xs))(), len(graph)
+    out = (_low.tw_gradient * len(xs))()
     y, dy, x, stop = _numbers(ys), None if dys is None else _numbers(dys), _numbers(xs), _numbers(until)
-    check(_low.tw_gradients_add_until(graph._handle, y, dy, len(ys), x, len(xs), stop, len(until), out), graph)
-    line = caller()
-    if line is not None:
-        graph._spans.append((first, len(graph), line))
+    check(_low.tw_gradients_add_until(graph._handle, y, dy, len(ys), x, len(xs), stop, len(until), out))
     return out
 
 

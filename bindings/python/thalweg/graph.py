@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 import numpy as np
 
 from . import _low, build, scopes
+from ._handle import Handle, c_text
 from .dtypes import DTypeLike, as_dtype
-from .errors import Line, caller, check, made
+from .errors import Line, check, here, line_of, made
 from .output import Formula, Operation, Output
 from .runtime import Runtime, default_runtime
 from .tensor import Tensor, bytes_of
@@ -23,20 +24,18 @@ if TYPE_CHECKING:
     from .variable import Variable
 
 
-class Graph:
+class Graph(Handle):
     """An empty graph. runtime: says which ops there are; None: the default one. In a `with` it is the graph that functions add to."""
 
     def __init__(self, runtime: Optional[Runtime] = None):
         self._handle = 0
         self.runtime = runtime or default_runtime()
         self._handle = made(_low.tw_graph_create, self.runtime._handle)
-        self._lines: dict[int, Optional[Line]] = {}  # by the address of the operation
-        self._spans: list[tuple[int, int, Line]] = []  # of operations that one call made: first, behind the last
         self._fixed: set[int] = set()  # handles of variables that are not trained
         self._prefixes: set[str] = set()
         self._mutex = threading.Lock()
 
-    def __del__(self, destroy=_low.tw_graph_destroy):
+    def __del__(self, destroy: Any = _low.tw_graph_destroy) -> None:
         destroy(getattr(self, "_handle", None))
 
     def __enter__(self) -> "Graph":
@@ -87,16 +86,21 @@ class Graph:
     def initializer(self, name: Optional[str] = None) -> Operation:
         """An operation that gives every variable of the graph so far its initial value."""
         with self.building() as scope:
-            operation = _low.tw_variable_initializer(scope, None if name is None else name.encode())
+            operation = _low.tw_variable_initializer(scope, None if name is None else c_text(name))
         return Operation(self, operation)
 
-    def _vector(self, values: Iterable[Any]) -> Output:
-        """An int32 vector; some of its elements may be values."""
-        values = list(values)
-        if any(isinstance(v, Formula) for v in values):
-            return self.op("Pack", [v._value().astype("int32") if isinstance(v, Formula) else np.int32(v) for v in values])
-        wide = any(not -2**31 <= v < 2**31 for v in values)
-        return self.constant(np.asarray(values, np.int64 if wide else np.int32))
+    def _vectors(self, *lists: Iterable[Any]) -> list[Output]:
+        """Vectors of whole numbers, all int32 or, where one of those needs it, int64; some of their elements may be values."""
+        every = [list(values) for values in lists]
+        wide = any(not -2**31 <= v < 2**31 for values in every for v in values if not isinstance(v, Formula))
+        kind = "int64" if wide else "int32"
+
+        def vector(values: list[Any]) -> Output:
+            if any(isinstance(v, Formula) for v in values):
+                return self.op("Pack", [v._value().astype(kind) if isinstance(v, Formula) else np.dtype(kind).type(v) for v in values])
+            return self.constant(np.asarray(values, kind))
+
+        return [vector(values) for values in every]
 
     # ---- Looking ----
 
@@ -109,12 +113,12 @@ class Graph:
 
     def operation(self, name: str) -> Operation:
         """Raises NotFoundError, naming the closest name that exists."""
-        return Operation(self, made(_low.tw_graph_find, self._handle, name.encode()))
+        return Operation(self, made(_low.tw_graph_find, self._handle, c_text(name)))
 
     def output(self, name: str) -> Output:
         """The value of that name: "name" is output 0 of that operation, "name:1" its output 1."""
         found = ctypes.c_uint64()
-        check(_low.tw_graph_find_output(self._handle, name.encode(), found))
+        check(_low.tw_graph_find_output(self._handle, c_text(name), found))
         return Output(self, found.value)
 
     __getitem__ = output
@@ -134,16 +138,11 @@ class Graph:
     def line_of(self, operation: str) -> Optional[Line]:
         """Where the program made the operation of that name; None if it was imported or does not exist."""
         found = self._find(operation)
-        if found is None or found in self._lines:
-            return self._lines.get(found or 0)
-        for first, end, line in self._spans:
-            if any(_low.tw_graph_operation(self._handle, i) == found for i in range(first, end)):
-                return line
-        return None
+        return None if found is None else line_of(_low.tw_operation_place(found))
 
     def _find(self, operation: str) -> Optional[int]:
         found = ctypes.c_void_p()
-        status = _low.tw_graph_find(self._handle, operation.encode(), found)
+        status = _low.tw_graph_find(self._handle, c_text(operation), found)
         _low.tw_status_release(status)
         return None if status else found.value
 
@@ -163,15 +162,15 @@ class Graph:
     def import_bytes(self, data: bytes, prefix: Optional[str] = None, device: Optional[str] = None) -> None:
         """Adds every operation of a serialised GraphDef, or none. prefix: put in front of every name, with a slash.
         device: for operations that name none."""
-        options = _low.tw_import_options(size=ctypes.sizeof(_low.tw_import_options), prefix=prefix and prefix.encode(),
-                                         device=device and device.encode())
-        data = bytes(data)
+        options = _low.tw_import_options(size=ctypes.sizeof(_low.tw_import_options), prefix=prefix and c_text(prefix),
+                                         device=device and c_text(device))
+        data = bytes(memoryview(data))
         check(_low.tw_graph_import(self._handle, data, len(data), options))
 
     def verify(self) -> None:
         """Raises UnimplementedError for an operation that no device of the runtime has a kernel for."""
         data = self.to_bytes()
-        check(_low.tw_graph_verify(self.runtime._handle, data, len(data)), self)
+        check(_low.tw_graph_verify(self.runtime._handle, data, len(data)))
 
     # ---- For the other modules ----
 
@@ -195,33 +194,30 @@ class Graph:
 
     @contextlib.contextmanager
     def building(self) -> Iterator[int]:
-        """A scope of the C API below the current name scope; what is added through it is remembered as made on the program's line.
+        """A scope of the C API below the current name scope; what is added through it is made on the program's line.
         Raises, at the end, the first thing that failed."""
         prefix = scopes.current(self).prefix.rstrip("/")
-        first = len(self)
-        handle = _low.tw_scope_create(self._handle, prefix.encode() or None)
+        handle = _low.tw_scope_create(self._handle, c_text(prefix) or None)
+        _low.tw_scope_set_place(handle, here())
         try:
             yield handle
         except BaseException:
             _low.tw_status_release(_low.tw_scope_finish(handle))
             raise
-        check(_low.tw_scope_finish(handle), self)
-        line = caller()
-        if line is not None:
-            self._spans.append((first, len(self), line))
+        check(_low.tw_scope_finish(handle))
 
     @contextlib.contextmanager
     def naming(self, scope: scopes.Scope, name: Optional[str]) -> Iterator[Callable[[bytes], int]]:
         """Gives a function that starts the description of an operation under that name, or one that is made below the scope."""
         if name is not None or not scope.prefix:
-            full = None if name is None else (scope.prefix + name).encode()
+            full = None if name is None else c_text(scope.prefix) + c_text(name)
             yield lambda op: _low.tw_op_create(self._handle, op, full)
             return
-        handle = _low.tw_scope_create(self._handle, scope.prefix.rstrip("/").encode())
+        handle = _low.tw_scope_create(self._handle, c_text(scope.prefix.rstrip("/")))
         try:
             yield lambda op: _low.tw_scope_begin(handle, op, None)
         finally:
-            check(_low.tw_scope_finish(handle), self)
+            check(_low.tw_scope_finish(handle))
 
 
 # ---- The current graph ----

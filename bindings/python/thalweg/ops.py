@@ -6,12 +6,14 @@ Inputs come in order or by name: values, variables, numbers, arrays; lists of th
 may be left out where they have defaults or follow from the inputs. `name=` names the operation. Names that are words of Python have an
 underscore behind them. A function answers the value of an op with one output, the operation of an op with none, else a named tuple.
 help(ops.conv2d) shows one; dir(ops) lists all."""
+import typing as _typing
+
 from . import op_functions as _functions
 
 # Nothing else may have a name here: any name may be that of an op.
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> _typing.Any:
     if name.startswith("__"):
         raise AttributeError(name)
     op = _functions.names().get(name) or _functions.names(fresh=True).get(name)
@@ -21,5 +23,5 @@ def __getattr__(name):
     return globals()[name]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(_functions.names())

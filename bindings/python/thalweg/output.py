@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _low
 from .dtypes import DType, DTypeLike, as_dtype, from_number
-from .errors import Line, check
+from .errors import Line, check, line_of
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -64,36 +64,36 @@ class Formula:
         product = self.graph.op("MatMul" if matrices else "BatchMatMulV2", a, b)
         return product[..., 0, 0] if row and column else product[..., 0, :] if row else product[..., 0] if column else product
 
-    def __add__(self, other): return self._add(other)
-    def __radd__(self, other): return self._add(other, True)
-    def __sub__(self, other): return self._binary("Sub", other)
-    def __rsub__(self, other): return self._binary("Sub", other, True)
-    def __mul__(self, other): return self._binary("Mul", other)
-    def __rmul__(self, other): return self._binary("Mul", other, True)
-    def __truediv__(self, other): return self._divide(other)
-    def __rtruediv__(self, other): return self._divide(other, True)
-    def __floordiv__(self, other): return self._binary("FloorDiv", other)
-    def __rfloordiv__(self, other): return self._binary("FloorDiv", other, True)
-    def __mod__(self, other): return self._binary("FloorMod", other)
-    def __rmod__(self, other): return self._binary("FloorMod", other, True)
-    def __pow__(self, other): return self._binary("Pow", other)
-    def __rpow__(self, other): return self._binary("Pow", other, True)
-    def __matmul__(self, other): return self._matmul(other)
-    def __rmatmul__(self, other): return self._matmul(other, True)
-    def __lt__(self, other): return self._binary("Less", other)
-    def __le__(self, other): return self._binary("LessEqual", other)
-    def __gt__(self, other): return self._binary("Greater", other)
-    def __ge__(self, other): return self._binary("GreaterEqual", other)
-    def __and__(self, other): return self._binary("LogicalAnd", other)
-    def __rand__(self, other): return self._binary("LogicalAnd", other, True)
-    def __or__(self, other): return self._binary("LogicalOr", other)
-    def __ror__(self, other): return self._binary("LogicalOr", other, True)
-    def __xor__(self, other): return self._binary("NotEqual", other)
-    def __rxor__(self, other): return self._binary("NotEqual", other, True)
-    def __invert__(self): return self.graph.op("LogicalNot", self)
-    def __neg__(self): return self.graph.op("Neg", self)
-    def __pos__(self): return self._value()
-    def __abs__(self): return self.graph.op("Abs", self)
+    def __add__(self, other: Any) -> "Output": return self._add(other)
+    def __radd__(self, other: Any) -> "Output": return self._add(other, True)
+    def __sub__(self, other: Any) -> "Output": return self._binary("Sub", other)
+    def __rsub__(self, other: Any) -> "Output": return self._binary("Sub", other, True)
+    def __mul__(self, other: Any) -> "Output": return self._binary("Mul", other)
+    def __rmul__(self, other: Any) -> "Output": return self._binary("Mul", other, True)
+    def __truediv__(self, other: Any) -> "Output": return self._divide(other)
+    def __rtruediv__(self, other: Any) -> "Output": return self._divide(other, True)
+    def __floordiv__(self, other: Any) -> "Output": return self._binary("FloorDiv", other)
+    def __rfloordiv__(self, other: Any) -> "Output": return self._binary("FloorDiv", other, True)
+    def __mod__(self, other: Any) -> "Output": return self._binary("FloorMod", other)
+    def __rmod__(self, other: Any) -> "Output": return self._binary("FloorMod", other, True)
+    def __pow__(self, other: Any) -> "Output": return self._binary("Pow", other)
+    def __rpow__(self, other: Any) -> "Output": return self._binary("Pow", other, True)
+    def __matmul__(self, other: Any) -> "Output": return self._matmul(other)
+    def __rmatmul__(self, other: Any) -> "Output": return self._matmul(other, True)
+    def __lt__(self, other: Any) -> "Output": return self._binary("Less", other)
+    def __le__(self, other: Any) -> "Output": return self._binary("LessEqual", other)
+    def __gt__(self, other: Any) -> "Output": return self._binary("Greater", other)
+    def __ge__(self, other: Any) -> "Output": return self._binary("GreaterEqual", other)
+    def __and__(self, other: Any) -> "Output": return self._binary("LogicalAnd", other)
+    def __rand__(self, other: Any) -> "Output": return self._binary("LogicalAnd", other, True)
+    def __or__(self, other: Any) -> "Output": return self._binary("LogicalOr", other)
+    def __ror__(self, other: Any) -> "Output": return self._binary("LogicalOr", other, True)
+    def __xor__(self, other: Any) -> "Output": return self._binary("NotEqual", other)
+    def __rxor__(self, other: Any) -> "Output": return self._binary("NotEqual", other, True)
+    def __invert__(self) -> "Output": return self.graph.op("LogicalNot", self)
+    def __neg__(self) -> "Output": return self.graph.op("Neg", self)
+    def __pos__(self) -> "Output": return self._value()
+    def __abs__(self) -> "Output": return self.graph.op("Abs", self)
 
     def equal(self, other: Any) -> "Output":
         return self._binary("Equal", other)
@@ -125,8 +125,7 @@ class Formula:
                 if not _is_index(bound):
                     raise TypeError(f"{bound!r} is no bound of a slice; whole numbers and values of a graph are")
                 into.append(bound)
-        lists = [self.graph._vector(values) for values in bounds_of]
-        return self.graph.op("StridedSlice", self, *lists, **masks)
+        return self.graph.op("StridedSlice", self, *self.graph._vectors(*bounds_of), **masks)
 
     # ---- Methods for what has no operator ----
 
@@ -166,11 +165,12 @@ class Formula:
     def reshape(self, *dims: Any) -> "Output":
         """The same elements under other dims, one of which may be -1: what is left."""
         dims = dims[0] if len(dims) == 1 and (isinstance(dims[0], Formula) or not _is_index(dims[0])) else dims
-        return self.graph.op("Reshape", self, dims if isinstance(dims, Formula) else self.graph._vector(dims))
+        return self.graph.op("Reshape", self, dims if isinstance(dims, Formula) else self.graph._vectors(dims)[0])
 
     def transpose(self, *axes: int) -> "Output":
         """Axis k of the result is axis axes[k]; without axes, their order is reversed."""
-        order = list(axes[0] if len(axes) == 1 and not _is_index(axes[0]) else axes)  # type: ignore[arg-type]
+        given: Any = axes[0] if len(axes) == 1 and not _is_index(axes[0]) else axes
+        order = list(given)
         if not order:
             shape = self._value().shape
             if shape is None:
@@ -195,30 +195,33 @@ def _is_index(k: Any) -> bool:
 
 class Output(Formula):
     """One value: an output of an operation. graph: of which it is; number: its tw_output."""
-    __slots__ = ("graph", "number", "_described")
+    __slots__ = ("graph", "number", "_dtype", "_shape")
 
     def __init__(self, graph: "Graph", number: int):
         self.graph, self.number = graph, number
-        self._described: Optional[tuple[DType, Optional[tuple[Optional[int], ...]]]] = None
+        self._dtype: Optional[DType] = None
+        self._shape: Any = ...  # until it is asked for
 
     def _value(self) -> "Output":
         return self
 
-    def _describe(self) -> tuple[DType, Optional[tuple[Optional[int], ...]]]:
-        if self._described is None:
-            dtype, shape = ctypes.c_uint32(), _low.tw_shape()
-            check(_low.tw_graph_describe(self.graph._handle, self.number, dtype, shape), self.graph)
-            self._described = from_number(dtype.value), shape_from(shape)
-        return self._described
-
     @property
     def dtype(self) -> DType:
-        return self._describe()[0]
+        if self._dtype is None:
+            dtype = ctypes.c_uint32()
+            check(_low.tw_graph_describe(self.graph._handle, self.number, dtype, None))
+            self._dtype = from_number(dtype.value)
+        return self._dtype
 
     @property
     def shape(self) -> Optional[tuple[Optional[int], ...]]:
         """As far as it is known before a run: None for an unknown rank, and for an unknown size."""
-        return self._describe()[1]
+        if self._shape is ...:
+            shape = _low.tw_shape()
+            check(_low.tw_graph_describe(self.graph._handle, self.number, None, shape))
+            self._shape = shape_from(shape)
+        shape_: Optional[tuple[Optional[int], ...]] = self._shape
+        return shape_
 
     def _producer(self) -> tuple["Operation", int]:
         operation, index = ctypes.c_void_p(), ctypes.c_uint32()
@@ -307,7 +310,7 @@ class Operation:
     @property
     def line(self) -> Optional[Line]:
         """Where the program made it; None for imported ones."""
-        return self.graph.line_of(self.name)
+        return line_of(_low.tw_operation_place(self._handle))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Operation) and self._handle == other._handle and self.graph is other.graph

@@ -4,10 +4,13 @@ Threads: any."""
 import ctypes
 import dataclasses
 import json
+import os
 import threading
-from typing import Any, NamedTuple, Optional
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Optional, Union
 
 from . import _low
+from ._handle import Handle, c_text
 from .errors import check, made
 from .tensor import bytes_of
 
@@ -38,7 +41,7 @@ class Plugin:
     kernels: int
 
 
-class Runtime:
+class Runtime(Handle):
     """Plugins, devices, threads and state of their own. options: Runtime.options() lists them, as in Runtime(threads=2).
     Raises InvalidArgumentError for an unknown option or a value that it cannot take."""
     __slots__ = ("_handle", "_ops", "_mutex", "__weakref__")
@@ -58,7 +61,7 @@ class Runtime:
         self._handle, self._mutex = handle, threading.Lock()
         self._ops: Optional[dict[str, dict[str, Any]]] = None
 
-    def __del__(self, release=_low.tw_runtime_release):
+    def __del__(self, release: Any = _low.tw_runtime_release) -> None:
         release(getattr(self, "_handle", None))
 
     def ops(self, fresh: bool = False) -> dict[str, dict[str, Any]]:
@@ -72,10 +75,10 @@ class Runtime:
         """One op, also of a plugin loaded since; None if there is none."""
         return self.ops().get(name) or self.ops(fresh=True).get(name)
 
-    def load_plugin(self, path: str) -> None:
+    def load_plugin(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Loads one plugin file; its ops and devices are there at once.
         Raises NotFoundError, FailedPreconditionError (another ABI), AlreadyExistsError, and what its start fails with."""
-        check(_low.tw_plugin_load(self._handle, str(path).encode()))
+        check(_low.tw_plugin_load(self._handle, c_text(os.fspath(path))))
         self.ops(fresh=True)
 
     def devices(self) -> list[Device]:
@@ -132,9 +135,12 @@ def _text(text: Optional[bytes]) -> str:
     return "" if text is None else text.decode(errors="replace")
 
 
-def option_texts(options: dict[str, Any]) -> tuple[Any, int]:
-    """Keyword arguments as the "key=value" texts of the C API."""
-    texts = [f"{key}={str(value).lower() if isinstance(value, bool) else value}".encode() for key, value in options.items()]
+def option_texts(options: Mapping[str, Any]) -> tuple[Any, int]:
+    """Keyword arguments as the "key=value" texts of the C API; a list is several texts of one key."""
+    texts = []
+    for key, value in options.items():
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            texts.append(c_text(f"{key}={str(one).lower() if isinstance(one, bool) else one}"))
     return (ctypes.c_char_p * len(texts))(*texts), len(texts)
 
 
@@ -191,6 +197,6 @@ def plugins(runtime: Optional[Runtime] = None) -> list[Plugin]:
     return (runtime or default_runtime()).plugins()
 
 
-def load_plugin(path: str, runtime: Optional[Runtime] = None) -> None:
+def load_plugin(path: Union[str, "os.PathLike[str]"], runtime: Optional[Runtime] = None) -> None:
     """Runtime.load_plugin of a runtime; None: the default one."""
     (runtime or default_runtime()).load_plugin(path)

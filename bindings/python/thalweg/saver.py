@@ -7,44 +7,86 @@
 Files are written under other names first: a prefix names the old checkpoint or the new one, never half of one."""
 import ctypes
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Optional, Union
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
 from . import _low
+from ._handle import Handle, c_text
 from .dtypes import DType, from_number
-from .errors import check, made
+from .errors import NotFoundError, check, made
 from .graph import Graph
 from .output import shape_from
 from .session import Session
-from .tensor import Tensor
+from .tensor import Tensor, bytes_of
 from .variable import Variable
 
 Path = Union[str, os.PathLike]
 
+_ANY = "utf-8", "surrogateescape"  # a file may call its tensors anything
 
-class Saver:
+
+class Restored(NamedTuple):
+    """What became of a variable or tensor in a partial restore. outcome: "restored", "missing", "other dtype", "other shape", or "unused"
+    for a tensor of the file that no variable is for (variable is None)."""
+    outcome: str
+    variable: Optional[str]
+    name: str
+    text: str
+
+
+_OUTCOMES = {_low.TW_RESTORE_DONE: "restored", _low.TW_RESTORE_MISSING: "missing", _low.TW_RESTORE_OTHER_DTYPE: "other dtype",
+             _low.TW_RESTORE_OTHER_SHAPE: "other shape", _low.TW_RESTORE_UNUSED: "unused"}
+
+
+def _path(path: Path) -> bytes:
+    """For the library, where a zero byte would end it."""
+    encoded = os.fsencode(path)
+    if b"\0" in encoded:
+        raise ValueError(f"{path!r} has a zero byte in it")
+    return encoded
+
+
+def _texts(values: Iterable[str]) -> Any:
+    encoded = [c_text(v) for v in values]
+    return (ctypes.c_char_p * len(encoded))(*encoded)
+
+
+class Saver(Handle):
     """Saves and restores variables. variables: None: all of the graph of the first session that it is used with, as they are then.
+    names: what variables are called in files, {"encoder/*": "bert/*", "head/w": "old/w"}; others keep their names.   shards: data files.
     It adds its operations to the graph once, on first use; a saver belongs to one graph. Threads: one at a time."""
 
-    def __init__(self, variables: Optional[Sequence[Variable]] = None):
+    def __init__(self, variables: Optional[Sequence[Variable]] = None, *, names: Optional[Mapping[str, str]] = None, shards: int = 1):
         self._handle = 0
         self._variables, self._graph = variables, None if not variables else variables[0].graph
+        self._names, self._shards = dict(names or {}), shards
         if variables is not None and not variables:
             raise ValueError("there are no variables to save")
+        if not 1 <= shards < 1 << 32:
+            raise ValueError(f"shards is {shards}; there is at least one data file")
 
     def __del__(self, destroy=_low.tw_saver_destroy):
         destroy(getattr(self, "_handle", None))
 
     def save(self, session: Session, prefix: Path) -> None:
         """Writes every variable as it is now. Raises FailedPreconditionError for one without contents, and what the file system says."""
-        check(_low.tw_saver_save(self._of(session.graph), session._handle, os.fsencode(prefix)), session.graph)
+        check(_low.tw_saver_save(self._of(session.graph), session._handle, _path(prefix)), session.graph)
 
     def restore(self, session: Session, prefix: Path) -> None:
-        """Sets every variable from the file. Raises NotFoundError naming file and tensor, InvalidArgumentError if dtype or shape differ,
-        DataLossError."""
-        check(_low.tw_saver_restore(self._of(session.graph), session._handle, os.fsencode(prefix)), session.graph)
+        """Sets every variable from the file, or none. Raises NotFoundError naming file and tensor, InvalidArgumentError if dtype or shape
+        differ, DataLossError."""
+        check(_low.tw_saver_restore(self._of(session.graph), session._handle, _path(prefix)), session.graph)
+
+    def restore_partial(self, session: Session, prefix: Path) -> list[Restored]:
+        """Sets those variables whose name, dtype and shape the file has and leaves the others: to start from another model's file, or to go
+        on with a model that has grown. Says what became of each. Raises NotFoundError for the file, DataLossError."""
+        report = made(_low.tw_saver_restore_partial, self._of(session.graph), session._handle, _path(prefix), graph=session.graph)
+        try:
+            return [_restored(report, i) for i in range(_low.tw_restore_report_count(report))]
+        finally:
+            _low.tw_restore_report_destroy(report)
 
     def _of(self, graph: Graph) -> int:
         if self._graph not in (None, graph):
@@ -52,17 +94,157 @@ class Saver:
         if not self._handle:
             variables = self._variables or []
             handles = (ctypes.c_uint64 * len(variables))(*(v.handle.number for v in variables))
-            self._handle, self._graph = made(_low.tw_saver_create, graph._handle, handles, len(variables), graph=graph), graph
+            rules, names = _texts(self._names), _texts(self._names.values())
+            options = _low.tw_saver_options(size=ctypes.sizeof(_low.tw_saver_options), variables=rules, names=names,
+                                            n_names=len(self._names), shards=self._shards)
+            self._handle = made(_low.tw_saver_create_with, graph._handle, handles, len(variables), options, graph=graph)
+            self._graph = graph
         return self._handle
 
 
-class Checkpoint(Mapping):
+def _restored(report: int, i: int) -> Restored:
+    variable = _low.tw_restore_report_variable(report, i)
+    name, text = _low.tw_restore_report_name(report, i), _low.tw_restore_report_text(report, i)
+    return Restored(_OUTCOMES[_low.tw_restore_report_outcome(report, i)], variable and variable.decode(), name.decode(*_ANY),
+                    text.decode(*_ANY))
+
+
+class SaveReport(NamedTuple):
+    """What saving has cost. step: of the last save that was written, None before the first.   stall, seconds: for which that save held its
+    caller, and for which it was written.   saves, skipped, failed: since the checkpointer was made."""
+    step: Optional[int]
+    stall: float
+    seconds: float
+    bytes: int
+    saves: int
+    skipped: int
+    failed: int
+
+
+class Checkpointer(Handle):
+    """Keeps checkpoints of a session in a folder during training, and goes on from them after a crash.
+
+        with thalweg.Checkpointer(session, "run", every_steps=100) as c:
+            for step in range(c.restore(), 10_000):     # 0 at first, else where the last run was
+                session.run(train)
+                c.step(step + 1)
+
+    Leaving the block without an error saves the last step that `step` was told; in any case it waits for what is being written.
+
+    saver: None: one of all variables.   name: of the checkpoints, `name`-`step`.   every_steps, every_seconds: when a save is due.
+    background: a save only takes the values; a thread writes them.   skip: a step that is due while that thread still writes goes without
+    a save; else it waits.   keep_last: the newest that stay; None: all.   keep_best: those of the best metric that stay, too, where
+    `smaller_is_better` or not.   keep_every_seconds: of those that go, one is kept for good this often.   shards: data files.
+    Files and folder are as TensorFlow's. Raises InvalidArgumentError. Threads: one at a time."""
+
+    def __init__(self, session: Session, folder: Path, saver: Optional[Saver] = None, *, name: str = "model.ckpt",
+                 every_steps: int = 0, every_seconds: float = 0, background: bool = False, skip: bool = False,
+                 keep_last: Optional[int] = 5, keep_best: int = 0, smaller_is_better: bool = False, keep_every_seconds: float = 0,
+                 shards: int = 1):
+        self._handle = 0
+        if keep_last is not None and not 1 <= keep_last < 1 << 32:
+            raise ValueError(f"keep_last is {keep_last}; the newest checkpoint always stays, None keeps all")
+        if not 0 <= keep_best < 1 << 32 or not 1 <= shards < 1 << 32:
+            raise ValueError(f"keep_best is {keep_best} and shards {shards}; keep 0 or more, in at least one data file")
+        self._session, self._saver, self._last, self._saved = session, saver or Saver(), None, None
+        flags = (_low.TW_CHECKPOINTER_BACKGROUND * background | _low.TW_CHECKPOINTER_SKIP * skip
+                 | _low.TW_CHECKPOINTER_SMALLER_IS_BETTER * smaller_is_better)
+        options = _low.tw_checkpointer_options(
+            size=ctypes.sizeof(_low.tw_checkpointer_options), flags=flags, name=_path(name), every_steps=every_steps,
+            every_seconds=every_seconds, keep_last=keep_last or 0, keep_best=keep_best, keep_every_seconds=keep_every_seconds,
+            shards=shards)
+        self._handle = made(_low.tw_checkpointer_create, self._saver._of(session.graph), session._handle, _path(folder), options,
+                            graph=session.graph)
+
+    def __del__(self, destroy=_low.tw_checkpointer_destroy):
+        destroy(getattr(self, "_handle", None))
+
+    def __enter__(self) -> "Checkpointer":
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        try:
+            if kind is None:
+                if self._last is not None and self._last != self._saved:
+                    self.save(*self._last)
+                self.wait()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Waits for what is being written; nothing can be saved any more. Closing twice is fine."""
+        handle, self._handle = self._handle, 0
+        _low.tw_checkpointer_destroy(handle)
+
+    def step(self, step: int, metric: Optional[float] = None) -> bool:
+        """To be called after each training step: saves if one is due, and answers whether. metric: what the model is worth now.
+        Raises what the file system says, also of a save in the background since the last call; training may go on."""
+        self._last = (step, metric)
+        saved = ctypes.c_uint32()
+        check(_low.tw_checkpointer_step(self._open(), step, _double(metric), saved), self._session.graph)
+        if saved:
+            self._saved = self._last
+        return bool(saved)
+
+    def save(self, step: int, metric: Optional[float] = None) -> None:
+        """Saves, due or not, after the save that is being written. Raises also what that failed with, and has saved then."""
+        check(_low.tw_checkpointer_save(self._open(), step, _double(metric)), self._session.graph)
+        self._last = self._saved = (step, metric)
+
+    def wait(self) -> None:
+        """Until nothing is being written. Raises what that failed with."""
+        check(_low.tw_checkpointer_wait(self._open()), self._session.graph)
+
+    def restore(self, which: str = "latest", default: Optional[int] = 0) -> int:
+        """Sets the variables from the latest whole checkpoint, or from the "best" by metric, and answers its step; `default` where the
+        folder has none (None: NotFoundError then). What is damaged is passed over; the log says why. Raises DataLossError if all are
+        damaged, InvalidArgumentError and FailedPreconditionError for one that does not fit the variables."""
+        if which not in ("latest", "best"):
+            raise ValueError(f"which is {which!r}; it is 'latest' or 'best'")
+        step = ctypes.c_int64(-1)
+        number = _low.TW_CHECKPOINT_BEST if which == "best" else _low.TW_CHECKPOINT_LATEST
+        try:
+            check(_low.tw_checkpointer_restore(self._open(), number, step, None), self._session.graph)
+        except NotFoundError:
+            if default is None:
+                raise
+            return default
+        return step.value
+
+    def report(self) -> SaveReport:
+        stats = _low.tw_checkpointer_stats(size=ctypes.sizeof(_low.tw_checkpointer_stats))
+        check(_low.tw_checkpointer_report(self._open(), stats))
+        return SaveReport(None if stats.step < 0 else stats.step, stats.stall_ns * 1e-9, stats.write_ns * 1e-9, stats.bytes, stats.saves,
+                          stats.skipped, stats.failed)
+
+    def _open(self) -> int:
+        if not self._handle:
+            raise ValueError("the checkpointer is closed")
+        return self._handle
+
+
+def _double(value: Optional[float]) -> Any:
+    return None if value is None else ctypes.byref(ctypes.c_double(value))
+
+
+def latest_checkpoint(folder: Path) -> Optional[str]:
+    """The prefix of the latest whole checkpoint of a folder, past damaged ones; None: there is none. Raises DataLossError if all are
+    damaged."""
+    prefix = ctypes.c_void_p()
+    try:
+        check(_low.tw_checkpoint_latest(_path(folder), prefix, None))
+    except NotFoundError:
+        return None
+    return os.fsdecode(bytes_of(prefix.value))
+
+
+class Checkpoint(Handle, Mapping):
     """A checkpoint, open for reading: arrays by name. Raises NotFoundError; DataLossError if its index is damaged or of another format.
     Threads: any, until it is closed."""
 
     def __init__(self, prefix: Path):
-        self._handle = made(_low.tw_checkpoint_open, os.fsencode(prefix))
-        self.names = [_low.tw_checkpoint_name(self._handle, i).decode() for i in range(_low.tw_checkpoint_count(self._handle))]
+        self._handle = made(_low.tw_checkpoint_open, _path(prefix))
+        self.names = [_low.tw_checkpoint_name(self._handle, i).decode(*_ANY) for i in range(_low.tw_checkpoint_count(self._handle))]
 
     def __del__(self, close=_low.tw_checkpoint_close):
         close(getattr(self, "_handle", None))
@@ -91,22 +273,28 @@ class Checkpoint(Mapping):
         """As by [], but a Tensor, for types that NumPy has not."""
         if name not in self.names:
             raise KeyError(name)
-        return Tensor._adopt(made(_low.tw_checkpoint_read, self._handle, name.encode()))
+        return Tensor._adopt(made(_low.tw_checkpoint_read, self._handle, name.encode(*_ANY)))
 
     def describe(self, name: str) -> tuple[DType, Optional[tuple[Optional[int], ...]], int]:
         """Element type, shape and bytes in the file. Raises NotFoundError."""
         dtype, shape, size = ctypes.c_uint32(), _low.tw_shape(), ctypes.c_uint64()
-        check(_low.tw_checkpoint_describe(self._handle, name.encode(), dtype, shape, size))
+        check(_low.tw_checkpoint_describe(self._handle, self._key(name), dtype, shape, size))
         return from_number(dtype.value), shape_from(shape), size.value
 
     def verify(self, name: Optional[str] = None) -> None:
         """Compares the checksum of one tensor, or of all, with its bytes in the file. Raises DataLossError naming file and tensor."""
-        check(_low.tw_checkpoint_verify(self._handle, None if name is None else name.encode()))
+        check(_low.tw_checkpoint_verify(self._handle, None if name is None else self._key(name)))
+
+    @staticmethod
+    def _key(name: str) -> bytes:
+        if "\0" in name:
+            raise ValueError(f"{name!r} has a zero byte in it")
+        return name.encode(*_ANY)
 
 
 def write_checkpoint(prefix: Path, values: Mapping[str, Any]) -> None:
     """Writes arrays under their names, without a graph."""
     tensors = [v if isinstance(v, Tensor) else Tensor(v) for v in values.values()]
-    names = (ctypes.c_char_p * len(tensors))(*(name.encode() for name in values))
+    names = (ctypes.c_char_p * len(tensors))(*(c_text(name) for name in values))
     handles = (ctypes.c_void_p * len(tensors))(*(t._handle for t in tensors))
-    check(_low.tw_checkpoint_write(os.fsencode(prefix), names, handles, len(tensors)))
+    check(_low.tw_checkpoint_write(_path(prefix), names, handles, len(tensors)))

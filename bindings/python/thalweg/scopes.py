@@ -1,4 +1,4 @@
-"""What a `with` says about the operations that are added inside: their graph, name, device, and what they run after.
+"""What a `with` says about the operations that are added inside: their graph, name, device, priority, and what they run after.
 
 All of it belongs to the thread that wrote the `with`; other threads start with none."""
 import contextlib
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Scope:
-    """prefix: of names, with its slash.   device: "" for anywhere.   after: operations to wait for."""
+    """prefix: of names, with its slash.   device: "" for anywhere.   after: operations to wait for.   priority: 0 is what all have."""
     graph: "Graph"
     prefix: str = ""
     device: str = ""
     after: tuple["Operation", ...] = ()
+    priority: int = 0
 
 
 class _Stack(threading.local):
@@ -73,6 +74,16 @@ def device(name: str, graph: Optional["Graph"] = None) -> Iterator[None]:
     """Operations inside run there: "CPU:0", "/device:OPENCL:0"; "": anywhere. Variables, gradients and optimizers place theirs themselves,
     and do not wait for control_dependencies either."""
     with _inside(dataclasses.replace(current(graph), device=name)):
+        yield
+
+
+@contextlib.contextmanager
+def priority(number: int, graph: Optional["Graph"] = None) -> Iterator[None]:
+    """Of the operations that could run next, those of a larger number run first; 0 is what all have. A wish: see tw_op_set_priority (op.h).
+    Variables, gradients and optimizers have none."""
+    if not isinstance(number, int) or isinstance(number, bool) or not -2**31 <= number < 2**31:
+        raise TypeError(f"a priority is a whole number of 32 bits, not {number!r}")
+    with _inside(dataclasses.replace(current(graph), priority=number)):
         yield
 
 

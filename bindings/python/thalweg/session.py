@@ -6,52 +6,47 @@
 
 Threads: any number may run one session and its callables at once; a run lets go of Python's global lock."""
 import ctypes
+import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Optional, Union
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 
 from . import _low, tensor
+from ._handle import Handle
+from .cancel import CancelToken, held_back, interruptible
+from .dtypes import Array
 from .errors import check, made
+from .future import Future
 from .graph import Graph, current_graph
 from .output import Formula, Operation, Output
 from .runtime import Option, list_options, option_texts
+from .stats import StepStats, give_back, handle_of, take
 from .tensor import Tensor
 
+if TYPE_CHECKING:
+    from typing import Unpack
 
-class CancelToken:
-    """Stops the runs that were given it, and makes later ones fail at once. Threads: any."""
-    __slots__ = ("_handle", "__weakref__")
-
-    def __init__(self) -> None:
-        self._handle = made(_low.tw_cancel_token_create)
-
-    def __del__(self, destroy=_low.tw_cancel_token_destroy):
-        destroy(getattr(self, "_handle", None))
-
-    def cancel(self) -> None:
-        """Cannot be undone; kernels that are running end first."""
-        _low.tw_cancel_token_cancel(self._handle)
-
-    @property
-    def cancelled(self) -> bool:
-        return bool(_low.tw_cancel_token_cancelled(self._handle))
+    from ._options import SessionOptions
 
 
-class Session:
+class Session(Handle):
     """A session of a graph. graph: None: the current one.   options: Session.options() lists them, as in Session(g, threads=1).
     Raises InvalidArgumentError for an unknown option, FailedPreconditionError if no plugin provides a device."""
 
-    def __init__(self, graph: Optional[Graph] = None, **options: Any):
+    def __init__(self, graph: Optional[Graph] = None, **options: "Unpack[SessionOptions]"):
         self._handle = 0
-        self.graph = graph or current_graph()
+        self.graph = current_graph() if graph is None else graph
+        if not isinstance(self.graph, Graph):
+            raise TypeError(f"{graph!r} is no graph")
         self._handle = made(_low.tw_session_create, self.graph._handle, *option_texts(options))
         self._prepared: dict[Any, _Prepared] = {}
         self._reads: dict[Any, Output] = {}
         self._mutex = threading.Lock()
 
-    def __del__(self, destroy=_low.tw_session_destroy):
+    def __del__(self, destroy: Any = _low.tw_session_destroy) -> None:
         getattr(self, "_prepared", {}).clear()  # before what they belong to
         destroy(getattr(self, "_handle", None))
 
@@ -66,21 +61,41 @@ class Session:
         check(_low.tw_session_close(self._handle))
 
     def run(self, fetches: Any, feeds: Optional[Mapping[Any, Any]] = None, *, timeout: Optional[float] = None,
-            cancel: Optional[CancelToken] = None, as_tensors: bool = False) -> Any:
+            cancel: Optional[CancelToken] = None, as_tensors: bool = False, stats: Optional[StepStats] = None) -> Any:
         """One step. fetches: a value, a variable, an operation (which runs and gives None), a name, or lists, tuples and dicts of these,
         nested too; the answer has the same form.   feeds: arrays by value or name.   timeout: seconds.
-        Answers arrays, for scalars numbers of NumPy's; with as_tensors, Tensors.
+        stats: what to write down how long each part took in.
+        Answers arrays, for scalars numbers of NumPy's; with as_tensors, Tensors. Ctrl-C cancels a step of the main thread.
         Raises InvalidArgumentError for wrong feeds and fetches, FailedPreconditionError after close and for variables without contents,
         DeadlineExceededError, CancelledError, and what operations fail with. The session can be used again."""
         feeds = feeds or {}
-        leaves: list[Any] = []
-        form = _flatten(fetches, leaves)
-        prepared = self._prepare(tuple(feeds), tuple(leaves))
-        return _unflatten(form, iter(prepared.run(list(feeds.values()), timeout, cancel, as_tensors)))
+        form, prepared = self._prepare(tuple(feeds), fetches)
+        return _unflatten(form, prepared.run(list(feeds.values()), timeout, cancel, as_tensors, stats))
+
+    def run_async(self, fetches: Any, feeds: Optional[Mapping[Any, Any]] = None, *, timeout: Optional[float] = None,
+                  as_tensors: bool = False, stats: Optional[StepStats] = None) -> Future:
+        """Starts a step and answers its future; `future.result()` waits for what run would answer, or raises. Fed arrays are copied,
+        Tensors are not. Where many steps are under way (max_async_runs, see options) it waits until one is over; in a session of one thread
+        the step is over when it returns. The time of timeout starts now. Raises what is wrong with fetches and feeds at once."""
+        feeds = feeds or {}
+        form, prepared = self._prepare(tuple(feeds), fetches)
+        return prepared.start(list(feeds.values()), timeout, as_tensors, form, stats)
 
     def callable(self, fetches: Any, feeds: Sequence[Any] = (), targets: Iterable[Any] = ()) -> "Callable":
         """The same step, prepared: `f = s.callable(loss, feeds=[x, y], targets=[step])`, then `f(images, labels)`."""
         return Callable(self, fetches, tuple(feeds), tuple(targets))
+
+    def plan(self, fetches: Any, feeds: Union[Mapping[Any, Sequence[int]], Iterable[Any]] = ()) -> dict[str, Any]:
+        """The plan of a step, as Callable.plan. feeds: shapes by value or name; or values and names alone, as for a Callable.plan without
+        shapes."""
+        shapes = list(feeds.values()) if isinstance(feeds, Mapping) else []
+        return self._prepare(tuple(feeds), fetches)[1].plan(shapes)
+
+    def report(self) -> dict[str, int]:
+        """What the session has done and keeps: steps, plans, shapes, hits, misses, bytes, by the names of tw_session_info (session.h)."""
+        info = _low.tw_session_info(size=ctypes.sizeof(_low.tw_session_info))
+        check(_low.tw_session_report(self._handle, info))
+        return {name: getattr(info, name) for name, *_ in info._fields_ if name not in ("size", "flags")}
 
     @staticmethod
     def options() -> dict[str, Option]:
@@ -89,8 +104,11 @@ class Session:
 
     # ---- Preparing ----
 
-    def _prepare(self, feeds: tuple[Any, ...], leaves: tuple[Any, ...]) -> "_Prepared":
-        key = feeds, leaves
+    def _prepare(self, feeds: tuple[Any, ...], fetches: Any) -> tuple[Any, "_Prepared"]:
+        """The form of the fetches, and the step."""
+        found: list[Any] = []
+        form = _flatten(fetches, found)
+        key = feeds, leaves = feeds, tuple(found)
         try:
             prepared = self._prepared.get(key)
         except TypeError:  # something that cannot be a key, which is told by name
@@ -98,11 +116,11 @@ class Session:
         if prepared is None:
             with self._mutex:
                 prepared = self._prepared[key] = self._make(feeds, leaves, ())
-        return prepared
+        return form, prepared
 
     def _make(self, feeds: tuple[Any, ...], leaves: Sequence[Any], targets: Sequence[Any]) -> "_Prepared":
         found = [self._resolve(x) for x in leaves]
-        return _Prepared(self.graph, self._handle, [self._feed(x) for x in feeds], found, [self._target(x) for x in targets])
+        return _Prepared(self._handle, [self._feed(x) for x in feeds], found, [self._target(x) for x in targets])
 
     def _resolve(self, x: Any) -> Union[Output, Operation]:
         """What is fetched or run: text names a value (with a colon) or an operation, which stands for its first value if it has any."""
@@ -137,7 +155,7 @@ class Session:
         return x
 
 
-class Callable:
+class Callable(Handle):
     """A prepared step; see Session.callable. Threads: any number at once."""
 
     def __init__(self, session: Session, fetches: Any, feeds: tuple[Any, ...], targets: tuple[Any, ...]):
@@ -147,18 +165,28 @@ class Callable:
         self._prepared = session._make(feeds, leaves, targets)
 
     def __call__(self, *feeds: Any, timeout: Optional[float] = None, cancel: Optional[CancelToken] = None,
-                 as_tensors: bool = False) -> Any:
+                 as_tensors: bool = False, stats: Optional[StepStats] = None) -> Any:
         """Runs it on one array for each feed, in order; otherwise as Session.run."""
-        return _unflatten(self._form, iter(self._prepared.run(feeds, timeout, cancel, as_tensors)))
+        return _unflatten(self._form, self._prepared.run(feeds, timeout, cancel, as_tensors, stats))
+
+    def run_async(self, *feeds: Any, timeout: Optional[float] = None, as_tensors: bool = False,
+                  stats: Optional[StepStats] = None) -> Future:
+        """Starts it, as Session.run_async."""
+        return self._prepared.start(feeds, timeout, as_tensors, self._form, stats)
+
+    def plan(self, *shapes: Sequence[int]) -> dict[str, Any]:
+        """The plan for feeds of these shapes, one for each; without any, that of the latest run, or, before any, one for what the graph
+        declares. What it holds stands at tw_callable_plan_json (session.h). Raises InvalidArgumentError for shapes that do not fit."""
+        return self._prepared.plan(shapes)
 
 
-class _Prepared:
+class _Prepared(Handle):
     """A tw_callable. A large array that is fed shares its memory with the step. Where something that outlives the step keeps hold of that
     memory (a variable, a result), the program would change it by writing to its array. So the first run is given copies, and sees which
     feeds are kept: those are copied ever after."""
 
-    def __init__(self, graph: Graph, session: int, feeds: list[Output], found: list[Any], targets: list[Operation]):
-        self._handle, self.graph, self.feeds = 0, graph, feeds
+    def __init__(self, session: int, feeds: list[Output], found: list[Any], targets: list[Operation]):
+        self._handle, self.feeds = 0, feeds
         self._dtypes = [f.dtype for f in feeds]
         self._kept: list[Optional[bool]] = [None] * len(feeds)  # whether a feed outlives the step; None: no run has told
         self._fetched = [isinstance(x, Output) for x in found]
@@ -170,21 +198,27 @@ class _Prepared:
             fetches=(ctypes.c_uint64 * len(fetches))(*(f.number for f in fetches)),
             targets=(ctypes.c_void_p * len(targets))(*(t._handle for t in targets)),
             n_feeds=len(feeds), n_fetches=len(fetches), n_targets=len(targets))
-        self._handle = made(_low.tw_callable_create, session, what, graph=graph)
+        self._handle = made(_low.tw_callable_create, session, what)
 
-    def __del__(self, destroy=_low.tw_callable_destroy):
+    def __del__(self, destroy: Any = _low.tw_callable_destroy) -> None:
         destroy(getattr(self, "_handle", None))
 
-    def run(self, feeds: Sequence[Any], timeout: Optional[float], cancel: Optional[CancelToken], as_tensors: bool) -> list[Any]:
-        if len(feeds) != len(self.feeds):
-            raise TypeError(f"the step takes {len(self.feeds)} feeds, not {len(feeds)}")
+    def plan(self, shapes: Sequence[Sequence[int]]) -> dict[str, Any]:
+        if shapes and len(shapes) != len(self.feeds):
+            raise ValueError(f"{len(shapes)} shapes for {len(self.feeds)} feeds")
+        given = (_low.tw_shape * len(shapes))(*(
+            _low.tw_shape(dims=(ctypes.c_int64 * len(s))(*s), rank=len(s)) for s in shapes)) if shapes else None
+        plan: dict[str, Any] = json.loads(tensor.bytes_of(made(_low.tw_callable_plan_json, self._handle, given)))
+        return plan
+
+    def run(self, feeds: Sequence[Any], timeout: Optional[float], cancel: Optional[CancelToken], as_tensors: bool,
+            stats: Optional[StepStats]) -> Iterator[Any]:
         handles, results = (ctypes.c_void_p * len(feeds))(), (ctypes.c_void_p * self._n)()
-        watched: list[tuple[int, np.ndarray, bool]] = []
+        watched: list[tuple[int, Array, bool]] = []
         tensors: list[Tensor] = []
         try:
-            for i, feed in enumerate(feeds):
-                handles[i] = self._enter(i, feed, watched)
-            check(_low.tw_callable_run(self._handle, handles, _options(timeout, cancel), results), self.graph)
+            self._enter(feeds, handles, watched)
+            check(self._step(handles, results, timeout, cancel, stats))
             tensors = [Tensor._adopt(handle or 0) for handle in results]
             for i, _, shared in watched:
                 if not shared:
@@ -195,27 +229,66 @@ class _Prepared:
                     self._part(i, array, handles, tensors)
             for handle in handles:
                 _low.tw_tensor_release(handle)
-        values = iter(tensors if as_tensors else [tensor.to_value(t) for t in tensors])
-        return [next(values) if fetched else None for fetched in self._fetched]
+        return self._values(tensors, as_tensors)
 
-    def _enter(self, i: int, feed: Any, watched: list[tuple[int, np.ndarray, bool]]) -> int:
-        """A handle on what is fed; adds what has to be watched: the feed, its array, and whether they share memory."""
-        if isinstance(feed, Tensor):
-            _low.tw_tensor_retain(feed._handle)
-            return feed._handle
+    def _step(self, handles: Any, results: Any, timeout: Optional[float], cancel: Optional[CancelToken],
+              stats: Optional[StepStats]) -> Optional[int]:
+        step, filled = self._handle, handle_of(stats)
+
+        def run(token: Optional[int]) -> Optional[int]:
+            return _low.tw_callable_run(step, handles, _options(timeout, token, filled), results)
+
+        if stats is None:
+            return interruptible(run, cancel)
+        take(stats)
+        try:
+            return interruptible(run, cancel)
+        finally:
+            give_back(stats)
+
+    def start(self, feeds: Sequence[Any], timeout: Optional[float], as_tensors: bool, form: Any, stats: Optional[StepStats]) -> Future:
+        handles, filled = (ctypes.c_void_p * len(feeds))(), handle_of(stats)
+        future = Future(lambda tensors: _unflatten(form, self._values(tensors, as_tensors)), self._n, stats)
+        try:
+            self._enter(feeds, handles, None)
+            check(held_back(lambda token: future._start(self._handle, handles, _options(timeout, token, filled)), future._token))
+        finally:
+            for handle in handles:
+                _low.tw_tensor_release(handle)
+        return future
+
+    def _values(self, tensors: list[Tensor], as_tensors: bool) -> Iterator[Any]:
+        """Of all that was asked for: None for an operation."""
+        values = iter(tensors if as_tensors else [tensor.to_value(t) for t in tensors])
+        return iter([next(values) if fetched else None for fetched in self._fetched])
+
+    def _enter(self, feeds: Sequence[Any], handles: Any, watched: Optional[list[tuple[int, Array, bool]]]) -> None:
+        """Writes handles on what is fed, and adds what has to be watched: the feed, its array, and whether they share memory.
+        watched: None: nothing may share memory."""
+        if len(feeds) != len(self.feeds):
+            raise TypeError(f"the step takes {len(self.feeds)} feeds, not {len(feeds)}")
+        for i, feed in enumerate(feeds):
+            if isinstance(feed, Tensor):
+                _low.tw_tensor_retain(feed._handle)
+                handles[i] = feed._handle
+                continue
+            array = self._array(i, feed)
+            if watched is None or not tensor.worth_sharing(array) or self._kept[i]:
+                handles[i] = tensor.copied(array)
+                continue
+            shared = self._kept[i] is False
+            watched.append((i, array, shared))
+            handles[i] = tensor.shared(array) if shared else tensor.copied(array)
+
+    def _array(self, i: int, feed: Any) -> Array:
         if isinstance(feed, Formula):
             raise TypeError(f"{feed!r} cannot be given to '{self.feeds[i].name}': it is a value of a graph, not an array")
         try:
-            array = tensor.as_array(feed, self._dtypes[i])[0]
-        except TypeError as e:
+            return tensor.as_array(feed, self._dtypes[i])[0]
+        except (TypeError, ValueError) as e:  # the latter for lists that are no array
             raise TypeError(f"feed '{self.feeds[i].name}': {e}") from None
-        if not tensor.worth_sharing(array) or self._kept[i]:
-            return tensor.copied(array)
-        shared = self._kept[i] is False
-        watched.append((i, array, shared))
-        return tensor.shared(array) if shared else tensor.copied(array)
 
-    def _part(self, i: int, array: np.ndarray, handles: Any, results: list[Tensor]) -> None:
+    def _part(self, i: int, array: Array, handles: Any, results: list[Tensor]) -> None:
         """Something keeps the array's memory now that did not in the first run. Results that do are copied; anything else the array must
         outlive."""
         self._kept[i] = True
@@ -227,11 +300,23 @@ class _Prepared:
             handles[i] = None
 
 
-def _options(timeout: Optional[float], cancel: Optional[CancelToken]) -> Any:
-    if timeout is None and cancel is None:
+def _options(timeout: Optional[float], token: Optional[int], stats: Optional[int]) -> Any:
+    if timeout is None and token is None and stats is None:
         return None
-    ns = 0 if timeout is None else max(1, int(timeout * 1e9))
-    return _low.tw_run_options(size=ctypes.sizeof(_low.tw_run_options), timeout_ns=ns, cancel=cancel and cancel._handle)
+    if timeout is None and stats is None:
+        return _cancelled_by(token)
+    ns = 0
+    if timeout is not None:
+        if not isinstance(timeout, (int, float, np.integer, np.floating)) or timeout != timeout:
+            raise TypeError(f"timeout is a number of seconds, not {timeout!r}")
+        ns = int(max(1, min(timeout * 1e9, 2.0**62)))
+    return _low.tw_run_options(size=ctypes.sizeof(_low.tw_run_options), timeout_ns=ns, cancel=token, stats=stats)
+
+
+@lru_cache(16)
+def _cancelled_by(token: Optional[int]) -> Any:
+    """Options that many runs may share: they are only read."""
+    return _low.tw_run_options(size=ctypes.sizeof(_low.tw_run_options), cancel=token)
 
 
 # ---- Nested fetches ----

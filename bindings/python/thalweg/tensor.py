@@ -8,12 +8,13 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _dlpack, _low
-from .dtypes import DType, DTypeLike, as_dtype, from_number, from_numpy
+from ._handle import Handle
+from .dtypes import Array, DType, DTypeLike, as_dtype, from_number, from_numpy, is_number
 from .dtypes import string as _string
 from .errors import check, made
 
 
-class Tensor:
+class Tensor(Handle):
     """A reference to a tensor of the runtime. Made from anything that NumPy makes an array of, or by fetching with as_tensors=True.
 
     value: an array, a number, text, or lists of these.   dtype: its element type; None: that of the array, float32 and int32 for Python's
@@ -34,7 +35,7 @@ class Tensor:
         self._handle = handle
         return self
 
-    def __del__(self, release=_low.tw_tensor_release):
+    def __del__(self, release: Any = _low.tw_tensor_release) -> None:
         release(getattr(self, "_handle", None))
 
     @property
@@ -56,7 +57,7 @@ class Tensor:
         """Bytes of memory; 16 an element for strings."""
         return _low.tw_tensor_bytes(self._handle)
 
-    def numpy(self) -> np.ndarray:
+    def numpy(self) -> Array:
         """Its elements as an array that shares its memory and keeps it alive; read-only where somebody else shares it too. Strings are
         copied, into an array of bytes objects. Raises TypeError for types that NumPy has not."""
         return to_array(self)
@@ -66,12 +67,12 @@ class Tensor:
         dims = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
         return Tensor._adopt(made(_low.tw_tensor_reshape, self._handle, _dims(dims), len(dims)))
 
-    def _lies_in(self, array: np.ndarray) -> bool:
+    def _lies_in(self, array: Array) -> bool:
         """Whether its memory is part of the array's."""
         at = _low.tw_tensor_data(self._handle) or 0
         return self.nbytes > 0 and array.ctypes.data <= at < array.ctypes.data + array.nbytes
 
-    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Array:
         array = to_array(self)
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)
@@ -86,6 +87,9 @@ class Tensor:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return _dlpack.CPU, 0
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return Tensor, (to_array(self), self.dtype)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -116,10 +120,12 @@ def bytes_of(buffer: int) -> bytes:
 
 # ---- In ----
 
-def as_array(value: Any, dtype: Optional[DType]) -> tuple[np.ndarray, bool]:
+def as_array(value: Any, dtype: Optional[DType]) -> tuple[Array, bool]:
     """The value as a dense array of native byte order and of that type, and whether nobody else can have it.
 
     Arrays are cast where NumPy's rule "same_kind" allows and no whole number changes, and so are lists and Python's numbers."""
+    if type(value) is np.ndarray and value.flags.c_contiguous and is_number(value.dtype) and (dtype is None or dtype._numpy is value.dtype):
+        return value, False  # as most are
     if isinstance(value, Tensor):
         value = to_array(value)
     array = value if isinstance(value, np.ndarray) else np.asarray(value)
@@ -127,6 +133,8 @@ def as_array(value: Any, dtype: Optional[DType]) -> tuple[np.ndarray, bool]:
     if array.dtype.kind in "OSU":
         if dtype is not None and dtype != _string:
             raise TypeError(f"{_short(value)} is no {dtype}")
+        if array.dtype.kind == "O" and array.size and not isinstance(array.flat[0], (str, bytes)):
+            raise TypeError(f"{_short(value)} is of no element type")
         return array, False
     if dtype is None:
         dtype = from_numpy(array.dtype) if isinstance(value, (np.ndarray, np.generic)) else _python_type(array)
@@ -140,7 +148,7 @@ def as_array(value: Any, dtype: Optional[DType]) -> tuple[np.ndarray, bool]:
     return array, array is not given
 
 
-def _python_type(array: np.ndarray) -> DType:
+def _python_type(array: Array) -> DType:
     """The element type for Python's own numbers."""
     names = {"f": "float32", "c": "complex64"}
     if array.dtype.kind in names:
@@ -151,7 +159,7 @@ def _python_type(array: np.ndarray) -> DType:
     return from_numpy(array.dtype)
 
 
-def _cast(array: np.ndarray, kind: np.dtype, dtype: DType, value: Any) -> np.ndarray:
+def _cast(array: Array, kind: np.dtype[Any], dtype: DType, value: Any) -> Array:
     if array.size == 0 and not isinstance(value, (np.ndarray, np.generic)):
         return array.astype(kind)  # an empty list is of any type
     whole, number = "iu", "iuf"
@@ -179,14 +187,14 @@ def _dims(shape: Any) -> Any:
 COPIED_BYTES = 16 * 1024
 
 
-def worth_sharing(array: np.ndarray) -> bool:
+def worth_sharing(array: Array) -> bool:
     return array.nbytes > COPIED_BYTES and array.flags.aligned and array.dtype.kind not in "OSU"
 
 
-_NOTHING = ctypes.CFUNCTYPE(None, ctypes.c_void_p)()
+_NOTHING = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(0)
 
 
-def shared(array: np.ndarray) -> int:
+def shared(array: Array) -> int:
     """A handle on a tensor around the memory of a dense array, which must live, unchanged, until that tensor is alone. Without a callback,
     because one that needs Python's lock must not come from a thread that Python ends at exit."""
     number = from_numpy(array.dtype).number
@@ -198,11 +206,11 @@ def alone(handle: int) -> bool:
     return _low.tw_tensor_mutable_data(handle) is not None
 
 
-_parked: list[tuple[np.ndarray, int]] = []
+_parked: list[tuple[Array, int]] = []
 _parking = threading.Lock()
 
 
-def park(array: np.ndarray, handle: int) -> None:
+def park(array: Array, handle: int) -> None:
     """Keeps an array that a tensor shares, and that reference to the tensor, so that nobody writes to it, until the tensor is alone; looked
     at when the next one is parked."""
     with _parking:
@@ -212,7 +220,7 @@ def park(array: np.ndarray, handle: int) -> None:
         _low.tw_tensor_release(h)
 
 
-def copied(array: np.ndarray) -> int:
+def copied(array: Array) -> int:
     """A handle on a tensor with a copy of the array, which is dense."""
     if array.dtype.kind in "OSU":
         return _strings(array)
@@ -220,7 +228,7 @@ def copied(array: np.ndarray) -> int:
     return made(_low.tw_tensor_create_copy, number, _dims(array.shape), array.ndim, array.ctypes.data, array.nbytes)
 
 
-def _strings(array: np.ndarray) -> int:
+def _strings(array: Array) -> int:
     tensor = made(_low.tw_tensor_create, _string.number, _dims(array.shape), array.ndim)
     try:
         for i, text in enumerate(array.reshape(-1).tolist()):
@@ -241,23 +249,22 @@ class _Memory:
     """What an array that shares a tensor's memory has as its base."""
     __slots__ = ("tensor", "__array_interface__")
 
-    def __init__(self, tensor: Tensor, shape: tuple[int, ...], kind: np.dtype, data: int, read_only: bool):
+    def __init__(self, tensor: Tensor, shape: tuple[int, ...], kind: np.dtype[Any], data: int, read_only: bool):
         self.tensor = tensor
         # NumPy's protocol knows no types of other packages: bytes of that size stand in for them.
         typestr = kind.str if kind.isbuiltin == 1 else f"|V{kind.itemsize}"
         self.__array_interface__ = {"version": 3, "shape": shape, "typestr": typestr, "data": (data, read_only)}
 
 
-def to_array(tensor: Tensor) -> np.ndarray:
-    kind, shape = tensor.dtype.numpy, tensor.shape
-    if kind == object:
+def to_array(tensor: Tensor) -> Array:
+    kind, shape, handle = tensor.dtype.numpy, tensor.shape, tensor._handle
+    if kind.kind == "O":
         return _texts(tensor, shape)
-    handle = tensor._handle
     data = _low.tw_tensor_data(handle)
     if not data or 0 in shape:
         return np.empty(shape, kind)
     array = np.asarray(_Memory(tensor, shape, kind, data, _low.tw_tensor_mutable_data(handle) is None))
-    return array if array.dtype == kind else array.view(kind)
+    return array if kind.isbuiltin == 1 else array.view(kind)
 
 
 def to_value(tensor: Tensor) -> Any:
@@ -265,7 +272,7 @@ def to_value(tensor: Tensor) -> Any:
     return to_array(tensor)[()]
 
 
-def _texts(tensor: Tensor, shape: tuple[int, ...]) -> np.ndarray:
+def _texts(tensor: Tensor, shape: tuple[int, ...]) -> Array:
     texts = np.empty(tensor.size, object)
     at, size = ctypes.c_char_p(), ctypes.c_uint64()
     for i in range(len(texts)):

@@ -1,4 +1,4 @@
-"""Training: optimizers, batches, and a progress bar around the loop.
+"""Training: optimizers, clipping and weight decay, batches, and a progress bar around the loop.
 
     step = thalweg.train.Adam(0.001).minimize(loss)
     ...
@@ -6,67 +6,103 @@
         bar.set_postfix(loss=s.run([loss, step], {x: bx, y: by})[0])"""
 import ctypes
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
 
 from . import _low
-from .gradients import Gradient, SparseGradient, raw
+from .gradients import Gradient, SparseGradient, _python as from_raw, gradients as gradients_of
+from .graph import Graph
+from .lbfgs import LBFGS, Report
 from .output import Formula, Operation, Output
-from .variable import Variable
+from .variable import Variable, listed
+
+__all__ = ["AdaMax", "Adadelta", "Adagrad", "Adam", "AdamW", "Batches", "Ftrl", "LBFGS", "Momentum", "Optimizer", "RMSProp", "Report",
+           "SGD", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "decay_gradients", "progress"]
+
+
+Clip = Union[float, Callable[[list[Gradient]], list[Gradient]]]
 
 
 class Optimizer:
-    """Updates variables by their gradients. learning_rate: a number, or a scalar value, so that a schedule may compute it."""
+    """Updates variables by their gradients.
 
-    def __init__(self, learning_rate: Any):
-        self.learning_rate = learning_rate
+    learning_rate: a number, or a scalar value: a schedule of thalweg.schedules or any other.
+    weight_decay: in each step, w -= learning_rate * weight_decay * w before the update, apart from the gradient ("decoupled")."""
 
-    def minimize(self, loss: Output, variables: Optional[Sequence[Variable]] = None) -> Operation:
-        """An operation to run once per training step, which makes a scalar loss smaller. variables: None: all trainable ones of real or
-        complex numbers. Make the initializer after this, so that it covers what the optimizer remembers.
+    def __init__(self, learning_rate: Any, weight_decay: float = 0.0):
+        self.learning_rate, self.weight_decay = learning_rate, weight_decay
+
+    def minimize(self, loss: Output, variables: Optional[Sequence[Variable]] = None, *, clip: Optional[Clip] = None,
+                 count_steps: Optional[bool] = None) -> Operation:
+        """An operation to run once per training step, which makes a scalar loss smaller. variables: None: all trainable ones of real
+        numbers. clip and count_steps: as in apply. Make the initializer after this, so that it covers what the optimizer remembers.
         Raises ValueError if the loss depends on none of them."""
         graph = loss.graph
         if variables is None:
-            variables = [v for v in graph.variables() if v.trainable and (v.dtype.is_floating or v.dtype.is_complex)]
-        found = raw(loss, variables)
-        used = [i for i, g in enumerate(found) if g.values]
-        if not used:
+            variables = [v for v in graph.variables() if v.trainable and v.dtype.is_floating]
+        found = gradients_of(loss, list(variables))
+        if all(g is None for g in found):
             raise ValueError(f"{loss!r} depends on none of the variables: {', '.join(v.name for v in variables) or 'there are none'}")
-        kept = (_low.tw_gradient * len(used))(*(found[i] for i in used))
-        return self._apply(graph, [variables[i] for i in used], kept)
+        return self.apply(found, variables, clip=clip, count_steps=count_steps)
 
-    def apply(self, gradients: Sequence[Gradient], variables: Sequence[Variable]) -> Operation:
-        """The same for gradients that were computed, and perhaps clipped, before; variables without one are left alone."""
-        pairs = [(_raw(g), v) for g, v in zip(gradients, variables, strict=True) if g is not None]
+    def apply(self, gradients: Sequence[Gradient], variables: Sequence[Variable], *, clip: Optional[Clip] = None,
+              count_steps: Optional[bool] = None) -> Operation:
+        """The same for gradients that were computed before; variables without one are left alone.
+        clip: a number: the largest norm of all gradients together; or a function that is given their list and answers another.
+        count_steps: whether the step adds 1 to the graph's global step; None: if it has one, as schedules make it."""
+        pairs = [(g, v) for g, v in zip(gradients, variables, strict=True) if g is not None]
         if not pairs:
             raise ValueError("there are no gradients to apply")
-        return self._apply(pairs[0][1].graph, [v for _, v in pairs], (_low.tw_gradient * len(pairs))(*(g for g, _ in pairs)))
+        if callable(clip):
+            changed = list(clip([g for g, _ in pairs]))
+            if len(changed) != len(pairs):
+                raise ValueError(f"clip was given {len(pairs)} gradients and answered {len(changed)}; it must answer one for each, or None")
+        else:
+            changed = [g for g, _ in pairs] if clip is None else clip_by_global_norm([g for g, _ in pairs], clip)[0]
+        chosen = [v for _, v in pairs]
+        raw = (_low.tw_gradient * len(chosen))(*(_raw(g) for g in changed))
+        return self._apply(chosen[0].graph, chosen, raw, count_steps)
 
-    def _apply(self, graph: Any, variables: list[Variable], gradients: Any) -> Operation:
-        rate = self.learning_rate
-        number = rate._value().number if isinstance(rate, Formula) else graph.constant(float(rate), variables[0].dtype).number
-        handles = (ctypes.c_uint64 * len(variables))(*(v.handle.number for v in variables))
+    def _apply(self, graph: Graph, variables: list[Variable], gradients: Any, count_steps: Optional[bool]) -> Operation:
+        rate, n = self.learning_rate, len(variables)
+        number = rate._value().number if isinstance(rate, Formula) else graph.constant(float(rate), "float64").number
+        handles, before = _handles(variables), {v.handle.number for v in listed(graph)}
         with graph.building() as scope:
-            made = self._add(scope, handles, gradients, len(variables), number)
+            if self.weight_decay:
+                _low.tw_decay_weights(scope, handles, gradients, n, number, self.weight_decay)
+            made = self._add(scope, handles, gradients, n, number)
+            if count_steps or (count_steps is None and graph.has("global_step")):
+                made = _low.tw_global_step_advance(scope, made)
+        graph._fixed.update({v.handle.number for v in listed(graph)} - before)  # what an optimizer remembers is not trained
         return Operation(graph, made)
 
     def _add(self, scope: int, variables: Any, gradients: Any, n: int, rate: int) -> int:
         raise NotImplementedError
 
 
-def _raw(gradient: Union[Output, SparseGradient]) -> "_low.tw_gradient":
+def _raw(gradient: Gradient) -> "_low.tw_gradient":
+    if gradient is None:
+        return _low.tw_gradient(0, 0)
     if isinstance(gradient, SparseGradient):
         return _low.tw_gradient(gradient.values.number, gradient.rows.number)
     return _low.tw_gradient(gradient._value().number, 0)
 
 
+def _handles(variables: Sequence[Variable]) -> Any:
+    return (ctypes.c_uint64 * len(variables))(*(v.handle.number for v in variables))
+
+
+def _options(kind: Any, rate: int, **values: Any) -> Any:
+    return kind(size=ctypes.sizeof(kind), learning_rate=rate, **values)
+
+
 class SGD(Optimizer):
     """Gradient descent: w -= learning_rate * g."""
 
-    def __init__(self, learning_rate: Any = 0.01):
-        super().__init__(learning_rate)
+    def __init__(self, learning_rate: Any = 0.01, weight_decay: float = 0.0):
+        super().__init__(learning_rate, weight_decay)
 
     def _add(self, scope: int, variables: Any, gradients: Any, n: int, rate: int) -> int:
         return _low.tw_train_sgd(scope, variables, gradients, n, rate)
@@ -75,26 +111,141 @@ class SGD(Optimizer):
 class Momentum(Optimizer):
     """m = momentum * m + g; w -= learning_rate * m, or, with nesterov, w -= learning_rate * (g + momentum * m)."""
 
-    def __init__(self, learning_rate: Any = 0.01, momentum: float = 0.9, nesterov: bool = False):
-        super().__init__(learning_rate)
+    def __init__(self, learning_rate: Any = 0.01, momentum: float = 0.9, nesterov: bool = False, weight_decay: float = 0.0):
+        super().__init__(learning_rate, weight_decay)
         self.momentum, self.nesterov = momentum, nesterov
 
     def _add(self, scope: int, variables: Any, gradients: Any, n: int, rate: int) -> int:
-        options = _low.tw_momentum(size=ctypes.sizeof(_low.tw_momentum), learning_rate=rate, momentum=self.momentum, nesterov=self.nesterov)
+        options = _options(_low.tw_momentum, rate, momentum=self.momentum, nesterov=self.nesterov)
         return _low.tw_train_momentum(scope, variables, gradients, n, options)
 
 
-class Adam(Optimizer):
-    """Adam (Kingma and Ba, arXiv:1412.6980), as TensorFlow's AdamOptimizer; see c_api/include/thalweg/train.h."""
+class Adagrad(Optimizer):
+    """AdaGrad: a += g^2; w -= learning_rate * g / (sqrt(a) + epsilon), where a is initial_accumulator at first."""
 
-    def __init__(self, learning_rate: Any = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, nesterov: bool = False):
-        super().__init__(learning_rate)
+    def __init__(self, learning_rate: Any = 0.01, initial_accumulator: float = 0.1, epsilon: float = 0.0, weight_decay: float = 0.0):
+        super().__init__(learning_rate, weight_decay)
+        self.initial_accumulator, self.epsilon = initial_accumulator, epsilon
+
+    def _add(self, scope: int, variables: Any, gradients: Any, n: int, rate: int) -> int:
+        options = _options(_low.tw_adagrad, rate, initial_accumulator=self.initial_accumulator, epsilon=self.epsilon)
+        return _low.tw_train_adagrad(scope, variables, gradients, n, options)
+
+
+class Adadelta(Optimizer):
+    """AdaDelta: a = rho a + (1 - rho) g^2; step = g sqrt(u + epsilon) / sqrt(a + epsilon); w -= learning_rate * step;
+    u = rho u + (1 - rho) step^2."""
+
+    def __init__(self, learning_rate: Any = 0.001, rho: float = 0.95, epsilon: float = 1e-8, weight_decay: float = 0.0):
+        super().__init__(learning_rate, weight_decay)
+        self.rho, self.epsilon = rho, epsilon
+
+    def _add(self, scope: int, variables: Any, gradients: Any, n: int, rate: int) -> int:
+        return _low.tw_train_adadelta(scope, variables, gradients, n, _options(_low.tw_adadelta, rate, rho=self.rho, epsilon=self.epsilon))
+
+
+class RMSProp(Optimizer):
+    """s = rho s + (1 - rho) g^2; m = momentum m + learning_rate g / sqrt(s + epsilon); w -= m. Centred: c = rho c + (1 - rho) g, and
+    s - c^2 in the place of s under the root."""
+
+    def __init__(self, learning_rate: Any = 0.001, rho: float = 0.9, momentum: float = 0.0, epsilon: float = 1e-10, centered: bool = False,
+                 weight_decay: float = 0.0):
+        super().__init__(learning_rate, weight_decay)
+        self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, centered
+
+    def _add(self, scope: int, variables: Any, gradients: Any, n: int, rate: int) -> int:
+        options = _options(_low.tw_rmsprop, rate, rho=self.rho, momentum=self.momentum, epsilon=self.epsilon, centered=self.centered)
+        return _low.tw_train_rmsprop(scope, variables, gradients, n, options)
+
+
+class Adam(Optimizer):
+    """m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2;
+    w -= learning_rate sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + epsilon), t counting steps from 1 (Kingma and Ba,
+    arXiv:1412.6980)."""
+
+    def __init__(self, learning_rate: Any = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, nesterov: bool = False,
+                 weight_decay: float = 0.0):
+        super().__init__(learning_rate, weight_decay)
         self.beta1, self.beta2, self.epsilon, self.nesterov = beta1, beta2, epsilon, nesterov
 
     def _add(self, scope: int, variables: Any, gradients: Any, n: int, rate: int) -> int:
-        options = _low.tw_adam(size=ctypes.sizeof(_low.tw_adam), learning_rate=rate, beta1=self.beta1, beta2=self.beta2,
-                               epsilon=self.epsilon, nesterov=self.nesterov)
+        options = _options(_low.tw_adam, rate, beta1=self.beta1, beta2=self.beta2, epsilon=self.epsilon, nesterov=self.nesterov)
         return _low.tw_train_adam(scope, variables, gradients, n, options)
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov and Hutter, arXiv:1711.05101)."""
+
+    def __init__(self, learning_rate: Any = 0.001, weight_decay: float = 0.01, beta1: float = 0.9, beta2: float = 0.999,
+                 epsilon: float = 1e-8):
+        super().__init__(learning_rate, beta1, beta2, epsilon, weight_decay=weight_decay)
+
+
+class AdaMax(Optimizer):
+    """m = beta1 m + (1 - beta1) g; v = max(beta2 v, |g|); w -= learning_rate / (1 - beta1^t) m / (v + epsilon)."""
+
+    def __init__(self, learning_rate: Any = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
+                 weight_decay: float = 0.0):
+        super().__init__(learning_rate, weight_decay)
+        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
+
+    def _add(self, scope: int, variables: Any, gradients: Any, n: int, rate: int) -> int:
+        options = _options(_low.tw_adamax, rate, beta1=self.beta1, beta2=self.beta2, epsilon=self.epsilon)
+        return _low.tw_train_adamax(scope, variables, gradients, n, options)
+
+
+class Ftrl(Optimizer):
+    """Follow the regularised leader; with p = -learning_rate_power, b = a + g^2: z += g + 2 l2_shrinkage w - (b^p - a^p) / learning_rate w;
+    a = b; w = (sign(z) l1 - z) / (b^p / learning_rate + 2 l2) where |z| > l1, else 0. a is initial_accumulator at first, z is 0."""
+
+    def __init__(self, learning_rate: Any = 0.001, learning_rate_power: float = -0.5, initial_accumulator: float = 0.1, l1: float = 0.0,
+                 l2: float = 0.0, l2_shrinkage: float = 0.0, weight_decay: float = 0.0):
+        super().__init__(learning_rate, weight_decay)
+        self.learning_rate_power, self.initial_accumulator = learning_rate_power, initial_accumulator
+        self.l1, self.l2, self.l2_shrinkage = l1, l2, l2_shrinkage
+
+    def _add(self, scope: int, variables: Any, gradients: Any, n: int, rate: int) -> int:
+        options = _options(_low.tw_ftrl, rate, learning_rate_power=self.learning_rate_power, initial_accumulator=self.initial_accumulator,
+                           l1=self.l1, l2=self.l2, l2_shrinkage=self.l2_shrinkage)
+        return _low.tw_train_ftrl(scope, variables, gradients, n, options)
+
+
+# ---- Gradients on their way to an optimizer; None stays None, sparse ones stay sparse ----
+
+def clip_by_value(gradients: Sequence[Gradient], low: float, high: float) -> list[Gradient]:
+    """Every element into [low, high]."""
+    return _changed(gradients, lambda scope, raw: _low.tw_clip_by_value(scope, raw, len(raw), low, high))[0]
+
+
+def clip_by_norm(gradients: Sequence[Gradient], max_norm: float) -> list[Gradient]:
+    """Each gradient by itself: g max_norm / max(|g|, max_norm)."""
+    return _changed(gradients, lambda scope, raw: _low.tw_clip_by_norm(scope, raw, len(raw), max_norm))[0]
+
+
+def clip_by_global_norm(gradients: Sequence[Gradient], max_norm: float) -> tuple[list[Gradient], Output]:
+    """All by max_norm / max(norm, max_norm), where norm is that of all of them together, which is answered too, as it was before."""
+    changed, norm, graph = _changed(gradients, lambda scope, raw: _low.tw_clip_by_global_norm(scope, raw, len(raw), max_norm))
+    return changed, Output(graph, norm)
+
+
+def decay_gradients(gradients: Sequence[Gradient], variables: Sequence[Variable], decay: float) -> list[Gradient]:
+    """L2 regularisation: g + decay w, the gradient of loss + decay / 2 |w|^2. Of a sparse gradient only its rows decay."""
+    if len(gradients) != len(variables):
+        raise ValueError(f"there are {len(gradients)} gradients, but {len(variables)} variables")
+    handles = _handles(variables)
+    return _changed(gradients, lambda scope, raw: _low.tw_decay_gradients(scope, handles, raw, len(raw), decay))[0]
+
+
+def _changed(gradients: Sequence[Gradient], change: Callable[[int, Any], Any]) -> tuple[list[Gradient], Any, Graph]:
+    """What `change` makes of a copy of the list, what it answers, and the graph."""
+    some = [g.values if isinstance(g, SparseGradient) else g for g in gradients if g is not None]
+    if not some:
+        raise ValueError("there are no gradients")
+    graph = some[0].graph
+    raw = (_low.tw_gradient * len(gradients))(*map(_raw, gradients))
+    with graph.building() as scope:
+        answer = change(scope, raw)
+    return [from_raw(graph, g) for g in raw], answer, graph
 
 
 class Batches:

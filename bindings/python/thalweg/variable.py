@@ -7,6 +7,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _low, build, scopes
+from ._handle import c_text
 from .dtypes import DType, DTypeLike, from_number
 from .errors import check, made
 from .output import Formula, Operation, Output, shape_from
@@ -32,7 +33,7 @@ class Variable(Formula):
         if name is None:
             name = graph._new_prefix(prefix + "Variable")[len(prefix):-1]
         with graph.building() as scope:
-            number = _low.tw_variable_create(scope, name.encode(), initial.number)
+            number = _low.tw_variable_create(scope, c_text(name), initial.number)
         self._be(graph, number, prefix + name, initial.dtype, initial.shape)
         if not trainable:
             graph._fixed.add(number)

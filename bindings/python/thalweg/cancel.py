@@ -1,0 +1,161 @@
+"""Stopping steps: tokens, and Ctrl-C.
+
+A step holds its thread in C, where Python's handlers do not run. So that Ctrl-C ends a long step of the main thread, Python is asked to
+write the numbers of signals that come into a pipe (signal.set_wakeup_fd), and a thread that waits there cancels the step;
+KeyboardInterrupt is then raised as ever. Only where Python's own handler for Ctrl-C is in place: a handler of the program's runs after the
+step. A program that has a wakeup descriptor of its own keeps it, and its steps end first."""
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Optional
+
+from . import _low
+from ._handle import Handle
+from .errors import made
+
+
+class CancelToken(Handle):
+    """Stops the runs that were given it, and makes later ones fail at once. Threads: any."""
+    __slots__ = ("_handle", "__weakref__")
+
+    def __init__(self) -> None:
+        self._handle = made(_low.tw_cancel_token_create)
+
+    def __del__(self, destroy: Any = _low.tw_cancel_token_destroy) -> None:
+        destroy(getattr(self, "_handle", None))
+
+    def cancel(self) -> None:
+        """Cannot be undone; kernels that are running end first."""
+        _low.tw_cancel_token_cancel(self._handle)
+
+    @property
+    def cancelled(self) -> bool:
+        return bool(_low.tw_cancel_token_cancelled(self._handle))
+
+
+# The wakeup descriptor is set again when it was this long ago (seconds): a prompt, or an event loop, may have taken it away.
+_AGAIN = 0.05
+
+
+class _Watch:
+    """The pipe, the thread that reads it, and the step that the main thread is in."""
+
+    def __init__(self) -> None:
+        self.main = threading.main_thread().ident
+        self.handlers: tuple[Any, ...] = (signal.default_int_handler,)
+        self._step: Optional[CancelToken] = None
+        self._own = CancelToken()
+        self._mutex = threading.Lock()
+        self._ends: Optional[tuple[int, int]] = None
+        self._waiting = select.poll()
+        self._armed = 0.0
+
+    def enter(self, token: Optional[CancelToken]) -> tuple[CancelToken, Optional[CancelToken]]:
+        """The token for a step that begins now, and that of the step around it. Signals that came before are none of its."""
+        if time.monotonic() > self._armed + _AGAIN:
+            self._arm()
+        with self._mutex:
+            if self._waiting.poll(0):
+                self._read()
+            if token is None:
+                if self._own.cancelled:
+                    self._own = CancelToken()
+                token = self._own
+            around, self._step = self._step, token
+            return token, around
+
+    def leave(self, around: Optional[CancelToken]) -> None:
+        self._step = around
+
+    def _arm(self) -> None:
+        if self._ends is None:
+            self._ends = os.pipe()
+            for end in self._ends:
+                os.set_blocking(end, False)
+            self._waiting.register(self._ends[0], select.POLLIN)
+            threading.Thread(target=self._wait, args=(self._ends[0],), name="thalweg-interrupt", daemon=True).start()
+        try:
+            _set_wakeup(self._ends[1], (-1, self._ends[1]))
+        except ValueError:  # in an interpreter that has no signals
+            pass
+        self._armed = time.monotonic()
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._ends[0], 64) if self._ends else b""
+        except BlockingIOError:  # the other thread was faster
+            return b""
+
+    def _wait(self, end: int) -> None:
+        waiting = select.poll()
+        waiting.register(end, select.POLLIN)
+        while True:
+            waiting.poll()
+            with self._mutex:
+                if signal.SIGINT in self._read() and self._step is not None and signal.getsignal(signal.SIGINT) in self.handlers:
+                    self._step.cancel()
+
+    def forget(self) -> None:
+        """In the child of a fork, which has no such thread and must not write into its parent's pipe."""
+        if self._ends is not None:
+            _set_wakeup(-1, (-1, self._ends[1]))
+            for end in self._ends:
+                os.close(end)
+
+
+def _set_wakeup(descriptor: int, mine: tuple[int, ...]) -> None:
+    """Unless the program has set one of its own."""
+    before = signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
+    if before not in mine:
+        signal.set_wakeup_fd(before)
+
+
+_watch = _Watch()
+
+
+def _forked() -> None:
+    global _watch
+    _watch.forget()
+    _watch = _Watch()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def interruptible(step: Callable[[Any], Optional[int]], token: Optional[CancelToken]) -> Optional[int]:
+    """Calls `step` with the handle of a token that Ctrl-C cancels if this is the main thread, else with that of `token`. Answers its
+    status."""
+    if token is not None and not isinstance(token, CancelToken):
+        raise TypeError(f"cancel is a CancelToken, not {token!r}")
+    watch = _watch
+    if threading.get_ident() != watch.main:
+        return step(token and token._handle)
+    mine, around = watch.enter(token)
+    try:
+        return step(mine._handle)
+    finally:
+        watch.leave(around)
+
+
+def held_back(start: Callable[[Any], Optional[int]], token: CancelToken) -> Optional[int]:
+    """The same for a call that may call back into Python on this thread, where KeyboardInterrupt would be lost: it comes when the call is
+    over."""
+    if threading.get_ident() != _watch.main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return start(token._handle)
+    came = []
+
+    def note(*_: Any) -> None:
+        came.append(True)
+
+    _watch.handlers += (note,)
+    signal.signal(signal.SIGINT, note)
+    try:
+        return interruptible(start, token)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _watch.handlers = (signal.default_int_handler,)
+        if came:
+            raise KeyboardInterrupt

@@ -1,0 +1,57 @@
+"""How ops look in Python: names, parameters and documentation, made from schemas (the objects of tw_ops_json in op.h). Also read by the
+generator of the type hints, so it uses nothing of the package."""
+import keyword
+import re
+from typing import Any
+
+Schema = dict[str, Any]
+
+
+def python_name(name: str) -> str:
+    return name + "_" if keyword.iskeyword(name) or name == "name" else name
+
+
+def snake_case(name: str) -> str:
+    """ "BatchMatMulV2" as batch_mat_mul_v2, "Conv2DBackpropInput" as conv2d_backprop_input."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])", "_", name)
+    return python_name(parted.lower())
+
+
+def is_list(argument: Schema) -> bool:
+    return "number_attr" in argument or "list_attr" in argument
+
+
+def result_name(schema: Schema) -> str:
+    """Of the named tuple that an op with several outputs answers."""
+    return str(schema["name"]).lstrip("_")
+
+
+def attributes(schema: Schema) -> list[tuple[Schema, bool]]:
+    """Attributes in the order of parameters, and whether each must be given: it has no default and no input tells it."""
+    inferred = {a.get(key) for a in schema["inputs"] for key in ("type_attr", "number_attr", "list_attr")}
+    needed = [a for a in schema["attrs"] if "default" not in a and a["name"] not in inferred]
+    return [(a, True) for a in needed] + [(a, False) for a in schema["attrs"] if a not in needed]
+
+
+def input_kind(argument: Schema) -> str:
+    kind = argument.get("type") or argument.get("type_attr") or "any"
+    return f"list of {kind}" if is_list(argument) else str(kind)
+
+
+def attr_kind(attr: Schema) -> str:
+    kind = "{" + ", ".join(map(str, attr["allowed"])) + "}" if "allowed" in attr else attr["kind"]
+    return f"list of {kind}" if attr["list"] else str(kind)
+
+
+def doc(schema: Schema) -> str:
+    about = schema["doc"]
+    lines = [f"{schema['name']}: {about}" if about else schema["name"], ""]
+    lines += [f"{python_name(a['name'])}: {input_kind(a)}" for a in schema["inputs"]]
+    for attr in schema["attrs"]:
+        default = f" = {attr['default']}" if "default" in attr else ""
+        lines.append(f"{python_name(attr['name'])}: {attr_kind(attr)}{default}")
+    outputs = ", ".join(f"{o['name']}: {input_kind(o)}" for o in schema["outputs"])
+    lines.append(f"Answers {outputs}." if outputs else "Answers the operation.")
+    if schema["no_gradient"]:
+        lines.append(f"Not differentiable: {schema['no_gradient']}.")
+    return "\n".join(lines)

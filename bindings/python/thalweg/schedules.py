@@ -1,0 +1,72 @@
+"""Schedules: learning rates that change with the step. What a function here answers is a double scalar, which an optimizer takes as its
+learning rate, as it takes any other scalar value.
+
+    rate = thalweg.schedules.cosine(0.1, steps=10_000)
+    step = thalweg.train.Momentum(rate).minimize(loss)
+
+step: the value that counts the training steps; None: the graph's global step, which `minimize` then advances. A step below 0 counts as 0.
+The formulas are TensorFlow's; c_api/include/thalweg/schedule.h says which."""
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any, Optional
+
+from . import _low, scopes
+from .graph import Graph
+from .output import Formula, Output
+from .variable import Variable, listed
+
+
+def global_step(graph: Optional[Graph] = None) -> Variable:
+    """The int64 variable `global_step` of a graph, the current one by default; made, with 0 at first, where there is none."""
+    graph = graph or scopes.current().graph
+    with graph.building() as scope:
+        number = _low.tw_global_step(scope)
+    graph._fixed.add(number)
+    return next(v for v in listed(graph) if v.handle.number == number)
+
+
+def _add(step: Any, build: Callable[[int, int], int]) -> Output:
+    if step is None:
+        step = global_step()
+    value = step._value() if isinstance(step, Formula) else scopes.current().graph.constant(step)
+    graph = value.graph
+    with graph.building() as scope:
+        number = build(scope, value.number)
+    return Output(graph, number)
+
+
+def piecewise(boundaries: Sequence[float], values: Sequence[float], step: Any = None) -> Output:
+    """values[i] while step <= boundaries[i], for the first such i; past the last boundary the last value, of which there is one more."""
+    if len(values) != len(boundaries) + 1:
+        raise ValueError(f"{len(boundaries)} boundaries part {len(boundaries) + 1} values, not {len(values)}")
+    limits, parts = (ctypes.c_double * len(boundaries))(*boundaries), (ctypes.c_double * len(values))(*values)
+    return _add(step, lambda scope, at: _low.tw_schedule_piecewise(scope, at, limits, parts, len(boundaries)))
+
+
+def exponential(initial: float, steps: float, factor: float, staircase: bool = False, step: Any = None) -> Output:
+    """initial factor^(step / steps); with staircase the exponent is rounded down."""
+    return _add(step, lambda scope, at: _low.tw_schedule_exponential(scope, at, initial, steps, factor, staircase))
+
+
+def polynomial(initial: float, steps: float, end: float = 0.0001, power: float = 1.0, cycle: bool = False, step: Any = None) -> Output:
+    """(initial - end) (1 - step / steps)^power + end, and `end` after `steps`; with cycle, `steps` grows to its next multiple instead."""
+    return _add(step, lambda scope, at: _low.tw_schedule_polynomial(scope, at, initial, end, steps, power, cycle))
+
+
+def cosine(initial: float, steps: float, alpha: float = 0.0, step: Any = None) -> Output:
+    """initial ((1 - alpha) (1 + cos(pi step / steps)) / 2 + alpha), and initial alpha after `steps`."""
+    return _add(step, lambda scope, at: _low.tw_schedule_cosine(scope, at, initial, steps, alpha))
+
+
+def cosine_restarts(initial: float, first_steps: float, length_factor: float = 2.0, height_factor: float = 1.0, alpha: float = 0.0,
+                    step: Any = None) -> Output:
+    """cosine over and over: each period is length_factor times as long as the one before and starts at height_factor times its rate."""
+    return _add(step, lambda scope, at: _low.tw_schedule_cosine_restarts(scope, at, initial, first_steps, length_factor, height_factor,
+                                                                         alpha))
+
+
+def warm_up(value: Any, steps: float, start: float = 0.0, step: Any = None) -> Output:
+    """`value`, a number or another schedule, times a factor that grows evenly from `start` at step 0 to 1 at step `steps`."""
+    if not isinstance(value, Formula):
+        value = (step.graph if isinstance(step, Formula) else scopes.current().graph).constant(float(value), "float64")
+    return _add(step, lambda scope, at: _low.tw_schedule_warm_up(scope, at, value._value().number, steps, start))
