@@ -31,7 +31,7 @@ def versions():
 
 
 def command(name, folder):
-    """How to start a worker; the number of threads follows. name: TensorFlow, TensorFlow C, JAX or ONNX Runtime."""
+    """How to start a worker; the number of threads follows. name: TensorFlow, TensorFlow C, JAX, ONNX Runtime or PyTorch."""
     if name == "TensorFlow C":
         return [tensorflow_c_worker(folder)]
     return [environment() / "bin/python", "-B", PROGRAMS / f"{name.lower().replace(' ', '')}_worker.py"]

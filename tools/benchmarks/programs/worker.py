@@ -1,4 +1,5 @@
 """worker.h for peers in Python: commands on standard input, one line of answer each on standard output."""
+import os
 import pathlib
 import sys
 import time
@@ -29,6 +30,17 @@ def time_once(once):
     begin = time.perf_counter_ns()
     once()
     return [time.perf_counter_ns() - begin]
+
+
+def checkpoint_parts(numpy):
+    """The arrays of the checkpoint row: sixteen of 64 MB, as checkpoint_data.h has them."""
+    i = numpy.arange(16 << 20, dtype=numpy.int64)
+    return [((i * 31 + part * 7) % 1000003).astype(numpy.float32) * numpy.float32(0.001) for part in range(16)]
+
+
+def sync(file):
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def read_mlp(folder, numpy):

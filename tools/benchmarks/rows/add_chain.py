@@ -9,6 +9,6 @@ def run(bench):
     probe = ("prototype loop", lambda: bench.machine().ask("loop 30")[0])
     for threads in (1, 2):
         ours = ("Thalweg", bench.ours(threads), "add_chain 30")
-        for name, goal in (("TensorFlow", Goal(0.25, floor=0.6)), ("TensorFlow C", Goal(0.25, floor=0.6)), ("ONNX Runtime", None)):
+        for name, goal in (("TensorFlow", Goal(0.25, floor=0.35)), ("TensorFlow C", Goal(0.25, floor=0.35)), ("ONNX Runtime", None), ("PyTorch", None)):
             bench.compare(f"per node, {threads} thread{'s' * (threads > 1)}", ours, (name, bench.peer(name, threads), "add_chain 30"),
                           unit="ns", goal=goal, threads=threads, probe=probe)

@@ -14,10 +14,11 @@ def run(bench):
     # In the build's folder, which is on a disk; /tmp may be memory.
     folder = pathlib.Path(tempfile.mkdtemp(dir=bench.folder))
     try:
-        ours, machine, tensorflow = bench.ours(2), bench.machine(), bench.peer("TensorFlow", 2)
+        ours, machine = bench.ours(2), bench.machine()
         for what, raw in (("write", Goal(round(1 / 0.85, 3), floor=round(1 / 0.7, 3))), ("read", Goal(round(1 / 0.7, 3)))):
             command = ("Thalweg", ours, f"checkpoint_{what} {folder}")
             bench.compare(what, command, (f"plain {what}", machine, f"raw_{what} {folder}"), unit="ms", goal=raw)
-            bench.compare(what, command, ("TensorFlow", tensorflow, f"checkpoint_{what} {folder}"), unit="ms", goal=Goal(1))
+            for name in ("TensorFlow", "PyTorch"):
+                bench.compare(what, command, (name, bench.peer(name, 2), f"checkpoint_{what} {folder}"), unit="ms", goal=Goal(1))
     finally:
         shutil.rmtree(folder)

@@ -14,8 +14,8 @@ def run(bench):
             bench.compare(f"{what}, {where}", ("Thalweg", ours, f"{command} 1000"), (name, bench.peer(name, threads), f"{command} 1000"),
                           unit="us", goal=goal, threads=threads, probe=probe)
 
-        against("TensorFlow", "prepared callable", "callable", Goal(0.07, floor=0.2))
-        against("TensorFlow", "named run", "run", Goal(0.08))
+        against("TensorFlow", "prepared callable", "callable", Goal(0.07, floor=0.1))
+        against("TensorFlow", "named run", "run", Goal(0.08, floor=0.15))
         against("TensorFlow C", "named run", "run", Goal(0.2))
         against("ONNX Runtime", "prepared callable", "callable", Goal(0.25))
         against("JAX", "prepared callable", "callable", None)

@@ -10,10 +10,12 @@ from workers import Failed
 
 NUMBER = 9
 TITLE = "MLP 784-100-10, batch 100, training step"
+MISSED = """Row 9 on one thread: the five products are 32 MFLOP, which at the machine's limit take half of TensorFlow's step already; the
+line `own products alone` says how much of ours they are."""
 FLOP = 2 * (2 * 100 * 784 * 100 + 3 * 100 * 100 * 10)  # five products
 GOALS = {  # threads: peer: goal
-    1: {"TensorFlow": Goal(0.4, floor=1), "TensorFlow C": Goal(1), "JAX": Goal(0.75)},
-    2: {"TensorFlow": Goal(0.3, floor=1), "TensorFlow C": Goal(1), "JAX": Goal(0.5)},
+    1: {"TensorFlow": Goal(0.4, floor=0.6), "TensorFlow C": Goal(1), "JAX": Goal(0.75, floor=1.1), "PyTorch": Goal(1)},
+    2: {"TensorFlow": Goal(0.3, floor=0.6), "TensorFlow C": Goal(1), "JAX": Goal(0.5, floor=1.1), "PyTorch": Goal(1)},
 }
 
 

@@ -1,0 +1,80 @@
+"""PyTorch's worker: eager, as its users run it. usage: pytorch_worker.py THREADS"""
+import functools
+
+import numpy
+import torch
+
+import worker
+
+torch.set_num_threads(worker.threads())
+
+
+def add_chain():
+    x = one = torch.ones(1)
+
+    def step():
+        y = x
+        for _ in range(worker.CHAIN):
+            y = y + one
+        return y
+
+    with torch.no_grad():
+        return step()
+
+
+class Mlp:
+    def load(self, folder):
+        data = worker.read_mlp(folder, numpy)
+        self.start = [torch.from_numpy(data[name]) for name in ("w1", "b1", "w2", "b2")]
+        self.x, self.y = torch.from_numpy(data["x"]), torch.from_numpy(data["y"]).long()
+        return self.restart()
+
+    def restart(self):
+        self.weights = [w.clone().requires_grad_() for w in self.start]
+        self.optimizer = torch.optim.SGD(self.weights, 0.01)
+        return [1]
+
+    def step(self):
+        w1, b1, w2, b2 = self.weights
+        self.optimizer.zero_grad()
+        hidden = torch.relu(torch.addmm(b1, self.x, w1))
+        loss = torch.nn.functional.cross_entropy(torch.addmm(b2, hidden, w2), self.y)
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+    def losses(self):
+        self.restart()
+        return [self.step() for _ in range(5)]
+
+    def times(self, samples):
+        self.restart()
+        return worker.times(self.step, samples)
+
+
+class Checkpoint:
+    """Sixteen parts of 64 MB, as checkpoint_data.h has them."""
+
+    def __init__(self):
+        self.parts = {f"part{i}": torch.from_numpy(part) for i, part in enumerate(worker.checkpoint_parts(numpy))}
+
+    def write(self, folder):
+        def save():
+            with open(f"{folder}/pytorch", "wb") as file:
+                torch.save(self.parts, file)
+                worker.sync(file)
+        return worker.time_once(save)
+
+    def read(self, folder):
+        return worker.time_once(lambda: torch.load(f"{folder}/pytorch"))
+
+
+mlp, checkpoint = Mlp(), functools.cache(Checkpoint)
+worker.serve({
+    "add_chain": lambda n: worker.times(add_chain, int(n), worker.CHAIN),
+    "mlp_load": mlp.load,
+    "mlp_losses": lambda _: mlp.losses(),
+    "mlp_step": lambda n: mlp.times(int(n)),
+    "checkpoint_write": lambda folder: checkpoint().write(folder),
+    "checkpoint_read": lambda folder: checkpoint().read(folder),
+})
