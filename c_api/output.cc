@@ -54,7 +54,7 @@ const tw_operation* OperationOf(const tw_graph& graph, const Node* node) {
     return nullptr;  // looking answers NULL rather than throw through C
   }
   tw_operation& operation = graph.operations[size_t(node->id())];
-  operation.node = node;
+  if (!operation.node) operation.node = node;  // who has the handle looks without the lock
   return &operation;
 }
 

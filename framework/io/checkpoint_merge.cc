@@ -32,12 +32,12 @@ struct Merged {
 
 Status AddPart(const std::string& part, const std::string& prefix, FileSystem& files, Merged* merged) {
   const std::string path = IndexPath(part);
-  bool same = part == prefix;
   auto file = files.Open(path);
-  if (!same && !file.ok()) return Prefix(file.status(), Where(part));
+  if (!file.ok() && part != prefix) return Prefix(file.status(), Where(part));
   // The index of the whole under another name would be removed as a part's.
-  if (!same) ASSIGN_OR_RETURN(same, (*file)->IsAt(IndexPath(prefix)));
-  if (same) return InvalidArgument(Where(prefix), " it is one of the parts itself, '", part, "'; merge them to another prefix");
+  const StatusOr<bool> same = part == prefix ? true : (*file)->IsAt(IndexPath(prefix));
+  if (!same.ok()) return same.status();
+  if (*same) return InvalidArgument(Where(prefix), " it is one of the parts itself, '", part, "'; merge them to another prefix");
   ASSIGN_OR_RETURN(CheckpointIndex index, ReadCheckpointIndex(**file, path));
   std::map<int32_t, int32_t> shards;  // its own numbers to ours
   for (CheckpointEntry& e : index.entries) {

@@ -2,8 +2,6 @@
 // A save takes the values at once; writing them happens before the call returns or, in the background, on a thread of its own.
 // Threads: calls by one thread at a time; report() by any. `values` and `log` are called by the caller's thread and the writing one.
 #pragma once
-#include <sys/types.h>
-
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -12,6 +10,8 @@
 #include <optional>
 #include <string>
 #include <thread>
+
+#include <sys/types.h>
 
 #include "framework/io/checkpoint_folder.h"
 

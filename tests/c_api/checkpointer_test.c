@@ -1,8 +1,6 @@
 /* Savers with names, shards and partial restores; checkpointers; the latest checkpoint of a folder. */
 #include "saving.h"
 
-#include <sys/resource.h>
-
 static int exists(const char* name) { return access(path(name), F_OK) == 0; }
 
 static void damage(const char* name) {
@@ -48,9 +46,11 @@ static void WrongRulesAreRefused(void) {
   tw_saver* saver = NULL;
   const struct {
     const char *from, *to, *part;
-  } wrong[] = {
-      {"a*b", "x", "rule 0, 'a*b' to 'x'"}, {"a*", "x", "end in *"}, {"", "x", "rule 0"}, {"a", "b", "'a' and 'b' would both be 'b'"},
-      {"a*", "*", "leave variable 'a' no name"}};
+  } wrong[] = {{"a*b", "x", "rule 0, 'a*b' to 'x'"},
+               {"a*", "x", "end in *"},
+               {"", "x", "rule 0"},
+               {"a", "b", "'a' and 'b' would both be 'b'"},
+               {"a*", "*", "leave variable 'a' no name"}};
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
     const tw_saver_options options = {.size = sizeof options, .variables = &wrong[i].from, .names = &wrong[i].to, .n_names = 1};
     FAILS(tw_saver_create_with(p.graph, NULL, 0, &options, &saver), TW_INVALID_ARGUMENT, wrong[i].part);

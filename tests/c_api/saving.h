@@ -5,6 +5,7 @@
 #include <ftw.h>
 #include <unistd.h>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "check.h"

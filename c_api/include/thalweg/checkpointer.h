@@ -45,8 +45,9 @@ typedef struct tw_checkpointer_options {
 TW_EXPORT void tw_checkpointer_options_init(tw_checkpointer_options* options); /* keep_last 5, every_seconds 600 */
 
 /* folder: made where it is missing and the one above it is there; what crashes have left in it is cleared away, so that one checkpointer
- * at a time may work in a folder. Only checkpoints that its file `checkpoint` names are ever removed. saver, session: must outlive it. options: copied; NULL: as by _init. The caller owns
- * *out_checkpointer. Errors: INVALID_ARGUMENT naming the option; those of the file system. */
+ * at a time may work in a folder. Only checkpoints that its file `checkpoint` names are ever removed. saver, session: must outlive it.
+ * options: copied; NULL: as by _init. The caller owns *out_checkpointer. Errors: INVALID_ARGUMENT naming the option; those of the file
+ * system. */
 TW_EXPORT tw_status* tw_checkpointer_create(tw_saver* saver, tw_session* session, const char* folder,
                                             const tw_checkpointer_options* options, tw_checkpointer** out_checkpointer);
 /* Waits for the thread that writes. A failure of it that no call has told goes to the log alone. NULL is fine. */
@@ -71,7 +72,8 @@ enum {
 /* Sets the saver's variables, all or none, and counts steps on from there. out_step: its step; left alone on failure; may be NULL.
  * out_skipped: a line for each thing that was passed over, with the reason, which go to the log as well; may be NULL; the caller releases
  * it. Errors: NOT_FOUND if the folder has none; DATA_LOSS if it has some and none is whole; INVALID_ARGUMENT (another dtype or shape) and
- * FAILED_PRECONDITION (no tensor for a variable) for one that is whole but does not fit. */
+ * FAILED_PRECONDITION (no tensor for a variable) for one that is whole but does not fit; those of the file system, such as no right to
+ * read or too many open files, for which none is passed over. */
 TW_EXPORT tw_status* tw_checkpointer_restore(tw_checkpointer* checkpointer, uint32_t which, int64_t* out_step, tw_buffer** out_skipped);
 
 /* What saving has cost. */

@@ -125,14 +125,15 @@ TEST(CheckpointFolderTest, PreservesOneNowAndThenForGood) {
 
 TEST(CheckpointFolderTest, LeavesWhatIsNotItsOwn) {
   RecordedFiles files;
-  for (const char* name : {"dir/other-1.index", "dir/other-1.data-00000-of-00001", "dir/m-x.data-00000-of-00001", "dir/notes.tmp-txt",
-                           "dir/m-1.dataset", "dir/m-1.data-notes", "dir/m-1.index.tmp-notes-of-a-person",
-                           "dir/m-1.data-00000-of-00001", "dir/m-2.index.tmp-0123456789abcdef"}) {
+  for (const char* name :
+       {"dir/other-1.index", "dir/other-1.data-00000-of-00001", "dir/m-x.data-00000-of-00001", "dir/notes.tmp-txt", "dir/m-1.dataset",
+        "dir/m-1.data-notes", "dir/m-1.index.tmp-notes-of-a-person", "dir/m-1.data-00000-of-00001", "dir/m-2.index.tmp-0123456789abcdef"}) {
     ASSERT_TRUE(files.Create(name).ok());
   }
   ASSERT_TRUE(CheckpointFolder::Open("dir", "m", {}, files).ok());
   EXPECT_THAT(files.names(),
-              ElementsAre("dir/m-1.data-notes", "dir/m-1.dataset", "dir/m-1.index.tmp-notes-of-a-person", "dir/m-x.data-00000-of-00001", "dir/notes.tmp-txt", "dir/other-1.data-00000-of-00001", "dir/other-1.index"));
+              ElementsAre("dir/m-1.data-notes", "dir/m-1.dataset", "dir/m-1.index.tmp-notes-of-a-person", "dir/m-x.data-00000-of-00001",
+                          "dir/notes.tmp-txt", "dir/other-1.data-00000-of-00001", "dir/other-1.index"));
   for (const char* name : {"", "a/b"}) EXPECT_TRUE(absl::IsInvalidArgument(CheckpointFolder::Open("dir", name, {}, files).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(CheckpointFolder::Open("dir", std::string("a\0b", 3), {}, files).status()));
 }
