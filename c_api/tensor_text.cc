@@ -10,6 +10,7 @@
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
+#include "framework/json/utf8.h"
 #include "framework/tensor/tensor.h"
 #include "thalweg/tensor.h"
 
@@ -58,16 +59,18 @@ T At(const void* data, uint64_t i) {
 void AppendQuoted(std::string_view s, std::string* out) {
   static constexpr char kHex[] = "0123456789abcdef";
   *out += '"';
-  for (const char c : s) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\')
-      (*out += '\\') += c;
-    else if (c == '\n')
+  while (!s.empty()) {
+    const auto byte = static_cast<unsigned char>(s[0]);
+    const size_t length = Utf8Length(s);
+    if (byte == '"' || byte == '\\')
+      (*out += '\\') += s[0];
+    else if (byte == '\n')
       *out += "\\n";
-    else if (byte < 0x20 || byte == 0x7f)
+    else if (length == 0 || byte < 0x20 || byte == 0x7f)
       ((*out += "\\x") += kHex[byte >> 4]) += kHex[byte & 15];
     else
-      *out += c;
+      *out += s.substr(0, length);
+    s.remove_prefix(std::max<size_t>(length, 1));
   }
   *out += '"';
 }

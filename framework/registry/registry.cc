@@ -188,7 +188,7 @@ Status Registry::Commit(Registration r) {
       return NotFound("kernel '", k->spec.text, "' of plugin '", k->plugin, "': no op '", k->spec.op,
                       "' is registered; load the plugin that defines it first");
     }
-    RETURN_IF_ERROR(Prefix(Resolve(*op, k.get()), StrCat("kernel '", k->spec.text, "' of plugin '", k->plugin, "':")));
+    if (Status s = Resolve(*op, k.get()); !s.ok()) return Prefix(s, StrCat("kernel '", k->spec.text, "' of plugin '", k->plugin, "':"));
   }
   std::map<std::string_view, bool> new_types, new_kinds;
   for (const auto& t : r.resources) {

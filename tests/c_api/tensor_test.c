@@ -202,9 +202,9 @@ static void TextShowsEveryType(void) {
 static void TextQuotesStrings(void) {
   tw_tensor* t = NULL;
   tw_buffer* text = NULL;
-  OK(tw_tensor_create_string("a \"b\"\n\x01", 7, &t));
+  OK(tw_tensor_create_string("a \"b\"\n\x01\xc3\xa9\xff\xc3", 11, &t));
   OK(tw_tensor_text(t, 0, &text));
-  CHECK(strcmp(tw_buffer_data(text), "\"a \\\"b\\\"\\n\\x01\"") == 0);
+  CHECK(strcmp(tw_buffer_data(text), "\"a \\\"b\\\"\\n\\x01\xc3\xa9\\xff\\xc3\"") == 0);
   tw_buffer_release(text);
   tw_tensor_release(t);
 }

@@ -1,10 +1,12 @@
 """Schema texts of ops, read as far as tests need: inputs, type attributes, and attributes that must be given."""
+import functools
 import re
 
+import thalweg
 import tw
 
 # Handles (resource) are scalars that only Identity and its like pass on; no op makes a variant yet.
-ALL = [name for name in (tw.lib.tw_dtype_name(number).decode() for number in range(1, 33)) if name not in ("resource", "variant")]
+ALL = [name for name in (thalweg._low.tw_dtype_name(number).decode() for number in range(1, 33)) if name not in ("resource", "variant")]
 # Values for attributes without defaults.
 VALUES = {"strides": [1, 1, 1, 1], "ksize": [1, 1, 1, 1], "padding": "VALID", "shape": None, "num_split": 1, "num": 1}
 ARGUMENT = re.compile(r"(\w+)\s*:\s*(\w+)(?:\s*\[[^\]]*\])?(?:\s*\*\s*(\w+))?")
@@ -12,8 +14,7 @@ CLAUSE = re.compile(r"(\w+)\s*:\s*(\{[^}]*\}|list\(\w+\)|(?:int|float|bool|strin
                     r"(?:\s*>=\s*(\d+))?\s*(=[^;]*)?(?:;|$)")
 
 
-def type_of(name):
-    return tw.Type(tw.lib.tw_dtype_find(name.encode()))
+type_of = functools.cache(thalweg.as_dtype)
 
 
 class Schema:

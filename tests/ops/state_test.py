@@ -19,12 +19,12 @@ class Variable:
         value = np.asarray(value)
         self.dtype, self.graph = value.dtype, tw.Graph()
         self.handle = self.graph.op("VarHandleOp", dtype=self.dtype, shape=shape, shared_name=name or next(fresh), name="variable")
-        self.session = self.graph.session(*[f"container={container}"] if container else [])
+        self.session = self.graph.session(**{"container": container} if container else {})
         self.read_value = self.graph.op("ReadVariableOp", self.handle, dtype=self.dtype, name="read")
 
     def do(self, op, *inputs, **attrs):
         values = [self.graph.constant(x) for x in inputs]
-        self.session.run([], targets=[self.graph.operation(op, self.handle, *values, **attrs)])
+        self.session.run([], targets=[self.graph.add(op, self.handle, *values, **attrs)])
         return self
 
     def assign(self, value, **attrs):
@@ -161,9 +161,9 @@ cases.refuses("the same name as another type", wrong.read, "ReadVariableOp", "do
 
 graph = tw.Graph()
 handle = graph.op("VarHandleOp", dtype=np.int64, shape=(2,), shared_name=next(fresh))
-assign = graph.operation("AssignVariableOp", handle, graph.constant(np.array([1, 2])), dtype=np.int64)
+assign = graph.add("AssignVariableOp", handle, graph.constant(np.array([1, 2])), dtype=np.int64)
 before = graph.op("ReadVariableOp", handle, dtype=np.int64, after=[assign])
-more = graph.operation("AssignAddVariableOp", handle, graph.op("Mul", before, graph.constant(np.int64(10))), dtype=np.int64)
+more = graph.add("AssignAddVariableOp", handle, graph.op("Mul", before, graph.constant(np.int64(10))), dtype=np.int64)
 after = graph.op("ReadVariableOp", handle, dtype=np.int64, after=[more])
 session = graph.session()
 for _ in range(3):
@@ -175,7 +175,7 @@ held = v.read()
 v.do("AssignAddVariableOp", np.ones(3), dtype=np.float64)
 cases.equal("a fetched value does not change", held, [0, 0, 0])
 fed = graph.placeholder(np.int64)
-passed = graph.operation("AssignVariableOp", handle, fed, dtype=np.int64)
+passed = graph.add("AssignVariableOp", handle, fed, dtype=np.int64)
 value = np.array([8, 9])
 session.run([], {fed: value}, [passed])
 value[0] = -1

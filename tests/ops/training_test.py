@@ -1,11 +1,12 @@
 """Optimizer steps against their formulas in float64, twenty steps each: the ops, and what tw_train_... builds of them."""
-import ctypes as c
 import itertools
 
 import numpy as np
 
 import cases
+import thalweg
 import tw
+from thalweg.train import SGD, Adam, Momentum
 
 rng = np.random.default_rng(17)
 fresh = map("training{}".format, itertools.count())
@@ -29,7 +30,7 @@ class Training:
         """slots: first values. inputs: arrays, or the type of what each step feeds."""
         self.graph, self.dtype = tw.Graph(), dtype
         self.handles = [self.graph.op("VarHandleOp", dtype=dtype, shape=None, shared_name=next(fresh)) for _ in slots]
-        start = [self.graph.operation("AssignVariableOp", h, self.graph.constant(typed(s, dtype)), dtype=dtype)
+        start = [self.graph.add("AssignVariableOp", h, self.graph.constant(typed(s, dtype)), dtype=dtype)
                  for h, s in zip(self.handles, slots)]
         self.fed, values = [], []
         for x in inputs:
@@ -38,13 +39,14 @@ class Training:
                 values.append(self.fed[-1])
             else:
                 values.append(self.graph.constant(x))
-        self.update = self.graph.operation(op, *self.handles, *values, name="op", **attrs)
+        update = self.graph.add(op, *self.handles, *values, name="op", **attrs)
         self.reads = [self.graph.op("ReadVariableOp", h, dtype=dtype) for h in self.handles]
         self.session = self.graph.session()
         self.session.run([], targets=start)
+        self.update = self.session.step([], self.fed, [update])
 
     def step(self, *fed):
-        self.session.run([], dict(zip(self.fed, fed)), [self.update])
+        self.update(fed)
 
     def values(self):
         return [wide(v) for v in self.session.run(self.reads)]
@@ -232,65 +234,30 @@ for dtype, shape in itertools.product(TYPES, SHAPES):
 
 # ---- The optimizers, with dense and sparse gradients ----
 
-
-class MomentumOptions(c.Structure):
-    _fields_ = [("size", c.c_uint32), ("flags", c.c_uint32), ("learning_rate", c.c_uint64), ("momentum", c.c_double),
-                ("nesterov", c.c_uint32), ("reserved", c.c_uint32)]
-
-
-class AdamOptions(c.Structure):
-    _fields_ = [("size", c.c_uint32), ("flags", c.c_uint32), ("learning_rate", c.c_uint64), ("beta1", c.c_double), ("beta2", c.c_double),
-                ("epsilon", c.c_double), ("nesterov", c.c_uint32), ("reserved", c.c_uint32)]
-
-
-P, U32, U64 = c.c_void_p, c.c_uint32, c.c_uint64
-for name, (result, *arguments) in {
-    "tw_scope_create": (P, P, c.c_char_p), "tw_scope_finish": (P, P), "tw_variable_create": (U64, P, c.c_char_p, U64),
-    "tw_variable_read": (U64, P, U64), "tw_variable_initializer": (P, P, c.c_char_p), "tw_train_sgd": (P, P, P, P, U32, U64),
-    "tw_train_momentum": (P, P, P, P, U32, P), "tw_train_adam": (P, P, P, P, U32, P), "tw_momentum_init": (None, P),
-    "tw_adam_init": (None, P),
-}.items():
-    getattr(tw.lib, name).restype, getattr(tw.lib, name).argtypes = result, arguments
-
 RATE, KEEP, B1, B2, EPS = 0.05, 0.8, 0.9, 0.99, 1e-6
+OPTIMIZERS = {"sgd": lambda nesterov: SGD(RATE), "momentum": lambda nesterov: Momentum(RATE, KEEP, nesterov),
+              "adam": lambda nesterov: Adam(RATE, B1, B2, EPS, nesterov)}
 
 
 def build(optimizer, nesterov, sparse):
     """A loss 0.5 sum (w - target)^2 over all of a variable or over some of its rows, and a train step. Runs STEPS of them."""
-    graph = tw.Graph()
-    scope = tw.lib.tw_scope_create(graph.handle, None)
     start = rng.normal(size=(6, 3))
-    w = tw.lib.tw_variable_create(scope, next(fresh).encode(), graph.constant(start))
-    target, rows = graph.placeholder(np.float64), graph.placeholder(np.int32)
-    picked = graph.op("ResourceGather", w, rows, dtype=np.float64) if sparse else tw.lib.tw_variable_read(scope, w)
-    loss = graph.op("L2Loss", graph.op("Sub", picked, target))
-    gradient = graph.gradients([loss], [w])
-    cases.holds(f"{optimizer}: the gradient is sparse", bool(gradient[0].rows) == sparse)
-    arguments = [scope, (U64 * 1)(w), (tw.Gradient * 1)(*gradient), 1]
-    rate = graph.constant(np.float64(RATE))
-    if optimizer == "sgd":
-        train = tw.lib.tw_train_sgd(*arguments, rate)
-    elif optimizer == "momentum":
-        options = MomentumOptions()
-        tw.lib.tw_momentum_init(c.byref(options))
-        options.learning_rate, options.momentum, options.nesterov = rate, KEEP, nesterov
-        train = tw.lib.tw_train_momentum(*arguments, c.byref(options))
-    else:
-        options = AdamOptions()
-        tw.lib.tw_adam_init(c.byref(options))
-        options.learning_rate, options.beta1, options.beta2, options.epsilon, options.nesterov = rate, B1, B2, EPS, nesterov
-        train = tw.lib.tw_train_adam(*arguments, c.byref(options))
-    start_all = tw.lib.tw_variable_initializer(scope, b"init")
-    read = tw.lib.tw_variable_read(scope, w)
-    tw.check(tw.lib.tw_scope_finish(scope))
-    session = graph.session()
-    session.run([], targets=[start_all])
+    with thalweg.Graph() as graph:
+        w = thalweg.Variable(start, name=next(fresh))
+        target, rows = thalweg.placeholder("float64"), thalweg.placeholder("int32")
+        picked = thalweg.ops.resource_gather(w, rows, dtype="float64") if sparse else w
+        loss = thalweg.ops.l2_loss(picked - target)
+        gradient = thalweg.gradients(loss, w)
+        cases.holds(f"{optimizer}: the gradient is sparse", isinstance(gradient, thalweg.SparseGradient) == sparse)
+        train = OPTIMIZERS[optimizer](nesterov).apply([gradient], [w])
+    session = thalweg.Session(graph)
+    session.run(graph.initializer())
     values, m, v = start.copy(), np.zeros((6, 3)), np.zeros((6, 3))
     for i in range(1, STEPS + 1):
         at = np.array([4, 1, 5] if i % 2 else [0, 1, 3], np.int32)
         goal = rng.normal(size=(3, 3) if sparse else (6, 3))
         feeds = {target: goal, rows: at} if sparse else {target: goal}
-        session.run([], feeds, [train])
+        session.run(train, feeds)
         if sparse:
             g = np.zeros((6, 3))
             g[at] = values[at] - goal
@@ -303,13 +270,13 @@ def build(optimizer, nesterov, sparse):
                 momentum(values[row], m[row], g[row], RATE, KEEP, nesterov)
         else:
             adam(values, m, v, g, i, RATE, B1, B2, EPS, nesterov)
-    cases.equal(f"{optimizer} nesterov {nesterov} {'sparse' if sparse else 'dense'}", session.run([read])[0], values,
+    cases.equal(f"{optimizer} nesterov {nesterov} {'sparse' if sparse else 'dense'}", session.run(w), values,
                 1e-5 if optimizer == "adam" else 1e-11)  # Adam keeps the powers of beta in float
 
 
 for sparse in (False, True):
-    build("sgd", 0, sparse)
-    for nesterov in (0, 1):
+    build("sgd", False, sparse)
+    for nesterov in (False, True):
         build("momentum", nesterov, sparse)
         build("adam", nesterov, sparse)
 
@@ -365,7 +332,7 @@ for op, slots, inputs, parts in (
         cases.equal(f"the variables after {where}", got, wanted)
 graph = tw.Graph()
 empty = graph.op("VarHandleOp", dtype=np.float64, shape=None, shared_name=next(fresh))
-update = graph.operation("ResourceApplyGradientDescent", empty, graph.constant(one), graph.constant(two), name="op")
+update = graph.add("ResourceApplyGradientDescent", empty, graph.constant(one), graph.constant(two), name="op")
 cases.refuses("a variable without a value", lambda: graph.session().run([], targets=[update]), "ResourceApplyGradientDescent 'op'")
 
 cases.finish()

@@ -76,8 +76,8 @@ def test_gradients_point_to_the_line_of_what_they_are_of(run, graph):
 
 
 def test_places_that_other_languages_set_are_read():
-    for place, wanted in ((b"a/b.c:18", ("a/b.c", 18)), (b"C:\\x.py:3", ("C:\\x.py", 3)), (b"somewhere", ("somewhere", 0)), (b":7", (":7", 0)),
-                          (b"", None), (None, None)):
+    for place, wanted in ((b"a/b.c:18", ("a/b.c", 18)), (b"C:\\x.py:3", ("C:\\x.py", 3)), (b"somewhere", ("somewhere", 0)),
+                          (b":7", (":7", 0)), (b"", None), (None, None)):
         assert errors.line_of(place) == wanted
 
 

@@ -8,7 +8,7 @@
         print(s.run(y, {x: [3, 4]}))        # [10. 17.]
 
 Modules, in reading order: graph, output (values and their operators), ops (every op as a function), variable, gradients, train, schedules,
-averages, lbfgs, session, stats (where the time goes), future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, runtime, log, errors."""
+averages, lbfgs, session, stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, runtime, log, errors."""
 from . import averages, log, ops, schedules, train
 from .cancel import CancelToken
 from .dtypes import *

@@ -121,7 +121,7 @@ class UnauthenticatedError(Error):
 BY_CODE = {kind.code: kind for kind in Error.__subclasses__()}
 
 
-def check(status: Optional[int], _graph: Any = None) -> None:
+def check(status: Optional[int]) -> None:
     """Raises what a status says and releases it; None passes."""
     if status is None:
         return
@@ -133,7 +133,7 @@ def check(status: Optional[int], _graph: Any = None) -> None:
     raise kind(message, None if operation is None else operation.decode(errors="replace"), line)
 
 
-def made(function: Callable[..., Optional[int]], *arguments: Any, graph: Any = None) -> int:
+def made(function: Callable[..., Optional[int]], *arguments: Any) -> int:
     """The handle that a function of the C API answers through its last parameter."""
     out = ctypes.c_void_p()
     check(function(*arguments, out))

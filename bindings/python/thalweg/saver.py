@@ -72,17 +72,17 @@ class Saver(Handle):
 
     def save(self, session: Session, prefix: Path) -> None:
         """Writes every variable as it is now. Raises FailedPreconditionError for one without contents, and what the file system says."""
-        check(_low.tw_saver_save(self._of(session.graph), session._handle, _path(prefix)), session.graph)
+        check(_low.tw_saver_save(self._of(session.graph), session._handle, _path(prefix)))
 
     def restore(self, session: Session, prefix: Path) -> None:
         """Sets every variable from the file, or none. Raises NotFoundError naming file and tensor, InvalidArgumentError if dtype or shape
         differ, DataLossError."""
-        check(_low.tw_saver_restore(self._of(session.graph), session._handle, _path(prefix)), session.graph)
+        check(_low.tw_saver_restore(self._of(session.graph), session._handle, _path(prefix)))
 
     def restore_partial(self, session: Session, prefix: Path) -> list[Restored]:
         """Sets those variables whose name, dtype and shape the file has and leaves the others: to start from another model's file, or to go
         on with a model that has grown. Says what became of each. Raises NotFoundError for the file, DataLossError."""
-        report = made(_low.tw_saver_restore_partial, self._of(session.graph), session._handle, _path(prefix), graph=session.graph)
+        report = made(_low.tw_saver_restore_partial, self._of(session.graph), session._handle, _path(prefix))
         try:
             return [_restored(report, i) for i in range(_low.tw_restore_report_count(report))]
         finally:
@@ -97,7 +97,7 @@ class Saver(Handle):
             rules, names = _texts(self._names), _texts(self._names.values())
             options = _low.tw_saver_options(size=ctypes.sizeof(_low.tw_saver_options), variables=rules, names=names,
                                             n_names=len(self._names), shards=self._shards)
-            self._handle = made(_low.tw_saver_create_with, graph._handle, handles, len(variables), options, graph=graph)
+            self._handle = made(_low.tw_saver_create_with, graph._handle, handles, len(variables), options)
             self._graph = graph
         return self._handle
 
@@ -153,8 +153,7 @@ class Checkpointer(Handle):
             size=ctypes.sizeof(_low.tw_checkpointer_options), flags=flags, name=_path(name), every_steps=every_steps,
             every_seconds=every_seconds, keep_last=keep_last or 0, keep_best=keep_best, keep_every_seconds=keep_every_seconds,
             shards=shards)
-        self._handle = made(_low.tw_checkpointer_create, self._saver._of(session.graph), session._handle, _path(folder), options,
-                            graph=session.graph)
+        self._handle = made(_low.tw_checkpointer_create, self._saver._of(session.graph), session._handle, _path(folder), options)
 
     def __del__(self, destroy=_low.tw_checkpointer_destroy):
         destroy(getattr(self, "_handle", None))
@@ -181,19 +180,19 @@ class Checkpointer(Handle):
         Raises what the file system says, also of a save in the background since the last call; training may go on."""
         self._last = (step, metric)
         saved = ctypes.c_uint32()
-        check(_low.tw_checkpointer_step(self._open(), step, _double(metric), saved), self._session.graph)
+        check(_low.tw_checkpointer_step(self._open(), step, _double(metric), saved))
         if saved:
             self._saved = self._last
         return bool(saved)
 
     def save(self, step: int, metric: Optional[float] = None) -> None:
         """Saves, due or not, after the save that is being written. Raises also what that failed with, and has saved then."""
-        check(_low.tw_checkpointer_save(self._open(), step, _double(metric)), self._session.graph)
+        check(_low.tw_checkpointer_save(self._open(), step, _double(metric)))
         self._last = self._saved = (step, metric)
 
     def wait(self) -> None:
         """Until nothing is being written. Raises what that failed with."""
-        check(_low.tw_checkpointer_wait(self._open()), self._session.graph)
+        check(_low.tw_checkpointer_wait(self._open()))
 
     def restore(self, which: str = "latest", default: Optional[int] = 0) -> int:
         """Sets the variables from the latest whole checkpoint, or from the "best" by metric, and answers its step; `default` where the
@@ -204,7 +203,7 @@ class Checkpointer(Handle):
         step = ctypes.c_int64(-1)
         number = _low.TW_CHECKPOINT_BEST if which == "best" else _low.TW_CHECKPOINT_LATEST
         try:
-            check(_low.tw_checkpointer_restore(self._open(), number, step, None), self._session.graph)
+            check(_low.tw_checkpointer_restore(self._open(), number, step, None))
         except NotFoundError:
             if default is None:
                 raise

@@ -69,7 +69,7 @@ TW_EXPORT tw_status* tw_tensor_set_string(tw_tensor* tensor, uint64_t i, const c
 /* ---- For people ---- */
 
 /* "[[1, 2], [3, 4]]": at most `max_elements` elements, then "..."; 0: all. Floating-point numbers are written so that they read back
- * as the same value; strings are quoted. */
+ * as the same value; strings are quoted, with \n and \xNN for control characters and bytes that are no UTF-8. */
 TW_EXPORT tw_status* tw_tensor_text(const tw_tensor* tensor, uint64_t max_elements, tw_buffer** out_text);
 /* "float" for TW_FLOAT, "float_ref" for its reference form; NULL for a number that is no type. Static. */
 TW_EXPORT const char* tw_dtype_name(uint32_t dtype);
