@@ -163,7 +163,7 @@ Status Import(Taken<Managed>* taken, tw_tensor** out) {
   ASSIGN_OR_RETURN(const uint32_t dtype, CheckImport(t));
   ASSIGN_OR_RETURN(const int64_t bytes, thalweg::CountBytes(t.shape, t.ndim, dtype));
   if (bytes > 0 && !t.data) return InvalidArgument("the DLPack tensor of ", bytes, " bytes has no data");
-  char* data = static_cast<char*>(t.data) + t.byte_offset;
+  char* data = bytes > 0 ? static_cast<char*>(t.data) + t.byte_offset : nullptr;  // without elements there may be none
   const uint32_t size = thalweg::DTypeBytes(dtype);
   const uint32_t align = dtype == TW_COMPLEX64 || dtype == TW_COMPLEX128 ? size / 2 : size;
   if (bytes == 0 || !IsDense(t) || reinterpret_cast<uintptr_t>(data) % align != 0) {

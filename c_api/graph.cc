@@ -99,6 +99,8 @@ tw_status* tw_graph_find(const tw_graph* graph, const char* name, const tw_opera
   });
 }
 
+uint32_t tw_graph_has(const tw_graph* graph, const char* name) { return graph && name && graph->graph->Find(name); }
+
 tw_status* tw_graph_find_output(const tw_graph* graph, const char* name, tw_output* out_output) {
   NEED(graph);
   NEED(name);

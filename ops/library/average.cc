@@ -19,7 +19,8 @@ namespace {
 tw_output InitialValue(tw_scope* scope, const VariableInfo& info) {
   const tw_graph* graph = tw_scope_graph(scope);
   const tw_operation* assign = nullptr;
-  if (graph) tw_status_release(tw_graph_find(graph, (info.operation + "/Assign").c_str(), &assign));
+  if (tw_graph_has(graph, (info.operation + "/Assign").c_str()))
+    tw_status_release(tw_graph_find(graph, (info.operation + "/Assign").c_str(), &assign));
   if (assign && std::string(tw_operation_type(assign)) != "AssignVariableOp") assign = nullptr;
   if (graph && !assign)
     Fail(scope, TW_INVALID_ARGUMENT,

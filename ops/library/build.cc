@@ -19,9 +19,7 @@ namespace {
 std::string Free(const tw_graph* graph, const std::string& base) {
   std::string name = base;
   for (int i = 1;; ++i) {
-    const tw_operation* taken = nullptr;
-    tw_status_release(tw_graph_find(graph, name.c_str(), &taken));
-    if (!taken) return name;
+    if (!tw_graph_has(graph, name.c_str())) return name;
     name = base + "_" + std::to_string(i);
   }
 }

@@ -107,10 +107,7 @@ void Collect(tw_scope* scope, const tw_output* variables, uint32_t n, tw_saver* 
 std::string FreePrefix(const tw_graph* graph) {
   std::string prefix = "save";
   for (int i = 1;; ++i) {
-    const tw_operation* taken = nullptr;
-    tw_status_release(tw_graph_find(graph, (prefix + "/filename").c_str(), &taken));
-    if (!taken) tw_status_release(tw_graph_find(graph, (prefix + "/Const").c_str(), &taken));
-    if (!taken) return prefix;
+    if (!tw_graph_has(graph, (prefix + "/filename").c_str()) && !tw_graph_has(graph, (prefix + "/Const").c_str())) return prefix;
     prefix = "save_" + std::to_string(i);
   }
 }

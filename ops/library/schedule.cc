@@ -16,7 +16,7 @@ tw_output tw_global_step(tw_scope* scope) {
     tw_graph* graph = tw_scope_graph(scope);
     if (!graph) return 0;
     const tw_operation* found = nullptr;
-    tw_status_release(tw_graph_find(graph, "global_step", &found));
+    if (tw_graph_has(graph, "global_step")) tw_status_release(tw_graph_find(graph, "global_step", &found));
     VariableInfo info;
     if (found && IsVariable(found, &info) && info.dtype == TW_INT64 && info.known_rank && info.dims.empty())
       return tw_operation_output(found, 0);

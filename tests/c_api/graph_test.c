@@ -230,6 +230,7 @@ static void NamesAreFoundOrSuggested(void) {
   tw_output found = 0;
   OK(tw_graph_find(graph, "image", &operation));
   CHECK(operation == tw_graph_operation(graph, 0));
+  CHECK(tw_graph_has(graph, "image") == 1 && tw_graph_has(graph, "imag") == 0 && tw_graph_has(graph, "image:0") == 0);
   OK(tw_graph_find_output(graph, "image:0", &found));
   CHECK(found == x);
   FAILS(tw_graph_find(graph, "imag", &operation), TW_NOT_FOUND, "no operation 'imag'; did you mean 'image'?");

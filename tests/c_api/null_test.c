@@ -33,6 +33,7 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_graph_create(NULL, NULL));
   REFUSED(tw_graph_find(NULL, "x", NULL));
   REFUSED(tw_graph_find(graph, NULL, NULL));
+  CHECK(tw_graph_has(NULL, "x") == 0 && tw_graph_has(graph, NULL) == 0);
   REFUSED(tw_graph_find_output(NULL, "x", NULL));
   REFUSED(tw_graph_find_output(graph, "x", NULL));
   REFUSED(tw_graph_producer(NULL, 1, NULL, NULL));

@@ -3,8 +3,6 @@
  * Environment: THALWEG_TEST_STEPS, steps of each thread (default 300); THALWEG_TEST_ROUNDS, openings (default 150). */
 #include <dirent.h>
 #include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -81,18 +79,25 @@ static void close_work(work* w) {
 
 typedef struct runner {
   const work* w;
+  struct runner* all;
   long steps;
   unsigned seed;
   pthread_mutex_t mu;
-  tw_cancel_token* at_work; /* what the canceller may cancel now; NULL: nothing. Under mu */
+  tw_cancel_token* at_work; /* what others may cancel now; NULL: nothing. Under mu */
   long done, cancelled, late, wrong, counted;
 } runner;
 
-static atomic_int over;
-
 static unsigned next(unsigned* seed) { return *seed = *seed * 1664525u + 1013904223u; }
 
-/* One run, with a deadline now and then, and a token that may be cancelled before or while it runs. */
+/* Of whatever run somebody is about to begin or has begun. */
+static void cancel_somebody(runner* r) {
+  runner* other = &r->all[next(&r->seed) / 7 % kThreads];
+  pthread_mutex_lock(&other->mu);
+  tw_cancel_token_cancel(other->at_work);
+  pthread_mutex_unlock(&other->mu);
+}
+
+/* One run, with a deadline now and then, and a token that any thread may cancel. */
 static void one_step(runner* r, tw_callable* callable) {
   const int64_t n = 1 + next(&r->seed) % 4;
   const float values[] = {1, 2, 3, 4};
@@ -105,6 +110,7 @@ static void one_step(runner* r, tw_callable* callable) {
   pthread_mutex_lock(&r->mu);
   r->at_work = token;
   pthread_mutex_unlock(&r->mu);
+  if (next(&r->seed) / 5 % 8 == 0) cancel_somebody(r);
   const int counts = next(&r->seed) % 4 == 0;
   const tw_signature what = {
       .size = sizeof what, .feeds = &r->w->x, .n_feeds = 1, .fetches = &r->w->y, .n_fetches = 1, .targets = &r->w->count, .n_targets = 1};
@@ -144,19 +150,6 @@ static void* run_steps(void* arg) {
   return NULL;
 }
 
-static void* cancel_at_random(void* arg) {
-  runner* all = arg;
-  unsigned seed = 99;
-  while (!atomic_load(&over)) {
-    runner* r = &all[next(&seed) / 7 % kThreads];
-    pthread_mutex_lock(&r->mu);
-    tw_cancel_token_cancel(r->at_work);
-    pthread_mutex_unlock(&r->mu);
-    for (unsigned i = next(&seed) % 64; i > 0; --i) sched_yield();
-  }
-  return NULL;
-}
-
 static uint64_t memory_in_use(tw_runtime* runtime) {
   tw_devices* devices = NULL;
   uint64_t sum = 0;
@@ -177,13 +170,11 @@ static void RunsThatAreCancelledLeaveNothingBehind(void) {
   run(w.session, w.count); /* the variable has its memory from now on */
   const uint64_t before = memory_in_use(w.runtime);
   runner all[kThreads] = {{0}};
-  pthread_t thread[kThreads], canceller;
-  atomic_store(&over, 0);
+  pthread_t thread[kThreads];
   for (int i = 0; i < kThreads; ++i) {
-    all[i] = (runner){.w = &w, .steps = steps, .seed = (unsigned)i + 1, .mu = PTHREAD_MUTEX_INITIALIZER};
-    CHECK(pthread_create(&thread[i], NULL, run_steps, &all[i]) == 0);
+    all[i] = (runner){.w = &w, .all = all, .steps = steps, .seed = (unsigned)i + 1, .mu = PTHREAD_MUTEX_INITIALIZER};
   }
-  CHECK(pthread_create(&canceller, NULL, cancel_at_random, all) == 0);
+  for (int i = 0; i < kThreads; ++i) CHECK(pthread_create(&thread[i], NULL, run_steps, &all[i]) == 0);
   long done = 0, cancelled = 0, late = 0, counted = 0;
   for (int i = 0; i < kThreads; ++i) {
     pthread_join(thread[i], NULL);
@@ -193,8 +184,6 @@ static void RunsThatAreCancelledLeaveNothingBehind(void) {
     counted += all[i].counted;
     CHECK(all[i].wrong == 0);
   }
-  atomic_store(&over, 1);
-  pthread_join(canceller, NULL);
   printf("  %ld steps done, %ld cancelled, %ld too late\n", done, cancelled, late);
   CHECK(done + cancelled + late == kThreads * steps);
   CHECK(done > 0 && cancelled > 0);

@@ -33,6 +33,7 @@ TEST(CppTest, AttributesAreDescribedInPlace) {
 
 TEST(CppTest, FailuresAreThrownWithTheirCode) {
   tw::Graph graph;
+  EXPECT_FALSE(graph.has("nobody"));
   try {
     graph.find("nobody");
     FAIL();

@@ -113,11 +113,14 @@ void Look(tw_checkpoint* c, const char* name) {
   for (int32_t i = 0; i < shape.rank; ++i) {
     if (shape.dims[i] < 0) Broken("a stored tensor has an unknown size");
   }
-  const bool sound = Take(tw_checkpoint_verify(c, name)) == TW_OK;
+  tw_status* unsound = tw_checkpoint_verify(c, name);
+  const std::string why = tw_status_message(unsound);
+  const bool sound = Take(unsound) == TW_OK;
   tw_tensor* t = nullptr;
   const uint32_t code = Take(tw_checkpoint_read(c, name, &t));
   if ((code == TW_OK) != (t != nullptr)) Broken("a read and its tensor disagree about its success");
-  if (t && !sound) Broken("a tensor is read that does not verify");
+  // Of a tensor without elements no piece is looked for.
+  if (tw_tensor_count(t) > 0 && !sound) Broken("a tensor is read that does not verify: " + why);
   tw_buffer* text = nullptr;
   if (t) Take(tw_tensor_text(t, 8, &text));
   tw_buffer_release(text);

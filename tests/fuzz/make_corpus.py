@@ -1,5 +1,5 @@
 """Makes the seeds of graph_def_fuzz out of the graphs that the op tests run: for every op the smallest graphs that have it.
-usage: THALWEG_LIBRARY=build/release/lib/libthalweg.so make_corpus.py [FOLDER]     (default: corpus/graph_def beside this file)"""
+usage: PYTHONPATH=build/release/python make_corpus.py [FOLDER]     (default: corpus/graph_def beside this file)"""
 import contextlib
 import hashlib
 import io
@@ -7,31 +7,24 @@ import pathlib
 import runpy
 import sys
 
+import thalweg
+
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here.parent / "ops"))
-import tw  # noqa: E402
-
 MOST_BYTES, PER_OP = 2048, 2
 SOURCES = ["oracle_test.py", "gradient_test.py", "state_test.py", "random_test.py", "training_test.py", "string_test.py"]
 graphs = {}  # bytes -> ops
-operation, session = tw.Graph.operation, tw.Graph.session
+start = thalweg.Session.__init__
 
 
-def record_operation(graph, op, *inputs, **more):
-    graph.__dict__.setdefault("ops", set()).add(op)
-    return operation(graph, op, *inputs, **more)
+def record(session, graph=None, **options):
+    start(session, graph, **options)
+    data = session.graph.to_bytes()
+    if len(data) <= MOST_BYTES:
+        graphs.setdefault(data, frozenset(operation.type for operation in session.graph.operations()))
 
 
-def record_session(graph, *options):
-    data = tw.made(tw.lib.tw_graph_export, graph.handle)
-    size = tw.lib.tw_buffer_bytes(data)
-    if size <= MOST_BYTES:
-        graphs.setdefault(tw.c.string_at(tw.lib.tw_buffer_data(data), size), frozenset(graph.ops))
-    tw.lib.tw_buffer_release(data)
-    return session(graph, *options)
-
-
-tw.Graph.operation, tw.Graph.session = record_operation, record_session
+thalweg.Session.__init__ = record
 for source in filter(lambda s: (here.parent / "ops" / s).exists(), SOURCES):
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
         runpy.run_path(str(here.parent / "ops" / source), run_name="__main__")
@@ -46,4 +39,4 @@ folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here / "corpus" / "
 folder.mkdir(parents=True, exist_ok=True)
 for data in chosen:
     (folder / hashlib.sha1(data).hexdigest()[:16]).write_bytes(data)
-print(f"{len(chosen)} seeds of {sum(map(len, chosen))} bytes for {len(seen)} of {len(tw.ops())} ops in {folder}")
+print(f"{len(chosen)} seeds of {sum(map(len, chosen))} bytes for {len(seen)} of {len(thalweg.Runtime.default().ops())} ops in {folder}")

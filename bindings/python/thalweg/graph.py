@@ -141,10 +141,8 @@ class Graph(Handle):
         return None if found is None else line_of(_low.tw_operation_place(found))
 
     def _find(self, operation: str) -> Optional[int]:
-        found = ctypes.c_void_p()
-        status = _low.tw_graph_find(self._handle, c_text(operation), found)
-        _low.tw_status_release(status)
-        return None if status else found.value
+        name = c_text(operation)
+        return made(_low.tw_graph_find, self._handle, name) if _low.tw_graph_has(self._handle, name) else None
 
     # ---- Files ----
 

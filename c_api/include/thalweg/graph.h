@@ -30,6 +30,9 @@ TW_EXPORT uint32_t tw_graph_count(const tw_graph* graph);
 TW_EXPORT const tw_operation* tw_graph_operation(const tw_graph* graph, uint32_t i);
 /* The operation of that name. Errors: NOT_FOUND, naming the closest name that exists. */
 TW_EXPORT tw_status* tw_graph_find(const tw_graph* graph, const char* name, const tw_operation** out_operation);
+/* 1 if the graph has an operation of that name; 0 if not, and for NULL. For names that may well be free: a failing find looks through all
+ * names for the closest one. */
+TW_EXPORT uint32_t tw_graph_has(const tw_graph* graph, const char* name);
 /* The value that a text names: "name" is output 0 of that operation, "name:1" its output 1.
  * Errors: NOT_FOUND; INVALID_ARGUMENT for another form, and for an output that the operation does not have. */
 TW_EXPORT tw_status* tw_graph_find_output(const tw_graph* graph, const char* name, tw_output* out_output);

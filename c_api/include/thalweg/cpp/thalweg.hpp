@@ -175,6 +175,7 @@ class Graph : public Owned<tw_graph, tw_graph_destroy> {
  public:
   Graph() { create(nullptr); }
   explicit Graph(const Runtime& runtime) { create(runtime.c()); }
+  bool has(const std::string& name) const { return tw_graph_has(c(), name.c_str()) != 0; }
   const tw_operation* find(const std::string& name) const {
     const tw_operation* found = nullptr;
     raise(tw_graph_find(c(), name.c_str(), &found));
