@@ -280,7 +280,8 @@ SPECIAL(tw_plugin_load) {
 
 SPECIAL(tw_log_set_sink) {
   tw_runtime* runtime = p.Handle<tw_runtime>();
-  const tw_log_sink sink = p.Number() ? +[](void*, uint32_t, const char* text, uint64_t bytes) { (void)std::string(text, bytes); } : nullptr;
+  const tw_log_sink sink =
+      p.Number() ? +[](void*, uint32_t, const char* text, uint64_t bytes) { (void)std::string(text, bytes); } : nullptr;
   p.Note(tw_log_set_sink(runtime, sink, nullptr, p.Draw<uint32_t>()));
 }
 SPECIAL(tw_log_to_stderr) {

@@ -30,7 +30,8 @@ constexpr bool kNumbersOnly = false;
   template <>   \
   inline constexpr bool kNumbersOnly<type> = true;
 X(tw_momentum)
-X(tw_adam) X(tw_adamax) X(tw_adagrad) X(tw_adadelta) X(tw_rmsprop) X(tw_ftrl) X(tw_lbfgs_options) X(tw_moving_averages)
+X(tw_adam)
+X(tw_adamax) X(tw_adagrad) X(tw_adadelta) X(tw_rmsprop) X(tw_ftrl) X(tw_lbfgs_options) X(tw_moving_averages)
 #undef X
 
     template <class T>
