@@ -166,6 +166,7 @@ tw_status* RunAsync(const std::shared_ptr<thalweg::Session>& session, uint32_t n
     r->done = done;
     r->user = user;
     r->accepted_ns = thalweg::MonotonicNs();
+    r->options.accepted = true;
     return session->StartAsync([r, run] { r->Run(run); });
   });
 }

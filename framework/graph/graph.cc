@@ -10,6 +10,7 @@
 #include "framework/graph/shape_inference.h"
 #include "framework/runtime/evaluate.h"
 #include "framework/runtime/runtime.h"
+#include "framework/tensor/memory_budget.h"
 
 namespace thalweg {
 
@@ -53,13 +54,12 @@ bool IsNodeName(std::string_view s) {
   return std::all_of(s.begin(), s.end(), [](char c) { return (kNameBytes[uint8_t(c)] & kInner) != 0; });
 }
 
-Graph::Graph(std::shared_ptr<Runtime> runtime) : runtime_(std::move(runtime)) {}
-Graph::~Graph() = default;
-
 namespace {
 
 // Values that shape rules may want are small; larger constants are left to the planner's folding.
 constexpr int64_t kSmallValue = 1024;
+// Bytes that all such values of a graph may take; of the others nothing is known.
+constexpr uint64_t kMostKnown = 64u << 20;
 
 bool WorthKnowing(const std::vector<Shape>& shapes) {
   for (const Shape& s : shapes) {
@@ -71,6 +71,9 @@ bool WorthKnowing(const std::vector<Shape>& shapes) {
 }
 
 }  // namespace
+
+Graph::Graph(std::shared_ptr<Runtime> runtime) : runtime_(std::move(runtime)), known_(MemoryBudget::Create(kMostKnown)) {}
+Graph::~Graph() { known_->Release(); }
 
 StatusOr<const Node*> Graph::AddNode(NodeSpec spec) {
   const bool unnamed = spec.name.empty();
@@ -164,7 +167,7 @@ StatusOr<const Node*> Graph::CheckAndAdd(NodeSpec* spec) {
     bool evaluable = n_in > 0 && CanEvaluate(*schema, node->in_at_, in_shapes, constants);
     if (evaluable) {
       // A failure here is not the builder's business: the node will fail with the same words when it runs.
-      auto known = EvaluateOnHost(*runtime_, *node, in_shapes, constants);
+      auto known = EvaluateOnHost(*runtime_, *node, in_shapes, constants, known_);
       if (known.ok()) {
         for (uint32_t o = 0; o < n_out; ++o) {
           node->shapes_[o] = (*known)[o].shape();

@@ -23,6 +23,7 @@
 namespace thalweg {
 
 class Graph;
+class MemoryBudget;
 class Node;
 class Runtime;
 
@@ -165,6 +166,7 @@ class Graph {
   const std::string* PlaceLocked(std::string_view place);
 
   std::shared_ptr<Runtime> runtime_;
+  MemoryBudget* const known_;  // pays for the values that follow from constants
   std::atomic<bool> has_imported_{false};
   mutable std::shared_mutex mu_;
   GraphExtras extras_;

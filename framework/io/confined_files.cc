@@ -120,8 +120,9 @@ class ConfinedFileSystem final : public FileSystem {
     if (::mkdirat(place.folder.get(), place.leaf.c_str(), 0777) == 0) return SyncFolderOf(folder);
     const int error = errno;
     struct stat st;
-    if (error == EEXIST && ::fstatat(place.folder.get(), place.leaf.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)) {
-      return Status();
+    if (error == EEXIST && ::fstatat(place.folder.get(), place.leaf.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0) {
+      if (S_ISDIR(st.st_mode)) return Status();
+      if (S_ISLNK(st.st_mode)) return Denied(folder, "is a symbolic link; links are not followed here");
     }
     return SystemError(error, "make folder", folder);
   }

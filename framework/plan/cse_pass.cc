@@ -41,6 +41,9 @@ bool SameNode(const WorkNode& a, const WorkNode& b) {
          a.out_types == b.out_types;
 }
 
+// Nodes of one hash that a node is compared with: a graph could be made of nothing else.
+constexpr int kMostAlike = 32;
+
 uint64_t Mix(uint64_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29); }
 
 uint64_t Hash(const AttrValue& a) {
@@ -55,7 +58,13 @@ uint64_t Hash(const AttrValue& a) {
     case TW_ATTR_STRING:
     case TW_ATTR_FUNC: mix(a.strings()); break;
     case TW_ATTR_TYPE: mix(a.types()); break;
-    default: break;  // shapes and tensors: by how many
+    case TW_ATTR_SHAPE:
+      for (const Shape& s : a.shapes()) {
+        h = Mix(h, uint64_t(int64_t{s.rank()}));
+        for (int64_t d : s.dims()) h = Mix(h, uint64_t(d));
+      }
+      break;
+    default: break;  // tensors: by how many
   }
   return h;
 }
@@ -97,8 +106,8 @@ Status CsePass(WorkGraph* w) {
     // Stateful nodes each have their own effect; a placeholder with a default may be fed in another signature but here it is a node.
     if (!n.node || n.node->op().stateful || n.node->op().once || n.values.empty() || shares(n)) continue;
     uint64_t h = Hash(n);
-    auto [begin, end] = seen.equal_range(h);
-    for (auto it = begin; it != end; ++it) {
+    auto it = seen.find(h);
+    for (int left = kMostAlike; it != seen.end() && it->first == h && left > 0; ++it, --left) {
       if (!SameNode(w->nodes[size_t(it->second)], n)) continue;
       twin[i] = it->second;
       w->notes.merged.push_back({n.node, w->nodes[size_t(it->second)].node});

@@ -61,7 +61,7 @@ Status InferNode(WorkGraph* w, WorkNode* n) {
     if (out.known() && !IsSmall(out)) return Status();
   }
   // A node that fails here fails again, with its message, when it runs.
-  auto known = EvaluateOnHost(w->runtime(), node, shapes, values);
+  auto known = EvaluateOnHost(w->runtime(), node, shapes, values, w->options->budget);
   if (!known.ok()) return Status();
   n->values = *std::move(known);
   for (size_t o = 0; o < n->values.size(); ++o) n->shapes[o] = n->values[o].shape();
@@ -121,7 +121,7 @@ Status FoldPass(WorkGraph* w) {
       ready = s.known() && bytes.ok() && uint64_t(*bytes) <= kMostBytes;
     }
     if (!ready) continue;
-    auto known = EvaluateOnHost(w->runtime(), *n.node, shapes, values);
+    auto known = EvaluateOnHost(w->runtime(), *n.node, shapes, values, w->options->budget);
     if (!known.ok()) continue;
     uint64_t bytes = 0;
     for (const Tensor& t : *known) bytes += t.bytes();

@@ -243,7 +243,7 @@ class Rework {
       auto bytes = CountBytes(s.dims().data(), s.rank(), n.out_types[o]);
       if (s.known() && (!bytes.ok() || (value_bytes_ += uint64_t(*bytes)) > kMostBytes)) return false;
     }
-    auto known = EvaluateOnHost(w_.runtime(), *n.node, shapes, values);
+    auto known = EvaluateOnHost(w_.runtime(), *n.node, shapes, values, source_.options.budget);
     if (!known.ok()) return false;
     for (size_t o = 0; o < known->size(); ++o) {
       answer->shapes[o] = (*known)[o].shape();
@@ -261,7 +261,9 @@ class Rework {
       const WorkEdge& e = source_.edges[v];
       PlanShapes::Value& value = to->values[v];
       const PlanShapes::Value& planned = p_.shapes->values[v];
-      if (!changed_[size_t(e.node)]) {
+      const int32_t root = p_.values[v].view_of;
+      const bool other_content = root >= 0 && p_.values[v].kind == PlanValue::kConst && changed_[size_t(source_.edges[size_t(root)].node)];
+      if (!changed_[size_t(e.node)] && !other_content) {
         value = planned;
         value.in_place_of = -1;
         continue;

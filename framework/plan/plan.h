@@ -86,6 +86,7 @@ struct PlanOptions {
   bool soft_placement = false;  // a node whose device has no kernel for it may run elsewhere; reported in the log
   std::vector<std::string> disabled_passes;
   ImportedRules imported;
+  MemoryBudget* budget = nullptr;  // pays for what is computed while planning; NULL: nobody
 };
 
 // What the passes did to the nodes that a signature needs, for reports.

@@ -53,6 +53,13 @@ std::vector<int64_t> Axes(const Tensor& perm) {
   return axes;
 }
 
+bool AreInOrder(const std::vector<int64_t>& axes) {
+  for (size_t k = 0; k < axes.size(); ++k) {
+    if (axes[k] != int64_t(k)) return false;
+  }
+  return true;
+}
+
 class Simplifier {
  public:
   explicit Simplifier(WorkGraph* w) : w_(*w), stands_for_(w->nodes.size()), effects_(w->nodes.size(), 0) {}
@@ -132,14 +139,25 @@ class Simplifier {
     return IsReal(n->out_types[0]) ? n->in[0] : none;
   }
 
+  // Inputs other than k only make their values.
+  bool OthersAreIdle(const WorkNode& n, size_t k) const {
+    for (size_t i = 0; i < n.in.size(); ++i) {
+      if (i != k && effects_[size_t(n.in[i].node)]) return false;
+    }
+    return true;
+  }
+
   // The same elements under the dims that they had, perhaps some nodes ago. A reshape only asks how many there are.
   WorkEdge Renamed(WorkNode* n, const WorkEdge& self) {
     const size_t k = size_t(n->node->op().algebra.renames);
     WorkEdge from = n->in[k];
+    if (!OthersAreIdle(*n, k)) return {};
     if (TypeOf(from) != n->out_types[0] || SameShape(self, from)) return from;
-    while (const WorkNode* p = Through(from)) {
+    // What only running tells may yet be refused, so that node stays.
+    while (const WorkNode* p = ShapeOf(from).known() ? Through(from) : nullptr) {
       const int32_t further = p->node->op().algebra.renames;
-      if (further < 0 || TypeOf(p->in[size_t(further)]) != n->out_types[0]) break;
+      if (further < 0 || TypeOf(p->in[size_t(further)]) != n->out_types[0] || !OthersAreIdle(*p, size_t(further))) break;
+      if (!ShapeOf(p->in[size_t(further)]).known()) break;
       from = p->in[size_t(further)];
       if (SameShape(self, from)) return from;
     }
@@ -147,6 +165,8 @@ class Simplifier {
     return {};
   }
 
+  // Of an input without a known rank the kernel has yet to say whether the axes are its own.
+  WorkEdge Judged(const WorkEdge& e) const { return ShapeOf(e).rank() >= 0 ? e : WorkEdge(); }
   WorkEdge Permuted(const WorkNode& n) const {
     const OpAlgebra& a = n.node->op().algebra;
     const Tensor* perm = Known(n.in[size_t(a.permutation)]);
@@ -154,7 +174,7 @@ class Simplifier {
     std::vector<int64_t> axes = Axes(*perm);
     if (axes.size() != perm->count()) return {};
     const WorkEdge from = n.in[size_t(a.permuted)];
-    if (std::is_sorted(axes.begin(), axes.end())) return from;
+    if (AreInOrder(axes)) return Judged(from);
     const WorkNode* p = Through(from);
     if (!p || p->node->op().algebra.permuted < 0) return {};
     const OpAlgebra& inner = p->node->op().algebra;
@@ -163,7 +183,7 @@ class Simplifier {
     const std::vector<int64_t> before = Axes(*first);
     if (before.size() != axes.size()) return {};
     for (int64_t& axis : axes) axis = before[size_t(axis)];
-    return std::is_sorted(axes.begin(), axes.end()) ? p->in[size_t(inner.permuted)] : WorkEdge();
+    return AreInOrder(axes) ? Judged(p->in[size_t(inner.permuted)]) : WorkEdge();
   }
 
   WorkEdge Chosen(const WorkNode& n, const WorkEdge& self) {
@@ -173,7 +193,8 @@ class Simplifier {
     const bool always = IsFilledWith(*condition, 1);
     if (!always && !IsFilledWith(*condition, 0)) return {};
     const WorkEdge taken = n.in[size_t(always ? a.if_true : a.if_false)], other = n.in[size_t(always ? a.if_false : a.if_true)];
-    return !effects_[size_t(other.node)] && SameShape(self, taken) ? taken : WorkEdge();
+    const bool judged = ShapeOf(other).known();  // else the kernel has yet to say whether it fits
+    return judged && !effects_[size_t(other.node)] && SameShape(self, taken) ? taken : WorkEdge();
   }
 
   WorkEdge Neutral(const WorkNode& n, const WorkEdge& self) {

@@ -105,6 +105,25 @@ Status BuildWorkGraph(Graph* graph, const Signature& sig, WorkGraph* w) {
   return Status();
 }
 
+namespace {
+
+// Values that nobody reads any more go. Nodes that vary are worked out again for other feeds, and read what they read now.
+void DropValues(WorkGraph* w) {
+  std::vector<uint8_t> kept(w->nodes.size(), 0);
+  for (size_t i = 0; i < w->nodes.size(); ++i) {
+    const WorkNode& n = w->nodes[i];
+    if (!n.dead || n.varies) kept[i] = 1;
+    if (!n.varies) continue;
+    for (const WorkEdge& e : n.in) kept[size_t(e.node)] = 1;
+  }
+  for (size_t i = 0; i < w->nodes.size(); ++i) {
+    if (kept[i]) continue;
+    for (Tensor& v : w->nodes[i].values) v.reset();
+  }
+}
+
+}  // namespace
+
 Status PrunePass(WorkGraph* w) {
   std::vector<uint8_t> live(w->nodes.size(), 0);
   for (const WorkEdge& e : w->fetches) live[size_t(e.node)] = 1;
@@ -121,6 +140,7 @@ Status PrunePass(WorkGraph* w) {
     }
     for (int32_t c : n.controls) live[size_t(c)] = 1;
   }
+  DropValues(w);
   return Status();
 }
 

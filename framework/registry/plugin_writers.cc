@@ -78,10 +78,12 @@ Status CheckPluginWriters(const std::string& path, std::string* real, std::strin
   *real = file.string();
   for (fs::path at = file;; at = at.parent_path()) {
     const std::string name = at.string();
-    if (at != file && LeadsToUs(name)) return Status();
     struct stat st;
     if (stat(name.c_str(), &st) != 0) return FailedPrecondition("cannot examine '", name, "'");
-    const Fault fault = FindFault(name, st, at == file.parent_path());
+    const bool holds = at == file.parent_path();
+    // Who may only add to a folder, as to /tmp, cannot change the library that lies further down.
+    if (at != file && LeadsToUs(name) && !(holds && (st.st_mode & S_ISVTX))) return Status();
+    const Fault fault = FindFault(name, st, holds);
     if (!fault.what.empty()) {
       *fix = StrCat(fault.fix, ", or set the runtime option trust_plugin_folders=true if whoever may write there may run code here");
       return Error(absl::StatusCode::kPermissionDenied, "others could change it: '", name, "' ", fault.what);

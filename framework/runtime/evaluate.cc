@@ -149,7 +149,7 @@ Status InferFrameShapes(const KernelFrame& f, const CAttrs& attrs, ShapeAnswer* 
 
 StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const KernelDef& kernel, Device* device,
                                        const std::vector<tw_shape>& in_shapes, const std::vector<Tensor>& values,
-                                       const std::string& container) {
+                                       const std::string& container, MemoryBudget* budget) {
   uint32_t n_in = uint32_t(node.n_in()), n_out = uint32_t(node.n_out());
   NodeRun run;
   run.node = &node;
@@ -199,6 +199,7 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
   OneCallStep step;
   step.runtime = &runtime;
   step.container = &container;
+  step.budget = budget;
   KernelFrame f{};
   f.c.size = sizeof(tw_frame);
   f.c.host = kernel.host;
@@ -232,7 +233,7 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
     if (!s.known() || node.out_type(int32_t(o)) == TW_RESOURCE) continue;
     ASSIGN_OR_RETURN(int64_t bytes, CountBytes(s.dims().data(), s.rank(), node.out_type(int32_t(o))));
     if (uint64_t(bytes) > kMost) return ResourceExhausted("a value of ", bytes, " bytes is too large to compute while planning");
-    ASSIGN_OR_RETURN(Tensor t, MakeOutput(run, o, s.dims().data(), s.rank(), nullptr));
+    ASSIGN_OR_RETURN(Tensor t, MakeOutput(run, o, s.dims().data(), s.rank(), budget));
     slots[n_in + o].Hold(std::move(t));
   }
   RETURN_IF_ERROR(CreateState(run, all_shapes, &run.state));
@@ -248,7 +249,7 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
     ASSIGN_OR_RETURN(uint64_t bytes, PrepareScratch(run, all_shapes));
     if (bytes) {
       int64_t n = int64_t(bytes);
-      ASSIGN_OR_RETURN(scratch, Tensor::Make(TW_UINT8, &n, 1, device->pool()));
+      ASSIGN_OR_RETURN(scratch, Tensor::Make(TW_UINT8, &n, 1, device->pool(), budget));
       f.c.scratch = scratch.view().data;
     }
   }
@@ -269,14 +270,14 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
 }
 
 StatusOr<std::vector<Tensor>> EvaluateOnHost(Runtime& runtime, const Node& node, const std::vector<tw_shape>& shapes,
-                                             const std::vector<Tensor>& values) {
+                                             const std::vector<Tensor>& values, MemoryBudget* budget) {
   ASSIGN_OR_RETURN(Device * host, runtime.host_device());
   const KernelDef* kernel = runtime.registry().FindKernel(node.op(), host->kind(), node.types(), node.in_at(), node.out_at(), node.attrs());
   if (!kernel) return NotFound(node.title(), " has no kernel on ", host->kind());
   if (kernel->spec.may_block || kernel->spec.async || kernel->spec.nondeterministic)
     return FailedPrecondition(node.title(), " cannot run while planning");
   static const std::string kNoContainer;
-  return CallOnce(runtime, node, *kernel, host, shapes, values, kNoContainer);
+  return CallOnce(runtime, node, *kernel, host, shapes, values, kNoContainer, budget);
 }
 
 }  // namespace thalweg

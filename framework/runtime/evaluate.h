@@ -15,15 +15,15 @@ namespace thalweg {
 bool CanEvaluate(const OpSchema& op, const std::vector<uint32_t>& in_at, const std::vector<tw_shape>& shapes,
                  const std::vector<Tensor>& values);
 
-// Runs the node's kernel on the host device. values may be empty where CanEvaluate allows it. Errors: NOT_FOUND without such a kernel or
-// device; whatever the kernel says.
+// Runs the node's kernel on the host device. values may be empty where CanEvaluate allows it. budget: pays for the results; NULL: nobody.
+// Errors: NOT_FOUND without such a kernel or device; RESOURCE_EXHAUSTED; whatever the kernel says.
 StatusOr<std::vector<Tensor>> EvaluateOnHost(Runtime& runtime, const Node& node, const std::vector<tw_shape>& shapes,
-                                             const std::vector<Tensor>& values);
+                                             const std::vector<Tensor>& values, MemoryBudget* budget);
 
 // The same with a chosen kernel, device and container.
 StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const KernelDef& kernel, Device* device,
-                                       const std::vector<tw_shape>& shapes, const std::vector<Tensor>& values,
-                                       const std::string& container);
+                                       const std::vector<tw_shape>& shapes, const std::vector<Tensor>& values, const std::string& container,
+                                       MemoryBudget* budget = nullptr);
 
 // Fills the flags of a run from its kernel. REQUIRES: node, kernel, device and types are set.
 void ResolveArguments(NodeRun* run);

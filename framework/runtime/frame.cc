@@ -6,6 +6,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/runtime/resource.h"
+#include "framework/tensor/memory_budget.h"
 
 namespace thalweg {
 
@@ -58,6 +59,7 @@ Status Unshare(Resource* r, MemoryBudget* budget) {
     std::memcpy(copy.data(), r->value().data(), copy.bytes());
   } else {
     ASSIGN_OR_RETURN(copy, r->value().Clone());
+    if (budget) RETURN_IF_ERROR(budget->Charge(copy.get()));
   }
   r->set_value(std::move(copy));
   return Status();

@@ -342,13 +342,14 @@ Status StepState::RunKernel(size_t i, bool* pending) {
   Status s = AllocateOutputs(i);
   if (s.ok()) {
     if (n.run.kernel->spec.async) {
-      f.c.token = AsyncCalls::Get().Begin(this, i);
+      const tw_token token = AsyncCalls::Get().Begin(this, i);
+      f.c.token = token;
       *pending = true;
       tw_status* failed = n.run.kernel->def.execute(&f.c);
       if (!failed) return Status();
-      // It did not start; if it was completed all the same, that completion is the answer.
+      // It did not start; if it was completed all the same, that completion is the answer, and the step may be over.
       s = FromC(failed);
-      if (!AsyncCalls::Get().Cancel(f.c.token)) return Status();
+      if (!AsyncCalls::Get().Cancel(token)) return Status();
       *pending = false;
     } else if (f.c.stream) {
       Stream* stream = StreamOf(n.run.device);

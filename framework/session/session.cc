@@ -83,6 +83,8 @@ PlanOptions Callable::Options() const {
   options.soft_placement = o.soft_placement;
   options.disabled_passes = o.disabled_passes;
   options.imported = session_->limits_->imported();
+  session_->limits_->EnsureBudget(session_->graph(), [s = session_] { s->DropIdleStates(); });
+  options.budget = session_->limits_->budget();
   return options;
 }
 
@@ -136,7 +138,7 @@ Status Callable::Run(const Tensor* feeds, const RunOptions& options, Tensor* fet
     ASSIGN_OR_RETURN(trace, StepTrace::Begin(options.stats));
   }
   const int64_t deadline = DeadlineAfter(options.deadline_ns > 0 ? options.deadline_ns : session_->timeout_ns_);
-  if (!session_->Enter()) return FailedPrecondition("the session is closed");
+  if (!session_->Enter(options.accepted)) return FailedPrecondition("the session is closed");
   struct Leaver {
     Session* s;
     ~Leaver() { s->Leave(); }
@@ -240,8 +242,8 @@ void Session::DropOldPlans() {
   if (plans <= options_.max_plans) plans_checked_ = made;  // else again, when those that run now are over
 }
 
-bool Session::Enter() {
-  if (running_.fetch_add(1, std::memory_order_acquire) >= kClosed) {
+bool Session::Enter(bool accepted) {
+  if (running_.fetch_add(1, std::memory_order_acquire) >= kClosed && !accepted) {
     Leave();
     return false;
   }

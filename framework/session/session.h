@@ -35,6 +35,7 @@ struct RunOptions {
   int64_t deadline_ns = 0;  // from now; 0: none
   const CancelToken* cancel = nullptr;
   StepStats* stats = nullptr;  // filled by the run
+  bool accepted = false;       // by StartAsync, before the session was closed: it runs all the same
 };
 
 struct PlanReport {
@@ -111,8 +112,8 @@ class Session final : public StateCache {
   // Lets go of step states that no step uses.
   void DropIdleStates();
   void LimitThreads(StepState* state) const;
-  // Counts a step in; false if closed.
-  bool Enter();
+  // Counts a step in; false if closed, unless it was accepted before.
+  bool Enter(bool accepted);
   void Leave();
 
   std::shared_ptr<Graph> graph_;

@@ -185,6 +185,25 @@ static void ACallbackMayEndEverything(void) {
   CHECK(o.code == TW_OK && o.value == 2);
 }
 
+/* Closing lets them run, whether they have begun or not. */
+static void RunsThatWereAcceptedOutliveTheirSession(void) {
+  const char* options[] = {"threads=2"};
+  tw_runtime* runtime = NULL;
+  OK(tw_runtime_create(options, 1, &runtime));
+  for (int i = 0; i < 200; ++i) {
+    program p = new_program(runtime, NULL, 0);
+    outcome o = OUTCOME;
+    tw_signature what = one(&p.x, &p.y);
+    tw_tensor* x = scalar(1);
+    OK(tw_session_run_async(p.session, &what, &x, NULL, record, &o));
+    tw_tensor_release(x);
+    free_program(&p);
+    wait_for(&o, 1);
+    CHECK(o.code == TW_OK && o.value == 2);
+  }
+  tw_runtime_release(runtime);
+}
+
 typedef struct relay {
   program* p;
   outcome* o;
@@ -315,4 +334,5 @@ static void RunsOfALowerPriorityArePutOff(void) {
 
 MAIN(TEST(RunsOfALowerPriorityArePutOff), TEST(ACallbackGetsWhatWasFetched), TEST(FailuresComeToTheCallback),
      TEST(WhatIsRefusedCallsNobody), TEST(OneThreadRunsOnTheCaller), TEST(MoreThanAreAllowedWait), TEST(ACallbackMayEndEverything),
-     TEST(ACallbackMayStartTheNextRun), TEST(AChainOfRunsOnOneThreadIsNoRecursion), TEST(AKernelThatThrowsIsAFailureOfTheRun))
+     TEST(RunsThatWereAcceptedOutliveTheirSession), TEST(ACallbackMayStartTheNextRun), TEST(AChainOfRunsOnOneThreadIsNoRecursion),
+     TEST(AKernelThatThrowsIsAFailureOfTheRun))

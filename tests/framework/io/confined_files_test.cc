@@ -261,6 +261,8 @@ TEST_P(ConfinedFilesTest, WhatLiesBeneathCanBeUsed) {
   EXPECT_EQ(Read("sub/new"), "new");
   EXPECT_TRUE(files_->MakeFolder("made").ok());
   EXPECT_TRUE(files_->MakeFolder("made").ok());
+  fs::create_symlink("made", world_.at("root/link"));
+  EXPECT_TRUE(absl::IsPermissionDenied(files_->MakeFolder("link")));
   EXPECT_TRUE(files_->Rename("sub/new", "made/moved").ok());
   EXPECT_TRUE(files_->SyncFolderOf("made/moved").ok());
   EXPECT_TRUE(files_->LockFolderOf("made/moved").ok());

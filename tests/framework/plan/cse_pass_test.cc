@@ -1,4 +1,5 @@
 // Equal nodes become one, and no others.
+#include <algorithm>
 #include <ctime>
 
 #include "gmock/gmock.h"
@@ -110,6 +111,20 @@ TEST_F(CsePassTest, KeepsInputsApart) {
 TEST_F(CsePassTest, KeepsControlInputsApart) {
   const Node *first = g_.Mark(1), *second = g_.Mark(2);
   EXPECT_EQ(Left({g_.Op("Neg", {x_}, {.controls = {first}}), g_.Op("Neg", {x_}, {.controls = {second}}), g_.Op("Neg", {x_})}), 3u);
+}
+
+// More than a node is compared with: only their hashes tell them apart soon enough.
+TEST_F(CsePassTest, FindsTwinsAmongManyOfOtherShapes) {
+  constexpr int kShapes = 200;
+  Edge scalar = g_.Input(Shape({}));
+  std::vector<Edge> grown;
+  for (int k = 0; k < 2 * kShapes; ++k) {
+    grown.push_back(g_.Op("Grow", {scalar}, {.attrs = {{"shape", AttrValue::OfShape(Shape({1 + k % kShapes}))}}}));
+  }
+  Planning p(g_.graph(), {{scalar}, grown, {}}, {Shape({})});
+  p.Through("prune");
+  ASSERT_TRUE(p.status.ok()) << p.status;
+  EXPECT_EQ(std::count_if(grown.begin(), grown.end(), [&](Edge e) { return p.Runs(e); }), kShapes);
 }
 
 TEST_F(CsePassTest, CanBeSwitchedOff) {

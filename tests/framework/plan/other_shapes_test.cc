@@ -182,6 +182,13 @@ TEST_F(StandardShapesTest, ConstantsThatFollowFromShapesAreMadeAnew) {
       1u);
 }
 
+TEST_F(StandardShapesTest, AViewOfAConstantShowsWhatTheConstantHoldsNow) {
+  Edge rows = g_.Op("Tile", {g_.Op("Cast", {g_.Op("Shape", {m_})}, {.attrs = {{"DstT", AttrValue::Type(TW_FLOAT)}}}), Ints({1000})});
+  Edge dims = g_.Const(*Tensor::Vector<int32_t>(TW_INT32, {40, 50}), {.controls = {g_.Op("NoOp", {}).node}});
+  Edge sums = g_.Op("Sum", {g_.Op("Reshape", {rows, dims}), Ints({1})});
+  EXPECT_EQ(PlansFor({{m_}, {sums}, {}}, {{Shape({2, 3})}, {Shape({5, 3})}, {Shape({1, 3})}}), 1u);
+}
+
 TEST_F(StandardShapesTest, ConstantsThatAreEqualByChanceAreNotMerged) {
   Edge n = g_.Input(Shape({-1, 3}), "n");
   auto filled = [&](Edge x) { return g_.Op("Fill", {g_.Op("Shape", {x}), g_.Const(*ScalarTensor(TW_FLOAT, 1))}); };

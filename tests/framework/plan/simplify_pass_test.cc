@@ -127,6 +127,9 @@ TEST_F(SimplifyPassTest, UndoesPermutations) {
   Edge y = Input(TW_FLOAT, Shape({-1, -1, -1}));
   EXPECT_EQ(StandsFor(transpose(transpose(y, {1, 2, 0}), {2, 0, 1}), y, Shape({2, 3, 4})), y);
   EXPECT_EQ(StandsFor(transpose(transpose(y, {1, 2, 0}), {1, 2, 0}), y, Shape({2, 3, 4})), Edge());
+  Edge any = Input(TW_FLOAT, Shape());  // the axes may not be those of what is fed
+  EXPECT_EQ(StandsFor(transpose(any, {0, 1}), any, Shape()), Edge());
+  EXPECT_EQ(StandsFor(transpose(any, {0, 1}), any, Shape({2, 3})), any);
 }
 
 TEST_F(SimplifyPassTest, DropsTheBranchThatIsNeverTaken) {
@@ -148,6 +151,32 @@ TEST_F(SimplifyPassTest, KeepsWhatHasAnEffect) {
   EXPECT_EQ(StandsFor(g_.Op("Mul", {x_, one}), x_, Shape({2, 3})), Edge());
   Edge chosen = g_.Op("SelectV2", {Scalar(1, TW_BOOL), x_, ordered});
   EXPECT_EQ(StandsFor(chosen, x_, Shape({2, 3})), Edge());
+}
+
+TEST_F(SimplifyPassTest, ReshapesKeepTheEffectsOfTheirDims) {
+  const Node* before = g_.Op("NoOp", {}).node;
+  Edge dims = g_.Const(*Tensor::Vector<int32_t>(TW_INT32, {2, 3}), {.controls = {before}});
+  EXPECT_EQ(StandsFor(g_.Op("Reshape", {x_, dims}), x_, Shape({2, 3})), Edge());
+  Edge drawn = g_.Op("RandomUniformInt", {Ints({2}), Scalar(1, TW_INT32), Scalar(6, TW_INT32)});
+  EXPECT_EQ(StandsFor(g_.Op("Reshape", {g_.Op("Reshape", {x_, drawn}), Ints({2, 3})}), x_, Shape({2, 3})), Edge());
+  Edge exp = g_.Op("Exp", {x_});
+  EXPECT_EQ(StandsFor(g_.Op("Reshape", {exp, g_.Op("Shape", {x_})}), x_, Shape({2, 3})), exp);
+}
+
+TEST_F(SimplifyPassTest, KeepsWhatMayYetRefuseItsInput) {
+  auto runs = [&](Edge node, Edge fetch, const std::vector<Edge>& feeds, const std::vector<Shape>& shapes) {
+    Planning p(g_.graph(), {feeds, {fetch}, {}}, shapes);
+    return p.Through("prune").Runs(node);
+  };
+  Edge dims = Input(TW_INT32, Shape({2})), inner = g_.Op("Reshape", {x_, dims}), y = Input(TW_FLOAT, Shape({-1, -1}));
+  EXPECT_TRUE(runs(inner, g_.Op("Reshape", {inner, Ints({2, 3})}), {x_, dims}, {Shape({2, 3}), Shape({2})}));
+  Edge three = g_.Op("EnsureShape", {y}, {.attrs = {{"shape", AttrValue::OfShape(Shape({-1, 3}))}}});
+  EXPECT_TRUE(runs(three, g_.Op("Reshape", {three, Ints({-1})}), {y}, {Shape()}));
+  EXPECT_FALSE(runs(three, g_.Op("Reshape", {three, Ints({-1})}), {y}, {Shape({2, 3})}));
+  Edge taken = g_.Op("Exp", {g_.Op("Reshape", {x_, Ints({2, 3})})}), other = g_.Op("Neg", {y});
+  Edge chosen = g_.Op("SelectV2", {Scalar(1, TW_BOOL), taken, other});
+  EXPECT_TRUE(runs(other, chosen, {x_, y}, {Shape(), Shape()}));
+  EXPECT_FALSE(runs(other, chosen, {x_, y}, {Shape({2, 3}), Shape({1, 3})}));
 }
 
 TEST_F(SimplifyPassTest, ControlsAndTargetsMoveToWhatIsLeft) {

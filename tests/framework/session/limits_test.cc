@@ -267,6 +267,36 @@ TEST_F(MemoryLimitTest, ImportedNodesBringALimitUnlessTheyAreTrusted) {
   EXPECT_EQ(limit(false, 5), 5u);
 }
 
+TEST_F(MemoryLimitTest, WhatIsComputedWhilePlanningCounts) {
+  Edge value = theirs_.Const(*Tensor::Make(TW_FLOAT, Shape({1 << 20})));
+  for (int i = 0; i < 40; ++i) value = theirs_.Op("Next", {value}, {.name = StrCat("n", i)});
+  Import();
+  Edge fed = g_.Op("Next", {x_});
+  auto nodes = [&](const Options& options) {
+    auto session = g_.NewSession(options);
+    auto callable = session->MakeCallable({{x_}, {Imported("n39"), fed}, {}});
+    std::vector<Tensor> feeds = {Floats({1})}, fetches(2);
+    Status s = (*callable)->Run(feeds.data(), {}, fetches.data());
+    EXPECT_TRUE(s.ok()) << s;
+    return (*callable)->Report({Shape({1})})->nodes;
+  };
+  EXPECT_EQ(nodes({}), 1u);
+  // What does not fit is computed in the step, and what planning needed on the way there is gone by then.
+  EXPECT_GT(nodes({{"memory_limit", "20M"}}), 30u);
+}
+
+// A graph knows 64 MiB of them, and goes on without knowing more.
+TEST_F(LimitsTest, ValuesThatFollowFromConstantsTakeLittleMemory) {
+  const uint64_t before = MemoryPool::Host()->stats().in_use;
+  Edge value = g_.Const(*Tensor::Make(TW_FLOAT, Shape({1024})));
+  const Edge first = g_.Op("Next", {value});
+  for (int i = 0; i < 20'000; ++i) value = g_.Op("Next", {value});
+  EXPECT_TRUE(first.node->value(0));
+  EXPECT_FALSE(value.node->value(0));
+  EXPECT_EQ(value.node->shape(0), Shape({1024}));
+  EXPECT_LE(MemoryPool::Host()->stats().in_use - before, 65u << 20);
+}
+
 // ---- Time ----
 
 TEST_F(LimitsTest, ARunEndsAfterTheSessionsTime) {

@@ -24,18 +24,14 @@ FUZZ_HANDLES(X)
 #undef X
 
 // Records whose members behind size and flags are eight bytes each and hold no pointer.
+template <class T, class... Of>
+constexpr bool kIsOneOf = (std::is_same_v<T, Of> || ...);
 template <class T>
-constexpr bool kNumbersOnly = false;
-#define X(type) \
-  template <>   \
-  inline constexpr bool kNumbersOnly<type> = true;
-X(tw_momentum)
-X(tw_adam)
-X(tw_adamax) X(tw_adagrad) X(tw_adadelta) X(tw_rmsprop) X(tw_ftrl) X(tw_lbfgs_options) X(tw_moving_averages)
-#undef X
+constexpr bool kNumbersOnly =
+    kIsOneOf<T, tw_momentum, tw_adam, tw_adamax, tw_adagrad, tw_adadelta, tw_rmsprop, tw_ftrl, tw_lbfgs_options, tw_moving_averages>;
 
-    template <class T>
-    T* Program::Handle() {
+template <class T>
+T* Program::Handle() {
   const auto entry = pool<T>().Get(Number());
   if (!owner_) owner_ = std::is_same_v<T, tw_graph> || std::is_same_v<T, tw_session> ? entry.handle : entry.owner;
   return entry.handle;
