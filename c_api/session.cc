@@ -132,8 +132,10 @@ struct AsyncRun {
       try {
         if (options.deadline_ns) {
           const int64_t waited = thalweg::MonotonicNs() - accepted_ns;
-          if (waited >= options.deadline_ns)
+          if (waited >= options.deadline_ns) {
+            if (options.stats) RETURN_IF_ERROR(thalweg::StepTrace::Begin(options.stats).status());  // which hold no earlier run then
             return thalweg::Error(absl::StatusCode::kDeadlineExceeded, "the time of the run was over before it began");
+          }
           options.deadline_ns -= waited;
         }
         return run(feeds.data(), options, fetches.data());

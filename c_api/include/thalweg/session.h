@@ -42,13 +42,16 @@ typedef struct tw_run_options {
 
 /* Operations that came in through tw_graph_import are not trusted: the program did not write them. A session refuses, when a run first
  * needs it and before anything runs, one that touches files, network or system (PERMISSION_DENIED, naming it; plugin/op.h says which do),
- * unless its options say otherwise: allow_files=DIR       files beneath DIR, however their paths are written; no links are followed out of
- * it trust_imported=true   all that the program's own operations may do; with allow_files, files still only there allow_ops, deny_ops which
- * ops may run at all What the program adds to an imported graph (a saver, for instance) is its own and free, whatever values it reads. A
- * session whose graph has imported operations holds at most three quarters of the machine's memory, unless they are trusted or memory_limit
- * says otherwise. memory_limit counts what runs and plans of the session hold: planned blocks, values, scratch, fetched tensors until they
- * are released, values of variables until they are replaced; not the caller's feeds, nor what a kernel takes for itself by other means.
- * What does not fit is RESOURCE_EXHAUSTED, naming operation, bytes and limit. */
+ * unless its options say otherwise:
+ *  - allow_files=DIR: files beneath DIR, however their paths are written; no links are followed out of it.
+ *  - trust_imported=true: all that the program's own operations may do; with allow_files, files still only there.
+ *  - allow_ops, deny_ops: which ops may run at all.
+ * What the program adds to an imported graph (a saver, for instance) is its own and free, whatever values it reads.
+ *
+ * A session whose graph has imported operations holds at most three quarters of the machine's memory, unless they are trusted or
+ * memory_limit says otherwise. memory_limit counts what runs and plans of the session hold: planned blocks, values, scratch, fetched
+ * tensors until they are released, values of variables until they are replaced; not the caller's feeds, nor what a kernel takes for itself
+ * by other means. What does not fit is RESOURCE_EXHAUSTED, naming operation, bytes and limit. */
 
 /* A session of `graph`, which the session keeps alive. options: n texts "key=value", such as "container=eval"; tw_session_option lists
  * them. The caller owns *out_session. Errors: INVALID_ARGUMENT naming the option and what it takes; FAILED_PRECONDITION if no plugin

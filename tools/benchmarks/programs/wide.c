@@ -7,16 +7,18 @@
 
 enum { kMostSizes = 4 };
 
-/* `nodes` times Tanh of x [n], with nothing merged. option: of the session. */
-static prepared make_tanhs(int64_t n, int nodes, const char* option) {
+/* `nodes` times x x, of x [n, n], with nothing merged: much work on little memory. option: of the session. */
+static prepared make_products(int64_t n, int nodes, const char* option) {
   tw_graph* graph;
   check(tw_graph_create(runtime, &graph));
   tw_scope* s = tw_scope_create(graph, NULL);
-  const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, &n, 1);
+  const int64_t dims[] = {n, n};
+  const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, dims, 2);
   const tw_operation** all = calloc((size_t)nodes, sizeof *all);
   if (!all) worker_fail("out of memory");
   for (int i = 0; i < nodes; ++i) {
-    tw_op* op = tw_scope_begin(s, "Tanh", NULL);
+    tw_op* op = tw_scope_begin(s, "MatMul", NULL);
+    tw_op_add_input(op, x);
     tw_op_add_input(op, x);
     all[i] = tw_scope_end_operation(s, op);
   }
@@ -29,13 +31,13 @@ static prepared make_tanhs(int64_t n, int nodes, const char* option) {
   prepared p = {0};
   const tw_signature what = {.size = sizeof what, .feeds = &x, .n_feeds = 1, .targets = &target, .n_targets = 1};
   check(tw_callable_create(session, &what, &p.callable));
-  check(tw_tensor_create(TW_FLOAT, &n, 1, &p.feeds[0]));
+  check(tw_tensor_create(TW_FLOAT, dims, 2, &p.feeds[0]));
   float* data = tw_tensor_mutable_data(p.feeds[0]);
-  for (int64_t i = 0; i < n; ++i) data[i] = (float)(i % 64) * 0.03f;
+  for (int64_t i = 0; i < n * n; ++i) data[i] = (float)(i % 64) * 0.03f;
   return p;
 }
 
-static double seconds_per_node(const prepared* p, int nodes) {
+static double ns_per_node(const prepared* p, int nodes) {
   double best = 1e30;
   for (int i = 0; i < 20; ++i) {
     const double begin = worker_now_ns();
@@ -46,18 +48,18 @@ static double seconds_per_node(const prepared* p, int nodes) {
   return best;
 }
 
-/* How many elements take `ns` on one thread: measured once for each. */
-static int64_t elements_for(int ns) {
+/* The side of a matrix whose product takes `ns` on one thread: measured once for each. */
+static int64_t side_for(int ns) {
   static int asked[kMostSizes];
   static int64_t answers[kMostSizes];
   int i = 0;
   while (i < kMostSizes && asked[i] && asked[i] != ns) ++i;
   if (i == kMostSizes) worker_fail("too many sizes");
   if (!asked[i]) {
-    int64_t n = 16;
-    for (; n < 1 << 20; n += n / 4) {
-      const prepared p = make_tanhs(n, 50, "threads=1");
-      if (seconds_per_node(&p, 50) >= ns) break;
+    int64_t n = 4;
+    for (; n < 1024; n += 1 + n / 16) {
+      const prepared p = make_products(n, 50, "threads=1");
+      if (ns_per_node(&p, 50) >= ns) break;
     }
     asked[i] = ns;
     answers[i] = n;
@@ -78,10 +80,10 @@ static const wide* get(const char* argument) {
   while (i < kMostSizes && costs[i] && costs[i] != ns) ++i;
   if (i == kMostSizes) worker_fail("too many sizes");
   if (!costs[i]) {
-    const int64_t n = elements_for(ns);
+    const int64_t n = side_for(ns);
     made[i].nodes = ns >= 10000 ? 200 : 1000;
-    made[i].one = make_tanhs(n, made[i].nodes, "threads=1");
-    made[i].all = make_tanhs(n, made[i].nodes, NULL);
+    made[i].one = make_products(n, made[i].nodes, "threads=1");
+    made[i].all = make_products(n, made[i].nodes, NULL);
     costs[i] = ns;
   }
   return &made[i];
