@@ -82,12 +82,12 @@ Status InferPass(WorkGraph* w) {
     } else {
       RETURN_IF_ERROR(InferNode(w, &n));
     }
-    // A value that follows from one with control inputs has to wait for them too, so its node stays.
+    // What follows from a node with control inputs, if only from the shape of its output, has to wait for them too, so its node stays.
     bool waits = false;
     for (const WorkEdge& e : n.in) {
       const WorkNode& p = w->nodes[size_t(e.node)];
       n.varies = n.varies || p.varies;
-      waits = waits || (p.ordered && p.values[size_t(e.port)]);
+      waits = waits || p.ordered;
     }
     n.ordered = waits || !n.controls.empty();
     n.constant = !n.values.empty() && !n.node->op().stateful && !waits;

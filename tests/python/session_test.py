@@ -264,3 +264,17 @@ def test_a_session_tells_the_plan_of_a_run(graph):
             session.plan(y, {x: (7, 4)})
         with pytest.raises(TypeError, match="cannot be fed"):
             session.plan(y, [3])
+
+
+def test_a_shape_waits_for_what_its_value_waits_for():
+    with tw.Graph() as g:
+        x = tw.placeholder("float32", [2])
+        v = tw.Variable(np.float32(0))
+        with tw.control_dependencies([v.assign(np.float32(1))]):
+            y = tw.ops.neg(x)
+        shape = tw.ops.shape(y)
+        for optimize in (True, False):
+            with tw.Session(g, optimize=optimize, container=f"waits_{optimize}") as s:
+                s.run(g.initializer(name=f"init_{optimize}"))
+                np.testing.assert_array_equal(s.run(shape, {x: [1, 2]}), [2])
+                assert s.run(v.read()) == 1
