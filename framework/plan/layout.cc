@@ -130,6 +130,7 @@ class Layout {
     }
     Storage s;
     s.bytes = s_.scratch[size_t(node)].bytes;
+    s_.unplanned_bytes += s.bytes;
     s.first = node;
     s.users = {node};
     scratch_.push_back({node, {int32_t(location), int32_t(storages_[location].size())}});

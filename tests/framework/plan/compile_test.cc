@@ -274,9 +274,10 @@ TEST_F(CompileTest, ValuesInUseTogetherShareNoMemory) {
       }
       auto before = [&](int32_t a, int32_t b) { return p.counted ? after[size_t(a)].count(b) != 0 : a < b; };
       const std::vector<Use> uses = UsesOf(p);
-      uint64_t sum = 0, end = 0;
+      uint64_t sum = 0, end = 0, bytes = 0;
       for (size_t i = 0; i < uses.size(); ++i) {
         const Use& a = uses[i];
+        bytes += a.bytes;
         EXPECT_EQ(a.offset % kGrain, 0u);
         sum += Rounded(a.bytes);
         end = std::max(end, a.offset + Rounded(a.bytes));
@@ -293,6 +294,7 @@ TEST_F(CompileTest, ValuesInUseTogetherShareNoMemory) {
       }
       EXPECT_LE(end, p.shapes->block_bytes[0]);
       EXPECT_LE(p.shapes->block_bytes[0], sum);
+      EXPECT_EQ(p.shapes->unplanned_bytes, bytes);
       if (HasFailure()) return;
     }
   }
