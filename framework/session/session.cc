@@ -139,10 +139,7 @@ Status Callable::Run(const Tensor* feeds, const RunOptions& options, Tensor* fet
   }
   const int64_t deadline = DeadlineAfter(options.deadline_ns > 0 ? options.deadline_ns : session_->timeout_ns_);
   if (!session_->Enter(options.accepted)) return FailedPrecondition("the session is closed");
-  struct Leaver {
-    Session* s;
-    ~Leaver() { s->Leave(); }
-  } leaver{session_};
+  const Session::Leaver leaver{session_};
   // The last plan's shapes fit; types may still not.
   for (size_t i = 0; i < spec_.feeds.size(); ++i) {
     if (!feeds[i] || feeds[i].dtype() != spec_.feeds[i].node->out_type(spec_.feeds[i].port)) RETURN_IF_ERROR(CheckFeeds(feeds));
@@ -352,6 +349,9 @@ StatusOr<std::unique_ptr<Callable>> Session::MakeCallable(const CallableSpec& sp
 }
 
 Status Session::Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
+  // Beyond the step: whoever ends the session waits until nothing here looks at it any more.
+  if (!Enter(options.accepted)) return FailedPrecondition("the session is closed");
+  const Leaver leaver{this};
   thread_local std::vector<uint64_t> key;
   key.clear();
   auto add = [&](const Edge& e) { key.push_back(uint64_t(reinterpret_cast<uintptr_t>(e.node)) << 8 ^ uint64_t(uint32_t(e.port))); };

@@ -115,6 +115,10 @@ class Session final : public StateCache {
   // Counts a step in; false if closed, unless it was accepted before.
   bool Enter(bool accepted);
   void Leave();
+  struct Leaver {
+    Session* session;
+    ~Leaver() { session->Leave(); }
+  };
 
   std::shared_ptr<Graph> graph_;
   SessionOptions options_;
