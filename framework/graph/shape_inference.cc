@@ -153,4 +153,25 @@ Status InferShapes(const ShapeQuery& q, ShapeAnswer* out) {
   return s;
 }
 
+Status InferShapes(const Node& node, const std::vector<tw_shape>& in, const std::vector<Tensor>& values,
+                   const std::vector<const HandleInfo*>& handles, ShapeAnswer* out) {
+  CAttrs attrs;
+  node.FillC(&attrs);
+  std::vector<const tw_view*> views;
+  for (const Tensor& v : values) views.push_back(v ? &v.view() : nullptr);
+  ShapeQuery q;
+  q.op = &node.op();
+  q.node = node.name();
+  q.attrs = &attrs;
+  q.types = node.types().data();
+  q.in_at = node.in_at().data();
+  q.out_at = node.out_at().data();
+  q.n_in = uint32_t(node.n_in());
+  q.n_out = uint32_t(node.n_out());
+  q.in = in.data();
+  q.values = views.data();
+  q.handles = handles.data();
+  return InferShapes(q, out);
+}
+
 }  // namespace thalweg

@@ -28,5 +28,8 @@ struct ShapeAnswer {
 
 // Merges what the schema's dims promise with what the callback answers. Errors are not prefixed with the node.
 Status InferShapes(const ShapeQuery& query, ShapeAnswer* out);
+// The same of a node, with what is known of its inputs: shapes, values (empty where unknown) and handles, one each.
+Status InferShapes(const Node& node, const std::vector<tw_shape>& in, const std::vector<Tensor>& values,
+                   const std::vector<const HandleInfo*>& handles, ShapeAnswer* out);
 
 }  // namespace thalweg

@@ -27,7 +27,6 @@ bool Unchanged(const WorkGraph& w, const WorkNode& n) {
 Status InferNode(WorkGraph* w, WorkNode* n) {
   const Node& node = *n->node;
   std::vector<tw_shape> shapes;
-  std::vector<const tw_view*> views;
   std::vector<const HandleInfo*> handles;
   std::vector<Tensor> values;
   for (const WorkEdge& e : n->in) {
@@ -35,24 +34,9 @@ Status InferNode(WorkGraph* w, WorkNode* n) {
     shapes.push_back(p.shapes[size_t(e.port)].c());
     handles.push_back(&p.handles[size_t(e.port)]);
     values.push_back(p.values[size_t(e.port)]);
-    views.push_back(values.back() ? &values.back().view() : nullptr);
   }
-  CAttrs attrs;
-  node.FillC(&attrs);
-  ShapeQuery q;
-  q.op = &node.op();
-  q.node = node.name();
-  q.attrs = &attrs;
-  q.types = node.types().data();
-  q.in_at = node.in_at().data();
-  q.out_at = node.out_at().data();
-  q.n_in = uint32_t(node.n_in());
-  q.n_out = uint32_t(node.n_out());
-  q.in = shapes.data();
-  q.values = views.data();
-  q.handles = handles.data();
   ShapeAnswer answer;
-  Status s = InferShapes(q, &answer);
+  Status s = InferShapes(node, shapes, values, handles, &answer);
   if (!s.ok()) return OfNode(node, Prefix(s, node.title() + ":"));
   n->shapes = std::move(answer.shapes);
   n->handles = std::move(answer.handles);

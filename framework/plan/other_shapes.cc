@@ -200,33 +200,16 @@ class Rework {
 
   bool RunRule(size_t i, std::vector<int32_t>* out) {
     const WorkNode& n = w_.nodes[i];
-    const Node& node = *n.node;
     std::vector<tw_shape> shapes;
-    std::vector<const tw_view*> views;
     std::vector<const HandleInfo*> handles;
     std::vector<Tensor> values;
     for (const WorkEdge& e : n.in) {
       shapes.push_back(ShapeNow(e).c());
       handles.push_back(&w_.nodes[size_t(e.node)].handles[size_t(e.port)]);
       values.push_back(ValueNow(e));
-      views.push_back(values.back() ? &values.back().view() : nullptr);
     }
-    CAttrs attrs;
-    node.FillC(&attrs);
-    ShapeQuery q;
-    q.op = &node.op();
-    q.node = node.name();
-    q.attrs = &attrs;
-    q.types = node.types().data();
-    q.in_at = node.in_at().data();
-    q.out_at = node.out_at().data();
-    q.n_in = uint32_t(node.n_in());
-    q.n_out = uint32_t(node.n_out());
-    q.in = shapes.data();
-    q.values = views.data();
-    q.handles = handles.data();
     ShapeAnswer answer;
-    if (!InferShapes(q, &answer).ok()) return false;
+    if (!InferShapes(*n.node, shapes, values, handles, &answer).ok()) return false;
     const bool has_values = std::any_of(n.values.begin(), n.values.end(), [](const Tensor& v) { return bool(v); });
     if (has_values && !Evaluate(i, shapes, values, &answer)) return false;
     for (const Shape& s : answer.shapes) out->push_back(classes_->Number(s));
