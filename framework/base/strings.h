@@ -27,4 +27,11 @@ std::string StrCat(const Parts&... parts) {
   return absl::StrCat(AsAbsl(parts)...);
 }
 
+// ASCII letters only.
+inline std::string UpperCase(std::string_view s) {
+  std::string out(s);
+  for (char& c : out) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
+  return out;
+}
+
 }  // namespace thalweg

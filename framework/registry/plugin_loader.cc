@@ -397,11 +397,16 @@ Status PluginLoader::Init(std::unique_ptr<Loaded> plugin, const tw_plugin& descr
     record->devices.push_back(d->kind);
     d->pin = self;
   }
+  for (const auto& role : r.roles) {
+    record->roles.push_back(StrCat(role->role, " ", role->name));
+    role->pin = self;
+  }
   record->kernels = uint32_t(r.kernels.size());
   s = registry_->Commit(std::move(r));
   if (!s.ok()) {
     record->ops.clear();
     record->devices.clear();
+    record->roles.clear();
     record->kernels = 0;
     return Refuse(record, s, "");
   }

@@ -23,6 +23,7 @@ struct PluginRecord {
   std::string reason;  // why it is not loaded, or where it was found
   std::string fix;     // what to do about it; empty if loaded
   std::vector<std::string> ops, devices;
+  std::vector<std::string> roles;  // "file_system mem"
   uint32_t kernels = 0, epoch = 0, minor = 0;
 };
 

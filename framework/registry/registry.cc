@@ -3,49 +3,59 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <tuple>
 
 #include "framework/base/dtype.h"
+#include "framework/base/strings.h"
+#include "framework/registry/seal.h"
 #include "thalweg/plugin/resource.h"
 
 namespace thalweg {
 namespace {
-
-// What a plugin handed over, in our memory and of our size. Every field behind the head is eight bytes, so that cutting to whole eights
-// leaves out exactly the fields that the plugin covers by half.
-template <class T>
-Status Seal(const T* d, std::string_view what, T* out) {
-  static_assert(sizeof(T) % 8 == 0);
-  if (!d) return InvalidArgument(what, " is NULL");
-  if (d->size < 2 * sizeof(uint32_t))
-    return InvalidArgument(what, ": size is ", d->size, ", less than its own head; fill it with TW_SIZED");
-  if (d->flags != 0) return InvalidArgument(what, ": flags ", d->flags, " are unknown to this runtime");
-  *out = T{};
-  std::memcpy(static_cast<void*>(out), d, std::min(size_t{d->size} / 8 * 8, sizeof(T)));
-  out->size = sizeof(T);
-  return Status();
-}
-
-StatusOr<std::string_view> Text(const char* text, uint64_t len, std::string_view what) {
-  constexpr uint64_t kLongest = 1 << 20;  // far beyond any schema; a length that was never filled is likely larger
-  if (!text || len == 0) return InvalidArgument(what, " is missing");
-  if (len > kLongest) return InvalidArgument(what, " has ", len, " bytes; the most is ", kLongest);
-  return std::string_view(text, len);
-}
-
-Status Needs(bool present, std::string_view what, std::string_view entry) {
-  return present ? Status() : InvalidArgument(what, ": required entry '", entry, "' is missing");
-}
 
 tw_status* NoSave(const tw_host*, const void*, tw_sink*) { return ToC(Unimplemented("this type of resource cannot be saved")); }
 tw_status* NoRestore(const tw_host*, void*, uint64_t, tw_source*, void**) {
   return ToC(Unimplemented("this type of resource cannot be restored"));
 }
 
-std::string Upper(std::string_view s) {
-  std::string out(s);
-  for (char& c : out) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
-  return out;
+// The sets that a device may leave out; each is whole or not there.
+#define SEAL_ENTRY(set, entry) RETURN_IF_ERROR(Needs(k->set->entry != nullptr, what, #set "." #entry))
+Status SealSets(const std::string& what, const tw_device_def& def, DeviceKind* k) {
+  if (def.pinned) {
+    RETURN_IF_ERROR(Seal(def.pinned, StrCat(what, ": pinned set"), &k->pinned.emplace()));
+    SEAL_ENTRY(pinned, allocate);
+    SEAL_ENTRY(pinned, release);
+  }
+  if (def.peer) {
+    RETURN_IF_ERROR(Seal(def.peer, StrCat(what, ": peer set"), &k->peer.emplace()));
+    SEAL_ENTRY(peer, reaches);
+    SEAL_ENTRY(peer, copy);
+  }
+  if (def.events) {
+    RETURN_IF_ERROR(Seal(def.events, StrCat(what, ": event set"), &k->events.emplace()));
+    SEAL_ENTRY(events, wait);
+    SEAL_ENTRY(events, record);
+    SEAL_ENTRY(events, release);
+  }
+  if (def.statistics) {
+    RETURN_IF_ERROR(Seal(def.statistics, StrCat(what, ": statistics set"), &k->statistics.emplace()));
+    SEAL_ENTRY(statistics, read);
+  }
+  if (def.capture) {
+    RETURN_IF_ERROR(Seal(def.capture, StrCat(what, ": capture set"), &k->capture.emplace()));
+    SEAL_ENTRY(capture, begin);
+    SEAL_ENTRY(capture, end);
+    SEAL_ENTRY(capture, replay);
+    SEAL_ENTRY(capture, release);
+  }
+  if (def.profile) {
+    RETURN_IF_ERROR(Seal(def.profile, StrCat(what, ": profile set"), &k->profile.emplace()));
+    SEAL_ENTRY(profile, start);
+    SEAL_ENTRY(profile, stop);
+  }
+  return Status();
 }
+#undef SEAL_ENTRY
 
 Status Taken(std::string_view what, std::string_view name, std::string_view by, std::string_view here) {
   if (by == here) return AlreadyExists(what, " '", name, "' is registered twice by plugin '", here, "'");
@@ -158,6 +168,10 @@ bool Knows(const KernelDef& k, const std::vector<AttrValue>& attrs) {
   return true;
 }
 
+bool Before(const std::shared_ptr<const Role>& a, const std::shared_ptr<const Role>& b) {
+  return std::tie(a->role, a->name, a->plugin) < std::tie(b->role, b->name, b->plugin);
+}
+
 bool Better(const std::unique_ptr<KernelDef>& a, const std::unique_ptr<KernelDef>& b) {
   if (a->spec.priority != b->spec.priority) return a->spec.priority > b->spec.priority;
   if (a->plugin != b->plugin) return a->plugin < b->plugin;
@@ -199,6 +213,7 @@ Status Registry::Commit(Registration r) {
   for (const auto& d : r.devices) {
     if (!new_kinds.emplace(d->kind, true).second) return Taken("device kind", d->kind, d->plugin, d->plugin);
   }
+  for (const auto& role : r.roles) RETURN_IF_ERROR(CheckRole(*role, r));
 
   for (auto& op : r.ops) {
     if (!op->role.empty()) roles_.emplace(op->role, op.get());
@@ -214,6 +229,24 @@ Status Registry::Commit(Registration r) {
     auto key = std::make_pair(d->kind, d->plugin);
     devices_.emplace(std::move(key), std::move(d));
   }
+  for (auto& role : r.roles) played_.push_back(std::move(role));
+  std::sort(played_.begin(), played_.end(), Before);
+  return Status();
+}
+
+// A scheme leads to one plugin; a name is known within its plugin.
+Status Registry::CheckRole(const Role& role, const Registration& r) const {
+  const bool scheme = role.kind.empty();
+  for (const auto& other : played_) {
+    if (other->role == role.role && other->name == role.name && (scheme || other->plugin == role.plugin)) {
+      return Taken(role.role, role.name, other->plugin, role.plugin);
+    }
+  }
+  for (const auto& other : r.roles) {
+    if (other.get() != &role && other->role == role.role && other->name == role.name) {
+      return Taken(role.role, role.name, role.plugin, role.plugin);
+    }
+  }
   return Status();
 }
 
@@ -228,6 +261,7 @@ void Registry::Remove(std::string_view plugin) {
   std::erase_if(ops_, [&](const auto& e) { return e.second->plugin == plugin; });
   std::erase_if(resources_, [&](const auto& e) { return e.second->plugin == plugin; });
   std::erase_if(devices_, [&](const auto& e) { return e.second->plugin == plugin; });
+  std::erase_if(played_, [&](const auto& r) { return r->plugin == plugin; });
 }
 
 const OpSchema* Registry::FindOp(std::string_view name) const {
@@ -287,10 +321,17 @@ std::vector<const DeviceKind*> Registry::DeviceKinds() const {
   return all;
 }
 
+std::vector<std::shared_ptr<const Role>> Registry::Roles() const {
+  std::shared_lock lock(mu_);
+  return played_;
+}
+
 // ---- Registrar ----
 
 Registrar::Registrar(const tw_host* host, std::string plugin, Registration* r) : host_(host), plugin_(std::move(plugin)), out_(r) {
-  c_ = {{TW_SIZED(tw_registrar), &Registrar::Op, &Registrar::Kernel, &Registrar::Resource, &Registrar::Device}, this};
+  c_ = {{TW_SIZED(tw_registrar), &Registrar::Op, &Registrar::Kernel, &Registrar::Resource, &Registrar::Device, &Registrar::Compiler,
+         &Registrar::FileSystem, &Registrar::Transport, &Registrar::Collective, &Registrar::Membership},
+        this};
 }
 
 tw_status* Registrar::Add(tw_registrar* r, Status (Registrar::*add)(const void*), const void* d) {
@@ -304,11 +345,27 @@ tw_status* Registrar::Op(tw_registrar* r, const tw_op_def* d) { return Add(r, &R
 tw_status* Registrar::Kernel(tw_registrar* r, const tw_kernel_def* d) { return Add(r, &Registrar::AddKernel, d); }
 tw_status* Registrar::Resource(tw_registrar* r, const tw_resource_def* d) { return Add(r, &Registrar::AddResource, d); }
 tw_status* Registrar::Device(tw_registrar* r, const tw_device_def* d) { return Add(r, &Registrar::AddDevice, d); }
+tw_status* Registrar::Compiler(tw_registrar* r, const tw_compiler_def* d) { return Add(r, &Registrar::AddRole<tw_compiler_def>, d); }
+tw_status* Registrar::FileSystem(tw_registrar* r, const tw_file_system_def* d) {
+  return Add(r, &Registrar::AddRole<tw_file_system_def>, d);
+}
+tw_status* Registrar::Transport(tw_registrar* r, const tw_transport_def* d) { return Add(r, &Registrar::AddRole<tw_transport_def>, d); }
+tw_status* Registrar::Collective(tw_registrar* r, const tw_collective_def* d) { return Add(r, &Registrar::AddRole<tw_collective_def>, d); }
+tw_status* Registrar::Membership(tw_registrar* r, const tw_membership_def* d) { return Add(r, &Registrar::AddRole<tw_membership_def>, d); }
+
+template <class Def>
+Status Registrar::AddRole(const void* d) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Role> role, SealRole(static_cast<const Def*>(d)));
+  role->host = host_;
+  role->plugin = plugin_;
+  out_->roles.push_back(std::move(role));
+  return Status();
+}
 
 Status Registrar::AddOp(const void* d) {
   tw_op_def def;
   RETURN_IF_ERROR(Seal(static_cast<const tw_op_def*>(d), "op definition", &def));
-  ASSIGN_OR_RETURN(std::string_view text, Text(def.schema, def.schema_len, "op definition: schema"));
+  ASSIGN_OR_RETURN(std::string_view text, SealText(def.schema, def.schema_len, "op definition: schema"));
   ASSIGN_OR_RETURN(OpSchema schema, ParseOpSchema(text));
   if (!schema.no_gradient.empty() && def.gradient) {
     return InvalidArgument("op '", schema.name, "' says no_gradient but has a gradient callback; leave one of them out");
@@ -325,7 +382,7 @@ Status Registrar::AddOp(const void* d) {
 Status Registrar::AddKernel(const void* d) {
   tw_kernel_def def;
   RETURN_IF_ERROR(Seal(static_cast<const tw_kernel_def*>(d), "kernel definition", &def));
-  ASSIGN_OR_RETURN(std::string_view text, Text(def.spec, def.spec_len, "kernel definition: spec"));
+  ASSIGN_OR_RETURN(std::string_view text, SealText(def.spec, def.spec_len, "kernel definition: spec"));
   auto k = std::make_unique<KernelDef>();
   ASSIGN_OR_RETURN(k->spec, ParseKernelSpec(text));
   RETURN_IF_ERROR(Needs(def.execute != nullptr, StrCat("kernel '", text, "'"), "execute"));
@@ -340,7 +397,7 @@ Status Registrar::AddKernel(const void* d) {
 Status Registrar::AddResource(const void* d) {
   tw_resource_def def;
   RETURN_IF_ERROR(Seal(static_cast<const tw_resource_def*>(d), "resource definition", &def));
-  ASSIGN_OR_RETURN(std::string_view type, Text(def.type, def.type_len, "resource definition: type"));
+  ASSIGN_OR_RETURN(std::string_view type, SealText(def.type, def.type_len, "resource definition: type"));
   RETURN_IF_ERROR(Needs(def.destroy != nullptr, StrCat("resource type '", type, "'"), "destroy"));
   auto t = std::make_unique<ResourceType>();
   t->type = type;
@@ -357,7 +414,7 @@ Status Registrar::AddResource(const void* d) {
 Status Registrar::AddDevice(const void* d) {
   tw_device_def def;
   RETURN_IF_ERROR(Seal(static_cast<const tw_device_def*>(d), "device definition", &def));
-  ASSIGN_OR_RETURN(std::string_view kind, Text(def.kind, def.kind_len, "device definition: kind"));
+  ASSIGN_OR_RETURN(std::string_view kind, SealText(def.kind, def.kind_len, "device definition: kind"));
   std::string what = StrCat("device kind '", kind, "'");
   for (char c : kind) {
     bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -375,11 +432,18 @@ Status Registrar::AddDevice(const void* d) {
     RETURN_IF_ERROR(Needs(k->streams.signal != nullptr, what, "streams.signal"));
     k->has_streams = true;
   }
-  k->kind = Upper(kind);
+  RETURN_IF_ERROR(SealSets(what, def, k.get()));
+  k->kind = UpperCase(kind);
   k->plugin = plugin_;
   k->def = def;
   k->def.kind = k->kind.data();
   k->def.streams = k->has_streams ? &k->streams : nullptr;
+  k->def.pinned = k->pinned ? &*k->pinned : nullptr;
+  k->def.peer = k->peer ? &*k->peer : nullptr;
+  k->def.events = k->events ? &*k->events : nullptr;
+  k->def.statistics = k->statistics ? &*k->statistics : nullptr;
+  k->def.capture = k->capture ? &*k->capture : nullptr;
+  k->def.profile = k->profile ? &*k->profile : nullptr;
   k->host = host_;
   out_->devices.push_back(std::move(k));
   return Status();

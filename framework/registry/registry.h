@@ -1,9 +1,10 @@
-// Registry: ops, kernels, resource types and device kinds of one runtime. Plugins commit all of what they register or nothing.
+// Registry: ops, kernels, resource types, device kinds and other roles of one runtime. Plugins commit all of what they register or nothing.
 // Threads: look-ups from any; commits are serialised.
 #pragma once
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "framework/base/status.h"
 #include "framework/graph/op_schema.h"
 #include "framework/registry/kernel_spec.h"
+#include "framework/registry/role.h"
 #include "thalweg/plugin/plugin.h"
 
 namespace thalweg {
@@ -28,6 +30,13 @@ struct DeviceKind {
   tw_device_def def{};
   tw_stream_set streams{};  // valid if has_streams; `wait` may be NULL
   bool has_streams = false;
+  // The sets that the device has.
+  std::optional<tw_pinned_set> pinned;
+  std::optional<tw_peer_set> peer;
+  std::optional<tw_event_set> events;
+  std::optional<tw_statistics_set> statistics;
+  std::optional<tw_capture_set> capture;
+  std::optional<tw_profile_set> profile;
   const tw_host* host = nullptr;
   // Keeps the plugin mapped and not yet shut down while memory of its devices is out; set by the loader.
   std::shared_ptr<const void> pin;
@@ -39,6 +48,7 @@ struct Registration {
   std::vector<std::unique_ptr<KernelDef>> kernels;
   std::vector<std::unique_ptr<ResourceType>> resources;
   std::vector<std::unique_ptr<DeviceKind>> devices;
+  std::vector<std::shared_ptr<Role>> roles;
   Status status;  // the first refusal, even if the plugin ignored it
 };
 
@@ -62,14 +72,27 @@ class Registry {
   std::vector<const OpSchema*> Ops() const;  // by name
   // By kind, then by plugin: several plugins may have devices of one kind.
   std::vector<const DeviceKind*> DeviceKinds() const;
+  // By role, then name, then plugin.
+  std::vector<std::shared_ptr<const Role>> Roles() const;
+  // All of one role; of that name, unless it is empty.
+  template <class T>
+  std::vector<std::shared_ptr<const T>> RolesOf(std::string_view name = {}) const {
+    std::vector<std::shared_ptr<const T>> out;
+    for (auto& r : Roles()) {
+      if (r->role == T::kRole && (name.empty() || r->name == name)) out.push_back(std::static_pointer_cast<const T>(std::move(r)));
+    }
+    return out;
+  }
 
  private:
+  Status CheckRole(const Role& role, const Registration& r) const;
   mutable std::shared_mutex mu_;
   std::map<std::string, std::unique_ptr<OpSchema>, std::less<>> ops_;
   std::map<std::string, const OpSchema*, std::less<>> roles_;
   std::map<std::string, std::vector<std::unique_ptr<KernelDef>>, std::less<>> kernels_;
   std::map<std::string, std::unique_ptr<ResourceType>, std::less<>> resources_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<DeviceKind>> devices_;  // kind, plugin
+  std::vector<std::shared_ptr<const Role>> played_;                                     // sorted
   uint32_t order_ = 0;
 };
 
@@ -89,12 +112,19 @@ class Registrar {
   static tw_status* Kernel(tw_registrar* r, const tw_kernel_def* d);
   static tw_status* Resource(tw_registrar* r, const tw_resource_def* d);
   static tw_status* Device(tw_registrar* r, const tw_device_def* d);
+  static tw_status* Compiler(tw_registrar* r, const tw_compiler_def* d);
+  static tw_status* FileSystem(tw_registrar* r, const tw_file_system_def* d);
+  static tw_status* Transport(tw_registrar* r, const tw_transport_def* d);
+  static tw_status* Collective(tw_registrar* r, const tw_collective_def* d);
+  static tw_status* Membership(tw_registrar* r, const tw_membership_def* d);
   // Calls `add` with the definition, catches what it throws and remembers the first refusal.
   static tw_status* Add(tw_registrar* r, Status (Registrar::*add)(const void*), const void* d);
   Status AddOp(const void* d);
   Status AddKernel(const void* d);
   Status AddResource(const void* d);
   Status AddDevice(const void* d);
+  template <class Def>
+  Status AddRole(const void* d);
 
   C c_;
   const tw_host* host_;

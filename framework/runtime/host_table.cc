@@ -1,6 +1,7 @@
 #include "framework/runtime/host_table.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <string>
 
@@ -285,6 +286,10 @@ void RunLog(const tw_host* h, uint32_t level, const char* text, uint64_t len) {
   }
 }
 
+int64_t RunNow(const tw_host*) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 const void* Query(const tw_host*, const char* set, uint64_t len, uint32_t version) {
   if (std::string_view(set, len) == TW_CHECKPOINT_SET && version == 1) return CheckpointSet();
   return nullptr;
@@ -308,7 +313,7 @@ constexpr tw_resource_api kResource = {sizeof(tw_resource_api), 0, ResourceOpen,
                                        ResourceAssign};
 constexpr tw_timeline_api kTimeline = {
     sizeof(tw_timeline_api), 0, TimelineRetain, TimelineRelease, TimelineSignal, TimelineFail, TimelineWhen};
-constexpr tw_run_api kRun = {sizeof(tw_run_api), 0, RunComplete, RunCancelled, RunParallel, RunThreads, RunLog};
+constexpr tw_run_api kRun = {sizeof(tw_run_api), 0, RunComplete, RunCancelled, RunParallel, RunThreads, RunLog, RunNow};
 
 }  // namespace
 

@@ -20,7 +20,7 @@
 
 #include "thalweg/types.h"
 
-#define TW_EPOCH 1 /* draft number; must match exactly */
+#define TW_EPOCH 2 /* draft number; must match exactly */
 #define TW_MINOR 0 /* newest minor that these headers declare */
 
 /* Newest minor whose names the author wants to see; hides names, never bytes. Default: the oldest supported. */
@@ -32,7 +32,7 @@
 #define THALWEG_FLOOR_MINOR THALWEG_TARGET_MINOR
 #endif
 /* What the floor brings, in words, so that an older host can say what it lacks. */
-#define TW_FLOOR_ADDS "the first draft"
+#define TW_FLOOR_ADDS "the second draft"
 
 #define TW_R /* required */
 #define TW_O /* optional, the host has a default */

@@ -1,5 +1,6 @@
-/* Devices. The smallest device is four functions: enumerate, allocate, release, copy. Streams make it asynchronous.
- * Kinds are data: the host knows no device by name. */
+/* Devices. The smallest device is four functions: enumerate, allocate, release, copy. Streams make it asynchronous; the other sets make it
+ * faster or tell more of it. Each set may be left out on its own: the host does without it. Kinds are data: the host knows no device by
+ * name. */
 #ifndef THALWEG_PLUGIN_DEVICE_H
 #define THALWEG_PLUGIN_DEVICE_H
 #include "thalweg/plugin/abi.h"
@@ -7,7 +8,10 @@
 extern "C" {
 #endif
 
-enum { TW_DEVICE_HOST_MEMORY = 1u }; /* tw_device_info.flags: allocate answers host addresses that any thread may read and write */
+enum {                             /* tw_device_info.flags */
+       TW_DEVICE_HOST_MEMORY = 1u, /* allocate answers host addresses that any thread may read and write */
+       TW_DEVICE_POOLS_ITSELF = 2u /* allocate and release are cheap: the host keeps no memory of this device back for later */
+};
 
 typedef struct tw_device_info {
   TW_HEAD;
@@ -51,6 +55,69 @@ typedef struct tw_stream_set {
   TW_O tw_status* (*wait)(const tw_host* h, void* stream, tw_timeline* other, uint64_t value); /* default: the host holds later work back */
 } tw_stream_set;
 
+/* Host memory that the device copies from and to without a detour. */
+typedef struct tw_pinned_set {
+  TW_HEAD;
+  TW_R tw_status* (*allocate)(const tw_host* h, void* self, uint64_t bytes, void** out_address); /* 64-byte aligned; may block */
+  TW_R void (*release)(const tw_host* h, void* self, void* address, uint64_t bytes);
+} tw_pinned_set;
+
+/* Copies between two devices of one kind and plugin that leave the host out. */
+typedef struct tw_peer_set {
+  TW_HEAD;
+  TW_R uint32_t (*reaches)(const tw_host* h, void* self,
+                           void* other); /* 1: copy works from self to other; the same for the process's life */
+  /* c->from is memory of self, c->to of other; c->stream is self's, or NULL: done on return. */
+  TW_R tw_status* (*copy)(const tw_host* h, void* self, void* other, const tw_copy* c);
+} tw_peer_set;
+
+/* Native events, for work that other libraries enqueue on the same device. */
+typedef struct tw_event_set {
+  TW_HEAD;
+  TW_TEXT(kind);                                                               /* what `event` points to: cuda, opencl, fd */
+  TW_R tw_status* (*wait)(const tw_host* h, void* stream, void* event);        /* later work of the stream waits for it; borrowed */
+  TW_R tw_status* (*record)(const tw_host* h, void* stream, void** out_event); /* reached when what was enqueued so far is over */
+  TW_R void (*release)(const tw_host* h, void* self, void* event);             /* of record; the stream may be gone */
+} tw_event_set;
+
+/* Numbers about a device, for reports. Names in use: memory_used, memory_peak, memory_largest_free (bytes), temperature (degrees C),
+ * busy (percent); others are shown as they are. */
+typedef struct tw_number_list {
+  TW_HEAD;
+  TW_R tw_status* (*add)(struct tw_number_list* l, const char* name, uint64_t len, int64_t value);
+} tw_number_list;
+typedef struct tw_statistics_set {
+  TW_HEAD;
+  TW_R tw_status* (*read)(const tw_host* h, void* self, tw_number_list* to);
+} tw_statistics_set;
+
+/* Recorded work: what is enqueued between begin and end is not run but kept, to be enqueued again as often as wanted, with the same
+ * memory. Only kernels that say capture_safe are called meanwhile. */
+typedef struct tw_capture_set {
+  TW_HEAD;
+  TW_R tw_status* (*begin)(const tw_host* h, void* stream);
+  TW_R tw_status* (*end)(const tw_host* h, void* stream, void** out_recording); /* after a failure the stream is as before begin */
+  TW_R tw_status* (*replay)(const tw_host* h, void* stream, void* recording);
+  TW_R void (*release)(const tw_host* h, void* self, void* recording); /* never while a replay is under way */
+} tw_capture_set;
+
+/* When work ran on the device. Times on the clock of host->run->now. */
+typedef struct tw_span {
+  TW_HEAD;
+  TW_TEXT(queue); /* compute, copy in, ...: a row of the trace */
+  TW_TEXT(name);
+  int64_t begin, end;
+} tw_span;
+typedef struct tw_span_list {
+  TW_HEAD;
+  TW_R void (*add)(struct tw_span_list* l, const tw_span* s); /* any thread */
+} tw_span_list;
+typedef struct tw_profile_set {
+  TW_HEAD;
+  TW_R tw_status* (*start)(const tw_host* h, void* self, tw_span_list* to);
+  TW_R void (*stop)(const tw_host* h, void* self); /* returns when nothing will be added any more; may block */
+} tw_profile_set;
+
 typedef struct tw_device_def {
   TW_HEAD;
   TW_TEXT(kind); /* upper case by custom: CPU, OPENCL */
@@ -59,7 +126,13 @@ typedef struct tw_device_def {
   TW_R tw_status* (*allocate)(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory); /* may block */
   TW_R void (*release)(const tw_host* h, void* self, void* memory, uint64_t bytes); /* never before the timeline has passed its last use */
   TW_R tw_status* (*copy)(const tw_host* h, void* self, const tw_copy* c); /* one side is this device; without a stream it may block */
-  TW_C const tw_stream_set* streams;                                       /* copied and sealed too */
+  TW_C const tw_stream_set* streams;                                       /* this and the sets below: copied and sealed too */
+  TW_C const tw_pinned_set* pinned;
+  TW_C const tw_peer_set* peer;
+  TW_C const tw_event_set* events;
+  TW_C const tw_statistics_set* statistics;
+  TW_C const tw_capture_set* capture;
+  TW_C const tw_profile_set* profile;
 } tw_device_def;
 
 /* A timeline says when work is over and, apart, how it went. Values are signalled after a failure too: memory is used again on signal.

@@ -21,7 +21,8 @@
  *                  own resource, its object in `data`. There is no other way to lock.
  *   priority n     of two kernels that fit, the higher wins (default 0)
  *
- * Life: create once per node and session, prepare once per plan of known shapes, execute per step, destroy with the session. */
+ * Life: create once per node and session; prepare whenever scratch is laid out for a set of known shapes, several times on one state and
+ * possibly at once; execute per step; destroy with the session. */
 #ifndef THALWEG_PLUGIN_KERNEL_H
 #define THALWEG_PLUGIN_KERNEL_H
 #include "thalweg/plugin/abi.h"
@@ -82,6 +83,7 @@ typedef struct tw_run_api {
   TW_R void (*parallel)(const tw_frame* f, uint64_t n, uint64_t grain, void (*part)(void* arg, uint64_t begin, uint64_t end), void* arg);
   TW_R uint32_t (*threads)(const tw_frame* f); /* how many threads parallel may use, the caller included; >= 1 */
   TW_R void (*log)(const tw_host* h, uint32_t level, const char* text, uint64_t len); /* 0 debug, 1 info, 2 warning, 3 error */
+  TW_R int64_t (*now)(const tw_host* h);                                              /* monotonic, nanoseconds; the clock of deadlines */
 } tw_run_api;
 
 /* The attribute of that name, or NULL. */

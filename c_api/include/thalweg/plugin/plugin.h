@@ -4,7 +4,12 @@
 #define THALWEG_PLUGIN_PLUGIN_H
 #include "thalweg/plugin/abi.h"
 #include "thalweg/plugin/checkpoint.h"
+#include "thalweg/plugin/collective.h"
+#include "thalweg/plugin/compiler.h"
+#include "thalweg/plugin/file_system.h"
 #include "thalweg/plugin/host.h"
+#include "thalweg/plugin/membership.h"
+#include "thalweg/plugin/transport.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -16,6 +21,11 @@ typedef struct tw_registrar {
   TW_R tw_status* (*kernel)(struct tw_registrar* r, const tw_kernel_def* d);
   TW_R tw_status* (*resource)(struct tw_registrar* r, const tw_resource_def* d);
   TW_R tw_status* (*device)(struct tw_registrar* r, const tw_device_def* d);
+  TW_R tw_status* (*compiler)(struct tw_registrar* r, const tw_compiler_def* d);
+  TW_R tw_status* (*file_system)(struct tw_registrar* r, const tw_file_system_def* d);
+  TW_R tw_status* (*transport)(struct tw_registrar* r, const tw_transport_def* d);
+  TW_R tw_status* (*collective)(struct tw_registrar* r, const tw_collective_def* d);
+  TW_R tw_status* (*membership)(struct tw_registrar* r, const tw_membership_def* d);
 } tw_registrar;
 
 typedef struct tw_host_info {

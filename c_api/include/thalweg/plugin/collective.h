@@ -1,0 +1,56 @@
+/* Collectives: the same operation by all members of a group. A collective engine works for some device kinds and knows no transport of
+ * the host; members find one another through the key-value store that the host hands in. Calls are made in the same order by all
+ * members of a group. An operation starts when the stream it stands on has come that far (no stream: at once), and the timeline says
+ * when it is over; a lost member fails the timeline of all within the group's deadline.
+ * Threads: calls about one group are serialised by the host; create may block, the others do not. */
+#ifndef THALWEG_PLUGIN_COLLECTIVE_H
+#define THALWEG_PLUGIN_COLLECTIVE_H
+#include "thalweg/plugin/abi.h"
+#include "thalweg/plugin/membership.h"
+#include "thalweg/plugin/tensor.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TW_REDUCE_SUM = 1, TW_REDUCE_PROD = 2, TW_REDUCE_MIN = 3, TW_REDUCE_MAX = 4, TW_REDUCE_MEAN = 5 };
+
+typedef struct tw_group_config {
+  TW_HEAD;
+  TW_TEXT(name);                 /* the same for all members, never used again: prefix of its keys */
+  uint32_t rank, members;        /* 0 <= rank < members */
+  const tw_key_value_api* store; /* to find the others; lives as long as the group */
+  void* store_self;
+  void* device;     /* the device's self; NULL: host memory */
+  int64_t deadline; /* nanoseconds that one operation may take at most; 0: no limit */
+} tw_group_config;
+
+typedef struct tw_collective_call {
+  TW_HEAD;
+  uint32_t reduce; /* TW_REDUCE_*, of all_reduce and reduce_scatter */
+  uint32_t root;   /* of broadcast */
+  const tw_view* in;
+  const tw_view* out; /* may be `in` for all_reduce and broadcast */
+  void* stream;       /* the device's; NULL: none */
+  tw_timeline* line;
+  uint64_t value;
+} tw_collective_call;
+
+typedef struct tw_collective_def {
+  TW_HEAD;
+  TW_TEXT(name);
+  TW_TEXT(kind); /* the device kind whose memory it works on */
+  void* user;
+  TW_R tw_status* (*create)(const tw_host* h, void* user, const tw_group_config* c, void** out_group); /* meets the others; may block */
+  TW_R void (*destroy)(const tw_host* h, void* group);                                                 /* what runs is aborted first */
+  TW_R void (*abort)(const tw_host* h, void* group, const tw_status* why); /* any thread; what runs fails with why (borrowed) */
+  TW_R tw_status* (*all_reduce)(const tw_host* h, void* group, const tw_collective_call* c); /* out: as in */
+  TW_R tw_status* (*broadcast)(const tw_host* h, void* group, const tw_collective_call* c);  /* out: as the root's in */
+  TW_R tw_status* (*all_gather)(const tw_host* h, void* group, const tw_collective_call* c); /* out: members x as many elements, by rank */
+  TW_C tw_status* (*reduce_scatter)(const tw_host* h, void* group, const tw_collective_call* c); /* out: the rank's part of the elements */
+  TW_C tw_status* (*all_to_all)(const tw_host* h, void* group, const tw_collective_call* c);     /* part r of in goes to rank r */
+} tw_collective_def;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,138 @@
+#include "framework/registry/role.h"
+
+#include <algorithm>
+
+#include "framework/base/strings.h"
+#include "framework/registry/seal.h"
+
+namespace thalweg {
+
+template <>
+const std::string_view CompilerRole::kRole = "compiler";
+template <>
+const std::string_view FileSystemRole::kRole = "file_system";
+template <>
+const std::string_view TransportRole::kRole = "transport";
+template <>
+const std::string_view CollectiveRole::kRole = "collective";
+template <>
+const std::string_view MembershipRole::kRole = "membership";
+
+namespace {
+
+tw_status* Absent(const char* entry) { return ToC(Unimplemented("the plugin has no '", entry, "'")); }
+
+// The definition with its name, taken over; `what` is how messages call it.
+template <class Def>
+StatusOr<std::unique_ptr<RoleOf<Def>>> Begin(const Def* d, const char* Def::* name, uint64_t Def::* len, std::string* what) {
+  auto r = std::make_unique<RoleOf<Def>>();
+  RETURN_IF_ERROR(Seal(d, StrCat(r->role, " definition"), &r->def));
+  ASSIGN_OR_RETURN(std::string_view text, SealText(r->def.*name, r->def.*len, StrCat(r->role, " definition: name")));
+  r->name = text;
+  r->def.*name = r->name.data();
+  *what = StrCat(r->role, " '", r->name, "'");
+  return r;
+}
+
+struct Entry {
+  bool present;
+  const char* name;
+};
+Status NeedsAll(const std::string& what, std::initializer_list<Entry> entries) {
+  for (const Entry& e : entries) RETURN_IF_ERROR(Needs(e.present, what, e.name));
+  return Status();
+}
+#define ENTRY(field) {r->def.field != nullptr, #field}
+
+Status CheckScheme(const std::string& what, std::string_view scheme) {
+  auto letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  bool good = letter(scheme[0]) && std::all_of(scheme.begin(), scheme.end(), [&](char c) {
+                return letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+              });
+  if (good) return Status();
+  return InvalidArgument(what, ": a scheme is a lower-case letter, then lower-case letters, digits, '+', '-' and '.'");
+}
+
+template <class Def>
+Status TakeKind(const std::string& what, RoleOf<Def>* r) {
+  ASSIGN_OR_RETURN(std::string_view kind, SealText(r->def.kind, r->def.kind_len, StrCat(what, ": device kind")));
+  r->kind = UpperCase(kind);
+  r->def.kind = r->kind.data();
+  return Status();
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Role>> SealRole(const tw_compiler_def* d) {
+  std::string what;
+  ASSIGN_OR_RETURN(auto r, Begin(d, &tw_compiler_def::name, &tw_compiler_def::name_len, &what));
+  RETURN_IF_ERROR(TakeKind(what, r.get()));
+  RETURN_IF_ERROR(NeedsAll(what, {ENTRY(claim), ENTRY(compile), ENTRY(execute), ENTRY(destroy)}));
+  bool stores = r->def.serialize != nullptr;
+  if (stores != (r->def.load != nullptr) || stores != (r->def.tag != nullptr)) {
+    return InvalidArgument(what, ": serialize, load and tag only make sense together");
+  }
+  if (!r->def.prepare) {
+    r->def.prepare = [](const tw_compile_call*, void*, uint64_t* out_scratch) -> tw_status* {
+      *out_scratch = 0;
+      return nullptr;
+    };
+  }
+  if (!r->def.usable) r->def.usable = [](const tw_host*, void*, void*, const char*, uint64_t) -> uint32_t { return 0; };
+  return r;
+}
+
+StatusOr<std::unique_ptr<Role>> SealRole(const tw_file_system_def* d) {
+  std::string what;
+  ASSIGN_OR_RETURN(auto r, Begin(d, &tw_file_system_def::scheme, &tw_file_system_def::scheme_len, &what));
+  RETURN_IF_ERROR(CheckScheme(what, r->name));
+  RETURN_IF_ERROR(NeedsAll(what, {ENTRY(create), ENTRY(append), ENTRY(sync), ENTRY(close), ENTRY(open), ENTRY(read), ENTRY(release),
+                                  ENTRY(rename), ENTRY(remove), ENTRY(list)}));
+  if ((r->def.lock_folder_of != nullptr) != (r->def.unlock != nullptr)) {
+    return InvalidArgument(what, ": lock_folder_of and unlock only make sense together");
+  }
+  auto nothing = [](const tw_host*, void*, const char*, uint64_t) -> tw_status* { return nullptr; };
+  if (!r->def.make_folder) r->def.make_folder = nothing;
+  if (!r->def.remove_folder) r->def.remove_folder = nothing;
+  if (!r->def.sync_folder_of) r->def.sync_folder_of = nothing;
+  return r;  // without lock_folder_of the host locks within the process
+}
+
+StatusOr<std::unique_ptr<Role>> SealRole(const tw_transport_def* d) {
+  std::string what;
+  ASSIGN_OR_RETURN(auto r, Begin(d, &tw_transport_def::scheme, &tw_transport_def::scheme_len, &what));
+  RETURN_IF_ERROR(CheckScheme(what, r->name));
+  RETURN_IF_ERROR(NeedsAll(what, {ENTRY(listen), ENTRY(connect), ENTRY(send), ENTRY(receive), ENTRY(call), ENTRY(abort), ENTRY(forget),
+                                  ENTRY(close_peer), ENTRY(close)}));
+  if (r->def.security < TW_TRANSPORT_AUTHENTICATED || r->def.security > TW_TRANSPORT_OPEN) {
+    return InvalidArgument(what, ": security is ", r->def.security, "; it must be one of TW_TRANSPORT_*");
+  }
+  if (!r->def.register_memory) {
+    r->def.register_memory = [](const tw_host*, void*, const char*, uint64_t, void*, uint64_t, void**) {
+      return Absent("register_memory");
+    };
+  }
+  if (!r->def.unregister_memory) r->def.unregister_memory = [](const tw_host*, void*, void*) {};
+  return r;
+}
+
+StatusOr<std::unique_ptr<Role>> SealRole(const tw_collective_def* d) {
+  std::string what;
+  ASSIGN_OR_RETURN(auto r, Begin(d, &tw_collective_def::name, &tw_collective_def::name_len, &what));
+  RETURN_IF_ERROR(TakeKind(what, r.get()));
+  RETURN_IF_ERROR(NeedsAll(what, {ENTRY(create), ENTRY(destroy), ENTRY(abort), ENTRY(all_reduce), ENTRY(broadcast), ENTRY(all_gather)}));
+  if (!r->def.reduce_scatter)
+    r->def.reduce_scatter = [](const tw_host*, void*, const tw_collective_call*) { return Absent("reduce_scatter"); };
+  if (!r->def.all_to_all) r->def.all_to_all = [](const tw_host*, void*, const tw_collective_call*) { return Absent("all_to_all"); };
+  return r;
+}
+
+StatusOr<std::unique_ptr<Role>> SealRole(const tw_membership_def* d) {
+  std::string what;
+  ASSIGN_OR_RETURN(auto r, Begin(d, &tw_membership_def::scheme, &tw_membership_def::scheme_len, &what));
+  RETURN_IF_ERROR(CheckScheme(what, r->name));
+  RETURN_IF_ERROR(NeedsAll(what, {ENTRY(join), ENTRY(leave), ENTRY(put), ENTRY(get), ENTRY(remove), ENTRY(watch), ENTRY(unwatch)}));
+  return r;
+}
+
+}  // namespace thalweg

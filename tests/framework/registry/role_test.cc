@@ -1,0 +1,152 @@
+#include "framework/registry/role.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include "framework/registry/registry.h"
+#include "tests/framework/support/fakes.h"
+
+namespace thalweg {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using testing_support::FakeHost;
+using testing_support::TakeText;
+
+tw_compiler_def Compiler(const char* name, uint64_t len) {
+  tw_compiler_def d{};
+  d.size = sizeof d;
+  d.name = name;
+  d.name_len = len;
+  d.kind = "cpu";
+  d.kind_len = 3;
+  d.claim = [](const tw_host*, void*, const tw_part*, tw_claims*) -> tw_status* { return nullptr; };
+  d.compile = [](const tw_compile_call*, void**) -> tw_status* { return nullptr; };
+  d.execute = [](const tw_frame*) -> tw_status* { return nullptr; };
+  d.destroy = [](const tw_host*, void*) {};
+  return d;
+}
+
+tw_file_system_def FileSystem(const char* scheme, uint64_t len) {
+  tw_file_system_def d{};
+  d.size = sizeof d;
+  d.scheme = scheme;
+  d.scheme_len = len;
+  d.create = [](const tw_host*, void*, const char*, uint64_t, void**) -> tw_status* { return nullptr; };
+  d.append = [](const tw_host*, void*, const void*, uint64_t) -> tw_status* { return nullptr; };
+  d.sync = [](const tw_host*, void*) -> tw_status* { return nullptr; };
+  d.close = d.sync;
+  d.open = [](const tw_host*, void*, const char*, uint64_t, void**, uint64_t*) -> tw_status* { return nullptr; };
+  d.read = [](const tw_host*, void*, uint64_t, void*, uint64_t) -> tw_status* { return nullptr; };
+  d.release = [](const tw_host*, void*) {};
+  d.rename = [](const tw_host*, void*, const char*, uint64_t, const char*, uint64_t) -> tw_status* { return nullptr; };
+  d.remove = [](const tw_host*, void*, const char*, uint64_t) -> tw_status* { return nullptr; };
+  d.list = [](const tw_host*, void*, const char*, uint64_t, tw_sink*) -> tw_status* { return nullptr; };
+  return d;
+}
+
+// What one plugin's init would do.
+struct Init {
+  explicit Init(std::string plugin) : registrar(&host.c, std::move(plugin), &registration) {}
+  std::string Add(const tw_compiler_def& d) { return TakeText(registrar.c()->compiler(registrar.c(), &d)); }
+  std::string Add(const tw_file_system_def& d) { return TakeText(registrar.c()->file_system(registrar.c(), &d)); }
+  Status Commit(Registry* to) { return to->Commit(std::move(registration)); }
+  FakeHost host;
+  Registration registration;
+  Registrar registrar;
+};
+
+TEST(RoleTest, IsFoundByNameUntilItsPluginGoes) {
+  Registry registry;
+  Init init("org.a");
+  std::string name = "chain";
+  EXPECT_EQ(init.Add(Compiler(name.data(), name.size())), "");
+  name = "#####";  // the registrar has a copy
+  EXPECT_EQ(init.Add(FileSystem(TW_S("mem"))), "");
+  ASSERT_TRUE(init.Commit(&registry).ok());
+  auto compilers = registry.RolesOf<CompilerRole>();
+  ASSERT_THAT(compilers, SizeIs(1));
+  EXPECT_EQ(compilers[0]->name, "chain");
+  EXPECT_EQ(compilers[0]->kind, "CPU");
+  EXPECT_THAT(registry.RolesOf<FileSystemRole>("mem"), SizeIs(1));
+  EXPECT_THAT(registry.RolesOf<FileSystemRole>("disk"), SizeIs(0));
+  registry.Remove("org.a");
+  EXPECT_THAT(registry.Roles(), SizeIs(0));
+  EXPECT_EQ(compilers[0]->plugin, "org.a");  // whoever uses it still has it
+}
+
+TEST(RoleTest, FillsOptionalEntries) {
+  Registry registry;
+  Init init("org.a");
+  init.Add(Compiler(TW_S("chain")));
+  init.Add(FileSystem(TW_S("mem")));
+  ASSERT_TRUE(init.Commit(&registry).ok());
+  uint64_t scratch = 7;
+  EXPECT_EQ(registry.RolesOf<CompilerRole>()[0]->def.prepare(nullptr, nullptr, &scratch), nullptr);
+  EXPECT_EQ(scratch, 0u);
+  EXPECT_EQ(registry.RolesOf<FileSystemRole>()[0]->def.make_folder(nullptr, nullptr, "x", 1), nullptr);
+}
+
+TEST(RoleTest, RefusesWhatIsNotWhole) {
+  Init init("org.a");
+  tw_compiler_def c = Compiler(TW_S("chain"));
+  c.destroy = nullptr;
+  EXPECT_EQ(init.Add(c), "compiler 'chain': required entry 'destroy' is missing");
+  c = Compiler(TW_S("chain"));
+  c.serialize = [](const tw_host*, const void*, tw_sink*) -> tw_status* { return nullptr; };
+  EXPECT_THAT(init.Add(c), HasSubstr("serialize, load and tag only make sense together"));
+  c = Compiler(TW_S("chain"));
+  c.size = offsetof(tw_compiler_def, execute);  // of an older plugin that does not know execute
+  EXPECT_EQ(init.Add(c), "compiler 'chain': required entry 'execute' is missing");
+  tw_file_system_def f = FileSystem(TW_S("mem"));
+  f.unlock = [](const tw_host*, void*) {};
+  EXPECT_THAT(init.Add(f), HasSubstr("lock_folder_of and unlock"));
+  EXPECT_THAT(init.Add(FileSystem(TW_S("Mem"))), HasSubstr("a scheme is a lower-case letter"));
+  EXPECT_EQ(init.Add(FileSystem("", 0)), "file_system definition: name is missing");
+}
+
+TEST(RoleTest, ASchemeLeadsToOnePluginANameIsThePluginsOwn) {
+  Registry registry;
+  Init a("org.a"), b("org.b"), c("org.c");
+  a.Add(FileSystem(TW_S("mem")));
+  a.Add(Compiler(TW_S("chain")));
+  ASSERT_TRUE(a.Commit(&registry).ok());
+  b.Add(Compiler(TW_S("chain")));
+  EXPECT_TRUE(b.Commit(&registry).ok());
+  EXPECT_THAT(registry.RolesOf<CompilerRole>("chain"), SizeIs(2));
+  c.Add(FileSystem(TW_S("mem")));
+  Status s = c.Commit(&registry);
+  EXPECT_THAT(Message(s), HasSubstr("file_system 'mem' of plugin 'org.c' is already registered by plugin 'org.a'"));
+  Init d("org.d");
+  d.Add(Compiler(TW_S("chain")));
+  d.Add(Compiler(TW_S("chain")));
+  EXPECT_THAT(Message(d.Commit(&registry)), HasSubstr("twice by plugin 'org.d'"));
+}
+
+TEST(RoleTest, TakesADevicesSetsWholeOrNotAtAll) {
+  Registry registry;
+  Init init("org.a");
+  tw_device_def d{};
+  d.size = sizeof d;
+  d.kind = "TOY";
+  d.kind_len = 3;
+  d.enumerate = [](const tw_host*, void*, tw_device_list*) -> tw_status* { return nullptr; };
+  d.allocate = [](const tw_host*, void*, uint64_t, uint64_t, void**) -> tw_status* { return nullptr; };
+  d.release = [](const tw_host*, void*, void*, uint64_t) {};
+  d.copy = [](const tw_host*, void*, const tw_copy*) -> tw_status* { return nullptr; };
+  tw_statistics_set statistics = {TW_SIZED(tw_statistics_set), nullptr};
+  d.statistics = &statistics;
+  EXPECT_EQ(TakeText(init.registrar.c()->device(init.registrar.c(), &d)), "device kind 'TOY': required entry 'statistics.read' is missing");
+  Init again("org.a");
+  statistics.read = [](const tw_host*, void*, tw_number_list*) -> tw_status* { return nullptr; };
+  EXPECT_EQ(TakeText(again.registrar.c()->device(again.registrar.c(), &d)), "");
+  ASSERT_TRUE(again.Commit(&registry).ok());
+  const DeviceKind* kind = registry.DeviceKinds()[0];
+  EXPECT_TRUE(kind->statistics);
+  EXPECT_FALSE(kind->peer);
+  EXPECT_NE(kind->def.statistics, &statistics);  // a copy
+}
+
+}  // namespace
+}  // namespace thalweg
