@@ -101,8 +101,9 @@ std::string Inflate(const char* data, const ZipMember& m) {
 
 uint32_t Crc(const std::string& bytes) { return uint32_t(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size())); }
 
+// Little-endian; zeros beyond the value's own eight bytes.
 void Put(std::string* to, uint64_t value, uint32_t n) {
-  for (uint32_t i = 0; i < n; ++i) to->push_back(char(value >> (8 * i)));
+  for (uint32_t i = 0; i < n; ++i, value >>= 8) to->push_back(char(value));
 }
 
 // What a member's own header and its entry in the directory have in common.
