@@ -21,7 +21,7 @@ tw_compiler_def Compiler(const char* name, uint64_t len) {
   d.name_len = len;
   d.kind = "cpu";
   d.kind_len = 3;
-  d.claim = [](const tw_host*, void*, const tw_part*, tw_claims*) -> tw_status* { return nullptr; };
+  d.claim = [](const tw_host*, void*, void*, const tw_part*, tw_claims*) -> tw_status* { return nullptr; };
   d.compile = [](const tw_compile_call*, void**) -> tw_status* { return nullptr; };
   d.execute = [](const tw_frame*) -> tw_status* { return nullptr; };
   d.destroy = [](const tw_host*, void*) {};
@@ -82,9 +82,9 @@ TEST(RoleTest, FillsOptionalEntries) {
   init.Add(Compiler(TW_S("chain")));
   init.Add(FileSystem(TW_S("mem")));
   ASSERT_TRUE(init.Commit(&registry).ok());
-  uint64_t scratch = 7;
-  EXPECT_EQ(registry.RolesOf<CompilerRole>()[0]->def.prepare(nullptr, nullptr, &scratch), nullptr);
-  EXPECT_EQ(scratch, 0u);
+  auto compiler = registry.RolesOf<CompilerRole>()[0];
+  EXPECT_EQ(compiler->def.prepare, nullptr);  // a state then serves the shapes that it was compiled for
+  EXPECT_EQ(compiler->def.usable(nullptr, nullptr, nullptr, "x", 1), 0u);
   EXPECT_EQ(registry.RolesOf<FileSystemRole>()[0]->def.make_folder(nullptr, nullptr, "x", 1), nullptr);
 }
 

@@ -1,0 +1,341 @@
+"""Each gate of the ABI fires: it is run on a copy of the tree with one thing broken, and has to name it."""
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+SOURCE = pathlib.Path(os.environ["THALWEG_SOURCE_DIR"])
+ABI = SOURCE / "tools/abi"
+
+
+def load(command):
+    loader = importlib.machinery.SourceFileLoader(command, str(ABI / command))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(command, loader))
+    loader.exec_module(module)
+    return module
+
+
+api, compilation = load("api"), load("compile")
+
+
+def run(command, *arguments):
+    done = subprocess.run([sys.executable, "-B", ABI / command, *map(str, arguments)], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def change(path, old, new):
+    text = path.read_text()
+    assert old in text, f"{path} has no '{old}' any more; change this test"
+    path.write_text(text.replace(old, new, 1))
+
+
+def findings(root):
+    return "\n".join(api.check(api.Tree(root)))
+
+
+@pytest.fixture(name="headers")
+def copied_headers(tmp_path):
+    """As much of the tree as its layout needs."""
+    for folder in ("c_api/include", "tests/abi/golden"):
+        shutil.copytree(SOURCE / folder, tmp_path / folder)
+    return tmp_path
+
+
+@pytest.fixture(name="tree")
+def copied_tree(headers):
+    shutil.copytree(SOURCE / "c_api/reference", headers / "c_api/reference")
+    shutil.copy(SOURCE / "c_api/api.json", headers / "c_api")
+    return headers
+
+
+# ---- api check: the golden layout ----
+
+HEADER_CHANGES = {
+    "a moved field": ("step_stats.h", "  uint64_t count;\n  int64_t busy_ns; /* sums over its nodes */",
+                      "  int64_t busy_ns; /* sums over its nodes */\n  uint64_t count;",
+                      "tw_step_op.count was uint64_t at 16, 8 bytes and is uint64_t at 24, 8 bytes; binaries rely on it"),
+    "a field in the middle": ("step_stats.h", "  uint64_t count;\n", "  uint64_t more;\n  uint64_t count;\n",
+                              "tw_step_op.count was uint64_t at 16"),
+    "a field of another type": ("step_stats.h", "  uint64_t count;\n", "  double count;\n",
+                                "tw_step_op.count was uint64_t at 16, 8 bytes and is double"),
+    "a removed field": ("step_stats.h", "  uint64_t count;\n", "", "tw_step_op.count is gone"),
+    "a removed function": ("tensor.h", "TW_EXPORT void tw_tensor_retain(tw_tensor* tensor);", "", "tw_tensor_retain is gone"),
+    "another result": ("tensor.h", "TW_EXPORT uint32_t tw_tensor_rank(", "TW_EXPORT uint64_t tw_tensor_rank(",
+                       "tw_tensor_rank was uint32_t (const tw_tensor*) and is uint64_t (const tw_tensor*)"),
+    "one more parameter": ("buffer.h", "tw_buffer_bytes(const tw_buffer* buffer)",
+                           "tw_buffer_bytes(const tw_buffer* buffer, uint32_t unit)",
+                           "tw_buffer_bytes was uint64_t (const tw_buffer*)"),
+    "another number": ("types.h", "TW_ABORTED = 10,", "TW_ABORTED = 17,", "TW_ABORTED was 10 and is 17"),
+    "a removed number": ("types.h", "  TW_UINT2 = 32, /* one element a byte */\n", "", "TW_UINT2 is gone"),
+    "another callback": ("thread_pool.h", "typedef void (*tw_thread_work)(void* arg);",
+                         "typedef void (*tw_thread_work)(void* arg, uint32_t i);",
+                         "tw_thread_work was void (void*) and is void (void*, uint32_t)"),
+    "another alias": ("graph.h", "typedef uint64_t tw_output;", "typedef uint32_t tw_output;", "tw_output was uint64_t and is uint32_t"),
+    "another mark": ("plugin/resource.h", "TW_C tw_status* (*save)", "TW_R tw_status* (*save)",
+                     "tw_resource_def.save was tw_status* (*)(const tw_host*, const void*, tw_sink*) at 48, 8 bytes, TW_C and is"),
+    "an entry with another parameter": ("plugin/abi.h", "(*put)(struct tw_sink* s, const void* bytes, uint64_t len)",
+                                        "(*put)(struct tw_sink* s, const void* bytes)", "tw_sink.put was"),
+    "a grown value": ("types.h", "  uint64_t size;\n} tw_string;", "  uint64_t size;\n  uint64_t hash;\n} tw_string;",
+                      "tw_string.hash is new, but tw_string is a value, which is frozen"),
+    "another epoch": ("plugin/abi.h", "#define TW_MINOR 0", "#define TW_MINOR 1", "TW_MINOR is 1 and was 0; declare it"),
+    "an undeclared function": ("buffer.h", "#ifdef __cplusplus\n}",
+                               "/* Nothing. */\nTW_EXPORT void tw_buffer_ping(void);\n\n#ifdef __cplusplus\n}",
+                               "tw_buffer_ping is new; declare it"),
+    "an undeclared field": ("plugin/compiler.h", "\n} tw_claims;", "\n  uint64_t more;\n} tw_claims;",
+                            "tw_claims.more is new, uint64_t at"),
+}
+
+
+@pytest.mark.parametrize("what", HEADER_CHANGES)
+def test_the_golden_layout_sees(headers, what):
+    header, old, new, named = HEADER_CHANGES[what]
+    change(headers / "c_api/include/thalweg" / header, old, new)
+    assert f"golden layout: {named}" in findings(headers)
+
+
+def test_the_command_fails_with_its_findings(tree):
+    assert run("api", "write", "--add", "--root", tree) == (0, "") and run("api", "check", "--root", tree) == (0, "")
+    header, old, new, named = HEADER_CHANGES["a moved field"]
+    change(tree / "c_api/include/thalweg" / header, old, new)
+    status, said = run("api", "check", "--root", tree)
+    assert status == 1 and named in said
+
+
+# ---- api check: what headers must say, and what may cross ----
+
+UNSAID = {
+    "a missing comment": ("checkpoint.h", "/* Its tensors, sorted by name. The texts and dims live until it is closed. */\n", "\n",
+                          "tw_checkpoint_count: nothing says what it does"),
+    "missing threads": ("buffer.h", " * Threads: any. Everything", " * Everything",
+                        "tw_buffer_create: nothing says which threads may call it"),
+    "a missing since": ("buffer.h", "Everything here: since 0.1. */", "*/", "tw_buffer_create: nothing says since when it is there"),
+    "a missing owner": ("tensor.h", "that are no UTF-8. The caller owns *out_text.", "that are no UTF-8.",
+                        "tw_tensor_text: nothing says who owns out_text"),
+    "a missing mark": ("plugin/abi.h", "TW_R tw_status* (*put)", "tw_status* (*put)", "tw_sink.put: no mark"),
+    "a hole": ("option.h", "  uint32_t separator;\n  uint32_t reserved;\n", "  uint32_t separator;\n",
+               "tw_option: 4 bytes of padding at the end"),
+    "a stale page": ("buffer.h", "The bytes, followed by", "All bytes, followed by",
+                     "c_api/reference/buffer.md is not what the headers say"),
+    "a stale api.json": ("buffer.h", "The bytes, followed by", "All bytes, followed by", "c_api/api.json is not what the headers say"),
+}
+
+
+@pytest.mark.parametrize("what", UNSAID)
+def test_the_tree_is_told_of(tree, what):
+    header, old, new, named = UNSAID[what]
+    change(tree / "c_api/include/thalweg" / header, old, new)
+    assert named in findings(tree)
+
+
+def test_pages_of_no_header_are_found(tree):
+    (tree / "c_api/reference/extra.md").write_text("old")
+    assert "c_api/reference/extra.md belongs to no header" in findings(tree)
+
+
+@pytest.mark.parametrize("declaration, named", [
+    ("extern int tw_variable;", "a declaration of kind VarDecl"),
+    ("TW_EXPORT int tw_f(void);", "the type 'int', which may not cross"),
+    ("TW_EXPORT void tw_f(long double x);", "the type 'long double', which has no fixed width"),
+    ("TW_EXPORT void tw_f(_Bool x);", "the type '_Bool', which may not cross"),
+    ("typedef union tw_u { int32_t a; } tw_u;", "a declaration of kind UnionDecl"),
+    ("static inline void tw_f(void) {}", "functions of the application API are exported"),
+    ("void tw_not_exported(void);", "functions of the application API are exported"),
+    ("typedef struct tw_s { int32_t bits : 3; } tw_s;", "bits: a bit-field"),
+    ("typedef struct tw_s { int32_t a[4]; } tw_s;", "the type 'int32_t[4]', which has no fixed width"),
+    ("typedef struct tw_s { uint8_t a; uint32_t b; } tw_s;", "3 bytes of padding before b"),
+    ("typedef struct tw_s { uint32_t size, flags; } tw_s;\nTW_EXPORT void tw_f(tw_s s);", "'tw_s' by value"),
+    ("TW_EXPORT void tw_f(int32_t);", "a parameter without a name"),
+    ("TW_EXPORT void tw_f(FILE* x);", "unknown type name 'FILE'"),
+    ("TW_EXPORT void tw_f(const char* x, ...);", "a variable number of arguments"),
+    ("enum tw_e { TW_E = 1 };\nTW_EXPORT void tw_f(enum tw_e e);", "the type 'tw_e', which may not cross"),
+    ("typedef struct tw_a tw_b;", "two names of one struct"),
+    ("#ifdef WIDE\n#endif", "may not depend on a macro")])
+def test_what_may_not_cross_is_refused_with_its_line(tmp_path, declaration, named):
+    thalweg = tmp_path / "c_api/include/thalweg"
+    thalweg.mkdir(parents=True)
+    (thalweg / "extra.h").write_text('#include <stdint.h>\n#define TW_EXPORT __attribute__((visibility("default")))\n' + declaration + "\n")
+    try:
+        headers = api.parser.read(thalweg.parent)
+        said = "\n".join(api.rules.findings(headers))
+    except ValueError as e:
+        said = str(e)
+    assert named in said and re.search(r"extra\.h:[34]\b", said), said
+
+
+# ---- api write ----
+
+
+def test_additions_are_declared_and_breaks_are_blessed(tree):
+    buffer = tree / "c_api/include/thalweg/buffer.h"
+    change(buffer, *HEADER_CHANGES["an undeclared function"][1:3])
+    assert api.write(api.Tree(tree), add=False, bless=False) == [] and "tw_buffer_ping is new" in findings(tree)
+    assert api.write(api.Tree(tree), add=True, bless=False) == [] and findings(tree) == ""
+    change(buffer, "TW_EXPORT void tw_buffer_ping(void);", "TW_EXPORT uint32_t tw_buffer_ping(void);")
+    assert "--add takes what is new only" in "\n".join(api.write(api.Tree(tree), add=True, bless=False))
+    assert api.write(api.Tree(tree), add=False, bless=True) == [] and findings(tree) == ""
+
+
+def test_nothing_is_blessed_that_is_promised(tree):
+    change(tree / "c_api/include/thalweg/plugin/abi.h", *HEADER_CHANGES["an entry with another parameter"][1:3])
+    archive = tree / f"tests/abi/archive/epoch{epoch_of(tree)}"
+    archive.mkdir(parents=True)
+    (archive / "libold.so").touch()
+    assert "are archived: raise TW_EPOCH" in "\n".join(api.write(api.Tree(tree), add=False, bless=True))
+    change(tree / "c_api/include/thalweg/plugin/abi.h", f"#define TW_EPOCH {epoch_of(tree)}", f"#define TW_EPOCH {epoch_of(tree) + 1}")
+    assert api.write(api.Tree(tree), add=False, bless=True) == []
+    change(tree / "c_api/include/thalweg/tensor.h", *HEADER_CHANGES["a removed function"][1:3])
+    change(tree / "tests/abi/golden/application.json", '"TW_VERSION_MAJOR": 0', '"TW_VERSION_MAJOR": 1')
+    assert "tw_tensor_retain is gone; version 1 keeps it" in "\n".join(api.write(api.Tree(tree), add=False, bless=True))
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the archive is for x86-64")
+def test_what_is_archived_stays(headers):
+    for file in ("plugins/examples/twice.c", "tests/abi/archive/plugins/twice.json"):
+        (headers / file).parent.mkdir(parents=True)
+        shutil.copy(SOURCE / file, headers / file)
+    library = headers / f"tests/abi/archive/epoch{epoch_of(headers)}/libtwice.so"
+    status, said = run("archive", "twice", "--root", headers)
+    assert status == 0 and library.exists() and '"floor_adds"' in (library.parent / "twice.json").read_text(), said
+    assert run("exports", library) == (0, "") and str(headers).encode() not in library.read_bytes()
+    status, said = run("archive", "twice", "--root", headers)
+    assert status == 1 and "libtwice.so is there already; what is archived stays" in said
+    assert run("archive", "twice", "--replace", "--root", headers)[0] == 0
+    assert run("archive", "nothing", "--root", headers) == (1, "archive: no tests/abi/archive/plugins/nothing.json; write it first\n")
+
+
+def epoch_of(tree):
+    return int(re.search(r"#define TW_EPOCH (\d+)", (tree / "c_api/include/thalweg/plugin/abi.h").read_text())[1])
+
+
+def test_a_machine_without_libclang_fails(tmp_path):
+    shutil.copytree(ABI, tmp_path / "abi")
+    change(tmp_path / "abi/libclang.py", "VERSIONS = (15,", "VERSIONS = (1,) or (15,")
+    command = [sys.executable, "-B", tmp_path / "abi/api", "check", "--root", SOURCE]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "tools/setup installs clang-15" in done.stderr
+
+
+# ---- compile ----
+
+
+@pytest.mark.parametrize("text, named", [
+    ("uint32_t tw_f(void);", "unknown type name"),
+    ("#include <stdint.h>\ntypedef struct tw_s { uint8_t a; uint32_t b; } tw_s;", "padd"),
+    ("#include <stdint.h>\nuint32_t tw_f(uint32_t class);", "C++17"),
+    ("#include <stdint.h>\nstatic inline uint32_t tw_f(uint32_t unused) { return 1; }", "unused"),
+    ("enum { TW_TWICE = 1 };", "TW_TWICE"),
+    ('#include "thalweg/missing.h"', "missing.h")])
+def test_headers_that_do_not_compile_alone_are_found(tmp_path, text, named):
+    (tmp_path / "thalweg").mkdir()
+    (tmp_path / "thalweg/broken.h").write_text(text + "\n")
+    status, said = run("compile", tmp_path)
+    assert status == 1 and named in said, said
+
+
+def test_compilers_that_lay_out_otherwise_are_found(tree, tmp_path):
+    for old, new in (('"tw_string": {"sort": "value", "size": 16', '"tw_string": {"sort": "value", "size": 24'),
+                     ('"tw_tensor_rank": "uint32_t (const tw_tensor*)"', '"tw_tensor_rank": "uint32_t (tw_tensor*, uint32_t)"')):
+        change(tree / "tests/abi/golden/application.json", old, new)
+    _, asserts = run("api", "asserts", "--root", tree)
+    (tmp_path / "asserts.c").write_text(asserts)
+    found = [compilation.of_asserts(c, language, SOURCE / "c_api/include", tmp_path / "asserts.c")
+             for c in compilation.compilers() for language in compilation.LANGUAGES]
+    assert len(found) == 4 and all("sizeof(tw_string) == 24" in said and "tw_tensor_rank" in said for said in found), found
+
+
+def test_a_machine_without_a_compiler_fails(tmp_path, monkeypatch):
+    (tmp_path / "thalweg").mkdir()
+    (tmp_path / "thalweg/fine.h").touch()
+    assert run("compile", tmp_path)[0] == 0
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert run("compile", tmp_path) == (1, "compile: no gcc on this machine; tools/setup installs gcc\n")
+    assert run("compile", tmp_path / "empty")[0] == 1
+
+
+# ---- exports ----
+
+
+def built(path, code, *flags):
+    path.with_suffix(".c").write_text(code)
+    subprocess.run(["cc", "-shared", "-fPIC", *flags, "-o", path, path.with_suffix(".c")], check=True)
+    return path
+
+
+@pytest.mark.parametrize("code, named", [
+    ("void tw_plugin_query_v0(void) {} int helper;", "exports helper"),
+    ("void other(void) {}", "does not export tw_plugin_query_v0"),
+    ("void tw_tensor_release(void*); void tw_plugin_query_v0(void) { tw_tensor_release(0); }", "imports tw_tensor_release"),
+    ("extern int thalweg_thing __attribute__((weak)); void tw_plugin_query_v0(void) { thalweg_thing = 1; }", "imports thalweg_thing")])
+def test_plugins_that_export_or_import_too_much_are_found(tmp_path, code, named):
+    good = built(tmp_path / "good.so", "void tw_plugin_query_v0(void) {}")
+    assert run("exports", good) == (0, "")
+    status, said = run("exports", good, built(tmp_path / "bad.so", code))
+    assert status == 1 and f"bad.so: {named}" in said and "good.so" not in said
+
+
+def test_what_is_no_library_fails(tmp_path, monkeypatch):
+    (tmp_path / "text.so").write_text("text")
+    for path in (tmp_path / "text.so", tmp_path / "missing.so"):
+        status, said = run("exports", path)
+        assert status == 1 and said.startswith("exports: ") and path.name in said and said.count("\n") == 1
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert run("exports", tmp_path / "text.so") == (1, "exports: no nm on this machine; it comes with the compiler\n")
+
+
+@pytest.fixture(name="small")
+def small_tree(tmp_path):
+    (tmp_path / "c_api").mkdir()
+    (tmp_path / "c_api/thalweg.map").write_text("THALWEG_0.1 {\n  global: tw_*;\n  local: *;\n};\n")
+    (tmp_path / "c_api/symbols.txt").write_text("tw_a\ntw_b\n")
+    functions = ", ".join(f'{{"kind": "function", "name": "{n}"}}' for n in ("tw_a", "tw_b"))
+    (tmp_path / "c_api/api.json").write_text(f'{{"headers": [{{"surface": "application", "declarations": [{functions}]}}]}}')
+    return tmp_path
+
+
+@pytest.mark.parametrize("code, script, named", [
+    ("void tw_a(void) {} void tw_b(void) {}", None, ""),
+    ("void tw_a(void) {}", None, "in c_api/symbols.txt but not exported: tw_b"),
+    ("void tw_a(void) {} void tw_b(void) {} void tw_c(void) {}", None, "exported but not in c_api/symbols.txt: tw_c"),
+    ("void tw_a(void) {} void tw_b(void) {} void helper(void) {}", "THALWEG_0.1 { global: *; };",
+     "exported but not in c_api/symbols.txt: helper"),
+    ("void tw_a(void) {} void tw_b(void) {}", "OTHER { global: tw_b; };\nTHALWEG_0.1 { global: tw_a; };",
+     "exported outside the version node THALWEG_0.1: tw_b@@OTHER")])
+def test_libraries_that_export_otherwise_are_found(small, code, script, named):
+    versions = small / "script.map"
+    versions.write_text(script or (small / "c_api/thalweg.map").read_text())
+    library = built(small / "libthalweg.so", code, f"-Wl,--version-script={versions}")
+    status, said = run("exports", "--root", small, "--library", library)
+    assert (status, named in said) == (1 if named else 0, True), said
+
+
+# ---- words ----
+
+
+@pytest.mark.parametrize("path, line, good", [
+    ("framework/plan/pass.cc", 'if (kind == "GPU") return;', False), ("ops/math/add.cc", "// as with Cuda", False),
+    ("c_api/device.cc", "int opencl_thing;", False), ("c_api/include/thalweg/device.h", "/* OPENCL, ... */", True),
+    ("ops/nn/conv2d.cc", '"use_cudnn_on_gpu: bool = true;"', True), ("framework/README.md", "such as a gpu", False)])
+def test_names_of_devices_in_the_core_are_found(tmp_path, path, line, good):
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text("\n" + line + "\n")
+    (tmp_path / "ops").mkdir(exist_ok=True)
+    (tmp_path / "ops/fine.cc").touch()
+    status, said = run("words", "--root", tmp_path)
+    assert (status, said) == ((0, "") if good else (1, f"{path}:2: names a device: {line}\n"))
+
+
+def test_a_tree_without_sources_fails(tmp_path):
+    assert run("words", "--root", tmp_path)[0] == 1
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "--basetemp", folder + "/pytest", *sys.argv[1:], __file__]))

@@ -1,0 +1,77 @@
+"""Which comment of a header belongs to which declaration. How a header is laid out says it: see c_api/README.md, "What a header says"."""
+import bisect
+import functools
+import re
+
+
+class Comment:
+    def __init__(self, text, begin, first, last):
+        self.begin, self.first, self.last = begin, first, last  # offset, lines
+        self.raw = text
+
+    @functools.cached_property
+    def text(self):
+        """Without the marks; lines as they are."""
+        lines = self.raw[2:-2].strip().split("\n")
+        return "\n".join([lines[0].rstrip()] + [re.sub(r"^ ?\* ?", "", line).rstrip() for line in lines[1:]]).strip()
+
+    @property
+    def line(self):
+        """The same in one line."""
+        return " ".join(self.text.split())
+
+    @functools.cached_property
+    def is_section(self):
+        return self.text.startswith("----")
+
+
+class Layout:
+    """One header's lines and comments."""
+
+    def __init__(self, text):
+        self.text = text
+        self.starts = [0] + [m.end() for m in re.finditer("\n", text)]
+        self.comments = [Comment(m.group(), m.start(), self.line_of(m.start()), self.line_of(m.end() - 1))
+                         for m in re.finditer(r"/\*.*?\*/", text, re.S)]
+        self.lines = text.split("\n")
+        alone = [c for c in self.comments if not self.before(c).strip()]
+        self.leads = {c.last + 1: c for c in alone if not c.is_section}
+        self.trails = {c.first: c for c in reversed(self.comments) if c not in alone}
+
+    def before(self, comment):
+        """What stands before it on its line."""
+        return self.lines[comment.first - 1][:comment.begin - self.starts[comment.first - 1]]
+
+    def line_of(self, offset):
+        return bisect.bisect_right(self.starts, offset)
+
+    def introduction(self):
+        return self.comments[0].text if self.comments and self.comments[0].first == 1 else ""
+
+    def lead(self, line):
+        """The comment that ends on the line before this one, or before the names of structs from elsewhere, and stands alone there; not a
+        section's head."""
+        while line > 1 and re.fullmatch(r"struct \w+;", self.lines[line - 2]):
+            line -= 1
+        return self.leads.get(line)
+
+    def trail(self, first, last):
+        """The comment that begins behind a declaration on its last line, or inside it at a line's end."""
+        return next((self.trails[line] for line in range(first, last + 1) if line in self.trails), None)
+
+    def section(self, line):
+        """The head of the section that the line is in."""
+        heads = [c for c in self.comments if c.is_section and c.last < line]
+        return heads[-1] if heads else None
+
+    def block(self, line):
+        """The first line of the lines without an empty one between that this line is among."""
+        while line > 1 and self.lines[line - 2].strip():
+            line -= 1
+        return line
+
+    def mark(self, offset):
+        """TW_R, TW_O or TW_C in front of a field."""
+        before = re.sub(r"/\*.*?\*/", " ", self.text[:offset], flags=re.S)
+        match = re.search(r"TW_([ROC])\s*$", before[max(before.rfind(";"), before.rfind("{")) + 1:])
+        return match[1] if match else None
