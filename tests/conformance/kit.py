@@ -1,0 +1,26 @@
+# Runs thalweg-conformance and reads its report; what the tests of this folder share.
+import json
+import os
+import subprocess
+
+BINARY_DIR = os.environ["THALWEG_BINARY_DIR"]
+KIT = os.path.join(BINARY_DIR, "bin", "thalweg-conformance")
+
+
+class Report:
+    def __init__(self, status, text, errors):
+        self.status, self.errors = status, errors
+        self.json = json.loads(text) if text else {"results": []}
+
+    def rules(self, result):
+        return sorted({r["rule"] for r in self.json["results"] if r["result"] == result})
+
+    def told(self, result="fail"):
+        return [f"{r['rule']:03} [{r['host']}] {r['subject']}: {r['why']}" for r in self.json["results"] if r["result"] == result]
+
+
+def run(file, *options):
+    # Nothing of ours may be found by way of the environment: the kit stands alone.
+    env = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "THALWEG_PLUGIN_PATH")}
+    done = subprocess.run([KIT, file, "--json", *options], capture_output=True, text=True, env=env)
+    return Report(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,8 @@
+/* Breaks nothing: what the kit must not find fault with. */
+#include "toy.h"
+
+static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
+  (void)h, (void)out_instance;
+  return toy_register(r, NULL, NULL, NULL, NULL);
+}
+TOY_PLUGIN(init, NULL)

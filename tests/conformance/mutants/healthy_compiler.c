@@ -1,0 +1,9 @@
+/* Breaks nothing: a compiler that the kit must not find fault with. */
+#include "toy_compiler.h"
+
+static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
+  const tw_compiler_def d = toy_compiler();
+  (void)h, (void)out_instance;
+  return r->compiler(r, &d);
+}
+TOY_PLUGIN(init, NULL)

@@ -1,0 +1,18 @@
+/* Does not look whether it got memory. */
+#include "toy.h"
+
+static tw_status* allocate(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory) {
+  (void)h, (void)self;
+  char* memory = bytes < (uint64_t)1 << 40 ? aligned_alloc(align, (bytes + align - 1) / align * align) : NULL;
+  memory[0] = 0;
+  *out_memory = memory;
+  return NULL;
+}
+
+static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
+  tw_device_def d = toy_device();
+  (void)h, (void)out_instance;
+  d.allocate = allocate;
+  return toy_register(r, &d, NULL, NULL, NULL);
+}
+TOY_PLUGIN(init, NULL)

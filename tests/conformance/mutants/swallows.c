@@ -1,0 +1,12 @@
+/* Does not look at what the registrar answers. */
+#include "toy.h"
+
+static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
+  const tw_op_def op = toy_op();
+  const tw_device_def device = toy_device();
+  (void)out_instance;
+  h->status->release(r->device(r, &device));
+  h->status->release(r->op(r, &op));
+  return NULL;
+}
+TOY_PLUGIN(init, NULL)

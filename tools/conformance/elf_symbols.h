@@ -1,0 +1,16 @@
+// The dynamic symbols of a shared library, read from its file without loading it.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "framework/base/status.h"
+
+namespace thalweg::conformance {
+
+struct ElfSymbols {
+  std::vector<std::string> exported, imported, needed;
+};
+// Errors: INVALID_ARGUMENT for what is no 64-bit shared library.
+StatusOr<ElfSymbols> ReadElfSymbols(const std::string& path);
+
+}  // namespace thalweg::conformance

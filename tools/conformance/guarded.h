@@ -1,0 +1,70 @@
+// Guarded: memory for the records that a plugin is handed during one call. What lies between and behind the records is poison, and the
+// hasty host takes the pages away when the call is over, so that whoever looks at a record later dies. Other hosts use them again.
+// Threads: one at a time.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "thalweg/plugin/abi.h"
+
+namespace thalweg::conformance {
+
+constexpr unsigned char kPoison = 0xDB;
+constexpr uint32_t kTail = 64;  // bytes of poison behind each record, and by which a newer host's records are longer
+
+// A record of the host's with its poison. size: the record's own, see RecordSize.
+template <class T>
+struct Padded {
+  explicit Padded(uint32_t size) {
+    c.size = size;
+    std::memset(tail, kPoison, sizeof tail);
+  }
+  T c{};
+  unsigned char tail[kTail];
+};
+
+class Guarded {
+ public:
+  explicit Guarded(bool hasty) : hasty_(hasty) {}
+  ~Guarded();
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+
+  void* Bytes(uint64_t n);
+  template <class T>
+  T* New(const T& value) {
+    return new (Bytes(sizeof(T))) T(value);
+  }
+  template <class T>
+  T* Array(const T* values, uint64_t n) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    auto* p = static_cast<T*>(Bytes(n * sizeof(T)));
+    if (n) std::memcpy(static_cast<void*>(p), values, n * sizeof(T));
+    return p;
+  }
+  template <class T>
+  T* Array(const std::vector<T>& values) {
+    return Array(values.data(), values.size());
+  }
+  const char* Text(std::string_view s) { return Array(s.data(), s.size()); }
+  // Attributes with all that they lead to, but for tensors.
+  const tw_attr* Attrs(const tw_attr* attrs, uint32_t n);
+  // The shapes with their dims.
+  const tw_shape* Shapes(const tw_shape* shapes, uint64_t n);
+  // The call is over.
+  void Close();
+
+ private:
+  struct Chunk {
+    char* at;
+    uint64_t bytes;
+  };
+  bool hasty_, closed_ = false;
+  std::vector<Chunk> chunks_;
+  uint64_t used_ = 0;  // of the last chunk
+};
+
+}  // namespace thalweg::conformance

@@ -1,0 +1,437 @@
+#include "tools/conformance/kernel_call.h"
+
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "framework/base/dtype.h"
+#include "framework/graph/shape_inference.h"
+#include "framework/runtime/async_calls.h"
+#include "framework/runtime/evaluate.h"
+#include "tools/conformance/device_block.h"
+#include "tools/conformance/guarded.h"
+
+namespace thalweg::conformance {
+namespace {
+
+constexpr uint64_t kZone = 64;  // bytes of red zone on either side of a value
+
+// A step that holds one call.
+struct OneCall final : StepBase {
+  void Complete(uint64_t, Status s) override {
+    std::lock_guard lock(mu);
+    status = std::move(s);
+    done = true;
+    over.notify_all();
+  }
+  Status Wait() {
+    std::unique_lock lock(mu);
+    over.wait(lock, [&] { return done; });
+    return status;
+  }
+  std::mutex mu;
+  std::condition_variable over;
+  bool done = false;
+  Status status;
+};
+
+// Memory of a value between its red zones, on the device or in host memory.
+class Place {
+ public:
+  static StatusOr<Place> Make(const Device& device, bool host, uint64_t bytes) {
+    Place p;
+    p.bytes_ = bytes;
+    p.want_ = Pattern(bytes + 2 * kZone, 42);
+    if (host && !device.host_memory()) {
+      p.host_ = p.want_;
+    } else {
+      ASSIGN_OR_RETURN(p.block_, DeviceBlock::Make(device, p.want_.size()));
+      RETURN_IF_ERROR(p.block_.Put(p.want_));
+    }
+    return p;
+  }
+  // What lies there before the call, and must lie there afterwards if it is an input.
+  Status Fill(const void* data) {
+    if (bytes_ == 0) return Status();
+    std::memcpy(want_.data() + kZone, data, bytes_);
+    if (!block_) {
+      host_ = want_;
+      return Status();
+    }
+    return block_.Write(kZone, data, bytes_);
+  }
+  void Show(tw_view* v) {
+    const bool address = !block_ || block_.device().host_memory();
+    char* base = block_ ? static_cast<char*>(block_.memory()) : reinterpret_cast<char*>(host_.data());
+    v->data = address ? base + kZone : base;
+    v->offset = address ? 0 : kZone;
+    v->bytes = bytes_;
+  }
+  StatusOr<Bytes> Get() const {
+    if (block_) return block_.Get();
+    return host_;
+  }
+  // What was changed that should not have been; input: the value too.
+  std::string Changed(const Bytes& now, bool input) const {
+    for (uint64_t i = 0; i < now.size(); ++i) {
+      const bool zone = i < kZone || i >= kZone + bytes_;
+      if ((zone || input) && now[i] != want_[i]) {
+        return zone ? StrCat("byte ", int64_t(i) - int64_t(kZone), " of a value of ", bytes_, " bytes")
+                    : StrCat("byte ", i - kZone, " of an input");
+      }
+    }
+    return "";
+  }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  uint64_t bytes_ = 0;
+  DeviceBlock block_;
+  Bytes host_, want_;
+};
+
+// The record of create and prepare.
+tw_node* NodeRecord(const NodeRun& run, const std::vector<tw_shape>& shapes, Guarded* g) {
+  const Node& n = *run.node;
+  CAttrs attrs;
+  n.FillC(&attrs);
+  const auto n_in = uint32_t(n.n_in()), n_out = uint32_t(n.n_out());
+  tw_node c{};
+  c.size = RecordSize(sizeof c);
+  c.host = run.kernel->host;
+  c.user = run.kernel->def.user;
+  c.name = g->Text(n.name());
+  c.name_len = n.name().size();
+  c.op = g->Text(n.op().name);
+  c.op_len = n.op().name.size();
+  c.attrs = g->Attrs(attrs.data(), attrs.size());
+  c.types = g->Array(n.types());
+  c.shapes = g->Shapes(shapes.data(), shapes.size());
+  c.in_at = g->Array(n.in_at());
+  c.n_attrs = attrs.size();
+  c.n_in = n_in;
+  c.n_out = n_out;
+  c.device = run.device->self();
+  return g->New(c);
+}
+
+// On a thread of its own where the host is hasty: no call comes on the thread of another.
+template <class F>
+void OnSomeThread(bool hasty, F&& f) {
+  if (!hasty) return f();
+  std::thread(std::forward<F>(f)).join();
+}
+
+std::vector<tw_shape> AllShapes(const std::vector<Tensor>& inputs, const std::vector<Shape>& outputs) {
+  std::vector<tw_shape> all;
+  for (const Tensor& t : inputs) all.push_back({t.view().dims, t.rank(), 0});
+  for (const Shape& s : outputs) all.push_back(s.c());
+  return all;
+}
+
+// One execution: the values, the frame, and what became of them.
+class Call {
+ public:
+  Call(World* world, const NodeRun& run, const CancelToken* cancel) : world_(*world), run_(run), memory_(world->play().hasty) {
+    step_.runtime = &world->runtime();
+    step_.pool = &world->runtime().pool();
+    step_.cancel = cancel;
+    step_.container = &no_container_;
+  }
+  CallResult Execute(const std::vector<Tensor>& inputs, const std::vector<Shape>& outputs, uint64_t scratch) {
+    CallResult r;
+    r.status = Fill(inputs, outputs, scratch);
+    if (!r.status.ok()) return r;
+    const tw_token token = frame_->c.token;
+    r.status = Enter();
+    TakeHeld();
+    memory_.Close();
+    if (stream_) {
+      Status over = stream_->Drain();
+      if (r.status.ok()) r.status = over;
+    }
+    r.completion = CheckToken(token, r.status.ok());
+    Collect(inputs, &r);
+    return r;
+  }
+
+ private:
+  Status Fill(const std::vector<Tensor>& inputs, const std::vector<Shape>& outputs, uint64_t scratch) {
+    const Node& n = *run_.node;
+    const auto n_in = uint32_t(n.n_in()), n_out = uint32_t(n.n_out());
+    slots_ = static_cast<Slot*>(memory_.Bytes((n_in + n_out) * sizeof(Slot)));
+    for (uint32_t i = 0; i < n_in + n_out; ++i) {
+      new (&slots_[i]) Slot{};
+      slots_[i].view.size = sizeof(tw_view);
+      slots_[i].view.dtype = n.types()[i];
+    }
+    n_slots_ = n_in + n_out;
+    for (uint32_t i = 0; i < n_in; ++i) RETURN_IF_ERROR(FillInput(i, inputs[i]));
+    for (uint32_t o = 0; o < n_out; ++o) RETURN_IF_ERROR(FillOutput(n_in, o, outputs[o]));
+    if (run_.device->has_streams()) {
+      ASSIGN_OR_RETURN(stream_, Stream::Create(run_.device));
+    }
+    return MakeFrame(n_in, n_out, scratch);
+  }
+
+  Status FillInput(uint32_t i, const Tensor& t) {
+    Slot& s = slots_[i];
+    const DTypeInfo* info = FindDType(t.dtype());
+    places_.emplace_back();
+    if (!info || !info->plain || Keeps(i)) {
+      Tensor value = t;
+      if (!run_.host_in[i]) {
+        ASSIGN_OR_RETURN(value, run_.device->FromHost(t));
+      }
+      s.Hold(std::move(value));
+      ShowDims(&s.view, s.view.dims, s.view.rank);
+      return Status();
+    }
+    ASSIGN_OR_RETURN(places_.back(), Place::Make(*run_.device, run_.host_in[i], t.bytes()));
+    RETURN_IF_ERROR(places_.back().Fill(t.data()));
+    places_.back().Show(&s.view);
+    ShowDims(&s.view, t.view().dims, t.rank());
+    s.view.count = t.count();
+    return Status();
+  }
+
+  Status FillOutput(uint32_t n_in, uint32_t o, const Shape& shape) {
+    Slot& s = slots_[n_in + o];
+    places_.emplace_back();
+    s.view.rank = -1;
+    if (!shape.known()) return Status();
+    const DTypeInfo* info = FindDType(s.view.dtype);
+    if (!info || !info->plain) {
+      ASSIGN_OR_RETURN(Tensor t, Tensor::Make(s.view.dtype, shape));
+      s.Hold(std::move(t));
+      return Status();
+    }
+    ShowDims(&s.view, shape.dims().data(), shape.rank());
+    if (Given(o)) return Status();
+    uint64_t count = 1;
+    for (int64_t d : shape.dims()) count *= uint64_t(d);
+    ASSIGN_OR_RETURN(places_.back(), Place::Make(*run_.device, run_.host_out[o], count * info->bytes));
+    places_.back().Show(&s.view);
+    s.view.count = count;
+    return Status();
+  }
+
+  void ShowDims(tw_view* v, const int64_t* dims, int32_t rank) {
+    v->rank = rank;
+    v->dims = rank > 0 ? memory_.Array(dims, uint64_t(rank)) : nullptr;
+  }
+
+  // Whether the argument of flat input i is one that the kernel keeps; of flat output o, one that it forwards.
+  bool Keeps(uint32_t i) const {
+    return Of(run_.node->in_at(), i, [&](size_t a) { return run_.kernel->keep[a] != 0; });
+  }
+  bool Given(uint32_t o) const {
+    return Of(run_.node->out_at(), o, [&](size_t a) { return run_.kernel->view[a] >= 0; });
+  }
+  template <class F>
+  static bool Of(const std::vector<uint32_t>& at, uint32_t flat, F&& is) {
+    for (size_t a = 0; a + 1 < at.size(); ++a) {
+      if (flat >= at[a] && flat < at[a + 1]) return is(a);
+    }
+    return false;
+  }
+
+  Status MakeFrame(uint32_t n_in, uint32_t n_out, uint64_t scratch) {
+    std::vector<const tw_view*> views;
+    for (uint32_t i = 0; i < n_slots_; ++i) views.push_back(&slots_[i].view);
+    std::vector<Slot*> source;
+    for (uint32_t i = 0; i < n_in; ++i) source.push_back(&slots_[i]);
+    frame_ = memory_.New(KernelFrame{});
+    tw_frame& f = frame_->c;
+    f.size = RecordSize(sizeof f);
+    f.host = run_.kernel->host;
+    f.state = run_.state;
+    f.in = memory_.Array(views.data(), n_in);
+    f.out = memory_.Array(views.data() + n_in, n_out);
+    f.in_at = memory_.Array(run_.node->in_at());
+    f.out_at = memory_.Array(run_.node->out_at());
+    f.n_in = n_in;
+    f.n_out = n_out;
+    f.stream = stream_ ? stream_->c() : nullptr;
+    f.step = 1;
+    frame_->run = &run_;
+    frame_->step = &step_;
+    frame_->source = memory_.Array(source);
+    if (scratch) {
+      ASSIGN_OR_RETURN(scratch_, Place::Make(*run_.device, false, scratch));
+      tw_view v{};
+      scratch_.Show(&v);
+      f.scratch = v.data;
+      f.scratch_offset = v.offset;
+    }
+    if (run_.kernel->spec.async) f.token = AsyncCalls::Get().Begin(&step_, 0);
+    return Status();
+  }
+
+  Status Enter() {
+    Status s;
+    std::unique_lock<std::mutex> lock;
+    if (stream_) lock = std::unique_lock(stream_->mutex());
+    OnSomeThread(world_.play().hasty, [&] { s = FromC(run_.kernel->def.execute(&frame_->c)); });
+    if (!run_.kernel->spec.async) return s;
+    if (s.ok() || !AsyncCalls::Get().Cancel(frame_->c.token)) s = step_.Wait();
+    return s;
+  }
+
+  // The tensors that the kernel put into slots, and the dims of what it allocated, before the slots are gone.
+  void TakeHeld() {
+    for (uint32_t i = 0; i < n_slots_; ++i) held_.push_back(std::move(slots_[i].held));
+    for (uint32_t i = 0; i < n_slots_; ++i) slots_[i].~Slot();
+  }
+
+  std::string CheckToken(tw_token token, bool ok) const {
+    if (!run_.kernel->spec.async) return "";
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // time for a second one
+    std::lock_guard lock(TheLedger().mu);
+    const int times = TheLedger().completed[token];
+    if (times > 1) return StrCat("the token was completed ", times, " times");
+    return ok && times == 0 ? "the token was not completed" : "";
+  }
+
+  void Collect(const std::vector<Tensor>& inputs, CallResult* r) {
+    const auto n_in = uint32_t(inputs.size());
+    const std::vector<uint32_t>& types = run_.node->types();
+    for (uint32_t i = 0; i < n_slots_; ++i) {
+      auto now = places_[i].Get();
+      if (!now.ok()) {
+        if (r->status.ok()) r->status = now.status();
+        return;
+      }
+      if (std::string changed = places_[i].Changed(*now, i < n_in); !changed.empty() && r->breach.empty()) r->breach = changed;
+      if (i < n_in || !r->status.ok()) continue;
+      auto out = Output(i, types[i], *now);
+      if (!out.ok()) {
+        r->status = out.status();
+        r->outputs.clear();
+        return;
+      }
+      r->outputs.push_back(*std::move(out));
+    }
+    auto scratch = scratch_.Get();
+    if (scratch.ok() && r->breach.empty()) r->breach = scratch_.Changed(*scratch, false);
+  }
+
+  StatusOr<Tensor> Output(uint32_t i, uint32_t dtype, const Bytes& bytes) {
+    if (held_[i]) {
+      const DTypeInfo* info = FindDType(dtype);
+      if (!info || !info->plain || run_.host_out[i - uint32_t(run_.node->n_in())]) return held_[i];
+      return run_.device->ToHost(held_[i]);
+    }
+    if (!shape_known_[i] || bytes.empty()) return Internal("output ", i - uint32_t(run_.node->n_in()), " was left without a value");
+    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(dtype, *shape_known_[i]));
+    if (t.bytes()) std::memcpy(t.data(), bytes.data() + kZone, t.bytes());
+    return t;
+  }
+
+ public:
+  // Shapes of the slots whose memory was there before the call; NULL for the others.
+  std::vector<const Shape*> shape_known_;
+
+ private:
+  World& world_;
+  const NodeRun& run_;
+  Guarded memory_;
+  OneCall step_;
+  const std::string no_container_;
+  std::unique_ptr<Stream> stream_;
+  Slot* slots_ = nullptr;
+  uint32_t n_slots_ = 0;
+  KernelFrame* frame_ = nullptr;
+  std::vector<Place> places_;  // per slot
+  std::vector<Tensor> held_;   // likewise, after the call
+  Place scratch_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(World* world, const Node* node, const KernelDef* kernel, Device* device,
+                                                               const std::vector<Tensor>& inputs) {
+  std::unique_ptr<PreparedKernel> p(new PreparedKernel);
+  p->world_ = world;
+  p->run_.node = node;
+  p->run_.kernel = kernel;
+  p->run_.device = device;
+  p->run_.types = node->types().data();
+  ResolveArguments(&p->run_);
+  if (p->run_.opens()) return Unimplemented("it opens resources");
+  RETURN_IF_ERROR(p->Prepare(inputs));
+  return p;
+}
+
+std::unique_ptr<PreparedKernel> PreparedKernel::Around(World* world, const Node* node, const KernelDef* kernel, Device* device, void* state,
+                                                       std::vector<Shape> output_shapes, uint64_t scratch) {
+  std::unique_ptr<PreparedKernel> p(new PreparedKernel);
+  p->world_ = world;
+  p->run_.node = node;
+  p->run_.kernel = kernel;
+  p->run_.device = device;
+  p->run_.types = node->types().data();
+  ResolveArguments(&p->run_);
+  p->run_.state = state;
+  p->shapes_ = std::move(output_shapes);
+  p->scratch_ = scratch;
+  p->owned_ = false;
+  return p;
+}
+
+Status PreparedKernel::Prepare(const std::vector<Tensor>& inputs) {
+  const bool hasty = world_->play().hasty;
+  std::vector<Tensor> values;
+  for (size_t i = 0; i < inputs.size(); ++i) values.push_back(run_.host_in[i] ? inputs[i] : Tensor());
+  ShapeAnswer answer;
+  RETURN_IF_ERROR(InferShapes(*run_.node, AllShapes(inputs, {}), values, std::vector<const HandleInfo*>(inputs.size(), nullptr), &answer));
+  shapes_ = answer.shapes;
+  const std::vector<tw_shape> shapes = AllShapes(inputs, shapes_);
+  const tw_kernel_def& def = run_.kernel->def;
+  run_.state = def.user;
+  if (def.create) {
+    run_.state = nullptr;
+    Guarded g(hasty);
+    tw_node* record = NodeRecord(run_, shapes, &g);
+    tw_status* s = nullptr;
+    void* state = nullptr;
+    OnSomeThread(hasty, [&] { s = def.create(record, &state); });
+    if (s) {
+      run_.kernel = nullptr;  // nothing to destroy
+      return FromC(s);
+    }
+    run_.state = state;
+  }
+  bool known = def.prepare != nullptr;
+  for (const Shape& s : shapes_) known = known && s.known();
+  if (!known) return Status();
+  Guarded g(hasty);
+  tw_node* record = NodeRecord(run_, shapes, &g);
+  Status s;
+  OnSomeThread(hasty, [&] { s = FromC(def.prepare(record, run_.state, &scratch_)); });
+  return s;
+}
+
+PreparedKernel::~PreparedKernel() {
+  if (!owned_ || !run_.kernel || run_.opens()) return;
+  const tw_kernel_def& def = run_.kernel->def;
+  if (def.create && def.destroy) def.destroy(run_.kernel->host, run_.state);
+}
+
+CallResult PreparedKernel::Execute(const std::vector<Tensor>& inputs, const CancelToken* cancel) const {
+  Call call(world_, run_, cancel);
+  call.shape_known_.assign(inputs.size(), nullptr);
+  for (const Shape& s : shapes_) call.shape_known_.push_back(s.known() ? &s : nullptr);
+  return call.Execute(inputs, shapes_, scratch_);
+}
+
+CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const std::vector<Tensor>& inputs) {
+  auto prepared = PreparedKernel::Make(world, node, kernel, device, inputs);
+  if (prepared.ok()) return (*prepared)->Execute(inputs);
+  CallResult r;
+  r.status = prepared.status();
+  return r;
+}
+
+}  // namespace thalweg::conformance

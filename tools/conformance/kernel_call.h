@@ -1,0 +1,50 @@
+// PreparedKernel: a kernel of the plugin, called as the host would call it, but with its records in guarded memory and its values between
+// red zones, so that whatever it does beside its task is noticed.
+// Threads: Execute from any, several at once.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/graph/graph.h"
+#include "framework/runtime/frame.h"
+#include "tools/conformance/world.h"
+
+namespace thalweg::conformance {
+
+struct CallResult {
+  Status status;                // what the kernel says
+  std::vector<Tensor> outputs;  // in host memory; empty after a failure
+  std::string breach;           // what it wrote to that was not its own
+  std::string completion;       // what was wrong about the end of an asynchronous call
+};
+
+class PreparedKernel {
+ public:
+  // inputs: host tensors, one per flat input; their shapes are known from the beginning. All arguments must outlive it.
+  // Errors: what the shape rule, create or prepare say.
+  static StatusOr<std::unique_ptr<PreparedKernel>> Make(World* world, const Node* node, const KernelDef* kernel, Device* device,
+                                                        const std::vector<Tensor>& inputs);
+  // Around a state that somebody else made and destroys; output_shapes and scratch are known.
+  static std::unique_ptr<PreparedKernel> Around(World* world, const Node* node, const KernelDef* kernel, Device* device, void* state,
+                                                std::vector<Shape> output_shapes, uint64_t scratch);
+  ~PreparedKernel();
+  // cancel: may be NULL.
+  CallResult Execute(const std::vector<Tensor>& inputs, const CancelToken* cancel = nullptr) const;
+  // As Make's rule says; may be unknown in places.
+  const std::vector<Shape>& output_shapes() const { return shapes_; }
+
+ private:
+  PreparedKernel() = default;
+  Status Prepare(const std::vector<Tensor>& inputs);
+  World* world_ = nullptr;
+  NodeRun run_;
+  std::vector<Shape> shapes_;  // of the outputs
+  uint64_t scratch_ = 0;
+  bool owned_ = true;  // the state
+};
+
+// Make and Execute in one.
+CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const std::vector<Tensor>& inputs);
+
+}  // namespace thalweg::conformance

@@ -1,0 +1,173 @@
+// Level 2: kernels, against the CPU's where the op has one there, and for what they do beside their task.
+#include <set>
+#include <thread>
+
+#include "tools/conformance/levels.h"
+#include "tools/conformance/numbers.h"
+#include "tools/conformance/subjects.h"
+
+namespace thalweg::conformance {
+namespace {
+
+// ---- rules ----
+
+Outcome Agrees(World* world, CaseBook* book, const std::string& title) {
+  size_t compared = 0;
+  std::string why = "no case could be made up for it";
+  const OpSchema* op = world->registry().FindOp(title.substr(0, title.find(' ')));
+  if (op && op->plugin == world->id()) return Skip("the op is the plugin's own; rules 202 to 208 look at it");
+  for (const KernelDef* k : world->Kernels()) {
+    if (k->spec.any_op || KernelTitle(*k) != title) continue;
+    Device* device = world->DeviceOf(k->spec.kind);
+    if (!device) return Skip("there is no such device on this machine");
+    if (!Comparable(*k)) {
+      why = "its results may differ from call to call";
+      continue;
+    }
+    for (const Case& c : book->For(*k, true)) {
+      ASSIGN_OR_RETURN(Placed p, PlaceCase(world, c));
+      if (!Fits(*k, *p.node)) continue;
+      At(c.text());
+      CallResult r = CallKernel(world, p.node, k, device, c.inputs);
+      if (!r.status.ok()) return Fail(c.text(), " by '", k->spec.text, "': ", Message(r.status));
+      if (std::string d = DiffersIn(r.outputs, c.results); !d.empty()) return Fail(c.text(), " by '", k->spec.text, "': ", d);
+      ++compared;
+    }
+  }
+  return compared ? Outcome() : Skip(why);
+}
+
+Outcome Repeats(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
+  if (!Comparable(k)) return Skip("its results may differ");
+  CallResult one = CallKernel(world, &node, &k, device, c.inputs), two = CallKernel(world, &node, &k, device, c.inputs);
+  if (!one.status.ok()) return Skip(Message(one.status));  // what is wrong with it is another rule's
+  RETURN_IF_ERROR(two.status);
+  for (size_t o = 0; o < one.outputs.size(); ++o) {
+    if (!SameBits(one.outputs[o], two.outputs[o])) return Fail("output ", o, " differs in two calls; say `nondeterministic` in the spec");
+  }
+  return {};
+}
+
+Outcome StaysInBounds(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
+  CallResult r = CallKernel(world, &node, &k, device, c.inputs);
+  if (!r.breach.empty()) return Fail("it wrote to ", r.breach);
+  return r.status.ok() ? Outcome() : Skip(Message(r.status));
+}
+
+Outcome RunsAtOnce(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
+  if (!Comparable(k)) return Skip("its results may differ");
+  auto prepared = PreparedKernel::Make(world, &node, &k, device, c.inputs);
+  if (!prepared.ok()) return Skip(Message(prepared.status()));
+  const CallResult alone = (*prepared)->Execute(c.inputs);
+  if (!alone.status.ok()) return Skip(Message(alone.status));
+  constexpr size_t kThreads = 3, kRounds = 4;
+  std::vector<std::string> wrong(kThreads);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (size_t i = 0; i < kRounds && wrong[t].empty(); ++i) {
+        const CallResult r = (*prepared)->Execute(c.inputs);
+        wrong[t] = r.status.ok() ? DiffersIn(r.outputs, alone.outputs) : std::string(Message(r.status));
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  for (const std::string& w : wrong) {
+    if (!w.empty()) return Fail("executed by ", kThreads, " threads at once: ", w);
+  }
+  return {};
+}
+
+Outcome LetsTensorsGo(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
+  const int64_t before = TheLedger().tensors;
+  CallResult r = CallKernel(world, &node, &k, device, c.inputs);
+  const int64_t left = TheLedger().tensors - before;
+  if (left > 0) return Fail(left, " tensors of make, reshape, retain or keep were not released");
+  if (left < 0) return Fail(-left, " tensors were released that were not made or kept");
+  return r.status.ok() ? Outcome() : Skip(Message(r.status));
+}
+
+// One kernel that is ready to be called, with its case.
+struct Ready {
+  const KernelDef* kernel;
+  const Case* c;
+  Placed placed;
+  std::unique_ptr<PreparedKernel> prepared;
+  std::vector<Tensor> first;  // what the first call gave
+};
+
+// Several kernels are alive at a time, and called in an order that is another one each round. After each call its records are gone.
+Outcome CallsInTurns(std::vector<Ready>* ready) {
+  const size_t n = ready->size();
+  for (size_t round = 0; round < 3; ++round) {
+    for (size_t i = 0; i < n; ++i) {
+      Ready& r = (*ready)[(round == 1 ? n - 1 - i : i * (round ? 5 : 1)) % n];
+      At(StrCat(r.c->text(), " by '", r.kernel->spec.text, "'"));
+      CallResult got = r.prepared->Execute(r.c->inputs);
+      const std::string who = StrCat(r.c->text(), " by '", r.kernel->spec.text, "': ");
+      if (!got.status.ok()) {
+        if (r.first.empty()) continue;  // what is wrong with it is another rule's
+        return Fail(who, Message(got.status));
+      }
+      if (r.first.empty()) r.first = got.outputs;
+      if (!Comparable(*r.kernel)) continue;
+      if (std::string d = DiffersIn(got.outputs, r.first); !d.empty()) return Fail(who, "in a later call, ", d);
+    }
+  }
+  return {};
+}
+
+Outcome KeepsNothing(World* world, CaseBook* book, const std::vector<const KernelDef*>& kernels) {
+  constexpr size_t kAtOnce = 12;
+  std::vector<Ready> ready;
+  size_t called = 0;
+  auto turn = [&]() -> Outcome {
+    called += ready.size();
+    Outcome o = ready.empty() ? Outcome() : CallsInTurns(&ready);
+    ready.clear();
+    return o;
+  };
+  for (const KernelDef* k : kernels) {
+    Device* device = world->DeviceOf(k->spec.kind);
+    const std::vector<Case>& cases = book->For(*k, false);
+    if (!device || cases.empty()) continue;
+    Ready r{k, &cases[0], {}, nullptr, {}};
+    ASSIGN_OR_RETURN(r.placed, PlaceCase(world, cases[0]));
+    if (!Fits(*k, *r.placed.node)) continue;
+    At(cases[0].text());
+    auto prepared = PreparedKernel::Make(world, r.placed.node, k, device, cases[0].inputs);
+    if (!prepared.ok()) continue;
+    r.prepared = *std::move(prepared);
+    ready.push_back(std::move(r));
+    if (ready.size() == kAtOnce) RETURN_UNLESS_PASSED(turn());
+  }
+  RETURN_UNLESS_PASSED(turn());
+  return called ? Outcome() : Skip("no case could be made up for any of ", CountText(kernels));
+}
+
+}  // namespace
+
+void CheckKernels(Run& run, World& world) {
+  const std::vector<const KernelDef*> kernels = CallableKernels(world);
+  if (kernels.empty() || (world.play().older && !run.options().full)) return;
+  auto oracle = World::Oracle();
+  if (!oracle.ok()) return run.Check(201, "", [&] { return Outcome(oracle.status()); });
+  const Effort effort = run.options().full ? Effort::kFull : world.play().name.empty() ? Effort::kUsual : Effort::kBrief;
+  CaseBook book(&world, oracle->get(), effort);
+  auto check = [&](int rule, const KernelCheck& body) {
+    run.Check(rule, CountText(kernels), [&] { return ForKernels(&world, &book, kernels, run.options().full ? 20 : 1, body); });
+  };
+  if (world.play().hasty) run.Check(205, CountText(kernels), [&] { return KeepsNothing(&world, &book, kernels); });
+  std::set<std::string> seen;
+  for (const KernelDef* k : kernels) {
+    const std::string title = KernelTitle(*k);
+    if (seen.insert(title).second) run.Check(201, title, [&] { return Agrees(&world, &book, title); });
+  }
+  if (!world.play().name.empty()) return;
+  check(202, Repeats);
+  check(206, StaysInBounds);
+  check(207, RunsAtOnce);
+  check(208, LetsTensorsGo);
+}
+
+}  // namespace thalweg::conformance

@@ -1,0 +1,209 @@
+// Level 2: the plugin's own ops: what their shape rules promise, and their gradients.
+#include <cmath>
+#include <cstring>
+
+#include "framework/autodiff/autodiff.h"
+#include "framework/base/dtype.h"
+#include "framework/graph/shape_inference.h"
+#include "framework/session/session.h"
+#include "tools/conformance/cases.h"
+#include "tools/conformance/levels.h"
+#include "tools/conformance/numbers.h"
+
+namespace thalweg::conformance {
+namespace {
+
+// ---- shape rules ----
+
+StatusOr<std::vector<Shape>> Ask(const Node& node, const std::vector<Shape>& shapes, const std::vector<Tensor>& values) {
+  std::vector<tw_shape> in;
+  for (const Shape& s : shapes) in.push_back(s.c());
+  ShapeAnswer answer;
+  RETURN_IF_ERROR(InferShapes(node, in, values, std::vector<const HandleInfo*>(shapes.size(), nullptr), &answer));
+  return answer.shapes;
+}
+
+std::string Contradicts(const std::vector<Shape>& promised, const std::vector<Shape>& real) {
+  for (size_t o = 0; o < real.size(); ++o) {
+    if (!promised[o].Admits(real[o])) return StrCat("output ", o, " was promised as ", promised[o].text(), " and is ", real[o].text());
+  }
+  return "";
+}
+
+// The rule with all that is known, then with less and less.
+Outcome PromisesLess(World* world, const Case& c) {
+  Graph graph(world->runtime_ptr());
+  ASSIGN_OR_RETURN(const Node* node, AddCase(&graph, c, false));
+  std::vector<Shape> known;
+  for (const Tensor& t : c.inputs) known.push_back(t.shape());
+  ASSIGN_OR_RETURN(std::vector<Shape> real, Ask(*node, known, c.inputs));
+  const std::vector<Tensor> no_values(c.inputs.size());
+  auto compare = [&](const std::vector<Shape>& shapes, const std::vector<Tensor>& values, const std::string& what) -> Outcome {
+    auto promised = Ask(*node, shapes, values);
+    if (!promised.ok()) return Fail(c.text(), ": ", what, ", it is refused: ", Message(promised.status()));
+    if (std::string s = Contradicts(*promised, real); !s.empty()) return Fail(c.text(), ": ", what, ", ", s);
+    return {};
+  };
+  RETURN_UNLESS_PASSED(compare(known, no_values, "without the values"));
+  for (size_t i = 0; i < known.size(); ++i) {
+    std::vector<Shape> less = known;
+    less[i] = Shape();
+    RETURN_UNLESS_PASSED(compare(less, no_values, StrCat("without the rank of input ", i)));
+    for (int32_t d = 0; d < known[i].rank(); ++d) {
+      std::vector<int64_t> dims(known[i].dims().begin(), known[i].dims().end());
+      dims[size_t(d)] = -1;
+      less[i] = Shape(dims);
+      RETURN_UNLESS_PASSED(compare(less, no_values, StrCat("without size ", d, " of input ", i)));
+    }
+  }
+  return {};
+}
+
+Outcome ShapesHold(World* world, CaseBook* book, const OpSchema& op) {
+  const std::vector<Case> cases = book->ForOp(op, 0);
+  for (const Case& c : cases) {
+    At(c.text());
+    RETURN_UNLESS_PASSED(PromisesLess(world, c));
+  }
+  return cases.empty() ? Skip("no case could be made up for it") : Outcome();
+}
+
+// ---- gradients ----
+
+bool IsReal(uint32_t dtype) { return dtype == TW_FLOAT || dtype == TW_DOUBLE; }
+double Weight(uint64_t i) { return 0.5 + double((i * 3) % 5) / 4; }
+double Smooth(uint64_t i) { return 0.3 + double((i * 7 + 2) % 9) / 8; }
+
+// Both sides of one case: the op's outputs and the gradients of its real inputs, as callables over the same feeds.
+struct Differentiated {
+  std::shared_ptr<Graph> graph;
+  std::unique_ptr<Session> session;
+  std::unique_ptr<Callable> forward, backward;
+  std::vector<Tensor> dys;     // per real output
+  std::vector<size_t> inputs;  // that have a gradient
+};
+
+StatusOr<Differentiated> Differentiate(World* world, const Case& c) {
+  Differentiated d;
+  d.graph = std::make_shared<Graph>(world->runtime_ptr());
+  ASSIGN_OR_RETURN(const Node* node, AddCase(d.graph.get(), c));
+  CallableSpec forward, backward;
+  std::vector<Edge> ys, dys, xs;
+  for (const Edge& e : node->inputs()) forward.feeds.push_back(e);
+  for (int32_t o = 0; o < node->n_out(); ++o) {
+    if (!IsReal(node->out_type(o)) || !node->shape(o).known()) continue;
+    ASSIGN_OR_RETURN(Tensor weights, TensorOf(node->out_type(o), node->shape(o), Weight));
+    ASSIGN_OR_RETURN(Edge dy, d.graph->AddConst(weights));
+    ys.push_back({node, o});
+    dys.push_back(dy);
+    d.dys.push_back(weights);
+  }
+  if (ys.empty()) return NotFound("no output is a real number of known shape");
+  std::vector<size_t> real;
+  for (size_t i = 0; i < c.inputs.size(); ++i) {
+    if (!IsReal(c.inputs[i].dtype())) continue;
+    xs.push_back(node->inputs()[i]);
+    real.push_back(i);
+  }
+  if (xs.empty()) return NotFound("no input is a real number");
+  std::vector<Gradient> gradients;
+  RETURN_IF_ERROR(AddGradients(d.graph.get(), ys, dys, xs, &gradients));
+  forward.fetches = ys;
+  backward.feeds = forward.feeds;
+  for (size_t i = 0; i < xs.size(); ++i) {
+    if (!gradients[i].values) continue;
+    ASSIGN_OR_RETURN(Edge dense, Densify(d.graph.get(), gradients[i], xs[i], "dense"));
+    backward.fetches.push_back(dense);
+    d.inputs.push_back(real[i]);
+  }
+  ASSIGN_OR_RETURN(d.session, Session::Create(d.graph, SessionOptions()));
+  ASSIGN_OR_RETURN(d.forward, d.session->MakeCallable(forward));
+  ASSIGN_OR_RETURN(d.backward, d.session->MakeCallable(backward));
+  return d;
+}
+
+// Sum over the outputs of value times weight.
+StatusOr<double> Loss(const Differentiated& d, const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> out(d.dys.size());
+  RETURN_IF_ERROR(d.forward->Run(inputs.data(), RunOptions(), out.data()));
+  double sum = 0;
+  for (size_t o = 0; o < out.size(); ++o) {
+    const std::vector<double> y = NumbersOf(out[o]), w = NumbersOf(d.dys[o]);
+    for (size_t i = 0; i < y.size(); ++i) sum += y[i] * w[i];
+  }
+  return sum;
+}
+
+StatusOr<double> Moved(const Differentiated& d, const std::vector<Tensor>& inputs, size_t input, uint64_t element, double by) {
+  std::vector<Tensor> moved = inputs;
+  ASSIGN_OR_RETURN(moved[input], inputs[input].Clone());
+  if (inputs[input].dtype() == TW_DOUBLE) {
+    moved[input].as<double>()[element] += by;
+  } else {
+    moved[input].as<float>()[element] += float(by);
+  }
+  return Loss(d, moved);
+}
+
+Outcome CheckGradient(World* world, Case c) {
+  for (Tensor& t : c.inputs) {
+    if (!IsReal(t.dtype())) continue;
+    ASSIGN_OR_RETURN(t, TensorOf(t.dtype(), t.shape(), Smooth));  // away from where most functions have corners
+  }
+  auto made = Differentiate(world, c);
+  if (made.status().code() == absl::StatusCode::kNotFound) return Skip(Message(made.status()));
+  if (!made.ok()) return Fail(c.text(), ": ", Message(made.status()));
+  const Differentiated& d = *made;
+  if (d.inputs.empty()) return Skip("no input has a gradient");
+  std::vector<Tensor> gradients(d.inputs.size());
+  if (Status s = d.backward->Run(c.inputs.data(), RunOptions(), gradients.data()); !s.ok()) return Fail(c.text(), ": ", Message(s));
+  for (size_t g = 0; g < d.inputs.size(); ++g) {
+    const size_t input = d.inputs[g];
+    const Tensor& x = c.inputs[input];
+    if (!(gradients[g].shape() == x.shape())) {
+      return Fail(c.text(), ": the gradient of input ", input, " has shape ", gradients[g].shape().text(), " instead of ",
+                  x.shape().text());
+    }
+    const double step = x.dtype() == TW_DOUBLE ? 1e-5 : 1e-2, within = x.dtype() == TW_DOUBLE ? 1e-4 : 3e-2;
+    const std::vector<double> got = NumbersOf(gradients[g]);
+    for (uint64_t i = 0; i < std::min<uint64_t>(x.count(), 6); ++i) {
+      ASSIGN_OR_RETURN(double more, Moved(d, c.inputs, input, i, step));
+      ASSIGN_OR_RETURN(double less, Moved(d, c.inputs, input, i, -step));
+      const double want = (more - less) / (2 * step);
+      if (!(std::fabs(got[i] - want) <= within * (1 + std::fabs(want)))) {
+        return Fail(c.text(), ": the gradient of element ", i, " of input ", input, " is ", got[i], "; numerically it is ", want);
+      }
+    }
+  }
+  return {};
+}
+
+Outcome GradientHolds(World* world, CaseBook* book, const OpSchema& op) {
+  if (!op.def.gradient) return Skip(op.no_gradient.empty() ? "it has no gradient" : op.no_gradient);
+  size_t checked = 0;
+  std::string why = "no case could be made up for it";
+  for (uint32_t dtype : {TW_DOUBLE, TW_FLOAT}) {
+    for (const Case& c : book->ForOp(op, dtype)) {
+      At(c.text());
+      Outcome o = CheckGradient(world, c);
+      if (o.kind == Outcome::kFail) return o;
+      checked += o.passed();
+      if (!o.passed()) why = o.why;
+    }
+    if (checked) break;
+  }
+  return checked ? Outcome() : Skip(why);
+}
+
+}  // namespace
+
+void CheckOps(Run& run, World& world) {
+  if (!world.play().name.empty() && !world.play().hasty) return;
+  CaseBook book(&world, nullptr, run.options().full ? Effort::kFull : Effort::kUsual);
+  for (const OpSchema* op : world.Ops()) {
+    run.Check(203, op->name, [&] { return ShapesHold(&world, &book, *op); });
+    run.Check(204, op->name, [&] { return GradientHolds(&world, &book, *op); });
+  }
+}
+
+}  // namespace thalweg::conformance

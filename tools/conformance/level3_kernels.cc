@@ -1,0 +1,69 @@
+// Level 3: kernels that end later, whose host fails, or whose step is cancelled.
+#include "tools/conformance/levels.h"
+#include "tools/conformance/subjects.h"
+
+namespace thalweg::conformance {
+namespace {
+
+Outcome CompletesOnce(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
+  CallResult r = CallKernel(world, &node, &k, device, c.inputs);
+  if (!r.completion.empty()) return Fail(r.completion);
+  return r.status.ok() ? Outcome() : Skip(Message(r.status));
+}
+
+// Every call of the host fails once; a kernel that gets by without it must be right all the same.
+Outcome SurvivesRefusals(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
+  Ledger& ledger = TheLedger();
+  ledger.FailAt(0);
+  const CallResult well = CallKernel(world, &node, &k, device, c.inputs);
+  if (!well.status.ok()) return Skip(Message(well.status));
+  constexpr int64_t kMost = 12;
+  const int64_t calls = std::min<int64_t>(ledger.calls, kMost), tensors = ledger.tensors;
+  for (int64_t n = 1; n <= calls; ++n) {
+    ledger.FailAt(n);
+    const CallResult r = CallKernel(world, &node, &k, device, c.inputs);
+    const bool failed = ledger.failed > 0;
+    ledger.FailAt(0);
+    if (failed && r.status.ok() && Comparable(k)) {
+      if (std::string d = DiffersIn(r.outputs, well.outputs); !d.empty()) {
+        return Fail("host call ", n, " failed, the kernel answered NULL, and ", d);
+      }
+    }
+    if (ledger.tensors != tensors) return Fail("host call ", n, " failed, and ", ledger.tensors - tensors, " tensors were not released");
+  }
+  const CallResult again = CallKernel(world, &node, &k, device, c.inputs);
+  if (!again.status.ok()) return Fail("afterwards: ", Message(again.status));
+  if (!Comparable(k)) return {};
+  if (std::string d = DiffersIn(again.outputs, well.outputs); !d.empty()) return Fail("afterwards ", d);
+  return {};
+}
+
+Outcome EndsWhenCancelled(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
+  auto prepared = PreparedKernel::Make(world, &node, &k, device, c.inputs);
+  if (!prepared.ok()) return Skip(Message(prepared.status()));
+  CancelToken cancelled;
+  cancelled.Cancel();
+  const CallResult r = (*prepared)->Execute(c.inputs, &cancelled);
+  if (!r.completion.empty()) return Skip(r.completion);  // another rule's
+  if (r.status.ok() || r.status.code() == absl::StatusCode::kCancelled) return {};
+  return (*prepared)->Execute(c.inputs).status.ok() ? Fail("in a cancelled step: ", Message(r.status)) : Skip(Message(r.status));
+}
+
+}  // namespace
+
+void CheckKernelEnds(Run& run, World& world) {
+  const std::vector<const KernelDef*> kernels = CallableKernels(world);
+  if (kernels.empty()) return;
+  std::vector<const KernelDef*> async = kernels;
+  std::erase_if(async, [](const KernelDef* k) { return !k->spec.async; });
+  CaseBook book(&world, nullptr, run.options().full ? Effort::kUsual : Effort::kBrief);
+  auto check = [&](int rule, const std::vector<const KernelDef*>& some, const KernelCheck& body) {
+    run.Check(rule, CountText(some), [&] { return ForKernels(&world, &book, some, run.options().full ? 4 : 1, body); });
+  };
+  if (!async.empty()) check(308, async, CompletesOnce);
+  if (!world.play().name.empty()) return;
+  check(309, kernels, SurvivesRefusals);
+  check(310, kernels, EndsWhenCancelled);
+}
+
+}  // namespace thalweg::conformance

@@ -1,0 +1,209 @@
+// Level 3: the optional sets of a device, each where it is present.
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "tools/conformance/device_block.h"
+#include "tools/conformance/guarded.h"
+#include "tools/conformance/levels.h"
+#include "tools/conformance/queue.h"
+
+namespace thalweg::conformance {
+namespace {
+
+constexpr uint64_t kBytes = 70001;
+
+Outcome Pinned(const Device& d) {
+  const DeviceKind& kind = d.def();
+  const tw_pinned_set& set = *kind.pinned;
+  for (uint64_t bytes : {uint64_t{1}, uint64_t{4096}, kBytes}) {
+    void* address = nullptr;
+    RETURN_IF_ERROR(FromC(set.allocate(kind.host, d.self(), bytes, &address)));
+    if (!address) return Fail("allocate answered neither an address nor an error");
+    if (reinterpret_cast<uintptr_t>(address) % 64 != 0) return Fail("the address of ", bytes, " bytes is not 64-byte aligned");
+    const Bytes want = Pattern(bytes, 8);
+    std::memcpy(address, want.data(), bytes);
+    ASSIGN_OR_RETURN(DeviceBlock b, DeviceBlock::Make(d, bytes));
+    RETURN_IF_ERROR(b.Write(0, address, bytes));
+    std::memset(address, 0, bytes);
+    RETURN_IF_ERROR(b.Read(0, address, bytes));
+    const bool same = std::memcmp(address, want.data(), bytes) == 0;
+    set.release(kind.host, d.self(), address, bytes);
+    if (!same) return Fail(bytes, " bytes came back changed through pinned memory");
+  }
+  return {};
+}
+
+Outcome Peer(const Device& from, const Device& to) {
+  const DeviceKind& kind = from.def();
+  const uint32_t reaches = kind.peer->reaches(kind.host, from.self(), to.self());
+  if (reaches != kind.peer->reaches(kind.host, from.self(), to.self())) return Fail("asked twice, reaches answers differently");
+  if (!reaches) return Skip("it does not reach that one");
+  ASSIGN_OR_RETURN(DeviceBlock a, DeviceBlock::Make(from, kBytes));
+  ASSIGN_OR_RETURN(DeviceBlock b, DeviceBlock::Make(to, kBytes));
+  const Bytes source = Pattern(kBytes, 1);
+  Bytes want = Pattern(kBytes, 2);
+  RETURN_IF_ERROR(a.Put(source));
+  RETURN_IF_ERROR(b.Put(want));
+  Padded<tw_copy> padded(RecordSize(sizeof(tw_copy)));
+  tw_copy& c = padded.c;
+  c.from = a.memory();
+  c.from_offset = 3;
+  c.to = b.memory();
+  c.to_offset = 129;
+  c.bytes = 60001;
+  RETURN_IF_ERROR(FromC(kind.peer->copy(kind.host, from.self(), to.self(), &c)));
+  std::copy_n(source.begin() + 3, c.bytes, want.begin() + 129);
+  ASSIGN_OR_RETURN(Bytes got, b.Get());
+  if (std::string s = Difference(got, want); !s.empty()) return Fail(s);
+  return {};
+}
+
+// An event of one stream holds back another until the first has come that far.
+Outcome Events(const Device& d) {
+  const DeviceKind& kind = d.def();
+  const tw_event_set& set = *kind.events;
+  if (TextOf(set.kind, set.kind_len).empty()) return Fail("it does not say of what kind its events are");
+  ASSIGN_OR_RETURN(Queue first, Queue::Make(d));
+  ASSIGN_OR_RETURN(Queue second, Queue::Make(d));
+  Line gate = NewLine();
+  if (first.can_wait()) RETURN_IF_ERROR(first.Wait(gate.get(), 1));
+  void* event = nullptr;
+  Status recorded = FromC(set.record(kind.host, first.c(), &event));
+  Status waits = recorded.ok() ? FromC(set.wait(kind.host, second.c(), event)) : recorded;
+  auto value = second.Signal();
+  const bool early = first.can_wait() && value.ok() && Reaches(second.line(), *value, kAWhile);
+  gate->Signal(1);
+  RETURN_IF_ERROR(recorded);
+  RETURN_IF_ERROR(waits);
+  RETURN_IF_ERROR(value.status());
+  const bool came = Reaches(second.line(), *value, kSoon);
+  first.Destroy();
+  set.release(kind.host, d.self(), event);
+  if (early) return Fail("the event was reached before the work in front of it was over");
+  return came ? Outcome() : Fail("the event was never reached");
+}
+
+Outcome Statistics(const Device& d) {
+  struct List {
+    tw_number_list c{TW_SIZED(tw_number_list), &Add};
+    std::vector<std::string> names;
+    std::string wrong;
+    static tw_status* Add(tw_number_list* l, const char* name, uint64_t len, int64_t value) {
+      auto* self = reinterpret_cast<List*>(l);
+      self->names.emplace_back(TextOf(name, len));
+      const std::string& n = self->names.back();
+      if (n.empty()) self->wrong = "a number has no name";
+      if (n == "busy" && (value < 0 || value > 100)) self->wrong = StrCat("busy is ", value, " percent");
+      if (n.rfind("memory_", 0) == 0 && value < 0) self->wrong = StrCat(n, " is ", value);
+      return nullptr;
+    }
+  };
+  List first, second;
+  const DeviceKind& kind = d.def();
+  RETURN_IF_ERROR(FromC(kind.statistics->read(kind.host, d.self(), &first.c)));
+  RETURN_IF_ERROR(FromC(kind.statistics->read(kind.host, d.self(), &second.c)));
+  if (!first.wrong.empty()) return Fail(first.wrong);
+  std::vector<std::string> sorted = first.names;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return Fail("two numbers have one name");
+  return {};
+}
+
+Outcome Capture(const Device& d) {
+  const DeviceKind& kind = d.def();
+  const tw_capture_set& set = *kind.capture;
+  ASSIGN_OR_RETURN(DeviceBlock a, DeviceBlock::Make(d, kBytes));
+  ASSIGN_OR_RETURN(DeviceBlock b, DeviceBlock::Make(d, kBytes));
+  ASSIGN_OR_RETURN(Queue q, Queue::Make(d));
+  const Bytes old = Pattern(kBytes, 1);
+  RETURN_IF_ERROR(b.Put(old));
+  RETURN_IF_ERROR(FromC(set.begin(kind.host, q.c())));
+  Status enqueued = a.CopyTo(b, 0, 0, kBytes, q.c());
+  void* recording = nullptr;
+  RETURN_IF_ERROR(FromC(set.end(kind.host, q.c(), &recording)));
+  RETURN_IF_ERROR(enqueued);
+  RETURN_IF_ERROR(q.Drain());
+  ASSIGN_OR_RETURN(Bytes got, b.Get());
+  if (std::string s = Difference(got, old); !s.empty()) return Fail("what was recorded ran at once: ", s);
+  for (uint32_t round = 2; round < 5; ++round) {
+    const Bytes want = Pattern(kBytes, round);
+    RETURN_IF_ERROR(a.Put(want));
+    RETURN_IF_ERROR(FromC(set.replay(kind.host, q.c(), recording)));
+    RETURN_IF_ERROR(q.Drain());
+    ASSIGN_OR_RETURN(got, b.Get());
+    if (std::string s = Difference(got, want); !s.empty()) return Fail("after replay ", round - 1, ": ", s);
+  }
+  set.release(kind.host, d.self(), recording);
+  return {};
+}
+
+Outcome Profile(const Device& d) {
+  struct Spans {
+    tw_span_list c{TW_SIZED(tw_span_list), &Add};
+    std::mutex mu;
+    int64_t begin = 0, end = 0, added = 0;
+    bool stopped = false;
+    std::string wrong;
+    static void Add(tw_span_list* l, const tw_span* s) {
+      auto* self = reinterpret_cast<Spans*>(l);
+      std::lock_guard lock(self->mu);
+      ++self->added;
+      if (self->stopped) self->wrong = "a span was added after stop";
+      if (s->end < s->begin) self->wrong = StrCat("a span ends ", s->begin - s->end, " ns before it begins");
+      self->begin = self->added == 1 ? s->begin : std::min(self->begin, s->begin);
+      self->end = std::max(self->end, s->end);
+      if (TextOf(s->name, s->name_len).empty() || TextOf(s->queue, s->queue_len).empty()) self->wrong = "a span has no name or no queue";
+    }
+  };
+  auto* spans = new Spans;  // stays, for a device that adds to it later
+  const DeviceKind& kind = d.def();
+  auto work = [&]() -> Status {
+    ASSIGN_OR_RETURN(DeviceBlock b, DeviceBlock::Make(d, kBytes));
+    const Bytes bytes = Pattern(kBytes, 1);
+    if (!d.has_streams()) return b.Put(bytes);
+    ASSIGN_OR_RETURN(Queue q, Queue::Make(d));
+    RETURN_IF_ERROR(b.Write(0, bytes.data(), kBytes, q.c()));
+    return q.Drain();
+  };
+  const int64_t begin = kind.host->run->now(kind.host);
+  RETURN_IF_ERROR(FromC(kind.profile->start(kind.host, d.self(), &spans->c)));
+  Status done = work();
+  kind.profile->stop(kind.host, d.self());
+  const int64_t end = kind.host->run->now(kind.host);
+  {
+    std::lock_guard lock(spans->mu);
+    spans->stopped = true;
+  }
+  RETURN_IF_ERROR(done);
+  RETURN_IF_ERROR(work());
+  std::this_thread::sleep_for(kAWhile);
+  std::lock_guard lock(spans->mu);
+  if (!spans->wrong.empty()) return Fail(spans->wrong);
+  if (spans->added && (spans->begin < begin || spans->end > end)) {
+    return Fail("spans reach from ", spans->begin - begin, " ns after start to ", end - spans->end, " ns before stop");
+  }
+  return {};
+}
+
+}  // namespace
+
+void CheckSets(Run& run, World& world) {
+  const std::vector<Device*> devices = world.Devices();
+  for (const Device* d : devices) {
+    const std::string name = StrCat(d->kind(), ":", d->index());
+    const DeviceKind& kind = d->def();
+    if (kind.pinned) run.Check(311, name, [&] { return Pinned(*d); });
+    for (const Device* other : devices) {
+      if (!kind.peer || other == d || other->kind() != d->kind()) continue;
+      run.Check(312, StrCat(name, " to ", other->kind(), ":", other->index()), [&] { return Peer(*d, *other); });
+    }
+    if (kind.events && kind.has_streams) run.Check(313, name, [&] { return Events(*d); });
+    if (kind.statistics) run.Check(314, name, [&] { return Statistics(*d); });
+    if (kind.capture && kind.has_streams) run.Check(315, name, [&] { return Capture(*d); });
+    if (kind.profile) run.Check(316, name, [&] { return Profile(*d); });
+  }
+}
+
+}  // namespace thalweg::conformance

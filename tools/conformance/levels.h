@@ -1,0 +1,30 @@
+// The levels: what is checked, in order. Each function makes the checks of its rules with Run::Check.
+#pragma once
+#include "tools/conformance/run.h"
+#include "tools/conformance/world.h"
+
+namespace thalweg::conformance {
+
+// Level 0: the file, loading, describing, init. Loads the library by itself, in a child of its own each.
+void CheckFile(Run& run);
+void CheckInit(Run& run);
+// Level 1.
+void CheckMemory(Run& run, World& world);
+// Level 2.
+void CheckKernels(Run& run, World& world);
+void CheckOps(Run& run, World& world);
+// Level 3.
+void CheckStreams(Run& run, World& world);
+void CheckKernelEnds(Run& run, World& world);
+void CheckSets(Run& run, World& world);
+// Level 4.
+void CheckCompilers(Run& run, World& world);
+// Level 5.
+void CheckFileSystems(Run& run, World& world);
+void CheckTransports(Run& run, World& world);
+void CheckCollectives(Run& run, World& world);
+void CheckMemberships(Run& run, World& world);
+// The other process of a check: listens by the transport of that scheme, writes its address to standard output and waits to be killed.
+int ServePeer(const std::string& file, const std::string& scheme);
+
+}  // namespace thalweg::conformance

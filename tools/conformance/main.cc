@@ -1,0 +1,181 @@
+// thalweg-conformance: says whether a plugin keeps the rules of the ABI. See README.md.
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "tools/conformance/levels.h"
+#include "tools/conformance/report.h"
+#include "tools/conformance/rules.h"
+
+namespace thalweg::conformance {
+namespace {
+
+constexpr const char* kHelp = R"(usage: thalweg-conformance FILE.so [--level N] [--rule N]... [--full] [--at PLACE] [--limit SECONDS]
+                            [--json]
+       thalweg-conformance --list
+
+Says whether a plugin keeps the rules of the ABI, by loading it into processes of its own and playing hosts of all kinds to it.
+
+  --level N         up to this level: 0 loads and describes, 1 memory and copies, 2 kernels, 3 asynchrony and failures, 4 graph
+                    compilers, 5 transports, file systems, collectives, membership (default 5)
+  --rule N          this rule alone; may be given several times
+  --full            more cases, larger sizes, more cycles
+  --at PLACE        where a file system (scheme://folder) or a membership service (an address) may be tried
+  --limit SECONDS   that one check may take (default 20, with --full 200)
+  --json            the report as JSON
+  --list            prints the rules
+
+Exit status: 0 all rules kept, 1 some rule broken, 2 the checks could not be made.
+)";
+
+[[noreturn]] void Refuse(const std::string& why) {
+  std::fprintf(stderr, "thalweg-conformance: %s\n", why.c_str());
+  std::exit(2);
+}
+
+template <class T>
+T Number(const std::string& option, const char* text) {
+  T value{};
+  const char* end = text ? text + std::strlen(text) : nullptr;
+  if (!text || std::from_chars(text, end, value).ptr != end || value < 0) {
+    Refuse(StrCat("option ", option, " takes a number, not '", text ? text : "", "'"));
+  }
+  return value;
+}
+
+Options Parse(int argc, char** argv) {
+  Options o;
+  std::optional<double> limit;
+  for (int i = 1; i < argc; ++i) {
+    const std::string arg = argv[i];
+    const char* value = i + 1 < argc ? argv[i + 1] : nullptr;
+    if (arg == "--help" || arg == "-h") {
+      std::fputs(kHelp, stdout);
+      std::exit(0);
+    } else if (arg == "--list") {
+      std::fputs(RuleList().c_str(), stdout);
+      std::exit(0);
+    } else if (arg == "--json") {
+      o.json = true;
+    } else if (arg == "--full") {
+      o.full = true;
+    } else if (arg == "--level") {
+      o.level = Number<int>(arg, value);
+      if (o.level > kHighestLevel) Refuse(StrCat("there is no level ", o.level, "; the highest is ", kHighestLevel));
+      ++i;
+    } else if (arg == "--rule") {
+      o.rules.push_back(Number<int>(arg, value));
+      if (!FindRule(o.rules.back())) Refuse(StrCat("there is no rule ", o.rules.back(), "; --list prints them all"));
+      ++i;
+    } else if (arg == "--at") {
+      if (!value) Refuse("option --at takes a place");
+      o.at = value;
+      ++i;
+    } else if (arg == "--limit") {
+      limit = Number<double>(arg, value);
+      ++i;
+    } else if (arg[0] == '-') {
+      Refuse(StrCat("unknown option '", arg, "'; --help lists them"));
+    } else if (o.file.empty()) {
+      o.file = arg;
+    } else {
+      Refuse(StrCat("one file at a time: '", o.file, "' or '", arg, "'?"));
+    }
+  }
+  if (o.file.empty()) Refuse("which file? --help says more");
+  if (access(o.file.c_str(), R_OK) != 0) Refuse(StrCat("cannot read '", o.file, "': ", std::strerror(errno)));
+  if (o.file.find('/') == std::string::npos) o.file.insert(0, "./");  // else the dynamic loader would look elsewhere
+  o.limit = limit.value_or(o.full ? 200 : 20);
+  return o;
+}
+
+Play Named(const std::string& name) {
+  Play p;
+  p.name = name;
+  return p;
+}
+
+// The hosts that levels 1 and up are played under, the real one first.
+std::vector<Play> Plays() {
+  std::vector<Play> plays = {Play(), Named("newer"), Named("older"), Named("hasty"), Named("bare")};
+  plays[1].newer = true;
+  plays[2].older = true;
+  plays[3].hasty = true;
+  plays[4].stripped = kAllSets;
+  const std::pair<const char*, uint32_t> sets[] = {
+      {"without streams", kStreams},       {"without pinned", kPinned},   {"without peer", kPeer},      {"without events", kEvents},
+      {"without statistics", kStatistics}, {"without capture", kCapture}, {"without profile", kProfile}};
+  for (const auto& [name, bit] : sets) {
+    plays.push_back(Named(name));
+    plays.back().stripped = bit;
+  }
+  return plays;
+}
+
+void CheckUnder(Run& run, const Play& play) {
+  auto library = Library::Open(run.options().file);
+  if (!library.ok()) return run.Check(1, "", [&] { return Outcome(library.status()); });
+  auto world = World::Make(**library, play);
+  if (!world.ok()) return run.Check(7, "", [&] { return Outcome(world.status()); });
+  // Nothing to strip is as the real host; nothing left, as the one that strips all.
+  if (play.stripped && !(SetsBrought() & play.stripped)) return;
+  if (play.stripped && play.stripped != kAllSets && SetsBrought() == play.stripped) return;
+  CheckMemory(run, **world);
+  CheckKernels(run, **world);
+  CheckOps(run, **world);
+  CheckStreams(run, **world);
+  CheckKernelEnds(run, **world);
+  CheckSets(run, **world);
+  CheckCompilers(run, **world);
+  CheckFileSystems(run, **world);
+  CheckTransports(run, **world);
+  CheckCollectives(run, **world);
+  CheckMemberships(run, **world);
+}
+
+class Printer {
+ public:
+  explicit Printer(const Options& options) : options_(options) {}
+  void Add(std::vector<Result> results) {
+    for (Result& r : results) {
+      if (!options_.json) std::fputs(TextLine(r).c_str(), stdout);
+      all_.push_back(std::move(r));
+    }
+    std::fflush(stdout);
+  }
+  bool Failed() const { return AnyFailed(all_); }
+  void End() const { std::fputs((options_.json ? JsonText(options_, all_) : Summary(options_, all_)).c_str(), stdout); }
+
+ private:
+  const Options& options_;
+  std::vector<Result> all_;
+};
+
+int Main(int argc, char** argv) {
+  const Options options = Parse(argc, argv);
+  Printer printer(options);
+  printer.Add(RunChildren(options, "", true, [](Run& run) {
+    CheckFile(run);
+    CheckInit(run);
+  }));
+  // What cannot be loaded or brought in cannot be looked at any further.
+  const bool sound = !printer.Failed();
+  for (const Play& play : Plays()) {
+    if (sound && options.level > 0) printer.Add(RunChildren(options, play.name, false, [&](Run& run) { CheckUnder(run, play); }));
+  }
+  printer.End();
+  return printer.Failed() ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace thalweg::conformance
+
+int main(int argc, char** argv) {
+  if (argc == 4 && std::strcmp(argv[1], "--serve-peer") == 0) return thalweg::conformance::ServePeer(argv[2], argv[3]);
+  return thalweg::conformance::Main(argc, argv);
+}

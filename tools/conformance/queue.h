@@ -1,0 +1,46 @@
+// Queue: a stream of a device, driven by hand, with a line of its own.
+// Threads: one at a time.
+#pragma once
+#include <chrono>
+#include <memory>
+
+#include "framework/runtime/device.h"
+#include "framework/runtime/timeline.h"
+
+namespace thalweg::conformance {
+
+struct ReleaseLine {
+  void operator()(tw_timeline* t) const { t->Release(); }
+};
+using Line = std::unique_ptr<tw_timeline, ReleaseLine>;
+inline Line NewLine() { return Line(new tw_timeline); }
+
+// Whether the line reaches the value within the time.
+bool Reaches(tw_timeline* line, uint64_t value, std::chrono::milliseconds within);
+constexpr std::chrono::milliseconds kSoon{5000}, kAWhile{30};
+
+class Queue {
+ public:
+  static StatusOr<Queue> Make(const Device& device);
+  Queue(Queue&& o) noexcept;
+  ~Queue() { Destroy(); }
+  void Destroy();
+  // A value that comes when all work so far is over.
+  StatusOr<uint64_t> Signal();
+  Status Wait(tw_timeline* other, uint64_t value);
+  Status Drain();
+  bool can_wait() const { return set().wait != nullptr; }
+  void* c() const { return stream_; }
+  tw_timeline* line() const { return line_.get(); }
+
+ private:
+  explicit Queue(const Device& device) : device_(&device), line_(NewLine()) {}
+  const tw_stream_set& set() const { return device_->def().streams; }
+  const tw_host* host() const { return device_->def().host; }
+  const Device* device_;
+  Line line_;
+  void* stream_ = nullptr;
+  uint64_t last_ = 0;
+};
+
+}  // namespace thalweg::conformance

@@ -1,0 +1,112 @@
+#include "tools/conformance/rules.h"
+
+namespace thalweg::conformance {
+namespace {
+
+constexpr Rule kRules[] = {
+    {1, "the file is a shared library for this machine, and loads", "abi.h"},
+    {2, "it exports tw_plugin_query_v0 and nothing else", "plugin.h"},
+    {3, "it imports nothing of the runtime", "plugin.h"},
+    {4, "loading it and asking who it is starts no thread, opens no file and makes no process", "plugin.h"},
+    {5, "the query answers the same constant record every time, whatever the host says of itself", "plugin.h"},
+    {6, "the descriptor is complete", "plugin.h"},
+    {7, "init registers what the host accepts", "plugin.h"},
+    {8, "two runtimes of one process can use it at once", "abi.h"},
+    {9, "after shutdown none of its threads is left", "plugin.h"},
+    {10, "load, init, shutdown and unload, over and over, do not grow", "plugin.h"},
+    {11, "an init whose host calls fail answers that error, and works the next time", "plugin.h"},
+    {12, "init works in a newer host, whose records are longer", "abi.h"},
+    {13, "init works in the oldest host that it accepts", "abi.h"},
+
+    {101, "enumerate lists each device once, under a uid that stays", "device.h"},
+    {102, "allocate gives memory of any size, aligned as asked", "device.h"},
+    {103, "bytes come back from the device as they went there", "device.h"},
+    {104, "copies within the device move the bytes asked for and no others", "device.h"},
+    {105, "blocks do not overlap, and what was released can be had again, in any order", "device.h"},
+    {106, "too large an allocation is an error, and the device works on", "device.h"},
+    {107, "several threads may allocate, copy and release at once", "abi.h"},
+    {108, "enumerate passes on an error of the list", "abi.h"},
+
+    {201, "a kernel computes what the op's CPU kernel computes", "kernel.h"},
+    {202, "a kernel gives the same bits for the same inputs", "kernel.h"},
+    {203, "shape rules with less knowledge promise nothing that turns out wrong", "op.h"},
+    {204, "gradients agree with numeric differences", "op.h"},
+    {205, "a kernel uses no frame, view or attribute after the call that it came with, on whatever thread", "kernel.h"},
+    {206, "a kernel writes to its outputs and scratch, and nowhere else", "kernel.h"},
+    {207, "one kernel may be executed several times at once", "kernel.h"},
+    {208, "a kernel lets go of every tensor that it made or kept", "tensor.h"},
+
+    {301, "work of one stream is done in order", "device.h"},
+    {302, "signal reaches the line's value once earlier work is over, and not before", "device.h"},
+    {303, "streams do not wait for one another", "device.h"},
+    {304, "wait holds later work back until the other line has its value", "device.h"},
+    {305, "a stream that waited for a failed line still signals", "device.h"},
+    {306, "destroy returns when all work is over and every value signalled", "device.h"},
+    {307, "streams, made and destroyed over and over, leave no thread behind", "device.h"},
+    {308, "an asynchronous kernel completes its token exactly once, unless it failed at once", "kernel.h"},
+    {309, "a kernel whose host calls fail answers an error, and works the next time", "abi.h"},
+    {310, "a kernel of a cancelled step ends soon, well or with that error", "kernel.h"},
+    {311, "pinned memory is aligned and can be copied from and to", "device.h"},
+    {312, "a device copies to its peers what its memory holds", "device.h"},
+    {313, "events are reached when what was enqueued before is over", "device.h"},
+    {314, "statistics are numbers under names", "device.h"},
+    {315, "a recording does nothing until it is replayed, and then each time", "device.h"},
+    {316, "spans of a profile lie within it, and none is added after stop", "device.h"},
+
+    {401, "a compiler claims nodes that there are, each once in a set", "compiler.h"},
+    {402, "a refusal names a node and has a reason", "compiler.h"},
+    {403, "a compiled part computes what its nodes compute", "compiler.h"},
+    {404, "what serialize wrote, load turns into the same", "compiler.h"},
+    {405, "an artefact with an unknown tag is not usable", "compiler.h"},
+    {406, "an artefact that is cut short is refused", "compiler.h"},
+    {407, "a compiler keeps no pointer into a part or a frame", "compiler.h"},
+    {408, "a compiler whose host calls fail answers an error", "abi.h"},
+
+    {501, "listen says where it is reached", "transport.h"},
+    {502, "connect to nobody is UNAVAILABLE, at once or at the first use", "transport.h"},
+    {503, "a message arrives whole, asked for before or after it was sent, and only under its key", "transport.h"},
+    {504, "empty and large messages arrive, with their heads", "transport.h"},
+    {505, "more than the window waits at the sender, without an error", "transport.h"},
+    {506, "a receive that gets nothing ends at its deadline", "transport.h"},
+    {507, "a step that is aborted fails its sends and receives, here and at the peer, also later ones", "transport.h"},
+    {508, "a peer that is lost makes what waits for it UNAVAILABLE", "transport.h"},
+    {509, "calls are answered once each, with what the other side said", "transport.h"},
+    {510, "a call that is not answered ends at its deadline", "transport.h"},
+    {511, "close_peer ends what is under way with CANCELLED and returns when nothing of it runs", "transport.h"},
+    {512, "an error of place refuses the message", "transport.h"},
+
+    {521, "what was appended is what a reader gets, over any range", "file_system.h"},
+    {522, "create refuses a name that is taken", "file_system.h"},
+    {523, "what is not there is NOT_FOUND", "file_system.h"},
+    {524, "a read beyond the end is OUT_OF_RANGE", "file_system.h"},
+    {525, "rename replaces the other file at once; a reader keeps what it opened", "file_system.h"},
+    {526, "list puts the names in the folder, each once", "file_system.h"},
+    {527, "a folder that is locked is not to be had twice", "file_system.h"},
+    {528, "several threads read one file at once", "file_system.h"},
+
+    {541, "all_reduce gives every member the same, by every operation", "collective.h"},
+    {542, "broadcast gives every member what the root has", "collective.h"},
+    {543, "all_gather and all_to_all order by rank", "collective.h"},
+    {544, "reduce_scatter gives each member its part", "collective.h"},
+    {545, "abort fails what runs", "collective.h"},
+    {546, "a lost member fails the others within the deadline", "collective.h"},
+
+    {561, "a value that was put can be got, under a revision that grows", "membership.h"},
+    {562, "put and remove with an expected revision fail with ABORTED on another", "membership.h"},
+    {563, "a watch tells what there is, then every change in order, until unwatch", "membership.h"},
+    {564, "keys put with `mine` go with their member", "membership.h"},
+    {565, "a key that is not there is NOT_FOUND", "membership.h"},
+};
+
+}  // namespace
+
+std::span<const Rule> Rules() { return kRules; }
+
+const Rule* FindRule(int number) {
+  for (const Rule& r : kRules) {
+    if (r.number == number) return &r;
+  }
+  return nullptr;
+}
+
+}  // namespace thalweg::conformance

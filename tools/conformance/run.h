@@ -1,0 +1,56 @@
+// Run: a child process that makes checks one after the other and tells the parent of each before it begins and after it ends; and the
+// parent's side, which goes on with a new child behind a check that failed, crashed or hung.
+// Threads: the parent has none. In a child, checks run on its first thread.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/conformance/outcome.h"
+
+namespace thalweg::conformance {
+
+struct Options {
+  std::string file;
+  int level = 5;
+  std::vector<int> rules;  // only these; empty: all of the level and below
+  std::string at;          // where file systems and memberships are tried; empty: a place that the plugin should know
+  double limit = 20;       // seconds a check may take
+  bool full = false;       // more cases, larger sizes, more cycles
+  bool json = false;
+};
+
+struct Result {
+  int rule = 0;
+  std::string host;     // the host that was played; empty: the real one
+  std::string subject;  // a device, an op, a role; may be empty
+  Outcome outcome;
+};
+
+class Run {
+ public:
+  using Body = std::function<Outcome()>;
+  // subject: the part of the plugin that is looked at; empty: all of it. A check that fails ends the child.
+  void Check(int rule, const std::string& subject, const Body& body);
+  // The rule is among those to be checked.
+  bool Wants(int rule) const;
+  const Options& options() const { return options_; }
+
+ private:
+  friend std::vector<Result> RunChildren(const Options& options, const std::string& host, bool one_each,
+                                         const std::function<void(Run&)>& checks);
+  Run(const Options& options, int pipe, int from, bool one_each) : options_(options), pipe_(pipe), from_(from), one_each_(one_each) {}
+  void Tell(char what, const std::string& a, const std::string& b) const;
+  const Options& options_;
+  const int pipe_, from_;
+  const bool one_each_;
+  int next_ = 0;
+};
+
+// What the check is at; it is part of the message if the plugin crashes or hangs there.
+void At(const std::string& what);
+
+// Runs `checks` in children. It must make the same checks in the same order each time. one_each: a new child for every check.
+std::vector<Result> RunChildren(const Options& options, const std::string& host, bool one_each, const std::function<void(Run&)>& checks);
+
+}  // namespace thalweg::conformance

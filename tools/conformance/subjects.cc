@@ -1,0 +1,70 @@
+#include "tools/conformance/subjects.h"
+
+#include "tools/conformance/numbers.h"
+#include "tools/conformance/run.h"
+
+namespace thalweg::conformance {
+
+std::vector<const KernelDef*> CallableKernels(const World& world) {
+  std::vector<const KernelDef*> kernels = world.Kernels();
+  std::erase_if(kernels, [](const KernelDef* k) { return k->spec.any_op; });
+  return kernels;
+}
+
+std::string KernelTitle(const KernelDef& k) { return StrCat(k.spec.op, " @", k.spec.kind); }
+
+std::string CountText(const std::vector<const KernelDef*>& kernels) {
+  return StrCat(kernels.size(), kernels.size() == 1 ? " kernel" : " kernels");
+}
+
+bool Comparable(const KernelDef& k) { return !k.op->stateful && !k.spec.nondeterministic; }
+
+StatusOr<Placed> PlaceCase(World* world, const Case& c) {
+  Placed p;
+  p.graph = std::make_unique<Graph>(world->runtime_ptr());
+  ASSIGN_OR_RETURN(p.node, AddCase(p.graph.get(), c));
+  return p;
+}
+
+bool Fits(const KernelDef& k, const Node& node) {
+  auto fits = [](const std::vector<uint32_t>& want, const std::vector<uint32_t>& at, const uint32_t* types) {
+    for (size_t a = 0; a < want.size(); ++a) {
+      for (uint32_t i = at[a]; want[a] && i < at[a + 1]; ++i) {
+        if (types[i] != want[a]) return false;
+      }
+    }
+    return true;
+  };
+  return fits(k.spec.in_types, node.in_at(), node.types().data()) &&
+         fits(k.spec.out_types, node.out_at(), node.types().data() + node.n_in());
+}
+
+std::string DiffersIn(const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+  for (size_t o = 0; o < want.size(); ++o) {
+    if (o >= got.size()) return StrCat("output ", o, " is missing");
+    if (std::string d = Differs(got[o], want[o]); !d.empty()) return StrCat("output ", o, ": ", d);
+  }
+  return "";
+}
+
+Outcome ForKernels(World* world, CaseBook* book, const std::vector<const KernelDef*>& kernels, size_t cases, const KernelCheck& check) {
+  size_t done = 0;
+  for (const KernelDef* k : kernels) {
+    Device* device = world->DeviceOf(k->spec.kind);
+    if (!device) continue;
+    size_t n = 0;
+    for (const Case& c : book->For(*k, false)) {
+      if (n == cases) break;
+      ASSIGN_OR_RETURN(Placed p, PlaceCase(world, c));
+      if (!Fits(*k, *p.node)) continue;
+      At(StrCat(c.text(), " on ", device->name()));
+      Outcome o = check(world, *k, *p.node, c, device);
+      if (o.kind == Outcome::kFail) return Fail(c.text(), " by '", k->spec.text, "': ", o.why);
+      n += o.passed();
+      done += o.passed();
+    }
+  }
+  return done ? Outcome() : Skip("no case could be made up for any of ", CountText(kernels));
+}
+
+}  // namespace thalweg::conformance

@@ -1,0 +1,36 @@
+// The plugin's kernels that can be called from made-up cases, one after the other.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/conformance/cases.h"
+#include "tools/conformance/kernel_call.h"
+#include "tools/conformance/outcome.h"
+
+namespace thalweg::conformance {
+
+// All but those for any op, which only take time.
+std::vector<const KernelDef*> CallableKernels(const World& world);
+std::string KernelTitle(const KernelDef& k);                          // "Add @TOY"
+std::string CountText(const std::vector<const KernelDef*>& kernels);  // "3 kernels"
+// What has randomness or state gives no comparable results.
+bool Comparable(const KernelDef& k);
+
+// A case in the world of the plugin, with its graph.
+struct Placed {
+  std::unique_ptr<Graph> graph;
+  const Node* node = nullptr;
+};
+StatusOr<Placed> PlaceCase(World* world, const Case& c);
+// Whether the kernel is one for these types: of several, the case may be another's.
+bool Fits(const KernelDef& k, const Node& node);
+// "output 1: element 0 of 6 is 2 instead of 3"; empty where nothing differs.
+std::string DiffersIn(const std::vector<Tensor>& got, const std::vector<Tensor>& want);
+
+using KernelCheck = std::function<Outcome(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device)>;
+// Makes the check with the first cases of each kernel; a skip does not count as one. Skipped where none passed.
+Outcome ForKernels(World* world, CaseBook* book, const std::vector<const KernelDef*>& kernels, size_t cases, const KernelCheck& check);
+
+}  // namespace thalweg::conformance
