@@ -1,6 +1,6 @@
 // An op with an attribute, in C++: y = factor * x. Only the public headers are needed:
 //
-//     c++ -std=c++17 -shared -fPIC -I<prefix>/include scale.cc -o libscale.so
+//     c++ -std=c++17 -shared -fPIC -I<prefix>/include -Wl,--version-script=<prefix>/include/thalweg/plugin.map scale.cc -o libscale.so
 #include "thalweg/cpp/plugin.hpp"
 
 namespace {

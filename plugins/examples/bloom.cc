@@ -1,0 +1,155 @@
+// A resource of a plugin's own, in C++: a Bloom filter (Bloom, 1970), which says of keys whether they may have been inserted. Never wrong
+// about one that was; about others rarely, the more bits the rarer. Only the public headers are needed:
+//
+//     c++ -std=c++17 -shared -fPIC -I<prefix>/include -Wl,--version-script=<prefix>/include/thalweg/plugin.map bloom.cc -o libbloom.so
+//
+// BloomFilter makes the filter and a handle to it, BloomInsert and BloomContains work on it under the host's locks. BloomToBytes and
+// BloomFromBytes turn it into a string and back, so that SaveV2 and RestoreV2 carry it in checkpoints.
+#include "thalweg/cpp/plugin.hpp"
+
+namespace {
+
+constexpr char kType[] = "org.example.bloom.filter";
+constexpr uint64_t kFormat = 1;
+
+struct Filter {
+  uint64_t hashes;
+  std::vector<uint64_t> words;
+
+  // The k-th place of a key with hash h: two halves of one hash make any number of them (Kirsch and Mitzenmacher, 2006).
+  uint64_t Place(uint64_t h, uint64_t k) const { return ((h >> 32) + k * (h | 1)) % (words.size() * 64); }
+  void Insert(uint64_t h) {
+    for (uint64_t k = 0; k < hashes; ++k) words[Place(h, k) / 64] |= uint64_t{1} << Place(h, k) % 64;
+  }
+  bool Contains(uint64_t h) const {
+    for (uint64_t k = 0; k < hashes; ++k) {
+      if (!(words[Place(h, k) / 64] >> Place(h, k) % 64 & 1)) return false;
+    }
+    return true;
+  }
+};
+
+// The finalizer of SplitMix64: every bit of the answer depends on every bit of x.
+uint64_t Mixed(uint64_t x) {
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27) * 0x94d049bb133111eb;
+  return x ^ x >> 31;
+}
+uint64_t Hash(int64_t key) { return Mixed(uint64_t(key) + 0x9e3779b97f4a7c15); }
+uint64_t Hash(int32_t key) { return Hash(int64_t(key)); }
+uint64_t Hash(const tw_string& key) {  // FNV-1a
+  uint64_t h = 0xcbf29ce484222325;
+  for (uint64_t i = 0; i < key.size; ++i) h = (h ^ static_cast<unsigned char>(key.data[i])) * 0x100000001b3;
+  return Mixed(h);
+}
+
+// ---- As bytes: the number of hashes, then the words, 8 bytes each, lowest first ----
+
+void AddNumber(std::string* bytes, uint64_t n) {
+  for (int i = 0; i < 8; ++i) *bytes += char(n >> 8 * i);
+}
+uint64_t NumberAt(std::string_view bytes, size_t at) {
+  uint64_t n = 0;
+  for (int i = 0; i < 8; ++i) n |= uint64_t(static_cast<unsigned char>(bytes[at + size_t(i)])) << 8 * i;
+  return n;
+}
+std::string ToBytes(const Filter& f) {
+  std::string bytes;
+  AddNumber(&bytes, f.hashes);
+  for (uint64_t word : f.words) AddNumber(&bytes, word);
+  return bytes;
+}
+std::unique_ptr<Filter> FromBytes(std::string_view bytes) {
+  const uint64_t hashes = bytes.size() < 16 || bytes.size() % 8 ? 0 : NumberAt(bytes, 0);
+  if (hashes < 1 || hashes > 64) throw tw::Error{TW_DATA_LOSS, "these " + std::to_string(bytes.size()) + " bytes are no Bloom filter"};
+  auto filter = std::make_unique<Filter>(Filter{hashes, {}});
+  for (size_t at = 8; at < bytes.size(); at += 8) filter->words.push_back(NumberAt(bytes, at));
+  return filter;
+}
+
+// ---- The resource type ----
+
+void Destroy(const tw_host*, void* object) { delete static_cast<Filter*>(object); }
+tw_status* Save(const tw_host* h, const void* object, tw_sink* to) {
+  return tw::guard(h, [&] {
+    const std::string bytes = ToBytes(*static_cast<const Filter*>(object));
+    tw::check(to->put(to, bytes.data(), bytes.size()));
+  });
+}
+tw_status* Restore(const tw_host* h, void*, uint64_t format, tw_source* from, void** out_object) {
+  return tw::guard(h, [&] {
+    if (format != kFormat) throw tw::Error{TW_UNIMPLEMENTED, "a Bloom filter of format " + std::to_string(format) + "; this reads 1"};
+    std::string bytes;
+    char part[4096];
+    for (uint64_t n = 1; n > 0; bytes.append(part, n)) tw::check(from->get(from, part, sizeof part, &n));
+    *out_object = FromBytes(bytes).release();
+  });
+}
+
+// ---- Kernels ----
+
+// Makes the filter when the first step asks for its handle.
+struct Make {
+  std::string container, name;
+  uint64_t hashes, words;
+  explicit Make(const tw::Node& n)
+      : container(n.s("container")),
+        name(n.s("shared_name").empty() ? n.name() : n.s("shared_name")),
+        hashes(uint64_t(n.i("hashes"))),
+        words((uint64_t(n.i("bits")) + 63) / 64) {
+    if (n.i("bits") > int64_t{1} << 40) throw tw::Error{TW_INVALID_ARGUMENT, "bits = " + tw::text(n.i("bits")) + " is more than 2^40"};
+    if (hashes > 64) throw tw::Error{TW_INVALID_ARGUMENT, "hashes = " + tw::text(n.i("hashes")) + " is more than 64"};
+  }
+  void operator()(tw::Frame f) const {
+    const tw_resource_key key = {TW_SIZED(tw_resource_key), TW_S(kType), container.data(), container.size(), name.data(), name.size()};
+    const auto make = [](const tw_host* h, void* arg, void** out) {
+      const Make* self = static_cast<const Make*>(arg);
+      return tw::guard(h, [&] { *out = new Filter{self->hashes, std::vector<uint64_t>(self->words)}; });
+    };
+    tw::check(f.f->host->resource->open(f.f, &key, make, const_cast<Make*>(this), 0));
+  }
+};
+
+// `update` and `read` in the specs below: the host holds the lock, and the slot shows the object, or the tensor of a variable. Objects of
+// other plugins it refuses by itself.
+Filter& Opened(tw::Var<tw::Any> filter) {
+  if (filter.v->dtype != TW_RESOURCE) throw tw::Error{TW_INVALID_ARGUMENT, "filter is a variable; give it the handle of a BloomFilter"};
+  return *static_cast<Filter*>(filter.handle());
+}
+
+template <class T>
+void Insert(tw::Var<tw::Any> filter, tw::In<T> keys) {
+  for (uint64_t i = 0; i < keys.size(); ++i) Opened(filter).Insert(Hash(keys[i]));
+}
+template <class T>
+void Contains(tw::Var<tw::Any> filter, tw::In<T> keys, tw::Out<bool> found) {
+  for (uint64_t i = 0; i < keys.size(); ++i) found[i] = Opened(filter).Contains(Hash(keys[i]));
+}
+void WriteBytes(tw::Var<tw::Any> filter, tw::Out<tw_string> bytes) { bytes.set(0, ToBytes(Opened(filter))); }
+void ReadBytes(tw::Frame f, tw::Var<tw::Any> old, tw::In<tw_string> bytes) {
+  Opened(old);
+  auto filter = FromBytes({bytes[0].data, bytes[0].size});
+  tw::check(f.f->host->resource->swap(f.f, 0, filter.get()));
+  filter.release();
+}
+
+}  // namespace
+
+TW_CPP_PLUGIN("org.example.bloom", "1.0", p) {
+  p.resource({TW_SIZED(tw_resource_def), TW_S(kType), kFormat, nullptr, Destroy, Save, Restore});
+  p.op(R"(BloomFilter() -> (filter: resource[]); bits: int >= 1 = 65536; hashes: int >= 1 = 4; container: string = "";
+          shared_name: string = ""; stateful; once; no_gradient "it has no inputs"; doc "a handle to the Bloom filter of that name")");
+  p.op(R"(BloomInsert(filter: resource[], keys: T) -> (); T: {int32, int64, string}; stateful; no_gradient "it has no outputs";
+          doc "inserts all keys")");
+  p.op(R"(BloomContains(filter: resource[], keys: T[*s]) -> (found: bool[*s]); T: {int32, int64, string}; stateful;
+          no_gradient "truth values have no derivative"; doc "whether each key may have been inserted")");
+  p.op(R"(BloomToBytes(filter: resource[]) -> (bytes: string[]); stateful; no_gradient "texts have no derivative";
+          doc "the filter as a string, to be saved")");
+  p.op(R"(BloomFromBytes(filter: resource[], bytes: string[]) -> (); stateful; no_gradient "it has no outputs";
+          doc "the filter becomes what BloomToBytes made")");
+  p.kernel<Make>("BloomFilter @CPU");
+  p.kernel<Insert<int32_t>, Insert<int64_t>, Insert<tw_string>>("BloomInsert @CPU; update filter");
+  p.kernel<Contains<int32_t>, Contains<int64_t>, Contains<tw_string>>("BloomContains @CPU; read filter");
+  p.kernel<WriteBytes>("BloomToBytes @CPU; read filter");
+  p.kernel<ReadBytes>("BloomFromBytes @CPU; update filter");
+}

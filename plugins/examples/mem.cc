@@ -1,0 +1,138 @@
+// A file system in C++: `mem://` paths lead to files in memory, those of one runtime, gone with it. Only the public headers are needed:
+//
+//     c++ -std=c++17 -shared -fPIC -I<prefix>/include mem.cc -o libmem.so
+//
+// The runtime option plugin.org.example.mem.capacity=BYTES says when it is full. Folders are whatever names have before a slash; they need
+// not be made.
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "thalweg/cpp/plugin.hpp"
+
+namespace {
+
+using Bytes = std::shared_ptr<std::string>;
+
+struct Files {
+  std::mutex mu;
+  std::map<std::string, Bytes, std::less<>> by_path;
+  uint64_t capacity = UINT64_MAX;
+
+  const Bytes& Find(std::string_view path) {
+    auto it = by_path.find(path);
+    if (it == by_path.end()) throw tw::Error{TW_NOT_FOUND, "there is no such file"};
+    return it->second;
+  }
+};
+
+// An open file: it stays when its name goes. A reader sees as many bytes as there were.
+struct Open {
+  Files* files;
+  Bytes bytes;
+};
+
+// Runs body under the lock; what it throws is the answer.
+template <class F>
+tw_status* With(const tw_host* h, Files* files, F&& body) {
+  return tw::guard(h, [&] {
+    std::lock_guard lock(files->mu);
+    body();
+  });
+}
+Files* Of(void* user) { return static_cast<Files*>(user); }
+Open* File(void* file) { return static_cast<Open*>(file); }
+
+tw_status* Create(const tw_host* h, void* user, const char* path, uint64_t len, void** out) {
+  return With(h, Of(user), [&] {
+    auto [it, is_new] = Of(user)->by_path.try_emplace({path, len}, std::make_shared<std::string>());
+    if (!is_new) throw tw::Error{TW_ALREADY_EXISTS, "there is a file of that name"};
+    *out = new Open{Of(user), it->second};
+  });
+}
+tw_status* Append(const tw_host* h, void* file, const void* bytes, uint64_t n) {
+  Files& all = *File(file)->files;
+  return With(h, &all, [&] {
+    uint64_t used = 0;
+    for (const auto& [path, held] : all.by_path) used += held->size();
+    if (used > all.capacity || n > all.capacity - used) throw tw::Error{TW_RESOURCE_EXHAUSTED, "the memory for files is full"};
+    File(file)->bytes->append(static_cast<const char*>(bytes), n);
+  });
+}
+tw_status* Sync(const tw_host*, void*) { return nullptr; }
+void Release(const tw_host*, void* file) { delete File(file); }
+tw_status* Close(const tw_host*, void* file) { return delete File(file), nullptr; }
+tw_status* OpenFile(const tw_host* h, void* user, const char* path, uint64_t len, void** out, uint64_t* out_bytes) {
+  return With(h, Of(user), [&] {
+    const Bytes& found = Of(user)->Find({path, len});
+    *out_bytes = found->size();
+    *out = new Open{Of(user), found};
+  });
+}
+tw_status* Read(const tw_host* h, void* file, uint64_t offset, void* to, uint64_t n) {
+  return With(h, File(file)->files, [&] {
+    const std::string& bytes = *File(file)->bytes;
+    if (offset > bytes.size() || n > bytes.size() - offset) throw tw::Error{TW_OUT_OF_RANGE, "the file ends before"};
+    bytes.copy(static_cast<char*>(to), n, offset);
+  });
+}
+tw_status* Rename(const tw_host* h, void* user, const char* from, uint64_t from_len, const char* to, uint64_t to_len) {
+  return With(h, Of(user), [&] {
+    Files& all = *Of(user);
+    const std::string_view old(from, from_len), name(to, to_len);
+    const Bytes moved = all.Find(old);
+    all.by_path.erase(all.by_path.find(old));
+    all.by_path[std::string(name)] = moved;
+  });
+}
+tw_status* Remove(const tw_host* h, void* user, const char* path, uint64_t len) {
+  return With(h, Of(user), [&] {
+    Of(user)->Find({path, len});
+    Of(user)->by_path.erase(std::string(path, len));
+  });
+}
+tw_status* List(const tw_host* h, void* user, const char* folder, uint64_t len, tw_sink* to) {
+  return With(h, Of(user), [&] {
+    std::string start(folder, len);
+    if (start.back() != '/') start += '/';
+    std::set<std::string> names;
+    for (const auto& [path, bytes] : Of(user)->by_path) {
+      if (path.compare(0, start.size(), start) == 0) names.insert(path.substr(start.size(), path.find('/', start.size()) - start.size()));
+    }
+    for (const std::string& name : names) tw::check(to->put(to, name.c_str(), name.size() + 1));
+  });
+}
+
+tw_status* Put(tw_sink* s, const void* bytes, uint64_t n) {
+  static_cast<std::string*>(s->user)->append(static_cast<const char*>(bytes), n);
+  return nullptr;
+}
+
+}  // namespace
+
+TW_CPP_PLUGIN_WITH("org.example.mem", "1.0", Files, p, files) {
+  std::string capacity;
+  tw_sink sink = {TW_SIZED(tw_sink), &capacity, Put};
+  p.h->status->release(p.h->setting(p.h, TW_S("capacity"), &sink));
+  if (!capacity.empty()) files.capacity = std::stoull(capacity);
+  const tw_file_system_def def = {TW_SIZED(tw_file_system_def),
+                                  TW_S("mem"),
+                                  &files,
+                                  Create,
+                                  Append,
+                                  Sync,
+                                  Close,
+                                  OpenFile,
+                                  Read,
+                                  Release,
+                                  Rename,
+                                  Remove,
+                                  List,
+                                  nullptr,
+                                  nullptr,
+                                  nullptr,
+                                  nullptr,
+                                  nullptr};
+  tw::check(p.r->file_system(p.r, &def));
+}

@@ -1,0 +1,137 @@
+#include "device.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace thalweg::fake {
+namespace {
+
+constexpr const char* kQueues[] = {"compute", "copy in", "copy out", "copy inside", "copy to a peer", "wait", "event"};
+
+Command::Kind KindOf(const tw_copy& c, bool peer) {
+  if (c.from_host && c.to_host) throw tw::Error{TW_INVALID_ARGUMENT, "a copy between two host addresses is none of a device's"};
+  return c.from_host ? Command::kCopyIn : c.to_host ? Command::kCopyOut : peer ? Command::kCopyPeer : Command::kCopyInside;
+}
+
+}  // namespace
+
+Device::Device(const tw_host* host, const Settings& settings, Faults& faults, uint64_t index)
+    : host_(host), settings_(settings), faults_(faults), uid_("fake-" + std::to_string(index)), memory_(uid_, settings.memory) {}
+
+void Device::CheckLost() const {
+  if (lost()) throw tw::Error{TW_UNAVAILABLE, uid_ + " is lost; make a new runtime"};
+}
+
+void* Device::Allocate(uint64_t bytes) {
+  CheckLost();
+  if (Faults::Hits(faults_.allocates, settings_.fail_allocate, settings_.fail_times))
+    throw tw::Error{TW_RESOURCE_EXHAUSTED, uid_ + ": this allocation was to fail (fail_allocate)"};
+  return memory_.Allocate(bytes);
+}
+
+Command Device::Copy(const tw_copy& copy, Device& to) {
+  CheckLost();
+  if (Faults::Hits(faults_.copies, settings_.fail_copy, settings_.fail_times))
+    throw tw::Error{TW_INTERNAL, uid_ + ": this copy was to fail (fail_copy)"};
+  const tw_copy c = copy;  // the record ends with the call
+  auto from_cells = [this, c] {
+    return c.from_host ? static_cast<const char*>(c.from) + c.from_offset : memory_.Cells(c.from, c.from_offset, c.bytes);
+  };
+  auto to_cells = [&to, c] { return c.to_host ? static_cast<char*>(c.to) + c.to_offset : to.memory_.Cells(c.to, c.to_offset, c.bytes); };
+  Command command{KindOf(c, &to != this), "a copy of " + std::to_string(c.bytes) + " bytes", {}, nullptr};
+  (void)from_cells(), (void)to_cells();
+  command.run = [this, c, from_cells, to_cells] {
+    std::memcpy(to_cells(), from_cells(), c.bytes);
+    if (c.from_host) counters_.bytes_in += int64_t(c.bytes);
+    if (c.to_host) counters_.bytes_out += int64_t(c.bytes);
+  };
+  return command;
+}
+
+void Device::Enter(const std::string& what) {
+  CheckLost();
+  if (Faults::Hits(faults_.enqueues, settings_.fail_enqueue, settings_.fail_times))
+    throw tw::Error{TW_INTERNAL, uid_ + ": " + what + " was not to be enqueued (fail_enqueue)"};
+}
+
+void Device::Count(Command::Kind kind) {
+  std::atomic<int64_t>* const counts[] = {&counters_.kernels,       &counters_.copies_in,   &counters_.copies_out,
+                                          &counters_.copies_inside, &counters_.copies_peer, &counters_.waits};
+  if (kind < Command::kEvent) ++*counts[kind];
+}
+
+void Device::Run(const Command& command) {
+  if (command.kind < Command::kWait) {
+    CheckLost();
+    if (Faults::Hits(faults_.commands, settings_.lose_after)) {
+      lost_ = true;
+      throw tw::Error{TW_UNAVAILABLE, uid_ + " was lost in " + command.what + " (lose_after)"};
+    }
+  }
+  if (command.kind == Command::kKernel && Faults::Hits(faults_.kernels, settings_.fail_kernel, settings_.fail_times))
+    throw tw::Error{TW_INTERNAL, command.what + " on " + uid_ + " was to fail while it ran (fail_kernel)"};
+  const int64_t begin = host_->run->now(host_);
+  command.run();
+  Count(command.kind);
+  std::lock_guard lock(spans_mutex_);
+  if (!spans_) return;
+  const char* queue = kQueues[command.kind];
+  const tw_span span{TW_SIZED(tw_span), queue, std::strlen(queue), command.what.data(), command.what.size(), begin, host_->run->now(host_)};
+  spans_->add(spans_, &span);
+}
+
+void Device::Profile(tw_span_list* to) {
+  std::lock_guard lock(spans_mutex_);
+  spans_ = to;
+}
+
+namespace {
+
+tw_status* AllocatePinned(const tw_host* h, void* self, uint64_t bytes, void** out_address) {
+  return tw::guard(h, [&] {
+    void* p = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (!p) throw tw::Error{TW_RESOURCE_EXHAUSTED, "the host has no " + std::to_string(bytes) + " bytes to pin"};
+    static_cast<Device*>(self)->counters().pinned += int64_t(bytes);
+    *out_address = p;
+  });
+}
+void ReleasePinned(const tw_host*, void* self, void* address, uint64_t bytes) {
+  static_cast<Device*>(self)->counters().pinned -= int64_t(bytes);
+  std::free(address);
+}
+
+tw_status* Read(const tw_host* h, void* self, tw_number_list* to) {
+  return tw::guard(h, [&] {
+    Device& d = *static_cast<Device*>(self);
+    const Memory::Use use = d.memory().use();
+    Counters& c = d.counters();
+    const std::pair<const char*, int64_t> numbers[] = {{"memory_used", int64_t(use.used)},
+                                                       {"memory_peak", int64_t(use.peak)},
+                                                       {"memory_largest_free", int64_t(use.largest_free)},
+                                                       {"kernels", c.kernels},
+                                                       {"copies_in", c.copies_in},
+                                                       {"copies_out", c.copies_out},
+                                                       {"copies_inside", c.copies_inside},
+                                                       {"copies_peer", c.copies_peer},
+                                                       {"bytes_in", c.bytes_in},
+                                                       {"bytes_out", c.bytes_out},
+                                                       {"waits", c.waits},
+                                                       {"streams", c.streams},
+                                                       {"pinned", c.pinned}};
+    for (const auto& [name, value] : numbers) tw::check(to->add(to, name, std::strlen(name), value));
+  });
+}
+
+tw_status* StartProfile(const tw_host*, void* self, tw_span_list* to) {
+  static_cast<Device*>(self)->Profile(to);
+  return nullptr;
+}
+void StopProfile(const tw_host*, void* self) { static_cast<Device*>(self)->Profile(nullptr); }
+
+}  // namespace
+
+const tw_pinned_set kPinned = {TW_SIZED(tw_pinned_set), AllocatePinned, ReleasePinned};
+const tw_statistics_set kStatistics = {TW_SIZED(tw_statistics_set), Read};
+const tw_profile_set kProfile = {TW_SIZED(tw_profile_set), StartProfile, StopProfile};
+
+}  // namespace thalweg::fake

@@ -1,0 +1,116 @@
+// Variables that live on the device: making handles, reading, assigning, gradient descent.
+#include "kernels/kernel.h"
+#include "kernels/register.h"
+
+namespace thalweg::fake {
+namespace {
+
+[[noreturn]] void Invalid(const std::string& text) { throw tw::Error{TW_INVALID_ARGUMENT, text}; }
+
+bool SameDims(const tw_view* a, const tw_view* b) { return a->rank == b->rank && std::equal(a->dims, a->dims + a->rank, b->dims); }
+
+void CheckLike(const tw_view* variable, const tw_view* value, const char* name) {
+  if (variable->rank < 0) throw tw::Error{TW_FAILED_PRECONDITION, "the variable has no value yet; assign one first"};
+  if (variable->dtype != value->dtype) Invalid(std::string("the variable and ") + name + " have different element types");
+  if (!SameDims(variable, value))
+    Invalid("the variable is " + tw::text(variable->dims, variable->rank) + " and " + name + " " + tw::text(value->dims, value->rank) +
+            "; both must have one shape");
+}
+
+class VarHandle {
+ public:
+  explicit VarHandle(const tw::Node& n) : container_(n.s("container")), name_(n.s("shared_name")) {
+    if (name_.empty()) name_ = n.name();
+  }
+  void operator()(tw::Frame f, tw::Out<tw::Any> resource) const {
+    const tw_resource_key key{TW_SIZED(tw_resource_key), TW_S(TW_VARIABLE_TYPE), container_.data(),
+                              container_.size(),         name_.data(),           name_.size()};
+    tw::check(f.f->host->resource->open(f.f, &key, nullptr, nullptr, resource.o));
+  }
+
+ private:
+  std::string container_, name_;
+};
+
+// The answer lives in host memory: nothing has to be waited for.
+void VarIsInitialized(tw::Handle resource, tw::Out<bool> is_initialized) {
+  is_initialized[0] = resource.f->host->resource->exists(resource.f, resource.i) != 0;
+}
+
+void ReadVariable(tw::Frame f, tw::Var<tw::Any> resource, tw::Out<tw::Any> value) {
+  if (resource.v->dtype != value.v()->dtype) Invalid("the variable has another element type than 'dtype' says");
+  tw::check(f.f->host->tensor->forward(f.f, 0, value.o, nullptr, 0));
+}
+
+class AssignVariable {
+ public:
+  explicit AssignVariable(const tw::Node& n) : validate_shape_(n.b("validate_shape")) {}
+  void operator()(tw::Frame f, tw::Var<tw::Any> resource, tw::In<tw::Any> value) const {
+    if (resource.rank() >= 0 && resource.v->dtype != value.v->dtype) Invalid("the variable and the value have different element types");
+    if (resource.rank() >= 0 && validate_shape_) CheckLike(resource.v, value.v, "the value");
+    const tw_host* h = f.f->host;
+    tw_tensor* kept = nullptr;
+    tw::check(h->tensor->keep(f.f, 1, &kept));
+    tw_status* s = h->resource->assign(f.f, 0, kept);
+    h->tensor->release(kept);
+    tw::check(s);
+  }
+
+ private:
+  bool validate_shape_;
+};
+
+class DestroyResource {
+ public:
+  explicit DestroyResource(const tw::Node& n) : ignore_missing_(n.b("ignore_lookup_error")) {}
+  void operator()(tw::Handle resource) const {
+    const tw_host* h = resource.f->host;
+    tw_status* s = h->resource->drop(resource.f, resource.i);
+    if (!s || !ignore_missing_ || h->status->code(s) != TW_NOT_FOUND) return tw::check(s);
+    h->status->release(s);
+  }
+
+ private:
+  bool ignore_missing_;
+};
+
+template <class T>
+class GradientDescent : Kernel {
+ public:
+  using Kernel::Kernel;
+  void operator()(tw::Frame f, tw::Var<tw::Any> var, tw::In<T> alpha, tw::In<T> delta) const {
+    CheckLike(var.v, delta.v, "delta");
+    if (alpha.size() != 1) Invalid("alpha must be a scalar, but its shape is " + tw::text(alpha.dims(), alpha.rank()));
+    Launch(f.f, {var.v, alpha.v, delta.v}, [](std::vector<Array>& v) {
+      const T rate = *v[1].as<T>();
+      for (uint64_t k = 0; k < v[0].count; ++k) v[0].as<T>()[k] -= rate * v[2].as<T>()[k];
+    });
+  }
+};
+
+template <class T, int kSign>
+class Accumulate : Kernel {
+ public:
+  using Kernel::Kernel;
+  void operator()(tw::Frame f, tw::Var<tw::Any> resource, tw::In<T> value) const {
+    CheckLike(resource.v, value.v, "the value");
+    Launch(f.f, {resource.v, value.v}, [](std::vector<Array>& v) {
+      for (uint64_t k = 0; k < v[0].count; ++k) v[0].as<T>()[k] += T(kSign) * v[1].as<T>()[k];
+    });
+  }
+};
+
+}  // namespace
+
+void register_variable(tw::Plugin& p) {
+  p.kernel<VarHandle>("VarHandleOp @FAKE; cheap");
+  p.kernel<VarIsInitialized>("VarIsInitializedOp @FAKE; cheap; host is_initialized");
+  p.kernel<ReadVariable>("ReadVariableOp @FAKE; cheap; read resource; view value=resource");
+  p.kernel<AssignVariable>("AssignVariableOp @FAKE; update resource; keep value");
+  p.kernel<DestroyResource>("DestroyResourceOp @FAKE; cheap");
+  p.kernel<Accumulate<float, 1>, Accumulate<double, 1>>("AssignAddVariableOp @FAKE; update resource");
+  p.kernel<Accumulate<float, -1>, Accumulate<double, -1>>("AssignSubVariableOp @FAKE; update resource");
+  p.kernel<GradientDescent<float>, GradientDescent<double>>("ResourceApplyGradientDescent @FAKE; update var");
+}
+
+}  // namespace thalweg::fake

@@ -1,0 +1,62 @@
+#include "settings.h"
+
+#include <charconv>
+
+#include "text.h"
+
+namespace thalweg::fake {
+namespace {
+
+// Empty where it is not set.
+std::string Text(const tw_host* host, std::string_view key) {
+  std::string value;
+  tw_sink sink = SinkInto(&value);
+  tw_status* s = host->setting(host, key.data(), key.size(), &sink);
+  if (!s) return value;
+  const uint32_t code = host->status->code(s);
+  if (code != TW_NOT_FOUND) throw tw::Raised{s};
+  host->status->release(s);
+  return {};
+}
+
+// A number, with K, M or G behind it for as many bytes.
+void Read(const tw_host* host, std::string_view key, uint64_t* to) {
+  const std::string text = Text(host, key);
+  if (text.empty()) return;
+  uint64_t n = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  const std::string unit(end, text.data() + text.size());
+  const int shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : 0;
+  if (error != std::errc() || (!unit.empty() && shift == 0) || n > (uint64_t{1} << 62 >> shift))
+    throw tw::Error{TW_INVALID_ARGUMENT,
+                    "setting '" + std::string(key) + "' cannot be '" + text + "'; it takes a number, such as 64 or 8M"};
+  *to = n << shift;
+}
+
+void Read(const tw_host* host, std::string_view key, bool* to) {
+  uint64_t n = *to;
+  Read(host, key, &n);
+  *to = n != 0;
+}
+
+}  // namespace
+
+Settings ReadSettings(const tw_host* host) {
+  Settings s;
+  Read(host, "devices", &s.devices);
+  Read(host, "memory", &s.memory);
+  Read(host, "delay_us", &s.delay_us);
+  Read(host, "pools_itself", &s.pools_itself);
+  Read(host, "peers", &s.peers);
+  Read(host, "fail_allocate", &s.fail_allocate);
+  Read(host, "fail_enqueue", &s.fail_enqueue);
+  Read(host, "fail_copy", &s.fail_copy);
+  Read(host, "fail_kernel", &s.fail_kernel);
+  Read(host, "lose_after", &s.lose_after);
+  Read(host, "fail_times", &s.fail_times);
+  s.without = Text(host, "without");
+  if (s.devices > 64) throw tw::Error{TW_INVALID_ARGUMENT, "setting 'devices' cannot be " + std::to_string(s.devices) + "; the most is 64"};
+  return s;
+}
+
+}  // namespace thalweg::fake

@@ -1,0 +1,57 @@
+// Queues: the commands of each run in order, late, on the one thread of the device, which takes them from any queue that may go on. After
+// the first that fails nothing of a queue runs any more, and every value is signalled all the same. Threads: the host serialises the calls
+// about one stream.
+#ifndef THALWEG_PLUGINS_FAKE_STREAM_H_
+#define THALWEG_PLUGINS_FAKE_STREAM_H_
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device.h"
+#include "worker.h"
+
+namespace thalweg::fake {
+
+using Recording = std::vector<Command>;
+
+class Stream {
+ public:
+  Stream(Device& device, tw_timeline* line);
+  ~Stream();  // drains
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  Device& device() { return device_; }
+  void Enqueue(Command command);
+  void Signal(uint64_t value);
+  void Wait(tw_timeline* other, uint64_t value);
+  void WaitFor(std::shared_ptr<Gate> gate, const char* what);
+  void BeginRecording();
+  Recording EndRecording();
+
+ private:
+  void Put(Queue::Item item);
+  void RunLate(const Command& command);  // on the device's thread
+
+  Device& device_;
+  const tw_host* const host_;
+  tw_timeline* const line_;
+  bool failed_ = false;  // the thread's
+  std::optional<Recording> recording_;
+  Queue queue_;
+};
+
+// Into the stream, or here and now where there is none.
+void Submit(Device& device, void* stream, Command command);
+
+extern const tw_stream_set kStreams, kStreamsWithoutWait;
+extern const tw_event_set kEvents;
+extern const tw_capture_set kCapture;
+
+}  // namespace thalweg::fake
+
+#endif  // THALWEG_PLUGINS_FAKE_STREAM_H_

@@ -1,0 +1,28 @@
+# Writes OUTPUT, a C++ header whose kTemplates holds the files INPUTS, named from the folder ROOT on and without their `.in`:
+#   cmake -DOUTPUT=templates.h -DROOT=plugins/templates "-DINPUTS=plugins/templates/op/op.c.in;..." -P embed_templates.cmake
+set(entries "")
+foreach(input IN LISTS INPUTS)
+  file(READ ${input} text)
+  if(text MATCHES "[)]template_text\"")
+    message(FATAL_ERROR "${input} holds the words that end a raw string; choose others in embed_templates.cmake")
+  endif()
+  cmake_path(RELATIVE_PATH input BASE_DIRECTORY ${ROOT} OUTPUT_VARIABLE name)
+  string(REGEX REPLACE "[.]in$" "" name "${name}")
+  string(APPEND entries "    {\"${name}\", R\"template_text(${text})template_text\"},\n")
+endforeach()
+file(WRITE ${OUTPUT} "// Made by embed_templates.cmake from ${ROOT}.
+#pragma once
+
+namespace thalweg::cli {
+
+struct Template {
+  const char* path;  // op/op.c
+  const char* text;
+};
+
+inline constexpr const char kLibraryFolder[] = \"${LIBDIR}\";
+inline constexpr Template kTemplates[] = {
+${entries}};
+
+}  // namespace thalweg::cli
+")
