@@ -12,12 +12,24 @@ struct tw_checkpoint {
   std::vector<const thalweg::CheckpointEntry*> entries;
 };
 
+// Paths of the machine need no runtime, and none is made for them.
+static thalweg::StatusOr<std::shared_ptr<thalweg::FileSystem>> FilesFor(tw_runtime* runtime, std::string_view path) {
+  if (thalweg::SchemeOf(path).empty()) return std::shared_ptr<thalweg::FileSystem>(std::shared_ptr<void>(), &thalweg::LocalFiles());
+  ASSIGN_OR_RETURN(const std::shared_ptr<thalweg::Runtime> r, thalweg::RuntimeOf(runtime));
+  return std::shared_ptr<thalweg::FileSystem>(r, &r->files());
+}
+
 tw_status* tw_checkpoint_write(const char* prefix, const char* const* names, tw_tensor* const* tensors, uint32_t n) {
   return tw_checkpoint_write_sharded(prefix, names, tensors, n, 1);
 }
 
 tw_status* tw_checkpoint_write_sharded(const char* prefix, const char* const* names, tw_tensor* const* tensors, uint32_t n,
                                        uint32_t shards) {
+  return tw_checkpoint_write_in(nullptr, prefix, names, tensors, n, shards);
+}
+
+tw_status* tw_checkpoint_write_in(tw_runtime* runtime, const char* prefix, const char* const* names, tw_tensor* const* tensors, uint32_t n,
+                                  uint32_t shards) {
   NEED(prefix);
   NEED_ARRAY(names, n);
   NEED_ARRAY(tensors, n);
@@ -26,26 +38,30 @@ tw_status* tw_checkpoint_write_sharded(const char* prefix, const char* const* na
       if (!names[i]) return thalweg::InvalidArgument("tw_checkpoint_write: names[", i, "] is NULL");
       if (!tensors[i]) return thalweg::InvalidArgument("tw_checkpoint_write: tensors[", i, "], '", names[i], "', is NULL");
     }
-    if (const std::string path = prefix; path.find('/') != path.npos) {
-      RETURN_IF_ERROR(thalweg::LocalFiles().MakeFolder(thalweg::FolderOf(path)));
-    }
+    ASSIGN_OR_RETURN(const std::shared_ptr<thalweg::FileSystem> files, FilesFor(runtime, prefix));
+    if (const std::string path = prefix; path.find('/') != path.npos) RETURN_IF_ERROR(files->MakeFolder(thalweg::FolderOf(path)));
     const int32_t data_files = shards <= INT32_MAX ? int32_t(shards) : 0;  // which the writer refuses
-    ASSIGN_OR_RETURN(auto writer, thalweg::CheckpointWriter::Create(prefix, thalweg::LocalFiles(), data_files));
+    ASSIGN_OR_RETURN(auto writer, thalweg::CheckpointWriter::Create(prefix, *files, data_files));
     for (uint32_t i = 0; i < n; ++i) RETURN_IF_ERROR(writer->Add(names[i], tensors[i]->view));
     return writer->Commit();
   });
 }
 
 tw_status* tw_checkpoint_latest(const char* folder, tw_buffer** out_prefix, tw_buffer** out_skipped) {
+  return tw_checkpoint_latest_in(nullptr, folder, out_prefix, out_skipped);
+}
+
+tw_status* tw_checkpoint_latest_in(tw_runtime* runtime, const char* folder, tw_buffer** out_prefix, tw_buffer** out_skipped) {
   if (out_skipped) *out_skipped = nullptr;
   NEED(folder);
   NEED(out_prefix);
   return thalweg::Guard([&]() -> Status {
     std::vector<std::string> notes;
     std::string prefix, skipped;
-    ASSIGN_OR_RETURN(const std::vector<std::string> candidates, thalweg::FindCheckpoints(folder, "", thalweg::LocalFiles(), &notes));
+    ASSIGN_OR_RETURN(const std::shared_ptr<thalweg::FileSystem> files, FilesFor(runtime, folder));
+    ASSIGN_OR_RETURN(const std::vector<std::string> candidates, thalweg::FindCheckpoints(folder, "", *files, &notes));
     for (size_t i = 0; i < candidates.size() && prefix.empty(); ++i) {
-      const Status s = thalweg::CheckpointReader::Open(candidates[i]).status();
+      const Status s = thalweg::CheckpointReader::Open(candidates[i], *files).status();
       if (s.ok()) prefix = candidates[i];
       if (!s.ok() && !thalweg::IsNoWholeCheckpoint(s)) return s;
       if (!s.ok()) notes.emplace_back(thalweg::Message(s));
@@ -60,11 +76,16 @@ tw_status* tw_checkpoint_latest(const char* folder, tw_buffer** out_prefix, tw_b
 }
 
 tw_status* tw_checkpoint_open(const char* prefix, tw_checkpoint** out_checkpoint) {
+  return tw_checkpoint_open_in(nullptr, prefix, out_checkpoint);
+}
+
+tw_status* tw_checkpoint_open_in(tw_runtime* runtime, const char* prefix, tw_checkpoint** out_checkpoint) {
   NEED(prefix);
   NEED(out_checkpoint);
   return thalweg::Guard([&]() -> Status {
     auto checkpoint = std::make_unique<tw_checkpoint>();
-    ASSIGN_OR_RETURN(checkpoint->reader, thalweg::CheckpointReader::Open(prefix));
+    ASSIGN_OR_RETURN(const std::shared_ptr<thalweg::FileSystem> files, FilesFor(runtime, prefix));
+    ASSIGN_OR_RETURN(checkpoint->reader, thalweg::CheckpointReader::Open(prefix, *files));
     checkpoint->entries = checkpoint->reader->entries();
     *out_checkpoint = checkpoint.release();
     return Status();

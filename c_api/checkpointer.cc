@@ -67,7 +67,7 @@ std::optional<double> ToMetric(const double* metric) { return metric ? std::opti
 
 // whole: false for a checkpoint that is damaged or not there, rather than one that does not fit or cannot be read now.
 Status TryRestore(const tw_checkpointer& c, const std::string& prefix, bool* whole) {
-  Status s = thalweg::CheckpointReader::Open(prefix).status();
+  Status s = thalweg::CheckpointReader::Open(prefix, c.graph->runtime().files()).status();
   *whole = !thalweg::IsNoWholeCheckpoint(s);
   if (!s.ok()) return s;
   s = FromC(tw_saver_restore(c.saver, c.session, prefix.c_str()));
@@ -99,14 +99,15 @@ StatusOr<std::string> RestoreFirst(const tw_checkpointer& c, const std::vector<s
 StatusOr<std::string> Restore(const tw_checkpointer& c, uint32_t which, std::vector<std::string>* skipped) {
   const thalweg::CheckpointFolder& folder = c.checkpointer->folder();
   if (which == TW_CHECKPOINT_BEST) {
-    ASSIGN_OR_RETURN(const std::string best, thalweg::BestCheckpoint(folder.folder(), c.smaller_is_better, thalweg::LocalFiles()));
+    ASSIGN_OR_RETURN(const std::string best,
+                     thalweg::BestCheckpoint(folder.folder(), folder.name(), c.smaller_is_better, c.graph->runtime().files()));
     bool whole;
     RETURN_IF_ERROR(TryRestore(c, best, &whole));
     return best;
   }
   if (which != TW_CHECKPOINT_LATEST) return InvalidArgument("tw_checkpointer_restore: which is ", which, "; it is 0, latest, or 1, best");
   ASSIGN_OR_RETURN(const std::vector<std::string> candidates,
-                   thalweg::FindCheckpoints(folder.folder(), folder.name(), thalweg::LocalFiles(), skipped));
+                   thalweg::FindCheckpoints(folder.folder(), folder.name(), c.graph->runtime().files(), skipped));
   return RestoreFirst(c, candidates, skipped);
 }
 
@@ -132,7 +133,8 @@ tw_status* tw_checkpointer_create(tw_saver* saver, tw_session* session, const ch
     const std::shared_ptr<thalweg::Graph> graph = tw_saver_graph(saver)->graph;
     auto log = [graph](uint32_t level, std::string_view text) { graph->runtime().Log(level, text); };
     auto made = std::make_unique<tw_checkpointer>(tw_checkpointer{saver, session, graph, options.keep.smaller_is_better, nullptr});
-    ASSIGN_OR_RETURN(made->checkpointer, Checkpointer::Open(folder, o.name ? o.name : "model.ckpt", options, log));
+    ASSIGN_OR_RETURN(made->checkpointer,
+                     Checkpointer::Open(folder, o.name ? o.name : "model.ckpt", options, log, graph->runtime().files()));
     *out_checkpointer = made.release();
     return Status();
   });

@@ -2,6 +2,7 @@
 
 #include "c_api/handles.h"
 #include "c_api/shim.h"
+#include "framework/json/json.h"
 #include "framework/runtime/device.h"
 
 struct tw_devices {
@@ -51,6 +52,22 @@ tw_status* tw_devices_memory_use(const tw_devices* devices, uint32_t i, uint64_t
     if (out_now) *out_now = stats.in_use;
     if (out_peak) *out_peak = stats.peak;
     if (out_limit) *out_limit = stats.limit;
+    return thalweg::Status();
+  });
+}
+
+tw_status* tw_devices_statistics_json(const tw_devices* devices, uint32_t i, tw_buffer** out_json) {
+  NEED(devices);
+  NEED(out_json);
+  *out_json = nullptr;
+  return thalweg::Guard([&]() -> thalweg::Status {
+    const thalweg::Device* device = At(devices, i);
+    if (!device) return thalweg::Error(absl::StatusCode::kOutOfRange, "device ", i, " of a list of ", tw_devices_count(devices));
+    ASSIGN_OR_RETURN(const auto numbers, device->Statistics());
+    thalweg::Json json;
+    json.Object();
+    for (const auto& [name, value] : numbers) json.Number(name, value);
+    *out_json = thalweg::MakeBuffer(json.End().text());
     return thalweg::Status();
   });
 }

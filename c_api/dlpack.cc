@@ -24,7 +24,7 @@ using thalweg::Tensor;
 struct DLDevice {
   int32_t type, id;
 };
-constexpr int32_t kDlCpu = 1, kDlCudaHost = 3, kDlRocmHost = 11;  // pinned host memory is host memory
+constexpr int32_t kDlCpu = 1, kDlPinned = 3, kDlOtherPinned = 11;  // pinned host memory, of two vendors, is host memory
 
 struct DLDataType {
   uint8_t code, bits;
@@ -140,7 +140,7 @@ void CopyStrided(const DLTensor& t, const char* from, uint32_t size, char* to, i
 }
 
 StatusOr<uint32_t> CheckImport(const DLTensor& t) {
-  if (t.device.type != kDlCpu && t.device.type != kDlCudaHost && t.device.type != kDlRocmHost) {
+  if (t.device.type != kDlCpu && t.device.type != kDlPinned && t.device.type != kDlOtherPinned) {
     return InvalidArgument("the DLPack tensor lies on a device of DLPack type ", t.device.type, "; copy it to host memory first");
   }
   const auto same = [&](const TypePair& p) {

@@ -10,7 +10,9 @@ struct tw_plugins {
 };
 
 static_assert(int(PluginRecord::kLoaded) == TW_PLUGIN_LOADED && int(PluginRecord::kFailed) == TW_PLUGIN_FAILED &&
-              int(PluginRecord::kDisabled) == TW_PLUGIN_DISABLED && int(PluginRecord::kShadowed) == TW_PLUGIN_SHADOWED);
+              int(PluginRecord::kDisabled) == TW_PLUGIN_DISABLED && int(PluginRecord::kShadowed) == TW_PLUGIN_SHADOWED &&
+              int(PluginRecord::kKnown) == TW_PLUGIN_KNOWN && int(PluginRecord::kQuarantined) == TW_PLUGIN_QUARANTINED &&
+              int(PluginRecord::kNotAllowed) == TW_PLUGIN_NOT_ALLOWED);
 
 static const PluginRecord* At(const tw_plugins* plugins, uint32_t i) {
   return i < tw_plugins_count(plugins) ? &plugins->records[i] : nullptr;
@@ -21,6 +23,14 @@ tw_status* tw_plugin_load(tw_runtime* runtime, const char* path) {
   return thalweg::Guard([&]() -> thalweg::Status {
     ASSIGN_OR_RETURN(auto r, thalweg::RuntimeOf(runtime));
     return r->LoadPlugin(path);
+  });
+}
+
+tw_status* tw_plugin_unload(tw_runtime* runtime, const char* id) {
+  NEED(id);
+  return thalweg::Guard([&]() -> thalweg::Status {
+    ASSIGN_OR_RETURN(auto r, thalweg::RuntimeOf(runtime));
+    return r->UnloadPlugin(id);
   });
 }
 
@@ -68,3 +78,13 @@ uint32_t tw_plugins_device_kind_count(const tw_plugins* plugins, uint32_t i) {
 const char* tw_plugins_device_kind(const tw_plugins* plugins, uint32_t i, uint32_t k) {
   return k < tw_plugins_device_kind_count(plugins, i) ? At(plugins, i)->devices[k].c_str() : nullptr;
 }
+
+uint32_t tw_plugins_role_count(const tw_plugins* plugins, uint32_t i) {
+  return At(plugins, i) ? uint32_t(At(plugins, i)->roles.size()) : 0;
+}
+
+const char* tw_plugins_role(const tw_plugins* plugins, uint32_t i, uint32_t k) {
+  return k < tw_plugins_role_count(plugins, i) ? At(plugins, i)->roles[k].c_str() : nullptr;
+}
+
+const char* tw_plugins_digest(const tw_plugins* plugins, uint32_t i) { return At(plugins, i) ? At(plugins, i)->digest.c_str() : nullptr; }

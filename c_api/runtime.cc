@@ -1,5 +1,6 @@
 #include "thalweg/runtime.h"
 
+#include <cstddef>
 #include <cstring>
 
 #include "c_api/handles.h"
@@ -9,7 +10,7 @@
 namespace thalweg {
 
 StatusOr<std::shared_ptr<Runtime>> MakeRuntime(RuntimeOptions options) {
-  options.static_plugins.emplace_back("ops", tw_plugin_query_v0_ops);
+  options.static_plugins.emplace(options.static_plugins.begin(), "ops", tw_plugin_query_v0_ops);
   return Runtime::Create(options);
 }
 
@@ -38,7 +39,7 @@ Status ToThreadPool(const tw_thread_pool& pool, thalweg::RuntimeOptions* options
 }
 
 Status ToOptions(const tw_runtime_config& config, thalweg::RuntimeOptions* options) {
-  RETURN_IF_ERROR(thalweg::CheckRecord("tw_runtime_config", config.size, config.flags, sizeof(tw_runtime_config)));
+  RETURN_IF_ERROR(thalweg::CheckRecord("tw_runtime_config", config.size, config.flags, offsetof(tw_runtime_config, plugins)));
   if (config.n_options > 0 && !config.options) return thalweg::InvalidArgument("tw_runtime_config: options is NULL");
   for (uint32_t i = 0; i < config.n_options; ++i) {
     std::string_view key, value;
@@ -49,6 +50,10 @@ Status ToOptions(const tw_runtime_config& config, thalweg::RuntimeOptions* optio
   options->log = config.log;
   options->log_arg = config.log_user;
   options->log_level = config.log_level;
+  if (HAS_FIELD(config, n_plugins)) {
+    if (config.n_plugins > 0 && !config.plugins) return thalweg::InvalidArgument("tw_runtime_config: plugins is NULL");
+    for (uint32_t i = 0; i < config.n_plugins; ++i) options->static_plugins.emplace_back(thalweg::StrCat("plugin ", i), config.plugins[i]);
+  }
   return config.threads ? ToThreadPool(*config.threads, options) : Status();
 }
 

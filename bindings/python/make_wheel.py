@@ -12,7 +12,7 @@ import tomllib
 import zipfile
 
 HERE = pathlib.Path(__file__).absolute().parent
-INSTALLED = ("bin/thalweg", "lib/libthalweg.so.0", "lib/thalweg/plugins/*.so")
+INSTALLED = ("bin/thalweg", "lib/libthalweg.so.0", "lib/thalweg/thalweg-probe", "lib/thalweg/plugins/*.so")
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same bytes for the same files
 
 

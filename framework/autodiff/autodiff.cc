@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "framework/base/dtype.h"
+#include "framework/base/shown.h"
 #include "framework/graph/builder.h"
 #include "framework/runtime/runtime.h"
 
@@ -48,10 +49,10 @@ StatusOr<Edge> ShapeVector(Graph* g, Edge e, uint32_t dtype, const std::string& 
   if (!s.known()) return AddRole(g, "shape", {e}, {{"out_type", AttrValue::Type(dtype)}}, scope);
   Tensor t;
   if (dtype == TW_INT64) {
-    ASSIGN_OR_RETURN(t, Tensor::Vector<int64_t>(TW_INT64, s.dims()));
+    ASSIGN_OR_RETURN(t, Tensor::Vector<int64_t>(TW_INT64, {s.dims().begin(), s.dims().end()}));
   } else {
     for (int64_t d : s.dims()) {
-      if (d > INT32_MAX) return InvalidArgument("the shape ", s.text(), " of '", e.text(), "' does not fit int32");
+      if (d > INT32_MAX) return InvalidArgument("the shape ", s.text(), " of '", Shown(e.text()), "' does not fit int32");
     }
     ASSIGN_OR_RETURN(t, Tensor::Vector<int32_t>(TW_INT32, std::vector<int32_t>(s.dims().begin(), s.dims().end())));
   }
@@ -116,11 +117,11 @@ class Differentiator {
       if (!dys.empty() && dys[i]) {
         dy = dys[i];
         if (dy.node->out_type(dy.port) != ys[i].node->out_type(ys[i].port)) {
-          return InvalidArgument("the gradient given for '", ys[i].text(), "' is ", DTypeName(dy.node->out_type(dy.port)), ", not ",
+          return InvalidArgument("the gradient given for '", Shown(ys[i].text()), "' is ", DTypeName(dy.node->out_type(dy.port)), ", not ",
                                  DTypeName(ys[i].node->out_type(ys[i].port)));
         }
         if (!dy.node->shape(dy.port).Admits(ys[i].node->shape(ys[i].port))) {
-          return InvalidArgument("the gradient given for '", ys[i].text(), "' has shape ", dy.node->shape(dy.port).text(), ", not ",
+          return InvalidArgument("the gradient given for '", Shown(ys[i].text()), "' has shape ", dy.node->shape(dy.port).text(), ", not ",
                                  ys[i].node->shape(ys[i].port).text());
         }
       } else {
@@ -345,7 +346,7 @@ tw_edge GradBuilder::Emit(std::string_view op, const tw_edge* in, uint32_t n, co
 tw_edge GradBuilder::Output(tw_edge node, uint32_t i) {
   Edge e;
   if (!FromC(node, &e)) return 0;
-  if (i >= uint32_t(e.node->n_out())) return Fail(InvalidArgument("'", e.node->name(), "' has no output ", i)), 0;
+  if (i >= uint32_t(e.node->n_out())) return Fail(InvalidArgument("'", Shown(e.node->name()), "' has no output ", i)), 0;
   return ToC({e.node, int32_t(i)});
 }
 
@@ -441,11 +442,12 @@ StatusOr<Edge> Densify(Graph* g, const Gradient& grad, Edge like, const std::str
     // The variable's shape: by its handle where it is known, else it would have to be read.
     const Shape& s = n->handle(like.port).shape;
     if (!s.known()) {
-      return Unimplemented("a sparse gradient of '", like.text(), "' cannot be made dense: the variable's shape is unknown; declare it");
+      return Unimplemented("a sparse gradient of '", Shown(like.text()),
+                           "' cannot be made dense: the variable's shape is unknown; declare it");
     }
     Tensor t;
     if (type == TW_INT64) {
-      ASSIGN_OR_RETURN(t, Tensor::Vector<int64_t>(TW_INT64, s.dims()));
+      ASSIGN_OR_RETURN(t, Tensor::Vector<int64_t>(TW_INT64, {s.dims().begin(), s.dims().end()}));
     } else {
       ASSIGN_OR_RETURN(t, Tensor::Vector<int32_t>(TW_INT32, std::vector<int32_t>(s.dims().begin(), s.dims().end())));
     }
@@ -464,7 +466,7 @@ Status AddGradients(Graph* graph, const std::vector<Edge>& ys, const std::vector
     for (const Edge& e : list) {
       if (!e) return InvalidArgument("a value to differentiate is missing");
       if (!HasGradients(e.node->out_type(e.port))) {
-        return InvalidArgument("'", e.text(), "' is ", DTypeName(e.node->out_type(e.port)),
+        return InvalidArgument("'", Shown(e.text()), "' is ", DTypeName(e.node->out_type(e.port)),
                                "; only floating-point and complex values have gradients");
       }
     }

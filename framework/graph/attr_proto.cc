@@ -3,7 +3,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
+#include "framework/base/checked.h"
+#include "framework/base/dtype.h"
+#include "framework/base/shown.h"
 #include "framework/io/wire.h"
 #include "framework/proto/attr_value.pb.h"
 
@@ -176,8 +180,56 @@ Status ToProto(const AttrValue& v, proto::AttrValue* p) {
   return Status();
 }
 
-// One number, truth value, text or type, which most attributes are: read off the wire, without the parser's objects. Empty for all else.
-AttrValue ParseSingle(std::string_view message) {
+// What attributes usually are is read off the wire, without the parser's objects: one number, truth value, text, type or shape, a tensor
+// of numbers, an empty list. Of all else, damage included, these know nothing, and leave it to the parser.
+
+std::optional<Shape> ReadShape(std::string_view message) {
+  constexpr uint32_t kSize = 1;
+  int64_t dims[kMaxRank];
+  int32_t rank = 0;
+  WireReader reader(message);
+  for (WireField dim; reader.Next(&dim); ++rank) {
+    if (dim.number != kShapeDim || dim.type != WireField::kBytes || rank == kMaxRank) return {};
+    dims[rank] = 0;
+    if (dim.bytes.empty()) continue;
+    WireReader inside(dim.bytes);
+    WireField size;
+    if (!inside.Next(&size) || size.number != kSize || size.type != WireField::kVarint || size.raw != dim.bytes) return {};
+    dims[rank] = int64_t(size.value);
+    if (dims[rank] < -1) return {};
+  }
+  return reader.ok() ? std::optional(Shape(dims, rank)) : std::nullopt;
+}
+
+Tensor ReadTensor(std::string_view message) {
+  enum : uint32_t { kDType = 1, kContent = 4 };
+  uint32_t dtype = TW_INVALID_TYPE;
+  std::optional<Shape> shape;
+  std::string_view content;
+  WireReader reader(message);
+  for (WireField f; reader.Next(&f);) {
+    if (f.number == kDType && f.type == WireField::kVarint && dtype == TW_INVALID_TYPE) {
+      dtype = uint32_t(f.value);
+    } else if (f.number == kTensorShape && f.type == WireField::kBytes && !shape) {
+      shape = ReadShape(f.bytes);
+      if (!shape) return Tensor();
+    } else if (f.number == kContent && f.type == WireField::kBytes && content.empty()) {
+      content = f.bytes;
+    } else {
+      return Tensor();
+    }
+  }
+  const DTypeInfo* info = FindDType(dtype);
+  if (!reader.ok() || !info || !info->plain || IsRef(dtype) || !shape || !shape->known() || content.empty()) return Tensor();
+  auto bytes = CountBytes(shape->dims().data(), shape->rank(), dtype);
+  if (!bytes.ok() || uint64_t(*bytes) != content.size()) return Tensor();
+  auto tensor = Tensor::Make(dtype, *shape);
+  if (!tensor.ok()) return Tensor();
+  std::memcpy(tensor->data(), content.data(), content.size());
+  return CheckElements(*tensor).ok() ? *std::move(tensor) : Tensor();
+}
+
+AttrValue ReadUsual(std::string_view message, const AttrSpec& spec) {
   enum : uint32_t { kS = 2, kI = 3, kF = 4, kB = 5, kType = 6 };
   WireReader reader(message);
   WireField f;
@@ -193,6 +245,17 @@ AttrValue ParseSingle(std::string_view message) {
       std::memcpy(&value, f.raw.data() + f.raw.size() - sizeof value, sizeof value);
       return AttrValue::Float(double(value));
     }
+    case kAttrList: return f.type == WireField::kBytes && f.bytes.empty() ? AttrValue::EmptyList(spec.kind) : AttrValue();
+    case kAttrShape: {
+      if (f.type != WireField::kBytes) return AttrValue();
+      std::optional<Shape> shape = ReadShape(f.bytes);
+      return shape ? AttrValue::OfShape(*std::move(shape)) : AttrValue();
+    }
+    case kAttrTensor: {
+      if (f.type != WireField::kBytes) return AttrValue();
+      Tensor tensor = ReadTensor(f.bytes);
+      return tensor ? AttrValue::OfTensor(std::move(tensor)) : AttrValue();
+    }
     default: return AttrValue();
   }
 }
@@ -201,7 +264,7 @@ AttrValue ParseSingle(std::string_view message) {
 
 StatusOr<AttrValue> ParseAttr(std::string_view message, const AttrSpec& spec, SplatBudget* budget, bool* whole) {
   *whole = true;
-  if (AttrValue single = ParseSingle(message); !single.empty()) return single;
+  if (AttrValue usual = ReadUsual(message, spec); !usual.empty()) return usual;
   proto::AttrValue p;
   RETURN_IF_ERROR(Parse(message, &p));
   switch (p.value_case()) {
@@ -218,7 +281,7 @@ StatusOr<AttrValue> ParseAttr(std::string_view message, const AttrSpec& spec, Sp
     }
     case proto::AttrValue::kFunc: *whole = p.func().attr().empty(); return AttrValue::Func(p.func().name());
     case proto::AttrValue::kPlaceholder:
-      return InvalidArgument("it is the placeholder '", p.placeholder(), "', which only the body of a function may have");
+      return InvalidArgument("it is the placeholder '", Shown(p.placeholder()), "', which only the body of a function may have");
     case proto::AttrValue::VALUE_NOT_SET: break;
   }
   return InvalidArgument("it has no value");

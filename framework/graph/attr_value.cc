@@ -1,5 +1,6 @@
 #include "framework/graph/attr_value.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "framework/base/dtype.h"
@@ -8,7 +9,7 @@ namespace thalweg {
 namespace {
 
 // Bit for bit: 0 and -0 are two attributes, a NaN equals itself. Folding equal nodes into one relies on both.
-bool SameBits(const std::vector<double>& a, const std::vector<double>& b) {
+bool SameBits(std::span<const double> a, std::span<const double> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
 
@@ -42,12 +43,6 @@ StatusOr<const T*> DataOf(const tw_attr& a) {
   return static_cast<const T*>(a.data);
 }
 
-template <class T>
-StatusOr<std::vector<T>> CopyOf(const tw_attr& a) {
-  ASSIGN_OR_RETURN(const T* p, DataOf<T>(a));
-  return std::vector<T>(p, p + a.count);
-}
-
 }  // namespace
 
 AttrValue AttrValue::EmptyList(uint32_t kind) {
@@ -64,91 +59,97 @@ AttrValue AttrValue::EmptyList(uint32_t kind) {
   }
 }
 
+// value(i): entry i of the C attribute.
+template <class T, class F>
+StatusOr<AttrValue> AttrValue::Read(const tw_attr& a, F&& value) {
+  if (!a.is_list) {
+    ASSIGN_OR_RETURN(T one, value(0));
+    return AttrValue(a.kind, false, std::move(one));
+  }
+  std::vector<T> all;
+  all.reserve(a.count);
+  for (uint32_t i = 0; i < a.count; ++i) {
+    ASSIGN_OR_RETURN(T one, value(i));
+    all.push_back(std::move(one));
+  }
+  return AttrValue(a.kind, true, std::move(all));
+}
+
 StatusOr<AttrValue> AttrValue::FromC(const tw_attr& a) {
   std::string_view name(a.name, a.name_len);
   if (a.is_list > 1) return InvalidArgument("attribute '", name, "': is_list is ", a.is_list, "; it must be 0 or 1");
   if (!a.is_list && a.count != 1) return InvalidArgument("attribute '", name, "' is a single value but its count is ", a.count);
-  bool list = a.is_list != 0;
   switch (a.kind) {
     case TW_ATTR_INT: {
-      ASSIGN_OR_RETURN(auto v, CopyOf<int64_t>(a));
-      return AttrValue(a.kind, list, std::move(v));
+      ASSIGN_OR_RETURN(const int64_t* p, DataOf<int64_t>(a));
+      return Read<int64_t>(a, [p](uint32_t i) -> StatusOr<int64_t> { return p[i]; });
     }
     case TW_ATTR_FLOAT: {
-      ASSIGN_OR_RETURN(auto v, CopyOf<double>(a));
-      return AttrValue(a.kind, list, std::move(v));
+      ASSIGN_OR_RETURN(const double* p, DataOf<double>(a));
+      return Read<double>(a, [p](uint32_t i) -> StatusOr<double> { return p[i]; });
     }
     case TW_ATTR_BOOL: {
-      ASSIGN_OR_RETURN(auto v, CopyOf<uint8_t>(a));
-      for (uint8_t& b : v) b = b != 0;
-      return AttrValue(a.kind, list, std::move(v));
+      ASSIGN_OR_RETURN(const uint8_t* p, DataOf<uint8_t>(a));
+      return Read<uint8_t>(a, [p](uint32_t i) -> StatusOr<uint8_t> { return uint8_t(p[i] != 0); });
     }
     case TW_ATTR_TYPE: {
-      ASSIGN_OR_RETURN(auto v, CopyOf<uint32_t>(a));
-      return AttrValue(a.kind, list, std::move(v));
+      ASSIGN_OR_RETURN(const uint32_t* p, DataOf<uint32_t>(a));
+      return Read<uint32_t>(a, [p](uint32_t i) -> StatusOr<uint32_t> { return p[i]; });
     }
     case TW_ATTR_STRING:
     case TW_ATTR_FUNC: {
       ASSIGN_OR_RETURN(const tw_string* p, DataOf<tw_string>(a));
-      std::vector<std::string> v;
-      v.reserve(a.count);
-      for (uint32_t i = 0; i < a.count; ++i) {
+      return Read<std::string>(a, [&](uint32_t i) -> StatusOr<std::string> {
         if (p[i].size && !p[i].data) return InvalidArgument("attribute '", name, "': text ", i, " has ", p[i].size, " bytes but no data");
-        v.emplace_back(p[i].data ? p[i].data : "", p[i].size);
-      }
-      return AttrValue(a.kind, list, std::move(v));
+        return std::string(p[i].data ? p[i].data : "", p[i].size);
+      });
     }
     case TW_ATTR_SHAPE: {
       ASSIGN_OR_RETURN(const tw_shape* p, DataOf<tw_shape>(a));
-      std::vector<Shape> v;
-      v.reserve(a.count);
-      for (uint32_t i = 0; i < a.count; ++i) {
+      return Read<Shape>(a, [&](uint32_t i) -> StatusOr<Shape> {
         if (p[i].rank > kMaxRank) return InvalidArgument("attribute '", name, "': rank ", p[i].rank, " is more than ", kMaxRank);
         if (p[i].rank > 0 && !p[i].dims) return InvalidArgument("attribute '", name, "': a shape of rank ", p[i].rank, " has no dims");
-        v.emplace_back(p[i]);
-      }
-      return AttrValue(a.kind, list, std::move(v));
+        return Shape(p[i]);
+      });
     }
     case TW_ATTR_TENSOR: {
       ASSIGN_OR_RETURN(tw_tensor* const* p, DataOf<tw_tensor*>(a));
-      std::vector<Tensor> v;
-      v.reserve(a.count);
-      for (uint32_t i = 0; i < a.count; ++i) {
+      return Read<Tensor>(a, [&](uint32_t i) -> StatusOr<Tensor> {
         if (!p[i]) return InvalidArgument("attribute '", name, "': tensor ", i, " is NULL");
-        v.push_back(Tensor::Share(p[i]));
-      }
-      return AttrValue(a.kind, list, std::move(v));
+        return Tensor::Share(p[i]);
+      });
     }
     default: return InvalidArgument("attribute '", name, "': kind ", a.kind, " is unknown");
   }
 }
 
 uint32_t AttrValue::count() const {
-  return std::visit(
-      [](const auto& v) -> uint32_t {
-        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, None>) {
-          return 0;
-        } else {
-          return uint32_t(v.size());
-        }
-      },
-      v_);
+  switch (kind_) {
+    case TW_ATTR_INT: return uint32_t(ints().size());
+    case TW_ATTR_FLOAT: return uint32_t(floats().size());
+    case TW_ATTR_BOOL: return uint32_t(bools().size());
+    case TW_ATTR_STRING:
+    case TW_ATTR_FUNC: return uint32_t(strings().size());
+    case TW_ATTR_TYPE: return uint32_t(types().size());
+    case TW_ATTR_SHAPE: return uint32_t(shapes().size());
+    case TW_ATTR_TENSOR: return uint32_t(tensors().size());
+    default: return 0;
+  }
 }
 
 bool AttrValue::operator==(const AttrValue& o) const {
-  if (kind_ != o.kind_ || list_ != o.list_ || v_.index() != o.v_.index()) return false;
-  if (kind_ == TW_ATTR_FLOAT) return SameBits(floats(), o.floats());
-  if (kind_ == TW_ATTR_SHAPE) return shapes() == o.shapes();
-  if (kind_ == TW_ATTR_TYPE) return types() == o.types();
-  if (kind_ == TW_ATTR_INT) return ints() == o.ints();
-  if (kind_ == TW_ATTR_BOOL) return bools() == o.bools();
-  if (kind_ == TW_ATTR_STRING || kind_ == TW_ATTR_FUNC) return strings() == o.strings();
-  if (kind_ != TW_ATTR_TENSOR) return true;
-  if (count() != o.count()) return false;
-  for (uint32_t i = 0; i < count(); ++i) {
-    if (!SameTensor(tensors()[i], o.tensors()[i])) return false;
+  if (kind_ != o.kind_ || list_ != o.list_) return false;
+  switch (kind_) {
+    case TW_ATTR_INT: return std::ranges::equal(ints(), o.ints());
+    case TW_ATTR_FLOAT: return SameBits(floats(), o.floats());
+    case TW_ATTR_BOOL: return std::ranges::equal(bools(), o.bools());
+    case TW_ATTR_STRING:
+    case TW_ATTR_FUNC: return std::ranges::equal(strings(), o.strings());
+    case TW_ATTR_TYPE: return std::ranges::equal(types(), o.types());
+    case TW_ATTR_SHAPE: return std::ranges::equal(shapes(), o.shapes());
+    case TW_ATTR_TENSOR: return std::ranges::equal(tensors(), o.tensors(), SameTensor);
+    default: return true;
   }
-  return true;
 }
 
 std::string AttrValue::text() const {
@@ -172,6 +173,15 @@ std::string AttrValue::text() const {
   return s + (count() > kShown ? StrCat(", and ", count() - kShown, " more]") : "]");
 }
 
+// What C sees of values that it has another type for.
+template <class C, class T, class F>
+const C* CAttrs::Array(std::span<const T> values, F&& to_c) {
+  if (values.empty()) return nullptr;
+  C* array = static_cast<C*>(memory_.get()->allocate(values.size() * sizeof(C), alignof(C)));
+  for (size_t i = 0; i < values.size(); ++i) array[i] = to_c(values[i]);
+  return array;
+}
+
 void CAttrs::Add(std::string_view name, const AttrValue& v) {
   const void* data = nullptr;
   switch (v.kind()) {
@@ -180,24 +190,9 @@ void CAttrs::Add(std::string_view name, const AttrValue& v) {
     case TW_ATTR_BOOL: data = v.bools().data(); break;
     case TW_ATTR_TYPE: data = v.types().data(); break;
     case TW_ATTR_STRING:
-    case TW_ATTR_FUNC: {
-      auto& c = strings_.emplace_back();
-      for (const std::string& s : v.strings()) c.push_back({s.data(), s.size()});
-      data = c.data();
-      break;
-    }
-    case TW_ATTR_SHAPE: {
-      auto& c = shapes_.emplace_back();
-      for (const Shape& s : v.shapes()) c.push_back(s.c());
-      data = c.data();
-      break;
-    }
-    case TW_ATTR_TENSOR: {
-      auto& c = tensors_.emplace_back();
-      for (const Tensor& t : v.tensors()) c.push_back(t.get());
-      data = c.data();
-      break;
-    }
+    case TW_ATTR_FUNC: data = Array<tw_string>(v.strings(), [](const std::string& s) { return tw_string{s.data(), s.size()}; }); break;
+    case TW_ATTR_SHAPE: data = Array<tw_shape>(v.shapes(), [](const Shape& s) { return s.c(); }); break;
+    case TW_ATTR_TENSOR: data = Array<tw_tensor*>(v.tensors(), [](const Tensor& t) { return t.get(); }); break;
     default: break;
   }
   attrs_.push_back({name.data(), name.size(), data, v.kind(), v.count(), v.is_list() ? 1u : 0u, 0});

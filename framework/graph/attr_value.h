@@ -1,10 +1,13 @@
 // AttrValue: one resolved attribute of a node, a single value or a list, and its C form for callbacks. A value type.
 #pragma once
 #include <cstdint>
+#include <memory_resource>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "framework/base/local_memory.h"
 #include "framework/base/status.h"
 #include "framework/tensor/shape.h"
 #include "framework/tensor/tensor.h"
@@ -15,14 +18,14 @@ namespace thalweg {
 class AttrValue {
  public:
   AttrValue() = default;  // kind 0: no value
-  static AttrValue Int(int64_t v) { return {TW_ATTR_INT, false, std::vector<int64_t>{v}}; }
-  static AttrValue Float(double v) { return {TW_ATTR_FLOAT, false, std::vector<double>{v}}; }
-  static AttrValue Bool(bool v) { return {TW_ATTR_BOOL, false, std::vector<uint8_t>{v}}; }
-  static AttrValue String(std::string v) { return {TW_ATTR_STRING, false, std::vector<std::string>{std::move(v)}}; }
-  static AttrValue Type(uint32_t v) { return {TW_ATTR_TYPE, false, std::vector<uint32_t>{v}}; }
-  static AttrValue OfShape(Shape v) { return {TW_ATTR_SHAPE, false, std::vector<Shape>{std::move(v)}}; }
-  static AttrValue OfTensor(Tensor v) { return {TW_ATTR_TENSOR, false, std::vector<Tensor>{std::move(v)}}; }
-  static AttrValue Func(std::string name) { return {TW_ATTR_FUNC, false, std::vector<std::string>{std::move(name)}}; }
+  static AttrValue Int(int64_t v) { return {TW_ATTR_INT, false, v}; }
+  static AttrValue Float(double v) { return {TW_ATTR_FLOAT, false, v}; }
+  static AttrValue Bool(bool v) { return {TW_ATTR_BOOL, false, uint8_t(v)}; }
+  static AttrValue String(std::string v) { return {TW_ATTR_STRING, false, std::move(v)}; }
+  static AttrValue Type(uint32_t v) { return {TW_ATTR_TYPE, false, v}; }
+  static AttrValue OfShape(Shape v) { return {TW_ATTR_SHAPE, false, std::move(v)}; }
+  static AttrValue OfTensor(Tensor v) { return {TW_ATTR_TENSOR, false, std::move(v)}; }
+  static AttrValue Func(std::string name) { return {TW_ATTR_FUNC, false, std::move(name)}; }
   static AttrValue Ints(std::vector<int64_t> v) { return {TW_ATTR_INT, true, std::move(v)}; }
   static AttrValue Floats(std::vector<double> v) { return {TW_ATTR_FLOAT, true, std::move(v)}; }
   static AttrValue Bools(std::vector<uint8_t> v) { return {TW_ATTR_BOOL, true, std::move(v)}; }
@@ -41,13 +44,13 @@ class AttrValue {
   uint32_t count() const;
   bool empty() const { return kind_ == 0; }
   // The single value or the list; the kind must fit.
-  const std::vector<int64_t>& ints() const { return std::get<std::vector<int64_t>>(v_); }
-  const std::vector<double>& floats() const { return std::get<std::vector<double>>(v_); }
-  const std::vector<uint8_t>& bools() const { return std::get<std::vector<uint8_t>>(v_); }
-  const std::vector<std::string>& strings() const { return std::get<std::vector<std::string>>(v_); }  // also func
-  const std::vector<uint32_t>& types() const { return std::get<std::vector<uint32_t>>(v_); }
-  const std::vector<Shape>& shapes() const { return std::get<std::vector<Shape>>(v_); }
-  const std::vector<Tensor>& tensors() const { return std::get<std::vector<Tensor>>(v_); }
+  std::span<const int64_t> ints() const { return Get<int64_t>(); }
+  std::span<const double> floats() const { return Get<double>(); }
+  std::span<const uint8_t> bools() const { return Get<uint8_t>(); }
+  std::span<const std::string> strings() const { return Get<std::string>(); }  // also func
+  std::span<const uint32_t> types() const { return Get<uint32_t>(); }
+  std::span<const Shape> shapes() const { return Get<Shape>(); }
+  std::span<const Tensor> tensors() const { return Get<Tensor>(); }
   // Value equality; tensors bit for bit.
   bool operator==(const AttrValue& o) const;
   // For messages: 3, "SAME", float, [1, 2].
@@ -62,9 +65,19 @@ class AttrValue {
     None& operator=(const None&) noexcept { return *this; }
     bool operator==(const None&) const { return true; }
   };
-  using Values = std::variant<None, std::vector<int64_t>, std::vector<double>, std::vector<uint8_t>, std::vector<std::string>,
-                              std::vector<uint32_t>, std::vector<Shape>, std::vector<Tensor>>;
-  AttrValue(uint32_t kind, bool list, Values v) : kind_(kind), list_(list), v_(std::move(v)) {}
+  // Single values stand inside: most attributes are such, and take no memory of their own.
+  using Values =
+      std::variant<None, int64_t, double, uint8_t, std::string, uint32_t, Shape, Tensor, std::vector<int64_t>, std::vector<double>,
+                   std::vector<uint8_t>, std::vector<std::string>, std::vector<uint32_t>, std::vector<Shape>, std::vector<Tensor>>;
+  template <class T>
+  AttrValue(uint32_t kind, bool list, T v) : kind_(kind), list_(list), v_(std::in_place_type<T>, std::move(v)) {}
+  template <class T>
+  std::span<const T> Get() const {
+    if (const T* one = std::get_if<T>(&v_)) return {one, 1};
+    return std::get<std::vector<T>>(v_);
+  }
+  template <class T, class F>
+  static StatusOr<AttrValue> Read(const tw_attr& a, F&& value);
   uint32_t kind_ = 0;
   bool list_ = false;
   Values v_;
@@ -76,16 +89,17 @@ class CAttrs {
   CAttrs() = default;
   CAttrs(const CAttrs&) = delete;
   CAttrs& operator=(const CAttrs&) = delete;
+  void Reserve(size_t n) { attrs_.reserve(n); }
   void Add(std::string_view name, const AttrValue& v);
   const tw_attr* data() const { return attrs_.data(); }
   uint32_t size() const { return uint32_t(attrs_.size()); }
 
  private:
-  std::vector<tw_attr> attrs_;
-  // What C sees of strings, shapes and tensors; the outer vectors may move, the inner arrays stay.
-  std::vector<std::vector<tw_string>> strings_;
-  std::vector<std::vector<tw_shape>> shapes_;
-  std::vector<std::vector<tw_tensor*>> tensors_;
+  template <class C, class T, class F>
+  const C* Array(std::span<const T> values, F&& to_c);
+  // Enough for most nodes, so that asking for their C form, which planning does often, takes no memory from the heap.
+  LocalMemory<512> memory_;
+  std::pmr::vector<tw_attr> attrs_{memory_.get()};
 };
 
 }  // namespace thalweg

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <memory_resource>
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
+#include "framework/base/local_memory.h"
+#include "framework/base/shown.h"
 #include "framework/graph/resolve.h"
 #include "framework/graph/shape_inference.h"
 #include "framework/runtime/evaluate.h"
@@ -19,8 +22,24 @@ std::string Edge::text() const {
   return port == 0 ? node->name() : StrCat(node->name(), ":", port);
 }
 
+Node Node::StandIn(const OpSchema* op, std::string name, std::vector<Edge> inputs, std::vector<uint32_t> types, std::vector<Shape> shapes) {
+  Node n;
+  n.id_ = -1;
+  n.name_ = std::move(name);
+  n.schema_ = op;
+  n.inputs_ = std::move(inputs);
+  n.types_ = std::move(types);
+  n.shapes_ = std::move(shapes);
+  n.values_.resize(n.shapes_.size());
+  auto rare = std::make_unique<Rare>();
+  for (uint32_t i = 0; i <= n.inputs_.size(); ++i) rare->in_at.push_back(i);
+  for (uint32_t o = 0; o <= n.shapes_.size(); ++o) rare->out_at.push_back(o);
+  n.rare_ = std::move(rare);
+  return n;
+}
+
 std::string NodeTitle(std::string_view op, std::string_view name, std::string_view place) {
-  return place.empty() ? StrCat(op, " '", name, "'") : StrCat(op, " '", name, "' (made at ", place, ")");
+  return StrCat(Shown(op), " '", Shown(name), place.empty() ? "'" : StrCat("' (made at ", place, ")"));
 }
 
 const AttrValue* Node::FindAttr(std::string_view attr) const {
@@ -29,6 +48,7 @@ const AttrValue* Node::FindAttr(std::string_view attr) const {
 }
 
 void Node::FillC(CAttrs* out) const {
+  out->Reserve(attrs_.size());
   for (size_t i = 0; i < attrs_.size(); ++i) out->Add(schema_->attrs[i].name, attrs_[i]);
 }
 
@@ -61,6 +81,12 @@ constexpr int64_t kSmallValue = 1024;
 // Bytes that all such values of a graph may take; of the others nothing is known.
 constexpr uint64_t kMostKnown = 64u << 20;
 
+// For the index.
+struct NameOf {
+  const std::vector<std::unique_ptr<Node>>& nodes;
+  std::string_view operator()(int32_t id) const { return nodes[size_t(id)]->name(); }
+};
+
 bool WorthKnowing(const std::vector<Shape>& shapes) {
   for (const Shape& s : shapes) {
     if (!s.known()) return true;  // data-dependent: only running tells; inputs are small, so is the answer
@@ -78,7 +104,7 @@ Graph::~Graph() { known_->Release(); }
 StatusOr<const Node*> Graph::AddNode(NodeSpec spec) {
   const bool unnamed = spec.name.empty();
   if (unnamed) spec.name = UniqueName(spec.op);
-  auto added = CheckAndAdd(&spec);
+  auto added = FindOpAndAdd(&spec);
   if (added.ok()) return added;
   if (unnamed) {
     std::unique_lock lock(mu_);
@@ -87,102 +113,131 @@ StatusOr<const Node*> Graph::AddNode(NodeSpec spec) {
   return OfNode(spec.name, spec.place, added.status());
 }
 
-// Takes the parts of the spec; the name last, when nothing can fail any more.
-StatusOr<const Node*> Graph::CheckAndAdd(NodeSpec* spec) {
-  const OpSchema* schema = runtime_->registry().FindOp(spec->op);
+StatusOr<const Node*> Graph::AddNode(const OpSchema& op, std::vector<AttrValue> attrs, NodeSpec spec) {
+  auto added = CheckAndAdd(op, std::move(attrs), &spec);
+  return added.ok() ? added : OfNode(spec.name, spec.place, added.status());
+}
+
+StatusOr<const Node*> Graph::FindOpAndAdd(NodeSpec* spec) {
   const auto title = [spec] { return NodeTitle(spec->op, spec->name, spec->place) + ":"; };
-  if (!schema) {
-    return NotFound(title(), " no loaded plugin defines op '", spec->op, "'; load the plugin that does, or check the spelling");
+  const OpSchema* op = runtime_->registry().FindOp(spec->op);
+  if (!op) {
+    return NotFound(title(), " no loaded plugin defines op '", Shown(spec->op), "'; load the plugin that does, or check the spelling");
   }
-  std::vector<uint32_t> in_types;
+  auto attrs = InSchemaOrder(*op, std::move(spec->attrs));
+  if (!attrs.ok()) return Prefix(attrs.status(), title());
+  return CheckAndAdd(*op, *std::move(attrs), spec);
+}
+
+// Takes the name last, when nothing can fail any more.
+StatusOr<const Node*> Graph::CheckAndAdd(const OpSchema& op, std::vector<AttrValue> attrs, NodeSpec* spec) {
+  auto node = std::make_unique<Node>();
+  node->schema_ = &op;
+  Status s = Resolve(std::move(attrs), spec, node.get());
+  if (s.ok()) s = Infer(spec->name, node.get());
+  if (!s.ok()) return Prefix(s, NodeTitle(op.name, spec->name, spec->place) + ":");
+  return Insert(std::move(node), spec);
+}
+
+// Inputs, attributes and types.
+Status Graph::Resolve(std::vector<AttrValue> attrs, NodeSpec* spec, Node* node) const {
+  LocalMemory<256> memory;
+  std::pmr::vector<uint32_t> in_types(memory.get());
+  in_types.reserve(spec->inputs.size());
   for (size_t i = 0; i < spec->inputs.size(); ++i) {
     const Edge& e = spec->inputs[i];
-    if (!e.node) return InvalidArgument(title(), " input ", i, " is missing");
+    if (!e.node) return InvalidArgument("input ", i, " is missing");
     if (e.port < 0 || e.port >= e.node->n_out()) {
-      return InvalidArgument(title(), " input ", i, " is output ", e.port, " of '", e.node->name(), "', which has ", e.node->n_out());
+      return InvalidArgument("input ", i, " is output ", e.port, " of '", Shown(e.node->name()), "', which has ", e.node->n_out());
     }
     in_types.push_back(e.node->out_type(e.port));
   }
-  auto resolved = ResolveNode(*schema, in_types, std::move(spec->attrs));
-  if (!resolved.ok()) return Prefix(resolved.status(), title());
-
-  auto node = std::make_unique<Node>();
-  node->schema_ = schema;
+  ASSIGN_OR_RETURN(ResolvedNode resolved, ResolveNode(*node->schema_, in_types, std::move(attrs)));
+  node->attrs_ = std::move(resolved.attrs);
+  node->types_ = std::move(resolved.types);
   node->inputs_ = std::move(spec->inputs);
   node->controls_ = std::move(spec->controls);
   node->device_ = std::move(spec->device);
-  node->colocate_ = std::move(spec->colocate_with);
-  node->extra_ = std::move(spec->extra_attrs);
-  node->unknown_ = std::move(spec->unknown_fields);
-  node->attrs_ = std::move(resolved->attrs);
-  node->types_ = std::move(resolved->types);
-  node->in_at_ = std::move(resolved->in_at);
-  node->out_at_ = std::move(resolved->out_at);
+  Node::Rare rare{std::move(spec->extra_attrs), std::move(spec->unknown_fields), std::move(spec->colocate_with), std::move(resolved.in_at),
+                  std::move(resolved.out_at)};
+  const bool plain = rare.extra.empty() && rare.unknown.empty() && rare.colocate.empty() && rare.in_at.empty() && rare.out_at.empty();
+  if (!plain) node->rare_ = std::make_unique<Node::Rare>(std::move(rare));
+  return Status();
+}
 
-  uint32_t n_in = uint32_t(node->inputs_.size()), n_out = uint32_t(node->types_.size()) - n_in;
+// Shapes, handles and values.
+Status Graph::Infer(std::string_view name, Node* node) const {
+  const uint32_t n_in = uint32_t(node->inputs_.size()), n_out = uint32_t(node->types_.size()) - n_in;
   CAttrs attrs;
   node->FillC(&attrs);
-  std::vector<tw_shape> in_shapes;
-  std::vector<const tw_view*> values;
-  std::vector<const HandleInfo*> handles;
-  std::vector<Tensor> constants;
-  bool all_known = true;
+  LocalMemory<512> memory;
+  std::pmr::vector<tw_shape> in_shapes(n_in, memory.get());
+  std::pmr::vector<const tw_view*> values(n_in, memory.get());
+  std::pmr::vector<const HandleInfo*> handles(n_in, memory.get());
   for (uint32_t i = 0; i < n_in; ++i) {
     const Edge& e = node->inputs_[i];
-    in_shapes.push_back(e.node->shape(e.port).c());
-    handles.push_back(&e.node->handle(e.port));
-    const Tensor& v = e.node->value(e.port);
-    values.push_back(v ? &v.view() : nullptr);
-    constants.push_back(v);
-    all_known = all_known && v;
+    in_shapes[i] = e.node->shape(e.port).c();
+    handles[i] = &e.node->handle(e.port);
+    if (const Tensor& v = e.node->value(e.port)) values[i] = &v.view();
   }
   ShapeQuery query;
-  query.op = schema;
-  query.node = spec->name;
+  query.op = node->schema_;
+  query.node = name;
   query.attrs = &attrs;
   query.types = node->types_.data();
-  query.in_at = node->in_at_.data();
-  query.out_at = node->out_at_.data();
+  query.in_at = node->in_at().data();
+  query.out_at = node->out_at().data();
   query.n_in = n_in;
   query.n_out = n_out;
   query.in = in_shapes.data();
   query.values = values.data();
   query.handles = handles.data();
   ShapeAnswer answer;
-  Status inferred = InferShapes(query, &answer);
-  if (!inferred.ok()) return Prefix(inferred, title());
+  RETURN_IF_ERROR(InferShapes(query, &answer));
   node->shapes_ = std::move(answer.shapes);
-  node->handles_ = std::move(answer.handles);
+  const bool handled = std::any_of(answer.handles.begin(), answer.handles.end(), [](const HandleInfo& h) { return h.known(); });
+  if (handled) node->handles_ = std::move(answer.handles);
   node->values_.resize(n_out);
+  return SetValues(node, in_shapes);
+}
 
-  if (schema->role == "const") {
-    const AttrValue* value = node->FindAttr("value");
-    const Tensor& t = value->tensors()[0];
+// The values of constants and of what follows from them.
+Status Graph::SetValues(Node* node, std::span<const tw_shape> in_shapes) const {
+  const OpSchema& op = *node->schema_;
+  if (op.role == "const") {
+    const Tensor& t = node->FindAttr("value")->tensors()[0];
     if (t.dtype() != node->out_type(0)) {
-      return InvalidArgument(title(), " the value is ", DTypeName(t.dtype()), " but 'dtype' says ", DTypeName(node->out_type(0)));
+      return InvalidArgument("the value is ", DTypeName(t.dtype()), " but 'dtype' says ", DTypeName(node->out_type(0)));
     }
     node->shapes_[0] = t.shape();
     node->values_[0] = t;
-  } else if (!schema->stateful && !schema->once && n_out > 0 && WorthKnowing(node->shapes_)) {
-    bool evaluable = n_in > 0 && CanEvaluate(*schema, node->in_at_, in_shapes, constants);
-    if (evaluable) {
-      // A failure here is not the builder's business: the node will fail with the same words when it runs.
-      auto known = EvaluateOnHost(*runtime_, *node, in_shapes, constants, known_);
-      if (known.ok()) {
-        for (uint32_t o = 0; o < n_out; ++o) {
-          node->shapes_[o] = (*known)[o].shape();
-          if ((*known)[o].count() <= uint64_t(kSmallValue)) node->values_[o] = (*known)[o];
-        }
-      }
-    }
+    return Status();
   }
+  if (op.stateful || op.once || node->shapes_.empty() || node->inputs_.empty() || !WorthKnowing(node->shapes_)) return Status();
+  LocalMemory<128> memory;
+  std::pmr::vector<Tensor> constants(memory.get());
+  constants.reserve(node->inputs_.size());
+  for (const Edge& e : node->inputs_) constants.push_back(e.node->value(e.port));
+  if (!CanEvaluate(op, node->in_at(), in_shapes, constants)) return Status();
+  auto known = EvaluateOnHost(*runtime_, *node, in_shapes, constants, known_);
+  if (!known.ok()) return Status();  // not the builder's business: the node will fail with the same words when it runs
+  for (size_t o = 0; o < known->size(); ++o) {
+    node->shapes_[o] = (*known)[o].shape();
+    if ((*known)[o].count() <= uint64_t(kSmallValue)) node->values_[o] = (*known)[o];
+  }
+  return Status();
+}
 
+StatusOr<const Node*> Graph::Insert(std::unique_ptr<Node> node, NodeSpec* spec) {
   std::unique_lock lock(mu_);
+  const auto title = [&] { return NodeTitle(node->op().name, spec->name, spec->place) + ":"; };
   if (!IsNodeName(spec->name)) {
-    return InvalidArgument(title(), " '", spec->name,
+    return InvalidArgument(title(), " '", Shown(spec->name),
                            "' is not a node name; use letters, digits and _ . - / >, starting with a letter or digit");
   }
-  if (by_name_.count(spec->name)) return AlreadyExists(title(), " the graph has a node of that name; choose another");
+  if (FindLocked(spec->name)) return AlreadyExists(title(), " the graph has a node of that name; choose another");
+  by_name_.Reserve(nodes_.size() + 1);
+  if (auto used = node->op().in_graphs.lock()) plugins_.insert(std::move(used));
   node->name_ = std::move(spec->name);
   node->imported_ = spec->imported;
   if (spec->imported) has_imported_.store(true, std::memory_order_release);
@@ -190,7 +245,7 @@ StatusOr<const Node*> Graph::CheckAndAdd(NodeSpec* spec) {
   node->place_ = PlaceLocked(spec->place);
   const Node* added = node.get();
   nodes_.push_back(std::move(node));
-  by_name_.emplace(added->name_, added);
+  by_name_.FindOrAdd(added->name_, added->id_, NameOf{nodes_});
   reserved_.erase(added->name_);
   return added;
 }
@@ -198,12 +253,13 @@ StatusOr<const Node*> Graph::CheckAndAdd(NodeSpec* spec) {
 Status Graph::Adopt(Graph* from, const GraphExtras& extras) {
   std::scoped_lock lock(mu_, from->mu_);
   for (const auto& n : from->nodes_) {
-    if (!by_name_.count(n->name_)) continue;
+    if (!FindLocked(n->name_)) continue;
     return OfNode(*n, AlreadyExists(n->title(), ": the graph has a node of that name; import under a prefix"));
   }
   // What may run out of memory comes first.
   nodes_.reserve(nodes_.size() + from->nodes_.size());
-  by_name_.reserve(by_name_.size() + from->by_name_.size());
+  by_name_.Reserve(nodes_.size() + from->nodes_.size());
+  plugins_.insert(from->plugins_.begin(), from->plugins_.end());
   GraphExtras both = extras_;
   // Both parts must go on meaning what they meant: to the older writer's words, for readers that both accept.
   both.producer = nodes_.empty() ? extras.producer : std::min(both.producer, extras.producer);
@@ -220,8 +276,9 @@ Status Graph::Adopt(Graph* from, const GraphExtras& extras) {
     n->place_ = PlaceLocked(n->place());
     n->id_ = int32_t(nodes_.size());
     nodes_.push_back(std::move(n));
+    by_name_.FindOrAdd(nodes_.back()->name_, nodes_.back()->id_, NameOf{nodes_});
   }
-  by_name_.merge(from->by_name_);
+  from->by_name_.Clear();
   from->nodes_.clear();
   return Status();
 }
@@ -248,8 +305,13 @@ StatusOr<Edge> Graph::AddConst(const Tensor& value, std::string name, std::strin
 
 const Node* Graph::Find(std::string_view name) const {
   std::shared_lock lock(mu_);
-  auto it = by_name_.find(name);
-  return it == by_name_.end() ? nullptr : it->second;
+  return FindLocked(name);
+}
+
+// REQUIRES: mu_.
+const Node* Graph::FindLocked(std::string_view name) const {
+  const int32_t id = by_name_.Find(name, NameOf{nodes_});
+  return id == NameIndex::kNone ? nullptr : nodes_[size_t(id)].get();
 }
 
 StatusOr<Edge> Graph::FindEdge(std::string_view text) const {
@@ -260,13 +322,13 @@ StatusOr<Edge> Graph::FindEdge(std::string_view text) const {
     std::string digits(text.substr(colon + 1));
     if (digits.empty() || digits.size() > 5 ||
         !std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c); })) {
-      return InvalidArgument("'", text, "' is not a tensor name; write 'node' or 'node:1'");
+      return InvalidArgument("'", Shown(text), "' is not a tensor name; write 'node' or 'node:1'");
     }
     port = std::stol(digits);
   }
   const Node* n = Find(name);
-  if (!n) return NotFound("the graph has no node '", name, "'");
-  if (port >= n->n_out()) return InvalidArgument("'", text, "': node '", name, "' has ", n->n_out(), " outputs");
+  if (!n) return NotFound("the graph has no node '", Shown(name), "'");
+  if (port >= n->n_out()) return InvalidArgument("'", Shown(text), "': node '", Shown(name), "' has ", n->n_out(), " outputs");
   return Edge{n, int32_t(port)};
 }
 
@@ -289,7 +351,7 @@ std::string Graph::UniqueName(std::string_view base) const {
 
 std::string Graph::UniqueNameLocked(std::string_view base) const {
   std::string name(base);
-  auto taken = [&] { return by_name_.count(name) || reserved_.count(name); };
+  auto taken = [&] { return FindLocked(name) || reserved_.count(name); };
   if (!taken()) return name;
   for (int& i = next_suffix_[name];;) {
     name = StrCat(base, "_", ++i);

@@ -7,7 +7,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -16,6 +18,7 @@
 
 #include "framework/base/status.h"
 #include "framework/graph/attr_value.h"
+#include "framework/graph/name_index.h"
 #include "framework/graph/op_schema.h"
 #include "framework/tensor/shape.h"
 #include "framework/tensor/tensor.h"
@@ -41,12 +44,17 @@ struct Edge {
 struct HandleInfo {
   uint32_t dtype = 0;
   Shape shape;
+  bool known() const { return dtype != 0 || shape.has_rank(); }
 };
+inline const HandleInfo kNoHandle;
 
 std::string NodeTitle(std::string_view op, std::string_view name, std::string_view place);
 
 class Node {
  public:
+  // One of no graph, with an argument per input and output, that stands for several in a plan. op: must outlive it.
+  static Node StandIn(const OpSchema* op, std::string name, std::vector<Edge> inputs, std::vector<uint32_t> types,
+                      std::vector<Shape> shapes);
   int32_t id() const { return id_; }
   const std::string& name() const { return name_; }
   const OpSchema& op() const { return *schema_; }
@@ -58,22 +66,23 @@ class Node {
   uint32_t out_type(int32_t o) const { return types_[inputs_.size() + size_t(o)]; }
   const std::vector<uint32_t>& types() const { return types_; }  // inputs, then outputs
   // Argument a has the flat inputs [in_at()[a], in_at()[a + 1]); likewise outputs.
-  const std::vector<uint32_t>& in_at() const { return in_at_; }
-  const std::vector<uint32_t>& out_at() const { return out_at_; }
+  const std::vector<uint32_t>& in_at() const { return rare().in_at.empty() ? schema_->in_at : rare_->in_at; }
+  const std::vector<uint32_t>& out_at() const { return rare().out_at.empty() ? schema_->out_at : rare_->out_at; }
   const std::vector<AttrValue>& attrs() const { return attrs_; }  // in schema order
   const AttrValue* FindAttr(std::string_view attr) const;
   // Attributes that the schema does not have (underscore names): serialised AttrValue messages, kept byte for byte.
   // Also one of the schema's where AttrValue cannot hold all of it: a function with attributes of its own.
-  const std::map<std::string, std::string>& extra_attrs() const { return extra_; }
+  const std::map<std::string, std::string>& extra_attrs() const { return rare().extra; }
   // Fields of the NodeDef that it came from and that nothing here stands for, serialised.
-  const std::string& unknown_fields() const { return unknown_; }
+  const std::string& unknown_fields() const { return rare().unknown; }
   // It came in with a GraphDef: not the program, somebody else may have written it. Not exported.
   bool imported() const { return imported_; }
   const std::string& device() const { return device_; }
-  const std::vector<std::string>& colocate_with() const { return colocate_; }
+  const std::vector<std::string>& colocate_with() const { return rare().colocate; }
   // What is known when nothing is fed.
   const Shape& shape(int32_t o) const { return shapes_[size_t(o)]; }
-  const HandleInfo& handle(int32_t o) const { return handles_[size_t(o)]; }
+  const HandleInfo& handle(int32_t o) const { return handles_.empty() ? kNoHandle : handles_[size_t(o)]; }
+  const std::vector<HandleInfo>& handles() const { return handles_; }  // of all outputs; empty: nothing is known of any
   const Tensor& value(int32_t o) const { return values_[size_t(o)]; }  // empty: not a known constant
   void FillC(CAttrs* out) const;
   // Where in the program it was made, such as "train.py:18"; "": not known. Not part of the graph: it is not exported.
@@ -83,17 +92,27 @@ class Node {
 
  private:
   friend class Graph;
+  // What few nodes have.
+  struct Rare {
+    std::map<std::string, std::string> extra;
+    std::string unknown;
+    std::vector<std::string> colocate;
+    std::vector<uint32_t> in_at, out_at;  // empty: the schema's
+  };
+  const Rare& rare() const {
+    static const Rare none;
+    return rare_ ? *rare_ : none;
+  }
+
   int32_t id_ = 0;
   bool imported_ = false;
   std::string name_, device_;
   const OpSchema* schema_ = nullptr;
   std::vector<Edge> inputs_;
   std::vector<const Node*> controls_;
-  std::vector<uint32_t> types_, in_at_, out_at_;
+  std::vector<uint32_t> types_;
   std::vector<AttrValue> attrs_;
-  std::map<std::string, std::string> extra_;
-  std::string unknown_;
-  std::vector<std::string> colocate_;
+  std::unique_ptr<const Rare> rare_;    // NULL: nothing of it
   const std::string* place_ = nullptr;  // the graph's; many nodes have one
   std::vector<Shape> shapes_;
   std::vector<HandleInfo> handles_;
@@ -143,6 +162,9 @@ class Graph {
   // Checks everything: op, name, argument counts and types, attributes (inferred, defaulted, allowed), shapes. On failure the graph is as
   // before. Errors are prefixed with the node's title.
   StatusOr<const Node*> AddNode(NodeSpec spec);
+  // The same for who has found the op already and has its attributes in the order of the schema, those that are open being empty. The
+  // spec's own op and attributes are not looked at. REQUIRES: it has a name.
+  StatusOr<const Node*> AddNode(const OpSchema& op, std::vector<AttrValue> attrs, NodeSpec spec);
   // Takes over the nodes of `from`, and the extras that came with them: all, or nothing. ALREADY_EXISTS where both have a node of one name.
   // REQUIRES: the same runtime; nobody else uses `from`, which is empty afterwards.
   Status Adopt(Graph* from, const GraphExtras& extras);
@@ -161,7 +183,14 @@ class Graph {
   GraphExtras extras() const;
 
  private:
-  StatusOr<const Node*> CheckAndAdd(NodeSpec* spec);
+  // These take the parts of the spec.
+  StatusOr<const Node*> FindOpAndAdd(NodeSpec* spec);
+  StatusOr<const Node*> CheckAndAdd(const OpSchema& op, std::vector<AttrValue> attrs, NodeSpec* spec);
+  Status Resolve(std::vector<AttrValue> attrs, NodeSpec* spec, Node* node) const;
+  Status Infer(std::string_view name, Node* node) const;
+  Status SetValues(Node* node, std::span<const tw_shape> in_shapes) const;
+  StatusOr<const Node*> Insert(std::unique_ptr<Node> node, NodeSpec* spec);
+  const Node* FindLocked(std::string_view name) const;
   std::string UniqueNameLocked(std::string_view base) const;
   const std::string* PlaceLocked(std::string_view place);
 
@@ -172,9 +201,10 @@ class Graph {
   GraphExtras extras_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::unordered_set<std::string> places_;
-  std::unordered_map<std::string_view, const Node*> by_name_;  // keys point into the nodes
+  NameIndex by_name_;
   mutable std::unordered_map<std::string, int> next_suffix_;
   mutable std::unordered_set<std::string> reserved_;  // names given out whose nodes are still to come
+  std::set<std::shared_ptr<const void>> plugins_;     // whose ops it has, so that they are not unloaded
 };
 
 // Legal node names: letters, digits and _.\-/> , not starting with a sign; `scope/` prefixes are part of the name.

@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <queue>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "framework/base/shown.h"
 #include "framework/graph/attr_proto.h"
 #include "framework/graph/graph_def.h"
 #include "framework/graph/graph_def_fields.h"
+#include "framework/graph/name_index.h"
 #include "framework/io/wire.h"
 #include "framework/registry/registry.h"
 #include "framework/runtime/runtime.h"
@@ -23,23 +26,27 @@ struct Source {
   int32_t node = 0, port = 0;
 };
 
+// Part of an array that all nodes share.
+struct Range {
+  uint32_t begin = 0, end = 0;
+};
+
 // A NodeDef. The views lead into the imported bytes.
 struct StoredNode {
-  std::string name;  // prefix included
-  std::string_view op, device;
-  std::vector<std::string_view> inputs;
-  std::vector<std::pair<std::string_view, std::string_view>> attrs;  // name, AttrValue message
+  std::string_view name, op, device;  // the name without the prefix
+  Range inputs, attrs;
   std::string unknown;
-  std::vector<Source> sources;  // data first, then control
-  std::string title() const { return StrCat(op, " '", name, "':"); }
 };
+
+// An attribute's name and AttrValue message.
+using StoredAttr = std::pair<std::string_view, std::string_view>;
 
 // Names of attributes and devices: what a proto3 string may hold and a message can show.
 bool IsPlainText(std::string_view s) {
   return std::all_of(s.begin(), s.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-// "x" -> (x, 0), "x:2" -> (x, 2), "^x" -> (x, kControl). False for anything else.
+// "x" -> (x, 0), "x:2" -> (x, 2), "^x" -> (x, kControl). False for anything else, but the name may be none.
 bool SplitInput(std::string_view text, std::string_view* name, int32_t* port) {
   *port = 0;
   if (text.substr(0, 1) == "^") {
@@ -55,7 +62,7 @@ bool SplitInput(std::string_view text, std::string_view* name, int32_t* port) {
     text = text.substr(0, colon);
   }
   *name = text;
-  return IsNodeName(text);
+  return true;
 }
 
 class Importer {
@@ -73,7 +80,8 @@ class Importer {
     RETURN_IF_ERROR(ReadGraph(bytes));
     RETURN_IF_ERROR(CheckVersions());
     RETURN_IF_ERROR(IndexNames());
-    for (StoredNode& n : nodes_) RETURN_IF_ERROR(FindSources(&n));
+    sources_.resize(inputs_.size());
+    for (const StoredNode& n : nodes_) RETURN_IF_ERROR(FindSources(n));
     RETURN_IF_ERROR(Sort());
     made_.resize(nodes_.size());
     for (int32_t i : order_) RETURN_IF_ERROR(Build(i));
@@ -85,15 +93,26 @@ class Importer {
   Status ReadGraph(std::string_view bytes);
   Status ReadVersions(std::string_view bytes);
   Status ReadNode(std::string_view bytes);
-  Status ReadAttr(std::string_view bytes, StoredNode* node);
+  Status ReadAttr(std::string_view bytes);
+  Status SortAttrs(const StoredNode& node);
   Status CheckVersions() const;
   Status IndexNames();
-  Status FindSources(StoredNode* node) const;
+  Status FindSources(const StoredNode& node);
   Status Sort();
   Status DescribeCycle(const std::vector<uint32_t>& waits_for) const;
   Status Build(int32_t i);
-  Status SetAttr(const StoredNode& node, const OpSchema& schema, std::string_view name, std::string_view message, NodeSpec* spec);
+  Status SetInputs(const StoredNode& node, NodeSpec* spec) const;
+  Status SetAttr(const OpSchema& op, const StoredAttr& attr, std::vector<AttrValue>* values, NodeSpec* spec);
   Status SetColocation(std::string_view message, NodeSpec* spec);
+  std::string NameOf(const StoredNode& n) const { return StrCat(scope_, n.name); }
+  std::string Title(const StoredNode& n) const { return StrCat(NodeTitle(n.op, NameOf(n), ""), ":"); }
+  std::span<const Source> SourcesOf(const StoredNode& n) const {
+    return std::span(sources_).subspan(n.inputs.begin, n.inputs.end - n.inputs.begin);
+  }
+  int32_t Find(std::string_view name) const {
+    return by_name_.Find(name, [this](int32_t i) { return nodes_[size_t(i)].name; });
+  }
+  const OpSchema* OpOf(std::string_view name);
 
   const ImportOptions& options_;
   Graph* graph_;
@@ -102,7 +121,11 @@ class Importer {
   std::string scope_;
   SplatBudget splat_;
   std::vector<StoredNode> nodes_;
-  std::unordered_map<std::string_view, int32_t> by_name_;
+  std::vector<std::string_view> inputs_;  // of all nodes
+  std::vector<Source> sources_;           // of all inputs
+  std::vector<StoredAttr> attrs_;         // of all nodes
+  NameIndex by_name_;
+  std::unordered_map<std::string_view, const OpSchema*> ops_;  // that were looked up
   std::vector<int32_t> order_;
   std::vector<const Node*> made_;
 };
@@ -114,6 +137,8 @@ Status Damaged(std::string_view what, const WireReader& reader) {
 Status Importer::ReadGraph(std::string_view bytes) {
   constexpr size_t kUsualNode = 128;  // bytes
   nodes_.reserve(bytes.size() / kUsualNode);
+  inputs_.reserve(bytes.size() / kUsualNode * 2);
+  attrs_.reserve(bytes.size() / kUsualNode * 3);
   WireReader reader(bytes);
   for (WireField f; reader.Next(&f);) {
     if (f.number == kNode && f.type == WireField::kBytes) {
@@ -164,45 +189,43 @@ Status Importer::CheckVersions() const {
 
 Status Importer::ReadNode(std::string_view bytes) {
   StoredNode node;
-  std::string_view name;
+  node.inputs.begin = uint32_t(inputs_.size());
+  node.attrs.begin = uint32_t(attrs_.size());
   WireReader reader(bytes);
   Status s;
   for (WireField f; s.ok() && reader.Next(&f);) {
     const bool is_text = f.type == WireField::kBytes;
     if (is_text && f.number == kName)
-      name = f.bytes;
+      node.name = f.bytes;
     else if (is_text && f.number == kOp)
       node.op = f.bytes;
     else if (is_text && f.number == kInput)
-      node.inputs.push_back(f.bytes);
+      inputs_.push_back(f.bytes);
     else if (is_text && f.number == kDevice)
       node.device = f.bytes;
     else if (is_text && f.number == kAttr)
-      s = ReadAttr(f.bytes, &node);
+      s = ReadAttr(f.bytes);
     else
       node.unknown += f.raw;
   }
-  if (!IsNodeName(name)) {
+  node.inputs.end = uint32_t(inputs_.size());
+  node.attrs.end = uint32_t(attrs_.size());
+  if (!IsNodeName(node.name)) {
     const std::string number = StrCat("node number ", nodes_.size(), " of the GraphDef");
-    return reader.ok() ? InvalidArgument(number, " has the name '", IsPlainText(name) ? name : "?", "', which is not a node name")
-                       : Damaged(number, reader);
+    return reader.ok()
+               ? InvalidArgument(number, " has the name '", Shown(IsPlainText(node.name) ? node.name : "?"), "', which is not a node name")
+               : Damaged(number, reader);
   }
-  node.name = StrCat(scope_, name);
-  if (!s.ok()) return Prefix(s, node.title());
-  if (!reader.ok()) return Prefix(Damaged("the NodeDef", reader), node.title());
-  if (node.op.empty() || !IsPlainText(node.op)) return InvalidArgument("node '", node.name, "' has no op");
-  if (!IsPlainText(node.device)) return InvalidArgument(node.title(), " the device name is not plain text");
-  std::sort(node.attrs.begin(), node.attrs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (size_t i = 1; i < node.attrs.size(); ++i) {
-    if (node.attrs[i - 1].first == node.attrs[i].first) {
-      return InvalidArgument(node.title(), " attribute '", node.attrs[i].first, "' is set twice");
-    }
-  }
+  if (s.ok() && !reader.ok()) s = Damaged("the NodeDef", reader);
+  if (!s.ok()) return Prefix(s, Title(node));
+  if (node.op.empty() || !IsPlainText(node.op)) return InvalidArgument("node '", Shown(NameOf(node)), "' has no op");
+  if (!IsPlainText(node.device)) return InvalidArgument(Title(node), " the device name is not plain text");
+  RETURN_IF_ERROR(SortAttrs(node));
   nodes_.push_back(std::move(node));
   return Status();
 }
 
-Status Importer::ReadAttr(std::string_view bytes, StoredNode* node) {
+Status Importer::ReadAttr(std::string_view bytes) {
   std::string_view key, value;
   bool has_value = false;
   WireReader reader(bytes);
@@ -210,47 +233,54 @@ Status Importer::ReadAttr(std::string_view bytes, StoredNode* node) {
     if (f.type != WireField::kBytes) continue;
     if (f.number == kKey) key = f.bytes;
     if (f.number != kValue) continue;
-    if (std::exchange(has_value, true)) return InvalidArgument("attribute '", key, "' has two values");
+    if (std::exchange(has_value, true)) return InvalidArgument("attribute '", Shown(key), "' has two values");
     value = f.bytes;
   }
-  if (!reader.ok()) return Damaged(StrCat("attribute '", IsPlainText(key) ? key : "?", "'"), reader);
+  if (!reader.ok()) return Damaged(StrCat("attribute '", Shown(IsPlainText(key) ? key : "?"), "'"), reader);
   if (key.empty() || !IsPlainText(key)) return InvalidArgument("an attribute's name is empty or not plain text");
-  node->attrs.emplace_back(key, value);
+  attrs_.emplace_back(key, value);
   return Status();
 }
 
+Status Importer::SortAttrs(const StoredNode& node) {
+  const auto begin = attrs_.begin() + node.attrs.begin, end = attrs_.begin() + node.attrs.end;
+  std::sort(begin, end, [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto twice = std::adjacent_find(begin, end, [](const auto& a, const auto& b) { return a.first == b.first; });
+  return twice == end ? Status() : InvalidArgument(Title(node), " attribute '", Shown(twice->first), "' is set twice");
+}
+
 Status Importer::IndexNames() {
-  by_name_.reserve(nodes_.size());
+  by_name_.Reserve(nodes_.size());
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    auto [at, is_new] = by_name_.emplace(nodes_[i].name, int32_t(i));
-    if (!is_new) {
-      return InvalidArgument(nodes_[i].title(), " node number ", at->second, " of the GraphDef, ", nodes_[size_t(at->second)].op,
+    const int32_t other = by_name_.FindOrAdd(nodes_[i].name, int32_t(i), [this](int32_t k) { return nodes_[size_t(k)].name; });
+    if (other != NameIndex::kNone) {
+      return InvalidArgument(Title(nodes_[i]), " node number ", other, " of the GraphDef, ", Shown(nodes_[size_t(other)].op),
                              ", has the same name; names must differ");
     }
   }
   return Status();
 }
 
-Status Importer::FindSources(StoredNode* node) const {
+Status Importer::FindSources(const StoredNode& node) {
   bool control_seen = false;
-  for (size_t i = 0; i < node->inputs.size(); ++i) {
-    const std::string_view text = node->inputs[i];
+  for (uint32_t at = node.inputs.begin; at < node.inputs.end; ++at) {
+    const std::string_view text = inputs_[at];
+    const uint32_t i = at - node.inputs.begin;
     std::string_view name;
-    Source source;
-    if (!SplitInput(text, &name, &source.port)) {
-      return InvalidArgument(node->title(), " input ", i, " is '", IsPlainText(text) ? text : "?",
+    Source& source = sources_[at];
+    const bool is_input = SplitInput(text, &name, &source.port);
+    source.node = is_input ? Find(name) : NameIndex::kNone;
+    if (source.node == NameIndex::kNone && (!is_input || !IsNodeName(name))) {
+      return InvalidArgument(Title(node), " input ", i, " is '", Shown(IsPlainText(text) ? text : "?"),
                              "', which is none of 'node', 'node:1' and '^node'");
     }
     if (control_seen && source.port != kControl) {
-      return InvalidArgument(node->title(), " input ", i, " is '", text, "' but stands behind a control input; those must come last");
+      return InvalidArgument(Title(node), " input ", i, " is '", Shown(text), "' but stands behind a control input; those must come last");
+    }
+    if (source.node == NameIndex::kNone) {
+      return InvalidArgument(Title(node), " input ", i, " is '", Shown(text), "', but the GraphDef has no node '", Shown(name), "'");
     }
     control_seen = source.port == kControl;
-    auto found = scope_.empty() ? by_name_.find(name) : by_name_.find(StrCat(scope_, name));
-    if (found == by_name_.end()) {
-      return InvalidArgument(node->title(), " input ", i, " is '", text, "', but the GraphDef has no node '", name, "'");
-    }
-    source.node = found->second;
-    node->sources.push_back(source);
   }
   return Status();
 }
@@ -260,14 +290,14 @@ Status Importer::Sort() {
   const size_t n = nodes_.size();
   std::vector<uint32_t> waits_for(n), users_at(n + 1), fill;
   for (size_t i = 0; i < n; ++i) {
-    waits_for[i] = uint32_t(nodes_[i].sources.size());
-    for (const Source& s : nodes_[i].sources) ++users_at[size_t(s.node) + 1];
+    waits_for[i] = nodes_[i].inputs.end - nodes_[i].inputs.begin;
+    for (const Source& s : SourcesOf(nodes_[i])) ++users_at[size_t(s.node) + 1];
   }
   for (size_t i = 0; i < n; ++i) users_at[i + 1] += users_at[i];
   std::vector<int32_t> users(users_at[n]);
   fill.assign(users_at.begin(), users_at.end() - 1);
   for (size_t i = 0; i < n; ++i) {
-    for (const Source& s : nodes_[i].sources) users[fill[size_t(s.node)]++] = int32_t(i);
+    for (const Source& s : SourcesOf(nodes_[i])) users[fill[size_t(s.node)]++] = int32_t(i);
   }
   std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
   for (size_t i = 0; i < n; ++i) {
@@ -294,7 +324,7 @@ Status Importer::DescribeCycle(const std::vector<uint32_t>& waits_for) const {
   while (!seen[size_t(at)]) {
     seen[size_t(at)] = true;
     path.push_back(at);
-    for (const Source& s : nodes_[size_t(at)].sources) {
+    for (const Source& s : SourcesOf(nodes_[size_t(at)])) {
       if (waits_for[size_t(s.node)] == 0) continue;
       at = s.node;
       break;
@@ -303,18 +333,19 @@ Status Importer::DescribeCycle(const std::vector<uint32_t>& waits_for) const {
   path.erase(path.begin(), std::find(path.begin(), path.end(), at));
   std::reverse(path.begin(), path.end());  // now in the direction of the data
   std::string text;
-  for (size_t i = 0; i < path.size() && i < kNamesShown; ++i) text += StrCat("'", nodes_[size_t(path[i])].name, "' -> ");
+  for (size_t i = 0; i < path.size() && i < kNamesShown; ++i) text += StrCat("'", Shown(NameOf(nodes_[size_t(path[i])])), "' -> ");
   if (path.size() > kNamesShown) text += StrCat("(", path.size() - kNamesShown, " more) -> ");
-  return InvalidArgument(nodes_[size_t(path[0])].title(), " ", path.size(), " nodes form a cycle: ", text, "'",
-                         nodes_[size_t(path[0])].name, "'");
+  const StoredNode& first = nodes_[size_t(path[0])];
+  return InvalidArgument(Title(first), " ", path.size(), " nodes form a cycle: ", text, "'", Shown(NameOf(first)), "'");
 }
 
 Status Importer::SetColocation(std::string_view message, NodeSpec* spec) {
   std::vector<std::string> others;
   RETURN_IF_ERROR(ParseColocation(message, &spec->colocate_with, &others));
   for (std::string& name : spec->colocate_with) {
+    const bool stored = Find(name) != NameIndex::kNone;
     name = scope_ + name;
-    if (!by_name_.count(name) && !graph_->Find(name)) return InvalidArgument("there is no node '", name, "' to be placed with");
+    if (!stored && !graph_->Find(name)) return InvalidArgument("there is no node '", Shown(name), "' to be placed with");
   }
   if (scope_.empty()) {
     spec->extra_attrs.emplace("_class", message);
@@ -324,52 +355,68 @@ Status Importer::SetColocation(std::string_view message, NodeSpec* spec) {
   return Status();
 }
 
-Status Importer::SetAttr(const StoredNode& node, const OpSchema& schema, std::string_view name, std::string_view message, NodeSpec* spec) {
+Status Importer::SetAttr(const OpSchema& op, const StoredAttr& attr, std::vector<AttrValue>* values, NodeSpec* spec) {
+  const auto& [name, message] = attr;
   if (name == "_class") return SetColocation(message, spec);
   if (name[0] == '_') {
     spec->extra_attrs.emplace(name, message);
     return Status();
   }
-  const int at = schema.FindAttr(name);
+  const int at = op.FindAttr(name);
   if (at < 0) {
-    return InvalidArgument("op ", schema.name, " of plugin '", schema.plugin, "' has no such attribute; the graph was written for another ",
-                           "version of ", node.op, ": load a plugin with that, or write the graph without it");
+    return InvalidArgument("op ", op.name, " of plugin '", op.plugin, "' has no such attribute; the graph was written for another ",
+                           "version of ", op.name, ": load a plugin with that, or write the graph without it");
   }
   bool whole;
-  ASSIGN_OR_RETURN(AttrValue value, ParseAttr(message, schema.attrs[size_t(at)], &splat_, &whole));
-  spec->attrs.emplace(name, std::move(value));
+  ASSIGN_OR_RETURN((*values)[size_t(at)], ParseAttr(message, op.attrs[size_t(at)], &splat_, &whole));
   if (!whole) spec->extra_attrs.emplace(name, message);
   return Status();
+}
+
+Status Importer::SetInputs(const StoredNode& node, NodeSpec* spec) const {
+  spec->inputs.reserve(node.inputs.end - node.inputs.begin);
+  for (uint32_t at = node.inputs.begin; at < node.inputs.end; ++at) {
+    const Source& s = sources_[at];
+    const Node* from = made_[size_t(s.node)];
+    if (s.port == kControl) {
+      spec->controls.push_back(from);
+    } else if (s.port < from->n_out()) {
+      spec->inputs.push_back({from, s.port});
+    } else {
+      return InvalidArgument(Title(node), " input ", at - node.inputs.begin, " is '", Shown(inputs_[at]), "', but ", from->title(), " has ",
+                             from->n_out(), " outputs");
+    }
+  }
+  return Status();
+}
+
+// NULL: no plugin defines it.
+const OpSchema* Importer::OpOf(std::string_view name) {
+  auto [at, is_new] = ops_.emplace(name, nullptr);
+  if (is_new) at->second = graph_->runtime().registry().FindOp(name);
+  return at->second;
 }
 
 Status Importer::Build(int32_t i) {
   StoredNode& node = nodes_[size_t(i)];
   NodeSpec spec;
-  spec.op = node.op;
-  spec.name = node.name;
+  spec.name = scope_;
+  spec.name += node.name;
+  const OpSchema* op = OpOf(node.op);
+  if (!op) {
+    spec.op = node.op;
+    return scratch_.AddNode(std::move(spec)).status();  // which says what to do about it
+  }
   spec.imported = true;
   spec.device = node.device.empty() ? options_.default_device : std::string(node.device);
   spec.unknown_fields = std::move(node.unknown);
-  // An unknown op is for AddNode to report.
-  const OpSchema* schema = graph_->runtime().registry().FindOp(node.op);
-  for (size_t k = 0; k < node.sources.size() && schema; ++k) {
-    const Source& s = node.sources[k];
-    const Node* from = made_[size_t(s.node)];
-    if (s.port == kControl) {
-      spec.controls.push_back(from);
-    } else if (s.port < from->n_out()) {
-      spec.inputs.push_back({from, s.port});
-    } else {
-      return InvalidArgument(node.title(), " input ", k, " is '", node.inputs[k], "', but ", from->title(), " has ", from->n_out(),
-                             " outputs");
-    }
+  RETURN_IF_ERROR(SetInputs(node, &spec));
+  std::vector<AttrValue> values(op->attrs.size());
+  for (uint32_t k = node.attrs.begin; k < node.attrs.end; ++k) {
+    Status s = SetAttr(*op, attrs_[k], &values, &spec);
+    if (!s.ok()) return Prefix(s, StrCat(Title(node), " attribute '", Shown(attrs_[k].first), "':"));
   }
-  for (size_t k = 0; k < node.attrs.size() && schema; ++k) {
-    const auto& [name, message] = node.attrs[k];
-    Status s = SetAttr(node, *schema, name, message, &spec);
-    if (!s.ok()) return Prefix(s, StrCat(node.title(), " attribute '", name, "':"));
-  }
-  ASSIGN_OR_RETURN(made_[size_t(i)], scratch_.AddNode(std::move(spec)));
+  ASSIGN_OR_RETURN(made_[size_t(i)], scratch_.AddNode(*op, std::move(values), std::move(spec)));
   return Status();
 }
 

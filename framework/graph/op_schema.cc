@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "framework/base/dtype.h"
 #include "framework/base/scanner.h"
+#include "framework/base/shown.h"
 
 namespace thalweg {
 namespace {
@@ -66,6 +68,8 @@ class Parser {
     CheckDims();
     CheckAlgebra();
     if (!in_.ok()) return in_.status();
+    CountSingles(out_.inputs, &out_.in_at);
+    CountSingles(out_.outputs, &out_.out_at);
     return std::move(out_);
   }
 
@@ -238,12 +242,19 @@ class Parser {
     return i;
   }
 
+  static bool Many(const ArgSpec& arg) { return !arg.list_attr.empty() || !arg.number_attr.empty(); }
+
+  static void CountSingles(const std::vector<ArgSpec>& args, std::vector<uint32_t>* at) {
+    if (std::any_of(args.begin(), args.end(), Many)) return;
+    at->resize(args.size() + 1);
+    std::iota(at->begin(), at->end(), 0u);
+  }
+
   // Such clauses are about single values.
   void CheckAlgebra() {
     const OpAlgebra& a = out_.algebra;
     if (!a.said || !in_.ok()) return;
-    auto many = [](const ArgSpec& arg) { return !arg.list_attr.empty() || !arg.number_attr.empty(); };
-    const bool single = out_.outputs.size() == 1 && std::none_of(out_.inputs.begin(), out_.inputs.end(), many) && !many(out_.outputs[0]);
+    const bool single = out_.outputs.size() == 1 && std::none_of(out_.inputs.begin(), out_.inputs.end(), Many) && !Many(out_.outputs[0]);
     if (!single || out_.stateful || out_.once) {
       in_.Fail(algebra_column_,
                "only an op without state, with one output, all arguments being single values, says how its output follows");
@@ -480,7 +491,7 @@ Status CheckType(const AttrSpec& spec, uint32_t t) {
 
 Status CheckString(const AttrSpec& spec, const std::string& s) {
   if (spec.strings.empty() || std::find(spec.strings.begin(), spec.strings.end(), s) != spec.strings.end()) return Status();
-  return InvalidArgument("attribute '", spec.name, "' is \"", s, "\" but must be one of ", AllowedText(spec));
+  return InvalidArgument("attribute '", spec.name, "' is \"", Shown(s), "\" but must be one of ", AllowedText(spec));
 }
 
 Status CheckShape(const AttrSpec& spec, const Shape& s) {

@@ -1,6 +1,7 @@
 // OpSchema: what plugin/op.h's schema text says, parsed. Immutable once registered.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,6 +57,15 @@ struct OpAlgebra {
   bool said = false;  // any of these
 };
 
+struct ShapeQuery;
+struct ShapeAnswer;
+// A shape rule of the runtime's own, asked in place of a plugin's callback.
+class ShapeRule {
+ public:
+  virtual ~ShapeRule() = default;
+  virtual Status Infer(const ShapeQuery& query, ShapeAnswer* out) const = 0;
+};
+
 struct OpSchema {
   std::string name;
   std::vector<ArgSpec> inputs, outputs;
@@ -63,13 +73,17 @@ struct OpSchema {
   bool stateful = false, once = false, commutative = false;
   uint32_t touches = 0;             // Touches
   std::vector<uint8_t> shape_only;  // per input argument
+  // Node::in_at() and out_at() of every node, where all arguments are single values; else empty.
+  std::vector<uint32_t> in_at, out_at;
   OpAlgebra algebra;
   std::string role, no_gradient, doc;
-  std::string text;  // as registered
+  std::string text;                 // as registered
+  const ShapeRule* rule = nullptr;  // NULL: def.shape
   // The sealed definition and the table it is called with.
   tw_op_def def{};
   const tw_host* host = nullptr;
-  std::string plugin;  // id of who registered it
+  std::string plugin;                   // id of who registered it
+  std::weak_ptr<const void> in_graphs;  // held by every graph that has the op, so that the plugin is not unloaded; empty: it never is
 
   int FindAttr(std::string_view attr_name) const;  // -1: none
   int FindInput(std::string_view arg) const;

@@ -1,16 +1,17 @@
 #include "framework/graph/resolve.h"
 
 #include "framework/base/dtype.h"
+#include "framework/base/shown.h"
 
 namespace thalweg {
 namespace {
 
 class Resolver {
  public:
-  Resolver(const OpSchema& op, const std::vector<uint32_t>& inputs) : op_(op), inputs_(inputs) { out_.attrs.resize(op.attrs.size()); }
+  Resolver(const OpSchema& op, std::span<const uint32_t> inputs) : op_(op), inputs_(inputs) {}
 
-  StatusOr<ResolvedNode> Run(std::map<std::string, AttrValue> given) {
-    RETURN_IF_ERROR(Take(&given));
+  StatusOr<ResolvedNode> Run(std::vector<AttrValue> given) {
+    out_.attrs = std::move(given);
     RETURN_IF_ERROR(Split());
     RETURN_IF_ERROR(InferTypes());
     for (size_t i = 0; i < op_.attrs.size(); ++i) {
@@ -22,22 +23,17 @@ class Resolver {
       }
       RETURN_IF_ERROR(CheckAttr(spec, out_.attrs[i]));
     }
+    out_.types.reserve(inputs_.size() + op_.outputs.size());
     RETURN_IF_ERROR(CheckInputs());
     RETURN_IF_ERROR(Outputs());
     return std::move(out_);
   }
 
  private:
-  Status Take(std::map<std::string, AttrValue>* given) {
-    for (auto& [name, value] : *given) {
-      int i = op_.FindAttr(name);
-      if (i < 0) return InvalidArgument("attribute '", name, "' with value ", value.text(), " is not one of op ", op_.name);
-      out_.attrs[size_t(i)] = std::move(value);
-    }
-    return Status();
-  }
-
   AttrValue& attr(const std::string& name) { return out_.attrs[size_t(op_.FindAttr(name))]; }
+
+  // Where the values of each argument begin.
+  const std::vector<uint32_t>& in_at() const { return op_.in_at.empty() ? out_.in_at : op_.in_at; }
 
   // How many values an argument has; -1: not known yet.
   StatusOr<int64_t> Count(const ArgSpec& arg) {
@@ -58,6 +54,7 @@ class Resolver {
 
   // Deals the flat inputs to the arguments. At most one number or list may be left to infer.
   Status Split() {
+    if (!op_.in_at.empty() && inputs_.size() == op_.inputs.size()) return Status();
     int64_t fixed = 0, sharers = 0;
     std::string open;
     for (const ArgSpec& arg : op_.inputs) {
@@ -101,7 +98,7 @@ class Resolver {
     for (size_t a = 0; a < op_.inputs.size(); ++a) {
       const ArgSpec& arg = op_.inputs[a];
       if (arg.type_attr.empty()) continue;
-      for (uint32_t i = out_.in_at[a]; i < out_.in_at[a + 1]; ++i) {
+      for (uint32_t i = in_at()[a]; i < in_at()[a + 1]; ++i) {
         AttrValue& t = attr(arg.type_attr);
         if (t.empty()) t = AttrValue::Type(BaseType(inputs_[i]));
       }
@@ -109,7 +106,7 @@ class Resolver {
     return Status();
   }
 
-  StatusOr<uint32_t> TypeOf(const ArgSpec& arg, uint32_t k) {
+  uint32_t TypeOf(const ArgSpec& arg, uint32_t k) {
     uint32_t t = arg.dtype;
     if (!arg.type_attr.empty()) t = attr(arg.type_attr).types()[0];
     if (!arg.list_attr.empty()) t = attr(arg.list_attr).types()[k];
@@ -119,8 +116,8 @@ class Resolver {
   Status CheckInputs() {
     for (size_t a = 0; a < op_.inputs.size(); ++a) {
       const ArgSpec& arg = op_.inputs[a];
-      for (uint32_t i = out_.in_at[a]; i < out_.in_at[a + 1]; ++i) {
-        ASSIGN_OR_RETURN(uint32_t want, TypeOf(arg, i - out_.in_at[a]));
+      for (uint32_t i = in_at()[a]; i < in_at()[a + 1]; ++i) {
+        const uint32_t want = TypeOf(arg, i - in_at()[a]);
         // A reference may be read as a value, never the other way round.
         if (inputs_[i] != want && BaseType(inputs_[i]) == want && IsRef(inputs_[i])) {
           out_.types.push_back(inputs_[i]);
@@ -138,27 +135,38 @@ class Resolver {
 
   Status Outputs() {
     constexpr int64_t kMost = 65535;  // an edge's port must fit; nobody has as many outputs
+    if (!op_.out_at.empty()) {
+      for (const ArgSpec& arg : op_.outputs) out_.types.push_back(TypeOf(arg, 0));
+      return Status();
+    }
     out_.out_at.push_back(0);
     for (const ArgSpec& arg : op_.outputs) {
       ASSIGN_OR_RETURN(int64_t n, Count(arg));
       if (n < 0 || n + out_.out_at.back() > kMost) return InvalidArgument("cannot have ", n, " outputs '", arg.name, "'");
-      for (uint32_t k = 0; k < uint32_t(n); ++k) {
-        ASSIGN_OR_RETURN(uint32_t t, TypeOf(arg, k));
-        out_.types.push_back(t);
-      }
+      for (uint32_t k = 0; k < uint32_t(n); ++k) out_.types.push_back(TypeOf(arg, k));
       out_.out_at.push_back(out_.out_at.back() + uint32_t(n));
     }
     return Status();
   }
 
   const OpSchema& op_;
-  const std::vector<uint32_t>& inputs_;
+  std::span<const uint32_t> inputs_;
   ResolvedNode out_;
 };
 
 }  // namespace
 
-StatusOr<ResolvedNode> ResolveNode(const OpSchema& op, const std::vector<uint32_t>& inputs, std::map<std::string, AttrValue> given) {
+StatusOr<std::vector<AttrValue>> InSchemaOrder(const OpSchema& op, std::map<std::string, AttrValue> given) {
+  std::vector<AttrValue> ordered(op.attrs.size());
+  for (auto& [name, value] : given) {
+    const int i = op.FindAttr(name);
+    if (i < 0) return InvalidArgument("attribute '", name, "' with value ", Shown(value.text()), " is not one of op ", op.name);
+    ordered[size_t(i)] = std::move(value);
+  }
+  return ordered;
+}
+
+StatusOr<ResolvedNode> ResolveNode(const OpSchema& op, std::span<const uint32_t> inputs, std::vector<AttrValue> given) {
   return Resolver(op, inputs).Run(std::move(given));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,12 +12,15 @@
 namespace thalweg {
 
 struct ResolvedNode {
-  std::vector<AttrValue> attrs;  // in schema order
-  std::vector<uint32_t> types;   // inputs, then outputs, flat
-  std::vector<uint32_t> in_at, out_at;
+  std::vector<AttrValue> attrs;         // in schema order
+  std::vector<uint32_t> types;          // inputs, then outputs, flat
+  std::vector<uint32_t> in_at, out_at;  // empty where they are the schema's
 };
 
-// inputs: their types, flat. given: attributes by name; names that the schema lacks are INVALID_ARGUMENT. Errors are not prefixed.
-StatusOr<ResolvedNode> ResolveNode(const OpSchema& op, const std::vector<uint32_t>& inputs, std::map<std::string, AttrValue> given);
+// Attributes by name, put into the order of the schema; those that are not given stay empty. Names that it lacks are INVALID_ARGUMENT.
+StatusOr<std::vector<AttrValue>> InSchemaOrder(const OpSchema& op, std::map<std::string, AttrValue> given);
+
+// inputs: their types, flat. given: attributes in schema order. Errors are not prefixed.
+StatusOr<ResolvedNode> ResolveNode(const OpSchema& op, std::span<const uint32_t> inputs, std::vector<AttrValue> given);
 
 }  // namespace thalweg

@@ -117,6 +117,7 @@ Status InferShapes(const ShapeQuery& q, ShapeAnswer* out) {
   out->shapes.assign(q.n_out, Shape());
   out->handles.assign(q.n_out, HandleInfo());
   const OpSchema& op = *q.op;
+  if (op.rule) return op.rule->Infer(q, out);
   Bindings bound;
   for (size_t a = 0; a < op.inputs.size(); ++a) {
     if (!op.inputs[a].has_dims) continue;
@@ -158,6 +159,7 @@ Status InferShapes(const Node& node, const std::vector<tw_shape>& in, const std:
   CAttrs attrs;
   node.FillC(&attrs);
   std::vector<const tw_view*> views;
+  views.reserve(values.size());
   for (const Tensor& v : values) views.push_back(v ? &v.view() : nullptr);
   ShapeQuery q;
   q.op = &node.op();

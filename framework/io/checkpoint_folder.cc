@@ -42,7 +42,29 @@ std::string_view PrefixOfData(std::string_view file) {
 std::string Resolve(const std::string& folder, const std::string& path, const std::set<std::string>& names) {
   const std::string here(LastPart(path));
   if (names.count(StrCat(here, kIndex)) || path.empty()) return StrCat(folder, "/", here);
-  return path[0] == '/' ? path : StrCat(folder, "/", path);
+  return IsAbsolute(path) ? path : StrCat(folder, "/", path);
+}
+
+// What other names have in the file: `state` without what is of `name`.
+CheckpointState OfOthers(CheckpointState state, const std::string& name) {
+  const auto is_ours = [&](std::string_view path) { return IsNumbered(LastPart(path), name); };
+  const bool listed = std::any_of(state.all.begin(), state.all.end(), [&](auto& c) { return c.path == state.latest; });
+  if (!listed && !state.latest.empty()) state.all.push_back({state.latest, 0, {}});
+  std::erase_if(state.all, [&](const SavedCheckpoint& c) { return is_ours(c.path); });
+  std::erase_if(state.removed, is_ours);
+  state.preserved.erase(name);
+  return state;
+}
+
+// From the oldest on, each list in its own order and what was saved just now last. REQUIRES: ours is not empty.
+std::vector<SavedCheckpoint> Together(const std::vector<SavedCheckpoint>& others, const std::vector<SavedCheckpoint>& ours) {
+  std::vector<SavedCheckpoint> all;
+  auto other = others.begin();
+  for (const SavedCheckpoint& c : ours) {
+    while (other != others.end() && (&c == &ours.back() || other->time <= c.time)) all.push_back(*other++);
+    all.push_back(c);
+  }
+  return all;
 }
 
 bool Better(const SavedCheckpoint& a, const SavedCheckpoint& b, bool smaller) {
@@ -82,6 +104,8 @@ StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(const std::st
 
 Status CheckpointFolder::Load() {
   RETURN_IF_ERROR(files_.MakeFolder(folder_));
+  // What another name is writing just now is nothing that a crash has left.
+  ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, files_.LockFolderOf(StrCat(folder_, "/checkpoint")));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(folder_));
   Sweep(names);
   auto state = ReadCheckpointState(folder_, files_);
@@ -89,7 +113,9 @@ Status CheckpointFolder::Load() {
   // What no file names is not ours to remove: somebody may have put it there.
   if (!state.ok()) return Status();
   const std::set<std::string> there(names.begin(), names.end());
-  state_.last_preserved = state->last_preserved;
+  const auto preserved = state->preserved.find(name_);
+  if (preserved != state->preserved.end()) state_.last_preserved = preserved->second;
+  if (state->preserved.empty()) state_.last_preserved = state->last_preserved;
   // A crash or a failure may have kept them from being removed.
   for (const std::string& path : state->removed) {
     if (IsNumbered(path, name_) && path.find('/') == path.npos) condemned_.insert(path);
@@ -144,6 +170,20 @@ void CheckpointFolder::Drop(double now) {
   for (const SavedCheckpoint& c : state_.all) condemned_.erase(c.path);  // a file may say both, or one name twice
 }
 
+// Several names share the file: from reading to replacing it no other saver may come between.
+Status CheckpointFolder::Publish() const {
+  ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, files_.LockFolderOf(StrCat(folder_, "/checkpoint")));
+  auto there = ReadCheckpointState(folder_, files_);
+  if (!there.ok() && !absl::IsNotFound(there.status()) && !absl::IsDataLoss(there.status())) return there.status();
+  CheckpointState shared = there.ok() ? OfOthers(*std::move(there), name_) : CheckpointState();
+  shared.latest = state_.latest;
+  shared.all = Together(shared.all, state_.all);
+  shared.last_preserved = state_.last_preserved;
+  if (state_.last_preserved != 0) shared.preserved[name_] = state_.last_preserved;
+  shared.removed.insert(shared.removed.end(), condemned_.begin(), condemned_.end());
+  return WriteCheckpointState(shared, folder_, files_);
+}
+
 // The index first: what has none is no checkpoint. What cannot be removed now is tried again with the next save.
 void CheckpointFolder::RemoveCondemned() {
   if (condemned_.empty()) return;
@@ -174,8 +214,7 @@ StatusOr<uint64_t> CheckpointFolder::Save(int64_t step, std::optional<double> me
   state_.all.push_back({path, now, metric});
   state_.latest = path;
   Drop(now);
-  state_.removed.assign(condemned_.begin(), condemned_.end());
-  if (Status s = WriteCheckpointState(state_, folder_, files_); !s.ok()) return Prefix(s, StrCat("checkpoint '", folder_, "/", path, "':"));
+  if (Status s = Publish(); !s.ok()) return Prefix(s, StrCat("checkpoint '", folder_, "/", path, "':"));
   RemoveCondemned();
   return bytes;
 }
@@ -190,8 +229,7 @@ StatusOr<std::vector<std::string>> FindCheckpoints(const std::string& folder, st
     if (known.insert(prefix).second) found.push_back(prefix);
   };
   auto add_named = [&](const std::string& path) {
-    if (name.empty() || LastPart(path) == name || IsNumbered(LastPart(path), name)) return add(Resolve(folder, path, names));
-    notes->push_back(StrCat("'", folder, "/checkpoint' names '", path, "', which is none of '", name, "'"));
+    if (name.empty() || LastPart(path) == name || IsNumbered(LastPart(path), name)) add(Resolve(folder, path, names));
   };
   auto state = ReadCheckpointState(folder, files);
   if (state.ok()) {
@@ -219,12 +257,13 @@ bool IsNoWholeCheckpoint(const Status& s) {
   return absl::IsNotFound(s) || absl::IsDataLoss(s) || absl::IsInvalidArgument(s) || absl::IsUnknown(s);
 }
 
-StatusOr<std::string> BestCheckpoint(const std::string& folder, bool smaller_is_better, FileSystem& files) {
-  ASSIGN_OR_RETURN(const CheckpointState state, ReadCheckpointState(folder, files));
+StatusOr<std::string> BestCheckpoint(const std::string& folder, std::string_view name, bool smaller_is_better, FileSystem& files) {
+  ASSIGN_OR_RETURN(CheckpointState state, ReadCheckpointState(folder, files));
+  std::erase_if(state.all, [&](const SavedCheckpoint& c) { return !IsNumbered(LastPart(c.path), name); });
   const auto ranked = ByMetric(state, smaller_is_better);
-  if (ranked.empty()) return NotFound("checkpoints in '", folder, "': none was saved with a metric");
+  if (ranked.empty()) return NotFound("checkpoints in '", folder, "': none of '", name, "' was saved with a metric");
   const std::string& path = ranked[0]->path;
-  return path[0] == '/' ? path : StrCat(folder, "/", path);
+  return IsAbsolute(path) ? path : StrCat(folder, "/", path);
 }
 
 }  // namespace thalweg

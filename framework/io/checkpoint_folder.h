@@ -1,4 +1,5 @@
-// A folder of checkpoints `name`-`step`: which are kept, which is the latest, and what to fall back to when that is damaged.
+// A folder of checkpoints `name`-`step`: which are kept, which is the latest, and what to fall back to when that is damaged. Several names
+// may share a folder and its file "checkpoint": each keeps and removes its own, and leaves the others' lines as they are.
 //
 // A save writes the checkpoint, then the file "checkpoint" that names it (checkpoint_state.h), then removes what is not kept any more: a
 // crash at any point leaves a folder whose latest checkpoint is whole, the old one or the new one.
@@ -44,7 +45,7 @@ class CheckpointFolder {
 
   const std::string& folder() const { return folder_; }
   const std::string& name() const { return name_; }
-  const CheckpointState& state() const { return state_; }
+  const CheckpointState& state() const { return state_; }  // what is of this name
 
  private:
   CheckpointFolder(std::string folder, std::string name, const CheckpointKeep& keep, FileSystem& files)
@@ -53,6 +54,7 @@ class CheckpointFolder {
   void Sweep(const std::vector<std::string>& names);
   std::set<std::string> Best() const;
   void Drop(double now);
+  Status Publish() const;
   void RemoveCondemned();
 
   const std::string folder_, name_;
@@ -76,7 +78,7 @@ StatusOr<std::vector<std::string>> FindCheckpoints(const std::string& folder, st
 // machine lacks something, or that it may not be read here.
 bool IsNoWholeCheckpoint(const Status& status);
 
-// The prefix of the best by metric that the folder names. NOT_FOUND where none has one.
-StatusOr<std::string> BestCheckpoint(const std::string& folder, bool smaller_is_better, FileSystem& files);
+// The prefix of the best by metric among those `name`-`step` that the folder names. NOT_FOUND where none has one.
+StatusOr<std::string> BestCheckpoint(const std::string& folder, std::string_view name, bool smaller_is_better, FileSystem& files);
 
 }  // namespace thalweg

@@ -14,6 +14,7 @@
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
+#include "framework/base/shown.h"
 #include "framework/io/tensor_proto.h"
 #include "framework/proto/checkpoint.pb.h"
 
@@ -28,18 +29,25 @@ constexpr unsigned char kMagic[8] = {0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0
 // Neighbouring keys share prefixes in the file, so a small file can claim many long ones.
 constexpr uint64_t kKeyBytesPerFileByte = 8, kFreeKeyBytes = 32u << 20;
 constexpr size_t kMostEntryBytes = 4u << 20;
+// So can a compressed block, by a factor of twenty.
+constexpr uint64_t kUnfoldedPerFileByte = 8, kFreeUnfolded = 32u << 20;
+constexpr char kSnappy = 1;  // the kind of compression that stands behind a block
 
 // How LevelDB reads. It knows nothing of our statuses, so the first failure is kept here.
+// An honest file has each byte in one block, which is read once; one block under many names would be unfolded again and again.
 class TableSource final : public leveldb::RandomAccessFile {
  public:
   explicit TableSource(const ReadableFile& file) : file_(file) {}
   leveldb::Status Read(uint64_t offset, size_t n, leveldb::Slice* result, char* scratch) const override {
+    // It goes on to the next block after a failure, and does not have to.
+    if (!failure_.ok()) return leveldb::Status::IOError("see failure()");
     // Short answers are legal: LevelDB reports the block as truncated.
     const uint64_t size = file_.size();
     const uint64_t n_there = offset >= size ? 0 : std::min<uint64_t>(n, size - offset);
     Status s = file_.ReadAt(offset, scratch, n_there);
+    if (s.ok()) s = Count(offset, {scratch, size_t(n_there)});
     if (!s.ok()) {
-      if (failure_.ok()) failure_ = s;
+      failure_ = s;
       return leveldb::Status::IOError("see failure()");
     }
     *result = leveldb::Slice(scratch, size_t(n_there));
@@ -48,8 +56,24 @@ class TableSource final : public leveldb::RandomAccessFile {
   const Status& failure() const { return failure_; }
 
  private:
+  // What is read, and what blocks say that they unfold to: LevelDB allocates that before it looks at the rest.
+  Status Count(uint64_t offset, std::string_view block) const {
+    read_ += block.size();
+    if (read_ > file_.size() + kFooterBytes) return DataLoss("is damaged: it has the same block in more than one place");
+    const bool is_footer = offset + block.size() == file_.size();
+    if (is_footer || block.size() < kBlockTrailer || block[block.size() - kBlockTrailer] != kSnappy) return Status();
+    google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(block.data()), int(block.size() - kBlockTrailer));
+    uint32_t claimed = 0;
+    if (!in.ReadVarint32(&claimed)) return DataLoss("is damaged: a compressed block does not say what it unfolds to");
+    unfolded_ += claimed;
+    if (unfolded_ <= kUnfoldedPerFileByte * file_.size() + kFreeUnfolded) return Status();
+    return DataLoss("is damaged: its compressed blocks unfold to ", unfolded_, " bytes or more, which no honest file of ", file_.size(),
+                    " bytes has");
+  }
+
   const ReadableFile& file_;
   mutable Status failure_;
+  mutable uint64_t read_ = 0, unfolded_ = 0;
 };
 
 class TableSink final : public leveldb::WritableFile {
@@ -193,18 +217,18 @@ Status ReadTable(const ReadableFile& file, CheckpointIndex* index) {
   uint64_t key_bytes = 0;
   for (it->Next(); it->Valid(); it->Next()) {
     const std::string_view key = AsView(it->key());
-    if (!index->entries.empty() && key <= index->entries.back().name) return DataLoss("is damaged: '", key, "' is out of order");
+    if (!index->entries.empty() && key <= index->entries.back().name) return DataLoss("is damaged: '", Shown(key), "' is out of order");
     key_bytes += key.size();
     if (key_bytes > kKeyBytesPerFileByte * file.size() + kFreeKeyBytes) {
       return DataLoss("is damaged: its names take more than ", key_bytes, " bytes, which no honest file of ", file.size(), " bytes has");
     }
     // Keys of pieces begin with one; a name that holds one cannot be asked for through C.
-    if (key.find('\0', 1) != key.npos && key[0] != '\0') return DataLoss("is damaged: the name '", key, "' holds a zero byte");
+    if (key.find('\0', 1) != key.npos && key[0] != '\0') return DataLoss("is damaged: the name '", Shown(key), "' holds a zero byte");
     CheckpointEntry e;
     e.name = key;
     Status parsed = ParseEntry(AsView(it->value()), index->shards, &e);
     // Whatever the helper that found it calls it, a bad entry is damage: nobody can fix an argument here.
-    if (!parsed.ok()) return DataLoss("tensor '", e.name, "': ", Message(parsed));
+    if (!parsed.ok()) return DataLoss("tensor '", Shown(e.name), "': ", Message(parsed));
     index->entries.push_back(std::move(e));
   }
   return it->status().ok() ? Status() : TableError(source, it->status());

@@ -1,6 +1,7 @@
 #include <set>
 
 #include "framework/base/dtype.h"
+#include "framework/base/shown.h"
 #include "framework/io/checkpoint.h"
 #include "framework/io/checkpoint_publish.h"
 
@@ -21,7 +22,7 @@ struct Merged {
     if (is_new) return Status();
     CheckpointEntry& before = it->second;
     if (e.pieces.empty() || before.pieces.empty() || before.dtype != e.dtype || before.shape != e.shape) {
-      return InvalidArgument(Where(part), " tensor '", e.name.c_str() + e.is_piece(), "', ", DTypeName(e.dtype), " of shape ",
+      return InvalidArgument(Where(part), " tensor '", Shown(e.name.c_str() + e.is_piece()), "', ", DTypeName(e.dtype), " of shape ",
                              e.shape.text(), ", is in another part, too, as ", DTypeName(before.dtype), " of shape ", before.shape.text(),
                              "; save each tensor or piece once");
     }

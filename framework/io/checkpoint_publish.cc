@@ -1,7 +1,6 @@
 #include "framework/io/checkpoint_publish.h"
 
 #include <algorithm>
-#include <random>
 #include <set>
 
 namespace thalweg {
@@ -56,12 +55,6 @@ Status RenameData(const std::vector<std::string>& data, const ShardNames& names,
 }
 
 }  // namespace
-
-std::string TemporaryName(std::string_view prefix, std::string_view what) {
-  std::random_device random;
-  const uint64_t tag = uint64_t(random()) << 32 | random();
-  return StrCat(prefix, ".", what, ".tmp-", absl::Hex(tag, absl::kZeroPad16));
-}
 
 Status PublishCheckpoint(const std::string& prefix, const std::vector<std::string>& data, CheckpointIndex index, FileSystem& files,
                          bool* published) {

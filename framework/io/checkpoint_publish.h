@@ -6,11 +6,9 @@
 
 #include "framework/io/checkpoint_index.h"
 #include "framework/io/file_system.h"
+#include "framework/io/whole_file.h"
 
 namespace thalweg {
-
-// `prefix`.`what`.tmp-<16 hex digits>, other digits with each call.
-std::string TemporaryName(std::string_view prefix, std::string_view what);
 
 // Names the data files, which are whole and synced, as the shards of `prefix` and writes `index`, whose entries number their shards from 0
 // on in the order of `data`. Readers see the old checkpoint or the new one at every moment, and so does whoever comes after a power

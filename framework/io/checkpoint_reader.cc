@@ -2,6 +2,7 @@
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
+#include "framework/base/shown.h"
 #include "framework/io/checkpoint.h"
 #include "framework/io/checkpoint_pieces.h"
 #include "framework/io/checkpoint_strings.h"
@@ -49,7 +50,8 @@ StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(std::string_v
 
 std::string CheckpointReader::title(const CheckpointEntry& e) const {
   // The key of a piece has the name between two NULs.
-  const std::string what = e.is_piece() ? StrCat("a piece of tensor '", e.name.c_str() + 1, "'") : StrCat("tensor '", e.name, "'");
+  const std::string what =
+      e.is_piece() ? StrCat("a piece of tensor '", Shown(e.name.c_str() + 1), "'") : StrCat("tensor '", Shown(e.name), "'");
   if (!e.pieces.empty()) return StrCat(Where(prefix_), " ", what, ":");
   return StrCat(Where(prefix_), " ", what, " in '", ShardPath(prefix_, e.shard, index_.shards), "':");
 }
@@ -60,7 +62,7 @@ Status CheckpointReader::OpenShards(FileSystem& files) {
     std::unique_ptr<ReadableFile>& shard = shards_[e.shard];
     if (!shard) {
       auto file = files.Open(ShardPath(prefix_, e.shard, index_.shards));
-      if (!file.ok()) return Prefix(file.status(), StrCat(Where(prefix_), " tensor '", e.name, "':"));
+      if (!file.ok()) return Prefix(file.status(), StrCat(Where(prefix_), " tensor '", Shown(e.name), "':"));
       shard = *std::move(file);
     }
     uint64_t end;
@@ -143,7 +145,7 @@ StatusOr<Tensor> CheckpointReader::ReadPieces(const CheckpointEntry& e, const Ch
 
 StatusOr<const CheckpointEntry*> CheckpointReader::FindReadable(std::string_view name) const {
   const CheckpointEntry* e = Find(name);
-  if (!e) return NotFound(Where(prefix_), " it has no tensor '", name, "'");
+  if (!e) return NotFound(Where(prefix_), " it has no tensor '", Shown(name), "'");
   const DTypeInfo* type = FindDType(e->dtype);
   if (!type || IsRef(e->dtype) || e->dtype == TW_RESOURCE || e->dtype == TW_VARIANT) {
     return Unimplemented(title(*e), " its type ", e->dtype, " (", DTypeName(e->dtype), ") cannot be read");

@@ -4,13 +4,13 @@
 
 #include "absl/strings/escaping.h"
 
-#include "framework/io/checkpoint_publish.h"
+#include "framework/io/whole_file.h"
 
 namespace thalweg {
 namespace {
 
 constexpr uint64_t kMostBytes = 16u << 20;
-constexpr std::string_view kMetric = " metric ", kRemoved = " removed ";
+constexpr std::string_view kMetric = " metric ", kRemoved = " removed ", kPreserved = " preserved ";
 
 std::string Path(const std::string& folder) { return StrCat(folder, "/checkpoint"); }
 
@@ -74,7 +74,17 @@ class Parser {
       state_.all.back().metric = metric;
     } else if (comment.starts_with(kRemoved) && absl::CUnescape(AbslView(comment.substr(kRemoved.size())), &path)) {
       state_.removed.push_back(path);
+    } else if (comment.starts_with(kPreserved)) {
+      Preserved(comment.substr(kPreserved.size()));
     }
+  }
+  // A time and a name.
+  void Preserved(std::string_view text) {
+    const size_t space = text.find(' ');
+    double time;
+    std::string name;
+    if (space == text.npos || !Number(text.substr(0, space), &time)) return;
+    if (absl::CUnescape(AbslView(text.substr(space + 1)), &name)) state_.preserved[name] = time;
   }
   void SkipSpace() {
     for (;;) {
@@ -145,6 +155,11 @@ std::string CheckpointStateText(const CheckpointState& state) {
     PutNumber(state.last_preserved, &text);
     text += '\n';
   }
+  for (const auto& [name, time] : state.preserved) {
+    text += StrCat("#", kPreserved);
+    PutNumber(time, &text);
+    text += StrCat(" ", absl::CEscape(AbslView(name)), "\n");
+  }
   for (const std::string& path : state.removed) text += StrCat("#", kRemoved, absl::CEscape(AbslView(path)), "\n");
   return text;
 }
@@ -163,18 +178,8 @@ StatusOr<CheckpointState> ReadCheckpointState(const std::string& folder, FileSys
 }
 
 Status WriteCheckpointState(const CheckpointState& state, const std::string& folder, FileSystem& files) {
-  const std::string path = Path(folder), text = CheckpointStateText(state);
-  const std::string temporary = TemporaryName(StrCat(folder, "/checkpoint"), "state");
-  ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.Create(temporary));
-  Status s = file->Append(text.data(), text.size());
-  if (s.ok()) s = file->Sync();
-  if (s.ok()) s = file->Close();
-  if (s.ok()) s = files.Rename(temporary, path);
-  if (!s.ok()) {
-    files.Remove(temporary).IgnoreError();
-    return s;
-  }
-  return files.SyncFolderOf(path);
+  const std::string path = Path(folder);
+  return ReplaceFile(path, TemporaryName(path, "state"), CheckpointStateText(state), files);
 }
 
 }  // namespace thalweg

@@ -1,9 +1,10 @@
 // The file "checkpoint" of a folder: which checkpoints there are and which is the latest, as TensorFlow writes it (a CheckpointState
-// message as text). What a checkpoint was worth stands behind its name as a comment, and so does what is to be removed; other readers
-// skip that.
+// message as text). Several names may share it. What a checkpoint was worth stands behind its name as a comment, and so do what is to be
+// removed and when each name last kept one for good; other readers skip that.
 //
 // Threads: values, no sharing. Reading and writing block on files.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,9 +23,10 @@ struct SavedCheckpoint {
 
 struct CheckpointState {
   std::string latest;
-  std::vector<SavedCheckpoint> all;  // from the oldest on
-  double last_preserved = 0;         // time of the latest that is kept for good; 0: none
-  std::vector<std::string> removed;  // paths that are not kept any more; their files may still be there
+  std::vector<SavedCheckpoint> all;         // from the oldest on
+  double last_preserved = 0;                // time of the latest that is kept for good; 0: none
+  std::map<std::string, double> preserved;  // the same, for each name
+  std::vector<std::string> removed;         // paths that are not kept any more; their files may still be there
 };
 
 std::string CheckpointStateText(const CheckpointState& state);

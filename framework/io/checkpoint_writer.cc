@@ -3,6 +3,7 @@
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
+#include "framework/base/shown.h"
 #include "framework/io/checkpoint.h"
 #include "framework/io/checkpoint_pieces.h"
 #include "framework/io/checkpoint_publish.h"
@@ -137,8 +138,8 @@ Status CheckpointWriter::Write(std::string_view title, const tw_view& value, Che
 
 Status CheckpointWriter::Add(std::string_view name, const tw_view& value) {
   RETURN_IF_ERROR(CheckName(name));
-  if (entries_.count(name)) return AlreadyExists(Where(prefix_), " tensor '", name, "' was added before; names must differ");
-  const std::string title = StrCat(Where(prefix_), " tensor '", name, "':");
+  if (entries_.count(name)) return AlreadyExists(Where(prefix_), " tensor '", Shown(name), "' was added before; names must differ");
+  const std::string title = StrCat(Where(prefix_), " tensor '", Shown(name), "':");
   if (Status s = CheckValue(value); !s.ok()) return Prefix(s, title);
   CheckpointEntry e;
   e.name = name;
@@ -149,7 +150,7 @@ Status CheckpointWriter::Add(std::string_view name, const tw_view& value) {
 
 Status CheckpointWriter::AddPiece(std::string_view name, const Shape& whole, const CheckpointPiece& piece, const tw_view& value) {
   RETURN_IF_ERROR(CheckName(name));
-  const std::string title = StrCat(Where(prefix_), " a piece of tensor '", name, "':");
+  const std::string title = StrCat(Where(prefix_), " a piece of tensor '", Shown(name), "':");
   if (Status s = CheckPiece(piece, whole); !s.ok()) return Prefix(s, title);
   if (Status s = CheckValue(value); !s.ok()) return Prefix(s, title);
   const Shape shape(value.dims, value.rank);

@@ -20,4 +20,8 @@ enum class PathWalk { kBest, kByParts };
 // folder: as the program names it, links and `..` included; must be there. Errors: those of the system.
 StatusOr<std::unique_ptr<FileSystem>> OpenFilesBeneath(const std::string& folder, PathWalk walk = PathWalk::kBest);
 
+// The same for a folder `scheme://...` of `files`, which must outlive it. Paths are compared as texts: relative to the folder, or with its
+// scheme and name in front; whether a name leads elsewhere is up to the plugin. Errors: INVALID_ARGUMENT for a scheme without a folder.
+StatusOr<std::unique_ptr<FileSystem>> FilesBeneathScheme(const std::string& folder, FileSystem* files);
+
 }  // namespace thalweg

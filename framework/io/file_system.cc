@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -222,8 +223,20 @@ StatusOr<std::unique_ptr<FolderLock>> LockFolder(Descriptor folder, const std::s
   return std::make_unique<LocalLock>(std::move(folder));
 }
 
+std::string_view SchemeOf(std::string_view path) {
+  const size_t end = path.find("://");
+  if (end == path.npos || end == 0) return {};
+  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  auto fits = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.'; };
+  const std::string_view scheme = path.substr(0, end);
+  return letter(scheme[0]) && std::all_of(scheme.begin(), scheme.end(), fits) ? scheme : std::string_view();
+}
+
+bool IsAbsolute(std::string_view path) { return path.starts_with('/') || !SchemeOf(path).empty(); }
+
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
+  if (const size_t scheme = SchemeOf(path).size(); scheme > 0) return path.substr(0, std::max(slash, scheme + 3));
   if (slash == path.npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/base/status.h"
@@ -61,6 +62,10 @@ class FileSystem {
 
 FileSystem& LocalFiles();
 
+// "mem" of "mem://x", which is no path of the machine's; "": it is one.
+std::string_view SchemeOf(std::string_view path);
+// Leads to one file wherever it is used: from the root on, or with a scheme.
+bool IsAbsolute(std::string_view path);
 // The folder that holds `path`: "." where it names none.
 std::string FolderOf(const std::string& path);
 

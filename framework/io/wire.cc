@@ -32,19 +32,30 @@ void PutBytesField(uint32_t number, std::string_view bytes, std::string* to) {
   to->append(bytes);
 }
 
+namespace {
+
+// Most are of one byte.
+inline bool Varint(const char** p, const char* end, uint64_t* out) {
+  if (*p == end || (**p & 128) != 0) return GetVarint(p, end, out);
+  *out = uint64_t(*(*p)++);
+  return true;
+}
+
+}  // namespace
+
 bool WireReader::Next(WireField* field) {
   if (!ok_ || p_ == end_) return false;
   const char* p = p_;
   uint64_t tag, size = 0;
-  ok_ = GetVarint(&p, end_, &tag) && tag >> 3 > 0 && tag >> 3 < (1u << 29);
+  ok_ = Varint(&p, end_, &tag) && tag >> 3 > 0 && tag >> 3 < (1u << 29);
   if (!ok_) return false;
   field->number = uint32_t(tag >> 3);
   field->type = WireField::Type(tag & 7);
   switch (field->type) {
-    case WireField::kVarint: ok_ = GetVarint(&p, end_, &field->value); break;
+    case WireField::kVarint: ok_ = Varint(&p, end_, &field->value); break;
     case WireField::kFixed64: size = 8; break;
     case WireField::kFixed32: size = 4; break;
-    case WireField::kBytes: ok_ = GetVarint(&p, end_, &size); break;
+    case WireField::kBytes: ok_ = Varint(&p, end_, &size); break;
     default: ok_ = false;
   }
   ok_ = ok_ && size <= uint64_t(end_ - p);

@@ -1,5 +1,6 @@
 #include "utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace thalweg {
@@ -26,6 +27,10 @@ std::string OneLine(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
+    const auto plain = size_t(std::find_if_not(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; }) - text.begin());
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const auto byte = static_cast<unsigned char>(text[0]);
     size_t n = Utf8Length(text);
     // The second row of control characters, which terminals obey too.

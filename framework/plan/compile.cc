@@ -5,9 +5,12 @@
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
+#include "framework/base/shown.h"
 #include "framework/graph/attr_proto.h"
+#include "framework/plan/batches.h"
 #include "framework/plan/layout.h"
 #include "framework/plan/order.h"
+#include "framework/plan/part.h"
 #include "framework/plan/plan.h"
 #include "framework/plan/shape_source.h"
 #include "framework/plan/work_graph.h"
@@ -29,18 +32,23 @@ int32_t PriorityOf(const Node& node) {
   return int32_t(std::clamp<int64_t>(value->ints()[0], INT32_MIN, INT32_MAX));
 }
 
+// Of a part: the highest of its nodes.
+int32_t PriorityOf(const WorkNode& x) {
+  if (!x.part) return PriorityOf(*x.node);
+  int32_t highest = INT32_MIN;
+  for (const PartGraph::Member& m : x.part->graph().members) highest = std::max(highest, PriorityOf(*m.node));
+  return highest;
+}
+
 class Emitter {
  public:
   Emitter(WorkGraph* w, StateCache* states) : w_(*w), states_(states), plan_(std::make_unique<Plan>()) {}
 
   StatusOr<std::unique_ptr<Plan>> Run() {
     ASSIGN_OR_RETURN(plan_->host, w_.runtime().host_device());
-    value_of_.resize(w_.nodes.size());
     node_of_.assign(w_.nodes.size(), -1);
     leads_to_.assign(w_.nodes.size(), -1);
-    for (size_t i = 0; i < w_.nodes.size(); ++i) value_of_[i].assign(w_.nodes[i].shapes.size(), -1);
-    RETURN_IF_ERROR(EvaluateOnce());
-    RETURN_IF_ERROR(PrunePass(&w_));
+    CountOutputs();
     MarkHeld();
     for (size_t i = 0; i < w_.nodes.size(); ++i) {
       const WorkNode& n = w_.nodes[i];
@@ -51,7 +59,7 @@ class Emitter {
     }
     for (size_t i = 0; i < w_.feeds.size(); ++i) {
       int32_t n = w_.feeds[i];
-      plan_->feeds.push_back(n < 0 ? -1 : value_of_[size_t(n)][0]);
+      plan_->feeds.push_back(n < 0 ? -1 : ValueOf({n, 0}));
     }
     for (const WorkEdge& e : w_.fetches) {
       ASSIGN_OR_RETURN(int32_t v, ValueAt(e, 0));
@@ -69,30 +77,6 @@ class Emitter {
   std::vector<WorkEdge> TakeEdges() { return std::move(edges_); }
 
  private:
-  // Handles and the like: run now, a constant from then on.
-  Status EvaluateOnce() {
-    for (WorkNode& n : w_.nodes) {
-      if (n.dead || n.constant || !n.node || !n.node->op().once || !n.in.empty()) continue;
-      NodeRun run = RunOf(n);
-      ASSIGN_OR_RETURN(n.values, states_->Once(run));
-      n.constant = true;
-    }
-    return Status();
-  }
-
-  NodeRun RunOf(const WorkNode& n) const {
-    NodeRun run;
-    run.node = n.node;
-    run.kernel = n.kernel;
-    run.device = n.device;
-    run.types = n.node->types().data();
-    ResolveArguments(&run);
-    run.host = states_->HostFor(*n.node, *n.kernel);
-    if (!run.opens()) return run;
-    for (const WorkEdge& e : n.in) run.variables.push_back(w_.nodes[size_t(e.node)].handles[size_t(e.port)].shape);
-    return run;
-  }
-
   int32_t Location(Device* d) {
     if (d->host_memory()) return 0;
     for (size_t i = 0; i < plan_->devices.size(); ++i) {
@@ -102,11 +86,24 @@ class Emitter {
     return int32_t(plan_->devices.size());
   }
 
-  // held_[node][port]: the value must have a tensor of its own. A view of such a value passes the wish on to what it is a view of.
+  void CountOutputs() {
+    size_t n = 0, running = 0;
+    first_output_.reserve(w_.nodes.size());
+    for (const WorkNode& x : w_.nodes) {
+      first_output_.push_back(n);
+      n += x.shapes.size();
+      running += x.node && !x.dead && !x.constant;
+    }
+    value_of_.assign(n, -1);
+    held_.assign(n, 0);
+    plan_->nodes.reserve(running);
+  }
+  int32_t& ValueOf(const WorkEdge& e) { return value_of_[first_output_[size_t(e.node)] + size_t(e.port)]; }
+  uint8_t& Held(const WorkEdge& e) { return held_[first_output_[size_t(e.node)] + size_t(e.port)]; }
+
+  // Held: the value must have a tensor of its own. A view of such a value passes the wish on to what it is a view of.
   void MarkHeld() {
-    held_.resize(w_.nodes.size());
-    for (size_t i = 0; i < w_.nodes.size(); ++i) held_[i].assign(w_.nodes[i].shapes.size(), 0);
-    auto mark = [&](const WorkEdge& e) { held_[size_t(e.node)][size_t(e.port)] = 1; };
+    auto mark = [&](const WorkEdge& e) { Held(e) = 1; };
     for (const WorkEdge& e : w_.fetches) mark(e);
     for (size_t i = w_.nodes.size(); i-- > 0;) {
       const WorkNode& n = w_.nodes[i];
@@ -120,7 +117,7 @@ class Emitter {
         int32_t a = n.kernel->view[o];
         if (a < 0) continue;
         for (uint32_t k = 0; k < node.out_at()[o + 1] - node.out_at()[o]; ++k) {
-          if (held_[i][node.out_at()[o] + k]) mark(n.in[node.in_at()[size_t(a)] + k]);
+          if (Held({int32_t(i), int32_t(node.out_at()[o] + k)})) mark(n.in[node.in_at()[size_t(a)] + k]);
         }
       }
     }
@@ -143,7 +140,7 @@ class Emitter {
   // The plan's value for an edge, in the memory of a location; adds the copies that this takes.
   StatusOr<int32_t> ValueAt(const WorkEdge& e, int32_t location) {
     const WorkNode& n = w_.nodes[size_t(e.node)];
-    int32_t& v = value_of_[size_t(e.node)][size_t(e.port)];
+    int32_t& v = ValueOf(e);
     if (v < 0 && n.constant) {
       const Tensor& value = n.values[size_t(e.port)];
       PlanValue c;
@@ -161,27 +158,37 @@ class Emitter {
       c.kind = PlanValue::kConst;
       c.location = location;
       c.dtype = from.dtype;
-      ASSIGN_OR_RETURN(Tensor moved, plan_->devices[size_t(location - 1)]->FromHost(shapes_.values[size_t(v)].constant));
-      return moved_[{v, location}] = AddValue(c, e, ShapeOf(v), std::move(moved));
+      auto moved = plan_->devices[size_t(location - 1)]->FromHost(shapes_.values[size_t(v)].constant);
+      if (!moved.ok()) return Prefix(moved.status(), StrCat("constant '", Shown(NameOf(e)), "':"));
+      return moved_[{v, location}] = AddValue(c, e, ShapeOf(v), *std::move(moved));
     }
-    if (from.location != 0 && location != 0) {  // between two devices: by way of the host
+    const bool between = from.location != 0 && location != 0;
+    if (between && !plan_->devices[size_t(from.location - 1)]->Reaches(*plan_->devices[size_t(location - 1)])) {  // by way of the host
       ASSIGN_OR_RETURN(int32_t on_host, ValueAt(e, 0));
       return moved_[{v, location}] = AddCopy(on_host, location, e);
     }
     return moved_[{v, location}] = AddCopy(v, location, e);
   }
 
+  std::string NameOf(const WorkEdge& e) const {
+    const WorkNode& n = w_.nodes[size_t(e.node)];
+    return n.node ? Edge{n.node, e.port}.text() : w_.signature->feeds[size_t(n.feed)].text();
+  }
+
   int32_t AddCopy(int32_t from, int32_t location, const WorkEdge& edge) {
     PlanNode n;
-    n.kind = location == 0 ? PlanNode::kCopyOut : PlanNode::kCopyIn;
     const PlanValue& f = plan_->values[size_t(from)];
-    n.run.device = plan_->devices[size_t((location ? location : f.location) - 1)];
+    n.kind = location == 0 ? PlanNode::kCopyOut : f.location == 0 ? PlanNode::kCopyIn : PlanNode::kCopyPeer;
+    n.run.device = plan_->devices[size_t((f.location ? f.location : location) - 1)];
     PlanValue v;
     v.dtype = f.dtype;
     v.location = location;
-    const bool held = held_[size_t(edge.node)][size_t(edge.port)] != 0;
+    const bool held = Held(edge) != 0;
     v.kind = ShapeOf(from).known() && !held ? PlanValue::kBlock : PlanValue::kHeld;
-    n.title = StrCat("copy of a value ", location == 0 ? "from " : "to ", n.run.device->name(), ":");
+    n.title = StrCat("copy of '", Shown(NameOf(edge)), "'");
+    if (f.location) n.title += StrCat(" from ", n.run.device->name());
+    if (location) n.title += StrCat(" to ", plan_->devices[size_t(location - 1)]->name());
+    n.title += ":";
     int32_t to = AddValue(v, edge, Shape(ShapeOf(from)));
     maker_[size_t(to)] = int32_t(plan_->nodes.size());
     n.in = {from};
@@ -252,7 +259,7 @@ class Emitter {
       v.kind = PlanValue::kFeed;
       v.feed = x.feed;
       v.dtype = x.out_types[0];
-      value_of_[size_t(work)][0] = AddValue(v, {work, 0}, x.shapes[0]);
+      ValueOf({work, 0}) = AddValue(v, {work, 0}, x.shapes[0]);
       return Status();
     }
     if (x.constant) return Status();  // made when somebody reads it
@@ -260,7 +267,10 @@ class Emitter {
     const KernelDef& kernel = *x.kernel;
     int32_t device_location = Location(x.device);
     PlanNode n;
-    n.run = RunOf(x);
+    n.run = RunOf(w_, x);
+    n.part = x.part;
+    n.in.reserve(x.in.size());
+    n.out.reserve(x.shapes.size());
     for (int32_t i = 0; i < node.n_in(); ++i) {
       ASSIGN_OR_RETURN(int32_t v, ValueAt(x.in[size_t(i)], n.run.host_in[size_t(i)] ? 0 : device_location));
       n.in.push_back(v);
@@ -274,6 +284,7 @@ class Emitter {
     n.title = StrCat(node.title(), " on ", x.device->kind(), ":", x.device->index(), ":");
     bool known = true;
     std::vector<tw_shape> shapes;
+    shapes.reserve(x.in.size() + x.shapes.size());
     for (const WorkEdge& e : x.in) {
       const Shape& s = w_.nodes[size_t(e.node)].shapes[size_t(e.port)];
       known = known && s.known();
@@ -284,15 +295,15 @@ class Emitter {
       outputs_known = outputs_known && s.known();
       shapes.push_back(s.c());
     }
-    ASSIGN_OR_RETURN(n.run.state, states_->State(n.run, shapes));
+    if (x.part) {
+      n.run.state = x.part->state();
+    } else {
+      ASSIGN_OR_RETURN(n.run.state, states_->State(n.run, shapes));
+    }
     n.dynamic = !outputs_known || !known;  // the shape rule judges every step's sizes, also where nothing follows from them
     uint64_t scratch = 0;
     if (known && outputs_known) {
       ASSIGN_OR_RETURN(scratch, PrepareScratch(n.run, shapes));
-    }
-    if (n.dynamic) {
-      n.attrs = std::make_unique<CAttrs>();
-      node.FillC(n.attrs.get());
     }
     bool given = false;
     for (size_t o = 0; o < node.op().outputs.size(); ++o) given = given || kernel.view[o] >= 0;
@@ -304,7 +315,7 @@ class Emitter {
       v.location = n.run.host_out[size_t(o)] ? 0 : device_location;
       const Shape& s = x.shapes[size_t(o)];
       const DTypeInfo* info = FindDType(v.dtype);
-      bool block = s.known() && !held_[size_t(work)][size_t(o)] && !given && info && info->plain;
+      bool block = s.known() && !Held({work, o}) && !given && info && info->plain;
       v.kind = block ? PlanValue::kBlock : PlanValue::kHeld;
       int32_t id = AddValue(v, {work, o}, s);
       if (s.known()) {
@@ -313,11 +324,11 @@ class Emitter {
         if (!bytes.ok()) return Prefix(bytes.status(), n.title);
       }
       maker_[size_t(id)] = self;
-      value_of_[size_t(work)][size_t(o)] = id;
+      ValueOf({work, o}) = id;
       n.out.push_back(id);
     }
     node_of_[size_t(work)] = self;
-    n.priority = PriorityOf(node);
+    n.priority = PriorityOf(x);
     plan_->prioritized = plan_->prioritized || n.priority != 0;
     AddNode(std::move(n), scratch);
     return Status();
@@ -341,7 +352,7 @@ class Emitter {
     for (size_t o = 0; o < from.size(); ++o) {
       const PlanValue& f = plan_->values[size_t(from[o])];
       const DTypeInfo* info = FindDType(f.dtype);
-      if (held_[size_t(work)][o] || f.kind == PlanValue::kHeld || !x.shapes[o].known() || !ShapeOf(from[o]).known() || !info ||
+      if (Held({work, int32_t(o)}) || f.kind == PlanValue::kHeld || !x.shapes[o].known() || !ShapeOf(from[o]).known() || !info ||
           !info->plain || f.dtype != node.out_type(int32_t(o))) {
         return false;
       }
@@ -359,7 +370,7 @@ class Emitter {
       if (v.view_of < 0) v.view_of = from[o];
       int32_t id = AddValue(v, {work, int32_t(o)}, x.shapes[o], std::move(constant));
       maker_[size_t(id)] = maker_[size_t(from[o])];
-      value_of_[size_t(work)][o] = id;
+      ValueOf({work, int32_t(o)}) = id;
     }
     return true;
   }
@@ -384,8 +395,10 @@ class Emitter {
     plan_->wants_counts = WantsCounts(*plan_, o, shapes_);
     plan_->counted = plan_->wants_counts;
     if (!for_memory) {
+      FormBatches(o, plan_.get());
       LayOut(*plan_, &shapes_);
       if (FitsBudget(o, shapes_)) return Status();
+      plan_->batches.clear();
     }
     plan_->counted = NeedsCounts(*plan_) || o.engine == "counted";
     plan_->in_turn = plan_->counted;
@@ -417,7 +430,7 @@ class Emitter {
     for (size_t k = 0; k < shown; ++k) {
       const size_t v = largest[k];
       const WorkEdge& e = edges_[v];
-      all += StrCat(k ? ", '" : "'", Edge{w_.nodes[size_t(e.node)].node, e.port}.text(), "' (", DTypeName(plan_->values[v].dtype),
+      all += StrCat(k ? ", '" : "'", Shown(Edge{w_.nodes[size_t(e.node)].node, e.port}.text()), "' (", DTypeName(plan_->values[v].dtype),
                     ShapeText(shapes_.values[v].shape.dims().data(), shapes_.values[v].shape.rank()), ", ", shapes_.values[v].bytes,
                     " bytes)");
     }
@@ -459,8 +472,9 @@ class Emitter {
   StateCache* states_;
   std::unique_ptr<Plan> plan_;
   PlanShapes shapes_;
-  std::vector<std::vector<int32_t>> value_of_;  // work node, port -> value, where it is made
-  std::vector<std::vector<uint8_t>> held_;
+  std::vector<size_t> first_output_;                      // work node -> its first output in the next two
+  std::vector<int32_t> value_of_;                         // output -> value, where it is made
+  std::vector<uint8_t> held_;                             // output -> it must have a tensor of its own
   std::vector<int32_t> node_of_;                          // work node -> plan node
   std::vector<int32_t> leads_to_;                         // work node -> the work node to wait for in its place, -1: none
   std::vector<int32_t> maker_;                            // value -> plan node, -1: none
@@ -481,6 +495,7 @@ StatusOr<std::unique_ptr<Plan>> CompilePlan(Graph& graph, const Signature& signa
   WorkGraph& w = source->w;
   w.options = &source->options;
   w.feed_shapes = feed_shapes;
+  w.states = states;
   RETURN_IF_ERROR(BuildWorkGraph(&graph, source->signature, &w));
   for (const Pass& pass : Passes()) {
     const auto& off = options.disabled_passes;

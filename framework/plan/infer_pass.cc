@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "framework/base/checked.h"
 #include "framework/graph/shape_inference.h"
 #include "framework/plan/work_graph.h"
@@ -29,10 +31,13 @@ Status InferNode(WorkGraph* w, WorkNode* n) {
   std::vector<tw_shape> shapes;
   std::vector<const HandleInfo*> handles;
   std::vector<Tensor> values;
+  shapes.reserve(n->in.size());
+  handles.reserve(n->in.size());
+  values.reserve(n->in.size());
   for (const WorkEdge& e : n->in) {
     const WorkNode& p = w->nodes[size_t(e.node)];
     shapes.push_back(p.shapes[size_t(e.port)].c());
-    handles.push_back(&p.handles[size_t(e.port)]);
+    handles.push_back(&p.handle(e.port));
     values.push_back(p.values[size_t(e.port)]);
   }
   ShapeAnswer answer;
@@ -58,9 +63,10 @@ Status InferPass(WorkGraph* w) {
   for (WorkNode& n : w->nodes) {
     if (!n.node) continue;
     if (n.node->op().role == "const" || Unchanged(*w, n)) {
+      n.handles = n.node->handles();
+      n.shapes.reserve(n.values.size());
       for (int32_t o = 0; o < n.node->n_out(); ++o) {
         n.shapes.push_back(n.node->shape(o));
-        n.handles.push_back(n.node->handle(o));
         n.values[size_t(o)] = n.node->value(o);
       }
     } else {
@@ -87,24 +93,25 @@ Status FoldPass(WorkGraph* w) {
   constexpr uint64_t kMostBytes = 16u << 20;
   for (WorkNode& n : w->nodes) {
     if (!n.node || n.constant || n.in.empty() || n.values.empty() || n.node->op().stateful || n.node->op().once) continue;
-    std::vector<tw_shape> shapes;
-    std::vector<Tensor> values;
-    uint64_t in_bytes = 0;
-    bool ready = true;
-    for (const WorkEdge& e : n.in) {
+    bool ready = std::all_of(n.in.begin(), n.in.end(), [w](const WorkEdge& e) {
       const WorkNode& p = w->nodes[size_t(e.node)];
-      shapes.push_back(p.shapes[size_t(e.port)].c());
-      values.push_back(p.values[size_t(e.port)]);
-      ready = ready && p.constant && !p.ordered;
-      if (values.back()) in_bytes += values.back().bytes();
-    }
-    if (!ready) continue;
+      return p.constant && !p.ordered;
+    });
     for (size_t o = 0; ready && o < n.shapes.size(); ++o) {
       const Shape& s = n.shapes[o];
       auto bytes = CountBytes(s.dims().data(), s.rank(), n.out_types[o]);
       ready = s.known() && bytes.ok() && uint64_t(*bytes) <= kMostBytes;
     }
     if (!ready) continue;
+    std::vector<tw_shape> shapes;
+    std::vector<Tensor> values;
+    uint64_t in_bytes = 0;
+    for (const WorkEdge& e : n.in) {
+      const WorkNode& p = w->nodes[size_t(e.node)];
+      shapes.push_back(p.shapes[size_t(e.port)].c());
+      values.push_back(p.values[size_t(e.port)]);
+      if (values.back()) in_bytes += values.back().bytes();
+    }
     auto known = EvaluateOnHost(w->runtime(), *n.node, shapes, values, w->options->budget);
     if (!known.ok()) continue;
     uint64_t bytes = 0;

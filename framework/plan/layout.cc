@@ -18,7 +18,7 @@ class Layout {
 
   void Run() {
     ListReaders();
-    if (p_.counted && !p_.in_turn) {
+    if ((p_.counted && !p_.in_turn) || !p_.batches.empty()) {
       side_by_side_ = true;
       if (p_.nodes.size() <= kMostForAncestors) FindBefore();
     }
@@ -82,6 +82,9 @@ class Layout {
   void FindBefore() {
     std::vector<std::vector<int32_t>> next;
     for (const PlanNode& n : p_.nodes) next.push_back(n.next);
+    for (const PlanBatch& b : p_.batches) {
+      for (int32_t i = b.begin; i + 1 < b.end; ++i) next[size_t(i)].push_back(i + 1);
+    }
     ancestors_ = FindAncestors(next);
   }
   bool Before(int32_t a, int32_t b) const {  // a is certainly over when b starts

@@ -8,6 +8,7 @@
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/plan/layout.h"
+#include "framework/plan/part.h"
 #include "framework/plan/shape_source.h"
 #include "framework/runtime/device.h"
 #include "framework/runtime/evaluate.h"
@@ -178,6 +179,7 @@ class Rework {
   }
 
   bool Infer(size_t i) {
+    if (w_.nodes[i].part && !w_.nodes[i].part->serves_other_shapes()) return false;
     const int32_t kind = classes_->kind(i);
     if (kind < 0) {
       std::vector<int32_t> out;
@@ -205,7 +207,7 @@ class Rework {
     std::vector<Tensor> values;
     for (const WorkEdge& e : n.in) {
       shapes.push_back(ShapeNow(e).c());
-      handles.push_back(&w_.nodes[size_t(e.node)].handles[size_t(e.port)]);
+      handles.push_back(&w_.nodes[size_t(e.node)].handle(e.port));
       values.push_back(ValueNow(e));
     }
     ShapeAnswer answer;

@@ -1,9 +1,13 @@
+// Where nodes run. Nodes that must share a device are a group; a group gets the first device that its members ask for, or leave open, and
+// that has kernels for all of them. What the session lets run elsewhere is reported.
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <set>
+#include <unordered_map>
 
 #include "framework/base/dtype.h"
+#include "framework/base/shown.h"
 #include "framework/plan/work_graph.h"
 
 namespace thalweg {
@@ -26,10 +30,7 @@ class Groups {
   std::vector<int32_t> parent_;
 };
 
-const KernelDef* KernelOn(const WorkGraph& w, const WorkNode& n, const Device& d) {
-  const Node& node = *n.node;
-  return w.runtime().registry().FindKernel(node.op(), d.kind(), node.types(), node.in_at(), node.out_at(), node.attrs());
-}
+bool IsState(uint32_t type) { return type == TW_RESOURCE || IsRef(type); }
 
 std::string TypesText(const Node& n) {
   std::string s;
@@ -37,134 +38,268 @@ std::string TypesText(const Node& n) {
   return s;
 }
 
-// Why no device will do, with what there is.
-Status NoDevice(const WorkGraph& w, const WorkNode& n, const DeviceSpec& spec, const std::vector<Device*>& devices) {
-  const Node& node = *n.node;
-  std::set<std::string> kinds;
-  for (const KernelDef* k : w.runtime().registry().Kernels(node.op().name)) kinds.insert(k->spec.text);
-  std::string all;
-  for (const Device* d : devices) all += StrCat(all.empty() ? "" : ", ", d->kind(), ":", d->index());
-  if (all.empty()) all = "none";
-  bool admitted = false;
-  for (const Device* d : devices) admitted = admitted || spec.Admits(d->spec());
-  if (!admitted) {
-    return NotFound(node.title(), ": device '", spec.text(), "' not found; registered: ", all, "; load the plugin that provides it");
+std::string ShortName(const Device& d) { return StrCat(d.kind(), ":", d.index()); }
+
+class Placer {
+ public:
+  explicit Placer(WorkGraph* w) : w_(*w), n_nodes_(w->nodes.size()), groups_(n_nodes_), member_(n_nodes_, nullptr) {}
+
+  Status Run() {
+    CollectMembers();
+    JoinState();
+    RETURN_IF_ERROR(CollectWishes());
+    if (has_state_ && (has_wishes_ || !w_.options->device.text().empty())) CollectIdleHolders();
+    HostFirst(w_.runtime().ready_devices());
+    std::vector<std::pair<int32_t, int32_t>> nodes;  // group, node
+    nodes.reserve(n_nodes_);
+    for (size_t i = 0; i < n_nodes_; ++i) {
+      if (member_[i]) nodes.emplace_back(groups_.Find(int32_t(i)), int32_t(i));
+    }
+    std::sort(nodes.begin(), nodes.end());
+    for (auto next = nodes.begin(); next != nodes.end();) {
+      Group g;
+      g.id = next->first;
+      for (; next != nodes.end() && next->first == g.id; ++next) g.nodes.push_back(next->second);
+      RETURN_IF_ERROR(PlaceGroup(&g));
+    }
+    return Status();
   }
-  std::string have;
-  for (const std::string& k : kinds) have += StrCat(have.empty() ? "" : "; ", k);
-  return NotFound(node.title(), ": no kernel for (", TypesText(node), ") on device '", spec.text().empty() ? "any" : spec.text(),
-                  "'; kernels of ", node.op().name, ": ", have.empty() ? "none" : have,
-                  "; place the node elsewhere, set the session option 'soft_placement', or load a plugin that has the kernel");
-}
+
+ private:
+  struct Group {
+    int32_t id = -1;
+    std::vector<int32_t> nodes;  // work nodes, in order
+    DeviceSpec spec;             // what they ask for together
+  };
+  using Wishes = std::vector<std::pair<const Node*, DeviceSpec>>;
+
+  // The work nodes that run, then graph nodes that others are colocated with but that do not run here.
+  void CollectMembers() {
+    bool colocated = false;
+    for (size_t i = 0; i < n_nodes_; ++i) {
+      const WorkNode& n = w_.nodes[i];
+      if (!n.node || n.dead || n.constant) continue;
+      member_[i] = n.node;
+      colocated = colocated || !n.node->colocate_with().empty();
+    }
+    if (colocated) JoinColocated();
+  }
+
+  void JoinColocated() {
+    std::map<std::string_view, int32_t> by_name;
+    for (size_t i = 0; i < n_nodes_; ++i) {
+      if (member_[i]) by_name[member_[i]->name()] = int32_t(i);
+    }
+    for (size_t i = 0; i < member_.size(); ++i) {  // grows on the way
+      if (!member_[i]) continue;
+      for (const std::string& other : member_[i]->colocate_with()) {
+        auto it = by_name.find(other);
+        const Node* absent = it == by_name.end() ? w_.graph->Find(other) : nullptr;
+        if (absent) {
+          it = by_name.emplace(absent->name(), groups_.Add()).first;
+          member_.push_back(absent);
+        }
+        if (it != by_name.end()) groups_.Join(it->second, int32_t(i));
+      }
+    }
+  }
+
+  // State and every op that holds its handle share a device.
+  void JoinState() {
+    for (size_t i = 0; i < n_nodes_; ++i) {
+      if (!member_[i]) continue;
+      const WorkNode& n = w_.nodes[i];
+      for (size_t k = 0; k < n.in.size(); ++k) {
+        if (!IsState(n.node->in_type(int32_t(k))) || !member_[size_t(n.in[k].node)]) continue;
+        groups_.Join(n.in[k].node, int32_t(i));
+        has_state_ = true;
+      }
+    }
+  }
+
+  Status CollectWishes() {
+    spec_.resize(member_.size());
+    std::map<size_t, Wishes> wishes;  // per group
+    for (size_t i = 0; i < member_.size(); ++i) {
+      if (!member_[i] || member_[i]->device().empty()) continue;
+      has_wishes_ = true;
+      RETURN_IF_ERROR(AddWish(*member_[i], size_t(groups_.Find(int32_t(i))), &wishes));
+    }
+    return Status();
+  }
+
+  Status AddWish(const Node& node, size_t g, std::map<size_t, Wishes>* wishes) {
+    auto own = ParseDeviceSpec(node.device());
+    if (!own.ok()) return OfNode(node, Prefix(own.status(), node.title() + ":"));
+    auto merged = MergeDeviceSpecs(spec_[g], *own);
+    if (!merged.ok()) {  // one of the group is to blame
+      for (const auto& [other, wish] : (*wishes)[g]) {
+        if (MergeDeviceSpecs(wish, *own).ok()) continue;
+        return OfNode(node, InvalidArgument(node.title(), ": device '", Shown(own->text()), "' contradicts '", Shown(wish.text()), "' of ",
+                                            other->title(), ", with which it must share a device"));
+      }
+    }
+    ASSIGN_OR_RETURN(spec_[g], merged);
+    (*wishes)[g].emplace_back(&node, *std::move(own));
+    return Status();
+  }
+
+  // Nodes of the graph that hold the handle of state that is placed here, and do not run here. A step that runs them must find the state
+  // where this one puts it.
+  void CollectIdleHolders() {
+    std::unordered_map<const Node*, std::set<int32_t>> groups_of;  // whose state a node hands on
+    for (size_t i = 0; i < n_nodes_; ++i) {
+      if (member_[i]) groups_of[member_[i]] = {groups_.Find(int32_t(i))};
+    }
+    for (int32_t id = 0; id < w_.graph->size(); ++id) {
+      const Node* node = w_.graph->node(id);
+      if (groups_of.count(node)) continue;
+      std::set<int32_t> held;
+      for (int32_t k = 0; k < node->n_in(); ++k) {
+        auto it = IsState(node->in_type(k)) ? groups_of.find(node->inputs()[size_t(k)].node) : groups_of.end();
+        if (it != groups_of.end()) held.insert(it->second.begin(), it->second.end());
+      }
+      for (int32_t g : held) idle_[g].push_back(node);
+      if (!held.empty()) groups_of[node] = std::move(held);
+    }
+  }
+
+  // Devices that share memory with the host come first: nothing moves to an accelerator unless asked.
+  void HostFirst(std::vector<Device*> list) {
+    std::stable_sort(list.begin(), list.end(), [](Device* a, Device* b) { return a->host_memory() > b->host_memory(); });
+    devices_ = std::move(list);
+  }
+
+  static bool Admits(const DeviceSpec& spec, const Device& d) { return spec.Admits(d.spec()) && !(d.on_request() && spec.kind.empty()); }
+
+  const KernelDef* KernelOn(const Node& n, const Device& d) const {
+    return w_.runtime().registry().FindKernel(n.op(), d.kind(), n.types(), n.in_at(), n.out_at(), n.attrs());
+  }
+  bool RunsThere(const DeviceSpec& spec, const Node& n) const {
+    return std::any_of(devices_.begin(), devices_.end(), [&](Device* d) { return Admits(spec, *d) && KernelOn(n, *d); });
+  }
+
+  // The first device that the spec admits with kernels for all nodes of the group, which they get. idle: and for those that hold its state
+  // elsewhere in the graph.
+  Device* First(const Group& g, const DeviceSpec& spec, bool idle) {
+    for (Device* d : devices_) {
+      if (!Admits(spec, *d)) continue;
+      bool all = true;
+      for (size_t k = 0; all && k < g.nodes.size(); ++k) {
+        WorkNode& n = w_.nodes[size_t(g.nodes[k])];
+        all = (n.kernel = KernelOn(*n.node, *d)) != nullptr;
+      }
+      auto holders = idle ? idle_.find(g.id) : idle_.end();
+      for (size_t k = 0; all && holders != idle_.end() && k < holders->second.size(); ++k) all = KernelOn(*holders->second[k], *d);
+      if (all) return d;
+    }
+    return nullptr;
+  }
+
+  // Drivers are only started for a group that the devices found so far cannot serve.
+  Device* Choose(const Group& g) {
+    const bool elsewhere = w_.options->fallback != "fail";
+    Device* d = First(g, g.spec, true);
+    if (!d && !First(g, g.spec, false)) {
+      HostFirst(w_.runtime().devices());
+      d = First(g, g.spec, true);
+    }
+    if (!d && elsewhere) d = First(g, DeviceSpec(), true);
+    if (!d) d = First(g, g.spec, false);
+    if (!d && elsewhere) d = First(g, DeviceSpec(), false);
+    return d;
+  }
+
+  Status PlaceGroup(Group* g) {
+    g->spec = spec_[size_t(g->id)];
+    if (auto with_default = MergeDeviceSpecs(g->spec, w_.options->device); with_default.ok()) g->spec = *std::move(with_default);
+    Device* d = Choose(*g);
+    if (!d) return NoDevice(*g);
+    for (int32_t i : g->nodes) w_.nodes[size_t(i)].device = d;
+    if (!Admits(g->spec, *d)) Report(*g, *d);
+    return Status();
+  }
+
+  // ---- Messages ----
+
+  void Report(const Group& g, const Device& d) {
+    for (int32_t i : g.nodes) {
+      const Node& node = *w_.nodes[size_t(i)].node;
+      std::string why = WhyElsewhere(g, node);
+      if (w_.options->fallback == "warn") {
+        w_.runtime().Log(2, StrCat(node.title(), ": placed on ", ShortName(d), " because ", why));
+      }
+      w_.notes.fallbacks.push_back({&node, g.spec.text(), std::move(why), &d});
+    }
+  }
+
+  std::string WhyElsewhere(const Group& g, const Node& node) const {
+    std::vector<const Device*> asked;
+    for (const Device* d : devices_) {
+      if (Admits(g.spec, *d)) asked.push_back(d);
+    }
+    const std::string text = asked.size() == 1 ? ShortName(*asked[0]) : StrCat("'", Shown(g.spec.text()), "'");
+    if (asked.empty()) return StrCat("there is no device ", text);
+    if (!RunsThere(g.spec, node)) return StrCat(text, " has no kernel for (", TypesText(node), ")");
+    const Node* lacks = nullptr;
+    for (int32_t i : g.nodes) {
+      if (!lacks && !RunsThere(g.spec, *w_.nodes[size_t(i)].node)) lacks = w_.nodes[size_t(i)].node;
+    }
+    if (auto holders = idle_.find(g.id); !lacks && holders != idle_.end()) {
+      for (const Node* n : holders->second) {
+        if (!lacks && !RunsThere(g.spec, *n)) lacks = n;
+      }
+    }
+    if (!lacks) return StrCat("no one of ", text, " has kernels for all the nodes that must share it");
+    return StrCat("it shares a device with ", lacks->title(), ", for which ", text, " has no kernel");
+  }
+
+  Status NoDevice(const Group& g) const {
+    for (int32_t i : g.nodes) {
+      const Node& node = *w_.nodes[size_t(i)].node;
+      if (!RunsThere(g.spec, node)) return OfNode(node, NoDeviceFor(g.spec, node));
+    }
+    std::string all;
+    for (size_t k = 0; k < g.nodes.size() && k < 8; ++k) all += StrCat(k ? ", " : "", w_.nodes[size_t(g.nodes[k])].node->title());
+    if (g.nodes.size() > 8) all += StrCat(" and ", g.nodes.size() - 8, " more");
+    const std::string text = g.spec.text();
+    return OfNode(*w_.nodes[size_t(g.nodes[0])].node,
+                  NotFound(all, ": no device '", text.empty() ? "any" : Shown(text), "' has kernels for all the nodes that must share it"));
+  }
+
+  // Why no device will do for one node, with what there is.
+  Status NoDeviceFor(const DeviceSpec& spec, const Node& node) const {
+    std::string all;
+    bool admitted = false;
+    for (const Device* d : devices_) {
+      all += StrCat(all.empty() ? "" : ", ", ShortName(*d));
+      admitted = admitted || Admits(spec, *d);
+    }
+    if (!admitted) {
+      return NotFound(node.title(), ": device '", Shown(spec.text()), "' not found; registered: ", all.empty() ? "none" : all,
+                      "; load the plugin that provides it");
+    }
+    std::set<std::string> kernels;
+    for (const KernelDef* k : w_.runtime().registry().Kernels(node.op().name)) kernels.insert(k->spec.text);
+    std::string have;
+    for (const std::string& k : kernels) have += StrCat(have.empty() ? "" : "; ", k);
+    return NotFound(node.title(), ": no kernel for (", TypesText(node), ") on device '", spec.text().empty() ? "any" : Shown(spec.text()),
+                    "'; kernels of ", node.op().name, ": ", have.empty() ? "none" : have,
+                    "; place the node elsewhere, set the session option fallback=warn, or load a plugin that has the kernel");
+  }
+
+  WorkGraph& w_;
+  const size_t n_nodes_;
+  Groups groups_;
+  std::vector<const Node*> member_;                   // NULL: a work node that is not placed
+  std::vector<DeviceSpec> spec_;                      // per group
+  std::map<int32_t, std::vector<const Node*>> idle_;  // per group; see CollectIdleHolders
+  std::vector<Device*> devices_;
+  bool has_state_ = false, has_wishes_ = false;
+};
 
 }  // namespace
 
-Status PlacePass(WorkGraph* w) {
-  // Devices that share memory with the host come first: nothing moves to an accelerator unless asked. Drivers are only started for a graph
-  // that the devices found so far cannot serve.
-  std::vector<Device*> devices;
-  auto host_first = [&](std::vector<Device*> list) {
-    std::stable_sort(list.begin(), list.end(), [](Device* a, Device* b) { return a->host_memory() > b->host_memory(); });
-    devices = std::move(list);
-  };
-  host_first(w->runtime().ready_devices());
-  size_t n_nodes = w->nodes.size();
-  Groups groups(n_nodes);
-  // Members of groups: the work nodes that run, then graph nodes that others are colocated with but that do not run here.
-  std::vector<const Node*> member(n_nodes, nullptr);
-  std::map<std::string_view, int32_t> by_name;
-  auto placed = [&](size_t i) { return w->nodes[i].node && !w->nodes[i].dead && !w->nodes[i].constant; };
-  for (size_t i = 0; i < n_nodes; ++i) {
-    if (!placed(i)) continue;
-    member[i] = w->nodes[i].node;
-    by_name[member[i]->name()] = int32_t(i);
-  }
-  for (size_t i = 0; i < member.size(); ++i) {  // grows on the way
-    if (!member[i]) continue;
-    for (const std::string& other : member[i]->colocate_with()) {
-      auto it = by_name.find(other);
-      const Node* absent = it == by_name.end() ? w->graph->Find(other) : nullptr;
-      if (absent) {
-        it = by_name.emplace(absent->name(), groups.Add()).first;
-        member.push_back(absent);
-      }
-      if (it != by_name.end()) groups.Join(it->second, int32_t(i));
-    }
-  }
-  for (size_t i = 0; i < n_nodes; ++i) {
-    if (!placed(i)) continue;
-    const WorkNode& n = w->nodes[i];
-    // State and every op that holds its handle share a device.
-    for (size_t k = 0; k < n.in.size(); ++k) {
-      uint32_t type = n.node->in_type(int32_t(k));
-      if ((type == TW_RESOURCE || IsRef(type)) && placed(size_t(n.in[k].node))) groups.Join(n.in[k].node, int32_t(i));
-    }
-  }
-  std::vector<DeviceSpec> spec(member.size());
-  std::map<size_t, std::vector<std::pair<const Node*, DeviceSpec>>> wishes;  // per group
-  for (size_t i = 0; i < member.size(); ++i) {
-    if (!member[i] || member[i]->device().empty()) continue;
-    size_t g = size_t(groups.Find(int32_t(i)));
-    auto own = ParseDeviceSpec(member[i]->device());
-    if (!own.ok()) return OfNode(*member[i], Prefix(own.status(), member[i]->title() + ":"));
-    auto merged = MergeDeviceSpecs(spec[g], *own);
-    if (!merged.ok()) {  // one of the group is to blame
-      for (const auto& [other, wish] : wishes[g]) {
-        if (MergeDeviceSpecs(wish, *own).ok()) continue;
-        return OfNode(*member[i], InvalidArgument(member[i]->title(), ": device '", own->text(), "' contradicts '", wish.text(), "' of ",
-                                                  other->title(), ", with which it must share a device"));
-      }
-    }
-    ASSIGN_OR_RETURN(spec[g], merged);
-    wishes[g].emplace_back(member[i], *std::move(own));
-  }
-  // Per group: the first device that the spec admits and that has a kernel for every member.
-  std::map<int32_t, std::vector<int32_t>> members;
-  for (size_t i = 0; i < n_nodes; ++i) {
-    if (placed(i)) members[groups.Find(int32_t(i))].push_back(int32_t(i));
-  }
-  for (auto& [g, list] : members) {
-    auto choose = [&](const DeviceSpec& s) -> Device* {
-      for (Device* d : devices) {
-        if (!s.Admits(d->spec())) continue;
-        bool all = true;
-        for (int32_t i : list) all = all && KernelOn(*w, w->nodes[size_t(i)], *d);
-        if (all) return d;
-      }
-      return nullptr;
-    };
-    Device* d = choose(spec[size_t(g)]);
-    if (!d) {
-      host_first(w->runtime().devices());
-      d = choose(spec[size_t(g)]);
-    }
-    if (!d && w->options->soft_placement) {
-      d = choose(DeviceSpec());
-      if (d) {
-        w->runtime().Log(2, StrCat(w->nodes[size_t(list[0])].node->title(), ": device '", spec[size_t(g)].text(),
-                                   "' has no kernel for it; it runs on ", d->name(), " with copies"));
-      }
-    }
-    if (!d) {
-      for (int32_t i : list) {
-        const WorkNode& n = w->nodes[size_t(i)];
-        bool any = false;
-        for (Device* c : devices) any = any || (spec[size_t(g)].Admits(c->spec()) && KernelOn(*w, n, *c));
-        if (!any) return OfNode(*n.node, NoDevice(*w, n, spec[size_t(g)], devices));
-      }
-      std::string all;
-      for (size_t k = 0; k < list.size() && k < 8; ++k) all += StrCat(k ? ", " : "", w->nodes[size_t(list[k])].node->title());
-      if (list.size() > 8) all += StrCat(" and ", list.size() - 8, " more");
-      const std::string text = spec[size_t(g)].text();
-      return OfNode(*w->nodes[size_t(list[0])].node,
-                    NotFound(all, ": no device '", text.empty() ? "any" : text, "' has kernels for all the nodes that must share it"));
-    }
-    for (int32_t i : list) {
-      w->nodes[size_t(i)].device = d;
-      w->nodes[size_t(i)].kernel = KernelOn(*w, w->nodes[size_t(i)], *d);
-    }
-  }
-  return Status();
-}
+Status PlacePass(WorkGraph* w) { return Placer(w).Run(); }
 
 }  // namespace thalweg

@@ -32,21 +32,23 @@ struct PlanValue {
   bool fetched = false;
 };
 
+class Part;  // part.h: what a graph compiler made of several nodes
+
 struct PlanNode {
-  enum Kind : uint8_t { kKernel, kCopyIn, kCopyOut };  // copies between host memory and a device's
+  enum Kind : uint8_t { kKernel, kCopyIn, kCopyOut, kCopyPeer };  // copies from host memory to a device's, back, between two devices
   Kind kind = kKernel;
-  NodeRun run;                   // copies: only device is set
+  NodeRun run;                   // copies: only device is set; kCopyPeer: where the value comes from
   std::vector<int32_t> in, out;  // values
   bool simple = false;           // nothing but the indirect call
   bool dynamic = false;          // shapes of outputs are inferred when it runs
   bool cheap = false;
-  bool given = false;             // outputs come from the kernel (forwarded inputs): nothing is allocated before
-  int32_t priority = 0;           // of nodes that are ready the larger goes first
-  std::vector<int32_t> held_in;   // kHeld values that it reads, each once
-  std::vector<int32_t> next;      // nodes that wait for it
-  int32_t pending = 0;            // how many nodes it waits for
-  std::unique_ptr<CAttrs> attrs;  // for dynamic shapes
-  std::string title;              // for messages: op, name, device
+  bool given = false;                // outputs come from the kernel (forwarded inputs): nothing is allocated before
+  int32_t priority = 0;              // of nodes that are ready the larger goes first
+  std::vector<int32_t> held_in;      // kHeld values that it reads, each once
+  std::vector<int32_t> next;         // nodes that wait for it
+  int32_t pending = 0;               // how many nodes it waits for
+  std::shared_ptr<const Part> part;  // NULL: a node of the graph, or a copy
+  std::string title;                 // for messages: op, name, device
 };
 
 // What nodes of imported graphs may do; those that the program added itself may do anything.
@@ -80,13 +82,36 @@ struct PlanOptions {
   std::string container = "";
   bool optimize = true;
   uint32_t threads = 1;
-  std::string engine = "auto";  // auto, fixed, counted
-  std::string order = "auto";   // auto, given, smallest_peak
-  uint64_t memory_budget = 0;   // bytes of a step's blocks; 0: any
-  bool soft_placement = false;  // a node whose device has no kernel for it may run elsewhere; reported in the log
+  std::string engine = "auto";    // auto, fixed, counted
+  std::string order = "auto";     // auto, given, smallest_peak
+  uint64_t memory_budget = 0;     // bytes of a step's blocks; 0: any
+  std::string compilers = "on";   // on, off, require
+  DeviceSpec device;              // of nodes, as far as they do not say themselves
+  std::string fallback = "fail";  // fail, warn, allow: whether a node whose device has no kernel for it may run elsewhere
   std::vector<std::string> disabled_passes;
   ImportedRules imported;
   MemoryBudget* budget = nullptr;  // pays for what is computed while planning; NULL: nobody
+};
+
+// A set of nodes that a graph compiler took.
+struct ClaimNote {
+  std::string compiler, plugin;
+  std::vector<const Node*> nodes;
+  bool loaded = false;  // from the cache of what was compiled before
+  std::string refused;  // why they run one by one all the same; "": they run as one
+};
+// A node that a graph compiler left.
+struct LeftNote {
+  std::string compiler, plugin;
+  const Node* node = nullptr;
+  std::string why;
+};
+
+// A node that runs elsewhere than was asked.
+struct FallbackNote {
+  const Node* node = nullptr;
+  std::string asked, why;  // the device, and why it is another
+  const Device* device = nullptr;
 };
 
 // What the passes did to the nodes that a signature needs, for reports.
@@ -94,6 +119,16 @@ struct PlanNotes {
   std::vector<const Node*> folded;                          // computed in advance
   std::vector<std::pair<const Node*, const Node*>> merged;  // the second serves for the first
   std::vector<std::pair<const Node*, Edge>> removed;        // the value stands for its output
+  std::vector<ClaimNote> claims;
+  std::vector<LeftNote> left;
+  std::vector<FallbackNote> fallbacks;
+};
+
+// Nodes [begin, end) of a plan, which one thread runs in order.
+struct PlanBatch {
+  int32_t begin = 0, end = 0;
+  int32_t pending = 0;        // how many batches it waits for
+  std::vector<int32_t> next;  // batches that wait for it
 };
 
 struct ShapeSource;
@@ -103,17 +138,18 @@ struct Plan {
   ~Plan();
   std::vector<PlanNode> nodes;  // in an order that respects all dependencies
   std::vector<PlanValue> values;
-  std::vector<int32_t> feeds;    // value per feed; -1: nobody reads it
-  std::vector<int32_t> fetches;  // value per fetch
-  std::vector<Device*> devices;  // of locations 1...
-  bool counted = false;          // engine
-  std::vector<int32_t> pending;  // per node: how many it waits for; of the counted engine
-  std::vector<int32_t> roots;    // nodes that wait for none
-  bool wants_counts = false;     // what the sizes ask for; the memory budget may forbid it
-  bool in_turn = false;          // the counted engine too runs one node after the other
-  bool smallest_peak = false;    // the order was chosen for its memory
-  bool prioritized = false;      // some node has a priority
-  Device* host = nullptr;        // whose pool serves location 0
+  std::vector<int32_t> feeds;      // value per feed; -1: nobody reads it
+  std::vector<int32_t> fetches;    // value per fetch
+  std::vector<Device*> devices;    // of locations 1...
+  bool counted = false;            // engine
+  std::vector<int32_t> pending;    // per node: how many it waits for; of the counted engine
+  std::vector<int32_t> roots;      // nodes that wait for none
+  std::vector<PlanBatch> batches;  // all nodes, where the fixed engine may run some beside others; else empty
+  bool wants_counts = false;       // what the sizes ask for; the memory budget may forbid it
+  bool in_turn = false;            // the counted engine too runs one node after the other
+  bool smallest_peak = false;      // the order was chosen for its memory
+  bool prioritized = false;        // some node has a priority
+  Device* host = nullptr;          // whose pool serves location 0
   PlanNotes notes;
   std::shared_ptr<const PlanShapes> shapes;  // for the feeds that it was made for
   std::unique_ptr<ShapeSource> source;       // what other shapes are worked out from; NULL: the feeds have no others

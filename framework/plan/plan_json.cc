@@ -5,6 +5,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/json/json.h"
+#include "framework/plan/part.h"
 #include "framework/registry/kernel_spec.h"
 #include "framework/runtime/device.h"
 
@@ -20,7 +21,9 @@ class Writer {
     }
     for (size_t i = 0; i < p_.nodes.size(); ++i) {
       const PlanNode& n = p_.nodes[i];
-      for (size_t o = 0; n.run.node && o < n.out.size(); ++o) name_[size_t(n.out[o])] = Edge{n.run.node, int32_t(o)}.text();
+      for (size_t o = 0; n.run.node && o < n.out.size(); ++o) {
+        name_[size_t(n.out[o])] = (n.part ? n.part->graph().out_edge(o) : Edge{n.run.node, int32_t(o)}).text();
+      }
       for (int32_t k : n.next) after_[size_t(k)].push_back(int32_t(i));
     }
   }
@@ -71,6 +74,11 @@ class Writer {
     Values("inputs", n.in);
     Values("outputs", n.out);
     j_.Number("scratch", int64_t(s_.scratch[i].bytes));
+    if (n.part) {
+      j_.Array("part");
+      for (const PartGraph::Member& m : n.part->graph().members) j_.Text({}, m.node->name());
+      j_.End();
+    }
     j_.Bool("dynamic", n.dynamic);
     j_.End();
   }
@@ -113,6 +121,20 @@ class Writer {
     for (const auto& [n, into] : p_.notes.merged) j_.Object().Text("node", n->name()).Text("into", into->name()).End();
     j_.End().Array("removed");
     for (const auto& [n, into] : p_.notes.removed) j_.Object().Text("node", n->name()).Text("into", into.text()).End();
+    j_.End().Array("claims");
+    for (const ClaimNote& c : p_.notes.claims) {
+      j_.Object().Text("compiler", c.compiler).Text("plugin", c.plugin).Array("nodes");
+      for (const Node* n : c.nodes) j_.Text({}, n->name());
+      j_.End().Bool("loaded", c.loaded).Text("refused", c.refused).End();
+    }
+    j_.End().Array("left");
+    for (const LeftNote& l : p_.notes.left) {
+      j_.Object().Text("compiler", l.compiler).Text("plugin", l.plugin).Text("node", l.node->name()).Text("why", l.why).End();
+    }
+    j_.End().Array("fallbacks");
+    for (const FallbackNote& f : p_.notes.fallbacks) {
+      j_.Object().Text("node", f.node->name()).Text("asked", f.asked).Text("device", f.device->name()).Text("why", f.why).End();
+    }
     j_.End();
   }
 

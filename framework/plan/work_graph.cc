@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "framework/base/dtype.h"
+#include "framework/base/shown.h"
 
 namespace thalweg {
 namespace {
@@ -21,6 +22,8 @@ const std::vector<Pass>& Passes() {
       {"cse", "equal stateless nodes become one", CsePass, true},
       {"prune", "nodes that no fetch or target needs are dropped", PrunePass, false},
       {"place", "a device and a kernel for every node", PlacePass, false},
+      {"once", "what is the same in every step of a session is computed now", OncePass, false},
+      {"claim", "graph compilers of plugins take nodes that they run as one", ClaimPass, true},
   };
   return passes;
 }
@@ -30,7 +33,7 @@ Status BuildWorkGraph(Graph* graph, const Signature& sig, WorkGraph* w) {
   w->signature = &sig;
   std::unordered_map<uint64_t, int32_t> fed;
   for (size_t i = 0; i < sig.feeds.size(); ++i) {
-    if (!fed.emplace(EdgeKey(sig.feeds[i]), int32_t(i)).second) return InvalidArgument("'", sig.feeds[i].text(), "' is fed twice");
+    if (!fed.emplace(EdgeKey(sig.feeds[i]), int32_t(i)).second) return InvalidArgument("'", Shown(sig.feeds[i].text()), "' is fed twice");
   }
   // Backwards from what is wanted, stopping at feeds.
   std::vector<const Node*> needed, todo;
@@ -57,6 +60,7 @@ Status BuildWorkGraph(Graph* graph, const Signature& sig, WorkGraph* w) {
   }
   std::sort(needed.begin(), needed.end(), [](const Node* a, const Node* b) { return a->id() < b->id(); });
 
+  w->nodes.reserve(sig.feeds.size() + needed.size());
   w->feeds.assign(sig.feeds.size(), -1);
   for (size_t i = 0; i < sig.feeds.size(); ++i) {
     const Edge& e = sig.feeds[i];
@@ -65,8 +69,8 @@ Status BuildWorkGraph(Graph* graph, const Signature& sig, WorkGraph* w) {
     f.out_types = {e.node->out_type(e.port)};
     auto shape = MergeShapes(e.node->shape(e.port), w->feed_shapes[i]);
     if (!shape.ok()) {
-      return InvalidArgument("the feed of '", e.text(), "' has shape ", w->feed_shapes[i].text(), " but ", e.node->shape(e.port).text(),
-                             " is declared");
+      return InvalidArgument("the feed of '", Shown(e.text()), "' has shape ", w->feed_shapes[i].text(), " but ",
+                             e.node->shape(e.port).text(), " is declared");
     }
     f.shapes = {*std::move(shape)};
     f.handles = {e.node->handle(e.port)};
@@ -75,32 +79,34 @@ Status BuildWorkGraph(Graph* graph, const Signature& sig, WorkGraph* w) {
     w->feeds[i] = int32_t(w->nodes.size());
     w->nodes.push_back(std::move(f));
   }
-  std::unordered_map<const Node*, int32_t> index;
+  std::vector<int32_t> index(seen.size(), -1);  // by id
   for (const Node* n : needed) {
     if (n->op().role == "placeholder") {
-      return OfNode(*n, InvalidArgument(n->title(), ": no value is fed; feed '", n->name(), "' (", DTypeName(n->out_type(0)), ", shape ",
-                                        n->shape(0).text(), ")"));
+      return OfNode(*n, InvalidArgument(n->title(), ": no value is fed; feed '", Shown(n->name()), "' (", DTypeName(n->out_type(0)),
+                                        ", shape ", n->shape(0).text(), ")"));
     }
     WorkNode x;
     x.node = n;
+    x.in.reserve(n->inputs().size());
+    x.controls.reserve(n->controls().size());
     for (const Edge& e : n->inputs()) {
       auto f = fed.find(EdgeKey(e));
-      x.in.push_back(f != fed.end() ? WorkEdge{w->feeds[size_t(f->second)], 0} : WorkEdge{index.at(e.node), e.port});
+      x.in.push_back(f != fed.end() ? WorkEdge{w->feeds[size_t(f->second)], 0} : WorkEdge{index[size_t(e.node->id())], e.port});
     }
     for (const Node* c : n->controls()) {
-      if (!given(c)) x.controls.push_back(index.at(c));
+      if (!given(c)) x.controls.push_back(index[size_t(c->id())]);
     }
     x.out_types.assign(n->types().begin() + n->n_in(), n->types().end());
     x.values.resize(size_t(n->n_out()));
-    index[n] = int32_t(w->nodes.size());
+    index[size_t(n->id())] = int32_t(w->nodes.size());
     w->nodes.push_back(std::move(x));
   }
   for (const Edge& e : sig.fetches) {
     auto f = fed.find(EdgeKey(e));
-    w->fetches.push_back(f != fed.end() ? WorkEdge{w->feeds[size_t(f->second)], 0} : WorkEdge{index.at(e.node), e.port});
+    w->fetches.push_back(f != fed.end() ? WorkEdge{w->feeds[size_t(f->second)], 0} : WorkEdge{index[size_t(e.node->id())], e.port});
   }
   for (const Node* n : sig.targets) {
-    if (!given(n)) w->targets.push_back(index.at(n));
+    if (!given(n)) w->targets.push_back(index[size_t(n->id())]);
   }
   return Status();
 }

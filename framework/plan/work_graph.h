@@ -2,6 +2,7 @@
 // Threads: one.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,14 +30,16 @@ struct WorkNode {
   std::vector<int32_t> controls;
   std::vector<uint32_t> out_types;
   std::vector<Shape> shapes;
-  std::vector<HandleInfo> handles;
-  std::vector<Tensor> values;  // per output; empty: not a constant
+  std::vector<HandleInfo> handles;  // empty: nothing is known of any output
+  std::vector<Tensor> values;       // per output; empty: not a constant
   bool dead = false;
   bool constant = false;  // every output has a value and nothing runs
   bool ordered = false;   // something has to happen before its known values may be used
   bool varies = false;    // its shapes and known values may be others for other feeds
   Device* device = nullptr;
   const KernelDef* kernel = nullptr;
+  std::shared_ptr<const Part> part;  // what it stands for; NULL: for itself
+  const HandleInfo& handle(int32_t port) const { return handles.empty() ? kNoHandle : handles[size_t(port)]; }
 };
 
 struct WorkGraph {
@@ -50,6 +53,7 @@ struct WorkGraph {
   std::vector<int32_t> targets;
   std::vector<std::pair<WorkEdge, WorkEdge>> equal_shapes;  // what passes made use of and other feeds may change
   PlanNotes notes;
+  StateCache* states = nullptr;
   Runtime& runtime() const { return graph->runtime(); }
 };
 
@@ -69,5 +73,10 @@ Status SimplifyPass(WorkGraph* w);  // nodes that change nothing
 Status CsePass(WorkGraph* w);       // equal stateless nodes become one
 Status PrunePass(WorkGraph* w);     // what no fetch or target needs
 Status PlacePass(WorkGraph* w);     // a device and a kernel for every node
+Status OncePass(WorkGraph* w);      // handles and the like: run now, a constant from then on
+Status ClaimPass(WorkGraph* w);     // several nodes become one that a graph compiler runs
+
+// How a node that was placed is run; without its state.
+NodeRun RunOf(const WorkGraph& w, const WorkNode& n);
 
 }  // namespace thalweg

@@ -37,9 +37,10 @@ class Parser {
   explicit Parser(std::string_view text) : in_(text, "kernel spec") { out_.text = text; }
 
   StatusOr<KernelSpec> Parse() {
-    out_.op = in_.ExpectWord("the op's name", ".>");
+    out_.any_op = in_.Take("*");
+    out_.op = out_.any_op ? "*" : in_.ExpectWord("the op's name", ".>");
     if (in_.ok()) in_.set_what(StrCat("spec of a kernel for '", out_.op, "'"));
-    if (in_.Take("(")) Types();
+    if (!out_.any_op && in_.Take("(")) Types();
     in_.Expect("@", "before the device kind");
     out_.kind = in_.ExpectWord("the device kind");
     // Device names are told apart without regard to case; see ParseDeviceSpec.
@@ -109,13 +110,19 @@ class Parser {
   }
 
   void Names(std::vector<std::string>* to, std::string_view clause) {
+    RefuseNames();
     do {
       to->emplace_back(in_.ExpectWord(StrCat("the name of an argument after ", clause)));
     } while (in_.ok() && !ClauseEnds());
   }
 
+  void RefuseNames() {
+    if (out_.any_op) in_.Fail(in_.column(), "a kernel for any op cannot name arguments");
+  }
+
   // y=x, output first
   void Pairs(std::vector<std::pair<std::string, std::string>>* to) {
+    RefuseNames();
     do {
       std::string y(in_.ExpectWord("the name of an output"));
       in_.Expect("=", "between output and input");

@@ -1,6 +1,7 @@
 // KernelSpec: what plugin/kernel.h's spec text says, parsed; and KernelDef, a registered kernel.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@ namespace thalweg {
 
 struct KernelSpec {
   std::string op, kind;  // kind: device kind
+  bool any_op = false;   // for every op that has no other kernel on that kind; op is "*" until it is made for one
   bool has_types = false;
   std::vector<uint32_t> in_types, out_types;  // per argument; 0: any. Empty out_types: any
   bool cheap = false, may_block = false, async = false, capture_safe = false, nondeterministic = false, strided = false;
@@ -40,7 +42,8 @@ struct KernelDef {
   tw_kernel_def def{};
   const tw_host* host = nullptr;
   std::string plugin;
-  uint32_t order = 0;  // of registration; ties of priority go to the smaller plugin id, then to the earlier
+  std::weak_ptr<const void> in_plans;  // held by every plan that uses it, so that the plugin is not unloaded; empty: it never is
+  uint32_t order = 0;                  // of registration; ties of priority go to the smaller plugin id, then to the earlier
 };
 
 }  // namespace thalweg

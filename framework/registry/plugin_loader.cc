@@ -4,9 +4,6 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -14,7 +11,9 @@
 #include <sys/stat.h>
 
 #include "framework/io/list_folder.h"
+#include "framework/registry/plugin_entry.h"
 #include "framework/registry/plugin_file.h"
+#include "framework/registry/plugin_probe.h"
 #include "framework/registry/plugin_writers.h"
 
 namespace thalweg {
@@ -22,164 +21,73 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kEntry = "tw_plugin_query_v0";
-
-// The members that never move, in any epoch: as much as a refusal needs.
-constexpr uint32_t kFrozenBytes = offsetof(tw_plugin, floor_adds_len) + sizeof(uint64_t);
-
-std::string_view TextOr(const char* text, uint64_t len, std::string_view otherwise) {
-  constexpr uint64_t kLongest = 4096;  // a field that nobody filled is likely longer
-  return text && len && len <= kLongest ? std::string_view(text, len) : otherwise;
-}
-
-// "key=value; key=value": the value of a key; empty if there is none.
-std::string BuildValue(std::string_view build, std::string_view key) {
-  while (!build.empty()) {
-    size_t end = std::min(build.find(';'), build.size());
-    std::string_view entry = build.substr(0, end);
-    build.remove_prefix(std::min(end + 1, build.size()));
-    while (!entry.empty() && entry.front() == ' ') entry.remove_prefix(1);
-    size_t equals = entry.find('=');
-    if (equals != entry.npos && entry.substr(0, equals) == key) return std::string(entry.substr(equals + 1));
-  }
-  return "";
-}
-
 bool Matches(const std::vector<std::string>& patterns, const std::string& text) {
   return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& p) { return fnmatch(p.c_str(), text.c_str(), 0) == 0; });
 }
 
-// Why a plugin is not loaded, and what to do about it, in one go.
-Status Refuse(PluginRecord* record, Status why, std::string_view fix) {
-  record->reason = Message(why);
-  record->fix = fix;
-  return why;
+// What a plugin registered; as the manifest says, unless it depends on more than the machine.
+void Describe(const Registration& r, PluginRecord* record) {
+  record->ops.clear();
+  record->devices.clear();
+  record->roles.clear();
+  for (const auto& op : r.ops) record->ops.push_back(op->name);
+  for (const auto& k : r.devices) record->devices.push_back(k->kind);
+  for (const auto& role : r.roles) record->roles.push_back(StrCat(role->role, " ", role->name));
+  record->kernels = uint32_t(r.kernels.size());
 }
 
-// dlerror in our words where it is a known story.
-std::string FixFor(std::string_view reason) {
-  if (reason.find("undefined symbol") != reason.npos) {
-    return "link what it needs into it; from the runtime a plugin may use only what the host table offers";
-  }
-  if (reason.find("cannot open shared object file") != reason.npos) return "install the library that it names, or put it beside the plugin";
-  if (reason.find("version `") != reason.npos) return "rebuild it on this system, or upgrade the library that it names";
-  return "rebuild or reinstall it";
+void ForgetContents(PluginRecord* record) {
+  record->ops.clear();
+  record->devices.clear();
+  record->roles.clear();
+  record->kernels = 0;
 }
 
-std::string SanitizerFix(std::string_view sanitizer) {
-  return StrCat("build it without -fsanitize=", sanitizer, ", or the program that loads it with the same");
-}
-
-Status SanitizerClash(PluginRecord* record, std::string_view sanitizer) {
-  std::string_view host = HostSanitizer();
-  if (sanitizer.empty() || sanitizer == host) return Status();
-  return Refuse(record,
-                FailedPrecondition("it is built with the ", sanitizer, " sanitizer, this runtime with ",
-                                   host.empty() ? std::string_view("none") : host),
-                SanitizerFix(sanitizer));
-}
-
-// "epoch 1, minors 0 to 3"
-std::string VersionText(uint32_t epoch, uint32_t from, uint32_t to) {
-  return StrCat("epoch ", epoch, from == to ? ", minor " : ", minors ", from, from == to ? std::string() : StrCat(" to ", to));
-}
-
-// Epoch and minors. Everything that it quotes stands in members that never move.
-Status Agree(const tw_plugin& p, PluginRecord* record) {
-  std::string both =
-      StrCat("it needs ABI ", VersionText(p.epoch, p.floor, p.target), " (", TextOr(p.floor_adds, p.floor_adds_len, "no reason given"),
-             "), this runtime offers ", VersionText(TW_EPOCH, 0, TW_MINOR));
-  if (p.epoch != TW_EPOCH) {
-    return Refuse(record, FailedPrecondition(both),
-                  p.epoch < TW_EPOCH ? "rebuild the plugin against this runtime's headers"
-                                     : "upgrade the runtime, or rebuild the plugin against its headers");
-  }
-  if (p.floor > p.target)
-    return Refuse(record, InvalidArgument(both, "; its floor is above its target"),
-                  "set THALWEG_FLOOR_MINOR at most to THALWEG_TARGET_MINOR");
-  record->minor = std::min<uint32_t>(TW_MINOR, p.target);
-  if (record->minor < p.floor) {
-    return Refuse(record, FailedPrecondition(both),
-                  "upgrade the runtime, or rebuild the plugin with a lower THALWEG_TARGET_MINOR or THALWEG_FLOOR_MINOR");
-  }
-  return Status();
-}
-
-// The file or folder behind a path; two paths with one of them lead to the same.
-struct FileId {
-  dev_t device = 0;
-  ino_t inode = 0;
-  bool operator<(const FileId& o) const { return device != o.device ? device < o.device : inode < o.inode; }
-  bool operator==(const FileId& o) const { return device == o.device && inode == o.inode; }
-};
-bool Identify(const std::string& path, FileId* out) {
-  struct stat st;
-  if (stat(path.c_str(), &st) != 0) return false;
-  *out = {st.st_dev, st.st_ino};
-  return true;
+// Of two files with one id the first stays.
+Status SameId(PluginRecord* record, const PluginRecord& first) {
+  Status why =
+      AlreadyExists("a plugin with this id is ", first.state == PluginRecord::kLoaded ? "loaded" : "known", " from '", first.path, "'");
+  ForgetContents(record);
+  return Refuse(record, PluginRecord::kShadowed, why, "remove one of the two");
 }
 
 bool HasSuffix(std::string_view s, std::string_view end) { return s.size() >= end.size() && s.substr(s.size() - end.size()) == end; }
 
-// The folder `thalweg/plugins` beside the library (or program) that this code is in; empty if it cannot be told.
-std::string FolderBesideUs() {
-  Dl_info info;
-  if (!dladdr(reinterpret_cast<const void*>(&FolderBesideUs), &info) || !info.dli_fname) return "";
-  std::error_code error;
-  fs::path self = fs::canonical(info.dli_fname, error);
-  return error ? "" : (self.parent_path() / "thalweg" / "plugins").string();
+void Disable(PluginRecord* record, std::string_view what) {
+  record->state = PluginRecord::kDisabled;
+  record->reason = StrCat("its ", what, " is on the list of disabled plugins");
+  record->fix = "take it off the list";
 }
 
-std::string UserFolder() {
-  const char* data = secure_getenv("XDG_DATA_HOME");
-  if (data && *data) return StrCat(data, "/thalweg/plugins");
-  const char* home = secure_getenv("HOME");
-  return home && *home ? StrCat(home, "/.local/share/thalweg/plugins") : "";
-}
-
-// A default folder counts only where it is there; one that somebody named is missed out loud when it is not.
-void AddIfThere(std::vector<std::string>* folders, const std::string& folder) {
-  std::error_code error;
-  if (!folder.empty() && fs::is_directory(folder, error)) folders->push_back(folder);
+// What a manifest says, for people.
+void Describe(const PluginManifest& m, PluginRecord* record) {
+  record->id = m.id;
+  record->version = m.version;
+  record->build = m.build;
+  record->epoch = m.epoch;
+  record->minor = std::min<uint32_t>(TW_MINOR, m.target);
+  record->ops = m.ops;
+  record->roles = m.roles;
+  record->devices.clear();
+  for (const auto& d : m.devices) record->devices.push_back(d.kind);
+  record->kernels = 0;
+  for (const auto& k : m.kernels) record->kernels += k.count;
 }
 
 }  // namespace
 
-// secure_getenv, here and above: in a process with more rights than who started it the environment is that of a stranger.
-PluginSearch DefaultPluginSearch() {
-  PluginSearch search;
-  const char* variable = secure_getenv("THALWEG_PLUGIN_PATH");
-  std::string_view rest = variable ? variable : "";
-  bool only = rest.substr(0, 5) == "only:";
-  if (only) rest.remove_prefix(5);
-  for (bool more = !rest.empty(); more;) {
-    size_t colon = rest.find(':');
-    std::string_view folder = rest.substr(0, colon);
-    if (folder.empty()) {
-      AddIfThere(&search.folders, FolderBesideUs());
-    } else {
-      search.folders.emplace_back(folder);
-    }
-    more = colon != rest.npos;
-    if (more) rest.remove_prefix(colon + 1);
-  }
-  if (only) return search;
-  AddIfThere(&search.folders, UserFolder());
-  AddIfThere(&search.folders, FolderBesideUs());
-  return search;
-}
-
-// ---- One plugin ----
-
 // A plugin that is in: its library, its host table and what init made. Ends with the last who holds it: the loader, or memory of one of
 // its devices.
 struct PluginLoader::Loaded {
-  std::string id, path;
-  FileId file;
+  FileStamp stamp;
+  std::shared_ptr<PluginRecord> record;
   void* library = nullptr;  // NULL: linked into the program
   std::unique_ptr<tw_host, void (*)(tw_host*)> host{nullptr, [](tw_host*) {}};
   void* instance = nullptr;
   void (*shutdown)(const tw_host* h, void* instance) = nullptr;  // set once init is over and well
+  // Held by the graphs that have its ops, the plans that use its kernels and devices, and the resources of its types.
+  std::shared_ptr<const void> in_graphs = std::make_shared<char>(), in_plans = std::make_shared<char>();
+  std::shared_ptr<const void> in_resources = std::make_shared<char>();
 
   Loaded() = default;
   Loaded(const Loaded&) = delete;
@@ -194,226 +102,435 @@ struct PluginLoader::Loaded {
   }
 };
 
-// ---- Loader ----
+class PluginLoader::Busy {
+ public:
+  explicit Busy(PluginLoader* l) : l_(l), lock_(l->mu_) { l->busy_ = std::this_thread::get_id(); }
+  Busy(const Busy&) = delete;
+  ~Busy() { l_->busy_ = std::thread::id(); }
 
-PluginLoader::PluginLoader(Registry* registry, MakeHost make_host, bool trust_folders)
-    : registry_(registry), make_host_(std::move(make_host)), trust_folders_(trust_folders) {}
+ private:
+  PluginLoader* l_;
+  std::lock_guard<std::mutex> lock_;
+};
+
+PluginLoader::PluginLoader(Registry* registry, MakeHost make_host, PluginLoading loading)
+    : registry_(registry), make_host_(std::move(make_host)), loading_(std::move(loading)) {
+  registry_->SetPreferred(loading_.preferred);
+}
 
 PluginLoader::~PluginLoader() {
+  registry_->SetSource(nullptr);
   while (!loaded_.empty()) {
     std::shared_ptr<Loaded> last = std::move(loaded_.back());
     loaded_.pop_back();
-    registry_->Remove(last->id);
+    registry_->Remove(last->record->id);
     // The runtime that the table leads to goes away after us. Whoever still holds the plugin must not find it.
     if (last.use_count() > 1) last->host->self = nullptr;
   }
 }
 
+// ---- Records ----
+
 std::vector<PluginRecord> PluginLoader::records() const {
   std::lock_guard lock(mu_);
-  return records_;
+  std::vector<PluginRecord> all;
+  for (const auto& r : records_) all.push_back(*r);
+  return all;
 }
 
 void PluginLoader::Remark(std::string_view id, std::string_view text) {
   std::lock_guard lock(mu_);
-  for (PluginRecord& r : records_) {
-    if (r.state == PluginRecord::kLoaded && r.id == id) r.reason += StrCat(r.reason.empty() ? "" : "; ", text);
+  for (const auto& r : records_) {
+    if (r->state == PluginRecord::kLoaded && r->id == id) r->reason += StrCat(r->reason.empty() ? "" : "; ", text);
   }
 }
+
+// In place of what an earlier attempt with the path left.
+std::shared_ptr<PluginRecord> PluginLoader::AddRecord(std::string path) {
+  std::erase_if(records_,
+                [&](const auto& r) { return r->path == path && r->state != PluginRecord::kLoaded && r->state != PluginRecord::kKnown; });
+  records_.push_back(std::make_shared<PluginRecord>());
+  records_.back()->path = std::move(path);
+  return records_.back();
+}
+
+// The status tells the whole story, with name and cure.
+Status PluginLoader::Finish(const std::shared_ptr<PluginRecord>& record, Status s) {
+  if (s.ok()) return s;
+  if (record->state == PluginRecord::kKnown) record->state = PluginRecord::kFailed;
+  if (record->reason.empty()) record->reason = Message(s);
+  if (!record->fix.empty()) s = Status(s.code(), AbslView(StrCat(Message(s), "; ", record->fix)));
+  const std::string& id = record->id;
+  return Prefix(s, StrCat("plugin '", id.empty() ? record->path : id, id.empty() ? "':" : StrCat("' (", record->path, "):")));
+}
+
+// ---- Search ----
+
+void PluginLoader::Allow(PluginAllowList list) { allow_ = std::move(list); }
 
 void PluginLoader::LoadAll(const PluginSearch& search) {
-  std::lock_guard lock(mu_);
-  std::set<FileId> seen;  // folders that several parts of the search name count once
+  Busy busy(this);
+  cache_ = std::make_unique<PluginCache>(loading_.cache_folder, search.folders);
+  std::set<std::pair<dev_t, ino_t>> seen;  // folders that several parts of the search name count once
   for (const std::string& folder : search.folders) {
-    FileId id;
-    if (Identify(folder, &id) && !seen.insert(id).second) continue;
+    struct stat st;
+    if (stat(folder.c_str(), &st) == 0 && !seen.emplace(st.st_dev, st.st_ino).second) continue;
     // What goes wrong stands in the record; the search goes on.
     if (HasSuffix(folder, ".so")) {
-      LoadFile(folder, search.disabled).IgnoreError();
+      Examine(folder, search.disabled).IgnoreError();
     } else {
-      LoadFolder(folder, search);
+      ExamineFolder(folder, search.disabled);
     }
   }
+  cache_->Write();
+  Settle();
 }
 
-void PluginLoader::LoadFolder(const std::string& folder, const PluginSearch& search) {
+void PluginLoader::ExamineFolder(const std::string& folder, const std::vector<std::string>& disabled) {
   std::vector<std::string> names;
   const std::error_code error(ListFolder(folder, &names), std::generic_category());
   std::erase_if(names, [](const std::string& name) { return !HasSuffix(name, ".so"); });
   if (error) {
-    PluginRecord record;
-    record.path = folder;
-    record.reason = StrCat("cannot read the folder: ", error.message());
-    record.fix = "create it, or take it out of THALWEG_PLUGIN_PATH or of the option that names it";
-    records_.push_back(std::move(record));
+    auto record = AddRecord(folder);
+    record->reason = StrCat("cannot read the folder: ", error.message());
+    record->fix = "create it, or take it out of THALWEG_PLUGIN_PATH or of the option that names it";
     return;
   }
   std::sort(names.begin(), names.end());
-  for (const std::string& name : names) LoadFile((fs::path(folder) / name).string(), search.disabled).IgnoreError();
+  for (const std::string& name : names) Examine((fs::path(folder) / name).string(), disabled).IgnoreError();
 }
+
+// What was found becomes what is known. Plugins that nobody looked into are loaded now, those whose ops others have kernels for first.
+void PluginLoader::Settle() {
+  std::vector<std::unique_ptr<KnownPlugin>> at_once;
+  for (auto& p : SettleConflicts(std::move(found_), *registry_, loading_.preferred)) {
+    (p->at_once ? at_once.push_back(std::move(p)) : catalogue_.Add(std::move(p)));
+  }
+  found_.clear();
+  UpdateSource();
+  for (size_t before = at_once.size() + 1; at_once.size() < before;) {
+    before = at_once.size();
+    std::erase_if(at_once, [this](auto& p) { return LoadKnown(p.get()).code() != absl::StatusCode::kNotFound; });
+  }
+}
+
+void PluginLoader::UpdateSource() { registry_->SetSource(catalogue_.Waiting().empty() ? nullptr : this); }
+
+// ---- Examining ----
+
+// Ok with something more in found_, or with a record whose state says all there is.
+Status PluginLoader::Examine(const std::string& path, const std::vector<std::string>& disabled) {
+  auto p = std::make_unique<KnownPlugin>();
+  p->record = AddRecord(path);
+  Status s = ExamineFile(disabled, p.get());
+  if (s.ok() && p->record->state == PluginRecord::kKnown) found_.push_back(std::move(p));
+  return Finish(records_.back(), std::move(s));
+}
+
+Status PluginLoader::ExamineFile(const std::vector<std::string>& disabled, KnownPlugin* p) {
+  PluginRecord* record = p->record.get();
+  const std::string& path = record->path;
+  if (Matches(disabled, fs::path(path).filename().string())) return Disable(record, "file name"), Status();
+  const bool there = StampOf(path, &p->stamp);
+  if (there && IsThere("the same file", [p](const FileStamp& stamp, const std::string&) { return stamp == p->stamp; }, record))
+    return Status();
+  // Also what a link or a bare name leads to: the file that was examined is the one that is loaded.
+  std::string fix;
+  Status safe = there ? CheckPluginWriters(path, &p->real, &fix) : Status();
+  const CachedPlugin* known = there && safe.ok() && !allow_ ? cache_->Find(p->real, p->stamp) : nullptr;
+  if (known) {
+    record->digest = known->digest;
+  } else {
+    RETURN_IF_ERROR(CheckFile(record));
+    if (!safe.ok() && (p->real.empty() || !loading_.trust_folders)) return Refuse(record, safe, fix);
+    ASSIGN_OR_RETURN(known, Identify(p));
+  }
+  auto same = [record](const FileStamp&, const std::string& digest) { return digest == record->digest; };
+  if (IsThere("a file with the same contents", same, record)) return Status();
+  if (!known) {
+    RETURN_IF_ERROR(Look(p));
+  } else if (!known->quarantine.empty()) {
+    record->id = known->manifest.id;
+    return Quarantine(record, Error(absl::StatusCode::kAborted, known->quarantine));
+  } else {
+    p->manifest = known->manifest;
+  }
+  Describe(p->manifest, record);
+  record->state = PluginRecord::kKnown;
+  record->reason.clear();
+  record->fix.clear();
+  return CheckId(disabled, record);
+}
+
+Status PluginLoader::CheckFile(PluginRecord* record) {
+  auto file = ReadPluginFile(record->path);
+  if (file.ok()) return SanitizerClash(record, SanitizerOf(*file));
+  const bool missing = file.status().code() == absl::StatusCode::kNotFound;
+  return Refuse(record, file.status(), missing ? "check the path" : "rebuild it for this machine, or take it out of the folder");
+}
+
+// The digest, whether it is allowed, and what is known of a file with these contents; NULL: nothing.
+StatusOr<const CachedPlugin*> PluginLoader::Identify(KnownPlugin* p) {
+  PluginRecord* record = p->record.get();
+  auto digest = Sha256OfFile(p->real, &p->stamp);
+  if (!digest.ok()) return Refuse(record, digest.status(), "try again when that is over");
+  record->digest = *digest;
+  if (allow_ && !allow_->Has(*digest)) {
+    Status why = Error(absl::StatusCode::kPermissionDenied, "its contents are not on the allow-list '", allow_->file(), "'");
+    return Refuse(record, PluginRecord::kNotAllowed, why,
+                  StrCat("if they are what you want, add this line to the list: ", *digest, "  ", p->real));
+  }
+  const CachedPlugin* known = cache_->FindContents(*digest);
+  if (known) cache_->Put(p->real, {p->stamp, *digest, known->quarantine, known->manifest});
+  return known;
+}
+
+// The second of two files that are one counts for nothing, whatever its path.
+bool PluginLoader::IsThere(std::string_view what, const std::function<bool(const FileStamp&, const std::string& digest)>& same,
+                           PluginRecord* record) {
+  const PluginRecord* first = nullptr;
+  for (const auto& l : loaded_) {
+    if (l->library && same(l->stamp, l->record->digest)) first = l->record.get();
+  }
+  for (const KnownPlugin* p : catalogue_.Waiting()) {
+    if (same(p->stamp, p->record->digest)) first = p->record.get();
+  }
+  for (const auto& p : found_) {
+    if (same(p->stamp, p->record->digest)) first = p->record.get();
+  }
+  if (!first) return false;
+  record->state = PluginRecord::kShadowed;
+  record->id = first->id;
+  record->reason = StrCat(what, first->state == PluginRecord::kLoaded ? " is loaded from '" : " is known from '", first->path, "'");
+  return true;
+}
+
+Status PluginLoader::Quarantine(PluginRecord* record, Status why) {
+  std::string fix = "repair it: when its contents have changed, it is looked at again";
+  if (!cache_->file().empty()) fix += StrCat("; or, if something else was at fault, remove '", cache_->file(), "'");
+  return Refuse(record, PluginRecord::kQuarantined, std::move(why), fix);
+}
+
+// For the first time.
+Status PluginLoader::Look(KnownPlugin* p) {
+  PluginRecord* record = p->record.get();
+  ProbeResult result = ProbePlugin({loading_.helper, p->real, loading_.patience, loading_.settings}, record);
+  switch (result.outcome) {
+    case ProbeOutcome::kRefused: return result.why;
+    case ProbeOutcome::kBroken:
+      cache_->Put(p->real, {p->stamp, record->digest, std::string(Message(result.why)), {}});
+      return Quarantine(record, result.why);
+    case ProbeOutcome::kManifest: p->manifest = std::move(result.manifest); break;
+    case ProbeOutcome::kNoHelper:
+      if (loading_.without_helper == PluginProbe::kRefuse) {
+        return Refuse(record, FailedPrecondition("it is new here, and nobody can look at it first: ", Message(result.why)),
+                      "install the helper beside libthalweg.so, or set the runtime option plugin_probe to trust or in_process");
+      }
+      p->at_once = loading_.without_helper == PluginProbe::kTrust;
+      ASSIGN_OR_RETURN(p->manifest, LookHere(p->real, !p->at_once, record));
+      if (p->at_once) return Status();
+  }
+  cache_->Put(p->real, {p->stamp, record->digest, "", p->manifest});
+  return Status();
+}
+
+// In this process. Without `whole`, only who it is.
+StatusOr<PluginManifest> PluginLoader::LookHere(const std::string& path, bool whole, PluginRecord* record) {
+  Loaded plugin;  // ends with the look
+  ASSIGN_OR_RETURN(plugin.library, OpenPluginLibrary(path, record));
+  ASSIGN_OR_RETURN(tw_query_fn query, FindPluginQuery(plugin.library, record));
+  ASSIGN_OR_RETURN(const tw_plugin* d, AskPlugin(query, record));
+  tw_plugin sealed;
+  RETURN_IF_ERROR(AgreeWithPlugin(*d, record, &sealed));
+  Registration r;
+  if (!whole) return ManifestOf(*record, sealed, r);
+  plugin.host = make_host_(record->id, path, record->minor);
+  bool started = false;
+  Status s = InitPlugin(sealed, plugin.host.get(), &r, &plugin.instance, &started, record);
+  if (started) plugin.shutdown = sealed.shutdown;
+  RETURN_IF_ERROR(s);
+  if (s = CheckKernelsOnce(r); !s.ok()) return Refuse(record, s, "report it to the plugin's author");
+  return ManifestOf(*record, sealed, r);
+}
+
+// Ids that are disabled, and ids that another file has.
+Status PluginLoader::CheckId(const std::vector<std::string>& disabled, PluginRecord* record) {
+  if (Matches(disabled, record->id)) return Disable(record, "id"), Status();
+  const PluginRecord* first = nullptr;
+  if (const Loaded* l = FindLoaded(record->id)) first = l->record.get();
+  for (const KnownPlugin* p : catalogue_.Waiting()) {
+    if (p->manifest.id == record->id) first = p->record.get();
+  }
+  for (const auto& p : found_) {
+    if (p->manifest.id == record->id) first = p->record.get();
+  }
+  return first ? SameId(record, *first) : Status();
+}
+
+// ---- Loading ----
 
 Status PluginLoader::Load(const std::string& path) {
-  std::lock_guard lock(mu_);
-  return LoadFile(path, {});
+  Busy busy(this);
+  if (!cache_) cache_ = std::make_unique<PluginCache>(loading_.cache_folder, std::vector<std::string>());
+  FileStamp stamp;
+  if (StampOf(path, &stamp)) {
+    for (KnownPlugin* p : catalogue_.Waiting()) {
+      if (p->stamp == stamp) return LoadKnown(p);
+    }
+  }
+  Status s = Examine(path, {});
+  cache_->Write();
+  if (found_.empty()) return s.ok() ? LoadTwin(*records_.back()) : s;
+  std::unique_ptr<KnownPlugin> p = std::move(found_.back());
+  found_.clear();
+  return LoadKnown(p.get());
 }
 
-// Keeps the record of an attempt; the status tells the whole story, with name and cure.
-Status PluginLoader::Finish(PluginRecord record, std::string_view who, Status s) {
-  if (!s.ok()) {
-    if (record.reason.empty()) record.reason = Message(s);
-    if (!record.fix.empty()) s = Status(s.code(), AbslView(StrCat(Message(s), "; ", record.fix)));
-    s = Prefix(s, StrCat("plugin '", record.id.empty() ? who : record.id, record.id.empty() ? "':" : StrCat("' (", who, "):")));
+// The record of a second path says that the plugin is known from another: that one it is.
+Status PluginLoader::LoadTwin(const PluginRecord& record) {
+  for (KnownPlugin* p : catalogue_.Waiting()) {
+    if (p->manifest.id == record.id && p->record->digest == record.digest) return LoadKnown(p);
   }
-  records_.push_back(std::move(record));
-  return s;
-}
-
-Status PluginLoader::LoadFile(const std::string& path, const std::vector<std::string>& disabled) {
-  PluginRecord record;
-  record.path = path;
-  Status s = OpenFile(path, disabled, &record);
-  return Finish(std::move(record), path, std::move(s));
-}
-
-Status PluginLoader::OpenFile(const std::string& path, const std::vector<std::string>& disabled, PluginRecord* record) {
-  if (Matches(disabled, fs::path(path).filename().string())) {
-    record->state = PluginRecord::kDisabled;
-    record->reason = "its file name is on the list of disabled plugins";
-    record->fix = "take it off the list";
-    return Status();
-  }
-  auto file = ReadPluginFile(path);
-  if (!file.ok()) {
-    return Refuse(record, file.status(),
-                  file.status().code() == absl::StatusCode::kNotFound ? "check the path"
-                                                                      : "rebuild it for this machine, or take it out of the folder");
-  }
-  auto plugin = std::make_unique<Loaded>();
-  plugin->path = path;
-  Identify(path, &plugin->file);
-  for (const auto& other : loaded_) {
-    if (!other->library || !(other->file == plugin->file)) continue;
-    record->state = PluginRecord::kShadowed;
-    record->id = other->id;
-    record->reason = StrCat("the same file is loaded from '", other->path, "'");
-    return Status();
-  }
-  RETURN_IF_ERROR(SanitizerClash(record, SanitizerOf(*file)));
-
-  // Also what a link or a bare name leads to: the file that was examined is the one that is loaded.
-  std::string real, fix;
-  Status safe = CheckPluginWriters(path, &real, &fix);
-  if (!safe.ok() && (real.empty() || !trust_folders_)) return Refuse(record, safe, fix);
-  plugin->library = dlopen(real.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!plugin->library) {
-    const char* why = dlerror();
-    std::string reason = why ? why : "dlopen gives no reason";
-    return Refuse(record, FailedPrecondition(reason), FixFor(reason));
-  }
-  auto query = reinterpret_cast<tw_query_fn>(dlsym(plugin->library, kEntry));
-  if (!query) {
-    bool newer = dlsym(plugin->library, "tw_plugin_query_v1") != nullptr;
-    return Refuse(record, InvalidArgument("it does not export ", kEntry, newer ? " but tw_plugin_query_v1, of a later ABI" : ""),
-                  newer ? "upgrade the runtime, or rebuild the plugin against its headers"
-                        : "if it is a plugin, export the symbol with TW_PLUGIN; if not, take it out of the folder");
-  }
-  return Enter(query, disabled, std::move(plugin), record);
+  return Status();
 }
 
 Status PluginLoader::LoadStatic(tw_query_fn query, std::string_view name) {
-  std::lock_guard lock(mu_);
-  PluginRecord record;
-  record.path = StrCat("linked in as ", name);
-  auto plugin = std::make_unique<Loaded>();
-  plugin->path = record.path;
-  Status s = query ? Enter(query, {}, std::move(plugin), &record) : InvalidArgument("its query function is NULL");
-  return Finish(std::move(record), StrCat("linked in as ", name), std::move(s));
+  Busy busy(this);
+  auto plugin = std::make_shared<Loaded>();
+  plugin->record = AddRecord(StrCat("linked in as ", name));
+  auto record = plugin->record;
+  return Finish(record, query ? Enter(query, std::move(plugin)) : InvalidArgument("its query function is NULL"));
 }
 
-// From the entry symbol on: who is it, do we understand each other, may it come in?
-Status PluginLoader::Enter(tw_query_fn query, const std::vector<std::string>& disabled, std::unique_ptr<Loaded> plugin,
-                           PluginRecord* record) {
-  tw_host_info info = {TW_SIZED(tw_host_info), TW_EPOCH, TW_MINOR, TW_S("Thalweg")};
-  const tw_plugin* d = nullptr;
-  try {
-    d = query(&info);
-  } catch (...) {
-    return Refuse(record, Internal(kEntry, " threw a C++ exception"), "report it to the plugin's author");
+void PluginLoader::Bring(Part part, std::string_view name, std::string_view kind) {
+  if (busy_ == std::this_thread::get_id()) return;
+  Busy busy(this);
+  const std::vector<KnownPlugin*> found = catalogue_.Find(part, name, kind);
+  for (KnownPlugin* p : found) {
+    if (Status s = LoadKnown(p); !s.ok()) loading_.warn(std::string(Message(s)));
   }
-  if (!d) return Refuse(record, FailedPrecondition(kEntry, " answered NULL"), "report it to the plugin's author");
-  if (d->size < kFrozenBytes) {
-    return Refuse(record, InvalidArgument("its descriptor has ", d->size, " bytes; at least ", kFrozenBytes, " are needed"),
-                  "fill it with TW_PLUGIN of thalweg/plugin/plugin.h");
-  }
-  record->epoch = d->epoch;
-  record->id = TextOr(d->id, d->id_len, "");
-  record->version = TextOr(d->version, d->version_len, "");
-  if (record->id.empty())
-    return Refuse(record, InvalidArgument("its descriptor has no id, or one that cannot be true"), "give it a reverse-DNS id");
-  if (Matches(disabled, record->id)) {
-    record->state = PluginRecord::kDisabled;
-    record->reason = "its id is on the list of disabled plugins";
-    record->fix = "take it off the list";
-    return Status();
-  }
-  RETURN_IF_ERROR(Agree(*d, record));
-  for (const auto& other : loaded_) {
-    if (other->id != record->id) continue;
-    record->state = PluginRecord::kShadowed;
-    return Refuse(record, AlreadyExists("a plugin with this id is loaded from '", other->path, "'"), "remove one of the two");
-  }
-
-  // Behind the frozen members the descriptor grows: what it does not cover is zero.
-  tw_plugin sealed{};
-  std::memcpy(static_cast<void*>(&sealed), d, std::min<size_t>(d->size / 8 * 8, sizeof sealed));
-  record->build = TextOr(sealed.build, sealed.build_len, "");
-  if (d->flags != 0)
-    return Refuse(record, InvalidArgument("its descriptor has flags ", d->flags, ", unknown to this runtime"), "upgrade the runtime");
-  RETURN_IF_ERROR(SanitizerClash(record, BuildValue(record->build, "sanitizer")));
-  if (!sealed.init)
-    return Refuse(record, InvalidArgument("its descriptor has no init"), "fill it with TW_PLUGIN of thalweg/plugin/plugin.h");
-  plugin->id = record->id;
-  return Init(std::move(plugin), sealed, record);
 }
 
-// Transactional: what init registers counts only when all of it is right.
-Status PluginLoader::Init(std::unique_ptr<Loaded> plugin, const tw_plugin& descriptor, PluginRecord* record) {
-  std::shared_ptr<Loaded> self = std::move(plugin);
-  self->host = make_host_(self->id, self->path, record->minor);
-  Registration r;
-  Registrar registrar(self->host.get(), self->id, &r);
+std::vector<DeviceKindName> PluginLoader::DeviceKinds() {
+  std::vector<DeviceKindName> all;
+  if (busy_ == std::this_thread::get_id()) return all;
+  Busy busy(this);
+  for (const KnownPlugin* p : catalogue_.Waiting()) all.insert(all.end(), p->manifest.devices.begin(), p->manifest.devices.end());
+  return all;
+}
+
+Status PluginLoader::LoadKnown(KnownPlugin* p) {
+  if (p->progress != KnownPlugin::kWaiting) return Status();
+  p->progress = KnownPlugin::kLoading;
   Status s;
   try {
-    s = FromC(descriptor.init(self->host.get(), registrar.c(), &self->instance));
-  } catch (const std::exception& e) {
-    s = Internal("its init threw a C++ exception: ", e.what());
+    for (const auto& k : p->manifest.kernels) {
+      if (k.op == "*" || registry_->FindOp(k.op)) continue;
+      for (KnownPlugin* other : catalogue_.Find(Part::kOp, k.op, "")) LoadKnown(other).IgnoreError();
+    }
+    s = Open(p);
   } catch (...) {
-    s = Internal("its init threw a C++ exception");
+    p->progress = KnownPlugin::kWaiting;
+    throw;
   }
-  if (!s.ok()) return Refuse(record, Prefix(s, "its init failed:"), "");
-  self->shutdown = descriptor.shutdown;
-  for (const auto& op : r.ops) record->ops.push_back(op->name);
-  for (const auto& d : r.devices) {
-    record->devices.push_back(d->kind);
-    d->pin = self;
+  p->progress = KnownPlugin::kDone;
+  UpdateSource();
+  return Finish(p->record, std::move(s));
+}
+
+Status PluginLoader::Open(KnownPlugin* p) {
+  PluginRecord* record = p->record.get();
+  std::string real, fix;
+  Status safe = CheckPluginWriters(p->real, &real, &fix);
+  if (!safe.ok() && (real.empty() || !loading_.trust_folders)) return Refuse(record, safe, fix);
+  FileStamp now;
+  if (!StampOf(real, &now) || !(now == p->stamp)) {
+    return Refuse(record, FailedPrecondition("it was changed after it was looked at"), "start the program again");
   }
-  for (const auto& role : r.roles) {
-    record->roles.push_back(StrCat(role->role, " ", role->name));
-    role->pin = self;
+  auto plugin = std::make_shared<Loaded>();
+  plugin->stamp = p->stamp;
+  plugin->record = p->record;
+  ASSIGN_OR_RETURN(plugin->library, OpenPluginLibrary(real, record));
+  ASSIGN_OR_RETURN(tw_query_fn query, FindPluginQuery(plugin->library, record));
+  return Enter(query, std::move(plugin));
+}
+
+// From the entry symbol on. Transactional: what init registers counts only when all of it is right.
+Status PluginLoader::Enter(tw_query_fn query, std::shared_ptr<Loaded> self) {
+  PluginRecord* record = self->record.get();
+  ASSIGN_OR_RETURN(const tw_plugin* d, AskPlugin(query, record));
+  tw_plugin sealed;
+  RETURN_IF_ERROR(AgreeWithPlugin(*d, record, &sealed));
+  if (const Loaded* other = FindLoaded(record->id)) return SameId(record, *other->record);
+  self->host = make_host_(record->id, record->path, record->minor);
+  Registration r;
+  bool started = false;
+  Status s = InitPlugin(sealed, self->host.get(), &r, &self->instance, &started, record);
+  if (started) self->shutdown = sealed.shutdown;
+  RETURN_IF_ERROR(s);
+  Describe(r, record);
+  for (const auto& kind : r.devices) kind->pin = self;
+  for (const auto& role : r.roles) role->pin = self;
+  if (self->library) {
+    for (const auto& op : r.ops) op->in_graphs = self->in_graphs;
+    for (const auto& k : r.kernels) k->in_plans = self->in_plans;
+    for (const auto& kind : r.devices) kind->in_plans = self->in_plans;
+    for (const auto& t : r.resources) t->in_resources = self->in_resources;
   }
-  record->kernels = uint32_t(r.kernels.size());
   s = registry_->Commit(std::move(r));
   if (!s.ok()) {
-    record->ops.clear();
-    record->devices.clear();
-    record->roles.clear();
-    record->kernels = 0;
+    ForgetContents(record);
     return Refuse(record, s, "");
   }
-  loaded_.push_back(std::move(self));
+  loaded_.push_back(self);
   record->state = PluginRecord::kLoaded;
   record->reason.clear();
   record->fix.clear();
+  return Status();
+}
+
+PluginLoader::Loaded* PluginLoader::FindLoaded(std::string_view id) const {
+  for (const auto& l : loaded_) {
+    if (l->record->id == id) return l.get();
+  }
+  return nullptr;
+}
+
+// ---- Unloading ----
+
+Status PluginLoader::CheckUnloadable(std::string_view id) const {
+  std::lock_guard lock(mu_);
+  const Loaded* l = FindLoaded(id);
+  const std::string who = StrCat("plugin '", id, "'");
+  if (!l) return NotFound(who, " is not loaded; `thalweg plugins` lists those that are");
+  if (!l->library) return FailedPrecondition(who, " is linked into the program, so it stays");
+  if (const long n = l->in_graphs.use_count() - 1) {
+    return FailedPrecondition(who, " cannot be unloaded: ", n, n == 1 ? " graph has" : " graphs have",
+                              " operations of it; destroy that first");
+  }
+  if (const long n = l->in_plans.use_count() - 1) {
+    return FailedPrecondition(who, " cannot be unloaded: ", n, n == 1 ? " session uses" : " sessions use",
+                              " its kernels or devices; destroy that first");
+  }
+  if (const long n = l->in_resources.use_count() - 1) {
+    return FailedPrecondition(who, " cannot be unloaded: ", n, n == 1 ? " resource" : " resources",
+                              " of its types exist; clear their containers, and release handles to them");
+  }
+  return registry_->CheckRemovable(id);
+}
+
+Status PluginLoader::Unload(std::string_view id) {
+  RETURN_IF_ERROR(CheckUnloadable(id));
+  Busy busy(this);
+  auto it = std::find_if(loaded_.begin(), loaded_.end(), [&](const auto& l) { return l->record->id == id; });
+  if (it == loaded_.end()) return NotFound("plugin '", id, "' is not loaded");
+  std::shared_ptr<Loaded> plugin = std::move(*it);
+  loaded_.erase(it);
+  registry_->Remove(id);
+  ForgetContents(plugin->record.get());
+  plugin->record->state = PluginRecord::kDisabled;
+  plugin->record->reason = "the program unloaded it";
+  plugin->record->fix = "tw_plugin_load loads it again";
   return Status();
 }
 

@@ -172,15 +172,22 @@ bool Before(const std::shared_ptr<const Role>& a, const std::shared_ptr<const Ro
   return std::tie(a->role, a->name, a->plugin) < std::tie(b->role, b->name, b->plugin);
 }
 
-bool Better(const std::unique_ptr<KernelDef>& a, const std::unique_ptr<KernelDef>& b) {
-  if (a->spec.priority != b->spec.priority) return a->spec.priority > b->spec.priority;
-  if (a->plugin != b->plugin) return a->plugin < b->plugin;
-  return a->order < b->order;
-}
-
 }  // namespace
 
 // ---- Registry ----
+
+bool Registry::Better(const KernelDef& a, const KernelDef& b) const {
+  if (a.spec.any_op != b.spec.any_op) return b.spec.any_op;
+  auto rank = [this](const KernelDef& k) { return std::find(preferred_.begin(), preferred_.end(), k.plugin); };
+  if (rank(a) != rank(b)) return rank(a) < rank(b);
+  if (a.spec.priority != b.spec.priority) return a.spec.priority > b.spec.priority;
+  if (a.plugin != b.plugin) return a.plugin < b.plugin;
+  return a.order < b.order;
+}
+
+void Registry::Bring(PluginSource::Part part, std::string_view name, std::string_view kind) const {
+  if (PluginSource* source = source_.load(std::memory_order_acquire)) source->Bring(part, name, kind);
+}
 
 Status Registry::Commit(Registration r) {
   RETURN_IF_ERROR(r.status);
@@ -195,6 +202,7 @@ Status Registry::Commit(Registration r) {
     if (!new_roles.emplace(op->role, op.get()).second) return Taken("role", op->role, op->plugin, op->plugin);
   }
   for (const auto& k : r.kernels) {
+    if (k->spec.any_op) continue;
     const OpSchema* op = nullptr;
     if (auto it = new_ops.find(k->spec.op); it != new_ops.end()) op = it->second;
     if (auto it = ops_.find(k->spec.op); it != ops_.end()) op = it->second.get();
@@ -219,10 +227,16 @@ Status Registry::Commit(Registration r) {
     if (!op->role.empty()) roles_.emplace(op->role, op.get());
     ops_.emplace(op->name, std::move(op));
   }
+  for (const auto& any : for_any_op_) {
+    for (const auto& [name, op] : new_ops) AddMadeFor(*op, *any);
+  }
   for (auto& k : r.kernels) {
-    k->order = order_++;
-    auto& of_op = kernels_[k->spec.op];
-    of_op.insert(std::upper_bound(of_op.begin(), of_op.end(), k, Better), std::move(k));
+    if (!k->spec.any_op) {
+      AddKernel(std::move(k));
+      continue;
+    }
+    for (const auto& [name, op] : ops_) AddMadeFor(*op, *k);
+    for_any_op_.push_back(std::move(k));
   }
   for (auto& t : r.resources) resources_.emplace(t->type, std::move(t));
   for (auto& d : r.devices) {
@@ -232,6 +246,21 @@ Status Registry::Commit(Registration r) {
   for (auto& role : r.roles) played_.push_back(std::move(role));
   std::sort(played_.begin(), played_.end(), Before);
   return Status();
+}
+
+void Registry::AddKernel(std::unique_ptr<KernelDef> k) {
+  k->order = order_++;
+  auto& of_op = kernels_[k->spec.op];
+  auto better = [this](const auto& a, const auto& b) { return Better(*a, *b); };
+  of_op.insert(std::upper_bound(of_op.begin(), of_op.end(), k, better), std::move(k));
+}
+
+void Registry::AddMadeFor(const OpSchema& op, const KernelDef& any) {
+  auto k = std::make_unique<KernelDef>(any);
+  k->spec.op = op.name;
+  k->def.spec = k->spec.text.data();
+  (void)Resolve(op, k.get());  // names no argument, so nothing can be wrong
+  AddKernel(std::move(k));
 }
 
 // A scheme leads to one plugin; a name is known within its plugin.
@@ -257,6 +286,7 @@ void Registry::Remove(std::string_view plugin) {
     std::erase_if(of_op, [&](const auto& k) { return k->plugin == plugin || k->op->plugin == plugin; });
   }
   std::erase_if(kernels_, [](const auto& e) { return e.second.empty(); });
+  std::erase_if(for_any_op_, [&](const auto& k) { return k->plugin == plugin; });
   std::erase_if(roles_, [&](const auto& e) { return e.second->plugin == plugin; });
   std::erase_if(ops_, [&](const auto& e) { return e.second->plugin == plugin; });
   std::erase_if(resources_, [&](const auto& e) { return e.second->plugin == plugin; });
@@ -264,22 +294,49 @@ void Registry::Remove(std::string_view plugin) {
   std::erase_if(played_, [&](const auto& r) { return r->plugin == plugin; });
 }
 
-const OpSchema* Registry::FindOp(std::string_view name) const {
+Status Registry::CheckRemovable(std::string_view plugin) const {
   std::shared_lock lock(mu_);
-  auto it = ops_.find(name);
-  return it == ops_.end() ? nullptr : it->second.get();
+  for (const auto& [op, of_op] : kernels_) {
+    for (const auto& k : of_op) {
+      if (k->op->plugin != plugin || k->plugin == plugin || k->spec.any_op) continue;
+      return FailedPrecondition("plugin '", plugin, "' cannot be unloaded: plugin '", k->plugin, "' has kernels of its op '", op,
+                                "'; unload that first");
+    }
+  }
+  for (const auto& role : played_) {
+    if (role->plugin != plugin || role.use_count() == 1) continue;
+    return FailedPrecondition("plugin '", plugin, "' cannot be unloaded: its ", role->role, " '", role->name, "' is in use");
+  }
+  return Status();
+}
+
+const OpSchema* Registry::FindOp(std::string_view name) const {
+  auto find = [&]() -> const OpSchema* {
+    std::shared_lock lock(mu_);
+    auto it = ops_.find(name);
+    return it == ops_.end() ? nullptr : it->second.get();
+  };
+  if (const OpSchema* op = find()) return op;
+  Bring(PluginSource::Part::kOp, name);
+  return find();
 }
 
 StatusOr<const OpSchema*> Registry::FindRole(std::string_view role) const {
-  std::shared_lock lock(mu_);
-  auto it = roles_.find(role);
-  if (it == roles_.end()) return FailedPrecondition("no loaded plugin has an op that plays the role '", role, "'; load one that does");
-  return it->second;
+  auto find = [&]() -> const OpSchema* {
+    std::shared_lock lock(mu_);
+    auto it = roles_.find(role);
+    return it == roles_.end() ? nullptr : it->second;
+  };
+  if (const OpSchema* op = find()) return op;
+  Bring(PluginSource::Part::kOpRole, role);
+  if (const OpSchema* op = find()) return op;
+  return FailedPrecondition("no loaded plugin has an op that plays the role '", role, "'; load one that does");
 }
 
 const KernelDef* Registry::FindKernel(const OpSchema& op, std::string_view kind, const std::vector<uint32_t>& types,
                                       const std::vector<uint32_t>& in_at, const std::vector<uint32_t>& out_at,
                                       const std::vector<AttrValue>& attrs) const {
+  Bring(PluginSource::Part::kKernel, op.name, kind);  // a better one may be in a plugin that is not loaded
   std::shared_lock lock(mu_);
   auto it = kernels_.find(op.name);
   if (it == kernels_.end()) return nullptr;
@@ -293,6 +350,7 @@ const KernelDef* Registry::FindKernel(const OpSchema& op, std::string_view kind,
 }
 
 std::vector<const KernelDef*> Registry::Kernels(std::string_view op) const {
+  Bring(PluginSource::Part::kKernel, op);
   std::shared_lock lock(mu_);
   std::vector<const KernelDef*> all;
   if (auto it = kernels_.find(op); it != kernels_.end()) {
@@ -302,28 +360,54 @@ std::vector<const KernelDef*> Registry::Kernels(std::string_view op) const {
 }
 
 const ResourceType* Registry::FindResourceType(std::string_view type) const {
-  std::shared_lock lock(mu_);
-  auto it = resources_.find(type);
-  return it == resources_.end() ? nullptr : it->second.get();
+  auto find = [&]() -> const ResourceType* {
+    std::shared_lock lock(mu_);
+    auto it = resources_.find(type);
+    return it == resources_.end() ? nullptr : it->second.get();
+  };
+  if (const ResourceType* found = find()) return found;
+  Bring(PluginSource::Part::kResource, type);
+  return find();
 }
 
 std::vector<const OpSchema*> Registry::Ops() const {
+  Bring(PluginSource::Part::kOp, "");
   std::shared_lock lock(mu_);
   std::vector<const OpSchema*> all;
   for (const auto& [name, op] : ops_) all.push_back(op.get());
   return all;
 }
 
-std::vector<const DeviceKind*> Registry::DeviceKinds() const {
+std::vector<const DeviceKind*> Registry::DeviceKinds(std::string_view kind) const {
+  Bring(PluginSource::Part::kDevice, kind);
   std::shared_lock lock(mu_);
   std::vector<const DeviceKind*> all;
-  for (const auto& [kind, d] : devices_) all.push_back(d.get());
+  for (const auto& [key, d] : devices_) {
+    if (kind.empty() || d->kind == kind) all.push_back(d.get());
+  }
   return all;
 }
 
-std::vector<std::shared_ptr<const Role>> Registry::Roles() const {
+std::vector<DeviceKindName> Registry::DeviceKindNames() const {
+  std::map<std::string, bool> names;
+  if (PluginSource* source = source_.load(std::memory_order_acquire)) {
+    for (DeviceKindName& d : source->DeviceKinds()) names.emplace(std::move(d.kind), d.has_streams);
+  }
   std::shared_lock lock(mu_);
-  return played_;
+  for (const auto& [key, d] : devices_) names.emplace(d->kind, d->has_streams);
+  std::vector<DeviceKindName> all;
+  for (const auto& [kind, has_streams] : names) all.push_back({kind, has_streams});
+  return all;
+}
+
+std::vector<std::shared_ptr<const Role>> Registry::Roles(std::string_view role, std::string_view name) const {
+  Bring(PluginSource::Part::kRole, name.empty() ? std::string(role) : StrCat(role, " ", name));
+  std::shared_lock lock(mu_);
+  std::vector<std::shared_ptr<const Role>> all;
+  for (const auto& r : played_) {
+    if ((role.empty() || r->role == role) && (name.empty() || r->name == name)) all.push_back(r);
+  }
+  return all;
 }
 
 // ---- Registrar ----

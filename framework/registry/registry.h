@@ -1,6 +1,7 @@
 // Registry: ops, kernels, resource types, device kinds and other roles of one runtime. Plugins commit all of what they register or nothing.
 // Threads: look-ups from any; commits are serialised.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -24,6 +25,7 @@ struct ResourceType {
   std::string type, plugin;
   tw_resource_def def{};
   const tw_host* host = nullptr;
+  std::weak_ptr<const void> in_resources;  // held by every resource of the type; see KernelDef
 };
 struct DeviceKind {
   std::string kind, plugin;
@@ -40,6 +42,12 @@ struct DeviceKind {
   const tw_host* host = nullptr;
   // Keeps the plugin mapped and not yet shut down while memory of its devices is out; set by the loader.
   std::shared_ptr<const void> pin;
+  // Held by whatever plans work for its devices, so that the plugin is not unloaded; see KernelDef.
+  std::weak_ptr<const void> in_plans;
+};
+struct DeviceKindName {
+  std::string kind;
+  bool has_streams = false;
 };
 
 // What one plugin's init registered, not yet seen by anybody.
@@ -52,12 +60,31 @@ struct Registration {
   Status status;  // the first refusal, even if the plugin ignored it
 };
 
+// Plugins that are known but not loaded yet. A registry asks before it says that something is not there, and before it lists all.
+class PluginSource {
+ public:
+  enum class Part { kOp, kOpRole, kKernel, kResource, kDevice, kRole };
+  virtual ~PluginSource() = default;
+  // Loads whatever brings the part of that name: an op; the role of one; kernels of an op, on devices of a kind; a type of resource; a
+  // device kind; a role, as "compiler" or "file_system mem". Without a name or kind: of all names, for all kinds. What fails is the
+  // source's to report.
+  virtual void Bring(Part part, std::string_view name, std::string_view kind) = 0;
+  virtual std::vector<DeviceKindName> DeviceKinds() = 0;
+};
+
 class Registry {
  public:
+  // NULL: none (any more). The source is asked without any lock of the registry's held.
+  void SetSource(PluginSource* source) { source_.store(source, std::memory_order_release); }
+  // Plugins whose kernels go before those of others, whatever the priority, the first of the list first. REQUIRES: nothing is committed
+  // yet.
+  void SetPreferred(std::vector<std::string> plugins) { preferred_ = std::move(plugins); }
   // All or nothing. Errors: ALREADY_EXISTS naming both plugins; NOT_FOUND for a kernel of an unknown op or an unknown argument name.
   Status Commit(Registration r);
   // Takes back whatever the plugin registered. REQUIRES: nothing of it is in use.
   void Remove(std::string_view plugin);
+  // FAILED_PRECONDITION if another plugin has kernels of its ops, or somebody holds a role of it.
+  Status CheckRemovable(std::string_view plugin) const;
 
   const OpSchema* FindOp(std::string_view name) const;
   // The op that plays a role; FAILED_PRECONDITION saying that no loaded plugin has one.
@@ -70,26 +97,35 @@ class Registry {
   std::vector<const KernelDef*> Kernels(std::string_view op) const;
   const ResourceType* FindResourceType(std::string_view type) const;
   std::vector<const OpSchema*> Ops() const;  // by name
-  // By kind, then by plugin: several plugins may have devices of one kind.
-  std::vector<const DeviceKind*> DeviceKinds() const;
-  // By role, then name, then plugin.
-  std::vector<std::shared_ptr<const Role>> Roles() const;
+  // By kind, then by plugin: several plugins may have devices of one kind. Without a kind: all.
+  std::vector<const DeviceKind*> DeviceKinds(std::string_view kind = {}) const;
+  // The kinds that there are or would be, by name; loads nothing.
+  std::vector<DeviceKindName> DeviceKindNames() const;
+  // By role, then name, then plugin. Without a role or name: all.
+  std::vector<std::shared_ptr<const Role>> Roles(std::string_view role = {}, std::string_view name = {}) const;
   // All of one role; of that name, unless it is empty.
   template <class T>
   std::vector<std::shared_ptr<const T>> RolesOf(std::string_view name = {}) const {
     std::vector<std::shared_ptr<const T>> out;
-    for (auto& r : Roles()) {
-      if (r->role == T::kRole && (name.empty() || r->name == name)) out.push_back(std::static_pointer_cast<const T>(std::move(r)));
-    }
+    for (auto& r : Roles(T::kRole, name)) out.push_back(std::static_pointer_cast<const T>(std::move(r)));
     return out;
   }
 
  private:
   Status CheckRole(const Role& role, const Registration& r) const;
+  void AddKernel(std::unique_ptr<KernelDef> k);
+  // A kernel for any op, made one for this.
+  void AddMadeFor(const OpSchema& op, const KernelDef& any);
+  bool Better(const KernelDef& a, const KernelDef& b) const;
+  // Asks the source, if there is one.
+  void Bring(PluginSource::Part part, std::string_view name, std::string_view kind = {}) const;
+  std::atomic<PluginSource*> source_{nullptr};
+  std::vector<std::string> preferred_;
   mutable std::shared_mutex mu_;
   std::map<std::string, std::unique_ptr<OpSchema>, std::less<>> ops_;
   std::map<std::string, const OpSchema*, std::less<>> roles_;
   std::map<std::string, std::vector<std::unique_ptr<KernelDef>>, std::less<>> kernels_;
+  std::vector<std::unique_ptr<KernelDef>> for_any_op_;
   std::map<std::string, std::unique_ptr<ResourceType>, std::less<>> resources_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<DeviceKind>> devices_;  // kind, plugin
   std::vector<std::shared_ptr<const Role>> played_;                                     // sorted

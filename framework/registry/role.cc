@@ -72,14 +72,8 @@ StatusOr<std::unique_ptr<Role>> SealRole(const tw_compiler_def* d) {
   if (stores != (r->def.load != nullptr) || stores != (r->def.tag != nullptr)) {
     return InvalidArgument(what, ": serialize, load and tag only make sense together");
   }
-  if (!r->def.prepare) {
-    r->def.prepare = [](const tw_compile_call*, void*, uint64_t* out_scratch) -> tw_status* {
-      *out_scratch = 0;
-      return nullptr;
-    };
-  }
   if (!r->def.usable) r->def.usable = [](const tw_host*, void*, void*, const char*, uint64_t) -> uint32_t { return 0; };
-  return r;
+  return r;  // without prepare a state serves the shapes that it was compiled for
 }
 
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_file_system_def* d) {

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "framework/base/dtype.h"
+#include "framework/base/shown.h"
 
 namespace thalweg {
 namespace {
@@ -77,7 +78,7 @@ bool ParsePart(std::string_view part, DeviceSpec* spec, uint32_t* seen) {
 }
 
 Status MergeName(const std::string& a, const std::string& b, std::string* out) {
-  if (!a.empty() && !b.empty() && a != b) return InvalidArgument("'", a, "' and '", b, "'");
+  if (!a.empty() && !b.empty() && a != b) return InvalidArgument("'", Shown(a), "' and '", Shown(b), "'");
   *out = a.empty() ? b : a;
   return Status();
 }
@@ -128,8 +129,8 @@ StatusOr<DeviceSpec> ParseDeviceSpec(std::string_view text) {
     size_t slash = rest.find('/');
     std::string_view part = rest.substr(0, slash);
     if (!ParsePart(part, &spec, &seen)) {
-      return InvalidArgument("device '", text, "': '", part,
-                             "' is wrong; write a name such as 'CPU:0' or '/job:worker/task:1/device:GPU:0'");
+      return InvalidArgument("device '", Shown(text), "': '", Shown(part),
+                             "' is wrong; write a name such as 'CPU:0' or '/job:worker/task:1/device:CPU:0'");
     }
     more = slash != rest.npos;
     if (more) rest.remove_prefix(slash + 1);
@@ -144,7 +145,7 @@ StatusOr<DeviceSpec> MergeDeviceSpecs(const DeviceSpec& a, const DeviceSpec& b) 
   if (s.ok()) s = MergeIndex(a.replica, b.replica, &out.replica);
   if (s.ok()) s = MergeIndex(a.task, b.task, &out.task);
   if (s.ok()) s = MergeIndex(a.index, b.index, &out.index);
-  if (!s.ok()) return InvalidArgument("devices '", a.text(), "' and '", b.text(), "' contradict each other: ", Message(s));
+  if (!s.ok()) return InvalidArgument("devices '", Shown(a.text()), "' and '", Shown(b.text()), "' contradict each other: ", Message(s));
   return out;
 }
 
@@ -181,6 +182,15 @@ StatusOr<uint64_t> Stream::Mark() {
   return s;
 }
 
+Status Stream::WaitFor(Stream* other) {
+  ASSIGN_OR_RETURN(const uint64_t value, other->Mark());
+  const DeviceKind& kind = device_->def();
+  if (!kind.streams.wait) return other->line_->Wait(value);
+  std::lock_guard lock(mu_);
+  if (!stream_) return line_->failure();
+  return FromC(kind.streams.wait(kind.host, stream_, other->line_, value));
+}
+
 Status Stream::Drain() {
   ASSIGN_OR_RETURN(uint64_t value, Mark());
   return line_->Wait(value);
@@ -196,9 +206,11 @@ Device::Device(const DeviceKind* kind, int32_t index, const tw_device_info& info
       self_(info.self),
       memory_(info.memory),
       host_memory_((info.flags & TW_DEVICE_HOST_MEMORY) != 0),
+      on_request_((info.flags & TW_DEVICE_ON_REQUEST) != 0),
       spec_(FullSpec(kind->kind, index)) {
   name_ = spec_.text();
-  pool_ = MemoryPool::Create(std::make_unique<DeviceMemory>(*kind, info), StrCat(kind->kind, ":", index), memory_limit);
+  pool_ = MemoryPool::Create(std::make_unique<DeviceMemory>(*kind, info), StrCat(kind->kind, ":", index), memory_limit,
+                             (info.flags & TW_DEVICE_POOLS_ITSELF) == 0);
 }
 
 // Memory that nobody uses goes back now; tensors that are still out keep the pool, and it the plugin.
@@ -231,7 +243,8 @@ Status Device::CopyOut(void* from, uint64_t from_offset, void* to, uint64_t byte
   return Copy(&c, stream);
 }
 
-Status Device::Copy(tw_copy* c, Stream* stream) {
+template <class Call>
+Status Device::OnStream(tw_copy* c, Stream* stream, Call&& copy) const {
   if (c->bytes == 0) return Status();
   std::unique_lock<std::mutex> lock;
   if (stream) {
@@ -239,7 +252,26 @@ Status Device::Copy(tw_copy* c, Stream* stream) {
     if (!stream->c()) return stream->timeline()->failure();
     c->stream = stream->c();
   }
-  return Prefix(FromC(kind_->def.copy(kind_->host, self_, c)), StrCat(name_, ": copying ", c->bytes, " bytes:"));
+  return Prefix(FromC(copy()), StrCat(name_, ": copying ", c->bytes, " bytes:"));
+}
+
+Status Device::Copy(tw_copy* c, Stream* stream) {
+  return OnStream(c, stream, [&] { return kind_->def.copy(kind_->host, self_, c); });
+}
+
+bool Device::Reaches(const Device& other) const {
+  return kind_ == other.kind_ && kind_->peer && kind_->peer->reaches(kind_->host, self_, other.self_);
+}
+
+Status Device::CopyToPeer(const tw_view& from, const Device& other, const tw_view& to, Stream* stream) const {
+  tw_copy c{};
+  c.size = sizeof c;
+  c.from = from.data;
+  c.from_offset = from.offset;
+  c.to = to.data;
+  c.to_offset = to.offset;
+  c.bytes = from.bytes;
+  return OnStream(&c, stream, [&] { return kind_->peer->copy(kind_->host, self_, other.self_, &c); });
 }
 
 Status Device::CheckCopyable(const Tensor& t) const {
@@ -255,6 +287,45 @@ StatusOr<Tensor> Device::ToHost(const Tensor& t) {
   ASSIGN_OR_RETURN(Tensor out, Tensor::Make(t.dtype(), t.view().dims, t.rank()));
   RETURN_IF_ERROR(CopyOut(t.view().data, t.view().offset, out.data(), t.bytes(), nullptr));
   return out;
+}
+
+StatusOr<Tensor> Device::Clone(const Tensor& t, MemoryBudget* budget) {
+  RETURN_IF_ERROR(CheckCopyable(t));
+  ASSIGN_OR_RETURN(Tensor out, Tensor::Make(t.dtype(), t.view().dims, t.rank(), pool_, budget));
+  tw_copy c{};
+  c.size = sizeof c;
+  c.from = t.view().data;
+  c.from_offset = t.view().offset;
+  c.to = out.view().data;
+  c.to_offset = out.view().offset;
+  c.bytes = t.bytes();
+  c.from_host = c.to_host = host_memory_;
+  RETURN_IF_ERROR(Copy(&c, nullptr));
+  return out;
+}
+
+namespace {
+
+struct NumberList {
+  tw_number_list c{TW_SIZED(tw_number_list), &Add};
+  std::vector<std::pair<std::string, int64_t>> numbers;
+
+  static tw_status* Add(tw_number_list* l, const char* name, uint64_t len, int64_t value) {
+    return Guard([&]() -> Status {
+      if (!name || len == 0) return InvalidArgument("a number of a device has no name");
+      reinterpret_cast<NumberList*>(l)->numbers.emplace_back(std::string(name, len), value);
+      return Status();
+    });
+  }
+};
+
+}  // namespace
+
+StatusOr<std::vector<std::pair<std::string, int64_t>>> Device::Statistics() const {
+  if (!kind_->statistics) return Unimplemented(name_, " tells no statistics");
+  NumberList list;
+  RETURN_IF_ERROR(Prefix(FromC(kind_->statistics->read(kind_->host, self_, &list.c)), StrCat(name_, ": statistics:")));
+  return std::move(list.numbers);
 }
 
 StatusOr<Tensor> Device::FromHost(const Tensor& t) {

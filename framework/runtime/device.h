@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "framework/base/status.h"
@@ -42,6 +43,8 @@ class Stream {
   tw_timeline* timeline() const { return line_; }
   // Blocks until everything enqueued is over; the first failure.
   Status Drain();
+  // What is enqueued here from now on starts when all that `other` holds now is over. May block: where the device has no way to wait.
+  Status WaitFor(Stream* other);
   std::mutex& mutex() { return mu_; }
 
  private:
@@ -67,6 +70,7 @@ class Device {
   int32_t index() const { return index_; }
   const DeviceSpec& spec() const { return spec_; }
   bool host_memory() const { return host_memory_; }
+  bool on_request() const { return on_request_; }  // only for what names its kind
   bool has_streams() const { return kind_->has_streams; }
   void* self() const { return self_; }
   const DeviceKind& def() const { return *kind_; }
@@ -75,12 +79,23 @@ class Device {
   // stream NULL: done on return; else the stream's mutex is taken for the call.
   Status CopyIn(const void* from, void* to, uint64_t to_offset, uint64_t bytes, Stream* stream);
   Status CopyOut(void* from, uint64_t from_offset, void* to, uint64_t bytes, Stream* stream);
+  // Whether memory can be copied from here to `other` without the host.
+  bool Reaches(const Device& other) const;
+  // From memory of this device to memory of `other`. stream: this device's, or NULL: done on return. REQUIRES: Reaches(other).
+  Status CopyToPeer(const tw_view& from, const Device& other, const tw_view& to, Stream* stream) const;
   // Device to host and back; blocks. Into new tensors, or the same one where the device's memory is the host's.
   StatusOr<Tensor> ToHost(const Tensor& t);
   StatusOr<Tensor> FromHost(const Tensor& t);
+  // The same elements in other memory of this device; blocks.
+  StatusOr<Tensor> Clone(const Tensor& t, MemoryBudget* budget);
+  // What the device tells of itself: names as in tw_statistics_set. UNIMPLEMENTED where it tells nothing.
+  StatusOr<std::vector<std::pair<std::string, int64_t>>> Statistics() const;
 
  private:
   Status Copy(tw_copy* c, Stream* stream);
+  // Calls `copy` with the stream's handle, under its lock; tells what went wrong.
+  template <class Call>
+  Status OnStream(tw_copy* c, Stream* stream, Call&& copy) const;
   Status CheckCopyable(const Tensor& t) const;
 
   const DeviceKind* kind_;
@@ -88,7 +103,7 @@ class Device {
   std::string name_, uid_, description_;
   void* self_;
   uint64_t memory_;
-  bool host_memory_;
+  bool host_memory_, on_request_;
   DeviceSpec spec_;
   MemoryPool* pool_;
 };

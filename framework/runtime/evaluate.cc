@@ -61,8 +61,7 @@ class NodeC {
 
 }  // namespace
 
-bool CanEvaluate(const OpSchema& op, const std::vector<uint32_t>& in_at, const std::vector<tw_shape>& shapes,
-                 const std::vector<Tensor>& values) {
+bool CanEvaluate(const OpSchema& op, const std::vector<uint32_t>& in_at, std::span<const tw_shape> shapes, std::span<const Tensor> values) {
   for (size_t a = 0; a < op.inputs.size(); ++a) {
     for (uint32_t i = in_at[a]; i < in_at[a + 1]; ++i) {
       if (values[i]) continue;
@@ -102,11 +101,12 @@ Status CreateState(const NodeRun& run, const std::vector<tw_shape>& shapes, void
     return Status();
   }
   NodeC node(run, shapes);
-  return OfNode(*run.node, Prefix(FromC(run.kernel->def.create(&node.c, out_state)), run.node->title() + ":"));
+  Status s = FromC(run.kernel->def.create(&node.c, out_state));
+  return s.ok() ? s : OfNode(*run.node, Prefix(s, run.node->title() + ":"));
 }
 
-void DestroyState(const NodeRun& run) {
-  if (run.kernel->def.create && run.kernel->def.destroy) run.kernel->def.destroy(run.kernel->host, run.state);
+void DestroyState(const KernelDef& kernel, void* state) {
+  if (kernel.def.create && kernel.def.destroy) kernel.def.destroy(kernel.host, state);
 }
 
 StatusOr<uint64_t> PrepareScratch(const NodeRun& run, const std::vector<tw_shape>& shapes) {
@@ -118,8 +118,10 @@ StatusOr<uint64_t> PrepareScratch(const NodeRun& run, const std::vector<tw_shape
   return bytes;
 }
 
-Status InferFrameShapes(const KernelFrame& f, const CAttrs& attrs, ShapeAnswer* out) {
+Status InferFrameShapes(const KernelFrame& f, ShapeAnswer* out) {
   const Node& n = *f.run->node;
+  CAttrs attrs;
+  n.FillC(&attrs);
   std::vector<tw_shape> shapes;
   std::vector<const tw_view*> values;
   std::vector<HandleInfo> infos(f.c.n_in);
@@ -148,8 +150,8 @@ Status InferFrameShapes(const KernelFrame& f, const CAttrs& attrs, ShapeAnswer* 
 }
 
 StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const KernelDef& kernel, Device* device,
-                                       const std::vector<tw_shape>& in_shapes, const std::vector<Tensor>& values,
-                                       const std::string& container, MemoryBudget* budget) {
+                                       std::span<const tw_shape> in_shapes, std::span<const Tensor> values, const std::string& container,
+                                       MemoryBudget* budget) {
   uint32_t n_in = uint32_t(node.n_in()), n_out = uint32_t(node.n_out());
   NodeRun run;
   run.node = &node;
@@ -214,15 +216,13 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
   f.source = source.data();
   f.opened = opened.data();
 
-  CAttrs attrs;
-  node.FillC(&attrs);
   if (run.opens()) RETURN_IF_ERROR(OpenResources(&f, &slots[n_in + n_out]));
   struct Closer {
     KernelFrame* f;
     ~Closer() { CloseResources(f); }
   } closer{&f};
   ShapeAnswer answer;
-  RETURN_IF_ERROR(InferFrameShapes(f, attrs, &answer));
+  RETURN_IF_ERROR(InferFrameShapes(f, &answer));
   // Every output that the rule knows is allocated first; only what the call sees then may decide the rest.
   constexpr uint64_t kMost = 256u << 20;
   std::vector<tw_shape> all_shapes;
@@ -239,7 +239,7 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
   RETURN_IF_ERROR(CreateState(run, all_shapes, &run.state));
   struct Destroyer {
     const NodeRun& run;
-    ~Destroyer() { DestroyState(run); }
+    ~Destroyer() { DestroyState(*run.kernel, run.state); }
   } destroyer{run};
   f.c.state = run.state;
   Tensor scratch;
@@ -269,8 +269,8 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
   return results;
 }
 
-StatusOr<std::vector<Tensor>> EvaluateOnHost(Runtime& runtime, const Node& node, const std::vector<tw_shape>& shapes,
-                                             const std::vector<Tensor>& values, MemoryBudget* budget) {
+StatusOr<std::vector<Tensor>> EvaluateOnHost(Runtime& runtime, const Node& node, std::span<const tw_shape> shapes,
+                                             std::span<const Tensor> values, MemoryBudget* budget) {
   ASSIGN_OR_RETURN(Device * host, runtime.host_device());
   const KernelDef* kernel = runtime.registry().FindKernel(node.op(), host->kind(), node.types(), node.in_at(), node.out_at(), node.attrs());
   if (!kernel) return NotFound(node.title(), " has no kernel on ", host->kind());

@@ -2,50 +2,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <utility>
 
+#include "framework/runtime/batch_run.h"
+#include "framework/runtime/in_order.h"
+#include "framework/runtime/pause.h"
 #include "framework/runtime/thread_pool.h"
 
 namespace thalweg {
 namespace {
-
-// Nothing but the kernel's call; a kernel in C++ may throw although it must not.
-inline tw_status* CallSimple(const PlanNode& node, const KernelFrame& frame) {
-  try {
-    return node.run.kernel->def.execute(&frame.c);
-  } catch (...) {
-    return ToC(Thrown());
-  }
-}
-
-// kTraced: somebody watches this step. A step that nobody watches runs code that knows nothing of it.
-template <bool kTraced>
-Status RunNode(StepState* s, size_t i, bool* pending) {
-  return kTraced ? s->RunTraced(i, pending) : s->RunNode(i, pending);
-}
-
-template <bool kTraced>
-Status RunFixed(StepState* s) {
-  const Plan& p = s->plan();
-  const bool interruptible = s->cancel || s->deadline;
-  const size_t n = p.nodes.size();
-  for (size_t i = 0; i < n; ++i) {
-    const PlanNode& node = p.nodes[i];
-    if (interruptible && (i % 16 == 0 || !node.cheap)) RETURN_IF_ERROR(StepInterrupted(*s));
-    if (!kTraced && node.simple) {
-      if (tw_status* failed = CallSimple(node, s->frame(i))) [[unlikely]] {
-        return s->Describe(i, FromC(failed));
-      }
-      continue;
-    }
-    bool pending = false;
-    RETURN_IF_ERROR(RunNode<kTraced>(s, i, &pending));
-    s->ReleaseInputs<false>(i);
-  }
-  return Status();
-}
 
 // Every node has a count of what it waits for; whoever brings it to zero runs it or queues it. After a failure nodes are counted down
 // without being run, so the step always comes to its end.
@@ -194,22 +162,19 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     return Done(i, ended);
   }
 
-  // Node i may block: on a thread for that, which counts as one of the step's. False: it is for the caller to run.
+  // Node i may block: on a thread of its own beside those of the step, since it may wait for what another node of the step does.
+  // False: it is for the caller to run.
   bool RunElsewhere(int32_t i) {
-    if (!s_->pool || s_->pool->threads() == 1) return false;
-    const bool async = p_.nodes[size_t(i)].run.kernel->spec.async;
-    ThreadShare* share = async ? nullptr : s_->share;
-    if (share && !share->Join()) return false;
+    if (!s_->pool || s_->pool->threads() == 1 || (s_->share && s_->share->threads() == 1)) return false;
     try {
-      s_->pool->Blocking([this, i, async, share] {
+      s_->pool->Blocking([this, i] {
         bool goes_on = false;
+        const bool async = p_.nodes[size_t(i)].run.kernel->spec.async;
         Status done = async ? Start(size_t(i), &goes_on) : RunNode<kTraced>(s_, size_t(i), &goes_on);
-        if (share) share->Leave();
         if (!goes_on) BlockingEnded(size_t(i), std::move(done));
       });
       return true;
     } catch (...) {  // no memory to hand it over
-      if (share) share->Leave();
       return false;
     }
   }
@@ -262,7 +227,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   void Await() {
     for (int spin = 0; spin < 2000; ++spin) {
       if (queued_.load(std::memory_order_acquire) > 0 || left_.load(std::memory_order_acquire) == 0) return;
-      __builtin_ia32_pause();
+      Pause();
     }
     std::unique_lock lock(mu_);
     waiting_ = true;
@@ -285,8 +250,25 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
 }  // namespace
 
 template <bool kTraced>
+static Status RunAllInOrder(StepState* step) {
+  return RunInOrder<kTraced, false>(step, 0, step->plan().nodes.size());
+}
+
+// Batches: side by side where that has been faster.
+template <bool kTraced>
+static Status RunAtBestPace(StepState* step) {
+  const auto began = std::chrono::steady_clock::now();
+  const Pace::Way way = step->pace.Next();
+  Status s = way == Pace::kSideBySide ? RunBatches<kTraced>(step) : RunAllInOrder<kTraced>(step);
+  if (s.ok()) step->pace.Took(way, std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count());
+  return s;
+}
+
+template <bool kTraced>
 static Status RunNodes(StepState* step) {
-  return step->plan().counted ? CountedRun<kTraced>(step).Run() : RunFixed<kTraced>(step);
+  const Plan& p = step->plan();
+  if (p.counted) return CountedRun<kTraced>(step).Run();
+  return p.batches.empty() || !step->pool || step->pool->threads() == 1 ? RunAllInOrder<kTraced>(step) : RunAtBestPace<kTraced>(step);
 }
 
 Status RunStep(StepState* step, const Tensor* feeds, Tensor* fetches) {

@@ -1,5 +1,5 @@
-// Executor: runs one step of a plan. Two engines: fixed order (one node after the other, loops inside kernels may use the pool) and
-// counted (ready counts, work shared with the pool, asynchronous kernels).
+// Executor: runs one step of a plan. Two engines: fixed order (one node after the other, or in batches on several threads; loops inside
+// kernels may use the pool) and counted (ready counts, work shared with the pool, asynchronous kernels).
 // Threads: one step per state at a time; the caller takes part in the work.
 #pragma once
 #include "framework/base/status.h"

@@ -5,7 +5,9 @@
 #include <cstring>
 
 #include "framework/base/dtype.h"
+#include "framework/base/shown.h"
 #include "framework/runtime/resource.h"
+#include "framework/runtime/runtime.h"
 #include "framework/tensor/memory_budget.h"
 
 namespace thalweg {
@@ -48,8 +50,7 @@ Status Unshare(Resource* r, MemoryBudget* budget) {
   if (!r->value() || r->value().unique()) return Status();
   Device* d = r->device();
   if (d && !d->host_memory()) {
-    ASSIGN_OR_RETURN(Tensor host, d->ToHost(r->value()));
-    ASSIGN_OR_RETURN(Tensor copy, d->FromHost(host));
+    ASSIGN_OR_RETURN(Tensor copy, d->Clone(r->value(), budget));
     r->set_value(std::move(copy));
     return Status();
   }
@@ -72,6 +73,21 @@ void ShowVariable(const Resource& r, Slot* slot) {
   } else {
     slot->Clear();
   }
+}
+
+// An object means something only to the plugin that made it: with another's it would be read as what it is not.
+Status ShowObject(const Resource& r, const KernelFrame& f, bool update, Slot* slot) {
+  const std::string& owner = r.def()->plugin;
+  if (owner != f.run->kernel->plugin) {
+    return InvalidArgument("'", Shown(r.name()), "' is a ", r.type(), " of plugin '", owner, "', which a kernel of plugin '",
+                           f.run->kernel->plugin, "' cannot open; give the op a handle of the kind that it is made for");
+  }
+  if (!r.object() && !update) return FailedPrecondition(r.type(), " '", Shown(r.name()), "' has no contents; initialise it first");
+  slot->Clear();
+  slot->view.size = sizeof(tw_view);
+  slot->view.dtype = TW_RESOURCE;  // which tells it from a variable
+  slot->view.data = r.object();
+  return Status();
 }
 
 // A resource is in f->opened from the moment that its lock is held, so that CloseResources lets go what a failure leaves.
@@ -104,7 +120,7 @@ Status LockAndShow(KernelFrame* f, Slot* slots) {
         f->opened[w.input] = w.r;
         continue;
       }
-      s = InvalidArgument("inputs ", wants[locked - 1].input, " and ", w.input, " are the same resource '", w.r->name(),
+      s = InvalidArgument("inputs ", wants[locked - 1].input, " and ", w.input, " are the same resource '", Shown(w.r->name()),
                           "', and one of them is to be updated");
       break;
     }
@@ -118,20 +134,20 @@ Status LockAndShow(KernelFrame* f, Slot* slots) {
   for (size_t k = 0; s.ok() && k < n; ++k) {
     const Want& w = wants[k];
     if (!w.r->is_variable()) {
-      slots[w.input].Clear();
-      slots[w.input].view.data = w.r->object();
-      if (!w.r->object() && !w.update) {
-        s = FailedPrecondition(w.r->type(), " '", w.r->name(), "' has no contents; initialise it first");
-      }
+      s = ShowObject(*w.r, *f, w.update, &slots[w.input]);
       continue;
     }
+    if (w.r->device() != run.device) {  // it was destroyed, and lives elsewhere since
+      s = w.r->LiveOn(run.device);
+      if (!s.ok()) break;
+    }
     if (!w.update && !w.r->value()) {
-      s = FailedPrecondition("variable '", w.r->name(), "' is not initialised; run its initializer or restore a checkpoint first");
+      s = FailedPrecondition("variable '", Shown(w.r->name()), "' is not initialised; run its initializer or restore a checkpoint first");
       break;
     }
     if (const Shape* declared = run.variables.empty() ? nullptr : &run.variables[w.input]; declared && !w.update) {
       if (!declared->Admits(w.r->value().view().dims, w.r->value().rank())) {
-        s = InvalidArgument("variable '", w.r->name(), "' holds ", w.r->value().shape().text(), ", but this graph declares ",
+        s = InvalidArgument("variable '", Shown(w.r->name()), "' holds ", w.r->value().shape().text(), ", but this graph declares ",
                             declared->text(), "; give one of the two another name or container");
         break;
       }
@@ -142,13 +158,52 @@ Status LockAndShow(KernelFrame* f, Slot* slots) {
   return s;
 }
 
+template <class F>
+Status ForEachVariable(const KernelFrame& f, F&& use) {
+  for (const auto* inputs : {&f.run->open_read, &f.run->open_update}) {
+    for (uint32_t i : *inputs) {
+      ASSIGN_OR_RETURN(Resource * r, ResourceOf(f, i));
+      if (r->is_variable()) RETURN_IF_ERROR(use(r));
+    }
+  }
+  return Status();
+}
+
+bool AnyAway(const KernelFrame& f) {
+  bool away = false;
+  Status s = ForEachVariable(f, [&](Resource* r) {
+    away = away || r->Away(f.run->device);
+    return Status();
+  });
+  return s.ok() && away;
+}
+
+// Variables of this node that live on another device.
+Status BringHere(const KernelFrame& f) {
+  return ForEachVariable(f, [&](Resource* r) {
+    const Device* from = r->device();
+    if (!r->Away(f.run->device) || !from) return Status();
+    r->LockUpdate();
+    Status s = r->MoveTo(f.run->device, f.step->budget);
+    r->UnlockUpdate();
+    if (s.ok())
+      f.step->runtime->Log(1, StrCat("variable '", Shown(r->name()), "' moved from ", from->name(), " to ", f.run->device->name()));
+    return s;
+  });
+}
+
 }  // namespace
 
 Status OpenResources(KernelFrame* f, Slot* slots) {
+  constexpr int kTries = 100;  // other steps may want them elsewhere meanwhile
   try {
-    Status s = LockAndShow(f, slots);
-    if (!s.ok()) CloseResources(f);
-    return s;
+    for (int k = 0;; ++k) {
+      if (f->step->moves_state) RETURN_IF_ERROR(BringHere(*f));
+      Status s = LockAndShow(f, slots);
+      if (s.ok()) return s;
+      CloseResources(f);
+      if (k == kTries || !f->step->moves_state || !AnyAway(*f)) return s;
+    }
   } catch (...) {  // no memory
     CloseResources(f);
     throw;

@@ -72,6 +72,7 @@ struct StepBase {
   ThreadPool* pool = nullptr;      // NULL: loops run on the caller
   ThreadShare* share = nullptr;    // of the pool; NULL: all of it, as anybody
   MemoryBudget* budget = nullptr;  // what its memory counts towards; NULL: nothing
+  bool moves_state = false;        // a variable that lives on another device comes to the one whose kernel opens it
 };
 
 struct KernelFrame {

@@ -6,8 +6,10 @@
 #include <string>
 
 #include "framework/base/dtype.h"
+#include "framework/base/shown.h"
 #include "framework/graph/builder.h"
 #include "framework/io/checkpoint_set.h"
+#include "framework/io/file_set.h"
 #include "framework/io/file_system.h"
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/frame.h"
@@ -24,7 +26,7 @@ namespace {
 struct HostTable {
   tw_host c;  // first; its self is the Runtime, or NULL once that is gone (see PluginLoader)
   std::string id, path;
-  FileSystem* files = nullptr;  // NULL: the machine's
+  FileSystem* files = nullptr;  // NULL: the runtime's
 };
 const HostTable& Of(const tw_host* h) { return *reinterpret_cast<const HostTable*>(h); }
 
@@ -34,7 +36,8 @@ Status PutText(tw_sink* to, std::string_view text) { return FromC(to->put(to, te
 tw_status* StatusMake(const tw_host*, uint32_t code, const char* text, uint64_t len, tw_status* cause) {
   try {
     if (code == 0 || code > TW_UNAUTHENTICATED) code = TW_UNKNOWN;
-    std::string message(text, len);
+    constexpr size_t kLongest = 4096;  // whatever a plugin quotes
+    std::string message = Shown({text, len}, kLongest);
     Status why = FromC(cause);
     if (!why.ok()) message = StrCat(message, ": ", Message(why));
     return ToC(Status(absl::StatusCode(code), AbslView(message)));
@@ -198,10 +201,7 @@ tw_status* ResourceOpen(const tw_frame* frame, const tw_resource_key* k, tw_stat
         return made;
       }
     }
-    if (Status s = r->is_variable() ? r->LiveOn(f.run->device) : Status(); !s.ok()) {
-      r->Release();
-      return s;
-    }
+    if (r->is_variable()) (void)r->LiveOn(f.run->device);  // where it lives elsewhere, whoever opens it is told
     auto t = Tensor::Make(TW_RESOURCE, nullptr, 0);
     if (!t.ok()) {
       r->Release();
@@ -235,7 +235,7 @@ tw_status* ResourceSwap(const tw_frame* frame, uint32_t i, void* object) {
   return Guard([&]() -> Status {
     KernelFrame& f = *KernelFrame::Of(frame);
     ASSIGN_OR_RETURN(Resource * r, Updating(f, i));
-    if (r->is_variable()) return InvalidArgument("'", r->name(), "' is a variable; use assign");
+    if (r->is_variable()) return InvalidArgument("'", Shown(r->name()), "' is a variable; use assign");
     r->set_object(object);
     f.in(i)->view.data = object;
     return Status();
@@ -245,7 +245,7 @@ tw_status* ResourceAssign(const tw_frame* frame, uint32_t i, tw_tensor* value) {
   return Guard([&]() -> Status {
     KernelFrame& f = *KernelFrame::Of(frame);
     ASSIGN_OR_RETURN(Resource * r, Updating(f, i));
-    if (!r->is_variable()) return InvalidArgument("'", r->name(), "' is a ", r->type(), ", not a variable");
+    if (!r->is_variable()) return InvalidArgument("'", Shown(r->name()), "' is a ", r->type(), ", not a variable");
     if (!value) return InvalidArgument("there is no tensor to assign");
     r->set_value(Tensor::Share(value));
     f.in(i)->view = value->view;
@@ -292,6 +292,7 @@ int64_t RunNow(const tw_host*) {
 
 const void* Query(const tw_host*, const char* set, uint64_t len, uint32_t version) {
   if (std::string_view(set, len) == TW_CHECKPOINT_SET && version == 1) return CheckpointSet();
+  if (std::string_view(set, len) == TW_FILES_SET && version == 1) return FileSet();
   return nullptr;
 }
 tw_status* Setting(const tw_host* h, const char* key, uint64_t len, tw_sink* to) {
@@ -330,8 +331,9 @@ std::unique_ptr<tw_host, void (*)(tw_host*)> ConfinedHost(const tw_host* host, F
 }
 
 FileSystem& FilesOf(const tw_host* host) {
-  FileSystem* files = Of(host).files;
-  return files ? *files : LocalFiles();
+  if (FileSystem* files = Of(host).files) return *files;
+  auto* runtime = static_cast<Runtime*>(host->self);
+  return runtime ? runtime->files() : LocalFiles();
 }
 
 }  // namespace thalweg

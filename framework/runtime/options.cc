@@ -1,5 +1,7 @@
 #include "framework/runtime/options.h"
 
+#include <iterator>
+
 namespace thalweg {
 namespace {
 
@@ -19,6 +21,17 @@ bool SetPluginSetting(O* options, const tw_option&, std::string_view key, std::s
   return true;
 }
 
+constexpr const char* kProbeChoices[] = {"refuse", "trust", "in_process"};  // as PluginProbe
+
+bool SetProbe(O* options, const tw_option& about, std::string_view, std::string_view value) {
+  std::string text;
+  if (!ParseOption(about, value, &text)) return false;
+  for (size_t i = 0; i < std::size(kProbeChoices); ++i) {
+    if (text == kProbeChoices[i]) options->plugin_probe = PluginProbe(i);
+  }
+  return true;
+}
+
 constexpr int64_t kMostThreads = 4096;  // more is a slip of the finger
 
 constexpr OptionRow<O> kRows[] = {
@@ -33,8 +46,22 @@ constexpr OptionRow<O> kRows[] = {
      SetMember<&O::disabled_plugins>},
     {BoolOption("trust_plugin_folders", "false", "load plugins also where others than root and the user may write"),
      SetMember<&O::trust_plugin_folders>},
+    {ChoiceOption("plugin_probe", "refuse", kProbeChoices,
+                  "what to do with a plugin that is new where the helper that looks at it first cannot run: refuse it, trust it, or look "
+                  "at it in_process"),
+     SetProbe},
+    {TextOption("plugin_allow", "", "a file with the SHA-256 of each plugin that may be loaded, as sha256sum prints it; empty: all may"),
+     SetMember<&O::plugin_allow>},
+    {ListOption("plugin_prefer", ',', "ids of plugins that win where two bring the same op, kernel or scheme, separated by ','"),
+     SetMember<&O::plugin_prefer>},
+    {TextOption("plugin_cache", "", "folder where what is known of plugins is kept; empty: thalweg in the user's cache; off: nowhere"),
+     SetMember<&O::plugin_cache>},
     {BytesOption("memory_limit.<KIND>", "0", "most bytes to hold on each device of a kind, such as memory_limit.CPU=2G; 0: no limit"),
      SetMemoryLimit},
+    {TextOption(
+         "compile_cache", "",
+         "a folder in which what graph compilers made is kept for other processes; only the user may be able to write there; empty: none"),
+     SetMember<&O::compile_cache>},
     {TextOption("plugin.<id>.<key>", "", "a setting of a plugin; its documentation says which there are"), SetPluginSetting},
 };
 

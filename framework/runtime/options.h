@@ -11,6 +11,7 @@
 
 #include "framework/base/option.h"
 #include "framework/base/status.h"
+#include "framework/registry/plugin_loading.h"
 #include "thalweg/plugin/plugin.h"
 #include "thalweg/thread_pool.h"
 
@@ -23,8 +24,13 @@ struct RuntimeOptions {
   std::vector<std::string> plugin_path;       // in front of the default search
   std::vector<std::string> disabled_plugins;  // patterns
   bool trust_plugin_folders = false;
+  PluginProbe plugin_probe = PluginProbe::kRefuse;
+  std::string plugin_allow;                            // file of digests; empty: all are allowed
+  std::vector<std::string> plugin_prefer;              // ids that win where two plugins bring the same
+  std::string plugin_cache;                            // folder; empty: the user's; "off": none
   std::map<std::string, uint64_t> memory_limit;        // by device kind, bytes
   std::map<std::string, std::string> plugin_settings;  // "plugin.<id>.<key>"
+  std::string compile_cache;                           // folder; empty: none
   // Linked into the program and loaded first, in this order; a name for messages. One that fails is an error of Create.
   std::vector<std::pair<std::string, tw_query_fn>> static_plugins;
   void (*log)(void* arg, uint32_t level, const char* text, uint64_t len) = nullptr;  // see Runtime::SetLog

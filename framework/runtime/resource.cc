@@ -1,6 +1,11 @@
 #include "framework/runtime/resource.h"
 
+#include <algorithm>
+
+#include "framework/base/dtype.h"
+#include "framework/base/shown.h"
 #include "framework/runtime/device.h"
+#include "framework/tensor/memory_budget.h"
 #include "thalweg/plugin/resource.h"
 
 namespace thalweg {
@@ -71,8 +76,24 @@ void Resource::Clear() {
 Status Resource::LiveOn(Device* device) {
   Device* home = nullptr;
   if (device_.compare_exchange_strong(home, device) || home == device || (home->host_memory() && device->host_memory())) return Status();
-  return FailedPrecondition("variable '", name_, "' lives on ", home->name(), "; a handle on ", device->name(),
+  return FailedPrecondition("variable '", Shown(name_), "' lives on ", home->name(), "; a handle on ", device->name(),
                             " cannot lead to it: place both on one device, or give one a container of its own");
+}
+
+bool Resource::Away(const Device* device) const {
+  const Device* home = this->device();
+  return home && home != device && !(home->host_memory() && device->host_memory());
+}
+
+Status Resource::MoveTo(Device* device, MemoryBudget* budget) {
+  if (Away(device) && value_ && FindDType(value_.dtype())->plain) {
+    ASSIGN_OR_RETURN(Tensor host, this->device()->ToHost(value_));
+    ASSIGN_OR_RETURN(Tensor there, device->FromHost(host));
+    if (budget) RETURN_IF_ERROR(budget->Charge(there.get()));
+    set_value(std::move(there));
+  }
+  device_.store(device, std::memory_order_release);
+  return Status();
 }
 
 // ---- ResourceStore ----
@@ -94,7 +115,7 @@ ResourceStore::~ResourceStore() {
 StatusOr<Resource*> ResourceStore::Open(std::string_view container, std::string_view type, std::string_view name) {
   const ResourceType* def = nullptr;
   if (type != TW_VARIABLE_TYPE && !(def = registry_->FindResourceType(type))) {
-    return NotFound("no loaded plugin has the resource type '", type, "' (of resource '", name, "')");
+    return NotFound("no loaded plugin has the resource type '", type, "' (of resource '", Shown(name), "')");
   }
   std::lock_guard lock(mu_);
   auto [it, made] = all_.try_emplace(Key(container, name), nullptr);
@@ -108,7 +129,7 @@ StatusOr<Resource*> ResourceStore::Open(std::string_view container, std::string_
     }
   }
   if (r->type() != type) {
-    return InvalidArgument("resource '", name, "' in container '", container, "' is a '", r->type(), "', not a '", type,
+    return InvalidArgument("resource '", Shown(name), "' in container '", Shown(container), "' is a '", r->type(), "', not a '", type,
                            "'; choose another shared_name or container");
   }
   r->Retain();
@@ -127,7 +148,7 @@ Status ResourceStore::Drop(std::string_view container, std::string_view name) {
   Resource* r = Find(container, name);
   if (!r || !r->exists()) {
     if (r) r->Release();
-    return NotFound("there is no resource '", name, "' in container '", container, "'");
+    return NotFound("there is no resource '", Shown(name), "' in container '", Shown(container), "'");
   }
   r->LockUpdate();
   r->Clear();
@@ -163,6 +184,14 @@ std::vector<Resource*> ResourceStore::List(std::string_view container) const {
     found.push_back(it->second);
   }
   return found;
+}
+
+size_t ResourceStore::CountOnDevicesOf(std::string_view plugin) const {
+  std::lock_guard lock(mu_);
+  return size_t(std::count_if(all_.begin(), all_.end(), [&](const auto& e) {
+    const Device* home = e.second->device();
+    return home && home->plugin() == plugin;
+  }));
 }
 
 }  // namespace thalweg

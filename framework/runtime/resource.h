@@ -19,16 +19,22 @@
 namespace thalweg {
 
 class Device;
+class MemoryBudget;
 
 class Resource final : public Handle {
  public:
   Resource(std::string container, std::string type, std::string name, const ResourceType* def)
-      : container_(std::move(container)), type_(std::move(type)), name_(std::move(name)), def_(def) {}
+      : container_(std::move(container)),
+        type_(std::move(type)),
+        name_(std::move(name)),
+        def_(def),
+        plugin_(def ? def->in_resources.lock() : nullptr) {}
   ~Resource() override;
   const std::string& container() const { return container_; }
   const std::string& type() const { return type_; }
   const std::string& name() const { return name_; }
   bool is_variable() const { return def_ == nullptr; }
+  const ResourceType* def() const { return def_; }  // NULL: variable
   bool exists() const { return exists_.load(std::memory_order_acquire); }
 
   // Try: false where it would have to wait, also behind others who wait. Lock: waits, first come first served. A thread must not lock one
@@ -47,6 +53,10 @@ class Resource final : public Handle {
   Device* device() const { return device_.load(std::memory_order_acquire); }
   // FAILED_PRECONDITION if it lives elsewhere, in memory that this device does not share.
   Status LiveOn(Device* device);
+  // Whether a kernel on this device cannot reach the variable.
+  bool Away(const Device* device) const;
+  // Under update: the variable lives on this device from now on, with its value.
+  Status MoveTo(Device* device, MemoryBudget* budget);
   // Under a lock: the plugin's object, NULL if none.
   void* object() const { return object_; }
   void set_object(void* o);  // under update; destroys the old one
@@ -59,8 +69,9 @@ class Resource final : public Handle {
   void Leave();
 
   const std::string container_, type_, name_;
-  const ResourceType* def_;        // NULL: variable
-  std::atomic<int32_t> state_{0};  // readers, or -1: an updater
+  const ResourceType* def_;                   // NULL: variable
+  const std::shared_ptr<const void> plugin_;  // whose type it is, so that it is not unloaded
+  std::atomic<int32_t> state_{0};             // readers, or -1: an updater
   std::atomic<int32_t> waiting_{0};
   std::mutex mu_;  // the queue
   std::condition_variable free_;
@@ -82,6 +93,7 @@ class ResourceStore {
   Status Drop(std::string_view container, std::string_view name);
   void ClearContainer(std::string_view container);
   std::vector<Resource*> List(std::string_view container) const;  // references added, by name
+  size_t CountOnDevicesOf(std::string_view plugin) const;
 
  private:
   using Key = std::pair<std::string, std::string>;

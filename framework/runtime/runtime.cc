@@ -5,8 +5,10 @@
 #include <cstring>
 #include <iterator>
 
+#include "framework/io/scheme_files.h"
 #include "framework/json/utf8.h"
 #include "framework/runtime/host_table.h"
+#include "thalweg/log.h"
 
 namespace thalweg {
 namespace {
@@ -32,7 +34,8 @@ struct DeviceList {
   Status Take(const tw_device_info* d) {
     static_assert(sizeof(tw_device_info) % 8 == 0);
     if (!d || d->size < 8) return InvalidArgument("a device's description is NULL or has no size");
-    if (d->flags & ~uint32_t{TW_DEVICE_HOST_MEMORY}) return InvalidArgument("a device has flags ", d->flags, ", unknown to this runtime");
+    constexpr uint32_t kKnown = TW_DEVICE_HOST_MEMORY | TW_DEVICE_POOLS_ITSELF | TW_DEVICE_ON_REQUEST;
+    if (d->flags & ~kKnown) return InvalidArgument("a device has flags ", d->flags, ", unknown to this runtime");
     Found f{};
     std::memcpy(static_cast<void*>(&f.info), d, std::min<size_t>(d->size / 8 * 8, sizeof f.info));
     f.info.size = sizeof f.info;
@@ -51,16 +54,29 @@ StatusOr<std::vector<Found>> Enumerate(const DeviceKind& kind) {
   return std::move(list.found);
 }
 
+PluginLoading LoadingOf(const RuntimeOptions& options, std::function<void(const std::string& text)> warn) {
+  PluginLoading loading;
+  loading.trust_folders = options.trust_plugin_folders;
+  loading.without_helper = options.plugin_probe;
+  loading.helper = PluginHelperBesideUs();
+  loading.cache_folder = options.plugin_cache.empty() ? UserCacheFolder() : options.plugin_cache == "off" ? "" : options.plugin_cache;
+  loading.preferred = options.plugin_prefer;
+  loading.settings = options.plugin_settings;
+  loading.warn = std::move(warn);
+  return loading;
+}
+
 }  // namespace
 
 Runtime::Runtime(const RuntimeOptions& options)
     : options_(options),
       pool_(options.threads, options.program_threads ? &*options.program_threads : nullptr),
       gate_(pool_.threads()),
+      files_(std::make_unique<SchemeFiles>(&registry_)),
       resources_(&registry_) {
   loader_ = std::make_unique<PluginLoader>(
       &registry_, [this](std::string_view id, std::string_view path, uint32_t minor) { return MakeHostTable(this, id, path, minor); },
-      options.trust_plugin_folders);
+      LoadingOf(options, [this](const std::string& text) { Log(TW_LOG_WARNING, text); }));
 }
 
 Runtime::~Runtime() = default;
@@ -68,6 +84,10 @@ Runtime::~Runtime() = default;
 StatusOr<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& options) {
   std::shared_ptr<Runtime> r(new Runtime(options));
   r->SetLog(options.log, options.log_arg, options.log_level);
+  if (!options.plugin_allow.empty()) {
+    ASSIGN_OR_RETURN(PluginAllowList list, PluginAllowList::Read(options.plugin_allow, options.trust_plugin_folders));
+    r->loader_->Allow(std::move(list));
+  }
   for (const auto& [name, query] : options.static_plugins) RETURN_IF_ERROR(r->loader_->LoadStatic(query, name));
   if (options.load_plugins) {
     PluginSearch search = DefaultPluginSearch();
@@ -81,12 +101,37 @@ StatusOr<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& options
 
 Status Runtime::LoadPlugin(const std::string& path) { return loader_->Load(path); }
 
+// What lives of a plugin outside of graphs and plans.
+Status Runtime::CheckUnused(std::string_view plugin) const {
+  const std::string who = StrCat("plugin '", plugin, "' cannot be unloaded: ");
+  if (const size_t n = resources_.CountOnDevicesOf(plugin)) {
+    return FailedPrecondition(who, n, n == 1 ? " variable lives" : " variables live", " on its devices; clear their containers first");
+  }
+  for (const Device* d : ready_devices()) {
+    const uint64_t bytes = d->plugin() == plugin ? d->pool()->stats().in_use : 0;
+    if (bytes > 0) return FailedPrecondition(who, "tensors hold ", bytes, " bytes on ", d->kind(), ":", d->index(), "; release them first");
+  }
+  return Status();
+}
+
+Status Runtime::UnloadPlugin(std::string_view id) {
+  std::lock_guard one_at_a_time(enumerate_mu_);
+  RETURN_IF_ERROR(loader_->CheckUnloadable(id));
+  RETURN_IF_ERROR(CheckUnused(id));
+  {
+    std::lock_guard lock(mu_);
+    std::erase_if(devices_, [&](const auto& d) { return d->plugin() == id; });
+  }
+  std::erase_if(enumerated_, [&](const DeviceKind* k) { return k->plugin == id; });
+  return loader_->Unload(id);
+}
+
 // All plugins of a kind at once, in one order: the numbers of devices do not depend on which were asked for first.
 Status Runtime::AddDevices(const std::string& kind) const {
   // Whoever asks for devices meanwhile waits: a driver may take its time to start.
   std::lock_guard one_at_a_time(enumerate_mu_);
-  for (const DeviceKind* k : registry_.DeviceKinds()) {
-    if (k->kind != kind || !enumerated_.insert(k).second) continue;
+  for (const DeviceKind* k : registry_.DeviceKinds(kind)) {
+    if (!enumerated_.insert(k).second) continue;
     Status s;
     try {
       s = AddDevicesOf(k);
@@ -128,7 +173,7 @@ Status Runtime::AddDevicesOf(const DeviceKind* kind) const {
 }
 
 std::vector<Device*> Runtime::devices() const {
-  for (const DeviceKind* kind : registry_.DeviceKinds()) (void)AddDevices(kind->kind);
+  for (const DeviceKindName& kind : registry_.DeviceKindNames()) (void)AddDevices(kind.kind);
   return ready_devices();
 }
 
@@ -142,16 +187,16 @@ std::vector<Device*> Runtime::ready_devices() const {
 StatusOr<Device*> Runtime::host_device() const {
   auto find = [this]() -> Device* {
     for (Device* d : ready_devices()) {
-      if (d->host_memory()) return d;
+      if (d->host_memory() && !d->on_request()) return d;
     }
     return nullptr;
   };
   if (Device* d = find()) return d;
   // Kinds without streams first: memory that is the host's needs none, and drivers that have them are slow to start.
-  std::vector<const DeviceKind*> kinds = registry_.DeviceKinds();
-  std::stable_sort(kinds.begin(), kinds.end(), [](const DeviceKind* a, const DeviceKind* b) { return a->has_streams < b->has_streams; });
-  for (const DeviceKind* kind : kinds) {
-    RETURN_IF_ERROR(AddDevices(kind->kind));
+  std::vector<DeviceKindName> kinds = registry_.DeviceKindNames();
+  std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.has_streams < b.has_streams; });
+  for (const DeviceKindName& kind : kinds) {
+    RETURN_IF_ERROR(AddDevices(kind.kind));
     if (Device* d = find()) return d;
   }
   return FailedPrecondition("no loaded plugin provides a device with host memory; `thalweg plugins --why` tells what became of each");

@@ -23,6 +23,8 @@
 
 namespace thalweg {
 
+class FileSystem;
+
 class Runtime : public std::enable_shared_from_this<Runtime> {
  public:
   static StatusOr<std::shared_ptr<Runtime>> Create(const RuntimeOptions& options);
@@ -32,6 +34,9 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   ResourceStore& resources() { return resources_; }
   ThreadPool& pool() { return pool_; }
   RunGate& gate() { return gate_; }
+  // Where paths lead: to the file system of a plugin for `scheme://...`, else to the machine's.
+  FileSystem& files() { return *files_; }
+  const RuntimeOptions& options() const { return options_; }
   // All of them: asks every kind that nobody has asked yet, which may take a driver's start-up time.
   std::vector<Device*> devices() const;
   // Those that were asked for so far.
@@ -40,6 +45,9 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   StatusOr<Device*> host_device() const;
   // Loads a plugin file and adds its devices.
   Status LoadPlugin(const std::string& path);
+  // FAILED_PRECONDITION saying what of the plugin is in use, or that it cannot be unloaded at all; NOT_FOUND if none of that id is loaded.
+  // REQUIRES: no other thread uses anything of the plugin meanwhile.
+  Status UnloadPlugin(std::string_view id);
   std::vector<PluginRecord> plugins() const { return loader_->records(); }
   StatusOr<std::string> Setting(std::string_view plugin, std::string_view key) const;
 
@@ -53,6 +61,7 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   // Asks a device kind, once, what there is. One that fails is remarked in its plugin's record and the log.
   Status AddDevices(const std::string& kind) const;
   Status AddDevicesOf(const DeviceKind* kind) const;  // REQUIRES: enumerate_mu_
+  Status CheckUnused(std::string_view plugin) const;
 
   // Destroyed from the bottom up: resources and devices call into plugins, plugins into everything above them.
   mutable std::mutex log_mu_;
@@ -64,6 +73,7 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   ThreadPool pool_;
   RunGate gate_;
   std::unique_ptr<PluginLoader> loader_;
+  const std::unique_ptr<FileSystem> files_;
   mutable std::mutex enumerate_mu_;  // before mu_; enumerated_
   mutable std::set<const DeviceKind*> enumerated_;
   mutable std::mutex mu_;  // devices_

@@ -53,6 +53,7 @@ size_t StepState::LocationOf(const Device* device) const {
 Status StepState::Bind(std::shared_ptr<const PlanShapes> shapes) {
   RETURN_IF_ERROR(GrowBlocks(shapes->block_bytes));
   shapes_ = std::move(shapes);
+  pace = {};
   for (size_t v = 0; v < plan_->values.size(); ++v) InitSlot(int32_t(v));
   for (size_t i = 0; i < plan_->nodes.size(); ++i) {
     if (plan_->nodes[i].kind == PlanNode::kKernel && !plan_->nodes[i].dynamic) ShowScratch(i);
@@ -233,7 +234,7 @@ Status StepState::AllocateOutputs(size_t i) {
   KernelFrame& f = frames_[i];
   if (n.dynamic) {
     ShapeAnswer answer;
-    RETURN_IF_ERROR(InferFrameShapes(f, *n.attrs, &answer));
+    RETURN_IF_ERROR(InferFrameShapes(f, &answer));
     bool all_known = true;
     for (uint32_t o = 0; o < f.c.n_out; ++o) {
       all_known = all_known && answer.shapes[o].known();
@@ -287,16 +288,24 @@ Stream* StepState::StreamOf(Device* device) const {
   return nullptr;
 }
 
+// Where a value lives; NULL: in host memory.
+Device* StepState::DeviceOf(int32_t v) const {
+  const int32_t location = plan_->values[size_t(v)].location;
+  return location ? plan_->devices[size_t(location) - 1] : nullptr;
+}
+
 Status StepState::RunCopy(const PlanNode& n) {
   const tw_view& from = slots_[size_t(n.in[0])].view;
   Slot& to = slots_[size_t(n.out[0])];
   Device* d = n.run.device;
   if (from.rank < 0) return Internal("nothing to copy");
   if (to.view.rank < 0) {
-    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(from.dtype, from.dims, from.rank, n.kind == PlanNode::kCopyIn ? d->pool() : nullptr, budget));
+    Device* there = DeviceOf(n.out[0]);
+    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(from.dtype, from.dims, from.rank, there ? there->pool() : nullptr, budget));
     to.Hold(std::move(t));
   }
   if (from.bytes == 0) return Status();
+  if (n.kind == PlanNode::kCopyPeer) return RunPeerCopy(from, d, to.view, DeviceOf(n.out[0]));
   Stream* stream = StreamOf(d);
   if (n.kind == PlanNode::kCopyIn) {
     RETURN_IF_ERROR(d->CopyIn(static_cast<const char*>(from.data) + from.offset, to.view.data, to.view.offset, from.bytes, stream));
@@ -310,6 +319,15 @@ Status StepState::RunCopy(const PlanNode& n) {
   return stream->timeline()->Wait(mark);
 }
 
+// On the queue of the device that the value comes from. The other queue may still use the memory that it goes to.
+Status StepState::RunPeerCopy(const tw_view& from, Device* d, const tw_view& to, Device* other) {
+  Stream *stream = StreamOf(d), *there = StreamOf(other);
+  if (!stream || !there) return d->CopyToPeer(from, *other, to, nullptr);
+  RETURN_IF_ERROR(stream->WaitFor(there));
+  RETURN_IF_ERROR(d->CopyToPeer(from, *other, to, stream));
+  return there->WaitFor(stream);
+}
+
 Status StepState::RunNode(size_t i, bool* pending) {
   try {
     return RunKernel(i, pending);
@@ -318,12 +336,17 @@ Status StepState::RunNode(size_t i, bool* pending) {
     Status s = Thrown();
     *pending = false;
     if (n.kind != PlanNode::kKernel) return Describe(i, s);
-    KernelFrame& f = frames_[i];
-    // A call that was completed before it threw is over in the way that its completion says.
-    *pending = f.c.token && !AsyncCalls::Get().Cancel(f.c.token);
-    if (*pending) return Status();
-    if (n.run.opens()) CloseResources(&f);
+    if (n.run.opens()) CloseResources(&frames_[i]);
     return Describe(i, s);
+  }
+}
+
+// A kernel in C++ may throw although it must not.
+static tw_status* CallKernel(const tw_kernel_def& def, const tw_frame* frame) {
+  try {
+    return def.execute(frame);
+  } catch (...) {
+    return ToC(Thrown());
   }
 }
 
@@ -345,9 +368,10 @@ Status StepState::RunKernel(size_t i, bool* pending) {
       const tw_token token = AsyncCalls::Get().Begin(this, i);
       f.c.token = token;
       *pending = true;
-      tw_status* failed = n.run.kernel->def.execute(&f.c);
+      // Once it is completed the step may be over, and this state another step's: nothing of it is looked at any more.
+      tw_status* failed = CallKernel(n.run.kernel->def, &f.c);
       if (!failed) return Status();
-      // It did not start; if it was completed all the same, that completion is the answer, and the step may be over.
+      // It did not start; if it was completed all the same, that completion is the answer.
       s = FromC(failed);
       if (!AsyncCalls::Get().Cancel(token)) return Status();
       *pending = false;
@@ -453,12 +477,12 @@ bool StepState::broken() const {
 
 Status StepState::Finish(Status status, Tensor* fetches) {
   const Plan& p = *plan_;
-  for (auto& stream : streams_) {
-    if (!stream) continue;
+  for (size_t d = 0; d < streams_.size(); ++d) {
+    if (!streams_[d]) continue;
     const int64_t since = trace ? trace->Now() : 0;
-    Status s = stream->Drain();
+    Status s = streams_[d]->Drain();
     if (trace) trace->Waited(since);
-    if (status.ok() && !s.ok()) status = Prefix(s, "a device reported after the step's kernels were started:");
+    if (status.ok() && !s.ok()) status = Prefix(s, StrCat(p.devices[d]->name(), " reported after the step's kernels were started:"));
   }
   if (status.ok()) {
     for (size_t k = 0; k < p.fetches.size(); ++k) {

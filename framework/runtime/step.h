@@ -10,6 +10,7 @@
 #include "framework/base/status.h"
 #include "framework/plan/plan.h"
 #include "framework/runtime/frame.h"
+#include "framework/runtime/pace.h"
 #include "framework/runtime/step_stats.h"
 #include "framework/runtime/thread_pool.h"
 
@@ -72,8 +73,9 @@ class StepState final : public StepBase {
     ~Listener() = default;
   };
   Listener* listener = nullptr;
-  std::vector<int32_t> counts;  // the counted engine's: nodes yet to wait for
-  std::vector<int32_t> ready;   // its queue
+  std::vector<int32_t> counts;  // per node of the counted engine, or per batch: how many it is yet to wait for
+  std::vector<int32_t> ready;   // their queue
+  Pace pace;                    // of a plan with batches
   StepTrace* trace = nullptr;   // of this run; NULL: nobody watches
   std::unique_ptr<ThreadShare> own_share;
 
@@ -90,6 +92,8 @@ class StepState final : public StepBase {
   Status AllocateOutputs(size_t i);
   Status RunKernel(size_t i, bool* pending);
   Status RunCopy(const PlanNode& n);
+  Status RunPeerCopy(const tw_view& from, Device* d, const tw_view& to, Device* other);
+  Device* DeviceOf(int32_t v) const;
   Stream* StreamOf(Device* device) const;
 
   Status GrowBlocks(const std::vector<uint64_t>& bytes);

@@ -125,7 +125,7 @@ tw_step_node StepTrace::Record(size_t i, const std::vector<int32_t>& maker) {
   } else {
     r.flags |= TW_STEP_NODE_COPY;
     r.name = stats_->Keep(CopiedName(i, maker));
-    r.op = n.kind == PlanNode::kCopyIn ? "CopyToDevice" : "CopyToHost";
+    r.op = n.kind == PlanNode::kCopyIn ? "CopyToDevice" : n.kind == PlanNode::kCopyOut ? "CopyToHost" : "CopyToPeer";
     r.kernel = "";
   }
   r.device = stats_->Keep(n.run.device->name());

@@ -10,6 +10,8 @@
 #include <new>
 #include <utility>
 
+#include "framework/runtime/pause.h"
+
 namespace thalweg {
 namespace {
 
@@ -26,14 +28,6 @@ uint32_t CountForks() {
 
 // How long a worker looks for more work before it sleeps. Waking costs about as much, so spinning longer than that cannot pay for itself.
 constexpr auto kSpin = std::chrono::microseconds(50);
-
-inline void Pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 uint32_t UsableCpus() {
   cpu_set_t set;
@@ -81,6 +75,44 @@ class Loop final : public ThreadPool::Joint {
 };
 
 }  // namespace
+
+// A thread of the pool's, and the bed that it sleeps in.
+struct ThreadPool::Worker {
+  std::thread thread;
+  std::mutex mu;
+  std::condition_variable wake;
+  bool called = false;
+  bool moved = false;  // kept off a CPU until it is awake
+  cpu_set_t usual;     // of moved: where it may run
+  Worker* next = nullptr;
+
+  // REQUIRES: it was taken from the list of sleepers, by us.
+  void Call() {
+    KeepOff(sched_getcpu());
+    {
+      std::lock_guard lock(mu);
+      called = true;
+    }
+    wake.notify_one();
+  }
+
+  void Sleep() {
+    std::unique_lock lock(mu);
+    wake.wait(lock, [&] { return called; });
+    called = false;
+    if (std::exchange(moved, false)) pthread_setaffinity_np(pthread_self(), sizeof usual, &usual);
+  }
+
+ private:
+  // Linux in a virtual machine may take a CPU that has been idle for a while for one that the host has taken away, and puts who is woken
+  // on the CPU of the one who wakes, where they then wait for each other for milliseconds. REQUIRES: it sleeps.
+  void KeepOff(int cpu) {
+    if (cpu < 0 || cpu >= CPU_SETSIZE || pthread_getaffinity_np(thread.native_handle(), sizeof usual, &usual) != 0) return;
+    cpu_set_t others = usual;
+    CPU_CLR(cpu, &others);
+    moved = CPU_COUNT(&others) > 0 && pthread_setaffinity_np(thread.native_handle(), sizeof others, &others) == 0;
+  }
+};
 
 // Threads for calls that block: as many as ever were busy at once, kept for the next.
 struct ThreadPool::BlockingThreads {
@@ -181,7 +213,11 @@ ThreadPool::ThreadPool(uint32_t threads, const tw_thread_pool* program)
   }
   workers_.reserve(threads_ - 1);
   try {
-    for (uint32_t i = 1; i < threads_; ++i) workers_.emplace_back([this] { Work(); });
+    for (uint32_t i = 1; i < threads_; ++i) {
+      auto worker = std::make_unique<Worker>();
+      worker->thread = std::thread([this, self = worker.get()] { Work(self); });
+      workers_.push_back(std::move(worker));
+    }
   } catch (const std::exception&) {
     // The system gives no more threads: those that there are do the work.
   }
@@ -199,10 +235,10 @@ ThreadPool::~ThreadPool() {
     static std::mutex gone_mu;
     static auto* gone = new std::vector<std::thread>;
     std::lock_guard lock(gone_mu);
-    for (std::thread& t : workers_) gone->push_back(std::move(t));
     for (std::thread& t : blocking_->threads) gone->push_back(std::move(t));
     // Their ends would wait for sleepers that are not there.
-    new (&wake_) std::condition_variable;
+    static auto* beds = new std::vector<std::unique_ptr<Worker>>;
+    for (auto& w : workers_) beds->push_back(std::move(w));
     new (&blocking_->wake) std::condition_variable;
     return;
   }
@@ -218,12 +254,14 @@ ThreadPool::~ThreadPool() {
     else
       t.join();
   }
+  Worker* called;
   {
     std::lock_guard lock(mu_);
     stop_ = true;
+    called = std::exchange(asleep_, nullptr);
   }
-  wake_.notify_all();
-  for (std::thread& t : workers_) t.join();
+  while (called) std::exchange(called, called->next)->Call();
+  for (auto& w : workers_) w->thread.join();
   if (door_) door_->Close();
 }
 
@@ -233,22 +271,23 @@ void ThreadPool::Offer(Joint* j, uint64_t hands) {
 
 // wake: how many hands the work is worth; those that are awake and looking come by themselves.
 void ThreadPool::Add(Joint* j, uint64_t wake) {
-  int64_t asleep;
+  int64_t more;
+  Worker* called = nullptr;
   {
     std::lock_guard lock(mu_);
     ++offers_;
     if (!j->listed_) Insert(j);
     const uint64_t most = (j->share_ ? std::min(threads_, j->share_->threads()) : threads_) - 1;
-    asleep = std::min(int64_t(sleeping_), int64_t(std::min(wake, most)) - spinning_.load(std::memory_order_relaxed));
-    if (door_ && asleep > 0) sleeping_ -= int32_t(asleep);
-  }
-  for (; asleep > 0; --asleep) {
-    if (door_) {
-      door_->Ask();
-    } else {
-      wake_.notify_one();
+    more = std::min(int64_t(sleeping_), int64_t(std::min(wake, most)) - spinning_.load(std::memory_order_relaxed));
+    if (more <= 0) return;
+    sleeping_ -= int32_t(more);
+    for (int64_t k = 0; k < more && !door_; ++k) {
+      Worker* w = std::exchange(asleep_, asleep_->next);
+      w->next = std::exchange(called, w);
     }
   }
+  while (called) std::exchange(called, called->next)->Call();
+  for (; door_ && more > 0; --more) door_->Ask();
 }
 
 // REQUIRES: mu_. Behind those of higher priority, in front of its like.
@@ -348,14 +387,16 @@ bool ThreadPool::Look(std::unique_lock<std::mutex>* lock, uint32_t* turn) {
   return seen != offers_;
 }
 
-void ThreadPool::Work() {
+void ThreadPool::Work(Worker* self) {
   uint32_t turn = 0;
   std::unique_lock lock(mu_);
   while (!stop_) {
     if (Look(&lock, &turn) || stop_) continue;
     ++sleeping_;
-    wake_.wait(lock);
-    --sleeping_;
+    self->next = std::exchange(asleep_, self);
+    lock.unlock();
+    self->Sleep();
+    lock.lock();
   }
 }
 

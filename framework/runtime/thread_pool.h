@@ -88,7 +88,8 @@ class ThreadPool {
  private:
   struct BlockingThreads;
   struct Door;
-  void Work();
+  struct Worker;
+  void Work(Worker* self);
   void Visit();
   bool Look(std::unique_lock<std::mutex>* lock, uint32_t* turn);
   bool HelpSomebody(uint32_t* turn);
@@ -102,10 +103,10 @@ class ThreadPool {
 
   const uint32_t threads_;
   const uint32_t forks_;  // that the process had behind it when the pool was made
-  std::vector<std::thread> workers_;
-  std::mutex mu_;  // list, sleepers, stop
-  std::condition_variable wake_;
-  Joint* head_ = nullptr;  // by priority, then newest first: inner loops before outer work
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::mutex mu_;             // list, sleepers, stop
+  Worker* asleep_ = nullptr;  // the last to fall asleep first
+  Joint* head_ = nullptr;     // by priority, then newest first: inner loops before outer work
   Joint* tail_ = nullptr;
   std::atomic<int32_t> listed_{0};
   std::atomic<int32_t> top_;  // priority of head_; below all others: nothing is offered

@@ -38,7 +38,8 @@ StatusOr<std::unique_ptr<SessionLimits>> SessionLimits::Create(const SessionOpti
   RETURN_IF_ERROR(CheckOps(runtime->registry(), "deny_ops", options.deny_ops));
   std::unique_ptr<SessionLimits> limits(new SessionLimits(options));
   if (!options.allow_files.empty()) {
-    auto files = OpenFilesBeneath(options.allow_files);
+    const bool scheme = !SchemeOf(options.allow_files).empty();
+    auto files = scheme ? FilesBeneathScheme(options.allow_files, &runtime->files()) : OpenFilesBeneath(options.allow_files);
     if (!files.ok()) return Prefix(files.status(), "session option 'allow_files':");
     limits->files_ = *std::move(files);
   }

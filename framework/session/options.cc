@@ -9,6 +9,8 @@ namespace {
 using O = SessionOptions;
 
 constexpr const char* kEngines[] = {"auto", "fixed", "counted"};
+constexpr const char* kCompilers[] = {"on", "off", "require"};
+constexpr const char* kFallbacks[] = {"fail", "warn", "allow"};
 constexpr const char* kOrders[] = {"auto", "given", "smallest_peak"};
 
 std::span<const char* const> OptionalPasses() {
@@ -20,6 +22,19 @@ std::span<const char* const> OptionalPasses() {
     return list;
   }();
   return *names;
+}
+
+bool SetSoftPlacement(O* options, const tw_option& about, std::string_view, std::string_view value) {
+  bool soft = false;
+  if (!ParseOption(about, value, &soft)) return false;
+  options->fallback = soft ? "warn" : "fail";
+  return true;
+}
+
+bool SetDevice(O* options, const tw_option&, std::string_view, std::string_view value) {
+  if (!ParseDeviceSpec(value).ok()) return false;
+  options->device = value;
+  return true;
 }
 
 // Each mention of the option adds to the list.
@@ -50,8 +65,20 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
        AddToMember<&O::disabled_passes>},
       {ChoiceOption("engine", "auto", kEngines, "fixed: one node after the other; counted: nodes side by side; auto: whichever suits"),
        SetMember<&O::engine>},
-      {BoolOption("soft_placement", "false", "a node whose device has no kernel for it runs elsewhere, with copies and a log line"),
-       SetMember<&O::soft_placement>},
+      {ChoiceOption(
+           "compilers", "on", kCompilers,
+           "graph compilers of plugins may run several nodes as one; where one fails the nodes run one by one, with a log line, or, "
+           "with require, the run fails"),
+       SetMember<&O::compilers>},
+      {TextOption("device", "",
+                  "where nodes run that do not say it themselves, such as CPU:0 or a kind alone; empty: wherever there is a kernel"),
+       SetDevice},
+      {ChoiceOption("fallback", "fail", kFallbacks,
+                    "what becomes of a node whose device has no kernel for it, or is not there. fail: the run fails; warn: it runs "
+                    "elsewhere, with copies and a log line per node and plan; allow: the same without the log line. Plans tell of each. "
+                    "A variable then moves to the device of whoever opens it"),
+       SetMember<&O::fallback>},
+      {BoolOption("soft_placement", "false", "another name of fallback: true is warn, false is fail"), SetSoftPlacement},
       {ChoiceOption(
            "order", "auto", kOrders,
            "given: nodes run in the order in which they were added, higher priorities first; smallest_peak: so that few values are in "
@@ -74,7 +101,8 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
                  "runs started without waiting that may be under way; starting one more waits; 0: twice the runtime's threads"),
        SetMember<&O::max_async_runs>},
       {TextOption("allow_files", "",
-                  "a folder beneath which nodes of imported graphs may read and write files; relative paths start there; empty: no files"),
+                  "a folder, of the machine or `scheme://...`, beneath which nodes of imported graphs may read and write files; relative "
+                  "paths start there; empty: no files"),
        SetMember<&O::allow_files>},
       {Repeating(ListOption("allow_ops", ',',
                             "the only ops that nodes of imported graphs may have where they run, separated by ','; empty: all")),

@@ -18,8 +18,10 @@ struct SessionOptions {
   std::string container = "localhost";
   bool optimize = true;
   std::string engine = "auto";
-  bool soft_placement = false;
+  std::string device;
+  std::string fallback = "fail";
   std::vector<std::string> disabled_passes;
+  std::string compilers = "on";
   uint32_t max_shape_plans = 8;
   uint32_t max_shapes = 64;
   uint32_t max_plans = 256;

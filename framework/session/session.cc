@@ -10,6 +10,7 @@
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
+#include "framework/base/shown.h"
 #include "framework/plan/plan_json.h"
 #include "framework/plan/work_graph.h"
 #include "framework/runtime/evaluate.h"
@@ -56,16 +57,16 @@ Callable::~Callable() {
 Status Callable::CheckFeeds(const Tensor* feeds) const {
   for (size_t i = 0; i < spec_.feeds.size(); ++i) {
     const Edge& e = spec_.feeds[i];
-    if (!feeds[i]) return InvalidArgument("the feed of '", e.text(), "' is missing");
+    if (!feeds[i]) return InvalidArgument("the feed of '", Shown(e.text()), "' is missing");
     uint32_t want = e.node->out_type(e.port);
     if (feeds[i].dtype() != BaseType(want)) {
-      return InvalidArgument("the feed of '", e.text(), "' is ", DTypeName(feeds[i].dtype()), " but must be ", DTypeName(want));
+      return InvalidArgument("the feed of '", Shown(e.text()), "' is ", DTypeName(feeds[i].dtype()), " but must be ", DTypeName(want));
     }
     const Shape& shape = e.node->shape(e.port);
     bool fits = shape.rank() < 0 || shape.rank() == feeds[i].rank();
     for (int32_t k = 0; fits && k < shape.rank(); ++k) fits = shape.dim(k) < 0 || shape.dim(k) == feeds[i].dim(k);
     if (!fits) {
-      return InvalidArgument("the feed of '", e.text(), "' has shape ", feeds[i].shape().text(), " but must fit ", shape.text());
+      return InvalidArgument("the feed of '", Shown(e.text()), "' has shape ", feeds[i].shape().text(), " but must fit ", shape.text());
     }
   }
   return Status();
@@ -80,7 +81,9 @@ PlanOptions Callable::Options() const {
   options.engine = o.engine;
   options.order = o.order;
   options.memory_budget = o.memory_budget;
-  options.soft_placement = o.soft_placement;
+  options.compilers = o.compilers;
+  if (auto device = ParseDeviceSpec(o.device); device.ok()) options.device = *std::move(device);  // checked when it was set
+  options.fallback = o.fallback;
   options.disabled_passes = o.disabled_passes;
   options.imported = session_->limits_->imported();
   session_->limits_->EnsureBudget(session_->graph(), [s = session_] { s->DropIdleStates(); });
@@ -119,7 +122,7 @@ StatusOr<std::string> Callable::PlanText(const std::vector<Shape>* feed_shapes) 
     for (size_t i = 0; i < spec_.feeds.size(); ++i) {
       const Shape& declared = spec_.feeds[i].node->shape(spec_.feeds[i].port);
       if ((*feed_shapes)[i].known() && declared.Admits((*feed_shapes)[i])) continue;
-      return InvalidArgument("the feed of '", spec_.feeds[i].text(), "' has shape ", (*feed_shapes)[i].text(), " but must fit ",
+      return InvalidArgument("the feed of '", Shown(spec_.feeds[i].text()), "' has shape ", (*feed_shapes)[i].text(), " but must fit ",
                              declared.text(), " with all sizes known");
     }
     RETURN_IF_ERROR(plans_.Prepare(*feed_shapes, &found));
@@ -133,13 +136,17 @@ StatusOr<std::string> Callable::PlanText(const std::vector<Shape>* feed_shapes) 
 
 Status Callable::Run(const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
   for (size_t k = 0; k < spec_.fetches.size(); ++k) fetches[k].reset();
+  if (!session_->Enter(options.accepted)) return FailedPrecondition("the session is closed");
+  const Session::Leaver leaver{session_};
+  return RunCounted(feeds, options, fetches);
+}
+
+Status Callable::RunCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
   std::unique_ptr<StepTrace> trace;
   if (options.stats) {
     ASSIGN_OR_RETURN(trace, StepTrace::Begin(options.stats));
   }
   const int64_t deadline = DeadlineAfter(options.deadline_ns > 0 ? options.deadline_ns : session_->timeout_ns_);
-  if (!session_->Enter(options.accepted)) return FailedPrecondition("the session is closed");
-  const Session::Leaver leaver{session_};
   // The last plan's shapes fit; types may still not.
   for (size_t i = 0; i < spec_.feeds.size(); ++i) {
     if (!feeds[i] || feeds[i].dtype() != spec_.feeds[i].node->out_type(spec_.feeds[i].port)) RETURN_IF_ERROR(CheckFeeds(feeds));
@@ -155,6 +162,7 @@ Status Callable::Run(const Tensor* feeds, const RunOptions& options, Tensor* fet
     ASSIGN_OR_RETURN(state,
                      StepState::Create(found.entry->plan.get(), &session_->runtime(), session_->limits_->budget(), &session_->blocks_));
     state->container = &session_->options().container;
+    state->moves_state = session_->options().fallback != "fail";
     state->pool = session_->pool_;
     session_->LimitThreads(state.get());
   }
@@ -195,7 +203,7 @@ Session::~Session() {
   (void)Close();
   limits_->StopReclaiming();
   callables_.clear();
-  for (auto& [key, run] : states_) DestroyState(run);
+  for (auto& [key, state] : states_) DestroyState(*key.kernel, state);
 }
 
 void Session::DropIdleStates() {
@@ -324,18 +332,18 @@ Status Session::CheckSpec(const CallableSpec& spec) const {
   for (const auto& list : {spec.feeds, spec.fetches}) {
     for (const Edge& e : list) {
       if (!own(e.node)) return InvalidArgument("a feed or fetch is not of this session's graph");
-      if (e.port < 0 || e.port >= e.node->n_out()) return InvalidArgument("'", e.node->name(), "' has no output ", e.port);
+      if (e.port < 0 || e.port >= e.node->n_out()) return InvalidArgument("'", Shown(e.node->name()), "' has no output ", e.port);
     }
   }
   std::set<std::pair<const Node*, int32_t>> fed;
   for (const Edge& e : spec.feeds) {
-    if (!fed.emplace(e.node, e.port).second) return InvalidArgument("'", e.text(), "' is fed twice");
+    if (!fed.emplace(e.node, e.port).second) return InvalidArgument("'", Shown(e.text()), "' is fed twice");
     uint32_t t = e.node->out_type(e.port);
-    if (t == TW_RESOURCE || IsRef(t)) return InvalidArgument("'", e.text(), "' is ", DTypeName(t), " and cannot be fed");
+    if (t == TW_RESOURCE || IsRef(t)) return InvalidArgument("'", Shown(e.text()), "' is ", DTypeName(t), " and cannot be fed");
   }
   for (const Edge& e : spec.fetches) {
     if (IsRef(e.node->out_type(e.port)))
-      return InvalidArgument("'", e.text(), "' is a reference and cannot be fetched; fetch a read of it");
+      return InvalidArgument("'", Shown(e.text()), "' is a reference and cannot be fetched; fetch a read of it");
   }
   for (const Node* n : spec.targets) {
     if (!own(n)) return InvalidArgument("a target is not of this session's graph");
@@ -349,6 +357,7 @@ StatusOr<std::unique_ptr<Callable>> Session::MakeCallable(const CallableSpec& sp
 }
 
 Status Session::Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
+  for (size_t k = 0; k < spec.fetches.size(); ++k) fetches[k].reset();
   // Beyond the step: whoever ends the session waits until nothing here looks at it any more.
   if (!Enter(options.accepted)) return FailedPrecondition("the session is closed");
   const Leaver leaver{this};
@@ -370,13 +379,12 @@ Status Session::Run(const CallableSpec& spec, const Tensor* feeds, const RunOpti
     }
   }
   if (!callable) {
-    for (size_t k = 0; k < spec.fetches.size(); ++k) fetches[k].reset();
     ASSIGN_OR_RETURN(std::shared_ptr<Callable> made, MakeCallable(spec));
     std::lock_guard lock(mu_);
     callable = callables_.try_emplace(key, std::move(made)).first->second;
     callable->used_ = ++named_runs_;
   }
-  Status s = callable->Run(feeds, options, fetches);
+  Status s = callable->RunCounted(feeds, options, fetches);
   if (plans_made_.load(std::memory_order_relaxed) != plans_checked_.load(std::memory_order_relaxed)) {
     callable.reset();
     DropOldPlans();
@@ -386,11 +394,14 @@ Status Session::Run(const CallableSpec& spec, const Tensor* feeds, const RunOpti
 
 StatusOr<void*> Session::State(const NodeRun& run, const std::vector<tw_shape>& shapes) {
   std::lock_guard lock(state_mu_);
-  auto [it, is_new] = states_.try_emplace({run.node, run.kernel, run.device}, run);
+  for (auto used : {run.kernel->in_plans.lock(), run.device->def().in_plans.lock()}) {
+    if (used) plugins_.insert(std::move(used));
+  }
+  auto [it, is_new] = states_.try_emplace({run.node, run.kernel, run.device});
   if (is_new) {
     Status s, thrown;
     try {
-      s = CreateState(run, shapes, &it->second.state);
+      s = CreateState(run, shapes, &it->second);
     } catch (...) {
       thrown = Thrown();
     }
@@ -398,7 +409,7 @@ StatusOr<void*> Session::State(const NodeRun& run, const std::vector<tw_shape>& 
     if (!thrown.ok()) return OfNode(*run.node, Prefix(thrown, run.node->title() + ":"));
     RETURN_IF_ERROR(s);
   }
-  return it->second.state;
+  return it->second;
 }
 
 StatusOr<std::vector<Tensor>> Session::Once(const NodeRun& run) {

@@ -66,6 +66,8 @@ class Callable final : private PlanCache::Maker {
 
  private:
   friend class Session;
+  // Run of a step that the session has counted in. REQUIRES: fetches are empty.
+  Status RunCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches);
   StatusOr<std::unique_ptr<Plan>> MakePlan(const std::vector<Shape>& feed_shapes) override;
   Status Keep(const PlanShapes& shapes) override;
   PlanOptions Options() const;
@@ -147,7 +149,8 @@ class Session final : public StateCache {
   std::condition_variable async_ended_;
   uint32_t async_runs_ = 0;
   std::mutex state_mu_;
-  std::map<StateKey, NodeRun> states_;
+  std::map<StateKey, void*> states_;               // what kernels made for them
+  std::set<std::shared_ptr<const void>> plugins_;  // of those kernels and devices, so that they are not unloaded
   std::map<const Node*, std::vector<Tensor>> once_;
 };
 

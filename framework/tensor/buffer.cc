@@ -1,5 +1,6 @@
 #include "framework/tensor/buffer.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <new>
@@ -67,14 +68,15 @@ void Buffer::FreeCharged(Buffer* b) {
   b->pool->Put(b);
 }
 
-MemoryPool::MemoryPool(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit) : raw_(std::move(raw)), name_(std::move(name)) {
+MemoryPool::MemoryPool(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit, bool keeps)
+    : raw_(std::move(raw)), name_(std::move(name)), keeps_(keeps) {
   stats_.limit = limit;
 }
 
 MemoryPool::~MemoryPool() { Trim(); }
 
-MemoryPool* MemoryPool::Create(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit) {
-  return new MemoryPool(std::move(raw), std::move(name), limit);
+MemoryPool* MemoryPool::Create(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit, bool keeps) {
+  return new MemoryPool(std::move(raw), std::move(name), limit, keeps);
 }
 
 MemoryPool* MemoryPool::Host() {
@@ -85,7 +87,7 @@ MemoryPool* MemoryPool::Host() {
 StatusOr<Buffer*> MemoryPool::Allocate(uint64_t bytes) {
   uint32_t c = ClassOf(bytes);
   if (c >= kClasses) return ResourceExhausted("cannot allocate ", bytes, " bytes of ", name_, " memory");
-  uint64_t size = ClassBytes(c);
+  uint64_t size = keeps_ ? ClassBytes(c) : std::max((bytes + kSmallest - 1) / kSmallest * kSmallest, kSmallest);
   if (uint64_t largest = raw_->largest(); largest && size > largest) {
     if (bytes > largest) {
       return ResourceExhausted("cannot allocate ", bytes, " bytes of ", name_, " memory: it gives at most ", largest, " bytes at once");
@@ -150,11 +152,19 @@ StatusOr<Buffer*> MemoryPool::Allocate(uint64_t bytes, MemoryBudget* budget) {
 void MemoryPool::Put(Buffer* b) {
   bool last;
   {
-    std::lock_guard lock(mu_);
-    b->next = free_[b->size_class];
-    free_[b->size_class] = b;
-    --live_;
+    std::unique_lock lock(mu_);
     stats_.in_use -= b->bytes;
+    if (keeps_) {
+      b->next = free_[b->size_class];
+      free_[b->size_class] = b;
+    } else {
+      stats_.held -= b->bytes;
+      lock.unlock();
+      raw_->Free(b->data, b->bytes);  // still counted as live, so the pool stays
+      delete b;
+      lock.lock();
+    }
+    --live_;
     last = closed_ && live_ == 0;
   }
   if (last) delete this;

@@ -49,15 +49,16 @@ class RawMemory {
   virtual uint64_t largest() const { return 0; }
 };
 
-// Free lists by size class (four per power of two) over raw memory. A pool outlives its buffers: it is deleted when closed and the last
-// buffer is back.
+// Free lists by size class (four per power of two) over raw memory, or nothing but counts where that pools itself. A pool outlives its
+// buffers: it is deleted when closed and the last buffer is back.
 class MemoryPool {
  public:
   struct Stats {
     uint64_t in_use = 0, peak = 0, held = 0, limit = 0;
   };
-  // limit: bytes that may be held from `raw` at once; 0: no limit. Owned by the caller until Close.
-  static MemoryPool* Create(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit = 0);
+  // limit: bytes that may be held from `raw` at once; 0: no limit. keeps: buffers that come back are kept for the next. Owned by the
+  // caller until Close.
+  static MemoryPool* Create(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit = 0, bool keeps = true);
   // The process's own host memory.
   static MemoryPool* Host();
 
@@ -73,13 +74,14 @@ class MemoryPool {
 
  private:
   friend struct Buffer;
-  MemoryPool(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit);
+  MemoryPool(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit, bool keeps);
   ~MemoryPool();
   void Put(Buffer* b);
 
   static constexpr uint32_t kClasses = 4 * 48;
   std::unique_ptr<RawMemory> raw_;
   std::string name_;
+  const bool keeps_;
   mutable std::mutex mu_;
   Buffer* free_[kClasses] = {};
   Stats stats_;

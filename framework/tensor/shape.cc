@@ -13,37 +13,37 @@ std::string ShapeText(const int64_t* dims, int32_t rank) {
 }
 
 bool Shape::known() const {
-  if (!known_rank_) return false;
-  for (int64_t d : dims_) {
-    if (d < 0) return false;
-  }
-  return true;
+  return rank_ >= 0 && std::all_of(data(), data() + rank_, [](int64_t d) { return d >= 0; });
 }
 
 bool Shape::Admits(const int64_t* dims, int32_t rank) const {
-  bool fits = !known_rank_ || rank == this->rank();
-  for (int32_t k = 0; fits && known_rank_ && k < rank; ++k) fits = dim(k) < 0 || dim(k) == dims[k];
+  bool fits = rank_ < 0 || rank == rank_;
+  for (int32_t k = 0; fits && k < rank_; ++k) fits = dim(k) < 0 || dim(k) == dims[k];
   return fits;
 }
 
 bool Shape::Admits(const Shape& o) const {
-  if (!known_rank_ || !o.known_rank_) return true;
-  if (dims_.size() != o.dims_.size()) return false;
-  for (size_t i = 0; i < dims_.size(); ++i) {
-    if (dims_[i] >= 0 && o.dims_[i] >= 0 && dims_[i] != o.dims_[i]) return false;
+  if (rank_ < 0 || o.rank_ < 0) return true;
+  if (rank_ != o.rank_) return false;
+  for (int32_t k = 0; k < rank_; ++k) {
+    if (dim(k) >= 0 && o.dim(k) >= 0 && dim(k) != o.dim(k)) return false;
   }
   return true;
+}
+
+Shape Shape::FilledFrom(const Shape& o) const {
+  Shape both = *this;
+  for (int32_t k = 0; k < rank_; ++k) {
+    if (dim(k) < 0) both.data()[k] = o.dim(k);
+  }
+  return both;
 }
 
 StatusOr<Shape> MergeShapes(const Shape& a, const Shape& b) {
   if (!a.has_rank()) return b;
   if (!b.has_rank()) return a;
   if (!a.Admits(b)) return InvalidArgument("shapes ", a.text(), " and ", b.text(), " contradict each other");
-  std::vector<int64_t> dims = a.dims();
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] < 0) dims[i] = b.dims()[i];
-  }
-  return Shape(std::move(dims));
+  return a.FilledFrom(b);
 }
 
 }  // namespace thalweg

@@ -1,9 +1,12 @@
 // Shape: sizes per axis where the rank or any size may be unknown. A value type.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
+#include <span>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "framework/base/status.h"
 #include "thalweg/types.h"
@@ -16,32 +19,53 @@ std::string ShapeText(const int64_t* dims, int32_t rank);
 class Shape {
  public:
   Shape() = default;  // rank unknown
-  Shape(std::initializer_list<int64_t> dims) : known_rank_(true), dims_(dims) {}
-  explicit Shape(std::vector<int64_t> dims) : known_rank_(true), dims_(std::move(dims)) {}
+  Shape(std::initializer_list<int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
+  explicit Shape(std::span<const int64_t> dims) : Shape(dims.data(), int32_t(dims.size())) {}
   // rank < 0: unknown.
-  Shape(const int64_t* dims, int32_t rank) : known_rank_(rank >= 0) {
-    if (rank > 0) dims_.assign(dims, dims + rank);
+  Shape(const int64_t* dims, int32_t rank) : rank_(std::max(rank, -1)) {
+    int64_t* to = inside_;
+    if (rank > kInside) {
+      outside_ = std::make_unique<int64_t[]>(size_t(rank));
+      to = outside_.get();
+    }
+    if (rank > 0) std::copy_n(dims, rank, to);
   }
   explicit Shape(const tw_shape& s) : Shape(s.dims, s.rank) {}
+  Shape(const Shape& o) : Shape(o.data(), o.rank_) {}
+  Shape(Shape&& o) noexcept { *this = std::move(o); }
+  Shape& operator=(const Shape& o) { return *this = Shape(o); }
+  Shape& operator=(Shape&& o) noexcept {
+    rank_ = std::exchange(o.rank_, -1);
+    std::copy_n(o.inside_, kInside, inside_);
+    outside_ = std::move(o.outside_);
+    return *this;
+  }
 
-  int32_t rank() const { return known_rank_ ? int32_t(dims_.size()) : -1; }
-  bool has_rank() const { return known_rank_; }
-  int64_t dim(int32_t i) const { return dims_[size_t(i)]; }
-  const std::vector<int64_t>& dims() const { return dims_; }
+  int32_t rank() const { return rank_; }
+  bool has_rank() const { return rank_ >= 0; }
+  int64_t dim(int32_t i) const { return data()[i]; }
+  // Moves with the shape, and goes with it.
+  std::span<const int64_t> dims() const { return {data(), size_t(std::max(rank_, 0))}; }
   // Rank and every size known.
   bool known() const;
-  tw_shape c() const { return {dims_.data(), rank(), 0}; }
-  std::string text() const { return ShapeText(dims_.data(), rank()); }
-  bool operator==(const Shape& o) const { return known_rank_ == o.known_rank_ && dims_ == o.dims_; }
+  tw_shape c() const { return {data(), rank_, 0}; }
+  std::string text() const { return ShapeText(data(), rank_); }
+  bool operator==(const Shape& o) const { return Is(o.data(), o.rank_); }
   // A shape that is unknown in places could turn out to be `o`.
   bool Admits(const Shape& o) const;
   bool Admits(const int64_t* dims, int32_t rank) const;  // all known
+  // With the unknown sizes as `o`, which is of the same rank, has them.
+  Shape FilledFrom(const Shape& o) const;
   // Exactly these dims.
-  bool Is(const int64_t* dims, int32_t rank) const { return rank == this->rank() && std::equal(dims, dims + rank, dims_.begin()); }
+  bool Is(const int64_t* dims, int32_t rank) const { return rank == rank_ && std::equal(data(), data() + std::max(rank, 0), dims); }
 
  private:
-  bool known_rank_ = false;
-  std::vector<int64_t> dims_;
+  static constexpr int32_t kInside = 4;  // more axes than most shapes have; others go to the heap
+  const int64_t* data() const { return rank_ > kInside ? outside_.get() : inside_; }
+  int64_t* data() { return rank_ > kInside ? outside_.get() : inside_; }
+  int32_t rank_ = -1;
+  int64_t inside_[kInside] = {};
+  std::unique_ptr<int64_t[]> outside_;
 };
 
 // What both say: unknown places are filled from the other. INVALID_ARGUMENT if they contradict each other.

@@ -144,7 +144,11 @@ tw_output RowCount(tw_scope* scope, const VariableInfo& variable) {
 
 tw_output Dense(tw_scope* scope, const tw_gradient& gradient, const VariableInfo& variable) {
   if (gradient.rows == 0) return gradient.values;
-  return tw_scope_op3(scope, "UnsortedSegmentSum", gradient.values, gradient.rows, RowCount(scope, variable));
+  const tw_output count = RowCount(scope, variable), zero = tw_scope_scalar(scope, TW_INT64, 0), one = tw_scope_scalar(scope, TW_INT64, 1);
+  // The sum drops rows below 0 without a word; looking each row up refuses them.
+  const tw_output all = tw_scope_op3(scope, "Range", zero, count, one);
+  const tw_output rows = tw_scope_op3(scope, "GatherV2", all, gradient.rows, tw_scope_scalar(scope, TW_INT32, 0));
+  return tw_scope_op3(scope, "UnsortedSegmentSum", gradient.values, rows, count);
 }
 
 tw_gradient UniqueRows(tw_scope* scope, const tw_gradient& gradient, const VariableInfo& variable) {

@@ -1,7 +1,9 @@
 #include "ops/library/saver_names.h"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
+#include <utility>
 
 namespace thalweg::library {
 namespace {
@@ -39,10 +41,10 @@ bool AddRule(std::string variable, std::string name, Rules* rules) {
 Rules ReadRules(tw_scope* scope, const tw_saver_options* o) {
   Rules rules;
   if (!o) return rules;
-  if (o->size < sizeof(*o) || o->flags != 0) {
+  if (o->size < sizeof(*o) || (o->flags & ~uint32_t{TW_SAVER_UNUSED_RULES}) != 0) {
     Fail(scope, TW_INVALID_ARGUMENT,
          "tw_saver_options: size is " + std::to_string(o->size) + " and flags " + std::to_string(o->flags) +
-             "; set size to sizeof(tw_saver_options) and flags to 0");
+             "; set size to sizeof(tw_saver_options) and flags to 0 or TW_SAVER_UNUSED_RULES");
     return rules;
   }
   if (o->shards > kMostShards) {
@@ -65,10 +67,53 @@ Rules ReadRules(tw_scope* scope, const tw_saver_options* o) {
   return rules;
 }
 
+// Edits (insert, delete, replace) from a to b.
+size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+// "; the closest is 'x'": long names are not compared.
+std::string Closest(const std::vector<VariableInfo>& variables, const std::string& name) {
+  constexpr size_t kLongest = 200;
+  const VariableInfo* closest = nullptr;
+  size_t least = SIZE_MAX;
+  for (const VariableInfo& v : variables) {
+    if (v.name.size() > kLongest || name.size() > kLongest) continue;
+    if (const size_t d = Distance(name, v.name); d < least) {
+      least = d;
+      closest = &v;
+    }
+  }
+  return closest ? "; the closest is '" + closest->name + "'" : "";
+}
+
+// A misspelt rule would leave a variable under its own name, where a partial restore then finds nothing.
+void CheckUsed(tw_scope* scope, const std::vector<VariableInfo>& variables, const Rules& rules) {
+  for (const auto& [variable, name] : rules.exact) {
+    const auto is_it = [&](const VariableInfo& v) { return v.name == variable; };
+    if (std::any_of(variables.begin(), variables.end(), is_it)) continue;
+    return Fail(scope, TW_INVALID_ARGUMENT,
+                "tw_saver_options: the name rule '" + variable + "' to '" + name + "' is for none of the " +
+                    std::to_string(variables.size()) + " variables" + Closest(variables, variable) +
+                    "; mend it, or set the flag TW_SAVER_UNUSED_RULES");
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> NamesInFiles(tw_scope* scope, const std::vector<VariableInfo>& variables, const tw_saver_options* options) {
   const Rules rules = ReadRules(scope, options);
+  if (options && Good(scope) && !(options->flags & TW_SAVER_UNUSED_RULES)) CheckUsed(scope, variables, rules);
   std::vector<std::string> names;
   std::map<std::string, std::string> owners;
   for (const VariableInfo& v : variables) {

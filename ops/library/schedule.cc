@@ -103,14 +103,19 @@ tw_output tw_schedule_exponential(tw_scope* scope, tw_output step, double initia
   });
 }
 
-tw_output tw_schedule_polynomial(tw_scope* scope, tw_output step, double initial, double end, double steps, double power, uint32_t cycle) {
+void tw_polynomial_init(tw_polynomial* options) {
+  if (options) *options = {sizeof(tw_polynomial), 0, 0.0001, 1, 0, 0};
+}
+
+tw_output tw_schedule_polynomial(tw_scope* scope, tw_output step, double initial, double steps, const tw_polynomial* options) {
   return Protect(scope, [&] {
+    const tw_polynomial o = ReadOptions(scope, "tw_polynomial", options, tw_polynomial_init);
     CheckAbove0(scope, "tw_schedule_polynomial: steps", steps);
-    CheckNotBelow0(scope, "tw_schedule_polynomial: power", power);
+    CheckNotBelow0(scope, "tw_polynomial: power", o.power);
     const Number at = Step(scope, step);
-    const Number cycles = cycle ? Max(One("Ceil", at / steps), 1) : Constant(scope, 1);
+    const Number cycles = o.cycle ? Max(One("Ceil", at / steps), 1) : Constant(scope, 1);
     const Number done = Min(at / (steps * cycles), 1);  // which may round up to more than 1, of which a root would be NaN
-    return ((initial - end) * Two("Pow", 1 - done, Constant(scope, power)) + end).value;
+    return ((initial - o.end) * Two("Pow", 1 - done, Constant(scope, o.power)) + o.end).value;
   });
 }
 
@@ -121,15 +126,21 @@ tw_output tw_schedule_cosine(tw_scope* scope, tw_output step, double initial, do
   });
 }
 
-tw_output tw_schedule_cosine_restarts(tw_scope* scope, tw_output step, double initial, double first_steps, double length_factor,
-                                      double height_factor, double alpha) {
+void tw_cosine_restarts_init(tw_cosine_restarts* options) {
+  if (options) *options = {sizeof(tw_cosine_restarts), 0, 2, 1, 0};
+}
+
+tw_output tw_schedule_cosine_restarts(tw_scope* scope, tw_output step, double initial, double first_steps,
+                                      const tw_cosine_restarts* options) {
   return Protect(scope, [&] {
+    const tw_cosine_restarts o = ReadOptions(scope, "tw_cosine_restarts", options, tw_cosine_restarts_init);
+    const double length_factor = o.length_factor;
     CheckAbove0(scope, "tw_schedule_cosine_restarts: first_steps", first_steps);
     if (!(length_factor >= 1 && std::isfinite(length_factor))) {
       Fail(scope, TW_INVALID_ARGUMENT,
-           "tw_schedule_cosine_restarts: length_factor is " + Text(length_factor) + "; it must be finite and at least 1");
+           "tw_cosine_restarts: length_factor is " + Text(length_factor) + "; it must be finite and at least 1");
     }
-    CheckNotBelow0(scope, "tw_schedule_cosine_restarts: height_factor", height_factor);
+    CheckNotBelow0(scope, "tw_cosine_restarts: height_factor", o.height_factor);
     const Number periods = Step(scope, step) / first_steps;
     Number restarts = One("Floor", periods), done = periods - restarts;
     if (length_factor != 1) {
@@ -138,8 +149,8 @@ tw_output tw_schedule_cosine_restarts(tw_scope* scope, tw_output step, double in
       const Number length = Raise(length_factor, restarts);
       done = (periods - (1 - length) / (1 - length_factor)) / length;
     }
-    const Number height = Raise(height_factor, restarts);
-    return (initial * ((1 - alpha) * (height * Wave(done, 0)) + alpha)).value;
+    const Number height = Raise(o.height_factor, restarts);
+    return (initial * ((1 - o.alpha) * (height * Wave(done, 0)) + o.alpha)).value;
   });
 }
 

@@ -15,7 +15,8 @@ static falling new_falling(uint32_t counted, const char* container) {
   tw_scope* s = tw_scope_create(f.graph, "net");
   f.w = tw_variable_create(s, "w", tw_scope_scalar(s, TW_DOUBLE, 8));
   const tw_gradient one = {tw_scope_scalar(s, TW_DOUBLE, 1), 0};
-  f.train = tw_train_sgd(s, &f.w, &one, 1, tw_scope_scalar(s, TW_DOUBLE, 1));
+  const tw_sgd sgd = {sizeof sgd, 0, tw_scope_scalar(s, TW_DOUBLE, 1)};
+  f.train = tw_train_sgd(s, &f.w, &one, 1, &sgd);
   tw_moving_averages options;
   tw_moving_averages_init(&options);
   options.decay = 0.75;

@@ -55,15 +55,31 @@ static void WrongRulesAreRefused(void) {
     const tw_saver_options options = {.size = sizeof options, .variables = &wrong[i].from, .names = &wrong[i].to, .n_names = 1};
     FAILS(tw_saver_create_with(p.graph, NULL, 0, &options, &saver), TW_INVALID_ARGUMENT, wrong[i].part);
   }
-  const tw_saver_options small = {.size = 8}, flags = {.size = sizeof flags, .flags = 1}, null = {.size = sizeof null, .n_names = 1};
+  const tw_saver_options small = {.size = 8}, flags = {.size = sizeof flags, .flags = 2}, null = {.size = sizeof null, .n_names = 1};
   FAILS(tw_saver_create_with(p.graph, NULL, 0, &small, &saver), TW_INVALID_ARGUMENT, "size is 8");
-  FAILS(tw_saver_create_with(p.graph, NULL, 0, &flags, &saver), TW_INVALID_ARGUMENT, "flags 1");
+  FAILS(tw_saver_create_with(p.graph, NULL, 0, &flags, &saver), TW_INVALID_ARGUMENT, "flags 2");
   FAILS(tw_saver_create_with(p.graph, NULL, 0, &null, &saver), TW_INVALID_ARGUMENT, "rule 0 has a NULL");
   const char *from[] = {"a", "a"}, *to[] = {"x", "y"};
   const tw_saver_options twice = {.size = sizeof twice, .variables = from, .names = to, .n_names = 2};
   const tw_saver_options many = {.size = sizeof many, .shards = 1001};
   FAILS(tw_saver_create_with(p.graph, NULL, 0, &twice, &saver), TW_INVALID_ARGUMENT, "rule 1, 'a' to 'y'");
   FAILS(tw_saver_create_with(p.graph, NULL, 0, &many, &saver), TW_INVALID_ARGUMENT, "shards is 1001");
+  free_program(&p);
+}
+
+static void ARuleThatIsForNoVariableIsRefused(void) {
+  program p = new_program("container=unused", 1);
+  tw_saver* saver = NULL;
+  const char *from[] = {"*", "alpha"}, *to[] = {"model/*", "old"};
+  tw_saver_options options = {.size = sizeof options, .variables = from, .names = to, .n_names = 2};
+  FAILS(tw_saver_create_with(p.graph, NULL, 0, &options, &saver), TW_INVALID_ARGUMENT,
+        "'alpha' to 'old' is for none of the 2 variables; the closest is 'a'; mend it");
+  from[1] = "b"; /* of the graph, but not of the saver */
+  FAILS(tw_saver_create_with(p.graph, &p.a, 1, &options, &saver), TW_INVALID_ARGUMENT, "none of the 1 variables");
+  options.flags = TW_SAVER_UNUSED_RULES;
+  OK(tw_saver_create_with(p.graph, &p.a, 1, &options, &saver));
+  CHECK(tw_saver_count(saver) == 1 && strcmp(tw_saver_name(saver, 0), "model/a") == 0);
+  tw_saver_destroy(saver);
   free_program(&p);
 }
 
@@ -338,6 +354,36 @@ static void AMachineThatLacksSomethingIsNoDamage(void) {
   end(&t);
 }
 
+static void TwoNamesInAFolderKeepAndFindTheirOwn(void) {
+  tw_checkpointer_options options = every(1, 0);
+  options.keep_last = 1;
+  training t = begin("container=names", "names", &options);
+  tw_checkpointer* other = NULL;
+  options.name = "other";
+  OK(tw_checkpointer_create(t.saver, t.p.session, path("names"), &options, &other));
+  for (int step = 1; step <= 3; ++step) {
+    const double metric = step;
+    assign(&t.p, (float)step);
+    OK(tw_checkpointer_save(t.c, step, &metric));
+    assign(&t.p, (float)(10 * step));
+    OK(tw_checkpointer_save(other, 10 * step, NULL));
+  }
+  CHECK(exists("names/model.ckpt-3.index") && exists("names/other-30.index"));
+  CHECK(!exists("names/model.ckpt-2.index") && !exists("names/other-20.index"));
+  int64_t step = 0;
+  OK(tw_checkpointer_restore(t.c, TW_CHECKPOINT_LATEST, &step, NULL));
+  CHECK(step == 3 && value_of(&t.p) == 3);
+  OK(tw_checkpointer_restore(other, TW_CHECKPOINT_LATEST, &step, NULL));
+  CHECK(step == 30 && value_of(&t.p) == 30);
+  FAILS(tw_checkpointer_restore(other, TW_CHECKPOINT_BEST, &step, NULL), TW_NOT_FOUND, "none of 'other' was saved with a metric");
+  tw_buffer* prefix = NULL;
+  OK(tw_checkpoint_latest(path("names"), &prefix, NULL));
+  CHECK(strcmp(tw_buffer_data(prefix), path("names/other-30")) == 0);
+  tw_buffer_release(prefix);
+  tw_checkpointer_destroy(other);
+  end(&t);
+}
+
 static void WrongUseOfACheckpointerIsRefused(void) {
   tw_checkpointer_options options = every(1, 0);
   training t = begin("container=use", "use", &options);
@@ -369,6 +415,7 @@ static void WrongUseOfACheckpointerIsRefused(void) {
 int main(void) {
   const test tests[] = {TEST(RulesSayWhatVariablesAreCalledInFiles),
                         TEST(WrongRulesAreRefused),
+                        TEST(ARuleThatIsForNoVariableIsRefused),
                         TEST(ASaverWritesSeveralDataFiles),
                         TEST(ValuesAreASnapshot),
                         TEST(APartialRestoreTakesWhatFitsAndSaysWhatDoesNot),
@@ -378,6 +425,7 @@ int main(void) {
                         TEST(ACheckpointOfAnotherModelIsNoFallback),
                         TEST(AFailureInTheBackgroundReachesTheNextCall),
                         TEST(AMachineThatLacksSomethingIsNoDamage),
+                        TEST(TwoNamesInAFolderKeepAndFindTheirOwn),
                         TEST(WrongUseOfACheckpointerIsRefused)};
   return run_in_folder(tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -64,7 +64,9 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_cancel_token_create(NULL));
   REFUSED(tw_devices_create(NULL, NULL));
   REFUSED(tw_devices_memory_use(NULL, 0, NULL, NULL, NULL));
+  REFUSED(tw_devices_statistics_json(NULL, 0, NULL));
   REFUSED(tw_plugin_load(NULL, NULL));
+  REFUSED(tw_plugin_unload(NULL, NULL));
   REFUSED(tw_plugins_create(NULL, NULL));
   REFUSED(tw_checkpoint_write(NULL, NULL, NULL, 0));
   REFUSED(tw_checkpoint_write("x", NULL, NULL, 1));
@@ -86,6 +88,12 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_checkpoint_write_sharded(NULL, NULL, NULL, 0, 1));
   REFUSED(tw_checkpoint_latest(NULL, NULL, NULL));
   REFUSED(tw_checkpoint_latest("x", NULL, NULL));
+  REFUSED(tw_checkpoint_write_in(NULL, NULL, NULL, NULL, 0, 1));
+  REFUSED(tw_checkpoint_write_in(NULL, "x", NULL, NULL, 1, 1));
+  REFUSED(tw_checkpoint_latest_in(NULL, NULL, NULL, NULL));
+  REFUSED(tw_checkpoint_latest_in(NULL, "x", NULL, NULL));
+  REFUSED(tw_checkpoint_open_in(NULL, NULL, NULL));
+  REFUSED(tw_checkpoint_open_in(NULL, "x", NULL));
   REFUSED(tw_checkpointer_create(NULL, NULL, NULL, NULL, NULL));
   REFUSED(tw_checkpointer_step(NULL, 0, NULL, NULL));
   REFUSED(tw_checkpointer_save(NULL, 0, NULL));
@@ -122,6 +130,9 @@ static void NullMayBeReleased(void) {
   tw_lbfgs_destroy(NULL);
   tw_lbfgs_reset(NULL);
   tw_lbfgs_options_init(NULL);
+  tw_sgd_init(NULL);
+  tw_polynomial_init(NULL);
+  tw_cosine_restarts_init(NULL);
   tw_momentum_init(NULL);
   tw_adamax_init(NULL);
   tw_adagrad_init(NULL);
@@ -149,6 +160,7 @@ static void GettersAnswerNothingForNull(void) {
   CHECK(!tw_devices_description(NULL, 0) && !tw_devices_plugin(NULL, 0) && !tw_devices_memory(NULL, 0));
   CHECK(!tw_plugins_count(NULL) && !tw_plugins_id(NULL, 0) && !tw_plugins_version(NULL, 0) && !tw_plugins_path(NULL, 0));
   CHECK(!tw_plugins_build(NULL, 0) && !tw_plugins_reason(NULL, 0) && !tw_plugins_fix(NULL, 0) && !tw_plugins_op(NULL, 0, 0));
+  CHECK(!tw_plugins_role_count(NULL, 0) && !tw_plugins_role(NULL, 0, 0) && !tw_plugins_digest(NULL, 0));
   CHECK(!tw_plugins_op_count(NULL, 0) && !tw_plugins_kernel_count(NULL, 0) && !tw_plugins_device_kind(NULL, 0, 0));
   CHECK(!tw_checkpoint_count(NULL) && !tw_checkpoint_name(NULL, 0));
   CHECK(!tw_saver_graph(NULL) && !tw_saver_count(NULL) && !tw_saver_variable(NULL, 0) && !tw_saver_name(NULL, 0));
@@ -184,7 +196,7 @@ static void BuildersTakeNull(void) {
   CHECK(g.values == 0 && g.rows == 0);
   CHECK(tw_variable_create(NULL, NULL, 0) == 0 && tw_variable_read(NULL, 0) == 0 && tw_variable_assign(NULL, 0, 0) == NULL);
   CHECK(tw_variable_initializer(NULL, NULL) == NULL);
-  CHECK(tw_train_sgd(NULL, NULL, NULL, 1, 0) == NULL && tw_train_momentum(NULL, NULL, NULL, 1, NULL) == NULL);
+  CHECK(tw_train_sgd(NULL, NULL, NULL, 1, NULL) == NULL && tw_train_momentum(NULL, NULL, NULL, 1, NULL) == NULL);
   CHECK(tw_train_adam(NULL, NULL, NULL, 1, NULL) == NULL && tw_train_adamax(NULL, NULL, NULL, 1, NULL) == NULL);
   CHECK(tw_train_adagrad(NULL, NULL, NULL, 1, NULL) == NULL && tw_train_adadelta(NULL, NULL, NULL, 1, NULL) == NULL);
   CHECK(tw_train_rmsprop(NULL, NULL, NULL, 1, NULL) == NULL && tw_train_ftrl(NULL, NULL, NULL, 1, NULL) == NULL);
@@ -195,8 +207,8 @@ static void BuildersTakeNull(void) {
   CHECK(tw_clip_by_global_norm(NULL, NULL, 1, 1) == 0);
   CHECK(tw_global_step(NULL) == 0 && tw_global_step_advance(NULL, NULL) == NULL);
   CHECK(tw_schedule_piecewise(NULL, 0, NULL, NULL, 1) == 0 && tw_schedule_exponential(NULL, 0, 1, 1, 1, 0) == 0);
-  CHECK(tw_schedule_polynomial(NULL, 0, 1, 0, 1, 1, 0) == 0 && tw_schedule_cosine(NULL, 0, 1, 1, 0) == 0);
-  CHECK(tw_schedule_cosine_restarts(NULL, 0, 1, 1, 2, 1, 0) == 0 && tw_schedule_warm_up(NULL, 0, 0, 1, 0) == 0);
+  CHECK(tw_schedule_polynomial(NULL, 0, 1, 1, NULL) == 0 && tw_schedule_cosine(NULL, 0, 1, 1, 0) == 0);
+  CHECK(tw_schedule_cosine_restarts(NULL, 0, 1, 1, NULL) == 0 && tw_schedule_warm_up(NULL, 0, 0, 1, 0) == 0);
   CHECK(tw_moving_averages_add(NULL, NULL, 1, NULL, NULL, NULL) == NULL && tw_moving_averages_swap(NULL, NULL, NULL, 1) == NULL);
 }
 
@@ -210,7 +222,7 @@ static void NullInsideAScopeIsTold(void) {
     if (i == 2) tw_scope_begin(s, NULL, NULL);
     if (i == 3) tw_scope_name(s, NULL, 0);
     if (i == 4) tw_variable_create(s, NULL, 0);
-    if (i == 5) tw_train_sgd(s, NULL, NULL, 1, 0);
+    if (i == 5) tw_train_sgd(s, NULL, NULL, 1, NULL);
     REFUSED(tw_scope_finish(s));
   }
   tw_graph_destroy(graph);

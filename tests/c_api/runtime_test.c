@@ -49,6 +49,10 @@ static void DevicesTellAboutThemselves(void) {
   CHECK(cpu == 1);
   CHECK(tw_devices_name(devices, n) == NULL && tw_devices_memory(devices, n) == 0);
   FAILS(tw_devices_memory_use(devices, n, &now, NULL, NULL), TW_OUT_OF_RANGE, "device");
+  tw_buffer* json = NULL;
+  FAILS(tw_devices_statistics_json(devices, n, &json), TW_OUT_OF_RANGE, "device");
+  FAILS(tw_devices_statistics_json(devices, 0, &json), TW_UNIMPLEMENTED, "CPU:0 tells no statistics");
+  CHECK(json == NULL);
   tw_devices_destroy(devices);
 }
 
@@ -57,8 +61,9 @@ static void PluginsTellWhatBecameOfThem(void) {
   OK(tw_plugins_create(NULL, &plugins));
   int ops = 0, cpu = 0;
   for (uint32_t i = 0; i < tw_plugins_count(plugins); ++i) {
-    CHECK(tw_plugins_state(plugins, i) <= TW_PLUGIN_SHADOWED);
-    if (tw_plugins_state(plugins, i) != TW_PLUGIN_LOADED) continue;
+    CHECK(tw_plugins_state(plugins, i) <= TW_PLUGIN_NOT_ALLOWED);
+    if (tw_plugins_state(plugins, i) != TW_PLUGIN_LOADED && tw_plugins_state(plugins, i) != TW_PLUGIN_KNOWN) continue;
+    CHECK((strlen(tw_plugins_digest(plugins, i)) == 64) == (strstr(tw_plugins_path(plugins, i), "linked in") == NULL));
     ops += tw_plugins_op_count(plugins, i) > 100 && tw_plugins_op(plugins, i, 0) != NULL;
     cpu += tw_plugins_kernel_count(plugins, i) > 100 && tw_plugins_device_kind_count(plugins, i) == 1 &&
            strcmp(tw_plugins_device_kind(plugins, i, 0), "CPU") == 0;

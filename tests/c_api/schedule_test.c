@@ -17,23 +17,37 @@ static double restarts(double t) { /* periods of 2, 6, 18 steps */
   return 0.1 * (0.8 * pow(0.5, i) * wave((t - begin[i]) / length[i]) + 0.2);
 }
 static double even(double t) { return 0.1 * wave(t / 5 - floor(t / 5)); }
+static double straight(double t) { return 0.0999 * (1 - fmin(t, 8) / 8) + 0.0001; }
+static double doubling(double t) { /* periods of 4, 8, 16 steps */
+  const double begin = t < 4 ? 0 : t < 12 ? 4 : 12;
+  return 0.1 * wave((t - begin) / (begin == 0 ? 4 : begin == 4 ? 8 : 16));
+}
 static double warm(double t) { return exponential(t) * (0.25 + 0.75 * fmin(t, 6) / 6); }
 
 static void SchedulesFollowTheirFormulas(void) {
-  double (*formulas[])(double) = {piecewise, exponential, stairs, polynomial, cycle, cosine, restarts, even, warm};
+  double (*formulas[])(double) = {piecewise, exponential, stairs, polynomial, cycle, cosine, restarts, even, straight, doubling, warm};
   enum { kCount = sizeof formulas / sizeof formulas[0] };
   tw_graph* graph = NULL;
   OK(tw_graph_create(NULL, &graph));
   tw_scope* s = tw_scope_create(graph, NULL);
   const tw_output step = tw_scope_placeholder(s, "step", TW_INT64, NULL, 0);
+  tw_polynomial once, again;
+  tw_polynomial_init(&once);
+  once.end = 0.01;
+  once.power = 2;
+  again = once;
+  again.cycle = 1;
+  const tw_cosine_restarts longer = {sizeof longer, 0, 3, 0.5, 0.2}, same = {sizeof same, 0, 1, 1, 0};
   const tw_output rates[] = {tw_schedule_piecewise(s, step, kBoundaries, kValues, 2),
                              tw_schedule_exponential(s, step, 0.1, 4, 0.9, 0),
                              tw_schedule_exponential(s, step, 0.1, 4, 0.9, 1),
-                             tw_schedule_polynomial(s, step, 0.1, 0.01, 8, 2, 0),
-                             tw_schedule_polynomial(s, step, 0.1, 0.01, 8, 2, 1),
+                             tw_schedule_polynomial(s, step, 0.1, 8, &once),
+                             tw_schedule_polynomial(s, step, 0.1, 8, &again),
                              tw_schedule_cosine(s, step, 0.1, 10, 0.2),
-                             tw_schedule_cosine_restarts(s, step, 0.1, 2, 3, 0.5, 0.2),
-                             tw_schedule_cosine_restarts(s, step, 0.1, 5, 1, 1, 0),
+                             tw_schedule_cosine_restarts(s, step, 0.1, 2, &longer),
+                             tw_schedule_cosine_restarts(s, step, 0.1, 5, &same),
+                             tw_schedule_polynomial(s, step, 0.1, 8, NULL),
+                             tw_schedule_cosine_restarts(s, step, 0.1, 4, NULL),
                              tw_schedule_warm_up(s, step, tw_schedule_exponential(s, step, 0.1, 4, 0.9, 0), 6, 0.25)};
   OK(tw_scope_finish(s));
   tw_session* session = NULL;
@@ -64,8 +78,8 @@ static void ATrainingStepAdvancesTheGlobalStep(void) {
   const tw_output w = tw_variable_create(s, "w", tw_scope_scalar(s, TW_FLOAT, 1)), value = tw_variable_read(s, w);
   const tw_gradient one = {tw_scope_scalar(s, TW_FLOAT, 1), 0};
   const double rates[] = {0.5, 0.125}, boundary = 0;
-  const tw_output rate = tw_schedule_piecewise(s, tw_variable_read(s, step), &boundary, rates, 1);
-  const tw_operation* train = tw_global_step_advance(s, tw_train_sgd(s, &w, &one, 1, rate));
+  const tw_sgd sgd = {sizeof sgd, 0, tw_schedule_piecewise(s, tw_variable_read(s, step), &boundary, rates, 1)};
+  const tw_operation* train = tw_global_step_advance(s, tw_train_sgd(s, &w, &one, 1, &sgd));
   const tw_operation* init = tw_variable_initializer(s, "init");
   const tw_output count = tw_variable_read(s, step);
   OK(tw_scope_finish(s));
@@ -92,7 +106,8 @@ static void ACycleEndsAtItsEndWhereQuotientsAreRounded(void) {
   tw_session* session = NULL;
   OK(tw_graph_create(NULL, &graph));
   tw_scope* s = tw_scope_create(graph, NULL);
-  const tw_output rate = tw_schedule_polynomial(s, tw_scope_scalar(s, TW_INT64, 126), 1, 0.25, 2.8, 0.5, 1);
+  const tw_polynomial options = {.size = sizeof options, .end = 0.25, .power = 0.5, .cycle = 1};
+  const tw_output rate = tw_schedule_polynomial(s, tw_scope_scalar(s, TW_INT64, 126), 1, 2.8, &options);
   OK(tw_scope_finish(s));
   OK(tw_session_create(graph, NULL, 0, &session));
   tw_tensor* t = fetch(session, 0, NULL, rate);
@@ -127,23 +142,28 @@ static void WrongSchedulesAreRefused(void) {
                          "exponential: steps is 0",    "factor is -1",
                          "polynomial: steps is nan",   "power is -1",
                          "cosine: steps is 0",         "first_steps is 0",
-                         "length_factor is 0.5",       "warm_up: steps is -1"};
-  for (int kind = 0; kind < 10; ++kind) {
+                         "length_factor is 0.5",       "warm_up: steps is -1",
+                         "tw_polynomial_init first",   "tw_cosine_restarts_init first"};
+  for (int kind = 0; kind < 12; ++kind) {
     tw_graph* graph = NULL;
     OK(tw_graph_create(NULL, &graph));
     tw_scope* s = tw_scope_create(graph, NULL);
     const tw_output step = tw_scope_scalar(s, TW_INT64, 1);
     const double same[] = {3, 3};
+    const tw_polynomial power = {.size = sizeof power, .power = -1}, empty = {.size = 0};
+    const tw_cosine_restarts shorter = {sizeof shorter, 0, 0.5, 1, 0}, flags = {sizeof flags, 1, 2, 1, 0};
     if (kind == 0) tw_schedule_piecewise(s, step, same, kValues, 2);
     if (kind == 1) tw_schedule_piecewise(s, step, NULL, kValues, 2);
     if (kind == 2) tw_schedule_exponential(s, step, 1, 0, 0.5, 0);
     if (kind == 3) tw_schedule_exponential(s, step, 1, 1, -1, 0);
-    if (kind == 4) tw_schedule_polynomial(s, step, 1, 0, NAN, 1, 0);
-    if (kind == 5) tw_schedule_polynomial(s, step, 1, 0, 1, -1, 0);
+    if (kind == 4) tw_schedule_polynomial(s, step, 1, NAN, NULL);
+    if (kind == 5) tw_schedule_polynomial(s, step, 1, 1, &power);
     if (kind == 6) tw_schedule_cosine(s, step, 1, 0, 0);
-    if (kind == 7) tw_schedule_cosine_restarts(s, step, 1, 0, 2, 1, 0);
-    if (kind == 8) tw_schedule_cosine_restarts(s, step, 1, 1, 0.5, 1, 0);
+    if (kind == 7) tw_schedule_cosine_restarts(s, step, 1, 0, NULL);
+    if (kind == 8) tw_schedule_cosine_restarts(s, step, 1, 1, &shorter);
     if (kind == 9) tw_schedule_warm_up(s, step, step, -1, 0);
+    if (kind == 10) tw_schedule_polynomial(s, step, 1, 1, &empty);
+    if (kind == 11) tw_schedule_cosine_restarts(s, step, 1, 1, &flags);
     FAILS(tw_scope_finish(s), TW_INVALID_ARGUMENT, parts[kind]);
     tw_graph_destroy(graph);
   }

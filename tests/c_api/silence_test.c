@@ -56,7 +56,8 @@ static void train(tw_runtime* runtime) {
   const tw_output loss = tw_scope_end(s, square);
   tw_gradient gradient;
   tw_scope_gradients(s, loss, &w, 1, &gradient);
-  const tw_operation* step = tw_train_sgd(s, &w, &gradient, 1, tw_scope_scalar(s, TW_FLOAT, 0.1));
+  const tw_sgd sgd = {sizeof sgd, 0, tw_scope_scalar(s, TW_FLOAT, 0.1)};
+  const tw_operation* step = tw_train_sgd(s, &w, &gradient, 1, &sgd);
   const tw_operation* init = tw_variable_initializer(s, "init");
   OK(tw_scope_finish(s));
   OK(tw_session_create(graph, options, 1, &session));

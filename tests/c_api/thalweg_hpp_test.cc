@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 
 #include "gtest/gtest.h"
 
@@ -104,6 +105,83 @@ TEST(CppTest, RuntimesAreMadeOfRecords) {
   tw::Graph graph(runtime);
   config.size = 0;
   EXPECT_THROW(tw::Runtime{config}, tw::StatusError);
+}
+
+uint32_t CodeOf(const std::function<void()>& call) {
+  try {
+    call();
+    return TW_OK;
+  } catch (const tw::StatusError& e) {
+    return e.code();
+  }
+}
+
+// A graph from outside with `save`, a file operation, and `filled`, as many numbers as are fed in `n`.
+std::string GraphOfAnother(const std::string& prefix) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  const auto text = [&](const std::string& t) { return s.constant(tw::Tensor(t)); };
+  const tw_output one = s.ints({1}), names = s.op("Reshape", {text("v"), one}), slices = s.op("Reshape", {text(""), one});
+  tw_op* save = tw_scope_begin(s.c(), "SaveV2", "save");
+  for (tw_output input : {text(prefix), names, slices, s.scalar(TW_FLOAT, 7)}) tw_op_add_input(save, input);
+  tw_scope_end_operation(s.c(), save);
+  const tw_output n = s.placeholder("n", TW_INT32, {1});
+  tw_output filled = s.op("Fill", {n, s.scalar(TW_FLOAT, 1)});
+  for (int i = 0; i < 40; ++i) filled = s.op("Sin", {filled});
+  s.name("filled", filled);
+  s.finish();
+  return graph.graph_def();
+}
+
+TEST(CppTest, ASessionLimitsWhatImportedOperationsDo) {
+  const auto run = [](const tw::Limits& limits, const char* target, const std::string& prefix = "model") {
+    tw::Graph graph;
+    graph.import_graph_def(GraphOfAnother(prefix));
+    tw::Session session(graph, {"threads=1"}, limits);
+    const tw::Tensor n({1}, std::vector<int32_t>{1 << 20});
+    return CodeOf([&] { session.run({{graph.output("n"), n}}, {}, {graph.find(target)}); });
+  };
+  tw::Limits limits;
+  EXPECT_EQ(run(limits, "save"), TW_PERMISSION_DENIED);
+  EXPECT_EQ(run(limits, "filled"), TW_OK);
+  limits.deny_ops = {"Exp", "Sin"};
+  EXPECT_EQ(run(limits, "filled"), TW_PERMISSION_DENIED);
+  limits = {};
+  limits.allow_ops = {"Fill", "Const"};
+  EXPECT_EQ(run(limits, "filled"), TW_PERMISSION_DENIED);
+  limits = {};
+  limits.memory_limit = 1 << 20;
+  EXPECT_EQ(run(limits, "filled"), TW_RESOURCE_EXHAUSTED);
+  limits = {};
+  limits.step_timeout_ms = 1;
+  EXPECT_EQ(run(limits, "filled"), TW_DEADLINE_EXCEEDED);
+  limits = {};
+  std::string folder = testing::TempDir() + "thalweg-hpp-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  limits.allow_files = folder;
+  EXPECT_EQ(run(limits, "save"), TW_OK);
+  EXPECT_TRUE(std::filesystem::exists(folder + "/model.index"));
+  EXPECT_EQ(run(limits, "save", "../elsewhere"), TW_PERMISSION_DENIED);
+  limits = {};
+  limits.trust_imported = true;
+  EXPECT_EQ(run(limits, "save", folder + "/free"), TW_OK);
+  EXPECT_TRUE(std::filesystem::exists(folder + "/free.index"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(CppTest, SchedulesTakeRecordsOfOptions) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  tw::Polynomial square;
+  square.power = 2;
+  square.end = 0;
+  tw::CosineRestarts even;
+  even.length_factor = 1;
+  const tw_output step = s.scalar(TW_INT64, 6), rates[] = {s.polynomial(step, 1, 8, square), s.cosine_restarts(step, 1, 4, even)};
+  s.finish();
+  tw::Session session(graph);
+  EXPECT_EQ(session.run({}, {rates[0]})[0].values<double>(), (std::vector<double>{1.0 / 16}));
+  EXPECT_NEAR(session.run({}, {rates[1]})[0].values<double>()[0], 0.5, 1e-12);
 }
 
 TEST(CppTest, ATrainingLoopHasScheduleClippingDecayAndAverages) {

@@ -93,7 +93,8 @@ static void sgd_update(double* w, const double* g, int step) {
 static void GradientDescentFollowsItsFormula(void) {
   for (int sparse = 0; sparse < 2; ++sparse) {
     problem p = new_problem(sparse);
-    follow(&p, sparse, tw_train_sgd(p.scope, &p.w, &p.gradient, 1, tw_scope_scalar(p.scope, TW_FLOAT, 0.05)), sgd_update);
+    const tw_sgd sgd = {sizeof sgd, 0, tw_scope_scalar(p.scope, TW_FLOAT, 0.05)};
+    follow(&p, sparse, tw_train_sgd(p.scope, &p.w, &p.gradient, 1, &sgd), sgd_update);
   }
 }
 
@@ -280,7 +281,8 @@ static void GradientsDecay(void) {
     problem p = new_problem(lazy);
     tw_decay_gradients(p.scope, &p.w, &p.gradient, 1, 0.5);
     CHECK((p.gradient.rows != 0) == lazy);
-    follow(&p, lazy, tw_train_sgd(p.scope, &p.w, &p.gradient, 1, tw_scope_scalar(p.scope, TW_FLOAT, 0.05)), decayed_update);
+    const tw_sgd sgd = {sizeof sgd, 0, tw_scope_scalar(p.scope, TW_FLOAT, 0.05)};
+    follow(&p, lazy, tw_train_sgd(p.scope, &p.w, &p.gradient, 1, &sgd), decayed_update);
   }
 }
 
@@ -468,6 +470,41 @@ static void OptionsOutOfRangeAreRefused(void) {
   }
 }
 
+/* Where rows have to be added up, or spread over all of the variable, as where they are only looked up. */
+static void RowsOutsideTheVariableAreRefused(void) {
+  static const int64_t kOutside[] = {-1, INT64_MIN, kRows, INT64_MAX};
+  for (int kind = 0; kind < 4; ++kind) {
+    for (size_t i = 0; i < sizeof kOutside / sizeof kOutside[0]; ++i) {
+      problem p = new_problem(0);
+      tw_scope* s = p.scope;
+      const int64_t dims[] = {1, kColumns}, one[] = {1};
+      const float values[] = {1, 1};
+      tw_tensor *t = floats(dims, 2, values), *row = NULL, *w = NULL;
+      OK(tw_tensor_create_copy(TW_INT64, one, 1, &kOutside[i], sizeof kOutside[i], &row));
+      const tw_gradient g = {tw_scope_constant(s, t), tw_scope_placeholder(s, "rows", TW_INT64, one, 1)};
+      const tw_operation* train = kind == 0   ? tw_train_adam(s, &p.w, &g, 1, NULL)
+                                  : kind == 1 ? tw_train_sgd(s, &p.w, &g, 1, NULL)
+                                  : kind == 2 ? tw_train_momentum(s, &p.w, &g, 1, NULL)
+                                              : tw_train_adagrad(s, &p.w, &g, 1, NULL);
+      const tw_operation* init = tw_variable_initializer(s, "init");
+      const tw_output value = tw_variable_read(s, p.w);
+      OK(tw_scope_finish(s));
+      const char* options[] = {"container=outside"};
+      OK(tw_session_create(p.graph, options, 1, &p.session));
+      run(p.session, init);
+      const tw_signature what = {.size = sizeof what, .feeds = &g.rows, .n_feeds = 1, .targets = &train, .n_targets = 1};
+      FAILS(tw_session_run(p.session, &what, &row, NULL, NULL), TW_INVALID_ARGUMENT, "");
+      w = fetch(p.session, 0, NULL, value);
+      for (int k = 0; k < kSize && w; ++k) CHECK(((const float*)tw_tensor_data(w))[k] == (float)start_value(k));
+      tw_tensor_release(w);
+      tw_tensor_release(row);
+      tw_tensor_release(t);
+      tw_session_destroy(p.session);
+      tw_graph_destroy(p.graph);
+    }
+  }
+}
+
 static void VariablesAreAssigned(void) {
   problem p = new_problem(0);
   const tw_operation* init = tw_variable_initializer(p.scope, "init");
@@ -594,5 +631,6 @@ MAIN(TEST(GradientDescentFollowsItsFormula), TEST(MomentumFollowsItsFormula), TE
      TEST(AdadeltaFollowsItsFormula), TEST(RmsPropFollowsItsFormula), TEST(AdaMaxFollowsItsFormula), TEST(FtrlFollowsItsFormula),
      TEST(GradientsDecay), TEST(WeightsDecayApartFromTheGradient), TEST(SlotsStandBesideTheirVariables),
      TEST(OptimizersOfAKindKeepTheirOwnSlots), TEST(OptionsThatTheTypeCannotHoldAreRefused), TEST(WrongUsesOfOptimizersAreRefused),
-     TEST(OptionsOutOfRangeAreRefused), TEST(VariablesAreAssigned), TEST(AVariableOfAnotherGraphsShapeIsNotRead),
-     TEST(AnAssignmentOfAnotherShapeIsRefusedUnderThePlanForAnyShape), TEST(OldHandlesLeadToAVariableThatIsMadeAgain))
+     TEST(OptionsOutOfRangeAreRefused), TEST(RowsOutsideTheVariableAreRefused), TEST(VariablesAreAssigned),
+     TEST(AVariableOfAnotherGraphsShapeIsNotRead), TEST(AnAssignmentOfAnotherShapeIsRefusedUnderThePlanForAnyShape),
+     TEST(OldHandlesLeadToAVariableThatIsMadeAgain))

@@ -1,35 +1,21 @@
 // From bytes to attributes of every kind, given to every op in turn through tw_op_set_* and as a NodeDef's AttrValue. What is accepted can
 // be read, has a text, and is accepted again after an export.
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "framework/proto/graph.pb.h"
+#include "tests/fuzz/broken.h"
 #include "thalweg/thalweg.h"
 
 namespace {
 
+using thalweg::fuzz::Broken;
+using thalweg::fuzz::Must;
+using thalweg::fuzz::Take;
+
 constexpr size_t kMostBytes = 16 << 10;
-
-[[noreturn]] void Broken(const std::string& what) {
-  std::fprintf(stderr, "broken: %s\n", what.c_str());
-  std::abort();
-}
-
-uint32_t Take(tw_status* s) {
-  const uint32_t code = tw_status_code(s);
-  if (s && std::strlen(tw_status_message(s)) == 0) Broken("a failure says nothing");
-  if (code == TW_INTERNAL) Broken(tw_status_message(s));
-  tw_status_release(s);
-  return code;
-}
-void Must(tw_status* s, const char* what) {
-  if (s) Broken(std::string(what) + ": " + tw_status_message(s));
-}
 
 struct Shared {
   tw_runtime* runtime = nullptr;

@@ -6,8 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -19,24 +17,17 @@
 #include "leveldb/table_builder.h"
 
 #include "framework/proto/checkpoint.pb.h"
+#include "tests/fuzz/broken.h"
+#include "tests/fuzz/masked_crc.h"
 #include "thalweg/thalweg.h"
 
 namespace {
 
+using thalweg::fuzz::Broken;
+using thalweg::fuzz::MaskedCrc;
+using thalweg::fuzz::Take;
+
 constexpr size_t kMostBytes = 64 << 10;
-
-[[noreturn]] void Broken(const std::string& what) {
-  std::fprintf(stderr, "broken: %s\n", what.c_str());
-  std::abort();
-}
-
-uint32_t Take(tw_status* s) {
-  const uint32_t code = tw_status_code(s);
-  if (s && std::strlen(tw_status_message(s)) == 0) Broken("a failure says nothing");
-  if (code == TW_INTERNAL) Broken(tw_status_message(s));
-  tw_status_release(s);
-  return code;
-}
 
 const std::string& Prefix() {
   static const auto* prefix = new std::string([] {
@@ -46,17 +37,6 @@ const std::string& Prefix() {
     return std::string(name) + "/c";
   }());
   return *prefix;
-}
-
-// CRC-32C as the format masks it, bit by bit: written down once more, so that a mistake in the runtime's own is noticed.
-uint32_t MaskedCrc(std::string_view bytes) {
-  uint32_t crc = ~0u;
-  for (unsigned char c : bytes) {
-    crc ^= c;
-    for (int i = 0; i < 8; ++i) crc = crc & 1 ? crc >> 1 ^ 0x82f63b78 : crc >> 1;
-  }
-  crc = ~crc;
-  return (crc >> 15 | crc << 17) + 0xa282ead8;
 }
 
 class StringSink final : public leveldb::WritableFile {

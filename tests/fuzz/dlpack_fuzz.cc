@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "tests/fuzz/broken.h"
 #include "thalweg/thalweg.h"
 
 // As the specification lays them out, under its names.
@@ -33,6 +34,8 @@ struct DLManagedTensorVersioned {
 
 namespace {
 
+using thalweg::fuzz::Broken;
+
 constexpr int32_t kMostAxes = 300;
 constexpr int64_t kMemory = 4096;
 
@@ -40,11 +43,6 @@ int deleted = 0;
 template <class Managed>
 void Delete(Managed*) {
   ++deleted;
-}
-
-[[noreturn]] void Broken(const char* what) {
-  std::fprintf(stderr, "broken: %s\n", what);
-  std::abort();
 }
 
 // Numbers out of the input; 0 when it is used up.

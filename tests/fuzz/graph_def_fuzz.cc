@@ -10,9 +10,14 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/fuzz/broken.h"
 #include "thalweg/thalweg.h"
 
 namespace {
+
+using thalweg::fuzz::Broken;
+using thalweg::fuzz::Must;
+using thalweg::fuzz::Take;
 
 // Small enough that every input ends soon under a sanitizer.
 constexpr size_t kMostBytes = 32 << 10;
@@ -29,22 +34,6 @@ using Graph = std::unique_ptr<tw_graph, Deleter<tw_graph, tw_graph_destroy>>;
 using Session = std::unique_ptr<tw_session, Deleter<tw_session, tw_session_destroy>>;
 using Tensor = std::unique_ptr<tw_tensor, Deleter<tw_tensor, tw_tensor_release>>;
 using Buffer = std::unique_ptr<tw_buffer, Deleter<tw_buffer, tw_buffer_release>>;
-
-[[noreturn]] void Broken(const std::string& what) {
-  std::fprintf(stderr, "broken: %s\n", what.c_str());
-  std::abort();
-}
-
-// The code; the message is read, so that it is known to be there.
-uint32_t Take(tw_status* s) {
-  const uint32_t code = tw_status_code(s);
-  if (s && std::strlen(tw_status_message(s)) == 0) Broken("a failure says nothing");
-  tw_status_release(s);
-  return code;
-}
-void Must(tw_status* s, const char* what) {
-  if (s) Broken(std::string(what) + ": " + tw_status_message(s));
-}
 
 Runtime MakeRuntime() {
   const char* options[] = {"threads=1", "memory_limit.CPU=4M", "disabled_plugins=org.thalweg.opencl"};

@@ -250,7 +250,7 @@ def build(optimizer, nesterov, sparse):
         gradient = thalweg.gradients(loss, w)
         cases.holds(f"{optimizer}: the gradient is sparse", isinstance(gradient, thalweg.SparseGradient) == sparse)
         train = OPTIMIZERS[optimizer](nesterov).apply([gradient], [w])
-    session = thalweg.Session(graph)
+    session = thalweg.Session(graph, **tw.SESSION)
     session.run(graph.initializer())
     values, m, v = start.copy(), np.zeros((6, 3)), np.zeros((6, 3))
     for i in range(1, STEPS + 1):

@@ -4,6 +4,7 @@ Arrays of bytes objects (dtype object) are string tensors; bfloat16 is a structu
 that no package is needed for it."""
 import ctypes as c
 import functools
+import os
 
 import numpy as np
 
@@ -142,7 +143,14 @@ def fed(array):
     return array if isinstance(array, Tensor) or array.dtype.kind != "V" else to_tensor(array)
 
 
+# How sessions are made where a test does not say: THALWEG_TEST_SESSION, "key=value" separated by blanks, puts the whole suite on a device.
+SESSION = dict(option.split("=", 1) for option in os.environ.get("THALWEG_TEST_SESSION", "").split())
+
+
 class Session(thalweg.Session):
+    def __init__(self, graph, **options):
+        super().__init__(graph, **{**SESSION, **options})
+
     def run(self, fetches, feeds=None, targets=()):
         """One step. Answers the fetched arrays."""
         feeds = {x: fed(array) for x, array in (feeds or {}).items()}

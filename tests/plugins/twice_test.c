@@ -66,7 +66,8 @@ static void TrainsThrough(void) {
   const tw_output loss = tw_scope_op1(s, "Square", tw_scope_op2(s, "Sub", twice, tw_scope_scalar(s, TW_FLOAT, 3)));
   tw_gradient gradient;
   tw_scope_gradients(s, loss, &w, 1, &gradient);
-  const tw_operation* step = tw_train_sgd(s, &w, &gradient, 1, tw_scope_scalar(s, TW_FLOAT, 0.05));
+  const tw_sgd sgd = {sizeof sgd, 0, tw_scope_scalar(s, TW_FLOAT, 0.05)};
+  const tw_operation* step = tw_train_sgd(s, &w, &gradient, 1, &sgd);
   const tw_operation* init = tw_variable_initializer(s, "init");
   const tw_output after = tw_variable_read(s, w);
   OK(tw_scope_finish(s));

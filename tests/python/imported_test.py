@@ -45,3 +45,37 @@ def test_a_saver_of_the_program_needs_no_permission(imported, tmp_path):
     with tw.Session(imported, container="imported") as session:
         tw.Saver().save(session, tmp_path / "own")
     assert (tmp_path / "own.index").exists()
+
+
+def test_ops_can_be_chosen(imported):
+    for options, text in ({"deny_ops": ["NoOp", "AssignVariableOp"]}, "deny_ops"), ({"allow_ops": "VarHandleOp,Const"}, "allow_ops"):
+        with tw.Session(imported, container="imported", **options) as session:
+            with pytest.raises(tw.PermissionDeniedError, match=f"op AssignVariableOp is .*{text}"):
+                session.run("init")
+    with tw.Session(imported, container="imported", allow_ops=["VarHandleOp", "Const", "AssignVariableOp", "NoOp", "Identity"]) as session:
+        session.run("init")
+
+
+def test_memory_has_a_limit(graph):
+    n = tw.placeholder("int32", [1])
+    filled = graph.op("Fill", n, np.float32(1))
+    with tw.Session(graph, memory_limit="1M") as session:
+        assert session.run(filled, {n: [1000]}).size == 1000
+        with pytest.raises(tw.ResourceExhaustedError, match="of the 1048576 bytes of its memory_limit"):
+            session.run(filled, {n: [1 << 30]})
+
+
+def test_steps_have_a_time(graph):
+    x = y = tw.placeholder("float32", [None])
+    for _ in range(100):
+        y = tw.ops.sin(y)
+    with tw.Session(graph, threads=1, step_timeout_ms=1) as session:
+        with pytest.raises(tw.DeadlineExceededError):
+            session.run(y, {x: np.ones(1 << 20, np.float32)})
+        assert session.run(y, {x: np.ones(1 << 20, np.float32)}, timeout=60).size == 1 << 20  # a time of its own goes before
+
+
+def test_wrong_limits_name_the_option(graph, tmp_path):
+    for options in {"deny_ops": "Nothing"}, {"allow_files": tmp_path / "nowhere"}, {"memory_limit": "1X"}, {"step_timeout_ms": -1}:
+        with pytest.raises((tw.InvalidArgumentError, tw.NotFoundError), match=next(iter(options))):
+            tw.Session(graph, **options)

@@ -104,6 +104,26 @@ def test_names_in_files_and_shards(trained, tmp_path):
         tw.Saver(shards=0)
 
 
+def test_a_misspelt_name_is_an_error_with_the_closest(trained, tmp_path):
+    session, w, b = trained
+    names = {"dense/*": "old/*", "dense/bb": "bias"}
+    with pytest.raises(tw.InvalidArgumentError, match="'dense/bb' to 'bias' is for none of the 2 variables; the closest is 'dense/b'"):
+        tw.Saver(names=names).save(session, tmp_path / "model")
+    tw.Saver(names=names, unused_names=True).save(session, tmp_path / "model")
+    assert tw.Checkpoint(tmp_path / "model").names == ["old/b", "old/w"]
+
+
+def test_two_checkpointers_share_a_folder(trained, tmp_path):
+    session, _, b = trained
+    with tw.Checkpointer(session, tmp_path, keep_last=1) as c, tw.Checkpointer(session, tmp_path, name="other", keep_last=1) as other:
+        for step in range(1, 4):
+            session.run(b.assign([step, step, step]))
+            c.save(step)
+            other.save(10 * step)
+        assert c.restore() == 3 and other.restore() == 30
+    assert sorted(p.stem for p in tmp_path.glob("*.index")) == ["model.ckpt-3", "other-30"]
+
+
 def test_a_partial_restore_says_what_it_did(trained, tmp_path):
     session, w, b = trained
     tw.write_checkpoint(tmp_path / "other", {"old/w": np.ones((2, 3), np.float32), "old/b": np.ones(2), "old/c": np.float32(1)})

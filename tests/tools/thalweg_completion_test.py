@@ -6,7 +6,7 @@ import sys
 
 from thalweg_command import PROGRAMS, run, run_tests
 
-COMMANDS = {"run", "bench", "inspect", "plot", "ops", "plugins", "devices", "ckpt", "doctor", "completion"}
+COMMANDS = {"run", "bench", "inspect", "plot", "ops", "plugins", "new", "devices", "ckpt", "doctor", "completion"}
 
 
 def shell(*command, folder):
@@ -37,6 +37,7 @@ def test_bash_completes(folder):
     assert bash(folder, "plot", "-o", "=", "gra") == {"graph.pb"} == bash(folder, "inspect", "graph.pb", "-o", "gra")
     assert bash(folder, "run", "--repeat", "") == set() == bash(folder, "run", "--feed", "x")
     assert bash(folder, "ckpt", "v") == {"verify"}
+    assert bash(folder, "new", "") == {"op", "device"}
     assert bash(folder, "completion", "") == {"bash", "zsh", "fish"}
 
 

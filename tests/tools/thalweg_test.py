@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ from thalweg_command import PROGRAMS, THALWEG, files, run, run_tests
 
 def test_help_is_there_for_all(folder):
     text = run("--help")
-    for command in ["run", "bench", "inspect", "plot", "ops", "plugins", "devices", "ckpt", "doctor", "completion"]:
+    for command in ["run", "bench", "inspect", "plot", "ops", "plugins", "new", "devices", "ckpt", "doctor", "completion"]:
         assert f"  {command} " in text, text
         help_text = run(command, "--help")
         assert help_text.startswith(f"usage: thalweg {command}"), help_text
@@ -49,8 +50,18 @@ def test_lists_are_tables_or_json(folder):
     devices = json.loads(run("devices", "--json"))
     assert devices[0]["name"].endswith("device:CPU:0") and "CPU:0" in run("devices")
     plugins = {p["id"]: p for p in json.loads(run("plugins", "--json"))}
-    assert plugins["org.thalweg.cpu"]["state"] == "loaded" and plugins["org.thalweg.cpu"]["kernels"] > 100
+    assert plugins["org.thalweg.cpu"]["state"] in ("loaded", "known") and plugins["org.thalweg.cpu"]["kernels"] > 100
+    assert len(plugins["org.thalweg.cpu"]["digest"]) == 64 and plugins["org.thalweg.cpu"]["roles"] == []
     assert "org.thalweg.ops" in run("plugins")
+
+
+def test_devices_tell_of_their_memory(folder):
+    fake = os.environ["THALWEG_BINARY_DIR"] + "/tests/devices/libfake.so"
+    devices = json.loads(run("devices", "--plugin", fake, "--option", "plugin.org.thalweg.fake.memory=8M", "--json"))
+    cpu, first, second = devices
+    assert cpu["statistics"] is None and first["memory"] == 8 << 20
+    assert first["statistics"]["memory_used"] == 0 and second["statistics"]["memory_largest_free"] == 8 << 20
+    assert "0 B of 8 MiB used, 0 B at the peak" in run("devices", "--plugin", fake, "--option", "plugin.org.thalweg.fake.memory=8M")
 
 
 def test_plugins_say_why(folder):
@@ -61,6 +72,36 @@ def test_plugins_say_why(folder):
     assert "failed" in text[at:at + 60] and "  why " in text[at:] and "  fix " in text[at:], text
     error = run("doctor", environment={"THALWEG_PLUGIN_PATH": f"{folder}:" + os.environ["THALWEG_PLUGIN_PATH"]}, status=1)
     assert "1 finding is bad" in error, error
+
+
+def test_plugins_tell_of_those_that_are_known_or_not_allowed(folder):
+    cache, allowed = pathlib.Path(folder) / "cache", pathlib.Path(folder) / "allowed"
+    for _ in range(2):  # looked at, then remembered
+        plugins = {p["id"]: p for p in json.loads(run("plugins", "--json", "--option", f"plugin_cache={cache}"))}
+        assert plugins["org.thalweg.cpu"]["state"] == "known" and plugins["org.thalweg.ops"]["state"] == "loaded", plugins
+    allowed.write_text("# none\n")
+    text = run("plugins", "--why", "--option", f"plugin_allow={allowed}")
+    assert "not allowed" in text and f"not on the allow-list '{allowed}'" in text, text
+    assert plugins["org.thalweg.cpu"]["digest"] in text[text.index("fix "):], text
+    allowed.write_text(plugins["org.thalweg.cpu"]["digest"] + "  libcpu.so\n")
+    assert "CPU:0" in run("devices", "--option", f"plugin_allow={allowed}")
+    assert "line 1" in run("devices", "--option", f"plugin_allow={__file__}", status=1)
+
+
+def test_plugins_check_hands_over_to_the_kit(folder):
+    assert "there is only check" in run("plugins", "mend", "x.so", status=2)
+    assert "needs the FILE" in run("plugins", "check", status=2)
+    alone = pathlib.Path(folder) / "thalweg"
+    shutil.copy(THALWEG, alone)
+    done = subprocess.run([alone, "plugins", "check", "x.so"], capture_output=True, text=True,
+                          env={**os.environ, "LD_LIBRARY_PATH": str(pathlib.Path(THALWEG).parent.parent / "lib")})
+    assert done.returncode == 1 and f"the conformance kit '{folder}/thalweg-conformance' cannot be started" in done.stderr, done.stderr
+    kit = pathlib.Path(folder) / "thalweg-conformance"
+    kit.write_text('#!/bin/sh\necho "kit: $*"\nexit 3\n')
+    kit.chmod(0o755)
+    done = subprocess.run([alone, "plugins", "check", "--json", "x.so"], capture_output=True, text=True,
+                          env={**os.environ, "LD_LIBRARY_PATH": str(pathlib.Path(THALWEG).parent.parent / "lib")})
+    assert (done.returncode, done.stdout) == (3, "kit: --json x.so\n"), done
 
 
 def test_names_of_files_are_shown_on_one_line_of_utf8(folder):

@@ -1,6 +1,6 @@
 # Finds what Thalweg is built on. Protocol Buffers, Abseil and LevelDB come from the folder that tools/setup made
 # (THALWEG_DEPS_PREFIX; asked of tools/setup when not given) or, with THALWEG_SYSTEM_DEPS, from the distribution.
-# Afterwards these targets exist: absl::*, protobuf::libprotobuf-lite, leveldb::leveldb, Eigen3::Eigen, ZLIB::ZLIB (for the command
+# Afterwards these targets exist: absl::*, protobuf::libprotobuf-lite, leveldb::leveldb, thalweg::crypto, Eigen3::Eigen, ZLIB::ZLIB (for the command
 # line only), and where their packages are there GTest::gtest, GTest::gmock, OpenCL::OpenCL.
 
 if(THALWEG_SYSTEM_DEPS)
@@ -41,6 +41,14 @@ mark_as_advanced(PROTOC_PROGRAM)
 
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(ZLIB REQUIRED)
+
+# SHA-256 alone, out of the static library, so that no process loads OpenSSL because of it: a linker takes 20 KB.
+find_library(CRYPTO_LIBRARY NAMES libcrypto.a REQUIRED)
+find_path(CRYPTO_INCLUDE_DIR openssl/sha.h REQUIRED)
+mark_as_advanced(CRYPTO_LIBRARY CRYPTO_INCLUDE_DIR)
+add_library(thalweg::crypto STATIC IMPORTED)
+set_target_properties(thalweg::crypto PROPERTIES
+  IMPORTED_LOCATION ${CRYPTO_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${CRYPTO_INCLUDE_DIR})
 
 if(THALWEG_BUILD_TESTS)
   find_package(GTest CONFIG REQUIRED)

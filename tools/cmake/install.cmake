@@ -16,7 +16,7 @@ function(thalweg_install_api)
     INSTALL_RPATH "")
   install(TARGETS thalweg thalweg_plugin_headers EXPORT ThalwegTargets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT headers)
   install(EXPORT ThalwegTargets NAMESPACE Thalweg:: FILE ThalwegTargets.cmake
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Thalweg)
 endfunction()
@@ -37,5 +37,7 @@ function(thalweg_install_package)
   install(FILES ${generated}/ThalwegConfig.cmake ${generated}/ThalwegConfigVersion.cmake
       ${PROJECT_SOURCE_DIR}/tools/cmake/plugin.map
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Thalweg)
+  # For plugins in C++ that are built without CMake.
+  install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/plugin.map DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/thalweg COMPONENT headers)
   install(FILES ${generated}/thalweg.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()

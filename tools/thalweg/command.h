@@ -65,6 +65,7 @@ const Command& InspectCommand();
 const Command& PlotCommand();
 const Command& OpsCommand();
 const Command& PluginsCommand();
+const Command& NewCommand();
 const Command& DevicesCommand();
 const Command& CkptCommand();
 const Command& DoctorCommand();

@@ -4,9 +4,34 @@
 #include "command.h"
 #include "handles.h"
 #include "json.h"
+#include "json_value.h"
 
 namespace thalweg::cli {
 namespace {
+
+// What device i tells of itself; "null" where it tells nothing.
+std::string Statistics(const tw_devices* d, uint32_t i) {
+  tw_buffer* json = nullptr;
+  if (tw_status* s = tw_devices_statistics_json(d, i, &json)) {
+    const bool none = tw_status_code(s) == TW_UNIMPLEMENTED;
+    if (!none) tw::raise(s);
+    tw_status_release(s);
+    return "null";
+  }
+  std::string text = tw::take_text(json);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+// "1.5 MiB of 2 GiB, at most 3 MiB", as far as it is known.
+std::string MemoryText(const tw_devices* d, uint32_t i) {
+  const uint64_t all = tw_devices_memory(d, i);
+  const JsonValue numbers = JsonValue::Parse(Statistics(d, i));
+  std::string text = all ? BytesText(all) : "";
+  if (!numbers["memory_used"].null()) text = BytesText(uint64_t(numbers["memory_used"].number())) + " of " + (all ? text : "?") + " used";
+  if (!numbers["memory_peak"].null()) text += ", " + BytesText(uint64_t(numbers["memory_peak"].number())) + " at the peak";
+  return text;
+}
 
 int Run(const Args& args) {
   const tw::Runtime runtime = MakeRuntime(args);
@@ -20,6 +45,7 @@ int Run(const Args& args) {
       json.Object();
       json.Text("name", tw_devices_name(d, i)).Text("kind", tw_devices_kind(d, i)).Text("description", tw_devices_description(d, i));
       json.Text("uid", tw_devices_uid(d, i)).Text("plugin", tw_devices_plugin(d, i)).Number("memory", int64_t(tw_devices_memory(d, i)));
+      json.Raw("statistics", Statistics(d, i));
       json.End();
     }
     std::fputs(json.End().text().c_str(), stdout);
@@ -27,8 +53,7 @@ int Run(const Args& args) {
   }
   std::vector<std::vector<std::string>> rows;
   for (uint32_t i = 0; i < n; ++i) {
-    const uint64_t memory = tw_devices_memory(d, i);
-    rows.push_back({Coloured(kBold, tw_devices_name(d, i)), memory ? BytesText(memory) : "", tw_devices_description(d, i),
+    rows.push_back({Coloured(kBold, tw_devices_name(d, i)), MemoryText(d, i), tw_devices_description(d, i),
                     Coloured(kQuiet, tw_devices_plugin(d, i))});
   }
   std::fputs(Table(rows).c_str(), stdout);

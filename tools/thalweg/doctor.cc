@@ -46,15 +46,16 @@ class Report {
 void CheckPlugins(const tw::Runtime& runtime, Report* report) {
   const Plugins plugins(runtime);
   const tw_plugins* p = plugins.c();
-  uint32_t loaded = 0;
+  uint32_t loaded = 0, known = 0;
   for (uint32_t i = 0; i < tw_plugins_count(p); ++i) {
     const uint32_t state = tw_plugins_state(p, i);
     loaded += state == TW_PLUGIN_LOADED;
+    known += state == TW_PLUGIN_KNOWN;
     const std::string text = std::string(tw_plugins_path(p, i)) + ": " + tw_plugins_reason(p, i);
-    if (state == TW_PLUGIN_FAILED) report->Bad("plugin", text, tw_plugins_fix(p, i));
-    if (state == TW_PLUGIN_SHADOWED) report->Warn("plugin", text, tw_plugins_fix(p, i));
+    if (state == TW_PLUGIN_FAILED || state == TW_PLUGIN_QUARANTINED) report->Bad("plugin", text, tw_plugins_fix(p, i));
+    if (state == TW_PLUGIN_SHADOWED || state == TW_PLUGIN_NOT_ALLOWED) report->Warn("plugin", text, tw_plugins_fix(p, i));
   }
-  report->Fine("plugins", std::to_string(loaded) + " loaded");
+  report->Fine("plugins", std::to_string(loaded) + " loaded, " + std::to_string(known) + " known");
 }
 
 // Folders that are named but not there are the usual reason for a plugin that is not found.

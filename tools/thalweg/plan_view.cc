@@ -85,6 +85,21 @@ void PrintHead(const JsonValue& plan) {
   PrintList("folded", plan["folded"]);
   PrintList("merged", plan["merged"]);
   PrintList("removed", plan["removed"]);
+  for (const JsonValue& c : plan["claims"].items()) {
+    std::string nodes;
+    for (const JsonValue& node : c["nodes"].items()) nodes += (nodes.empty() ? "" : ", ") + OneLine(node.text());
+    const std::string refused = c["refused"].text();
+    std::printf("%s takes %s%s\n", OneLine(c["compiler"].text()).c_str(), nodes.c_str(),
+                refused.empty() ? (c["loaded"].number() != 0 ? " (loaded)" : "") : (": refused because " + OneLine(refused)).c_str());
+  }
+  for (const JsonValue& l : plan["left"].items()) {
+    std::printf("%s leaves %s: %s\n", OneLine(l["compiler"].text()).c_str(), OneLine(l["node"].text()).c_str(),
+                OneLine(l["why"].text()).c_str());
+  }
+  for (const JsonValue& f : plan["fallbacks"].items()) {
+    std::printf("%s: placed on %s because %s\n", OneLine(f["node"].text()).c_str(), ShortDevice(f["device"].text()).c_str(),
+                OneLine(f["why"].text()).c_str());
+  }
 }
 
 void PrintNodes(const JsonValue& plan) {

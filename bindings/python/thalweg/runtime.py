@@ -11,25 +11,27 @@ from typing import Any, NamedTuple, Optional, Union
 
 from . import _low
 from ._handle import Handle, c_text
-from .errors import check, made
+from .errors import UnimplementedError, check, made
 from .tensor import bytes_of
 
 
 @dataclasses.dataclass(frozen=True)
 class Device:
-    """Where operations run. memory: bytes, 0 if unknown.   plugin: the id of who provides it."""
+    """Where operations run. memory: bytes, 0 if unknown.   plugin: the id of who provides it.   statistics: what the device told of itself
+    when the list was made, see tw_devices_statistics_json (device.h)."""
     name: str
     kind: str
     uid: str
     description: str
     plugin: str
     memory: int
+    statistics: dict[str, int] = dataclasses.field(default_factory=dict, compare=False)
 
 
 @dataclasses.dataclass(frozen=True)
 class Plugin:
-    """What became of a plugin that was found. state: "loaded", "failed", "disabled" or "shadowed".   reason, fix: why it is not loaded and
-    what to do about it."""
+    """What became of a plugin that was found. state: "loaded", "known" (loaded at its first use), "failed", "disabled", "shadowed",
+    "quarantined" or "not allowed".   reason, fix: why it is not loaded and what to do about it."""
     id: str
     version: str
     path: str
@@ -104,11 +106,19 @@ class Runtime(Handle):
 def _device(handle: int, i: int) -> Device:
     name, kind, uid, description, plugin = (_text(read(handle, i)) for read in (
         _low.tw_devices_name, _low.tw_devices_kind, _low.tw_devices_uid, _low.tw_devices_description, _low.tw_devices_plugin))
-    return Device(name, kind, uid, description, plugin, _low.tw_devices_memory(handle, i))
+    return Device(name, kind, uid, description, plugin, _low.tw_devices_memory(handle, i), _statistics(handle, i))
+
+
+def _statistics(handle: int, i: int) -> dict[str, int]:
+    try:
+        return dict(json.loads(bytes_of(made(_low.tw_devices_statistics_json, handle, i))))
+    except UnimplementedError:  # it tells nothing
+        return {}
 
 
 _STATES = {_low.TW_PLUGIN_LOADED: "loaded", _low.TW_PLUGIN_FAILED: "failed", _low.TW_PLUGIN_DISABLED: "disabled",
-           _low.TW_PLUGIN_SHADOWED: "shadowed"}
+           _low.TW_PLUGIN_SHADOWED: "shadowed", _low.TW_PLUGIN_KNOWN: "known", _low.TW_PLUGIN_QUARANTINED: "quarantined",
+           _low.TW_PLUGIN_NOT_ALLOWED: "not allowed"}
 
 
 def _plugin(handle: int, i: int) -> Plugin:

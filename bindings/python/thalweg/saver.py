@@ -55,13 +55,15 @@ def _texts(values: Iterable[str]) -> Any:
 
 class Saver(Handle):
     """Saves and restores variables. variables: None: all of the graph of the first session that it is used with, as they are then.
-    names: what variables are called in files, {"encoder/*": "bert/*", "head/w": "old/w"}; others keep their names.   shards: data files.
+    names: what variables are called in files, {"encoder/*": "bert/*", "head/w": "old/w"}; others keep their names. A name without a star
+    that is none of a variable is an InvalidArgumentError on first use, unless unused_names.   shards: data files.
     It adds its operations to the graph once, on first use; a saver belongs to one graph. Threads: one at a time."""
 
-    def __init__(self, variables: Optional[Sequence[Variable]] = None, *, names: Optional[Mapping[str, str]] = None, shards: int = 1):
+    def __init__(self, variables: Optional[Sequence[Variable]] = None, *, names: Optional[Mapping[str, str]] = None, shards: int = 1,
+                 unused_names: bool = False):
         self._handle = 0
         self._variables, self._graph = variables, None if not variables else variables[0].graph
-        self._names, self._shards = dict(names or {}), shards
+        self._names, self._shards, self._flags = dict(names or {}), shards, _low.TW_SAVER_UNUSED_RULES * unused_names
         if variables is not None and not variables:
             raise ValueError("there are no variables to save")
         if not 1 <= shards < 1 << 32:
@@ -95,8 +97,8 @@ class Saver(Handle):
             variables = self._variables or []
             handles = (ctypes.c_uint64 * len(variables))(*(v.handle.number for v in variables))
             rules, names = _texts(self._names), _texts(self._names.values())
-            options = _low.tw_saver_options(size=ctypes.sizeof(_low.tw_saver_options), variables=rules, names=names,
-                                            n_names=len(self._names), shards=self._shards)
+            options = _low.tw_saver_options(size=ctypes.sizeof(_low.tw_saver_options), flags=self._flags, variables=rules,
+                                            names=names, n_names=len(self._names), shards=self._shards)
             self._handle = made(_low.tw_saver_create_with, graph._handle, handles, len(variables), options)
             self._graph = graph
         return self._handle

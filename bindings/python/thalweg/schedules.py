@@ -50,7 +50,8 @@ def exponential(initial: float, steps: float, factor: float, staircase: bool = F
 
 def polynomial(initial: float, steps: float, end: float = 0.0001, power: float = 1.0, cycle: bool = False, step: Any = None) -> Output:
     """(initial - end) (1 - step / steps)^power + end, and `end` after `steps`; with cycle, `steps` grows to its next multiple instead."""
-    return _add(step, lambda scope, at: _low.tw_schedule_polynomial(scope, at, initial, end, steps, power, cycle))
+    options = _low.tw_polynomial(size=ctypes.sizeof(_low.tw_polynomial), end=end, power=power, cycle=cycle)
+    return _add(step, lambda scope, at: _low.tw_schedule_polynomial(scope, at, initial, steps, options))
 
 
 def cosine(initial: float, steps: float, alpha: float = 0.0, step: Any = None) -> Output:
@@ -61,8 +62,9 @@ def cosine(initial: float, steps: float, alpha: float = 0.0, step: Any = None) -
 def cosine_restarts(initial: float, first_steps: float, length_factor: float = 2.0, height_factor: float = 1.0, alpha: float = 0.0,
                     step: Any = None) -> Output:
     """cosine over and over: each period is length_factor times as long as the one before and starts at height_factor times its rate."""
-    return _add(step, lambda scope, at: _low.tw_schedule_cosine_restarts(scope, at, initial, first_steps, length_factor, height_factor,
-                                                                         alpha))
+    options = _low.tw_cosine_restarts(size=ctypes.sizeof(_low.tw_cosine_restarts), length_factor=length_factor,
+                                      height_factor=height_factor, alpha=alpha)
+    return _add(step, lambda scope, at: _low.tw_schedule_cosine_restarts(scope, at, initial, first_steps, options))
 
 
 def warm_up(value: Any, steps: float, start: float = 0.0, step: Any = None) -> Output:

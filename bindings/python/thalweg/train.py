@@ -105,7 +105,7 @@ class SGD(Optimizer):
         super().__init__(learning_rate, weight_decay)
 
     def _add(self, scope: int, variables: Any, gradients: Any, n: int, rate: int) -> int:
-        return _low.tw_train_sgd(scope, variables, gradients, n, rate)
+        return _low.tw_train_sgd(scope, variables, gradients, n, _options(_low.tw_sgd, rate))
 
 
 class Momentum(Optimizer):

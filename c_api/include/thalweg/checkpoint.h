@@ -1,7 +1,9 @@
 /* Checkpoints: named tensors in files, in TensorFlow's V2 bundle format: `prefix`.index and `prefix`.data-00000-of-00001, .... This header
  * reads and writes them without a graph; saver.h does it from a session.
  * Files are written under temporary names, synced and renamed: a prefix names the old checkpoint or the new one, never half of one.
- * Errors name the file and the tensor. All calls may block on files. Everything here: since 0.1. */
+ * A path `scheme://...` leads to the file system that a plugin of a runtime has for that scheme: of the default runtime, or of the one that
+ * the functions ending in _in are given.
+ * Errors name the file and the tensor. All calls may block on files. Threads: any. Everything here: since 0.1. */
 #ifndef THALWEG_CHECKPOINT_H
 #define THALWEG_CHECKPOINT_H
 #include "thalweg/buffer.h"
@@ -11,6 +13,7 @@
 extern "C" {
 #endif
 
+typedef struct tw_runtime tw_runtime;       /* runtime.h */
 typedef struct tw_checkpoint tw_checkpoint; /* one that is open for reading */
 
 /* Writes n tensors under n different names. Tensors are borrowed. The folder of the prefix is made where it is missing and the one above it
@@ -20,6 +23,9 @@ TW_EXPORT tw_status* tw_checkpoint_write(const char* prefix, const char* const* 
 /* The same in that many data files, 1 to 1,000, of about the same size. */
 TW_EXPORT tw_status* tw_checkpoint_write_sharded(const char* prefix, const char* const* names, tw_tensor* const* tensors, uint32_t n,
                                                  uint32_t shards);
+/* The same with the file systems of a runtime; NULL: the default one. Errors: also FAILED_PRECONDITION for a scheme that no plugin of it has. */
+TW_EXPORT tw_status* tw_checkpoint_write_in(tw_runtime* runtime, const char* prefix, const char* const* names, tw_tensor* const* tensors,
+                                            uint32_t n, uint32_t shards);
 
 /* The prefix of the latest whole checkpoint of a folder: the one that its file `checkpoint` names or, where that is missing or torn, the
  * next that is not, from the newest on. Whole means that the index can be read and the data files have their sizes; their checksums are
@@ -27,10 +33,14 @@ TW_EXPORT tw_status* tw_checkpoint_write_sharded(const char* prefix, const char*
  * releases both. Errors: NOT_FOUND if there is none; DATA_LOSS, with those lines, if there are some and none is whole.
  * Source: TensorFlow's tf.train.latest_checkpoint, which does not fall back. */
 TW_EXPORT tw_status* tw_checkpoint_latest(const char* folder, tw_buffer** out_prefix, tw_buffer** out_skipped);
+/* The same with the file systems of a runtime; NULL: the default one. The caller owns *out_prefix and *out_skipped. */
+TW_EXPORT tw_status* tw_checkpoint_latest_in(tw_runtime* runtime, const char* folder, tw_buffer** out_prefix, tw_buffer** out_skipped);
 
 /* Opens one and reads its index. Errors: NOT_FOUND; DATA_LOSS if the index is damaged or not of this format. It keeps its files open: a
- * later save under the same prefix does not disturb it. Threads: any. */
+ * later save under the same prefix does not disturb it. */
 TW_EXPORT tw_status* tw_checkpoint_open(const char* prefix, tw_checkpoint** out_checkpoint);
+/* The same with the file systems of a runtime; NULL: the default one. The caller owns *out_checkpoint. */
+TW_EXPORT tw_status* tw_checkpoint_open_in(tw_runtime* runtime, const char* prefix, tw_checkpoint** out_checkpoint);
 TW_EXPORT void tw_checkpoint_close(tw_checkpoint* checkpoint); /* NULL is fine */
 /* Its tensors, sorted by name. The texts and dims live until it is closed. */
 TW_EXPORT uint32_t tw_checkpoint_count(const tw_checkpoint* checkpoint);

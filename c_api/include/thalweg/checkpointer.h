@@ -1,5 +1,6 @@
 /* Checkpointers: saving while training, and going on after a crash. A checkpointer keeps a folder of checkpoints `name`-`step` of one
- * session's variables and the file `checkpoint` that names the latest, laid out as TensorFlow's, so that either finds the other's.
+ * session's variables and the file `checkpoint` that names the latest, laid out as TensorFlow's, so that either finds the other's. Several
+ * checkpointers of different names may share a folder and that file: each keeps, removes and restores its own.
  *
  *     tw_checkpointer_restore(c, TW_CHECKPOINT_LATEST, &step, NULL);   NOT_FOUND: a new run, step stays
  *     while (step < enough) {
@@ -44,10 +45,10 @@ typedef struct tw_checkpointer_options {
 } tw_checkpointer_options;
 TW_EXPORT void tw_checkpointer_options_init(tw_checkpointer_options* options); /* keep_last 5, every_seconds 600 */
 
-/* folder: made where it is missing and the one above it is there; what crashes have left in it is cleared away, so that one checkpointer
- * at a time may work in a folder. Only checkpoints that its file `checkpoint` names are ever removed. saver, session: must outlive it.
- * options: copied; NULL: as by _init. The caller owns *out_checkpointer. Errors: INVALID_ARGUMENT naming the option; those of the file
- * system. */
+/* folder: made where it is missing and the one above it is there; what crashes have left of that name is cleared away, so that one
+ * checkpointer of a name at a time may work in a folder. Only checkpoints of that name that the file `checkpoint` names are ever removed.
+ * saver, session: must outlive it. options: copied; NULL: as by _init. The caller owns *out_checkpointer. Errors: INVALID_ARGUMENT naming
+ * the option; those of the file system. */
 TW_EXPORT tw_status* tw_checkpointer_create(tw_saver* saver, tw_session* session, const char* folder,
                                             const tw_checkpointer_options* options, tw_checkpointer** out_checkpointer);
 /* Waits for the thread that writes. A failure of it that no call has told goes to the log alone. NULL is fine. */

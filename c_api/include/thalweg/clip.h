@@ -6,7 +6,7 @@
  *
  *     tw_scope_gradients(s, loss, weights, 4, gradients);
  *     tw_output norm = tw_clip_by_global_norm(s, gradients, 4, 1.0);
- *     train = tw_train_sgd(s, weights, gradients, 4, rate); */
+ *     train = tw_train_sgd(s, weights, gradients, 4, &sgd); */
 #ifndef THALWEG_CLIP_H
 #define THALWEG_CLIP_H
 #include "thalweg/export.h"

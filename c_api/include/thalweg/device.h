@@ -2,6 +2,7 @@
  * Threads: a list does not change once made. Everything here: since 0.1. */
 #ifndef THALWEG_DEVICE_H
 #define THALWEG_DEVICE_H
+#include "thalweg/buffer.h"
 #include "thalweg/export.h"
 #include "thalweg/runtime.h"
 #include "thalweg/types.h"
@@ -26,6 +27,10 @@ TW_EXPORT uint64_t tw_devices_memory(const tw_devices* devices, uint32_t i);    
  * Any output may be NULL. Errors: OUT_OF_RANGE. */
 TW_EXPORT tw_status* tw_devices_memory_use(const tw_devices* devices, uint32_t i, uint64_t* out_now, uint64_t* out_peak,
                                            uint64_t* out_limit);
+/* What device i itself tells, read when called, as JSON: an object of whole numbers. Names in use: memory_used, memory_peak,
+ * memory_largest_free (bytes, of all that use the device), temperature (degrees C), busy (percent); devices may have others. The caller
+ * owns *out_json. Errors: OUT_OF_RANGE; UNIMPLEMENTED for a device that tells nothing. Threads: any. */
+TW_EXPORT tw_status* tw_devices_statistics_json(const tw_devices* devices, uint32_t i, tw_buffer** out_json);
 
 #ifdef __cplusplus
 }

@@ -15,12 +15,13 @@ extern "C" {
 TW_EXPORT tw_status* tw_tensor_to_dlpack(tw_tensor* tensor, void** out_managed);
 /* The same as a DLManagedTensorVersioned* of version 1.0, flagged read-only. */
 TW_EXPORT tw_status* tw_tensor_to_dlpack_versioned(tw_tensor* tensor, void** out_managed);
-/* A tensor from a DLManagedTensor*, which is taken: its deleter runs once the tensor's last reference is gone, on any thread, also when
+/* A tensor from a DLManagedTensor*. managed: taken, its deleter runs once the tensor's last reference is gone, on any thread, also when
  * this call fails. Memory of the host that is dense, row-major and aligned is shared, and never written to by the runtime, but what its
- * producer writes there shows; anything else is copied. Errors: INVALID_ARGUMENT (memory of another device; an element type that tensors
- * have not, lanes; negative dims). */
+ * producer writes there shows; anything else is copied. The caller owns *out_tensor. Errors: INVALID_ARGUMENT (memory of another device; an
+ * element type that tensors have not, lanes; negative dims). */
 TW_EXPORT tw_status* tw_tensor_from_dlpack(void* managed, tw_tensor** out_tensor);
-/* The same from a DLManagedTensorVersioned*. Errors: those, and INVALID_ARGUMENT for a major version other than 1. */
+/* The same from a DLManagedTensorVersioned*. The caller owns *out_tensor. Errors: those, and INVALID_ARGUMENT for a major version other
+ * than 1. */
 TW_EXPORT tw_status* tw_tensor_from_dlpack_versioned(void* managed, tw_tensor** out_tensor);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* Gradients: reverse-mode differentiation of a graph, which adds ordinary operations. These are placed, optimized, saved and
- * differentiated again like any others. Everything here: since 0.1. */
+ * differentiated again like any others. Threads: one call per graph at a time. Everything here: since 0.1. */
 #ifndef THALWEG_GRADIENTS_H
 #define THALWEG_GRADIENTS_H
 #include "thalweg/export.h"
@@ -24,7 +24,7 @@ typedef struct tw_gradient {
  * ones).   xs: n_xs values, or variable handles for the gradient with respect to their contents.
  * Errors: INVALID_ARGUMENT (a value of another graph, a y of integers, a dy of the wrong type or shape); FAILED_PRECONDITION naming an op
  * on the way that is not differentiable, and why; UNIMPLEMENTED for one whose gradient is missing. Operations added before a failure stay,
- * unused and harmless. Threads: one call per graph at a time. */
+ * unused and harmless. */
 TW_EXPORT tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
                                       uint32_t n_xs, tw_gradient* out_gradients);
 /* The same, where values of `until` (n_until of them) count as constants: what flows back to one of them goes no further. */

@@ -1,5 +1,5 @@
 /* The log: what the runtime and its plugins have to say that is nobody's error. Silent unless a program asks for it.
- * Everything here: since 0.1. */
+ * Threads: any. Everything here: since 0.1. */
 #ifndef THALWEG_LOG_H
 #define THALWEG_LOG_H
 #include "thalweg/export.h"
@@ -17,7 +17,7 @@ enum {
   TW_LOG_ERROR = 3    /* what could not be reported as a status */
 };
 
-/* Takes one line (UTF-8, `bytes` long, no end of line). Any thread, several at once; must not block for long and must not call back
+/* Takes one line (UTF-8, `bytes` long, no end of line). Threads: any, several at once; it must not block for long and must not call back
  * into the runtime. */
 typedef void (*tw_log_sink)(void* user, uint32_t level, const char* text, uint64_t bytes);
 

@@ -31,7 +31,7 @@ TW_EXPORT void tw_op_add_input(tw_op* op, tw_output value);
 TW_EXPORT void tw_op_add_inputs(tw_op* op, const tw_output* values, uint32_t n);
 /* Runs after `before` in every step in which both run. */
 TW_EXPORT void tw_op_add_control(tw_op* op, const tw_operation* before);
-/* Where it may run: "CPU:0", "/device:CPU:0", "/job:worker/task:1", or parts of these. NULL or "": anywhere. */
+/* Where it may run: "CPU:0", "/device:CPU:0", "/job:worker/task:1", or parts of these. device: NULL or "": anywhere. */
 TW_EXPORT void tw_op_set_device(tw_op* op, const char* device);
 /* Runs on the device of `other`, wherever that is. */
 TW_EXPORT void tw_op_colocate_with(tw_op* op, const tw_operation* other);
@@ -40,9 +40,9 @@ TW_EXPORT void tw_op_colocate_with(tw_op* op, const tw_operation* other);
  * waits for always comes first, and with several threads a node that has begun is not stopped. Kept in graphs as attribute "_priority". */
 TW_EXPORT void tw_op_set_priority(tw_op* op, int32_t priority);
 
-/* Where in the program it is made, such as "train.py:18", or TW_PLACE for this line of C: copied, NULL or "": not known. Whatever fails
- * about the operation then says so, when it is added, planned or run; its gradients say the same. It is the program's, not the graph's:
- * not exported. A binding sets it for its users. */
+/* Where in the program it is made, such as "train.py:18", or TW_PLACE for this line of C. place: copied; NULL or "": not known. Whatever
+ * fails about the operation then says so, when it is added, planned or run; its gradients say the same. It is the program's, not the
+ * graph's: not exported. A binding sets it for its users. */
 TW_EXPORT void tw_op_set_place(tw_op* op, const char* place);
 #define TW_PLACE_TEXT_(line) #line
 #define TW_PLACE_TEXT(line) TW_PLACE_TEXT_(line)
@@ -76,7 +76,7 @@ TW_EXPORT void tw_op_destroy(tw_op* op);
 
 /* ---- Looking at an operation; texts and arrays live as long as the graph handle. Threads: any. NULL, "" or 0 for NULL ---- */
 
-TW_EXPORT const char* tw_operation_name(const tw_operation* operation);
+TW_EXPORT const char* tw_operation_name(const tw_operation* operation);   /* unique in its graph */
 TW_EXPORT const char* tw_operation_type(const tw_operation* operation);   /* the op: "MatMul" */
 TW_EXPORT const char* tw_operation_device(const tw_operation* operation); /* as asked for; "": anywhere */
 TW_EXPORT const char* tw_operation_place(const tw_operation* operation);  /* where it was made; "": not known */
@@ -93,7 +93,7 @@ TW_EXPORT const char* tw_operation_attr_name(const tw_operation* operation, uint
  * not wanted may be NULL. Errors: NOT_FOUND. */
 TW_EXPORT tw_status* tw_operation_attr(const tw_operation* operation, const char* attr, uint32_t* out_kind, uint32_t* out_is_list,
                                        uint32_t* out_count, const void** out_values);
-/* The same for people: `3`, `"SAME"`, `[1, 2]`, `float`. Errors: NOT_FOUND. */
+/* The same for people: `3`, `"SAME"`, `[1, 2]`, `float`. The caller owns *out_text. Errors: NOT_FOUND. */
 TW_EXPORT tw_status* tw_operation_attr_text(const tw_operation* operation, const char* attr, tw_buffer** out_text);
 
 /* ---- The ops that a runtime knows: a list as it was when made, sorted by name. Threads: any ---- */

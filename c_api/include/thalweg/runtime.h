@@ -25,6 +25,12 @@ typedef struct tw_runtime tw_runtime;
  * Errors: INVALID_ARGUMENT naming an option that is unknown or has a value that it cannot take. */
 TW_EXPORT tw_status* tw_runtime_create(const char* const* options, uint32_t n_options, tw_runtime** out_runtime);
 
+/* A plugin that is linked into the program: its query function, tw_plugin_query_v0_NAME of sources compiled with -DTHALWEG_STATIC=NAME
+ * (plugin/plugin.h). */
+struct tw_plugin;
+struct tw_host_info;
+typedef const struct tw_plugin* (*tw_linked_plugin)(const struct tw_host_info* host);
+
 /* All that a runtime can be made with. Set `size` to sizeof(tw_runtime_config) and what is not used to 0. */
 typedef struct tw_runtime_config {
   uint32_t size, flags;
@@ -37,10 +43,12 @@ typedef struct tw_runtime_config {
    * than they compute: for kernels that block (files), and as callers of runs that nobody waits for (tw_session_run_async). The option
    * `threads` bounds how many are used. Copied. NULL: the runtime has threads of its own. */
   const tw_thread_pool* threads;
+  const tw_linked_plugin* plugins; /* loaded in this order, before any from files; one that fails is an error here; NULL: none */
+  uint32_t n_plugins, reserved;
 } tw_runtime_config;
 
-/* The same with more than options. Errors: those of tw_runtime_create; INVALID_ARGUMENT for a pool that cannot schedule; if it fails, the
- * pool is not used, and its `release` not called. */
+/* The same with more than options. Errors: those of tw_runtime_create; INVALID_ARGUMENT for a pool that cannot schedule; those of
+ * tw_plugin_load for a linked plugin; if it fails, the pool is not used, and its `release` not called. */
 TW_EXPORT tw_status* tw_runtime_create_with(const tw_runtime_config* config, tw_runtime** out_runtime);
 /* The process's default runtime; the caller owns a reference. It is made by the first call that needs it and stays until the process
  * ends. Environment: THALWEG_OPTIONS holds its options, separated by `;`, for instance "threads=1;load_plugins=false"; a

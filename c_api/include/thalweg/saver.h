@@ -12,12 +12,17 @@ extern "C" {
 
 typedef struct tw_saver tw_saver;
 
+/* Flags of tw_saver_options. */
+enum {
+  TW_SAVER_UNUSED_RULES = 1 /* exact rules that are for none of the variables are fine; else they are an error */
+};
+
 /* How variables are called in files, and into how many files they go. Set `size` to sizeof(tw_saver_options) and what is not used to 0.
  * Rule i says that variable `variables[i]` is called `names[i]`; where both end in `*`, that every variable whose name begins with the one
  * has the other instead of that beginning. An exact rule goes before all others, a longer beginning before a shorter one; a variable that
  * no rule is for has its own name. */
 typedef struct tw_saver_options {
-  uint32_t size, flags;
+  uint32_t size, flags;         /* flags: TW_SAVER_... */
   const char* const* variables; /* n_names texts */
   const char* const* names;     /* n_names texts */
   uint32_t n_names;
@@ -31,7 +36,8 @@ typedef struct tw_saver_options {
  * Errors: INVALID_ARGUMENT (a value that is no variable handle); FAILED_PRECONDITION (no variables). */
 TW_EXPORT tw_status* tw_saver_create(tw_graph* graph, const tw_output* variables, uint32_t n, tw_saver** out_saver);
 /* The same with options; NULL: none. The record and its texts are copied. Errors, too: INVALID_ARGUMENT naming the rule that has a `*`
- * inside or on one side only or repeats another, the variable that would have no name, or the two that would have one. */
+ * inside or on one side only or repeats another, the exact rule that is for none of the variables (with the closest name), the variable
+ * that would have no name, or the two that would have one. */
 TW_EXPORT tw_status* tw_saver_create_with(tw_graph* graph, const tw_output* variables, uint32_t n, const tw_saver_options* options,
                                           tw_saver** out_saver);
 TW_EXPORT void tw_saver_destroy(tw_saver* saver);          /* the operations stay; NULL is fine */

@@ -4,8 +4,10 @@
  * All work through a scope (scope.h), so failures are kept there. Threads: as the scope. Everything here: since 0.1.
  *
  *     tw_output step = tw_variable_read(s, tw_global_step(s));
- *     tw_output rate = tw_schedule_exponential(s, step, 0.1, 1000, 0.96, 0);
- *     train = tw_global_step_advance(s, tw_train_sgd(s, weights, gradients, 4, rate)); */
+ *     tw_sgd sgd;
+ *     tw_sgd_init(&sgd);
+ *     sgd.learning_rate = tw_schedule_exponential(s, step, 0.1, 1000, 0.96, 0);
+ *     train = tw_global_step_advance(s, tw_train_sgd(s, weights, gradients, 4, &sgd)); */
 #ifndef THALWEG_SCHEDULE_H
 #define THALWEG_SCHEDULE_H
 #include "thalweg/export.h"
@@ -30,16 +32,32 @@ TW_EXPORT tw_output tw_schedule_piecewise(tw_scope* scope, tw_output step, const
 TW_EXPORT tw_output tw_schedule_exponential(tw_scope* scope, tw_output step, double initial, double steps, double factor,
                                             uint32_t staircase);
 /* (initial - end) (1 - step / steps)^power + end, and `end` after `steps`. With cycle 1, `steps` grows instead to its next multiple that is
- * not below the step, so that the rate rises again. steps: > 0. power: >= 0. Source: TensorFlow's polynomial_decay. */
-TW_EXPORT tw_output tw_schedule_polynomial(tw_scope* scope, tw_output step, double initial, double end, double steps, double power,
-                                           uint32_t cycle);
+ * not below the step, so that the rate rises again. steps: > 0. Source: TensorFlow's polynomial_decay. */
+typedef struct tw_polynomial {
+  uint32_t size, flags;
+  double end;
+  double power; /* >= 0 */
+  uint32_t cycle, reserved;
+} tw_polynomial;
+/* Defaults: end 0.0001, power 1, cycle 0. */
+TW_EXPORT void tw_polynomial_init(tw_polynomial* options);
+TW_EXPORT tw_output tw_schedule_polynomial(tw_scope* scope, tw_output step, double initial, double steps,
+                                           const tw_polynomial* options); /* NULL: the defaults */
 /* initial ((1 - alpha) (1 + cos(pi step / steps)) / 2 + alpha), and initial alpha after `steps`. steps: > 0.
  * Source: Loshchilov and Hutter, arXiv:1608.03983, as TensorFlow's cosine_decay. */
 TW_EXPORT tw_output tw_schedule_cosine(tw_scope* scope, tw_output step, double initial, double steps, double alpha);
-/* The same over and over: the first period takes first_steps (> 0), each later one length_factor (>= 1) times as long and starts at
- * height_factor (>= 0) times the rate. Source: as above, TensorFlow's cosine_decay_restarts. */
-TW_EXPORT tw_output tw_schedule_cosine_restarts(tw_scope* scope, tw_output step, double initial, double first_steps, double length_factor,
-                                                double height_factor, double alpha);
+/* The same over and over: the first period takes first_steps (> 0), each later one length_factor times as long and starts at height_factor
+ * times the rate. Source: as above, TensorFlow's cosine_decay_restarts. */
+typedef struct tw_cosine_restarts {
+  uint32_t size, flags;
+  double length_factor; /* >= 1 */
+  double height_factor; /* >= 0 */
+  double alpha;         /* what is left at the end of a period, as a part of `initial` */
+} tw_cosine_restarts;
+/* Defaults: length_factor 2, height_factor 1, alpha 0. */
+TW_EXPORT void tw_cosine_restarts_init(tw_cosine_restarts* options);
+TW_EXPORT tw_output tw_schedule_cosine_restarts(tw_scope* scope, tw_output step, double initial, double first_steps,
+                                                const tw_cosine_restarts* options); /* NULL: the defaults */
 /* `value`, a rate or another schedule's answer, times a factor that grows evenly from `start` at step 0 to 1 at step `steps` (> 0). To
  * start the other schedule after the warm-up, give it the step less `steps`. */
 TW_EXPORT tw_output tw_schedule_warm_up(tw_scope* scope, tw_output step, tw_output value, double steps, double start);

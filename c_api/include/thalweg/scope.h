@@ -27,10 +27,10 @@ TW_EXPORT tw_status* tw_scope_finish(tw_scope* scope);
 TW_EXPORT uint32_t tw_scope_code(const tw_scope* scope);
 /* Reports a failure from a function that builds on scopes. status: taken; kept if it is the first. NULL does nothing. */
 TW_EXPORT void tw_scope_fail(tw_scope* scope, tw_status* status);
-TW_EXPORT tw_graph* tw_scope_graph(const tw_scope* scope);    /* NULL after a failure */
+TW_EXPORT tw_graph* tw_scope_graph(const tw_scope* scope);    /* borrowed; NULL after a failure */
 TW_EXPORT const char* tw_scope_prefix(const tw_scope* scope); /* with its slash; "" if there is none */
 
-/* Where in the program the operations are made that are added from now on: tw_op_set_place for each. NULL or "": not known. Copied. */
+/* Where in the program the operations are made that are added from now on: tw_op_set_place for each. place: copied; NULL, "": not known. */
 TW_EXPORT void tw_scope_set_place(tw_scope* scope, const char* place);
 TW_EXPORT const char* tw_scope_place(const tw_scope* scope); /* "": none is set. Lives until the next is set */
 
@@ -42,7 +42,8 @@ TW_EXPORT tw_output tw_scope_op2(tw_scope* scope, const char* type, tw_output a,
 TW_EXPORT tw_output tw_scope_op3(tw_scope* scope, const char* type, tw_output a, tw_output b, tw_output c);
 TW_EXPORT tw_output tw_scope_op(tw_scope* scope, const char* type, const tw_output* inputs, uint32_t n);
 /* An operation with a name, attributes, controls or a device: describe what begin answers with tw_op_add_... and tw_op_set_..., then
- * end it. name: must be free; NULL: made from the type. end answers output 0. */
+ * end it: the caller owns what begin answers until then. name: must be free; NULL: made from the type. end answers output 0.
+ * op: taken. */
 TW_EXPORT tw_op* tw_scope_begin(tw_scope* scope, const char* type, const char* name);
 TW_EXPORT tw_output tw_scope_end(tw_scope* scope, tw_op* op);
 /* The same where the operation matters, not its output. */

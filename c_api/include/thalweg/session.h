@@ -43,7 +43,7 @@ typedef struct tw_run_options {
 /* Operations that came in through tw_graph_import are not trusted: the program did not write them. A session refuses, when a run first
  * needs it and before anything runs, one that touches files, network or system (PERMISSION_DENIED, naming it; plugin/op.h says which do),
  * unless its options say otherwise:
- *  - allow_files=DIR: files beneath DIR, however their paths are written; no links are followed out of it.
+ *  - allow_files=DIR: files beneath DIR, however their paths are written; no links are followed out of it. DIR may be `scheme://folder`.
  *  - trust_imported=true: all that the program's own operations may do; with allow_files, files still only there.
  *  - allow_ops, deny_ops: which ops may run at all.
  * What the program adds to an imported graph (a saver, for instance) is its own and free, whatever values it reads.
@@ -133,13 +133,16 @@ TW_EXPORT tw_status* tw_session_report(tw_session* session, tw_session_info* out
  *      "folded": [name of a node whose results were computed in advance],
  *      "merged": [{"node", "into"}: equal nodes, the second serves for both],
  *      "removed": [{"node", "into"}: nodes that change nothing, and the value that stands for their output],
+ *      "claims": [{"compiler", "plugin", "nodes": [name], "loaded": whether it was kept from before, "refused": why they run one by one all
+ *      the same, or ""}]: what graph compilers took; "left": [{"compiler", "plugin", "node", "why"}]: what they did not,
+ *      "fallbacks": [{"node", "asked", "device", "why"}: nodes that run on another device than was asked; see the option `fallback`],
  *      "block_bytes": [{"device", "bytes"}],
  *      "peak_bytes": the most that live values take together at any node (block_bytes also has gaps),
  *      "unplanned_bytes": what they would take if no memory were used again}
  * A node is
  *     {"name", "op" ("" and "copy" for a copy), "device", "kernel": its spec text, "order": 0, 1, ..., "priority",
  *      "after": [order of a node that it waits for], "inputs": [value], "outputs": [value], "scratch": bytes,
- *      "dynamic": whether shapes are worked out in every step}
+ *      "part": [name of a node that it stands for], of a graph compiler's only, "dynamic": whether shapes are worked out in every step}
  * A value is
  *     {"id": equal for the same value, "name" ("" for a copy), "dtype", "shape" (sizes, -1: not known before the step; null: nor the rank),
  *      "location": a device, "kind": "block" (planned), "held" (memory of its own), "constant", "feed" or "feed_view";

@@ -25,7 +25,7 @@ typedef struct tw_step_stats tw_step_stats;
  * header are filled by the library: `size` is what it knows of, flags are those named here. */
 enum {
   TW_STEP_NODE_FAILED = 1, /* it ended the run */
-  TW_STEP_NODE_COPY = 2    /* a copy, which no operation of the graph stands for: op is "CopyToDevice" or "CopyToHost" */
+  TW_STEP_NODE_COPY = 2    /* a copy, which no operation of the graph stands for: op is "CopyToDevice", "CopyToHost" or "CopyToPeer" */
 };
 typedef struct tw_step_node {
   uint32_t size, flags;

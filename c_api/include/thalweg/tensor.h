@@ -39,15 +39,16 @@ TW_EXPORT tw_status* tw_tensor_create_double(double value, tw_tensor** out_tenso
 TW_EXPORT tw_status* tw_tensor_create_int32(int32_t value, tw_tensor** out_tensor);
 TW_EXPORT tw_status* tw_tensor_create_int64(int64_t value, tw_tensor** out_tensor);
 TW_EXPORT tw_status* tw_tensor_create_string(const char* data, uint64_t bytes, tw_tensor** out_tensor); /* bytes are copied */
-/* The same elements under other dims; shares the memory. Errors: INVALID_ARGUMENT if the numbers of elements differ. */
+/* The same elements under other dims; shares the memory. The caller owns *out_tensor. Errors: INVALID_ARGUMENT if the numbers of elements
+ * differ. */
 TW_EXPORT tw_status* tw_tensor_reshape(tw_tensor* tensor, const int64_t* dims, uint32_t rank, tw_tensor** out_tensor);
 TW_EXPORT void tw_tensor_retain(tw_tensor* tensor);  /* NULL is fine */
 TW_EXPORT void tw_tensor_release(tw_tensor* tensor); /* NULL is fine */
 
 /* ---- Looking; all answer 0 or NULL for NULL ---- */
 
-TW_EXPORT uint32_t tw_tensor_dtype(const tw_tensor* tensor);
-TW_EXPORT uint32_t tw_tensor_rank(const tw_tensor* tensor);
+TW_EXPORT uint32_t tw_tensor_dtype(const tw_tensor* tensor);             /* TW_FLOAT, ...; see types.h */
+TW_EXPORT uint32_t tw_tensor_rank(const tw_tensor* tensor);              /* number of axes */
 TW_EXPORT int64_t tw_tensor_dim(const tw_tensor* tensor, uint32_t axis); /* -1 for an axis that is not there */
 TW_EXPORT const int64_t* tw_tensor_dims(const tw_tensor* tensor);        /* `rank` of them; live as long as the tensor */
 TW_EXPORT uint64_t tw_tensor_count(const tw_tensor* tensor);             /* elements */
@@ -69,7 +70,7 @@ TW_EXPORT tw_status* tw_tensor_set_string(tw_tensor* tensor, uint64_t i, const c
 /* ---- For people ---- */
 
 /* "[[1, 2], [3, 4]]": at most `max_elements` elements, then "..."; 0: all. Floating-point numbers are written so that they read back
- * as the same value; strings are quoted, with \n and \xNN for control characters and bytes that are no UTF-8. */
+ * as the same value; strings are quoted, with \n and \xNN for control characters and bytes that are no UTF-8. The caller owns *out_text. */
 TW_EXPORT tw_status* tw_tensor_text(const tw_tensor* tensor, uint64_t max_elements, tw_buffer** out_text);
 /* "float" for TW_FLOAT, "float_ref" for its reference form; NULL for a number that is no type. Static. */
 TW_EXPORT const char* tw_dtype_name(uint32_t dtype);

@@ -9,15 +9,16 @@
 extern "C" {
 #endif
 
+/* What the runtime wants done. Threads: any, several at once. */
 typedef void (*tw_thread_work)(void* arg);
 
 /* Has work(arg) run once, on any thread of the pool, soon, late, or after the runtime's end, when it does nothing. Work returns when
  * there has been nothing to do for some 50 microseconds. If it is run before schedule returns, it helps nobody. Work that is never run at
  * all costs the memory of one small record per runtime. At most `threads` are asked for and not yet over at a time.
- * Called by any number of threads at once. It must not wait for steps, nor call into the runtime. */
+ * Threads: any, several at once. It must not wait for steps, nor call into the runtime. */
 typedef void (*tw_thread_schedule)(void* user, tw_thread_work work, void* arg);
 
-/* The runtime has ended: schedule is not called again. */
+/* The runtime has ended: schedule is not called again. Threads: any, once. */
 typedef void (*tw_thread_release)(void* user);
 
 /* Set `size` to sizeof(tw_thread_pool) and what is not used to 0. The record is copied; functions and user must last until `release` is

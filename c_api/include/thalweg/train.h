@@ -21,11 +21,15 @@
 extern "C" {
 #endif
 
-/* Gradient descent: w -= learning_rate * g. learning_rate: a scalar, cast to each variable's type; a value, so that a
- * schedule may compute it. variables, gradients: n each. A variable whose gradient has values 0 is left alone. Sparse gradients touch
- * only their rows. */
+/* Gradient descent: w -= learning_rate * g. variables, gradients: n each. A variable whose gradient has values 0 is left alone. Sparse
+ * gradients touch only their rows. */
+typedef struct tw_sgd {
+  uint32_t size, flags;
+  tw_output learning_rate; /* a scalar, cast to each variable's type; 0: the constant 0.01. A value, so that a schedule may compute it */
+} tw_sgd;
+TW_EXPORT void tw_sgd_init(tw_sgd* options);
 TW_EXPORT const tw_operation* tw_train_sgd(tw_scope* scope, const tw_output* variables, const tw_gradient* gradients, uint32_t n,
-                                           tw_output learning_rate);
+                                           const tw_sgd* options); /* NULL: the defaults */
 
 /* Momentum: m = momentum * m + g; w -= learning_rate * m, or, with nesterov 1, w -= learning_rate * (g + momentum * m).
  * Slot: `variable`/Momentum. Sparse gradients touch only their rows of w and m. Source: TensorFlow's MomentumOptimizer. */

@@ -7,8 +7,8 @@
 #include "gtest/gtest.h"
 
 #include "framework/graph/builder.h"
-#include "ops/ops.h"
 #include "tests/framework/support/fakes.h"
+#include "tests/framework/support/standard_runtime.h"
 #include "tests/framework/support/test_ops.h"
 #include "thalweg/cpp/plugin.hpp"
 
@@ -98,23 +98,13 @@ const tw_plugin* Query(const tw_host_info*) {
   return &plugin;
 }
 
-std::shared_ptr<Runtime> StandardRuntime() {
-  RuntimeOptions options;
-  options.threads = 1;
-  options.static_plugins = {{"ops", tw_plugin_query_v0_ops}, {"gradients", Query}};
-  options.disabled_plugins = {"*opencl*"};
-  auto runtime = Runtime::Create(options);
-  EXPECT_TRUE(runtime.ok()) << runtime.status();
-  return *runtime;
-}
-
 class AutodiffTest : public testing::Test {
  protected:
   static std::shared_ptr<Runtime>& Shared() {
     static std::shared_ptr<Runtime> runtime;
     return runtime;
   }
-  static void SetUpTestSuite() { Shared() = StandardRuntime(); }
+  static void SetUpTestSuite() { Shared() = testing_support::StandardRuntime(1, {{"gradients", Query}}); }
   static void TearDownTestSuite() { Shared() = nullptr; }
   Edge Op(const std::string& op, std::vector<Edge> in, TestGraph::Extras extras = {}) {
     return g_.Op(op, std::move(in), std::move(extras));

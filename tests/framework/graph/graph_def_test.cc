@@ -219,6 +219,58 @@ TEST_F(GraphDefTest, KeepsEveryKindOfAttribute) {
   }
 }
 
+// A field that nobody knows makes the parser read what is else read off the wire.
+TEST_F(GraphDefTest, ReadsUsualAttributesAsTheParserDoes) {
+  std::vector<proto::AttrValue> all;
+  const auto add = [&]() -> proto::AttrValue& { return all.emplace_back(); };
+  add().set_i(-1);
+  add().set_f(0.5f);
+  add().set_b(true);
+  add().set_s("text");
+  add().set_type(proto::DT_HALF);
+  add().mutable_list();
+  add().mutable_shape();
+  add().mutable_shape()->set_unknown_rank(true);
+  for (const std::vector<int64_t>& dims : std::vector<std::vector<int64_t>>{{2, 0, -1}, {-2}, std::vector<int64_t>(255, 1)}) {
+    auto* shape = add().mutable_shape();
+    for (int64_t d : dims) shape->add_dim()->set_size(d);
+  }
+  add().mutable_shape()->add_dim()->set_name("batch");
+  const auto add_tensor = [&](proto::DataType type, std::vector<int64_t> dims, const std::string& content) {
+    auto* t = add().mutable_tensor();
+    t->set_dtype(type);
+    for (int64_t d : dims) t->mutable_tensor_shape()->add_dim()->set_size(d);
+    t->set_tensor_content(content);
+    return t;
+  };
+  add_tensor(proto::DT_INT32, {2, 1}, "\1\0\0\0\2\0\0\0"s);
+  add_tensor(proto::DT_FLOAT, {}, "\0\0\0\0"s)->mutable_tensor_shape();
+  add_tensor(proto::DT_FLOAT, {}, "\0\0\0\0"s);
+  add_tensor(proto::DT_INT32, {3}, "\1\0\0\0"s);
+  add_tensor(proto::DT_INT32, {-1}, "\1\0\0\0"s);
+  add_tensor(proto::DT_INT32, {int64_t{1} << 62, 4}, "\1\0\0\0"s);
+  add_tensor(proto::DT_INT32, {0}, "");
+  add_tensor(proto::DT_BOOL, {1}, "\2");
+  add_tensor(proto::DT_STRING, {1}, "\1x");
+  add_tensor(proto::DT_RESOURCE, {1}, "\1x");
+  add_tensor(proto::DT_INVALID, {1}, "x");
+  add_tensor(proto::DT_FLOAT_REF, {1}, "\0\0\0\0"s);
+  add_tensor(proto::DT_INT32, {1}, "\1\0\0\0"s)->add_int_val(3);
+  AttrSpec spec;
+  spec.kind = TW_ATTR_INT;
+  for (const proto::AttrValue& p : all) {
+    std::string message = p.SerializeAsString();
+    SplatBudget budget, same;
+    bool whole, also;
+    const auto usual = ParseAttr(message, spec, &budget, &whole);
+    PutVarintField(99, 1, &message);
+    const auto parsed = ParseAttr(message, spec, &same, &also);
+    ASSERT_EQ(usual.status(), parsed.status()) << message;
+    if (!usual.ok()) continue;
+    EXPECT_EQ(*usual, *parsed) << usual->text();
+  }
+}
+
 TEST_F(GraphDefTest, KeepsFilledListsToo) {
   GraphDef g;
   auto& a = *AddTo(&g, "All", "all")->mutable_attr();

@@ -647,9 +647,9 @@ void SpillPieces(const TempFolder& folder, const std::vector<int64_t>& dims, con
       if (spec.piece.sizes[i] >= 0) extent->set_length(spec.piece.sizes[i]);
     }
     const uint64_t n = spec.value.bytes();
-    entries[PieceKey("w", spec.piece)] =
-        Entry(TW_FLOAT, spec.value.shape().dims(), int64_t(data.size()), int64_t(n), MaskCrc(ExtendCrc32c(0, spec.value.data(), n)))
-            .SerializeAsString();
+    entries[PieceKey("w", spec.piece)] = Entry(TW_FLOAT, {spec.value.view().dims, spec.value.view().dims + spec.value.rank()},
+                                               int64_t(data.size()), int64_t(n), MaskCrc(ExtendCrc32c(0, spec.value.data(), n)))
+                                             .SerializeAsString();
     data.append(static_cast<const char*>(spec.value.data()), n);
   }
   entries["w"] = whole.SerializeAsString();

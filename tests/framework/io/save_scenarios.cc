@@ -5,6 +5,8 @@
 
 #include "framework/io/checkpoint.h"
 #include "framework/io/checkpointer.h"
+#include "framework/io/scheme_files.h"
+#include "tests/framework/io/bridged_files.h"
 
 namespace thalweg::test {
 namespace {
@@ -106,6 +108,20 @@ Scenario ToFolder(std::string name, Values values, const FolderSaves& how) {
   return {std::move(name), how.saves, values, start, "", kFolder};
 }
 
+// Two names in turn, each with the file of the other to leave as it is.
+Scenario TwoNames() {
+  auto start = [](FileSystem& files) -> std::function<Status(int)> {
+    std::vector<std::shared_ptr<CheckpointFolder>> folders;
+    for (const char* name : {"m", "other"}) {
+      auto opened = CheckpointFolder::Open(kFolder, name, {1, 0, false, 0}, files);
+      if (!opened.ok()) return [s = opened.status()](int) { return s; };
+      folders.push_back(*std::move(opened));
+    }
+    return [folders](int v) { return folders[size_t(v % 2)]->Save(v, {}, v, Named(Plain(v))).status(); };
+  };
+  return {"two names in a folder", 6, Plain, start, "", kFolder};
+}
+
 Scenario Background(bool again) {
   auto start = [again](FileSystem& files) -> std::function<Status(int)> {
     CheckpointerOptions options;
@@ -130,6 +146,21 @@ Scenario Background(bool again) {
 Scenario Merging(int saves) {
   auto start = [](FileSystem& files) { return [&files](int v) { return WriteParts(Mixed(v), files); }; };
   return {"merged " + std::to_string(saves), saves, Mixed, start, kPrefix, ""};
+}
+
+// The same, with a plugin's interface in between.
+Scenario ThroughPlugin(Scenario scenario) {
+  struct Bridged {
+    explicit Bridged(FileSystem* below) : files(Bridge(below), &locks) {}
+    FolderLocks locks;
+    PluginFiles files;
+  };
+  scenario.name += ", through a plugin";
+  scenario.start = [start = scenario.start](FileSystem& files) -> std::function<Status(int)> {
+    auto bridged = std::make_shared<Bridged>(&files);
+    return [bridged, save = start(bridged->files)](int v) { return save(v); };
+  };
+  return scenario;
 }
 
 }  // namespace
@@ -170,8 +201,12 @@ std::vector<Scenario> SaveScenarios(int64_t large) {
       ToFolder("one step again and again", Mixed, {4, two, [](int) { return int64_t(7); }, jumping}),
       ToFolder("steps that go back", Plain, {5, two, [](int v) { return int64_t(50 - 10 * v); }, {}}),
       ToFolder("folder of nothing", nothing, {3, one, {}, {}}),
+      TwoNames(),
       Background(false),
       Background(true),
+      ThroughPlugin(ToPrefix("every kind of tensor", Mixed, {1, 2, 1})),
+      ThroughPlugin(Merging(2)),
+      ThroughPlugin(ToFolder("folder that keeps two", Plain, {4, two, {}, {}})),
   };
 }
 
@@ -191,7 +226,7 @@ Status LoadLatest(const Scenario& scenario, FileSystem& files, Tensors* out) {
   for (const SavedCheckpoint& c : state.all) RETURN_IF_ERROR(Load(scenario.folder + "/" + c.path, files, out));
   RETURN_IF_ERROR(Load(scenario.folder + "/" + state.latest, files, out));
   std::vector<std::string> notes;
-  ASSIGN_OR_RETURN(const auto found, FindCheckpoints(scenario.folder, "m", files, &notes));
+  ASSIGN_OR_RETURN(const auto found, FindCheckpoints(scenario.folder, "", files, &notes));
   return found.empty() || found[0] != scenario.folder + "/" + state.latest ? Internal("the latest is not the first to be tried") : Status();
 }
 

@@ -19,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing_support::FloatsOf;
+using testing_support::RandomForest;
 using testing_support::RandomGraph;
 using testing_support::TestGraph;
 using testing_support::TestStates;
@@ -169,9 +170,9 @@ TEST_F(CompileTest, CopiesAndKernelsHaveTitlesThatMessagesFollow) {
   std::vector<std::string> titles;
   for (const PlanNode& n : p->nodes) titles.push_back(n.title);
   ASSERT_THAT(titles, testing::SizeIs(4));
-  EXPECT_THAT(titles[0], testing::MatchesRegex("copy of a value to .*FAKE:0:"));
+  EXPECT_THAT(titles[0], testing::MatchesRegex("copy of '.*' to .*FAKE:0:"));
   EXPECT_EQ(titles[1], "OnFake 'f' on FAKE:0:");
-  EXPECT_THAT(titles[2], testing::MatchesRegex("copy of a value from .*FAKE:0:"));
+  EXPECT_THAT(titles[2], testing::MatchesRegex("copy of '.*' from .*FAKE:0:"));
   EXPECT_EQ(titles[3], "OnCpu 'c' on CPU:0:");
 }
 
@@ -251,28 +252,47 @@ bool InPlace(const Plan& p, const Use& old, const Use& young) {
 }
 
 TEST_F(CompileTest, ValuesInUseTogetherShareNoMemory) {
+  int batched = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
-    for (const char* engine : {"fixed", "counted"}) {
+    for (const std::string engine : {"fixed", "counted", "auto"}) {
       SCOPED_TRACE(StrCat("seed ", seed, ", ", engine));
       TestGraph g(g_.graph().runtime_ptr());
       // Without views every use of memory is a value of the plan.
-      RandomGraph random(&g, seed, {.nodes = 60, .views = false, .elsewhere = seed % 2 == 0});
       PlanOptions o;
       o.engine = engine;
       o.optimize = seed % 3 != 0;
+      CallableSpec spec;
+      std::vector<Tensor> feeds;
+      if (engine == "auto") {
+        o.threads = 2;
+        RandomForest random(&g, seed, {.views = false});
+        spec = random.spec;
+        feeds = random.feeds;
+      } else {
+        RandomGraph random(&g, seed, {.nodes = 60, .views = false, .elsewhere = seed % 2 == 0});
+        spec = random.spec();
+        feeds = random.Feeds();
+      }
       std::vector<Shape> shapes;
-      for (const Tensor& t : random.Feeds()) shapes.push_back(t.shape());
-      auto plan = CompilePlan(g.graph(), {random.spec().feeds, random.spec().fetches, {}}, shapes, o, &states_);
+      for (const Tensor& t : feeds) shapes.push_back(t.shape());
+      auto plan = CompilePlan(g.graph(), {spec.feeds, spec.fetches, {}}, shapes, o, &states_);
       ASSERT_TRUE(plan.ok()) << plan.status();
       const Plan& p = **plan;
+      batched += !p.batches.empty();
+      std::vector<bool> in_batch(p.nodes.size(), false);  // it is over before the next node begins
+      for (const PlanBatch& b : p.batches) std::fill(in_batch.begin() + b.begin, in_batch.begin() + b.end - 1, true);
       std::vector<std::set<int32_t>> after(p.nodes.size());
       for (size_t i = p.nodes.size(); i-- > 0;) {
+        if (in_batch[i]) {
+          after[i] = after[i + 1];
+          after[i].insert(int32_t(i) + 1);
+        }
         for (int32_t k : p.nodes[i].next) {
           after[i].insert(k);
           after[i].insert(after[size_t(k)].begin(), after[size_t(k)].end());
         }
       }
-      auto before = [&](int32_t a, int32_t b) { return p.counted ? after[size_t(a)].count(b) != 0 : a < b; };
+      auto before = [&](int32_t a, int32_t b) { return p.counted || !p.batches.empty() ? after[size_t(a)].count(b) != 0 : a < b; };
       const std::vector<Use> uses = UsesOf(p);
       uint64_t sum = 0, end = 0, bytes = 0;
       for (size_t i = 0; i < uses.size(); ++i) {
@@ -298,6 +318,67 @@ TEST_F(CompileTest, ValuesInUseTogetherShareNoMemory) {
       if (HasFailure()) return;
     }
   }
+  EXPECT_GE(batched, 20);
+}
+
+// ---- Batches ----
+
+class BatchesTest : public CompileTest {
+ protected:
+  std::unique_ptr<Plan> Compile(const std::vector<const Node*>& targets, uint32_t threads = 2, const std::string& engine = "auto") {
+    PlanOptions o;
+    o.threads = threads;
+    o.engine = engine;
+    o.disabled_passes = {"cse"};
+    return CompileTest::Compile({{x_}, {}, targets}, {Shape({4})}, o);
+  }
+  std::vector<const Node*> Nodes(const std::string& op, int n) {
+    std::vector<const Node*> all;
+    for (int i = 0; i < n; ++i) all.push_back(g_.Op(op, {x_}).node);
+    return all;
+  }
+};
+
+TEST_F(BatchesTest, HoldEveryNodeOnceAndWaitForWhatTheirNodesWaitFor) {
+  std::vector<const Node*> ends;
+  for (const Node* n : Nodes("Next", 100)) ends.push_back(g_.Op("Next", {{n, 0}}).node);
+  auto plan = Compile(ends);
+  ASSERT_GE(plan->batches.size(), 4u);
+  std::vector<size_t> batch_of;
+  for (size_t b = 0; b < plan->batches.size(); ++b) {
+    EXPECT_EQ(size_t(plan->batches[b].begin), batch_of.size());
+    batch_of.resize(size_t(plan->batches[b].end), b);
+  }
+  ASSERT_EQ(batch_of.size(), plan->nodes.size());
+  std::vector<int32_t> waits(plan->batches.size(), 0);
+  for (const PlanBatch& b : plan->batches) {
+    for (int32_t k : b.next) ++waits[size_t(k)];
+  }
+  for (size_t b = 0; b < plan->batches.size(); ++b) EXPECT_EQ(waits[b], plan->batches[b].pending);
+  for (size_t i = 0; i < plan->nodes.size(); ++i) {
+    const std::vector<int32_t>& next = plan->batches[batch_of[i]].next;
+    for (int32_t k : plan->nodes[i].next) {
+      const size_t b = batch_of[size_t(k)];
+      EXPECT_TRUE(b == batch_of[i] || std::count(next.begin(), next.end(), int32_t(b)) == 1);
+    }
+  }
+}
+
+TEST_F(BatchesTest, TakeLittleMoreMemoryThanOneNodeAfterTheOther) {
+  auto plan = Compile(Nodes("Next", 1000));
+  ASSERT_FALSE(plan->batches.empty());
+  EXPECT_LE(plan->shapes->block_bytes[0], plan->batches.size() * kGrain);
+}
+
+TEST_F(BatchesTest, AreNotFormedWhereTheOrderCountsOrNothingIsGained) {
+  EXPECT_FALSE(Compile(Nodes("Next", 200))->batches.empty());
+  EXPECT_TRUE(Compile(Nodes("Next", 200), 1)->batches.empty());
+  EXPECT_TRUE(Compile(Nodes("Next", 200), 2, "fixed")->batches.empty());
+  EXPECT_TRUE(Compile(Nodes("Next", 20))->batches.empty()) << "few nodes";
+  EXPECT_TRUE(Compile({Chain("Next", 200).node})->batches.empty()) << "a chain";
+  std::vector<const Node*> mixed = Nodes("Next", 200);
+  mixed.push_back(g_.Op("Noise", {x_}).node);
+  EXPECT_TRUE(Compile(mixed)->batches.empty()) << "one is stateful";
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ class TestStates final : public StateCache {
  public:
   explicit TestStates(Runtime* runtime) : runtime_(*runtime) {}
   ~TestStates() override {
-    for (const NodeRun& run : made_) DestroyState(run);
+    for (const NodeRun& run : made_) DestroyState(*run.kernel, run.state);
   }
   StatusOr<void*> State(const NodeRun& run, const std::vector<tw_shape>& shapes) override {
     made_.push_back(run);

@@ -8,8 +8,8 @@
 #include "gtest/gtest.h"
 
 #include "framework/graph/builder.h"
-#include "ops/ops.h"
 #include "tests/framework/plan/planning.h"
+#include "tests/framework/support/standard_runtime.h"
 
 namespace thalweg {
 namespace {
@@ -20,23 +20,13 @@ using testing_support::Planning;
 using testing_support::Step;
 using testing_support::TestGraph;
 
-std::shared_ptr<Runtime> StandardRuntime() {
-  RuntimeOptions options;
-  options.threads = 2;
-  options.static_plugins = {{"ops", tw_plugin_query_v0_ops}};
-  options.disabled_plugins = {"*opencl*"};
-  auto runtime = Runtime::Create(options);
-  EXPECT_TRUE(runtime.ok()) << runtime.status();
-  return *runtime;
-}
-
 class SimplifyPassTest : public testing::Test {
  protected:
   static std::shared_ptr<Runtime>& Shared() {
     static std::shared_ptr<Runtime> runtime;
     return runtime;
   }
-  static void SetUpTestSuite() { Shared() = StandardRuntime(); }
+  static void SetUpTestSuite() { Shared() = testing_support::StandardRuntime(2); }
   static void TearDownTestSuite() { Shared() = nullptr; }
 
   Edge Scalar(double v, uint32_t dtype = TW_FLOAT) { return g_.Const(*ScalarTensor(dtype, v)); }

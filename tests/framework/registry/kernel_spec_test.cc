@@ -30,6 +30,18 @@ std::string Refusal(std::string_view text) {
   return message.substr(std::min(message.find("column"), message.size()));
 }
 
+TEST(KernelSpecTest, ReadsAKernelForAnyOp) {
+  KernelSpec s = Parsed("* @null; cheap; priority 3");
+  EXPECT_TRUE(s.any_op);
+  EXPECT_EQ(s.kind, "NULL");
+  EXPECT_TRUE(s.cheap);
+  EXPECT_EQ(s.priority, 3);
+  EXPECT_FALSE(Parsed("F @NULL").any_op);
+  EXPECT_EQ(Refusal("*(float) @NULL"), "column 2: expected '@' before the device kind");
+  EXPECT_EQ(Refusal("* @NULL; host x"), "column 15: a kernel for any op cannot name arguments");
+  EXPECT_EQ(Refusal("* @NULL; inplace y=x"), "column 18: a kernel for any op cannot name arguments");
+}
+
 TEST(KernelSpecTest, ReadsTheExampleOfTheHeader) {
   KernelSpec s = Parsed("Gather(float, int32 -> float) @CPU; host indices; priority 10");
   EXPECT_EQ(s.op, "Gather");

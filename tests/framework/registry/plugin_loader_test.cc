@@ -4,16 +4,13 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 
-#include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include <sys/stat.h>
 
 #include "framework/registry/plugin_file.h"
 #include "framework/runtime/device.h"
-#include "tests/framework/support/fakes.h"
+#include "tests/framework/registry/loading.h"
 
 namespace thalweg {
 namespace {
@@ -22,59 +19,13 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing_support::StatusApi;
+using testing_support::LoadingTest;
 using testing_support::Text;
 
-// A host table that writes down what plugins say.
-struct Table {
-  tw_host c;
-  std::vector<std::string>* lines;
-  tw_run_api run;
-};
-
-class PluginLoaderTest : public ::testing::Test {
+// Files are loaded as they are found: what is known of them in advance is plugin_known_test's.
+class PluginLoaderTest : public LoadingTest {
  protected:
-  PluginLoaderTest() {
-    std::string pattern = (fs::temp_directory_path() / "thalweg-plugins-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    loader_ = std::make_unique<PluginLoader>(&registry_, [this](std::string_view, std::string_view, uint32_t minor) {
-      auto* t = new Table{{}, &lines_, {}};
-      t->run.log = [](const tw_host* h, uint32_t, const char* text, uint64_t len) {
-        reinterpret_cast<const Table*>(h)->lines->emplace_back(text, len);
-      };
-      t->c = {TW_SIZED(tw_host), TW_EPOCH, minor, this, &StatusApi(), nullptr, nullptr, nullptr, nullptr, &t->run, nullptr, nullptr};
-      return std::unique_ptr<tw_host, void (*)(tw_host*)>(&t->c, [](tw_host* h) { delete reinterpret_cast<Table*>(h); });
-    });
-  }
-  ~PluginLoaderTest() override {
-    loader_.reset();
-    fs::remove_all(folder_);
-  }
-
-  // The path of a variant of test_plugin.c.
-  static std::string Built(std::string_view variant) {
-    const char* where = std::getenv("THALWEG_TEST_PLUGINS");
-    return StrCat(where ? where : "plugins", "/", variant, ".so");
-  }
-  std::string Write(std::string_view name, std::string_view contents) {
-    std::string path = folder_ + "/" + std::string(name);
-    std::ofstream(path, std::ios::binary).write(contents.data(), std::streamsize(contents.size()));
-    return path;
-  }
-  std::string Contents(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-  PluginRecord Last() {
-    auto all = loader_->records();
-    EXPECT_FALSE(all.empty());
-    return all.empty() ? PluginRecord() : all.back();
-  }
-
-  std::string folder_;
-  std::vector<std::string> lines_;
-  Registry registry_;
-  std::unique_ptr<PluginLoader> loader_;
+  PluginLoaderTest() { NewLoader(); }
 };
 
 // ---- Files ----
@@ -90,10 +41,10 @@ TEST_F(PluginLoaderTest, LoadsAFileAndShutsItDown) {
   EXPECT_EQ(r.kernels, 1u);
   EXPECT_EQ(r.epoch, uint32_t{TW_EPOCH});
   EXPECT_THAT(r.build, HasSubstr("compiler="));
-  ASSERT_NE(registry_.FindOp("TestPluginOp"), nullptr);
-  EXPECT_EQ(registry_.FindOp("TestPluginOp")->plugin, "org.test.plugin");
+  ASSERT_NE(registry_->FindOp("TestPluginOp"), nullptr);
+  EXPECT_EQ(registry_->FindOp("TestPluginOp")->plugin, "org.test.plugin");
   loader_.reset();
-  EXPECT_EQ(registry_.FindOp("TestPluginOp"), nullptr);
+  EXPECT_EQ(registry_->FindOp("TestPluginOp"), nullptr);
   EXPECT_THAT(lines_, ElementsAre("init", "shutdown"));
 }
 
@@ -165,7 +116,7 @@ TEST_F(PluginLoaderTest, ExplainsMissingEntryAndUnresolvedSymbols) {
 
 TEST_F(PluginLoaderTest, KeepsAPluginUntilItsMemoryIsBack) {
   ASSERT_TRUE(loader_->Load(Built("good")).ok());
-  const DeviceKind* kind = registry_.DeviceKinds().at(0);
+  const DeviceKind* kind = registry_->DeviceKinds().at(0);
   tw_device_info info{};
   auto device = std::make_unique<Device>(kind, 0, info, 0);
   Tensor t = *Tensor::Make(TW_FLOAT, Shape({100}), device->pool());
@@ -353,7 +304,7 @@ TEST_F(DescriptorTest, TakesNothingOfAnInitThatFails) {
 TEST_F(DescriptorTest, ShutsDownWhatStartedButWasRefused) {
   descriptor.init = InitIgnoresRefusal;
   EXPECT_THAT(Refusal(), HasSubstr("schema of op 'F', column 3"));
-  EXPECT_EQ(registry_.FindOp("G"), nullptr);
+  EXPECT_EQ(registry_->FindOp("G"), nullptr);
   EXPECT_THAT(lines_, ElementsAre("shutdown"));
   EXPECT_THAT(Last().ops, IsEmpty());
 }

@@ -43,6 +43,8 @@ class PluginWritersTest : public ::testing::Test {
   }
   static PluginRecord Load(const std::string& path, bool trust = false) {
     Registry registry;
+    PluginLoading loading;
+    loading.trust_folders = trust;
     PluginLoader loader(
         &registry,
         [](std::string_view, std::string_view, uint32_t minor) {
@@ -52,7 +54,7 @@ class PluginWritersTest : public ::testing::Test {
                                 nullptr,           nullptr,  nullptr, &run,    nullptr,      nullptr};
           return std::unique_ptr<tw_host, void (*)(tw_host*)>(h, [](tw_host* t) { delete t; });
         },
-        trust);
+        loading);
     loader.LoadAll({{path}, {}});
     return loader.records().at(0);
   }

@@ -389,5 +389,31 @@ TEST(RegistryTest, AnswersWhilePluginsComeIn) {
   EXPECT_EQ(registry.Kernels("F").size(), 200u);
 }
 
+// ---- Kernels for any op ----
+
+TEST(AnyOpTest, ServesOpsOfBeforeAndAfterAndComesLast) {
+  Registry r;
+  ASSERT_TRUE(Init("org.a").Op("F(x: float) -> (y: float)").Op("G() -> ()").Kernel("F @N").Commit(&r).ok());
+  ASSERT_TRUE(Init("org.n").Kernel("* @N; priority 100").Commit(&r).ok());
+  ASSERT_TRUE(Init("org.b").Op("H(x: T) -> (y: T); T: type").Commit(&r).ok());
+  auto kernel = [&](const char* op, std::string_view kind) {
+    const OpSchema* schema = r.FindOp(op);
+    const uint32_t n = uint32_t(schema->inputs.size());
+    const KernelDef* k = r.FindKernel(*schema, kind, std::vector<uint32_t>(2 * n, TW_FLOAT), {0, n}, {0, n}, {});
+    return k ? k->spec.text : "none";
+  };
+  EXPECT_EQ(kernel("F", "N"), "F @N");  // whatever the priority
+  EXPECT_EQ(kernel("H", "N"), "* @N; priority 100");
+  EXPECT_EQ(kernel("H", "CPU"), "none");
+  ASSERT_EQ(r.Kernels("G").size(), 1u);
+  EXPECT_EQ(r.Kernels("G")[0]->op, r.FindOp("G"));
+  EXPECT_TRUE(r.CheckRemovable("org.b").ok());  // it is no reason for another plugin to stay
+  r.Remove("org.n");
+  EXPECT_EQ(kernel("H", "N"), "none");
+  EXPECT_EQ(kernel("F", "N"), "F @N");
+  ASSERT_TRUE(Init("org.c").Op("K() -> ()").Commit(&r).ok());
+  EXPECT_THAT(r.Kernels("K"), IsEmpty());
+}
+
 }  // namespace
 }  // namespace thalweg

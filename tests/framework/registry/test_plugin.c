@@ -1,7 +1,11 @@
-/* A plugin file as small as it gets, in the variants that plugin_loader_test asks for by a macro: GOOD; TWIN, another file with the id of
- * GOOD; NO_ENTRY, a library that is no plugin; UNRESOLVED, one that wants a symbol of the program that loads it. */
+/* A plugin file as small as it gets, in the variants that the tests of this folder ask for by a macro: GOOD; TWIN, another file with the id
+ * of GOOD; RIVAL, with its op; KERNELS, with a kernel for its op, and a device; NO_ENTRY, a library that is no plugin; UNRESOLVED, one that
+ * wants a symbol of the program that loads it; INIT_FAILS, CRASH_... and HANG_INIT, by their names. */
+#define _POSIX_C_SOURCE 200809L
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "thalweg/plugin/plugin.h"
 
@@ -19,7 +23,12 @@ static tw_status* execute(const tw_frame* f) {
 
 static tw_status* enumerate(const tw_host* h, void* user, tw_device_list* to) {
   (void)h, (void)user, (void)to;
+#ifdef TEST_PLUGIN_KERNELS
+  const tw_device_info device = {TW_SIZED(tw_device_info), TW_S("test-0"), TW_S("a device with memory"), NULL, 0, 0};
+  return to->add(to, &device);
+#else
   return NULL;
+#endif
 }
 static tw_status* allocate(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory) {
   (void)self;
@@ -36,25 +45,76 @@ static tw_status* copy(const tw_host* h, void* self, const tw_copy* c) {
   return tw_fail(h, TW_UNIMPLEMENTED, TW_S("no copies here"));
 }
 
+#if defined(TEST_PLUGIN_RIVAL)
+#define ID "org.test.rival"
+#elif defined(TEST_PLUGIN_KERNELS)
+#define ID "org.test.kernels"
+#else
+#define ID "org.test.plugin"
+#endif
+
+#ifdef TEST_PLUGIN_TWIN
+#define VERSION "1.3"
+#else
+#define VERSION "1.2"
+#endif
+
+/* Not abort, which a sanitizer makes an exit. */
+#if defined(TEST_PLUGIN_CRASH_OPEN)
+__attribute__((constructor)) static void crash_open(void) { kill(getpid(), SIGKILL); }
+#endif
+
 #ifdef TEST_PLUGIN_UNRESOLVED
 void tw_symbol_that_nobody_has(void);
 #endif
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   tw_op_def op = {TW_SIZED(tw_op_def), TW_S("TestPluginOp(x: float) -> (y: float)"), NULL, NULL, NULL};
+#ifdef TEST_PLUGIN_KERNELS
+  tw_kernel_def kernel = {TW_SIZED(tw_kernel_def), TW_S("TestPluginOp(float) @TEST2"), NULL, NULL, execute, NULL, NULL};
+  tw_device_def device = {TW_SIZED(tw_device_def), TW_S("TEST2"), NULL, enumerate, allocate, release, copy, NULL};
+#else
   tw_kernel_def kernel = {TW_SIZED(tw_kernel_def), TW_S("TestPluginOp(float) @TEST"), NULL, NULL, execute, NULL, NULL};
   tw_device_def device = {TW_SIZED(tw_device_def), TW_S("TEST"), NULL, enumerate, allocate, release, copy, NULL};
+#endif
 #ifdef TEST_PLUGIN_UNRESOLVED
   tw_symbol_that_nobody_has();
 #endif
+#if defined(TEST_PLUGIN_CRASH_INIT)
+  kill(getpid(), SIGKILL);
+#elif defined(TEST_PLUGIN_HANG_INIT)
+  sleep(60);
+#elif defined(TEST_PLUGIN_INIT_FAILS)
+  return tw_fail(h, TW_UNAVAILABLE, TW_S("the driver is asleep"));
+#endif
+#ifdef TEST_PLUGIN_KERNELS
+  (void)op;
+#else
   TW_TRY(r->op(r, &op));
+#endif
   TW_TRY(r->kernel(r, &kernel));
   TW_TRY(r->device(r, &device));
   *out_instance = (void*)h;
   say(h, "init");
   return NULL;
 }
-static void shutdown_plugin(const tw_host* h, void* instance) { say(h, instance == h ? "shutdown" : "shutdown of something else"); }
+static void shutdown_plugin(const tw_host* h, void* instance) {
+#ifdef TEST_PLUGIN_CRASH_SHUTDOWN
+  kill(getpid(), SIGKILL);
+#endif
+  say(h, instance == h ? "shutdown" : "shutdown of something else");
+}
 
-TW_PLUGIN_WITH("org.test.plugin", "1.2", init, shutdown_plugin)
+#ifdef TEST_PLUGIN_CRASH_QUERY
+#define tw_plugin_query_v0 tw_hidden_query
+#endif
+TW_PLUGIN_WITH(ID, VERSION, init, shutdown_plugin)
+#ifdef TEST_PLUGIN_CRASH_QUERY
+#undef tw_plugin_query_v0
+TW_ENTRY tw_plugin_query_v0(const tw_host_info* host);
+TW_ENTRY tw_plugin_query_v0(const tw_host_info* host) {
+  kill(getpid(), SIGKILL);
+  return tw_hidden_query(host);
+}
+#endif
 #endif

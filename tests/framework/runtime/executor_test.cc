@@ -17,6 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing_support::ClearJournal;
+using testing_support::CloseGate;
 using testing_support::Floats;
 using testing_support::FloatsOf;
 using testing_support::Journal;
@@ -279,6 +280,33 @@ TEST_P(VariablesInEnginesTest, AKernelThatThrowsFailsItsStepOnly) {
       EXPECT_THAT(Text(s), HasSubstr("it was thrown"));
     }
     EXPECT_TRUE(Step(*session, {{x}, {g_.Op("Next", {x})}, {}}, {Floats({1, 2})}).ok());
+  }
+}
+
+// The step is over by then, and what it used is the next step's.
+TEST(ExecutorTest, AKernelThatThrowsAfterItsEndHarmsNoLaterStep) {
+  TestGraph g(2);
+  Edge x = g.Input(Shape({2}));
+  CallableSpec spec{{x}, {}, {g.Op("ThrowsLate", {x}).node}};
+  auto session = g.NewSession();
+  for (int step = 0; step < 4; ++step) {
+    Status s = Step(*session, spec, {Floats({1, 2})}).status();
+    EXPECT_TRUE(s.ok()) << s;
+  }
+}
+
+// Two of them wait for what a third node does, on two threads.
+TEST(ExecutorTest, KernelsThatMayBlockTakeNoThreadOfTheStep) {
+  for (const char* threads : {"0", "2"}) {
+    TestGraph g(4);
+    Edge x = g.Input(Shape({2}));
+    CallableSpec spec{{x}, {}, {}};
+    for (const char* op : {"GatedAside", "GatedAside", "Opens"}) spec.targets.push_back(g.Op(op, {x}).node);
+    auto session = g.NewSession({{"threads", threads}, {"disable_pass", "cse"}});
+    for (int step = 0; step < 3; ++step) {
+      CloseGate();
+      EXPECT_TRUE(Step(*session, spec, {Floats({1, 2})}).ok());
+    }
   }
 }
 

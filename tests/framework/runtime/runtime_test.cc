@@ -146,6 +146,32 @@ TEST(RuntimeTest, TensorsOutliveIt) {
   t.as<float>()[3] = 1;
 }
 
+TEST(RuntimeTest, UnloadsAPluginOnceItsDevicesHoldNothing) {
+  const char* where = std::getenv("THALWEG_TEST_PLUGINS");
+  ASSERT_NE(where, nullptr);
+  RuntimeOptions o;
+  o.threads = 1;
+  o.load_plugins = false;
+  auto r = Runtime::Create(o);
+  ASSERT_TRUE(r.ok());
+  for (const char* name : {"good", "kernels"}) {
+    Status s = (*r)->LoadPlugin(StrCat(where, "/", name, ".so"));
+    ASSERT_TRUE(s.ok()) << Text(s);
+  }
+  ASSERT_EQ((*r)->devices().size(), 1u);
+  Tensor t = *Tensor::Make(TW_FLOAT, Shape({100}), (*r)->devices()[0]->pool());
+  Status s = (*r)->UnloadPlugin("org.test.kernels");
+  EXPECT_EQ(s.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Text(s), HasSubstr("tensors hold "));
+  EXPECT_THAT(Text(s), HasSubstr(" bytes on TEST2:0; release them first"));
+  EXPECT_EQ((*r)->devices().size(), 1u);
+  t.reset();
+  EXPECT_TRUE((*r)->UnloadPlugin("org.test.kernels").ok());
+  EXPECT_TRUE((*r)->devices().empty());
+  EXPECT_TRUE((*r)->LoadPlugin(StrCat(where, "/kernels.so")).ok());
+  EXPECT_EQ((*r)->devices().size(), 1u);
+}
+
 TEST(RuntimeTest, LogsWhatTheLevelLetsThrough) {
   auto r = Runtime::Create(Options());
   ASSERT_TRUE(r.ok());

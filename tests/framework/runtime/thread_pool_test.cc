@@ -1,5 +1,7 @@
 #include "framework/runtime/thread_pool.h"
 
+#include <sched.h>
+
 #include <chrono>
 #include <cstring>
 #include <future>
@@ -185,6 +187,54 @@ TEST(ThreadPoolTest, GetsHungryAndFallsAsleep) {
   auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (pool.hungry() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
   EXPECT_FALSE(pool.hungry());
+}
+
+// A Joint that notes where it was helped, and then has nothing more to give.
+class Place final : public ThreadPool::Joint {
+ public:
+  Place() : Joint(nullptr) {}
+  bool Help() override {
+    if (cpu_.load() >= 0) return false;
+    CPU_ZERO(&may_);
+    sched_getaffinity(0, sizeof may_, &may_);
+    cpu_.store(sched_getcpu());
+    return true;
+  }
+  int Await() const {
+    while (cpu_.load() < 0) {  // as whoever computes: the thread keeps its CPU
+    }
+    return cpu_.load();
+  }
+  const cpu_set_t& may() const { return may_; }
+
+ private:
+  std::atomic<int> cpu_{-1};
+  cpu_set_t may_;
+};
+
+TEST(ThreadPoolTest, AWorkerWakesBesideTheOneWhoWakesIt) {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "one CPU";
+  ThreadPool pool(2);
+  cpu_set_t here;
+  CPU_ZERO(&here);
+  const int cpu = sched_getcpu();
+  CPU_SET(cpu, &here);
+  ASSERT_EQ(sched_setaffinity(0, sizeof here, &here), 0);
+  int same = 0;
+  constexpr int kRounds = 20;
+  for (int round = 0; round < kRounds; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    Place place;
+    pool.Offer(&place, 1);
+    same += place.Await() == cpu;
+    pool.Withdraw(&place);
+    EXPECT_TRUE(CPU_EQUAL(&place.may(), &all)) << "a worker must be free again once it is awake";
+  }
+  EXPECT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+  EXPECT_LE(same, kRounds / 4);
 }
 
 TEST(ThreadPoolTest, BlockingCallsDoNotWaitForEachOther) {
@@ -441,6 +491,7 @@ TEST(ProgramThreadsTest, TheEndWaitsForThoseInsideAndTellsTheProgram) {
   EXPECT_EQ(keeping.released, 1);
   stop = true;
   theirs.join();
+  keeping.RunAll();  // what was asked for late finds the door closed
 }
 
 TEST(ProgramThreadsTest, APoolThatRunsEverythingAtOnceOnTheCallerHelpsNobodyAndHarmsNobody) {

@@ -237,6 +237,36 @@ TEST_F(MemoryLimitTest, VariablesCountForWhoGaveThemTheirValue) {
   EXPECT_TRUE(set(*session, 1500).ok());
 }
 
+// A variable's value on a device that another variable holds as well is copied before it changes.
+TEST_F(MemoryLimitTest, ACopyOfASharedVariableOnADeviceCounts) {
+  auto box = [&](const char* key) {
+    return g_.Op("Box", {}, {.device = "FAKE:0", .attrs = {{"key", AttrValue::String(key)}, {"shape", AttrValue::OfShape(Shape({-1}))}}});
+  };
+  auto put = [&](Edge to, Edge value) {
+    NodeSpec spec;
+    spec.op = "Put";
+    spec.inputs = {to, value};
+    spec.device = "FAKE:0";
+    return *g_.graph().AddNode(std::move(spec));
+  };
+  Edge a = box("shared a"), b = box("shared b");
+  const Node *set = put(a, x_), *share = put(b, g_.Op("Get", {a}, {.device = "FAKE:0"}));
+  auto second_set = [&](const char* limit, Status* first) {
+    auto session = g_.NewSession({{"memory_limit", limit}, {"container", StrCat("shared ", limit)}});
+    const std::vector<Tensor> feeds = {FloatsOf(Shape({1000}))};
+    *first = Step(*session, {{x_}, {}, {set}}, feeds).status();
+    if (first->ok()) *first = Step(*session, {{}, {}, {share}}).status();
+    return Step(*session, {{x_}, {}, {set}}, feeds).status();
+  };
+  Status first;
+  EXPECT_TRUE(second_set("30000", &first).ok());
+  EXPECT_TRUE(first.ok()) << first;
+  Status s = second_set("10000", &first);  // 4,000 bytes shared, 4,000 fed, and 4,000 for the copy
+  EXPECT_TRUE(first.ok()) << first;
+  EXPECT_TRUE(absl::IsResourceExhausted(s)) << s;
+  EXPECT_THAT(Text(s), HasSubstr("Put 'Put' on FAKE:0: 4000 bytes more are too many"));
+}
+
 TEST_F(MemoryLimitTest, MemoryOfIdlePlansIsGivenUpFirst) {
   Edge y = g_.Op("Mirror", {g_.Op("Next", {x_})});
   auto session = g_.NewSession({{"memory_limit", "40000"}});

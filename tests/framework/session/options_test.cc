@@ -18,7 +18,8 @@ TEST(SessionOptionsTest, TakesEachOptionByName) {
   EXPECT_TRUE(SetSessionOption(&o, "container", "c").ok());
   EXPECT_TRUE(SetSessionOption(&o, "optimize", "false").ok());
   EXPECT_TRUE(SetSessionOption(&o, "engine", "counted").ok());
-  EXPECT_TRUE(SetSessionOption(&o, "soft_placement", "1").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "fallback", "allow").ok());
+  EXPECT_TRUE(SetSessionOption(&o, "device", "/job:localhost/gpu:1").ok());
   EXPECT_TRUE(SetSessionOption(&o, "max_shape_plans", "3").ok());
   EXPECT_TRUE(SetSessionOption(&o, "max_shapes", "5").ok());
   EXPECT_TRUE(SetSessionOption(&o, "max_plans", "7").ok());
@@ -43,7 +44,8 @@ TEST(SessionOptionsTest, TakesEachOptionByName) {
   EXPECT_EQ(o.container, "c");
   EXPECT_FALSE(o.optimize);
   EXPECT_EQ(o.engine, "counted");
-  EXPECT_TRUE(o.soft_placement);
+  EXPECT_EQ(o.fallback, "allow");
+  EXPECT_EQ(o.device, "/job:localhost/gpu:1");
   EXPECT_EQ(o.max_shape_plans, 3u);
   EXPECT_EQ(o.max_shapes, 5u);
   EXPECT_EQ(o.max_plans, 7u);
@@ -59,10 +61,13 @@ TEST(SessionOptionsTest, RefusesWhatNoOptionTakes) {
                             {"optimize", "yes"},
                             {"engine", "diesel"},
                             {"soft_placement", ""},
+                            {"fallback", "maybe"},
+                            {"device", "the big one"},
                             {"max_shape_plans", "0"},
                             {"max_shapes", "0"},
                             {"max_plans", "0"},
                             {"order", "random"},
+                            {"compilers", "some"},
                             {"memory_budget", "-1"},
                             {"disable_pass", "place"},
                             {"disable_pass", "csee"},
@@ -72,7 +77,7 @@ TEST(SessionOptionsTest, RefusesWhatNoOptionTakes) {
   EXPECT_THAT(Text(SetSessionOption(&o, "engine", "diesel")),
               HasSubstr("session option 'engine' cannot be 'diesel'; it takes auto, fixed or counted"));
   EXPECT_THAT(Text(SetSessionOption(&o, "disable_pass", "csee")),
-              HasSubstr("'disable_pass' cannot be 'csee'; it takes simplify, fold or cse"));
+              HasSubstr("'disable_pass' cannot be 'csee'; it takes simplify, fold, cse or claim"));
   for (const auto& row : SessionOptionRows()) EXPECT_THAT(Text(SetSessionOption(&o, "no", "")), HasSubstr(row.about.name));
 }
 

@@ -15,9 +15,10 @@ class RandomGraph {
  public:
   struct Options {
     size_t nodes = 40;
-    bool views = true;       // Flat
-    bool dynamic = true;     // Positive, and what follows from it
-    bool elsewhere = false;  // Later and GatedAside
+    bool views = true;        // Flat
+    bool dynamic = true;      // Positive, and what follows from it
+    bool elsewhere = false;   // Later and GatedAside
+    std::string suffix = "";  // of the names of inputs
   };
   // The same seed and options give the same graph, whatever the runtime.
   RandomGraph(TestGraph* g, uint64_t seed, const Options& options) : g_(*g), random_(seed), options_(options) {
@@ -68,7 +69,7 @@ class RandomGraph {
     return g.values[Chance(3) ? Below(n) : n - 1 - Below(std::min<size_t>(n, 4))];
   }
   Edge AddInput(Group* group, int64_t size, const std::string& name) {
-    Edge e = g_.Input(Shape({size}), name);
+    Edge e = g_.Input(Shape({size}), name + options_.suffix);
     group->inputs.push_back(e);
     group->values.push_back(e);
     spec_.feeds.push_back(e);
@@ -157,6 +158,26 @@ class RandomGraph {
   std::vector<const Node*> made_;
   CallableSpec spec_;
   std::map<std::pair<int32_t, int32_t>, std::vector<float>> values_;
+};
+
+// Many small ones side by side.
+struct RandomForest {
+  RandomForest(TestGraph* g, uint64_t seed, RandomGraph::Options options = {}) {
+    options.nodes = 12;
+    auto append = [](auto* all, const auto& more) { all->insert(all->end(), more.begin(), more.end()); };
+    for (uint64_t k = 0; k < 24; ++k) {
+      options.suffix = StrCat("_", k);
+      RandomGraph tree(g, 1000 * seed + k, options);
+      append(&spec.feeds, tree.spec().feeds);
+      append(&spec.fetches, tree.spec().fetches);
+      append(&feeds, tree.Feeds());
+      append(&bad_feeds, tree.Feeds(true));
+      append(&expected, tree.Expected());
+    }
+  }
+  CallableSpec spec;
+  std::vector<Tensor> feeds, bad_feeds;
+  std::vector<std::vector<float>> expected;
 };
 
 }  // namespace thalweg::testing_support

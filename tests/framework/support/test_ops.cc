@@ -300,6 +300,37 @@ void Gated(tw::Frame f) {
   PassGate();
   Pass(f);
 }
+void Opens(tw::Frame f) {
+  AwaitGated(2);
+  OpenGate();
+  Pass(f);
+}
+struct {
+  std::mutex mu;
+  std::condition_variable changed;
+  int begun = 0;
+  bool thrown = false;
+} late;
+tw_status* ThrowLate(const tw_frame* f) {
+  const tw_host* host = f->host;
+  const tw_token token = f->token;
+  std::unique_lock lock(late.mu);
+  const bool first = ++late.begun % 2 == 1;
+  late.changed.notify_all();
+  if (first) {
+    late.thrown = false;
+    host->run->complete(host, token, nullptr);
+    late.changed.wait(lock, [] { return late.begun % 2 == 0; });
+    late.thrown = true;
+    late.changed.notify_all();
+    throw std::runtime_error("too late");
+  }
+  late.changed.wait(lock, [] { return late.thrown; });
+  lock.unlock();
+  Linger();  // until it is caught
+  host->run->complete(host, token, nullptr);
+  return nullptr;
+}
 void Stubborn(tw::Frame f) {
   Write(-5);
   tw_status* stop = nullptr;
@@ -468,8 +499,8 @@ void Register(tw::Plugin& p) {
   p.op<nullptr, PlaceholderRule>("Placeholder() -> (output: dtype); dtype: type; shape: shape = unknown; role placeholder");
   for (const char* name : {"Add", "Mul"}) p.op(StrCat(name, "(x: float[*s], y: float[*s]) -> (z: float[*s]); commutative"));
   for (const char* name :
-       {"Neg",        "Next",     "OnCpu",  "OnFake", "Nowhere",    "Born",   "Dice", "Picky",  "Later",       "Gated",
-        "GatedAside", "Stubborn", "Mirror", "Clip",   "LaterAside", "HandOn", "Same", "Throws", "ThrowsAside", "ThrowsLater"}) {
+       {"Neg",      "Next",   "OnCpu", "OnFake",     "Nowhere", "Born", "Dice",   "Picky",       "Later",       "Gated",      "GatedAside",
+        "Stubborn", "Mirror", "Clip",  "LaterAside", "HandOn",  "Same", "Throws", "ThrowsAside", "ThrowsLater", "ThrowsLate", "Opens"}) {
     p.op(StrCat(name, "(x: float[*s]) -> (y: float[*s])"));
   }
   p.op("Traced(x: float[*s]) -> (y: float[*s]); tag: int");
@@ -516,6 +547,7 @@ void Register(tw::Plugin& p) {
   p.kernel<LaterTraced>(StrCat("LaterTraced", kMap, "CPU; async"));
   p.kernel<Gated>(StrCat("Gated", kMap, "CPU"));
   p.kernel<Gated>(StrCat("GatedAside", kMap, "CPU; may_block"));
+  p.kernel<Opens>(StrCat("Opens", kMap, "CPU"));
   p.kernel<Crowded>(StrCat("Crowd", kMap, "CPU"));
   p.kernel<Crowded>(StrCat("CrowdAside", kMap, "CPU; may_block"));
   p.kernel<Stubborn>(StrCat("Stubborn", kMap, "CPU"));
@@ -541,6 +573,7 @@ void Register(tw::Plugin& p) {
   throwing(StrCat("Throws", kMap, "CPU"));
   throwing(StrCat("ThrowsAside", kMap, "CPU; may_block"));
   throwing(StrCat("ThrowsLater", kMap, "CPU; async"));
+  p.add(StrCat("ThrowsLate", kMap, "CPU; async; may_block"), nullptr, ThrowLate, nullptr, nullptr);
   throwing("ThrowsHolding(resource) @CPU; update v");
   throwing("ThrowsHoldingLater(resource) @CPU; async; update v");
   p.add(StrCat("BornAfter", kMap, "CPU"), MakeAfter, PassIfMade, Unmake, nullptr);

@@ -28,6 +28,7 @@ namespace thalweg::testing_support {
 //  Picky(x)              x                   CPU; fails where x[0] < 0
 //  Later(x)              x + 1               CPU, asynchronous, ends on another thread; fails where x[0] < 0
 //  Gated, GatedAside(x)  x                   CPU; waits for OpenGate; the second may block
+//  Opens(x)              x                   CPU; opens the gate as soon as two wait at it
 //  Crowd(x; tag)         x                   CPU; a slow loop for all threads; counts them, see MostInCrowd
 //  CrowdAside(x; tag)    x                   CPU; the same, and may block
 //  Stubborn(x)           x                   CPU; journal -5, then runs until the step is interrupted
@@ -45,11 +46,10 @@ namespace thalweg::testing_support {
 //  Phone(x; tag)         x                   CPU; writes the tag into the journal, says that it touches the network
 //  HandOn, Same(x)       x                   hands on its input: CPU and FAKE; FAKE, a view
 //  Throws...(x)          nothing             CPU; throw: simple, may block (Aside), asynchronous (Later)
-//  BornAfter(x; tag)     x                   CPU; making its state throws while the journal lacks the tag
-//  Box(; key, shape)     a variable          CPU and FAKE
-//  Put(v, x), Get(v)     v becomes x, v      CPU and FAKE
-//  Bump(v)               v[0] + 1 into v     CPU, asynchronous, ends on another thread
-//  ThrowsHolding...(v)   nothing             CPU; throw with v open: at once, asynchronous (Later)
+//  ThrowsLate(x)         nothing             CPU; asynchronous, may block; ends, and throws when the next such call is under way, which
+//  does not BornAfter(x; tag)     x                   CPU; making its state throws while the journal lacks the tag Box(; key, shape)     a
+//  variable          CPU and FAKE Put(v, x), Get(v)     v becomes x, v      CPU and FAKE Bump(v)               v[0] + 1 into v     CPU,
+//  asynchronous, ends on another thread ThrowsHolding...(v)   nothing             CPU; throw with v open: at once, asynchronous (Later)
 const tw_plugin* QueryTestOps(const tw_host_info* host);
 
 std::vector<int64_t> Journal();

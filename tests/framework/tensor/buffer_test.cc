@@ -76,6 +76,25 @@ TEST(MemoryPoolTest, UsesReturnedMemoryAgain) {
   pool->Close();
 }
 
+TEST(MemoryPoolTest, KeepsNothingWhereTheDevicePoolsItself) {
+  Counts c;
+  MemoryPool* pool = MemoryPool::Create(std::make_unique<CountingMemory>(&c), "test", 4096, false);
+  Buffer* b = *pool->Allocate(1000);
+  EXPECT_EQ(b->bytes, 1024u);  // as asked, but for the rounding to lines
+  EXPECT_EQ(pool->stats().held, 1024u);
+  b->Release();
+  EXPECT_EQ(c.freed, 1);
+  EXPECT_EQ(pool->stats().held, 0u);
+  EXPECT_EQ(pool->stats().peak, 1024u);
+  Buffer* last = *pool->Allocate(4096);
+  EXPECT_FALSE(pool->Allocate(1).ok());
+  pool->Close();
+  EXPECT_FALSE(c.gone);
+  last->Release();
+  EXPECT_TRUE(c.gone);
+  EXPECT_EQ(c.bytes, 0u);
+}
+
 TEST(MemoryPoolTest, CountsWhatIsInUse) {
   Counts c;
   MemoryPool* pool = Pool(&c);

@@ -32,6 +32,27 @@ TEST(ShapeTest, SurvivesTheTripThroughC) {
   EXPECT_EQ(Shape().c().rank, -1);
 }
 
+TEST(ShapeTest, IsAValueWithFewAxesAndWithMany) {
+  const std::vector<int64_t> all = {1, 2, -1, 4, 5, 6, 7};
+  for (int32_t rank = 0; rank <= int32_t(all.size()); ++rank) {
+    const Shape s(all.data(), rank);
+    Shape copy = s, assigned({9, 9, 9, 9, 9, 9});
+    EXPECT_EQ(copy, s);
+    assigned = copy;
+    EXPECT_EQ(assigned, s);
+    const Shape moved = std::move(copy);
+    EXPECT_EQ(moved, s);
+    copy = Shape({3});
+    EXPECT_EQ(copy, Shape({3}));
+    assigned = std::move(copy);
+    EXPECT_EQ(assigned, Shape({3}));
+    EXPECT_EQ(std::vector<int64_t>(s.dims().begin(), s.dims().end()), std::vector<int64_t>(all.begin(), all.begin() + rank));
+    EXPECT_EQ(s.known(), rank < 3);
+    EXPECT_TRUE(Shape(s.c()) == s);
+    EXPECT_EQ(*MergeShapes(s, Shape(std::vector<int64_t>(size_t(rank), -1))), s);
+  }
+}
+
 TEST(ShapeTest, EqualsOnlyItself) {
   EXPECT_FALSE(Shape() == kScalar);
   EXPECT_FALSE(Shape({1}) == Shape({-1}));

@@ -192,6 +192,30 @@ SPECIAL(tw_checkpoint_write_sharded) {
   const uint32_t n = p.Draw<uint32_t>();
   p.Note(tw_checkpoint_write_sharded(prefix, names, tensors, n, p.Draw<uint32_t>() % 16));
 }
+SPECIAL(tw_checkpoint_write_in) {
+  tw_runtime* runtime = p.Handle<tw_runtime>();
+  const char* prefix = p.Path();
+  const auto* names = p.Draw<const char* const*>();
+  auto* const* tensors = p.Draw<tw_tensor* const*>();
+  const uint32_t n = p.Draw<uint32_t>();
+  p.Note(tw_checkpoint_write_in(runtime, prefix, names, tensors, n, p.Draw<uint32_t>() % 16));
+}
+SPECIAL(tw_checkpoint_latest_in) {
+  tw_runtime* runtime = p.Handle<tw_runtime>();
+  const char* folder = p.Path();
+  tw_buffer *prefix = nullptr, *skipped = nullptr;
+  tw_buffer** out_prefix = p.Null() ? nullptr : &prefix;
+  p.Note(tw_checkpoint_latest_in(runtime, folder, out_prefix, p.Null() ? nullptr : &skipped));
+  p.Keep(prefix);
+  p.Keep(skipped);
+}
+SPECIAL(tw_checkpoint_open_in) {
+  tw_runtime* runtime = p.Handle<tw_runtime>();
+  const char* prefix = p.Path();
+  tw_checkpoint* made = nullptr;
+  p.Note(tw_checkpoint_open_in(runtime, prefix, p.Null() ? nullptr : &made));
+  p.Keep(made);
+}
 SPECIAL(tw_checkpoint_latest) {
   const char* folder = p.Path();
   tw_buffer *prefix = nullptr, *skipped = nullptr;

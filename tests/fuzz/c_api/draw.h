@@ -27,8 +27,8 @@ FUZZ_HANDLES(X)
 template <class T, class... Of>
 constexpr bool kIsOneOf = (std::is_same_v<T, Of> || ...);
 template <class T>
-constexpr bool kNumbersOnly =
-    kIsOneOf<T, tw_momentum, tw_adam, tw_adamax, tw_adagrad, tw_adadelta, tw_rmsprop, tw_ftrl, tw_lbfgs_options, tw_moving_averages>;
+constexpr bool kNumbersOnly = kIsOneOf<T, tw_sgd, tw_polynomial, tw_cosine_restarts, tw_momentum, tw_adam, tw_adamax, tw_adagrad,
+                                       tw_adadelta, tw_rmsprop, tw_ftrl, tw_lbfgs_options, tw_moving_averages>;
 
 template <class T>
 T* Program::Handle() {

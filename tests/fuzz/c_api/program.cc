@@ -23,11 +23,6 @@ volatile unsigned sum;  // what is read has to be used
 
 }  // namespace
 
-void Broken(const std::string& what) {
-  std::fprintf(stderr, "broken: %s\n", what.c_str());
-  std::abort();
-}
-
 std::map<std::string_view, Count>& Counts() {
   static std::map<std::string_view, Count> counts;
   return counts;

@@ -19,11 +19,10 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/fuzz/broken.h"
 #include "thalweg/thalweg.h"
 
 namespace thalweg::fuzz {
-
-[[noreturn]] void Broken(const std::string& what);
 
 // Every kind of handle that is made and ended: what ends it, and whether it must not outlive the graph or session that it is of.
 #define FUZZ_HANDLES(X)                              \

@@ -47,7 +47,8 @@ static void build(const mlp_data* d) {
   const tw_output loss = tw_scope_op2(s, "Mean", losses, tw_scope_ints(s, &axis, 1));
   tw_gradient gradients[4];
   tw_scope_gradients(s, loss, w, 4, gradients);
-  const tw_operation* train = tw_train_sgd(s, w, gradients, 4, tw_scope_scalar(s, TW_FLOAT, 0.01));
+  const tw_sgd sgd = {sizeof sgd, 0, tw_scope_scalar(s, TW_FLOAT, 0.01)};
+  const tw_operation* train = tw_train_sgd(s, w, gradients, 4, &sgd);
   model.init = tw_variable_initializer(s, "init");
   check(tw_scope_finish(s));
   model.session = open_session(model.graph, NULL);

@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
       {"first_step", answer_first_step},
       {"later_step", answer_later_step},
       {"plugin_load", answer_plugin_load},
+      {"plugins_known", answer_plugins_known},
       {"checkpoint_write", answer_checkpoint_write},
       {"checkpoint_read", answer_checkpoint_read},
       {NULL, NULL},

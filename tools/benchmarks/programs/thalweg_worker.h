@@ -38,6 +38,7 @@ void answer_graph_plan(const char* argument);
 void answer_first_step(const char* argument);
 void answer_later_step(const char* argument);
 void answer_plugin_load(const char* argument);
+void answer_plugins_known(const char* argument);
 void answer_checkpoint_write(const char* argument); /* checkpoint.c */
 void answer_checkpoint_read(const char* argument);
 

@@ -1,11 +1,55 @@
-"""Row 28, the part that every machine has: loading our own plugin, over opening its file."""
+"""Row 28, the part that every machine has: loading plugins, over opening their files; starting with many that are known; building one."""
+import shlex
+import subprocess
+import time
+
 from bench import Goal
+from workers import Failed
 
 NUMBER = 28
-TITLE = "loading the CPU plugin"
+TITLE = "plugins: loading one, 200 in a folder, building one"
+KNOWN = 200
+
+
+def folder_of_plugins(bench):
+    """KNOWN plugins with an op each, alike but for a number."""
+    folder = bench.folder / "numbered"
+    folder.mkdir(exist_ok=True)
+    file = bench.program("numbered_plugin").read_bytes()
+    for i in range(KNOWN):
+        copy = folder / f"libnumbered{i:03}.so"
+        contents = file.replace(b"000000", b"%06d" % i)
+        if not copy.exists() or copy.read_bytes() != contents:
+            copy.write_bytes(contents)
+    return folder
+
+
+def compile_seconds(bench):
+    """A C++ file with one op, by the compiler of the build: the best of three, in nanoseconds."""
+    cache = (bench.build / "CMakeCache.txt").read_text().splitlines()
+    compiler = next(line.split("=", 1)[1] for line in cache if line.startswith("CMAKE_CXX_COMPILER:"))
+    source = next(line.split("=", 1)[1] for line in cache if line.startswith("CMAKE_HOME_DIRECTORY:"))
+    command = [compiler, "-std=c++17", "-O2", "-shared", "-fPIC", f"-I{source}/c_api/include", f"{source}/plugins/examples/scale.cc", "-o",
+               str(bench.folder / "one_op.so")]
+    times = []
+    for _ in range(3):
+        begin = time.perf_counter_ns()
+        done = subprocess.run(command, capture_output=True, text=True)
+        times.append(time.perf_counter_ns() - begin)
+        if done.returncode:
+            raise Failed(f"{shlex.join(command)}: {done.stderr[-1000:]}")
+    return min(times)
 
 
 def run(bench):
-    file = bench.build / "lib/thalweg/plugins/libcpu.so"
-    bench.compare("CPU plugin", ("Thalweg", bench.ours(1), f"plugin_load {file}"), ("opening the file", bench.machine(), f"dlopen {file}"),
-                  unit="us", goal=Goal(1e6, of="ours"))
+    plugins = bench.build / "lib/thalweg/plugins"
+    numbered = folder_of_plugins(bench)
+    for what, file, goal in (("CPU plugin", plugins / "libcpu.so", Goal(1e6, of="ours")),
+                             ("plugin of one op", numbered / "libnumbered000.so", Goal(1e6, of="difference"))):
+        bench.compare(what, ("Thalweg", bench.ours(1), f"plugin_load {file}"), ("opening the file", bench.machine(), f"dlopen {file}"),
+                      unit="us", goal=goal)
+    empty = bench.folder / "no_plugins"
+    empty.mkdir(exist_ok=True)
+    bench.compare(f"a runtime that knows {KNOWN} plugins", ("Thalweg", bench.ours(1), f"plugins_known {numbered}"),
+                  ("none", bench.ours(1), f"plugins_known {empty}"), unit="ms", goal=Goal(10e6, of="difference"))
+    bench.note("building an op in C++", "ms", compile_seconds(bench), "nothing", None, Goal(3e9, of="ours"))

@@ -169,6 +169,8 @@ class Runtime : public Owned<tw_runtime, tw_runtime_release> {
     raise(tw_runtime_create_with(&config, &made));
     own(made);
   }
+  void load_plugin(const std::string& path) const { raise(tw_plugin_load(c(), path.c_str())); }
+  void unload_plugin(const std::string& id) const { raise(tw_plugin_unload(c(), id.c_str())); }
 };
 
 class Graph : public Owned<tw_graph, tw_graph_destroy> {
@@ -206,18 +208,26 @@ class Graph : public Owned<tw_graph, tw_graph_destroy> {
   }
 };
 
+/* A record of options with the defaults filled in. */
+template <class Options, void (*Init)(Options*)>
+struct Record : Options {
+  Record() : Options() { Init(this); }
+};
+using Polynomial = Record<tw_polynomial, tw_polynomial_init>;
+using CosineRestarts = Record<tw_cosine_restarts, tw_cosine_restarts_init>;
+
 /* An optimizer of train.h: its record with the defaults filled in, for Scope::train.
  *   tw::Adam adam;
  *   adam.learning_rate = rate;
  *   const tw_operation* step = s.train(adam, variables, gradients); */
 template <class Options, void (*Init)(Options*),
           const tw_operation* (*Add)(tw_scope*, const tw_output*, const tw_gradient*, uint32_t, const Options*)>
-struct Optimizer : Options {
-  Optimizer() : Options() { Init(this); }
+struct Optimizer : Record<Options, Init> {
   const tw_operation* add(tw_scope* s, const tw_output* variables, const tw_gradient* gradients, uint32_t n) const {
     return Add(s, variables, gradients, n, this);
   }
 };
+using Sgd = Optimizer<tw_sgd, tw_sgd_init, tw_train_sgd>;
 using Momentum = Optimizer<tw_momentum, tw_momentum_init, tw_train_momentum>;
 using Adam = Optimizer<tw_adam, tw_adam_init, tw_train_adam>;
 using AdaMax = Optimizer<tw_adamax, tw_adamax_init, tw_train_adamax>;
@@ -225,12 +235,6 @@ using Adagrad = Optimizer<tw_adagrad, tw_adagrad_init, tw_train_adagrad>;
 using Adadelta = Optimizer<tw_adadelta, tw_adadelta_init, tw_train_adadelta>;
 using RmsProp = Optimizer<tw_rmsprop, tw_rmsprop_init, tw_train_rmsprop>;
 using Ftrl = Optimizer<tw_ftrl, tw_ftrl_init, tw_train_ftrl>;
-struct Sgd {
-  tw_output learning_rate = 0;
-  const tw_operation* add(tw_scope* s, const tw_output* variables, const tw_gradient* gradients, uint32_t n) const {
-    return tw_train_sgd(s, variables, gradients, n, learning_rate);
-  }
-};
 
 /* Adds operations; the first failure is thrown by finish, and lost without it. */
 class Scope {
@@ -308,15 +312,14 @@ class Scope {
   tw_output exponential(tw_output step, double initial, double steps, double factor, bool staircase = false) {
     return tw_schedule_exponential(s_, step, initial, steps, factor, staircase);
   }
-  tw_output polynomial(tw_output step, double initial, double end, double steps, double power = 1, bool cycle = false) {
-    return tw_schedule_polynomial(s_, step, initial, end, steps, power, cycle);
+  tw_output polynomial(tw_output step, double initial, double steps, const Polynomial& options = {}) {
+    return tw_schedule_polynomial(s_, step, initial, steps, &options);
   }
   tw_output cosine(tw_output step, double initial, double steps, double alpha = 0) {
     return tw_schedule_cosine(s_, step, initial, steps, alpha);
   }
-  tw_output cosine_restarts(tw_output step, double initial, double first_steps, double length_factor = 2, double height_factor = 1,
-                            double alpha = 0) {
-    return tw_schedule_cosine_restarts(s_, step, initial, first_steps, length_factor, height_factor, alpha);
+  tw_output cosine_restarts(tw_output step, double initial, double first_steps, const CosineRestarts& options = {}) {
+    return tw_schedule_cosine_restarts(s_, step, initial, first_steps, &options);
   }
   tw_output warm_up(tw_output step, tw_output value, double steps, double start = 0) {
     return tw_schedule_warm_up(s_, step, value, steps, start);
@@ -377,12 +380,33 @@ class StepStats : public Owned<tw_step_stats, tw_step_stats_destroy> {
 
 using Feeds = std::vector<std::pair<tw_output, Tensor>>;
 
+/* What a session lets the operations of imported graphs do, and what its steps may take: the options of these names (session.h). What is
+ * left as it is has the option's default. */
+struct Limits {
+  std::vector<std::string> allow_ops, deny_ops;
+  std::string allow_files;
+  uint64_t memory_limit = 0;
+  uint32_t step_timeout_ms = 0;
+  bool trust_imported = false;
+  std::vector<std::string> options() const {
+    std::vector<std::string> texts;
+    for (const std::string& op : allow_ops) texts.push_back("allow_ops=" + op);
+    for (const std::string& op : deny_ops) texts.push_back("deny_ops=" + op);
+    if (!allow_files.empty()) texts.push_back("allow_files=" + allow_files);
+    if (memory_limit) texts.push_back("memory_limit=" + std::to_string(memory_limit));
+    if (step_timeout_ms) texts.push_back("step_timeout_ms=" + std::to_string(step_timeout_ms));
+    if (trust_imported) texts.push_back("trust_imported=true");
+    return texts;
+  }
+};
+
 class Session : public Owned<tw_session, tw_session_destroy> {
  public:
-  explicit Session(const Graph& graph, const std::vector<const char*>& options = {}) {
-    tw_session* made = nullptr;
-    raise(tw_session_create(graph.c(), options.data(), uint32_t(options.size()), &made));
-    own(made);
+  explicit Session(const Graph& graph, const std::vector<const char*>& options = {}) { create(graph, options); }
+  Session(const Graph& graph, std::vector<const char*> options, const Limits& limits) {
+    const std::vector<std::string> texts = limits.options();
+    for (const std::string& text : texts) options.push_back(text.c_str());
+    create(graph, options);
   }
   std::vector<Tensor> run(const Feeds& feeds, const std::vector<tw_output>& fetches, const std::vector<const tw_operation*>& targets = {},
                           const tw_run_options* options = nullptr) {
@@ -411,6 +435,13 @@ class Session : public Owned<tw_session, tw_session_destroy> {
     info.size = sizeof(info);
     raise(tw_session_report(c(), &info));
     return info;
+  }
+
+ private:
+  void create(const Graph& graph, const std::vector<const char*>& options) {
+    tw_session* made = nullptr;
+    raise(tw_session_create(graph.c(), options.data(), uint32_t(options.size()), &made));
+    own(made);
   }
 };
 
@@ -452,7 +483,9 @@ class Saver : public Owned<tw_saver, tw_saver_destroy> {
     std::string variable, name, text;
   };
 
-  explicit Saver(const Graph& graph, const std::vector<tw_output>& variables = {}, const Names& names = {}, uint32_t shards = 1) {
+  /* flags: TW_SAVER_... */
+  explicit Saver(const Graph& graph, const std::vector<tw_output>& variables = {}, const Names& names = {}, uint32_t shards = 1,
+                 uint32_t flags = 0) {
     std::vector<const char*> from, to;
     for (const auto& [variable, name] : names) {
       from.push_back(variable.c_str());
@@ -460,6 +493,7 @@ class Saver : public Owned<tw_saver, tw_saver_destroy> {
     }
     tw_saver_options options = {};
     options.size = sizeof(options);
+    options.flags = flags;
     options.variables = from.data();
     options.names = to.data();
     options.n_names = uint32_t(names.size());

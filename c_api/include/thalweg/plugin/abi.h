@@ -8,9 +8,11 @@
  *  - Entries are TW_R required, TW_O optional with a host default, TW_C capability (absent answers UNIMPLEMENTED). The host copies
  *    and seals definitions once, at registration; afterwards nobody looks at a size or at NULL.
  *  - tw_status* is NULL for success, made by the host only, owned by whoever it is returned to. Entries returning void cannot fail.
- *  - Pointers in are borrowed for the call; `out_` pointers are written on success only. Text is UTF-8 with a length.
+ *  - Pointers in are borrowed for the call, and not NULL unless said otherwise. `out_` pointers are written on success only; what they
+ *    lead to is the caller's then, and goes back through the entry that ends it (release, destroy, close). Text is UTF-8 with a length.
  *  - Callbacks, unless said otherwise: any thread, several at once, no blocking, the host table may be used, nothing is thrown.
  *  - No process globals: the host table comes with every call, in its record or as first argument, and lives until shutdown returns.
+ *  - What names no minor is there since minor 0.
  *
  * The ABI is a draft: hosts and plugins must have the same epoch. */
 #ifndef THALWEG_PLUGIN_ABI_H

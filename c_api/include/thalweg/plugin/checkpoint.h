@@ -24,6 +24,7 @@ typedef struct tw_checkpoint_api {
   TW_R tw_status* (*add)(tw_checkpoint_writer* w, const char* name, uint64_t len, const tw_view* value); /* host memory */
   TW_R tw_status* (*commit)(tw_checkpoint_writer* w); /* checksums, sync, rename, sync of the folder; frees w either way */
   TW_R void (*discard)(tw_checkpoint_writer* w);      /* removes what is unfinished and frees w; NULL is fine */
+  /* A checkpoint, to read tensors of it. Errors: NOT_FOUND, DATA_LOSS. */
   TW_R tw_status* (*open)(const tw_host* h, const char* prefix, uint64_t len, tw_checkpoint_reader** out_reader);
   /* The tensor of that name, checksum verified. Errors: NOT_FOUND, DATA_LOSS naming file and tensor. */
   TW_R tw_status* (*read)(tw_checkpoint_reader* r, const char* name, uint64_t len, tw_tensor** out_tensor);

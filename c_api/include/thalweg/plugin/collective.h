@@ -1,7 +1,7 @@
 /* Collectives: the same operation by all members of a group. A collective engine works for some device kinds and knows no transport of
  * the host; members find one another through the key-value store that the host hands in. Calls are made in the same order by all
- * members of a group. An operation starts when the stream it stands on has come that far (no stream: at once), and the timeline says
- * when it is over; a lost member fails the timeline of all within the group's deadline.
+ * members of a group. An operation is enqueued on the device's native queue, which the engine's own library knows how to use (no queue: the
+ * input is ready), and the timeline says when it is over; a lost member fails the timeline of all within the group's deadline.
  * Threads: calls about one group are serialised by the host; create may block, the others do not. */
 #ifndef THALWEG_PLUGIN_COLLECTIVE_H
 #define THALWEG_PLUGIN_COLLECTIVE_H
@@ -21,6 +21,7 @@ typedef struct tw_group_config {
   const tw_key_value_api* store; /* to find the others; lives as long as the group */
   void* store_self;
   void* device;     /* the device's self; NULL: host memory */
+  TW_TEXT(native);  /* what tw_collective_call.queue points to: events->kind of the device (cuda, opencl); empty: there is none */
   int64_t deadline; /* nanoseconds that one operation may take at most; 0: no limit */
 } tw_group_config;
 
@@ -30,7 +31,7 @@ typedef struct tw_collective_call {
   uint32_t root;   /* of broadcast */
   const tw_view* in;
   const tw_view* out; /* may be `in` for all_reduce and broadcast */
-  void* stream;       /* the device's; NULL: none */
+  void* queue; /* native queue of the device (events->queue): starts after what is there and ends before what comes later; NULL: none */
   tw_timeline* line;
   uint64_t value;
 } tw_collective_call;

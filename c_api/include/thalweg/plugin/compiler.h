@@ -76,19 +76,20 @@ typedef struct tw_compiler_def {
   TW_TEXT(name); /* for options and reports; unique within a plugin */
   TW_TEXT(kind); /* the device kind whose nodes it wants to see */
   void* user;
+  /* Looks at the nodes on one device and says through `to` what it takes and why it leaves others; borrowed for the call. */
   TW_R tw_status* (*claim)(const tw_host* h, void* user, void* device, const tw_part* part, tw_claims* to);
-  TW_R tw_status* (*compile)(const tw_compile_call* c, void** out_state);
+  TW_R tw_status* (*compile)(const tw_compile_call* c, void** out_state); /* makes of a set that was taken something to execute */
   /* As of a kernel; f->state is what compile or load made. Outputs whose shape the rules do not tell have rank -1 and are allocated by
    * the call. May not block; several at once on one state. */
   TW_R tw_status* (*execute)(const tw_frame* f);
-  TW_R void (*destroy)(const tw_host* h, void* state);
+  TW_R void (*destroy)(const tw_host* h, void* state); /* frees what compile or load made */
   /* The state is to serve these shapes, all known: bytes of scratch. Called for those that it was compiled for, and where feeds have
    * others, for those; an error then means that it cannot, and the part is compiled anew. Default: no scratch, and no other shapes than
    * it was compiled for, unless those were unknown. */
   TW_O tw_status* (*prepare)(const tw_compile_call* c, void* state, uint64_t* out_scratch);
   /* Writes what load needs to make the same again. Artefacts are kept per tag and part. */
   TW_C tw_status* (*serialize)(const tw_host* h, const void* state, tw_sink* to);
-  TW_C tw_status* (*load)(const tw_compile_call* c, tw_source* from, void** out_state);
+  TW_C tw_status* (*load)(const tw_compile_call* c, tw_source* from, void** out_state); /* what serialize wrote */
   /* What an artefact depends on beside the part: compiler version, device model, options. */
   TW_C tw_status* (*tag)(const tw_host* h, void* user, void* device, tw_sink* to);
   /* The verdict on an artefact with another tag: 1 usable, 0 not. Default: only an equal tag is usable. */

@@ -8,9 +8,10 @@
 extern "C" {
 #endif
 
-enum {                             /* tw_device_info.flags */
-       TW_DEVICE_HOST_MEMORY = 1u, /* allocate answers host addresses that any thread may read and write */
-       TW_DEVICE_POOLS_ITSELF = 2u /* allocate and release are cheap: the host keeps no memory of this device back for later */
+enum {                              /* tw_device_info.flags */
+       TW_DEVICE_HOST_MEMORY = 1u,  /* allocate answers host addresses that any thread may read and write */
+       TW_DEVICE_POOLS_ITSELF = 2u, /* allocate and release are cheap: the host keeps no memory of this device back for later */
+       TW_DEVICE_ON_REQUEST = 4u    /* nothing runs here but what names this kind */
 };
 
 typedef struct tw_device_info {
@@ -24,7 +25,7 @@ typedef struct tw_device_info {
 
 typedef struct tw_device_list {
   TW_HEAD;
-  TW_R tw_status* (*add)(struct tw_device_list* l, const tw_device_info* d);
+  TW_R tw_status* (*add)(struct tw_device_list* l, const tw_device_info* d); /* there is this one; d: copied */
 } tw_device_list;
 
 /* Both of from_host and to_host 0: from one memory of this device to another, which may not overlap. Both 1: a device whose own memory is
@@ -67,17 +68,19 @@ typedef struct tw_peer_set {
   TW_HEAD;
   TW_R uint32_t (*reaches)(const tw_host* h, void* self,
                            void* other); /* 1: copy works from self to other; the same for the process's life */
-  /* c->from is memory of self, c->to of other; c->stream is self's, or NULL: done on return. */
+  /* c->from is memory of self, c->to of other; c->stream is self's, or NULL: done on return. With streams the host makes it wait for what
+   * other's stream holds, and other's stream for it. */
   TW_R tw_status* (*copy)(const tw_host* h, void* self, void* other, const tw_copy* c);
 } tw_peer_set;
 
-/* Native events, for work that other libraries enqueue on the same device. */
+/* Native events and queues, for work that other libraries enqueue on the same device. */
 typedef struct tw_event_set {
   TW_HEAD;
-  TW_TEXT(kind);                                                               /* what `event` points to: cuda, opencl, fd */
+  TW_TEXT(kind);                                                               /* whose `event` and queue are: cuda, opencl */
   TW_R tw_status* (*wait)(const tw_host* h, void* stream, void* event);        /* later work of the stream waits for it; borrowed */
   TW_R tw_status* (*record)(const tw_host* h, void* stream, void** out_event); /* reached when what was enqueued so far is over */
   TW_R void (*release)(const tw_host* h, void* self, void* event);             /* of record; the stream may be gone */
+  TW_C void* (*queue)(const tw_host* h, void* stream);                         /* what is enqueued there stands in the stream's order */
 } tw_event_set;
 
 /* Numbers about a device, for reports. Names in use: memory_used, memory_peak, memory_largest_free (bytes), temperature (degrees C),
@@ -88,7 +91,7 @@ typedef struct tw_number_list {
 } tw_number_list;
 typedef struct tw_statistics_set {
   TW_HEAD;
-  TW_R tw_status* (*read)(const tw_host* h, void* self, tw_number_list* to);
+  TW_R tw_status* (*read)(const tw_host* h, void* self, tw_number_list* to); /* as they are now */
 } tw_statistics_set;
 
 /* Recorded work: what is enqueued between begin and end is not run but kept, to be enqueued again as often as wanted, with the same
@@ -114,8 +117,8 @@ typedef struct tw_span_list {
 } tw_span_list;
 typedef struct tw_profile_set {
   TW_HEAD;
-  TW_R tw_status* (*start)(const tw_host* h, void* self, tw_span_list* to);
-  TW_R void (*stop)(const tw_host* h, void* self); /* returns when nothing will be added any more; may block */
+  TW_R tw_status* (*start)(const tw_host* h, void* self, tw_span_list* to); /* what runs from now on goes to `to` */
+  TW_R void (*stop)(const tw_host* h, void* self);                          /* returns when nothing will be added any more; may block */
 } tw_profile_set;
 
 typedef struct tw_device_def {

@@ -4,6 +4,7 @@
  *     Gather(float, int32 -> float) @CPU; host indices; priority 10
  *   element types of the op's input arguments in schema order, optionally `->` and those of the outputs; `_` is any; the parentheses may
  *   be left out (any types). An argument that takes a list of mixed types is always `_`.
+ *   `* @KIND` is a kernel for every op that has no other on that kind; it has no element types and names no arguments.
  *   @KIND          the device kind it runs on
  *   cheap          takes well under a microsecond: run it where its input was made
  *   may_block      waits for files, network or people: run it on a thread of its own
@@ -11,14 +12,15 @@
  *   capture_safe   only enqueues on the stream, nothing else
  *   deterministic  same inputs, same bits (assumed unless `nondeterministic` is said)
  *   strided        reads inputs through view->strides
- *   host a b       these arguments (of inputs and outputs) live in host memory although the kernel runs on a device
+ *   host a b       these arguments (of inputs and outputs) live in host memory although the kernel runs on a device; they are read and
+ *                  written before execute returns, also where the rest is only enqueued
  *   inplace y=x    output y may use the memory of input x, when nobody reads x later and the sizes agree
  *   keep x         the kernel keeps input x beyond the call (stores it): the plan gives it memory that can be shared
  *   view y=x       the kernel always forwards input x to output y (reshape, identity): the output has no memory before, only the dims that
  *                  the shape rule says, if it does
  *   read a b, update a b   before execute the host opens these resource inputs, taking all locks of the kernel at once and holding them
  *                  until it is complete. The slot then shows the variable's tensor (unshared and writable for update) or, for a plugin's
- *                  own resource, its object in `data`. There is no other way to lock.
+ *                  own resource, its object in `data`, with dtype TW_RESOURCE. There is no other way to lock.
  *   priority n     of two kernels that fit, the higher wins (default 0)
  *
  * Life: create once per node and session; prepare whenever scratch is laid out for a set of known shapes, several times on one state and
@@ -67,9 +69,9 @@ typedef struct tw_kernel_def {
   TW_HEAD;
   TW_TEXT(spec);
   void* user;
-  TW_O tw_status* (*create)(const tw_node* n, void** out_state); /* may block */
-  TW_R tw_status* (*execute)(const tw_frame* f);                 /* several at once on one state */
-  TW_O void (*destroy)(const tw_host* h, void* state);
+  TW_O tw_status* (*create)(const tw_node* n, void** out_state);                    /* may block */
+  TW_R tw_status* (*execute)(const tw_frame* f);                                    /* several at once on one state */
+  TW_O void (*destroy)(const tw_host* h, void* state);                              /* frees what create made */
   TW_O tw_status* (*prepare)(const tw_node* n, void* state, uint64_t* out_scratch); /* bytes of scratch for these shapes */
 } tw_kernel_def;
 

@@ -48,6 +48,7 @@ typedef struct tw_membership_def {
                          uint32_t mine, uint64_t expected, int64_t deadline, uint64_t* out_revision);
   TW_R tw_status* (*get)(const tw_host* h, void* member, const char* key, uint64_t key_len, int64_t deadline, tw_sink* to,
                          uint64_t* out_revision); /* NOT_FOUND */
+  /* expected: as of put. */
   TW_R tw_status* (*remove)(const tw_host* h, void* member, const char* key, uint64_t key_len, uint64_t expected, int64_t deadline);
   /* change(arg, c) for every key under the prefix that there is, by revision, and then for every change after, in order, one at a time.
    * Ends with unwatch, after which it is not called. */

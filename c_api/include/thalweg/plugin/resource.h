@@ -16,7 +16,7 @@ typedef struct tw_resource_def {
   TW_TEXT(type);   /* reverse-DNS */
   uint64_t format; /* version of what save writes; restore may meet older ones */
   void* user;
-  TW_R void (*destroy)(const tw_host* h, void* object);
+  TW_R void (*destroy)(const tw_host* h, void* object);                       /* when nobody uses it any more */
   TW_C tw_status* (*save)(const tw_host* h, const void* object, tw_sink* to); /* under a read lock; may block */
   TW_C tw_status* (*restore)(const tw_host* h, void* user, uint64_t format, tw_source* from, void** out_object); /* may block */
 } tw_resource_def;

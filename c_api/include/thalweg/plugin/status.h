@@ -11,9 +11,9 @@ typedef struct tw_status_api {
   /* A new status. code: TW_CANCELLED .. TW_UNAUTHENTICATED, anything else becomes TW_UNKNOWN. text: copied. cause: taken, may be
    * NULL. Never NULL: when memory is out it answers a shared RESOURCE_EXHAUSTED. */
   TW_R tw_status* (*make)(const tw_host* h, uint32_t code, const char* text, uint64_t len, tw_status* cause);
-  TW_R uint32_t (*code)(const tw_status* s); /* NULL: TW_OK */
-  TW_R tw_status* (*text)(const tw_status* s, tw_sink* to);
-  TW_R void (*release)(tw_status* s); /* NULL is fine */
+  TW_R uint32_t (*code)(const tw_status* s);                /* NULL: TW_OK */
+  TW_R tw_status* (*text)(const tw_status* s, tw_sink* to); /* the message */
+  TW_R void (*release)(tw_status* s);                       /* NULL is fine */
 } tw_status_api;
 
 #ifdef __cplusplus

@@ -14,7 +14,7 @@ struct tw_frame;
 typedef struct tw_view {
   TW_HEAD;
   void* data;             /* host or device address, or the device's memory handle; may be NULL where bytes is 0 */
-  uint64_t offset;        /* bytes into a memory handle; 0 with addresses */
+  uint64_t offset;        /* bytes into `data`; 0 in host memory */
   const int64_t* dims;    /* rank of them; NULL at rank 0 or -1 */
   const int64_t* strides; /* in elements; NULL: dense, row-major. Never set for a kernel that does not say `strided` */
   int32_t rank;           /* -1: an output that the kernel has to allocate */

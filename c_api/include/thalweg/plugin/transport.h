@@ -83,8 +83,8 @@ typedef struct tw_transport_def {
   TW_R tw_status* (*listen)(const tw_host* h, void* user, const tw_endpoint_config* c, tw_sink* bound, void** out_endpoint);
   /* Starts to connect. UNAVAILABLE: nobody there yet, ask again; every use of a peer whose connection fails later answers UNAVAILABLE. */
   TW_R tw_status* (*connect)(const tw_host* h, void* endpoint, const char* address, uint64_t len, void** out_peer);
-  TW_R tw_status* (*send)(const tw_host* h, void* peer, const tw_message* m);
-  TW_R tw_status* (*receive)(const tw_host* h, void* peer, const tw_receipt* r);
+  TW_R tw_status* (*send)(const tw_host* h, void* peer, const tw_message* m);    /* its line says when it is done */
+  TW_R tw_status* (*receive)(const tw_host* h, void* peer, const tw_receipt* r); /* as send */
   /* done: exactly once unless call answered an error; takes s; body: valid during done. request: copied. */
   TW_R tw_status* (*call)(const tw_host* h, void* peer, const char* method, uint64_t len, const void* request, uint64_t bytes,
                           int64_t deadline, void (*done)(void* arg, tw_status* s, const void* body, uint64_t bytes), void* arg);
@@ -97,7 +97,7 @@ typedef struct tw_transport_def {
   /* Memory that is sent from or received into without copies. device_kind: empty for host memory. */
   TW_C tw_status* (*register_memory)(const tw_host* h, void* endpoint, const char* device_kind, uint64_t len, void* memory, uint64_t bytes,
                                      void** out_region);
-  TW_O void (*unregister_memory)(const tw_host* h, void* endpoint, void* region);
+  TW_O void (*unregister_memory)(const tw_host* h, void* endpoint, void* region); /* frees the region, not the memory */
 } tw_transport_def;
 
 #ifdef __cplusplus

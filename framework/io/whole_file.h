@@ -1,0 +1,19 @@
+// Files that are read and written whole. Threads: any; blocks on files.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "framework/base/status.h"
+#include "framework/io/file_system.h"
+
+namespace thalweg {
+
+// `prefix`.`what`.tmp-<16 hex digits>, other digits with each call.
+std::string TemporaryName(std::string_view prefix, std::string_view what);
+
+// Puts the bytes into a file `temporary` beside `path`, syncs it and renames it to `path`: a crash at any point leaves the old file or the
+// new one. Errors: the file system's; nothing is left of the temporary file then.
+Status ReplaceFile(const std::string& path, const std::string& temporary, std::string_view bytes, FileSystem& files);
+
+}  // namespace thalweg

@@ -1,0 +1,84 @@
+#include "framework/plan/batches.h"
+
+#include <algorithm>
+
+namespace thalweg {
+namespace {
+
+// Fewer are not worth a second thread; the offsets of more take long to plan.
+constexpr size_t kFewest = 64, kMost = 2048;
+constexpr size_t kBatchesPerThread = 16, kSmallestBatch = 4;
+
+// Nothing that the order of the plan decides: no effects, no locks, no end elsewhere.
+bool IsPlain(const PlanNode& n) {
+  if (n.kind != PlanNode::kKernel || !n.run.kernel || n.run.opens() || !n.run.device->host_memory()) return false;
+  const KernelSpec& spec = n.run.kernel->spec;
+  return !spec.async && !spec.may_block && !n.run.node->op().stateful;
+}
+
+class Cutter {
+ public:
+  Cutter(const Plan& plan, size_t most) : p_(plan), most_(most), makers_(plan.nodes.size()) {}
+
+  std::vector<PlanBatch> Cut() {
+    for (size_t i = 0; i < p_.nodes.size(); ++i) {
+      if (!Joins(i)) Begin(i);
+      const int32_t batch = int32_t(batches_.size()) - 1;
+      batches_.back().end = int32_t(i) + 1;
+      for (int32_t k : p_.nodes[i].next) {
+        std::vector<int32_t>& all = makers_[size_t(k)];
+        if (all.empty() || all.back() != batch) all.push_back(batch);
+      }
+    }
+    return std::move(batches_);
+  }
+
+ private:
+  // Node i goes on with what the last batch has begun, or waits for just the same batches: nobody waits for more than its own makers. What
+  // goes on may make a batch twice as large, since a cut there would let the next wait for this.
+  bool Joins(size_t i) const {
+    if (batches_.empty()) return false;
+    const PlanBatch& last = batches_.back();
+    const size_t size = size_t(last.end - last.begin);
+    const std::vector<int32_t>&waits = makers_[size_t(last.begin)], &makers = makers_[i];
+    if (makers == waits) return size < most_;
+    if (size >= 2 * most_ || makers.empty() || makers.back() != int32_t(batches_.size()) - 1) return false;
+    return std::all_of(makers.begin(), makers.end() - 1, [&](int32_t b) { return std::binary_search(waits.begin(), waits.end(), b); });
+  }
+
+  void Begin(size_t i) {
+    const int32_t batch = int32_t(batches_.size());
+    for (int32_t b : makers_[i]) batches_[size_t(b)].next.push_back(batch);
+    batches_.push_back({.begin = int32_t(i), .end = int32_t(i), .pending = int32_t(makers_[i].size()), .next = {}});
+  }
+
+  const Plan& p_;
+  const size_t most_;
+  std::vector<PlanBatch> batches_;
+  std::vector<std::vector<int32_t>> makers_;  // per node: batches that it waits for, ascending
+};
+
+// A quarter of the nodes at least can run beside others, and batches are no mere nodes.
+bool Worthwhile(const std::vector<PlanBatch>& batches, size_t nodes) {
+  std::vector<size_t> before(batches.size(), 0);  // nodes on the longest way to the batch
+  size_t longest = 0;
+  for (size_t b = 0; b < batches.size(); ++b) {
+    const size_t reached = before[b] + size_t(batches[b].end - batches[b].begin);
+    longest = std::max(longest, reached);
+    for (int32_t k : batches[b].next) before[size_t(k)] = std::max(before[size_t(k)], reached);
+  }
+  return longest * 4 <= nodes * 3 && batches.size() * 3 <= nodes;
+}
+
+}  // namespace
+
+void FormBatches(const PlanOptions& options, Plan* plan) {
+  plan->batches.clear();
+  const size_t n = plan->nodes.size();
+  if (options.engine != "auto" || options.threads < 2 || plan->counted || plan->prioritized || n < kFewest || n > kMost) return;
+  if (!std::all_of(plan->nodes.begin(), plan->nodes.end(), IsPlain)) return;
+  std::vector<PlanBatch> batches = Cutter(*plan, std::max(kSmallestBatch, n / (kBatchesPerThread * options.threads))).Cut();
+  if (Worthwhile(batches, n)) plan->batches = std::move(batches);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,30 @@
+#include "framework/plan/work_graph.h"
+#include "framework/runtime/evaluate.h"
+
+namespace thalweg {
+
+NodeRun RunOf(const WorkGraph& w, const WorkNode& n) {
+  NodeRun run;
+  run.node = n.node;
+  run.kernel = n.kernel;
+  run.device = n.device;
+  run.types = n.node->types().data();
+  ResolveArguments(&run);
+  run.host = w.states->HostFor(*n.node, *n.kernel);
+  if (!run.opens()) return run;
+  for (const WorkEdge& e : n.in) run.variables.push_back(w.nodes[size_t(e.node)].handle(e.port).shape);
+  return run;
+}
+
+Status OncePass(WorkGraph* w) {
+  for (WorkNode& n : w->nodes) {
+    if (n.dead || n.constant || !n.node || !n.node->op().once || !n.in.empty()) continue;
+    auto values = w->states->Once(RunOf(*w, n));
+    if (!values.ok()) return values.status();
+    n.values = *std::move(values);
+    n.constant = true;
+  }
+  return PrunePass(w);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,76 @@
+#include "framework/registry/plugin_search.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "framework/base/strings.h"
+
+namespace thalweg {
+namespace {
+
+namespace fs = std::filesystem;
+
+// thalweg/`name` beside the library (or program) that this code is in; empty if it cannot be told.
+std::string BesideUs(const char* name) {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<const void*>(&BesideUs), &info) || !info.dli_fname) return "";
+  std::error_code error;
+  fs::path self = fs::canonical(info.dli_fname, error);
+  return error ? "" : (self.parent_path() / "thalweg" / name).string();
+}
+
+std::string FolderBesideUs() { return BesideUs("plugins"); }
+
+std::string UserFolder() {
+  const char* data = secure_getenv("XDG_DATA_HOME");
+  if (data && *data) return StrCat(data, "/thalweg/plugins");
+  const char* home = secure_getenv("HOME");
+  return home && *home ? StrCat(home, "/.local/share/thalweg/plugins") : "";
+}
+
+// A default folder counts only where it is there; one that somebody named is missed out loud when it is not.
+void AddIfThere(std::vector<std::string>* folders, const std::string& folder) {
+  std::error_code error;
+  if (!folder.empty() && fs::is_directory(folder, error)) folders->push_back(folder);
+}
+
+}  // namespace
+
+// secure_getenv, here and above: in a process with more rights than who started it the environment is that of a stranger.
+PluginSearch DefaultPluginSearch() {
+  PluginSearch search;
+  const char* variable = secure_getenv("THALWEG_PLUGIN_PATH");
+  std::string_view rest = variable ? variable : "";
+  bool only = rest.substr(0, 5) == "only:";
+  if (only) rest.remove_prefix(5);
+  for (bool more = !rest.empty(); more;) {
+    size_t colon = rest.find(':');
+    std::string_view folder = rest.substr(0, colon);
+    if (folder.empty()) {
+      AddIfThere(&search.folders, FolderBesideUs());
+    } else {
+      search.folders.emplace_back(folder);
+    }
+    more = colon != rest.npos;
+    if (more) rest.remove_prefix(colon + 1);
+  }
+  if (only) return search;
+  AddIfThere(&search.folders, UserFolder());
+  AddIfThere(&search.folders, FolderBesideUs());
+  return search;
+}
+
+std::string PluginHelperBesideUs() { return BesideUs("thalweg-probe"); }
+
+std::string UserCacheFolder() {
+  const char* cache = secure_getenv("XDG_CACHE_HOME");
+  if (cache && *cache == '/') return StrCat(cache, "/thalweg");
+  const char* home = secure_getenv("HOME");
+  return home && *home == '/' ? StrCat(home, "/.cache/thalweg") : "";
+}
+
+}  // namespace thalweg

@@ -1,0 +1,44 @@
+// Nodes of a plan one after the other: what the fixed engine and the threads of a batched step do. Threads: any, of different nodes.
+#pragma once
+#include "framework/base/status.h"
+#include "framework/runtime/step.h"
+
+namespace thalweg {
+
+// Nothing but the kernel's call; a kernel in C++ may throw although it must not.
+inline tw_status* CallSimple(const PlanNode& node, const KernelFrame& frame) {
+  try {
+    return node.run.kernel->def.execute(&frame.c);
+  } catch (...) {
+    return ToC(Thrown());
+  }
+}
+
+// kTraced: somebody watches this step. A step that nobody watches runs code that knows nothing of it.
+template <bool kTraced>
+Status RunNode(StepState* s, size_t i, bool* pending) {
+  return kTraced ? s->RunTraced(i, pending) : s->RunNode(i, pending);
+}
+
+// Nodes [begin, end). kShared: other threads run other nodes of the step.
+template <bool kTraced, bool kShared>
+Status RunInOrder(StepState* s, size_t begin, size_t end) {
+  const Plan& p = s->plan();
+  const bool interruptible = s->cancel || s->deadline;
+  for (size_t i = begin; i < end; ++i) {
+    const PlanNode& node = p.nodes[i];
+    if (interruptible && (i % 16 == 0 || !node.cheap)) RETURN_IF_ERROR(StepInterrupted(*s));
+    if (!kTraced && node.simple) {
+      if (tw_status* failed = CallSimple(node, s->frame(i))) [[unlikely]] {
+        return s->Describe(i, FromC(failed));
+      }
+      continue;
+    }
+    bool pending = false;
+    RETURN_IF_ERROR(RunNode<kTraced>(s, i, &pending));
+    s->ReleaseInputs<kShared>(i);
+  }
+  return Status();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,56 @@
+// Pace: whether steps are faster in order or side by side, learnt from how long they take. Threads: one.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+namespace thalweg {
+
+class Pace {
+ public:
+  enum Way : uint8_t { kInOrder, kSideBySide };
+
+  // How the next step is to run. The slower way is tried again now and then, since machines and feeds change.
+  Way Next() {
+    ++steps_;
+    if (steps_ == 1 || seen_[kInOrder] < kTries) return kInOrder;
+    if (ns_[kInOrder] < kWorthSharing) return kInOrder;
+    if (seen_[kSideBySide] < kTries) return kSideBySide;
+    const Way best = Best(), other = Way(1 - best);
+    if (best != best_) {
+      best_ = best;
+      gap_ = kFirstGap;
+      again_ = steps_ + gap_;
+    }
+    if (steps_ < again_) return best;
+    gap_ = std::min(2 * gap_, ns_[other] > 2 * ns_[best] ? kSeldom : kOften);
+    again_ = steps_ + gap_;
+    return other;
+  }
+
+  void Took(Way way, int64_t ns) {
+    if (steps_ == 1) return;  // a first step touches memory that is not there yet
+    int64_t& mean = ns_[way];
+    if (seen_[way] < kTries) {
+      mean = seen_[way] == 0 ? ns : std::min(mean, ns);
+      ++seen_[way];
+    } else if (ns < mean && way != best_) {
+      mean = ns;
+    } else {
+      mean += (std::min(ns, 2 * mean) - mean) / 4;  // one step in which the machine was busy says little
+    }
+  }
+
+ private:
+  static constexpr int64_t kWorthSharing = 30'000;                                    // ns: three times what it takes to wake a thread
+  static constexpr uint64_t kTries = 3, kFirstGap = 8, kOften = 128, kSeldom = 2048;  // steps
+
+  // A second thread has to be of some use.
+  Way Best() const { return ns_[kSideBySide] < ns_[kInOrder] - ns_[kInOrder] / 16 ? kSideBySide : kInOrder; }
+
+  int64_t ns_[2] = {0, 0};
+  uint64_t seen_[2] = {0, 0}, steps_ = 0;
+  Way best_ = kInOrder;
+  uint64_t gap_ = kFirstGap, again_ = 0;  // when the other way is tried again
+};
+
+}  // namespace thalweg

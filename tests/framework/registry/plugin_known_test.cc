@@ -1,0 +1,350 @@
+// Plugins that are known but not loaded: the look at them, the cache, the first use; allow-lists, conflicts, unloading.
+#include <unistd.h>
+
+#include <sys/stat.h>
+
+#include "framework/registry/plugin_digest.h"
+#include "framework/runtime/device.h"
+#include "tests/framework/registry/loading.h"
+
+namespace thalweg {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing_support::LoadingTest;
+using testing_support::Text;
+
+class PluginKnownTest : public LoadingTest {
+ protected:
+  // The plugins of the folder, as a runtime finds them when it starts. Stamps are only believed when they are older than the clock's tick.
+  PluginLoader& Start(PluginLoading loading) {
+    usleep(20'000);
+    PluginLoader& loader = NewLoader(std::move(loading));
+    loader.LoadAll({{plugins()}, {}});
+    return loader;
+  }
+  static PluginLoading NoHelper(PluginLoading loading) {
+    loading.helper = "/no/such/helper";
+    return loading;
+  }
+};
+
+// ---- The look, and the cache ----
+
+TEST_F(PluginKnownTest, KnowsWhatAPluginBringsWithoutLoadingIt) {
+  Put("good", "good.so");
+  Start(Usual());
+  PluginRecord r = Last();
+  EXPECT_EQ(r.state, PluginRecord::kKnown) << r.reason;
+  EXPECT_EQ(r.id, "org.test.plugin");
+  EXPECT_EQ(r.version, "1.2");
+  EXPECT_THAT(r.ops, ElementsAre("TestPluginOp"));
+  EXPECT_THAT(r.devices, ElementsAre("TEST"));
+  EXPECT_EQ(r.kernels, 1u);
+  EXPECT_EQ(r.epoch, uint32_t{TW_EPOCH});
+  EXPECT_EQ(r.digest, Sha256(Contents(Built("good"))));
+  EXPECT_THAT(registry_->DeviceKindNames().at(0).kind, "TEST");
+  EXPECT_EQ(registry_->FindOp("NobodysOp"), nullptr);
+  EXPECT_THAT(lines_, IsEmpty());
+}
+
+TEST_F(PluginKnownTest, LoadsAtTheFirstUseOfAnyPart) {
+  Put("good", "good.so");
+  const std::function<bool(const Registry&)> uses[] = {
+      [](const Registry& r) { return r.FindOp("TestPluginOp") != nullptr; },
+      [](const Registry& r) { return r.Ops().size() == 1; },
+      [](const Registry& r) { return r.Kernels("TestPluginOp").size() == 1; },
+      [](const Registry& r) { return r.DeviceKinds("TEST").size() == 1; },
+      [](const Registry& r) { return r.DeviceKinds().size() == 1; },
+  };
+  for (const auto& use : uses) {
+    Start(Usual());
+    lines_.clear();
+    EXPECT_TRUE(use(*registry_));
+    EXPECT_THAT(lines_, ElementsAre("init"));
+    EXPECT_EQ(Last().state, PluginRecord::kLoaded);
+  }
+}
+
+TEST_F(PluginKnownTest, LooksOnlyOnce) {
+  Put("good", "good.so");
+  Start(Usual());
+  Start(NoHelper(Usual()));
+  EXPECT_EQ(Last().state, PluginRecord::kKnown) << Last().reason;
+  EXPECT_NE(registry_->FindOp("TestPluginOp"), nullptr);
+}
+
+TEST_F(PluginKnownTest, LooksAgainAtAFileThatChanged) {
+  Put("good", "good.so");
+  Start(Usual());
+  Put("rival", "good.so");
+  Start(NoHelper(Usual()));
+  EXPECT_EQ(Last().state, PluginRecord::kFailed);
+  EXPECT_THAT(Last().reason, HasSubstr("nobody can look at it first: the helper '/no/such/helper' is not there"));
+  EXPECT_THAT(Last().fix, HasSubstr("plugin_probe"));
+  Start(Usual());
+  EXPECT_EQ(Last().id, "org.test.rival");
+}
+
+TEST_F(PluginKnownTest, KnowsContentsUnderAnotherPath) {
+  const std::string path = Put("good", "good.so");
+  Start(Usual());
+  fs::rename(path, plugins() + "/moved.so");
+  Start(NoHelper(Usual()));
+  EXPECT_EQ(Last().state, PluginRecord::kKnown) << Last().reason;
+  EXPECT_THAT(Last().path, HasSubstr("moved.so"));
+}
+
+// Wherever it is cut, and whatever bit is wrong.
+TEST_F(PluginKnownTest, WritesADamagedCacheAnew) {
+  Put("good", "good.so");
+  Start(Usual());
+  const std::string cache = CacheFile(), whole = Contents(cache);
+  ASSERT_THAT(whole, HasSubstr("TestPluginOp"));
+  auto refuses = [&](const std::string& text) {
+    std::ofstream(cache, std::ios::binary) << text;
+    Start(NoHelper(Usual()));
+    return Last().state == PluginRecord::kFailed;
+  };
+  for (size_t i = 0; i < whole.size(); i += 97) {
+    std::string bad = whole;
+    bad[i] = char(bad[i] ^ 4);
+    EXPECT_TRUE(refuses(bad)) << i;
+    EXPECT_TRUE(refuses(whole.substr(0, i))) << i;
+  }
+  Start(Usual());
+  EXPECT_EQ(Last().state, PluginRecord::kKnown);
+  Start(NoHelper(Usual()));
+  EXPECT_EQ(Last().state, PluginRecord::kKnown);
+}
+
+TEST_F(PluginKnownTest, BelievesNoCacheThatOthersCouldWrite) {
+  Put("good", "good.so");
+  Start(Usual());
+  chmod(CacheFile().c_str(), 0666);
+  Start(NoHelper(Usual()));
+  EXPECT_EQ(Last().state, PluginRecord::kFailed);
+  chmod(CacheFile().c_str(), 0600);
+  chmod((folder_ + "/cache").c_str(), 0777);
+  Start(NoHelper(Usual()));
+  EXPECT_EQ(Last().state, PluginRecord::kFailed);
+}
+
+TEST_F(PluginKnownTest, DoesWithoutACacheThatCannotBeWritten) {
+  Put("good", "good.so");
+  PluginLoading loading = Usual();
+  loading.cache_folder = Write("no_folder", "a file");
+  Start(loading);
+  EXPECT_EQ(Last().state, PluginRecord::kKnown) << Last().reason;
+  EXPECT_NE(registry_->FindOp("TestPluginOp"), nullptr);
+}
+
+TEST_F(PluginKnownTest, WithoutAHelperTrustsOrLooksHereWhereToldTo) {
+  Put("good", "good.so");
+  PluginLoading loading = NoHelper(Usual());
+  loading.without_helper = PluginProbe::kTrust;
+  Start(loading);
+  EXPECT_EQ(Last().state, PluginRecord::kLoaded) << Last().reason;
+  EXPECT_THAT(lines_, ElementsAre("init"));
+  lines_.clear();
+  loading.without_helper = PluginProbe::kInProcess;
+  Start(loading);
+  EXPECT_EQ(Last().state, PluginRecord::kKnown) << Last().reason;
+  EXPECT_THAT(lines_, ElementsAre("shutdown", "init", "shutdown"));  // of the loader before, and of the look
+  EXPECT_NE(registry_->FindOp("TestPluginOp"), nullptr);
+}
+
+// ---- Those that crash or hang ----
+
+TEST_F(PluginKnownTest, QuarantinesWhatCrashesWithItsStage) {
+  const std::pair<const char*, const char*> stages[] = {{"crash_open", "while it was opened (dlopen)"},
+                                                        {"crash_query", "in tw_plugin_query_v0"},
+                                                        {"crash_init", "in its init"},
+                                                        {"crash_shutdown", "in its shutdown"}};
+  for (const auto& [variant, stage] : stages) {
+    fs::remove_all(plugins());
+    Put(variant, "crash.so");
+    Start(Usual());
+    EXPECT_EQ(Last().state, PluginRecord::kQuarantined) << variant;
+    EXPECT_THAT(Last().reason, HasSubstr(stage));
+    EXPECT_THAT(Last().fix, HasSubstr("remove '"));
+    Start(NoHelper(Usual()));  // also the next time, without another look
+    EXPECT_EQ(Last().state, PluginRecord::kQuarantined) << variant << ": " << Last().reason;
+    EXPECT_THAT(Last().reason, HasSubstr(stage));
+  }
+  Put("good", "crash.so");
+  Start(Usual());
+  EXPECT_EQ(Last().state, PluginRecord::kKnown) << Last().reason;
+}
+
+TEST_F(PluginKnownTest, QuarantinesWhatIsSilent) {
+  const std::string path = Put("hang_init", "hang.so");
+  PluginLoading loading = Usual();
+  loading.patience = std::chrono::milliseconds(300);
+  NewLoader(loading);
+  Status s = loader_->Load(path);
+  EXPECT_EQ(s.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(Text(s), HasSubstr("hang.so': it was silent for 300 ms in its init, when it was looked at; repair it"));
+  EXPECT_EQ(Last().state, PluginRecord::kQuarantined);
+}
+
+TEST_F(PluginKnownTest, TellsOfARefusalAsIfItHadHappenedHere) {
+  const std::string path = Put("init_fails", "fails.so");
+  Start(Usual());
+  EXPECT_EQ(Last().state, PluginRecord::kFailed);
+  EXPECT_EQ(Last().id, "org.test.plugin");
+  EXPECT_EQ(Last().reason, "its init failed: the driver is asleep");
+  EXPECT_EQ(loader_->Load(path).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(lines_, IsEmpty());
+}
+
+// ---- Who may come in, and who goes first ----
+
+TEST_F(PluginKnownTest, LoadsOnlyWhatIsAllowed) {
+  const std::string good = Put("good", "good.so"), rival = Put("rival", "rival.so");
+  const std::string list = Write("allowed", StrCat("# those that we built\n\n", Sha256(Contents(good)), "  good.so\n"));
+  NewLoader(Usual()).Allow(*PluginAllowList::Read(list, false));
+  loader_->LoadAll({{plugins()}, {}});
+  EXPECT_EQ(At(0).state, PluginRecord::kKnown) << At(0).reason;
+  EXPECT_EQ(At(1).state, PluginRecord::kNotAllowed);
+  EXPECT_THAT(At(1).reason, HasSubstr(list));
+  EXPECT_THAT(At(1).fix, HasSubstr(StrCat("add this line to the list: ", Sha256(Contents(rival)), "  ", rival)));
+  EXPECT_EQ(loader_->Load(rival).code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(PluginKnownTest, BelievesNoCacheUnderAnAllowList) {
+  const std::string path = Put("good", "good.so");
+  Start(Usual());
+  // The file is another, but all that the cache goes by is as it was.
+  const std::string list = Write("allowed", StrCat(Sha256(Contents(path)), "\n"));
+  Put("rival", "good.so");
+  NewLoader(Usual()).Allow(*PluginAllowList::Read(list, false));
+  loader_->LoadAll({{plugins()}, {}});
+  EXPECT_EQ(Last().state, PluginRecord::kNotAllowed);
+}
+
+TEST_F(PluginKnownTest, RefusesAnAllowListThatCannotBeTrusted) {
+  EXPECT_FALSE(PluginAllowList::Read(folder_ + "/none", false).ok());
+  Status s = PluginAllowList::Read(Write("bad", "# fine\nnot a digest\n"), false).status();
+  EXPECT_THAT(Text(s), HasSubstr("line 2 does not begin with a SHA-256"));
+  const std::string open = Write("open", StrCat(std::string(64, 'a'), "\n"));
+  chmod(open.c_str(), 0666);
+  EXPECT_EQ(PluginAllowList::Read(open, false).status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(PluginAllowList::Read(open, true).ok());
+}
+
+TEST_F(PluginKnownTest, SettlesConflictsByIdAndNotByTheOrderOfFiles) {
+  Put("good", "b.so");
+  Put("rival", "a.so");
+  Start(Usual());
+  EXPECT_EQ(At(1).state, PluginRecord::kKnown);
+  EXPECT_EQ(At(0).state, PluginRecord::kShadowed);
+  EXPECT_EQ(At(0).reason, StrCat("op 'TestPluginOp' is also in plugin 'org.test.plugin' (", plugins(),
+                                 "/b.so), which goes first: its id is the smaller one"));
+  EXPECT_THAT(At(0).fix, HasSubstr("plugin_prefer=org.test.rival"));
+  PluginLoading loading = Usual();
+  loading.preferred = {"org.test.rival"};
+  Start(loading);
+  EXPECT_EQ(At(0).state, PluginRecord::kKnown);
+  EXPECT_EQ(At(1).state, PluginRecord::kShadowed);
+  EXPECT_THAT(At(1).reason, HasSubstr("plugin_prefer names it"));
+  EXPECT_EQ(registry_->FindOp("TestPluginOp")->plugin, "org.test.rival");
+}
+
+TEST_F(PluginKnownTest, TheSecondFileWithAnIdGivesWay) {
+  Put("good", "a.so");
+  Put("twin", "b.so");
+  Start(Usual());
+  EXPECT_EQ(At(0).state, PluginRecord::kKnown);
+  EXPECT_EQ(At(1).state, PluginRecord::kShadowed);
+  EXPECT_THAT(At(1).reason, HasSubstr("a plugin with this id is known from '"));
+}
+
+TEST_F(PluginKnownTest, LoadsContentsOnceWhateverTheirPath) {
+  const std::string path = Put("good", "good.so");
+  const std::string others[] = {folder_ + "/copy.so", folder_ + "/symbolic.so", folder_ + "/hard.so"};
+  fs::copy_file(path, others[0]);
+  fs::create_symlink(path, others[1]);
+  fs::create_hard_link(path, others[2]);
+  Start(Usual());
+  EXPECT_TRUE(loader_->Load(others[0]).ok()) << Last().reason;  // which loads the one that is known
+  for (const std::string& other : others) {
+    EXPECT_TRUE(loader_->Load(other).ok()) << Last().reason;
+    EXPECT_EQ(Last().state, PluginRecord::kShadowed);
+    EXPECT_THAT(Last().reason, HasSubstr("is loaded from"));
+  }
+  EXPECT_THAT(lines_, ElementsAre("init"));
+}
+
+TEST_F(PluginKnownTest, LoadsThePluginThatHasTheOpsOfItsKernelsFirst) {
+  Put("kernels", "a.so");
+  Put("good", "b.so");
+  Start(Usual());
+  EXPECT_EQ(registry_->Kernels("TestPluginOp").size(), 2u);
+  EXPECT_EQ(At(0).state, PluginRecord::kLoaded) << At(0).reason;
+  Start(Usual());
+  ASSERT_EQ(registry_->DeviceKinds("TEST2").size(), 1u);
+  EXPECT_EQ(At(1).state, PluginRecord::kLoaded) << At(1).reason;
+}
+
+TEST_F(PluginKnownTest, WarnsOfAPluginThatFailsAtItsFirstUse) {
+  const std::string path = Put("good", "good.so");
+  PluginLoading loading = Usual();
+  std::vector<std::string> warnings;
+  loading.warn = [&](const std::string& text) { warnings.push_back(text); };
+  Start(loading);
+  Put("rival", "good.so");
+  EXPECT_EQ(registry_->FindOp("TestPluginOp"), nullptr);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("it was changed after it was looked at"));
+  EXPECT_EQ(Last().state, PluginRecord::kFailed);
+}
+
+// ---- Unloading ----
+
+TEST_F(PluginKnownTest, UnloadsWhatNobodyUses) {
+  const std::string path = Put("good", "good.so");
+  NewLoader(Usual());
+  for (int i = 0; i < 3; ++i) {
+    lines_.clear();
+    ASSERT_TRUE(loader_->Load(path).ok()) << Last().reason;
+    ASSERT_TRUE(loader_->Unload("org.test.plugin").ok());
+    EXPECT_THAT(lines_, ElementsAre("init", "shutdown"));
+    EXPECT_EQ(registry_->FindOp("TestPluginOp"), nullptr);
+    EXPECT_EQ(Last().state, PluginRecord::kDisabled);
+    EXPECT_EQ(loader_->records().size(), 1u);
+  }
+  EXPECT_EQ(loader_->Unload("org.test.plugin").code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(PluginKnownTest, KeepsWhatIsInUse) {
+  NewLoader(Usual());
+  ASSERT_TRUE(loader_->Load(Put("good", "good.so")).ok()) << Last().reason;
+  auto refused = [&](std::string_view why) {
+    Status s = loader_->Unload("org.test.plugin");
+    EXPECT_EQ(s.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(Text(s), HasSubstr(std::string(why)));
+    EXPECT_THAT(lines_, ElementsAre("init"));
+  };
+  {
+    auto graph = registry_->FindOp("TestPluginOp")->in_graphs.lock();
+    ASSERT_NE(graph, nullptr);
+    refused("1 graph has operations of it");
+  }
+  {
+    auto plan = registry_->Kernels("TestPluginOp").at(0)->in_plans.lock();
+    ASSERT_NE(plan, nullptr);
+    refused("1 session uses its kernels or devices");
+  }
+  ASSERT_TRUE(loader_->Load(Put("kernels", "kernels.so")).ok()) << Last().reason;
+  lines_.pop_back();
+  refused("plugin 'org.test.kernels' has kernels of its op 'TestPluginOp'");
+  ASSERT_TRUE(loader_->Unload("org.test.kernels").ok());
+  EXPECT_TRUE(loader_->Unload("org.test.plugin").ok());
+}
+
+}  // namespace
+}  // namespace thalweg

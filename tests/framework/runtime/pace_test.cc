@@ -1,0 +1,59 @@
+#include "framework/runtime/pace.h"
+
+#include "gtest/gtest.h"
+
+namespace thalweg {
+namespace {
+
+// How many of the next `steps` steps ran side by side, where steps take so long.
+int SideBySide(Pace* pace, int steps, int64_t in_order, int64_t side_by_side) {
+  int n = 0;
+  for (int i = 0; i < steps; ++i) {
+    const Pace::Way way = pace->Next();
+    n += way == Pace::kSideBySide;
+    pace->Took(way, way == Pace::kSideBySide ? side_by_side : in_order);
+  }
+  return n;
+}
+
+TEST(PaceTest, ShortStepsAreNeverShared) {
+  Pace pace;
+  EXPECT_EQ(SideBySide(&pace, 10'000, 20'000, 1'000), 0);
+}
+
+TEST(PaceTest, WhatIsFasterSideBySideIsSharedAfterAFewSteps) {
+  Pace pace;
+  EXPECT_GE(SideBySide(&pace, 1000, 100'000, 60'000), 970);
+}
+
+TEST(PaceTest, WhatGainsNothingStaysInOrder) {
+  Pace pace;
+  EXPECT_LE(SideBySide(&pace, 1000, 100'000, 99'000), 20);
+  Pace slower;
+  EXPECT_LE(SideBySide(&slower, 2000, 100'000, 300'000), 12);
+}
+
+TEST(PaceTest, AChangeIsNoticed) {
+  Pace pace;
+  SideBySide(&pace, 100, 100'000, 60'000);
+  SideBySide(&pace, 1000, 100'000, 200'000);  // somebody else needs the other processors
+  EXPECT_LE(SideBySide(&pace, 1000, 100'000, 200'000), 15);
+  SideBySide(&pace, 200, 100'000, 60'000);
+  EXPECT_GE(SideBySide(&pace, 1000, 100'000, 60'000), 980);
+}
+
+TEST(PaceTest, ABadStartIsForgotten) {
+  Pace pace;
+  SideBySide(&pace, 8, 100'000, 150'000);
+  EXPECT_GE(SideBySide(&pace, 100, 100'000, 60'000), 80);
+}
+
+TEST(PaceTest, OneSlowStepChangesNothing) {
+  Pace pace;
+  SideBySide(&pace, 100, 100'000, 60'000);
+  SideBySide(&pace, 1, 50'000'000, 50'000'000);
+  EXPECT_GE(SideBySide(&pace, 500, 100'000, 60'000), 490);
+}
+
+}  // namespace
+}  // namespace thalweg

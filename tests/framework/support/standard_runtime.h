@@ -1,0 +1,27 @@
+// A runtime of the standard ops, linked in, and the CPU plugin of the build, for tests that are about what standard ops say of themselves.
+#pragma once
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "framework/runtime/runtime.h"
+#include "ops/ops.h"
+
+namespace thalweg::testing_support {
+
+// more: plugins that are linked in, too. Whatever fails is a failure of the test.
+inline std::shared_ptr<Runtime> StandardRuntime(uint32_t threads, const std::vector<std::pair<std::string, tw_query_fn>>& more = {}) {
+  RuntimeOptions options;
+  options.threads = threads;
+  options.static_plugins = {{"ops", tw_plugin_query_v0_ops}};
+  options.static_plugins.insert(options.static_plugins.end(), more.begin(), more.end());
+  options.disabled_plugins = {"*opencl*"};
+  auto runtime = Runtime::Create(options);
+  EXPECT_TRUE(runtime.ok()) << runtime.status();
+  return *runtime;
+}
+
+}  // namespace thalweg::testing_support

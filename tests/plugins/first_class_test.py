@@ -1,0 +1,181 @@
+"""What plugins/examples bring is first class: ops of plugins are listed, called from Python's functions and from scopes, differentiated, their
+shapes known; they take variables, have resources of their own that checkpoints carry, and optimizers."""
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+
+import thalweg as tw
+
+BUILD = pathlib.Path(os.environ["THALWEG_BINARY_DIR"])
+EXAMPLES = BUILD / "examples/plugins"
+RNG = np.random.default_rng(3)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plugins():
+    for name in ("twice", "scale", "swish", "bloom", "lamb"):
+        tw.load_plugin(EXAMPLES / f"lib{name}.so")
+
+
+@pytest.fixture
+def graph():
+    with tw.Graph() as g:
+        yield g
+
+
+# ---- Ops ----
+
+def test_ops_of_a_plugin_are_listed_by_the_command_line():
+    def ops(*arguments):
+        return subprocess.run([BUILD / "bin/thalweg", "ops", *arguments], capture_output=True, text=True, check=True,
+                              env={**os.environ, "THALWEG_PLUGIN_PATH": str(EXAMPLES)}).stdout
+
+    assert {"Twice", "Scale", "Swish", "BloomFilter", "Lamb"} <= {line.split()[0] for line in ops().splitlines()}
+    said = ops("Swish")
+    assert "x times its sigmoid" in said and "org.example.swish" in said and "gradient  yes" in said and "Swish(float -> float) @CPU" in said
+
+
+def test_they_are_functions_with_signatures_from_their_schemas(graph):
+    assert "x times its sigmoid" in tw.ops.swish.__doc__ and tw.ops.Swish is tw.ops.swish and "swish" in dir(tw.ops)
+    x = tw.placeholder("float32", [None, 3])
+    assert tw.ops.swish(x).shape == (None, 3) and tw.ops.scale(x, factor=3.0).operation.attributes["factor"] == 3.0
+    with pytest.raises(tw.InvalidArgumentError, match="int32"):
+        tw.ops.swish(tw.constant([1], "int32"))
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-5), ("float64", 1e-12)])
+def test_they_compute_and_are_differentiated_twice(graph, dtype, tolerance):
+    value = RNG.normal(size=(4, 3)).astype(dtype)
+    x = tw.placeholder(dtype, [4, 3])
+    y = tw.ops.swish(x)
+    (dx,) = tw.gradients(y.sum(), [x])
+    (ddx,) = tw.gradients(dx.sum(), [x])
+    found = tw.Session(graph).run([y, dx, ddx], {x: value})
+    s = 1 / (1 + np.exp(-value.astype(np.float64)))
+    wanted = value * s, s + value * s * (1 - s), s * (1 - s) * (2 + value * (1 - 2 * s))
+    for f, w in zip(found, wanted):
+        np.testing.assert_allclose(f, w, rtol=tolerance, atol=tolerance)
+
+
+def test_they_are_trained_through_in_a_loop_of_steps(graph):
+    w = tw.Variable(np.float32(0.5), name="swish_w")
+    loss = (tw.ops.twice(tw.ops.swish(w * 1)) - 3.0) ** 2
+    step = tw.train.SGD(0.02).minimize(loss)
+    session = tw.Session(graph, container="swish")
+    session.run(graph.initializer())
+    for _ in range(200):
+        session.run(step)
+    assert session.run(loss) < 1e-6
+
+
+# ---- An optimizer of a plugin's own ----
+
+def lamb_reference(x, m, v, t, rate, grad, beta1=0.9, beta2=0.999, epsilon=1e-6, decay=0.01):
+    m = m + (1 - beta1) * (grad - m)
+    v = v + (1 - beta2) * (grad * grad - v)
+    r = m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + epsilon) + decay * x
+    of_x, of_r = np.linalg.norm(x), np.linalg.norm(r)
+    return x - rate * (of_x / of_r if of_x > 0 and of_r > 0 else 1) * r, m, v
+
+
+class Lamb:
+    """How a program uses an optimizer that a plugin brings: variables for its state, and one op for each step."""
+
+    def __init__(self, value, grad, rate, **attributes):
+        like = np.zeros_like(value)
+        self.x, self.m, self.v = (tw.Variable(a, name=n) for a, n in ((value, "x"), (like, "m"), (like, "v")))
+        self.count = tw.Variable(np.int64(0), name="count")
+        self.step = tw.ops.lamb(self.x.handle, self.m.handle, self.v.handle, self.count.handle, rate, grad, **attributes)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 2e-5), ("float64", 1e-12)])
+@pytest.mark.parametrize("attributes, options", [({}, {}), ({"beta1": 0.8, "weight_decay": 0.0}, {"beta1": 0.8, "decay": 0.0})])
+def test_lamb_is_what_its_paper_says_over_20_steps(graph, dtype, tolerance, attributes, options):
+    grad, rate = tw.placeholder(dtype, [5, 3]), tw.placeholder(dtype, [])
+    wanted = RNG.normal(size=(5, 3)), np.zeros((5, 3)), np.zeros((5, 3))
+    lamb = Lamb(wanted[0].astype(dtype), grad, rate, **attributes)
+    session = tw.Session(graph, container=f"lamb {dtype} {len(options)}")
+    session.run(graph.initializer())
+    for t in range(1, 21):
+        g, r = RNG.normal(size=(5, 3)), 0.1 / t
+        wanted = lamb_reference(*wanted, t, r, g, **options)
+        session.run(lamb.step, {grad: g.astype(dtype), rate: np.dtype(dtype).type(r)})
+    for variable, w in zip((lamb.x, lamb.m, lamb.v), wanted):
+        np.testing.assert_allclose(session.run(variable), w, rtol=tolerance, atol=tolerance)
+    assert session.run(lamb.count) == 20
+
+
+def test_lamb_starts_from_zero_weights(graph):
+    lamb = Lamb(np.zeros(2), tw.constant([1.0, -1.0], "float64"), tw.constant(0.5, "float64"))
+    session = tw.Session(graph, container="lamb zero")
+    session.run(graph.initializer())
+    session.run(lamb.step)
+    np.testing.assert_allclose(session.run(lamb.x), [-0.5, 0.5], rtol=1e-5)
+
+
+def test_lamb_refuses_state_of_another_shape(graph):
+    grad = tw.placeholder("float32", None)
+    lamb = Lamb(np.ones(3, np.float32), grad, 0.1)
+    session = tw.Session(graph, container="lamb refused")
+    session.run(graph.initializer())
+    with pytest.raises(tw.InvalidArgumentError, match=r"var has shape \[3\], grad \[2\]"):
+        session.run(lamb.step, {grad: np.ones(2, np.float32)})
+    np.testing.assert_array_equal(session.run(lamb.x), np.ones(3))
+
+
+# ---- A resource of a plugin's own ----
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "string"])
+def test_a_bloom_filter_knows_what_was_inserted(graph, dtype):
+    def keys(numbers):
+        return np.array([f"key {n}".encode() for n in numbers], object) if dtype == "string" else np.array(list(numbers), dtype)
+
+    asked = tw.placeholder(dtype, [None])
+    bloom = tw.ops.bloom_filter(bits=20000, hashes=5, shared_name=f"known {dtype}")
+    insert, found = tw.ops.bloom_insert(bloom, asked), tw.ops.bloom_contains(bloom, asked)
+    assert found.dtype == tw.bool_ and found.shape == (None,)
+    session = tw.Session(graph)
+    assert not session.run(found, {asked: keys(range(1000))}).any()
+    session.run(insert, {asked: keys(range(1000))})
+    assert session.run(found, {asked: keys(range(1000))}).all()
+    # 5 of 20000 bits for each of 1000 keys: (1 - exp(-5 / 20))^5 is 0.0005.
+    assert session.run(found, {asked: keys(range(1000, 11000))}).mean() < 0.005
+    assert session.run(found, {asked: keys([])}).shape == (0,)
+
+
+def test_a_bloom_filter_is_shared_by_name_and_kept_between_sessions(graph):
+    first, second = (tw.ops.bloom_filter(shared_name=n) for n in ("shared", "other"))
+    tw.Session(graph).run(tw.ops.bloom_insert(first, [7]))
+    assert tw.Session(graph).run(tw.ops.bloom_contains(tw.ops.bloom_filter(shared_name="shared"), [7]))[0]
+    assert not tw.Session(graph).run(tw.ops.bloom_contains(second, [7]))[0]
+
+
+def test_checkpoints_carry_a_bloom_filter(graph, tmp_path):
+    bloom, other = tw.ops.bloom_filter(shared_name="saved"), tw.ops.bloom_filter(shared_name="restored", bits=64)
+    prefix = str(tmp_path / "filters")
+    save = tw.ops.save_v2(prefix, ["filter"], [""], [tw.ops.bloom_to_bytes(bloom)])
+    restore = tw.ops.bloom_from_bytes(other, tw.ops.restore_v2(prefix, ["filter"], [""], dtypes=["string"])[0])
+    session = tw.Session(graph)
+    session.run(tw.ops.bloom_insert(bloom, [1, 5, 9]))
+    session.run(save)
+    session.run(restore)
+    assert session.run(tw.ops.bloom_contains(other, [1, 2, 5, 9])).tolist() == [True, False, True, True]
+
+
+def test_what_is_no_bloom_filter_is_refused(graph):
+    bloom, variable = tw.ops.bloom_filter(shared_name="kept"), tw.Variable(1.0, name="no_filter")
+    session = tw.Session(graph, container="")
+    session.run(tw.ops.bloom_insert(bloom, [1]))
+    with pytest.raises(tw.DataLossError, match="these 3 bytes are no Bloom filter"):
+        session.run(tw.ops.bloom_from_bytes(bloom, tw.constant(np.array(b"abc", object))))
+    assert session.run(tw.ops.bloom_contains(bloom, [1]))[0]
+    session.run(graph.initializer())
+    with pytest.raises(tw.InvalidArgumentError, match="filter is a variable"):
+        session.run(tw.ops.bloom_insert(variable.handle, [1]))
+    with pytest.raises(tw.InvalidArgumentError, match="is a org.example.bloom.filter of plugin 'org.example.bloom', which a kernel of"):
+        session.run(variable.graph.op("AssignAddVariableOp", bloom, 1.0, dtype="float32"))
+    with pytest.raises(tw.InvalidArgumentError, match="more than 64"):
+        session.run(tw.ops.bloom_insert(tw.ops.bloom_filter(hashes=65), [1]))
