@@ -167,6 +167,7 @@ Status Importer::ReadVersions(std::string_view bytes) {
     if (f.number == kMinConsumer && f.type == WireField::kVarint) v->min_consumer = int32_t(f.value);
     if (f.number != kBadConsumers) continue;
     if (f.type == WireField::kVarint) v->bad_consumers.push_back(int32_t(f.value));
+    if (f.type != WireField::kBytes) continue;
     const char *p = f.bytes.data(), *end = p + f.bytes.size();
     for (uint64_t one; p < end; v->bad_consumers.push_back(int32_t(one))) {
       if (!GetVarint(&p, end, &one)) return Damaged("the list of bad consumers", reader);

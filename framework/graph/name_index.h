@@ -2,9 +2,10 @@
 // or many readers.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <string_view>
 #include <vector>
+
+#include "framework/base/keyed_hash.h"
 
 namespace thalweg {
 
@@ -42,7 +43,7 @@ class NameIndex {
     uint32_t hash = 0;
     int32_t number = kNone;
   };
-  static uint32_t Hash(std::string_view name) { return uint32_t(std::hash<std::string_view>()(name)); }
+  static uint32_t Hash(std::string_view name) { return uint32_t(KeyedHash(name)); }
   static size_t Room(size_t slots) { return slots / 4 * 3; }
 
   // The slot of the name, or the free one where it would be.

@@ -60,7 +60,7 @@ class Resolver {
     for (const ArgSpec& arg : op_.inputs) {
       ASSIGN_OR_RETURN(int64_t n, Count(arg));
       if (n >= 0) {
-        fixed += n;
+        fixed = n > INT64_MAX - fixed ? INT64_MAX : fixed + n;  // more than anybody has either way
         continue;
       }
       const std::string& name = arg.number_attr.empty() ? arg.list_attr : arg.number_attr;
@@ -142,7 +142,7 @@ class Resolver {
     out_.out_at.push_back(0);
     for (const ArgSpec& arg : op_.outputs) {
       ASSIGN_OR_RETURN(int64_t n, Count(arg));
-      if (n < 0 || n + out_.out_at.back() > kMost) return InvalidArgument("cannot have ", n, " outputs '", arg.name, "'");
+      if (n < 0 || n > kMost - int64_t(out_.out_at.back())) return InvalidArgument("cannot have ", n, " outputs '", arg.name, "'");
       for (uint32_t k = 0; k < uint32_t(n); ++k) out_.types.push_back(TypeOf(arg, k));
       out_.out_at.push_back(out_.out_at.back() + uint32_t(n));
     }

@@ -255,6 +255,7 @@ Part::Part(std::shared_ptr<const CompilerRole> role, PartGraph graph, Device* de
   op_.inputs.resize(graph_.inputs.size());
   op_.outputs.resize(graph_.out.size());
   op_.host = role_->host;
+  for (const PartGraph::Member& m : graph_.members) op_.stateful |= m.node->op().stateful;
   node_ = Node::StandIn(&op_, NameOf(graph_), EdgesOf(graph_), TypesOf(graph_), OutShapes(graph_));
 }
 

@@ -10,6 +10,8 @@
 #include <new>
 #include <utility>
 
+#include <sys/prctl.h>
+
 #include "framework/runtime/pause.h"
 
 namespace thalweg {
@@ -82,15 +84,15 @@ struct ThreadPool::Worker {
   std::mutex mu;
   std::condition_variable wake;
   bool called = false;
-  bool moved = false;  // kept off a CPU until it is awake
-  cpu_set_t usual;     // of moved: where it may run
+  bool moved = false;       // kept off a CPU until it is awake
+  cpu_set_t usual, others;  // of moved: where it may run, and where until then
   Worker* next = nullptr;
 
   // REQUIRES: it was taken from the list of sleepers, by us.
   void Call() {
-    KeepOff(sched_getcpu());
     {
       std::lock_guard lock(mu);
+      KeepOff(sched_getcpu());
       called = true;
     }
     wake.notify_one();
@@ -100,17 +102,31 @@ struct ThreadPool::Worker {
     std::unique_lock lock(mu);
     wake.wait(lock, [&] { return called; });
     called = false;
-    if (std::exchange(moved, false)) pthread_setaffinity_np(pthread_self(), sizeof usual, &usual);
+    if (std::exchange(moved, false)) Return();
   }
 
  private:
   // Linux in a virtual machine may take a CPU that has been idle for a while for one that the host has taken away, and puts who is woken
-  // on the CPU of the one who wakes, where they then wait for each other for milliseconds. REQUIRES: it sleeps.
+  // on the CPU of the one who wakes, where they then wait for each other for milliseconds. REQUIRES: mu.
   void KeepOff(int cpu) {
-    if (cpu < 0 || cpu >= CPU_SETSIZE || pthread_getaffinity_np(thread.native_handle(), sizeof usual, &usual) != 0) return;
-    cpu_set_t others = usual;
+    if (cpu < 0 || cpu >= CPU_SETSIZE || Filtered()) return;
+    if (pthread_getaffinity_np(thread.native_handle(), sizeof usual, &usual) != 0) return;
+    others = usual;
     CPU_CLR(cpu, &others);
     moved = CPU_COUNT(&others) > 0 && pthread_setaffinity_np(thread.native_handle(), sizeof others, &others) == 0;
+  }
+
+  // Where somebody has set it meanwhile, theirs stays.
+  void Return() {
+    cpu_set_t now;
+    if (pthread_getaffinity_np(pthread_self(), sizeof now, &now) != 0 || !CPU_EQUAL(&now, &others)) return;
+    pthread_setaffinity_np(pthread_self(), sizeof usual, &usual);
+  }
+
+  // Behind a filter of system calls, which may end the process for one that it does not know.
+  static bool Filtered() {
+    static const bool filtered = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
+    return filtered;
   }
 };
 

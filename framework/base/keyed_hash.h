@@ -1,0 +1,54 @@
+// SipHash-1-3 (Aumasson, Bernstein: "SipHash: a fast short-input PRF", 2012) with a key of the process: a hash of names from files that
+// whoever wrote the file cannot steer, so that no file makes a table slow. Not the same in two processes. Threads: any.
+#pragma once
+#include <unistd.h>
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace thalweg {
+
+struct HashKey {
+  uint64_t a, b;
+};
+
+inline uint64_t KeyedHash(std::string_view text, const HashKey& key) {
+  static_assert(std::endian::native == std::endian::little);
+  uint64_t v0 = key.a ^ 0x736f6d6570736575, v1 = key.b ^ 0x646f72616e646f6d;
+  uint64_t v2 = key.a ^ 0x6c7967656e657261, v3 = key.b ^ 0x7465646279746573;
+  auto round = [&] {
+    v0 += v1, v2 += v3, v1 = std::rotl(v1, 13), v3 = std::rotl(v3, 16), v1 ^= v0, v3 ^= v2, v0 = std::rotl(v0, 32);
+    v2 += v1, v0 += v3, v1 = std::rotl(v1, 17), v3 = std::rotl(v3, 21), v1 ^= v2, v3 ^= v0, v2 = std::rotl(v2, 32);
+  };
+  auto take = [&](uint64_t word) {
+    v3 ^= word;
+    round();
+    v0 ^= word;
+  };
+  size_t at = 0;
+  for (; at + 8 <= text.size(); at += 8) {
+    uint64_t word;
+    std::memcpy(&word, text.data() + at, 8);
+    take(word);
+  }
+  uint64_t last = uint64_t(text.size()) << 56;
+  for (size_t i = 0; at + i < text.size(); ++i) last |= uint64_t(static_cast<unsigned char>(text[at + i])) << (8 * i);
+  take(last);
+  v2 ^= 0xff;
+  round(), round(), round();
+  return v0 ^ v1 ^ v2 ^ v3;
+}
+
+// The process's own key, drawn once.
+inline uint64_t KeyedHash(std::string_view text) {
+  static const HashKey key = [] {
+    HashKey k{0x9e3779b97f4a7c15, reinterpret_cast<uintptr_t>(&k)};  // where the system has nothing to draw from
+    if (getentropy(&k, sizeof k) != 0) k.b = reinterpret_cast<uintptr_t>(&k);
+    return k;
+  }();
+  return KeyedHash(text, key);
+}
+
+}  // namespace thalweg
