@@ -73,11 +73,11 @@ typedef struct endpoint {
   item *asked, **asked_end;
   uint64_t ids, n_connections;
   connection* all;
-  uint64_t n_ended; /* steps that were aborted or forgotten, of which the last are remembered */
   struct ended {
-    uint64_t step, code;
-    char why[496];
-  } ended[kEnded];
+    uint64_t step;
+    uint32_t code; /* 0: none */
+    char why[500];
+  } ended[kEnded]; /* by step % kEnded: steps that were aborted or forgotten, as long as no other needs the place */
   char buffer[kPiece];
 } endpoint;
 
@@ -91,14 +91,12 @@ static tw_status* failure(const tw_host* h, uint32_t code, const char* who, cons
 static tw_status* gone(const connection* c) { return failure(c->e->h, TW_UNAVAILABLE, c->address, "is lost; connect again"); }
 static tw_status* full(const tw_host* h, const char* who) { return failure(h, TW_RESOURCE_EXHAUSTED, who, "found no memory"); }
 static const struct ended* find_ended(const endpoint* e, uint64_t step) {
-  for (uint64_t k = 0; k < e->n_ended && k < kEnded; ++k) {
-    if (e->ended[k].step == step) return &e->ended[k];
-  }
-  return NULL;
+  const struct ended* x = &e->ended[step % kEnded];
+  return x->code && x->step == step ? x : NULL;
 }
 static tw_status* ended(const endpoint* e, uint64_t step) {
   const struct ended* x = find_ended(e, step);
-  return x ? e->h->status->make(e->h, (uint32_t)x->code, x->why, strlen(x->why), NULL) : NULL;
+  return x ? e->h->status->make(e->h, x->code, x->why, strlen(x->why), NULL) : NULL;
 }
 
 static item* new_item(connection* c, frame f, const void* text, const void* head) {
@@ -171,9 +169,9 @@ static void give_up(item* i, tw_status* why) {
   settle(i, why);
 }
 static void end_step(endpoint* e, uint64_t step, uint32_t code, const char* why, uint64_t n, bool forget) {
-  struct ended* x = &e->ended[e->n_ended % kEnded];
+  struct ended* x = &e->ended[step % kEnded];
   if (!find_ended(e, step)) {
-    ++e->n_ended, x->step = step, x->code = code;
+    x->step = step, x->code = code ? code : TW_UNKNOWN;
     snprintf(x->why, sizeof x->why, "%.*s", (int)n, why);
   }
   EACH(connection, c, e->all) {
@@ -253,9 +251,9 @@ static bool begin(connection* c, uint64_t n) {
   if (f.kind == HELLO) return f.text && f.text < kPath && memcpy(c->address, text, f.text);
   if (f.kind == ABORT) return end_step(e, f.step, f.code, text, f.text, false), true;
   if (f.kind != ANSWER) {
-    item* i = new_item(c, f, text, NULL);
     const struct ended* x = f.kind == TAKE ? find_ended(e, f.step) : NULL;
-    if (x) return reply(c, (frame){.kind = ANSWER, .code = (uint32_t)x->code, .id = f.id, .text = strlen(x->why)}, x->why), true;
+    if (x) return reply(c, (frame){.kind = ANSWER, .code = x->code, .id = f.id, .text = strlen(x->why)}, x->why), true;
+    item* i = new_item(c, f, text, head);
     const bool fits = f.bytes <= e->config.largest;
     if (!i || (fits && f.bytes && !(i->data = i->owned = malloc(f.bytes)))) return free(i), false;
     i->out = false, c->to = i->data;
@@ -316,10 +314,7 @@ static void write_out(connection* c) {
       c->began = true;
     } while (c->written < i->f.bytes);
     c->began = false, c->written = 0, i->out = false;
-    if (i->f.kind != CALL && i->f.kind != TAKE)
-      drop(i, NULL);
-    else if (!i->done && !i->line)
-      drop(i, NULL); /* nobody waits for it any more */
+    if ((i->f.kind != CALL && i->f.kind != TAKE) || (!i->done && !i->line)) drop(i, NULL); /* else an answer will come */
   }
 }
 
@@ -386,7 +381,9 @@ static void act(endpoint* e, item* i) {
   if (kind == ANSWER) --c->open;
   if (why || (kind == ANSWER && dead)) return drop(i, why);
   if (kind == HELLO) c->next = e->all, e->all = c;
-  if (kind <= ANSWER || kind == SEND) return add(i), meet(kind == SEND ? i : NULL, other_half(i, TAKE));
+  if (kind <= ANSWER || kind == SEND) add(i);
+  if (kind == SEND) meet(i, other_half(i, TAKE));
+  if (kind <= ANSWER || kind == SEND) return;
   if (kind == ABORT) EACH(connection, to, e->all) if (to->mine) reply(to, i->f, i->text);
   if (kind == ABORT || kind == FORGET) return end_step(e, i->f.step, i->f.code, i->text, i->f.text, kind == FORGET), free(i);
   if (kind == CLOSE_PEER) leave(c);

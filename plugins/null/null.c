@@ -14,8 +14,10 @@ static tw_status* enumerate(const tw_host* h, void* user, tw_device_list* to) {
 
 static tw_status* allocate(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory) {
   (void)self;
-  *out_memory = aligned_alloc(align, (bytes + align - 1) / align * align);
-  return *out_memory ? NULL : tw_fail(h, TW_RESOURCE_EXHAUSTED, TW_S("the host has no more memory"));
+  void* memory = aligned_alloc(align, (bytes + align - 1) / align * align);
+  if (!memory) return tw_fail(h, TW_RESOURCE_EXHAUSTED, TW_S("the host has no more memory"));
+  *out_memory = memory;
+  return NULL;
 }
 
 static void release(const tw_host* h, void* self, void* memory, uint64_t bytes) {

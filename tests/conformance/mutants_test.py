@@ -58,6 +58,12 @@ MUTANTS = {
     "one_process": (5, [508]),
     "waits_on": (5, [506], "--rule", "506"),
     "answers_twice": (5, [508, 509]),
+    "healthy_collective": (5, []),
+    "root_is_zero": (5, [542]),
+    "never_aborts": (5, [545], "--rule", "545"),
+    "healthy_membership": (5, []),
+    "puts_anyway": (5, [562]),
+    "leaves_keys": (5, [564]),
 }
 
 

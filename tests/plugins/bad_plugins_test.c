@@ -220,7 +220,7 @@ static void UnloadedWithLiveTensors(void) {
   const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, &three, 1);
   const tw_output y = tw_scope_op1(s, "BadOp", x);
   OK(tw_scope_finish(s));
-  FAILS(tw_plugin_unload(runtime, "org.test.bad"), TW_FAILED_PRECONDITION, "1 graph has operations of it");
+  FAILS(tw_plugin_unload(runtime, "org.test.bad"), TW_FAILED_PRECONDITION, "that have its ops: 1");
   OK(tw_session_create(g, NULL, 0, &session));
   const float values[] = {1, 2, 3};
   tw_tensor* in = floats(&three, 1, values);
@@ -228,8 +228,16 @@ static void UnloadedWithLiveTensors(void) {
   tw_tensor_release(out);
   tw_tensor_release(in);
   tw_session_destroy(session);
-  FAILS(tw_plugin_unload(runtime, "org.test.bad"), TW_FAILED_PRECONDITION, "destroy that first");
+  FAILS(tw_plugin_unload(runtime, "org.test.bad"), TW_FAILED_PRECONDITION, "end them first");
   tw_graph_destroy(g);
+  tw_ops* ops = NULL;
+  tw_devices* devices = NULL;
+  OK(tw_ops_create(runtime, &ops));
+  FAILS(tw_plugin_unload(runtime, "org.test.bad"), TW_FAILED_PRECONDITION, "that have its ops: 1");
+  tw_ops_destroy(ops);
+  OK(tw_devices_create(runtime, &devices));
+  FAILS(tw_plugin_unload(runtime, "org.test.bad"), TW_FAILED_PRECONDITION, "kernels or devices: 1");
+  tw_devices_destroy(devices);
   unload();
   FAILS(tw_plugin_unload(runtime, "org.test.bad"), TW_NOT_FOUND, "org.test.bad");
   FAILS(tw_plugin_unload(runtime, "org.thalweg.ops"), TW_FAILED_PRECONDITION, "linked into the program");

@@ -102,6 +102,19 @@ TEST_F(DevicesTest, MemoryIsNotUsedAgainWhileAnotherQueueNeedsIt) {
   }
 }
 
+// FAKE:1 has much to do before it reads the first copy; the second one gets the same memory.
+TEST_F(DevicesTest, ACopyWaitsForTheReadersOfTheMemoryThatItGoesTo) {
+  TestGraph g(FakeRuntime({{"delay_us", "2000"}}));
+  Edge x = g.Input(Shape({64}), "x"), busy = x;
+  for (int k = 0; k < 10; ++k) busy = g.Op("AddV2", {busy, g.Const({1})}, {.device = "FAKE:1"});
+  Edge square = g.Op("Square", {x}, {.device = "FAKE:0"}), sum = g.Op("Add", {busy, square}, {.device = "FAKE:1"});
+  Edge less = g.Op("Neg", {square}, {.device = "FAKE:0"}), back = g.Op("Add", {sum, less}, {.device = "FAKE:1"});
+  auto session = g.NewSession({{"engine", "fixed"}});
+  auto out = Step(*session, {{x}, {back}, {}}, {testing_support::FloatsOf(Shape({64}))});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(Values((*out)[0]), Values(testing_support::FloatsOf(Shape({64}), 11)));
+}
+
 TEST_F(DevicesTest, PartialNamesChooseAmongWhatThereIs) {
   for (auto [device, where] : {std::pair("FAKE", "FAKE:0"),
                                {"fake:1", "FAKE:1"},

@@ -94,6 +94,16 @@ TEST(DeviceFaultsTest, AKernelThatFailsLateIsNamed) {
   EXPECT_THAT(Values((*Step(*session, {{x}, {y}, {}}, {Floats({1, 2})}))[0]), testing::ElementsAre(1, 4));
 }
 
+TEST(DeviceFaultsTest, ALateFailureOfWhatNobodyReadsFailsTheStep) {
+  TestGraph g(FakeRuntime({{"fail_kernel", "1"}}));
+  Edge x = g.Input(Shape({2}), "x"), y = g.Op("Neg", {x}, {.name = "unread", .device = "FAKE:0"});
+  auto session = g.NewSession();
+  auto out = Step(*session, {{x}, {}, {y.node}}, {Floats({1, 2})});
+  EXPECT_THAT(Text(out.status()),
+              AllOf(HasSubstr("device:FAKE:0 reported after the step's kernels were started"), HasSubstr("Neg 'unread'")));
+  EXPECT_TRUE(Step(*session, {{x}, {}, {y.node}}, {Floats({1, 2})}).ok());
+}
+
 TEST(DeviceFaultsTest, ALostDeviceFailsEveryStepAndHangsNone) {
   for (const char* n : {"1", "2", "3", "4"}) {
     TestGraph g(FakeRuntime({{"lose_after", n}, {"delay_us", "500"}}));

@@ -61,6 +61,10 @@ TEST_F(NullTest, NothingGoesThereUnasked) {
   EXPECT_THAT(Plan({{"fallback", "allow"}}, {{x}, {y, z}, {}}, {Shape({2})}), Not(HasSubstr("NULL")));
   EXPECT_THAT(Plan({}, {{x}, {y}, {}}, {Shape({2})}), HasSubstr("no kernel for (float) on device '/device:FAKE:0'"));
   EXPECT_EQ((*g_.runtime().host_device())->kind(), "CPU");
+  // Nor what nobody else can do.
+  Edge whole = g_.Op("Cast", {x}, {.attrs = {{"DstT", AttrValue::Type(TW_INT32)}}}), r = g_.Op("Reciprocal", {whole}, {.name = "r"});
+  EXPECT_THAT(Plan({{"fallback", "allow"}}, {{x}, {r}, {}}, {Shape({2})}),
+              HasSubstr("Reciprocal 'r': no kernel for (int32) on device 'any'"));
 }
 
 TEST_F(NullTest, OpsOfPluginsThatComeLaterRunOnItToo) {

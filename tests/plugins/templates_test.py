@@ -9,8 +9,8 @@ from installed import PREFIX, WORK, check, finish, install, run
 
 COMPILERS = [("gcc", "g++"), ("clang", "clang++")]
 TEMPLATES = [("op", "Cubic", ""), ("op", "CubicGrad", "--c --gradient"), ("op", "CubicCc", "--cpp"), ("op", "CubicCcGrad", "--cpp --gradient"),
-             ("device", "SOFT", "")]
-WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
+             ("device", "SOFT", ""), ("transport", "fabric", "")]
+WARNINGS = {"op": "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror", "transport": "-Wall -Wextra -Werror"}
 
 
 def by_readme(kind, name, options, cc, cxx):
@@ -22,7 +22,7 @@ def by_readme(kind, name, options, cc, cxx):
         return [(False, f"thalweg new {kind} {name} {options}", said)]
     page = (folder / name / "README.md").read_text()
     commands = re.search(r"^```sh\n(.*?)^```$", page, re.M | re.S)[1]
-    commands = re.sub(r"^(cc|c\+\+) ", lambda m: f"{cc if m[1] == 'cc' else cxx} {WARNINGS} ", commands, flags=re.M)
+    commands = re.sub(r"^(cc|c\+\+) ", lambda m: f"{cc if m[1] == 'cc' else cxx} {WARNINGS.get(kind, WARNINGS['op'])} ", commands, flags=re.M)
     status, said = run(commands, folder / name)
     return [("{{" not in page, f"{name}: README.md is filled in", page),
             (f"prefix={PREFIX}" in page, f"{name}: README.md names the installation", page),
@@ -33,7 +33,8 @@ def by_readme(kind, name, options, cc, cxx):
 def by_cmake(kind, name, options):
     folder = WORK / f"{name}-gcc" / name
     lines = (folder / "CMakeLists.txt").read_text().splitlines()
-    status, said = run(f"cmake -B build -G Ninja -DCMAKE_PREFIX_PATH={PREFIX} && cmake --build build && ./test build/lib{name}.so", folder)
+    test = f"thalweg plugins check build/lib{name}.so" if kind == "transport" else f"./test build/lib{name}.so"
+    status, said = run(f"cmake -B build -G Ninja -DCMAKE_PREFIX_PATH={PREFIX} && cmake --build build && {test}", folder)
     return [(len(lines) == 4, f"{name}: its CMake file has 4 lines", str(lines)), (status == 0, f"{name} {options} with CMake", said)]
 
 
@@ -62,7 +63,7 @@ def main():
         for job in jobs:
             for result in job.result():
                 check(*result)
-        for job in [pool.submit(by_cmake, *template) for template in (TEMPLATES[1], TEMPLATES[3], TEMPLATES[4])]:
+        for job in [pool.submit(by_cmake, *template) for template in (TEMPLATES[1], TEMPLATES[3], *TEMPLATES[4:])]:
             for result in job.result():
                 check(*result)
     for result in one_command_is_enough("CubicGrad"):
@@ -71,14 +72,15 @@ def main():
     refuses("thalweg new op ../X", "'../X' cannot name an op")
     refuses("thalweg new op ''", "'' cannot name an op")
     refuses("thalweg new device Soft", "'Soft' cannot name a device")
+    refuses("thalweg new transport Fabric", "'Fabric' cannot name a transport")
     refuses("thalweg new kernel X", "'kernel' is neither op")
     refuses("thalweg new op", "missing argument")
     refuses("thalweg new op Cubic --fast", "unknown option '--fast'")
     refuses("thalweg new op Cubic --c --cpp", "exclude each other")
     refuses("thalweg new device HARD --gradient", "--gradient is for ops")
-    refuses("thalweg new op MatMul", "already, of plugin 'org.thalweg", 1)
-    refuses("thalweg new device CPU", "already, of plugin 'org.thalweg.cpu'", 1)
-    refuses(f"cd Cubic-gcc && thalweg new op Cubic", "cannot make the folder 'Cubic': there is one already", 1)
+    refuses("thalweg new op MatMul", "op 'MatMul' is there already, of plugin 'org.thalweg", 1)
+    refuses("thalweg new device CPU", "device kind 'CPU' is there already, of plugin 'org.thalweg.cpu'", 1)
+    refuses("cd Cubic-gcc && thalweg new op Cubic", "cannot make the folder 'Cubic': there is one already", 1)
     finish()
 
 

@@ -148,6 +148,10 @@ def test_a_plan_shows_order_memory_and_what_is_gone(folder):
     assert "merged (1): b into a" in run("inspect", twice, "--plan", "--fetch", "y")
     assert "merged" not in run("inspect", twice, "--plan", "--fetch", "y", "--session-option", "optimize=false")
     assert "nothing to do" in run("inspect", graph, "--plan", status=2)
+    elsewhere = run("inspect", twice, "--plan", "--fetch", "y", "--device", "FAKE:5")
+    assert "a: placed on CPU:0 because there is no device '/device:FAKE:5'" in elsewhere, elsewhere
+    assert "device '/device:FAKE:5' not found" in run("inspect", twice, "--plan", "--fetch", "y", "--device", "FAKE:5",
+                                                      "--session-option", "fallback=fail", status=1)
     assert "x" in run("inspect", graph, "--plan", "--fetch", "y", "--feed-shape", "x=4,9", status=1)
 
 

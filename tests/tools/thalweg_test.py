@@ -58,10 +58,11 @@ def test_lists_are_tables_or_json(folder):
 def test_devices_tell_of_their_memory(folder):
     fake = os.environ["THALWEG_BINARY_DIR"] + "/tests/devices/libfake.so"
     devices = json.loads(run("devices", "--plugin", fake, "--option", "plugin.org.thalweg.fake.memory=8M", "--json"))
-    cpu, first, second = devices
+    cpu = devices[0]
+    first, second = (d for d in devices if d["plugin"] == "org.thalweg.fake")
     assert cpu["statistics"] is None and first["memory"] == 8 << 20
     assert first["statistics"]["memory_used"] == 0 and second["statistics"]["memory_largest_free"] == 8 << 20
-    assert "0 B of 8 MiB used, 0 B at the peak" in run("devices", "--plugin", fake, "--option", "plugin.org.thalweg.fake.memory=8M")
+    assert "0 B of 8.4 MB used, 0 B at the peak" in run("devices", "--plugin", fake, "--option", "plugin.org.thalweg.fake.memory=8M")
 
 
 def test_plugins_say_why(folder):

@@ -1,7 +1,7 @@
 # Finds what Thalweg is built on. Protocol Buffers, Abseil and LevelDB come from the folder that tools/setup made
 # (THALWEG_DEPS_PREFIX; asked of tools/setup when not given) or, with THALWEG_SYSTEM_DEPS, from the distribution.
-# Afterwards these targets exist: absl::*, protobuf::libprotobuf-lite, leveldb::leveldb, thalweg::crypto, Eigen3::Eigen, ZLIB::ZLIB (for the command
-# line only), and where their packages are there GTest::gtest, GTest::gmock, OpenCL::OpenCL.
+# Afterwards these targets exist: absl::*, protobuf::libprotobuf-lite, leveldb::leveldb, thalweg::crypto, Eigen3::Eigen, ZLIB::ZLIB (for the
+# command line only), and where their packages are there GTest::gtest, GTest::gmock, OpenCL::OpenCL.
 
 if(THALWEG_SYSTEM_DEPS)
   find_package(absl CONFIG REQUIRED)

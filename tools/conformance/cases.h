@@ -26,8 +26,6 @@ StatusOr<const Node*> AddCase(Graph* graph, const Case& c, bool known = true);
 // What the CPU's kernel gets. NOT_FOUND where the CPU has none.
 StatusOr<std::vector<Tensor>> AskOracle(World* oracle, const Case& c);
 
-enum class Effort { kBrief, kUsual, kFull };
-
 class CaseBook {
  public:
   // oracle: runtime without the plugin; world: with it. Both must outlive the book.

@@ -141,6 +141,7 @@ class Call {
   }
   CallResult Execute(const std::vector<Tensor>& inputs, const std::vector<Shape>& outputs, uint64_t scratch) {
     CallResult r;
+    promised_ = &outputs;
     r.status = Fill(inputs, outputs, scratch);
     if (!r.status.ok()) return r;
     const tw_token token = frame_->c.token;
@@ -318,28 +319,28 @@ class Call {
   }
 
   StatusOr<Tensor> Output(uint32_t i, uint32_t dtype, const Bytes& bytes) {
+    const uint32_t o = i - uint32_t(run_.node->n_in());
     if (held_[i]) {
       const DTypeInfo* info = FindDType(dtype);
-      if (!info || !info->plain || run_.host_out[i - uint32_t(run_.node->n_in())]) return held_[i];
+      if (!(*promised_)[o].Admits(held_[i].shape())) {
+        return Internal("output ", o, " has shape ", held_[i].shape().text(), "; the shape rule promised ", (*promised_)[o].text());
+      }
+      if (!info || !info->plain || run_.host_out[o]) return held_[i];
       return run_.device->ToHost(held_[i]);
     }
-    if (!shape_known_[i] || bytes.empty()) return Internal("output ", i - uint32_t(run_.node->n_in()), " was left without a value");
-    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(dtype, *shape_known_[i]));
+    if (!(*promised_)[o].known() || bytes.empty()) return Internal("output ", o, " was left without a value");
+    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(dtype, (*promised_)[o]));
     if (t.bytes()) std::memcpy(t.data(), bytes.data() + kZone, t.bytes());
     return t;
   }
 
- public:
-  // Shapes of the slots whose memory was there before the call; NULL for the others.
-  std::vector<const Shape*> shape_known_;
-
- private:
   World& world_;
   const NodeRun& run_;
   Guarded memory_;
   OneCall step_;
   const std::string no_container_;
   std::unique_ptr<Stream> stream_;
+  const std::vector<Shape>* promised_ = nullptr;  // by the shape rule
   Slot* slots_ = nullptr;
   uint32_t n_slots_ = 0;
   KernelFrame* frame_ = nullptr;
@@ -421,8 +422,6 @@ PreparedKernel::~PreparedKernel() {
 
 CallResult PreparedKernel::Execute(const std::vector<Tensor>& inputs, const CancelToken* cancel) const {
   Call call(world_, run_, cancel);
-  call.shape_known_.assign(inputs.size(), nullptr);
-  for (const Shape& s : shapes_) call.shape_known_.push_back(s.known() ? &s : nullptr);
   return call.Execute(inputs, shapes_, scratch_);
 }
 

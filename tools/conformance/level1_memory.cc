@@ -61,15 +61,15 @@ Outcome PassesOnRefusals(const DeviceKind& kind) {
   return {};
 }
 
-std::vector<uint64_t> Sizes(bool full) {
+std::vector<uint64_t> Sizes(Effort effort) {
   std::vector<uint64_t> sizes = {1, 2, 3, 7, 63, 64, 65, 1000, 4095, 4096, 4097, 1 << 20, (1 << 20) + 1};
-  if (full) sizes.insert(sizes.end(), {(16 << 20) - 1, 64 << 20});
+  if (effort == Effort::kFull) sizes.insert(sizes.end(), {(16 << 20) - 1, 64 << 20});
   return sizes;
 }
 
-Outcome Allocates(const Device& d, bool full) {
+Outcome Allocates(const Device& d, Effort effort) {
   for (uint64_t align : {64, 256, 4096}) {
-    for (uint64_t bytes : Sizes(full)) {
+    for (uint64_t bytes : Sizes(effort)) {
       ASSIGN_OR_RETURN(DeviceBlock block, DeviceBlock::Make(d, bytes, align));
       if (d.host_memory() && reinterpret_cast<uintptr_t>(block.memory()) % align != 0) {
         return Fail("the address of ", bytes, " bytes is not a multiple of ", align, ", as asked");
@@ -81,8 +81,8 @@ Outcome Allocates(const Device& d, bool full) {
   return {};
 }
 
-Outcome ComesBack(const Device& d, bool full) {
-  for (uint64_t bytes : Sizes(full)) {
+Outcome ComesBack(const Device& d, Effort effort) {
+  for (uint64_t bytes : Sizes(effort)) {
     ASSIGN_OR_RETURN(DeviceBlock block, DeviceBlock::Make(d, bytes));
     const Bytes want = Pattern(bytes, uint32_t(bytes));
     RETURN_IF_ERROR(block.Put(want));
@@ -135,8 +135,8 @@ Outcome CopiesWithin(const Device& d) {
   return {};
 }
 
-Outcome KeepsBlocksApart(const Device& d, bool full) {
-  const int rounds = full ? 50 : 4;
+Outcome KeepsBlocksApart(const Device& d, Effort effort) {
+  const int rounds = effort == Effort::kFull ? 50 : effort == Effort::kUsual ? 4 : 1;
   constexpr size_t kBlocks = 24;
   for (int round = 0; round < rounds; ++round) {
     std::vector<DeviceBlock> blocks;
@@ -197,8 +197,8 @@ Outcome RefusesTooMuch(const Device& d) {
   return {};
 }
 
-Outcome ServesThreads(const Device& d, bool full) {
-  const uint32_t threads = 4, rounds = full ? 500 : 50;
+Outcome ServesThreads(const Device& d, Effort effort) {
+  const uint32_t threads = 4, rounds = effort == Effort::kFull ? 500 : effort == Effort::kUsual ? 50 : 5;
   std::mutex mu;
   Outcome worst;
   auto work = [&](uint32_t t) -> Outcome {
@@ -229,7 +229,8 @@ Outcome ServesThreads(const Device& d, bool full) {
 }  // namespace
 
 void CheckMemory(Run& run, World& world) {
-  const bool full = run.options().full, hasty = world.play().hasty;
+  const Effort effort = EffortOf(run, world);
+  const bool hasty = world.play().hasty;
   // The hasty host calls on threads that come and go.
   auto check = [&](int rule, const std::string& subject, const Run::Body& body) {
     run.Check(rule, subject, [&] {
@@ -245,12 +246,12 @@ void CheckMemory(Run& run, World& world) {
   }
   for (const Device* d : world.Devices()) {
     const std::string name = StrCat(d->kind(), ":", d->index());
-    check(102, name, [&] { return Allocates(*d, full); });
-    check(103, name, [&] { return ComesBack(*d, full); });
+    check(102, name, [&] { return Allocates(*d, effort); });
+    check(103, name, [&] { return ComesBack(*d, effort); });
     check(104, name, [&] { return CopiesWithin(*d); });
-    check(105, name, [&] { return KeepsBlocksApart(*d, full); });
+    check(105, name, [&] { return KeepsBlocksApart(*d, effort); });
     check(106, name, [&] { return RefusesTooMuch(*d); });
-    check(107, name, [&] { return ServesThreads(*d, full); });
+    check(107, name, [&] { return ServesThreads(*d, effort); });
   }
 }
 

@@ -21,7 +21,7 @@ Outcome Agrees(World* world, CaseBook* book, const std::string& title) {
     Device* device = world->DeviceOf(k->spec.kind);
     if (!device) return Skip("there is no such device on this machine");
     if (!Comparable(*k)) {
-      why = "its results may differ from call to call";
+      why = k->op->stateful ? "the op has state" : "its spec says `nondeterministic`";
       continue;
     }
     for (const Case& c : book->For(*k, true)) {
@@ -152,8 +152,7 @@ void CheckKernels(Run& run, World& world) {
   if (kernels.empty() || (world.play().older && !run.options().full)) return;
   auto oracle = World::Oracle();
   if (!oracle.ok()) return run.Check(201, "", [&] { return Outcome(oracle.status()); });
-  const Effort effort = run.options().full ? Effort::kFull : world.play().name.empty() ? Effort::kUsual : Effort::kBrief;
-  CaseBook book(&world, oracle->get(), effort);
+  CaseBook book(&world, oracle->get(), EffortOf(run, world));
   auto check = [&](int rule, const KernelCheck& body) {
     run.Check(rule, CountText(kernels), [&] { return ForKernels(&world, &book, kernels, run.options().full ? 20 : 1, body); });
   };

@@ -192,7 +192,7 @@ class Compiled {
     call->part = PartRecord(part_, sample_, true, &memory);
     RETURN_IF_ERROR(FromC(make(call)));
     made_ = true;
-    return FromC(s_.def().prepare(call, state_, &scratch_));
+    return s_.def().prepare ? FromC(s_.def().prepare(call, state_, &scratch_)) : Status();
   }
   const Subject& s_;
   const Sample& sample_;

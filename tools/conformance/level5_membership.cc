@@ -182,7 +182,7 @@ Outcome TakesKeysAlong(Participant& a, Participant& b) {
   RETURN_IF_ERROR(b.Get("mine", &revision).status());
   a.Leave();
   Status s;
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < 200; ++i) {
     s = b.Get("mine", &revision).status();
     if (!s.ok()) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -203,6 +203,7 @@ Outcome MissesKeys(Participant& a, Participant&) {
 }  // namespace
 
 void CheckMemberships(Run& run, World& world) {
+  if (!world.play().name.empty() && !run.options().full) return;
   for (const auto& role : world.registry().RolesOf<MembershipRole>()) {
     if (role->plugin != world.id()) continue;
     auto check = [&](int rule, Outcome (*body)(Participant&, Participant&)) {

@@ -5,6 +5,11 @@
 
 namespace thalweg::conformance {
 
+// The real host gets the most; the played ones repeat the main points.
+inline Effort EffortOf(const Run& run, const World& world) {
+  return run.options().full ? Effort::kFull : world.play().name.empty() ? Effort::kUsual : Effort::kBrief;
+}
+
 // Level 0: the file, loading, describing, init. Loads the library by itself, in a child of its own each.
 void CheckFile(Run& run);
 void CheckInit(Run& run);

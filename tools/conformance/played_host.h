@@ -24,6 +24,8 @@ enum DeviceSet : uint32_t {
   kAllSets = 127
 };
 
+enum class Effort { kBrief, kUsual, kFull };
+
 struct Play {
   std::string name;       // empty: the real host
   bool newer = false;     // records of the host are longer, the rest of them poison

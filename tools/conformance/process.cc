@@ -48,7 +48,7 @@ ProcessState ReadProcess() {
 
 int64_t SettledThreads(int64_t expected) {
   int64_t n = Entries("/proc/self/task");
-  for (int tries = 0; n > expected && tries < 100; ++tries) {
+  for (int tries = 0; n > expected && tries < 50; ++tries) {
     usleep(10000);
     n = Entries("/proc/self/task");
   }

@@ -17,7 +17,7 @@ inline Line NewLine() { return Line(new tw_timeline); }
 
 // Whether the line reaches the value within the time.
 bool Reaches(tw_timeline* line, uint64_t value, std::chrono::milliseconds within);
-constexpr std::chrono::milliseconds kSoon{5000}, kAWhile{30};
+constexpr std::chrono::milliseconds kSoon{3000}, kAWhile{30};
 
 class Queue {
  public:

@@ -207,7 +207,7 @@ std::string View(const Args& args) {
   if (args.has("--depth") && !picture && (!view.empty() || args.has("--json"))) {
     throw UsageError{"--depth goes with the list of scopes, --svg or --dot"};
   }
-  for (const char* option : {"--fetch", "--target", "--feed-shape", "--threads", "--session-option"}) {
+  for (const char* option : {"--fetch", "--target", "--feed-shape", "--threads", "--device", "--session-option"}) {
     if (args.has(option) && view != "--plan") throw UsageError{std::string(option) + " goes with --plan"};
   }
   return view;

@@ -62,6 +62,9 @@ std::vector<Option> SignatureOptions(const char* fetch_value, const char* fetch_
           {"--target", "NAME", "run this operation too; may be repeated"}};
 }
 
+const Option kDeviceOption = {"--device", "NAME",
+                              "where operations run that do not say it themselves, such as FAKE:0; what has no kernel there\n"
+                              "runs elsewhere, unless --session-option fallback says otherwise"};
 const Option kSessionOption = {"--session-option", "KEY=VALUE",
                                "an option of the session, such as allow_files=DIR for a graph that reads or writes files itself;\n"
                                "thalweg doctor --help lists them; may be repeated"};
@@ -70,6 +73,7 @@ std::vector<Option> ModelOptions() {
   return {{"--checkpoint", "PREFIX", "restore the variables first"},
           {"--init", "NAME", "run this operation first, such as an initializer"},
           kThreadsOption,
+          kDeviceOption,
           kSessionOption,
           kPluginOption,
           kRuntimeOption};
@@ -104,6 +108,7 @@ Signature ReadSignature(const Args& args, const tw::Runtime& runtime, const tw::
 tw::Session OpenSession(const Args& args, const tw::Graph& graph) {
   std::vector<std::string> texts = args.all("--session-option");
   if (args.has("--threads")) texts.push_back("threads=" + args.get("--threads"));
+  if (args.has("--device")) texts.insert(texts.begin(), {"device=" + args.get("--device"), "fallback=warn"});
   std::vector<const char*> options;
   for (const std::string& text : texts) options.push_back(text.c_str());
   tw::Session session(graph, options);

@@ -26,7 +26,7 @@ struct Signature {
 std::vector<Option> SignatureOptions(const char* fetch_value, const char* fetch_help);
 std::vector<Option> ModelOptions();
 
-extern const Option kSessionOption;
+extern const Option kDeviceOption, kSessionOption;
 
 tw::Graph LoadGraph(const tw::Runtime& runtime, const std::string& path);
 // The fetches and targets. Throws UsageError if there is nothing to run. A fetch may have `=FILE` behind its name, which is left alone.

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <map>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "command.h"
 #include "handles.h"
@@ -62,35 +64,61 @@ std::string Prefix() {
   return std::filesystem::exists(prefix / "include/thalweg/plugin/plugin.h", failed) ? prefix.string() : "/usr/local";
 }
 
-// Capital letters first keep clear of keywords; of a device's kind all are capital by custom.
-void CheckName(const std::string& kind, const std::string& name) {
-  const bool device = kind == "device";
-  bool good = name.size() <= 64 && !name.empty() && name[0] >= 'A' && name[0] <= 'Z';
-  for (const unsigned char c : name) {
-    good &= (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (!device && c >= 'a' && c <= 'z');
+// What can be made, what a name of it is like, and the file that tests it beside the conformance kit.
+struct Kind {
+  const char* name;
+  const char* first;
+  const char* rest;
+  const char* rule;
+  bool has_test;
+};
+// Capital letters first keep clear of keywords; of a device's kind all are capital by custom, of an address's scheme none.
+const Kind kKinds[] = {{"op", "A-Z", "A-Za-z0-9_", "a capital letter, then letters, digits and _", true},
+                       {"device", "A-Z", "A-Z0-9_", "a capital letter, then capital letters, digits and _", true},
+                       {"transport", "a-z", "a-z0-9", "a small letter, then small letters and digits", false}};
+
+const Kind& KindOf(const std::string& name) {
+  for (const Kind& kind : kKinds) {
+    if (name == kind.name) return kind;
   }
-  if (good) return;
-  throw UsageError{"'" + name + "' cannot name " + (device ? "a device" : "an op") + ": use a capital letter, then " +
-                   (device ? "capital letters" : "letters") + ", digits and _, 64 at most"};
+  throw UsageError{"'" + name + "' is neither op, device nor transport"};
+}
+
+// Whether c is in a set such as "A-Z0-9_".
+bool IsIn(char c, const char* set) {
+  for (; *set; ++set) {
+    if (set[1] == '-' ? c >= set[0] && c <= set[2] : c == *set) return true;
+    if (set[1] == '-') set += 2;
+  }
+  return false;
+}
+
+void CheckName(const Kind& kind, const std::string& name) {
+  bool good = !name.empty() && name.size() <= 64 && IsIn(name[0], kind.first);
+  for (const char c : name) good = good && IsIn(c, kind.rest);
+  if (!good)
+    throw UsageError{"'" + name + "' cannot name a" + (kind.name[0] == 'o' ? "n " : " ") + kind.name + ": use " + kind.rule +
+                     ", 64 at most"};
+}
+
+[[noreturn]] void Taken(const std::string& what, const std::string& name, const std::string& by) {
+  throw std::runtime_error(what + " '" + name + "' is there already, of plugin '" + by + "'; choose another name");
 }
 
 void CheckFree(const Args& args, const std::string& kind, const std::string& name) {
   const tw::Runtime runtime = MakeRuntime(args);
-  const auto taken = [&](const std::string& by) {
-    throw std::runtime_error("there is a" + std::string(kind == "op" ? "n op '" : " device kind '") + name + "' already, of plugin '" + by +
-                             "'; choose another name");
-  };
-  if (kind == "op") {
-    const Ops ops(runtime);
-    for (uint32_t i = 0; i < tw_ops_count(ops.c()); ++i) {
-      if (name == tw_ops_name(ops.c(), i)) taken(tw_ops_plugin(ops.c(), i));
+  const Ops ops(runtime);
+  for (uint32_t i = 0; kind == "op" && i < tw_ops_count(ops.c()); ++i) {
+    if (name == tw_ops_name(ops.c(), i)) Taken("op", name, tw_ops_plugin(ops.c(), i));
+  }
+  const Plugins plugins(runtime);
+  const tw_plugins* p = plugins.c();
+  for (uint32_t i = 0; i < tw_plugins_count(p); ++i) {
+    for (uint32_t k = 0; kind == "device" && k < tw_plugins_device_kind_count(p, i); ++k) {
+      if (name == tw_plugins_device_kind(p, i, k)) Taken("device kind", name, tw_plugins_id(p, i));
     }
-  } else {
-    const Plugins plugins(runtime);
-    for (uint32_t i = 0; i < tw_plugins_count(plugins.c()); ++i) {
-      for (uint32_t k = 0; k < tw_plugins_device_kind_count(plugins.c(), i); ++k) {
-        if (name == tw_plugins_device_kind(plugins.c(), i, k)) taken(tw_plugins_id(plugins.c(), i));
-      }
+    for (uint32_t k = 0; k < tw_plugins_role_count(p, i); ++k) {
+      if (kind + " " + name == tw_plugins_role(p, i, k)) Taken(kind, name, tw_plugins_id(p, i));
     }
   }
 }
@@ -111,29 +139,31 @@ Words WordsFor(const Args& args, const std::string& name) {
           {"libdir", kLibraryFolder}};
 }
 
+void MakeFolder(const std::string& name) {
+  std::error_code failed;
+  if (std::filesystem::create_directory(name, failed)) return;
+  throw std::runtime_error("cannot make the folder '" + name + "': " + (failed ? failed.message() : "there is one already") +
+                           "; go to another folder or choose another name");
+}
+
 int Run(const Args& args) {
-  const std::string kind = args.positional()[0], name = args.positional()[1];
-  if (kind != "op" && kind != "device") throw UsageError{"'" + kind + "' is neither op nor device"};
+  const Kind& kind = KindOf(args.positional()[0]);
+  const std::string name = args.positional()[1], folder = std::string(kind.name) + "/";
   for (const char* option : {"--c", "--cpp", "--gradient"}) {
-    if (kind != "op" && args.has(option)) throw UsageError{std::string(option) + " is for ops; leave it out"};
+    if (&kind != kKinds && args.has(option)) throw UsageError{std::string(option) + " is for ops; leave it out"};
   }
   if (args.has("--c") && args.has("--cpp")) throw UsageError{"--c and --cpp exclude each other; give one"};
   CheckName(kind, name);
-  CheckFree(args, kind, name);
-  std::error_code failed;
-  if (!std::filesystem::create_directory(name, failed)) {
-    throw std::runtime_error("cannot make the folder '" + name + "': " + (failed ? failed.message() : "there is one already") +
-                             "; go to another folder or choose another name");
-  }
+  CheckFree(args, kind.name, name);
+  MakeFolder(name);
   const Words words = WordsFor(args, name);
-  const std::string source = kind + "/" + kind + (args.has("--cpp") ? ".cc" : ".c");
-  const std::pair<std::string, std::string> files[] = {{source, words.at("file")},
-                                                       {kind + "/test.c", "test.c"},
-                                                       {kind + "/CMakeLists.txt", "CMakeLists.txt"},
-                                                       {kind + "/README.md", "README.md"}};
+  std::vector<std::pair<std::string, std::string>> files = {{kind.name + std::string(args.has("--cpp") ? ".cc" : ".c"), words.at("file")}};
+  for (const char* file : {"test.c", "CMakeLists.txt", "README.md"}) {
+    if (kind.has_test || std::strcmp(file, "test.c") != 0) files.push_back({file, file});
+  }
   std::printf("%s/\n", name.c_str());
   for (const auto& [from, to] : files) {
-    WriteFile(name + "/" + to, Filled(Chosen(Text(from), words), words));
+    WriteFile(name + "/" + to, Filled(Chosen(Text(folder + from), words), words));
     std::printf("  %s\n", to.c_str());
   }
   std::printf("README.md in it has the commands to build, test and check it.\n");
@@ -144,7 +174,7 @@ int Run(const Args& args) {
 
 const Command& NewCommand() {
   static const Command command = {"new",
-                                  "op|device NAME",
+                                  "op|device|transport NAME",
                                   "Writes the folder NAME with a plugin to begin with: source, test, CMake file, README.",
                                   "A plugin needs the public headers and nothing else; it builds with one compiler command.\n",
                                   {{"--c", nullptr, "an op in C, which is what you get if nothing is said"},

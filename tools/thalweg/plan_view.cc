@@ -130,6 +130,7 @@ std::vector<Option> PlanOptions() {
            "of that run: a value that is fed, such as x=32,64; the sizes of other placeholders that\n"
            "are open are then 1; may be repeated"},
           kThreadsOption,
+          kDeviceOption,
           kSessionOption};
 }
 

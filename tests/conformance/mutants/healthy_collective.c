@@ -1,0 +1,9 @@
+/* Breaks nothing: collectives that the kit must not find fault with. */
+#include "toy_collective.h"
+
+static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
+  const tw_collective_def d = toy_collective();
+  (void)h, (void)out_instance;
+  return r->collective(r, &d);
+}
+TOY_PLUGIN(init, NULL)
