@@ -1,5 +1,7 @@
 #include "thalweg/device.h"
 
+#include <set>
+
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/json/json.h"
@@ -8,6 +10,7 @@
 struct tw_devices {
   std::shared_ptr<thalweg::Runtime> runtime;  // owns the devices
   std::vector<thalweg::Device*> devices;
+  std::set<std::shared_ptr<const void>> plugins;  // held, so that they are not unloaded
 };
 
 static const thalweg::Device* At(const tw_devices* devices, uint32_t i) {
@@ -20,6 +23,7 @@ tw_status* tw_devices_create(tw_runtime* runtime, tw_devices** out_devices) {
     auto list = std::make_unique<tw_devices>();
     ASSIGN_OR_RETURN(list->runtime, thalweg::RuntimeOf(runtime));
     list->devices = list->runtime->devices();
+    for (const thalweg::Device* device : list->devices) list->plugins.insert(device->def().in_plans.lock());
     *out_devices = list.release();
     return thalweg::Status();
   });

@@ -1,4 +1,6 @@
 // The list of ops that a runtime knows.
+#include <set>
+
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
@@ -9,6 +11,7 @@ struct tw_ops {
   std::shared_ptr<thalweg::Runtime> runtime;  // owns the schemas
   std::vector<const thalweg::OpSchema*> ops;
   std::vector<std::vector<const thalweg::KernelDef*>> kernels;
+  std::set<std::shared_ptr<const void>> plugins;  // held, so that they are not unloaded
 };
 
 static const thalweg::OpSchema* At(const tw_ops* ops, uint32_t i) { return i < tw_ops_count(ops) ? ops->ops[i] : nullptr; }
@@ -19,7 +22,11 @@ tw_status* tw_ops_create(tw_runtime* runtime, tw_ops** out_ops) {
     auto list = std::make_unique<tw_ops>();
     ASSIGN_OR_RETURN(list->runtime, thalweg::RuntimeOf(runtime));
     list->ops = list->runtime->registry().Ops();
-    for (const thalweg::OpSchema* op : list->ops) list->kernels.push_back(list->runtime->registry().Kernels(op->name));
+    for (const thalweg::OpSchema* op : list->ops) {
+      list->kernels.push_back(list->runtime->registry().Kernels(op->name));
+      list->plugins.insert(op->in_graphs.lock());
+      for (const thalweg::KernelDef* k : list->kernels.back()) list->plugins.insert(k->in_plans.lock());
+    }
     *out_ops = list.release();
     return thalweg::Status();
   });

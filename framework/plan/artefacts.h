@@ -20,7 +20,8 @@ struct ArtefactKey {
 
 class ArtefactCache {
  public:
-  // Made where it is missing, with a folder `parts` in it. PERMISSION_DENIED for a folder that others than root and the user could write to.
+  // Made where it is missing, with a folder `parts` in it. PERMISSION_DENIED for a folder that others than root and the user could write
+  // to.
   static StatusOr<std::unique_ptr<ArtefactCache>> Open(const std::string& folder);
 
   // The bytes of that key, or of one with another tag that `usable` accepts. NOT_FOUND.

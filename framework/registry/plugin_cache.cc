@@ -154,7 +154,7 @@ const CachedPlugin* PluginCache::FindContents(std::string_view digest) const {
 }
 
 void PluginCache::Put(const std::string& path, CachedPlugin plugin) {
-  if (file_.empty() || !IsSettled(plugin.stamp)) return;
+  if (!IsSettled(plugin.stamp)) plugin.stamp = FileStamp();  // known by its contents alone
   by_path_.insert_or_assign(path, std::move(plugin));
   changed_ = true;
 }

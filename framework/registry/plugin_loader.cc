@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 #include <set>
 #include <system_error>
 
@@ -210,7 +211,10 @@ void PluginLoader::Settle() {
   UpdateSource();
   for (size_t before = at_once.size() + 1; at_once.size() < before;) {
     before = at_once.size();
-    std::erase_if(at_once, [this](auto& p) { return LoadKnown(p.get()).code() != absl::StatusCode::kNotFound; });
+    std::erase_if(at_once, [this](auto& p) {
+      p->progress = KnownPlugin::kWaiting;
+      return LoadKnown(p.get()).code() != absl::StatusCode::kNotFound;
+    });
   }
 }
 
@@ -383,7 +387,9 @@ Status PluginLoader::Load(const std::string& path) {
   if (found_.empty()) return s.ok() ? LoadTwin(*records_.back()) : s;
   std::unique_ptr<KnownPlugin> p = std::move(found_.back());
   found_.clear();
-  return LoadKnown(p.get());
+  p->record->state = PluginRecord::kFailed;  // until it is loaded: nobody else would try
+  s = LoadKnown(p.get());
+  return p->progress == KnownPlugin::kWaiting ? Finish(p->record, std::move(s)) : s;
 }
 
 // The record of a second path says that the plugin is known from another: that one it is.
@@ -407,7 +413,9 @@ void PluginLoader::Bring(Part part, std::string_view name, std::string_view kind
   Busy busy(this);
   const std::vector<KnownPlugin*> found = catalogue_.Find(part, name, kind);
   for (KnownPlugin* p : found) {
-    if (Status s = LoadKnown(p); !s.ok()) loading_.warn(std::string(Message(s)));
+    Status s = LoadKnown(p);
+    if (s.code() == absl::StatusCode::kResourceExhausted) throw std::bad_alloc();  // or the look-up would say that there is nothing
+    if (!s.ok()) loading_.warn(std::string(Message(s)));
   }
 }
 
@@ -432,6 +440,10 @@ Status PluginLoader::LoadKnown(KnownPlugin* p) {
   } catch (...) {
     p->progress = KnownPlugin::kWaiting;
     throw;
+  }
+  if (s.code() == absl::StatusCode::kResourceExhausted) {  // it is as fine as it was when it was looked at
+    p->progress = KnownPlugin::kWaiting;
+    return s;
   }
   p->progress = KnownPlugin::kDone;
   UpdateSource();
@@ -504,17 +516,12 @@ Status PluginLoader::CheckUnloadable(std::string_view id) const {
   const std::string who = StrCat("plugin '", id, "'");
   if (!l) return NotFound(who, " is not loaded; `thalweg plugins` lists those that are");
   if (!l->library) return FailedPrecondition(who, " is linked into the program, so it stays");
-  if (const long n = l->in_graphs.use_count() - 1) {
-    return FailedPrecondition(who, " cannot be unloaded: ", n, n == 1 ? " graph has" : " graphs have",
-                              " operations of it; destroy that first");
-  }
-  if (const long n = l->in_plans.use_count() - 1) {
-    return FailedPrecondition(who, " cannot be unloaded: ", n, n == 1 ? " session uses" : " sessions use",
-                              " its kernels or devices; destroy that first");
-  }
-  if (const long n = l->in_resources.use_count() - 1) {
-    return FailedPrecondition(who, " cannot be unloaded: ", n, n == 1 ? " resource" : " resources",
-                              " of its types exist; clear their containers, and release handles to them");
+  const std::pair<long, std::string_view> uses[] = {
+      {l->in_graphs.use_count() - 1, "graphs, and lists of ops, that have its ops"},
+      {l->in_plans.use_count() - 1, "sessions, and lists, that have its kernels or devices"},
+      {l->in_resources.use_count() - 1, "resources of its types (clear their containers) and handles to such"}};
+  for (const auto& [n, what] : uses) {
+    if (n > 0) return FailedPrecondition(who, " cannot be unloaded: there are ", what, ": ", n, "; end them first");
   }
   return registry_->CheckRemovable(id);
 }

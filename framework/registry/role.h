@@ -30,6 +30,16 @@ struct RoleOf final : Role {
   RoleOf() : Role(kRole) {}
   Def def{};
 };
+template <>
+const std::string_view RoleOf<tw_compiler_def>::kRole;
+template <>
+const std::string_view RoleOf<tw_file_system_def>::kRole;
+template <>
+const std::string_view RoleOf<tw_transport_def>::kRole;
+template <>
+const std::string_view RoleOf<tw_collective_def>::kRole;
+template <>
+const std::string_view RoleOf<tw_membership_def>::kRole;
 using CompilerRole = RoleOf<tw_compiler_def>;
 using FileSystemRole = RoleOf<tw_file_system_def>;
 using TransportRole = RoleOf<tw_transport_def>;

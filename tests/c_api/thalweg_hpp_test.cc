@@ -9,6 +9,12 @@
 #include "thalweg/cpp/plugin.hpp"  // both kinds of sugar in one file
 #include "thalweg/cpp/thalweg.hpp"
 
+TEST(CppTest, PluginsComeAndGoByName) {
+  const tw::Runtime runtime({"threads=1", "load_plugins=false"});
+  EXPECT_THROW(runtime.load_plugin("/no/such/plugin.so"), tw::StatusError);
+  EXPECT_THROW(runtime.unload_plugin("org.nobody"), tw::StatusError);
+}
+
 TEST(CppTest, AProgramIsAFewLines) {
   tw::Graph graph;
   tw::Scope s(graph);

@@ -34,10 +34,20 @@ def test_plugins_are_loaded_by_path():
     runtime.load_plugin(cpu.path)
     assert [d.kind for d in runtime.devices()] == ["CPU"]
     with tw.Graph(runtime) as g:
-        y = tw.constant(1.0) + 1
-    assert tw.Session(g).run(y) == 2
+        x = tw.placeholder(tw.float32, [])
+        y = x + 1
+    session = tw.Session(g)
+    assert session.run(y, {x: 1}) == 2
+    with pytest.raises(tw.FailedPreconditionError, match="have its kernels or devices"):
+        runtime.unload_plugin("org.thalweg.cpu")
     with pytest.raises(tw.NotFoundError):
         tw.load_plugin("/nowhere/libnothing.so", runtime)
+    with pytest.raises(tw.NotFoundError):
+        runtime.unload_plugin("org.nobody")
+    other = tw.Runtime(load_plugins=False)
+    other.load_plugin(cpu.path)
+    other.unload_plugin("org.thalweg.cpu")
+    assert [p.state for p in other.plugins() if p.id == "org.thalweg.cpu"] == ["disabled"] and other.devices() == []
 
 
 def test_runtimes_share_nothing():

@@ -1,4 +1,6 @@
 import copy
+import os
+import pathlib
 import pickle
 
 import numpy as np
@@ -238,3 +240,14 @@ def test_slices_are_saved_merged_and_restored_by_the_ops(tmp_path):
     np.testing.assert_array_equal(session.run(first(middle)), rows[1:3, 1:])
     with pytest.raises(tw.InvalidArgumentError, match=r"shape \[4, 3\] in the file, not \[5, 3\]"):
         session.run(first(outside))
+
+
+def test_paths_of_a_plugins_file_system():
+    runtime = tw.Runtime()
+    runtime.load_plugin(pathlib.Path(os.environ["THALWEG_BINARY_DIR"]) / "examples/plugins/libmem.so")
+    tw.write_checkpoint("mem://models/m-3", {"v": np.float32([1, 2])}, runtime)
+    assert tw.latest_checkpoint("mem://models", runtime) == "mem://models/m-3"
+    with tw.Checkpoint("mem://models/m-3", runtime) as c:
+        np.testing.assert_array_equal(c["v"], [1, 2])
+    with pytest.raises(tw.FailedPreconditionError, match="no plugin has a file system 'far://'; there are: mem://"):
+        tw.Checkpoint("far://x", runtime)

@@ -1,4 +1,4 @@
-"""Which comment of a header belongs to which declaration. How a header is laid out says it: see c_api/README.md, "What a header says"."""
+"""Which comment of a header belongs to which declaration. How a header is laid out says it: see README.md, "What a header says"."""
 import bisect
 import functools
 import re

@@ -1,4 +1,4 @@
-"""What the comments of a header say of its declarations: doc, ownership, NULL, threads, since. c_api/README.md, "What a header says", has
+"""What the comments of a header say of its declarations: doc, ownership, NULL, threads, since. README.md, "What a header says", has
 the convention; what it leaves open is a finding, and `api check` fails on it."""
 import re
 

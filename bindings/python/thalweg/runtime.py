@@ -83,6 +83,12 @@ class Runtime(Handle):
         check(_low.tw_plugin_load(self._handle, c_text(os.fspath(path))))
         self.ops(fresh=True)
 
+    def unload_plugin(self, id: str) -> None:
+        """Shuts a plugin down and closes its file.
+        Raises NotFoundError, and FailedPreconditionError while a graph, session or tensor uses it."""
+        check(_low.tw_plugin_unload(self._handle, c_text(id)))
+        self.ops(fresh=True)
+
     def devices(self) -> list[Device]:
         handle = made(_low.tw_devices_create, self._handle)
         try:

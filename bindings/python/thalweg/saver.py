@@ -18,6 +18,7 @@ from .dtypes import DType, from_number
 from .errors import NotFoundError, check, made
 from .graph import Graph
 from .output import shape_from
+from .runtime import Runtime
 from .session import Session
 from .tensor import Tensor, bytes_of
 from .variable import Variable
@@ -228,12 +229,16 @@ def _double(value: Optional[float]) -> Any:
     return None if value is None else ctypes.byref(ctypes.c_double(value))
 
 
-def latest_checkpoint(folder: Path) -> Optional[str]:
-    """The prefix of the latest whole checkpoint of a folder, past damaged ones; None: there is none. Raises DataLossError if all are
-    damaged."""
+def _runtime(runtime: Optional[Runtime]) -> Optional[int]:
+    return runtime._handle if runtime else None
+
+
+def latest_checkpoint(folder: Path, runtime: Optional[Runtime] = None) -> Optional[str]:
+    """The prefix of the latest whole checkpoint of a folder, past damaged ones; None: there is none. runtime: whose plugins know paths
+    `scheme://...`; None: the default one. Raises DataLossError if all are damaged."""
     prefix = ctypes.c_void_p()
     try:
-        check(_low.tw_checkpoint_latest(_path(folder), prefix, None))
+        check(_low.tw_checkpoint_latest_in(_runtime(runtime), _path(folder), prefix, None))
     except NotFoundError:
         return None
     return os.fsdecode(bytes_of(prefix.value))
@@ -243,8 +248,8 @@ class Checkpoint(Handle, Mapping):
     """A checkpoint, open for reading: arrays by name. Raises NotFoundError; DataLossError if its index is damaged or of another format.
     Threads: any, until it is closed."""
 
-    def __init__(self, prefix: Path):
-        self._handle = made(_low.tw_checkpoint_open, _path(prefix))
+    def __init__(self, prefix: Path, runtime: Optional[Runtime] = None):
+        self._handle = made(_low.tw_checkpoint_open_in, _runtime(runtime), _path(prefix))
         self.names = [_low.tw_checkpoint_name(self._handle, i).decode(*_ANY) for i in range(_low.tw_checkpoint_count(self._handle))]
 
     def __del__(self, close=_low.tw_checkpoint_close):
@@ -293,9 +298,9 @@ class Checkpoint(Handle, Mapping):
         return name.encode(*_ANY)
 
 
-def write_checkpoint(prefix: Path, values: Mapping[str, Any]) -> None:
+def write_checkpoint(prefix: Path, values: Mapping[str, Any], runtime: Optional[Runtime] = None) -> None:
     """Writes arrays under their names, without a graph."""
     tensors = [v if isinstance(v, Tensor) else Tensor(v) for v in values.values()]
     names = (ctypes.c_char_p * len(tensors))(*(c_text(name) for name in values))
     handles = (ctypes.c_void_p * len(tensors))(*(t._handle for t in tensors))
-    check(_low.tw_checkpoint_write(_path(prefix), names, handles, len(tensors)))
+    check(_low.tw_checkpoint_write_in(_runtime(runtime), _path(prefix), names, handles, len(tensors), 1))

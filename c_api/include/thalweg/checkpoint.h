@@ -23,7 +23,8 @@ TW_EXPORT tw_status* tw_checkpoint_write(const char* prefix, const char* const* 
 /* The same in that many data files, 1 to 1,000, of about the same size. */
 TW_EXPORT tw_status* tw_checkpoint_write_sharded(const char* prefix, const char* const* names, tw_tensor* const* tensors, uint32_t n,
                                                  uint32_t shards);
-/* The same with the file systems of a runtime; NULL: the default one. Errors: also FAILED_PRECONDITION for a scheme that no plugin of it has. */
+/* The same with the file systems of a runtime; NULL: the default one. Errors: also FAILED_PRECONDITION for a scheme that no plugin of it
+ * has. */
 TW_EXPORT tw_status* tw_checkpoint_write_in(tw_runtime* runtime, const char* prefix, const char* const* names, tw_tensor* const* tensors,
                                             uint32_t n, uint32_t shards);
 

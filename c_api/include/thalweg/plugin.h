@@ -36,9 +36,9 @@ TW_EXPORT tw_status* tw_plugin_load(tw_runtime* runtime, const char* path);
 
 /* Shuts a plugin down and closes its file. Nothing of it comes back by itself; tw_plugin_load loads it again. May block.
  * runtime: NULL is the default one. id: borrowed; the plugin's id, not its file.
- * Errors: NOT_FOUND (none of that id is loaded); FAILED_PRECONDITION saying what of it is in use (graphs with its ops; sessions' plans with
- * its kernels or devices; resources of its types; tensors on its devices; kernels of other plugins for its ops), or that it is linked in.
- * Nothing has changed then. Threads: any, but none may use anything of the plugin meanwhile. */
+ * Errors: NOT_FOUND (none of that id is loaded); FAILED_PRECONDITION saying what of it is in use (graphs with its ops; sessions with
+ * its kernels or devices; lists of ops or devices that have it; resources of its types; tensors on its devices; kernels of other plugins
+ * for its ops), or that it is linked in. Nothing has changed then. Threads: any, but none may use anything of the plugin meanwhile. */
 TW_EXPORT tw_status* tw_plugin_unload(tw_runtime* runtime, const char* id);
 
 typedef struct tw_plugins tw_plugins; /* every plugin that was looked at, as it was when the list was made */

@@ -1,4 +1,6 @@
 // Graph compilers: what they are shown, which sets become one node, what the node computes, and that a bad compiler costs nothing.
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -641,6 +643,27 @@ TEST_F(ArtefactTest, ATornForeignOrRefusedFileIsWrittenAnew) {
   RunAnew(&through);
   EXPECT_EQ(through.compiled, 1);
   EXPECT_FALSE(std::filesystem::is_symlink(file));
+}
+
+TEST_F(ArtefactTest, NoByteOfAFileMayBeAnother) {
+  auto cache = *ArtefactCache::Open(folder_ / "cache");
+  const ArtefactKey key{"org.test/c", "a part", "1"};
+  auto read = [&] { return cache->Read(key, [](std::string_view) { return true; }); };
+  ASSERT_TRUE(cache->Write(key, "the program").ok());
+  EXPECT_EQ(*read(), "the program");
+  EXPECT_TRUE(absl::IsNotFound(cache->Read({"org.test/c", "another part", "1"}, [](std::string_view) { return true; }).status()));
+  const std::string file = Files()[0], whole = test::Slurp(file);
+  for (size_t at = 0; at < whole.size(); ++at) {
+    std::string bytes = whole;
+    bytes[at] = char(bytes[at] ^ 1);
+    test::Spill(file, bytes);
+    EXPECT_TRUE(absl::IsNotFound(read().status())) << "byte " << at;
+  }
+  test::Spill(file, whole);
+  EXPECT_TRUE(read().ok());
+  if (geteuid() != 0) return;
+  ASSERT_EQ(chown(file.c_str(), 65534, 65534), 0);
+  EXPECT_TRUE(absl::IsNotFound(read().status()));
 }
 
 TEST_F(ArtefactTest, AFolderThatOthersMayWriteToIsNotUsed) {

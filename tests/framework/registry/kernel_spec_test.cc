@@ -37,7 +37,7 @@ TEST(KernelSpecTest, ReadsAKernelForAnyOp) {
   EXPECT_TRUE(s.cheap);
   EXPECT_EQ(s.priority, 3);
   EXPECT_FALSE(Parsed("F @NULL").any_op);
-  EXPECT_EQ(Refusal("*(float) @NULL"), "column 2: expected '@' before the device kind");
+  EXPECT_EQ(Refusal("*(float) @NULL"), "column 2: expected '@' before the device kind, found '('");
   EXPECT_EQ(Refusal("* @NULL; host x"), "column 15: a kernel for any op cannot name arguments");
   EXPECT_EQ(Refusal("* @NULL; inplace y=x"), "column 18: a kernel for any op cannot name arguments");
 }

@@ -157,6 +157,16 @@ TEST_F(PluginKnownTest, WithoutAHelperTrustsOrLooksHereWhereToldTo) {
   EXPECT_NE(registry_->FindOp("TestPluginOp"), nullptr);
 }
 
+TEST_F(PluginKnownTest, TrustLoadsOpsBeforeTheKernelsOfOthers) {
+  Put("kernels", "a.so");  // its id is the smaller one, too
+  Put("good", "b.so");
+  PluginLoading loading = NoHelper(Usual());
+  loading.without_helper = PluginProbe::kTrust;
+  Start(loading);
+  EXPECT_EQ(At(0).state, PluginRecord::kLoaded) << At(0).reason;
+  EXPECT_EQ(At(1).state, PluginRecord::kLoaded) << At(1).reason;
+}
+
 // ---- Those that crash or hang ----
 
 TEST_F(PluginKnownTest, QuarantinesWhatCrashesWithItsStage) {
@@ -189,6 +199,17 @@ TEST_F(PluginKnownTest, QuarantinesWhatIsSilent) {
   EXPECT_EQ(s.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(Text(s), HasSubstr("hang.so': it was silent for 300 ms in its init, when it was looked at; repair it"));
   EXPECT_EQ(Last().state, PluginRecord::kQuarantined);
+}
+
+TEST_F(PluginKnownTest, LooksOnceAtWhatIsSilentAlsoWithoutACache) {
+  const std::string path = Put("hang_init", "hang.so");
+  PluginLoading loading = Usual();
+  loading.patience = std::chrono::milliseconds(300);
+  loading.cache_folder.clear();
+  NewLoader(loading);
+  EXPECT_EQ(loader_->Load(path).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(loader_->Load(path).code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(Last().reason, HasSubstr("300 ms"));
 }
 
 TEST_F(PluginKnownTest, TellsOfARefusalAsIfItHadHappenedHere) {
@@ -332,12 +353,12 @@ TEST_F(PluginKnownTest, KeepsWhatIsInUse) {
   {
     auto graph = registry_->FindOp("TestPluginOp")->in_graphs.lock();
     ASSERT_NE(graph, nullptr);
-    refused("1 graph has operations of it");
+    refused("graphs, and lists of ops, that have its ops: 1");
   }
   {
     auto plan = registry_->Kernels("TestPluginOp").at(0)->in_plans.lock();
     ASSERT_NE(plan, nullptr);
-    refused("1 session uses its kernels or devices");
+    refused("sessions, and lists, that have its kernels or devices: 1");
   }
   ASSERT_TRUE(loader_->Load(Put("kernels", "kernels.so")).ok()) << Last().reason;
   lines_.pop_back();

@@ -8,7 +8,9 @@
 #include "framework/base/machine_memory.h"
 #include "framework/graph/graph_def.h"
 #include "framework/session/session.h"
+#include "tests/framework/io/bridged_files.h"
 #include "tests/framework/io/fake_files.h"
+#include "tests/framework/io/recorded_files.h"
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/test_ops.h"
 
@@ -111,6 +113,32 @@ TEST_F(LimitsTest, AllowFilesIsAFolderAndNothingElse) {
   EXPECT_TRUE(absl::IsPermissionDenied(Run(Imported("elsewhere"), {{"allow_files", folder_ / "allowed"}, {"trust_imported", "true"}})));
   EXPECT_TRUE(Run(Imported("elsewhere"), {{"trust_imported", "true"}}).ok());
   EXPECT_TRUE(Saved(folder_ / "d"));
+}
+
+TEST_F(LimitsTest, FileSystemsOfPluginsAreOutsideUnlessNamed) {
+  test::RecordedFiles disk;
+  Registration r;
+  r.roles.push_back(test::Bridge(&disk));
+  ASSERT_TRUE(g_.runtime().registry().Commit(std::move(r)).ok());
+  TheirSave("relative", "a");
+  TheirSave("inside", "test://allowed/b");
+  TheirSave("beside", "test://other/c");
+  TheirSave("machine", folder_ / "d");
+  Import();
+  Status s = Run(Imported("inside"), {{"allow_files", folder_.path()}});
+  EXPECT_TRUE(absl::IsPermissionDenied(s));
+  EXPECT_THAT(Text(s), HasSubstr("'test://allowed/b.data.tmp-"));
+  EXPECT_THAT(Text(s), HasSubstr("is of another file system"));
+  EXPECT_THAT(disk.names(), IsEmpty());
+  const Options options = {{"allow_files", "test://allowed"}};
+  EXPECT_TRUE(Run(Imported("relative"), options).ok());
+  EXPECT_TRUE(Run(Imported("inside"), options).ok());
+  for (const char* name : {"beside", "machine"}) EXPECT_TRUE(absl::IsPermissionDenied(Run(Imported(name), options))) << name;
+  EXPECT_EQ(disk.names().size(), 4u);
+  for (const std::string& name : disk.names()) EXPECT_THAT(name, testing::StartsWith("test://allowed/"));
+  EXPECT_THAT(folder_.names(), IsEmpty());
+  EXPECT_TRUE(Run(Imported("beside"), {{"trust_imported", "true"}}).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(Create({{"allow_files", "test://"}})));
 }
 
 TEST_F(LimitsTest, OneSessionConfinesImportedNodesAndNotItsOwn) {

@@ -300,6 +300,17 @@ SPECIAL(tw_plugin_load) {
   p.Note(tw_plugin_load(runtime, cpu ? (std::string(folder) + "/libcpu.so").c_str() : path));
 }
 
+// Not from the default runtime, whose plugins the programs to come need.
+SPECIAL(tw_plugin_unload) {
+  tw_runtime* runtime = p.Handle<tw_runtime>();
+  const char* id = p.Draw<const char*>();
+  tw_runtime* shared = nullptr;
+  tw_status* none = tw_runtime_default(&shared);
+  p.Note(tw_plugin_unload(runtime, id && (!runtime || runtime == shared) ? "org.nobody" : id));
+  tw_status_release(none);
+  tw_runtime_release(shared);
+}
+
 // ---- Callbacks ----
 
 SPECIAL(tw_log_set_sink) {

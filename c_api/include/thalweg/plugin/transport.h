@@ -1,9 +1,9 @@
 /* Transports: bytes between processes. The host gives keyed messages for the tensors of a step and small calls for control; a transport
  * moves them and says on timelines when it is done. It never looks into what it carries, and knows no graph, device or collective.
  *
- * Steps and keys: a message is found by (step, key), once. Receive may be asked for before the message is there or after; a message that
- * nobody has asked for yet waits at the receiver, at most `window` bytes of them a peer, beyond which the sender's messages wait at its
- * side (never an error, never unbounded memory).
+ * Addresses have no scheme before them. Steps and keys: a message is found by (step, key), once. Receive may be asked for before the
+ * message is there or after, and in any order; a message that nobody has asked for yet waits at the sender or, at most `window` bytes of
+ * them a peer, at the receiver (never an error, never unbounded memory).
  * Deadlines are on the clock of host->run->now, in nanoseconds; 0: none. Every wait of a transport ends by its deadline, by abort, or
  * when the peer is lost (UNAVAILABLE naming the address).
  * Who is at the other end is proven by the transport (TLS), or it works only within one machine (sockets in folders of the user alone,
@@ -90,10 +90,10 @@ typedef struct tw_transport_def {
                           int64_t deadline, void (*done)(void* arg, tw_status* s, const void* body, uint64_t bytes), void* arg);
   /* Ends every send and receive of the step, here and at the peers: their timelines fail with `why` (borrowed). Later ones fail at once. */
   TW_R void (*abort)(const tw_host* h, void* endpoint, uint64_t step, const tw_status* why);
-  /* Forgets a step: messages that nobody asked for are dropped. */
+  /* Forgets a step that is over: messages that nobody asked for are dropped, uses that come later fail. */
   TW_R void (*forget)(const tw_host* h, void* endpoint, uint64_t step);
   TW_R void (*close_peer)(const tw_host* h, void* peer); /* what is under way fails with CANCELLED; returns when nothing of it runs */
-  TW_R void (*close)(const tw_host* h, void* endpoint);  /* peers first */
+  TW_R void (*close)(const tw_host* h, void* endpoint);  /* peers first; waits until calls that came in are answered */
   /* Memory that is sent from or received into without copies. device_kind: empty for host memory. */
   TW_C tw_status* (*register_memory)(const tw_host* h, void* endpoint, const char* device_kind, uint64_t len, void* memory, uint64_t bytes,
                                      void** out_region);
