@@ -11,6 +11,7 @@
 #include <cstring>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -36,6 +37,20 @@ class Socket {
   int fd_;
 };
 
+// The program's own variables. Of a sanitized build without what it was started with: the helper has a sanitizer of its own, and no two fit
+// into one process.
+std::vector<char*> Environment() {
+  std::vector<char*> variables;
+  for (char** v = environ; *v; ++v) {
+#ifdef THALWEG_SANITIZED
+    if (std::strncmp(*v, "LD_PRELOAD=", 11) == 0) continue;
+#endif
+    variables.push_back(*v);
+  }
+  variables.push_back(nullptr);
+  return variables;
+}
+
 // How the helper is started: on the far end of the conversation, with nothing else of the program's open, and no signals blocked or
 // ignored.
 class SpawnSetting {
@@ -60,7 +75,8 @@ class SpawnSetting {
   }
   int Start(const std::string& helper, const std::string& path, pid_t* pid) {
     char* argv[] = {const_cast<char*>(helper.c_str()), const_cast<char*>(path.c_str()), nullptr};
-    return posix_spawn(pid, helper.c_str(), &actions_, &attributes_, argv, environ);
+    std::vector<char*> variables = Environment();
+    return posix_spawn(pid, helper.c_str(), &actions_, &attributes_, argv, variables.data());
   }
 
  private:

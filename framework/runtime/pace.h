@@ -18,11 +18,11 @@ class Pace {
     const Way best = Best(), other = Way(1 - best);
     if (best != best_) {
       best_ = best;
-      gap_ = kFirstGap;
+      gap_ = kShortestGap;
       again_ = steps_ + gap_;
     }
     if (steps_ < again_) return best;
-    gap_ = std::min(2 * gap_, ns_[other] > 2 * ns_[best] ? kSeldom : kOften);
+    gap_ = std::min(2 * gap_, LongestGap(other, best));
     again_ = steps_ + gap_;
     return other;
   }
@@ -41,16 +41,22 @@ class Pace {
   }
 
  private:
-  static constexpr int64_t kWorthSharing = 30'000;                                    // ns: three times what it takes to wake a thread
-  static constexpr uint64_t kTries = 3, kFirstGap = 8, kOften = 128, kSeldom = 2048;  // steps
+  static constexpr int64_t kWorthSharing = 30'000;                             // ns: three times what it takes to wake a thread
+  static constexpr uint64_t kTries = 3, kShortestGap = 8, kLongestGap = 2048;  // steps
 
   // A second thread has to be of some use.
   Way Best() const { return ns_[kSideBySide] < ns_[kInOrder] - ns_[kInOrder] / 16 ? kSideBySide : kInOrder; }
 
+  // Steps until the slower way is tried again: what it costs more then is less than half a percent of all, or it costs next to nothing.
+  uint64_t LongestGap(Way slower, Way faster) const {
+    const int64_t lost = std::max<int64_t>(ns_[slower] - ns_[faster], 0);
+    return std::clamp(uint64_t(256 * double(lost) / double(std::max<int64_t>(ns_[faster], 1))), kShortestGap, kLongestGap);
+  }
+
   int64_t ns_[2] = {0, 0};
   uint64_t seen_[2] = {0, 0}, steps_ = 0;
   Way best_ = kInOrder;
-  uint64_t gap_ = kFirstGap, again_ = 0;  // when the other way is tried again
+  uint64_t gap_ = kShortestGap, again_ = 0;  // the step that tries the other way again
 };
 
 }  // namespace thalweg

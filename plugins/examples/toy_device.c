@@ -30,8 +30,8 @@ static tw_status* copy(const tw_host* h, void* self, const tw_copy* c) {
   return NULL;
 }
 static tw_status* negate(const tw_frame* f) {
-  const float* x = (const float*)((const char*)f->in[0]->data + f->in[0]->offset);
-  float* y = (float*)((char*)f->out[0]->data + f->out[0]->offset);
+  const float* x = (const float*)(const void*)((const char*)f->in[0]->data + f->in[0]->offset);
+  float* y = (float*)(void*)((char*)f->out[0]->data + f->out[0]->offset);
   for (uint64_t i = 0; i < f->in[0]->count; ++i) y[i] = -x[i];
   return NULL;
 }

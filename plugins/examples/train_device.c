@@ -28,7 +28,7 @@ static tw_status* copy(const tw_host* h, void* self, const tw_copy* c) {
   memcpy((char*)c->to + c->to_offset, (const char*)c->from + c->from_offset, c->bytes);
   return NULL;
 }
-static float* at(const tw_view* v) { return (float*)((char*)v->data + v->offset); }
+static float* at(const tw_view* v) { return (float*)(void*)((char*)v->data + v->offset); }
 
 /* Which of its inputs are transposed is all that a MatMul has to remember. */
 static tw_status* matmul_create(const tw_node* n, void** out_state) {

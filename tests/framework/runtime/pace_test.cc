@@ -26,11 +26,14 @@ TEST(PaceTest, WhatIsFasterSideBySideIsSharedAfterAFewSteps) {
   EXPECT_GE(SideBySide(&pace, 1000, 100'000, 60'000), 970);
 }
 
-TEST(PaceTest, WhatGainsNothingStaysInOrder) {
-  Pace pace;
-  EXPECT_LE(SideBySide(&pace, 1000, 100'000, 99'000), 20);
-  Pace slower;
-  EXPECT_LE(SideBySide(&slower, 2000, 100'000, 300'000), 12);
+TEST(PaceTest, WhatGainsNothingStaysInOrderAndTryingCostsNextToNothing) {
+  for (int64_t side_by_side : {99'000, 101'000, 110'000, 150'000, 300'000, 700'000}) {
+    Pace pace;
+    SideBySide(&pace, 1000, 100'000, side_by_side);
+    const int tries = SideBySide(&pace, 10'000, 100'000, side_by_side);
+    EXPECT_LE(tries, 1250) << side_by_side;
+    EXPECT_LE(tries * (side_by_side - 100'000), 10'000 * 500) << side_by_side;  // half a percent
+  }
 }
 
 TEST(PaceTest, AChangeIsNoticed) {
