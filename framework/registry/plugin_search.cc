@@ -1,13 +1,12 @@
 #include "framework/registry/plugin_search.h"
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
 #include "framework/base/strings.h"
+#include "framework/registry/own_file.h"
 
 namespace thalweg {
 namespace {
@@ -16,11 +15,8 @@ namespace fs = std::filesystem;
 
 // thalweg/`name` beside the library (or program) that this code is in; empty if it cannot be told.
 std::string BesideUs(const char* name) {
-  Dl_info info;
-  if (!dladdr(reinterpret_cast<const void*>(&BesideUs), &info) || !info.dli_fname) return "";
-  std::error_code error;
-  fs::path self = fs::canonical(info.dli_fname, error);
-  return error ? "" : (self.parent_path() / "thalweg" / name).string();
+  const fs::path self = OwnFile();
+  return self.empty() ? "" : (self.parent_path() / "thalweg" / name).string();
 }
 
 std::string FolderBesideUs() { return BesideUs("plugins"); }

@@ -1,6 +1,5 @@
 #include "framework/registry/plugin_writers.h"
 
-#include <dlfcn.h>
 #include <grp.h>
 #include <pwd.h>
 #include <unistd.h>
@@ -12,6 +11,8 @@
 
 #include <sys/stat.h>
 #include <sys/xattr.h>
+
+#include "framework/registry/own_file.h"
 
 namespace thalweg {
 namespace {
@@ -39,12 +40,7 @@ bool IsOwnGroup(gid_t gid) {
 bool HasAccessList(const std::string& path) { return getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0; }
 
 bool LeadsToUs(const std::string& folder) {
-  static const auto* us = [] {
-    Dl_info info;
-    std::error_code error;
-    const bool known = dladdr(reinterpret_cast<const void*>(&CheckPluginWriters), &info) && info.dli_fname;
-    return new std::string(known ? fs::canonical(info.dli_fname, error).string() : std::string());
-  }();
+  static const auto* us = new std::string(OwnFile());
   return us->size() > folder.size() && us->compare(0, folder.size(), folder) == 0 && (folder == "/" || (*us)[folder.size()] == '/');
 }
 
