@@ -1,36 +1,16 @@
 #include "framework/runtime/evaluate.h"
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/runtime/async_calls.h"
+#include "framework/runtime/one_call_step.h"
 #include "framework/runtime/resource.h"
 #include "framework/runtime/runtime.h"
 
 namespace thalweg {
 namespace {
-
-// A step that holds one call.
-struct OneCallStep final : StepBase {
-  void Complete(uint64_t, Status s) override {
-    std::lock_guard lock(mu);
-    status = std::move(s);
-    done = true;
-    over.notify_all();
-  }
-  Status Wait() {
-    std::unique_lock lock(mu);
-    over.wait(lock, [&] { return done; });
-    return status;
-  }
-  std::mutex mu;
-  std::condition_variable over;
-  bool done = false;
-  Status status;
-};
 
 class NodeC {
  public:

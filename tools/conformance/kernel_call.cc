@@ -1,6 +1,5 @@
 #include "tools/conformance/kernel_call.h"
 
-#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -9,6 +8,7 @@
 #include "framework/graph/shape_inference.h"
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/evaluate.h"
+#include "framework/runtime/one_call_step.h"
 #include "tools/conformance/device_block.h"
 #include "tools/conformance/guarded.h"
 
@@ -16,25 +16,6 @@ namespace thalweg::conformance {
 namespace {
 
 constexpr uint64_t kZone = 64;  // bytes of red zone on either side of a value
-
-// A step that holds one call.
-struct OneCall final : StepBase {
-  void Complete(uint64_t, Status s) override {
-    std::lock_guard lock(mu);
-    status = std::move(s);
-    done = true;
-    over.notify_all();
-  }
-  Status Wait() {
-    std::unique_lock lock(mu);
-    over.wait(lock, [&] { return done; });
-    return status;
-  }
-  std::mutex mu;
-  std::condition_variable over;
-  bool done = false;
-  Status status;
-};
 
 // Memory of a value between its red zones, on the device or in host memory.
 class Place {
@@ -337,7 +318,7 @@ class Call {
   World& world_;
   const NodeRun& run_;
   Guarded memory_;
-  OneCall step_;
+  OneCallStep step_;
   const std::string no_container_;
   std::unique_ptr<Stream> stream_;
   const std::vector<Shape>* promised_ = nullptr;  // by the shape rule
@@ -351,15 +332,17 @@ class Call {
 
 }  // namespace
 
+PreparedKernel::PreparedKernel(World* world, const Node* node, const KernelDef* kernel, Device* device) : world_(world) {
+  run_.node = node;
+  run_.kernel = kernel;
+  run_.device = device;
+  run_.types = node->types().data();
+  ResolveArguments(&run_);
+}
+
 StatusOr<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(World* world, const Node* node, const KernelDef* kernel, Device* device,
                                                                const std::vector<Tensor>& inputs) {
-  std::unique_ptr<PreparedKernel> p(new PreparedKernel);
-  p->world_ = world;
-  p->run_.node = node;
-  p->run_.kernel = kernel;
-  p->run_.device = device;
-  p->run_.types = node->types().data();
-  ResolveArguments(&p->run_);
+  std::unique_ptr<PreparedKernel> p(new PreparedKernel(world, node, kernel, device));
   if (p->run_.opens()) return Unimplemented("it opens resources");
   RETURN_IF_ERROR(p->Prepare(inputs));
   return p;
@@ -367,13 +350,7 @@ StatusOr<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(World* world, con
 
 std::unique_ptr<PreparedKernel> PreparedKernel::Around(World* world, const Node* node, const KernelDef* kernel, Device* device, void* state,
                                                        std::vector<Shape> output_shapes, uint64_t scratch) {
-  std::unique_ptr<PreparedKernel> p(new PreparedKernel);
-  p->world_ = world;
-  p->run_.node = node;
-  p->run_.kernel = kernel;
-  p->run_.device = device;
-  p->run_.types = node->types().data();
-  ResolveArguments(&p->run_);
+  std::unique_ptr<PreparedKernel> p(new PreparedKernel(world, node, kernel, device));
   p->run_.state = state;
   p->shapes_ = std::move(output_shapes);
   p->scratch_ = scratch;

@@ -35,9 +35,9 @@ class PreparedKernel {
   const std::vector<Shape>& output_shapes() const { return shapes_; }
 
  private:
-  PreparedKernel() = default;
+  PreparedKernel(World* world, const Node* node, const KernelDef* kernel, Device* device);
   Status Prepare(const std::vector<Tensor>& inputs);
-  World* world_ = nullptr;
+  World* world_;
   NodeRun run_;
   std::vector<Shape> shapes_;  // of the outputs
   uint64_t scratch_ = 0;

@@ -1,0 +1,29 @@
+// A step that holds one call of a kernel, run outside of any plan. Threads: whoever waits, and the one on which an asynchronous call ends.
+#pragma once
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "framework/runtime/frame.h"
+
+namespace thalweg {
+
+struct OneCallStep final : StepBase {
+  void Complete(uint64_t, Status s) override {
+    std::lock_guard lock(mu);
+    status = std::move(s);
+    done = true;
+    over.notify_all();
+  }
+  Status Wait() {
+    std::unique_lock lock(mu);
+    over.wait(lock, [&] { return done; });
+    return status;
+  }
+  std::mutex mu;
+  std::condition_variable over;
+  bool done = false;
+  Status status;
+};
+
+}  // namespace thalweg
