@@ -86,6 +86,8 @@ const DTypeInfo* FindDType(uint32_t dtype) {
 uint32_t DTypeByName(std::string_view name) {
   for (uint32_t i = 0; i < kCount; ++i) {
     if (kTypes[i].name == name) return kTypes[i].dtype;
+  }
+  for (uint32_t i = 0; i < kCount; ++i) {
     if (kRefNames[i] == name) return kTypes[i].dtype + TW_REF;
   }
   return TW_INVALID_TYPE;

@@ -42,14 +42,10 @@ bool Scanner::Expect(std::string_view token, std::string_view where) {
 
 std::string_view Scanner::TakeWord(std::string_view also) {
   if (!IsLetter(Peek())) return {};
+  // A character of `also` only joins two parts of a word: "a->b" is no word of its own.
+  auto joins = [&](size_t i) { return also.find(text_[i]) != also.npos && i + 1 < text_.size() && IsLetter(text_[i + 1]); };
   size_t begin = pos_;
-  while (pos_ < text_.size()) {
-    char c = text_[pos_];
-    // A character of `also` only joins two parts of a word: "a->b" is no word of its own.
-    bool joins = also.find(c) != also.npos && pos_ + 1 < text_.size() && IsLetter(text_[pos_ + 1]);
-    if (!IsLetter(c) && !IsDigit(c) && !joins) break;
-    ++pos_;
-  }
+  while (pos_ < text_.size() && (IsLetter(text_[pos_]) || IsDigit(text_[pos_]) || joins(pos_))) ++pos_;
   return text_.substr(begin, pos_ - begin);
 }
 

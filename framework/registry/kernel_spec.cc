@@ -34,12 +34,11 @@ constexpr PairList kPairLists[] = {{"inplace", &KernelSpec::inplace}, {"view", &
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : in_(text, "kernel spec") { out_.text = text; }
+  Parser(std::string_view text, std::string what) : in_(text, std::move(what)) { out_.text = text; }
 
   StatusOr<KernelSpec> Parse() {
     out_.any_op = in_.Take("*");
     out_.op = out_.any_op ? "*" : in_.ExpectWord("the op's name", ".>");
-    if (in_.ok()) in_.set_what(StrCat("spec of a kernel for '", out_.op, "'"));
     if (!out_.any_op && in_.Take("(")) Types();
     in_.Expect("@", "before the device kind");
     out_.kind = in_.ExpectWord("the device kind");
@@ -50,6 +49,9 @@ class Parser {
     if (!in_.ok()) return in_.status();
     return std::move(out_);
   }
+
+  // After Parse failed: empty if it came no further.
+  const std::string& op() const { return out_.op; }
 
  private:
   // float, _ -> int32)
@@ -62,6 +64,7 @@ class Parser {
 
   void TypeList(std::vector<uint32_t>* to) {
     if (in_.Peek() == ')' || in_.Peek() == '-') return;
+    to->reserve(4);
     do {
       size_t column = in_.column();
       std::string_view word = in_.ExpectWord("an element type or _");
@@ -137,6 +140,12 @@ class Parser {
 
 }  // namespace
 
-StatusOr<KernelSpec> ParseKernelSpec(std::string_view text) { return Parser(text).Parse(); }
+StatusOr<KernelSpec> ParseKernelSpec(std::string_view text) {
+  Parser parser(text, "kernel spec");
+  StatusOr<KernelSpec> spec = parser.Parse();
+  if (spec.ok() || parser.op().empty()) return spec;
+  // Plugins register thousands: only where one is wrong is it read again for a message that names the op.
+  return Parser(text, StrCat("spec of a kernel for '", parser.op(), "'")).Parse();
+}
 
 }  // namespace thalweg

@@ -21,7 +21,7 @@ def ratio(result):
         return text + (f" {result.probe_name}" if result.of == "probe" else "")
     if result.of == "difference":
         scale = UNITS[result.unit]
-        return f"+{middle / scale:.3g} {result.unit} [{low / scale:.3g} {high / scale:.3g}]"
+        return f"{middle / scale:+.3g} {result.unit} [{low / scale:.3g} {high / scale:.3g}]"
     return f"{result.ours / result.anchor:.3g}x"
 
 

@@ -1,12 +1,12 @@
-/* Loading: a training graph of 5,300 nodes from a file to the end of its first step; the first and the later steps of a new session; and
- * a plugin. */
+/* Loading: a training graph from a file to the end of its first step; the first and the later steps of a new session, on the CPU and on
+ * the null device; and plugins. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "thalweg_worker.h"
 
-enum { kWidth = 8, kNodes = 5300 };
+enum { kWidth = 8 };
 
 static tw_output weights(tw_scope* s, const char* name, const int64_t* dims, int32_t rank) {
   float data[kWidth * kWidth];
@@ -59,18 +59,21 @@ static tw_graph* make_tower(int layers) {
   return graph;
 }
 
-/* Writes the first tower that has 5,300 nodes. argument: the file. Answers its nodes and bytes. */
+/* Writes the first tower that has so many nodes. argument: how many, and the file. Answers its nodes and bytes. */
 void answer_graph_write(const char* argument) {
+  char* path;
+  const unsigned long nodes = strtoul(argument, &path, 10);
+  if (nodes == 0 || *path++ != ' ') worker_fail("expected a number of nodes and a file, got '%s'", argument);
   tw_graph* graph = make_tower(1);
-  for (int layers = 2; tw_graph_count(graph) < kNodes; ++layers) {
+  for (int layers = 2; tw_graph_count(graph) < nodes; ++layers) {
     tw_graph_destroy(graph);
     graph = make_tower(layers);
   }
   tw_buffer* bytes;
   check(tw_graph_export(graph, &bytes));
-  FILE* file = fopen(argument, "wb");
+  FILE* file = fopen(path, "wb");
   if (!file || fwrite(tw_buffer_data(bytes), 1, tw_buffer_bytes(bytes), file) != tw_buffer_bytes(bytes) || fclose(file)) {
-    worker_fail("cannot write '%s'", argument);
+    worker_fail("cannot write '%s'", path);
   }
   worker_reply("%u %llu", tw_graph_count(graph), (unsigned long long)tw_buffer_bytes(bytes));
   tw_buffer_release(bytes);
@@ -115,8 +118,11 @@ typedef struct training {
   const tw_operation *train, *init;
 } training;
 
-static training open_training(tw_graph* graph) {
-  training t = {.session = open_session(graph, "container=tower")};
+/* device: an option of the session, or NULL. */
+static training open_training(tw_graph* graph, const char* device) {
+  const char* options[] = {"container=tower", device};
+  training t = {0};
+  check(tw_session_create(graph, options, device ? 2 : 1, &t.session));
   check(tw_graph_find_output(graph, "x", &t.x));
   check(tw_graph_find_output(graph, "loss", &t.loss));
   check(tw_graph_find(graph, "train", &t.train));
@@ -147,7 +153,7 @@ void answer_graph_plan(const char* argument) {
     tw_graph* graph;
     check(tw_graph_create(runtime, &graph));
     check(tw_graph_import(graph, l->bytes, l->size, NULL));
-    const training t = open_training(graph);
+    const training t = open_training(graph, NULL);
     if (i < 0) initialise(&t);
     step(&t, l->x);
     if (i >= 0) times[i] = worker_now_ns() - begin;
@@ -158,15 +164,15 @@ void answer_graph_plan(const char* argument) {
 }
 
 /* The first step of a new session over a graph that is there. */
-void answer_first_step(const char* argument) {
+static void reply_first_step(const char* path, const char* device) {
   enum { kSamples = 9 };
-  const loaded* l = file_of(argument);
+  const loaded* l = file_of(path);
   double times[kSamples];
   tw_graph* graph;
   check(tw_graph_create(runtime, &graph));
   check(tw_graph_import(graph, l->bytes, l->size, NULL));
   for (int i = -1; i < kSamples; ++i) {
-    const training t = open_training(graph);
+    const training t = open_training(graph, device);
     if (i < 0) initialise(&t);
     const double begin = worker_now_ns();
     step(&t, l->x);
@@ -177,26 +183,45 @@ void answer_first_step(const char* argument) {
   worker_reply_median(times, kSamples);
 }
 
-/* A later one. */
-void answer_later_step(const char* argument) {
+/* A later one. t: without a session as long as there was none. */
+static void reply_later_step(training* t, const char* path, const char* device) {
   enum { kSamples = 99 };
-  static training t;
-  const loaded* l = file_of(argument);
-  if (!t.session) {
+  const loaded* l = file_of(path);
+  if (!t->session) {
     tw_graph* graph;
     check(tw_graph_create(runtime, &graph));
     check(tw_graph_import(graph, l->bytes, l->size, NULL));
-    t = open_training(graph);
-    initialise(&t);
-    step(&t, l->x);
+    *t = open_training(graph, device);
+    initialise(t);
+    step(t, l->x);
   }
   double times[kSamples];
   for (int i = 0; i < kSamples; ++i) {
     const double begin = worker_now_ns();
-    step(&t, l->x);
+    step(t, l->x);
     times[i] = worker_now_ns() - begin;
   }
   worker_reply_median(times, kSamples);
+}
+
+/* argument: the file. */
+void answer_first_step(const char* argument) { reply_first_step(argument, NULL); }
+void answer_null_first_step(const char* argument) { reply_first_step(argument, "device=NULL"); }
+
+void answer_later_step(const char* argument) {
+  static training t;
+  reply_later_step(&t, argument, NULL);
+}
+
+void answer_null_later_step(const char* argument) {
+  static training t;
+  reply_later_step(&t, argument, "device=NULL");
+}
+
+/* argument: the file of the plugin with the null device, for the worker's own runtime. */
+void answer_null_load(const char* argument) {
+  check(tw_plugin_load(runtime, argument));
+  worker_reply("%d", 1);
 }
 
 /* argument: a plugin's file. A new runtime each time; what it costs is not counted. */

@@ -12,7 +12,7 @@ typedef struct mlp {
   prepared step;
 } mlp;
 
-static mlp model;
+static mlp on_cpu, on_null;
 
 static tw_tensor* floats(const float* data, int64_t rows, int64_t columns) {
   const int64_t dims[] = {rows, columns}, *from = rows ? dims : dims + 1;
@@ -34,9 +34,10 @@ static tw_output dense(tw_scope* s, tw_output x, tw_output w, tw_output b) {
   return tw_scope_op2(s, "BiasAdd", tw_scope_op2(s, "MatMul", x, tw_variable_read(s, w)), tw_variable_read(s, b));
 }
 
-static void build(const mlp_data* d) {
-  check(tw_graph_create(runtime, &model.graph));
-  tw_scope* s = tw_scope_create(model.graph, NULL);
+/* option: of its session. */
+static void build(mlp* model, const mlp_data* d, const char* option) {
+  check(tw_graph_create(runtime, &model->graph));
+  tw_scope* s = tw_scope_create(model->graph, NULL);
   const int64_t x_dims[] = {kMlpBatch, kMlpIn}, y_dims[] = {kMlpBatch};
   const tw_output feeds[] = {tw_scope_placeholder(s, "x", TW_FLOAT, x_dims, 2), tw_scope_placeholder(s, "y", TW_INT32, y_dims, 1)};
   const tw_output w[] = {variable(s, "w1", d->w1, kMlpIn, kMlpHidden), variable(s, "b1", d->b1, 0, kMlpHidden),
@@ -49,51 +50,57 @@ static void build(const mlp_data* d) {
   tw_scope_gradients(s, loss, w, 4, gradients);
   const tw_sgd sgd = {sizeof sgd, 0, tw_scope_scalar(s, TW_FLOAT, 0.01)};
   const tw_operation* train = tw_train_sgd(s, w, gradients, 4, &sgd);
-  model.init = tw_variable_initializer(s, "init");
+  model->init = tw_variable_initializer(s, "init");
   check(tw_scope_finish(s));
-  model.session = open_session(model.graph, NULL);
+  model->session = open_session(model->graph, option);
   const tw_signature what = {
       .size = sizeof what, .feeds = feeds, .n_feeds = 2, .fetches = &loss, .n_fetches = 1, .targets = &train, .n_targets = 1};
-  model.step.n_fetches = 1;
-  check(tw_callable_create(model.session, &what, &model.step.callable));
-  model.step.feeds[0] = floats(d->x, kMlpBatch, kMlpIn);
-  check(tw_tensor_create_copy(TW_INT32, y_dims, 1, d->y, sizeof d->y, &model.step.feeds[1]));
+  model->step.n_fetches = 1;
+  check(tw_callable_create(model->session, &what, &model->step.callable));
+  model->step.feeds[0] = floats(d->x, kMlpBatch, kMlpIn);
+  check(tw_tensor_create_copy(TW_INT32, y_dims, 1, d->y, sizeof d->y, &model->step.feeds[1]));
 }
 
-static void initialise(void) {
-  if (!model.graph) worker_fail("mlp_load comes first");
-  const tw_signature what = {.size = sizeof what, .targets = &model.init, .n_targets = 1};
-  check(tw_session_run(model.session, &what, NULL, NULL, NULL));
+static void initialise(const mlp* model) {
+  if (!model->graph) worker_fail("mlp_load comes first");
+  const tw_signature what = {.size = sizeof what, .targets = &model->init, .n_targets = 1};
+  check(tw_session_run(model->session, &what, NULL, NULL, NULL));
 }
 
-void answer_mlp_load(const char* argument) {
+static void load(mlp* model, const char* folder, const char* option) {
   mlp_data* d = malloc(sizeof *d);
   if (!d) worker_fail("out of memory");
-  mlp_data_read(argument, d);
-  build(d);
+  mlp_data_read(folder, d);
+  build(model, d, option);
   free(d);
-  initialise();
+  initialise(model);
   worker_reply("%d", 1);
 }
+
+void answer_mlp_load(const char* argument) { load(&on_cpu, argument, NULL); }
+void answer_mlp_null_load(const char* argument) { load(&on_null, argument, "device=NULL"); }
 
 /* The losses of the first five steps. */
 void answer_mlp_losses(const char* argument) {
   (void)argument;
   double losses[5];
-  initialise();
+  initialise(&on_cpu);
   for (int i = 0; i < 5; ++i) {
     tw_tensor* loss;
-    check(tw_callable_run(model.step.callable, model.step.feeds, NULL, &loss));
+    check(tw_callable_run(on_cpu.step.callable, on_cpu.step.feeds, NULL, &loss));
     losses[i] = (double)*(const float*)tw_tensor_data(loss);
     tw_tensor_release(loss);
   }
   worker_reply("%.9g %.9g %.9g %.9g %.9g", losses[0], losses[1], losses[2], losses[3], losses[4]);
 }
 
-void answer_mlp_step(const char* argument) {
-  initialise(); /* so that all samples start at the same weights */
-  worker_reply_time(run_prepared, &model.step, worker_number(argument), 1, 1);
+static void reply_steps(mlp* model, const char* argument) {
+  initialise(model); /* so that all samples start at the same weights */
+  worker_reply_time(run_prepared, &model->step, worker_number(argument), 1, 1);
 }
+
+void answer_mlp_step(const char* argument) { reply_steps(&on_cpu, argument); }
+void answer_mlp_null_step(const char* argument) { reply_steps(&on_null, argument); }
 
 /* ---- The products alone ---- */
 

@@ -26,6 +26,8 @@ void answer_add_chain(const char* argument);
 void answer_mlp_load(const char* argument); /* mlp.c */
 void answer_mlp_losses(const char* argument);
 void answer_mlp_step(const char* argument);
+void answer_mlp_null_load(const char* argument);
+void answer_mlp_null_step(const char* argument);
 void answer_mlp_matmuls(const char* argument);
 void answer_wide(const char* argument); /* wide.c */
 void answer_wide_one(const char* argument);
@@ -37,6 +39,9 @@ void answer_graph_load(const char* argument);
 void answer_graph_plan(const char* argument);
 void answer_first_step(const char* argument);
 void answer_later_step(const char* argument);
+void answer_null_load(const char* argument);
+void answer_null_first_step(const char* argument);
+void answer_null_later_step(const char* argument);
 void answer_plugin_load(const char* argument);
 void answer_plugins_known(const char* argument);
 void answer_checkpoint_write(const char* argument); /* checkpoint.c */

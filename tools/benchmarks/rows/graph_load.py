@@ -16,7 +16,7 @@ def run(bench):
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "graph.pb"
         ours = bench.ours(1)
-        ours.ask(f"graph_write {file}")
+        ours.ask(f"graph_write 5300 {file}")
         parser = bench.worker("protobuf", lambda log: Worker([bench.program("protobuf_worker")], 1, log))
         tensorflow = bench.peer("TensorFlow C", 1)
         for what, command, goal in (("import", "graph_load", Goal(1.5)), ("import, plan, first step", "graph_plan", Goal(4, floor=10))):

@@ -1,0 +1,39 @@
+"""Row 34: what the runtime itself takes of a step and of its planning: the same graphs on a device that accepts every op and computes
+nothing (plugins/null), against the CPU. Its memory is the host's, so plans are the same, node by node; its kernels open no variables, so
+their locks are not in it. The ratio is the runtime's share."""
+import pathlib
+import tempfile
+
+from bench import Goal
+from rows.mlp_step import write_data
+from workers import Absent, Failed, Worker
+
+NUMBER = 34
+TITLE = "null device: the runtime's share of a step"
+NODES = 1000
+
+
+def start(bench):
+    """A worker of its own: a runtime that knows the null device has kernels more to look through."""
+    try:
+        worker = bench.worker("thalweg null", lambda log: Worker([bench.program("thalweg_worker"), 1], 1, log))
+    except Absent as error:
+        raise Failed(str(error)) from error
+    worker.ask(f"null_load {bench.build / 'tests/devices/libnull.so'}")
+    return worker
+
+
+def run(bench):
+    worker = start(bench)
+    with tempfile.TemporaryDirectory() as folder:
+        write_data(folder)
+        worker.ask(f"mlp_load {folder}")
+        worker.ask(f"mlp_null_load {folder}")
+        bench.compare("MLP training step", ("null device", worker, "mlp_null_step 200"), ("CPU", worker, "mlp_step 200"), unit="us",
+                      goal=Goal(0.05))
+        file = pathlib.Path(folder) / "graph.pb"
+        worker.ask(f"graph_write {NODES} {file}")
+        for what, command, goal in ((f"later step, {NODES} small nodes", "later_step", Goal(0.2)),
+                                    (f"first step, {NODES} small nodes", "first_step", None)):
+            bench.compare(what, ("null device", worker, f"null_{command} {file}"), ("CPU", worker, f"{command} {file}"), unit="us",
+                          goal=goal)
