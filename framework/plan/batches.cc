@@ -5,8 +5,8 @@
 namespace thalweg {
 namespace {
 
-// Fewer are not worth a second thread; the offsets of more take long to plan.
-constexpr size_t kFewest = 64, kMost = 2048;
+// Fewer are not worth a second thread; more might make so many batches that memory cannot be shared among them (layout.cc).
+constexpr size_t kFewest = 64, kMost = 12288;
 constexpr size_t kBatchesPerThread = 16, kSmallestBatch = 4;
 
 // Nothing that the order of the plan decides: no effects, no locks, no end elsewhere.

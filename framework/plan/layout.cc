@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <optional>
 
 #include "framework/graph/op_schema.h"
 #include "framework/plan/memory_plan.h"
@@ -9,8 +11,8 @@
 namespace thalweg {
 namespace {
 
-// Up to here the exact "is over before" relation is worth its n^2 bits; larger counted plans reuse no memory across branches.
-constexpr size_t kMostForAncestors = 4096;
+// Up to here the exact "is over before" relation is worth its n^2 bits; counted plans of more nodes reuse no memory across branches.
+constexpr size_t kMostBatches = 4096;
 
 class Layout {
  public:
@@ -20,7 +22,7 @@ class Layout {
     ListReaders();
     if ((p_.counted && !p_.in_turn) || !p_.batches.empty()) {
       side_by_side_ = true;
-      if (p_.nodes.size() <= kMostForAncestors) FindBefore();
+      FindBefore();
     }
     s_.unplanned_bytes = 0;
     place_.assign(p_.values.size(), {-1, -1});
@@ -30,13 +32,13 @@ class Layout {
     }
     FindPeak();
     // Where nothing is known to be over before anything else, each has a place of its own.
-    const bool apart = side_by_side_ && ancestors_.empty();
+    const bool apart = side_by_side_ && !order_;
     s_.block_bytes.clear();
     for (auto& list : storages_) {
       for (Storage& s : list) {
         if (apart) s.users.push_back(INT32_MAX);
       }
-      s_.block_bytes.push_back(PlanOffsets(&list, ancestors_));
+      s_.block_bytes.push_back(PlanOffsets(&list, order_ ? &*order_ : nullptr));
     }
     for (size_t v = 0; v < p_.values.size(); ++v) {
       if (p_.values[v].kind == PlanValue::kBlock) s_.values[v].offset = At(place_[size_t(Root(int32_t(v)))]).offset;
@@ -79,17 +81,21 @@ class Layout {
     each([&](size_t root, int32_t node) { readers_[slices_[root].end++] = node; });
   }
 
+  // A plan without batches counts its nodes: each is a batch of its own.
   void FindBefore() {
+    const size_t n = p_.batches.empty() ? p_.nodes.size() : p_.batches.size();
+    if (n > kMostBatches) return;
     std::vector<std::vector<int32_t>> next;
-    for (const PlanNode& n : p_.nodes) next.push_back(n.next);
-    for (const PlanBatch& b : p_.batches) {
-      for (int32_t i = b.begin; i + 1 < b.end; ++i) next[size_t(i)].push_back(i + 1);
+    for (size_t b = 0; b < n; ++b) next.push_back(p_.batches.empty() ? p_.nodes[b].next : p_.batches[b].next);
+    order_ = BatchOrder{.batch = std::vector<int32_t>(p_.nodes.size()), .before = FindAncestors(next)};
+    std::iota(order_->batch.begin(), order_->batch.end(), 0);
+    for (size_t b = 0; b < p_.batches.size(); ++b) {
+      std::fill(order_->batch.begin() + p_.batches[b].begin, order_->batch.begin() + p_.batches[b].end, int32_t(b));
     }
-    ancestors_ = FindAncestors(next);
   }
   bool Before(int32_t a, int32_t b) const {  // a is certainly over when b starts
     if (!side_by_side_) return a < b;
-    return !ancestors_.empty() && (ancestors_[size_t(b)][size_t(a) / 64] >> (size_t(a) % 64) & 1) != 0;
+    return order_ && order_->Before(a, b);
   }
 
   // Who touches the storage from now on: a node, and the readers of the value that it has put there.
@@ -187,8 +193,8 @@ class Layout {
   const Plan& p_;
   PlanShapes& s_;
   bool side_by_side_ = false;
-  Ancestors ancestors_;
-  std::vector<Slice> slices_;  // per value that is no view
+  std::optional<BatchOrder> order_;  // side by side, if it is known
+  std::vector<Slice> slices_;        // per value that is no view
   std::vector<int32_t> readers_;
   std::vector<std::vector<Storage>> storages_;  // per location, in the order of their makers
   std::vector<Place> place_;                    // per value that is no view

@@ -80,41 +80,127 @@ void PlanInOrder(const std::vector<Storage*>& storages) {
   }
 }
 
-// Side by side: a storage may be over for one node and not for another, so each is compared with all before it.
-void PlanSideBySide(const std::vector<Storage*>& storages, const Ancestors& ancestors) {
-  auto over_before = [&](const Storage& old, int32_t node) {
-    return std::all_of(old.users.begin(), old.users.end(),
-                       [&](int32_t u) { return (ancestors[size_t(node)][size_t(u) / 64] >> (size_t(u) % 64) & 1) != 0; });
-  };
-  std::vector<const Storage*> placed;  // by offset
-  for (Storage* s : storages) {
-    uint64_t best = UINT64_MAX, best_gap = UINT64_MAX, end = 0;
-    for (const Storage* old : placed) {
-      if (over_before(*old, s->first)) continue;
-      if (old->offset > end && old->offset - end >= s->bytes && old->offset - end < best_gap) {
-        best = end;
-        best_gap = old->offset - end;
-      }
-      end = std::max(end, old->offset + old->bytes);
-    }
-    s->offset = best != UINT64_MAX ? best : end;
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), s, [](auto* a, auto* b) { return a->offset < b->offset; }), s);
+// The gaps between a few storages, in the order of their offsets.
+class Gaps {
+ public:
+  // The storages come by offset; they may overlap.
+  void Reset() {
+    gaps_.clear();
+    end_ = 0;
   }
-}
+  void Use(uint64_t offset, uint64_t bytes) {
+    if (offset > end_) gaps_.push_back({end_, offset});
+    end_ = std::max(end_, offset + bytes);
+  }
+  uint64_t Take(uint64_t bytes) {
+    Gap* best = nullptr;
+    for (Gap& g : gaps_) {
+      if (g.size() >= bytes && (!best || g.size() < best->size())) best = &g;
+    }
+    if (!best) return std::exchange(end_, end_ + bytes);
+    const uint64_t offset = std::exchange(best->begin, best->begin + bytes);
+    if (best->size() == 0) gaps_.erase(gaps_.begin() + (best - gaps_.data()));
+    return offset;
+  }
+  void Give(uint64_t offset, uint64_t bytes) {
+    auto after = std::lower_bound(gaps_.begin(), gaps_.end(), offset, [](const Gap& g, uint64_t o) { return g.begin < o; });
+    after = gaps_.insert(after, {offset, offset + bytes});
+    if (after + 1 != gaps_.end() && (after + 1)->begin == after->end) {
+      after->end = (after + 1)->end;
+      gaps_.erase(after + 1);
+    }
+    if (after != gaps_.begin() && (after - 1)->end == after->begin) {
+      (after - 1)->end = after->end;
+      after = gaps_.erase(after) - 1;
+    }
+    if (after->end != end_) return;
+    end_ = after->begin;
+    gaps_.erase(after);
+  }
+
+ private:
+  struct Gap {
+    uint64_t begin, end;
+    uint64_t size() const { return end - begin; }
+  };
+  std::vector<Gap> gaps_;  // no two touch, none touches the end
+  uint64_t end_ = 0;
+};
+
+// Batch by batch: what is not over when a batch starts stays where it is, but for what ends within the batch; there, order decides.
+class SideBySide {
+ public:
+  explicit SideBySide(const BatchOrder& order) : order_(order) {}
+
+  void Run(const std::vector<Storage*>& storages) {
+    for (size_t i = 0; i < storages.size();) {
+      const size_t begin = i;
+      Start(BatchOf(*storages[i]));
+      for (; i < storages.size() && BatchOf(*storages[i]) == batch_; ++i) Place(storages[i]);
+      for (size_t k = begin; k < i; ++k)
+        placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), storages[k], ByOffset), storages[k]);
+    }
+  }
+
+ private:
+  // The node that uses it last, and itself.
+  using Last = std::pair<int32_t, const Storage*>;
+  static bool ByOffset(const Storage* a, const Storage* b) { return a->offset < b->offset; }
+  int32_t BatchOf(const Storage& s) const { return order_.batch[size_t(s.first)]; }
+
+  void Start(int32_t batch) {
+    batch_ = batch;
+    gaps_.Reset();
+    ending_ = {};
+    for (const Storage* s : placed_) {
+      if (std::all_of(s->users.begin(), s->users.end(), [&](int32_t u) { return IsOverBefore(u); })) continue;
+      gaps_.Use(s->offset, s->bytes);
+      EndsHere(s);
+    }
+  }
+  bool IsOverBefore(int32_t node) const { return order_.batch[size_t(node)] != batch_ && order_.IsOver(node, batch_); }
+
+  void Place(Storage* s) {
+    for (; !ending_.empty() && ending_.top().first < s->first; ending_.pop()) {
+      gaps_.Give(ending_.top().second->offset, ending_.top().second->bytes);
+    }
+    s->offset = gaps_.Take(s->bytes);
+    EndsHere(s);
+  }
+
+  // Notes what the batch uses last.
+  void EndsHere(const Storage* s) {
+    int32_t last = -1;
+    for (int32_t u : s->users) {
+      if (order_.batch[size_t(u)] == batch_) {
+        last = std::max(last, u);
+      } else if (!IsOverBefore(u)) {
+        return;
+      }
+    }
+    ending_.push({last, s});
+  }
+
+  const BatchOrder& order_;
+  int32_t batch_ = -1;
+  std::vector<const Storage*> placed_;  // of batches that are planned, by offset
+  Gaps gaps_;
+  std::priority_queue<Last, std::vector<Last>, std::greater<>> ending_;
+};
 
 }  // namespace
 
-uint64_t PlanOffsets(std::vector<Storage>* storages, const Ancestors& ancestors) {
+uint64_t PlanOffsets(std::vector<Storage>* storages, const BatchOrder* order) {
   constexpr uint64_t kGrain = 64;
   std::vector<Storage*> filled;
   for (Storage& s : *storages) {
     s.bytes = (s.bytes + kGrain - 1) / kGrain * kGrain;
     if (s.bytes) filled.push_back(&s);
   }
-  if (ancestors.empty()) {
-    PlanInOrder(filled);
+  if (order) {
+    SideBySide(*order).Run(filled);
   } else {
-    PlanSideBySide(filled, ancestors);
+    PlanInOrder(filled);
   }
   uint64_t block = 0;
   for (const Storage* s : filled) block = std::max(block, s->offset + s->bytes);

@@ -258,9 +258,9 @@ static Status RunAllInOrder(StepState* step) {
 template <bool kTraced>
 static Status RunAtBestPace(StepState* step) {
   const auto began = std::chrono::steady_clock::now();
-  const Pace::Way way = step->pace.Next();
+  const Pace::Way way = step->paces.now().Next();
   Status s = way == Pace::kSideBySide ? RunBatches<kTraced>(step) : RunAllInOrder<kTraced>(step);
-  if (s.ok()) step->pace.Took(way, std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count());
+  if (s.ok()) step->paces.now().Took(way, std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count());
   return s;
 }
 

@@ -1,6 +1,8 @@
 // Pace: whether steps are faster in order or side by side, learnt from how long they take. Threads: one.
 #pragma once
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace thalweg {
@@ -57,6 +59,27 @@ class Pace {
   uint64_t seen_[2] = {0, 0}, steps_ = 0;
   Way best_ = kInOrder;
   uint64_t gap_ = kShortestGap, again_ = 0;  // the step that tries the other way again
+};
+
+// The pace of each of the last few kinds of steps: what is learnt of steps with feeds of one shape says nothing of others.
+class Paces {
+ public:
+  // kind: an address that means nothing; one that is used again for another kind begins with what was learnt of the first.
+  void Turn(const void* kind) {
+    for (now_ = 0; now_ < kKinds; ++now_) {
+      if (kinds_[now_] == kind) return;
+    }
+    now_ = oldest_++ % kKinds;
+    kinds_[now_] = kind;
+    paces_[now_] = {};
+  }
+  Pace& now() { return paces_[now_]; }
+
+ private:
+  static constexpr size_t kKinds = 8;
+  std::array<const void*, kKinds> kinds_ = {};
+  std::array<Pace, kKinds> paces_;
+  size_t now_ = 0, oldest_ = 0;
 };
 
 }  // namespace thalweg

@@ -53,7 +53,7 @@ size_t StepState::LocationOf(const Device* device) const {
 Status StepState::Bind(std::shared_ptr<const PlanShapes> shapes) {
   RETURN_IF_ERROR(GrowBlocks(shapes->block_bytes));
   shapes_ = std::move(shapes);
-  pace = {};
+  paces.Turn(shapes_.get());
   for (size_t v = 0; v < plan_->values.size(); ++v) InitSlot(int32_t(v));
   for (size_t i = 0; i < plan_->nodes.size(); ++i) {
     if (plan_->nodes[i].kind == PlanNode::kKernel && !plan_->nodes[i].dynamic) ShowScratch(i);

@@ -75,7 +75,7 @@ class StepState final : public StepBase {
   Listener* listener = nullptr;
   std::vector<int32_t> counts;  // per node of the counted engine, or per batch: how many it is yet to wait for
   std::vector<int32_t> ready;   // their queue
-  Pace pace;                    // of a plan with batches
+  Paces paces;                  // of a plan with batches, by its shapes
   StepTrace* trace = nullptr;   // of this run; NULL: nobody watches
   std::unique_ptr<ThreadShare> own_share;
 

@@ -251,6 +251,25 @@ bool InPlace(const Plan& p, const Use& old, const Use& young) {
   return std::count(in.begin(), in.end(), old.value) == 1;
 }
 
+// Who starts only when a node is over: by edges, or by batches as a whole.
+std::vector<std::set<int32_t>> After(const Plan& p) {
+  std::vector<std::set<int32_t>> after(p.nodes.size());
+  auto add = [&](size_t i, int32_t k) {
+    after[i].insert(k);
+    after[i].insert(after[size_t(k)].begin(), after[size_t(k)].end());
+  };
+  for (size_t b = p.batches.size(); b-- > 0;) {
+    for (size_t i = size_t(p.batches[b].end); i-- > size_t(p.batches[b].begin);) {
+      if (i + 1 < size_t(p.batches[b].end)) add(i, int32_t(i) + 1);
+      for (int32_t k : p.batches[b].next) add(i, p.batches[size_t(k)].begin);
+    }
+  }
+  for (size_t i = p.nodes.size(); p.batches.empty() && i-- > 0;) {
+    for (int32_t k : p.nodes[i].next) add(i, k);
+  }
+  return after;
+}
+
 TEST_F(CompileTest, ValuesInUseTogetherShareNoMemory) {
   int batched = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
@@ -279,19 +298,7 @@ TEST_F(CompileTest, ValuesInUseTogetherShareNoMemory) {
       ASSERT_TRUE(plan.ok()) << plan.status();
       const Plan& p = **plan;
       batched += !p.batches.empty();
-      std::vector<bool> in_batch(p.nodes.size(), false);  // it is over before the next node begins
-      for (const PlanBatch& b : p.batches) std::fill(in_batch.begin() + b.begin, in_batch.begin() + b.end - 1, true);
-      std::vector<std::set<int32_t>> after(p.nodes.size());
-      for (size_t i = p.nodes.size(); i-- > 0;) {
-        if (in_batch[i]) {
-          after[i] = after[i + 1];
-          after[i].insert(int32_t(i) + 1);
-        }
-        for (int32_t k : p.nodes[i].next) {
-          after[i].insert(k);
-          after[i].insert(after[size_t(k)].begin(), after[size_t(k)].end());
-        }
-      }
+      const std::vector<std::set<int32_t>> after = After(p);
       auto before = [&](int32_t a, int32_t b) { return p.counted || !p.batches.empty() ? after[size_t(a)].count(b) != 0 : a < b; };
       const std::vector<Use> uses = UsesOf(p);
       uint64_t sum = 0, end = 0, bytes = 0;

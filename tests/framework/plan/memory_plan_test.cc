@@ -50,13 +50,41 @@ Problem RandomProblem(uint64_t seed) {
   return p;
 }
 
-// Whether b can run after a only, by walking the edges.
-std::vector<std::set<int32_t>> Descendants(const Problem& p) {
-  std::vector<std::set<int32_t>> all(p.nodes);
-  for (size_t i = p.nodes; i-- > 0;) {
+// The nodes of one batch follow each other; a batch starts when those that any of its nodes waits for are over. Random: few nodes, or each
+// its own.
+BatchOrder RandomOrder(const Problem& p, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  BatchOrder order;
+  const size_t longest = 1 + random() % 9;
+  for (size_t i = 0; i < p.nodes; ++i) {
+    const bool begins = i == 0 || random() % longest == 0;
+    order.batch.push_back(i == 0 ? 0 : order.batch.back() + int32_t(begins));
+  }
+  std::vector<std::vector<int32_t>> next(size_t(order.batch.back()) + 1);
+  for (size_t i = 0; i < p.nodes; ++i) {
     for (int32_t k : p.next[i]) {
-      all[i].insert(k);
-      all[i].insert(all[size_t(k)].begin(), all[size_t(k)].end());
+      if (order.batch[i] != order.batch[size_t(k)]) next[size_t(order.batch[i])].push_back(order.batch[size_t(k)]);
+    }
+  }
+  order.before = FindAncestors(next);
+  return order;
+}
+
+// Who starts only when each node is over, by walking: the later ones of its batch, and the batches that wait for that.
+std::vector<std::set<int32_t>> Descendants(const Problem& p, const BatchOrder& order) {
+  std::vector<std::set<int32_t>> batches(order.before.size()), all(p.nodes);
+  for (size_t i = p.nodes; i-- > 0;) {
+    std::set<int32_t>& mine = batches[size_t(order.batch[i])];
+    for (int32_t k : p.next[i]) {
+      const int32_t b = order.batch[size_t(k)];
+      if (b == order.batch[i]) continue;
+      mine.insert(b);
+      mine.insert(batches[size_t(b)].begin(), batches[size_t(b)].end());
+    }
+  }
+  for (size_t i = 0; i < p.nodes; ++i) {
+    for (size_t k = 0; k < p.nodes; ++k) {
+      if (order.batch[i] == order.batch[k] ? i < k : batches[size_t(order.batch[i])].count(order.batch[k]) != 0) all[i].insert(int32_t(k));
     }
   }
   return all;
@@ -98,12 +126,13 @@ TEST_P(RandomMemoryPlanTest, NothingInUseTogetherSharesMemory) {
     }
     // One after the other.
     std::vector<Storage> storages = p.storages;
-    uint64_t in_order = PlanOffsets(&storages, {});
+    uint64_t in_order = PlanOffsets(&storages, nullptr);
     EXPECT_EQ(in_order, Check(storages, [](int32_t a, int32_t b) { return a < b; }));
     // Side by side.
     std::vector<Storage> shared = p.storages;
-    const std::vector<std::set<int32_t>> after = Descendants(p);
-    uint64_t counted = PlanOffsets(&shared, FindAncestors(p.next));
+    const BatchOrder order = RandomOrder(p, seed);
+    const std::vector<std::set<int32_t>> after = Descendants(p, order);
+    uint64_t counted = PlanOffsets(&shared, &order);
     EXPECT_EQ(counted, Check(shared, [&](int32_t a, int32_t b) { return after[size_t(a)].count(b) != 0; }));
     for (uint64_t block : {in_order, counted}) {
       EXPECT_LE(block, sum);
@@ -131,13 +160,13 @@ TEST(MemoryPlanTest, FindsAncestorsAcrossWords) {
 TEST(MemoryPlanTest, AChainNeedsTwoPlaces) {
   std::vector<Storage> storages;
   for (int32_t i = 0; i < 1000; ++i) storages.push_back({1000, i, {i, i + 1}, 0});
-  EXPECT_EQ(PlanOffsets(&storages, {}), 2 * Rounded(1000));
+  EXPECT_EQ(PlanOffsets(&storages, nullptr), 2 * Rounded(1000));
 }
 
 TEST(MemoryPlanTest, TakesTheSmallestGapThatFits) {
   // Two gaps are left when the last storage comes: 128 and 64 bytes.
   std::vector<Storage> storages = {{128, 0, {0, 1}, 0}, {64, 0, {0, 9}, 0}, {64, 0, {0, 1}, 0}, {64, 0, {0, 9}, 0}, {10, 2, {2}, 0}};
-  EXPECT_EQ(PlanOffsets(&storages, {}), 320u);
+  EXPECT_EQ(PlanOffsets(&storages, nullptr), 320u);
   EXPECT_EQ(storages[4].offset, storages[2].offset);
 }
 
@@ -146,15 +175,29 @@ TEST(MemoryPlanTest, ManyLiveStoragesTakeNoTime) {
   std::vector<Storage> storages;
   for (int32_t i = 0; i < kMany; ++i) storages.push_back({uint64_t(i % 7 + 1) * kGrain, i, {i, i % 2 ? i + 2 : kMany}, 0});
   const std::clock_t start = std::clock();
-  PlanOffsets(&storages, {});
+  PlanOffsets(&storages, nullptr);
   EXPECT_LT(double(std::clock() - start) / CLOCKS_PER_SEC, 2);
+}
+
+TEST(MemoryPlanTest, InABatchAChainNeedsTwoPlacesBesideWhatOthersHold) {
+  // Batches 0 and 1 run side by side, batch 2 after batch 0.
+  constexpr int32_t kLength = 100;
+  BatchOrder order;
+  for (int32_t b = 0; b < 3; ++b) order.batch.insert(order.batch.end(), kLength, b);
+  order.before = FindAncestors({{2}, {}, {}});
+  std::vector<Storage> storages;
+  for (int32_t i = 0; i < 3 * kLength; ++i) {
+    storages.push_back({1000, i, {i}, 0});
+    if ((i + 1) % kLength) storages.back().users.push_back(i + 1);
+  }
+  EXPECT_EQ(PlanOffsets(&storages, &order), 4 * Rounded(1000));
 }
 
 TEST(MemoryPlanTest, EmptyStoragesTakeNoRoom) {
   std::vector<Storage> storages = {{0, 0, {0, 5}, 0}, {10, 0, {0, 5}, 0}, {0, 1, {1, 5}, 0}};
-  EXPECT_EQ(PlanOffsets(&storages, {}), kGrain);
+  EXPECT_EQ(PlanOffsets(&storages, nullptr), kGrain);
   std::vector<Storage> none;
-  EXPECT_EQ(PlanOffsets(&none, {}), 0u);
+  EXPECT_EQ(PlanOffsets(&none, nullptr), 0u);
 }
 
 }  // namespace

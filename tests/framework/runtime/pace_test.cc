@@ -58,5 +58,32 @@ TEST(PaceTest, OneSlowStepChangesNothing) {
   EXPECT_GE(SideBySide(&pace, 500, 100'000, 60'000), 490);
 }
 
+TEST(PacesTest, StepsOfOneKindLearnNothingFromOthers) {
+  Paces paces;
+  char kinds[2] = {};
+  int shared[2] = {0, 0};
+  for (int i = 0; i < 1000; ++i) {
+    for (int k : {0, 1}) {
+      paces.Turn(&kinds[k]);
+      shared[k] += SideBySide(&paces.now(), 1, 100'000, k ? 60'000 : 700'000);
+    }
+  }
+  EXPECT_LE(shared[0], 10);
+  EXPECT_GE(shared[1], 970);
+}
+
+TEST(PacesTest, TheOldestKindIsForgotten) {
+  Paces paces;
+  char kinds[20] = {};
+  for (char& kind : kinds) {
+    paces.Turn(&kind);
+    SideBySide(&paces.now(), 100, 100'000, 60'000);
+  }
+  paces.Turn(&kinds[19]);
+  EXPECT_EQ(SideBySide(&paces.now(), 1, 100'000, 60'000), 1);
+  paces.Turn(&kinds[0]);
+  EXPECT_EQ(SideBySide(&paces.now(), 1, 100'000, 60'000), 0) << "it is new again";
+}
+
 }  // namespace
 }  // namespace thalweg
