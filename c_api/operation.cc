@@ -1,7 +1,10 @@
 // Looking at operations.
 #include "c_api/handles.h"
 #include "c_api/shim.h"
+#include "framework/runtime/runtime.h"
 #include "thalweg/op.h"
+#include "thalweg/plugin/resource.h"
+#include "thalweg/status.h"
 
 using thalweg::Status;
 
@@ -27,6 +30,23 @@ uint32_t tw_operation_output_count(const tw_operation* operation) { return opera
 tw_output tw_operation_output(const tw_operation* operation, uint32_t i) {
   if (i >= tw_operation_output_count(operation)) return 0;
   return thalweg::EncodeOutput(*operation->graph->graph, {operation->node, int32_t(i)});
+}
+
+const char* tw_operation_resource(const tw_operation* operation, uint32_t i, uint32_t* out_saved) {
+  if (out_saved) *out_saved = 0;
+  if (i >= tw_operation_output_count(operation)) return nullptr;
+  const thalweg::Node& node = *operation->node;
+  size_t a = 0;
+  while (node.out_at()[a + 1] <= i) ++a;
+  const std::string& type = node.op().outputs[a].resource;
+  if (type.empty()) return nullptr;
+  if (!out_saved) return type.c_str();
+  tw_status_release(thalweg::Guard([&]() -> Status {
+    const thalweg::ResourceType* known = operation->graph->graph->runtime().registry().FindResourceType(type);
+    *out_saved = type == TW_VARIABLE_TYPE || (known && known->saves);
+    return Status();
+  }));
+  return type.c_str();
 }
 
 uint32_t tw_operation_control_count(const tw_operation* operation) { return operation ? uint32_t(operation->node->controls().size()) : 0; }

@@ -103,6 +103,7 @@ void AddArgs(const std::vector<thalweg::ArgSpec>& args, std::string_view key, Js
     if (!a.list_attr.empty()) json->Text("list_attr", a.list_attr);
     if (!a.number_attr.empty()) json->Text("number_attr", a.number_attr);
     if (a.ref) json->Bool("ref", true);
+    if (!a.resource.empty()) json->Text("resource", a.resource);
     json->End();
   }
   json->End();

@@ -4,52 +4,85 @@
 TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   using namespace thalweg::ops;
 
+  register_bitcast(p);
   register_broadcast(p);
   register_cast(p);
   register_concat(p);
   register_const(p);
+  register_dynamic_partition(p);
   register_fill(p);
   register_gather(p);
   register_gather_nd(p);
   register_identity(p);
+  register_lin_space(p);
+  register_matrix_diag(p);
   register_one_hot(p);
   register_pack(p);
   register_pad(p);
   register_range(p);
   register_reshape(p);
+  register_reverse(p);
   register_select(p);
   register_shape(p);
   register_slice(p);
+  register_space_to_depth(p);
   register_split(p);
   register_strided_slice(p);
+  register_tensor_scatter(p);
   register_tile(p);
   register_transpose(p);
+  register_unique(p);
   register_where(p);
 
   register_add_n(p);
+  register_approximate_equal(p);
   register_arg_reduce(p);
+  register_atan2(p);
   register_batch_matmul(p);
   register_binary(p);
+  register_bincount(p);
+  register_bitwise(p);
+  register_bucketize(p);
+  register_clip_by_value(p);
   register_compare(p);
+  register_complex(p);
   register_cumsum(p);
+  register_einsum(p);
+  register_gamma(p);
   register_l2_loss(p);
   register_matmul(p);
+  register_no_nan(p);
   register_reduce(p);
+  register_segment(p);
   register_segment_sum(p);
+  register_sparse_segment(p);
+  register_top_k(p);
+  register_trigonometry(p);
+  register_truncate(p);
   register_unary(p);
   register_unary_grad(p);
 
+  register_activations(p);
   register_bias_add(p);
   register_conv2d(p);
+  register_conv3d(p);
   register_cross_entropy(p);
+  register_depthwise_conv2d(p);
+  register_fused_batch_norm(p);
+  register_lrn(p);
   register_pool(p);
   register_relu(p);
+  register_resize(p);
   register_softmax(p);
 
+  register_multinomial(p);
   register_random(p);
+  register_random_shuffle(p);
+  register_stateless_random(p);
 
   register_resource_gather(p);
   register_resource_scatter(p);
+  register_saved_resource(p);
   register_variable(p);
 
   register_apply_ada_max(p);
@@ -61,10 +94,21 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_apply_momentum(p);
   register_apply_rmsprop(p);
 
+  register_base64(p);
   register_checkpoint(p);
+  register_decode_raw(p);
+  register_files(p);
+  register_print(p);
+  register_regex(p);
+  register_string_case(p);
+  register_string_hash(p);
+  register_string_split(p);
+  register_string_to_number(p);
   register_strings(p);
+  register_substr(p);
 
   register_assert(p);
+  register_check_numerics(p);
   register_no_op(p);
   register_send_recv(p);
 }

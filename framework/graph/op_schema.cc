@@ -64,8 +64,10 @@ class Parser {
       in_.Fail(touches_column_, "an op that touches something runs in every step that wants it: make it stateful, and not once");
     }
     out_.shape_only.resize(out_.inputs.size(), 0);
+    out_.unopened.resize(out_.inputs.size(), 0);
     ResolveTypes();
     CheckDims();
+    CheckHandles();
     CheckAlgebra();
     if (!in_.ok()) return in_.status();
     CountSingles(out_.inputs, &out_.in_at);
@@ -179,7 +181,12 @@ class Parser {
     } else if (word == "doc") {
       out_.doc = in_.ExpectQuoted("the manual's line");
     } else if (word == "shape_only") {
-      ShapeOnly();
+      MarkInputs(&out_.shape_only);
+    } else if (word == "unopened") {
+      unopened_column_ = column;
+      MarkInputs(&out_.unopened);
+    } else if (word == "resource") {
+      Resources();
     } else if (Algebra(word)) {
       algebra_column_ = column;
       out_.algebra.said = true;
@@ -188,19 +195,39 @@ class Parser {
     }
   }
 
-  void ShapeOnly() {
-    out_.shape_only.resize(out_.inputs.size(), 0);
+  void MarkInputs(std::vector<uint8_t>* marks) {
+    marks->resize(out_.inputs.size(), 0);
     do {
-      size_t column = in_.column();
-      std::string_view name = in_.ExpectWord("the name of an input");
-      if (!in_.ok()) return;
-      int i = out_.FindInput(name);
-      if (i < 0) {
-        in_.Fail(column, StrCat("'", name, "' is no input of the op"));
-        return;
-      }
-      out_.shape_only[size_t(i)] = 1;
+      const int32_t i = InputName();
+      if (in_.ok()) (*marks)[size_t(i)] = 1;
     } while (in_.ok() && in_.Peek() != ';' && in_.Peek() != 0);
+  }
+
+  // x TYPE ...
+  void Resources() {
+    do {
+      const size_t column = in_.column();
+      const std::string_view name = in_.ExpectWord("the name of a handle");
+      const int i = out_.FindInput(name), o = out_.FindOutput(name);
+      if (in_.ok() && i < 0 && o < 0) in_.Fail(column, StrCat("'", name, "' is neither an input nor an output of the op"));
+      const std::string_view type = in_.ExpectWord("the type of resource", ".-");
+      if (!in_.ok()) return;
+      ArgSpec& arg = i >= 0 ? out_.inputs[size_t(i)] : out_.outputs[size_t(o)];
+      if (!arg.resource.empty()) in_.Fail(column, StrCat("'", name, "' stands here twice"));
+      arg.resource = type;
+      resource_columns_.emplace_back(&arg, column);
+    } while (in_.ok() && in_.Peek() != ';' && in_.Peek() != 0);
+  }
+
+  void CheckHandles() {
+    for (const auto& [arg, column] : resource_columns_) {
+      if (arg->dtype != TW_RESOURCE) in_.Fail(column, StrCat("'", arg->name, "' is no handle; its type must be resource"));
+    }
+    for (size_t i = 0; i < out_.inputs.size(); ++i) {
+      if (out_.unopened[i] && out_.inputs[i].dtype != TW_RESOURCE) {
+        in_.Fail(unopened_column_, StrCat("'", out_.inputs[i].name, "' is no handle; its type must be resource"));
+      }
+    }
   }
 
   // The clauses that say how the output follows from the inputs; false: `word` is none of them.
@@ -479,7 +506,8 @@ class Parser {
   OpSchema out_;
   std::vector<std::string> names_, clauses_;
   std::vector<Pending> pending_;
-  size_t touches_column_ = 0, algebra_column_ = 0;
+  size_t touches_column_ = 0, algebra_column_ = 0, unopened_column_ = 0;
+  std::vector<std::pair<const ArgSpec*, size_t>> resource_columns_;
   std::vector<size_t> dim_columns_;  // in the order of the patterns
 };
 

@@ -26,6 +26,7 @@ struct ArgSpec {
   std::string type_attr;    // type attribute that says it
   std::string list_attr;    // list(type) attribute: one value per entry
   std::string number_attr;  // int attribute that says how many
+  std::string resource;     // type that the handle leads to; empty: not said
   bool ref = false;
   bool has_dims = false;
   std::vector<DimPattern> dims;
@@ -73,6 +74,7 @@ struct OpSchema {
   bool stateful = false, once = false, commutative = false;
   uint32_t touches = 0;             // Touches
   std::vector<uint8_t> shape_only;  // per input argument
+  std::vector<uint8_t> unopened;    // per input argument
   // Node::in_at() and out_at() of every node, where all arguments are single values; else empty.
   std::vector<uint32_t> in_at, out_at;
   OpAlgebra algebra;

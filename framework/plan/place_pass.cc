@@ -104,13 +104,19 @@ class Placer {
     }
   }
 
-  // State and every op that holds its handle share a device.
+  static bool Unopened(const Node& n, uint32_t i) {
+    const auto& at = n.in_at();
+    const auto argument = std::upper_bound(at.begin(), at.end(), i) - at.begin() - 1;
+    return n.op().unopened[size_t(argument)] != 0;
+  }
+
+  // State and every op that opens its handle share a device.
   void JoinState() {
     for (size_t i = 0; i < n_nodes_; ++i) {
       if (!member_[i]) continue;
       const WorkNode& n = w_.nodes[i];
       for (size_t k = 0; k < n.in.size(); ++k) {
-        if (!IsState(n.node->in_type(int32_t(k))) || !member_[size_t(n.in[k].node)]) continue;
+        if (!IsState(n.node->in_type(int32_t(k))) || !member_[size_t(n.in[k].node)] || Unopened(*n.node, uint32_t(k))) continue;
         groups_.Join(n.in[k].node, int32_t(i));
         has_state_ = true;
       }
@@ -144,7 +150,7 @@ class Placer {
     return Status();
   }
 
-  // Nodes of the graph that hold the handle of state that is placed here, and do not run here. A step that runs them must find the state
+  // Nodes of the graph that open the handle of state that is placed here, and do not run here. A step that runs them must find the state
   // where this one puts it.
   void CollectIdleHolders() {
     std::unordered_map<const Node*, std::set<int32_t>> groups_of;  // whose state a node hands on
@@ -156,7 +162,8 @@ class Placer {
       if (groups_of.count(node)) continue;
       std::set<int32_t> held;
       for (int32_t k = 0; k < node->n_in(); ++k) {
-        auto it = IsState(node->in_type(k)) ? groups_of.find(node->inputs()[size_t(k)].node) : groups_of.end();
+        const bool holds = IsState(node->in_type(k)) && !Unopened(*node, uint32_t(k));
+        auto it = holds ? groups_of.find(node->inputs()[size_t(k)].node) : groups_of.end();
         if (it != groups_of.end()) held.insert(it->second.begin(), it->second.end());
       }
       for (int32_t g : held) idle_[g].push_back(node);

@@ -120,6 +120,7 @@ Status CheckOpened(const KernelDef& k) {
     const ArgSpec& arg = k.op->inputs[a];
     if (!k.read[a] && !k.update[a]) continue;
     if (k.read[a] && k.update[a]) return InvalidArgument("'", arg.name, "' stands in read and in update; update is enough");
+    if (k.op->unopened[a]) return InvalidArgument("'", arg.name, "' is unopened by the op's schema; no kernel may read or update it");
     if (arg.dtype && arg.dtype != TW_RESOURCE && !arg.ref) {
       return InvalidArgument("'", arg.name, "' is ", DTypeName(arg.dtype), "; only resources can be opened with read or update");
     }
@@ -238,7 +239,11 @@ Status Registry::Commit(Registration r) {
     for (const auto& [name, op] : ops_) AddMadeFor(*op, *k);
     for_any_op_.push_back(std::move(k));
   }
-  for (auto& t : r.resources) resources_.emplace(t->type, std::move(t));
+  const bool only = r.resources.size() == 1;
+  for (auto& t : r.resources) {
+    t->only = only;
+    resources_.emplace(t->type, std::move(t));
+  }
   for (auto& d : r.devices) {
     auto key = std::make_pair(d->kind, d->plugin);
     devices_.emplace(std::move(key), std::move(d));
@@ -469,7 +474,7 @@ Status Registrar::AddKernel(const void* d) {
   ASSIGN_OR_RETURN(std::string_view text, SealText(def.spec, def.spec_len, "kernel definition: spec"));
   auto k = std::make_unique<KernelDef>();
   ASSIGN_OR_RETURN(k->spec, ParseKernelSpec(text));
-  RETURN_IF_ERROR(Needs(def.execute != nullptr, StrCat("kernel '", text, "'"), "execute"));
+  if (!def.execute) return Needs(false, StrCat("kernel '", text, "'"), "execute");
   k->def = def;
   k->def.spec = k->spec.text.data();
   k->host = host_;
@@ -488,6 +493,7 @@ Status Registrar::AddResource(const void* d) {
   t->plugin = plugin_;
   t->def = def;
   t->def.type = t->type.data();
+  t->saves = t->def.save && t->def.restore;
   if (!t->def.save) t->def.save = NoSave;
   if (!t->def.restore) t->def.restore = NoRestore;
   t->host = host_;

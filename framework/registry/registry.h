@@ -25,6 +25,8 @@ struct ResourceType {
   std::string type, plugin;
   tw_resource_def def{};
   const tw_host* host = nullptr;
+  bool saves = false;                      // it has save and restore
+  bool only = true;                        // the only type of its plugin
   std::weak_ptr<const void> in_resources;  // held by every resource of the type; see KernelDef
 };
 struct DeviceKind {

@@ -96,10 +96,13 @@ StatusOr<std::unique_ptr<Role>> SealRole(const tw_transport_def* d) {
   std::string what;
   ASSIGN_OR_RETURN(auto r, Begin(d, &tw_transport_def::scheme, &tw_transport_def::scheme_len, &what));
   RETURN_IF_ERROR(CheckScheme(what, r->name));
-  RETURN_IF_ERROR(NeedsAll(what, {ENTRY(listen), ENTRY(connect), ENTRY(send), ENTRY(receive), ENTRY(call), ENTRY(abort), ENTRY(forget),
-                                  ENTRY(close_peer), ENTRY(close)}));
+  RETURN_IF_ERROR(
+      NeedsAll(what, {ENTRY(listen), ENTRY(connect), ENTRY(call), ENTRY(cancel), ENTRY(answer), ENTRY(close_peer), ENTRY(close)}));
   if (r->def.security < TW_TRANSPORT_AUTHENTICATED || r->def.security > TW_TRANSPORT_OPEN) {
     return InvalidArgument(what, ": security is ", r->def.security, "; it must be one of TW_TRANSPORT_*");
+  }
+  if (bool(r->def.register_memory) != bool(r->def.unregister_memory)) {
+    return InvalidArgument(what, ": register_memory and unregister_memory go together; give both or none");
   }
   if (!r->def.register_memory) {
     r->def.register_memory = [](const tw_host*, void*, const char*, uint64_t, void*, uint64_t, void**) {

@@ -65,6 +65,10 @@ void ResolveArguments(NodeRun* run) {
       if (k.host_in[a] || !info || !info->plain) run->host_in[i] = 1;
       if (k.read[a]) run->open_read.push_back(i);
       if (k.update[a]) run->open_update.push_back(i);
+      if (!n.op().inputs[a].resource.empty()) {
+        run->resources.resize(size_t(n.n_in()));
+        run->resources[i] = n.op().inputs[a].resource;
+      }
     });
   }
   for (size_t a = 0; a < n.op().outputs.size(); ++a) {

@@ -75,14 +75,32 @@ void ShowVariable(const Resource& r, Slot* slot) {
   }
 }
 
+std::string_view ArgumentName(const KernelFrame& f, uint32_t i) {
+  const Node& n = *f.run->node;
+  size_t a = 0;
+  while (n.in_at()[a + 1] <= i) ++a;
+  return n.op().inputs[a].name;
+}
+
+// What the op's schema says that input i leads to.
+Status CheckType(const Resource& r, const KernelFrame& f, uint32_t i) {
+  if (f.run->resources.empty() || f.run->resources[i].empty() || f.run->resources[i] == r.type()) return Status();
+  return InvalidArgument("'", ArgumentName(f, i), "' is a handle of the ", r.type(), " '", Shown(r.name()), "', but must be one of a ",
+                         f.run->resources[i]);
+}
+
 // An object means something only to the plugin that made it: with another's it would be read as what it is not.
-Status ShowObject(const Resource& r, const KernelFrame& f, bool update, Slot* slot) {
+Status ShowObject(const Resource& r, const KernelFrame& f, uint32_t i, Slot* slot) {
   const std::string& owner = r.def()->plugin;
   if (owner != f.run->kernel->plugin) {
     return InvalidArgument("'", Shown(r.name()), "' is a ", r.type(), " of plugin '", owner, "', which a kernel of plugin '",
                            f.run->kernel->plugin, "' cannot open; give the op a handle of the kind that it is made for");
   }
-  if (!r.object() && !update) return FailedPrecondition(r.type(), " '", Shown(r.name()), "' has no contents; initialise it first");
+  if (!r.def()->only && (f.run->resources.empty() || f.run->resources[i].empty())) {
+    return FailedPrecondition("plugin '", owner, "' has several types of resource, and the op's schema does not say which '",
+                              ArgumentName(f, i), "' is, here the ", r.type(), " '", Shown(r.name()), "'; it needs a clause `resource`");
+  }
+  if (!r.object()) return FailedPrecondition(r.type(), " '", Shown(r.name()), "' has no contents; initialise it first");
   slot->Clear();
   slot->view.size = sizeof(tw_view);
   slot->view.dtype = TW_RESOURCE;  // which tells it from a variable
@@ -133,8 +151,10 @@ Status LockAndShow(KernelFrame* f, Slot* slots) {
   }
   for (size_t k = 0; s.ok() && k < n; ++k) {
     const Want& w = wants[k];
+    s = CheckType(*w.r, *f, w.input);
+    if (!s.ok()) break;
     if (!w.r->is_variable()) {
-      s = ShowObject(*w.r, *f, w.update, &slots[w.input]);
+      s = ShowObject(*w.r, *f, w.input, &slots[w.input]);
       continue;
     }
     if (w.r->device() != run.device) {  // it was destroyed, and lives elsewhere since

@@ -15,6 +15,7 @@
 #include "framework/runtime/frame.h"
 #include "framework/runtime/resource.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/saved_resource.h"
 #include "framework/runtime/thread_pool.h"
 #include "framework/runtime/timeline.h"
 #include "framework/tensor/memory_budget.h"
@@ -253,6 +254,36 @@ tw_status* ResourceAssign(const tw_frame* frame, uint32_t i, tw_tensor* value) {
   });
 }
 
+Status CheckOpensNothing(const KernelFrame& f, std::string_view entry) {
+  if (!f.run->opens()) return Status();
+  return FailedPrecondition("kernel '", f.run->kernel->spec.text, "' opens resources and asks the host to ", entry,
+                            " one, which locks it; leave `read` and `update` out of its spec");
+}
+tw_status* ResourceSave(const tw_frame* frame, uint32_t i, uint32_t o) {
+  return Guard([&]() -> Status {
+    KernelFrame& f = *KernelFrame::Of(frame);
+    RETURN_IF_ERROR(CheckOpensNothing(f, "save"));
+    RETURN_IF_ERROR(CheckOutput(f, o, TW_STRING));
+    ASSIGN_OR_RETURN(Resource * r, ResourceOf(f, i));
+    ASSIGN_OR_RETURN(Tensor saved, SaveResource(r, f.step->budget));
+    return PutOutput(f, o, std::move(saved));
+  });
+}
+tw_status* ResourceRestore(const tw_frame* frame, uint32_t i, uint32_t saved, uint32_t n) {
+  return Guard([&]() -> Status {
+    KernelFrame& f = *KernelFrame::Of(frame);
+    RETURN_IF_ERROR(CheckOpensNothing(f, "restore"));
+    if (uint64_t{i} + n > f.c.n_in || uint64_t{saved} + n > f.c.n_in) {
+      return InvalidArgument("inputs ", i, " and ", saved, " are not each followed by ", n, " of ", f.c.n_in);
+    }
+    std::vector<Resource*> resources(n);
+    for (uint32_t k = 0; k < n; ++k) {
+      ASSIGN_OR_RETURN(resources[k], ResourceOf(f, i + k));
+    }
+    return RestoreResources(resources, {f.c.in + saved, f.c.in + saved + n});
+  });
+}
+
 // ---- timelines ----
 void TimelineRetain(tw_timeline* t) { t->Retain(); }
 void TimelineRelease(tw_timeline* t) {
@@ -310,8 +341,8 @@ constexpr tw_status_api kStatus = {sizeof(tw_status_api), 0, StatusMake, StatusC
 constexpr tw_tensor_api kTensor = {
     sizeof(tw_tensor_api), 0,          TensorMake,    TensorReshape, TensorView, TensorRetain, TensorRelease, TensorSetString,
     TensorAllocate,        TensorGive, TensorForward, TensorKeep};
-constexpr tw_resource_api kResource = {sizeof(tw_resource_api), 0, ResourceOpen, ResourceDrop, ResourceExists, ResourceSwap,
-                                       ResourceAssign};
+constexpr tw_resource_api kResource = {
+    sizeof(tw_resource_api), 0, ResourceOpen, ResourceDrop, ResourceExists, ResourceSwap, ResourceAssign, ResourceSave, ResourceRestore};
 constexpr tw_timeline_api kTimeline = {
     sizeof(tw_timeline_api), 0, TimelineRetain, TimelineRelease, TimelineSignal, TimelineFail, TimelineWhen};
 constexpr tw_run_api kRun = {sizeof(tw_run_api), 0, RunComplete, RunCancelled, RunParallel, RunThreads, RunLog, RunNow};

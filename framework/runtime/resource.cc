@@ -1,6 +1,7 @@
 #include "framework/runtime/resource.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
@@ -156,12 +157,31 @@ Status ResourceStore::Drop(std::string_view container, std::string_view name) {
   std::lock_guard lock(mu_);
   // Nobody but this function and the map refers to it, and handles are made under the lock.
   auto it = all_.find(Key(container, name));
-  if (it != all_.end() && it->second == r && r->refs() == 2) {
-    all_.erase(it);
-    r->Release();
+  if (it != all_.end() && it->second == r) {
+    if (r->refs() == 2) {
+      dropped_.erase(r);
+      all_.erase(it);
+      r->Release();
+    } else {
+      dropped_.insert(r);
+    }
   }
   r->Release();
+  if (dropped_.size() >= sweep_at_) Sweep();
   return Status();
+}
+
+// Forgets dropped places that nobody has a handle of any more. Handles are made under the lock, or from others.
+void ResourceStore::Sweep() {
+  for (auto it = dropped_.begin(); it != dropped_.end();) {
+    Resource* r = *it;
+    const bool unused = r->refs() == 1 && !r->exists();
+    it = unused || r->exists() ? dropped_.erase(it) : std::next(it);
+    if (!unused) continue;
+    all_.erase(Key(r->container(), r->name()));
+    r->Release();
+  }
+  sweep_at_ = std::max<size_t>(16, 2 * dropped_.size());
 }
 
 void ResourceStore::ClearContainer(std::string_view container) {
@@ -170,7 +190,10 @@ void ResourceStore::ClearContainer(std::string_view container) {
     std::lock_guard lock(mu_);
     auto begin = all_.lower_bound(Key(container, ""));
     auto end = begin;
-    for (; end != all_.end() && end->first.first == container; ++end) gone.push_back(end->second);
+    for (; end != all_.end() && end->first.first == container; ++end) {
+      gone.push_back(end->second);
+      dropped_.erase(end->second);
+    }
     all_.erase(begin, end);
   }
   for (Resource* r : gone) Forget(r);

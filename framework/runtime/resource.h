@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -89,7 +90,8 @@ class ResourceStore {
   // Found or made; the answer holds a reference. INVALID_ARGUMENT if the name belongs to another type; NOT_FOUND for an unknown type.
   StatusOr<Resource*> Open(std::string_view container, std::string_view type, std::string_view name);
   Resource* Find(std::string_view container, std::string_view name) const;  // borrowed reference added; NULL: none
-  // Value and object go now. The place keeps its name for those who hold handles, and goes with the last of them. NOT_FOUND if it is empty.
+  // Value and object go now. The place keeps its name for those who hold handles, and goes some time after the last of them. NOT_FOUND if
+  // it is empty.
   Status Drop(std::string_view container, std::string_view name);
   void ClearContainer(std::string_view container);
   std::vector<Resource*> List(std::string_view container) const;  // references added, by name
@@ -99,7 +101,11 @@ class ResourceStore {
   using Key = std::pair<std::string, std::string>;
   const Registry* registry_;
   mutable std::mutex mu_;
+  void Sweep();
+
   std::map<Key, Resource*> all_;
+  std::set<Resource*> dropped_;  // of these, places that were dropped while others held handles
+  size_t sweep_at_ = 16;         // so many of them
 
  public:
   ~ResourceStore();

@@ -1,4 +1,7 @@
-// BroadcastTo: a tensor repeated to a larger shape. BroadcastGradientArgs: the axes over which to sum to undo a broadcast.
+// BroadcastTo: a tensor repeated to a larger shape. BroadcastArgs: the shape to which two broadcast. BroadcastGradientArgs: the axes over
+// which to sum to undo a broadcast.
+#include <algorithm>
+
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -33,11 +36,23 @@ void ArgsRule(const tw::Shape& s) {
   if (s.value(0, &s0) && s.value(1, &s1)) Broadcast(s0, s1);
 }
 
+void ShapeRule(const tw::Shape& s) {
+  WantVector(s, 0, "s0");
+  WantVector(s, 1, "s1");
+  Dims s0, s1;
+  if (s.value(0, &s0) && s.value(1, &s1) && !Broadcastable(s0, s1))
+    Fail("'s0' is " + Text(s0) + " and 's1' is " + Text(s1) + ", shapes that do not broadcast");
+  const bool known = s.known(0) && s.known(1) && Known(s.dim(0, 0)) && Known(s.dim(1, 0));
+  s.out(0, Dims{known ? std::max(s.dim(0, 0), s.dim(1, 0)) : -1});
+}
+
 }  // namespace
 
 void register_broadcast(tw::Plugin& p) {
   p.op<ToGradient, ToRule>("BroadcastTo(input: T, shape: Tidx) -> (output: T); T: type; Tidx: " OPS_INDEX
                            " = int32; doc \"a tensor repeated along axes of size 1 and new leading axes\"");
+  p.op<nullptr, ShapeRule>("BroadcastArgs(s0: T, s1: T) -> (r0: T); T: " OPS_INDEX
+                           " = int32; no_gradient \"whole numbers\"; doc \"the shape to which tensors of two shapes broadcast\"");
   p.op<nullptr, ArgsRule>("BroadcastGradientArgs(s0: T, s1: T) -> (r0: T[_], r1: T[_]); T: " OPS_INDEX
                           " = int32; no_gradient \"whole numbers\"; doc \"the axes over which to sum to undo a broadcast of two shapes\"");
 }

@@ -1,4 +1,4 @@
-// GatherV2: rows of a tensor, picked by their positions along an axis.
+// GatherV2, Gather: parts of a tensor, picked by their positions along an axis or along the first one.
 #include "ops/common/gather.h"
 
 #include "ops/common/types.h"
@@ -34,6 +34,15 @@ void Gradient(const tw::Grad& g) {
   g.dx(0, ScatterBack(g, shape, from_front, batch));
 }
 
+void RowsRule(const tw::Shape& s) {
+  WantRankAtLeast(s, 0, 1, "params");
+  Set(s, 0, GatheredShape(s, In(s, 0), In(s, 1), 0, 0));
+}
+
+void RowsGradient(const tw::Grad& g) {
+  SparseRows(g, [&] { return Tail(g, g.shape(0), 1); });
+}
+
 }  // namespace
 
 void register_gather(tw::Plugin& p) {
@@ -42,6 +51,9 @@ void register_gather(tw::Plugin& p) {
       "Tindices: " OPS_INDEX_SHORT "; Taxis: " OPS_INDEX
       "; "
       "doc \"params[..., indices, ...]: positions along an axis picked by index; indices must be inside\"");
+  p.op<RowsGradient, RowsRule>(
+      "Gather(params: Tparams, indices: Tindices) -> (output: Tparams); validate_indices: bool = true; Tparams: type; "
+      "Tindices: " OPS_INDEX "; doc \"params[indices]: rows picked by index, which is always checked\"");
 }
 
 }  // namespace thalweg::ops

@@ -1,29 +1,13 @@
 // GatherNd picks elements or blocks by index vectors; ScatterNd adds blocks into zeros by index vectors. Each is the gradient of the other.
-#include "ops/common/grad.h"
+#include "ops/common/gather.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
 
 namespace thalweg::ops {
 namespace {
 
-// What to do about an index that is outside: "" and "DEFAULT" are the device's own way, which here is an error.
-void CheckPolicy(const tw::Attrs& a) {
-  const std::string_view policy = a.s("bad_indices_policy");
-  if (policy != "" && policy != "DEFAULT" && policy != "ERROR" && policy != "IGNORE")
-    Fail("'bad_indices_policy' is \"" + std::string(policy) + "\"; it must be empty, \"DEFAULT\", \"ERROR\" or \"IGNORE\"");
-}
-
-// The length of an index vector, checked against the axes that it walks through; -1: unknown.
-int64_t IndexLength(const MaybeDims& indices, const MaybeDims& params, const char* name) {
-  const int64_t length = indices->back();
-  if (params && Known(length) && length > static_cast<int64_t>(params->size()))
-    Fail("'indices' is " + Text(indices) + ", index vectors of " + tw::text(length) + " entries, but '" + std::string(name) + "' is " +
-         Text(params) + ", which has fewer axes");
-  return length;
-}
-
 void GatherRule(const tw::Shape& s) {
-  CheckPolicy(s);
+  CheckBadIndicesPolicy(s);
   WantRankAtLeast(s, 1, 1, "indices");
   const MaybeDims params = In(s, 0), indices = In(s, 1);
   if (!indices) return;
@@ -33,7 +17,7 @@ void GatherRule(const tw::Shape& s) {
 }
 
 void ScatterRule(const tw::Shape& s) {
-  CheckPolicy(s);
+  CheckBadIndicesPolicy(s);
   WantRankAtLeast(s, 0, 1, "indices");
   const MaybeDims indices = In(s, 0), updates = In(s, 1), out = ShapeValue(s, 2, "shape");
   if (indices) {

@@ -1,4 +1,4 @@
-// Ops that pass their inputs on: Identity, IdentityN, StopGradient, EnsureShape.
+// Ops that pass their inputs on: Identity, IdentityN, StopGradient, PreventGradient, EnsureShape.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 
@@ -22,6 +22,12 @@ void PassGradient(const tw::Grad& g) {
     if (g.has_dy(i)) g.dx(i, g.dy(i));
 }
 
+// Whoever built the graph says here that something is not to be differentiated.
+void PreventedGradient(const tw::Grad& g) {
+  const std::string why(g.s("message"));
+  Fail("the gradient is asked for here and was ruled out" + (why.empty() ? std::string() : ": " + why));
+}
+
 void EnsureShapeRule(const tw::Shape& s) {
   Set(s, 0, Merge(s, In(s, 0), ToDims(s.shape("shape")), "the shapes of 'input' and of attribute 'shape'"));
 }
@@ -34,6 +40,9 @@ void register_identity(tw::Plugin& p) {
       R"(IdentityN(input: T) -> (output: T); T: list(type) >= 1; doc "its inputs, all of them once all are there")");
   p.op<ZeroGradient, PassRule>(
       R"(StopGradient(input: T) -> (output: T); T: type; passes input; doc "its input, constant in the eyes of differentiation")");
+  p.op<PreventedGradient, PassRule>(R"(
+      PreventGradient(input: T) -> (output: T); T: type; message: string = ""; passes input;
+      doc "its input; to differentiate through it is an error that says `message`")");
   p.op<PassGradient, EnsureShapeRule>(R"(
       EnsureShape(input: T) -> (output: T); shape: shape; T: type; renames input; doc "its input, refused where its shape does not fit")");
 }

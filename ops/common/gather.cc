@@ -31,6 +31,20 @@ MaybeDims GatheredShape(const tw::Shape& s, const MaybeDims& params, const Maybe
   return Join(outer, Join(Sub(*indices, common, indices->size()), Sub(*params, k + 1, params->size())));
 }
 
+void CheckBadIndicesPolicy(const tw::Attrs& a) {
+  const std::string_view policy = a.s("bad_indices_policy");
+  if (policy != "" && policy != "DEFAULT" && policy != "ERROR" && policy != "IGNORE")
+    Fail("'bad_indices_policy' is \"" + std::string(policy) + "\"; it must be empty, \"DEFAULT\", \"ERROR\" or \"IGNORE\"");
+}
+
+int64_t IndexLength(const MaybeDims& indices, const MaybeDims& params, const char* name) {
+  const int64_t length = indices->back();
+  if (params && Known(length) && length > static_cast<int64_t>(params->size()))
+    Fail("'indices' is " + Text(indices) + ", index vectors of " + tw::text(length) + " entries, but '" + std::string(name) + "' is " +
+         Text(params) + ", which has fewer axes");
+  return length;
+}
+
 void SparseRows(const tw::Grad& g, const std::function<tw_edge()>& inner) {
   const MaybeDims indices = ShapeIn(g, 1);
   tw_edge rows = g.x(1), values = g.dy();

@@ -116,6 +116,11 @@ void BroadcastGradient(const tw::Grad& g, tw_edge dx, tw_edge dy, size_t trailin
   g.dx(1, ApplyUndo(g, dy, 1, y, y.known ? 0 : g.out(axes, 1)));
 }
 
+tw_edge SumWhere(const tw::Grad& g, tw_edge mask, tw_edge e) {
+  const tw_edge chosen = g.op("SelectV2", {mask, e, Number(g, 0, e)});
+  return g.op("Sum", {g.op("Reshape", {chosen, Ints(g, {-1})}), Int(g, 0)});
+}
+
 Dims Iota(int64_t n) {
   Dims v(static_cast<size_t>(n));
   std::iota(v.begin(), v.end(), 0);

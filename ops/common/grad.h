@@ -44,6 +44,9 @@ tw_edge SumTo(const tw::Grad& g, tw_edge e, uint32_t i, const MaybeDims& other);
 // axes take no part in the broadcast.
 void BroadcastGradient(const tw::Grad& g, tw_edge dx, tw_edge dy, size_t trailing = 0);
 
+// The sum of the elements of e where `mask` (bool, of the same shape) is true: the gradient of a scalar that stands there.
+tw_edge SumWhere(const tw::Grad& g, tw_edge mask, tw_edge e);
+
 // 0 .. n-1 for constant use.
 Dims Iota(int64_t n);
 

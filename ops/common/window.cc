@@ -4,30 +4,36 @@ namespace thalweg::ops {
 namespace {
 
 // A list with one positive entry per axis, 1 for batch and channels.
-Dims PerAxis(const tw::Attrs& attrs, const char* name, const ImageAxes& axes) {
-  const Dims v = attrs.ints(name);
+void CheckPerAxis(const Dims& v, const char* name, const ImageAxes& axes) {
   const std::string is = "'" + std::string(name) + "' is " + Text(v);
-  if (v.size() != 4) Fail(is + "; it needs four entries, one per axis");
+  if (v.size() != axes.rank()) Fail(is + "; it needs " + std::to_string(axes.rank()) + " entries, one per axis");
   if (v[axes.batch] != 1 || v[axes.channels] != 1) Fail(is + "; the entries for batch and channels must be 1");
-  if (v[axes.height] < 1 || v[axes.width] < 1) Fail(is + "; every entry must be at least 1");
-  return v;
+  for (int64_t entry : v)
+    if (entry < 1 || entry > INT32_MAX) Fail(is + "; every entry must be at least 1 and fit in 31 bits");
+}
+
+ImageAxes AxesOf(std::string_view format) {
+  if (format == "NHWC") return {0, 1, 3, 2};
+  if (format == "NCHW") return {0, 2, 1, 2};
+  if (format == "NDHWC") return {0, 1, 4, 3};
+  if (format == "NCDHW") return {0, 2, 1, 3};
+  throw tw::Error{TW_UNIMPLEMENTED, "'data_format' " + std::string(format) + " is not offered; use NHWC or NCHW"};
 }
 
 }  // namespace
 
-Windows::Windows(const tw::Attrs& attrs) {
-  const std::string_view format = attrs.s("data_format"), padding = attrs.s("padding");
-  if (format == "NCHW")
-    axes_ = {0, 2, 3, 1};
-  else if (format != "NHWC")
-    throw tw::Error{TW_UNIMPLEMENTED, "'data_format' " + std::string(format) + " is not offered; use NHWC or NCHW"};
-  const Dims strides = PerAxis(attrs, "strides", axes_);
-  const Dims dilations = attrs.find("dilations") ? PerAxis(attrs, "dilations", axes_) : Dims(4, 1);
+Windows::Windows(const tw::Attrs& attrs, const Dims* given_strides) : axes_(AxesOf(attrs.s("data_format"))) {
+  const std::string_view padding = attrs.s("padding");
+  const Dims strides = given_strides ? *given_strides : attrs.ints("strides");
+  const Dims dilations = attrs.find("dilations") ? attrs.ints("dilations") : Dims(axes_.rank(), 1);
+  CheckPerAxis(strides, "strides", axes_);
+  CheckPerAxis(dilations, "dilations", axes_);
   const Dims paddings = attrs.find("explicit_paddings") ? attrs.ints("explicit_paddings") : Dims{};
   same_ = padding == "SAME";
   if (padding == "EXPLICIT") {
     const std::string is = "'explicit_paddings' is " + Text(paddings);
-    if (paddings.size() != 8) Fail(is + "; padding EXPLICIT needs eight entries, before and after each axis");
+    if (paddings.size() != 2 * axes_.rank())
+      Fail(is + "; padding EXPLICIT needs " + std::to_string(2 * axes_.rank()) + " entries, before and after each axis");
     for (size_t axis : {axes_.batch, axes_.channels})
       if (paddings[2 * axis] != 0 || paddings[2 * axis + 1] != 0) Fail(is + "; the entries for batch and channels must be 0");
     for (int64_t pad : paddings)
@@ -36,9 +42,9 @@ Windows::Windows(const tw::Attrs& attrs) {
     Fail("'explicit_paddings' is " + Text(paddings) + " but 'padding' is " + std::string(padding) +
          "; set padding to EXPLICIT or leave them out");
   }
-  for (size_t k = 0; k < 2; ++k) {
+  for (size_t k = 0; k < axes_.spaces; ++k) {
     const size_t axis = axes_.space(k);
-    lines_[k] = {strides[axis], dilations[axis], 0, 0};
+    lines_.push_back({strides[axis], dilations[axis], 0, 0});
     if (paddings.empty()) continue;
     lines_[k].before = paddings[2 * axis];
     lines_[k].after = paddings[2 * axis + 1];
@@ -59,7 +65,7 @@ int64_t Windows::OutSize(const tw::Shape& s, size_t k, int64_t in, int64_t windo
 
 WindowAttrs::WindowAttrs(const tw::Attrs& attrs)
     : ksize(attrs.find("ksize") ? attrs.ints("ksize") : Dims{}),
-      strides(attrs.ints("strides")),
+      strides(attrs.find("strides") ? attrs.ints("strides") : Dims{}),
       explicit_paddings(attrs.find("explicit_paddings") ? attrs.ints("explicit_paddings") : Dims{}),
       dilations(attrs.find("dilations") ? attrs.ints("dilations") : Dims{}),
       padding(attrs.s("padding")),

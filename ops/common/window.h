@@ -1,23 +1,23 @@
-// Windows that slide over images: what convolutions and pooling share. Images have four axes, ordered as `data_format` says.
+// Windows that slide over images: what convolutions and pooling share. Images have four axes, volumes five, ordered as `data_format` says.
 #pragma once
-#include <array>
-
 #include "ops/common/grad.h"
 
 namespace thalweg::ops {
 
-// Where the axes of a batch of images are.
+// Where the axes of a batch of images are; those of space (depth, height, width) follow one another.
 struct ImageAxes {
-  size_t batch = 0, height = 1, width = 2, channels = 3;
-  size_t space(size_t k) const { return k == 0 ? height : width; }
+  size_t batch = 0, first = 1, channels = 3, spaces = 2;
+  size_t rank() const { return spaces + 2; }
+  size_t space(size_t k) const { return first + k; }
 };
 
 // Reads and checks data_format, strides, padding and, where the op has them, explicit_paddings and dilations.
 class Windows {
  public:
-  explicit Windows(const tw::Attrs& attrs);
+  // strides: for ops that have them as an input in place of the attribute.
+  explicit Windows(const tw::Attrs& attrs, const Dims* strides = nullptr);
   const ImageAxes& axes() const { return axes_; }
-  // How many positions a window of that size takes along an axis of that size. k: 0 for height, 1 for width.
+  // How many positions a window of that size takes along axis of space k, of that size.
   int64_t OutSize(const tw::Shape& s, size_t k, int64_t in, int64_t window) const;
 
  private:
@@ -26,7 +26,7 @@ class Windows {
   };
   ImageAxes axes_;
   bool same_ = false;
-  std::array<Line, 2> lines_;
+  std::vector<Line> lines_;
 };
 
 // The attributes of a convolution or pooling node, to be handed to its backward ops.

@@ -25,7 +25,7 @@ const tw_operation* tw_train_adadelta(tw_scope* scope, const tw_output* variable
                      const tw_output rate = CastTo(scope, learning_rate, info.dtype);
                      return tw_scope_end_operation(
                          scope, BeginApply(scope, "Adadelta", {variable, accumulator, updates, rate, scalar(o.rho), scalar(o.epsilon)},
-                                           UniqueRows(scope, gradient, info)));
+                                           UniqueRows(scope, gradient)));
                    });
   });
 }

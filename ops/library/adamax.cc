@@ -59,7 +59,7 @@ const tw_operation* tw_train_adamax(tw_scope* scope, const tw_output* variables,
           const tw_output m = Slot(scope, info, "AdaMax"), v = Slot(scope, info, "AdaMax");
           const AdaMax step = {scope, variable, m, v, CastTo(scope, learning_rate, info.dtype), CastTo(scope, power.value, info.dtype),
                                o,     info};
-          return gradient.rows ? step.OnRows(UniqueRows(scope, gradient, info)) : step.OnAll(gradient.values);
+          return gradient.rows ? step.OnRows(UniqueRows(scope, gradient)) : step.OnAll(gradient.values);
         });
     const tw_operation* const all[] = {updates, Advance(scope, power, updates)};
     return tw_scope_group(scope, FreeName(scope, "AdaMax").c_str(), all, 2);

@@ -24,7 +24,8 @@ std::string Free(const tw_graph* graph, const std::string& base) {
   }
 }
 
-// The text of a string attribute; "" where there is none.
+}  // namespace
+
 std::string StringAttr(const tw_operation* operation, const char* attr) {
   uint32_t kind = 0;
   const void* value = nullptr;
@@ -34,8 +35,6 @@ std::string StringAttr(const tw_operation* operation, const char* attr) {
   const auto* text = static_cast<const tw_string*>(value);
   return text->size > 0 ? std::string(text->data, text->size) : "";
 }
-
-}  // namespace
 
 bool IsVariable(const tw_operation* operation, VariableInfo* out) {
   if (std::string(tw_operation_type(operation)) != "VarHandleOp") return false;
@@ -151,24 +150,15 @@ tw_output Dense(tw_scope* scope, const tw_gradient& gradient, const VariableInfo
   return tw_scope_op3(scope, "UnsortedSegmentSum", gradient.values, rows, count);
 }
 
-tw_gradient UniqueRows(tw_scope* scope, const tw_gradient& gradient, const VariableInfo& variable) {
+tw_gradient UniqueRows(tw_scope* scope, const tw_gradient& gradient) {
   if (gradient.rows == 0) return gradient;
-  const tw_output rows = CastTo(scope, gradient.rows, TW_INT64), zero = tw_scope_scalar(scope, TW_INT64, 0);
-  // How often each row of the variable is named; those named at all, in order; and which of these each entry of `rows` is.
-  const tw_output ones = tw_scope_op1(scope, "OnesLike", rows);
-  const tw_output times = tw_scope_op3(scope, "UnsortedSegmentSum", ones, rows, RowCount(scope, variable));
-  const tw_output named = tw_scope_op2(scope, "Greater", times, zero);
-  const tw_output column = tw_scope_op1(scope, "Where", named);  // [k, 1]
-  tw_op* squeeze = tw_scope_begin(scope, "Squeeze", nullptr);
-  const int64_t last = 1;
-  tw_op_add_input(squeeze, column);
-  tw_op_set_ints(squeeze, "squeeze_dims", &last, 1);
-  const tw_output unique = tw_scope_end(scope, squeeze);
-  const tw_output axis = tw_scope_scalar(scope, TW_INT32, 0), one = tw_scope_scalar(scope, TW_INT64, 1);
-  const tw_output ranks = tw_scope_op2(scope, "Sub", tw_scope_op2(scope, "Cumsum", CastTo(scope, named, TW_INT64), axis), one);
-  const tw_output place = tw_scope_op3(scope, "GatherV2", ranks, rows, axis);
-  const tw_output count = Typed(scope, "Size", {unique}, "out_type", TW_INT64);
-  return {tw_scope_op3(scope, "UnsortedSegmentSum", gradient.values, place, count), unique};
+  tw_op* op = tw_scope_begin(scope, "Unique", nullptr);
+  tw_op_add_input(op, gradient.rows);
+  const tw_operation* unique = tw_scope_end_operation(scope, op);
+  if (!unique) return gradient;  // the scope has failed
+  const tw_output rows = tw_operation_output(unique, 0), place = tw_operation_output(unique, 1);
+  const tw_output count = Typed(scope, "Size", {rows}, "out_type", TW_INT64);
+  return {tw_scope_op3(scope, "UnsortedSegmentSum", gradient.values, place, count), rows};
 }
 
 tw_op* BeginApply(tw_scope* scope, const std::string& optimizer, const std::vector<tw_output>& before, const tw_gradient& gradient,

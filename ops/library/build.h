@@ -16,9 +16,10 @@ namespace thalweg::library {
 void Fail(tw_scope* scope, uint32_t code, const std::string& text);
 bool Good(const tw_scope* scope);
 
-// What a variable's handle tells about it.
+// What the handle of a variable, or of a plugin's resource, tells about it.
 struct VariableInfo {
   std::string operation, name;  // name: in containers and checkpoints
+  std::string resource;         // the type of resource; empty: a variable. dtype and dims are then what is saved
   uint32_t dtype = 0;
   std::vector<int64_t> dims;
   bool known_rank = false, known_shape = false;  // known_shape: every dim, too
@@ -27,6 +28,8 @@ struct VariableInfo {
 bool Inspect(tw_scope* scope, tw_output variable, VariableInfo* out);
 // Half, bfloat16, float or double.
 bool IsReal(uint32_t dtype);
+// The text of a string attribute; "" where there is none.
+std::string StringAttr(const tw_operation* operation, const char* attr);
 // The same about an operation; false if it is not one that makes a variable's handle.
 bool IsVariable(const tw_operation* operation, VariableInfo* out);
 
@@ -47,7 +50,7 @@ std::string FreeName(tw_scope* scope, const std::string& base);
 // A sparse gradient as a dense one.
 tw_output Dense(tw_scope* scope, const tw_gradient& gradient, const VariableInfo& variable);
 // A sparse gradient whose repeated rows are added up, so that each row stands once.
-tw_gradient UniqueRows(tw_scope* scope, const tw_gradient& gradient, const VariableInfo& variable);
+tw_gradient UniqueRows(tw_scope* scope, const tw_gradient& gradient);
 
 // Begins an operation of op ResourceApply`optimizer` or, for a sparse gradient, ResourceSparseApply`optimizer`, whose inputs are `before`,
 // the gradient (with its rows) and `after`. REQUIRES of a sparse gradient: each row stands once.

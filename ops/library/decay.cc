@@ -33,7 +33,7 @@ void tw_decay_gradients(tw_scope* scope, const tw_output* variables, tw_gradient
     for (uint32_t i = 0; i < n && Good(scope); ++i) {
       VariableInfo info;
       if (gradients[i].values == 0 || !Inspect(scope, variables[i], &info)) continue;
-      tw_gradient g = UniqueRows(scope, gradients[i], info);
+      tw_gradient g = UniqueRows(scope, gradients[i]);
       const tw_output weights =
           g.rows ? Typed(scope, "ResourceGather", {variables[i], g.rows}, "dtype", info.dtype) : tw_variable_read(scope, variables[i]);
       g.values = Op(scope, "Add", g.values, Op(scope, "Mul", weights, tw_scope_scalar(scope, info.dtype, decay)));

@@ -29,7 +29,7 @@ const tw_operation* tw_train_ftrl(tw_scope* scope, const tw_output* variables, c
                      std::vector<tw_output> after = {CastTo(scope, learning_rate, info.dtype), scalar(o.l1), scalar(o.l2)};
                      if (o.l2_shrinkage > 0) after.push_back(scalar(o.l2_shrinkage));
                      after.push_back(scalar(o.learning_rate_power));
-                     const tw_gradient g = UniqueRows(scope, gradient, info);
+                     const tw_gradient g = UniqueRows(scope, gradient);
                      return tw_scope_end_operation(
                          scope, BeginApply(scope, o.l2_shrinkage > 0 ? "FtrlV2" : "Ftrl", {variable, accumulator, linear}, g, after));
                    });

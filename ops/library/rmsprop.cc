@@ -28,7 +28,7 @@ const tw_operation* tw_train_rmsprop(tw_scope* scope, const tw_output* variables
                      if (o.centered) before.push_back(Slot(scope, info, "RMSProp"));
                      before.insert(before.end(), {squares, Slot(scope, info, "RMSProp"), CastTo(scope, learning_rate, info.dtype),
                                                   scalar(o.rho), scalar(o.momentum), scalar(o.epsilon)});
-                     const tw_gradient g = UniqueRows(scope, gradient, info);
+                     const tw_gradient g = UniqueRows(scope, gradient);
                      return tw_scope_end_operation(scope, BeginApply(scope, o.centered ? "CenteredRMSProp" : "RMSProp", before, g));
                    });
   });

@@ -1,11 +1,12 @@
 // Savers: one SaveV2 over all variables, one RestoreV2, and a check and, once all have passed, an assignment each, under the names that
-// TensorFlow's savers use.
+// TensorFlow's savers use. Resources of plugins go through SaveResource and, all at once, RestoreResources.
 #include "thalweg/saver.h"
 
 #include <memory>
 #include <string>
 
 #include "ops/library/build.h"
+#include "ops/library/saver_collect.h"
 #include "ops/library/saver_names.h"
 #include "ops/library/saver_parts.h"
 #include "thalweg/checkpoint.h"
@@ -51,7 +52,10 @@ const tw_operation* AddSave(tw_scope* scope, tw_output names, tw_output slices, 
   tw_op_add_input(save, prefix);
   tw_op_add_input(save, names);
   tw_op_add_input(save, slices);
-  for (const tw_output handle : t->handles) t->values.push_back(tw_variable_read(scope, handle));
+  for (size_t i = 0; i < t->handles.size(); ++i) {
+    const bool variable = t->infos[i].resource.empty();
+    t->values.push_back(variable ? tw_variable_read(scope, t->handles[i]) : tw_scope_op1(scope, "SaveResource", t->handles[i]));
+  }
   for (const tw_output value : t->values) tw_op_add_input(save, value);
   const tw_operation* saved = tw_scope_end_operation(scope, save);
   tw_op* after = tw_scope_begin(scope, "Identity", "control_dependency");
@@ -69,38 +73,31 @@ const tw_operation* AddRestore(tw_scope* scope, tw_output names, tw_output slice
   tw_op_add_input(restore, slices);
   tw_op_set_types(restore, "dtypes", dtypes.data(), uint32_t(dtypes.size()));
   const tw_output first = tw_scope_end(scope, restore);
-  std::vector<const tw_operation*> checks, assignments;
+  std::vector<tw_output> variables, values, resources, saved;
+  std::vector<const tw_operation*> checks, updates;
   for (size_t i = 0; i < t.handles.size() && Good(scope); ++i) {
-    // An assignment may change a variable's shape; what comes from a file may not. The name of the check stands in its error.
     const VariableInfo& info = t.infos[i];
+    const tw_output value = tw_scope_output(scope, first, uint32_t(i));
+    if (!info.resource.empty()) {
+      resources.push_back(t.handles[i]);
+      saved.push_back(value);
+      continue;
+    }
+    // An assignment may change a variable's shape; what comes from a file may not. The name of the check stands in its error.
     tw_op* ensure = tw_scope_begin(scope, "EnsureShape", ("check/" + info.operation).c_str());
-    tw_op_add_input(ensure, tw_scope_output(scope, first, uint32_t(i)));
+    tw_op_add_input(ensure, value);
     tw_op_set_shape(ensure, "shape", info.dims.data(), info.known_rank ? int32_t(info.dims.size()) : -1);
     checks.push_back(tw_scope_end_operation(scope, ensure));
+    variables.push_back(t.handles[i]);
+    values.push_back(tw_operation_output(checks.back(), 0));
   }
-  // All variables change, or none.
+  // All change, or none: plugins are asked before the first assignment.
   const tw_operation* checked = tw_scope_group(scope, "checked", checks.data(), uint32_t(checks.size()));
-  for (size_t i = 0; i < t.handles.size() && Good(scope); ++i) {
-    assignments.push_back(Update(scope, "AssignVariableOp", {t.handles[i], tw_operation_output(checks[i], 0)}, {checked}));
+  if (!resources.empty()) updates.push_back(checked = AddRestoreResources(scope, std::move(resources), saved, {checked}));
+  for (size_t i = 0; i < variables.size() && Good(scope); ++i) {
+    updates.push_back(Update(scope, "AssignVariableOp", {variables[i], values[i]}, {checked}));
   }
-  return tw_scope_group(scope, "restore_all", assignments.data(), uint32_t(assignments.size()));
-}
-
-// `variables` or, where n is 0, all of the graph.
-void Collect(tw_scope* scope, const tw_output* variables, uint32_t n, tw_saver* t) {
-  t->handles.assign(variables, variables + n);
-  if (n == 0) {
-    tw_variables* all = nullptr;
-    tw_scope_fail(scope, tw_variables_create(tw_scope_graph(scope), &all));
-    for (uint32_t i = 0; i < tw_variables_count(all); ++i) t->handles.push_back(tw_variables_handle(all, i));
-    tw_variables_destroy(all);
-  }
-  for (const tw_output handle : t->handles) {
-    VariableInfo info;
-    if (!Inspect(scope, handle, &info)) break;
-    t->infos.push_back(std::move(info));
-  }
-  if (t->handles.empty()) Fail(scope, TW_FAILED_PRECONDITION, "tw_saver_create: the graph has no variables");
+  return tw_scope_group(scope, "restore_all", updates.data(), uint32_t(updates.size()));
 }
 
 // "save", or the first of save_1, save_2, ... that the graph has no nodes under.

@@ -122,6 +122,7 @@ std::vector<std::string> NamesInFiles(tw_scope* scope, const std::vector<Variabl
       Fail(scope, TW_INVALID_ARGUMENT, "tw_saver_create: the rules leave variable '" + v.name + "' no name in files; add one for it alone");
       break;
     }
+    if (!v.resource.empty()) names.back() += kResourceSuffix;
     const auto [it, is_new] = owners.emplace(names.back(), v.name);
     if (is_new) continue;
     Fail(scope, TW_INVALID_ARGUMENT,

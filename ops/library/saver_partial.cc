@@ -51,14 +51,26 @@ bool Fits(const VariableInfo& v, const tw_shape& shape) {
   return true;
 }
 
-// What will become of a variable.
-Entry Judge(const VariableInfo& v, const std::string& name, const tw_checkpoint* c) {
-  Entry e;
+// Says so in the entry where a resource of another type was saved under that name.
+tw_status* JudgeType(const VariableInfo& v, const std::string& who, tw_checkpoint* c, Entry* e) {
+  tw_tensor* t = nullptr;
+  if (tw_status* failed = tw_checkpoint_read(c, e->name.c_str(), &t)) return failed;
+  const OwnedTensor saved(t);
+  const auto& type = *static_cast<const tw_string*>(tw_tensor_data(t));
+  if (v.resource.compare(0, std::string::npos, type.data, type.size) == 0) return nullptr;
+  e->outcome = TW_RESTORE_OTHER_DTYPE;
+  e->text = who + " left as it was: '" + e->name + "' in the file is a " + std::string(type.data, type.size);
+  return nullptr;
+}
+
+// What will become of a variable or resource.
+tw_status* Judge(const VariableInfo& v, const std::string& name, tw_checkpoint* c, Entry* out) {
+  Entry& e = *out;
   e.variable = v.name;
   e.name = name;
   uint32_t dtype = 0;
   tw_shape shape = {};
-  const std::string who = "variable '" + v.name + "'";
+  const std::string who = (v.resource.empty() ? "variable" : v.resource) + " '" + v.name + "'";
   if (tw_status* s = tw_checkpoint_describe(c, name.c_str(), &dtype, &shape, nullptr)) {
     tw_status_release(s);
     e.outcome = TW_RESTORE_MISSING;
@@ -73,8 +85,9 @@ Entry Judge(const VariableInfo& v, const std::string& name, const tw_checkpoint*
              "' in the file has " + ShapeText(shape.dims, shape.rank);
   } else {
     e.text = who + " restored from '" + name + "'";
+    if (!v.resource.empty()) return JudgeType(v, who, c, out);
   }
-  return e;
+  return nullptr;
 }
 
 void AddUnused(const tw_checkpoint* c, tw_restore_report* report) {
@@ -87,17 +100,25 @@ void AddUnused(const tw_checkpoint* c, tw_restore_report* report) {
   }
 }
 
-// What assigns each variable a value that is fed.
+// What assigns each variable a value that is fed, after one RestoreResources over all resources.
 tw_status* AddAssignments(tw_saver* saver) {
   if (!saver->feeds.empty()) return nullptr;
   tw_scope* scope = tw_scope_create(saver->graph, (saver->scope + "/partial").c_str());
-  std::vector<tw_output> feeds;
-  std::vector<const tw_operation*> assignments;
+  std::vector<tw_output> feeds, resources, saved;
   for (size_t i = 0; i < saver->handles.size() && Good(scope); ++i) {
     const VariableInfo& info = saver->infos[i];
+    const bool variable = info.resource.empty();
     feeds.push_back(tw_scope_placeholder(scope, ("value/" + info.operation).c_str(), info.dtype, info.dims.data(),
-                                         info.known_rank ? int32_t(info.dims.size()) : -1));
-    assignments.push_back(Update(scope, "AssignVariableOp", {saver->handles[i], feeds[i]}));
+                                         variable && info.known_rank ? int32_t(info.dims.size()) : -1));
+    if (variable) continue;
+    resources.push_back(saver->handles[i]);
+    saved.push_back(feeds.back());
+  }
+  std::vector<const tw_operation*> before, assignments;
+  if (!resources.empty()) before.push_back(AddRestoreResources(scope, std::move(resources), saved, {}));
+  for (size_t i = 0; i < saver->handles.size() && Good(scope); ++i) {
+    const bool variable = saver->infos[i].resource.empty();
+    assignments.push_back(variable ? Update(scope, "AssignVariableOp", {saver->handles[i], feeds[i]}, before) : before[0]);
   }
   if (tw_status* failed = tw_scope_finish(scope)) return failed;
   saver->feeds = std::move(feeds);
@@ -112,13 +133,16 @@ tw_status* Assign(const tw_saver& saver, tw_session* session, tw_checkpoint* c, 
   std::vector<tw_output> feeds;
   std::vector<const tw_operation*> targets;
   for (size_t i = 0; i < saver.handles.size(); ++i) {
-    if (report.entries[i].outcome != TW_RESTORE_DONE) continue;
+    const bool fits = report.entries[i].outcome == TW_RESTORE_DONE;
+    if (!fits && saver.infos[i].resource.empty()) continue;
+    const int64_t none = 0;  // an empty vector leaves a resource as it is
     tw_tensor* t = nullptr;
-    if (tw_status* failed = tw_checkpoint_read(c, saver.names[i].c_str(), &t)) return failed;
+    tw_status* failed = fits ? tw_checkpoint_read(c, saver.names[i].c_str(), &t) : tw_tensor_create(TW_STRING, &none, 1, &t);
+    if (failed) return failed;
     tensors.emplace_back(t);
     values.push_back(t);
     feeds.push_back(saver.feeds[i]);
-    targets.push_back(saver.assignments[i]);
+    if (fits) targets.push_back(saver.assignments[i]);
   }
   if (targets.empty()) return nullptr;
   tw_signature what = {};
@@ -135,7 +159,9 @@ tw_status* RestorePartial(tw_saver* saver, tw_session* session, const char* pref
   if (tw_status* failed = tw_checkpoint_open(prefix, &opened)) return failed;
   const std::unique_ptr<tw_checkpoint, CloseCheckpoint> c(opened);
   auto report = std::make_unique<tw_restore_report>();
-  for (size_t i = 0; i < saver->infos.size(); ++i) report->entries.push_back(Judge(saver->infos[i], saver->names[i], opened));
+  for (size_t i = 0; i < saver->infos.size(); ++i) {
+    if (tw_status* failed = Judge(saver->infos[i], saver->names[i], opened, &report->entries.emplace_back())) return failed;
+  }
   if (tw_status* failed = AddAssignments(saver)) return failed;
   if (tw_status* failed = Assign(*saver, session, opened, *report)) return failed;
   AddUnused(opened, report.get());

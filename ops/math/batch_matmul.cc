@@ -1,4 +1,5 @@
-// BatchMatMulV2: products of the matrices in the last two axes; the axes before them broadcast.
+// BatchMatMul, BatchMatMulV2, BatchMatMulV3: products of the matrices in the last two axes. The axes before them broadcast, but in the
+// first form, where they are equal.
 #include "ops/common/grad.h"
 #include "ops/register.h"
 
@@ -23,6 +24,14 @@ void Rule(const tw::Shape& s) {
   s.out(0, Join(*Broadcast(batch_x, batch_y), {(*x)[nx + (ax ? 1 : 0)], (*y)[ny + (ay ? 0 : 1)]}));
 }
 
+void EqualBatchRule(const tw::Shape& s) {
+  WantRankAtLeast(s, 0, 2, "x");
+  WantRankAtLeast(s, 1, 2, "y");
+  const MaybeDims x = In(s, 0), y = In(s, 1);
+  if (x && y) Merge(s, Sub(*x, 0, x->size() - 2), Sub(*y, 0, y->size() - 2), "the batch axes of 'x' and 'y'");
+  Rule(s);
+}
+
 tw_edge Product(const tw::Grad& g, tw_edge x, bool ax, tw_edge y, bool ay) {
   return g.op("BatchMatMulV2", {x, y}, {{"adj_x", ax}, {"adj_y", ay}});
 }
@@ -35,14 +44,31 @@ void Gradient(const tw::Grad& g) {
                     ay ? Product(g, dy, true, x, ax) : Product(g, x, !ax, dy, false), 2);
 }
 
+// Through the type of the product, which holds the numbers of both factors.
+void MixedGradient(const tw::Grad& g) {
+  const bool ax = g.b("adj_x"), ay = g.b("adj_y");
+  const uint32_t type = g.type_out(0);
+  const tw_edge dy = g.dy(), x = CastTo(g, g.x(0), type), y = CastTo(g, g.x(1), type);
+  const tw_edge dx = CastTo(g, ax ? Product(g, y, ay, dy, true) : Product(g, dy, false, y, !ay), g.type_in(0));
+  BroadcastGradient(g, dx, CastTo(g, ay ? Product(g, dy, true, x, ax) : Product(g, x, !ax, dy, false), g.type_in(1)), 2);
+}
+
+#define CLAUSES "adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false; "
+#define FACTORS "{half, bfloat16, float, double, int8, int16, int32, int64, uint8, complex64, complex128}"
+
 }  // namespace
 
 void register_batch_matmul(tw::Plugin& p) {
+  p.op<Gradient, EqualBatchRule>(
+      "BatchMatMul(x: T, y: T) -> (output: T); T: {half, bfloat16, float, double, int32, int64, complex64, complex128}; " CLAUSES
+      "doc \"x [..., m, k] times y [..., k, n]; the axes before the last two are equal; adj takes the adjoint of that factor\"");
   p.op<Gradient, Rule>(
       "BatchMatMulV2(x: T, y: T) -> (output: T); "
-      "T: {half, bfloat16, float, double, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128}; "
-      "adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false; "
+      "T: {half, bfloat16, float, double, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128}; " CLAUSES
       "doc \"x [..., m, k] times y [..., k, n]; the axes before the last two broadcast; adj takes the adjoint of that factor\"");
+  p.op<MixedGradient, Rule>("BatchMatMulV3(x: Ta, y: Tb) -> (output: Tout); Ta: " FACTORS "; Tb: " FACTORS
+                            "; Tout: {half, bfloat16, float, double, int16, int32, int64, complex64, complex128}; " CLAUSES
+                            "doc \"BatchMatMulV2 of factors that become Tout first, which must hold all numbers of their types\"");
 }
 
 }  // namespace thalweg::ops

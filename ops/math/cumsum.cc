@@ -1,5 +1,5 @@
-// Cumsum: running sums along an axis.
-#include "ops/common/shape.h"
+// Cumsum, Cumprod: running sums and products along an axis.
+#include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
 
@@ -14,16 +14,35 @@ void Rule(const tw::Shape& s) {
 }
 
 // Each element is in the sums that come after it: sum the gradients the other way.
-void Gradient(const tw::Grad& g) {
-  g.dx(0, g.op("Cumsum", {g.dy(), g.x(1)}, {{"exclusive", g.b("exclusive")}, {"reverse", !g.b("reverse")}}));
+tw_edge SumBack(const tw::Grad& g, tw_edge e) {
+  return g.op("Cumsum", {e, g.x(1)}, {{"exclusive", g.b("exclusive")}, {"reverse", !g.b("reverse")}});
+}
+void SumGradient(const tw::Grad& g) { g.dx(0, SumBack(g, g.dy())); }
+
+// y / x for each product that has x in it. After the first 0 of a run all products are 0, so that only it has another slope: that of the
+// products with it left out.
+void ProdGradient(const tw::Grad& g) {
+  const tw_edge x = g.x(0), dy = g.dy(), zero = Number(g, 0, x), one = Number(g, 1, x);
+  const tw_edge is_zero = g.op("Equal", {x, zero});
+  const tw_edge zeros = g.op("Cumsum", {CastTo(g, is_zero, TW_INT64), g.x(1)}, {{"reverse", g.b("reverse")}});
+  const tw_edge first = g.op("LogicalAnd", {is_zero, g.op("Equal", {zeros, g.scalar(1, TW_INT64)})});
+  const tw_edge without =
+      g.op("Cumprod", {g.op("SelectV2", {first, one, x}), g.x(1)}, {{"exclusive", g.b("exclusive")}, {"reverse", g.b("reverse")}});
+  const tw_edge at_first = SumBack(g, g.op("Mul", {dy, Conj(g, without)}));
+  const tw_edge filled = Conj(g, g.op("SelectV2", {is_zero, one, x}));
+  const tw_edge others = g.op("RealDiv", {SumBack(g, g.op("Mul", {dy, Conj(g, g.y())})), filled});
+  g.dx(0, g.op("SelectV2", {first, at_first, g.op("SelectV2", {is_zero, zero, others})}));
 }
 
 }  // namespace
 
 void register_cumsum(tw::Plugin& p) {
-  p.op<Gradient, Rule>("Cumsum(x: T, axis: Tidx) -> (out: T); exclusive: bool = false; reverse: bool = false; T: " OPS_NUMBERS
-                       "; Tidx: " OPS_INDEX
-                       " = int32; doc \"running sum along an axis; exclusive leaves the element itself out, reverse starts at the end\"");
+  const std::string clauses =
+      "(x: T, axis: Tidx) -> (out: T); exclusive: bool = false; reverse: bool = false; T: " OPS_NUMBERS "; Tidx: " OPS_INDEX " = int32; ";
+  p.op<SumGradient, Rule>("Cumsum" + clauses +
+                          "doc \"running sum along an axis; exclusive leaves the element itself out, reverse starts at the end\"");
+  p.op<ProdGradient, Rule>("Cumprod" + clauses +
+                           "doc \"running product along an axis; exclusive leaves the element itself out, reverse starts at the end\"");
 }
 
 }  // namespace thalweg::ops

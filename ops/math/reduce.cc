@@ -1,5 +1,5 @@
-// Reductions over chosen axes: Sum, Mean, Prod, Max, Min, All, Any. Over no elements they give 0, NaN, 1, the type's lowest and highest
-// value (infinite where it can be), true and false.
+// Reductions over chosen axes: Sum, Mean, Prod, Max, Min, All, Any, EuclideanNorm. Over no elements they give 0, NaN, 1, the type's lowest
+// and highest value (infinite where it can be), true, false and 0.
 #include "ops/common/reduce.h"
 
 #include <algorithm>
@@ -61,6 +61,13 @@ void ExtremeGradient(const tw::Grad& g) {
   g.dx(0, g.op("Mul", {g.op("RealDiv", {hit, ties}), KeepAxes(g, g.dy())}));
 }
 
+// x over its norm, and 0 where that is 0. The norm of complex numbers is real: what arrives at its imaginary part goes nowhere.
+void NormGradient(const tw::Grad& g) {
+  tw_edge dy = g.dy();
+  if (const tw_edge conj = Conj(g, dy); conj != dy) dy = g.op("Mul", {g.op("AddV2", {dy, conj}), Number(g, 0.5, dy)});
+  g.dx(0, g.op("Mul", {g.op("DivNoNan", {g.x(0), KeepAxes(g, g.y())}), KeepAxes(g, dy)}));
+}
+
 template <void (*Gradient)(const tw::Grad&)>
 void Reduction(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& doc) {
   p.op<Gradient, ReduceRule>(name + "(input: T, reduction_indices: Tidx) -> (output: T); keep_dims: bool = false; T: " + types +
@@ -82,6 +89,7 @@ void register_reduce(tw::Plugin& p) {
   Reduction<ProdGradient>(p, "Prod", OPS_NUMBERS, "product over axes");
   Reduction<ExtremeGradient>(p, "Max", OPS_REALS_QUANTISED, "largest element over axes; NaN if one is");
   Reduction<ExtremeGradient>(p, "Min", OPS_REALS_QUANTISED, "smallest element over axes; NaN if one is");
+  Reduction<NormGradient>(p, "EuclideanNorm", OPS_NUMBERS, "square root of the sum of squares over axes; of whole numbers, rounded down");
   Logic(p, "All", "whether all are true, over axes");
   Logic(p, "Any", "whether one is true, over axes");
 }

@@ -1,5 +1,6 @@
-// UnsortedSegmentSum: sums of the rows that share a segment number. Rows with a negative number are left out.
-#include "ops/common/grad.h"
+// UnsortedSegmentSum, UnsortedSegmentProd, UnsortedSegmentMax, UnsortedSegmentMin: rows that share a segment number become one row. Rows
+// with a negative number are left out.
+#include "ops/common/segment.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
 
@@ -17,24 +18,26 @@ void Rule(const tw::Shape& s) {
   s.out(0, Join({segments.value_or(-1)}, Sub(*data, ids->size(), data->size())));
 }
 
-// Rows gather the gradient of their segment; those left out get 0.
-void Gradient(const tw::Grad& g) {
-  const tw_edge dy = g.dy(), ids = g.x(1), zero = g.scalar(0, g.type_in(1));
-  const tw_edge rows = g.op("GatherV2", {dy, g.op("Maximum", {ids, zero}), Int(g, 0)});
-  const tw_edge counted = g.op("GreaterEqual", {ids, zero});
-  const tw_edge inner = Ones(g, g.op("Size", {Tail(g, ShapeOf(g, dy), 1)}));
-  const tw_edge mask = g.op("Reshape", {counted, Concat(g, {g.shape(1), inner})});
-  g.dx(0, g.op("SelectV2", {mask, rows, Number(g, 0, dy)}));
+RowsOfSegments Rows(const tw::Grad& g) { return {g, g.x(1), true, 1}; }
+// Rows get the gradient of their segment; those left out get 0.
+void SumGradient(const tw::Grad& g) { g.dx(0, Rows(g).Take(g.dy())); }
+void ProdGradient(const tw::Grad& g) { g.dx(0, ProductOfRows(Rows(g))); }
+void ExtremeGradient(const tw::Grad& g) { g.dx(0, ExtremeOfRows(Rows(g))); }
+
+template <void (*Gradient)(const tw::Grad&)>
+void Segment(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& doc) {
+  p.op<Gradient, Rule>(name + "(data: T, segment_ids: Tindices, num_segments: Tnumsegments) -> (output: T); T: " + types +
+                       "; Tindices: " OPS_INDEX_SHORT "; Tnumsegments: " OPS_INDEX " = int32; doc \"output[k] is " + doc +
+                       " of data[i] with segment_ids[i] == k; negative ids are left out, too large ones refused\"");
 }
 
 }  // namespace
 
 void register_segment_sum(tw::Plugin& p) {
-  p.op<Gradient, Rule>(
-      "UnsortedSegmentSum(data: T, segment_ids: Tindices, num_segments: Tnumsegments) -> (output: T); T: " OPS_NUMBERS
-      "; Tindices: " OPS_INDEX_SHORT "; Tnumsegments: " OPS_INDEX
-      " = int32; "
-      "doc \"output[k] is the sum of data[i] with segment_ids[i] == k; negative ids are left out, too large ones refused\"");
+  Segment<SumGradient>(p, "UnsortedSegmentSum", OPS_NUMBERS, "the sum");
+  Segment<ProdGradient>(p, "UnsortedSegmentProd", OPS_NUMBERS, "the product");
+  Segment<ExtremeGradient>(p, "UnsortedSegmentMax", OPS_REALS, "the largest element, or the lowest finite number,");
+  Segment<ExtremeGradient>(p, "UnsortedSegmentMin", OPS_REALS, "the smallest element, or the highest finite number,");
 }
 
 }  // namespace thalweg::ops

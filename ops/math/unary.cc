@@ -34,11 +34,13 @@ void SinGradient(const tw::Grad& g) { g.dx(0, Mul(g, g.dy(), g.op("Cos", {X(g)})
 void CosGradient(const tw::Grad& g) { g.dx(0, g.op("Neg", {Mul(g, g.dy(), g.op("Sin", {X(g)}))})); }
 void TanhGradient(const tw::Grad& g) { g.dx(0, g.op("TanhGrad", {Y(g), g.dy()})); }
 void SigmoidGradient(const tw::Grad& g) { g.dx(0, g.op("SigmoidGrad", {Y(g), g.dy()})); }
-void ErfGradient(const tw::Grad& g) {
+void Bell(const tw::Grad& g, double scale) {
   const tw_edge x = g.x(0);
   const tw_edge bell = g.op("Exp", {g.op("Neg", {g.op("Square", {x})})});
-  g.dx(0, Mul(g, g.dy(), Mul(g, Number(g, 2 * std::numbers::inv_sqrtpi, x), bell)));
+  g.dx(0, Mul(g, g.dy(), Mul(g, Number(g, scale, x), bell)));
 }
+void ErfGradient(const tw::Grad& g) { Bell(g, 2 * std::numbers::inv_sqrtpi); }
+void ErfcGradient(const tw::Grad& g) { Bell(g, -2 * std::numbers::inv_sqrtpi); }
 
 // The backward ops below take the forward *result* y and the arriving gradient dy. As in TensorFlow the first three conjugate a complex y
 // themselves, the last two want it conjugated.
@@ -99,6 +101,7 @@ void register_unary(tw::Plugin& p) {
   Unary<SqrtGradient>(p, "Sqrt", OPS_FLOATS_COMPLEX, "square root; NaN below 0");
   Unary<RsqrtGradient>(p, "Rsqrt", OPS_FLOATS_COMPLEX, "1 / sqrt(x)");
   Unary<ReciprocalGradient>(p, "Reciprocal", OPS_SIGNED_COMPLEX, "1 / x");
+  Unary<ReciprocalGradient>(p, "Inv", OPS_SIGNED_COMPLEX, "1 / x, by its older name");
   Unary<ExpGradient>(p, "Exp", OPS_FLOATS_COMPLEX, "e to the power of x");
   Unary<Expm1Gradient>(p, "Expm1", OPS_FLOATS_COMPLEX, "exp(x) - 1, exact near 0");
   Unary<LogGradient>(p, "Log", OPS_FLOATS_COMPLEX, "natural logarithm; NaN below 0, -infinity at 0");
@@ -108,10 +111,12 @@ void register_unary(tw::Plugin& p) {
   Unary<TanhGradient>(p, "Tanh", OPS_FLOATS_COMPLEX, "hyperbolic tangent");
   Unary<SigmoidGradient>(p, "Sigmoid", OPS_FLOATS_COMPLEX, "1 / (1 + exp(-x))");
   Unary<ErfGradient>(p, "Erf", OPS_FLOATS, "error function");
+  Unary<ErfcGradient>(p, "Erfc", OPS_FLOATS, "1 - erf(x), exact for large x");
   Unary<ZeroGradient>(p, "Sign", OPS_SIGNED_COMPLEX, "-1, 0 or 1; x / |x| of a complex number; NaN stays NaN", "; idempotent");
   Unary<ZeroGradient>(p, "Floor", OPS_FLOATS, "the largest whole number that is not above x", "; idempotent");
   Unary<ZeroGradient>(p, "Ceil", OPS_FLOATS, "the smallest whole number that is not below x", "; idempotent");
   Unary<ZeroGradient>(p, "Round", OPS_SIGNED_COMPLEX, "the nearest whole number, halves to the even one", "; idempotent");
+  Unary<ZeroGradient>(p, "Rint", OPS_FLOATS, "the nearest whole number, halves to the even one", "; idempotent");
   Test(p, "IsNan", "whether x is not a number");
   Test(p, "IsInf", "whether x is infinite");
   Test(p, "IsFinite", "whether x is neither infinite nor NaN");
@@ -124,6 +129,7 @@ void register_unary_grad(tw::Plugin& p) {
   Backward<SqrtGradGradient>(p, "SqrtGrad", "gradient of Sqrt from its result y: dy / (2 conj(y))");
   Backward<RsqrtGradGradient>(p, "RsqrtGrad", "gradient of Rsqrt from its result y: -dy conj(y)^3 / 2");
   Backward<ReciprocalGradGradient>(p, "ReciprocalGrad", "gradient of Reciprocal from its result y: -dy conj(y)^2");
+  Backward<ReciprocalGradGradient>(p, "InvGrad", "gradient of Inv from its result y: -dy conj(y)^2");
   Backward<TanhGradGradient>(p, "TanhGrad", "gradient of Tanh from its result y: dy (1 - y^2)");
   Backward<SigmoidGradGradient>(p, "SigmoidGrad", "gradient of Sigmoid from its result y: dy y (1 - y)");
 }

@@ -1,5 +1,5 @@
 // MaxPool and AvgPool with their backward ops: the largest element, or the mean, of each window. Windows cover height and width only;
-// padding takes part in neither the maximum nor the mean.
+// padding takes part in neither the maximum nor the mean. The V2 forms have ksize and strides as inputs.
 #include "ops/common/types.h"
 #include "ops/common/window.h"
 #include "ops/register.h"
@@ -7,10 +7,9 @@
 namespace thalweg::ops {
 namespace {
 
-Dims PoolShape(const tw::Shape& s, const MaybeDims& image) {
-  const Windows windows(s);
+Dims PoolShape(const tw::Shape& s, const MaybeDims& image, const Dims& ksize, const Dims& strides) {
+  const Windows windows(s, &strides);
   const ImageAxes& axes = windows.axes();
-  const Dims ksize = s.ints("ksize");
   const std::string is = "'ksize' is " + Text(ksize);
   if (ksize.size() != 4) Fail(is + "; it needs four entries, one per axis");
   if (ksize[axes.batch] != 1 || ksize[axes.channels] != 1)
@@ -24,6 +23,22 @@ Dims PoolShape(const tw::Shape& s, const MaybeDims& image) {
   return out;
 }
 
+Dims PoolShape(const tw::Shape& s, const MaybeDims& image) { return PoolShape(s, image, s.ints("ksize"), s.ints("strides")); }
+
+// With ksize and strides at inputs i and i + 1; of values that are not known, no more than that the image keeps batch and channels.
+Dims PoolShapeV2(const tw::Shape& s, const MaybeDims& image, uint32_t i) {
+  WantVector(s, i, "ksize");
+  WantVector(s, i + 1, "strides");
+  Dims ksize, strides;
+  const bool known = s.value(i, &ksize), both = s.value(i + 1, &strides) && known;
+  if (both) return PoolShape(s, image, ksize, strides);
+  const Dims ones(4, 1);
+  const ImageAxes axes = Windows(s, &ones).axes();
+  Dims out = image.value_or(Dims(4, -1));
+  for (size_t k = 0; k < 2; ++k) out[axes.space(k)] = -1;
+  return out;
+}
+
 const char kFits[] = "the shape of the gradient and that of the pooled image";
 
 void PoolRule(const tw::Shape& s) {
@@ -31,18 +46,30 @@ void PoolRule(const tw::Shape& s) {
   s.out(0, PoolShape(s, In(s, 0)));
 }
 
+void PoolRuleV2(const tw::Shape& s) {
+  WantRank(s, 0, 4, "the image");
+  s.out(0, PoolShapeV2(s, In(s, 0), 1));
+}
+
+template <bool kV2>
+Dims Pooled(const tw::Shape& s, const MaybeDims& image) {
+  return kV2 ? PoolShapeV2(s, image, 3) : PoolShape(s, image);
+}
+
+template <bool kV2>
 void MaxGradRule(const tw::Shape& s) {
   WantRank(s, 0, 4, "orig_input");
-  const MaybeDims pooled = PoolShape(s, In(s, 0));
+  const MaybeDims pooled = Pooled<kV2>(s, In(s, 0));
   Merge(s, In(s, 1), pooled, "the shape of 'orig_output' and that of the pooled image");
   Merge(s, In(s, 2), pooled, kFits);
   s.out(0, In(s, 0).value_or(Dims(4, -1)));
 }
 
+template <bool kV2>
 void MaxGradGradRule(const tw::Shape& s) {
   WantRank(s, 0, 4, "orig_input");
   const MaybeDims image = Merge(s, In(s, 0), In(s, 2), "the shapes of 'orig_input' and 'grad'");
-  Set(s, 0, Merge(s, In(s, 1), PoolShape(s, image), "the shape of 'orig_output' and that of the pooled image"));
+  Set(s, 0, Merge(s, In(s, 1), Pooled<kV2>(s, image), "the shape of 'orig_output' and that of the pooled image"));
 }
 
 void AvgGradRule(const tw::Shape& s) {
@@ -76,6 +103,13 @@ void MaxGradGradient(const tw::Grad& g) {
 }
 void MaxGradGradGradient(const tw::Grad& g) { g.dx(2, Emit(g, "MaxPoolGrad", true, {g.x(0), g.x(1), g.dy()})); }
 
+tw_edge EmitV2(const tw::Grad& g, const char* op, const std::vector<tw_edge>& in) {
+  return g.op(op, in, {{"padding", g.s("padding")}, {"data_format", g.s("data_format")}});
+}
+void MaxGradientV2(const tw::Grad& g) { g.dx(0, EmitV2(g, "MaxPoolGradV2", {g.x(0), g.y(), g.dy(), g.x(1), g.x(2)})); }
+void MaxGradGradientV2(const tw::Grad& g) { g.dx(2, EmitV2(g, "MaxPoolGradGradV2", {g.x(0), g.x(1), g.dy(), g.x(3), g.x(4)})); }
+void MaxGradGradGradientV2(const tw::Grad& g) { g.dx(2, EmitV2(g, "MaxPoolGradV2", {g.x(0), g.x(1), g.dy(), g.x(3), g.x(4)})); }
+
 void AvgGradient(const tw::Grad& g) { g.dx(0, Emit(g, "AvgPoolGrad", false, {g.shape(0), g.dy()})); }
 void AvgGradGradient(const tw::Grad& g) { g.dx(1, Emit(g, "AvgPool", false, {g.dy()})); }
 
@@ -83,19 +117,28 @@ void AvgGradGradient(const tw::Grad& g) { g.dx(1, Emit(g, "AvgPool", false, {g.d
 #define EXPLICIT "padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; "
 #define IMPLICIT "padding: {\"SAME\", \"VALID\"}; "
 #define FORMAT "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; "
+#define MAX_TYPES "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float; "
+#define ANY_FORMAT "data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"; "
 
 }  // namespace
 
 void register_pool(tw::Plugin& p) {
-  p.op<MaxGradient, PoolRule>(
-      "MaxPool(input: T) -> (output: T); T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = "
-      "float; " SIZES EXPLICIT "data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"; doc \"the largest element of each window\"");
-  p.op<MaxGradGradient, MaxGradRule>("MaxPoolGrad(orig_input: T, orig_output: T, grad: T) -> (output: T); " SIZES EXPLICIT FORMAT
-                                     "T: " OPS_REALS
-                                     " = float; doc \"gradient of MaxPool: goes to the first largest element of each window\"");
-  p.op<MaxGradGradGradient, MaxGradGradRule>(
+  p.op<MaxGradient, PoolRule>("MaxPool(input: T) -> (output: T); " MAX_TYPES SIZES EXPLICIT ANY_FORMAT
+                              "doc \"the largest element of each window\"");
+  p.op<MaxGradientV2, PoolRuleV2>("MaxPoolV2(input: T, ksize: int32, strides: int32) -> (output: T); " MAX_TYPES IMPLICIT ANY_FORMAT
+                                  "doc \"the largest element of each window\"");
+  p.op<MaxGradGradient, MaxGradRule<false>>("MaxPoolGrad(orig_input: T, orig_output: T, grad: T) -> (output: T); " SIZES EXPLICIT FORMAT
+                                            "T: " OPS_REALS
+                                            " = float; doc \"gradient of MaxPool: goes to the first largest element of each window\"");
+  p.op<MaxGradGradGradient, MaxGradGradRule<false>>(
       "MaxPoolGradGrad(orig_input: T, orig_output: T, grad: T) -> (output: T); " SIZES IMPLICIT FORMAT "T: " OPS_REALS
       "; doc \"gradient of MaxPoolGrad: picks the element that won each window\"");
+  p.op<MaxGradGradientV2, MaxGradRule<true>>(
+      "MaxPoolGradV2(orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32) -> (output: T); " IMPLICIT FORMAT "T: " OPS_REALS
+      " = float; doc \"gradient of MaxPoolV2: goes to the first largest element of each window\"");
+  p.op<MaxGradGradGradientV2, MaxGradGradRule<true>>(
+      "MaxPoolGradGradV2(orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32) -> (output: T); " IMPLICIT FORMAT
+      "T: " OPS_REALS "; doc \"gradient of MaxPoolGradV2: picks the element that won each window\"");
   p.op<AvgGradient, PoolRule>("AvgPool(value: T) -> (output: T); " SIZES IMPLICIT FORMAT "T: " OPS_FLOATS
                               "; doc \"the mean of each window, padding left out\"");
   p.op<AvgGradGradient, AvgGradRule>("AvgPoolGrad(orig_input_shape: int32, grad: T) -> (output: T); " SIZES IMPLICIT FORMAT "T: " OPS_FLOATS

@@ -28,7 +28,7 @@ void Assign(tw::Plugin& p, const std::string& name, const std::string& attrs, co
 void register_variable(tw::Plugin& p) {
   p.op<nullptr, HandleRule>(R"(
       VarHandleOp() -> (resource: resource[]); container: string = ""; shared_name: string = ""; debug_name: string = ""; dtype: type;
-      shape: shape; allowed_devices: list(string) = []; stateful; once; no_gradient "it has no inputs";
+      shape: shape; allowed_devices: list(string) = []; stateful; once; resource resource variable; no_gradient "it has no inputs";
       doc "a handle to the variable of that container and shared_name, or the node's name; makes it, uninitialised, if there is none")");
   p.op(R"(
       VarIsInitializedOp(resource: resource[]) -> (is_initialized: bool[]); stateful; no_gradient "truth values have no derivative";

@@ -3,8 +3,8 @@
 //
 //     c++ -std=c++17 -shared -fPIC -I<prefix>/include -Wl,--version-script=<prefix>/include/thalweg/plugin.map bloom.cc -o libbloom.so
 //
-// BloomFilter makes the filter and a handle to it, BloomInsert and BloomContains work on it under the host's locks. BloomToBytes and
-// BloomFromBytes turn it into a string and back, so that SaveV2 and RestoreV2 carry it in checkpoints.
+// BloomFilter makes the filter and a handle to it, BloomInsert and BloomContains work on it under the host's locks. Save and Restore below
+// are all that savers need to carry it in checkpoints, beside a program's variables.
 #include "thalweg/cpp/plugin.hpp"
 
 namespace {
@@ -59,6 +59,7 @@ std::string ToBytes(const Filter& f) {
   for (uint64_t word : f.words) AddNumber(&bytes, word);
   return bytes;
 }
+// What a file says is not believed: any bytes may come.
 std::unique_ptr<Filter> FromBytes(std::string_view bytes) {
   const uint64_t hashes = bytes.size() < 16 || bytes.size() % 8 ? 0 : NumberAt(bytes, 0);
   if (hashes < 1 || hashes > 64) throw tw::Error{TW_DATA_LOSS, "these " + std::to_string(bytes.size()) + " bytes are no Bloom filter"};
@@ -78,7 +79,7 @@ tw_status* Save(const tw_host* h, const void* object, tw_sink* to) {
 }
 tw_status* Restore(const tw_host* h, void*, uint64_t format, tw_source* from, void** out_object) {
   return tw::guard(h, [&] {
-    if (format != kFormat) throw tw::Error{TW_UNIMPLEMENTED, "a Bloom filter of format " + std::to_string(format) + "; this reads 1"};
+    if (format != kFormat) throw tw::Error{TW_UNIMPLEMENTED, "there is no format " + std::to_string(format) + " of Bloom filters"};
     std::string bytes;
     char part[4096];
     for (uint64_t n = 1; n > 0; bytes.append(part, n)) tw::check(from->get(from, part, sizeof part, &n));
@@ -110,12 +111,9 @@ struct Make {
   }
 };
 
-// `update` and `read` in the specs below: the host holds the lock, and the slot shows the object, or the tensor of a variable. Objects of
-// other plugins it refuses by itself.
-Filter& Opened(tw::Var<tw::Any> filter) {
-  if (filter.v->dtype != TW_RESOURCE) throw tw::Error{TW_INVALID_ARGUMENT, "filter is a variable; give it the handle of a BloomFilter"};
-  return *static_cast<Filter*>(filter.handle());
-}
+// `update` and `read` in the specs below: the host holds the lock, and the slot shows the object. Handles of anything but the type that the
+// schemas say with `resource` it refuses by itself.
+Filter& Opened(tw::Var<tw::Any> filter) { return *static_cast<Filter*>(filter.handle()); }
 
 template <class T>
 void Insert(tw::Var<tw::Any> filter, tw::In<T> keys) {
@@ -125,31 +123,20 @@ template <class T>
 void Contains(tw::Var<tw::Any> filter, tw::In<T> keys, tw::Out<bool> found) {
   for (uint64_t i = 0; i < keys.size(); ++i) found[i] = Opened(filter).Contains(Hash(keys[i]));
 }
-void WriteBytes(tw::Var<tw::Any> filter, tw::Out<tw_string> bytes) { bytes.set(0, ToBytes(Opened(filter))); }
-void ReadBytes(tw::Frame f, tw::Var<tw::Any> old, tw::In<tw_string> bytes) {
-  Opened(old);
-  auto filter = FromBytes({bytes[0].data, bytes[0].size});
-  tw::check(f.f->host->resource->swap(f.f, 0, filter.get()));
-  filter.release();
-}
 
 }  // namespace
 
 TW_CPP_PLUGIN("org.example.bloom", "1.0", p) {
   p.resource({TW_SIZED(tw_resource_def), TW_S(kType), kFormat, nullptr, Destroy, Save, Restore});
   p.op(R"(BloomFilter() -> (filter: resource[]); bits: int >= 1 = 65536; hashes: int >= 1 = 4; container: string = "";
-          shared_name: string = ""; stateful; once; no_gradient "it has no inputs"; doc "a handle to the Bloom filter of that name")");
-  p.op(R"(BloomInsert(filter: resource[], keys: T) -> (); T: {int32, int64, string}; stateful; no_gradient "it has no outputs";
-          doc "inserts all keys")");
+          shared_name: string = ""; stateful; once; resource filter org.example.bloom.filter; no_gradient "it has no inputs";
+          doc "a handle to the Bloom filter of that name")");
+  p.op(R"(BloomInsert(filter: resource[], keys: T) -> (); T: {int32, int64, string}; stateful; resource filter org.example.bloom.filter;
+          no_gradient "it has no outputs"; doc "inserts all keys")");
   p.op(R"(BloomContains(filter: resource[], keys: T[*s]) -> (found: bool[*s]); T: {int32, int64, string}; stateful;
-          no_gradient "truth values have no derivative"; doc "whether each key may have been inserted")");
-  p.op(R"(BloomToBytes(filter: resource[]) -> (bytes: string[]); stateful; no_gradient "texts have no derivative";
-          doc "the filter as a string, to be saved")");
-  p.op(R"(BloomFromBytes(filter: resource[], bytes: string[]) -> (); stateful; no_gradient "it has no outputs";
-          doc "the filter becomes what BloomToBytes made")");
+          resource filter org.example.bloom.filter; no_gradient "truth values have no derivative";
+          doc "whether each key may have been inserted")");
   p.kernel<Make>("BloomFilter @CPU");
   p.kernel<Insert<int32_t>, Insert<int64_t>, Insert<tw_string>>("BloomInsert @CPU; update filter");
   p.kernel<Contains<int32_t>, Contains<int64_t>, Contains<tw_string>>("BloomContains @CPU; read filter");
-  p.kernel<WriteBytes>("BloomToBytes @CPU; read filter");
-  p.kernel<ReadBytes>("BloomFromBytes @CPU; update filter");
 }

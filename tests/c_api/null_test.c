@@ -149,6 +149,7 @@ static void GettersAnswerNothingForNull(void) {
   CHECK(!tw_tensor_count(NULL) && !tw_tensor_bytes(NULL) && !tw_tensor_data(NULL) && !tw_tensor_mutable_data(NULL));
   CHECK(tw_graph_count(NULL) == 0 && tw_graph_operation(NULL, 0) == NULL);
   CHECK(!*tw_operation_name(NULL) && !*tw_operation_type(NULL) && !*tw_operation_device(NULL));
+  CHECK(!tw_operation_resource(NULL, 0, NULL));
   CHECK(!tw_operation_input_count(NULL) && !tw_operation_input(NULL, 0) && !tw_operation_output_count(NULL) &&
         !tw_operation_output(NULL, 0));
   CHECK(!tw_operation_control_count(NULL) && !tw_operation_control(NULL, 0) && !tw_operation_attr_count(NULL) &&

@@ -15,6 +15,12 @@ TEST(CppTest, PluginsComeAndGoByName) {
   EXPECT_THROW(runtime.unload_plugin("org.nobody"), tw::StatusError);
 }
 
+TEST(CppTest, PluginsSpellElementTypesAsTheLibraryDoes) {
+  for (uint32_t i = 1; i < std::size(tw::dtype_names); ++i) EXPECT_EQ(tw::dtype_names[i], tw_dtype_name(i));
+  EXPECT_EQ(tw_dtype_name(uint32_t(std::size(tw::dtype_names))), nullptr);
+  EXPECT_EQ(tw::dtype_number("half"), uint32_t(TW_HALF));
+}
+
 TEST(CppTest, AProgramIsAFewLines) {
   tw::Graph graph;
   tw::Scope s(graph);

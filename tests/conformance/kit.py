@@ -19,8 +19,8 @@ class Report:
         return [f"{r['rule']:03} [{r['host']}] {r['subject']}: {r['why']}" for r in self.json["results"] if r["result"] == result]
 
 
-def run(file, *options):
+def run(file, *options, env=None):
     # Nothing of ours may be found by way of the environment: the kit stands alone.
-    env = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "THALWEG_PLUGIN_PATH")}
+    env = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "THALWEG_PLUGIN_PATH")} | (env or {})
     done = subprocess.run([KIT, file, "--json", *options], capture_output=True, text=True, env=env)
     return Report(done.returncode, done.stdout, done.stderr)

@@ -5,12 +5,12 @@ import numpy as np
 
 import cases
 import tw
+from declare import declared, uses
 from thalweg import SparseGradient, gradients
 
 rng = np.random.default_rng(11)
 covered = set()
-STEP = 1e-5
-TOLERANCE = 1e-6
+FINE, COARSE = (1e-5, 1e-6), (1e-2, 1e-2)  # the step of differences, and the tolerance; coarse where an op knows no double
 
 # What is known of a shape while the graph is built.
 KNOWN = {"shapes": lambda shape: shape, "ranks": lambda shape: tuple(-1 for _ in shape), "nothing": lambda shape: None}
@@ -19,25 +19,26 @@ KNOWN = {"shapes": lambda shape: shape, "ranks": lambda shape: tuple(-1 for _ in
 EXEMPT = {}
 
 
-def perturbed(point, wiggle):
+def perturbed(point, wiggle, step=FINE[0]):
     """Central differences of wiggle(point) for every element of every array of the point; complex ones as d/d re + i d/d im."""
     slopes = []
     for k, array in enumerate(point):
-        slope = np.zeros(array.shape, array.dtype if array.dtype.kind == "c" else np.float64)
+        slope = np.zeros(array.shape, np.complex128 if array.dtype.kind == "c" else np.float64)
         for at in np.ndindex(array.shape):
             for unit in (1, 1j) if array.dtype.kind == "c" else (1,):
                 ends = []
-                for side in (STEP, -STEP):
+                for side in (step, -step):
                     moved = array.copy()
                     moved[at] += side * unit
                     ends.append(wiggle(point[:k] + [moved] + point[k + 1:]))
-                slope[at] += (ends[0] - ends[1]) / (2 * STEP) * unit
+                slope[at] += (ends[0] - ends[1]) / (2 * step) * unit
         slopes.append(slope)
     return slopes
 
 
 def weighted(arrays, weights):
-    return sum(np.vdot(w, a).real for a, w in zip(arrays, weights))
+    wide = lambda a: a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
+    return sum(np.vdot(wide(w), wide(a)).real for a, w in zip(arrays, weights))
 
 
 def cotangents(arrays):
@@ -111,7 +112,7 @@ def check(op, *inputs, wrt=None, second=True, **attrs):
     try:
         for known in ("ranks", "nothing", "shapes"):
             exact = check_type(f"{where}, known: {known}", Problem(op, inputs, wrt, known, second, attrs), inputs, wrt)
-        for short in SHORTER:
+        for short in filter(lambda short: knows(op, short), SHORTER):
             narrow = [x.astype(SHORTER[short][x.dtype]) if x.dtype in SHORTER[short] else x for x in inputs]
             types = {a: [SHORTER[short].get(np.dtype(t), t) for t in v] if a == "T" else v for a, v in attrs.items()}
             compare_types(f"{where} in {short}", Problem(op, narrow, wrt, "shapes", second, types), narrow, wrt, *exact)
@@ -119,21 +120,27 @@ def check(op, *inputs, wrt=None, second=True, **attrs):
         cases.holds(where, False, f"{error.code_name}: {error}")
 
 
+def knows(op, short):
+    """Whether the op takes that type wherever it takes double."""
+    return all(short in a["allowed"] for a in tw.ops()[op]["attrs"] if a["kind"] == "type" and "double" in a.get("allowed", []))
+
+
 def check_type(where, problem, inputs, wrt):
     """Against central differences. Answers the weights and the gradients."""
     x = [inputs[i] for i in wrt]
     dy = cotangents(problem.run(problem.ys, x))
-    slopes = perturbed(x, lambda point: weighted(problem.run(problem.ys, point), dy))
+    step, tolerance = COARSE if any(a.dtype == np.float32 for a in x + dy) else FINE
+    slopes = perturbed(x, lambda point: weighted(problem.run(problem.ys, point), dy), step)
     first = [dense(g, at) for g, at in zip(problem.gradients(problem.first, x + dy), x)]
     for i, g, wanted in zip(wrt, first, slopes):
-        cases.equal(f"gradient of {where} for input {i}", g, wanted, TOLERANCE)
+        cases.equal(f"gradient of {where} for input {i}", g, wanted, tolerance)
     if not problem.second:
         return dy, first, [], []
     v = cotangents(problem.run(problem.gs, x + dy))
-    slopes = perturbed(x + dy, lambda point: weighted(problem.run(problem.gs, point), v))
+    slopes = perturbed(x + dy, lambda point: weighted(problem.run(problem.gs, point), v), step)
     second = [dense(g, at) for g, at in zip(problem.gradients(problem.second, x + dy + v), x + dy)]
     for i, (g, wanted) in enumerate(zip(second, slopes)):
-        cases.equal(f"second derivative of {where}, part {i}", g, wanted, TOLERANCE)
+        cases.equal(f"second derivative of {where}, part {i}", g, wanted, tolerance)
     return dy, first, v, second
 
 
@@ -444,7 +451,7 @@ def check_variable(op, variable, *indices, **attrs):
         gradient = parts(gradients(y, handle, [graph.constant(dy[0])]))
         numeric = perturbed([variable], lambda point: weighted(assigned(point[0], y), dy))[0]
         got = assigned(variable, *gradient)
-        cases.equal(f"gradient of {op} {[i.shape for i in indices]} {attrs}", dense(got, variable), numeric, TOLERANCE)
+        cases.equal(f"gradient of {op} {[i.shape for i in indices]} {attrs}", dense(got, variable), numeric, FINE[1])
 
 
 check_variable("ReadVariableOp", normal(2, 3))
@@ -452,6 +459,26 @@ check_variable("ResourceGather", normal(4, 2), i32(3, 0, 3))
 check_variable("ResourceGather", normal(4, 2), np.array([[1], [2]], np.int64))
 check_variable("ResourceGather", normal(4), np.int32(1))
 check_variable("ResourceGather", normal(2, 3, 2), np.array([[1, 1], [0, 2]], np.int32), batch_dims=1)
+
+# ---- What is declared (declare.py): smooth uses, drawn, and those that stand there ----
+
+
+def check_drawn(declaration, use):
+    implied = {x.get("type_attr") for x in tw.ops()[use.op]["inputs"]}
+    attrs = {a: v for a, v in use.attrs.items() if a not in implied}
+    names = [x["name"] for x, group in zip(tw.ops()[use.op]["inputs"], use.inputs) for _ in (group if isinstance(group, list) else [0])]
+    wrt = None if declaration.wrt is None else [i for i, name in enumerate(names) if name in declaration.wrt]
+    check(use.op, *use.flat, wrt=wrt, second=declaration.second, **attrs)
+
+
+for op, declaration in declared().ops.items():
+    if declaration.no_gradient:
+        EXEMPT[op] = declaration.no_gradient
+    elif not tw.ops()[op]["no_gradient"]:
+        for use in uses(declaration, 6, kind="smooth"):
+            check_drawn(declaration, use)
+for op, inputs, more in declared().sloped:
+    check(op, *inputs, **more)
 
 # ---- Every op has a case, and what has none refuses ----
 
@@ -471,5 +498,8 @@ for op in ("Where", "ArgMax", "IsNan", "Shape"):
     cases.refuses(f"{op}, whole numbers", lambda: gradients(y, x), op)
 limit = graph.op("Range", graph.op("Sum", x, graph.constant(i32(0))), graph.constant(9.0), graph.constant(1.0), name="numbers")
 cases.refuses("Range", lambda: gradients(limit, x), "Range", "numbers", "jumps")
+prevented = graph.op("PreventGradient", x, message="the table is frozen", name="frozen")
+cases.refuses("PreventGradient", lambda: gradients(prevented, x), "PreventGradient 'frozen'", "the table is frozen")
+cases.refuses("PreventGradient without a word", lambda: gradients(graph.op("PreventGradient", x, name="frozen_too"), x), "'frozen_too'", "ruled out")
 
 cases.finish()

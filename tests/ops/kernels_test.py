@@ -1,34 +1,14 @@
-"""Which element types each op has kernels for: every type that the schema allows, or the gap is listed below with its reason. A gap that
-has been filled must leave the list."""
+"""Which element types each op has kernels for: every type that the schema allows, or the gap is listed in missing.py or in the op's
+declaration with its reason. A gap that has been filled must leave the list."""
 import itertools
 
 import cases
 import tw
+from declare import declared
+from missing import MISSING, QUANTISED, SMALL
 from schema import ALL, Schema
 from thalweg import Tensor, _low, as_dtype
 from thalweg.errors import made
-
-QUANTISED = ["qint8", "qint16", "qint32", "quint8", "quint16"]
-COMPLEX = ["complex64", "complex128"]
-WHOLE = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-SMALL = ["float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz", "float8_e5m2fnuz", "int4", "uint4", "int2", "uint2"]
-OPTIMIZERS = " ".join(op for op in tw.ops() if op.startswith(("ResourceApply", "ResourceSparseApply")))
-
-# (why, ops, types): what the schemas allow, as TensorFlow's do, and nothing computes.
-MISSING = [
-    ("quantised arithmetic needs ranges, which these ops do not carry",
-     "AddN ArgMax ArgMin AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddGrad Cumsum Equal NotEqual Max Mean Min Prod Sum "
-     f"{OPTIMIZERS} ResourceScatterAdd ResourceScatterSub ScatterNd UnsortedSegmentSum", QUANTISED),
-    ("quantised, and in a layout of a GPU's", "MaxPool Relu", ["qint8"]),
-    ("numbers of 8 bits and fewer are stored and moved, not computed with",
-     "AssignAddVariableOp AssignSubVariableOp Equal NotEqual ScatterNd", SMALL),
-    ("no sum", "AssignAddVariableOp AssignSubVariableOp", ["bool", "string"]),
-    ("no op makes a variant yet", "AddN Conj", ["variant"]),
-    ("complex numbers have no order and no floor", "FloorDiv Round", COMPLEX),
-    ("a quotient of whole numbers is not whole; Div and FloorDiv round it", "RealDiv", WHOLE),
-    ("as RealDiv", "Reciprocal", ["int8", "int16", "int32", "int64"]),
-    ("optimizers divide and take roots", OPTIMIZERS, WHOLE + COMPLEX),
-]
 
 FRAMEWORK = {"Const", "Placeholder", "_Send", "_Recv"}  # run by the framework itself
 
@@ -60,11 +40,12 @@ def gaps(op, schema):
 
 
 listed = {(op, t) for _, ops, types in MISSING for op in ops.split() for t in types}
+listed |= {(d.op, t) for d in declared().ops.values() for types in d.no_kernel.values() for t in types.split()}
 found = set()
 for op, about in tw.ops().items():
     if op in FRAMEWORK:
         continue
-    for attr, types in gaps(op, Schema(about["schema"])).items():
+    for attr, types in gaps(op, Schema(about["schema"], declared().given(op))).items():
         found |= {(op, t) for t in types}
 for op, t in sorted(found - listed):
     cases.holds(f"{op} of {t}", False, "has no kernel and is not in the list of what is missing")

@@ -4,55 +4,11 @@ import numpy as np
 
 import cases
 import tw
-
-MASK = 0xffffffff
-LOW, HALF = np.uint64(MASK), np.uint64(32)
-
-
-def philox(seed, seed2, first, count):
-    """Blocks [first, first + count) of the stream as uint32 [count, 4]. The key is seed, the counter (block number, seed2)."""
-    blocks = np.uint64(first) + np.arange(count, dtype=np.uint64)
-    c = [blocks & LOW, blocks >> HALF, np.full(count, seed2 & MASK, np.uint64), np.full(count, seed2 >> 32, np.uint64)]
-    key = [seed & MASK, seed >> 32]
-    for _ in range(10):
-        x, y = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
-        c = [y >> HALF ^ c[1] ^ np.uint64(key[0]), y & LOW, x >> HALF ^ c[3] ^ np.uint64(key[1]), x & LOW]
-        key = [key[0] + 0x9E3779B9 & MASK, key[1] + 0xBB67AE85 & MASK]
-    return np.stack(c, 1).astype(np.uint32)
-
+from philox import normal, philox, truncated, uniform
 
 # The known answers that come with the algorithm: key and counter all 0, and all ones.
 cases.equal("Philox of zeros", philox(0, 0, 0, 1)[0], [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8])
 cases.equal("Philox of ones", philox(2**64 - 1, 2**64 - 1, 2**64 - 1, 1)[0], [0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd])
-
-
-def uniform(bits, dtype):
-    """Mantissas of random bits under the exponent of [1, 2), less 1."""
-    if dtype == np.float64:
-        pairs = bits.reshape(-1, 2).astype(np.uint64)
-        return ((pairs[:, 0] & np.uint64(0xfffff)) << HALF | pairs[:, 1] | np.uint64(1023 << 52)).view(np.float64) - 1
-    if dtype == np.float16:
-        return (bits & 0x3ff | 15 << 10).astype(np.uint16).view(np.float16) - np.float16(1)
-    if dtype == tw.bfloat16:
-        return tw.from_bfloat16((bits & 0x7f | 127 << 7).astype(np.uint16).view(tw.bfloat16)) - np.float32(1)
-    return (bits & 0x7fffff | 127 << 23).astype(np.uint32).view(np.float32) - np.float32(1)
-
-
-def normal(bits, dtype):
-    """Box and Muller: pairs (u, v) of uniform numbers to sqrt(-2 log u) (sin 2 pi v, cos 2 pi v), in float for what is shorter."""
-    pairs = uniform(bits, np.float64 if dtype == np.float64 else np.float32).astype(np.float64).reshape(-1, 2)
-    radius, angle = np.sqrt(-2 * np.log(np.maximum(pairs[:, 0], 1e-7))), 2 * np.pi * pairs[:, 1]
-    return np.stack([radius * np.sin(angle), radius * np.cos(angle)], 1).reshape(-1)
-
-
-def truncated(seed, seed2, n, dtype):
-    """Groups as large as a block makes plain uniform numbers; each draws from 64 blocks an element of its own, until it is full."""
-    group = 2 if dtype == np.float64 else 4
-    out = []
-    for g in range((n + group - 1) // group):
-        drawn = normal(philox(seed, seed2, g * group * 64, 32).reshape(-1), dtype)
-        out.extend(drawn[np.abs(drawn) < 2][:group])
-    return np.array(out[:n])
 
 
 class Stream:
@@ -126,6 +82,99 @@ for op, limits, attrs in (("RandomUniform", (), {"dtype": np.float64}), ("Random
     cases.equal(f"{op}: two nodes of one seed", *got)
     loose = graph.session().run([graph.op(op, *inputs, **attrs) for _ in range(2)])
     cases.holds(f"{op}: two nodes without seeds are two", not np.array_equal(*loose))
+
+# ---- Shuffles and draws ----
+
+
+class Steps:
+    """One op on given inputs in a session: each call is a step."""
+
+    def __init__(self, op, *inputs, **attrs):
+        graph = tw.Graph()
+        self.value, self.session = graph.op(op, *[graph.constant(x) for x in inputs], name="op", **attrs), graph.session()
+
+    def __call__(self):
+        return self.session.run([self.value])[0]
+
+
+def shuffled(seed, seed2, n, taken):
+    """Rows in the order that one number for each place but the last gives, from `taken` blocks on; how many blocks are gone then."""
+    bits, order = philox(seed, seed2, taken, (n + 2) // 4 + 1).reshape(-1), list(range(n))
+    for i in range(n - 1):
+        j = i + int(bits[i]) % (n - i)
+        order[i], order[j] = order[j], order[i]
+    return order, taken + (n + 2) // 4
+
+
+def drawn(seed, seed2, logits, samples, taken):
+    """Classes by running sums of weights, from numbers of 53 bits, row after row."""
+    batch = len(logits)
+    places = uniform(philox(seed, seed2, taken, batch * samples // 2 + 1).reshape(-1), np.float64)
+    classes = np.zeros((batch, samples), np.int64)
+    for row, x in enumerate(logits.astype(np.float64)):
+        weights = np.cumsum(np.where(np.isfinite(x), np.exp(x - x[np.isfinite(x)].max()), 0))
+        classes[row] = np.searchsorted(weights, places[row * samples:(row + 1) * samples] * weights[-1], "right")
+    return classes, taken + batch * ((samples + 3) // 4 * 4) * 2 * 256
+
+
+for seed, seed2 in SEEDS:
+    key, high = seed % 2**64, seed2 % 2**64
+    for rows in (2, 3, 4, 5, 11, 300):
+        for value in (np.arange(rows, dtype=np.int32), np.arange(rows * 6, dtype=np.uint8).reshape(rows, 2, 3), np.arange(rows) % 2 == 0,
+                      np.array([b"%d" % i for i in range(rows)], object), np.zeros((rows, 0), np.float32)):
+            steps, taken = Steps("RandomShuffle", value, seed=seed, seed2=seed2), 0
+            for step in range(3):
+                order, taken = shuffled(key, high, rows, taken) if value.size else (range(rows), 0)
+                cases.equal(f"RandomShuffle of {value.dtype}{value.shape}, step {step}", steps(), value[list(order)])
+    for batch, classes, samples in ((1, 3, 7), (3, 5, 4), (2, 1, 3), (70, 9, 33), (2, 3, 0), (0, 3, 2)):
+        logits = np.random.default_rng(classes).normal(0, 2, (batch, classes))
+        logits[:, 1:][logits[:, 1:] > 3] = np.inf
+        for dtype in (np.float32, np.float64, np.float16, np.int32, np.uint8):
+            with np.errstate(all="ignore"):
+                x = logits.astype(dtype) if np.dtype(dtype).kind == "f" else np.where(np.isfinite(logits), abs(logits), 1).astype(dtype)
+            steps, taken = Steps("Multinomial", x, np.int32(samples), seed=seed, seed2=seed2), 0
+            for step in range(3):
+                wanted, taken = drawn(key, high, x, samples, taken)
+                cases.equal(f"Multinomial of {x.dtype}{x.shape}, step {step}", steps(), wanted)
+
+for value in (np.int32(7), np.float32([3]), np.zeros((1, 2), bool), np.zeros(0, np.int8), np.array(b"one", object)):
+    cases.equal(f"RandomShuffle of {value}", Steps("RandomShuffle", value, seed=1)(), value)
+
+# TensorFlow's own, three steps each.
+LOGITS = np.array([[0, 1, 2, -1], [3, 0, 0, -np.inf], [0, 0, 0, 0]], np.float32)
+for op, inputs, attrs, golden in (
+        ("RandomShuffle", [np.arange(11, dtype=np.int32)], dict(seed=5, seed2=6),
+         [[2, 8, 3, 10, 0, 1, 5, 7, 6, 9, 4], [2, 3, 4, 1, 9, 7, 6, 5, 0, 8, 10], [1, 2, 6, 3, 9, 8, 4, 10, 0, 5, 7]]),
+        ("RandomShuffle", [np.arange(0, 14, 2, dtype=np.int32)], dict(seed=7),
+         [[6, 10, 12, 2, 8, 4, 0], [2, 0, 4, 12, 6, 8, 10], [12, 2, 8, 4, 10, 0, 6]]),
+        ("Multinomial", [LOGITS, np.int32(5)], dict(seed=5, seed2=6),
+         [[[2, 2, 2, 2, 2], [0, 0, 2, 0, 0], [1, 0, 0, 3, 3]], [[2, 2, 2, 0, 3], [0, 0, 0, 0, 0], [3, 3, 0, 3, 3]],
+          [[1, 1, 1, 2, 0], [0, 0, 0, 0, 0], [2, 3, 0, 2, 0]]]),
+        ("Multinomial", [LOGITS, np.int32(4)], dict(seed=0, seed2=9, output_dtype=np.int32),
+         [[[2, 2, 2, 2], [0, 0, 0, 0], [3, 3, 3, 1]], [[2, 2, 2, 2], [0, 2, 0, 0], [0, 2, 0, 1]],
+          [[1, 1, 1, 0], [0, 0, 0, 0], [3, 0, 2, 0]]])):
+    steps = Steps(op, *inputs, **attrs)
+    for step, wanted in enumerate(golden):
+        cases.equal(f"{op} {attrs} as TensorFlow's, step {step}", steps(), wanted)
+
+for op, inputs in (("RandomShuffle", [np.arange(40)]), ("Multinomial", [np.zeros((2, 1000), np.float32), np.int32(40)])):
+    cases.holds(f"{op}: no seeds", not np.array_equal(Steps(op, *inputs)(), Steps(op, *inputs)()))
+
+# ---- Keys and counters ----
+
+for key, low, high in ((5, 0, 0), (2**64 - 1, 2**64 - 2, 3), (123, 2**40, 2**63)):
+    inputs = [np.array([key], np.uint64), np.array([low, high], np.uint64), np.int32(1)]
+    for shape in SIZES:
+        n = int(np.prod(shape))
+        for dtype in FLOATS:
+            per_block = 2 if dtype == np.float64 else 4
+            used = philox(key, high, low, (n + per_block - 1) // per_block).reshape(-1)
+            wanted = {"StatelessRandomUniformV2": uniform(used, dtype)[:n], "StatelessRandomNormalV2": normal(used, dtype)[:n],
+                      "StatelessTruncatedNormalV2": truncated(key, high, n, dtype, low)}
+            for op, numbers in wanted.items():
+                near = {np.float64: 1e-12, np.float32: 3e-6, np.float16: 2e-3}.get(dtype, 2e-2) if "Normal" in op else 1e-30
+                got = Steps(op, np.array(shape, np.int64), *inputs, dtype=dtype)()
+                cases.equal(f"{op} {np.dtype(dtype).name}{shape} of {key}, {low}, {high}", got, numbers.reshape(shape), near)
 
 # ---- Distributions ----
 

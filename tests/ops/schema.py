@@ -19,9 +19,11 @@ type_of = functools.cache(thalweg.as_dtype)
 
 class Schema:
     """What the text says. inputs: (name, type, count); types: what each type attribute may be; lists: which of them take a list; attrs: the
-    kinds of the others, a list of texts for a choice; needed: attributes without a default; counts: their lower bounds."""
+    kinds of the others, a list of texts for a choice; needed: attributes without a default; counts: their lower bounds. given: values for
+    the needed ones."""
 
-    def __init__(self, text):
+    def __init__(self, text, given=None):
+        self.values = VALUES | (given or {})
         head, _, tail = " ".join(text.split()).partition(";")
         self.inputs = ARGUMENT.findall(re.search(r"\((.*?)\)\s*->", head)[1])
         self.types, self.lists, self.attrs, self.needed, self.counts = {}, set(), {}, [], {}
@@ -57,4 +59,4 @@ class Schema:
         """The attributes that these types and what has no default make."""
         counted = {count for _, _, count in self.inputs}
         attrs = {a: [type_of(t)] if a in self.lists else type_of(t) for a, t in choice.items()}
-        return attrs | {a: VALUES[a] for a in self.needed if a not in counted}
+        return attrs | {a: self.values[a] for a in self.needed if a not in counted}

@@ -68,6 +68,14 @@ v.do("DestroyResourceOp")
 cases.refuses("destroying it again", lambda: v.do("DestroyResourceOp", ignore_lookup_error=False), "DestroyResourceOp")
 v.assign(np.float32(7))
 cases.equal("a destroyed variable can be assigned", v.read(), np.float32(7))
+cases.refuses("saving it as if a plugin kept it", lambda: v.session.run([v.graph.op("SaveResource", v.handle)]), "SaveResource",
+              "is a variable")
+saved = np.array([b"variable", b"1", b""], object)
+cases.refuses("restoring it so", lambda: v.do("RestoreResources", saved), "RestoreResources", "is a variable")
+cases.refuses("restoring two from one", lambda: v.graph.op("RestoreResources", v.handle, v.handle, v.graph.constant(saved)),
+              "RestoreResources")
+cases.refuses("restoring it from no vector", lambda: v.do("RestoreResources", np.array(b"x", object)), "RestoreResources", "rank 1")
+cases.equal("which leaves it", v.read(), np.float32(7))
 
 # ---- Every type goes in and comes out ----
 

@@ -1,7 +1,7 @@
 """What the tests of ops need on top of the Python binding: operations that are described raw, wrong ones too; inputs that come in each of
 the WAYS; steps that answer lists of arrays. Tests that need raw calls make them through `low`.
-Arrays of bytes objects (dtype object) are string tensors; bfloat16 is a structured type of NumPy's, made and read by functions below, so
-that no package is needed for it."""
+Arrays of bytes objects (dtype object) are string tensors; types that NumPy lacks are structured ones (ABSENT), so that no package is
+needed for them."""
 import ctypes as c
 import functools
 import os
@@ -13,7 +13,11 @@ from thalweg import Error, Tensor, _low as low
 from thalweg.errors import made
 from thalweg.output import Operation, Output
 
-bfloat16 = np.dtype([("bfloat16", np.uint16)])
+# The types that NumPy lacks, as structures of one field of that name.
+ABSENT = {name: np.dtype([(name, f"u{size}")]) for size, names in (
+    (1, "qint8 quint8 float8_e5m2 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2fnuz int4 uint4 int2 uint2"),
+    (2, "bfloat16 qint16 quint16"), (4, "qint32")) for name in names.split()}
+bfloat16 = ABSENT["bfloat16"]
 string = np.dtype(object)
 
 
@@ -31,11 +35,15 @@ def from_bfloat16(array):
 @functools.cache
 def number_of(kind):
     """Of an element type, as the binding and NumPy name it."""
-    return low.TW_BFLOAT16 if isinstance(kind, np.dtype) and kind == bfloat16 else thalweg.as_dtype(kind).number
+    return thalweg.as_dtype(kind.names[0] if isinstance(kind, np.dtype) and kind.names else kind).number
+
+
+def number_name(kind):
+    return low.tw_dtype_name(number_of(kind)).decode()
 
 
 def numpy_of(dtype):
-    return bfloat16 if dtype.number == low.TW_BFLOAT16 else dtype.numpy
+    return ABSENT.get(dtype.name) or dtype.numpy
 
 
 def to_tensor(array):
@@ -44,15 +52,16 @@ def to_tensor(array):
     if array.dtype.kind != "V":
         return Tensor(array)
     array = array.copy()  # dense
-    return Tensor._adopt(made(low.tw_tensor_create_copy, low.TW_BFLOAT16, (c.c_int64 * array.ndim)(*array.shape), array.ndim,
+    return Tensor._adopt(made(low.tw_tensor_create_copy, number_of(array.dtype), (c.c_int64 * array.ndim)(*array.shape), array.ndim,
                               array.ctypes.data, array.nbytes))
 
 
 def to_array(tensor):
-    if tensor.dtype.number != low.TW_BFLOAT16:
+    absent = ABSENT.get(tensor.dtype.name)
+    if absent is None:
         return tensor.numpy()
     bits = c.string_at(low.tw_tensor_data(tensor._handle), tensor.nbytes) if tensor.nbytes else b""
-    return np.frombuffer(bits, bfloat16).reshape(tensor.shape)
+    return np.frombuffer(bits, absent).reshape(tensor.shape)
 
 
 TYPES = (np.dtype, type, thalweg.DType)
@@ -70,11 +79,13 @@ def set_tensor(op, name, array):
 def set_list(op, name, values):
     if values and isinstance(values[0], TYPES):
         low.tw_op_set_types(op, name, (c.c_uint32 * len(values))(*map(number_of, values)), len(values))
+    elif values and isinstance(values[0], float):
+        low.tw_op_set_floats(op, name, (c.c_double * len(values))(*values), len(values))
     else:
         low.tw_op_set_ints(op, name, (c.c_int64 * len(values))(*values), len(values))
 
 
-# How attributes are written. Tuples are shapes (None: of unknown rank), lists are of whole numbers or of types, arrays are tensors.
+# How attributes are written. Tuples are shapes (None: of unknown rank), lists are of numbers or of types, arrays are tensors.
 SETTERS = ((bool, low.tw_op_set_bool), (TYPES, lambda op, name, kind: low.tw_op_set_type(op, name, number_of(kind))),
            (int, low.tw_op_set_int), (float, low.tw_op_set_float),
            (str, lambda op, name, text: low.tw_op_set_string(op, name, text.encode(), len(text.encode()))),
@@ -170,6 +181,7 @@ def run(op, inputs, outputs=None, how="fed", **attrs):
     return graph.session().step(results[:outputs], feeds)(feeds.values())
 
 
+@functools.cache
 def ops():
     """The schemas of every op that the runtime knows, by name, as Runtime.ops."""
     return thalweg.Runtime.default().ops()

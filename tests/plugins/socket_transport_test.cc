@@ -6,20 +6,19 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <future>
+#include <functional>
 #include <random>
 #include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
 #include "framework/base/strings.h"
 #include "framework/runtime/runtime.h"
-#include "framework/runtime/timeline.h"
+#include "tests/plugins/mailbox.h"
 
 namespace thalweg {
 namespace {
@@ -40,55 +39,38 @@ std::shared_ptr<Runtime> NewRuntime() {
   return *runtime;
 }
 
-std::string TakeText(const void* bytes, uint64_t n) { return n ? std::string(static_cast<const char*>(bytes), n) : std::string(); }
 tw_status* Append(tw_sink* s, const void* bytes, uint64_t n) {
-  *static_cast<std::string*>(s->user) += TakeText(bytes, n);
+  static_cast<std::string*>(s->user)->append(static_cast<const char*>(bytes), n);
   return nullptr;
 }
 
-// One message on its way, sent or received.
-class Transfer {
- public:
-  explicit Transfer(Bytes b = {}) : bytes(std::move(b)) {}
-  Transfer(const Transfer&) = delete;
-  ~Transfer() { line->Release(); }
-  Status Wait() { return line->Wait(1); }
-  bool over() const { return line->value() >= 1; }
-  static tw_status* Place(void* arg, const void* head, uint64_t head_bytes, uint64_t bytes, void** out_data, void**) {
-    auto* t = static_cast<Transfer*>(arg);
-    t->head = TakeText(head, head_bytes);
-    t->bytes.resize(bytes);
-    *out_data = t->bytes.data();
-    return t->refusal.ok() ? nullptr : ToC(t->refusal);
-  }
-  Bytes bytes;
-  std::string head;
-  Status refusal;
-  tw_timeline* line = new tw_timeline;
+struct Call : Delivery {
+  std::string question;
+  Bytes body;
+  uint64_t id = 0;
 };
-using Transfers = std::vector<std::shared_ptr<Transfer>>;
+using Calls = std::vector<std::shared_ptr<Call>>;
 
-struct Answer {
-  Status status;
-  std::string body;
-};
-
-// An endpoint of a runtime, and its peers by address.
-class Endpoint {
+// An endpoint of a runtime with a mailbox, and its peers by address. Requests are told apart by the first letter of their heads: r asks
+// the mailbox, a aborts a step, e is answered with what it said, k is kept, n has no place for its body.
+class Host {
  public:
-  explicit Endpoint(std::shared_ptr<Runtime> runtime, std::string_view at = "", uint64_t largest = 0) : runtime_(std::move(runtime)) {
+  explicit Host(std::shared_ptr<Runtime> runtime, std::string_view at = "") : runtime_(std::move(runtime)) {
     auto roles = runtime_->registry().RolesOf<TransportRole>("unix");
     EXPECT_EQ(roles.size(), 1u);
     role_ = roles[0];
+    mailbox_ = std::make_unique<Mailbox>(*role_);
     tw_sink sink = {TW_SIZED(tw_sink), &address, Append};
-    tw_endpoint_config c = {TW_SIZED(tw_endpoint_config), at.data(), at.size(), nullptr, 0, 0, largest, this, Serve};
+    tw_endpoint_config c = {TW_SIZED(tw_endpoint_config), at.data(), at.size(), nullptr, 0, 0, this, Place, Serve, Gone};
     opened = FromC(role_->def.listen(role_->host, role_->def.user, &c, &sink, &endpoint_));
   }
-  ~Endpoint() {
-    closing_ = true;
-    Later({});
-    while (!peers_.empty()) ClosePeer(peers_.begin()->first);
+  ~Host() { Close(); }
+  void Close() {
     if (endpoint_) role_->def.close(role_->host, endpoint_);
+    endpoint_ = nullptr;
+    std::lock_guard lock(mu_);
+    EXPECT_TRUE(bodies_.empty() && kept_.empty());
+    for (auto& c : made_) EXPECT_TRUE(c->over());
   }
   Status Connect(const std::string& to) {
     void* peer = nullptr;
@@ -100,87 +82,140 @@ class Endpoint {
     role_->def.close_peer(role_->host, peers_.at(to));
     peers_.erase(to);
   }
-  std::shared_ptr<Transfer> Send(const std::string& to, uint64_t step, std::string_view key, Bytes bytes, std::string_view head = "") {
-    auto t = Keep(std::make_shared<Transfer>(std::move(bytes)));
-    tw_message m = {TW_SIZED(tw_message), step, key.data(),      key.size(), head.data(), head.size(),
-                    t->bytes.data(),      0,    t->bytes.size(), nullptr,    t->line,     1};
-    Status s = FromC(role_->def.send(role_->host, peers_.at(to), &m));
-    if (!s.ok()) Over(t.get(), s);
-    return t;
+  std::shared_ptr<Call> Ask(const std::string& to, std::string_view head, Bytes body = {}, bool wanted = true) {
+    auto c = std::make_shared<Call>();
+    c->question = head;
+    c->body = std::move(body);
+    c->wanted = wanted;
+    c->id = ++ids_;
+    {
+      std::lock_guard lock(mu_);
+      made_.push_back(c);
+    }
+    tw_message m = {TW_SIZED(tw_message),
+                    c->question.data(),
+                    c->question.size(),
+                    c->body.data(),
+                    c->body.size(),
+                    nullptr,
+                    static_cast<Delivery*>(c.get()),
+                    Delivery::Place,
+                    Delivery::Done};
+    Status s = FromC(role_->def.call(role_->host, peers_.at(to), c->id, &m));
+    if (!s.ok()) c->End(s);
+    return c;
   }
-  std::shared_ptr<Transfer> Receive(const std::string& from, uint64_t step, std::string_view key, std::chrono::nanoseconds within = 0s,
-                                    Status refusal = {}) {
-    auto t = Keep(std::make_shared<Transfer>());
-    t->refusal = refusal;
-    tw_receipt r = {TW_SIZED(tw_receipt), step, key.data(), key.size(), t.get(), Transfer::Place, t->line, 1, Deadline(within)};
-    Status s = FromC(role_->def.receive(role_->host, peers_.at(from), &r));
-    if (!s.ok()) Over(t.get(), s);
-    return t;
+  void Cancel(const std::string& to, const Call& c) { role_->def.cancel(role_->host, peers_.at(to), c.id); }
+  // The answer's head; an error is that of the call.
+  std::string Answer(const std::string& to, std::string_view head) {
+    auto c = Ask(to, head);
+    Status s = c->Wait();
+    return s.ok() ? c->head : s.ToString();
   }
-  std::future<Answer> Call(const std::string& to, std::string_view method, std::string_view body, std::chrono::nanoseconds within = 0s) {
-    auto* p = new std::promise<Answer>;
-    auto future = p->get_future();
-    auto done = [](void* arg, tw_status* s, const void* answer, uint64_t n) {
-      auto* promise = static_cast<std::promise<Answer>*>(arg);
-      promise->set_value({FromC(s), TakeText(answer, n)});
-      delete promise;
-    };
-    Status s = FromC(
-        role_->def.call(role_->host, peers_.at(to), method.data(), method.size(), body.data(), body.size(), Deadline(within), done, p));
-    if (!s.ok()) done(p, ToC(s), nullptr, 0);
-    return future;
+  std::shared_ptr<Delivery> Send(uint64_t step, const std::string& key, Bytes bytes, std::string_view head = "") {
+    auto d = std::make_shared<Delivery>();
+    d->bytes = std::move(bytes);
+    d->head = head;
+    {
+      std::lock_guard lock(mu_);
+      sent_.push_back(d);
+    }
+    mailbox_->Send({step, key}, d.get());
+    return d;
   }
-  void Abort(uint64_t step, const Status& why) {
-    tw_status* s = ToC(why);
-    role_->def.abort(role_->host, endpoint_, step, s);
-    (void)FromC(s);
+  std::shared_ptr<Call> Receive(const std::string& from, uint64_t step, const std::string& key) {
+    return Ask(from, Mailbox::Ask({step, key}));
   }
-  void Forget(uint64_t step) { role_->def.forget(role_->host, endpoint_, step); }
-  // Answers what was asked to be answered later.
-  void Later(const Status& s) {
+  // Here, and at a peer.
+  void Abort(uint64_t step, const std::string& why, const std::string& peer) {
+    mailbox_->Abort(step, absl::AbortedError(why));
+    (void)Ask(peer, "a" + Mailbox::Ask({step, why}))->Wait();
+  }
+  // Answers what was kept.
+  void Release() {
     std::vector<const tw_incoming*> calls;
     {
       std::lock_guard lock(mu_);
-      calls.swap(later_);
+      for (auto& [id, c] : kept_) calls.push_back(c);
+      kept_.clear();
     }
-    for (const tw_incoming* c : calls) c->answer(role_->host, c->self, ToC(s), nullptr, 0);
+    for (const tw_incoming* c : calls) Reply(c, "late");
+  }
+  size_t kept() {
+    std::lock_guard lock(mu_);
+    return kept_.size();
   }
 
   std::string address;
   Status opened;
+  std::atomic<int> gone{0};
 
  private:
-  std::shared_ptr<Transfer> Keep(std::shared_ptr<Transfer> t) {
-    std::lock_guard lock(mu_);
-    return made_.emplace_back(std::move(t));
-  }
-  int64_t Deadline(std::chrono::nanoseconds within) const {
-    return within.count() ? role_->host->run->now(role_->host) + within.count() : 0;
-  }
-  static void Over(Transfer* t, const Status& s) {
-    t->line->Fail(s);
-    t->line->Signal(1);
+  static void Place(void* arg, const tw_incoming* m, void** out_data, void**) {
+    auto* h = static_cast<Host*>(arg);
+    if (m->bytes == 0 || *static_cast<const char*>(m->head) == 'n') return;
+    std::lock_guard lock(h->mu_);
+    Bytes& b = h->bodies_[m->id];
+    b.resize(m->bytes);
+    *out_data = b.data();
   }
   static void Serve(void* arg, const tw_incoming* c) {
-    auto* e = static_cast<Endpoint*>(arg);
-    const tw_host* h = e->role_->host;
-    const std::string method(c->method, c->method_len);
-    if (method == "refuse") return c->answer(h, c->self, ToC(FailedPrecondition("not today")), nullptr, 0);
-    std::lock_guard lock(e->mu_);
-    if (method == "late" && !e->closing_) return e->later_.push_back(c);
-    std::string body = method == "peer"       ? std::string(c->peer, c->peer_len)
-                       : method == "deadline" ? StrCat(c->deadline > h->run->now(h))
-                                              : TakeText(c->body, c->bytes) + "!";
-    c->answer(h, c->self, nullptr, body.data(), body.size());
+    auto* h = static_cast<Host*>(arg);
+    const std::string head(static_cast<const char*>(c->head), c->head_bytes);
+    if (head[0] == 'r') return h->mailbox_->Serve(c);
+    if (head[0] == 'k') {
+      std::lock_guard lock(h->mu_);
+      h->kept_[c->id] = c;
+      return;
+    }
+    if (head[0] == 'a') {
+      const auto [step, why] = Mailbox::Asked(head.substr(1));
+      h->mailbox_->Abort(step, absl::AbortedError(why));
+    }
+    h->Reply(c, head[0] == 'p' ? std::string(c->peer, c->peer_len) : head[0] == 'n' ? StrCat(c->bytes, c->body != nullptr) : head);
+  }
+  static void Gone(void* arg, uint64_t id) {
+    auto* h = static_cast<Host*>(arg);
+    ++h->gone;
+    h->mailbox_->Gone(id);
+    const tw_incoming* kept = nullptr;
+    {
+      std::lock_guard lock(h->mu_);
+      if (h->kept_.count(id)) kept = h->kept_[id];
+      h->kept_.erase(id);
+      if (!kept) h->bodies_.erase(id);  // it was never served, or is answered: then `done` finds nothing to free
+    }
+    if (kept) h->Reply(kept, "nobody waits");
+  }
+  struct Reply_ {
+    Host* host;
+    uint64_t id;
+    Bytes body;
+  };
+  void Reply(const tw_incoming* c, const std::string& head) {
+    auto* r = new Reply_{this, c->id, {}};
+    {
+      std::lock_guard lock(mu_);
+      if (auto it = bodies_.find(c->id); it != bodies_.end()) r->body = std::move(it->second), bodies_.erase(it);
+    }
+    auto done = [](void* arg, tw_status* s) {
+      (void)FromC(s);
+      delete static_cast<Reply_*>(arg);
+    };
+    tw_message m = {TW_SIZED(tw_message), head.data(), head.size(), r->body.data(), r->body.size(), nullptr, r, nullptr, done};
+    role_->def.answer(role_->host, c->self, &m);
   }
   std::shared_ptr<Runtime> runtime_;
   std::shared_ptr<const TransportRole> role_;
+  std::unique_ptr<Mailbox> mailbox_;
   void* endpoint_ = nullptr;
   std::map<std::string, void*> peers_;
-  Transfers made_;  // whatever the transport may still work on; under mu_
+  std::atomic<uint64_t> ids_{0};
   std::mutex mu_;
-  std::atomic<bool> closing_{false};
-  std::vector<const tw_incoming*> later_;
+  Calls made_;
+  std::vector<std::shared_ptr<Delivery>> sent_;
+  std::map<uint64_t, Bytes> bodies_;
+  std::map<uint64_t, const tw_incoming*> kept_;
 };
 
 Bytes Pattern(uint64_t n, uint32_t seed) {
@@ -192,11 +227,15 @@ uint64_t SizeOf(uint32_t i) {
   const uint64_t sizes[] = {0, 1, 100, 4096, 65535, 65536, 65537, 300000};
   return i % 200 == 7 ? 4 << 20 : sizes[i % 8];
 }
+void WaitFor(const std::function<bool()>& what) {
+  for (int i = 0; i < 4000 && !what(); ++i) std::this_thread::sleep_for(5ms);
+  EXPECT_TRUE(what());
+}
 
 class SocketTransportTest : public testing::Test {
  protected:
   std::shared_ptr<Runtime> runtime_ = NewRuntime();
-  Endpoint a_{runtime_}, b_{runtime_};
+  Host a_{runtime_}, b_{runtime_};
   void Meet() {
     ASSERT_TRUE(a_.opened.ok()) << a_.opened;
     ASSERT_TRUE(a_.Connect(b_.address).ok());
@@ -204,215 +243,149 @@ class SocketTransportTest : public testing::Test {
   }
 };
 
-TEST_F(SocketTransportTest, AMessageMeetsItsReceiveInEitherOrder) {
+TEST_F(SocketTransportTest, CallsAreAnsweredWithHeadsAndBodiesOfAllSizes) {
   Meet();
   for (uint64_t n : {0, 1, 65535, 65536, 65537, 4 << 20}) {
-    for (bool receive_first : {true, false}) {
-      std::shared_ptr<Transfer> in, out;
-      if (receive_first) in = b_.Receive(a_.address, n, "x");
-      out = a_.Send(b_.address, n, "x", Pattern(n, 3), "float [2, 3]");
-      if (!receive_first) in = b_.Receive(a_.address, n, "x");
-      EXPECT_TRUE(out->Wait().ok());
-      EXPECT_TRUE(in->Wait().ok());
-      EXPECT_EQ(in->bytes, Pattern(n, 3));
-      EXPECT_EQ(in->head, "float [2, 3]");
+    for (uint64_t head : {1, 4096}) {
+      auto c = a_.Ask(b_.address, "e" + std::string(head - 1, 'x'), Pattern(n, 3));
+      ASSERT_TRUE(c->Wait().ok());
+      EXPECT_EQ(c->bytes, Pattern(n, 3));
+      EXPECT_EQ(c->head, c->question);
     }
   }
-}
-
-TEST_F(SocketTransportTest, StepsAndKeysAreToldApart) {
-  Meet();
-  auto one = a_.Send(b_.address, 1, "x", {1}), two = a_.Send(b_.address, 2, "x", {2}), other = a_.Send(b_.address, 1, "xy", {3});
-  auto in_other = b_.Receive(a_.address, 1, "xy"), in_two = b_.Receive(a_.address, 2, "x"), in_one = b_.Receive(a_.address, 1, "x");
-  for (Transfer* t : {in_other.get(), in_two.get(), in_one.get()}) ASSERT_TRUE(t->Wait().ok());
-  EXPECT_EQ(in_one->bytes, Bytes{1});
-  EXPECT_EQ(in_two->bytes, Bytes{2});
-  EXPECT_EQ(in_other->bytes, Bytes{3});
+  EXPECT_EQ(a_.Answer(b_.address, "p"), "a process of this user");
 }
 
 TEST_F(SocketTransportTest, AnEndpointReachesItself) {
   ASSERT_TRUE(a_.Connect(a_.address).ok());
-  auto out = a_.Send(a_.address, 1, "x", Pattern(100000, 1));
-  auto in = a_.Receive(a_.address, 1, "x");
-  EXPECT_TRUE(in->Wait().ok());
-  EXPECT_EQ(in->bytes, Pattern(100000, 1));
-  EXPECT_EQ(a_.Call(a_.address, "echo", "me").get().body, "me!");
+  auto c = a_.Ask(a_.address, "e", Pattern(100000, 1));
+  EXPECT_TRUE(c->Wait().ok());
+  EXPECT_EQ(c->bytes, Pattern(100000, 1));
 }
 
-TEST_F(SocketTransportTest, CallsAreAnsweredOnce) {
+TEST_F(SocketTransportTest, AnswersComeInAnyOrder) {
   Meet();
-  EXPECT_EQ(a_.Call(b_.address, "echo", "hello").get().body, "hello!");
-  EXPECT_EQ(a_.Call(b_.address, "echo", "").get().body, "!");
-  EXPECT_EQ(a_.Call(b_.address, "peer", "").get().body, a_.address);
-  EXPECT_EQ(a_.Call(b_.address, "deadline", "", 60s).get().body, "1");
-  std::string body(3 << 20, 'x');
-  Answer echoed = a_.Call(b_.address, "echo", body).get();
-  body.push_back('!');
-  EXPECT_TRUE(echoed.body == body);
-  Answer refused = a_.Call(b_.address, "refuse", "").get();
-  EXPECT_EQ(refused.status.code(), Code::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.status.message()), HasSubstr("not today"));
-  auto late = a_.Call(b_.address, "late", "");
-  EXPECT_EQ(a_.Call(b_.address, "echo", "meanwhile").get().body, "meanwhile!");
-  EXPECT_EQ(late.wait_for(0s), std::future_status::timeout);
-  b_.Later({});
-  EXPECT_TRUE(late.get().status.ok());
-}
-
-TEST_F(SocketTransportTest, WaitsEndByTheirDeadlines) {
-  Meet();
-  auto in = b_.Receive(a_.address, 1, "never", 50ms);
-  auto call = a_.Call(b_.address, "late", "", 50ms);
-  EXPECT_EQ(in->Wait().code(), Code::kDeadlineExceeded);
-  EXPECT_EQ(call.get().status.code(), Code::kDeadlineExceeded);
-  b_.Later({});  // too late: nobody waits, and nothing breaks
-  EXPECT_EQ(a_.Call(b_.address, "echo", "x").get().body, "x!");
-}
-
-TEST_F(SocketTransportTest, ARefusedPlaceFailsTheReceiveAlone) {
-  Meet();
-  auto out = a_.Send(b_.address, 1, "x", Pattern(200000, 1));
-  auto in = b_.Receive(a_.address, 1, "x", 0s, InvalidArgument("no room for it"));
-  EXPECT_EQ(in->Wait().code(), Code::kInvalidArgument);
-  EXPECT_TRUE(out->Wait().ok());
-  auto next = a_.Send(b_.address, 1, "y", {7});
-  auto got = b_.Receive(a_.address, 1, "y");
-  EXPECT_TRUE(got->Wait().ok());
-  EXPECT_EQ(got->bytes, Bytes{7});
-}
-
-TEST_F(SocketTransportTest, NothingAboveTheLargestIsTaken) {
-  Endpoint small(runtime_, "", 1000);
-  ASSERT_TRUE(small.Connect(a_.address).ok());
-  ASSERT_TRUE(a_.Connect(small.address).ok());
-  auto out = a_.Send(small.address, 1, "x", Bytes(1001));
-  auto in = small.Receive(a_.address, 1, "x");
-  EXPECT_EQ(in->Wait().code(), Code::kResourceExhausted);
-  EXPECT_EQ(a_.Call(small.address, "echo", std::string(1001, 'x')).get().status.code(), Code::kResourceExhausted);
-  EXPECT_EQ(a_.Call(small.address, "echo", std::string(1000, 'x')).get().body.size(), 1001u);
-}
-
-TEST_F(SocketTransportTest, AnAbortEndsTheStepOnBothSides) {
-  Meet();
-  auto in_a = a_.Receive(b_.address, 5, "never"), in_b = b_.Receive(a_.address, 5, "never"), out_b = b_.Send(a_.address, 5, "y", {1});
-  auto other = b_.Receive(a_.address, 6, "x");
-  EXPECT_EQ(a_.Call(b_.address, "echo", "").get().body, "!");  // what was asked before has arrived
-  EXPECT_EQ(b_.Call(a_.address, "echo", "").get().body, "!");
-  a_.Abort(5, absl::AbortedError("the loss is NaN"));
-  for (Transfer* t : {in_a.get(), in_b.get(), out_b.get()}) {
-    Status s = t->Wait();
-    EXPECT_EQ(s.code(), Code::kAborted);
-    EXPECT_THAT(std::string(s.message()), HasSubstr("the loss is NaN"));
-  }
-  EXPECT_EQ(b_.Send(a_.address, 5, "z", {1})->Wait().code(), Code::kAborted);
-  EXPECT_EQ(b_.Receive(a_.address, 5, "z")->Wait().code(), Code::kAborted);
-  auto out = a_.Send(b_.address, 6, "x", {9});
-  EXPECT_TRUE(other->Wait().ok());
-}
-
-// Whatever part of the message is on its way: memory is free when the line is reached, and the connection goes on.
-TEST_F(SocketTransportTest, AnAbortHalfWayHarmsNoOtherStep) {
-  Meet();
-  for (uint64_t step = 1; step <= 40; ++step) {
-    auto in = b_.Receive(a_.address, step, "big");
-    auto out = a_.Send(b_.address, step, "big", Pattern(2 << 20, 1));
-    std::this_thread::sleep_for(std::chrono::microseconds(step * 50));
-    (step % 2 ? a_ : b_).Abort(step, absl::CancelledError("enough"));
-    Status sent = out->Wait(), received = in->Wait();
-    EXPECT_TRUE(sent.ok() || sent.code() == Code::kCancelled) << sent;
-    EXPECT_TRUE(!received.ok() || in->bytes == Pattern(2 << 20, 1));
-    Bytes().swap(out->bytes);
-    Bytes().swap(in->bytes);
-    auto next = a_.Send(b_.address, 1000 + step, "x", Pattern(1000, 1));
-    auto got = b_.Receive(a_.address, 1000 + step, "x");
-    ASSERT_TRUE(got->Wait().ok());
-    EXPECT_EQ(got->bytes, Pattern(1000, 1));
+  Calls kept;
+  for (uint32_t i = 0; i < 1000; ++i) kept.push_back(a_.Ask(b_.address, "k", Pattern(i, i)));
+  EXPECT_EQ(a_.Answer(b_.address, "e"), "e");
+  WaitFor([&] { return b_.kept() == 1000; });
+  EXPECT_TRUE(std::none_of(kept.begin(), kept.end(), [](auto& c) { return c->over(); }));
+  b_.Release();
+  for (uint32_t i = 0; i < 1000; ++i) {
+    EXPECT_TRUE(kept[i]->Wait().ok());
+    EXPECT_EQ(kept[i]->bytes, Pattern(i, i));
   }
 }
 
-TEST_F(SocketTransportTest, ForgettingDropsWhatNobodyAskedFor) {
+TEST_F(SocketTransportTest, SmallCallsPassLargeOnes) {
   Meet();
-  auto out = a_.Send(b_.address, 1, "x", {1});
-  EXPECT_FALSE(out->over());
-  a_.Forget(1);
-  EXPECT_EQ(out->Wait().code(), Code::kCancelled);
-  EXPECT_FALSE(b_.Receive(a_.address, 1, "x")->Wait().ok());
+  Calls large;
+  for (uint32_t i = 0; i < 4; ++i) large.push_back(a_.Ask(b_.address, "e", Bytes(64 << 20)));
+  EXPECT_EQ(a_.Answer(b_.address, "e"), "e");
+  EXPECT_FALSE(large.back()->over());
+  for (auto& c : large) EXPECT_TRUE(c->Wait().ok());
+}
+
+TEST_F(SocketTransportTest, ACancelledCallEndsAndThePeerIsTold) {
+  Meet();
+  auto kept = a_.Ask(b_.address, "k");
+  WaitFor([&] { return b_.kept() == 1; });
+  a_.Cancel(b_.address, *kept);
+  EXPECT_EQ(kept->Wait().code(), Code::kCancelled);
+  WaitFor([&] { return b_.gone == 1; });
+  a_.Cancel(b_.address, *kept);  // it is over: nothing happens
+  Call unknown;
+  unknown.id = 999;
+  a_.Cancel(b_.address, unknown);
+  EXPECT_EQ(a_.Answer(b_.address, "e"), "e");
+}
+
+// Whatever part of a body is on its way: memory is free when the call is over, and the connection goes on.
+TEST_F(SocketTransportTest, ACallMayBeCancelledAtAnyMoment) {
+  Meet();
+  int cancelled = 0;
+  for (int i = 0; i < 120; ++i) {
+    auto c = a_.Ask(b_.address, "e", Pattern(2 << 20, 1));
+    std::this_thread::sleep_for(std::chrono::microseconds(i * 25));
+    a_.Cancel(b_.address, *c);
+    Status s = c->Wait();
+    EXPECT_TRUE(s.ok() || s.code() == Code::kCancelled) << s;
+    EXPECT_TRUE(!s.ok() || c->bytes == Pattern(2 << 20, 1));
+    cancelled += !s.ok();
+    Bytes().swap(c->body);
+    Bytes().swap(c->bytes);
+    ASSERT_EQ(a_.Answer(b_.address, "e"), "e");
+  }
+  EXPECT_GT(cancelled, 10);
+}
+
+TEST_F(SocketTransportTest, ABodyThatNobodyWantsIsDropped) {
+  Meet();
+  auto refused = a_.Ask(b_.address, "n", Bytes(8 << 20));
+  EXPECT_TRUE(refused->Wait().ok());
+  EXPECT_EQ(refused->head, StrCat(8 << 20, false));
+  auto unwanted = a_.Ask(b_.address, "e", Bytes(8 << 20), false);
+  EXPECT_TRUE(unwanted->Wait().ok());
+  EXPECT_EQ(unwanted->head, "e");
+  EXPECT_EQ(a_.Answer(b_.address, "e"), "e");
 }
 
 TEST_F(SocketTransportTest, ConnectingToNobodyIsUnavailable) {
-  EXPECT_EQ(a_.Connect("/tmp/thalweg-nobody/s").code(), Code::kUnavailable);
-  const std::string there = b_.address;
-  EXPECT_EQ(a_.Connect(std::string(200, 'x')).code(), Code::kInvalidArgument);
+  EXPECT_EQ(a_.Connect("thalweg-nobody").code(), Code::kUnavailable);
+  EXPECT_EQ(a_.Connect("").code(), Code::kInvalidArgument);
+  EXPECT_EQ(a_.Connect(std::string(107, 'x')).code(), Code::kInvalidArgument);
   std::string gone;
   {
-    Endpoint c(runtime_);
+    Host c(runtime_);
     gone = c.address;
-    EXPECT_TRUE(std::filesystem::exists(gone));
   }
-  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(gone).parent_path()));
   EXPECT_EQ(a_.Connect(gone).code(), Code::kUnavailable);
 }
 
-TEST_F(SocketTransportTest, OnlyFoldersOfTheUserAloneAreTaken) {
-  const std::string folder = testing::TempDir() + StrCat("transport-", getpid());
-  std::filesystem::create_directory(folder);
-  chmod(folder.c_str(), 0755);
-  EXPECT_EQ(Endpoint(runtime_, folder + "/s").opened.code(), Code::kPermissionDenied);
-  chmod(folder.c_str(), 0700);
+TEST_F(SocketTransportTest, AnAddressIsOneEndpoints) {
+  const std::string name = StrCat("thalweg-test-", getpid(), std::string(80, 'x'));
   {
-    Endpoint first(runtime_, folder + "/s");
+    Host first(runtime_, name);
     EXPECT_TRUE(first.opened.ok()) << first.opened;
-    EXPECT_EQ(Endpoint(runtime_, folder + "/s").opened.code(), Code::kUnavailable) << "somebody listens there";
+    EXPECT_EQ(first.address, name);
+    Host second(runtime_, name);
+    EXPECT_EQ(second.opened.code(), Code::kUnavailable);
+    EXPECT_THAT(std::string(second.opened.message()), HasSubstr(name));
+    EXPECT_TRUE(a_.Connect(name).ok());
+    EXPECT_EQ(a_.Answer(name, "e"), "e");
   }
-  // A socket left by a process that died is no hindrance.
-  sockaddr_un at = {};
-  at.sun_family = AF_UNIX;
-  strcpy(at.sun_path, (folder + "/s").c_str());
-  const int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
-  close(fd);
-  EXPECT_TRUE(Endpoint(runtime_, folder + "/s").opened.ok());
-  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(Host(runtime_, name).opened.ok());
+  EXPECT_EQ(Host(runtime_, std::string(107, 'x')).opened.code(), Code::kInvalidArgument);
 }
 
 TEST_F(SocketTransportTest, ClosingAPeerCancelsWhatIsUnderWay) {
   Meet();
-  auto in = a_.Receive(b_.address, 1, "never"), out = a_.Send(b_.address, 1, "x", {1});
-  auto call = a_.Call(b_.address, "late", "");
-  auto of_b = b_.Receive(a_.address, 2, "never");
-  EXPECT_EQ(a_.Call(b_.address, "echo", "").get().body, "!");
+  auto kept = a_.Ask(b_.address, "k");
+  auto of_b = b_.Ask(a_.address, "k");
+  WaitFor([&] { return b_.kept() == 1 && a_.kept() == 1; });
   a_.ClosePeer(b_.address);
-  EXPECT_TRUE(in->over() && out->over());
-  EXPECT_EQ(in->Wait().code(), Code::kCancelled);
-  EXPECT_EQ(out->Wait().code(), Code::kCancelled);
-  EXPECT_EQ(call.get().status.code(), Code::kCancelled);
+  EXPECT_EQ(kept->Wait().code(), Code::kCancelled);
+  WaitFor([&] { return b_.gone == 1; });
   EXPECT_FALSE(of_b->over());  // its connection is another one
+  EXPECT_EQ(b_.Answer(a_.address, "e"), "e");
 }
 
 TEST_F(SocketTransportTest, AClosedEndpointIsLostToItsPeers) {
-  auto c = std::make_unique<Endpoint>(runtime_);
+  auto c = std::make_unique<Host>(runtime_);
   const std::string address = c->address;
   ASSERT_TRUE(a_.Connect(address).ok());
-  auto in = a_.Receive(address, 1, "x"), out = a_.Send(address, 1, "y", {1});
-  auto call = a_.Call(address, "late", "");
+  auto kept = a_.Ask(address, "k");
+  WaitFor([&] { return c->kept() == 1; });
   c.reset();
-  EXPECT_EQ(in->Wait().code(), Code::kUnavailable);
-  EXPECT_THAT(std::string(in->Wait().message()), HasSubstr(address));
-  EXPECT_EQ(out->Wait().code(), Code::kUnavailable);
-  call.get();  // it ended: answered while the endpoint was closed, or not
-  EXPECT_EQ(a_.Send(address, 2, "y", {1})->Wait().code(), Code::kUnavailable);
-  EXPECT_EQ(a_.Receive(address, 2, "y")->Wait().code(), Code::kUnavailable);
-  EXPECT_EQ(a_.Call(address, "echo", "").get().status.code(), Code::kUnavailable);
+  EXPECT_EQ(kept->Wait().code(), Code::kUnavailable);
+  EXPECT_THAT(std::string(kept->Wait().message()), HasSubstr(address));
+  EXPECT_EQ(a_.Ask(address, "e")->Wait().code(), Code::kUnavailable);
 }
 
 TEST_F(SocketTransportTest, TwoRuntimesInOneProcessTalk) {
-  Endpoint other(NewRuntime());
+  Host other(NewRuntime());
   ASSERT_TRUE(other.Connect(a_.address).ok());
-  ASSERT_TRUE(a_.Connect(other.address).ok());
-  auto out = other.Send(a_.address, 1, "x", Pattern(70000, 2));
-  auto in = a_.Receive(other.address, 1, "x");
-  EXPECT_TRUE(in->Wait().ok());
-  EXPECT_EQ(in->bytes, Pattern(70000, 2));
+  EXPECT_EQ(other.Answer(a_.address, "e"), "e");
 }
 
 TEST_F(SocketTransportTest, ManyThreadsUseOneEndpoint) {
@@ -421,16 +394,56 @@ TEST_F(SocketTransportTest, ManyThreadsUseOneEndpoint) {
   for (uint32_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (uint32_t i = 0; i < 200; ++i) {
-        const std::string key = StrCat(t, "/", i);
-        auto out = a_.Send(b_.address, i, key, Pattern(i * 10, t));
-        auto in = b_.Receive(a_.address, i, key);
-        EXPECT_EQ(b_.Call(a_.address, "echo", key).get().body, key + "!");
-        EXPECT_TRUE(in->Wait().ok());
-        EXPECT_EQ(in->bytes, Pattern(i * 10, t));
+        auto c = a_.Ask(b_.address, StrCat("e", t, "/", i), Pattern(i * 500, t));
+        auto cancelled = b_.Ask(a_.address, i % 2 ? "k" : "e", Pattern(i * 500, t));
+        b_.Cancel(a_.address, *cancelled);
+        EXPECT_TRUE(c->Wait().ok());
+        EXPECT_EQ(c->head, c->question);
+        EXPECT_EQ(c->bytes, Pattern(i * 500, t));
+        (void)cancelled->Wait();
+        EXPECT_TRUE(cancelled->over());
       }
     });
   }
   for (std::thread& t : threads) t.join();
+}
+
+// ---- what a host makes of it ----
+
+TEST_F(SocketTransportTest, AMessageMeetsItsReceiveInEitherOrder) {
+  Meet();
+  for (uint64_t n : {0, 1, 65537, 4 << 20}) {
+    for (bool receive_first : {true, false}) {
+      const std::string key = receive_first ? "x" : "y";
+      std::shared_ptr<Call> in;
+      if (receive_first) in = b_.Receive(a_.address, n, key);
+      auto out = a_.Send(n, key, Pattern(n, 3), "float [2, 3]");
+      if (!receive_first) in = b_.Receive(a_.address, n, key);
+      EXPECT_TRUE(out->Wait().ok());
+      EXPECT_TRUE(in->Wait().ok());
+      EXPECT_EQ(in->bytes, Pattern(n, 3));
+      EXPECT_TRUE(Mailbox::Result(&in->head).ok());
+      EXPECT_EQ(in->head, "float [2, 3]");
+    }
+  }
+}
+
+TEST_F(SocketTransportTest, AnAbortEndsTheStepOnBothSides) {
+  Meet();
+  auto in_a = a_.Receive(b_.address, 5, "never"), in_b = b_.Receive(a_.address, 5, "never"), other = b_.Receive(a_.address, 6, "x");
+  auto out_b = b_.Send(5, "y", {1});
+  EXPECT_EQ(a_.Answer(b_.address, "e"), "e");
+  a_.Abort(5, "the loss is NaN", b_.address);
+  for (Call* in : {in_a.get(), in_b.get(), b_.Receive(a_.address, 5, "z").get()}) {
+    ASSERT_TRUE(in->Wait().ok());
+    Status s = Mailbox::Result(&in->head);
+    EXPECT_EQ(s.code(), Code::kAborted);
+    EXPECT_THAT(std::string(s.message()), HasSubstr("the loss is NaN"));
+  }
+  EXPECT_EQ(out_b->Wait().code(), Code::kAborted);
+  EXPECT_EQ(b_.Send(5, "z", {1})->Wait().code(), Code::kAborted);
+  auto out = a_.Send(6, "x", {9});
+  EXPECT_TRUE(other->Wait().ok());
 }
 
 uint64_t Resident() {
@@ -442,13 +455,13 @@ uint64_t Resident() {
 
 TEST_F(SocketTransportTest, WhatNobodyAsksForWaitsAtItsSender) {
   Meet();
-  Transfers out;
-  for (uint32_t i = 0; i < 64; ++i) out.push_back(a_.Send(b_.address, 1, StrCat(i), Bytes(1 << 20)));
+  std::vector<std::shared_ptr<Delivery>> out;
+  for (uint32_t i = 0; i < 64; ++i) out.push_back(a_.Send(1, StrCat(i), Bytes(1 << 20)));
   const uint64_t before = Resident();
-  EXPECT_EQ(b_.Call(a_.address, "echo", "x").get().body, "x!");  // calls pass by
+  EXPECT_EQ(b_.Answer(a_.address, "e"), "e");
   std::this_thread::sleep_for(50ms);
   EXPECT_LT(Resident(), before + (16 << 20));
-  EXPECT_TRUE(std::none_of(out.begin(), out.end(), [](auto& t) { return t->over(); }));
+  EXPECT_TRUE(std::none_of(out.begin(), out.end(), [](auto& d) { return d->over(); }));
   for (uint32_t i = 64; i-- > 0;) {
     auto in = b_.Receive(a_.address, 1, StrCat(i));
     EXPECT_TRUE(in->Wait().ok());
@@ -456,19 +469,32 @@ TEST_F(SocketTransportTest, WhatNobodyAsksForWaitsAtItsSender) {
   }
 }
 
-// What a stranger of the same user may send.
+TEST_F(SocketTransportTest, AReceiveThatIsCancelledLeavesTheMessageToTheNext) {
+  Meet();
+  auto late = b_.Receive(a_.address, 1, "x");
+  EXPECT_EQ(b_.Answer(a_.address, "e"), "e");
+  b_.Cancel(a_.address, *late);
+  EXPECT_EQ(late->Wait().code(), Code::kCancelled);
+  WaitFor([&] { return a_.gone == 1; });
+  auto out = a_.Send(1, "x", {7});
+  auto in = b_.Receive(a_.address, 1, "x");
+  EXPECT_TRUE(in->Wait().ok());
+  EXPECT_EQ(in->bytes, Bytes{7});
+  EXPECT_TRUE(out->Wait().ok());
+}
+
+// ---- strangers ----
+
 int Stranger(const std::string& address) {
   sockaddr_un at = {};
   at.sun_family = AF_UNIX;
-  strcpy(at.sun_path, address.c_str());
-  const int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+  memcpy(at.sun_path + 1, address.data(), address.size());
+  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&at), socklen_t(sizeof at.sun_family + 1 + address.size())), 0);
   return fd;
 }
 struct Frame {
-  uint32_t kind = 0, code = 0;
-  uint64_t id = 0, step = 0, text = 0, head = 0, bytes = 0;
-  int64_t left = 0;
+  uint64_t kind = 0, id = 0, head = 0, bytes = 0;
 };
 void Put(int fd, const Frame& f, const std::string& rest = "") {
   std::string packet(reinterpret_cast<const char*>(&f), sizeof f);
@@ -484,40 +510,87 @@ bool IsClosed(int fd) {
 
 TEST_F(SocketTransportTest, StrangersWhoTalkNonsenseLoseOnlyTheirConnection) {
   Meet();
-  auto in = b_.Receive(a_.address, 77, "x");
-  enum { kHello, kCall, kTake, kAnswer, kAbort };
-  const Frame hello = {.kind = kHello, .text = 4};
+  enum { kRequest, kAnswer, kPiece, kCancel };
   std::mt19937 random(1);
   std::string noise(300, 0);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 70; ++i) {
     const int fd = Stranger(a_.address);
     std::generate(noise.begin(), noise.end(), [&] { return char(random()); });
-    if (i % 8) Put(fd, hello, "/x/y");
-    switch (i % 8) {
-      case 0: Put(fd, {.kind = kCall, .text = 4}, "echo"); break;  // without a greeting
-      case 1: Put(fd, hello, "/x/y"); break;
-      case 2: Put(fd, {.kind = kCall, .text = 4, .bytes = ~uint64_t{0}}, "echo"); break;
-      case 3: Put(fd, {.kind = kTake, .text = ~uint64_t{0}, .head = 1}, "x"); break;
+    switch (i % 7) {
+      case 0: Put(fd, {.kind = kRequest, .id = 1, .head = 1}, "k"), Put(fd, {.kind = kRequest, .id = 1, .head = 1}, "k"); break;
+      case 1: Put(fd, {.kind = kRequest, .head = 5}, "echo"); break;
+      case 2: Put(fd, {.kind = kRequest, .head = ~uint64_t{0}}, "e"); break;
+      case 3: Put(fd, {.kind = kRequest, .head = 5000}, std::string(5000, 'e')); break;
       case 4: Put(fd, {.kind = kAnswer, .id = 1}); break;
       case 5: Put(fd, {.kind = 1000}); break;
-      case 6: (void)send(fd, noise.data(), size_t(i) % 56, MSG_NOSIGNAL); break;
-      case 7: Put(fd, {.kind = kTake, .text = 5}, "x"); break;
+      case 6: (void)send(fd, noise.data(), 1 + size_t(i) % 31, MSG_NOSIGNAL); break;
     }
     EXPECT_TRUE(IsClosed(fd)) << i;
     close(fd);
   }
-  // Half a call, and takes of what is not theirs: they may wait.
-  const int half = Stranger(a_.address), thief = Stranger(a_.address);
-  Put(half, hello, "/x/y");
-  Put(half, {.kind = kCall, .text = 4, .bytes = 1 << 30}, "echo");
-  Put(thief, hello, "/x/y");
-  Put(thief, {.kind = kTake, .id = 9, .step = 77, .text = 1}, "x");
-  auto out = a_.Send(b_.address, 77, "x", {5});
-  EXPECT_TRUE(in->Wait().ok());
-  EXPECT_EQ(a_.Call(b_.address, "echo", "x").get().body, "x!");
-  EXPECT_EQ(b_.Call(a_.address, "echo", "x").get().body, "x!");
+  const int fd = Stranger(a_.address);
+  Put(fd, {.kind = kRequest, .id = 1, .head = 1, .bytes = 10}, "e");
+  Put(fd, {.kind = kPiece, .id = 1}, std::string(11, 'x'));  // more than was said
+  EXPECT_TRUE(IsClosed(fd));
+  close(fd);
+  // Bodies of a size that nobody has room for, pieces of nothing, cancels of nothing, and half a request: they harm nobody.
+  const int half = Stranger(a_.address), huge = Stranger(a_.address);
+  Put(half, {.kind = kRequest, .id = 7, .head = 1, .bytes = 1 << 20}, "e");
+  Put(half, {.kind = kPiece, .id = 7}, std::string(1000, 'x'));
+  Put(huge, {.kind = kRequest, .id = 1, .head = 1, .bytes = ~uint64_t{0}}, "n");
+  Put(huge, {.kind = kPiece, .id = 1}, std::string(1000, 'x'));
+  Put(huge, {.kind = kPiece, .id = 55}, std::string(1000, 'x'));
+  Put(huge, {.kind = kCancel, .id = 56});
+  Frame answer;
+  EXPECT_GE(recv(huge, &answer, sizeof answer, 0), ssize_t(sizeof answer));
+  EXPECT_EQ(answer.kind, uint64_t(kAnswer));
+  EXPECT_EQ(a_.Answer(b_.address, "e"), "e");
+  EXPECT_EQ(b_.Answer(a_.address, "e"), "e");
+  const int before = a_.gone;
   close(half);
-  close(thief);
+  close(huge);
+  WaitFor([&] { return a_.gone == before + 1; });  // its body never came
+}
+
+// A peer that answers nonsense is lost, and what waits for it is told.
+TEST_F(SocketTransportTest, APeerThatAnswersNonsenseIsLost) {
+  const Frame answers[] = {{.kind = 0, .id = 1}, {.kind = 1, .id = 1, .head = 9}, {.kind = 1, .id = 1, .head = ~uint64_t{0}},
+                           {.kind = 3, .id = 1}, {.kind = 77, .id = 1},           {.kind = 1, .id = 1, .bytes = 100}};
+  for (const Frame& f : answers) {
+    const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    sockaddr_un at = {};
+    at.sun_family = AF_UNIX;
+    socklen_t n = sizeof at.sun_family;
+    ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&at), n), 0);
+    ASSERT_EQ(listen(listener, 1), 0);
+    n = sizeof at;
+    getsockname(listener, reinterpret_cast<sockaddr*>(&at), &n);
+    const std::string name(at.sun_path + 1, n - sizeof at.sun_family - 1);
+    Host c(runtime_);
+    ASSERT_TRUE(c.Connect(name).ok());
+    auto call = c.Ask(name, "e", Bytes(1 << 20));
+    const int fd = accept(listener, nullptr, nullptr);
+    Put(fd, f);
+    Put(fd, f);  // nor is there a second answer
+    EXPECT_EQ(call->Wait().code(), Code::kUnavailable) << f.kind;
+    close(fd);
+    close(listener);
+  }
+}
+
+TEST_F(SocketTransportTest, OtherUsersAreNotLetIn) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const std::string address = a_.address;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setuid(65534) != 0) _exit(2);
+    const int fd = Stranger(address);
+    Put(fd, {.kind = 0, .id = 1, .head = 1}, "e");
+    _exit(IsClosed(fd) ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 size_t Entries(const char* folder) {
@@ -527,27 +600,29 @@ size_t Entries(const char* folder) {
 TEST_F(SocketTransportTest, AHundredEndpointsLeaveNothingBehind) {
   const size_t files = Entries("/proc/self/fd"), threads = Entries("/proc/self/task");
   for (int i = 0; i < 100; ++i) {
-    Endpoint c(runtime_), d(runtime_);
+    Host c(runtime_), d(runtime_);
     ASSERT_TRUE(c.Connect(d.address).ok());
     ASSERT_TRUE(d.Connect(c.address).ok());
-    auto out = c.Send(d.address, 1, "x", {1});
-    EXPECT_TRUE(i % 2 || d.Receive(c.address, 1, "x")->Wait().ok());
-    auto never = d.Receive(c.address, 1, "never");
-    auto late = c.Call(d.address, "late", "x");
+    EXPECT_EQ(c.Answer(d.address, "e"), "e");
+    (void)d.Receive(c.address, 1, "never");
+    (void)c.Ask(d.address, "k", Bytes(100000));
   }
   EXPECT_EQ(Entries("/proc/self/fd"), files);
   EXPECT_EQ(Entries("/proc/self/task"), threads);
 }
 
-// The other process: sends and receives `n` messages, or only waits, with whoever connects first.
+// ---- two processes ----
+
+// The other one: sends and receives `n` messages, or only waits, with whoever connects first.
 int Peer(const std::string& address, uint32_t n) {
-  Endpoint e(NewRuntime());
+  Host e(NewRuntime());
   if (!e.opened.ok() || !e.Connect(address).ok()) return 1;
-  if (e.Call(address, "echo", e.address).get().body != e.address + "!") return 2;
+  if (e.Answer(address, "e") != "e") return 2;
   std::cout << e.address << std::endl;
-  Transfers out, in;
+  std::vector<std::shared_ptr<Delivery>> out;
+  Calls in;
   std::vector<uint32_t> order(n);
-  for (uint32_t i = 0; i < n; ++i) order[i] = i, out.push_back(e.Send(address, i % 3, StrCat("to parent ", i), Pattern(SizeOf(i), i)));
+  for (uint32_t i = 0; i < n; ++i) order[i] = i, out.push_back(e.Send(i % 3, StrCat("to parent ", i), Pattern(SizeOf(i), i)));
   std::shuffle(order.begin(), order.end(), std::mt19937(2));
   for (uint32_t i : order) {
     in.push_back(e.Receive(address, i % 3, StrCat("to child ", i)));
@@ -556,8 +631,8 @@ int Peer(const std::string& address, uint32_t n) {
   for (uint32_t k = 0; k < n; ++k) {
     if (!in[k]->Wait().ok() || in[k]->bytes != Pattern(SizeOf(order[k]), order[k])) return 4;
   }
-  for (auto& t : out) {
-    if (!t->Wait().ok()) return 5;
+  for (auto& d : out) {
+    if (!d->Wait().ok()) return 5;
   }
   return e.Receive(address, 9, "the end")->Wait().ok() ? 0 : 6;
 }
@@ -595,10 +670,11 @@ TEST_F(SocketTransportTest, TwoProcessesExchangeAThousandMessagesInAnyOrder) {
   Process peer(a_.address, kMessages);
   ASSERT_TRUE(a_.Connect(peer.address).ok()) << peer.address;
   std::vector<uint32_t> order(kMessages);
-  Transfers out, in;
+  std::vector<std::shared_ptr<Delivery>> out;
+  Calls in;
   for (uint32_t i = 0; i < kMessages; ++i) {
     order[i] = i;
-    out.push_back(a_.Send(peer.address, i % 3, StrCat("to child ", i), Pattern(SizeOf(i), i)));
+    out.push_back(a_.Send(i % 3, StrCat("to child ", i), Pattern(SizeOf(i), i)));
   }
   std::shuffle(order.begin(), order.end(), std::mt19937(1));
   for (uint32_t i : order) {
@@ -610,7 +686,7 @@ TEST_F(SocketTransportTest, TwoProcessesExchangeAThousandMessagesInAnyOrder) {
     ASSERT_EQ(in[k]->bytes, Pattern(SizeOf(order[k]), order[k]));
     ASSERT_TRUE(out[k]->Wait().ok());
   }
-  auto end = a_.Send(peer.address, 9, "the end", {1});
+  auto end = a_.Send(9, "the end", {1});
   EXPECT_EQ(peer.Wait(), 0);
 }
 
@@ -618,23 +694,23 @@ TEST_F(SocketTransportTest, AKilledPeerFailsWhatWaitsForIt) {
   for (auto wait : {0ms, 1ms, 20ms}) {
     Process peer(a_.address, 100);
     ASSERT_TRUE(a_.Connect(peer.address).ok()) << peer.address;
-    Transfers out, in;
+    Calls calls;
     for (uint32_t i = 0; i < 50; ++i) {
-      out.push_back(a_.Send(peer.address, i % 3, StrCat("to child ", i), Pattern(1 << 20, i)));
-      in.push_back(a_.Receive(peer.address, i % 3, StrCat("to parent ", i)));
+      a_.Send(i % 3, StrCat("to child ", i), Pattern(1 << 20, i));
+      calls.push_back(a_.Receive(peer.address, i % 3, StrCat("to parent ", i)));
+      calls.push_back(a_.Ask(peer.address, "e", Bytes(1 << 20)));
     }
-    auto never = a_.Receive(peer.address, 1, "never");
-    auto call = a_.Call(peer.address, "late", "");
+    auto never = a_.Ask(peer.address, "k");
     std::this_thread::sleep_for(wait);
     peer.Kill();
     EXPECT_EQ(never->Wait().code(), Code::kUnavailable);
     EXPECT_THAT(std::string(never->Wait().message()), HasSubstr(peer.address));
-    EXPECT_EQ(call.get().status.code(), Code::kUnavailable);
-    for (auto& t : out) (void)t->Wait();  // each ends
-    for (auto& t : in) (void)t->Wait();
+    for (auto& c : calls) {
+      Status s = c->Wait();
+      EXPECT_TRUE(s.ok() || s.code() == Code::kUnavailable) << s;
+    }
     peer.Wait();
     EXPECT_EQ(a_.Connect(peer.address).code(), Code::kUnavailable);
-    std::filesystem::remove_all(std::filesystem::path(peer.address).parent_path());
   }
 }
 

@@ -1,13 +1,16 @@
-# Finds what Thalweg is built on. Protocol Buffers, Abseil and LevelDB come from the folder that tools/setup made
+# Finds what Thalweg is built on. Protocol Buffers, Abseil, LevelDB and RE2 come from the folder that tools/setup made
 # (THALWEG_DEPS_PREFIX; asked of tools/setup when not given) or, with THALWEG_SYSTEM_DEPS, from the distribution.
-# Afterwards these targets exist: absl::*, protobuf::libprotobuf-lite, leveldb::leveldb, thalweg::crypto, Eigen3::Eigen, ZLIB::ZLIB (for the
-# command line only), and where their packages are there GTest::gtest, GTest::gmock, OpenCL::OpenCL.
+# Afterwards these targets exist: absl::*, protobuf::libprotobuf-lite, leveldb::leveldb, re2::re2, thalweg::crypto, thalweg::farmhash,
+# Eigen3::Eigen, ZLIB::ZLIB (for the command line only), and where their packages are there GTest::gtest, GTest::gmock, OpenCL::OpenCL.
 
 if(THALWEG_SYSTEM_DEPS)
   find_package(absl CONFIG REQUIRED)
   find_package(Protobuf 3.21 REQUIRED)
   find_package(leveldb CONFIG REQUIRED)
-  thalweg_feature("system libraries" ON "the distribution's shared protobuf, Abseil and LevelDB")
+  find_library(RE2_LIBRARY NAMES re2 REQUIRED)
+  find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
+  mark_as_advanced(RE2_LIBRARY RE2_INCLUDE_DIR)
+  thalweg_feature("system libraries" ON "the distribution's shared protobuf, Abseil, LevelDB and RE2")
 else()
   if(NOT THALWEG_DEPS_PREFIX)
     set(flavour plain)
@@ -17,7 +20,9 @@ else()
     execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/setup --print-prefix ${flavour}
       OUTPUT_VARIABLE THALWEG_DEPS_PREFIX OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   endif()
-  if(NOT EXISTS ${THALWEG_DEPS_PREFIX}/SOURCES)
+  set(RE2_LIBRARY ${THALWEG_DEPS_PREFIX}/lib/libre2.a)
+  set(RE2_INCLUDE_DIR ${THALWEG_DEPS_PREFIX}/include)
+  if(NOT EXISTS ${THALWEG_DEPS_PREFIX}/SOURCES OR NOT EXISTS ${RE2_LIBRARY})
     message(FATAL_ERROR "no libraries in ${THALWEG_DEPS_PREFIX}; run tools/setup, or configure with "
       "-DTHALWEG_SYSTEM_DEPS=ON to link the distribution's")
   endif()
@@ -36,6 +41,10 @@ else()
   thalweg_feature("system libraries" OFF "hidden static ones in ${THALWEG_DEPS_PREFIX}")
 endif()
 
+add_library(re2::re2 UNKNOWN IMPORTED)
+set_target_properties(re2::re2 PROPERTIES IMPORTED_LOCATION ${RE2_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${RE2_INCLUDE_DIR}
+  INTERFACE_LINK_LIBRARIES Threads::Threads)
+
 find_program(PROTOC_PROGRAM protoc REQUIRED)
 mark_as_advanced(PROTOC_PROGRAM)
 
@@ -49,6 +58,14 @@ mark_as_advanced(CRYPTO_LIBRARY CRYPTO_INCLUDE_DIR)
 add_library(thalweg::crypto STATIC IMPORTED)
 set_target_properties(thalweg::crypto PROPERTIES
   IMPORTED_LOCATION ${CRYPTO_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${CRYPTO_INCLUDE_DIR})
+
+# The static library of FarmHash is one object that depends on nothing.
+find_library(FARMHASH_LIBRARY NAMES libfarmhash.a REQUIRED)
+find_path(FARMHASH_INCLUDE_DIR farmhash.h REQUIRED)
+mark_as_advanced(FARMHASH_LIBRARY FARMHASH_INCLUDE_DIR)
+add_library(thalweg::farmhash STATIC IMPORTED)
+set_target_properties(thalweg::farmhash PROPERTIES
+  IMPORTED_LOCATION ${FARMHASH_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${FARMHASH_INCLUDE_DIR})
 
 if(THALWEG_BUILD_TESTS)
   find_package(GTest CONFIG REQUIRED)

@@ -5,8 +5,8 @@
 
 #include "framework/base/dtype.h"
 #include "framework/graph/shape_inference.h"
-#include "tools/conformance/kernel_call.h"
 #include "tools/conformance/numbers.h"
+#include "tools/conformance/run.h"
 
 namespace thalweg::conformance {
 namespace {
@@ -147,7 +147,14 @@ struct Input {
   const ArgSpec* arg;
   uint32_t dtype;
   bool index;  // numbers that mean places or sizes rather than data
+  bool handle() const { return dtype == TW_RESOURCE; }
+  bool free() const { return !handle() && !arg->has_dims; }  // nothing says its shape
 };
+
+// An attribute that allows nothing but int32 and int64 counts or points.
+bool IsIndex(const std::vector<uint32_t>& allowed) {
+  return !allowed.empty() && std::all_of(allowed.begin(), allowed.end(), [](uint32_t t) { return t == TW_INT32 || t == TW_INT64; });
+}
 
 // The flat inputs under these attributes; empty optional on a type that nothing can be made up for.
 bool FlatInputs(const OpSchema& op, const Attrs& attrs, std::vector<Input>* out) {
@@ -176,12 +183,11 @@ bool FlatInputs(const OpSchema& op, const Attrs& attrs, std::vector<Input>* out)
     // An attribute that allows nothing but int32 and int64 counts or points.
     bool index = arg.type_attr.empty() && (arg.dtype == TW_INT32 || arg.dtype == TW_INT64);
     if (const int a = op.FindAttr(arg.type_attr); a >= 0 && !op.attrs[size_t(a)].types.empty()) {
-      const std::vector<uint32_t>& allowed = op.attrs[size_t(a)].types;
-      index = std::all_of(allowed.begin(), allowed.end(), [](uint32_t t) { return t == TW_INT32 || t == TW_INT64; });
+      index = IsIndex(op.attrs[size_t(a)].types);
     }
     for (uint32_t t : types) {
       const DTypeInfo* info = FindDType(t);
-      if (!info || (!info->plain && t != TW_STRING)) return false;
+      if (!info || (!info->plain && t != TW_STRING && t != TW_RESOURCE)) return false;
       out->push_back({&arg, t, index});
     }
   }
@@ -219,6 +225,23 @@ std::vector<std::vector<Dims>> DataShapes(size_t n) {
   }
   return all;
 }
+// The same for ops on resources: one of the data inputs is as the variables are, or has some of their rows; the others are scalars, as
+// the factors of optimizers. The last entry is the variables'.
+std::vector<std::vector<Dims>> StateShapes(size_t n) {
+  const std::pair<Dims, Dims> pairs[] = {{{2, 3}, {2, 3}}, {{5, 3}, {2, 3}}, {{}, {}}, {{7}, {7}}, {{0, 3}, {0, 3}}, {{33, 17}, {33, 17}}};
+  std::vector<std::vector<Dims>> all;
+  for (const auto& [variable, data] : pairs) {
+    if (n != 1) all.push_back(std::vector<Dims>(n, data));
+    for (size_t i = n; i-- > 0;) {
+      all.push_back(std::vector<Dims>(n));
+      all.back()[i] = data;
+    }
+    for (std::vector<Dims>& shapes : all) {
+      if (shapes.size() == n) shapes.push_back(variable);
+    }
+  }
+  return all;
+}
 const std::vector<Dims> kIndexShapes = {{}, {1}, {2}, {3}, {4}, {2, 2}, {4, 2}, {2, 1}, {0}};
 
 // Names and stars of the schema's dims, as sizes.
@@ -246,13 +269,31 @@ Dims FromPattern(const ArgSpec& arg, size_t variant, Sizes* sizes) {
   return out;
 }
 
+// What the handles of a proposal lead to: what an op makes, or variables of a type.
+struct Lead {
+  std::string maker;
+  uint32_t dtype = TW_FLOAT;
+  uint32_t last = 0;  // of the last variable, such as a count of steps; 0: as the others
+};
+
 // One proposal: shapes by data tuple d, index shape i, index values v.
-StatusOr<std::vector<Tensor>> Propose(const std::vector<Input>& inputs, const std::vector<Dims>& data, size_t d, size_t i, size_t v) {
-  std::vector<Tensor> out;
+Status Propose(const std::vector<Input>& inputs, const Lead& lead, const std::vector<Dims>& data, size_t d, size_t i, size_t v, Case* c) {
   Sizes sizes;
   size_t free_data = 0;
   for (const Input& in : inputs) {
     Dims dims;
+    if (in.handle()) {
+      Held& held = c->held[uint32_t(c->inputs.size())];
+      held.maker = lead.maker;
+      if (lead.maker.empty()) {
+        const bool last = &in == &inputs.back() || !(&in + 1)->handle();
+        const uint32_t dtype = last && lead.last ? lead.last : lead.dtype;
+        ASSIGN_OR_RETURN(held.value, TensorOf(dtype, Shape(data.back()), IsWhole(dtype) ? Whole : Data));
+      }
+      ASSIGN_OR_RETURN(Tensor handle, Tensor::Make(TW_RESOURCE, nullptr, 0));
+      c->inputs.push_back(std::move(handle));
+      continue;
+    }
     if (in.arg->has_dims) {
       dims = FromPattern(*in.arg, d, &sizes);
     } else {
@@ -260,20 +301,57 @@ StatusOr<std::vector<Tensor>> Propose(const std::vector<Input>& inputs, const st
     }
     const Fill fill = in.index ? kIndexFills[v] : IsWhole(in.dtype) ? Whole : Data;
     ASSIGN_OR_RETURN(Tensor t, TensorOf(in.dtype, Shape(dims), fill));
-    out.push_back(std::move(t));
+    c->inputs.push_back(std::move(t));
   }
-  return out;
+  return Status();
+}
+
+// What the handles of an op may lead to: resources that its plugin makes, if it is not one of the standard ops; variables of the type that
+// an attribute says.
+std::vector<Lead> LeadsOf(const World& world, const OpSchema& op, const Attrs& attrs, const std::vector<Input>& inputs) {
+  const auto first = std::find_if(inputs.begin(), inputs.end(), [](const Input& in) { return in.handle(); });
+  if (first == inputs.end()) return {Lead()};
+  std::vector<Lead> leads;
+  for (const OpSchema* maker : world.Ops()) {
+    if (op.plugin != world.id() || !maker->inputs.empty() || maker->outputs.size() != 1 || maker->outputs[0].dtype != TW_RESOURCE) continue;
+    const std::string &makes = maker->outputs[0].resource, &takes = first->arg->resource;
+    if (makes.empty() || takes.empty() || makes == takes) leads.push_back({maker->name, 0, 0});
+  }
+  if (!first->arg->resource.empty()) return leads;
+  Lead variable;
+  for (size_t a = op.attrs.size(); a-- > 0;) {
+    const AttrSpec& spec = op.attrs[a];
+    const auto at = attrs.find(spec.name);
+    if (spec.kind != TW_ATTR_TYPE || spec.list || IsIndex(spec.types)) continue;
+    if (at != attrs.end() || spec.has_default) variable.dtype = (at != attrs.end() ? at->second : spec.default_value).types()[0];
+  }
+  leads.push_back(variable);
+  variable.last = TW_INT64;
+  if (op.plugin == world.id()) leads.push_back(variable);
+  return leads;
 }
 
 }  // namespace
 
 std::string Case::text() const {
   std::string text;
-  for (const Tensor& t : inputs) text += StrCat(text.empty() ? "" : ", ", DTypeName(t.dtype()), " ", t.shape().text());
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    const auto h = held.find(i);
+    const Tensor& t = h != held.end() && h->second.value ? h->second.value : inputs[i];
+    text += text.empty() ? "" : ", ";
+    if (h != held.end()) text += h->second.maker.empty() ? t.dtype() == TW_RESOURCE ? "an empty variable" : "a variable " : h->second.maker;
+    if (t.dtype() != TW_RESOURCE) text += StrCat(DTypeName(t.dtype()), " ", t.shape().text());
+  }
   for (const auto& [name, value] : attrs) {
     if (value.kind() != TW_ATTR_TYPE && value.kind() != TW_ATTR_TENSOR) text += StrCat(text.empty() ? "" : ", ", name, "=", value.text());
   }
   return StrCat(op, "(", text, ")");
+}
+
+std::vector<Tensor> ValuesOf(const Case& c) {
+  std::vector<Tensor> values = c.inputs;
+  for (const auto& [i, held] : c.held) values[i] = Tensor();
+  return values;
 }
 
 StatusOr<const Node*> AddCase(Graph* graph, const Case& c, bool known) {
@@ -291,17 +369,31 @@ StatusOr<const Node*> AddCase(Graph* graph, const Case& c, bool known) {
   return graph->AddNode(std::move(spec));
 }
 
+CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const Case& c) {
+  return CallKernel(world, node, kernel, device, c.inputs, c.held);
+}
+
 StatusOr<std::vector<Tensor>> AskOracle(World* oracle, const Case& c) {
   Graph graph(oracle->runtime_ptr());
   ASSIGN_OR_RETURN(const Node* node, AddCase(&graph, c));
   const KernelDef* kernel = oracle->registry().FindKernel(node->op(), "CPU", node->types(), node->in_at(), node->out_at(), node->attrs());
   if (!kernel) return NotFound("the CPU has no kernel for it");
-  CallResult r = CallKernel(oracle, node, kernel, oracle->DeviceOf("CPU"), c.inputs);
+  CallResult r = CallKernel(oracle, node, kernel, oracle->DeviceOf("CPU"), c);
   RETURN_IF_ERROR(r.status);
   return r.outputs;
 }
 
 namespace {
+
+// Whether the kernel takes what the case's handles lead to.
+Status Takes(World* world, const KernelDef& k, const Case& c) {
+  Device* device = world->DeviceOf(k.spec.kind);
+  if (!device) return NotFound("there is no such device");
+  Graph graph(world->runtime_ptr());
+  ASSIGN_OR_RETURN(const Node* node, AddCase(&graph, c));
+  At(c.text());
+  return CallKernel(world, node, &k, device, c).status;
+}
 
 // Whether the shape rule lets the case pass with all values known.
 Status PassesRule(World* world, const Case& c) {
@@ -310,7 +402,8 @@ Status PassesRule(World* world, const Case& c) {
   std::vector<tw_shape> shapes;
   for (const Tensor& t : c.inputs) shapes.push_back({t.view().dims, t.rank(), 0});
   ShapeAnswer answer;
-  return InferShapes(*node, shapes, c.inputs, std::vector<const HandleInfo*>(c.inputs.size(), nullptr), &answer);
+  std::vector<HandleInfo> infos;
+  return InferShapes(*node, shapes, ValuesOf(c), InfosOf(c.held, c.inputs.size(), &infos), &answer);
 }
 
 struct Wanted {
@@ -318,37 +411,55 @@ struct Wanted {
   size_t proposals;  // at most
 };
 
-// Fills `out` with cases of the op under these attributes.
-void AddCases(World* world, World* oracle, const OpSchema& op, const Attrs& attrs, const Wanted& wanted, std::vector<Case>* out) {
-  std::vector<Input> inputs;
-  if (!FlatInputs(op, attrs, &inputs)) return;
+// Where cases come from: the oracle and the kernel may be NULL.
+struct Sources {
+  World *world, *oracle;
+  const KernelDef* kernel;
+};
+
+// Fills `out` with cases of the op under these attributes, whose handles lead there.
+void AddCases(const Sources& from, const OpSchema& op, const Attrs& attrs, const std::vector<Input>& inputs, const Lead& lead,
+              const Wanted& wanted, std::vector<Case>* out) {
   const auto count = [&](auto&& is) { return size_t(std::count_if(inputs.begin(), inputs.end(), is)); };
-  const size_t free_data = count([](const Input& in) { return !in.index && !in.arg->has_dims; });
+  const size_t free_data = count([](const Input& in) { return !in.index && in.free(); });
+  const bool any_handle = count([](const Input& in) { return in.handle(); }) > 0;
   const bool any_index = count([](const Input& in) { return in.index; }) > 0;
-  const bool free_index = count([](const Input& in) { return in.index && !in.arg->has_dims; }) > 0;
-  const bool patterns = count([](const Input& in) { return in.arg->has_dims; }) > 0;
-  std::vector<std::vector<Dims>> data = DataShapes(std::max<size_t>(free_data, 1));
-  if (free_data == 0) data.resize(patterns ? 4 : 1);
+  const bool free_index = count([](const Input& in) { return in.index && in.free(); }) > 0;
+  const bool patterns = count([](const Input& in) { return !in.handle() && in.arg->has_dims; }) > 0;
+  const bool variables = any_handle && lead.maker.empty();
+  std::vector<std::vector<Dims>> data = variables ? StateShapes(free_data) : DataShapes(std::max<size_t>(free_data, 1));
+  if (free_data == 0 && !variables) data.resize(patterns ? 4 : 1);
+  const size_t most = variables ? wanted.proposals * 20 : wanted.proposals;
   size_t made = 0, tried = 0;
   for (size_t d = 0; d < data.size() && made < wanted.cases; ++d) {
     size_t here = 0;  // so that no shape of the data takes all places
     for (size_t i = 0; i < (free_index ? kIndexShapes.size() : 1) && here < 2; ++i) {
       for (size_t v = 0; v < (any_index ? std::size(kIndexFills) : 1) && here < 2 && made < wanted.cases; ++v) {
-        if (++tried > wanted.proposals) return;
-        auto values = Propose(inputs, data[d], d, i, v);
-        if (!values.ok()) return;
-        Case c{op.name, attrs, *std::move(values), {}};
-        if (!PassesRule(world, c).ok()) continue;
-        if (oracle) {
-          auto results = AskOracle(oracle, c);
+        if (++tried > most) return;
+        Case c{op.name, attrs, {}, {}, {}};
+        if (!Propose(inputs, lead, data[d], d, i, v, &c).ok()) return;
+        if (!PassesRule(from.world, c).ok()) continue;
+        if (from.oracle) {
+          auto results = AskOracle(from.oracle, c);
           if (!results.ok()) continue;
           c.results = *std::move(results);
+        } else if (any_handle && from.kernel && !Takes(from.world, *from.kernel, c).ok()) {
+          continue;
         }
         out->push_back(std::move(c));
         ++made;
         ++here;
       }
     }
+  }
+}
+
+void AddCases(const Sources& from, const OpSchema& op, const Attrs& attrs, const Wanted& wanted, std::vector<Case>* out) {
+  std::vector<Input> inputs;
+  if (!FlatInputs(op, attrs, &inputs)) return;
+  const size_t before = out->size();
+  for (const Lead& lead : LeadsOf(*from.world, op, attrs, inputs)) {
+    if (out->size() == before) AddCases(from, op, attrs, inputs, lead, wanted, out);
   }
 }
 
@@ -365,17 +476,20 @@ const std::vector<Case>& CaseBook::For(const KernelDef& kernel, bool with_result
   Attrs bound;
   const bool possible = BindTypes(op, kernel.spec, &bound);
   auto [at, fresh] = made_.try_emplace(KeyOf(op, bound, with_results));
-  if (!fresh || !possible) return at->second;
+  constexpr int kEnough = 2;
+  int& barren = barren_[op.name];
+  if (!fresh || !possible || (barren == kEnough && effort_ != Effort::kFull)) return at->second;
   static constexpr Wanted kFirst[] = {{1, 120}, {6, 300}, {20, 1500}}, kOther[] = {{0, 0}, {1, 120}, {4, 600}};
-  const Wanted &first = kFirst[size_t(effort_)], &other = kOther[size_t(effort_)];
-  World* oracle = with_results ? oracle_ : nullptr;
-  World* rules = with_results ? oracle_ : world_;
+  const auto effort = size_t(!with_results && effort_ == Effort::kUsual ? Effort::kBrief : effort_);  // one is enough to be called
+  const Wanted &first = kFirst[effort], &other = kOther[effort];
+  const Sources from = {with_results ? oracle_ : world_, with_results ? oracle_ : nullptr, &kernel};
   bool is_first = true;
   for (const Attrs& attrs : AttrSets(op, bound, 0)) {
-    AddCases(rules, oracle, op, attrs, is_first || at->second.empty() ? first : other, &at->second);
+    AddCases(from, op, attrs, is_first || at->second.empty() ? first : other, &at->second);
     is_first = false;
-    if (effort_ == Effort::kBrief && !at->second.empty()) break;
+    if (effort == size_t(Effort::kBrief) && !at->second.empty()) break;
   }
+  barren += at->second.empty();
   return at->second;
 }
 
@@ -383,7 +497,7 @@ std::vector<Case> CaseBook::ForOp(const OpSchema& op, uint32_t preferred_dtype) 
   std::vector<Case> out;
   bool first = true;
   for (const Attrs& attrs : AttrSets(op, {}, preferred_dtype)) {
-    AddCases(world_, nullptr, op, attrs, first ? Wanted{6, 300} : Wanted{1, 120}, &out);
+    AddCases({world_, nullptr, nullptr}, op, attrs, first ? Wanted{6, 300} : Wanted{1, 120}, &out);
     first = false;
   }
   return out;

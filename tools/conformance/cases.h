@@ -8,20 +8,27 @@
 #include <vector>
 
 #include "framework/graph/graph.h"
-#include "tools/conformance/world.h"
+#include "tools/conformance/kernel_call.h"
 
 namespace thalweg::conformance {
 
 struct Case {
   std::string op;
   std::map<std::string, AttrValue> attrs;
-  std::vector<Tensor> inputs;   // host memory
-  std::vector<Tensor> results;  // what the oracle gets; empty without one
+  std::vector<Tensor> inputs;  // host memory; handles to nothing where `held` says what they shall lead to
+  HeldBy held;
+  std::vector<Tensor> results;  // what the oracle gets, and leaves in the resources; empty without one
   std::string text() const;     // "float [2, 3], float [3]"
 };
 
+// The inputs that say something as values.
+std::vector<Tensor> ValuesOf(const Case& c);
+
 // A node of the case, fed from placeholders. known: they say their shapes. Errors: what the host or the shape rule refuses.
 StatusOr<const Node*> AddCase(Graph* graph, const Case& c, bool known = true);
+
+// The kernel on the case.
+CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const Case& c);
 
 // What the CPU's kernel gets. NOT_FOUND where the CPU has none.
 StatusOr<std::vector<Tensor>> AskOracle(World* oracle, const Case& c);
@@ -30,7 +37,8 @@ class CaseBook {
  public:
   // oracle: runtime without the plugin; world: with it. Both must outlive the book.
   CaseBook(World* world, World* oracle, Effort effort) : world_(world), oracle_(oracle), effort_(effort) {}
-  // Cases that the kernel is for. with_results: only such as the oracle can compute. The list is empty where none could be made up.
+  // Cases that the kernel is for. with_results: only such as the oracle can compute. Cases with resources are such as the kernel, or the
+  // oracle, takes. The list is empty where none could be made up.
   const std::vector<Case>& For(const KernelDef& kernel, bool with_results);
   // Some cases of an op, whatever kernel it may have.
   std::vector<Case> ForOp(const OpSchema& op, uint32_t preferred_dtype);
@@ -40,6 +48,7 @@ class CaseBook {
   World* oracle_;
   Effort effort_;
   std::map<std::string, std::vector<Case>> made_;
+  std::map<std::string, int> barren_;  // ops by how many sets of types no case was found for
 };
 
 }  // namespace thalweg::conformance

@@ -8,37 +8,61 @@
 namespace thalweg::conformance {
 namespace {
 
-// Where a message goes, once its head is there.
-tw_status* PlaceParcel(void* arg, const void* head, uint64_t head_bytes, uint64_t bytes, void** out_data, void** out_region) {
-  auto* p = static_cast<Parcel*>(arg);
-  if (p->refuse) return tw_fail(p->host, TW_FAILED_PRECONDITION, TW_S("the kit has no place for it"));
-  p->head.assign(static_cast<const unsigned char*>(head), static_cast<const unsigned char*>(head) + head_bytes);
-  p->data.assign(bytes, 0);
-  *out_data = p->data.data();
-  *out_region = nullptr;
-  return nullptr;
+thread_local int entries = 0;  // of the transport that this thread is in
+struct Inside {
+  Inside() { ++entries; }
+  ~Inside() { --entries; }
+};
+
+Bytes Copy(const void* bytes, uint64_t n) {
+  const auto* p = static_cast<const unsigned char*>(bytes);
+  return n ? Bytes(p, p + n) : Bytes();
 }
 
-void TakeAnswer(void* arg, tw_status* s, const void* body, uint64_t bytes) {
-  auto* a = static_cast<Answer*>(arg);
-  std::lock_guard lock(a->mu);
-  ++a->times;
-  a->status = FromC(s);
-  a->body.assign(static_cast<const unsigned char*>(body), static_cast<const unsigned char*>(body) + bytes);
-  a->changed.notify_all();
+// Where an answer goes, once its head is there.
+void PlaceAnswer(void* arg, const tw_incoming* m, void** out_data, void**) {
+  auto* p = static_cast<Parcel*>(arg);
+  p->inside |= entries > 0;
+  ++p->placed;
+  p->answer_head = Copy(m->head, m->head_bytes);
+  p->answer_bytes = m->bytes;
+  if (!p->wanted) return;
+  p->answer_body.assign(m->bytes, 0);
+  *out_data = p->answer_body.data();
+}
+void TakeAnswer(void* arg, tw_status* s) {
+  auto* p = static_cast<Parcel*>(arg);
+  p->inside |= entries > 0;
+  p->how = FromC(s);
+  p->done.Add();
 }
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Endpoint>> Endpoint::Listen(const TransportRole& role, uint64_t window) {
+void Counter::Add() {
+  std::lock_guard lock(mu_);
+  ++count_;
+  changed_.notify_all();
+}
+int Counter::count() const {
+  std::lock_guard lock(mu_);
+  return count_;
+}
+bool Counter::Reaches(int n, std::chrono::milliseconds within) {
+  std::unique_lock lock(mu_);
+  return changed_.wait_for(lock, within, [&] { return count_ >= n; });
+}
+
+StatusOr<std::unique_ptr<Endpoint>> Endpoint::Listen(const TransportRole& role) {
   std::unique_ptr<Endpoint> e(new Endpoint(role));
   Padded<tw_endpoint_config> padded(RecordSize(sizeof(tw_endpoint_config)));
   tw_endpoint_config& config = padded.c;
-  config.size = sizeof config;
   config.address = config.credential = "";
-  config.window = window;
+  config.largest = uint64_t{1} << 31;
   config.arg = e.get();
+  config.place = Place;
   config.serve = Serve;
+  config.gone = Gone;
   tw_sink bound = {TW_SIZED(tw_sink), &e->address_, [](tw_sink* to, const void* bytes, uint64_t n) -> tw_status* {
                      static_cast<std::string*>(to->user)->append(static_cast<const char*>(bytes), n);
                      return nullptr;
@@ -46,32 +70,89 @@ StatusOr<std::unique_ptr<Endpoint>> Endpoint::Listen(const TransportRole& role, 
   RETURN_IF_ERROR(FromC(role.def.listen(role.host, role.def.user, &config, &bound, &e->endpoint_)));
   return e;
 }
-
-Endpoint::~Endpoint() {
-  {
-    std::lock_guard lock(mu_);
-    for (const tw_incoming& call : kept_) call.answer(host(), call.self, tw_fail(host(), TW_CANCELLED, TW_S("the kit ends")), nullptr, 0);
-  }
+void Endpoint::Close() {
   if (endpoint_) role_.def.close(host(), endpoint_);
+  endpoint_ = nullptr;
 }
 
+void Endpoint::Place(void* arg, const tw_incoming* m, void** out_data, void**) {
+  auto* e = static_cast<Endpoint*>(arg);
+  const bool wanted = m->bytes > 0 && *static_cast<const char*>(m->head) != 'n';
+  std::lock_guard lock(e->mu_);
+  Bytes& body = e->requests_[m->id].body;
+  if (!wanted) return;
+  body.assign(m->bytes, 0);
+  *out_data = body.data();
+}
 void Endpoint::Serve(void* arg, const tw_incoming* call) {
   auto* e = static_cast<Endpoint*>(arg);
-  const std::string_view method(call->method, call->method_len);
-  if (method == "keep") {
+  if (*static_cast<const char*>(call->head) != 'k') return e->Answer(*call);
+  {
     std::lock_guard lock(e->mu_);
-    e->kept_.push_back(*call);
-  } else if (method == "echo") {
-    call->answer(e->host(), call->self, nullptr, call->body, call->bytes);
-  } else {
-    call->answer(e->host(), call->self, tw_fail(e->host(), TW_NOT_FOUND, TW_S("no such method")), nullptr, 0);
+    e->requests_[call->id].call = call;
   }
+  e->kept.Add();
+}
+void Endpoint::Gone(void* arg, uint64_t id) {
+  auto* e = static_cast<Endpoint*>(arg);
+  const tw_incoming* call = nullptr;
+  {
+    std::lock_guard lock(e->mu_);
+    auto it = e->requests_.find(id);
+    if (it != e->requests_.end()) call = it->second.call;
+    if (it != e->requests_.end() && !call) e->requests_.erase(it);  // it will not be served
+  }
+  if (call) e->Answer(*call);
+  e->gone.Add();
+}
+void Endpoint::Release() {
+  std::vector<const tw_incoming*> calls;
+  {
+    std::lock_guard lock(mu_);
+    for (auto& [id, request] : requests_) {
+      if (request.call) calls.push_back(request.call);
+    }
+  }
+  for (const tw_incoming* call : calls) Answer(*call);
+}
+
+// An answer, kept until it is done.
+struct Endpoint::Reply {
+  Endpoint* endpoint;
+  Bytes body;
+  static void Done(void* arg, tw_status* s) {
+    auto* r = static_cast<Reply*>(arg);
+    (void)FromC(s);
+    r->endpoint->finished.Add();
+    delete r;
+  }
+};
+void Endpoint::Answer(const tw_incoming& call) {
+  auto* r = new Reply{this, {}};
+  {
+    std::lock_guard lock(mu_);
+    auto it = requests_.find(call.id);
+    if (it == requests_.end()) return delete r;  // somebody else answers it
+    r->body = std::move(it->second.body);
+    requests_.erase(it);
+  }
+  Padded<tw_message> padded(RecordSize(sizeof(tw_message)));
+  tw_message& m = padded.c;
+  const Bytes head = Copy(call.head, call.head_bytes);
+  m.head = head.data();
+  m.head_bytes = head.size();
+  m.body = r->body.data();
+  m.bytes = r->body.size();
+  m.arg = r;
+  m.done = Reply::Done;
+  replied.Add();
+  Inside inside;
+  role_.def.answer(host(), call.self, &m);
 }
 
 Status Endpoint::ConnectOnce(const std::string& address, void** out_peer) {
   return FromC(role_.def.connect(host(), endpoint_, address.data(), address.size(), out_peer));
 }
-
 StatusOr<std::unique_ptr<Peer>> Endpoint::Connect(const std::string& address) {
   Status s;
   for (int tries = 0; tries < 100; ++tries) {
@@ -84,57 +165,27 @@ StatusOr<std::unique_ptr<Peer>> Endpoint::Connect(const std::string& address) {
   return Prefix(s, StrCat("connecting to '", address, "':"));
 }
 
-void Endpoint::Abort(uint64_t step, const Status& why) {
-  tw_status* s = ToC(why);
-  role_.def.abort(host(), endpoint_, step, s);
-  (void)FromC(s);
-}
-
-bool Answer::Wait(std::chrono::milliseconds within) {
-  std::unique_lock lock(mu);
-  return changed.wait_for(lock, within, [&] { return times > 0; });
-}
-
 void Peer::Close() {
+  Inside inside;
   if (peer_) endpoint_->role().def.close_peer(endpoint_->host(), peer_);
   peer_ = nullptr;
 }
-
-Status Peer::Send(uint64_t step, const std::string& key, Parcel* p) {
+Status Peer::Call(uint64_t id, Parcel* p) {
   Padded<tw_message> padded(RecordSize(sizeof(tw_message)));
   tw_message& m = padded.c;
-  m.size = sizeof m;
-  m.step = step;
-  m.key = key.data();
-  m.key_len = key.size();
   m.head = p->head.data();
   m.head_bytes = p->head.size();
-  m.data = p->data.data();
-  m.bytes = p->data.size();
-  m.line = p->line.get();
-  m.value = 1;
-  return FromC(endpoint_->role().def.send(endpoint_->host(), peer_, &m));
+  m.body = p->body.data();
+  m.bytes = p->body.size();
+  m.arg = p;
+  m.place = PlaceAnswer;
+  m.done = TakeAnswer;
+  Inside inside;
+  return FromC(endpoint_->role().def.call(endpoint_->host(), peer_, id, &m));
 }
-
-Status Peer::Receive(uint64_t step, const std::string& key, Parcel* p, int64_t deadline) {
-  p->host = endpoint_->host();
-  Padded<tw_receipt> padded(RecordSize(sizeof(tw_receipt)));
-  tw_receipt& r = padded.c;
-  r.size = sizeof r;
-  r.step = step;
-  r.key = key.data();
-  r.key_len = key.size();
-  r.arg = p;
-  r.place = PlaceParcel;
-  r.line = p->line.get();
-  r.value = 1;
-  r.deadline = deadline;
-  return FromC(endpoint_->role().def.receive(endpoint_->host(), peer_, &r));
-}
-
-Status Peer::Call(const std::string& method, const Bytes& request, int64_t deadline, Answer* to) {
-  return FromC(endpoint_->role().def.call(endpoint_->host(), peer_, method.data(), method.size(), request.data(), request.size(), deadline,
-                                          TakeAnswer, to));
+void Peer::Cancel(uint64_t id) {
+  Inside inside;
+  endpoint_->role().def.cancel(endpoint_->host(), peer_, id);
 }
 
 }  // namespace thalweg::conformance

@@ -1,8 +1,8 @@
 // Endpoint and its peers: a transport of the plugin, driven by hand.
-// Threads: Served is used by the transport's; the rest by one at a time.
+// Threads: callbacks come on the transport's; the rest is used by one at a time.
 #pragma once
+#include <chrono>
 #include <condition_variable>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,51 +15,70 @@
 
 namespace thalweg::conformance {
 
+// Counts what it is told; whoever waits is woken.
+class Counter {
+ public:
+  void Add();
+  int count() const;
+  // Whether it gets there within the time.
+  bool Reaches(int n, std::chrono::milliseconds within = kSoon);
+
+ private:
+  mutable std::mutex mu_;
+  std::condition_variable changed_;
+  int count_ = 0;
+};
+
+// A request and the answer to it. It must live until it is done.
+struct Parcel {
+  Bytes head, body;                // what goes out
+  bool wanted = true;              // the answer's body
+  Bytes answer_head, answer_body;  // what came
+  uint64_t answer_bytes = 0;
+  int placed = 0;
+  Counter done;
+  Status how;           // of the last time
+  bool inside = false;  // a callback came from inside an entry
+};
+
 class Peer;
 
-// Listens and serves the methods echo (answers what it got), refuse (answers NOT_FOUND) and keep (answers when the endpoint ends).
+// Listens, and serves by the first byte of the head: 'e' is answered with head and body as they came, 'n' likewise but has no place for the
+// body, 'k' is kept until Release, or until nobody waits for it.
 class Endpoint {
  public:
-  static StatusOr<std::unique_ptr<Endpoint>> Listen(const TransportRole& role, uint64_t window = 0);
-  ~Endpoint();
+  static StatusOr<std::unique_ptr<Endpoint>> Listen(const TransportRole& role);
+  ~Endpoint() { Close(); }
   Endpoint(const Endpoint&) = delete;
+  void Close();
   // Tries again while nobody is there, for a second.
   StatusOr<std::unique_ptr<Peer>> Connect(const std::string& address);
   Status ConnectOnce(const std::string& address, void** out_peer);
-  void Abort(uint64_t step, const Status& why);
+  // Answers what was kept.
+  void Release();
+
   const std::string& address() const { return address_; }
   const TransportRole& role() const { return role_; }
   const tw_host* host() const { return role_.host; }
-  int64_t now() const { return host()->run->now(host()); }
+  Counter kept, gone;         // requests that were kept, and that nobody waits for
+  Counter replied, finished;  // answers that were given, and that are done
 
  private:
+  struct Request {
+    Bytes body;
+    const tw_incoming* call = nullptr;  // where it is kept
+  };
+  struct Reply;
   explicit Endpoint(const TransportRole& role) : role_(role) {}
+  static void Place(void* arg, const tw_incoming* m, void** out_data, void** out_region);
   static void Serve(void* arg, const tw_incoming* call);
+  static void Gone(void* arg, uint64_t id);
+  void Answer(const tw_incoming& call);
   const TransportRole& role_;
   void* endpoint_ = nullptr;
   std::string address_;
   std::mutex mu_;
-  std::vector<tw_incoming> kept_;
-};
-
-// A message that comes, or goes.
-struct Parcel {
-  Bytes head, data;
-  Line line = NewLine();
-  bool refuse = false;  // place answers an error
-  const tw_host* host = nullptr;
-  // Whether it is over within the time; how it went.
-  bool Over(std::chrono::milliseconds within = kSoon) const { return Reaches(line.get(), 1, within); }
-  Status how() const { return line->failure(); }
-};
-
-struct Answer {
-  std::mutex mu;
-  std::condition_variable changed;
-  int times = 0;
-  Status status;
-  Bytes body;
-  bool Wait(std::chrono::milliseconds within = kSoon);
+  std::map<uint64_t, Request> requests_;  // by id, until they are answered
 };
 
 class Peer {
@@ -67,11 +86,9 @@ class Peer {
   Peer(Endpoint* endpoint, void* peer) : endpoint_(endpoint), peer_(peer) {}
   ~Peer() { Close(); }
   void Close();
-  // The parcel must live until it is over.
-  Status Send(uint64_t step, const std::string& key, Parcel* p);
-  Status Receive(uint64_t step, const std::string& key, Parcel* p, int64_t deadline = 0);
-  // The answer must live until it has come.
-  Status Call(const std::string& method, const Bytes& request, int64_t deadline, Answer* to);
+  void Forget() { peer_ = nullptr; }  // its endpoint is closed
+  Status Call(uint64_t id, Parcel* p);
+  void Cancel(uint64_t id);
 
  private:
   Endpoint* endpoint_;

@@ -9,68 +9,12 @@
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/evaluate.h"
 #include "framework/runtime/one_call_step.h"
-#include "tools/conformance/device_block.h"
 #include "tools/conformance/guarded.h"
+#include "tools/conformance/held.h"
+#include "tools/conformance/place.h"
 
 namespace thalweg::conformance {
 namespace {
-
-constexpr uint64_t kZone = 64;  // bytes of red zone on either side of a value
-
-// Memory of a value between its red zones, on the device or in host memory.
-class Place {
- public:
-  static StatusOr<Place> Make(const Device& device, bool host, uint64_t bytes) {
-    Place p;
-    p.bytes_ = bytes;
-    p.want_ = Pattern(bytes + 2 * kZone, 42);
-    if (host && !device.host_memory()) {
-      p.host_ = p.want_;
-    } else {
-      ASSIGN_OR_RETURN(p.block_, DeviceBlock::Make(device, p.want_.size()));
-      RETURN_IF_ERROR(p.block_.Put(p.want_));
-    }
-    return p;
-  }
-  // What lies there before the call, and must lie there afterwards if it is an input.
-  Status Fill(const void* data) {
-    if (bytes_ == 0) return Status();
-    std::memcpy(want_.data() + kZone, data, bytes_);
-    if (!block_) {
-      host_ = want_;
-      return Status();
-    }
-    return block_.Write(kZone, data, bytes_);
-  }
-  void Show(tw_view* v) {
-    const bool address = !block_ || block_.device().host_memory();
-    char* base = block_ ? static_cast<char*>(block_.memory()) : reinterpret_cast<char*>(host_.data());
-    v->data = address ? base + kZone : base;
-    v->offset = address ? 0 : kZone;
-    v->bytes = bytes_;
-  }
-  StatusOr<Bytes> Get() const {
-    if (block_) return block_.Get();
-    return host_;
-  }
-  // What was changed that should not have been; input: the value too.
-  std::string Changed(const Bytes& now, bool input) const {
-    for (uint64_t i = 0; i < now.size(); ++i) {
-      const bool zone = i < kZone || i >= kZone + bytes_;
-      if ((zone || input) && now[i] != want_[i]) {
-        return zone ? StrCat("byte ", int64_t(i) - int64_t(kZone), " of a value of ", bytes_, " bytes")
-                    : StrCat("byte ", i - kZone, " of an input");
-      }
-    }
-    return "";
-  }
-  uint64_t bytes() const { return bytes_; }
-
- private:
-  uint64_t bytes_ = 0;
-  DeviceBlock block_;
-  Bytes host_, want_;
-};
 
 // The record of create and prepare.
 tw_node* NodeRecord(const NodeRun& run, const std::vector<tw_shape>& shapes, Guarded* g) {
@@ -126,13 +70,22 @@ class Call {
     r.status = Fill(inputs, outputs, scratch);
     if (!r.status.ok()) return r;
     const tw_token token = frame_->c.token;
-    r.status = Enter();
+    if (run_.opens()) r.status = OpenResources(frame_, shown_);
+    if (r.status.ok()) {
+      for (uint32_t i = 0; i < n_slots_ - uint32_t(outputs.size()); ++i) {
+        if (opened_[i]) ShowDims(&shown_[i].view, shown_[i].view.dims, shown_[i].view.rank);
+      }
+      r.status = Enter();
+    } else if (run_.kernel->spec.async) {
+      AsyncCalls::Get().Cancel(token);
+    }
     TakeHeld();
     memory_.Close();
     if (stream_) {
       Status over = stream_->Drain();
       if (r.status.ok()) r.status = over;
     }
+    Close();
     r.completion = CheckToken(token, r.status.ok());
     Collect(inputs, &r);
     return r;
@@ -142,13 +95,15 @@ class Call {
   Status Fill(const std::vector<Tensor>& inputs, const std::vector<Shape>& outputs, uint64_t scratch) {
     const Node& n = *run_.node;
     const auto n_in = uint32_t(n.n_in()), n_out = uint32_t(n.n_out());
-    slots_ = static_cast<Slot*>(memory_.Bytes((n_in + n_out) * sizeof(Slot)));
-    for (uint32_t i = 0; i < n_in + n_out; ++i) {
+    n_slots_ = n_in + n_out;
+    slots_ = static_cast<Slot*>(memory_.Bytes((n_slots_ + n_in) * sizeof(Slot)));
+    shown_ = slots_ + n_slots_;
+    opened_.assign(n_in, nullptr);
+    for (uint32_t i = 0; i < n_slots_ + n_in; ++i) {
       new (&slots_[i]) Slot{};
       slots_[i].view.size = sizeof(tw_view);
-      slots_[i].view.dtype = n.types()[i];
+      slots_[i].view.dtype = n.types()[i < n_slots_ ? i : i - n_slots_];
     }
-    n_slots_ = n_in + n_out;
     for (uint32_t i = 0; i < n_in; ++i) RETURN_IF_ERROR(FillInput(i, inputs[i]));
     for (uint32_t o = 0; o < n_out; ++o) RETURN_IF_ERROR(FillOutput(n_in, o, outputs[o]));
     if (run_.device->has_streams()) {
@@ -222,6 +177,8 @@ class Call {
   Status MakeFrame(uint32_t n_in, uint32_t n_out, uint64_t scratch) {
     std::vector<const tw_view*> views;
     for (uint32_t i = 0; i < n_slots_; ++i) views.push_back(&slots_[i].view);
+    for (uint32_t i : run_.open_read) views[i] = &shown_[i].view;
+    for (uint32_t i : run_.open_update) views[i] = &shown_[i].view;
     std::vector<Slot*> source;
     for (uint32_t i = 0; i < n_in; ++i) source.push_back(&slots_[i]);
     frame_ = memory_.New(KernelFrame{});
@@ -240,6 +197,7 @@ class Call {
     frame_->run = &run_;
     frame_->step = &step_;
     frame_->source = memory_.Array(source);
+    frame_->opened = opened_.data();
     if (scratch) {
       ASSIGN_OR_RETURN(scratch_, Place::Make(*run_.device, false, scratch));
       tw_view v{};
@@ -265,6 +223,15 @@ class Call {
   void TakeHeld() {
     for (uint32_t i = 0; i < n_slots_; ++i) held_.push_back(std::move(slots_[i].held));
     for (uint32_t i = 0; i < n_slots_; ++i) slots_[i].~Slot();
+    for (uint32_t i = 0; i < opened_.size(); ++i) shown_[i].~Slot();
+  }
+
+  // Lets the locks go. The frame is gone by now.
+  void Close() {
+    KernelFrame f{};
+    f.run = &run_;
+    f.opened = opened_.data();
+    CloseResources(&f);
   }
 
   std::string CheckToken(tw_token token, bool ok) const {
@@ -272,6 +239,7 @@ class Call {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));  // time for a second one
     std::lock_guard lock(TheLedger().mu);
     const int times = TheLedger().completed[token];
+    TheLedger().completed.erase(token);
     if (times > 1) return StrCat("the token was completed ", times, " times");
     return ok && times == 0 ? "the token was not completed" : "";
   }
@@ -311,7 +279,7 @@ class Call {
     }
     if (!(*promised_)[o].known() || bytes.empty()) return Internal("output ", o, " was left without a value");
     ASSIGN_OR_RETURN(Tensor t, Tensor::Make(dtype, (*promised_)[o]));
-    if (t.bytes()) std::memcpy(t.data(), bytes.data() + kZone, t.bytes());
+    if (t.bytes()) std::memcpy(t.data(), Place::ValueIn(bytes), t.bytes());
     return t;
   }
 
@@ -323,7 +291,9 @@ class Call {
   std::unique_ptr<Stream> stream_;
   const std::vector<Shape>* promised_ = nullptr;  // by the shape rule
   Slot* slots_ = nullptr;
+  Slot* shown_ = nullptr;  // per flat input, where it is opened
   uint32_t n_slots_ = 0;
+  std::vector<Resource*> opened_;  // likewise; not in memory that goes with the call
   KernelFrame* frame_ = nullptr;
   std::vector<Place> places_;  // per slot
   std::vector<Tensor> held_;   // likewise, after the call
@@ -341,9 +311,9 @@ PreparedKernel::PreparedKernel(World* world, const Node* node, const KernelDef* 
 }
 
 StatusOr<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(World* world, const Node* node, const KernelDef* kernel, Device* device,
-                                                               const std::vector<Tensor>& inputs) {
+                                                               const std::vector<Tensor>& inputs, const HeldBy& held) {
   std::unique_ptr<PreparedKernel> p(new PreparedKernel(world, node, kernel, device));
-  if (p->run_.opens()) return Unimplemented("it opens resources");
+  p->held_ = held;
   RETURN_IF_ERROR(p->Prepare(inputs));
   return p;
 }
@@ -361,9 +331,10 @@ std::unique_ptr<PreparedKernel> PreparedKernel::Around(World* world, const Node*
 Status PreparedKernel::Prepare(const std::vector<Tensor>& inputs) {
   const bool hasty = world_->play().hasty;
   std::vector<Tensor> values;
-  for (size_t i = 0; i < inputs.size(); ++i) values.push_back(run_.host_in[i] ? inputs[i] : Tensor());
+  for (uint32_t i = 0; i < inputs.size(); ++i) values.push_back(run_.host_in[i] && !held_.count(i) ? inputs[i] : Tensor());
+  std::vector<HandleInfo> infos;
   ShapeAnswer answer;
-  RETURN_IF_ERROR(InferShapes(*run_.node, AllShapes(inputs, {}), values, std::vector<const HandleInfo*>(inputs.size(), nullptr), &answer));
+  RETURN_IF_ERROR(InferShapes(*run_.node, AllShapes(inputs, {}), values, InfosOf(held_, inputs.size(), &infos), &answer));
   shapes_ = answer.shapes;
   const std::vector<tw_shape> shapes = AllShapes(inputs, shapes_);
   const tw_kernel_def& def = run_.kernel->def;
@@ -392,18 +363,42 @@ Status PreparedKernel::Prepare(const std::vector<Tensor>& inputs) {
 }
 
 PreparedKernel::~PreparedKernel() {
-  if (!owned_ || !run_.kernel || run_.opens()) return;
+  if (!owned_ || !run_.kernel) return;
   const tw_kernel_def& def = run_.kernel->def;
   if (def.create && def.destroy) def.destroy(run_.kernel->host, run_.state);
 }
 
 CallResult PreparedKernel::Execute(const std::vector<Tensor>& inputs, const CancelToken* cancel) const {
+  if (!held_.empty()) {
+    auto state = State::Make(world_, run_.device, held_);
+    CallResult r;
+    r.status = state.status();
+    return state.ok() ? ExecuteOn(**state, inputs, cancel) : r;
+  }
   Call call(world_, run_, cancel);
   return call.Execute(inputs, shapes_, scratch_);
 }
 
-CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const std::vector<Tensor>& inputs) {
-  auto prepared = PreparedKernel::Make(world, node, kernel, device, inputs);
+CallResult PreparedKernel::ExecuteOn(const State& state, const std::vector<Tensor>& inputs, const CancelToken* cancel) const {
+  CallResult r;
+  {
+    Call call(world_, run_, cancel);
+    r = call.Execute(state.WithHandles(inputs), shapes_, scratch_);
+  }
+  if (r.breach.empty()) r.breach = state.Breach(run_.open_update);
+  if (!r.status.ok()) return r;
+  auto contents = state.Contents();
+  if (!contents.ok()) {
+    r.status = contents.status();
+    return r;
+  }
+  for (Tensor& t : *contents) r.outputs.push_back(std::move(t));
+  return r;
+}
+
+CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const std::vector<Tensor>& inputs,
+                      const HeldBy& held) {
+  auto prepared = PreparedKernel::Make(world, node, kernel, device, inputs, held);
   if (prepared.ok()) return (*prepared)->Execute(inputs);
   CallResult r;
   r.status = prepared.status();

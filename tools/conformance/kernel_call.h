@@ -8,29 +8,32 @@
 
 #include "framework/graph/graph.h"
 #include "framework/runtime/frame.h"
-#include "tools/conformance/world.h"
+#include "tools/conformance/held.h"
 
 namespace thalweg::conformance {
 
 struct CallResult {
   Status status;                // what the kernel says
-  std::vector<Tensor> outputs;  // in host memory; empty after a failure
+  std::vector<Tensor> outputs;  // in host memory, then what the resources hold; empty after a failure
   std::string breach;           // what it wrote to that was not its own
   std::string completion;       // what was wrong about the end of an asynchronous call
 };
 
 class PreparedKernel {
  public:
-  // inputs: host tensors, one per flat input; their shapes are known from the beginning. All arguments must outlive it.
+  // inputs: host tensors, one per flat input; their shapes are known from the beginning. All arguments but `held` must outlive it.
   // Errors: what the shape rule, create or prepare say.
   static StatusOr<std::unique_ptr<PreparedKernel>> Make(World* world, const Node* node, const KernelDef* kernel, Device* device,
-                                                        const std::vector<Tensor>& inputs);
+                                                        const std::vector<Tensor>& inputs, const HeldBy& held = {});
   // Around a state that somebody else made and destroys; output_shapes and scratch are known.
   static std::unique_ptr<PreparedKernel> Around(World* world, const Node* node, const KernelDef* kernel, Device* device, void* state,
                                                 std::vector<Shape> output_shapes, uint64_t scratch);
   ~PreparedKernel();
-  // cancel: may be NULL.
+  // Resources are new in each call. cancel: may be NULL.
   CallResult Execute(const std::vector<Tensor>& inputs, const CancelToken* cancel = nullptr) const;
+  // On resources that may have been used before.
+  CallResult ExecuteOn(const State& state, const std::vector<Tensor>& inputs, const CancelToken* cancel = nullptr) const;
+  bool updates() const { return !run_.open_update.empty(); }
   // As Make's rule says; may be unknown in places.
   const std::vector<Shape>& output_shapes() const { return shapes_; }
 
@@ -39,12 +42,14 @@ class PreparedKernel {
   Status Prepare(const std::vector<Tensor>& inputs);
   World* world_;
   NodeRun run_;
+  HeldBy held_;
   std::vector<Shape> shapes_;  // of the outputs
   uint64_t scratch_ = 0;
   bool owned_ = true;  // the state
 };
 
 // Make and Execute in one.
-CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const std::vector<Tensor>& inputs);
+CallResult CallKernel(World* world, const Node* node, const KernelDef* kernel, Device* device, const std::vector<Tensor>& inputs,
+                      const HeldBy& held = {});
 
 }  // namespace thalweg::conformance

@@ -115,13 +115,17 @@ Outcome DescribesItself(const std::string& file) {
 
 }  // namespace
 
-void CheckFile(Run& run) {
-  const std::string& file = run.options().file;
+void CheckLoads(Run& run) {
+  const std::string& file = run.options().path;
   run.Check(1, "", [&]() -> Outcome {
     ASSIGN_OR_RETURN(ElfSymbols symbols, ReadElfSymbols(file));
     (void)symbols;
     return Library::Open(file).status();
   });
+}
+
+void CheckFile(Run& run) {
+  const std::string& file = run.options().path;
   run.Check(2, "", [&] { return ExportsOnlyTheEntry(file); });
   run.Check(3, "", [&] { return ImportsNothingOfOurs(file); });
   run.Check(4, "", [&] { return StartsNothing(file); });

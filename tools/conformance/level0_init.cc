@@ -169,7 +169,7 @@ Outcome SurvivesRefusals(const std::string& file, bool full) {
 }  // namespace
 
 void CheckInit(Run& run) {
-  const std::string& file = run.options().file;
+  const std::string& file = run.options().path;
   run.Check(7, "", [&] { return Registers(file, kRealHost); });
   run.Check(8, "", [&] { return ServesTwoRuntimes(file); });
   run.Check(9, "", [&] { return LeavesNoThread(file); });

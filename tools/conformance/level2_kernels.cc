@@ -11,35 +11,30 @@ namespace {
 
 // ---- rules ----
 
-Outcome Agrees(World* world, CaseBook* book, const std::string& title) {
+Outcome Agrees(World* world, CaseBook* book, const std::vector<const KernelDef*>& kernels, const std::string& title) {
   size_t compared = 0;
-  std::string why = "no case could be made up for it";
   const OpSchema* op = world->registry().FindOp(title.substr(0, title.find(' ')));
   if (op && op->plugin == world->id()) return Skip("the op is the plugin's own; rules 202 to 208 look at it");
-  for (const KernelDef* k : world->Kernels()) {
-    if (k->spec.any_op || KernelTitle(*k) != title) continue;
+  for (const KernelDef* k : kernels) {
+    if (KernelTitle(*k) != title) continue;
     Device* device = world->DeviceOf(k->spec.kind);
     if (!device) return Skip("there is no such device on this machine");
-    if (!Comparable(*k)) {
-      why = k->op->stateful ? "the op has state" : "its spec says `nondeterministic`";
-      continue;
-    }
     for (const Case& c : book->For(*k, true)) {
       ASSIGN_OR_RETURN(Placed p, PlaceCase(world, c));
       if (!Fits(*k, *p.node)) continue;
       At(c.text());
-      CallResult r = CallKernel(world, p.node, k, device, c.inputs);
+      CallResult r = CallKernel(world, p.node, k, device, c);
       if (!r.status.ok()) return Fail(c.text(), " by '", k->spec.text, "': ", Message(r.status));
-      if (std::string d = DiffersIn(r.outputs, c.results); !d.empty()) return Fail(c.text(), " by '", k->spec.text, "': ", d);
+      if (std::string d = DiffersIn(*k, r.outputs, c.results); !d.empty()) return Fail(c.text(), " by '", k->spec.text, "': ", d);
       ++compared;
     }
   }
-  return compared ? Outcome() : Skip(why);
+  return compared ? Outcome() : Skip("no case could be made up for it");
 }
 
 Outcome Repeats(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
   if (!Comparable(k)) return Skip("its results may differ");
-  CallResult one = CallKernel(world, &node, &k, device, c.inputs), two = CallKernel(world, &node, &k, device, c.inputs);
+  CallResult one = CallKernel(world, &node, &k, device, c), two = CallKernel(world, &node, &k, device, c);
   if (!one.status.ok()) return Skip(Message(one.status));  // what is wrong with it is another rule's
   RETURN_IF_ERROR(two.status);
   for (size_t o = 0; o < one.outputs.size(); ++o) {
@@ -49,16 +44,18 @@ Outcome Repeats(World* world, const KernelDef& k, const Node& node, const Case& 
 }
 
 Outcome StaysInBounds(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
-  CallResult r = CallKernel(world, &node, &k, device, c.inputs);
+  CallResult r = CallKernel(world, &node, &k, device, c);
   if (!r.breach.empty()) return Fail("it wrote to ", r.breach);
   return r.status.ok() ? Outcome() : Skip(Message(r.status));
 }
 
 Outcome RunsAtOnce(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
-  if (!Comparable(k)) return Skip("its results may differ");
-  auto prepared = PreparedKernel::Make(world, &node, &k, device, c.inputs);
+  auto prepared = PreparedKernel::Make(world, &node, &k, device, c.inputs, c.held);
   if (!prepared.ok()) return Skip(Message(prepared.status()));
-  const CallResult alone = (*prepared)->Execute(c.inputs);
+  // Those that only read do so from the same resources.
+  ASSIGN_OR_RETURN(auto shared, State::Make(world, device, c.held));
+  auto execute = [&] { return (*prepared)->updates() ? (*prepared)->Execute(c.inputs) : (*prepared)->ExecuteOn(*shared, c.inputs); };
+  const CallResult alone = execute();
   if (!alone.status.ok()) return Skip(Message(alone.status));
   constexpr size_t kThreads = 3, kRounds = 4;
   std::vector<std::string> wrong(kThreads);
@@ -66,8 +63,8 @@ Outcome RunsAtOnce(World* world, const KernelDef& k, const Node& node, const Cas
   for (size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (size_t i = 0; i < kRounds && wrong[t].empty(); ++i) {
-        const CallResult r = (*prepared)->Execute(c.inputs);
-        wrong[t] = r.status.ok() ? DiffersIn(r.outputs, alone.outputs) : std::string(Message(r.status));
+        const CallResult r = execute();
+        wrong[t] = r.status.ok() ? DiffersIn(k, r.outputs, alone.outputs) : std::string(Message(r.status));
       }
     });
   }
@@ -80,7 +77,7 @@ Outcome RunsAtOnce(World* world, const KernelDef& k, const Node& node, const Cas
 
 Outcome LetsTensorsGo(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
   const int64_t before = TheLedger().tensors;
-  CallResult r = CallKernel(world, &node, &k, device, c.inputs);
+  CallResult r = CallKernel(world, &node, &k, device, c);
   const int64_t left = TheLedger().tensors - before;
   if (left > 0) return Fail(left, " tensors of make, reshape, retain or keep were not released");
   if (left < 0) return Fail(-left, " tensors were released that were not made or kept");
@@ -110,8 +107,7 @@ Outcome CallsInTurns(std::vector<Ready>* ready) {
         return Fail(who, Message(got.status));
       }
       if (r.first.empty()) r.first = got.outputs;
-      if (!Comparable(*r.kernel)) continue;
-      if (std::string d = DiffersIn(got.outputs, r.first); !d.empty()) return Fail(who, "in a later call, ", d);
+      if (std::string d = DiffersIn(*r.kernel, got.outputs, r.first); !d.empty()) return Fail(who, "in a later call, ", d);
     }
   }
   return {};
@@ -135,7 +131,7 @@ Outcome KeepsNothing(World* world, CaseBook* book, const std::vector<const Kerne
     ASSIGN_OR_RETURN(r.placed, PlaceCase(world, cases[0]));
     if (!Fits(*k, *r.placed.node)) continue;
     At(cases[0].text());
-    auto prepared = PreparedKernel::Make(world, r.placed.node, k, device, cases[0].inputs);
+    auto prepared = PreparedKernel::Make(world, r.placed.node, k, device, cases[0].inputs, cases[0].held);
     if (!prepared.ok()) continue;
     r.prepared = *std::move(prepared);
     ready.push_back(std::move(r));
@@ -148,7 +144,7 @@ Outcome KeepsNothing(World* world, CaseBook* book, const std::vector<const Kerne
 }  // namespace
 
 void CheckKernels(Run& run, World& world) {
-  const std::vector<const KernelDef*> kernels = CallableKernels(world);
+  const std::vector<const KernelDef*> kernels = Sampled(CallableKernels(world), run.options().full);
   if (kernels.empty() || (world.play().older && !run.options().full)) return;
   auto oracle = World::Oracle();
   if (!oracle.ok()) return run.Check(201, "", [&] { return Outcome(oracle.status()); });
@@ -160,7 +156,7 @@ void CheckKernels(Run& run, World& world) {
   std::set<std::string> seen;
   for (const KernelDef* k : kernels) {
     const std::string title = KernelTitle(*k);
-    if (seen.insert(title).second) run.Check(201, title, [&] { return Agrees(&world, &book, title); });
+    if (seen.insert(title).second) run.Check(201, title, [&] { return Agrees(&world, &book, kernels, title); });
   }
   if (!world.play().name.empty()) return;
   check(202, Repeats);

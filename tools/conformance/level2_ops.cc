@@ -15,11 +15,13 @@ namespace {
 
 // ---- shape rules ----
 
-StatusOr<std::vector<Shape>> Ask(const Node& node, const std::vector<Shape>& shapes, const std::vector<Tensor>& values) {
+StatusOr<std::vector<Shape>> Ask(const Node& node, const std::vector<Shape>& shapes, const std::vector<Tensor>& values,
+                                 const HeldBy& held) {
   std::vector<tw_shape> in;
   for (const Shape& s : shapes) in.push_back(s.c());
   ShapeAnswer answer;
-  RETURN_IF_ERROR(InferShapes(node, in, values, std::vector<const HandleInfo*>(shapes.size(), nullptr), &answer));
+  std::vector<HandleInfo> infos;
+  RETURN_IF_ERROR(InferShapes(node, in, values, InfosOf(held, shapes.size(), &infos), &answer));
   return answer.shapes;
 }
 
@@ -36,24 +38,25 @@ Outcome PromisesLess(World* world, const Case& c) {
   ASSIGN_OR_RETURN(const Node* node, AddCase(&graph, c, false));
   std::vector<Shape> known;
   for (const Tensor& t : c.inputs) known.push_back(t.shape());
-  ASSIGN_OR_RETURN(std::vector<Shape> real, Ask(*node, known, c.inputs));
+  ASSIGN_OR_RETURN(std::vector<Shape> real, Ask(*node, known, ValuesOf(c), c.held));
   const std::vector<Tensor> no_values(c.inputs.size());
-  auto compare = [&](const std::vector<Shape>& shapes, const std::vector<Tensor>& values, const std::string& what) -> Outcome {
-    auto promised = Ask(*node, shapes, values);
+  auto compare = [&](const std::vector<Shape>& shapes, const HeldBy& held, const std::string& what) -> Outcome {
+    auto promised = Ask(*node, shapes, no_values, held);
     if (!promised.ok()) return Fail(c.text(), ": ", what, ", it is refused: ", Message(promised.status()));
     if (std::string s = Contradicts(*promised, real); !s.empty()) return Fail(c.text(), ": ", what, ", ", s);
     return {};
   };
-  RETURN_UNLESS_PASSED(compare(known, no_values, "without the values"));
+  RETURN_UNLESS_PASSED(compare(known, c.held, "without the values"));
+  if (!c.held.empty()) RETURN_UNLESS_PASSED(compare(known, {}, "without the variables"));
   for (size_t i = 0; i < known.size(); ++i) {
     std::vector<Shape> less = known;
     less[i] = Shape();
-    RETURN_UNLESS_PASSED(compare(less, no_values, StrCat("without the rank of input ", i)));
+    RETURN_UNLESS_PASSED(compare(less, c.held, StrCat("without the rank of input ", i)));
     for (int32_t d = 0; d < known[i].rank(); ++d) {
       std::vector<int64_t> dims(known[i].dims().begin(), known[i].dims().end());
       dims[size_t(d)] = -1;
       less[i] = Shape(dims);
-      RETURN_UNLESS_PASSED(compare(less, no_values, StrCat("without size ", d, " of input ", i)));
+      RETURN_UNLESS_PASSED(compare(less, c.held, StrCat("without size ", d, " of input ", i)));
     }
   }
   return {};

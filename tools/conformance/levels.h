@@ -11,12 +11,14 @@ inline Effort EffortOf(const Run& run, const World& world) {
 }
 
 // Level 0: the file, loading, describing, init. Loads the library by itself, in a child of its own each.
+void CheckLoads(Run& run);
 void CheckFile(Run& run);
 void CheckInit(Run& run);
 // Level 1.
 void CheckMemory(Run& run, World& world);
 // Level 2.
 void CheckKernels(Run& run, World& world);
+void CheckState(Run& run, World& world);
 void CheckOps(Run& run, World& world);
 // Level 3.
 void CheckStreams(Run& run, World& world);

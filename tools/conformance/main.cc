@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 
 #include "tools/conformance/levels.h"
@@ -33,8 +34,11 @@ Says whether a plugin keeps the rules of the ABI, by loading it into processes o
 Exit status: 0 all rules kept, 1 some rule broken, 2 the checks could not be made.
 )";
 
+bool json_wanted = false;
+
 [[noreturn]] void Refuse(const std::string& why) {
   std::fprintf(stderr, "thalweg-conformance: %s\n", why.c_str());
+  if (json_wanted) std::fputs(JsonError(why).c_str(), stdout);
   std::exit(2);
 }
 
@@ -51,6 +55,7 @@ T Number(const std::string& option, const char* text) {
 Options Parse(int argc, char** argv) {
   Options o;
   std::optional<double> limit;
+  json_wanted = std::any_of(argv + 1, argv + argc, [](const char* arg) { return std::strcmp(arg, "--json") == 0; });
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
     const char* value = i + 1 < argc ? argv[i + 1] : nullptr;
@@ -88,8 +93,11 @@ Options Parse(int argc, char** argv) {
     }
   }
   if (o.file.empty()) Refuse("which file? --help says more");
+  std::error_code wrong;
   if (access(o.file.c_str(), R_OK) != 0) Refuse(StrCat("cannot read '", o.file, "': ", std::strerror(errno)));
-  if (o.file.find('/') == std::string::npos) o.file.insert(0, "./");  // else the dynamic loader would look elsewhere
+  if (!std::filesystem::is_regular_file(o.file, wrong)) Refuse(StrCat("'", o.file, "' is no file; name the plugin's shared library"));
+  o.path = std::filesystem::absolute(o.file).string();
+  if (std::filesystem::exists(o.at, wrong)) o.at = std::filesystem::absolute(o.at).string();
   o.limit = limit.value_or(o.full ? 200 : 20);
   return o;
 }
@@ -118,7 +126,7 @@ std::vector<Play> Plays() {
 }
 
 void CheckUnder(Run& run, const Play& play) {
-  auto library = Library::Open(run.options().file);
+  auto library = Library::Open(run.options().path);
   if (!library.ok()) return run.Check(1, "", [&] { return Outcome(library.status()); });
   auto world = World::Make(**library, play);
   if (!world.ok()) return run.Check(7, "", [&] { return Outcome(world.status()); });
@@ -127,6 +135,7 @@ void CheckUnder(Run& run, const Play& play) {
   if (play.stripped && play.stripped != kAllSets && SetsBrought() == play.stripped) return;
   CheckMemory(run, **world);
   CheckKernels(run, **world);
+  CheckState(run, **world);
   CheckOps(run, **world);
   CheckStreams(run, **world);
   CheckKernelEnds(run, **world);
@@ -156,14 +165,40 @@ class Printer {
   std::vector<Result> all_;
 };
 
+// A folder that goes with this object.
+class Scratch {
+ public:
+  Scratch() {
+    std::error_code none;
+    std::string name = (std::filesystem::temp_directory_path(none) / "thalweg-conformance-XXXXXX").string();
+    if (mkdtemp(name.data())) name_ = name;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    if (!name_.empty()) std::filesystem::remove_all(name_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+};
+
 int Main(int argc, char** argv) {
-  const Options options = Parse(argc, argv);
+  Options options = Parse(argc, argv);
+  const Scratch scratch;
+  if (scratch.name().empty())
+    Refuse(StrCat("cannot make a temporary folder: ", std::strerror(errno), "; set TMPDIR to a place that can be written to"));
+  options.folder = scratch.name();
   Printer printer(options);
-  printer.Add(RunChildren(options, "", true, [](Run& run) {
-    CheckFile(run);
-    CheckInit(run);
-  }));
   // What cannot be loaded or brought in cannot be looked at any further.
+  printer.Add(RunChildren(options, "", true, CheckLoads));
+  if (!printer.Failed()) {
+    printer.Add(RunChildren(options, "", true, [](Run& run) {
+      CheckFile(run);
+      CheckInit(run);
+    }));
+  }
   const bool sound = !printer.Failed();
   for (const Play& play : Plays()) {
     if (sound && options.level > 0) printer.Add(RunChildren(options, play.name, false, [&](Run& run) { CheckUnder(run, play); }));

@@ -42,8 +42,13 @@ ProcessState ReadProcess() {
   s.files = Entries("/proc/self/fd");
   s.children = Words(StrCat("/proc/self/task/", getpid(), "/children"));
   s.mappings = Lines("/proc/self/maps");
-  s.heap = int64_t(mallinfo2().uordblks + mallinfo2().hblkhd);
+  s.heap = ReadHeap();
   return s;
+}
+
+int64_t ReadHeap() {
+  const struct mallinfo2 m = mallinfo2();
+  return int64_t(m.uordblks + m.hblkhd);
 }
 
 int64_t SettledThreads(int64_t expected) {

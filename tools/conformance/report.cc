@@ -57,6 +57,12 @@ std::string JsonText(const Options& options, const std::vector<Result>& results)
   return json.text();
 }
 
+std::string JsonError(const std::string& why) {
+  Json json;
+  json.Object().Text("error", why).End();
+  return json.text();
+}
+
 std::string RuleList() {
   std::string text;
   for (const Rule& r : Rules()) text += StrCat(Number(r.number), " ", r.text, " (thalweg/plugin/", r.source, ")\n");

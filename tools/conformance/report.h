@@ -9,6 +9,7 @@ namespace thalweg::conformance {
 
 std::string TextLine(const Result& r);
 std::string Summary(const Options& options, const std::vector<Result>& results);
+std::string JsonError(const std::string& why);
 std::string JsonText(const Options& options, const std::vector<Result>& results);
 std::string RuleList();
 bool AnyFailed(const std::vector<Result>& results);

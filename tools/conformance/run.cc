@@ -1,5 +1,6 @@
 #include "tools/conformance/run.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <fstream>
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -19,7 +21,7 @@
 namespace thalweg::conformance {
 namespace {
 
-constexpr int kAgain = 3;  // exit status of a child that leaves what is left to the next one
+constexpr int kAgain = 3;  // exit status of a child that could not tell
 constexpr int kMostChildren = 1000;
 
 // What the child was last at, readable after its death.
@@ -57,27 +59,35 @@ struct Told {
   std::string a, b;
 };
 
-// Reads messages until the child is silent for too long or its end of the pipe is closed.
+// Reads messages until the child is silent for too long, or gone.
 class Listener {
  public:
-  Listener(int fd, double limit) : fd_(fd), limit_(limit) {}
+  Listener(int fd, pid_t child, double limit) : fd_(fd), child_(child), limit_(limit) {}
   enum State { kMessage, kEnd, kSilent };
   State Next(Told* out) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(limit_);
-    for (;;) {
-      if (Take(out)) return kMessage;
-      auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
+    while (!Take(out)) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
       if (left <= 0) return kSilent;
+      constexpr int64_t kLook = 200;  // somebody else may hold the pipe open
       pollfd p{fd_, POLLIN, 0};
-      if (poll(&p, 1, int(std::min<int64_t>(left, 1 << 30))) <= 0) continue;
+      if (poll(&p, 1, int(std::min(left, kLook))) <= 0) {
+        if (Gone()) return kEnd;
+        continue;
+      }
       char bytes[4096];
-      ssize_t n = read(fd_, bytes, sizeof bytes);
+      const ssize_t n = read(fd_, bytes, sizeof bytes);
       if (n == 0) return kEnd;
       if (n > 0) buffer_.append(bytes, size_t(n));
     }
+    return kMessage;
   }
 
  private:
+  bool Gone() const {
+    siginfo_t info{};
+    return waitid(P_PID, id_t(child_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child_;
+  }
   bool Take(Told* out) {
     size_t first = buffer_.find('\0');
     size_t second = first == buffer_.npos ? first : buffer_.find('\0', first + 1);
@@ -89,9 +99,21 @@ class Listener {
     return true;
   }
   int fd_;
+  pid_t child_;
   double limit_;
   std::string buffer_;
 };
+
+// What a plugin forked and left behind comes to this process once its parent is gone.
+void EndStrays() {
+  for (int tries = 0; tries < 10000; ++tries) {
+    std::ifstream children(StrCat("/proc/self/task/", getpid(), "/children"));
+    pid_t stray = 0;
+    if (!(children >> stray)) return;
+    kill(stray, SIGKILL);
+    waitpid(stray, nullptr, 0);
+  }
+}
 
 [[noreturn]] void BeChild(Run* run, const std::function<void(Run&)>& checks) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -99,8 +121,9 @@ class Listener {
   rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   dup2(2, 1);  // what a plugin prints is no part of the report
+  if (!run->options().folder.empty() && chdir(run->options().folder.c_str()) != 0) _exit(kAgain);
   checks(*run);
-  _exit(0);
+  run->End();
 }
 
 }  // namespace
@@ -110,6 +133,19 @@ void At(const std::string& what) {
   const size_t n = std::min<size_t>(what.size(), 4000);
   std::memcpy(Board(), what.data(), n);
   Board()[n] = 0;
+}
+
+Run::Run(const Options& options, int pipe, int from, bool one_each)
+    : options_(options), pipe_(pipe), from_(from), process_(getpid()), one_each_(one_each) {}
+
+void Run::EndCopies() const {
+  if (getpid() != process_) _exit(kAgain);
+}
+
+void Run::End() const {
+  EndCopies();
+  Tell('d', "", "");
+  _exit(0);
 }
 
 bool Run::Wants(int rule) const {
@@ -127,6 +163,7 @@ void Run::Tell(char what, const std::string& a, const std::string& b) const {
 }
 
 void Run::Check(int rule, const std::string& subject, const Body& body) {
+  EndCopies();
   if (!Wants(rule) || next_++ < from_) return;
   At("");
   Tell('b', std::to_string(rule), subject);
@@ -136,18 +173,63 @@ void Run::Check(int rule, const std::string& subject, const Body& body) {
   } catch (const std::exception& e) {
     o = Fail("a C++ exception came out of the plugin: ", e.what());
   }
+  EndCopies();
   std::replace(o.why.begin(), o.why.end(), '\0', ' ');
   Tell('e', std::to_string(int(o.kind)), o.why);
-  if (one_each_ || o.kind == Outcome::kFail) _exit(kAgain);
+  if (!one_each_ && o.kind != Outcome::kFail) return;
+  Tell('n', "", "");
+  _exit(0);
 }
+
+namespace {
+
+// What became of one child.
+struct Ended {
+  Listener::State state = Listener::kEnd;
+  char last = 0;      // 'd': all is done; 'n': the next one goes on
+  bool open = false;  // a check has begun and not ended
+  int status = 0;     // of the process
+};
+
+Ended Listen(int fd, pid_t child, double limit, const std::string& host, int* from, std::vector<Result>* results) {
+  Ended e;
+  Listener listener(fd, child, limit);
+  for (Told told; e.last == 0 && (e.state = listener.Next(&told)) == Listener::kMessage;) {
+    if (told.what == 'b') {
+      results->push_back({std::stoi(told.a), host, told.b, {}});
+      e.open = true;
+    } else if (told.what == 'e') {
+      results->back().outcome = {Outcome::Kind(std::stoi(told.a)), told.b};
+      e.open = false;
+      ++*from;
+    } else {
+      e.last = told.what;
+    }
+  }
+  if (e.state == Listener::kSilent) kill(-child, SIGKILL);
+  while (waitpid(child, &e.status, 0) < 0 && errno == EINTR) {
+  }
+  kill(-child, SIGKILL);  // what it may have left behind
+  EndStrays();
+  return e;
+}
+
+Outcome HowItEnded(const Ended& e, double limit) {
+  if (e.state != Listener::kSilent) return Fail(DeathText(e.status));
+  return Fail("no end within ", limit, " seconds", Board() && *Board() ? StrCat(", at ", static_cast<const char*>(Board())) : "");
+}
+
+}  // namespace
 
 std::vector<Result> RunChildren(const Options& options, const std::string& host, bool one_each, const std::function<void(Run&)>& checks) {
   std::vector<Result> results;
-  int from = 0;
+  constexpr int kPatience = 2;  // checks that hang, before the rest is given up
+  int from = 0, hung = 0;
   (void)Board();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   for (int children = 0; children < kMostChildren; ++children) {
     int ends[2];
-    if (pipe(ends) != 0) std::abort();
+    if (pipe2(ends, O_CLOEXEC) != 0) std::abort();
     const pid_t child = fork();
     if (child < 0) std::abort();
     if (child == 0) {
@@ -157,35 +239,22 @@ std::vector<Result> RunChildren(const Options& options, const std::string& host,
     }
     close(ends[1]);
     setpgid(child, child);
-    Listener listener(ends[0], options.limit);
-    bool open = false;  // a check has begun and not ended
-    Listener::State state;
-    for (Told told; (state = listener.Next(&told)) == Listener::kMessage;) {
-      if (told.what == 'b') {
-        results.push_back({std::stoi(told.a), host, told.b, {}});
-        open = true;
-      } else {
-        results.back().outcome = {Outcome::Kind(std::stoi(told.a)), told.b};
-        open = false;
-        ++from;
-      }
-    }
-    if (state == Listener::kSilent) kill(-child, SIGKILL);
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    kill(-child, SIGKILL);  // what it may have left behind
+    const Ended e = Listen(ends[0], child, options.limit, host, &from, &results);
     close(ends[0]);
-    if (open) {
-      std::string at = Board() && *Board() ? StrCat(", at ", static_cast<const char*>(Board())) : std::string();
-      results.back().outcome =
-          state == Listener::kSilent ? Fail("no end within ", options.limit, " seconds", at) : Outcome(Outcome::kFail, DeathText(status));
-      ++from;
-    } else if (state == Listener::kSilent || !(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kAgain))) {
-      // Between two checks: while the plugin was brought in or sent away.
-      results.push_back({7, host, "", Outcome(Outcome::kFail, DeathText(status))});
+    if (access(options.path.c_str(), R_OK) != 0) {
+      results.push_back({1, host, "", Fail("the file is gone: the plugin, or somebody else, has removed it")});
       return results;
-    } else if (WEXITSTATUS(status) == 0) {
+    }
+    if (e.last == 'd') return results;
+    if (e.last == 'n') continue;
+    if (!e.open) {  // between two checks: while the plugin was brought in or sent away
+      results.push_back({7, host, "", HowItEnded(e, options.limit)});
+      return results;
+    }
+    results.back().outcome = HowItEnded(e, options.limit);
+    ++from;
+    if (e.state == Listener::kSilent && ++hung == kPatience) {
+      results.back().outcome.why += "; what follows is not tried";
       return results;
     }
   }

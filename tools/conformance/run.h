@@ -11,7 +11,9 @@
 namespace thalweg::conformance {
 
 struct Options {
-  std::string file;
+  std::string file;    // as the user said it
+  std::string path;    // the same, absolute
+  std::string folder;  // where checks run: whatever a plugin leaves there goes with it
   int level = 5;
   std::vector<int> rules;  // only these; empty: all of the level and below
   std::string at;          // where file systems and memberships are tried; empty: a place that the plugin should know
@@ -34,15 +36,19 @@ class Run {
   void Check(int rule, const std::string& subject, const Body& body);
   // The rule is among those to be checked.
   bool Wants(int rule) const;
+  // All checks are made: ends the child.
+  [[noreturn]] void End() const;
   const Options& options() const { return options_; }
 
  private:
   friend std::vector<Result> RunChildren(const Options& options, const std::string& host, bool one_each,
                                          const std::function<void(Run&)>& checks);
-  Run(const Options& options, int pipe, int from, bool one_each) : options_(options), pipe_(pipe), from_(from), one_each_(one_each) {}
+  Run(const Options& options, int pipe, int from, bool one_each);
+  // One of the plugin's has forked, and the copy came back here.
+  void EndCopies() const;
   void Tell(char what, const std::string& a, const std::string& b) const;
   const Options& options_;
-  const int pipe_, from_;
+  const int pipe_, from_, process_;
   const bool one_each_;
   int next_ = 0;
 };

@@ -13,9 +13,11 @@ namespace thalweg::conformance {
 
 // All but those for any op, which only take time.
 std::vector<const KernelDef*> CallableKernels(const World& world);
+// A few element types of each op and kind; all: every one.
+std::vector<const KernelDef*> Sampled(std::vector<const KernelDef*> kernels, bool all);
 std::string KernelTitle(const KernelDef& k);                          // "Add @TOY"
 std::string CountText(const std::vector<const KernelDef*>& kernels);  // "3 kernels"
-// What has randomness or state gives no comparable results.
+// Randomness, and state that the kit does not see, give results that cannot be compared but by type and shape.
 bool Comparable(const KernelDef& k);
 
 // A case in the world of the plugin, with its graph.
@@ -28,6 +30,8 @@ StatusOr<Placed> PlaceCase(World* world, const Case& c);
 bool Fits(const KernelDef& k, const Node& node);
 // "output 1: element 0 of 6 is 2 instead of 3"; empty where nothing differs.
 std::string DiffersIn(const std::vector<Tensor>& got, const std::vector<Tensor>& want);
+// As far as results of the kernel can be compared.
+std::string DiffersIn(const KernelDef& k, const std::vector<Tensor>& got, const std::vector<Tensor>& want);
 
 using KernelCheck = std::function<Outcome(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device)>;
 // Makes the check with the first cases of each kernel; a skip does not count as one. Skipped where none passed.

@@ -1,4 +1,6 @@
 // thalweg ckpt: what a checkpoint holds, and whether its bytes are whole.
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 
 #include "command.h"
@@ -10,8 +12,30 @@ namespace {
 
 struct Entry {
   std::string name, dtype, shape, failure;
+  std::string resource, format;  // of what a plugin's resource was saved as; else empty
   uint64_t bytes = 0;
 };
+
+bool IsWord(const tw_string& s) {
+  const auto fits = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-'; };
+  return s.size > 0 && s.size < 200 && std::all_of(s.data, s.data + s.size, fits);
+}
+
+// Savers call a plugin's resource so, and keep its type and format before its bytes (saver.h). What is not that stays a string.
+void LookForResource(const Checkpoint& checkpoint, Entry* e) {
+  const std::string suffix = ":resource";
+  if (e->dtype != "string" || e->shape != "[3]" || e->name.size() < suffix.size()) return;
+  if (e->name.compare(e->name.size() - suffix.size(), suffix.size(), suffix) != 0) return;
+  tw_tensor* saved = nullptr;
+  tw_status* failed = tw_checkpoint_read(checkpoint.c(), e->name.c_str(), &saved);
+  const auto* texts = failed ? nullptr : static_cast<const tw_string*>(tw_tensor_data(saved));
+  if (texts && IsWord(texts[0]) && IsWord(texts[1])) {
+    e->resource.assign(texts[0].data, texts[0].size);
+    e->format.assign(texts[1].data, texts[1].size);
+  }
+  tw_status_release(failed);
+  tw_tensor_release(saved);
+}
 
 std::vector<Entry> Entries(const Checkpoint& checkpoint, bool verify) {
   std::vector<Entry> entries;
@@ -23,6 +47,7 @@ std::vector<Entry> Entries(const Checkpoint& checkpoint, bool verify) {
     tw::raise(tw_checkpoint_describe(checkpoint.c(), e.name.c_str(), &dtype, &shape, &e.bytes));
     e.dtype = DTypeText(dtype);
     e.shape = ShapeText(shape);
+    LookForResource(checkpoint, &e);
     if (verify) {
       tw_status* failed = tw_checkpoint_verify(checkpoint.c(), e.name.c_str());
       if (failed) e.failure = tw_status_message(failed);
@@ -50,6 +75,7 @@ int Run(const Args& args) {
     json.Object().Text("prefix", prefix).Number("bytes", int64_t(bytes)).Array("tensors");
     for (const Entry& e : entries) {
       json.Object().Text("name", e.name).Text("dtype", e.dtype).Text("shape", e.shape).Number("bytes", int64_t(e.bytes));
+      if (!e.resource.empty()) json.Text("resource", e.resource).Text("format", e.format);
       if (verify) json.Bool("good", e.failure.empty()).Text("failure", e.failure);
       json.End();
     }
@@ -57,7 +83,8 @@ int Run(const Args& args) {
   } else {
     std::vector<std::vector<std::string>> rows;
     for (const Entry& e : entries) {
-      rows.push_back({Coloured(kBold, e.name), e.dtype, e.shape, BytesText(e.bytes)});
+      const std::string is = e.resource.empty() ? e.shape : e.shape + " " + e.resource + ", format " + e.format;
+      rows.push_back({Coloured(kBold, e.name), e.dtype, is, BytesText(e.bytes)});
       if (verify) rows.back().push_back(e.failure.empty() ? Coloured(kGreen, "good") : Coloured(kRed, "damaged"));
     }
     std::fputs(Table(rows).c_str(), stdout);

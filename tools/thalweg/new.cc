@@ -45,14 +45,15 @@ std::string Chosen(const std::string& text, const Words& words) {
   return out;
 }
 
-// {{word}} becomes what it stands for.
+// {{word}} becomes what it stands for; other braces are code.
 std::string Filled(const std::string& text, const Words& words) {
   std::string out;
   size_t at = 0;
   for (size_t open; (open = text.find("{{", at)) != text.npos;) {
-    const size_t close = text.find("}}", open);
-    out += text.substr(at, open - at) + words.at(text.substr(open + 2, close - open - 2));
-    at = close + 2;
+    const size_t close = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", open + 2);
+    const bool word = close != text.npos && close > open + 2 && text.compare(close, 2, "}}") == 0;
+    out += text.substr(at, open - at) + (word ? words.at(text.substr(open + 2, close - open - 2)) : "{{");
+    at = word ? close + 2 : open + 2;
   }
   return out + text.substr(at);
 }

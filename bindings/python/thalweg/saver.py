@@ -1,4 +1,5 @@
-"""Checkpoints: variables in files of TensorFlow's V2 bundle format, `prefix`.index and `prefix`.data-00000-of-00001.
+"""Checkpoints: variables, and what plugins keep, in files of TensorFlow's V2 bundle format, `prefix`.index and
+`prefix`.data-00000-of-00001.
 
     thalweg.Saver().save(session, "model")         # all variables of the session's graph
     with thalweg.Checkpoint("model") as c:
@@ -17,7 +18,7 @@ from ._handle import Handle, c_text
 from .dtypes import DType, from_number
 from .errors import NotFoundError, check, made
 from .graph import Graph
-from .output import shape_from
+from .output import Output, shape_from
 from .runtime import Runtime
 from .session import Session
 from .tensor import Tensor, bytes_of
@@ -55,13 +56,14 @@ def _texts(values: Iterable[str]) -> Any:
 
 
 class Saver(Handle):
-    """Saves and restores variables. variables: None: all of the graph of the first session that it is used with, as they are then.
+    """Saves and restores variables, and resources of plugins that can be saved, which have `:resource` after their name in files.
+    variables: variables and handles of resources; None: all of the graph of the first session that it is used with, as they are then.
     names: what variables are called in files, {"encoder/*": "bert/*", "head/w": "old/w"}; others keep their names. A name without a star
     that is none of a variable is an InvalidArgumentError on first use, unless unused_names.   shards: data files.
     It adds its operations to the graph once, on first use; a saver belongs to one graph. Threads: one at a time."""
 
-    def __init__(self, variables: Optional[Sequence[Variable]] = None, *, names: Optional[Mapping[str, str]] = None, shards: int = 1,
-                 unused_names: bool = False):
+    def __init__(self, variables: Optional[Sequence[Union[Variable, Output]]] = None, *, names: Optional[Mapping[str, str]] = None,
+                 shards: int = 1, unused_names: bool = False):
         self._handle = 0
         self._variables, self._graph = variables, None if not variables else variables[0].graph
         self._names, self._shards, self._flags = dict(names or {}), shards, _low.TW_SAVER_UNUSED_RULES * unused_names
@@ -96,7 +98,7 @@ class Saver(Handle):
             raise ValueError("the saver belongs to another graph than the session")
         if not self._handle:
             variables = self._variables or []
-            handles = (ctypes.c_uint64 * len(variables))(*(v.handle.number for v in variables))
+            handles = (ctypes.c_uint64 * len(variables))(*(v.handle.number if isinstance(v, Variable) else v.number for v in variables))
             rules, names = _texts(self._names), _texts(self._names.values())
             options = _low.tw_saver_options(size=ctypes.sizeof(_low.tw_saver_options), flags=self._flags, variables=rules,
                                             names=names, n_names=len(self._names), shards=self._shards)

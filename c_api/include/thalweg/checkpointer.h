@@ -1,6 +1,7 @@
 /* Checkpointers: saving while training, and going on after a crash. A checkpointer keeps a folder of checkpoints `name`-`step` of one
- * session's variables and the file `checkpoint` that names the latest, laid out as TensorFlow's, so that either finds the other's. Several
- * checkpointers of different names may share a folder and that file: each keeps, removes and restores its own.
+ * session's variables (and resources that a saver takes) and the file `checkpoint` that names the latest, laid out as TensorFlow's, so that
+ * either finds the other's. Several checkpointers of different names may share a folder and that file: each keeps, removes and restores its
+ * own.
  *
  *     tw_checkpointer_restore(c, TW_CHECKPOINT_LATEST, &step, NULL);   NOT_FOUND: a new run, step stays
  *     while (step < enough) {
@@ -56,10 +57,10 @@ TW_EXPORT void tw_checkpointer_destroy(tw_checkpointer* checkpointer);
 
 /* To be called after each training step: saves if one is due. metric: what the model is worth now; NULL: not known. out_saved: 1 if a save
  * was made or begun; may be NULL. In the background the caller is held only while the values are taken, which copies nothing: the next
- * update of each variable does. Steps that run at the same time may be seen between two variables.
- * Errors: FAILED_PRECONDITION for an uninitialised variable; those of the file system. A failure of the thread that writes is told by the
- * next call, whichever it is. After a failure the checkpoints that were there are whole, training may go on, and the next save is due as
- * if this one had been made. */
+ * update of each variable does. (Resources of plugins are saved into memory meanwhile.) Steps that run at the same time may be seen between
+ * two variables. Errors: FAILED_PRECONDITION for an uninitialised variable; those of the file system. A failure of the thread that writes
+ * is told by the next call, whichever it is. After a failure the checkpoints that were there are whole, training may go on, and the next
+ * save is due as if this one had been made. */
 TW_EXPORT tw_status* tw_checkpointer_step(tw_checkpointer* checkpointer, int64_t step, const double* metric, uint32_t* out_saved);
 /* Saves, due or not; waits for the save that is being written, and saves even where it answers that save's failure. */
 TW_EXPORT tw_status* tw_checkpointer_save(tw_checkpointer* checkpointer, int64_t step, const double* metric);

@@ -84,6 +84,10 @@ TW_EXPORT uint32_t tw_operation_input_count(const tw_operation* operation);
 TW_EXPORT tw_output tw_operation_input(const tw_operation* operation, uint32_t i); /* 0 past the end */
 TW_EXPORT uint32_t tw_operation_output_count(const tw_operation* operation);
 TW_EXPORT tw_output tw_operation_output(const tw_operation* operation, uint32_t i); /* 0 past the end */
+/* The type of resource that output i is a handle to, as the op's schema says ("variable", "org.example.bloom.filter"); NULL: it says none.
+ * out_saved: 1 if it can be in checkpoints, as a variable can and what a plugin saves and restores; may be NULL. The name lives as long as
+ * the graph. */
+TW_EXPORT const char* tw_operation_resource(const tw_operation* operation, uint32_t i, uint32_t* out_saved);
 TW_EXPORT uint32_t tw_operation_control_count(const tw_operation* operation);
 TW_EXPORT const tw_operation* tw_operation_control(const tw_operation* operation, uint32_t i); /* NULL past the end */
 /* Attributes as resolved: given, inferred or by default. */
@@ -115,7 +119,8 @@ TW_EXPORT const char* tw_ops_kernel(const tw_ops* ops, uint32_t i, uint32_t k); 
 /* Op i in full, its schema taken apart, for programs that make functions of ops. The caller owns *out_json: an object
  *   {"name", "doc", "plugin", "schema", "stateful", "touches" ("", "files", "files and network", ...), "no_gradient", "kernels": [text],
  *    "inputs" and "outputs": [{"name", then "type" (a fixed element type), or "type_attr", or "list_attr" (a list of types, one an entry);
- *        "number_attr" where an attribute says how many entries of one type there are; "ref": true for references}],
+ *        "number_attr" where an attribute says how many entries of one type there are; "ref": true for references;
+ *        "resource", the type of resource that a handle leads to, where the schema says it}],
  *    "attrs": [{"name", "kind", "list"; "default" if it may be left out, "allowed": [values], "minimum" where there are such}]}
  * kind: int, float, bool, string, type, shape, tensor or func. Types are texts, shapes lists of sizes with -1 for unknown ones and null for
  * an unknown rank, tensors texts for people. Errors: OUT_OF_RANGE. */

@@ -1,4 +1,5 @@
-/* Savers: the variables of a session to a checkpoint and back. A saver adds operations to the graph once and runs them on demand.
+/* Savers: the variables of a session, and the resources of plugins that save them, to a checkpoint and back. A saver adds operations to the
+ * graph once and runs them on demand.
  * The files are those of checkpoint.h; each variable is stored under the name of its operation, unless rules say otherwise. checkpointer.h
  * saves during training. Threads: a saver by one at a time. Everything here: since 0.1. */
 #ifndef THALWEG_SAVER_H
@@ -29,11 +30,14 @@ typedef struct tw_saver_options {
   uint32_t shards; /* data files of a save, up to 1,000; 0: one */
 } tw_saver_options;
 
-/* Adds the operations that save and restore `variables` (n handles; n 0: all of the graph so far, slots of optimizers included). They
- * are named as TensorFlow's savers name theirs: feed `save/Const` with the prefix, then run `save/control_dependency` or
+/* Adds the operations that save and restore `variables` (n handles; n 0: all of the graph so far, slots of optimizers included, and every
+ * resource that tw_operation_resource says can be saved). Below, `variable` means either: a resource is called `name`:resource in files,
+ * a vector of three strings, its type, its format in decimal and what its plugin wrote; whoever else reads the file finds just that. The
+ * operations are named as TensorFlow's savers name theirs: feed `save/Const` with the prefix, then run `save/control_dependency` or
  * `save/restore_all`. A graph that has these already (an imported one, or a second saver) gets another set, `save_1/...`.
  * The graph must outlive the saver. The caller owns *out_saver.
- * Errors: INVALID_ARGUMENT (a value that is no variable handle); FAILED_PRECONDITION (no variables). */
+ * Errors: INVALID_ARGUMENT (a value that is no such handle); UNIMPLEMENTED (a resource that cannot be saved); FAILED_PRECONDITION (nothing
+ * to save). */
 TW_EXPORT tw_status* tw_saver_create(tw_graph* graph, const tw_output* variables, uint32_t n, tw_saver** out_saver);
 /* The same with options; NULL: none. The record and its texts are copied. Errors, too: INVALID_ARGUMENT naming the rule that has a `*`
  * inside or on one side only or repeats another, the exact rule that is for none of the variables (with the closest name), the variable
@@ -50,8 +54,9 @@ TW_EXPORT const char* tw_saver_name(const tw_saver* saver, uint32_t i);
 /* Writes every variable as it is now; makes the folder as tw_checkpoint_write. Errors: FAILED_PRECONDITION for an uninitialised variable;
  * those of the file system. */
 TW_EXPORT tw_status* tw_saver_save(tw_saver* saver, tw_session* session, const char* prefix);
-/* Sets every variable from the file, or none. Errors: NOT_FOUND naming file and tensor; INVALID_ARGUMENT if dtype or shape differ;
- * DATA_LOSS. */
+/* Sets every variable from the file, or none. Errors: NOT_FOUND naming file and tensor; INVALID_ARGUMENT if dtype, shape or type of
+ * resource differ; UNIMPLEMENTED for a resource that was saved in a newer format than its plugin reads; DATA_LOSS; what that plugin says.
+ */
 TW_EXPORT tw_status* tw_saver_restore(tw_saver* saver, tw_session* session, const char* prefix);
 /* The value of every variable, read in one step and in the saver's order. out_values: room for tw_saver_count tensors, each a reference
  * that the caller owns; all NULL after a failure. No copies: a later update of a variable that finds its value held leaves that be and
@@ -61,9 +66,9 @@ TW_EXPORT tw_status* tw_saver_values(tw_saver* saver, tw_session* session, tw_te
 /* ---- Restoring what fits ---- */
 
 enum {
-  TW_RESTORE_DONE = 0,    /* the variable was set */
-  TW_RESTORE_MISSING = 1, /* the file has no tensor of that name; the variable is as it was, as with the next two */
-  TW_RESTORE_OTHER_DTYPE = 2,
+  TW_RESTORE_DONE = 0,        /* the variable was set */
+  TW_RESTORE_MISSING = 1,     /* the file has no tensor of that name; the variable is as it was, as with the next two */
+  TW_RESTORE_OTHER_DTYPE = 2, /* or type of resource */
   TW_RESTORE_OTHER_SHAPE = 3,
   TW_RESTORE_UNUSED = 4 /* a tensor of the file that no variable of the saver is for */
 };
@@ -71,7 +76,7 @@ typedef struct tw_restore_report tw_restore_report; /* what became of each varia
 
 /* Sets those variables whose name, dtype and shape the file has and leaves the others as they are: for a model that has grown, or one that
  * starts from another's (with name rules). All that fit, or none. out_report: may be NULL; the caller owns *out_report. The first call
- * adds operations to the graph. Errors: NOT_FOUND for the file; DATA_LOSS. */
+ * adds operations to the graph. Errors: NOT_FOUND for the file; DATA_LOSS; as tw_saver_restore for a resource that fits. */
 TW_EXPORT tw_status* tw_saver_restore_partial(tw_saver* saver, tw_session* session, const char* prefix, tw_restore_report** out_report);
 TW_EXPORT void tw_restore_report_destroy(tw_restore_report* report); /* NULL is fine */
 TW_EXPORT uint32_t tw_restore_report_count(const tw_restore_report* report);

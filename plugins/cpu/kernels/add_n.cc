@@ -1,4 +1,4 @@
-// AddN: the sum of any number of tensors of one shape, added from first to last; half and bfloat16 in float.
+// AddN, AccumulateNV2: the sum of any number of tensors of one shape, added from first to last; half and bfloat16 in float.
 #include <algorithm>
 #include <cstring>
 
@@ -46,7 +46,8 @@ void RunAddN(const tw_frame* f, const BinaryKernel& k) {
 }
 
 void AddType(tw::Plugin& p, const char* type, const BinaryKernel& k) {
-  AddKernel<RunAddN>(p, std::string("AddN(") + type + " -> " + type + ") @CPU; inplace sum=inputs", k);
+  for (const char* op : {"AddN", "AccumulateNV2"})
+    AddKernel<RunAddN>(p, std::string(op) + "(" + type + " -> " + type + ") @CPU; inplace sum=inputs", k);
 }
 
 template <class... T>

@@ -87,6 +87,7 @@ void AddFloats(tw::Plugin& p) {
   AddSmallFloats(p, "SqrtGrad", t, &K::sqrt_grad);
   AddSmallFloats(p, "RsqrtGrad", t, &K::rsqrt_grad);
   AddSmallFloats(p, "ReciprocalGrad", t, &K::reciprocal_grad);
+  AddSmallFloats(p, "InvGrad", t, &K::reciprocal_grad);
   AddSmallFloats(p, "TanhGrad", t, &K::tanh_grad);
   AddSmallFloats(p, "SigmoidGrad", t, &K::sigmoid_grad);
 }
@@ -101,6 +102,7 @@ void AddDoubles(tw::Plugin& p) {
   AddZip<kSqrtGrad, 4, double>(p, "SqrtGrad");
   AddZip<kRsqrtGrad, 2, double>(p, "RsqrtGrad");
   AddZip<kReciprocalGrad, 2, double>(p, "ReciprocalGrad");
+  AddZip<kReciprocalGrad, 2, double>(p, "InvGrad");
   AddZip<kTanhGrad, 2, double>(p, "TanhGrad");
   AddZip<kSigmoidGrad, 2, double>(p, "SigmoidGrad");
 }
@@ -124,7 +126,8 @@ void AddComplex(tw::Plugin& p) {
   AddComplexZip<[](auto x, auto y) { return decltype(x)(std::norm(x - y)); }, 4>(p, "SquaredDifference");
   AddComplexZip<[](auto y, auto dy) { return dy / (std::conj(y) + std::conj(y)); }, 14>(p, "SqrtGrad");
   AddComplexZip<[](auto y, auto dy) { return dy * std::conj(y * y * y) * decltype(y)(-0.5); }, 20>(p, "RsqrtGrad");
-  AddComplexZip<[](auto y, auto dy) { return -dy * (std::conj(y) * std::conj(y)); }, 8>(p, "ReciprocalGrad");
+  for (const char* op : {"ReciprocalGrad", "InvGrad"})
+    AddComplexZip<[](auto y, auto dy) { return -dy * (std::conj(y) * std::conj(y)); }, 8>(p, op);
   AddComplexZip<[](auto y, auto dy) { return dy * (decltype(y)(1) - y * y); }, 8>(p, "TanhGrad");
   AddComplexZip<[](auto y, auto dy) { return dy * y * (decltype(y)(1) - y); }, 8>(p, "SigmoidGrad");
 }

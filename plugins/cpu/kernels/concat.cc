@@ -1,4 +1,6 @@
-// ConcatV2 and Pack: tensors one after the other along an axis that they have, or along a new one.
+// ConcatV2, Concat and Pack: tensors one after the other along an axis that they have, or along a new one. ConcatOffset: where they begin.
+#include <algorithm>
+
 #include "kernels/common/copy.h"
 #include "kernels/register.h"
 
@@ -29,6 +31,28 @@ void Concat(tw::Frame f, tw::Many<tw::Any> values, tw::In<tw::Any> axis, tw::Out
   Join(f.f, values, output.v(), Product(output.dims(), 0, k));
 }
 
+void ConcatAxisFirst(tw::Frame f, tw::In<int32_t> axis, tw::Many<tw::Any> values, tw::Out<tw::Any> output) {
+  Join(f.f, values, output.v(), Product(output.dims(), 0, Axis(axis[0], output.rank(), "concat_dim")));
+}
+
+template <class T>
+void ConcatOffset(tw::In<int32_t> axis, tw::Many<T> shape, tw::ManyOut<T> offset) {
+  const uint64_t rank = shape[0].size(), k = uint64_t(Axis(axis[0], int(std::min<uint64_t>(rank, kMaxRank)), "concat_dim"));
+  T at = 0;
+  for (uint32_t i = 0; i < shape.size(); ++i) {
+    for (uint64_t d = 0; d < rank; ++d) {
+      offset[i][d] = d == k ? at : 0;
+      if (d == k || shape[i][d] == shape[0][d]) continue;
+      Invalid("shape " + std::to_string(i) + " has size " + std::to_string(shape[i][d]) + " on axis " + std::to_string(d) +
+              ", shape 0 has " + std::to_string(shape[0][d]) + "; they must agree apart from concat_dim " + std::to_string(k));
+    }
+    if (__builtin_add_overflow(at, shape[i][k], &at)) {
+      Invalid("shape " + std::to_string(i) + " has size " + std::to_string(shape[i][k]) + " along axis " + std::to_string(k) +
+              ", which with those before is more than the type holds");
+    }
+  }
+}
+
 class Pack {
  public:
   explicit Pack(const tw::Node& n) : axis_(n.i("axis")) {}
@@ -44,6 +68,8 @@ class Pack {
 
 void register_concat(tw::Plugin& p) {
   p.kernel<Concat>("ConcatV2 @CPU");
+  p.kernel<ConcatAxisFirst>("Concat @CPU");
+  p.kernel<ConcatOffset<int32_t>, ConcatOffset<int64_t>>("ConcatOffset @CPU; cheap");
   p.kernel<Pack>("Pack @CPU");
 }
 

@@ -1,4 +1,5 @@
-// Cumsum: running sums along an axis, from either end, with or without the element itself. half and bfloat16 are summed in float.
+// Cumsum, Cumprod: running sums and products along an axis, from either end, with or without the element itself. half and bfloat16 are
+// computed in float.
 #include <algorithm>
 
 #include "kernels/common/arithmetic.h"
@@ -11,39 +12,40 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kColumns = 256;  // sums followed side by side where the axis is not the last one
+constexpr int64_t kColumns = 256;  // runs followed side by side where the axis is not the last one
 
 // Rows of `columns` elements, `step` elements from each to the next.
 struct Rows {
   int64_t n, step, columns;
 };
 
-struct SumKernel {
-  void (*sum)(const char* x, char* y, Rows rows, bool exclusive);
+struct RunKernel {
+  void (*run)(const char* x, char* y, Rows rows, bool exclusive);
   uint32_t bytes;
 };
 
 // y may be x: an element is read before it is written.
-template <class T>
-void Sum(const char* x, char* y, Rows rows, bool exclusive) {
-  Wide<T> sum[kColumns] = {};
+template <class T, bool kProduct>
+void Run(const char* x, char* y, Rows rows, bool exclusive) {
+  Wide<T> total[kColumns];
+  std::fill(total, total + kColumns, Wide<T>(kProduct));
   auto* from = reinterpret_cast<const T*>(x);
   auto* to = reinterpret_cast<T*>(y);
   for (int64_t k = 0; k < rows.n; ++k, from += rows.step, to += rows.step) {
     for (int64_t j = 0; j < rows.columns; ++j) {
-      const Wide<T> after = Plus(sum[j], Wide<T>(from[j]));
-      to[j] = T(exclusive ? sum[j] : after);
-      sum[j] = after;
+      const Wide<T> before = total[j], next = Wide<T>(from[j]);
+      total[j] = kProduct ? Times(before, next) : Plus(before, next);
+      to[j] = T(exclusive ? before : total[j]);
     }
   }
 }
 
-template <class T>
-constexpr SumKernel kSum{Sum<T>, sizeof(T)};
+template <class T, bool kProduct>
+constexpr RunKernel kRun{Run<T, kProduct>, sizeof(T)};
 
-class Cumsum {
+class Cumulate {
  public:
-  Cumsum(const tw::Node& n, const SumKernel& k) : kernel_(k), exclusive_(n.b("exclusive")), reverse_(n.b("reverse")) {}
+  Cumulate(const tw::Node& n, const RunKernel& k) : kernel_(k), exclusive_(n.b("exclusive")), reverse_(n.b("reverse")) {}
   void operator()(tw::Frame f, tw::In<tw::Any> x, tw::In<tw::Any> axis_value, tw::Out<tw::Any> out) const {
     const int axis = Axis(IndexAt(axis_value.v, 0), x.rank());
     const int64_t n = x.dim(axis), inner = Product(x.dims(), axis + 1, x.rank()), outer = Product(x.dims(), 0, axis);
@@ -52,19 +54,21 @@ class Cumsum {
     ParallelFor(f.f, outer * chunks, Cost(2, n, std::min(inner, kColumns)), [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
         const int64_t column = t % chunks * kColumns, at = (t / chunks * n * inner + column + first) * kernel_.bytes;
-        kernel_.sum(Bytes(x.v) + at, Bytes(out.v()) + at, {n, reverse_ ? -inner : inner, std::min(kColumns, inner - column)}, exclusive_);
+        kernel_.run(Bytes(x.v) + at, Bytes(out.v()) + at, {n, reverse_ ? -inner : inner, std::min(kColumns, inner - column)}, exclusive_);
       }
     });
   }
 
  private:
-  const SumKernel& kernel_;
+  const RunKernel& kernel_;
   bool exclusive_, reverse_;
 };
 
 template <class... T>
 void AddTypes(tw::Plugin& p) {
-  (AddKernelClass<Cumsum>(p, std::string("Cumsum(") + tw::dtype<T> + ", _ -> " + tw::dtype<T> + ") @CPU; inplace out=x", kSum<T>), ...);
+  auto spec = [](const std::string& op, const std::string& type) { return op + "(" + type + ", _ -> " + type + ") @CPU; inplace out=x"; };
+  (AddKernelClass<Cumulate>(p, spec("Cumsum", tw::dtype<T>), kRun<T, false>), ...);
+  (AddKernelClass<Cumulate>(p, spec("Cumprod", tw::dtype<T>), kRun<T, true>), ...);
 }
 
 }  // namespace

@@ -36,11 +36,12 @@ struct BinaryKernel {
 };
 
 struct UnaryKernels {
-  UnaryKernel abs, neg, sign, square, sqrt, rsqrt, reciprocal, exp, expm1, log, log1p, sin, cos, tanh, sigmoid, erf, floor, ceil, round;
+  UnaryKernel abs, neg, sign, square, sqrt, rsqrt, reciprocal, exp, expm1, log, log1p, sin, cos, tanh, asin, acos, atan, atanh, sigmoid,
+      erf, erfc, floor, ceil, round;
   UnaryKernel is_nan, is_inf, is_finite;
 };
 struct BinaryKernels {
-  BinaryKernel add, sub, mul, div, div_no_nan, floor_div, floor_mod, pow, maximum, minimum, squared_difference;
+  BinaryKernel add, sub, mul, div, div_no_nan, floor_div, floor_mod, pow, maximum, minimum, xlogy, xlog1py, atan2, squared_difference;
   BinaryKernel sqrt_grad, rsqrt_grad, reciprocal_grad, tanh_grad, sigmoid_grad;
   BinaryKernel equal, not_equal, less, less_equal, greater, greater_equal;
 };

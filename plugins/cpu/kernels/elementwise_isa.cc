@@ -58,6 +58,30 @@ int64_t Zip(const void* x, int64_t x_step, const void* y, int64_t y_step, void* 
   return n;
 }
 
+// The last elements take the same path as all others here too; a step of 0 repeats an element.
+template <auto kFunction>
+int64_t ZipPackets(const void* x, int64_t x_step, const void* y, int64_t y_step, void* z, int64_t n) {
+  auto* a = static_cast<const float*>(x);
+  auto* b = static_cast<const float*>(y);
+  auto* to = static_cast<float*>(z);
+  auto whole = [](const float* from, int64_t step, int64_t i) {
+    return step ? packet::ploadu<Packet>(from + i) : packet::pset1<Packet>(*from);
+  };
+  auto part = [n](const float* from, int64_t step, int64_t i) {
+    if (!step) return packet::pset1<Packet>(*from);
+    float rest[kLanes] = {};
+    memcpy(rest, from + i, size_t(n - i) * sizeof(float));
+    return packet::ploadu<Packet>(rest);
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) packet::pstoreu(to + i, kFunction(whole(a, x_step, i), whole(b, y_step, i)));
+  if (i == n) return n;
+  float rest[kLanes];
+  packet::pstoreu(rest, kFunction(part(a, x_step, i), part(b, y_step, i)));
+  memcpy(to + i, rest, size_t(n - i) * sizeof(float));
+  return n;
+}
+
 // ---- What Eigen's packet functions leave out ----
 
 Packet Splat(float v) { return packet::pset1<Packet>(v); }
@@ -113,6 +137,78 @@ Packet Sigmoid(const Packet& x) {
 
 Packet Tanh(const Packet& x) { return KeepNan(x, packet::ptanh(x)); }
 
+Packet Log1p(const Packet& x) { return packet::generic_plog1p(x); }
+
+// log((1 + x) / (1 - x)) / 2 of |x|, with the sign of x.
+Packet Atanh(const Packet& x) {
+  const Packet size = packet::pabs(x), twice = packet::padd(size, size);
+  const Packet half = packet::pmul(Splat(0.5f), Log1p(packet::pdiv(twice, packet::psub(Splat(1.f), size))));
+  return packet::por(half, packet::pand(x, Splat(-0.f)));
+}
+
+Packet ZeroWhere0(const Packet& x, const Packet& z) { return packet::pselect(packet::pcmp_eq(x, Splat(0.f)), Splat(0.f), z); }
+Packet Xlogy(const Packet& x, const Packet& y) { return ZeroWhere0(x, packet::pmul(x, Log(y))); }
+Packet Xlog1py(const Packet& x, const Packet& y) { return ZeroWhere0(x, packet::pmul(x, Log1p(y))); }
+
+// ---- Angles: loops without branches, for the compiler to vectorise ----
+
+// pi / 2 and pi, and what they lack.
+constexpr float kQuarter = 1.57079637f, kQuarterRest = -4.37113883e-8f, kHalf = 3.14159274f, kHalfRest = -8.74227766e-8f;
+
+// Of x in [0, 1]. The polynomials interpolate at Chebyshev's points, in x^2.
+template <class V>
+inline V AtanTo1(V x) {
+  const V t = x * x;
+  V p = 0.00148869194f * t - 0.00914462976f;
+  p = p * t + 0.0263050011f;
+  p = p * t - 0.048960514f;
+  p = p * t + 0.0703191425f;
+  p = p * t - 0.0893182678f;
+  p = p * t + 0.110882616f;
+  p = p * t - 0.142840038f;
+  p = p * t + 0.199999493f;
+  p = p * t - 0.333333331f;
+  return x + x * (t * p);
+}
+float Atan(float x) {
+  const float size = fabsf(x), inverse = 1 / size, y = AtanTo1(size > 1 ? inverse : size);
+  return copysignf(size > 1 ? kQuarter - (y - kQuarterRest) : y, x);
+}
+// With four cases to choose among the compiler falls back to branches. NaN goes through the ratio.
+Packet Atan2(const Packet& y, const Packet& x) {
+  const Packet sign = Splat(-0.f), a = packet::pabs(y), b = packet::pabs(x), steep = packet::pcmp_lt(b, a);
+  const Packet most = packet::pselect(steep, a, b), least = packet::pselect(steep, b, a);
+  const Packet one = packet::pand(packet::pcmp_lt(Splat(0.f), most), Splat(1.f));  // for two infinities; 0 for two zeros
+  const Packet low = AtanTo1(packet::pselect(packet::pcmp_eq(least, most), one, packet::pdiv(least, most)));
+  const Packet right = packet::pselect(steep, packet::psub(Splat(kQuarter), packet::psub(low, Splat(kQuarterRest))), low);
+  const Packet is_left = packet::pcmp_lt(packet::por(packet::pand(x, sign), Splat(1.f)), Splat(0.f));
+  const Packet angle = packet::pselect(is_left, packet::psub(Splat(kHalf), packet::psub(right, Splat(kHalfRest))), right);
+  return packet::por(angle, packet::pand(y, sign));
+}
+
+// Of x in [0, 1/2], x^2 being t.
+inline float AsinToHalf(float x, float t) {
+  float p = 0.0336908472f;
+  p = p * t + 0.0171492384f;
+  p = p * t + 0.0311006627f;
+  p = p * t + 0.0445994015f;
+  p = p * t + 0.0750009454f;
+  p = p * t + 0.166666663f;
+  return x + x * (t * p);
+}
+// Nearer to 1: by the angle half as large, whose sine is the root of (1 - x) / 2.
+float Asin(float x) {
+  const float size = fabsf(x), half = (1 - size) * 0.5f, root = sqrtf(half), square = size * size;
+  const float y = AsinToHalf(size > 0.5f ? root : size, size > 0.5f ? half : square);
+  return copysignf(size > 0.5f ? kQuarter - (2 * y - kQuarterRest) : y, x);
+}
+float Acos(float x) {
+  const float size = fabsf(x), half = (1 - size) * 0.5f, root = sqrtf(half), square = size * size;
+  const float y = AsinToHalf(size > 0.5f ? root : size, size > 0.5f ? half : square);
+  const float middle = kQuarter - (copysignf(y, x) - kQuarterRest), end = x < 0 ? kHalf - (2 * y - kHalfRest) : 2 * y;
+  return size > 0.5f ? end : middle;
+}
+
 // ---- Tables ----
 
 constexpr UnaryKernels UnaryTable(uint32_t bytes, Load16 load, Store16 store) {
@@ -135,8 +231,13 @@ constexpr UnaryKernels UnaryTable(uint32_t bytes, Load16 load, Store16 store) {
       .sin = map(Map<[](float x) { return sinf(x); }>, 20),
       .cos = map(Map<[](float x) { return cosf(x); }>, 20),
       .tanh = map(MapPackets<Tanh>, 8),
+      .asin = map(Map<Asin>, 4),
+      .acos = map(Map<Acos>, 4),
+      .atan = map(Map<Atan>, 4),
+      .atanh = map(MapPackets<Atanh>, 10),
       .sigmoid = map(MapPackets<Sigmoid>, 8),
       .erf = map(Map<[](float x) { return erff(x); }>, 40),
+      .erfc = map(Map<[](float x) { return erfcf(x); }>, 40),
       .floor = map(Map<[](float x) { return floorf(x); }>),
       .ceil = map(Map<[](float x) { return ceilf(x); }>),
       .round = map(Map<[](float x) { return rintf(x); }>),
@@ -166,6 +267,9 @@ constexpr BinaryKernels BinaryTable(uint32_t bytes, Load16 load, Store16 store) 
       // NaN wins on either side.
       .maximum = zip(Zip<[](float x, float y) { return y < x || x != x ? x : y; }>),
       .minimum = zip(Zip<[](float x, float y) { return x < y || x != x ? x : y; }>),
+      .xlogy = zip(ZipPackets<Xlogy>, 9),
+      .xlog1py = zip(ZipPackets<Xlog1py>, 12),
+      .atan2 = zip(ZipPackets<Atan2>, 6),
       .squared_difference = zip(Zip<[](float x, float y) { return (x - y) * (x - y); }>),
       // Gradients take the forward result first: x is y of the op, y is dy.
       .sqrt_grad = zip(Zip<[](float y, float dy) { return dy * 0.5f / y; }>, 2),

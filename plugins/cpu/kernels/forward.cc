@@ -43,7 +43,7 @@ class EnsureShape {
 }  // namespace
 
 void register_forward(tw::Plugin& p) {
-  for (const char* op : {"Identity", "StopGradient", "PlaceholderWithDefault"})
+  for (const char* op : {"Identity", "StopGradient", "PreventGradient", "PlaceholderWithDefault"})
     p.kernel<Forward>(std::string(op) + " @CPU; cheap; view output=input");
   p.kernel<Squeeze>("Squeeze @CPU; cheap; view output=input");
   p.kernel<Reshape>("Reshape @CPU; cheap; view output=tensor");

@@ -1,40 +1,14 @@
-// GatherV2 and GatherNd: slices of a tensor, picked by index. Indices outside the tensor are errors.
+// GatherV2, Gather and GatherNd: slices of a tensor, picked by index. Indices outside the tensor are errors.
 #include "kernels/gather.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "kernels/common/copy.h"
-#include "kernels/common/parallel.h"
 #include "kernels/common/rows.h"
+#include "kernels/common/slices.h"
 #include "kernels/register.h"
 
 namespace thalweg::cpu {
 namespace {
-
-// Slices of `inner` elements, from source(k) to k * inner for k < n.
-template <class Source>
-void CopySlices(const tw_frame* f, const tw_view* from, const tw_view* to, int64_t n, int64_t inner, Source&& source) {
-  CheckMovable(from->dtype);
-  if (n == 0 || inner == 0) return;
-  const size_t bytes = ElementBytes(from->dtype), slice = size_t(inner) * bytes;
-  if (bytes == 0) {
-    for (int64_t k = 0; k < n; ++k) CopyRun(f, from, source(k), to, k * inner, inner);
-    return;
-  }
-  const char* a = Bytes(from);
-  char* b = Bytes(to);
-  ParallelFor(f, n, int64_t(slice / 4) + 4, [&](int64_t begin, int64_t end) {
-    // A constant length makes the copy of one element a move.
-    if (slice == 4) {
-      for (int64_t k = begin; k < end; ++k) std::memcpy(b + k * 4, a + source(k) * int64_t(bytes), 4);
-    } else if (slice == 8) {
-      for (int64_t k = begin; k < end; ++k) std::memcpy(b + k * 8, a + source(k) * int64_t(bytes), 8);
-    } else {
-      for (int64_t k = begin; k < end; ++k) std::memcpy(b + k * int64_t(slice), a + source(k) * int64_t(bytes), slice);
-    }
-  });
-}
 
 class Gather {
  public:
@@ -50,6 +24,10 @@ class Gather {
  private:
   int64_t batch_dims_;
 };
+
+void GatherRows(tw::Frame f, tw::In<tw::Any> params, tw::In<tw::Any> indices, tw::Out<tw::Any> output) {
+  GatherAlong(f.f, params.v, indices.v, 0, 0, output.v());
+}
 
 class GatherNd {
  public:
@@ -81,6 +59,7 @@ void GatherAlong(const tw_frame* f, const tw_view* params, const tw_view* indice
 
 void register_gather(tw::Plugin& p) {
   p.kernel<Gather>("GatherV2 @CPU");
+  p.kernel<GatherRows>("Gather @CPU");
   p.kernel<GatherNd>("GatherNd @CPU");
 }
 

@@ -128,8 +128,11 @@ class MaxPool {
  public:
   explicit MaxPool(const tw::Node& n) : attrs_(n) {}
 
-  void operator()(tw::Frame frame, tw::In<T> input, tw::Out<T> output) const {
-    const Images g = ImagesOf(attrs_, ShapeOf(input), ShapeOf(output));
+  void operator()(tw::Frame frame, tw::In<T> input, tw::Out<T> output) const { Run(frame, attrs_, input, output); }
+
+ protected:
+  void Run(tw::Frame frame, const WindowAttrs& attrs, tw::In<T> input, tw::Out<T> output) const {
+    const Images g = ImagesOf(attrs, ShapeOf(input), ShapeOf(output));
     ForRows(frame.f, g, [&](int64_t image, int64_t slice, int64_t y) {
       const Slice<const T> in = SliceOf(g, input.data(), g.in_pixels(), image, slice);
       const Slice<T> out = SliceOf(g, output.data(), g.out_pixels(), image, slice);
@@ -142,8 +145,17 @@ class MaxPool {
     });
   }
 
- private:
   WindowAttrs attrs_;
+};
+
+template <class T>
+class MaxPoolV2 : MaxPool<T> {
+ public:
+  explicit MaxPoolV2(const tw::Node& n) : MaxPool<T>(n) {}
+
+  void operator()(tw::Frame frame, tw::In<T> input, tw::In<int32_t> ksize, tw::In<int32_t> strides, tw::Out<T> output) const {
+    this->Run(frame, this->attrs_.With(ksize.v, strides.v), input, output);
+  }
 };
 
 // Each window's gradient goes to its largest element. Half and bfloat16 are summed in float, in scratch.
@@ -155,7 +167,14 @@ class MaxPoolGrad {
   uint64_t scratch(const tw::Node& n) const { return Bytes(ImagesOf(attrs_, n.node->shapes[0], n.node->shapes[1])) * uint64_t(slots_); }
 
   void operator()(tw::Frame frame, tw::In<T> input, tw::In<T> pooled, tw::In<T> grad, tw::Out<T> output) const {
-    const Images g = ImagesOf(attrs_, ShapeOf(input), ShapeOf(pooled));
+    Run(frame, attrs_, input, pooled, grad, output);
+  }
+
+ protected:
+  WindowAttrs attrs_;
+
+  void Run(tw::Frame frame, const WindowAttrs& attrs, tw::In<T> input, tw::In<T> pooled, tw::In<T> grad, tw::Out<T> output) const {
+    const Images g = ImagesOf(attrs, ShapeOf(input), ShapeOf(pooled));
     CheckSame(pooled.v, grad.v, "orig_output and grad");
     CheckSame(input.v, output.v(), "orig_input and output");
     if (output.size() == 0) return;
@@ -195,7 +214,6 @@ class MaxPoolGrad {
       }
   }
 
-  WindowAttrs attrs_;
   int slots_;
 };
 
@@ -206,7 +224,12 @@ class MaxPoolGradGrad {
   explicit MaxPoolGradGrad(const tw::Node& n) : attrs_(n) {}
 
   void operator()(tw::Frame frame, tw::In<T> input, tw::In<T> pooled, tw::In<T> grad, tw::Out<T> output) const {
-    const Images g = ImagesOf(attrs_, ShapeOf(input), ShapeOf(pooled));
+    Run(frame, attrs_, input, pooled, grad, output);
+  }
+
+ protected:
+  void Run(tw::Frame frame, const WindowAttrs& attrs, tw::In<T> input, tw::In<T> pooled, tw::In<T> grad, tw::Out<T> output) const {
+    const Images g = ImagesOf(attrs, ShapeOf(input), ShapeOf(pooled));
     CheckSame(input.v, grad.v, "orig_input and grad");
     CheckSame(pooled.v, output.v(), "orig_output and output");
     ForRows(frame.f, g, [&](int64_t image, int64_t slice, int64_t y) {
@@ -223,9 +246,24 @@ class MaxPoolGradGrad {
     });
   }
 
- private:
   WindowAttrs attrs_;
 };
+
+// The gradients with ksize and strides as inputs.
+template <class T, template <class> class Gradient>
+class WithSizes : Gradient<T> {
+ public:
+  explicit WithSizes(const tw::Node& n) : Gradient<T>(n) {}
+
+  void operator()(tw::Frame frame, tw::In<T> input, tw::In<T> pooled, tw::In<T> grad, tw::In<int32_t> ksize, tw::In<int32_t> strides,
+                  tw::Out<T> output) const {
+    this->Run(frame, this->attrs_.With(ksize.v, strides.v), input, pooled, grad, output);
+  }
+};
+template <class T>
+using MaxPoolGradV2 = WithSizes<T, MaxPoolGrad>;
+template <class T>
+using MaxPoolGradGradV2 = WithSizes<T, MaxPoolGradGrad>;
 
 template <class T>
 class AvgPool {
@@ -295,6 +333,12 @@ class AvgPoolGrad {
   WindowAttrs attrs_;
 };
 
+template <class... T>
+void RegisterGradientsV2(tw::Plugin& p) {
+  p.kernel<MaxPoolGradV2<T>...>("MaxPoolGradV2 @CPU");
+  p.kernel<MaxPoolGradGradV2<T>...>("MaxPoolGradGradV2 @CPU");
+}
+
 }  // namespace
 
 void register_pool(tw::Plugin& p) {
@@ -307,6 +351,10 @@ void register_pool(tw::Plugin& p) {
   p.kernel<MaxPoolGradGrad<int8_t>, MaxPoolGradGrad<int16_t>, MaxPoolGradGrad<int32_t>, MaxPoolGradGrad<int64_t>>("MaxPoolGradGrad @CPU");
   p.kernel<MaxPoolGradGrad<uint8_t>, MaxPoolGradGrad<uint16_t>, MaxPoolGradGrad<uint32_t>, MaxPoolGradGrad<uint64_t>>(
       "MaxPoolGradGrad @CPU");
+  p.kernel<MaxPoolV2<float>, MaxPoolV2<double>, MaxPoolV2<half>, MaxPoolV2<bfloat16>>("MaxPoolV2 @CPU");
+  p.kernel<MaxPoolV2<int8_t>, MaxPoolV2<int16_t>, MaxPoolV2<int32_t>, MaxPoolV2<int64_t>, MaxPoolV2<uint8_t>, MaxPoolV2<uint16_t>>(
+      "MaxPoolV2 @CPU");
+  RegisterGradientsV2<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p);
   p.kernel<AvgPool<float>, AvgPool<double>, AvgPool<half>, AvgPool<bfloat16>>("AvgPool @CPU");
   p.kernel<AvgPoolGrad<float>, AvgPoolGrad<double>, AvgPoolGrad<half>, AvgPoolGrad<bfloat16>>("AvgPoolGrad @CPU");
 }

@@ -1,6 +1,7 @@
-// Sum, Mean, Prod, Max, Min, All, Any over chosen axes, and L2Loss over all. Axes that are reduced together are joined first. What remains
-// ends either in a reduced axis (each result takes in rows) or in a kept one (rows are taken in side by side). Long reductions are cut into
-// blocks whose size depends on shapes alone and that are merged in order, so the bits do not depend on the number of threads.
+// Sum, Mean, Prod, Max, Min, All, Any, EuclideanNorm over chosen axes, and L2Loss over all. Axes that are reduced together are joined
+// first. What remains ends either in a reduced axis (each result takes in rows) or in a kept one (rows are taken in side by side). Long
+// reductions are cut into blocks whose size depends on shapes alone and that are merged in order, so the bits do not depend on the number
+// of threads.
 #include "kernels/reduce.h"
 
 #include <algorithm>
@@ -10,16 +11,17 @@
 #include "kernels/common/kernel.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
+#include "kernels/norm.h"
 #include "kernels/reduce_loops.h"
 #include "kernels/register.h"
 
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kBlock = 32768;                  // elements of a row reduction that one accumulator takes in
-constexpr int64_t kMinRows = 256;                  // rows of a column reduction that one set of accumulators takes in
-constexpr int64_t kColumns = 1024;                 // accumulators side by side: 8 KiB mostly, in the first-level cache with the rows
-constexpr int64_t kAccBytes = sizeof(complex128);  // of the largest accumulator
+constexpr int64_t kBlock = 32768;                 // elements of a row reduction that one accumulator takes in
+constexpr int64_t kMinRows = 256;                 // rows of a column reduction that one set of accumulators takes in
+constexpr int64_t kColumns = 1024;                // accumulators side by side: 8 KiB mostly, in the first-level cache with the rows
+constexpr int64_t kAccBytes = sizeof(SquareSum);  // of the largest accumulator
 
 // Joined axes, outermost first; the last one stands apart as `inner`.
 struct Axes {
@@ -240,6 +242,9 @@ inline constexpr ReduceKernel kPlain = MakeReduce<T, Acc, Loops>();
 template <class T, class Acc, class Loops>
 inline constexpr ReduceKernel kMean = MakeReduce<T, Acc, Loops>(FinishMean<T, Acc>);
 
+template <class T>
+inline constexpr ReduceKernel kNorm = MakeReduce<T, NormSum<T>, ReduceLoops<T, NormSum<T>, Norm<T>>>(FinishNorm<T>);
+
 // What means are summed in: whole numbers in 64 bits.
 template <class T>
 using Total = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;
@@ -268,6 +273,7 @@ void AddType(tw::Plugin& p) {
   AddReduce(p, Spec("Prod", tw::dtype<T>), kPlain<T, W, ReduceLoops<T, W, Multiplying<W>>>);
   AddReduce(p, Spec("Max", tw::dtype<T>), kPlain<T, T, ReduceLoops<T, T, Largest<T>>>);
   AddReduce(p, Spec("Min", tw::dtype<T>), kPlain<T, T, ReduceLoops<T, T, Smallest<T>>>);
+  AddReduce(p, Spec("EuclideanNorm", tw::dtype<T>), kNorm<T>);
 }
 
 // Complex numbers have no order.
@@ -276,6 +282,7 @@ void AddComplex(tw::Plugin& p) {
   AddReduce(p, Spec("Sum", tw::dtype<T>), kPlain<T, T, ReduceLoops<T, T, Summing<T>>>);
   AddReduce(p, Spec("Mean", tw::dtype<T>), kMean<T, T, ReduceLoops<T, T, Summing<T>>>);
   AddReduce(p, Spec("Prod", tw::dtype<T>), kPlain<T, T, ReduceLoops<T, T, Multiplying<T>>>);
+  AddReduce(p, Spec("EuclideanNorm", tw::dtype<T>), kNorm<T>);
 }
 
 void AddSmallFloat(tw::Plugin& p, const char* type, const ReduceKernels& k) {
@@ -284,6 +291,7 @@ void AddSmallFloat(tw::Plugin& p, const char* type, const ReduceKernels& k) {
   AddReduce(p, Spec("Prod", type), k.prod);
   AddReduce(p, Spec("Max", type), k.max);
   AddReduce(p, Spec("Min", type), k.min);
+  AddReduce(p, Spec("EuclideanNorm", type), k.norm);
   AddKernel<RunL2Loss>(p, std::string("L2Loss(") + type + " -> " + type + ") @CPU", k.half_square_sum, PrepareReduce);
 }
 

@@ -29,7 +29,7 @@ struct ReduceKernel {
 };
 
 struct ReduceKernels {
-  ReduceKernel sum, mean, prod, max, min, half_square_sum;  // the last one: L2Loss
+  ReduceKernel sum, mean, prod, max, min, norm, half_square_sum;  // the last one: L2Loss
 };
 struct Reductions {
   ReduceKernels of_float, of_half, of_bfloat16;

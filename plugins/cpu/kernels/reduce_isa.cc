@@ -15,6 +15,7 @@ constexpr ReduceKernels kFloat = [] {
   using Sums = ReduceLoops<float, double, Summing<double>, float, Summing<float>>;
   using Products = ReduceLoops<float, double, Multiplying<double>>;
   using Squares = ReduceLoops<float, double, SummingSquares<double>, float, SummingSquares<float>>;
+  using Norms = ReduceLoops<float, double, SummingSquares<double>>;  // in float, squares of large numbers would overflow
   using Max = ReduceLoops<float, float, Largest<float>>;
   using Min = ReduceLoops<float, float, Smallest<float>>;
   return ReduceKernels{
@@ -23,13 +24,14 @@ constexpr ReduceKernels kFloat = [] {
       .prod = MakeReduce<float, double, Products>(),
       .max = MakeReduce<float, float, Max>(),
       .min = MakeReduce<float, float, Min>(),
+      .norm = MakeReduce<float, double, Norms>(FinishRoot<float, double>),
       .half_square_sum = MakeReduce<float, double, Squares>(FinishHalf<float, double>),
   };
 }();
 
 constexpr ReduceKernels Of16(Load16 load, Store16 store) {
   ReduceKernels all = kFloat;
-  ReduceKernel* const parts[] = {&all.sum, &all.mean, &all.prod, &all.max, &all.min, &all.half_square_sum};
+  ReduceKernel* const parts[] = {&all.sum, &all.mean, &all.prod, &all.max, &all.min, &all.norm, &all.half_square_sum};
   for (ReduceKernel* k : parts) {
     k->x_bytes = k->y_bytes = 2;
     k->load = load;

@@ -121,6 +121,13 @@ void FinishHalf(const void* acc, int64_t n, int64_t, void* y) {
   for (int64_t j = 0; j < n; ++j) to[j] = static_cast<T>(a[j] / 2);
 }
 
+template <class T, class Acc>
+void FinishRoot(const void* acc, int64_t n, int64_t, void* y) {
+  auto* a = static_cast<const Acc*>(acc);
+  auto* to = static_cast<T*>(y);
+  for (int64_t j = 0; j < n; ++j) to[j] = static_cast<T>(__builtin_sqrt(a[j]));
+}
+
 template <class T, class Acc, class Loops>
 constexpr ReduceKernel MakeReduce(void (*finish)(const void*, int64_t, int64_t, void*) = FinishPlain<T, Acc>) {
   return {sizeof(T), sizeof(T), sizeof(Acc), Loops::Start, Loops::TakeRow, Loops::TakeRows, Loops::Merge, finish, nullptr, nullptr};

@@ -7,45 +7,80 @@
 namespace thalweg::cpu {
 
 // Data movement and shapes.
+void register_bitcast(tw::Plugin& p);
 void register_broadcast_to(tw::Plugin& p);
 void register_cast(tw::Plugin& p);
 void register_concat(tw::Plugin& p);
+void register_dynamic_partition(tw::Plugin& p);
 void register_fill(tw::Plugin& p);
 void register_forward(tw::Plugin& p);
 void register_gather(tw::Plugin& p);
+void register_lin_space(tw::Plugin& p);
+void register_matrix_diag(tw::Plugin& p);
+void register_mirror_pad_grad(tw::Plugin& p);
 void register_one_hot(tw::Plugin& p);
 void register_pad(tw::Plugin& p);
 void register_range(tw::Plugin& p);
+void register_reverse(tw::Plugin& p);
 void register_scatter_nd(tw::Plugin& p);
 void register_select(tw::Plugin& p);
 void register_shape(tw::Plugin& p);
 void register_slice(tw::Plugin& p);
+void register_space_to_depth(tw::Plugin& p);
 void register_split(tw::Plugin& p);
+void register_tensor_scatter(tw::Plugin& p);
 void register_tile(tw::Plugin& p);
 void register_transpose(tw::Plugin& p);
+void register_unique(tw::Plugin& p);
 void register_where(tw::Plugin& p);
 
 // Element-wise arithmetic and reductions.
 void register_add_n(tw::Plugin& p);
+void register_approximate_equal(tw::Plugin& p);
 void register_arg_reduce(tw::Plugin& p);
+void register_atan2(tw::Plugin& p);
 void register_binary(tw::Plugin& p);
+void register_bincount(tw::Plugin& p);
+void register_bitwise(tw::Plugin& p);
+void register_bucketize(tw::Plugin& p);
+void register_clip_by_value(tw::Plugin& p);
 void register_compare(tw::Plugin& p);
+void register_complex(tw::Plugin& p);
 void register_cumsum(tw::Plugin& p);
+void register_gamma(tw::Plugin& p);
+void register_inverse_erf(tw::Plugin& p);
+void register_no_nan(tw::Plugin& p);
 void register_reduce(tw::Plugin& p);
+void register_segment(tw::Plugin& p);
 void register_segment_sum(tw::Plugin& p);
+void register_sparse_segment(tw::Plugin& p);
+void register_top_k(tw::Plugin& p);
+void register_trigonometry(tw::Plugin& p);
+void register_truncate(tw::Plugin& p);
 void register_unary(tw::Plugin& p);
 
 // Linear algebra, neural networks, random numbers.
+void register_activations(tw::Plugin& p);
+void register_batch_matmul(tw::Plugin& p);
 void register_bias(tw::Plugin& p);
 void register_conv2d(tw::Plugin& p);
 void register_conv2d_backprop(tw::Plugin& p);
 void register_conv2d_int32(tw::Plugin& p);
+void register_conv3d(tw::Plugin& p);
 void register_cross_entropy(tw::Plugin& p);
+void register_depthwise_conv2d(tw::Plugin& p);
+void register_fused_batch_norm(tw::Plugin& p);
+void register_lrn(tw::Plugin& p);
+void register_einsum(tw::Plugin& p);
 void register_matmul(tw::Plugin& p);
+void register_multinomial(tw::Plugin& p);
 void register_pool(tw::Plugin& p);
 void register_random(tw::Plugin& p);
+void register_random_shuffle(tw::Plugin& p);
 void register_relu(tw::Plugin& p);
+void register_resize(tw::Plugin& p);
 void register_softmax(tw::Plugin& p);
+void register_stateless_random(tw::Plugin& p);
 
 // Optimizers.
 void register_apply_adadelta(tw::Plugin& p);
@@ -57,11 +92,23 @@ void register_apply_momentum(tw::Plugin& p);
 void register_apply_rmsprop(tw::Plugin& p);
 
 // State, files, strings, control.
+void register_base64(tw::Plugin& p);
+void register_check_numerics(tw::Plugin& p);
 void register_checkpoint(tw::Plugin& p);
 void register_control(tw::Plugin& p);
+void register_decode_raw(tw::Plugin& p);
+void register_files(tw::Plugin& p);
+void register_print(tw::Plugin& p);
+void register_regex(tw::Plugin& p);
 void register_resource_gather(tw::Plugin& p);
 void register_resource_scatter(tw::Plugin& p);
+void register_saved_resource(tw::Plugin& p);
+void register_string_case(tw::Plugin& p);
+void register_string_hash(tw::Plugin& p);
+void register_string_split(tw::Plugin& p);
+void register_string_to_number(tw::Plugin& p);
 void register_strings(tw::Plugin& p);
+void register_substr(tw::Plugin& p);
 void register_variable(tw::Plugin& p);
 
 }  // namespace thalweg::cpu

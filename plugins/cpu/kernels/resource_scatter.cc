@@ -32,7 +32,7 @@ void ScatterSum(tw::Frame f, tw::Var<T> resource, tw::In<tw::Any> indices, tw::I
     return T(kAdd ? Plus(x, y) : Minus(x, y));
   };
   const int64_t rows = int64_t(indices.size());
-  if (updates.rank() != 0) return CombineRows(f.f, resource.data(), updates.data(), rows, inner, target, sum);
+  if (updates.rank() != 0) return CombineRows(f.f, resource.data(), int64_t(resource.size()), updates.data(), rows, inner, target, sum);
   const T all = updates[0];
   for (int64_t row = 0; row < rows; ++row)
     for (T *at = resource.data() + target(row), *end = at + inner; at < end; ++at) *at = sum(*at, all);

@@ -10,13 +10,6 @@
 namespace thalweg::cpu {
 namespace {
 
-void CheckUpdates(const SliceIndex& index, const tw_view* updates) {
-  if (index.rows * index.inner != int64_t(updates->count)) {
-    Invalid("updates of shape " + DimsText(updates) + " for " + std::to_string(index.rows) + " slices of " + std::to_string(index.inner) +
-            " elements");
-  }
-}
-
 template <class T>
 class ScatterNd {
  public:
@@ -26,18 +19,19 @@ class ScatterNd {
     Allocate(output, dims.at, dims.n);
     if (output.size() == 0 && updates.size() == 0) return;
     const SliceIndex index(indices.v, dims.at, dims.n);
-    CheckUpdates(index, updates.v);
+    index.WantUpdates(updates.v);
     if constexpr (std::is_same_v<T, tw_string>) {
       // Strings do not add up: the last one stays.
       FillZero(f.f, output.v());
       for (int64_t row = 0; row < index.rows; ++row) CopyRun(f.f, updates.v, row * index.inner, output.v(), index(row), index.inner);
     } else if constexpr (kIsSmallFloat<T>) {
       std::vector<float> sum(output.size(), 0.f);
-      CombineRows(f.f, sum.data(), updates.data(), index.rows, index.inner, index, [](float a, T b) { return a + float(b); });
+      CombineRows(f.f, sum.data(), int64_t(sum.size()), updates.data(), index.rows, index.inner, index,
+                  [](float a, T b) { return a + float(b); });
       for (uint64_t i = 0; i < output.size(); ++i) output[i] = T(sum[i]);
     } else {
       FillZero(f.f, output.v());
-      CombineRows(f.f, output.data(), updates.data(), index.rows, index.inner, index, [](T a, T b) {
+      CombineRows(f.f, output.data(), int64_t(output.size()), updates.data(), index.rows, index.inner, index, [](T a, T b) {
         if constexpr (std::is_same_v<T, bool>)
           return a || b;
         else

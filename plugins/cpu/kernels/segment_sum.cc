@@ -1,9 +1,10 @@
-// UnsortedSegmentSum: rows of data added up by segment, in the order in which they stand; rows with a negative segment are left out.
-// half and bfloat16 add up in float.
+// UnsortedSegmentSum, UnsortedSegmentProd, UnsortedSegmentMax, UnsortedSegmentMin: rows of data combined by segment, in the order in which
+// they stand; rows with a negative segment are left out. half and bfloat16 add up and multiply in float. A segment without rows gives 0, 1,
+// and the lowest and the highest finite number. NaN wins in Max and Min.
+#include <algorithm>
 #include <limits>
 #include <vector>
 
-#include "kernels/common/copy.h"
 #include "kernels/common/rows.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"
@@ -11,8 +12,96 @@
 namespace thalweg::cpu {
 namespace {
 
-template <class T>
-void UnsortedSegmentSum(tw::Frame f, tw::In<T> data, tw::In<tw::Any> segment_ids, tw::In<tw::Any> num_segments, tw::Out<T> output) {
+// Start: of a segment without rows; kCopiesFirst: whether the others begin with their first row instead.
+struct Sum {
+  static constexpr bool kCopiesFirst = false;
+  template <class T>
+  static T Start() {
+    return T(0);
+  }
+  template <class T>
+  static T Combine(T a, T x) {
+    return Plus(a, x);
+  }
+};
+struct Prod {
+  static constexpr bool kCopiesFirst = false;
+  template <class T>
+  static T Start() {
+    return T(1);
+  }
+  template <class T>
+  static T Combine(T a, T x) {
+    return Times(a, x);
+  }
+};
+struct Max {
+  static constexpr bool kCopiesFirst = true;
+  template <class T>
+  static T Start() {
+    return std::numeric_limits<T>::lowest();
+  }
+  template <class T>
+  static T Combine(T a, T x) {
+    return x < a || a != a ? a : x;
+  }
+};
+struct Min {
+  static constexpr bool kCopiesFirst = true;
+  template <class T>
+  static T Start() {
+    return std::numeric_limits<T>::max();
+  }
+  template <class T>
+  static T Combine(T a, T x) {
+    return a < x || a != a ? a : x;
+  }
+};
+
+// Where the rows of data go: to the start of their segment, or nowhere (-1). And which of them is the first of its segment.
+class Targets {
+ public:
+  Targets(const tw_view* ids, int64_t segments, int64_t inner, bool first) : ids_(ids), inner_(inner) {
+    if (!first) return;
+    first_.resize(ids->count);
+    std::vector<bool> seen(size_t(segments), false);
+    for (uint64_t row = 0; row < ids->count; ++row) {
+      const int64_t segment = IndexAt(ids, row);
+      if (segment < 0) continue;
+      first_[row] = !seen[size_t(segment)];
+      seen[size_t(segment)] = true;
+    }
+  }
+  int64_t operator()(int64_t row) const {
+    const int64_t segment = IndexAt(ids_, uint64_t(row));
+    return segment < 0 ? -1 : segment * inner_;
+  }
+  bool First(int64_t row) const { return !first_.empty() && first_[size_t(row)]; }
+
+ private:
+  const tw_view* ids_;
+  int64_t inner_;
+  std::vector<bool> first_;
+};
+
+template <class Way, class Acc, class T>
+void Combine(const tw_frame* f, Acc* to, const T* from, int64_t rows, int64_t inner, const Targets& target) {
+  if (rows == 0) return;
+  ParallelFor(f, inner, Cost(2, rows), [&](int64_t begin, int64_t end) {
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t at = target(row);
+      if (at < 0) continue;
+      const T* x = from + row * inner;
+      if (target.First(row))
+        for (int64_t j = begin; j < end; ++j) to[at + j] = Acc(x[j]);
+      else
+        for (int64_t j = begin; j < end; ++j) to[at + j] = Way::Combine(to[at + j], Acc(x[j]));
+    }
+  });
+}
+
+template <class T, class Way>
+void UnsortedSegment(tw::Frame f, tw::In<T> data, tw::In<tw::Any> segment_ids, tw::In<tw::Any> num_segments, tw::Out<T> output) {
   const int64_t rows = int64_t(segment_ids.size()), segments = IndexAt(num_segments.v, 0);
   if (segments < 0) Invalid("num_segments is " + std::to_string(segments) + "; it must not be negative");
   Ints dims;
@@ -23,27 +112,36 @@ void UnsortedSegmentSum(tw::Frame f, tw::In<T> data, tw::In<tw::Any> segment_ids
   const int64_t inner = Product(dims.at, 1, dims.n);
   if (rows * inner != int64_t(data.size()))
     Invalid("segment_ids of shape " + DimsText(segment_ids.v) + " do not match the first axes of data of shape " + DimsText(data.v));
-  auto target = [&](int64_t row) {
-    const int64_t segment = IndexAt(segment_ids.v, uint64_t(row));
-    return segment < 0 ? -1 : segment * inner;
-  };
+  if (output.size() == 0) return;
+  const Targets target(segment_ids.v, segments, inner, Way::kCopiesFirst);
   if constexpr (kIsSmallFloat<T>) {
-    std::vector<float> sum(output.size(), 0.f);
-    CombineRows(f.f, sum.data(), data.data(), rows, inner, target, [](float a, T b) { return a + float(b); });
+    std::vector<float> sum(output.size(), float(Way::template Start<T>()));
+    Combine<Way>(f.f, sum.data(), data.data(), rows, inner, target);
     for (uint64_t i = 0; i < output.size(); ++i) output[i] = T(sum[i]);
   } else {
-    FillZero(f.f, output.v());
-    CombineRows(f.f, output.data(), data.data(), rows, inner, target, [](T a, T b) { return Plus(a, b); });
+    ParallelFor(f.f, int64_t(output.size()), 1,
+                [&](int64_t begin, int64_t end) { std::fill(output.data() + begin, output.data() + end, Way::template Start<T>()); });
+    Combine<Way>(f.f, output.data(), data.data(), rows, inner, target);
   }
+}
+
+template <class Way, class... T>
+void AddTypes(tw::Plugin& p, const char* spec) {
+  p.kernel<UnsortedSegment<T, Way>...>(spec);
+}
+template <class Way, class... Complex>
+void AddOp(tw::Plugin& p, const char* spec) {
+  AddTypes<Way, float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, Complex...>(p,
+                                                                                                                                     spec);
 }
 
 }  // namespace
 
 void register_segment_sum(tw::Plugin& p) {
-  p.kernel<UnsortedSegmentSum<float>, UnsortedSegmentSum<double>, UnsortedSegmentSum<half>, UnsortedSegmentSum<bfloat16>,
-           UnsortedSegmentSum<int8_t>, UnsortedSegmentSum<int16_t>, UnsortedSegmentSum<int32_t>, UnsortedSegmentSum<int64_t>,
-           UnsortedSegmentSum<uint8_t>, UnsortedSegmentSum<uint16_t>, UnsortedSegmentSum<uint32_t>, UnsortedSegmentSum<uint64_t>,
-           UnsortedSegmentSum<complex64>, UnsortedSegmentSum<complex128>>("UnsortedSegmentSum @CPU");
+  AddOp<Sum, complex64, complex128>(p, "UnsortedSegmentSum @CPU");
+  AddOp<Prod, complex64, complex128>(p, "UnsortedSegmentProd @CPU");
+  AddOp<Max>(p, "UnsortedSegmentMax @CPU");
+  AddOp<Min>(p, "UnsortedSegmentMin @CPU");
 }
 
 }  // namespace thalweg::cpu

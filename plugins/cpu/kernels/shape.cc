@@ -63,6 +63,26 @@ void BroadcastGradientArgs(tw::In<T> s0, tw::In<T> s1, tw::Out<T> r0, tw::Out<T>
   write(reduce1, r1);
 }
 
+template <class T>
+std::string ListText(const tw::In<T>& shape) {
+  std::string s;
+  for (uint64_t i = 0; i < shape.size(); ++i) s += (i ? ", " : "") + std::to_string(shape[i]);
+  return "[" + s + "]";
+}
+
+// The shape to which tensors of two shapes broadcast.
+template <class T>
+void BroadcastArgs(tw::In<T> s0, tw::In<T> s1, tw::Out<T> r0) {
+  const int64_t n0 = int64_t(s0.size()), n1 = int64_t(s1.size()), rank = std::max(n0, n1);
+  const int64_t dims[] = {rank};
+  Allocate(r0, dims, 1);
+  for (int64_t i = 0; i < rank; ++i) {
+    const int64_t d0 = SizeOf(s0, i - (rank - n0)), d1 = SizeOf(s1, i - (rank - n1));
+    if (d0 != d1 && d0 != 1 && d1 != 1) Invalid("s0 is " + ListText(s0) + " and s1 is " + ListText(s1) + ", shapes that do not broadcast");
+    r0[uint64_t(i)] = T(d0 == 1 ? d1 : d0);
+  }
+}
+
 }  // namespace
 
 void register_shape(tw::Plugin& p) {
@@ -70,6 +90,7 @@ void register_shape(tw::Plugin& p) {
   p.kernel<ShapeN<int32_t>, ShapeN<int64_t>>("ShapeN @CPU; cheap");
   p.kernel<Size<int32_t>, Size<int64_t>>("Size @CPU; cheap");
   p.kernel<Rank>("Rank @CPU; cheap");
+  p.kernel<BroadcastArgs<int32_t>, BroadcastArgs<int64_t>>("BroadcastArgs @CPU; cheap");
   p.kernel<BroadcastGradientArgs<int32_t>, BroadcastGradientArgs<int64_t>>("BroadcastGradientArgs @CPU; cheap");
 }
 

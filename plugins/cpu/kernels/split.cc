@@ -1,4 +1,4 @@
-// Split and Unpack: the parts of a tensor along an axis, with that axis or without.
+// Split, SplitV and Unpack: the parts of a tensor along an axis, with that axis or without.
 #include "kernels/common/copy.h"
 #include "kernels/register.h"
 
@@ -23,6 +23,23 @@ void Split(tw::Frame f, tw::In<int32_t> split_dim, tw::In<tw::Any> value, tw::Ma
   Cut(f.f, value.v, Axis(split_dim[0], value.rank(), "split_dim"), output);
 }
 
+// The parts have the sizes that the shape rule made of size_splits.
+void SplitSized(tw::Frame f, tw::In<tw::Any> value, tw::In<tw::Any>, tw::In<int32_t> split_dim, tw::ManyOut<tw::Any> output) {
+  const int axis = Axis(split_dim[0], value.rank(), "split_dim");
+  int64_t at = 0, size = value.dim(axis);
+  for (uint32_t i = 0; i < output.size(); ++i) size -= output[i].dim(axis);
+  if (size != 0) throw tw::Error{TW_INTERNAL, "the parts do not add up to " + DimsText(value.v)};
+  const int64_t outer = Product(value.dims(), 0, axis), inner = Product(value.dims(), axis + 1, value.rank());
+  for (uint32_t i = 0; i < output.size(); ++i) {
+    const int64_t run = output[i].dim(axis) * inner;
+    Box box;
+    box.Add(outer, value.dim(axis) * inner, run);
+    box.Add(run, 1, 1);
+    CopyBox(f.f, box, value.v, at, output[i].v(), 0);
+    at += run;
+  }
+}
+
 class Unpack {
  public:
   explicit Unpack(const tw::Node& n) : axis_(n.i("axis")) {}
@@ -43,6 +60,7 @@ class Unpack {
 
 void register_split(tw::Plugin& p) {
   p.kernel<Split>("Split @CPU");
+  p.kernel<SplitSized>("SplitV @CPU");
   p.kernel<Unpack>("Unpack @CPU");
 }
 

@@ -3,53 +3,13 @@
 #include <cmath>
 
 #include "kernels/common/arithmetic.h"
-#include "kernels/common/kernel.h"
-#include "kernels/common/parallel.h"
-#include "kernels/common/types.h"
-#include "kernels/elementwise.h"
+#include "kernels/common/complex.h"
+#include "kernels/map.h"
 #include "kernels/register.h"
 
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kChunk = 512;  // 16-bit elements widened at a time; the buffer stays in the first-level cache
-
-void RunWide(const UnaryKernel& k, const char* x, char* y, int64_t n) {
-  alignas(64) float buffer[kChunk];
-  for (int64_t i = 0; i < n; i += kChunk) {
-    int64_t m = n - i < kChunk ? n - i : kChunk;
-    k.load(reinterpret_cast<const uint16_t*>(x) + i, buffer, m);
-    k.loop(buffer, k.store ? static_cast<void*>(buffer) : y + i * k.y_bytes, m);
-    if (k.store) k.store(buffer, reinterpret_cast<uint16_t*>(y) + i, m);
-  }
-}
-
-void RunUnary(const tw_frame* f, const UnaryKernel& k) {
-  auto* x = static_cast<const char*>(f->in[0]->data) + f->in[0]->offset;
-  auto* y = static_cast<char*>(f->out[0]->data) + f->out[0]->offset;
-  ParallelFor(f, int64_t(f->in[0]->count), k.cost, [&](int64_t begin, int64_t end) {
-    (k.load ? RunWide(k, x + begin * k.x_bytes, y + begin * k.y_bytes, end - begin)
-            : k.loop(x + begin * k.x_bytes, y + begin * k.y_bytes, end - begin));
-  });
-}
-
-template <auto kFunction, class T, class Result>
-void MapLoop(const void* x, void* y, int64_t n) {
-  auto* from = static_cast<const T*>(x);
-  auto* to = static_cast<Result*>(y);
-  for (int64_t i = 0; i < n; ++i) to[i] = kFunction(from[i]);
-}
-template <auto kFunction, class T, class Result, uint32_t kCost>
-constexpr UnaryKernel kMap{MapLoop<kFunction, T, Result>, sizeof(T), sizeof(Result), kCost, nullptr, nullptr};
-
-void AddUnary(tw::Plugin& p, const std::string& op, const char* type, const char* result, const UnaryKernel& k) {
-  const char* inplace = op == "Conj" ? "; inplace output=input" : "; inplace y=x";  // as the schemas name them
-  AddKernel<RunUnary>(p, op + "(" + type + " -> " + result + ") @CPU" + (k.x_bytes == k.y_bytes ? inplace : ""), k);
-}
-template <auto kFunction, uint32_t kCost, class... T>
-void AddMap(tw::Plugin& p, const char* op) {
-  (AddUnary(p, op, tw::dtype<T>, tw::dtype<T>, kMap<kFunction, T, T, kCost>), ...);
-}
 template <auto kFunction>
 void AddMaps(tw::Plugin& p, const char* op) {
   AddMap<kFunction, 1, double, int8_t, int16_t, int32_t, int64_t>(p, op);
@@ -75,28 +35,11 @@ void AddFloats(tw::Plugin& p) {
   };
   using K = UnaryKernels;
   static constexpr Named kOps[] = {
-      {"Abs", &K::abs},
-      {"Neg", &K::neg},
-      {"Sign", &K::sign},
-      {"Square", &K::square},
-      {"Sqrt", &K::sqrt},
-      {"Rsqrt", &K::rsqrt},
-      {"Exp", &K::exp},
-      {"Expm1", &K::expm1},
-      {"Log", &K::log},
-      {"Log1p", &K::log1p},
-      {"Sin", &K::sin},
-      {"Cos", &K::cos},
-      {"Tanh", &K::tanh},
-      {"Sigmoid", &K::sigmoid},
-      {"Reciprocal", &K::reciprocal},
-      {"Erf", &K::erf},
-      {"Floor", &K::floor},
-      {"Ceil", &K::ceil},
-      {"Round", &K::round},
-      {"IsNan", &K::is_nan},
-      {"IsInf", &K::is_inf},
-      {"IsFinite", &K::is_finite},
+      {"Abs", &K::abs},        {"Neg", &K::neg},    {"Sign", &K::sign},    {"Square", &K::square},   {"Sqrt", &K::sqrt},
+      {"Rsqrt", &K::rsqrt},    {"Exp", &K::exp},    {"Expm1", &K::expm1},  {"Log", &K::log},         {"Log1p", &K::log1p},
+      {"Sin", &K::sin},        {"Cos", &K::cos},    {"Tanh", &K::tanh},    {"Sigmoid", &K::sigmoid}, {"Reciprocal", &K::reciprocal},
+      {"Inv", &K::reciprocal}, {"Erf", &K::erf},    {"Erfc", &K::erfc},    {"Floor", &K::floor},     {"Ceil", &K::ceil},
+      {"Round", &K::round},    {"Rint", &K::round}, {"IsNan", &K::is_nan}, {"IsInf", &K::is_inf},    {"IsFinite", &K::is_finite},
   };
   const Elementwise& t = TW_CPU_FOR_ISA(DetectIsa(p.h), ElementwiseTable);
   for (const Named& o : kOps) {
@@ -111,6 +54,7 @@ void AddDoubles(tw::Plugin& p) {
   AddMap<[](double x) { return std::sqrt(x); }, 4, double>(p, "Sqrt");
   AddMap<[](double x) { return 1 / std::sqrt(x); }, 6, double>(p, "Rsqrt");
   AddMap<[](double x) { return 1 / x; }, 3, double>(p, "Reciprocal");
+  AddMap<[](double x) { return 1 / x; }, 3, double>(p, "Inv");
   AddMap<[](double x) { return std::exp(x); }, 40, double>(p, "Exp");
   AddMap<[](double x) { return std::expm1(x); }, 60, double>(p, "Expm1");
   AddMap<[](double x) { return std::log(x); }, 40, double>(p, "Log");
@@ -120,25 +64,14 @@ void AddDoubles(tw::Plugin& p) {
   AddMap<[](double x) { return std::tanh(x); }, 80, double>(p, "Tanh");
   AddMap<[](double x) { return 1 / (1 + std::exp(-x)); }, 50, double>(p, "Sigmoid");
   AddMap<[](double x) { return std::erf(x); }, 80, double>(p, "Erf");
+  AddMap<[](double x) { return std::erfc(x); }, 80, double>(p, "Erfc");
   AddMap<[](double x) { return std::floor(x); }, 2, double>(p, "Floor");
   AddMap<[](double x) { return std::ceil(x); }, 2, double>(p, "Ceil");
   AddMap<[](double x) { return std::rint(x); }, 4, double>(p, "Round");
+  AddMap<[](double x) { return std::rint(x); }, 4, double>(p, "Rint");
   AddUnary(p, "IsNan", "double", "bool", kMap<[](double x) { return x != x; }, double, bool, 1>);
   AddUnary(p, "IsInf", "double", "bool", kMap<[](double x) { return std::fabs(x) == HUGE_VAL; }, double, bool, 1>);
   AddUnary(p, "IsFinite", "double", "bool", kMap<[](double x) { return std::fabs(x) < HUGE_VAL; }, double, bool, 1>);
-}
-
-// exp(z) - 1 and log(1 + z) without the cancellation near 0.
-template <class T>
-std::complex<T> Expm1(std::complex<T> z) {
-  const T half_sine = std::sin(z.imag() / 2), e = std::expm1(z.real());
-  return {e * std::cos(z.imag()) - 2 * half_sine * half_sine, (e + 1) * std::sin(z.imag())};
-}
-template <class T>
-std::complex<T> Log1p(std::complex<T> z) {
-  const T x = z.real(), y = z.imag();
-  const T re = std::abs(x) + std::abs(y) < T(0.5) ? std::log1p(x * (2 + x) + y * y) / 2 : std::log(std::hypot(1 + x, y));
-  return {re, std::atan2(y, 1 + x)};
 }
 
 template <auto kFunction, uint32_t kCost>
@@ -146,11 +79,15 @@ void AddComplexMap(tw::Plugin& p, const char* op) {
   AddMap<kFunction, kCost, complex64, complex128>(p, op);
 }
 
+constexpr auto kConj = [](auto z) { return std::conj(z); };
+
 void AddComplex(tw::Plugin& p) {
-  AddComplexMap<[](auto z) { return std::conj(z); }, 2>(p, "Conj");
+  AddUnary(p, "Conj", "complex64", "complex64", kMap<kConj, complex64, complex64, 2>, "input", "output");
+  AddUnary(p, "Conj", "complex128", "complex128", kMap<kConj, complex128, complex128, 2>, "input", "output");
   AddComplexMap<[](auto z) { return -z; }, 2>(p, "Neg");
   AddComplexMap<[](auto z) { return z * z; }, 4>(p, "Square");
   AddComplexMap<[](auto z) { return decltype(z)(1) / z; }, 12>(p, "Reciprocal");
+  AddComplexMap<[](auto z) { return decltype(z)(1) / z; }, 12>(p, "Inv");
   AddComplexMap<[](auto z) { return std::sqrt(z); }, 80>(p, "Sqrt");
   AddComplexMap<[](auto z) { return decltype(z)(1) / std::sqrt(z); }, 90>(p, "Rsqrt");
   AddComplexMap<[](auto z) { return std::exp(z); }, 120>(p, "Exp");

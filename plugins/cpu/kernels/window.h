@@ -39,10 +39,19 @@ struct WindowAttrs {
     const std::string_view name = n.s("data_format");
     if (name != "NHWC" && name != "NCHW") Invalid("data_format is '" + std::string(name) + "'; kernels exist for NHWC and NCHW");
     format.channels_first = name == "NCHW";
-    Read(n, "strides", stride);
+    if (n.find("strides")) Read(n, "strides", stride);
     if (n.find("dilations")) Read(n, "dilations", dilation);
     if (n.find("ksize")) Read(n, "ksize", window);
     ReadPadding(n);
+  }
+
+  // The same with ksize and strides that are inputs.
+  WindowAttrs With(const tw_view* ksize, const tw_view* strides) const {
+    WindowAttrs w = *this;
+    const Ints sizes = ReadInts(ksize, "ksize"), steps = ReadInts(strides, "strides");
+    w.Take(sizes.at, uint64_t(sizes.n), "ksize", w.window);
+    w.Take(steps.at, uint64_t(steps.n), "strides", w.stride);
+    return w;
   }
 
   // The window's positions along height (axis 0) or width (axis 1) of an image of that size.
@@ -67,8 +76,10 @@ struct WindowAttrs {
   }
   void Read(const tw::Attrs& n, const char* name, int64_t* to) const {
     const tw_attr& list = n.at(name);
-    auto* v = static_cast<const int64_t*>(list.data);
-    if (list.count != 4) Invalid(std::string(name) + " has " + tw::text(int64_t(list.count)) + " entries; it needs one per axis, 4");
+    Take(static_cast<const int64_t*>(list.data), list.count, name, to);
+  }
+  void Take(const int64_t* v, uint64_t count, const char* name, int64_t* to) const {
+    if (count != 4) Invalid(std::string(name) + " has " + tw::text(int64_t(count)) + " entries; it needs one per axis, 4");
     for (int axis = 0; axis < 4; ++axis)
       if (v[axis] < 1 || v[axis] > INT32_MAX)
         Invalid(std::string(name) + " is " + tw::text(v, 4) + "; every entry must be at least 1 and fit in 31 bits");

@@ -7,6 +7,7 @@
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/kernel.h"
+#include "kernels/common/types.h"
 #include "kernels/elementwise.h"
 
 namespace thalweg::cpu {
@@ -69,9 +70,19 @@ inline void AddBinary(tw::Plugin& p, std::string_view op, const std::string& typ
   AddKernel<RunBinary>(p, spec, k);
 }
 
+// The same function of half or bfloat16, computed in float.
+template <auto kFunction>
+inline constexpr auto kWidened = [](auto x, auto y) { return decltype(x)(kFunction(float(x), float(y))); };
+
 template <auto kFunction, uint32_t kCost, class... T>
 void AddZip(tw::Plugin& p, std::string_view op) {
   (AddBinary(p, op, tw::dtype<T>, "", kZip<kFunction, T, T, kCost>), ...);
+}
+// For double, and for float, half and bfloat16 in float: functions that gain nothing from an instruction set.
+template <auto kFunction, uint32_t kCost>
+void AddFloatZip(tw::Plugin& p, std::string_view op) {
+  AddZip<kFunction, kCost, float, double>(p, op);
+  AddZip<kWidened<kFunction>, kCost + 2, half, bfloat16>(p, op);
 }
 template <auto kFunction, class... T>
 void AddTest(tw::Plugin& p, std::string_view op) {

@@ -1,10 +1,4 @@
 /* Calls `done` twice. */
 #include "toy_transport.h"
 
-static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
-  const tw_transport_def d = toy_transport();
-  (void)h, (void)out_instance;
-  loop.answers_twice = 1;
-  return r->transport(r, &d);
-}
-TOY_PLUGIN(init, NULL)
+TOY_TRANSPORT(loop.answers_twice = 1)

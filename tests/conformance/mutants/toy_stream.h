@@ -6,7 +6,7 @@
 
 #include "toy.h"
 
-enum toy_work { TOY_COPY, TOY_SIGNAL, TOY_WAIT };
+enum toy_work { TOY_COPY, TOY_SIGNAL, TOY_WAIT, TOY_CALL };
 
 typedef struct toy_job {
   struct toy_job* next;
@@ -14,6 +14,8 @@ typedef struct toy_job {
   tw_copy copy;
   tw_timeline* line;
   uint64_t value;
+  void (*call)(void* arg);
+  void* arg;
 } toy_job;
 
 typedef struct toy_stream {
@@ -40,6 +42,8 @@ static UNUSED void toy_do(toy_stream* s, const toy_job* j) {
   if (j->work == TOY_COPY) {
     nanosleep(&late, NULL);
     toy_copy(s->host, NULL, &j->copy);
+  } else if (j->work == TOY_CALL) {
+    j->call(j->arg);
   } else if (j->work == TOY_SIGNAL) {
     s->host->timeline->signal(s->line, j->value);
   } else {

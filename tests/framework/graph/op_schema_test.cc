@@ -136,6 +136,22 @@ TEST(OpSchemaTest, ReadsEveryClause) {
   EXPECT_EQ(s.doc, "adds; twice");
 }
 
+TEST(OpSchemaTest, KnowsWhatHandlesLeadTo) {
+  OpSchema s = Parsed(
+      "F(a: resource[], b: resource[] * N, x: float) -> (c: resource[]); N: int >= 1; resource a org.x-y.one c org.two; unopened b; "
+      "stateful");
+  EXPECT_EQ(s.inputs[0].resource, "org.x-y.one");
+  EXPECT_EQ(s.inputs[1].resource, "");
+  EXPECT_EQ(s.outputs[0].resource, "org.two");
+  EXPECT_THAT(s.unopened, ElementsAre(0, 1, 0));
+  EXPECT_THAT(Refusal("F(a: resource) -> (); resource b org.x"), HasSubstr("'b' is neither an input nor an output of the op"));
+  EXPECT_THAT(Refusal("F(a: float) -> (); resource a org.x"), HasSubstr("'a' is no handle; its type must be resource"));
+  EXPECT_THAT(Refusal("F(a: resource) -> (); resource a"), HasSubstr("expected the type of resource"));
+  EXPECT_THAT(Refusal("F(a: resource) -> (); resource a org.x a org.y"), HasSubstr("'a' stands here twice"));
+  EXPECT_THAT(Refusal("F(a: T) -> (); T: type; unopened a"), HasSubstr("'a' is no handle"));
+  EXPECT_THAT(Refusal("F() -> (a: resource); unopened a"), HasSubstr("'a' is no input"));
+}
+
 TEST(OpSchemaTest, KnowsWhatAnOpTouches) {
   EXPECT_EQ(Parsed("F() -> (); stateful").touches, 0u);
   EXPECT_EQ(Parsed("F() -> (); stateful; touches files").touches, uint32_t{kTouchesFiles});

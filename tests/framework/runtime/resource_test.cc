@@ -85,6 +85,26 @@ TEST_F(ResourceTest, DropsTheValueAndKeepsThePlaceForHandles) {
   (*other)->Release();
 }
 
+TEST_F(ResourceTest, ManyDroppedPlacesGoWithTheirLastHandles) {
+  auto held = [&](int i) {
+    Resource* r = Variable(std::to_string(i));
+    r->LockUpdate();
+    r->set_value(*Tensor::Vector<float>(TW_FLOAT, {1}));
+    r->UnlockUpdate();
+    EXPECT_TRUE(store_->Drop("c", r->name()).ok());
+    return r;
+  };
+  Resource* kept = held(0);
+  for (int i = 1; i < 1000; ++i) held(i)->Release();
+  const std::vector<Resource*> left = store_->List("c");
+  EXPECT_LE(left.size(), 32u);
+  for (Resource* r : left) r->Release();
+  Resource* again = Variable("0");
+  EXPECT_EQ(again, kept);
+  again->Release();
+  kept->Release();
+}
+
 TEST_F(ResourceTest, ListsAndClearsOneContainer) {
   for (const char* name : {"b", "a"}) Variable(name)->Release();
   Variable("z", "other")->Release();

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <exception>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <string>
@@ -100,6 +101,52 @@ inline constexpr const char* dtype<bool> = "bool";
 template <>
 inline constexpr const char* dtype<tw_string> = "string";
 
+/* By number, as kernel specs spell them. */
+inline constexpr std::string_view dtype_names[] = {"none",
+                                                   "float",
+                                                   "double",
+                                                   "int32",
+                                                   "uint8",
+                                                   "int16",
+                                                   "int8",
+                                                   "string",
+                                                   "complex64",
+                                                   "int64",
+                                                   "bool",
+                                                   "qint8",
+                                                   "quint8",
+                                                   "qint32",
+                                                   "bfloat16",
+                                                   "qint16",
+                                                   "quint16",
+                                                   "uint16",
+                                                   "complex128",
+                                                   "half",
+                                                   "resource",
+                                                   "variant",
+                                                   "uint32",
+                                                   "uint64",
+                                                   "float8_e5m2",
+                                                   "float8_e4m3fn",
+                                                   "float8_e4m3fnuz",
+                                                   "float8_e4m3b11fnuz",
+                                                   "float8_e5m2fnuz",
+                                                   "int4",
+                                                   "uint4",
+                                                   "int2",
+                                                   "uint2"};
+constexpr uint32_t dtype_number(std::string_view name) {
+  uint32_t i = 0;
+  for (std::string_view known : dtype_names) {
+    if (known == name) return i;
+    ++i;
+  }
+  return 0;
+}
+inline std::string dtype_text(uint32_t number) {
+  return number < std::size(dtype_names) ? std::string(dtype_names[number]) : "dtype " + std::to_string(number);
+}
+
 /* ---- Parameters of a kernel, in schema order: In (test an input that may be absent), Many (variadic), Var (an opened resource, by
  * read or update), Handle (a resource that is not opened), Out; Frame anywhere. ---- */
 struct Cursor {
@@ -124,9 +171,22 @@ struct View {
   Element& operator[](uint64_t i) const { return data()[i]; }
   explicit operator bool() const { return v != nullptr; }
 };
+/* A variable that holds another type is refused; one without a value has rank -1. */
 template <class T>
 struct Var : View<T> {
-  static Var take(Cursor& c) { return {{c.f->in[c.f->in_at[c.a++]]}}; }
+  static Var take(Cursor& c) {
+    const uint32_t i = c.f->in_at[c.a++];
+    const tw_view* v = c.f->in[i];
+    if constexpr (!std::is_same_v<T, Any>) {
+      constexpr uint32_t number = dtype_number(dtype<T>);
+      static_assert(number != 0, "no element type; take an object of your own as Var<tw::Any>");
+      if (v->rank >= 0 && v->dtype != number) {
+        throw Error{TW_INVALID_ARGUMENT,
+                    "the variable at input " + std::to_string(i) + " holds " + dtype_text(v->dtype) + ", not " + dtype<T>};
+      }
+    }
+    return {{v}};
+  }
   static void name(std::string& in, std::string&) { list(in, "resource"); }
 };
 struct Handle {

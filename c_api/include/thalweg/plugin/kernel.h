@@ -20,7 +20,8 @@
  *                  the shape rule says, if it does
  *   read a b, update a b   before execute the host opens these resource inputs, taking all locks of the kernel at once and holding them
  *                  until it is complete. The slot then shows the variable's tensor (unshared and writable for update) or, for a plugin's
- *                  own resource, its object in `data`, with dtype TW_RESOURCE. There is no other way to lock.
+ *                  own resource, its object in `data`, never NULL, with dtype TW_RESOURCE. Where the op's schema says a `resource` type,
+ *                  only such are opened; a plugin with several types of its own must say it. There is no other way to lock.
  *   priority n     of two kernels that fit, the higher wins (default 0)
  *
  * Life: create once per node and session; prepare whenever scratch is laid out for a set of known shapes, several times on one state and

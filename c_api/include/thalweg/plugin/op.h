@@ -19,6 +19,10 @@
  *     touches WORD ...         what its kernels reach beside inputs and state: `files` (only through the host's functions, called with the
  *                              host of the frame or node at hand), `network`, `system` (files by other means, processes, plugins). Needs
  *                              `stateful`. A session refuses such nodes of imported graphs unless it was told otherwise
+ *     resource x TYPE ...      the handle x, an input or output, leads to a resource of that type (resource.h). Of an input: the host opens
+ *                              no other for a kernel. Of an output: the op opens the resource that its attributes `container` and
+ *                              `shared_name` name (where that is empty, its node does), and savers save it
+ *     unopened x y             kernels never open these handles: the op need not run on the device of what they lead to
  *     role WORD                the framework uses the op where it needs one that plays the role (see framework/README.md)
  *     no_gradient "why"        not differentiable, and why
  *     doc "text"               one line for the manual

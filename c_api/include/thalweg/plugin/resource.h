@@ -1,5 +1,6 @@
 /* Resources: state that outlives a step (variables, queues, tables, whatever a plugin ships). The host owns names, lifetime and locks;
  * the plugin owns the object. A resource is found by container, type and name; ops hold references to it as handles.
+ * A type with save and restore is in checkpoints by itself: savers find the nodes whose op's schema says `resource x TYPE` of an output.
  * Variables are the host's own resource type, `variable`: their object is a tensor. */
 #ifndef THALWEG_PLUGIN_RESOURCE_H
 #define THALWEG_PLUGIN_RESOURCE_H
@@ -14,11 +15,12 @@ extern "C" {
 typedef struct tw_resource_def {
   TW_HEAD;
   TW_TEXT(type);   /* reverse-DNS */
-  uint64_t format; /* version of what save writes; restore may meet older ones */
+  uint64_t format; /* version of what save writes; restore may meet older ones, the host refuses newer ones */
   void* user;
   TW_R void (*destroy)(const tw_host* h, void* object);                       /* when nobody uses it any more */
   TW_C tw_status* (*save)(const tw_host* h, const void* object, tw_sink* to); /* under a read lock; may block */
-  TW_C tw_status* (*restore)(const tw_host* h, void* user, uint64_t format, tw_source* from, void** out_object); /* may block */
+  /* A new object from what save wrote, without a lock; may block. The bytes may be damaged: DATA_LOSS, and no size in them is believed. */
+  TW_C tw_status* (*restore)(const tw_host* h, void* user, uint64_t format, tw_source* from, void** out_object);
 } tw_resource_def;
 
 typedef struct tw_resource_key {
@@ -38,10 +40,19 @@ typedef struct tw_resource_api {
   TW_R tw_status* (*drop)(const tw_frame* f, uint32_t i);
   /* 1 if the resource that input i leads to has an object. Needs no lock. */
   TW_R uint32_t (*exists)(const tw_frame* f, uint32_t i);
-  /* Under `update` of input i: the object becomes `object`; the old one is destroyed. */
+  /* Under `update` of input i: the object becomes `object`; the old one is destroyed. object: taken, unless the call fails; may be NULL:
+   * the resource has none any more. */
   TW_R tw_status* (*swap)(const tw_frame* f, uint32_t i, void* object);
   /* Under `update` of input i, a variable: its tensor becomes `value`, sharing the buffer; takes no reference of the caller's. */
   TW_R tw_status* (*assign)(const tw_frame* f, uint32_t i, tw_tensor* value);
+  /* Output o, a string vector, becomes what checkpoints hold of the resource behind input i: its type, its format in decimal, and the bytes
+   * that `save` of the type wrote. The host locks: only for kernels that open nothing. May block. Errors: INVALID_ARGUMENT (a variable);
+   * FAILED_PRECONDITION (no object); UNIMPLEMENTED (a type that cannot be saved); those of `save`. */
+  TW_R tw_status* (*save)(const tw_frame* f, uint32_t i, uint32_t o);
+  /* The resources behind inputs i up to i + n - 1 become what inputs `saved` up to saved + n - 1 hold, all or none; an empty vector leaves
+   * its resource as it is. The host locks: only for kernels that open nothing. May block. Errors: INVALID_ARGUMENT (another type);
+   * UNIMPLEMENTED (a newer format); DATA_LOSS (no such vector); those of `restore`. */
+  TW_R tw_status* (*restore)(const tw_frame* f, uint32_t i, uint32_t saved, uint32_t n);
 } tw_resource_api;
 
 #ifdef __cplusplus

@@ -1,19 +1,21 @@
-/* Transports: bytes between processes. The host gives keyed messages for the tensors of a step and small calls for control; a transport
- * moves them and says on timelines when it is done. It never looks into what it carries, and knows no graph, device or collective.
+/* Transports: calls between processes, and nothing else. A call is a request to a peer and its answer, each a message: a head (small,
+ * copied) and a body (of any size, moved between the memory of the two hosts). A transport never looks into what it carries, and knows no
+ * method, step, key, deadline, failure, graph or device: what is asked for, who waits how long, and what ends it is the host's business,
+ * said in heads and with cancel (plugins/roles.md shows how). So a transport keeps nothing that nobody asked for, and holds nobody back:
+ * calls may be answered in any order, or never, and what waits for its answer costs a few kilobytes.
  *
- * Addresses have no scheme before them. Steps and keys: a message is found by (step, key), once. Receive may be asked for before the
- * message is there or after, and in any order; a message that nobody has asked for yet waits at the sender or, at most `window` bytes of
- * them a peer, at the receiver (never an error, never unbounded memory).
- * Deadlines are on the clock of host->run->now, in nanoseconds; 0: none. Every wait of a transport ends by its deadline, by abort, or
- * when the peer is lost (UNAVAILABLE naming the address).
- * Who is at the other end is proven by the transport (TLS), or it works only within one machine (sockets in folders of the user alone,
+ * Memory: a body is borrowed until its message is done. Whoever is to get one says where it goes before it comes (`place`), so that no
+ * byte has to be copied on the way, and no transport makes memory because a peer says so.
+ * The end: every message that goes out is done once, whatever happens to the peer or the endpoint; after that nothing of it is touched.
+ * A lost peer ends calls with UNAVAILABLE naming its address. There are no time limits but those by which a transport finds out about it.
+ * Who is at the other end is proven by the transport (TLS), or it works only within one machine (sockets that know who connects,
  * loopback), or the program asked for an open one by name; see `security` below.
- * Threads: any, several at once. No entry but close and close_peer blocks: results come on timelines and callbacks, from the transport's
- * own threads, which callbacks must not hold up. */
+ * Addresses have no scheme before them.
+ * Threads: any, several at once. No entry but close blocks. The host's callbacks (place, serve, gone, done) come from the transport's own
+ * threads and never from inside an entry, do not block, and may use every entry but close. */
 #ifndef THALWEG_PLUGIN_TRANSPORT_H
 #define THALWEG_PLUGIN_TRANSPORT_H
 #include "thalweg/plugin/abi.h"
-#include "thalweg/plugin/tensor.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,78 +25,79 @@ enum {                                 /* tw_transport_def.security: whom it let
        TW_TRANSPORT_SAME_HOST = 2,     /* only processes of this user on this machine */
        TW_TRANSPORT_OPEN = 3           /* anybody who reaches the port; the host uses it only when it is asked for by name */
 };
+enum { TW_MESSAGE_HEAD = 4096 }; /* bytes of a head, at most; the host keeps to it, and whoever sends more is lost */
 
-/* A call that came in. answer: exactly once, from any thread, during `serve` or later; takes s; body: copied. */
+/* What comes in: a request, or an answer. */
 typedef struct tw_incoming {
   TW_HEAD;
-  TW_TEXT(method);
-  TW_TEXT(peer); /* the caller's address or proven name, for logs and rules */
-  const void* body;
-  uint64_t bytes;
-  int64_t deadline; /* 0: none */
-  void* self;       /* the transport's, for answer */
-  TW_R void (*answer)(const tw_host* h, void* self, tw_status* s, const void* body, uint64_t bytes);
+  uint64_t id;   /* of a request: no other of the endpoint has or will have it; of an answer: the call's */
+  TW_TEXT(peer); /* who sent it, as far as it is proven (a name of a certificate, a user, an address), for logs and rules */
+  const void* head;
+  uint64_t head_bytes;
+  const void* body; /* what `place` gave; NULL during place, and where it gave none */
+  uint64_t bytes;   /* of the body that was sent, wanted or not */
+  void* self;       /* of a request: the transport's, for answer */
 } tw_incoming;
 
-/* What an endpoint needs from the host. Copied by listen. */
+/* The memory for a body, m->bytes of it at *out_data, plain or inside *out_region; both are NULL before. It is used until the message is
+ * served or done, or gone. Called once for each message that comes in, also without a body. Left NULL: the body is not wanted; it is
+ * dropped, and the message is there without it. */
+typedef void (*tw_place_fn)(void* arg, const tw_incoming* m, void** out_data, void** out_region);
+
+/* What goes out: a request, or an answer. */
+typedef struct tw_message {
+  TW_HEAD;
+  const void* head; /* copied */
+  uint64_t head_bytes;
+  const void* body; /* host memory, or inside `region`; borrowed until done */
+  uint64_t bytes;
+  void* region; /* from register_memory; NULL: plain host memory */
+  void* arg;
+  TW_R tw_place_fn place; /* for the answer to a request, which is valid meanwhile; NULL in an answer */
+  /* Exactly once, unless call answered an error. s: taken, may be NULL. NULL: of a request, its answer is there; of an answer, it is on its
+   * way. Else UNAVAILABLE or CANCELLED: the answer will not come, or nobody waits for it. */
+  TW_R void (*done)(void* arg, tw_status* s);
+} tw_message;
+
+/* What an endpoint needs from the host. Copied by listen; the texts are not kept. */
 typedef struct tw_endpoint_config {
   TW_HEAD;
   TW_TEXT(address);    /* host:port, a path, whatever the scheme means; empty: a free one */
   TW_TEXT(credential); /* what the transport's documentation says: file names of keys, a token; empty: none */
-  uint64_t window;     /* bytes a peer may have waiting here unasked; 0: the transport's choice */
-  uint64_t largest;    /* bytes of the largest message or body that is taken; 0: 2^31 */
+  uint64_t largest;    /* bytes of a body: a transport that has to hold bodies before it can ask where they go loses peers that send more */
   void* arg;
-  TW_R void (*serve)(void* arg, const tw_incoming* call); /* call: valid until it is answered */
+  TW_R tw_place_fn place; /* for requests */
+  /* A request is there. It must be answered once, now or later, from any thread; `request` is valid until then. */
+  TW_R void (*serve)(void* arg, const tw_incoming* request);
+  /* Nobody waits for the answer any more: the call was cancelled, its peer is lost, or the endpoint closes. At most once a request, when
+   * its place or serve has returned (the three never overlap), perhaps while it is answered. If it was not served, it is over and will not
+   * be; else it still must be answered. */
+  TW_R void (*gone)(void* arg, uint64_t id);
 } tw_endpoint_config;
-
-/* One tensor on its way. */
-typedef struct tw_message {
-  TW_HEAD;
-  uint64_t step;
-  TW_TEXT(key);
-  const void* head; /* small: what the receiver must know before it has memory (dtype and dims); at most 4096 bytes */
-  uint64_t head_bytes;
-  void* data; /* host address; or, with region, memory of a device or registered memory */
-  uint64_t offset;
-  uint64_t bytes;
-  void* region;      /* from register_memory; NULL: plain host memory */
-  tw_timeline* line; /* reaches `value` when `data` may be used again; fails if the peer is lost */
-  uint64_t value;
-} tw_message;
-
-typedef struct tw_receipt {
-  TW_HEAD;
-  uint64_t step;
-  TW_TEXT(key);
-  void* arg;
-  /* The memory that the message goes to, once its head is there; an error refuses it. */
-  TW_R tw_status* (*place)(void* arg, const void* head, uint64_t head_bytes, uint64_t bytes, void** out_data, void** out_region);
-  tw_timeline* line; /* reaches `value` when the data is there, or never will be: then it has failed */
-  uint64_t value;
-  int64_t deadline;
-} tw_receipt;
 
 typedef struct tw_transport_def {
   TW_HEAD;
   TW_TEXT(scheme); /* of addresses: unix, tcp, grpc */
   void* user;
   uint32_t security, reserved;
-  /* address: the one it is reached at goes to `bound`. */
+  /* address: the one it is reached at goes to `bound`. Requests may come in before listen returns. */
   TW_R tw_status* (*listen)(const tw_host* h, void* user, const tw_endpoint_config* c, tw_sink* bound, void** out_endpoint);
-  /* Starts to connect. UNAVAILABLE: nobody there yet, ask again; every use of a peer whose connection fails later answers UNAVAILABLE. */
+  /* Starts to connect, also to this endpoint itself. Errors: UNAVAILABLE (nobody there yet, ask again; a transport may find it out only
+   * by the first call); INVALID_ARGUMENT (no such address); PERMISSION_DENIED (it is somebody who is not let in); RESOURCE_EXHAUSTED.
+   * Every call to a peer whose connection fails later ends with UNAVAILABLE. A peer that was lost stays lost, also where the engine below
+   * connects again by itself, perhaps to a process that knows nothing: close it and connect again. */
   TW_R tw_status* (*connect)(const tw_host* h, void* endpoint, const char* address, uint64_t len, void** out_peer);
-  TW_R tw_status* (*send)(const tw_host* h, void* peer, const tw_message* m);    /* its line says when it is done */
-  TW_R tw_status* (*receive)(const tw_host* h, void* peer, const tw_receipt* r); /* as send */
-  /* done: exactly once unless call answered an error; takes s; body: valid during done. request: copied. */
-  TW_R tw_status* (*call)(const tw_host* h, void* peer, const char* method, uint64_t len, const void* request, uint64_t bytes,
-                          int64_t deadline, void (*done)(void* arg, tw_status* s, const void* body, uint64_t bytes), void* arg);
-  /* Ends every send and receive of the step, here and at the peers: their timelines fail with `why` (borrowed). Later ones fail at once. */
-  TW_R void (*abort)(const tw_host* h, void* endpoint, uint64_t step, const tw_status* why);
-  /* Forgets a step that is over: messages that nobody asked for are dropped, uses that come later fail. */
-  TW_R void (*forget)(const tw_host* h, void* endpoint, uint64_t step);
-  TW_R void (*close_peer)(const tw_host* h, void* peer); /* what is under way fails with CANCELLED; returns when nothing of it runs */
-  TW_R void (*close)(const tw_host* h, void* endpoint);  /* peers first; waits until calls that came in are answered */
-  /* Memory that is sent from or received into without copies. device_kind: empty for host memory. */
+  /* id: the caller's name for the call, for cancel; no other to this peer had it. Calls may overtake one another. Errors:
+   * RESOURCE_EXHAUSTED (more calls than it keeps); what becomes of the peer later is told by done. */
+  TW_R tw_status* (*call)(const tw_host* h, void* peer, uint64_t id, const tw_message* request);
+  /* Ends the call with CANCELLED as soon as its memory is no longer touched, whatever the peer does, which is told by `gone`. Nothing
+   * happens if the call is over, or not known. */
+  TW_R void (*cancel)(const tw_host* h, void* peer, uint64_t id);
+  TW_R void (*answer)(const tw_host* h, void* self, const tw_message* m); /* self: of the request */
+  TW_R void (*close_peer)(const tw_host* h, void* peer); /* its calls end with CANCELLED, soon; for the host there is no such peer now */
+  /* With its peers. Waits until what went out is done and what came in is answered; then nothing of the endpoint runs. */
+  TW_R void (*close)(const tw_host* h, void* endpoint);
+  /* Memory with addresses that bodies may lie in and go to without copies. device_kind: empty for host memory. */
   TW_C tw_status* (*register_memory)(const tw_host* h, void* endpoint, const char* device_kind, uint64_t len, void* memory, uint64_t bytes,
                                      void** out_region);
   TW_O void (*unregister_memory)(const tw_host* h, void* endpoint, void* region); /* frees the region, not the memory */

@@ -86,6 +86,8 @@ void CopyRow(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64
     std::memcpy(to, from, size_t(n) * sizeof(T));
   } else if (from_stride == 0 && to_stride == 1) {
     std::fill(to, to + n, *from);
+  } else if (from_stride == -1 && to_stride == 1) {
+    for (int64_t i = 0; i < n; ++i) to[i] = from[-i];
   } else {
     for (int64_t i = 0; i < n; ++i) to[i * to_stride] = from[i * from_stride];
   }

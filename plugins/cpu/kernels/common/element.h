@@ -100,7 +100,7 @@ inline std::string PositionText(const tw_view* v, uint64_t i) {
   return "[" + s + "]";
 }
 
-// Element i of a tensor of whole numbers. REQUIRES: an int32, int64, uint8, int8 or int16 tensor.
+// Element i of a tensor of whole numbers. REQUIRES: an int32, int64, int16, int8, uint8 or uint16 tensor.
 inline int64_t IndexAt(const tw_view* v, uint64_t i) {
   const char* p = Bytes(v);
   switch (v->dtype) {
@@ -109,6 +109,7 @@ inline int64_t IndexAt(const tw_view* v, uint64_t i) {
     case TW_INT16: return reinterpret_cast<const int16_t*>(p)[i];
     case TW_INT8: return reinterpret_cast<const int8_t*>(p)[i];
     case TW_UINT8: return reinterpret_cast<const uint8_t*>(p)[i];
+    case TW_UINT16: return reinterpret_cast<const uint16_t*>(p)[i];
     default: throw tw::Error{TW_UNIMPLEMENTED, "indices of type " + TypeText(v->dtype) + " are not supported; cast them to int64"};
   }
 }

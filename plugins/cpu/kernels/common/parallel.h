@@ -1,9 +1,11 @@
 // Splitting loops over the host's pool. Pieces may be cut anywhere, so a piece must not depend on where it begins: the same bits come out
-// on any number of threads. Pieces must not throw.
+// on any number of threads. What a piece throws (no memory is left) the caller gets; other pieces may then be left out.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_PARALLEL_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMMON_PARALLEL_H_
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 
 #include "thalweg/cpp/plugin.hpp"
 
@@ -27,7 +29,17 @@ void ParallelFor(const tw_frame* f, int64_t n, int64_t cost, F&& part) {
   if (n <= 0) return;
   int64_t grain = cost >= kGrain ? 1 : kGrain / (cost > 0 ? cost : 1);
   if (n <= grain) return part(int64_t{0}, n);
-  tw::Frame{f}.parallel(uint64_t(n), uint64_t(grain), [&](uint64_t begin, uint64_t end) { part(int64_t(begin), int64_t(end)); });
+  std::atomic<bool> failed{false};
+  std::exception_ptr thrown;
+  tw::Frame{f}.parallel(uint64_t(n), uint64_t(grain), [&](uint64_t begin, uint64_t end) {
+    if (failed.load(std::memory_order_relaxed)) return;
+    try {
+      part(int64_t(begin), int64_t(end));
+    } catch (...) {
+      if (!failed.exchange(true)) thrown = std::current_exception();
+    }
+  });
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 }  // namespace thalweg::cpu

@@ -10,8 +10,28 @@
 
 namespace thalweg::cpu {
 
+// Whether low <= v[i] < limit for all i, in loops that the compiler can vectorise.
+inline bool AllInside(const tw_view* v, int64_t low, int64_t limit) {
+  const auto all = [&](const auto* p) {
+    bool outside = false;
+    for (uint64_t i = 0; i < v->count; ++i) outside |= int64_t(p[i]) < low || int64_t(p[i]) >= limit;
+    return !outside;
+  };
+  const char* p = Bytes(v);
+  switch (v->dtype) {
+    case TW_INT32: return all(reinterpret_cast<const int32_t*>(p));
+    case TW_INT64: return all(reinterpret_cast<const int64_t*>(p));
+    default: {
+      bool inside = true;
+      for (uint64_t i = 0; inside && i < v->count; ++i) inside = IndexAt(v, i) >= low && IndexAt(v, i) < limit;
+      return inside;
+    }
+  }
+}
+
 // Throws INVALID_ARGUMENT unless low <= v[i] < limit for all i. The first offender is named.
 inline void CheckIndices(const tw_view* v, int64_t low, int64_t limit, const char* what) {
+  if (AllInside(v, low, limit)) return;
   for (uint64_t i = 0; i < v->count; ++i) {
     const int64_t at = IndexAt(v, i);
     if (at < low || at >= limit) {
@@ -46,6 +66,7 @@ class SliceIndex {
     steps_.n = depth_;
     for (int i = depth_; i-- > 0; step *= dims[i]) steps_[i] = step;
     if (indices->count == 0) return;  // then there may be any number of rows
+    if (depth_ == 1 && AllInside(indices, 0, dims[0])) return;
     for (int64_t row = 0; row < rows; ++row) Check(row, dims, rank);
   }
   // Where the slice of a row begins.
@@ -53,6 +74,13 @@ class SliceIndex {
     int64_t at = 0;
     for (int i = 0; i < depth_; ++i) at += IndexAt(indices_, uint64_t(row * depth_ + i)) * steps_[i];
     return at;
+  }
+  // Throws INVALID_ARGUMENT unless there is an element for each one of the slices.
+  void WantUpdates(const tw_view* updates) const {
+    if (rows * inner != int64_t(updates->count)) {
+      Invalid("updates of shape " + DimsText(updates) + " for " + std::to_string(rows) + " slices of " + std::to_string(inner) +
+              " elements");
+    }
   }
   int64_t rows, inner;  // how many vectors; elements of a slice
 
@@ -73,17 +101,36 @@ class SliceIndex {
   Ints steps_;
 };
 
-// to[target(row) + j] = combine(to[target(row) + j], from[row * inner + j]) for each row in order, skipping rows with a negative target.
-// Threads share the columns, never the rows: duplicates combine in the order in which they stand.
-template <class Acc, class T, class Target, class Combine>
-void CombineRows(const tw_frame* f, Acc* to, const T* from, int64_t rows, int64_t inner, Target&& target, Combine&& combine) {
-  if (rows == 0) return;  // then they may be of any length
-  ParallelFor(f, inner, 2 * rows, [&](int64_t begin, int64_t end) {
+// body(row, at, begin, end) for each row in order: columns [begin, end) of the `inner` that go to `at` = target(row) of `count` elements;
+// rows with a negative target are skipped. What goes to one element goes in the order of the rows: threads share long rows by columns and
+// others by where they go, each looking at all targets; short rows are not worth that.
+template <class Target, class Body>
+void ForTargets(const tw_frame* f, int64_t rows, int64_t inner, int64_t count, Target&& target, Body&& body) {
+  constexpr int64_t kLong = 4096, kShort = 16, kColumns = 1024;
+  if (rows == 0 || inner == 0) return;  // then there may be any number of the others
+  const auto go = [&](int64_t from, int64_t to, int64_t begin, int64_t end) {
     for (int64_t row = 0; row < rows; ++row) {
       const int64_t at = target(row);
-      if (at < 0) continue;
-      for (int64_t j = begin; j < end; ++j) to[at + j] = combine(to[at + j], from[row * inner + j]);
+      if (at >= from && at < to) body(row, at, begin, end);
     }
+  };
+  if (inner < kShort || Cost(rows, inner) < kGrain) return go(0, count, 0, inner);
+  if (inner >= kLong) {
+    const int64_t columns = std::max(kColumns, kGrain / std::min(kGrain, 2 * rows));
+    return tw::Frame{f}.parallel(uint64_t(inner), uint64_t(columns),
+                                 [&](uint64_t begin, uint64_t end) { go(0, count, int64_t(begin), int64_t(end)); });
+  }
+  const uint64_t threads = f->host->run->threads(f);
+  tw::Frame{f}.parallel(uint64_t(count), (uint64_t(count) + threads - 1) / threads,
+                        [&](uint64_t from, uint64_t to) { go(int64_t(from), int64_t(to), 0, inner); });
+}
+
+// to[target(row) + j] = combine(to[target(row) + j], from[row * inner + j]) for each row in order, as ForTargets.
+template <class Acc, class T, class Target, class Combine>
+void CombineRows(const tw_frame* f, Acc* to, int64_t count, const T* from, int64_t rows, int64_t inner, Target&& target,
+                 Combine&& combine) {
+  ForTargets(f, rows, inner, count, target, [&](int64_t row, int64_t at, int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; ++j) to[at + j] = combine(to[at + j], from[row * inner + j]);
   });
 }
 

@@ -1,0 +1,160 @@
+#include "framework/runtime/saved_resource.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "framework/base/dtype.h"
+#include "framework/base/shown.h"
+#include "framework/tensor/memory_budget.h"
+
+namespace thalweg {
+namespace {
+
+// After a failure there is no more to it: a plugin that goes on all the same must not end with bytes that look whole.
+struct BytesSink {
+  tw_sink c{TW_SIZED(tw_sink), nullptr, &Put};
+  std::string bytes;
+  bool failed = false;
+  static tw_status* Put(tw_sink* s, const void* from, uint64_t n) {
+    auto* self = reinterpret_cast<BytesSink*>(s);
+    return Guard([&] {
+      RETURN_IF_ERROR(self->Whole());
+      self->failed = true;
+      self->bytes.append(static_cast<const char*>(from), n);
+      self->failed = false;
+      return Status();
+    });
+  }
+  Status Whole() const {
+    return failed ? ResourceExhausted("no memory for what a plugin saves, after ", bytes.size(), " bytes") : Status();
+  }
+};
+
+struct BytesSource {
+  tw_source c{TW_SIZED(tw_source), nullptr, &Get};
+  std::string_view rest;
+  static tw_status* Get(tw_source* s, void* p, uint64_t n, uint64_t* out_n) {
+    std::string_view& rest = reinterpret_cast<BytesSource*>(s)->rest;
+    *out_n = rest.copy(static_cast<char*>(p), n);
+    rest.remove_prefix(*out_n);
+    return nullptr;
+  }
+};
+
+// "org.example.bloom.filter 'known' of plugin 'org.example.bloom'".
+std::string Title(const Resource& r) { return StrCat(r.type(), " '", Shown(r.name()), "' of plugin '", r.def()->plugin, "'"); }
+
+// An object that is destroyed unless it is taken out.
+class Object {
+ public:
+  explicit Object(const ResourceType* type) : type_(type) {}
+  Object(Object&& o) noexcept : type_(o.type_), object_(o.Take()) {}
+  ~Object() {
+    if (object_) type_->def.destroy(type_->host, object_);
+  }
+  void** place() { return &object_; }
+  void* Take() { return std::exchange(object_, nullptr); }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  const ResourceType* type_;
+  void* object_ = nullptr;
+};
+
+class ReadLock {
+ public:
+  explicit ReadLock(Resource* r) : r_(r) { r->LockRead(); }
+  ~ReadLock() { r_->UnlockRead(); }
+  ReadLock(const ReadLock&) = delete;
+
+ private:
+  Resource* r_;
+};
+
+std::string_view TextOf(const tw_string& s) { return {s.data, s.size}; }
+
+// The format of what was saved, once it is known to be for this resource.
+StatusOr<uint64_t> FormatOf(const Resource& r, const tw_string* saved) {
+  const std::string_view type = TextOf(saved[0]), number = TextOf(saved[1]);
+  uint64_t format = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), format);
+  if (error != std::errc() || end != number.data() + number.size()) {
+    return DataLoss(Title(r), ": '", Shown(number), "' was saved as its format, which is no number");
+  }
+  const ResourceType& is = *r.def();
+  if (type != is.type) {
+    return InvalidArgument(Title(r), " cannot become what was saved, a ", Shown(type), " of format ", format,
+                           "; give that a resource of its type, or this another name");
+  }
+  if (format > is.def.format) {
+    return Unimplemented(Title(r), " was saved in format ", format, ", and the plugin reads up to ", is.def.format, "; load a newer one");
+  }
+  return format;
+}
+
+StatusOr<Object> Read(const Resource& r, const tw_string* saved) {
+  ASSIGN_OR_RETURN(const uint64_t format, FormatOf(r, saved));
+  const ResourceType& is = *r.def();
+  BytesSource from;
+  from.rest = TextOf(saved[2]);
+  Object object(&is);
+  Status s = FromC(is.def.restore(is.host, is.def.user, format, &from.c, object.place()));
+  if (!s.ok()) {
+    object.Take();  // nobody's: out_object counts on success only
+    return Prefix(s, StrCat(Title(r), ":"));
+  }
+  if (!object) return Internal(Title(r), ": restore answered neither an object nor an error");
+  return object;
+}
+
+Status CheckSaved(const Resource& r, const tw_view& saved) {
+  if (r.is_variable()) return InvalidArgument("'", Shown(r.name()), "' is a variable; restore it with AssignVariableOp");
+  if (saved.dtype != TW_STRING) return InvalidArgument(Title(r), ": what was saved is ", DTypeName(saved.dtype), ", not string");
+  if (saved.rank == 1 && (saved.count == 3 || saved.count == 0)) return Status();
+  return DataLoss(Title(r), ": what was saved has shape ", ShapeText(saved.dims, saved.rank), "; [3] is needed: type, format, bytes");
+}
+
+}  // namespace
+
+StatusOr<Tensor> SaveResource(Resource* r, MemoryBudget* budget) {
+  if (r->is_variable()) return InvalidArgument("'", Shown(r->name()), "' is a variable; save what ReadVariableOp answers");
+  const ResourceType& is = *r->def();
+  BytesSink to;
+  {
+    const ReadLock lock(r);
+    if (!r->object()) return FailedPrecondition(Title(*r), " has no contents; initialise it first");
+    if (Status s = FromC(is.def.save(is.host, r->object(), &to.c)); !s.ok()) return Prefix(s, StrCat(Title(*r), ":"));
+    RETURN_IF_ERROR(to.Whole());
+  }
+  const int64_t n = 3;
+  ASSIGN_OR_RETURN(Tensor saved, Tensor::Make(TW_STRING, &n, 1, nullptr, budget));
+  RETURN_IF_ERROR(saved.SetString(0, is.type));
+  RETURN_IF_ERROR(saved.SetString(1, std::to_string(is.def.format)));
+  RETURN_IF_ERROR(saved.SetString(2, to.bytes));
+  return saved;
+}
+
+// All objects are made before the first resource gets its own.
+Status RestoreResources(const std::vector<Resource*>& resources, const std::vector<const tw_view*>& saved) {
+  std::vector<std::pair<Resource*, Object>> made;
+  made.reserve(resources.size());
+  for (size_t k = 0; k < resources.size(); ++k) {
+    Resource* r = resources[k];
+    RETURN_IF_ERROR(CheckSaved(*r, *saved[k]));
+    if (saved[k]->count == 0) continue;
+    if (std::count(resources.begin(), resources.end(), r) > 1) return InvalidArgument(Title(*r), " is to be restored twice");
+    ASSIGN_OR_RETURN(Object object, Read(*r, static_cast<const tw_string*>(saved[k]->data)));
+    made.emplace_back(r, std::move(object));
+  }
+  for (auto& [r, object] : made) {
+    r->LockUpdate();
+    r->set_object(object.Take());
+    r->UnlockUpdate();
+  }
+  return Status();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,36 @@
+// Random tensors that depend on their inputs alone: the stream of the generator `alg` starts at the given key and counter.
+#include "ops/common/shape.h"
+#include "ops/common/types.h"
+#include "ops/register.h"
+
+namespace thalweg::ops {
+namespace {
+
+constexpr int64_t kThreefry = 2;  // as `alg` numbers it; its counter is one number, that of Philox two
+
+void Rule(const tw::Shape& s) {
+  WantVector(s, 1, "key");
+  WantVector(s, 2, "counter");
+  const std::optional<int64_t> alg = ScalarValue(s, 3, "alg");
+  if (s.known(1) && Known(s.dim(1, 0)) && s.dim(1, 0) != 1) Fail("'key' is " + tw::text(s.in(1)) + "; it must hold one number");
+  if (s.known(2) && Known(s.dim(2, 0)) && s.dim(2, 0) < (alg == kThreefry ? 1 : 2))
+    Fail("'counter' is " + tw::text(s.in(2)) + "; it must hold two numbers at least");
+  Set(s, 0, ShapeValue(s, 0, "shape"));
+}
+
+void Floats(tw::Plugin& p, const std::string& name, const std::string& doc) {
+  p.op<nullptr, Rule>(name +
+                      "(shape: Tshape, key: uint64, counter: uint64, alg: int32) -> (output: dtype); dtype: " OPS_FLOATS
+                      " = float; Tshape: " OPS_INDEX " = int32; no_gradient \"random numbers do not depend smoothly on an input\"; doc \"" +
+                      doc + "; alg 1 is Philox, 3 any\"");
+}
+
+}  // namespace
+
+void register_stateless_random(tw::Plugin& p) {
+  Floats(p, "StatelessRandomUniformV2", "evenly distributed in [0, 1), by key and counter");
+  Floats(p, "StatelessRandomNormalV2", "normally distributed with mean 0 and standard deviation 1, by key and counter");
+  Floats(p, "StatelessTruncatedNormalV2", "normally distributed, values beyond 2 drawn again, by key and counter");
+}
+
+}  // namespace thalweg::ops

@@ -1,0 +1,47 @@
+// Elements of string tensors: bytes, which may hold anything, zeros and broken UTF-8 included.
+// Threads: pure functions.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_COMMON_TEXT_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_COMMON_TEXT_H_
+
+#include <string>
+#include <string_view>
+
+#include "kernels/common/element.h"
+
+namespace thalweg::cpu {
+
+inline std::string_view View(const tw_string& s) { return {s.data, size_t(s.size)}; }
+
+// White space of ASCII, whatever the process's locale.
+constexpr bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+inline std::string_view Stripped(std::string_view s) {
+  while (!s.empty() && IsSpace(s.front())) s.remove_prefix(1);
+  while (!s.empty() && IsSpace(s.back())) s.remove_suffix(1);
+  return s;
+}
+
+// For messages: in quotes, short, with \xNN in place of what is not printable.
+inline std::string Quoted(std::string_view s) {
+  constexpr size_t kMost = 60;
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text = "'";
+  for (char c : s.substr(0, kMost)) {
+    if (c >= ' ' && c <= '~') {
+      text += c;
+    } else {
+      const auto byte = uint8_t(c);
+      text += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return text + (s.size() > kMost ? "...'" : "'");
+}
+
+// "input[1, 0] is 'text'", the beginning of a message about element i.
+inline std::string ElementText(const char* name, const tw_view* v, uint64_t i) {
+  return "'" + std::string(name) + "'" + (v->rank > 0 ? PositionText(v, i) : "") + " is " + Quoted(View(StringAt(v, i)));
+}
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_COMMON_TEXT_H_

@@ -1,0 +1,327 @@
+// Einsum: tensors are multiplied from first to last, two at a time. Labels of both that something later still needs are batch axes, those
+// that nothing needs are summed over; what is left are the rows of one factor and the columns of the other, so that each step is a batch of
+// matrix products. Axes are only moved where they do not lie that way already.
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "kernels/common/arithmetic.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/types.h"
+#include "kernels/factor.h"
+#include "kernels/register.h"
+
+namespace thalweg::cpu {
+namespace {
+
+using Labels = std::vector<int>;  // a character, or kDots + n for axis n of the ellipsis, counted from its end
+constexpr int kDots = 256;
+
+bool Has(const Labels& labels, int label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
+
+// The equation, which the shape rule has checked: labels of inputs and output; kDots alone is an ellipsis.
+struct Equation {
+  std::vector<Labels> in;
+  Labels out;
+
+  explicit Equation(std::string_view text) {
+    const size_t arrow = text.find("->");
+    in = Terms(text.substr(0, arrow));
+    if (arrow != text.npos)
+      out = Terms(text.substr(arrow + 2))[0];
+    else
+      Imply();
+  }
+
+ private:
+  static std::vector<Labels> Terms(std::string_view text) {
+    std::vector<Labels> terms(1);
+    for (size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == ',') {
+        terms.emplace_back();
+      } else if (text[i] == '.') {
+        terms.back().push_back(kDots);
+        i += 2;
+      } else if (text[i] != ' ') {
+        terms.back().push_back(text[i]);
+      }
+    }
+    return terms;
+  }
+  // Without an arrow: the ellipsis and the labels that stand once, sorted.
+  void Imply() {
+    Labels all;
+    for (const Labels& term : in) all.insert(all.end(), term.begin(), term.end());
+    for (int label : all)
+      if (label != kDots && std::count(all.begin(), all.end(), label) == 1) out.push_back(label);
+    std::sort(out.begin(), out.end());
+    if (Has(all, kDots)) out.insert(out.begin(), kDots);
+  }
+};
+
+// With the ellipsis written out as `axes` labels.
+Labels Spread(const Labels& labels, int axes) {
+  Labels all;
+  for (int label : labels) {
+    if (label != kDots) all.push_back(label);
+    if (label == kDots)
+      for (int n = axes; n > 0; --n) all.push_back(kDots + n - 1);
+  }
+  return all;
+}
+
+// The sizes of labels, 1 where nothing is longer.
+class Sizes {
+ public:
+  Sizes() : of_(kDots + kMaxRank, 1) {}
+  int64_t& operator[](int label) { return of_[size_t(label)]; }
+  int64_t Count(const Labels& labels) const {
+    int64_t n = 1;
+    for (int label : labels) n *= of_[size_t(label)];
+    return n;
+  }
+  int64_t operator[](int label) const { return of_[size_t(label)]; }
+
+ private:
+  std::vector<int64_t> of_;
+};
+
+// A tensor, or a step on the way: elements, and for each label, no two of them equal, how far its neighbours are apart.
+template <class T>
+struct Operand {
+  const T* data = nullptr;
+  Labels labels;
+  std::vector<int64_t> strides;
+  std::unique_ptr<T[]> own;
+
+  int64_t Stride(int label) const { return strides[size_t(std::find(labels.begin(), labels.end(), label) - labels.begin())]; }
+  // Whether the elements lie one after the other in this order of its labels.
+  bool Dense(const Sizes& sizes, const Labels& order) const {
+    int64_t step = 1;
+    for (size_t i = order.size(); i-- > 0; step *= sizes[order[i]])
+      if (sizes[order[i]] != 1 && Stride(order[i]) != step) return false;
+    return true;
+  }
+};
+
+Labels Join(Labels a, const Labels& b, const Labels& c = {}) {
+  a.insert(a.end(), b.begin(), b.end());
+  a.insert(a.end(), c.begin(), c.end());
+  return a;
+}
+
+template <class T>
+T Product(T x, T y) {
+  return T(Times(Wide<T>(x), Wide<T>(y)));
+}
+
+template <class T>
+class Step {
+ public:
+  Step(const tw_frame* f, const GemmTables& tables, int slots, const Sizes& sizes) : f_(f), tables_(tables), slots_(slots), sizes_(sizes) {}
+
+  // The sum over the labels that nothing needs.
+  Operand<T> SumOut(Operand<T> x, const Labels& needed) const {
+    Labels kept, summed;
+    for (int label : x.labels) (Has(needed, label) ? kept : summed).push_back(label);
+    if (summed.empty()) return x;
+    const Labels order = Join(kept, summed);
+    if (!x.Dense(sizes_, order)) x = Copied(x, order);
+    Operand<T> y = Empty(kept);
+    T* to = y.own.get();
+    const T* from = x.data;
+    const int64_t n = sizes_.Count(summed);
+    ParallelFor(f_, sizes_.Count(kept), Cost(2, n), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[i] = Sum(from + i * n, n);
+    });
+    return y;
+  }
+
+  // The product, summed over the labels that nothing needs. to: where it goes if its labels come out as `wanted`, or NULL.
+  Operand<T> Multiply(Operand<T> a, Operand<T> b, const Labels& needed, const Labels& wanted, T* to) const {
+    a = SumOut(std::move(a), Join(needed, b.labels));
+    b = SumOut(std::move(b), Join(needed, a.labels));
+    Labels batch, inner, rows, columns;
+    for (int label : a.labels) (!Has(b.labels, label) ? rows : Has(needed, label) ? batch : inner).push_back(label);
+    for (int label : b.labels)
+      if (!Has(a.labels, label)) columns.push_back(label);
+    const Labels order = Join(batch, rows, columns);
+    Operand<T> c = to && order == wanted ? Over(order, to) : Empty(order);
+    T* out = to && order == wanted ? to : c.own.get();
+    if (sizes_.Count(order) == 0) return c;
+    if (inner.empty())
+      Outer(Arranged(a, Join(batch, rows)), Arranged(b, Join(batch, columns)), batch, rows, columns, out);
+    else
+      Matrices(std::move(a), std::move(b), batch, rows, columns, inner, out);
+    return c;
+  }
+
+  // The elements of x to `to`, a dense tensor with these labels, of which some may stand twice.
+  void Deliver(const Operand<T>& x, const Labels& labels, const tw_view* to) const {
+    if (x.data == reinterpret_cast<const T*>(Bytes(to)) || to->count == 0) return;
+    Labels once;
+    std::vector<int64_t> strides;
+    int64_t step = 1;
+    for (size_t i = labels.size(); i-- > 0; step *= sizes_[labels[i]]) {
+      const size_t at = size_t(std::find(once.begin(), once.end(), labels[i]) - once.begin());
+      if (at == once.size()) {
+        once.push_back(labels[i]);
+        strides.push_back(0);
+      }
+      strides[at] += step;
+    }
+    if (once.size() != labels.size()) FillZero(f_, to);
+    Box box;
+    for (size_t i = once.size(); i-- > 0;) box.Add(sizes_[once[i]], Has(x.labels, once[i]) ? x.Stride(once[i]) : 0, strides[i]);
+    const tw_view from = ViewOf(x.data, to->dtype);
+    CopyBox(f_, box, &from, 0, to, 0);
+  }
+
+ private:
+  static tw_view ViewOf(const T* data, uint32_t dtype) {
+    tw_view v{};
+    v.data = const_cast<T*>(data);
+    v.dtype = dtype;
+    return v;
+  }
+  // Dense, at `data`.
+  Operand<T> Over(const Labels& labels, T* data) const {
+    Operand<T> x;
+    x.data = data;
+    x.labels = labels;
+    x.strides.resize(labels.size());
+    int64_t step = 1;
+    for (size_t i = labels.size(); i-- > 0; step *= sizes_[labels[i]]) x.strides[i] = step;
+    return x;
+  }
+  Operand<T> Empty(const Labels& labels) const {
+    auto own = std::make_unique_for_overwrite<T[]>(size_t(sizes_.Count(labels)));
+    Operand<T> x = Over(labels, own.get());
+    x.own = std::move(own);
+    return x;
+  }
+  Operand<T> Copied(const Operand<T>& x, const Labels& order) const {
+    Operand<T> y = Empty(order);
+    Box box;
+    for (size_t i = 0; i < order.size(); ++i) box.Add(sizes_[order[i]], x.Stride(order[i]), y.strides[i]);
+    const tw_view from = ViewOf(x.data, f_->out[0]->dtype), to = ViewOf(y.data, f_->out[0]->dtype);
+    CopyBox(f_, box, &from, 0, &to, 0);
+    return y;
+  }
+  Operand<T> Arranged(Operand<T>& x, const Labels& order) const { return x.Dense(sizes_, order) ? std::move(x) : Copied(x, order); }
+
+  static T Sum(const T* x, int64_t n) {
+    using Acc = std::conditional_t<kIsFloat<T>, double, std::conditional_t<kIsComplex<T>, complex128, T>>;
+    Acc sum(0);
+    for (int64_t i = 0; i < n; ++i) sum = Plus(sum, Acc(Wide<T>(x[i])));
+    if constexpr (kIsSmallFloat<T>)
+      return T(float(sum));
+    else
+      return T(sum);
+  }
+
+  // Nothing is summed over: each row times each column.
+  void Outer(const Operand<T>& a, const Operand<T>& b, const Labels& batch, const Labels& rows, const Labels& columns, T* to) const {
+    const int64_t m = sizes_.Count(rows), n = sizes_.Count(columns), all = sizes_.Count(batch) * m;
+    if (n == 1 && m == 1) {
+      ParallelFor(f_, all, 2, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) to[i] = Product(a.data[i], b.data[i]);
+      });
+      return;
+    }
+    ParallelFor(f_, all, Cost(2, n), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const T x = a.data[r];
+        const T* y = b.data + r / m * n;
+        for (int64_t j = 0; j < n; ++j) to[r * n + j] = Product(x, y[j]);
+      }
+    });
+  }
+
+  void Matrices(Operand<T> a, Operand<T> b, const Labels& batch, const Labels& rows, const Labels& columns, const Labels& inner,
+                T* to) const {
+    const bool trans_a = !a.Dense(sizes_, Join(batch, rows, inner)) && a.Dense(sizes_, Join(batch, inner, rows));
+    const bool trans_b = !b.Dense(sizes_, Join(batch, inner, columns)) && b.Dense(sizes_, Join(batch, columns, inner));
+    const Operand<T> x = trans_a ? std::move(a) : Arranged(a, Join(batch, rows, inner));
+    const Operand<T> y = trans_b ? std::move(b) : Arranged(b, Join(batch, inner, columns));
+    const int64_t m = sizes_.Count(rows), n = sizes_.Count(columns), k = sizes_.Count(inner), count = sizes_.Count(batch);
+    auto x_at = [&x, m, k](int64_t i) { return x.data + i * m * k; };
+    auto y_at = [&y, n, k](int64_t i) { return y.data + i * n * k; };
+    const Factor fx{trans_a ? k : m, trans_a ? m : k, trans_a}, fy{trans_b ? n : k, trans_b ? k : n, trans_b};
+    if constexpr (kIsFloat<T>) {
+      const MatrixProduct<T> p = ProductOf<T>(fx, fy);
+      Workspace work(f_, ProductScratch(p) * uint64_t(slots_));
+      MultiplyMany(tables_, f_, p, count, x_at, y_at, to, slots_, work.data());
+    } else {
+      MultiplyMany(f_, PlainProductOf<T>(fx, fy, false, false), count, x_at, y_at, to);
+    }
+  }
+
+  const tw_frame* f_;
+  const GemmTables& tables_;
+  int slots_;
+  const Sizes& sizes_;
+};
+
+template <class T>
+class Einsum {
+ public:
+  explicit Einsum(const tw::Node& n) : equation_(n.s("equation")), tables_(GemmTablesFor(n.host())), slots_(WorkerSlots()) {}
+
+  void operator()(tw::Frame frame, tw::Many<T> inputs, tw::Out<T> output) const {
+    Sizes sizes;
+    std::vector<Operand<T>> in(inputs.size());
+    int dots = 0;
+    for (uint32_t i = 0; i < inputs.size(); ++i) dots = std::max(dots, Take(inputs[i], i, &in[i], &sizes));
+    const Labels out = Spread(equation_.out, dots);
+    const Step<T> step(frame.f, tables_, slots_, sizes);
+    Operand<T> x = std::move(in[0]);
+    for (size_t i = 1; i < in.size(); ++i) {
+      Labels needed = out;
+      for (size_t later = i + 1; later < in.size(); ++later) needed = Join(needed, in[later].labels);
+      x = step.Multiply(std::move(x), std::move(in[i]), needed, out, i + 1 == in.size() ? output.data() : nullptr);
+    }
+    step.Deliver(step.SumOut(std::move(x), out), out, output.v());
+  }
+
+ private:
+  // Notes the sizes of an input's labels and where its elements lie. Axes of size 1 of an ellipsis repeat: they are left out. Answers how
+  // many axes the ellipsis stands for.
+  int Take(tw::In<T> v, uint32_t i, Operand<T>* x, Sizes* sizes) const {
+    const Labels& term = equation_.in[i];
+    const int dots = Has(term, kDots) ? v.rank() - int(term.size()) + 1 : 0;
+    if (dots < 0 || int(term.size()) - Has(term, kDots) + dots != v.rank())
+      Invalid("input " + std::to_string(i) + " is " + DimsText(v.v) + ", which does not fit its labels");
+    const Labels labels = Spread(term, dots);
+    const Ints strides = DenseStrides(v.dims(), v.rank());
+    x->data = v.data();
+    for (int axis = 0; axis < v.rank(); ++axis) {
+      const int label = labels[size_t(axis)];
+      const int64_t size = v.dim(axis);
+      if (label >= kDots && size == 1) continue;
+      const auto known = std::find(x->labels.begin(), x->labels.end(), label);
+      (*sizes)[label] = size;
+      if (known != x->labels.end()) {
+        x->strides[size_t(known - x->labels.begin())] += strides[axis];
+        continue;
+      }
+      x->labels.push_back(label);
+      x->strides.push_back(strides[axis]);
+    }
+    return dots;
+  }
+
+  Equation equation_;
+  GemmTables tables_;
+  int slots_;
+};
+
+}  // namespace
+
+void register_einsum(tw::Plugin& p) {
+  p.kernel<Einsum<float>, Einsum<double>, Einsum<half>, Einsum<bfloat16>, Einsum<complex64>, Einsum<complex128>>("Einsum @CPU");
+  p.kernel<Einsum<int8_t>, Einsum<int16_t>, Einsum<int32_t>, Einsum<int64_t>>("Einsum @CPU");
+  p.kernel<Einsum<uint8_t>, Einsum<uint16_t>, Einsum<uint32_t>, Einsum<uint64_t>>("Einsum @CPU");
+}
+
+}  // namespace thalweg::cpu

@@ -1,0 +1,147 @@
+// ReadFile, WriteFile and MatchingFiles, through the host's set of files alone: it leads to the file systems of plugins, and may confine
+// the node to a folder.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/common/text.h"
+#include "kernels/glob.h"
+#include "kernels/register.h"
+
+namespace thalweg::cpu {
+namespace {
+
+const tw_files_api& Files(const tw_host* h) {
+  auto* api = static_cast<const tw_files_api*>(h->query(h, TW_S(TW_FILES_SET), 1));
+  if (!api) throw tw::Error{TW_UNIMPLEMENTED, "this runtime offers no files"};
+  return *api;
+}
+
+void Read(tw::Frame f, tw::In<tw_string> filename, tw::Out<tw_string> contents) {
+  const tw_host* h = f.f->host;
+  struct Open {
+    const tw_files_api& api;
+    const tw_tensor_api* tensors;
+    tw_file* file = nullptr;
+    tw_tensor* bytes = nullptr;
+    ~Open() {
+      tensors->release(bytes);
+      api.close(file);
+    }
+  } open{Files(h), h->tensor};
+  tw::check(open.api.open(h, filename[0].data, filename[0].size, &open.file));
+  // A tensor, which counts towards the session's memory and is refused where that is not enough.
+  const auto size = int64_t(open.api.bytes(open.file));
+  tw::check(open.tensors->make(h, TW_UINT8, &size, 1, &open.bytes));
+  auto* data = static_cast<char*>(open.tensors->view(open.bytes)->data);
+  if (size > 0) tw::check(open.api.read(open.file, 0, data, uint64_t(size)));
+  contents.set(0, {data, size_t(size)});
+}
+
+// The folder that the path lies in, empty where it names none: "mem://a/b" lies in "mem://a", which lies in none.
+std::string_view FolderOf(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  if (slash == path.npos || slash == 0 || (slash >= 2 && path.substr(slash - 2, 2) == ":/")) return {};
+  return path.substr(0, slash);
+}
+
+class FileWriter {
+ public:
+  explicit FileWriter(const tw_host* h) : h_(h), api_(Files(h)) {}
+
+  void Write(std::string_view path, std::string_view contents) const {
+    const auto write = [&] { return api_.write(h_, path.data(), path.size(), contents.data(), contents.size()); };
+    if (!IsNotFound(write())) return;
+    MakeFolder(FolderOf(path));
+    tw::check(write());
+  }
+
+ private:
+  // Makes the folder and those above it that are not there. Begins below: those above may be out of bounds.
+  void MakeFolder(std::string_view folder) const {
+    std::vector<std::string_view> missing;
+    while (!folder.empty() && IsNotFound(Make(folder))) {
+      missing.push_back(folder);
+      folder = FolderOf(folder);
+    }
+    for (; !missing.empty(); missing.pop_back()) tw::check(Make(missing.back()));
+  }
+  tw_status* Make(std::string_view folder) const { return api_.make_folder(h_, folder.data(), folder.size()); }
+
+  // Raises every other failure.
+  bool IsNotFound(tw_status* s) const {
+    if (!s) return false;
+    if (h_->status->code(s) != TW_NOT_FOUND) throw tw::Raised{s};
+    h_->status->release(s);
+    return true;
+  }
+
+  const tw_host* h_;
+  const tw_files_api& api_;
+};
+
+void Write(tw::Frame f, tw::In<tw_string> filename, tw::In<tw_string> contents) {
+  FileWriter(f.f->host).Write(View(filename[0]), View(contents[0]));
+}
+
+// The names in folders.
+class Lister {
+ public:
+  explicit Lister(const tw_frame* f) : f_(f), api_(Files(f->host)) {}
+
+  // found_out: the folder's name was found by a pattern, so that what cannot be listed, a file or a link that leads away, is no mistake of
+  // the caller's.
+  std::optional<std::vector<std::string>> operator()(const std::string& folder, bool found_out) const {
+    tw::check(f_->host->run->cancelled(f_));
+    Names names;
+    tw_status* s = api_.list(f_->host, folder.data(), folder.size(), &names.c);
+    if (!s) return Split(names.bytes);
+    const uint32_t code = f_->host->status->code(s);
+    const bool none = code == TW_NOT_FOUND || code == TW_FAILED_PRECONDITION;
+    if (!none && !(found_out && (code == TW_PERMISSION_DENIED || code == TW_INVALID_ARGUMENT))) throw tw::Raised{s};
+    f_->host->status->release(s);
+    return std::nullopt;
+  }
+
+ private:
+  struct Names {
+    tw_sink c{TW_SIZED(tw_sink), nullptr, &Put};
+    std::string bytes;
+    static tw_status* Put(tw_sink* s, const void* bytes, uint64_t n) {
+      reinterpret_cast<Names*>(s)->bytes.append(static_cast<const char*>(bytes), n);
+      return nullptr;
+    }
+  };
+  static std::vector<std::string> Split(const std::string& bytes) {
+    std::vector<std::string> names;
+    for (size_t at = 0; at < bytes.size(); at += names.back().size() + 1) names.emplace_back(bytes.c_str() + at);
+    return names;
+  }
+
+  const tw_frame* f_;
+  const tw_files_api& api_;
+};
+
+void Matching(tw::Frame f, tw::In<tw_string> pattern, tw::Out<tw_string> filenames) {
+  const Lister lister(f.f);
+  std::vector<std::string> found;
+  for (uint64_t i = 0; i < pattern.size(); ++i) {
+    std::vector<std::string> more = Glob(View(pattern[i]), lister);
+    std::move(more.begin(), more.end(), std::back_inserter(found));
+  }
+  std::sort(found.begin(), found.end());
+  const auto n = int64_t(found.size());
+  Allocate(filenames, &n, 1);
+  for (size_t k = 0; k < found.size(); ++k) filenames.set(k, found[k]);
+}
+
+}  // namespace
+
+void register_files(tw::Plugin& p) {
+  p.kernel<Read>("ReadFile @CPU; may_block");
+  p.kernel<Write>("WriteFile @CPU; may_block");
+  p.kernel<Matching>("MatchingFiles @CPU; may_block");
+}
+
+}  // namespace thalweg::cpu

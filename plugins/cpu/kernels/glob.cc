@@ -1,0 +1,116 @@
+#include "kernels/glob.h"
+
+#include <algorithm>
+
+namespace thalweg::cpu {
+namespace {
+
+constexpr size_t kNone = std::string_view::npos;
+
+// One character of a set, which a backslash may precede; moves `at` behind it.
+unsigned char Member(std::string_view pattern, size_t* at) {
+  if (pattern[*at] == '\\' && *at + 1 < pattern.size()) ++*at;
+  return static_cast<unsigned char>(pattern[(*at)++]);
+}
+
+// Whether the set that begins behind the '[' before `at` holds c; moves `at` behind its ']', or to kNone where there is none. A ']' in
+// front is a member.
+bool InSet(std::string_view pattern, size_t* at, unsigned char c) {
+  const bool others = *at < pattern.size() && (pattern[*at] == '^' || pattern[*at] == '!');
+  if (others) ++*at;
+  bool found = false;
+  for (const size_t first = *at; *at < pattern.size();) {
+    if (pattern[*at] == ']' && *at > first) {
+      ++*at;
+      return found != others;
+    }
+    const unsigned char low = Member(pattern, at);
+    const bool range = *at + 1 < pattern.size() && pattern[*at] == '-' && pattern[*at + 1] != ']';
+    if (range) ++*at;
+    const unsigned char high = range ? Member(pattern, at) : low;
+    found = found || (low <= c && c <= high);
+  }
+  *at = kNone;
+  return false;
+}
+
+// Whether the term at `at`, which is no star, matches c; moves `at` behind it.
+bool TermMatches(std::string_view pattern, size_t* at, char c) {
+  const char term = pattern[(*at)++];
+  if (term == '?') return true;
+  if (term == '[') {
+    size_t behind = *at;
+    const bool in = InSet(pattern, &behind, static_cast<unsigned char>(c));
+    if (behind == kNone) return c == '[';  // no set
+    *at = behind;
+    return in;
+  }
+  if (term != '\\') return term == c;
+  return *at < pattern.size() && pattern[(*at)++] == c;
+}
+
+bool HasMagic(std::string_view text) { return text.find_first_of("*?[\\") != kNone; }
+
+// Whether the folder holds the name; "", "." and ".." are in every folder that there is.
+bool Holds(const std::string& folder, std::string_view name, const ListFolder& list, bool found_out) {
+  const bool itself = name.empty() || name == "." || name == "..";
+  const std::string listed = itself ? folder + std::string(name) : folder;
+  const auto names = list(listed.empty() ? "." : listed, found_out);
+  return names && (itself || std::find(names->begin(), names->end(), name) != names->end());
+}
+
+// What one part of a pattern makes of the folders, each empty or with a '/' at its end.
+std::vector<std::string> Step(const std::vector<std::string>& folders, std::string_view part, bool last, const ListFolder& list,
+                              bool found_out) {
+  std::vector<std::string> next;
+  const char* end = last ? "" : "/";
+  for (const std::string& folder : folders) {
+    if (HasMagic(part)) {
+      const auto names = list(folder, found_out);
+      for (size_t k = 0; names && k < names->size(); ++k)
+        if (Matches(part, (*names)[k])) next.push_back(folder + (*names)[k] + end);
+    } else if (!last || Holds(folder, part, list, found_out)) {
+      next.push_back(folder + std::string(part) + end);
+    }
+  }
+  return next;
+}
+
+}  // namespace
+
+// A star takes as little as it can; where that fails later on, the last star takes one character more.
+bool Matches(std::string_view pattern, std::string_view name) {
+  size_t at = 0, star = kNone, taken = 0;
+  for (size_t k = 0; k < name.size();) {
+    if (at < pattern.size() && pattern[at] == '*') {
+      star = ++at;
+      taken = k;
+    } else if (at < pattern.size() && TermMatches(pattern, &at, name[k])) {
+      ++k;
+    } else if (star != kNone) {
+      at = star;
+      k = ++taken;
+    } else {
+      return false;
+    }
+  }
+  return pattern.substr(at).find_first_not_of('*') == kNone;
+}
+
+std::vector<std::string> Glob(std::string_view pattern, const ListFolder& list) {
+  if (pattern.empty()) return {};
+  // What stands before the first magic, up to a '/', is taken as it is.
+  const size_t magic = std::min(pattern.find_first_of("*?[\\"), pattern.size());
+  const size_t slash = pattern.substr(0, magic).rfind('/');
+  std::string_view rest = pattern.substr(slash == kNone ? 0 : slash + 1);
+  std::vector<std::string> paths = {std::string(pattern.substr(0, slash == kNone ? 0 : slash + 1))};
+  if (slash == kNone && magic < pattern.size()) paths[0] = "./";
+  for (bool first = true;; first = false) {
+    const size_t end = rest.find('/');
+    paths = Step(paths, rest.substr(0, end), end == kNone, list, !first);
+    if (end == kNone || paths.empty()) return paths;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace thalweg::cpu

@@ -1,0 +1,117 @@
+// LRN and its gradient: windows along the channels, all of them in float. A pixel's squares are summed window by window, each in its own
+// order: nothing is subtracted again, so nothing cancels.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "kernels/common/element.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/types.h"
+#include "kernels/register.h"
+
+namespace thalweg::cpu {
+namespace {
+
+struct Settings {
+  int64_t radius;
+  float bias, alpha, beta;
+  explicit Settings(const tw::Attrs& n)
+      : radius(n.i("depth_radius")), bias(float(n.f("bias"))), alpha(float(n.f("alpha"))), beta(float(n.f("beta"))) {
+    if (radius < 0) Invalid("depth_radius is " + tw::text(radius) + "; it must not be negative");
+  }
+
+  // sum[c] = the sum of v around channel c.
+  void Around(const float* v, int64_t channels, float* sum) const {
+    for (int64_t c = 0; c < channels; ++c) {
+      float s = 0;
+      const int64_t end = std::min(channels, c + radius + 1);
+      for (int64_t k = std::max<int64_t>(0, c - radius); k < end; ++k) s += v[k];
+      sum[c] = s;
+    }
+  }
+  // bias + alpha * the squares around each channel; squares: room for one pixel.
+  template <class T>
+  void Norms(const T* x, int64_t channels, float* squares, float* norms) const {
+    for (int64_t c = 0; c < channels; ++c) squares[c] = float(x[c]) * float(x[c]);
+    Around(squares, channels, norms);
+    for (int64_t c = 0; c < channels; ++c) norms[c] = bias + alpha * norms[c];
+  }
+  // n^-beta
+  float Power(float n) const { return beta == 0.5f ? 1 / std::sqrt(n) : beta == 1 ? 1 / n : std::pow(n, -beta); }
+  int64_t Cost(int64_t channels) const { return cpu::Cost(channels, 2 * std::min(radius, channels) + 60); }
+};
+
+int64_t PixelsOf(const tw_view* v) {
+  if (v->rank != 4) Invalid("the image " + DimsText(v) + " must have rank 4");
+  return Product(v->dims, 0, 3);
+}
+
+// Pixels in pieces, body(pixel, room) with room for `rows` pixels of floats of the piece's own. The room is made before the loop, whose
+// pieces must not throw.
+template <class F>
+void ForPixels(const tw_frame* f, int64_t pixels, int64_t channels, int64_t cost, int64_t rows, F&& body) {
+  const int64_t pieces = std::clamp<int64_t>(pixels * cost / kGrain, 1, 256);
+  const std::unique_ptr<float[]> room(new float[size_t(pieces * rows * channels)]);
+  ParallelFor(f, pieces, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; ++piece)
+      for (int64_t p = piece * pixels / pieces; p < (piece + 1) * pixels / pieces; ++p) body(p, room.get() + piece * rows * channels);
+  });
+}
+
+template <class T>
+class Lrn {
+ public:
+  explicit Lrn(const tw::Node& n) : settings_(n) {}
+
+  void operator()(tw::Frame frame, tw::In<T> input, tw::Out<T> output) const {
+    const int64_t pixels = PixelsOf(input.v), channels = input.dim(3);
+    if (input.size() == 0) return;
+    ForPixels(frame.f, pixels, channels, settings_.Cost(channels), 2, [&](int64_t p, float* room) {
+      const T* x = input.data() + p * channels;
+      T* y = output.data() + p * channels;
+      float *squares = room, *norms = room + channels;
+      settings_.Norms(x, channels, squares, norms);
+      for (int64_t c = 0; c < channels; ++c) y[c] = T(float(x[c]) * settings_.Power(norms[c]));
+    });
+  }
+
+ private:
+  Settings settings_;
+};
+
+// dx = dy n^-beta - 2 alpha beta x W(dy y / n), W the sum over neighbours.
+template <class T>
+class LrnGrad {
+ public:
+  explicit LrnGrad(const tw::Node& n) : settings_(n) {}
+
+  void operator()(tw::Frame frame, tw::In<T> grads, tw::In<T> image, tw::In<T> result, tw::Out<T> output) const {
+    if (!SameDims(grads.v, image.v) || !SameDims(image.v, result.v))
+      Invalid("input_grads " + DimsText(grads.v) + ", input_image " + DimsText(image.v) + " and output_image " + DimsText(result.v) +
+              " must have the same shape");
+    const int64_t pixels = PixelsOf(image.v), channels = image.dim(3);
+    if (image.size() == 0) return;
+    const float factor = 2 * settings_.alpha * settings_.beta;
+    ForPixels(frame.f, pixels, channels, 2 * settings_.Cost(channels), 3, [&](int64_t p, float* room) {
+      const T *dy = grads.data() + p * channels, *x = image.data() + p * channels, *y = result.data() + p * channels;
+      T* dx = output.data() + p * channels;
+      float *ratios = room, *norms = room + channels, *sums = room + 2 * channels;
+      settings_.Norms(x, channels, ratios, norms);
+      for (int64_t c = 0; c < channels; ++c) ratios[c] = float(dy[c]) * float(y[c]) / norms[c];
+      settings_.Around(ratios, channels, sums);
+      for (int64_t c = 0; c < channels; ++c) dx[c] = T(float(dy[c]) * settings_.Power(norms[c]) - factor * float(x[c]) * sums[c]);
+    });
+  }
+
+ private:
+  Settings settings_;
+};
+
+}  // namespace
+
+void register_lrn(tw::Plugin& p) {
+  p.kernel<Lrn<float>, Lrn<half>, Lrn<bfloat16>>("LRN @CPU");
+  p.kernel<LrnGrad<float>, LrnGrad<half>, LrnGrad<bfloat16>>("LRNGrad @CPU");
+}
+
+}  // namespace thalweg::cpu

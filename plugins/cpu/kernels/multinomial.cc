@@ -1,0 +1,96 @@
+// Multinomial: classes drawn by their logarithmic weights, TensorFlow's for the same seeds. The weights' running sums are kept in double,
+// and each sample takes a random number of 53 bits, row after row from one stream. Logits that are not finite have no weight.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "kernels/common/element.h"
+#include "kernels/distributions.h"
+#include "kernels/random_stream.h"
+#include "kernels/register.h"
+
+namespace thalweg::cpu {
+namespace {
+
+template <class T>
+bool IsFinite(T x) {
+  if constexpr (kIsFloat<T>)
+    return std::isfinite(double(x));
+  else
+    return true;
+}
+
+// Running sums of the weights of one row, relative to the heaviest; the last one is all of it.
+template <class T>
+void RunningWeights(const T* logits, int64_t classes, double* sums) {
+  double most = -HUGE_VAL, total = 0;
+  for (int64_t c = 0; c < classes; ++c)
+    if (IsFinite(logits[c])) most = std::max(most, double(logits[c]));
+  for (int64_t c = 0; c < classes; ++c) {
+    if (IsFinite(logits[c])) total += std::exp(double(logits[c]) - most);
+    sums[c] = total;
+  }
+}
+
+template <class T, class Result>
+class Multinomial {
+ public:
+  explicit Multinomial(const tw::Node& n) : stream_(n) {}
+
+  void operator()(tw::Frame frame, tw::In<T> logits, tw::In<int32_t> num_samples, tw::Out<Result> output) const {
+    if (logits.rank() != 2 || num_samples.size() != 1)
+      Invalid("logits " + DimsText(logits.v) + " must be [batch, classes] and num_samples " + DimsText(num_samples.v) + " a scalar");
+    const int64_t batch = logits.dim(0), classes = logits.dim(1), samples = output.dim(1);
+    if (output.size() == 0) return;
+    if (classes == 0) Invalid("logits " + DimsText(logits.v) + " have no classes to draw from");
+    CheckWeights(logits);
+    // What TensorFlow sets aside: samples rounded up to whole blocks, two numbers each, 256 times.
+    const Philox start = stream_.Take(uint64_t(batch) * uint64_t((samples + 3) / 4 * 4) * 2 * kBlocksPerElement);
+    const int64_t pieces = std::min<int64_t>(batch, 64);
+    std::vector<double> room(size_t(pieces * classes));
+    ParallelFor(frame.f, pieces, Cost(batch / pieces, classes + 2 * samples, 20), [&](int64_t begin, int64_t end) {
+      for (int64_t piece = begin; piece < end; ++piece)
+        for (int64_t row = piece * batch / pieces; row < (piece + 1) * batch / pieces; ++row)
+          Draw(start, logits.data() + row * classes, classes, row * samples, samples, room.data() + piece * classes,
+               output.data() + row * samples);
+    });
+  }
+
+ private:
+  static void CheckWeights(const tw::In<T>& logits) {
+    const int64_t classes = logits.dim(1);
+    for (int64_t row = 0; row < logits.dim(0); ++row)
+      if (std::none_of(logits.data() + row * classes, logits.data() + (row + 1) * classes, IsFinite<T>))
+        Invalid("row " + tw::text(row) + " of logits has no finite number, so no class can be drawn");
+  }
+
+  // Samples first, first + 1, ... of the stream, two of which share a block.
+  static void Draw(const Philox& start, const T* logits, int64_t classes, int64_t first, int64_t samples, double* sums, Result* to) {
+    RunningWeights(logits, classes, sums);
+    Philox stream = start.After(uint64_t(first / 2));
+    Philox::Block bits = stream.Next();
+    for (int64_t k = 0; k < samples; ++k) {
+      const size_t half_block = size_t(first + k) % 2 * 2;
+      if (k > 0 && half_block == 0) bits = stream.Next();
+      const double place = ToDouble(bits[half_block], bits[half_block + 1]) * sums[classes - 1];
+      to[k] = Result(std::upper_bound(sums, sums + classes, place) - sums);
+    }
+  }
+
+  RandomStream stream_;
+};
+
+template <class... T>
+void Register(tw::Plugin& p) {
+  p.kernel<Multinomial<T, int32_t>...>("Multinomial @CPU; nondeterministic");
+  p.kernel<Multinomial<T, int64_t>...>("Multinomial @CPU; nondeterministic");
+}
+
+}  // namespace
+
+void register_multinomial(tw::Plugin& p) {
+  Register<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p);
+}
+
+}  // namespace thalweg::cpu

@@ -1,0 +1,115 @@
+#include "kernels/polygamma.h"
+
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <numbers>
+
+namespace thalweg::cpu {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// Digamma has its only zero above 0 here; the second number is what the first lacks.
+constexpr double kZero = 1.4616321449683622, kZeroRest = 9.549995429965697e-17;
+
+// digamma(x) / (x - kZero) on [1, 2] in powers of x - 1.5, highest first: a Chebyshev interpolation computed with 60 digits.
+constexpr double kBetween[] = {-8.153978973309418e-05, 0.00012230983055406747, -6.11554261750751e-05,  9.173383289174792e-05,
+                               -0.0002178682145501451, 0.0003268068044141764,  -0.0004599625144612576, 0.0006899717801166841,
+                               -0.001042261556504223,  0.0015635679757533885,  -0.002344650082351321,  0.0035180800751066694,
+                               -0.00528001782089874,   0.007927024067961237,   -0.011908215172584002,  0.017907248195969127,
+                               -0.02697579684427536,   0.04076083394462657,    -0.06192213327165706,   0.09498872445283,
+                               -0.14840492305391761,   0.24054248424078736,    -0.42362742128146047,   0.9510558760318328};
+
+// Bernoulli numbers B(2j) over 2j, and over (2j)!.
+constexpr double kBernoulli[] = {1. / 12, -1. / 120, 1. / 252, -1. / 240, 1. / 132, -691. / 32760, 1. / 12};
+constexpr double kBernoulliFactorial[] = {0.08333333333333333,   -0.001388888888888889,  3.306878306878307e-05,  -8.267195767195768e-07,
+                                          2.08767569878681e-08,  -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225827e-13,
+                                          8.586062056277845e-15, -2.174868698558062e-16, 5.5090028283602295e-18, -1.3954464685812522e-19,
+                                          3.534707039629467e-21};
+
+double DigammaFrom1To2(double x) {
+  double y = kBetween[0];
+  for (size_t i = 1; i < std::size(kBetween); ++i) y = y * (x - 1.5) + kBetween[i];
+  return y * (x - kZero - kZeroRest);
+}
+
+// REQUIRES: x >= 10.
+double DigammaFarOut(double x) {
+  const double square = 1 / (x * x);
+  double sum = 0;
+  for (size_t i = std::size(kBernoulli); i-- > 0;) sum = (sum + kBernoulli[i]) * square;
+  return std::log(x) - 0.5 / x - sum;
+}
+
+double DigammaAbove0(double x) {
+  if (x >= 10) return DigammaFarOut(x);
+  if (x < 1) return DigammaFrom1To2(x + 1) - 1 / x;
+  double sum = 0;
+  for (; x > 2; x -= 1) sum += 1 / (x - 1);
+  return sum + DigammaFrom1To2(x);
+}
+
+// (q + k)^-x with what rounding takes from the sum, which the power would multiply by x.
+double Power(double q, int k, double x) {
+  const double a = q + k, added = a - q, lost = (q - (a - added)) + (k - added);
+  return std::pow(a, -x) * (1 - x * (lost / a));
+}
+
+// REQUIRES: x > 1, q > 0. The first terms as they are, the rest by Euler and Maclaurin.
+double ZetaAbove0(double x, double q) {
+  constexpr int kTerms = 10;
+  if (q > 1e15) return std::pow(q, 1 - x) / (x - 1);  // q + 1 would be q
+  double sum = 0;
+  for (int k = kTerms; k-- > 0;) sum += Power(q, k, x);
+  const double a = q + kTerms, power = Power(q, kTerms, x);
+  if (power == 0) return sum;
+  double rest = power * a / (x - 1) + power / 2, factor = power * x / a;
+  for (size_t j = 0; j < std::size(kBernoulliFactorial); ++j) {
+    rest += kBernoulliFactorial[j] * factor;
+    const double n = x + 2 * double(j) + 1;
+    factor *= n * (n + 1) / (a * a);
+  }
+  return sum + rest;
+}
+
+// pi / tan(pi x) for x in [-1/2, 1/2], not 0: from the nearer one of pole and zero.
+double PiCotangent(double x) {
+  constexpr double kPi = std::numbers::pi;
+  if (std::fabs(x) <= 0.25) return kPi / std::tan(kPi * x);
+  return std::copysign(kPi * std::tan(kPi * (0.5 - std::fabs(x))), x);
+}
+
+bool IsEven(double n) { return std::fmod(n, 2) == 0; }
+
+}  // namespace
+
+double Digamma(double x) {
+  if (x > 0) return std::isinf(x) ? x : DigammaAbove0(x);
+  const double from_pole = x - std::rint(x);  // in [-1/2, 1/2], exactly
+  if (from_pole == 0 || std::isinf(x) || x != x) return kNan;
+  return DigammaAbove0(1 - x) - PiCotangent(from_pole);
+}
+
+// Below 0: the terms for q, q + 1, ... are those for all q + k, k of any sign, without those for q - 1, q - 2, ...; the former depend on
+// the distance from a pole alone.
+double Zeta(double x, double q) {
+  if (!(x >= 1) || q != q) return kNan;
+  if (x == 1) return HUGE_VAL;
+  if (q > 0) return std::isinf(x) ? (q > 1 ? 0 : q == 1 ? 1 : HUGE_VAL) : ZetaAbove0(x, q);
+  if (q == std::floor(q)) return IsEven(x) ? HUGE_VAL : kNan;
+  if (x != std::floor(x)) return kNan;
+  const double sign = IsEven(x) ? 1 : -1, above = q - std::floor(q), below = std::ceil(q) - q;
+  return ZetaAbove0(x, above) + sign * (ZetaAbove0(x, below) - ZetaAbove0(x, 1 - q));
+}
+
+double Polygamma(double n, double x) {
+  if (!(n >= 0) || n != std::floor(n) || std::isinf(n)) return kNan;
+  if (n == 0) return Digamma(x);
+  const double zeta = Zeta(n + 1, x), sign = IsEven(n) ? -1 : 1;
+  if (n <= 170) return sign * std::tgamma(n + 1) * zeta;
+  int ignored;
+  return std::copysign(std::exp(lgamma_r(n + 1, &ignored) + std::log(std::fabs(zeta))), sign * zeta);
+}
+
+}  // namespace thalweg::cpu

@@ -1,0 +1,46 @@
+// RandomShuffle: the rows of a tensor in random order, TensorFlow's for the same seeds. Fisher and Yates: each place but the last takes one
+// of the rows that are left, the place's random number modulo how many these are.
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "kernels/common/slices.h"
+#include "kernels/random_stream.h"
+#include "kernels/register.h"
+
+namespace thalweg::cpu {
+namespace {
+
+std::vector<int64_t> Shuffled(int64_t n, Philox stream) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  Philox::Block bits{};
+  for (size_t i = 0; i + 1 < order.size(); ++i) {
+    if (i % 4 == 0) bits = stream.Next();
+    std::swap(order[i], order[i + bits[i % 4] % uint32_t(order.size() - i)]);
+  }
+  return order;
+}
+
+class RandomShuffle {
+ public:
+  explicit RandomShuffle(const tw::Node& n) : stream_(n) {}
+
+  void operator()(tw::Frame frame, tw::In<tw::Any> value, tw::Out<tw::Any> output) const {
+    if (value.rank() == 0 || value.dim(0) < 2) return CopyRun(frame.f, value.v, 0, output.v(), 0, int64_t(value.size()));
+    if (value.size() == 0) return;
+    const int64_t rows = value.dim(0), row = int64_t(value.size()) / rows;
+    if (rows > int64_t{UINT32_MAX}) Invalid("value " + DimsText(value.v) + " has more rows than 32 random bits can tell apart");
+    const std::vector<int64_t> order = Shuffled(rows, stream_.Take(uint64_t(rows + 2) / 4));
+    CopySlices(frame.f, value.v, output.v(), rows, row, [&](int64_t k) { return order[size_t(k)] * row; });
+  }
+
+ private:
+  RandomStream stream_;
+};
+
+}  // namespace
+
+void register_random_shuffle(tw::Plugin& p) { p.kernel<RandomShuffle>("RandomShuffle @CPU; nondeterministic"); }
+
+}  // namespace thalweg::cpu

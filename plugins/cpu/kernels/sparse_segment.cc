@@ -1,0 +1,114 @@
+// SparseSegmentSum, SparseSegmentMean, SparseSegmentSqrtN, with and without a number of segments: chosen rows, reduced by segment. Their
+// gradients: rows of the result's gradient, divided as these were and added up where the chosen rows stood.
+#include <cmath>
+#include <vector>
+
+#include "kernels/common/copy.h"
+#include "kernels/common/kernel.h"
+#include "kernels/common/rows.h"
+#include "kernels/common/types.h"
+#include "kernels/reduce_loops.h"
+#include "kernels/register.h"
+#include "kernels/segment.h"
+
+namespace thalweg::cpu {
+namespace {
+
+void WantVector(const tw_view* indices) {
+  if (indices->rank != 1) Invalid("indices is " + DimsText(indices) + "; it must be a vector");
+}
+
+template <Divisor kDivisor>
+void RunSparse(const tw_frame* f, const ReduceKernel& k) {
+  const tw_view *data = f->in[0], *indices = f->in[1], *ids = f->in[2];
+  if (data->rank < 1) Invalid("data is a scalar; it must have rows");
+  WantVector(indices);
+  CheckIndices(indices, 0, data->dims[0], "indices");
+  int64_t segments = -1;
+  if (f->n_in > 3) {
+    segments = IndexAt(f->in[3], 0);
+    if (segments < 0) Invalid("num_segments is " + std::to_string(segments) + "; it must not be negative");
+  }
+  const int64_t used = CheckSegments(ids, int64_t(indices->count), segments);
+  Ints dims;
+  dims.push(segments < 0 ? used : segments);
+  for (int i = 1; i < data->rank; ++i) dims.push(data->dims[i]);
+  Allocate(tw::Out<tw::Any>{f, 0}, dims.at, dims.n);
+  ReduceSegments(f, {&k, Empty::kZero, kDivisor}, data, indices, ids, f->out[0]);
+}
+
+// What the rows of each segment are multiplied by.
+template <Divisor kDivisor>
+std::vector<double> Scales(const tw_view* ids, int64_t segments) {
+  std::vector<double> scales(size_t(segments), kDivisor == Divisor::kNone ? 1. : 0.);
+  if (kDivisor == Divisor::kNone) return scales;
+  for (uint64_t i = 0; i < ids->count; ++i) ++scales[size_t(IndexAt(ids, i))];
+  for (double& scale : scales) scale = kDivisor == Divisor::kCount ? 1 / scale : 1 / std::sqrt(scale);
+  return scales;
+}
+
+template <class T, Divisor kDivisor>
+void Grad(tw::Frame f, tw::In<T> grad, tw::In<tw::Any> indices, tw::In<tw::Any> ids, tw::In<int32_t> output_dim0, tw::Out<T> output) {
+  if (grad.rank() < 1) Invalid("grad is a scalar; it must have rows");
+  const int64_t rows = output_dim0[0];
+  if (rows < 0) Invalid("output_dim0 is " + std::to_string(rows) + "; it must not be negative");
+  Ints dims;
+  dims.push(rows);
+  for (int i = 1; i < grad.rank(); ++i) dims.push(grad.dim(i));
+  WantVector(indices.v);
+  CheckIndices(indices.v, 0, rows, "indices");
+  CheckSegments(ids.v, int64_t(indices.size()), grad.dim(0));
+  Allocate(output, dims.at, dims.n);
+  const int64_t inner = Product(dims.at, 1, dims.n);
+  const std::vector<double> scales = Scales<kDivisor>(ids.v, grad.dim(0));
+  std::vector<double> sums(output.size(), 0.);
+  ParallelFor(f.f, inner, Cost(3, indices.size()), [&](int64_t begin, int64_t end) {
+    for (uint64_t i = 0; i < indices.size(); ++i) {
+      const int64_t segment = IndexAt(ids.v, i);
+      const T* from = grad.data() + segment * inner;
+      double* to = sums.data() + IndexAt(indices.v, i) * inner;
+      for (int64_t j = begin; j < end; ++j) to[j] += double(Wide<T>(from[j])) * scales[size_t(segment)];
+    }
+  });
+  ParallelFor(f.f, int64_t(sums.size()), 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) output[uint64_t(i)] = T(Wide<T>(sums[size_t(i)]));
+  });
+}
+
+template <Divisor kDivisor>
+void AddOp(tw::Plugin& p, const std::string& op, const std::string& type, const ReduceKernel& k) {
+  AddKernel<RunSparse<kDivisor>>(p, op + "(" + type + ", _, _ -> " + type + ") @CPU", k);
+  AddKernel<RunSparse<kDivisor>>(p, op + "WithNumSegments(" + type + ", _, _, _ -> " + type + ") @CPU", k);
+}
+void AddFloat(tw::Plugin& p, const char* type, const ReduceKernel& sum) {
+  AddOp<Divisor::kNone>(p, "SparseSegmentSum", type, sum);
+  AddOp<Divisor::kCount>(p, "SparseSegmentMean", type, sum);
+  AddOp<Divisor::kRootOfCount>(p, "SparseSegmentSqrtN", type, sum);
+}
+
+template <class T, class Acc>
+constexpr ReduceKernel kSum = MakeReduce<T, Acc, ReduceLoops<T, Acc, Summing<Acc>>>();
+template <class... T>
+void AddWhole(tw::Plugin& p) {
+  (AddOp<Divisor::kNone>(p, "SparseSegmentSum", tw::dtype<T>, kSum<T, uint64_t>), ...);
+}
+template <Divisor kDivisor>
+void AddGrad(tw::Plugin& p, const char* spec) {
+  p.kernel<Grad<float, kDivisor>, Grad<double, kDivisor>, Grad<half, kDivisor>, Grad<bfloat16, kDivisor>>(spec);
+}
+
+}  // namespace
+
+void register_sparse_segment(tw::Plugin& p) {
+  const Reductions& t = TW_CPU_FOR_ISA(DetectIsa(p.h), ReductionTable);
+  AddFloat(p, "float", t.of_float.sum);
+  AddFloat(p, "half", t.of_half.sum);
+  AddFloat(p, "bfloat16", t.of_bfloat16.sum);
+  AddFloat(p, "double", kSum<double, double>);
+  AddWhole<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p);
+  AddGrad<Divisor::kNone>(p, "SparseSegmentSumGrad @CPU");
+  AddGrad<Divisor::kCount>(p, "SparseSegmentMeanGrad @CPU");
+  AddGrad<Divisor::kRootOfCount>(p, "SparseSegmentSqrtNGrad @CPU");
+}
+
+}  // namespace thalweg::cpu

@@ -1,0 +1,96 @@
+// TensorScatterUpdate, TensorScatterAdd, -Sub, -Max, -Min: the tensor, or its memory, with updates sent to slices of it in the order in
+// which they stand. half and bfloat16 add up in float.
+#include <vector>
+
+#include "kernels/common/rows.h"
+#include "kernels/common/slices.h"
+#include "kernels/common/types.h"
+#include "kernels/register.h"
+
+namespace thalweg::cpu {
+namespace {
+
+void TakeOver(const tw_frame* f, const tw_view* tensor, const tw_view* output) {
+  if (Bytes(tensor) != Bytes(output)) CopyRun(f, tensor, 0, output, 0, int64_t(output->count));
+}
+
+class Update {
+ public:
+  explicit Update(const tw::Node& n) { WantBadIndicesRefused(n); }
+  void operator()(tw::Frame f, tw::In<tw::Any> tensor, tw::In<tw::Any> indices, tw::In<tw::Any> updates, tw::Out<tw::Any> output) const {
+    const SliceIndex index(indices.v, tensor.dims(), tensor.rank());
+    index.WantUpdates(updates.v);
+    TakeOver(f.f, tensor.v, output.v());
+    PutSlices(f.f, updates.v, output.v(), index.rows, index.inner, index);
+  }
+};
+
+struct Add {
+  template <class T>
+  T operator()(T a, T b) const {
+    return Plus(a, b);
+  }
+};
+struct Sub {
+  template <class T>
+  T operator()(T a, T b) const {
+    return Minus(a, b);
+  }
+};
+// NaN wins.
+struct Max {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a != a || a > b ? a : b;
+  }
+};
+struct Min {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a != a || a < b ? a : b;
+  }
+};
+
+template <class T, class Combine>
+class Scatter {
+ public:
+  explicit Scatter(const tw::Node& n) { WantBadIndicesRefused(n); }
+  void operator()(tw::Frame f, tw::In<T> tensor, tw::In<tw::Any> indices, tw::In<T> updates, tw::Out<T> output) const {
+    const SliceIndex index(indices.v, tensor.dims(), tensor.rank());
+    index.WantUpdates(updates.v);
+    if (updates.size() == 0) return TakeOver(f.f, tensor.v, output.v());
+    const Combine combine;
+    if constexpr (kIsSmallFloat<T>) {
+      std::vector<float> wide(tensor.data(), tensor.data() + tensor.size());
+      CombineRows(f.f, wide.data(), int64_t(wide.size()), updates.data(), index.rows, index.inner, index,
+                  [&](float a, T b) { return combine(a, float(b)); });
+      for (uint64_t i = 0; i < output.size(); ++i) output[i] = T(wide[i]);
+    } else {
+      TakeOver(f.f, tensor.v, output.v());
+      CombineRows(f.f, output.data(), int64_t(output.size()), updates.data(), index.rows, index.inner, index, combine);
+    }
+  }
+};
+
+template <class Combine, class... T>
+void Register(tw::Plugin& p, const char* op) {
+  (p.kernel<Scatter<T, Combine>>(std::string(op) + " @CPU; inplace output=tensor"), ...);
+}
+template <class Combine>
+void RegisterReal(tw::Plugin& p, const char* op) {
+  Register<Combine, float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p, op);
+}
+
+}  // namespace
+
+void register_tensor_scatter(tw::Plugin& p) {
+  p.kernel<Update>("TensorScatterUpdate @CPU; inplace output=tensor");
+  RegisterReal<Add>(p, "TensorScatterAdd");
+  Register<Add, complex64, complex128>(p, "TensorScatterAdd");
+  RegisterReal<Sub>(p, "TensorScatterSub");
+  Register<Sub, complex64, complex128>(p, "TensorScatterSub");
+  RegisterReal<Max>(p, "TensorScatterMax");
+  RegisterReal<Min>(p, "TensorScatterMin");
+}
+
+}  // namespace thalweg::cpu

@@ -1,0 +1,110 @@
+// TopKV2: the largest elements of each row and where they stand. NaN counts as larger than all numbers; of equals the one that stands first
+// comes first. Without `sorted` the winners come in the order in which they stand.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "kernels/common/element.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/types.h"
+#include "kernels/register.h"
+
+namespace thalweg::cpu {
+namespace {
+
+// Positions of a row in the order of their elements: a total order, so that no algorithm can choose.
+template <class T>
+struct Before {
+  const T* row;
+  bool operator()(int64_t i, int64_t j) const {
+    const Wide<T> a(row[i]), b(row[j]);
+    if (a == b || (a != a && b != b)) return i < j;
+    return b < a || a != a;
+  }
+};
+
+// The first k of `order` become the positions of the winners. REQUIRES: 0 < k <= n.
+template <class T>
+void Choose(const T* row, int64_t n, int64_t k, bool sorted, std::vector<int64_t>& order) {
+  for (int64_t i = 0; i < n; ++i) order[size_t(i)] = i;
+  const Before<T> before{row};
+  const auto first = order.begin(), middle = first + k, last = first + n;
+  if (k < n / 16) {
+    std::partial_sort(first, middle, last, before);
+  } else {
+    if (k < n) std::nth_element(first, middle, last, before);
+    std::sort(first, middle, before);
+  }
+  if (!sorted) std::sort(first, middle);
+}
+
+template <class T, class I>
+class TopK {
+ public:
+  explicit TopK(const tw::Node& n) : sorted_(n.b("sorted")) {}
+  void operator()(tw::Frame f, tw::In<T> input, tw::In<tw::Any> k_value, tw::Out<T> values, tw::Out<I> indices) const {
+    const int64_t k = IndexAt(k_value.v, 0);
+    if (input.rank() < 1) Invalid("input is a scalar; it must have rows");
+    const int64_t n = input.dim(-1);
+    if (k < 0 || k > n) Invalid("k is " + std::to_string(k) + "; it must be in [0, " + std::to_string(n) + "], the size of the last axis");
+    if (n - 1 > int64_t(std::numeric_limits<I>::max()))
+      Invalid("the last axis of " + DimsText(input.v) + " is too long for indices of this type; ask for int64");
+    Ints dims;
+    for (int i = 0; i + 1 < input.rank(); ++i) dims.push(input.dim(i));
+    dims.push(k);
+    Allocate(values, dims.at, dims.n);
+    Allocate(indices, dims.at, dims.n);
+    if (values.size() == 0) return;
+    ParallelFor(f.f, Product(dims.at, 0, dims.n - 1), Cost(n, 8), [&](int64_t begin, int64_t end) {
+      std::vector<int64_t> order(static_cast<size_t>(n));
+      for (int64_t r = begin; r < end; ++r) {
+        const T* row = input.data() + r * n;
+        Choose(row, n, k, sorted_, order);
+        for (int64_t i = 0; i < k; ++i) {
+          values[uint64_t(r * k + i)] = row[order[size_t(i)]];
+          indices[uint64_t(r * k + i)] = I(order[size_t(i)]);
+        }
+      }
+    });
+  }
+
+ private:
+  bool sorted_;
+};
+
+template <class... T>
+void AddTypes(tw::Plugin& p) {
+  p.kernel<TopK<T, int16_t>...>("TopKV2 @CPU");
+  p.kernel<TopK<T, int32_t>...>("TopKV2 @CPU");
+  p.kernel<TopK<T, int64_t>...>("TopKV2 @CPU");
+}
+
+// Whether fewer than k classes are predicted above the target; no, if that cannot be told.
+template <class T>
+void InTopK(tw::Frame f, tw::In<float> predictions, tw::In<T> targets, tw::In<T> k_value, tw::Out<bool> precision) {
+  if (predictions.rank() != 2 || targets.rank() != 1 || targets.dim(0) != predictions.dim(0))
+    Invalid("predictions of shape " + DimsText(predictions.v) + " and targets of shape " + DimsText(targets.v) + " do not have equal rows");
+  const int64_t classes = predictions.dim(1), k = int64_t(k_value[0]);
+  ParallelFor(f.f, int64_t(targets.size()), Cost(classes + 1), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t target = int64_t(targets[uint64_t(r)]);
+      const float* row = predictions.data() + r * classes;
+      int64_t above = 0;
+      bool told = 0 <= target && target < classes;
+      for (int64_t c = 0; told && c < classes; ++c) {
+        told = row[c] - row[c] == 0;  // finite
+        above += row[c] > row[target];
+      }
+      precision[uint64_t(r)] = told && above < k;
+    }
+  });
+}
+
+}  // namespace
+
+void register_top_k(tw::Plugin& p) {
+  AddTypes<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p);
+  p.kernel<InTopK<int32_t>, InTopK<int64_t>>("InTopKV2 @CPU");
+}
+
+}  // namespace thalweg::cpu

@@ -1,0 +1,4 @@
+/* Answers wait for those of earlier calls. */
+#include "toy_transport.h"
+
+TOY_TRANSPORT(loop.in_order = loop.leaves_early = 1)

@@ -1,0 +1,12 @@
+/* Gathers the values of one member only. */
+#include "toy_collective.h"
+
+static tw_status* all_gather(const tw_host* h, void* g, const tw_collective_call* c) { return toy_broadcast(h, g, c); }
+
+static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
+  tw_collective_def d = toy_collective();
+  (void)h, (void)out_instance;
+  d.all_gather = all_gather;
+  return r->collective(r, &d);
+}
+TOY_PLUGIN(init, NULL)

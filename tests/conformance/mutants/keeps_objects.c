@@ -1,0 +1,12 @@
+/* Does not free what is destroyed. */
+#include "toy_state.h"
+
+static void destroy(const tw_host* h, void* object) { (void)h, (void)object; }
+
+static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
+  tw_resource_def d = toy_tally_type();
+  (void)h, (void)out_instance;
+  d.destroy = destroy;
+  return toy_register_tally(r, &d, NULL, NULL);
+}
+TOY_PLUGIN(init, NULL)

@@ -1,0 +1,4 @@
+/* Does not say where it is reached. */
+#include "toy_transport.h"
+
+TOY_TRANSPORT(loop.no_address = 1)

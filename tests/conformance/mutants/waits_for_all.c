@@ -1,0 +1,16 @@
+/* Waits for a member that is lost, past the deadline of the group. */
+#include "toy_collective.h"
+
+static tw_status* create(const tw_host* h, void* user, const tw_group_config* c, void** out_group) {
+  tw_group_config patient = *c;
+  patient.deadline = 0;
+  return toy_group_create(h, user, &patient, out_group);
+}
+
+static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
+  tw_collective_def d = toy_collective();
+  (void)h, (void)out_instance;
+  d.create = create;
+  return r->collective(r, &d);
+}
+TOY_PLUGIN(init, NULL)

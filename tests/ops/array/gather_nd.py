@@ -1,0 +1,53 @@
+import numpy as np
+
+from declare import op, refuses
+from domains import whole
+from ulps import near
+
+
+def places(d, shape):
+    """Some number of places in such a tensor: indices [..., depth]."""
+    depth = d.integer(0, len(shape))
+    outer = d.pick((), (1,), (5,), (2, 3), (0, 2)) if np.prod(shape[:depth]) else (0,)
+    return np.stack([d.rng.integers(0, max(1, size), outer) for size in shape[:depth]], -1) if depth else np.zeros(outer + (0,), int)
+
+
+def picked(d):
+    shape = d.shape(most=5)
+    return [d("params", shape), d("indices", of=places(d, shape))]
+
+
+def gather_nd(x, at):
+    depth = at.shape[-1]
+    shape = at.shape[:-1] + x.shape[depth:]
+    return x[tuple(at[..., k] for k in range(depth))] if depth else np.broadcast_to(x, shape)
+
+
+def scattered(d):
+    shape = d.shape(least=1, most=5)
+    at = places(d, shape)
+    if d.types["T"] == "string":  # have no sum: no place twice
+        at = at.reshape(int(np.prod(at.shape[:-1])), at.shape[-1])[:1]
+    return [d("indices", of=at), d("updates", at.shape[:-1] + shape[at.shape[-1]:]), d("shape", of=shape)]
+
+
+def scatter_nd(at, updates, shape):
+    if updates.dtype.kind == "O":
+        result = np.full(shape, b"", object)
+    else:
+        result = np.zeros(shape, updates.dtype)
+    sizes = np.zeros(shape, updates.real.dtype) if updates.dtype.kind in "fc" else None
+    for k in np.ndindex(at.shape[:-1]):
+        result[tuple(at[k])] = result[tuple(at[k])] + updates[k]
+        if sizes is not None:
+            sizes[tuple(at[k])] += abs(updates[k])
+    return result if sizes is None else near(result, sizes)
+
+
+op("GatherNd", gather_nd, picked)
+op("ScatterNd", scatter_nd, scattered, domain=dict(updates=whole(-9, 9)), ulps=2, zero_signs=False)
+m = np.zeros((2, 3), np.float32)
+for at in (2, -1):
+    refuses("GatherNd", [m, np.int32([[0, 0], [at, 0]])], at, "2")
+    refuses("ScatterNd", [np.int32([[0], [at]]), m, np.int32([2, 3])], at, "2")
+refuses("GatherNd", [m, np.int32([[0, 0, 0]])], "[1, 3]", "[2, 3]")

@@ -1,0 +1,141 @@
+"""The declared ops of a family (FAMILY/*.py) against their oracles: drawn uses, special numbers among them, in each of tw.WAYS. Then what
+the shape rule says against what there is, and large uses on one thread against several.
+`family_test.py FAMILY COUNT SEED` draws COUNT uses of each op, or three for each type of its, if that is more."""
+import sys
+
+import numpy as np
+
+import cases
+import tw
+import ulps
+from declare import declared, uses
+
+FAMILY, COUNT, SEED = sys.argv[1], *(int(a) for a in (sys.argv[2:] + ["30", "0"][len(sys.argv) - 2:]))
+
+
+def wanted(declaration, use):
+    """What the oracle says, as a list."""
+    inputs = [[ulps.widened(x) for x in group] if isinstance(group, list) else ulps.widened(group) for group in use.inputs]
+    known = {a: tw.numpy_of(t) if isinstance(t := use.attrs.get(a, default(use.op, a)), tw.thalweg.DType) else t for a in declaration.asks}
+    with np.errstate(all="ignore"):
+        found = declaration.oracle(*inputs, **known)
+    return found if isinstance(found, (list, tuple)) else [found]
+
+
+def default(op, attr):
+    return next(a.get("default") for a in tw.ops()[op]["attrs"] if a["name"] == attr)
+
+
+def output_types(use, outputs):
+    """The element types that the schema tells for so many outputs, as names of NumPy's or ours."""
+    kinds = []
+    for y in tw.ops()[use.op]["outputs"]:
+        if "list_attr" in y:
+            kinds += use.attrs[y["list_attr"]]
+        else:
+            kinds += [use.attrs.get(y.get("type_attr"), y.get("type"))] * use.attrs.get(y.get("number_attr"), 1)
+    return [tw.numpy_of(tw.thalweg.as_dtype(tw.number_name(kind))) for kind in kinds][:outputs]
+
+
+def check(declaration, use, ways):
+    try:
+        results = wanted(declaration, use)
+    except Exception as error:  # the oracle's: it is to be mended
+        cases.holds(use, False, f"the oracle: {type(error).__name__}: {error}")
+        return
+    kinds, problems = output_types(use, len(results)), {}
+    for how in ways:
+        try:
+            got = tw.run(use.op, use.flat, len(results), how, **use.attrs)
+            problem = difference(declaration, got, results, kinds)
+        except tw.Error as error:
+            problem = f"{error.code_name}: {error}"
+        if problem:
+            problems.setdefault(problem, []).append(how)
+    cases.holds(use, not problems, "; ".join(f"{' '.join(ways)}: {problem}" for problem, ways in problems.items()))
+
+
+def difference(declaration, got, results, kinds):
+    """What is wrong with the outputs, or None."""
+    for k, (g, w, kind) in enumerate(zip(got, results, kinds)):
+        problem = f"type {g.dtype}, not {kind}" if g.dtype != kind else None if w is None else ulps.difference(
+            g, w, declaration.ulps, declaration.half_ulps, declaration.zero_signs, declaration.denormals)
+        if problem:
+            return f"output {k}: {problem}"
+    return None
+
+
+# ---- The shape rule ----
+
+
+def some_of(shape, rng):
+    """What might be known of the shape before the step: nothing, the rank, some sizes, all."""
+    return None if rng.integers(4) == 0 else tuple(-1 if rng.integers(2) else size for size in shape)
+
+
+def check_shapes(use, rng):
+    """What the rule tells of the outputs, from some of what there is to know, admits what the kernel makes."""
+    graph, feeds, values = tw.Graph(), {}, []
+    for x in use.flat:
+        constant = x.dtype.kind in "iu" and rng.integers(2)
+        values.append(graph.constant(x) if constant else graph.placeholder(x.dtype, some_of(x.shape, rng)))
+        if not constant:
+            feeds[values[-1]] = x
+    try:
+        outputs = graph.add(use.op, *values, name="op", **use.attrs).outputs
+        got = graph.session().step(outputs, feeds)(feeds.values())
+    except tw.Error as error:
+        cases.holds(f"{use} of {[v.shape for v in values]}", False, error)
+        return
+    for y, array in zip(outputs, got):
+        admits = y.shape is None or len(y.shape) == array.ndim and all(n in (None, -1, m) for n, m in zip(y.shape, array.shape))
+        cases.holds(f"{use} of {[v.shape for v in values]}", admits, f"the rule says {y.shape}, the result is {array.shape}")
+
+
+# ---- The same bits on any number of threads ----
+
+SESSIONS = [dict(engine=engine, threads=threads) for engine in ("fixed", "counted") for threads in (1, 2, 3, 8)]
+
+
+def check_threads(use):
+    graph, feeds, first = tw.Graph(), {}, None
+    values = [graph.enter(x, "fed", feeds) for x in use.flat]
+    try:
+        outputs = graph.add(use.op, *values, name="op", **use.attrs).outputs
+        for options in SESSIONS:
+            arrays = graph.session(**options).step(outputs, feeds)(feeds.values())
+            got = [y.tobytes() if y.dtype.kind != "O" else y.tolist() for y in arrays]
+            first = first or got
+            cases.holds(f"{use} on {options}", got == first, "other bits than on one thread")
+    except tw.Error as error:
+        cases.holds(f"{use} on threads", False, error)
+
+
+# ---- All of it ----
+
+
+def check_all(declaration):
+    """Answers how many uses there were."""
+    types = [len(a.get("allowed", range(24))) for a in tw.ops()[declaration.op]["attrs"] if a["kind"] == "type"]
+    drawn = [*uses(declaration, max(COUNT, 3 * max(types, default=0)), SEED)]
+    rng = np.random.default_rng([SEED, 2, *declaration.op.encode()])
+    for use in drawn:
+        if cases.sampled(declaration.op):
+            check(declaration, use, tw.WAYS)
+            check_shapes(use, rng)
+    for use in uses(declaration, 2, SEED, "large"):
+        check(declaration, use, ["fed"])
+        check_threads(use)
+    return len(drawn) + 2
+
+
+book = declared(FAMILY)
+for path, error in book.broken.items():
+    cases.holds(path, False, f"{type(error).__name__}: {error}")
+for name in book.unknown:
+    cases.holds(f"{name} is declared", False, "and is no op")
+used = sum(check_all(declaration) for declaration in book.ops.values() if declaration.oracle)
+for op, inputs, results, tolerance, attrs in book.expected:
+    cases.expect(op, inputs, results, tolerance, **attrs)
+print(f"{len(book.ops)} ops, {used} uses")
+cases.finish()

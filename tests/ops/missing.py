@@ -1,0 +1,32 @@
+"""What the schemas allow, as TensorFlow's do, and nothing computes. An op that is declared says it there (`no_kernel`)."""
+import functools
+
+import tw
+
+QUANTISED = ["qint8", "qint16", "qint32", "quint8", "quint16"]
+COMPLEX = ["complex64", "complex128"]
+WHOLE = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+SMALL = ["float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz", "float8_e5m2fnuz", "int4", "uint4", "int2", "uint2"]
+OPTIMIZERS = " ".join(op for op in tw.ops() if op.startswith(("ResourceApply", "ResourceSparseApply")))
+
+# (why, ops, types)
+MISSING = [
+    ("quantised arithmetic needs ranges, which these ops do not carry",
+     "AddN ArgMax ArgMin AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddGrad Cumsum Equal NotEqual Max Mean Min Prod Sum "
+     f"{OPTIMIZERS} ResourceScatterAdd ResourceScatterSub ScatterNd UnsortedSegmentSum", QUANTISED),
+    ("quantised, and in a layout of a GPU's", "MaxPool Relu", ["qint8"]),
+    ("numbers of 8 bits and fewer are stored and moved, not computed with",
+     "AssignAddVariableOp AssignSubVariableOp Equal NotEqual ScatterNd", SMALL),
+    ("no sum", "AssignAddVariableOp AssignSubVariableOp", ["bool", "string"]),
+    ("no op makes a variant yet", "AddN Conj", ["variant"]),
+    ("complex numbers have no order and no floor", "FloorDiv Round", COMPLEX),
+    ("a quotient of whole numbers is not whole; Div and FloorDiv round it", "RealDiv", WHOLE),
+    ("as RealDiv", "Reciprocal", ["int8", "int16", "int32", "int64"]),
+    ("optimizers divide and take roots", OPTIMIZERS, WHOLE + COMPLEX),
+]
+
+
+@functools.cache
+def types(op):
+    """The names of the types that this op lacks."""
+    return {t for _, ops, types in MISSING if op in ops.split() for t in types}

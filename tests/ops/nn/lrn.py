@@ -1,0 +1,48 @@
+import numpy as np
+
+from declare import op, refuses
+from domains import between
+from ulps import near
+
+FLOAT_ONLY = "float is its widest type; gradient_of_floats_test.py checks it"
+
+
+def image(d):
+    batch, height, width = (3, 20, 21) if d.large else (d.integer(0, 2), d.integer(1, 3), d.integer(1, 3))
+    return batch, height, width, d.integer(60, 70) if d.large else d.integer(0, 13)
+
+
+def around(v, radius):
+    """The sum over as many neighbours on either side along the last axis."""
+    at = np.arange(v.shape[-1])
+    return v @ (abs(at[:, None] - at) <= radius).astype(v.dtype)
+
+
+def lrn(x, *, depth_radius, bias, alpha, beta):
+    return x / (bias + alpha * around(x * x, depth_radius)) ** beta
+
+
+def lrn_grad(dy, x, y, *, depth_radius, bias, alpha, beta):
+    n = bias + alpha * around(x * x, depth_radius)
+    direct, factor = dy / n ** beta, 2 * alpha * beta
+    others = factor * x * around(dy * y / n, depth_radius)
+    return near(direct - others, abs(direct) + abs(factor * x) * around(abs(dy * y) / n, depth_radius))
+
+
+domain = between(-3, 3).plain
+attrs = dict(depth_radius=[0, 1, 2, 5, 2**31 - 1], bias=[1.0, 2.0], alpha=[1.0, 0.125], beta=[0.5, 0.75, 1.0])
+common = dict(domain=domain, attrs=attrs, ulps=16, half_ulps=2, zero_signs=False, no_gradient=FLOAT_ONLY)
+op("LRN", lrn, lambda d: [d("input", image(d))], **common)
+op("LRNGrad", lrn_grad, lambda d: [d(name, shape) for shape in [image(d)] for name in d.inputs], **common)
+
+
+def zeros(*shape):
+    return np.zeros(shape, np.float32)
+
+
+refuses("LRN", [zeros(2, 3, 4)], "input", "[2, 3, 4]")
+for radius in (-1, 2**31):
+    refuses("LRN", [zeros(1, 2, 2, 3)], "depth_radius", str(radius), depth_radius=radius)
+refuses("LRNGrad", [zeros(1, 2, 2, 3), zeros(1, 2, 2, 4), zeros(1, 2, 2, 4)], "[1, 2, 2, 3]", "[1, 2, 2, 4]")
+refuses("LRNGrad", [zeros(1, 2, 2, 3), zeros(1, 2, 2, 3), zeros(1, 2, 2, 4)], "[1, 2, 2, 3]", "[1, 2, 2, 4]")
+refuses("LRNGrad", [zeros(2, 3), zeros(1, 2, 2, 3), zeros(1, 2, 2, 3)], "input_grads", "[2, 3]")

@@ -1,0 +1,63 @@
+import numpy as np
+
+from declare import op, refuses
+from domains import between
+from ulps import near
+
+
+def rows(d):
+    return [d("logits", d.shape(least=2 if d.large else 1, sizes=(0, 1, 2, 3, 4, 5)))]
+
+
+def shifted(x):
+    return x - x.max(-1, keepdims=True, initial=-np.inf)
+
+
+def softmax(x):
+    e = np.exp(shifted(x))
+    return e / e.sum(-1, keepdims=True)
+
+
+def log_softmax(x):
+    s = shifted(x)
+    log = s - np.log(np.exp(s).sum(-1, keepdims=True))
+    return near(log, 1 + abs(log) + abs(x))
+
+
+op("Softmax", softmax, rows, domain=between(-20, 20).plain, ulps=64, denormals=False)
+op("LogSoftmax", log_softmax, rows, domain=between(-20, 20).plain, ulps=4)
+for name in ("Softmax", "LogSoftmax"):
+    refuses(name, [np.float32(1)], "logits")
+
+
+def classes(d):
+    n, c = d.shape(2, 2)
+    return d("features", (n, max(c, 1)))
+
+
+def distributions(d):
+    x = classes(d)
+    weights = abs(d.rng.normal(size=x.shape)) + 0.1
+    return [x, d("labels", of=weights / weights.sum(1, keepdims=True))]
+
+
+def chosen(d):
+    x = classes(d)
+    return [x, d("labels", of=d.rng.integers(0, x.shape[1], len(x)))]
+
+
+def cross_entropy(x, labels):
+    log = near(-(labels * log_softmax(x).value).sum(1), 1 + abs(x).max(1, initial=0))
+    return [log, near(softmax(x) - labels, softmax(x) + labels)]
+
+
+def sparse_cross_entropy(x, labels):
+    one_hot = np.eye(x.shape[1], dtype=x.dtype)[labels]
+    return cross_entropy(x, one_hot)
+
+
+op("SoftmaxCrossEntropyWithLogits", cross_entropy, distributions, domain=between(-20, 20).plain, ulps=64, half_ulps=2, zero_signs=False)
+op("SparseSoftmaxCrossEntropyWithLogits", sparse_cross_entropy, chosen, domain=between(-20, 20).plain, ulps=64, half_ulps=2, zero_signs=False)
+m = np.zeros((2, 3), np.float32)
+refuses("SoftmaxCrossEntropyWithLogits", [m, np.zeros((3, 3), np.float32)], "[2, 3]", "[3, 3]")
+refuses("SparseSoftmaxCrossEntropyWithLogits", [m, np.int32([0, 3])], "3")

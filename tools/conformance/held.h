@@ -1,0 +1,63 @@
+// What resource inputs lead to: a variable, or whatever an op of the plugin makes. State holds the resources of one call.
+// Threads: one state by one at a time, unless it is only read.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/graph/graph.h"
+#include "tools/conformance/place.h"
+#include "tools/conformance/world.h"
+
+namespace thalweg {
+class Resource;
+}
+
+namespace thalweg::conformance {
+
+struct Held {
+  std::string maker;  // op that answers the handle; empty: a variable
+  Tensor value;       // of the variable, in host memory; empty: it has none yet
+  // What a graph would know of it.
+  HandleInfo info() const { return value ? HandleInfo{value.dtype(), value.shape()} : HandleInfo(); }
+};
+using HeldBy = std::map<uint32_t, Held>;  // by flat input
+
+// The handles' facts for a shape rule, by flat input; NULL where nothing is known. infos: what they point to.
+std::vector<const HandleInfo*> InfosOf(const HeldBy& held, size_t n_in, std::vector<HandleInfo>* infos);
+
+class State {
+ public:
+  // Makes what the inputs lead to, in the world's runtime, variables on the device.
+  static StatusOr<std::unique_ptr<State>> Make(World* world, Device* device, const HeldBy& held);
+  ~State();
+  State(const State&) = delete;
+  // With the handles in their places.
+  std::vector<Tensor> WithHandles(const std::vector<Tensor>& inputs) const;
+  // What is held now, by input, in host memory: a variable's value, the bytes that `save` of a plugin's type writes, or whether there is
+  // anything at all.
+  StatusOr<std::vector<Tensor>> Contents() const;
+  // What was written to beside the values of variables, and to those that are not in `updated`. Empty: nothing.
+  std::string Breach(const std::vector<uint32_t>& updated) const;
+  // The resource of that input, borrowed.
+  Resource* Of(uint32_t input) const;
+  const HeldBy& held() const { return held_; }
+
+ private:
+  State(World* world, Device* device, const HeldBy& held);
+  StatusOr<Tensor> MakeVariable(uint32_t input, const Tensor& value);
+  StatusOr<Tensor> CallMaker(const std::string& op);
+  StatusOr<Tensor> Walled(uint32_t input, const Tensor& value);
+  World* world_;
+  Device* device_;
+  const HeldBy held_;
+  const std::string container_;  // of the variables
+  std::map<uint32_t, Tensor> handles_;
+  std::map<uint32_t, std::shared_ptr<Place>> walls_;
+};
+
+// The bytes that save of the resource's type writes now.
+StatusOr<std::string> Saved(const Resource& resource);
+
+}  // namespace thalweg::conformance
