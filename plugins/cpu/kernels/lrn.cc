@@ -20,8 +20,13 @@ struct Settings {
     if (radius < 0) Invalid("depth_radius is " + tw::text(radius) + "; it must not be negative");
   }
 
-  // sum[c] = the sum of v around channel c.
-  void Around(const float* v, int64_t channels, float* sum) const {
+  static constexpr int64_t kNarrow = 16;
+  bool wide() const { return radius > kNarrow; }
+  int64_t extra_rows() const { return wide() ? 2 : 0; }
+
+  // sum[c] = the sum of v around channel c. room: extra_rows() pixels.
+  void Around(const float* v, int64_t channels, float* sum, float* room) const {
+    if (wide()) return AroundWide(v, channels, sum, room, room + channels);
     for (int64_t c = 0; c < channels; ++c) {
       float s = 0;
       const int64_t end = std::min(channels, c + radius + 1);
@@ -29,16 +34,36 @@ struct Settings {
       sum[c] = s;
     }
   }
-  // bias + alpha * the squares around each channel; squares: room for one pixel.
+  // In blocks as long as a window, which touches two at most: from its first channel to the end of that block, and from the beginning of
+  // the next to its last channel. Nothing is subtracted, so small numbers beside large ones stay.
+  void AroundWide(const float* v, int64_t channels, float* sum, float* from_begin, float* to_end) const {
+    const int64_t reach = std::min(radius, channels), block = 2 * reach + 1;
+    for (int64_t begin = 0; begin < channels; begin += block) {
+      const int64_t end = std::min(channels, begin + block);
+      float s = 0;
+      for (int64_t c = begin; c < end; ++c) from_begin[c] = s += v[c];
+      s = 0;
+      for (int64_t c = end; c-- > begin;) to_end[c] = s += v[c];
+    }
+    for (int64_t c = 0; c < channels; ++c) {
+      const int64_t first = std::max<int64_t>(0, c - reach), last = std::min(channels - 1, c + reach);
+      if (first / block != last / block) {
+        sum[c] = to_end[first] + from_begin[last];
+      } else {
+        sum[c] = first % block == 0 ? from_begin[last] : to_end[first];  // cut off at the first channel, or the last
+      }
+    }
+  }
+  // bias + alpha * the squares around each channel; squares: room for one pixel; room: as Around.
   template <class T>
-  void Norms(const T* x, int64_t channels, float* squares, float* norms) const {
+  void Norms(const T* x, int64_t channels, float* squares, float* norms, float* room) const {
     for (int64_t c = 0; c < channels; ++c) squares[c] = float(x[c]) * float(x[c]);
-    Around(squares, channels, norms);
+    Around(squares, channels, norms, room);
     for (int64_t c = 0; c < channels; ++c) norms[c] = bias + alpha * norms[c];
   }
   // n^-beta
   float Power(float n) const { return beta == 0.5f ? 1 / std::sqrt(n) : beta == 1 ? 1 / n : std::pow(n, -beta); }
-  int64_t Cost(int64_t channels) const { return cpu::Cost(channels, 2 * std::min(radius, channels) + 60); }
+  int64_t Cost(int64_t channels) const { return cpu::Cost(channels, 2 * std::min(radius, wide() ? 4 : channels) + 60); }
 };
 
 int64_t PixelsOf(const tw_view* v) {
@@ -46,8 +71,7 @@ int64_t PixelsOf(const tw_view* v) {
   return Product(v->dims, 0, 3);
 }
 
-// Pixels in pieces, body(pixel, room) with room for `rows` pixels of floats of the piece's own. The room is made before the loop, whose
-// pieces must not throw.
+// Pixels in pieces, body(pixel, room) with room for `rows` pixels of floats of the piece's own. The room is made before the loop.
 template <class F>
 void ForPixels(const tw_frame* f, int64_t pixels, int64_t channels, int64_t cost, int64_t rows, F&& body) {
   const int64_t pieces = std::clamp<int64_t>(pixels * cost / kGrain, 1, 256);
@@ -66,11 +90,11 @@ class Lrn {
   void operator()(tw::Frame frame, tw::In<T> input, tw::Out<T> output) const {
     const int64_t pixels = PixelsOf(input.v), channels = input.dim(3);
     if (input.size() == 0) return;
-    ForPixels(frame.f, pixels, channels, settings_.Cost(channels), 2, [&](int64_t p, float* room) {
+    ForPixels(frame.f, pixels, channels, settings_.Cost(channels), 2 + settings_.extra_rows(), [&](int64_t p, float* room) {
       const T* x = input.data() + p * channels;
       T* y = output.data() + p * channels;
       float *squares = room, *norms = room + channels;
-      settings_.Norms(x, channels, squares, norms);
+      settings_.Norms(x, channels, squares, norms, room + 2 * channels);
       for (int64_t c = 0; c < channels; ++c) y[c] = T(float(x[c]) * settings_.Power(norms[c]));
     });
   }
@@ -92,13 +116,13 @@ class LrnGrad {
     const int64_t pixels = PixelsOf(image.v), channels = image.dim(3);
     if (image.size() == 0) return;
     const float factor = 2 * settings_.alpha * settings_.beta;
-    ForPixels(frame.f, pixels, channels, 2 * settings_.Cost(channels), 3, [&](int64_t p, float* room) {
+    ForPixels(frame.f, pixels, channels, 2 * settings_.Cost(channels), 3 + settings_.extra_rows(), [&](int64_t p, float* room) {
       const T *dy = grads.data() + p * channels, *x = image.data() + p * channels, *y = result.data() + p * channels;
       T* dx = output.data() + p * channels;
       float *ratios = room, *norms = room + channels, *sums = room + 2 * channels;
-      settings_.Norms(x, channels, ratios, norms);
+      settings_.Norms(x, channels, ratios, norms, room + 3 * channels);
       for (int64_t c = 0; c < channels; ++c) ratios[c] = float(dy[c]) * float(y[c]) / norms[c];
-      settings_.Around(ratios, channels, sums);
+      settings_.Around(ratios, channels, sums, room + 3 * channels);
       for (int64_t c = 0; c < channels; ++c) dx[c] = T(float(dy[c]) * settings_.Power(norms[c]) - factor * float(x[c]) * sums[c]);
     });
   }

@@ -16,6 +16,7 @@ struct Part {
 
 // Linear in the text, whatever the separator: memmem never goes back.
 size_t Find(std::string_view text, std::string_view separator) {
+  if (text.size() < separator.size()) return text.npos;  // an empty text may have no address
   const void* at = memmem(text.data(), text.size(), separator.data(), separator.size());
   return at ? size_t(static_cast<const char*>(at) - text.data()) : text.npos;
 }

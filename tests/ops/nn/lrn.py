@@ -1,6 +1,6 @@
 import numpy as np
 
-from declare import op, refuses
+from declare import expect, op, refuses
 from domains import between
 from ulps import near
 
@@ -18,6 +18,11 @@ def around(v, radius):
     return v @ (abs(at[:, None] - at) <= radius).astype(v.dtype)
 
 
+def around_ones(channels, radius):
+    at = np.arange(channels)
+    return np.minimum(channels - 1, at + radius) - np.maximum(0, at - radius) + 1.0
+
+
 def lrn(x, *, depth_radius, bias, alpha, beta):
     return x / (bias + alpha * around(x * x, depth_radius)) ** beta
 
@@ -30,10 +35,14 @@ def lrn_grad(dy, x, y, *, depth_radius, bias, alpha, beta):
 
 
 domain = between(-3, 3).plain
-attrs = dict(depth_radius=[0, 1, 2, 5, 2**31 - 1], bias=[1.0, 2.0], alpha=[1.0, 0.125], beta=[0.5, 0.75, 1.0])
+attrs = dict(depth_radius=[0, 1, 2, 5, 17, 30, 2**31 - 1], bias=[1.0, 2.0], alpha=[1.0, 0.125], beta=[0.5, 0.75, 1.0])
 common = dict(domain=domain, attrs=attrs, ulps=16, half_ulps=2, zero_signs=False, no_gradient=FLOAT_ONLY)
 op("LRN", lrn, lambda d: [d("input", image(d))], **common)
 op("LRNGrad", lrn_grad, lambda d: [d(name, shape) for shape in [image(d)] for name in d.inputs], **common)
+
+
+# A window of hundreds of thousands of channels takes no longer than a narrow one.
+expect("LRN", [np.ones((1, 1, 1, 1 << 18), np.float32)], [1 / (1 + around_ones(1 << 18, 1 << 17))[None, None, None]], 1e-6, depth_radius=1 << 17, beta=1.0)
 
 
 def zeros(*shape):
