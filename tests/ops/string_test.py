@@ -133,6 +133,11 @@ for op, inputs in (("Neg", [x]), ("Mul", [x, y]), ("Less", [x, y]), ("AddN", [x,
     cases.refuses(f"{op} of strings", lambda: tw.run(op, inputs, **attrs), f"{op} 'op'", "string")
 cases.refuses("Cast of strings", lambda: tw.run("Cast", [x], DstT=np.float32), "Cast 'op'", "string")
 
+# ---- Truth from bytes has one form ----
+
+truth = tw.run("DecodeRaw", [strings(b"\0\1\2\xff")], out_type=np.bool_)[0].tobytes()
+cases.holds("DecodeRaw of bool", truth == b"\0\1\1\1", truth)
+
 # ---- A program whose numbers have commas ----
 
 with tempfile.TemporaryDirectory() as folder:
@@ -143,6 +148,7 @@ with tempfile.TemporaryDirectory() as folder:
         locale.setlocale(locale.LC_NUMERIC, "comma.UTF-8")
         cases.holds("the locale has commas", locale.localeconv()["decimal_point"] == ",")
         expect("AsString", [np.array([1234.5, 1j])], [[b"(1234.50,0.00)", b"(0.00,1.00)"]], precision=2)
+        expect("StringToNumber", [strings([b"1.5"])], [np.float64([1.5])], out_type=np.float64)
     except locale.Error:
         print("without localedef and the sources of locales there is no locale with commas to try")
     locale.setlocale(locale.LC_NUMERIC, "C")

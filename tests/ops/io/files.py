@@ -49,6 +49,7 @@ expect("MatchingFiles", [text(named("sub/*.txt"), named("sub/1*"))], [text(path(
 for pattern, wanted in ((r"br\[1\]", ["br[1]"]), (r"st\*r", ["st*r"]), (r"sub/1\.tx\t", ["sub/1.txt"]), ("[^a-s]*", []), ("[", []),
                         ("sub\\", []), ("su[b", []), ("[]b]r*", ["br[1]"]), ("{sub,more}", []), ("[\\]a]-b", ["a-b"]), ("[b-a]-b", []),
                         ("link/*.txt", ["link/1.txt", "link/2.txt"]), ("sub/", ["sub/"]), ("sub/.", ["sub/."]), ("sub/*/..", []),
+                        ("sub/?dot", ["sub/.dot"]),
                         ("caf?", []), ("caf??", ["caf\u00e9"]), ("*" * 60 + "x" + "*" * 60, [])):
     found_paths = [os.fsencode(FOLDER) + b"/" + w.encode() for w in wanted]
     expect("MatchingFiles", [text(named(pattern))], [np.array(found_paths + [b""], object)[:-1]])

@@ -2,7 +2,7 @@ from declare import expect, op, refuses
 from text import TEXTS, each, text, texts
 
 SPACE = b" \t\n\x0b\x0c\r"
-POOL = TEXTS + [t.encode() for t in ("\u0149 \ufb01 \u01c5 \u0390", "\u03a3 a\u03a3 a.\u03a3. \u03a3a a\u0301\u03a3", "\u0130I\u0131i",
+POOL = TEXTS + [t.encode() for t in ("\u0149 \ufb01 \u01c5 \u0390", "\u03a3 a\u03a3 a.\u03a3. \u03a3a a\u0301\u03a3", "\u0130I\u0131i", "a\u03a3a A\u03a3.b",
                                      "\U00010400\U00010428", "\u1c90\u10d0 \u2160 \ua64a\u1c88")]
 
 
