@@ -10,16 +10,25 @@ def running(d):
     return [x, d("axis", of=d.axis(x.ndim))]
 
 
+def shifted(x, axis, first):
+    """Each element in the place of the next."""
+    if not x.shape[axis]:
+        return x
+    return np.concatenate([np.full_like(np.take(x, [0], axis), first), np.delete(x, -1, axis)], axis)
+
+
 def cumsum(x, axis, *, exclusive, reverse):
     x = np.flip(x, axis) if reverse else x
-    sums, sizes = (np.cumsum(v, axis, dtype=v.dtype) - exclusive * v for v in (x, abs(x)))
+    if exclusive:
+        x = shifted(x, axis, 0)
+    sums, sizes = (np.cumsum(v, axis, dtype=v.dtype) for v in (x, abs(x)))
     return near(np.flip(sums, axis), np.flip(sizes, axis)) if reverse else near(sums, sizes)
 
 
 def cumprod(x, axis, *, exclusive, reverse):
     x = np.flip(x, axis) if reverse else x
-    if exclusive and x.shape[axis]:
-        x = np.concatenate([np.ones_like(np.take(x, [0], axis)), np.delete(x, -1, axis)], axis)
+    if exclusive:
+        x = shifted(x, axis, 1)
     products = np.cumprod(x, axis, dtype=x.dtype)
     return np.flip(products, axis) if reverse else products
 

@@ -29,10 +29,18 @@ def factors(d):
     return [arrays]
 
 
+def empty(equation, arrays):
+    """np.einsum writes beyond its result where there are no elements. What grows with the empty axes of the inputs is empty."""
+    small, large = (np.einsum(equation, *[np.zeros([size or n for size in x.shape]) for x in arrays]).shape for n in (1, 2))
+    return np.zeros([size * (size == other) for size, other in zip(small, large)], arrays[0].dtype)
+
+
 def einsum(inputs, *, equation):
     def of(arrays):
         if equation == "i->ii":
             return np.diag(arrays[0])
+        if not all(x.size for x in arrays):
+            return empty(equation, arrays)
         return np.einsum(equation, *arrays) if equation != "->" else arrays[0]
     return near(of(inputs), of([abs(x) for x in inputs])) if inputs[0].dtype.kind in "fc" else of(inputs)
 
