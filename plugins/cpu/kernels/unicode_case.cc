@@ -13,7 +13,7 @@ struct Run {  // every `step`th character from `first` to `last` becomes the one
   int32_t difference;
 };
 struct Several {
-  uint32_t from, to[3];  // up to the first 0
+  uint32_t from, first, second, third;  // up to the first 0
 };
 struct Range {
   uint32_t first, last;
@@ -85,7 +85,9 @@ void Append(uint32_t c, std::string* text) {
 template <size_t N, size_t M>
 void AppendMapped(uint32_t c, const Run (&runs)[N], const Several (&several)[M], std::string* text) {
   if (const Several* s = Find(several, c, [](const Several& e) { return e.from; }); s && s->from == c) {
-    for (const uint32_t* to = s->to; to < std::end(s->to) && *to; ++to) Append(*to, text);
+    for (const uint32_t to : {s->first, s->second, s->third}) {
+      if (to) Append(to, text);
+    }
     return;
   }
   const Run* r = Find(runs, c, [](const Run& e) { return e.first; });
