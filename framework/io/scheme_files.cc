@@ -8,6 +8,7 @@
 #include <set>
 
 #include "framework/base/shown.h"
+#include "framework/base/sink.h"
 #include "framework/io/local_file.h"
 #include "framework/registry/registry.h"
 
@@ -119,17 +120,6 @@ class PluginLock final : public FolderLock {
   void* const lock_;
 };
 
-struct Names {
-  tw_sink c{TW_SIZED(tw_sink), nullptr, &Put};
-  std::string bytes;
-  static tw_status* Put(tw_sink* s, const void* bytes, uint64_t len) {
-    return Guard([&] {
-      reinterpret_cast<Names*>(s)->bytes.append(static_cast<const char*>(bytes), len);
-      return Status();
-    });
-  }
-};
-
 StatusOr<std::vector<std::string>> Split(const std::string& bytes) {
   std::vector<std::string> names;
   for (size_t at = 0; at < bytes.size(); at += names.back().size() + 1) {
@@ -212,9 +202,10 @@ Status PluginFiles::Remove(const std::string& path) {
 
 StatusOr<std::vector<std::string>> PluginFiles::List(const std::string& folder) {
   RETURN_IF_ERROR(CheckPath(folder));
-  Names names;
+  BytesSink names;
   RETURN_IF_ERROR(Call(*role_, "list folder", folder,
                        [&] { return role_->def.list(role_->host, role_->def.user, folder.data(), folder.size(), &names.c); }));
+  RETURN_IF_ERROR(names.Whole());
   auto split = Split(names.bytes);
   if (split.ok()) return split;
   return Call(*role_, "list folder", folder, [&] { return ToC(split.status()); });

@@ -6,6 +6,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
+#include "framework/base/sink.h"
 #include "framework/graph/shape_inference.h"
 #include "framework/plan/artefacts.h"
 #include "framework/registry/plugin_digest.h"
@@ -59,28 +60,6 @@ Status Ask(F&& f) {
     return Thrown();
   }
 }
-
-struct TextSink {
-  tw_sink c{TW_SIZED(tw_sink), nullptr, &Put};
-  std::string text;
-  static tw_status* Put(tw_sink* s, const void* bytes, uint64_t len) {
-    return Guard([&] {
-      reinterpret_cast<TextSink*>(s)->text.append(static_cast<const char*>(bytes), len);
-      return Status();
-    });
-  }
-};
-
-struct TextSource {
-  tw_source c{TW_SIZED(tw_source), nullptr, &Get};
-  std::string_view rest;
-  static tw_status* Get(tw_source* s, void* p, uint64_t n, uint64_t* out_n) {
-    std::string_view& rest = reinterpret_cast<TextSource*>(s)->rest;
-    *out_n = rest.copy(static_cast<char*>(p), n);
-    rest.remove_prefix(*out_n);
-    return nullptr;
-  }
-};
 
 }  // namespace
 
@@ -359,17 +338,17 @@ bool Part::Load(ArtefactCache* cache, const std::string& tag) {
   if (!bytes.ok()) return false;
   const PartView view(graph_);
   const tw_compile_call call = Call(view.c());
-  TextSource from;
-  from.rest = *bytes;
+  BytesSource from(*bytes);
   return Ask([&] { return def.load(&call, &from.c, &state_); }).ok();
 }
 
 Status Part::Compile(ArtefactCache* cache, bool* loaded) {
   const tw_compiler_def& def = role_->def;
   *loaded = false;
-  TextSink tag;
-  const bool stores = cache && def.serialize && Ask([&] { return def.tag(role_->host, def.user, device_->self(), &tag.c); }).ok();
-  if (stores) made_ = *loaded = Load(cache, tag.text);
+  BytesSink tag;
+  const bool stores =
+      cache && def.serialize && Ask([&] { return def.tag(role_->host, def.user, device_->self(), &tag.c); }).ok() && tag.Whole().ok();
+  if (stores) made_ = *loaded = Load(cache, tag.bytes);
   if (made_) {
     if (CheckPrepare().ok()) return Status();
     made_ = *loaded = false;  // an artefact that does not serve is made anew
@@ -382,9 +361,10 @@ Status Part::Compile(ArtefactCache* cache, bool* loaded) {
   made_ = true;
   RETURN_IF_ERROR(CheckPrepare());
   if (!stores) return Status();
-  TextSink bytes;
-  Status s = Ask([&] { return def.serialize(role_->host, state_, &bytes.c); });
-  if (s.ok()) s = cache->Write({StrCat(role_->plugin, "/", role_->name), DescribePart(graph_), tag.text}, bytes.text);
+  BytesSink to;
+  if (Ask([&] { return def.serialize(role_->host, state_, &to.c); }).ok() && to.Whole().ok()) {
+    cache->Write({StrCat(role_->plugin, "/", role_->name), DescribePart(graph_), tag.bytes}, to.bytes).IgnoreError();
+  }
   return Status();  // without an artefact the next process compiles again
 }
 

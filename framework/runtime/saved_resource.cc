@@ -8,41 +8,11 @@
 
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
+#include "framework/base/sink.h"
 #include "framework/tensor/memory_budget.h"
 
 namespace thalweg {
 namespace {
-
-// After a failure there is no more to it: a plugin that goes on all the same must not end with bytes that look whole.
-struct BytesSink {
-  tw_sink c{TW_SIZED(tw_sink), nullptr, &Put};
-  std::string bytes;
-  bool failed = false;
-  static tw_status* Put(tw_sink* s, const void* from, uint64_t n) {
-    auto* self = reinterpret_cast<BytesSink*>(s);
-    return Guard([&] {
-      RETURN_IF_ERROR(self->Whole());
-      self->failed = true;
-      self->bytes.append(static_cast<const char*>(from), n);
-      self->failed = false;
-      return Status();
-    });
-  }
-  Status Whole() const {
-    return failed ? ResourceExhausted("no memory for what a plugin saves, after ", bytes.size(), " bytes") : Status();
-  }
-};
-
-struct BytesSource {
-  tw_source c{TW_SIZED(tw_source), nullptr, &Get};
-  std::string_view rest;
-  static tw_status* Get(tw_source* s, void* p, uint64_t n, uint64_t* out_n) {
-    std::string_view& rest = reinterpret_cast<BytesSource*>(s)->rest;
-    *out_n = rest.copy(static_cast<char*>(p), n);
-    rest.remove_prefix(*out_n);
-    return nullptr;
-  }
-};
 
 // "org.example.bloom.filter 'known' of plugin 'org.example.bloom'".
 std::string Title(const Resource& r) { return StrCat(r.type(), " '", Shown(r.name()), "' of plugin '", r.def()->plugin, "'"); }
@@ -98,8 +68,7 @@ StatusOr<uint64_t> FormatOf(const Resource& r, const tw_string* saved) {
 StatusOr<Object> Read(const Resource& r, const tw_string* saved) {
   ASSIGN_OR_RETURN(const uint64_t format, FormatOf(r, saved));
   const ResourceType& is = *r.def();
-  BytesSource from;
-  from.rest = TextOf(saved[2]);
+  BytesSource from(TextOf(saved[2]));
   Object object(&is);
   Status s = FromC(is.def.restore(is.host, is.def.user, format, &from.c, object.place()));
   if (!s.ok()) {
