@@ -49,41 +49,8 @@ std::string Text(const Dims& values) {
 }
 
 std::string TypeName(uint32_t type) {
-  static constexpr const char* kNames[] = {"none",
-                                           "float",
-                                           "double",
-                                           "int32",
-                                           "uint8",
-                                           "int16",
-                                           "int8",
-                                           "string",
-                                           "complex64",
-                                           "int64",
-                                           "bool",
-                                           "qint8",
-                                           "quint8",
-                                           "qint32",
-                                           "bfloat16",
-                                           "qint16",
-                                           "quint16",
-                                           "uint16",
-                                           "complex128",
-                                           "half",
-                                           "resource",
-                                           "variant",
-                                           "uint32",
-                                           "uint64",
-                                           "float8_e5m2",
-                                           "float8_e4m3fn",
-                                           "float8_e4m3fnuz",
-                                           "float8_e4m3b11fnuz",
-                                           "float8_e5m2fnuz",
-                                           "int4",
-                                           "uint4",
-                                           "int2",
-                                           "uint2"};
   if (type > TW_REF) return "ref(" + TypeName(type - TW_REF) + ")";
-  return type < std::size(kNames) ? kNames[type] : "type " + std::to_string(type);
+  return type < std::size(tw::dtype_names) ? std::string(tw::dtype_names[type]) : "type " + std::to_string(type);
 }
 
 MaybeDims ToDims(const tw_shape& shape) {

@@ -54,22 +54,6 @@ class Layout {
   bool right_above_, right_below_;
 };
 
-struct Bytes16 {
-  uint64_t half[2];
-};
-
-// body(T{}) with a T of the bytes of an element.
-template <class F>
-void ByBytes(uint32_t bytes, F&& body) {
-  switch (bytes) {
-    case 1: return body(uint8_t{});
-    case 2: return body(uint16_t{});
-    case 4: return body(uint32_t{});
-    case 8: return body(uint64_t{});
-    default: return body(Bytes16{});
-  }
-}
-
 // to[row, c] is element source(row, c) of `from`, or the padding where that is negative. to: `rows` of `cols`.
 template <class Source>
 void Pick(const tw_frame* f, const tw_view* from, const tw_view* padding, const tw_view* to, int64_t rows, int64_t cols, Source&& source) {
@@ -83,7 +67,7 @@ void Pick(const tw_frame* f, const tw_view* from, const tw_view* padding, const 
     }
     return;
   }
-  ByBytes(ElementBytes(from->dtype), [&](auto unit) {
+  BySize(ElementBytes(from->dtype), [&](auto unit) {
     using T = decltype(unit);
     const T *x = reinterpret_cast<const T*>(Bytes(from)), pad = *reinterpret_cast<const T*>(Bytes(padding));
     T* y = reinterpret_cast<T*>(Bytes(to));

@@ -40,10 +40,6 @@ void Choose(const bool* c, const T* t, const T* e, T* to, Steps s, int64_t n) {
   }
 }
 
-struct Bytes16 {
-  uint64_t half[2];
-};
-
 // condition has the rank-0 or broadcast form; all three broadcast to the output.
 void Walk(const tw_frame* f, const tw_view* condition, const tw_view* t, const tw_view* e, const tw_view* out) {
   CheckMovable(out->dtype);
@@ -52,7 +48,15 @@ void Walk(const tw_frame* f, const tw_view* condition, const tw_view* t, const t
   const int last = walk.rank - 1;
   const Steps steps{walk.step[0][last], walk.step[1][last], walk.step[2][last]};
   const bool* c = reinterpret_cast<const bool*>(Bytes(condition));
-  auto run = [&](auto type) {
+  if (ElementBytes(out->dtype) == 0) {
+    return walk.ForSegments(0, int64_t(out->count), [&](const int64_t* from, int64_t to, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        const bool yes = c[from[0] + i * steps.condition];
+        CopyRun(f, yes ? t : e, yes ? from[1] + i * steps.t : from[2] + i * steps.e, out, to + i, 1);
+      }
+    });
+  }
+  BySize(ElementBytes(out->dtype), [&](auto type) {
     using T = decltype(type);
     ParallelFor(f, int64_t(out->count), 1, [&](int64_t begin, int64_t end) {
       walk.ForSegments(begin, end, [&](const int64_t* from, int64_t to, int64_t n) {
@@ -60,21 +64,7 @@ void Walk(const tw_frame* f, const tw_view* condition, const tw_view* t, const t
                reinterpret_cast<T*>(Bytes(out)) + to, steps, n);
       });
     });
-  };
-  switch (ElementBytes(out->dtype)) {
-    case 0:
-      return walk.ForSegments(0, int64_t(out->count), [&](const int64_t* from, int64_t to, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) {
-          const bool yes = c[from[0] + i * steps.condition];
-          CopyRun(f, yes ? t : e, yes ? from[1] + i * steps.t : from[2] + i * steps.e, out, to + i, 1);
-        }
-      });
-    case 1: return run(uint8_t{});
-    case 2: return run(uint16_t{});
-    case 4: return run(uint32_t{});
-    case 8: return run(uint64_t{});
-    default: return run(Bytes16{});
-  }
+  });
 }
 
 void SelectV2(tw::Frame f, tw::In<bool> condition, tw::In<tw::Any> t, tw::In<tw::Any> e, tw::Out<tw::Any> output) {

@@ -9,22 +9,6 @@
 namespace thalweg::cpu {
 namespace {
 
-struct Bytes16 {
-  uint64_t half[2];
-};
-
-// body(T{}) with a T of that many bytes.
-template <class F>
-void BySize(uint32_t bytes, F&& body) {
-  switch (bytes) {
-    case 1: return body(uint8_t{});
-    case 2: return body(uint16_t{});
-    case 4: return body(uint32_t{});
-    case 8: return body(uint64_t{});
-    default: return body(Bytes16{});
-  }
-}
-
 // Drops axes of size 1 and joins neighbours that lie as one axis on both sides.
 void Collapse(Box& box) {
   int rank = 0;

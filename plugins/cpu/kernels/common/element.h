@@ -43,40 +43,24 @@ constexpr uint32_t ElementBytes(uint32_t dtype) {
 
 // The name of an element type, for messages.
 inline std::string TypeText(uint32_t dtype) {
-  constexpr const char* kNames[] = {"no type",
-                                    "float",
-                                    "double",
-                                    "int32",
-                                    "uint8",
-                                    "int16",
-                                    "int8",
-                                    "string",
-                                    "complex64",
-                                    "int64",
-                                    "bool",
-                                    "qint8",
-                                    "quint8",
-                                    "qint32",
-                                    "bfloat16",
-                                    "qint16",
-                                    "quint16",
-                                    "uint16",
-                                    "complex128",
-                                    "half",
-                                    "resource",
-                                    "variant",
-                                    "uint32",
-                                    "uint64",
-                                    "float8_e5m2",
-                                    "float8_e4m3fn",
-                                    "float8_e4m3fnuz",
-                                    "float8_e4m3b11fnuz",
-                                    "float8_e5m2fnuz",
-                                    "int4",
-                                    "uint4",
-                                    "int2",
-                                    "uint2"};
-  return dtype < std::size(kNames) ? kNames[dtype] : "element type " + std::to_string(dtype);
+  if (dtype == TW_INVALID_TYPE) return "no type";
+  return dtype < std::size(tw::dtype_names) ? std::string(tw::dtype_names[dtype]) : "element type " + std::to_string(dtype);
+}
+
+struct Bytes16 {
+  uint64_t half[2];
+};
+
+// body(T{}) with a T of that many bytes: 1, 2, 4, 8, 16.
+template <class F>
+void BySize(uint32_t bytes, F&& body) {
+  switch (bytes) {
+    case 1: return body(uint8_t{});
+    case 2: return body(uint16_t{});
+    case 4: return body(uint32_t{});
+    case 8: return body(uint64_t{});
+    default: return body(Bytes16{});
+  }
 }
 
 inline bool SameDims(const tw_view* a, const tw_view* b) {
