@@ -54,7 +54,8 @@ Status NoNode(const thalweg::Graph& graph, std::string_view name) {
 }
 
 // Some device can run the node, or the framework executes it itself.
-Status CheckKernel(thalweg::Runtime& runtime, const Node& node) {
+Status CheckKernel(thalweg::Runtime& runtime, const Node& of_graph) {
+  const Node& node = of_graph.runs_as() ? *of_graph.runs_as() : of_graph;
   const std::string_view role = node.op().role;
   if (role == "const" || role == "placeholder" || role == "send" || role == "recv") return Status();
   std::string devices, types;

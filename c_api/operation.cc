@@ -38,7 +38,8 @@ const char* tw_operation_resource(const tw_operation* operation, uint32_t i, uin
   const thalweg::Node& node = *operation->node;
   size_t a = 0;
   while (node.out_at()[a + 1] <= i) ++a;
-  const std::string& type = node.op().outputs[a].resource;
+  const bool made = node.runs_as() && i < uint32_t(node.runs_as()->n_out());  // a reference to a variable of its own
+  const std::string& type = (made ? node.runs_as()->op() : node.op()).outputs[a].resource;
   if (type.empty()) return nullptr;
   if (!out_saved) return type.c_str();
   tw_status_release(thalweg::Guard([&]() -> Status {

@@ -1,4 +1,7 @@
 // The list of ops that a runtime knows.
+#include <charconv>
+#include <cmath>
+#include <limits>
 #include <set>
 
 #include "c_api/handles.h"
@@ -71,11 +74,20 @@ const char* KindText(uint32_t kind) {
   }
 }
 
+// Of all doubles that are this float the one with the fewest digits: 0.2, not 0.20000000298023224.
+double FewestDigits(double v) {
+  if (!(std::fabs(v) <= double(std::numeric_limits<float>::max()))) return v;
+  char digits[32];
+  const char* end = std::to_chars(digits, digits + sizeof(digits), float(v)).ptr;
+  std::from_chars(digits, end, v);
+  return v;
+}
+
 // Entry k of the value, which may be its only one.
 void AddEntry(const AttrValue& v, uint32_t k, std::string_view key, Json* json) {
   switch (v.kind()) {
     case TW_ATTR_INT: json->Number(key, v.ints()[k]); break;
-    case TW_ATTR_FLOAT: json->Real(key, v.floats()[k]); break;
+    case TW_ATTR_FLOAT: json->Real(key, FewestDigits(v.floats()[k])); break;
     case TW_ATTR_BOOL: json->Bool(key, v.bools()[k] != 0); break;
     case TW_ATTR_TYPE: json->Text(key, thalweg::DTypeName(v.types()[k])); break;
     case TW_ATTR_SHAPE: {
@@ -139,8 +151,11 @@ tw_status* tw_ops_json(const tw_ops* ops, uint32_t i, tw_buffer** out_json) {
     Json json;
     json.Object().Text("name", op->name).Text("doc", op->doc).Text("plugin", op->plugin).Text("schema", op->text);
     json.Bool("stateful", op->stateful).Text("touches", thalweg::TouchesText(op->touches));
+    json.Text("gradient", op->def.gradient ? "yes" : op->no_gradient.empty() ? "missing" : "none");
     json.Text("no_gradient", op->no_gradient).Array("kernels");
     for (const thalweg::KernelDef* k : ops->kernels[i]) json.Text("", k->spec.text);
+    json.End().Array("kernel_plugins");
+    for (const thalweg::KernelDef* k : ops->kernels[i]) json.Text("", k->plugin);
     json.End();
     AddArgs(op->inputs, "inputs", &json);
     AddArgs(op->outputs, "outputs", &json);

@@ -10,7 +10,7 @@
 namespace thalweg {
 
 StatusOr<std::shared_ptr<Runtime>> MakeRuntime(RuntimeOptions options) {
-  options.static_plugins.emplace(options.static_plugins.begin(), "ops", tw_plugin_query_v0_ops);
+  options.static_plugins.insert(options.static_plugins.begin(), {"ops", tw_plugin_query_v0_ops, true});
   return Runtime::Create(options);
 }
 
@@ -52,7 +52,7 @@ Status ToOptions(const tw_runtime_config& config, thalweg::RuntimeOptions* optio
   options->log_level = config.log_level;
   if (HAS_FIELD(config, n_plugins)) {
     if (config.n_plugins > 0 && !config.plugins) return thalweg::InvalidArgument("tw_runtime_config: plugins is NULL");
-    for (uint32_t i = 0; i < config.n_plugins; ++i) options->static_plugins.emplace_back(thalweg::StrCat("plugin ", i), config.plugins[i]);
+    for (uint32_t i = 0; i < config.n_plugins; ++i) options->static_plugins.push_back({thalweg::StrCat("plugin ", i), config.plugins[i]});
   }
   return config.threads ? ToThreadPool(*config.threads, options) : Status();
 }

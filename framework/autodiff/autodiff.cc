@@ -116,9 +116,10 @@ class Differentiator {
       Edge dy;
       if (!dys.empty() && dys[i]) {
         dy = dys[i];
-        if (dy.node->out_type(dy.port) != ys[i].node->out_type(ys[i].port)) {
+        const uint32_t type = BaseType(ys[i].node->out_type(ys[i].port));
+        if (dy.node->out_type(dy.port) != type) {
           return InvalidArgument("the gradient given for '", Shown(ys[i].text()), "' is ", DTypeName(dy.node->out_type(dy.port)), ", not ",
-                                 DTypeName(ys[i].node->out_type(ys[i].port)));
+                                 DTypeName(type));
         }
         if (!dy.node->shape(dy.port).Admits(ys[i].node->shape(ys[i].port))) {
           return InvalidArgument("the gradient given for '", Shown(ys[i].text()), "' has shape ", dy.node->shape(dy.port).text(), ", not ",
@@ -365,7 +366,7 @@ tw_edge GradBuilder::Constant(uint32_t dtype, const int64_t* dims, uint32_t rank
 Status GradBuilder::Describe(tw_edge c, uint32_t* out_dtype, tw_shape* out_shape) {
   Edge e;
   if (!FromC(c, &e)) return status;
-  *out_dtype = e.node->out_type(e.port);
+  *out_dtype = BaseType(e.node->out_type(e.port));
   *out_shape = e.node->shape(e.port).c();  // lives with the graph
   return Status();
 }

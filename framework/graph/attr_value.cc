@@ -86,7 +86,7 @@ StatusOr<AttrValue> AttrValue::FromC(const tw_attr& a) {
     }
     case TW_ATTR_FLOAT: {
       ASSIGN_OR_RETURN(const double* p, DataOf<double>(a));
-      return Read<double>(a, [p](uint32_t i) -> StatusOr<double> { return p[i]; });
+      return Read<double>(a, [p](uint32_t i) -> StatusOr<double> { return AsStored(p[i]); });
     }
     case TW_ATTR_BOOL: {
       ASSIGN_OR_RETURN(const uint8_t* p, DataOf<uint8_t>(a));

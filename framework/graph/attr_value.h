@@ -1,6 +1,8 @@
 // AttrValue: one resolved attribute of a node, a single value or a list, and its C form for callbacks. A value type.
 #pragma once
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory_resource>
 #include <span>
 #include <string>
@@ -19,7 +21,7 @@ class AttrValue {
  public:
   AttrValue() = default;  // kind 0: no value
   static AttrValue Int(int64_t v) { return {TW_ATTR_INT, false, v}; }
-  static AttrValue Float(double v) { return {TW_ATTR_FLOAT, false, v}; }
+  static AttrValue Float(double v) { return {TW_ATTR_FLOAT, false, AsStored(v)}; }
   static AttrValue Bool(bool v) { return {TW_ATTR_BOOL, false, uint8_t(v)}; }
   static AttrValue String(std::string v) { return {TW_ATTR_STRING, false, std::move(v)}; }
   static AttrValue Type(uint32_t v) { return {TW_ATTR_TYPE, false, v}; }
@@ -27,7 +29,10 @@ class AttrValue {
   static AttrValue OfTensor(Tensor v) { return {TW_ATTR_TENSOR, false, std::move(v)}; }
   static AttrValue Func(std::string name) { return {TW_ATTR_FUNC, false, std::move(name)}; }
   static AttrValue Ints(std::vector<int64_t> v) { return {TW_ATTR_INT, true, std::move(v)}; }
-  static AttrValue Floats(std::vector<double> v) { return {TW_ATTR_FLOAT, true, std::move(v)}; }
+  static AttrValue Floats(std::vector<double> v) {
+    for (double& d : v) d = AsStored(d);
+    return {TW_ATTR_FLOAT, true, std::move(v)};
+  }
   static AttrValue Bools(std::vector<uint8_t> v) { return {TW_ATTR_BOOL, true, std::move(v)}; }
   static AttrValue Strings(std::vector<std::string> v) { return {TW_ATTR_STRING, true, std::move(v)}; }
   static AttrValue Types(std::vector<uint32_t> v) { return {TW_ATTR_TYPE, true, std::move(v)}; }
@@ -76,6 +81,9 @@ class AttrValue {
     if (const T* one = std::get_if<T>(&v_)) return {one, 1};
     return std::get<std::vector<T>>(v_);
   }
+  // Rounded to float, as stored graphs have it, so that a graph computes the same before and after. What is beyond float's range stays:
+  // such a graph runs, and cannot be stored.
+  static double AsStored(double v) { return std::fabs(v) <= double(std::numeric_limits<float>::max()) ? double(float(v)) : v; }
   template <class T, class F>
   static StatusOr<AttrValue> Read(const tw_attr& a, F&& value);
   uint32_t kind_ = 0;

@@ -135,6 +135,7 @@ StatusOr<const Node*> Graph::CheckAndAdd(const OpSchema& op, std::vector<AttrVal
   node->schema_ = &op;
   Status s = Resolve(std::move(attrs), spec, node.get());
   if (s.ok()) s = Infer(spec->name, node.get());
+  if (s.ok() && !op.runs_as.empty()) s = Lower(node.get());
   if (!s.ok()) return Prefix(s, NodeTitle(op.name, spec->name, spec->place) + ":");
   return Insert(std::move(node), spec);
 }
@@ -158,10 +159,15 @@ Status Graph::Resolve(std::vector<AttrValue> attrs, NodeSpec* spec, Node* node) 
   node->inputs_ = std::move(spec->inputs);
   node->controls_ = std::move(spec->controls);
   node->device_ = std::move(spec->device);
-  Node::Rare rare{std::move(spec->extra_attrs), std::move(spec->unknown_fields), std::move(spec->colocate_with), std::move(resolved.in_at),
-                  std::move(resolved.out_at)};
+  Node::Rare rare{std::move(spec->extra_attrs),
+                  std::move(spec->unknown_fields),
+                  std::move(spec->colocate_with),
+                  std::move(resolved.in_at),
+                  std::move(resolved.out_at),
+                  nullptr,
+                  {}};
   const bool plain = rare.extra.empty() && rare.unknown.empty() && rare.colocate.empty() && rare.in_at.empty() && rare.out_at.empty();
-  if (!plain) node->rare_ = std::make_unique<Node::Rare>(std::move(rare));
+  if (!plain || !node->schema_->runs_as.empty()) node->rare_ = std::make_unique<Node::Rare>(std::move(rare));
   return Status();
 }
 
@@ -228,6 +234,72 @@ Status Graph::SetValues(Node* node, std::span<const tw_shape> in_shapes) const {
   return Status();
 }
 
+// A node of no graph that belongs to `origin`.
+StatusOr<std::unique_ptr<Node>> Node::Beside(const Node* origin, const OpSchema& op, std::vector<Edge> inputs,
+                                             const std::vector<uint32_t>& in_types, std::vector<AttrValue> attrs) {
+  auto resolved = ResolveNode(op, in_types, std::move(attrs));
+  if (!resolved.ok()) return Prefix(resolved.status(), StrCat("it runs as op ", op.name, ":"));
+  auto n = std::make_unique<Node>();
+  n->origin_ = origin;
+  n->schema_ = &op;
+  n->inputs_ = std::move(inputs);
+  n->types_ = std::move(resolved->types);
+  n->attrs_ = std::move(resolved->attrs);
+  n->rare_ = std::make_unique<Rare>();
+  n->rare_->in_at = std::move(resolved->in_at);
+  n->rare_->out_at = std::move(resolved->out_at);
+  n->values_.resize(n->types_.size() - in_types.size());
+  return n;
+}
+
+// What plans run in the place of a node with references, and what reads those that it answers.
+Status Graph::Lower(Node* node) const {
+  const Registry& registry = runtime_->registry();
+  const OpSchema* op = registry.FindOp(node->schema_->runs_as);
+  if (!op) return NotFound("it runs as op '", node->schema_->runs_as, "', which no loaded plugin defines; load the plugin that does");
+  std::vector<uint32_t> in_types, out_types;
+  bool given = false;  // the references are those of inputs, which are handed on
+  for (int32_t i = 0; i < node->n_in(); ++i) {
+    given = given || IsRef(node->in_type(i));
+    in_types.push_back(IsRef(node->in_type(i)) ? uint32_t{TW_RESOURCE} : node->in_type(i));
+  }
+  if (!given && node->n_out() != 1) return Unimplemented("it makes a reference, but has ", node->n_out(), " outputs; it may have no other");
+  std::vector<AttrValue> attrs;
+  for (const AttrSpec& a : op->attrs) {
+    const AttrValue* same = node->FindAttr(a.name);
+    attrs.push_back(same ? *same : AttrValue());
+  }
+  ASSIGN_OR_RETURN(auto runs, Node::Beside(node, *op, node->inputs_, in_types, std::move(attrs)));
+  for (int32_t o = 0; o < node->n_out(); ++o) {
+    const bool ref = IsRef(node->out_type(o));
+    if (ref && given) continue;
+    out_types.push_back(ref ? uint32_t{TW_RESOURCE} : node->out_type(o));
+    runs->shapes_.push_back(ref ? Shape(std::vector<int64_t>{}) : node->shape(o));
+    runs->handles_.push_back(ref ? HandleInfo{BaseType(node->out_type(o)), node->shape(o)} : HandleInfo());
+  }
+  if (!std::equal(out_types.begin(), out_types.end(), runs->types_.begin() + node->n_in(), runs->types_.end())) {
+    return InvalidArgument("it runs as op ", op->name, ", whose outputs are not its own");
+  }
+  node->rare_->runs_as = std::move(runs);
+  return AddReads(node);
+}
+
+Status Graph::AddReads(Node* node) const {
+  node->rare_->reads.resize(size_t(node->n_out()));
+  for (int32_t o = 0; o < node->n_out(); ++o) {
+    if (!IsRef(node->out_type(o))) continue;
+    ASSIGN_OR_RETURN(const OpSchema* op, runtime_->registry().FindRole("read_variable"));
+    std::vector<AttrValue> attrs(op->attrs.size());
+    if (const int type = op->FindAttr(op->outputs[0].type_attr); type >= 0) {
+      attrs[size_t(type)] = AttrValue::Type(BaseType(node->out_type(o)));
+    }
+    ASSIGN_OR_RETURN(auto read, Node::Beside(node, *op, {Edge{node, o}}, {TW_RESOURCE}, std::move(attrs)));
+    read->shapes_ = {node->shape(o)};
+    node->rare_->reads[size_t(o)] = std::move(read);
+  }
+  return Status();
+}
+
 StatusOr<const Node*> Graph::Insert(std::unique_ptr<Node> node, NodeSpec* spec) {
   std::unique_lock lock(mu_);
   const auto title = [&] { return NodeTitle(node->op().name, spec->name, spec->place) + ":"; };
@@ -237,7 +309,12 @@ StatusOr<const Node*> Graph::Insert(std::unique_ptr<Node> node, NodeSpec* spec) 
   }
   if (FindLocked(spec->name)) return AlreadyExists(title(), " the graph has a node of that name; choose another");
   by_name_.Reserve(nodes_.size() + 1);
-  if (auto used = node->op().in_graphs.lock()) plugins_.insert(std::move(used));
+  const auto hold = [this](const Node* n) {
+    if (auto used = n ? n->op().in_graphs.lock() : nullptr) plugins_.insert(std::move(used));
+  };
+  hold(node.get());
+  hold(node->runs_as());
+  for (const auto& read : node->rare().reads) hold(read.get());
   node->name_ = std::move(spec->name);
   node->imported_ = spec->imported;
   if (spec->imported) has_imported_.store(true, std::memory_order_release);

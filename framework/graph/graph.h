@@ -50,13 +50,16 @@ inline const HandleInfo kNoHandle;
 
 std::string NodeTitle(std::string_view op, std::string_view name, std::string_view place);
 
+// A node of the graph, or one of no graph that plans run in the place of such a node: what it runs as, or what reads a reference.
 class Node {
  public:
   // One of no graph, with an argument per input and output, that stands for several in a plan. op: must outlive it.
   static Node StandIn(const OpSchema* op, std::string name, std::vector<Edge> inputs, std::vector<uint32_t> types,
                       std::vector<Shape> shapes);
-  int32_t id() const { return id_; }
-  const std::string& name() const { return name_; }
+  // The node of the graph that it belongs to: itself, or the one that has it as runs_as() or read().
+  const Node& origin() const { return origin_ ? *origin_ : *this; }
+  int32_t id() const { return origin().id_; }
+  const std::string& name() const { return origin().name_; }
   const OpSchema& op() const { return *schema_; }
   const std::vector<Edge>& inputs() const { return inputs_; }
   const std::vector<const Node*>& controls() const { return controls_; }
@@ -72,13 +75,18 @@ class Node {
   const AttrValue* FindAttr(std::string_view attr) const;
   // Attributes that the schema does not have (underscore names): serialised AttrValue messages, kept byte for byte.
   // Also one of the schema's where AttrValue cannot hold all of it: a function with attributes of its own.
-  const std::map<std::string, std::string>& extra_attrs() const { return rare().extra; }
+  const std::map<std::string, std::string>& extra_attrs() const { return origin().rare().extra; }
   // Fields of the NodeDef that it came from and that nothing here stands for, serialised.
   const std::string& unknown_fields() const { return rare().unknown; }
   // It came in with a GraphDef: not the program, somebody else may have written it. Not exported.
-  bool imported() const { return imported_; }
-  const std::string& device() const { return device_; }
-  const std::vector<std::string>& colocate_with() const { return rare().colocate; }
+  bool imported() const { return origin().imported_; }
+  const std::string& device() const { return origin().device_; }
+  const std::vector<std::string>& colocate_with() const { return origin().rare().colocate; }
+  // Of a node whose op says `runs_as`: the node of that op, with handles for references; it has no outputs for those that are handed on.
+  // NULL: it runs itself.
+  const Node* runs_as() const { return rare().runs_as.get(); }
+  // Of an output that is a reference: a node that takes a handle and answers the variable's value.
+  const Node* read(int32_t o) const { return rare().reads[size_t(o)].get(); }
   // What is known when nothing is fed.
   const Shape& shape(int32_t o) const { return shapes_[size_t(o)]; }
   const HandleInfo& handle(int32_t o) const { return handles_.empty() ? kNoHandle : handles_[size_t(o)]; }
@@ -86,9 +94,9 @@ class Node {
   const Tensor& value(int32_t o) const { return values_[size_t(o)]; }  // empty: not a known constant
   void FillC(CAttrs* out) const;
   // Where in the program it was made, such as "train.py:18"; "": not known. Not part of the graph: it is not exported.
-  std::string_view place() const { return place_ ? std::string_view(*place_) : std::string_view(); }
+  std::string_view place() const { return origin().place_ ? std::string_view(*origin().place_) : std::string_view(); }
   // "MatMul 'head/mm' (made at train.py:18)": how messages name a node.
-  std::string title() const { return NodeTitle(schema_->name, name_, place()); }
+  std::string title() const { return NodeTitle(origin().schema_->name, name(), place()); }
 
  private:
   friend class Graph;
@@ -98,11 +106,16 @@ class Node {
     std::string unknown;
     std::vector<std::string> colocate;
     std::vector<uint32_t> in_at, out_at;  // empty: the schema's
+    std::unique_ptr<const Node> runs_as;
+    std::vector<std::unique_ptr<const Node>> reads;  // per output, of a node with references
   };
   const Rare& rare() const {
     static const Rare none;
     return rare_ ? *rare_ : none;
   }
+
+  static StatusOr<std::unique_ptr<Node>> Beside(const Node* origin, const OpSchema& op, std::vector<Edge> inputs,
+                                                const std::vector<uint32_t>& in_types, std::vector<AttrValue> attrs);
 
   int32_t id_ = 0;
   bool imported_ = false;
@@ -112,7 +125,8 @@ class Node {
   std::vector<const Node*> controls_;
   std::vector<uint32_t> types_;
   std::vector<AttrValue> attrs_;
-  std::unique_ptr<const Rare> rare_;    // NULL: nothing of it
+  std::unique_ptr<Rare> rare_;          // NULL: nothing of it
+  const Node* origin_ = nullptr;        // NULL: itself
   const std::string* place_ = nullptr;  // the graph's; many nodes have one
   std::vector<Shape> shapes_;
   std::vector<HandleInfo> handles_;
@@ -188,6 +202,8 @@ class Graph {
   StatusOr<const Node*> CheckAndAdd(const OpSchema& op, std::vector<AttrValue> attrs, NodeSpec* spec);
   Status Resolve(std::vector<AttrValue> attrs, NodeSpec* spec, Node* node) const;
   Status Infer(std::string_view name, Node* node) const;
+  Status Lower(Node* node) const;
+  Status AddReads(Node* node) const;
   Status SetValues(Node* node, std::span<const tw_shape> in_shapes) const;
   StatusOr<const Node*> Insert(std::unique_ptr<Node> node, NodeSpec* spec);
   const Node* FindLocked(std::string_view name) const;

@@ -69,6 +69,7 @@ class Parser {
     CheckDims();
     CheckHandles();
     CheckAlgebra();
+    CheckReferences();
     if (!in_.ok()) return in_.status();
     CountSingles(out_.inputs, &out_.in_at);
     CountSingles(out_.outputs, &out_.out_at);
@@ -187,6 +188,9 @@ class Parser {
       MarkInputs(&out_.unopened);
     } else if (word == "resource") {
       Resources();
+    } else if (word == "runs_as") {
+      runs_as_column_ = column;
+      out_.runs_as = in_.ExpectWord("the op that runs in its place", ".>");
     } else if (Algebra(word)) {
       algebra_column_ = column;
       out_.algebra.said = true;
@@ -227,6 +231,19 @@ class Parser {
       if (out_.unopened[i] && out_.inputs[i].dtype != TW_RESOURCE) {
         in_.Fail(unopened_column_, StrCat("'", out_.inputs[i].name, "' is no handle; its type must be resource"));
       }
+    }
+  }
+
+  // References lead to variables, which only ops with handles work on.
+  void CheckReferences() {
+    const auto is_ref = [](const ArgSpec& arg) { return arg.ref; };
+    const bool refs =
+        std::any_of(out_.inputs.begin(), out_.inputs.end(), is_ref) || std::any_of(out_.outputs.begin(), out_.outputs.end(), is_ref);
+    if (!in_.ok() || refs != out_.runs_as.empty()) return;
+    if (refs) {
+      in_.Fail(in_.column(), "an op with references says which op with handles runs in its place: runs_as OP");
+    } else {
+      in_.Fail(runs_as_column_, "the op has no references, so nothing runs in its place");
     }
   }
 
@@ -506,7 +523,7 @@ class Parser {
   OpSchema out_;
   std::vector<std::string> names_, clauses_;
   std::vector<Pending> pending_;
-  size_t touches_column_ = 0, algebra_column_ = 0, unopened_column_ = 0;
+  size_t touches_column_ = 0, algebra_column_ = 0, unopened_column_ = 0, runs_as_column_ = 0;
   std::vector<std::pair<const ArgSpec*, size_t>> resource_columns_;
   std::vector<size_t> dim_columns_;  // in the order of the patterns
 };
@@ -545,6 +562,21 @@ std::string TouchesText(uint32_t touches) {
 }
 
 StatusOr<OpSchema> ParseOpSchema(std::string_view text) { return Parser(text).Parse(); }
+
+Status ReadOpSchema(OpSchema* op) {
+  if (!op->unread) return Status();
+  ASSIGN_OR_RETURN(OpSchema read, ParseOpSchema(op->text));
+  if (!read.no_gradient.empty() && op->def.gradient) {
+    return InvalidArgument("op '", read.name, "' says no_gradient but has a gradient callback; leave one of them out");
+  }
+  read.def = op->def;
+  read.host = op->host;
+  read.plugin = std::move(op->plugin);
+  read.in_graphs = std::move(op->in_graphs);
+  *op = std::move(read);
+  op->def.schema = op->text.data();
+  return Status();
+}
 
 Status CheckAttr(const AttrSpec& spec, const AttrValue& value) {
   if (value.kind() != spec.kind || value.is_list() != spec.list) {

@@ -78,8 +78,10 @@ struct OpSchema {
   // Node::in_at() and out_at() of every node, where all arguments are single values; else empty.
   std::vector<uint32_t> in_at, out_at;
   OpAlgebra algebra;
+  std::string runs_as;  // of an op with references: the op with handles that runs in its place
   std::string role, no_gradient, doc;
   std::string text;                 // as registered
+  bool unread = false;              // only `name`, `text` and what stands below count
   const ShapeRule* rule = nullptr;  // NULL: def.shape
   // The sealed definition and the table it is called with.
   tw_op_def def{};
@@ -97,6 +99,8 @@ std::string TouchesText(uint32_t touches);
 
 // INVALID_ARGUMENT with the column of what is wrong.
 StatusOr<OpSchema> ParseOpSchema(std::string_view text);
+// Reads the text of a schema that is unread; what the text does not say stays. Errors: also a gradient callback beside `no_gradient`.
+Status ReadOpSchema(OpSchema* op);
 
 // True where the value is one that the spec allows; otherwise the message says why.
 Status CheckAttr(const AttrSpec& spec, const AttrValue& value);

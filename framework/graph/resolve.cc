@@ -106,24 +106,26 @@ class Resolver {
     return Status();
   }
 
-  uint32_t TypeOf(const ArgSpec& arg, uint32_t k) {
+  StatusOr<uint32_t> TypeOf(const ArgSpec& arg, uint32_t k) {
     uint32_t t = arg.dtype;
     if (!arg.type_attr.empty()) t = attr(arg.type_attr).types()[0];
     if (!arg.list_attr.empty()) t = attr(arg.list_attr).types()[k];
-    return arg.ref ? BaseType(t) + TW_REF : t;
+    if (!IsRef(t)) return arg.ref ? t + TW_REF : t;
+    return InvalidArgument("attribute '", arg.list_attr.empty() ? arg.type_attr : arg.list_attr, "' says ", DTypeName(t), "; write ",
+                           DTypeName(BaseType(t)), ": what is a reference stands in the op's schema");
   }
 
   Status CheckInputs() {
     for (size_t a = 0; a < op_.inputs.size(); ++a) {
       const ArgSpec& arg = op_.inputs[a];
       for (uint32_t i = in_at()[a]; i < in_at()[a + 1]; ++i) {
-        const uint32_t want = TypeOf(arg, i - in_at()[a]);
-        // A reference may be read as a value, never the other way round.
-        if (inputs_[i] != want && BaseType(inputs_[i]) == want && IsRef(inputs_[i])) {
-          out_.types.push_back(inputs_[i]);
-          continue;
-        }
-        if (inputs_[i] != want) {
+        ASSIGN_OR_RETURN(const uint32_t want, TypeOf(arg, i - in_at()[a]));
+        // Where a value is wanted, a reference is read when the node starts: see BuildWorkGraph.
+        if (inputs_[i] != want && BaseType(inputs_[i]) != want) {
+          if (BaseType(want) == inputs_[i]) {
+            return InvalidArgument("input '", arg.name,
+                                   "' is a value, but must be a reference; give a variable, or what an op on it answers");
+          }
           return InvalidArgument("input '", arg.name, "' must be ", DTypeName(want), " but is ", DTypeName(inputs_[i]),
                                  arg.type_attr.empty() ? std::string() : StrCat(" (attribute '", arg.type_attr, "')"), "; cast it");
         }
@@ -136,14 +138,20 @@ class Resolver {
   Status Outputs() {
     constexpr int64_t kMost = 65535;  // an edge's port must fit; nobody has as many outputs
     if (!op_.out_at.empty()) {
-      for (const ArgSpec& arg : op_.outputs) out_.types.push_back(TypeOf(arg, 0));
+      for (const ArgSpec& arg : op_.outputs) {
+        ASSIGN_OR_RETURN(const uint32_t type, TypeOf(arg, 0));
+        out_.types.push_back(type);
+      }
       return Status();
     }
     out_.out_at.push_back(0);
     for (const ArgSpec& arg : op_.outputs) {
       ASSIGN_OR_RETURN(int64_t n, Count(arg));
       if (n < 0 || n > kMost - int64_t(out_.out_at.back())) return InvalidArgument("cannot have ", n, " outputs '", arg.name, "'");
-      for (uint32_t k = 0; k < uint32_t(n); ++k) out_.types.push_back(TypeOf(arg, k));
+      for (uint32_t k = 0; k < uint32_t(n); ++k) {
+        ASSIGN_OR_RETURN(const uint32_t type, TypeOf(arg, k));
+        out_.types.push_back(type);
+      }
       out_.out_at.push_back(out_.out_at.back() + uint32_t(n));
     }
     return Status();

@@ -4,6 +4,7 @@
 // by priority, in an order of clusters (a set that was settled, or a node) that is kept topological all the time.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -36,13 +37,13 @@ struct Wish {
 struct Claims {
   tw_claims c{TW_SIZED(tw_claims), &Take, &Refuse};
   const std::shared_ptr<const CompilerRole>& role;
-  const PartGraph& shown;
+  const ShownNodes& shown;
   Device* device;
   std::vector<Wish> wishes;
   std::vector<LeftNote> left;
   Status status;  // the first thing that was wrong, even if the plugin ignored it
 
-  Claims(const std::shared_ptr<const CompilerRole>& r, const PartGraph& g, Device* d) : role(r), shown(g), device(d) {}
+  Claims(const std::shared_ptr<const CompilerRole>& r, const ShownNodes& n, Device* d) : role(r), shown(n), device(d) {}
 
   tw_status* Answer(Status s) {
     if (status.ok()) status = s;
@@ -55,11 +56,11 @@ struct Claims {
       std::set<uint32_t> seen;
       Wish wish{self->role, self->device, {}, priority};
       for (uint32_t i = 0; i < n; ++i) {
-        if (nodes[i] >= self->shown.members.size()) {
-          return InvalidArgument("take: there is no node ", nodes[i], "; there are ", self->shown.members.size());
+        if (nodes[i] >= self->shown.work().size()) {
+          return InvalidArgument("take: there is no node ", nodes[i], "; there are ", self->shown.work().size());
         }
         if (!seen.insert(nodes[i]).second) return InvalidArgument("take: node ", nodes[i], " stands twice in a set");
-        wish.work.push_back(self->shown.work[nodes[i]]);
+        wish.work.push_back(self->shown.work()[nodes[i]]);
       }
       std::sort(wish.work.begin(), wish.work.end());
       self->wishes.push_back(std::move(wish));
@@ -70,8 +71,8 @@ struct Claims {
   static tw_status* Refuse(tw_claims* c, uint32_t node, const char* why, uint64_t len) {
     auto* self = reinterpret_cast<Claims*>(c);
     tw_status* s = Guard([&]() -> Status {
-      if (node >= self->shown.members.size()) return InvalidArgument("refuse: there is no node ", node);
-      self->left.push_back({self->role->name, self->role->plugin, self->shown.members[node].node, Shown({why, len})});
+      if (node >= self->shown.work().size()) return InvalidArgument("refuse: there is no node ", node);
+      self->left.push_back({self->role->name, self->role->plugin, self->shown.node(node), Shown({why, len})});
       return Status();
     });
     return s ? self->Answer(FromC(s)) : nullptr;
@@ -159,14 +160,17 @@ class Clusters {
 
 class Claimer {
  public:
-  explicit Claimer(WorkGraph* w) : w_(*w), readers_(*w), clusters_(*w, readers_), part_of_(w->nodes.size()) {}
+  explicit Claimer(WorkGraph* w) : w_(*w), readers_(*w) {}
 
   Status Run(const std::vector<std::shared_ptr<const CompilerRole>>& roles) {
     RETURN_IF_ERROR(Show(roles));
     std::stable_sort(wishes_.begin(), wishes_.end(), [](const Wish& a, const Wish& b) {
       return std::tie(b.priority, a.role->plugin, a.role->name) < std::tie(a.priority, b.role->plugin, b.role->name);
     });
-    if (!wishes_.empty()) RETURN_IF_ERROR(OpenCache());
+    if (wishes_.empty()) return Status();
+    RETURN_IF_ERROR(OpenCache());
+    clusters_.emplace(w_, readers_);
+    part_of_.resize(w_.nodes.size());
     for (const Wish& wish : wishes_) RETURN_IF_ERROR(Settle(wish));
     if (n_parts_ > 0) Rebuild();
     return Status();
@@ -185,32 +189,33 @@ class Claimer {
   Status Show(const std::vector<std::shared_ptr<const CompilerRole>>& roles) {
     std::vector<Device*> devices;  // in the order of the nodes, so that plans do not depend on addresses
     std::map<Device*, std::vector<int32_t>> on;
+    std::pair<Device* const, std::vector<int32_t>>* last = nullptr;
     for (int32_t i = 0; i < int32_t(w_.nodes.size()); ++i) {
       const WorkNode& n = w_.nodes[size_t(i)];
       if (!MayBeTaken(n)) continue;
-      if (on.try_emplace(n.device).second) devices.push_back(n.device);
-      on[n.device].push_back(i);
+      if (!last || last->first != n.device) {
+        auto [it, is_new] = on.try_emplace(n.device);
+        if (is_new) devices.push_back(n.device);
+        last = &*it;
+      }
+      last->second.push_back(i);
     }
     for (Device* device : devices) {
-      std::unique_ptr<PartGraph> shown;
-      std::unique_ptr<PartView> view;
+      std::optional<ShownNodes> shown;
       for (const auto& role : roles) {
         if (role->kind != device->kind()) continue;
-        if (!shown) {
-          shown = std::make_unique<PartGraph>(TakePart(w_, readers_, on[device]));
-          view = std::make_unique<PartView>(*shown);
-        }
-        RETURN_IF_ERROR(Claim(role, *shown, view->c(), device));
+        if (!shown) shown.emplace(w_, readers_, on[device]);
+        RETURN_IF_ERROR(Claim(role, *shown, device));
       }
     }
     return Status();
   }
 
-  Status Claim(const std::shared_ptr<const CompilerRole>& role, const PartGraph& shown, const tw_part* view, Device* device) {
+  Status Claim(const std::shared_ptr<const CompilerRole>& role, const ShownNodes& shown, Device* device) {
     Claims claims(role, shown, device);
     Status s;
     try {
-      s = FromC(role->def.claim(role->host, role->def.user, device->self(), view, &claims.c));
+      s = FromC(role->def.claim(role->host, role->def.user, device->self(), shown.c(), &claims.c));
     } catch (...) {
       s = Thrown();
     }
@@ -247,7 +252,7 @@ class Claimer {
         for (int32_t i : wish.work) part_of_[size_t(i)] = *part;
         ++n_parts_;
       } else {
-        clusters_.Dissolve(wish.work);
+        clusters_->Dissolve(wish.work);
         note.refused = Message(failed);
       }
     }
@@ -263,7 +268,7 @@ class Claimer {
       if (other) return StrCat("'", Shown(w_.nodes[size_t(i)].node->name()), "' is in a part of '", other->node().op().name, "' already");
     }
     int32_t through = -1;
-    if (clusters_.Join(wish.work, &through)) return "";
+    if (clusters_->Join(wish.work, &through)) return "";
     return StrCat("a path leaves the set and comes back, by way of '", Shown(w_.nodes[size_t(through)].node->name()), "'");
   }
 
@@ -271,8 +276,8 @@ class Claimer {
   void Rebuild() {
     std::vector<WorkNode> nodes;
     std::vector<int32_t> now(w_.nodes.size(), -1), part_at(w_.nodes.size(), -1);
-    for (int32_t first : clusters_.order()) {
-      const std::vector<int32_t>& members = clusters_.members(first);
+    for (int32_t first : clusters_->order()) {
+      const std::vector<int32_t>& members = clusters_->members(first);
       for (int32_t i : members) {
         now[size_t(i)] = int32_t(nodes.size());
         nodes.push_back(std::move(w_.nodes[size_t(i)]));
@@ -336,7 +341,7 @@ class Claimer {
 
   WorkGraph& w_;
   const Readers readers_;
-  Clusters clusters_;
+  std::optional<Clusters> clusters_;                  // where something is to be taken
   std::vector<std::shared_ptr<const Part>> part_of_;  // per node
   std::vector<Wish> wishes_;
   std::unique_ptr<ArtefactCache> cache_;

@@ -281,7 +281,7 @@ class Emitter {
     for (int32_t v : n.in) AddDependency(v, &n);
     AddControls(work, &n);
     n.cheap = kernel.spec.cheap;
-    n.title = StrCat(node.title(), " on ", x.device->kind(), ":", x.device->index(), ":");
+    n.title = StrCat(x.reader ? x.reader->title() : node.title(), " on ", x.device->kind(), ":", x.device->index(), ":");
     bool known = true;
     std::vector<tw_shape> shapes;
     shapes.reserve(x.in.size() + x.shapes.size());

@@ -10,7 +10,7 @@ bool Has(const std::vector<std::string>& names, const std::string& name) {
 }
 
 Status Check(const Node& node, const ImportedRules& rules) {
-  const OpSchema& op = node.op();
+  const OpSchema& op = node.origin().op();
   const auto who = [&node] { return StrCat(node.title(), " of an imported graph"); };
   constexpr auto kCode = absl::StatusCode::kPermissionDenied;
   if (Has(rules.deny_ops, op.name)) return Error(kCode, who(), ": op ", op.name, " is in the session's deny_ops; run a graph without it");

@@ -72,6 +72,9 @@ Status InferPass(WorkGraph* w) {
     } else {
       RETURN_IF_ERROR(InferNode(w, &n));
     }
+    if (n.open) {
+      for (HandleInfo& h : n.handles) h.shape = Shape();
+    }
     // What follows from a node with control inputs, if only from the shape of its output, has to wait for them too, so its node stays.
     bool waits = false;
     for (const WorkEdge& e : n.in) {

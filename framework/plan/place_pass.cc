@@ -155,7 +155,7 @@ class Placer {
   void CollectIdleHolders() {
     std::unordered_map<const Node*, std::set<int32_t>> groups_of;  // whose state a node hands on
     for (size_t i = 0; i < n_nodes_; ++i) {
-      if (member_[i]) groups_of[member_[i]] = {groups_.Find(int32_t(i))};
+      if (member_[i]) groups_of[&member_[i]->origin()] = {groups_.Find(int32_t(i))};
     }
     for (int32_t id = 0; id < w_.graph->size(); ++id) {
       const Node* node = w_.graph->node(id);
@@ -166,7 +166,7 @@ class Placer {
         auto it = holds ? groups_of.find(node->inputs()[size_t(k)].node) : groups_of.end();
         if (it != groups_of.end()) held.insert(it->second.begin(), it->second.end());
       }
-      for (int32_t g : held) idle_[g].push_back(node);
+      for (int32_t g : held) idle_[g].push_back(node->runs_as() ? node->runs_as() : node);
       if (!held.empty()) groups_of[node] = std::move(held);
     }
   }

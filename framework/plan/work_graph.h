@@ -26,6 +26,7 @@ struct WorkEdge {
 struct WorkNode {
   const Node* node = nullptr;  // NULL: a feed
   int32_t feed = -1;
+  const Node* reader = nullptr;  // of a read that stands for no node of the graph: for whom it reads; NULL: for a fetch
   std::vector<WorkEdge> in;
   std::vector<int32_t> controls;
   std::vector<uint32_t> out_types;
@@ -35,6 +36,7 @@ struct WorkNode {
   bool dead = false;
   bool constant = false;  // every output has a value and nothing runs
   bool ordered = false;   // something has to happen before its known values may be used
+  bool open = false;      // a variable whose shape is not what it was declared with: some node of the graph may change it
   bool varies = false;    // its shapes and known values may be others for other feeds
   Device* device = nullptr;
   const KernelDef* kernel = nullptr;

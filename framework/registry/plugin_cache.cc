@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMostBytes = 64 << 20;
 
 // Whoever reads a cache of another build learns nothing: it judged plugins by other rules.
-std::string Head() { return StrCat("thalweg-plugins 1 epoch ", TW_EPOCH, " minor ", TW_MINOR, " sanitizer ", HostSanitizer(), "\n"); }
+std::string Head() { return StrCat("thalweg-plugins 2 epoch ", TW_EPOCH, " minor ", TW_MINOR, " sanitizer ", HostSanitizer(), "\n"); }
 
 std::string StampText(const FileStamp& s) { return StrCat(s.device, " ", s.inode, " ", s.size, " ", s.modified_ns, " ", s.changed_ns); }
 
@@ -132,6 +132,7 @@ bool PluginCache::Parse(std::string_view text) {
     if (!TakeLine(&text, &word, &rest) || word != "stamp" || !ParseStamp(rest, &p.stamp)) return false;
     if (!TakeLine(&text, &word, &rest) || word != "digest" || !IsDigest(rest)) return false;
     p.digest = rest;
+    if (!TakeLine(&text, &word, &rest) || word != "checked" || !UnescapeLine(rest, &p.checked_by)) return false;
     if (!TakeLine(&text, &word, &rest) || word != "quarantine" || !UnescapeLine(rest, &p.quarantine)) return false;
     if (p.quarantine.empty() ? !TakeManifest(&text, &p.manifest) : !TakeLine(&text, &word, &rest) || !UnescapeLine(rest, &p.manifest.id)) {
       return false;
@@ -159,6 +160,13 @@ void PluginCache::Put(const std::string& path, CachedPlugin plugin) {
   changed_ = true;
 }
 
+void PluginCache::SetChecked(const std::string& path, const FileStamp& stamp, const std::string& build) {
+  auto it = by_path_.find(path);
+  if (it == by_path_.end() || !(it->second.stamp == stamp) || it->second.checked_by == build) return;
+  it->second.checked_by = build;
+  changed_ = true;
+}
+
 void PluginCache::Write() {
   if (!changed_ || file_.empty()) return;
   changed_ = false;
@@ -166,8 +174,8 @@ void PluginCache::Write() {
   for (const auto& [path, p] : by_path_) {
     FileStamp now;
     if (!StampOf(path, &now) || !(now == p.stamp)) continue;
-    text += StrCat("file ", EscapeLine(path), "\nstamp ", StampText(p.stamp), "\ndigest ", p.digest, "\nquarantine ",
-                   EscapeLine(p.quarantine), "\n");
+    text += StrCat("file ", EscapeLine(path), "\nstamp ", StampText(p.stamp), "\ndigest ", p.digest, "\nchecked ", EscapeLine(p.checked_by),
+                   "\nquarantine ", EscapeLine(p.quarantine), "\n");
     text += p.quarantine.empty() ? ManifestText(p.manifest) : StrCat("id ", EscapeLine(p.manifest.id), "\n");
   }
   text += StrCat("crc ", ExtendCrc32c(0, text.data(), text.size()), "\n");

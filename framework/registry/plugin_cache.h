@@ -17,6 +17,8 @@ struct CachedPlugin {
   std::string digest;
   std::string quarantine;   // why; empty: the manifest is good
   PluginManifest manifest;  // at least the id, where it is known
+  // The build of the runtime that has read all schemas and specs of these contents and found them right; empty: none has.
+  std::string checked_by;
 };
 
 class PluginCache {
@@ -28,6 +30,7 @@ class PluginCache {
   // What is known of a file with these contents.
   const CachedPlugin* FindContents(std::string_view digest) const;
   void Put(const std::string& path, CachedPlugin plugin);
+  void SetChecked(const std::string& path, const FileStamp& stamp, const std::string& build);
   // If anything changed. What goes wrong is no more than a start that learns again.
   void Write();
   const std::string& file() const { return file_; }  // empty: nothing is kept

@@ -20,6 +20,7 @@ struct KnownPlugin {
   std::string real;  // the record's path without links
   FileStamp stamp;
   PluginManifest manifest;
+  std::string checked_by;  // see CachedPlugin
   Progress progress = kWaiting;
   bool at_once = false;  // the manifest says no more than who it is, so that it cannot wait
 };

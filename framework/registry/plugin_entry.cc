@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "framework/registry/plugin_file.h"
+#include "framework/registry/registrar.h"
 
 namespace thalweg {
 namespace {

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "framework/io/list_folder.h"
+#include "framework/registry/own_build.h"
 #include "framework/registry/plugin_entry.h"
 #include "framework/registry/plugin_file.h"
 #include "framework/registry/plugin_probe.h"
@@ -35,6 +36,7 @@ void Describe(const Registration& r, PluginRecord* record) {
   for (const auto& k : r.devices) record->devices.push_back(k->kind);
   for (const auto& role : r.roles) record->roles.push_back(StrCat(role->role, " ", role->name));
   record->kernels = uint32_t(r.kernels.size());
+  for (const UnreadKernels& k : r.unread) record->kernels += uint32_t(k.defs.size());
 }
 
 void ForgetContents(PluginRecord* record) {
@@ -258,6 +260,7 @@ Status PluginLoader::ExamineFile(const std::vector<std::string>& disabled, Known
     return Quarantine(record, Error(absl::StatusCode::kAborted, known->quarantine));
   } else {
     p->manifest = known->manifest;
+    p->checked_by = known->checked_by;
   }
   Describe(p->manifest, record);
   record->state = PluginRecord::kKnown;
@@ -285,7 +288,7 @@ StatusOr<const CachedPlugin*> PluginLoader::Identify(KnownPlugin* p) {
                   StrCat("if they are what you want, add this line to the list: ", *digest, "  ", p->real));
   }
   const CachedPlugin* known = cache_->FindContents(*digest);
-  if (known) cache_->Put(p->real, {p->stamp, *digest, known->quarantine, known->manifest});
+  if (known) cache_->Put(p->real, {p->stamp, *digest, known->quarantine, known->manifest, known->checked_by});
   return known;
 }
 
@@ -322,7 +325,7 @@ Status PluginLoader::Look(KnownPlugin* p) {
   switch (result.outcome) {
     case ProbeOutcome::kRefused: return result.why;
     case ProbeOutcome::kBroken:
-      cache_->Put(p->real, {p->stamp, record->digest, std::string(Message(result.why)), {}});
+      cache_->Put(p->real, {p->stamp, record->digest, std::string(Message(result.why)), {}, ""});
       return Quarantine(record, result.why);
     case ProbeOutcome::kManifest: p->manifest = std::move(result.manifest); break;
     case ProbeOutcome::kNoHelper:
@@ -334,7 +337,7 @@ Status PluginLoader::Look(KnownPlugin* p) {
       ASSIGN_OR_RETURN(p->manifest, LookHere(p->real, !p->at_once, record));
       if (p->at_once) return Status();
   }
-  cache_->Put(p->real, {p->stamp, record->digest, "", p->manifest});
+  cache_->Put(p->real, {p->stamp, record->digest, "", p->manifest, ""});
   return Status();
 }
 
@@ -400,12 +403,12 @@ Status PluginLoader::LoadTwin(const PluginRecord& record) {
   return Status();
 }
 
-Status PluginLoader::LoadStatic(tw_query_fn query, std::string_view name) {
+Status PluginLoader::LoadStatic(tw_query_fn query, std::string_view name, bool checked) {
   Busy busy(this);
   auto plugin = std::make_shared<Loaded>();
   plugin->record = AddRecord(StrCat("linked in as ", name));
   auto record = plugin->record;
-  return Finish(record, query ? Enter(query, std::move(plugin)) : InvalidArgument("its query function is NULL"));
+  return Finish(record, query ? Enter(query, checked, std::move(plugin)) : InvalidArgument("its query function is NULL"));
 }
 
 void PluginLoader::Bring(Part part, std::string_view name, std::string_view kind) {
@@ -433,7 +436,7 @@ Status PluginLoader::LoadKnown(KnownPlugin* p) {
   Status s;
   try {
     for (const auto& k : p->manifest.kernels) {
-      if (k.op == "*" || registry_->FindOp(k.op)) continue;
+      if (k.op == "*" || registry_->HasOp(k.op)) continue;
       for (KnownPlugin* other : catalogue_.Find(Part::kOp, k.op, "")) LoadKnown(other).IgnoreError();
     }
     s = Open(p);
@@ -464,11 +467,17 @@ Status PluginLoader::Open(KnownPlugin* p) {
   plugin->record = p->record;
   ASSIGN_OR_RETURN(plugin->library, OpenPluginLibrary(real, record));
   ASSIGN_OR_RETURN(tw_query_fn query, FindPluginQuery(plugin->library, record));
-  return Enter(query, std::move(plugin));
+  const std::string build = OwnBuild();
+  const bool checked = !build.empty() && p->checked_by == build;
+  RETURN_IF_ERROR(Enter(query, checked, std::move(plugin)));
+  if (checked || build.empty() || p->at_once) return Status();
+  cache_->SetChecked(p->real, p->stamp, build);
+  cache_->Write();
+  return Status();
 }
 
 // From the entry symbol on. Transactional: what init registers counts only when all of it is right.
-Status PluginLoader::Enter(tw_query_fn query, std::shared_ptr<Loaded> self) {
+Status PluginLoader::Enter(tw_query_fn query, bool checked, std::shared_ptr<Loaded> self) {
   PluginRecord* record = self->record.get();
   ASSIGN_OR_RETURN(const tw_plugin* d, AskPlugin(query, record));
   tw_plugin sealed;
@@ -476,6 +485,7 @@ Status PluginLoader::Enter(tw_query_fn query, std::shared_ptr<Loaded> self) {
   if (const Loaded* other = FindLoaded(record->id)) return SameId(record, *other->record);
   self->host = make_host_(record->id, record->path, record->minor);
   Registration r;
+  r.read_later = checked;
   bool started = false;
   Status s = InitPlugin(sealed, self->host.get(), &r, &self->instance, &started, record);
   if (started) self->shutdown = sealed.shutdown;
@@ -486,6 +496,7 @@ Status PluginLoader::Enter(tw_query_fn query, std::shared_ptr<Loaded> self) {
   if (self->library) {
     for (const auto& op : r.ops) op->in_graphs = self->in_graphs;
     for (const auto& k : r.kernels) k->in_plans = self->in_plans;
+    if (r.origin) r.origin->in_plans = self->in_plans;
     for (const auto& kind : r.devices) kind->in_plans = self->in_plans;
     for (const auto& t : r.resources) t->in_resources = self->in_resources;
   }

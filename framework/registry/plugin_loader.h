@@ -44,8 +44,8 @@ class PluginLoader final : private PluginSource {
   // Errors: PERMISSION_DENIED for one that others may write to, or that is not allowed; ALREADY_EXISTS if another file with the plugin's id
   // is loaded; otherwise what the record's reason says, and what to do.
   Status Load(const std::string& path);
-  // A plugin linked into the program.
-  Status LoadStatic(tw_query_fn query, std::string_view name);
+  // A plugin linked into the program. checked: its schemas and specs are known to be right.
+  Status LoadStatic(tw_query_fn query, std::string_view name, bool checked = false);
   // FAILED_PRECONDITION saying who still holds what of the plugin, or that it is linked in; NOT_FOUND if none of that id is loaded. When it
   // returns, the plugin was shut down and closed. REQUIRES: nobody looks up anything of the plugin meanwhile.
   Status Unload(std::string_view id);
@@ -80,7 +80,7 @@ class PluginLoader final : private PluginSource {
   Status LoadKnown(KnownPlugin* p);
   Status LoadTwin(const PluginRecord& record);
   Status Open(KnownPlugin* p);
-  Status Enter(tw_query_fn query, std::shared_ptr<Loaded> plugin);
+  Status Enter(tw_query_fn query, bool checked, std::shared_ptr<Loaded> plugin);
   Loaded* FindLoaded(std::string_view id) const;
 
   Registry* registry_;

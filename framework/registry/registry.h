@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "framework/graph/op_schema.h"
 #include "framework/registry/kernel_spec.h"
 #include "framework/registry/role.h"
+#include "framework/registry/unread_kernels.h"
 #include "thalweg/plugin/plugin.h"
 
 namespace thalweg {
@@ -54,8 +56,12 @@ struct DeviceKindName {
 
 // What one plugin's init registered, not yet seen by anybody.
 struct Registration {
+  // The very same was committed before, or is known to be right: schemas and specs are read when they are first used.
+  bool read_later = false;
   std::vector<std::unique_ptr<OpSchema>> ops;
   std::vector<std::unique_ptr<KernelDef>> kernels;
+  std::shared_ptr<KernelOrigin> origin;  // of those that are unread
+  std::vector<UnreadKernels> unread;
   std::vector<std::unique_ptr<ResourceType>> resources;
   std::vector<std::unique_ptr<DeviceKind>> devices;
   std::vector<std::shared_ptr<Role>> roles;
@@ -81,6 +87,8 @@ class Registry {
   // Plugins whose kernels go before those of others, whatever the priority, the first of the list first. REQUIRES: nothing is committed
   // yet.
   void SetPreferred(std::vector<std::string> plugins) { preferred_ = std::move(plugins); }
+  // Is told what turns out to be wrong when it is read later; it is left out then. REQUIRES: nothing is committed yet.
+  void SetWarn(std::function<void(const std::string&)> warn) { warn_ = std::move(warn); }
   // All or nothing. Errors: ALREADY_EXISTS naming both plugins; NOT_FOUND for a kernel of an unknown op or an unknown argument name.
   Status Commit(Registration r);
   // Takes back whatever the plugin registered. REQUIRES: nothing of it is in use.
@@ -89,6 +97,8 @@ class Registry {
   Status CheckRemovable(std::string_view plugin) const;
 
   const OpSchema* FindOp(std::string_view name) const;
+  // Among those that are registered; asks nobody and reads nothing.
+  bool HasOp(std::string_view name) const;
   // The op that plays a role; FAILED_PRECONDITION saying that no loaded plugin has one.
   StatusOr<const OpSchema*> FindRole(std::string_view role) const;
   // The best kernel of the op for these types (flat, inputs then outputs) and attributes (in schema order) on a device kind; NULL: none.
@@ -114,60 +124,36 @@ class Registry {
   }
 
  private:
+  struct KernelsOfOp {
+    std::vector<std::unique_ptr<KernelDef>> best_first;
+    std::vector<UnreadKernels> unread;
+  };
   Status CheckRole(const Role& role, const Registration& r) const;
-  void AddKernel(std::unique_ptr<KernelDef> k);
+  void AddKernel(std::unique_ptr<KernelDef> k) const;
   // A kernel for any op, made one for this.
   void AddMadeFor(const OpSchema& op, const KernelDef& any);
+  // What was left to be read of an op. REQUIRES: mu_ is held alone. NULL: there is no such op, or it could not be read.
+  const OpSchema* ReadOp(std::string_view name) const;
+  void ReadKernels(std::string_view op) const;
+  void ReadAllOps() const;
+  // mu_, shared, once all that the op has is read.
+  std::shared_lock<std::shared_mutex> LockKernels(std::string_view op) const;
+  void Warn(const Status& why) const;
   bool Better(const KernelDef& a, const KernelDef& b) const;
   // Asks the source, if there is one.
   void Bring(PluginSource::Part part, std::string_view name, std::string_view kind = {}) const;
   std::atomic<PluginSource*> source_{nullptr};
   std::vector<std::string> preferred_;
+  std::function<void(const std::string&)> warn_;
   mutable std::shared_mutex mu_;
-  std::map<std::string, std::unique_ptr<OpSchema>, std::less<>> ops_;
+  mutable std::map<std::string, std::unique_ptr<OpSchema>, std::less<>> ops_;
   std::map<std::string, const OpSchema*, std::less<>> roles_;
-  std::map<std::string, std::vector<std::unique_ptr<KernelDef>>, std::less<>> kernels_;
+  mutable std::map<std::string, KernelsOfOp, std::less<>> kernels_;
   std::vector<std::unique_ptr<KernelDef>> for_any_op_;
   std::map<std::string, std::unique_ptr<ResourceType>, std::less<>> resources_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<DeviceKind>> devices_;  // kind, plugin
   std::vector<std::shared_ptr<const Role>> played_;                                     // sorted
-  uint32_t order_ = 0;
-};
-
-// The registrar that a plugin's init is given; writes into `r`. Copies and seals each definition: min(sizes) into zeroed memory, required
-// entries checked, absent optional ones replaced.
-class Registrar {
- public:
-  Registrar(const tw_host* host, std::string plugin, Registration* r);
-  tw_registrar* c() { return &c_.base; }
-
- private:
-  struct C {
-    tw_registrar base;
-    Registrar* self;
-  };
-  static tw_status* Op(tw_registrar* r, const tw_op_def* d);
-  static tw_status* Kernel(tw_registrar* r, const tw_kernel_def* d);
-  static tw_status* Resource(tw_registrar* r, const tw_resource_def* d);
-  static tw_status* Device(tw_registrar* r, const tw_device_def* d);
-  static tw_status* Compiler(tw_registrar* r, const tw_compiler_def* d);
-  static tw_status* FileSystem(tw_registrar* r, const tw_file_system_def* d);
-  static tw_status* Transport(tw_registrar* r, const tw_transport_def* d);
-  static tw_status* Collective(tw_registrar* r, const tw_collective_def* d);
-  static tw_status* Membership(tw_registrar* r, const tw_membership_def* d);
-  // Calls `add` with the definition, catches what it throws and remembers the first refusal.
-  static tw_status* Add(tw_registrar* r, Status (Registrar::*add)(const void*), const void* d);
-  Status AddOp(const void* d);
-  Status AddKernel(const void* d);
-  Status AddResource(const void* d);
-  Status AddDevice(const void* d);
-  template <class Def>
-  Status AddRole(const void* d);
-
-  C c_;
-  const tw_host* host_;
-  std::string plugin_;
-  Registration* out_;
+  mutable uint32_t order_ = 0;
 };
 
 }  // namespace thalweg

@@ -73,6 +73,7 @@ StatusOr<std::unique_ptr<Role>> SealRole(const tw_compiler_def* d) {
     return InvalidArgument(what, ": serialize, load and tag only make sense together");
   }
   if (!r->def.usable) r->def.usable = [](const tw_host*, void*, void*, const char*, uint64_t) -> uint32_t { return 0; };
+  if (!r->def.inplace) r->def.inplace = [](const tw_host*, const void*, uint32_t, uint32_t) -> uint32_t { return 0; };
   return r;  // without prepare a state serves the shapes that it was compiled for
 }
 

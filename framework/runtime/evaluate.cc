@@ -1,5 +1,6 @@
 #include "framework/runtime/evaluate.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "framework/base/checked.h"
@@ -110,12 +111,18 @@ Status InferFrameShapes(const KernelFrame& f, ShapeAnswer* out) {
   std::vector<const tw_view*> values;
   std::vector<HandleInfo> infos(f.c.n_in);
   std::vector<const HandleInfo*> handles;
+  // An op without outputs may leave the variable with another shape, if the graph lets it.
+  const auto assigns = [&](uint32_t i) {
+    const std::vector<uint32_t>& changed = f.run->open_update;
+    return f.c.n_out == 0 && std::find(changed.begin(), changed.end(), i) != changed.end();
+  };
+  const auto declared = [&](uint32_t i) { return f.run->variables.empty() ? Shape() : f.run->variables[i]; };
   for (uint32_t i = 0; i < f.c.n_in; ++i) {
     const tw_view& v = f.source[i]->view;
     shapes.push_back({v.dims, v.rank, 0});
     values.push_back(f.run->host_in[i] && (v.data || v.bytes == 0) ? &v : nullptr);
     const Resource* r = f.opened ? f.opened[i] : nullptr;
-    if (r && r->is_variable() && r->value()) infos[i] = {r->value().dtype(), r->value().shape()};
+    if (r && r->is_variable() && r->value()) infos[i] = {r->value().dtype(), assigns(i) ? declared(i) : r->value().shape()};
     handles.push_back(&infos[i]);
   }
   ShapeQuery q;

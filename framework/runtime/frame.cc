@@ -48,7 +48,7 @@ namespace {
 // The variable's memory for a writer that must not disturb others who hold it.
 Status Unshare(Resource* r, MemoryBudget* budget) {
   if (!r->value() || r->value().unique()) return Status();
-  Device* d = r->device();
+  Device* d = FindDType(r->value().dtype())->plain ? r->device() : nullptr;  // what is not plain lies in host memory wherever it lives
   if (d && !d->host_memory()) {
     ASSIGN_OR_RETURN(Tensor copy, d->Clone(r->value(), budget));
     r->set_value(std::move(copy));

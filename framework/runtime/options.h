@@ -32,7 +32,12 @@ struct RuntimeOptions {
   std::map<std::string, std::string> plugin_settings;  // "plugin.<id>.<key>"
   std::string compile_cache;                           // folder; empty: none
   // Linked into the program and loaded first, in this order; a name for messages. One that fails is an error of Create.
-  std::vector<std::pair<std::string, tw_query_fn>> static_plugins;
+  struct StaticPlugin {
+    std::string name;
+    tw_query_fn query;
+    bool checked = false;  // its schemas and specs are known to be right; they are read when they are first used
+  };
+  std::vector<StaticPlugin> static_plugins;
   void (*log)(void* arg, uint32_t level, const char* text, uint64_t len) = nullptr;  // see Runtime::SetLog
   void* log_arg = nullptr;
   uint32_t log_level = 0;

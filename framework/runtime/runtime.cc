@@ -74,6 +74,7 @@ Runtime::Runtime(const RuntimeOptions& options)
       gate_(pool_.threads()),
       files_(std::make_unique<SchemeFiles>(&registry_)),
       resources_(&registry_) {
+  registry_.SetWarn([this](const std::string& text) { Log(TW_LOG_WARNING, text); });
   loader_ = std::make_unique<PluginLoader>(
       &registry_, [this](std::string_view id, std::string_view path, uint32_t minor) { return MakeHostTable(this, id, path, minor); },
       LoadingOf(options, [this](const std::string& text) { Log(TW_LOG_WARNING, text); }));
@@ -88,7 +89,7 @@ StatusOr<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& options
     ASSIGN_OR_RETURN(PluginAllowList list, PluginAllowList::Read(options.plugin_allow, options.trust_plugin_folders));
     r->loader_->Allow(std::move(list));
   }
-  for (const auto& [name, query] : options.static_plugins) RETURN_IF_ERROR(r->loader_->LoadStatic(query, name));
+  for (const auto& p : options.static_plugins) RETURN_IF_ERROR(r->loader_->LoadStatic(p.query, p.name, p.checked));
   if (options.load_plugins) {
     PluginSearch search = DefaultPluginSearch();
     search.folders.insert(search.folders.begin(), options.plugin_path.begin(), options.plugin_path.end());

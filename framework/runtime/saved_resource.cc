@@ -34,6 +34,36 @@ class Object {
   void* object_ = nullptr;
 };
 
+// Takes the bytes that a plugin saves for as long as they grow and are copied. After a failure it takes nothing more, as BytesSink.
+class Saved {
+ public:
+  explicit Saved(MemoryBudget* budget) : budget_(budget) {}
+  Saved(const Saved&) = delete;
+  ~Saved() {
+    if (budget_) budget_->Give(to_.bytes.size());
+  }
+  tw_sink* sink() { return &sink_; }
+  const std::string& bytes() const { return to_.bytes; }
+  Status Whole() const { return refused_.ok() ? to_.Whole() : refused_; }
+
+ private:
+  static tw_status* Put(tw_sink* s, const void* from, uint64_t n) {
+    return Guard([&] { return static_cast<Saved*>(s->user)->Add(from, n); });
+  }
+  Status Add(const void* from, uint64_t n) {
+    RETURN_IF_ERROR(Whole());
+    if (budget_) RETURN_IF_ERROR(refused_ = budget_->Take(n));
+    Status added = FromC(to_.c.put(&to_.c, from, n));
+    if (!added.ok() && budget_) budget_->Give(n);
+    return added;
+  }
+
+  MemoryBudget* const budget_;
+  BytesSink to_;
+  Status refused_;
+  tw_sink sink_{TW_SIZED(tw_sink), this, &Put};
+};
+
 class ReadLock {
  public:
   explicit ReadLock(Resource* r) : r_(r) { r->LockRead(); }
@@ -91,18 +121,18 @@ Status CheckSaved(const Resource& r, const tw_view& saved) {
 StatusOr<Tensor> SaveResource(Resource* r, MemoryBudget* budget) {
   if (r->is_variable()) return InvalidArgument("'", Shown(r->name()), "' is a variable; save what ReadVariableOp answers");
   const ResourceType& is = *r->def();
-  BytesSink to;
+  Saved to(budget);
   {
     const ReadLock lock(r);
     if (!r->object()) return FailedPrecondition(Title(*r), " has no contents; initialise it first");
-    if (Status s = FromC(is.def.save(is.host, r->object(), &to.c)); !s.ok()) return Prefix(s, StrCat(Title(*r), ":"));
+    if (Status s = FromC(is.def.save(is.host, r->object(), to.sink())); !s.ok()) return Prefix(s, StrCat(Title(*r), ":"));
     RETURN_IF_ERROR(to.Whole());
   }
   const int64_t n = 3;
   ASSIGN_OR_RETURN(Tensor saved, Tensor::Make(TW_STRING, &n, 1, nullptr, budget));
   RETURN_IF_ERROR(saved.SetString(0, is.type));
   RETURN_IF_ERROR(saved.SetString(1, std::to_string(is.def.format)));
-  RETURN_IF_ERROR(saved.SetString(2, to.bytes));
+  RETURN_IF_ERROR(saved.SetString(2, to.bytes()));
   return saved;
 }
 

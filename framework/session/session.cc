@@ -338,12 +338,7 @@ Status Session::CheckSpec(const CallableSpec& spec) const {
   std::set<std::pair<const Node*, int32_t>> fed;
   for (const Edge& e : spec.feeds) {
     if (!fed.emplace(e.node, e.port).second) return InvalidArgument("'", Shown(e.text()), "' is fed twice");
-    uint32_t t = e.node->out_type(e.port);
-    if (t == TW_RESOURCE || IsRef(t)) return InvalidArgument("'", Shown(e.text()), "' is ", DTypeName(t), " and cannot be fed");
-  }
-  for (const Edge& e : spec.fetches) {
-    if (IsRef(e.node->out_type(e.port)))
-      return InvalidArgument("'", Shown(e.text()), "' is a reference and cannot be fetched; fetch a read of it");
+    if (e.node->out_type(e.port) == TW_RESOURCE) return InvalidArgument("'", Shown(e.text()), "' is resource and cannot be fed");
   }
   for (const Node* n : spec.targets) {
     if (!own(n)) return InvalidArgument("a target is not of this session's graph");

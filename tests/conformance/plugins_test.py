@@ -9,6 +9,7 @@ from kit import BINARY_DIR, run
 # file, level; a file that this build does not make is left out
 PLUGINS = [
     ("lib/thalweg/plugins/libcpu.so", 5),
+    ("lib/thalweg/plugins/libonednn.so", 5),
     ("lib/thalweg/plugins/libopencl.so", 5),
     ("tests/devices/libfake.so", 5),
     ("tests/devices/libnull.so", 1),  # computes nothing

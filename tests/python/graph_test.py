@@ -109,3 +109,14 @@ def test_verify_names_what_no_device_can_run(graph):
         tw.ops.softmax(tw.placeholder("float32", [2, 2]), name="odd")
     with pytest.raises(tw.UnimplementedError, match="Softmax 'odd': no device has a kernel"):
         bare.verify()
+
+
+def test_numbers_of_attributes_are_the_same_in_a_stored_graph(graph):
+    x = np.array([-1.0, -3.0])
+    given, default = tw.ops.leaky_relu(x, alpha=0.3), tw.ops.leaky_relu(x)
+    other = tw.Graph.from_bytes(graph.to_bytes())
+    with tw.Session(graph) as here, tw.Session(other) as there:
+        for y, alpha in ((given, 0.3), (default, 0.2)):
+            wanted = x * float(np.float32(alpha))
+            np.testing.assert_array_equal(here.run(y), wanted)
+            np.testing.assert_array_equal(there.run(y.name), wanted)

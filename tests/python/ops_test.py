@@ -67,6 +67,12 @@ def test_constants_take_the_type_that_the_op_can_use(graph):
     assert tw.ops.string_join(["a", b"b"]).dtype == "string"
 
 
+def test_constants_beside_a_reference_take_the_type_that_it_leads_to(run):
+    reference = tw.ops.variable_v2(shape=[2], dtype="float32")
+    assert reference.dtype == tw.float32
+    assert run(tw.ops.assign(reference, [1, 2])).tolist() == [1, 2]
+
+
 def test_attributes_of_every_kind_come_back(graph):
     def attributes(output):
         return output.operation.attributes

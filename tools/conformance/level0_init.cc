@@ -4,6 +4,7 @@
 #include <memory>
 #include <thread>
 
+#include "framework/registry/registrar.h"
 #include "framework/runtime/host_table.h"
 #include "tools/conformance/levels.h"
 #include "tools/conformance/process.h"

@@ -18,7 +18,7 @@ RuntimeOptions Standard() {
   RuntimeOptions options;
   options.load_plugins = false;
   options.threads = 4;
-  options.static_plugins.emplace_back("ops", tw_plugin_query_v0_ops);
+  options.static_plugins.push_back({"ops", tw_plugin_query_v0_ops});
   return options;
 }
 
@@ -31,8 +31,8 @@ StatusOr<std::unique_ptr<World>> World::Make(const Library& library, const Play&
   w->play_ = play;
   w->id_ = TextOf(descriptor->id, descriptor->id_len);
   RuntimeOptions options = Standard();
-  if (w->id_ != CpuId()) options.static_plugins.emplace_back("cpu", tw_plugin_query_v0);
-  options.static_plugins.emplace_back("the plugin", PlayedQuery);
+  if (w->id_ != CpuId()) options.static_plugins.push_back({"cpu", tw_plugin_query_v0});
+  options.static_plugins.push_back({"the plugin", PlayedQuery});
   SetSubject(descriptor, play);
   ASSIGN_OR_RETURN(w->runtime_, Runtime::Create(options));
   return w;
@@ -41,7 +41,7 @@ StatusOr<std::unique_ptr<World>> World::Make(const Library& library, const Play&
 StatusOr<std::unique_ptr<World>> World::Oracle() {
   std::unique_ptr<World> w(new World);
   RuntimeOptions options = Standard();
-  options.static_plugins.emplace_back("cpu", tw_plugin_query_v0);
+  options.static_plugins.push_back({"cpu", tw_plugin_query_v0});
   ASSIGN_OR_RETURN(w->runtime_, Runtime::Create(options));
   return w;
 }

@@ -207,10 +207,11 @@ class Output(Formula):
 
     @property
     def dtype(self) -> DType:
+        """Of a reference to a variable: the type of its value."""
         if self._dtype is None:
             dtype = ctypes.c_uint32()
             check(_low.tw_graph_describe(self.graph._handle, self.number, dtype, None))
-            self._dtype = from_number(dtype.value)
+            self._dtype = from_number(dtype.value % _low.TW_REF)
         return self._dtype
 
     @property

@@ -53,21 +53,31 @@ class Variable(Formula):
 
     def read(self) -> Output:
         """Its contents as they are when the read runs; reads and updates of one step are ordered by data and control edges only."""
-        return self.graph.op("ReadVariableOp", self.handle, dtype=self.dtype)
+        return self.graph.op("Identity", self.handle) if self._referred else self.graph.op("ReadVariableOp", self.handle, dtype=self.dtype)
 
     def assign(self, value: Any) -> Operation:
         """Sets it to a value of its dtype and shape."""
-        return self.graph.op("AssignVariableOp", self.handle, value, dtype=self.dtype)
+        return self._update("Assign", value)
 
     def assign_add(self, value: Any) -> Operation:
-        return self.graph.op("AssignAddVariableOp", self.handle, value, dtype=self.dtype)
+        return self._update("AssignAdd", value)
 
     def assign_sub(self, value: Any) -> Operation:
-        return self.graph.op("AssignSubVariableOp", self.handle, value, dtype=self.dtype)
+        return self._update("AssignSub", value)
 
     def initialized(self) -> Output:
         """Whether it has contents."""
-        return self.graph.op("VarIsInitializedOp", self.handle)
+        return self.graph.op("IsVariableInitialized" if self._referred else "VarIsInitializedOp", self.handle)
+
+    @property
+    def _referred(self) -> bool:
+        """It is a reference, as in graphs from before there were handles."""
+        return self.handle.operation.type != "VarHandleOp"
+
+    def _update(self, op: str, value: Any) -> Operation:
+        if self._referred:
+            return self.graph.op(op, self.handle, value).operation
+        return self.graph.op(op + "VariableOp", self.handle, value, dtype=self.dtype)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Variable) and self.handle == other.handle

@@ -49,7 +49,8 @@ TW_EXPORT void tw_op_set_place(tw_op* op, const char* place);
 #define TW_PLACE __FILE__ ":" TW_PLACE_TEXT(__LINE__)
 
 /* Attributes: one call per kind, then the list forms. Values are copied, tensors retained. A list of n = 0 may be NULL.
- * Attributes with defaults, and types and counts that the inputs tell, may be left out. */
+ * Floating-point ones are rounded to float, as a stored graph has them. Those with defaults, and types and counts that the inputs tell, may
+ * be left out. */
 TW_EXPORT void tw_op_set_int(tw_op* op, const char* attr, int64_t value);
 TW_EXPORT void tw_op_set_float(tw_op* op, const char* attr, double value);
 TW_EXPORT void tw_op_set_bool(tw_op* op, const char* attr, uint8_t value); /* 0 or 1 */
@@ -117,7 +118,8 @@ TW_EXPORT const char* tw_ops_no_gradient(const tw_ops* ops, uint32_t i); /* why 
 TW_EXPORT uint32_t tw_ops_kernel_count(const tw_ops* ops, uint32_t i);
 TW_EXPORT const char* tw_ops_kernel(const tw_ops* ops, uint32_t i, uint32_t k); /* its spec text, best first; see plugin/kernel.h */
 /* Op i in full, its schema taken apart, for programs that make functions of ops. The caller owns *out_json: an object
- *   {"name", "doc", "plugin", "schema", "stateful", "touches" ("", "files", "files and network", ...), "no_gradient", "kernels": [text],
+ *   {"name", "doc", "plugin", "schema", "stateful", "touches" ("", "files", "files and network", ...), "gradient" ("yes", "none" for a
+ *    reason that the schema gives, or "missing"), "no_gradient" (the reason), "kernels": [text], "kernel_plugins": [id, of whom kernel is],
  *    "inputs" and "outputs": [{"name", then "type" (a fixed element type), or "type_attr", or "list_attr" (a list of types, one an entry);
  *        "number_attr" where an attribute says how many entries of one type there are; "ref": true for references;
  *        "resource", the type of resource that a handle leads to, where the schema says it}],

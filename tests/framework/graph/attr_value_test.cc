@@ -78,6 +78,14 @@ TEST(AttrValueTest, ComparesNumbersBitForBit) {
   EXPECT_FALSE(AttrValue::OfTensor(Floats({0.0f})) == AttrValue::OfTensor(Floats({-0.0f})));
 }
 
+TEST(AttrValueTest, RoundsFloatsAsTheyAreStored) {
+  EXPECT_THAT(AttrValue::Float(0.2).floats(), ElementsAre(double(0.2f)));
+  EXPECT_THAT(AttrValue::Floats({0.1, -1e-50}).floats(), ElementsAre(double(0.1f), 0));
+  const double c[] = {0.2, 1e300};
+  EXPECT_THAT(AttrValue::FromC({"f", 1, c, TW_ATTR_FLOAT, 2, 1, 0})->floats(), ElementsAre(double(0.2f), 1e300));
+  EXPECT_THAT(AttrValue::Float(-INFINITY).floats(), ElementsAre(-INFINITY));
+}
+
 TEST(AttrValueTest, ComparesTensorsByTypeShapeAndContents) {
   EXPECT_FALSE(AttrValue::OfTensor(Floats({1, 2})) == AttrValue::OfTensor(Floats({1, 3})));
   EXPECT_FALSE(AttrValue::OfTensor(Floats({1, 2})) == AttrValue::OfTensor(Floats({1})));

@@ -54,7 +54,7 @@ class GraphDefTest : public testing::Test {
     RuntimeOptions options;
     options.threads = 1;
     options.load_plugins = false;
-    options.static_plugins.emplace_back("test", Query);
+    options.static_plugins.push_back({"test", Query});
     auto runtime = Runtime::Create(options);
     ASSERT_TRUE(runtime.ok()) << runtime.status();
     runtime_ = *runtime;

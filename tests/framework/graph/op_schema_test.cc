@@ -79,7 +79,9 @@ TEST(OpSchemaTest, ReadsEveryKindOfDimension) {
 
 TEST(OpSchemaTest, ReadsVariadicListAndReferenceArguments) {
   OpSchema s = Parsed(
-      "F(v: ref(T), many: T * N, mixed: Tin, h: resource) -> (out: Tout); T: type; N: int >= 1; Tin: list(type) >= 1; Tout: list(type)");
+      "F(v: ref(T), many: T * N, mixed: Tin, h: resource) -> (out: Tout); T: type; N: int >= 1; Tin: list(type) >= 1; Tout: list(type); "
+      "runs_as Ns.G");
+  EXPECT_EQ(s.runs_as, "Ns.G");
   EXPECT_TRUE(s.inputs[0].ref);
   EXPECT_EQ(s.inputs[0].type_attr, "T");
   EXPECT_EQ(s.inputs[1].number_attr, "N");
@@ -89,6 +91,12 @@ TEST(OpSchemaTest, ReadsVariadicListAndReferenceArguments) {
   EXPECT_TRUE(s.attrs[1].has_min);
   EXPECT_EQ(s.attrs[1].min, 1);
   EXPECT_TRUE(s.attrs[2].list);
+}
+
+TEST(OpSchemaTest, RoundsDefaultsAsTheyAreStored) {
+  OpSchema s = Parsed("F() -> (); f: float = 0.2; lf: list(float) = [0.1]");
+  EXPECT_EQ(s.attrs[0].default_value.floats()[0], double(0.2f));
+  EXPECT_EQ(s.attrs[1].default_value.floats()[0], double(0.1f));
 }
 
 TEST(OpSchemaTest, ReadsDefaultsOfEveryKind) {
@@ -209,6 +217,8 @@ TEST(OpSchemaTest, RefusesUnknownAndMixedUpTypes) {
   EXPECT_THAT(Refusal("F(x: floaty) -> ()"), StartsWith("column 6: 'floaty' is neither an element type nor an attribute"));
   EXPECT_THAT(Refusal("F(x: N) -> (); N: int"), StartsWith("column 6: 'N' is neither"));
   EXPECT_THAT(Refusal("F(x: float_ref) -> ()"), HasSubstr("references are written ref(type)"));
+  EXPECT_THAT(Refusal("F(v: ref(T)) -> (); T: type"), HasSubstr("runs_as OP"));
+  EXPECT_THAT(Refusal("F(v: T) -> (); T: type; runs_as G"), HasSubstr("has no references"));
   EXPECT_THAT(Refusal("F(x: float * N) -> ()"), StartsWith("column 14: 'N' is no int attribute"));
   EXPECT_THAT(Refusal("F(x: T * N) -> (); T: list(type); N: int"), StartsWith("column 10: list attribute 'T' already says"));
   EXPECT_THAT(Refusal("F() -> (); T: {float, flat}"), StartsWith("column 23: 'flat' is no element type"));
@@ -295,7 +305,7 @@ TEST(OpSchemaTest, SurvivesEveryPrefixAndEveryDroppedByte) {
   std::string text =
       "Ns.F(x: ref(T)[2, n, *s, _] * N, l: L) -> (y: float[]); T: {float, half} = half since 1; N: int >= 1 = 2; L: list(type) = [int32]; "
       "s2: {\"a\", \"b\"} = \"a\"; sh: shape = [1, ?]; f: list(float) = [1.5, -inf]; stateful; shape_only x; role r; doc \"d\\n\"; ?hint "
-      "\"h\" z";
+      "\"h\" z; runs_as G";
   ASSERT_TRUE(ParseOpSchema(text).ok());
   for (size_t i = 0; i < text.size(); ++i) {
     (void)ParseOpSchema(std::string_view(text).substr(0, i)).status();

@@ -46,6 +46,7 @@ class TestCompiler {
   using Claim = std::function<tw_status*(const tw_part&, tw_claims*)>;
   Claim claim;
   std::function<tw_status*()> on_compile, on_execute, on_prepare, on_load;
+  std::function<bool(uint32_t out, uint32_t in)> inplace;
   std::string tag = "1", other_tag;  // other_tag: usable, too
   int compiled = 0, loaded = 0, destroyed = 0, prepared = 0;
   std::vector<std::string> shown;  // to claim, the last time
@@ -84,6 +85,11 @@ class TestCompiler {
       ++p->owner->destroyed;
       delete p;
     };
+    if (inplace) {
+      d.inplace = [](const tw_host*, const void* state, uint32_t out, uint32_t in) {
+        return uint32_t{static_cast<const Program*>(state)->owner->inplace(out, in)};
+      };
+    }
     if (has_prepare) {
       d.prepare = [](const tw_compile_call* c, void*, uint64_t* out) {
         auto* self = static_cast<TestCompiler*>(c->user);
@@ -245,6 +251,27 @@ TEST_F(ClaimTest, ASetRunsAsOneNodeAndGivesTheSame) {
   EXPECT_THAT(Run(y, {1, 2, 3}, {{"disable_pass", "claim"}}), ElementsAre(0, 2, 6));
   EXPECT_EQ(c_.compiled, c_.destroyed);
   EXPECT_THAT(log_, IsEmpty());
+}
+
+TEST_F(ClaimTest, AnOutputLiesWhereAnInputLiesIfTheCompilerAllowsItAndNobodyReadsThatLater) {
+  c_.inplace = [](uint32_t out, uint32_t in) { return out == 0 && in == 0; };
+  c_.Register(&g_, "all");
+  c_.claim = Take({"a", "b"});
+  Edge made = g_.Op("Next", {x_}, {.name = "made"}), a = g_.Op("Neg", {made}, {.name = "a"}), b = g_.Op("Next", {a}, {.name = "b"});
+  Edge end = g_.Op("Neg", {b}, {.name = "end"}), late = g_.Op("Add", {end, made}, {.name = "late"});
+  auto in_place_of = [&](Edge fetch) {
+    auto p = Compile({{x_}, {fetch}, {}}, {Shape({3})});
+    EXPECT_THAT(Names(*p), testing::Contains("a+b"));
+    for (const PlanNode& n : p->nodes) {
+      if (n.run.node->name() == "a+b") return p->shapes->values[size_t(n.out[0])].in_place_of == n.in[0];
+    }
+    return false;
+  };
+  EXPECT_TRUE(in_place_of(end));
+  EXPECT_FALSE(in_place_of(late));
+  EXPECT_THAT(Run(end, {1, 2, 3}), ElementsAre(1, 2, 3));
+  c_.inplace = [](uint32_t, uint32_t) { return false; };
+  EXPECT_FALSE(in_place_of(end));
 }
 
 TEST_F(ClaimTest, AFetchInTheMiddleAndAReaderOutsideAreOutputs) {

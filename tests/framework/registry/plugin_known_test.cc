@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "framework/registry/own_build.h"
 #include "framework/registry/plugin_digest.h"
 #include "framework/runtime/device.h"
 #include "tests/framework/registry/loading.h"
@@ -75,6 +76,23 @@ TEST_F(PluginKnownTest, LooksOnlyOnce) {
   Start(NoHelper(Usual()));
   EXPECT_EQ(Last().state, PluginRecord::kKnown) << Last().reason;
   EXPECT_NE(registry_->FindOp("TestPluginOp"), nullptr);
+}
+
+// Its specs are read the first time, and later only when they are used.
+TEST_F(PluginKnownTest, RemembersThatABuildHasReadIt) {
+  const std::string path = Put("good", "good.so");
+  Start(Usual());
+  EXPECT_THAT(Contents(CacheFile()), HasSubstr("\nchecked \n"));
+  ASSERT_NE(registry_->FindOp("TestPluginOp"), nullptr);
+  ASSERT_NE(OwnBuild(), "");
+  EXPECT_THAT(Contents(CacheFile()), HasSubstr("\nchecked " + OwnBuild() + "\n"));
+  Start(NoHelper(Usual()));
+  EXPECT_EQ(registry_->Kernels("TestPluginOp").size(), 1u);
+  EXPECT_EQ(Last().kernels, 1u);
+  fs::remove(path);  // it is still open
+  Put("rival", "good.so");
+  Start(Usual());
+  EXPECT_THAT(Contents(CacheFile()), HasSubstr("\nchecked \n"));
 }
 
 TEST_F(PluginKnownTest, LooksAgainAtAFileThatChanged) {

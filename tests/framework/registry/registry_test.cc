@@ -1,10 +1,9 @@
-#include "framework/registry/registry.h"
-
 #include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/registry/registrar.h"
 #include "tests/framework/support/fakes.h"
 #include "thalweg/plugin/resource.h"
 
@@ -59,6 +58,11 @@ class Init {
   Registration& registration() { return registration_; }
   Status Commit(Registry* to) { return to->Commit(std::move(registration_)); }
   const tw_host* host() const { return &host_.c; }
+  // What was committed before, as it was then.
+  Init& Later() {
+    registration_.read_later = true;
+    return *this;
+  }
   void set_minor(uint32_t minor) { host_.c.minor = minor; }  // the one agreed with this plugin
 
  private:
@@ -320,6 +324,80 @@ TEST(RegistryTest, PrefersPriorityThenPluginIdThenOrder) {
   for (const KernelDef* k : registry.Kernels("F")) texts.push_back(k->spec.text);
   EXPECT_THAT(texts, ElementsAre("F @CPU; ?b2; priority 5", "F @CPU; ?a1", "F @CPU; ?b1", "F @CPU; ?b3", "F @CPU; ?a2; priority -1"));
   EXPECT_EQ(registry.FindKernel(*registry.FindOp("F"), "CPU", {}, {0}, {0}, {})->spec.priority, 5);
+}
+
+// ---- Read when they are first used ----
+
+TEST(RegistryTest, ReadsOpsAndKernelsLaterAsItDoesAtOnce) {
+  Registry registry;
+  Init ops("org.ops"), b("org.b"), a("org.a");
+  ASSERT_TRUE(ops.Later().Op("\n F(x: float) -> ()").Op("G() -> (); role r").Commit(&registry).ok());
+  ASSERT_TRUE(
+      b.Later().Kernel("F @CPU; ?b1").Kernel("G @CPU").Kernel("F @CPU; ?b2; priority 5").Kernel("F @CPU; ?b3").Commit(&registry).ok());
+  ASSERT_TRUE(a.Kernel("F @CPU; ?a1").Kernel("F @CPU; ?a2; priority -1").Commit(&registry).ok());
+  EXPECT_EQ((*registry.FindRole("r"))->name, "G");
+  std::vector<std::string> texts;
+  for (const KernelDef* k : registry.Kernels("F")) texts.push_back(k->spec.text);
+  EXPECT_THAT(texts, ElementsAre("F @CPU; ?b2; priority 5", "F @CPU; ?a1", "F @CPU; ?b1", "F @CPU; ?b3", "F @CPU; ?a2; priority -1"));
+  const OpSchema* f = registry.FindOp("F");
+  EXPECT_EQ(f->inputs.size(), 1u);
+  const KernelDef* best = registry.FindKernel(*f, "CPU", {TW_FLOAT}, {0, 1}, {0}, {});
+  EXPECT_EQ(best->op, f);
+  EXPECT_EQ(best->plugin, "org.b");
+  EXPECT_EQ(best->host, b.host());
+  EXPECT_EQ(registry.Ops().size(), 2u);
+}
+
+TEST(RegistryTest, LeavesOutWhatIsWrongWhenItIsReadLater) {
+  Registry registry;
+  std::vector<std::string> warnings;
+  registry.SetWarn([&](const std::string& text) { warnings.push_back(text); });
+  Init ops("org.ops"), a("org.a");
+  ASSERT_TRUE(ops.Later().Op("F() -> ()").Op("G() -> (); bogus").Commit(&registry).ok());
+  ASSERT_TRUE(a.Later().Kernel("F @CPU; host x").Kernel("F @CPU").Kernel("G @CPU").Commit(&registry).ok());
+  EXPECT_THAT(warnings, IsEmpty());
+  ASSERT_EQ(registry.Kernels("F").size(), 1u);
+  EXPECT_EQ(registry.Kernels("F")[0]->spec.text, "F @CPU");
+  EXPECT_EQ(registry.FindOp("G"), nullptr);
+  EXPECT_THAT(registry.Kernels("G"), IsEmpty());
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_THAT(warnings[0], HasSubstr("kernel 'F @CPU; host x' of plugin 'org.a': it is left out: clause 'host' names 'x'"));
+  EXPECT_THAT(warnings[1], HasSubstr("op 'G' of plugin 'org.ops' is left out:"));
+}
+
+TEST(RegistryTest, RefusesWhatIsReadLaterForOpsThatAreNotThere) {
+  Registry registry;
+  Init a("org.a");
+  EXPECT_EQ(Text(a.Later().Kernel("F(float) @CPU").Commit(&registry)),
+            "kernel 'F(float) @CPU' of plugin 'org.a': no op 'F' is registered; load the plugin that defines it first");
+}
+
+TEST(RegistryTest, RemovesWhatNobodyHasRead) {
+  Registry registry;
+  Init ops("org.ops"), a("org.a"), b("org.b"), again("org.a");
+  ASSERT_TRUE(ops.Later().Op("F() -> ()").Commit(&registry).ok());
+  ASSERT_TRUE(a.Later().Kernel("F @CPU; ?a").Commit(&registry).ok());
+  ASSERT_TRUE(b.Later().Kernel("F @CPU; ?b").Commit(&registry).ok());
+  EXPECT_THAT(Text(registry.CheckRemovable("org.ops")), HasSubstr("has kernels of its op 'F'"));
+  EXPECT_TRUE(registry.CheckRemovable("org.a").ok());
+  registry.Remove("org.a");
+  ASSERT_EQ(registry.Kernels("F").size(), 1u);
+  EXPECT_EQ(registry.Kernels("F")[0]->plugin, "org.b");
+  registry.Remove("org.b");
+  EXPECT_TRUE(registry.CheckRemovable("org.ops").ok());
+  registry.Remove("org.ops");
+  EXPECT_EQ(registry.FindOp("F"), nullptr);
+  EXPECT_FALSE(again.Later().Kernel("F @CPU").Commit(&registry).ok());
+}
+
+TEST(RegistryTest, MakesKernelsForAnyOpOfOpsThatNobodyHasRead) {
+  Registry registry;
+  Init ops("org.ops"), any("org.any"), more("org.more");
+  ASSERT_TRUE(ops.Later().Op("F() -> ()").Commit(&registry).ok());
+  ASSERT_TRUE(any.Later().Kernel("* @CPU").Commit(&registry).ok());
+  ASSERT_TRUE(more.Later().Op("G() -> ()").Commit(&registry).ok());
+  EXPECT_EQ(registry.Kernels("F").size(), 1u);
+  EXPECT_EQ(registry.Kernels("G").size(), 1u);
 }
 
 TEST(RegistryTest, TakesOneDeviceKindFromSeveralPlugins) {

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-#include "framework/registry/registry.h"
+#include "framework/registry/registrar.h"
 #include "tests/framework/support/fakes.h"
 
 namespace thalweg {

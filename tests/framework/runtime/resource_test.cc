@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/registry/registrar.h"
 #include "tests/framework/support/fakes.h"
 #include "thalweg/plugin/resource.h"
 

@@ -6,6 +6,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/registry/registrar.h"
+#include "framework/tensor/memory_budget.h"
 #include "tests/framework/support/fakes.h"
 #include "thalweg/plugin/resource.h"
 
@@ -17,6 +19,7 @@ using testing_support::FakeHost;
 using testing_support::Text;
 
 int alive = 0;  // objects
+int tried = 0;  // bytes that were to be saved, one by one
 
 // A box holds a text. What it is saved as: its format, then the text; "broken" cannot be restored, "nothing" answers no object.
 struct Box {
@@ -29,6 +32,7 @@ tw_status* Save(const tw_host*, const void* object, tw_sink* to) {
   const std::string& text = static_cast<const Box*>(object)->text;
   if (text == "unsaved") return ToC(Internal("the box is stuck"));
   for (char c : text) {
+    ++tried;
     if (tw_status* s = to->put(to, &c, 1)) return s;
   }
   return nullptr;
@@ -170,6 +174,18 @@ TEST_F(SavedResourceTest, WhatCannotBeSavedSaysWhy) {
   const Tensor good = Strings({"org.test.box", "3", "new"});
   EXPECT_THAT(Text(RestoreResources({a, a}, {&good.view(), &good.view()})), HasSubstr("is to be restored twice"));
   EXPECT_EQ(In(a), "kept");
+}
+
+TEST_F(SavedResourceTest, WhatIsSavedCountsWhileItGrows) {
+  Resource* a = Open("a", std::string(10000, 'x').c_str());
+  MemoryBudget* budget = MemoryBudget::Create(1000);
+  tried = 0;
+  Status s = SaveResource(a, budget).status();
+  EXPECT_EQ(s.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(Text(s), HasSubstr("of its memory_limit"));
+  EXPECT_EQ(tried, 1001);
+  EXPECT_EQ(budget->used(), 0u);
+  budget->Release();
 }
 
 TEST_F(SavedResourceTest, LocksAreFreeAfterwards) {

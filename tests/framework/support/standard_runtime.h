@@ -17,7 +17,7 @@ inline std::shared_ptr<Runtime> StandardRuntime(uint32_t threads, const std::vec
   RuntimeOptions options;
   options.threads = threads;
   options.static_plugins = {{"ops", tw_plugin_query_v0_ops}};
-  options.static_plugins.insert(options.static_plugins.end(), more.begin(), more.end());
+  for (const auto& [name, query] : more) options.static_plugins.push_back({name, query});
   options.disabled_plugins = {"*opencl*"};
   auto runtime = Runtime::Create(options);
   EXPECT_TRUE(runtime.ok()) << runtime.status();

@@ -94,6 +94,9 @@ typedef struct tw_compiler_def {
   TW_C tw_status* (*tag)(const tw_host* h, void* user, void* device, tw_sink* to);
   /* The verdict on an artefact with another tag: 1 usable, 0 not. Default: only an equal tag is usable. */
   TW_O uint32_t (*usable)(const tw_host* h, void* user, void* device, const char* tag, uint64_t len);
+  /* 1: output `out` of the part may lie where input `in` lies, when nobody reads that later and the sizes agree; 0: it may not. Asked of
+   * every pair of equal element types, once, after compile or load; as `inplace` of a kernel. Default: 0 always. */
+  TW_O uint32_t (*inplace)(const tw_host* h, const void* state, uint32_t out, uint32_t in);
 } tw_compiler_def;
 
 #ifdef __cplusplus

@@ -23,6 +23,11 @@
  *                              no other for a kernel. Of an output: the op opens the resource that its attributes `container` and
  *                              `shared_name` name (where that is empty, its node does), and savers save it
  *     unopened x y             kernels never open these handles: the op need not run on the device of what they lead to
+ *     runs_as OP               of an op with references: OP runs in its place. It has the same inputs, handles where this op has
+ *                              references, and the same outputs but for the references, which lead on to the variable of the first one
+ *                              among the inputs; attributes go by name, types are inferred. An op without references among its inputs has
+ *                              one output, its variable. Whoever wants a value and is given a reference gets the variable's value as it is
+ *                              then. So no kernel ever sees a reference
  *     role WORD                the framework uses the op where it needs one that plays the role (see framework/README.md)
  *     no_gradient "why"        not differentiable, and why
  *     doc "text"               one line for the manual

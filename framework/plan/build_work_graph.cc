@@ -1,0 +1,292 @@
+// The work graph of a signature: what feeds, fetches and targets need of the graph. Nodes with references are replaced here: each by the
+// node that it runs as, a reference by the handle that it is, and where a value is wanted, by a read of its own. So no pass and no kernel
+// ever sees a reference.
+#include <algorithm>
+#include <unordered_map>
+
+#include "framework/base/dtype.h"
+#include "framework/base/shown.h"
+#include "framework/plan/work_graph.h"
+
+namespace thalweg {
+namespace {
+
+uint64_t EdgeKey(const Edge& e) { return uint64_t(uint32_t(e.node->id())) << 16 | uint64_t(uint32_t(e.port)); }
+
+// A reference: the handle, and the work node that hands it on and has to be over before it is read, -1: none.
+struct Reference {
+  WorkEdge handle;
+  int32_t after = -1;
+  const Node* read = nullptr;  // what answers the value
+};
+
+class Builder {
+ public:
+  Builder(Graph* graph, const Signature& signature, WorkGraph* w) : sig_(signature), w_(*w) {
+    w->graph = graph;
+    w->signature = &signature;
+    index_.resize(size_t(graph->size()), -1);
+  }
+
+  Status Run() {
+    for (size_t i = 0; i < sig_.feeds.size(); ++i) {
+      if (!fed_.emplace(EdgeKey(sig_.feeds[i]), int32_t(i)).second) {
+        return InvalidArgument("'", Shown(sig_.feeds[i].text()), "' is fed twice");
+      }
+    }
+    CollectNeeded();
+    w_.nodes.reserve(sig_.feeds.size() + needed_.size());
+    RETURN_IF_ERROR(AddFeeds());
+    for (const Node* n : needed_) {
+      Status s = AddNode(*n);
+      if (!s.ok()) return OfNode(*n, Prefix(s, n->title() + ":"));
+    }
+    MarkOpen();
+    Waits waits;
+    for (const Edge& e : sig_.fetches) w_.fetches.push_back(Fetched(e, &waits));
+    for (const Node* n : sig_.targets) {
+      if (!Given(n)) w_.targets.push_back(index_[size_t(n->id())]);
+    }
+    return Status();
+  }
+
+ private:
+  // What the reads of one node wait for, so that they come as late as if the node itself read. The first read waits for all of it, the
+  // others for that one.
+  struct Waits {
+    std::vector<int32_t> nodes;
+    std::unordered_map<uint64_t, int32_t> reads;  // by edge
+  };
+
+  int32_t Feed(const Edge& e) const {
+    auto it = fed_.find(EdgeKey(e));
+    return it == fed_.end() ? -1 : it->second;
+  }
+  // A placeholder that is fed runs nothing, so nobody has to wait for it.
+  bool Given(const Node* n) const { return n->op().role == "placeholder" && Feed({n, 0}) >= 0; }
+
+  // Backwards from what is wanted, stopping at feeds.
+  void CollectNeeded() {
+    std::vector<const Node*> todo;
+    std::vector<uint8_t> seen(index_.size(), 0);
+    auto need = [&](const Node* n) {
+      if (seen[size_t(n->id())] || Given(n)) return;
+      seen[size_t(n->id())] = 1;
+      todo.push_back(n);
+    };
+    for (const Edge& e : sig_.fetches) {
+      if (Feed(e) < 0) need(e.node);
+    }
+    for (const Node* n : sig_.targets) need(n);
+    while (!todo.empty()) {
+      const Node* n = todo.back();
+      todo.pop_back();
+      needed_.push_back(n);
+      for (const Edge& e : n->inputs()) {
+        if (Feed(e) < 0) need(e.node);
+      }
+      for (const Node* c : n->controls()) need(c);
+    }
+    std::sort(needed_.begin(), needed_.end(), [](const Node* a, const Node* b) { return a->id() < b->id(); });
+  }
+
+  Status AddFeeds() {
+    w_.feeds.assign(sig_.feeds.size(), -1);
+    for (size_t i = 0; i < sig_.feeds.size(); ++i) {
+      const Edge& e = sig_.feeds[i];
+      WorkNode f;
+      f.feed = int32_t(i);
+      f.out_types = {BaseType(e.node->out_type(e.port))};
+      auto shape = MergeShapes(e.node->shape(e.port), w_.feed_shapes[i]);
+      if (!shape.ok()) {
+        return InvalidArgument("the feed of '", Shown(e.text()), "' has shape ", w_.feed_shapes[i].text(), " but ",
+                               e.node->shape(e.port).text(), " is declared");
+      }
+      f.shapes = {*std::move(shape)};
+      f.handles = {e.node->handle(e.port)};
+      f.values.resize(1);
+      f.varies = !e.node->shape(e.port).known();
+      w_.feeds[i] = Push(std::move(f));
+    }
+    return Status();
+  }
+
+  int32_t Push(WorkNode n) {
+    w_.nodes.push_back(std::move(n));
+    changes_.push_back(0);
+    return int32_t(w_.nodes.size()) - 1;
+  }
+
+  Status AddNode(const Node& n) {
+    if (n.op().role == "placeholder") {
+      return InvalidArgument("no value is fed; feed '", Shown(n.name()), "' (", DTypeName(n.out_type(0)), ", shape ", n.shape(0).text(),
+                             ")");
+    }
+    WorkNode x;
+    x.node = n.runs_as() ? n.runs_as() : &n;
+    x.in.resize(n.inputs().size());
+    x.controls.reserve(n.controls().size());
+    for (const Node* c : n.controls()) {
+      if (!Given(c)) x.controls.push_back(index_[size_t(c->id())]);
+    }
+    bool reads = false;
+    for (size_t i = 0; i < x.in.size(); ++i) {
+      const Edge& e = n.inputs()[i];
+      if (IsRef(n.in_type(int32_t(i)))) {
+        RETURN_IF_ERROR(TakeReference(e, &x.in[i], &x));
+      } else if (Find(e)) {
+        reads = true;
+      } else {
+        x.in[i] = Plain(e);
+      }
+    }
+    if (reads) AddReads(n, &x);
+    AddAfterReads(n, std::move(x));
+    return Status();
+  }
+
+  Status TakeReference(const Edge& e, WorkEdge* in, WorkNode* x) {
+    if (Feed(e) >= 0) return InvalidArgument("'", Shown(e.text()), "' is fed, but the node works on the variable that it refers to");
+    const Reference& r = references_.at(e.node->id());
+    *in = r.handle;
+    if (r.after >= 0) x->controls.push_back(r.after);
+    return Status();
+  }
+
+  // A value that is no reference, or is fed.
+  WorkEdge Plain(const Edge& e) const {
+    if (const int32_t f = Feed(e); f >= 0) return {w_.feeds[size_t(f)], 0};
+    int32_t port = e.port;
+    for (int32_t o = 0; e.node->runs_as() && o < e.port; ++o) port -= IsRef(e.node->out_type(o));  // which the other node lacks
+    return {index_[size_t(e.node->id())], port};
+  }
+
+  // The variable behind an edge that is not fed: of a reference, or of what an op passes on of one. NULL: none.
+  const Reference* Find(const Edge& e) const {
+    if (Feed(e) >= 0) return nullptr;
+    if (IsRef(e.node->out_type(e.port))) return &references_.at(e.node->id());
+    auto it = passed_.find(e.node->id());
+    return it == passed_.end() ? nullptr : &it->second;
+  }
+
+  // REQUIRES: all other inputs of x are there. What was passed on of a variable is read again where its reader waits for a change: graphs
+  // were written for a runtime in which both share memory.
+  void AddReads(const Node& n, WorkNode* x) {
+    Waits waits;
+    auto wait = [&](int32_t k) {
+      if (k >= 0 && changes_[size_t(k)]) waits.nodes.push_back(k);
+    };
+    for (int32_t c : x->controls) wait(c);
+    for (const WorkEdge& e : x->in) wait(e.node);
+    std::vector<size_t> open;
+    for (size_t i = 0; i < x->in.size(); ++i) {
+      if (x->in[i].node >= 0) continue;
+      open.push_back(i);
+      const Edge& e = n.inputs()[i];
+      wait(IsRef(e.node->out_type(e.port)) ? references_.at(e.node->id()).after : index_[size_t(e.node->id())]);
+    }
+    const bool again = !waits.nodes.empty();
+    for (size_t i : open) {
+      const int32_t after = Find(n.inputs()[i])->after;
+      if (again && after >= 0) waits.nodes.push_back(after);
+    }
+    std::sort(waits.nodes.begin(), waits.nodes.end());
+    waits.nodes.erase(std::unique(waits.nodes.begin(), waits.nodes.end()), waits.nodes.end());
+    for (size_t i : open) {
+      const Edge& e = n.inputs()[i];
+      x->in[i] = again || IsRef(e.node->out_type(e.port)) ? Read(e, &n, &waits) : Plain(e);
+    }
+  }
+
+  WorkEdge Fetched(const Edge& e, Waits* waits) {
+    if (Feed(e) >= 0 || !IsRef(e.node->out_type(e.port))) return Plain(e);
+    const int32_t after = references_.at(e.node->id()).after;
+    waits->nodes.clear();
+    if (after >= 0) waits->nodes = {after};
+    return Read(e, nullptr, waits);
+  }
+
+  // reader: NULL for a fetch.
+  WorkEdge Read(const Edge& e, const Node* reader, Waits* waits) {
+    auto [it, is_new] = waits->reads.emplace(EdgeKey(e), -1);
+    if (!is_new) return {it->second, 0};
+    const Reference& r = *Find(e);
+    WorkNode read;
+    read.node = r.read;
+    read.reader = reader;
+    read.in = {r.handle};
+    read.controls = waits->nodes;
+    read.out_types = {r.read->out_type(0)};
+    read.values.resize(1);
+    it->second = Push(std::move(read));
+    changes_.back() = !waits->nodes.empty();
+    if (!waits->nodes.empty() && waits->reads.size() == 1) waits->nodes = {it->second};
+    return {it->second, 0};
+  }
+
+  void AddAfterReads(const Node& n, WorkNode x) {
+    const Node& run = *x.node;
+    x.out_types.assign(run.types().begin() + run.n_in(), run.types().end());
+    x.values.resize(size_t(run.n_out()));
+    auto changed = [this](int32_t k) { return changes_[size_t(k)] != 0; };
+    const bool follows = std::any_of(x.controls.begin(), x.controls.end(), changed) ||
+                         std::any_of(x.in.begin(), x.in.end(), [&](const WorkEdge& e) { return changed(e.node); });
+    const bool holds = std::any_of(run.types().begin(), run.types().begin() + run.n_in(), [](uint32_t t) { return t == TW_RESOURCE; });
+    const bool acts = holds && run.op().stateful && run.op().role != "read_variable";
+    if (n.runs_as()) AddReference(n, x);
+    index_[size_t(n.id())] = Push(std::move(x));
+    changes_.back() = follows || acts;
+    const int32_t a = n.op().algebra.passes;
+    const Reference* passed = a >= 0 ? Find(n.inputs()[size_t(a)]) : nullptr;
+    if (!passed) return;
+    Reference& mine = passed_[n.id()] = *passed;
+    if (!n.controls().empty()) mine.after = index_[size_t(n.id())];
+  }
+
+  // Of what the node answers: a variable's own handle, or the one that it was given, later.
+  void AddReference(const Node& n, const WorkNode& x) {
+    const int32_t self = int32_t(w_.nodes.size());
+    const Node* read = nullptr;
+    for (int32_t o = 0; !read && o < n.n_out(); ++o) read = n.read(o);
+    for (int32_t i = 0; i < n.n_in(); ++i) {
+      if (!IsRef(n.in_type(i))) continue;
+      references_[n.id()] = {x.in[size_t(i)], self, read};
+      return;
+    }
+    references_[n.id()] = {{self, 0}, -1, read};
+  }
+
+  // The variables whose shape some node of the graph may change, whether it runs here or in another step: what it answers does not have the
+  // shape of the reference that it was given.
+  void MarkOpen() {
+    if (references_.empty()) return;
+    std::unordered_map<const Node*, const Node*> made;  // by whom the variable was, of nodes that hand it on
+    for (int32_t id = 0; id < int32_t(index_.size()); ++id) {
+      const Node* n = w_.graph->node(id);
+      if (!n->runs_as()) continue;
+      const Edge* given = nullptr;
+      for (int32_t i = n->n_in(); i-- > 0;) {
+        if (IsRef(n->in_type(i))) given = &n->inputs()[size_t(i)];
+      }
+      const Node*& maker = made[n] = given ? made[given->node] : n;
+      if (!given || n->n_out() == 0 || !IsRef(n->out_type(0)) || index_[size_t(maker->id())] < 0) continue;
+      auto both = MergeShapes(given->node->shape(given->port), n->shape(0));
+      if (!both.ok() || !(*both == n->shape(0))) w_.nodes[size_t(index_[size_t(maker->id())])].open = true;
+    }
+  }
+
+  const Signature& sig_;
+  WorkGraph& w_;
+  std::unordered_map<uint64_t, int32_t> fed_;
+  std::vector<const Node*> needed_;
+  std::vector<int32_t> index_;                         // node id -> work node
+  std::unordered_map<int32_t, Reference> references_;  // by node id
+  std::unordered_map<int32_t, Reference> passed_;      // likewise, of nodes that pass the value of a reference on
+  std::vector<uint8_t> changes_;                       // per work node: it, or one that it waits for, may change state
+};
+
+}  // namespace
+
+Status BuildWorkGraph(Graph* graph, const Signature& signature, WorkGraph* out) { return Builder(graph, signature, out).Run(); }
+
+}  // namespace thalweg

@@ -1,0 +1,202 @@
+#include "framework/registry/registrar.h"
+
+#include <algorithm>
+
+#include "framework/base/strings.h"
+#include "framework/registry/seal.h"
+#include "thalweg/plugin/resource.h"
+
+namespace thalweg {
+namespace {
+
+tw_status* NoSave(const tw_host*, const void*, tw_sink*) { return ToC(Unimplemented("this type of resource cannot be saved")); }
+tw_status* NoRestore(const tw_host*, void*, uint64_t, tw_source*, void**) {
+  return ToC(Unimplemented("this type of resource cannot be restored"));
+}
+
+// The op's name, with which schemas and specs begin.
+std::string_view HeadOf(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  return text.substr(0, text.find_first_of(" \t\r\n(@;"));
+}
+
+// The sets that a device may leave out; each is whole or not there.
+#define SEAL_ENTRY(set, entry) RETURN_IF_ERROR(Needs(k->set->entry != nullptr, what, #set "." #entry))
+Status SealSets(const std::string& what, const tw_device_def& def, DeviceKind* k) {
+  if (def.pinned) {
+    RETURN_IF_ERROR(Seal(def.pinned, StrCat(what, ": pinned set"), &k->pinned.emplace()));
+    SEAL_ENTRY(pinned, allocate);
+    SEAL_ENTRY(pinned, release);
+  }
+  if (def.peer) {
+    RETURN_IF_ERROR(Seal(def.peer, StrCat(what, ": peer set"), &k->peer.emplace()));
+    SEAL_ENTRY(peer, reaches);
+    SEAL_ENTRY(peer, copy);
+  }
+  if (def.events) {
+    RETURN_IF_ERROR(Seal(def.events, StrCat(what, ": event set"), &k->events.emplace()));
+    SEAL_ENTRY(events, wait);
+    SEAL_ENTRY(events, record);
+    SEAL_ENTRY(events, release);
+  }
+  if (def.statistics) {
+    RETURN_IF_ERROR(Seal(def.statistics, StrCat(what, ": statistics set"), &k->statistics.emplace()));
+    SEAL_ENTRY(statistics, read);
+  }
+  if (def.capture) {
+    RETURN_IF_ERROR(Seal(def.capture, StrCat(what, ": capture set"), &k->capture.emplace()));
+    SEAL_ENTRY(capture, begin);
+    SEAL_ENTRY(capture, end);
+    SEAL_ENTRY(capture, replay);
+    SEAL_ENTRY(capture, release);
+  }
+  if (def.profile) {
+    RETURN_IF_ERROR(Seal(def.profile, StrCat(what, ": profile set"), &k->profile.emplace()));
+    SEAL_ENTRY(profile, start);
+    SEAL_ENTRY(profile, stop);
+  }
+  return Status();
+}
+#undef SEAL_ENTRY
+
+}  // namespace
+
+Registrar::Registrar(const tw_host* host, std::string plugin, Registration* r) : host_(host), plugin_(std::move(plugin)), out_(r) {
+  c_ = {{TW_SIZED(tw_registrar), &Registrar::Op, &Registrar::Kernel, &Registrar::Resource, &Registrar::Device, &Registrar::Compiler,
+         &Registrar::FileSystem, &Registrar::Transport, &Registrar::Collective, &Registrar::Membership},
+        this};
+}
+
+tw_status* Registrar::Add(tw_registrar* r, Status (Registrar::*add)(const void*), const void* d) {
+  Registrar* self = reinterpret_cast<C*>(r)->self;
+  tw_status* s = Guard([&] { return (self->*add)(d); });
+  // A plugin that does not look at what it is told still does not get through.
+  if (s && self->out_->status.ok()) self->out_->status = s->status;
+  return s;
+}
+tw_status* Registrar::Op(tw_registrar* r, const tw_op_def* d) { return Add(r, &Registrar::AddOp, d); }
+tw_status* Registrar::Kernel(tw_registrar* r, const tw_kernel_def* d) { return Add(r, &Registrar::AddKernel, d); }
+tw_status* Registrar::Resource(tw_registrar* r, const tw_resource_def* d) { return Add(r, &Registrar::AddResource, d); }
+tw_status* Registrar::Device(tw_registrar* r, const tw_device_def* d) { return Add(r, &Registrar::AddDevice, d); }
+tw_status* Registrar::Compiler(tw_registrar* r, const tw_compiler_def* d) { return Add(r, &Registrar::AddRole<tw_compiler_def>, d); }
+tw_status* Registrar::FileSystem(tw_registrar* r, const tw_file_system_def* d) {
+  return Add(r, &Registrar::AddRole<tw_file_system_def>, d);
+}
+tw_status* Registrar::Transport(tw_registrar* r, const tw_transport_def* d) { return Add(r, &Registrar::AddRole<tw_transport_def>, d); }
+tw_status* Registrar::Collective(tw_registrar* r, const tw_collective_def* d) { return Add(r, &Registrar::AddRole<tw_collective_def>, d); }
+tw_status* Registrar::Membership(tw_registrar* r, const tw_membership_def* d) { return Add(r, &Registrar::AddRole<tw_membership_def>, d); }
+
+template <class Def>
+Status Registrar::AddRole(const void* d) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Role> role, SealRole(static_cast<const Def*>(d)));
+  role->host = host_;
+  role->plugin = plugin_;
+  out_->roles.push_back(std::move(role));
+  return Status();
+}
+
+Status Registrar::AddOp(const void* d) {
+  tw_op_def def;
+  RETURN_IF_ERROR(Seal(static_cast<const tw_op_def*>(d), "op definition", &def));
+  ASSIGN_OR_RETURN(std::string_view text, SealText(def.schema, def.schema_len, "op definition: schema"));
+  auto op = std::make_unique<OpSchema>();
+  op->name = HeadOf(text);
+  op->text = text;
+  op->unread = true;
+  op->def = def;
+  op->def.schema = op->text.data();  // the plugin's text may be gone when it is looked at
+  op->host = host_;
+  op->plugin = plugin_;
+  // Roles are looked up by name; an op with one must be known for it.
+  if (!out_->read_later || text.find("role ") != text.npos) RETURN_IF_ERROR(ReadOpSchema(op.get()));
+  out_->ops.push_back(std::move(op));
+  return Status();
+}
+
+Status Registrar::AddKernel(const void* d) {
+  tw_kernel_def def;
+  RETURN_IF_ERROR(Seal(static_cast<const tw_kernel_def*>(d), "kernel definition", &def));
+  ASSIGN_OR_RETURN(std::string_view text, SealText(def.spec, def.spec_len, "kernel definition: spec"));
+  if (!def.execute) return Needs(false, StrCat("kernel '", text, "'"), "execute");
+  if (out_->read_later && text[0] != '*') return KeepKernel(def, text);
+  auto k = std::make_unique<KernelDef>();
+  ASSIGN_OR_RETURN(k->spec, ParseKernelSpec(text));
+  k->def = def;
+  k->def.spec = k->spec.text.data();
+  k->host = host_;
+  k->plugin = plugin_;
+  out_->kernels.push_back(std::move(k));
+  return Status();
+}
+
+Status Registrar::KeepKernel(tw_kernel_def def, std::string_view text) {
+  if (!out_->origin) {
+    out_->origin = std::make_shared<KernelOrigin>();
+    out_->origin->host = host_;
+    out_->origin->plugin = plugin_;
+  }
+  def.spec = out_->origin->texts.Keep(text).data();
+  const std::string_view op = HeadOf({def.spec, text.size()});
+  if (out_->unread.empty() || out_->unread.back().op != op) out_->unread.push_back({out_->origin, op, 0, {}});
+  out_->unread.back().defs.push_back(def);
+  return Status();
+}
+
+Status Registrar::AddResource(const void* d) {
+  tw_resource_def def;
+  RETURN_IF_ERROR(Seal(static_cast<const tw_resource_def*>(d), "resource definition", &def));
+  ASSIGN_OR_RETURN(std::string_view type, SealText(def.type, def.type_len, "resource definition: type"));
+  RETURN_IF_ERROR(Needs(def.destroy != nullptr, StrCat("resource type '", type, "'"), "destroy"));
+  auto t = std::make_unique<ResourceType>();
+  t->type = type;
+  t->plugin = plugin_;
+  t->def = def;
+  t->def.type = t->type.data();
+  t->saves = t->def.save && t->def.restore;
+  if (!t->def.save) t->def.save = NoSave;
+  if (!t->def.restore) t->def.restore = NoRestore;
+  t->host = host_;
+  out_->resources.push_back(std::move(t));
+  return Status();
+}
+
+Status Registrar::AddDevice(const void* d) {
+  tw_device_def def;
+  RETURN_IF_ERROR(Seal(static_cast<const tw_device_def*>(d), "device definition", &def));
+  ASSIGN_OR_RETURN(std::string_view kind, SealText(def.kind, def.kind_len, "device definition: kind"));
+  std::string what = StrCat("device kind '", kind, "'");
+  for (char c : kind) {
+    bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    if (!word) return InvalidArgument(what, ": a kind is made of letters, digits and _, so that it can stand in a device's name");
+  }
+  RETURN_IF_ERROR(Needs(def.enumerate != nullptr, what, "enumerate"));
+  RETURN_IF_ERROR(Needs(def.allocate != nullptr, what, "allocate"));
+  RETURN_IF_ERROR(Needs(def.release != nullptr, what, "release"));
+  RETURN_IF_ERROR(Needs(def.copy != nullptr, what, "copy"));
+  auto k = std::make_unique<DeviceKind>();
+  if (def.streams) {
+    RETURN_IF_ERROR(Seal(def.streams, StrCat(what, ": stream set"), &k->streams));
+    RETURN_IF_ERROR(Needs(k->streams.create != nullptr, what, "streams.create"));
+    RETURN_IF_ERROR(Needs(k->streams.destroy != nullptr, what, "streams.destroy"));
+    RETURN_IF_ERROR(Needs(k->streams.signal != nullptr, what, "streams.signal"));
+    k->has_streams = true;
+  }
+  RETURN_IF_ERROR(SealSets(what, def, k.get()));
+  k->kind = UpperCase(kind);
+  k->plugin = plugin_;
+  k->def = def;
+  k->def.kind = k->kind.data();
+  k->def.streams = k->has_streams ? &k->streams : nullptr;
+  k->def.pinned = k->pinned ? &*k->pinned : nullptr;
+  k->def.peer = k->peer ? &*k->peer : nullptr;
+  k->def.events = k->events ? &*k->events : nullptr;
+  k->def.statistics = k->statistics ? &*k->statistics : nullptr;
+  k->def.capture = k->capture ? &*k->capture : nullptr;
+  k->def.profile = k->profile ? &*k->profile : nullptr;
+  k->host = host_;
+  out_->devices.push_back(std::move(k));
+  return Status();
+}
+
+}  // namespace thalweg

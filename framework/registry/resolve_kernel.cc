@@ -1,0 +1,98 @@
+#include "framework/registry/resolve_kernel.h"
+
+#include <type_traits>
+
+#include "framework/base/dtype.h"
+#include "thalweg/plugin/host.h"
+
+namespace thalweg {
+namespace {
+
+Status Mark(const std::vector<std::string>& names, const OpSchema& op, std::string_view clause, bool outputs, std::vector<uint8_t>* in,
+            std::vector<uint8_t>* out) {
+  for (const std::string& name : names) {
+    int i = op.FindInput(name), o = outputs ? op.FindOutput(name) : -1;
+    if (i < 0 && o < 0) {
+      return NotFound("clause '", clause, "' names '", name, "', which is no ", outputs ? "argument" : "input", " of op '", op.name, "'");
+    }
+    (i >= 0 ? *in : *out)[size_t(i >= 0 ? i : o)] = 1;
+  }
+  return Status();
+}
+
+// To: per output argument its input, or its inputs in order of preference.
+template <class To>
+Status Pair(const std::vector<std::pair<std::string, std::string>>& pairs, const OpSchema& op, std::string_view clause, To* to) {
+  constexpr bool kMany = !std::is_same_v<typename To::value_type, int32_t>;
+  for (const auto& [y, x] : pairs) {
+    int o = op.FindOutput(y), i = op.FindInput(x);
+    if (o < 0) return NotFound("clause '", clause, "' names '", y, "', which is no output of op '", op.name, "'");
+    if (i < 0) return NotFound("clause '", clause, "' names '", x, "', which is no input of op '", op.name, "'");
+    if constexpr (kMany) {
+      (*to)[size_t(o)].push_back(i);
+    } else {
+      if ((*to)[size_t(o)] >= 0) return InvalidArgument("clause '", clause, "' names output '", y, "' twice");
+      (*to)[size_t(o)] = i;
+    }
+  }
+  return Status();
+}
+
+Status CheckTypes(const std::vector<uint32_t>& types, const std::vector<ArgSpec>& args, const OpSchema& op, std::string_view what) {
+  if (types.size() != args.size()) {
+    return InvalidArgument("the spec has ", types.size(), " ", what, " types but op '", op.name, "' has ", args.size(), " ", what, "s");
+  }
+  for (size_t a = 0; a < args.size(); ++a) {
+    if (types[a] == 0) continue;
+    if (!args[a].list_attr.empty()) {
+      return InvalidArgument("the type of '", args[a].name, "' must be _, because it takes a list of mixed types");
+    }
+    if (args[a].dtype && args[a].dtype != types[a]) {
+      return InvalidArgument("the type of '", args[a].name, "' is ", DTypeName(types[a]), " in the spec but ", DTypeName(args[a].dtype),
+                             " in op '", op.name, "'");
+    }
+    // A type that the op's attribute does not allow is no error: such a kernel is never chosen, and a plugin must not be refused because
+    // the host's op takes fewer types than the one it was written for.
+  }
+  return Status();
+}
+
+// What the kernel opens must be able to hold a handle.
+Status CheckOpened(const KernelDef& k) {
+  for (size_t a = 0; a < k.op->inputs.size(); ++a) {
+    const ArgSpec& arg = k.op->inputs[a];
+    if (!k.read[a] && !k.update[a]) continue;
+    if (k.read[a] && k.update[a]) return InvalidArgument("'", arg.name, "' stands in read and in update; update is enough");
+    if (k.op->unopened[a]) return InvalidArgument("'", arg.name, "' is unopened by the op's schema; no kernel may read or update it");
+    if (arg.dtype && arg.dtype != TW_RESOURCE && !arg.ref) {
+      return InvalidArgument("'", arg.name, "' is ", DTypeName(arg.dtype), "; only resources can be opened with read or update");
+    }
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status ResolveKernel(const OpSchema& op, KernelDef* k) {
+  k->op = &op;
+  size_t n_in = op.inputs.size(), n_out = op.outputs.size();
+  for (uint32_t a = 0; a < op.attrs.size(); ++a) {
+    if (k->host && op.attrs[a].since > k->host->minor) k->newer_attrs.push_back(a);
+  }
+  for (auto* v : {&k->host_in, &k->keep, &k->read, &k->update}) v->assign(n_in, 0);
+  k->host_out.assign(n_out, 0);
+  k->inplace.assign(n_out, {});
+  k->view.assign(n_out, -1);
+  RETURN_IF_ERROR(Mark(k->spec.host, op, "host", true, &k->host_in, &k->host_out));
+  RETURN_IF_ERROR(Mark(k->spec.keep, op, "keep", false, &k->keep, nullptr));
+  RETURN_IF_ERROR(Mark(k->spec.read, op, "read", false, &k->read, nullptr));
+  RETURN_IF_ERROR(Mark(k->spec.update, op, "update", false, &k->update, nullptr));
+  RETURN_IF_ERROR(Pair(k->spec.inplace, op, "inplace", &k->inplace));
+  RETURN_IF_ERROR(Pair(k->spec.view, op, "view", &k->view));
+  RETURN_IF_ERROR(CheckOpened(*k));
+  if (!k->spec.has_types) return Status();
+  RETURN_IF_ERROR(CheckTypes(k->spec.in_types, op.inputs, op, "input"));
+  return k->spec.out_types.empty() ? Status() : CheckTypes(k->spec.out_types, op.outputs, op, "output");
+}
+
+}  // namespace thalweg
