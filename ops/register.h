@@ -83,10 +83,13 @@ void register_multinomial(tw::Plugin& p);
 void register_random(tw::Plugin& p);
 void register_random_shuffle(tw::Plugin& p);
 void register_stateless_random(tw::Plugin& p);
+void register_stateless_seed(tw::Plugin& p);
 
 // state
 void register_resource_gather(tw::Plugin& p);
+void register_resource_gather_nd(tw::Plugin& p);
 void register_resource_scatter(tw::Plugin& p);
+void register_resource_scatter_nd(tw::Plugin& p);
 void register_saved_resource(tw::Plugin& p);
 void register_variable(tw::Plugin& p);
 

@@ -79,9 +79,12 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_random(p);
   register_random_shuffle(p);
   register_stateless_random(p);
+  register_stateless_seed(p);
 
   register_resource_gather(p);
+  register_resource_gather_nd(p);
   register_resource_scatter(p);
+  register_resource_scatter_nd(p);
   register_saved_resource(p);
   register_variable(p);
 

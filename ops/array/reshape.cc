@@ -48,8 +48,9 @@ void ReshapeRule(const tw::Shape& s) {
   WantVector(s, 1, "shape");
   Dims to;
   if (!s.value(1, &to)) {
-    if (s.known(1) && Known(s.dim(1, 0))) s.out(0, Dims(static_cast<size_t>(s.dim(1, 0)), -1));
-    return;
+    if (!s.known(1) || !Known(s.dim(1, 0))) return;
+    to.assign(static_cast<size_t>(s.dim(1, 0)), -1);
+    if (!to.empty()) return s.out(0, to);  // else all of the shape is known: one element
   }
   for (int64_t size : to)
     if (size < -1) Fail("'shape' is " + Text(to) + "; sizes must be -1 (what is left) or not negative");

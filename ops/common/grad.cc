@@ -74,6 +74,19 @@ tw_edge ShapeOf(const tw::Grad& g, tw_edge e) {
 
 tw_edge Conj(const tw::Grad& g, tw_edge e) { return IsComplex(TypeOf(g, e)) ? g.op("Conj", {e}) : e; }
 
+tw_edge RealPart(const tw::Grad& g, tw_edge e) {
+  const tw_edge conj = Conj(g, e);
+  return conj == e ? e : g.op("Mul", {g.op("AddV2", {e, conj}), Number(g, 0.5, e)});
+}
+
+tw_edge Part(const tw::Grad& g, const char* part, tw_edge z) {
+  return g.op(part, {z}, {tw::Attr::Type("Tout", TypeOf(g, z) == TW_COMPLEX128 ? TW_DOUBLE : TW_FLOAT)});
+}
+
+tw_edge Complex(const tw::Grad& g, tw_edge re, tw_edge im) {
+  return g.op("Complex", {re, im}, {tw::Attr::Type("Tout", TypeOf(g, re) == TW_DOUBLE ? TW_COMPLEX128 : TW_COMPLEX64)});
+}
+
 tw_edge CastTo(const tw::Grad& g, tw_edge e, uint32_t type) {
   return TypeOf(g, e) == type ? e : g.op("Cast", {e}, {tw::Attr::Type("DstT", type)});
 }

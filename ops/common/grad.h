@@ -24,6 +24,11 @@ tw_edge ShapeOf(const tw::Grad& g, tw_edge e);
 
 // The conjugate of a complex value; a real one as it is.
 tw_edge Conj(const tw::Grad& g, tw_edge e);
+// A complex value without its imaginary part; a real one as it is.
+tw_edge RealPart(const tw::Grad& g, tw_edge e);
+// Complex numbers taken apart and put together. part: "Real" or "Imag".
+tw_edge Part(const tw::Grad& g, const char* part, tw_edge z);
+tw_edge Complex(const tw::Grad& g, tw_edge re, tw_edge im);
 // The value in another element type; itself where it has that type.
 tw_edge CastTo(const tw::Grad& g, tw_edge e, uint32_t type);
 // Constants: an int32 vector, an int32 scalar, and a scalar of the type of `like`.

@@ -2,14 +2,13 @@
 
 namespace thalweg::ops {
 
+// Rows of no segment take a row of zeros behind the last one.
 tw_edge RowsOfSegments::Take(tw_edge e) const {
   if (!negative) return g.op("GatherV2", {e, ids, Int(g, 0)});
-  const tw_edge zero = g.scalar(0, TypeOf(g, ids));
-  const tw_edge rows = g.op("GatherV2", {e, g.op("Maximum", {ids, zero}), Int(g, 0)});
-  const tw_edge counted = g.op("GreaterEqual", {ids, zero});
-  const tw_edge inner = Ones(g, g.op("Size", {Tail(g, ShapeOf(g, e), 1)}));
-  const tw_edge mask = g.op("Reshape", {counted, Concat(g, {g.shape(ids_input), inner})});
-  return g.op("SelectV2", {mask, rows, Number(g, 0, e)});
+  const tw_edge shape = ShapeOf(g, e), none = g.op("Fill", {Concat(g, {Ints(g, {1}), Tail(g, shape, 1)}), Number(g, 0, e)});
+  const tw_edge last = CastTo(g, Count(e), TypeOf(g, ids));
+  const tw_edge row = g.op("SelectV2", {g.op("Less", {ids, g.scalar(0, TypeOf(g, ids))}), last, ids});
+  return g.op("GatherV2", {g.op("ConcatV2", {e, none, Int(g, 0)}), row, Int(g, 0)});
 }
 
 tw_edge RowsOfSegments::Count(tw_edge e) const { return g.op("GatherV2", {ShapeOf(g, e), Int(g, 0), Int(g, 0)}); }
@@ -33,7 +32,7 @@ tw_edge ExtremeOfRows(const RowsOfSegments& rows) {
   return g.op("SelectV2", {hit, rows.Take(g.op("DivNoNan", {dy, hits})), Number(g, 0, x)});
 }
 
-// As that of Prod: y / x, the product of the others where x is the only 0, else 0.
+// As that of Prod: y / x; where x is 0, the product of the rows that are not 0, and with one more 0 also that one.
 tw_edge ProductOfRows(const RowsOfSegments& rows) {
   const tw::Grad& g = rows.g;
   const tw_edge x = g.x(0), y = g.y(), zero = Number(g, 0, x), one = Number(g, 1, x);
@@ -41,7 +40,11 @@ tw_edge ProductOfRows(const RowsOfSegments& rows) {
   const tw_edge filled = g.op("SelectV2", {is_zero, one, x});
   const tw_edge zeros = rows.Sum(CastTo(g, is_zero, TypeOf(g, x)), y);
   const tw_edge rest = g.op("UnsortedSegmentProd", {filled, rows.ids, rows.Count(y)});
-  const tw_edge at_zero = rows.Take(g.op("SelectV2", {g.op("Equal", {zeros, one}), rest, zero}));
+  const tw_edge only_zeros = g.op("SelectV2", {is_zero, x, zero});
+  const tw_edge other = g.op("Sub", {rows.Take(rows.Sum(only_zeros, y)), only_zeros});
+  const tw_edge alone = rows.Take(g.op("SelectV2", {g.op("Equal", {zeros, one}), rest, zero}));
+  const tw_edge of_two = rows.Take(g.op("SelectV2", {g.op("Equal", {zeros, Number(g, 2, x)}), rest, zero}));
+  const tw_edge at_zero = g.op("AddV2", {alone, g.op("Mul", {other, of_two})});
   const tw_edge others = g.op("SelectV2", {is_zero, at_zero, g.op("RealDiv", {rows.Take(y), filled})});
   return g.op("Mul", {rows.Take(g.dy()), Conj(g, others)});
 }

@@ -3,6 +3,7 @@
 namespace thalweg::ops {
 
 MaybeDims Variable(const tw::Shape& s, uint32_t i, uint32_t type) {
+  if (s.type_in(i) > TW_REF) return In(s, i);
   WantScalar(s, i, "the handle");
   uint32_t holds = 0;
   tw_shape shape{};

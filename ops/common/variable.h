@@ -1,4 +1,5 @@
-// What ops on variables share: what is known about the variable behind a handle.
+// What ops on variables share: what is known about the variable behind a handle, or behind a reference. Ops with references (ref(T), of
+// graphs from before there were handles) run as their forms with handles, so one rule serves both.
 #pragma once
 #include <initializer_list>
 
@@ -6,7 +7,7 @@
 
 namespace thalweg::ops {
 
-// The shape of the variable behind input i, after a check that it holds that type.
+// The shape of the variable behind input i, after a check that it holds that type. The type of a reference is the graph's to check.
 MaybeDims Variable(const tw::Shape& s, uint32_t i, uint32_t type);
 // Optimizers: inputs first .. first + count - 1 are handles whose variables and the tensor at input `grad` must have one shape.
 void WantOneShape(const tw::Shape& s, uint32_t count, uint32_t grad);
@@ -14,5 +15,13 @@ void WantOneShape(const tw::Shape& s, uint32_t count, uint32_t grad);
 void WantRows(const tw::Shape& s, uint32_t count, uint32_t grad, uint32_t indices);
 // Inputs first, first + 1, ... are scalars of these names.
 void WantScalars(const tw::Shape& s, uint32_t first, std::initializer_list<const char*> names);
+
+// The rule of a form with references: that of the other form; output 0 is the variable that input 0 refers to.
+template <void (*kRule)(const tw::Shape&)>
+void HandOnRule(const tw::Shape& s) {
+  kRule(s);
+  Set(s, 0, In(s, 0));
+}
+#define OPS_HANDS_ON "stateful; no_gradient \"it changes a variable\"; "
 
 }  // namespace thalweg::ops

@@ -57,9 +57,11 @@ int64_t Windows::OutSize(const tw::Shape& s, size_t k, int64_t in, int64_t windo
   if (same_) return s.calc('/', s.calc('+', in, line.stride - 1), line.stride);
   const int64_t reach = s.calc('+', s.calc('*', s.calc('-', window, 1), line.dilation), 1);
   const int64_t padded = s.calc('+', in, s.calc('+', line.before, line.after));
-  if (Known(reach) && Known(padded) && reach > padded)
+  if (Known(reach) && Known(padded) && reach > padded) {
+    if (reach - padded < 2 * line.stride) return 0;  // TensorFlow's limit: it rounds what would be negative towards 0
     Fail("the window covers " + tw::text(reach) + " elements of axis " + std::to_string(axes_.space(k)) + " of the image, which has only " +
          tw::text(padded) + "; use a smaller window or padding SAME");
+  }
   return s.calc('+', s.calc('/', s.calc('-', padded, reach), line.stride), 1);
 }
 

@@ -37,7 +37,9 @@ std::string StringAttr(const tw_operation* operation, const char* attr) {
 }
 
 bool IsVariable(const tw_operation* operation, VariableInfo* out) {
-  if (std::string(tw_operation_type(operation)) != "VarHandleOp") return false;
+  const std::string type = tw_operation_type(operation);
+  out->reference = type == "VariableV2" || type == "Variable";
+  if (type != "VarHandleOp" && !out->reference) return false;
   const void *dtype = nullptr, *shape = nullptr;
   tw_status* missing = tw_operation_attr(operation, "dtype", nullptr, nullptr, nullptr, &dtype);
   if (!missing) missing = tw_operation_attr(operation, "shape", nullptr, nullptr, nullptr, &shape);
@@ -51,7 +53,8 @@ bool IsVariable(const tw_operation* operation, VariableInfo* out) {
   if (out->name.empty()) out->name = out->operation;
   out->dtype = *static_cast<const uint32_t*>(dtype);
   const auto* dims = static_cast<const tw_shape*>(shape);
-  out->known_rank = out->known_shape = dims->rank >= 0;
+  const bool open = type == "Variable" && dims->rank == 0;  // which is how it says that nothing is known
+  out->known_rank = out->known_shape = dims->rank >= 0 && !open;
   if (dims->rank > 0) out->dims.assign(dims->dims, dims->dims + dims->rank);
   for (const int64_t dim : out->dims) out->known_shape = out->known_shape && dim >= 0;
   return true;
@@ -128,6 +131,16 @@ std::string FreeName(tw_scope* scope, const std::string& base) {
   return graph ? Free(graph, prefix + base).substr(prefix.size()) : base;
 }
 
+const tw_operation* Assign(tw_scope* scope, tw_output variable, const VariableInfo& info, tw_output value,
+                           const std::vector<const tw_operation*>& after) {
+  tw_op* op = tw_scope_begin(scope, info.reference ? "Assign" : "AssignVariableOp", nullptr);
+  tw_op_add_input(op, variable);
+  tw_op_add_input(op, value);
+  if (info.reference) tw_op_set_bool(op, "validate_shape", 0);
+  for (const tw_operation* before : after) tw_op_add_control(op, before);
+  return tw_scope_end_operation(scope, op);
+}
+
 namespace {
 
 // The number of rows of a variable as a scalar of the type of `rows`; fails the scope where it is not known.
@@ -174,6 +187,10 @@ tw_op* BeginApply(tw_scope* scope, const std::string& optimizer, const std::vect
 bool CheckTrained(tw_scope* scope, const char* function, const tw_output* variables, const tw_gradient* gradients, uint32_t i,
                   const VariableInfo& info) {
   const std::string variable = std::string(function) + ": variable '" + info.name + "' ";
+  if (info.reference) {
+    Fail(scope, TW_INVALID_ARGUMENT,
+         variable + "is a reference (" + info.operation + "); what is trained here must be made by VarHandleOp");
+  }
   if (!IsReal(info.dtype)) {
     Fail(scope, TW_INVALID_ARGUMENT,
          variable + "holds " + tw_dtype_name(info.dtype) + "; what is trained must hold half, bfloat16, float or double");

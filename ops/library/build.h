@@ -20,6 +20,7 @@ bool Good(const tw_scope* scope);
 struct VariableInfo {
   std::string operation, name;  // name: in containers and checkpoints
   std::string resource;         // the type of resource; empty: a variable. dtype and dims are then what is saved
+  bool reference = false;       // not a handle: the older form
   uint32_t dtype = 0;
   std::vector<int64_t> dims;
   bool known_rank = false, known_shape = false;  // known_shape: every dim, too
@@ -30,7 +31,7 @@ bool Inspect(tw_scope* scope, tw_output variable, VariableInfo* out);
 bool IsReal(uint32_t dtype);
 // The text of a string attribute; "" where there is none.
 std::string StringAttr(const tw_operation* operation, const char* attr);
-// The same about an operation; false if it is not one that makes a variable's handle.
+// The same about an operation; false if it is not one that makes a variable's handle, or a reference to one.
 bool IsVariable(const tw_operation* operation, VariableInfo* out);
 
 // An operation of one output with an element-type attribute.
@@ -39,6 +40,9 @@ tw_output Typed(tw_scope* scope, const char* type, const std::vector<tw_output>&
 tw_output CastTo(tw_scope* scope, tw_output value, uint32_t dtype);
 // An operation without outputs.
 const tw_operation* Update(tw_scope* scope, const char* type, const std::vector<tw_output>& inputs,
+                           const std::vector<const tw_operation*>& after = {});
+// `variable` becomes `value`, whatever shape it had.
+const tw_operation* Assign(tw_scope* scope, tw_output variable, const VariableInfo& info, tw_output value,
                            const std::vector<const tw_operation*>& after = {});
 // A variable beside another that is kept for it: `variable`/`slot`.
 tw_output Beside(tw_scope* scope, const VariableInfo& variable, const char* slot, tw_output initial);

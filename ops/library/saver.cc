@@ -73,7 +73,8 @@ const tw_operation* AddRestore(tw_scope* scope, tw_output names, tw_output slice
   tw_op_add_input(restore, slices);
   tw_op_set_types(restore, "dtypes", dtypes.data(), uint32_t(dtypes.size()));
   const tw_output first = tw_scope_end(scope, restore);
-  std::vector<tw_output> variables, values, resources, saved;
+  std::vector<tw_output> values, resources, saved;
+  std::vector<size_t> variables;
   std::vector<const tw_operation*> checks, updates;
   for (size_t i = 0; i < t.handles.size() && Good(scope); ++i) {
     const VariableInfo& info = t.infos[i];
@@ -88,14 +89,14 @@ const tw_operation* AddRestore(tw_scope* scope, tw_output names, tw_output slice
     tw_op_add_input(ensure, value);
     tw_op_set_shape(ensure, "shape", info.dims.data(), info.known_rank ? int32_t(info.dims.size()) : -1);
     checks.push_back(tw_scope_end_operation(scope, ensure));
-    variables.push_back(t.handles[i]);
+    variables.push_back(i);
     values.push_back(tw_operation_output(checks.back(), 0));
   }
   // All change, or none: plugins are asked before the first assignment.
   const tw_operation* checked = tw_scope_group(scope, "checked", checks.data(), uint32_t(checks.size()));
   if (!resources.empty()) updates.push_back(checked = AddRestoreResources(scope, std::move(resources), saved, {checked}));
   for (size_t i = 0; i < variables.size() && Good(scope); ++i) {
-    updates.push_back(Update(scope, "AssignVariableOp", {variables[i], values[i]}, {checked}));
+    updates.push_back(Assign(scope, t.handles[variables[i]], t.infos[variables[i]], values[i], {checked}));
   }
   return tw_scope_group(scope, "restore_all", updates.data(), uint32_t(updates.size()));
 }

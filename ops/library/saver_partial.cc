@@ -2,6 +2,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ops/library/saver_parts.h"
@@ -52,10 +53,10 @@ bool Fits(const VariableInfo& v, const tw_shape& shape) {
 }
 
 // Says so in the entry where a resource of another type was saved under that name.
-tw_status* JudgeType(const VariableInfo& v, const std::string& who, tw_checkpoint* c, Entry* e) {
+tw_status* JudgeType(const VariableInfo& v, const std::string& who, tw_checkpoint* c, Entry* e, OwnedTensor* saved) {
   tw_tensor* t = nullptr;
   if (tw_status* failed = tw_checkpoint_read(c, e->name.c_str(), &t)) return failed;
-  const OwnedTensor saved(t);
+  saved->reset(t);
   const auto& type = *static_cast<const tw_string*>(tw_tensor_data(t));
   if (v.resource.compare(0, std::string::npos, type.data, type.size) == 0) return nullptr;
   e->outcome = TW_RESTORE_OTHER_DTYPE;
@@ -63,8 +64,8 @@ tw_status* JudgeType(const VariableInfo& v, const std::string& who, tw_checkpoin
   return nullptr;
 }
 
-// What will become of a variable or resource.
-tw_status* Judge(const VariableInfo& v, const std::string& name, tw_checkpoint* c, Entry* out) {
+// What will become of a variable or resource. saved: of a resource, whose type only its contents tell, what was saved.
+tw_status* Judge(const VariableInfo& v, const std::string& name, tw_checkpoint* c, Entry* out, OwnedTensor* saved) {
   Entry& e = *out;
   e.variable = v.name;
   e.name = name;
@@ -85,7 +86,7 @@ tw_status* Judge(const VariableInfo& v, const std::string& name, tw_checkpoint* 
              "' in the file has " + ShapeText(shape.dims, shape.rank);
   } else {
     e.text = who + " restored from '" + name + "'";
-    if (!v.resource.empty()) return JudgeType(v, who, c, out);
+    if (!v.resource.empty()) return JudgeType(v, who, c, out, saved);
   }
   return nullptr;
 }
@@ -118,7 +119,7 @@ tw_status* AddAssignments(tw_saver* saver) {
   if (!resources.empty()) before.push_back(AddRestoreResources(scope, std::move(resources), saved, {}));
   for (size_t i = 0; i < saver->handles.size() && Good(scope); ++i) {
     const bool variable = saver->infos[i].resource.empty();
-    assignments.push_back(variable ? Update(scope, "AssignVariableOp", {saver->handles[i], feeds[i]}, before) : before[0]);
+    assignments.push_back(variable ? Assign(scope, saver->handles[i], saver->infos[i], feeds[i], before) : before[0]);
   }
   if (tw_status* failed = tw_scope_finish(scope)) return failed;
   saver->feeds = std::move(feeds);
@@ -126,9 +127,9 @@ tw_status* AddAssignments(tw_saver* saver) {
   return nullptr;
 }
 
-// Reads all that fit before any is assigned.
-tw_status* Assign(const tw_saver& saver, tw_session* session, tw_checkpoint* c, const tw_restore_report& report) {
-  std::vector<OwnedTensor> tensors;
+// Reads all that fit before any is assigned. tensors: one for each handle, those of resources read already.
+tw_status* Assign(const tw_saver& saver, tw_session* session, tw_checkpoint* c, const tw_restore_report& report,
+                  std::vector<OwnedTensor> tensors) {
   std::vector<tw_tensor*> values;
   std::vector<tw_output> feeds;
   std::vector<const tw_operation*> targets;
@@ -136,11 +137,13 @@ tw_status* Assign(const tw_saver& saver, tw_session* session, tw_checkpoint* c, 
     const bool fits = report.entries[i].outcome == TW_RESTORE_DONE;
     if (!fits && saver.infos[i].resource.empty()) continue;
     const int64_t none = 0;  // an empty vector leaves a resource as it is
-    tw_tensor* t = nullptr;
-    tw_status* failed = fits ? tw_checkpoint_read(c, saver.names[i].c_str(), &t) : tw_tensor_create(TW_STRING, &none, 1, &t);
-    if (failed) return failed;
-    tensors.emplace_back(t);
-    values.push_back(t);
+    if (!fits || !tensors[i]) {
+      tw_tensor* t = nullptr;
+      tw_status* failed = fits ? tw_checkpoint_read(c, saver.names[i].c_str(), &t) : tw_tensor_create(TW_STRING, &none, 1, &t);
+      if (failed) return failed;
+      tensors[i].reset(t);
+    }
+    values.push_back(tensors[i].get());
     feeds.push_back(saver.feeds[i]);
     if (fits) targets.push_back(saver.assignments[i]);
   }
@@ -159,11 +162,13 @@ tw_status* RestorePartial(tw_saver* saver, tw_session* session, const char* pref
   if (tw_status* failed = tw_checkpoint_open(prefix, &opened)) return failed;
   const std::unique_ptr<tw_checkpoint, CloseCheckpoint> c(opened);
   auto report = std::make_unique<tw_restore_report>();
+  std::vector<OwnedTensor> saved(saver->infos.size());
   for (size_t i = 0; i < saver->infos.size(); ++i) {
-    if (tw_status* failed = Judge(saver->infos[i], saver->names[i], opened, &report->entries.emplace_back())) return failed;
+    tw_status* failed = Judge(saver->infos[i], saver->names[i], opened, &report->entries.emplace_back(), &saved[i]);
+    if (failed) return failed;
   }
   if (tw_status* failed = AddAssignments(saver)) return failed;
-  if (tw_status* failed = Assign(*saver, session, opened, *report)) return failed;
+  if (tw_status* failed = Assign(*saver, session, opened, *report, std::move(saved))) return failed;
   AddUnused(opened, report.get());
   if (out_report) *out_report = report.release();
   return nullptr;

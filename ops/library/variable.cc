@@ -40,12 +40,16 @@ tw_output tw_variable_read(tw_scope* scope, tw_output variable) {
   return Protect(scope, [&]() -> tw_output {
     VariableInfo info;
     if (!Inspect(scope, variable, &info)) return 0;
+    if (info.reference) return tw_scope_op1(scope, "Identity", variable);
     return Typed(scope, "ReadVariableOp", {variable}, "dtype", info.dtype);
   });
 }
 
 const tw_operation* tw_variable_assign(tw_scope* scope, tw_output variable, tw_output value) {
-  return Protect(scope, [&]() -> const tw_operation* { return Update(scope, "AssignVariableOp", {variable, value}); });
+  return Protect(scope, [&]() -> const tw_operation* {
+    VariableInfo info;
+    return Inspect(scope, variable, &info) ? Assign(scope, variable, info, value) : nullptr;
+  });
 }
 
 const tw_operation* tw_variable_initializer(tw_scope* scope, const char* name) {
@@ -56,7 +60,8 @@ const tw_operation* tw_variable_initializer(tw_scope* scope, const char* name) {
       const tw_operation* assign = tw_graph_operation(graph, i);
       VariableInfo info;
       const tw_operation* variable = nullptr;
-      if (std::string(tw_operation_type(assign)) != "AssignVariableOp") continue;
+      const std::string type = tw_operation_type(assign);
+      if (type != "AssignVariableOp" && type != "Assign") continue;
       tw_scope_fail(scope, tw_graph_producer(graph, tw_operation_input(assign, 0), &variable, nullptr));
       if (!variable || !IsVariable(variable, &info)) continue;
       if (tw_operation_name(assign) == info.operation + kInitialSuffix) assignments.push_back(assign);

@@ -42,8 +42,9 @@ void Choice(const tw::Grad& g, const char* x_wins) {
 void MaximumGradient(const tw::Grad& g) { Choice(g, "GreaterEqual"); }
 void MinimumGradient(const tw::Grad& g) { Choice(g, "LessEqual"); }
 
+// Of complex numbers it is real: what arrives at its imaginary part goes nowhere.
 void SquaredDifferenceGradient(const tw::Grad& g) {
-  const tw_edge twice = Mul(g, Number(g, 2, g.dy()), g.dy());
+  const tw_edge twice = Mul(g, Number(g, 2, g.dy()), RealPart(g, g.dy()));
   const tw_edge dx = Mul(g, twice, g.op("Sub", {g.x(0), g.x(1)}));
   BroadcastGradient(g, dx, Neg(g, dx));
 }

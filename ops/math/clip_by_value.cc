@@ -1,4 +1,4 @@
-// ClipByValue: elements between two bounds.
+// ClipByValue: elements between two bounds; of complex numbers both parts, each between those of the bounds.
 #include "ops/common/grad.h"
 #include "ops/common/types.h"
 #include "ops/register.h"
@@ -17,22 +17,43 @@ void Rule(const tw::Shape& s) {
   Set(s, 0, out);
 }
 
-// Each element's gradient goes to what it became: itself, or a bound. The lower one wins where the bounds cross.
-void Gradient(const tw::Grad& g) {
-  const tw_edge t = g.x(0), low = g.x(1), high = g.x(2), dy = g.dy(), zero = Number(g, 0, dy);
-  const tw_edge is_high = g.op("Less", {high, t}), below = g.op("SelectV2", {is_high, high, t});
-  const tw_edge is_low = g.op("Less", {below, low});
+struct Inputs {
+  tw_edge t, low, high;
+};
+
+// Each element's gradient goes to what it became: itself, or a bound. The lower one wins where the bounds cross. All of the shape of t.
+Inputs Shares(const tw::Grad& g, const Inputs& x, tw_edge dy) {
+  const tw_edge zero = Number(g, 0, dy);
+  const tw_edge is_high = g.op("Less", {x.high, x.t}), below = g.op("SelectV2", {is_high, x.high, x.t});
+  const tw_edge is_low = g.op("Less", {below, x.low});
   const tw_edge not_low = g.op("SelectV2", {is_low, zero, dy});
-  g.dx(0, g.op("SelectV2", {is_high, zero, not_low}));
-  g.dx(1, SumTo(g, g.op("SelectV2", {is_low, dy, zero}), 1, ShapeIn(g, 0)));
-  g.dx(2, SumTo(g, g.op("SelectV2", {is_high, not_low, zero}), 2, ShapeIn(g, 0)));
+  return {g.op("SelectV2", {is_high, zero, not_low}), g.op("SelectV2", {is_low, dy, zero}), g.op("SelectV2", {is_high, not_low, zero})};
+}
+
+Inputs PartShares(const tw::Grad& g, const char* part) {
+  return Shares(g, {Part(g, part, g.x(0)), Part(g, part, g.x(1)), Part(g, part, g.x(2))}, Part(g, part, g.dy()));
+}
+
+void Gradient(const tw::Grad& g) {
+  Inputs to;
+  if (g.type_in(0) == TW_COMPLEX64 || g.type_in(0) == TW_COMPLEX128) {
+    const Inputs re = PartShares(g, "Real"), im = PartShares(g, "Imag");
+    to = {Complex(g, re.t, im.t), Complex(g, re.low, im.low), Complex(g, re.high, im.high)};
+  } else {
+    to = Shares(g, {g.x(0), g.x(1), g.x(2)}, g.dy());
+  }
+  g.dx(0, to.t);
+  g.dx(1, SumTo(g, to.low, 1, ShapeIn(g, 0)));
+  g.dx(2, SumTo(g, to.high, 2, ShapeIn(g, 0)));
 }
 
 }  // namespace
 
 void register_clip_by_value(tw::Plugin& p) {
-  p.op<Gradient, Rule>("ClipByValue(t: T, clip_value_min: T, clip_value_max: T) -> (output: T); T: " OPS_NUMBERS
-                       "; doc \"max(min(t, clip_value_max), clip_value_min); the bounds are scalars or of the shape of t; NaN stays\"");
+  p.op<Gradient, Rule>(
+      "ClipByValue(t: T, clip_value_min: T, clip_value_max: T) -> (output: T); T: " OPS_NUMBERS
+      "; doc \"max(min(t, clip_value_max), clip_value_min); the bounds are scalars or of the shape of t; NaN stays; complex "
+      "numbers part by part\"");
 }
 
 }  // namespace thalweg::ops

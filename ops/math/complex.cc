@@ -8,36 +8,31 @@ namespace {
 // Of the parts that make up numbers of type T.
 uint32_t PartType(uint32_t complex) { return complex == TW_COMPLEX128 ? TW_DOUBLE : TW_FLOAT; }
 
-tw_edge Complex(const tw::Grad& g, tw_edge re, tw_edge im, uint32_t type) {
-  return g.op("Complex", {re, im}, {tw::Attr::Type("Tout", type)});
-}
 // dy and 0, in the precision of the input.
 tw_edge Dy(const tw::Grad& g) { return CastTo(g, g.dy(), PartType(g.type_in(0))); }
 
-tw_edge Part(const tw::Grad& g, const char* op, tw_edge z, uint32_t type) { return g.op(op, {z}, {tw::Attr::Type("Tout", type)}); }
-
 void ComplexGradient(const tw::Grad& g) {
   const uint32_t type = g.type_in(0);
-  BroadcastGradient(g, Part(g, "Real", g.dy(), type), Part(g, "Imag", g.dy(), type));
+  BroadcastGradient(g, CastTo(g, Part(g, "Real", g.dy()), type), CastTo(g, Part(g, "Imag", g.dy()), type));
 }
 void RealGradient(const tw::Grad& g) {
   const tw_edge dy = Dy(g);
-  g.dx(0, Complex(g, dy, Number(g, 0, dy), g.type_in(0)));
+  g.dx(0, Complex(g, dy, Number(g, 0, dy)));
 }
 void ImagGradient(const tw::Grad& g) {
   const tw_edge dy = Dy(g);
-  g.dx(0, Complex(g, Number(g, 0, dy), dy, g.type_in(0)));
+  g.dx(0, Complex(g, Number(g, 0, dy), dy));
 }
 // (-im + i re) / |z|^2 = i / conj(z)
 void AngleGradient(const tw::Grad& g) {
   const tw_edge dy = Dy(g);
-  g.dx(0, g.op("RealDiv", {Complex(g, Number(g, 0, dy), dy, g.type_in(0)), Conj(g, g.x(0))}));
+  g.dx(0, g.op("RealDiv", {Complex(g, Number(g, 0, dy), dy), Conj(g, g.x(0))}));
 }
 // z / |z|, and 0 at 0. Not Sign, which has no derivative.
 void ComplexAbsGradient(const tw::Grad& g) {
   const tw_edge dy = Dy(g), zero = Number(g, 0, dy), size = CastTo(g, g.y(), PartType(g.type_in(0)));
-  const tw_edge spread = g.op("Mul", {Complex(g, dy, zero, g.type_in(0)), g.x(0)});
-  g.dx(0, g.op("DivNoNan", {spread, Complex(g, size, zero, g.type_in(0))}));
+  const tw_edge spread = g.op("Mul", {Complex(g, dy, zero), g.x(0)});
+  g.dx(0, g.op("DivNoNan", {spread, Complex(g, size, zero)}));
 }
 
 template <void (*Gradient)(const tw::Grad&)>

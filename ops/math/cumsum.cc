@@ -19,19 +19,30 @@ tw_edge SumBack(const tw::Grad& g, tw_edge e) {
 }
 void SumGradient(const tw::Grad& g) { g.dx(0, SumBack(g, g.dy())); }
 
+// What arrives at the products with the elements of `without` left out of them.
+tw_edge ProductsBack(const tw::Grad& g, tw_edge without) {
+  const tw_edge kept = g.op("SelectV2", {without, Number(g, 1, g.x(0)), g.x(0)});
+  const tw_edge products = g.op("Cumprod", {kept, g.x(1)}, {{"exclusive", g.b("exclusive")}, {"reverse", g.b("reverse")}});
+  return SumBack(g, g.op("Mul", {g.dy(), Conj(g, products)}));
+}
+
 // y / x for each product that has x in it. After the first 0 of a run all products are 0, so that only it has another slope: that of the
-// products with it left out.
+// products with it left out. The slope of the second 0 is 0 as well, but has a derivative: it is that of the products without both, times
+// the first.
 void ProdGradient(const tw::Grad& g) {
-  const tw_edge x = g.x(0), dy = g.dy(), zero = Number(g, 0, x), one = Number(g, 1, x);
+  const tw_edge x = g.x(0), zero = Number(g, 0, x), one = Number(g, 1, x);
   const tw_edge is_zero = g.op("Equal", {x, zero});
-  const tw_edge zeros = g.op("Cumsum", {CastTo(g, is_zero, TW_INT64), g.x(1)}, {{"reverse", g.b("reverse")}});
-  const tw_edge first = g.op("LogicalAnd", {is_zero, g.op("Equal", {zeros, g.scalar(1, TW_INT64)})});
-  const tw_edge without =
-      g.op("Cumprod", {g.op("SelectV2", {first, one, x}), g.x(1)}, {{"exclusive", g.b("exclusive")}, {"reverse", g.b("reverse")}});
-  const tw_edge at_first = SumBack(g, g.op("Mul", {dy, Conj(g, without)}));
+  const auto sums = [&](tw_edge e) { return g.op("Cumsum", {e, g.x(1)}, {{"reverse", g.b("reverse")}}); };
+  const tw_edge zeros = sums(CastTo(g, is_zero, TW_INT64));
+  const auto zero_number = [&](double n) { return g.op("LogicalAnd", {is_zero, g.op("Equal", {zeros, g.scalar(n, TW_INT64)})}); };
+  const tw_edge first = zero_number(1), second = zero_number(2);
+  const tw_edge at_first = ProductsBack(g, first);
+  const tw_edge before = Conj(g, sums(g.op("SelectV2", {first, x, zero})));
+  const tw_edge at_second = g.op("Mul", {before, ProductsBack(g, g.op("LogicalOr", {first, second}))});
   const tw_edge filled = Conj(g, g.op("SelectV2", {is_zero, one, x}));
-  const tw_edge others = g.op("RealDiv", {SumBack(g, g.op("Mul", {dy, Conj(g, g.y())})), filled});
-  g.dx(0, g.op("SelectV2", {first, at_first, g.op("SelectV2", {is_zero, zero, others})}));
+  const tw_edge others = g.op("RealDiv", {SumBack(g, g.op("Mul", {g.dy(), Conj(g, g.y())})), filled});
+  const tw_edge at_zero = g.op("SelectV2", {second, at_second, zero});
+  g.dx(0, g.op("SelectV2", {first, at_first, g.op("SelectV2", {is_zero, at_zero, others})}));
 }
 
 }  // namespace

@@ -41,15 +41,18 @@ tw_edge GroupSize(const tw::Grad& g) {
 // Divided before it is spread out: fewer elements.
 void MeanGradient(const tw::Grad& g) { g.dx(0, SpreadOut(g, g.op("RealDiv", {g.dy(), GroupSize(g)}))); }
 
-// The product of the others: y / x where x is not 0, else the product with the zeros left out, and 0 from two zeros on. Right up to the
-// second derivative as long as no group has two zeros.
+// The product of the others: y / x where x is not 0, else the product with the zeros left out. That is 0 from two zeros on, but two of them
+// have a second derivative, which is why the other one is a factor there.
 void ProdGradient(const tw::Grad& g) {
   const tw_edge x = g.x(0), axes = g.x(1), zero = Number(g, 0, x), one = Number(g, 1, x);
   const tw_edge is_zero = g.op("Equal", {x, zero});
   const tw_edge filled = g.op("SelectV2", {is_zero, one, x});
   const tw_edge zeros = g.op("Sum", {CastTo(g, is_zero, g.type_in(0)), axes}, {{"keep_dims", true}});
   const tw_edge rest = g.op("Prod", {filled, axes}, {{"keep_dims", true}});
-  const tw_edge at_zero = g.op("SelectV2", {g.op("Equal", {zeros, one}), rest, zero});
+  const tw_edge only_zeros = g.op("SelectV2", {is_zero, x, zero});
+  const tw_edge other = g.op("Sub", {g.op("Sum", {only_zeros, axes}, {{"keep_dims", true}}), only_zeros});
+  const tw_edge by = g.op("SelectV2", {g.op("Equal", {zeros, Number(g, 2, x)}), other, zero});
+  const tw_edge at_zero = g.op("Mul", {rest, g.op("SelectV2", {g.op("Equal", {zeros, one}), one, by})});
   const tw_edge others = g.op("SelectV2", {is_zero, at_zero, g.op("RealDiv", {KeepAxes(g, g.y()), filled})});
   g.dx(0, g.op("Mul", {KeepAxes(g, g.dy()), Conj(g, others)}));
 }
@@ -63,9 +66,7 @@ void ExtremeGradient(const tw::Grad& g) {
 
 // x over its norm, and 0 where that is 0. The norm of complex numbers is real: what arrives at its imaginary part goes nowhere.
 void NormGradient(const tw::Grad& g) {
-  tw_edge dy = g.dy();
-  if (const tw_edge conj = Conj(g, dy); conj != dy) dy = g.op("Mul", {g.op("AddV2", {dy, conj}), Number(g, 0.5, dy)});
-  g.dx(0, g.op("Mul", {g.op("DivNoNan", {g.x(0), KeepAxes(g, g.y())}), KeepAxes(g, dy)}));
+  g.dx(0, g.op("Mul", {g.op("DivNoNan", {g.x(0), KeepAxes(g, g.y())}), KeepAxes(g, RealPart(g, g.dy()))}));
 }
 
 template <void (*Gradient)(const tw::Grad&)>

@@ -17,11 +17,12 @@ void Rule(const tw::Shape& s) {
   Dims numbers;
   int64_t segments = -1;
   if (s.value(1, &numbers)) {
-    segments = 0;
+    int64_t before = 0;
     for (int64_t number : numbers) {
-      if (number < 0 || number + 1 < segments) Fail("'segment_ids' is " + Text(numbers) + "; the numbers must not decrease, from 0 on");
-      segments = s.calc('+', number, 1);
+      if (number < before) Fail("'segment_ids' is " + Text(numbers) + "; the numbers must not decrease, from 0 on");
+      before = number;
     }
+    segments = numbers.empty() ? 0 : s.calc('+', before, 1);
   }
   s.out(0, Join({segments}, Sub(*data, 1, data->size())));
 }

@@ -1,4 +1,4 @@
-// ResourceScatterAdd, -Sub, -Update: rows of a variable changed in place.
+// ResourceScatterAdd, -Sub, -Update and their forms with references: rows of a variable changed in place.
 #include "ops/common/types.h"
 #include "ops/common/variable.h"
 #include "ops/register.h"
@@ -8,9 +8,9 @@ namespace {
 
 // updates: one row per index, or one scalar for all elements.
 void Rule(const tw::Shape& s) {
-  const MaybeDims variable = Variable(s, 0, s.type("dtype")), indices = In(s, 1), updates = In(s, 2);
+  const MaybeDims variable = Variable(s, 0, s.type_in(2)), indices = In(s, 1), updates = In(s, 2);
   if (!variable) return;
-  if (variable->empty()) Fail("the variable is a scalar, which has no rows");
+  if (variable->empty()) Fail("'resource' is a scalar, which has no rows");
   if (!indices || (updates && updates->empty())) return;
   Merge(s, updates, Join(*indices, Sub(*variable, 1, variable->size())),
         "the shape of 'updates' and that of the rows which 'indices' names");
@@ -21,12 +21,21 @@ void Scatter(tw::Plugin& p, const std::string& name, const std::string& types, c
                       "; Tindices: " OPS_INDEX "; stateful; no_gradient \"it has no outputs\"; doc \"" + doc + "\"");
 }
 
+void ScatterReference(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& locking) {
+  p.op<nullptr, HandOnRule<Rule>>(name + "(ref: ref(T), indices: Tindices, updates: T) -> (output_ref: ref(T)); T: " + types +
+                                  "; Tindices: " OPS_INDEX "; use_locking: bool = " + locking + "; " OPS_HANDS_ON "runs_as Resource" +
+                                  name + "; doc \"Resource" + name + " on a variable by reference\"");
+}
+
 }  // namespace
 
 void register_resource_scatter(tw::Plugin& p) {
   Scatter(p, "ResourceScatterAdd", OPS_NUMBERS, "adds updates[i] to the variable's row indices[i]; equal indices add up");
   Scatter(p, "ResourceScatterSub", OPS_NUMBERS, "takes updates[i] from the variable's row indices[i]; equal indices add up");
   Scatter(p, "ResourceScatterUpdate", "type", "the variable's row indices[i] becomes updates[i]; of equal indices the last one counts");
+  ScatterReference(p, "ScatterAdd", OPS_NUMBERS, "false");
+  ScatterReference(p, "ScatterSub", OPS_NUMBERS, "false");
+  ScatterReference(p, "ScatterUpdate", "type", "true");
 }
 
 }  // namespace thalweg::ops

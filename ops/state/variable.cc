@@ -1,6 +1,8 @@
-// Variables: making a handle, reading, assigning, asking, destroying. A handle carries the variable's type and shape, as far as known.
+// Variables: making a handle or a reference, reading, assigning, asking, destroying. A handle carries the variable's type and shape, as far
+// as known.
 #include "ops/common/variable.h"
 
+#include "ops/common/types.h"
 #include "ops/register.h"
 
 namespace thalweg::ops {
@@ -16,11 +18,45 @@ void ReadRule(const tw::Shape& s) { Set(s, 0, Variable(s, 0, s.type("dtype"))); 
 // The gradient of a handle is the gradient of the variable's value.
 void ReadGradient(const tw::Grad& g) { g.dx(0, g.dy()); }
 
-void AssignRule(const tw::Shape& s) { Merge(s, Variable(s, 0, s.type("dtype")), In(s, 1), "the shapes of the variable and of 'value'"); }
+MaybeDims Assigned(const tw::Shape& s) {
+  return Merge(s, Variable(s, 0, s.type_in(1)), In(s, 1), "the shapes of the variable and of 'value'");
+}
+void AssignRule(const tw::Shape& s) { Assigned(s); }
 
 void Assign(tw::Plugin& p, const std::string& name, const std::string& attrs, const std::string& doc) {
   p.op<nullptr, AssignRule>(name + "(resource: resource, value: dtype) -> (); dtype: type; " + attrs +
                             "stateful; no_gradient \"it has no outputs\"; doc \"" + doc + "\"");
+}
+
+// In the older of the two ops, no axes mean that nothing is known.
+template <bool kScalars>
+void ReferenceRule(const tw::Shape& s) {
+  const MaybeDims dims = ToDims(s.shape("shape"));
+  if (kScalars || (dims && !dims->empty())) Set(s, 0, dims);
+}
+
+void UpdateReferenceRule(const tw::Shape& s) { Set(s, 0, Assigned(s)); }
+// Only here may a variable become what it was not declared as.
+void AssignReferenceRule(const tw::Shape& s) { Set(s, 0, s.b("validate_shape") ? Assigned(s) : In(s, 1)); }
+
+void AddReferences(tw::Plugin& p) {
+  constexpr const char* kMade =
+      "() -> (ref: ref(dtype)); shape: shape; dtype: type; container: string = \"\"; shared_name: string = \"\"; "
+      "stateful; runs_as VarHandleOp; no_gradient \"it has no inputs\"; doc \"";
+  constexpr const char* kChanged =
+      "(ref: ref(T), value: T) -> (output_ref: ref(T)); T: " OPS_NUMBERS "; use_locking: bool = false; " OPS_HANDS_ON;
+  p.op<nullptr, ReferenceRule<true>>(std::string("VariableV2") + kMade + "a reference to the variable of that container and name\"");
+  p.op<nullptr, ReferenceRule<false>>(std::string("Variable") + kMade + "VariableV2, but [] says that the shape is not known\"");
+  p.op<nullptr, AssignReferenceRule>(
+      "Assign(ref: ref(T), value: T) -> (output_ref: ref(T)); T: type; validate_shape: bool = true; use_locking: bool = true; " OPS_HANDS_ON
+      "runs_as AssignVariableOp; doc \"the variable's value becomes 'value'\"");
+  p.op<nullptr, UpdateReferenceRule>(std::string("AssignAdd") + kChanged +
+                                     "runs_as AssignAddVariableOp; doc \"adds 'value' to the variable\"");
+  p.op<nullptr, UpdateReferenceRule>(std::string("AssignSub") + kChanged +
+                                     "runs_as AssignSubVariableOp; doc \"takes 'value' from the variable\"");
+  p.op(R"(
+      IsVariableInitialized(ref: ref(dtype)) -> (is_initialized: bool[]); dtype: type; stateful; runs_as VarIsInitializedOp;
+      no_gradient "truth values have no derivative"; doc "whether the variable has a value")");
 }
 
 }  // namespace
@@ -34,13 +70,15 @@ void register_variable(tw::Plugin& p) {
       VarIsInitializedOp(resource: resource[]) -> (is_initialized: bool[]); stateful; no_gradient "truth values have no derivative";
       doc "whether the variable has a value")");
   p.op<ReadGradient, ReadRule>(R"(
-      ReadVariableOp(resource: resource) -> (value: dtype); dtype: type; stateful; doc "the variable's value at the time of the read")");
+      ReadVariableOp(resource: resource) -> (value: dtype); dtype: type; stateful; role read_variable;
+      doc "the variable's value at the time of the read")");
   Assign(p, "AssignVariableOp", "validate_shape: bool = false; ", "the variable's value becomes 'value'");
   Assign(p, "AssignAddVariableOp", "", "adds 'value' to the variable, which must have a value");
   Assign(p, "AssignSubVariableOp", "", "takes 'value' from the variable, which must have a value");
   p.op(R"(
       DestroyResourceOp(resource: resource[]) -> (); ignore_lookup_error: bool = true; stateful; no_gradient "it has no outputs";
       doc "removes the resource; its name is free at once, its memory after the last use")");
+  AddReferences(p);
 }
 
 }  // namespace thalweg::ops

@@ -29,6 +29,10 @@ void register_apply_adadelta(tw::Plugin& p) {
       "ResourceSparseApplyAdadelta(var: resource, accum: resource, accum_update: resource, lr: T, rho: T, epsilon: T, grad: T, "
       "indices: Tindices) -> (); T: " OPS_NUMBERS "; Tindices: " OPS_INDEX "; " LAST
       "doc \"ResourceApplyAdadelta on the rows that indices names, one after the other\"");
+  p.op<nullptr, HandOnRule<Rule>>(
+      "ApplyAdadelta(var: ref(T), accum: ref(T), accum_update: ref(T), lr: T, rho: T, epsilon: T, grad: T) -> (out: ref(T)); "
+      "T: " OPS_NUMBERS "; use_locking: bool = false; " OPS_HANDS_ON
+      "runs_as ResourceApplyAdadelta; doc \"ResourceApplyAdadelta on variables by reference\"");
 }
 
 }  // namespace thalweg::ops

@@ -39,6 +39,10 @@ void register_apply_adagrad(tw::Plugin& p) {
   p.op<nullptr, SparseRuleV2>(
       "ResourceSparseApplyAdagradV2(var: resource, accum: resource, lr: T, epsilon: T, grad: T, indices: Tindices) -> (); T: " OPS_NUMBERS
       "; Tindices: " OPS_INDEX "; " LAST "doc \"ResourceApplyAdagradV2 on the rows that indices names, one after the other\"");
+  p.op<nullptr, HandOnRule<Rule>>(
+      "ApplyAdagrad(var: ref(T), accum: ref(T), lr: T, grad: T) -> (out: ref(T)); "
+      "T: " OPS_NUMBERS "; use_locking: bool = false; update_slots: bool = true; " OPS_HANDS_ON
+      "runs_as ResourceApplyAdagrad; doc \"ResourceApplyAdagrad on variables by reference\"");
 }
 
 }  // namespace thalweg::ops

@@ -44,6 +44,10 @@ void register_apply_ftrl(tw::Plugin& p) {
   p.op<nullptr, SparseRuleV2>(
       "ResourceSparseApplyFtrlV2" FIRST "indices: Tindices, lr: T, l1: T, l2: T, l2_shrinkage: T, lr_power: T) -> (); T: " OPS_NUMBERS
       "; Tindices: " OPS_INDEX "; " LAST "doc \"ResourceApplyFtrlV2 on the rows that indices names, one after the other\"");
+  p.op<nullptr, HandOnRule<Rule>>(
+      "ApplyFtrl(var: ref(T), accum: ref(T), linear: ref(T), grad: T, lr: T, l1: T, l2: T, lr_power: T) -> (out: ref(T)); "
+      "T: " OPS_NUMBERS "; use_locking: bool = false; multiply_linear_by_lr: bool = false; " OPS_HANDS_ON
+      "runs_as ResourceApplyFtrl; doc \"ResourceApplyFtrl on variables by reference\"");
 }
 
 }  // namespace thalweg::ops

@@ -1,5 +1,6 @@
 // ResourceApplyMomentum and its sparse form: accum = momentum * accum + grad; var -= lr * accum, with Nesterov
-// var -= lr * (grad + momentum * accum).
+// var -= lr * (grad + momentum * accum). ResourceApplyKerasMomentum and its sparse form keep the step itself: accum = momentum * accum - lr
+// * grad; var += accum, with Nesterov var += momentum * accum - lr * grad.
 #include "ops/common/types.h"
 #include "ops/common/variable.h"
 #include "ops/register.h"
@@ -29,6 +30,17 @@ void register_apply_momentum(tw::Plugin& p) {
   p.op<nullptr, SparseRule>(
       "ResourceSparseApplyMomentum(var: resource, accum: resource, lr: T, grad: T, indices: Tindices, momentum: T) -> (); T: " OPS_NUMBERS
       "; Tindices: " OPS_INDEX "; " LAST "doc \"ResourceApplyMomentum on the rows that indices names, one after the other\"");
+  p.op<nullptr, Rule>("ResourceApplyKerasMomentum(var: resource, accum: resource, lr: T, grad: T, momentum: T) -> (); T: " OPS_NUMBERS
+                      "; " LAST
+                      "doc \"accum = momentum * accum - lr * grad; var += accum, or with Nesterov momentum * accum - lr * grad\"");
+  p.op<nullptr, SparseRule>(
+      "ResourceSparseApplyKerasMomentum(var: resource, accum: resource, lr: T, grad: T, indices: Tindices, momentum: T) -> (); "
+      "T: " OPS_NUMBERS "; Tindices: " OPS_INDEX "; " LAST
+      "doc \"ResourceApplyKerasMomentum on the rows that indices names, one after the other\"");
+  p.op<nullptr, HandOnRule<Rule>>(
+      "ApplyMomentum(var: ref(T), accum: ref(T), lr: T, grad: T, momentum: T) -> (out: ref(T)); "
+      "T: " OPS_NUMBERS "; use_locking: bool = false; use_nesterov: bool = false; " OPS_HANDS_ON
+      "runs_as ResourceApplyMomentum; doc \"ResourceApplyMomentum on variables by reference\"");
 }
 
 }  // namespace thalweg::ops

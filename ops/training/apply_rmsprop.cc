@@ -37,6 +37,10 @@ void register_apply_rmsprop(tw::Plugin& p) {
   p.op<nullptr, SparseRule<4>>("ResourceSparseApplyCenteredRMSProp(var: resource, mg: resource, ms: resource, mom: resource, " FACTORS
                                ", indices: Tindices) -> (); T: " OPS_NUMBERS "; Tindices: " OPS_INDEX "; " LAST
                                "doc \"ResourceApplyCenteredRMSProp on the rows that indices names, one after the other\"");
+  p.op<nullptr, HandOnRule<Rule<3>>>(
+      "ApplyRMSProp(var: ref(T), ms: ref(T), mom: ref(T), lr: T, rho: T, momentum: T, epsilon: T, grad: T) -> (out: ref(T)); "
+      "T: " OPS_NUMBERS "; use_locking: bool = false; " OPS_HANDS_ON
+      "runs_as ResourceApplyRMSProp; doc \"ResourceApplyRMSProp on variables by reference\"");
 }
 
 }  // namespace thalweg::ops

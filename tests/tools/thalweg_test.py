@@ -51,7 +51,7 @@ def test_lists_are_tables_or_json(folder):
     assert devices[0]["name"].endswith("device:CPU:0") and "CPU:0" in run("devices")
     plugins = {p["id"]: p for p in json.loads(run("plugins", "--json"))}
     assert plugins["org.thalweg.cpu"]["state"] in ("loaded", "known") and plugins["org.thalweg.cpu"]["kernels"] > 100
-    assert len(plugins["org.thalweg.cpu"]["digest"]) == 64 and plugins["org.thalweg.cpu"]["roles"] == []
+    assert len(plugins["org.thalweg.cpu"]["digest"]) == 64 and "fuse" in str(plugins["org.thalweg.cpu"]["roles"])
     assert "org.thalweg.ops" in run("plugins")
 
 

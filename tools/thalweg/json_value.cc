@@ -104,12 +104,16 @@ class JsonReader {
 
 JsonValue JsonValue::Parse(std::string_view text) { return JsonReader(text).Read(); }
 
-const JsonValue& JsonValue::operator[](std::string_view key) const {
+const JsonValue& JsonValue::Missing() {
   static const JsonValue none;
+  return none;
+}
+
+const JsonValue& JsonValue::operator[](std::string_view key) const {
   for (size_t i = 0; i < keys_.size(); ++i) {
     if (keys_[i] == key) return items_[i];
   }
-  return none;
+  return Missing();
 }
 
 }  // namespace thalweg::cli

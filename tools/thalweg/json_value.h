@@ -14,6 +14,7 @@ class JsonValue {
 
   // The member of that name; a null where there is none.
   const JsonValue& operator[](std::string_view key) const;
+  bool has(std::string_view key) const { return &(*this)[key] != &Missing(); }
   bool null() const { return kind_ == Kind::kNull; }
   const std::vector<JsonValue>& items() const { return items_; }  // of an array
   const std::string& text() const { return text_; }               // of a text
@@ -21,6 +22,7 @@ class JsonValue {
 
  private:
   friend class JsonReader;
+  static const JsonValue& Missing();
   enum class Kind { kNull, kNumber, kText, kArray, kObject } kind_ = Kind::kNull;
   double number_ = 0;
   std::string text_;

@@ -1,69 +1,160 @@
-// thalweg ops: which ops the loaded plugins define.
+// thalweg ops: which ops the loaded plugins define; the manual of one, or of all as Markdown.
 #include <fnmatch.h>
 
 #include <cstdio>
+#include <filesystem>
 
 #include "command.h"
 #include "handles.h"
 #include "json.h"
+#include "op_facts.h"
+#include "op_page.h"
 
 namespace thalweg::cli {
 namespace {
 
-void PrintOne(const tw_ops* o, uint32_t i) {
-  std::printf("%s\n", Coloured(kBold, tw_ops_name(o, i)).c_str());
-  if (*tw_ops_doc(o, i)) std::printf("  %s\n", tw_ops_doc(o, i));
-  std::printf("  schema    %s\n  plugin    %s\n", tw_ops_schema(o, i), tw_ops_plugin(o, i));
-  const std::string why = tw_ops_no_gradient(o, i);
-  std::printf("  gradient  %s\n", why.empty() ? "yes" : ("none: " + why).c_str());
-  for (uint32_t k = 0; k < tw_ops_kernel_count(o, i); ++k) std::printf("  %s%s\n", k ? "          " : "kernels   ", tw_ops_kernel(o, i, k));
+// The ops of a runtime, and of those what was asked for.
+struct Listed {
+  explicit Listed(const Args& args) : runtime(MakeRuntime(args)), ops(runtime) {
+    const std::string pattern = args.positional().empty() ? "*" : args.positional()[0];
+    for (uint32_t i = 0; i < tw_ops_count(ops.c()); ++i) {
+      if (fnmatch(pattern.c_str(), tw_ops_name(ops.c(), i), 0) == 0) chosen.push_back(i);
+    }
+    if (chosen.empty()) throw std::runtime_error("no op is called '" + pattern + "'; thalweg ops lists all");
+  }
+  std::string Text(uint32_t i) const {
+    tw_buffer* made = nullptr;
+    tw::raise(tw_ops_json(ops.c(), i, &made));
+    std::string text(tw_buffer_data(made), tw_buffer_bytes(made));
+    tw_buffer_release(made);
+    return text.substr(0, text.find_last_not_of('\n') + 1);
+  }
+  OpFacts Facts(uint32_t i) const { return JsonValue::Parse(Text(i)); }
+
+  tw::Runtime runtime;
+  Ops ops;
+  std::vector<uint32_t> chosen;
+};
+
+// Pages of the ops that are linked in, and of each plugin that has FILE.md beside FILE.so.
+std::vector<ManualPage> Pages(const tw::Runtime& runtime) {
+  namespace fs = std::filesystem;
+  std::vector<ManualPage> pages = StandardManual();
+  const Plugins plugins(runtime);
+  for (uint32_t i = 0; i < tw_plugins_count(plugins.c()); ++i) {
+    const fs::path file = fs::path(tw_plugins_path(plugins.c(), i)).replace_extension(".md");
+    std::error_code error;
+    if (file.is_absolute() && fs::is_regular_file(file, error)) pages.push_back(ParseManual(file.filename(), ReadFile(file)));
+  }
+  return pages;
 }
 
-void AddJson(const tw_ops* o, uint32_t i, Json* json) {
-  tw_buffer* made = nullptr;
-  tw::raise(tw_ops_json(o, i, &made));
-  std::string_view text(tw_buffer_data(made), tw_buffer_bytes(made));
-  json->Raw("", text.substr(0, text.find_last_not_of('\n') + 1));
-  tw_buffer_release(made);
+void PrintManual(const Listed& listed) {
+  const std::vector<ManualPage> pages = Pages(listed.runtime);
+  for (size_t k = 0; k < listed.chosen.size(); ++k) {
+    const OpFacts op = listed.Facts(listed.chosen[k]);
+    const ManualPage* of = nullptr;
+    for (const ManualPage& page : pages) of = page.Find(op["name"].text()) ? &page : of;
+    std::fputs((std::string(k > 0 ? "\n" : "") + OpText(op, of ? of->Find(op["name"].text()) : nullptr, of)).c_str(), stdout);
+  }
+}
+
+void WriteManual(const Listed& listed, const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::vector<OpFacts> ops;
+  for (const uint32_t i : listed.chosen) ops.push_back(listed.Facts(i));
+  const std::vector<ManualPage> pages = Pages(listed.runtime);
+  std::string problems;
+  for (const std::string& problem : Disagreements(pages, ops)) problems += (problems.empty() ? "" : "\n") + problem;
+  if (!problems.empty()) throw std::runtime_error(problems);
+  for (const ManualPage& page : pages) {
+    fs::create_directories((fs::path(folder) / page.path).parent_path());
+    WriteFile(fs::path(folder) / page.path, PageMarkdown(page, ops));
+  }
+  WriteFile(fs::path(folder) / "README.md", IndexMarkdown(pages, ops));
+}
+
+int PrintGradients(const Listed& listed, bool as_json) {
+  std::vector<std::vector<std::string>> rows;
+  Json json;
+  json.Array();
+  size_t missing = 0, none = 0;
+  for (const uint32_t i : listed.chosen) {
+    const OpFacts op = listed.Facts(i);
+    const std::string &name = op["name"].text(), &gradient = op["gradient"].text(), &why = op["no_gradient"].text();
+    missing += gradient == "missing";
+    none += gradient == "none";
+    json.Object().Text("name", name).Text("gradient", gradient).Text("no_gradient", why).End();
+    rows.push_back({Coloured(kBold, name), gradient == "yes" ? "differentiable" : gradient == "none" ? "not: " + why : "missing"});
+  }
+  json.End();
+  if (as_json) {
+    std::fputs(json.text().c_str(), stdout);
+  } else {
+    std::fputs(Table(rows).c_str(), stdout);
+    std::printf("%zu ops: %zu differentiable, %zu not, %zu missing\n", rows.size(), rows.size() - missing - none, none, missing);
+  }
+  return missing > 0 ? kFailed : kGood;
+}
+
+void PrintJson(const Listed& listed) {
+  Json json;
+  json.Array();
+  for (const uint32_t i : listed.chosen) json.Raw("", listed.Text(i));
+  std::fputs(json.End().text().c_str(), stdout);
+}
+
+void PrintTable(const Listed& listed) {
+  const tw_ops* o = listed.ops.c();
+  std::vector<std::vector<std::string>> rows;
+  for (const uint32_t i : listed.chosen) {
+    const uint32_t kernels = tw_ops_kernel_count(o, i);
+    rows.push_back(
+        {Coloured(kBold, tw_ops_name(o, i)), std::to_string(kernels) + (kernels == 1 ? " kernel" : " kernels"), tw_ops_doc(o, i)});
+  }
+  std::fputs(Table(rows).c_str(), stdout);
 }
 
 int Run(const Args& args) {
-  const tw::Runtime runtime = MakeRuntime(args);
-  const Ops ops(runtime);
-  const tw_ops* o = ops.c();
-  const std::string pattern = args.positional().empty() ? "*" : args.positional()[0];
-  std::vector<uint32_t> chosen;
-  for (uint32_t i = 0; i < tw_ops_count(o); ++i) {
-    if (fnmatch(pattern.c_str(), tw_ops_name(o, i), 0) == 0) chosen.push_back(i);
-  }
-  if (args.has("--json")) {
-    Json json;
-    json.Array();
-    for (const uint32_t i : chosen) AddJson(o, i, &json);
-    std::fputs(json.End().text().c_str(), stdout);
-  } else if (chosen.size() == 1 || args.has("--long")) {
-    for (const uint32_t i : chosen) PrintOne(o, i);
+  if (args.has("--manual") && !args.positional().empty())
+    throw UsageError{"--manual is for all ops; leave '" + args.positional()[0] + "' out"};
+  const Listed listed(args);
+  if (args.has("--gradients")) return PrintGradients(listed, args.has("--json"));
+  if (args.has("--manual")) {
+    WriteManual(listed, args.get("--manual"));
+  } else if (args.has("--json")) {
+    PrintJson(listed);
+  } else if (listed.chosen.size() == 1 || args.has("--long")) {
+    PrintManual(listed);
   } else {
-    std::vector<std::vector<std::string>> rows;
-    for (const uint32_t i : chosen) {
-      const uint32_t kernels = tw_ops_kernel_count(o, i);
-      rows.push_back(
-          {Coloured(kBold, tw_ops_name(o, i)), std::to_string(kernels) + (kernels == 1 ? " kernel" : " kernels"), tw_ops_doc(o, i)});
-    }
-    std::fputs(Table(rows).c_str(), stdout);
+    PrintTable(listed);
   }
-  if (chosen.empty()) throw std::runtime_error("no op is called '" + pattern + "'; thalweg ops lists all");
   return kGood;
 }
 
 }  // namespace
 
 const Command& OpsCommand() {
+  static const std::string details =
+      std::string(
+          "A plugin libfoo.so may have its manual beside it, libfoo.md, which --manual checks:\n"
+          "    # Title                        then what its entries share: arguments, paragraphs with a label\n"
+          "    ## Op, AnotherOp               an entry; then in a few sentences what they mean\n"
+          "    - `x`, `y`: any shape          for each input, output and attribute that inputs do not tell\n"
+          "    **Shapes.** [n] gives [2 n].   and **Errors.**; also Types, Edge cases, Gradient, Unlike TensorFlow\n"
+          "        >>> show(tw.ops.op(1))     indented by four: an example of each op\n"
+          "Examples are Python and begin with\n\n") +
+      kExamplesBegin;
   static const Command command = {"ops",
                                   "[NAME]",
-                                  "Lists ops, or shows one: schema, gradient, kernels. NAME may be a pattern: 'Conv*'.",
-                                  "",
-                                  {{"--long", nullptr, "show every op that fits in full"}, kJsonOption, kPluginOption, kRuntimeOption},
+                                  "Lists ops, or says all about one. NAME may be a pattern: 'Conv*'.",
+                                  details.c_str(),
+                                  {{"--long", nullptr, "say all about every op that fits"},
+                                   {"--gradients", nullptr, "which are differentiable; fails if one does not say"},
+                                   {"--manual", "FOLDER", "write the manual of all as Markdown; fails if it is not whole"},
+                                   kJsonOption,
+                                   kPluginOption,
+                                   kRuntimeOption},
                                   0,
                                   1,
                                   Run};
