@@ -1,12 +1,14 @@
-// What the plugin registers: the device, then the kernels of every file, by name.
+// What the plugin registers: the device, fusion, then the kernels of every file, by name.
 #include "thalweg/cpp/plugin.hpp"
 
 #include "device.h"
+#include "fuse/fuse.h"
 #include "kernels/register.h"
 
-TW_CPP_PLUGIN("org.thalweg.cpu", "0.1.0", p) {
+TW_CPP_PLUGIN_WITH("org.thalweg.cpu", "0.1.0", thalweg::cpu::Fusion, p, fusion) {
   using namespace thalweg::cpu;
   register_device(p);
+  fusion.Register(p);
 
   register_bitcast(p);
   register_broadcast_to(p);
@@ -80,6 +82,7 @@ TW_CPP_PLUGIN("org.thalweg.cpu", "0.1.0", p) {
   register_resize(p);
   register_softmax(p);
   register_stateless_random(p);
+  register_stateless_seed(p);
 
   register_apply_adadelta(p);
   register_apply_adagrad(p);
@@ -98,7 +101,9 @@ TW_CPP_PLUGIN("org.thalweg.cpu", "0.1.0", p) {
   register_print(p);
   register_regex(p);
   register_resource_gather(p);
+  register_resource_gather_nd(p);
   register_resource_scatter(p);
+  register_resource_scatter_nd(p);
   register_saved_resource(p);
   register_string_case(p);
   register_string_hash(p);

@@ -36,7 +36,7 @@ def test_ops_of_a_plugin_are_listed_by_the_command_line():
 
     assert {"Twice", "Scale", "Swish", "BloomFilter", "Lamb"} <= {line.split()[0] for line in ops().splitlines()}
     said = ops("Swish")
-    assert "x times its sigmoid" in said and "org.example.swish" in said and "gradient  yes" in said and "Swish(float -> float) @CPU" in said
+    assert "x times its sigmoid" in said and "org.example.swish" in said and "Gradient\n  yes" in said and "Swish(float -> float) @CPU" in said
 
 
 def test_they_are_functions_with_signatures_from_their_schemas(graph):
@@ -75,6 +75,8 @@ def test_they_are_trained_through_in_a_loop_of_steps(graph):
 # ---- An optimizer of a plugin's own ----
 
 def lamb_reference(x, m, v, t, rate, grad, beta1=0.9, beta2=0.999, epsilon=1e-6, decay=0.01):
+    # Attributes are floats.
+    beta1, beta2, epsilon, decay = (float(np.float32(a)) for a in (beta1, beta2, epsilon, decay))
     m = m + (1 - beta1) * (grad - m)
     v = v + (1 - beta2) * (grad * grad - v)
     r = m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + epsilon) + decay * x

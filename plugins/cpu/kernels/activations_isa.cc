@@ -1,6 +1,6 @@
 // Activation loops, compiled once per instruction set. Exponentials and logarithms come from the element-wise table of the same set, in
-// runs that stay in the first-level cache; exp(x) - 1 and log(1 + x) are made of them without cancellation (W. Kahan's way: the rounding
-// error of exp(x) or of 1 + x is the same above and below the fraction bar).
+// runs that stay in the first-level cache; log(1 + x) is made of them without cancellation (W. Kahan's way: the rounding error of 1 + x is
+// the same above and below the fraction bar).
 #include <math.h>
 
 #include "kernels/activations.h"
@@ -27,17 +27,12 @@ void LeakyReluGrad(const float* dy, const float* x, float* dx, int64_t n, float 
 // above * x, or below * (exp(x) - 1) where x < 0.
 void ScaledElu(const float* x, float* y, int64_t n, float above, float below) {
   const UnaryKernels& math = ElementwiseTable().unary_float;
-  alignas(64) float e[kRun], l[kRun];
+  alignas(64) float e[kRun];
   ForRuns(n, [&](int64_t first, int64_t count) {
     const float* from = x + first;
     float* to = y + first;
-    math.exp.loop(from, e, count);
-    math.log.loop(e, l, count);
-    for (int64_t i = 0; i < count; ++i) {
-      const float less = e[i] - 1, quotient = less * from[i] / l[i];
-      const float expm1 = e[i] == 1 ? from[i] : less == -1 ? -1.f : quotient;
-      to[i] = from[i] < 0 ? below * expm1 : above * from[i];
-    }
+    math.expm1.loop(from, e, count);
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i] < 0 ? below * e[i] : above * from[i];
   });
 }
 void Elu(const float* x, float* y, int64_t n, float) { ScaledElu(x, y, n, 1, 1); }

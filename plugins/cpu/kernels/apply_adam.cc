@@ -1,4 +1,4 @@
-// ResourceApplyAdam and ResourceApplyAdaMax.
+// ResourceApplyAdam, ResourceApplyAdamWithAmsgrad and ResourceApplyAdaMax.
 #include <cmath>
 
 #include "kernels/apply.h"
@@ -6,6 +6,12 @@
 
 namespace thalweg::cpu {
 namespace {
+
+// The learning rate without the bias of the averages, which both start at 0.
+template <class T>
+Wide<T> Rate(const tw::In<T>& lr, const tw::In<T>& beta1_power, const tw::In<T>& beta2_power) {
+  return Factor(lr, "lr") * std::sqrt(1 - Factor(beta2_power, "beta2_power")) / (1 - Factor(beta1_power, "beta1_power"));
+}
 
 template <class T>
 class Adam : Apply<T> {
@@ -15,10 +21,20 @@ class Adam : Apply<T> {
 
   void operator()(tw::Frame f, tw::Var<T> var, tw::Var<T> m, tw::Var<T> v, tw::In<T> beta1_power, tw::In<T> beta2_power, tw::In<T> lr,
                   tw::In<T> beta1, tw::In<T> beta2, tw::In<T> epsilon, tw::In<T> grad) const {
-    // Both averages start at 0; this takes their bias out.
-    const Wide<T> alpha = Factor(lr, "lr") * std::sqrt(1 - Factor(beta2_power, "beta2_power")) / (1 - Factor(beta1_power, "beta1_power"));
     this->Dense(f, {{"var", var}, {"m", m}, {"v", v}}, grad,
-                {alpha, Factor(beta1, "beta1"), Factor(beta2, "beta2"), Factor(epsilon, "epsilon")});
+                {Rate(lr, beta1_power, beta2_power), Factor(beta1, "beta1"), Factor(beta2, "beta2"), Factor(epsilon, "epsilon")});
+  }
+};
+
+template <class T>
+class Amsgrad : Apply<T> {
+ public:
+  explicit Amsgrad(const tw::Node& n) : Apply<T>(n, &UpdateLoops<Wide<T>>::amsgrad) {}
+
+  void operator()(tw::Frame f, tw::Var<T> var, tw::Var<T> m, tw::Var<T> v, tw::Var<T> vhat, tw::In<T> beta1_power, tw::In<T> beta2_power,
+                  tw::In<T> lr, tw::In<T> beta1, tw::In<T> beta2, tw::In<T> epsilon, tw::In<T> grad) const {
+    this->Dense(f, {{"var", var}, {"m", m}, {"v", v}, {"vhat", vhat}}, grad,
+                {Rate(lr, beta1_power, beta2_power), Factor(beta1, "beta1"), Factor(beta2, "beta2"), Factor(epsilon, "epsilon")});
   }
 };
 
@@ -38,6 +54,7 @@ class AdaMax : Apply<T> {
 template <class T>
 void Register(tw::Plugin& p) {
   p.kernel<Adam<T>>("ResourceApplyAdam @CPU; update var m v");
+  p.kernel<Amsgrad<T>>("ResourceApplyAdamWithAmsgrad @CPU; update var m v vhat");
   p.kernel<AdaMax<T>>("ResourceApplyAdaMax @CPU; update var m v");
 }
 

@@ -1,25 +1,29 @@
-// ResourceApplyMomentum and its sparse form.
+// ResourceApplyMomentum, ResourceApplyKerasMomentum and their sparse forms.
 #include "kernels/apply.h"
 #include "kernels/register.h"
 
 namespace thalweg::cpu {
 namespace {
 
-template <class T>
+// kKeras: what is kept is the step.
+template <class T, bool kKeras>
 class Momentum : protected Apply<T> {
+  using Loops = UpdateLoops<Wide<T>>;
+
  public:
   explicit Momentum(const tw::Node& n)
-      : Apply<T>(n, n.b("use_nesterov") ? &UpdateLoops<Wide<T>>::momentum_nesterov : &UpdateLoops<Wide<T>>::momentum) {}
+      : Apply<T>(n, n.b("use_nesterov") ? (kKeras ? &Loops::keras_momentum_nesterov : &Loops::momentum_nesterov)
+                                        : (kKeras ? &Loops::keras_momentum : &Loops::momentum)) {}
 
   void operator()(tw::Frame f, tw::Var<T> var, tw::Var<T> accum, tw::In<T> lr, tw::In<T> grad, tw::In<T> momentum) const {
     this->Dense(f, {{"var", var}, {"accum", accum}}, grad, {Factor(lr, "lr"), Factor(momentum, "momentum")});
   }
 };
 
-template <class T, class I>
-class SparseMomentum : Momentum<T> {
+template <class T, class I, bool kKeras>
+class SparseMomentum : Momentum<T, kKeras> {
  public:
-  using Momentum<T>::Momentum;
+  using Momentum<T, kKeras>::Momentum;
 
   void operator()(tw::Frame f, tw::Var<T> var, tw::Var<T> accum, tw::In<T> lr, tw::In<T> grad, tw::In<I> indices,
                   tw::In<T> momentum) const {
@@ -29,8 +33,10 @@ class SparseMomentum : Momentum<T> {
 
 template <class T>
 void Register(tw::Plugin& p) {
-  p.kernel<Momentum<T>>("ResourceApplyMomentum @CPU; update var accum");
-  p.kernel<SparseMomentum<T, int32_t>, SparseMomentum<T, int64_t>>("ResourceSparseApplyMomentum @CPU; update var accum");
+  p.kernel<Momentum<T, false>>("ResourceApplyMomentum @CPU; update var accum");
+  p.kernel<SparseMomentum<T, int32_t, false>, SparseMomentum<T, int64_t, false>>("ResourceSparseApplyMomentum @CPU; update var accum");
+  p.kernel<Momentum<T, true>>("ResourceApplyKerasMomentum @CPU; update var accum");
+  p.kernel<SparseMomentum<T, int32_t, true>, SparseMomentum<T, int64_t, true>>("ResourceSparseApplyKerasMomentum @CPU; update var accum");
 }
 
 }  // namespace

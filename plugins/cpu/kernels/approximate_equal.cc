@@ -24,7 +24,13 @@ double Distance(T x, T y) {
 template <class T>
 void Near(const char* x, const char* y, double tolerance, bool* z, int64_t n) {
   auto *a = reinterpret_cast<const T*>(x), *b = reinterpret_cast<const T*>(y);
-  for (int64_t i = 0; i < n; ++i) z[i] = Distance(a[i], b[i]) < tolerance;
+  if constexpr (std::is_same_v<T, float>) {
+    // The smallest float that is not below the tolerance: no distance lies between the two.
+    const float near = float(tolerance), limit = double(near) < tolerance ? std::nextafter(near, HUGE_VALF) : near;
+    for (int64_t i = 0; i < n; ++i) z[i] = std::fabs(a[i] - b[i]) < limit;
+  } else {
+    for (int64_t i = 0; i < n; ++i) z[i] = Distance(a[i], b[i]) < tolerance;
+  }
 }
 
 struct NearKernel {

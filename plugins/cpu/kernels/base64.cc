@@ -2,6 +2,7 @@
 #include <array>
 #include <string>
 
+#include "kernels/common/parallel.h"
 #include "kernels/common/text.h"
 #include "kernels/register.h"
 
@@ -45,24 +46,30 @@ class Encode {
   bool pad_;
 };
 
-void Decode(tw::In<tw_string> input, tw::Out<tw_string> output) {
+void DecodeTexts(const tw::In<tw_string>& input, uint64_t begin, uint64_t end, const tw::Out<tw_string>& output) {
   std::string bytes;
-  for (uint64_t i = 0; i < output.size(); ++i) {
+  for (uint64_t i = begin; i < end; ++i) {
     std::string_view digits = View(input[i]);
     for (int k = 0; k < 2 && digits.size() % 4 == (k ? 3 : 0) && digits.ends_with('='); ++k) digits.remove_suffix(1);
     if (digits.size() % 4 == 1)
       Invalid(ElementText("input", input.v, i) + ", with " + std::to_string(digits.size()) + " digits, one too many or three too few");
-    bytes.clear();
+    bytes.resize(digits.size() / 4 * 3 + digits.size() % 4);
+    char* to = bytes.data();
     uint32_t bits = 0;
     for (size_t k = 0; k < digits.size(); ++k) {
       const int8_t value = kValues[uint8_t(digits[k])];
       if (value < 0)
         Invalid(ElementText("input", input.v, i) + ", with " + Quoted(digits.substr(k, 1)) + ", which is no digit of base64url");
       bits = bits << 6 | uint32_t(value);
-      if (k % 4) bytes += char(bits >> (6 - k % 4 * 2) & 255);
+      if (k % 4) *to++ = char(bits >> (6 - k % 4 * 2) & 255);
     }
-    output.set(i, bytes);
+    output.set(i, {bytes.data(), size_t(to - bytes.data())});
   }
+}
+
+void Decode(tw::Frame f, tw::In<tw_string> input, tw::Out<tw_string> output) {
+  ParallelFor(f.f, int64_t(output.size()), 200,
+              [&](int64_t begin, int64_t end) { DecodeTexts(input, uint64_t(begin), uint64_t(end), output); });
 }
 
 }  // namespace

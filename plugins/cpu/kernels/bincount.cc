@@ -1,5 +1,6 @@
 // Bincount: how often each number below `size` occurs, or the sum of the weights that stand where it does, added up in order: in double for
 // floating-point weights. Larger numbers count for nothing, negative ones are refused.
+#include <algorithm>
 #include <vector>
 
 #include "kernels/common/rows.h"
@@ -8,6 +9,20 @@
 
 namespace thalweg::cpu {
 namespace {
+
+// So many bins of float are summed at a time, in double; the rest waits for another walk over the numbers.
+constexpr int64_t kBlock = int64_t{1} << 24;
+
+// sums[i - first] = the sum for bin i of [first, end).
+template <class T, class Sum>
+void Add(tw::In<int32_t> arr, tw::In<T> weights, int64_t first, int64_t end, Sum* sums) {
+  std::fill_n(sums, end - first, Sum(0));
+  for (uint64_t i = 0; i < arr.size(); ++i) {
+    if (arr[i] < first || arr[i] >= end) continue;
+    Sum& sum = sums[arr[i] - first];
+    sum = Plus(sum, weights.size() ? Sum(weights[i]) : Sum(1));
+  }
+}
 
 template <class T>
 void Bincount(tw::Frame, tw::In<int32_t> arr, tw::In<int32_t> size, tw::In<T> weights, tw::Out<T> bins) {
@@ -18,14 +33,16 @@ void Bincount(tw::Frame, tw::In<int32_t> arr, tw::In<int32_t> size, tw::In<T> we
   for (uint64_t i = 0; i < arr.size(); ++i)
     if (arr[i] < 0) Invalid("arr" + PositionText(arr.v, i) + " = " + std::to_string(arr[i]) + " is negative");
   Allocate(bins, &n, 1);
-  using Sum = std::conditional_t<std::is_integral_v<T>, T, double>;
-  std::vector<Sum> sums(size_t(n), Sum(0));
-  for (uint64_t i = 0; i < arr.size(); ++i) {
-    if (arr[i] >= n) continue;
-    Sum& sum = sums[size_t(arr[i])];
-    sum = Plus(sum, weights.size() ? Sum(weights[i]) : Sum(1));
+  if constexpr (std::is_same_v<T, float>) {
+    std::vector<double> sums(size_t(std::min(n, kBlock)));
+    for (int64_t first = 0; first < n; first += kBlock) {
+      const int64_t end = std::min(first + kBlock, n);
+      Add(arr, weights, first, end, sums.data());
+      for (int64_t i = first; i < end; ++i) bins[uint64_t(i)] = T(sums[size_t(i - first)]);
+    }
+  } else {
+    Add(arr, weights, 0, n, bins.data());
   }
-  for (int64_t i = 0; i < n; ++i) bins[uint64_t(i)] = T(sums[size_t(i)]);
 }
 
 }  // namespace

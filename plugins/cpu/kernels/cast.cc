@@ -122,6 +122,7 @@ class Cast {
       throw tw::Error{TW_UNIMPLEMENTED, "no cast from " + TypeText(from_) + " to " + TypeText(to_) +
                                             "; there are casts among real and complex numbers and bool"};
     }
+    if (from_ == TW_FLOAT && to_ == TW_INT32) loop_ = t.unary_float.to_int32.loop;
     if (from_ == TW_HALF) load_ = t.unary_half.abs.load;
     if (from_ == TW_BFLOAT16) load_ = t.unary_bfloat16.abs.load;
     if (to_ == TW_HALF) store_ = t.unary_half.abs.store;

@@ -1,4 +1,5 @@
-// ClipByValue: max(min(t, high), low), so that low wins where the bounds cross. NaN stays; a bound that is NaN bounds nothing.
+// ClipByValue: max(min(t, high), low), so that low wins where the bounds cross. NaN stays; a bound that is NaN bounds nothing. Complex
+// numbers are clipped part by part.
 #include "kernels/common/element.h"
 #include "kernels/common/kernel.h"
 #include "kernels/common/parallel.h"
@@ -15,18 +16,24 @@ struct ClipKernel {
 };
 
 template <class T>
+T Between(T x, T low, T high) {
+  if constexpr (kIsComplex<T>) {
+    return {Between(x.real(), low.real(), high.real()), Between(x.imag(), low.imag(), high.imag())};
+  } else {
+    const T bounded = high < x ? high : x;
+    return bounded < low ? low : bounded;
+  }
+}
+
+template <class T>
 void Clip(const char* t, const char* low, int64_t low_step, const char* high, int64_t high_step, char* y, int64_t n) {
   auto *from = reinterpret_cast<const T*>(t), *least = reinterpret_cast<const T*>(low), *most = reinterpret_cast<const T*>(high);
   auto* to = reinterpret_cast<T*>(y);
-  auto one = [](T x, T lo, T hi) {
-    const T bounded = hi < x ? hi : x;
-    return bounded < lo ? lo : bounded;
-  };
   if (low_step || high_step) {
-    for (int64_t i = 0; i < n; ++i) to[i] = one(from[i], least[i * low_step], most[i * high_step]);
+    for (int64_t i = 0; i < n; ++i) to[i] = Between(from[i], least[i * low_step], most[i * high_step]);
   } else {
     const T lo = *least, hi = *most;
-    for (int64_t i = 0; i < n; ++i) to[i] = one(from[i], lo, hi);
+    for (int64_t i = 0; i < n; ++i) to[i] = Between(from[i], lo, hi);
   }
 }
 
@@ -55,7 +62,8 @@ void AddTypes(tw::Plugin& p) {
 }  // namespace
 
 void register_clip_by_value(tw::Plugin& p) {
-  AddTypes<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p);
+  AddTypes<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, complex64, complex128>(
+      p);
 }
 
 }  // namespace thalweg::cpu

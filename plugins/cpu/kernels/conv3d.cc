@@ -1,10 +1,11 @@
 // Conv3D and its gradients: matrix products over gathered points. What comes with channels first, or in half or bfloat16, is turned to
 // channels last and float as a whole first, and the result back.
 //
-// A forward task gathers some points of a volume under the filter's taps and multiplies them with the filter. A task of the input's
-// gradient owns one plane of a volume and adds up what every tap and every result plane that reads it contributes. The filter's gradient is
-// summed tap by tap over chunks of points, whose number depends on shapes alone. So no two tasks write to the same element, and results
-// have the same bits on any number of threads.
+// A forward task gathers some points of a volume under the filter's taps and multiplies them with the filter. The input's gradient is such
+// a convolution too where all strides are 1; else a task of it owns one plane of a volume and adds up what every tap and every result plane
+// that reads it contributes. The filter's gradient is summed over chunks of points, whose number depends on shapes alone: all taps of a
+// small filter together, those of a large one tap by tap. So no two tasks write to the same element, and results have the same bits on any
+// number of threads.
 #include <algorithm>
 #include <memory>
 
@@ -200,6 +201,26 @@ void GatherPoints(const Geometry& g, const V* volume, int64_t begin, int64_t end
   }
 }
 
+// result [batch, result points, out_channels] = the convolution of in, both with channels last, with filter [taps, in_channels,
+// out_channels].
+template <class V>
+void Convolve(const tw_frame* f, const GemmTables& tables, int slots, const Geometry& g, const V* in, const V* filter, V* result) {
+  const int64_t points = PointsOf(g.depth()), blocks = (g.out_pixels() + points - 1) / points;
+  const auto product = [&](int64_t m, const V* a, V* c) {
+    return MatrixProduct<V>{m, g.out_channels, g.depth(), a, g.depth(), filter, g.out_channels, c, g.out_channels, false, false};
+  };
+  const Room<V> room = Room<V>::Of(points * g.depth(), 0, product(points, nullptr, nullptr));
+  Workspace work(f, room.bytes() * uint64_t(slots));
+  ForEachTask(f, g.batch * blocks, slots, [&](int64_t task, int slot) {
+    char* mine = work.data() + room.bytes() * uint64_t(slot);
+    V* gathered = reinterpret_cast<V*>(mine);
+    const int64_t image = task / blocks, begin = task % blocks * points, end = std::min(begin + points, g.out_pixels());
+    GatherPoints(g, in + image * g.in_pixels() * g.in_channels, begin, end, gathered);
+    V* to = result + (image * g.out_pixels() + begin) * g.out_channels;
+    MultiplyCell(tables, product(end - begin, gathered, to), 0, end - begin, 0, g.out_channels, mine + room.first);
+  });
+}
+
 template <class T>
 class Conv3D {
  public:
@@ -208,24 +229,10 @@ class Conv3D {
   void operator()(tw::Frame frame, tw::In<T> input, tw::In<T> filter, tw::Out<T> output) const {
     const Geometry g = GeometryOf(settings_, ShapeOf(input), ShapeOf(filter), ShapeOf(output));
     if (output.size() == 0) return;
-    using V = Wide<T>;
     const Source<T> in(frame.f, input.data(), g.batch, g.in_pixels(), g.in_channels, settings_.channels_first);
     const Source<T> by(frame.f, filter.data(), 1, g.depth(), g.out_channels, false);
     const Target<T> out(output.data(), g.batch, g.out_pixels(), g.out_channels, settings_.channels_first);
-    const int64_t points = PointsOf(g.depth()), blocks = (g.out_pixels() + points - 1) / points;
-    const auto product = [&](int64_t m, const V* a, V* c) {
-      return MatrixProduct<V>{m, g.out_channels, g.depth(), a, g.depth(), by.data(), g.out_channels, c, g.out_channels, false, false};
-    };
-    const Room<V> room = Room<V>::Of(points * g.depth(), 0, product(points, nullptr, nullptr));
-    Workspace work(frame.f, room.bytes() * uint64_t(slots_));
-    ForEachTask(frame.f, g.batch * blocks, slots_, [&](int64_t task, int slot) {
-      char* mine = work.data() + room.bytes() * uint64_t(slot);
-      V* gathered = reinterpret_cast<V*>(mine);
-      const int64_t image = task / blocks, begin = task % blocks * points, end = std::min(begin + points, g.out_pixels());
-      GatherPoints(g, in.data() + image * g.in_pixels() * g.in_channels, begin, end, gathered);
-      V* to = out.data() + (image * g.out_pixels() + begin) * g.out_channels;
-      MultiplyCell(tables_, product(end - begin, gathered, to), 0, end - begin, 0, g.out_channels, mine + room.first);
-    });
+    Convolve(frame.f, tables_, slots_, g, in.data(), by.data(), out.data());
     out.Done(frame.f);
   }
 
@@ -234,6 +241,20 @@ class Conv3D {
   Settings settings_;
   int slots_;
 };
+
+// Where windows lie side by side, the gradient of the input is a convolution of the result's gradient: with the filter turned round, its
+// channels exchanged.
+WindowAxis Turned(const WindowAxis& a) { return {a.out, a.in, a.window, 1, a.dilation, (a.window - 1) * a.dilation - a.before}; }
+Geometry Turned(const Geometry& g) { return {g.batch, g.out_channels, g.in_channels, Turned(g.d), Turned(g.h), Turned(g.w)}; }
+template <class V>
+std::unique_ptr<V[]> TurnedFilter(const Geometry& g, const V* filter) {
+  const int64_t taps = g.taps(), in = g.in_channels, out = g.out_channels;
+  std::unique_ptr<V[]> turned(new V[size_t(taps * in * out)]);
+  for (int64_t t = 0; t < taps; ++t)
+    for (int64_t i = 0; i < in; ++i)
+      for (int64_t o = 0; o < out; ++o) turned[size_t(((taps - 1 - t) * out + o) * in + i)] = filter[(t * in + i) * out + o];
+  return turned;
+}
 
 template <class T>
 class Conv3DBackpropInput {
@@ -247,6 +268,10 @@ class Conv3DBackpropInput {
     const Source<T> dy(frame.f, grad.data(), g.batch, g.out_pixels(), g.out_channels, settings_.channels_first);
     const Source<T> by(frame.f, filter.data(), 1, g.depth(), g.out_channels, false);
     const Target<T> dx(output.data(), g.batch, g.in_pixels(), g.in_channels, settings_.channels_first);
+    if (grad.size() > 0 && g.d.stride == 1 && g.h.stride == 1 && g.w.stride == 1) {
+      Convolve(frame.f, tables_, slots_, Turned(g), dy.data(), TurnedFilter(g, by.data()).get(), dx.data());
+      return dx.Done(frame.f);
+    }
     const Room<Wide<T>> room = Room<Wide<T>>::Of(kPoints * g.in_channels, 0, ProductOf(g, kPoints, nullptr, nullptr, nullptr));
     Workspace work(frame.f, room.bytes() * uint64_t(slots_));
     ForEachTask(frame.f, g.batch * g.d.in, slots_, [&](int64_t task, int slot) {
@@ -308,6 +333,7 @@ class Conv3DBackpropFilter {
     if (output.size() == 0) return;
     const Source<T> in(frame.f, input.data(), g.batch, g.in_pixels(), g.in_channels, settings_.channels_first);
     const Source<T> dy(frame.f, grad.data(), g.batch, g.out_pixels(), g.out_channels, settings_.channels_first);
+    if (g.depth() * g.out_channels <= kSmallFilter) return SumAll(frame.f, g, in.data(), dy.data(), output.data());
     const int64_t size = g.in_channels * g.out_channels, blocks = g.batch * ((g.out_pixels() + kPoints - 1) / kPoints);
     const int64_t chunks = std::clamp<int64_t>(std::min(blocks / 4, (int64_t{1} << 22) / (g.taps() * size)), 1, 16);
     const std::unique_ptr<V[]> sums(new V[size_t(chunks * g.taps() * size)]());
@@ -328,6 +354,35 @@ class Conv3DBackpropFilter {
 
  private:
   using V = Wide<T>;
+  static constexpr int64_t kSmallFilter = 1 << 16;  // elements: a product with all taps stays in the second-level cache
+
+  // All taps of a small filter at once, block by block of points, in chunks of blocks with sums of their own.
+  void SumAll(const tw_frame* f, const Geometry& g, const V* in, const V* dy, T* output) const {
+    const int64_t size = g.depth() * g.out_channels, points = PointsOf(g.depth()), per_image = (g.out_pixels() + points - 1) / points;
+    const int64_t blocks = g.batch * per_image, chunks = std::clamp<int64_t>(blocks / 4, 1, 16);
+    const auto product = [&](int64_t m, const V* gathered, const V* grad, V* c) {
+      return MatrixProduct<V>{g.depth(), g.out_channels, m, gathered, g.depth(), grad, g.out_channels, c, g.out_channels, true, false};
+    };
+    const std::unique_ptr<V[]> sums(new V[size_t(chunks * size)]());
+    const Room<V> room = Room<V>::Of(points * g.depth(), size, product(points, nullptr, nullptr, nullptr));
+    Workspace work(f, room.bytes() * uint64_t(slots_));
+    ForEachTask(f, chunks, slots_, [&](int64_t chunk, int slot) {
+      char* mine = work.data() + room.bytes() * uint64_t(slot);
+      V *gathered = reinterpret_cast<V*>(mine), *part = reinterpret_cast<V*>(mine + room.first), *sum = sums.get() + chunk * size;
+      for (int64_t block = chunk * blocks / chunks; block < (chunk + 1) * blocks / chunks; ++block) {
+        const int64_t image = block / per_image, begin = block % per_image * points, end = std::min(begin + points, g.out_pixels());
+        GatherPoints(g, in + image * g.in_pixels() * g.in_channels, begin, end, gathered);
+        const V* grad = dy + (image * g.out_pixels() + begin) * g.out_channels;
+        MultiplyCell(tables_, product(end - begin, gathered, grad, part), 0, g.depth(), 0, g.out_channels, mine + room.first + room.second);
+        for (int64_t i = 0; i < size; ++i) sum[i] += part[i];
+      }
+    });
+    for (int64_t i = 0; i < size; ++i) {
+      V sum = sums[size_t(i)];
+      for (int64_t chunk = 1; chunk < chunks; ++chunk) sum += sums[size_t(chunk * size + i)];
+      output[i] = T(sum);
+    }
+  }
 
   static MatrixProduct<V> ProductOf(const Geometry& g, int64_t points, const V* gathered, const V* dy, V* c) {
     return {g.in_channels, g.out_channels, points, gathered, g.in_channels, dy, g.out_channels, c, g.out_channels, true, false};

@@ -1,8 +1,11 @@
-// Einsum: tensors are multiplied from first to last, two at a time. Labels of both that something later still needs are batch axes, those
-// that nothing needs are summed over; what is left are the rows of one factor and the columns of the other, so that each step is a batch of
-// matrix products. Axes are only moved where they do not lie that way already.
+// Einsum: tensors are multiplied two at a time, in an order that keeps what lies between small. Labels of both that something later still
+// needs are batch axes, those that nothing needs are summed over; what is left are the rows of one factor and the columns of the other, so
+// that each step is a batch of matrix products. Axes are only moved where they do not lie that way already.
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/common/arithmetic.h"
@@ -16,6 +19,7 @@ namespace {
 
 using Labels = std::vector<int>;  // a character, or kDots + n for axis n of the ellipsis, counted from its end
 constexpr int kDots = 256;
+constexpr size_t kLookedAt = 12;  // operands among which the next two are chosen
 
 bool Has(const Labels& labels, int label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
 
@@ -77,12 +81,18 @@ class Sizes {
   int64_t& operator[](int label) { return of_[size_t(label)]; }
   int64_t Count(const Labels& labels) const {
     int64_t n = 1;
-    for (int label : labels) n *= of_[size_t(label)];
+    for (int label : labels)
+      if (__builtin_mul_overflow(n, of_[size_t(label)], &n)) TooMany(labels);
     return n;
   }
   int64_t operator[](int label) const { return of_[size_t(label)]; }
 
  private:
+  [[noreturn]] void TooMany(const Labels& labels) const {
+    std::string text;
+    for (int label : labels) text += (text.empty() ? "[" : ", ") + std::to_string(of_[size_t(label)]);
+    throw tw::Error{TW_RESOURCE_EXHAUSTED, "a product on the way has shape " + text + "], which is more than can be counted"};
+  }
   std::vector<int64_t> of_;
 };
 
@@ -263,6 +273,45 @@ class Step {
   const Sizes& sizes_;
 };
 
+// The labels that the output and all operands but these two have.
+template <class T>
+Labels NeededBeside(const std::vector<Operand<T>>& in, size_t a, size_t b, const Labels& out) {
+  Labels needed = out;
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (i == a || i == b) continue;
+    for (int label : in[i].labels)
+      if (!Has(needed, label)) needed.push_back(label);
+  }
+  return needed;
+}
+
+// Which two to multiply next, the first before the second: those whose product adds least to what is held, of equals the first ones. Of
+// very many operands only the first few are looked at.
+template <class T>
+std::pair<size_t, size_t> NextPair(const std::vector<Operand<T>>& in, const Labels& out, const Sizes& sizes) {
+  if (in.size() == 2) return {0, 1};
+  const auto count = [&](const Labels& labels) {  // may be more than whole numbers hold
+    double n = 1;
+    for (int label : labels) n *= double(sizes[label]);
+    return n;
+  };
+  std::pair<size_t, size_t> best;
+  double least = HUGE_VAL;
+  for (size_t a = 0; a < std::min(in.size(), kLookedAt); ++a)
+    for (size_t b = a + 1; b < std::min(in.size(), kLookedAt); ++b) {
+      const Labels needed = NeededBeside(in, a, b, out);
+      Labels made;
+      for (const Labels* labels : {&in[a].labels, &in[b].labels})
+        for (int label : *labels)
+          if (Has(needed, label) && !Has(made, label)) made.push_back(label);
+      const double more = count(made) - count(in[a].labels) - count(in[b].labels);
+      if (more >= least) continue;
+      least = more;
+      best = {a, b};
+    }
+  return best;
+}
+
 template <class T>
 class Einsum {
  public:
@@ -275,13 +324,12 @@ class Einsum {
     for (uint32_t i = 0; i < inputs.size(); ++i) dots = std::max(dots, Take(inputs[i], i, &in[i], &sizes));
     const Labels out = Spread(equation_.out, dots);
     const Step<T> step(frame.f, tables_, slots_, sizes);
-    Operand<T> x = std::move(in[0]);
-    for (size_t i = 1; i < in.size(); ++i) {
-      Labels needed = out;
-      for (size_t later = i + 1; later < in.size(); ++later) needed = Join(needed, in[later].labels);
-      x = step.Multiply(std::move(x), std::move(in[i]), needed, out, i + 1 == in.size() ? output.data() : nullptr);
+    while (in.size() > 1) {
+      const auto [a, b] = NextPair(in, out, sizes);
+      in[a] = step.Multiply(std::move(in[a]), std::move(in[b]), NeededBeside(in, a, b, out), out, in.size() == 2 ? output.data() : nullptr);
+      in.erase(in.begin() + int64_t(b));
     }
-    step.Deliver(step.SumOut(std::move(x), out), out, output.v());
+    step.Deliver(step.SumOut(std::move(in[0]), out), out, output.v());
   }
 
  private:

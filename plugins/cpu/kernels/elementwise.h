@@ -37,8 +37,8 @@ struct BinaryKernel {
 
 struct UnaryKernels {
   UnaryKernel abs, neg, sign, square, sqrt, rsqrt, reciprocal, exp, expm1, log, log1p, sin, cos, tanh, asin, acos, atan, atanh, sigmoid,
-      erf, erfc, floor, ceil, round;
-  UnaryKernel is_nan, is_inf, is_finite;
+      erf, erfc, floor, ceil, round, tan, sinh, cosh, asinh, acosh, erfinv, ndtri;
+  UnaryKernel is_nan, is_inf, is_finite, to_int32;
 };
 struct BinaryKernels {
   BinaryKernel add, sub, mul, div, div_no_nan, floor_div, floor_mod, pow, maximum, minimum, xlogy, xlog1py, atan2, squared_difference;

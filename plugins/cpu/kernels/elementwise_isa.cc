@@ -1,6 +1,6 @@
-// Element-wise float arithmetic, once per instruction set. Simple functions are plain loops for the compiler to vectorise. The others go
-// through Eigen's packet functions directly, not through its array expressions: those hand the ends of an array to scalar code with other
-// rounding, so an element would depend on where the loop was cut.
+// Element-wise float arithmetic, once per instruction set. Simple functions are plain loops for the compiler to vectorise; trigonometric,
+// hyperbolic and error functions are in functions_isa.cc. The others go through Eigen's packet functions directly, not through its array
+// expressions: those hand the ends of an array to scalar code with other rounding, so an element would depend on where the loop was cut.
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +11,7 @@
 #endif
 
 #include "kernels/elementwise.h"
+#include "kernels/functions.h"
 
 namespace thalweg::cpu::THALWEG_ISA {
 namespace {
@@ -225,25 +226,33 @@ constexpr UnaryKernels UnaryTable(uint32_t bytes, Load16 load, Store16 store) {
       .rsqrt = map(Map<[](float x) { return 1 / sqrtf(x); }>, 3),
       .reciprocal = map(Map<[](float x) { return 1 / x; }>, 2),
       .exp = map(MapPackets<Exp>, 8),
-      .expm1 = map(Map<[](float x) { return expm1f(x); }>, 40),
+      .expm1 = map(functions::Expm1, 4),
       .log = map(MapPackets<Log>, 8),
-      .log1p = map(Map<[](float x) { return log1pf(x); }>, 40),
-      .sin = map(Map<[](float x) { return sinf(x); }>, 20),
-      .cos = map(Map<[](float x) { return cosf(x); }>, 20),
+      .log1p = map(functions::Log1p, 5),
+      .sin = map(functions::Sin, 5),
+      .cos = map(functions::Cos, 5),
       .tanh = map(MapPackets<Tanh>, 8),
       .asin = map(Map<Asin>, 4),
       .acos = map(Map<Acos>, 4),
       .atan = map(Map<Atan>, 4),
       .atanh = map(MapPackets<Atanh>, 10),
       .sigmoid = map(MapPackets<Sigmoid>, 8),
-      .erf = map(Map<[](float x) { return erff(x); }>, 40),
-      .erfc = map(Map<[](float x) { return erfcf(x); }>, 40),
+      .erf = map(functions::Erf, 5),
+      .erfc = map(functions::Erfc, 8),
       .floor = map(Map<[](float x) { return floorf(x); }>),
       .ceil = map(Map<[](float x) { return ceilf(x); }>),
       .round = map(Map<[](float x) { return rintf(x); }>),
+      .tan = map(functions::Tan, 5),
+      .sinh = map(functions::Sinh, 5),
+      .cosh = map(functions::Cosh, 5),
+      .asinh = map(functions::Asinh, 10),
+      .acosh = map(functions::Acosh, 8),
+      .erfinv = map(functions::Erfinv, 12),
+      .ndtri = map(functions::Ndtri, 12),
       .is_nan = test(Map<[](float x) { return x != x; }, bool>),
       .is_inf = test(Map<[](float x) { return fabsf(x) == kInf; }, bool>),
       .is_finite = test(Map<[](float x) { return fabsf(x) < kInf; }, bool>),
+      .to_int32 = UnaryKernel{functions::ToInt32, bytes, 4, 1, load, nullptr},
   };
 }
 

@@ -1,4 +1,5 @@
-// Erfinv and Ndtri: the inverse error function and the normal quantile, in double whatever the type. Both stand on two approximations:
+// Erfinv and Ndtri: the inverse error function and the normal quantile; float, half and bfloat16 in loops of the instruction set
+// (functions_isa.cc), double here. Both stand on two approximations:
 // erfinv(x) / x near 0 and, elsewhere, the argument at which erfc is q. Errors: at most 3 units in the last place of a double.
 #include <cmath>
 #include <limits>
@@ -97,15 +98,19 @@ double NormalQuantile(double p) {
 }
 
 template <double (*kFunction)(double)>
-void Add(tw::Plugin& p, const char* op) {
-  AddMap<[](auto x) { return decltype(x)(kFunction(double(x))); }, 60, float, double, half, bfloat16>(p, op);
+void Add(tw::Plugin& p, const char* op, const UnaryKernel UnaryKernels::* member) {
+  const Elementwise& t = TW_CPU_FOR_ISA(DetectIsa(p.h), ElementwiseTable);
+  AddUnary(p, op, "float", "float", t.unary_float.*member);
+  AddUnary(p, op, "half", "half", t.unary_half.*member);
+  AddUnary(p, op, "bfloat16", "bfloat16", t.unary_bfloat16.*member);
+  AddMap<kFunction, 60, double>(p, op);
 }
 
 }  // namespace
 
 void register_inverse_erf(tw::Plugin& p) {
-  Add<ErfInverse>(p, "Erfinv");
-  Add<NormalQuantile>(p, "Ndtri");
+  Add<ErfInverse>(p, "Erfinv", &UnaryKernels::erfinv);
+  Add<NormalQuantile>(p, "Ndtri", &UnaryKernels::ndtri);
 }
 
 }  // namespace thalweg::cpu

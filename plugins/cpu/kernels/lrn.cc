@@ -27,11 +27,15 @@ struct Settings {
   // sum[c] = the sum of v around channel c. room: extra_rows() pixels.
   void Around(const float* v, int64_t channels, float* sum, float* room) const {
     if (wide()) return AroundWide(v, channels, sum, room, room + channels);
-    for (int64_t c = 0; c < channels; ++c) {
-      float s = 0;
-      const int64_t end = std::min(channels, c + radius + 1);
-      for (int64_t k = std::max<int64_t>(0, c - radius); k < end; ++k) s += v[k];
-      sum[c] = s;
+    // Sixteen channels side by side, with zeros before the first channel and after the last.
+    constexpr int64_t kBlock = 16;
+    for (int64_t first = 0; first < channels; first += kBlock) {
+      float near[kBlock + 2 * kNarrow] = {}, s[kBlock] = {};
+      const int64_t begin = std::max<int64_t>(0, first - radius), end = std::min(channels, first + kBlock + radius);
+      std::copy(v + begin, v + end, near + (begin - first + radius));
+      for (int64_t k = 0; k <= 2 * radius; ++k)
+        for (int64_t c = 0; c < kBlock; ++c) s[c] += near[c + k];
+      std::copy_n(s, std::min(kBlock, channels - first), sum + first);
     }
   }
   // In blocks as long as a window, which touches two at most: from its first channel to the end of that block, and from the beginning of
@@ -61,8 +65,15 @@ struct Settings {
     Around(squares, channels, norms, room);
     for (int64_t c = 0; c < channels; ++c) norms[c] = bias + alpha * norms[c];
   }
-  // n^-beta
-  float Power(float n) const { return beta == 0.5f ? 1 / std::sqrt(n) : beta == 1 ? 1 / n : std::pow(n, -beta); }
+  // n[c] = n[c]^-beta
+  void Powers(float* n, int64_t channels) const {
+    if (beta == 0.5f)
+      for (int64_t c = 0; c < channels; ++c) n[c] = 1 / std::sqrt(n[c]);
+    else if (beta == 1)
+      for (int64_t c = 0; c < channels; ++c) n[c] = 1 / n[c];
+    else
+      for (int64_t c = 0; c < channels; ++c) n[c] = std::pow(n[c], -beta);
+  }
   int64_t Cost(int64_t channels) const { return cpu::Cost(channels, 2 * std::min(radius, wide() ? 4 : channels) + 60); }
 };
 
@@ -95,7 +106,8 @@ class Lrn {
       T* y = output.data() + p * channels;
       float *squares = room, *norms = room + channels;
       settings_.Norms(x, channels, squares, norms, room + 2 * channels);
-      for (int64_t c = 0; c < channels; ++c) y[c] = T(float(x[c]) * settings_.Power(norms[c]));
+      settings_.Powers(norms, channels);
+      for (int64_t c = 0; c < channels; ++c) y[c] = T(float(x[c]) * norms[c]);
     });
   }
 
@@ -123,7 +135,8 @@ class LrnGrad {
       settings_.Norms(x, channels, ratios, norms, room + 3 * channels);
       for (int64_t c = 0; c < channels; ++c) ratios[c] = float(dy[c]) * float(y[c]) / norms[c];
       settings_.Around(ratios, channels, sums, room + 3 * channels);
-      for (int64_t c = 0; c < channels; ++c) dx[c] = T(float(dy[c]) * settings_.Power(norms[c]) - factor * float(x[c]) * sums[c]);
+      settings_.Powers(norms, channels);
+      for (int64_t c = 0; c < channels; ++c) dx[c] = T(float(dy[c]) * norms[c] - factor * float(x[c]) * sums[c]);
     });
   }
 

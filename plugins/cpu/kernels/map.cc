@@ -19,13 +19,13 @@ void RunWide(const UnaryKernel& k, const char* x, char* y, int64_t n) {
 
 }  // namespace
 
+void MapRun(const UnaryKernel& k, const char* x, char* y, int64_t n) { k.load ? RunWide(k, x, y, n) : k.loop(x, y, n); }
+
 void RunUnary(const tw_frame* f, const UnaryKernel& k) {
   auto* x = static_cast<const char*>(f->in[0]->data) + f->in[0]->offset;
   auto* y = static_cast<char*>(f->out[0]->data) + f->out[0]->offset;
-  ParallelFor(f, int64_t(f->in[0]->count), k.cost, [&](int64_t begin, int64_t end) {
-    (k.load ? RunWide(k, x + begin * k.x_bytes, y + begin * k.y_bytes, end - begin)
-            : k.loop(x + begin * k.x_bytes, y + begin * k.y_bytes, end - begin));
-  });
+  ParallelFor(f, int64_t(f->in[0]->count), k.cost,
+              [&](int64_t begin, int64_t end) { MapRun(k, x + begin * k.x_bytes, y + begin * k.y_bytes, end - begin); });
 }
 
 }  // namespace thalweg::cpu

@@ -14,6 +14,9 @@ namespace thalweg::cpu {
 // Executes a one-input op on the input and output of the frame.
 void RunUnary(const tw_frame* f, const UnaryKernel& k);
 
+// y[i] = f(x[i]) for i < n, of the tensors' types, on the calling thread.
+void MapRun(const UnaryKernel& k, const char* x, char* y, int64_t n);
+
 template <auto kFunction, class T, class Result>
 void MapLoop(const void* x, void* y, int64_t n) {
   auto* from = static_cast<const T*>(x);

@@ -1,5 +1,6 @@
 #include "kernels/polygamma.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -50,16 +51,18 @@ double DigammaAbove0(double x) {
   return sum + DigammaFrom1To2(x);
 }
 
-// (q + k)^-x with what rounding takes from the sum, which the power would multiply by x.
+// (q / (q + k))^x with what rounding takes from the quotient, which the power would multiply by x.
 double Power(double q, int k, double x) {
-  const double a = q + k, added = a - q, lost = (q - (a - added)) + (k - added);
-  return std::pow(a, -x) * (1 - x * (lost / a));
+  const double a = q + k, added = a - q, lost = (q - (a - added)) + (k - added), ratio = q / a;
+  const double off = x * ((std::fma(-ratio, a, q) - ratio * lost) / q);
+  return std::pow(ratio, x) * (1 + off + off * off / 2);
 }
 
-// REQUIRES: x > 1, q > 0. The first terms as they are, the rest by Euler and Maclaurin.
-double ZetaAbove0(double x, double q) {
+// q^x times the sum over k >= 0 of (q + k)^-x, which neither over- nor underflows: the first terms as they are, the rest by Euler and
+// Maclaurin. REQUIRES: x > 1, q > 0.
+double ScaledZeta(double x, double q) {
+  if (q > 1e15) return -1 / std::expm1(-(x - 1) / q);  // q + 1 would be q
   constexpr int kTerms = 10;
-  if (q > 1e15) return std::pow(q, 1 - x) / (x - 1);  // q + 1 would be q
   double sum = 0;
   for (int k = kTerms; k-- > 0;) sum += Power(q, k, x);
   const double a = q + kTerms, power = Power(q, kTerms, x);
@@ -68,9 +71,16 @@ double ZetaAbove0(double x, double q) {
   for (size_t j = 0; j < std::size(kBernoulliFactorial); ++j) {
     rest += kBernoulliFactorial[j] * factor;
     const double n = x + 2 * double(j) + 1;
-    factor *= n * (n + 1) / (a * a);
+    factor *= n / a * ((n + 1) / a);
   }
   return sum + rest;
+}
+
+// REQUIRES: x > 1, q > 0. Half of the power at a time: what the sum makes larger must not be 0 before.
+double ZetaAbove0(double x, double q) {
+  if (q > 1e15) return std::pow(q, 1 - x) * (ScaledZeta(x, q) / q);
+  const double root = std::pow(q, -x / 2);
+  return root * ScaledZeta(x, q) * root;
 }
 
 // pi / tan(pi x) for x in [-1/2, 1/2], not 0: from the nearer one of pole and zero.
@@ -78,6 +88,28 @@ double PiCotangent(double x) {
   constexpr double kPi = std::numbers::pi;
   if (std::fabs(x) <= 0.25) return kPi / std::tan(kPi * x);
   return std::copysign(kPi * std::tan(kPi * (0.5 - std::fabs(x))), x);
+}
+
+constexpr double kLastFactorial = 170;  // of those that a double holds
+
+// n! / q^(n + 1) times scale, of an n above kLastFactorial: by Stirling's series. What rounding takes from n / (e q) the power would
+// multiply by n.
+double FactorialPower(double n, double q, double scale) {
+  constexpr double kE = std::numbers::e, kERest = 1.4456468917292502e-16;
+  const double by = kE * q, by_rest = std::fma(kE, q, -by) + kERest * q;
+  const double ratio = n / by, lost = (std::fma(-ratio, by, n) - ratio * by_rest) / n;
+  const double root = std::pow(ratio, n / 2), series = (1 / 12. - (1 / 360. - 1 / (1260 * n * n)) / (n * n)) / n;
+  const double rest = std::sqrt(2 * std::numbers::pi) * std::sqrt(n) / q * std::exp(std::clamp(n * lost, -1., 1.) + series) * scale;
+  return root * rest * root;
+}
+
+// n! times the sum over k >= 0 of (q + k)^-(n + 1), which may be a number where its factors are none. REQUIRES: n >= 1, q > 0.
+double FactorialZeta(double n, double q) {
+  if (std::isinf(q)) return 0;
+  const double scale = ScaledZeta(n + 1, q);
+  if (n > kLastFactorial) return FactorialPower(n, q, scale);
+  const double root = std::pow(q, -(n + 1) / 2);
+  return std::tgamma(n + 1) * root * scale * root;
 }
 
 bool IsEven(double n) { return std::fmod(n, 2) == 0; }
@@ -99,17 +131,21 @@ double Zeta(double x, double q) {
   if (q > 0) return std::isinf(x) ? (q > 1 ? 0 : q == 1 ? 1 : HUGE_VAL) : ZetaAbove0(x, q);
   if (q == std::floor(q)) return IsEven(x) ? HUGE_VAL : kNan;
   if (x != std::floor(x)) return kNan;
-  const double sign = IsEven(x) ? 1 : -1, above = q - std::floor(q), below = std::ceil(q) - q;
-  return ZetaAbove0(x, above) + sign * (ZetaAbove0(x, below) - ZetaAbove0(x, 1 - q));
+  const double sign = IsEven(x) ? 1 : -1, above = q - std::floor(q), below = std::ceil(q) - q, beyond = ZetaAbove0(x, 1 - q);
+  if (above == below && sign < 0) return beyond;
+  const double from_above = ZetaAbove0(x, above), from_below = sign * ZetaAbove0(x, below);
+  if (std::isinf(from_above) && std::isinf(from_below)) return above < below ? from_above : from_below;
+  return from_above + from_below - sign * beyond;
 }
 
 double Polygamma(double n, double x) {
   if (!(n >= 0) || n != std::floor(n) || std::isinf(n)) return kNan;
   if (n == 0) return Digamma(x);
-  const double zeta = Zeta(n + 1, x), sign = IsEven(n) ? -1 : 1;
-  if (n <= 170) return sign * std::tgamma(n + 1) * zeta;
-  int ignored;
-  return std::copysign(std::exp(lgamma_r(n + 1, &ignored) + std::log(std::fabs(zeta))), sign * zeta);
+  const double sign = IsEven(n) ? -1 : 1;
+  if (x > 0) return sign * FactorialZeta(n, x);
+  // Half way between two poles of odd order they cancel.
+  if (IsEven(n) && x - std::floor(x) == 0.5) return sign * FactorialZeta(n, 1 - x);
+  return sign * Zeta(n + 1, x) * (n <= kLastFactorial ? std::tgamma(n + 1) : HUGE_VAL);
 }
 
 }  // namespace thalweg::cpu

@@ -3,10 +3,12 @@
 // task, so results have the same bits for any number of threads.
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
+#include "kernels/pool_rows.h"
 #include "kernels/register.h"
 #include "kernels/slots.h"
 #include "kernels/window.h"
@@ -123,16 +125,41 @@ void ForRows(const tw_frame* f, const Images& g, F&& body) {
   });
 }
 
+const BinaryKernels* FloatLoops(const tw_host* host) { return &TW_CPU_FOR_ISA(DetectIsa(host), ElementwiseTable).binary_float; }
+
+// Whether windows over whole rows are worth it: of float images with the channels last, none of whose pixels are skipped. Not empty ones.
+template <class T>
+bool TakesRows(const Images& g) {
+  return std::is_same_v<T, float> && !g.format.channels_first && g.w.stride <= g.w.window && g.w.out * g.channels > 0;
+}
+// finish(y, to) with each row `to` of results of image row y.
+template <class F>
+void PoolWholeRows(const tw_frame* f, const Images& g, const PoolRows& pool, const float* in, float* out, F&& finish) {
+  const int64_t row = g.w.out * g.channels, image = g.in_pixels() * g.channels;
+  const int64_t cost = Cost(pool.room() + row, std::min(g.h.window, g.h.in) + std::min(g.w.window, g.w.in));
+  ParallelFor(f, g.batch * g.h.out, cost, [&](int64_t begin, int64_t end) {
+    const std::unique_ptr<float[]> room(new float[size_t(pool.room())]);
+    for (int64_t i = begin; i < end; ++i) {
+      pool(in + i / g.h.out * image, i % g.h.out, room.get(), out + i * row);
+      finish(i % g.h.out, out + i * row);
+    }
+  });
+}
+
 template <class T>
 class MaxPool {
  public:
-  explicit MaxPool(const tw::Node& n) : attrs_(n) {}
+  explicit MaxPool(const tw::Node& n) : attrs_(n), loops_(FloatLoops(n.host())) {}
 
   void operator()(tw::Frame frame, tw::In<T> input, tw::Out<T> output) const { Run(frame, attrs_, input, output); }
 
  protected:
   void Run(tw::Frame frame, const WindowAttrs& attrs, tw::In<T> input, tw::Out<T> output) const {
     const Images g = ImagesOf(attrs, ShapeOf(input), ShapeOf(output));
+    if constexpr (std::is_same_v<T, float>) {
+      const PoolRows pool(loops_->maximum.loop, Lowest<float>(), g.h, g.w, g.channels);
+      if (TakesRows<T>(g)) return PoolWholeRows(frame.f, g, pool, input.data(), output.data(), [](int64_t, float*) {});
+    }
     ForRows(frame.f, g, [&](int64_t image, int64_t slice, int64_t y) {
       const Slice<const T> in = SliceOf(g, input.data(), g.in_pixels(), image, slice);
       const Slice<T> out = SliceOf(g, output.data(), g.out_pixels(), image, slice);
@@ -146,6 +173,7 @@ class MaxPool {
   }
 
   WindowAttrs attrs_;
+  const BinaryKernels* loops_;
 };
 
 template <class T>
@@ -268,10 +296,15 @@ using MaxPoolGradGradV2 = WithSizes<T, MaxPoolGradGrad>;
 template <class T>
 class AvgPool {
  public:
-  explicit AvgPool(const tw::Node& n) : attrs_(n) {}
+  explicit AvgPool(const tw::Node& n) : attrs_(n), loops_(FloatLoops(n.host())) {}
 
   void operator()(tw::Frame frame, tw::In<T> value, tw::Out<T> output) const {
     const Images g = ImagesOf(attrs_, ShapeOf(value), ShapeOf(output));
+    if constexpr (std::is_same_v<T, float>) {
+      const PoolRows pool(loops_->add.loop, 0, g.h, g.w, g.channels);
+      if (TakesRows<T>(g))
+        return PoolWholeRows(frame.f, g, pool, value.data(), output.data(), [&](int64_t y, float* sums) { DivideRow(g, y, sums); });
+    }
     ForRows(frame.f, g, [&](int64_t image, int64_t slice, int64_t y) {
       const Slice<const T> in = SliceOf(g, value.data(), g.in_pixels(), image, slice);
       const Slice<T> out = SliceOf(g, output.data(), g.out_pixels(), image, slice);
@@ -291,8 +324,20 @@ class AvgPool {
     const Wide<T> count = Wide<T>((rows.end - rows.begin) * (columns.end - columns.begin));
     for (int64_t c = 0; c < in.count; ++c) to[c] = T(sum[c] / count);
   }
+  // Neighbouring windows over as many elements at once.
+  void DivideRow(const Images& g, int64_t y, float* sums) const {
+    const auto size = [](Span s) { return std::max<int64_t>(0, s.end - s.begin); };
+    const int64_t rows = size(Under(g.h, y));
+    for (int64_t x = 0, end; x < g.w.out; x = end) {
+      const float count = float(rows * size(Under(g.w, x)));
+      for (end = x + 1; end < g.w.out && float(rows * size(Under(g.w, end))) == count;) ++end;
+      float* from = sums + x * g.channels;
+      loops_->div.loop(from, 1, &count, 0, from, (end - x) * g.channels);
+    }
+  }
 
   WindowAttrs attrs_;
+  const BinaryKernels* loops_;
 };
 
 // Each element gathers its share from the windows over it.

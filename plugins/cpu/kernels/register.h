@@ -81,6 +81,7 @@ void register_relu(tw::Plugin& p);
 void register_resize(tw::Plugin& p);
 void register_softmax(tw::Plugin& p);
 void register_stateless_random(tw::Plugin& p);
+void register_stateless_seed(tw::Plugin& p);
 
 // Optimizers.
 void register_apply_adadelta(tw::Plugin& p);
@@ -101,7 +102,9 @@ void register_files(tw::Plugin& p);
 void register_print(tw::Plugin& p);
 void register_regex(tw::Plugin& p);
 void register_resource_gather(tw::Plugin& p);
+void register_resource_gather_nd(tw::Plugin& p);
 void register_resource_scatter(tw::Plugin& p);
+void register_resource_scatter_nd(tw::Plugin& p);
 void register_saved_resource(tw::Plugin& p);
 void register_string_case(tw::Plugin& p);
 void register_string_hash(tw::Plugin& p);

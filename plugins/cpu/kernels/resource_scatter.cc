@@ -1,5 +1,7 @@
 // ResourceScatterAdd, -Sub and -Update: rows of a variable changed in place under its lock, in the order of the indices, which are checked
 // before anything is changed. Sums of half and bfloat16 are rounded after each row: the variable is where they are kept.
+#include <algorithm>
+
 #include "kernels/common/copy.h"
 #include "kernels/common/rows.h"
 #include "kernels/common/types.h"
@@ -11,13 +13,15 @@ namespace {
 // Throws INVALID_ARGUMENT unless indices name rows of the variable and updates has a row for each, or is one element for all.
 // Answers the number of elements of a row.
 int64_t CheckRows(const tw_view* variable, const tw_view* indices, const tw_view* updates) {
-  if (variable->rank < 1) Invalid("the variable is a scalar, which has no rows");
+  if (variable->rank < 1) Invalid("resource is a scalar, which has no rows");
   if (variable->dtype != updates->dtype)
     Invalid("the variable is " + TypeText(variable->dtype) + ", updates are " + TypeText(updates->dtype));
   CheckIndices(indices, 0, variable->dims[0], "indices");
   const int64_t inner = Product(variable->dims, 1, variable->rank);
-  if (updates->rank != 0 && int64_t(updates->count) != int64_t(indices->count) * inner) {
-    Invalid("updates of shape " + DimsText(updates) + " for " + std::to_string(indices->count) + " rows of the variable of shape " +
+  if (updates->rank == 0) return inner;
+  if (updates->rank != indices->rank + variable->rank - 1 || !std::equal(indices->dims, indices->dims + indices->rank, updates->dims) ||
+      !std::equal(variable->dims + 1, variable->dims + variable->rank, updates->dims + indices->rank)) {
+    Invalid("updates of shape " + DimsText(updates) + " for indices of shape " + DimsText(indices) + " into the variable of shape " +
             DimsText(variable));
   }
   return inner;

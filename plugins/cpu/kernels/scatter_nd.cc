@@ -1,14 +1,31 @@
 // ScatterNd: slices put into a tensor of zeros; where indices repeat, slices add up, in the order in which they stand.
 // half and bfloat16 add up in float.
+#include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/common/copy.h"
 #include "kernels/common/rows.h"
+#include "kernels/common/text.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"
 
 namespace thalweg::cpu {
 namespace {
+
+// Strings of one place follow one another, which is how they add up.
+void Join(tw::In<tw_string> updates, const SliceIndex& index, tw::Out<tw_string> output) {
+  std::vector<std::pair<int64_t, uint64_t>> places;  // with the element that goes there
+  places.reserve(updates.size());
+  for (uint64_t i = 0; i < updates.size(); ++i) places.emplace_back(index(int64_t(i) / index.inner) + int64_t(i) % index.inner, i);
+  std::sort(places.begin(), places.end());
+  for (size_t i = 0, end; i < places.size(); i = end) {
+    std::string joined;
+    for (end = i; end < places.size() && places[end].first == places[i].first; ++end) joined += View(updates[places[end].second]);
+    output.set(uint64_t(places[i].first), joined);
+  }
+}
 
 template <class T>
 class ScatterNd {
@@ -21,9 +38,8 @@ class ScatterNd {
     const SliceIndex index(indices.v, dims.at, dims.n);
     index.WantUpdates(updates.v);
     if constexpr (std::is_same_v<T, tw_string>) {
-      // Strings do not add up: the last one stays.
       FillZero(f.f, output.v());
-      for (int64_t row = 0; row < index.rows; ++row) CopyRun(f.f, updates.v, row * index.inner, output.v(), index(row), index.inner);
+      Join(updates, index, output);
     } else if constexpr (kIsSmallFloat<T>) {
       std::vector<float> sum(output.size(), 0.f);
       CombineRows(f.f, sum.data(), int64_t(sum.size()), updates.data(), index.rows, index.inner, index,

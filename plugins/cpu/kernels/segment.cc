@@ -18,9 +18,8 @@ namespace {
 constexpr int64_t kColumns = 512;                  // accumulators side by side
 constexpr int64_t kAccBytes = sizeof(complex128);  // of the largest one
 
-// The first row with a number that is not below `segment`.
-int64_t FirstRow(const tw_view* ids, int64_t segment) {
-  int64_t low = 0, high = int64_t(ids->count);
+// The first row of [low, high) with a number that is not below `segment`; high if there is none.
+int64_t FirstRow(const tw_view* ids, int64_t segment, int64_t low, int64_t high) {
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
     if (IndexAt(ids, uint64_t(middle)) < segment)
@@ -29,6 +28,14 @@ int64_t FirstRow(const tw_view* ids, int64_t segment) {
       high = middle;
   }
   return low;
+}
+
+// The end of a segment that begins at `row`, in as many steps as its size has digits.
+int64_t EndOf(const tw_view* ids, int64_t segment, int64_t row) {
+  const int64_t rows = int64_t(ids->count);
+  int64_t step = 1;
+  while (row + step <= rows && IndexAt(ids, uint64_t(row + step - 1)) <= segment) step *= 2;
+  return FirstRow(ids, segment + 1, row + step / 2, std::min(rows, row + step));
 }
 
 class Segments {
@@ -40,10 +47,9 @@ class Segments {
   // Columns [column, column + n) of segments [begin, end). n: at most kColumns.
   void Reduce(int64_t begin, int64_t end, int64_t column, int64_t n) const {
     alignas(64) char acc[kColumns * kAccBytes];
-    int64_t row = FirstRow(ids_, begin);
+    int64_t row = FirstRow(ids_, begin, 0, int64_t(ids_->count));
     for (int64_t s = begin; s < end; ++s) {
-      int64_t last = row;
-      while (last < int64_t(ids_->count) && IndexAt(ids_, uint64_t(last)) == s) ++last;
+      const int64_t last = EndOf(ids_, s, row);
       const int64_t at = s * inner_ + column;
       if (row == last && r_.empty == Empty::kZero) {
         std::memset(Bytes(y_) + at * k_.y_bytes, 0, size_t(n) * k_.y_bytes);
@@ -63,12 +69,23 @@ class Segments {
     return Bytes(x_) + (from * inner_ + column) * k_.x_bytes;
   }
   void TakeRows(int64_t row, int64_t last, int64_t column, int64_t n, char* acc) const {
+    if (!indices_ && inner_ == 1) return TakeRun(row, last, acc);
     if (!indices_ && !k_.load) return k_.take_rows(RowAt(row, column), n, inner_, last - row, acc);
     alignas(64) float wide[kColumns];
     for (; row < last; ++row) {
       const char* from = RowAt(row, column);
       if (k_.load) k_.load(reinterpret_cast<const uint16_t*>(from), wide, n);
       k_.take_rows(k_.load ? static_cast<const void*>(wide) : from, n, 0, 1, acc);
+    }
+  }
+  // Rows of one element, which lie side by side.
+  void TakeRun(int64_t row, int64_t last, char* acc) const {
+    alignas(64) float wide[kColumns];
+    for (int64_t n; row < last; row += n) {
+      n = std::min(kColumns, last - row);
+      const char* from = RowAt(row, 0);
+      if (k_.load) k_.load(reinterpret_cast<const uint16_t*>(from), wide, n);
+      k_.take_row(k_.load ? static_cast<const void*>(wide) : from, n, acc);
     }
   }
   void Divide(double* sums, int64_t n, int64_t count) const {
@@ -89,13 +106,28 @@ class Segments {
   int64_t inner_;
 };
 
+// Whether no number is negative or smaller than the one before it, in a loop that the compiler can vectorise.
+template <class T>
+bool Ascend(const tw_view* ids) {
+  auto* p = reinterpret_cast<const T*>(Bytes(ids));
+  bool falls = ids->count > 0 && p[0] < 0;
+  for (uint64_t i = 1; i < ids->count; ++i) falls |= p[i] < p[i - 1];
+  return !falls;
+}
+bool Ascend(const tw_view* ids) {
+  return (ids->dtype == TW_INT32 && Ascend<int32_t>(ids)) || (ids->dtype == TW_INT64 && Ascend<int64_t>(ids));
+}
+
 }  // namespace
 
 int64_t CheckSegments(const tw_view* segment_ids, int64_t rows, int64_t limit) {
   if (segment_ids->rank != 1 || segment_ids->dims[0] != rows)
     Invalid("segment_ids is " + DimsText(segment_ids) + "; it must be a vector of " + std::to_string(rows) + " numbers, one per row");
   int64_t before = 0;
-  for (int64_t i = 0; i < rows; ++i) {
+  const int64_t highest = rows > 0 ? IndexAt(segment_ids, uint64_t(rows - 1)) : 0;
+  const bool right = Ascend(segment_ids) && (limit < 0 || highest < limit);
+  if (right) before = highest;
+  for (int64_t i = 0; !right && i < rows; ++i) {
     const int64_t now = IndexAt(segment_ids, uint64_t(i));
     auto where = [&] { return "segment_ids[" + std::to_string(i) + "] = " + std::to_string(now); };
     if (now < 0) Invalid(where() + " is negative");

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/buckets.h"
 #include "kernels/common/rows.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"
@@ -84,19 +85,35 @@ class Targets {
   std::vector<bool> first_;
 };
 
+// Rows of a few elements one after the other: what a segment has so far is in `to`.
 template <class Way, class Acc, class T>
-void Combine(const tw_frame* f, Acc* to, const T* from, int64_t rows, int64_t inner, const Targets& target) {
-  if (rows == 0) return;
-  ParallelFor(f, inner, Cost(2, rows), [&](int64_t begin, int64_t end) {
-    for (int64_t row = 0; row < rows; ++row) {
-      const int64_t at = target(row);
-      if (at < 0) continue;
-      const T* x = from + row * inner;
-      if (target.First(row))
-        for (int64_t j = begin; j < end; ++j) to[at + j] = Acc(x[j]);
-      else
-        for (int64_t j = begin; j < end; ++j) to[at + j] = Way::Combine(to[at + j], Acc(x[j]));
+void CombineShort(Acc* to, const T* from, int64_t rows, int64_t inner, const Targets& target) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t at = target(row);
+    if (at < 0) continue;
+    const T* x = from + row * inner;
+    if (target.First(row))
+      for (int64_t j = 0; j < inner; ++j) to[at + j] = Acc(x[j]);
+    else
+      for (int64_t j = 0; j < inner; ++j) to[at + j] = Way::Combine(to[at + j], Acc(x[j]));
+  }
+}
+
+// Longer ones segment by segment.
+template <class Way, class Acc, class T>
+void CombineLong(const tw_frame* f, T* to, const T* from, int64_t inner, const Buckets& buckets) {
+  ForBuckets(f, buckets, inner, 1, [&](int64_t segment, int64_t column, int64_t n) {
+    Acc acc[kBucketColumns];
+    const int64_t *row = buckets.begin(segment), *end = buckets.end(segment);
+    if (Way::kCopiesFirst && row < end)
+      for (int64_t first = *row++ * inner + column, j = 0; j < n; ++j) acc[j] = Acc(from[first + j]);
+    else
+      std::fill_n(acc, n, Acc(Way::template Start<T>()));
+    for (; row < end; ++row) {
+      const T* x = from + *row * inner + column;
+      for (int64_t j = 0; j < n; ++j) acc[j] = Way::Combine(acc[j], Acc(x[j]));
     }
+    for (int64_t j = 0; j < n; ++j) to[segment * inner + column + j] = T(acc[j]);
   });
 }
 
@@ -113,15 +130,20 @@ void UnsortedSegment(tw::Frame f, tw::In<T> data, tw::In<tw::Any> segment_ids, t
   if (rows * inner != int64_t(data.size()))
     Invalid("segment_ids of shape " + DimsText(segment_ids.v) + " do not match the first axes of data of shape " + DimsText(data.v));
   if (output.size() == 0) return;
+  constexpr int64_t kShort = 16;
+  using Acc = std::conditional_t<kIsSmallFloat<T>, float, T>;
+  if (inner >= kShort) {
+    const Buckets buckets(rows, segments, [&](int64_t row) { return IndexAt(segment_ids.v, uint64_t(row)); });
+    return CombineLong<Way, Acc>(f.f, output.data(), data.data(), inner, buckets);
+  }
   const Targets target(segment_ids.v, segments, inner, Way::kCopiesFirst);
   if constexpr (kIsSmallFloat<T>) {
     std::vector<float> sum(output.size(), float(Way::template Start<T>()));
-    Combine<Way>(f.f, sum.data(), data.data(), rows, inner, target);
+    CombineShort<Way>(sum.data(), data.data(), rows, inner, target);
     for (uint64_t i = 0; i < output.size(); ++i) output[i] = T(sum[i]);
   } else {
-    ParallelFor(f.f, int64_t(output.size()), 1,
-                [&](int64_t begin, int64_t end) { std::fill(output.data() + begin, output.data() + end, Way::template Start<T>()); });
-    Combine<Way>(f.f, output.data(), data.data(), rows, inner, target);
+    std::fill_n(output.data(), output.size(), Way::template Start<T>());
+    CombineShort<Way>(output.data(), data.data(), rows, inner, target);
   }
 }
 

@@ -1,5 +1,6 @@
 // Select and SelectV2: elements of one tensor or of another, as a third one says.
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/common/broadcast.h"
 #include "kernels/common/copy.h"
@@ -13,6 +14,17 @@ struct Steps {
   int64_t condition, t, e;
 };
 
+// By masks rather than by a branch, which random conditions would make the processor guess.
+template <class T>
+T Pick(bool c, T yes, T no) {
+  if constexpr (std::is_integral_v<T>) {
+    const T mask = T(0 - T(c));
+    return T((yes & mask) | (no & T(~mask)));
+  } else {
+    return c ? yes : no;
+  }
+}
+
 template <class T>
 void Choose(const bool* c, const T* t, const T* e, T* to, Steps s, int64_t n) {
   if (s.condition == 0) {
@@ -20,23 +32,13 @@ void Choose(const bool* c, const T* t, const T* e, T* to, Steps s, int64_t n) {
     const int64_t step = *c ? s.t : s.e;
     for (int64_t i = 0; i < n; ++i) to[i] = from[i * step];
   } else if (s.t && s.e) {
-    // Both are loaded whatever the condition says, which is what the vectoriser needs to hear.
-    for (int64_t i = 0; i < n; ++i) {
-      const T yes = t[i], no = e[i];
-      to[i] = c[i] ? yes : no;
-    }
+    for (int64_t i = 0; i < n; ++i) to[i] = Pick(c[i], t[i], e[i]);
   } else if (s.t) {
     const T no = *e;
-    for (int64_t i = 0; i < n; ++i) {
-      const T yes = t[i];
-      to[i] = c[i] ? yes : no;
-    }
+    for (int64_t i = 0; i < n; ++i) to[i] = Pick(c[i], t[i], no);
   } else {
     const T yes = *t;
-    for (int64_t i = 0; i < n; ++i) {
-      const T no = e[i * s.e];
-      to[i] = c[i] ? yes : no;
-    }
+    for (int64_t i = 0; i < n; ++i) to[i] = Pick(c[i], yes, e[i * s.e]);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/buckets.h"
 #include "kernels/common/copy.h"
 #include "kernels/common/kernel.h"
 #include "kernels/common/rows.h"
@@ -13,6 +14,8 @@
 
 namespace thalweg::cpu {
 namespace {
+
+constexpr int64_t kFewRows = 1 << 16;  // for which there are always buckets
 
 void WantVector(const tw_view* indices) {
   if (indices->rank != 1) Invalid("indices is " + DimsText(indices) + "; it must be a vector");
@@ -37,42 +40,51 @@ void RunSparse(const tw_frame* f, const ReduceKernel& k) {
   ReduceSegments(f, {&k, Empty::kZero, kDivisor}, data, indices, ids, f->out[0]);
 }
 
-// What the rows of each segment are multiplied by.
+// What the rows of each segment are multiplied by; nothing where that is 1.
 template <Divisor kDivisor>
 std::vector<double> Scales(const tw_view* ids, int64_t segments) {
-  std::vector<double> scales(size_t(segments), kDivisor == Divisor::kNone ? 1. : 0.);
-  if (kDivisor == Divisor::kNone) return scales;
+  if (kDivisor == Divisor::kNone) return {};
+  std::vector<double> scales(size_t(segments), 0.);
   for (uint64_t i = 0; i < ids->count; ++i) ++scales[size_t(IndexAt(ids, i))];
   for (double& scale : scales) scale = kDivisor == Divisor::kCount ? 1 / scale : 1 / std::sqrt(scale);
   return scales;
 }
 
+// Adds up in output's rows what arrives at the indices in their buckets. scales: by segment, or none.
+template <class T, class SomeBuckets>
+void AddUp(const tw_frame* f, tw::In<T> grad, tw::In<tw::Any> ids, const std::vector<double>& scales, const SomeBuckets& buckets,
+           int64_t inner, T* output) {
+  ForBuckets(f, buckets, inner, 3, [&](int64_t bucket, int64_t column, int64_t n) {
+    double sums[kBucketColumns] = {};
+    for (const int64_t* i = buckets.begin(bucket); i < buckets.end(bucket); ++i) {
+      const int64_t segment = IndexAt(ids.v, uint64_t(*i));
+      const T* from = grad.data() + segment * inner + column;
+      const double scale = scales.empty() ? 1 : scales[size_t(segment)];
+      for (int64_t j = 0; j < n; ++j) sums[j] += double(Wide<T>(from[j])) * scale;
+    }
+    T* to = output + buckets.target(bucket) * inner + column;
+    for (int64_t j = 0; j < n; ++j) to[j] = T(Wide<T>(sums[j]));
+  });
+}
+
 template <class T, Divisor kDivisor>
 void Grad(tw::Frame f, tw::In<T> grad, tw::In<tw::Any> indices, tw::In<tw::Any> ids, tw::In<int32_t> output_dim0, tw::Out<T> output) {
   if (grad.rank() < 1) Invalid("grad is a scalar; it must have rows");
-  const int64_t rows = output_dim0[0];
+  const int64_t rows = output_dim0[0], count = int64_t(indices.size());
   if (rows < 0) Invalid("output_dim0 is " + std::to_string(rows) + "; it must not be negative");
   Ints dims;
   dims.push(rows);
   for (int i = 1; i < grad.rank(); ++i) dims.push(grad.dim(i));
   WantVector(indices.v);
   CheckIndices(indices.v, 0, rows, "indices");
-  CheckSegments(ids.v, int64_t(indices.size()), grad.dim(0));
+  CheckSegments(ids.v, count, grad.dim(0));
   Allocate(output, dims.at, dims.n);
   const int64_t inner = Product(dims.at, 1, dims.n);
   const std::vector<double> scales = Scales<kDivisor>(ids.v, grad.dim(0));
-  std::vector<double> sums(output.size(), 0.);
-  ParallelFor(f.f, inner, Cost(3, indices.size()), [&](int64_t begin, int64_t end) {
-    for (uint64_t i = 0; i < indices.size(); ++i) {
-      const int64_t segment = IndexAt(ids.v, i);
-      const T* from = grad.data() + segment * inner;
-      double* to = sums.data() + IndexAt(indices.v, i) * inner;
-      for (int64_t j = begin; j < end; ++j) to[j] += double(Wide<T>(from[j])) * scales[size_t(segment)];
-    }
-  });
-  ParallelFor(f.f, int64_t(sums.size()), 2, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) output[uint64_t(i)] = T(Wide<T>(sums[size_t(i)]));
-  });
+  const auto target = [&](int64_t i) { return IndexAt(indices.v, uint64_t(i)); };
+  if (rows <= kFewRows || rows / 2 <= count) return AddUp(f.f, grad, ids, scales, Buckets(count, rows, target), inner, output.data());
+  FillZero(f.f, output.v());
+  AddUp(f.f, grad, ids, scales, FewBuckets(count, target), inner, output.data());
 }
 
 template <Divisor kDivisor>

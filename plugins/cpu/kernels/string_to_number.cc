@@ -37,6 +37,9 @@ class StringToNumber {
  private:
   bool Parse(std::string_view text, T* out) const {
     if constexpr (std::is_floating_point_v<T>) {
+      const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
+      if (error == std::errc() && last == text.data() + text.size()) return true;
+      // What it does not know: a plus, hexadecimal digits, numbers too large or too small.
       const std::string copy(text);  // with a zero behind it
       char* end = nullptr;
       *out = FromText(copy.c_str(), &end, c_, T());

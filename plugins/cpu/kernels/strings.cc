@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "kernels/common/broadcast.h"
+#include "kernels/common/parallel.h"
 #include "kernels/number_text.h"
 #include "kernels/register.h"
 
@@ -42,8 +43,10 @@ class AsString {
     format_.precision = Small(n, "precision");
     format_.style = n.b("scientific") ? 'e' : n.b("shortest") ? 'g' : 'f';
   }
-  void operator()(tw::In<tw::Any> input, tw::Out<tw_string> output) const {
-    for (uint64_t i = 0; i < output.size(); ++i) output.set(i, NumberText(input.v, i, format_));
+  void operator()(tw::Frame f, tw::In<tw::Any> input, tw::Out<tw_string> output) const {
+    ParallelFor(f.f, int64_t(output.size()), 500, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) output.set(uint64_t(i), NumberText(input.v, uint64_t(i), format_));
+    });
   }
 
  private:

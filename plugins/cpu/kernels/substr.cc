@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "kernels/common/broadcast.h"
+#include "kernels/common/parallel.h"
 #include "kernels/common/text.h"
 #include "kernels/register.h"
 
@@ -60,15 +61,17 @@ size_t Byte(std::string_view text, int64_t pos) {
 class Substr {
  public:
   explicit Substr(const tw::Node& n) : characters_(n.s("unit") == "UTF8_CHAR") {}
-  void operator()(tw::In<tw_string> input, tw::In<tw::Any> pos, tw::In<tw::Any> len, tw::Out<tw_string> output) const {
+  void operator()(tw::Frame f, tw::In<tw_string> input, tw::In<tw::Any> pos, tw::In<tw::Any> len, tw::Out<tw_string> output) const {
     if (output.size() == 0) return;
     const Broadcast<3> walk(output.v(), {input.v, pos.v, len.v});
     const int last = walk.rank - 1;
-    walk.ForSegments(0, int64_t(output.size()), [&](const int64_t* from, int64_t to, int64_t n) {
-      for (int64_t i = 0; i < n; ++i) {
-        const auto at = [&](int k) { return uint64_t(from[k] + i * walk.step[k][last]); };
-        output.set(uint64_t(to + i), Part(input.v, at(0), IndexAt(pos.v, at(1)), IndexAt(len.v, at(2))));
-      }
+    ParallelFor(f.f, int64_t(output.size()), 150, [&](int64_t begin, int64_t end) {
+      walk.ForSegments(begin, end, [&](const int64_t* from, int64_t to, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) {
+          const auto at = [&](int k) { return uint64_t(from[k] + i * walk.step[k][last]); };
+          output.set(uint64_t(to + i), Part(input.v, at(0), IndexAt(pos.v, at(1)), IndexAt(len.v, at(2))));
+        }
+      });
     });
   }
 

@@ -23,19 +23,31 @@ struct Before {
   }
 };
 
-// The first k of `order` become the positions of the winners. REQUIRES: 0 < k <= n.
-template <class T>
-void Choose(const T* row, int64_t n, int64_t k, bool sorted, std::vector<int64_t>& order) {
-  for (int64_t i = 0; i < n; ++i) order[size_t(i)] = i;
+// `order` becomes the positions of the k winners. It holds at most 2 k of them on the way: who does not beat the worst of k others is out.
+// REQUIRES: 0 < k <= n.
+template <class T, class Position>
+void Choose(const T* row, int64_t n, int64_t k, bool sorted, std::vector<Position>& order) {
   const Before<T> before{row};
-  const auto first = order.begin(), middle = first + k, last = first + n;
-  if (k < n / 16) {
-    std::partial_sort(first, middle, last, before);
-  } else {
-    if (k < n) std::nth_element(first, middle, last, before);
-    std::sort(first, middle, before);
+  const size_t keep = size_t(k), most = size_t(std::min(n, std::max<int64_t>(2 * k, 256)));
+  const auto cut = [&] {
+    std::nth_element(order.begin(), order.begin() + k - 1, order.end(), before);  // the worst of them stands last
+    order.resize(keep);
+  };
+  order.clear();
+  order.reserve(most);
+  bool crowded = false;
+  for (int64_t i = 0; i < n; ++i) {
+    if (crowded && !before(i, order[keep - 1])) continue;
+    order.push_back(Position(i));
+    if (order.size() < most) continue;
+    cut();
+    crowded = true;
   }
-  if (!sorted) std::sort(first, middle);
+  if (order.size() > keep) cut();
+  if (sorted)
+    std::sort(order.begin(), order.end(), before);
+  else
+    std::sort(order.begin(), order.end());
 }
 
 template <class T, class I>
@@ -55,20 +67,29 @@ class TopK {
     Allocate(values, dims.at, dims.n);
     Allocate(indices, dims.at, dims.n);
     if (values.size() == 0) return;
-    ParallelFor(f.f, Product(dims.at, 0, dims.n - 1), Cost(n, 8), [&](int64_t begin, int64_t end) {
-      std::vector<int64_t> order(static_cast<size_t>(n));
+    const int64_t rows = Product(dims.at, 0, dims.n - 1);
+    if (n <= std::numeric_limits<int32_t>::max())
+      Run<int32_t>(f.f, rows, n, k, input.data(), values.data(), indices.data());
+    else
+      Run<int64_t>(f.f, rows, n, k, input.data(), values.data(), indices.data());
+  }
+
+ private:
+  template <class Position>
+  void Run(const tw_frame* f, int64_t rows, int64_t n, int64_t k, const T* input, T* values, I* indices) const {
+    ParallelFor(f, rows, Cost(n, 8), [&](int64_t begin, int64_t end) {
+      std::vector<Position> order;
       for (int64_t r = begin; r < end; ++r) {
-        const T* row = input.data() + r * n;
+        const T* row = input + r * n;
         Choose(row, n, k, sorted_, order);
         for (int64_t i = 0; i < k; ++i) {
-          values[uint64_t(r * k + i)] = row[order[size_t(i)]];
-          indices[uint64_t(r * k + i)] = I(order[size_t(i)]);
+          values[r * k + i] = row[order[size_t(i)]];
+          indices[r * k + i] = I(order[size_t(i)]);
         }
       }
     });
   }
 
- private:
   bool sorted_;
 };
 
@@ -84,18 +105,26 @@ template <class T>
 void InTopK(tw::Frame f, tw::In<float> predictions, tw::In<T> targets, tw::In<T> k_value, tw::Out<bool> precision) {
   if (predictions.rank() != 2 || targets.rank() != 1 || targets.dim(0) != predictions.dim(0))
     Invalid("predictions of shape " + DimsText(predictions.v) + " and targets of shape " + DimsText(targets.v) + " do not have equal rows");
+  constexpr int64_t kCounted = 1 << 20;
   const int64_t classes = predictions.dim(1), k = int64_t(k_value[0]);
   ParallelFor(f.f, int64_t(targets.size()), Cost(classes + 1), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t target = int64_t(targets[uint64_t(r)]);
       const float* row = predictions.data() + r * classes;
+      const bool inside = 0 <= target && target < classes;
+      const float value = inside ? row[target] : 0;
       int64_t above = 0;
-      bool told = 0 <= target && target < classes;
-      for (int64_t c = 0; told && c < classes; ++c) {
-        told = row[c] - row[c] == 0;  // finite
-        above += row[c] > row[target];
+      int32_t infinite = !inside;
+      for (int64_t c = 0; c < classes; c += kCounted) {  // in short counters, for the vectoriser
+        const int64_t stop = std::min(classes, c + kCounted);
+        int32_t some = 0;
+        for (int64_t i = c; i < stop; ++i) {
+          infinite |= row[i] - row[i] != 0;
+          some += row[i] > value;
+        }
+        above += some;
       }
-      precision[uint64_t(r)] = told && above < k;
+      precision[uint64_t(r)] = !infinite && above < k;
     }
   });
 }

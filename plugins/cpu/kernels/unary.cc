@@ -113,7 +113,7 @@ void register_unary(tw::Plugin& p) {
   AddMaps<[](auto x) { return Times(x, x); }>(p, "Square");
   AddMap<[](auto x) { return Times(x, x); }, 1, uint8_t, uint16_t, uint32_t, uint64_t>(p, "Square");
   AddMap<[](auto x) { return x; }, 1, int8_t, int16_t, int32_t, int64_t>(p, "Round");
-  AddUnary(p, "LogicalNot", "bool", "bool", kMap<[](bool x) { return !x; }, bool, bool, 1>);
+  AddUnary(p, "LogicalNot", "bool", "bool", kMap<[](uint8_t x) { return x == 0; }, uint8_t, uint8_t, 1>);
 }
 
 }  // namespace thalweg::cpu

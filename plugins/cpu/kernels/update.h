@@ -19,10 +19,14 @@ struct UpdateLoops {
   UpdateLoop<T> gradient_descent;
   // var, accum; lr, momentum.   accum = momentum accum + grad; var -= lr accum, or lr (grad + momentum accum).
   UpdateLoop<T> momentum, momentum_nesterov;
+  // The same, but accum = momentum accum - lr grad; var += accum, or momentum accum - lr grad.
+  UpdateLoop<T> keras_momentum, keras_momentum_nesterov;
   // var, m, v; alpha (the learning rate with the bias corrections in it), beta1, beta2, epsilon.
   // m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= alpha m' / (sqrt(v) + epsilon), m' = m, or beta1 m + (1 - beta1)
   // grad.
   UpdateLoop<T> adam, adam_nesterov;
+  // var, m, v, vhat.   The same, but vhat = max(vhat, v), and its root is in the divisor.
+  UpdateLoop<T> amsgrad;
   // The same, but v = max(beta2 v, |grad|); var -= alpha m / (v + epsilon).
   UpdateLoop<T> ada_max;
   // var, accum; lr, epsilon.   accum += grad^2, unless it is kept; var -= lr grad / (sqrt(accum) + epsilon).

@@ -34,6 +34,17 @@ void Momentum(T* const* v, const T* grad, const T* k, int64_t n) {
 }
 
 template <class T, bool kNesterov>
+void KerasMomentum(T* const* v, const T* grad, const T* k, int64_t n) {
+  T *var = v[0], *accum = v[1];
+  const T lr = k[0], momentum = k[1];
+  for (int64_t i = 0; i < n; ++i) {
+    const T a = accum[i] * momentum - grad[i] * lr;
+    accum[i] = a;
+    var[i] += kNesterov ? a * momentum - grad[i] * lr : a;
+  }
+}
+
+template <class T, bool kNesterov>
 void Adam(T* const* slots, const T* grad, const T* k, int64_t n) {
   T *var = slots[0], *m = slots[1], *v = slots[2];
   const T alpha = k[0], beta1 = k[1], rest1 = 1 - k[1], rest2 = 1 - k[2], epsilon = k[3];
@@ -45,6 +56,22 @@ void Adam(T* const* slots, const T* grad, const T* k, int64_t n) {
     v[i] = vi;
     const T step = kNesterov ? beta1 * mi + rest1 * g : mi;
     var[i] -= step * alpha / (Sqrt(vi) + epsilon);
+  }
+}
+
+template <class T>
+void Amsgrad(T* const* slots, const T* grad, const T* k, int64_t n) {
+  T *var = slots[0], *m = slots[1], *v = slots[2], *vhat = slots[3];
+  const T alpha = k[0], rest1 = 1 - k[1], rest2 = 1 - k[2], epsilon = k[3];
+  for (int64_t i = 0; i < n; ++i) {
+    const T g = grad[i];
+    const T mi = m[i] + (g - m[i]) * rest1;
+    const T vi = v[i] + (g * g - v[i]) * rest2;
+    const T most = vhat[i] > vi ? vhat[i] : vi;
+    m[i] = mi;
+    v[i] = vi;
+    vhat[i] = most;
+    var[i] -= mi * alpha / (Sqrt(most) + epsilon);
   }
 }
 
@@ -140,8 +167,11 @@ constexpr UpdateLoops<T> kLoops = {
     .gradient_descent = GradientDescent<T>,
     .momentum = Momentum<T, false>,
     .momentum_nesterov = Momentum<T, true>,
+    .keras_momentum = KerasMomentum<T, false>,
+    .keras_momentum_nesterov = KerasMomentum<T, true>,
     .adam = Adam<T, false>,
     .adam_nesterov = Adam<T, true>,
+    .amsgrad = Amsgrad<T>,
     .ada_max = AdaMax<T>,
     .adagrad = Adagrad<T, false>,
     .adagrad_kept = Adagrad<T, true>,

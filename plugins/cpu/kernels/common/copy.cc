@@ -63,13 +63,21 @@ void CopyStrings(const tw_frame* f, const Box& box, const tw_view* from, int64_t
   });
 }
 
+// The C library copies in wider vectors than this file is compiled for.
+template <class T>
+void FillRow(T* to, int64_t n, T one) {
+  const int64_t run = std::min(n, int64_t(4096 / sizeof(T)));
+  std::fill(to, to + run, one);
+  for (int64_t k = run; k < n; k += run) std::memcpy(to + k, to, size_t(std::min(run, n - k)) * sizeof(T));
+}
+
 // One row of n elements; source and target never overlap.
 template <class T>
 void CopyRow(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t n) {
   if (from_stride == 1 && to_stride == 1) {
     std::memcpy(to, from, size_t(n) * sizeof(T));
   } else if (from_stride == 0 && to_stride == 1) {
-    std::fill(to, to + n, *from);
+    FillRow(to, n, *from);
   } else if (from_stride == -1 && to_stride == 1) {
     for (int64_t i = 0; i < n; ++i) to[i] = from[-i];
   } else {
@@ -163,9 +171,18 @@ void CopyRun(const tw_frame* f, const tw_view* from, int64_t from_at, const tw_v
 }
 
 void FillRun(const tw_frame* f, const tw_view* value, const tw_view* to, int64_t to_at, int64_t n) {
-  Box box;
-  box.Add(n, 0, 1);
-  CopyBox(f, box, value, 0, to, to_at);
+  const uint32_t bytes = ElementBytes(to->dtype);
+  if (bytes == 0) {
+    Box box;
+    box.Add(n, 0, 1);
+    return CopyBox(f, box, value, 0, to, to_at);
+  }
+  BySize(bytes, [&](auto type) {
+    using T = decltype(type);
+    const T one = *reinterpret_cast<const T*>(Bytes(value));
+    T* at = reinterpret_cast<T*>(Bytes(to)) + to_at;
+    ParallelFor(f, n, 1, [&](int64_t begin, int64_t end) { FillRow(at + begin, end - begin, one); });
+  });
 }
 
 void FillZero(const tw_frame* f, const tw_view* to) {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "thalweg/cpp/plugin.hpp"
+#include "kernels/common/setting.h"
 
 namespace thalweg::cpu {
 namespace {
@@ -22,22 +22,6 @@ Isa Best() {
 #else
   return Isa::kBaseline;
 #endif
-}
-
-// The value of a setting of this plugin; empty when it is not set.
-std::string Setting(const tw_host* host, std::string_view key) {
-  std::string value;
-  tw_sink sink{TW_SIZED(tw_sink), &value, [](tw_sink* s, const void* bytes, uint64_t n) -> tw_status* {
-                 static_cast<std::string*>(s->user)->append(static_cast<const char*>(bytes), n);
-                 return nullptr;
-               }};
-  tw_status* s = host->setting(host, key.data(), key.size(), &sink);
-  if (s && host->status->code(s) == TW_NOT_FOUND) {
-    host->status->release(s);
-    return {};
-  }
-  tw::check(s);
-  return value;
 }
 
 }  // namespace

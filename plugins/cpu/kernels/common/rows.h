@@ -66,7 +66,7 @@ class SliceIndex {
     steps_.n = depth_;
     for (int i = depth_; i-- > 0; step *= dims[i]) steps_[i] = step;
     if (indices->count == 0) return;  // then there may be any number of rows
-    if (depth_ == 1 && AllInside(indices, 0, dims[0])) return;
+    if (depth_ == 1 ? AllInside(indices, 0, dims[0]) : AllRowsInside(dims)) return;
     for (int64_t row = 0; row < rows; ++row) Check(row, dims, rank);
   }
   // Where the slice of a row begins.
@@ -85,6 +85,18 @@ class SliceIndex {
   int64_t rows, inner;  // how many vectors; elements of a slice
 
  private:
+  // As AllInside, of vectors of 32- and 64-bit numbers; false for others, which Check looks through.
+  bool AllRowsInside(const int64_t* dims) const {
+    const auto all = [&](const auto* p) {
+      bool outside = false;
+      for (int64_t row = 0; row < rows; ++row, p += depth_)
+        for (int i = 0; i < depth_; ++i) outside |= int64_t(p[i]) < 0 || int64_t(p[i]) >= dims[i];
+      return !outside;
+    };
+    const char* p = Bytes(indices_);
+    return (indices_->dtype == TW_INT32 && all(reinterpret_cast<const int32_t*>(p))) ||
+           (indices_->dtype == TW_INT64 && all(reinterpret_cast<const int64_t*>(p)));
+  }
   void Check(int64_t row, const int64_t* dims, int rank) const {
     for (int i = 0; i < depth_; ++i) {
       const uint64_t k = uint64_t(row * depth_ + i);

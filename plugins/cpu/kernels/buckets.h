@@ -1,0 +1,85 @@
+// Rows by where they go: what ops that add up rows at indices share. Each target takes in its rows in the order in which they stand, so
+// threads may share the targets and nothing depends on them.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_BUCKETS_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_BUCKETS_H_
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "kernels/common/parallel.h"
+
+namespace thalweg::cpu {
+
+class Buckets {
+ public:
+  // target(row) < targets for each row; negative: it goes nowhere.
+  template <class Target>
+  Buckets(int64_t rows, int64_t targets, Target&& target) : first_(size_t(targets) + 1), order_(size_t(rows)) {
+    for (int64_t row = 0; row < rows; ++row)
+      if (const int64_t to = target(row); to >= 0) ++first_[size_t(to)];
+    int64_t sum = 0;
+    for (int64_t& first : first_) sum = first += sum;  // where each bucket ends
+    for (int64_t row = rows; row-- > 0;)
+      if (const int64_t to = target(row); to >= 0) order_[size_t(--first_[size_t(to)])] = row;
+  }
+  const int64_t* begin(int64_t target) const { return order_.data() + first_[size_t(target)]; }
+  const int64_t* end(int64_t target) const { return order_.data() + first_[size_t(target) + 1]; }
+  int64_t rows() const { return int64_t(order_.size()); }
+  int64_t targets() const { return int64_t(first_.size()) - 1; }
+  int64_t target(int64_t bucket) const { return bucket; }
+
+ private:
+  std::vector<int64_t> first_, order_;
+};
+
+// The same for a few rows that go to a few of very many targets: only of those that are met are there buckets, in their order, and
+// target(bucket) says whose.
+class FewBuckets {
+ public:
+  template <class Target>
+  FewBuckets(int64_t rows, Target&& target) : order_(size_t(rows)) {
+    std::iota(order_.begin(), order_.end(), 0);
+    std::sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) {
+      const int64_t x = target(a), y = target(b);
+      return x != y ? x < y : a < b;
+    });
+    for (int64_t i = 0; i < rows; ++i) {
+      const int64_t to = target(order_[size_t(i)]);
+      if (!targets_.empty() && targets_.back() == to) continue;
+      targets_.push_back(to);
+      first_.push_back(i);
+    }
+    first_.push_back(rows);
+  }
+  const int64_t* begin(int64_t bucket) const { return order_.data() + first_[size_t(bucket)]; }
+  const int64_t* end(int64_t bucket) const { return order_.data() + first_[size_t(bucket) + 1]; }
+  int64_t rows() const { return int64_t(order_.size()); }
+  int64_t targets() const { return int64_t(targets_.size()); }
+  int64_t target(int64_t bucket) const { return targets_[size_t(bucket)]; }
+
+ private:
+  std::vector<int64_t> order_, first_, targets_;
+};
+
+inline constexpr int64_t kBucketColumns = 256;
+
+// body(target, column, n) for all targets and all of `inner` columns, n <= kBucketColumns of them at a time; cost: of an element of a row.
+template <class SomeBuckets, class Body>
+void ForBuckets(const tw_frame* f, const SomeBuckets& buckets, int64_t inner, int64_t cost, Body&& body) {
+  const int64_t targets = buckets.targets();
+  if (targets == 0 || inner == 0) return;
+  // One target alone is shared by its columns, in pieces of a cache line at least.
+  const int64_t width = targets == 1 ? std::min(kBucketColumns, std::max<int64_t>(16, (inner + 7) / 8)) : kBucketColumns;
+  const int64_t chunks = (inner + width - 1) / width, rows = buckets.rows() / targets + 1;
+  ParallelFor(f, targets * chunks, Cost(rows, std::min(inner, width), cost), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t column = i % chunks * width;
+      body(i / chunks, column, std::min(width, inner - column));
+    }
+  });
+}
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_BUCKETS_H_

@@ -1,0 +1,95 @@
+// ResourceScatterNdUpdate, -Add, -Sub, -Max and -Min: slices of a variable changed in place under its lock, in the order of the index
+// vectors, which are checked before anything is changed. Sums of half and bfloat16 are rounded after each slice: the variable is where they
+// are kept.
+#include <algorithm>
+
+#include "kernels/common/rows.h"
+#include "kernels/common/slices.h"
+#include "kernels/common/types.h"
+#include "kernels/register.h"
+
+namespace thalweg::cpu {
+namespace {
+
+// Throws INVALID_ARGUMENT unless there is an update for each of the slices, which lie in the variable.
+SliceIndex Slices(const tw_view* variable, const tw_view* indices, const tw_view* updates) {
+  if (variable->dtype != updates->dtype)
+    Invalid("the variable is " + TypeText(variable->dtype) + ", updates are " + TypeText(updates->dtype));
+  if (indices->rank < 1) Invalid("indices must be index vectors, but are a scalar");
+  const SliceIndex index(indices, variable->dims, variable->rank);
+  const int outer = indices->rank - 1, depth = int(indices->dims[outer]);
+  if (updates->rank != outer + variable->rank - depth || !std::equal(indices->dims, indices->dims + outer, updates->dims) ||
+      !std::equal(variable->dims + depth, variable->dims + variable->rank, updates->dims + outer)) {
+    Invalid("updates of shape " + DimsText(updates) + " for indices of shape " + DimsText(indices) + " into the variable of shape " +
+            DimsText(variable));
+  }
+  return index;
+}
+
+class Update {
+ public:
+  explicit Update(const tw::Node& n) { WantBadIndicesRefused(n); }
+  void operator()(tw::Frame f, tw::Var<tw::Any> ref, tw::In<tw::Any> indices, tw::In<tw::Any> updates) const {
+    const SliceIndex index = Slices(ref.v, indices.v, updates.v);
+    PutSlices(f.f, updates.v, ref.v, index.rows, index.inner, index);
+  }
+};
+
+struct Add {
+  template <class T>
+  T operator()(T a, T b) const {
+    return T(Plus(Wide<T>(a), Wide<T>(b)));
+  }
+};
+struct Sub {
+  template <class T>
+  T operator()(T a, T b) const {
+    return T(Minus(Wide<T>(a), Wide<T>(b)));
+  }
+};
+// NaN wins.
+struct Max {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a != a || a > b ? a : b;
+  }
+};
+struct Min {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a != a || a < b ? a : b;
+  }
+};
+
+template <class T, class Combine>
+class Scatter {
+ public:
+  explicit Scatter(const tw::Node& n) { WantBadIndicesRefused(n); }
+  void operator()(tw::Frame f, tw::Var<T> ref, tw::In<tw::Any> indices, tw::In<T> updates) const {
+    const SliceIndex index = Slices(ref.v, indices.v, updates.v);
+    CombineRows(f.f, ref.data(), int64_t(ref.size()), updates.data(), index.rows, index.inner, index, Combine());
+  }
+};
+
+template <class Combine, class... T>
+void Register(tw::Plugin& p, const char* op) {
+  p.kernel<Scatter<T, Combine>...>(std::string(op) + " @CPU; update ref");
+}
+template <class Combine>
+void RegisterReal(tw::Plugin& p, const char* op) {
+  Register<Combine, float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p, op);
+}
+
+}  // namespace
+
+void register_resource_scatter_nd(tw::Plugin& p) {
+  p.kernel<Update>("ResourceScatterNdUpdate @CPU; update ref");
+  RegisterReal<Add>(p, "ResourceScatterNdAdd");
+  Register<Add, complex64, complex128>(p, "ResourceScatterNdAdd");
+  RegisterReal<Sub>(p, "ResourceScatterNdSub");
+  Register<Sub, complex64, complex128>(p, "ResourceScatterNdSub");
+  RegisterReal<Max>(p, "ResourceScatterNdMax");
+  RegisterReal<Min>(p, "ResourceScatterNdMin");
+}
+
+}  // namespace thalweg::cpu

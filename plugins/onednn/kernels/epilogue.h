@@ -1,0 +1,42 @@
+// What is done to rows of a result while they are in the cache: a number is added to each column, then a function of one number. The loops
+// are those of the CPU plugin's kernels of BiasAdd, Relu and so on, so every bit is theirs.
+#ifndef THALWEG_PLUGINS_ONEDNN_KERNELS_EPILOGUE_H_
+#define THALWEG_PLUGINS_ONEDNN_KERNELS_EPILOGUE_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "thalweg/cpp/plugin.hpp"
+
+namespace thalweg::onednn {
+
+// y[i] = f(x[i]); y may be x.
+using Function = void (*)(const float* x, float* y, int64_t n);
+
+// The loops of this machine, by the name of their op.
+class Functions {
+ public:
+  explicit Functions(const tw_host* host);
+  // False if the op is none of them; else *out is its loop.
+  bool Find(std::string_view op, Function* out) const;
+
+ private:
+  struct Entry {
+    std::string_view op;
+    Function loop;
+  };
+  Entry entries_[5];
+};
+
+struct Epilogue {
+  const float* bias = nullptr;  // one per column, or none
+  Function function = nullptr;  // or none
+  bool empty() const { return !bias && !function; }
+};
+
+// c: rows of `columns` numbers, `step` apart, whose first column is column `first` of the result.
+void Finish(const Epilogue& e, float* c, int64_t rows, int64_t columns, int64_t step, int64_t first);
+
+}  // namespace thalweg::onednn
+
+#endif  // THALWEG_PLUGINS_ONEDNN_KERNELS_EPILOGUE_H_

@@ -1,0 +1,48 @@
+// What one node has made for the sizes that it has met: while its shapes are planned, or at the first step with others. Feeds of ever
+// other sizes push the oldest out.
+// Threads: any.
+#ifndef THALWEG_PLUGINS_ONEDNN_KERNELS_LATEST_H_
+#define THALWEG_PLUGINS_ONEDNN_KERNELS_LATEST_H_
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "library.h"
+
+namespace thalweg::onednn {
+
+template <class Sizes, class Plan>
+class Latest {
+ public:
+  // What is kept for these sizes, or what make() answers, a pointer to a new one. NULL if make() threw because the library does not take
+  // them, which is kept, too.
+  template <class F>
+  std::shared_ptr<const Plan> Of(const Sizes& sizes, F&& make) const {
+    std::lock_guard lock(mutex_);
+    for (const Met& m : met_)
+      if (m.sizes == sizes) return m.plan;
+    Met met{sizes, nullptr};
+    try {
+      met.plan = make();
+    } catch (const tw::Error& e) {
+      if (e.code == TW_RESOURCE_EXHAUSTED) throw;
+    }
+    if (met_.size() == kMost) met_.erase(met_.begin());
+    met_.push_back(met);
+    return met.plan;
+  }
+
+ private:
+  static constexpr size_t kMost = 32;
+  struct Met {
+    Sizes sizes;
+    std::shared_ptr<const Plan> plan;
+  };
+  mutable std::mutex mutex_;
+  mutable std::vector<Met> met_;  // the latest last
+};
+
+}  // namespace thalweg::onednn
+
+#endif  // THALWEG_PLUGINS_ONEDNN_KERNELS_LATEST_H_

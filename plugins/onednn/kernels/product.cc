@@ -1,0 +1,48 @@
+#include "kernels/product.h"
+
+namespace thalweg::onednn {
+namespace {
+
+double Work(int64_t m, int64_t n, int64_t k) { return double(m) * double(n) * double(k); }
+
+// Where piece i of `pieces` begins: at multiples of a vector, so that no piece but the last has a part of one.
+int64_t Begin(int64_t size, int64_t i, int64_t pieces) { return i == pieces ? size : size * i / pieces / 16 * 16; }
+
+}  // namespace
+
+// Small products are as fast on the own tiles, which take no memory from the heap; those with a vector are bound by memory either way.
+bool Pays(int64_t m, int64_t n, int64_t k, const Library& library) {
+  return m > 1 && n > 1 && Work(m, n, k) >= std::max(1.0, library.least_work());
+}
+
+// A cell packs its rows of a and its columns of b, so it is to be large and square; and there are to be two for every processor of the
+// machine, whether the process may use it or not.
+Cells CellsOf(const Api& api, int64_t m, int64_t n, int64_t k) {
+  constexpr double kCellWork = 6e6;  // some 50 us
+  constexpr int64_t kLeastSide = 32;
+  const double most = double(std::clamp<int64_t>(2 * api.processors, 4, 128));
+  const auto wanted = int64_t(std::min(most, Work(m, n, k) / kCellWork));
+  Cells cells{1, 1};
+  while (cells.count() * 2 <= wanted) {
+    const int64_t rows = m / cells.rows, columns = n / cells.columns;
+    if (std::max(rows, columns) < 2 * kLeastSide) break;
+    (rows >= columns ? cells.rows : cells.columns) *= 2;
+  }
+  return cells;
+}
+
+Cell CellAt(const Cells& cells, int64_t cell, int64_t m, int64_t n) {
+  const int64_t row = cell / cells.columns, column = cell % cells.columns;
+  const int64_t i = Begin(m, row, cells.rows), j = Begin(n, column, cells.columns);
+  return {i, j, Begin(m, row + 1, cells.rows) - i, Begin(n, column + 1, cells.columns) - j};
+}
+
+dnnl_status_t MultiplyCell(const Api& api, const MatrixProduct<float>& p, const Epilogue& e, const Cells& cells, int64_t cell) {
+  const auto [i, j, m, n] = CellAt(cells, cell, p.m, p.n);
+  const dnnl_status_t s = api.dnnl_sgemm(p.trans_a ? 'T' : 'N', p.trans_b ? 'T' : 'N', m, n, p.k, 1, p.trans_a ? p.a + i : p.a + i * p.lda,
+                                         p.lda, p.trans_b ? p.b + j * p.ldb : p.b + j, p.ldb, 0, p.c + i * p.ldc + j, p.ldc);
+  if (!e.empty()) Finish(e, p.c + i * p.ldc + j, m, n, p.ldc, j);
+  return s;
+}
+
+}  // namespace thalweg::onednn

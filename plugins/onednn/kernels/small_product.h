@@ -1,0 +1,47 @@
+// A product of bfloat16 matrices of known sizes by oneDNN's primitive, which sums in float; cut as those of float are.
+// Threads: Run from any, several at once, each with scratch memory of its own.
+#ifndef THALWEG_PLUGINS_ONEDNN_KERNELS_SMALL_PRODUCT_H_
+#define THALWEG_PLUGINS_ONEDNN_KERNELS_SMALL_PRODUCT_H_
+
+#include <memory>
+#include <vector>
+
+#include "kernels/product.h"
+#include "primitive.h"
+
+namespace thalweg::onednn {
+
+class SmallProduct {
+ public:
+  struct Sizes {
+    int64_t m, n, k;
+    bool trans_a, trans_b;
+    bool operator==(const Sizes&) const = default;
+  };
+
+  // Throws UNIMPLEMENTED where the library has no fast code.
+  SmallProduct(const Api& api, const Sizes& sizes);
+
+  uint64_t scratch() const;  // bytes
+  // Dense matrices as the sizes say.
+  void Run(const tw_frame* f, const void* a, const void* b, void* c, char* scratch) const;
+
+ private:
+  struct Kind {  // cells of one size
+    int64_t m, n;
+    Layout a, b, c;
+    std::unique_ptr<Primitive> primitive;
+  };
+  const Kind& KindOf(const Cell& cell) const;
+  Kind Make(int64_t m, int64_t n) const;
+
+  const Api& api_;
+  Sizes sizes_;
+  Cells cells_;
+  std::vector<Kind> kinds_;
+  uint64_t room_ = 0;  // scratch of one worker
+};
+
+}  // namespace thalweg::onednn
+
+#endif  // THALWEG_PLUGINS_ONEDNN_KERNELS_SMALL_PRODUCT_H_
