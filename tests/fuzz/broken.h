@@ -14,11 +14,13 @@ namespace thalweg::fuzz {
   std::abort();
 }
 
-// The code of a status, which is released. Whatever the input was, a failure says something, and none is the runtime's own fault.
-inline uint32_t Take(tw_status* s) {
+// The code of a status, which is released; message: what it says, where that is wanted. Whatever the input was, a failure says something,
+// and none is the runtime's own fault.
+inline uint32_t Take(tw_status* s, std::string* message = nullptr) {
   const uint32_t code = tw_status_code(s);
   if (s && !*tw_status_message(s)) Broken("a failure says nothing");
   if (code == TW_INTERNAL) Broken(tw_status_message(s));
+  if (s && message) *message = tw_status_message(s);
   tw_status_release(s);
   return code;
 }

@@ -1,12 +1,15 @@
-"""Every op has an oracle: a declaration (declare.py), or tests written by hand that undeclared.py names. Prints the counts."""
+"""Every op has an oracle: a declaration (declare.py), or tests written by hand that undeclared.py names. Prints the counts, and fails where
+there are fewer cases than LEAST for each op."""
 import pathlib
+import re
 
 import cases
 import tw
-from declare import declared
+from declare import LARGE, LEAST, SMOOTH, allowed, count, declared
 from undeclared import UNDECLARED
 
-TESTS = pathlib.Path(__file__).parent.parent
+HERE = pathlib.Path(__file__).parent
+TESTS = HERE.parent
 book, ops = declared(), tw.ops()
 by_hand = {op: path for path, names in UNDECLARED.items() for op in names.split()}
 
@@ -19,13 +22,25 @@ for problems in (book.broken, book.unknown):
     for name in problems:
         cases.holds(name, False, "cannot be read, or declares what is no op")
 
-reasons = {op: d.no_oracle for op, d in book.ops.items() if d.no_oracle}
+with_oracle = [d for d in book.ops.values() if d.oracle]
+types = {op: set().union(*allowed(d).values()) for op, d in book.ops.items()}
+uses = sum(count(d) + LARGE for d in with_oracle) + len(book.expected)
+cases.holds("cases for each op", uses >= LEAST * len(ops), f"{uses} for {len(ops)} ops, fewer than {LEAST} each")
+
 smooth = [op for op, about in ops.items() if not about["no_gradient"]]
-unchecked = {op: d.no_gradient for op, d in book.ops.items() if d.no_gradient and op in smooth}
-print(f"{len(ops)} ops, {sum(len(about['kernels']) for about in ops.values())} kernels, {len(smooth)} with a gradient")
-print(f"{len(book.ops) - len(reasons)} declared with an oracle, {len(by_hand)} with cases written by hand, {len(reasons)} with a reason:")
+drawn = [op for op in smooth if op in book.ops and not book.ops[op].no_gradient]
+once = [op for op in drawn if not book.ops[op].second]
+print(f"{len(ops)} ops, {sum(len(about['kernels']) for about in ops.values())} kernels, {sum(map(len, types.values()))} pairs of op and type")
+print(f"{uses} uses against oracles, {uses / len(ops):.1f} for each op, most of them in {len(tw.WAYS)} ways; {len(book.refused)} refusals")
+print(f"{len(smooth)} ops with a gradient: {SMOOTH} uses each of {len(drawn)}, and {len(book.sloped)} more; second derivatives of all but {len(once)}:")
+for op in once:
+    print(f"  {op}: {book.ops[op].why}")
+reasons = {op: d.no_oracle for op, d in book.ops.items() if d.no_oracle}
+print(f"{len(with_oracle)} ops declared, {len(by_hand)} with cases written by hand, {len(reasons)} whose effects a test looks at:")
 for op, why in reasons.items():
-    print(f"  {op}: {why}")
+    named = re.search(r"\w+_test\.py", why)
+    cases.holds(f"{op} has an oracle", named and op in (HERE / named[0]).read_text(), f"'{why}' names no test that names it")
+unchecked = {op: d.no_gradient for op, d in book.ops.items() if d.no_gradient and op in smooth}
 print(f"{len(unchecked)} declared gradients are not drawn:")
 for op, why in unchecked.items():
     print(f"  {op}: {why}")

@@ -26,7 +26,7 @@ class Declaration:
     they may be anything as small.   types: what a type attribute is drawn from, where that is less than the schema.
     smooth, smooth_types: domains and types while gradients are checked.   wrt: names of the inputs to differentiate for, where not all.   second: whether the
     second derivative is checked; False needs `why`.   given: attributes without a default, for a graph without shapes.
-    no_oracle, no_gradient: why there is none.   no_kernel: {why: types}, what the schema allows and nothing computes."""
+    no_oracle, no_gradient: why there is none.   asks: the attributes that the oracle gets, if it does not name them itself.   no_kernel: {why: types}, what the schema allows and nothing computes."""
     op: str
     oracle: typing.Callable | None
     draw: typing.Callable
@@ -47,11 +47,13 @@ class Declaration:
     no_gradient: str = ""
     no_kernel: dict = dataclasses.field(default_factory=dict)
     family: str = ""
+    asks: list | None = None
 
     def __post_init__(self):
         ours = isinstance(self.oracle, types.FunctionType) and not self.oracle.__module__.startswith("numpy")
         parameters = inspect.signature(self.oracle).parameters.values() if ours else ()
-        self.asks = [p.name for p in parameters if p.kind == p.KEYWORD_ONLY and p.default is p.empty]
+        if self.asks is None:
+            self.asks = [p.name for p in parameters if p.kind == p.KEYWORD_ONLY and p.default is p.empty]
         if not (self.oracle or self.no_oracle) or not (self.second or self.why):
             raise ValueError(f"{self.op}: neither an oracle nor why there is none, or a second derivative left out without a reason")
 
@@ -123,6 +125,19 @@ def declared(family=None):
     for cases in (book.expected, book.refused, book.sloped):
         cases[:] = [case for case in cases if case[0] not in book.unknown]
     return book
+
+
+LEAST, SMOOTH, LARGE = 30, 6, 2  # uses of each op: against its oracle, for its gradient, of many elements
+
+
+def allowed(declaration):
+    """{type attribute: names of types} that uses are drawn from."""
+    return {a["name"]: draws.allowed(declaration, a) for a in tw.ops()[declaration.op]["attrs"] if a["kind"] == "type" and not a["list"]}
+
+
+def count(declaration, least=LEAST):
+    """How many uses are compared with the oracle: so many, or three for each type if that is more."""
+    return max(least, 3 * max(map(len, allowed(declaration).values()), default=0))
 
 
 def uses(declaration, count, seed=0, kind=""):

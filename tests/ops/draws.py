@@ -56,7 +56,16 @@ class Draw:
         return choices(self) if callable(choices) else self.pick(*choices)
 
     def __call__(self, name, shape=None, of=None):
-        """An array for the input of that name: of that shape and the input's domain, or of the given values; in the input's type."""
+        """An array for the input of that name: of that shape and the input's domain, or of the given values; in the input's type. Where the
+        input is a variable, that holds the array."""
+        array = self.array(name, shape, of)
+        return tw.Variable(array) if self.variable(name) else array
+
+    def variable(self, name):
+        about = self.inputs.get(name, {})
+        return about.get("type") == "resource" or list(self.inputs).index(name) in tw.referred(self.declaration.op) if about else False
+
+    def array(self, name, shape, of):
         dtype = self.dtype(name)
         if of is not None:
             return domains.rounded(of, dtype) if dtype.kind in "fcV" else np.asarray(of, dtype)
@@ -69,6 +78,8 @@ class Draw:
         """NumPy's type of the input or type attribute. Of a list of types: any."""
         about = self.inputs.get(name, {})
         kind = about.get("type") or self.types.get(about.get("type_attr", name))
+        if kind == "resource":
+            kind = self.types.get("dtype") or self.types.get("T")
         return tw.numpy_of(type_of(kind or self.pick("float", "int32", "string", "bool")))
 
     def shape(self, least=0, most=8, sizes=(0, 1, 1, 2, 3, 4, 5)):

@@ -10,15 +10,19 @@ import numpy as np
 
 import cases
 import tw
-from differences import RESULTS, STRICTER
+import oracles
+import ulps
+from declare import declared
+from differences import LOOSER, RESULTS, STRICTER
+from draws import Use
 from schema import type_of
 
 FOLDER = pathlib.Path(__file__).parent / "goldens"
 KINDS = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 half bfloat16 float double complex64 complex128 string".split()
 TINY = 2e-38  # about where the numbers of float become denormal, which TensorFlow turns into 0
 MEMORY = 512 << 20  # for what wrong sizes ask for
-# How near results of two runtimes are, relative to the largest magnitude.
-NEAR = {"half": 4e-3, "bfloat16": 3e-2, "float": 3e-5, "double": 1e-11, "complex64": 3e-5, "complex128": 1e-11}
+# How far off TensorFlow may be: so many times what a declaration allows, at least so many ulps.
+TIMES, LEAST = 4, dict(half=4, bfloat16=4, float=16, double=16, complex64=16, complex128=16)
 
 
 def kind_of(array):
@@ -70,11 +74,16 @@ def flat(inputs):
     return [x for group in inputs for x in (group if not group or isinstance(group[0], list) else [group])]
 
 
+def asked(use):
+    """The use as it was drawn."""
+    inputs = [[unpacked(*x) for x in group] if not group or isinstance(group[0], list) else unpacked(*group) for group in use["inputs"]]
+    return Use(use["op"], inputs, {a: unpacked_attr(v) for a, v in use["attrs"].items()}, {})
+
+
 def ours(use):
     """The outputs of this runtime, or the error."""
-    arrays = [unpacked(*x) for x in flat(use["inputs"])]
     try:
-        return tw.run(use["op"], arrays, **{a: unpacked_attr(v) for a, v in use["attrs"].items()})
+        return tw.run(use.op, use.flat, **use.attrs)
     except tw.Error as error:
         return error
 
@@ -83,37 +92,64 @@ def text(use):
     return f"{use['op']} {[x[:2] for x in flat(use['inputs'])]} {use['attrs']} {use['what']}"
 
 
-def difference(use, results, stricter):
-    """What is wrong with ours, beside theirs, or None. What TensorFlow lacks or refuses may be defined here. results: {op: why} of those whose
-    results may differ; stricter: {op: why} of those that may refuse what TensorFlow takes, if something is wrong with it."""
-    theirs, mine = use["theirs"], ours(use)
+def difference(use):
+    """What is wrong with ours, beside theirs, or None. What TensorFlow lacks or refuses may be defined here."""
+    theirs, own = use["theirs"], asked(use)
     if isinstance(theirs, str):
         return None
+    mine = ours(own)
     if isinstance(mine, tw.Error):
-        return None if use["what"] and use["op"] in stricter else f"theirs is no error, ours {mine}"
-    if use["op"] in results:
-        return None
-    problems = (apart(a, unpacked(*b)) for a, b in zip(mine, theirs))
-    return next((f"output {k}: {problem}" for k, problem in enumerate(problems) if problem), None)
+        return None if use["what"] and use["op"] in STRICTER else f"theirs is no error, ours {mine}"
+    for k, (a, b, size) in enumerate(zip(mine, theirs, sizes(own, len(mine)))):
+        exempt = RESULTS[own.op][0]([*map(ulps.widened, own.flat)], own.attrs, k) if own.op in RESULTS else False
+        problem = exempt is not True and apart(a, unpacked(*b), size, limit(own.op, kind_of(a)), exempt)
+        if problem:
+            return f"output {k}: {problem}"
+    return None
 
 
-def apart(mine, theirs):
+def sizes(use, count):
+    """Of each output what the oracle says that errors count in, or None."""
+    try:
+        return [np.abs(y.size) if isinstance(y, ulps.Near) else None for y in oracles.wanted(declared().ops[use.op], use)]
+    except Exception:  # a wrong use that both take
+        return [None] * count
+
+
+def limit(op, kind):
+    """In ulps."""
+    declaration, short = declared().ops[op], kind in ("half", "bfloat16")
+    allowed = declaration.half_ulps or 1 if short else declaration.ulps
+    return max(TIMES * allowed, LEAST.get(kind, 0), LOOSER.get(op, [{}])[0].get(kind, 0))
+
+
+def apart(mine, theirs, size, limit, exempt):
+    """What is wrong with an output, element by element, or None."""
     if kind_of(mine) != kind_of(theirs) or mine.shape != theirs.shape:
         return f"{kind_of(mine)} {mine.shape}, theirs {kind_of(theirs)} {theirs.shape}"
-    near = NEAR.get(kind_of(mine))
-    if near is None:
-        return None if np.array_equal(mine, theirs) else f"{mine}, theirs {theirs}"
-    a, b = (tw.from_bfloat16(x) if x.dtype == tw.bfloat16 else x for x in (mine, theirs))
-    a, b = (x.astype(np.clongdouble if x.dtype.kind == "c" else np.longdouble) for x in (a, b))
+    if kind_of(mine) not in LEAST:
+        same = np.asarray(mine == theirs) | exempt
+    else:
+        a, b = (ulps.widened(x) for x in (mine, theirs))
+        with np.errstate(all="ignore"):
+            form = ulps.FORMATS[ulps.name_of(mine.dtype)]
+            one = ulps.unit(np.abs(b) if size is None else np.fmax(np.abs(b), size), form)
+            same = (a == b) | (np.isnan(a) & np.isnan(b)) | (abs(a - b) <= limit * one + TINY) | exempt
+    if same.all():
+        return None
+    off = "" if kind_of(mine) not in LEAST else f", {worst(same, a, b, one):.4g} ulps, {limit} are allowed"
+    return f"{mine[~same][:4]}, theirs {theirs[~same][:4]}{off}"
+
+
+def worst(same, a, b, one):
     with np.errstate(all="ignore"):
-        size = np.abs(b[np.isfinite(b)]).max(initial=1e-38)
-        same = (a == b) | (np.isnan(a) & np.isnan(b)) | (abs(a - b) <= near * np.minimum(size, 1 + 1e3 * abs(b)) + TINY)
-    return None if same.all() else f"{mine[~same][:4]}, theirs {theirs[~same][:4]}"
+        off = np.where(same, 0, abs(a - b) / one)
+    return np.where(np.isnan(off), np.inf, off).max()
 
 
 def compare(uses):
     limit = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     for use in uses:
-        problem = difference(use, RESULTS, STRICTER)
+        problem = difference(use)
         cases.holds(text(use), not problem, problem)

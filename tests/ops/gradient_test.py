@@ -5,7 +5,7 @@ import numpy as np
 
 import cases
 import tw
-from declare import declared, uses
+from declare import SMOOTH, declared, uses
 from thalweg import SparseGradient, gradients
 
 rng = np.random.default_rng(11)
@@ -458,6 +458,10 @@ check_variable("ReadVariableOp", normal(2, 3))
 check_variable("ResourceGather", normal(4, 2), i32(3, 0, 3))
 check_variable("ResourceGather", normal(4, 2), np.array([[1], [2]], np.int64))
 check_variable("ResourceGather", normal(4), np.int32(1))
+check_variable("ResourceGatherNd", normal(4, 2), i32([3], [0], [3]))
+check_variable("ResourceGatherNd", normal(4, 2), np.array([[[1]], [[2]]], np.int64))
+check_variable("ResourceGatherNd", normal(4, 2), i32([3, 1], [0, 0], [3, 1]))
+check_variable("ResourceGatherNd", normal(4, 2), np.zeros((2, 0), np.int64))
 check_variable("ResourceGather", normal(2, 3, 2), np.array([[1, 1], [0, 2]], np.int32), batch_dims=1)
 
 # ---- What is declared (declare.py): smooth uses, drawn, and those that stand there ----
@@ -475,7 +479,7 @@ for op, declaration in declared().ops.items():
     if declaration.no_gradient:
         EXEMPT[op] = declaration.no_gradient
     elif not tw.ops()[op]["no_gradient"]:
-        for use in uses(declaration, 6, kind="smooth"):
+        for use in uses(declaration, SMOOTH, kind="smooth"):
             check_drawn(declaration, use)
 for op, inputs, more in declared().sloped:
     check(op, *inputs, **more)

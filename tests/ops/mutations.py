@@ -6,6 +6,7 @@ import numpy as np
 
 import domains
 import tw
+from attempts import Spoilt, state_of
 from schema import ALL, type_of
 
 LOW, HIGH = -2**63, 2**63 - 1
@@ -28,6 +29,20 @@ def replaced(use, k, array):
     inputs = list(use.inputs)
     inputs[k] = [array, *inputs[k][1:]] if isinstance(inputs[k], list) else array
     return inputs
+
+
+def handle_mutations(use, k, name, rng):
+    """Of a handle, or a reference: variables that are not there, or hold another thing."""
+    group = use.inputs[k]
+    x = group[0] if isinstance(group, list) else group
+    held = dataclasses.replace(use, inputs=use.inputs[:k] + [x.array] + use.inputs[k + 1:])
+    found = [(m.what, tw.Variable(m.inputs[k])) for m in input_mutations(held, k, name, rng)]
+    found += [(f"'{name}' holds {dtype.__name__}", tw.Variable(np.zeros(x.shape, dtype))) for dtype in (np.int32, np.float64, np.bool_)]
+    spoilt = [tw.Variable(x.array, set=False)] + [Spoilt(x.array, state=state) for state in ("destroyed", "not fed")]
+    found += [(f"'{name}' is {state_of(v)}", v) for v in spoilt]
+    found += [(f"'{name}' is input {j} too", y) for j, y in enumerate(use.inputs) if j != k and isinstance(y, tw.Variable)]
+    for what, variable in found:
+        yield Mutation(what, name, replaced(use, k, variable), use.attrs)
 
 
 def input_mutations(use, k, name, rng):
@@ -113,7 +128,8 @@ def counts(use, about, rng):
         group = use.inputs[k]
         if not isinstance(group, list) or not group:
             continue
-        for changed in (group[:-1], group + group[-1:], group + [group[0][None]]):
+        another = group[0] if isinstance(group[0], tw.Variable) else group[0][None]
+        for changed in (group[:-1], group + group[-1:], group + [another]):
             count = {x["number_attr"]: len(changed)} if "number_attr" in x else {x["list_attr"]: [g.dtype for g in changed]}
             yield Mutation(f"{len(changed)} times '{x['name']}'", x["name"], use.inputs[:k] + [changed] + use.inputs[k + 1:], use.attrs | count)
         if "number_attr" in x:
@@ -124,7 +140,8 @@ def counts(use, about, rng):
 def mutations(use, about, rng):
     """All of them, in no order that means anything."""
     for k, x in enumerate(about["inputs"]):
-        if x.get("type") == "resource":
+        if x.get("type") == "resource" or k in tw.referred(use.op):
+            yield from handle_mutations(use, k, x["name"], rng)
             continue
         yield from input_mutations(use, k, x["name"], rng)
         yield from retyped(use, about, k, rng)

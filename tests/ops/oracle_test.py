@@ -103,50 +103,6 @@ for dtype in (np.float32, np.float64):
     expect("SparseSoftmaxCrossEntropyWithLogits", [z.astype(dtype), labels],
            [-np.log(soft[np.arange(6), labels]), soft - np.eye(9)[labels]], 1e-5)
 
-
-def conv(image, filters, stride):
-    """NHWC, VALID, by its definition."""
-    n, h, w, _ = image.shape
-    fh, fw, _, out = filters.shape
-    oh, ow = (h - fh) // stride + 1, (w - fw) // stride + 1
-    result = np.zeros((n, oh, ow, out))
-    for i in range(oh):
-        for j in range(ow):
-            patch = image[:, i * stride:i * stride + fh, j * stride:j * stride + fw]
-            result[:, i, j] = np.tensordot(patch, filters, 3)
-    return result
-
-
-image, filters = rng.normal(size=(2, 9, 8, 3)), rng.normal(size=(3, 2, 3, 5))
-for stride in (1, 2):
-    for dtype in (np.float32, np.float64):
-        expect("Conv2D", [image.astype(dtype), filters.astype(dtype)], [conv(image, filters, stride)], 1e-4,
-               strides=[1, stride, stride, 1], padding="VALID")
-# int32, against the same op in double: strides, padding, dilations, groups, both formats, and its gradient for the images.
-for channels, attrs in ((3, dict(strides=[1, 2, 1, 1], padding="SAME")),
-                        (3, dict(strides=[1, 1, 1, 1], padding="VALID", dilations=[1, 2, 3, 1])),
-                        (6, dict(strides=[1, 1, 2, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 3, 0, 0])),
-                        (3, dict(strides=[1, 1, 2, 2], padding="SAME", data_format="NCHW"))):
-    size = (2, channels, 7, 8) if "data_format" in attrs else (2, 7, 8, channels)
-    whole, taps = rng.integers(-9, 9, size).astype(np.int32), rng.integers(-9, 9, (3, 2, 3, 4)).astype(np.int32)
-    wanted = tw.run("Conv2D", [whole.astype(np.float64), taps.astype(np.float64)], **attrs)[0]
-    expect("Conv2D", [whole, taps], [wanted], **attrs)
-    dy = rng.integers(-9, 9, wanted.shape).astype(np.int32)
-    sizes = np.array(size, np.int32)
-    wanted = tw.run("Conv2DBackpropInput", [sizes, taps.astype(np.float64), dy.astype(np.float64)], **attrs)[0]
-    expect("Conv2DBackpropInput", [sizes, taps, dy], [wanted], **attrs)
-for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.int64):
-    whole = rng.permutation(96).reshape(2, 4, 4, 3).astype(dtype)
-    largest, attrs = whole.reshape(2, 2, 2, 2, 2, 3).max((2, 4)), dict(ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")
-    expect("MaxPool", [whole], [largest], **attrs)
-    dy = np.arange(24, dtype=dtype).reshape(2, 2, 2, 3)
-    spread = lambda a: np.repeat(np.repeat(a, 2, 1), 2, 2)
-    expect("MaxPoolGrad", [whole, largest, dy], [np.where(spread(largest) == whole, spread(dy), 0)], **attrs)
-    expect("MaxPoolGradGrad", [whole, largest, whole], [largest], **attrs)
-blocks = image[:, :8].reshape(2, 4, 2, 4, 2, 3)
-expect("MaxPool", [image[:, :8].astype(np.float32)], [blocks.max((2, 4))], ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")
-expect("AvgPool", [image[:, :8].astype(np.float32)], [blocks.mean((2, 4))], 1e-4, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")
-
 # ---- bfloat16: computed in float, rounded once ----
 
 for shape in SHAPES:

@@ -76,13 +76,17 @@ def theirs(records):
     return answers
 
 
+def size(outputs):
+    return sum(int(np.prod(shape)) for _, shape, _ in outputs)
+
+
 def main(family, count="4", seed="9", write=""):
-    declarations = [d for d in declared(family).ops.values() if d.oracle and not tw.ops()[d.op]["stateful"]]
+    declarations = [d for d in declared(family).ops.values() if d.oracle and (family == "random" or not tw.ops()[d.op]["stateful"])]
     records = [r for d in declarations for r in drawn(d, int(count), int(seed))]
     for r, answer in zip(records, theirs(records)):
         r["theirs"] = answer
     if write:
-        golden.save(family, records)
+        golden.save(family, [r for r in records if isinstance(r["theirs"], str) or size(r["theirs"]) <= 4 * SMALL])
     golden.compare(records)
     kinds = [r["theirs"] if isinstance(r["theirs"], str) else "result" for r in records]
     print({kind: kinds.count(kind) for kind in sorted(set(kinds))})

@@ -1,6 +1,7 @@
 """Runs uses of ops in TensorFlow: `peer_worker.py FILE FIRST` reads FILE, a JSON line each, from line FIRST on, and answers a line each on
 standard output: the outputs, "error" or "absent". What kills the process is seen by the one who waits for the line."""
 import base64
+import inspect
 import json
 import os
 import resource
@@ -32,12 +33,28 @@ def attribute(value):
     return [attribute(v) for v in value] if isinstance(value, list) else value
 
 
-def packed(y):
-    array = y.numpy()
-    kind = {v: k for k, v in NAMES.items()}.get(y.dtype.name, y.dtype.name)
+def packed(array, dtype, shape):
+    kind = {v: k for k, v in NAMES.items()}.get(dtype.name, dtype.name)
     if kind == "string":
-        return [kind, list(y.shape), [base64.b64encode(text).decode() for text in np.asarray(array, object).flat]]
-    return [kind, list(y.shape), base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()]
+        return [kind, list(shape), [base64.b64encode(text).decode() for text in np.asarray(array, object).flat]]
+    return [kind, list(shape), base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()]
+
+
+def names(run, definition):
+    """What the function calls the op's inputs; some have other names there, which stand in the same order."""
+    own = [x.name for x in definition.input_arg]
+    known = {*own, "name", *(a.name for a in definition.attr)}
+    others = (p for p in inspect.signature(run).parameters if p not in known)
+    return [name if name in inspect.signature(run).parameters else next(others) for name in own]
+
+
+def results(use, run, definition, known):
+    """The outputs, as tensors."""
+    inputs = [[tensor(*x) for x in group] if not group or isinstance(group[0], list) else tensor(*group) for group in use["inputs"]]
+    attrs = {a: attribute(v) for a, v in use["attrs"].items() if a in known}
+    found = run(**dict(zip(names(run, definition), inputs)), **attrs)
+    found = [] if found is None else list(found) if isinstance(found, (list, tuple)) else [found]
+    return [y for part in found for y in (part if isinstance(part, list) else [part])]
 
 
 def answer(use):
@@ -49,11 +66,11 @@ def answer(use):
     if any(a not in known | implied for a in use["attrs"]):
         return "absent"
     try:
-        inputs = [[tensor(*x) for x in group] if not group or isinstance(group[0], list) else tensor(*group) for group in use["inputs"]]
-        attrs = {a: attribute(v) for a, v in use["attrs"].items() if a in known}
-        found = run(**dict(zip((x.name for x in definition.input_arg), inputs)), **attrs)
-        found = [] if found is None else list(found) if isinstance(found, (list, tuple)) else [found]
-        return [packed(y) for part in found for y in (part if isinstance(part, list) else [part])]
+        if definition.is_stateful:  # the first step of a session, where a stream begins
+            with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+                found = results(use, run, definition, known)
+                return [packed(array, y.dtype, array.shape) for y, array in zip(found, session.run(found))]
+        return [packed(y.numpy(), y.dtype, y.shape) for y in results(use, run, definition, known)]
     except Exception:
         return "error"
 

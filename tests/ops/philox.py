@@ -33,10 +33,16 @@ def uniform(bits, dtype):
 
 
 def normal(bits, dtype):
-    """Box and Muller: pairs (u, v) of uniform numbers to sqrt(-2 log u) (sin 2 pi v, cos 2 pi v), in float for what is shorter."""
-    pairs = uniform(bits, np.float64 if dtype == np.float64 else np.float32).astype(np.float64).reshape(-1, 2)
-    radius, angle = np.sqrt(-2 * np.log(np.maximum(pairs[:, 0], 1e-7))), 2 * np.pi * pairs[:, 1]
-    return np.stack([radius * np.sin(angle), radius * np.cos(angle)], 1).reshape(-1)
+    return normal_of(bits, dtype)[0]
+
+
+def normal_of(bits, dtype):
+    """Box and Muller: pairs (u, v) of uniform numbers to sqrt(-2 log u) (sin 2 pi v, cos 2 pi v), in float for what is shorter; then the
+    radii, in which their errors count."""
+    wide = np.float64 if dtype == np.float64 else np.float32
+    pairs = uniform(bits, wide).astype(np.longdouble).reshape(-1, 2)
+    radius, angle = np.sqrt(-2 * np.log(np.maximum(pairs[:, 0], wide(1e-7)))), 2 * np.longdouble("3.14159265358979323846264338327950288") * pairs[:, 1]
+    return np.stack([radius * np.sin(angle), radius * np.cos(angle)], 1).reshape(-1), np.repeat(radius, 2)
 
 
 def truncated(seed, seed2, n, dtype, first=0):
@@ -47,3 +53,23 @@ def truncated(seed, seed2, n, dtype, first=0):
         drawn = normal(philox(seed, seed2, first + g * group * 64, 32).reshape(-1), dtype)
         out.extend(drawn[np.abs(drawn) < 2][:group])
     return np.array(out[:n])
+
+
+def shuffled(seed, seed2, n, taken):
+    """Rows in the order that one number for each place but the last gives, from `taken` blocks on; how many blocks are gone then."""
+    bits, order = philox(seed, seed2, taken, (n + 2) // 4 + 1).reshape(-1), list(range(n))
+    for i in range(n - 1):
+        j = i + int(bits[i]) % (n - i)
+        order[i], order[j] = order[j], order[i]
+    return order, taken + (n + 2) // 4
+
+
+def drawn(seed, seed2, logits, samples, taken):
+    """Classes by running sums of weights, from numbers of 53 bits, row after row; how many blocks are gone then."""
+    batch = len(logits)
+    places = uniform(philox(seed, seed2, taken, batch * samples // 2 + 1).reshape(-1), np.float64)
+    classes = np.zeros((batch, samples), np.int64)
+    for row, x in enumerate(logits.astype(np.float64)):
+        weights = np.cumsum(np.where(np.isfinite(x), np.exp(x - x[np.isfinite(x)].max()), 0))
+        classes[row] = np.searchsorted(weights, places[row * samples:(row + 1) * samples] * weights[-1], "right")
+    return classes, taken + batch * ((samples + 3) // 4 * 4) * 2 * 256

@@ -4,7 +4,7 @@ import numpy as np
 
 import cases
 import tw
-from philox import normal, philox, truncated, uniform
+from philox import drawn, philox, shuffled, uniform
 
 # The known answers that come with the algorithm: key and counter all 0, and all ones.
 cases.equal("Philox of zeros", philox(0, 0, 0, 1)[0], [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8])
@@ -26,36 +26,6 @@ class Stream:
 
 FLOATS = [np.float32, np.float64, np.float16, tw.bfloat16]
 SEEDS = [(87654321, 42), (1, 0), (0, 1), (2**63 - 1, 2**31 + 5), (-1, -2)]
-SIZES = [(), (1,), (5,), (2, 3), (0, 4), (7, 301)]  # not whole groups, and across what threads share
-
-# ---- The streams ----
-
-for seed, seed2 in SEEDS:
-    key, high = seed % 2**64, seed2 % 2**64
-    for shape in SIZES:
-        n = int(np.prod(shape))
-        bits = philox(key, high, 0, (n + 1) // 2 + 1)
-        for dtype in FLOATS:
-            where = f"{np.dtype(dtype).name}{shape} of seeds {seed}, {seed2}"
-            per_block = 2 if dtype == np.float64 else 4
-            used = bits[:(n + per_block - 1) // per_block].reshape(-1)
-            attrs = dict(dtype=dtype, seed=seed, seed2=seed2)
-            cases.equal(f"RandomUniform {where}", Stream("RandomUniform", shape, **attrs)(), uniform(used, dtype)[:n].reshape(shape), 1e-30)
-            # logf, sincosf and rounding to the shorter types are the library's.
-            near = {np.float64: 1e-12, np.float32: 3e-6, np.float16: 2e-3}.get(dtype, 2e-2)
-            cases.equal(f"RandomStandardNormal {where}", Stream("RandomStandardNormal", shape, **attrs)(),
-                        normal(used, dtype)[:n].reshape(shape), near)
-            cases.equal(f"TruncatedNormal {where}", Stream("TruncatedNormal", shape, **attrs)(),
-                        truncated(key, high, n, dtype).reshape(shape), near)
-        for dtype, low, limit in ((np.int32, -5, 17), (np.int32, -2**31, 2**31 - 1), (np.int64, 10, 2**40), (np.int64, -2**63, 2**63 - 1)):
-            if dtype == np.int64:
-                pairs = bits[:(n + 1) // 2].reshape(-1, 2)
-                drawn = [int(a) | int(b) << 32 for a, b in pairs]
-            else:
-                drawn = [int(a) for a in bits[:(n + 3) // 4].reshape(-1)]
-            wanted = np.array([low + d % (limit - low) for d in drawn[:n]], dtype).reshape(shape)
-            got = Stream("RandomUniformInt", shape, dtype(low), dtype(limit), seed=seed, seed2=seed2)()
-            cases.equal(f"RandomUniformInt {dtype.__name__} [{low}, {limit}) {shape} of seeds {seed}, {seed2}", got, wanted)
 
 # ---- From step to step: 256 blocks an element are set aside ----
 
@@ -95,26 +65,6 @@ class Steps:
 
     def __call__(self):
         return self.session.run([self.value])[0]
-
-
-def shuffled(seed, seed2, n, taken):
-    """Rows in the order that one number for each place but the last gives, from `taken` blocks on; how many blocks are gone then."""
-    bits, order = philox(seed, seed2, taken, (n + 2) // 4 + 1).reshape(-1), list(range(n))
-    for i in range(n - 1):
-        j = i + int(bits[i]) % (n - i)
-        order[i], order[j] = order[j], order[i]
-    return order, taken + (n + 2) // 4
-
-
-def drawn(seed, seed2, logits, samples, taken):
-    """Classes by running sums of weights, from numbers of 53 bits, row after row."""
-    batch = len(logits)
-    places = uniform(philox(seed, seed2, taken, batch * samples // 2 + 1).reshape(-1), np.float64)
-    classes = np.zeros((batch, samples), np.int64)
-    for row, x in enumerate(logits.astype(np.float64)):
-        weights = np.cumsum(np.where(np.isfinite(x), np.exp(x - x[np.isfinite(x)].max()), 0))
-        classes[row] = np.searchsorted(weights, places[row * samples:(row + 1) * samples] * weights[-1], "right")
-    return classes, taken + batch * ((samples + 3) // 4 * 4) * 2 * 256
 
 
 for seed, seed2 in SEEDS:
@@ -159,22 +109,6 @@ for op, inputs, attrs, golden in (
 
 for op, inputs in (("RandomShuffle", [np.arange(40)]), ("Multinomial", [np.zeros((2, 1000), np.float32), np.int32(40)])):
     cases.holds(f"{op}: no seeds", not np.array_equal(Steps(op, *inputs)(), Steps(op, *inputs)()))
-
-# ---- Keys and counters ----
-
-for key, low, high in ((5, 0, 0), (2**64 - 1, 2**64 - 2, 3), (123, 2**40, 2**63)):
-    inputs = [np.array([key], np.uint64), np.array([low, high], np.uint64), np.int32(1)]
-    for shape in SIZES:
-        n = int(np.prod(shape))
-        for dtype in FLOATS:
-            per_block = 2 if dtype == np.float64 else 4
-            used = philox(key, high, low, (n + per_block - 1) // per_block).reshape(-1)
-            wanted = {"StatelessRandomUniformV2": uniform(used, dtype)[:n], "StatelessRandomNormalV2": normal(used, dtype)[:n],
-                      "StatelessTruncatedNormalV2": truncated(key, high, n, dtype, low)}
-            for op, numbers in wanted.items():
-                near = {np.float64: 1e-12, np.float32: 3e-6, np.float16: 2e-3}.get(dtype, 2e-2) if "Normal" in op else 1e-30
-                got = Steps(op, np.array(shape, np.int64), *inputs, dtype=dtype)()
-                cases.equal(f"{op} {np.dtype(dtype).name}{shape} of {key}, {low}, {high}", got, numbers.reshape(shape), near)
 
 # ---- Distributions ----
 

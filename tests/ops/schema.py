@@ -9,7 +9,7 @@ import tw
 ALL = [name for name in (thalweg._low.tw_dtype_name(number).decode() for number in range(1, 33)) if name not in ("resource", "variant")]
 # Values for attributes without defaults.
 VALUES = {"strides": [1, 1, 1, 1], "ksize": [1, 1, 1, 1], "padding": "VALID", "shape": None, "num_split": 1, "num": 1}
-ARGUMENT = re.compile(r"(\w+)\s*:\s*(\w+)(?:\s*\[[^\]]*\])?(?:\s*\*\s*(\w+))?")
+ARGUMENT = re.compile(r"(\w+)\s*:\s*(?:ref\()?(\w+)\)?(?:\s*\[[^\]]*\])?(?:\s*\*\s*(\w+))?")
 CLAUSE = re.compile(r"(\w+)\s*:\s*(\{[^}]*\}|list\(\w+\)|(?:int|float|bool|string|shape|tensor|func|type)\b)"
                     r"(?:\s*>=\s*(\d+))?\s*(=[^;]*)?(?:;|$)")
 
@@ -20,12 +20,13 @@ type_of = functools.cache(thalweg.as_dtype)
 class Schema:
     """What the text says. inputs: (name, type, count); types: what each type attribute may be; lists: which of them take a list; attrs: the
     kinds of the others, a list of texts for a choice; needed: attributes without a default; counts: their lower bounds. given: values for
-    the needed ones."""
+    the needed ones. references: the names of inputs that are references."""
 
     def __init__(self, text, given=None):
         self.values = VALUES | (given or {})
         head, _, tail = " ".join(text.split()).partition(";")
-        self.inputs = ARGUMENT.findall(re.search(r"\((.*?)\)\s*->", head)[1])
+        inputs = re.search(r"\((.*?)\)\s*->", head)[1]
+        self.inputs, self.references = ARGUMENT.findall(inputs), set(re.findall(r"(\w+)\s*:\s*ref\(", inputs))
         self.types, self.lists, self.attrs, self.needed, self.counts = {}, set(), {}, [], {}
         for name, kind, least, default in CLAUSE.findall(tail):
             options = [option.strip() for option in kind.strip("{}").split(",")]
@@ -50,8 +51,11 @@ class Schema:
     def placeholders(self, graph, choice):
         """Values for the inputs; where there may be any number, as few as the schema allows, but one."""
         values = []
-        for _, kind, count in self.inputs:
+        for name, kind, count in self.inputs:
             dtype = type_of(choice.get(kind, kind))
+            if name in self.references:
+                values.append(graph.op("VariableV2", dtype=dtype, shape=None))
+                continue
             values += [graph.placeholder(dtype) for _ in range(max(1, self.counts[count]) if count else 1)]
         return values
 

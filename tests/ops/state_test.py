@@ -61,6 +61,10 @@ cases.holds("an assigned variable has one", v.initialized())
 cases.equal("read", v.read(), np.float32(3))
 v.assign(np.arange(4, dtype=np.float32))
 cases.equal("a variable of unknown shape takes any", v.read(), np.arange(4))
+mask = v.graph.placeholder(np.bool_)
+found = v.graph.op("Cast", v.graph.op("Where", mask), SrcT=np.int64, DstT=np.float32)
+v.session.run([], {mask: np.array([True, False, True])}, [v.graph.add("AssignVariableOp", v.handle, found, dtype=np.float32)])
+cases.equal("one whose shape only the step tells, too", v.read(), [[0], [2]])
 v.do("DestroyResourceOp")
 cases.holds("a destroyed variable has no value", not v.initialized())
 cases.refuses("reading it", v.read, "ReadVariableOp 'read'")
@@ -86,40 +90,24 @@ for dtype in FLOATS + WHOLE + [np.bool_, np.complex64, np.complex128]:
 text = np.array([[b"one", b""], [b"with \0 zero", b"long " * 20]], object)
 v = variable(text)
 cases.equal("assign and read strings", v.read(), text)
+passed = v.graph.constant(text[::-1])
+for _ in range(2):  # the constant holds what the variable has
+    v.session.run([], targets=[v.graph.add("AssignVariableOp", v.handle, passed, dtype=object)])
+cases.equal("assign strings again", v.read(), text[::-1])
+v.assign(text)
 v.do("ResourceScatterUpdate", np.array([0], np.int32), text[1:], dtype=object)
 cases.equal("scatter strings", v.read(), text[[1, 1]])
 row = v.graph.op("ResourceGather", v.handle, v.graph.constant(np.int32(1)), dtype=object)
 cases.equal("gather strings", v.session.run([row])[0], text[1])
 
-# ---- Updates against NumPy ----
+# ---- Texts and NaN by index vectors ----
 
-for dtype in FLOATS + WHOLE:
-    for shape in ((), (3,), (2, 0), (33, 65)):
-        x, y = numbers(dtype, *shape), numbers(dtype, *shape)
-        for op, f in (("AssignAddVariableOp", np.add), ("AssignSubVariableOp", np.subtract)):
-            got = variable(x).do(op, y, dtype=dtype).read()
-            cases.equal(f"{op} {np.dtype(dtype)} {shape}", wide(got), f(wide(x), wide(y)))
-    for index in (np.int32, np.int64):
-        for ids, updates in (((2, 0, 2), (3, 4)), (((1,), (1,)), (2, 1, 4)), (2, (4,)), ((), (0, 4)), ((0, 3), ())):
-            ids = np.array(ids, index)
-            x, y = numbers(dtype, 5, 4), numbers(dtype, *updates)
-            rows = np.broadcast_to(wide(y), ids.shape + (4,)).reshape(-1, 4)
-            for op, f in (("ResourceScatterAdd", np.add), ("ResourceScatterSub", np.subtract)):
-                wanted = wide(x).copy()
-                f.at(wanted, ids.reshape(-1), rows)
-                cases.equal(f"{op} {np.dtype(dtype)} {ids.shape}", wide(variable(x).do(op, ids, y, dtype=dtype).read()), wanted)
-            wanted = wide(x).copy()
-            for i, row in zip(ids.reshape(-1), rows):
-                wanted[i] = row
-            cases.equal(f"ResourceScatterUpdate {np.dtype(dtype)} {ids.shape}",
-                        wide(variable(x).do("ResourceScatterUpdate", ids, y, dtype=dtype).read()), wanted)
-            v = variable(x)
-            got = v.session.run([v.graph.op("ResourceGather", v.handle, v.graph.constant(ids), dtype=dtype)])[0]
-            cases.equal(f"ResourceGather {np.dtype(dtype)} {ids.shape}", wide(got), wide(x)[ids.reshape(-1)].reshape(ids.shape + (4,)))
-x = rng.normal(size=(2, 3, 2))
-v = variable(x)
-gathered = v.graph.op("ResourceGather", v.handle, v.graph.constant(np.array([[2, 0], [1, 1]], np.int32)), dtype=np.float64, batch_dims=1)
-cases.equal("ResourceGather with batch axes", v.session.run([gathered])[0], np.stack([x[0][[2, 0]], x[1][[1, 1]]]))
+v = variable(text)
+v.do("ResourceScatterNdUpdate", np.array([[1, 0]], np.int32), text[0, :1], T=object)
+cases.equal("strings by index vectors", v.read(), [[b"one", b""], [b"one", b"long " * 20]])
+v = variable(np.float32([np.nan, 1, 2]))
+v.do("ResourceScatterNdMax", np.array([[0], [1]]), np.float32([5, np.nan]), T=np.float32)
+cases.equal("NaN wins", v.read(), [np.nan, np.nan, 2])
 
 # ---- What is refused, and that nothing has changed after ----
 
@@ -138,9 +126,22 @@ for op, inputs, attrs, parts in (
         ("ResourceGather", [np.array([0, 3], np.int32)], {}, ["3"]),
         ("ResourceGather", [np.array([-1], np.int64)], {}, ["-1"]),
         ("ResourceGather", [np.array([0], np.int64)], {"batch_dims": -1}, ["-1"]),
-        ("ResourceGather", [np.array([0], np.int64)], {"batch_dims": 2}, ["2"])):
+        ("ResourceGather", [np.array([0], np.int64)], {"batch_dims": 2}, ["2"]),
+        ("ResourceGatherNd", [np.array([[0, 3]], np.int32)], {}, ["3"]),
+        ("ResourceGatherNd", [np.array([[-1]], np.int64)], {}, ["-1"]),
+        ("ResourceGatherNd", [np.array([[0, 0, 0]], np.int64)], {}, ["[3, 2]"]),
+        ("ResourceGatherNd", [np.int32(0)], {}, ["indices"]),
+        *((f"ResourceScatterNd{name}", inputs, attrs, parts) for name in ("Update", "Add", "Sub", "Max", "Min") for inputs, attrs, parts in (
+            ([np.array([[0], [3]], np.int32), two], {}, ["3"]),
+            ([np.array([[0], [-1]], np.int64), two], {}, ["-1"]),
+            ([np.array([[0], [2**63 - 1]], np.int64), two], {}, [str(2**63 - 1)]),
+            ([np.array([[0]], np.int32), two], {}, ["[2, 2]"]),
+            ([np.array([[0, 0, 0]], np.int32), two[0, :1]], {}, ["[3, 2]"]),
+            ([np.int32(0), two], {}, ["indices"]),
+            ([np.array([[0], [1]], np.int32), two], {"bad_indices_policy": "SHRUG"}, ["SHRUG"])))):
     where = f"{op} {[i.tolist() for i in inputs]} {attrs}"
-    cases.refuses(where, lambda: v.do(op, *inputs, dtype=np.float32, name="refused" + next(fresh), **attrs), op, "refused", *parts)
+    attrs = attrs | {"T" if "ScatterNd" in op else "dtype": np.float32}
+    cases.refuses(where, lambda: v.do(op, *inputs, name="refused" + next(fresh), **attrs), op, "refused", *parts)
     cases.equal(f"the variable after {where}", v.read(), start)
 cases.refuses("another type", lambda: v.do("AssignVariableOp", np.int32(1), dtype=np.int32), "AssignVariableOp", "int32", "float")
 cases.refuses("a shape that the handle excludes", lambda: Variable(start, shape=(3, 2)).assign(two), "AssignVariableOp", "[3, 2]", "[2, 2]")

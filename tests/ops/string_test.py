@@ -1,4 +1,4 @@
-"""Strings: StringJoin and AsString, and every op that moves elements whatever their type."""
+"""Strings: every op that moves elements whatever their type; what strings have not; numbers in a program whose numbers have commas."""
 import locale
 import os
 import shutil
@@ -74,57 +74,6 @@ for a, b in ((x, x), (x, y), (y, strings(b"4")), (x[:, :1], x[:1]), (none, one))
     expect("Add", [a, b], [a + b])
 expect("Equal", [strings([b"a", b"b"]), strings([b"a", b"b", b"c"])], [np.bool_(False)], incompatible_shape_error=False)
 expect("NotEqual", [strings([b"a", b"b"]), strings([b"a", b"b", b"c"])], [np.bool_(True)], incompatible_shape_error=False)
-
-# ---- StringJoin ----
-
-expect("StringJoin", [x, y], [x + y], N=2)
-expect("StringJoin", [one, y, one], [[[b"one, %d, one" % (3 * i + j) for j in range(3)] for i in range(2)]], N=3, separator=", ")
-expect("StringJoin", [one], [one], N=1, separator="-")
-expect("StringJoin", [none, one], [none], N=2)
-expect("StringJoin", [], [strings(b"")], N=0)
-cases.refuses("StringJoin of two shapes", lambda: tw.run("StringJoin", [x, y[:1]], N=2), "StringJoin 'op'", "[2, 3]", "[1, 3]")
-
-# ---- Names of data files ----
-
-expect("ShardedFilename", [strings(b"a/b"), np.int32(1), np.int32(12)], [strings(b"a/b-00001-of-00012")])
-expect("ShardedFilespec", [strings(b"a/b"), np.int32(3)], [strings(b"a/b-?????-of-00003")])
-
-# ---- AsString, as C's printf writes the numbers ----
-
-for dtype in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64):
-    info = np.iinfo(dtype)
-    v = np.array([0, 1, info.max, info.min], dtype)
-    expect("AsString", [v], [[b"%d" % int(n) for n in v]])
-    expect("AsString", [v], [[b"%12d" % int(n) for n in v]], width=12)
-    expect("AsString", [v], [[b"%-12d" % int(n) for n in v]], width=12, fill="-")
-v = np.array([-5, 7], np.int32)
-expect("AsString", [v], [[b"-0005", b"00007"]], width=5, fill="0")
-expect("AsString", [v], [[b"-5", b"+7"]], fill="+")
-expect("AsString", [v], [[b"-5", b" 7"]], fill=" ")
-numbers = [0.0, -1.5, 3.14159265, 1e10, 1e-7, np.inf, -np.inf]
-for dtype in (np.float32, np.float64):
-    v = np.array(numbers, dtype)
-    wide = [float(n) for n in v]
-    expect("AsString", [v], [[b"%f" % n for n in wide]])
-    expect("AsString", [v], [[b"%.2f" % n for n in wide]], precision=2)
-    expect("AsString", [v], [[b"%e" % n for n in wide]], scientific=True)
-    expect("AsString", [v], [[b"%.3e" % n for n in wide]], scientific=True, precision=3)
-    expect("AsString", [v], [[b"%g" % n for n in wide]], shortest=True)
-    expect("AsString", [v], [[b"%12.1f" % n for n in wide]], width=12, precision=1)
-expect("AsString", [np.array([0.5, -2], np.float16)], [[b"0.500000", b"-2.000000"]])
-expect("AsString", [tw.to_bfloat16(np.array([0.5, -2]))], [[b"0.500000", b"-2.000000"]])
-expect("AsString", [np.array([1 - 2j], np.complex64)], [[b"(1.000000,-2.000000)"]])
-expect("AsString", [np.array([1.25j])], [[b"(0.0,1.2)"]], precision=1)
-expect("AsString", [np.array([True, False])], [[b"true", b"false"]])
-expect("AsString", [np.zeros((0, 2), np.int32)], [np.zeros((0, 2), object)])
-cases.holds("AsString of NaN", tw.run("AsString", [np.array([np.nan])])[0][0].lstrip(b"-") == b"nan")
-for attrs, parts in (({"scientific": True, "shortest": True}, ["scientific", "shortest"]), ({"fill": "xy"}, ["fill", "xy"]),
-                     ({"fill": "x"}, ["fill", "x"]), ({"width": 5000}, ["width", "5000"]),
-                     ({"precision": 2**40}, ["precision", str(2**40)]),
-                     ({"width": 2**63 - 1}, ["width", str(2**63 - 1)])):
-    cases.refuses(f"AsString {attrs}", lambda: tw.run("AsString", [np.array([1.5])], **attrs), "AsString 'op'", *parts)
-for attrs in ({"scientific": True}, {"shortest": True}, {"precision": 2}):
-    cases.refuses(f"AsString of int32 {attrs}", lambda: tw.run("AsString", [i32(1)], **attrs), "AsString 'op'", "int32", *attrs)
 
 # ---- What strings have not ----
 

@@ -3,8 +3,11 @@ the WAYS; steps that answer lists of arrays. Tests that need raw calls make them
 Arrays of bytes objects (dtype object) are string tensors; types that NumPy lacks are structured ones (ABSENT), so that no package is
 needed for them."""
 import ctypes as c
+import dataclasses
 import functools
+import itertools
 import os
+import re
 
 import numpy as np
 
@@ -145,8 +148,39 @@ class Graph:
         feeds[yes] = np.bool_(True)
         return self.op("SelectV2", yes, value, value)
 
+    def variable(self, x, how="fed", reference=False):
+        """(a handle or a reference of a variable of its own, what gives it its value, or nothing, and a handle)."""
+        known = dict(dtype=x.dtype, shape=x.shape if how == "shaped" else None, shared_name=f"variable {next(_variables)}")
+        handle = self.op("VarHandleOp", **known)
+        start = [self.add("AssignVariableOp", handle, self.constant(x.array), dtype=x.dtype)] if x.set else []
+        return self.op("VariableV2", **known) if reference else handle, start, handle
+
     def session(self, **options):
         return Session(self.graph, **options)
+
+
+_variables = itertools.count()  # their names
+
+
+@dataclasses.dataclass
+class Variable:
+    """In the place of an input that is a handle of a variable, or a reference to one: the variable holds the array, or, if it is not `set`,
+    nothing."""
+    array: np.ndarray
+    set: bool = True
+
+    def __post_init__(self):
+        self.array = np.asarray(self.array)
+        self.dtype, self.shape, self.ndim, self.size = self.array.dtype, self.array.shape, self.array.ndim, self.array.size
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.array, dtype)
+
+    def __len__(self):
+        return len(self.array)
+
+    def tolist(self):
+        return self.array.tolist()
 
 
 def fed(array):
@@ -173,12 +207,59 @@ class Session(thalweg.Session):
         return lambda arrays: list(map(read, run(*map(fed, arrays), as_tensors=True)))
 
 
+class Call:
+    """One op in a graph of its own. enter(graph, array, feeds): an input as a value; how: as Graph.enter. Variables among the inputs get
+    their values in the step of the op and are read after it. results: the op's outputs, then what each variable holds."""
+
+    def __init__(self, op, inputs, how, attrs, enter=None):
+        self.graph, self.feeds, handles, start = Graph(), {}, [], []
+        references = referred(op)
+        values = []
+        for k, x in enumerate(inputs):
+            if isinstance(x, Variable):
+                value, before, handle = self.graph.variable(x, how, k in references)
+                start += before
+                handles.append((handle, x.dtype))
+            else:
+                value = enter(self.graph, x, self.feeds) if enter else self.graph.enter(np.asarray(x), how, self.feeds)
+            values.append(value)
+        self.operation = self.graph.add(op, *values, name="op", after=start, **attrs)
+        self.results = [self.consumed(y) if how == "computed" else y for y in self.operation.outputs]
+        if handles:
+            self.results += [self.graph.op("ReadVariableOp", handle, dtype=dtype, after=[self.operation]) for handle, dtype in handles]
+
+    def consumed(self, y):
+        """The same through another op: what is fetched itself never lies where an input did."""
+        if y.dtype.name in ("resource", "variant"):
+            return y
+        yes = self.graph.placeholder(np.bool_)
+        self.feeds[yes] = np.bool_(True)
+        return self.graph.op("SelectV2", yes, y, y)
+
+    def step(self, outputs=None, read=to_array, **options):
+        """What one step makes, or so many results of it."""
+        results = self.results[:outputs]
+        return self.graph.session(**options).step(results, self.feeds, [] if results else [self.operation], read)(self.feeds.values())
+
+
+@functools.cache
+def referred(op):
+    """Which inputs of the op are references to variables."""
+    about = ops().get(op)
+    names = re.findall(r"(\w+)\s*:\s*ref\(", about["schema"].partition("->")[0]) if about else []
+    return {k for k, x in enumerate(about["inputs"]) if x["name"] in names} if names else set()
+
+
+@functools.cache
+def refers_to_its_variable(op):
+    """Whether the op's output is a reference to the variable that it changes."""
+    about = ops()[op]
+    return bool(referred(op)) and "ref(" in about["schema"].partition("->")[2].partition(";")[0]
+
+
 def run(op, inputs, outputs=None, how="fed", **attrs):
-    """The outputs of one op, or as many as are asked for, as arrays. how: as Graph.enter."""
-    graph, feeds = Graph(), {}
-    values = [graph.enter(np.asarray(x), how, feeds) for x in inputs]
-    results = graph.add(op, *values, name="op", **attrs).outputs
-    return graph.session().step(results[:outputs], feeds)(feeds.values())
+    """The outputs of one op and then what its variables hold, or as many of these as are asked for, as arrays. how: as Graph.enter."""
+    return Call(op, inputs, how, attrs).step(outputs)
 
 
 @functools.cache

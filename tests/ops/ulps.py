@@ -28,7 +28,10 @@ def name_of(dtype):
 
 
 def widened(array):
-    """An input as an oracle gets it: floating-point and complex numbers in extended precision, all others as they are."""
+    """An input as an oracle gets it: floating-point and complex numbers in extended precision, all others as they are; of a variable what it
+    holds."""
+    if isinstance(array, tw.Variable):
+        array = array.array
     if array.dtype == tw.bfloat16:
         return tw.from_bfloat16(array).astype(np.longdouble)
     with np.errstate(invalid="ignore"):  # NaN may signal

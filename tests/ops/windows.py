@@ -36,13 +36,13 @@ def taps(image, windows, strides, dilations, pads):
         view = padded
         for axis, (t, w, s, d) in enumerate(zip(tap, windows, strides, dilations), 1):
             reach = (w - 1) * d
-            view = np.take(view, range(t * d, padded.shape[axis] - reach + t * d, s), axis)
+            view = np.take(view, np.arange(t * d, padded.shape[axis] - reach + t * d, s), axis)
         yield tap, view
 
 
 def draw_windows(d, rank, paddings_of, most=6):
-    """Attributes of a convolution over so many axes of space, drawn so that there is a result: (format, sizes of the image but batch and
-    channels, windows). Sets strides, padding, explicit_paddings and dilations."""
+    """Attributes of a convolution over so many axes of space, drawn so that it is one: (format, sizes of the image but batch and channels,
+    windows). Sets strides, padding, explicit_paddings and dilations."""
     data_format = d.attrs["data_format"]
     first = data_format[1] == "C"
 
@@ -58,13 +58,40 @@ def draw_windows(d, rank, paddings_of, most=6):
     if d.attrs["padding"] == "EXPLICIT":
         around = [d.integer(0, 2) for _ in range(2 * rank)]
         d.set(explicit_paddings=[0] * 4 + around if first else [0, 0, *around, 0, 0])
+    elif d.attrs["padding"] == "VALID":
+        beyond(d, sizes, windows, strides, dilations)
     return data_format, sizes, windows, strides, dilations
+
+
+def beyond(d, sizes, windows, strides, dilations):
+    """Now and then an image so small that a window has no position along one axis: by less than two strides."""
+    if d.smooth or d.large or d.integer(0, 5):
+        return
+    k = d.integer(0, len(sizes) - 1)
+    sizes[k] = max(0, (windows[k] - 1) * dilations[k] + 1 - d.integer(1, 2 * strides[k] - 1))
 
 
 def out_sizes(d, sizes, windows, strides, dilations):
     pads = paddings(sizes, windows, strides, dilations, d.attrs["padding"], d.attrs.get("explicit_paddings", []), d.attrs["data_format"])
-    return [(n + sum(p) - (w - 1) * k - 1) // s + 1 for n, w, s, k, p in zip(sizes, windows, strides, dilations, pads)]
+    return [max(0, (n + sum(p) - (w - 1) * k - 1) // s + 1) for n, w, s, k, p in zip(sizes, windows, strides, dilations, pads)]
 
 
 def with_channels(data_format, batch, sizes, channels):
     return (batch, channels, *sizes) if data_format[1] == "C" else (batch, *sizes, channels)
+
+
+def convolutions(shapes):
+    """The draws of a convolution, of its gradient for the image and of that for the filter; shapes(d) are those of image, filter and result."""
+    def forward(d):
+        image, kernel, _ = shapes(d)
+        return [d("input", image), d("filter", kernel)]
+
+    def back_input(d):
+        image, kernel, result = shapes(d)
+        return [d("input_sizes", of=image), d("filter", kernel), d("out_backprop", result)]
+
+    def back_filter(d):
+        image, kernel, result = shapes(d)
+        return [d("input", image), d("filter_sizes", of=kernel), d("out_backprop", result)]
+
+    return forward, back_input, back_filter

@@ -25,15 +25,38 @@ def run(*arguments, status=0):
 def test_help_and_list_say_what_there_is():
     assert "usage: tools/bench" in run("--help")
     rows = [line.split()[0] for line in run("--list").splitlines()]
-    assert rows == ["1", "2", "3", "4", "5", "9", "17", "23", "25", "26", "27", "28", "31", "32", "33", "34"], rows
+    assert rows == ["1", "2", "3", "4", "5", "6", "7", "8", "9", "16", "17", "23", "25", "26", "27", "28", "31", "32", "33", "34"], rows
 
 
 def test_wrong_arguments_are_refused():
-    for arguments, part in ((["--rows", "6"], "no row 6; there are 1, 2"), (["--rows", "one"], "'one'"), (["--pairs", "0"], "not 0"),
+    for arguments, part in ((["--rows", "99"], "no row 99; there are 1, 2"), (["--rows", "one"], "'one'"), (["--pairs", "0"], "not 0"),
                             (["--speed"], "--speed")):
         said = run(*arguments, status=2)
         assert part in said, said
     assert "no configured build" in run("--rows", 27, "--build", "/nowhere", status=1)
+
+
+def test_every_op_has_a_case_or_a_reason():
+    lines = run("ops", "--list", "--no-build", "--build", BUILD).splitlines()
+    assert len({line.split()[0] for line in lines}) > 300 and any("not compared: prints" in line for line in lines), lines
+    assert not [line for line in lines if "nobody has written" in line], [line for line in lines if "nobody has written" in line]
+
+
+def test_ops_are_timed_alone_without_peers():
+    printed = run("ops", "--ops", "Rank,NoOp", "--pairs", 1, "--no-build", "--build", BUILD)
+    assert printed.splitlines()[0].split() == ["op", "ours", "TensorFlow", "ratio", "met"] and "Rank" in printed, printed
+    assert "no op Nothing" in run("ops", "--ops", "Nothing", "--no-build", "--build", BUILD, status=1)
+    assert "--ops is for" in run("--ops", "Rank", status=2)
+
+
+def test_a_difference_of_results_is_told():
+    sys.path.insert(0, str(SOURCE / "tools/benchmarks/programs"))
+    import numpy as np
+    import op_files
+    x = np.arange(10, dtype=np.float32)
+    assert op_files.difference([x], [x * np.float32(1.0001)]) == ""
+    assert "output 0 differs in 1 of 10" in op_files.difference([x], [np.where(x == 9, 5, x)])
+    assert "[10] against [5, 2]" in op_files.difference([x], [x.reshape(5, 2)])
 
 
 def test_row_27_measures_sizes():

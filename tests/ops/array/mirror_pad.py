@@ -52,7 +52,7 @@ def fold(x, paddings, *, mode):
 
 op("PadV2", surrounded, bordered)
 op("MirrorPad", mirror, mirrored, given=dict(mode="REFLECT"))
-op("MirrorPadGrad", fold, folded, domain=normal.plain, ulps=4, zero_signs=False, given=dict(mode="REFLECT"),
+op("MirrorPadGrad", fold, folded, domain=normal.calm, ulps=4, zero_signs=False, given=dict(mode="REFLECT"),
    no_kernel={"there is nothing to add": "bool string", "quantised and small numbers are moved, not computed with":
               " ".join(QUANTISED + SMALL)})
 

@@ -40,6 +40,5 @@ op("FloorMod", np.mod, fits, domain=dict(y=nonzero), smooth=dict(x=between(0.1, 
 op("Pow", np.power, powers, domain=dict(x=everything(positive), y=everything(between(-4, 4))), smooth=positive, ulps=8)
 op("Maximum", np.maximum, broadcast, smooth=dict(x=between(0, 2), y=between(-1, 3)), zero_signs=False)
 op("Minimum", np.minimum, broadcast, smooth=dict(x=between(0, 2), y=between(-1, 3)), zero_signs=False)
-op("SquaredDifference", lambda x, y: abs(x - y) ** 2 if x.dtype.kind == "c" else (x - y) * (x - y), broadcast, ulps=2,
-   smooth_types="double")  # its gradient takes what arrives for real, as the result is
+op("SquaredDifference", lambda x, y: abs(x - y) ** 2 if x.dtype.kind == "c" else (x - y) * (x - y), broadcast, ulps=2)
 refuses("FloorDiv", [np.int32([1]), np.int32([0])], "zero")

@@ -42,9 +42,9 @@ moderate = Domain(factors, lambda x: abs(x) == 1, lambda rng, shape: np.exp(1j *
 op("Cumprod", cumprod, running, domain=dict(x=moderate), ulps=64, half_ulps=2,
    no_kernel={"quantised arithmetic needs ranges, which this op does not carry": "qint8 qint16 qint32 quint8 quint16"})
 refuses("Cumprod", [np.zeros((2, 3), np.float32), np.int32(2)], "axis", "2")
-for run in ([2.0, 0, 3, 4], [0.0, 2, 0, 3], [2.0, 3, 0, 0]):  # zeros
+for run in ([2.0, 0, 3, 4], [0.0, 2, 0, 3], [2.0, 3, 0, 0], [0.0, 2, 0, 3, 0, 4], [2j, 0, 1 + 3j, 0]):  # zeros
     for exclusive in (False, True):
         for reverse in (False, True):
-            slope("Cumprod", np.array(run), np.int32(0), second=False, exclusive=exclusive, reverse=reverse)
-op("Cumsum", cumsum, running, domain=dict(x=normal.plain), ulps=16, zero_signs=False)
+            slope("Cumprod", np.array(run), np.int32(0), exclusive=exclusive, reverse=reverse)
+op("Cumsum", cumsum, running, domain=dict(x=normal.calm), ulps=16, zero_signs=False)
 refuses("Cumsum", [np.zeros((2, 3), np.float32), np.int32(2)], "axis", "2")

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 
-from declare import expect, op, reduced, refuses
+from declare import expect, op, reduced, refuses, slope
 from domains import Domain, distinct, nonzero, normal, where
 from ulps import near
 
@@ -56,13 +56,17 @@ def norm(x, **how):
     return np.array([int(v) % 2**64 for v in np.ravel(roots)], np.uint64).reshape(roots.shape).astype(x.dtype)
 
 
-op("EuclideanNorm", over(norm), reduced, domain=normal.plain, ulps=2, smooth=nonzero,
+op("EuclideanNorm", over(norm), reduced, domain=normal.calm, ulps=2, smooth=nonzero,
    no_kernel={"quantised arithmetic needs ranges, which this op does not carry": "qint8 qint16 qint32 quint8 quint16"})
 huge = np.array([3e200, 4e200, 0])
 expect("EuclideanNorm", [huge, np.int32([0])], [np.float64(5e200)])
 expect("EuclideanNorm", [np.array([3e-200, 4e-200]), np.int32([0])], [np.float64(5e-200)], 1e-215)
 expect("EuclideanNorm", [np.array([np.inf, 1, -np.inf]), np.int32([0])], [np.float64(np.inf)])
 expect("EuclideanNorm", [np.array([2**53 + 1, 0]), np.int32([0])], [np.int64(2**53 + 1)])
+zeros = np.array([[2.0, 0, 3, 4], [0, 0, 5, 2], [0, 4, 0, 0], [0, 0, 0, 0]])
+slope("Prod", zeros, np.int32(1))
+slope("Prod", zeros * (1 + 2j), np.int32([1, -2]), keep_dims=True)
+slope("Prod", zeros[:2] * (1 + 2j) - 3j * (zeros[:2] > 0), np.int32(-1))
 op("All", over(np.all), reduced)
 op("Any", over(np.any), reduced)
 

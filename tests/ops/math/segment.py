@@ -1,6 +1,6 @@
 import numpy as np
 
-from declare import expect, op, refuses
+from declare import expect, op, refuses, slope
 from domains import Domain, distinct, normal, where, whole
 from ulps import near
 
@@ -49,11 +49,14 @@ def product(data, ids):
     return result
 
 
-op("SegmentSum", sized(total), segments, domain=dict(data=normal.plain), ulps=4, zero_signs=False, no_kernel=QUANTISED)
-op("SegmentMean", sized(mean), segments, domain=dict(data=normal.plain), ulps=4, zero_signs=False, no_kernel=QUANTISED)
+op("SegmentSum", sized(total), segments, domain=dict(data=normal.calm), ulps=4, zero_signs=False, no_kernel=QUANTISED)
+op("SegmentMean", sized(mean), segments, domain=dict(data=normal.calm), ulps=4, zero_signs=False, no_kernel=QUANTISED)
 op("SegmentProd", product, segments, domain=dict(data=moderate), ulps=64, half_ulps=2, no_kernel=QUANTISED)
 op("SegmentMax", reduced(lambda rows: rows.max(0)), segments, smooth=dict(data=distinct), zero_signs=False)
 op("SegmentMin", reduced(lambda rows: rows.min(0)), segments, smooth=dict(data=distinct), zero_signs=False)
+zeros = np.array([2.0, 0, 3, 0, 0, 5, 0, 4, 0, 0, 2])
+slope("SegmentProd", zeros, np.int32([0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 3]), wrt=[0])
+slope("SegmentProd", zeros * (1 + 2j), np.int32([0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 3]), wrt=[0])
 for name, none in (("SegmentSum", 0), ("SegmentMean", 0), ("SegmentProd", 1), ("SegmentMax", 0), ("SegmentMin", 0)):
     expect(name, [np.float32([[1], [2]]), np.int32([0, 2])], [np.float32([[1], [none], [2]])])
     refuses(name, [np.zeros((2, 1)), np.int32([1, 0])], "0", "1")

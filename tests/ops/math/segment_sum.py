@@ -57,4 +57,8 @@ for name, none in (("UnsortedSegmentProd", 1), ("UnsortedSegmentMax", -highest),
     refuses(name, [np.zeros((2, 3), np.float32), np.int32([0, 3]), np.int32(3)], "segment_ids", "3")
 expect("UnsortedSegmentMax", [np.float64([-np.inf, np.nan]), np.int32([0, 1]), np.int32(2)], [np.float64([-np.inf, np.nan])])
 slope("UnsortedSegmentProd", np.array([2.0, 0, 3, 4]), np.int32([0, 1, 1, 0]), np.int32(2), wrt=[0])
+slope("UnsortedSegmentProd", np.array([[2.0, 0], [0, 3], [0, 0], [5, 0]]), np.int32([1, 1, 1, 0]), np.int32(3), wrt=[0])
+for name in ("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin"):
+    slope(name, np.array([[1.0, 2], [3, 4], [5, 6]]), np.int32([-1, -3, -1]), np.int32(0), wrt=[0])  # no segments
+    slope(name, np.array([[1.0, 2], [3, 4], [5, 6]]), np.int64([-1, 1, 0]), np.int32(2), wrt=[0])
 slope("UnsortedSegmentMax", np.array([2.0, 2, 3, 4]), np.int32([0, 1, 1, -1]), np.int32(2), wrt=[0])

@@ -57,9 +57,9 @@ def gradient(root):
 
 more = dict(ulps=16, zero_signs=False)
 for name, root in (("SparseSegmentSum", None), ("SparseSegmentMean", False), ("SparseSegmentSqrtN", True)):
-    op(name, reduced(root), rows, domain=dict(data=normal.plain), **more)
-    op(name + "WithNumSegments", reduced(root), numbered, domain=dict(data=normal.plain), **more)
-    op(name + "Grad", gradient(root), backward, domain=dict(grad=normal.plain), **more)
+    op(name, reduced(root), rows, domain=dict(data=normal.calm), **more)
+    op(name + "WithNumSegments", reduced(root), numbered, domain=dict(data=normal.calm), **more)
+    op(name + "Grad", gradient(root), backward, domain=dict(grad=normal.calm), **more)
     data, indices, ids = np.arange(6.0).reshape(3, 2), np.int32([2, 0, 2]), np.int32([0, 1, 1])
     slope(name, data, indices, ids, wrt=[0], sparse_gradient=True)
     slope(name + "WithNumSegments", data, indices, ids, np.int32(3), wrt=[0], sparse_gradient=True)

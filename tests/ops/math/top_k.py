@@ -6,7 +6,8 @@ from domains import distinct, everything, normal
 
 def largest(d):
     x = d("input", d.shape(least=1))
-    d.set(index_type=d.pick(np.int32, np.int64))  # rows up to 70001
+    if d.large:  # rows up to 70001
+        d.types["index_type"] = d.pick("int32", "int64")
     return [x, d("k", of=d.integer(0, min(x.shape[-1], 120)))]
 
 

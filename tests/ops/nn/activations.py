@@ -24,9 +24,9 @@ op("SeluGrad", lambda dy, y: near(dy * np.where(y < 0, y + SCALE_ALPHA, SCALE), 
    zero_signs=False,
    smooth=dict(gradients=normal, outputs=nonzero))
 op("Softplus", lambda x: np.maximum(x, 0) + np.log1p(np.exp(-abs(x))), domain=reach, ulps=6)
-op("SoftplusGrad", lambda dy, x: dy / (1 + np.exp(-x)), domain=dict(features=reach, gradients=normal.plain), ulps=8)
+op("SoftplusGrad", lambda dy, x: dy / (1 + np.exp(-x)), domain=dict(features=reach, gradients=normal.calm), ulps=8)
 op("Softsign", lambda x: x / (1 + abs(x)), ulps=2, smooth=nonzero)
-op("SoftsignGrad", lambda dy, x: dy / (1 + abs(x)) ** 2, domain=dict(gradients=normal.plain), ulps=4,
+op("SoftsignGrad", lambda dy, x: dy / (1 + abs(x)) ** 2, domain=normal.calm, ulps=4,
    smooth=dict(gradients=normal, features=nonzero))
 
 for name in ("LeakyRelu", "Elu", "Selu", "Softplus", "Softsign"):

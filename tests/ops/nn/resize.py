@@ -86,6 +86,7 @@ def backward(d):
     return [d("grads", resized), d("original_image", image) if "original_image" in d.inputs else d("size", of=image[1:3])]
 
 
+# Plain numbers: a pixel that weighs nothing may count, or not.
 op("ResizeBilinear", bilinear, forward, domain=normal.plain, ulps=4, zero_signs=False, no_gradient=RESULT_IN_FLOAT)
 op("ResizeBilinearGrad", bilinear_grad, backward, domain=normal.plain, ulps=16, half_ulps=2, zero_signs=False, no_gradient=RESULT_IN_FLOAT)
 op("ResizeNearestNeighbor", nearest_neighbor, forward)

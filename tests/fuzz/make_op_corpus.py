@@ -1,0 +1,185 @@
+"""Makes the seeds of op_fuzz: for each op, in a file of its name, uses that are right, and the same with one thing wrong; op/use.h tells
+how they are written. They come from the declarations of tests/ops; where there is none, from the op's schema.
+usage: PYTHONPATH=build/release/python make_op_corpus.py [OP...]     (default: all that have no file in corpus/op)"""
+import pathlib
+import struct
+import sys
+
+import numpy as np
+
+here = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(here.parent / "ops"))
+import thalweg  # noqa: E402
+import tw  # noqa: E402
+from attempts import state_of  # noqa: E402
+from declare import declared, uses  # noqa: E402
+from draws import Use  # noqa: E402
+from mutations import mutations  # noqa: E402
+from simple import simple_use  # noqa: E402
+
+FOLDER = here / "corpus" / "op"
+RICH, SMALL, WRONG, MOST_BYTES, MOST_ELEMENTS = 3, 1, 5, 300, 80
+ALONE = 0x7f  # what is known of an input: its shape, and that nobody else reads it
+STATES = ["sound", "uninitialised", "other type", "same as before", "destroyed", "of another runtime", "not fed"]  # of a handle
+DRAWN = 40  # uses, from which the smallest are taken
+TYPES = [thalweg._low.tw_dtype_name(n).decode() for n in range(1, 33)]
+REALS = [np.inf, -np.inf, np.nan]  # kRealEdges begins with them
+rng = np.random.default_rng(5)
+
+
+def hash_of(name):
+    h = 2166136261
+    for c in name.encode():
+        h = (h ^ c) * 16777619 % 2**32
+    return struct.pack("<I", h)
+
+
+def number(v):
+    v = int(v)
+    return bytes([v + 16]) if -16 <= v < 192 else b"\xff" + struct.pack("<Q", v % 2**64)
+
+
+def real(v):
+    v = float(v)
+    special = [k for k, r in enumerate(REALS) if v == r or v != v and r != r]
+    eighths = 0 if special else int(np.clip(np.rint(v * 8), -112, 111)) or int(np.sign(v))
+    return bytes([224 + special[0] if special else eighths + 112])
+
+
+def text(v):
+    v = (v.encode() if isinstance(v, str) else bytes(v))[:127]
+    return bytes([128 + len(v)]) + v
+
+
+def element(v, dtype):
+    if dtype == tw.string:
+        return text(v)
+    if dtype == np.bool_:
+        return bytes([bool(v)])
+    if dtype.kind == "c":
+        return real(v.real) + real(v.imag)
+    if dtype.kind == "f" or dtype == tw.bfloat16:
+        return real(tw.from_bfloat16(v) if dtype == tw.bfloat16 else v)
+    return number(v) if dtype.kind in "iu" else bytes([int(v[0]) % 256])
+
+
+def tensor(array, known=None):
+    array = np.asarray(array)
+    known = int(rng.integers(256)) if known is None else known
+    if array.ndim > 12 or any(n > 247 for n in array.shape) or array.size > MOST_ELEMENTS:
+        raise ValueError("too large")
+    values = [element(v, array.dtype) for v in array.reshape(-1)]
+    return bytes([known, array.ndim, *array.shape, len(values)]) + b"".join(values)
+
+
+def index_of(attr, kind):
+    return attr.get("allowed", TYPES).index(tw.number_name(kind))
+
+
+def attribute(attr, use, about, given):
+    """One attribute as bytes. given: the arrays of each input."""
+    name, kind, value = attr["name"], attr["kind"], use.attrs.get(attr["name"])
+    if kind == "type" and attr["list"]:
+        types = value or [x.dtype for x, arg in zip(given, about["inputs"]) if arg.get("list_attr") == name for x in x]
+        return bytes([len(types), *(index_of(attr, t) for t in types)])
+    if kind == "type":
+        of_inputs = [x[0].dtype for x, arg in zip(given, about["inputs"]) if arg.get("type_attr") == name and x]
+        return bytes([index_of(attr, value or (of_inputs or [attr["default"]])[0]) + (0 if value or rng.integers(2) else 64)])
+    counts = [len(x) for x, arg in zip(given, about["inputs"]) if arg.get("number_attr") == name]
+    if counts:
+        return bytes([counts[0]]) if value in (None, counts[0]) else bytes([counts[0] + 32]) + number(value)
+    return b"\0" if value is None else plain(attr, kind, value)
+
+
+def plain(attr, kind, value):
+    if kind == "shape":
+        return bytes([1 + len(value)]) + b"".join(map(number, value))
+    if kind == "tensor":
+        return b"\1" + tensor(value, 0)
+    write = {"int": number, "bool": lambda v: bytes([v]), "float": real, "string": text}[kind]
+    if kind == "string" and "allowed" in attr and value in attr["allowed"]:
+        return bytes([1, attr["allowed"].index(value)])
+    first = b"\x80" if kind == "string" else b"\1"
+    return first + (bytes([len(value)]) + b"".join(map(write, value)) if attr["list"] else write(value))
+
+
+def encoded(use, spoilt=None, known=None):
+    """spoilt: the state of all handles, where that is not their own. known: of all inputs."""
+    about = tw.ops()[use.op]
+    groups = [group if isinstance(group, list) else [group] for group in use.inputs]
+    given = [[np.asarray(x) for x in group] for group in groups]
+    out = hash_of(use.op) + b"".join(attribute(a, use, about, given) for a in about["attrs"])
+    for group, arg in zip(groups, about["inputs"]):
+        told = arg.get("type") or use.attrs.get(arg.get("type_attr"), use.types.get(arg.get("type_attr")))
+        for x in group:
+            if isinstance(x, tw.Variable):
+                kind = STATES.index(state_of(x)) if spoilt is None else spoilt
+            else:
+                same = told is None or tw.number_of(thalweg.as_dtype(told) if isinstance(told, str) else told) == tw.number_of(x.dtype)
+                kind = 0 if same else tw.number_of(x.dtype)
+            out += bytes([kind]) + tensor(x, known)
+    return out
+
+
+def attempt(use, **more):
+    """None where an input or attribute is what the bytes cannot tell, or large."""
+    try:
+        found = encoded(use, **more)
+        return found if len(found) < MOST_BYTES else None
+    except (ValueError, IndexError, OverflowError, TypeError, KeyError):
+        return None
+
+
+# ---- All of it ----
+
+
+def is_right(use):
+    try:
+        tw.run(use.op, use.flat, **use.attrs)
+        return True
+    except tw.Error:
+        return False
+
+
+def some_right(drawn, count):
+    """The first so many that are right, of types that differ."""
+    chosen, met = [], set()
+    for use in drawn:
+        if len(chosen) < count and tuple(use.types.values()) not in met and is_right(use):
+            chosen.append(use)
+            met.add(tuple(use.types.values()))
+    return chosen
+
+
+def right_uses(op):
+    if op not in declared().ops:
+        return [simple_use(op)]
+    drawn = sorted((u for u in uses(declared().ops[op], DRAWN, 3) if attempt(u)), key=lambda u: len(attempt(u)))
+    rich = [u for u in drawn if all(x.size for x in u.flat) and any(x.size > 2 for x in u.flat)]
+    return some_right(rich, RICH) + some_right(drawn, SMALL)
+
+
+def seeds(op):
+    right = right_uses(op)
+    out = [attempt(u, known=None if k else ALONE) for k, u in enumerate(right)]
+    if right:
+        wrong = [Use(op, m.inputs, m.attrs, right[0].types) for m in mutations(right[0], tw.ops()[op], rng)]
+        wrong = [bytes_ for u in wrong if (bytes_ := attempt(u))]
+        out += [wrong[i] for i in rng.permutation(len(wrong))[:WRONG]]
+    if right and any(isinstance(x, tw.Variable) for x in right[0].flat):
+        out += [attempt(right[0], spoilt=state) for state in range(1, len(STATES))]
+    return [s for s in out if s]
+
+
+def main(names):
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    names = names or [op for op in tw.ops() if not (FOLDER / op).exists()]
+    written = {op: seeds(op) for op in names}
+    for op, found in written.items():
+        (FOLDER / op).write_bytes(b"".join(found))
+    count, size = sum(map(len, written.values())), sum(len(s) for found in written.values() for s in found)
+    print(f"{count} uses of {len(names)} ops, {size} bytes, in {FOLDER}")
+    print("without any:", *[op for op, found in written.items() if not found])
+
+
+main(sys.argv[1:])

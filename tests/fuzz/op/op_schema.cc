@@ -1,0 +1,80 @@
+#include "tests/fuzz/op/op_schema.h"
+
+#include <algorithm>
+
+#include "tests/fuzz/broken.h"
+#include "tests/fuzz/op/json_value.h"
+#include "thalweg/op.h"
+#include "thalweg/tensor.h"
+
+namespace thalweg::fuzz {
+namespace {
+
+constexpr uint32_t kTypes = 32;  // numbers 1 to this
+
+Argument ReadArgument(const JsonValue& v) {
+  Argument a{v["name"].text, v["type_attr"].text, v["list_attr"].text, v["number_attr"].text};
+  if (v.Has("type")) a.dtype = tw_dtype_find(v["type"].text.c_str());
+  a.is_ref = v["ref"].text == "true";
+  return a;
+}
+
+AttrSchema ReadAttr(const JsonValue& v, const std::vector<Argument>& inputs) {
+  AttrSchema a;
+  a.name = v["name"].text;
+  a.kind = v["kind"].text;
+  a.list = v["list"].text == "true";
+  a.has_default = v.Has("default");
+  for (const Argument& x : inputs) {
+    if (x.number_attr == a.name) a.role = AttrSchema::Role::kNumber;
+  }
+  if (a.kind == "type") a.role = a.list ? AttrSchema::Role::kTypes : AttrSchema::Role::kType;
+  for (const JsonValue& choice : v["allowed"].items) {
+    if (a.kind == "type") a.types.push_back(tw_dtype_find(choice.text.c_str()));
+    if (a.kind == "string") a.texts.push_back(choice.text);
+  }
+  for (uint32_t t = 1; t <= kTypes && a.kind == "type" && v["allowed"].items.empty(); ++t) a.types.push_back(t);
+  return a;
+}
+
+OpSchema ReadOp(const JsonValue& v) {
+  OpSchema op;
+  op.name = v["name"].text;
+  op.hash = HashOf(op.name);
+  op.stateful = v["stateful"].text == "true";
+  op.touches = !v["touches"].text.empty();
+  op.has_kernels = !v["kernels"].items.empty();
+  for (const JsonValue& x : v["inputs"].items) op.inputs.push_back(ReadArgument(x));
+  for (const JsonValue& a : v["attrs"].items) op.attrs.push_back(ReadAttr(a, op.inputs));
+  return op;
+}
+
+}  // namespace
+
+bool OpSchema::IsRandom() const {
+  return stateful && std::none_of(inputs.begin(), inputs.end(), [](const Argument& x) { return x.dtype == TW_RESOURCE || x.is_ref; });
+}
+
+// FNV-1a.
+uint32_t HashOf(const std::string& name) {
+  uint32_t h = 2166136261u;
+  for (char c : name) h = (h ^ uint8_t(c)) * 16777619u;
+  return h;
+}
+
+std::vector<OpSchema> ReadSchemas(tw_runtime* runtime) {
+  tw_ops* ops = nullptr;
+  Must(tw_ops_create(runtime, &ops), "listing the ops");
+  std::vector<OpSchema> all;
+  for (uint32_t i = 0; i < tw_ops_count(ops); ++i) {
+    tw_buffer* json = nullptr;
+    Must(tw_ops_json(ops, i, &json), "an op's schema");
+    all.push_back(ReadOp(ReadJson({static_cast<const char*>(tw_buffer_data(json)), size_t(tw_buffer_bytes(json))})));
+    tw_buffer_release(json);
+  }
+  tw_ops_destroy(ops);
+  std::sort(all.begin(), all.end(), [](const OpSchema& a, const OpSchema& b) { return a.hash < b.hash; });
+  return all;
+}
+
+}  // namespace thalweg::fuzz

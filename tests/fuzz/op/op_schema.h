@@ -1,0 +1,43 @@
+// The schemas of every op that a runtime knows, taken apart.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "thalweg/runtime.h"
+
+namespace thalweg::fuzz {
+
+// An input or output. What it says of its type: `dtype`, or the attribute that tells it.
+struct Argument {
+  std::string name, type_attr, list_attr, number_attr;
+  uint32_t dtype = 0;
+  bool is_ref = false;
+};
+
+struct AttrSchema {
+  enum class Role { kValue, kType, kTypes, kNumber };  // what it is, or what it tells about the inputs
+  std::string name, kind;
+  bool list = false, has_default = false;
+  Role role = Role::kValue;
+  std::vector<uint32_t> types;     // that it may be
+  std::vector<std::string> texts;  // that it may be; empty: any
+};
+
+struct OpSchema {
+  std::string name;
+  uint32_t hash = 0;  // of the name: how inputs name the op
+  bool stateful = false, touches = false, has_kernels = false;
+  std::vector<Argument> inputs;
+  std::vector<AttrSchema> attrs;
+
+  // Its results differ from run to run: it draws numbers, and no variable holds them.
+  bool IsRandom() const;
+};
+
+uint32_t HashOf(const std::string& name);
+
+// In the order of their hashes.
+std::vector<OpSchema> ReadSchemas(tw_runtime* runtime);
+
+}  // namespace thalweg::fuzz

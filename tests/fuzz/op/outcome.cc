@@ -1,0 +1,404 @@
+#include "tests/fuzz/op/outcome.h"
+
+#include <algorithm>
+
+#include "tests/fuzz/broken.h"
+#include "tests/fuzz/op/compare.h"
+
+namespace thalweg::fuzz {
+namespace {
+
+constexpr int64_t kTimeoutNs = 5'000'000'000;
+
+std::string Text(const char* prefix, size_t i) { return prefix + std::to_string(i); }
+
+std::vector<int64_t> DimsOf(const tw_tensor* t) { return {tw_tensor_dims(t), tw_tensor_dims(t) + tw_tensor_rank(t)}; }
+
+// An op under construction.
+class Builder {
+ public:
+  Builder(tw_graph* graph, const char* type, const std::string& name) : op_(tw_op_create(graph, type, name.c_str())) {}
+  Builder& Reads(tw_output value) {
+    tw_op_add_input(op_, value);
+    return *this;
+  }
+  Builder& Type(const char* attr, uint32_t dtype) {
+    tw_op_set_type(op_, attr, dtype);
+    return *this;
+  }
+  Builder& Shape(const char* attr, const std::vector<int64_t>* dims) {
+    tw_op_set_shape(op_, attr, dims ? dims->data() : nullptr, dims ? int32_t(dims->size()) : -1);
+    return *this;
+  }
+  Builder& Text(const char* attr, const std::string& text) {
+    tw_op_set_string(op_, attr, text.data(), text.size());
+    return *this;
+  }
+  tw_op* op() { return op_; }
+  // Its first output; this cannot fail.
+  tw_output Must() {
+    const tw_operation* made = nullptr;
+    fuzz::Must(tw_op_finish(op_, &made), "adding an operation around the op");
+    return tw_operation_output(made, 0);
+  }
+
+ private:
+  tw_op* op_;
+};
+
+void SetAttr(tw_op* op, const AttrValue& a) {
+  const char* name = a.schema->name.c_str();
+  const std::string& kind = a.schema->kind;
+  const bool list = a.schema->list;
+  const uint32_t n = uint32_t(std::max(std::max(a.numbers.size(), a.reals.size()), std::max(a.texts.size(), a.types.size())));
+  std::vector<tw_string> texts;
+  for (const std::string& t : a.texts) texts.push_back({t.data(), t.size()});
+  const std::vector<uint8_t> bools(a.numbers.begin(), a.numbers.end());
+  if (kind == "int" && list) return tw_op_set_ints(op, name, a.numbers.data(), n);
+  if (kind == "int") return tw_op_set_int(op, name, a.numbers[0]);
+  if (kind == "bool" && list) return tw_op_set_bools(op, name, bools.data(), n);
+  if (kind == "bool") return tw_op_set_bool(op, name, bools[0]);
+  if (kind == "float" && list) return tw_op_set_floats(op, name, a.reals.data(), n);
+  if (kind == "float") return tw_op_set_float(op, name, a.reals[0]);
+  if (kind == "string" && list) return tw_op_set_strings(op, name, texts.data(), n);
+  if (kind == "string") return tw_op_set_string(op, name, a.texts[0].data(), a.texts[0].size());
+  if (kind == "func" && list) return tw_op_set_funcs(op, name, texts.data(), n);
+  if (kind == "func") return tw_op_set_func(op, name, a.texts[0].c_str());
+  if (kind == "type" && list) return tw_op_set_types(op, name, a.types.data(), n);
+  if (kind == "type") return tw_op_set_type(op, name, a.types[0]);
+  if (kind == "tensor" && !list && a.tensor) return tw_op_set_tensor(op, name, a.tensor.get());
+  if (kind == "shape" && !list) return tw_op_set_shape(op, name, a.numbers.data(), a.unknown ? -1 : int32_t(n));
+}
+
+// A handle to a variable of a runtime that no use runs in. Never released.
+tw_tensor* MakeForeignHandle(tw_runtime* runtime) {
+  tw_graph* graph = nullptr;
+  tw_session* session = nullptr;
+  Must(tw_graph_create(runtime, &graph), "making a graph");
+  const tw_output fetch = Builder(graph, "VarHandleOp", "v").Type("dtype", TW_FLOAT).Shape("shape", nullptr).Must();
+  Must(tw_session_create(graph, nullptr, 0, &session), "making a session");
+  tw_signature what{};
+  what.size = sizeof what;
+  what.fetches = &fetch;
+  what.n_fetches = 1;
+  tw_tensor* out = nullptr;
+  Must(tw_session_run(session, &what, nullptr, nullptr, &out), "fetching a handle");
+  tw_session_destroy(session);
+  tw_graph_destroy(graph);
+  return out;
+}
+
+tw_tensor* ForeignHandle() {
+  static tw_runtime* const runtime = [] {
+    const char* options[] = {"threads=1", "disabled_plugins=org.thalweg.opencl"};
+    tw_runtime* made = nullptr;
+    Must(tw_runtime_create(options, 2, &made), "making another runtime");
+    return made;
+  }();
+  static tw_tensor* const handle = MakeForeignHandle(runtime);
+  return handle;
+}
+
+// A graph with the use in it, and what is run of it.
+class Scene {
+ public:
+  Scene(tw_runtime* runtime, const Use& use, const Way& way) : use_(use), way_(way), runtime_(runtime) {}
+
+  Outcome Play() {
+    Outcome out;
+    Build(&out);
+    if (out.ok() && way_.imported) Import(&out);
+    if (out.ok()) Step(&out);
+    return out;
+  }
+
+ private:
+  struct Request {
+    std::vector<tw_output> fetches;
+    std::vector<const tw_operation*> targets;
+    bool feeds = false;
+  };
+
+  void Build(Outcome* out) {
+    tw_graph* made = nullptr;
+    Must(tw_graph_create(runtime_, &made), "making a graph");
+    graph_.reset(made);
+    for (size_t i = 0; i < use_.inputs.size(); ++i) {
+      const Input& x = use_.inputs[i];
+      values_.push_back(x.IsHandle() ? EnterHandle(i, x) : EnterValue(i, x));
+    }
+    if (!AddOp("op", out)) return;
+    if (way_.neighbours && IsLonely()) return AddCopies();
+    if (way_.neighbours && !use_.op->stateful && !AddOp("twin", out)) Broken("the op can be added once only: " + out->message);
+    if (way_.neighbours) AddReaders();
+  }
+
+  // Nobody else reads what the op reads, so it may write its results there.
+  bool IsLonely() const {
+    return std::any_of(use_.inputs.begin(), use_.inputs.end(), [](const Input& x) { return x.known & 64; });
+  }
+
+  // Adds the op itself; false: it was refused.
+  bool AddOp(const char* name, Outcome* out) {
+    tw_op* op = tw_op_create(graph_.get(), use_.op->name.c_str(), name);
+    for (tw_output v : values_) tw_op_add_input(op, v);
+    for (const AttrValue& a : use_.attrs) SetAttr(op, a);
+    out->code = Take(tw_op_finish(op, nullptr), &out->message);
+    return out->ok();
+  }
+
+  tw_output EnterValue(size_t i, const Input& x) {
+    const std::string name = Text("x", i);
+    if (!x.value)
+      return Builder(graph_.get(), "Placeholder", name).Type("dtype", x.argument->dtype ? x.argument->dtype : uint32_t{TW_VARIANT}).Must();
+    const uint32_t dtype = tw_tensor_dtype(x.value.get());
+    if (way_.entry == Way::Entry::kConstant || (way_.entry == Way::Entry::kPartly && x.known & 128)) return Constant(name, x.value.get());
+    std::vector<int64_t> dims = DimsOf(x.value.get());
+    for (size_t k = 0; k < dims.size(); ++k) {
+      if (k > 4 || !(x.known & 2 << k)) dims[k] = -1;
+    }
+    const bool told = way_.entry == Way::Entry::kPartly && x.known & 1;
+    const tw_output fed = Builder(graph_.get(), "Placeholder", name).Type("dtype", dtype).Shape("shape", told ? &dims : nullptr).Must();
+    Feed(name, x.value.get());
+    if (way_.entry == Way::Entry::kFed) return fed;
+    return Copied(Text("made", i), fed);  // memory that may be written over
+  }
+
+  // The same value, made by an op that nothing takes away.
+  tw_output Copied(const std::string& name, tw_output value) {
+    if (!yes_) {
+      yes_ = Builder(graph_.get(), "Placeholder", "yes").Type("dtype", TW_BOOL).Must();
+      Feed("yes", Yes());
+    }
+    return Builder(graph_.get(), "SelectV2", name).Reads(yes_).Reads(value).Reads(value).Must();
+  }
+
+  tw_output Constant(const std::string& name, tw_tensor* value) {
+    Builder b(graph_.get(), "Const", name);
+    b.Type("dtype", tw_tensor_dtype(value));
+    tw_op_set_tensor(b.op(), "value", value);
+    return b.Must();
+  }
+
+  static tw_tensor* Yes() {
+    static tw_tensor* const yes = [] {
+      const uint8_t one = 1;
+      tw_tensor* t = nullptr;
+      Must(tw_tensor_create_copy(TW_BOOL, nullptr, 0, &one, 1, &t), "making a tensor");
+      return t;
+    }();
+    return yes;
+  }
+
+  void Feed(const std::string& name, tw_tensor* value) {
+    feed_names_.push_back(name);
+    feed_values_.push_back(value);
+  }
+
+  // A handle of a variable that is as the state says.
+  tw_output EnterHandle(size_t i, const Input& x) {
+    if (x.state == State::kSameAsBefore && !handles_.empty()) return handles_.back().value;
+    const std::string name = Text("x", i);
+    if (!x.value || x.state == State::kOfAnotherRuntime || x.state == State::kNotFed) {
+      const uint32_t dtype = x.argument->is_ref ? TW_FLOAT : TW_RESOURCE;
+      const tw_output fed = Builder(graph_.get(), "Placeholder", name).Type("dtype", dtype).Must();
+      if (x.state == State::kOfAnotherRuntime && dtype == TW_RESOURCE) Feed(name, ForeignHandle());
+      return fed;
+    }
+    const std::vector<int64_t> dims = DimsOf(x.value.get());
+    const uint32_t dtype = tw_tensor_dtype(x.value.get());
+    const auto variable = [&](const char* op, const std::string& node) {
+      Builder b(graph_.get(), op, node);
+      b.Type("dtype", dtype).Shape("shape", x.known & 1 ? &dims : nullptr).Text("container", "fuzz").Text("shared_name", name);
+      return b.Must();
+    };
+    const tw_output handle = variable("VarHandleOp", name);
+    if (x.state != State::kUninitialised) {
+      const tw_output held = Constant(Text("held", i), x.value.get());
+      Builder(graph_.get(), "AssignVariableOp", "assign_" + name).Reads(handle).Reads(held).Must();
+    }
+    Builder(graph_.get(), "ReadVariableOp", "read_" + name).Reads(handle).Type("dtype", dtype).Must();
+    Builder destroy(graph_.get(), "DestroyResourceOp", "destroy_" + name);
+    tw_op_set_bool(destroy.Reads(handle).op(), "ignore_lookup_error", 1);
+    destroy.Must();
+    handles_.push_back({name, x.argument->is_ref ? variable("VariableV2", "ref_" + name) : handle, x.state});
+    return handles_.back().value;
+  }
+
+  // Whether others may read output k as they like: a reference may lead to a variable that holds nothing.
+  bool IsValue(const tw_operation* op, uint32_t k) const {
+    uint32_t dtype = 0;
+    Must(tw_graph_describe(graph_.get(), tw_operation_output(op, k), &dtype, nullptr), "describing an output");
+    return dtype < TW_REF && dtype != TW_RESOURCE && dtype != TW_VARIANT;
+  }
+
+  // Of the results: what is fetched gets memory of its own, what is copied may lie where an input was.
+  void AddCopies() {
+    const tw_operation* op = Operation("op");
+    for (uint32_t k = 0; k < tw_operation_output_count(op); ++k) {
+      if (IsValue(op, k)) Copied(Text("copy", k), tw_operation_output(op, k));
+    }
+  }
+
+  // Of the results, and of the values that the op reads: those must then stay as they are.
+  void AddReaders() {
+    const tw_operation* op = Operation("op");
+    for (uint32_t k = 0; k < tw_operation_output_count(op); ++k) {
+      if (IsValue(op, k)) Builder(graph_.get(), "Identity", Text("result", k)).Reads(tw_operation_output(op, k)).Must();
+    }
+    for (size_t i = 0; i < use_.inputs.size(); ++i) {
+      const Input& x = use_.inputs[i];
+      if (!x.IsHandle() && x.value) Builder(graph_.get(), "Identity", Text("again", i)).Reads(values_[i]).Must();
+    }
+  }
+
+  const tw_operation* Operation(const std::string& name) {
+    const tw_operation* found = nullptr;
+    Must(tw_graph_find(graph_.get(), name.c_str(), &found), "finding an operation");
+    return found;
+  }
+  bool Has(const std::string& name) { return tw_graph_has(graph_.get(), name.c_str()); }
+
+  // The same graph, as a file would have it.
+  void Import(Outcome* out) {
+    tw_buffer* bytes = nullptr;
+    Must(tw_graph_export(graph_.get(), &bytes), "exporting");
+    const Buffer owner(bytes);
+    tw_graph* made = nullptr;
+    Must(tw_graph_create(runtime_, &made), "making a graph");
+    graph_.reset(made);
+    out->code = Take(tw_graph_import(made, tw_buffer_data(bytes), tw_buffer_bytes(bytes), nullptr), &out->message);
+    if (!out->ok()) Broken("what was added cannot be imported: " + out->message);
+  }
+
+  void Step(Outcome* out) {
+    tw_session* made = nullptr;
+    Must(tw_session_create(graph_.get(), way_.options.data(), uint32_t(way_.options.size()), &made), "making a session");
+    session_.reset(made);
+    RunAll("assign_", [](const Handle&) { return true; });
+    RunAll("destroy_", [](const Handle& h) { return h.state == State::kDestroyed; });
+    RunOp(out);
+    for (const Handle& h : handles_) {
+      if (!out->ok()) break;
+      std::vector<Tensor> held;
+      Outcome reading;
+      RunOnce({{tw_operation_output(Operation("read_" + h.name), 0)}, {}}, &reading, &held);
+      out->results.push_back(reading.ok() ? std::move(held[0]) : nullptr);
+    }
+    RunAll("destroy_", [](const Handle&) { return true; });
+  }
+
+  struct Handle {
+    std::string name;
+    tw_output value;
+    State state;
+  };
+
+  // The operations of that prefix for the variables that `takes` says.
+  template <class F>
+  void RunAll(const char* prefix, F takes) {
+    Request step;
+    for (const Handle& h : handles_) {
+      if (takes(h) && Has(prefix + h.name)) step.targets.push_back(Operation(prefix + h.name));
+    }
+    Outcome done;
+    std::vector<Tensor> none;
+    if (!step.targets.empty()) RunOnce(step, &done, &none);
+    if (!done.ok() && !done.limited()) Broken("a variable cannot be made or destroyed: " + done.message);
+  }
+
+  // A value that is fetched, and what it must be: output `of`, or input `of`.
+  struct Role {
+    std::string text;
+    size_t of;
+    bool is_input;
+  };
+
+  void RunOp(Outcome* out) {
+    const tw_operation* op = Operation("op");
+    Request step{{}, {op}, true};
+    std::vector<Role> roles;
+    const auto fetch = [&](const char* what, size_t of, const tw_operation* from, size_t k, bool is_input = false) {
+      step.fetches.push_back(tw_operation_output(from, uint32_t(k)));
+      roles.push_back({Text(what, of), of, is_input});
+    };
+    out->outputs = tw_operation_output_count(op);
+    for (size_t k = 0; k < out->outputs; ++k) {
+      const bool copied = Has(Text("copy", k));
+      fetch("output ", k, copied ? Operation(Text("copy", k)) : op, copied ? 0 : k);
+    }
+    for (size_t k = 0; k < out->outputs; ++k) {
+      if (Has("twin")) fetch("output of the twin ", k, Operation("twin"), k);
+      if (Has(Text("result", k))) fetch("reader of output ", k, Operation(Text("result", k)), 0);
+    }
+    for (size_t i = 0; i < use_.inputs.size(); ++i) {
+      if (Has(Text("again", i))) fetch("input ", i, Operation(Text("again", i)), 0, true);
+    }
+    RunOnce(step, out, &out->results);
+    if (!out->ok()) return;
+    CheckShapes(op, *out);
+    CheckNeighbours(roles, out);
+  }
+
+  void RunOnce(const Request& step, Outcome* out, std::vector<Tensor>* results) {
+    std::vector<tw_output> feeds;
+    for (size_t i = 0; i < feed_names_.size() && step.feeds; ++i) feeds.push_back(tw_operation_output(Operation(feed_names_[i]), 0));
+    tw_signature what{};
+    what.size = sizeof what;
+    what.feeds = feeds.data();
+    what.fetches = step.fetches.data();
+    what.targets = step.targets.data();
+    what.n_feeds = uint32_t(feeds.size());
+    what.n_fetches = uint32_t(step.fetches.size());
+    what.n_targets = uint32_t(step.targets.size());
+    tw_run_options limits{};
+    limits.size = sizeof limits;
+    limits.timeout_ns = kTimeoutNs;
+    std::vector<tw_tensor*> fetched(step.fetches.size(), nullptr);
+    out->code = Take(tw_session_run(session_.get(), &what, feed_values_.data(), &limits, fetched.data()), &out->message);
+    for (tw_tensor* t : fetched) {
+      if ((t != nullptr) != out->ok()) Broken("a run and its fetches disagree about its success");
+      if (t) results->emplace_back(t);
+    }
+  }
+
+  // What the shape rule told admits what there is.
+  void CheckShapes(const tw_operation* op, const Outcome& out) {
+    for (uint32_t k = 0; k < out.outputs; ++k) {
+      uint32_t dtype = 0;
+      tw_shape told{};
+      Must(tw_graph_describe(graph_.get(), tw_operation_output(op, k), &dtype, &told), "describing an output");
+      const tw_tensor* t = out.results[k].get();
+      bool admits = dtype % TW_REF == tw_tensor_dtype(t) && (told.rank < 0 || uint32_t(told.rank) == tw_tensor_rank(t));
+      for (int32_t d = 0; admits && d < told.rank; ++d) admits = told.dims[d] < 0 || told.dims[d] == tw_tensor_dim(t, uint32_t(d));
+      if (!admits) Broken("output " + std::to_string(k) + " is not what the shape rule told, " + way_.name + ": " + Shown(use_));
+    }
+  }
+
+  // The results of others are those of the op, whose inputs are as they were; then only the outputs are left.
+  void CheckNeighbours(const std::vector<Role>& roles, Outcome* out) {
+    for (size_t i = out->outputs; i < out->results.size(); ++i) {
+      const Tensor& wanted = roles[i].is_input ? use_.inputs[roles[i].of].value : out->results[roles[i].of];
+      const std::string difference = Difference(wanted, out->results[i]);
+      if (!difference.empty()) Broken(roles[i].text + ", " + way_.name + ": " + difference + ": " + Shown(use_));
+    }
+    out->results.resize(out->outputs);
+  }
+
+  const Use& use_;
+  const Way& way_;
+  tw_runtime* runtime_;
+  Graph graph_;
+  Session session_;
+  std::vector<tw_output> values_;
+  tw_output yes_ = 0;
+  std::vector<std::string> feed_names_;
+  std::vector<tw_tensor*> feed_values_;
+  std::vector<Handle> handles_;
+};
+
+}  // namespace
+
+Outcome Run(tw_runtime* runtime, const Use& use, const Way& way) { return Scene(runtime, use, way).Play(); }
+
+}  // namespace thalweg::fuzz

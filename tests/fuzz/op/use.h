@@ -1,0 +1,58 @@
+// Uses of ops, read from bytes one after the other: attributes in the order of the op's schema, then inputs. Whatever the bytes are, there
+// is a use; where they end, zeros follow. How they are read:
+//   use      4 bytes: the op of this hash, or the next one; each attribute; each input
+//   number   < 208: that, less 16; 255: eight bytes; else one of kEdges
+//   text     < 128: one of kTexts; else so many bytes more than 128
+//   type     of an attribute that tells types: index of an allowed one, + 64: left to the inputs, + 128: any type, allowed or not
+//   types    number of them (the low 3 bits), + 8: left to the inputs; an index each
+//   count    inputs of a list (the low 4 bits), + 16: left to the inputs, + 32: a number follows that is told instead
+//   other attributes   0: left out; else the value: number, real, text, a byte, or, of lists, a size and values
+//   input    of handles and references: a State; of values 0, or 1 + another type than the attributes tell; then a tensor
+//   tensor   what is known of it (Known); rank; dims; number of elements that follow, which repeat; elements
+//   real     < 224: less 112, in eighths; else one of kRealEdges
+// `make_op_corpus.py` writes these.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/fuzz/op/handles.h"
+#include "tests/fuzz/op/op_schema.h"
+
+namespace thalweg::fuzz {
+
+struct AttrValue {
+  const AttrSchema* schema = nullptr;
+  std::vector<int64_t> numbers;  // also of bools, and dims of a shape
+  std::vector<double> reals;
+  std::vector<std::string> texts;
+  std::vector<uint32_t> types;
+  Tensor tensor;
+  bool unknown = false;  // a shape of unknown rank
+};
+
+// What is wrong with a handle.
+enum class State : uint8_t { kSound, kUninitialised, kOtherType, kSameAsBefore, kDestroyed, kOfAnotherRuntime, kNotFed, kCount };
+
+struct Input {
+  const Argument* argument = nullptr;
+  Tensor value;  // of a handle: what its variable holds
+  State state = State::kSound;
+  uint8_t known = 0;  // 1: its rank; 2, 4, ...: one size each; 64: nobody else reads; 128: it is constant
+  bool IsHandle() const { return argument->dtype == TW_RESOURCE || argument->is_ref; }
+};
+
+struct Use {
+  const OpSchema* op = nullptr;
+  std::vector<AttrValue> attrs;  // those that are given
+  std::vector<Input> inputs;
+  bool plain = true;  // no number is special: results of other kernels may be compared
+};
+
+// taken: how many of the bytes it is.
+Use ReadUse(const std::vector<OpSchema>& ops, const uint8_t* data, size_t size, size_t* taken);
+
+// For people: `Add(x: float[2, 3], ...) {attributes}`.
+std::string Shown(const Use& use);
+
+}  // namespace thalweg::fuzz

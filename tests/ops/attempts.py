@@ -1,0 +1,137 @@
+"""Ops that may fail, and what is left when they have: cases of one op each, in a process of their own, so that a crash is a failure with a
+name, a case that never ends is one, and memory beyond a limit is not to be had."""
+import dataclasses
+import os
+import resource
+import signal
+import subprocess
+import sys
+import zlib
+
+import numpy as np
+
+import tw
+
+SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
+SECONDS = 60 if SANITIZED else 5  # for one case; an op that takes longer never ends
+MEMORY = 512 << 20  # of addresses beyond what the process has at its start: what hostile sizes ask for must be refused, not found
+LARGE = 1 << 20  # bytes
+LOW, HIGH = -2**63, 2**63 - 1
+# What sessions are told: an op that is fed runs as it stands.
+OPTIONS = {"fed": dict(optimize="false")}
+
+
+def case(text):
+    print(f"CASE    {text}", flush=True)
+    signal.alarm(SECONDS)
+
+
+def shown(x):
+    x = np.asarray(x)
+    return x.tolist() if 0 < x.size < 300 else x.shape
+
+
+@dataclasses.dataclass
+class Spoilt(tw.Variable):
+    """A variable that is "destroyed" when the op runs, or a handle that is "not fed"."""
+    state: str = "destroyed"
+
+
+def state_of(x):
+    return getattr(x, "state", "sound" if x.set else "uninitialised")
+
+
+class Attempt:
+    """One op that should fail, and beside it one that should not. how: one of tw.WAYS."""
+
+    def __init__(self, op, inputs, how, attrs):
+        self.graph, self.session, self.feeds, self.how, self.op = tw.Graph(), None, {}, how, op
+        self.variables, self.start, self.spoil = {}, [], []  # the last two run before, one after the other
+        self.end = []
+        self.x = self.graph.placeholder(np.float32)
+        self.sound = self.graph.op("Neg", self.x)
+        values = [self.value(x, k in tw.referred(op)) for k, x in enumerate(inputs)]
+        self.make = lambda: self.graph.add(op, *values, name="op", **attrs)
+
+    def value(self, x, reference):
+        if not isinstance(x, tw.Variable):
+            return self.graph.enter(np.asarray(x), self.how, self.feeds)
+        if state_of(x) == "not fed":
+            return self.graph.placeholder(tw.thalweg.as_dtype("resource"))
+        if id(x) not in self.variables:  # one variable may be several inputs
+            self.variables[id(x)], start, handle = self.graph.variable(x, self.how, reference)
+            self.start += start
+            self.end.append(self.graph.add("DestroyResourceOp", handle, ignore_lookup_error=True))
+            if state_of(x) == "destroyed":
+                self.spoil.append(self.end[-1])
+        return self.variables[id(x)]
+
+    def __call__(self, read=lambda tensor: None):
+        operation = self.make()
+        outputs = [self.copied(y) for y in operation.outputs] if self.how == "computed" else operation.outputs
+        self.session = self.graph.session(**OPTIONS.get(self.how, {}))
+        for targets in (self.start, self.spoil):
+            self.session.run([], targets=targets)
+        return self.session.step(outputs, self.feeds, [] if outputs else [operation], read)(self.feeds.values())
+
+    def copied(self, y):
+        """What is fetched gets memory of its own: then nothing is computed in place."""
+        if y.dtype.name in ("resource", "variant") or self.op in ("Variable", "VariableV2"):
+            return y
+        yes = self.graph.placeholder(np.bool_)
+        self.feeds[yes] = np.bool_(True)
+        return self.graph.op("SelectV2", yes, y, y)
+
+    def results(self):
+        return self(content)
+
+    def close(self):
+        """Its variables would outlive it."""
+        if self.end:
+            (self.session or self.graph.session()).run([], targets=self.end)
+
+    def goes_on(self):
+        session = self.session or self.graph.session()
+        return np.array_equal(session.run([self.sound], {self.x: np.float32([1, -2])})[0], [-1, 2])
+
+
+def content(tensor):
+    """Of an output; one without elements may have axes too long for NumPy, and nobody can look into a handle."""
+    if tensor.nbytes == 0 or tensor.dtype.name in ("resource", "variant"):
+        return tensor.dtype.name, tensor.shape, b""
+    array = tw.to_array(tensor)
+    if array.nbytes > LARGE:  # what is compared must not take the memory that is left
+        return tensor.dtype.name, tensor.shape, zlib.crc32(array)
+    return tensor.dtype.name, tensor.shape, array.tolist() if array.dtype.kind == "O" else array.tobytes()
+
+
+# ---- The process ----
+
+
+def limit():
+    """What the cases must do with, from here on."""
+    if not SANITIZED:
+        tw.run("Neg", [np.zeros(1 << 16, np.float32)])  # the runtime's threads have their stacks
+        pages = int(open("/proc/self/statm").read().split()[0])
+        most = pages * resource.getpagesize() + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def alone(script, *arguments):
+    """Runs `script worker ARGUMENTS`, shows what failed, or what was tried last if that process died, and ends."""
+    environment = dict(os.environ)
+    if SANITIZED:  # which reserves far more addresses than it uses
+        environment["ASAN_OPTIONS"] += f":allocator_may_return_null=1:max_allocation_size_mb={MEMORY >> 20}"
+    child = subprocess.Popen([sys.executable, "-B", script, "worker", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             text=True, env=environment)
+    last = line = ""
+    for line in child.stdout:
+        if line.startswith("CASE "):
+            last = line
+        else:
+            print(line, end="")
+    code = child.wait()
+    if "cases hold" not in line:
+        print(f"FAILED  the process ended with {code} after: {last}")
+    sys.exit(code != 0)

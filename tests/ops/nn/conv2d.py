@@ -1,0 +1,88 @@
+import numpy as np
+
+from declare import op, slope
+from domains import normal
+from ulps import near
+from windows import back, convolutions, draw_windows, last, out_sizes, paddings, spaces, taps, with_channels
+
+
+def drawn(d):
+    """The shapes of image, filter and result; a filter with fewer channels than the image works in groups."""
+    data_format, sizes, windows, strides, dilations = draw_windows(d, 2, ("SAME", "VALID", "EXPLICIT"), most=16 if d.large else 7)
+    batch, groups = d.integer(int(d.smooth), 3), d.pick(1, 1, 1, 2, 3)
+    channels, results = (d.integer(1, 2 if d.smooth else 5) for _ in range(2))
+    if d.large:
+        batch, channels, results = 3, d.pick(3, 24, 40), d.pick(32, 17)
+    out = out_sizes(d, sizes, windows, strides, dilations)
+    image, result = (with_channels(data_format, batch, s, groups * c) for s, c in ((sizes, channels), (out, results)))
+    return image, (*windows, channels, groups * results), result
+
+
+forward, back_input, back_filter = convolutions(drawn)
+
+
+def grouped(x, groups):
+    """The channels, which are last, of each group."""
+    return np.split(x, groups, -1)
+
+
+def both(f, *inputs, data_format):
+    """The value with the channels where they belong, and the same of the magnitudes."""
+    return near(back(f(*inputs), data_format), back(f(*map(abs, inputs)), data_format))
+
+
+def views(image, windows, strides, padding, explicit_paddings, data_format, dilations):
+    strides, dilations = spaces(strides, data_format), spaces(dilations, data_format)
+    pads = paddings(image.shape[1:3], windows, strides, dilations, padding, explicit_paddings, data_format)
+    return taps(image, windows, strides, dilations, pads)
+
+
+def product(view, w, groups):
+    """Of each group the channels times its part of the filter's tap [channels in, channels out]."""
+    return np.concatenate([v @ part for v, part in zip(grouped(view, groups), grouped(w, groups))], -1)
+
+
+def oracle(image, kernel, *, strides, padding, explicit_paddings, data_format, dilations):
+    image = last(image, data_format)
+    groups = image.shape[-1] // kernel.shape[2]
+
+    def convolve(x, w):
+        return sum(product(v, w[tap], groups) for tap, v in views(x, w.shape[:2], strides, padding, explicit_paddings, data_format, dilations))
+    return both(convolve, image, kernel, data_format=data_format)
+
+
+def input_oracle(sizes, kernel, dy, *, strides, padding, explicit_paddings, data_format, dilations):
+    shape = last(np.empty(sizes), data_format).shape
+    groups = shape[-1] // kernel.shape[2]
+
+    def gradient(w, v):
+        n = int(np.prod(shape))
+        places, sums = np.arange(1, n + 1).reshape(shape), np.zeros(n + 1, v.dtype)
+        for tap, at in views(places, w.shape[:2], strides, padding, explicit_paddings, data_format, dilations):
+            parts = zip(grouped(v, groups), grouped(w[tap], groups))
+            np.add.at(sums, at, np.concatenate([dy @ part.T for dy, part in parts], -1))
+        return sums[1:].reshape(shape)
+    return both(gradient, kernel, last(dy, data_format), data_format=data_format)
+
+
+def filter_oracle(image, sizes, dy, *, strides, padding, explicit_paddings, data_format, dilations):
+    image = last(image, data_format)
+    groups = image.shape[-1] // sizes[2]
+
+    def gradient(x, v):
+        out = np.zeros(tuple(sizes), v.dtype)
+        for tap, view in views(x, tuple(sizes[:2]), strides, padding, explicit_paddings, data_format, dilations):
+            parts = zip(grouped(view, groups), grouped(v, groups))
+            out[tap] = np.concatenate([np.tensordot(a, b, ([0, 1, 2], [0, 1, 2])) for a, b in parts], -1)
+        return out
+    return both(gradient, image, last(dy, data_format), data_format="NHWC")
+
+
+# Whether a NaN of the filter, or of what arrives at it, meets what pads the image, or nothing, is up to the algorithm.
+kernel, arriving = (dict(input=normal.calm, filter=normal.plain, out_backprop=domain) for domain in (normal.calm, normal.plain))
+more = dict(ulps=16, half_ulps=2, zero_signs=False, given=dict(strides=[1, 1, 1, 1], padding="VALID"))
+op("Conv2D", oracle, forward, domain=kernel, **more)
+op("Conv2DBackpropInput", input_oracle, back_input, domain=kernel, **more)
+op("Conv2DBackpropFilter", filter_oracle, back_filter, domain=arriving, **more)
+rng = np.random.default_rng(5)
+slope("Conv2D", rng.normal(size=(1, 4, 4, 4)), rng.normal(size=(2, 3, 2, 4)), strides=[1, 2, 1, 1], padding="SAME")

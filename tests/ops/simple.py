@@ -1,0 +1,67 @@
+"""One plain use of each op that is not declared, from its schema: arrays of ones, matrices of two rows; what an op needs beyond that stands
+here."""
+import numpy as np
+
+import tw
+from draws import Use
+from schema import ALL, type_of
+
+# By the names of inputs.
+SCALARS = set("lr alpha rho epsilon momentum beta1 beta2 beta1_power beta2_power l1 l2 lr_power l2_shrinkage minval maxval shard "
+              "num_shards basename prefix destination_prefix condition".split())
+NEGATIVE = {"lr_power"}
+image, kernel, pooled = (np.ones(shape, np.float32) for shape in ((1, 4, 4, 2), (2, 2, 2, 3), (1, 3, 3, 2)))
+sizes, result = np.array(image.shape, np.int32), np.ones((1, 3, 3, 3), np.float32)
+windows = dict(strides=[1, 1, 1, 1], padding="VALID")
+pools = windows | dict(ksize=[1, 2, 2, 1])
+rows = np.array([[0], [1]], np.int32)
+between = dict(send_device="CPU:0", send_device_incarnation=1, recv_device="CPU:0", tensor_name="t")
+OWN = {
+    "Conv2D": ([image, kernel], windows), "Conv2DBackpropInput": ([sizes, kernel, result], windows),
+    "Conv2DBackpropFilter": ([image, np.array(kernel.shape, np.int32), result], windows),
+    "MaxPool": ([image], pools), "MaxPoolGrad": ([image, pooled, pooled], pools), "MaxPoolGradGrad": ([image, pooled, image], pools),
+    "AvgPool": ([image], pools), "AvgPoolGrad": ([sizes, pooled], pools),
+    "RandomUniformInt": ([np.int32([2]), np.int32(0), np.int32(9)], {}),
+    "Const": ([], dict(value=np.float32([1, 2]), dtype=np.float32)), "Placeholder": ([], dict(dtype=np.float32)),
+    "VarHandleOp": ([], dict(dtype=np.float32, shape=(2,), shared_name="made")),
+    "VariableV2": ([], dict(dtype=np.float32, shape=(2,), shared_name="made too")),
+    "Variable": ([], dict(dtype=np.float32, shape=(2,), shared_name="made three")),
+    "RestoreResources": ([[tw.Variable(np.ones(2, np.float32))], [np.array([b"variable", b"", b""], object)]], dict(N=1)),
+    "Assert": ([np.bool_(True), [np.float32(1)]], dict(T=[np.float32])), "StringJoin": ([[np.array([b"a"], object)] * 2], dict(N=2)),
+    "_Send": ([np.float32(1)], between | dict(T=np.float32)), "_Recv": ([], between | dict(tensor_type=np.float32)),
+}
+
+
+def chosen(op):
+    """A type for each type attribute: floats, and whole numbers for indices."""
+    types = {}
+    for a in tw.ops()[op]["attrs"]:
+        if a["kind"] == "type" and not a["list"]:
+            allowed = a.get("allowed", ALL)
+            types[a["name"]] = "float" if "float" in allowed else "int32" if "int32" in allowed else allowed[0]
+    return types
+
+
+def array_for(x, kind):
+    name, dtype = x["name"], np.dtype(np.float32) if kind == "resource" else tw.numpy_of(type_of(kind))
+    if name == "indices" and dtype.kind in "iu":
+        return np.array([0, 1], dtype)
+    shape = () if name in SCALARS else (2,) if dtype.kind in "iu" else (2, 3)
+    ones = np.full(shape, b"1", object) if dtype == tw.string else np.ones(shape, dtype)
+    return -ones if name in NEGATIVE else ones
+
+
+def simple_use(op):
+    if op in OWN:
+        inputs, attrs = OWN[op]
+        return Use(op, list(inputs), attrs, {})
+    types, inputs, attrs = chosen(op), [], {}
+    for x in tw.ops()[op]["inputs"]:
+        array = array_for(x, x.get("type") or types.get(x.get("type_attr"), "float"))
+        if op.startswith(("ResourceScatterNd", "ResourceGatherNd")) and x["name"] == "indices":
+            array = rows
+        inputs.append(tw.Variable(array) if x.get("type") == "resource" or len(inputs) in tw.referred(op) else array)
+        if "number_attr" in x or "list_attr" in x:
+            inputs[-1] = [inputs[-1]]
+            attrs[x.get("number_attr") or x["list_attr"]] = 1 if "number_attr" in x else [array.dtype]
+    return Use(op, inputs, attrs | {a: type_of(t) for a, t in types.items()}, types)

@@ -1,0 +1,14 @@
+import numpy as np
+
+from optimizers import mild, optimizer, slot
+
+
+def adadelta(var, accum, accum_update, g, lr, rho, epsilon):
+    accum = rho * accum + (1 - rho) * g * g
+    update = g * np.sqrt(accum_update + epsilon) / np.sqrt(accum + epsilon)
+    kept = rho * accum_update + (1 - rho) * update * update
+    return [(var - lr * update, abs(var) + abs(lr * update)), (accum, accum), (kept, kept)]
+
+
+optimizer("ResourceApplyAdadelta ApplyAdadelta", "ResourceSparseApplyAdadelta", adadelta,
+          domain=dict(var=mild, accum=slot, accum_update=slot, grad=mild))
