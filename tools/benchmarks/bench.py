@@ -90,13 +90,18 @@ class Bench:
             raise self.workers[name]
         return self.workers[name]
 
-    def ours(self, threads):
+    def program_worker(self, name, program, threads, *options):
+        """A worker of one of our programs, which has to start. options: of its command line."""
         def start(log):
             try:
-                return Worker([self.program("thalweg_worker"), threads], threads, log)
+                return Worker([self.program(program), threads, *options], threads, log)
             except Absent as error:
                 raise Failed(str(error)) from error
-        return self.worker(f"thalweg {threads}", start)
+        return self.worker(name, start)
+
+    def ours(self, threads, *options):
+        """options: of its runtime, "key=value"."""
+        return self.program_worker(" ".join(["thalweg", str(threads), *options]), "thalweg_worker", threads, *options)
 
     def machine(self):
         return self.worker("machine", lambda log: Worker([self.program("machine_worker")], self.cpus(), log))

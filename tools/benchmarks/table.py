@@ -40,8 +40,11 @@ def cells(result):
 
 
 def text(results):
-    lines = [COLUMNS, *map(cells, results)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(COLUMNS))]
+    return columns([COLUMNS, *map(cells, results)])
+
+
+def columns(lines):
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
 
 

@@ -7,6 +7,7 @@ int main(void) {
   static const worker_command commands[] = {
       {"fma", answer_fma},
       {"triad", answer_triad},
+      {"stream", answer_stream},
       {"mutex", answer_mutex},
       {"loop", answer_loop},
       {"closures", answer_closures},

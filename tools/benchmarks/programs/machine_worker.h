@@ -5,6 +5,7 @@
 
 void answer_fma(const char* argument);       /* probe.c: GFLOP/s of independent multiply-adds, on `argument` threads */
 void answer_triad(const char* argument);     /* GB/s of a[i] = b[i] + s * c[i], on `argument` threads */
+void answer_stream(const char* argument);    /* "THREADS BYTES": the nanoseconds that so many bytes take at that rate */
 void answer_mutex(const char* argument);     /* prototypes.c: ns of a lock and an unlock */
 void answer_loop(const char* argument);      /* ns per node of a loop over prepared calls */
 void answer_closures(const char* argument);  /* ns per node where each is a closure in a pool's queue */

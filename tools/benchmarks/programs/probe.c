@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* for affinities */
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "machine_worker.h"
@@ -100,3 +101,10 @@ static double rate(double (*work)(part*), int threads) {
 
 void answer_fma(const char* argument) { worker_reply("%.6g", rate(fma_loop(), worker_number(argument))); }
 void answer_triad(const char* argument) { worker_reply("%.6g", rate(triad, worker_number(argument))); }
+void answer_stream(const char* argument) {
+  int threads;
+  double bytes;
+  if (sscanf(argument, "%d %lf", &threads, &bytes) != 2 || threads < 1) worker_fail("not 'THREADS BYTES': %s", argument);
+  double times[] = {bytes / rate(triad, threads), bytes / rate(triad, threads), bytes / rate(triad, threads)};
+  worker_reply_median(times, 3);
+}

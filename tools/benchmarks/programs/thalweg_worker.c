@@ -1,4 +1,4 @@
-/* Thalweg's worker, over the public C API. usage: thalweg_worker THREADS */
+/* Thalweg's worker, over the public C API. usage: thalweg_worker THREADS [OPTION OF THE RUNTIME...] */
 #include "thalweg_worker.h"
 
 #include <stdio.h>
@@ -52,12 +52,22 @@ int main(int argc, char** argv) {
       {"plugins_known", answer_plugins_known},
       {"checkpoint_write", answer_checkpoint_write},
       {"checkpoint_read", answer_checkpoint_read},
+      {"embedding_load", answer_embedding_load},
+      {"embedding_losses", answer_embedding_losses},
+      {"embedding_step", answer_embedding_step},
+      {"elementwise", answer_elementwise},
+      {"product", answer_product},
+      {"product_sum", answer_product_sum},
+      {"convolution", answer_convolution},
+      {"convolution_sum", answer_convolution_sum},
       {NULL, NULL},
   };
   char threads[32];
-  snprintf(threads, sizeof threads, "threads=%d", worker_number(argc == 2 ? argv[1] : ""));
-  const char* options[] = {threads};
-  check(tw_runtime_create(options, 1, &runtime));
+  snprintf(threads, sizeof threads, "threads=%d", worker_number(argc > 1 ? argv[1] : ""));
+  const char* options[8] = {threads};
+  uint32_t n = 1;
+  for (int i = 2; i < argc && n < 8; ++i) options[n++] = argv[i];
+  check(tw_runtime_create(options, n, &runtime));
   worker_serve(commands);
   tw_runtime_release(runtime);
   return 0;

@@ -46,5 +46,13 @@ void answer_plugin_load(const char* argument);
 void answer_plugins_known(const char* argument);
 void answer_checkpoint_write(const char* argument); /* checkpoint.c */
 void answer_checkpoint_read(const char* argument);
+void answer_embedding_load(const char* argument); /* embedding.c */
+void answer_embedding_losses(const char* argument);
+void answer_embedding_step(const char* argument);
+void answer_elementwise(const char* argument); /* elementwise.c */
+void answer_product(const char* argument);     /* kernels.c */
+void answer_product_sum(const char* argument);
+void answer_convolution(const char* argument);
+void answer_convolution_sum(const char* argument);
 
 #endif

@@ -66,6 +66,14 @@ void worker_reply_time(void (*once)(void* user), void* user, int samples, int ca
   free(times);
 }
 
+int worker_calls(void (*once)(void* user), void* user) {
+  once(user);
+  const double begin = worker_now_ns();
+  once(user);
+  const double calls = 3e6 / (worker_now_ns() - begin);
+  return calls < 1 ? 1 : calls > 10000 ? 10000 : (int)calls;
+}
+
 static const worker_command* find(const worker_command* commands, const char* name) {
   while (commands->name && strcmp(commands->name, name) != 0) ++commands;
   if (!commands->name) worker_fail("no command '%s'", name);

@@ -21,6 +21,8 @@ double worker_now_ns(void);
 /* Calls `once` three times to warm up, then takes `samples` times of `calls` calls each. Replies with the median and the 99th percentile
  * in nanoseconds a call, divided by `parts`, the number of equal things that one call does. */
 void worker_reply_time(void (*once)(void* user), void* user, int samples, int calls, double parts);
+/* How many calls take some 3 ms, at least one. */
+int worker_calls(void (*once)(void* user), void* user);
 /* Replies with the median and the 99th percentile of times that were taken otherwise; sorts them. */
 void worker_reply_median(double* times, int samples);
 

@@ -2,23 +2,14 @@
 All nodes read one scalar, write one scalar and wait for nobody. A node is a frame that is filled in advance and one call of the kernel; the
 line `plan` has the executor on top, with all that it does for a node."""
 from bench import Goal
-from workers import Absent, Failed, Worker
 
 NUMBER = 33
 TITLE = "boundary of the plugin ABI: one node, 10,000 nodes, against virtual calls and built-in ops"
 
 
-def start(bench):
-    try:
-        worker = bench.worker("boundary", lambda log: Worker([bench.program("boundary_worker"), 1], 1, log))
-    except Absent as error:
-        raise Failed(str(error)) from error
-    worker.ask(f"load {bench.program('boundary_plugin')}")
-    return worker
-
-
 def run(bench):
-    worker = start(bench)
+    worker = bench.program_worker("boundary", "boundary_worker", 1)
+    worker.ask(f"load {bench.program('boundary_plugin')}")
     for what, ours, anchor, command, most in (("kernel in C, one node", "bare_call", "virtual call", "virtual_call", 3),
                                               ("kernel in C++, one node", "sugar_call", "virtual call", "virtual_call", 3),
                                               ("kernel in C, 10,000 nodes", "bare_calls", "virtual calls", "virtual_calls", 6),

@@ -6,25 +6,16 @@ import tempfile
 
 from bench import Goal
 from rows.mlp_step import write_data
-from workers import Absent, Failed, Worker
 
 NUMBER = 34
 TITLE = "null device: the runtime's share of a step"
 NODES = 1000
 
 
-def start(bench):
-    """A worker of its own: a runtime that knows the null device has kernels more to look through."""
-    try:
-        worker = bench.worker("thalweg null", lambda log: Worker([bench.program("thalweg_worker"), 1], 1, log))
-    except Absent as error:
-        raise Failed(str(error)) from error
-    worker.ask(f"null_load {bench.build / 'tests/devices/libnull.so'}")
-    return worker
-
-
 def run(bench):
-    worker = start(bench)
+    # Of its own: a runtime that knows the null device has kernels more to look through.
+    worker = bench.program_worker("thalweg null", "thalweg_worker", 1)
+    worker.ask(f"null_load {bench.build / 'tests/devices/libnull.so'}")
     with tempfile.TemporaryDirectory() as folder:
         write_data(folder)
         worker.ask(f"mlp_load {folder}")

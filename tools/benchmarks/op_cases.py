@@ -1,0 +1,392 @@
+"""What `tools/bench ops` gives to each op: about a million elements in one type, images for convolutions and pools. Element-wise ops and
+reductions are taken from their declarations in tests/ops, with numbers of their domains; the others are in the table, a line each. An op
+that is in neither, nor in LEFT_OUT with a reason, is reported as such.
+A case's inputs are arrays, or functions of a generator that make them; lists where there may be any number; Variable for a resource."""
+import dataclasses
+
+import numpy as np
+
+import declare
+import tw
+from schema import type_of
+
+N = 1 << 20
+TEXTS = 1 << 16
+
+
+@dataclasses.dataclass
+class Case:
+    op: str
+    inputs: list
+    attrs: dict
+    note: str = ""     # what tells it from other cases of the op
+    agree: int = 99     # how many of the outputs must be the same on both sides
+
+    @property
+    def name(self):
+        return f"{self.op} {self.note}".strip()
+
+    def made(self):
+        """The inputs as arrays."""
+        rng = np.random.default_rng(7)
+        return [[drawn(x, rng) for x in x_] if isinstance(x_, list) else drawn(x_, rng) for x_ in self.inputs]
+
+
+@dataclasses.dataclass
+class Variable:
+    """A resource that holds this to begin with."""
+    value: object
+
+
+def drawn(x, rng):
+    return Variable(drawn(x.value, rng)) if isinstance(x, Variable) else x(rng) if callable(x) else np.asarray(x)
+
+
+def f(*shape, low=-1, high=1):
+    return lambda rng: rng.uniform(low, high, shape).astype(np.float32)
+
+
+def up(*shape):
+    """Positive numbers."""
+    return f(*shape, low=0.1, high=2)
+
+
+def whole(low, high, *shape, kind=np.int32):
+    """From low to high, which is not included."""
+    return lambda rng: rng.integers(low, high, shape).astype(kind)
+
+
+def ids(segments, *shape):
+    """Sorted, of so many segments."""
+    return lambda rng: np.sort(rng.integers(0, segments, shape)).astype(np.int32)
+
+
+def some(count, of, kind=np.int32):
+    """So many different rows."""
+    return lambda rng: rng.permutation(of)[:count].astype(kind)
+
+
+def i32(*values):
+    return np.array(values, np.int32)
+
+
+def scalar(value, kind=np.float32):
+    return np.array(value, kind)
+
+
+def texts(low=4, high=24, letters=b"abcdefghijklmnopqrstuvwxyz ABCDE"):
+    def make(rng):
+        lengths = rng.integers(low, high, TEXTS)
+        return np.array([bytes(rng.choice(list(letters), n).astype(np.uint8)) for n in lengths])
+    return make
+
+
+def numbers(rng):
+    return np.array([f"{x:.6g}".encode() for x in rng.normal(0, 100, TEXTS)])
+
+
+def base64(rng):
+    return np.array([b"QUJD" * n for n in rng.integers(1, 6, TEXTS)])
+
+
+# ---- The table ----
+
+table = []
+
+
+def case(op, *inputs, note="", agree=99, **attrs):
+    table.append(Case(op, list(inputs), attrs, note, agree))
+
+
+SQUARE, ROWS, IMAGE, VOLUME = (1024, 1024), (16384, 64), (8, 64, 64, 32), (2, 16, 32, 32, 32)
+HALVED = (8, 32, 32, 32)
+ONES, TWOS = [1, 1, 1, 1], [1, 2, 2, 1]
+POOL = dict(ksize=TWOS, strides=TWOS, padding="VALID")
+SAME = dict(strides=ONES, padding="SAME")
+SAME_3D = dict(strides=[1, 1, 1, 1, 1], padding="SAME")
+
+
+def first_image(rng):
+    return f(*IMAGE)(np.random.default_rng(1))
+
+
+def first_pooled(rng):
+    return first_image(rng).reshape(8, 32, 2, 32, 2, 32).max((2, 4))
+
+
+case("MatMul", f(*SQUARE), f(*SQUARE))
+case("BatchMatMul", f(64, 128, 128), f(64, 128, 128))
+case("BatchMatMulV2", f(64, 128, 128), f(64, 128, 128))
+case("BatchMatMulV3", f(64, 128, 128), f(64, 128, 128), Tout=np.float32)
+case("Einsum", [f(64, 128, 128), f(64, 128, 128)], equation="bij,bjk->bik")
+case("Einsum", [f(*SQUARE)], equation="ij->ji", note="transposing")
+case("Einsum", [f(*SQUARE), f(1024)], equation="ij,j->i", note="of a vector")
+case("Conv2D", f(*IMAGE), f(3, 3, 32, 32), **SAME)
+case("Conv2D", f(*IMAGE), f(1, 1, 32, 64), **SAME, note="1x1")
+case("Conv2DBackpropInput", i32(*IMAGE), f(3, 3, 32, 32), f(*IMAGE), **SAME)
+case("Conv2DBackpropFilter", f(*IMAGE), i32(3, 3, 32, 32), f(*IMAGE), **SAME)
+case("Conv3D", f(*VOLUME), f(3, 3, 3, 32, 16), **SAME_3D)
+case("Conv3DBackpropInputV2", i32(*VOLUME), f(3, 3, 3, 32, 16), f(2, 16, 32, 32, 16), **SAME_3D)
+case("Conv3DBackpropFilterV2", f(*VOLUME), i32(3, 3, 3, 32, 16), f(2, 16, 32, 32, 16), **SAME_3D)
+case("DepthwiseConv2dNative", f(*IMAGE), f(3, 3, 32, 1), **SAME)
+case("DepthwiseConv2dNative", f(16, 256, 256, 1), f(3, 3, 1, 1), **SAME, note="of one channel")
+case("DepthwiseConv2dNative", f(4, 256, 256, 4), f(3, 3, 4, 2), **SAME, note="of four channels")
+case("DepthwiseConv2dNativeBackpropInput", i32(*IMAGE), f(3, 3, 32, 1), f(*IMAGE), **SAME)
+case("DepthwiseConv2dNativeBackpropInput", i32(16, 256, 256, 1), f(3, 3, 1, 1), f(16, 256, 256, 1), **SAME, note="of one channel")
+case("DepthwiseConv2dNativeBackpropFilter", f(*IMAGE), i32(3, 3, 32, 1), f(*IMAGE), **SAME)
+case("DepthwiseConv2dNativeBackpropFilter", f(16, 256, 256, 1), i32(3, 3, 1, 1), f(16, 256, 256, 1), **SAME, note="of one channel")
+case("MaxPool", f(*IMAGE), **POOL)
+case("MaxPool", f(*IMAGE), ksize=[1, 3, 3, 1], strides=ONES, padding="SAME", note="3x3")
+case("MaxPoolV2", f(*IMAGE), i32(*TWOS), i32(*TWOS), padding="VALID")
+case("MaxPoolGrad", first_image, first_pooled, f(*HALVED), **POOL)
+case("MaxPoolGradV2", first_image, first_pooled, f(*HALVED), i32(*TWOS), i32(*TWOS), padding="VALID")
+case("MaxPoolGradGrad", first_image, first_pooled, f(*IMAGE), **POOL)
+case("MaxPoolGradGradV2", first_image, first_pooled, f(*IMAGE), i32(*TWOS), i32(*TWOS), padding="VALID")
+case("AvgPool", f(*IMAGE), **POOL)
+case("AvgPool", f(*IMAGE), ksize=[1, 3, 3, 1], strides=ONES, padding="SAME", note="3x3")
+case("AvgPoolGrad", i32(*IMAGE), f(*HALVED), **POOL)
+case("LRN", f(*IMAGE), depth_radius=5)
+case("LRNGrad", f(*IMAGE), f(*IMAGE), up(*IMAGE), depth_radius=5)
+for v, kinds in (("", {}), ("V2", dict(U=np.float32)), ("V3", dict(U=np.float32))):
+    last = [f(32)] if v == "V3" else []
+    case(f"FusedBatchNorm{v}", f(*IMAGE), f(32), f(32), f(0), f(0))
+    case(f"FusedBatchNorm{v}", f(*IMAGE), f(32), f(32), f(32), up(32), is_training=False, note="inference")
+    case(f"FusedBatchNormGrad{v}", f(*IMAGE), f(*IMAGE), f(32), f(32), up(32), *last, agree=3)
+case("BiasAdd", f(*SQUARE), f(1024))
+case("BiasAddGrad", f(*SQUARE))
+case("ResizeBilinear", f(8, 32, 32, 32), i32(64, 64))
+case("ResizeBilinearGrad", f(*IMAGE), f(8, 32, 32, 32))
+case("ResizeNearestNeighbor", f(8, 32, 32, 32), i32(64, 64))
+case("ResizeNearestNeighborGrad", f(*IMAGE), i32(32, 32))
+case("Softmax", f(*SQUARE))
+case("Softmax", f(N // 16, 16), note="of short rows")
+case("LogSoftmax", f(*SQUARE))
+case("SoftmaxCrossEntropyWithLogits", f(*SQUARE), lambda rng: rng.dirichlet(np.ones(1024), 1024).astype(np.float32))
+case("SparseSoftmaxCrossEntropyWithLogits", f(*SQUARE), whole(0, 1024, 1024))
+case("InTopKV2", f(*SQUARE), whole(0, 1024, 1024), scalar(10, np.int32))
+case("TopKV2", f(*SQUARE), scalar(10, np.int32))
+case("TopKV2", f(16, N // 16), scalar(1000, np.int32), note="a thousand")
+
+for name in ("Sum", "Mean", "Max", "Min", "Prod", "EuclideanNorm", "All", "Any"):
+    x = np.full(SQUARE, name == "All") if name in ("All", "Any") else f(*SQUARE, low=0.9, high=1.1)
+    for axes in ((1,), (0,), (0, 1)):
+        case(name, x, i32(*axes), note={(1,): "", (0,): "of columns", (0, 1): "of all"}[axes])
+for name in ("ArgMax", "ArgMin"):
+    case(name, f(*SQUARE), scalar(1, np.int32))
+    case(name, f(*SQUARE), scalar(0, np.int32), note="of columns")
+for name in ("Cumsum", "Cumprod"):
+    case(name, f(*SQUARE, low=0.9, high=1.1), scalar(1, np.int32))
+    case(name, f(*SQUARE, low=0.9, high=1.1), scalar(0, np.int32), note="of columns")
+case("Sum", f(64, 16, 1024), i32(1), note="of the middle axis")
+case("Sum", whole(0, 9, *SQUARE), i32(1), note="of int32")
+
+for name in ("SegmentSum", "SegmentMean", "SegmentMax", "SegmentMin", "SegmentProd"):
+    case(name, f(*ROWS), ids(4096, 16384))
+    case(name, f(N), ids(4096, N), note="of a vector")
+    case(name, f(*ROWS), np.zeros(16384, np.int32), note="into one")
+for name in ("UnsortedSegmentSum", "UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"):
+    case(name, f(*ROWS), whole(0, 4096, 16384), scalar(4096, np.int32))
+    case(name, f(N), whole(0, 4096, N), scalar(4096, np.int32), note="of a vector")
+    case(name, f(*ROWS), np.zeros(16384, np.int32), scalar(1, np.int32), note="into one")
+for name in ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"):
+    case(name, f(*ROWS), whole(0, 16384, 16384), ids(4096, 16384))
+    case(f"{name}WithNumSegments", f(*ROWS), whole(0, 16384, 16384), ids(4096, 16384), scalar(4096, np.int32))
+    case(f"{name}Grad", f(4096, 64), whole(0, 16384, 16384), ids(4096, 16384), scalar(16384, np.int32))
+case("Bincount", whole(0, 1000, N), scalar(1000, np.int32), f(0))
+case("Bucketize", f(N), boundaries=[float(x) for x in np.linspace(-1, 1, 100).astype(np.float32)])
+case("ClipByValue", f(N), scalar(-0.5), scalar(0.5))
+case("Pow", up(N), f(N))
+case("Div", f(N), up(N))
+case("FloorDiv", f(N), up(N))
+case("FloorMod", f(N), up(N))
+case("TruncateDiv", whole(-1000, 1000, N), whole(1, 100, N))
+case("Add", f(*SQUARE), f(1024), note="of a row")
+case("Mul", f(*SQUARE), f(1024, 1), note="of a column")
+case("Mul", f(N), scalar(3), note="of a number")
+case("ApproximateEqual", f(N), f(N))
+case("AccumulateNV2", [f(N)] * 4, shape=(N,))
+case("Polygamma", lambda rng: rng.integers(1, 4, N).astype(np.float32), up(N))
+
+case("Cast", f(N), DstT=np.int32, SrcT=np.float32)
+case("Cast", f(N), DstT=np.float64, SrcT=np.float32, note="to double")
+case("Cast", f(N), DstT=np.float16, SrcT=np.float32, note="to half")
+case("Cast", whole(0, 9, N), DstT=np.float32, SrcT=np.int32, note="from int32")
+case("CheckNumerics", f(N), message="")
+case("Bitcast", f(N), type=np.int32)
+case("Reshape", f(N), i32(*SQUARE))
+case("Squeeze", f(1, N, 1))
+case("ExpandDims", f(N), scalar(0, np.int32))
+case("EnsureShape", f(N), shape=(N,))
+case("IdentityN", [f(N), f(N)])
+case("ShapeN", [f(N), f(N)])
+case("BroadcastArgs", i32(1024, 1), i32(1, 1024))
+case("BroadcastGradientArgs", i32(1024, 1), i32(1, 1024))
+case("BroadcastTo", f(1024, 1), i32(*SQUARE))
+case("BroadcastTo", f(1024), i32(*SQUARE), note="of a row")
+case("Fill", i32(*SQUARE), scalar(1))
+case("Range", scalar(0), scalar(N), scalar(1))
+case("LinSpace", scalar(0), scalar(1), scalar(N, np.int32))
+case("OneHot", whole(0, 128, 8192), scalar(128, np.int32), scalar(1), scalar(0))
+case("Concat", scalar(1, np.int32), [f(1024, 512), f(1024, 512)])
+case("ConcatV2", [f(1024, 512), f(1024, 512)], scalar(1, np.int32))
+case("ConcatV2", [f(512, 1024), f(512, 1024)], scalar(0, np.int32), note="of rows")
+case("ConcatOffset", scalar(1, np.int32), [i32(1024, 512), i32(1024, 512)])
+case("Split", scalar(1, np.int32), f(*SQUARE), num_split=4)
+case("SplitV", f(*SQUARE), i32(256, 512, 256), scalar(1, np.int32), num_split=3)
+case("Pack", [f(N // 4)] * 4)
+case("Pack", [f(N // 4)] * 4, axis=1, note="interleaved")
+case("Unpack", f(4, N // 4), num=4)
+case("Unpack", f(N // 4, 4), num=4, axis=1, note="interleaved")
+case("Pad", f(*IMAGE), np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32))
+case("PadV2", f(*IMAGE), np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32), scalar(1))
+case("MirrorPad", f(*IMAGE), np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32), mode="REFLECT")
+case("MirrorPadGrad", f(8, 66, 66, 32), np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32), mode="REFLECT")
+case("Tile", f(256, 256), i32(4, 4))
+case("Slice", f(2048, 2048), i32(512, 512), i32(*SQUARE))
+case("StridedSlice", f(2048, 2048), i32(0, 0), i32(2048, 2048), i32(2, 2))
+case("StridedSlice", f(2048, 1024), i32(512, 0), i32(1536, 1024), i32(1, 1), note="of rows")
+case("StridedSliceGrad", i32(*SQUARE), i32(0, 0), i32(*SQUARE), i32(2, 2), f(512, 512))
+case("ReverseV2", f(*SQUARE), i32(1))
+case("ReverseV2", f(*SQUARE), i32(0), note="of rows")
+case("Transpose", f(*SQUARE), i32(1, 0))
+case("Transpose", f(*IMAGE), i32(0, 3, 1, 2), note="to channels first")
+case("Transpose", f(8, 32, 64, 64), i32(0, 2, 3, 1), note="to channels last")
+case("SpaceToDepth", f(*IMAGE), block_size=2)
+case("DepthToSpace", f(*IMAGE), block_size=2)
+case("InvertPermutation", some(N, N))
+case("Gather", f(65536, 64), whole(0, 65536, 16384))
+case("GatherV2", f(65536, 64), whole(0, 65536, 16384), scalar(0, np.int32))
+case("GatherV2", f(N), whole(0, N, N), scalar(0, np.int32), note="of numbers")
+case("GatherV2", f(*SQUARE), whole(0, 1024, 1024), scalar(1, np.int32), note="of columns")
+case("GatherNd", f(65536, 64), whole(0, 65536, 16384, 1))
+case("GatherNd", f(*SQUARE), whole(0, 1024, N, 2), note="of numbers")
+case("ScatterNd", some(N, N)(np.random.default_rng(0)).reshape(N, 1), f(N), i32(N), note="of numbers")
+case("ScatterNd", lambda rng: rng.permutation(16384).astype(np.int32).reshape(-1, 1), f(*ROWS), i32(*ROWS))
+for name in ("Update", "Add", "Sub", "Max", "Min"):
+    case(f"TensorScatter{name}", f(*ROWS), lambda rng: rng.permutation(16384).astype(np.int32).reshape(-1, 1), f(*ROWS))
+case("TensorScatterAdd", f(N), lambda rng: rng.permutation(N).astype(np.int32).reshape(-1, 1), f(N), note="of numbers")
+case("DynamicPartition", f(*ROWS), whole(0, 4, 16384), num_partitions=4)
+case("DynamicPartition", f(N), whole(0, 4, N), num_partitions=4, note="of numbers")
+for name in ("DynamicStitch", "ParallelDynamicStitch"):
+    case(name, [np.arange(0, 16384, 2, dtype=np.int32), np.arange(1, 16384, 2, dtype=np.int32)], [f(8192, 64), f(8192, 64)])
+case("MatrixBandPart", f(*SQUARE), scalar(8, np.int32), scalar(8, np.int32))
+case("MatrixDiagV3", f(1024), scalar(0, np.int32), scalar(-1, np.int32), scalar(-1, np.int32), scalar(0))
+case("MatrixDiagPartV3", f(*SQUARE), i32(-8, 8), scalar(0))
+case("MatrixSetDiagV3", f(*SQUARE), f(1024), scalar(0, np.int32))
+case("Select", lambda rng: rng.integers(0, 2, N) > 0, f(N), f(N))
+case("Unique", whole(0, 65536, N))
+case("UniqueV2", whole(0, 65536, N), np.zeros(0, np.int64))
+case("Where", lambda rng: rng.integers(0, 2, SQUARE) > 0)
+case("RandomShuffle", f(*ROWS), seed=3, seed2=5, agree=0)
+
+for name in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal"):
+    case(name, i32(N), dtype=np.float32, seed=3, seed2=5)
+case("RandomUniformInt", i32(N), scalar(0, np.int32), scalar(1000, np.int32), seed=3, seed2=5)
+case("Multinomial", f(1024, 64), scalar(16, np.int32), seed=3, seed2=5, agree=0)
+for name in ("Uniform", "Normal"):
+    case(f"StatelessRandom{name}V2", i32(N), np.array([7], np.uint64), np.array([1, 2], np.uint64), i32(1)[0])
+case("StatelessTruncatedNormalV2", i32(N), np.array([7], np.uint64), np.array([1, 2], np.uint64), i32(1)[0])
+
+case("AsString", f(TEXTS))
+case("AsString", whole(-1000, 1000, TEXTS), note="of int32")
+case("StringToNumber", numbers)
+case("StringToNumber", lambda rng: rng.integers(-9999, 9999, TEXTS).astype("S"), out_type=np.int32, note="to int32")
+case("StringJoin", [texts(), texts(), texts()], separator="/")
+case("StringLength", texts())
+case("StringLower", texts())
+case("StringUpper", texts())
+case("StringStrip", texts())
+case("StringSplitV2", texts(), np.array(b" "))
+case("StringToHashBucketFast", texts(), num_buckets=1000)
+case("StringToHashBucketStrong", texts(), num_buckets=1000, key=[123, 456])
+case("Substr", texts(8), scalar(1, np.int32), scalar(4, np.int32))
+case("RegexFullMatch", texts(), np.array(rb"[a-z ]*[A-E].*"))
+case("StaticRegexFullMatch", texts(), pattern="[a-z ]*[A-E].*")
+case("RegexReplace", texts(), np.array(rb"[aeiou]+"), np.array(b"-"))
+case("StaticRegexReplace", texts(), pattern="[aeiou]+", rewrite="-")
+case("EncodeBase64", texts())
+case("DecodeBase64", base64)
+case("DecodeRaw", lambda rng: np.array([bytes(rng.integers(1, 255, 64, np.uint8)) for _ in range(TEXTS // 4)]), out_type=np.float32)
+
+STATE = Variable(f(N))
+case("ReadVariableOp", STATE, dtype=np.float32)
+case("VarIsInitializedOp", STATE)
+case("AssignVariableOp", STATE, f(N))
+case("AssignAddVariableOp", STATE, f(N, low=-1e-3, high=1e-3))
+case("AssignSubVariableOp", STATE, f(N, low=-1e-3, high=1e-3))
+TABLE = Variable(f(65536, 64))
+case("ResourceGather", TABLE, whole(0, 65536, 16384), dtype=np.float32)
+for name in ("Add", "Sub", "Update"):
+    case(f"ResourceScatter{name}", TABLE, some(16384, 65536), f(16384, 64, low=-1e-3, high=1e-3), dtype=np.float32)
+case("ResourceGatherNd", TABLE, whole(0, 65536, 16384, 1), dtype=np.float32)
+for name in ("Add", "Sub", "Update", "Max", "Min"):
+    case(f"ResourceScatterNd{name}", TABLE, lambda rng: rng.permutation(65536)[:16384].astype(np.int32).reshape(-1, 1),
+         f(16384, 64, low=-1e-3, high=1e-3))
+
+# Optimizers: slots of the variable's shape, then numbers by name, then the gradient.
+RATES = dict(lr=0.001, alpha=0.001, rho=0.9, epsilon=1e-7, momentum=0.9, beta1=0.9, beta2=0.999, beta1_power=0.9, beta2_power=0.999,
+             l1=0.01, l2=0.01, l2_shrinkage=0.01, lr_power=-0.5)
+SLOTS = ("var", "accum", "accum_update", "linear", "m", "v", "vhat", "mg", "ms", "mom")
+
+
+def optimizer(op, rows):
+    """`rows`: of 65,536, so many are updated; 0: all of a variable of N."""
+    def given(x):
+        if x["name"] in SLOTS:
+            spread = f(65536, 64) if rows else f(N)
+            return Variable((up(65536, 64) if rows else up(N)) if x["name"] in ("accum", "v", "vhat", "ms") else spread)
+        if x["name"] in RATES:
+            return scalar(RATES[x["name"]])
+        return some(rows, 65536) if x["name"] == "indices" else f(rows, 64) if rows else f(N)
+    return Case(op, [given(x) for x in tw.ops()[op]["inputs"]], {})
+
+
+LEFT_OUT = {
+    "run by the framework, and computes nothing": "Const NoOp Placeholder PlaceholderWithDefault VarHandleOp DestroyResourceOp _Recv _Send",
+    "its time is that of files": "MatchingFiles MergeV2Checkpoints ReadFile RestoreResources RestoreV2 SaveResource SaveV2 WriteFile",
+    "prints, or ends the step": "Assert PrintV2",
+    "makes one short text": "ShardedFilename ShardedFilespec",
+    "makes three numbers": "StatelessRandomGetAlg StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg",
+}
+
+
+# ---- From declarations ----
+
+
+def kind_for(types):
+    """The type that a case is in, of those that something computes."""
+    return next((t for t in ("float", "int32", "bool", "complex64", "string") if t in types), types[0])
+
+
+def from_declaration(d, about):
+    """An element-wise op on arrays of one shape."""
+    kinds = {a["name"]: kind_for(declare.draws.allowed(d, a)) for a in about["attrs"] if a["kind"] == "type" and not a["list"]}
+
+    def of(x):
+        kind = tw.numpy_of(type_of(x.get("type") or kinds[x["type_attr"]]))
+        draw = lambda rng: dataclasses.replace(d.domain_of(x["name"]), takes=None).array(rng, (N,), kind)  # noqa: E731
+        return [draw] * 4 if "number_attr" in x else draw
+    attrs = {name: type_of(t) for name, t in kinds.items() if any(a["name"] == name and a.get("default") is None for a in about["attrs"])}
+    return Case(d.op, [of(x) for x in about["inputs"]], attrs)
+
+
+def cases():
+    """Every op's cases, by op, and why the others have none."""
+    found, reasons = {op: [] for op in tw.ops()}, {op: why for why, ops in LEFT_OUT.items() for op in ops.split()}
+    for c in table:
+        if c.op in found:
+            found[c.op].append(c)
+    declared = declare.declared().ops
+    for op, about in tw.ops().items():
+        if any(not c.note for c in found[op]) or op in reasons:
+            continue
+        if "runs_as " in about["schema"]:
+            reasons[op] = f"by reference; runs as {about['schema'].split('runs_as ')[1].split(';')[0]}"
+            continue
+        if op.startswith(("ResourceApply", "ResourceSparseApply")):
+            found[op].append(optimizer(op, 16384 if "Sparse" in op else 0))
+        elif op in declared and declared[op].draw in (declare.same, declare.broadcast):
+            found[op].insert(0, from_declaration(declared[op], about))
+        elif not found[op]:
+            reasons[op] = "nobody has written a case in tools/benchmarks/op_cases.py"
+    return found, {op: why for op, why in reasons.items() if op in found}

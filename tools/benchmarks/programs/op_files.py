@@ -1,0 +1,90 @@
+"""How the workers of `tools/bench ops` hand each other a case and what came of it: files in one folder. And how both time a call."""
+import json
+import pathlib
+import statistics
+import time
+import traceback
+
+import numpy as np
+
+NEAR = 1e-3      # relative to the value, or to a tenth of the largest
+MOST_OFF = 1e-4  # share of the elements that may differ otherwise: where a rounding decides
+
+
+def write_case(folder, op, inputs, attrs):
+    """inputs: arrays, lists of arrays, and {"variable": array}. attrs: what JSON can say."""
+    arrays = []
+
+    def put(x):
+        if isinstance(x, list):
+            return [put(part) for part in x]
+        if isinstance(x, dict):
+            return {"variable": put(x["variable"])}
+        arrays.append(x)
+        return len(arrays) - 1
+    form = [put(x) for x in inputs]
+    write_arrays(folder, "inputs", arrays)
+    (pathlib.Path(folder) / "case.json").write_text(json.dumps({"op": op, "inputs": form, "attrs": attrs}))
+
+
+def read_case(folder):
+    """The op, its inputs as write_case was given them, its attributes."""
+    arrays, what = read_arrays(folder, "inputs"), json.loads((pathlib.Path(folder) / "case.json").read_text())
+
+    def get(x):
+        if isinstance(x, list):
+            return [get(part) for part in x]
+        return {"variable": arrays[x["variable"]]} if isinstance(x, dict) else arrays[x]
+    return what["op"], [get(x) for x in what["inputs"]], what["attrs"]
+
+
+def write_arrays(folder, name, arrays):
+    np.savez(pathlib.Path(folder) / f"{name}.npz", *[np.asarray(x, "S") if np.asarray(x).dtype == object else x for x in arrays])
+
+
+def read_arrays(folder, name):
+    with np.load(pathlib.Path(folder) / f"{name}.npz") as file:
+        return [file[f"arr_{i}"] for i in range(len(file.files))]
+
+
+def difference(ours, theirs):
+    """What is wrong, or ""."""
+    if len(ours) != len(theirs):
+        return f"{len(ours)} outputs against {len(theirs)}"
+    for i, (a, b) in enumerate(zip(ours, theirs)):
+        if a.shape != b.shape:
+            return f"output {i} has the shape {list(a.shape)} against {list(b.shape)}"
+        off = ~near(a, b) if a.dtype.kind in "fc" else a != b
+        if np.count_nonzero(off) > MOST_OFF * a.size:
+            at = tuple(np.argwhere(off)[0])
+            return f"output {i} differs in {np.count_nonzero(off)} of {a.size} elements, first {a[at]} against {b[at]}"
+    return ""
+
+
+def near(a, b):
+    with np.errstate(all="ignore"):
+        finite = np.abs(b[np.isfinite(b)])
+        return np.isclose(a, b, NEAR, NEAR * 0.1 * float(finite.max()) if finite.size else 0, equal_nan=True)
+
+
+def median_ns(once, milliseconds):
+    """Of as many calls as take that long, three at least."""
+    begin = time.perf_counter_ns()
+    once()
+    calls = int(milliseconds * 1e6 / max(1, time.perf_counter_ns() - begin))
+    taken = []
+    for _ in range(min(1000, max(3, calls))):
+        begin = time.perf_counter_ns()
+        once()
+        taken.append(time.perf_counter_ns() - begin)
+    return [statistics.median(taken)]
+
+
+def guarded(folder, answer):
+    """The answer, or 0 with the reason in the file `why`: a case that fails ends no sweep."""
+    try:
+        return answer()
+    except Exception as error:
+        traceback.print_exc()
+        (pathlib.Path(folder) / "why").write_text(" ".join(f"{type(error).__name__}: {error}".split()))
+        return [0]

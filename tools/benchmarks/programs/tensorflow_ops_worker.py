@@ -1,0 +1,77 @@
+"""TensorFlow's worker of `tools/bench ops`: the case in the folder, as a raw op that is run eagerly, which is its shortest way to a kernel
+and folds nothing. usage: tensorflow_ops_worker.py FOLDER THREADS"""
+import inspect
+import os
+import pathlib
+import sys
+
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
+
+import op_files
+import worker
+
+FOLDER, THREADS = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+tf.config.threading.set_intra_op_parallelism_threads(THREADS)
+tf.config.threading.set_inter_op_parallelism_threads(THREADS)
+NAMES = {"half": "float16", "float": "float32", "double": "float64"}
+
+
+def attribute(value):
+    if isinstance(value, dict):
+        return tf.as_dtype(NAMES.get(value["type"], value["type"])) if "type" in value else tf.TensorShape(value["shape"])
+    return value
+
+
+def input_names(run, definition):
+    """As Python has them: a few are not those of the definition."""
+    wanted, taken = [x.name for x in definition.input_arg], inspect.signature(run).parameters
+    others = iter([name for name in taken if name not in wanted and name != "name" and name not in {a.name for a in definition.attr}])
+    return [name if name in taken else next(others) for name in wanted]
+
+
+class Step:
+    def __init__(self):
+        op, inputs, attrs = op_files.read_case(FOLDER)
+        self.run, definition, self.variables = getattr(tf.raw_ops, op, None), op_def_registry.get(op), []
+        if self.run is None:
+            raise ValueError(f"TensorFlow has no op {op}")
+        implied = {a for x in definition.input_arg for a in (x.type_attr, x.number_attr, x.type_list_attr)}
+        self.given = {name: self.enter(value) for name, value in zip(input_names(self.run, definition), inputs)}
+        self.given |= {a: attribute(v) for a, v in attrs.items() if a not in implied}
+
+    def enter(self, x):
+        if isinstance(x, list):
+            return [self.enter(part) for part in x]
+        if isinstance(x, dict):
+            self.variables.append(tf.Variable(x["variable"]))
+            return self.variables[-1].handle
+        return tf.constant(x.astype(object) if x.dtype.kind == "S" else x)
+
+    def once(self):
+        self.run(**self.given)
+
+    def results(self):
+        found = self.run(**self.given)
+        found = [] if found is None or isinstance(found, tf.Operation) else list(found) if isinstance(found, (list, tuple)) else [found]
+        flat = [y for part in found for y in (part if isinstance(part, list) else [part])]
+        return [np.asarray(y) for y in [*flat, *self.variables]]
+
+
+step = None
+
+
+def make():
+    global step
+    step = None  # before the next one takes memory
+    step = Step()
+    op_files.write_arrays(FOLDER, "theirs", step.results())
+    return [1]
+
+
+worker.serve({
+    "make": lambda _: op_files.guarded(FOLDER, make),
+    "time": lambda ms: op_files.guarded(FOLDER, lambda: op_files.median_ns(step.once, float(ms))),
+})

@@ -1,0 +1,36 @@
+"""Row 16: a sparse look-up and update: 1,024 rows of a table of 64 columns are gathered, and take a step of gradient descent. Which rows
+changes from step to step. Against PyTorch on a million rows; and a table of 1 GiB against one as large as memory allows, up to 16 GiB."""
+import pathlib
+
+from bench import Goal
+from rows.mlp_step import check_losses
+
+NUMBER = 16
+TITLE = "sparse embedding look-up and update"
+ROWS = 1 << 20
+GIBIBYTE = 1 << 22  # rows of 64 floats
+GOAL = Goal(0.3, floor=0.5)
+
+
+def largest():
+    """Gibibytes of the large table: 16, or as many as leave a third of the free memory, and not fewer than 2."""
+    facts = dict(line.split(":") for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
+    free = int(facts["MemAvailable"].split()[0]) >> 20
+    return max(2, min(16, (free - 1) * 2 // 3))
+
+
+def run(bench):
+    for threads in (1, 2):
+        ours, where = bench.ours(threads), f"{threads} thread{'s' * (threads > 1)}"
+        ours.ask(f"embedding_load {ROWS}")
+        peer = bench.peer("PyTorch", threads)
+        if peer:
+            peer.ask(f"embedding_load {ROWS}")
+            check_losses("PyTorch", peer.ask("embedding_losses"), ours.ask(f"embedding_losses {ROWS}"))
+        bench.compare(f"1,024 of a million rows, {where}", ("Thalweg", ours, f"embedding_step {ROWS}"),
+                      ("PyTorch", peer, "embedding_step 400"), unit="us", goal=GOAL, threads=threads)
+    ours, size = bench.ours(1), largest()
+    for rows in (GIBIBYTE, size * GIBIBYTE):
+        ours.ask(f"embedding_load {rows}")
+    bench.compare(f"a table of {size} GiB, 1 thread", ("large", ours, f"embedding_step {size * GIBIBYTE}"),
+                  ("a table of 1 GiB", ours, f"embedding_step {GIBIBYTE}"), unit="us", goal=Goal(1.5))
