@@ -117,9 +117,8 @@ class Differentiator {
       if (!dys.empty() && dys[i]) {
         dy = dys[i];
         const uint32_t type = BaseType(ys[i].node->out_type(ys[i].port));
-        if (dy.node->out_type(dy.port) != type) {
-          return InvalidArgument("the gradient given for '", Shown(ys[i].text()), "' is ", DTypeName(dy.node->out_type(dy.port)), ", not ",
-                                 DTypeName(type));
+        if (const uint32_t given = BaseType(dy.node->out_type(dy.port)); given != type) {
+          return InvalidArgument("the gradient given for '", Shown(ys[i].text()), "' is ", DTypeName(given), ", not ", DTypeName(type));
         }
         if (!dy.node->shape(dy.port).Admits(ys[i].node->shape(ys[i].port))) {
           return InvalidArgument("the gradient given for '", Shown(ys[i].text()), "' has shape ", dy.node->shape(dy.port).text(), ", not ",

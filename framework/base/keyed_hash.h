@@ -18,11 +18,12 @@ inline uint64_t KeyedHash(std::string_view text, const HashKey& key) {
   static_assert(std::endian::native == std::endian::little);
   uint64_t v0 = key.a ^ 0x736f6d6570736575, v1 = key.b ^ 0x646f72616e646f6d;
   uint64_t v2 = key.a ^ 0x6c7967656e657261, v3 = key.b ^ 0x7465646279746573;
-  auto round = [&] {
+  // Out of line, which compilers prefer, they would keep the four in memory.
+  auto round = [&]() __attribute__((always_inline)) {
     v0 += v1, v2 += v3, v1 = std::rotl(v1, 13), v3 = std::rotl(v3, 16), v1 ^= v0, v3 ^= v2, v0 = std::rotl(v0, 32);
     v2 += v1, v0 += v3, v1 = std::rotl(v1, 17), v3 = std::rotl(v3, 21), v1 ^= v2, v3 ^= v0, v2 = std::rotl(v2, 32);
   };
-  auto take = [&](uint64_t word) {
+  auto take = [&](uint64_t word) __attribute__((always_inline)) {
     v3 ^= word;
     round();
     v0 ^= word;
@@ -33,9 +34,15 @@ inline uint64_t KeyedHash(std::string_view text, const HashKey& key) {
     std::memcpy(&word, text.data() + at, 8);
     take(word);
   }
-  uint64_t last = uint64_t(text.size()) << 56;
-  for (size_t i = 0; at + i < text.size(); ++i) last |= uint64_t(static_cast<unsigned char>(text[at + i])) << (8 * i);
-  take(last);
+  const size_t rest = text.size() - at;
+  uint64_t last = 0;
+  if (rest != 0 && at != 0) {
+    std::memcpy(&last, text.data() + text.size() - 8, 8);  // begins with what was taken already
+    last >>= 8 * (8 - rest);
+  } else {
+    for (size_t i = 0; i < rest; ++i) last |= uint64_t(static_cast<unsigned char>(text[i])) << (8 * i);
+  }
+  take(uint64_t(text.size()) << 56 | last);
   v2 ^= 0xff;
   round(), round(), round();
   return v0 ^ v1 ^ v2 ^ v3;

@@ -2,7 +2,6 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <memory_resource>
 #include <span>
 #include <string>
@@ -83,7 +82,7 @@ class AttrValue {
   }
   // Rounded to float, as stored graphs have it, so that a graph computes the same before and after. What is beyond float's range stays:
   // such a graph runs, and cannot be stored.
-  static double AsStored(double v) { return std::fabs(v) <= double(std::numeric_limits<float>::max()) ? double(float(v)) : v; }
+  static double AsStored(double v) { return std::isfinite(float(v)) ? double(float(v)) : v; }
   template <class T, class F>
   static StatusOr<AttrValue> Read(const tw_attr& a, F&& value);
   uint32_t kind_ = 0;

@@ -159,15 +159,16 @@ Status Graph::Resolve(std::vector<AttrValue> attrs, NodeSpec* spec, Node* node) 
   node->inputs_ = std::move(spec->inputs);
   node->controls_ = std::move(spec->controls);
   node->device_ = std::move(spec->device);
-  Node::Rare rare{std::move(spec->extra_attrs),
-                  std::move(spec->unknown_fields),
-                  std::move(spec->colocate_with),
-                  std::move(resolved.in_at),
-                  std::move(resolved.out_at),
-                  nullptr,
-                  {}};
-  const bool plain = rare.extra.empty() && rare.unknown.empty() && rare.colocate.empty() && rare.in_at.empty() && rare.out_at.empty();
-  if (!plain || !node->schema_->runs_as.empty()) node->rare_ = std::make_unique<Node::Rare>(std::move(rare));
+  if (spec->extra_attrs.empty() && spec->unknown_fields.empty() && spec->colocate_with.empty() && resolved.in_at.empty() &&
+      resolved.out_at.empty() && node->schema_->runs_as.empty()) {
+    return Status();
+  }
+  node->rare_ = std::make_unique<Node::Rare>();
+  node->rare_->extra = std::move(spec->extra_attrs);
+  node->rare_->unknown = std::move(spec->unknown_fields);
+  node->rare_->colocate = std::move(spec->colocate_with);
+  node->rare_->in_at = std::move(resolved.in_at);
+  node->rare_->out_at = std::move(resolved.out_at);
   return Status();
 }
 
@@ -333,9 +334,10 @@ Status Graph::Adopt(Graph* from, const GraphExtras& extras) {
     if (!FindLocked(n->name_)) continue;
     return OfNode(*n, AlreadyExists(n->title(), ": the graph has a node of that name; import under a prefix"));
   }
+  const bool first = nodes_.empty();  // then the nodes keep their numbers, and the index of their names holds
   // What may run out of memory comes first.
   nodes_.reserve(nodes_.size() + from->nodes_.size());
-  by_name_.Reserve(nodes_.size() + from->nodes_.size());
+  if (!first) by_name_.Reserve(nodes_.size() + from->nodes_.size());
   plugins_.insert(from->plugins_.begin(), from->plugins_.end());
   GraphExtras both = extras_;
   // Both parts must go on meaning what they meant: to the older writer's words, for readers that both accept.
@@ -353,8 +355,9 @@ Status Graph::Adopt(Graph* from, const GraphExtras& extras) {
     n->place_ = PlaceLocked(n->place());
     n->id_ = int32_t(nodes_.size());
     nodes_.push_back(std::move(n));
-    by_name_.FindOrAdd(nodes_.back()->name_, nodes_.back()->id_, NameOf{nodes_});
+    if (!first) by_name_.FindOrAdd(nodes_.back()->name_, nodes_.back()->id_, NameOf{nodes_});
   }
+  if (first) std::swap(by_name_, from->by_name_);
   from->by_name_.Clear();
   from->nodes_.clear();
   return Status();

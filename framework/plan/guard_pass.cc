@@ -17,7 +17,7 @@ Status Check(const Node& node, const ImportedRules& rules) {
   if (!rules.allow_ops.empty() && !Has(rules.allow_ops, op.name)) {
     return Error(kCode, who(), ": op ", op.name, " is not in the session's allow_ops; add it there if the graph may use it");
   }
-  const uint32_t refused = op.touches & ~rules.may_touch;
+  const uint32_t refused = (op.touches | node.op().touches) & ~rules.may_touch;
   if (!refused) return Status();
   return Error(kCode, who(), " touches ", TouchesText(refused), "; give the session ",
                refused == kTouchesFiles ? "allow_files=DIR, or trust_imported=true" : "trust_imported=true", ", if the graph may do that");

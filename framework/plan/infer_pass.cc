@@ -17,6 +17,7 @@ bool IsSmall(const Shape& s) {
 
 // Nothing that reaches the node differs from what the graph knew when it was built.
 bool Unchanged(const WorkGraph& w, const WorkNode& n) {
+  if (!n.in.empty() && &n.node->origin() != n.node) return false;  // the graph knows references where it takes handles
   for (size_t i = 0; i < n.in.size(); ++i) {
     const WorkNode& p = w.nodes[size_t(n.in[i].node)];
     const Edge& e = n.node->inputs()[i];

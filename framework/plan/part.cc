@@ -369,7 +369,12 @@ void Part::AskInPlace() {
     const uint32_t type = graph_.members[size_t(graph_.out[o].node)].node->out_type(graph_.out[o].port);
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       if (graph_.inputs[i].dtype != type || kernel_.host_in[i] != kernel_.host_out[o]) continue;
-      if (def.inplace(role_->host, state_, uint32_t(o), uint32_t(i)) == 1) kernel_.inplace[o].push_back(int32_t(i));
+      uint32_t yes = 0;
+      const Status s = Ask([&]() -> tw_status* {
+        yes = def.inplace(role_->host, state_, uint32_t(o), uint32_t(i));
+        return nullptr;
+      });
+      if (s.ok() && yes == 1) kernel_.inplace[o].push_back(int32_t(i));
     }
   }
 }
@@ -392,6 +397,7 @@ Status Part::Arrange() {
   k.keep.assign(n_in, 0);
   k.read.assign(n_in, 0);
   k.update.assign(n_in, 0);
+  k.replace.assign(n_in, 0);
   for (const PartGraph::Member& m : graph_.members) {
     for (size_t i = 0; i < m.in.size(); ++i) {
       if (m.in[i].node >= 0) continue;

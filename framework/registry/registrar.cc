@@ -109,7 +109,7 @@ Status Registrar::AddOp(const void* d) {
   op->host = host_;
   op->plugin = plugin_;
   // Roles are looked up by name; an op with one must be known for it.
-  if (!out_->read_later || text.find("role ") != text.npos) RETURN_IF_ERROR(ReadOpSchema(op.get()));
+  if (!out_->read_later || text.find("role") != text.npos) RETURN_IF_ERROR(ReadOpSchema(op.get()));
   out_->ops.push_back(std::move(op));
   return Status();
 }
@@ -119,7 +119,7 @@ Status Registrar::AddKernel(const void* d) {
   RETURN_IF_ERROR(Seal(static_cast<const tw_kernel_def*>(d), "kernel definition", &def));
   ASSIGN_OR_RETURN(std::string_view text, SealText(def.spec, def.spec_len, "kernel definition: spec"));
   if (!def.execute) return Needs(false, StrCat("kernel '", text, "'"), "execute");
-  if (out_->read_later && text[0] != '*') return KeepKernel(def, text);
+  if (out_->read_later && HeadOf(text) != "*") return KeepKernel(def, text);
   auto k = std::make_unique<KernelDef>();
   ASSIGN_OR_RETURN(k->spec, ParseKernelSpec(text));
   k->def = def;

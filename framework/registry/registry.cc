@@ -117,14 +117,17 @@ Status Registry::Commit(Registration r) {
   }
   for (const auto& role : r.roles) RETURN_IF_ERROR(CheckRole(*role, r));
 
+  std::vector<std::string> for_any;  // copies: reading a schema moves its name
+  for (const auto& op : r.ops) {
+    if (!for_any_op_.empty()) for_any.push_back(op->name);
+  }
   for (auto& op : r.ops) {
     if (!op->role.empty()) roles_.emplace(op->role, op.get());
     ops_.emplace(op->name, std::move(op));
   }
-  for (const auto& any : for_any_op_) {
-    for (const auto& [name, unread] : new_ops) {
-      if (const OpSchema* op = ReadOp(name)) AddMadeFor(*op, *any);
-    }
+  for (const std::string& name : for_any) {
+    const OpSchema* op = ReadOp(name);
+    for (size_t i = 0; op && i < for_any_op_.size(); ++i) AddMadeFor(*op, *for_any_op_[i]);
   }
   for (auto& k : r.kernels) {
     if (!k->spec.any_op) {
@@ -317,8 +320,13 @@ const KernelDef* Registry::FindKernel(const OpSchema& op, std::string_view kind,
                                       const std::vector<uint32_t>& in_at, const std::vector<uint32_t>& out_at,
                                       const std::vector<AttrValue>& attrs) const {
   Bring(PluginSource::Part::kKernel, op.name, kind);  // a better one may be in a plugin that is not loaded
-  const auto lock = LockKernels(op.name);
+  std::shared_lock lock(mu_);
   auto it = kernels_.find(op.name);
+  if (it != kernels_.end() && !it->second.unread.empty()) {
+    lock.unlock();
+    lock = LockKernels(op.name);
+    it = kernels_.find(op.name);
+  }
   if (it == kernels_.end()) return nullptr;
   for (const auto& k : it->second.best_first) {
     if (k->spec.kind == kind && Fits(k->spec.in_types, types.data(), in_at) &&

@@ -57,13 +57,18 @@ Status CheckTypes(const std::vector<uint32_t>& types, const std::vector<ArgSpec>
   return Status();
 }
 
-// What the kernel opens must be able to hold a handle.
-Status CheckOpened(const KernelDef& k) {
-  for (size_t a = 0; a < k.op->inputs.size(); ++a) {
-    const ArgSpec& arg = k.op->inputs[a];
-    if (!k.read[a] && !k.update[a]) continue;
-    if (k.read[a] && k.update[a]) return InvalidArgument("'", arg.name, "' stands in read and in update; update is enough");
-    if (k.op->unopened[a]) return InvalidArgument("'", arg.name, "' is unopened by the op's schema; no kernel may read or update it");
+// What the kernel opens must be able to hold a handle. What it replaces is open for update.
+Status CheckOpened(KernelDef* k) {
+  for (size_t a = 0; a < k->op->inputs.size(); ++a) {
+    const ArgSpec& arg = k->op->inputs[a];
+    if (!k->read[a] && !k->update[a] && !k->replace[a]) continue;
+    if (k->read[a] && k->update[a]) return InvalidArgument("'", arg.name, "' stands in read and in update; update is enough");
+    if (k->replace[a] && (k->read[a] || k->update[a])) {
+      return InvalidArgument("'", arg.name, "' stands in replace and in ", k->read[a] ? "read" : "update",
+                             "; replace is for kernels that write no element of it");
+    }
+    k->update[a] |= k->replace[a];
+    if (k->op->unopened[a]) return InvalidArgument("'", arg.name, "' is unopened by the op's schema; no kernel may open it");
     if (arg.dtype && arg.dtype != TW_RESOURCE && !arg.ref) {
       return InvalidArgument("'", arg.name, "' is ", DTypeName(arg.dtype), "; only resources can be opened with read or update");
     }
@@ -79,7 +84,7 @@ Status ResolveKernel(const OpSchema& op, KernelDef* k) {
   for (uint32_t a = 0; a < op.attrs.size(); ++a) {
     if (k->host && op.attrs[a].since > k->host->minor) k->newer_attrs.push_back(a);
   }
-  for (auto* v : {&k->host_in, &k->keep, &k->read, &k->update}) v->assign(n_in, 0);
+  for (auto* v : {&k->host_in, &k->keep, &k->read, &k->update, &k->replace}) v->assign(n_in, 0);
   k->host_out.assign(n_out, 0);
   k->inplace.assign(n_out, {});
   k->view.assign(n_out, -1);
@@ -87,9 +92,10 @@ Status ResolveKernel(const OpSchema& op, KernelDef* k) {
   RETURN_IF_ERROR(Mark(k->spec.keep, op, "keep", false, &k->keep, nullptr));
   RETURN_IF_ERROR(Mark(k->spec.read, op, "read", false, &k->read, nullptr));
   RETURN_IF_ERROR(Mark(k->spec.update, op, "update", false, &k->update, nullptr));
+  RETURN_IF_ERROR(Mark(k->spec.replace, op, "replace", false, &k->replace, nullptr));
   RETURN_IF_ERROR(Pair(k->spec.inplace, op, "inplace", &k->inplace));
   RETURN_IF_ERROR(Pair(k->spec.view, op, "view", &k->view));
-  RETURN_IF_ERROR(CheckOpened(*k));
+  RETURN_IF_ERROR(CheckOpened(k));
   if (!k->spec.has_types) return Status();
   RETURN_IF_ERROR(CheckTypes(k->spec.in_types, op.inputs, op, "input"));
   return k->spec.out_types.empty() ? Status() : CheckTypes(k->spec.out_types, op.outputs, op, "output");

@@ -66,6 +66,7 @@ void ResolveArguments(NodeRun* run) {
       if (k.host_in[a] || !info || !info->plain) run->host_in[i] = 1;
       if (k.read[a]) run->open_read.push_back(i);
       if (k.update[a]) run->open_update.push_back(i);
+      if (k.replace[a]) run->open_replace.push_back(i);
       if (!n.op().inputs[a].resource.empty()) {
         run->resources.resize(size_t(n.n_in()));
         run->resources[i] = n.op().inputs[a].resource;
@@ -111,10 +112,10 @@ Status InferFrameShapes(const KernelFrame& f, ShapeAnswer* out) {
   std::vector<const tw_view*> values;
   std::vector<HandleInfo> infos(f.c.n_in);
   std::vector<const HandleInfo*> handles;
-  // An op without outputs may leave the variable with another shape, if the graph lets it.
-  const auto assigns = [&](uint32_t i) {
-    const std::vector<uint32_t>& changed = f.run->open_update;
-    return f.c.n_out == 0 && std::find(changed.begin(), changed.end(), i) != changed.end();
+  // A variable that is replaced may get another shape, if the graph lets it.
+  const auto replaces = [&](uint32_t i) {
+    const std::vector<uint32_t>& replaced = f.run->open_replace;
+    return std::find(replaced.begin(), replaced.end(), i) != replaced.end();
   };
   const auto declared = [&](uint32_t i) { return f.run->variables.empty() ? Shape() : f.run->variables[i]; };
   for (uint32_t i = 0; i < f.c.n_in; ++i) {
@@ -122,7 +123,7 @@ Status InferFrameShapes(const KernelFrame& f, ShapeAnswer* out) {
     shapes.push_back({v.dims, v.rank, 0});
     values.push_back(f.run->host_in[i] && (v.data || v.bytes == 0) ? &v : nullptr);
     const Resource* r = f.opened ? f.opened[i] : nullptr;
-    if (r && r->is_variable() && r->value()) infos[i] = {r->value().dtype(), assigns(i) ? declared(i) : r->value().shape()};
+    if (r && r->is_variable() && r->value()) infos[i] = {r->value().dtype(), replaces(i) ? declared(i) : r->value().shape()};
     handles.push_back(&infos[i]);
   }
   ShapeQuery q;

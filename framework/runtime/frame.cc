@@ -66,6 +66,10 @@ Status Unshare(Resource* r, MemoryBudget* budget) {
   return Status();
 }
 
+bool Replaces(const NodeRun& run, uint32_t input) {
+  return std::find(run.open_replace.begin(), run.open_replace.end(), input) != run.open_replace.end();
+}
+
 void ShowVariable(const Resource& r, Slot* slot) {
   slot->view.size = sizeof(tw_view);
   if (r.value()) {
@@ -172,7 +176,7 @@ Status LockAndShow(KernelFrame* f, Slot* slots) {
         break;
       }
     }
-    if (w.update) s = Unshare(w.r, f->step->budget);
+    if (w.update && !Replaces(run, w.input)) s = Unshare(w.r, f->step->budget);
     ShowVariable(*w.r, &slots[w.input]);
   }
   return s;

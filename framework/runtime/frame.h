@@ -52,6 +52,7 @@ struct NodeRun {
   const uint32_t* types = nullptr;               // inputs, then outputs
   std::vector<uint8_t> host_in, host_out;        // flat: lives in host memory
   std::vector<uint32_t> open_read, open_update;  // flat inputs that the host opens
+  std::vector<uint32_t> open_replace;            // of open_update: whose elements the kernel leaves alone
   std::vector<Shape> variables;                  // per flat input: what the graph says of the variable behind a handle; may be empty
   std::vector<std::string_view> resources;       // per flat input: the type of resource that the op's schema wants; may be empty
   bool opens() const { return !open_read.empty() || !open_update.empty(); }

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "kernels/common/setting.h"
+#include "kernels/slots.h"
 
 namespace thalweg::onednn {
 namespace {
@@ -129,6 +130,7 @@ void Library::Load() const {
     api_.dnnl_engine_destroy(api_.engine);
     why = "it makes no stream";
   }
+  api_.slots = cpu::WorkerSlots();
   api_.processors = sysconf(_SC_NPROCESSORS_CONF);
   if (why.empty()) return open_.store(true, std::memory_order_release);
   why = "oneDNN cannot be used: " + why + "; its kernels compute by themselves";

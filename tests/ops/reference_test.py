@@ -79,6 +79,14 @@ cases.equal("in the older op [] is any shape", old.do("Assign", np.float32([1, 2
 cases.holds("a new op of that name has no value in another container",
             not Variable(np.float32(0), name=old.name, container="elsewhere").initialized())
 
+for engine in ENGINES:
+    v = variable(np.float32(0), shape=())
+    v.session = v.graph.session(**engine)
+    v.do("Assign", np.float32([1, 2, 3]), validate_shape=False)
+    cases.equal(f"a scalar that became a vector is read as one, {engine}", v.read(), np.float32([1, 2, 3]))
+    cases.equal(f"and what is computed of it has its shape, {engine}", v.do("Neg"), np.float32([-1, -2, -3]))
+    cases.equal(f"also the shape itself, {engine}", v.do("Shape"), np.int32([3]))
+
 # ---- Every type goes in and comes out; updates against NumPy ----
 
 for dtype in FLOATS + WHOLE + [np.bool_, np.complex64, np.complex128]:

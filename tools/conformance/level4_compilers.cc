@@ -151,7 +151,7 @@ class Compiled {
     KernelDef kernel;
     kernel.op = &node->op();
     kernel.spec.op = node->op().name;
-    kernel.host_in = kernel.keep = kernel.read = kernel.update = std::vector<uint8_t>(part_.in.size(), 0);
+    kernel.host_in = kernel.keep = kernel.read = kernel.update = kernel.replace = std::vector<uint8_t>(part_.in.size(), 0);
     kernel.host_out.assign(part_.out.size(), 0);
     kernel.view.assign(part_.out.size(), -1);
     kernel.def.execute = s_.def().execute;

@@ -1,4 +1,4 @@
-// Variables: making handles, reading, assigning, adding in place, asking, destroying. The host locks what `read` and `update` name.
+// Variables: making handles, reading, assigning, adding in place, asking, destroying. The host locks what the specs open.
 #include "kernels/common/element.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"
@@ -99,7 +99,7 @@ void register_variable(tw::Plugin& p) {
   p.kernel<VarHandle>("VarHandleOp @CPU; cheap");
   p.kernel<VarIsInitialized>("VarIsInitializedOp @CPU; cheap");
   p.kernel<ReadVariable>("ReadVariableOp @CPU; cheap; read resource; view value=resource");
-  p.kernel<AssignVariable>("AssignVariableOp @CPU; update resource; keep value");
+  p.kernel<AssignVariable>("AssignVariableOp @CPU; replace resource; keep value");
   p.kernel<DestroyResource>("DestroyResourceOp @CPU; cheap");
   const Elementwise& t = TW_CPU_FOR_ISA(DetectIsa(p.h), ElementwiseTable);
   const BinaryKernels* tables[] = {&t.binary_float, &t.binary_half, &t.binary_bfloat16};

@@ -106,7 +106,7 @@ void register_variable(tw::Plugin& p) {
   p.kernel<VarHandle>("VarHandleOp @FAKE; cheap");
   p.kernel<VarIsInitialized>("VarIsInitializedOp @FAKE; cheap; host is_initialized");
   p.kernel<ReadVariable>("ReadVariableOp @FAKE; cheap; read resource; view value=resource");
-  p.kernel<AssignVariable>("AssignVariableOp @FAKE; update resource; keep value");
+  p.kernel<AssignVariable>("AssignVariableOp @FAKE; replace resource; keep value");
   p.kernel<DestroyResource>("DestroyResourceOp @FAKE; cheap");
   p.kernel<Accumulate<float, 1>, Accumulate<double, 1>>("AssignAddVariableOp @FAKE; update resource");
   p.kernel<Accumulate<float, -1>, Accumulate<double, -1>>("AssignSubVariableOp @FAKE; update resource");

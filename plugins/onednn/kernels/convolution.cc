@@ -180,7 +180,7 @@ uint64_t Convolution::piece_scratch() const {
 
 uint64_t Convolution::scratch() const {
   const uint64_t filters = pass_ == Pass::kFilter ? pieces_.size() : 1;
-  return filters * filter_bytes_ + piece_scratch() * uint64_t(std::min<int64_t>(cpu::WorkerSlots(), int64_t(pieces_.size())));
+  return filters * filter_bytes_ + piece_scratch() * uint64_t(std::min<int64_t>(slots_, int64_t(pieces_.size())));
 }
 
 // The layouts that forward passes like best: for each block of output channels and each tap, the numbers of one input channel side by side,
@@ -239,7 +239,7 @@ void Convolution::RunPacked(const tw_frame* f, const void* from, const void* pac
                             char* scratch) const {
   const uint64_t room = piece_scratch(), size = type_ == dnnl_f32 ? 4 : 2;
   std::atomic<dnnl_status_t> failed{dnnl_success};
-  cpu::ForEachTask(f, int64_t(pieces_.size()), cpu::WorkerSlots(), [&](int64_t i, int slot) {
+  cpu::ForEachTask(f, int64_t(pieces_.size()), slots_, [&](int64_t i, int slot) {
     const Piece& p = pieces_[size_t(i)];
     const Kind& k = kinds_[p.kind];
     char* mine = scratch + room * uint64_t(slot);
@@ -260,7 +260,7 @@ void Convolution::RunFilter(const tw_frame* f, const void* images, const void* r
   const uint64_t size = type_ == dnnl_f32 ? 4 : 2, room = piece_scratch();
   char* rooms = scratch + pieces_.size() * filter_bytes_;
   std::atomic<dnnl_status_t> failed{dnnl_success};
-  cpu::ForEachTask(f, int64_t(pieces_.size()), cpu::WorkerSlots(), [&](int64_t i, int slot) {
+  cpu::ForEachTask(f, int64_t(pieces_.size()), slots_, [&](int64_t i, int slot) {
     const Piece& p = pieces_[size_t(i)];
     const Kind& k = kinds_[p.kind];
     const dnnl_status_t s =

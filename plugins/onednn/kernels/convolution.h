@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/epilogue.h"
+#include "kernels/slots.h"
 #include "kernels/window.h"
 #include "primitive.h"
 
@@ -68,6 +69,7 @@ class Convolution {
   std::vector<Piece> pieces_;
   std::unique_ptr<Primitive> turn_;  // the filter into the library's layout, or its gradient out of it
   Layout plain_filter_, filter_;
+  const int slots_ = cpu::WorkerSlots();
   uint64_t filter_bytes_ = 0;
 };
 

@@ -40,7 +40,7 @@ void MultiplyMany(const Api& api, const tw_frame* f, const MatrixProduct<float>&
                   const Epilogue& epilogue = {}) {
   const Cells cells = CellsOf(api, shape.m, shape.n, shape.k);
   std::atomic<dnnl_status_t> failed{dnnl_success};
-  cpu::ForEachTask(f, count * cells.count(), cpu::WorkerSlots(), [&](int64_t task, int) {
+  cpu::ForEachTask(f, count * cells.count(), api.slots, [&](int64_t task, int) {
     const OneThread one(api);
     const dnnl_status_t s = MultiplyCell(api, product(task / cells.count()), epilogue, cells, task % cells.count());
     if (s != dnnl_success) failed = s;

@@ -25,7 +25,7 @@ SmallProduct::SmallProduct(const Api& api, const Sizes& sizes) : api_(api), size
   for (const Kind& k : kinds_) room_ = std::max(room_, cpu::RoundUp64(k.primitive->scratch()));
 }
 
-uint64_t SmallProduct::scratch() const { return room_ * uint64_t(std::min<int64_t>(cpu::WorkerSlots(), cells_.count())); }
+uint64_t SmallProduct::scratch() const { return room_ * uint64_t(std::min<int64_t>(slots_, cells_.count())); }
 
 const SmallProduct::Kind& SmallProduct::KindOf(const Cell& cell) const {
   return *std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& k) { return k.m == cell.m && k.n == cell.n; });
@@ -33,7 +33,7 @@ const SmallProduct::Kind& SmallProduct::KindOf(const Cell& cell) const {
 
 void SmallProduct::Run(const tw_frame* f, const void* a, const void* b, void* c, char* scratch) const {
   std::atomic<dnnl_status_t> failed{dnnl_success};
-  cpu::ForEachTask(f, cells_.count(), cpu::WorkerSlots(), [&](int64_t task, int slot) {
+  cpu::ForEachTask(f, cells_.count(), slots_, [&](int64_t task, int slot) {
     const Cell at = CellAt(cells_, task, sizes_.m, sizes_.n);
     const Kind& k = KindOf(at);
     const auto* from_a = static_cast<const uint16_t*>(a) + (sizes_.trans_a ? at.i : at.i * sizes_.k);

@@ -39,6 +39,7 @@ class SmallProduct {
   Sizes sizes_;
   Cells cells_;
   std::vector<Kind> kinds_;
+  const int slots_ = cpu::WorkerSlots();
   uint64_t room_ = 0;  // scratch of one worker
 };
 

@@ -1,5 +1,6 @@
 #include "framework/graph/attr_value.h"
 
+#include <cfloat>
 #include <cmath>
 #include <cstring>
 
@@ -84,6 +85,7 @@ TEST(AttrValueTest, RoundsFloatsAsTheyAreStored) {
   const double c[] = {0.2, 1e300};
   EXPECT_THAT(AttrValue::FromC({"f", 1, c, TW_ATTR_FLOAT, 2, 1, 0})->floats(), ElementsAre(double(0.2f), 1e300));
   EXPECT_THAT(AttrValue::Float(-INFINITY).floats(), ElementsAre(-INFINITY));
+  EXPECT_THAT(AttrValue::Float(3.4028235e38).floats(), ElementsAre(double(FLT_MAX)));
 }
 
 TEST(AttrValueTest, ComparesTensorsByTypeShapeAndContents) {

@@ -67,7 +67,8 @@ TEST(KernelSpecTest, ReadsTypesInEveryForm) {
 
 TEST(KernelSpecTest, ReadsEveryClause) {
   KernelSpec s = Parsed(
-      "F @GPU; cheap; async; capture_safe; strided; host a b; host c; keep k; read r1 r2; update u; inplace y=x z = w; view v=x; "
+      "F @GPU; cheap; async; capture_safe; strided; host a b; host c; keep k; read r1 r2; update u; replace w; inplace y=x z = w; view "
+      "v=x; "
       "priority -3; ?hint");
   EXPECT_TRUE(s.cheap && s.async && s.capture_safe && s.strided);
   EXPECT_FALSE(s.may_block || s.nondeterministic);
@@ -75,6 +76,7 @@ TEST(KernelSpecTest, ReadsEveryClause) {
   EXPECT_THAT(s.keep, ElementsAre("k"));
   EXPECT_THAT(s.read, ElementsAre("r1", "r2"));
   EXPECT_THAT(s.update, ElementsAre("u"));
+  EXPECT_THAT(s.replace, ElementsAre("w"));
   EXPECT_THAT(s.inplace, ElementsAre(Pair("y", "x"), Pair("z", "w")));
   EXPECT_THAT(s.view, ElementsAre(Pair("v", "x")));
   EXPECT_EQ(s.priority, -3);

@@ -262,6 +262,17 @@ TEST(RegistryTest, ResolvesTheArgumentNamesOfAKernel) {
   EXPECT_THAT(k.view, ElementsAre(-1, 1));
 }
 
+TEST(RegistryTest, WhatAKernelReplacesIsOpenForUpdate) {
+  Registry registry;
+  Init init("org.a");
+  init.Op("F(v: resource, w: resource) -> ()").Kernel("F @GPU; update v; replace w");
+  Status s = init.Commit(&registry);
+  ASSERT_TRUE(s.ok()) << s;
+  const KernelDef& k = *registry.Kernels("F")[0];
+  EXPECT_THAT(k.update, ElementsAre(1, 1));
+  EXPECT_THAT(k.replace, ElementsAre(0, 1));
+}
+
 TEST(RegistryTest, RefusesKernelsThatDoNotFitTheirOp) {
   Registry registry;
   Init ops("org.ops");
@@ -278,6 +289,9 @@ TEST(RegistryTest, RefusesKernelsThatDoNotFitTheirOp) {
   EXPECT_THAT(refusal("F @CPU; inplace y=q"), HasSubstr("'q', which is no input"));
   EXPECT_THAT(refusal("F @CPU; view y=x y=i"), HasSubstr("names output 'y' twice"));
   EXPECT_THAT(refusal("F @CPU; read v; update v"), HasSubstr("stands in read and in update"));
+  EXPECT_THAT(refusal("F @CPU; update v; replace v"), HasSubstr("stands in replace and in update"));
+  EXPECT_THAT(refusal("F @CPU; read v; replace v"), HasSubstr("stands in replace and in read"));
+  EXPECT_THAT(refusal("F @CPU; replace i"), HasSubstr("'i' is int32; only resources can be opened"));
   EXPECT_THAT(refusal("F @CPU; read i"), HasSubstr("'i' is int32; only resources can be opened"));
   EXPECT_THAT(refusal("F(resource, float) @CPU"), HasSubstr("has 2 input types but op 'F' has 4 inputs"));
   EXPECT_THAT(refusal("F(_, float, _, _ -> float, float) @CPU"), HasSubstr("has 2 output types but op 'F' has 1 outputs"));
@@ -392,12 +406,14 @@ TEST(RegistryTest, RemovesWhatNobodyHasRead) {
 
 TEST(RegistryTest, MakesKernelsForAnyOpOfOpsThatNobodyHasRead) {
   Registry registry;
-  Init ops("org.ops"), any("org.any"), more("org.more");
+  Init ops("org.ops"), any("org.any"), other("org.other"), more("org.more");
   ASSERT_TRUE(ops.Later().Op("F() -> ()").Commit(&registry).ok());
   ASSERT_TRUE(any.Later().Kernel("* @CPU").Commit(&registry).ok());
-  ASSERT_TRUE(more.Later().Op("G() -> ()").Commit(&registry).ok());
-  EXPECT_EQ(registry.Kernels("F").size(), 1u);
-  EXPECT_EQ(registry.Kernels("G").size(), 1u);
+  ASSERT_TRUE(other.Later().Kernel("\n * @GPU").Commit(&registry).ok());
+  ASSERT_TRUE(more.Later().Op("AnOpWithALongNameOfItsOwn() -> ()").Op("AnotherOneWithALongName() -> ()").Commit(&registry).ok());
+  EXPECT_EQ(registry.Kernels("F").size(), 2u);
+  EXPECT_EQ(registry.Kernels("AnOpWithALongNameOfItsOwn").size(), 2u);
+  EXPECT_EQ(registry.Kernels("AnotherOneWithALongName").size(), 2u);
 }
 
 TEST(RegistryTest, TakesOneDeviceKindFromSeveralPlugins) {

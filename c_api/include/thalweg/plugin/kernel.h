@@ -22,6 +22,8 @@
  *                  until it is complete. The slot then shows the variable's tensor (unshared and writable for update) or, for a plugin's
  *                  own resource, its object in `data`, never NULL, with dtype TW_RESOURCE. Where the op's schema says a `resource` type,
  *                  only such are opened; a plugin with several types of its own must say it. There is no other way to lock.
+ *   replace a b    as update, of variables whose elements the kernel does not write: it assigns another tensor, or leaves the variable as
+ *                  it is. The slot's tensor may be one that others hold, so nothing is copied for the kernel
  *   priority n     of two kernels that fit, the higher wins (default 0)
  *
  * Life: create once per node and session; prepare whenever scratch is laid out for a set of known shapes, several times on one state and

@@ -126,19 +126,20 @@ inline int Axis(int64_t axis, int rank, const char* what = "axis") {
   return int(axis < 0 ? axis + rank : axis);
 }
 
-// The product of dims[begin] .. dims[end - 1]. The host made the tensor, so it does not overflow.
+// The product of dims[begin] .. dims[end - 1]. The host made the tensor, so it does not overflow, unless the tensor is empty: then it is
+// any number for some of its axes, and is not to be used.
 inline int64_t Product(const int64_t* dims, int begin, int end) {
-  int64_t n = 1;
-  for (int i = begin; i < end; ++i) n *= dims[i];
-  return n;
+  uint64_t n = 1;
+  for (int i = begin; i < end; ++i) n *= uint64_t(dims[i]);
+  return int64_t(n);
 }
 
 // Distances in elements between neighbours along each axis of a dense tensor with these dims.
 inline Ints DenseStrides(const int64_t* dims, int rank) {
   Ints s;
   s.n = rank;
-  int64_t step = 1;
-  for (int i = rank; i-- > 0; step *= dims[i]) s[i] = step;
+  uint64_t step = 1;  // of an empty tensor any number
+  for (int i = rank; i-- > 0; step *= uint64_t(dims[i])) s[i] = int64_t(step);
   return s;
 }
 
