@@ -63,10 +63,12 @@ function(thalweg_script_test name)
     endif()
     list(APPEND arg_ENVIRONMENT "THALWEG_LIBRARY=$<TARGET_FILE:thalweg>")
     if(THALWEG_SANITIZE)
-      # The run-time library has to be the first, and libstdc++ there when it looks for what it replaces. Python leaks on its own.
+      # The run-time library has to be the first, and libstdc++ there when it looks for what it replaces. Python leaks on its own. The
+      # helper that looks at new plugins brings a run-time library of its own and does not start beside this one.
       execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libclang_rt.asan-${CMAKE_SYSTEM_PROCESSOR}.so
         OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
       list(APPEND arg_ENVIRONMENT "LD_PRELOAD=${runtime} libstdc++.so.6" "ASAN_OPTIONS=detect_leaks=0")
+      list(PREPEND arg_ENVIRONMENT THALWEG_OPTIONS=plugin_probe=in_process)
     endif()
   endif()
   list(GET arg_COMMAND 0 program)
