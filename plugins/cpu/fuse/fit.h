@@ -4,11 +4,12 @@
 
 #include "fuse/catalogue.h"
 #include "fuse/domain.h"
+#include "kernels/reduce.h"
 
 namespace thalweg::cpu {
 
 inline constexpr uint32_t kMostInputs = 3;
-inline constexpr int64_t kMostColumns = 32768;  // of a row that has to be whole: a reduction takes that many elements at once
+inline constexpr int64_t kMostColumns = kRowBlock;  // of a row that has to be whole
 
 struct Fit {
   const char* why = nullptr;  // it does not; NULL: it does

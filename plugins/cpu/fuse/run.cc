@@ -120,16 +120,15 @@ class Worker {
   // As the kernel alone does for rows that one accumulator takes in.
   void Reduce(const Program::Step& s) {
     const auto& k = *static_cast<const ReduceKernel*>(s.loops);
-    constexpr int64_t kWide = 1024;
-    alignas(64) float wide[kWide];
-    alignas(64) char accumulator[64];
+    alignas(64) float wide[kWidenedBlock];
+    alignas(64) char accumulator[kMostAccBytes];
     for (int64_t r = 0; r < rows_; ++r) {
       const char* x = at_[s.in[0]] + r * columns_ * k.x_bytes;
       char* y = at_[s.out] + r * k.y_bytes;
       k.start(accumulator, 1);
       if (!k.load) k.take_row(x, columns_, accumulator);
-      for (int64_t c = 0; k.load && c < columns_; c += kWide) {
-        const int64_t n = std::min(kWide, columns_ - c);
+      for (int64_t c = 0; k.load && c < columns_; c += kWidenedBlock) {
+        const int64_t n = std::min(kWidenedBlock, columns_ - c);
         k.load(reinterpret_cast<const uint16_t*>(x) + c, wide, n);
         k.take_row(wide, n, accumulator);
       }

@@ -18,10 +18,10 @@
 namespace thalweg::cpu {
 namespace {
 
-constexpr int64_t kBlock = 32768;                 // elements of a row reduction that one accumulator takes in
 constexpr int64_t kMinRows = 256;                 // rows of a column reduction that one set of accumulators takes in
-constexpr int64_t kColumns = 1024;                // accumulators side by side: 8 KiB mostly, in the first-level cache with the rows
+constexpr int64_t kColumns = kWidenedBlock;       // accumulators side by side: 8 KiB mostly, in the first-level cache with the rows
 constexpr int64_t kAccBytes = sizeof(SquareSum);  // of the largest accumulator
+static_assert(kAccBytes <= kMostAccBytes);
 
 // Joined axes, outermost first; the last one stands apart as `inner`.
 struct Axes {
@@ -72,7 +72,7 @@ class Reducer {
 
   // Each result takes in rows.
   void Rows() {
-    const int64_t results = l_.kept.count, blocks = (taken_ + kBlock - 1) / kBlock;
+    const int64_t results = l_.kept.count, blocks = (taken_ + kRowBlock - 1) / kRowBlock;
     if (blocks == 1) {
       ParallelFor(f_, results, taken_ + 8, [&](int64_t begin, int64_t end) {
         alignas(64) char acc[kColumns * kAccBytes];
@@ -86,12 +86,12 @@ class Reducer {
       return;
     }
     char* partial = static_cast<char*>(f_->scratch);
-    ParallelFor(f_, results * blocks, kBlock, [&](int64_t begin, int64_t end) {
+    ParallelFor(f_, results * blocks, kRowBlock, [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
         char* acc = partial + t * k_.acc_bytes;
         k_.start(acc, 1);
-        const int64_t from = t % blocks * kBlock;
-        TakeBlock(l_.kept.Offset(t / blocks), from, std::min(taken_, from + kBlock), acc);
+        const int64_t from = t % blocks * kRowBlock;
+        TakeBlock(l_.kept.Offset(t / blocks), from, std::min(taken_, from + kRowBlock), acc);
       }
     });
     MergeBlocks(blocks, results, 1);
@@ -99,7 +99,7 @@ class Reducer {
 
   // Rows are taken in side by side.
   void Columns() {
-    const int64_t block = std::max(kMinRows, kBlock * 2 / l_.inner), blocks = (taken_ + block - 1) / block;
+    const int64_t block = std::max(kMinRows, kRowBlock * 2 / l_.inner), blocks = (taken_ + block - 1) / block;
     const int64_t chunks = (l_.inner + kColumns - 1) / kColumns;
     char* partial = static_cast<char*>(f_->scratch);
     const int64_t cost = std::min(block, taken_) * std::min(l_.inner, kColumns);
@@ -210,11 +210,11 @@ void Run(const tw_frame* f, const ReduceKernel& k, const bool* reduce) {
   }
 }
 
-// Scratch for the accumulators of blocks. Which axes are reduced is not known yet, but more than one block means more than kBlock elements
-// in all, and a block then takes in at least kMinRows / 2 of them per accumulator on average.
+// Scratch for the accumulators of blocks. Which axes are reduced is not known yet, but more than one block means more than kRowBlock
+// elements in all, and a block then takes in at least kMinRows / 2 of them per accumulator on average.
 tw_status* PrepareReduce(const tw_node* n, void* kernel, uint64_t* out_scratch) {
   const int64_t count = Product(n->shapes[0].dims, 0, n->shapes[0].rank);
-  *out_scratch = count > kBlock ? (uint64_t(count) / (kMinRows / 2) + 1) * static_cast<const ReduceKernel*>(kernel)->acc_bytes : 0;
+  *out_scratch = count > kRowBlock ? (uint64_t(count) / (kMinRows / 2) + 1) * static_cast<const ReduceKernel*>(kernel)->acc_bytes : 0;
   return nullptr;
 }
 

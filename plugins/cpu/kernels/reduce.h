@@ -10,6 +10,11 @@
 
 namespace thalweg::cpu {
 
+// Whoever reduces rows must cut them alike, or the bits differ: the elements that one accumulator takes in, and the 16-bit numbers of them
+// that are widened at a time.
+constexpr int64_t kRowBlock = 32768, kWidenedBlock = 1024;
+constexpr int64_t kMostAccBytes = 64;  // of an accumulator
+
 // An accumulator has `acc_bytes`; the functions work on runs of them.
 struct ReduceKernel {
   uint32_t x_bytes, y_bytes, acc_bytes;

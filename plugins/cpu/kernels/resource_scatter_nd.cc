@@ -3,6 +3,7 @@
 // are kept.
 #include <algorithm>
 
+#include "kernels/combine.h"
 #include "kernels/common/rows.h"
 #include "kernels/common/slices.h"
 #include "kernels/common/types.h"
@@ -35,32 +36,6 @@ class Update {
   }
 };
 
-struct Add {
-  template <class T>
-  T operator()(T a, T b) const {
-    return T(Plus(Wide<T>(a), Wide<T>(b)));
-  }
-};
-struct Sub {
-  template <class T>
-  T operator()(T a, T b) const {
-    return T(Minus(Wide<T>(a), Wide<T>(b)));
-  }
-};
-// NaN wins.
-struct Max {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a != a || a > b ? a : b;
-  }
-};
-struct Min {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a != a || a < b ? a : b;
-  }
-};
-
 template <class T, class Combine>
 class Scatter {
  public:
@@ -84,12 +59,12 @@ void RegisterReal(tw::Plugin& p, const char* op) {
 
 void register_resource_scatter_nd(tw::Plugin& p) {
   p.kernel<Update>("ResourceScatterNdUpdate @CPU; update ref");
-  RegisterReal<Add>(p, "ResourceScatterNdAdd");
-  Register<Add, complex64, complex128>(p, "ResourceScatterNdAdd");
-  RegisterReal<Sub>(p, "ResourceScatterNdSub");
-  Register<Sub, complex64, complex128>(p, "ResourceScatterNdSub");
-  RegisterReal<Max>(p, "ResourceScatterNdMax");
-  RegisterReal<Min>(p, "ResourceScatterNdMin");
+  RegisterReal<CombineAdd>(p, "ResourceScatterNdAdd");
+  Register<CombineAdd, complex64, complex128>(p, "ResourceScatterNdAdd");
+  RegisterReal<CombineSub>(p, "ResourceScatterNdSub");
+  Register<CombineSub, complex64, complex128>(p, "ResourceScatterNdSub");
+  RegisterReal<CombineMax>(p, "ResourceScatterNdMax");
+  RegisterReal<CombineMin>(p, "ResourceScatterNdMin");
 }
 
 }  // namespace thalweg::cpu

@@ -2,6 +2,7 @@
 // which they stand. half and bfloat16 add up in float.
 #include <vector>
 
+#include "kernels/combine.h"
 #include "kernels/common/rows.h"
 #include "kernels/common/slices.h"
 #include "kernels/common/types.h"
@@ -22,32 +23,6 @@ class Update {
     index.WantUpdates(updates.v);
     TakeOver(f.f, tensor.v, output.v());
     PutSlices(f.f, updates.v, output.v(), index.rows, index.inner, index);
-  }
-};
-
-struct Add {
-  template <class T>
-  T operator()(T a, T b) const {
-    return Plus(a, b);
-  }
-};
-struct Sub {
-  template <class T>
-  T operator()(T a, T b) const {
-    return Minus(a, b);
-  }
-};
-// NaN wins.
-struct Max {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a != a || a > b ? a : b;
-  }
-};
-struct Min {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a != a || a < b ? a : b;
   }
 };
 
@@ -85,12 +60,12 @@ void RegisterReal(tw::Plugin& p, const char* op) {
 
 void register_tensor_scatter(tw::Plugin& p) {
   p.kernel<Update>("TensorScatterUpdate @CPU; inplace output=tensor");
-  RegisterReal<Add>(p, "TensorScatterAdd");
-  Register<Add, complex64, complex128>(p, "TensorScatterAdd");
-  RegisterReal<Sub>(p, "TensorScatterSub");
-  Register<Sub, complex64, complex128>(p, "TensorScatterSub");
-  RegisterReal<Max>(p, "TensorScatterMax");
-  RegisterReal<Min>(p, "TensorScatterMin");
+  RegisterReal<CombineAdd>(p, "TensorScatterAdd");
+  Register<CombineAdd, complex64, complex128>(p, "TensorScatterAdd");
+  RegisterReal<CombineSub>(p, "TensorScatterSub");
+  Register<CombineSub, complex64, complex128>(p, "TensorScatterSub");
+  RegisterReal<CombineMax>(p, "TensorScatterMax");
+  RegisterReal<CombineMin>(p, "TensorScatterMin");
 }
 
 }  // namespace thalweg::cpu

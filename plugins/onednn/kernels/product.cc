@@ -1,7 +1,27 @@
 #include "kernels/product.h"
 
+#include <csignal>
+
 namespace thalweg::onednn {
 namespace {
+
+// While it lives, the calling thread handles no signal that can wait. Where a is deeper than some 80 columns, code that oneDNN's sgemm
+// generates (2.6 to 3.x: jit_avx512_common_gemm_f32, jit_avx_gemm_f32) has the stack pointer at the start of a buffer of the heap, and a
+// handler would write below it, over what others have there.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t waiting;
+    sigfillset(&waiting);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&waiting, fault);
+    pthread_sigmask(SIG_BLOCK, &waiting, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 double Work(int64_t m, int64_t n, int64_t k) { return double(m) * double(n) * double(k); }
 
@@ -39,8 +59,13 @@ Cell CellAt(const Cells& cells, int64_t cell, int64_t m, int64_t n) {
 
 dnnl_status_t MultiplyCell(const Api& api, const MatrixProduct<float>& p, const Epilogue& e, const Cells& cells, int64_t cell) {
   const auto [i, j, m, n] = CellAt(cells, cell, p.m, p.n);
-  const dnnl_status_t s = api.dnnl_sgemm(p.trans_a ? 'T' : 'N', p.trans_b ? 'T' : 'N', m, n, p.k, 1, p.trans_a ? p.a + i : p.a + i * p.lda,
-                                         p.lda, p.trans_b ? p.b + j * p.ldb : p.b + j, p.ldb, 0, p.c + i * p.ldc + j, p.ldc);
+  const float* a = p.trans_a ? p.a + i : p.a + i * p.lda;
+  const float* b = p.trans_b ? p.b + j * p.ldb : p.b + j;
+  dnnl_status_t s = dnnl_success;
+  {
+    const SignalsBlocked blocked;
+    s = api.dnnl_sgemm(p.trans_a ? 'T' : 'N', p.trans_b ? 'T' : 'N', m, n, p.k, 1, a, p.lda, b, p.ldb, 0, p.c + i * p.ldc + j, p.ldc);
+  }
   if (!e.empty()) Finish(e, p.c + i * p.ldc + j, m, n, p.ldc, j);
   return s;
 }
