@@ -5,6 +5,7 @@
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
+#include "framework/graph/flow.h"
 #include "framework/graph/graph_def.h"
 #include "framework/runtime/device.h"
 
@@ -58,6 +59,7 @@ Status CheckKernel(thalweg::Runtime& runtime, const Node& of_graph) {
   const Node& node = of_graph.runs_as() ? *of_graph.runs_as() : of_graph;
   const std::string_view role = node.op().role;
   if (role == "const" || role == "placeholder" || role == "send" || role == "recv") return Status();
+  if (thalweg::FlowOf(node.op()) != thalweg::Flow::kNone) return Status();
   std::string devices, types;
   for (const thalweg::Device* device : runtime.devices()) {
     if (runtime.registry().FindKernel(node.op(), device->kind(), node.types(), node.in_at(), node.out_at(), node.attrs())) return Status();
@@ -126,6 +128,15 @@ tw_status* tw_graph_producer(const tw_graph* graph, tw_output output, const tw_o
     }
     if (out_index) *out_index = uint32_t(edge.port);
     return Status();
+  });
+}
+
+tw_status* tw_graph_close_loop(tw_graph* graph, const tw_operation* merge, uint32_t input, const tw_operation* next_iteration) {
+  NEED(graph);
+  return Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(const Node* to, thalweg::DecodeOperation(*graph->graph, merge, "merge"));
+    ASSIGN_OR_RETURN(const Node* from, thalweg::DecodeOperation(*graph->graph, next_iteration, "next_iteration"));
+    return graph->graph->CloseLoop(to, int32_t(std::min<uint32_t>(input, INT32_MAX)), from);
   });
 }
 

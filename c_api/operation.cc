@@ -22,7 +22,8 @@ uint32_t tw_operation_input_count(const tw_operation* operation) { return operat
 
 tw_output tw_operation_input(const tw_operation* operation, uint32_t i) {
   if (i >= tw_operation_input_count(operation)) return 0;
-  return thalweg::EncodeOutput(*operation->graph->graph, operation->node->inputs()[i]);
+  const thalweg::Node* back = operation->node->back(int32_t(i));
+  return thalweg::EncodeOutput(*operation->graph->graph, back ? thalweg::Edge{back, 0} : operation->node->inputs()[i]);
 }
 
 uint32_t tw_operation_output_count(const tw_operation* operation) { return operation ? uint32_t(operation->node->n_out()) : 0; }

@@ -7,6 +7,7 @@
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
+#include "framework/graph/function_shapes.h"
 #include "framework/json/json.h"
 #include "thalweg/op.h"
 
@@ -151,7 +152,8 @@ tw_status* tw_ops_json(const tw_ops* ops, uint32_t i, tw_buffer** out_json) {
     Json json;
     json.Object().Text("name", op->name).Text("doc", op->doc).Text("plugin", op->plugin).Text("schema", op->text);
     json.Bool("stateful", op->stateful).Text("touches", thalweg::TouchesText(op->touches));
-    json.Text("gradient", op->def.gradient ? "yes" : op->no_gradient.empty() ? "missing" : "none");
+    const bool has_gradient = op->def.gradient || thalweg::CallsFunctions(*op);
+    json.Text("gradient", has_gradient ? "yes" : op->no_gradient.empty() ? "missing" : "none");
     json.Text("no_gradient", op->no_gradient).Array("kernels");
     for (const thalweg::KernelDef* k : ops->kernels[i]) json.Text("", k->spec.text);
     json.End().Array("kernel_plugins");

@@ -126,34 +126,44 @@ struct AsyncRun {
   tw_run_done done = nullptr;
   void* user = nullptr;
 
+  // start(feeds, options, fetches, done)
   template <class F>
-  void Run(F&& run) {
-    Status s = [&]() -> Status {
-      try {
-        if (options.deadline_ns) {
-          const int64_t waited = thalweg::MonotonicNs() - accepted_ns;
-          if (waited >= options.deadline_ns) {
-            if (options.stats) RETURN_IF_ERROR(thalweg::StepTrace::Begin(options.stats).status());  // which hold no earlier run then
-            return thalweg::Error(absl::StatusCode::kDeadlineExceeded, "the time of the run was over before it began");
-          }
-          options.deadline_ns -= waited;
-        }
-        return run(feeds.data(), options, fetches.data());
-      } catch (...) {
-        return thalweg::Thrown();
-      }
-    }();
+  static void Start(const std::shared_ptr<AsyncRun>& r, F&& start) {
+    Status s;
+    try {
+      s = r->Begin();
+      if (s.ok()) return start(r->feeds.data(), r->options, r->fetches.data(), [r](Status over) { r->End(std::move(over)); });
+    } catch (...) {
+      s = thalweg::Thrown();
+    }
+    r->End(std::move(s));
+  }
+
+  Status Begin() {
+    if (!options.deadline_ns) return Status();
+    const int64_t waited = thalweg::MonotonicNs() - accepted_ns;
+    if (waited >= options.deadline_ns) {
+      if (options.stats) RETURN_IF_ERROR(thalweg::StepTrace::Begin(options.stats).status());  // which hold no earlier run then
+      return thalweg::Error(absl::StatusCode::kDeadlineExceeded, "the time of the run was over before it began");
+    }
+    options.deadline_ns -= waited;
+    return Status();
+  }
+
+  void End(Status s) noexcept {
     feeds.clear();
     for (size_t k = 0; k < fetches.size() && s.ok(); ++k) out[k] = fetches[k].release();
+    fetches.clear();
     session->EndAsync();
+    const thalweg::ThreadPool::MayBlock may_block;
     done(user, thalweg::ToC(std::move(s)), out.data());
   }
 };
 
-// run(feeds, options, fetches) answers a Status, on a thread that may block.
+// start(feeds, options, fetches, done), on a thread for tasks.
 template <class F>
 tw_status* RunAsync(const std::shared_ptr<thalweg::Session>& session, uint32_t n_feeds, tw_tensor* const* feeds,
-                    const tw_run_options* options, uint32_t n_fetches, tw_run_done done, void* user, F run) {
+                    const tw_run_options* options, uint32_t n_fetches, tw_run_done done, void* user, F start) {
   return Guard([&]() -> Status {
     if (n_feeds > 0 && !feeds) return InvalidArgument("feeds is NULL, but the signature has ", n_feeds);
     auto r = std::make_shared<AsyncRun>();
@@ -169,7 +179,7 @@ tw_status* RunAsync(const std::shared_ptr<thalweg::Session>& session, uint32_t n
     r->user = user;
     r->accepted_ns = thalweg::MonotonicNs();
     r->options.accepted = true;
-    return session->StartAsync([r, run] { r->Run(run); });
+    return session->StartAsync([r, start] { AsyncRun::Start(r, start); });
   });
 }
 
@@ -302,19 +312,21 @@ tw_status* tw_session_run_async(tw_session* session, const tw_signature* what, t
     return ToSpec(*session->graph, *what, spec.get());
   });
   if (failed) return failed;
-  return RunAsync(session->session, what->n_feeds, feeds, options, what->n_fetches, done, user,
-                  [session = session->session.get(), spec](const Tensor* in, const thalweg::RunOptions& run, Tensor* out) {
-                    return session->Run(*spec, in, run, out);
-                  });
+  return RunAsync(
+      session->session, what->n_feeds, feeds, options, what->n_fetches, done, user,
+      [session = session->session.get(), spec](const Tensor* in, const thalweg::RunOptions& run, Tensor* out, thalweg::StepDone over) {
+        session->Start(*spec, in, run, out, std::move(over));
+      });
 }
 
 tw_status* tw_callable_run_async(tw_callable* callable, tw_tensor* const* feeds, const tw_run_options* options, tw_run_done done,
                                  void* user) {
   NEED(callable);
   NEED(done);
-  return RunAsync(
-      callable->session, callable->n_feeds, feeds, options, callable->n_fetches, done, user,
-      [c = callable->callable.get()](const Tensor* in, const thalweg::RunOptions& run, Tensor* out) { return c->Run(in, run, out); });
+  return RunAsync(callable->session, callable->n_feeds, feeds, options, callable->n_fetches, done, user,
+                  [c = callable->callable.get()](const Tensor* in, const thalweg::RunOptions& run, Tensor* out, thalweg::StepDone over) {
+                    c->Start(in, run, out, std::move(over));
+                  });
 }
 
 tw_status* tw_cancel_token_create(tw_cancel_token** out_token) {

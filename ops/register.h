@@ -23,6 +23,8 @@ void register_pad(tw::Plugin& p);
 void register_range(tw::Plugin& p);
 void register_reshape(tw::Plugin& p);
 void register_reverse(tw::Plugin& p);
+void register_reverse_sequence(tw::Plugin& p);
+void register_roll(tw::Plugin& p);
 void register_select(tw::Plugin& p);
 void register_shape(tw::Plugin& p);
 void register_slice(tw::Plugin& p);
@@ -32,6 +34,12 @@ void register_strided_slice(tw::Plugin& p);
 void register_tensor_scatter(tw::Plugin& p);
 void register_tile(tw::Plugin& p);
 void register_transpose(tw::Plugin& p);
+void register_lookup_table(tw::Plugin& p);
+void register_accumulator(tw::Plugin& p);
+void register_queue(tw::Plugin& p);
+void register_stack(tw::Plugin& p);
+void register_tensor_array(tw::Plugin& p);
+void register_tensor_list(tw::Plugin& p);
 void register_unique(tw::Plugin& p);
 void register_where(tw::Plugin& p);
 
@@ -54,6 +62,7 @@ void register_gamma(tw::Plugin& p);
 void register_l2_loss(tw::Plugin& p);
 void register_matmul(tw::Plugin& p);
 void register_no_nan(tw::Plugin& p);
+void register_nth_element(tw::Plugin& p);
 void register_reduce(tw::Plugin& p);
 void register_segment(tw::Plugin& p);
 void register_segment_sum(tw::Plugin& p);
@@ -72,13 +81,16 @@ void register_conv3d(tw::Plugin& p);
 void register_cross_entropy(tw::Plugin& p);
 void register_depthwise_conv2d(tw::Plugin& p);
 void register_fused_batch_norm(tw::Plugin& p);
+void register_gru(tw::Plugin& p);
 void register_lrn(tw::Plugin& p);
+void register_lstm(tw::Plugin& p);
 void register_pool(tw::Plugin& p);
 void register_relu(tw::Plugin& p);
 void register_resize(tw::Plugin& p);
 void register_softmax(tw::Plugin& p);
 
 // random
+void register_candidate_sampler(tw::Plugin& p);
 void register_multinomial(tw::Plugin& p);
 void register_random(tw::Plugin& p);
 void register_random_shuffle(tw::Plugin& p);
@@ -118,9 +130,18 @@ void register_strings(tw::Plugin& p);
 void register_substr(tw::Plugin& p);
 
 // control
+void register_abort(tw::Plugin& p);
 void register_assert(tw::Plugin& p);
 void register_check_numerics(tw::Plugin& p);
+void register_control_trigger(tw::Plugin& p);
+void register_loop(tw::Plugin& p);
 void register_no_op(tw::Plugin& p);
 void register_send_recv(tw::Plugin& p);
+void register_switch(tw::Plugin& p);
+
+// functional
+void register_call(tw::Plugin& p);
+void register_if(tw::Plugin& p);
+void register_while(tw::Plugin& p);
 
 }  // namespace thalweg::ops

@@ -22,6 +22,8 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_range(p);
   register_reshape(p);
   register_reverse(p);
+  register_reverse_sequence(p);
+  register_roll(p);
   register_select(p);
   register_shape(p);
   register_slice(p);
@@ -31,6 +33,12 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_tensor_scatter(p);
   register_tile(p);
   register_transpose(p);
+  register_lookup_table(p);
+  register_accumulator(p);
+  register_queue(p);
+  register_stack(p);
+  register_tensor_array(p);
+  register_tensor_list(p);
   register_unique(p);
   register_where(p);
 
@@ -52,6 +60,7 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_l2_loss(p);
   register_matmul(p);
   register_no_nan(p);
+  register_nth_element(p);
   register_reduce(p);
   register_segment(p);
   register_segment_sum(p);
@@ -69,12 +78,15 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_cross_entropy(p);
   register_depthwise_conv2d(p);
   register_fused_batch_norm(p);
+  register_gru(p);
   register_lrn(p);
+  register_lstm(p);
   register_pool(p);
   register_relu(p);
   register_resize(p);
   register_softmax(p);
 
+  register_candidate_sampler(p);
   register_multinomial(p);
   register_random(p);
   register_random_shuffle(p);
@@ -110,8 +122,16 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_strings(p);
   register_substr(p);
 
+  register_abort(p);
   register_assert(p);
   register_check_numerics(p);
+  register_control_trigger(p);
+  register_loop(p);
   register_no_op(p);
   register_send_recv(p);
+  register_switch(p);
+
+  register_call(p);
+  register_if(p);
+  register_while(p);
 }

@@ -6,9 +6,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "framework/autodiff/function_gradient.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/graph/builder.h"
+#include "framework/graph/function_shapes.h"
 #include "framework/runtime/runtime.h"
 
 namespace thalweg {
@@ -247,6 +249,7 @@ class Differentiator {
     for (int32_t o = 0; o < n->n_out(); ++o) {
       if (auto it = blocked_.find({n, o}); it != blocked_.end() && visiting_.ok()) visiting_ = it->second;
     }
+    if (CallsFunctions(op)) return VisitCall(n);
     if (!op.def.gradient) {
       if (visiting_.ok() && !op.no_gradient.empty()) {
         visiting_ = FailedPrecondition(n->title(), ": op ", op.name, " is not differentiable: ", op.no_gradient,
@@ -286,6 +289,22 @@ class Differentiator {
     Status s = FromC(op.def.gradient(&call));
     if (!b.status.ok()) s = b.status;
     if (!s.ok() && !visiting_.ok()) return visiting_;
+    return s.ok() ? s : OfNode(*n, Prefix(s, StrCat("gradient of ", n->title(), ":")));
+  }
+
+  Status VisitCall(const Node* n) {
+    NodeGradient g;
+    g.has_dy = [this, n](int32_t o) { return Has({n, o}); };
+    g.dy = [this, n](int32_t o) -> StatusOr<Edge> {
+      if (!Has({n, o})) return AddRole(graph_, "zeros_like", {{n, o}}, {}, StrCat(scope_, n->name(), "/"));
+      ASSIGN_OR_RETURN(const Gradient sum, Collect({n, o}, false));
+      return sum.values;
+    };
+    g.wants_dx = [this, n](int32_t i) { return i < n->n_in() && useful_.count(n->inputs()[size_t(i)]) > 0; };
+    g.dx = [this, n](int32_t i, Edge values) {
+      if (i < n->n_in()) Add(n->inputs()[size_t(i)], {values, {}});
+    };
+    Status s = AddFunctionGradient(graph_, *n, StrCat(scope_, n->name(), "/"), g);
     return s.ok() ? s : OfNode(*n, Prefix(s, StrCat("gradient of ", n->title(), ":")));
   }
 

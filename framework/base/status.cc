@@ -16,19 +16,32 @@ std::string_view Message(const Status& s) {
   return StdView(s.message());
 }
 
-Status Prefix(const Status& s, std::string_view where) {
-  if (s.ok()) return s;
-  Status out(s.code(), AbslView(StrCat(where, " ", Message(s))));
+Status WithMessage(const Status& s, std::string_view message) {
+  Status out(s.code(), AbslView(message));
   s.ForEachPayload([&](absl::string_view url, const absl::Cord& value) { out.SetPayload(url, value); });
   return out;
 }
 
+Status Prefix(const Status& s, std::string_view where) { return s.ok() ? s : WithMessage(s, StrCat(where, " ", Message(s))); }
+
 namespace {
 constexpr char kNodePayload[] = "thalweg/node";
 constexpr char kPlacePayload[] = "thalweg/place";
+constexpr char kCallsPayload[] = "thalweg/calls";
 }  // namespace
 
 Status OfNode(std::string_view node, Status s) { return OfNode(node, {}, std::move(s)); }
+
+Status OutOfCall(Status s) {
+  const uint32_t calls = CallsLeft(s) + 1;
+  s.SetPayload(kCallsPayload, absl::Cord(std::to_string(calls)));
+  return s;
+}
+
+uint32_t CallsLeft(const Status& s) {
+  const auto calls = s.GetPayload(kCallsPayload);
+  return calls ? uint32_t(std::stoul(std::string(*calls))) : 0;
+}
 
 Status OfNode(std::string_view node, std::string_view place, Status s) {
   if (s.ok() || node.empty() || s.GetPayload(kNodePayload)) return s;

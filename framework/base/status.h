@@ -65,6 +65,9 @@ Status DataLoss(const Parts&... parts) {
 
 std::string_view Message(const Status& s);
 
+// The same failure with another message.
+Status WithMessage(const Status& s, std::string_view message);
+
 // The same code, with `where` and a space in front of the message.
 Status Prefix(const Status& s, std::string_view where);
 
@@ -72,6 +75,10 @@ Status Prefix(const Status& s, std::string_view where);
 Status OfNode(std::string_view node, Status s);
 // The same with the place in the program where the node was made; "": not known.
 Status OfNode(std::string_view node, std::string_view place, Status s);
+
+// A failure that has left one more call of a function; and how many it has left.
+Status OutOfCall(Status s);
+uint32_t CallsLeft(const Status& s);
 
 // To and from the C handle. ToC: NULL for ok. FromC takes the handle, NULL is ok.
 tw_status* ToC(Status s) noexcept;

@@ -9,6 +9,9 @@
 #include "framework/base/dtype.h"
 #include "framework/base/local_memory.h"
 #include "framework/base/shown.h"
+#include "framework/graph/flow.h"
+#include "framework/graph/function.h"
+#include "framework/graph/function_shapes.h"
 #include "framework/graph/resolve.h"
 #include "framework/graph/shape_inference.h"
 #include "framework/runtime/evaluate.h"
@@ -98,8 +101,20 @@ bool WorthKnowing(const std::vector<Shape>& shapes) {
 
 }  // namespace
 
-Graph::Graph(std::shared_ptr<Runtime> runtime) : runtime_(std::move(runtime)), known_(MemoryBudget::Create(kMostKnown)) {}
+Graph::Graph(std::shared_ptr<Runtime> runtime)
+    : runtime_(std::move(runtime)),
+      own_functions_(std::make_shared<FunctionLibrary>(this)),
+      functions_(own_functions_),
+      known_(MemoryBudget::Create(kMostKnown)) {}
 Graph::~Graph() { known_->Release(); }
+
+// Functions own their bodies and the library its functions, so a body does not own the library.
+std::shared_ptr<Graph> Graph::Body(const Graph& outer) {
+  auto body = std::make_shared<Graph>(outer.runtime_);
+  body->functions_ = outer.functions_;
+  body->own_functions_.reset();
+  return body;
+}
 
 StatusOr<const Node*> Graph::AddNode(NodeSpec spec) {
   const bool unnamed = spec.name.empty();
@@ -135,7 +150,9 @@ StatusOr<const Node*> Graph::CheckAndAdd(const OpSchema& op, std::vector<AttrVal
   node->schema_ = &op;
   Status s = Resolve(std::move(attrs), spec, node.get());
   if (s.ok()) s = Infer(spec->name, node.get());
+  if (s.ok() && spec->handle.known()) node->handles_.assign(1, std::move(spec->handle));
   if (s.ok() && !op.runs_as.empty()) s = Lower(node.get());
+  if (s.ok() && FlowOf(op) == Flow::kMerge) PrepareMerge(node.get());
   if (!s.ok()) return Prefix(s, NodeTitle(op.name, spec->name, spec->place) + ":");
   return Insert(std::move(node), spec);
 }
@@ -205,6 +222,9 @@ Status Graph::Infer(std::string_view name, Node* node) const {
   const bool handled = std::any_of(answer.handles.begin(), answer.handles.end(), [](const HandleInfo& h) { return h.known(); });
   if (handled) node->handles_ = std::move(answer.handles);
   node->values_.resize(n_out);
+  if (CallsFunctions(*node->schema_)) {
+    if (const auto library = functions()) RETURN_IF_ERROR(AskFunctions(library.get(), *node, &node->shapes_));
+  }
   return SetValues(node, in_shapes);
 }
 
@@ -301,6 +321,42 @@ Status Graph::AddReads(Node* node) const {
   return Status();
 }
 
+// What comes round may have another shape than what enters.
+void Graph::PrepareMerge(Node* node) {
+  if (!node->rare_) node->rare_ = std::make_unique<Node::Rare>();
+  node->rare_->back = std::make_unique<std::atomic<const Node*>[]>(node->inputs_.size());
+  for (const Edge& e : node->inputs_) {
+    if (FlowOf(e.node->op()) != Flow::kEnter) continue;
+    node->shapes_[0] = Shape();
+    node->handles_.clear();
+  }
+}
+
+Status Graph::CloseLoop(const Node* merge, int32_t input, const Node* next) {
+  if (!merge || FlowOf(merge->op()) != Flow::kMerge) {
+    return InvalidArgument(merge ? merge->title() : "no node", ": only a Merge takes the value of a NextIteration");
+  }
+  std::unique_lock lock(mu_);
+  const auto fails = [&](Status s) { return OfNode(*merge, Prefix(s, merge->title() + ":")); };
+  const auto mine = [&](const Node* n) { return size_t(n->id()) < nodes_.size() && nodes_[size_t(n->id())].get() == n; };
+  if (input < 0 || input >= merge->n_in()) return fails(InvalidArgument("there is no input ", input, "; it has ", merge->n_in()));
+  if (!next || FlowOf(next->op()) != Flow::kNextIteration) {
+    return fails(InvalidArgument("input ", input, " is to be closed with ", next ? next->title() : "nothing", "; give a NextIteration"));
+  }
+  if (!mine(merge) || !mine(next)) return fails(InvalidArgument("the Merge and ", next->title(), " must be of this graph"));
+  if (next->out_type(0) != merge->in_type(input)) {
+    return fails(InvalidArgument("input ", input, " is ", DTypeName(merge->in_type(input)), ", but ", next->title(), " is ",
+                                 DTypeName(next->out_type(0))));
+  }
+  if (const Node* other = merge->back(input))
+    return fails(FailedPrecondition("input ", input, " is closed with ", other->title(), " already"));
+  int32_t open = 0;
+  for (int32_t i = 0; i < merge->n_in(); ++i) open += merge->back(i) == nullptr;
+  if (open == 1) return fails(FailedPrecondition("all other inputs come from a NextIteration; one must come from without"));
+  merge->rare_->back[size_t(input)].store(next, std::memory_order_release);
+  return Status();
+}
+
 StatusOr<const Node*> Graph::Insert(std::unique_ptr<Node> node, NodeSpec* spec) {
   std::unique_lock lock(mu_);
   const auto title = [&] { return NodeTitle(node->op().name, spec->name, spec->place) + ":"; };
@@ -350,7 +406,7 @@ Status Graph::Adopt(Graph* from, const GraphExtras& extras) {
   both.unknown_fields += extras.unknown_fields;
 
   std::swap(extras_, both);
-  if (from->has_imported()) has_imported_.store(true, std::memory_order_release);
+  if (from->has_imported() || !extras.library.empty()) has_imported_.store(true, std::memory_order_release);
   for (auto& n : from->nodes_) {
     n->place_ = PlaceLocked(n->place());
     n->id_ = int32_t(nodes_.size());
@@ -371,6 +427,19 @@ GraphExtras Graph::extras() const {
   return extras_;
 }
 
+StatusOr<Edge> Graph::AddArgument(const Edge& like, std::string name, std::string_view place) {
+  ASSIGN_OR_RETURN(const OpSchema* op, runtime_->registry().FindRole("placeholder"));
+  NodeSpec spec;
+  spec.op = op->name;
+  spec.name = std::move(name);
+  spec.attrs["dtype"] = AttrValue::Type(BaseType(like.node->out_type(like.port)));
+  spec.attrs["shape"] = AttrValue::OfShape(like.node->shape(like.port));
+  spec.handle = like.node->handle(like.port);
+  spec.place = place;
+  ASSIGN_OR_RETURN(const Node* n, AddNode(std::move(spec)));
+  return Edge{n, 0};
+}
+
 StatusOr<Edge> Graph::AddConst(const Tensor& value, std::string name, std::string_view place) {
   ASSIGN_OR_RETURN(const OpSchema* op, runtime_->registry().FindRole("const"));
   NodeSpec spec;
@@ -381,6 +450,19 @@ StatusOr<Edge> Graph::AddConst(const Tensor& value, std::string name, std::strin
   spec.place = place;
   ASSIGN_OR_RETURN(const Node* n, AddNode(std::move(spec)));
   return Edge{n, 0};
+}
+
+void Graph::Extend(const Node* node, const Node* by) {
+  std::unique_lock lock(mu_);
+  extended_.emplace(node, by);
+  has_extended_.store(true, std::memory_order_release);
+}
+
+const Node* Graph::ExtendedBy(const Node* node) const {
+  if (!has_extended_.load(std::memory_order_acquire)) return nullptr;
+  std::shared_lock lock(mu_);
+  auto it = extended_.find(node);
+  return it == extended_.end() ? nullptr : it->second;
 }
 
 const Node* Graph::Find(std::string_view name) const {

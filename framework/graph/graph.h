@@ -25,6 +25,7 @@
 
 namespace thalweg {
 
+class FunctionLibrary;
 class Graph;
 class MemoryBudget;
 class Node;
@@ -85,6 +86,9 @@ class Node {
   // Of a node whose op says `runs_as`: the node of that op, with handles for references; it has no outputs for those that are handed on.
   // NULL: it runs itself.
   const Node* runs_as() const { return rare().runs_as.get(); }
+  // Of an input that closes a loop: the NextIteration whose value arrives there in all iterations but the first, where inputs()[i] only
+  // says the type. NULL: inputs()[i] is all there is.
+  const Node* back(int32_t i) const { return rare().back ? rare().back[size_t(i)].load(std::memory_order_acquire) : nullptr; }
   // Of an output that is a reference: a node that takes a handle and answers the variable's value.
   const Node* read(int32_t o) const { return rare().reads[size_t(o)].get(); }
   // What is known when nothing is fed.
@@ -107,7 +111,8 @@ class Node {
     std::vector<std::string> colocate;
     std::vector<uint32_t> in_at, out_at;  // empty: the schema's
     std::unique_ptr<const Node> runs_as;
-    std::vector<std::unique_ptr<const Node>> reads;  // per output, of a node with references
+    std::vector<std::unique_ptr<const Node>> reads;    // per output, of a node with references
+    std::unique_ptr<std::atomic<const Node*>[]> back;  // per input, of a merge: see back()
   };
   const Rare& rare() const {
     static const Rare none;
@@ -148,6 +153,7 @@ struct NodeSpec {
   std::vector<std::string> colocate_with;
   std::string place;  // see Node::place
   bool imported = false;
+  HandleInfo handle;  // of a placeholder: what handles that are fed lead to
 };
 
 // The version of graphs that we write, and read as: that of the TensorFlow whose ops and attributes we follow (2.21).
@@ -166,12 +172,16 @@ class Graph {
  public:
   // runtime: gives schemas and folds constants; retained.
   explicit Graph(std::shared_ptr<Runtime> runtime);
+  // One that is to be the body of a function (function.h): its nodes call those of `outer`, which it does not keep alive.
+  static std::shared_ptr<Graph> Body(const Graph& outer);
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
   Runtime& runtime() const { return *runtime_; }
   const std::shared_ptr<Runtime>& runtime_ptr() const { return runtime_; }
+  // What its nodes may call. Empty: of a body whose outer graph is gone.
+  std::shared_ptr<FunctionLibrary> functions() const { return functions_.lock(); }
 
   // Checks everything: op, name, argument counts and types, attributes (inferred, defaulted, allowed), shapes. On failure the graph is as
   // before. Errors are prefixed with the node's title.
@@ -182,8 +192,20 @@ class Graph {
   // Takes over the nodes of `from`, and the extras that came with them: all, or nothing. ALREADY_EXISTS where both have a node of one name.
   // REQUIRES: the same runtime; nobody else uses `from`, which is empty afterwards.
   Status Adopt(Graph* from, const GraphExtras& extras);
+  // A placeholder for a value of another graph: of its type and shape, and a handle to what it is a handle to.
+  StatusOr<Edge> AddArgument(const Edge& like, std::string name, std::string_view place = "");
+  // Gives input `input` of a merge (the op of role `merge`) the value of a NextIteration in place of what the merge was made with, once.
+  // To be called before anything that holds the merge is run. Errors: INVALID_ARGUMENT for other nodes, types and graphs;
+  // FAILED_PRECONDITION for an input that is closed already, or the last one that is open.
+  Status CloseLoop(const Node* merge, int32_t input, const Node* next);
   // A host constant.
   StatusOr<Edge> AddConst(const Tensor& value, std::string name = "", std::string_view place = "");
+
+  // `by` has the inputs of `node`, then others that do not depend on it, and gives its outputs, then others: a plan that needs both runs
+  // `by` in the place of `node`. Each node once.
+  void Extend(const Node* node, const Node* by);
+  // NULL: nothing runs in its place.
+  const Node* ExtendedBy(const Node* node) const;
 
   const Node* Find(std::string_view name) const;  // NULL: none
   // "name", "name:1"; "^name" is refused.
@@ -204,6 +226,7 @@ class Graph {
   Status Infer(std::string_view name, Node* node) const;
   Status Lower(Node* node) const;
   Status AddReads(Node* node) const;
+  static void PrepareMerge(Node* node);
   Status SetValues(Node* node, std::span<const tw_shape> in_shapes) const;
   StatusOr<const Node*> Insert(std::unique_ptr<Node> node, NodeSpec* spec);
   const Node* FindLocked(std::string_view name) const;
@@ -211,8 +234,12 @@ class Graph {
   const std::string* PlaceLocked(std::string_view place);
 
   std::shared_ptr<Runtime> runtime_;
+  std::shared_ptr<FunctionLibrary> own_functions_;  // NULL: of a body
+  std::weak_ptr<FunctionLibrary> functions_;
   MemoryBudget* const known_;  // pays for the values that follow from constants
   std::atomic<bool> has_imported_{false};
+  std::atomic<bool> has_extended_{false};
+  std::unordered_map<const Node*, const Node*> extended_;
   mutable std::shared_mutex mu_;
   GraphExtras extras_;
   std::vector<std::unique_ptr<Node>> nodes_;

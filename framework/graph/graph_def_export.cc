@@ -1,6 +1,7 @@
 #include <map>
 
 #include "framework/graph/attr_proto.h"
+#include "framework/graph/function.h"
 #include "framework/graph/graph_def.h"
 #include "framework/graph/graph_def_fields.h"
 #include "framework/io/wire.h"
@@ -28,11 +29,16 @@ StatusOr<std::map<std::string, std::string>> Attributes(const Node& node) {
   return all;
 }
 
-StatusOr<std::string> NodeMessage(const Node& node) {
+}  // namespace
+
+StatusOr<std::string> NodeMessage(const Node& node, const InputText& text_of) {
   std::string out, entry;
   PutBytesField(kName, node.name(), &out);
   PutBytesField(kOp, node.op().name, &out);
-  for (const Edge& e : node.inputs()) PutBytesField(kInput, e.text(), &out);
+  for (int32_t i = 0; i < node.n_in(); ++i) {
+    const Node* back = node.back(i);
+    PutBytesField(kInput, text_of(back ? Edge{back, 0} : node.inputs()[size_t(i)]), &out);
+  }
   for (const Node* c : node.controls()) PutBytesField(kInput, StrCat("^", c->name()), &out);
   if (!node.device().empty()) PutBytesField(kDevice, node.device(), &out);
   ASSIGN_OR_RETURN(const auto attrs, Attributes(node));
@@ -44,6 +50,8 @@ StatusOr<std::string> NodeMessage(const Node& node) {
   }
   return out + node.unknown_fields();
 }
+
+namespace {
 
 std::string VersionsMessage(const GraphExtras& v) {
   std::string out;
@@ -61,13 +69,18 @@ StatusOr<std::string> ExportGraphDef(const Graph& graph) {
   const GraphExtras extras = graph.extras();
   std::string out;
   for (int32_t i = 0, n = graph.size(); i < n; ++i) {
-    ASSIGN_OR_RETURN(const std::string message, NodeMessage(*graph.node(i)));
+    ASSIGN_OR_RETURN(const std::string message, NodeMessage(*graph.node(i), [](const Edge& e) { return e.text(); }));
     PutBytesField(kNode, message, &out);
     if (out.size() + extras.library.size() + extras.unknown_fields.size() > kMostBytes) {
       return ResourceExhausted("the graph takes more than 2 GiB, which no GraphDef may have; keep large constants in a checkpoint");
     }
   }
-  if (!extras.library.empty()) PutBytesField(kLibrary, extras.library, &out);
+  std::string library = extras.library;
+  if (const auto functions = graph.functions()) {
+    ASSIGN_OR_RETURN(const std::string added, functions->ExportAdded());
+    library += added;
+  }
+  if (!library.empty()) PutBytesField(kLibrary, library, &out);
   PutBytesField(kVersions, VersionsMessage(extras), &out);
   return out + extras.unknown_fields;
 }

@@ -8,6 +8,7 @@
 #include <exception>
 #include <utility>
 
+#include "framework/base/signals.h"
 #include "thalweg/log.h"
 
 namespace thalweg {
@@ -120,6 +121,7 @@ Status Checkpointer::Start(int64_t step, std::optional<double> metric, NamedTens
   busy_ = true;
   try {
     writing_ = std::thread([this, step, metric, report, held = std::move(values)]() mutable {
+      LeaveSignalsToTheProgram();
       const Status s = Caught([&] { return Write(step, metric, held, &report); });
       held.clear();  // the values may be written to again before anybody hears of it
       Caught([&] { return Finish(report, s), Status(); }).IgnoreError();

@@ -37,10 +37,8 @@ class Builder {
     CollectNeeded();
     w_.nodes.reserve(sig_.feeds.size() + needed_.size());
     RETURN_IF_ERROR(AddFeeds());
-    for (const Node* n : needed_) {
-      Status s = AddNode(*n);
-      if (!s.ok()) return OfNode(*n, Prefix(s, n->title() + ":"));
-    }
+    for (const Node* n : needed_) RETURN_IF_ERROR(AddOnce(n));
+    if (w_.flow) CloseLoops();
     MarkOpen();
     Waits waits;
     for (const Edge& e : sig_.fetches) w_.fetches.push_back(Fetched(e, &waits));
@@ -86,6 +84,10 @@ class Builder {
         if (Feed(e) < 0) need(e.node);
       }
       for (const Node* c : n->controls()) need(c);
+      if (FlowOf(n->op()) != Flow::kMerge) continue;
+      for (int32_t i = 0; i < n->n_in(); ++i) {
+        if (const Node* next = n->back(i)) need(next);
+      }
     }
     std::sort(needed_.begin(), needed_.end(), [](const Node* a, const Node* b) { return a->id() < b->id(); });
   }
@@ -117,6 +119,23 @@ class Builder {
     return int32_t(w_.nodes.size()) - 1;
   }
 
+  // Of nodes of which one runs in the place of the other only the last one that is needed runs, where the first would.
+  Status AddOnce(const Node* n) {
+    if (index_[size_t(n->id())] >= 0) return Status();
+    const Node* runs = n;
+    for (const Node* by = w_.graph->ExtendedBy(n); by; by = w_.graph->ExtendedBy(by)) {
+      if (std::binary_search(needed_.begin(), needed_.end(), by, [](const Node* a, const Node* b) { return a->id() < b->id(); })) runs = by;
+    }
+    // What only the other one reads comes early with it.
+    for (const Edge& e : runs->inputs()) {
+      if (Feed(e) < 0 && index_[size_t(e.node->id())] < 0) RETURN_IF_ERROR(AddOnce(e.node));
+    }
+    Status s = AddNode(*runs);
+    if (!s.ok()) return OfNode(*runs, Prefix(s, runs->title() + ":"));
+    for (; n != runs; n = w_.graph->ExtendedBy(n)) index_[size_t(n->id())] = index_[size_t(runs->id())];
+    return Status();
+  }
+
   Status AddNode(const Node& n) {
     if (n.op().role == "placeholder") {
       return InvalidArgument("no value is fed; feed '", Shown(n.name()), "' (", DTypeName(n.out_type(0)), ", shape ", n.shape(0).text(),
@@ -124,6 +143,8 @@ class Builder {
     }
     WorkNode x;
     x.node = n.runs_as() ? n.runs_as() : &n;
+    x.flow = FlowOf(x.node->op());
+    w_.flow = w_.flow || x.flow != Flow::kNone;
     x.in.resize(n.inputs().size());
     x.controls.reserve(n.controls().size());
     for (const Node* c : n.controls()) {
@@ -254,6 +275,18 @@ class Builder {
       return;
     }
     references_[n.id()] = {{self, 0}, -1, read};
+  }
+
+  // What comes round is there only now.
+  void CloseLoops() {
+    for (const Node* n : needed_) {
+      WorkNode& x = w_.nodes[size_t(index_[size_t(n->id())])];
+      for (int32_t i = 0; x.flow == Flow::kMerge && i < n->n_in(); ++i) {
+        if (!n->back(i)) continue;
+        x.back.resize(x.in.size());
+        x.back[size_t(i)] = Plain({n->back(i), 0});
+      }
+    }
   }
 
   // The variables whose shape some node of the graph may change, whether it runs here or in another step: what it answers does not have the

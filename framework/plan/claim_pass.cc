@@ -351,7 +351,7 @@ class Claimer {
 }  // namespace
 
 Status ClaimPass(WorkGraph* w) {
-  if (w->options->compilers == "off") return Status();
+  if (w->options->compilers == "off" || w->flow) return Status();
   const auto roles = w->runtime().registry().RolesOf<CompilerRole>();
   return roles.empty() ? Status() : Claimer(w).Run(roles);
 }

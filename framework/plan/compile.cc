@@ -8,6 +8,8 @@
 #include "framework/base/shown.h"
 #include "framework/graph/attr_proto.h"
 #include "framework/plan/batches.h"
+#include "framework/plan/emit_frames.h"
+#include "framework/plan/frame_plan.h"
 #include "framework/plan/layout.h"
 #include "framework/plan/order.h"
 #include "framework/plan/part.h"
@@ -46,6 +48,7 @@ class Emitter {
 
   StatusOr<std::unique_ptr<Plan>> Run() {
     ASSIGN_OR_RETURN(plan_->host, w_.runtime().host_device());
+    plan_->takes_feeds = w_.signature->takes_feeds;
     node_of_.assign(w_.nodes.size(), -1);
     leads_to_.assign(w_.nodes.size(), -1);
     CountOutputs();
@@ -256,7 +259,7 @@ class Emitter {
     WorkNode& x = w_.nodes[size_t(work)];
     if (!x.node) {
       PlanValue v;
-      v.kind = PlanValue::kFeed;
+      v.kind = plan_->takes_feeds ? PlanValue::kHeld : PlanValue::kFeed;
       v.feed = x.feed;
       v.dtype = x.out_types[0];
       ValueOf({work, 0}) = AddValue(v, {work, 0}, x.shapes[0]);
@@ -305,7 +308,7 @@ class Emitter {
     if (known && outputs_known) {
       ASSIGN_OR_RETURN(scratch, PrepareScratch(n.run, shapes));
     }
-    bool given = false;
+    bool given = !kernel.gives.empty();
     for (size_t o = 0; o < node.op().outputs.size(); ++o) given = given || kernel.view[o] >= 0;
     n.given = given;
     int32_t self = int32_t(plan_->nodes.size());
@@ -392,6 +395,7 @@ class Emitter {
     const bool for_memory = o.order == "smallest_peak";
     if (plan_->prioritized && !for_memory) Reorder(OrderByPriority(*plan_), plan_.get(), &shapes_);
     MarkHeavy(*plan_, &shapes_);
+    plan_->async = NeedsCounts(*plan_);
     plan_->wants_counts = WantsCounts(*plan_, o, shapes_);
     plan_->counted = plan_->wants_counts;
     if (!for_memory) {
@@ -400,7 +404,7 @@ class Emitter {
       if (FitsBudget(o, shapes_)) return Status();
       plan_->batches.clear();
     }
-    plan_->counted = NeedsCounts(*plan_) || o.engine == "counted";
+    plan_->counted = plan_->async || o.engine == "counted";
     plan_->in_turn = plan_->counted;
     LayOut(*plan_, &shapes_);
     if (o.order == "given" || (!for_memory && FitsBudget(o, shapes_))) return CheckBudget();
@@ -502,6 +506,7 @@ StatusOr<std::unique_ptr<Plan>> CompilePlan(Graph& graph, const Signature& signa
     if (pass.optional && (!options.optimize || std::find(off.begin(), off.end(), pass.name) != off.end())) continue;
     RETURN_IF_ERROR(pass.run(&w));
   }
+  if (w.flow) return EmitFrames(&w, states);
   Emitter emitter(&w, states);
   ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan, emitter.Run());
   if (!MayHaveOtherShapes(w)) return plan;

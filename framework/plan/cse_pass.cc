@@ -104,7 +104,7 @@ Status CsePass(WorkGraph* w) {
     for (WorkEdge& e : n.in) e.node = twin[size_t(e.node)];
     for (int32_t& c : n.controls) c = twin[size_t(c)];
     // Stateful nodes each have their own effect; a placeholder with a default may be fed in another signature but here it is a node.
-    if (!n.node || n.node->op().stateful || n.node->op().once || n.values.empty() || shares(n)) continue;
+    if (!n.node || n.node->op().stateful || n.node->op().once || n.values.empty() || n.flow != Flow::kNone || shares(n)) continue;
     uint64_t h = Hash(n);
     auto it = seen.find(h);
     for (int left = kMostAlike; it != seen.end() && it->first == h && left > 0; ++it, --left) {
@@ -114,6 +114,9 @@ Status CsePass(WorkGraph* w) {
       break;
     }
     if (twin[i] == int32_t(i)) seen.emplace(h, int32_t(i));
+  }
+  for (WorkNode& n : w->nodes) {
+    for (WorkEdge& e : n.back) e.node = e.node < 0 ? e.node : twin[size_t(e.node)];
   }
   for (WorkEdge& e : w->fetches) e.node = twin[size_t(e.node)];
   for (int32_t& t : w->targets) t = twin[size_t(t)];

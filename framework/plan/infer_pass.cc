@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "framework/base/checked.h"
+#include "framework/graph/function_shapes.h"
 #include "framework/graph/shape_inference.h"
 #include "framework/plan/work_graph.h"
 #include "framework/runtime/evaluate.h"
@@ -46,6 +47,10 @@ Status InferNode(WorkGraph* w, WorkNode* n) {
   if (!s.ok()) return OfNode(node, Prefix(s, node.title() + ":"));
   n->shapes = std::move(answer.shapes);
   n->handles = std::move(answer.handles);
+  for (int32_t o = 0; CallsFunctions(node.op()) && o < node.n_out(); ++o) {  // the rule does not know what the functions said
+    auto both = MergeShapes(n->shapes[size_t(o)], node.shape(o));
+    if (both.ok()) n->shapes[size_t(o)] = *std::move(both);
+  }
   if (node.op().stateful || node.op().once || n->in.empty() || !CanEvaluate(node.op(), node.in_at(), shapes, values)) return Status();
   for (const Shape& out : n->shapes) {
     if (out.known() && !IsSmall(out)) return Status();
@@ -58,36 +63,129 @@ Status InferNode(WorkGraph* w, WorkNode* n) {
   return Status();
 }
 
+// Takes over what the graph knows, or works out what the shapes and values of the inputs say.
+Status InferOne(WorkGraph* w, WorkNode* n) {
+  if (n->node->op().role != "const" && !Unchanged(*w, *n)) return InferNode(w, n);
+  n->handles = n->node->handles();
+  n->shapes.clear();
+  n->shapes.reserve(n->values.size());
+  for (int32_t o = 0; o < n->node->n_out(); ++o) {
+    n->shapes.push_back(n->node->shape(o));
+    n->values[size_t(o)] = n->node->value(o);
+  }
+  return Status();
+}
+
+void MarkConstant(const WorkGraph& w, WorkNode* n) {
+  if (n->open) {
+    for (HandleInfo& h : n->handles) h.shape = Shape();
+  }
+  // What follows from a node with control inputs, if only from the shape of its output, has to wait for them too, so its node stays. What
+  // follows from a branch or a loop is only there where that runs.
+  bool waits = n->flow != Flow::kNone;
+  for (const WorkEdge& e : n->in) {
+    const WorkNode& p = w.nodes[size_t(e.node)];
+    n->varies = n->varies || p.varies;
+    waits = waits || p.ordered;
+  }
+  n->ordered = waits || !n->controls.empty();
+  n->constant = !n->values.empty() && !n->node->op().stateful && !waits;
+  for (const Tensor& v : n->values) n->constant = n->constant && v;
+  // Without optimisation only true constants stay constants; shape rules still know the other values.
+  if (!w.options->optimize && n->node->op().role != "const") n->constant = false;
+}
+
+// ---- Branches and loops ----
+
+// The sizes that both have in common.
+Shape InCommon(const Shape& a, const Shape& b) {
+  if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) return Shape();
+  std::vector<int64_t> dims(a.dims().begin(), a.dims().end());
+  for (size_t k = 0; k < dims.size(); ++k) {
+    if (dims[k] != b.dims()[k]) dims[k] = -1;
+  }
+  return Shape(std::move(dims));
+}
+
+// Of a merge with a loop: what enters, and as far as is known by now, what comes round.
+void InferLoop(const WorkGraph& w, WorkNode* n) {
+  Shape shape;
+  HandleInfo handle;
+  bool first = true;
+  for (size_t i = 0; i < n->in.size(); ++i) {
+    if (n->back[i].node >= 0) continue;
+    const WorkNode& p = w.nodes[size_t(n->in[i].node)];
+    const Shape& other = p.shapes[size_t(n->in[i].port)];
+    shape = first ? other : InCommon(shape, other);
+    handle = first ? p.handle(n->in[i].port) : HandleInfo();
+    first = false;
+  }
+  if (!n->shapes.empty()) {  // of the round before
+    shape = InCommon(shape, n->shapes[0]);
+    if (!n->handle(0).known()) handle = HandleInfo();
+  }
+  n->shapes = {std::move(shape), Shape(std::vector<int64_t>{})};
+  n->handles = {std::move(handle), HandleInfo()};
+}
+
+// What comes round has another shape than was known so far: the merge knows less, and what follows from it is worked out again.
+bool Widen(const WorkGraph& w, WorkNode* n) {
+  bool widened = false;
+  for (const WorkEdge& e : n->back) {
+    if (e.node < 0) continue;
+    const WorkNode& p = w.nodes[size_t(e.node)];
+    Shape both = InCommon(n->shapes[0], p.shapes[0]);
+    widened = widened || !(both == n->shapes[0]);
+    n->shapes[0] = std::move(both);
+    const HandleInfo& now = n->handles[0];
+    if (!now.known() || (p.handle(0).dtype == now.dtype && p.handle(0).shape == now.shape)) continue;
+    n->handles[0] = HandleInfo();
+    widened = true;
+  }
+  return widened;
+}
+
+void KnowNothing(WorkNode* n) {
+  n->shapes.assign(n->out_types.size(), Shape());
+  n->handles.clear();
+  for (Tensor& v : n->values) v.reset();
+}
+
+// Until the shapes of loops are those of all their iterations. Each round makes a merge know less; after some, all merges of loops know
+// nothing, so that no graph can ask for many rounds.
+Status InferLoops(WorkGraph* w) {
+  constexpr int kMostRounds = 8;
+  bool again = true;
+  for (int round = 0; again; ++round) {
+    for (WorkNode& n : w->nodes) {
+      if (!n.node) continue;
+      const bool is_loop = !n.back.empty();
+      for (Tensor& v : n.values) v.reset();
+      Status s;
+      if (is_loop) InferLoop(*w, &n);
+      if (!is_loop) s = InferOne(w, &n);
+      MarkConstant(*w, &n);
+      // A branch that does not run may have any shapes: its nodes fail when they run.
+      if (!s.ok() && !n.ordered) return s;
+      if (!s.ok()) KnowNothing(&n);
+    }
+    again = false;
+    for (WorkNode& n : w->nodes) again = (!n.back.empty() && Widen(*w, &n)) || again;
+    for (WorkNode& n : w->nodes) {
+      if (again && round >= kMostRounds && !n.back.empty()) KnowNothing(&n);
+    }
+  }
+  return Status();
+}
+
 }  // namespace
 
 Status InferPass(WorkGraph* w) {
+  if (w->flow) return InferLoops(w);
   for (WorkNode& n : w->nodes) {
     if (!n.node) continue;
-    if (n.node->op().role == "const" || Unchanged(*w, n)) {
-      n.handles = n.node->handles();
-      n.shapes.reserve(n.values.size());
-      for (int32_t o = 0; o < n.node->n_out(); ++o) {
-        n.shapes.push_back(n.node->shape(o));
-        n.values[size_t(o)] = n.node->value(o);
-      }
-    } else {
-      RETURN_IF_ERROR(InferNode(w, &n));
-    }
-    if (n.open) {
-      for (HandleInfo& h : n.handles) h.shape = Shape();
-    }
-    // What follows from a node with control inputs, if only from the shape of its output, has to wait for them too, so its node stays.
-    bool waits = false;
-    for (const WorkEdge& e : n.in) {
-      const WorkNode& p = w->nodes[size_t(e.node)];
-      n.varies = n.varies || p.varies;
-      waits = waits || p.ordered;
-    }
-    n.ordered = waits || !n.controls.empty();
-    n.constant = !n.values.empty() && !n.node->op().stateful && !waits;
-    for (const Tensor& v : n.values) n.constant = n.constant && v;
-    // Without optimisation only true constants stay constants; shape rules still know the other values.
-    if (!w->options->optimize && n.node->op().role != "const") n.constant = false;
+    RETURN_IF_ERROR(InferOne(w, &n));
+    MarkConstant(*w, &n);
   }
   return Status();
 }

@@ -20,7 +20,7 @@ Status OncePass(WorkGraph* w) {
   for (WorkNode& n : w->nodes) {
     if (n.dead || n.constant || !n.node || !n.node->op().once || !n.in.empty()) continue;
     auto values = w->states->Once(RunOf(*w, n));
-    if (!values.ok()) return values.status();
+    if (!values.ok()) return OfNode(*n.node, Prefix(values.status(), n.node->title() + ":"));
     n.values = *std::move(values);
     n.constant = true;
   }

@@ -78,7 +78,7 @@ class Placer {
     bool colocated = false;
     for (size_t i = 0; i < n_nodes_; ++i) {
       const WorkNode& n = w_.nodes[i];
-      if (!n.node || n.dead || n.constant) continue;
+      if (!n.node || n.dead || n.constant || n.flow != Flow::kNone) continue;
       member_[i] = n.node;
       colocated = colocated || !n.node->colocate_with().empty();
     }

@@ -20,7 +20,7 @@ struct PlanValue {
     kBlock,     // at an offset of the location's block; shape known
     kHeld,      // a tensor of its own: fetched, stored, given by the kernel, or of a shape that only running tells
     kConst,     // the same in every step
-    kFeed,      // lent by the caller
+    kFeed,      // lent by the caller; a feed that the step owns is kHeld
     kFeedView,  // the memory of a feed under other dims
   };
   Kind kind = kHeld;
@@ -35,7 +35,8 @@ struct PlanValue {
 class Part;  // part.h: what a graph compiler made of several nodes
 
 struct PlanNode {
-  enum Kind : uint8_t { kKernel, kCopyIn, kCopyOut, kCopyPeer };  // copies from host memory to a device's, back, between two devices
+  // Copies from host memory to a device's, back, between two devices; what the engine for control flow does itself (see FramePlan).
+  enum Kind : uint8_t { kKernel, kCopyIn, kCopyOut, kCopyPeer, kFlow };
   Kind kind = kKernel;
   NodeRun run;                   // copies: only device is set; kCopyPeer: where the value comes from
   std::vector<int32_t> in, out;  // values
@@ -131,6 +132,7 @@ struct PlanBatch {
   std::vector<int32_t> next;  // batches that wait for it
 };
 
+struct FramePlan;  // frame_plan.h
 struct ShapeSource;
 
 struct Plan {
@@ -138,18 +140,21 @@ struct Plan {
   ~Plan();
   std::vector<PlanNode> nodes;  // in an order that respects all dependencies
   std::vector<PlanValue> values;
-  std::vector<int32_t> feeds;      // value per feed; -1: nobody reads it
-  std::vector<int32_t> fetches;    // value per fetch
-  std::vector<Device*> devices;    // of locations 1...
-  bool counted = false;            // engine
-  std::vector<int32_t> pending;    // per node: how many it waits for; of the counted engine
-  std::vector<int32_t> roots;      // nodes that wait for none
-  std::vector<PlanBatch> batches;  // all nodes, where the fixed engine may run some beside others; else empty
-  bool wants_counts = false;       // what the sizes ask for; the memory budget may forbid it
-  bool in_turn = false;            // the counted engine too runs one node after the other
-  bool smallest_peak = false;      // the order was chosen for its memory
-  bool prioritized = false;        // some node has a priority
-  Device* host = nullptr;          // whose pool serves location 0
+  std::vector<int32_t> feeds;         // value per feed; -1: nobody reads it
+  std::vector<int32_t> fetches;       // value per fetch
+  std::vector<Device*> devices;       // of locations 1...
+  bool counted = false;               // engine
+  std::vector<int32_t> pending;       // per node: how many it waits for; of the counted engine
+  std::vector<int32_t> roots;         // nodes that wait for none
+  std::unique_ptr<FramePlan> frames;  // of a graph with control flow, which has an engine of its own; else NULL
+  std::vector<PlanBatch> batches;     // all nodes, where the fixed engine may run some beside others; else empty
+  bool async = false;                 // some kernel ends elsewhere
+  bool wants_counts = false;          // what the sizes ask for; the memory budget may forbid it
+  bool in_turn = false;               // the counted engine too runs one node after the other
+  bool smallest_peak = false;         // the order was chosen for its memory
+  bool takes_feeds = false;           // as the signature
+  bool prioritized = false;           // some node has a priority
+  Device* host = nullptr;             // whose pool serves location 0
   PlanNotes notes;
   std::shared_ptr<const PlanShapes> shapes;  // for the feeds that it was made for
   std::unique_ptr<ShapeSource> source;       // what other shapes are worked out from; NULL: the feeds have no others
@@ -158,6 +163,7 @@ struct Plan {
 struct Signature {
   std::vector<Edge> feeds, fetches;
   std::vector<const Node*> targets;
+  bool takes_feeds = false;  // the step owns what it is fed, and lets it go with its last reader
 };
 
 // Makes and keeps kernel states: one per node, kernel and device of a session.

@@ -5,12 +5,15 @@
 
 #include "framework/base/dtype.h"
 #include "framework/json/json.h"
+#include "framework/plan/frame_plan.h"
 #include "framework/plan/part.h"
 #include "framework/registry/kernel_spec.h"
 #include "framework/runtime/device.h"
 
 namespace thalweg {
 namespace {
+
+bool IsCopy(const PlanNode& n) { return n.kind != PlanNode::kKernel && n.kind != PlanNode::kFlow; }
 
 class Writer {
  public:
@@ -30,7 +33,7 @@ class Writer {
 
   std::string Text() {
     j_.Object();
-    j_.Text("engine", p_.counted ? "counted" : "fixed");
+    j_.Text("engine", p_.frames ? "frames" : p_.counted ? "counted" : "fixed");
     j_.Text("order", p_.smallest_peak ? "smallest_peak" : "given");
     Edges("feeds", signature_.feeds);
     Edges("fetches", signature_.fetches);
@@ -38,7 +41,7 @@ class Writer {
     for (size_t i = 0; i < p_.nodes.size(); ++i) WriteNode(i);
     j_.End();
     Notes();
-    j_.Number("copies", std::count_if(p_.nodes.begin(), p_.nodes.end(), [](const PlanNode& n) { return n.kind != PlanNode::kKernel; }));
+    j_.Number("copies", std::count_if(p_.nodes.begin(), p_.nodes.end(), IsCopy));
     j_.Array("block_bytes");
     for (size_t l = 0; l < s_.block_bytes.size(); ++l) {
       j_.Object().Text("device", Location(int32_t(l))).Number("bytes", int64_t(s_.block_bytes[l])).End();
@@ -60,12 +63,12 @@ class Writer {
 
   void WriteNode(size_t i) {
     const PlanNode& n = p_.nodes[i];
-    const bool copy = n.kind != PlanNode::kKernel;
+    const bool copy = IsCopy(n);
     j_.Object();
     j_.Text("name", copy ? "" : n.run.node->name());
     j_.Text("op", copy ? "copy" : n.run.node->op().name);
     j_.Text("device", n.run.device->name());
-    j_.Text("kernel", copy ? "" : n.run.kernel->spec.text);
+    j_.Text("kernel", n.run.kernel ? n.run.kernel->spec.text : "");
     j_.Number("order", int64_t(i));
     j_.Number("priority", n.priority);
     j_.Array("after");

@@ -4,6 +4,7 @@ namespace thalweg {
 const std::vector<Pass>& Passes() {
   static const std::vector<Pass> passes = {
       {"guard", "nodes of imported graphs that the session does not let run are refused", GuardPass, false},
+      {"frames", "which loop every node is in, and that values come into loops and out of them as they may", FramePass, false},
       {"infer", "shapes for the sizes that are fed, and the constants that follow from them", InferPass, false},
       {"simplify", "nodes that change nothing are left out", SimplifyPass, true},
       {"fold", "nodes whose inputs are constants become constants", FoldPass, true},
@@ -37,20 +38,25 @@ void DropValues(WorkGraph* w) {
 
 Status PrunePass(WorkGraph* w) {
   std::vector<uint8_t> live(w->nodes.size(), 0);
-  for (const WorkEdge& e : w->fetches) live[size_t(e.node)] = 1;
-  for (int32_t t : w->targets) live[size_t(t)] = 1;
-  for (size_t i = w->nodes.size(); i-- > 0;) {
-    WorkNode& n = w->nodes[i];
-    if (!live[i]) {
-      n.dead = true;
-      continue;
-    }
+  std::vector<int32_t> todo;
+  const auto need = [&](int32_t i) {
+    if (i < 0 || live[size_t(i)]) return;
+    live[size_t(i)] = 1;
+    todo.push_back(i);
+  };
+  for (const WorkEdge& e : w->fetches) need(e.node);
+  for (int32_t t : w->targets) need(t);
+  while (!todo.empty()) {
+    const WorkNode& n = w->nodes[size_t(todo.back())];
+    todo.pop_back();
     // A constant needs nothing any more, but what it was ordered after still has to happen.
     if (!n.constant) {
-      for (const WorkEdge& e : n.in) live[size_t(e.node)] = 1;
+      for (const WorkEdge& e : n.in) need(e.node);
+      for (const WorkEdge& e : n.back) need(e.node);
     }
-    for (int32_t c : n.controls) live[size_t(c)] = 1;
+    for (int32_t c : n.controls) need(c);
   }
+  for (size_t i = 0; i < w->nodes.size(); ++i) w->nodes[i].dead = w->nodes[i].dead || !live[i];
   DropValues(w);
   return Status();
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/base/status.h"
+#include "framework/graph/flow.h"
 #include "framework/graph/graph.h"
 #include "framework/plan/plan.h"
 #include "framework/registry/kernel_spec.h"
@@ -29,6 +30,9 @@ struct WorkNode {
   const Node* reader = nullptr;  // of a read that stands for no node of the graph: for whom it reads; NULL: for a fetch
   std::vector<WorkEdge> in;
   std::vector<int32_t> controls;
+  std::vector<WorkEdge> back;  // of a merge that closes a loop: per input, what comes round, if that is not `in`; node -1: it is
+  Flow flow = Flow::kNone;
+  int32_t frame = 0, into = 0;  // where it runs, and where its outputs are; see FramePass
   std::vector<uint32_t> out_types;
   std::vector<Shape> shapes;
   std::vector<HandleInfo> handles;  // empty: nothing is known of any output
@@ -44,6 +48,15 @@ struct WorkNode {
   const HandleInfo& handle(int32_t port) const { return handles.empty() ? kNoHandle : handles[size_t(port)]; }
 };
 
+// A frame of the graph's loops.
+struct WorkFrame {
+  std::string name;
+  int32_t parent = -1;
+  int32_t parallel = 1;         // iterations that may be under way at once
+  const Node* enter = nullptr;  // one that leads into it
+  int32_t depth = 0;            // frames around it
+};
+
 struct WorkGraph {
   Graph* graph = nullptr;
   const Signature* signature = nullptr;
@@ -53,6 +66,8 @@ struct WorkGraph {
   std::vector<int32_t> feeds;  // node per feed; -1: nobody reads it
   std::vector<WorkEdge> fetches;
   std::vector<int32_t> targets;
+  bool flow = false;                                        // some nodes decide what of the others runs: see graph/flow.h
+  std::vector<WorkFrame> frames;                            // the first is the graph itself; of a graph with such nodes
   std::vector<std::pair<WorkEdge, WorkEdge>> equal_shapes;  // what passes made use of and other feeds may change
   PlanNotes notes;
   StateCache* states = nullptr;
@@ -69,6 +84,7 @@ const std::vector<Pass>& Passes();
 
 Status BuildWorkGraph(Graph* graph, const Signature& signature, WorkGraph* out);
 Status GuardPass(WorkGraph* w);     // imported nodes do what they may, and nothing else
+Status FramePass(WorkGraph* w);     // which loop every node is in
 Status InferPass(WorkGraph* w);     // shapes for these feeds; constants that follow
 Status FoldPass(WorkGraph* w);      // nodes whose inputs are constants
 Status SimplifyPass(WorkGraph* w);  // nodes that change nothing

@@ -23,11 +23,8 @@ struct NameList {
   std::string_view word;
   std::vector<std::string> KernelSpec::* names;
 };
-constexpr NameList kNameLists[] = {{"host", &KernelSpec::host},
-                                   {"keep", &KernelSpec::keep},
-                                   {"read", &KernelSpec::read},
-                                   {"update", &KernelSpec::update},
-                                   {"replace", &KernelSpec::replace}};
+constexpr NameList kNameLists[] = {{"host", &KernelSpec::host}, {"keep", &KernelSpec::keep},     {"gives", &KernelSpec::gives},
+                                   {"read", &KernelSpec::read}, {"update", &KernelSpec::update}, {"replace", &KernelSpec::replace}};
 
 struct PairList {
   std::string_view word;

@@ -19,7 +19,7 @@ struct KernelSpec {
   std::vector<uint32_t> in_types, out_types;  // per argument; 0: any. Empty out_types: any
   bool cheap = false, may_block = false, async = false, capture_safe = false, nondeterministic = false, strided = false;
   // Argument names, checked against the op when the kernel is committed.
-  std::vector<std::string> host, keep, read, update, replace;
+  std::vector<std::string> host, keep, gives, read, update, replace;
   std::vector<std::pair<std::string, std::string>> inplace, view;  // output, input
   int32_t priority = 0;
   std::string text;
@@ -38,6 +38,7 @@ struct KernelDef {
   std::vector<uint8_t> replace;                                // of update: 1 where it stands in that clause
   std::vector<std::vector<int32_t>> inplace;                   // per output argument: input arguments, the preferred first
   std::vector<int32_t> view;                                   // per output argument: input argument, or -1
+  std::vector<uint8_t> gives;                                  // per output argument: 1: the kernel brings its memory; empty: none
   std::vector<uint32_t> newer_attrs;  // attributes of the op that came after the minor that the plugin was written for
   // The sealed definition and the table it is called with.
   tw_kernel_def def{};

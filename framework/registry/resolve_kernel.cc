@@ -1,5 +1,6 @@
 #include "framework/registry/resolve_kernel.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "framework/base/dtype.h"
@@ -90,6 +91,13 @@ Status ResolveKernel(const OpSchema& op, KernelDef* k) {
   k->view.assign(n_out, -1);
   RETURN_IF_ERROR(Mark(k->spec.host, op, "host", true, &k->host_in, &k->host_out));
   RETURN_IF_ERROR(Mark(k->spec.keep, op, "keep", false, &k->keep, nullptr));
+  if (!k->spec.gives.empty()) {
+    std::vector<uint8_t> no_input(n_in, 0);
+    k->gives.assign(n_out, 0);
+    RETURN_IF_ERROR(Mark(k->spec.gives, op, "gives", true, &no_input, &k->gives));
+    if (std::count(no_input.begin(), no_input.end(), 1))
+      return InvalidArgument("clause 'gives' names an input of op '", op.name, "'; it is for outputs");
+  }
   RETURN_IF_ERROR(Mark(k->spec.read, op, "read", false, &k->read, nullptr));
   RETURN_IF_ERROR(Mark(k->spec.update, op, "update", false, &k->update, nullptr));
   RETURN_IF_ERROR(Mark(k->spec.replace, op, "replace", false, &k->replace, nullptr));

@@ -268,6 +268,10 @@ StatusOr<std::vector<Tensor>> EvaluateOnHost(Runtime& runtime, const Node& node,
   if (!kernel) return NotFound(node.title(), " has no kernel on ", host->kind());
   if (kernel->spec.may_block || kernel->spec.async || kernel->spec.nondeterministic)
     return FailedPrecondition(node.title(), " cannot run while planning");
+  // Objects may be as large as they like, and a shape tells nothing of them.
+  if (std::find(node.types().begin(), node.types().end(), TW_VARIANT) != node.types().end()) {
+    return FailedPrecondition(node.title(), " works on variants, which planning does not make");
+  }
   static const std::string kNoContainer;
   return CallOnce(runtime, node, *kernel, host, shapes, values, kNoContainer, budget);
 }

@@ -8,12 +8,21 @@
 #include <utility>
 
 #include "framework/runtime/batch_run.h"
+#include "framework/runtime/frame_run.h"
 #include "framework/runtime/in_order.h"
 #include "framework/runtime/pause.h"
 #include "framework/runtime/thread_pool.h"
+#include "framework/runtime/waiting_calls.h"
 
 namespace thalweg {
 namespace {
+
+// Lets everything of a step go.
+Status FinishStep(StepState* step, Status s, Tensor* fetches) {
+  s = step->Finish(std::move(s), fetches);
+  if (step->trace) step->trace->Finish();
+  return s;
+}
 
 // Every node has a count of what it waits for; whoever brings it to zero runs it or queues it. After a failure nodes are counted down
 // without being run, so the step always comes to its end.
@@ -27,6 +36,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     queued_.store(int32_t(s_->ready.size()), std::memory_order_relaxed);
     s_->listener = this;
   }
+  // A step that goes on by `driver`, which calls Drive, whenever there is something to do and nobody drives it.
+  CountedRun(StepState* s, ThreadPool::Task* driver) : CountedRun(s) { driver_ = driver; }
 
   Status Run() {
     if (p_.nodes.empty()) return Status();
@@ -41,31 +52,57 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
       if (kTraced) s_->trace->Waited(since);
     }
     if (pool && pool->threads() > 1) pool->Withdraw(this);
+    return TakeStatus();
+  }
+
+  // Of a run with a driver: works as long as there is something to do; true: the step is over. False: its driver will be started, maybe
+  // before this returns, and nothing of the step may be looked at.
+  bool Drive() {
+    if (p_.nodes.empty()) return true;
+    uint64_t hands = HandsAtFirst();
+    do {
+      s_->pool->Offer(this, std::exchange(hands, 1));
+      while (WorkOne() || WaitForHelpers()) {
+      }
+      s_->pool->Withdraw(this);
+      if (left_.load(std::memory_order_acquire) == 0) return true;
+    } while (!Rest());
+    return false;
+  }
+
+  Status TakeStatus() {
     // Whoever ended the last node may still hold the lock.
     std::lock_guard lock(mu_);
     return status_;
   }
 
   bool Help() override {
-    if (!WorkOne()) return false;
-    while (!s_->pool->outranks(priority()) && WorkOne()) {
+    if (driver_) {
+      if (queued_.load(std::memory_order_acquire) <= 0) return false;
+      helpers_.fetch_add(1, std::memory_order_relaxed);
     }
-    return true;
+    const bool did = WorkOne();
+    while (did && !s_->pool->outranks(priority()) && WorkOne()) {
+    }
+    if (driver_) HelperLeaves();
+    return did;
   }
 
   // An asynchronous call is over: its node goes through the queue once more, marked, so that nothing runs on a foreign thread.
   void Ended(size_t node, Status st) override {
     if (kTraced) s_->trace->Ended(node, st.ok());
-    std::lock_guard lock(mu_);
     if (!st.ok()) Fail(s_->Describe(node, st));
-    s_->ready.push_back(EndedEntry(int32_t(node)));
-    queued_.fetch_add(1, std::memory_order_release);
-    changed_.notify_all();
+    PushFromOutside(EndedEntry(int32_t(node)));
   }
+
+  // A call that waited at a resource is to be run again.
+  void Again(size_t node) override { PushFromOutside(kAgain + int32_t(node)); }
+  bool failed() const override { return failed_.load(std::memory_order_acquire); }
 
  private:
   // The queue holds nodes to run, and (marked) nodes that ended elsewhere and whose successors are still to be counted.
   static constexpr int32_t kRan = 1 << 30;                   // by a blocking thread, completely
+  static constexpr int32_t kAgain = 1 << 29;                 // waited at a resource
   static int32_t EndedEntry(int32_t node) { return ~node; }  // an asynchronous call, whose end is still to be done
   static int32_t RanEntry(int32_t node) { return kRan + node; }
 
@@ -107,7 +144,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   // REQUIRES: mu_. Nodes that ended come before those to run, and of these the highest priority, then the plan's order.
   void MoveFirstToBack() {
     auto rank = [&](int32_t entry) {
-      const bool ended = entry < 0 || entry >= kRan;
+      const bool ended = entry < 0 || entry >= kAgain;
       return ended ? std::pair(INT64_MIN, 0) : std::pair(-int64_t{p_.nodes[size_t(entry)].priority}, entry);
     };
     auto first = std::min_element(s_->ready.begin(), s_->ready.end(), [&](int32_t a, int32_t b) { return rank(a) < rank(b); });
@@ -117,6 +154,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   // *ended, here and below: how many nodes are over that left_ does not know of yet. One thread's chain of nodes is counted at its end.
   int32_t Enter(int32_t entry, int32_t* ended) {
     if (entry >= kRan) return Done(entry - kRan, ended);
+    if (entry >= kAgain) return RunAgain(entry - kAgain, ended);
     if (entry >= 0) return RunOne(entry, ended);
     int32_t node = ~entry;
     Status st;
@@ -126,16 +164,24 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     } catch (...) {
       st = Thrown();
     }
-    if (!st.ok()) {
-      std::lock_guard lock(mu_);
-      Fail(std::move(st));
-    }
+    if (!st.ok()) Fail(std::move(st));
     return Done(node, ended);
   }
 
-  void Fail(Status st) {  // REQUIRES: mu_
-    if (status_.ok()) status_ = std::move(st);
-    failed_.store(true, std::memory_order_release);
+  // Before the node that failed counts as over, so that the step is still there. What waits at resources need not wait any longer.
+  void Fail(Status st) {
+    {
+      std::lock_guard lock(mu_);
+      if (status_.ok()) status_ = std::move(st);
+      if (failed_.exchange(true, std::memory_order_release)) return;
+    }
+    WaitingCalls::Get().CallAll(s_);
+  }
+
+  // Node i has its turn at the resource where it waits, or the step is to end.
+  int32_t RunAgain(int32_t i, int32_t* ended) {
+    if (Status st = WaitInterrupted(*s_); !st.ok()) Fail(s_->Describe(size_t(i), st));
+    return RunOne(i, ended);
   }
 
   // Runs node i and answers a node that became ready and should be run next here, or -1.
@@ -154,11 +200,9 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
         st = RunNode<kTraced>(s_, size_t(i), &pending);
       }
       if (st.ok() && pending) return -1;
-      if (!st.ok()) {
-        std::lock_guard lock(mu_);
-        Fail(std::move(st));
-      }
+      if (!st.ok()) Fail(std::move(st));
     }
+    s_->StopWaiting(size_t(i));
     return Done(i, ended);
   }
 
@@ -188,11 +232,21 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   }
 
   void BlockingEnded(size_t node, Status st) {
-    std::lock_guard lock(mu_);
     if (!st.ok()) Fail(std::move(st));
-    s_->ready.push_back(RanEntry(int32_t(node)));
-    queued_.fetch_add(1, std::memory_order_release);
-    changed_.notify_all();
+    PushFromOutside(RanEntry(int32_t(node)));
+  }
+
+  // From a thread that does not work for the step. Once it is pushed the step may be over, unless it is for us to start its driver.
+  void PushFromOutside(int32_t entry) {
+    bool start;
+    {
+      std::lock_guard lock(mu_);
+      s_->ready.push_back(entry);
+      queued_.fetch_add(1, std::memory_order_release);
+      changed_.notify_all();
+      start = std::exchange(resting_, false);
+    }
+    if (start) s_->pool->Start(driver_);
   }
 
   // Node i is over: counts down those that wait for it.
@@ -235,8 +289,43 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     waiting_ = false;
   }
 
+  // Nothing to take: waits while others work for the step here. False: nobody does, or it is over.
+  bool WaitForHelpers() {
+    auto idle = [&] { return queued_.load(std::memory_order_acquire) <= 0 && left_.load(std::memory_order_acquire) > 0; };
+    for (int spin = 0; idle(); ++spin) {
+      if (helpers_.load(std::memory_order_acquire) == 0) return queued_.load(std::memory_order_acquire) > 0;
+      if (spin < 2000) {
+        Pause();
+        continue;
+      }
+      const int64_t since = kTraced ? s_->trace->Now() : 0;
+      std::unique_lock lock(mu_);
+      waiting_ = true;
+      changed_.wait(lock, [&] { return !idle() || helpers_.load(std::memory_order_acquire) == 0; });
+      waiting_ = false;
+      if (kTraced) s_->trace->Waited(since);
+    }
+    return left_.load(std::memory_order_acquire) > 0;
+  }
+
+  void HelperLeaves() {
+    if (helpers_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    std::lock_guard lock(mu_);
+    if (waiting_) changed_.notify_all();
+  }
+
+  // Nobody works for the step here, and it is not over; false: there is something to do again.
+  bool Rest() {
+    std::lock_guard lock(mu_);
+    resting_ = s_->ready.empty();
+    return resting_;
+  }
+
   StepState* s_;
   const Plan& p_;
+  ThreadPool::Task* driver_ = nullptr;  // NULL: the caller waits until the step is over
+  std::atomic<int32_t> helpers_{0};     // of a run with a driver: threads in Help that may have found something
+  bool resting_ = false;                // likewise: until something happens elsewhere
   const bool interruptible_;
   std::atomic<int32_t> left_;  // nodes that are not over
   std::atomic<int32_t> queued_{0};
@@ -245,6 +334,27 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   std::condition_variable changed_;
   bool waiting_ = false;
   Status status_;
+};
+
+// A step that nobody waits for, until it is over.
+template <bool kTraced>
+class StartedStep final : public ThreadPool::Task {
+ public:
+  StartedStep(StepState* step, Tensor* fetches, StepDone done) : step_(step), fetches_(fetches), done_(std::move(done)), run_(step, this) {}
+
+  void Go() override {
+    if (!run_.Drive()) return;
+    Status s = FinishStep(step_, run_.TakeStatus(), fetches_);
+    StepDone done = std::move(done_);
+    delete this;
+    done(std::move(s));
+  }
+
+ private:
+  StepState* const step_;
+  Tensor* const fetches_;
+  StepDone done_;
+  CountedRun<kTraced> run_;
 };
 
 }  // namespace
@@ -267,18 +377,41 @@ static Status RunAtBestPace(StepState* step) {
 template <bool kTraced>
 static Status RunNodes(StepState* step) {
   const Plan& p = step->plan();
+  if (p.frames) return RunFrames(step);
   if (p.counted) return CountedRun<kTraced>(step).Run();
   return p.batches.empty() || !step->pool || step->pool->threads() == 1 ? RunAllInOrder<kTraced>(step) : RunAtBestPace<kTraced>(step);
 }
 
-Status RunStep(StepState* step, const Tensor* feeds, Tensor* fetches) {
+static Status BeginStep(StepState* step, const Tensor* feeds) {
   if (step->trace) step->trace->Start(step->plan(), *step->shapes());
   step->Feed(feeds);
-  Status s = StepInterrupted(*step);
+  return StepInterrupted(*step);
+}
+
+Status RunStep(StepState* step, const Tensor* feeds, Tensor* fetches) {
+  Status s = BeginStep(step, feeds);
   if (s.ok()) s = step->trace ? RunNodes<true>(step) : RunNodes<false>(step);
-  s = step->Finish(std::move(s), fetches);
-  if (step->trace) step->trace->Finish();
-  return s;
+  return FinishStep(step, std::move(s), fetches);
+}
+
+// Whether it may have to wait for what happens elsewhere, and someone is there to go on with it then.
+static bool GoesOnLater(const StepState& step) {
+  const Plan& p = step.plan();
+  return !p.frames && p.counted && p.async && step.pool && step.pool->HasThreadForTasks();
+}
+
+void StartStep(StepState* step, const Tensor* feeds, Tensor* fetches, StepDone done) {
+  if (!GoesOnLater(*step)) {
+    const ThreadPool::MayBlock may_block;
+    Status s = RunStep(step, feeds, fetches);
+    return done(std::move(s));
+  }
+  if (Status s = BeginStep(step, feeds); !s.ok()) return done(FinishStep(step, std::move(s), fetches));
+  if (step->trace) {
+    (new StartedStep<true>(step, fetches, std::move(done)))->Go();
+  } else {
+    (new StartedStep<false>(step, fetches, std::move(done)))->Go();
+  }
 }
 
 }  // namespace thalweg

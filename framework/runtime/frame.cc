@@ -24,6 +24,11 @@ Status StepInterrupted(const StepBase& step) {
   return Status();
 }
 
+Status WaitInterrupted(const StepBase& step) {
+  if (step.closing && step.closing->cancelled()) return Status(absl::StatusCode::kCancelled, "the session was closed");
+  return StepInterrupted(step);
+}
+
 StatusOr<Resource*> ResourceOf(const KernelFrame& f, uint32_t i) {
   if (i >= f.c.n_in) return InvalidArgument("input ", i, " of ", f.c.n_in, " does not exist");
   if (f.opened && f.opened[i]) return f.opened[i];
@@ -234,7 +239,7 @@ Status OpenResources(KernelFrame* f, Slot* slots) {
   }
 }
 
-void CloseResources(KernelFrame* f) {
+void CloseResources(KernelFrame* f, bool changed) {
   for (uint32_t i : f->run->open_read) {
     Resource* r = f->opened[i];
     f->opened[i] = nullptr;
@@ -243,7 +248,7 @@ void CloseResources(KernelFrame* f) {
     if (r && !shared) r->UnlockRead();
   }
   for (uint32_t i : f->run->open_update) {
-    if (f->opened[i]) f->opened[i]->UnlockUpdate();
+    if (f->opened[i]) f->opened[i]->UnlockUpdate(changed);
     f->opened[i] = nullptr;
   }
 }

@@ -15,6 +15,7 @@
 
 namespace thalweg {
 
+class Function;
 class MemoryBudget;
 class Runtime;
 class Resource;
@@ -58,24 +59,50 @@ struct NodeRun {
   bool opens() const { return !open_read.empty() || !open_update.empty(); }
 };
 
+struct StepBase;
+
+// The functions that nodes of a step may call.
+class FunctionCaller {
+ public:
+  virtual ~FunctionCaller() = default;
+  // Lives as long as the caller. NOT_FOUND, naming it.
+  virtual StatusOr<const Function*> FindFunction(std::string_view name) = 0;
+  // Runs it as a part of the step, on the calling thread and whoever helps the step. args: as many as it has, taken over, so that nobody
+  // else holds them while it runs; results: likewise, empty before and after a failure. Errors: INVALID_ARGUMENT for arguments of other
+  // types or shapes than it takes; RESOURCE_EXHAUSTED where calls lie too deep within each other; whatever its nodes fail with.
+  virtual Status Call(const StepBase& step, const Function& f, Tensor* args, Tensor* results) = 0;
+};
+
 // One step, or one call outside a step.
 struct StepBase {
   virtual ~StepBase() = default;
   // An asynchronous call that began with this tag is over. Any thread.
   virtual void Complete(uint64_t tag, Status s) = 0;
+  // A call that waited at a resource is to be run again, or ended (see WaitingCalls). Any thread, under a lock: it is only noted.
+  virtual void Again(uint64_t tag) { (void)tag; }
+  // Something of it has failed: what waits at resources ends.
+  virtual bool Failed() const { return false; }
   // The slot's memory is the plan's: others have views of it, so it stays where it is.
   virtual bool IsPlanMemory(const Slot* slot) const {
+    (void)slot;
+    return false;
+  }
+  // Of a value that a running kernel reads: nobody else will read the slot in this step, and its tensor is the step's own.
+  virtual bool IsLastReader(const Slot* slot) const {
     (void)slot;
     return false;
   }
   Runtime* runtime = nullptr;
   const std::string* container = nullptr;  // the session's default
   const CancelToken* cancel = nullptr;
-  int64_t deadline = 0;            // on the monotonic clock, ns; 0: none
-  ThreadPool* pool = nullptr;      // NULL: loops run on the caller
-  ThreadShare* share = nullptr;    // of the pool; NULL: all of it, as anybody
-  MemoryBudget* budget = nullptr;  // what its memory counts towards; NULL: nothing
-  bool moves_state = false;        // a variable that lives on another device comes to the one whose kernel opens it
+  const CancelToken* closing = nullptr;  // ends what waits at resources, and nothing else
+  int64_t deadline = 0;                  // on the monotonic clock, ns; 0: none
+  ThreadPool* pool = nullptr;            // NULL: loops run on the caller
+  ThreadShare* share = nullptr;          // of the pool; NULL: all of it, as anybody
+  MemoryBudget* budget = nullptr;        // what its memory counts towards; NULL: nothing
+  FunctionCaller* functions = nullptr;   // NULL: there are none
+  uint32_t depth = 0;                    // calls of functions that it is inside of
+  bool moves_state = false;              // a variable that lives on another device comes to the one whose kernel opens it
 };
 
 struct KernelFrame {
@@ -83,6 +110,7 @@ struct KernelFrame {
   const NodeRun* run;
   StepBase* step;
   Slot** source;      // per flat input: the value as its producer left it; differs from c.in where a resource is opened
+  bool waits;         // at a resource, or is run again after that
   Resource** opened;  // per flat input; NULL where it is not opened; the array is NULL if nothing is
 
   static KernelFrame* Of(const tw_frame* f) { return reinterpret_cast<KernelFrame*>(const_cast<tw_frame*>(f)); }
@@ -96,10 +124,13 @@ StatusOr<Resource*> ResourceOf(const KernelFrame& f, uint32_t i);
 // Opens what the kernel declares, in the order of addresses so that two kernels never wait for each other; `slots` are the views shown
 // in place of the handles, per flat input.
 Status OpenResources(KernelFrame* f, Slot* slots);
-void CloseResources(KernelFrame* f);
+// changed: whoever waits for an update of them is called.
+void CloseResources(KernelFrame* f, bool changed = true);
 
 // CANCELLED or DEADLINE_EXCEEDED if the step should stop.
 Status StepInterrupted(const StepBase& step);
+// The same of a call that waits at a resource: also where the session is closed.
+Status WaitInterrupted(const StepBase& step);
 int64_t MonotonicNs();
 
 // A tensor in the memory where output o of the node lives, paid from the budget if there is one.

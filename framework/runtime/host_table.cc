@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/graph/builder.h"
@@ -13,13 +14,17 @@
 #include "framework/io/file_system.h"
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/frame.h"
+#include "framework/runtime/function_set.h"
 #include "framework/runtime/resource.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/saved_resource.h"
 #include "framework/runtime/thread_pool.h"
 #include "framework/runtime/timeline.h"
+#include "framework/runtime/variant.h"
+#include "framework/runtime/waiting_calls.h"
 #include "framework/tensor/memory_budget.h"
 #include "thalweg/plugin/checkpoint.h"
+#include "thalweg/plugin/variant.h"
 
 namespace thalweg {
 namespace {
@@ -86,11 +91,22 @@ Status CheckOutput(const KernelFrame& f, uint32_t o, uint32_t dtype) {
   return Status();
 }
 
+void RunParallel(const tw_frame* frame, uint64_t n, uint64_t grain, void (*part)(void*, uint64_t, uint64_t), void* arg);
+
+// By the threads of the step. The places are one or lie apart.
+void CopyInHost(const KernelFrame& f, const char* from, char* to, uint64_t bytes) {
+  constexpr uint64_t kGrain = 1 << 18;
+  if (from == to) return;
+  auto copy = [from, to](uint64_t begin, uint64_t end) { std::memcpy(to + begin, from + begin, end - begin); };
+  RunParallel(
+      &f.c, bytes, kGrain, [](void* arg, uint64_t begin, uint64_t end) { (*static_cast<decltype(copy)*>(arg))(begin, end); }, &copy);
+}
+
 // Bytes between two places where the kernel's device, or the host, has its memory.
 Status CopyBytes(const KernelFrame& f, const tw_view& from, const tw_view& to, bool in_host) {
   if (from.bytes == 0) return Status();
   if (in_host) {
-    std::memmove(static_cast<char*>(to.data) + to.offset, static_cast<const char*>(from.data) + from.offset, from.bytes);
+    CopyInHost(f, static_cast<const char*>(from.data) + from.offset, static_cast<char*>(to.data) + to.offset, from.bytes);
     return Status();
   }
   tw_copy copy{};
@@ -105,13 +121,18 @@ Status CopyBytes(const KernelFrame& f, const tw_view& from, const tw_view& to, b
   return FromC(kind.def.copy(kind.host, f.run->device->self(), &copy));
 }
 
+// An output whose dims are known gets no others.
+Status CheckDims(const Slot& out, uint32_t o, const int64_t* dims, int32_t rank) {
+  const tw_view& v = out.view;
+  if (v.rank < 0 || (rank == v.rank && std::equal(dims, dims + rank, v.dims))) return Status();
+  return InvalidArgument("output ", o, " has shape ", ShapeText(v.dims, v.rank), "; a tensor of shape ", ShapeText(dims, rank),
+                         " cannot be it");
+}
+
 // The tensor becomes the output. Where others have views of the output's memory, its elements go there instead.
 Status PutOutput(const KernelFrame& f, uint32_t o, Tensor t) {
   Slot* out = f.out(o);
-  if (out->view.rank >= 0 && !(t.rank() == out->view.rank && std::equal(t.view().dims, t.view().dims + t.rank(), out->view.dims))) {
-    return InvalidArgument("output ", o, " has shape ", ShapeText(out->view.dims, out->view.rank), "; a tensor of shape ", t.shape().text(),
-                           " cannot be it");
-  }
+  RETURN_IF_ERROR(CheckDims(*out, o, t.view().dims, t.rank()));
   if (f.step->IsPlanMemory(out)) return CopyBytes(f, t.view(), out->view, f.run->host_out[o] || f.run->device->host_memory());
   out->Hold(std::move(t));
   return Status();
@@ -169,6 +190,64 @@ tw_status* TensorForward(const tw_frame* frame, uint32_t i, uint32_t o, const in
     return PutOutput(f, o, std::move(t));
   });
 }
+
+// Where a part of an input lies, and how large it is.
+struct Part {
+  uint64_t at = 0, bytes = 0;
+};
+StatusOr<Part> PartOf(const tw_view& from, uint64_t first, uint32_t dtype, const int64_t* dims, uint32_t rank) {
+  if (rank > uint32_t(kMaxRank)) return InvalidArgument("rank ", rank, " is more than ", kMaxRank);
+  const uint32_t is = BaseType(from.dtype);
+  if (is != dtype && !(FindDType(is)->plain && FindDType(dtype)->plain)) {
+    return InvalidArgument("elements of ", DTypeName(is), " cannot become ", DTypeName(dtype));
+  }
+  ASSIGN_OR_RETURN(int64_t bytes, CountBytes(dims, int32_t(rank), dtype));
+  const uint64_t each = DTypeBytes(dtype), there = from.bytes / each, wanted = uint64_t(bytes) / each;
+  if (first > there || wanted > there - first) {
+    return InvalidArgument(wanted, " elements from number ", first, " on were asked of an input that has ", there);
+  }
+  return Part{first * each, uint64_t(bytes)};
+}
+
+// Whoever reads the part may count on the alignment that whole tensors have. Elements of other types are read one by one.
+bool MayShare(const tw_view& from, const Part& part, uint32_t dtype) {
+  constexpr uint64_t kAlign = 64;
+  if (!from.tensor) return false;
+  if (!FindDType(dtype)->plain) return true;
+  return part.at % kAlign == 0 && (BaseType(from.dtype) == dtype || (uintptr_t(from.data) + from.offset) % kAlign == 0);
+}
+
+tw_status* TensorForwardPart(const tw_frame* frame, uint32_t i, uint64_t first, uint32_t o, const int64_t* dims, uint32_t rank) {
+  return Guard([&]() -> Status {
+    KernelFrame& f = *KernelFrame::Of(frame);
+    if (i >= f.c.n_in) return InvalidArgument("input ", i, " of ", f.c.n_in, " does not exist");
+    RETURN_IF_ERROR(CheckOutput(f, o, 0));
+    const bool host = f.run->host_in[i] != 0;
+    if (host != (f.run->host_out[o] != 0)) return InvalidArgument("input ", i, " and output ", o, " lie in different memory");
+    tw_view from = *f.c.in[i];
+    if (from.rank < 0) return FailedPrecondition("input ", i, " has no value");
+    Slot* out = f.out(o);
+    const uint32_t dtype = BaseType(f.run->types[f.c.n_in + o]);
+    ASSIGN_OR_RETURN(const Part part, PartOf(from, first, dtype, dims, rank));
+    RETURN_IF_ERROR(CheckDims(*out, o, dims, int32_t(rank)));
+    const bool planned = f.step->IsPlanMemory(out);
+    if (!planned && MayShare(from, part, dtype)) {
+      ASSIGN_OR_RETURN(Tensor shared, Tensor::Share(from.tensor).Part(part.at, dtype, dims, int32_t(rank), !host));
+      out->Hold(std::move(shared));
+      return Status();
+    }
+    if (!FindDType(dtype)->plain) return FailedPrecondition("input ", i, " is open and cannot be shared");
+    if (!planned && !out->view.tensor) {
+      ASSIGN_OR_RETURN(Tensor t, MakeOutput(*f.run, o, dims, int32_t(rank), f.step->budget));
+      out->Hold(std::move(t));
+    }
+    if (host) from.data = static_cast<char*>(from.data) + part.at;
+    if (!host) from.offset += part.at;
+    from.bytes = part.bytes;
+    return CopyBytes(f, from, out->view, host);
+  });
+}
+
 tw_status* TensorKeep(const tw_frame* frame, uint32_t i, tw_tensor** out) {
   return Guard([&]() -> Status {
     KernelFrame& f = *KernelFrame::Of(frame);
@@ -254,6 +333,25 @@ tw_status* ResourceAssign(const tw_frame* frame, uint32_t i, tw_tensor* value) {
   });
 }
 
+tw_status* ResourceWait(const tw_frame* frame, uint32_t i, uint64_t condition, uint64_t memo) {
+  return Guard([&]() -> Status {
+    KernelFrame& f = *KernelFrame::Of(frame);
+    WaitWish* wish = WaitWish::Of(&f);
+    if (!wish)
+      return FailedPrecondition("only a call of an asynchronous kernel in a step can wait at a resource, and inside of its execute");
+    ASSIGN_OR_RETURN(wish->at, Updating(f, i));
+    wish->condition = condition;
+    wish->memo = memo;
+    return Status();
+  });
+}
+uint64_t ResourceWaiting(const tw_frame* frame, uint32_t i, uint64_t condition) {
+  const KernelFrame& f = *KernelFrame::Of(frame);
+  auto r = Updating(f, i);
+  const WaitWish* wish = WaitWish::Of(&f);
+  return r.ok() ? WaitingCalls::Get().Count(*r, condition, wish ? f.step : nullptr, wish ? wish->tag : 0) : 0;
+}
+
 Status CheckOpensNothing(const KernelFrame& f, std::string_view entry) {
   if (!f.run->opens()) return Status();
   return FailedPrecondition("kernel '", f.run->kernel->spec.text, "' opens resources and asks the host to ", entry,
@@ -324,6 +422,8 @@ int64_t RunNow(const tw_host*) {
 const void* Query(const tw_host*, const char* set, uint64_t len, uint32_t version) {
   if (std::string_view(set, len) == TW_CHECKPOINT_SET && version == 1) return CheckpointSet();
   if (std::string_view(set, len) == TW_FILES_SET && version == 1) return FileSet();
+  if (std::string_view(set, len) == TW_VARIANT_SET && version == 1) return VariantSet();
+  if (std::string_view(set, len) == TW_FUNCTION_SET && version == 1) return FunctionSet();
   return nullptr;
 }
 tw_status* Setting(const tw_host* h, const char* key, uint64_t len, tw_sink* to) {
@@ -339,10 +439,19 @@ tw_status* Setting(const tw_host* h, const char* key, uint64_t len, tw_sink* to)
 
 constexpr tw_status_api kStatus = {sizeof(tw_status_api), 0, StatusMake, StatusCodeOf, StatusText, StatusRelease};
 constexpr tw_tensor_api kTensor = {
-    sizeof(tw_tensor_api), 0,          TensorMake,    TensorReshape, TensorView, TensorRetain, TensorRelease, TensorSetString,
-    TensorAllocate,        TensorGive, TensorForward, TensorKeep};
-constexpr tw_resource_api kResource = {
-    sizeof(tw_resource_api), 0, ResourceOpen, ResourceDrop, ResourceExists, ResourceSwap, ResourceAssign, ResourceSave, ResourceRestore};
+    sizeof(tw_tensor_api), 0,          TensorMake,    TensorReshape, TensorView,       TensorRetain, TensorRelease, TensorSetString,
+    TensorAllocate,        TensorGive, TensorForward, TensorKeep,    TensorForwardPart};
+constexpr tw_resource_api kResource = {sizeof(tw_resource_api),
+                                       0,
+                                       ResourceOpen,
+                                       ResourceDrop,
+                                       ResourceExists,
+                                       ResourceSwap,
+                                       ResourceAssign,
+                                       ResourceSave,
+                                       ResourceRestore,
+                                       ResourceWait,
+                                       ResourceWaiting};
 constexpr tw_timeline_api kTimeline = {
     sizeof(tw_timeline_api), 0, TimelineRetain, TimelineRelease, TimelineSignal, TimelineFail, TimelineWhen};
 constexpr tw_run_api kRun = {sizeof(tw_run_api), 0, RunComplete, RunCancelled, RunParallel, RunThreads, RunLog, RunNow};

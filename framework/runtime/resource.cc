@@ -6,6 +6,7 @@
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/runtime/device.h"
+#include "framework/runtime/waiting_calls.h"
 #include "framework/tensor/memory_budget.h"
 #include "thalweg/plugin/resource.h"
 
@@ -47,9 +48,11 @@ void Resource::Queue(bool update) {
 void Resource::UnlockRead() {
   if (state_.fetch_sub(1) == 1) Leave();
 }
-void Resource::UnlockUpdate() {
+void Resource::UnlockUpdate(bool changed) {
+  const bool watched = changed && watching_.load(std::memory_order_relaxed) > 0;
   state_.store(0);
   Leave();
+  if (watched) WaitingCalls::Get().Updated(this);
 }
 void Resource::Leave() {
   if (waiting_.load() == 0) return;
@@ -118,6 +121,7 @@ StatusOr<Resource*> ResourceStore::Open(std::string_view container, std::string_
   if (type != TW_VARIABLE_TYPE && !(def = registry_->FindResourceType(type))) {
     return NotFound("no loaded plugin has the resource type '", type, "' (of resource '", Shown(name), "')");
   }
+  if (name.empty()) return new Resource(std::string(container), std::string(type), std::string(), def);
   std::lock_guard lock(mu_);
   auto [it, made] = all_.try_emplace(Key(container, name), nullptr);
   Resource*& r = it->second;

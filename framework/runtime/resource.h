@@ -45,7 +45,10 @@ class Resource final : public Handle {
   void LockRead();
   void LockUpdate();
   void UnlockRead();
-  void UnlockUpdate();
+  // changed: calls that wait for an update of it are called.
+  void UnlockUpdate(bool changed = true);
+  // Under update, or where one more stands in line: how many calls wait for an update of it (see WaitingCalls).
+  void Watch(int32_t calls) { watching_.fetch_add(calls, std::memory_order_relaxed); }
 
   // Under a lock. The variable's value (empty: uninitialised); under update it may be replaced.
   const Tensor& value() const { return value_; }
@@ -74,7 +77,8 @@ class Resource final : public Handle {
   const std::shared_ptr<const void> plugin_;  // whose type it is, so that it is not unloaded
   std::atomic<int32_t> state_{0};             // readers, or -1: an updater
   std::atomic<int32_t> waiting_{0};
-  std::mutex mu_;  // the queue
+  std::atomic<int32_t> watching_{0};  // calls that wait for an update; they begin to under its lock
+  std::mutex mu_;                     // the queue
   std::condition_variable free_;
   uint64_t next_ticket_ = 0, serving_ = 0;
   std::atomic<bool> exists_{false};
@@ -87,7 +91,8 @@ class Resource final : public Handle {
 class ResourceStore {
  public:
   explicit ResourceStore(const Registry* registry) : registry_(registry) {}
-  // Found or made; the answer holds a reference. INVALID_ARGUMENT if the name belongs to another type; NOT_FOUND for an unknown type.
+  // Found or made; the answer holds a reference. Without a name always made, and gone with its last handle. INVALID_ARGUMENT if the name
+  // belongs to another type; NOT_FOUND for an unknown type.
   StatusOr<Resource*> Open(std::string_view container, std::string_view type, std::string_view name);
   Resource* Find(std::string_view container, std::string_view name) const;  // borrowed reference added; NULL: none
   // Value and object go now. The place keeps its name for those who hold handles, and goes some time after the last of them. NOT_FOUND if

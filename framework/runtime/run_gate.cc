@@ -18,6 +18,11 @@ bool RunGate::Clear(int32_t priority) const {
   return higher < threads_;
 }
 
+bool RunGate::Open(int32_t priority) {
+  std::lock_guard lock(mu_);
+  return Clear(priority);
+}
+
 void RunGate::Pass(int32_t priority) {
   std::unique_lock lock(mu_);
   ended_.wait_for(lock, kLongEnough, [&] { return Clear(priority); });

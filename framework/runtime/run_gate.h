@@ -15,6 +15,8 @@ class RunGate {
   explicit RunGate(uint32_t threads) : threads_(threads) {}
   // REQUIRES of all: priority is between the lowest and the highest. A run was accepted: it is under way until End.
   void Accept(int32_t priority);
+  // Whether it may begin at once.
+  bool Open(int32_t priority);
   // Blocks until it may begin.
   void Pass(int32_t priority);
   void End(int32_t priority);

@@ -6,6 +6,7 @@
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/evaluate.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/waiting_calls.h"
 
 namespace thalweg {
 
@@ -174,8 +175,18 @@ void StepState::InitSlot(int32_t v) {
   }
 }
 
+void StepState::Take(Tensor* feeds) {
+  const Plan& p = *plan_;
+  for (size_t i = 0; i < p.feeds.size(); ++i) {
+    Tensor feed = std::move(feeds[i]);
+    const int32_t v = p.feeds[i];
+    if (v >= 0 && (p.values[size_t(v)].readers > 0 || p.values[size_t(v)].fetched)) slots_[size_t(v)].Hold(std::move(feed));
+  }
+}
+
 void StepState::Feed(const Tensor* feeds) {
   const Plan& p = *plan_;
+  if (p.takes_feeds) return;
   for (size_t i = 0; i < p.feeds.size(); ++i) {
     if (p.feeds[i] >= 0) slots_[size_t(p.feeds[i])].view = feeds[i].view();
   }
@@ -194,9 +205,16 @@ bool StepState::IsPlanMemory(const Slot* slot) const {
   return v < plan_->values.size() && plan_->values[v].kind == PlanValue::kBlock;
 }
 
+bool StepState::IsLastReader(const Slot* slot) const {
+  const auto v = size_t(slot - slots_.data());
+  if (v >= plan_->values.size() || plan_->values[v].kind != PlanValue::kHeld || plan_->values[v].fetched || !slot->held) return false;
+  return std::atomic_ref<int32_t>(const_cast<int32_t&>(readers_[v])).load(std::memory_order_acquire) == 1;
+}
+
 // On whatever thread the kernel completes: locks are let go here, because the threads of the step may all be waiting for one of them.
 void StepState::Complete(uint64_t tag, Status s) {
   if (plan_->nodes[size_t(tag)].run.opens()) CloseResources(&frames_[size_t(tag)]);
+  StopWaiting(size_t(tag));
   listener->Ended(size_t(tag), std::move(s));
 }
 
@@ -208,8 +226,15 @@ Status StepState::Describe(size_t i, const Status& s) noexcept {
   }
 }
 
+// Of calls that lie deep within each other only the innermost and the outermost are told.
 Status StepState::Told(size_t i, const Status& s) const {
+  constexpr uint32_t kCallsTold = 3;
+  const uint32_t calls = CallsLeft(s);
+  if (calls > kCallsTold && depth > 0) return s;
   const PlanNode& n = plan_->nodes[i];
+  if (calls > kCallsTold + 1) {
+    return OfNode(*n.run.node, Prefix(s, StrCat(n.title, " (and ", calls - kCallsTold - 1, " calls further in)")));
+  }
   std::string shapes;
   for (size_t k = 0; k < n.in.size(); ++k) {
     const tw_view& v = source_[size_t(frames_[i].source - source_.data()) + k]->view;
@@ -217,7 +242,7 @@ Status StepState::Told(size_t i, const Status& s) const {
     shapes += StrCat(shapes.empty() ? "" : ", ", DTypeName(v.dtype), ShapeText(v.dims, v.rank));
   }
   Status out = Prefix(s, n.title);
-  if (!shapes.empty()) out = Status(out.code(), AbslView(StrCat(Message(out), " (inputs: ", shapes, ")")));
+  if (!shapes.empty()) out = WithMessage(out, StrCat(Message(out), " (inputs: ", shapes, ")"));
   return n.run.node ? OfNode(*n.run.node, out) : out;
 }
 
@@ -337,6 +362,7 @@ Status StepState::RunNode(size_t i, bool* pending) {
     *pending = false;
     if (n.kind != PlanNode::kKernel) return Describe(i, s);
     if (n.run.opens()) CloseResources(&frames_[i]);
+    StopWaiting(i);
     return Describe(i, s);
   }
 }
@@ -350,6 +376,36 @@ static tw_status* CallKernel(const tw_kernel_def& def, const tw_frame* frame) {
   }
 }
 
+// An asynchronous call. Once it is completed, or stands in line, the step may be over, and this state another step's: nothing of it is
+// looked at any more.
+Status StepState::StartAsync(size_t i, bool* pending) {
+  KernelFrame& f = frames_[i];
+  const tw_token token = AsyncCalls::Get().Begin(this, i);
+  f.c.token = token;
+  *pending = true;
+  WaitWish wish(&f, i);
+  tw_status* failed = CallKernel(plan_->nodes[i].run.kernel->def, &f.c);
+  if (!failed && !wish.at) return Status();
+  // It did not start, or waits; if it was completed all the same, that completion is the answer.
+  Status s = FromC(failed);
+  if (!AsyncCalls::Get().Cancel(token)) return Status();
+  if (s.ok()) {
+    const bool changed = wish.memo != f.c.memo;
+    f.c.memo = wish.memo;
+    f.waits = true;
+    WaitingCalls::Get().Wait(wish, changed);
+    return s;
+  }
+  *pending = false;
+  return s;
+}
+
+void StepState::LeaveLine(size_t i) {
+  frames_[i].waits = false;
+  frames_[i].c.memo = 0;
+  WaitingCalls::Get().Leave(this, i);
+}
+
 Status StepState::RunKernel(size_t i, bool* pending) {
   const PlanNode& n = plan_->nodes[i];
   KernelFrame& f = frames_[i];
@@ -360,21 +416,16 @@ Status StepState::RunKernel(size_t i, bool* pending) {
   f.c.token = 0;
   if (n.run.opens()) {
     Status s = OpenResources(&f, &slots_[opened_slots_[i]]);
-    if (!s.ok()) return Describe(i, s);
+    if (!s.ok()) {
+      StopWaiting(i);
+      return Describe(i, s);
+    }
   }
-  Status s = AllocateOutputs(i);
+  Status s = f.waits ? Status() : AllocateOutputs(i);
   if (s.ok()) {
     if (n.run.kernel->spec.async) {
-      const tw_token token = AsyncCalls::Get().Begin(this, i);
-      f.c.token = token;
-      *pending = true;
-      // Once it is completed the step may be over, and this state another step's: nothing of it is looked at any more.
-      tw_status* failed = CallKernel(n.run.kernel->def, &f.c);
-      if (!failed) return Status();
-      // It did not start; if it was completed all the same, that completion is the answer.
-      s = FromC(failed);
-      if (!AsyncCalls::Get().Cancel(token)) return Status();
-      *pending = false;
+      s = StartAsync(i, pending);
+      if (*pending) return s;
     } else if (f.c.stream) {
       Stream* stream = StreamOf(n.run.device);
       {
@@ -393,6 +444,7 @@ Status StepState::RunKernel(size_t i, bool* pending) {
   }
   if (!s.ok()) {
     if (n.run.opens()) CloseResources(&f);
+    StopWaiting(i);
     return Describe(i, s);
   }
   return EndNode(i);
@@ -432,6 +484,10 @@ Status StepState::RunTraced(size_t i, bool* pending) {
   return s;
 }
 
+static bool SharesMemory(const tw_view& a, const tw_view& b) {
+  return (a.data == b.data && a.data) || (a.tensor && b.tensor && a.tensor->buffer == b.tensor->buffer);
+}
+
 // Memory that is no input's was allocated for the node.
 void StepState::NoteOutputs(size_t i) {
   const PlanNode& n = plan_->nodes[i];
@@ -440,7 +496,7 @@ void StepState::NoteOutputs(size_t i) {
     const tw_view& out = *f.c.out[o];
     if (out.rank < 0) continue;  // dropped
     bool own = plan_->values[size_t(n.out[o])].kind == PlanValue::kHeld;
-    for (uint32_t k = 0; own && k < f.c.n_in; ++k) own = f.c.in[k]->data != out.data || !out.data;
+    for (uint32_t k = 0; own && k < f.c.n_in; ++k) own = !SharesMemory(*f.c.in[k], out);
     trace->Output(i, out.bytes, own);
   }
   if (scratch_[i]) trace->Scratch(i, scratch_[i].bytes());

@@ -27,6 +27,11 @@ struct BlockCount {
   }
 };
 
+// What an engine keeps from step to step.
+struct EngineMemory {
+  virtual ~EngineMemory() = default;
+};
+
 class StepState final : public StepBase {
  public:
   // blocks: counts the memory of the state's blocks; may be NULL.
@@ -35,7 +40,10 @@ class StepState final : public StepBase {
   ~StepState() override;
 
   void Complete(uint64_t tag, Status s) override;
+  void Again(uint64_t tag) override { listener->Again(size_t(tag)); }
+  bool Failed() const override { return listener->failed(); }
   bool IsPlanMemory(const Slot* slot) const override;
+  bool IsLastReader(const Slot* slot) const override;
 
   // Sizes of the plan, its own or worked out from it: needed before the first step, and whenever feeds have other shapes. Errors:
   // RESOURCE_EXHAUSTED; the state is then of no use any more.
@@ -46,8 +54,10 @@ class StepState final : public StepBase {
   Slot& slot(int32_t v) { return slots_[size_t(v)]; }
   KernelFrame& frame(size_t i) { return frames_[i]; }
 
-  // Binds what the caller feeds; the tensors are lent until the step is over.
+  // Binds what the caller feeds; the tensors are lent until the step is over. Nothing, where the plan takes its feeds.
   void Feed(const Tensor* feeds);
+  // Before the step, of a plan that takes its feeds: they are the step's from now on.
+  void Take(Tensor* feeds);
   // Runs node i, all of it but for the end of an asynchronous call: *pending is then true, and the end is reported through Complete.
   Status RunNode(size_t i, bool* pending);
   // The same with notes for the trace. REQUIRES: there is one.
@@ -65,9 +75,16 @@ class StepState final : public StepBase {
   // A device queue of it has failed: not to be used again.
   bool broken() const;
 
-  // Where the counted engine hears of asynchronous ends.
+  // Node i is not run again, although it waits at a resource: the step is to end.
+  void StopWaiting(size_t i) {
+    if (frames_[i].waits) LeaveLine(i);
+  }
+
+  // Where the counted engine hears of asynchronous ends, and of nodes that are to be run again.
   struct Listener {
     virtual void Ended(size_t node, Status s) = 0;
+    virtual void Again(size_t node) = 0;
+    virtual bool failed() const = 0;
 
    protected:
     ~Listener() = default;
@@ -78,6 +95,7 @@ class StepState final : public StepBase {
   Paces paces;                  // of a plan with batches, by its shapes
   StepTrace* trace = nullptr;   // of this run; NULL: nobody watches
   std::unique_ptr<ThreadShare> own_share;
+  std::unique_ptr<EngineMemory> engine;  // of the engine for control flow
 
   // Tells the trace of the outputs of a node that has ended.
   void NoteOutputs(size_t i);
@@ -91,6 +109,8 @@ class StepState final : public StepBase {
   static void ShowShape(Slot* s, const Shape& shape);
   Status AllocateOutputs(size_t i);
   Status RunKernel(size_t i, bool* pending);
+  Status StartAsync(size_t i, bool* pending);
+  void LeaveLine(size_t i);
   Status RunCopy(const PlanNode& n);
   Status RunPeerCopy(const tw_view& from, Device* d, const tw_view& to, Device* other);
   Device* DeviceOf(int32_t v) const;

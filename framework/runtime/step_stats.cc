@@ -87,6 +87,20 @@ void StepTrace::Ended(size_t i, bool ok) {
   notes_[i].failed = !ok;
 }
 
+void StepTrace::Ran(const Run& run) {
+  constexpr size_t kMostRuns = 1 << 20;
+  if (runs_.size() == kMostRuns) return;
+  Note note;
+  note.start = run.start;
+  note.left = run.left;
+  note.end = run.end;
+  note.bytes = run.bytes;
+  note.allocated = run.allocated;
+  note.thread = run.thread;
+  note.failed = run.failed;
+  runs_.emplace_back(run.node, note);
+}
+
 void StepTrace::EndsWith(size_t i, tw_timeline* line, uint64_t value) {
   auto reached = [](void* arg, const tw_status*) {
     auto* note = static_cast<Note*>(arg);
@@ -112,16 +126,15 @@ std::string StepTrace::CopiedName(size_t i, const std::vector<int32_t>& maker) c
   return v.kind == PlanValue::kConst ? "constant" : "feed";
 }
 
-tw_step_node StepTrace::Record(size_t i, const std::vector<int32_t>& maker) {
+tw_step_node StepTrace::Record(size_t i, const Note& note, const std::vector<int32_t>& maker) {
   const PlanNode& n = plan_->nodes[i];
-  const Note& note = notes_[i];
   tw_step_node r{};
   r.size = sizeof r;
   if (note.failed) r.flags |= TW_STEP_NODE_FAILED;
-  if (n.kind == PlanNode::kKernel) {
+  if (n.kind == PlanNode::kKernel || n.kind == PlanNode::kFlow) {
     r.name = stats_->Keep(n.run.node->name());
     r.op = stats_->Keep(n.run.node->op().name);
-    r.kernel = stats_->Keep(n.run.kernel->spec.text);
+    r.kernel = n.run.kernel ? stats_->Keep(n.run.kernel->spec.text) : "";
   } else {
     r.flags |= TW_STEP_NODE_COPY;
     r.name = stats_->Keep(CopiedName(i, maker));
@@ -145,16 +158,17 @@ void StepTrace::Finish() {
   for (size_t i = 0; i < plan_->nodes.size(); ++i) {
     for (int32_t v : plan_->nodes[i].out) maker[size_t(v)] = int32_t(i);
   }
-  std::vector<size_t> ran;
+  std::vector<std::pair<size_t, const Note*>> ran;
   for (size_t i = 0; i < notes_.size(); ++i) {
-    if (notes_[i].start >= 0) ran.push_back(i);
+    if (notes_[i].start >= 0) ran.emplace_back(i, &notes_[i]);
   }
-  std::stable_sort(ran.begin(), ran.end(), [&](size_t a, size_t b) { return notes_[a].start < notes_[b].start; });
+  for (const auto& [i, note] : runs_) ran.emplace_back(i, &note);
+  std::stable_sort(ran.begin(), ran.end(), [](const auto& a, const auto& b) { return a.second->start < b.second->start; });
   std::vector<std::thread::id> threads = {std::this_thread::get_id()};
-  for (size_t i : ran) {
-    auto at = std::find(threads.begin(), threads.end(), notes_[i].thread);
-    if (at == threads.end()) at = threads.insert(at, notes_[i].thread);
-    stats_->nodes_.push_back(Record(i, maker));
+  for (const auto& [i, note] : ran) {
+    auto at = std::find(threads.begin(), threads.end(), note->thread);
+    if (at == threads.end()) at = threads.insert(at, note->thread);
+    stats_->nodes_.push_back(Record(i, *note, maker));
     stats_->nodes_.back().thread = uint32_t(at - threads.begin());
   }
   stats_->total_.threads = uint32_t(threads.size());

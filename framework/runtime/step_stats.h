@@ -7,6 +7,7 @@
 #include <string_view>
 #include <thread>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "framework/base/status.h"
@@ -59,6 +60,15 @@ class StepTrace {
   void Leave(size_t i, bool ends_later, bool ok);
   // An asynchronous call is over; before the thread went on, or after.
   void Ended(size_t i, bool ok);
+  // Of nodes that may run several times: one run, which is over; all but so many are forgotten. Threads: one at a time.
+  struct Run {
+    size_t node = 0;
+    int64_t start = 0, left = 0, end = 0;
+    uint64_t bytes = 0, allocated = 0;
+    std::thread::id thread;
+    bool failed = false;
+  };
+  void Ran(const Run& run);
   // The node ends when the timeline reaches the value.
   void EndsWith(size_t i, tw_timeline* line, uint64_t value);
   // The caller had nothing to do since then.
@@ -79,13 +89,14 @@ class StepTrace {
     StepTrace* trace = nullptr;  // while a timeline is waited for
   };
   explicit StepTrace(StepStats* stats);
-  tw_step_node Record(size_t i, const std::vector<int32_t>& maker);
+  tw_step_node Record(size_t i, const Note& note, const std::vector<int32_t>& maker);
   std::string CopiedName(size_t i, const std::vector<int32_t>& maker) const;
 
   StepStats* const stats_;
   const int64_t began_;
   const Plan* plan_ = nullptr;
-  std::vector<Note> notes_;        // per node of the plan
+  std::vector<Note> notes_;  // per node of the plan
+  std::vector<std::pair<size_t, Note>> runs_;
   std::atomic<int32_t> lines_{0};  // ends that timelines are to tell
   int64_t waited_ = 0;
   bool over_ = false;

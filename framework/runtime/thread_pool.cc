@@ -12,6 +12,7 @@
 
 #include <sys/prctl.h>
 
+#include "framework/base/signals.h"
 #include "framework/runtime/pause.h"
 
 namespace thalweg {
@@ -130,31 +131,78 @@ struct ThreadPool::Worker {
   }
 };
 
-// Threads for calls that block: as many as ever were busy at once, kept for the next.
-struct ThreadPool::BlockingThreads {
+// Threads for calls that block, and for tasks: as many as ever were busy at once, kept for the next. Always as many are idle as there is
+// work for, so that nothing waits for a call that blocks.
+struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThreads> {
+  explicit BlockingThreads(size_t tasks) : most(tasks) {}
+
+  const size_t most;  // tasks at once
   std::mutex mu;
   std::condition_variable wake;
   std::deque<std::function<void()>> todo;
+  Task* first = nullptr;  // tasks, with their end
+  Task** last = &first;
+  size_t waiting = 0;  // tasks in the list
+  size_t working = 0;  // tasks that run and do not block
   std::vector<std::thread> threads;
   size_t idle = 0;
   bool stop = false;
+  static thread_local BlockingThreads* in_task;
 
-  void Work() {
-    std::unique_lock lock(mu);
-    for (;;) {
+  // REQUIRES: mu. How many threads there is work for, beside those that have some.
+  size_t Wanted() const { return todo.size() + std::min(waiting, working < most ? most - working : 0); }
+
+  // REQUIRES: mu. One more thread, which is idle from the start, where those that are idle are too few; false: there is none at all.
+  bool Summon() {
+    if (idle < Wanted()) AddThread();
+    wake.notify_one();
+    return !threads.empty();
+  }
+
+  void AddThread() {
+    try {
+      threads.emplace_back([own = shared_from_this()] { own->Work(); });
       ++idle;
-      wake.wait(lock, [&] { return stop || !todo.empty(); });
-      --idle;
-      if (todo.empty()) return;  // what was handed in before the end is still done
-      auto f = std::move(todo.front());
-      todo.pop_front();
-      lock.unlock();
-      f();
-      f = nullptr;  // what it holds may lead back here
-      lock.lock();
+    } catch (const std::exception&) {
+      // No more threads: one that is there takes it when it is free.
     }
   }
+
+  void Work() {
+    LeaveSignalsToTheProgram();
+    std::unique_lock lock(mu);
+    for (;; ++idle) {
+      wake.wait(lock, [&] { return stop || Wanted() > 0; });
+      --idle;
+      if (!todo.empty()) {
+        auto f = std::move(todo.front());
+        todo.pop_front();
+        lock.unlock();
+        f();
+        f = nullptr;  // what it holds may lead back here
+        lock.lock();
+      } else if (first) {
+        RunFirst(&lock);
+      } else {
+        return;  // what was handed in before the end is still done
+      }
+    }
+  }
+
+  void RunFirst(std::unique_lock<std::mutex>* lock) {
+    Task* t = std::exchange(first, first->next_);
+    if (!first) last = &first;
+    --waiting;
+    ++working;
+    lock->unlock();
+    in_task = this;
+    t->Go();
+    in_task = nullptr;
+    lock->lock();
+    --working;
+  }
 };
+thread_local ThreadPool::BlockingThreads* ThreadPool::BlockingThreads::in_task = nullptr;
 
 // What the program's threads come in by. It outlives the pool as long as one may still come, and leads nowhere then.
 struct ThreadPool::Door {
@@ -222,7 +270,7 @@ ThreadPool::ThreadPool(uint32_t threads, const tw_thread_pool* program)
       forks_(CountForks()),
       top_(kNothingOffered),
       door_(program ? new Door(*program, this) : nullptr),
-      blocking_(std::make_shared<BlockingThreads>()) {
+      blocking_(std::make_shared<BlockingThreads>(threads_)) {
   if (door_) {
     sleeping_ = int32_t(threads_ - 1);
     return;
@@ -231,7 +279,10 @@ ThreadPool::ThreadPool(uint32_t threads, const tw_thread_pool* program)
   try {
     for (uint32_t i = 1; i < threads_; ++i) {
       auto worker = std::make_unique<Worker>();
-      worker->thread = std::thread([this, self = worker.get()] { Work(self); });
+      worker->thread = std::thread([this, self = worker.get()] {
+        LeaveSignalsToTheProgram();
+        Work(self);
+      });
       workers_.push_back(std::move(worker));
     }
   } catch (const std::exception&) {
@@ -445,20 +496,45 @@ void ThreadPool::Blocking(std::function<void()> f) {
     std::lock_guard lock(b.mu);
     b.todo.push_back(std::move(f));
     f = nullptr;
-    if (b.idle < b.todo.size()) {
-      try {
-        b.threads.emplace_back([own = blocking_] { own->Work(); });
-      } catch (const std::exception&) {
-        // No more threads: one that is there takes it when it is free. Where there is none, the caller has to.
-        if (b.threads.empty()) {
-          f = std::move(b.todo.back());
-          b.todo.pop_back();
-        }
-      }
+    if (!b.Summon()) {  // the caller has to
+      f = std::move(b.todo.back());
+      b.todo.pop_back();
     }
   }
-  if (f) return f();
-  b.wake.notify_one();
+  if (f) f();
+}
+
+bool ThreadPool::HasThreadForTasks() {
+  if (InChild()) return false;
+  BlockingThreads& b = *blocking_;
+  std::lock_guard lock(b.mu);
+  if (b.threads.empty()) b.AddThread();
+  return !b.threads.empty();
+}
+
+void ThreadPool::Start(Task* t) {
+  BlockingThreads& b = *blocking_;
+  std::lock_guard lock(b.mu);
+  t->next_ = nullptr;
+  *b.last = t;
+  b.last = &t->next_;
+  ++b.waiting;
+  b.Summon();
+}
+
+ThreadPool::MayBlock::MayBlock() {
+  BlockingThreads* b = BlockingThreads::in_task;
+  if (!b) return;
+  std::lock_guard lock(b->mu);
+  --b->working;
+  if (b->Wanted() > b->todo.size()) b->Summon();
+}
+
+ThreadPool::MayBlock::~MayBlock() {
+  BlockingThreads* b = BlockingThreads::in_task;
+  if (!b) return;
+  std::lock_guard lock(b->mu);
+  ++b->working;
 }
 
 }  // namespace thalweg

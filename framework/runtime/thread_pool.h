@@ -85,6 +85,29 @@ class ThreadPool {
   // Runs f on a thread made for work that blocks (files, enqueues that wait); threads are reused.
   void Blocking(std::function<void()> f);
 
+  // Work that does not block, but may go on at another time where there is nothing to do for now. As many as `threads` run at once, on the
+  // threads of Blocking, first come first served.
+  struct Task {
+    virtual void Go() = 0;  // may delete the task, or start it again
+   protected:
+    virtual ~Task() = default;
+
+   private:
+    friend class ThreadPool;
+    Task* next_ = nullptr;
+  };
+  // A thread for tasks is there; false: there will be none.
+  bool HasThreadForTasks();
+  // Takes no memory, and runs nothing on this thread. REQUIRES: HasThreadForTasks was true.
+  void Start(Task* t);
+  // While there is one, a task of this thread may block: others go on in its place. Elsewhere it means nothing.
+  class MayBlock {
+   public:
+    MayBlock();
+    ~MayBlock();
+    MayBlock(const MayBlock&) = delete;
+  };
+
  private:
   struct BlockingThreads;
   struct Door;

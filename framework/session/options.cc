@@ -100,6 +100,10 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
       {IntOption("max_async_runs", "0", 0, UINT32_MAX,
                  "runs started without waiting that may be under way; starting one more waits; 0: twice the runtime's threads"),
        SetMember<&O::max_async_runs>},
+      {IntOption(
+           "max_call_depth", "1000", 1, UINT32_MAX,
+           "calls of functions that may lie within each other; recursion beyond fails, as it does where the thread's stack is too small"),
+       SetMember<&O::max_call_depth>},
       {TextOption("allow_files", "",
                   "a folder, of the machine or `scheme://...`, beneath which nodes of imported graphs may read and write files; relative "
                   "paths start there; empty: no files"),

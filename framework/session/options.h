@@ -33,6 +33,7 @@ struct SessionOptions {
   bool trust_imported = false;
   uint64_t memory_limit = 0;
   uint32_t step_timeout_ms = 0;
+  uint32_t max_call_depth = 1000;
 
   bool operator==(const SessionOptions&) const = default;
 };

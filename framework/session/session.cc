@@ -11,6 +11,7 @@
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
+#include "framework/base/stack.h"
 #include "framework/plan/plan_json.h"
 #include "framework/plan/work_graph.h"
 #include "framework/runtime/evaluate.h"
@@ -20,6 +21,7 @@ namespace thalweg {
 namespace {
 
 constexpr int64_t kClosed = int64_t{1} << 40;
+constexpr size_t kStackOfCall = 512 << 10;  // bytes that a call of a function may take before it calls the next
 // On the monotonic clock; 0: none. Times that the clock does not reach are none either.
 int64_t DeadlineAfter(int64_t ns) {
   int64_t at;
@@ -34,12 +36,33 @@ Status ChargeConstants(const PlanShapes& shapes, MemoryBudget* budget) {
   return Status();
 }
 
+// A function that runs once, as a task of the pool's.
+template <class F>
+class TaskOf final : public ThreadPool::Task {
+ public:
+  explicit TaskOf(F f) : f_(std::move(f)) {}
+  void Go() override {
+    F f = std::move(f_);
+    delete this;
+    f();
+  }
+
+ private:
+  F f_;
+};
+
 }  // namespace
 
 // ---- Callable ----
 
+Callable::Callable(Session* session, const Function& f) : Callable(session, CallableSpec{f.args(), f.results(), f.targets()}) {
+  graph_ = &f.body();
+  signature_.takes_feeds = true;
+}
+
 Callable::Callable(Session* session, CallableSpec spec)
     : session_(session),
+      graph_(&session->graph()),
       spec_(std::move(spec)),
       plans_(spec_.feeds.size(), session->options().max_shape_plans, session->options().max_shapes, this) {
   signature_ = {spec_.feeds, spec_.fetches, spec_.targets};
@@ -92,7 +115,7 @@ PlanOptions Callable::Options() const {
 }
 
 StatusOr<std::unique_ptr<Plan>> Callable::MakePlan(const std::vector<Shape>& feed_shapes) {
-  ASSIGN_OR_RETURN(auto plan, CompilePlan(session_->graph(), signature_, feed_shapes, Options(), session_));
+  ASSIGN_OR_RETURN(auto plan, CompilePlan(*graph_, signature_, feed_shapes, Options(), session_));
   session_->plans_made_.fetch_add(1, std::memory_order_relaxed);
   return plan;
 }
@@ -130,7 +153,7 @@ StatusOr<std::string> Callable::PlanText(const std::vector<Shape>* feed_shapes) 
     plans_.Latest(&found);
   }
   if (found.entry) return PlanJson(*found.entry->plan, *found.shapes, signature_);
-  ASSIGN_OR_RETURN(auto plan, CompilePlan(session_->graph(), signature_, std::vector<Shape>(spec_.feeds.size()), Options(), session_));
+  ASSIGN_OR_RETURN(auto plan, CompilePlan(*graph_, signature_, std::vector<Shape>(spec_.feeds.size()), Options(), session_));
   return PlanJson(*plan, *plan->shapes, signature_);
 }
 
@@ -141,40 +164,100 @@ Status Callable::Run(const Tensor* feeds, const RunOptions& options, Tensor* fet
   return RunCounted(feeds, options, fetches);
 }
 
+void Callable::Start(const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) {
+  for (size_t k = 0; k < spec_.fetches.size(); ++k) fetches[k].reset();
+  if (!session_->Enter(options.accepted)) return done(FailedPrecondition("the session is closed"));
+  try {
+    StartCounted(feeds, options, fetches, [session = session_, done](Status s) {
+      session->Leave();
+      done(std::move(s));
+    });
+  } catch (...) {
+    session_->Leave();
+    throw;
+  }
+}
+
 Status Callable::RunCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
-  std::unique_ptr<StepTrace> trace;
+  Running r;
+  RETURN_IF_ERROR(Begin(feeds, options, &r));
+  return End(&r, RunStep(r.state.get(), feeds, fetches));
+}
+
+void Callable::StartCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) {
+  auto r = std::make_shared<Running>();
+  if (Status s = Begin(feeds, options, r.get()); !s.ok()) {
+    r.reset();
+    return done(std::move(s));
+  }
+  StepState* state = r->state.get();
+  StartStep(state, feeds, fetches, [this, r = std::move(r), done = std::move(done)](Status s) {
+    try {
+      s = End(r.get(), std::move(s));
+    } catch (...) {
+      s = Thrown();
+    }
+    r->trace.reset();  // whoever is told may use the statistics again
+    done(std::move(s));
+  });
+}
+
+Status Callable::Begin(const Tensor* feeds, const RunOptions& options, Running* r) {
   if (options.stats) {
-    ASSIGN_OR_RETURN(trace, StepTrace::Begin(options.stats));
+    ASSIGN_OR_RETURN(r->trace, StepTrace::Begin(options.stats));
   }
   const int64_t deadline = DeadlineAfter(options.deadline_ns > 0 ? options.deadline_ns : session_->timeout_ns_);
+  ASSIGN_OR_RETURN(r->state, ReadyState(feeds, &r->found));
+  if (r->trace) r->trace->Planned(r->found.made);
+  r->state->cancel = options.cancel;
+  r->state->deadline = deadline;
+  r->state->trace = r->trace.get();
+  session_->steps_.fetch_add(1, std::memory_order_relaxed);
+  return Status();
+}
+
+Status Callable::End(Running* r, Status s) {
+  r->state->trace = nullptr;
+  if (r->trace) r->trace->Over(s);
+  if (r->state->broken()) return s;  // a failed queue stays failed: the next step makes its own
+  plans_.GiveBack(r->found.entry, std::move(r->state));
+  return s;
+}
+
+StatusOr<std::unique_ptr<StepState>> Callable::ReadyState(const Tensor* feeds, PlanCache::Found* found) {
   // The last plan's shapes fit; types may still not.
   for (size_t i = 0; i < spec_.feeds.size(); ++i) {
     if (!feeds[i] || feeds[i].dtype() != spec_.feeds[i].node->out_type(spec_.feeds[i].port)) RETURN_IF_ERROR(CheckFeeds(feeds));
   }
-  PlanCache::Found found;
-  if (!plans_.Find(feeds, &found)) {
+  if (!plans_.Find(feeds, found)) {
     RETURN_IF_ERROR(CheckFeeds(feeds));
-    RETURN_IF_ERROR(plans_.Prepare(feeds, &found));
+    RETURN_IF_ERROR(plans_.Prepare(feeds, found));
   }
-  if (trace) trace->Planned(found.made);
-  std::unique_ptr<StepState> state = std::move(found.state);
+  std::unique_ptr<StepState> state = std::move(found->state);
   if (!state) {
     ASSIGN_OR_RETURN(state,
-                     StepState::Create(found.entry->plan.get(), &session_->runtime(), session_->limits_->budget(), &session_->blocks_));
+                     StepState::Create(found->entry->plan.get(), &session_->runtime(), session_->limits_->budget(), &session_->blocks_));
     state->container = &session_->options().container;
     state->moves_state = session_->options().fallback != "fail";
     state->pool = session_->pool_;
+    state->functions = session_;
+    state->closing = &session_->closing_;
     session_->LimitThreads(state.get());
   }
-  if (found.shapes) RETURN_IF_ERROR(state->Bind(std::move(found.shapes)));
-  state->cancel = options.cancel;
-  state->deadline = deadline;
-  state->trace = trace.get();
-  session_->steps_.fetch_add(1, std::memory_order_relaxed);
-  Status s = RunStep(state.get(), feeds, fetches);
-  state->trace = nullptr;
-  if (trace) trace->Over(s);
-  if (state->broken()) return s;  // a failed queue stays failed: the next step makes its own
+  if (found->shapes) RETURN_IF_ERROR(state->Bind(std::move(found->shapes)));
+  return state;
+}
+
+Status Callable::RunInside(const StepBase& step, Tensor* feeds, Tensor* fetches) {
+  PlanCache::Found found;
+  ASSIGN_OR_RETURN(std::unique_ptr<StepState> state, ReadyState(feeds, &found));
+  state->cancel = step.cancel;
+  state->deadline = step.deadline;
+  state->share = step.share;
+  state->depth = step.depth + 1;
+  state->Take(feeds);
+  Status s = RunStep(state.get(), nullptr, fetches);
+  if (state->broken()) return s;
   plans_.GiveBack(found.entry, std::move(state));
   return s;
 }
@@ -203,6 +286,7 @@ Session::~Session() {
   (void)Close();
   limits_->StopReclaiming();
   callables_.clear();
+  functions_.clear();
   for (auto& [key, state] : states_) DestroyState(*key.kernel, state);
 }
 
@@ -297,10 +381,18 @@ Status Session::StartAsync(std::function<void()> work) {
   const int32_t priority = options_.priority;
   gate.Accept(priority);
   try {
-    pool_->Blocking([&gate, priority, work = std::move(work)] {
-      gate.Pass(priority);
+    auto begin = [&gate, priority, work = std::move(work)] {
+      if (!gate.Open(priority)) {
+        const ThreadPool::MayBlock may_block;
+        gate.Pass(priority);
+      }
       work();
-    });
+    };
+    if (pool_->HasThreadForTasks()) {
+      pool_->Start(new TaskOf(std::move(begin)));
+    } else {
+      pool_->Blocking(std::move(begin));
+    }
   } catch (...) {
     EndAsync();
     throw;
@@ -323,6 +415,7 @@ Status Session::Close() {
     std::lock_guard lock(async_mu_);
     async_ended_.notify_all();  // whoever waits to start a run
   }
+  closing_.Cancel();
   while (running_.load(std::memory_order_acquire) > kClosed) std::this_thread::sleep_for(std::chrono::microseconds(50));
   return Status();
 }
@@ -356,6 +449,34 @@ Status Session::Run(const CallableSpec& spec, const Tensor* feeds, const RunOpti
   // Beyond the step: whoever ends the session waits until nothing here looks at it any more.
   if (!Enter(options.accepted)) return FailedPrecondition("the session is closed");
   const Leaver leaver{this};
+  ASSIGN_OR_RETURN(std::shared_ptr<Callable> callable, CallableOf(spec));
+  Status s = callable->RunCounted(feeds, options, fetches);
+  AfterNamedRun(std::move(callable));
+  return s;
+}
+
+void Session::Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) {
+  for (size_t k = 0; k < spec.fetches.size(); ++k) fetches[k].reset();
+  if (!Enter(options.accepted)) return done(FailedPrecondition("the session is closed"));
+  try {
+    auto callable = CallableOf(spec);
+    if (!callable.ok()) {
+      Leave();
+      return done(callable.status());
+    }
+    Callable* c = callable->get();
+    c->StartCounted(feeds, options, fetches, [this, callable = *std::move(callable), done](Status s) mutable {
+      AfterNamedRun(std::move(callable));
+      Leave();
+      done(std::move(s));
+    });
+  } catch (...) {
+    Leave();
+    throw;
+  }
+}
+
+StatusOr<std::shared_ptr<Callable>> Session::CallableOf(const CallableSpec& spec) {
   thread_local std::vector<uint64_t> key;
   key.clear();
   auto add = [&](const Edge& e) { key.push_back(uint64_t(reinterpret_cast<uintptr_t>(e.node)) << 8 ^ uint64_t(uint32_t(e.port))); };
@@ -379,12 +500,16 @@ Status Session::Run(const CallableSpec& spec, const Tensor* feeds, const RunOpti
     callable = callables_.try_emplace(key, std::move(made)).first->second;
     callable->used_ = ++named_runs_;
   }
-  Status s = callable->RunCounted(feeds, options, fetches);
-  if (plans_made_.load(std::memory_order_relaxed) != plans_checked_.load(std::memory_order_relaxed)) {
-    callable.reset();
+  return callable;
+}
+
+void Session::AfterNamedRun(std::shared_ptr<Callable> callable) {
+  if (plans_made_.load(std::memory_order_relaxed) == plans_checked_.load(std::memory_order_relaxed)) return;
+  callable.reset();
+  try {
     DropOldPlans();
+  } catch (...) {  // no memory to look for them: the next run looks again
   }
-  return s;
 }
 
 StatusOr<void*> Session::State(const NodeRun& run, const std::vector<tw_shape>& shapes) {
@@ -413,6 +538,33 @@ StatusOr<std::vector<Tensor>> Session::Once(const NodeRun& run) {
   if (it != once_.end()) return it->second;
   ASSIGN_OR_RETURN(std::vector<Tensor> results, CallOnce(runtime(), *run.node, *run.kernel, run.device, {}, {}, options_.container));
   return once_[run.node] = std::move(results);
+}
+
+StatusOr<const Function*> Session::FindFunction(std::string_view name) {
+  {
+    std::shared_lock lock(functions_mu_);
+    if (auto it = functions_.find(name); it != functions_.end()) return it->second.function.get();
+  }
+  ASSIGN_OR_RETURN(auto f, graph_->functions()->Find(name));
+  auto callable = std::make_unique<Callable>(this, *f);
+  std::unique_lock lock(functions_mu_);
+  return functions_.try_emplace(f->name(), Called{f, std::move(callable)}).first->second.function.get();
+}
+
+Status Session::Call(const StepBase& step, const Function& f, Tensor* args, Tensor* results) {
+  Callable* callable = nullptr;
+  {
+    std::shared_lock lock(functions_mu_);
+    callable = functions_.find(f.name())->second.callable.get();
+  }
+  if (step.depth >= options_.max_call_depth || StackLeft() < kStackOfCall) {
+    return ResourceExhausted("function '", Shown(f.name()), "': ", step.depth, " calls lie within each other, and ",
+                             step.depth >= options_.max_call_depth ? "the session option 'max_call_depth' allows no more"
+                                                                   : "the thread's stack has no room for more",
+                             "; does the recursion come to an end?");
+  }
+  Status s = callable->RunInside(step, args, results);
+  return s.ok() ? s : OutOfCall(std::move(s));
 }
 
 }  // namespace thalweg

@@ -15,9 +15,11 @@
 #include <vector>
 
 #include "framework/base/status.h"
+#include "framework/graph/function.h"
 #include "framework/graph/graph.h"
 #include "framework/plan/plan.h"
 #include "framework/runtime/cancel.h"
+#include "framework/runtime/executor.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/step.h"
 #include "framework/session/limits.h"
@@ -55,10 +57,14 @@ class Session;
 class Callable final : private PlanCache::Maker {
  public:
   Callable(Session* session, CallableSpec spec);
+  // Of a function, for RunInside.
+  Callable(Session* session, const Function& function);
   ~Callable();
   // feeds, fetches: as many as the spec's. Errors: INVALID_ARGUMENT for a feed of the wrong type or shape; what planning and kernels say;
   // CANCELLED; DEADLINE_EXCEEDED; FAILED_PRECONDITION if the session is closed. fetches are empty after a failure.
   Status Run(const Tensor* feeds, const RunOptions& options, Tensor* fetches);
+  // The same without waiting: done is told, maybe before this returns. Feeds and fetches live until then. Throws only before it begins.
+  void Start(const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done);
   const CallableSpec& spec() const { return spec_; }
   StatusOr<PlanReport> Report(const std::vector<Shape>& feed_shapes);
   // See tw_callable_plan_json. NULL: the plan of the latest run, or one for what the graph declares.
@@ -68,19 +74,33 @@ class Callable final : private PlanCache::Maker {
   friend class Session;
   // Run of a step that the session has counted in. REQUIRES: fetches are empty.
   Status RunCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches);
+  void StartCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done);
+  // A run from when it has its step state until the step is over.
+  struct Running {
+    std::unique_ptr<StepTrace> trace;
+    PlanCache::Found found;
+    std::unique_ptr<StepState> state;
+  };
+  Status Begin(const Tensor* feeds, const RunOptions& options, Running* r);
+  Status End(Running* r, Status s);
+  // Run of a part of another step, which takes the feeds over. REQUIRES: fetches are empty.
+  Status RunInside(const StepBase& step, Tensor* feeds, Tensor* fetches);
+  // A state that is bound to the sizes of the feeds; *found is what to give it back to.
+  StatusOr<std::unique_ptr<StepState>> ReadyState(const Tensor* feeds, PlanCache::Found* found);
   StatusOr<std::unique_ptr<Plan>> MakePlan(const std::vector<Shape>& feed_shapes) override;
   Status Keep(const PlanShapes& shapes) override;
   PlanOptions Options() const;
   Status CheckFeeds(const Tensor* feeds) const;
 
   Session* session_;
+  Graph* graph_;
   CallableSpec spec_;
   Signature signature_;
   PlanCache plans_;
   uint64_t used_ = 0;  // by named runs: when last; guarded by the session
 };
 
-class Session final : public StateCache {
+class Session final : public StateCache, public FunctionCaller {
  public:
   static StatusOr<std::unique_ptr<Session>> Create(std::shared_ptr<Graph> graph, const SessionOptions& options);
   ~Session() override;
@@ -92,11 +112,13 @@ class Session final : public StateCache {
   StatusOr<std::unique_ptr<Callable>> MakeCallable(const CallableSpec& spec);
   // The named form: finds the callable of the signature or makes one.
   Status Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches);
-  // Runs `work`, which must call EndAsync once when its step is over, on a thread that may block; in a session of one thread, here and now.
+  void Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done);
+  // Runs `work`, which must see to it that EndAsync is called once when its step is over, on a thread for tasks; in a session of one
+  // thread, here and now.
   // Waits while too many such are under way. Errors: FAILED_PRECONDITION if the session is closed; then work is not run.
   Status StartAsync(std::function<void()> work);
   void EndAsync();
-  // No new steps; returns when the running ones are over. Again: no effect.
+  // No new steps; returns when the running ones are over. What waits at resources in them ends. Again: no effect.
   Status Close();
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
   SessionReport Report();
@@ -105,10 +127,17 @@ class Session final : public StateCache {
   StatusOr<std::vector<Tensor>> Once(const NodeRun& run) override;
   const tw_host* HostFor(const Node& node, const KernelDef& kernel) override { return limits_->HostFor(node, kernel); }
 
+  StatusOr<const Function*> FindFunction(std::string_view name) override;
+  Status Call(const StepBase& step, const Function& f, Tensor* args, Tensor* results) override;
+
  private:
   friend class Callable;
   Session(std::shared_ptr<Graph> graph, const SessionOptions& options);
   Status CheckSpec(const CallableSpec& spec) const;
+  // The callable of a named run: found or made.
+  StatusOr<std::shared_ptr<Callable>> CallableOf(const CallableSpec& spec);
+  // A named run is over; where plans were made since the last look, they may be too many.
+  void AfterNamedRun(std::shared_ptr<Callable> callable);
   // Lets go of the signatures of named runs that were not run for longest, where their plans are too many.
   void DropOldPlans();
   // Lets go of step states that no step uses.
@@ -130,8 +159,16 @@ class Session final : public StateCache {
   uint32_t threads_;    // that compute for a step at once
   std::atomic<uint64_t> steps_{0};
   std::atomic<int64_t> running_{0};  // negative offset once closed
-  std::mutex mu_;                    // callables, states
+  CancelToken closing_;
+  std::mutex mu_;  // callables, states
   std::map<std::vector<uint64_t>, std::shared_ptr<Callable>> callables_;
+  // Functions that were called. REQUIRES of reading one: nothing, once it was handed out.
+  struct Called {
+    std::shared_ptr<const Function> function;
+    std::unique_ptr<Callable> callable;
+  };
+  std::shared_mutex functions_mu_;
+  std::map<std::string, Called, std::less<>> functions_;
   uint64_t named_runs_ = 0;
   std::atomic<uint64_t> plans_made_{0}, plans_checked_{0};  // a difference: callables_ may hold too many
   std::atomic<uint64_t> dropped_{0};                        // signatures of named runs

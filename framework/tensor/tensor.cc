@@ -8,6 +8,7 @@
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/tensor/memory_budget.h"
+#include "framework/tensor/texts.h"
 
 namespace thalweg {
 namespace {
@@ -56,13 +57,19 @@ bool IsPlain(uint32_t dtype) {
   return info && info->plain;
 }
 
+// Behind the elements of whoever owns them.
+Texts& TextsOf(tw_tensor* t) {
+  const tw_view& owner = (t->strings_of ? t->strings_of : t)->view;
+  return *reinterpret_cast<Texts*>(static_cast<char*>(owner.data) + owner.bytes);
+}
+
 void FreeElements(tw_tensor* t) {
   if (BaseType(t->view.dtype) == TW_STRING) {
     auto* s = static_cast<tw_string*>(t->view.data);
     if (t->buffer->budget) {
       for (uint64_t i = 0; i < t->view.count; ++i) t->buffer->budget->Give(s[i].size);
     }
-    for (uint64_t i = 0; i < t->view.count; ++i) std::free(const_cast<char*>(s[i].data));
+    TextsOf(t).Free(s, t->view.count);
   } else {
     auto* h = static_cast<Handle**>(t->view.data);
     for (uint64_t i = 0; i < t->view.count; ++i) {
@@ -103,19 +110,10 @@ Status SetString(tw_tensor* t, uint64_t i, std::string_view s) {
   auto& e = static_cast<tw_string*>(t->view.data)[i];
   MemoryBudget* budget = t->buffer->budget;
   if (budget) RETURN_IF_ERROR(budget->Take(s.size()));
-  char* copy = nullptr;
-  if (!s.empty()) {
-    copy = static_cast<char*>(std::malloc(s.size()));
-    if (!copy) {
-      if (budget) budget->Give(s.size());
-      return ResourceExhausted("out of host memory for a string of ", s.size(), " bytes");
-    }
-    std::memcpy(copy, s.data(), s.size());
-  }
-  if (budget) budget->Give(e.size);
-  std::free(const_cast<char*>(e.data));
-  e = {copy, s.size()};
-  return Status();
+  const uint64_t before = e.size;
+  const bool done = TextsOf(t).Set(&e, s, t->view.count);
+  if (budget) budget->Give(done ? before : s.size());
+  return done ? Status() : ResourceExhausted("out of host memory for a string of ", s.size(), " bytes");
 }
 
 Tensor Tensor::Share(tw_tensor* t) {
@@ -156,9 +154,22 @@ StatusOr<Tensor> Tensor::Wrap(Buffer* buffer, uint64_t offset, uint32_t dtype, c
 
 StatusOr<Tensor> Tensor::Make(uint32_t dtype, const int64_t* dims, int32_t rank, MemoryPool* pool, MemoryBudget* budget) {
   ASSIGN_OR_RETURN(int64_t bytes, CountBytes(dims, rank, dtype));
-  ASSIGN_OR_RETURN(Buffer * buffer, (pool ? pool : MemoryPool::Host())->Allocate(uint64_t(bytes), budget));
-  if (!IsPlain(dtype)) std::memset(buffer->data, 0, size_t(bytes));
+  const uint64_t all = uint64_t(bytes) + (BaseType(dtype) == TW_STRING ? sizeof(Texts) : 0);
+  ASSIGN_OR_RETURN(Buffer * buffer, (pool ? pool : MemoryPool::Host())->Allocate(all, budget));
+  if (!IsPlain(dtype)) std::memset(buffer->data, 0, size_t(all));
   return Wrap(buffer, 0, dtype, dims, rank);
+}
+
+// Begins where this one does.
+StatusOr<Tensor> Tensor::Sharing(uint32_t dtype, const int64_t* dims, int32_t rank) const {
+  if (t_->buffer) t_->buffer->Retain();
+  ASSIGN_OR_RETURN(Tensor out, Wrap(t_->buffer, t_->view.offset, dtype, dims, rank));
+  out.t_->view.data = t_->view.data;
+  if (!IsPlain(dtype)) {
+    out.t_->strings_of = t_->strings_of ? t_->strings_of : t_;
+    RetainTensor(out.t_->strings_of);
+  }
+  return out;
 }
 
 StatusOr<Tensor> Tensor::Reshape(const int64_t* dims, int32_t rank) const {
@@ -166,11 +177,16 @@ StatusOr<Tensor> Tensor::Reshape(const int64_t* dims, int32_t rank) const {
   if (uint64_t(n) != count()) {
     return InvalidArgument("a tensor of shape ", shape().text(), " cannot take the shape ", ShapeText(dims, rank));
   }
-  if (t_->buffer) t_->buffer->Retain();
-  ASSIGN_OR_RETURN(Tensor out, Wrap(t_->buffer, t_->view.offset, dtype(), dims, rank));
-  if (!IsPlain(dtype())) {
-    out.t_->strings_of = t_->strings_of ? t_->strings_of : t_;
-    RetainTensor(out.t_->strings_of);
+  return Sharing(dtype(), dims, rank);
+}
+
+StatusOr<Tensor> Tensor::Part(uint64_t bytes, uint32_t dtype, const int64_t* dims, int32_t rank, bool handle) const {
+  ASSIGN_OR_RETURN(Tensor out, Sharing(dtype, dims, rank));
+  tw_view& view = out.t_->view;
+  if (handle) {
+    view.offset += bytes;
+  } else if (view.data) {
+    view.data = static_cast<char*>(view.data) + bytes;  // in host memory offsets are 0
   }
   return out;
 }

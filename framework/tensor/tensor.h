@@ -90,6 +90,9 @@ class Tensor {
   }
   // The same elements under other dims.
   StatusOr<Tensor> Reshape(const int64_t* dims, int32_t rank) const;
+  // What begins `bytes` bytes in, as elements of dtype under these dims, in the same memory. handle: the memory is a device's object, not
+  // an address. REQUIRES: it lies inside this tensor, whose elements have this dtype or both are plain.
+  StatusOr<Tensor> Part(uint64_t bytes, uint32_t dtype, const int64_t* dims, int32_t rank, bool handle) const;
   // A copy in host memory; this tensor must be in host memory too.
   StatusOr<Tensor> Clone() const;
 
@@ -117,6 +120,8 @@ class Tensor {
   Status SetString(uint64_t i, std::string_view s);
 
  private:
+  StatusOr<Tensor> Sharing(uint32_t dtype, const int64_t* dims, int32_t rank) const;
+
   tw_tensor* t_ = nullptr;
 };
 

@@ -1,5 +1,7 @@
 // MaxPool and AvgPool with their backward ops: the largest element, or the mean, of each window. Windows cover height and width only;
 // padding takes part in neither the maximum nor the mean. The V2 forms have ksize and strides as inputs.
+#include <algorithm>
+
 #include "ops/common/types.h"
 #include "ops/common/window.h"
 #include "ops/register.h"
@@ -14,10 +16,13 @@ Dims PoolShape(const tw::Shape& s, const MaybeDims& image, const Dims& ksize, co
   if (ksize.size() != 4) Fail(is + "; it needs four entries, one per axis");
   if (ksize[axes.batch] != 1 || ksize[axes.channels] != 1)
     Fail(is + "; windows over batch or channels are not offered: those entries must be 1");
+  const Dims paddings = s.s("padding") == "EXPLICIT" ? s.ints("explicit_paddings") : Dims(8, 0);
   Dims out = image.value_or(Dims(4, -1));
   for (size_t k = 0; k < 2; ++k) {
     const size_t axis = axes.space(k);
     if (ksize[axis] < 1) Fail(is + "; every entry must be at least 1");
+    if (std::max(paddings[2 * axis], paddings[2 * axis + 1]) >= ksize[axis])
+      Fail("'explicit_paddings' is " + Text(paddings) + " and " + is + "; padding must be less than the window");
     out[axis] = windows.OutSize(s, k, out[axis], ksize[axis]);
   }
   return out;

@@ -17,6 +17,9 @@ TW_CPP_PLUGIN_WITH("org.thalweg.cpu", "0.1.0", thalweg::cpu::Fusion, p, fusion) 
   register_dynamic_partition(p);
   register_fill(p);
   register_forward(p);
+  register_if(p);
+  register_while(p);
+  register_call(p);
   register_gather(p);
   register_lin_space(p);
   register_matrix_diag(p);
@@ -25,12 +28,18 @@ TW_CPP_PLUGIN_WITH("org.thalweg.cpu", "0.1.0", thalweg::cpu::Fusion, p, fusion) 
   register_pad(p);
   register_range(p);
   register_reverse(p);
+  register_reverse_sequence(p);
+  register_roll(p);
   register_scatter_nd(p);
   register_select(p);
   register_shape(p);
   register_slice(p);
   register_space_to_depth(p);
   register_split(p);
+  register_stack(p);
+  register_tensor_array(p);
+  register_tensor_list(p);
+  register_tensor_list_join(p);
   register_tensor_scatter(p);
   register_tile(p);
   register_transpose(p);
@@ -52,6 +61,7 @@ TW_CPP_PLUGIN_WITH("org.thalweg.cpu", "0.1.0", thalweg::cpu::Fusion, p, fusion) 
   register_gamma(p);
   register_inverse_erf(p);
   register_no_nan(p);
+  register_nth_element(p);
   register_reduce(p);
   register_segment(p);
   register_segment_sum(p);
@@ -71,9 +81,12 @@ TW_CPP_PLUGIN_WITH("org.thalweg.cpu", "0.1.0", thalweg::cpu::Fusion, p, fusion) 
   register_cross_entropy(p);
   register_depthwise_conv2d(p);
   register_fused_batch_norm(p);
+  register_gru(p);
   register_lrn(p);
+  register_lstm(p);
   register_einsum(p);
   register_matmul(p);
+  register_candidate_sampler(p);
   register_multinomial(p);
   register_pool(p);
   register_random(p);
@@ -98,7 +111,12 @@ TW_CPP_PLUGIN_WITH("org.thalweg.cpu", "0.1.0", thalweg::cpu::Fusion, p, fusion) 
   register_control(p);
   register_decode_raw(p);
   register_files(p);
+  register_lookup(p);
+  register_lookup_file(p);
+  register_lookup_saved(p);
   register_print(p);
+  register_accumulator(p);
+  register_queue(p);
   register_regex(p);
   register_resource_gather(p);
   register_resource_gather_nd(p);
@@ -112,4 +130,5 @@ TW_CPP_PLUGIN_WITH("org.thalweg.cpu", "0.1.0", thalweg::cpu::Fusion, p, fusion) 
   register_strings(p);
   register_substr(p);
   register_variable(p);
+  register_variant(p);
 }

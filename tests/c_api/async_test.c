@@ -1,5 +1,6 @@
 /* Runs that are started without waiting: what callbacks get, back-pressure, one thread, refusals, and an end from inside a callback. */
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 
 #include "check.h"
@@ -338,7 +339,102 @@ static void RunsOfALowerPriorityArePutOff(void) {
   tw_runtime_release(runtime);
 }
 
+static int threads_of_process(void) {
+  int n = -1;
+  char line[256];
+  FILE* status = fopen("/proc/self/status", "r");
+  while (status && fgets(line, sizeof line, status)) sscanf(line, "Threads: %d", &n);
+  if (status) fclose(status);
+  return n;
+}
+
+/* What runs that take something out of a queue leave behind. */
+typedef struct sum {
+  pthread_mutex_t mu;
+  pthread_cond_t changed;
+  int calls, failures;
+  double total;
+} sum;
+static void add_up(void* user, tw_status* status, tw_tensor** fetches) {
+  sum* s = user;
+  pthread_mutex_lock(&s->mu);
+  ++s->calls;
+  if (status) ++s->failures;
+  if (!status) s->total += *(const float*)tw_tensor_data(fetches[0]);
+  tw_tensor_release(fetches[0]);
+  tw_status_release(status);
+  pthread_cond_broadcast(&s->changed);
+  pthread_mutex_unlock(&s->mu);
+}
+
+static void wait_for_sum(sum* s, int calls) {
+  pthread_mutex_lock(&s->mu);
+  while (s->calls < calls) pthread_cond_wait(&s->changed, &s->mu);
+  pthread_mutex_unlock(&s->mu);
+}
+
+static void TenThousandRunsWaitAtAQueueInAProcessOfTwoThreads(void) {
+  enum { kRuns = 10000 };
+  const char *two[] = {"threads=2"}, *many[] = {"max_async_runs=20000"};
+  const uint32_t type = TW_FLOAT;
+  tw_runtime* runtime = NULL;
+  tw_graph* graph = NULL;
+  tw_session* session = NULL;
+  OK(tw_runtime_create(two, 1, &runtime));
+  OK(tw_graph_create(runtime, &graph));
+  tw_scope* s = tw_scope_create(graph, NULL);
+  tw_op* op = tw_scope_begin(s, "FIFOQueueV2", NULL);
+  tw_op_set_types(op, "component_types", &type, 1);
+  const tw_output queue = tw_scope_end(s, op);
+  op = tw_scope_begin(s, "QueueDequeueV2", NULL);
+  tw_op_add_input(op, queue);
+  tw_op_set_types(op, "component_types", &type, 1);
+  const tw_output element = tw_scope_end(s, op), taken = tw_scope_op2(s, "AddV2", element, tw_scope_scalar(s, TW_FLOAT, 1));
+  const tw_output values = tw_scope_placeholder(s, "values", TW_FLOAT, NULL, -1);
+  op = tw_scope_begin(s, "QueueEnqueueManyV2", NULL);
+  tw_op_add_input(op, queue);
+  tw_op_add_inputs(op, &values, 1);
+  const tw_operation* put = tw_scope_end_operation(s, op);
+  OK(tw_scope_finish(s));
+  OK(tw_session_create(graph, many, 1, &session));
+
+  sum all = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+  const tw_signature take = {.size = sizeof take, .fetches = &taken, .n_fetches = 1};
+  tw_callable* callable = NULL;
+  OK(tw_callable_create(session, &take, &callable));
+  const int before = threads_of_process();
+  for (int i = 0; i < kRuns; ++i) OK(tw_callable_run_async(callable, NULL, NULL, add_up, &all));
+  tw_session_info info = {.size = sizeof info};
+  while (info.steps < kRuns) {
+    sched_yield();
+    OK(tw_session_report(session, &info));
+  }
+  CHECK(all.calls == 0);
+  CHECK(threads_of_process() <= before + 2); /* what starts the steps; none of them keeps one */
+
+  float* ones = malloc(kRuns * sizeof *ones);
+  for (int i = 0; i < kRuns; ++i) ones[i] = 1;
+  const int64_t dims[] = {kRuns};
+  tw_tensor* fed = NULL;
+  OK(tw_tensor_create_copy(TW_FLOAT, dims, 1, ones, kRuns * sizeof *ones, &fed));
+  free(ones);
+  const tw_signature fill = {.size = sizeof fill, .feeds = &values, .n_feeds = 1, .targets = &put, .n_targets = 1};
+  OK(tw_session_run(session, &fill, &fed, NULL, NULL));
+  wait_for_sum(&all, kRuns);
+  CHECK(all.failures == 0 && all.total == 2.0 * kRuns);
+
+  for (int i = 0; i < 100; ++i) OK(tw_callable_run_async(callable, NULL, NULL, add_up, &all));
+  OK(tw_session_close(session)); /* which ends those that wait */
+  wait_for_sum(&all, kRuns + 100);
+  CHECK(all.failures == 100);
+  tw_tensor_release(fed);
+  tw_callable_destroy(callable);
+  tw_session_destroy(session);
+  tw_graph_destroy(graph);
+  tw_runtime_release(runtime);
+}
+
 MAIN(TEST(RunsOfALowerPriorityArePutOff), TEST(ACallbackGetsWhatWasFetched), TEST(FailuresComeToTheCallback),
      TEST(WhatIsRefusedCallsNobody), TEST(OneThreadRunsOnTheCaller), TEST(MoreThanAreAllowedWait), TEST(ACallbackMayEndEverything),
      TEST(RunsThatWereAcceptedOutliveTheirSession), TEST(ACallbackMayStartTheNextRun), TEST(AChainOfRunsOnOneThreadIsNoRecursion),
-     TEST(AKernelThatThrowsIsAFailureOfTheRun))
+     TEST(AKernelThatThrowsIsAFailureOfTheRun), TEST(TenThousandRunsWaitAtAQueueInAProcessOfTwoThreads))

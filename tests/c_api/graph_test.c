@@ -242,6 +242,53 @@ static void NamesAreFoundOrSuggested(void) {
   tw_graph_destroy(graph);
 }
 
+/* The operation of these inputs, of a frame if the op is Enter. */
+static const tw_operation* add(tw_graph* graph, const char* name, tw_output a, tw_output b) {
+  const tw_operation* operation = NULL;
+  tw_op* op = tw_op_create(graph, name, NULL);
+  const tw_output inputs[] = {a, b};
+  if (strcmp(name, "Merge") == 0) {
+    tw_op_add_inputs(op, inputs, 2);
+  } else {
+    tw_op_add_input(op, a);
+    if (b) tw_op_add_input(op, b);
+  }
+  if (strcmp(name, "Enter") == 0) tw_op_set_string(op, "frame_name", "f", 1);
+  if (strcmp(name, "Enter") == 0) tw_op_set_bool(op, "is_constant", b != 0);
+  OK(tw_op_finish(op, &operation));
+  return operation;
+}
+static tw_output value(const tw_operation* operation, uint32_t i) { return tw_operation_output(operation, i); }
+
+/* while (x * x > x) x = sqrt(x). */
+static void ALoopIsClosedAtItsMerge(void) {
+  tw_graph* graph = new_graph();
+  tw_session* session = NULL;
+  const tw_output x = placeholder(graph, "x", TW_FLOAT, NULL, 0);
+  const tw_operation* enter = add(graph, "Enter", x, 0);
+  const tw_operation* merge = add(graph, "Merge", value(enter, 0), value(enter, 0));
+  const tw_output now = value(merge, 0);
+  const tw_operation* more = add(graph, "LoopCond", value(add(graph, "Greater", value(add(graph, "Square", now, 0), 0), now), 0), 0);
+  const tw_operation* go = add(graph, "Switch", now, value(more, 0));
+  const tw_operation* next =
+      add(graph, "NextIteration", value(add(graph, "Floor", value(add(graph, "Sqrt", value(go, 1), 0), 0), 0), 0), 0);
+  const tw_operation* out = add(graph, "Exit", value(go, 0), 0);
+  CHECK(tw_operation_input(merge, 1) == value(enter, 0));
+  FAILS(tw_graph_close_loop(graph, enter, 0, next), TW_INVALID_ARGUMENT, "only a Merge");
+  FAILS(tw_graph_close_loop(graph, merge, 2, next), TW_INVALID_ARGUMENT, "there is no input 2");
+  FAILS(tw_graph_close_loop(graph, merge, 1, enter), TW_INVALID_ARGUMENT, "give a NextIteration");
+  OK(tw_graph_close_loop(graph, merge, 1, next));
+  FAILS(tw_graph_close_loop(graph, merge, 1, next), TW_FAILED_PRECONDITION, "is closed with NextIteration");
+  FAILS(tw_graph_close_loop(graph, merge, 0, next), TW_FAILED_PRECONDITION, "must come from without");
+  CHECK(tw_operation_input(merge, 1) == value(next, 0));
+  OK(tw_session_create(graph, NULL, 0, &session));
+  tw_tensor* many = scalar(300);
+  CHECK(as_float(fetch(session, x, many, value(out, 0))) == 1);
+  tw_tensor_release(many);
+  tw_session_destroy(session);
+  tw_graph_destroy(graph);
+}
+
 static void ExportAndImportGiveTheSameGraph(void) {
   tw_graph *graph = new_graph(), *copy = new_graph();
   tw_buffer *bytes = NULL, *again = NULL;
@@ -343,5 +390,6 @@ static void MessagesSpellOutControlCharacters(void) {
 
 MAIN(TEST(AnOperationTellsAboutItself), TEST(AttributesOfEveryKindAreKept), TEST(SettersOfTheWrongKindAreRefused),
      TEST(ColocationSurvivesExportAndRuns), TEST(ABuilderKeepsItsFirstFailure), TEST(WrongOperationsAreRefusedAndLeaveTheGraphAlone),
-     TEST(NamesAreFoundOrSuggested), TEST(ExportAndImportGiveTheSameGraph), TEST(TruncatedGraphsAreRefusedWhole),
-     TEST(MessagesSpellOutControlCharacters), TEST(TheVerifierMissesKernels), TEST(TheListOfOpsSaysWhatThereIs))
+     TEST(NamesAreFoundOrSuggested), TEST(ALoopIsClosedAtItsMerge), TEST(ExportAndImportGiveTheSameGraph),
+     TEST(TruncatedGraphsAreRefusedWhole), TEST(MessagesSpellOutControlCharacters), TEST(TheVerifierMissesKernels),
+     TEST(TheListOfOpsSaysWhatThereIs))

@@ -38,6 +38,13 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_graph_find_output(graph, "x", NULL));
   REFUSED(tw_graph_producer(NULL, 1, NULL, NULL));
   REFUSED(tw_graph_describe(NULL, 1, NULL, NULL));
+  REFUSED(tw_graph_create_body(NULL, NULL));
+  REFUSED(tw_graph_capture(NULL, NULL, 1, NULL, NULL, NULL));
+  REFUSED(tw_graph_add_function(NULL, NULL, NULL, NULL));
+  REFUSED(tw_graph_function_name(NULL, 0, NULL));
+  CHECK(tw_graph_function_count(NULL) == 0);
+  REFUSED(tw_graph_close_loop(NULL, NULL, 0, NULL));
+  REFUSED(tw_graph_close_loop(graph, NULL, 0, NULL));
   REFUSED(tw_graph_import(NULL, "", 0, NULL));
   REFUSED(tw_graph_import(graph, NULL, 1, NULL));
   REFUSED(tw_graph_export(NULL, NULL));
@@ -140,6 +147,9 @@ static void NullMayBeReleased(void) {
   tw_rmsprop_init(NULL);
   tw_ftrl_init(NULL);
   tw_moving_averages_init(NULL);
+  tw_lstm_cell_init(NULL);
+  tw_gru_cell_init(NULL);
+  tw_sampled_loss_init(NULL);
   tw_adam_init(NULL);
 }
 
@@ -211,6 +221,12 @@ static void BuildersTakeNull(void) {
   CHECK(tw_schedule_polynomial(NULL, 0, 1, 1, NULL) == 0 && tw_schedule_cosine(NULL, 0, 1, 1, 0) == 0);
   CHECK(tw_schedule_cosine_restarts(NULL, 0, 1, 1, NULL) == 0 && tw_schedule_warm_up(NULL, 0, 0, 1, 0) == 0);
   CHECK(tw_moving_averages_add(NULL, NULL, 1, NULL, NULL, NULL) == NULL && tw_moving_averages_swap(NULL, NULL, NULL, 1) == NULL);
+  tw_lstm_cell_create(NULL, NULL, 0, 1, 1, 0, NULL);
+  tw_gru_cell_create(NULL, NULL, 1, 1, 0, NULL);
+  CHECK(tw_lstm_step(NULL, NULL, 0, 0, 0, NULL) == 0 && tw_gru_step(NULL, NULL, 0, 0) == 0);
+  tw_lstm_unroll(NULL, NULL, NULL, 1, 0, 0, 0, NULL, NULL, NULL);
+  tw_gru_unroll(NULL, NULL, NULL, 1, 0, 0, NULL, NULL);
+  CHECK(tw_sampled_softmax(NULL, 0, 0, 0, 0, NULL) == 0 && tw_nce(NULL, 0, 0, 0, 0, NULL) == 0);
 }
 
 static void NullInsideAScopeIsTold(void) {

@@ -1,6 +1,7 @@
 // The C++ sugar over the application API.
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <functional>
 
@@ -219,6 +220,49 @@ TEST(CppTest, ATrainingLoopHasScheduleClippingDecayAndAverages) {
   EXPECT_EQ(session.run({}, {value})[0].values<float>(), (std::vector<float>{1.5, 2}));
   session.run({}, {}, {swap});  // the averages were 2.25 and 3 after the first step
   EXPECT_EQ(session.run({}, {value})[0].values<float>(), (std::vector<float>{1.875, 2.5}));
+}
+
+TEST(CppTest, CellsStepAndUnrollAlike) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  const tw::LstmCell lstm = s.lstm_cell("lstm", TW_FLOAT, 1, 2, 3);
+  const tw::GruCell gru = s.gru_cell("gru", 1, 2, 3);
+  const tw_output x = s.op("Fill", {s.ints({4, 1}), s.scalar(TW_FLOAT, 0.5)});
+  tw::LstmState last;
+  tw_output gru_last = 0;
+  const std::vector<tw_output> outputs = s.unroll(lstm, {x, x}, &last), gru_outputs = s.unroll(gru, {x, x}, &gru_last);
+  const tw::LstmState twice = s.step(lstm, x, s.step(lstm, x));
+  const tw_output gru_twice = s.step(gru, x, s.step(gru, x));
+  const tw_operation* init = s.initializer();
+  s.finish();
+  tw::Session session(graph, {"container=hpp_cells"});
+  session.run({}, {}, {init});
+  const auto got = session.run({}, {outputs[1], last.h, twice.h, last.c, twice.c, gru_outputs[1], gru_last, gru_twice});
+  const auto first = got[0].values<float>(), state = got[3].values<float>(), gated = got[5].values<float>();
+  EXPECT_NE(first[0], 0);
+  EXPECT_NE(gated[0], 0);
+  EXPECT_EQ(first.size(), 8u);
+  for (int k : {1, 2}) EXPECT_EQ(got[size_t(k)].values<float>(), first);
+  EXPECT_EQ(got[4].values<float>(), state);
+  for (int k : {6, 7}) EXPECT_EQ(got[size_t(k)].values<float>(), gated);
+}
+
+TEST(CppTest, LossesDrawClasses) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  const tw_output weights = s.op("Fill", {s.ints({9, 2}), s.scalar(TW_FLOAT, 0)}),
+                  biases = s.op("Fill", {s.ints({9}), s.scalar(TW_FLOAT, 0)});
+  const tw_output labels = s.op("Fill", {s.ints({3, 1}), s.scalar(TW_INT64, 4)}),
+                  inputs = s.op("Fill", {s.ints({3, 2}), s.scalar(TW_FLOAT, 1)});
+  tw::SampledLoss options;
+  EXPECT_EQ(options.num_sampled, 64);
+  options.num_sampled = 9;  // all there are
+  options.seed = 1;
+  const tw_output losses[] = {s.sampled_softmax(weights, biases, labels, inputs, options), s.nce(weights, biases, labels, inputs, options)};
+  s.finish();
+  const auto got = tw::Session(graph).run({}, {losses[0], losses[1]});
+  EXPECT_NEAR(got[0].values<float>()[2], std::log(9), 0.1);
+  EXPECT_GT(got[1].values<float>()[0], 8 * std::log(2));  // at least that of the eight others
 }
 
 TEST(CppTest, OptimizersAreRecordsWithDefaults) {

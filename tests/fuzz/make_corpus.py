@@ -12,7 +12,7 @@ import thalweg
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here.parent / "ops"))
 MOST_BYTES, PER_OP = 2048, 2
-SOURCES = ["oracle_test.py", "gradient_test.py", "state_test.py", "random_test.py", "training_test.py", "string_test.py"]
+SOURCES = ["oracle_test.py", "gradient_test.py", "state_test.py", "random_test.py", "training_test.py", "string_test.py", "control_flow_test.py"]
 graphs = {}  # bytes -> ops
 start = thalweg.Session.__init__
 

@@ -54,6 +54,8 @@ class Attempt:
         self.make = lambda: self.graph.add(op, *values, name="op", **attrs)
 
     def value(self, x, reference):
+        if isinstance(x, tw.List):
+            return self.graph.list(x, self.how, self.feeds)
         if not isinstance(x, tw.Variable):
             return self.graph.enter(np.asarray(x), self.how, self.feeds)
         if state_of(x) == "not fed":

@@ -20,7 +20,8 @@ FAMILIES = sorted(path.name for path in HERE.iterdir() if path.is_dir() and any(
 @dataclasses.dataclass
 class Declaration:
     """oracle(*inputs, **attributes that it names): the outputs, from inputs in extended precision; one array, or a list of them.
-    draw(d): the inputs of one use; see draws.Draw.   domain: of all inputs, or by name.   attrs: what attributes are drawn from, by name.
+    draw(d): the inputs of one use; see draws.Draw.   also: more such, for what only certain sizes or values reach.
+    domain: of all inputs, or by name.   attrs: what attributes are drawn from, by name.
     ulps: how far results may be off, in units in the last place of the result's type; 16-bit ones: half_ulps.
     zero_signs: whether zeros must have the oracle's sign.   denormals: whether results below the smallest normal number must be right; else
     they may be anything as small.   types: what a type attribute is drawn from, where that is less than the schema.
@@ -48,6 +49,7 @@ class Declaration:
     no_kernel: dict = dataclasses.field(default_factory=dict)
     family: str = ""
     asks: list | None = None
+    also: tuple = ()
 
     def __post_init__(self):
         ours = isinstance(self.oracle, types.FunctionType) and not self.oracle.__module__.startswith("numpy")
@@ -138,6 +140,13 @@ def allowed(declaration):
 def count(declaration, least=LEAST):
     """How many uses are compared with the oracle: so many, or three for each type if that is more."""
     return max(least, 3 * max(map(len, allowed(declaration).values()), default=0))
+
+
+def others(declaration, seed=0):
+    """One use for each type of each draw that the declaration has besides."""
+    types = max(map(len, allowed(declaration).values()), default=1)
+    for k, draw in enumerate(declaration.also):
+        yield from uses(dataclasses.replace(declaration, draw=draw), types, seed, f"also {k}")
 
 
 def uses(declaration, count, seed=0, kind=""):

@@ -95,6 +95,10 @@ def zero_byte(inputs, attrs, k):
     return np.array([attrs.get("encoding") == "utf-8" and b"\0" in text for text in inputs[0].flat], bool).reshape(inputs[0].shape)
 
 
+def behind_the_end(inputs, attrs, k):
+    return (np.arange(len(inputs[1])) >= inputs[0])[:, None, None]
+
+
 def to_the_end(inputs, attrs, k):
     return (attrs.get("unit") == "UTF8_CHAR") & (inputs[2] < 0)
 
@@ -110,6 +114,8 @@ RESULTS = by_op({
     "ReluGrad Relu6Grad": (not_finite, "0 where nothing flows; TensorFlow multiplies, so that infinities become NaN"),
     "InvGrad": (squared, "0 times infinity is NaN; half is computed in float and rounded once"),
     "SqrtGrad RsqrtGrad ReciprocalGrad": (zero_arrives, "0 times infinity is NaN; half is computed in float and rounded once"),
+    "BlockLSTM BlockLSTMV2": (behind_the_end, "0; TensorFlow leaves all but cs and h as the memory was"),
+    "NthElement": (has_nan, "NaN is the largest; in TensorFlow it depends on where it stands"),
     "Zeta": (far, "NaN of infinity and of NaN"),
     "Xdivy": (pole(0), "complex infinities"),
     "Log1p": (pole(-1), "complex infinities"),
@@ -131,6 +137,8 @@ LOOSER = by_op({
 # Errors for what TensorFlow takes, though something is wrong with it.
 STRICTER = by_op({
     "SqrtGrad RsqrtGrad ReciprocalGrad InvGrad TanhGrad SigmoidGrad": "shapes that differ",
+    "LSTMBlockCell LSTMBlockCellGrad BlockLSTM BlockLSTMV2 BlockLSTMGrad BlockLSTMGradV2": "peepholes and states of other sizes",
+    "FixedUnigramCandidateSampler": "weights that are no numbers, and fewer than no reserved classes",
     "Fill Range Reshape ReverseV2": "a vector for a scalar, or a scalar for a vector",
     "SoftmaxCrossEntropyWithLogits BiasAddGrad ResizeBilinearGrad": "other ranks or channels than those described",
     "PlaceholderWithDefault": "a default that does not fit the shape",

@@ -9,6 +9,7 @@ import cases
 import tw
 from attempts import HIGH, LOW, Attempt, alone, case, limit, shown
 from declare import broadcast, declared, same, uses
+from undeclared import UNDECLARED
 
 rng = np.random.default_rng(23)
 covered = set()
@@ -28,7 +29,7 @@ def zeros(*shape):
 
 def refuses(op, inputs, *parts, **attrs):
     covered.add(op)
-    for how in tw.WAYS:
+    for how in (*tw.WAYS, "late"):
         where = f"{op} {[shown(x) for x in inputs]} {attrs} {how}"
         case(where)
         attempt = Attempt(op, inputs, how, attrs)
@@ -503,7 +504,13 @@ def files_and_control():
     refuses("ShardedFilename", [text(b"a"), np.int32(0), np.int32(1)], "basename", "[1]")
     refuses("ShardedFilespec", [path, i32(1)], "num_shards", "[1]")
     refuses("Assert", [np.bool_(False), i32(17, 4), text(b"why")], "17", "why", T=[np.int32, object])
+    for shown, summarize in (("[17 4...]", 2), ("[17 4 5]", 3), ("[17 4 5]", -1), ("[...]", 0)):
+        refuses("Assert", [np.bool_(False), i32(17, 4, 5)], shown, T=[np.int32], summarize=summarize)
+    refuses("Assert", [np.bool_(False), tw.Variable(zeros(2))], "[?]", T=[tw.thalweg.as_dtype("resource")])
     refuses("Assert", [np.array([True]), i32(1)], "condition", T=[np.int32])
+    if not tw.SESSION.get("device"):  # the framework runs them in host memory
+        refuses("Switch", [i32(1), np.array([True])], "pred")
+        refuses("LoopCond", [np.array([True])], "input")
     refuses("StringJoin", [text(b"a", b"b"), text(b"c")], "[2]", "[1]", N=2)
     refuses("AsString", [np.float32(1)], "fill", fill="long")
     refuses("IdentityN", [], "T", T=[])
@@ -539,13 +546,18 @@ STATE = set("VarHandleOp VarIsInitializedOp ReadVariableOp AssignVariableOp Assi
             "ResourceGatherNd ResourceScatterNdUpdate ResourceScatterNdAdd ResourceScatterNdSub ResourceScatterNdMax ResourceScatterNdMin "
             "VariableV2 Variable Assign AssignAdd AssignSub IsVariableInitialized ScatterAdd ScatterSub "
             "ScatterUpdate".split())  # state_test.py, reference_test.py
+LISTS = {op for path, names in UNDECLARED.items() if path.startswith("ops/") for op in names.split()
+         if path.removeprefix("ops/") in ("list_test.py", "tensor_array_test.py", "lookup_test.py")}
 TRAINING = {op for op in tw.ops() if op.startswith(("Apply", "ResourceApply", "ResourceSparseApply"))}  # training_test.py, reference_test.py
+QUEUES = {op for op in tw.ops() if "Queue" in op or "Accumulator" in op}  # queue_test.py, accumulator_test.py
 FRAMEWORK = set("Const Placeholder _Send _Recv".split())
+FLOW = {op for path, names in UNDECLARED.items() if path.endswith("frame_run_test.cc") for op in names.split()}
+FUNCTIONS = set(UNDECLARED["python/flow_test.py"].split())
 
 
 def every_op_has_a_case():
     for op in tw.ops():
-        cases.holds(f"errors of {op}", op in covered | ELEMENTWISE | STATE | TRAINING | FRAMEWORK, "no case")
+        cases.holds(f"errors of {op}", op in covered | ELEMENTWISE | STATE | LISTS | TRAINING | QUEUES | FRAMEWORK | FLOW | FUNCTIONS, "no case")
     x = zeros(2)
     graph = tw.Graph()
     placeholder = graph.placeholder(np.float32, (2, -1))

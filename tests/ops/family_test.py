@@ -10,7 +10,7 @@ import numpy as np
 import cases
 import tw
 import ulps
-from declare import LARGE, count, declared, uses
+from declare import LARGE, count, declared, others, uses
 from oracles import wanted
 
 ONLY = os.environ.get("THALWEG_TEST_OPS", "").split()
@@ -98,6 +98,8 @@ def bits(array):
     """What is told of a NaN beyond that it is one may differ: processors differ in which of two they keep."""
     if array.dtype.kind == "O":
         return array.tolist()
+    if array.dtype == tw.bfloat16:
+        array = tw.from_bfloat16(array)
     if array.dtype.kind in "fc":
         array = np.where(np.isnan(array), np.array(np.nan, array.dtype), array)
     return array.tobytes()
@@ -126,10 +128,13 @@ def check_all(declaration):
         if cases.sampled(declaration.op):
             check(declaration, use, tw.WAYS)
             check_shapes(use, rng)
+    more = [*others(declaration, SEED)] if cases.SAMPLE == 1 else []
+    for use in more:
+        check(declaration, use, ["fed"])
     for use in uses(declaration, LARGE if cases.SAMPLE == 1 else 0, SEED, "large"):
         check(declaration, use, ["fed"])
         check_threads(use)
-    return len(drawn) + LARGE
+    return len(drawn) + len(more) + LARGE
 
 
 book = declared(FAMILY)

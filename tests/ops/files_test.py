@@ -69,6 +69,19 @@ def read_anew(folder):
         cases.holds(f"step {k}", a.item() == b.item() == b"%d" % k and len(found) == k + 2, (a, b, found))
 
 
+def patterns(folder):
+    """Sets, and brackets that are none."""
+    names = ("a", "b", "z", "-", "]", "!", "[", "\\", "ab", "a[", "B")
+    for name in names:
+        (folder / name).write_bytes(b"")
+    found = {"[ab]": "a b", "[!a-z]": "- ] ! [ \\ B", "[^a-z]": "- ] ! [ \\ B", "[]]": "]", "[!]a]": "b z - ! [ \\ B", "[": "[", "a[": "a[",
+             "[a": "", "[a-]": "a -", "[-a]": "a -", "[\\]]": "]", "[\\--b]": "- ] [ \\ a b B", "\\[": "[", "?[": "a[", "[z-a]": "",
+             "\\a": "a", "a\\": "", "[a\\": "", "*b": "b ab", "*[ab]*": "a b ab a[", "[!": "", "nothing/*": ""}
+    for pattern, wanted in found.items():
+        got = sorted(os.fsdecode(path).rpartition("/")[2] for path in run(*operation("MatchingFiles", folder / pattern))[0])
+        cases.holds(f"'{pattern}'", got == sorted(wanted.split()), got)
+
+
 def confined(folder):
     inside, outside = folder / "inside", folder / "outside"
     (inside / "sub").mkdir(parents=True)
@@ -137,7 +150,7 @@ def too_large(folder):
     cases.refuses("also in the program's own graph", lambda: run(graph, made, memory_limit="64M"), "ReadFile 'op'", "memory_limit")
 
 
-for test in (written_and_read, read_anew, confined, other_places, too_large):
+for test in (written_and_read, read_anew, patterns, confined, other_places, too_large):
     with tempfile.TemporaryDirectory() as name:
         test(pathlib.Path(name))
 cases.finish()

@@ -70,13 +70,14 @@ def compare(where, got, wanted):
     cases.holds(where, off <= limit, f"{got} is not {wanted}, off by {off}")
 
 
-def check(op, *inputs, wrt, outputs=(0,), **attrs):
+def check(op, *inputs, wrt, outputs=(0,), twice=True, **attrs):
+    """twice: whether there are second derivatives."""
     reference = Reference(op, inputs, wrt, outputs, attrs)
     xs = [inputs[i] for i in wrt]
     dys, vs = [normal(*y.shape) for y in reference.results([x.astype(np.longdouble) for x in xs])], [normal(*x.shape) for x in xs]
     wide, v = [a.astype(np.longdouble) for a in xs + dys], [a.astype(np.longdouble) for a in vs]
     first = slopes(reference.weighted, wide, len(xs))
-    second = slopes(lambda point: reference.along(point, v), wide, len(wide))
+    second = slopes(lambda point: reference.along(point, v), wide, len(wide)) if twice else []
     for known, shape in KNOWN.items():
         where = f"{op} {[x.shape for x in inputs]} of outputs {outputs} {attrs}, known: {known}"
         graph = tw.Graph()
@@ -91,6 +92,8 @@ def check(op, *inputs, wrt, outputs=(0,), **attrs):
             for i, g, wanted in zip(wrt, gs, first):
                 got = graph.session().run([g], feeds)[0] if g is not None else np.zeros(wanted.shape)
                 compare(f"gradient of {where} for input {i}", got, wanted)
+            if not twice:
+                continue
             with_gradient = [(g, v_place) for g, v_place in zip(gs, v_places) if g is not None]
             again = gradients([g for g, _ in with_gradient], places + dy_places, [v_place for _, v_place in with_gradient])
             for part, (g, wanted) in enumerate(zip(again, second)):
@@ -136,5 +139,37 @@ for how in ({}, dict(align_corners=True), dict(half_pixel_centers=True)):
     for size in ((1, 3), (4, 2), (5, 5)):
         check("ResizeBilinear", normal(1, 3, 2, 2), np.int32(size), wrt=(0,), **how)
         check("ResizeBilinearGrad", normal(1, *size, 2), normal(1, 3, 2, 2), wrt=(0,), **how)
+
+# ---- Recurrent cells ----
+
+for peephole in (False, True):
+    batch, n, cell = 2, 2, 2
+    attrs, state = dict(use_peephole=peephole), (batch, cell)
+    parameters = [normal(n + cell, 4 * cell), normal(cell), normal(cell), normal(cell), normal(4 * cell)]
+    step = [normal(batch, n), normal(*state), normal(*state), *parameters]
+    wrt = (0, 1, 2, 3, 4, 5, 6, 7) if peephole else (0, 1, 2, 3, 7)
+    for outputs in ((6,), (1, 6), (0, 2, 3, 4, 5)):
+        check("LSTMBlockCell", *step, wrt=wrt, outputs=outputs, cell_clip=0.0, twice=outputs != (6,) or peephole, **attrs)
+    made = [positive(*state) / 3 for _ in range(6)]
+    wrt = (1, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15) if peephole else (1, 8, 10, 11, 12, 13, 14, 15)
+    for outputs in ((0,), (1,), (2, 3, 4)) if peephole else ((0,), (1,)):
+        check("LSTMBlockCellGrad", *step, *made, normal(*state), normal(*state), wrt=wrt, outputs=outputs, twice=outputs == (1,), **attrs)
+    sequence = [normal(3, batch, n), normal(*state), normal(*state), *parameters]
+    wrt = (1, 2, 3, 4, 5, 6, 7, 8) if peephole else (1, 2, 3, 4, 8)
+    for name in ("BlockLSTM", "BlockLSTMV2"):
+        for length, outputs in ((3, (1, 6)), (2, (6,)), (0, (6,))):
+            check(name, np.int64(length), *sequence, wrt=wrt, outputs=outputs, cell_clip=0.0, twice=False, **attrs)
+    refused = tw.Graph()
+    x = refused.placeholder(np.float32, (3, batch, n))
+    rest = [refused.constant(a) for a in sequence[1:]]
+    whole = refused.add("BlockLSTM", refused.constant(np.int64(3)), x, *rest, name="op", **attrs)
+    cases.refuses("a gradient at a gate of BlockLSTM", lambda: gradients([whole.outputs[2]], [x]), "BlockLSTM", "'f'", "LSTMBlockCell")
+
+step = [normal(2, 2), normal(2, 2), normal(4, 4), normal(4, 2), normal(4), normal(2)]
+for outputs in ((3,), (0, 1, 2), (0, 1, 2, 3)):
+    check("GRUBlockCell", *step, wrt=(0, 1, 2, 3, 4, 5), outputs=outputs)
+made = [positive(2, 2) / 3 for _ in range(3)]
+for outputs in ((0,), (1,), (2,), (3,)):
+    check("GRUBlockCellGrad", *step, *made, normal(2, 2), wrt=(1, 2, 3, 6, 7, 8, 9), outputs=outputs, twice=outputs == (3,))
 
 cases.finish()

@@ -45,6 +45,16 @@ def handle_mutations(use, k, name, rng):
         yield Mutation(what, name, replaced(use, k, variable), use.attrs)
 
 
+def list_mutations(use, k, name, rng):
+    """Of a list: other lists."""
+    x = use.inputs[k]
+    held = dataclasses.replace(use, inputs=use.inputs[:k] + [x.array] + use.inputs[k + 1:])
+    found = [(m.what, m.inputs[k]) for m in input_mutations(held, k, name, rng) if m.inputs[k].ndim]
+    found += [(f"'{name}' holds {dtype.__name__}", np.zeros(x.shape, dtype)) for dtype in (np.int32, np.float64, np.bool_)]
+    for what, rows in found:
+        yield Mutation(what, name, replaced(use, k, tw.List(rows)), use.attrs)
+
+
 def input_mutations(use, k, name, rng):
     x = use.inputs[k]
     if isinstance(x, list):
@@ -142,6 +152,9 @@ def mutations(use, about, rng):
     for k, x in enumerate(about["inputs"]):
         if x.get("type") == "resource" or k in tw.referred(use.op):
             yield from handle_mutations(use, k, x["name"], rng)
+            continue
+        if x.get("type") == "variant":
+            yield from list_mutations(use, k, x["name"], rng)
             continue
         yield from input_mutations(use, k, x["name"], rng)
         yield from retyped(use, about, k, rng)

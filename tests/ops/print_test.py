@@ -45,6 +45,18 @@ for descriptor, attrs, wanted in ((2, {}, b"to be seen\n"), (2, dict(output_stre
     with captured(descriptor) as found:
         prints(b"to be seen", **attrs)
     cases.holds(f"a line with {attrs}", found == [wanted], found)
+before = os.dup(1)
+for text in (b"too much", b"x" * 99999):
+    with open("/dev/full", "w") as full:
+        os.dup2(full.fileno(), 1)
+        try:
+            cases.refuses(f"{len(text)} bytes to a full disk", lambda: prints(text, output_stream="stdout"), "PrintV2 'op'", "stdout")
+        finally:
+            os.dup2(before, 1)
+os.close(before)
+with captured(1) as found:
+    prints(b"heard again", output_stream="stdout")
+cases.holds("lines that were refused do not come later", found == [b"heard again\n"], found)
 with captured(1) as out, captured(2) as err:
     for level in ("info", "warning", "error"):
         prints(b"unasked for", output_stream=f"log({level})")

@@ -1,8 +1,12 @@
 """Random ops: TensorFlow's streams bit for bit, computed here from the definition of Philox 4x32-10 (Salmon and others, 2011), and what
 distributions promise."""
+import pathlib
+import tempfile
+
 import numpy as np
 
 import cases
+import samplers
 import tw
 from philox import drawn, philox, shuffled, uniform
 
@@ -109,6 +113,124 @@ for op, inputs, attrs, golden in (
 
 for op, inputs in (("RandomShuffle", [np.arange(40)]), ("Multinomial", [np.zeros((2, 1000), np.float32), np.int32(40)])):
     cases.holds(f"{op}: no seeds", not np.array_equal(Steps(op, *inputs)(), Steps(op, *inputs)()))
+
+# ---- Candidate samplers ----
+
+
+class Candidates:
+    """A sampler in a session: each call is a step with these true classes."""
+
+    def __init__(self, op, **attrs):
+        graph = tw.Graph()
+        self.classes = graph.placeholder(np.int64, (-1, attrs["num_true"]))
+        self.outputs, self.session = graph.add(op, self.classes, name="op", **attrs).outputs, graph.session()
+
+    def __call__(self, classes):
+        return self.session.run(self.outputs, {self.classes: classes})
+
+
+KINDS = {"UniformCandidateSampler": samplers.Uniform, "LogUniformCandidateSampler": samplers.LogUniform,
+         "LearnedUnigramCandidateSampler": samplers.Learned, "ThreadUnsafeUnigramCandidateSampler": samplers.Learned}
+rng = np.random.default_rng(3)
+for op, make in KINDS.items():
+    for unique, range_max, seed, seed2 in ((False, 6, 5, 6), (True, 6, -1, 2), (True, 100, 7, 0), (False, 100, 0, 9)):
+        attrs = dict(num_true=2, num_sampled=5, unique=unique, range_max=range_max, seed=seed, seed2=seed2)
+        steps, source = Candidates(op, **attrs), make(range_max)
+        for step in range(4):
+            classes = rng.integers(0, range_max, (3, 2))
+            wanted = samplers.sampled(source, classes, 5, unique, seed, seed2, step)
+            for k, (got, want) in enumerate(zip(steps(classes), wanted)):
+                cases.equal(f"{op} {attrs}, step {step}, output {k}", got, want)
+
+# TensorFlow's own, three steps each: classes, and how often 3 and 1 are to be expected.
+GOLDEN = [
+    ("UniformCandidateSampler", dict(num_sampled=6, unique=False, range_max=1000, seed=5, seed2=6),
+     [([155, 869, 149, 189, 189, 403], [0.0060000001, 0.0060000001]),
+      ([555, 457, 338, 852, 424, 747], [0.0060000001, 0.0060000001]),
+      ([681, 620, 717, 796, 606, 943], [0.0060000001, 0.0060000001])]),
+    ("UniformCandidateSampler", dict(num_sampled=6, unique=True, range_max=7, seed=7, seed2=0),
+     [([2, 5, 3, 0, 1, 6], [0.75026536, 0.75026536]),
+      ([3, 1, 6, 0, 4, 2], [0.81652147, 0.81652147]),
+      ([5, 4, 6, 2, 1, 3], [0.66008335, 0.66008335])]),
+    ("LogUniformCandidateSampler", dict(num_sampled=6, unique=False, range_max=1000, seed=5, seed2=6),
+     [([109, 25, 265, 283, 179, 1], [0.19379199, 0.35213158]),
+      ([7, 7, 170, 79, 111, 886], [0.19379199, 0.35213158]),
+      ([68, 19, 921, 68, 41, 1], [0.19379199, 0.35213158])]),
+    ("LogUniformCandidateSampler", dict(num_sampled=6, unique=True, range_max=50, seed=0, seed2=9),
+     [([12, 3, 34, 31, 29, 0], [0.33567977, 0.5332039]),
+      ([19, 21, 4, 0, 3, 2], [0.33567977, 0.5332039]),
+      ([25, 6, 3, 31, 17, 48], [0.34051901, 0.6187433])]),
+    ("LearnedUnigramCandidateSampler", dict(num_sampled=6, unique=False, range_max=9, seed=5, seed2=6),
+     [([0, 4, 1, 2, 4, 0], [0.66666669, 0.66666669]),
+      ([4, 1, 3, 8, 1, 5], [1.0909091, 1.0909091]),
+      ([2, 1, 3, 0, 1, 6], [1.3846154, 1.3846154])]),
+    ("LearnedUnigramCandidateSampler", dict(num_sampled=6, unique=True, range_max=9, seed=11, seed2=0),
+     [([1, 4, 7, 6, 2, 5], [0.56153762, 0.56153762]),
+      ([3, 6, 8, 4, 2, 7], [0.86556935, 0.86556935]),
+      ([7, 0, 6, 3, 2, 4], [0.87741053, 0.87741053])]),
+    ("FixedUnigramCandidateSampler", dict(num_sampled=6, unique=False, range_max=5, seed=5, seed2=6, unigrams=[1.0, 5.0, 2.0, 0.5, 3.0]),
+     [([2, 4, 3, 2, 0, 1], [0.26086956, 2.6086955]),
+      ([3, 2, 1, 1, 4, 4], [0.26086956, 2.6086955]),
+      ([1, 1, 1, 4, 1, 1], [0.26086956, 2.6086955])]),
+    ("FixedUnigramCandidateSampler", dict(num_sampled=4, unique=True, range_max=7, seed=5, seed2=7, distortion=0.75, num_reserved_ids=2,
+                                          unigrams=[1.0, 5.0, 2.0, 0.5, 3.0]),
+     [([2, 6, 4, 3], [1.502854, 0.0]),
+      ([2, 4, 3, 6], [0.90517569, 0.0]),
+      ([4, 3, 6, 5], [0.97692871, 0.0])]),
+    ("FixedUnigramCandidateSampler", dict(num_sampled=4, unique=False, range_max=4, seed=5, seed2=7, num_reserved_ids=2, num_shards=2,
+                                          shard=1, unigrams=[1.0, 5.0, 2.0, 0.5, 3.0, 7.0]),
+     [([3, 3, 3, 2], [2.0, 0.66666669]),
+      ([1, 3, 2, 2], [2.0, 0.66666669]),
+      ([2, 3, 3, 1], [2.0, 0.66666669])])]
+for op, attrs, golden in GOLDEN:
+    steps = Candidates(op, num_true=1, **attrs)
+    for step, (drawn_classes, true_count) in enumerate(golden):
+        got = steps(np.int64([[3], [1]]))
+        cases.equal(f"{op} {attrs} as TensorFlow's, step {step}", got[0], drawn_classes)
+        cases.equal(f"{op} {attrs} as TensorFlow's, expected counts of step {step}", got[1].ravel(), np.float32(true_count), 1e-6)
+
+# What learned weights come to, and counts that agree with what is drawn.
+steps = Candidates("LearnedUnigramCandidateSampler", num_true=1, num_sampled=20000, unique=False, range_max=4, seed=8)
+for _ in range(50):
+    steps(np.int64([[2], [2], [0]]))
+drawn_classes, _, counts = steps(np.int64([[1]]))
+found = np.bincount(drawn_classes, minlength=4)
+wanted = 20000 * np.array([51, 1, 101, 1]) / 154
+cases.holds("LearnedUnigramCandidateSampler: what was seen is drawn", (abs(found - wanted) < 5 * np.sqrt(wanted) + 1).all(), found)
+cases.holds("LearnedUnigramCandidateSampler: counts", np.allclose(counts, wanted[drawn_classes], rtol=1e-5), counts)
+steps = Candidates("LogUniformCandidateSampler", num_true=1, num_sampled=30, unique=True, range_max=200, seed=3)
+total = np.zeros(200)
+for _ in range(2000):
+    total[steps(np.int64([[0]]))[0]] += 1
+reached = total[[0, 1, 5, 20]] / 2000
+wanted = np.mean([steps(np.int64([[0], [1], [5], [20]]))[1].ravel() for _ in range(300)], 0)
+cases.holds("LogUniformCandidateSampler: how often different classes come", (abs(reached - wanted) < 0.05).all(), f"{reached}, {wanted}")
+for op in ("UniformCandidateSampler", "LearnedUnigramCandidateSampler"):
+    make = lambda: Candidates(op, num_true=1, num_sampled=20, unique=False, range_max=10000)(np.int64([[0]]))[0]
+    cases.holds(f"{op}: no seeds", not np.array_equal(make(), make()))
+
+with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder) / "vocabulary"
+    path.write_bytes(b"the,7\nof,with commas, 1.5\n2\n and, 4e-1 ")
+    listed = dict(num_sampled=40, unique=False, seed=4, range_max=5, num_reserved_ids=1)
+    from_file, from_list = (Candidates("FixedUnigramCandidateSampler", num_true=1, **listed, **where)
+                            for where in (dict(vocab_file=str(path)), dict(unigrams=[7.0, 1.5, 2.0, 0.4])))
+    for step in range(2):
+        for k, (got, want) in enumerate(zip(from_file(np.int64([[4], [0]])), from_list(np.int64([[4], [0]])))):
+            cases.equal(f"FixedUnigramCandidateSampler of a file, step {step}, output {k}", got, want)
+    with tw.thalweg.Graph() as whole:
+        tw.thalweg.ops.fixed_unigram_candidate_sampler(np.int64([[4], [0]]), name="op", num_true=1, vocab_file=str(path), **listed)
+    imported = tw.thalweg.Graph.from_bytes(whole.to_bytes())
+    ask = lambda **how: tw.thalweg.Session(imported, **how).run(imported.operation("op").outputs[0])
+    cases.refuses("a vocabulary of an imported graph", ask, "FixedUnigramCandidateSampler 'op'", "touches files")
+    cases.refuses("a vocabulary elsewhere", lambda: ask(allow_files="/usr"), "FixedUnigramCandidateSampler 'op'", "/usr")
+    cases.equal("a vocabulary that an imported graph may read", ask(allow_files=folder), Candidates(
+        "FixedUnigramCandidateSampler", num_true=1, vocab_file=str(path), **listed)(np.int64([[4], [0]]))[0])
+    for text, parts in ((b"the,7\nof\n", ("line 2", "'of'")), (b"a,\n", ("line 1",)), (b"\n", ("line 1",)), (b"a,1,x", ("'a,1,x'",)),
+                        (b"", ("range_max",))):
+        path.write_bytes(text)
+        read = lambda: Candidates("FixedUnigramCandidateSampler", num_true=1, vocab_file=str(path), **listed)(np.int64([[0]]))
+        cases.refuses(f"a vocabulary {text}", read, "FixedUnigramCandidateSampler 'op'", *parts)
 
 # ---- Distributions ----
 

@@ -5,13 +5,14 @@ import re
 import thalweg
 import tw
 
-# Handles (resource) are scalars that only Identity and its like pass on; no op makes a variant yet.
+# Handles (resource) are scalars that only Identity and its like pass on; variants come from the ops on lists alone.
 ALL = [name for name in (thalweg._low.tw_dtype_name(number).decode() for number in range(1, 33)) if name not in ("resource", "variant")]
 # Values for attributes without defaults.
-VALUES = {"strides": [1, 1, 1, 1], "ksize": [1, 1, 1, 1], "padding": "VALID", "shape": None, "num_split": 1, "num": 1}
+VALUES = {"strides": [1, 1, 1, 1], "ksize": [1, 1, 1, 1], "padding": "VALID", "shape": None, "num_split": 1, "num": 1,
+          "key_index": 0, "value_index": 1, "source": "", "frame_name": "f", "shapes": [()]}
 ARGUMENT = re.compile(r"(\w+)\s*:\s*(?:ref\()?(\w+)\)?(?:\s*\[[^\]]*\])?(?:\s*\*\s*(\w+))?")
 CLAUSE = re.compile(r"(\w+)\s*:\s*(\{[^}]*\}|list\(\w+\)|(?:int|float|bool|string|shape|tensor|func|type)\b)"
-                    r"(?:\s*>=\s*(\d+))?\s*(=[^;]*)?(?:;|$)")
+                    r"(?:\s*>=\s*(-?\d+))?\s*(=[^;]*)?(?:;|$)")
 
 
 type_of = functools.cache(thalweg.as_dtype)
@@ -20,7 +21,7 @@ type_of = functools.cache(thalweg.as_dtype)
 class Schema:
     """What the text says. inputs: (name, type, count); types: what each type attribute may be; lists: which of them take a list; attrs: the
     kinds of the others, a list of texts for a choice; needed: attributes without a default; counts: their lower bounds. given: values for
-    the needed ones. references: the names of inputs that are references."""
+    the needed ones; functions have a name that nothing has. references: the names of inputs that are references."""
 
     def __init__(self, text, given=None):
         self.values = VALUES | (given or {})
@@ -41,6 +42,8 @@ class Schema:
                 self.counts[name] = int(least or 0)
                 if not default:
                     self.needed.append(name)
+                if kind in ("func", "list(func)"):
+                    self.values.setdefault(name, tw.Func("nobody") if kind == "func" else [tw.Func("nobody")])
 
     def graph(self, op, choice):
         """The op in a graph with these types."""

@@ -2,6 +2,7 @@
 here."""
 import numpy as np
 
+import lists
 import tw
 from draws import Use
 from schema import ALL, type_of
@@ -28,6 +29,9 @@ OWN = {
     "Variable": ([], dict(dtype=np.float32, shape=(2,), shared_name="made three")),
     "RestoreResources": ([[tw.Variable(np.ones(2, np.float32))], [np.array([b"variable", b"", b""], object)]], dict(N=1)),
     "Assert": ([np.bool_(True), [np.float32(1)]], dict(T=[np.float32])), "StringJoin": ([[np.array([b"a"], object)] * 2], dict(N=2)),
+    **{op: (inputs, attrs) for op, inputs, attrs in lists.USES},
+    "StackV2": ([np.int32(2)], dict(elem_type=np.float32)), "TensorArrayV3": ([np.int32(2)], dict(dtype=np.float32)),
+    "MutableDenseHashTableV2": ([np.int64(1), np.int64(2)], dict(key_dtype=np.int64, value_dtype=np.float32, shared_name="made four")),
     "_Send": ([np.float32(1)], between | dict(T=np.float32)), "_Recv": ([], between | dict(tensor_type=np.float32)),
 }
 

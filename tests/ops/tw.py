@@ -12,7 +12,7 @@ import re
 import numpy as np
 
 import thalweg
-from thalweg import Error, Tensor, _low as low
+from thalweg import Error, Tensor, _low as low, attributes
 from thalweg.errors import made
 from thalweg.output import Operation, Output
 
@@ -79,8 +79,20 @@ def set_tensor(op, name, array):
     low.tw_op_set_tensor(op, name, tensor._handle)
 
 
+class Func(str):
+    """The name of a function, as the value of an attribute."""
+
+
+def set_funcs(op, name, functions):
+    low.tw_op_set_funcs(op, name, attributes._strings([f.encode() for f in functions]), len(functions))
+
+
 def set_list(op, name, values):
-    if values and isinstance(values[0], TYPES):
+    if values and isinstance(values[0], Func):
+        set_funcs(op, name, values)
+    elif values and isinstance(values[0], tuple):
+        attributes._set_shapes(op, name, values)
+    elif values and isinstance(values[0], TYPES):
         low.tw_op_set_types(op, name, (c.c_uint32 * len(values))(*map(number_of, values)), len(values))
     elif values and isinstance(values[0], float):
         low.tw_op_set_floats(op, name, (c.c_double * len(values))(*values), len(values))
@@ -88,9 +100,9 @@ def set_list(op, name, values):
         low.tw_op_set_ints(op, name, (c.c_int64 * len(values))(*values), len(values))
 
 
-# How attributes are written. Tuples are shapes (None: of unknown rank), lists are of numbers or of types, arrays are tensors.
+# How attributes are written. Tuples are shapes (None: of unknown rank), lists are of numbers, shapes or types, arrays are tensors.
 SETTERS = ((bool, low.tw_op_set_bool), (TYPES, lambda op, name, kind: low.tw_op_set_type(op, name, number_of(kind))),
-           (int, low.tw_op_set_int), (float, low.tw_op_set_float),
+           (int, low.tw_op_set_int), (float, low.tw_op_set_float), (Func, lambda op, name, f: low.tw_op_set_func(op, name, f.encode())),
            (str, lambda op, name, text: low.tw_op_set_string(op, name, text.encode(), len(text.encode()))),
            ((tuple, type(None)), set_shape), ((np.ndarray, Tensor), set_tensor), (list, set_list))
 
@@ -137,9 +149,12 @@ class Graph:
         return self.op("Const", value=array, dtype=array.dtype)
 
     def enter(self, array, how, feeds):
-        """The array as a value, by one of the WAYS; what has to be fed for it is added to `feeds`."""
+        """The array as a value, by one of the WAYS, or `late`: nothing is known of it, not even its shape, before other kernels have run.
+        What has to be fed for it is added to `feeds`."""
         if how == "constant":
             return self.constant(array)
+        if how == "late":
+            return self.late(array, feeds)
         value = self.placeholder(array.dtype, array.shape if how == "shaped" else None)
         feeds[value] = array
         if how != "computed":
@@ -148,12 +163,26 @@ class Graph:
         feeds[yes] = np.bool_(True)
         return self.op("SelectV2", yes, value, value)
 
+    def late(self, array, feeds):
+        value, shape = self.placeholder(array.dtype), self.constant(np.array(array.shape, np.int64))
+        feeds[value] = array
+        yes = self.op("Less", self.op("RandomUniform", self.constant(np.zeros(0, np.int32)), dtype=np.dtype(np.float32)),
+                      self.constant(np.float32(1)))
+        rank = self.constant(np.array([array.ndim], np.int64))
+        known = self.op("Slice", shape, self.constant(np.zeros(1, np.int64)), self.op("SelectV2", yes, rank, rank))
+        return self.op("Reshape", self.op("SelectV2", yes, value, value), known)
+
     def variable(self, x, how="fed", reference=False):
         """(a handle or a reference of a variable of its own, what gives it its value, or nothing, and a handle)."""
         known = dict(dtype=x.dtype, shape=x.shape if how == "shaped" else None, shared_name=f"variable {next(_variables)}")
         handle = self.op("VarHandleOp", **known)
         start = [self.add("AssignVariableOp", handle, self.constant(x.array), dtype=x.dtype)] if x.set else []
         return self.op("VariableV2", **known) if reference else handle, start, handle
+
+    def list(self, x, how, feeds):
+        """The rows of the array as a list, whose elements may have any shape; the array comes in by one of the WAYS."""
+        rows, any_shape = self.enter(x.array, how, feeds), self.constant(np.int32(-1))
+        return self.op("TensorListFromTensor", rows, any_shape, element_dtype=x.dtype, shape_type=np.int32)
 
     def session(self, **options):
         return Session(self.graph, **options)
@@ -168,6 +197,25 @@ class Variable:
     nothing."""
     array: np.ndarray
     set: bool = True
+
+    def __post_init__(self):
+        self.array = np.asarray(self.array)
+        self.dtype, self.shape, self.ndim, self.size = self.array.dtype, self.array.shape, self.array.ndim, self.array.size
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.array, dtype)
+
+    def __len__(self):
+        return len(self.array)
+
+    def tolist(self):
+        return self.array.tolist()
+
+
+@dataclasses.dataclass
+class List:
+    """In the place of an input that is a variant: a list of the array's rows."""
+    array: np.ndarray
 
     def __post_init__(self):
         self.array = np.asarray(self.array)
@@ -220,6 +268,8 @@ class Call:
                 value, before, handle = self.graph.variable(x, how, k in references)
                 start += before
                 handles.append((handle, x.dtype))
+            elif isinstance(x, List):
+                value = self.graph.list(x, how, self.feeds)
             else:
                 value = enter(self.graph, x, self.feeds) if enter else self.graph.enter(np.asarray(x), how, self.feeds)
             values.append(value)

@@ -247,6 +247,9 @@ case("StridedSlice", f(2048, 2048), i32(0, 0), i32(2048, 2048), i32(2, 2))
 case("StridedSlice", f(2048, 1024), i32(512, 0), i32(1536, 1024), i32(1, 1), note="of rows")
 case("StridedSliceGrad", i32(*SQUARE), i32(0, 0), i32(*SQUARE), i32(2, 2), f(512, 512))
 case("ReverseV2", f(*SQUARE), i32(1))
+case("ReverseSequence", f(*SQUARE), whole(1, 1024, 1024), seq_dim=1, batch_dim=0)
+case("Roll", f(*SQUARE), i32(3, 5), i32(0, 1))
+case("NthElement", f(*SQUARE), scalar(100, np.int32))
 case("ReverseV2", f(*SQUARE), i32(0), note="of rows")
 case("Transpose", f(*SQUARE), i32(1, 0))
 case("Transpose", f(*IMAGE), i32(0, 3, 1, 2), note="to channels first")
@@ -344,7 +347,26 @@ def optimizer(op, rows):
 LEFT_OUT = {
     "run by the framework, and computes nothing": "Const NoOp Placeholder PlaceholderWithDefault VarHandleOp DestroyResourceOp _Recv _Send",
     "its time is that of files": "MatchingFiles MergeV2Checkpoints ReadFile RestoreResources RestoreV2 SaveResource SaveV2 WriteFile",
-    "prints, or ends the step": "Assert PrintV2",
+    "the executor runs it itself, and computes nothing": "ControlTrigger Enter Exit LoopCond Merge NextIteration Switch",
+    "its time is that of what functions compute": "Case For If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf "
+                                                  "StatelessWhile While",
+    "works on state that another op of the step makes": "FIFOQueueV2 PaddingFIFOQueueV2 PriorityQueueV2 QueueCloseV2 QueueDequeueManyV2 "
+    "QueueDequeueUpToV2 QueueDequeueV2 QueueEnqueueManyV2 QueueEnqueueV2 QueueIsClosedV2 QueueSizeV2 RandomShuffleQueueV2 "
+    "ResourceAccumulatorApplyGradient ResourceAccumulatorNumAccumulated ResourceAccumulatorSetGlobalStep ResourceAccumulatorTakeGradient "
+    "ResourceConditionalAccumulator HashTableV2 InitializeTableFromTextFileV2 InitializeTableV2 LookupTableExportV2 LookupTableFindV2 "
+    "LookupTableImportV2 LookupTableInsertV2 LookupTableRemoveV2 LookupTableSizeV2 MutableDenseHashTableV2 MutableHashTableOfTensorsV2 "
+    "MutableHashTableV2 StackCloseV2 StackPopV2 StackPushV2 StackV2 TensorArrayCloseV3 TensorArrayConcatV3 TensorArrayGatherV3 "
+    "TensorArrayGradV3 TensorArrayGradWithShape TensorArrayReadV3 TensorArrayScatterV3 TensorArraySizeV3 TensorArraySplitV3 TensorArrayV3 "
+    "TensorArrayWriteV3",
+    "takes or gives a list, which cannot be fed or fetched": "EmptyTensorList TensorListConcat TensorListConcatLists TensorListConcatV2 "
+    "TensorListElementShape TensorListFromTensor TensorListGather TensorListGetItem TensorListLength TensorListPopBack TensorListPushBack "
+    "TensorListPushBackBatch TensorListReserve TensorListResize TensorListScatter TensorListScatterIntoExistingList TensorListScatterV2 "
+    "TensorListSetItem TensorListSplit TensorListStack",
+    "draws some thousand numbers at most": "AllCandidateSampler ComputeAccidentalHits FixedUnigramCandidateSampler "
+    "LearnedUnigramCandidateSampler LogUniformCandidateSampler ThreadUnsafeUnigramCandidateSampler UniformCandidateSampler",
+    "a cell of a net, with inputs beyond arrays of one size": "BlockLSTM BlockLSTMGrad BlockLSTMGradV2 BlockLSTMV2 GRUBlockCell "
+    "GRUBlockCellGrad LSTMBlockCell LSTMBlockCellGrad",
+    "prints, or ends the step": "Abort Assert PrintV2",
     "makes one short text": "ShardedFilename ShardedFilespec",
     "makes three numbers": "StatelessRandomGetAlg StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg",
 }

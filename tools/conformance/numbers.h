@@ -13,7 +13,7 @@ std::vector<double> NumbersOf(const Tensor& t);
 StatusOr<Tensor> TensorOf(uint32_t dtype, const Shape& shape, double (*fill)(uint64_t i));
 // What differs beyond rounding; empty where nothing does. Shapes, whole numbers and strings must be equal.
 std::string Differs(const Tensor& got, const Tensor& want);
-// The same bits.
+// The same bits; variants: empty in the same places.
 bool SameBits(const Tensor& a, const Tensor& b);
 
 }  // namespace thalweg::conformance

@@ -111,6 +111,10 @@ tw_status* Forward(const tw_frame* f, uint32_t i, uint32_t o, const int64_t* dim
   FAIL_IF_INJECTED();
   return real.tensor->forward(f, i, o, dims, rank);
 }
+tw_status* ForwardPart(const tw_frame* f, uint32_t i, uint64_t first, uint32_t o, const int64_t* dims, uint32_t rank) {
+  FAIL_IF_INJECTED();
+  return real.tensor->forward_part(f, i, first, o, dims, rank);
+}
 tw_status* Keep(const tw_frame* f, uint32_t i, tw_tensor** out) {
   FAIL_IF_INJECTED();
   return Taken(real.tensor->keep(f, i, out));
@@ -169,6 +173,7 @@ void PlayHost(tw_host* h) {
   tensor->give = Give;
   tensor->forward = Forward;
   tensor->keep = Keep;
+  tensor->forward_part = ForwardPart;
   tw_resource_api* resource = Stage(*real.resource);
   resource->open = Open;
   resource->drop = Drop;

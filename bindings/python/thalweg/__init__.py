@@ -7,9 +7,10 @@
     with tw.Session(g) as s:
         print(s.run(y, {x: [3, 4]}))        # [10. 17.]
 
-Modules, in reading order: graph, output (values and their operators), ops (every op as a function), variable, gradients, train, schedules,
-averages, lbfgs, session, stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, runtime, log, errors."""
-from . import averages, log, ops, schedules, train
+Modules, in reading order: graph, output (values and their operators), ops (every op as a function), flow (functions, conditions and
+loops), variable, queues, gradients, train, schedules,
+averages, losses, recurrent, lbfgs, session, stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, runtime, log, errors."""
+from . import averages, log, losses, ops, recurrent, schedules, train
 from .cancel import CancelToken
 from .dtypes import *
 from .dtypes import __all__ as _dtypes
@@ -17,10 +18,12 @@ from .errors import (AbortedError, AlreadyExistsError, CancelledError, DataLossE
                      FailedPreconditionError, InternalError, InvalidArgumentError, Line, NotFoundError, OutOfRangeError,
                      PermissionDeniedError, ResourceExhaustedError, UnauthenticatedError, UnavailableError, UnimplementedError,
                      UnknownError)
+from .flow import Function, cond, function, switch_case, while_loop
 from .future import Future
 from .gradients import SparseGradient, gradients
 from .graph import Graph, constant, current_graph, group, initializer, placeholder
 from .output import Operation, Output
+from .queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, Queue, RandomShuffleQueue
 from .runtime import Device, Plugin, Runtime, devices, load_plugin, plugins, version
 from .saver import Checkpoint, Checkpointer, Restored, Saver, SaveReport, latest_checkpoint, write_checkpoint
 from .scopes import control_dependencies, device, name_scope, priority
@@ -31,10 +34,10 @@ from .variable import Variable
 
 __version__ = version()
 __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "Callable", "CancelToken", "CancelledError", "Checkpoint", "Checkpointer",
-           "DataLossError", "DeadlineExceededError", "Device", "Error", "FailedPreconditionError", "Future", "Graph", "InternalError",
-           "InvalidArgumentError", "Line", "NodeStats", "NotFoundError", "OpStats", "Operation", "OutOfRangeError", "Output",
-           "PermissionDeniedError", "Plugin", "ResourceExhaustedError", "Restored", "Runtime", "SaveReport", "Saver", "Session",
+           "DataLossError", "DeadlineExceededError", "Device", "Error", "FIFOQueue", "FailedPreconditionError", "Function", "Future", "Graph", "InternalError",
+           "InvalidArgumentError", "Line", "NodeStats", "NotFoundError", "OpStats", "Operation", "OutOfRangeError", "Output", "PaddingFIFOQueue",
+           "PermissionDeniedError", "Plugin", "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime", "SaveReport", "Saver", "Session",
            "SparseGradient", "StepStats", "Tensor", "TotalStats", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
-           "UnknownError", "Variable", "averages", "constant", "control_dependencies", "current_graph", "device", "devices", "from_dlpack",
-           "gradients", "graph", "group", "initializer", "latest_checkpoint", "load_plugin", "log", "name_scope", "ops", "placeholder",
-           "plugins", "priority", "schedules", "train", "version", "write_checkpoint"]
+           "UnknownError", "Variable", "averages", "cond", "constant", "control_dependencies", "current_graph", "device", "devices", "from_dlpack", "function",
+           "gradients", "graph", "group", "initializer", "latest_checkpoint", "load_plugin", "log", "losses", "name_scope", "ops", "placeholder",
+           "plugins", "priority", "recurrent", "schedules", "switch_case", "train", "version", "while_loop", "write_checkpoint"]

@@ -36,14 +36,19 @@ def graph_of(inputs: Any) -> Optional["Graph"]:
 def add(graph: "Graph", op: str, inputs: tuple[Any, ...], named: dict[str, Any], name: Optional[str]) -> Made:
     """Adds an operation. inputs: in the schema's order; others by name, with the attributes, in `named`.
     Answers the value of an op with one output, the operation of an op with none, else a named tuple."""
+    operation = add_operation(scopes.working(graph), op, inputs, named, name)
+    return _result(operation, graph.runtime.op(op))
+
+
+def add_operation(graph: "Graph", op: str, inputs: tuple[Any, ...], named: dict[str, Any], name: Optional[str]) -> Operation:
+    """The same; answers the operation."""
     schema = graph.runtime.op(op)
     if schema is None:
         close = difflib.get_close_matches(op, graph.runtime.ops(), 1)
         raise AttributeError(f"no op is called '{op}'" + (f"; did you mean '{close[0]}'?" if close else ""))
     values, given = arrange(schema, inputs, named)
     arguments = _convert(graph, schema, values, given)
-    operation = _finish(graph, schema, arguments, given, name)
-    return _result(operation, schema)
+    return _finish(graph, schema, arguments, given, name)
 
 
 # ---- Arguments ----
@@ -132,9 +137,10 @@ def _natural_type(attr: dict[str, Any], value: Any) -> Optional[DType]:
 # ---- The operation ----
 
 def _finish(graph: "Graph", schema: dict[str, Any], inputs: list[Output], given: dict[str, Any], name: Optional[str]) -> Operation:
-    for value in inputs:
-        if value.graph is not graph:
-            raise ValueError(f"{schema['name']}: {value!r} is a value of another graph")
+    try:
+        inputs = [graph._own(value) for value in inputs]
+    except ValueError as e:
+        raise ValueError(f"{schema['name']}: {e}") from None
     scope = scopes.current(graph)
     numbers = (ctypes.c_uint64 * len(inputs))(*(v.number for v in inputs))
     with graph.naming(scope, name) as begin:

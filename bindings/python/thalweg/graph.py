@@ -6,6 +6,7 @@
 Threads: several may add to one graph and look at it at once; which graph is current is each thread's own affair."""
 import contextlib
 import ctypes
+import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Optional, Union
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 class Graph(Handle):
     """An empty graph. runtime: says which ops there are; None: the default one. In a `with` it is the graph that functions add to."""
+    outer: Optional["Graph"] = None  # of the body of a function: the graph around it
 
     def __init__(self, runtime: Optional[Runtime] = None):
         self._handle = 0
@@ -33,6 +35,8 @@ class Graph(Handle):
         self._handle = made(_low.tw_graph_create, self.runtime._handle)
         self._fixed: set[int] = set()  # handles of variables that are not trained
         self._prefixes: set[str] = set()
+        self._functions: dict[Any, Any] = {}  # what was written down of them; see flow
+        self._function_names: set[str] = set()
         self._mutex = threading.Lock()
 
     def __del__(self, destroy: Any = _low.tw_graph_destroy) -> None:
@@ -69,9 +73,10 @@ class Graph(Handle):
         return self.op("Const", value=tensor, dtype=tensor.dtype, name=name)
 
     def _scalar(self, dtype: int, value: float, name: Optional[str]) -> Output:
-        with self.building() as scope:
+        graph = scopes.working(self)
+        with graph.building() as scope:
             number = _low.tw_scope_scalar(scope, dtype, value)
-        constant_ = Output(self, number)
+        constant_ = Output(graph, number)
         return constant_ if name is None else constant_.named(name)
 
     def placeholder(self, dtype: DTypeLike, shape: Optional[Iterable[Optional[int]]] = None, name: Optional[str] = None) -> Output:
@@ -88,6 +93,11 @@ class Graph(Handle):
         with self.building() as scope:
             operation = _low.tw_variable_initializer(scope, None if name is None else c_text(name))
         return Operation(self, operation)
+
+    def close_loop(self, merge: Output, next_iteration: Output, input: int = 1) -> None:
+        """Input `input` of the Merge that makes `merge` is from now on the value of a NextIteration, in place of what the Merge was made
+        with. To be called before anything that needs the Merge is run."""
+        check(_low.tw_graph_close_loop(self._handle, merge.operation._handle, input, next_iteration.operation._handle))
 
     def _vectors(self, *lists: Iterable[Any]) -> list[Output]:
         """Vectors of whole numbers, all int32 or, where one of those needs it, int64; some of their elements may be values."""
@@ -170,7 +180,33 @@ class Graph(Handle):
         data = self.to_bytes()
         check(_low.tw_graph_verify(self.runtime._handle, data, len(data)))
 
+    def functions(self) -> list[str]:
+        """The names of its functions, sorted."""
+        return [bytes_of(made(_low.tw_graph_function_name, self._handle, i)).decode()
+                for i in range(_low.tw_graph_function_count(self._handle))]
+
     # ---- For the other modules ----
+
+    def _own(self, value: Output) -> Output:
+        """The value as one of this graph. Raises ValueError where it is of another."""
+        if value.graph is not self:
+            raise ValueError(f"{value!r} is a value of another graph")
+        return value
+
+    def _root(self) -> "Graph":
+        """The graph around all others."""
+        graph = self
+        while graph.outer is not None:
+            graph = graph.outer
+        return graph
+
+    def _function_name(self, wanted: str) -> str:
+        """`wanted`, with a number where a function has that name or was promised it."""
+        with self._mutex:
+            taken = self._function_names.union(self.functions())
+            name = next(n for n in (wanted if i == 0 else f"{wanted}_{i}" for i in itertools.count()) if n not in taken)
+            self._function_names.add(name)
+        return name
 
     def _new_prefix(self, wanted: str) -> str:
         """`wanted` and a slash, with a number where that was given out before."""

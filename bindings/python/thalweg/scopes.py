@@ -42,6 +42,17 @@ def current(graph: Optional["Graph"] = None) -> Scope:
     return Scope(graph)
 
 
+def working(graph: "Graph") -> "Graph":
+    """Where operations on values of the graph go: into the body of the function that is being written inside of it, else into itself."""
+    if _stack.scopes:
+        inner = around = _stack.scopes[-1].graph
+        while around is not None:
+            if around is graph:
+                return inner
+            around = around.outer
+    return graph
+
+
 def push(scope: Scope) -> None:
     _stack.scopes.append(scope)
 

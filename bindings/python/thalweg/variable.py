@@ -25,6 +25,8 @@ class Variable(Formula):
 
     def __init__(self, initial: Any, name: Optional[str] = None, dtype: Optional[DTypeLike] = None, trainable: bool = True):
         graph = build.graph_of([initial]) or scopes.current().graph
+        if graph.outer is not None:
+            raise ValueError("a variable is made inside a function; make it outside, where initializers and savers find it")
         if isinstance(initial, Formula):
             initial = initial._value() if dtype is None else initial.astype(dtype)
         else:

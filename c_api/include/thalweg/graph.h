@@ -42,6 +42,16 @@ TW_EXPORT tw_status* tw_graph_producer(const tw_graph* graph, tw_output output, 
  * long as the graph. Either output may be NULL. Errors: INVALID_ARGUMENT for a value that is none of this graph. */
 TW_EXPORT tw_status* tw_graph_describe(const tw_graph* graph, tw_output output, uint32_t* out_dtype, tw_shape* out_shape);
 
+/* ---- Loops ----
+ * A loop of Enter, Merge, Switch, Exit and NextIteration goes round through a Merge, which is made before what comes round to it: with any
+ * value of that type, such as the one that enters, in that place. */
+
+/* Input `input` of a Merge is from now on the value of a NextIteration, in place of what the Merge was made with; once for each input, and
+ * before anything that needs the Merge is run. One input must stay as it is.
+ * Errors: INVALID_ARGUMENT for other operations, an input that there is not, another element type; FAILED_PRECONDITION for an input that is
+ * closed already, and for the last one. */
+TW_EXPORT tw_status* tw_graph_close_loop(tw_graph* graph, const tw_operation* merge, uint32_t input, const tw_operation* next_iteration);
+
 /* ---- Files: GraphDef, wire-compatible with TensorFlow's ---- */
 
 /* How to import. Set `size` to sizeof(tw_import_options) and what is not wanted to 0. */

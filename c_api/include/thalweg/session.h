@@ -59,7 +59,8 @@ typedef struct tw_run_options {
 TW_EXPORT tw_status* tw_session_create(tw_graph* graph, const char* const* options, uint32_t n_options, tw_session** out_session);
 /* Option i of a session; NULL past the end. Static. */
 TW_EXPORT const tw_option* tw_session_option(uint32_t i);
-/* Lets running steps end, refuses new ones with FAILED_PRECONDITION. Closing twice is fine. Callbacks of runs that were started without
+/* Lets running steps end, refuses new ones with FAILED_PRECONDITION. Steps that wait at a resource (a queue that is empty, say) end with
+ * CANCELLED. Closing twice is fine. Callbacks of runs that were started without
  * waiting may still come. */
 TW_EXPORT tw_status* tw_session_close(tw_session* session);
 /* Closes and frees. Callables of the session may still be destroyed, not run. NULL is fine. */
@@ -91,7 +92,8 @@ TW_EXPORT void tw_callable_destroy(tw_callable* callable); /* not while it runs;
 typedef void (*tw_run_done)(void* user, tw_status* status, tw_tensor** fetches);
 
 /* As tw_session_run, but returns when the run is accepted. Runs that were accepted and are not over are at most `max_async_runs` (a session
- * option): a call beyond that waits until one is over. In a session of one thread the run is over, and done has been called, when the call
+ * option): a call beyond that waits until one is over. While a run waits for other runs (at a queue, say) or for what happens elsewhere, it
+ * holds no thread. In a session of one thread the run is over, and done has been called, when the call
  * returns; but a run that done starts there comes after done has returned. feeds: retained by the call; `what` and its lists are copied;
  * options->cancel and options->stats must live until done is called, and the time of options->timeout_ns starts now. A failure that is
  * returned, rather than given to done, means that there was no run: done is not called. Errors, returned: INVALID_ARGUMENT (the signature,

@@ -44,7 +44,8 @@ class ApproximateEqual {
  public:
   ApproximateEqual(const tw::Node& n, const NearKernel& k) : kernel_(k), tolerance_(n.f("tolerance")) {}
   void operator()(tw::Frame f, tw::In<tw::Any> x, tw::In<tw::Any> y, tw::Out<bool> z) const {
-    if (!SameDims(x.v, y.v)) Invalid("x is " + DimsText(x.v) + " and y is " + DimsText(y.v) + "; their shapes must be equal");
+    if (!SameDims(x.v, y.v))
+      throw tw::Error{TW_INTERNAL, "x is " + DimsText(x.v) + " and y is " + DimsText(y.v) + "; their shapes must be equal"};
     ParallelFor(f.f, int64_t(z.size()), 2, [&](int64_t begin, int64_t end) {
       kernel_.loop(Bytes(x.v) + begin * kernel_.bytes, Bytes(y.v) + begin * kernel_.bytes, tolerance_, z.data() + begin, end - begin);
     });

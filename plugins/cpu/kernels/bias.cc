@@ -23,7 +23,7 @@ bool ChannelsFirst(const tw::Attrs& n) {
 }
 
 Channels ChannelsOf(const int64_t* dims, int32_t rank, bool channels_first) {
-  if (rank < 2) Invalid("the tensor must have rank 2 at least, but its shape is " + tw::text(dims, rank));
+  if (rank < 2) throw tw::Error{TW_INTERNAL, "the tensor must have rank 2 at least, but its shape is " + tw::text(dims, rank)};
   const int32_t axis = channels_first ? 1 : rank - 1;
   Channels c;
   for (int32_t i = 0; i < axis; ++i) c.outer *= dims[i];
@@ -164,8 +164,8 @@ class BiasAdd {
   void operator()(tw::Frame frame, tw::In<tw::Any> value, tw::In<tw::Any> bias, tw::Out<tw::Any> output) const {
     const Channels c = ChannelsOf(value.dims(), value.rank(), channels_first_);
     if (bias.rank() != 1 || bias.dim(0) != c.channels)
-      Invalid("bias " + DimsText(bias.v) + " must have one value for each of the " + tw::text(c.channels) + " channels of value " +
-              DimsText(value.v));
+      throw tw::Error{TW_INTERNAL, "bias " + DimsText(bias.v) + " must have one value for each of the " + tw::text(c.channels) +
+                                       " channels of value " + DimsText(value.v)};
     if (value.size() == 0) return;
     add_(frame.f, *vector_, c, value.data(), bias.data(), output.data());
   }
@@ -189,7 +189,8 @@ class BiasAddGrad {
   void operator()(tw::Frame frame, tw::In<tw::Any> out_backprop, tw::Out<tw::Any> output) const {
     const Channels c = ChannelsOf(out_backprop.dims(), out_backprop.rank(), channels_first_);
     if (output.rank() != 1 || output.dim(0) != c.channels)
-      Invalid("the output " + DimsText(output.v()) + " must have one value for each of " + tw::text(c.channels) + " channels");
+      throw tw::Error{TW_INTERNAL,
+                      "the output " + DimsText(output.v()) + " must have one value for each of " + tw::text(c.channels) + " channels"};
     if (out_backprop.size() == 0) return FillZero(frame.f, output.v());
     loops_->sum(frame.f, *vector_, c, out_backprop.data(), output.data());
   }

@@ -27,9 +27,10 @@ void Add(tw::In<int32_t> arr, tw::In<T> weights, int64_t first, int64_t end, Sum
 template <class T>
 void Bincount(tw::Frame, tw::In<int32_t> arr, tw::In<int32_t> size, tw::In<T> weights, tw::Out<T> bins) {
   const int64_t n = size[0];
-  if (n < 0) Invalid("size is " + std::to_string(n) + "; it must not be negative");
+  if (n < 0) throw tw::Error{TW_INTERNAL, "size is " + std::to_string(n) + "; it must not be negative"};
   if (weights.size() != 0 && weights.size() != arr.size())
-    Invalid("weights of shape " + DimsText(weights.v) + " are neither empty nor one for each of arr, " + DimsText(arr.v));
+    throw tw::Error{TW_INTERNAL,
+                    "weights of shape " + DimsText(weights.v) + " are neither empty nor one for each of arr, " + DimsText(arr.v)};
   for (uint64_t i = 0; i < arr.size(); ++i)
     if (arr[i] < 0) Invalid("arr" + PositionText(arr.v, i) + " = " + std::to_string(arr[i]) + " is negative");
   Allocate(bins, &n, 1);

@@ -19,10 +19,9 @@ std::string Text(const tw_string& s) { return {s.data, s.size}; }
 std::string_view View(const tw_string& s) { return {s.data, s.size}; }
 
 void CheckNames(const tw::In<tw_string>& prefix, const tw::In<tw_string>& names, const tw::In<tw_string>& slices, uint32_t tensors) {
-  if (prefix.size() != 1 || names.size() != tensors || slices.size() != tensors) {
-    Invalid(std::to_string(prefix.size()) + " prefixes, " + std::to_string(names.size()) + " names and " + std::to_string(slices.size()) +
-            " slices for " + std::to_string(tensors) + " tensors");
-  }
+  if (prefix.size() != 1 || names.size() != tensors || slices.size() != tensors)
+    throw tw::Error{TW_INTERNAL, std::to_string(prefix.size()) + " prefixes, " + std::to_string(names.size()) + " names and " +
+                                     std::to_string(slices.size()) + " slices for " + std::to_string(tensors) + " tensors"};
 }
 
 // A slice text: the sizes of the whole tensor, then begin and length along each axis; length -1 is all of it.

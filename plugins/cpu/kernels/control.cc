@@ -1,4 +1,4 @@
-// NoOp and Assert.
+// NoOp, Assert and Abort.
 #include <algorithm>
 
 #include "kernels/common/element.h"
@@ -33,11 +33,23 @@ class Assert {
   int64_t summarize_;
 };
 
+class Abort {
+ public:
+  explicit Abort(const tw::Node& n) : message_(n.s("error_msg")) {}
+  void operator()(tw::Frame) const {
+    throw tw::Error{TW_ABORTED, message_.empty() ? "the node was reached, which stops the step" : message_};
+  }
+
+ private:
+  std::string message_;
+};
+
 }  // namespace
 
 void register_control(tw::Plugin& p) {
   p.kernel<NoOp>("NoOp @CPU; cheap");
   p.kernel<Assert>("Assert @CPU");
+  p.kernel<Abort>("Abort @CPU");
 }
 
 }  // namespace thalweg::cpu

@@ -56,11 +56,13 @@ struct Settings {
   void Read(const tw::Attrs& n, const char* name, int64_t* to) const {
     const tw_attr& list = n.at(name);
     auto* v = static_cast<const int64_t*>(list.data);
-    if (list.count != 5) Invalid(std::string(name) + " has " + tw::text(int64_t(list.count)) + " entries; it needs one per axis, 5");
+    if (list.count != 5)
+      throw tw::Error{TW_INTERNAL, std::string(name) + " has " + tw::text(int64_t(list.count)) + " entries; it needs one per axis, 5"};
     for (int axis = 0; axis < 5; ++axis)
       if (v[axis] < 1 || v[axis] > INT32_MAX)
-        Invalid(std::string(name) + " is " + tw::text(v, 5) + "; every entry must be at least 1 and fit in 31 bits");
-    if (v[0] != 1 || v[Channel()] != 1) Invalid(std::string(name) + " is " + tw::text(v, 5) + "; along batch and channels it must be 1");
+        throw tw::Error{TW_INTERNAL, std::string(name) + " is " + tw::text(v, 5) + "; every entry must be at least 1 and fit in 31 bits"};
+    if (v[0] != 1 || v[Channel()] != 1)
+      throw tw::Error{TW_INTERNAL, std::string(name) + " is " + tw::text(v, 5) + "; along batch and channels it must be 1"};
     for (int k = 0; k < 3; ++k) to[k] = v[Space(k)];
   }
 };
@@ -79,19 +81,20 @@ struct Geometry {
 // Fails unless the three shapes belong together: everything that loops later use as a bound is checked here.
 Geometry GeometryOf(const Settings& s, const tw_shape& in, const tw_shape& filter, const tw_shape& out) {
   if (in.rank != 5 || filter.rank != 5 || out.rank != 5)
-    Invalid("input " + tw::text(in) + ", filter " + tw::text(filter) + " and output " + tw::text(out) + " must have rank 5");
+    throw tw::Error{TW_INTERNAL,
+                    "input " + tw::text(in) + ", filter " + tw::text(filter) + " and output " + tw::text(out) + " must have rank 5"};
   Geometry g{in.dims[0], in.dims[s.Channel()], filter.dims[4], {}, {}, {}};
   WindowAxis* axes[] = {&g.d, &g.h, &g.w};
   for (int k = 0; k < 3; ++k) *axes[k] = s.Along(k, in.dims[s.Space(k)], filter.dims[k]);
   if (filter.dims[3] != g.in_channels)
-    Invalid("the input " + tw::text(in) + " has " + tw::text(g.in_channels) + " channels, the filter " + tw::text(filter) + " takes " +
-            tw::text(filter.dims[3]));
+    throw tw::Error{TW_INTERNAL, "the input " + tw::text(in) + " has " + tw::text(g.in_channels) + " channels, the filter " +
+                                     tw::text(filter) + " takes " + tw::text(filter.dims[3])};
   bool fits = out.dims[0] == g.batch && out.dims[s.Channel()] == g.out_channels;
   for (int k = 0; k < 3; ++k) fits = fits && out.dims[s.Space(k)] == axes[k]->out;
   if (!fits)
-    Invalid("input " + tw::text(in) + " and filter " + tw::text(filter) + " belong to an output of depth " + tw::text(g.d.out) +
-            ", height " + tw::text(g.h.out) + ", width " + tw::text(g.w.out) + " and " + tw::text(g.out_channels) +
-            " channels, but it is " + tw::text(out));
+    throw tw::Error{TW_INTERNAL, "input " + tw::text(in) + " and filter " + tw::text(filter) + " belong to an output of depth " +
+                                     tw::text(g.d.out) + ", height " + tw::text(g.h.out) + ", width " + tw::text(g.w.out) + " and " +
+                                     tw::text(g.out_channels) + " channels, but it is " + tw::text(out)};
   return g;
 }
 

@@ -20,7 +20,8 @@ struct ConvGeometry {
 // as a bound is checked here, whatever the shape rule has let through.
 inline ConvGeometry ConvGeometryOf(const WindowAttrs& attrs, const tw_shape& in, const tw_shape& filter, const tw_shape& out) {
   if (in.rank != 4 || filter.rank != 4 || out.rank != 4)
-    Invalid("input " + tw::text(in) + ", filter " + tw::text(filter) + " and output " + tw::text(out) + " must have rank 4");
+    throw tw::Error{TW_INTERNAL,
+                    "input " + tw::text(in) + ", filter " + tw::text(filter) + " and output " + tw::text(out) + " must have rank 4"};
   const ImageFormat& f = attrs.format;
   ConvGeometry g{};
   g.format = f;
@@ -31,17 +32,18 @@ inline ConvGeometry ConvGeometryOf(const WindowAttrs& attrs, const tw_shape& in,
   g.group_in = filter.dims[2];
   g.out_channels = filter.dims[3];
   if (g.group_in == 0 || g.in_channels == 0 || g.in_channels % g.group_in != 0)
-    Invalid("the input has " + tw::text(g.in_channels) + " channels, the filter " + tw::text(filter) + " takes " + tw::text(g.group_in) +
-            "; the first must be a multiple of the second");
+    throw tw::Error{TW_INTERNAL, "the input has " + tw::text(g.in_channels) + " channels, the filter " + tw::text(filter) + " takes " +
+                                     tw::text(g.group_in) + "; the first must be a multiple of the second"};
   g.groups = g.in_channels / g.group_in;
   if (g.out_channels % g.groups)
-    Invalid("the filter " + tw::text(filter) + " makes " + tw::text(g.out_channels) + " channels, which do not divide into " +
-            tw::text(g.groups) + " groups");
+    throw tw::Error{TW_INTERNAL, "the filter " + tw::text(filter) + " makes " + tw::text(g.out_channels) +
+                                     " channels, which do not divide into " + tw::text(g.groups) + " groups"};
   g.group_out = g.out_channels / g.groups;
   if (out.dims[0] != g.batch || out.dims[f.height()] != g.h.out || out.dims[f.width()] != g.w.out ||
       out.dims[f.channel()] != g.out_channels)
-    Invalid("input " + tw::text(in) + " and filter " + tw::text(filter) + " belong to an output of height " + tw::text(g.h.out) +
-            ", width " + tw::text(g.w.out) + " and " + tw::text(g.out_channels) + " channels, but it is " + tw::text(out));
+    throw tw::Error{TW_INTERNAL, "input " + tw::text(in) + " and filter " + tw::text(filter) + " belong to an output of height " +
+                                     tw::text(g.h.out) + ", width " + tw::text(g.w.out) + " and " + tw::text(g.out_channels) +
+                                     " channels, but it is " + tw::text(out)};
   return g;
 }
 

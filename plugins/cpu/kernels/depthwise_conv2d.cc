@@ -34,16 +34,19 @@ tw_shape ShapeOf(const V& v) {
 // Fails unless the three shapes belong together: everything that loops later use as a bound is checked here.
 Geometry GeometryOf(const WindowAttrs& attrs, const tw_shape& in, const tw_shape& filter, const tw_shape& out) {
   if (in.rank != 4 || filter.rank != 4 || out.rank != 4)
-    Invalid("input " + tw::text(in) + ", filter " + tw::text(filter) + " and output " + tw::text(out) + " must have rank 4");
+    throw tw::Error{TW_INTERNAL,
+                    "input " + tw::text(in) + ", filter " + tw::text(filter) + " and output " + tw::text(out) + " must have rank 4"};
   const ImageFormat& f = attrs.format;
   Geometry g{f.channels_first, in.dims[0], in.dims[f.channel()], filter.dims[3], {}, {}};
   g.h = attrs.Along(0, in.dims[f.height()], filter.dims[0]);
   g.w = attrs.Along(1, in.dims[f.width()], filter.dims[1]);
   if (filter.dims[2] != g.channels)
-    Invalid("the input has " + tw::text(g.channels) + " channels, the filter " + tw::text(filter) + " takes " + tw::text(filter.dims[2]));
+    throw tw::Error{TW_INTERNAL, "the input has " + tw::text(g.channels) + " channels, the filter " + tw::text(filter) + " takes " +
+                                     tw::text(filter.dims[2])};
   if (out.dims[0] != g.batch || out.dims[f.height()] != g.h.out || out.dims[f.width()] != g.w.out || out.dims[f.channel()] != g.results())
-    Invalid("input " + tw::text(in) + " and filter " + tw::text(filter) + " belong to an output of height " + tw::text(g.h.out) +
-            ", width " + tw::text(g.w.out) + " and " + tw::text(g.results()) + " channels, but it is " + tw::text(out));
+    throw tw::Error{TW_INTERNAL, "input " + tw::text(in) + " and filter " + tw::text(filter) + " belong to an output of height " +
+                                     tw::text(g.h.out) + ", width " + tw::text(g.w.out) + " and " + tw::text(g.results()) +
+                                     " channels, but it is " + tw::text(out)};
   return g;
 }
 

@@ -22,16 +22,18 @@ struct Factor {
 
 // The matrix in the last two axes; trust in the shape rule ends here, because the loops index by these sizes.
 inline Factor FactorOf(const int64_t* dims, int32_t rank, bool transposed, const char* name) {
-  if (rank < 2) Invalid(std::string(name) + " must be a matrix or a batch of them, but its shape is " + tw::text(dims, rank));
+  if (rank < 2)
+    throw tw::Error{TW_INTERNAL, std::string(name) + " must be a matrix or a batch of them, but its shape is " + tw::text(dims, rank)};
   return {dims[rank - 2], dims[rank - 1], transposed};
 }
 inline void CheckSizes(const Factor& a, const Factor& b, const int64_t* out, int32_t out_rank) {
   const int64_t inner_b = b.transposed ? b.columns : b.rows, n = b.transposed ? b.rows : b.columns;
   if (a.inner() != inner_b)
-    Invalid("inner dimensions differ: " + tw::text(a.inner()) + " and " + tw::text(inner_b) + "; transpose or reshape one factor");
+    throw tw::Error{TW_INTERNAL,
+                    "inner dimensions differ: " + tw::text(a.inner()) + " and " + tw::text(inner_b) + "; transpose or reshape one factor"};
   if (out_rank < 2 || out[out_rank - 2] != a.outer() || out[out_rank - 1] != n)
-    Invalid("the product has shape " + tw::text(out, out_rank) + ", the factors make [.., " + tw::text(a.outer()) + ", " + tw::text(n) +
-            "]");
+    throw tw::Error{TW_INTERNAL, "the product has shape " + tw::text(out, out_rank) + ", the factors make [.., " + tw::text(a.outer()) +
+                                     ", " + tw::text(n) + "]"};
 }
 
 template <class T>

@@ -17,7 +17,7 @@ class Gather {
     // Batch axes are counted in indices, and may take them all.
     const int64_t batch_dims = batch_dims_ < 0 ? batch_dims_ + indices.rank() : batch_dims_;
     if (batch_dims < 0 || batch_dims > indices.rank())
-      Invalid("batch_dims " + std::to_string(batch_dims_) + " does not fit indices of shape " + DimsText(indices.v));
+      throw tw::Error{TW_INTERNAL, "batch_dims " + std::to_string(batch_dims_) + " does not fit indices of shape " + DimsText(indices.v)};
     GatherAlong(f.f, params.v, indices.v, Axis(IndexAt(axis.v, 0), params.rank()), int(batch_dims), output.v());
   }
 

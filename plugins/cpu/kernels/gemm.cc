@@ -64,16 +64,16 @@ template <class T>
 bool MultiplyVector(const GemmEntries<T>& e, const MatrixProduct<T>& p, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
   if (p.m == 1 && (!p.trans_a || p.lda == 1)) {
     if (p.trans_b)
-      e.matrix_vector(j1 - j0, p.k, p.b + j0 * p.ldb, p.ldb, p.a, p.c + j0, false);
+      e.matrix_vector(j1 - j0, p.k, p.b + j0 * p.ldb, p.ldb, p.a, p.c + j0);
     else
-      e.vector_matrix(p.k, j1 - j0, p.a, p.b + j0, p.ldb, p.c + j0, false);
+      e.vector_matrix(p.k, j1 - j0, p.a, p.b + j0, p.ldb, p.c + j0);
     return true;
   }
   if (p.n == 1 && p.ldc == 1 && (p.trans_b || p.ldb == 1)) {
     if (p.trans_a)
-      e.vector_matrix(p.k, i1 - i0, p.b, p.a + i0, p.lda, p.c + i0, false);
+      e.vector_matrix(p.k, i1 - i0, p.b, p.a + i0, p.lda, p.c + i0);
     else
-      e.matrix_vector(i1 - i0, p.k, p.a + i0 * p.lda, p.lda, p.b, p.c + i0, false);
+      e.matrix_vector(i1 - i0, p.k, p.a + i0 * p.lda, p.lda, p.b, p.c + i0);
     return true;
   }
   return false;

@@ -36,10 +36,10 @@ struct GemmEntries {
   // at b[j * ldb + p] if turned. Fills k * n elements, n rounded up to whole panels. Pays where the rows of b lie far apart and m is not
   // small.
   void (*pack)(int64_t k, int64_t n, const T* b, int64_t ldb, bool turned, T* to);
-  // y[n] (+)= x[k] b[k, n], b row-major: reads b once, in order.
-  void (*vector_matrix)(int64_t k, int64_t n, const T* x, const T* b, int64_t ldb, T* y, bool accumulate);
-  // y[m] (+)= a[m, k] x[k], a row-major. Sums over k in lanes, then across them in a fixed order.
-  void (*matrix_vector)(int64_t m, int64_t k, const T* a, int64_t lda, const T* x, T* y, bool accumulate);
+  // y[n] = x[k] b[k, n], b row-major: reads b once, in order.
+  void (*vector_matrix)(int64_t k, int64_t n, const T* x, const T* b, int64_t ldb, T* y);
+  // y[m] = a[m, k] x[k], a row-major. Sums over k in lanes, then across them in a fixed order.
+  void (*matrix_vector)(int64_t m, int64_t k, const T* a, int64_t lda, const T* x, T* y);
   int64_t rows;     // height of the tallest tile
   int64_t columns;  // width of a panel
 };

@@ -274,10 +274,9 @@ void Block(const GemmBlock<T>& g) {
 
 // Eight rows of b at a time: y is read and written once for them, and b streams through in address order.
 template <class T>
-void VectorMatrix(int64_t k, int64_t n, const T* x, const T* b, int64_t ldb, T* y, bool accumulate) {
+void VectorMatrix(int64_t k, int64_t n, const T* x, const T* b, int64_t ldb, T* y) {
   constexpr int L = kLanes<T>, kDepth = 8;
-  if (!accumulate)
-    for (int64_t j = 0; j < n; ++j) y[j] = 0;
+  for (int64_t j = 0; j < n; ++j) y[j] = 0;
   int64_t p = 0;
   for (; p + kDepth <= k; p += kDepth, b += kDepth * ldb) {
     int64_t j = 0;
@@ -301,7 +300,7 @@ void VectorMatrix(int64_t k, int64_t n, const T* x, const T* b, int64_t ldb, T* 
 
 // Every row is summed alike, in eight vectors, so that bits do not depend on which rows a caller takes together.
 template <class T>
-void MatrixVector(int64_t m, int64_t k, const T* a, int64_t lda, const T* x, T* y, bool accumulate) {
+void MatrixVector(int64_t m, int64_t k, const T* a, int64_t lda, const T* x, T* y) {
   constexpr int L = kLanes<T>, kSums = 8;
   for (; m > 0; --m, a += lda, ++y) {
     Vec<T> sum[kSums];
@@ -315,7 +314,7 @@ void MatrixVector(int64_t m, int64_t k, const T* a, int64_t lda, const T* x, T* 
     if (p < k) sum[1] += LoadFirst(x + p, int(k - p)) * LoadFirst(a + p, int(k - p));
 #pragma GCC unroll 8
     for (int v = 1; v < kSums; ++v) sum[0] += sum[v];
-    T total = accumulate ? *y : T(0);
+    T total = 0;
     for (int i = 0; i < L; ++i) total += sum[0][i];
     *y = total;
   }

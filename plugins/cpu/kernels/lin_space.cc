@@ -10,7 +10,7 @@ namespace {
 template <class T>
 void LinSpace(tw::Frame f, tw::In<T> start, tw::In<T> stop, tw::In<tw::Any> num, tw::Out<T> output) {
   const int64_t n = IndexAt(num.v, 0), dims[] = {n};
-  if (n < 1) Invalid("num is " + std::to_string(n) + "; there must be at least one number");
+  if (n < 1) throw tw::Error{TW_INTERNAL, "num is " + std::to_string(n) + "; there must be at least one number"};
   Allocate(output, dims, 1);
   const double first = double(start[0]), step = n > 1 ? (double(stop[0]) - first) / double(n - 1) : 0;
   ParallelFor(f.f, n, 4, [&](int64_t begin, int64_t end) {

@@ -1,6 +1,7 @@
 #include "kernels/map.h"
 
 #include "kernels/common/parallel.h"
+#include "kernels/common/stream.h"
 
 namespace thalweg::cpu {
 namespace {
@@ -17,15 +18,23 @@ void RunWide(const UnaryKernel& k, const char* x, char* y, int64_t n) {
   }
 }
 
+void MapStreamed(const UnaryKernel& k, const char* x, char* y, int64_t n) {
+  Stream(y, n, k.y_bytes, [&](int64_t i, int64_t m, char* to) {
+    MapRun(k, x + i * k.x_bytes, to, m);
+    return m;
+  });
+}
+
 }  // namespace
 
 void MapRun(const UnaryKernel& k, const char* x, char* y, int64_t n) { k.load ? RunWide(k, x, y, n) : k.loop(x, y, n); }
 
 void RunUnary(const tw_frame* f, const UnaryKernel& k) {
-  auto* x = static_cast<const char*>(f->in[0]->data) + f->in[0]->offset;
-  auto* y = static_cast<char*>(f->out[0]->data) + f->out[0]->offset;
+  const char* x = Bytes(f->in[0]);
+  char* y = Bytes(f->out[0]);
+  const auto run = IsStreamed(f->out[0], {f->in[0]}) ? MapStreamed : MapRun;
   ParallelFor(f, int64_t(f->in[0]->count), k.cost,
-              [&](int64_t begin, int64_t end) { MapRun(k, x + begin * k.x_bytes, y + begin * k.y_bytes, end - begin); });
+              [&](int64_t begin, int64_t end) { run(k, x + begin * k.x_bytes, y + begin * k.y_bytes, end - begin); });
 }
 
 }  // namespace thalweg::cpu

@@ -40,7 +40,8 @@ class Multinomial {
 
   void operator()(tw::Frame frame, tw::In<T> logits, tw::In<int32_t> num_samples, tw::Out<Result> output) const {
     if (logits.rank() != 2 || num_samples.size() != 1)
-      Invalid("logits " + DimsText(logits.v) + " must be [batch, classes] and num_samples " + DimsText(num_samples.v) + " a scalar");
+      throw tw::Error{TW_INTERNAL, "logits " + DimsText(logits.v) + " must be [batch, classes] and num_samples " + DimsText(num_samples.v) +
+                                       " a scalar"};
     const int64_t batch = logits.dim(0), classes = logits.dim(1), samples = output.dim(1);
     if (output.size() == 0) return;
     if (classes == 0) Invalid("logits " + DimsText(logits.v) + " have no classes to draw from");

@@ -13,13 +13,13 @@ struct Border {
   Ints before, after;
   Border(const tw_view* paddings, const tw_view* small, const tw_view* large) {
     if (paddings->count != 2 * uint64_t(small->rank))
-      Invalid("paddings is " + DimsText(paddings) + " for a tensor of shape " + DimsText(small));
+      throw tw::Error{TW_INTERNAL, "paddings is " + DimsText(paddings) + " for a tensor of shape " + DimsText(small)};
     for (int i = 0; i < small->rank; ++i) {
       before.push(IndexAt(paddings, 2 * uint64_t(i)));
       after.push(IndexAt(paddings, 2 * uint64_t(i) + 1));
       if (before[i] < 0 || after[i] < 0) {
-        Invalid("paddings[" + std::to_string(i) + "] is [" + std::to_string(before[i]) + ", " + std::to_string(after[i]) +
-                "]; neither may be negative");
+        throw tw::Error{TW_INTERNAL, "paddings[" + std::to_string(i) + "] is [" + std::to_string(before[i]) + ", " +
+                                         std::to_string(after[i]) + "]; neither may be negative"};
       }
       if (before[i] + small->dims[i] + after[i] != large->dims[i])
         throw tw::Error{TW_INTERNAL, DimsText(small) + " and its border do not make " + DimsText(large)};

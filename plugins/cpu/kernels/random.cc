@@ -31,9 +31,10 @@ class RandomInt {
   explicit RandomInt(const tw::Node& n) : stream_(n) {}
   void operator()(tw::Frame frame, tw::In<tw::Any>, tw::In<T> minval, tw::In<T> maxval, tw::Out<T> output) const {
     if (minval.size() != 1 || maxval.size() != 1)
-      Invalid("minval " + DimsText(minval.v) + " and maxval " + DimsText(maxval.v) + " must be scalars");
+      throw tw::Error{TW_INTERNAL, "minval " + DimsText(minval.v) + " and maxval " + DimsText(maxval.v) + " must be scalars"};
     if (minval[0] >= maxval[0])
-      Invalid("minval is " + tw::text(int64_t(minval[0])) + ", maxval is " + tw::text(int64_t(maxval[0])) + "; minval must be the smaller");
+      throw tw::Error{TW_INTERNAL, "minval is " + tw::text(int64_t(minval[0])) + ", maxval is " + tw::text(int64_t(maxval[0])) +
+                                       "; minval must be the smaller"};
     UniformInt<T> d;
     d.low = minval[0];
     d.range = typename UniformInt<T>::Unsigned(maxval[0]) - typename UniformInt<T>::Unsigned(minval[0]);

@@ -12,7 +12,7 @@ namespace {
 // How many numbers there are. Whole numbers are counted exactly, the others in double.
 template <class T>
 int64_t Count(T start, T limit, T delta) {
-  if (delta == T(0)) Invalid("delta is 0; a range needs a step");
+  if (delta == T(0)) throw tw::Error{TW_INTERNAL, "delta is 0; a range needs a step"};
   const bool up = delta > T(0);
   if (up ? start >= limit : start <= limit) return 0;
   if constexpr (std::is_integral_v<T>) {

@@ -3,6 +3,7 @@
 
 #include "kernels/common/element.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/stream.h"
 #include "kernels/register.h"
 #include "kernels/widen.h"
 
@@ -38,49 +39,49 @@ struct Relu6Of {
 constexpr int64_t kRun = 512;  // elements of half or bfloat16 that are widened at a time
 
 template <class Op, class T>
-void Activate(const VectorTable& v, const void* features, void* activations, int64_t begin, int64_t end) {
+void Activate(const VectorTable& v, const void* features, void* activations, int64_t n) {
   const T* x = static_cast<const T*>(features);
   T* y = static_cast<T*>(activations);
   if constexpr (std::is_same_v<T, float>) {
-    Op::Loop(v)(x + begin, y + begin, end - begin);
+    Op::Loop(v)(x, y, n);
   } else if constexpr (kIsSmallFloat<T>) {
     float wide[kRun];
-    for (int64_t i = begin; i < end; i += kRun) {
-      const int64_t n = std::min(kRun, end - i);
-      Widen(v, x + i, wide, n);
-      Op::Loop(v)(wide, wide, n);
-      Narrow(v, wide, y + i, n);
+    for (int64_t i = 0; i < n; i += kRun) {
+      const int64_t m = std::min(kRun, n - i);
+      Widen(v, x + i, wide, m);
+      Op::Loop(v)(wide, wide, m);
+      Narrow(v, wide, y + i, m);
     }
   } else {
-    for (int64_t i = begin; i < end; ++i) y[i] = Op::Value(x[i]);
+    for (int64_t i = 0; i < n; ++i) y[i] = Op::Value(x[i]);
   }
 }
 
 template <class Op, class T>
-void Differentiate(const VectorTable& v, const void* gradients, const void* features, void* backprops, int64_t begin, int64_t end) {
+void Differentiate(const VectorTable& v, const void* gradients, const void* features, void* backprops, int64_t n) {
   const T *dy = static_cast<const T*>(gradients), *x = static_cast<const T*>(features);
   T* dx = static_cast<T*>(backprops);
   if constexpr (std::is_same_v<T, float>) {
-    Op::GradientLoop(v)(dy + begin, x + begin, dx + begin, end - begin);
+    Op::GradientLoop(v)(dy, x, dx, n);
   } else if constexpr (kIsSmallFloat<T>) {
     float wide[kRun], wide_dy[kRun];
-    for (int64_t i = begin; i < end; i += kRun) {
-      const int64_t n = std::min(kRun, end - i);
-      Widen(v, x + i, wide, n);
-      Widen(v, dy + i, wide_dy, n);
-      Op::GradientLoop(v)(wide_dy, wide, wide, n);
-      Narrow(v, wide, dx + i, n);
+    for (int64_t i = 0; i < n; i += kRun) {
+      const int64_t m = std::min(kRun, n - i);
+      Widen(v, x + i, wide, m);
+      Widen(v, dy + i, wide_dy, m);
+      Op::GradientLoop(v)(wide_dy, wide, wide, m);
+      Narrow(v, wide, dx + i, m);
     }
   } else {
-    for (int64_t i = begin; i < end; ++i) dx[i] = Op::Passes(x[i]) ? dy[i] : T(0);
+    for (int64_t i = 0; i < n; ++i) dx[i] = Op::Passes(x[i]) ? dy[i] : T(0);
   }
 }
 
 struct Loops {
   uint32_t dtype;
   const char* type;
-  void (*activate)(const VectorTable&, const void*, void*, int64_t, int64_t);
-  void (*differentiate)(const VectorTable&, const void*, const void*, void*, int64_t, int64_t);
+  void (*activate)(const VectorTable&, const void*, void*, int64_t);
+  void (*differentiate)(const VectorTable&, const void*, const void*, void*, int64_t);
 };
 
 // Kernels are one class whatever the type; only the loops differ.
@@ -114,8 +115,17 @@ class Activation {
       : vector_(&TW_CPU_FOR_ISA(DetectIsa(n.host()), Vectors)), loop_(LoopsFor<Op>(n.type_in(0)).activate) {}
 
   void operator()(tw::Frame frame, tw::In<tw::Any> features, tw::Out<tw::Any> activations) const {
-    ParallelFor(frame.f, int64_t(features.size()), 1,
-                [&](int64_t begin, int64_t end) { loop_(*vector_, features.data(), activations.data(), begin, end); });
+    const uint32_t each = ElementBytes(features.v->dtype);
+    const bool streamed = IsStreamed(activations.v(), {features.v});
+    ParallelFor(frame.f, int64_t(features.size()), 1, [&](int64_t begin, int64_t end) {
+      const char* x = Bytes(features.v) + begin * each;
+      char* y = Bytes(activations.v()) + begin * each;
+      if (!streamed) return loop_(*vector_, x, y, end - begin);
+      Stream(y, end - begin, each, [&](int64_t i, int64_t m, char* to) {
+        loop_(*vector_, x + i * each, to, m);
+        return m;
+      });
+    });
   }
 
  private:
@@ -132,8 +142,17 @@ class Gradient {
   void operator()(tw::Frame frame, tw::In<tw::Any> gradients, tw::In<tw::Any> features, tw::Out<tw::Any> backprops) const {
     if (gradients.size() != features.size())
       Invalid("gradients " + DimsText(gradients.v) + " and features " + DimsText(features.v) + " must have the same shape");
-    ParallelFor(frame.f, int64_t(features.size()), 1,
-                [&](int64_t begin, int64_t end) { loop_(*vector_, gradients.data(), features.data(), backprops.data(), begin, end); });
+    const uint32_t each = ElementBytes(features.v->dtype);
+    const bool streamed = IsStreamed(backprops.v(), {gradients.v, features.v});
+    ParallelFor(frame.f, int64_t(features.size()), 1, [&](int64_t begin, int64_t end) {
+      const char *dy = Bytes(gradients.v) + begin * each, *x = Bytes(features.v) + begin * each;
+      char* dx = Bytes(backprops.v()) + begin * each;
+      if (!streamed) return loop_(*vector_, dy, x, dx, end - begin);
+      Stream(dx, end - begin, each, [&](int64_t i, int64_t m, char* to) {
+        loop_(*vector_, dy + i * each, x + i * each, to, m);
+        return m;
+      });
+    });
   }
 
  private:

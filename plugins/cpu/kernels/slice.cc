@@ -10,8 +10,8 @@ namespace {
 void Slice(tw::Frame f, tw::In<tw::Any> input, tw::In<tw::Any> begin, tw::In<tw::Any> size, tw::Out<tw::Any> output) {
   const int rank = input.rank();
   if (begin.size() != uint64_t(rank) || size.size() != uint64_t(rank)) {
-    Invalid("begin has " + std::to_string(begin.size()) + " and size " + std::to_string(size.size()) + " entries for input of shape " +
-            DimsText(input.v));
+    throw tw::Error{TW_INTERNAL, "begin has " + std::to_string(begin.size()) + " and size " + std::to_string(size.size()) +
+                                     " entries for input of shape " + DimsText(input.v)};
   }
   const Ints from = DenseStrides(input.dims(), rank), to = DenseStrides(output.dims(), rank);
   int64_t at = 0;
@@ -21,13 +21,13 @@ void Slice(tw::Frame f, tw::In<tw::Any> input, tw::In<tw::Any> begin, tw::In<tw:
     int64_t n = IndexAt(size.v, uint64_t(i));
     if (n == -1 && b >= 0 && b <= dim) n = dim - b;
     if (b < 0 || n < 0 || b > dim || n > dim - b) {
-      Invalid("axis " + std::to_string(i) + ": begin " + std::to_string(b) + " and size " + std::to_string(n) +
-              " leave the input of shape " + DimsText(input.v));
+      throw tw::Error{TW_INTERNAL, "axis " + std::to_string(i) + ": begin " + std::to_string(b) + " and size " + std::to_string(n) +
+                                       " leave the input of shape " + DimsText(input.v)};
     }
     at += b * from[i];
     box.Add(n, from[i], to[i]);
   }
-  CopyBox(f.f, box, input.v, at, output.v(), 0);
+  CutBox(f.f, box, f.f->in_at[0], at, output);
 }
 
 // Where along one axis a strided slice begins, how it steps, how many elements it takes.
@@ -60,7 +60,7 @@ Stride OneIndex(int64_t i, int64_t step, int64_t dim, int axis) {
 
 // x[begin:end:step], as Python has it; a masked bound is as far as the step leads.
 Stride OneRange(int64_t begin, bool no_begin, int64_t end, bool no_end, int64_t step, int64_t dim, int axis) {
-  if (step == 0) Invalid("axis " + std::to_string(axis) + ": the stride is 0");
+  if (step == 0) throw tw::Error{TW_INTERNAL, "axis " + std::to_string(axis) + ": the stride is 0"};
   const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? dim : dim - 1;
   auto bound = [&](int64_t x) { return std::clamp(x < 0 ? (x < -dim ? low : x + dim) : x, low, high); };
   const int64_t b = no_begin ? (step > 0 ? low : high) : bound(begin), e = no_end ? (step > 0 ? high : low) : bound(end);
@@ -75,13 +75,15 @@ Stride OneRange(int64_t begin, bool no_begin, int64_t end, bool no_end, int64_t 
 void Strides(const Masks& m, const Ints& begin, const Ints& end, const Ints& step, const int64_t* dims, int rank, Stride* out) {
   const int n = begin.n;
   if (end.n != n || step.n != n) {
-    Invalid("begin, end and strides have " + std::to_string(n) + ", " + std::to_string(end.n) + " and " + std::to_string(step.n) +
-            " entries");
+    throw tw::Error{TW_INTERNAL, "begin, end and strides have " + std::to_string(n) + ", " + std::to_string(end.n) + " and " +
+                                     std::to_string(step.n) + " entries"};
   }
   auto bit = [](uint64_t mask, int i) { return i < 64 && (mask >> i & 1); };
   int wanted = 0;  // axes that the entries speak for
   for (int i = 0; i < n; ++i) wanted += !bit(m.ellipsis, i) && !bit(m.new_axis, i);
-  if (wanted > rank) Invalid(std::to_string(wanted) + " slices for a tensor of shape " + tw::text(dims, rank) + ", which has fewer axes");
+  if (wanted > rank)
+    throw tw::Error{TW_INTERNAL,
+                    std::to_string(wanted) + " slices for a tensor of shape " + tw::text(dims, rank) + ", which has fewer axes"};
   int axis = 0;
   auto whole = [&](int axes) {
     for (; axes > 0; --axes, ++axis) out[axis] = {0, 1, dims[axis]};
@@ -116,7 +118,8 @@ struct Picked {
     }
   }
   void CheckCount(const tw_view* v, const char* what) const {
-    if (int64_t(v->count) != count) Invalid("the slice has " + std::to_string(count) + " elements but " + what + " is " + DimsText(v));
+    if (int64_t(v->count) != count)
+      throw tw::Error{TW_INTERNAL, "the slice has " + std::to_string(count) + " elements but " + what + " is " + DimsText(v)};
   }
 };
 
@@ -129,7 +132,7 @@ class StridedSlice {
     p.CheckCount(output.v(), "the planned output");
     Box box;
     for (int i = 0; i < input.rank(); ++i) box.Add(p.s[i].count, p.strided[i], p.dense[i]);
-    CopyBox(f.f, box, input.v, p.at, output.v(), 0);
+    CutBox(f.f, box, f.f->in_at[0], p.at, output);
   }
 
  private:

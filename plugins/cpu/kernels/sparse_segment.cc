@@ -18,19 +18,19 @@ namespace {
 constexpr int64_t kFewRows = 1 << 16;  // for which there are always buckets
 
 void WantVector(const tw_view* indices) {
-  if (indices->rank != 1) Invalid("indices is " + DimsText(indices) + "; it must be a vector");
+  if (indices->rank != 1) throw tw::Error{TW_INTERNAL, "indices is " + DimsText(indices) + "; it must be a vector"};
 }
 
 template <Divisor kDivisor>
 void RunSparse(const tw_frame* f, const ReduceKernel& k) {
   const tw_view *data = f->in[0], *indices = f->in[1], *ids = f->in[2];
-  if (data->rank < 1) Invalid("data is a scalar; it must have rows");
+  if (data->rank < 1) throw tw::Error{TW_INTERNAL, "data is a scalar; it must have rows"};
   WantVector(indices);
   CheckIndices(indices, 0, data->dims[0], "indices");
   int64_t segments = -1;
   if (f->n_in > 3) {
     segments = IndexAt(f->in[3], 0);
-    if (segments < 0) Invalid("num_segments is " + std::to_string(segments) + "; it must not be negative");
+    if (segments < 0) throw tw::Error{TW_INTERNAL, "num_segments is " + std::to_string(segments) + "; it must not be negative"};
   }
   const int64_t used = CheckSegments(ids, int64_t(indices->count), segments);
   Ints dims;
@@ -69,9 +69,9 @@ void AddUp(const tw_frame* f, tw::In<T> grad, tw::In<tw::Any> ids, const std::ve
 
 template <class T, Divisor kDivisor>
 void Grad(tw::Frame f, tw::In<T> grad, tw::In<tw::Any> indices, tw::In<tw::Any> ids, tw::In<int32_t> output_dim0, tw::Out<T> output) {
-  if (grad.rank() < 1) Invalid("grad is a scalar; it must have rows");
+  if (grad.rank() < 1) throw tw::Error{TW_INTERNAL, "grad is a scalar; it must have rows"};
   const int64_t rows = output_dim0[0], count = int64_t(indices.size());
-  if (rows < 0) Invalid("output_dim0 is " + std::to_string(rows) + "; it must not be negative");
+  if (rows < 0) throw tw::Error{TW_INTERNAL, "output_dim0 is " + std::to_string(rows) + "; it must not be negative"};
   Ints dims;
   dims.push(rows);
   for (int i = 1; i < grad.rank(); ++i) dims.push(grad.dim(i));

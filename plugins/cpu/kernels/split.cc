@@ -5,22 +5,24 @@
 namespace thalweg::cpu {
 namespace {
 
-// The axis is cut into as many equal parts as there are outputs.
-void Cut(const tw_frame* f, const tw_view* value, int axis, const tw::ManyOut<tw::Any>& parts) {
+// The axis of flat input `input` is cut into as many equal parts as there are outputs.
+void Cut(const tw_frame* f, uint32_t input, int axis, const tw::ManyOut<tw::Any>& parts) {
+  const tw_view* value = f->in[input];
   if (value->count == 0 || parts.size() == 0) return;
   if (value->dims[axis] % parts.size() != 0)
-    Invalid("axis " + std::to_string(axis) + " of " + DimsText(value) + " does not divide into " + std::to_string(parts.size()) + " parts");
+    throw tw::Error{TW_INTERNAL, "axis " + std::to_string(axis) + " of " + DimsText(value) + " does not divide into " +
+                                     std::to_string(parts.size()) + " parts"};
   const int64_t outer = Product(value->dims, 0, axis), row = int64_t(value->count) / outer, run = row / parts.size();
   for (uint32_t i = 0; i < parts.size(); ++i) {
     Box box;
     box.Add(outer, row, run);
     box.Add(run, 1, 1);
-    CopyBox(f, box, value, i * run, parts[i].v(), 0);
+    CutBox(f, box, input, i * run, parts[i]);
   }
 }
 
 void Split(tw::Frame f, tw::In<int32_t> split_dim, tw::In<tw::Any> value, tw::ManyOut<tw::Any> output) {
-  Cut(f.f, value.v, Axis(split_dim[0], value.rank(), "split_dim"), output);
+  Cut(f.f, f.f->in_at[1], Axis(split_dim[0], value.rank(), "split_dim"), output);
 }
 
 // The parts have the sizes that the shape rule made of size_splits.
@@ -35,7 +37,7 @@ void SplitSized(tw::Frame f, tw::In<tw::Any> value, tw::In<tw::Any>, tw::In<int3
     Box box;
     box.Add(outer, value.dim(axis) * inner, run);
     box.Add(run, 1, 1);
-    CopyBox(f.f, box, value.v, at, output[i].v(), 0);
+    CutBox(f.f, box, f.f->in_at[0], at, output[i]);
     at += run;
   }
 }
@@ -46,10 +48,10 @@ class Unpack {
   void operator()(tw::Frame f, tw::In<tw::Any> value, tw::ManyOut<tw::Any> output) const {
     const int axis = Axis(axis_, value.rank());
     if (value.dim(axis) != int64_t(output.size())) {
-      Invalid("axis " + std::to_string(axis) + " of " + DimsText(value.v) + " does not unpack into " + std::to_string(output.size()) +
-              " tensors");
+      throw tw::Error{TW_INTERNAL, "axis " + std::to_string(axis) + " of " + DimsText(value.v) + " does not unpack into " +
+                                       std::to_string(output.size()) + " tensors"};
     }
-    Cut(f.f, value.v, axis, output);
+    Cut(f.f, f.f->in_at[0], axis, output);
   }
 
  private:

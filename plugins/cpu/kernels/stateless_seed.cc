@@ -11,7 +11,7 @@ constexpr int32_t kPhilox = 1;  // as the input `alg` of the stateless random op
 
 template <class S>
 void KeyCounter(tw::In<S> seed, tw::Out<uint64_t> key, tw::Out<uint64_t> counter) {
-  if (seed.rank() != 1 || seed.size() != 2) Invalid("seed " + DimsText(seed.v) + " must be a vector of two numbers");
+  if (seed.rank() != 1 || seed.size() != 2) throw tw::Error{TW_INTERNAL, "seed " + DimsText(seed.v) + " must be a vector of two numbers"};
   constexpr uint64_t kMixer = 0x02461e293ec8f720;
   const Philox::Block mixed = Philox(kMixer, uint64_t(int64_t(seed[1]))).After(uint64_t(int64_t(seed[0]))).Next();
   const auto joined = [&mixed](int low) { return uint64_t(mixed[size_t(low) + 1]) << 32 | mixed[size_t(low)]; };

@@ -17,7 +17,8 @@ class StringJoin {
   void operator()(tw::Many<tw_string> inputs, tw::Out<tw_string> output) const {
     for (uint32_t k = 0; k < inputs.size(); ++k)
       if (inputs[k].rank() != 0 && inputs[k].size() != output.size())
-        Invalid("input " + std::to_string(k) + " is " + DimsText(inputs[k].v) + "; inputs have one shape or are scalars");
+        throw tw::Error{TW_INTERNAL,
+                        "input " + std::to_string(k) + " is " + DimsText(inputs[k].v) + "; inputs have one shape or are scalars"};
     std::string text;
     for (uint64_t i = 0; i < output.size(); ++i) {
       text.clear();

@@ -56,9 +56,11 @@ class TopK {
   explicit TopK(const tw::Node& n) : sorted_(n.b("sorted")) {}
   void operator()(tw::Frame f, tw::In<T> input, tw::In<tw::Any> k_value, tw::Out<T> values, tw::Out<I> indices) const {
     const int64_t k = IndexAt(k_value.v, 0);
-    if (input.rank() < 1) Invalid("input is a scalar; it must have rows");
+    if (input.rank() < 1) throw tw::Error{TW_INTERNAL, "input is a scalar; it must have rows"};
     const int64_t n = input.dim(-1);
-    if (k < 0 || k > n) Invalid("k is " + std::to_string(k) + "; it must be in [0, " + std::to_string(n) + "], the size of the last axis");
+    if (k < 0 || k > n)
+      throw tw::Error{TW_INTERNAL,
+                      "k is " + std::to_string(k) + "; it must be in [0, " + std::to_string(n) + "], the size of the last axis"};
     if (n - 1 > int64_t(std::numeric_limits<I>::max()))
       Invalid("the last axis of " + DimsText(input.v) + " is too long for indices of this type; ask for int64");
     Ints dims;
@@ -104,7 +106,8 @@ void AddTypes(tw::Plugin& p) {
 template <class T>
 void InTopK(tw::Frame f, tw::In<float> predictions, tw::In<T> targets, tw::In<T> k_value, tw::Out<bool> precision) {
   if (predictions.rank() != 2 || targets.rank() != 1 || targets.dim(0) != predictions.dim(0))
-    Invalid("predictions of shape " + DimsText(predictions.v) + " and targets of shape " + DimsText(targets.v) + " do not have equal rows");
+    throw tw::Error{TW_INTERNAL, "predictions of shape " + DimsText(predictions.v) + " and targets of shape " + DimsText(targets.v) +
+                                     " do not have equal rows"};
   constexpr int64_t kCounted = 1 << 20;
   const int64_t classes = predictions.dim(1), k = int64_t(k_value[0]);
   ParallelFor(f.f, int64_t(targets.size()), Cost(classes + 1), [&](int64_t begin, int64_t end) {

@@ -6,13 +6,14 @@ namespace thalweg::cpu {
 namespace {
 
 void Transpose(tw::Frame f, tw::In<tw::Any> x, tw::In<tw::Any> perm, tw::Out<tw::Any> y) {
-  if (perm.size() != uint64_t(x.rank())) Invalid("perm has " + std::to_string(perm.size()) + " entries for x of shape " + DimsText(x.v));
+  if (perm.size() != uint64_t(x.rank()))
+    throw tw::Error{TW_INTERNAL, "perm has " + std::to_string(perm.size()) + " entries for x of shape " + DimsText(x.v)};
   const Ints from = DenseStrides(x.dims(), x.rank()), to = DenseStrides(y.dims(), y.rank());
   Box box;
   bool seen[kMaxRank] = {};
   for (int32_t i = 0; i < x.rank(); ++i) {
     int axis = Axis(IndexAt(perm.v, uint64_t(i)), x.rank(), "perm entry");
-    if (seen[axis]) Invalid("perm names axis " + std::to_string(axis) + " twice");
+    if (seen[axis]) throw tw::Error{TW_INTERNAL, "perm names axis " + std::to_string(axis) + " twice"};
     seen[axis] = true;
     box.Add(x.dim(axis), from[axis], to[i]);
   }

@@ -4,6 +4,7 @@
 
 #include "kernels/common/broadcast.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/stream.h"
 
 namespace thalweg::cpu {
 namespace {
@@ -39,6 +40,12 @@ void CompareUnequal(const BinaryKernel& k, const tw_view* z) {
   ZipRun(k, reinterpret_cast<const char*>(x), 1, reinterpret_cast<const char*>(y), 1, Bytes(z), 1);
 }
 
+int64_t ZipStreamed(const BinaryKernel& k, const char* x, int64_t x_step, const char* y, int64_t y_step, char* z, int64_t n) {
+  return Stream(z, n, k.z_bytes, [&](int64_t i, int64_t m, char* to) {
+    return ZipRun(k, x + i * x_step * k.xy_bytes, x_step, y + i * y_step * k.xy_bytes, y_step, to, m);
+  });
+}
+
 }  // namespace
 
 int64_t ZipRun(const BinaryKernel& k, const char* x, int64_t x_step, const char* y, int64_t y_step, char* z, int64_t n) {
@@ -70,11 +77,12 @@ void Zip(const tw_frame* f, const BinaryKernel& k, const tw_view* x, const tw_vi
   }
   const Broadcast<2> walk(z, {x, y});
   const int last = walk.rank - 1;
+  const auto run = IsStreamed(z, {x, y}) ? ZipStreamed : ZipRun;
   std::atomic<int64_t> bad{count};  // the first element without a result, whichever piece meets one first
   ParallelFor(f, count, k.cost, [&](int64_t begin, int64_t end) {
     walk.ForSegments(begin, end, [&](const int64_t* from, int64_t to, int64_t n) {
-      int64_t done = ZipRun(k, Bytes(x) + from[0] * k.xy_bytes, walk.step[0][last], Bytes(y) + from[1] * k.xy_bytes, walk.step[1][last],
-                            Bytes(z) + to * k.z_bytes, n);
+      int64_t done = run(k, Bytes(x) + from[0] * k.xy_bytes, walk.step[0][last], Bytes(y) + from[1] * k.xy_bytes, walk.step[1][last],
+                         Bytes(z) + to * k.z_bytes, n);
       if (done == n) return;
       int64_t now = bad.load(), first = to + done;
       while (first < now && !bad.compare_exchange_weak(now, first)) {

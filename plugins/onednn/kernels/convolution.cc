@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
+#include <bit>
 
 #include "kernels/common/parallel.h"
 #include "kernels/slots.h"
@@ -48,13 +48,6 @@ Layout Images(const Api& api, dnnl_data_type_t type, int64_t batch, int64_t chan
     strides.push_back(step /= a.*of);
   }
   return LayoutOf(api, type, dims, strides);
-}
-
-void InTurns(const uint16_t* a, const uint16_t* b, uint16_t* to, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    to[2 * i] = a[i];
-    to[2 * i + 1] = b[i];
-  }
 }
 
 }  // namespace
@@ -145,8 +138,10 @@ void Convolution::Cut() {
   const int64_t points = Points(sizes_.axes, &WindowAxis::out), taps = Points(sizes_.axes, &WindowAxis::window);
   const double image = double(points) * double(taps) * double(sizes_.in / sizes_.groups) * double(sizes_.out);
   int64_t wanted = std::clamp<int64_t>(int64_t(std::min(double(kMostPieces), image * double(sizes_.batch) / kPieceWork)), 1, kMostPieces);
-  // Each piece reads the whole filter; one of a filter's gradient writes as much, to be read once more.
+  // Each piece reads the whole filter; one of a filter's gradient writes as much, to be read once more. Two threads share three pieces
+  // badly.
   wanted = std::clamp<int64_t>(sizes_.batch * points / (pass_ == Pass::kFilter ? 512 : 256), 1, wanted);
+  if (pass_ != Pass::kFilter) wanted = int64_t(std::bit_ceil(uint64_t(wanted)));
   const int64_t groups = std::min(wanted, sizes_.batch);
   int64_t bands = pass_ == Pass::kForward ? std::max<int64_t>(1, wanted / sizes_.batch) : 1;
   bands = std::min(bands, std::max<int64_t>(1, sizes_.axes[0].out / 8));
@@ -168,6 +163,7 @@ Convolution::Convolution(const Api& api, const Sizes& sizes, Pass pass, dnnl_dat
   for (const Kind& k : kinds_)
     if (!api_.dnnl_memory_desc_equal(&k.filter, &filter_))
       throw tw::Error{TW_UNIMPLEMENTED, "oneDNN wants different layouts of the filter for pieces of different sizes"};
+  if (sizes_.groups == 1 && pass != Pass::kFilter) pack_ = FilterPack(sizes_.in, sizes_.out, sizes_.axes, type_, filter_);
   turn_ = std::make_unique<Primitive>(pass == Pass::kFilter ? Description(api_, filter_, plain_filter_)
                                                             : Description(api_, plain_filter_, filter_));
 }
@@ -183,48 +179,8 @@ uint64_t Convolution::scratch() const {
   return filters * filter_bytes_ + piece_scratch() * uint64_t(std::min<int64_t>(slots_, int64_t(pieces_.size())));
 }
 
-// The layouts that forward passes like best: for each block of output channels and each tap, the numbers of one input channel side by side,
-// or, of bfloat16, those of two channels in turns.
-bool Convolution::IsInRows() const {
-  const dnnl_blocking_desc_t& to = filter_.format_desc.blocking;
-  if (sizes_.groups > 1 || filter_.format_kind != dnnl_blocked || filter_.extra.flags != 0 || to.inner_idxs[0] != 0) return false;
-  if (to.inner_nblks == 1) return filter_.padded_dims[1] == sizes_.in;
-  return type_ == dnnl_bf16 && to.inner_nblks == 2 && to.inner_idxs[1] == 1 && to.inner_blks[1] == 2 && sizes_.in % 2 == 0 &&
-         filter_.padded_dims[1] == sizes_.in;
-}
-
-// Copying such rows beats the library's general copy, which does not share its work either.
-void Convolution::PackRows(const tw_frame* f, const char* filter, char* packed) const {
-  const dnnl_blocking_desc_t& to = filter_.format_desc.blocking;
-  const uint64_t size = type_ == dnnl_f32 ? 4 : 2;
-  const int64_t block = to.inner_blks[0], out = sizes_.out, together = to.inner_nblks, in = sizes_.in / together;
-  const auto copy = [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      int64_t at = row % in * to.strides[1], tap = row / in;
-      for (size_t axis = sizes_.axes.size(); axis-- > 0; tap /= sizes_.axes[axis].window)
-        at += tap % sizes_.axes[axis].window * to.strides[2 + axis];
-      for (int64_t o = 0; o < out; o += block, at += to.strides[0]) {
-        const int64_t n = std::min(block, out - o);
-        const char* from = filter + uint64_t(row * together * out + o) * size;
-        char* run = packed + uint64_t(at) * size;
-        if (together == 2)
-          InTurns(reinterpret_cast<const uint16_t*>(from), reinterpret_cast<const uint16_t*>(from) + out, reinterpret_cast<uint16_t*>(run),
-                  n);
-        else
-          std::memcpy(run, from, uint64_t(n) * size);
-        std::memset(run + uint64_t(n * together) * size, 0, uint64_t((block - n) * together) * size);
-      }
-    }
-  };
-  const int64_t rows = in * Points(sizes_.axes, &WindowAxis::window);
-  if (f)
-    cpu::ParallelFor(f, rows, out, copy);
-  else
-    copy(0, rows);
-}
-
 void Convolution::Pack(const tw_frame* f, const void* filter, void* packed, char* scratch) const {
-  if (IsInRows()) return PackRows(f, static_cast<const char*>(filter), static_cast<char*>(packed));
+  if (pack_.known()) return pack_.Run(f, static_cast<const char*>(filter), static_cast<char*>(packed));
   Check(turn_->Run({{DNNL_ARG_FROM, plain_filter_, filter}, {DNNL_ARG_TO, filter_, packed}}, scratch), "turning a filter");
 }
 

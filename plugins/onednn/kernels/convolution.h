@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/epilogue.h"
+#include "kernels/filter_pack.h"
 #include "kernels/slots.h"
 #include "kernels/window.h"
 #include "primitive.h"
@@ -54,8 +55,6 @@ class Convolution {
   void Add(int64_t batch, int64_t first_image, int64_t first_row, int64_t rows);
   Kind Make(int64_t batch, const std::vector<cpu::WindowAxis>& axes) const;
   Layout PlainFilter(dnnl_data_type_t type) const;
-  bool IsInRows() const;
-  void PackRows(const tw_frame* f, const char* filter, char* packed) const;
   void RunFilter(const tw_frame* f, const void* images, const void* results, void* to, char* scratch) const;
   uint64_t piece_scratch() const;
 
@@ -69,6 +68,7 @@ class Convolution {
   std::vector<Piece> pieces_;
   std::unique_ptr<Primitive> turn_;  // the filter into the library's layout, or its gradient out of it
   Layout plain_filter_, filter_;
+  FilterPack pack_;  // in place of turn_ where it knows the layout
   const int slots_ = cpu::WorkerSlots();
   uint64_t filter_bytes_ = 0;
 };

@@ -325,7 +325,10 @@ TEST_F(GraphDefTest, KeepsAFunctionWithItsAttributes) {
 
 TEST_F(GraphDefTest, KeepsLibraryAndUnknownFieldsByteForByte) {
   std::string library, function, node, bytes, tail;
-  PutBytesField(1, "\x99"s, &function);  // not even UTF-8: nobody looks
+  std::string signature;
+  PutBytesField(1, "f", &signature);
+  PutBytesField(1, signature, &function);
+  PutBytesField(3, "\x99"s, &function);  // a node that is none: nobody looks until somebody calls it
   PutBytesField(1, function, &library);
   PutBytesField(2, library, &bytes);
   PutBytesField(5, "debug", &tail);  // debug_info

@@ -352,6 +352,15 @@ void FlatRule(const tw::Shape& s) {
   for (int32_t i = 0; i < s.rank(0); ++i) n = s.calc('*', n, s.dim(0, i));
   s.out(0, {n});
 }
+class Cut {
+ public:
+  explicit Cut(const tw::Node& n) : first_(uint64_t(n.i("first"))) {}
+  void operator()(tw::In<tw::Any>, tw::Out<tw::Any> y) const { y.forward_part(0, first_); }
+
+ private:
+  uint64_t first_;
+};
+void CutRule(const tw::Shape& s) { s.out(0, {s.i("size")}); }
 void Clip(tw::Frame f) {
   const float* x = CpuMemory::At(f.f->in[0]);
   if (std::all_of(x, x + f.f->in[0]->count, [](float v) { return v >= 0; })) {
@@ -482,6 +491,45 @@ void Bump(tw::Frame f) {
   });
 }
 
+// ---- Letters: a resource of the plugin's own, and kernels that wait for it ----
+
+using Letters = std::vector<float>;
+struct Tray {
+  std::string key;
+  explicit Tray(const tw::Node& n) : key(n.s("key")) {}
+  void operator()(tw::Frame f) const {
+    const tw_resource_key k{TW_SIZED(tw_resource_key), TW_S("org.test.letters"), "", 0, key.data(), key.size()};
+    auto make = [](const tw_host* h, void*, void** out) { return tw::guard(h, [&] { *out = new Letters; }); };
+    tw::check(f.f->host->resource->open(f.f, &k, make, nullptr, 0));
+  }
+};
+enum TrayCondition : uint64_t { kLetters, kEmpty };
+void Post(tw::Var<tw::Any> tray, tw::In<float> x) {
+  auto* letters = static_cast<Letters*>(tray.handle());
+  letters->insert(letters->end(), x.data(), x.data() + x.size());
+}
+// Takes one letter after the other as they come; the memo is how many it has.
+void Await(tw::Frame f, tw::Var<tw::Any> tray, tw::Out<float> y) {
+  auto* letters = static_cast<Letters*>(tray.handle());
+  uint64_t have = f.memo();
+  if (f.waiting(0, kLetters) > 0) return f.wait(0, kLetters, have);
+  for (; have < y.size() && !letters->empty(); letters->erase(letters->begin())) y[have++] = letters->front();
+  if (have < y.size()) return f.wait(0, kLetters, have);
+  f.complete();
+}
+void AwaitRule(const tw::Shape& s) { s.out(0, {s.i("letters")}); }
+struct AwaitEmpty {
+  int64_t tag;
+  explicit AwaitEmpty(const tw::Node& n) : tag(n.i("tag")) {}
+  void operator()(tw::Frame f, tw::Var<tw::Any> tray) const {
+    Write(tag);
+    if (!static_cast<Letters*>(tray.handle())->empty()) return f.wait(0, kEmpty, 0);
+    f.complete();
+  }
+};
+void WaitsInTurn(tw::Frame f, tw::Var<tw::Any>) { f.wait(0, kLetters, 0); }
+void WaitsForAnother(tw::Frame f, tw::Var<tw::Any>) { f.wait(1, kLetters, 0); }
+
 void ConstRule(const tw::Shape& s) {
   const tw_view* v = s.c->host->tensor->view(s.tensor("value"));
   s.out(0, tw_shape{v->dims, v->rank, 0});
@@ -514,11 +562,19 @@ void Register(tw::Plugin& p) {
   p.op("Put(v: resource, x: float) -> (); stateful");
   p.op<nullptr, GetRule>("Get(v: resource) -> (y: float); stateful");
   for (const char* name : {"Bump", "ThrowsHolding", "ThrowsHoldingLater"}) p.op(StrCat(name, "(v: resource) -> (); stateful"));
+  p.resource({TW_SIZED(tw_resource_def), TW_S("org.test.letters"), 1, nullptr,
+              [](const tw_host*, void* letters) { delete static_cast<Letters*>(letters); }, nullptr, nullptr});
+  p.op("Tray() -> (t: resource[]); key: string; stateful");
+  p.op("Post(t: resource, x: float) -> (); stateful");
+  p.op<nullptr, AwaitRule>("Await(t: resource) -> (y: float); letters: int = 1; stateful");
+  p.op("AwaitEmpty(t: resource) -> (); tag: int = 0; stateful");
+  for (const char* name : {"WaitsInTurn", "WaitsForAnother"}) p.op(StrCat(name, "(t: resource) -> (); stateful"));
   p.op("Noise(x: float[*s]) -> (y: float[*s]); stateful");
   p.op("Mark() -> (); tag: int; stateful");
   p.op<nullptr, GrowRule>("Grow(x: float[]) -> (y: float); shape: shape");
   p.op("Fresh() -> (y: float[]); once");
   p.op<nullptr, FlatRule>("Flat(x: float) -> (y: float[_])");
+  p.op<nullptr, CutRule>("Cut(x: T) -> (y: U[_]); T: type; U: type; first: int; size: int");
   p.op("Positive(x: float) -> (y: float[_])");
   p.op("Two(x: float[*s]) -> (y: float[*s], z: float[*s])");
   p.op("Sum(xs: float[*s] * N) -> (y: float[*s]); N: int >= 1");
@@ -563,11 +619,18 @@ void Register(tw::Plugin& p) {
   p.kernel<Traced>(StrCat("Phone", kMap, "CPU"));
   for (const char* on : {"CPU", "FAKE"}) {
     p.kernel<HandOn>(StrCat("HandOn", kMap, on));
+    p.kernel<Cut>(StrCat("Cut @", on));
     p.kernel<Box>(StrCat("Box( -> resource) @", on));
     p.kernel<Put>(StrCat("Put(resource, float) @", on, "; update v; keep x"));
     p.kernel<HandOn>(StrCat("Get(resource -> float) @", on, "; read v; view y=v"));
   }
   p.kernel<HandOn>(StrCat("Same", kMap, "FAKE; view y=x"));
+  p.kernel<Tray>("Tray @CPU");
+  p.kernel<Post>("Post @CPU; update t");
+  p.kernel<Await>("Await @CPU; async; update t");
+  p.kernel<AwaitEmpty>("AwaitEmpty @CPU; async; update t");
+  p.kernel<WaitsInTurn>("WaitsInTurn @CPU; update t");
+  p.kernel<WaitsForAnother>("WaitsForAnother @CPU; async; update t");
   p.kernel<Bump>("Bump(resource) @CPU; async; update v");
   auto throwing = [&](const std::string& spec) { p.add(spec, nullptr, Throw, nullptr, nullptr); };
   throwing(StrCat("Throws", kMap, "CPU"));

@@ -34,6 +34,7 @@ namespace thalweg::testing_support {
 //  Stubborn(x)           x                   CPU; journal -5, then runs until the step is interrupted
 //  Fresh()               a new number        CPU, once per session; journal -2
 //  Flat(x)               x as a vector       CPU, a view
+//  Cut(x; first, size)   x[first:] as U      CPU and FAKE; hands on a part of its input
 //  Clip(x)               max(x, 0)           CPU; hands on its input where that is the result
 //  Positive(x)           the elements > 0    CPU; its shape only running tells
 //  Two(x)                x + 1, 2 x          CPU, the first in place
@@ -50,6 +51,11 @@ namespace thalweg::testing_support {
 //  does not BornAfter(x; tag)     x                   CPU; making its state throws while the journal lacks the tag Box(; key, shape)     a
 //  variable          CPU and FAKE Put(v, x), Get(v)     v becomes x, v      CPU and FAKE Bump(v)               v[0] + 1 into v     CPU,
 //  asynchronous, ends on another thread ThrowsHolding...(v)   nothing             CPU; throw with v open: at once, asynchronous (Later)
+//  Tray(; key)           a tray of letters   CPU
+//  Post(t, x)            adds letters        CPU
+//  Await(t; letters)     so many letters     CPU, asynchronous; waits at the tray, and takes what is there
+//  AwaitEmpty(t; tag)    nothing             CPU, asynchronous; waits until the tray is empty; writes the tag each time it looks
+//  WaitsInTurn(t)        fails               CPU; waits although it is not asynchronous; WaitsForAnother(t) at what it has not opened
 const tw_plugin* QueryTestOps(const tw_host_info* host);
 
 std::vector<int64_t> Journal();

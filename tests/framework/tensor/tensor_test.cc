@@ -75,6 +75,37 @@ TEST(TensorTest, ReshapesWithoutCopying) {
   EXPECT_EQ(Text(b.Reshape(dims, 2).status()), "a tensor of shape [2, 3] cannot take the shape [4, 3]");
 }
 
+TEST(TensorTest, PartsLieInTheMemoryOfTheWhole) {
+  Tensor whole = *Tensor::Vector<int32_t>(TW_INT32, {1, 2, 3, 4, 5, 6});
+  const int64_t two = 2, dims[] = {2, 1};
+  Tensor part = *whole.Part(8, TW_INT32, &two, 1, false);
+  EXPECT_EQ(part.as<int32_t>(), whole.as<int32_t>() + 2);
+  EXPECT_EQ(part.view().offset, 0u);
+  Tensor as_bytes = *part.Part(4, TW_UINT8, &two, 1, false), column = *part.Reshape(dims, 2);
+  EXPECT_EQ(as_bytes.as<uint8_t>()[0], 4);
+  EXPECT_EQ(column.data(), part.data());
+  EXPECT_EQ(whole.Part(8, TW_INT32, &two, 1, true)->view().offset, 8u);
+  EXPECT_FALSE(part.unique());
+  whole.reset();
+  as_bytes.reset();
+  column.reset();
+  EXPECT_TRUE(part.unique());
+  EXPECT_EQ(part.as<int32_t>()[1], 4);
+}
+
+TEST(TensorTest, PartsOfStringsKeepTheirOwner) {
+  Tensor whole = *Tensor::Make(TW_STRING, Shape({4}));
+  for (uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(whole.SetString(i, StrCat("text ", i)).ok());
+  const int64_t two = 2, one = 1;
+  Tensor part = *whole.Part(sizeof(tw_string), TW_STRING, &two, 1, false), last = *part.Part(sizeof(tw_string), TW_STRING, &one, 1, false);
+  whole.reset();
+  EXPECT_EQ(part.str(0), "text 1");
+  EXPECT_FALSE(part.unique());
+  part.reset();
+  EXPECT_EQ(last.str(0), "text 2");
+  EXPECT_EQ(last.Clone()->str(0), "text 2");
+}
+
 TEST(TensorTest, OwnsItsStrings) {
   Tensor t = *Tensor::Make(TW_STRING, Shape({3}));
   EXPECT_EQ(t.str(1), "");

@@ -27,8 +27,9 @@ FUZZ_HANDLES(X)
 template <class T, class... Of>
 constexpr bool kIsOneOf = (std::is_same_v<T, Of> || ...);
 template <class T>
-constexpr bool kNumbersOnly = kIsOneOf<T, tw_sgd, tw_polynomial, tw_cosine_restarts, tw_momentum, tw_adam, tw_adamax, tw_adagrad,
-                                       tw_adadelta, tw_rmsprop, tw_ftrl, tw_lbfgs_options, tw_moving_averages>;
+constexpr bool kNumbersOnly =
+    kIsOneOf<T, tw_sgd, tw_polynomial, tw_cosine_restarts, tw_momentum, tw_adam, tw_adamax, tw_adagrad, tw_adadelta, tw_rmsprop, tw_ftrl,
+             tw_lbfgs_options, tw_moving_averages, tw_lstm_cell, tw_gru_cell, tw_sampled_loss>;
 
 template <class T>
 T* Program::Handle() {
@@ -114,6 +115,8 @@ T Program::Draw() {
       return Handle<Plain>();
     } else if constexpr (std::is_same_v<T, const tw_operation*>) {
       return Operation();
+    } else if constexpr (std::is_same_v<T, const tw_function_spec*>) {
+      return FunctionSpec();
     } else if constexpr (std::is_same_v<T, const tw_signature*>) {
       return Signature();
     } else if constexpr (std::is_same_v<T, const tw_run_options*>) {

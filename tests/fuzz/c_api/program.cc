@@ -197,6 +197,22 @@ const tw_signature* Program::Signature() {
   return s;
 }
 
+const tw_function_spec* Program::FunctionSpec() {
+  if (Null()) return nullptr;
+  auto* s = reinterpret_cast<tw_function_spec*>(Memory<unsigned char>(4 * sizeof(tw_function_spec)));
+  s->size = Size(sizeof *s);
+  s->name = Draw<const char*>();
+  s->args = Draw<const tw_output*>();
+  s->n_args = Draw<uint32_t>();
+  s->results = Draw<const tw_output*>();
+  s->n_results = Draw<uint32_t>();
+  s->targets = Draw<const tw_operation* const*>();
+  s->n_targets = Draw<uint32_t>();
+  s->make_unique = uint32_t(Number());
+  s->flags = uint32_t(Number());
+  return s;
+}
+
 const tw_run_options* Program::RunOptions() {
   auto* o = reinterpret_cast<tw_run_options*>(Memory<unsigned char>(4 * sizeof(tw_run_options)));
   const bool null = Null();

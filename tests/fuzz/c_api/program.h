@@ -99,6 +99,7 @@ class Program {
   T* List(F&& draw);
   const void* Bytes();  // of a text, or of buffer n
   const tw_signature* Signature();
+  const tw_function_spec* FunctionSpec();
   const tw_run_options* RunOptions();
   const tw_import_options* ImportOptions();
   // A record of `size` bytes: zeros, or the numbers that the line gives.

@@ -16,6 +16,7 @@ Argument ReadArgument(const JsonValue& v) {
   Argument a{v["name"].text, v["type_attr"].text, v["list_attr"].text, v["number_attr"].text};
   if (v.Has("type")) a.dtype = tw_dtype_find(v["type"].text.c_str());
   a.is_ref = v["ref"].text == "true";
+  a.opens_other = v.Has("resource") && v["resource"].text != "variable";
   return a;
 }
 
@@ -45,6 +46,7 @@ OpSchema ReadOp(const JsonValue& v) {
   op.touches = !v["touches"].text.empty();
   op.has_kernels = !v["kernels"].items.empty();
   for (const JsonValue& x : v["inputs"].items) op.inputs.push_back(ReadArgument(x));
+  for (const JsonValue& y : v["outputs"].items) op.makes_other = op.makes_other || ReadArgument(y).opens_other;
   for (const JsonValue& a : v["attrs"].items) op.attrs.push_back(ReadAttr(a, op.inputs));
   return op;
 }

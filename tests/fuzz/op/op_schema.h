@@ -13,6 +13,7 @@ struct Argument {
   std::string name, type_attr, list_attr, number_attr;
   uint32_t dtype = 0;
   bool is_ref = false;
+  bool opens_other = false;  // a handle of something that is no variable
 };
 
 struct AttrSchema {
@@ -28,6 +29,7 @@ struct OpSchema {
   std::string name;
   uint32_t hash = 0;  // of the name: how inputs name the op
   bool stateful = false, touches = false, has_kernels = false;
+  bool makes_other = false;  // something by its node's name that is no variable
   std::vector<Argument> inputs;
   std::vector<AttrSchema> attrs;
 

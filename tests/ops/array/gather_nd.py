@@ -2,25 +2,13 @@ import numpy as np
 
 from declare import expect, op, refuses
 from domains import whole
+from gather_nd import gather_nd, places
 from ulps import near
-
-
-def places(d, shape):
-    """Some number of places in such a tensor: indices [..., depth]."""
-    depth = d.integer(0, len(shape))
-    outer = d.pick((), (1,), (5,), (2, 3), (0, 2)) if np.prod(shape[:depth]) else (0,)
-    return np.stack([d.rng.integers(0, max(1, size), outer) for size in shape[:depth]], -1) if depth else np.zeros(outer + (0,), int)
 
 
 def picked(d):
     shape = d.shape(most=5)
     return [d("params", shape), d("indices", of=places(d, shape))]
-
-
-def gather_nd(x, at):
-    depth = at.shape[-1]
-    shape = at.shape[:-1] + x.shape[depth:]
-    return x[tuple(at[..., k] for k in range(depth))] if depth else np.broadcast_to(x, shape)
 
 
 def scattered(d):

@@ -49,7 +49,11 @@ for name in ("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub", "Ten
     refuses(name, [m, i32([0, 0, 0]), m[0, :1]], "[1, 3]", "[2, 3]")
     refuses(name, [m, i32([0]), m], "updates", "[2, 3]", "[1, 3]")
     refuses(name, [m, np.int32(0), m[0]], "indices")
-    refuses(name, [m, i32([0]), m[:1]], "bad_indices_policy", "SHRUG", bad_indices_policy="SHRUG")
+    for policy in ("SHRUG", "IGNORE"):
+        refuses(name, [m, i32([0]), m[:1]], "bad_indices_policy", policy, bad_indices_policy=policy)
+    for policy in ("DEFAULT", "ERROR"):
+        accepts(name, [m, i32([0]), m[:1]], m, bad_indices_policy=policy)
+        refuses(name, [m, i32([2]), m[:1]], "indices", 2, bad_indices_policy=policy)
     slope(name, np.random.default_rng(3).normal(size=(4, 2)), i32([1], [3], [1]), np.random.default_rng(4).normal(size=(3, 2)))
 nan = np.nan
 accepts("TensorScatterMax", [np.float32([nan, 1, 0]), i32([0], [1]), np.float32([5, nan])], np.float32([nan, nan, 0]))

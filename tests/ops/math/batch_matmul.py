@@ -14,6 +14,11 @@ def batches(d):
     return [d("x", x + ((k, m) if d.attrs["adj_x"] else (m, k))), d("y", y + ((n, k) if d.attrs["adj_y"] else (k, n)))]
 
 
+def one_large(d):
+    """Fewer products than there are threads, and worth sharing."""
+    return [d("x", (1, 90, 101) if d.attrs["adj_x"] else (1, 101, 90)), d("y", (1, 103, 90) if d.attrs["adj_y"] else (1, 90, 103))]
+
+
 def product(x, y, *, adj_x, adj_y):
     x, y = (v.swapaxes(-1, -2).conj() if adj else v for v, adj in ((x, adj_x), (y, adj_y)))
     return near(x @ y, abs(x) @ abs(y))
@@ -50,5 +55,5 @@ op("BatchMatMul", product, equal_batches, domain=normal.calm, ulps=16, zero_sign
 refuses("BatchMatMul", [np.zeros((2, 2, 3), np.float32), np.zeros((3, 2), np.float32)], "[2]", "[]")
 op("BatchMatMulV3", mixed_product, mixed, domain=normal.calm, ulps=16, zero_signs=False, smooth_types="double")
 refuses("BatchMatMulV3", [np.zeros((2, 3)), np.zeros((3, 2), np.float32)], "double", "float", Tout=np.float32)
-op("BatchMatMulV2", product, batches, domain=normal.calm, ulps=16, zero_signs=False)
+op("BatchMatMulV2", product, batches, domain=normal.calm, ulps=16, zero_signs=False, also=(one_large,))
 refuses("BatchMatMulV2", [np.zeros((2, 2, 3), np.float32), np.zeros((3, 3, 2), np.float32)], "[2, 2, 3]", "[3, 3, 2]")

@@ -28,6 +28,15 @@ def backward(d):
     return [d("grad", (used, *shape[1:])), *inputs, d("output_dim0", of=shape[0])]
 
 
+def few_of_many(n):
+    def draw(d):
+        """Gradients of a few rows among very many."""
+        rows = 70001
+        indices, ids = d.rng.integers(rows - 9, rows, n), np.sort(d.rng.integers(0, 5, n))
+        return [d("grad", (5, 3)), d("indices", of=indices), d("segment_ids", of=ids), d("output_dim0", of=rows)]
+    return draw
+
+
 def scales(root, ids, n, kind):
     counts = np.maximum(np.bincount(ids, minlength=n), 1).astype(np.longdouble)
     return 1 / (np.ones(n, np.longdouble) if root is None else np.sqrt(counts) if root else counts)
@@ -59,7 +68,7 @@ more = dict(ulps=16, zero_signs=False)
 for name, root in (("SparseSegmentSum", None), ("SparseSegmentMean", False), ("SparseSegmentSqrtN", True)):
     op(name, reduced(root), rows, domain=dict(data=normal.calm), **more)
     op(name + "WithNumSegments", reduced(root), numbered, domain=dict(data=normal.calm), **more)
-    op(name + "Grad", gradient(root), backward, domain=dict(grad=normal.calm), **more)
+    op(name + "Grad", gradient(root), backward, domain=dict(grad=normal.calm), also=(few_of_many(40), few_of_many(0)), **more)
     data, indices, ids = np.arange(6.0).reshape(3, 2), np.int32([2, 0, 2]), np.int32([0, 1, 1])
     slope(name, data, indices, ids, wrt=[0], sparse_gradient=True)
     slope(name + "WithNumSegments", data, indices, ids, np.int32(3), wrt=[0], sparse_gradient=True)

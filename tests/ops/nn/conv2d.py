@@ -18,7 +18,29 @@ def drawn(d):
     return image, (*windows, channels, groups * results), result
 
 
+def sized(data_format, batch, sizes, windows, channels, results, stride=1):
+    """Shapes that are given, nothing beside the image."""
+    def shapes(d):
+        strides = [1, 1, stride, stride] if data_format == "NCHW" else [1, stride, stride, 1]
+        d.set(data_format=data_format, strides=strides, dilations=[1] * 4, padding="VALID", explicit_paddings=[])
+        out = [(n - w) // stride + 1 for n, w in zip(sizes, windows)]
+        image, result = (with_channels(data_format, batch, s, c) for s, c in ((sizes, channels), (out, results)))
+        return image, (*windows, channels, results), result
+    return convolutions(shapes)
+
+
 forward, back_input, back_filter = convolutions(drawn)
+others = [sized(*sizes) for sizes in (
+    ("NHWC", 1, (3, 3), (1, 1), 512, 5),      # pixels of a source that is read as it lies, or, here, had better not be
+    ("NCHW", 1, (33, 32), (1, 1), 3, 5),
+    ("NCHW", 3, (16, 16), (1, 1), 3, 7),      # more points than a tile has, two images in a chunk
+    ("NCHW", 9, (16, 16), (1, 1), 3, 7),
+    ("NHWC", 1, (5, 5), (3, 3), 3, 257),      # weights whose rows lie badly
+    ("NCHW", 1, (5, 5), (3, 3), 3, 256),
+    ("NHWC", 1, (5, 5), (3, 3), 3, 256),
+    ("NHWC", 1, (45, 45), (2, 2), 2, 5),      # points in chunks
+    ("NCHW", 9, (16, 16), (2, 2), 2, 5),
+    ("NCHW", 2, (30, 31), (2, 2), 2, 5, 2))]
 
 
 def grouped(x, groups):
@@ -81,8 +103,8 @@ def filter_oracle(image, sizes, dy, *, strides, padding, explicit_paddings, data
 # Whether a NaN of the filter, or of what arrives at it, meets what pads the image, or nothing, is up to the algorithm.
 kernel, arriving = (dict(input=normal.calm, filter=normal.plain, out_backprop=domain) for domain in (normal.calm, normal.plain))
 more = dict(ulps=16, half_ulps=2, zero_signs=False, given=dict(strides=[1, 1, 1, 1], padding="VALID"))
-op("Conv2D", oracle, forward, domain=kernel, **more)
-op("Conv2DBackpropInput", input_oracle, back_input, domain=kernel, **more)
-op("Conv2DBackpropFilter", filter_oracle, back_filter, domain=arriving, **more)
+op("Conv2D", oracle, forward, domain=kernel, also=[o[0] for o in others], **more)
+op("Conv2DBackpropInput", input_oracle, back_input, domain=kernel, also=[o[1] for o in others], **more)
+op("Conv2DBackpropFilter", filter_oracle, back_filter, domain=arriving, also=[o[2] for o in others], **more)
 rng = np.random.default_rng(5)
 slope("Conv2D", rng.normal(size=(1, 4, 4, 4)), rng.normal(size=(2, 3, 2, 4)), strides=[1, 2, 1, 1], padding="SAME")

@@ -17,7 +17,20 @@ def drawn(d):
     return volume, (*windows, channels, results), result
 
 
+def sized(batch, sizes, windows, channels, results):
+    """Shapes that are given, with strides of 1 and all that is computed inside the volume."""
+    def shapes(d):
+        data_format = d.attrs["data_format"]
+        d.set(strides=[1] * 5, dilations=[1] * 5, padding="VALID")
+        out = [n - w + 1 for n, w in zip(sizes, windows)]
+        volume, result = (with_channels(data_format, batch, s, c) for s, c in ((sizes, channels), (out, results)))
+        return volume, (*windows, channels, results), result
+    return convolutions(shapes)
+
+
 forward, back_input, back_filter = convolutions(drawn)
+_, side_by_side, many_volumes = sized(9, (3, 4, 3), (2, 1, 2), 3, 5)  # windows without steps; sums in chunks
+_, _, large_filter = sized(9, (2, 3, 3), (2, 2, 2), 91, 93)  # too large for a product with all of its taps
 
 
 def views(volume, windows, strides, padding, data_format, dilations):
@@ -61,8 +74,8 @@ def filter_oracle(volume, sizes, dy, *, strides, padding, data_format, dilations
 kernel, arriving = (dict(input=normal.calm, filter=normal.plain, out_backprop=domain) for domain in (normal.calm, normal.plain))
 plain, given = dict(ulps=8, half_ulps=2, zero_signs=False), dict(strides=[1, 1, 1, 1, 1], padding="VALID")
 op("Conv3D", oracle, forward, domain=kernel, given=given, **plain)
-op("Conv3DBackpropInputV2", input_oracle, back_input, domain=kernel, given=given, **plain)
-op("Conv3DBackpropFilterV2", filter_oracle, back_filter, domain=arriving, given=given, **plain)
+op("Conv3DBackpropInputV2", input_oracle, back_input, domain=kernel, given=given, also=(side_by_side,), **plain)
+op("Conv3DBackpropFilterV2", filter_oracle, back_filter, domain=arriving, given=given, also=(many_volumes, large_filter), **plain)
 
 
 def zeros(*shape):

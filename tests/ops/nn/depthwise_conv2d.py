@@ -19,7 +19,16 @@ def drawn(d):
     return image, (*windows, channels, multiplier), result
 
 
+def wide(channels, stride):
+    """Channels side by side, so many that vectors of them are full."""
+    def shapes(d):
+        d.set(data_format="NHWC", strides=[1, stride, stride, 1], dilations=[1] * 4, padding="SAME")
+        return (2, 5, 9, channels), (2, 3, channels, 1), (2, -(-5 // stride), -(-9 // stride), channels)
+    return convolutions(shapes)
+
+
 forward, back_input, back_filter = convolutions(drawn)
+others = [wide(*sizes) for sizes in ((1, 1), (4, 1), (5, 1), (37, 1), (48, 2), (64, 1), (130, 2))]
 
 
 class Geometry:
@@ -84,9 +93,9 @@ def filter_oracle(image, sizes, dy, *, strides, padding, explicit_paddings, data
 # What pads an image meets no filter: a NaN beside it may count in NumPy.
 image_only, result_only = dict(input=normal.calm, filter=normal.plain), dict(input=normal.calm, out_backprop=normal.plain)
 plain, given = dict(ulps=8, half_ulps=2, zero_signs=False), dict(strides=[1, 1, 1, 1], padding="VALID")
-op("DepthwiseConv2dNative", oracle, forward, domain=image_only, given=given, **plain)
-op("DepthwiseConv2dNativeBackpropInput", input_oracle, back_input, domain=normal.calm, given=given, **plain)
-op("DepthwiseConv2dNativeBackpropFilter", filter_oracle, back_filter, domain=result_only, given=given, **plain)
+op("DepthwiseConv2dNative", oracle, forward, domain=image_only, given=given, also=[o[0] for o in others], **plain)
+op("DepthwiseConv2dNativeBackpropInput", input_oracle, back_input, domain=normal.calm, given=given, also=[o[1] for o in others], **plain)
+op("DepthwiseConv2dNativeBackpropFilter", filter_oracle, back_filter, domain=result_only, given=given, also=[o[2] for o in others], **plain)
 
 
 def zeros(*shape):

@@ -165,3 +165,7 @@ for name, inputs in calls.items():
 refuses("MaxPoolV2", [zeros(4, 4), two, one], "[4, 4]", padding="VALID")
 refuses("MaxPoolGradV2", [image, pooled, zeros(1, 2, 3, 2), two, one], "[1, 2, 3, 2]", padding="VALID")
 refuses("MaxPoolGradGradV2", [image, pooled, zeros(1, 4, 3, 2), two, one], "[1, 4, 3, 2]", padding="VALID")
+for before, after in ((2, 0), (0, 2), (3, 3), (2**31 - 1, 0)):
+    for name, inputs in (("MaxPool", [image]), ("MaxPoolGrad", [image, pooled, pooled])):
+        refuses(name, inputs, "explicit_paddings", "[1, 2, 2, 1]", ksize=[1, 2, 2, 1], strides=[1, 1, 1, 1], padding="EXPLICIT",
+                explicit_paddings=[0, 0, 1, 0, before, after, 0, 0])

@@ -13,6 +13,10 @@ def shifted(x):
     return x - x.max(-1, keepdims=True, initial=-np.inf)
 
 
+def long_rows(d):
+    return [d("logits", (2, 5003))]
+
+
 def softmax(x):
     e = np.exp(shifted(x))
     return e / e.sum(-1, keepdims=True)
@@ -26,7 +30,7 @@ def log_softmax(x):
 
 logits = everything(between(-20, 20)).calm
 op("Softmax", softmax, rows, domain=logits, ulps=64, denormals=False)
-op("LogSoftmax", log_softmax, rows, domain=logits, ulps=4)
+op("LogSoftmax", log_softmax, rows, domain=logits, ulps=4, also=(long_rows,))
 for name in ("Softmax", "LogSoftmax"):
     refuses(name, [np.float32(1)], "logits")
 
@@ -47,11 +51,18 @@ def chosen(d):
     return [x, d("labels", of=d.rng.integers(0, x.shape[1], len(x)))]
 
 
+def one_for_all(d):
+    """Of one input a row or a column stands for all."""
+    weights = d.rng.uniform(0.1, 0.2, d.pick((5, 1), (1, 7), (5, 7)))
+    return [d("features", (5, 7) if weights.size < 35 else d.pick((5, 1), (1, 7))), d("labels", of=weights)]
+
+
 def reach(x):
     return 1 + np.where(np.isfinite(x), abs(x), 0).max(1, initial=0)
 
 
 def cross_entropy(x, labels):
+    x, labels = np.broadcast_arrays(x, labels)
     log = near(-(labels * log_softmax(x).value).sum(1), reach(x))
     return [log, near(softmax(x) - labels, softmax(x) + labels)]
 
@@ -62,7 +73,8 @@ def sparse_cross_entropy(x, labels):
     return [near(-log, reach(x)), cross_entropy(x, one_hot)[1]]
 
 
-op("SoftmaxCrossEntropyWithLogits", cross_entropy, distributions, domain=logits, ulps=64, half_ulps=2, zero_signs=False)
+op("SoftmaxCrossEntropyWithLogits", cross_entropy, distributions, domain=logits, ulps=64, half_ulps=2, zero_signs=False,
+   also=(one_for_all, one_for_all))
 op("SparseSoftmaxCrossEntropyWithLogits", sparse_cross_entropy, chosen, domain=logits, ulps=64, half_ulps=2, zero_signs=False)
 m = np.zeros((2, 3), np.float32)
 refuses("SoftmaxCrossEntropyWithLogits", [m, np.zeros((3, 3), np.float32)], "[2, 3]", "[3, 3]")

@@ -42,6 +42,18 @@ class AddChain:
         self.step = lambda: step(ones, ones)
 
 
+class Loop:
+    """i = 0; while (i < rounds) i += 1, in frames."""
+
+    def __init__(self):
+        v1.disable_control_flow_v2()
+        with tensorflow.Graph().as_default() as graph:
+            rounds, one = (v1.placeholder(tensorflow.float32, []) for _ in range(2))
+            end = v1.while_loop(lambda i: i < rounds, lambda i: i + one, [tensorflow.constant(0.0)], back_prop=False)
+        step = session(graph).make_callable(end, [rounds, one])
+        self.step = lambda: step(numpy.float32(worker.ROUNDS), numpy.float32(1))
+
+
 class Mlp:
     """The initial weights are constants of the graph, so that its GraphDef is all that another program needs."""
 
@@ -119,6 +131,7 @@ worker.serve({
     "callable": lambda n: worker.times(one(EmptyStep).callable, int(n)),
     "run": lambda n: worker.times(one(EmptyStep).run, int(n)),
     "add_chain": lambda n: worker.times(one(AddChain).step, int(n), worker.CHAIN),
+    "loop": lambda n: worker.times(one(Loop).step, int(n), worker.ROUNDS),
     "empty_graph": lambda n: worker.times(one(EmptyGraph).step, int(n), worker.CHAIN),
     "checkpoint_write": lambda folder: one(Checkpoint).write(folder),
     "checkpoint_read": lambda folder: one(Checkpoint).read(folder),

@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
       {"noop_fixed", answer_noop_fixed},
       {"noop_counted", answer_noop_counted},
       {"add_chain", answer_add_chain},
+      {"loop", answer_loop},
       {"mlp_load", answer_mlp_load},
       {"mlp_losses", answer_mlp_losses},
       {"mlp_step", answer_mlp_step},

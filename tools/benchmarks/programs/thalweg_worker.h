@@ -23,6 +23,7 @@ void answer_run(const char* argument);
 void answer_noop_fixed(const char* argument); /* chain.c */
 void answer_noop_counted(const char* argument);
 void answer_add_chain(const char* argument);
+void answer_loop(const char* argument);     /* loop.c */
 void answer_mlp_load(const char* argument); /* mlp.c */
 void answer_mlp_losses(const char* argument);
 void answer_mlp_step(const char* argument);

@@ -6,6 +6,7 @@ import time
 import traceback
 
 CHAIN = 10000  # nodes
+ROUNDS = 100000  # of a loop
 MLP_SHAPES = {"x": (100, 784), "w1": (784, 100), "b1": (100,), "w2": (100, 10), "b2": (10,)}
 
 

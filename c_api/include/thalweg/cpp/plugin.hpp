@@ -231,6 +231,11 @@ struct Out {
   Element& operator[](uint64_t i) const { return data()[i]; }
   void allocate(const std::vector<int64_t>& d) const { check(f->host->tensor->allocate(f, o, d.data(), uint32_t(d.size()))); }
   void set(uint64_t i, std::string_view s) const { check(f->host->tensor->set_string(v()->tensor, i, s.data(), s.size())); }
+  /* Becomes the elements of flat input i from number `first` on under the dims that it has; memory is shared where that can be. */
+  void forward_part(uint32_t i, uint64_t first) const {
+    if (rank() < 0) throw Error{TW_FAILED_PRECONDITION, "output " + std::to_string(o) + " has no dims yet"};
+    check(f->host->tensor->forward_part(f, i, first, o, v()->dims, uint32_t(v()->rank)));
+  }
   static Out take(Cursor& c) { return {c.f, c.f->out_at[c.o++]}; }
   static void name(std::string&, std::string& out) { list(out, dtype<T>); }
 };
@@ -259,6 +264,12 @@ struct Frame {
         f, n, grain, [](void* arg, uint64_t b, uint64_t e) { (*static_cast<Body*>(arg))(b, e); },
         const_cast<void*>(static_cast<const void*>(&part)));
   }
+  /* For asynchronous kernels: ends the call, which may then not be touched; or lets it wait at the resource of flat input i, see
+   * resource.h, and operator() returns next. */
+  void complete() const { f->host->run->complete(f->host, f->token, nullptr); }
+  void wait(uint32_t i, uint64_t condition, uint64_t memo) const { check(f->host->resource->wait(f, i, condition, memo)); }
+  uint64_t waiting(uint32_t i, uint64_t condition) const { return f->host->resource->waiting(f, i, condition); }
+  uint64_t memo() const { return f->memo; }
 };
 
 /* ---- Attributes ---- */

@@ -188,6 +188,9 @@ class Graph : public Owned<tw_graph, tw_graph_destroy> {
     raise(tw_graph_find_output(c(), name.c_str(), &found));
     return found;
   }
+  void close_loop(const tw_operation* merge, uint32_t input, const tw_operation* next_iteration) {
+    raise(tw_graph_close_loop(c(), merge, input, next_iteration));
+  }
   void import_graph_def(const std::string& graph_def, const char* prefix = nullptr) {
     tw_import_options options = {};
     options.size = sizeof(options);
@@ -215,6 +218,13 @@ struct Record : Options {
 };
 using Polynomial = Record<tw_polynomial, tw_polynomial_init>;
 using CosineRestarts = Record<tw_cosine_restarts, tw_cosine_restarts_init>;
+using LstmCell = Record<tw_lstm_cell, tw_lstm_cell_init>;
+/* State and output; 0: zeros. */
+struct LstmState {
+  tw_output c = 0, h = 0;
+};
+using GruCell = Record<tw_gru_cell, tw_gru_cell_init>;
+using SampledLoss = Record<tw_sampled_loss, tw_sampled_loss_init>;
 
 /* An optimizer of train.h: its record with the defaults filled in, for Scope::train.
  *   tw::Adam adam;
@@ -336,6 +346,43 @@ class Scope {
   }
   const tw_operation* swap_moving_averages(const std::vector<tw_output>& variables, const std::vector<tw_output>& averages) {
     return tw_moving_averages_swap(s_, variables.data(), averages.data(), same(variables, averages));
+  }
+
+  /* ---- Recurrent cells (recurrent.h), losses over many classes (sampled.h) ---- */
+
+  LstmCell lstm_cell(const char* name, uint32_t dtype, int64_t input_size, int64_t cell_size, int64_t seed = 0) {
+    LstmCell cell;
+    tw_lstm_cell_create(s_, name, dtype, input_size, cell_size, seed, &cell);
+    return cell;
+  }
+  GruCell gru_cell(const char* name, int64_t input_size, int64_t cell_size, int64_t seed = 0) {
+    GruCell cell;
+    tw_gru_cell_create(s_, name, input_size, cell_size, seed, &cell);
+    return cell;
+  }
+  LstmState step(const LstmCell& cell, tw_output x, LstmState before = {}) {
+    LstmState after;
+    after.h = tw_lstm_step(s_, &cell, x, before.c, before.h, &after.c);
+    return after;
+  }
+  tw_output step(const GruCell& cell, tw_output x, tw_output before = 0) { return tw_gru_step(s_, &cell, x, before); }
+  /* An output for each input; *state: the first state, and then the last one. */
+  std::vector<tw_output> unroll(const LstmCell& cell, const std::vector<tw_output>& inputs, LstmState* state, tw_output lengths = 0) {
+    std::vector<tw_output> outputs(inputs.size());
+    const LstmState first = *state;
+    tw_lstm_unroll(s_, &cell, inputs.data(), uint32_t(inputs.size()), lengths, first.c, first.h, outputs.data(), &state->c, &state->h);
+    return outputs;
+  }
+  std::vector<tw_output> unroll(const GruCell& cell, const std::vector<tw_output>& inputs, tw_output* state, tw_output lengths = 0) {
+    std::vector<tw_output> outputs(inputs.size());
+    tw_gru_unroll(s_, &cell, inputs.data(), uint32_t(inputs.size()), lengths, *state, outputs.data(), state);
+    return outputs;
+  }
+  tw_output sampled_softmax(tw_output weights, tw_output biases, tw_output labels, tw_output inputs, const SampledLoss& options = {}) {
+    return tw_sampled_softmax(s_, weights, biases, labels, inputs, &options);
+  }
+  tw_output nce(tw_output weights, tw_output biases, tw_output labels, tw_output inputs, const SampledLoss& options = {}) {
+    return tw_nce(s_, weights, biases, labels, inputs, &options);
   }
 
  private:

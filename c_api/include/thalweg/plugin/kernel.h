@@ -16,6 +16,8 @@
  *                  written before execute returns, also where the rest is only enqueued
  *   inplace y=x    output y may use the memory of input x, when nobody reads x later and the sizes agree
  *   keep x         the kernel keeps input x beyond the call (stores it): the plan gives it memory that can be shared
+ *   gives y        the kernel itself brings the memory of output y, by `give`: there is none before, only the dims of the shape rule, if it
+ *                  says any. Of all outputs of the op or none
  *   view y=x       the kernel always forwards input x to output y (reshape, identity): the output has no memory before, only the dims that
  *                  the shape rule says, if it does
  *   read a b, update a b   before execute the host opens these resource inputs, taking all locks of the kernel at once and holding them
@@ -51,6 +53,7 @@ typedef struct tw_frame {
   uint64_t scratch_offset; /* bytes into a memory handle; 0 with addresses */
   uint64_t step;           /* which step of the session */
   tw_token token;          /* async kernels complete it exactly once, unless execute returned an error */
+  uint64_t memo;           /* of a call that waited at a resource and is run again: what it gave to `wait`; else 0 */
 } tw_frame;
 
 /* One node, for create and prepare: attributes resolved. Copy what execute needs. */

@@ -7,9 +7,11 @@
 #include "thalweg/plugin/collective.h"
 #include "thalweg/plugin/compiler.h"
 #include "thalweg/plugin/file_system.h"
+#include "thalweg/plugin/function.h"
 #include "thalweg/plugin/host.h"
 #include "thalweg/plugin/membership.h"
 #include "thalweg/plugin/transport.h"
+#include "thalweg/plugin/variant.h"
 #ifdef __cplusplus
 extern "C" {
 #endif

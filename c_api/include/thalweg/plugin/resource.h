@@ -27,7 +27,7 @@ typedef struct tw_resource_key {
   TW_HEAD;
   TW_TEXT(type);
   TW_TEXT(container); /* empty: the session's default */
-  TW_TEXT(name);
+  TW_TEXT(name);      /* empty: always a new resource, which goes with its last handle */
 } tw_resource_key;
 
 typedef struct tw_resource_api {
@@ -53,6 +53,21 @@ typedef struct tw_resource_api {
    * its resource as it is. The host locks: only for kernels that open nothing. May block. Errors: INVALID_ARGUMENT (another type);
    * UNIMPLEMENTED (a newer format); DATA_LOSS (no such vector); those of `restore`. */
   TW_R tw_status* (*restore)(const tw_frame* f, uint32_t i, uint32_t saved, uint32_t n);
+  /* "Not now": for a call of an asynchronous kernel that has opened input i for `update` and finds that what it needs is not so yet (a
+   * queue is empty, say). Locks go when execute returns, which it does next, with NULL and without completing the token. Once another
+   * kernel has updated the resource, the host runs execute again: on any of its threads, locks held, outputs as the call left them, the
+   * same frame but for `token` and `memo`. No thread is held meanwhile. condition: what it waits for, as the kernels of the type number it.
+   * Of the calls that wait at one resource for one condition only the first is run again, until it no longer waits; then the next is. A new
+   * call passes those who wait unless it asks `waiting` and stands in line behind them. memo: what the frame of the next call holds. A call
+   * that has changed something before it waits gives another memo than its frame has; those who wait for other conditions are then run
+   * again. The same memo says that nothing has changed. A call whose step is cancelled, fails elsewhere, is past its deadline, or whose
+   * session closes, ends with that failure and is not run again: what it changed stays, so let a call take all that it needs at once, or
+   * nothing. Errors: FAILED_PRECONDITION (no call of an asynchronous kernel in a step; input i is not open for update). Inside of execute
+   * only. */
+  TW_R tw_status* (*wait)(const tw_frame* f, uint32_t i, uint64_t condition, uint64_t memo);
+  /* How many calls wait for the condition at the resource behind input i before the calling one: 0 for the first in line that is run again.
+   * Inside of execute, under `update`. */
+  TW_R uint64_t (*waiting)(const tw_frame* f, uint32_t i, uint64_t condition);
 } tw_resource_api;
 
 #ifdef __cplusplus

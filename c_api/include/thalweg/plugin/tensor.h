@@ -45,6 +45,10 @@ typedef struct tw_tensor_api {
   /* A tensor with the contents of input i that may outlive the call; the caller owns one reference. Shares the memory where the plan
    * lets it (always when the kernel says `keep`), else copies. Tensors found in views belong to the step: do not retain them. */
   TW_R tw_status* (*keep)(const struct tw_frame* f, uint32_t i, tw_tensor** out_tensor);
+  /* The elements of input i from number `first` on, counted in output o's type, become output o with these dims. Shares memory where the
+   * plan lets it and the part begins a multiple of 64 bytes in, else copies. Numbers may become another type of the same bytes in all.
+   * Errors: INVALID_ARGUMENT where the input has not so many elements, or the types do not agree and one is not of fixed size. */
+  TW_R tw_status* (*forward_part)(const struct tw_frame* f, uint32_t i, uint64_t first, uint32_t o, const int64_t* dims, uint32_t rank);
 } tw_tensor_api;
 
 #ifdef __cplusplus

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/common/parallel.h"
+#include "thalweg/cpp/variant.hpp"
 
 namespace thalweg::cpu {
 namespace {
@@ -61,6 +62,12 @@ void CopyStrings(const tw_frame* f, const Box& box, const tw_view* from, int64_t
     const tw_string& s = StringAt(from, uint64_t(from_at + a));
     tw::check(f->host->tensor->set_string(to->tensor, uint64_t(to_at + b), s.data, s.size));
   });
+}
+
+void CopyVariants(const tw_frame* f, const Box& box, const tw_view* from, int64_t from_at, const tw_view* to, int64_t to_at) {
+  const tw_variant_api& variants = tw::variants(f->host);
+  ForRows(box, box.rank, 0, Product(box.dims, 0, box.rank),
+          [&](int64_t a, int64_t b) { tw::check(variants.copy(f->host, from, uint64_t(from_at + a), to, uint64_t(to_at + b), 1)); });
 }
 
 // The C library copies in wider vectors than this file is compiled for.
@@ -147,21 +154,30 @@ void CopyFixed(const tw_frame* f, Box& box, const T* from, T* to) {
 }  // namespace
 
 void CheckMovable(uint32_t dtype) {
-  if (dtype == TW_RESOURCE || dtype == TW_VARIANT)
-    throw tw::Error{TW_UNIMPLEMENTED, std::string("elements of type ") + (dtype == TW_RESOURCE ? "resource" : "variant") +
-                                          " cannot be rearranged; only whole tensors of them can be passed on"};
+  if (dtype == TW_RESOURCE)
+    throw tw::Error{TW_UNIMPLEMENTED, "elements of type resource cannot be rearranged; only whole tensors of them can be passed on"};
 }
 
 void CopyBox(const tw_frame* f, Box& box, const tw_view* from, int64_t from_at, const tw_view* to, int64_t to_at) {
   CheckMovable(from->dtype);
   if (std::find(box.dims, box.dims + box.rank, 0) != box.dims + box.rank) return;
   Collapse(box);
+  if (from->dtype == TW_VARIANT) return CopyVariants(f, box, from, from_at, to, to_at);
   uint32_t bytes = ElementBytes(from->dtype);
   if (bytes == 0) return CopyStrings(f, box, from, from_at, to, to_at);
   BySize(bytes, [&](auto t) {
     using T = decltype(t);
     CopyFixed(f, box, reinterpret_cast<const T*>(Bytes(from)) + from_at, reinterpret_cast<T*>(Bytes(to)) + to_at);
   });
+}
+
+void CutBox(const tw_frame* f, Box& box, uint32_t i, int64_t from_at, const tw::Out<tw::Any>& output) {
+  constexpr uint64_t kLeastShared = 1 << 14;  // bytes: a smaller copy costs no more, and does not keep all of the input alive
+  if (output.size() == 0) return;
+  Collapse(box);
+  const bool run = box.rank == 0 || (box.rank == 1 && box.from[0] == 1);
+  if (run && (ElementBytes(output.v()->dtype) == 0 || output.v()->bytes >= kLeastShared)) return output.forward_part(i, uint64_t(from_at));
+  CopyBox(f, box, f->in[i], from_at, output.v(), 0);
 }
 
 void CopyRun(const tw_frame* f, const tw_view* from, int64_t from_at, const tw_view* to, int64_t to_at, int64_t n) {
@@ -187,6 +203,7 @@ void FillRun(const tw_frame* f, const tw_view* value, const tw_view* to, int64_t
 
 void FillZero(const tw_frame* f, const tw_view* to) {
   CheckMovable(to->dtype);
+  if (to->dtype == TW_VARIANT) return;  // empty from the start, and never in the place of an input
   if (to->dtype == TW_STRING) {
     for (uint64_t i = 0; i < to->count; ++i) tw::check(f->host->tensor->set_string(to->tensor, i, "", 0));
     return;

@@ -1,0 +1,300 @@
+"""Functions, and what is built of them: conditions and loops.
+
+    y = thalweg.cond(x > 0, lambda: x * 2, lambda: -x)
+    i, total = thalweg.while_loop(lambda i, t: i < 10, lambda i, t: (i + 1, t + i), [0, 0])
+
+What is written inside a function goes into a graph of its own. Values of the graphs around it may be used there like any others, and so
+may variables; new variables are made outside. Operations without results (assignments, for instance) run whenever their function runs,
+whether or not something waits for them; others run as far as the results need them."""
+import ctypes
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Optional, Union
+
+from . import _low, build, scopes
+from ._handle import c_text
+from .dtypes import DType, DTypeLike, as_dtype
+from .errors import check, made
+from .graph import Graph, current_graph
+from .output import Formula, Operation, Output
+
+Shape = Optional[tuple[Optional[int], ...]]
+
+
+class Body(Graph):
+    """The graph of a function while it is written. A value of a graph around it becomes an argument when it is first used."""
+
+    def __init__(self, outer: Graph):
+        self._handle = 0
+        super().__init__(outer.runtime)
+        _low.tw_graph_destroy(self._handle)
+        self._handle = made(_low.tw_graph_create_body, outer._handle)
+        self.outer = outer
+        self.captured: dict[Output, Output] = {}  # of the outer graph, and the argument that stands for it
+        self._known: dict[Output, Output] = {}    # the same, and constants, which are copied
+
+    def _own(self, value: Output) -> Output:
+        if value.graph is self:
+            return value
+        value = self.outer._own(value)
+        if value not in self._known:
+            number, is_argument = ctypes.c_uint64(), ctypes.c_uint32()
+            check(_low.tw_graph_capture(self._handle, self.outer._handle, value.number, None, number, is_argument))
+            self._known[value] = Output(self, number.value)
+            if is_argument.value:
+                self.captured[value] = self._known[value]
+        return self._known[value]
+
+    def argument(self, value: Output) -> Output:
+        """The argument that stands for a value of the outer graph, whether the function uses it or not."""
+        if value not in self.captured:
+            self._known.pop(value, None)
+            found = self.placeholder(value.dtype, value.shape)
+            self.captured[value] = self._known[value] = found
+        return self.captured[value]
+
+
+class Traced:
+    """A function that was written down, but is not in its graph's library yet: its body, the arguments that it was called with, and its
+    results, flat."""
+
+    def __init__(self, outer: Graph, function: Callable[..., Any], arguments: Sequence[tuple[DType, Shape]], what: str):
+        self.body, self.what = Body(outer), what
+        with self.body:
+            self.args = [self.body.placeholder(dtype, shape) for dtype, shape in arguments]
+            answer = function(*self.args)
+            self.one = not isinstance(answer, (list, tuple))
+            found = [] if answer is None else [answer] if self.one else list(answer)
+            self.targets = [x for x in found if isinstance(x, Operation)]
+            self.results = [self._value(i, x) for i, x in enumerate(x for x in found if not isinstance(x, Operation))]
+        effects = [o for o in self.body.operations() if not o.outputs and o not in self.targets and o.type != "NoOp"]
+        self.targets += effects
+        self.stateful = any((self.body.runtime.op(o.type) or {}).get("stateful") for o in self.body.operations())
+
+    def _value(self, i: int, x: Any) -> Output:
+        if isinstance(x, Formula):
+            return self.body._own(x._value())
+        try:
+            return self.body.constant(x)
+        except TypeError as e:
+            raise TypeError(f"{self.what}: result {i}: {e}") from None
+
+    def add(self, name: str, captures: Iterable[Output], results: Optional[Sequence[Output]] = None, exact: bool = False) -> str:
+        """Puts it into the library with the captured values behind its arguments, under that name, or, unless it is to be exact, one made
+        of it. Answers its name there."""
+        args = self.args + [self.body.argument(value) for value in captures]
+        results = self.results if results is None else results
+        targets = (ctypes.c_void_p * len(self.targets))(*(t._handle for t in self.targets))
+        spec = _low.tw_function_spec(
+            size=ctypes.sizeof(_low.tw_function_spec), name=c_text(name), args=_numbers(args), results=_numbers(results),
+            targets=ctypes.cast(targets, type(_low.tw_function_spec().targets)), n_args=len(args), n_results=len(results),
+            n_targets=len(self.targets), make_unique=not exact)
+        found = ctypes.c_char_p()
+        check(_low.tw_graph_add_function(self.body.outer._handle, self.body._handle, spec, found))
+        return (found.value or b"").decode()
+
+
+def _numbers(values: Sequence[Output]) -> Any:
+    return (ctypes.c_uint64 * len(values))(*(v.number for v in values))
+
+
+def _captures(*functions: Traced) -> list[Output]:
+    """What any of them captured, each once."""
+    return list(dict.fromkeys(value for f in functions for value in f.body.captured))
+
+
+def _graph(values: Any) -> Graph:
+    """The graph that an operation on the values goes into."""
+    found = build.graph_of(values)
+    return scopes.working(found) if found is not None else current_graph()
+
+
+def _answer(outputs: Sequence[Output], operation: Operation, one: bool) -> Any:
+    return operation if not outputs else outputs[0] if one else list(outputs)
+
+
+def _call(graph: Graph, op: str, *inputs: Any, name: Optional[str], **attributes: Any) -> tuple[list[Output], Operation]:
+    """Adds an operation whose only output is a list; answers that, and the operation."""
+    operation = build.add_operation(graph, op, inputs, attributes, name)
+    return operation.outputs, operation
+
+
+def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any], name: Optional[str] = None) -> Any:
+    """What `then` gives where pred is true, else what `otherwise` gives; only that one is run.
+
+    pred: a value; of a scalar, whether it is not zero, of others, whether they have elements.   then, otherwise: functions without arguments
+    that give a value, a list of values, an operation or None, both as many and of the same dtypes. Answers the same.
+    Raises TypeError where they differ, naming the result."""
+    graph = _graph([pred])
+    branches = [Traced(graph, f, [], what) for f, what in ((then, "`then`"), (otherwise, "`otherwise`"))]
+    return _choose(graph, "If", pred, branches, name)
+
+
+def switch_case(index: Any, branches: Sequence[Callable[[], Any]], name: Optional[str] = None) -> Any:
+    """What the function of that number gives; the last where there is none. index: an int32 scalar. Otherwise as cond."""
+    if not branches:
+        raise ValueError("switch_case: there are no branches")
+    graph = _graph([index])
+    return _choose(graph, "Case", index, [Traced(graph, f, [], f"branch {i}") for i, f in enumerate(branches)], name)
+
+
+def _choose(graph: Graph, op: str, chooser: Any, branches: list[Traced], name: Optional[str]) -> Any:
+    first = branches[0]
+    shapes = [r.shape for r in first.results]
+    for other in branches[1:]:
+        if len(other.results) != len(first.results) or (other.one != first.one and first.results):
+            raise TypeError(f"{op}: {first.what} gives {_counted(first)}, {other.what} {_counted(other)}; all must give the same")
+        for i, (a, b) in enumerate(zip(first.results, other.results)):
+            if a.dtype != b.dtype:
+                raise TypeError(f"{op}: result {i} is {a.dtype} in {first.what} but {b.dtype} in {other.what}")
+            shapes[i] = _common(shapes[i], b.shape)
+    captures = _captures(*branches)
+    names = [b.add(f"{name or op.lower()}_{i}", captures) for i, b in enumerate(branches)]
+    functions = {"then_branch": names[0], "else_branch": names[1]} if op == "If" else {"branches": names}
+    stateless = not any(b.stateful for b in branches)
+    outputs, operation = _call(graph, f"Stateless{op}" if stateless else op, chooser, captures, name=name,
+                               Tout=[r.dtype for r in first.results], output_shapes=shapes, **functions)
+    return _answer(outputs, operation, first.one)
+
+
+def _counted(f: Traced) -> str:
+    return f"{len(f.results)} results" if len(f.results) != 1 else "a value" if f.one else "a list of one"
+
+
+def _common(a: Shape, b: Shape) -> Shape:
+    """The sizes that both have."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x == y else None for x, y in zip(a, b))
+
+
+def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Sequence[Any],
+               shape_invariants: Optional[Sequence[Any]] = None, maximum_iterations: Optional[Any] = None,
+               name: Optional[str] = None) -> Any:
+    """The loop variables after body was run on them as long as cond holds.
+
+    cond: given the loop variables, gives one value; see `cond`.   body: given the loop variables, gives their next values: as many, of the
+    same dtypes, and of shapes that fit those that they have at first, or shape_invariants.   shape_invariants: a shape for each variable,
+    None for sizes that change; None: of any rank.   maximum_iterations: an int32 scalar, after which it ends in any case.
+    Answers a list. Raises TypeError and ValueError naming the variable."""
+    graph = _graph([list(loop_vars)])
+    first = [graph._own(v._value()) if isinstance(v, Formula) else graph.constant(v) for v in loop_vars]
+    shapes = [v.shape for v in first]
+    if shape_invariants is not None:
+        if len(shape_invariants) != len(first):
+            raise ValueError(f"while_loop: {len(shape_invariants)} shape invariants for {len(first)} loop variables")
+        shapes = [None if s is None else tuple(s) for s in shape_invariants]
+        for i, (v, s) in enumerate(zip(first, shapes)):
+            _want_fit(i, v.shape, s, "is at first")
+    limited = maximum_iterations is not None
+    if limited:
+        first, shapes = [graph.constant(0, "int32"), *first], [(), *shapes]
+        limit = maximum_iterations._value() if isinstance(maximum_iterations, Formula) else graph.constant(maximum_iterations, "int32")
+        plain_cond, plain_body = cond, body
+
+        def cond(i: Output, *variables: Output) -> Any:
+            return globals()["cond"](i < limit, lambda: plain_cond(*variables), lambda: False)
+
+        def body(i: Output, *variables: Output) -> Any:
+            found = plain_body(*variables)
+            return [i + 1, *(found if isinstance(found, (list, tuple)) else [found])]
+
+    arguments = [(v.dtype, s) for v, s in zip(first, shapes)]
+    goes_on, next_ = Traced(graph, cond, arguments, "`cond`"), Traced(graph, body, arguments, "`body`")
+    if len(goes_on.results) != 1:
+        raise TypeError(f"while_loop: `cond` gives {_counted(goes_on)}; it must give one value")
+    if len(next_.results) != len(first):
+        raise TypeError(f"while_loop: there are {len(first) - limited} loop variables, but `body` gives {len(next_.results) - limited}")
+    for i, (v, s, r) in enumerate(zip(first, shapes, next_.results)):
+        if r.dtype != v.dtype:
+            raise TypeError(f"while_loop: loop variable {i - limited} is {v.dtype}, but `body` makes it {r.dtype}")
+        _want_fit(i - limited, r.shape, s, "is after `body`")
+    captures = _captures(goes_on, next_)
+    cond_name = goes_on.add(f"{name or 'while'}_cond", captures)
+    body_name = next_.add(f"{name or 'while'}_body", captures, next_.results + [next_.body.argument(v) for v in captures])
+    stateless = not (goes_on.stateful or next_.stateful)
+    outputs, operation = _call(graph, "StatelessWhile" if stateless else "While", first + captures, name=name, cond=cond_name,
+                               body=body_name, output_shapes=shapes + [v.shape for v in captures])
+    return outputs[int(limited):len(first)] if first else operation
+
+
+def _want_fit(i: int, shape: Shape, wanted: Shape, when: str) -> None:
+    fits = wanted is None or (shape is not None and len(shape) == len(wanted) and
+                              all(w is None or w == s for s, w in zip(shape, wanted)))
+    if not fits:
+        raise ValueError(f"while_loop: loop variable {i} has shape {_text(wanted)}, but {_text(shape)} it {when}; "
+                         "say in shape_invariants which of its sizes change")
+
+
+def _text(shape: Shape) -> str:
+    return "?" if shape is None else str([*("?" if s is None else s for s in shape)]).replace("'", "")
+
+
+class Function:
+    """A function of values, written down once for each set of dtypes and shapes that a graph calls it with, and called from there.
+
+        @thalweg.function
+        def norm(x): return (x * x).sum() ** 0.5
+
+    results: the dtypes of what it gives; needed only by one that calls itself."""
+
+    def __init__(self, function: Callable[..., Any], name: Optional[str] = None, results: Optional[Sequence[DTypeLike]] = None):
+        self.function = function
+        self.name = name or getattr(function, "__name__", "function").strip("<>_") or "function"
+        self.results = None if results is None else [as_dtype(r) for r in results]
+
+    def __call__(self, *args: Any, name: Optional[str] = None) -> Any:
+        graph = _graph([list(args)])
+        values = [graph._own(a._value()) if isinstance(a, Formula) else graph.constant(a) for a in args]
+        signature = tuple((v.dtype, v.shape) for v in values)
+        library = graph._root()._functions
+        known = library.get((self, signature))
+        if known is None:
+            known = library[self, signature] = _Known(self, graph, signature)
+            try:
+                known.write(self.function)
+            except BaseException:
+                del library[self, signature]
+                raise
+        return known.call(graph, values, name)
+
+
+class _Known:
+    """A Function for one signature."""
+
+    def __init__(self, function: Function, graph: Graph, signature: tuple[tuple[DType, Shape], ...]):
+        self.signature, self.label = signature, function.name
+        self.root = graph._root()
+        self.name: Optional[str] = None  # None: it is being written
+        self.promised = function.results
+        self.traced: Optional[Traced] = None
+
+    def write(self, function: Callable[..., Any]) -> None:
+        if self.promised is not None:
+            self.name = self.root._function_name(self.label)
+        self.traced = Traced(self.root, function, self.signature, f"function '{self.label}'")
+        if self.traced.body.captured:
+            value = next(iter(self.traced.body.captured))
+            raise ValueError(f"function '{self.label}' uses {value!r}, which is outside of it; give it as an argument")
+        if self.promised is not None and [r.dtype for r in self.traced.results] != self.promised:
+            raise TypeError(f"function '{self.label}' gives {[str(r.dtype) for r in self.traced.results]}, but its `results` say "
+                            f"{[str(r) for r in self.promised]}")
+        if self.name is None:
+            self.name = self.root._function_name(self.label)
+        self.traced.add(self.name, [], exact=True)
+
+    def call(self, graph: Graph, values: Sequence[Output], name: Optional[str]) -> Any:
+        if self.name is None:
+            raise ValueError(f"function '{self.label}' calls itself; say in `results` which dtypes it gives")
+        types = self.promised if self.promised is not None else [r.dtype for r in self.traced.results] if self.traced else []
+        stateless = self.traced is not None and not self.traced.stateful
+        outputs, operation = _call(graph, "PartitionedCall" if stateless else "StatefulPartitionedCall", list(values), name=name,
+                                   Tout=types, f=self.name)
+        return _answer(outputs, operation, self.traced.one if self.traced else len(types) == 1)
+
+
+def function(function: Optional[Callable[..., Any]] = None, *, name: Optional[str] = None,
+             results: Optional[Sequence[DTypeLike]] = None) -> Union[Function, Callable[[Callable[..., Any]], Function]]:
+    """Makes a Function of a Python function; see there."""
+    if function is None:
+        return lambda f: Function(f, name, results)
+    return Function(function, name, results)

@@ -1,0 +1,40 @@
+"""Losses over many classes that look at the true ones of each example and at a few that are drawn for the whole batch, to train with.
+
+    loss = tw.ops.mean(thalweg.losses.sampled_softmax(weights, biases, labels, hidden, num_sampled=64), 0)
+
+c_api/include/thalweg/sampled.h has the formulas."""
+import ctypes
+from collections.abc import Callable
+from typing import Any, Optional
+
+from . import _low, build
+from .output import Formula, Output
+from .scopes import current
+from .variable import Variable
+
+
+def _add(function: Callable[..., int], values: list[Any], num_sampled: int, candidates: Optional[Output], seed: int,
+         keep_hits: bool) -> Output:
+    graph = build.graph_of(values) or current().graph
+    given = [v.handle if isinstance(v, Variable) else v._value() if isinstance(v, Formula) else graph.constant(v) for v in values]
+    options = _low.tw_sampled_loss(size=ctypes.sizeof(_low.tw_sampled_loss), candidates=candidates.number if candidates is not None else 0,
+                                   num_sampled=num_sampled, seed=seed, keep_hits=keep_hits)
+    with graph.building() as scope:
+        made = function(scope, *(v.number for v in given), options)
+    return Output(graph, made)
+
+
+def sampled_softmax(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int = 64, *, candidates: Optional[Output] = None,
+                    seed: int = 0, keep_hits: bool = False) -> Output:
+    """For each example the cross-entropy of the softmax over its true classes and the drawn ones: [batch].
+
+    weights: [classes, n]; biases: [classes]: variables (their gradients are sparse) or values.   labels: [batch, true classes].
+    inputs: [batch, n].   candidates: the first output of a candidate sampler; None: num_sampled different classes, small numbers more
+    often.   keep_hits: whether a drawn class that is a true one of an example counts as a wrong one of it, too."""
+    return _add(_low.tw_sampled_softmax, [weights, biases, labels, inputs], num_sampled, candidates, seed, keep_hits)
+
+
+def nce(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int = 64, *, candidates: Optional[Output] = None, seed: int = 0,
+        keep_hits: bool = True) -> Output:
+    """The same with a logistic loss for each class, added up: noise-contrastive estimation."""
+    return _add(_low.tw_nce, [weights, biases, labels, inputs], num_sampled, candidates, seed, keep_hits)

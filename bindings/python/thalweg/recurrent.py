@@ -1,0 +1,102 @@
+"""Recurrent cells: their variables, one step, and sequences of steps written out one after the other. The formulas are those of the ops
+LSTMBlockCell and GRUBlockCell; c_api/include/thalweg/recurrent.h says more.
+
+    cell = thalweg.recurrent.LSTMCell(28, 64)
+    outputs, (state, last) = cell.unroll([rows[:, t] for t in range(28)])
+
+A sequence of a batch may end early: lengths says before which step; from there on its outputs are 0 and its state stays."""
+import ctypes
+from collections.abc import Sequence
+from typing import Any, Optional
+
+from . import _low, scopes
+from ._handle import c_text
+from .dtypes import DTypeLike, as_dtype
+from .graph import Graph
+from .output import Formula, Output
+from .variable import Variable, listed
+
+
+def _value(graph: Graph, x: Any) -> Output:
+    return x._value() if isinstance(x, Formula) else graph.constant(x)
+
+
+def _numbers(graph: Graph, values: Sequence[Any]) -> Any:
+    numbers = [_value(graph, x).number for x in values]
+    return (ctypes.c_uint64 * len(numbers))(*numbers)
+
+
+def _given(graph: Graph, x: Any) -> int:
+    return 0 if x is None else _value(graph, x).number
+
+
+class _Cell:
+    """What cells share. variables: in the order of the record's fields."""
+    variables: list[Variable]
+
+    def _make(self, record: Any, name: str, fields: tuple[str, ...], create: Any) -> None:
+        self.graph = scopes.current().graph
+        self._cell = record
+        unique = self.graph._new_prefix(scopes.current().prefix + name)[len(scopes.current().prefix):-1]
+        with self.graph.building() as scope:
+            create(scope, c_text(unique))
+        handles = {v.handle.number: v for v in listed(self.graph)}
+        self.variables = [handles[getattr(record, field)] for field in fields]
+
+
+class LSTMCell(_Cell):
+    """An LSTM cell with the variables `name`/kernel and `name`/bias in the current graph.
+
+    seed: of the kernel's first values; 0: others in each session.   cell_clip: bounds the state; 0: nothing does."""
+
+    def __init__(self, input_size: int, cell_size: int, name: str = "lstm", dtype: DTypeLike = "float32", forget_bias: float = 1.0,
+                 cell_clip: float = 0.0, seed: int = 0):
+        cell = _low.tw_lstm_cell()
+        self._make(cell, name, ("kernel", "bias"), lambda scope, text: _low.tw_lstm_cell_create(
+            scope, text, as_dtype(dtype).number, input_size, cell_size, seed, cell))
+        cell.forget_bias, cell.cell_clip = forget_bias, cell_clip
+
+    def step(self, x: Any, state: Optional[tuple[Any, Any]] = None) -> tuple[Output, tuple[Output, Output]]:
+        """The output for x [batch, input], and the state (c, h) after it. state: the one before; None: zeros."""
+        c, h = state or (None, None)
+        at, out_c = [_given(self.graph, v) for v in (x, c, h)], ctypes.c_uint64()
+        with self.graph.building() as scope:
+            made = _low.tw_lstm_step(scope, self._cell, *at, out_c)
+        output = Output(self.graph, made)
+        return output, (Output(self.graph, out_c.value), output)
+
+    def unroll(self, inputs: Sequence[Any], lengths: Any = None, state: Optional[tuple[Any, Any]] = None) \
+            -> tuple[list[Output], tuple[Output, Output]]:
+        """An output for each of the inputs [batch, input], and the state (c, h) after the last step of each sequence."""
+        c, h = state or (None, None)
+        at, (ends, first_c, first_h) = _numbers(self.graph, inputs), [_given(self.graph, v) for v in (lengths, c, h)]
+        out, out_c, out_h = (ctypes.c_uint64 * len(at))(), ctypes.c_uint64(), ctypes.c_uint64()
+        with self.graph.building() as scope:
+            _low.tw_lstm_unroll(scope, self._cell, at, len(at), ends, first_c, first_h, out, out_c, out_h)
+        return [Output(self.graph, n) for n in out], (Output(self.graph, out_c.value), Output(self.graph, out_h.value))
+
+
+class GRUCell(_Cell):
+    """A GRU cell of float with the variables `name`/gates/kernel, /gates/bias, /candidate/kernel and /candidate/bias.
+
+    seed: of the kernels' first values; 0: others in each session."""
+
+    def __init__(self, input_size: int, cell_size: int, name: str = "gru", seed: int = 0):
+        cell = _low.tw_gru_cell()
+        fields = ("gates_kernel", "gates_bias", "candidate_kernel", "candidate_bias")
+        self._make(cell, name, fields, lambda scope, text: _low.tw_gru_cell_create(scope, text, input_size, cell_size, seed, cell))
+
+    def step(self, x: Any, state: Any = None) -> Output:
+        """The output for x [batch, input], which is the state after it, too. state: the one before; None: zeros."""
+        at = [_given(self.graph, v) for v in (x, state)]
+        with self.graph.building() as scope:
+            made = _low.tw_gru_step(scope, self._cell, *at)
+        return Output(self.graph, made)
+
+    def unroll(self, inputs: Sequence[Any], lengths: Any = None, state: Any = None) -> tuple[list[Output], Output]:
+        """An output for each of the inputs [batch, input], and the state after the last step of each sequence."""
+        at, ends, first = _numbers(self.graph, inputs), _given(self.graph, lengths), _given(self.graph, state)
+        out, out_h = (ctypes.c_uint64 * len(at))(), ctypes.c_uint64()
+        with self.graph.building() as scope:
+            _low.tw_gru_unroll(scope, self._cell, at, len(at), ends, first, out, out_h)
+        return [Output(self.graph, n) for n in out], Output(self.graph, out_h.value)

@@ -1,0 +1,133 @@
+/* C++ sugar over plugin/function.h, for kernels that call functions:
+ *     class Twice {
+ *       tw::Function f_;
+ *      public:
+ *       explicit Twice(const tw::Node& n) : f_(tw::function(n, "f")) {}
+ *       void operator()(tw::Frame f, tw::Many<tw::Any> x, tw::ManyOut<tw::Any> y) const { tw::give(y, f_(f, f_(f, tw::keep(f, x)))); }
+ *     };
+ * with a kernel spec that says `keep x; gives y`. */
+#ifndef THALWEG_CPP_FUNCTION_HPP
+#define THALWEG_CPP_FUNCTION_HPP
+#include <atomic>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "thalweg/cpp/plugin.hpp"
+#include "thalweg/plugin/function.h"
+
+namespace tw {
+inline namespace TW_CAT(TW_CAT(m, TW_MINOR), TW_CAT(t, THALWEG_TARGET_MINOR)) {
+
+/* A reference to a tensor of the host's. */
+class Value {
+ public:
+  Value() = default;
+  /* Takes over a reference. */
+  Value(const tw_host* host, tw_tensor* t) : host_(host), t_(t) {}
+  Value(Value&& o) noexcept : host_(o.host_), t_(std::exchange(o.t_, nullptr)) {}
+  Value& operator=(Value&& o) noexcept {
+    std::swap(host_, o.host_);
+    std::swap(t_, o.t_);
+    return *this;
+  }
+  Value(const Value& o) : host_(o.host_), t_(o.t_) {
+    if (t_) host_->tensor->retain(t_);
+  }
+  ~Value() {
+    if (t_) host_->tensor->release(t_);
+  }
+  tw_tensor* get() const { return t_; }
+  tw_tensor* release() { return std::exchange(t_, nullptr); }
+  const tw_view& view() const { return *host_->tensor->view(t_); }
+
+ private:
+  const tw_host* host_ = nullptr;
+  tw_tensor* t_ = nullptr;
+};
+using Values = std::vector<Value>;
+
+/* What an input that the spec's `keep` names holds. */
+inline Values keep(Frame f, const Many<Any>& inputs) {
+  Values values;
+  values.reserve(inputs.size());
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    tw_tensor* t = nullptr;
+    check(f.f->host->tensor->keep(f.f, inputs.first + i, &t));
+    values.emplace_back(f.f->host, t);
+  }
+  return values;
+}
+
+/* They become outputs that the spec's `gives` names. */
+inline void give(const ManyOut<Any>& outputs, const Values& values) {
+  if (outputs.size() != values.size()) {
+    throw Error{TW_INVALID_ARGUMENT,
+                "the function gives " + std::to_string(values.size()) + " values where " + std::to_string(outputs.size()) + " are wanted"};
+  }
+  for (uint32_t o = 0; o < outputs.size(); ++o) check(outputs.f->host->tensor->give(outputs.f, outputs.first + o, values[o].get()));
+}
+
+/* A function by its name, looked up when it is first called. */
+class Function {
+ public:
+  explicit Function(std::string name) : name_(std::move(name)) {}
+  Function(Function&& o) noexcept : name_(std::move(o.name_)), api_(o.api_.load()), found_(o.found_.load()) {}
+  const std::string& name() const { return name_; }
+
+  /* How many arguments and results it has. */
+  uint32_t args(Frame f) const { return Find(f)->args(found_); }
+  uint32_t results(Frame f) const { return Find(f)->results(found_); }
+  /* Calls it. INVALID_ARGUMENT unless it takes so many. */
+  Values operator()(Frame f, Values args) const {
+    const tw_function_api& api = *Find(f);
+    const tw_function* fn = found_;
+    if (args.size() != api.args(fn)) {
+      throw Error{TW_INVALID_ARGUMENT,
+                  "function '" + name_ + "' takes " + std::to_string(api.args(fn)) + " arguments, but gets " + std::to_string(args.size())};
+    }
+    std::vector<tw_tensor*> in, out(api.results(fn));
+    in.reserve(args.size());
+    for (Value& v : args) in.push_back(v.release());
+    check(api.call(f.f, fn, in.data(), out.data()));
+    Values results;
+    results.reserve(out.size());
+    for (tw_tensor* t : out) results.emplace_back(f.f->host, t);
+    return results;
+  }
+
+ private:
+  const tw_function_api* Find(Frame f) const {
+    if (!found_.load(std::memory_order_acquire)) {
+      const auto* api = static_cast<const tw_function_api*>(f.f->host->query(f.f->host, TW_S(TW_FUNCTION_SET), 1));
+      if (!api) throw Error{TW_UNIMPLEMENTED, "this host calls no functions"};
+      const tw_function* found = nullptr;
+      check(api->find(f.f, name_.data(), name_.size(), &found));
+      api_.store(api, std::memory_order_relaxed);
+      found_.store(found, std::memory_order_release);
+    }
+    return api_.load(std::memory_order_relaxed);
+  }
+
+  std::string name_;
+  mutable std::atomic<const tw_function_api*> api_{nullptr};
+  mutable std::atomic<const tw_function*> found_{nullptr};
+};
+
+/* Of attributes of kind func and list(func). */
+inline Function function(const Attrs& a, std::string_view name) { return Function(std::string(a.s(name))); }
+inline std::vector<Function> functions(const Attrs& a, std::string_view name) {
+  const tw_attr& list = a.at(name);
+  std::vector<Function> all;
+  for (uint32_t i = 0; i < list.count; ++i) {
+    const auto& s = static_cast<const tw_string*>(list.data)[i];
+    all.emplace_back(std::string(s.data, s.size));
+  }
+  return all;
+}
+
+/* clang-format off */
+}  // the inline namespace
+/* clang-format on */
+}  // namespace tw
+#endif

@@ -1,0 +1,53 @@
+/* Functions: graphs that operations of another graph call by name, as the value of a `func` attribute: If, Case, While, For,
+ * PartitionedCall. A function is made of a body, a graph of its own in which placeholders stand for the arguments; bodies may hold calls
+ * again, of any function of the graph, their own included.
+ *     tw_graph_create_body(graph, &body);
+ *     ... placeholder x, operations, result y ...
+ *     tw_function_spec spec = {sizeof spec, 0, "twice", &x, &y, NULL, 1, 1, 0, 0};
+ *     tw_graph_add_function(graph, body, &spec, NULL);
+ *     tw_graph_destroy(body);
+ * and then an operation PartitionedCall with the attribute f = "twice". A session plans a function once for each set of argument shapes.
+ * Threads: as graphs. Everything here: since 0.1. */
+#ifndef THALWEG_FUNCTION_H
+#define THALWEG_FUNCTION_H
+#include "thalweg/buffer.h"
+#include "thalweg/export.h"
+#include "thalweg/graph.h"
+#include "thalweg/types.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a function takes, gives and does, by values and operations of its body. Set `size` to sizeof(tw_function_spec) and what is not used
+ * to 0. */
+typedef struct tw_function_spec {
+  uint32_t size, flags;
+  const char* name;                   /* as of an operation */
+  const tw_output* args;              /* n_args placeholders, each once */
+  const tw_output* results;           /* n_results values; may repeat, may be arguments */
+  const tw_operation* const* targets; /* n_targets operations that run for what they do */
+  uint32_t n_args, n_results, n_targets;
+  uint32_t make_unique; /* 1: where the graph has a function of that name a number is put behind it; 0: that is an error */
+} tw_function_spec;
+
+/* An empty graph to be the body of a function of `graph`, or of a function of the graph that `graph` is a body for. The caller owns
+ * *out_body; it must not be used once `graph` is gone. Errors: INVALID_ARGUMENT. */
+TW_EXPORT tw_status* tw_graph_create_body(tw_graph* graph, tw_graph** out_body);
+/* What stands in a body for a value of another graph: a placeholder of its type and shape (and, of a handle, what is known of the
+ * variable), which is to be an argument and to be given the value by whoever calls; *out_is_argument is 1. A small constant is copied
+ * instead; *out_is_argument is 0. name: NULL: made. Errors: INVALID_ARGUMENT, ALREADY_EXISTS (the name). */
+TW_EXPORT tw_status* tw_graph_capture(tw_graph* body, const tw_graph* from, tw_output output, const char* name, tw_output* out_value,
+                                      uint32_t* out_is_argument);
+/* Makes a body a function of `graph`, which keeps what it needs of it: the handle may be destroyed. *out_name, unless out_name is NULL: the
+ * function's name; lives as long as the graph. Errors: INVALID_ARGUMENT naming the function and what is wrong (an argument that is no
+ * placeholder or stands twice, a placeholder that is needed and is no argument, a value of another graph); ALREADY_EXISTS. */
+TW_EXPORT tw_status* tw_graph_add_function(tw_graph* graph, tw_graph* body, const tw_function_spec* what, const char** out_name);
+/* How many functions a graph has, those that were imported with it included. */
+TW_EXPORT uint32_t tw_graph_function_count(const tw_graph* graph);
+/* The name of the i-th of them in the order of their names. The caller owns *out_name. Errors: INVALID_ARGUMENT past the end. */
+TW_EXPORT tw_status* tw_graph_function_name(const tw_graph* graph, uint32_t i, tw_buffer** out_name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,37 @@
+/* Functions: graphs that belong to a graph and that kernels call by name, as the value of a `func` attribute says it. Kernels of ops with
+ * such attributes (If, While, or a plugin's own) reach them through the optional set "function", version 1: host->query(h,
+ * TW_S(TW_FUNCTION_SET), 1) answers a const tw_function_api*.
+ * A call is a part of the step: it ends with it, counts towards its limits, and runs on the calling thread and whoever helps the step.
+ * Calls may lie within each other, as deep as the session and the thread's stack allow. A kernel that holds a resource open (`read`,
+ * `update`) must not call a function that opens it. Threads: several calls of one function at once. */
+#ifndef THALWEG_PLUGIN_FUNCTION_H
+#define THALWEG_PLUGIN_FUNCTION_H
+#include "thalweg/plugin/abi.h"
+#include "thalweg/plugin/kernel.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TW_FUNCTION_SET "function"
+typedef struct tw_function tw_function;
+typedef struct tw_function_api {
+  TW_HEAD;
+  /* The function of that name of the graph whose node runs. *out_function lives as long as the kernel's state, which may keep it.
+   * NOT_FOUND, naming it. */
+  TW_R tw_status* (*find)(const tw_frame* f, const char* name, uint64_t len, const tw_function** out_function);
+  TW_R uint32_t (*args)(const tw_function* fn);                    /* how many it takes */
+  TW_R uint32_t (*results)(const tw_function* fn);                 /* how many it gives */
+  TW_R uint32_t (*arg_type)(const tw_function* fn, uint32_t i);    /* i < args */
+  TW_R uint32_t (*result_type)(const tw_function* fn, uint32_t o); /* o < results */
+  /* Runs it; blocks until it is over. args: as many as it takes, from `keep`, `make` or an earlier call; each a reference that the call
+   * takes over, also when it fails, so that the function may work in the memory of what nobody else holds. out_results: room for as many as
+   * it gives; on success each is a reference that the caller owns, on failure all are NULL. Only inside execute. Errors: INVALID_ARGUMENT
+   * for arguments of other types or shapes than it takes; RESOURCE_EXHAUSTED where calls lie too deep within each other; whatever its nodes
+   * fail with; CANCELLED, DEADLINE_EXCEEDED. */
+  TW_R tw_status* (*call)(const tw_frame* f, const tw_function* fn, tw_tensor** args, tw_tensor** out_results);
+} tw_function_api;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,177 @@
+#include "framework/graph/function.h"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_set>
+
+#include "framework/base/dtype.h"
+#include "framework/base/shown.h"
+#include "framework/graph/function_def.h"
+#include "framework/io/wire.h"
+
+namespace thalweg {
+namespace {
+
+std::string TypesText(const std::vector<Edge>& values) {
+  std::string text;
+  for (const Edge& e : values) {
+    const Shape& shape = e.node->shape(e.port);
+    text += StrCat(text.empty() ? "" : ", ", DTypeName(e.node->out_type(e.port)), shape.has_rank() && shape.rank() > 0 ? shape.text() : "");
+  }
+  return text;
+}
+
+class Checker {
+ public:
+  explicit Checker(const FunctionSpec& f) : f_(f), args_(f.args.size()) {}
+
+  Status Run() {
+    if (!IsNodeName(f_.name)) {
+      return InvalidArgument("it is not a function's name; use letters, digits and _ . - / >, starting with a letter or digit");
+    }
+    for (size_t i = 0; i < f_.args.size(); ++i) RETURN_IF_ERROR(CheckArgument(i));
+    for (size_t o = 0; o < f_.results.size(); ++o) {
+      const Edge& e = f_.results[o];
+      if (!Own(e.node) || e.port < 0 || e.port >= e.node->n_out()) return InvalidArgument("result ", o, " is no value of its body");
+    }
+    for (size_t t = 0; t < f_.targets.size(); ++t) {
+      if (!Own(f_.targets[t])) return InvalidArgument("target ", t, " is no operation of its body");
+    }
+    return CheckNeeded();
+  }
+
+ private:
+  bool Own(const Node* n) const { return n && n->id() >= 0 && n->id() < f_.body->size() && f_.body->node(n->id()) == n; }
+
+  Status CheckArgument(size_t i) {
+    const Edge& e = f_.args[i];
+    if (!Own(e.node) || e.port != 0 || e.node->op().role != "placeholder")
+      return InvalidArgument("argument ", i, " is no placeholder of its body");
+    if (!args_.insert(e.node).second) return InvalidArgument("argument ", i, ", '", Shown(e.node->name()), "', stands twice");
+    return Status();
+  }
+
+  // Nothing that it computes may wait for a placeholder that nobody feeds.
+  Status CheckNeeded() const {
+    std::unordered_set<const Node*> seen;
+    std::vector<const Node*> todo(f_.targets);
+    for (const Edge& e : f_.results) todo.push_back(e.node);
+    while (!todo.empty()) {
+      const Node* n = todo.back();
+      todo.pop_back();
+      if (args_.count(n) || !seen.insert(n).second) continue;
+      if (n->op().role == "placeholder") {
+        return OfNode(*n, InvalidArgument("it needs '", Shown(n->name()), "', a placeholder that is none of its arguments; make it one"));
+      }
+      for (const Edge& e : n->inputs()) todo.push_back(e.node);
+      todo.insert(todo.end(), n->controls().begin(), n->controls().end());
+    }
+    return Status();
+  }
+
+  const FunctionSpec& f_;
+  std::unordered_set<const Node*> args_;
+};
+
+}  // namespace
+
+StatusOr<std::shared_ptr<const Function>> Function::Make(FunctionSpec spec) {
+  Status s = Checker(spec).Run();
+  if (!s.ok()) return Prefix(s, StrCat("function '", Shown(spec.name), "':"));
+  return std::shared_ptr<const Function>(new Function(std::move(spec)));
+}
+
+std::string Function::title() const { return StrCat("'", Shown(name()), "' (", TypesText(args()), ") -> (", TypesText(results()), ")"); }
+
+StatusOr<std::shared_ptr<const Function>> FunctionLibrary::Find(std::string_view name) {
+  std::string stored;
+  {
+    std::shared_lock lock(mu_);
+    auto it = all_.find(name);
+    if (it == all_.end() || (!it->second.function && it->second.bytes.empty())) {
+      return NotFound("the graph has no function '", Shown(name), "'; add it before it is called");
+    }
+    if (it->second.function) return it->second.function;
+    stored = it->second.bytes;
+  }
+  ASSIGN_OR_RETURN(auto read, ImportFunctionDef(stored, Graph::Body(*graph_)));
+  std::unique_lock lock(mu_);
+  std::shared_ptr<const Function>& place = all_.find(name)->second.function;
+  if (!place) place = std::move(read);  // else another thread was faster
+  return place;
+}
+
+Status FunctionLibrary::Add(std::shared_ptr<const Function> f) {
+  std::unique_lock lock(mu_);
+  Entry& place = all_[f->name()];
+  if (place.function || !place.bytes.empty()) {
+    return AlreadyExists("function '", Shown(f->name()), "': the graph has a function of that name; choose another");
+  }
+  place.function = std::move(f);
+  return Status();
+}
+
+std::vector<std::string> FunctionLibrary::Names() const {
+  std::shared_lock lock(mu_);
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : all_) {
+    if (entry.function || !entry.bytes.empty()) names.push_back(name);
+  }
+  return names;
+}
+
+namespace {
+
+constexpr uint32_t kFunctionOfLibrary = 1;
+
+// each(name, bytes) for the functions of a library.
+template <class Each>
+Status ForEachFunction(std::string_view library, Each&& each) {
+  WireReader reader(library);
+  for (WireField f; reader.Next(&f);) {
+    if (f.number != kFunctionOfLibrary || f.type != WireField::kBytes) continue;
+    ASSIGN_OR_RETURN(const std::string name, FunctionName(f.bytes));
+    RETURN_IF_ERROR(each(name, f.bytes));
+  }
+  return reader.ok() ? Status() : InvalidArgument("the function library is damaged or cut short at its byte ", reader.offset());
+}
+
+}  // namespace
+
+Status FunctionLibrary::Check(std::string_view library) const {
+  std::shared_lock lock(mu_);
+  return ForEachFunction(library, [this](const std::string& name, std::string_view bytes) -> Status {
+    auto it = all_.find(name);
+    if (it == all_.end() || it->second.bytes == bytes) return Status();
+    return AlreadyExists("function '", Shown(name), "': the graph has another function of that name; rename one of them");
+  });
+}
+
+Status FunctionLibrary::Store(std::string_view library) {
+  std::unique_lock lock(mu_);
+  return ForEachFunction(library, [this](const std::string& name, std::string_view bytes) {
+    all_[name].bytes = bytes;
+    return Status();
+  });
+}
+
+StatusOr<std::string> FunctionLibrary::ExportAdded() const {
+  std::shared_lock lock(mu_);
+  std::string out;
+  for (const auto& [name, entry] : all_) {
+    if (!entry.function || !entry.bytes.empty()) continue;
+    ASSIGN_OR_RETURN(const std::string message, ExportFunctionDef(*entry.function));
+    PutBytesField(kFunctionOfLibrary, message, &out);
+  }
+  return out;
+}
+
+std::string FunctionLibrary::UniqueName(std::string_view base) {
+  std::unique_lock lock(mu_);
+  std::string name(base);
+  for (int i = 1; all_.count(name); ++i) name = StrCat(base, "_", i);
+  all_.emplace(name, Entry());
+  return name;
+}
+
+}  // namespace thalweg

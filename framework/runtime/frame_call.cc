@@ -1,0 +1,255 @@
+#include "framework/runtime/frame_call.h"
+
+#include <algorithm>
+
+#include "framework/base/checked.h"
+#include "framework/base/dtype.h"
+#include "framework/graph/shape_inference.h"
+#include "framework/runtime/async_calls.h"
+#include "framework/runtime/evaluate.h"
+#include "framework/runtime/waiting_calls.h"
+
+namespace thalweg {
+
+void FrameCalls::Begin(const StepState& step, Listener* listener) {
+  StepBase::operator=(step);
+  shapes_ = step.shapes();
+  listener_ = listener;
+}
+
+FrameCall* FrameCalls::Take(int32_t node) {
+  std::vector<FrameCall*>& free = free_[size_t(node)];
+  if (free.empty()) {
+    all_.push_back(Make(node));
+    free.reserve(all_.size());  // so that giving back needs no memory
+    return all_.back().get();
+  }
+  FrameCall* c = free.back();
+  free.pop_back();
+  return c;
+}
+
+void FrameCalls::GiveBack(FrameCall* c) {
+  for (uint32_t i = 0; i < c->frame.c.n_in; ++i) c->in(i).Clear();
+  for (uint32_t o = 0; o < c->frame.c.n_out; ++o) c->out(o).Clear();
+  c->scratch.reset();
+  c->allocated = 0;
+  c->failed = false;
+  c->began = c->left = c->ended = 0;
+  c->frame.waits = false;
+  c->frame.c.memo = 0;
+  free_[size_t(c->node)].push_back(c);
+}
+
+std::unique_ptr<FrameCall> FrameCalls::Make(int32_t node) {
+  const PlanNode& n = p_.nodes[size_t(node)];
+  const size_t n_in = n.in.size(), n_out = n.out.size();
+  auto c = std::make_unique<FrameCall>();
+  c->node = node;
+  c->slots.resize(n_in + n_out + (n.run.opens() ? n_in : 0));
+  c->opened.assign(n.run.opens() ? n_in : 0, nullptr);
+  c->shapes.resize(n_out);
+  for (size_t k = 0; k < c->slots.size(); ++k) {
+    Slot& s = c->slots[k];
+    s.view = {};
+    s.view.size = sizeof(tw_view);
+    s.view.rank = -1;
+    if (k < n_in + n_out) s.view.dtype = n.run.types[k];
+    c->views.push_back(&s.view);
+    if (k < n_in) c->source.push_back(&s);
+  }
+  for (uint32_t i : n.run.open_read) c->views[i] = &c->slots[n_in + n_out + i].view;
+  for (uint32_t i : n.run.open_update) c->views[i] = &c->slots[n_in + n_out + i].view;
+  KernelFrame& f = c->frame;
+  f.run = &n.run;
+  f.step = this;
+  f.source = c->source.data();
+  f.opened = n.run.opens() ? c->opened.data() : nullptr;
+  f.c.size = sizeof(tw_frame);
+  f.c.in = c->views.data();
+  f.c.out = c->views.data() + n_in;
+  f.c.n_in = uint32_t(n_in);
+  f.c.n_out = uint32_t(n_out);
+  f.c.host = n.run.host ? n.run.host : n.run.kernel->host;
+  f.c.state = n.run.state;
+  f.c.in_at = n.run.node->in_at().data();
+  f.c.out_at = n.run.node->out_at().data();
+  return c;
+}
+
+Status FrameCalls::Run(FrameCall* c, bool* pending) {
+  Status s;
+  try {
+    s = Execute(c, pending);
+    if (*pending) return s;
+  } catch (...) {  // of a kernel, or of ours: no memory
+    s = Thrown();
+    *pending = false;
+    if (c->frame.run->opens()) CloseResources(&c->frame);
+  }
+  if (!s.ok()) StopWaiting(c);
+  return s;
+}
+
+Status FrameCalls::Execute(FrameCall* c, bool* pending) {
+  const PlanNode& n = p_.nodes[size_t(c->node)];
+  KernelFrame& f = c->frame;
+  f.c.token = 0;
+  if (n.run.opens()) RETURN_IF_ERROR(OpenResources(&f, &c->slots[f.c.n_in + f.c.n_out]));
+  Status s = f.waits ? Status() : AllocateOutputs(c);
+  if (s.ok() && n.run.kernel->spec.async) {
+    s = StartAsync(c, pending);
+    if (*pending) return s;
+  } else if (s.ok()) {
+    s = FromC(n.run.kernel->def.execute(&f.c));
+  }
+  if (s.ok()) return End(c);
+  if (n.run.opens()) CloseResources(&f);
+  return s;
+}
+
+// Once it is completed, or stands in line, the step may be over: nothing of it is looked at any more.
+Status FrameCalls::StartAsync(FrameCall* c, bool* pending) {
+  KernelFrame& f = c->frame;
+  const tw_token token = AsyncCalls::Get().Begin(this, TagOf(c));
+  f.c.token = token;
+  *pending = true;
+  WaitWish wish(&f, TagOf(c));
+  tw_status* failed = nullptr;
+  try {
+    failed = f.run->kernel->def.execute(&f.c);
+  } catch (...) {  // although it must not
+    failed = ToC(Thrown());
+  }
+  if (!failed && !wish.at) return Status();
+  // It did not start, or waits; if it was completed all the same, that completion is the answer.
+  Status s = FromC(failed);
+  if (!AsyncCalls::Get().Cancel(token)) return Status();
+  if (s.ok()) {
+    const bool changed = wish.memo != f.c.memo;
+    f.c.memo = wish.memo;
+    f.waits = true;
+    WaitingCalls::Get().Wait(wish, changed);
+    return s;
+  }
+  *pending = false;
+  return s;
+}
+
+void FrameCalls::StopWaiting(FrameCall* c) {
+  if (!c->frame.waits) return;
+  c->frame.waits = false;
+  c->frame.c.memo = 0;
+  WaitingCalls::Get().Leave(this, TagOf(c));
+}
+
+// On whatever thread the kernel completes: locks are let go here, because the threads of the step may all be waiting for one of them.
+void FrameCalls::Complete(uint64_t tag, Status s) {
+  FrameCall* c = Of(tag);
+  if (c->frame.run->opens()) CloseResources(&c->frame);
+  listener_->Ended(c, std::move(s));
+}
+
+Status FrameCalls::End(FrameCall* c) {
+  const PlanNode& n = p_.nodes[size_t(c->node)];
+  if (n.run.opens()) CloseResources(&c->frame);
+  for (uint32_t o = 0; o < c->frame.c.n_out; ++o) {
+    const tw_view& out = c->out(o).view;
+    if (!out.tensor) return Internal("the kernel left output ", o, " without a value");
+    const Shape& shape = shapes_->values[size_t(n.out[o])].shape;
+    if (shape.known() && !shape.Is(out.dims, out.rank)) {
+      return InvalidArgument("output ", o, " has shape ", ShapeText(out.dims, out.rank), ", but ", shape.text(), " was planned");
+    }
+  }
+  StopWaiting(c);
+  return Status();
+}
+
+// ---- Outputs ----
+
+// The output lies where an input does that nobody reads any more.
+bool FrameCalls::TakeOver(FrameCall* c, uint32_t o, const Shape& shape) {
+  const KernelFrame& f = c->frame;
+  const Node& node = *f.run->node;
+  size_t argument = 0;
+  while (node.out_at()[argument + 1] <= o) ++argument;
+  for (int32_t a : f.run->kernel->inplace[argument]) {
+    const uint32_t i = node.in_at()[size_t(a)];
+    if (node.in_at()[size_t(a) + 1] != i + 1) continue;
+    Slot& in = c->in(i);
+    if (!in.held || in.view.dtype != f.run->types[f.c.n_in + o] || !in.held.unique()) continue;
+    if (!shape.Is(in.view.dims, in.view.rank)) continue;
+    c->out(o).Hold(in.held);
+    return true;
+  }
+  return false;
+}
+
+Status FrameCalls::Allocate(FrameCall* c, uint32_t o, const Shape& shape) {
+  if (p_.nodes[size_t(c->node)].given) {
+    c->out(o).view.dims = shape.dims().data();
+    c->out(o).view.rank = shape.rank();
+    return Status();
+  }
+  if (TakeOver(c, o, shape)) return Status();
+  ASSIGN_OR_RETURN(Tensor t, MakeOutput(*c->frame.run, o, shape.dims().data(), shape.rank(), budget));
+  c->allocated += t.bytes();
+  c->out(o).Hold(std::move(t));
+  return Status();
+}
+
+Status FrameCalls::AllocateOutputs(FrameCall* c) {
+  const PlanNode& n = p_.nodes[size_t(c->node)];
+  if (n.dynamic) return InferOutputs(c);
+  for (uint32_t o = 0; o < c->frame.c.n_out; ++o) {
+    if (c->out(o).view.dtype == TW_RESOURCE) continue;
+    RETURN_IF_ERROR(Allocate(c, o, shapes_->values[size_t(n.out[o])].shape));
+  }
+  return TakeScratch(c, shapes_->scratch[size_t(c->node)].bytes);
+}
+
+Status FrameCalls::InferOutputs(FrameCall* c) {
+  KernelFrame& f = c->frame;
+  ShapeAnswer answer;
+  RETURN_IF_ERROR(InferFrameShapes(f, &answer));
+  bool all_known = true;
+  for (uint32_t o = 0; o < f.c.n_out; ++o) {
+    c->shapes[o] = std::move(answer.shapes[o]);
+    all_known = all_known && c->shapes[o].known();
+    if (!c->shapes[o].known() || c->out(o).view.dtype == TW_RESOURCE) continue;
+    RETURN_IF_ERROR(Allocate(c, o, c->shapes[o]));
+  }
+  if (!f.run->kernel->def.prepare || !all_known) return Status();
+  std::vector<tw_shape> shapes;
+  for (uint32_t i = 0; i < f.c.n_in; ++i) shapes.push_back({c->in(i).view.dims, c->in(i).view.rank, 0});
+  for (const Shape& s : c->shapes) shapes.push_back(s.c());
+  ASSIGN_OR_RETURN(const uint64_t bytes, PrepareScratch(*f.run, shapes));
+  return TakeScratch(c, bytes);
+}
+
+Status FrameCalls::TakeScratch(FrameCall* c, uint64_t bytes) {
+  c->frame.c.scratch = nullptr;
+  if (bytes == 0) return Status();
+  const int64_t size = int64_t(bytes);
+  ASSIGN_OR_RETURN(c->scratch, Tensor::Make(TW_UINT8, &size, 1, c->frame.run->device->pool(), budget));
+  c->frame.c.scratch = c->scratch.data();
+  c->allocated += bytes;
+  return Status();
+}
+
+Status FrameCalls::Describe(FrameCall* c, const Status& s, std::string_view where) const {
+  const PlanNode& n = p_.nodes[size_t(c->node)];
+  std::string shapes;
+  for (uint32_t i = 0; i < c->frame.c.n_in; ++i) {
+    const tw_view& v = c->in(i).view;
+    if (v.dtype == TW_RESOURCE) continue;
+    shapes += StrCat(shapes.empty() ? "" : ", ", DTypeName(v.dtype), ShapeText(v.dims, v.rank));
+  }
+  std::string after = shapes.empty() ? "" : StrCat("inputs: ", shapes);
+  if (!where.empty()) after += StrCat(after.empty() ? "" : "; ", where);
+  Status out = Prefix(s, n.title);
+  if (!after.empty()) out = Status(out.code(), AbslView(StrCat(Message(out), " (", after, ")")));
+  return OfNode(*n.run.node, out);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,174 @@
+#include "framework/runtime/waiting_calls.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <iterator>
+#include <thread>
+
+#include "framework/base/signals.h"
+#include "framework/runtime/cancel.h"
+#include "framework/runtime/resource.h"
+
+namespace thalweg {
+
+thread_local WaitWish* WaitWish::current = nullptr;
+
+void CancelToken::Cancel() {
+  cancelled_.store(true);
+  if (waiting_.load() > 0) WaitingCalls::Get().Cancelled(this);
+}
+
+WaitingCalls& WaitingCalls::Get() {
+  static WaitingCalls* calls = new WaitingCalls;  // its thread may still look at it while the process ends
+  return *calls;
+}
+
+void WaitingCalls::CallUp(Call* c) {
+  if (c->called) return;
+  c->called = true;
+  c->step->Again(c->tag);
+}
+
+void WaitingCalls::CallFirsts(const Resource* at, const Call* but) {
+  auto lines = lines_.find(at);
+  if (lines == lines_.end()) return;
+  for (auto& [condition, line] : lines->second) {
+    if (!line.empty() && line.begin()->second != but) CallUp(line.begin()->second);
+  }
+}
+
+void WaitingCalls::Enlist(Call* c, Resource* at, uint64_t condition) {
+  lines_[at][condition].emplace(tickets_, c);
+  c->at = at;
+  c->condition = condition;
+  c->ticket = tickets_++;
+  at->Watch(1);
+}
+
+// Who comes next in its line is called.
+void WaitingCalls::Delist(Call* c) {
+  auto lines = lines_.find(c->at);
+  auto line = lines->second.find(c->condition);
+  line->second.erase(c->ticket);
+  c->at->Watch(-1);
+  if (!line->second.empty()) return CallUp(line->second.begin()->second);
+  lines->second.erase(line);
+  if (lines->second.empty()) lines_.erase(lines);
+}
+
+void WaitingCalls::Forget(Call* c) {
+  for (const CancelToken* token : {c->step->cancel, c->step->closing}) {
+    if (token && by_token_.erase({token, c})) token->Watch(-1);
+  }
+  if (c->deadline) by_deadline_.erase({c->deadline, c});
+  if (by_deadline_.empty() && keeper_process_) alarm_.notify_one();
+}
+
+void WaitingCalls::SetAlarm(Call* c) {
+  if (keeper_process_ && keeper_process_ != getpid()) {  // in a child of fork are neither that thread nor the steps
+    by_deadline_.clear();
+    keeper_process_ = 0;
+  }
+  by_deadline_.emplace(c->step->deadline, c);
+  c->deadline = c->step->deadline;
+  if (!keeper_process_) {
+    std::thread([this] {
+      LeaveSignalsToTheProgram();
+      KeepDeadlines();
+    }).detach();
+    keeper_process_ = getpid();
+  } else if (by_deadline_.begin()->second == c) {
+    alarm_.notify_one();
+  }
+}
+
+void WaitingCalls::Enter(Call* c, const WaitWish& wish) {
+  c->step = wish.frame->step;
+  c->tag = wish.tag;
+  for (const CancelToken* token : {c->step->cancel, c->step->closing}) {
+    if (token && by_token_.emplace(token, c).second) token->Watch(1);
+  }
+  if (c->step->deadline) SetAlarm(c);
+  Enlist(c, wish.at, wish.condition);
+}
+
+void WaitingCalls::Wait(const WaitWish& wish, bool changed) {
+  KernelFrame& f = *wish.frame;
+  std::lock_guard lock(mu_);
+  const auto [it, is_new] = calls_.try_emplace(Key(f.step, wish.tag));
+  Call* c = &it->second;
+  try {
+    if (is_new) {
+      Enter(c, wish);
+    } else if (c->at != wish.at || c->condition != wish.condition) {
+      Call old = *c;
+      Enlist(c, wish.at, wish.condition);
+      Delist(&old);
+    }
+  } catch (...) {
+    if (is_new) {
+      Forget(c);
+      calls_.erase(it);
+    }
+    throw;
+  }
+  c->called = false;
+  for (uint32_t i : f.run->open_update) {
+    if (changed) CallFirsts(f.opened[i], c);
+  }
+  CloseResources(&f, /*changed=*/false);
+  if (f.step->Failed() || !WaitInterrupted(*f.step).ok()) CallUp(c);
+}
+
+void WaitingCalls::Leave(const StepBase* step, uint64_t tag) {
+  std::lock_guard lock(mu_);
+  auto it = calls_.find(Key(step, tag));
+  if (it == calls_.end()) return;
+  Forget(&it->second);
+  Delist(&it->second);
+  calls_.erase(it);
+}
+
+void WaitingCalls::Updated(const Resource* at) {
+  std::lock_guard lock(mu_);
+  CallFirsts(at, nullptr);
+}
+
+void WaitingCalls::Cancelled(const CancelToken* token) {
+  std::lock_guard lock(mu_);
+  for (auto it = by_token_.lower_bound({token, nullptr}); it != by_token_.end() && it->first == token; ++it) CallUp(it->second);
+}
+
+void WaitingCalls::CallAll(const StepBase* step) {
+  std::lock_guard lock(mu_);
+  for (auto it = calls_.lower_bound(Key(step, 0)); it != calls_.end() && it->first.first == step; ++it) CallUp(&it->second);
+}
+
+uint64_t WaitingCalls::Count(const Resource* at, uint64_t condition, const StepBase* step, uint64_t tag) {
+  std::lock_guard lock(mu_);
+  auto lines = lines_.find(at);
+  if (lines == lines_.end()) return 0;
+  auto line = lines->second.find(condition);
+  if (line == lines->second.end()) return 0;
+  auto own = calls_.find(Key(step, tag));
+  const bool inside = own != calls_.end() && own->second.at == at && own->second.condition == condition;
+  return inside ? uint64_t(std::distance(line->second.begin(), line->second.find(own->second.ticket))) : line->second.size();
+}
+
+void WaitingCalls::KeepDeadlines() {
+  std::unique_lock lock(mu_);
+  while (!by_deadline_.empty()) {
+    const auto [at, c] = *by_deadline_.begin();
+    if (MonotonicNs() > at) {
+      by_deadline_.erase(by_deadline_.begin());
+      c->deadline = 0;
+      CallUp(c);
+      continue;
+    }
+    alarm_.wait_until(lock, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(at + 1)));
+  }
+  keeper_process_ = 0;
+}
+
+}  // namespace thalweg

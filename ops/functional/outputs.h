@@ -1,0 +1,18 @@
+// Shapes of what functions give, as far as nodes state them.
+#pragma once
+#include "ops/common/shape.h"
+
+namespace thalweg::ops {
+
+// Attribute `output_shapes`, one for each output or none.
+inline void StatedShapes(const tw::Shape& s) {
+  const tw_attr* stated = s.find("output_shapes");
+  if (!stated || stated->count == 0) return;
+  if (stated->count != s.c->n_out) {
+    Fail("'output_shapes' has " + std::to_string(stated->count) + " shapes for " + std::to_string(s.c->n_out) + " outputs");
+  }
+  const auto* shapes = static_cast<const tw_shape*>(stated->data);
+  for (uint32_t o = 0; o < s.c->n_out; ++o) s.out(o, shapes[o]);
+}
+
+}  // namespace thalweg::ops

@@ -1,0 +1,201 @@
+// Losses over the true classes of each example and some that are drawn.
+#include "thalweg/sampled.h"
+
+#include "ops/library/build.h"
+#include "ops/library/options.h"
+#include "thalweg/op.h"
+
+using namespace thalweg::library;
+
+void tw_sampled_loss_init(tw_sampled_loss* options) {
+  if (options) *options = {sizeof(tw_sampled_loss), 0, 0, 64, 0, 0, 0};
+}
+
+namespace {
+
+struct Described {
+  uint32_t dtype = 0;
+  tw_shape shape{};
+  int64_t Dim(int32_t i) const { return shape.rank > i ? shape.dims[i] : -1; }
+};
+Described Describe(tw_scope* scope, tw_output value) {
+  Described d;
+  if (const tw_graph* graph = tw_scope_graph(scope)) tw_scope_fail(scope, tw_graph_describe(graph, value, &d.dtype, &d.shape));
+  if (!Good(scope)) d.shape.rank = -1;
+  return d;
+}
+
+tw_output Op(tw_scope* scope, const char* type, tw_output a, tw_output b) { return tw_scope_op2(scope, type, a, b); }
+tw_output Int(tw_scope* scope, int32_t value) { return tw_scope_scalar(scope, TW_INT32, value); }
+
+// Values of one type, one after the other along an axis.
+tw_output Concat(tw_scope* scope, tw_output a, tw_output b, int32_t axis) {
+  const tw_output both[] = {a, b};
+  tw_op* op = tw_scope_begin(scope, "ConcatV2", nullptr);
+  tw_op_add_inputs(op, both, 2);
+  tw_op_add_input(op, Int(scope, axis));
+  return tw_scope_end(scope, op);
+}
+
+tw_output Product(tw_scope* scope, tw_output a, tw_output b) {  // a b'
+  tw_op* op = tw_scope_begin(scope, "MatMul", nullptr);
+  tw_op_add_input(op, a);
+  tw_op_add_input(op, b);
+  tw_op_set_bool(op, "transpose_b", 1);
+  return tw_scope_end(scope, op);
+}
+
+tw_output SumOver(tw_scope* scope, tw_output values, int32_t axis) { return Op(scope, "Sum", values, Int(scope, axis)); }
+
+// What the loss is made of.
+struct Logits {
+  tw_output right, drawn;  // [batch, true classes] and [batch, drawn classes]
+  uint32_t dtype;
+  int64_t num_true;
+};
+
+class Sampled {
+ public:
+  Sampled(tw_scope* scope, const char* function, const tw_sampled_loss* given) : scope_(scope), function_(function) {
+    options_ = ReadOptions(scope, "tw_sampled_loss", given, tw_sampled_loss_init);
+    if (Good(scope) && !options_.candidates && options_.num_sampled <= 0)
+      Fail(scope, TW_INVALID_ARGUMENT,
+           std::string(function) + ": num_sampled is " + std::to_string(options_.num_sampled) + "; it must be above 0");
+  }
+
+  Logits Make(tw_output weights, tw_output biases, tw_output labels, tw_output inputs) {
+    Logits out{};
+    if (!Good(scope_)) return out;
+    const int64_t classes = Classes(weights);
+    out.num_true = Describe(scope_, labels).Dim(1);
+    out.dtype = Describe(scope_, inputs).dtype;
+    if (Good(scope_) && out.num_true <= 0)
+      Fail(scope_, TW_INVALID_ARGUMENT,
+           std::string(function_) + ": labels must be [batch, true classes] with a known number of true classes, one or more");
+    if (!Good(scope_)) return out;
+    labels = CastTo(scope_, labels, TW_INT64);
+    const tw_output drawn = options_.candidates ? options_.candidates : Draw(labels, out.num_true, classes);
+    const tw_output flat = tw_scope_op2(scope_, "Reshape", labels, tw_scope_ints(scope_, &kAll, 1));
+    // One lookup for all, so that a gradient of rows is one, too; then the labels' rows and the others.
+    const tw_output ids = Concat(scope_, flat, drawn, 0), rows = Rows(weights, ids), offsets = Rows(biases, ids);
+    const tw_output count = tw_scope_op1(scope_, "Shape", flat);
+    const int32_t depth[] = {-1, int32_t(out.num_true)};
+    out.right =
+        tw_scope_op2(scope_, "Reshape", Op(scope_, "AddV2", Dots(inputs, Head(rows, count, 2), out.num_true), Head(offsets, count, 1)),
+                     tw_scope_ints(scope_, depth, 2));
+    out.drawn = Op(scope_, "AddV2", Product(scope_, inputs, Tail(rows, count, 2)), Tail(offsets, count, 1));
+    if (!options_.keep_hits) out.drawn = Op(scope_, "AddV2", out.drawn, Hits(labels, drawn, out));
+    out.right = Op(scope_, "Sub", out.right, LogCount(drawn, 1, out.dtype));
+    out.drawn = Op(scope_, "Sub", out.drawn, LogCount(drawn, 2, out.dtype));
+    return out;
+  }
+
+ private:
+  static constexpr int32_t kAll = -1;
+
+  int64_t Classes(tw_output weights) {
+    Described d = Describe(scope_, weights);
+    VariableInfo info;
+    int64_t classes = d.Dim(0);
+    if (Good(scope_) && d.dtype == TW_RESOURCE && Inspect(scope_, weights, &info)) classes = info.dims.empty() ? -1 : info.dims[0];
+    if (Good(scope_) && classes <= 0 && !options_.candidates)
+      Fail(scope_, TW_INVALID_ARGUMENT,
+           std::string(function_) + ": the number of rows of weights, which is that of classes, is not known; give candidates");
+    return classes;
+  }
+  tw_output Draw(tw_output labels, int64_t num_true, int64_t classes) {
+    tw_op* op = tw_scope_begin(scope_, "LogUniformCandidateSampler", nullptr);
+    tw_op_add_input(op, labels);
+    tw_op_set_int(op, "num_true", num_true);
+    tw_op_set_int(op, "num_sampled", options_.num_sampled);
+    tw_op_set_bool(op, "unique", 1);
+    tw_op_set_int(op, "range_max", classes);
+    tw_op_set_int(op, "seed", options_.seed);
+    return tw_scope_end(scope_, op);
+  }
+  tw_output Rows(tw_output from, tw_output ids) {
+    const Described d = Describe(scope_, from);
+    if (d.dtype != TW_RESOURCE) return tw_scope_op3(scope_, "GatherV2", from, ids, Int(scope_, 0));
+    VariableInfo info;
+    if (!Inspect(scope_, from, &info)) return 0;
+    return Typed(scope_, "ResourceGather", {from, ids}, "dtype", info.dtype);
+  }
+  // The first rows, as many as `count` (a vector of one number) says, and those behind them.
+  tw_output Head(tw_output values, tw_output count, int32_t rank) { return Cut(values, Numbers(0, rank), Size(count, rank)); }
+  tw_output Tail(tw_output values, tw_output count, int32_t rank) {
+    const tw_output begin = rank == 1 ? count : Concat(scope_, count, Numbers(0, 1), 0);
+    return Cut(values, begin, Numbers(-1, rank));
+  }
+  tw_output Cut(tw_output values, tw_output begin, tw_output size) { return tw_scope_op3(scope_, "Slice", values, begin, size); }
+  tw_output Size(tw_output count, int32_t rank) { return rank == 1 ? count : Concat(scope_, count, Numbers(-1, 1), 0); }
+  tw_output Numbers(int32_t value, int32_t n) {
+    const int32_t both[] = {value, value};
+    return tw_scope_ints(scope_, both, uint32_t(n));
+  }
+  // The product of each true class's row with its example: a vector.
+  tw_output Dots(tw_output inputs, tw_output rows, int64_t num_true) {
+    tw_output shaped = rows, examples = inputs;
+    if (num_true > 1) {  // each example next to each of its rows
+      const tw_output columns = tw_scope_op3(scope_, "Slice", tw_scope_op1(scope_, "Shape", inputs), Numbers(1, 1), Numbers(1, 1));
+      const int32_t split[] = {-1, int32_t(num_true)};
+      shaped = tw_scope_op2(scope_, "Reshape", rows, Concat(scope_, tw_scope_ints(scope_, split, 2), columns, 0));
+      examples = tw_scope_op2(scope_, "ExpandDims", inputs, Int(scope_, 1));
+    }
+    const tw_output dots = SumOver(scope_, Op(scope_, "Mul", examples, shaped), -1);
+    return num_true > 1 ? tw_scope_op2(scope_, "Reshape", dots, tw_scope_ints(scope_, &kAll, 1)) : dots;
+  }
+  // The lowest number where a drawn class is a true one of the example, else 0.
+  tw_output Hits(tw_output labels, tw_output drawn, const Logits& logits) {
+    tw_op* op = tw_scope_begin(scope_, "ComputeAccidentalHits", nullptr);
+    tw_op_add_input(op, labels);
+    tw_op_add_input(op, drawn);
+    tw_op_set_int(op, "num_true", logits.num_true);
+    const tw_output rows = tw_scope_end(scope_, op), places = tw_scope_output(scope_, rows, 1), low = tw_scope_output(scope_, rows, 2);
+    const tw_output pair[] = {rows, CastTo(scope_, places, TW_INT32)};
+    tw_op* pack = tw_scope_begin(scope_, "Pack", nullptr);
+    tw_op_add_inputs(pack, pair, 2);
+    tw_op_set_int(pack, "axis", 1);
+    return tw_scope_op3(scope_, "ScatterNd", tw_scope_end(scope_, pack), CastTo(scope_, low, logits.dtype),
+                        tw_scope_op1(scope_, "Shape", logits.drawn));
+  }
+  // The logarithms of the expected counts: output k of the sampler. Numbers to the gradient, which does not ask the sampler.
+  tw_output LogCount(tw_output drawn, uint32_t k, uint32_t dtype) {
+    return CastTo(scope_, tw_scope_op1(scope_, "Log", tw_scope_op1(scope_, "StopGradient", tw_scope_output(scope_, drawn, k))), dtype);
+  }
+
+  tw_scope* scope_;
+  const char* function_;
+  tw_sampled_loss options_;
+};
+
+// [batch, true and drawn classes]: `right` for the true ones, 0 for the others.
+tw_output Targets(tw_scope* scope, const Logits& l, double right) {
+  const tw_output ones = tw_scope_op1(scope, "OnesLike", l.right);
+  return Concat(scope, Op(scope, "Mul", ones, tw_scope_scalar(scope, l.dtype, right)), tw_scope_op1(scope, "ZerosLike", l.drawn), 1);
+}
+
+}  // namespace
+
+tw_output tw_sampled_softmax(tw_scope* scope, tw_output weights, tw_output biases, tw_output labels, tw_output inputs,
+                             const tw_sampled_loss* options) {
+  return Protect(scope, [&]() -> tw_output {
+    const Logits l = Sampled(scope, "tw_sampled_softmax", options).Make(weights, biases, labels, inputs);
+    if (!Good(scope)) return 0;
+    const tw_output targets = Targets(scope, l, 1.0 / double(l.num_true));
+    const tw_output loss = Op(scope, "SoftmaxCrossEntropyWithLogits", Concat(scope, l.right, l.drawn, 1), targets);
+    return Good(scope) ? loss : 0;
+  });
+}
+
+// max(x, 0) - x z + log(1 + exp(-|x|)) for target z: softplus(x) - x z.
+tw_output tw_nce(tw_scope* scope, tw_output weights, tw_output biases, tw_output labels, tw_output inputs, const tw_sampled_loss* options) {
+  return Protect(scope, [&]() -> tw_output {
+    const Logits l = Sampled(scope, "tw_nce", options).Make(weights, biases, labels, inputs);
+    if (!Good(scope)) return 0;
+    const tw_output targets =
+        Op(scope, "Mul", tw_scope_op1(scope, "OnesLike", l.right), tw_scope_scalar(scope, l.dtype, 1.0 / double(l.num_true)));
+    const tw_output right = Op(scope, "Sub", tw_scope_op1(scope, "Softplus", l.right), Op(scope, "Mul", l.right, targets));
+    const tw_output loss = Op(scope, "AddV2", SumOver(scope, right, 1), SumOver(scope, tw_scope_op1(scope, "Softplus", l.drawn), 1));
+    return Good(scope) ? loss : 0;
+  });
+}

@@ -1,0 +1,97 @@
+// LookupTable: what the handles of the hash tables lead to: keys, each with a row of values. Keys are compared as bytes, of which -0 has
+// those of 0. Threads: one writer or many readers; the host holds the locks.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_LOOKUP_TABLE_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_LOOKUP_TABLE_H_
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "kernels/common/element.h"
+
+namespace thalweg::cpu {
+
+inline constexpr char kLookupTable[] = "org.thalweg.lookup_table";
+
+// Rows of so many elements each, of any type that has bytes or is a string.
+class Rows {
+ public:
+  Rows(uint32_t dtype, uint64_t per_row) : dtype_(dtype), per_row_(per_row), width_(per_row * ElementBytes(dtype)) {}
+  uint32_t dtype() const { return dtype_; }
+  uint64_t per_row() const { return per_row_; }
+  // A row as it is kept: so many bytes, or so many texts.
+  uint64_t width() const { return width_; }
+  uint64_t texts() const { return dtype_ == TW_STRING ? per_row_ : 0; }
+  std::string_view bytes(size_t at) const { return {bytes_.data() + at * width_, width_}; }
+  const std::string& text(size_t at, uint64_t i) const { return texts_[at * per_row_ + i]; }
+  // REQUIRES: as many bytes and texts as a row has.
+  void Append(std::string_view bytes, std::vector<std::string> texts);
+  // Row `at` becomes row `row` of the view; appended if it is one past the end.
+  void Set(size_t at, const tw_view* v, uint64_t row);
+  void Get(const tw_frame* f, size_t at, const tw_view* to, uint64_t row) const;
+  bool Equal(size_t at, const tw_view* v, uint64_t row) const;
+  // The last row takes the place of another.
+  void Remove(size_t at, size_t last);
+  void Clear();
+
+ private:
+  uint32_t dtype_;
+  uint64_t per_row_, width_;  // bytes; 0: strings
+  std::vector<char> bytes_;
+  std::vector<std::string> texts_;
+};
+
+class LookupTable {
+ public:
+  // What the op that makes it says. kind: the op's name.
+  struct About {
+    std::string kind;
+    uint32_t key_dtype, value_dtype;
+    std::vector<int64_t> key_shape, value_shape;
+    bool initializable = false;         // filled once, as a whole
+    std::vector<std::string> reserved;  // keys that may not be used
+  };
+  explicit LookupTable(About about);
+  const About& about() const { return about_; }
+  size_t size() const { return keys_.size(); }
+  bool initialized = false;
+
+  // Checks types and shapes. Answers how many keys the tensor has. Throws INVALID_ARGUMENT.
+  uint64_t CountKeys(const tw_view* keys) const;
+  void WantValues(const tw_view* keys, const tw_view* values) const;
+
+  // The bytes by which key k of the tensor is known; `scratch` may hold them. Throws INVALID_ARGUMENT for one that is reserved.
+  std::string_view Key(const tw_view* keys, uint64_t k, std::string* scratch) const;
+  // The row of the key; -1: it is not there.
+  int64_t Find(std::string_view key) const;
+  void Insert(std::string_view key, const tw_view* values, uint64_t row);
+  void Remove(std::string_view key);
+  void Clear();
+  const Rows& values() const { return values_; }
+  // For what is restored: the bytes by which key `at` is known, whether bytes are those of a key, and one that is not there yet.
+  const std::string& key(size_t at) const { return *keys_[at]; }
+  bool IsKey(std::string_view key) const;
+  void Append(const std::string& key, std::string_view bytes, std::vector<std::string> texts);
+  // Key number `at` into row `row` of the tensor.
+  void GetKey(const tw_frame* f, size_t at, const tw_view* to, uint64_t row) const;
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view key) const;
+  };
+  About about_;
+  uint64_t per_key_;
+  std::unordered_map<std::string, size_t, Hash, std::equal_to<>> at_;
+  std::vector<const std::string*> keys_;  // by row
+  Rows values_;
+};
+
+// Fills a table that is filled once with as many keys as there are values; a key may come twice with one value. Throws FAILED_PRECONDITION
+// where it was filled with other contents, UNIMPLEMENTED for other tables, INVALID_ARGUMENT.
+void InitializeTable(LookupTable* table, const tw_view* keys, const tw_view* values);
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_LOOKUP_TABLE_H_

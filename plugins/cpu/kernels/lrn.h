@@ -1,0 +1,33 @@
+// LRN and its gradient over windows that are narrow, once per instruction set. Plain declarations only: the per-set sources include this.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_LRN_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_LRN_H_
+
+#include <stdint.h>
+
+#include "kernels/common/isa.h"
+
+namespace thalweg::cpu {
+
+struct LrnWindow {
+  int64_t radius;
+  float bias, alpha, beta;
+};
+
+struct LrnTable {
+  // y = x n^-beta, n = bias + alpha * the squares around each channel, for pixels of so many channels.
+  void (*narrow)(const LrnWindow& w, const float* x, float* y, int64_t pixels, int64_t channels, float* room);
+  // dx = dy n^-beta - 2 alpha beta x W(dy y / n), W the sum over neighbours.
+  void (*narrow_grad)(const LrnWindow& w, const float* dy, const float* x, const float* y, float* dx, int64_t pixels, int64_t channels,
+                      float* room);
+  // n[c] = n[c]^-beta
+  void (*powers)(float* n, float beta, int64_t channels);
+};
+
+// Floats of room for narrow and narrow_grad, all of them 0 before.
+inline int64_t LrnRoom(const LrnWindow& w, int64_t channels) { return 3 * (channels + 2 * w.radius + 32); }
+
+TW_CPU_DECLARE_ISA(LrnTable, Lrn)
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_LRN_H_

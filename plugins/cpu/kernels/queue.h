@@ -1,0 +1,78 @@
+// Queue: what a queue resource holds. Its elements are lists of tensors, kept in the order in which they will leave. Who waits for room or
+// elements is the host's matter; the kernels tell what was decided. Threads: one, which has the resource open for update.
+#ifndef THALWEG_PLUGINS_CPU_KERNELS_QUEUE_H_
+#define THALWEG_PLUGINS_CPU_KERNELS_QUEUE_H_
+
+#include <deque>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/common/element.h"
+
+namespace thalweg::cpu {
+
+inline constexpr char kQueueType[] = "org.thalweg.queue";
+
+struct QueueOptions {
+  enum Kind { kFifo, kRandomShuffle, kPaddingFifo, kPriority };
+  QueueOptions(Kind of, const tw::Node& n);
+
+  Kind kind;
+  std::string title;  // "FIFOQueue 'name'", for messages
+  std::vector<uint32_t> types;
+  bool shaped = false;                       // the shapes below are given
+  std::vector<std::vector<int64_t>> shapes;  // -1: any size
+  uint64_t capacity = 0, min_after_dequeue = 0;
+  uint64_t seed = 0;  // 0: chosen anew
+};
+
+class Queue {
+ public:
+  // A tensor, or row `row` of one that is shared with other elements.
+  struct Part {
+    std::shared_ptr<tw_tensor> tensor;
+    int64_t row = -1;  // -1: all of it
+  };
+  struct Element {
+    std::vector<Part> parts;
+    int64_t priority = 0;
+  };
+
+  explicit Queue(const QueueOptions& options);
+  const QueueOptions& options() const { return options_; }
+
+  // Throws unless such components can be elements, or rows of elements.
+  void CheckComponents(const tw::Many<tw::Any>& components, bool rows) const;
+  // Throws unless elements have these types.
+  void CheckTypes(const tw::ManyOut<tw::Any>& outputs) const;
+
+  bool closed() const { return closed_; }
+  void Close() { closed_ = true; }
+  // How many can be taken now.
+  uint64_t available() const;
+  uint64_t size() const { return elements_.size(); }
+  // How many the first of those who wait for elements wants: these leave room for others, as if they were taken when they come.
+  void Promise(uint64_t wanted) { wanted_ = wanted; }
+  // Without what is promised. anybody: someone waits for elements.
+  uint64_t SizeBut(bool anybody) const;
+  bool HasRoom(bool anybody) const { return SizeBut(anybody) < options_.capacity; }
+
+  void Put(Element e);
+  // The next to leave are elements 0 to n - 1 from now on. REQUIRES: n are available.
+  void Choose(uint64_t n);
+  const Element& at(uint64_t i) const { return elements_[i]; }
+  void Drop(uint64_t n) { elements_.erase(elements_.begin(), elements_.begin() + int64_t(n)); }
+
+ private:
+  const QueueOptions options_;
+  std::deque<Element> elements_;
+  std::mt19937_64 random_;
+  bool closed_ = false;
+  uint64_t wanted_ = 0;
+};
+
+}  // namespace thalweg::cpu
+
+#endif  // THALWEG_PLUGINS_CPU_KERNELS_QUEUE_H_

@@ -1,0 +1,159 @@
+/* Functions from C: made, called, refused. */
+#include "check.h"
+
+typedef struct body {
+  tw_graph* graph;
+  tw_scope* scope;
+  tw_output x;
+} body;
+
+/* A body with one scalar argument. */
+static body new_body(tw_graph* g, uint32_t dtype) {
+  body b = {NULL, NULL, 0};
+  OK(tw_graph_create_body(g, &b.graph));
+  b.scope = tw_scope_create(b.graph, NULL);
+  b.x = tw_scope_placeholder(b.scope, "x", dtype, NULL, 0);
+  return b;
+}
+
+static void end_body(body* b) {
+  OK(tw_scope_finish(b->scope));
+  tw_graph_destroy(b->graph);
+}
+
+static tw_function_spec one_to_one(const char* name, const body* b, const tw_output* result) {
+  const tw_function_spec spec = {sizeof spec, 0, name, &b->x, result, NULL, 1, 1, 0, 0};
+  return spec;
+}
+
+static tw_status* add_call(tw_graph* g, const char* f, tw_output x, const tw_operation** out_made) {
+  const uint32_t type = TW_FLOAT;
+  tw_op* op = tw_op_create(g, "PartitionedCall", NULL);
+  tw_op_add_inputs(op, &x, 1);
+  tw_op_set_types(op, "Tout", &type, 1);
+  tw_op_set_func(op, "f", f);
+  return tw_op_finish(op, out_made);
+}
+
+static tw_output call(tw_graph* g, const char* f, tw_output x) {
+  const tw_operation* made = NULL;
+  OK(add_call(g, f, x, &made));
+  return tw_operation_output(made, 0);
+}
+
+static void ABodyIsCalledAfterItsHandleIsGone(void) {
+  tw_graph* g = NULL;
+  tw_session* session = NULL;
+  const char* name = NULL;
+  OK(tw_graph_create(NULL, &g));
+  for (int i = 0; i < 2; ++i) { /* the same name twice, made unique */
+    body b = new_body(g, TW_FLOAT);
+    const tw_output y = tw_scope_op2(b.scope, "Mul", b.x, tw_scope_scalar(b.scope, TW_FLOAT, 2 + i));
+    tw_function_spec spec = one_to_one("times", &b, &y);
+    spec.make_unique = 1;
+    OK(tw_graph_add_function(g, b.graph, &spec, &name));
+    end_body(&b);
+  }
+  CHECK(name && strcmp(name, "times_1") == 0);
+  CHECK(tw_graph_function_count(g) == 2);
+  tw_buffer* first = NULL;
+  OK(tw_graph_function_name(g, 0, &first));
+  CHECK(tw_buffer_bytes(first) == 5 && memcmp(tw_buffer_data(first), "times", 5) == 0);
+  tw_buffer_release(first);
+  FAILS(tw_graph_function_name(g, 2, &first), TW_INVALID_ARGUMENT, "2 functions");
+
+  tw_scope* s = tw_scope_create(g, NULL);
+  const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, NULL, 0);
+  OK(tw_scope_finish(s));
+  const tw_output y = call(g, "times", call(g, "times_1", x));
+  OK(tw_session_create(g, NULL, 0, &session));
+  tw_tensor* in = scalar(7);
+  CHECK(as_float(fetch(session, x, in, y)) == 42);
+  tw_tensor_release(in);
+  tw_session_destroy(session);
+  tw_graph_destroy(g);
+}
+
+static void AValueOfTheOuterGraphIsCapturedAndAConstantCopied(void) {
+  tw_graph *g = NULL, *inner = NULL;
+  tw_output seen = 0;
+  uint32_t is_argument = 7, dtype = 0;
+  tw_shape shape;
+  const int64_t dims[] = {-1, 3};
+  OK(tw_graph_create(NULL, &g));
+  OK(tw_graph_create_body(g, &inner));
+  tw_scope* s = tw_scope_create(g, NULL);
+  const tw_output x = tw_scope_placeholder(s, "x", TW_DOUBLE, dims, 2);
+  const tw_output two = tw_scope_scalar(s, TW_FLOAT, 2);
+  OK(tw_scope_finish(s));
+  OK(tw_graph_capture(inner, g, x, NULL, &seen, &is_argument));
+  OK(tw_graph_describe(inner, seen, &dtype, &shape));
+  CHECK(is_argument == 1 && dtype == TW_DOUBLE && shape.rank == 2 && shape.dims[0] == -1 && shape.dims[1] == 3);
+  OK(tw_graph_capture(inner, g, two, "two", &seen, &is_argument));
+  CHECK(is_argument == 0 && tw_graph_has(inner, "two"));
+  FAILS(tw_graph_capture(inner, g, seen, NULL, &seen, &is_argument), TW_INVALID_ARGUMENT, "output");
+  tw_graph_destroy(inner);
+  tw_graph_destroy(g);
+}
+
+static void WhatIsNoFunctionIsRefusedWithItsName(void) {
+  tw_graph *g = NULL, *other = NULL;
+  OK(tw_graph_create(NULL, &g));
+  OK(tw_graph_create(NULL, &other));
+  body b = new_body(g, TW_FLOAT);
+  const tw_output free_one = tw_scope_placeholder(b.scope, "free", TW_FLOAT, NULL, 0);
+  const tw_output y = tw_scope_op2(b.scope, "Add", b.x, free_one), z = tw_scope_op1(b.scope, "Neg", b.x);
+  tw_function_spec spec = one_to_one("f", &b, &y);
+  FAILS(tw_graph_add_function(g, b.graph, &spec, NULL), TW_INVALID_ARGUMENT, "function 'f': it needs 'free'");
+  spec.results = &z;
+  spec.args = &z;
+  FAILS(tw_graph_add_function(g, b.graph, &spec, NULL), TW_INVALID_ARGUMENT, "argument 0 is no placeholder");
+  const tw_output twice[] = {b.x, b.x};
+  spec.args = twice;
+  spec.n_args = 2;
+  FAILS(tw_graph_add_function(g, b.graph, &spec, NULL), TW_INVALID_ARGUMENT, "argument 1, 'x', stands twice");
+  spec = one_to_one("not a name", &b, &z);
+  FAILS(tw_graph_add_function(g, b.graph, &spec, NULL), TW_INVALID_ARGUMENT, "not a name");
+  spec.name = "f";
+  FAILS(tw_graph_add_function(other, b.graph, &spec, NULL), TW_INVALID_ARGUMENT, "made for another graph");
+  spec.results = NULL;
+  FAILS(tw_graph_add_function(g, b.graph, &spec, NULL), TW_INVALID_ARGUMENT, "NULL");
+  spec.results = &z;
+  OK(tw_graph_add_function(g, b.graph, &spec, NULL));
+  FAILS(tw_graph_add_function(g, b.graph, &spec, NULL), TW_ALREADY_EXISTS, "function 'f'");
+  end_body(&b);
+  tw_graph_destroy(other);
+  tw_graph_destroy(g);
+}
+
+static void ACallOfAWrongFunctionIsRefusedAndOneOfNoFunctionFailsItsStep(void) {
+  tw_graph* g = NULL;
+  tw_session* session = NULL;
+  OK(tw_graph_create(NULL, &g));
+  body b = new_body(g, TW_INT32);
+  const tw_output y = tw_scope_op1(b.scope, "Neg", b.x);
+  const tw_function_spec spec = one_to_one("whole", &b, &y);
+  OK(tw_graph_add_function(g, b.graph, &spec, NULL));
+  end_body(&b);
+  tw_scope* s = tw_scope_create(g, NULL);
+  const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, NULL, 0);
+  OK(tw_scope_finish(s));
+  const tw_operation* none = NULL;
+  FAILS(add_call(g, "whole", x, &none), TW_INVALID_ARGUMENT,
+        "argument 0 of function 'whole' (int32) -> (int32) is int32, but that of the node is float");
+  const tw_output missing = call(g, "nobody", x);
+  OK(tw_session_create(g, NULL, 0, &session));
+  tw_tensor* in = scalar(7);
+  tw_tensor* out = NULL;
+  tw_signature what = {sizeof what, 0, &x, &missing, NULL, 1, 1, 0, 0};
+  FAILS(tw_session_run(session, &what, &in, NULL, &out), TW_NOT_FOUND, "the graph has no function 'nobody'");
+  what.fetches = &x;
+  OK(tw_session_run(session, &what, &in, NULL, &out));
+  tw_tensor_release(out);
+  tw_tensor_release(in);
+  tw_session_destroy(session);
+  tw_graph_destroy(g);
+}
+
+MAIN(TEST(ABodyIsCalledAfterItsHandleIsGone), TEST(AValueOfTheOuterGraphIsCapturedAndAConstantCopied),
+     TEST(WhatIsNoFunctionIsRefusedWithItsName), TEST(ACallOfAWrongFunctionIsRefusedAndOneOfNoFunctionFailsItsStep))

@@ -1,0 +1,110 @@
+"""Conditional accumulators: means and sums, what is too old, who waits, and what is refused."""
+import itertools
+import time
+
+import numpy as np
+
+import cases
+import thalweg
+from thalweg import ops
+
+names = map("accumulator{}".format, itertools.count())
+FLOATS = (thalweg.float16, thalweg.bfloat16, thalweg.float32, thalweg.float64)
+
+
+class Accumulator:
+    def __init__(self, shape=(2,), dtype=thalweg.float32, **attrs):
+        self.dtype, self.graph = dtype, thalweg.Graph()
+        with self.graph:
+            self.handle = ops.ResourceConditionalAccumulator(dtype=dtype, shape=shape, shared_name=next(names), **attrs)
+        self.session = thalweg.Session(self.graph, max_async_runs=100)
+
+    def apply(self, gradient, step=0, dtype=None):
+        with self.graph:
+            op = ops.ResourceAccumulatorApplyGradient(self.handle, thalweg.constant(step, thalweg.int64),
+                                                      ops.cast(thalweg.constant(gradient, thalweg.float64), DstT=dtype or self.dtype))
+        self.session.run(op)
+
+    def taking(self, n):
+        with self.graph:
+            return ops.cast(ops.ResourceAccumulatorTakeGradient(self.handle, n, dtype=self.dtype), DstT=thalweg.float64)
+
+    def take(self, n):
+        return self.session.run(self.taking(n))
+
+    def start(self, n, **options):
+        future = self.session.run_async(self.taking(n), **options)
+        time.sleep(0.002)
+        cases.holds("it waits", not future.done())
+        return future
+
+    def count(self):
+        with self.graph:
+            return int(self.session.run(ops.ResourceAccumulatorNumAccumulated(self.handle)))
+
+    def set_step(self, step):
+        with self.graph:
+            self.session.run(ops.ResourceAccumulatorSetGlobalStep(self.handle, thalweg.constant(step, thalweg.int64)))
+
+
+for dtype in FLOATS:
+    a = Accumulator(dtype=dtype)
+    for gradient in ([1.0, 2.0], [3.0, 4.5], [5.0, 7.0]):
+        a.apply(gradient)
+    cases.equal(f"{dtype}: count", a.count(), 3)
+    cases.equal(f"{dtype}: mean of all", a.take(2), np.float64([3, 4.5]))
+    cases.equal(f"{dtype}: taken", a.count(), 0)
+    a.apply([9.0, 9.0])  # of step 0, and the accumulator's is 1
+    cases.equal(f"{dtype}: too old", a.count(), 0)
+    a.apply([8.0, 6.0], step=1)
+    cases.equal(f"{dtype}: in time", a.take(1), np.float64([8, 6]))
+    a = Accumulator(dtype=dtype, reduction_type="SUM")
+    for gradient in ([1.0, 2.0], [3.0, 4.0]):
+        a.apply(gradient)
+    cases.equal(f"{dtype}: sum", a.take(1), np.float64([4, 6]))
+
+a = Accumulator(shape=None)
+a.apply([[1.0]])
+cases.refuses("another shape than before", lambda: a.apply([1.0]), "gradient has shape [1], but the accumulator has [1, 1]")
+cases.equal("of any shape", a.take(1), np.float64([[1]]))
+a.apply([1.0, 2.0, 3.0], step=1)
+cases.equal("of another shape", a.take(1), np.float64([1, 2, 3]))
+a = Accumulator(shape=(0,))
+a.apply(np.zeros(0, np.float32))
+cases.equal("of nothing", a.take(1), np.zeros(0))
+
+a = Accumulator()
+first, second = a.start(2), a.start(1)
+a.apply([1.0, 1.0])
+cases.equal("one is not enough", a.count(), 1)
+a.apply([3.0, 5.0])
+cases.equal("who came first", first.result(), np.float64([2, 3]))
+a.apply([4.0, 4.0], step=1)
+cases.equal("who came second", second.result(), np.float64([4, 4]))
+
+a = Accumulator()
+late, cancelled, behind = a.start(2, timeout=0.02), a.start(3), a.start(1)
+cancelled.cancel()
+for where, step, code in (("deadline", late, "DEADLINE_EXCEEDED"), ("cancel", cancelled, "CANCELLED")):
+    try:
+        step.result()
+    except thalweg.Error as error:
+        cases.holds(where, error.code_name == code, str(error))
+    else:
+        cases.holds(where, False, "no error")
+a.apply([7.0, 7.0])
+cases.equal("who is left", behind.result(), np.float64([7, 7]))
+
+a = Accumulator()
+a.set_step(10)
+a.apply([1.0, 1.0], step=9)
+a.apply([1.0, 1.0, 1.0], step=9)  # which nobody looks at any more
+a.apply([2.0, 2.0], step=10)
+cases.equal("from step 10 on", a.take(1), np.float64([2, 2]))
+
+cases.refuses("another type", lambda: a.apply([1.0, 2.0], step=20, dtype=thalweg.float64), "float", "double")
+cases.refuses("another shape", lambda: a.apply([1.0, 2.0, 3.0], step=20), "[3]", "[2]")
+cases.refuses("another rank", lambda: a.apply([[1.0, 2.0]], step=20), "gradient", "rank 1")
+cases.refuses("none required", lambda: a.take(0), "num_required is 0")
+cases.equal("refused ones change nothing", a.count(), 0)
+cases.finish()

@@ -1,0 +1,102 @@
+"""Random programs of branches and loops, nested, as TensorFlow's v1 functions write them down (Switch, Merge, Enter, Exit, NextIteration),
+and what TensorFlow answers. Without arguments it writes goldens/control_flow.json.gz, by hand, after changes here:
+`tools/cmake/peer-python tests/ops/control_flow_peer.py`; control_flow_golden_test.py reads it. `control_flow_peer.py COUNT SEED` makes
+other programs and runs them in both (label `peer`)."""
+import base64
+import gzip
+import json
+import os
+import pathlib
+import random
+import sys
+
+os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "TF_ENABLE_ONEDNN_OPTS": "0"}
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+
+tf1 = tf.compat.v1
+tf1.disable_eager_execution()
+tf1.disable_control_flow_v2()
+
+# What was written down runs, without rewriting, which takes some of these programs apart.
+PLAIN = tf1.ConfigProto()
+PLAIN.graph_options.rewrite_options.disable_meta_optimizer = True
+PLAIN.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
+
+
+class Program:
+    """A few values that statements change: arithmetic, branches, loops of up to a few rounds."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.budget = self.random.randint(4, 24)  # statements
+
+    def number(self):
+        return self.random.choice([-1.5, -1.0, -0.5, 0.25, 0.5, 1.0, 2.0])
+
+    def block(self, values, depth):
+        values = list(values)
+        for _ in range(self.random.randint(1, 4)):
+            self.budget -= 1
+            kind = self.random.random()
+            if depth == 0 or self.budget <= 0 or kind < 0.4:
+                self.assign(values)
+            elif kind < 0.7:
+                self.branch(values, depth)
+            else:
+                self.loop(values, depth)
+        return values
+
+    def assign(self, values):
+        at, a, b = (self.random.randrange(len(values)) for _ in range(3))
+        op = self.random.choice([tf.add, tf.subtract, tf.maximum, lambda x, y: tf.tanh(x * y), lambda x, y: x * 0.5 + self.number()])
+        values[at] = op(values[a], values[b])
+
+    def holds(self, values):
+        return tf.reduce_sum(values[self.random.randrange(len(values))]) > self.number()
+
+    def branch(self, values, depth):
+        values[:] = tf1.cond(self.holds(values), lambda: [tf.identity(v) for v in self.block(values, depth - 1)],
+                             lambda: [tf.identity(v) for v in self.block(values, depth - 1)])
+
+    def loop(self, values, depth):
+        rounds, kept = self.random.randint(0, 5), self.random.randrange(len(values))
+        outside, pred = values[kept], self.random.random() < 0.3
+
+        def goes_on(i, *v):
+            return tf.logical_and(i < rounds, self.holds(v)) if pred else i < rounds
+
+        def body(i, *v):
+            v = self.block(v, depth - 1)
+            v[kept] = v[kept] * 0.5 + outside  # which all rounds share
+            return [i + 1, *v]
+
+        _, *values[:] = tf1.while_loop(goes_on, body, [tf.constant(0), *values], parallel_iterations=self.random.choice([1, 2, 10]),
+                                       back_prop=False)
+
+
+def use(seed):
+    """A program, three things to feed it, and what comes out."""
+    rng = np.random.default_rng(seed)
+    with tf.Graph().as_default() as graph:
+        inputs = [tf1.placeholder(tf.float32, [3] if seed % 2 else [None]) for _ in range(3)]
+        outputs = [tf.identity(v) for v in Program(seed).block(inputs, 3)]
+        with tf1.Session(config=PLAIN) as session:
+            feeds = [[rng.integers(-4, 5, 3).astype(np.float32) / 2 for _ in inputs] for _ in range(3)]
+            answers = [session.run(outputs, dict(zip(inputs, f))) for f in feeds]
+    return {"graph": base64.b64encode(graph.as_graph_def().SerializeToString()).decode(), "inputs": [x.name for x in inputs],
+            "outputs": [x.name for x in outputs], "feeds": [[x.tolist() for x in f] for f in feeds],
+            "answers": [[x.tolist() for x in a] for a in answers]}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        import cases
+        import control_flow_golden_test as ours
+        for seed in range(int(sys.argv[2]), int(sys.argv[2]) + int(sys.argv[1])):
+            ours.check(seed, use(seed))
+        cases.finish()
+    path = pathlib.Path(__file__).parent / "goldens" / "control_flow.json.gz"
+    uses = [use(seed) for seed in range(60)]
+    path.write_bytes(gzip.compress(json.dumps(uses).encode(), mtime=0))
+    print(len(uses), "programs,", path.stat().st_size, "bytes")

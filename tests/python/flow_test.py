@@ -1,0 +1,446 @@
+"""Functions, conditions and loops, against what Python itself computes."""
+import threading
+
+import numpy as np
+import pytest
+
+import thalweg as tw
+from thalweg import flow
+
+
+@pytest.fixture
+def x(graph):
+    return tw.placeholder("float32", [], name="x")
+
+
+def run(fetches, feeds=None, **options):
+    graph = (fetches[0] if isinstance(fetches, (list, tuple)) else fetches).graph
+    with tw.Session(graph, **options) as s:
+        return s.run(fetches, feeds or {})
+
+
+# ---- Conditions ----
+
+@pytest.mark.parametrize("value, wanted", [(3, 6), (-3, 3), (0, 0)])
+def test_a_condition_gives_what_its_branch_gives(graph, x, value, wanted):
+    assert run(tw.cond(x > 0, lambda: x * 2, lambda: -x), {x: value}) == wanted
+
+
+def test_only_the_branch_that_was_chosen_runs(graph, x):
+    v = tw.Variable(np.float32(0), name="v")
+    chosen = tw.cond(x > 0, lambda: [v.assign_add(1.0)], lambda: [v.assign_add(10.0)])
+    with tw.Session(graph) as s:
+        s.run(graph.initializer())
+        for value, wanted in ((1, 1), (-1, 11), (2, 12)):
+            s.run(chosen, {x: value})
+            assert s.run(v.read()) == wanted
+
+
+@pytest.mark.parametrize("pred, truth", [(np.float32(0), False), (np.float64(-0.5), True), (np.int64(7), True), (b"", False), (b"no", True),
+                                         (np.zeros(0, np.float32), False), (np.zeros(3, np.float32), True), (np.uint8(0), False),
+                                         (np.float16(0), False)], ids=repr)
+def test_anything_can_be_the_condition(graph, pred, truth):
+    p = tw.placeholder(tw.as_dtype("string" if isinstance(pred, bytes) else np.asarray(pred).dtype), np.shape(pred))
+    assert run(tw.cond(p, lambda: 1, lambda: 0), {p: pred}) == int(truth)
+
+
+def test_a_number_that_no_branch_has_chooses_the_last(graph):
+    i = tw.placeholder("int32", [])
+    y = tw.switch_case(i, [lambda: 10, lambda: 20, lambda: 30])
+    with tw.Session(graph) as s:
+        assert [int(s.run(y, {i: n})) for n in (0, 1, 2, 3, -1)] == [10, 20, 30, 30, 30]
+
+
+def test_branches_of_several_results_keep_their_order(graph, x):
+    a, b = tw.cond(x > 0, lambda: [x, x + 1], lambda: [x * 2, x * 3])
+    assert run([a, b], {x: 2}) == [2, 3] and run([a, b], {x: -2}) == [-4, -6]
+
+
+def test_branches_that_differ_are_refused(graph, x):
+    with pytest.raises(TypeError, match="`then` gives 2 results, `otherwise` a value"):
+        tw.cond(x > 0, lambda: [x, x], lambda: x)
+    with pytest.raises(TypeError, match="result 0 is float32 in `then` but int32 in `otherwise`"):
+        tw.cond(x > 0, lambda: x, lambda: 1)
+
+
+def test_sizes_that_both_branches_have_are_known(graph, x):
+    a, b = tw.placeholder("float32", [2, 3]), tw.placeholder("float32", [2, 5])
+    assert tw.cond(x > 0, lambda: a, lambda: b).shape == (2, None)
+
+
+# ---- Loops ----
+
+def test_a_loop_runs_as_long_as_its_condition_holds(graph):
+    n = tw.placeholder("int32", [])
+    i, total = tw.while_loop(lambda i, t: i < n, lambda i, t: [i + 1, t + i], [0, 0])
+    with tw.Session(graph) as s:
+        for count in (0, 1, 7, 1000):
+            assert s.run([i, total], {n: count}) == [count, sum(range(count))]
+
+
+@pytest.mark.parametrize("options", [dict(threads=t, engine=e) for t in (1, 2, 8) for e in ("fixed", "counted")], ids=str)
+def test_loops_inside_loops_and_conditions_inside_both(graph, options):
+    n = tw.placeholder("int32", [])
+
+    def inner(i, total):
+        return tw.while_loop(lambda j, t: j < i, lambda j, t: [j + 1, t + tw.cond(t > 5, lambda: j, lambda: 2 * j)], [0, total])[1]
+
+    i, total = tw.while_loop(lambda i, t: i < n, lambda i, t: [i + 1, inner(i, t)], [0, 0])
+    wanted, k = 0, 0
+    for k in range(9):
+        for j in range(k):
+            wanted += j if wanted > 5 else 2 * j
+    assert run([i, total], {n: 9}, **options) == [9, wanted]
+
+
+def test_a_loop_reads_variables_and_values_around_it(graph):
+    x = tw.placeholder("float32", [None, 4])
+    w = tw.Variable(np.eye(4, dtype=np.float32) * 2)
+    i, y = tw.while_loop(lambda i, y: i < 3, lambda i, y: [i + 1, y @ w + x], [0, x])
+    with tw.Session(graph) as s:
+        s.run(graph.initializer())
+        for rows in (1, 5):
+            data = np.random.default_rng(1).standard_normal((rows, 4)).astype(np.float32)
+            np.testing.assert_allclose(s.run(y, {x: data}), data * 15, rtol=1e-6)
+
+
+def test_assignments_in_a_body_run_every_time(graph):
+    v = tw.Variable(np.float32(0))
+
+    def body(i):
+        v.assign_add(2.0)
+        return i + 1
+
+    i, = tw.while_loop(lambda i: i < 5, body, [0])
+    with tw.Session(graph) as s:
+        s.run(graph.initializer())
+        s.run(i)
+        assert s.run(v.read()) == 10
+
+
+def test_a_shape_may_grow_where_the_invariant_lets_it(graph):
+    x = tw.placeholder("float32", [1])
+    with pytest.raises(ValueError, match=r"loop variable 1 has shape \[1\], but \[2\] it is after `body`; say in shape_invariants"):
+        tw.while_loop(lambda i, y: i < 4, lambda i, y: [i + 1, tw.ops.concat_v2([y, x], 0)], [0, x])
+    _, y = tw.while_loop(lambda i, y: i < 4, lambda i, y: [i + 1, tw.ops.concat_v2([y, x], 0)], [0, x], shape_invariants=[[], [None]])
+    assert y.shape == (None,) and run(y, {x: [3]}).tolist() == [3] * 5
+
+
+def test_a_loop_that_would_not_end_ends_after_so_many_iterations(graph):
+    assert run(tw.while_loop(lambda i: i >= 0, lambda i: i + 1, [0], maximum_iterations=7)) == [7]
+
+
+def test_a_loop_that_does_not_end_is_cancelled_and_ends_by_its_deadline(graph):
+    i, = tw.while_loop(lambda i: i >= 0, lambda i: i * 0, [0])
+    with tw.Session(graph) as s:
+        with pytest.raises(tw.DeadlineExceededError):
+            s.run(i, timeout=0.1)
+        token = tw.CancelToken()
+        threading.Timer(0.1, token.cancel).start()
+        with pytest.raises(tw.CancelledError):
+            s.run(i, cancel=token)
+
+
+def test_bodies_with_wrong_variables_are_refused(graph):
+    with pytest.raises(TypeError, match="there are 2 loop variables, but `body` gives 1"):
+        tw.while_loop(lambda i, j: i < 3, lambda i, j: [i], [0, 0])
+    with pytest.raises(TypeError, match="loop variable 0 is int32, but `body` makes it float32"):
+        tw.while_loop(lambda i: i < 3, lambda i: i.astype("float32"), [0])
+    with pytest.raises(TypeError, match="`cond` gives 2 results"):
+        tw.while_loop(lambda i: [i < 3, i < 4], lambda i: i + 1, [0])
+
+
+def test_a_failure_in_a_body_names_node_and_place_and_the_session_goes_on(graph):
+    x = tw.placeholder("int32", [])
+    i, = tw.while_loop(lambda i: i < 10, lambda i: tw.ops.floor_div(10, x - i, name="quotient") * 0 + i + 1, [0])
+    with tw.Session(graph) as s:
+        with pytest.raises(tw.InvalidArgumentError, match="quotient") as e:
+            s.run(i, {x: 4})
+        assert "StatelessWhile" in str(e.value) and "flow_test.py" in str(e.value)
+        assert s.run(i, {x: 100}) == 10
+
+
+# ---- Functions ----
+
+def test_a_function_is_written_down_once_for_each_signature(graph, x):
+    written = []
+
+    @tw.function
+    def square(a):
+        written.append(a.dtype)
+        return a * a
+
+    y = square(square(x))
+    z = square(tw.constant(np.arange(3)))
+    assert run([y, z], {x: 3})[0] == 81 and len(written) == 2
+    assert graph.functions() == ["square", "square_1"]
+
+
+def test_a_function_calls_itself(graph, x):
+    @tw.function(results=["float32"])
+    def factorial(n):
+        return tw.cond(n > 1, lambda: n * factorial(n - 1), lambda: 1.0)
+
+    y = factorial(x)
+    with tw.Session(graph) as s:
+        assert s.run(y, {x: 10}) == 3628800
+
+
+def test_endless_recursion_is_an_error_that_can_be_read(graph, x):
+    @tw.function(results=["float32"])
+    def down(n):
+        return tw.cond(n < 0, lambda: 0.0, lambda: down(n + 1))
+
+    y = down(x)
+    for depth in (50, 100000):
+        with tw.Session(graph, max_call_depth=depth) as s:
+            with pytest.raises(tw.ResourceExhaustedError, match="calls lie within each other") as e:
+                s.run(y, {x: 1})
+            assert len(str(e.value)) < 2000
+            assert s.run(y, {x: -1}) == 0
+
+
+def test_a_function_that_calls_itself_says_what_it_gives(graph, x):
+    @tw.function
+    def forever(n):
+        return forever(n)
+
+    with pytest.raises(ValueError, match="say in `results` which dtypes it gives"):
+        forever(x)
+
+    @tw.function(results=["int32"])
+    def wrong(n):
+        return n
+
+    with pytest.raises(TypeError, match=r"gives \['float32'\], but its `results` say \['int32'\]"):
+        wrong(x)
+
+
+def test_a_function_takes_all_that_it_uses(graph, x):
+    @tw.function
+    def outside(a):
+        return a + x
+
+    with pytest.raises(ValueError, match="function 'outside' uses .*; give it as an argument"):
+        outside(tw.constant(1.0))
+
+
+def test_functions_are_stored_with_their_graph(graph, x):
+    @tw.function(results=["float32"])
+    def factorial(n):
+        return tw.cond(n > 1, lambda: n * factorial(n - 1), lambda: 1.0)
+
+    v = tw.Variable(np.float32(3), name="v")
+    i, y = tw.while_loop(lambda i, y: i < 3, lambda i, y: [i + 1, y * v + factorial(x)], [0, x], shape_invariants=[[], None])
+    init = graph.initializer(name="init")
+    data = graph.to_bytes()
+    other = tw.Graph.from_bytes(data)
+    assert other.to_bytes() == data and other.functions() == graph.functions()
+    with tw.Session(graph) as s, tw.Session(other) as t:
+        s.run(init)
+        assert s.run(y, {x: 2}) == t.run(other[y.name], {other["x"]: 2})
+
+
+def test_another_function_of_the_same_name_is_refused(graph, x):
+    @tw.function(name="f")
+    def f(a):
+        return a * 2
+
+    f(x)
+    with tw.Graph() as other:
+        @tw.function(name="f")
+        def g(a):
+            return a * 3
+
+        g(tw.placeholder("float32", [], name="y"))
+    with pytest.raises(tw.AlreadyExistsError, match="function 'f': the graph has another function of that name"):
+        graph.import_bytes(other.to_bytes())
+    assert not graph.has("y")
+
+
+def test_variables_are_made_outside(graph, x):
+    with pytest.raises(ValueError, match="make it outside"):
+        tw.cond(x > 0, lambda: tw.Variable(1.0).read(), lambda: 1.0)
+
+
+def test_a_value_of_a_graph_that_is_not_around_is_refused(graph, x):
+    with tw.Graph():
+        y = tw.constant(np.float32(1))
+    with pytest.raises(ValueError, match="value of another graph"):
+        tw.cond(x > 0, lambda: x + y, lambda: x)
+
+
+# ---- If, StatelessIf, Case, StatelessCase, While, StatelessWhile, For, PartitionedCall, StatefulPartitionedCall ----
+
+BUILT = {
+    "If": lambda x, one: tw.cond(x > 0, lambda: x + one(), lambda: x),
+    "Case": lambda x, one: tw.switch_case(tw.constant(0), [lambda: x + one()]),
+    "While": lambda x, one: tw.while_loop(lambda a: a < 4, lambda a: a + one(), [x])[0],
+    "PartitionedCall": lambda x, one: tw.function(lambda a: a + one())(x),
+}
+
+
+@pytest.mark.parametrize("op", BUILT)
+@pytest.mark.parametrize("state", [False, True], ids=["without state", "with state"])
+def test_the_builders_make_the_op_that_the_state_of_their_functions_asks_for(graph, x, op, state):
+    def one():
+        return tw.ops.random_uniform(np.zeros(0, np.int32), dtype="float32") * 0 + 1 if state else 1.0
+
+    y = BUILT[op](x, one)
+    stateful, stateless = ("StatefulPartitionedCall", "PartitionedCall") if op == "PartitionedCall" else (op, f"Stateless{op}")
+    assert y.operation.type == (stateful if state else stateless)
+    assert run(y, {x: 3}) == 4
+
+
+@pytest.mark.parametrize("start, limit, delta, wanted", [(0, 5, 1, 10), (5, 0, -2, 9), (3, 3, 1, 0), (2**31 - 2, 2**31 - 1, 7, 2**31 - 2)])
+def test_for_gives_its_body_the_number(graph, start, limit, delta, wanted):
+    assert run(loop_of_numbers(graph, start, limit, delta)) == wanted
+
+
+@pytest.mark.parametrize("start, limit, delta, message", [(0, 5, 0, "'delta' is 0"), (0, 5, -1, "leads away from 'limit' 5"),
+                                                          (5, 0, 1, "leads away from 'limit' 0")])
+def test_a_for_that_would_not_end_is_refused(graph, start, limit, delta, message):
+    with pytest.raises(tw.InvalidArgumentError, match=message):
+        run(loop_of_numbers(graph, start, limit, delta))
+
+
+def loop_of_numbers(graph, start, limit, delta):
+    """A For that adds up its numbers, as int64."""
+    f = flow.Traced(graph, lambda i, total: total + i.astype("int64"), [(tw.int32, ()), (tw.int64, ())], "`body`")
+    bounds = [tw.constant(np.int32(v)) for v in (start, limit, delta)]
+    return graph.op("For", *bounds, [tw.constant(np.int64(0))], body=f.add("sum", []))[0]
+
+
+# ---- Gradients ----
+
+def numeric(f, x, h=1e-6):
+    """The gradient of the sum of what f gives, by differences."""
+    x = np.array(x, np.float64)
+    found = np.zeros_like(x)
+    for i in np.ndindex(x.shape):
+        up, down = x.copy(), x.copy()
+        up[i], down[i] = x[i] + h, x[i] - h
+        found[i] = (np.sum(f(up)) - np.sum(f(down))) / (2 * h)
+    return found
+
+
+def check_gradient(graph, build, data, second=True, **options):
+    """First and second derivatives of build(x) at data against differences."""
+    x = tw.placeholder("float64", np.shape(data))
+    y = build(x)
+    dx = tw.gradients(y, x)
+    with tw.Session(graph, **options) as s:
+        np.testing.assert_allclose(s.run(dx, {x: data}), numeric(lambda v: s.run(y, {x: v}), data), rtol=1e-5, atol=1e-7)
+        if second:
+            ddx = tw.gradients(dx, x)
+            np.testing.assert_allclose(s.run(ddx, {x: data}), numeric(lambda v: s.run(dx, {x: v}), data), rtol=1e-4, atol=1e-6)
+
+
+def powers(x, n=3):
+    return tw.while_loop(lambda i, y: i < n, lambda i, y: [i + 1, y * x + tw.ops.sin(y)], [0, x])[1]
+
+
+BUILDERS = {
+    "a condition": lambda x: tw.cond(x.sum() > 0, lambda: tw.ops.exp(x) * x, lambda: tw.ops.sin(x)),
+    "a condition that holds nothing for one input": lambda x: x * x + tw.cond(x.sum() < 0, lambda: x * 0, lambda: tw.constant(np.zeros(2))),
+    "one of several": lambda x: tw.switch_case(tw.constant(1), [lambda: x, lambda: tw.ops.tanh(x * x), lambda: -x]),
+    "a function": lambda x: tw.function(lambda a: tw.ops.exp(tw.ops.sin(a)) * a)(x),
+    "a function of a function": lambda x: tw.function(lambda a: tw.function(lambda b: b * tw.ops.exp(b))(a) + a)(x * x),
+    "a loop": powers,
+    "a loop without iterations": lambda x: powers(x, 0) * x,
+    "a loop in a condition": lambda x: tw.cond(x.sum() > 0, lambda: powers(x), lambda: x),
+    "a condition in a loop": lambda x: tw.while_loop(
+        lambda i, y: i < 4, lambda i, y: [i + 1, tw.cond(y.sum() > 1, lambda: tw.ops.sin(y) * x, lambda: y * y + x)], [0, x])[1],
+    "a loop in a loop": lambda x: tw.while_loop(
+        lambda i, y: i < 3,
+        lambda i, y: [i + 1, tw.while_loop(lambda j, z: j < i, lambda j, z: [j + 1, tw.ops.tanh(z) * x + z], [0, y])[1]], [0, x])[1],
+    "a loop that grows": lambda x: tw.while_loop(lambda i, y: i < 3, lambda i, y: [i + 1, tw.ops.concat_v2([y * y, x], 0)], [0, x],
+                                                 shape_invariants=[[], [None]])[1],
+}
+
+
+@pytest.mark.parametrize("what", BUILDERS)
+def test_first_and_second_derivatives_are_those_of_differences(graph, what):
+    check_gradient(graph, BUILDERS[what], [0.3, 0.8])
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+def test_the_gradient_has_the_same_bits_on_any_number_of_threads(graph, threads):
+    x = tw.placeholder("float32", [64])
+    dx = tw.gradients(powers(x, 5), x)
+    data = np.linspace(-1, 1, 64, dtype=np.float32)
+    assert run(dx, {x: data}, threads=threads).tobytes() == run(dx, {x: data}, engine="fixed", threads=1).tobytes()
+
+
+def test_random_values_of_a_loop_are_drawn_once(graph):
+    x = tw.placeholder("float32", [5])
+    _, y = tw.while_loop(lambda i, y: i < 4, lambda i, y: [i + 1, y * tw.ops.random_uniform([5], dtype="float32")], [0, x])
+    dx = tw.gradients(y, x)
+    with tw.Session(graph) as s:
+        for _ in range(3):
+            value, gradient = s.run([y, dx], {x: np.full(5, 2, np.float32)})
+            np.testing.assert_allclose(gradient, value / 2, rtol=1e-6)
+
+
+def test_effects_happen_once_where_the_gradient_is_fetched_too(graph):
+    x, v = tw.placeholder("float32", []), tw.Variable(np.float32(0))
+
+    def body(i, y):
+        v.assign_add(1.0)
+        return [i + 1, y * y]
+
+    _, y = tw.while_loop(lambda i, y: i < 3, body, [0, x])
+    dx = tw.gradients(y, x)
+    with tw.Session(graph) as s:
+        for fetches, count in (([y, dx], 3), (dx, 6), (y, 9)):
+            if count == 3:
+                s.run(graph.initializer())
+            s.run(fetches, {x: 1.1})
+            assert s.run(v.read()) == count
+
+
+def test_a_variable_in_a_loop_is_trained(graph):
+    x = tw.placeholder("float32", [None, 3])
+    w = tw.Variable(np.eye(3, dtype=np.float32) * 0.5)
+    _, y = tw.while_loop(lambda i, y: i < 3, lambda i, y: [i + 1, tw.ops.tanh(y @ w)], [0, x])
+    dw = tw.gradients((y * y).sum(), w)
+    data = np.random.default_rng(3).standard_normal((4, 3)).astype(np.float32)
+    h = data.astype(np.float64)
+
+    def loss(weights):
+        y = h
+        for _ in range(3):
+            y = np.tanh(y @ weights)
+        return (y * y).sum()
+
+    with tw.Session(graph) as s:
+        s.run(graph.initializer())
+        np.testing.assert_allclose(s.run(dw, {x: data}), numeric(loss, np.eye(3) * 0.5), rtol=1e-3, atol=1e-5)
+
+
+def test_a_recurrent_net_learns_through_a_loop(graph):
+    x, wanted = tw.placeholder("float32", [8, 5, 2]), tw.placeholder("float32", [8, 1])
+    rng = np.random.default_rng(0)
+    w, u, out = (tw.Variable(rng.standard_normal(s).astype(np.float32) * 0.4) for s in ((2, 6), (6, 6), (6, 1)))
+
+    def body(t, h):
+        step = tw.ops.gather_v2(x, t, 1)
+        return [t + 1, tw.ops.tanh(step @ w + h @ u)]
+
+    _, h = tw.while_loop(lambda t, h: t < 5, body, [0, np.zeros((8, 6), np.float32)])
+    loss = ((h @ out - wanted) * (h @ out - wanted)).mean()
+    train = tw.train.Adam(0.03).minimize(loss)
+    data = rng.standard_normal((8, 5, 2)).astype(np.float32)
+    feeds = {x: data, wanted: data.sum((1, 2))[:, None]}
+    with tw.Session(graph) as s:
+        s.run(graph.initializer())
+        before = s.run(loss, feeds)
+        for _ in range(150):
+            s.run(train, feeds)
+        assert s.run(loss, feeds) < before / 20
+
+
+def test_what_has_no_gradient_in_a_body_is_told_with_its_node(graph, x):
+    z = tw.cond(x > 0, lambda: tw.ops.bitcast(x, type="float32"), lambda: x)
+    with pytest.raises(tw.FailedPreconditionError, match="gradient of StatelessIf .*Bitcast .*not differentiable"):
+        tw.gradients(z, x)

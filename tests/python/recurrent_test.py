@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+
+import thalweg as tw
+
+rng = np.random.default_rng(3)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def lstm(x, c, h, kernel, bias, forget_bias):
+    i, j, f, o = np.split(np.concatenate([x, h], 1) @ kernel + bias, 4, 1)
+    c = sigmoid(f + forget_bias) * c + sigmoid(i) * np.tanh(j)
+    return c, sigmoid(o) * np.tanh(c)
+
+
+def gru(x, h, gates_kernel, gates_bias, candidate_kernel, candidate_bias):
+    r, u = np.split(sigmoid(np.concatenate([x, h], 1) @ gates_kernel + gates_bias), 2, 1)
+    return u * h + (1 - u) * np.tanh(np.concatenate([x, r * h], 1) @ candidate_kernel + candidate_bias)
+
+
+def followed(step, states, inputs, lengths):
+    """Outputs and last states of a sequence whose rows end early."""
+    outputs = []
+    for t, x in enumerate(inputs):
+        going = (t < lengths)[:, None]
+        after = step(x, *states)
+        states = tuple(np.where(going, new, old) for new, old in zip(after, states))
+        outputs.append(np.where(going, after[-1], 0))
+    return outputs, states
+
+
+@pytest.mark.parametrize("lengths", [None, [3, 0, 2, 1]])
+def test_unrolled_cells_follow_their_formulas(run, graph, lengths):
+    inputs = rng.normal(size=(3, 4, 5)).astype(np.float32)
+    cells = tw.recurrent.LSTMCell(5, 6, seed=1, forget_bias=0.5), tw.recurrent.GRUCell(5, 6, seed=2)
+    (outputs, state), (gru_outputs, gru_state) = (cell.unroll(list(inputs), lengths) for cell in cells)
+    assert [v.name for cell in cells for v in cell.variables] == [
+        "lstm/kernel", "lstm/bias", "gru/gates/kernel", "gru/gates/bias", "gru/candidate/kernel", "gru/candidate/bias"]
+    run(graph.initializer())
+    kernel, bias, *of_gru = run([v for cell in cells for v in cell.variables])
+    ends, zero = np.array(lengths or [3] * 4), np.zeros((4, 6))
+    wanted, last = followed(lambda x, c, h: lstm(x, c, h, kernel, bias, 0.5), (zero, zero), inputs, ends)
+    np.testing.assert_allclose(run(outputs), wanted, atol=1e-5)
+    np.testing.assert_allclose(run(list(state)), last, atol=1e-5)
+    wanted, last = followed(lambda x, h: (gru(x, h, *of_gru),), (zero,), inputs, ends)
+    np.testing.assert_allclose(run(gru_outputs), wanted, atol=1e-5)
+    np.testing.assert_allclose(run(gru_state), last[0], atol=1e-5)
+
+
+def test_steps_are_what_sequences_are_made_of(run, graph):
+    inputs = list(rng.normal(size=(3, 2, 4)).astype(np.float32))
+    first, second = tw.recurrent.LSTMCell(4, 3, seed=1), tw.recurrent.GRUCell(4, 3, name="another", seed=1)
+    outputs, state = first.unroll(inputs)
+    gru_outputs, gru_state = second.unroll(inputs)
+    at, gru_at = None, None
+    for x in inputs:
+        output, at = first.step(x, at)
+        gru_at = second.step(x, gru_at)
+    run(graph.initializer())
+    np.testing.assert_array_equal(*run([outputs[-1], output]))
+    np.testing.assert_array_equal(*run([state[0], at[0]]))
+    np.testing.assert_array_equal(*run([gru_state, gru_at]))
+
+
+def test_cells_of_one_name_are_two(graph):
+    names = [tw.recurrent.LSTMCell(2, 2).variables[0].name for _ in range(2)]
+    assert names == ["lstm/kernel", "lstm_1/kernel"]
+    with pytest.raises(tw.InvalidArgumentError, match="cell_size 0"):
+        tw.recurrent.GRUCell(2, 0)
+    with pytest.raises(tw.InvalidArgumentError, match="no steps"):
+        tw.recurrent.LSTMCell(2, 2).unroll([])
+
+
+@pytest.mark.parametrize("make", [tw.recurrent.LSTMCell, tw.recurrent.GRUCell])
+def test_cells_learn_what_came_first(run, graph, make):
+    """The sign of the first number, five steps later."""
+    x, wanted = tw.placeholder("float32", [None, 5, 1]), tw.placeholder("float32", [None])
+    cell = make(1, 8, seed=4)
+    outputs, _ = cell.unroll([x[:, t] for t in range(5)])
+    w = tw.Variable(np.full((8, 1), 0.1, np.float32), name="w")
+    said = (outputs[-1] @ w)[:, 0]
+    loss = ((said - wanted) ** 2).mean()
+    step = tw.train.Adam(0.02).minimize(loss)
+    run(graph.initializer())
+    for _ in range(200):
+        numbers = rng.normal(size=(32, 5, 1)).astype(np.float32)
+        run(step, {x: numbers, wanted: np.sign(numbers[:, 0, 0])})
+    numbers = rng.normal(size=(500, 5, 1)).astype(np.float32)
+    got = run(said, {x: numbers})
+    assert (np.sign(got) == np.sign(numbers[:, 0, 0])).mean() > 0.95
+
+
+def test_half_sequences(run, graph):
+    cell = tw.recurrent.LSTMCell(2, 3, dtype="float16", seed=1)
+    outputs, (c, h) = cell.unroll([np.ones((2, 2), np.float16)] * 2, np.array([2, 1], np.int64))
+    run(graph.initializer())
+    first, last, kept = run([outputs[0], outputs[1], h])
+    assert last.dtype == np.float16 and not last[1].any() and last[0].any()
+    np.testing.assert_array_equal(kept, [last[0], first[1]])
