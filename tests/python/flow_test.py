@@ -1,4 +1,5 @@
 """Functions, conditions and loops, against what Python itself computes."""
+import pathlib
 import threading
 
 import numpy as np
@@ -444,3 +445,18 @@ def test_what_has_no_gradient_in_a_body_is_told_with_its_node(graph, x):
     z = tw.cond(x > 0, lambda: tw.ops.bitcast(x, type="float32"), lambda: x)
     with pytest.raises(tw.FailedPreconditionError, match="gradient of StatelessIf .*Bitcast .*not differentiable"):
         tw.gradients(z, x)
+
+
+# ---- As TensorFlow stores them ----
+
+@pytest.mark.parametrize("count", range(6))
+def test_functions_of_a_graph_of_tensorflows_run(count):
+    graph = tw.Graph.from_bytes((pathlib.Path(__file__).with_name("functions.pb")).read_bytes())  # made by functions_peer.py
+    x = np.array([0.3, 0.8])
+    y = x
+    for _ in range(count):
+        y = np.sin(y) * x if y.sum() > 1 else y * y + x
+    again = tw.Graph.from_bytes(graph.to_bytes())
+    assert again.functions() == graph.functions() and len(graph.functions()) == 4
+    for g in (graph, again):
+        np.testing.assert_allclose(run(g["Identity"], {g["x"]: x.astype(np.float32), g["n"]: count}), y * 2, rtol=1e-6)

@@ -24,13 +24,13 @@ class Body(Graph):
     """The graph of a function while it is written. A value of a graph around it becomes an argument when it is first used."""
 
     def __init__(self, outer: Graph):
-        self._handle = 0
+        self.outer: Graph = outer
         super().__init__(outer.runtime)
-        _low.tw_graph_destroy(self._handle)
-        self._handle = made(_low.tw_graph_create_body, outer._handle)
-        self.outer = outer
         self.captured: dict[Output, Output] = {}  # of the outer graph, and the argument that stands for it
         self._known: dict[Output, Output] = {}    # the same, and constants, which are copied
+
+    def _new_handle(self) -> int:
+        return made(_low.tw_graph_create_body, self.outer._handle)
 
     def _own(self, value: Output) -> Output:
         if value.graph is self:
@@ -129,6 +129,9 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any], name:
     return _choose(graph, "If", pred, branches, name)
 
 
+_either = cond  # for while_loop, which has a parameter of that name
+
+
 def switch_case(index: Any, branches: Sequence[Callable[[], Any]], name: Optional[str] = None) -> Any:
     """What the function of that number gives; the last where there is none. index: an int32 scalar. Otherwise as cond."""
     if not branches:
@@ -192,7 +195,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
         plain_cond, plain_body = cond, body
 
         def cond(i: Output, *variables: Output) -> Any:
-            return globals()["cond"](i < limit, lambda: plain_cond(*variables), lambda: False)
+            return _either(i < limit, lambda: plain_cond(*variables), lambda: False)
 
         def body(i: Output, *variables: Output) -> Any:
             found = plain_body(*variables)

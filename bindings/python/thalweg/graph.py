@@ -32,12 +32,15 @@ class Graph(Handle):
     def __init__(self, runtime: Optional[Runtime] = None):
         self._handle = 0
         self.runtime = runtime or default_runtime()
-        self._handle = made(_low.tw_graph_create, self.runtime._handle)
+        self._handle = self._new_handle()
         self._fixed: set[int] = set()  # handles of variables that are not trained
         self._prefixes: set[str] = set()
         self._functions: dict[Any, Any] = {}  # what was written down of them; see flow
         self._function_names: set[str] = set()
         self._mutex = threading.Lock()
+
+    def _new_handle(self) -> int:
+        return made(_low.tw_graph_create, self.runtime._handle)
 
     def __del__(self, destroy: Any = _low.tw_graph_destroy) -> None:
         destroy(getattr(self, "_handle", None))
