@@ -33,8 +33,8 @@ constexpr char kCallsPayload[] = "thalweg/calls";
 Status OfNode(std::string_view node, Status s) { return OfNode(node, {}, std::move(s)); }
 
 Status OutOfCall(Status s) {
-  const uint32_t calls = CallsLeft(s) + 1;
-  s.SetPayload(kCallsPayload, absl::Cord(std::to_string(calls)));
+  const std::string calls = std::to_string(CallsLeft(s) + 1);
+  s.SetPayload(kCallsPayload, absl::Cord(AbslView(calls)));
   return s;
 }
 

@@ -306,6 +306,7 @@ void LoadHalf(const uint16_t* x, float* y, int64_t n) {
   };
   int64_t i = 0;
   for (; i + 8 <= n; i += 8) load(x + i, y + i);
+  if (i == n) return;
   uint16_t in[8] = {};
   float out[8];
   memcpy(in, x + i, size_t(n - i) * sizeof(uint16_t));
@@ -323,6 +324,7 @@ void StoreHalf(const float* x, uint16_t* y, int64_t n) {
   };
   int64_t i = 0;
   for (; i + 8 <= n; i += 8) store(x + i, y + i);
+  if (i == n) return;
   float in[8] = {};
   uint16_t out[8];
   memcpy(in, x + i, size_t(n - i) * sizeof(float));

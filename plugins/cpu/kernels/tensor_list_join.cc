@@ -101,6 +101,8 @@ std::unique_ptr<TensorList> NewList(const tw_view* tensor, const tw_view* elemen
 void TensorListFromTensor(Frame f, In<Any> tensor, In<Any> element_shape, Out<Any>) {
   WantRows(tensor.v);
   auto list = NewList(tensor.v, element_shape.v, PartialShape::OfRows(tensor.v), "the rows of the tensor");
+  constexpr uint64_t kTensor = 256 / sizeof(Kept);  // what each row takes as a tensor of its own, even an empty one
+  WantRoom(f.f, uint64_t(tensor.dim(0)) * kTensor);
   for (int64_t k = 0; k < tensor.dim(0); ++k) list->elements.push_back(CopyRow(f.f, tensor.v, k));
   PutList(f.f, 0, std::move(list));
 }
