@@ -14,7 +14,6 @@
 #include "framework/runtime/runtime.h"
 
 namespace thalweg {
-namespace {
 
 bool HasGradients(uint32_t dtype) {
   switch (BaseType(dtype)) {
@@ -29,6 +28,8 @@ bool HasGradients(uint32_t dtype) {
     default: return false;
   }
 }
+
+namespace {
 
 // Adds a node whose op plays a role. REQUIRES: it has inputs, the first of which tells its place in the program.
 StatusOr<Edge> AddRole(Graph* g, std::string_view role, std::vector<Edge> in, std::map<std::string, AttrValue> attrs,

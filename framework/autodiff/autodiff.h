@@ -1,6 +1,7 @@
 // Reverse-mode differentiation: adds nodes that compute gradients, by the gradient builders of the ops.
 // Threads: one at a time per graph.
 #pragma once
+#include <cstdint>
 #include <vector>
 
 #include "framework/base/status.h"
@@ -15,6 +16,9 @@ struct Gradient {
   Edge rows;
   bool sparse() const { return bool(rows); }
 };
+
+// Values of the type can have gradients; a handle, that of its variable.
+bool HasGradients(uint32_t dtype);
 
 // d(sum of ys)/dxs. dys: gradients that arrive at ys, one each, or empty for ones. xs may be values or handles of variables; the gradient
 // of a handle is that of the variable's value. Values that pass through a node in `stop` count as constants.

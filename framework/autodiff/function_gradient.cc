@@ -14,6 +14,7 @@
 #include "framework/graph/builder.h"
 #include "framework/graph/copy_nodes.h"
 #include "framework/graph/function.h"
+#include "framework/graph/function_shapes.h"
 #include "framework/runtime/runtime.h"
 
 namespace thalweg {
@@ -226,18 +227,8 @@ std::vector<Mask> Dependencies(const Function& f) {
   return rows;
 }
 
-bool HasGradient(uint32_t type) {
-  switch (BaseType(type)) {
-    case TW_FLOAT:
-    case TW_DOUBLE:
-    case TW_HALF:
-    case TW_BFLOAT16:
-    case TW_COMPLEX64:
-    case TW_COMPLEX128:
-    case TW_VARIANT: return true;
-    default: return false;
-  }
-}
+// A handle has none itself: what it leads to has.
+bool HasGradient(uint32_t type) { return BaseType(type) != TW_RESOURCE && HasGradients(type); }
 
 std::vector<uint32_t> Types(const std::vector<Edge>& values) {
   std::vector<uint32_t> types;
@@ -261,8 +252,7 @@ bool IsStateful(const Graph& g) {
 class Builder {
  public:
   Builder(Graph* graph, const Node& node, const std::string& scope, const NodeGradient& gradient)
-      : graph_(graph), node_(&node), scope_(scope), gradient_(gradient), role_(node.op().role), n_given_(node.n_out()) {
-    if (stateless()) role_.remove_prefix(std::string_view("stateless_").size());
+      : graph_(graph), node_(&node), scope_(scope), gradient_(gradient), role_(CallRole(node.op())), n_given_(node.n_out()) {
     for (const Node* by = graph->ExtendedBy(node_); by; by = graph->ExtendedBy(by)) node_ = by;
   }
 
@@ -276,8 +266,6 @@ class Builder {
   }
 
  private:
-  bool stateless() const { return node_->op().role.starts_with("stateless_"); }
-
   StatusOr<std::shared_ptr<const Function>> Find(const std::string& name) const { return library_->Find(name); }
 
   StatusOr<std::string> AddFunction(const std::string& name, std::shared_ptr<Graph> body, std::vector<Edge> args, std::vector<Edge> results,

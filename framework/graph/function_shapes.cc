@@ -1,21 +1,12 @@
 #include "framework/graph/function_shapes.h"
 
 #include <optional>
-#include <string_view>
 
 #include "framework/base/dtype.h"
 #include "framework/tensor/shape.h"
 
 namespace thalweg {
 namespace {
-
-// The role without "stateless_".
-std::string_view RoleOf(const OpSchema& op) {
-  constexpr std::string_view kStateless = "stateless_";
-  std::string_view role = op.role;
-  if (role.starts_with(kStateless)) role.remove_prefix(kStateless.size());
-  return role;
-}
 
 // Types [first, first + types.size()) of the node are those of the values.
 Status CheckTypes(const Function& f, const Node& node, int32_t first, bool outputs, const std::vector<Edge>& values,
@@ -54,7 +45,7 @@ class Asker {
   Asker(FunctionLibrary* library, const Node& node) : library_(library), node_(node) {}
 
   Status Run(std::vector<Shape>* shapes) {
-    const std::string_view role = RoleOf(node_.op());
+    const std::string_view role = CallRole(node_.op());
     if (role == "while") {
       RETURN_IF_ERROR(Ask("cond", 0, false));
       RETURN_IF_ERROR(Ask("body", 0, true));
@@ -85,7 +76,7 @@ class Asker {
       if (!gives) continue;
       RETURN_IF_ERROR(CheckTypes(**f, node_, 0, true, (*f)->results(), "result"));
       // A loop ends with values that were arguments of `cond`, and the body's have the same shapes.
-      Take(ShapesOf(RoleOf(node_.op()) == "while" ? (*f)->args() : (*f)->results()));
+      Take(ShapesOf(CallRole(node_.op()) == "while" ? (*f)->args() : (*f)->results()));
     }
     return Status();
   }
@@ -103,8 +94,15 @@ class Asker {
 
 }  // namespace
 
+std::string_view CallRole(const OpSchema& op) {
+  constexpr std::string_view kStateless = "stateless_";
+  std::string_view role = op.role;
+  if (role.starts_with(kStateless)) role.remove_prefix(kStateless.size());
+  return role;
+}
+
 bool CallsFunctions(const OpSchema& op) {
-  const std::string_view role = RoleOf(op);
+  const std::string_view role = CallRole(op);
   return role == "if" || role == "case" || role == "while" || role == "call";
 }
 

@@ -192,11 +192,9 @@ _variables = itertools.count()  # their names
 
 
 @dataclasses.dataclass
-class Variable:
-    """In the place of an input that is a handle of a variable, or a reference to one: the variable holds the array, or, if it is not `set`,
-    nothing."""
+class Held:
+    """An array in the place of an input that only leads to it. It has the array's looks."""
     array: np.ndarray
-    set: bool = True
 
     def __post_init__(self):
         self.array = np.asarray(self.array)
@@ -213,22 +211,15 @@ class Variable:
 
 
 @dataclasses.dataclass
-class List:
+class Variable(Held):
+    """In the place of an input that is a handle of a variable, or a reference to one: the variable holds the array, or, if it is not `set`,
+    nothing."""
+    set: bool = True
+
+
+@dataclasses.dataclass
+class List(Held):
     """In the place of an input that is a variant: a list of the array's rows."""
-    array: np.ndarray
-
-    def __post_init__(self):
-        self.array = np.asarray(self.array)
-        self.dtype, self.shape, self.ndim, self.size = self.array.dtype, self.array.shape, self.array.ndim, self.array.size
-
-    def __array__(self, dtype=None, copy=None):
-        return np.array(self.array, dtype)
-
-    def __len__(self):
-        return len(self.array)
-
-    def tolist(self):
-        return self.array.tolist()
 
 
 def fed(array):

@@ -108,15 +108,6 @@ using tw::Frame;
 using tw::In;
 using tw::Out;
 
-// The attribute element_dtype, which all but a few of the family have.
-class OfElements {
- public:
-  explicit OfElements(const tw::Node& n) : dtype_(n.type("element_dtype")) {}
-
- protected:
-  uint32_t dtype_;
-};
-
 // An element that is read as one of that shape.
 void GiveElement(const tw_frame* f, uint32_t o, const Kept& element, const PartialShape& shape) {
   if (!shape.Admits(element.view())) Invalid("the element is " + DimsText(element.view()) + ", but 'element_shape' is " + shape.text());

@@ -83,6 +83,15 @@ struct TensorList {
   PartialShape Known(const PartialShape& told) const;
 };
 
+// The attribute element_dtype, which all but a few of the family have.
+class OfElements {
+ public:
+  explicit OfElements(const tw::Node& n) : dtype_(n.type("element_dtype")) {}
+
+ protected:
+  uint32_t dtype_;
+};
+
 // Throws RESOURCE_EXHAUSTED where so many elements are more than the session may hold, or than there is memory for, before they are made.
 void WantRoom(const tw_frame* f, uint64_t n);
 // The sum of two tensors of one type and shape, as a new one.

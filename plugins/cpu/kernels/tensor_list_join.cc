@@ -13,14 +13,6 @@ using tw::Frame;
 using tw::In;
 using tw::Out;
 
-class OfElements {
- public:
-  explicit OfElements(const tw::Node& n) : dtype_(n.type("element_dtype")) {}
-
- protected:
-  uint32_t dtype_;
-};
-
 // Adds to `shape` what the elements tell that were set. what: of an error, "elements of different shapes cannot be WHAT".
 template <class F>
 void MergeElements(PartialShape* shape, size_t n, F&& element, const char* what) {
