@@ -5,7 +5,6 @@
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/graph/shape_inference.h"
-#include "framework/runtime/async_calls.h"
 #include "framework/runtime/evaluate.h"
 #include "framework/runtime/waiting_calls.h"
 
@@ -98,41 +97,13 @@ Status FrameCalls::Execute(FrameCall* c, bool* pending) {
   if (n.run.opens()) RETURN_IF_ERROR(OpenResources(&f, &c->slots[f.c.n_in + f.c.n_out]));
   Status s = f.waits ? Status() : AllocateOutputs(c);
   if (s.ok() && n.run.kernel->spec.async) {
-    s = StartAsync(c, pending);
+    s = StartAsyncCall(&c->frame, TagOf(c), pending);
     if (*pending) return s;
   } else if (s.ok()) {
     s = FromC(n.run.kernel->def.execute(&f.c));
   }
   if (s.ok()) return End(c);
   if (n.run.opens()) CloseResources(&f);
-  return s;
-}
-
-// Once it is completed, or stands in line, the step may be over: nothing of it is looked at any more.
-Status FrameCalls::StartAsync(FrameCall* c, bool* pending) {
-  KernelFrame& f = c->frame;
-  const tw_token token = AsyncCalls::Get().Begin(this, TagOf(c));
-  f.c.token = token;
-  *pending = true;
-  WaitWish wish(&f, TagOf(c));
-  tw_status* failed = nullptr;
-  try {
-    failed = f.run->kernel->def.execute(&f.c);
-  } catch (...) {  // although it must not
-    failed = ToC(Thrown());
-  }
-  if (!failed && !wish.at) return Status();
-  // It did not start, or waits; if it was completed all the same, that completion is the answer.
-  Status s = FromC(failed);
-  if (!AsyncCalls::Get().Cancel(token)) return Status();
-  if (s.ok()) {
-    const bool changed = wish.memo != f.c.memo;
-    f.c.memo = wish.memo;
-    f.waits = true;
-    WaitingCalls::Get().Wait(wish, changed);
-    return s;
-  }
-  *pending = false;
   return s;
 }
 

@@ -75,7 +75,6 @@ class FrameCalls final : public StepBase {
   static uint64_t TagOf(const FrameCall* c) { return uint64_t(reinterpret_cast<uintptr_t>(c)); }
   std::unique_ptr<FrameCall> Make(int32_t node);
   Status Execute(FrameCall* c, bool* pending);
-  Status StartAsync(FrameCall* c, bool* pending);
   Status AllocateOutputs(FrameCall* c);
   Status InferOutputs(FrameCall* c);
   bool TakeOver(FrameCall* c, uint32_t o, const Shape& shape);

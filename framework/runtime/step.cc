@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "framework/base/dtype.h"
-#include "framework/runtime/async_calls.h"
 #include "framework/runtime/evaluate.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/waiting_calls.h"
@@ -367,39 +366,6 @@ Status StepState::RunNode(size_t i, bool* pending) {
   }
 }
 
-// A kernel in C++ may throw although it must not.
-static tw_status* CallKernel(const tw_kernel_def& def, const tw_frame* frame) {
-  try {
-    return def.execute(frame);
-  } catch (...) {
-    return ToC(Thrown());
-  }
-}
-
-// An asynchronous call. Once it is completed, or stands in line, the step may be over, and this state another step's: nothing of it is
-// looked at any more.
-Status StepState::StartAsync(size_t i, bool* pending) {
-  KernelFrame& f = frames_[i];
-  const tw_token token = AsyncCalls::Get().Begin(this, i);
-  f.c.token = token;
-  *pending = true;
-  WaitWish wish(&f, i);
-  tw_status* failed = CallKernel(plan_->nodes[i].run.kernel->def, &f.c);
-  if (!failed && !wish.at) return Status();
-  // It did not start, or waits; if it was completed all the same, that completion is the answer.
-  Status s = FromC(failed);
-  if (!AsyncCalls::Get().Cancel(token)) return Status();
-  if (s.ok()) {
-    const bool changed = wish.memo != f.c.memo;
-    f.c.memo = wish.memo;
-    f.waits = true;
-    WaitingCalls::Get().Wait(wish, changed);
-    return s;
-  }
-  *pending = false;
-  return s;
-}
-
 void StepState::LeaveLine(size_t i) {
   frames_[i].waits = false;
   frames_[i].c.memo = 0;
@@ -424,7 +390,7 @@ Status StepState::RunKernel(size_t i, bool* pending) {
   Status s = f.waits ? Status() : AllocateOutputs(i);
   if (s.ok()) {
     if (n.run.kernel->spec.async) {
-      s = StartAsync(i, pending);
+      s = StartAsyncCall(&f, i, pending);
       if (*pending) return s;
     } else if (f.c.stream) {
       Stream* stream = StreamOf(n.run.device);

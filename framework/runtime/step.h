@@ -109,7 +109,6 @@ class StepState final : public StepBase {
   static void ShowShape(Slot* s, const Shape& shape);
   Status AllocateOutputs(size_t i);
   Status RunKernel(size_t i, bool* pending);
-  Status StartAsync(size_t i, bool* pending);
   void LeaveLine(size_t i);
   Status RunCopy(const PlanNode& n);
   Status RunPeerCopy(const tw_view& from, Device* d, const tw_view& to, Device* other);

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "framework/base/signals.h"
+#include "framework/runtime/async_calls.h"
 #include "framework/runtime/cancel.h"
 #include "framework/runtime/resource.h"
 
@@ -169,6 +170,32 @@ void WaitingCalls::KeepDeadlines() {
     alarm_.wait_until(lock, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(at + 1)));
   }
   keeper_process_ = 0;
+}
+
+Status StartAsyncCall(KernelFrame* f, uint64_t tag, bool* pending) {
+  const tw_token token = AsyncCalls::Get().Begin(f->step, tag);
+  f->c.token = token;
+  *pending = true;
+  WaitWish wish(f, tag);
+  tw_status* failed = nullptr;
+  try {
+    failed = f->run->kernel->def.execute(&f->c);
+  } catch (...) {  // although it must not
+    failed = ToC(Thrown());
+  }
+  if (!failed && !wish.at) return Status();
+  // It did not start, or waits; if it was completed all the same, that completion is the answer.
+  Status s = FromC(failed);
+  if (!AsyncCalls::Get().Cancel(token)) return Status();
+  if (s.ok()) {
+    const bool changed = wish.memo != f->c.memo;
+    f->c.memo = wish.memo;
+    f->waits = true;
+    WaitingCalls::Get().Wait(wish, changed);
+    return s;
+  }
+  *pending = false;
+  return s;
 }
 
 }  // namespace thalweg

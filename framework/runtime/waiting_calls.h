@@ -87,4 +87,8 @@ class WaitingCalls {
   int64_t keeper_process_ = 0;  // where the thread of the deadlines is; 0: there is none
 };
 
+// Calls an asynchronous kernel, with a token of its own that tells the step of the tag. *pending: it has started, or stands in line; it may
+// then be over, and its step too, so nothing of either is to be looked at. Errors: it did not start; what the kernel said.
+Status StartAsyncCall(KernelFrame* f, uint64_t tag, bool* pending);
+
 }  // namespace thalweg
