@@ -96,6 +96,24 @@ struct DenseTable : MakeTable {
   }
 };
 
+// Calls visit(k, key, hash) for keys number `begin` up to `end`, some at a time, so that memory is asked for all of their places at once.
+template <class Visit>
+void EachKey(const LookupTable& table, const tw_view* keys, int64_t begin, int64_t end, const Visit& visit) {
+  constexpr int64_t kTogether = 16;
+  std::string scratch[kTogether];
+  std::string_view key[kTogether];
+  uint64_t hash[kTogether];
+  for (int64_t k = begin; k < end; k += kTogether) {
+    const int64_t n = std::min(kTogether, end - k);
+    for (int64_t i = 0; i < n; ++i) {
+      key[i] = table.Key(keys, uint64_t(k + i), &scratch[i]);
+      hash[i] = LookupTable::Hash(key[i]);
+      table.Prefetch(hash[i]);
+    }
+    for (int64_t i = 0; i < n; ++i) visit(k + i, key[i], hash[i]);
+  }
+}
+
 void Find(Frame f, Var<Any> handle, In<Any> keys, In<Any> fallback, Out<Any> out) {
   const LookupTable& table = Initialized(handle);
   const uint64_t n = table.CountKeys(keys.v);
@@ -112,14 +130,13 @@ void Find(Frame f, Var<Any> handle, In<Any> keys, In<Any> fallback, Out<Any> out
   Allocate(out, dims.data(), int(dims.size()));
   const int64_t size = int64_t(table.values().per_row());
   const auto look = [&](int64_t begin, int64_t end) {
-    std::string scratch;
-    for (int64_t k = begin; k < end; ++k) {
-      const int64_t at = table.Find(table.Key(keys.v, uint64_t(k), &scratch));
+    EachKey(table, keys.v, begin, end, [&](int64_t k, std::string_view key, uint64_t hash) {
+      const int64_t at = table.Find(key, hash);
       if (at >= 0)
         table.values().Get(f.f, size_t(at), out.v(), uint64_t(k));
       else if (size > 0)
         CopyRun(f.f, fallback.v, one ? 0 : k * size, out.v(), k * size, size);
-    }
+    });
   };
   constexpr int64_t kCost = 100;  // a look-up waits for memory
   ParallelFor(f.f, int64_t(n), kCost, look);
@@ -128,7 +145,8 @@ void Find(Frame f, Var<Any> handle, In<Any> keys, In<Any> fallback, Out<Any> out
 void InsertAll(LookupTable* table, const tw_view* keys, const tw_view* values, uint64_t n) {
   std::string scratch;
   for (uint64_t k = 0; k < n; ++k) (void)table->Key(keys, k, &scratch);  // all or none
-  for (uint64_t k = 0; k < n; ++k) table->Insert(table->Key(keys, k, &scratch), values, k);
+  EachKey(*table, keys, 0, int64_t(n),
+          [&](int64_t k, std::string_view key, uint64_t hash) { table->Insert(key, hash, values, uint64_t(k)); });
 }
 
 void Insert(Var<Any> handle, In<Any> keys, In<Any> values) {
@@ -189,10 +207,11 @@ void InitializeTable(LookupTable* table, const tw_view* keys, const tw_view* val
   std::string scratch;
   for (uint64_t k = 0; k < n; ++k) {
     const std::string_view key = filled->Key(keys, k, &scratch);
-    const int64_t at = filled->Find(key);
+    const uint64_t hash = LookupTable::Hash(key);
+    const int64_t at = filled->Find(key, hash);
     if (at >= 0 && !filled->values().Equal(size_t(at), values, k))
       Invalid("key number " + std::to_string(k) + " was there before, with another value");
-    if (at < 0) filled->Insert(key, values, k);
+    if (at < 0) filled->Insert(key, hash, values, k);
   }
   if (!table->initialized) {
     *table = std::move(*filled);

@@ -80,10 +80,13 @@ void Rows::Clear() {
 }
 
 LookupTable::LookupTable(About about)
-    : about_(std::move(about)), per_key_(Count(about_.key_shape)), values_(about_.value_dtype, Count(about_.value_shape)) {}
+    : about_(std::move(about)),
+      per_key_(Count(about_.key_shape)),
+      key_width_(per_key_ * ElementBytes(about_.key_dtype)),
+      values_(about_.value_dtype, Count(about_.value_shape)) {}
 
 // FNV-1a by words, then a finalizer in which every bit counts (SplitMix64).
-size_t LookupTable::Hash::operator()(std::string_view key) const {
+uint64_t LookupTable::Hash(std::string_view key) {
   uint64_t h = 0xcbf29ce484222325 ^ key.size();
   for (size_t k = 0; k < key.size(); k += 8) {
     uint64_t word = 0;
@@ -92,7 +95,7 @@ size_t LookupTable::Hash::operator()(std::string_view key) const {
     h ^= h >> 32;
   }
   h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
-  return size_t(h ^ h >> 27);
+  return h ^ h >> 27;
 }
 
 uint64_t LookupTable::CountKeys(const tw_view* keys) const {
@@ -118,8 +121,8 @@ void LookupTable::WantValues(const tw_view* keys, const tw_view* values) const {
 
 std::string_view LookupTable::Key(const tw_view* keys, uint64_t k, std::string* scratch) const {
   std::string_view key;
-  if (const size_t width = per_key_ * ElementBytes(about_.key_dtype); about_.key_dtype != TW_STRING) {
-    key = {Bytes(keys) + k * width, width};
+  if (about_.key_dtype != TW_STRING) {
+    key = {Bytes(keys) + k * key_width_, key_width_};
     if (HasNegativeZero(about_.key_dtype)) {
       scratch->assign(key);
       const uint32_t bytes = ElementBytes(about_.key_dtype);
@@ -146,28 +149,28 @@ std::string_view LookupTable::Key(const tw_view* keys, uint64_t k, std::string* 
   return key;
 }
 
-int64_t LookupTable::Find(std::string_view key) const {
-  const auto it = at_.find(key);
-  return it == at_.end() ? -1 : int64_t(it->second);
+void LookupTable::MakeRoom() {
+  index_.Reserve(size_ + 1, [this](int64_t row) { return HashOf(row); });
 }
 
-void LookupTable::Insert(std::string_view key, const tw_view* values, uint64_t row) {
-  const auto it = at_.find(key);
-  if (it != at_.end()) return values_.Set(it->second, values, row);
-  const size_t at = keys_.size();
-  values_.Set(at, values, row);
-  keys_.push_back(nullptr);
-  try {
-    keys_[at] = &at_.emplace(std::string(key), at).first->first;
-  } catch (...) {  // no memory
-    keys_.pop_back();
-    throw;
-  }
+void LookupTable::PushKey(std::string_view key, uint64_t hash) {
+  if (about_.key_dtype == TW_STRING)
+    key_texts_.emplace_back(key);
+  else
+    key_bytes_.insert(key_bytes_.end(), key.begin(), key.end());
+  index_.Put(hash, int64_t(size_++));
+}
+
+void LookupTable::Insert(std::string_view key, uint64_t hash, const tw_view* values, uint64_t row) {
+  if (const int64_t at = Find(key, hash); at >= 0) return values_.Set(size_t(at), values, row);
+  MakeRoom();
+  values_.Set(size_, values, row);
+  PushKey(key, hash);
 }
 
 bool LookupTable::IsKey(std::string_view key) const {
   if (std::find(about_.reserved.begin(), about_.reserved.end(), key) != about_.reserved.end()) return false;
-  if (about_.key_dtype != TW_STRING) return key.size() == per_key_ * ElementBytes(about_.key_dtype);
+  if (about_.key_dtype != TW_STRING) return key.size() == key_width_;
   for (uint64_t i = 0; per_key_ != 1 && i < per_key_; ++i) {
     uint64_t n = 0;
     if (key.size() < sizeof n) return false;
@@ -179,33 +182,40 @@ bool LookupTable::IsKey(std::string_view key) const {
   return per_key_ == 1 || key.empty();
 }
 
-void LookupTable::Append(const std::string& key, std::string_view bytes, std::vector<std::string> texts) {
+void LookupTable::Append(std::string_view key, std::string_view bytes, std::vector<std::string> texts) {
+  MakeRoom();
   values_.Append(bytes, std::move(texts));
-  keys_.push_back(nullptr);
-  keys_.back() = &at_.emplace(key, keys_.size() - 1).first->first;
+  PushKey(key, Hash(key));
 }
 
 void LookupTable::Remove(std::string_view key) {
-  const auto it = at_.find(key);
-  if (it == at_.end()) return;
-  const size_t at = it->second, last = keys_.size() - 1;
-  values_.Remove(at, last);
-  if (at != last) {
-    keys_[at] = keys_[last];
-    at_.find(*keys_[at])->second = at;
+  const uint64_t hash = Hash(key);
+  const int64_t at = Find(key, hash);
+  if (at < 0) return;
+  const int64_t last = int64_t(size_) - 1;
+  index_.Erase(hash, at, [this](int64_t row) { return HashOf(row); });
+  if (at != last) index_.Renumber(HashOf(last), last, at);
+  values_.Remove(size_t(at), size_t(last));
+  if (about_.key_dtype == TW_STRING) {
+    if (at != last) key_texts_[size_t(at)] = std::move(key_texts_.back());
+    key_texts_.pop_back();
+  } else {
+    if (at != last) std::memcpy(key_bytes_.data() + size_t(at) * key_width_, key_bytes_.data() + size_t(last) * key_width_, key_width_);
+    key_bytes_.resize(size_t(last) * key_width_);
   }
-  keys_.pop_back();
-  at_.erase(it);
+  --size_;
 }
 
 void LookupTable::Clear() {
-  at_.clear();
-  keys_.clear();
+  index_.Clear();
+  key_bytes_.clear();
+  key_texts_.clear();
   values_.Clear();
+  size_ = 0;
 }
 
 void LookupTable::GetKey(const tw_frame* f, size_t at, const tw_view* to, uint64_t row) const {
-  const std::string& key = *keys_[at];
+  const std::string_view key = this->key(at);
   if (about_.key_dtype != TW_STRING) {
     std::memcpy(Bytes(to) + row * key.size(), key.data(), key.size());
     return;
@@ -218,7 +228,7 @@ void LookupTable::GetKey(const tw_frame* f, size_t at, const tw_view* to, uint64
   for (uint64_t i = 0; i < per_key_; ++i) {
     uint64_t n = 0;
     std::memcpy(&n, key.data() + from, sizeof n);
-    put(i, std::string_view(key).substr(from + sizeof n, n));
+    put(i, key.substr(from + sizeof n, n));
     from += sizeof n + n;
   }
 }

@@ -5,10 +5,10 @@
 
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "kernels/common/element.h"
+#include "kernels/row_index.h"
 
 namespace thalweg::cpu {
 
@@ -54,7 +54,7 @@ class LookupTable {
   };
   explicit LookupTable(About about);
   const About& about() const { return about_; }
-  size_t size() const { return keys_.size(); }
+  size_t size() const { return size_; }
   bool initialized = false;
 
   // Checks types and shapes. Answers how many keys the tensor has. Throws INVALID_ARGUMENT.
@@ -63,28 +63,39 @@ class LookupTable {
 
   // The bytes by which key k of the tensor is known; `scratch` may hold them. Throws INVALID_ARGUMENT for one that is reserved.
   std::string_view Key(const tw_view* keys, uint64_t k, std::string* scratch) const;
+  static uint64_t Hash(std::string_view key);
   // The row of the key; -1: it is not there.
-  int64_t Find(std::string_view key) const;
-  void Insert(std::string_view key, const tw_view* values, uint64_t row);
+  int64_t Find(std::string_view key) const { return Find(key, Hash(key)); }
+  int64_t Find(std::string_view key, uint64_t hash) const {
+    return index_.Find(hash, [&](int64_t row) { return this->key(size_t(row)) == key; });
+  }
+  void Prefetch(uint64_t hash) const { index_.Prefetch(hash); }
+  void Insert(std::string_view key, uint64_t hash, const tw_view* values, uint64_t row);
   void Remove(std::string_view key);
   void Clear();
   const Rows& values() const { return values_; }
   // For what is restored: the bytes by which key `at` is known, whether bytes are those of a key, and one that is not there yet.
-  const std::string& key(size_t at) const { return *keys_[at]; }
+  std::string_view key(size_t at) const {
+    if (about_.key_dtype == TW_STRING) return key_texts_[at];
+    return {key_bytes_.data() + at * key_width_, key_width_};
+  }
   bool IsKey(std::string_view key) const;
-  void Append(const std::string& key, std::string_view bytes, std::vector<std::string> texts);
+  void Append(std::string_view key, std::string_view bytes, std::vector<std::string> texts);
   // Key number `at` into row `row` of the tensor.
   void GetKey(const tw_frame* f, size_t at, const tw_view* to, uint64_t row) const;
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view key) const;
-  };
+  uint64_t HashOf(int64_t row) const { return Hash(key(size_t(row))); }
+  // The key becomes the last row's. REQUIRES: room in the index.
+  void PushKey(std::string_view key, uint64_t hash);
+  void MakeRoom();
+
   About about_;
   uint64_t per_key_;
-  std::unordered_map<std::string, size_t, Hash, std::equal_to<>> at_;
-  std::vector<const std::string*> keys_;  // by row
+  size_t key_width_, size_ = 0;
+  std::vector<char> key_bytes_;         // by row; of keys that are no strings
+  std::vector<std::string> key_texts_;  // by row
+  RowIndex index_;
   Rows values_;
 };
 
