@@ -107,12 +107,14 @@ def encoded(use, spoilt=None, known=None):
     """spoilt: the state of all handles, where that is not their own. known: of all inputs."""
     about = tw.ops()[use.op]
     groups = [group if isinstance(group, list) else [group] for group in use.inputs]
-    given = [[np.asarray(x) for x in group] for group in groups]
+    given = [[x if isinstance(x, tw.List) else np.asarray(x) for x in group] for group in groups]
     out = hash_of(use.op) + b"".join(attribute(a, use, about, given) for a in about["attrs"])
     for group, arg in zip(groups, about["inputs"]):
         told = arg.get("type") or use.attrs.get(arg.get("type_attr"), use.types.get(arg.get("type_attr")))
         for x in group:
-            if isinstance(x, tw.Variable):
+            if isinstance(x, tw.List):
+                kind, x = int(rng.integers(2)) * 4, x.array
+            elif isinstance(x, tw.Variable):
                 kind = STATES.index(state_of(x)) if spoilt is None else spoilt
             else:
                 same = told is None or tw.number_of(thalweg.as_dtype(told) if isinstance(told, str) else told) == tw.number_of(x.dtype)

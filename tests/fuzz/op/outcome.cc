@@ -125,9 +125,10 @@ class Scene {
     graph_.reset(made);
     for (size_t i = 0; i < use_.inputs.size(); ++i) {
       const Input& x = use_.inputs[i];
-      values_.push_back(x.IsHandle() ? EnterHandle(i, x) : EnterValue(i, x));
+      values_.push_back(x.IsHandle() ? EnterHandle(i, x) : x.is_list ? EnterList(i, x) : EnterValue(i, x));
     }
     if (!AddOp("op", out)) return;
+    AddSizes();
     if (way_.neighbours && IsLonely()) return AddCopies();
     if (way_.neighbours && !use_.op->stateful && !AddOp("twin", out)) Broken("the op can be added once only: " + out->message);
     if (way_.neighbours) AddReaders();
@@ -145,6 +146,57 @@ class Scene {
     for (const AttrValue& a : use_.attrs) SetAttr(op, a);
     out->code = Take(tw_op_finish(op, nullptr), &out->message);
     return out->ok();
+  }
+
+  // A list cannot be fed: it is made by other ops, of a value that comes in like any other.
+  tw_output EnterList(size_t i, const Input& x) {
+    if (!x.value) return EnterValue(i, x);
+    const uint32_t dtype = tw_tensor_dtype(x.value.get());
+    const bool rows = x.making != Making::kEmpty && x.making != Making::kReserved && tw_tensor_rank(x.value.get()) > 0;
+    const tw_output value = EnterValue(i, x);
+    std::vector<int64_t> dims = DimsOf(x.value.get());
+    if (rows) dims.erase(dims.begin());
+    const int64_t unknown = -1;
+    const tw_output shape = x.knows_shape ? Vector(Text("element_shape", i), dims.data(), int64_t(dims.size()))
+                                          : Vector(Text("element_shape", i), &unknown, -1);
+    Builder list(graph_.get(),
+                 rows                            ? "TensorListFromTensor"
+                 : x.making == Making::kReserved ? "TensorListReserve"
+                                                 : "EmptyTensorList",
+                 Text("list", i));
+    if (rows) list.Reads(value);
+    list.Reads(shape);
+    if (!rows) list.Reads(Scalar(Text("elements", i), 3));
+    const tw_output made = list.Type("element_dtype", dtype).Type("shape_type", TW_INT64).Must();
+    return x.making == Making::kTwo ? Builder(graph_.get(), "Pack", Text("lists", i)).Reads(made).Reads(made).Must() : made;
+  }
+
+  // n < 0: a scalar.
+  tw_output Vector(const std::string& name, const int64_t* values, int64_t n) {
+    tw_tensor* t = nullptr;
+    Must(tw_tensor_create_copy(TW_INT64, &n, n < 0 ? 0 : 1, values, uint64_t(n < 0 ? 1 : n) * sizeof *values, &t), "making a tensor");
+    const Tensor owner(t);
+    return Constant(name, t);
+  }
+
+  tw_output Scalar(const std::string& name, int32_t value) {
+    tw_tensor* t = nullptr;
+    Must(tw_tensor_create_copy(TW_INT32, nullptr, 0, &value, sizeof value, &t), "making a tensor");
+    const Tensor owner(t);
+    return Constant(name, t);
+  }
+
+  // Of results that cannot be fetched: how many elements a list has, and the shape of what may be many lists.
+  void AddSizes() {
+    const tw_operation* op = Operation("op");
+    for (uint32_t k = 0; k < tw_operation_output_count(op); ++k) {
+      uint32_t dtype = 0;
+      tw_shape told{};
+      Must(tw_graph_describe(graph_.get(), tw_operation_output(op, k), &dtype, &told), "describing an output");
+      if (dtype != TW_VARIANT) continue;
+      Builder size(graph_.get(), told.rank == 0 ? "TensorListLength" : "Shape", Text("size", k));
+      size.Reads(tw_operation_output(op, k)).Must();
+    }
   }
 
   tw_output EnterValue(size_t i, const Input& x) {
@@ -248,7 +300,7 @@ class Scene {
     }
     for (size_t i = 0; i < use_.inputs.size(); ++i) {
       const Input& x = use_.inputs[i];
-      if (!x.IsHandle() && x.value) Builder(graph_.get(), "Identity", Text("again", i)).Reads(values_[i]).Must();
+      if (!x.IsHandle() && !x.is_list && x.value) Builder(graph_.get(), "Identity", Text("again", i)).Reads(values_[i]).Must();
     }
   }
 
@@ -324,11 +376,11 @@ class Scene {
     };
     out->outputs = tw_operation_output_count(op);
     for (size_t k = 0; k < out->outputs; ++k) {
-      const bool copied = Has(Text("copy", k));
-      fetch("output ", k, copied ? Operation(Text("copy", k)) : op, copied ? 0 : k);
+      const std::string shown = Has(Text("size", k)) ? Text("size", k) : Text("copy", k);
+      fetch("output ", k, Has(shown) ? Operation(shown) : op, Has(shown) ? 0 : k);
     }
     for (size_t k = 0; k < out->outputs; ++k) {
-      if (Has("twin")) fetch("output of the twin ", k, Operation("twin"), k);
+      if (Has("twin") && !Has(Text("size", k))) fetch("output of the twin ", k, Operation("twin"), k);
       if (Has(Text("result", k))) fetch("reader of output ", k, Operation(Text("result", k)), 0);
     }
     for (size_t i = 0; i < use_.inputs.size(); ++i) {
@@ -368,6 +420,7 @@ class Scene {
       uint32_t dtype = 0;
       tw_shape told{};
       Must(tw_graph_describe(graph_.get(), tw_operation_output(op, k), &dtype, &told), "describing an output");
+      if (dtype == TW_VARIANT) continue;
       const tw_tensor* t = out.results[k].get();
       bool admits = dtype % TW_REF == tw_tensor_dtype(t) && (told.rank < 0 || uint32_t(told.rank) == tw_tensor_rank(t));
       for (int32_t d = 0; admits && d < told.rank; ++d) admits = told.dims[d] < 0 || told.dims[d] == tw_tensor_dim(t, uint32_t(d));

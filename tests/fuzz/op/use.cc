@@ -293,8 +293,20 @@ class UseReader {
     if (types != types_.end()) n = types->second.size();
     for (size_t i = 0; i < n; ++i) {
       const uint32_t told = x.dtype ? x.dtype : types != types_.end() ? types->second[i] : DtypeOf(x.type_attr);
-      use_.inputs.push_back(told == TW_RESOURCE || x.is_ref ? ReadHandle(x, told) : ReadPlain(x, told));
+      use_.inputs.push_back(told == TW_RESOURCE || x.is_ref ? ReadHandle(x, told) : told == TW_VARIANT ? ReadList(x) : ReadPlain(x, told));
     }
+  }
+
+  Input ReadList(const Argument& x) {
+    Input input;
+    input.argument = &x;
+    input.is_list = true;
+    const uint8_t b = in_.Byte();
+    input.making = Making(b % uint8_t(Making::kCount));
+    input.knows_shape = b & 4;
+    const uint32_t told = DtypeOf("element_dtype");
+    input.value = ReadTensor(!(b & 8) ? told : told == TW_INT32 ? uint32_t{TW_DOUBLE} : uint32_t{TW_INT32}, &input.known);
+    return input;
   }
 
   Input ReadPlain(const Argument& x, uint32_t told) {
@@ -357,6 +369,7 @@ std::string Shown(const Use& use) {
   for (const Input& x : use.inputs) {
     out += "\n  " + x.argument->name + " (known " + std::to_string(x.known) + "): ";
     if (x.IsHandle()) out += "variable, state " + std::to_string(int(x.state)) + ", of ";
+    if (x.is_list) out += "list, making " + std::to_string(int(x.making)) + (x.knows_shape ? ", with its shape, of " : ", of ");
     out += Shown(x.value.get());
   }
   for (const AttrValue& a : use.attrs) {

@@ -7,7 +7,9 @@
 //   types    number of them (the low 3 bits), + 8: left to the inputs; an index each
 //   count    inputs of a list (the low 4 bits), + 16: left to the inputs, + 32: a number follows that is told instead
 //   other attributes   0: left out; else the value: number, real, text, a byte, or, of lists, a size and values
-//   input    of handles and references: a State; of values 0, or 1 + another type than the attributes tell; then a tensor
+//   input    of handles and references: a State; of lists: a Making (the low 2 bits), + 4: the list knows the shape of its elements, + 8:
+//   of
+//            another type; of values 0, or 1 + another type than the attributes tell; then a tensor
 //   tensor   what is known of it (Known); rank; dims; number of elements that follow, which repeat; elements
 //   real     < 224: less 112, in eighths; else one of kRealEdges
 // `make_op_corpus.py` writes these.
@@ -34,10 +36,15 @@ struct AttrValue {
 // What is wrong with a handle.
 enum class State : uint8_t { kSound, kUninitialised, kOtherType, kSameAsBefore, kDestroyed, kOfAnotherRuntime, kNotFed, kCount };
 
+// How a list is made: of the tensor's rows, without elements, of elements that are not set, two in a vector.
+enum class Making : uint8_t { kRows, kEmpty, kReserved, kTwo, kCount };
+
 struct Input {
   const Argument* argument = nullptr;
-  Tensor value;  // of a handle: what its variable holds
+  Tensor value;  // of a handle: what its variable holds; of a list: what it is made of
   State state = State::kSound;
+  bool is_list = false, knows_shape = false;
+  Making making = Making::kRows;
   uint8_t known = 0;  // 1: its rank; 2, 4, ...: one size each; 64: nobody else reads; 128: it is constant
   bool IsHandle() const { return argument->dtype == TW_RESOURCE || argument->is_ref; }
 };
