@@ -12,6 +12,7 @@ from workers import Absent, Failed, Worker
 LEAST_SCALING = 1.8  # of the probe on two threads, for a parallel comparison to count
 MOST_STEAL = 0.005   # share of the processors' time that others may have taken during a comparison
 ATTEMPTS = 3         # at a comparison, until the probe is content
+MOST_KEPT = 1 << 30  # bytes that a worker may take into the next row
 
 
 @dataclasses.dataclass
@@ -63,6 +64,13 @@ class Bench:
         for worker in self.workers.values():
             if isinstance(worker, Worker):
                 worker.close()
+
+    def end_row(self):
+        """Ends the workers that keep much memory, so that rows do not fill the machine together; they start anew when asked for."""
+        for name, worker in list(self.workers.items()):
+            if isinstance(worker, Worker) and worker.memory() > MOST_KEPT:
+                worker.close()
+                del self.workers[name]
 
     def cpus(self):
         return len(os.sched_getaffinity(0))

@@ -57,6 +57,11 @@ class Worker:
             raise Failed(f"{self.name}: {command}: {rest}")
         return [float(number) for number in rest.split()]
 
+    def memory(self):
+        """Bytes of the machine's memory that it takes now."""
+        pages = pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
     def close(self):
         self.process.stdin.close()
         try:
