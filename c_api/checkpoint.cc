@@ -4,6 +4,7 @@
 #include "c_api/shim.h"
 #include "framework/io/checkpoint.h"
 #include "framework/io/checkpoint_folder.h"
+#include "framework/runtime/device.h"
 
 using thalweg::Status;
 
@@ -37,6 +38,10 @@ tw_status* tw_checkpoint_write_in(tw_runtime* runtime, const char* prefix, const
     for (uint32_t i = 0; i < n; ++i) {
       if (!names[i]) return thalweg::InvalidArgument("tw_checkpoint_write: names[", i, "] is NULL");
       if (!tensors[i]) return thalweg::InvalidArgument("tw_checkpoint_write: tensors[", i, "], '", names[i], "', is NULL");
+      if (!thalweg::LiesOnHost(*tensors[i])) {
+        return thalweg::InvalidArgument("tw_checkpoint_write: tensors[", i, "], '", names[i],
+                                        "', lies on a device; copy it with tw_tensor_to_host first");
+      }
     }
     ASSIGN_OR_RETURN(const std::shared_ptr<thalweg::FileSystem> files, FilesFor(runtime, prefix));
     if (const std::string path = prefix; path.find('/') != path.npos) RETURN_IF_ERROR(files->MakeFolder(thalweg::FolderOf(path)));

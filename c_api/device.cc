@@ -10,6 +10,7 @@
 struct tw_devices {
   std::shared_ptr<thalweg::Runtime> runtime;  // owns the devices
   std::vector<thalweg::Device*> devices;
+  std::vector<std::string> capabilities;
   std::set<std::shared_ptr<const void>> plugins;  // held, so that they are not unloaded
 };
 
@@ -23,7 +24,10 @@ tw_status* tw_devices_create(tw_runtime* runtime, tw_devices** out_devices) {
     auto list = std::make_unique<tw_devices>();
     ASSIGN_OR_RETURN(list->runtime, thalweg::RuntimeOf(runtime));
     list->devices = list->runtime->devices();
-    for (const thalweg::Device* device : list->devices) list->plugins.insert(device->def().in_plans.lock());
+    for (const thalweg::Device* device : list->devices) {
+      list->plugins.insert(device->def().in_plans.lock());
+      list->capabilities.push_back(device->Capabilities());
+    }
     *out_devices = list.release();
     return thalweg::Status();
   });
@@ -58,6 +62,14 @@ tw_status* tw_devices_memory_use(const tw_devices* devices, uint32_t i, uint64_t
     if (out_limit) *out_limit = stats.limit;
     return thalweg::Status();
   });
+}
+
+void tw_devices_give_back(const tw_devices* devices, uint32_t i) {
+  if (const thalweg::Device* device = At(devices, i)) device->GiveMemoryBack();
+}
+
+const char* tw_devices_capabilities(const tw_devices* devices, uint32_t i) {
+  return At(devices, i) ? devices->capabilities[i].c_str() : nullptr;
 }
 
 tw_status* tw_devices_statistics_json(const tw_devices* devices, uint32_t i, tw_buffer** out_json) {

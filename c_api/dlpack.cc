@@ -83,6 +83,9 @@ struct Exported {
 template <class Managed>
 Status Export(tw_tensor* tensor, Exported<Managed>** out) {
   const tw_view& view = tensor->view;
+  if (const char* device = tw_tensor_device(tensor)) {
+    return InvalidArgument("the tensor lies on ", device, ", and is shared from host memory only; copy it with tw_tensor_to_host first");
+  }
   const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypePair& t) { return t.dtype == view.dtype; });
   if (type == std::end(kTypes)) return InvalidArgument("DLPack has no element type for ", thalweg::DTypeName(view.dtype));
   auto e = std::make_unique<Exported<Managed>>();

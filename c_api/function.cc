@@ -2,6 +2,7 @@
 
 #include "c_api/handles.h"
 #include "c_api/shim.h"
+#include "framework/base/dtype.h"
 #include "framework/graph/function.h"
 
 using thalweg::Edge;
@@ -10,7 +11,7 @@ using thalweg::Status;
 
 namespace {
 
-thalweg::StatusOr<std::vector<Edge>> DecodeAll(const thalweg::Graph& graph, const tw_output* values, uint32_t n, std::string_view what) {
+thalweg::StatusOr<std::vector<Edge>> DecodeAll(const tw_graph& graph, const tw_output* values, uint32_t n, std::string_view what) {
   std::vector<Edge> edges(n);
   for (uint32_t i = 0; i < n; ++i) {
     ASSIGN_OR_RETURN(edges[i], thalweg::DecodeOutput(graph, values[i], thalweg::StrCat(what, " ", i)));
@@ -24,13 +25,88 @@ thalweg::StatusOr<std::shared_ptr<thalweg::FunctionLibrary>> LibraryOf(const tw_
   return library;
 }
 
+thalweg::StatusOr<thalweg::Shape> ShapeOf(const tw_shape& shape) {
+  const bool bad = shape.rank < -1 || shape.rank > thalweg::kMaxRank || (shape.rank > 0 && !shape.dims);
+  if (bad) return thalweg::InvalidArgument("a shape has rank ", shape.rank, shape.dims ? "" : " and no dims");
+  for (int32_t i = 0; i < shape.rank; ++i) {
+    if (shape.dims[i] < -1) return thalweg::InvalidArgument("dim ", i, " is ", shape.dims[i], "; use -1 for an unknown size");
+  }
+  return thalweg::Shape(shape.dims, shape.rank);
+}
+
 }  // namespace
 
 tw_status* tw_graph_create_body(tw_graph* graph, tw_graph** out_body) {
   NEED(graph);
   NEED(out_body);
   return Guard([&]() -> Status {
-    *out_body = new tw_graph(thalweg::Graph::Body(*graph->graph));
+    *out_body = new tw_graph(thalweg::Graph::Body(*graph->graph), true);
+    return Status();
+  });
+}
+
+tw_status* tw_graph_open_body(tw_graph* graph, tw_graph** out_body) {
+  NEED(graph);
+  NEED(out_body);
+  return Guard([&]() -> Status {
+    *out_body = thalweg::OpenBody(*graph).release();
+    return Status();
+  });
+}
+
+uint32_t tw_graph_is_body(const tw_graph* graph) { return graph && graph->is_body; }
+
+tw_status* tw_graph_add_argument(tw_graph* body, tw_output like, const tw_shape* shape, tw_output* out_argument) {
+  NEED(body);
+  NEED(out_argument);
+  return Guard([&]() -> Status {
+    if (!body->captures) return thalweg::InvalidArgument("the graph is no open body");
+    ASSIGN_OR_RETURN(const Edge outer, thalweg::DecodeAround(*body, like, "like"));
+    ASSIGN_OR_RETURN(const thalweg::OpSchema* op, body->graph->runtime().registry().FindRole("placeholder"));
+    thalweg::NodeSpec spec;
+    spec.op = op->name;
+    spec.name = body->graph->UniqueName(outer.node->name());
+    spec.place = outer.node->place();
+    spec.handle = outer.node->handle(outer.port);
+    spec.attrs["dtype"] = thalweg::AttrValue::Type(thalweg::BaseType(outer.node->out_type(outer.port)));
+    thalweg::Shape known = outer.node->shape(outer.port);
+    if (shape) {
+      ASSIGN_OR_RETURN(known, ShapeOf(*shape));
+    }
+    spec.attrs["shape"] = thalweg::AttrValue::OfShape(known);
+    ASSIGN_OR_RETURN(const thalweg::Node* made, body->graph->AddNode(std::move(spec)));
+    *out_argument = thalweg::EncodeOutput(*body->graph, {made, 0});
+    return Status();
+  });
+}
+
+tw_status* tw_graph_own(tw_graph* graph, tw_output value, tw_output* out_own) {
+  NEED(graph);
+  NEED(out_own);
+  return Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(const Edge own, thalweg::DecodeOutput(*graph, value, "value"));
+    *out_own = thalweg::EncodeOutput(*graph->graph, own);
+    return Status();
+  });
+}
+
+uint32_t tw_graph_captured_count(const tw_graph* body) {
+  if (!body || !body->captures) return 0;
+  std::lock_guard lock(body->captures->mu);
+  return uint32_t(body->captures->arguments.size());
+}
+
+tw_status* tw_graph_captured(const tw_graph* body, uint32_t i, tw_output* out_value, tw_output* out_argument) {
+  NEED(body);
+  return Guard([&]() -> Status {
+    if (i >= tw_graph_captured_count(body)) {
+      return thalweg::InvalidArgument("the graph has arguments for ", tw_graph_captured_count(body),
+                                      " values from around, not one of number ", i);
+    }
+    std::lock_guard lock(body->captures->mu);
+    const auto& [value, argument] = body->captures->arguments[i];
+    if (out_value) *out_value = value;
+    if (out_argument) *out_argument = thalweg::EncodeOutput(*body->graph, argument);
     return Status();
   });
 }
@@ -43,6 +119,12 @@ tw_status* tw_graph_capture(tw_graph* body, const tw_graph* from, tw_output outp
   NEED(out_is_argument);
   return Guard([&]() -> Status {
     ASSIGN_OR_RETURN(const Edge edge, thalweg::DecodeOutput(*from->graph, output, "output"));
+    if (body->captures && body->captures->around == from->graph) {
+      ASSIGN_OR_RETURN(const Edge made, thalweg::DecodeOutput(*body, output, "output"));
+      *out_value = thalweg::EncodeOutput(*body->graph, made);
+      *out_is_argument = !made.node->value(made.port);
+      return Status();
+    }
     const thalweg::Tensor& known = edge.node->value(edge.port);
     const std::string named = name ? name : body->graph->UniqueName(edge.node->name());
     Edge made;
@@ -70,8 +152,8 @@ tw_status* tw_graph_add_function(tw_graph* graph, tw_graph* body, const tw_funct
     }
     thalweg::FunctionSpec spec;
     spec.body = body->graph;
-    ASSIGN_OR_RETURN(spec.args, DecodeAll(*body->graph, what->args, what->n_args, "argument"));
-    ASSIGN_OR_RETURN(spec.results, DecodeAll(*body->graph, what->results, what->n_results, "result"));
+    ASSIGN_OR_RETURN(spec.args, DecodeAll(*body, what->args, what->n_args, "argument"));
+    ASSIGN_OR_RETURN(spec.results, DecodeAll(*body, what->results, what->n_results, "result"));
     for (uint32_t t = 0; t < what->n_targets; ++t) {
       ASSIGN_OR_RETURN(const thalweg::Node* n, thalweg::DecodeOperation(*body->graph, what->targets[t], thalweg::StrCat("target ", t)));
       spec.targets.push_back(n);

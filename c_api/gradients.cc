@@ -10,7 +10,7 @@ using thalweg::Edge;
 using thalweg::Status;
 using thalweg::StrCat;
 
-static thalweg::StatusOr<std::vector<Edge>> Edges(const thalweg::Graph& graph, const tw_output* values, uint32_t n, const char* what) {
+static thalweg::StatusOr<std::vector<Edge>> Edges(const tw_graph& graph, const tw_output* values, uint32_t n, const char* what) {
   std::vector<Edge> edges;
   for (uint32_t i = 0; i < n; ++i) {
     ASSIGN_OR_RETURN(const Edge e, thalweg::DecodeOutput(graph, values[i], StrCat(what, "[", i, "]")));
@@ -24,8 +24,8 @@ tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, const tw_outpu
   return tw_gradients_add_until(graph, ys, dys, n_ys, xs, n_xs, nullptr, 0, out_gradients);
 }
 
-tw_status* tw_gradients_add_until(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
-                                  uint32_t n_xs, const tw_output* until, uint32_t n_until, tw_gradient* out_gradients) {
+static tw_status* Add(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs, uint32_t n_xs,
+                      const tw_output* until, uint32_t n_until, bool recompute, tw_gradient* out_gradients) {
   NEED(graph);
   NEED_ARRAY(ys, n_ys);
   NEED_ARRAY(xs, n_xs);
@@ -33,23 +33,33 @@ tw_status* tw_gradients_add_until(tw_graph* graph, const tw_output* ys, const tw
   NEED_ARRAY(out_gradients, n_xs);
   return thalweg::Guard([&]() -> Status {
     thalweg::Graph& g = *graph->graph;
-    ASSIGN_OR_RETURN(const std::vector<Edge> y, Edges(g, ys, n_ys, "ys"));
-    ASSIGN_OR_RETURN(const std::vector<Edge> x, Edges(g, xs, n_xs, "xs"));
+    ASSIGN_OR_RETURN(const std::vector<Edge> y, Edges(*graph, ys, n_ys, "ys"));
+    ASSIGN_OR_RETURN(const std::vector<Edge> x, Edges(*graph, xs, n_xs, "xs"));
     std::vector<Edge> dy;
     for (uint32_t i = 0; dys && i < n_ys; ++i) {
       dy.emplace_back();
       if (dys[i] != 0) {
-        ASSIGN_OR_RETURN(dy.back(), thalweg::DecodeOutput(g, dys[i], StrCat("dys[", i, "]")));
+        ASSIGN_OR_RETURN(dy.back(), thalweg::DecodeOutput(*graph, dys[i], StrCat("dys[", i, "]")));
       }
     }
-    ASSIGN_OR_RETURN(const std::vector<Edge> stop, Edges(g, until, n_until, "until"));
+    ASSIGN_OR_RETURN(const std::vector<Edge> stop, Edges(*graph, until, n_until, "until"));
     std::vector<thalweg::Gradient> gradients;
-    RETURN_IF_ERROR(thalweg::AddGradients(&g, y, dy, x, &gradients, stop));
+    RETURN_IF_ERROR(thalweg::AddGradients(&g, y, dy, x, &gradients, stop, recompute));
     for (uint32_t i = 0; i < n_xs; ++i) {
       out_gradients[i] = {thalweg::EncodeOutput(g, gradients[i].values), thalweg::EncodeOutput(g, gradients[i].rows)};
     }
     return Status();
   });
+}
+
+tw_status* tw_gradients_add_until(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
+                                  uint32_t n_xs, const tw_output* until, uint32_t n_until, tw_gradient* out_gradients) {
+  return Add(graph, ys, dys, n_ys, xs, n_xs, until, n_until, false, out_gradients);
+}
+
+tw_status* tw_gradients_add_recomputing(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
+                                        uint32_t n_xs, const tw_output* until, uint32_t n_until, tw_gradient* out_gradients) {
+  return Add(graph, ys, dys, n_ys, xs, n_xs, until, n_until, true, out_gradients);
 }
 
 void tw_scope_gradients(tw_scope* scope, tw_output loss, const tw_output* xs, uint32_t n_xs, tw_gradient* out_gradients) {

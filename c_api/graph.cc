@@ -122,7 +122,7 @@ tw_status* tw_graph_find_output(const tw_graph* graph, const char* name, tw_outp
 tw_status* tw_graph_producer(const tw_graph* graph, tw_output output, const tw_operation** out_operation, uint32_t* out_index) {
   NEED(graph);
   return Guard([&]() -> Status {
-    ASSIGN_OR_RETURN(const Edge edge, thalweg::DecodeOutput(*graph->graph, output, "output"));
+    ASSIGN_OR_RETURN(const Edge edge, thalweg::DecodeOutput(*graph, output, "output"));
     if (out_operation) {
       ASSIGN_OR_RETURN(*out_operation, thalweg::NeedOperationOf(*graph, edge.node));
     }
@@ -143,9 +143,20 @@ tw_status* tw_graph_close_loop(tw_graph* graph, const tw_operation* merge, uint3
 tw_status* tw_graph_describe(const tw_graph* graph, tw_output output, uint32_t* out_dtype, tw_shape* out_shape) {
   NEED(graph);
   return Guard([&]() -> Status {
-    ASSIGN_OR_RETURN(const Edge edge, thalweg::DecodeOutput(*graph->graph, output, "output"));
+    ASSIGN_OR_RETURN(const Edge edge, thalweg::DecodeOutput(*graph, output, "output"));
     if (out_dtype) *out_dtype = edge.node->out_type(edge.port);
     if (out_shape) *out_shape = edge.node->shape(edge.port).c();
+    return Status();
+  });
+}
+
+tw_status* tw_graph_describe_contents(const tw_graph* graph, tw_output handle, uint32_t* out_dtype, tw_shape* out_shape) {
+  NEED(graph);
+  return Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(const Edge edge, thalweg::DecodeOutput(*graph, handle, "handle"));
+    const thalweg::HandleInfo& contents = edge.node->handle(edge.port);
+    if (out_dtype) *out_dtype = contents.dtype;
+    if (out_shape) *out_shape = contents.shape.c();
     return Status();
   });
 }

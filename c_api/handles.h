@@ -7,6 +7,8 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "framework/graph/attr_value.h"
@@ -36,9 +38,24 @@ struct tw_operation {
   mutable std::unique_ptr<thalweg::CAttrs> attrs;  // made when first asked for, under the graph handle's lock
 };
 
+namespace thalweg {
+
+// The values from around that an open body uses.
+struct Captures {
+  std::shared_ptr<Graph> around;
+  std::shared_ptr<Captures> beyond;  // where the graph around is an open body, too
+  mutable std::mutex mu;             // before that of `beyond`
+  std::unordered_map<tw_output, Edge> known;
+  std::vector<std::pair<tw_output, Edge>> arguments;  // of `known`, those that are no copied constants, in the order of first use
+};
+
+}  // namespace thalweg
+
 struct tw_graph {
-  explicit tw_graph(std::shared_ptr<thalweg::Graph> g) : graph(std::move(g)) {}
+  explicit tw_graph(std::shared_ptr<thalweg::Graph> g, bool body = false) : graph(std::move(g)), is_body(body) {}
   std::shared_ptr<thalweg::Graph> graph;
+  const bool is_body;
+  std::shared_ptr<thalweg::Captures> captures;  // of an open body
   // One per node, by id; never moved. Grows when asked for a node beyond.
   mutable std::mutex mu;
   mutable std::deque<tw_operation> operations;
@@ -65,6 +82,12 @@ void ReserveOperation(const tw_graph& graph);
 tw_output EncodeOutput(const Graph& graph, const Edge& edge);
 // Errors: INVALID_ARGUMENT for 0 and for a value of another graph; `what` names the argument.
 StatusOr<Edge> DecodeOutput(const Graph& graph, tw_output output, std::string_view what);
+// The same for a graph that may be an open body: a value from around becomes an argument.
+StatusOr<Edge> DecodeOutput(const tw_graph& graph, tw_output output, std::string_view what);
+// A value of the graph around an open body.
+StatusOr<Edge> DecodeAround(const tw_graph& body, tw_output output, std::string_view what);
+// An open body inside `around`; values of the two, and of what is around both, are never taken for each other.
+std::unique_ptr<tw_graph> OpenBody(const tw_graph& around);
 // Errors: INVALID_ARGUMENT for NULL and for an operation of another graph.
 StatusOr<const Node*> DecodeOperation(const Graph& graph, const tw_operation* operation, std::string_view what);
 

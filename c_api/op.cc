@@ -75,6 +75,7 @@ StatusOr<std::string> ToText(const tw_string& s) {
 
 StatusOr<thalweg::Tensor> ToTensor(tw_tensor* t) {
   if (!t) return InvalidArgument("a tensor is NULL");
+  if (!thalweg::LiesOnHost(*t)) return InvalidArgument("the tensor lies on a device; copy it with tw_tensor_to_host first");
   return thalweg::Tensor::Share(t);
 }
 
@@ -118,7 +119,7 @@ void tw_op_add_inputs(tw_op* op, const tw_output* values, uint32_t n) {
   Describe(op, [&]() -> Status {
     RETURN_IF_ERROR(CheckList(values, n));
     for (uint32_t i = 0; i < n; ++i) {
-      auto edge = thalweg::DecodeOutput(*op->graph->graph, values[i], StrCat("input ", op->spec.inputs.size()));
+      auto edge = thalweg::DecodeOutput(*op->graph, values[i], StrCat("input ", op->spec.inputs.size()));
       RETURN_IF_ERROR(edge.status());
       op->spec.inputs.push_back(*edge);
     }

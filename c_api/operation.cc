@@ -51,6 +51,8 @@ const char* tw_operation_resource(const tw_operation* operation, uint32_t i, uin
   return type.c_str();
 }
 
+uint32_t tw_operation_is_stateful(const tw_operation* operation) { return operation && operation->node->op().stateful; }
+
 uint32_t tw_operation_control_count(const tw_operation* operation) { return operation ? uint32_t(operation->node->controls().size()) : 0; }
 
 const tw_operation* tw_operation_control(const tw_operation* operation, uint32_t i) {

@@ -35,6 +35,56 @@ StatusOr<Edge> DecodeOutput(const Graph& graph, tw_output output, std::string_vi
   return Edge{node, int32_t(port)};
 }
 
+static StatusOr<Edge> Capture(Graph* body, Captures* captures, tw_output output, std::string_view what) {
+  auto own = DecodeOutput(*body, output, what);
+  if (own.ok() || !captures || output == 0) return own;
+  std::lock_guard lock(captures->mu);
+  if (const auto it = captures->known.find(output); it != captures->known.end()) return it->second;
+  ASSIGN_OR_RETURN(const Edge outer, Capture(captures->around.get(), captures->beyond.get(), output, what));
+  const tw_output around = EncodeOutput(*captures->around, outer);
+  if (const auto it = captures->known.find(around); it != captures->known.end()) {
+    captures->known.emplace(output, it->second);
+    return it->second;
+  }
+  const std::string name = body->UniqueName(outer.node->name());
+  const Tensor& constant = outer.node->value(outer.port);
+  ASSIGN_OR_RETURN(const Edge made,
+                   constant ? body->AddConst(constant, name, outer.node->place()) : body->AddArgument(outer, name, outer.node->place()));
+  captures->known.emplace(output, made);
+  captures->known.emplace(around, made);
+  if (!constant) captures->arguments.emplace_back(around, made);
+  return made;
+}
+
+StatusOr<Edge> DecodeOutput(const tw_graph& graph, tw_output output, std::string_view what) {
+  return Capture(graph.graph.get(), graph.captures.get(), output, what);
+}
+
+StatusOr<Edge> DecodeAround(const tw_graph& body, tw_output output, std::string_view what) {
+  return Capture(body.captures->around.get(), body.captures->beyond.get(), output, what);
+}
+
+std::unique_ptr<tw_graph> OpenBody(const tw_graph& around) {
+  const auto is_marked_like = [&](const Graph& body) {
+    if (Tag(body) == Tag(*around.graph)) return true;
+    for (const Captures* c = around.captures.get(); c; c = c->beyond.get()) {
+      if (Tag(body) == Tag(*c->around)) return true;
+    }
+    return false;
+  };
+  std::vector<std::shared_ptr<Graph>> alike;  // keep their addresses until another is found
+  auto body = Graph::Body(*around.graph);
+  while (is_marked_like(*body)) {
+    alike.push_back(std::move(body));
+    body = Graph::Body(*around.graph);
+  }
+  auto made = std::make_unique<tw_graph>(std::move(body), true);
+  made->captures = std::make_shared<Captures>();
+  made->captures->around = around.graph;
+  made->captures->beyond = around.captures;
+  return made;
+}
+
 // Room for the handles of nodes below `n`. REQUIRES: graph.mu.
 static void Grow(const tw_graph& graph, int32_t n) {
   while (int32_t(graph.operations.size()) < n) graph.operations.push_back({&graph, nullptr, nullptr});

@@ -10,6 +10,7 @@
 #include "c_api/op_builder.h"
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
+#include "framework/runtime/device.h"
 #include "framework/tensor/tensor.h"
 #include "thalweg/status.h"
 
@@ -23,6 +24,7 @@ struct tw_scope {
   tw_graph* graph = nullptr;
   std::string prefix;  // with its slash
   std::string place;   // where the program is
+  std::string device;  // of operations that name none
   Status status;
 };
 
@@ -48,9 +50,7 @@ std::string MakeName(const tw_scope& scope, const char* name, const char* base) 
   return name && *name ? scope.prefix + name : scope.graph->graph->UniqueName(scope.prefix + base);
 }
 
-StatusOr<Edge> Input(tw_scope* scope, tw_output value, std::string_view what) {
-  return thalweg::DecodeOutput(*scope->graph->graph, value, what);
-}
+StatusOr<Edge> Input(tw_scope* scope, tw_output value, std::string_view what) { return thalweg::DecodeOutput(*scope->graph, value, what); }
 
 // A scalar of any numeric type from a double.
 template <class T>
@@ -122,6 +122,17 @@ Status PutScalar(Tensor* t, double value) {
   }
 }
 
+// Where an operation runs that does not say it: what works on state, where that is.
+void PlaceByDefault(const tw_scope& scope, tw_op* op) {
+  if (!op || scope.device.empty() || !op->spec.device.empty()) return;
+  for (const Edge& e : op->spec.inputs) {
+    if (e.node->out_type(e.port) != TW_RESOURCE) continue;
+    op->spec.device = e.node->device();
+    return;
+  }
+  op->spec.device = scope.device;
+}
+
 StatusOr<tw_output> Constant(tw_scope* scope, const Tensor& value) {
   thalweg::Graph& graph = *scope->graph->graph;
   ASSIGN_OR_RETURN(const Edge edge, graph.AddConst(value, MakeName(*scope, nullptr, "Const"), scope->place));
@@ -169,6 +180,18 @@ void tw_scope_set_place(tw_scope* scope, const char* place) {
                 }));
 }
 
+void tw_scope_set_device(tw_scope* scope, const char* device) {
+  if (!Good(scope)) return;
+  tw_scope_fail(scope, thalweg::Guard([&] {
+                  std::string text = thalweg::TextOrEmpty(device);
+                  RETURN_IF_ERROR(thalweg::ParseDeviceSpec(text).status());
+                  scope->device = std::move(text);
+                  return Status();
+                }));
+}
+
+const char* tw_scope_device(const tw_scope* scope) { return scope ? scope->device.c_str() : ""; }
+
 const char* tw_scope_place(const tw_scope* scope) { return scope ? scope->place.c_str() : ""; }
 
 tw_output tw_scope_op(tw_scope* scope, const char* type, const tw_output* inputs, uint32_t n) {
@@ -205,6 +228,7 @@ const tw_operation* tw_scope_end_operation(tw_scope* scope, tw_op* op) {
     return nullptr;
   }
   const tw_operation* operation = nullptr;
+  PlaceByDefault(*scope, op);
   tw_scope_fail(scope, tw_op_finish(op, &operation));
   return operation;
 }
@@ -235,6 +259,7 @@ tw_output tw_scope_name(tw_scope* scope, const char* name, tw_output value) {
     ASSIGN_OR_RETURN(const thalweg::OpSchema* identity, scope->graph->graph->runtime().registry().FindRole("identity"));
     spec.op = identity->name;
     spec.place = scope->place;
+    spec.device = scope->device;
     spec.name = scope->prefix + name;
     ASSIGN_OR_RETURN(const Edge edge, Input(scope, value, "value"));
     spec.inputs.push_back(edge);
@@ -265,6 +290,9 @@ const tw_operation* tw_scope_group(tw_scope* scope, const char* name, const tw_o
 tw_output tw_scope_constant(tw_scope* scope, tw_tensor* value) {
   return Step<tw_output>(scope, [&]() -> StatusOr<tw_output> {
     if (!value) return InvalidArgument("tw_scope_constant: value is NULL");
+    if (!thalweg::LiesOnHost(*value)) {
+      return InvalidArgument("tw_scope_constant: the tensor lies on a device; copy it with tw_tensor_to_host first");
+    }
     return Constant(scope, Tensor::Share(value));
   });
 }
@@ -296,6 +324,7 @@ tw_output tw_scope_placeholder(tw_scope* scope, const char* name, uint32_t dtype
     tw_op* op = tw_op_create(scope->graph, placeholder->name.c_str(), full.c_str());
     if (!op) return thalweg::ResourceExhausted("out of host memory for an operation");
     tw_op_set_place(op, scope->place.c_str());
+    tw_op_set_device(op, scope->device.c_str());
     tw_op_set_type(op, "dtype", dtype);
     tw_op_set_shape(op, "shape", dims, rank);
     const tw_operation* operation = nullptr;

@@ -7,7 +7,9 @@
 
 #include "c_api/handles.h"
 #include "c_api/shim.h"
+#include "distributed/cluster_session.h"
 #include "framework/runtime/cancel.h"
+#include "framework/session/partial_run.h"
 #include "framework/session/session.h"
 
 using thalweg::CallableSpec;
@@ -21,21 +23,89 @@ struct tw_cancel_token {
   thalweg::CancelToken token;
 };
 
+namespace thalweg {
+namespace {
+
+// Of this process, or of a cluster: one of the two is there.
+struct AnySession {
+  std::shared_ptr<Session> local;
+  std::shared_ptr<distributed::ClusterSession> cluster;
+
+  Status StartAsync(std::function<void()> work) const {
+    return cluster ? cluster->StartAsync(std::move(work)) : local->StartAsync(std::move(work));
+  }
+  void EndAsync() const { cluster ? cluster->EndAsync() : local->EndAsync(); }
+  Status Close() const { return cluster ? cluster->Close() : local->Close(); }
+  SessionReport Report() const { return cluster ? cluster->Report() : local->Report(); }
+  Status Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) const {
+    if (local) return local->Run(spec, feeds, options, fetches);
+    RETURN_IF_ERROR(CheckOnHost(spec, feeds));
+    return cluster->Run(spec, feeds, options, fetches);
+  }
+  void Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) const {
+    if (local) return local->Start(spec, feeds, options, fetches, std::move(done));
+    if (Status s = CheckOnHost(spec, feeds); !s.ok()) return done(std::move(s));
+    // The program's callback may block, and end the session: not on a thread of the transport's.
+    ThreadPool& pool = cluster->graph().runtime().pool();
+    cluster->Start(spec, feeds, options, fetches, [&pool, done = std::move(done)](Status s) { pool.Blocking([done, s] { done(s); }); });
+  }
+  // What a cluster is fed travels from host memory, and what it fetches arrives there.
+  static Status CheckOnHost(const CallableSpec& spec, const Tensor* feeds) {
+    for (const auto* devices : {&spec.feed_devices, &spec.fetch_devices}) {
+      for (const Device* d : *devices) {
+        if (d) return Unimplemented("a session with a target leaves nothing on ", d->name(), " yet; feed and fetch in host memory");
+      }
+    }
+    for (size_t i = 0; i < spec.feeds.size(); ++i) {
+      if (feeds[i] && !LiesOnHost(*feeds[i].get())) {
+        return InvalidArgument("the feed of '", spec.feeds[i].text(), "' lies on a device; copy it with tw_tensor_to_host first");
+      }
+    }
+    return Status();
+  }
+  // Only a session of one process has it. UNIMPLEMENTED, naming what.
+  Status NeedLocal(std::string_view what) const {
+    return local ? Status() : Unimplemented("a session with a target has no ", what, " yet; leave out the option 'target'");
+  }
+};
+
+}  // namespace
+}  // namespace thalweg
+
 struct tw_session {
   std::shared_ptr<thalweg::Graph> graph;
-  std::shared_ptr<thalweg::Session> session;
+  thalweg::AnySession session;
 };
 
 struct tw_callable {
-  std::shared_ptr<thalweg::Session> session;  // first made, last gone
-  std::unique_ptr<thalweg::Callable> callable;
+  thalweg::AnySession session;                  // first made, last gone
+  std::unique_ptr<thalweg::Callable> callable;  // NULL: the session is a cluster's
+  CallableSpec spec;                            // which then keeps what is prepared for it
   uint32_t n_feeds = 0, n_fetches = 0;
+};
+
+struct tw_partial_run {
+  std::shared_ptr<thalweg::Graph> graph;
+  std::unique_ptr<thalweg::PartialRun> run;
 };
 
 namespace {
 
+constexpr size_t kFirstSignature = offsetof(tw_signature, feed_devices);
+
+// names: n of them, or NULL for none. What they name is there, or NOT_FOUND listing what is.
+Status ToDevices(const thalweg::Graph& graph, const char* const* names, uint32_t n, std::vector<thalweg::Device*>* devices) {
+  for (uint32_t i = 0; names && i < n; ++i) {
+    devices->push_back(nullptr);
+    if (!names[i]) continue;
+    ASSIGN_OR_RETURN(devices->back(), thalweg::FindDevice(graph.runtime(), names[i]));
+    if (devices->back()->host_memory()) devices->back() = nullptr;
+  }
+  return Status();
+}
+
 Status ToSpec(const thalweg::Graph& graph, const tw_signature& what, CallableSpec* spec) {
-  RETURN_IF_ERROR(thalweg::CheckRecord("tw_signature", what.size, what.flags, sizeof(tw_signature)));
+  RETURN_IF_ERROR(thalweg::CheckRecord("tw_signature", what.size, what.flags, kFirstSignature));
   if ((what.n_feeds > 0 && !what.feeds) || (what.n_fetches > 0 && !what.fetches) || (what.n_targets > 0 && !what.targets)) {
     return InvalidArgument("tw_signature: a list of ", what.n_feeds, " feeds, ", what.n_fetches, " fetches or ", what.n_targets,
                            " targets is NULL");
@@ -52,6 +122,8 @@ Status ToSpec(const thalweg::Graph& graph, const tw_signature& what, CallableSpe
     ASSIGN_OR_RETURN(const thalweg::Node* n, thalweg::DecodeOperation(graph, what.targets[i], StrCat("target ", i)));
     spec->targets.push_back(n);
   }
+  if (HAS_FIELD(what, feed_devices)) RETURN_IF_ERROR(ToDevices(graph, what.feed_devices, what.n_feeds, &spec->feed_devices));
+  if (HAS_FIELD(what, fetch_devices)) RETURN_IF_ERROR(ToDevices(graph, what.fetch_devices, what.n_fetches, &spec->fetch_devices));
   return Status();
 }
 
@@ -118,7 +190,7 @@ tw_status* RunStep(uint32_t n_feeds, tw_tensor* const* feeds, const tw_run_optio
 
 // A run that was accepted, until its callback returns. It keeps the session.
 struct AsyncRun {
-  std::shared_ptr<thalweg::Session> session;
+  thalweg::AnySession session;
   std::vector<Tensor> feeds, fetches;
   std::vector<tw_tensor*> out;  // for the callback
   thalweg::RunOptions options;
@@ -154,7 +226,7 @@ struct AsyncRun {
     feeds.clear();
     for (size_t k = 0; k < fetches.size() && s.ok(); ++k) out[k] = fetches[k].release();
     fetches.clear();
-    session->EndAsync();
+    session.EndAsync();
     const thalweg::ThreadPool::MayBlock may_block;
     done(user, thalweg::ToC(std::move(s)), out.data());
   }
@@ -162,8 +234,8 @@ struct AsyncRun {
 
 // start(feeds, options, fetches, done), on a thread for tasks.
 template <class F>
-tw_status* RunAsync(const std::shared_ptr<thalweg::Session>& session, uint32_t n_feeds, tw_tensor* const* feeds,
-                    const tw_run_options* options, uint32_t n_fetches, tw_run_done done, void* user, F start) {
+tw_status* RunAsync(const thalweg::AnySession& session, uint32_t n_feeds, tw_tensor* const* feeds, const tw_run_options* options,
+                    uint32_t n_fetches, tw_run_done done, void* user, F start) {
   return Guard([&]() -> Status {
     if (n_feeds > 0 && !feeds) return InvalidArgument("feeds is NULL, but the signature has ", n_feeds);
     auto r = std::make_shared<AsyncRun>();
@@ -179,7 +251,7 @@ tw_status* RunAsync(const std::shared_ptr<thalweg::Session>& session, uint32_t n
     r->user = user;
     r->accepted_ns = thalweg::MonotonicNs();
     r->options.accepted = true;
-    return session->StartAsync([r, start] { AsyncRun::Start(r, start); });
+    return session.StartAsync([r, start] { AsyncRun::Start(r, start); });
   });
 }
 
@@ -198,8 +270,12 @@ tw_status* tw_session_create(tw_graph* graph, const char* const* options, uint32
     }
     auto handle = std::make_unique<tw_session>();
     handle->graph = graph->graph;
-    ASSIGN_OR_RETURN(auto session, thalweg::Session::Create(graph->graph, parsed));
-    handle->session = std::move(session);
+    if (parsed.target.empty()) {
+      ASSIGN_OR_RETURN(handle->session.local, thalweg::Session::Create(graph->graph, parsed));
+    } else {
+      std::vector<std::string> texts(options, options + n_options);
+      ASSIGN_OR_RETURN(handle->session.cluster, thalweg::distributed::ClusterSession::Create(graph->graph, parsed, std::move(texts)));
+    }
     *out_session = handle.release();
     return Status();
   });
@@ -215,7 +291,7 @@ tw_status* tw_session_report(tw_session* session, tw_session_info* out_info) {
   NEED(out_info);
   return Guard([&]() -> Status {
     RETURN_IF_ERROR(thalweg::CheckRecord("tw_session_info", out_info->size, out_info->flags, offsetof(tw_session_info, steps)));
-    const thalweg::SessionReport r = session->session->Report();
+    const thalweg::SessionReport r = session->session.Report();
     tw_session_info info = {};
     info.steps = r.steps;
     info.signatures = r.signatures;
@@ -235,7 +311,7 @@ tw_status* tw_session_report(tw_session* session, tw_session_info* out_info) {
 
 tw_status* tw_session_close(tw_session* session) {
   NEED(session);
-  return Guard([&] { return session->session->Close(); });
+  return Guard([&] { return session->session.Close(); });
 }
 
 void tw_session_destroy(tw_session* session) {
@@ -249,11 +325,11 @@ tw_status* tw_session_run(tw_session* session, const tw_signature* what, tw_tens
                           tw_tensor** out_fetches) {
   NEED(session);
   NEED(what);
-  if (out_fetches && what->size >= sizeof(tw_signature)) std::fill(out_fetches, out_fetches + what->n_fetches, nullptr);
+  if (out_fetches && what->size >= kFirstSignature) std::fill(out_fetches, out_fetches + what->n_fetches, nullptr);
   CallableSpec spec;
   if (tw_status* failed = Guard([&] { return ToSpec(*session->graph, *what, &spec); })) return failed;
   return RunStep(what->n_feeds, feeds, options, what->n_fetches, out_fetches,
-                 [&](const Tensor* in, const thalweg::RunOptions& run, Tensor* out) { return session->session->Run(spec, in, run, out); });
+                 [&](const Tensor* in, const thalweg::RunOptions& run, Tensor* out) { return session->session.Run(spec, in, run, out); });
 }
 
 tw_status* tw_callable_create(tw_session* session, const tw_signature* what, tw_callable** out_callable) {
@@ -265,7 +341,12 @@ tw_status* tw_callable_create(tw_session* session, const tw_signature* what, tw_
     RETURN_IF_ERROR(ToSpec(*session->graph, *what, &spec));
     auto handle = std::make_unique<tw_callable>();
     handle->session = session->session;
-    ASSIGN_OR_RETURN(handle->callable, session->session->MakeCallable(spec));
+    if (handle->session.local) {
+      ASSIGN_OR_RETURN(handle->callable, handle->session.local->MakeCallable(spec));
+    } else {
+      RETURN_IF_ERROR(handle->session.cluster->Check(spec));
+      handle->spec = std::move(spec);
+    }
     handle->n_feeds = what->n_feeds;
     handle->n_fetches = what->n_fetches;
     *out_callable = handle.release();
@@ -276,7 +357,10 @@ tw_status* tw_callable_create(tw_session* session, const tw_signature* what, tw_
 tw_status* tw_callable_run(tw_callable* callable, tw_tensor* const* feeds, const tw_run_options* options, tw_tensor** out_fetches) {
   NEED(callable);
   return RunStep(callable->n_feeds, feeds, options, callable->n_fetches, out_fetches,
-                 [&](const Tensor* in, const thalweg::RunOptions& run, Tensor* out) { return callable->callable->Run(in, run, out); });
+                 [&](const Tensor* in, const thalweg::RunOptions& run, Tensor* out) {
+                   return callable->callable ? callable->callable->Run(in, run, out)
+                                             : callable->session.cluster->Run(callable->spec, in, run, out);
+                 });
 }
 
 tw_status* tw_callable_plan_json(tw_callable* callable, const tw_shape* feed_shapes, tw_buffer** out_json) {
@@ -284,6 +368,7 @@ tw_status* tw_callable_plan_json(tw_callable* callable, const tw_shape* feed_sha
   NEED(out_json);
   *out_json = nullptr;
   return Guard([&]() -> Status {
+    RETURN_IF_ERROR(callable->session.NeedLocal("plan"));
     std::vector<thalweg::Shape> shapes;
     for (uint32_t i = 0; feed_shapes && i < callable->n_feeds; ++i) {
       const tw_shape& s = feed_shapes[i];
@@ -312,11 +397,9 @@ tw_status* tw_session_run_async(tw_session* session, const tw_signature* what, t
     return ToSpec(*session->graph, *what, spec.get());
   });
   if (failed) return failed;
-  return RunAsync(
-      session->session, what->n_feeds, feeds, options, what->n_fetches, done, user,
-      [session = session->session.get(), spec](const Tensor* in, const thalweg::RunOptions& run, Tensor* out, thalweg::StepDone over) {
-        session->Start(*spec, in, run, out, std::move(over));
-      });
+  return RunAsync(session->session, what->n_feeds, feeds, options, what->n_fetches, done, user,
+                  [session = session->session, spec](const Tensor* in, const thalweg::RunOptions& run, Tensor* out,
+                                                     thalweg::StepDone over) { session.Start(*spec, in, run, out, std::move(over)); });
 }
 
 tw_status* tw_callable_run_async(tw_callable* callable, tw_tensor* const* feeds, const tw_run_options* options, tw_run_done done,
@@ -324,10 +407,43 @@ tw_status* tw_callable_run_async(tw_callable* callable, tw_tensor* const* feeds,
   NEED(callable);
   NEED(done);
   return RunAsync(callable->session, callable->n_feeds, feeds, options, callable->n_fetches, done, user,
-                  [c = callable->callable.get()](const Tensor* in, const thalweg::RunOptions& run, Tensor* out, thalweg::StepDone over) {
-                    c->Start(in, run, out, std::move(over));
+                  [callable](const Tensor* in, const thalweg::RunOptions& run, Tensor* out, thalweg::StepDone over) {
+                    if (callable->callable) return callable->callable->Start(in, run, out, std::move(over));
+                    callable->session.Start(callable->spec, in, run, out, std::move(over));
                   });
 }
+
+tw_status* tw_partial_run_create(tw_session* session, const tw_signature* whole, tw_partial_run** out_run) {
+  NEED(session);
+  NEED(whole);
+  NEED(out_run);
+  *out_run = nullptr;
+  return Guard([&]() -> Status {
+    CallableSpec spec;
+    RETURN_IF_ERROR(session->session.NeedLocal("runs in parts"));
+    RETURN_IF_ERROR(ToSpec(*session->graph, *whole, &spec));
+    auto handle = std::make_unique<tw_partial_run>();
+    handle->graph = session->graph;
+    ASSIGN_OR_RETURN(handle->run, thalweg::PartialRun::Create(session->session.local, spec));
+    *out_run = handle.release();
+    return Status();
+  });
+}
+
+tw_status* tw_partial_run_run(tw_partial_run* run, const tw_signature* part, tw_tensor* const* feeds, const tw_run_options* options,
+                              tw_tensor** out_fetches) {
+  NEED(run);
+  NEED(part);
+  if (out_fetches && part->size >= kFirstSignature) std::fill(out_fetches, out_fetches + part->n_fetches, nullptr);
+  CallableSpec spec;
+  if (tw_status* failed = Guard([&] { return ToSpec(*run->graph, *part, &spec); })) return failed;
+  return RunStep(part->n_feeds, feeds, options, part->n_fetches, out_fetches,
+                 [&](const Tensor* in, const thalweg::RunOptions& how, Tensor* out) { return run->run->Run(spec, in, how, out); });
+}
+
+uint64_t tw_partial_run_left(const tw_partial_run* run) { return run ? run->run->left() : 0; }
+
+void tw_partial_run_destroy(tw_partial_run* run) { delete run; }
 
 tw_status* tw_cancel_token_create(tw_cancel_token** out_token) {
   NEED(out_token);

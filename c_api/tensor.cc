@@ -2,9 +2,12 @@
 
 #include <cstring>
 
+#include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
+#include "framework/runtime/device.h"
+#include "framework/runtime/runtime.h"
 #include "framework/tensor/tensor.h"
 
 using thalweg::BaseType;
@@ -203,14 +206,59 @@ uint64_t tw_tensor_count(const tw_tensor* tensor) { return tensor ? tensor->view
 
 uint64_t tw_tensor_bytes(const tw_tensor* tensor) { return tensor ? tensor->view.bytes : 0; }
 
+const char* tw_tensor_device(const tw_tensor* tensor) {
+  const thalweg::Device* device = tensor ? thalweg::HoldingDevice(*tensor) : nullptr;
+  return device ? device->name().c_str() : nullptr;
+}
+
+tw_status* tw_tensor_to_host(tw_tensor* tensor, tw_tensor** out_tensor) {
+  NEED(tensor);
+  NEED(out_tensor);
+  return Guard([&]() -> Status {
+    thalweg::Device* device = thalweg::HoldingDevice(*tensor);
+    if (!device && !thalweg::LiesOnHost(*tensor))
+      return thalweg::FailedPrecondition("the tensor's device is no more; its runtime has ended");
+    Tensor here = Tensor::Share(tensor);
+    if (device) {
+      ASSIGN_OR_RETURN(here, device->ToHost(here));
+    }
+    *out_tensor = here.release();
+    return Status();
+  });
+}
+
+tw_status* tw_tensor_to_device(tw_tensor* tensor, tw_runtime* runtime, const char* device, tw_tensor** out_tensor) {
+  NEED(tensor);
+  NEED(device);
+  NEED(out_tensor);
+  return Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(const std::shared_ptr<thalweg::Runtime> owner, thalweg::RuntimeOf(runtime));
+    ASSIGN_OR_RETURN(thalweg::Device * there, thalweg::FindDevice(*owner, device));
+    thalweg::Device* here = thalweg::HoldingDevice(*tensor);
+    Tensor t = Tensor::Share(tensor);
+    if (here == there) {
+      *out_tensor = t.release();
+      return Status();
+    }
+    if (!here && !thalweg::LiesOnHost(*tensor)) return thalweg::FailedPrecondition("the tensor's device is no more; its runtime has ended");
+    if (here) {
+      ASSIGN_OR_RETURN(t, here->ToHost(t));
+    }
+    ASSIGN_OR_RETURN(t, there->FromHost(t));
+    *out_tensor = t.release();
+    return Status();
+  });
+}
+
 const void* tw_tensor_data(const tw_tensor* tensor) {
+  if (tensor && !thalweg::LiesOnHost(*tensor)) return nullptr;
   return tensor ? static_cast<const char*>(tensor->view.data) + tensor->view.offset : nullptr;
 }
 
 uint32_t tw_tensor_shared(const tw_tensor* tensor) { return tensor && thalweg::IsShared(*tensor); }
 
 void* tw_tensor_mutable_data(tw_tensor* tensor) {
-  if (!tensor || tensor->view.dtype == TW_STRING || !Alone(tensor)) return nullptr;
+  if (!tensor || tensor->view.dtype == TW_STRING || !thalweg::LiesOnHost(*tensor) || !Alone(tensor)) return nullptr;
   return static_cast<char*>(tensor->view.data) + tensor->view.offset;
 }
 

@@ -35,6 +35,9 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_transpose(p);
   register_lookup_table(p);
   register_accumulator(p);
+  register_barrier(p);
+  register_mutex(p);
+  register_staging(p);
   register_queue(p);
   register_stack(p);
   register_tensor_array(p);

@@ -20,7 +20,7 @@
 enum { kPixels = 64, kBatch = 32, kWeights = 8 };
 
 typedef struct options {
-  const char *data, *out;
+  const char *data, *out, *device;
   int epochs, threads, quiet;
   unsigned seed;
 } options;
@@ -362,13 +362,14 @@ static void save(tw_session* session, const model* m, const options* o, const hi
 /* ---- The command line ---- */
 
 static const char kHelp[] =
-    "usage: digits [--data FILE] [--out FOLDER] [--epochs N] [--seed N] [--threads N] [--quiet]\n"
+    "usage: digits [--data FILE] [--out FOLDER] [--epochs N] [--seed N] [--threads N] [--device NAME] [--quiet]\n"
     "Trains a small convolutional net on handwritten digits and tests it.\n"
     "  --data FILE    64 pixels and a label a line (default: digits.csv)\n"
     "  --out FOLDER   for graph.pb, model.* (the checkpoint), digits.svg, accuracy.txt (default: digits)\n"
     "  --epochs N     passes over the training set (default: 25)\n"
     "  --seed N       another seed, other weights; the same seed, the same bits (default: 1)\n"
     "  --threads N    0: as many as there are processors (default)\n"
+    "  --device NAME  where to train, such as OPENCL:0; what has no kernel there runs elsewhere (default: anywhere)\n"
     "  --quiet        only the last line\n"
     "Exit status: 0 trained and written, 1 something failed, 2 wrong arguments.\n";
 
@@ -405,6 +406,8 @@ static options parse(int argc, char** argv) {
       o.seed = (unsigned)number(name, value, 0, 1000000);
     else if (strcmp(name, "--threads") == 0 && value)
       o.threads = number(name, value, 0, 1024);
+    else if (strcmp(name, "--device") == 0 && value)
+      o.device = value;
     else {
       fprintf(stderr, "digits: unknown argument '%s', or its value is missing; see digits --help\n", name);
       exit(2);
@@ -421,13 +424,14 @@ int main(int argc, char** argv) {
   load_digits(o.data, &training, &test);
   if (!o.quiet) printf("%d digits to learn from, %d to be tested on\n", training.n, test.n);
 
-  char threads[32];
+  char threads[32], device[128];
   snprintf(threads, sizeof threads, "threads=%d", o.threads);
-  const char* session_options[] = {threads};
+  snprintf(device, sizeof device, "device=%s", o.device ? o.device : "");
+  const char* session_options[] = {threads, device, "fallback=allow"};
   model m;
   tw_session* session;
   build_model(&m, o.seed);
-  check(tw_session_create(m.graph, session_options, 1, &session));
+  check(tw_session_create(m.graph, session_options, o.device ? 3 : 1, &session));
 
   history h = {0};
   train(session, &m, &o, &training, &test, &h);

@@ -7,6 +7,8 @@
 #include <unordered_set>
 
 #include "framework/autodiff/function_gradient.h"
+#include "framework/autodiff/functional_form.h"
+#include "framework/autodiff/stored_gradient.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/graph/builder.h"
@@ -109,8 +111,9 @@ class GradBuilder final : public tw_builder {
 
 class Differentiator {
  public:
-  Differentiator(Graph* g, std::string scope) : graph_(g), scope_(std::move(scope)) {}
+  Differentiator(Graph* g, std::string scope, bool recompute) : graph_(g), scope_(std::move(scope)), recompute_(recompute) {}
 
+  // REQUIRES: ys, xs and stop are the forms of values.
   Status Run(const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs, const std::vector<Edge>& stop,
              std::vector<Gradient>* out) {
     for (const Edge& e : stop) stop_.insert(e);
@@ -132,10 +135,10 @@ class Differentiator {
       }
       arriving_[ys[i]].dense.push_back(dy);
     }
-    // Ids are a topological order (a node's inputs exist before it), so walking down by id meets every reader before its producer.
-    std::vector<const Node*> order(between_.begin(), between_.end());
-    std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->id() > b->id(); });
-    for (const Node* n : order) RETURN_IF_ERROR(Visit(n));
+    // Every reader comes before its producer.
+    for (size_t i = order_.size(); i-- > 0;) {
+      if (between_.count(order_[i])) RETURN_IF_ERROR(Visit(order_[i]));
+    }
     for (const Edge& x : xs) {
       if (auto it = blocked_.find(x); it != blocked_.end()) return it->second;
       ASSIGN_OR_RETURN(Gradient g, Collect(x, true));
@@ -152,6 +155,7 @@ class Differentiator {
     return it != arriving_.end() && it->second.any() && !stop_.count(e);
   }
   void Add(Edge x, Gradient g) {
+    x = FormOf(*graph_, x);
     // What nobody asked for is not collected.
     if (!useful_.count(x)) return;
     if (!visiting_.ok()) blocked_.emplace(x, visiting_);
@@ -225,20 +229,42 @@ class Differentiator {
       const Node* n = todo.back();
       todo.pop_back();
       if (!below.insert(n).second) continue;
-      for (const Edge& in : n->inputs()) todo.push_back(in.node);
+      for (const Edge& in : n->inputs()) todo.push_back(FormOf(*graph_, in).node);
     }
-    // Forwards, in id order: a node is between if it reads a useful value.
-    std::vector<const Node*> order(below.begin(), below.end());
-    std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->id() < b->id(); });
-    for (const Node* n : order) {
+    // Ids are a topological order (a node's inputs exist before it), but forms come later than what reads them.
+    order_.assign(below.begin(), below.end());
+    std::sort(order_.begin(), order_.end(), [](const Node* a, const Node* b) { return a->id() < b->id(); });
+    if (graph_->has_replaced()) SortByInputs();
+    // Forwards: a node is between if it reads a useful value.
+    for (const Node* n : order_) {
       bool reads = false;
-      for (const Edge& in : n->inputs()) reads = reads || useful_.count(in);
+      for (const Edge& in : n->inputs()) reads = reads || useful_.count(FormOf(*graph_, in));
       if (reads) between_.insert(n);
       for (int32_t o = 0; o < n->n_out(); ++o) {
         Edge e{n, o};
         if (x_set.count(e) || (reads && HasGradients(n->out_type(o)) && !stop_.count(e))) useful_.insert(e);
       }
     }
+  }
+
+  // order_: each node behind those that it reads, otherwise as before.
+  void SortByInputs() {
+    std::vector<const Node*> sorted, todo;
+    std::unordered_set<const Node*> done;
+    for (const Node* first : order_) {
+      todo.push_back(first);
+      while (!todo.empty()) {
+        const Node* n = todo.back();
+        const size_t before = todo.size();
+        for (const Edge& in : n->inputs()) {
+          if (const Node* of = FormOf(*graph_, in).node; !done.count(of)) todo.push_back(of);
+        }
+        if (todo.size() > before) continue;
+        todo.pop_back();
+        if (done.insert(n).second) sorted.push_back(n);
+      }
+    }
+    order_ = std::move(sorted);
   }
 
   Status Visit(const Node* n) {
@@ -250,7 +276,14 @@ class Differentiator {
     for (int32_t o = 0; o < n->n_out(); ++o) {
       if (auto it = blocked_.find({n, o}); it != blocked_.end() && visiting_.ok()) visiting_ = it->second;
     }
+    ASSIGN_OR_RETURN(const std::string named, NamedGradient(*n));
+    if (!named.empty()) return VisitNamed(n, named);
     if (CallsFunctions(op)) return VisitCall(n);
+    return VisitOp(n, op);
+  }
+
+  // op: whose gradient it is.
+  Status VisitOp(const Node* n, const OpSchema& op) {
     if (!op.def.gradient) {
       if (visiting_.ok() && !op.no_gradient.empty()) {
         visiting_ = FailedPrecondition(n->title(), ": op ", op.name, " is not differentiable: ", op.no_gradient,
@@ -293,27 +326,53 @@ class Differentiator {
     return s.ok() ? s : OfNode(*n, Prefix(s, StrCat("gradient of ", n->title(), ":")));
   }
 
-  Status VisitCall(const Node* n) {
+  NodeGradient GradientOf(const Node* n) {
     NodeGradient g;
+    g.recompute = recompute_;
     g.has_dy = [this, n](int32_t o) { return Has({n, o}); };
     g.dy = [this, n](int32_t o) -> StatusOr<Edge> {
       if (!Has({n, o})) return AddRole(graph_, "zeros_like", {{n, o}}, {}, StrCat(scope_, n->name(), "/"));
       ASSIGN_OR_RETURN(const Gradient sum, Collect({n, o}, false));
       return sum.values;
     };
-    g.wants_dx = [this, n](int32_t i) { return i < n->n_in() && useful_.count(n->inputs()[size_t(i)]) > 0; };
+    g.wants_dx = [this, n](int32_t i) { return i < n->n_in() && useful_.count(FormOf(*graph_, n->inputs()[size_t(i)])) > 0; };
     g.dx = [this, n](int32_t i, Edge values) {
       if (i < n->n_in()) Add(n->inputs()[size_t(i)], {values, {}});
     };
-    Status s = AddFunctionGradient(graph_, *n, StrCat(scope_, n->name(), "/"), g);
+    return g;
+  }
+
+  Status VisitCall(const Node* n) {
+    Status s = AddFunctionGradient(graph_, *n, StrCat(scope_, n->name(), "/"), GradientOf(n));
     return s.ok() ? s : OfNode(*n, Prefix(s, StrCat("gradient of ", n->title(), ":")));
+  }
+
+  // A node that names its gradient: a function of the graph's library, or that of another op.
+  Status VisitNamed(const Node* n, const std::string& name) {
+    const auto library = graph_->functions();
+    if (const auto stored = library ? library->GradientOf(name) : std::nullopt) {
+      const NodeGradient g = GradientOf(n);
+      CallGradient c(graph_, *n, StrCat(scope_, n->name(), "/"), g);
+      Status s = c.Open();
+      if (s.ok()) s = AddStoredGradient(c, *stored);
+      return s.ok() ? s : OfNode(*n, Prefix(s, StrCat("gradient of ", n->title(), ":")));
+    }
+    const OpSchema* op = graph_->runtime().registry().FindOp(name);
+    if (op && op->inputs.size() == n->op().inputs.size() && op->outputs.size() == n->op().outputs.size()) return VisitOp(n, *op);
+    if (visiting_.ok()) {
+      visiting_ =
+          OfNode(*n, FailedPrecondition(n->title(), ": its gradient is '", Shown(name), "', as its attribute '_gradient_op_type' says",
+                                        ", but neither the graph's function library nor a plugin has that; write the graph with its ",
+                                        "custom gradients, or stop the gradient before the node"));
+    }
+    return Block(n);
   }
 
   // Node n cannot be differentiated. That is an error only if an x lies before it with nothing in between that ends the path, so what its
   // inputs get is a zero that remembers why.
   Status Block(const Node* n) {
     for (const Edge& in : n->inputs()) {
-      if (!useful_.count(in)) continue;
+      if (!useful_.count(FormOf(*graph_, in))) continue;
       uint32_t type = BaseType(in.node->out_type(in.port));
       if (type == TW_RESOURCE || type == TW_VARIANT) return visiting_;
       ASSIGN_OR_RETURN(Edge zeros, AddRole(graph_, "zeros_like", {in}, {}, StrCat(scope_, n->name(), "/")));
@@ -324,11 +383,13 @@ class Differentiator {
 
   Graph* graph_;
   std::string scope_;
+  const bool recompute_;
   std::map<Edge, Arriving, EdgeLess> arriving_;
   std::set<Edge, EdgeLess> useful_, stop_;
   std::map<Edge, Status, EdgeLess> blocked_;  // values whose gradient passed through what cannot be differentiated, and why it cannot
   Status visiting_;                           // the same of the node that is visited
   std::unordered_set<const Node*> between_;
+  std::vector<const Node*> order_;  // nodes that ys need, each behind those that it reads
 };
 
 bool GradBuilder::FromC(tw_edge c, Edge* e) {
@@ -479,7 +540,7 @@ StatusOr<Edge> Densify(Graph* g, const Gradient& grad, Edge like, const std::str
 }
 
 Status AddGradients(Graph* graph, const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs,
-                    std::vector<Gradient>* out, const std::vector<Edge>& stop) {
+                    std::vector<Gradient>* out, const std::vector<Edge>& stop, bool recompute) {
   out->clear();
   if (!dys.empty() && dys.size() != ys.size()) return InvalidArgument(ys.size(), " values but ", dys.size(), " gradients for them");
   for (const auto& list : {ys, xs}) {
@@ -491,8 +552,13 @@ Status AddGradients(Graph* graph, const std::vector<Edge>& ys, const std::vector
       }
     }
   }
+  RETURN_IF_ERROR(AddFunctionalForms(graph, ys, xs));
+  const auto forms = [graph](std::vector<Edge> values) {
+    for (Edge& e : values) e = FormOf(*graph, e);
+    return values;
+  };
   std::string scope = graph->UniqueName("gradients") + "/";
-  return Differentiator(graph, scope).Run(ys, dys, xs, stop, out);
+  return Differentiator(graph, scope, recompute).Run(forms(ys), dys, forms(xs), forms(stop), out);
 }
 
 }  // namespace thalweg

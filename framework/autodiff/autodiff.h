@@ -21,11 +21,12 @@ struct Gradient {
 bool HasGradients(uint32_t dtype);
 
 // d(sum of ys)/dxs. dys: gradients that arrive at ys, one each, or empty for ones. xs may be values or handles of variables; the gradient
-// of a handle is that of the variable's value. Values that pass through a node in `stop` count as constants.
+// of a handle is that of the variable's value. Values that pass through a node in `stop` count as constants. recompute: what the gradient
+// of a branch, loop or call reads of it is computed once more, where that can be done, instead of being kept.
 // Errors: INVALID_ARGUMENT for types that have no gradients; FAILED_PRECONDITION naming the op that is on the way and says that it is not
 // differentiable, with its reason; UNIMPLEMENTED for one that has neither gradient nor reason.
 Status AddGradients(Graph* graph, const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs,
-                    std::vector<Gradient>* out, const std::vector<Edge>& stop = {});
+                    std::vector<Gradient>* out, const std::vector<Edge>& stop = {}, bool recompute = false);
 
 // A sparse gradient as a dense one.
 StatusOr<Edge> Densify(Graph* graph, const Gradient& g, Edge like, const std::string& scope);

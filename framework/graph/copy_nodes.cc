@@ -49,6 +49,9 @@ Status CopyNodes(const Graph& from, Graph* to, Copied* copied) {
       if (const Node* next = node->back(i)) RETURN_IF_ERROR(to->CloseLoop(copied->Find(node), i, copied->Find(next)));
     }
     if (const Node* longer = from.ExtendedBy(node)) to->Extend(copied->Find(node), copied->Find(longer));
+    for (int32_t o = 0; from.has_replaced() && o < node->n_out(); ++o) {
+      if (const Edge by = from.ReplacedBy({node, o})) to->Replace(copied->Find(Edge{node, o}), copied->Find(by));
+    }
   }
   return Status();
 }

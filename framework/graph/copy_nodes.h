@@ -27,7 +27,8 @@ class Copied {
 // stands for are left out. REQUIRES: something stands for every input. Errors: those of AddNode.
 StatusOr<const Node*> CopyNode(const Node& node, Graph* to, Copied* copied);
 
-// The same of every node of a graph that is not there yet, in order, with the edges that close loops and what runs in the place of nodes.
+// The same of every node of a graph that is not there yet, in order, with the edges that close loops and what stands in the place of nodes
+// and values.
 Status CopyNodes(const Graph& from, Graph* to, Copied* copied);
 
 }  // namespace thalweg

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "framework/graph/graph.h"
 #include "framework/graph/op_schema.h"
 
 namespace thalweg {
@@ -19,5 +20,8 @@ inline Flow FlowOf(const OpSchema& op) {
   }
   return Flow::kNone;
 }
+
+// Of a node that works on references: as what runs in its place.
+inline Flow FlowOf(const Node& n) { return FlowOf(n.runs_as() ? n.runs_as()->op() : n.op()); }
 
 }  // namespace thalweg

@@ -85,26 +85,79 @@ std::string Function::title() const { return StrCat("'", Shown(name()), "' (", T
 
 StatusOr<std::shared_ptr<const Function>> FunctionLibrary::Find(std::string_view name) {
   std::string stored;
+  AttrMessages attrs;
+  bool is_instance = false;
   {
     std::shared_lock lock(mu_);
     auto it = all_.find(name);
-    if (it == all_.end() || (!it->second.function && it->second.bytes.empty())) {
+    if (it != all_.end() && it->second.function) return it->second.function;
+    is_instance = it != all_.end() && it->second.is_instance();
+    if (is_instance) {
+      attrs = it->second.attrs;
+      it = all_.find(it->second.origin);
+    }
+    if (it == all_.end() || it->second.bytes.empty()) {
       return NotFound("the graph has no function '", Shown(name), "'; add it before it is called");
     }
-    if (it->second.function) return it->second.function;
     stored = it->second.bytes;
   }
-  ASSIGN_OR_RETURN(auto read, ImportFunctionDef(stored, Graph::Body(*graph_)));
+  ASSIGN_OR_RETURN(auto read, ImportFunctionDef(stored, Graph::Body(*graph_), is_instance ? name : "", attrs));
   std::unique_lock lock(mu_);
   std::shared_ptr<const Function>& place = all_.find(name)->second.function;
   if (!place) place = std::move(read);  // else another thread was faster
   return place;
 }
 
+StatusOr<std::string> FunctionLibrary::Stored(std::string_view name) const {
+  std::shared_lock lock(mu_);
+  auto it = all_.find(name);
+  if (it == all_.end() || it->second.bytes.empty()) return NotFound("the graph has no stored function '", Shown(name), "'");
+  return it->second.bytes;
+}
+
+std::string FunctionLibrary::Instance(std::string_view name, const AttrMessages& attrs) {
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  const auto add = [&hash](std::string_view text) {
+    for (char c : text) hash = (hash ^ uint8_t(c)) * 1099511628211u;
+    hash *= 1099511628211u;
+  };
+  for (const auto& [key, value] : attrs) {
+    add(key);
+    add(value);
+  }
+  std::string base = StrCat(name, ".", absl::Hex(hash));
+  std::unique_lock lock(mu_);
+  for (std::string instance = base;; base += "_", instance = base) {
+    auto [at, is_new] = all_.try_emplace(instance);
+    Entry& e = at->second;
+    if (!is_new && e.origin == name && e.attrs == attrs) return instance;
+    if (!is_new) continue;
+    e.origin = name;
+    e.attrs = attrs;
+    return instance;
+  }
+}
+
+std::optional<StoredGradient> FunctionLibrary::GradientOf(std::string_view name) {
+  StoredGradient found;
+  AttrMessages attrs;
+  {
+    std::shared_lock lock(mu_);
+    auto entry = all_.find(name);
+    const bool is_instance = entry != all_.end() && entry->second.is_instance();
+    if (is_instance) attrs = entry->second.attrs;
+    auto it = gradients_.find(is_instance ? std::string_view(entry->second.origin) : name);
+    if (it == gradients_.end()) return std::nullopt;
+    found = it->second;
+  }
+  if (!attrs.empty()) found.function = Instance(found.function, attrs);
+  return found;
+}
+
 Status FunctionLibrary::Add(std::shared_ptr<const Function> f) {
   std::unique_lock lock(mu_);
   Entry& place = all_[f->name()];
-  if (place.function || !place.bytes.empty()) {
+  if (place.function || !place.bytes.empty() || place.is_instance()) {
     return AlreadyExists("function '", Shown(f->name()), "': the graph has a function of that name; choose another");
   }
   place.function = std::move(f);
@@ -115,18 +168,30 @@ std::vector<std::string> FunctionLibrary::Names() const {
   std::shared_lock lock(mu_);
   std::vector<std::string> names;
   for (const auto& [name, entry] : all_) {
-    if (entry.function || !entry.bytes.empty()) names.push_back(name);
+    if ((entry.function && !entry.is_instance()) || !entry.bytes.empty()) names.push_back(name);
   }
   return names;
 }
 
 namespace {
 
-constexpr uint32_t kFunctionOfLibrary = 1;
+enum LibraryField : uint32_t { kFunctionOfLibrary = 1, kGradientOfLibrary = 2, kRegisteredGradient = 3 };
 
-// each(name, bytes) for the functions of a library.
-template <class Each>
-Status ForEachFunction(std::string_view library, Each&& each) {
+// The two names of a GradientDef or RegisteredGradient.
+StatusOr<std::pair<std::string, std::string>> ReadNames(std::string_view bytes) {
+  std::pair<std::string, std::string> names;
+  WireReader reader(bytes);
+  for (WireField f; reader.Next(&f);) {
+    if (f.number == 1 && f.type == WireField::kBytes) names.first = f.bytes;
+    if (f.number == 2 && f.type == WireField::kBytes) names.second = f.bytes;
+  }
+  if (reader.ok()) return names;
+  return InvalidArgument("a gradient of the function library is damaged or cut short at its byte ", reader.offset());
+}
+
+}  // namespace
+
+Status ForEachFunction(std::string_view library, const std::function<Status(const std::string& name, std::string_view def)>& each) {
   WireReader reader(library);
   for (WireField f; reader.Next(&f);) {
     if (f.number != kFunctionOfLibrary || f.type != WireField::kBytes) continue;
@@ -135,8 +200,6 @@ Status ForEachFunction(std::string_view library, Each&& each) {
   }
   return reader.ok() ? Status() : InvalidArgument("the function library is damaged or cut short at its byte ", reader.offset());
 }
-
-}  // namespace
 
 Status FunctionLibrary::Check(std::string_view library) const {
   std::shared_lock lock(mu_);
@@ -149,6 +212,14 @@ Status FunctionLibrary::Check(std::string_view library) const {
 
 Status FunctionLibrary::Store(std::string_view library) {
   std::unique_lock lock(mu_);
+  WireReader reader(library);
+  for (WireField f; reader.Next(&f);) {
+    if (f.type != WireField::kBytes || (f.number != kGradientOfLibrary && f.number != kRegisteredGradient)) continue;
+    ASSIGN_OR_RETURN(auto names, ReadNames(f.bytes));
+    const bool takes_inputs = f.number == kGradientOfLibrary;  // a GradientDef has the function first, the other one its gradient
+    if (!takes_inputs) std::swap(names.first, names.second);
+    gradients_[names.first] = {names.second, takes_inputs};
+  }
   return ForEachFunction(library, [this](const std::string& name, std::string_view bytes) {
     all_[name].bytes = bytes;
     return Status();
@@ -159,7 +230,7 @@ StatusOr<std::string> FunctionLibrary::ExportAdded() const {
   std::shared_lock lock(mu_);
   std::string out;
   for (const auto& [name, entry] : all_) {
-    if (!entry.function || !entry.bytes.empty()) continue;
+    if (!entry.function || !entry.bytes.empty() || entry.is_instance()) continue;
     ASSIGN_OR_RETURN(const std::string message, ExportFunctionDef(*entry.function));
     PutBytesField(kFunctionOfLibrary, message, &out);
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
@@ -44,6 +45,15 @@ class Function {
   const FunctionSpec spec_;
 };
 
+// Values of attributes as stored, by name.
+using AttrMessages = std::map<std::string, std::string, std::less<>>;
+
+// A function that gives the gradients of a node's inputs, given those of its outputs.
+struct StoredGradient {
+  std::string function;
+  bool takes_inputs = false;  // and, before them, the inputs
+};
+
 class FunctionLibrary {
  public:
   // graph: that has the library; outlives it.
@@ -56,6 +66,14 @@ class FunctionLibrary {
   // `base`, or base_1, base_2, ...: a name that no function has, nor will get from another call.
   std::string UniqueName(std::string_view base);
 
+  // The name by which a stored function is found whose attributes have these values. It is made when it is first asked for, and neither
+  // told by Names nor exported.
+  std::string Instance(std::string_view name, const AttrMessages& attrs);
+  // The function as stored, which an instance does not have. NOT_FOUND: it is not stored.
+  StatusOr<std::string> Stored(std::string_view name) const;
+  // What a library says is the gradient of calls of the function, or of nodes whose attribute _gradient_op_type is this. Empty: nothing.
+  std::optional<StoredGradient> GradientOf(std::string_view name);
+
   // Functions of a serialised FunctionDefLibrary. Check: whether Store can take them. Errors: INVALID_ARGUMENT for damaged bytes;
   // ALREADY_EXISTS where another function has the name of one.
   Status Check(std::string_view library) const;
@@ -67,10 +85,14 @@ class FunctionLibrary {
   struct Entry {
     std::shared_ptr<const Function> function;  // NULL: not read yet; without bytes: the name was given out
     std::string bytes;                         // as stored
+    std::string origin;                        // of an instance: the stored function
+    AttrMessages attrs;                        // and the values of its attributes
+    bool is_instance() const { return !origin.empty(); }
   };
   const Graph* const graph_;
   mutable std::shared_mutex mu_;
   std::map<std::string, Entry, std::less<>> all_;
+  std::map<std::string, StoredGradient, std::less<>> gradients_;
 };
 
 }  // namespace thalweg

@@ -10,6 +10,7 @@
 
 #include "framework/base/shown.h"
 #include "framework/graph/attr_proto.h"
+#include "framework/graph/function_signature.h"
 #include "framework/graph/graph_def.h"
 #include "framework/graph/graph_def_fields.h"
 #include "framework/io/wire.h"
@@ -21,10 +22,12 @@ namespace {
 
 using namespace graph_def;
 
-enum FunctionField : uint32_t { kSignature = 1, kNodeDef = 3, kRet = 4, kFunctionAttr = 5, kControlRet = 6, kArgAttr = 7 };
-enum SignatureField : uint32_t { kOpName = 1, kInputArg = 2, kOutputArg = 3, kOpAttr = 4, kIsStateful = 17, kControlOutput = 20 };
-enum ArgField : uint32_t { kArgName = 1, kArgType = 3, kTypeAttr = 4, kNumberAttr = 5, kTypeListAttr = 6 };
-constexpr uint32_t kArgAttrMap = 1;  // of ArgAttrs
+enum FunctionField : uint32_t { kSignature = 1, kNodeDef = 3, kRet = 4, kControlRet = 6, kArgAttr = 7 };
+enum SignatureField : uint32_t { kOpName = 1, kInputArg = 2, kOutputArg = 3, kIsStateful = 17, kControlOutput = 20 };
+enum ArgField : uint32_t { kArgName = 1, kArgType = 3, kHandleData = 7 };
+enum HandleField : uint32_t { kHandleType = 1, kHandleShape = 2 };
+constexpr uint32_t kShapeOfAttr = 7;  // of AttrValue
+constexpr uint32_t kArgAttrMap = 1;   // of ArgAttrs
 constexpr char kShapes[] = "_output_shapes";
 
 std::string MapEntry(std::string_view key, std::string_view value) {
@@ -43,7 +46,7 @@ class Exporter {
   StatusOr<std::string> Run() {
     for (size_t i = 0; i < f_.args().size(); ++i) args_.emplace(f_.args()[i].node, ArgName(f_.args()[i].node->name()));
     RETURN_IF_ERROR(AddNodes());
-    AddSignature();
+    RETURN_IF_ERROR(AddSignature());
     std::string out;
     PutBytesField(kSignature, signature_, &out);
     out += nodes_;
@@ -90,7 +93,7 @@ class Exporter {
       const Node& node = *f_.body().node(id);
       if (args_.count(&node)) continue;
       stateful_ = stateful_ || node.op().stateful;
-      ASSIGN_OR_RETURN(const std::string message, NodeMessage(node, [this](const Edge& e) { return TextOf(e); }));
+      ASSIGN_OR_RETURN(const std::string message, NodeMessage(node, [this](const Edge& e) { return TextOf(e); }, false));
       PutBytesField(kNodeDef, message, &nodes_);
     }
     return Status();
@@ -101,18 +104,38 @@ class Exporter {
     return SerializeAttr(AttrValue::Shapes({arg.shape(0)}));
   }
 
-  void AddSignature() {
-    auto add = [this](uint32_t field, std::string_view name, uint32_t type) {
-      std::string arg;
-      PutBytesField(kArgName, name, &arg);
-      PutVarintField(kArgType, type, &arg);
-      PutBytesField(field, arg, &signature_);
-    };
+  // What a handle leads to: a DtypeAndShape.
+  static StatusOr<std::string> HandleMessage(const HandleInfo& handle) {
+    ASSIGN_OR_RETURN(const std::string attr, SerializeAttr(AttrValue::OfShape(handle.shape)));
+    std::string out;
+    PutVarintField(kHandleType, handle.dtype, &out);
+    WireReader reader(attr);
+    for (WireField f; reader.Next(&f);) {
+      if (f.number == kShapeOfAttr) PutBytesField(kHandleShape, f.bytes, &out);
+    }
+    return out;
+  }
+
+  Status AddArg(uint32_t field, std::string_view name, const Edge& e) {
+    std::string arg;
+    PutBytesField(kArgName, name, &arg);
+    PutVarintField(kArgType, e.node->out_type(e.port), &arg);
+    const HandleInfo& handle = e.node->handle(e.port);
+    if (e.node->out_type(e.port) == TW_RESOURCE && handle.dtype != 0) {
+      ASSIGN_OR_RETURN(const std::string message, HandleMessage(handle));
+      PutBytesField(kHandleData, message, &arg);
+    }
+    PutBytesField(field, arg, &signature_);
+    return Status();
+  }
+
+  Status AddSignature() {
     PutBytesField(kOpName, f_.name(), &signature_);
-    for (const Edge& e : f_.args()) add(kInputArg, args_.at(e.node), e.node->out_type(0));
-    for (size_t o = 0; o < f_.results().size(); ++o) add(kOutputArg, ResultName(o), f_.result_type(o));
+    for (const Edge& e : f_.args()) RETURN_IF_ERROR(AddArg(kInputArg, args_.at(e.node), e));
+    for (size_t o = 0; o < f_.results().size(); ++o) RETURN_IF_ERROR(AddArg(kOutputArg, ResultName(o), f_.results()[o]));
     if (stateful_) PutVarintField(kIsStateful, 1, &signature_);
     for (const Node* t : f_.targets()) PutBytesField(kControlOutput, t->name(), &signature_);
+    return Status();
   }
 
   const Function& f_;
@@ -124,20 +147,14 @@ class Exporter {
 
 // ---- In ----
 
-struct StoredArg {
-  std::string_view name;
-  uint32_t type = 0;
-  bool many = false;  // it has a type or a number by attribute
-};
-
 class Importer {
  public:
   Importer(std::string_view bytes, std::shared_ptr<Graph> body) : bytes_(bytes), body_(std::move(body)) {}
 
-  StatusOr<std::shared_ptr<const Function>> Run() {
-    Status s = Read();
-    if (s.ok()) s = AddNodes();
-    if (s.ok()) s = FindEnds();
+  StatusOr<std::shared_ptr<const Function>> Run(std::string_view name, const AttrMessages& attrs) {
+    ASSIGN_OR_RETURN(signature_, FunctionSignature::Read(bytes_));
+    spec_.name = name.empty() ? signature_.name : name;
+    Status s = Import(attrs);
     if (!s.ok()) return Prefix(s, StrCat("function '", Shown(spec_.name), "':"));
     spec_.body = std::move(body_);
     return Function::Make(std::move(spec_));
@@ -148,14 +165,20 @@ class Importer {
     return InvalidArgument(what, " is damaged or cut short at its byte ", reader.offset());
   }
 
+  Status Import(const AttrMessages& attrs) {
+    ASSIGN_OR_RETURN(attrs_, signature_.Attributes(attrs));
+    RETURN_IF_ERROR(Read());
+    RETURN_IF_ERROR(AddNodes());
+    return FindEnds();
+  }
+
   Status Read() {
     WireReader reader(bytes_);
     Status s;
     for (WireField f; s.ok() && reader.Next(&f);) {
       if (f.type != WireField::kBytes) continue;
       switch (f.number) {
-        case kSignature: s = ReadSignature(f.bytes); break;
-        case kNodeDef: PutBytesField(kNode, f.bytes, &nodes_); break;
+        case kNodeDef: s = ReadNode(f.bytes); break;
         case kRet: s = ReadPair(f.bytes, &rets_); break;
         case kControlRet: s = ReadPair(f.bytes, &control_rets_); break;
         case kArgAttr: s = ReadArgAttr(f.bytes); break;
@@ -163,36 +186,34 @@ class Importer {
       }
     }
     RETURN_IF_ERROR(s);
-    if (!reader.ok()) return Damaged("the FunctionDef", reader);
-    for (const auto& list : {args_, results_}) {
-      for (const StoredArg& a : list) {
-        if (a.many) return Unimplemented("'", Shown(a.name), "' has a type or number that each call says; write one function for each");
+    return reader.ok() ? Status() : Damaged("the FunctionDef", reader);
+  }
+
+  // With values in place of what the function's attributes say.
+  Status ReadNode(std::string_view bytes) {
+    if (signature_.attrs.empty()) {
+      PutBytesField(kNode, bytes, &nodes_);
+      return Status();
+    }
+    std::string node;
+    WireReader reader(bytes);
+    for (WireField f; reader.Next(&f);) {
+      if (f.number != kAttr || f.type != WireField::kBytes) {
+        node += f.raw;
+        continue;
       }
+      std::string_view key, value;
+      WireReader entry(f.bytes);
+      for (WireField e; entry.Next(&e);) {
+        if (e.number == kKey && e.type == WireField::kBytes) key = e.bytes;
+        if (e.number == kValue && e.type == WireField::kBytes) value = e.bytes;
+      }
+      if (!entry.ok()) return Damaged("an attribute of a node", entry);
+      ASSIGN_OR_RETURN(const std::string substituted, Substituted(value, attrs_));
+      PutBytesField(kAttr, MapEntry(key, substituted), &node);
     }
-    return Status();
-  }
-
-  Status ReadSignature(std::string_view bytes) {
-    WireReader reader(bytes);
-    for (WireField f; reader.Next(&f);) {
-      if (f.type != WireField::kBytes) continue;
-      if (f.number == kOpName) spec_.name = f.bytes;
-      if (f.number == kInputArg) RETURN_IF_ERROR(ReadArg(f.bytes, &args_));
-      if (f.number == kOutputArg) RETURN_IF_ERROR(ReadArg(f.bytes, &results_));
-    }
-    return reader.ok() ? Status() : Damaged("the signature", reader);
-  }
-
-  static Status ReadArg(std::string_view bytes, std::vector<StoredArg>* to) {
-    StoredArg arg;
-    WireReader reader(bytes);
-    for (WireField f; reader.Next(&f);) {
-      if (f.number == kArgName && f.type == WireField::kBytes) arg.name = f.bytes;
-      if (f.number == kArgType && f.type == WireField::kVarint) arg.type = uint32_t(f.value);
-      if (f.number == kTypeAttr || f.number == kNumberAttr || f.number == kTypeListAttr) arg.many = arg.many || !f.bytes.empty();
-    }
-    to->push_back(arg);
-    return reader.ok() ? Status() : Damaged(StrCat("argument ", to->size() - 1), reader);
+    PutBytesField(kNode, node, &nodes_);
+    return reader.ok() ? Status() : Damaged("a node", reader);
   }
 
   static Status ReadPair(std::string_view bytes, std::map<std::string_view, std::string_view>* to) {
@@ -239,35 +260,54 @@ class Importer {
     return value.shapes()[0];
   }
 
+  // Arguments, then nodes. What stands for other than one value has a name for each.
   Status AddNodes() {
     ASSIGN_OR_RETURN(const OpSchema* placeholder, body_->runtime().registry().FindRole("placeholder"));
     std::string graph;
-    for (size_t i = 0; i < args_.size(); ++i) {
-      std::string node;
-      PutBytesField(kName, args_[i].name, &node);
-      PutBytesField(kOp, placeholder->name, &node);
-      ASSIGN_OR_RETURN(const Shape shape, ShapeOf(i));
-      ASSIGN_OR_RETURN(const std::string dtype, SerializeAttr(AttrValue::Type(args_[i].type)));
-      ASSIGN_OR_RETURN(const std::string dims, SerializeAttr(AttrValue::OfShape(shape)));
-      PutBytesField(kAttr, MapEntry("dtype", dtype), &node);
-      PutBytesField(kAttr, MapEntry("shape", dims), &node);
-      PutBytesField(kNode, node, &graph);
-    }
-    graph += nodes_;
     ImportOptions options;
     options.function_body = true;
+    options.call_outputs = &call_outputs_;
+    for (size_t i = 0; i < signature_.args.size(); ++i) {
+      const StoredArg& arg = signature_.args[i];
+      ASSIGN_OR_RETURN(const std::vector<uint32_t> types, TypesOf(arg, attrs_));
+      std::vector<std::string>& names = arg_names_.emplace_back();
+      for (size_t k = 0; k < types.size(); ++k) {
+        names.push_back(arg.many() ? StrCat(arg.name, "_", k, "_of_", types.size()) : std::string(arg.name));
+        ASSIGN_OR_RETURN(const std::string node, ArgumentMessage(*placeholder, names.back(), types[k], i));
+        PutBytesField(kNode, node, &graph);
+        if (arg.handle.known()) options.handles[names.back()] = arg.handle;
+      }
+      if (arg.many()) options.lists[std::string(arg.name)] = names;
+    }
+    graph += nodes_;
     return ImportGraphDef(graph.data(), graph.size(), options, body_.get());
   }
 
+  StatusOr<std::string> ArgumentMessage(const OpSchema& placeholder, std::string_view name, uint32_t type, size_t i) {
+    std::string node;
+    PutBytesField(kName, name, &node);
+    PutBytesField(kOp, placeholder.name, &node);
+    ASSIGN_OR_RETURN(const Shape shape, ShapeOf(i));
+    ASSIGN_OR_RETURN(const std::string dtype, SerializeAttr(AttrValue::Type(type)));
+    ASSIGN_OR_RETURN(const std::string dims, SerializeAttr(AttrValue::OfShape(shape)));
+    PutBytesField(kAttr, MapEntry("dtype", dtype), &node);
+    PutBytesField(kAttr, MapEntry("shape", dims), &node);
+    return node;
+  }
+
   Status FindEnds() {
-    for (const StoredArg& a : args_) spec_.args.push_back({body_->Find(a.name), 0});
-    for (const StoredArg& r : results_) {
+    for (const auto& names : arg_names_) {
+      for (const std::string& name : names) spec_.args.push_back({body_->Find(name), 0});
+    }
+    for (const StoredArg& r : signature_.results) {
       auto ret = rets_.find(r.name);
       if (ret == rets_.end()) return InvalidArgument("nothing says what its result '", Shown(r.name), "' is");
-      ASSIGN_OR_RETURN(spec_.results.emplace_back(), ValueOf(ret->second));
-      if (spec_.results.back().node->out_type(spec_.results.back().port) != r.type) {
-        return InvalidArgument("its result '", Shown(r.name), "' is of another type than the signature says");
-      }
+      ASSIGN_OR_RETURN(const std::vector<uint32_t> types, TypesOf(r, attrs_));
+      ASSIGN_OR_RETURN(const std::vector<Edge> values, ValuesOf(ret->second));
+      bool same = values.size() == types.size();
+      for (size_t k = 0; same && k < types.size(); ++k) same = values[k].node->out_type(values[k].port) == types[k];
+      if (!same) return InvalidArgument("its result '", Shown(r.name), "' is of another type than the signature says");
+      spec_.results.insert(spec_.results.end(), values.begin(), values.end());
     }
     for (const auto& [output, name] : control_rets_) {
       const Node* node = body_->Find(name);
@@ -284,29 +324,38 @@ class Importer {
     return Status();
   }
 
-  // "x", "node:out:0".
-  StatusOr<Edge> ValueOf(std::string_view text) const {
-    const size_t first = text.find(':'), last = text.rfind(':');
-    const Node* node = body_->Find(text.substr(0, first));
-    int32_t port = 0;
-    if (node && first != text.npos) {
-      int32_t i = 0;
-      const std::string_view digits = text.substr(last + 1);
-      const bool plain =
-          !digits.empty() && digits.size() < 7 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-      for (char c : digits) i = plain ? i * 10 + (c - '0') : 0;
-      port = plain && first != last ? PortOf(*node, text.substr(first + 1, last - first - 1), i) : -2;
+  // "x", "node:out:0", "node:out" for all that the argument stands for.
+  StatusOr<std::vector<Edge>> ValuesOf(std::string_view text) const {
+    const auto none = [&] { return InvalidArgument("a result is '", Shown(text), "', which is no value of its body"); };
+    std::vector<Edge> values;
+    for (size_t i = 0; i < signature_.args.size(); ++i) {
+      if (signature_.args[i].name != text || !signature_.args[i].many()) continue;
+      for (const std::string& name : arg_names_[i]) values.push_back({body_->Find(name), 0});
+      return values;
     }
-    if (!node || port < 0 || port >= node->n_out())
-      return InvalidArgument("a result is '", Shown(text), "', which is no value of its body");
-    return Edge{node, port};
+    std::string_view name, argument;
+    int32_t port = 0;
+    if (!SplitBodyInput(text, &name, &argument, &port)) return none();
+    const Node* node = body_->Find(name);
+    if (!node) return none();
+    if (argument.empty()) return std::vector<Edge>{{node, 0}};
+    auto call = call_outputs_.find(node->name());
+    const auto [begin, end] = OutputsOf(*node, argument, call == call_outputs_.end() ? nullptr : &call->second);
+    if (port != kAllPorts && begin + port >= end) return none();
+    for (int32_t o = begin; o < end; ++o) {
+      if (port == kAllPorts || o == begin + port) values.push_back({node, o});
+    }
+    return begin < 0 || values.empty() ? StatusOr<std::vector<Edge>>(none()) : values;
   }
 
   const std::string_view bytes_;
   std::shared_ptr<Graph> body_;
   FunctionSpec spec_;
-  std::vector<StoredArg> args_, results_;
+  FunctionSignature signature_;
+  AttrMessages attrs_;
   std::string nodes_;
+  std::vector<std::vector<std::string>> arg_names_;  // of the placeholders, per argument
+  std::map<std::string, CallOutputs, std::less<>> call_outputs_;
   std::map<std::string_view, std::string_view> rets_, control_rets_;
   std::map<uint64_t, std::string_view> shapes_;
 };
@@ -330,8 +379,9 @@ StatusOr<std::string> FunctionName(std::string_view function_def) {
   return InvalidArgument("a FunctionDef has no name");
 }
 
-StatusOr<std::shared_ptr<const Function>> ImportFunctionDef(std::string_view function_def, std::shared_ptr<Graph> body) {
-  return Importer(function_def, std::move(body)).Run();
+StatusOr<std::shared_ptr<const Function>> ImportFunctionDef(std::string_view function_def, std::shared_ptr<Graph> body,
+                                                            std::string_view name, const AttrMessages& attrs) {
+  return Importer(function_def, std::move(body)).Run(name, attrs);
 }
 
 }  // namespace thalweg

@@ -152,7 +152,7 @@ StatusOr<const Node*> Graph::CheckAndAdd(const OpSchema& op, std::vector<AttrVal
   if (s.ok()) s = Infer(spec->name, node.get());
   if (s.ok() && spec->handle.known()) node->handles_.assign(1, std::move(spec->handle));
   if (s.ok() && !op.runs_as.empty()) s = Lower(node.get());
-  if (s.ok() && FlowOf(op) == Flow::kMerge) PrepareMerge(node.get());
+  if (s.ok() && FlowOf(*node) == Flow::kMerge) PrepareMerge(node.get());
   if (!s.ok()) return Prefix(s, NodeTitle(op.name, spec->name, spec->place) + ":");
   return Insert(std::move(node), spec);
 }
@@ -288,15 +288,21 @@ Status Graph::Lower(Node* node) const {
   std::vector<AttrValue> attrs;
   for (const AttrSpec& a : op->attrs) {
     const AttrValue* same = node->FindAttr(a.name);
+    // An op on values of any type takes the handles as such.
+    for (size_t k = 0; same && k < op->inputs.size() && k < node->op().inputs.size(); ++k) {
+      if (op->inputs[k].type_attr == a.name && node->op().inputs[k].ref) same = nullptr;
+    }
     attrs.push_back(same ? *same : AttrValue());
   }
   ASSIGN_OR_RETURN(auto runs, Node::Beside(node, *op, node->inputs_, in_types, std::move(attrs)));
+  const bool hands_on = given && runs->n_in() + node->n_out() > int32_t(runs->types_.size());  // else it gives handles
   for (int32_t o = 0; o < node->n_out(); ++o) {
     const bool ref = IsRef(node->out_type(o));
-    if (ref && given) continue;
+    if (ref && hands_on) continue;
     out_types.push_back(ref ? uint32_t{TW_RESOURCE} : node->out_type(o));
     runs->shapes_.push_back(ref ? Shape(std::vector<int64_t>{}) : node->shape(o));
-    runs->handles_.push_back(ref ? HandleInfo{BaseType(node->out_type(o)), node->shape(o)} : HandleInfo());
+    const bool variable = ref && (given || op->outputs[0].resource == TW_VARIABLE_TYPE);
+    runs->handles_.push_back(variable ? HandleInfo{BaseType(node->out_type(o)), node->shape(o)} : HandleInfo());
   }
   if (!std::equal(out_types.begin(), out_types.end(), runs->types_.begin() + node->n_in(), runs->types_.end())) {
     return InvalidArgument("it runs as op ", op->name, ", whose outputs are not its own");
@@ -326,21 +332,21 @@ void Graph::PrepareMerge(Node* node) {
   if (!node->rare_) node->rare_ = std::make_unique<Node::Rare>();
   node->rare_->back = std::make_unique<std::atomic<const Node*>[]>(node->inputs_.size());
   for (const Edge& e : node->inputs_) {
-    if (FlowOf(e.node->op()) != Flow::kEnter) continue;
+    if (FlowOf(*e.node) != Flow::kEnter) continue;
     node->shapes_[0] = Shape();
     node->handles_.clear();
   }
 }
 
 Status Graph::CloseLoop(const Node* merge, int32_t input, const Node* next) {
-  if (!merge || FlowOf(merge->op()) != Flow::kMerge) {
+  if (!merge || FlowOf(*merge) != Flow::kMerge) {
     return InvalidArgument(merge ? merge->title() : "no node", ": only a Merge takes the value of a NextIteration");
   }
   std::unique_lock lock(mu_);
   const auto fails = [&](Status s) { return OfNode(*merge, Prefix(s, merge->title() + ":")); };
   const auto mine = [&](const Node* n) { return size_t(n->id()) < nodes_.size() && nodes_[size_t(n->id())].get() == n; };
   if (input < 0 || input >= merge->n_in()) return fails(InvalidArgument("there is no input ", input, "; it has ", merge->n_in()));
-  if (!next || FlowOf(next->op()) != Flow::kNextIteration) {
+  if (!next || FlowOf(*next) != Flow::kNextIteration) {
     return fails(InvalidArgument("input ", input, " is to be closed with ", next ? next->title() : "nothing", "; give a NextIteration"));
   }
   if (!mine(merge) || !mine(next)) return fails(InvalidArgument("the Merge and ", next->title(), " must be of this graph"));
@@ -463,6 +469,19 @@ const Node* Graph::ExtendedBy(const Node* node) const {
   std::shared_lock lock(mu_);
   auto it = extended_.find(node);
   return it == extended_.end() ? nullptr : it->second;
+}
+
+void Graph::Replace(const Edge& value, const Edge& by) {
+  std::unique_lock lock(mu_);
+  replaced_.emplace(std::pair(value.node, value.port), by);
+  has_replaced_.store(true, std::memory_order_release);
+}
+
+Edge Graph::ReplacedBy(const Edge& value) const {
+  if (!has_replaced()) return {};
+  std::shared_lock lock(mu_);
+  auto it = replaced_.find(std::pair(value.node, value.port));
+  return it == replaced_.end() ? Edge() : it->second;
 }
 
 const Node* Graph::Find(std::string_view name) const {

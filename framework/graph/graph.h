@@ -14,6 +14,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "framework/base/status.h"
@@ -206,6 +207,12 @@ class Graph {
   void Extend(const Node* node, const Node* by);
   // NULL: nothing runs in its place.
   const Node* ExtendedBy(const Node* node) const;
+  // `by` is the same value, made another way: a plan that needs by.node, or what runs in its place, reads `by` wherever `value` is read, so
+  // that only one of the two ways is gone. Each value once.
+  void Replace(const Edge& value, const Edge& by);
+  // Empty: nothing does.
+  Edge ReplacedBy(const Edge& value) const;
+  bool has_replaced() const { return has_replaced_.load(std::memory_order_acquire); }
 
   const Node* Find(std::string_view name) const;  // NULL: none
   // "name", "name:1"; "^name" is refused.
@@ -240,6 +247,8 @@ class Graph {
   std::atomic<bool> has_imported_{false};
   std::atomic<bool> has_extended_{false};
   std::unordered_map<const Node*, const Node*> extended_;
+  std::atomic<bool> has_replaced_{false};
+  std::map<std::pair<const Node*, int32_t>, Edge> replaced_;
   mutable std::shared_mutex mu_;
   GraphExtras extras_;
   std::vector<std::unique_ptr<Node>> nodes_;

@@ -2,13 +2,19 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "framework/base/status.h"
 #include "framework/graph/graph.h"
 
 namespace thalweg {
+
+// Of a node that calls a function by having its name as its op: the outputs [first, second) that each result stands for.
+using CallOutputs = std::map<std::string, std::pair<int32_t, int32_t>, std::less<>>;
 
 struct ImportOptions {
   std::string prefix;          // "scope": node "a" becomes "scope/a"
@@ -17,16 +23,29 @@ struct ImportOptions {
   uint64_t max_bytes = (uint64_t{1} << 31) - 1;
   uint64_t max_nodes = 1u << 20;
   uint64_t max_splat_bytes = 64u << 20;
-  bool function_body = false;  // inputs are written as those of a FunctionDef's nodes
+  // Of the nodes of a FunctionDef, whose inputs are written in another way:
+  bool function_body = false;
+  std::map<std::string, std::vector<std::string>, std::less<>> lists;       // arguments that stand for other than one value: their names
+  std::map<std::string, HandleInfo, std::less<>> handles;                   // what arguments lead to, by name
+  std::map<std::string, CallOutputs, std::less<>>* call_outputs = nullptr;  // filled, by node; NULL: nobody wants it
 };
 
-// Output `i` of those that an output argument of the node stands for; -2: there is none.
-int32_t PortOf(const Node& node, std::string_view argument, int32_t i);
+// An attribute of a node that calls a function by having its name as its op: that name. No attribute of a NodeDef has this one, and with it
+// a node is written as it was read.
+inline constexpr char kOpAsWritten[] = "";
+
+// An input of a FunctionDef's node: "x" -> the argument x; "n:y:2" -> value 2 of output y of node n; "n:y" -> all of them, port kAllPorts;
+// "^n" -> port -1. False for anything else, but the name may be none.
+constexpr int32_t kAllPorts = -3;
+bool SplitBodyInput(std::string_view text, std::string_view* name, std::string_view* argument, int32_t* port);
+// The outputs [first, second) that an output argument of the node stands for; -1: there is no such argument. call: see CallOutputs; NULL:
+// the node is written as the op that it is.
+std::pair<int32_t, int32_t> OutputsOf(const Node& node, std::string_view argument, const CallOutputs* call);
 
 // How an input of a NodeDef is written.
 using InputText = std::function<std::string(const Edge&)>;
-// A node as a serialised NodeDef.
-StatusOr<std::string> NodeMessage(const Node& node, const InputText& text_of);
+// A node as a serialised NodeDef. as_written: what calls a function by having its name as its op goes on doing so.
+StatusOr<std::string> NodeMessage(const Node& node, const InputText& text_of, bool as_written);
 
 // Adds the nodes of a serialised GraphDef, checked as AddNode checks them: all, or none. They may stand in any order; those that do not
 // wait for a later one keep their order. Attributes with a leading underscore, the library and fields that we do not know are kept byte

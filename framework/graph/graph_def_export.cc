@@ -14,8 +14,12 @@ using namespace graph_def;
 constexpr uint64_t kMostBytes = (uint64_t{1} << 31) - 1;
 
 // Attribute messages by name.
-StatusOr<std::map<std::string, std::string>> Attributes(const Node& node) {
+StatusOr<std::map<std::string, std::string>> Attributes(const Node& node, bool as_written) {
   std::map<std::string, std::string> all = node.extra_attrs();
+  if (all.erase(kOpAsWritten)) {
+    if (as_written) return all;
+    std::erase_if(all, [](const auto& attr) { return attr.first[0] != '_'; });  // those of the function
+  }
   for (size_t i = 0; i < node.attrs().size(); ++i) {
     const std::string& name = node.op().attrs[i].name;
     if (all.count(name)) continue;  // its full form
@@ -31,17 +35,18 @@ StatusOr<std::map<std::string, std::string>> Attributes(const Node& node) {
 
 }  // namespace
 
-StatusOr<std::string> NodeMessage(const Node& node, const InputText& text_of) {
+StatusOr<std::string> NodeMessage(const Node& node, const InputText& text_of, bool as_written) {
   std::string out, entry;
+  const auto written = node.extra_attrs().find(kOpAsWritten);
   PutBytesField(kName, node.name(), &out);
-  PutBytesField(kOp, node.op().name, &out);
+  PutBytesField(kOp, as_written && written != node.extra_attrs().end() ? written->second : node.op().name, &out);
   for (int32_t i = 0; i < node.n_in(); ++i) {
     const Node* back = node.back(i);
     PutBytesField(kInput, text_of(back ? Edge{back, 0} : node.inputs()[size_t(i)]), &out);
   }
   for (const Node* c : node.controls()) PutBytesField(kInput, StrCat("^", c->name()), &out);
   if (!node.device().empty()) PutBytesField(kDevice, node.device(), &out);
-  ASSIGN_OR_RETURN(const auto attrs, Attributes(node));
+  ASSIGN_OR_RETURN(const auto attrs, Attributes(node, as_written));
   for (const auto& [name, message] : attrs) {
     entry.clear();
     PutBytesField(kKey, name, &entry);
@@ -69,7 +74,7 @@ StatusOr<std::string> ExportGraphDef(const Graph& graph) {
   const GraphExtras extras = graph.extras();
   std::string out;
   for (int32_t i = 0, n = graph.size(); i < n; ++i) {
-    ASSIGN_OR_RETURN(const std::string message, NodeMessage(*graph.node(i), [](const Edge& e) { return e.text(); }));
+    ASSIGN_OR_RETURN(const std::string message, NodeMessage(*graph.node(i), [](const Edge& e) { return e.text(); }, true));
     PutBytesField(kNode, message, &out);
     if (out.size() + extras.library.size() + extras.unknown_fields.size() > kMostBytes) {
       return ResourceExhausted("the graph takes more than 2 GiB, which no GraphDef may have; keep large constants in a checkpoint");

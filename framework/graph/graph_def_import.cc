@@ -9,6 +9,8 @@
 #include "framework/graph/attr_proto.h"
 #include "framework/graph/flow.h"
 #include "framework/graph/function.h"
+#include "framework/graph/function_def.h"
+#include "framework/graph/function_signature.h"
 #include "framework/graph/graph_def.h"
 #include "framework/graph/graph_def_fields.h"
 #include "framework/graph/name_index.h"
@@ -70,16 +72,14 @@ bool SplitInput(std::string_view text, std::string_view* name, int32_t* port) {
   return true;
 }
 
-// In the body of a function: "x" -> the argument x, "n:y:2" -> output 2 of those that argument y of node n stands for.
-bool SplitInput(std::string_view text, bool in_function, std::string_view* name, std::string_view* argument, int32_t* port) {
-  if (!SplitInput(text, name, port)) return false;
-  if (!in_function || *port == kControl) return true;
-  const size_t colon = name->rfind(':');
-  if (colon == name->npos) return text.find(':') == text.npos;
-  *argument = name->substr(colon + 1);
-  *name = name->substr(0, colon);
-  return !argument->empty();
-}
+// What a node that has a function's name as its op calls, and with which values of the function's attributes.
+struct DirectCall {
+  std::string bytes;  // the function
+  FunctionSignature signature;
+  CallOutputs outputs;
+  std::vector<uint32_t> in_types, out_types;
+  std::string function;
+};
 
 class Importer {
  public:
@@ -96,6 +96,10 @@ class Importer {
     RETURN_IF_ERROR(ReadGraph(bytes));
     RETURN_IF_ERROR(CheckVersions());
     RETURN_IF_ERROR(IndexNames());
+    RETURN_IF_ERROR(ForEachFunction(extras_.library, [this](const std::string& name, std::string_view def) {
+      functions_.emplace(name, def);
+      return Status();
+    }));
     sources_.resize(inputs_.size());
     for (StoredNode& n : nodes_) n.schema = OpOf(n.op);
     for (const StoredNode& n : nodes_) RETURN_IF_ERROR(FindSources(n));
@@ -115,6 +119,8 @@ class Importer {
   Status ReadVersions(std::string_view bytes);
   Status ReadNode(std::string_view bytes);
   Status ReadAttr(std::string_view bytes);
+  Status ReadInput(std::string_view text);
+  Status CountListed(size_t n);
   Status SortAttrs(const StoredNode& node);
   Status CheckVersions() const;
   Status IndexNames();
@@ -123,8 +129,14 @@ class Importer {
   Status Sort();
   Status DescribeCycle(const std::vector<uint32_t>& waits_for) const;
   Status Build(int32_t i);
+  StatusOr<const DirectCall*> FindCall(const StoredNode& node);
+  Status BuildCall(const StoredNode& node, const DirectCall& call, NodeSpec* spec);
+  StatusOr<std::string> StoredFunction(std::string_view name);
+  StatusOr<std::string> FunctionFor(std::string_view name, const AttrMessages& attrs);
+  Status SetFunctions(std::string_view message, AttrValue* value);
+  Status AddInput(const StoredNode& node, uint32_t at, NodeSpec* spec);
   Status CloseLoops();
-  Status SetInputs(const StoredNode& node, NodeSpec* spec) const;
+  Status SetInputs(const StoredNode& node, NodeSpec* spec);
   Status SetAttr(const OpSchema& op, const StoredAttr& attr, std::vector<AttrValue>* values, NodeSpec* spec);
   Status SetColocation(std::string_view message, NodeSpec* spec);
   std::string NameOf(const StoredNode& n) const { return StrCat(scope_, n.name); }
@@ -136,6 +148,7 @@ class Importer {
     return by_name_.Find(name, [this](int32_t i) { return nodes_[size_t(i)].name; });
   }
   const OpSchema* OpOf(std::string_view name);
+  Flow FlowOfOp(const OpSchema* op);
 
   const ImportOptions& options_;
   Graph* graph_;
@@ -145,12 +158,15 @@ class Importer {
   SplatBudget splat_;
   std::vector<StoredNode> nodes_;
   std::vector<std::string_view> inputs_;  // of all nodes
+  size_t listed_ = 0;                     // inputs that lists stand for
   std::vector<Source> sources_;           // of all inputs
   std::vector<StoredAttr> attrs_;         // of all nodes
   NameIndex by_name_;
   std::unordered_map<std::string_view, const OpSchema*> ops_;  // that were looked up
   std::vector<int32_t> order_;
   std::vector<const Node*> made_;
+  std::map<std::string, std::string_view, std::less<>> functions_;  // of the file
+  std::map<std::string_view, DirectCall> calls_;                    // by node
 };
 
 Status Damaged(std::string_view what, const WireReader& reader) {
@@ -221,7 +237,7 @@ Status Importer::ReadNode(std::string_view bytes) {
     else if (is_text && f.number == kOp)
       node.op = f.bytes;
     else if (is_text && f.number == kInput)
-      inputs_.push_back(f.bytes);
+      s = ReadInput(f.bytes);
     else if (is_text && f.number == kDevice)
       node.device = f.bytes;
     else if (is_text && f.number == kAttr)
@@ -244,6 +260,25 @@ Status Importer::ReadNode(std::string_view bytes) {
   RETURN_IF_ERROR(SortAttrs(node));
   nodes_.push_back(std::move(node));
   return Status();
+}
+
+// An argument that stands for several values is as many inputs.
+Status Importer::ReadInput(std::string_view text) {
+  auto list = options_.lists.find(text);
+  if (list == options_.lists.end()) {
+    inputs_.push_back(text);
+    return Status();
+  }
+  RETURN_IF_ERROR(CountListed(list->second.size()));
+  inputs_.insert(inputs_.end(), list->second.begin(), list->second.end());
+  return Status();
+}
+
+// Few words may stand for many inputs.
+Status Importer::CountListed(size_t n) {
+  constexpr size_t kMost = 1 << 20;
+  listed_ += n;
+  return listed_ <= kMost ? Status() : ResourceExhausted("lists of values stand for more than ", kMost, " inputs");
 }
 
 Status Importer::ReadAttr(std::string_view bytes) {
@@ -289,7 +324,8 @@ Status Importer::FindSources(const StoredNode& node) {
     const uint32_t i = at - node.inputs.begin;
     std::string_view name;
     Source& source = sources_[at];
-    const bool is_input = SplitInput(text, options_.function_body, &name, &source.argument, &source.port);
+    const bool is_input =
+        options_.function_body ? SplitBodyInput(text, &name, &source.argument, &source.port) : SplitInput(text, &name, &source.port);
     source.node = is_input ? Find(name) : NameIndex::kNone;
     if (source.node == NameIndex::kNone && (!is_input || !IsNodeName(name))) {
       return InvalidArgument(Title(node), " input ", i, " is '", Shown(IsPlainText(text) ? text : "?"),
@@ -303,7 +339,13 @@ Status Importer::FindSources(const StoredNode& node) {
     }
     control_seen = source.port == kControl;
   }
-  return node.schema && FlowOf(*node.schema) == Flow::kMerge ? FindBackEdges(node) : Status();
+  return FlowOfOp(node.schema) == Flow::kMerge ? FindBackEdges(node) : Status();
+}
+
+// As what it runs. op: NULL: none is known.
+Flow Importer::FlowOfOp(const OpSchema* op) {
+  if (op && !op->runs_as.empty()) op = OpOf(op->runs_as);
+  return op ? FlowOf(*op) : Flow::kNone;
 }
 
 // Of a merge. What comes from a NextIteration is there an iteration later, so nothing waits for it when nodes are put in order.
@@ -311,8 +353,7 @@ Status Importer::FindBackEdges(const StoredNode& node) {
   bool forward = false, back = false;
   for (uint32_t at = node.inputs.begin; at < node.inputs.end; ++at) {
     Source& s = sources_[at];
-    const OpSchema* from = nodes_[size_t(s.node)].schema;
-    const bool is_back = s.port == 0 && from && FlowOf(*from) == Flow::kNextIteration;
+    const bool is_back = s.port == 0 && FlowOfOp(nodes_[size_t(s.node)].schema) == Flow::kNextIteration;
     if (is_back) s.port = kBack;
     back = back || is_back;
     forward = forward || s.port >= 0;
@@ -411,27 +452,68 @@ Status Importer::SetAttr(const OpSchema& op, const StoredAttr& attr, std::vector
   }
   bool whole;
   ASSIGN_OR_RETURN((*values)[size_t(at)], ParseAttr(message, op.attrs[size_t(at)], &splat_, &whole));
-  if (!whole) spec->extra_attrs.emplace(name, message);
+  if (whole) return Status();
+  spec->extra_attrs.emplace(name, message);
+  return SetFunctions(message, &(*values)[size_t(at)]);
+}
+
+// A function's FunctionDef, of the file or of the graph that it is read into.
+StatusOr<std::string> Importer::StoredFunction(std::string_view name) {
+  if (auto it = functions_.find(name); it != functions_.end()) return std::string(it->second);
+  const auto library = graph_->functions();
+  if (!library) return FailedPrecondition("the graph around this one is gone");
+  return library->Stored(name);
+}
+
+// The name by which a function is found that has these values for its attributes. Others than its own say nothing of it.
+StatusOr<std::string> Importer::FunctionFor(std::string_view name, const AttrMessages& attrs) {
+  const auto stored = StoredFunction(name);
+  const auto library = graph_->functions();
+  if (!stored.ok() || !library) return std::string(name);  // whoever calls it says so
+  ASSIGN_OR_RETURN(const FunctionSignature signature, FunctionSignature::Read(*stored));
+  if (signature.attrs.empty()) return std::string(name);
+  ASSIGN_OR_RETURN(const AttrMessages own, signature.Attributes(attrs));
+  return library->Instance(name, own);
+}
+
+Status Importer::SetFunctions(std::string_view message, AttrValue* value) {
+  ASSIGN_OR_RETURN(const std::vector<NamedFunction> functions, FunctionsOf(message));
+  std::vector<std::string> names;
+  for (const NamedFunction& f : functions) {
+    ASSIGN_OR_RETURN(names.emplace_back(), FunctionFor(f.name, f.attrs));
+  }
+  *value = value->is_list() ? AttrValue::Funcs(std::move(names)) : AttrValue::Func(names[0]);
   return Status();
 }
 
-Status Importer::SetInputs(const StoredNode& node, NodeSpec* spec) const {
+Status Importer::SetInputs(const StoredNode& node, NodeSpec* spec) {
   spec->inputs.reserve(node.inputs.end - node.inputs.begin);
-  const std::span<const Source> sources = SourcesOf(node);
-  for (uint32_t at = node.inputs.begin; at < node.inputs.end; ++at) {
-    // What closes a loop is not there yet: see CloseLoops. Until then another input stands in, of the same type as all of a merge.
-    const Source& s =
-        sources_[at].port == kBack ? *std::find_if(sources.begin(), sources.end(), [](auto& o) { return o.port >= 0; }) : sources_[at];
-    const Node* from = made_[size_t(s.node)];
-    const int32_t port = s.argument.empty() ? s.port : PortOf(*from, s.argument, s.port);
-    if (port == kControl) {
-      spec->controls.push_back(from);
-    } else if (port >= 0 && port < from->n_out()) {
-      spec->inputs.push_back({from, port});
-    } else {
-      return InvalidArgument(Title(node), " input ", at - node.inputs.begin, " is '", Shown(inputs_[at]), "', but ", from->title(), " has ",
-                             from->n_out(), " outputs");
-    }
+  for (uint32_t at = node.inputs.begin; at < node.inputs.end; ++at) RETURN_IF_ERROR(AddInput(node, at, spec));
+  return Status();
+}
+
+Status Importer::AddInput(const StoredNode& node, uint32_t at, NodeSpec* spec) {
+  // What closes a loop is not there yet: see CloseLoops. Until then another input stands in, of the same type as all of a merge.
+  const std::span<const Source> all = SourcesOf(node);
+  const Source& s = sources_[at].port == kBack ? *std::find_if(all.begin(), all.end(), [](auto& o) { return o.port >= 0; }) : sources_[at];
+  const Node* from = made_[size_t(s.node)];
+  if (s.port == kControl) {
+    spec->controls.push_back(from);
+    return Status();
+  }
+  std::pair<int32_t, int32_t> outputs(0, from->n_out());
+  if (!s.argument.empty()) {
+    auto call = calls_.find(nodes_[size_t(s.node)].name);
+    outputs = OutputsOf(*from, s.argument, call == calls_.end() ? nullptr : &call->second.outputs);
+  }
+  if (outputs.first >= 0 && s.port == kAllPorts) {
+    RETURN_IF_ERROR(CountListed(size_t(outputs.second - outputs.first)));
+    for (int32_t o = outputs.first; o < outputs.second; ++o) spec->inputs.push_back({from, o});
+  } else if (outputs.first >= 0 && s.port < outputs.second - outputs.first) {
+    spec->inputs.push_back({from, outputs.first + s.port});
+  } else {
+    return InvalidArgument(Title(node), " input ", at - node.inputs.begin, " is '", Shown(inputs_[at]), "', but ", from->title(), " has ",
+                           from->n_out(), " outputs");
   }
   return Status();
 }
@@ -449,20 +531,75 @@ Status Importer::Build(int32_t i) {
   spec.name = scope_;
   spec.name += node.name;
   const OpSchema* op = node.schema;
+  const DirectCall* call = nullptr;
   if (!op) {
+    ASSIGN_OR_RETURN(call, FindCall(node));
+  }
+  if (!op && !call) {
     spec.op = node.op;
     return scratch_.AddNode(std::move(spec)).status();  // which says what to do about it
   }
   spec.imported = true;
   spec.device = node.device.empty() ? options_.default_device : std::string(node.device);
   spec.unknown_fields = std::move(node.unknown);
+  if (auto handle = options_.handles.find(node.name); handle != options_.handles.end()) spec.handle = handle->second;
   RETURN_IF_ERROR(SetInputs(node, &spec));
+  if (call) {
+    RETURN_IF_ERROR(BuildCall(node, *call, &spec));
+    ASSIGN_OR_RETURN(made_[size_t(i)], scratch_.AddNode(std::move(spec)));
+    if (options_.call_outputs) options_.call_outputs->emplace(made_[size_t(i)]->name(), call->outputs);
+    return Status();
+  }
   std::vector<AttrValue> values(op->attrs.size());
   for (uint32_t k = node.attrs.begin; k < node.attrs.end; ++k) {
     Status s = SetAttr(*op, attrs_[k], &values, &spec);
     if (!s.ok()) return Prefix(s, StrCat(Title(node), " attribute '", Shown(attrs_[k].first), "':"));
   }
   ASSIGN_OR_RETURN(made_[size_t(i)], scratch_.AddNode(*op, std::move(values), std::move(spec)));
+  return Status();
+}
+
+// NULL: the node's op is no function either.
+StatusOr<const DirectCall*> Importer::FindCall(const StoredNode& node) {
+  auto stored = StoredFunction(node.op);
+  if (stored.status().code() == absl::StatusCode::kNotFound) return nullptr;
+  RETURN_IF_ERROR(stored.status());
+  DirectCall& call = calls_[node.name];
+  call.bytes = *std::move(stored);
+  ASSIGN_OR_RETURN(call.signature, FunctionSignature::Read(call.bytes));
+  AttrMessages given;
+  for (uint32_t k = node.attrs.begin; k < node.attrs.end; ++k) given.emplace(attrs_[k].first, attrs_[k].second);
+  ASSIGN_OR_RETURN(const AttrMessages own, call.signature.Attributes(given));
+  ASSIGN_OR_RETURN(call.function, FunctionFor(node.op, own));
+  for (const StoredArg& a : call.signature.args) {
+    ASSIGN_OR_RETURN(const std::vector<uint32_t> types, TypesOf(a, own));
+    call.in_types.insert(call.in_types.end(), types.begin(), types.end());
+  }
+  for (const StoredArg& r : call.signature.results) {
+    ASSIGN_OR_RETURN(const std::vector<uint32_t> types, TypesOf(r, own));
+    const auto first = int32_t(call.out_types.size());
+    call.out_types.insert(call.out_types.end(), types.begin(), types.end());
+    call.outputs[std::string(r.name)] = {first, int32_t(call.out_types.size())};
+  }
+  return &call;
+}
+
+// It becomes the op that calls functions.
+Status Importer::BuildCall(const StoredNode& node, const DirectCall& call, NodeSpec* spec) {
+  ASSIGN_OR_RETURN(const OpSchema* op, graph_->runtime().registry().FindRole(call.signature.stateful ? "call" : "stateless_call"));
+  spec->op = op->name;
+  spec->attrs["Tin"] = AttrValue::Types(call.in_types);
+  spec->attrs["Tout"] = AttrValue::Types(call.out_types);
+  spec->attrs["f"] = AttrValue::Func(call.function);
+  spec->extra_attrs[kOpAsWritten] = node.op;
+  for (uint32_t k = node.attrs.begin; k < node.attrs.end; ++k) {
+    const auto& [name, message] = attrs_[k];
+    if (name == "_class") {
+      RETURN_IF_ERROR(SetColocation(message, spec));
+    } else {
+      spec->extra_attrs.emplace(name, message);
+    }
+  }
   return Status();
 }
 
@@ -478,11 +615,25 @@ Status Importer::CloseLoops() {
 
 }  // namespace
 
-int32_t PortOf(const Node& node, std::string_view argument, int32_t i) {
+bool SplitBodyInput(std::string_view text, std::string_view* name, std::string_view* argument, int32_t* port) {
+  *argument = {};
+  const size_t first = text.find(':');
+  if (first == text.npos) return SplitInput(text, name, port);
+  *name = text.substr(0, first);
+  *argument = text.substr(first + 1);
+  *port = kAllPorts;
+  if (argument->find(':') != argument->npos && !SplitInput(*argument, argument, port)) return false;
+  return !argument->empty() && argument->find(':') == argument->npos && *port != kControl;
+}
+
+std::pair<int32_t, int32_t> OutputsOf(const Node& node, std::string_view argument, const CallOutputs* call) {
+  if (call) {
+    auto at = call->find(argument);
+    return at == call->end() ? std::pair(-1, -1) : at->second;
+  }
   const int o = node.op().FindOutput(argument);
-  if (o < 0) return -2;
-  const int64_t port = int64_t{node.out_at()[size_t(o)]} + i;
-  return port < node.out_at()[size_t(o) + 1] ? int32_t(port) : -2;
+  if (o < 0) return {-1, -1};
+  return {int32_t(node.out_at()[size_t(o)]), int32_t(node.out_at()[size_t(o) + 1])};
 }
 
 Status ImportGraphDef(const void* bytes, uint64_t n, const ImportOptions& options, Graph* graph) {

@@ -3,6 +3,7 @@
 // ever sees a reference.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
@@ -10,6 +11,9 @@
 
 namespace thalweg {
 namespace {
+
+// The node gives a handle for each reference that it hands on; others hand on what they were given.
+bool GivesHandles(const Node& n) { return n.runs_as() && n.runs_as()->n_out() == n.n_out(); }
 
 uint64_t EdgeKey(const Edge& e) { return uint64_t(uint32_t(e.node->id())) << 16 | uint64_t(uint32_t(e.port)); }
 
@@ -20,12 +24,25 @@ struct Reference {
   const Node* read = nullptr;  // what answers the value
 };
 
+// Work nodes by the id of their node; -1: none. As large as what is needed, whatever the size of the graph.
+class WorkIndex {
+ public:
+  int32_t& operator[](size_t id) { return at_.try_emplace(id, -1).first->second; }
+  int32_t operator[](size_t id) const {
+    auto it = at_.find(id);
+    return it == at_.end() ? -1 : it->second;
+  }
+  void Reserve(size_t n) { at_.reserve(n); }
+
+ private:
+  std::unordered_map<size_t, int32_t> at_;
+};
+
 class Builder {
  public:
-  Builder(Graph* graph, const Signature& signature, WorkGraph* w) : sig_(signature), w_(*w) {
+  Builder(Graph* graph, const Signature& signature, WorkGraph* w) : graph_(graph), sig_(signature), w_(*w) {
     w->graph = graph;
     w->signature = &signature;
-    index_.resize(size_t(graph->size()), -1);
   }
 
   Status Run() {
@@ -35,15 +52,17 @@ class Builder {
       }
     }
     CollectNeeded();
+    if (graph_->has_replaced()) ReplaceValues();
     w_.nodes.reserve(sig_.feeds.size() + needed_.size());
+    index_.Reserve(needed_.size());
     RETURN_IF_ERROR(AddFeeds());
     for (const Node* n : needed_) RETURN_IF_ERROR(AddOnce(n));
     if (w_.flow) CloseLoops();
     MarkOpen();
     Waits waits;
-    for (const Edge& e : sig_.fetches) w_.fetches.push_back(Fetched(e, &waits));
+    for (const Edge& e : sig_.fetches) w_.fetches.push_back(Fetched(Real(e), &waits));
     for (const Node* n : sig_.targets) {
-      if (!Given(n)) w_.targets.push_back(index_[size_t(n->id())]);
+      if (!Given(n)) w_.targets.push_back(index_[size_t(Real(n)->id())]);
     }
     return Status();
   }
@@ -61,30 +80,57 @@ class Builder {
     return it == fed_.end() ? -1 : it->second;
   }
   // A placeholder that is fed runs nothing, so nobody has to wait for it.
-  bool Given(const Node* n) const { return n->op().role == "placeholder" && Feed({n, 0}) >= 0; }
+  bool Given(const Node* n) const { return (n->op().role == "placeholder" && Feed({n, 0}) >= 0) || Over(n); }
+  bool Over(const Node* n) const {
+    return !sig_.over.empty() &&
+           std::binary_search(sig_.over.begin(), sig_.over.end(), n, [](const Node* a, const Node* b) { return a->id() < b->id(); });
+  }
+
+  bool Needed(const Node* n) const {
+    return std::binary_search(needed_.begin(), needed_.end(), n, [](const Node* a, const Node* b) { return a->id() < b->id(); });
+  }
+
+  // Values that are made another way by nodes that are needed anyway come from those.
+  void ReplaceValues() {
+    for (const Node* n : needed_) {
+      for (int32_t o = 0; o < n->n_out(); ++o) {
+        const Edge by = Feed({n, o}) < 0 ? graph_->ReplacedBy({n, o}) : Edge();
+        bool runs = false;
+        for (const Node* form = by.node; form && !runs; form = graph_->ExtendedBy(form)) runs = Needed(form);
+        if (runs) real_.emplace(EdgeKey({n, o}), by);
+      }
+    }
+    if (real_.empty()) return;
+    needed_.clear();
+    CollectNeeded();
+  }
+
+  Edge Real(const Edge& e) const {
+    auto it = real_.empty() ? real_.end() : real_.find(EdgeKey(e));
+    return it == real_.end() ? e : it->second;
+  }
+  const Node* Real(const Node* n) const { return Real(Edge{n, 0}).node; }
 
   // Backwards from what is wanted, stopping at feeds.
   void CollectNeeded() {
     std::vector<const Node*> todo;
-    std::vector<uint8_t> seen(index_.size(), 0);
+    std::unordered_set<const Node*> seen;
     auto need = [&](const Node* n) {
-      if (seen[size_t(n->id())] || Given(n)) return;
-      seen[size_t(n->id())] = 1;
-      todo.push_back(n);
+      if (!Given(n) && seen.insert(n).second) todo.push_back(n);
     };
     for (const Edge& e : sig_.fetches) {
-      if (Feed(e) < 0) need(e.node);
+      if (Feed(e) < 0) need(Real(e).node);
     }
-    for (const Node* n : sig_.targets) need(n);
+    for (const Node* n : sig_.targets) need(Real(n));
     while (!todo.empty()) {
       const Node* n = todo.back();
       todo.pop_back();
       needed_.push_back(n);
       for (const Edge& e : n->inputs()) {
-        if (Feed(e) < 0) need(e.node);
+        if (Feed(e) < 0) need(Real(e).node);
       }
-      for (const Node* c : n->controls()) need(c);
-      if (FlowOf(n->op()) != Flow::kMerge) continue;
+      for (const Node* c : n->controls()) need(Real(c));
+      if (FlowOf(*n) != Flow::kMerge) continue;
       for (int32_t i = 0; i < n->n_in(); ++i) {
         if (const Node* next = n->back(i)) need(next);
       }
@@ -119,20 +165,35 @@ class Builder {
     return int32_t(w_.nodes.size()) - 1;
   }
 
-  // Of nodes of which one runs in the place of the other only the last one that is needed runs, where the first would.
-  Status AddOnce(const Node* n) {
-    if (index_[size_t(n->id())] >= 0) return Status();
-    const Node* runs = n;
-    for (const Node* by = w_.graph->ExtendedBy(n); by; by = w_.graph->ExtendedBy(by)) {
-      if (std::binary_search(needed_.begin(), needed_.end(), by, [](const Node* a, const Node* b) { return a->id() < b->id(); })) runs = by;
+  // Of nodes of which one runs in the place of the other only the last one that is needed runs, where the first would. What only the other
+  // one reads comes early with it.
+  Status AddOnce(const Node* first) {
+    std::vector<const Node*> todo = {first};
+    while (!todo.empty()) {
+      const Node* n = todo.back();
+      if (index_[size_t(n->id())] >= 0) {
+        todo.pop_back();
+        continue;
+      }
+      const Node* runs = n;
+      for (const Node* by = graph_->ExtendedBy(n); by; by = graph_->ExtendedBy(by)) {
+        if (Needed(by)) runs = by;
+      }
+      const size_t before = todo.size();
+      const auto want = [&](const Node* of) {
+        if (index_[size_t(of->id())] < 0) todo.push_back(of);
+      };
+      for (const Edge& e : runs->inputs()) {
+        if (Feed(e) < 0) want(Real(e).node);
+      }
+      for (const Node* c : runs->controls()) {
+        if (!Given(c)) want(Real(c));
+      }
+      if (todo.size() > before) continue;
+      Status s = index_[size_t(runs->id())] < 0 ? AddNode(*runs) : Status();
+      if (!s.ok()) return OfNode(*runs, Prefix(s, runs->title() + ":"));
+      for (; n != runs; n = graph_->ExtendedBy(n)) index_[size_t(n->id())] = index_[size_t(runs->id())];
     }
-    // What only the other one reads comes early with it.
-    for (const Edge& e : runs->inputs()) {
-      if (Feed(e) < 0 && index_[size_t(e.node->id())] < 0) RETURN_IF_ERROR(AddOnce(e.node));
-    }
-    Status s = AddNode(*runs);
-    if (!s.ok()) return OfNode(*runs, Prefix(s, runs->title() + ":"));
-    for (; n != runs; n = w_.graph->ExtendedBy(n)) index_[size_t(n->id())] = index_[size_t(runs->id())];
     return Status();
   }
 
@@ -148,11 +209,11 @@ class Builder {
     x.in.resize(n.inputs().size());
     x.controls.reserve(n.controls().size());
     for (const Node* c : n.controls()) {
-      if (!Given(c)) x.controls.push_back(index_[size_t(c->id())]);
+      if (!Given(c)) x.controls.push_back(index_[size_t(Real(c)->id())]);
     }
     bool reads = false;
     for (size_t i = 0; i < x.in.size(); ++i) {
-      const Edge& e = n.inputs()[i];
+      const Edge e = Real(n.inputs()[i]);
       if (IsRef(n.in_type(int32_t(i)))) {
         RETURN_IF_ERROR(TakeReference(e, &x.in[i], &x));
       } else if (Find(e)) {
@@ -168,7 +229,7 @@ class Builder {
 
   Status TakeReference(const Edge& e, WorkEdge* in, WorkNode* x) {
     if (Feed(e) >= 0) return InvalidArgument("'", Shown(e.text()), "' is fed, but the node works on the variable that it refers to");
-    const Reference& r = references_.at(e.node->id());
+    const Reference& r = ReferenceOf(e);
     *in = r.handle;
     if (r.after >= 0) x->controls.push_back(r.after);
     return Status();
@@ -178,14 +239,17 @@ class Builder {
   WorkEdge Plain(const Edge& e) const {
     if (const int32_t f = Feed(e); f >= 0) return {w_.feeds[size_t(f)], 0};
     int32_t port = e.port;
-    for (int32_t o = 0; e.node->runs_as() && o < e.port; ++o) port -= IsRef(e.node->out_type(o));  // which the other node lacks
+    const bool fewer = e.node->runs_as() && !GivesHandles(*e.node);
+    for (int32_t o = 0; fewer && o < e.port; ++o) port -= IsRef(e.node->out_type(o));  // which the other node lacks
     return {index_[size_t(e.node->id())], port};
   }
+
+  const Reference& ReferenceOf(const Edge& e) const { return references_.at(EdgeKey({e.node, GivesHandles(*e.node) ? e.port : 0})); }
 
   // The variable behind an edge that is not fed: of a reference, or of what an op passes on of one. NULL: none.
   const Reference* Find(const Edge& e) const {
     if (Feed(e) >= 0) return nullptr;
-    if (IsRef(e.node->out_type(e.port))) return &references_.at(e.node->id());
+    if (IsRef(e.node->out_type(e.port))) return &ReferenceOf(e);
     auto it = passed_.find(e.node->id());
     return it == passed_.end() ? nullptr : &it->second;
   }
@@ -203,25 +267,25 @@ class Builder {
     for (size_t i = 0; i < x->in.size(); ++i) {
       if (x->in[i].node >= 0) continue;
       open.push_back(i);
-      const Edge& e = n.inputs()[i];
-      wait(IsRef(e.node->out_type(e.port)) ? references_.at(e.node->id()).after : index_[size_t(e.node->id())]);
+      const Edge e = Real(n.inputs()[i]);
+      wait(IsRef(e.node->out_type(e.port)) ? ReferenceOf(e).after : index_[size_t(e.node->id())]);
     }
     const bool again = !waits.nodes.empty();
     for (size_t i : open) {
-      const int32_t after = Find(n.inputs()[i])->after;
+      const int32_t after = Find(Real(n.inputs()[i]))->after;
       if (again && after >= 0) waits.nodes.push_back(after);
     }
     std::sort(waits.nodes.begin(), waits.nodes.end());
     waits.nodes.erase(std::unique(waits.nodes.begin(), waits.nodes.end()), waits.nodes.end());
     for (size_t i : open) {
-      const Edge& e = n.inputs()[i];
+      const Edge e = Real(n.inputs()[i]);
       x->in[i] = again || IsRef(e.node->out_type(e.port)) ? Read(e, &n, &waits) : Plain(e);
     }
   }
 
   WorkEdge Fetched(const Edge& e, Waits* waits) {
     if (Feed(e) >= 0 || !IsRef(e.node->out_type(e.port))) return Plain(e);
-    const int32_t after = references_.at(e.node->id()).after;
+    const int32_t after = ReferenceOf(e).after;
     waits->nodes.clear();
     if (after >= 0) waits->nodes = {after};
     return Read(e, nullptr, waits);
@@ -258,7 +322,7 @@ class Builder {
     index_[size_t(n.id())] = Push(std::move(x));
     changes_.back() = follows || acts;
     const int32_t a = n.op().algebra.passes;
-    const Reference* passed = a >= 0 ? Find(n.inputs()[size_t(a)]) : nullptr;
+    const Reference* passed = a >= 0 ? Find(Real(n.inputs()[size_t(a)])) : nullptr;
     if (!passed) return;
     Reference& mine = passed_[n.id()] = *passed;
     if (!n.controls().empty()) mine.after = index_[size_t(n.id())];
@@ -267,14 +331,19 @@ class Builder {
   // Of what the node answers: a variable's own handle, or the one that it was given, later.
   void AddReference(const Node& n, const WorkNode& x) {
     const int32_t self = int32_t(w_.nodes.size());
+    if (GivesHandles(n)) {
+      for (int32_t o = 0; o < n.n_out(); ++o) {
+        if (IsRef(n.out_type(o))) references_[EdgeKey({&n, o})] = {{self, o}, -1, n.read(o)};
+      }
+      return;
+    }
     const Node* read = nullptr;
     for (int32_t o = 0; !read && o < n.n_out(); ++o) read = n.read(o);
     for (int32_t i = 0; i < n.n_in(); ++i) {
       if (!IsRef(n.in_type(i))) continue;
-      references_[n.id()] = {x.in[size_t(i)], self, read};
+      references_[EdgeKey({&n, 0})] = {x.in[size_t(i)], self, read};
       return;
     }
-    references_[n.id()] = {{self, 0}, -1, read};
   }
 
   // What comes round is there only now.
@@ -294,7 +363,7 @@ class Builder {
   void MarkOpen() {
     if (references_.empty()) return;
     std::unordered_map<const Node*, const Node*> made;  // by whom the variable was, of nodes that hand it on
-    for (int32_t id = 0; id < int32_t(index_.size()); ++id) {
+    for (int32_t id = 0; id < w_.graph->size(); ++id) {
       const Node* n = w_.graph->node(id);
       if (!n->runs_as()) continue;
       const Edge* given = nullptr;
@@ -308,14 +377,16 @@ class Builder {
     }
   }
 
+  Graph* const graph_;
   const Signature& sig_;
   WorkGraph& w_;
   std::unordered_map<uint64_t, int32_t> fed_;
+  std::unordered_map<uint64_t, Edge> real_;  // values that come from elsewhere in this plan
   std::vector<const Node*> needed_;
-  std::vector<int32_t> index_;                         // node id -> work node
-  std::unordered_map<int32_t, Reference> references_;  // by node id
-  std::unordered_map<int32_t, Reference> passed_;      // likewise, of nodes that pass the value of a reference on
-  std::vector<uint8_t> changes_;                       // per work node: it, or one that it waits for, may change state
+  WorkIndex index_;
+  std::unordered_map<uint64_t, Reference> references_;  // by output, or node (output 0) that hands on what it was given
+  std::unordered_map<int32_t, Reference> passed_;       // by id, of nodes that pass the value of a reference on
+  std::vector<uint8_t> changes_;                        // per work node: it, or one that it waits for, may change state
 };
 
 }  // namespace

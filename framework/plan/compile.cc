@@ -52,6 +52,7 @@ class Emitter {
     node_of_.assign(w_.nodes.size(), -1);
     leads_to_.assign(w_.nodes.size(), -1);
     CountOutputs();
+    FindCrossings();
     MarkHeld();
     for (size_t i = 0; i < w_.nodes.size(); ++i) {
       const WorkNode& n = w_.nodes[i];
@@ -64,8 +65,9 @@ class Emitter {
       int32_t n = w_.feeds[i];
       plan_->feeds.push_back(n < 0 ? -1 : ValueOf({n, 0}));
     }
-    for (const WorkEdge& e : w_.fetches) {
-      ASSIGN_OR_RETURN(int32_t v, ValueAt(e, 0));
+    for (size_t k = 0; k < w_.fetches.size(); ++k) {
+      Device* device = w_.signature->fetch_device(k);
+      ASSIGN_OR_RETURN(int32_t v, ValueAt(w_.fetches[k], device ? Location(device) : 0));
       plan_->values[size_t(v)].fetched = true;
       plan_->fetches.push_back(v);
     }
@@ -124,6 +126,56 @@ class Emitter {
         }
       }
     }
+  }
+
+  // Values that are needed in other memory than they are made in, by way of queues: each has a tensor of its own, which stays until its
+  // copies are over, and so does not hold up whoever would use a block's memory next.
+  void FindCrossings() {
+    const auto away = [](const WorkNode& n) { return n.node && !n.dead && !n.constant && !n.device->host_memory(); };
+    if (w_.signature->feed_devices.empty() && w_.signature->fetch_devices.empty() && std::none_of(w_.nodes.begin(), w_.nodes.end(), away)) {
+      return;
+    }
+    runs_.resize(w_.nodes.size());
+    for (size_t i = 0; i < w_.nodes.size(); ++i) {
+      const WorkNode& n = w_.nodes[i];
+      if (n.node && !n.dead && !n.constant) runs_[i] = RunOf(w_, n);
+    }
+    wanted_.resize(value_of_.size());
+    for (size_t i = 0; i < w_.nodes.size(); ++i) {
+      for (size_t k = 0; runs_[i].device && k < w_.nodes[i].in.size(); ++k) {
+        AddCrossing(w_.nodes[i].in[k], runs_[i].host_in[k] ? nullptr : runs_[i].device);
+      }
+    }
+    for (size_t k = 0; k < w_.fetches.size(); ++k) AddCrossing(w_.fetches[k], w_.signature->fetch_device(k));
+  }
+
+  // device: where the value is needed; NULL: in host memory.
+  void AddCrossing(const WorkEdge& e, Device* device) {
+    const WorkNode& maker = w_.nodes[size_t(e.node)];
+    if (maker.constant) return;  // it is there before anything runs
+    const int32_t there = device ? Location(device) : 0;
+    const int32_t here = WhereMade(e);
+    if (here == there) return;
+    Held(e) = 1;
+    if (here && maker.node) wanted_[first_output_[size_t(e.node)] + size_t(e.port)].push_back(there);
+  }
+
+  int32_t WhereMade(const WorkEdge& e) {
+    const WorkNode& maker = w_.nodes[size_t(e.node)];
+    const NodeRun& run = runs_[size_t(e.node)];
+    Device* device = maker.node ? run.device : w_.signature->feed_device(size_t(maker.feed));
+    return !device || (maker.node && run.host_out[size_t(e.port)]) ? 0 : Location(device);
+  }
+
+  // What leaves a device does so as soon as it is made, while its next kernels run, and makes room there; what comes to one does when it is
+  // first needed.
+  Status SendOutputs(int32_t work) {
+    for (size_t o = 0; !wanted_.empty() && o < w_.nodes[size_t(work)].shapes.size(); ++o) {
+      for (int32_t location : wanted_[first_output_[size_t(work)] + o]) {
+        RETURN_IF_ERROR(ValueAt({work, int32_t(o)}, location).status());
+      }
+    }
+    return Status();
   }
 
   // edge: what the value is, wherever it lies.
@@ -197,8 +249,17 @@ class Emitter {
     n.in = {from};
     n.out = {to};
     AddDependency(from, &n);
+    AddCopied(&n);
     AddNode(std::move(n), 0);
     return to;
+  }
+
+  // Inputs that copies make.
+  void AddCopied(PlanNode* n) {
+    for (int32_t v : n->in) {
+      const int32_t m = maker_[size_t(v)];
+      if (m >= 0 && plan_->nodes[size_t(m)].kind != PlanNode::kKernel) n->copied_in.push_back(v);
+    }
   }
 
   // `n`, the node about to be added, waits for whoever makes value v.
@@ -262,6 +323,7 @@ class Emitter {
       v.kind = plan_->takes_feeds ? PlanValue::kHeld : PlanValue::kFeed;
       v.feed = x.feed;
       v.dtype = x.out_types[0];
+      if (Device* d = w_.signature->feed_device(size_t(x.feed))) v.location = Location(d);
       ValueOf({work, 0}) = AddValue(v, {work, 0}, x.shapes[0]);
       return Status();
     }
@@ -282,9 +344,10 @@ class Emitter {
 
     // ValueAt may have added copy nodes, so only now is this node's own place known.
     for (int32_t v : n.in) AddDependency(v, &n);
+    AddCopied(&n);
     AddControls(work, &n);
     n.cheap = kernel.spec.cheap;
-    n.title = StrCat(x.reader ? x.reader->title() : node.title(), " on ", x.device->kind(), ":", x.device->index(), ":");
+    n.title = StrCat(x.within, x.reader ? x.reader->title() : node.title(), " on ", x.device->kind(), ":", x.device->index(), ":");
     bool known = true;
     std::vector<tw_shape> shapes;
     shapes.reserve(x.in.size() + x.shapes.size());
@@ -334,7 +397,7 @@ class Emitter {
     n.priority = PriorityOf(x);
     plan_->prioritized = plan_->prioritized || n.priority != 0;
     AddNode(std::move(n), scratch);
-    return Status();
+    return SendOutputs(work);
   }
 
   void AddNode(PlanNode n, uint64_t scratch) {
@@ -401,13 +464,13 @@ class Emitter {
     if (!for_memory) {
       FormBatches(o, plan_.get());
       LayOut(*plan_, &shapes_);
-      if (FitsBudget(o, shapes_)) return Status();
+      if (FitsBudget(o, shapes_) && FitsDevices()) return Status();
       plan_->batches.clear();
     }
     plan_->counted = plan_->async || o.engine == "counted";
     plan_->in_turn = plan_->counted;
     LayOut(*plan_, &shapes_);
-    if (o.order == "given" || (!for_memory && FitsBudget(o, shapes_))) return CheckBudget();
+    if (o.order == "given" || (!for_memory && FitsBudget(o, shapes_) && FitsDevices())) return CheckBudget();
     const uint64_t given = shapes_.total_bytes();
     const std::vector<int32_t> order = OrderForMemory(*plan_, shapes_);
     Reorder(order, plan_.get(), &shapes_);
@@ -419,6 +482,16 @@ class Emitter {
     Reorder(back, plan_.get(), &shapes_);
     LayOut(*plan_, &shapes_);
     return CheckBudget();
+  }
+
+  // Whether the blocks are within what devices may hold, as far as that is known.
+  bool FitsDevices() const {
+    for (size_t d = 0; d < plan_->devices.size(); ++d) {
+      const uint64_t limit = plan_->devices[d]->pool()->stats().limit, all = plan_->devices[d]->memory();
+      const uint64_t most = limit && all ? std::min(limit, all) : std::max(limit, all);
+      if (most && shapes_.block_bytes[d + 1] > most) return false;
+    }
+    return true;
   }
 
   Status CheckBudget() const {
@@ -454,12 +527,14 @@ class Emitter {
   void Finish() {
     for (PlanNode& n : plan_->nodes) {
       if (n.kind != PlanNode::kKernel) continue;
-      bool simple = !n.dynamic && !n.run.opens() && n.held_in.empty() && !n.given && !n.run.kernel->spec.async &&
+      bool simple = !n.dynamic && !n.run.opens() && n.held_in.empty() && n.copied_in.empty() && !n.given && !n.run.kernel->spec.async &&
                     !n.run.kernel->spec.may_block && n.run.device->host_memory();
       for (int32_t v : n.out) simple = simple && plan_->values[size_t(v)].kind == PlanValue::kBlock;
       n.simple = simple;
     }
     if (!plan_->counted) return;
+    // Queues are given their work in the plan's order, as far as it is ready.
+    for (const Device* d : plan_->devices) plan_->prioritized = plan_->prioritized || d->has_streams();
     for (size_t i = 1; plan_->in_turn && i < plan_->nodes.size(); ++i) {
       std::vector<int32_t>& next = plan_->nodes[i - 1].next;
       if (!next.empty() && next.front() == int32_t(i)) continue;
@@ -479,6 +554,8 @@ class Emitter {
   std::vector<size_t> first_output_;                      // work node -> its first output in the next two
   std::vector<int32_t> value_of_;                         // output -> value, where it is made
   std::vector<uint8_t> held_;                             // output -> it must have a tensor of its own
+  std::vector<NodeRun> runs_;                             // per work node, where some are on devices with memory of their own
+  std::vector<std::vector<int32_t>> wanted_;              // output of a device -> other locations where it is needed
   std::vector<int32_t> node_of_;                          // work node -> plan node
   std::vector<int32_t> leads_to_;                         // work node -> the work node to wait for in its place, -1: none
   std::vector<int32_t> maker_;                            // value -> plan node, -1: none

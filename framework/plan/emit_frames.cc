@@ -1,6 +1,8 @@
 #include "framework/plan/emit_frames.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "framework/base/checked.h"
 #include "framework/base/shown.h"
@@ -21,6 +23,7 @@ class FrameEmitter {
     ASSIGN_OR_RETURN(plan_->host, w_.runtime().host_device());
     plan_->takes_feeds = w_.signature->takes_feeds;
     for (const WorkFrame& f : w_.frames) frames_->frames.push_back({f.name, f.parent, f.parallel, 0, 0, {}, {}});
+    FindLocations();
     node_of_.assign(w_.nodes.size(), -1);
     value_of_.resize(w_.nodes.size());
     for (size_t i = 0; i < w_.nodes.size(); ++i) {
@@ -29,9 +32,9 @@ class FrameEmitter {
       Status s = Emit(int32_t(i));
       if (!s.ok()) return w_.nodes[i].node ? OfNode(*w_.nodes[i].node, s) : s;
     }
-    for (size_t i = 0; i < w_.nodes.size(); ++i) CloseLoop(int32_t(i));
+    for (size_t i = 0; i < w_.nodes.size(); ++i) RETURN_IF_ERROR(CloseLoop(int32_t(i)));
     for (int32_t f : w_.feeds) plan_->feeds.push_back(f < 0 ? -1 : ValueOf({f, 0}));
-    for (const WorkEdge& e : w_.fetches) Fetch(e);
+    for (size_t k = 0; k < w_.fetches.size(); ++k) RETURN_IF_ERROR(Fetch(w_.fetches[k], w_.signature->fetch_device(k)));
     for (int32_t t : w_.targets) {
       if (node_of_[size_t(t)] >= 0) At(node_of_[size_t(t)]).watched = true;
     }
@@ -58,10 +61,128 @@ class FrameEmitter {
     return int32_t(plan_->values.size()) - 1;
   }
 
-  int32_t AddHeld(uint32_t dtype, const Shape& shape) {
+  int32_t AddHeld(uint32_t dtype, const Shape& shape, int32_t location) {
     PlanValue v;
     v.dtype = dtype;
+    v.location = location;
     return AddValue(v, shape);
+  }
+
+  // ---- Where values are ----
+
+  int32_t Location(Device* d) {
+    if (!d || d->host_memory()) return 0;
+    for (size_t i = 0; i < plan_->devices.size(); ++i) {
+      if (plan_->devices[i] == d) return int32_t(i) + 1;
+    }
+    plan_->devices.push_back(d);
+    return int32_t(plan_->devices.size());
+  }
+  int32_t& WhereIs(const WorkEdge& e) { return where_[size_t(e.node)][size_t(e.port)]; }
+  static bool Decides(const WorkNode& n) { return n.node && !n.dead && !n.constant && n.flow != Flow::kNone; }
+
+  // What decides hands values on where they are. Only from host memory to a device's may such a value move, so this ends.
+  void FindLocations() {
+    where_.resize(w_.nodes.size());
+    wants_.resize(w_.nodes.size());
+    for (size_t i = 0; i < w_.nodes.size(); ++i) {
+      const WorkNode& x = w_.nodes[i];
+      where_[i].assign(x.shapes.size(), 0);
+      wants_[i].assign(x.in.size(), 0);
+      if (!x.node) where_[i][0] = Location(w_.signature->feed_device(size_t(x.feed)));
+      if (!x.node || x.dead || x.constant || x.flow != Flow::kNone || x.device->host_memory()) continue;
+      const NodeRun run = RunOf(w_, x);
+      for (size_t o = 0; o < where_[i].size(); ++o) where_[i][o] = run.host_out[o] ? 0 : Location(x.device);
+      for (size_t k = 0; k < wants_[i].size(); ++k) wants_[i][k] = run.host_in[k] ? 0 : Location(x.device);
+    }
+    if (plan_->devices.empty()) return;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (size_t i = 0; i < w_.nodes.size(); ++i) {
+        const WorkNode& x = w_.nodes[i];
+        if (Decides(x)) moved = HandOn(int32_t(i)) || moved;
+        for (size_t k = 0; k < x.in.size() && !x.dead && !x.constant; ++k) moved = CallFor(x, k, wants_[i][k]) || moved;
+      }
+    }
+  }
+
+  // The node's outputs are where its first input is, or, of a merge, any.
+  bool HandOn(int32_t work) {
+    const WorkNode& x = w_.nodes[size_t(work)];
+    if (x.flow == Flow::kLoopCond || x.flow == Flow::kControlTrigger || WhereIs({work, 0})) return false;
+    int32_t there = WhereIs(x.in[0]);
+    for (size_t k = 0; k < x.in.size() && x.flow == Flow::kMerge; ++k) {
+      if (!there) there = WhereIs(InputOf(x, k));
+    }
+    if (!there) return false;
+    const size_t data = x.flow == Flow::kSwitch ? 2 : 1;
+    for (size_t o = 0; o < data; ++o) where_[size_t(work)][o] = there;
+    for (size_t k = 0; k < x.in.size() && (k == 0 || x.flow == Flow::kMerge); ++k) wants_[size_t(work)][k] = there;
+    return true;
+  }
+
+  // What comes into a loop, or round it, is where it is needed: so it is copied before, and what stays the same is copied once.
+  bool CallFor(const WorkNode& x, size_t k, int32_t there) {
+    const WorkEdge e = InputOf(x, k);
+    const Flow from = w_.nodes[size_t(e.node)].flow;
+    if (!there || (from != Flow::kEnter && from != Flow::kNextIteration) || !Decides(w_.nodes[size_t(e.node)]) || WhereIs(e)) return false;
+    WhereIs(e) = there;
+    wants_[size_t(e.node)][0] = there;
+    return true;
+  }
+
+  static WorkEdge InputOf(const WorkNode& x, size_t k) { return !x.back.empty() && x.back[k].node >= 0 ? x.back[k] : x.in[k]; }
+
+  // A constant in the memory of a location.
+  StatusOr<int32_t> ConstantAt(const WorkEdge& e, int32_t location) {
+    const int32_t v = ValueOf(e);
+    if (location == 0) return v;
+    auto [it, is_new] = moved_.emplace(std::make_tuple(e.node, e.port, location), -1);
+    if (!is_new) return it->second;
+    const Tensor constant = shapes_.values[size_t(v)].constant;
+    auto moved = plan_->devices[size_t(location) - 1]->FromHost(constant);
+    if (!moved.ok()) return Prefix(moved.status(), StrCat("constant '", Shown(w_.nodes[size_t(e.node)].node->name()), "':"));
+    PlanValue c;
+    c.kind = PlanValue::kConst;
+    c.dtype = constant.dtype();
+    c.location = location;
+    return it->second = AddValue(c, constant.shape(), *std::move(moved));
+  }
+
+  // The node that copies the value there. Two devices that do not reach each other do it by way of the host.
+  int32_t CopyOf(const WorkEdge& e, int32_t location) {
+    auto [it, is_new] = moved_.emplace(std::make_tuple(e.node, e.port, location), -1);
+    if (!is_new) return it->second;
+    const WorkNode& x = w_.nodes[size_t(e.node)];
+    const auto device = [&](int32_t l) { return plan_->devices[size_t(l) - 1]; };
+    int32_t here = WhereIs(e), before = -1;  // -1: the node itself
+    if (here && location && !device(here)->Reaches(*device(location))) {
+      before = CopyOf(e, 0);
+      here = 0;
+    }
+    const bool fed = before < 0 && !x.node;
+    const int32_t from = before >= 0 ? plan_->nodes[size_t(before)].out[0] : ValueOf(e);
+    PlanNode n;
+    n.kind = location == 0 ? PlanNode::kCopyOut : here == 0 ? PlanNode::kCopyIn : PlanNode::kCopyPeer;
+    n.run.device = device(here ? here : location);
+    n.run.node = x.node ? x.node : w_.signature->feeds[size_t(x.feed)].node;
+    n.title = StrCat("copy of '", Shown(Edge{n.run.node, e.port}.text()), "'", here ? StrCat(" from ", device(here)->name()) : "",
+                     location ? StrCat(" to ", device(location)->name()) : "", ":");
+    n.in = {from};
+    n.out = {AddHeld(x.out_types[size_t(e.port)], x.shapes[size_t(e.port)], location)};
+    FramePlan::Node f;
+    f.frame = f.into = x.node ? x.into : 0;
+    f.fixed = {fed ? from : -1};
+    f.next.resize(1);
+    f.fetched = {-1};
+    const int32_t self = int32_t(plan_->nodes.size());
+    if (!fed) {
+      const int32_t maker = before >= 0 ? before : node_of_[size_t(e.node)];
+      At(maker).next[before >= 0 ? 0 : size_t(e.port)].push_back({self, 0});
+      plan_->nodes[size_t(maker)].next.push_back(self);
+    }
+    Add(std::move(n), std::move(f));
+    return moved_[{e.node, e.port, location}] = self;
   }
 
   int32_t ValueOf(const WorkEdge& e) {
@@ -84,6 +205,7 @@ class FrameEmitter {
       v.kind = plan_->takes_feeds ? PlanValue::kHeld : PlanValue::kFeed;
       v.feed = x.feed;
       v.dtype = x.out_types[0];
+      v.location = WhereIs({work, 0});
       value_of_[size_t(work)][0] = AddValue(v, x.shapes[0]);
       return Status();
     }
@@ -99,6 +221,7 @@ class FrameEmitter {
     } else {
       RETURN_IF_ERROR(SetKernel(x, &n));
     }
+    RETURN_IF_ERROR(FindSources(work));
     const int32_t self = Connect(x, &n, &f);
     for (size_t o = 0; o < x.shapes.size(); ++o) n.out.push_back(MakeOutput(x, {work, int32_t(o)}));
     node_of_[size_t(work)] = self;
@@ -108,16 +231,11 @@ class FrameEmitter {
 
   int32_t MakeOutput(const WorkNode& x, const WorkEdge& e) {
     if (x.constant) return ValueOf(e);
-    return value_of_[size_t(e.node)][size_t(e.port)] = AddHeld(x.out_types[size_t(e.port)], x.shapes[size_t(e.port)]);
+    return value_of_[size_t(e.node)][size_t(e.port)] = AddHeld(x.out_types[size_t(e.port)], x.shapes[size_t(e.port)], WhereIs(e));
   }
 
   // Kernel, state, scratch, and what of the shapes only running tells.
   Status SetKernel(const WorkNode& x, PlanNode* n) {
-    if (!x.device->host_memory()) {
-      return Unimplemented(x.node->title(), ": it is placed on ", x.device->kind(), ":", x.device->index(),
-                           ", but graphs with Switch, Merge and frames run on devices with host memory only; place it on CPU, or build ",
-                           "branches and loops with If and While");
-    }
     n->run = RunOf(w_, x);
     n->cheap = x.kernel->spec.cheap;
     n->title = StrCat(x.reader ? x.reader->title() : x.node->title(), " on ", x.device->kind(), ":", x.device->index(), ":");
@@ -155,24 +273,47 @@ class FrameEmitter {
     f->next.resize(x.shapes.size());
     f->fetched.assign(x.shapes.size(), -1);
     if (x.constant) return AddControls(x);  // its values are known: it only waits
-    const auto is_back = [&](size_t i) { return !x.back.empty() && x.back[i].node >= 0; };
-    for (size_t i = 0; i < x.in.size(); ++i) {  // a merge tells inputs apart by which comes, so what is there must come, too
-      const bool source = x.flow == Flow::kMerge && !is_back(i) && IsFixed(w_.nodes[size_t(x.in[i].node)]);
-      sources_.push_back(source ? AddSource(x.in[i]) : -1);
-    }
     const int32_t self = int32_t(plan_->nodes.size());
     for (size_t i = 0; i < x.in.size(); ++i) {
-      const WorkEdge& e = x.in[i];
-      const bool fixed = x.flow != Flow::kMerge && IsFixed(w_.nodes[size_t(e.node)]);
-      n->in.push_back(ValueOf(e));
-      f->fixed.push_back(fixed ? n->in.back() : -1);
-      if (is_back(i) || fixed) continue;
-      const int32_t from = sources_[i] >= 0 ? sources_[i] : node_of_[size_t(e.node)];
-      At(from).next[sources_[i] >= 0 ? 0 : size_t(e.port)].push_back({self, int32_t(i)});
-      plan_->nodes[size_t(from)].next.push_back(self);
+      const Source& from = sources_[i];
+      n->in.push_back(from.value);
+      f->fixed.push_back(from.node < 0 && !IsBack(x, i) ? from.value : -1);
+      if (from.node < 0) continue;
+      At(from.node).next[from.port].push_back({self, int32_t(i)});
+      plan_->nodes[size_t(from.node)].next.push_back(self);
     }
-    sources_.clear();
     return AddControls(x);
+  }
+
+  static bool IsBack(const WorkNode& x, size_t i) { return !x.back.empty() && x.back[i].node >= 0; }
+
+  // Who gives the node its inputs, in the memory where it wants them; adds the nodes that this takes. A merge tells inputs apart by which
+  // comes, so what is there before anything runs must come, too.
+  Status FindSources(int32_t work) {
+    const WorkNode& x = w_.nodes[size_t(work)];
+    sources_.clear();
+    for (size_t i = 0; i < x.in.size() && !x.constant; ++i) {
+      const WorkEdge& e = x.in[i];
+      const int32_t there = wants_[size_t(work)][i];
+      Source from;
+      if (IsBack(x, i)) {
+        from.value = ValueOf(e);
+      } else if (w_.nodes[size_t(e.node)].node && IsFixed(w_.nodes[size_t(e.node)])) {
+        ASSIGN_OR_RETURN(from.value, ConstantAt(e, there));
+        if (x.flow == Flow::kMerge) from.node = AddSource(e, from.value);
+      } else if (WhereIs(e) != there) {
+        from.node = CopyOf(e, there);
+        from.value = plan_->nodes[size_t(from.node)].out[0];
+      } else {
+        from.value = ValueOf(e);
+        const bool fed = !w_.nodes[size_t(e.node)].node;
+        if (!fed) from.node = node_of_[size_t(e.node)];
+        if (!fed) from.port = size_t(e.port);
+        if (fed && x.flow == Flow::kMerge) from.node = AddSource(e, from.value);
+      }
+      sources_.push_back(from);
+    }
+    return Status();
   }
 
   // Of the node that is about to be added, whose number it answers.
@@ -188,7 +329,7 @@ class FrameEmitter {
   }
 
   // Hands on what is there before anything runs. Answers the node.
-  int32_t AddSource(const WorkEdge& e) {
+  int32_t AddSource(const WorkEdge& e, int32_t value) {
     const WorkNode& x = w_.nodes[size_t(e.node)];
     PlanNode n;
     n.kind = PlanNode::kFlow;
@@ -196,7 +337,7 @@ class FrameEmitter {
     n.run.device = plan_->host;
     n.run.types = n.run.node->types().data();
     n.title = StrCat(n.run.node->title(), ":");
-    n.out = {ValueOf(e)};
+    n.out = {value};
     FramePlan::Node f;
     f.constant = true;
     f.next.resize(1);
@@ -211,27 +352,39 @@ class FrameEmitter {
     frames_->nodes.push_back(std::move(f));
   }
 
-  void CloseLoop(int32_t work) {
+  Status CloseLoop(int32_t work) {
     const WorkNode& x = w_.nodes[size_t(work)];
     const int32_t self = node_of_[size_t(work)];
     for (size_t i = 0; self >= 0 && i < x.back.size(); ++i) {
       const WorkEdge& e = x.back[i];
       if (e.node < 0) continue;
+      if (WhereIs(e) != WhereIs({work, 0})) {
+        return OfNode(*x.node, Unimplemented(x.node->title(), ": it and '", Shown(w_.nodes[size_t(e.node)].node->name()),
+                                             "', which closes its loop, come to lie on different devices; place the loop on one"));
+      }
       plan_->nodes[size_t(self)].in[i] = ValueOf(e);
       At(node_of_[size_t(e.node)]).next[size_t(e.port)].push_back({self, int32_t(i)});
     }
+    return Status();
   }
 
-  void Fetch(const WorkEdge& e) {
+  Status Fetch(const WorkEdge& e, Device* device) {
     const WorkNode& x = w_.nodes[size_t(e.node)];
+    const int32_t location = Location(device);
     int32_t v = ValueOf(e);
-    if (!IsFixed(x)) {
+    if (x.node && IsFixed(x)) {
+      ASSIGN_OR_RETURN(v, ConstantAt(e, location));
+    } else if (WhereIs(e) != location) {
+      const int32_t copy = CopyOf(e, location);
+      v = At(copy).fetched[0] = plan_->nodes[size_t(copy)].out[0];
+    } else if (x.node) {
       int32_t& fetched = At(node_of_[size_t(e.node)]).fetched[size_t(e.port)];
-      if (fetched < 0) fetched = x.constant ? AddHeld(x.out_types[size_t(e.port)], x.shapes[size_t(e.port)]) : v;  // it may be dead
+      if (fetched < 0) fetched = x.constant ? AddHeld(x.out_types[size_t(e.port)], x.shapes[size_t(e.port)], 0) : v;  // it may be dead
       v = fetched;
     }
     plan_->values[size_t(v)].fetched = true;
     plan_->fetches.push_back(v);
+    return Status();
   }
 
   // Where in an iteration's arrays each node has its part, and what it waits for.
@@ -262,7 +415,8 @@ class FrameEmitter {
       n.next.erase(std::unique(n.next.begin(), n.next.end()), n.next.end());
     }
     MarkHeavy(*plan_, &shapes_);
-    shapes_.block_bytes = {0};
+    shapes_.block_bytes.assign(plan_->devices.size() + 1, 0);
+    plan_->async = NeedsCounts(*plan_);
     plan_->counted = plan_->wants_counts = true;
     plan_->notes = std::move(w_.notes);
     plan_->frames = std::move(frames_);
@@ -276,8 +430,16 @@ class FrameEmitter {
   PlanShapes shapes_;
   std::vector<int32_t> node_of_;                // work node -> plan node, -1: none
   std::vector<std::vector<int32_t>> value_of_;  // work node, output -> value, -1: none yet
-  std::vector<int32_t> sources_;                // per input of the node that is being connected
-  uint64_t scratch_ = 0;                        // of the kernel that was set last
+  std::vector<std::vector<int32_t>> where_;     // work node, output -> location
+  std::vector<std::vector<int32_t>> wants_;     // work node, input -> location
+  // Constants (values) and what is copied (nodes) by work node, output and where to.
+  std::map<std::tuple<int32_t, int32_t, int32_t>, int32_t> moved_;
+  struct Source {
+    int32_t value = -1, node = -1;  // node -1: the value is there before anything runs, or comes round
+    size_t port = 0;
+  };
+  std::vector<Source> sources_;  // per input of the node that is being connected
+  uint64_t scratch_ = 0;         // of the kernel that was set last
 };
 
 }  // namespace

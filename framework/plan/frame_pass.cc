@@ -32,13 +32,26 @@ class FrameFinder {
   std::string Name(int32_t frame) const { return frame == 0 ? "no frame" : StrCat("frame '", Shown(w_.frames[size_t(frame)].name), "'"); }
   std::string NameOf(const WorkNode& n) const { return n.node ? n.node->name() : w_.signature->feeds[size_t(n.feed)].text(); }
 
+  bool LiesIn(int32_t frame, int32_t other) const {
+    while (frame > other) frame = w_.frames[size_t(frame)].parent;  // a frame comes after its parent
+    return frame == other;
+  }
+
+  std::string Remedy(const WorkNode& a, const WorkNode& b) const {
+    if (!LiesIn(a.into, b.into) && !LiesIn(b.into, a.into)) return "a value comes into a frame by an Enter and out of it by an Exit";
+    const WorkNode& inner = LiesIn(a.into, b.into) ? a : b;
+    const WorkNode& outer = &inner == &a ? b : a;
+    return StrCat("'", Shown(NameOf(inner)), "' leaves ", Name(inner.into), " by an Exit, which is missing here, or '",
+                  Shown(NameOf(outer)), "' comes into it by an Enter");
+  }
+
   Status Place(WorkNode* n) {
     const WorkNode* first = nullptr;
     const auto agree = [&](const WorkNode& p) -> Status {
       if (!first) first = &p;
       if (first->into == p.into) return Status();
       return InvalidArgument("it takes '", Shown(NameOf(*first)), "' of ", Name(first->into), " and '", Shown(NameOf(p)), "' of ",
-                             Name(p.into), "; a value comes into a frame by an Enter and out of it by an Exit");
+                             Name(p.into), "; ", Remedy(*first, p));
     };
     for (const WorkEdge& e : n->in) RETURN_IF_ERROR(agree(w_.nodes[size_t(e.node)]));
     for (int32_t c : n->controls) RETURN_IF_ERROR(agree(w_.nodes[size_t(c)]));

@@ -44,7 +44,7 @@ Status InferNode(WorkGraph* w, WorkNode* n) {
   }
   ShapeAnswer answer;
   Status s = InferShapes(node, shapes, values, handles, &answer);
-  if (!s.ok()) return OfNode(node, Prefix(s, node.title() + ":"));
+  if (!s.ok()) return OfNode(node, Prefix(s, StrCat(n->within, node.title(), ":")));
   n->shapes = std::move(answer.shapes);
   n->handles = std::move(answer.handles);
   for (int32_t o = 0; CallsFunctions(node.op()) && o < node.n_out(); ++o) {  // the rule does not know what the functions said

@@ -8,6 +8,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
+#include "framework/plan/place_by_cost.h"
 #include "framework/plan/work_graph.h"
 
 namespace thalweg {
@@ -49,19 +50,23 @@ class Placer {
     JoinState();
     RETURN_IF_ERROR(CollectWishes());
     if (has_state_ && (has_wishes_ || !w_.options->device.text().empty())) CollectIdleHolders();
-    HostFirst(w_.runtime().ready_devices());
+    const bool by_cost = w_.options->placement == "cost" && !w_.flow;
+    HostFirst(by_cost || w_.options->places ? w_.runtime().devices() : w_.runtime().ready_devices());
     std::vector<std::pair<int32_t, int32_t>> nodes;  // group, node
     nodes.reserve(n_nodes_);
     for (size_t i = 0; i < n_nodes_; ++i) {
       if (member_[i]) nodes.emplace_back(groups_.Find(int32_t(i)), int32_t(i));
     }
     std::sort(nodes.begin(), nodes.end());
+    std::vector<Group> groups;
     for (auto next = nodes.begin(); next != nodes.end();) {
-      Group g;
+      Group& g = groups.emplace_back();
       g.id = next->first;
       for (; next != nodes.end() && next->first == g.id; ++next) g.nodes.push_back(next->second);
       RETURN_IF_ERROR(PlaceGroup(&g));
     }
+    if (by_cost) ChooseByCost(&groups);
+    NoteReasons(groups);
     return Status();
   }
 
@@ -70,6 +75,9 @@ class Placer {
     int32_t id = -1;
     std::vector<int32_t> nodes;  // work nodes, in order
     DeviceSpec spec;             // what they ask for together
+    Device* device = nullptr;
+    PlaceNote::Why why = PlaceNote::kFirst;
+    int64_t ns = -1, other_ns = -1;  // of a choice by cost
   };
   using Wishes = std::vector<std::pair<const Node*, DeviceSpec>>;
 
@@ -220,11 +228,96 @@ class Placer {
   Status PlaceGroup(Group* g) {
     g->spec = spec_[size_t(g->id)];
     if (auto with_default = MergeDeviceSpecs(g->spec, w_.options->device); with_default.ok()) g->spec = *std::move(with_default);
-    Device* d = Choose(*g);
+    Device* d = w_.options->places ? Learned(g) : nullptr;
+    if (!d) d = Choose(*g);
     if (!d) return NoDevice(*g);
-    for (int32_t i : g->nodes) w_.nodes[size_t(i)].device = d;
-    if (!Admits(g->spec, *d)) Report(*g, *d);
+    PutOn(d, g);
+    if (!Admits(g->spec, *d)) {
+      g->why = PlaceNote::kFallback;
+      Report(*g, *d);
+    }
     return Status();
+  }
+
+  // The nodes get its kernels from First, or elsewhere.
+  void PutOn(Device* d, Group* g) {
+    g->device = d;
+    for (int32_t i : g->nodes) w_.nodes[size_t(i)].device = d;
+  }
+
+  // Where it was found to be fastest, if that can be; NULL: nothing is known.
+  Device* Learned(Group* g) {
+    for (int32_t i : g->nodes) {
+      const auto place = w_.options->places->find(w_.nodes[size_t(i)].node->name());
+      if (place == w_.options->places->end()) continue;
+      for (Device* d : devices_) {
+        if (ShortName(*d) != place->second || !Admits(g->spec, *d) || First(*g, d->spec(), true) != d) continue;
+        g->why = PlaceNote::kLearned;
+        return d;
+      }
+    }
+    return nullptr;
+  }
+
+  // Devices that could run it as it is asked for, what is chosen without looking at costs first.
+  std::vector<Device*> Candidates(const Group& g) {
+    std::vector<Device*> all = {g.device};
+    for (Device* d : devices_) {
+      if (d != g.device && Admits(g.spec, *d) && First(g, d->spec(), true) == d) all.push_back(d);
+    }
+    return all;
+  }
+
+  void ChooseByCost(std::vector<Group>* groups) {
+    std::vector<PlacedGroup> placed;
+    for (Group& g : *groups) {
+      const bool open = g.why == PlaceNote::kFirst;
+      placed.push_back({g.nodes, open ? Candidates(g) : std::vector<Device*>{g.device}, nullptr, 0, -1});
+    }
+    PlaceByCost(w_, &placed);
+    for (size_t k = 0; k < placed.size(); ++k) {
+      Group& g = (*groups)[k];
+      PutOn(placed[k].device, &g);
+      for (int32_t i : g.nodes) w_.nodes[size_t(i)].kernel = KernelOn(*w_.nodes[size_t(i)].node, *g.device);
+      if (placed[k].devices.size() == 1) continue;
+      g.why = PlaceNote::kCost;
+      g.ns = placed[k].ns;
+      g.other_ns = placed[k].other_ns;
+    }
+  }
+
+  // ---- Reasons ----
+
+  void NoteReasons(const std::vector<Group>& groups) {
+    for (const Group& g : groups) {
+      for (int32_t i : g.nodes) {
+        const Node* node = w_.nodes[size_t(i)].node;
+        PlaceNote note{node, g.device, g.why, nullptr, g.ns, g.other_ns};
+        if (g.why == PlaceNote::kFirst && devices_.size() > 1) Constraint(g, *node, &note);
+        w_.notes.places.push_back(note);
+      }
+    }
+  }
+
+  // Why a node had no choice, if it had none.
+  void Constraint(const Group& g, const Node& node, PlaceNote* note) const {
+    const auto leaves_no_choice = [&](const Node& n) {
+      const auto own = ParseDeviceSpec(n.device());
+      return own.ok() &&
+             std::count_if(devices_.begin(), devices_.end(), [&](Device* d) { return Admits(*own, *d) && KernelOn(n, *d); }) == 1;
+    };
+    if (leaves_no_choice(node)) {
+      note->why = node.device().empty() ? PlaceNote::kOnlyThere : PlaceNote::kAsked;
+      return;
+    }
+    for (int32_t i : g.nodes) {
+      const Node* other = w_.nodes[size_t(i)].node;
+      if (other == &node || !leaves_no_choice(*other)) continue;
+      note->why = PlaceNote::kShared;
+      note->with = other;
+      return;
+    }
+    if (!g.spec.text().empty()) note->why = PlaceNote::kAsked;
   }
 
   // ---- Messages ----
@@ -286,12 +379,17 @@ class Placer {
       return NotFound(node.title(), ": device '", Shown(spec.text()), "' not found; registered: ", all.empty() ? "none" : all,
                       "; load the plugin that provides it");
     }
-    std::set<std::string> kernels;
-    for (const KernelDef* k : w_.runtime().registry().Kernels(node.op().name)) kernels.insert(k->spec.text);
-    std::string have;
+    std::set<std::string> kernels, plugins;
+    for (const KernelDef* k : w_.runtime().registry().Kernels(node.op().name)) {
+      kernels.insert(k->spec.text);
+      plugins.insert(k->plugin);
+    }
+    std::string have, from;
     for (const std::string& k : kernels) have += StrCat(have.empty() ? "" : "; ", k);
+    for (const std::string& p : plugins) from += StrCat(from.empty() ? "; they are of plugin '" : "', '", Shown(p));
+    if (!from.empty()) from += "'";
     return NotFound(node.title(), ": no kernel for (", TypesText(node), ") on device '", spec.text().empty() ? "any" : Shown(spec.text()),
-                    "'; kernels of ", node.op().name, ": ", have.empty() ? "none" : have,
+                    "'; kernels of ", node.op().name, ": ", have.empty() ? "none" : have, from,
                     "; place the node elsewhere, set the session option fallback=warn, or load a plugin that has the kernel");
   }
 

@@ -2,6 +2,8 @@
 // Threads: any number of steps run one plan.
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -46,6 +48,7 @@ struct PlanNode {
   bool given = false;                // outputs come from the kernel (forwarded inputs): nothing is allocated before
   int32_t priority = 0;              // of nodes that are ready the larger goes first
   std::vector<int32_t> held_in;      // kHeld values that it reads, each once
+  std::vector<int32_t> copied_in;    // values of `in` that copies make, whose ends its queue, or the host, waits for
   std::vector<int32_t> next;         // nodes that wait for it
   int32_t pending = 0;               // how many nodes it waits for
   std::shared_ptr<const Part> part;  // NULL: a node of the graph, or a copy
@@ -79,16 +82,23 @@ struct PlanShapes {
   uint64_t total_bytes() const { return std::accumulate(block_bytes.begin(), block_bytes.end(), uint64_t{0}); }
 };
 
+// Where nodes are to run, by name: the uid of a device, or "CPU:0".
+using Places = std::map<std::string, std::string, std::less<>>;
+class CostModel;  // cost_model.h
+
 struct PlanOptions {
   std::string container = "";
   bool optimize = true;
   uint32_t threads = 1;
-  std::string engine = "auto";    // auto, fixed, counted
-  std::string order = "auto";     // auto, given, smallest_peak
-  uint64_t memory_budget = 0;     // bytes of a step's blocks; 0: any
-  std::string compilers = "on";   // on, off, require
-  DeviceSpec device;              // of nodes, as far as they do not say themselves
-  std::string fallback = "fail";  // fail, warn, allow: whether a node whose device has no kernel for it may run elsewhere
+  std::string engine = "auto";             // auto, fixed, counted
+  std::string order = "auto";              // auto, given, smallest_peak
+  uint64_t memory_budget = 0;              // bytes of a step's blocks; 0: any
+  std::string compilers = "on";            // on, off, require
+  DeviceSpec device;                       // of nodes, as far as they do not say themselves
+  std::string fallback = "fail";           // fail, warn, allow: whether a node whose device has no kernel for it may run elsewhere
+  std::string placement = "simple";        // simple, cost, learned: see the session option
+  std::shared_ptr<const CostModel> costs;  // of the last two; NULL: nothing is known
+  std::shared_ptr<const Places> places;    // what was learned; NULL: nothing
   std::vector<std::string> disabled_passes;
   ImportedRules imported;
   MemoryBudget* budget = nullptr;  // pays for what is computed while planning; NULL: nobody
@@ -115,6 +125,25 @@ struct FallbackNote {
   const Device* device = nullptr;
 };
 
+// Why a node runs where it does.
+struct PlaceNote {
+  enum Why : uint8_t {
+    kAsked,      // its name, or the session's device, admits no other
+    kShared,     // it must share a device with others, one of which leaves no choice
+    kOnlyThere,  // no other device has kernels for it
+    kFirst,      // the first device with kernels for it, host memory first
+    kCost,       // by what kernels and copies take
+    kLearned,    // as was measured to be the fastest
+    kFallback    // see FallbackNote
+  };
+  const Node* node = nullptr;
+  const Device* device = nullptr;
+  Why why = kFirst;
+  const Node* with = nullptr;  // of kShared: who left no choice
+  int64_t cost_ns = -1;        // of kCost and kLearned: what it is thought to take there; -1: not known
+  int64_t other_ns = -1;       // and on the best of the other devices
+};
+
 // What the passes did to the nodes that a signature needs, for reports.
 struct PlanNotes {
   std::vector<const Node*> folded;                          // computed in advance
@@ -123,6 +152,7 @@ struct PlanNotes {
   std::vector<ClaimNote> claims;
   std::vector<LeftNote> left;
   std::vector<FallbackNote> fallbacks;
+  std::vector<PlaceNote> places;
 };
 
 // Nodes [begin, end) of a plan, which one thread runs in order.
@@ -153,7 +183,7 @@ struct Plan {
   bool in_turn = false;               // the counted engine too runs one node after the other
   bool smallest_peak = false;         // the order was chosen for its memory
   bool takes_feeds = false;           // as the signature
-  bool prioritized = false;           // some node has a priority
+  bool prioritized = false;           // of what is ready the first goes first: some node has a priority, or goes to a queue
   Device* host = nullptr;             // whose pool serves location 0
   PlanNotes notes;
   std::shared_ptr<const PlanShapes> shapes;  // for the feeds that it was made for
@@ -164,6 +194,12 @@ struct Signature {
   std::vector<Edge> feeds, fetches;
   std::vector<const Node*> targets;
   bool takes_feeds = false;  // the step owns what it is fed, and lets it go with its last reader
+  // Where feeds come from and fetches go to: in the memory of these devices. NULL, and beyond the end: in host memory.
+  std::vector<Device*> feed_devices, fetch_devices;
+  // Ran in an earlier part of the run: nobody waits for them, and what is wanted of their values is fed. By id.
+  std::vector<const Node*> over;
+  Device* feed_device(size_t i) const { return i < feed_devices.size() ? feed_devices[i] : nullptr; }
+  Device* fetch_device(size_t i) const { return i < fetch_devices.size() ? fetch_devices[i] : nullptr; }
 };
 
 // Makes and keeps kernel states: one per node, kernel and device of a session.

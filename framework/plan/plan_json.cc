@@ -24,7 +24,7 @@ class Writer {
     }
     for (size_t i = 0; i < p_.nodes.size(); ++i) {
       const PlanNode& n = p_.nodes[i];
-      for (size_t o = 0; n.run.node && o < n.out.size(); ++o) {
+      for (size_t o = 0; n.run.node && !IsCopy(n) && o < n.out.size(); ++o) {
         name_[size_t(n.out[o])] = (n.part ? n.part->graph().out_edge(o) : Edge{n.run.node, int32_t(o)}).text();
       }
       for (int32_t k : n.next) after_[size_t(k)].push_back(int32_t(i));
@@ -41,7 +41,7 @@ class Writer {
     for (size_t i = 0; i < p_.nodes.size(); ++i) WriteNode(i);
     j_.End();
     Notes();
-    j_.Number("copies", std::count_if(p_.nodes.begin(), p_.nodes.end(), IsCopy));
+    Copies();
     j_.Array("block_bytes");
     for (size_t l = 0; l < s_.block_bytes.size(); ++l) {
       j_.Object().Text("device", Location(int32_t(l))).Number("bytes", int64_t(s_.block_bytes[l])).End();
@@ -53,6 +53,24 @@ class Writer {
   }
 
  private:
+  // Copies between memories, their bytes, and what a copy for each reader would move beyond them.
+  void Copies() {
+    std::vector<int64_t> readers(p_.values.size(), 0);
+    for (const PlanNode& n : p_.nodes) {
+      for (int32_t v : n.in) ++readers[size_t(v)];
+    }
+    for (int32_t v : p_.fetches) ++readers[size_t(v)];
+    int64_t copies = 0, bytes = 0, saved = 0;
+    for (const PlanNode& n : p_.nodes) {
+      if (!IsCopy(n)) continue;
+      const int64_t size = int64_t(s_.values[size_t(n.out[0])].bytes);
+      ++copies;
+      bytes += size;
+      saved += size * std::max<int64_t>(readers[size_t(n.out[0])] - 1, 0);
+    }
+    j_.Number("copies", copies).Number("copied_bytes", bytes).Number("saved_bytes", saved);
+  }
+
   std::string Location(int32_t l) const { return (l == 0 ? p_.host : p_.devices[size_t(l - 1)])->name(); }
 
   void Edges(const char* key, const std::vector<Edge>& edges) {
@@ -137,6 +155,20 @@ class Writer {
     j_.End().Array("fallbacks");
     for (const FallbackNote& f : p_.notes.fallbacks) {
       j_.Object().Text("node", f.node->name()).Text("asked", f.asked).Text("device", f.device->name()).Text("why", f.why).End();
+    }
+    j_.End();
+    Places();
+  }
+
+  void Places() {
+    constexpr const char* kWhy[] = {"asked", "shared", "only_there", "first", "cost", "learned", "fallback"};
+    j_.Array("places");
+    for (const PlaceNote& p : p_.notes.places) {
+      j_.Object().Text("node", p.node->name()).Text("op", p.node->op().name).Text("device", p.device->name()).Text("why", kWhy[p.why]);
+      if (p.with) j_.Text("with", p.with->name());
+      if (p.cost_ns >= 0) j_.Number("cost_ns", p.cost_ns);
+      if (p.other_ns >= 0) j_.Number("other_ns", p.other_ns);
+      j_.End();
     }
     j_.End();
   }

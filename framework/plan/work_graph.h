@@ -18,6 +18,9 @@
 
 namespace thalweg {
 
+// Calls within each other that become nodes; more stay calls.
+constexpr int32_t kMostInlined = 16;
+
 struct WorkEdge {
   int32_t node = -1;
   int32_t port = 0;
@@ -45,6 +48,7 @@ struct WorkNode {
   Device* device = nullptr;
   const KernelDef* kernel = nullptr;
   std::shared_ptr<const Part> part;  // what it stands for; NULL: for itself
+  std::string within;                // of a node of a function that was inlined: the calls that it came with, for messages
   const HandleInfo& handle(int32_t port) const { return handles.empty() ? kNoHandle : handles[size_t(port)]; }
 };
 
@@ -85,6 +89,7 @@ const std::vector<Pass>& Passes();
 Status BuildWorkGraph(Graph* graph, const Signature& signature, WorkGraph* out);
 Status GuardPass(WorkGraph* w);     // imported nodes do what they may, and nothing else
 Status FramePass(WorkGraph* w);     // which loop every node is in
+Status InlinePass(WorkGraph* w);    // calls of functions become the functions' nodes
 Status InferPass(WorkGraph* w);     // shapes for these feeds; constants that follow
 Status FoldPass(WorkGraph* w);      // nodes whose inputs are constants
 Status SimplifyPass(WorkGraph* w);  // nodes that change nothing

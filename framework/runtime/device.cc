@@ -11,6 +11,9 @@ namespace {
 // Of every address that a device hands out: a cache line, and a whole vector of 512 bits.
 constexpr uint64_t kAlign = 64;
 
+// The place of memory that was a device's own, when the device is no more.
+char device_that_was;
+
 // A device's memory as the pool wants it. Tensors may outlive the device and its runtime, so it keeps what freeing needs, the plugin
 // itself included.
 class DeviceMemory final : public RawMemory {
@@ -32,6 +35,27 @@ class DeviceMemory final : public RawMemory {
   const tw_host* const host_;
   void* const self_;
   const uint64_t largest_;
+  const std::shared_ptr<const void> pin_;
+};
+
+// Host memory that a device copies from and to without a detour. Tensors in it may outlive the device, as above.
+class StagingMemory final : public RawMemory {
+ public:
+  StagingMemory(const DeviceKind& kind, const tw_device_info& info)
+      : set_(*kind.pinned), host_(kind.host), self_(info.self), pin_(kind.pin) {}
+
+  StatusOr<void*> Allocate(uint64_t bytes) override {
+    void* memory = nullptr;
+    RETURN_IF_ERROR(FromC(set_.allocate(host_, self_, bytes, &memory)));
+    if (!memory) return Internal("the device's plugin answered no memory and no error");
+    return memory;
+  }
+  void Free(void* memory, uint64_t bytes) override { set_.release(host_, self_, memory, bytes); }
+
+ private:
+  const tw_pinned_set set_;
+  const tw_host* const host_;
+  void* const self_;
   const std::shared_ptr<const void> pin_;
 };
 
@@ -149,6 +173,19 @@ StatusOr<DeviceSpec> MergeDeviceSpecs(const DeviceSpec& a, const DeviceSpec& b) 
   return out;
 }
 
+Device* HoldingDevice(const tw_tensor& t) {
+  const MemoryPool* home = t.buffer ? t.buffer->home() : nullptr;
+  void* place = home ? home->place() : nullptr;
+  if (!place || place == &device_that_was) return nullptr;
+  auto* device = static_cast<Device*>(place);
+  return !device->host_memory() && home == device->pool() ? device : nullptr;
+}
+
+bool LiesOnHost(const tw_tensor& t) {
+  const MemoryPool* home = t.buffer ? t.buffer->home() : nullptr;
+  return !HoldingDevice(t) && !(home && home->place() == &device_that_was);
+}
+
 // ---- Stream ----
 
 StatusOr<std::unique_ptr<Stream>> Stream::Create(Device* device) {
@@ -184,11 +221,15 @@ StatusOr<uint64_t> Stream::Mark() {
 
 Status Stream::WaitFor(Stream* other) {
   ASSIGN_OR_RETURN(const uint64_t value, other->Mark());
+  return WaitFor(other->line_, value);
+}
+
+Status Stream::WaitFor(tw_timeline* line, uint64_t value) {
   const DeviceKind& kind = device_->def();
-  if (!kind.streams.wait) return other->line_->Wait(value);
+  if (!kind.streams.wait) return line->Wait(value);
   std::lock_guard lock(mu_);
   if (!stream_) return line_->failure();
-  return FromC(kind.streams.wait(kind.host, stream_, other->line_, value));
+  return FromC(kind.streams.wait(kind.host, stream_, line, value));
 }
 
 Status Stream::Drain() {
@@ -211,12 +252,38 @@ Device::Device(const DeviceKind* kind, int32_t index, const tw_device_info& info
   name_ = spec_.text();
   pool_ = MemoryPool::Create(std::make_unique<DeviceMemory>(*kind, info), StrCat(kind->kind, ":", index), memory_limit,
                              (info.flags & TW_DEVICE_POOLS_ITSELF) == 0);
+  pool_->SetPlace(this);
+  if (kind->pinned && !host_memory_) {
+    staging_ = MemoryPool::Create(std::make_unique<StagingMemory>(*kind, info), StrCat("staging for ", kind->kind, ":", index));
+  }
 }
 
 // Memory that nobody uses goes back now; tensors that are still out keep the pool, and it the plugin.
 Device::~Device() {
+  for (MemoryPool* pool : {pool_, staging_}) {
+    if (!pool) continue;
+    pool->SetPlace(pool == pool_ && !host_memory_ ? &device_that_was : nullptr);
+    pool->Trim();
+    pool->Close();
+  }
+}
+
+void Device::GiveMemoryBack() const {
   pool_->Trim();
-  pool_->Close();
+  if (staging_) staging_->Trim();
+}
+
+std::string Device::Capabilities() const {
+  const std::pair<const char*, bool> all[] = {{"host memory", host_memory_},           {"on request", on_request_},
+                                              {"streams", kind_->has_streams},         {"wait", kind_->has_streams && kind_->streams.wait},
+                                              {"pinned", kind_->pinned.has_value()},   {"peer", kind_->peer.has_value()},
+                                              {"events", kind_->events.has_value()},   {"statistics", kind_->statistics.has_value()},
+                                              {"capture", kind_->capture.has_value()}, {"profile", kind_->profile.has_value()}};
+  std::string text;
+  for (const auto& [name, has] : all) {
+    if (has) text += StrCat(text.empty() ? "" : ", ", name);
+  }
+  return text;
 }
 
 Status Device::CopyIn(const void* from, void* to, uint64_t to_offset, uint64_t bytes, Stream* stream) {

@@ -31,6 +31,11 @@ StatusOr<DeviceSpec> MergeDeviceSpecs(const DeviceSpec& a, const DeviceSpec& b);
 
 class Device;
 
+// Whose memory holds the tensor; NULL: host memory, or the device is no more.
+Device* HoldingDevice(const tw_tensor& t);
+// Its elements may be read: false also of what was a device's that is no more.
+bool LiesOnHost(const tw_tensor& t);
+
 // A queue of a device. The timeline says how far it got.
 class Stream {
  public:
@@ -45,6 +50,8 @@ class Stream {
   Status Drain();
   // What is enqueued here from now on starts when all that `other` holds now is over. May block: where the device has no way to wait.
   Status WaitFor(Stream* other);
+  // The same for a value of a timeline.
+  Status WaitFor(tw_timeline* line, uint64_t value);
   std::mutex& mutex() { return mu_; }
 
  private:
@@ -75,6 +82,12 @@ class Device {
   void* self() const { return self_; }
   const DeviceKind& def() const { return *kind_; }
   MemoryPool* pool() const { return pool_; }
+  // Host memory that the device copies from and to without a detour; NULL: it has none of its own, and any will do.
+  MemoryPool* staging() const { return staging_; }
+  // Memory that is kept for later goes back to whoever it came from.
+  void GiveMemoryBack() const;
+  // "host memory, streams, wait, ...": what it has of the optional sets.
+  std::string Capabilities() const;
   // Copies `bytes` between host and this device; one side is an address, the other a handle with an offset (equal for host memory).
   // stream NULL: done on return; else the stream's mutex is taken for the call.
   Status CopyIn(const void* from, void* to, uint64_t to_offset, uint64_t bytes, Stream* stream);
@@ -106,6 +119,7 @@ class Device {
   bool host_memory_, on_request_;
   DeviceSpec spec_;
   MemoryPool* pool_;
+  MemoryPool* staging_ = nullptr;
 };
 
 }  // namespace thalweg

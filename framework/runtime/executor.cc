@@ -5,12 +5,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "framework/runtime/batch_run.h"
 #include "framework/runtime/frame_run.h"
 #include "framework/runtime/in_order.h"
 #include "framework/runtime/pause.h"
+#include "framework/runtime/rendezvous.h"
 #include "framework/runtime/thread_pool.h"
 #include "framework/runtime/waiting_calls.h"
 
@@ -174,6 +176,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
       std::lock_guard lock(mu_);
       if (status_.ok()) status_ = std::move(st);
       if (failed_.exchange(true, std::memory_order_release)) return;
+      if (s_->rendezvous) s_->rendezvous->StepFailed(status_);
     }
     WaitingCalls::Get().CallAll(s_);
   }
@@ -252,7 +255,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   // Node i is over: counts down those that wait for it.
   int32_t Done(int32_t i, int32_t* ended) {
     const PlanNode& n = p_.nodes[size_t(i)];
-    if (!n.held_in.empty()) s_->ReleaseInputs<true>(size_t(i));
+    // After a failure the values stay until the end, which may tell of them.
+    if (!n.held_in.empty() && !failed_.load(std::memory_order_relaxed)) s_->ReleaseInputs<true>(size_t(i));
     int32_t mine = -1;
     for (int32_t k : n.next) {
       if (p_.pending[size_t(k)] > 1 && std::atomic_ref<int32_t>(s_->counts[size_t(k)]).fetch_sub(1, std::memory_order_acq_rel) != 1) {
@@ -267,6 +271,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   }
 
   void Push(int32_t i) {
+    if (kTraced) s_->trace->Ready(size_t(i));
     {
       std::lock_guard lock(mu_);
       s_->ready.push_back(i);
@@ -283,6 +288,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
       if (queued_.load(std::memory_order_acquire) > 0 || left_.load(std::memory_order_acquire) == 0) return;
       Pause();
     }
+    std::optional<ThreadPool::MayBlock> may_block;  // for what others do
+    if (p_.async) may_block.emplace();
     std::unique_lock lock(mu_);
     waiting_ = true;
     changed_.wait(lock, [&] { return !s_->ready.empty() || left_.load(std::memory_order_acquire) == 0; });
@@ -383,7 +390,7 @@ static Status RunNodes(StepState* step) {
 }
 
 static Status BeginStep(StepState* step, const Tensor* feeds) {
-  if (step->trace) step->trace->Start(step->plan(), *step->shapes());
+  if (step->trace) step->trace->Start(step);
   step->Feed(feeds);
   return StepInterrupted(*step);
 }
@@ -397,7 +404,7 @@ Status RunStep(StepState* step, const Tensor* feeds, Tensor* fetches) {
 // Whether it may have to wait for what happens elsewhere, and someone is there to go on with it then.
 static bool GoesOnLater(const StepState& step) {
   const Plan& p = step.plan();
-  return !p.frames && p.counted && p.async && step.pool && step.pool->HasThreadForTasks();
+  return (p.counted || p.frames) && p.async && step.pool && step.pool->HasThreadForTasks();
 }
 
 void StartStep(StepState* step, const Tensor* feeds, Tensor* fetches, StepDone done) {
@@ -407,7 +414,9 @@ void StartStep(StepState* step, const Tensor* feeds, Tensor* fetches, StepDone d
     return done(std::move(s));
   }
   if (Status s = BeginStep(step, feeds); !s.ok()) return done(FinishStep(step, std::move(s), fetches));
-  if (step->trace) {
+  if (step->plan().frames) {
+    StartFrames(step, [step, fetches, done = std::move(done)](Status s) { done(FinishStep(step, std::move(s), fetches)); });
+  } else if (step->trace) {
     (new StartedStep<true>(step, fetches, std::move(done)))->Go();
   } else {
     (new StartedStep<false>(step, fetches, std::move(done)))->Go();

@@ -8,6 +8,7 @@
 #include "framework/base/shown.h"
 #include "framework/runtime/resource.h"
 #include "framework/runtime/runtime.h"
+#include "framework/runtime/step_stats.h"
 #include "framework/tensor/memory_budget.h"
 
 namespace thalweg {
@@ -124,11 +125,13 @@ Status LockAndShow(KernelFrame* f, Slot* slots) {
     uint32_t input;
     bool update;
   };
-  constexpr size_t kMost = 64;
-  Want wants[kMost];
+  constexpr size_t kFew = 64;
+  Want few[kFew];
+  std::vector<Want> many;
   size_t n = 0;
   const NodeRun& run = *f->run;
-  if (run.open_read.size() + run.open_update.size() > kMost) return Unimplemented("opens more than ", kMost, " resources");
+  if (run.open_read.size() + run.open_update.size() > kFew) many.resize(run.open_read.size() + run.open_update.size());
+  Want* const wants = many.empty() ? few : many.data();
   auto add = [&](uint32_t i, bool update) -> Status {
     f->opened[i] = nullptr;
     ASSIGN_OR_RETURN(Resource * r, ResourceOf(*f, i));
@@ -151,10 +154,13 @@ Status LockAndShow(KernelFrame* f, Slot* slots) {
                           "', and one of them is to be updated");
       break;
     }
-    if (w.update) {
-      w.r->LockUpdate();
-    } else {
-      w.r->LockRead();
+    if (!(w.update ? w.r->TryUpdate() : w.r->TryRead())) {
+      const WaitNote note(f->step->trace, TW_STEP_WAIT_LOCK, f->run->node->name(), w.r->name());
+      if (w.update) {
+        w.r->LockUpdate();
+      } else {
+        w.r->LockRead();
+      }
     }
     f->opened[w.input] = w.r;
   }
@@ -248,7 +254,8 @@ void CloseResources(KernelFrame* f, bool changed) {
     if (r && !shared) r->UnlockRead();
   }
   for (uint32_t i : f->run->open_update) {
-    if (f->opened[i]) f->opened[i]->UnlockUpdate(changed);
+    Resource* r = f->opened[i];
+    if (r) r->UnlockUpdate(changed && (r->assigned() || !Replaces(*f->run, i)));
     f->opened[i] = nullptr;
   }
 }

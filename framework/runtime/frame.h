@@ -17,6 +17,7 @@ namespace thalweg {
 
 class Function;
 class MemoryBudget;
+class Rendezvous;
 class Runtime;
 class Resource;
 class ThreadPool;
@@ -60,6 +61,7 @@ struct NodeRun {
 };
 
 struct StepBase;
+class StepTrace;
 
 // The functions that nodes of a step may call.
 class FunctionCaller {
@@ -101,7 +103,9 @@ struct StepBase {
   ThreadShare* share = nullptr;          // of the pool; NULL: all of it, as anybody
   MemoryBudget* budget = nullptr;        // what its memory counts towards; NULL: nothing
   FunctionCaller* functions = nullptr;   // NULL: there are none
+  Rendezvous* rendezvous = nullptr;      // with the parts of the step in other processes; NULL: there are none
   uint32_t depth = 0;                    // calls of functions that it is inside of
+  StepTrace* trace = nullptr;            // of this run; NULL: nobody watches
   bool moves_state = false;              // a variable that lives on another device comes to the one whose kernel opens it
 };
 

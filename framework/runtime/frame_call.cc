@@ -10,9 +10,11 @@
 
 namespace thalweg {
 
-void FrameCalls::Begin(const StepState& step, Listener* listener) {
-  StepBase::operator=(step);
-  shapes_ = step.shapes();
+void FrameCalls::Begin(StepState* step, Listener* listener) {
+  StepBase::operator=(*step);
+  step_ = step;
+  has_queues_ = std::any_of(p_.devices.begin(), p_.devices.end(), [](const Device* d) { return d->has_streams(); });
+  shapes_ = step->shapes();
   listener_ = listener;
 }
 
@@ -28,13 +30,30 @@ FrameCall* FrameCalls::Take(int32_t node) {
   return c;
 }
 
-void FrameCalls::GiveBack(FrameCall* c) {
-  for (uint32_t i = 0; i < c->frame.c.n_in; ++i) c->in(i).Clear();
-  for (uint32_t o = 0; o < c->frame.c.n_out; ++o) c->out(o).Clear();
+void FrameCalls::LetGo(Tensor t) {
+  if (!has_queues_ || !t || !t.get()->buffer) return;
+  MemoryPool* home = t.get()->buffer->home();
+  DeviceQueues* queues = home ? step_->QueuesOf(static_cast<const Device*>(home->place())) : nullptr;
+  if (queues) queues->Keep(std::move(t));
+}
+
+void FrameCalls::GiveBack(FrameCall* c, const std::vector<Tensor>& outputs) {
+  for (uint32_t i = 0; i < c->frame.c.n_in; ++i) {
+    Tensor& t = c->in(i).held;
+    const auto shares = [&](const Tensor& output) { return output && t.get()->buffer == output.get()->buffer; };
+    if (has_queues_ && t && std::none_of(outputs.begin(), outputs.end(), shares)) LetGo(std::move(t));
+    c->in(i).Clear();
+  }
+  for (uint32_t o = 0; o < c->frame.c.n_out; ++o) {
+    LetGo(std::move(c->out(o).held));
+    c->out(o).Clear();
+  }
+  LetGo(std::move(c->scratch));
   c->scratch.reset();
   c->allocated = 0;
   c->failed = false;
   c->began = c->left = c->ended = 0;
+  c->dims.clear();
   c->frame.waits = false;
   c->frame.c.memo = 0;
   free_[size_t(c->node)].push_back(c);
@@ -53,7 +72,7 @@ std::unique_ptr<FrameCall> FrameCalls::Make(int32_t node) {
     s.view = {};
     s.view.size = sizeof(tw_view);
     s.view.rank = -1;
-    if (k < n_in + n_out) s.view.dtype = n.run.types[k];
+    if (k < n_in + n_out) s.view.dtype = p_.values[size_t(k < n_in ? n.in[k] : n.out[k - n_in])].dtype;
     c->views.push_back(&s.view);
     if (k < n_in) c->source.push_back(&s);
   }
@@ -69,6 +88,8 @@ std::unique_ptr<FrameCall> FrameCalls::Make(int32_t node) {
   f.c.out = c->views.data() + n_in;
   f.c.n_in = uint32_t(n_in);
   f.c.n_out = uint32_t(n_out);
+  if (n.kind != PlanNode::kKernel) return c;
+  if (DeviceQueues* queues = step_->QueuesOf(n.run.device)) f.c.stream = queues->compute()->c();
   f.c.host = n.run.host ? n.run.host : n.run.kernel->host;
   f.c.state = n.run.state;
   f.c.in_at = n.run.node->in_at().data();
@@ -92,6 +113,7 @@ Status FrameCalls::Run(FrameCall* c, bool* pending) {
 
 Status FrameCalls::Execute(FrameCall* c, bool* pending) {
   const PlanNode& n = p_.nodes[size_t(c->node)];
+  if (n.kind != PlanNode::kKernel) return RunCopy(c);
   KernelFrame& f = c->frame;
   f.c.token = 0;
   if (n.run.opens()) RETURN_IF_ERROR(OpenResources(&f, &c->slots[f.c.n_in + f.c.n_out]));
@@ -100,11 +122,67 @@ Status FrameCalls::Execute(FrameCall* c, bool* pending) {
     s = StartAsyncCall(&c->frame, TagOf(c), pending);
     if (*pending) return s;
   } else if (s.ok()) {
-    s = FromC(n.run.kernel->def.execute(&f.c));
+    s = f.c.stream ? Enqueue(c) : FromC(n.run.kernel->def.execute(&f.c));
   }
   if (s.ok()) return End(c);
   if (n.run.opens()) CloseResources(&f);
   return s;
+}
+
+Status FrameCalls::Enqueue(FrameCall* c) {
+  DeviceQueues* queues = step_->QueuesOf(c->frame.run->device);
+  Stream* stream = queues->compute();
+  Status s;
+  {
+    std::lock_guard lock(stream->mutex());
+    s = stream->c() ? FromC(c->frame.run->kernel->def.execute(&c->frame.c)) : stream->timeline()->failure();
+  }
+  if (c->frame.run->opens()) queues->CloseWhenOver(&c->frame);
+  return s;
+}
+
+// ---- Copies ----
+
+Status FrameCalls::RunCopy(FrameCall* c) {
+  const PlanNode& n = p_.nodes[size_t(c->node)];
+  const tw_view& from = c->in(0).view;
+  const int32_t location = p_.values[size_t(n.out[0])].location;
+  Device* d = n.run.device;
+  Device* there = location ? p_.devices[size_t(location) - 1] : nullptr;
+  MemoryPool* memory = there ? there->pool() : d->staging();
+  ASSIGN_OR_RETURN(Tensor t, step_->MakeOn(there, [&] { return Tensor::Make(from.dtype, from.dims, from.rank, memory, budget); }));
+  c->allocated += t.bytes();
+  c->out(0).Hold(std::move(t));
+  if (from.bytes == 0) return Status();
+  const tw_view& to = c->out(0).view;
+  if (DeviceQueues* queues = step_->QueuesOf(d)) return EnqueueCopy(c, queues, there);
+  if (n.kind == PlanNode::kCopyPeer) return d->CopyToPeer(from, *there, to, nullptr);
+  return there ? d->CopyIn(static_cast<const char*>(from.data) + from.offset, to.data, to.offset, from.bytes, nullptr)
+               : d->CopyOut(from.data, from.offset, static_cast<char*>(to.data) + to.offset, from.bytes, nullptr);
+}
+
+// In turn with the device's kernels. What comes to the host is waited for: it decides what runs next, or is used at once.
+Status FrameCalls::EnqueueCopy(FrameCall* c, DeviceQueues* queues, Device* there) {
+  const tw_view &from = c->in(0).view, &to = c->out(0).view;
+  Device* d = queues->device();
+  Stream* stream = queues->compute();
+  switch (p_.nodes[size_t(c->node)].kind) {
+    case PlanNode::kCopyIn:
+      RETURN_IF_ERROR(d->CopyIn(static_cast<const char*>(from.data) + from.offset, to.data, to.offset, from.bytes, stream));
+      queues->Keep(Tensor::Share(from.tensor));
+      return Status();
+    case PlanNode::kCopyOut: {
+      RETURN_IF_ERROR(d->CopyOut(from.data, from.offset, static_cast<char*>(to.data) + to.offset, from.bytes, stream));
+      ASSIGN_OR_RETURN(const QueueMark mark, queues->Mark(DeviceQueues::kCompute));
+      return mark.line->Wait(mark.value);
+    }
+    default: {
+      DeviceQueues* others = step_->QueuesOf(there);
+      RETURN_IF_ERROR(d->CopyToPeer(from, *there, to, stream));
+      ASSIGN_OR_RETURN(const QueueMark mark, queues->Mark(DeviceQueues::kCompute));
+      return others->Order(DeviceQueues::kCompute, mark);
+    }
+  }
 }
 
 void FrameCalls::StopWaiting(FrameCall* c) {
@@ -150,6 +228,7 @@ bool FrameCalls::TakeOver(FrameCall* c, uint32_t o, const Shape& shape) {
     Slot& in = c->in(i);
     if (!in.held || in.view.dtype != f.run->types[f.c.n_in + o] || !in.held.unique()) continue;
     if (!shape.Is(in.view.dims, in.view.rank)) continue;
+    if (f.run->host_in[i] != f.run->host_out[o]) continue;
     c->out(o).Hold(in.held);
     return true;
   }
@@ -163,7 +242,8 @@ Status FrameCalls::Allocate(FrameCall* c, uint32_t o, const Shape& shape) {
     return Status();
   }
   if (TakeOver(c, o, shape)) return Status();
-  ASSIGN_OR_RETURN(Tensor t, MakeOutput(*c->frame.run, o, shape.dims().data(), shape.rank(), budget));
+  const NodeRun& run = *c->frame.run;
+  ASSIGN_OR_RETURN(Tensor t, step_->MakeOn(run.device, [&] { return MakeOutput(run, o, shape.dims().data(), shape.rank(), budget); }));
   c->allocated += t.bytes();
   c->out(o).Hold(std::move(t));
   return Status();
@@ -202,13 +282,16 @@ Status FrameCalls::TakeScratch(FrameCall* c, uint64_t bytes) {
   c->frame.c.scratch = nullptr;
   if (bytes == 0) return Status();
   const int64_t size = int64_t(bytes);
-  ASSIGN_OR_RETURN(c->scratch, Tensor::Make(TW_UINT8, &size, 1, c->frame.run->device->pool(), budget));
-  c->frame.c.scratch = c->scratch.data();
+  Device* d = c->frame.run->device;
+  ASSIGN_OR_RETURN(c->scratch, step_->MakeOn(d, [&] { return Tensor::Make(TW_UINT8, &size, 1, d->pool(), budget); }));
+  c->frame.c.scratch = c->scratch.view().data;
+  c->frame.c.scratch_offset = c->scratch.view().offset;
   c->allocated += bytes;
   return Status();
 }
 
 Status FrameCalls::Describe(FrameCall* c, const Status& s, std::string_view where) const {
+  step_->NoteFailure();
   const PlanNode& n = p_.nodes[size_t(c->node)];
   std::string shapes;
   for (uint32_t i = 0; i < c->frame.c.n_in; ++i) {

@@ -33,6 +33,7 @@ struct FrameCall {
   uint64_t allocated = 0;
   bool failed = false;
   std::thread::id thread;
+  std::vector<int64_t> dims;  // for the trace, see AddDims
   Slot& in(size_t i) { return slots[i]; }
   Slot& out(size_t o) { return slots[frame.c.n_in + o]; }
 };
@@ -51,10 +52,14 @@ class FrameCalls final : public StepBase {
 
   explicit FrameCalls(const Plan& plan) : p_(plan), free_(plan.nodes.size()) {}
   // A step begins: what the state says of it.
-  void Begin(const StepState& step, Listener* listener);
+  void Begin(StepState* step, Listener* listener);
 
   FrameCall* Take(int32_t node);
-  void GiveBack(FrameCall* c);
+  // outputs: what of it lives on.
+  void GiveBack(FrameCall* c, const std::vector<Tensor>& outputs = {});
+  // The step is done with a value: memory of a device goes when its queues are past what they hold now.
+  void LetGo(Tensor t);
+  bool has_queues() const { return has_queues_; }
   // All of it but the end of a call that goes on: *pending is then true, and the listener hears. REQUIRES: the inputs are there.
   Status Run(FrameCall* c, bool* pending);
   // After a call that went on: checks the outputs.
@@ -75,6 +80,9 @@ class FrameCalls final : public StepBase {
   static uint64_t TagOf(const FrameCall* c) { return uint64_t(reinterpret_cast<uintptr_t>(c)); }
   std::unique_ptr<FrameCall> Make(int32_t node);
   Status Execute(FrameCall* c, bool* pending);
+  Status Enqueue(FrameCall* c);
+  Status RunCopy(FrameCall* c);
+  Status EnqueueCopy(FrameCall* c, DeviceQueues* queues, Device* there);
   Status AllocateOutputs(FrameCall* c);
   Status InferOutputs(FrameCall* c);
   bool TakeOver(FrameCall* c, uint32_t o, const Shape& shape);
@@ -82,6 +90,8 @@ class FrameCalls final : public StepBase {
   Status TakeScratch(FrameCall* c, uint64_t bytes);
 
   const Plan& p_;
+  StepState* step_ = nullptr;
+  bool has_queues_ = false;
   const PlanShapes* shapes_ = nullptr;
   Listener* listener_ = nullptr;
   std::vector<std::unique_ptr<FrameCall>> all_;

@@ -5,12 +5,15 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include "framework/base/shown.h"
 #include "framework/plan/frame_plan.h"
 #include "framework/runtime/frame_call.h"
 #include "framework/runtime/loop_run.h"
 #include "framework/runtime/pause.h"
+#include "framework/runtime/rendezvous.h"
 #include "framework/runtime/thread_pool.h"
 #include "framework/runtime/waiting_calls.h"
 
@@ -27,7 +30,9 @@ struct FrameMemory final : EngineMemory {
 // Who is over hands its outputs on under one lock; nodes that only decide do all they do there, kernels run outside of it.
 class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
  public:
-  FrameRun(StepState* s, FrameMemory* memory)
+  // driver: NULL: the caller waits until the step is over; else it calls Drive whenever there is something to do and nobody drives it.
+  explicit FrameRun(StepState* s, ThreadPool::Task* driver = nullptr) : FrameRun(s, MemoryOf(s), driver) {}
+  FrameRun(StepState* s, FrameMemory* memory, ThreadPool::Task* driver)
       : Joint(s->share),
         s_(s),
         p_(s->plan()),
@@ -35,8 +40,9 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
         calls_(memory->calls),
         loops_(memory->loops),
         memory_(*memory),
-        interruptible_(s->cancel || s->deadline) {
-    calls_.Begin(*s, this);
+        interruptible_(s->cancel || s->deadline),
+        driver_(driver) {
+    calls_.Begin(s, this);
   }
 
   Status Run() {
@@ -44,24 +50,50 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
     if (pool) pool->Offer(this, 0);
     {
       std::unique_lock lock(mu_);
-      root_ = loops_.Begin(0, nullptr, nullptr);
-      for (int32_t i : f_.roots) Ready(i, false, root_, root_->At(0));
+      BeginRoot();
       while (!Over()) {
         Work(&lock, false);
         if (!Over()) Await(&lock);
       }
     }
     if (pool) pool->Withdraw(this);
+    return TakeStatus();
+  }
+
+  // Of a run with a driver: works as long as there is something to do; true: the run is over. False: its driver will be started, maybe
+  // before this returns, and nothing of the step may be looked at.
+  bool Drive() {
+    for (;;) {
+      s_->pool->Offer(this, 0);
+      {
+        std::unique_lock lock(mu_);
+        if (!began_) BeginDriven();
+        while (Work(&lock, false) || AwaitHelpers(&lock)) {
+        }
+      }
+      s_->pool->Withdraw(this);
+      std::lock_guard lock(mu_);
+      if (Over()) return true;
+      resting_ = light_.empty() && heavy_.empty();
+      if (resting_) return false;
+    }
+  }
+
+  Status TakeStatus() {
+    s_->DrainQueues();          // before memory that they use is let go
     std::lock_guard lock(mu_);  // whoever ended the last call may still hold it
     if (status_.ok()) status_ = Check();
-    loops_.Abandon(root_);
+    if (root_) loops_.Abandon(root_);
     return status_;
   }
 
   bool Help() override {
     if (offered_.load(std::memory_order_acquire) <= 0) return false;
     std::unique_lock lock(mu_);
-    return Work(&lock, true);
+    ++helpers_;
+    const bool did = Work(&lock, true);
+    if (--helpers_ == 0 && waiting_) changed_.notify_all();
+    return did;
   }
 
   // ---- Calls that end later ----
@@ -73,16 +105,17 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
       Fail(Describe(c, st));
     }
     if (fails) WaitingCalls::Get().CallAll(&calls_);
-    std::lock_guard lock(mu_);
-    Push(Entry{c->node, Entry::kEnded, c->loop, c->iteration, c});
+    PushFromOutside(Entry{c->node, Entry::kEnded, c->loop, c->iteration, c});
   }
-  void Again(FrameCall* c) override {
-    std::lock_guard lock(mu_);
-    Push(Entry{c->node, Entry::kAgain, c->loop, c->iteration, c});
-  }
+  void Again(FrameCall* c) override { PushFromOutside(Entry{c->node, Entry::kAgain, c->loop, c->iteration, c}); }
   bool Failed() const override { return failed_.load(std::memory_order_acquire); }
 
  private:
+  static FrameMemory* MemoryOf(StepState* s) {
+    if (!s->engine) s->engine = std::make_unique<FrameMemory>(s->plan());
+    return static_cast<FrameMemory*>(s->engine.get());
+  }
+
   struct Entry {
     enum What : uint8_t { kRun, kDead, kEnded, kAgain, kRan };
     int32_t node = -1;
@@ -93,7 +126,31 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
   };
   using Lock = std::unique_lock<std::mutex>;
 
+  // From a thread that does not work for the step. Once it is pushed the step may be over, unless it is for us to start its driver.
+  void PushFromOutside(const Entry& e) {
+    bool start;
+    {
+      std::lock_guard lock(mu_);
+      Push(e);
+      start = std::exchange(resting_, false);
+    }
+    if (start) s_->pool->Start(driver_);
+  }
+
   // ---- The queue. REQUIRES of all: mu_ ----
+
+  void BeginDriven() {
+    began_ = true;
+    try {
+      BeginRoot();
+    } catch (...) {  // no memory; nothing new begins
+      Fail(Thrown());
+    }
+  }
+  void BeginRoot() {
+    root_ = loops_.Begin(0, nullptr, nullptr);
+    for (int32_t i : f_.roots) Ready(i, false, root_, root_->At(0));
+  }
 
   static constexpr int32_t kWasReady = -(1 << 30);  // a count whose node has been queued
 
@@ -178,16 +235,25 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
   }
 
   void Await(Lock* lock) {
+    std::optional<ThreadPool::MayBlock> may_block;  // for what others do
+    if (p_.async && !driver_) may_block.emplace();
     const int64_t since = s_->trace ? s_->trace->Now() : 0;
     waiting_ = true;
-    changed_.wait(*lock, [&] { return !light_.empty() || !heavy_.empty() || under_way_ == 0; });
+    changed_.wait(*lock, [&] { return !light_.empty() || !heavy_.empty() || under_way_ == 0 || (driver_ && helpers_ == 0); });
     waiting_ = false;
     if (s_->trace) s_->trace->Waited(since);
   }
 
+  // Nothing to take: waits while others work for the step here. False: nobody does, or it is over.
+  bool AwaitHelpers(Lock* lock) {
+    if (helpers_ == 0 || Over()) return false;
+    Await(lock);
+    return true;
+  }
+
   void Fail(Status s) {
     if (status_.ok()) status_ = std::move(s);
-    failed_.store(true, std::memory_order_release);
+    if (!failed_.exchange(true, std::memory_order_acq_rel) && s_->rendezvous) s_->rendezvous->StepFailed(status_);
   }
 
   // ---- Kernels ----
@@ -203,12 +269,11 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
     if (!again && interruptible_) st = StepInterrupted(calls_);
     if (!st.ok()) {
       calls_.StopWaiting(c);
-    } else if (!again && c->frame.run->kernel->spec.may_block && RunElsewhere(c)) {
+    } else if (!again && c->frame.run->kernel && c->frame.run->kernel->spec.may_block && RunElsewhere(c)) {
       lock->lock();
       return;
     } else {
-      if (!again) c->began = Now();
-      c->thread = std::this_thread::get_id();
+      if (s_->trace) NoteBegin(c, again);
       st = calls_.Run(c, &pending);
       if (st.ok() && pending) {  // it may be over by now, and the call another's
         lock->lock();
@@ -245,16 +310,14 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
     if (!s_->pool || s_->pool->threads() == 1 || (s_->share && s_->share->threads() == 1)) return false;
     try {
       s_->pool->Blocking([this, c] {
-        c->began = Now();
-        c->thread = std::this_thread::get_id();
+        if (s_->trace) NoteBegin(c, false);
         bool pending = false;
         Status st = calls_.Run(c, &pending);
         if (st.ok() && pending) return;
         c->left = c->ended = Now();
         c->failed = !st.ok();
         if (!st.ok()) Stop(Describe(c, st));
-        std::lock_guard lock(mu_);
-        Push({c->node, Entry::kRan, c->loop, c->iteration, c});
+        PushFromOutside({c->node, Entry::kRan, c->loop, c->iteration, c});
       });
       return true;
     } catch (...) {  // no memory to hand it over
@@ -292,22 +355,39 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
     const int32_t node = c->node;
     LoopRun* loop = c->loop;
     Iteration* it = c->iteration;
-    calls_.GiveBack(c);  // the inputs go first: what an output shares with one is its own then
+    calls_.GiveBack(c, outputs_);  // the inputs go first: what an output shares with one is its own then
     if (!failed) HandOn(node, false, loop, it);
   }
 
+  void NoteBegin(FrameCall* c, bool again) {
+    if (again) s_->trace->PutOff(size_t(c->node), c->began);
+    c->began = Now();
+    c->thread = std::this_thread::get_id();
+    if (again) return;
+    for (uint32_t k = 0; k < c->frame.c.n_in; ++k) AddDims(c->in(k).view.dtype, c->in(k).view.dims, c->in(k).view.rank, &c->dims);
+    c->dims.push_back(kOutputsFollow);
+  }
+
   // REQUIRES: mu_.
-  void Note(const FrameCall& c) {
+  void Note(FrameCall& c) {
     StepTrace::Run run;
     run.node = size_t(c.node);
     run.start = c.began;
     run.left = c.left;
     run.end = std::max(c.ended, c.left);
-    for (uint32_t o = 0; o < c.frame.c.n_out; ++o) run.bytes += c.slots[c.frame.c.n_in + o].view.bytes;
+    run.frame = c.loop->frame;
+    run.loop = c.loop->serial;
+    run.iteration = c.iteration->number;
+    for (uint32_t o = 0; o < c.frame.c.n_out; ++o) {
+      const tw_view& out = c.out(o).view;
+      run.bytes += out.bytes;
+      if (outputs_[o]) AddDims(out.dtype, outputs_[o].view().dims, outputs_[o].rank(), &c.dims);
+    }
+    run.dims = std::move(c.dims);
     run.allocated = c.allocated;
     run.thread = c.thread;
     run.failed = c.failed;
-    s_->trace->Ran(run);
+    s_->trace->Ran(std::move(run));
   }
 
   // ---- Control flow. REQUIRES of all: mu_ ----
@@ -323,7 +403,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
     outputs_.clear();
     outputs_.resize(n.next.size());
     if (e.what == Entry::kDead) {
-      for (size_t i = 0; i < n.fixed.size(); ++i) e.iteration->tokens[size_t(n.first_token) + i].reset();
+      for (size_t i = 0; i < n.fixed.size(); ++i) calls_.LetGo(std::move(e.iteration->tokens[size_t(n.first_token) + i]));
     } else if (n.constant) {
       for (size_t o = 0; o < outputs_.size(); ++o) {
         outputs_[o] = Tensor::Share(s_->slot(p_.nodes[size_t(e.node)].out[o]).view.tensor);
@@ -459,6 +539,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
   // An output, empty where it is dead. The last reader gets it for itself.
   void DeliverTo(const std::vector<FramePlan::Target>& targets, Tensor value, bool enters, LoopRun* loop, Iteration* it) {
     const bool live = bool(value);
+    if (targets.empty()) return calls_.LetGo(std::move(value));
     for (size_t k = 0; k < targets.size(); ++k) {
       Tensor mine = k + 1 == targets.size() ? std::move(value) : value;
       Arrive(targets[k], live, &mine, enters, loop, it);
@@ -487,7 +568,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
     if (t.input < 0) {
       c.pending -= 2;
     } else if (live) {
-      if (!(c.pending & 1)) return;  // another came before
+      if (!(c.pending & 1)) return calls_.LetGo(std::move(*value));  // another came before
       it->tokens[size_t(n.first_token + t.input)] = std::move(*value);
       c.pending &= ~1;
     } else {
@@ -502,6 +583,11 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
     return it.number == 0 ? loop.enters_left == 0 : !loop.At(it.number - 1);
   }
 
+  // What came for nodes that do not run any more.
+  void LetGo(Iteration* it) {
+    for (Tensor& t : it->tokens) calls_.LetGo(std::move(t));
+  }
+
   // Nothing of the iteration is under way: it may be over, and those behind it, and so the loop, and the iteration that it is in.
   void EndWhatIsOver(LoopRun* loop, Iteration* it) {
     while (loop->parent) {
@@ -509,6 +595,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
         Iteration* next = loop->At(k);
         if (!IsOver(*loop, *next)) break;
         if (next->waiting > 0) NoteWaiting(*loop, *next);
+        if (calls_.has_queues()) LetGo(next);
         loops_.EndIteration(loop, next);
         if (!loop->deferred.empty()) StartIteration(loop);
       }
@@ -516,6 +603,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
       LoopRun* parent = loop->parent;
       it = loop->within;
       const std::vector<int32_t> dead_exits = std::move(loop->dead_exits);
+      for (auto& [node, value] : loop->invariants) calls_.LetGo(std::move(value));
       loops_.End(loop);
       for (int32_t exit : dead_exits) {
         outputs_.clear();
@@ -583,6 +671,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
   Loops& loops_;
   FrameMemory& memory_;
   const bool interruptible_;
+  ThreadPool::Task* const driver_;
   LoopRun* root_ = nullptr;
   std::atomic<bool> failed_{false};
   std::atomic<int32_t> offered_{0};  // entries of heavy_
@@ -592,17 +681,35 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
   std::vector<Tensor> outputs_;  // of the node that is over
   int32_t under_way_ = 0;        // calls of kernels
   bool waiting_ = false;
+  int32_t helpers_ = 0;                   // threads in Help
+  bool began_ = false, resting_ = false;  // of a run with a driver; resting: until something happens elsewhere
   Status status_;
   std::vector<int32_t> dead_fetches_;  // nodes
   int32_t stuck_ = 0, named_ = 0;      // nodes that wait in iterations that are over
   std::string stuck_names_;
 };
 
+class StartedFrames final : public ThreadPool::Task {
+ public:
+  StartedFrames(StepState* step, std::function<void(Status)> over) : over_(std::move(over)), run_(step, this) {}
+
+  void Go() override {
+    if (!run_.Drive()) return;
+    Status s = run_.TakeStatus();
+    const std::function<void(Status)> over = std::move(over_);
+    delete this;
+    over(std::move(s));
+  }
+
+ private:
+  std::function<void(Status)> over_;
+  FrameRun run_;
+};
+
 }  // namespace
 
-Status RunFrames(StepState* step) {
-  if (!step->engine) step->engine = std::make_unique<FrameMemory>(step->plan());
-  return FrameRun(step, static_cast<FrameMemory*>(step->engine.get())).Run();
-}
+Status RunFrames(StepState* step) { return FrameRun(step).Run(); }
+
+void StartFrames(StepState* step, std::function<void(Status)> over) { (new StartedFrames(step, std::move(over)))->Go(); }
 
 }  // namespace thalweg

@@ -15,6 +15,8 @@
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/frame.h"
 #include "framework/runtime/function_set.h"
+#include "framework/runtime/held_resource.h"
+#include "framework/runtime/rendezvous_set.h"
 #include "framework/runtime/resource.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/saved_resource.h"
@@ -424,6 +426,8 @@ const void* Query(const tw_host*, const char* set, uint64_t len, uint32_t versio
   if (std::string_view(set, len) == TW_FILES_SET && version == 1) return FileSet();
   if (std::string_view(set, len) == TW_VARIANT_SET && version == 1) return VariantSet();
   if (std::string_view(set, len) == TW_FUNCTION_SET && version == 1) return FunctionSet();
+  if (std::string_view(set, len) == TW_HELD_RESOURCE_SET && version == 1) return HeldResourceSet();
+  if (std::string_view(set, len) == TW_RENDEZVOUS_SET && version == 1) return RendezvousSet();
   return nullptr;
 }
 tw_status* Setting(const tw_host* h, const char* key, uint64_t len, tw_sink* to) {

@@ -16,6 +16,7 @@ LoopRun* Loops::Begin(int32_t frame, LoopRun* parent, Iteration* within) {
   if (within) within->inner.push_back(loop);
   free_loops_.pop_back();
   loop->frame = frame;
+  loop->serial = ++begun_;
   loop->parent = parent;
   loop->within = within;
   loop->first = 0;

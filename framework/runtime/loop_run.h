@@ -26,6 +26,7 @@ struct Iteration {
 
 struct LoopRun {
   int32_t frame = 0;
+  uint64_t serial = 0;  // of all that were begun, from 1
   LoopRun* parent = nullptr;
   Iteration* within = nullptr;                         // of the parent
   std::deque<Iteration*> iterations;                   // from number `first` on; NULL: over
@@ -57,6 +58,7 @@ class Loops {
 
  private:
   const FramePlan& p_;
+  uint64_t begun_ = 0;
   std::vector<std::unique_ptr<LoopRun>> loops_;
   std::vector<std::unique_ptr<Iteration>> iterations_;
   std::vector<LoopRun*> free_loops_;

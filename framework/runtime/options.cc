@@ -56,8 +56,14 @@ constexpr OptionRow<O> kRows[] = {
      SetMember<&O::plugin_prefer>},
     {TextOption("plugin_cache", "", "folder where what is known of plugins is kept; empty: thalweg in the user's cache; off: nowhere"),
      SetMember<&O::plugin_cache>},
-    {BytesOption("memory_limit.<KIND>", "0", "most bytes to hold on each device of a kind, such as memory_limit.CPU=2G; 0: no limit"),
+    {BytesOption("memory_limit.<KIND>", "0",
+                 "most bytes to hold on each device of a kind, such as memory_limit.KIND=2G, or on one, such as memory_limit.KIND:1=2G; 0: "
+                 "no limit"),
      SetMemoryLimit},
+    {ListOption("visible_devices", ',',
+                "devices to use, as kinds (KIND) or one of a kind (KIND:1), separated by ','; those left are numbered anew from 0. Devices "
+                "with host memory are always there. Empty: what the environment variable THALWEG_VISIBLE_DEVICES lists, or all"),
+     SetMember<&O::visible_devices>},
     {TextOption(
          "compile_cache", "",
          "a folder in which what graph compilers made is kept for other processes; only the user may be able to write there; empty: none"),

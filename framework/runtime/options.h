@@ -28,7 +28,8 @@ struct RuntimeOptions {
   std::string plugin_allow;                            // file of digests; empty: all are allowed
   std::vector<std::string> plugin_prefer;              // ids that win where two plugins bring the same
   std::string plugin_cache;                            // folder; empty: the user's; "off": none
-  std::map<std::string, uint64_t> memory_limit;        // by device kind, bytes
+  std::map<std::string, uint64_t> memory_limit;        // by device kind, or "KIND:1" for one device; bytes
+  std::vector<std::string> visible_devices;            // "KIND" or "KIND:1"; empty: what THALWEG_VISIBLE_DEVICES lists, or all
   std::map<std::string, std::string> plugin_settings;  // "plugin.<id>.<key>"
   std::string compile_cache;                           // folder; empty: none
   // Linked into the program and loaded first, in this order; a name for messages. One that fails is an error of Create.

@@ -49,6 +49,8 @@ void Resource::UnlockRead() {
   if (state_.fetch_sub(1) == 1) Leave();
 }
 void Resource::UnlockUpdate(bool changed) {
+  version_ += changed;
+  assigned_ = false;
   const bool watched = changed && watching_.load(std::memory_order_relaxed) > 0;
   state_.store(0);
   Leave();
@@ -62,6 +64,7 @@ void Resource::Leave() {
 
 void Resource::set_value(Tensor t) {
   value_ = std::move(t);
+  assigned_ = true;
   exists_.store(bool(value_), std::memory_order_release);
 }
 

@@ -47,8 +47,19 @@ class Resource final : public Handle {
   void UnlockRead();
   // changed: calls that wait for an update of it are called.
   void UnlockUpdate(bool changed = true);
+  // Under a lock: how many updates there were.
+  uint64_t version() const { return version_; }
+  // Under update: since it was locked the variable was given a tensor.
+  bool assigned() const { return assigned_; }
   // Under update, or where one more stands in line: how many calls wait for an update of it (see WaitingCalls).
-  void Watch(int32_t calls) { watching_.fetch_add(calls, std::memory_order_relaxed); }
+  void Watch(int32_t calls) { watching_.fetch_add(calls); }
+  // Without a lock: what calls look at beside the object has changed; true: some wait, and are to be told. A call that begins to wait
+  // counts first and then looks whether it was touched, so one of the two sees the other.
+  bool Touch() {
+    touches_.fetch_add(1);
+    return watching_.load() > 0;
+  }
+  uint64_t touches() const { return touches_.load(); }
 
   // Under a lock. The variable's value (empty: uninitialised); under update it may be replaced.
   const Tensor& value() const { return value_; }
@@ -67,6 +78,10 @@ class Resource final : public Handle {
   // Under update: no value and no object any more.
   void Clear();
 
+  // For TouchedResources, under its lock.
+  Resource* next_touched = nullptr;
+  bool listed_as_touched = false;
+
  private:
   bool Enter(bool update);
   void Queue(bool update);
@@ -78,7 +93,10 @@ class Resource final : public Handle {
   std::atomic<int32_t> state_{0};             // readers, or -1: an updater
   std::atomic<int32_t> waiting_{0};
   std::atomic<int32_t> watching_{0};  // calls that wait for an update; they begin to under its lock
-  std::mutex mu_;                     // the queue
+  std::atomic<uint64_t> touches_{0};
+  uint64_t version_ = 0;
+  bool assigned_ = false;
+  std::mutex mu_;  // the queue
   std::condition_variable free_;
   uint64_t next_ticket_ = 0, serving_ = 0;
   std::atomic<bool> exists_{false};

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "framework/base/shown.h"
 #include "framework/io/scheme_files.h"
 #include "framework/json/utf8.h"
 #include "framework/runtime/host_table.h"
@@ -13,15 +14,9 @@
 namespace thalweg {
 namespace {
 
-// What a plugin's enumerate said; texts are copied because they end with the call.
-struct Found {
-  tw_device_info info;
-  std::string uid, description;
-};
-
 struct DeviceList {
   tw_device_list c{TW_SIZED(tw_device_list), &Add};
-  std::vector<Found> found;
+  std::vector<FoundDevice> found;
   Status status;  // the first refusal, even if the plugin ignored it
 
   static tw_status* Add(tw_device_list* l, const tw_device_info* d) {
@@ -36,7 +31,7 @@ struct DeviceList {
     if (!d || d->size < 8) return InvalidArgument("a device's description is NULL or has no size");
     constexpr uint32_t kKnown = TW_DEVICE_HOST_MEMORY | TW_DEVICE_POOLS_ITSELF | TW_DEVICE_ON_REQUEST;
     if (d->flags & ~kKnown) return InvalidArgument("a device has flags ", d->flags, ", unknown to this runtime");
-    Found f{};
+    FoundDevice f{};
     std::memcpy(static_cast<void*>(&f.info), d, std::min<size_t>(d->size / 8 * 8, sizeof f.info));
     f.info.size = sizeof f.info;
     if (f.info.uid) f.uid.assign(f.info.uid, f.info.uid_len);
@@ -47,11 +42,23 @@ struct DeviceList {
 };
 
 // The devices of a kind, all or none.
-StatusOr<std::vector<Found>> Enumerate(const DeviceKind& kind) {
+StatusOr<std::vector<FoundDevice>> Enumerate(const DeviceKind& kind) {
   DeviceList list;
   RETURN_IF_ERROR(FromC(kind.def.enumerate(kind.host, kind.def.user, &list.c)));
   RETURN_IF_ERROR(list.status);
   return std::move(list.found);
+}
+
+// What THALWEG_VISIBLE_DEVICES lists.
+std::vector<std::string> VisibleByEnvironment() {
+  const char* text = secure_getenv("THALWEG_VISIBLE_DEVICES");
+  std::vector<std::string> all;
+  for (std::string_view rest = text ? text : ""; !rest.empty();) {
+    const size_t comma = rest.find(',');
+    if (comma > 0) all.emplace_back(rest.substr(0, comma));
+    rest.remove_prefix(comma == rest.npos ? rest.size() : comma + 1);
+  }
+  return all;
 }
 
 PluginLoading LoadingOf(const RuntimeOptions& options, std::function<void(const std::string& text)> warn) {
@@ -146,6 +153,34 @@ Status Runtime::AddDevices(const std::string& kind) const {
   return Status();
 }
 
+// Of a kind's devices those that are to be used. What the list names and there is not is told, with what there is.
+void Runtime::KeepVisible(const DeviceKind& kind, std::vector<FoundDevice>* found) const {
+  const std::vector<std::string> list = options_.visible_devices.empty() ? VisibleByEnvironment() : options_.visible_devices;
+  if (list.empty()) return;
+  std::vector<uint8_t> visible(found->size(), 0);
+  for (const std::string& name : list) {
+    auto spec = ParseDeviceSpec(name);
+    if (!spec.ok()) {
+      Log(TW_LOG_WARNING, StrCat("visible devices: ", Message(spec.status())));
+      continue;
+    }
+    if (!spec->kind.empty() && spec->kind != kind.kind) continue;
+    for (size_t i = 0; i < visible.size(); ++i) visible[i] = visible[i] || spec->index < 0 || spec->index == int32_t(i);
+    if (spec->index < int32_t(found->size())) continue;
+    Log(TW_LOG_WARNING,
+        StrCat("visible devices: there is no '", Shown(name), "'; there are ", found->size(), " of kind ", kind.kind, ", numbered from 0"));
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < found->size(); ++i) {
+    const uint32_t flags = (*found)[i].info.flags;
+    const bool always = (flags & TW_DEVICE_HOST_MEMORY) && !(flags & TW_DEVICE_ON_REQUEST);
+    if (!visible[i] && !always) continue;
+    if (kept != i) (*found)[kept] = std::move((*found)[i]);
+    ++kept;
+  }
+  found->resize(kept);
+}
+
 // Fails only where memory was out; what else goes wrong is the plugin's story, and there are no devices of it.
 Status Runtime::AddDevicesOf(const DeviceKind* kind) const {
   auto found = Enumerate(*kind);
@@ -154,19 +189,27 @@ Status Runtime::AddDevicesOf(const DeviceKind* kind) const {
     std::string what =
         StrCat("device kind '", kind->kind, "': ", found.ok() ? std::string_view("no device found") : Message(found.status()));
     loader_->Remark(kind->plugin, what);
-    Log(found.ok() ? 1 : 2, StrCat("plugin '", kind->plugin, "': ", what));
+    const bool none = found.ok() || found.status().code() == absl::StatusCode::kNotFound;  // no hardware, or no driver for it
+    Log(none ? 1 : 2, StrCat("plugin '", kind->plugin, "': ", what));
     return Status();
   }
-  auto limit = options_.memory_limit.find(kind->kind);
+  KeepVisible(*kind, &*found);
+  const auto limit = [&](int32_t index) {
+    const auto& limits = options_.memory_limit;
+    auto it = limits.find(StrCat(kind->kind, ":", index));
+    if (it == limits.end()) it = limits.find(kind->kind);
+    return it == limits.end() ? 0 : it->second;
+  };
   std::lock_guard lock(mu_);
   auto index = int32_t(std::count_if(devices_.begin(), devices_.end(), [&](const auto& d) { return d->kind() == kind->kind; }));
   std::vector<std::unique_ptr<Device>> added;  // all or none
-  for (Found& f : *found) {
+  for (FoundDevice& f : *found) {
     f.info.uid = f.uid.data();
     f.info.uid_len = f.uid.size();
     f.info.description = f.description.data();
     f.info.description_len = f.description.size();
-    added.push_back(std::make_unique<Device>(kind, index++, f.info, limit == options_.memory_limit.end() ? 0 : limit->second));
+    added.push_back(std::make_unique<Device>(kind, index, f.info, limit(index)));
+    ++index;
   }
   devices_.reserve(devices_.size() + added.size());
   std::move(added.begin(), added.end(), std::back_inserter(devices_));
@@ -183,6 +226,16 @@ std::vector<Device*> Runtime::ready_devices() const {
   std::vector<Device*> all;
   for (const auto& d : devices_) all.push_back(d.get());
   return all;
+}
+
+StatusOr<Device*> FindDevice(const Runtime& runtime, std::string_view name) {
+  ASSIGN_OR_RETURN(const DeviceSpec spec, ParseDeviceSpec(name));
+  std::string all;
+  for (Device* d : runtime.devices()) {
+    if (spec.Admits(d->spec())) return d;
+    all += StrCat(all.empty() ? "" : ", ", d->kind(), ":", d->index());
+  }
+  return NotFound("device '", Shown(name), "' not found; registered: ", all.empty() ? "none" : all, "; load the plugin that provides it");
 }
 
 StatusOr<Device*> Runtime::host_device() const {

@@ -25,6 +25,12 @@ namespace thalweg {
 
 class FileSystem;
 
+// What a plugin's enumerate said of a device; texts are copied because they end with the call.
+struct FoundDevice {
+  tw_device_info info;
+  std::string uid, description;
+};
+
 class Runtime : public std::enable_shared_from_this<Runtime> {
  public:
   static StatusOr<std::shared_ptr<Runtime>> Create(const RuntimeOptions& options);
@@ -61,6 +67,7 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   // Asks a device kind, once, what there is. One that fails is remarked in its plugin's record and the log.
   Status AddDevices(const std::string& kind) const;
   Status AddDevicesOf(const DeviceKind* kind) const;  // REQUIRES: enumerate_mu_
+  void KeepVisible(const DeviceKind& kind, std::vector<FoundDevice>* found) const;
   Status CheckUnused(std::string_view plugin) const;
 
   // Destroyed from the bottom up: resources and devices call into plugins, plugins into everything above them.
@@ -80,5 +87,8 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   mutable std::vector<std::unique_ptr<Device>> devices_;
   ResourceStore resources_;
 };
+
+// The device of that name, such as "FAKE:1". INVALID_ARGUMENT for what is no name; NOT_FOUND listing what there is.
+StatusOr<Device*> FindDevice(const Runtime& runtime, std::string_view name);
 
 }  // namespace thalweg

@@ -1,5 +1,6 @@
 #include "framework/runtime/step.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "framework/base/dtype.h"
@@ -18,7 +19,7 @@ StatusOr<std::unique_ptr<StepState>> StepState::Create(const Plan* plan, Runtime
 }
 
 StepState::~StepState() {
-  streams_.clear();  // drains before memory goes
+  queues_.clear();  // drains before memory goes
   for (Buffer* b : blocks_) {
     if (b) b->Release();
   }
@@ -35,7 +36,10 @@ Status StepState::GrowBlocks(const std::vector<uint64_t>& bytes) {
     block_bytes_[l] = 0;
     Device* d = l == 0 ? plan_->host : plan_->devices[l - 1];
     auto b = d->pool()->Allocate(bytes[l], budget);
-    if (!b.ok()) return Prefix(b.status(), StrCat("the plan's values on ", d->name(), " need ", bytes[l], " bytes:"));
+    if (!b.ok()) {
+      short_of_ = d;
+      return Prefix(b.status(), StrCat("the plan's values on ", d->name(), " need ", bytes[l], " bytes:"));
+    }
     blocks_[l] = *b;
     block_bytes_[l] = bytes[l];
     if (block_count_) block_count_->Add(bytes[l]);
@@ -51,8 +55,12 @@ size_t StepState::LocationOf(const Device* device) const {
 }
 
 Status StepState::Bind(std::shared_ptr<const PlanShapes> shapes) {
-  RETURN_IF_ERROR(GrowBlocks(shapes->block_bytes));
+  if (Status s = GrowBlocks(shapes->block_bytes); !s.ok()) {
+    shapes_ = std::move(shapes);
+    return TellMemory(s, short_of_.load());
+  }
   shapes_ = std::move(shapes);
+  texts.reset();
   paces.Turn(shapes_.get());
   for (size_t v = 0; v < plan_->values.size(); ++v) InitSlot(int32_t(v));
   for (size_t i = 0; i < plan_->nodes.size(); ++i) {
@@ -68,7 +76,9 @@ void StepState::ShowScratch(size_t i) {
   f.scratch_offset = 0;
   if (scratch.bytes == 0) return;
   const Device& device = *plan_->nodes[i].run.device;
-  void* block = blocks_[LocationOf(&device)]->data;
+  const Buffer* memory = blocks_[LocationOf(&device)];
+  if (!memory) return;  // of a plan with frames, where each call has its own
+  void* block = memory->data;
   f.scratch = device.host_memory() ? static_cast<char*>(block) + scratch.offset : block;
   f.scratch_offset = device.host_memory() ? 0 : scratch.offset;
 }
@@ -78,10 +88,19 @@ Status StepState::Init(Runtime* rt) {
   const Plan& p = *plan_;
   blocks_.assign(p.devices.size() + 1, nullptr);
   block_bytes_.assign(p.devices.size() + 1, 0);
-  streams_.resize(p.devices.size());
+  queues_.resize(p.devices.size());
   for (size_t d = 0; d < p.devices.size(); ++d) {
     if (!p.devices[d]->has_streams()) continue;
-    ASSIGN_OR_RETURN(streams_[d], Stream::Create(p.devices[d]));
+    ASSIGN_OR_RETURN(queues_[d], DeviceQueues::Create(p.devices[d]));
+    marks_.resize(p.values.size());
+    copy_ends_.resize(p.nodes.size());
+  }
+  for (size_t i = 0; i < copy_ends_.size(); ++i) copy_ends_[i] = {this, i};
+  for (const PlanNode& n : p.nodes) {
+    MemoryPool* staging = n.kind == PlanNode::kCopyIn ? n.run.device->staging() : nullptr;
+    if (!staging || p.values[size_t(n.in[0])].kind != PlanValue::kHeld) continue;
+    staging_.resize(p.values.size(), nullptr);
+    staging_[size_t(n.in[0])] = staging;
   }
 
   size_t n_stand_ins = 0, n_in = 0, n_out = 0;
@@ -135,7 +154,7 @@ Status StepState::Init(Runtime* rt) {
     f.c.in_at = n.run.node->in_at().data();
     f.c.out_at = n.run.node->out_at().data();
     const size_t location = LocationOf(n.run.device);
-    if (location && streams_[location - 1]) f.c.stream = streams_[location - 1]->c();
+    if (location && queues_[location - 1]) f.c.stream = queues_[location - 1]->compute()->c();
   }
   scratch_.resize(p.nodes.size());
   given_shapes_.resize(p.nodes.size());
@@ -179,7 +198,8 @@ void StepState::Take(Tensor* feeds) {
   for (size_t i = 0; i < p.feeds.size(); ++i) {
     Tensor feed = std::move(feeds[i]);
     const int32_t v = p.feeds[i];
-    if (v >= 0 && (p.values[size_t(v)].readers > 0 || p.values[size_t(v)].fetched)) slots_[size_t(v)].Hold(std::move(feed));
+    const bool read = v >= 0 && (p.frames || p.values[size_t(v)].readers > 0 || p.values[size_t(v)].fetched);
+    if (read) slots_[size_t(v)].Hold(std::move(feed));
   }
 }
 
@@ -218,6 +238,7 @@ void StepState::Complete(uint64_t tag, Status s) {
 }
 
 Status StepState::Describe(size_t i, const Status& s) noexcept {
+  NoteFailure();
   try {
     return Told(i, s);
   } catch (...) {  // no memory for the story
@@ -252,6 +273,14 @@ void StepState::ShowShape(Slot* s, const Shape& shape) {
   s->view.rank = shape.rank();
 }
 
+StatusOr<Tensor> StepState::MakeOutputOf(const PlanNode& n, uint32_t o, const Shape& shape) {
+  MemoryPool* staging = staging_.empty() ? nullptr : staging_[size_t(n.out[o])];
+  return MakeOn(n.run.device, [&]() -> StatusOr<Tensor> {
+    if (!staging) return MakeOutput(n.run, o, shape.dims().data(), shape.rank(), budget);
+    return Tensor::Make(plan_->values[size_t(n.out[o])].dtype, shape.dims().data(), shape.rank(), staging, budget);
+  });
+}
+
 // Memory for outputs that have none yet: held ones of known shape, and those whose shape only the inputs of this step tell.
 Status StepState::AllocateOutputs(size_t i) {
   const PlanNode& n = plan_->nodes[i];
@@ -269,7 +298,8 @@ Status StepState::AllocateOutputs(size_t i) {
         ShowShape(s, given_shapes_[i][o]);
       }
       if (s->view.rank >= 0 || n.given || !answer.shapes[o].known() || s->view.dtype == TW_RESOURCE) continue;
-      ASSIGN_OR_RETURN(Tensor t, MakeOutput(n.run, o, answer.shapes[o].dims().data(), answer.shapes[o].rank(), budget));
+      const Shape& shape = answer.shapes[o];
+      ASSIGN_OR_RETURN(Tensor t, MakeOutputOf(n, o, shape));
       s->Hold(std::move(t));
     }
     if (n.run.kernel->def.prepare && all_known) {
@@ -279,7 +309,7 @@ Status StepState::AllocateOutputs(size_t i) {
       ASSIGN_OR_RETURN(uint64_t bytes, PrepareScratch(n.run, shapes));
       f.c.scratch = nullptr;
       if (bytes) {
-        ASSIGN_OR_RETURN(Buffer * b, n.run.device->pool()->Allocate(bytes, budget));
+        ASSIGN_OR_RETURN(Buffer * b, MakeOn(n.run.device, [&] { return n.run.device->pool()->Allocate(bytes, budget); }));
         f.c.scratch = b->data;
         f.c.scratch_offset = 0;
         // Kept until the node runs again.
@@ -298,16 +328,15 @@ Status StepState::AllocateOutputs(size_t i) {
       ShowShape(f.out(o), shape);
       continue;
     }
-    ASSIGN_OR_RETURN(Tensor t, MakeOutput(n.run, o, shape.dims().data(), shape.rank(), budget));
+    ASSIGN_OR_RETURN(Tensor t, MakeOutputOf(n, o, shape));
     f.out(o)->Hold(std::move(t));
   }
   return Status();
 }
 
-// The queue that this step uses of a device; NULL: the device has none.
-Stream* StepState::StreamOf(Device* device) const {
-  for (size_t d = 0; d < plan_->devices.size(); ++d) {
-    if (plan_->devices[d] == device) return streams_[d].get();
+DeviceQueues* StepState::QueuesOf(const Device* device) const {
+  for (const auto& q : queues_) {
+    if (q && q->device() == device) return q.get();
   }
   return nullptr;
 }
@@ -318,38 +347,101 @@ Device* StepState::DeviceOf(int32_t v) const {
   return location ? plan_->devices[size_t(location) - 1] : nullptr;
 }
 
+// ---- Copies ----
+
+static DeviceQueues::Which QueueOf(const PlanNode& copy) { return copy.kind == PlanNode::kCopyIn ? DeviceQueues::kIn : DeviceQueues::kOut; }
+
 Status StepState::RunCopy(const PlanNode& n) {
   const tw_view& from = slots_[size_t(n.in[0])].view;
   Slot& to = slots_[size_t(n.out[0])];
-  Device* d = n.run.device;
   if (from.rank < 0) return Internal("nothing to copy");
   if (to.view.rank < 0) {
     Device* there = DeviceOf(n.out[0]);
-    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(from.dtype, from.dims, from.rank, there ? there->pool() : nullptr, budget));
+    MemoryPool* memory = there ? there->pool() : n.run.device->staging();
+    ASSIGN_OR_RETURN(Tensor t, MakeOn(there, [&] { return Tensor::Make(from.dtype, from.dims, from.rank, memory, budget); }));
     to.Hold(std::move(t));
   }
+  DeviceQueues* queues = QueuesOf(n.run.device);
+  if (queues) marks_[size_t(n.out[0])] = {};
+  RETURN_IF_ERROR(AwaitCopies(n, queues, QueueOf(n)));
   if (from.bytes == 0) return Status();
-  if (n.kind == PlanNode::kCopyPeer) return RunPeerCopy(from, d, to.view, DeviceOf(n.out[0]));
-  Stream* stream = StreamOf(d);
-  if (n.kind == PlanNode::kCopyIn) {
-    RETURN_IF_ERROR(d->CopyIn(static_cast<const char*>(from.data) + from.offset, to.view.data, to.view.offset, from.bytes, stream));
-  } else {
-    RETURN_IF_ERROR(d->CopyOut(from.data, from.offset, static_cast<char*>(to.view.data) + to.view.offset, from.bytes, stream));
-  }
-  if (!stream) return Status();
-  // The host's side of the copy is read or used again by others at once.
-  uint64_t mark;
-  ASSIGN_OR_RETURN(mark, stream->Mark());
-  return stream->timeline()->Wait(mark);
+  return queues ? EnqueueCopy(n, queues, from, to.view) : CopyNow(n, from, to.view, nullptr);
 }
 
-// On the queue of the device that the value comes from. The other queue may still use the memory that it goes to.
-Status StepState::RunPeerCopy(const tw_view& from, Device* d, const tw_view& to, Device* other) {
-  Stream *stream = StreamOf(d), *there = StreamOf(other);
-  if (!stream || !there) return d->CopyToPeer(from, *other, to, nullptr);
-  RETURN_IF_ERROR(stream->WaitFor(there));
-  RETURN_IF_ERROR(d->CopyToPeer(from, *other, to, stream));
-  return there->WaitFor(stream);
+Status StepState::CopyNow(const PlanNode& n, const tw_view& from, const tw_view& to, Stream* stream) {
+  Device* d = n.run.device;
+  switch (n.kind) {
+    case PlanNode::kCopyIn: return d->CopyIn(static_cast<const char*>(from.data) + from.offset, to.data, to.offset, from.bytes, stream);
+    case PlanNode::kCopyOut: return d->CopyOut(from.data, from.offset, static_cast<char*>(to.data) + to.offset, from.bytes, stream);
+    default: return d->CopyToPeer(from, *DeviceOf(n.out[0]), to, stream);
+  }
+}
+
+// On a queue of its own: behind the kernels that make the value, and behind those that may still use the memory that it goes to.
+Status StepState::EnqueueCopy(const PlanNode& n, DeviceQueues* queues, const tw_view& from, const tw_view& to) {
+  const DeviceQueues::Which which = QueueOf(n);
+  const auto behind_kernels = [&](DeviceQueues* of) -> Status {
+    ASSIGN_OR_RETURN(const QueueMark mark, of->Mark(DeviceQueues::kCompute));
+    return queues->Order(which, mark);
+  };
+  ASSIGN_OR_RETURN(Stream * stream, queues->Queue(which));
+  if (which == DeviceQueues::kOut) RETURN_IF_ERROR(behind_kernels(queues));
+  DeviceQueues* there = QueuesOf(DeviceOf(n.out[0]));
+  if (there && plan_->values[size_t(n.out[0])].kind == PlanValue::kBlock) RETURN_IF_ERROR(behind_kernels(there));
+  QueueMark mark;
+  {
+    const auto in_order = TracedOrder();
+    RETURN_IF_ERROR(CopyNow(n, from, to, stream));
+    ASSIGN_OR_RETURN(mark, queues->Mark(which));
+  }
+  if (trace) trace->EndsWith(size_t(&n - plan_->nodes.data()), stream->c(), mark.line, mark.value);
+  marks_[size_t(n.out[0])] = mark;
+  return KeepSource(n.in[0], queues, mark);
+}
+
+// What is copied stays as it is until the mark is reached. Feeds and constants do anyway.
+Status StepState::KeepSource(int32_t v, DeviceQueues* queues, const QueueMark& mark) {
+  const PlanValue& value = plan_->values[size_t(v)];
+  if (value.kind == PlanValue::kBlock) {
+    return value.location ? queues->Order(DeviceQueues::kCompute, mark) : mark.line->Wait(mark.value);
+  }
+  if (value.kind == PlanValue::kHeld && value.location == 0) queues->Keep(Tensor::Share(slots_[size_t(v)].view.tensor));
+  return Status();
+}
+
+// What copies bring for the node is there for whatever the queue is given from now on. What a kernel is called with on the host is waited
+// for.
+Status StepState::AwaitCopies(const PlanNode& n, DeviceQueues* queues, DeviceQueues::Which which) {
+  for (int32_t v : n.copied_in) {
+    const QueueMark mark = marks_.empty() ? QueueMark() : marks_[size_t(v)];
+    if (!mark.line) continue;
+    const bool by_host = !queues || (n.kind == PlanNode::kKernel && plan_->values[size_t(v)].location == 0);
+    if (by_host) {
+      const WaitNote note(trace, TW_STEP_WAIT_DEVICE, "", "a copy");
+      RETURN_IF_ERROR(mark.line->Wait(mark.value));
+    } else {
+      RETURN_IF_ERROR(queues->Order(which, mark));
+    }
+  }
+  return Status();
+}
+
+// A copy that others wait for, where the engine goes on meanwhile.
+bool StepState::EndsLater(const PlanNode& n) const {
+  if (n.kind != PlanNode::kCopyOut || !plan_->counted || marks_.empty() || plan_->values[size_t(n.out[0])].readers == 0) return false;
+  const QueueMark& mark = marks_[size_t(n.out[0])];
+  return mark.line && mark.line->value() < mark.value;
+}
+
+void StepState::TellEnd(size_t i) {
+  const QueueMark mark = marks_[size_t(plan_->nodes[i].out[0])];
+  mark.line->When(
+      mark.value,
+      [](void* arg, const tw_status* why) {
+        const auto* end = static_cast<const CopyEnd*>(arg);
+        end->step->listener->Ended(end->node, why ? why->status : Status());
+      },
+      &copy_ends_[i]);
 }
 
 Status StepState::RunNode(size_t i, bool* pending) {
@@ -377,7 +469,14 @@ Status StepState::RunKernel(size_t i, bool* pending) {
   KernelFrame& f = frames_[i];
   if (n.kind != PlanNode::kKernel) {
     Status s = RunCopy(n);
-    return s.ok() ? s : Describe(i, s);
+    if (!s.ok()) return Describe(i, s);
+    if (!EndsLater(n)) return s;
+    *pending = true;
+    TellEnd(i);
+    return s;
+  }
+  if (!n.copied_in.empty()) {
+    if (Status s = AwaitCopies(n, QueuesOf(n.run.device), DeviceQueues::kCompute); !s.ok()) return Describe(i, s);
   }
   f.c.token = 0;
   if (n.run.opens()) {
@@ -393,17 +492,7 @@ Status StepState::RunKernel(size_t i, bool* pending) {
       s = StartAsyncCall(&f, i, pending);
       if (*pending) return s;
     } else if (f.c.stream) {
-      Stream* stream = StreamOf(n.run.device);
-      {
-        std::lock_guard lock(stream->mutex());
-        s = stream->c() ? FromC(n.run.kernel->def.execute(&f.c)) : stream->timeline()->failure();
-      }
-      // Locks and what a variable held before may go only when the device is done with them.
-      if (n.run.opens()) {
-        auto mark = stream->Mark();
-        Status over = mark.ok() ? stream->timeline()->Wait(*mark) : mark.status();
-        if (s.ok()) s = over;
-      }
+      s = Enqueue(i);
     } else {
       s = FromC(n.run.kernel->def.execute(&f.c));
     }
@@ -414,6 +503,27 @@ Status StepState::RunKernel(size_t i, bool* pending) {
     return Describe(i, s);
   }
   return EndNode(i);
+}
+
+// Locks and what a variable held before may go only when the device is done with them.
+Status StepState::Enqueue(size_t i) {
+  const PlanNode& n = plan_->nodes[i];
+  KernelFrame& f = frames_[i];
+  DeviceQueues* queues = QueuesOf(n.run.device);
+  Stream* stream = queues->compute();
+  Status s;
+  {
+    const auto in_order = TracedOrder();
+    {
+      std::lock_guard lock(stream->mutex());
+      s = stream->c() ? FromC(n.run.kernel->def.execute(&f.c)) : stream->timeline()->failure();
+    }
+    if (trace && s.ok()) {
+      if (auto mark = stream->Mark(); mark.ok()) trace->EndsWith(i, stream->c(), stream->timeline(), *mark);
+    }
+  }
+  if (n.run.opens()) queues->CloseWhenOver(&f);
+  return s;
 }
 
 Status StepState::EndNode(size_t i) {
@@ -437,21 +547,30 @@ Status StepState::EndNode(size_t i) {
   return Status();
 }
 
+// Of a step that is watched: what a node enqueues and the mark behind it follow each other, so that what the device tells is told of it.
+std::unique_lock<std::mutex> StepState::TracedOrder() const {
+  return trace ? std::unique_lock(trace->enqueue_mutex()) : std::unique_lock<std::mutex>();
+}
+
 Status StepState::RunTraced(size_t i, bool* pending) {
   trace->Take(i);
+  if (plan_->nodes[i].dynamic) NoteInputs(i);
   Status s = RunNode(i, pending);
   if (s.ok() && !*pending) NoteOutputs(i);
   trace->Leave(i, *pending, s.ok());
-  const PlanNode& n = plan_->nodes[i];
-  if (!s.ok() || *pending || !frames_[i].c.stream) return s;
-  Stream* stream = StreamOf(n.run.device);
-  auto mark = stream->Mark();
-  if (mark.ok()) trace->EndsWith(i, stream->timeline(), *mark);
   return s;
 }
 
 static bool SharesMemory(const tw_view& a, const tw_view& b) {
   return (a.data == b.data && a.data) || (a.tensor && b.tensor && a.tensor->buffer == b.tensor->buffer);
+}
+
+void StepState::NoteInputs(size_t i) {
+  std::vector<int64_t>& dims = trace->Dims(i);
+  dims.clear();
+  const KernelFrame& f = frames_[i];
+  for (uint32_t k = 0; k < f.c.n_in; ++k) AddDims(f.source[k]->view.dtype, f.source[k]->view.dims, f.source[k]->view.rank, &dims);
+  dims.push_back(kOutputsFollow);
 }
 
 // Memory that is no input's was allocated for the node.
@@ -460,6 +579,7 @@ void StepState::NoteOutputs(size_t i) {
   const KernelFrame& f = frames_[i];
   for (uint32_t o = 0; o < f.c.n_out; ++o) {
     const tw_view& out = *f.c.out[o];
+    if (n.dynamic) AddDims(out.dtype, out.dims, out.rank, &trace->Dims(i));
     if (out.rank < 0) continue;  // dropped
     bool own = plan_->values[size_t(n.out[o])].kind == PlanValue::kHeld;
     for (uint32_t k = 0; own && k < f.c.n_in; ++k) own = !SharesMemory(*f.c.in[k], out);
@@ -468,10 +588,12 @@ void StepState::NoteOutputs(size_t i) {
   if (scratch_[i]) trace->Scratch(i, scratch_[i].bytes());
 }
 
-// Work that reads the memory of an asynchronous device is only enqueued yet: what lives there stays until the step has drained its
-// streams. Host memory goes back at once; the copies that read it have been waited for.
+// Work that reads memory of a device may only be enqueued yet, so that stays until its queues are past it.
 void StepState::Drop(int32_t v) {
-  if (plan_->values[size_t(v)].location == 0) slots_[size_t(v)].Clear();
+  Slot& s = slots_[size_t(v)];
+  const int32_t location = plan_->values[size_t(v)].location;
+  if (location && queues_[size_t(location) - 1]) queues_[size_t(location) - 1]->Keep(std::move(s.held));
+  s.Clear();
 }
 
 template <bool kAtomic>
@@ -491,21 +613,68 @@ template void StepState::ReleaseInputs<true>(size_t);
 template void StepState::ReleaseInputs<false>(size_t);
 
 bool StepState::broken() const {
-  for (const auto& stream : streams_) {
-    if (stream && !stream->timeline()->failure().ok()) return true;
+  uint64_t at = 0;
+  return std::any_of(queues_.begin(), queues_.end(), [&](const auto& q) { return q && !q->failure(&at).ok(); });
+}
+
+void StepState::NoteFailure() noexcept {
+  uint64_t none = 0;
+  failed_at_.compare_exchange_strong(none, tw_timeline::Tick());
+}
+
+// What failed first is the cause: queues that wait for one that failed fail, too, and so does whoever uses a device that was lost.
+Status StepState::RootFailure(Status status) const {
+  uint64_t first = 0;
+  Status cause;
+  for (const auto& q : queues_) {
+    uint64_t at = 0;
+    Status s = q ? q->failure(&at) : Status();
+    if (at == 0 || (first && first < at)) continue;
+    first = at;
+    cause = Prefix(s, StrCat(q->device()->name(), " reported after the step's kernels were started:"));
   }
-  return false;
+  const uint64_t mine = failed_at_.load();
+  return first && (mine == 0 || first < mine || status.code() == cause.code()) ? cause : status;
+}
+
+// Values that a device holds for the step: tensors, and what its block has room for.
+std::vector<LiveTensor> StepState::LiveOn(const Device* device) const {
+  std::vector<LiveTensor> all;
+  const size_t location = LocationOf(device);
+  for (const PlanNode& n : plan_->nodes) {
+    for (int32_t v : n.out) {
+      const PlanValue& value = plan_->values[size_t(v)];
+      const PlanShapes::Value& sized = shapes_->values[size_t(v)];
+      const Tensor& held = slots_[size_t(v)].held;
+      if (size_t(value.location) != location) continue;
+      const bool planned = value.kind == PlanValue::kBlock && sized.in_place_of < 0 && value.view_of < 0;
+      const uint64_t bytes = held ? held.bytes() : planned ? sized.bytes : 0;
+      const Shape shape = held ? held.shape() : sized.shape;
+      const std::string_view title(n.title.data(), n.title.empty() ? 0 : n.title.size() - 1);  // without its colon
+      if (bytes) all.push_back({StrCat(title, ": ", DTypeName(value.dtype), shape.text()), bytes});
+    }
+  }
+  if (container) AddVariables(*runtime, *container, device, &all);
+  return all;
+}
+
+Status StepState::TellMemory(const Status& s, const Device* device) const {
+  if (s.code() != absl::StatusCode::kResourceExhausted || !device) return s;
+  return WithMessage(s, StrCat(Message(s), LargestText(LiveOn(device))));
 }
 
 Status StepState::Finish(Status status, Tensor* fetches) {
   const Plan& p = *plan_;
-  for (size_t d = 0; d < streams_.size(); ++d) {
-    if (!streams_[d]) continue;
+  for (const auto& q : queues_) {
+    if (!q) continue;
     const int64_t since = trace ? trace->Now() : 0;
-    Status s = streams_[d]->Drain();
-    if (trace) trace->Waited(since);
-    if (status.ok() && !s.ok()) status = Prefix(s, StrCat(p.devices[d]->name(), " reported after the step's kernels were started:"));
+    Status s = q->Drain();
+    if (trace) trace->Waited(since, q->device()->name());
+    if (status.ok() && !s.ok()) status = Prefix(s, StrCat(q->device()->name(), " reported after the step's kernels were started:"));
   }
+  if (!status.ok()) status = RootFailure(std::move(status));
+  if (const Device* device = short_of_.exchange(nullptr)) status = TellMemory(status, device);
+  failed_at_.store(0);
   if (status.ok()) {
     for (size_t k = 0; k < p.fetches.size(); ++k) {
       Slot& s = slots_[size_t(p.fetches[k])];

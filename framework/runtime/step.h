@@ -5,11 +5,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "framework/base/status.h"
 #include "framework/plan/plan.h"
+#include "framework/runtime/device_queues.h"
 #include "framework/runtime/frame.h"
+#include "framework/runtime/memory_story.h"
 #include "framework/runtime/pace.h"
 #include "framework/runtime/step_stats.h"
 #include "framework/runtime/thread_pool.h"
@@ -72,6 +75,20 @@ class StepState final : public StepBase {
 
   // A failure of node i, with what its inputs are.
   Status Describe(size_t i, const Status& s) noexcept;
+  // Something of the step has failed: what turns up later on its devices is not the cause.
+  void NoteFailure() noexcept;
+
+  // What the step uses of a device; NULL: the device has no queues.
+  DeviceQueues* QueuesOf(const Device* device) const;
+  // Returns when nothing is under way there. What failed is told by Finish.
+  void DrainQueues() const {
+    for (const auto& q : queues_) {
+      if (q) (void)q->Drain();
+    }
+  }
+  // Makes a tensor, or a buffer, in memory of the device; where that is short, waits for what its queues still hold.
+  template <class Make>
+  auto MakeOn(const Device* device, Make&& make) -> decltype(make());
   // A device queue of it has failed: not to be used again.
   bool broken() const;
 
@@ -90,10 +107,10 @@ class StepState final : public StepBase {
     ~Listener() = default;
   };
   Listener* listener = nullptr;
-  std::vector<int32_t> counts;  // per node of the counted engine, or per batch: how many it is yet to wait for
-  std::vector<int32_t> ready;   // their queue
-  Paces paces;                  // of a plan with batches, by its shapes
-  StepTrace* trace = nullptr;   // of this run; NULL: nobody watches
+  std::vector<int32_t> counts;             // per node of the counted engine, or per batch: how many it is yet to wait for
+  std::vector<int32_t> ready;              // their queue
+  Paces paces;                             // of a plan with batches, by its shapes
+  std::shared_ptr<const NodeTexts> texts;  // what traces say of the plan's nodes, kept for the next one
   std::unique_ptr<ThreadShare> own_share;
   std::unique_ptr<EngineMemory> engine;  // of the engine for control flow
 
@@ -102,18 +119,29 @@ class StepState final : public StepBase {
 
  private:
   Status Told(size_t i, const Status& s) const;
+  std::unique_lock<std::mutex> TracedOrder() const;
+  void NoteInputs(size_t i);
   explicit StepState(const Plan* plan) : plan_(plan) {}
   Status Init(Runtime* runtime);
   void InitSlot(int32_t v);
   void Drop(int32_t v);
   static void ShowShape(Slot* s, const Shape& shape);
+  StatusOr<Tensor> MakeOutputOf(const PlanNode& n, uint32_t o, const Shape& shape);
   Status AllocateOutputs(size_t i);
   Status RunKernel(size_t i, bool* pending);
   void LeaveLine(size_t i);
   Status RunCopy(const PlanNode& n);
-  Status RunPeerCopy(const tw_view& from, Device* d, const tw_view& to, Device* other);
+  Status Enqueue(size_t i);
+  Status AwaitCopies(const PlanNode& n, DeviceQueues* queues, DeviceQueues::Which which);
+  Status CopyNow(const PlanNode& n, const tw_view& from, const tw_view& to, Stream* stream);
+  Status EnqueueCopy(const PlanNode& n, DeviceQueues* queues, const tw_view& from, const tw_view& to);
+  Status KeepSource(int32_t v, DeviceQueues* queues, const QueueMark& mark);
+  bool EndsLater(const PlanNode& n) const;
+  void TellEnd(size_t i);
+  Status RootFailure(Status status) const;
+  std::vector<LiveTensor> LiveOn(const Device* device) const;
+  Status TellMemory(const Status& s, const Device* device) const;
   Device* DeviceOf(int32_t v) const;
-  Stream* StreamOf(Device* device) const;
 
   Status GrowBlocks(const std::vector<uint64_t>& bytes);
   size_t LocationOf(const Device* device) const;
@@ -131,10 +159,33 @@ class StepState final : public StepBase {
   std::vector<int32_t> feed_views_, device_held_;
   std::vector<Tensor> scratch_;  // of nodes whose shapes only running tells
   std::vector<int32_t> readers_, readers_template_;
-  std::vector<std::vector<Shape>> given_shapes_;  // of outputs that kernels give, likewise
-  std::vector<Buffer*> blocks_;                   // per location
-  std::vector<uint64_t> block_bytes_;             // likewise
-  std::vector<std::unique_ptr<Stream>> streams_;  // per device of the plan
+  std::vector<std::vector<Shape>> given_shapes_;       // of outputs that kernels give, likewise
+  std::vector<Buffer*> blocks_;                        // per location
+  std::vector<uint64_t> block_bytes_;                  // likewise
+  std::vector<std::unique_ptr<DeviceQueues>> queues_;  // per device of the plan; NULL: it has none
+  // Of values that copies make, where devices have queues: when they are there.
+  std::vector<QueueMark> marks_;
+  // Of values that are copied to a device: where they are made, so that the copy needs no detour. Empty: none is.
+  std::vector<MemoryPool*> staging_;
+  struct CopyEnd {
+    StepState* step;
+    size_t node;
+  };
+  std::vector<CopyEnd> copy_ends_;                // per node, of plans with queues
+  std::atomic<uint64_t> failed_at_{0};            // on the clock of tw_timeline::Tick; 0: nothing has failed
+  std::atomic<const Device*> short_of_{nullptr};  // whose memory was asked for in vain; NULL: none's
 };
+
+template <class Make>
+auto StepState::MakeOn(const Device* device, Make&& make) -> decltype(make()) {
+  for (;;) {
+    auto made = make();
+    if (made.ok() || made.status().code() != absl::StatusCode::kResourceExhausted) return made;
+    DeviceQueues* queues = QueuesOf(device);
+    if (queues && queues->Reclaim()) continue;
+    if (device) short_of_.store(device, std::memory_order_relaxed);
+    return made;
+  }
+}
 
 }  // namespace thalweg

@@ -148,6 +148,7 @@ struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThread
   size_t idle = 0;
   bool stop = false;
   static thread_local BlockingThreads* in_task;
+  static thread_local uint32_t may_block;  // how many MayBlock the task of this thread is inside of
 
   // REQUIRES: mu. How many threads there is work for, beside those that have some.
   size_t Wanted() const { return todo.size() + std::min(waiting, working < most ? most - working : 0); }
@@ -203,6 +204,7 @@ struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThread
   }
 };
 thread_local ThreadPool::BlockingThreads* ThreadPool::BlockingThreads::in_task = nullptr;
+thread_local uint32_t ThreadPool::BlockingThreads::may_block = 0;
 
 // What the program's threads come in by. It outlives the pool as long as one may still come, and leads nowhere then.
 struct ThreadPool::Door {
@@ -524,7 +526,7 @@ void ThreadPool::Start(Task* t) {
 
 ThreadPool::MayBlock::MayBlock() {
   BlockingThreads* b = BlockingThreads::in_task;
-  if (!b) return;
+  if (!b || BlockingThreads::may_block++ > 0) return;
   std::lock_guard lock(b->mu);
   --b->working;
   if (b->Wanted() > b->todo.size()) b->Summon();
@@ -532,7 +534,7 @@ ThreadPool::MayBlock::MayBlock() {
 
 ThreadPool::MayBlock::~MayBlock() {
   BlockingThreads* b = BlockingThreads::in_task;
-  if (!b) return;
+  if (!b || --BlockingThreads::may_block > 0) return;
   std::lock_guard lock(b->mu);
   ++b->working;
 }

@@ -44,9 +44,17 @@ void tw_timeline::Fail(Status why) {
   tw_status* c = ToC(std::move(why));
   {
     std::lock_guard lock(mu_);
-    if (!why_) std::swap(why_, c);
+    if (!why_) {
+      std::swap(why_, c);
+      failed_at_.store(Tick(), std::memory_order_release);
+    }
   }
   (void)FromC(c);
+}
+
+uint64_t tw_timeline::Tick() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 void tw_timeline::When(uint64_t value, Done done, void* arg) {

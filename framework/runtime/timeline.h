@@ -23,6 +23,10 @@ struct tw_timeline {
   thalweg::Status Wait(uint64_t value);
   uint64_t value() const { return value_.load(std::memory_order_acquire); }
   thalweg::Status failure() const;
+  // When it failed, by the clock of Tick; 0: it did not.
+  uint64_t failed_at() const { return failed_at_.load(std::memory_order_acquire); }
+  // Failures in the order in which they came to be known: larger than what any call before has answered.
+  static uint64_t Tick();
 
  private:
   struct Waiter {
@@ -32,7 +36,7 @@ struct tw_timeline {
   };
   ~tw_timeline();
   std::atomic<int32_t> refs_{1};
-  std::atomic<uint64_t> value_{0};
+  std::atomic<uint64_t> value_{0}, failed_at_{0};
   mutable std::mutex mu_;
   std::condition_variable reached_;
   std::vector<Waiter> waiters_;

@@ -10,10 +10,16 @@
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/cancel.h"
 #include "framework/runtime/resource.h"
+#include "framework/runtime/touched_resources.h"
 
 namespace thalweg {
 
 thread_local WaitWish* WaitWish::current = nullptr;
+
+WaitWish::~WaitWish() {
+  current = outer;
+  if (held) at->Release();
+}
 
 void CancelToken::Cancel() {
   cancelled_.store(true);
@@ -44,6 +50,7 @@ void WaitingCalls::Enlist(Call* c, Resource* at, uint64_t condition) {
   c->at = at;
   c->condition = condition;
   c->ticket = tickets_++;
+  at->Retain();
   at->Watch(1);
 }
 
@@ -53,15 +60,20 @@ void WaitingCalls::Delist(Call* c) {
   auto line = lines->second.find(c->condition);
   line->second.erase(c->ticket);
   c->at->Watch(-1);
-  if (!line->second.empty()) return CallUp(line->second.begin()->second);
-  lines->second.erase(line);
-  if (lines->second.empty()) lines_.erase(lines);
+  if (!line->second.empty()) {
+    CallUp(line->second.begin()->second);
+  } else {
+    lines->second.erase(line);
+    if (lines->second.empty()) lines_.erase(lines);
+  }
+  c->at->Release();
 }
 
 void WaitingCalls::Forget(Call* c) {
   for (const CancelToken* token : {c->step->cancel, c->step->closing}) {
     if (token && by_token_.erase({token, c})) token->Watch(-1);
   }
+  if (c->held) TouchedResources::Get().End();
   if (c->deadline) by_deadline_.erase({c->deadline, c});
   if (by_deadline_.empty() && keeper_process_) alarm_.notify_one();
 }
@@ -87,6 +99,8 @@ void WaitingCalls::SetAlarm(Call* c) {
 void WaitingCalls::Enter(Call* c, const WaitWish& wish) {
   c->step = wish.frame->step;
   c->tag = wish.tag;
+  if (wish.held) TouchedResources::Get().Begin();
+  c->held = wish.held;
   for (const CancelToken* token : {c->step->cancel, c->step->closing}) {
     if (token && by_token_.emplace(token, c).second) token->Watch(1);
   }
@@ -119,7 +133,8 @@ void WaitingCalls::Wait(const WaitWish& wish, bool changed) {
     if (changed) CallFirsts(f.opened[i], c);
   }
   CloseResources(&f, /*changed=*/false);
-  if (f.step->Failed() || !WaitInterrupted(*f.step).ok()) CallUp(c);
+  const bool touched = wish.held && wish.at->touches() != wish.seen;
+  if (touched || f.step->Failed() || !WaitInterrupted(*f.step).ok()) CallUp(c);
 }
 
 void WaitingCalls::Leave(const StepBase* step, uint64_t tag) {

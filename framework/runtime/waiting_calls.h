@@ -22,7 +22,7 @@ class Resource;
 // What a kernel says to `wait` while it runs on this thread.
 struct WaitWish {
   WaitWish(KernelFrame* f, uint64_t tag_in_step) : frame(f), tag(tag_in_step), outer(current) { current = this; }
-  ~WaitWish() { current = outer; }
+  ~WaitWish();
   WaitWish(const WaitWish&) = delete;
   // Of the call that runs on this thread with this frame; NULL: none that may wait does.
   static WaitWish* Of(const KernelFrame* f) { return current && current->frame == f ? current : nullptr; }
@@ -31,6 +31,8 @@ struct WaitWish {
   const uint64_t tag;
   Resource* at = nullptr;  // NULL: it does not wait
   uint64_t condition = 0, memo = 0;
+  bool held = false;  // at a resource that the plugin holds: the wish refers to it
+  uint64_t seen = 0;  // of such a one: how often it was touched when the kernel looked
 
  private:
   WaitWish* const outer;
@@ -58,8 +60,9 @@ class WaitingCalls {
   struct Call {
     StepBase* step = nullptr;
     uint64_t tag = 0;
-    Resource* at = nullptr;  // the handle that the step holds keeps it
+    Resource* at = nullptr;  // a reference
     uint64_t condition = 0, ticket = 0;
+    bool held = false;     // see WaitWish
     bool called = false;   // and its step is yet to run it
     int64_t deadline = 0;  // 0: none, or over
   };

@@ -11,6 +11,7 @@ using O = SessionOptions;
 constexpr const char* kEngines[] = {"auto", "fixed", "counted"};
 constexpr const char* kCompilers[] = {"on", "off", "require"};
 constexpr const char* kFallbacks[] = {"fail", "warn", "allow"};
+constexpr const char* kPlacements[] = {"simple", "cost", "learned"};
 constexpr const char* kOrders[] = {"auto", "given", "smallest_peak"};
 
 std::span<const char* const> OptionalPasses() {
@@ -78,6 +79,18 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
                     "elsewhere, with copies and a log line per node and plan; allow: the same without the log line. Plans tell of each. "
                     "A variable then moves to the device of whoever opens it"),
        SetMember<&O::fallback>},
+      {ChoiceOption("placement", "simple", kPlacements,
+                    "which device nodes get that may run on several. simple: the first that has kernels, host memory first; cost: by what "
+                    "kernels and copies take, measured in runs with step statistics, else estimated, and by the devices' memory; learned: "
+                    "the first runs of a plan try what the measurements suggest, and the fastest is kept. A variable then moves to the "
+                    "device of whoever opens it"),
+       SetMember<&O::placement>},
+      {IntOption("placement_steps", "5", 1, 1000, "of placement=learned: runs in which each suggestion is measured"),
+       SetMember<&O::placement_steps>},
+      {TextOption("placement_file", "",
+                  "a file that keeps what placement=cost and learned have measured and found, for later sessions; empty: `placements` in "
+                  "the runtime's compile_cache, or, without one, none"),
+       SetMember<&O::placement_file>},
       {BoolOption("soft_placement", "false", "another name of fallback: true is warn, false is fail"), SetSoftPlacement},
       {ChoiceOption(
            "order", "auto", kOrders,
@@ -120,6 +133,12 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
                    "most bytes, of host and devices together, that the session's steps may hold; 0: no limit, or three quarters of the "
                    "machine's memory while the graph has imported nodes that are not trusted"),
        SetMember<&O::memory_limit>},
+      {TextOption("target", "",
+                  "the address of a server of a cluster, `scheme:address`: runs go to its tasks; empty: everything runs in this process"),
+       SetMember<&O::target>},
+      {IntOption("target_timeout_ms", "30000", 1, UINT32_MAX,
+                 "milliseconds to wait for tasks of a cluster that cannot be reached yet, when a run first needs them"),
+       SetMember<&O::target_timeout_ms>},
       {IntOption("step_timeout_ms", "0", 0, UINT32_MAX, "milliseconds that a run may take which was given no time of its own; 0: no limit"),
        SetMember<&O::step_timeout_ms>},
   };

@@ -20,6 +20,9 @@ struct SessionOptions {
   std::string engine = "auto";
   std::string device;
   std::string fallback = "fail";
+  std::string placement = "simple";
+  uint32_t placement_steps = 5;
+  std::string placement_file;
   std::vector<std::string> disabled_passes;
   std::string compilers = "on";
   uint32_t max_shape_plans = 8;
@@ -34,6 +37,8 @@ struct SessionOptions {
   uint64_t memory_limit = 0;
   uint32_t step_timeout_ms = 0;
   uint32_t max_call_depth = 1000;
+  std::string target;
+  uint32_t target_timeout_ms = 30000;
 
   bool operator==(const SessionOptions&) const = default;
 };

@@ -1,6 +1,7 @@
 #include "framework/session/plan_cache.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace thalweg {
 namespace {
@@ -39,6 +40,7 @@ PlanCache::Known* PlanCache::FindKnown(Fits&& fits) {
 // REQUIRES: mu_. A state that is bound to these sizes is best; any other can be bound to them.
 void PlanCache::Hand(const Known& known, Found* out) {
   out->entry = known.entry;
+  out->plan = known.entry->plan.get();
   auto& idle = known.entry->idle;
   if (!idle.empty() && idle.back()->shapes() != known.shapes.get()) {
     auto bound = std::find_if(idle.begin(), idle.end(), [&](auto& state) { return state->shapes() == known.shapes.get(); });
@@ -84,6 +86,7 @@ Status PlanCache::Make(const std::vector<int64_t>& key, const std::vector<Shape>
       Hand(*known, out);
     } else {
       out->entry = known->entry;
+      out->plan = known->entry->plan.get();
       out->shapes = known->shapes;
     }
     return true;
@@ -150,12 +153,28 @@ void PlanCache::Latest(Found* out) {
   std::lock_guard lock(mu_);
   if (!latest_) return;
   out->entry = latest_->entry;
+  out->plan = latest_->entry->plan.get();
   out->shapes = latest_->shapes;
 }
 
 void PlanCache::GiveBack(Entry* entry, std::unique_ptr<StepState> state) {
   std::lock_guard lock(mu_);
-  entry->idle.push_back(std::move(state));
+  if (&state->plan() == entry->plan.get()) entry->idle.push_back(std::move(state));
+}
+
+void PlanCache::Replace(Entry* entry, std::unique_ptr<Plan> plan, const std::vector<Shape>& shapes) {
+  std::vector<int64_t> key;
+  for (const Shape& s : shapes) AddKey(s, &key);
+  std::vector<std::unique_ptr<StepState>> idle;  // end outside the locks
+  std::lock_guard making(making_mu_);
+  std::lock_guard lock(mu_);
+  idle.swap(entry->idle);
+  replaced_.push_back(std::exchange(entry->plan, std::move(plan)));
+  latest_ = nullptr;
+  std::erase_if(known_, [&](const auto& k) { return k->entry == entry && k->key != key; });
+  for (const auto& k : known_) {
+    if (k->entry == entry) k->shapes = entry->plan->shapes;
+  }
 }
 
 void PlanCache::TakeIdle(std::vector<std::unique_ptr<StepState>>* to) {

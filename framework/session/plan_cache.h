@@ -36,6 +36,7 @@ class PlanCache {
   // What a run needs: a plan, its sizes, and a state to bind to them. state: NULL if all are in use.
   struct Found {
     Entry* entry = nullptr;
+    const Plan* plan = nullptr;                // the entry's at that time
     std::shared_ptr<const PlanShapes> shapes;  // not set where the state is bound to them already
     std::unique_ptr<StepState> state;
     bool made = false;  // the plan, for this run
@@ -61,6 +62,13 @@ class PlanCache {
   // The plan of the latest run; entry NULL before any.
   void Latest(Found* out);
   void GiveBack(Entry* entry, std::unique_ptr<StepState> state);
+  bool ServesAll(const Entry* entry) {
+    std::lock_guard lock(mu_);
+    return entry == any_;
+  }
+  // Runs that begin from now on have this plan in place of the entry's, which lives as long as the cache. shapes: of the feeds that it was
+  // made for.
+  void Replace(Entry* entry, std::unique_ptr<Plan> plan, const std::vector<Shape>& shapes);
   // Takes the states that no step uses, unless somebody is looking at them.
   void TakeIdle(std::vector<std::unique_ptr<StepState>>* to);
   PlanCounts counts();
@@ -85,7 +93,8 @@ class PlanCache {
   std::mutex making_mu_;  // taken before mu_
   std::mutex mu_;         // all below
   std::vector<std::unique_ptr<Entry>> entries_;
-  Entry* any_ = nullptr;  // serves all shapes
+  std::vector<std::unique_ptr<Plan>> replaced_;  // which steps may still run
+  Entry* any_ = nullptr;                         // serves all shapes
   std::vector<std::unique_ptr<Known>> known_;
   Known* latest_ = nullptr;
   uint64_t clock_ = 0;

@@ -28,6 +28,16 @@ int64_t DeadlineAfter(int64_t ns) {
   return ns > 0 && CheckedAdd(MonotonicNs(), ns, &at) ? at : 0;
 }
 
+// What pools of devices keep for later: others who use the device know nothing of them. Where there is no memory to do so, it stays.
+void GiveMemoryBack(const Runtime& runtime) noexcept {
+  try {
+    for (const Device* d : runtime.ready_devices()) {
+      if (!d->host_memory()) d->GiveMemoryBack();
+    }
+  } catch (...) {
+  }
+}
+
 // Constants that planning made; those of the graph are not the session's.
 Status ChargeConstants(const PlanShapes& shapes, MemoryBudget* budget) {
   for (const PlanShapes::Value& v : shapes.values) {
@@ -57,6 +67,7 @@ class TaskOf final : public ThreadPool::Task {
 
 Callable::Callable(Session* session, const Function& f) : Callable(session, CallableSpec{f.args(), f.results(), f.targets()}) {
   graph_ = &f.body();
+  trial_.reset();
   signature_.takes_feeds = true;
 }
 
@@ -66,6 +77,13 @@ Callable::Callable(Session* session, CallableSpec spec)
       spec_(std::move(spec)),
       plans_(spec_.feeds.size(), session->options().max_shape_plans, session->options().max_shapes, this) {
   signature_ = {spec_.feeds, spec_.fetches, spec_.targets};
+  signature_.over = spec_.over;
+  signature_.feed_devices = spec_.feed_devices;
+  signature_.fetch_devices = spec_.fetch_devices;
+  if (session->options().placement == "learned" && spec_.over.empty() && !session->placements_->Find(SignatureText())) {
+    trial_ = std::make_unique<PlacementTrial>(session->placements_.get(), &session->runtime(), session->options().placement_steps,
+                                              SignatureText());
+  }
   std::lock_guard lock(session_->all_mu_);
   session_->all_.insert(this);
 }
@@ -77,21 +95,21 @@ Callable::~Callable() {
   session_->gone_.Add(counts);
 }
 
-Status Callable::CheckFeeds(const Tensor* feeds) const {
-  for (size_t i = 0; i < spec_.feeds.size(); ++i) {
-    const Edge& e = spec_.feeds[i];
-    if (!feeds[i]) return InvalidArgument("the feed of '", Shown(e.text()), "' is missing");
-    uint32_t want = e.node->out_type(e.port);
-    if (feeds[i].dtype() != BaseType(want)) {
-      return InvalidArgument("the feed of '", Shown(e.text()), "' is ", DTypeName(feeds[i].dtype()), " but must be ", DTypeName(want));
-    }
-    const Shape& shape = e.node->shape(e.port);
-    bool fits = shape.rank() < 0 || shape.rank() == feeds[i].rank();
-    for (int32_t k = 0; fits && k < shape.rank(); ++k) fits = shape.dim(k) < 0 || shape.dim(k) == feeds[i].dim(k);
-    if (!fits) {
-      return InvalidArgument("the feed of '", Shown(e.text()), "' has shape ", feeds[i].shape().text(), " but must fit ", shape.text());
-    }
+Status CheckFeed(const Edge& e, const Tensor& feed) {
+  if (!feed) return InvalidArgument("the feed of '", Shown(e.text()), "' is missing");
+  const uint32_t want = e.node->out_type(e.port);
+  if (feed.dtype() != BaseType(want)) {
+    return InvalidArgument("the feed of '", Shown(e.text()), "' is ", DTypeName(feed.dtype()), " but must be ", DTypeName(want));
   }
+  const Shape& shape = e.node->shape(e.port);
+  bool fits = shape.rank() < 0 || shape.rank() == feed.rank();
+  for (int32_t k = 0; fits && k < shape.rank(); ++k) fits = shape.dim(k) < 0 || shape.dim(k) == feed.dim(k);
+  if (fits) return Status();
+  return InvalidArgument("the feed of '", Shown(e.text()), "' has shape ", feed.shape().text(), " but must fit ", shape.text());
+}
+
+Status Callable::CheckFeeds(const Tensor* feeds) const {
+  for (size_t i = 0; i < spec_.feeds.size(); ++i) RETURN_IF_ERROR(CheckFeed(spec_.feeds[i], feeds[i]));
   return Status();
 }
 
@@ -107,7 +125,14 @@ PlanOptions Callable::Options() const {
   options.compilers = o.compilers;
   if (auto device = ParseDeviceSpec(o.device); device.ok()) options.device = *std::move(device);  // checked when it was set
   options.fallback = o.fallback;
+  if (session_->placements_) {
+    options.placement = o.placement == "cost" ? "cost" : "simple";
+    options.costs = session_->placements_->costs();
+    if (o.placement == "learned" && graph_ == &session_->graph()) options.places = session_->placements_->Find(SignatureText());
+  }
   options.disabled_passes = o.disabled_passes;
+  // Calls that are inlined no longer count: a bound that they could reach is kept without.
+  if (o.max_call_depth < uint32_t{kMostInlined}) options.disabled_passes.push_back("inline");
   options.imported = session_->limits_->imported();
   session_->limits_->EnsureBudget(session_->graph(), [s = session_] { s->DropIdleStates(); });
   options.budget = session_->limits_->budget();
@@ -117,7 +142,58 @@ PlanOptions Callable::Options() const {
 StatusOr<std::unique_ptr<Plan>> Callable::MakePlan(const std::vector<Shape>& feed_shapes) {
   ASSIGN_OR_RETURN(auto plan, CompilePlan(*graph_, signature_, feed_shapes, Options(), session_));
   session_->plans_made_.fetch_add(1, std::memory_order_relaxed);
+  if (trial_) trial_->Planned(*plan);
   return plan;
+}
+
+// ---- Places that are learned ----
+
+std::string Callable::SignatureText() const {
+  std::string text = StrCat(graph_->size(), " nodes;");
+  for (const Edge& e : spec_.feeds) text += StrCat(" <", e.text());
+  for (const Edge& e : spec_.fetches) text += StrCat(" >", e.text());
+  for (const Node* n : spec_.targets) text += StrCat(" !", n->name());
+  return text;
+}
+
+Status Callable::Measure(const Tensor* feeds, Running* r) {
+  if (!trial_ || trial_->over() || plans_.ServesAll(r->found.entry)) return Status();
+  r->stats = trial_->Watch(&r->state->plan());
+  if (!r->stats) return Status();
+  r->measured = true;
+  for (size_t i = 0; i < spec_.feeds.size(); ++i) r->feed_shapes.push_back(feeds[i].shape());
+  ASSIGN_OR_RETURN(r->trace, StepTrace::Begin(r->stats));
+  r->trace->Planned(false, 0);
+  return Status();
+}
+
+// Whether the plan's blocks leave room on every device.
+static bool Fits(const Plan& plan) {
+  for (size_t d = 0; d < plan.devices.size(); ++d) {
+    const uint64_t limit = plan.devices[d]->pool()->stats().limit, memory = limit ? limit : plan.devices[d]->memory();
+    if (memory && plan.shapes->block_bytes[d + 1] > memory - memory / 10) return false;
+  }
+  return true;
+}
+
+void Callable::Learn(Running* r, bool ok) {
+  if (!r->measured) {
+    if (ok) session_->placements_->costs()->Learn(*r->stats);
+    return;
+  }
+  if (!trial_->Over(r->stats, ok)) return;
+  PlacementTrial::Suggestion next;
+  while (trial_->Next(&next)) {
+    PlanOptions options = Options();
+    options.placement = next.placement;
+    options.places = next.places;
+    auto plan = CompilePlan(*graph_, signature_, r->feed_shapes, options, session_);
+    if (!plan.ok() || !Fits(**plan)) continue;
+    session_->plans_made_.fetch_add(1, std::memory_order_relaxed);
+    trial_->Replaced(**plan);
+    plans_.Replace(r->found.entry, *std::move(plan), r->feed_shapes);
+    return;
+  }
 }
 
 Status Callable::Keep(const PlanShapes& shapes) {
@@ -131,11 +207,11 @@ StatusOr<PlanReport> Callable::Report(const std::vector<Shape>& feed_shapes) {
   PlanCache::Found found;
   RETURN_IF_ERROR(plans_.Prepare(feed_shapes, &found));
   PlanReport r;
-  r.nodes = found.entry->plan->nodes.size();
+  r.nodes = found.plan->nodes.size();
   r.block_bytes = found.shapes->total_bytes();
   r.peak_bytes = found.shapes->peak_bytes;
   r.unplanned_bytes = found.shapes->unplanned_bytes;
-  r.counted = found.entry->plan->counted;
+  r.counted = found.plan->counted;
   return r;
 }
 
@@ -152,7 +228,7 @@ StatusOr<std::string> Callable::PlanText(const std::vector<Shape>* feed_shapes) 
   } else {
     plans_.Latest(&found);
   }
-  if (found.entry) return PlanJson(*found.entry->plan, *found.shapes, signature_);
+  if (found.entry) return PlanJson(*found.plan, *found.shapes, signature_);
   ASSIGN_OR_RETURN(auto plan, CompilePlan(*graph_, signature_, std::vector<Shape>(spec_.feeds.size()), Options(), session_));
   return PlanJson(*plan, *plan->shapes, signature_);
 }
@@ -180,13 +256,13 @@ void Callable::Start(const Tensor* feeds, const RunOptions& options, Tensor* fet
 
 Status Callable::RunCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
   Running r;
-  RETURN_IF_ERROR(Begin(feeds, options, &r));
+  RETURN_IF_ERROR(Begin(&feeds, options, &r));
   return End(&r, RunStep(r.state.get(), feeds, fetches));
 }
 
 void Callable::StartCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) {
   auto r = std::make_shared<Running>();
-  if (Status s = Begin(feeds, options, r.get()); !s.ok()) {
+  if (Status s = Begin(&feeds, options, r.get()); !s.ok()) {
     r.reset();
     return done(std::move(s));
   }
@@ -202,25 +278,55 @@ void Callable::StartCounted(const Tensor* feeds, const RunOptions& options, Tens
   });
 }
 
-Status Callable::Begin(const Tensor* feeds, const RunOptions& options, Running* r) {
+StatusOr<const Tensor*> Callable::PlaceFeeds(const Tensor* feeds, std::vector<Tensor>* moved) const {
+  const Tensor* placed = feeds;
+  for (size_t i = 0; i < spec_.feeds.size(); ++i) {
+    Device *there = signature_.feed_device(i), *here = feeds[i] ? HoldingDevice(*feeds[i].get()) : nullptr;
+    if (there && there->host_memory()) there = nullptr;
+    if (feeds[i] && !here && !LiesOnHost(*feeds[i].get())) {
+      return FailedPrecondition("the feed of '", Shown(spec_.feeds[i].text()), "' lies on a device that is no more; its runtime has ended");
+    }
+    if (here == there || !feeds[i]) continue;
+    if (moved->empty()) moved->assign(feeds, feeds + spec_.feeds.size());
+    placed = moved->data();
+    for (Device* d : {here, there}) {
+      if (!d) continue;
+      auto copy = d == here ? d->ToHost((*moved)[i]) : d->FromHost((*moved)[i]);
+      if (!copy.ok()) return Prefix(copy.status(), StrCat("the feed of '", Shown(spec_.feeds[i].text()), "':"));
+      (*moved)[i] = *std::move(copy);
+    }
+  }
+  return placed;
+}
+
+Status Callable::Begin(const Tensor** given, const RunOptions& options, Running* r) {
+  ASSIGN_OR_RETURN(*given, PlaceFeeds(*given, &r->moved));
+  const Tensor* feeds = *given;
   if (options.stats) {
     ASSIGN_OR_RETURN(r->trace, StepTrace::Begin(options.stats));
   }
   const int64_t deadline = DeadlineAfter(options.deadline_ns > 0 ? options.deadline_ns : session_->timeout_ns_);
   ASSIGN_OR_RETURN(r->state, ReadyState(feeds, &r->found));
-  if (r->trace) r->trace->Planned(r->found.made);
   r->state->cancel = options.cancel;
   r->state->deadline = deadline;
+  r->state->rendezvous = options.rendezvous;
+  const uint64_t step = session_->steps_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (r->trace) r->trace->Planned(r->found.made, step);
+  r->stats = options.stats;
+  if (!r->trace) RETURN_IF_ERROR(Measure(feeds, r));
   r->state->trace = r->trace.get();
-  session_->steps_.fetch_add(1, std::memory_order_relaxed);
   return Status();
 }
 
 Status Callable::End(Running* r, Status s) {
   r->state->trace = nullptr;
   if (r->trace) r->trace->Over(s);
-  if (r->state->broken()) return s;  // a failed queue stays failed: the next step makes its own
-  plans_.GiveBack(r->found.entry, std::move(r->state));
+  // A failed queue stays failed: the next step makes its own.
+  if (!r->state->broken()) plans_.GiveBack(r->found.entry, std::move(r->state));
+  if (session_->placements_ && r->trace) {
+    r->trace.reset();
+    Learn(r, s.ok());
+  }
   return s;
 }
 
@@ -235,28 +341,39 @@ StatusOr<std::unique_ptr<StepState>> Callable::ReadyState(const Tensor* feeds, P
   }
   std::unique_ptr<StepState> state = std::move(found->state);
   if (!state) {
-    ASSIGN_OR_RETURN(state,
-                     StepState::Create(found->entry->plan.get(), &session_->runtime(), session_->limits_->budget(), &session_->blocks_));
+    ASSIGN_OR_RETURN(state, StepState::Create(found->plan, &session_->runtime(), session_->limits_->budget(), &session_->blocks_));
     state->container = &session_->options().container;
-    state->moves_state = session_->options().fallback != "fail";
+    state->moves_state = session_->options().fallback != "fail" || session_->placements_;
     state->pool = session_->pool_;
     state->functions = session_;
     state->closing = &session_->closing_;
     session_->LimitThreads(state.get());
   }
-  if (found->shapes) RETURN_IF_ERROR(state->Bind(std::move(found->shapes)));
+  if (!found->shapes) return state;
+  Status bound = state->Bind(found->shapes);
+  if (bound.code() == absl::StatusCode::kResourceExhausted) {  // what other signatures keep for their next step may be what is missing
+    session_->DropIdleStates();
+    bound = state->Bind(found->shapes);
+  }
+  RETURN_IF_ERROR(bound);
+  found->shapes.reset();
   return state;
 }
 
-Status Callable::RunInside(const StepBase& step, Tensor* feeds, Tensor* fetches) {
+Status Callable::RunInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches) {
   PlanCache::Found found;
   ASSIGN_OR_RETURN(std::unique_ptr<StepState> state, ReadyState(feeds, &found));
   state->cancel = step.cancel;
   state->deadline = step.deadline;
   state->share = step.share;
   state->depth = step.depth + 1;
+  state->rendezvous = step.rendezvous;
+  std::unique_ptr<StepTrace> trace;
+  if (step.trace) trace = StepTrace::BeginCall(step.trace, function);
+  state->trace = trace.get();
   state->Take(feeds);
   Status s = RunStep(state.get(), nullptr, fetches);
+  state->trace = nullptr;
   if (state->broken()) return s;
   plans_.GiveBack(found.entry, std::move(state));
   return s;
@@ -278,16 +395,20 @@ StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<Graph> graph,
   ASSIGN_OR_RETURN(auto limits, SessionLimits::Create(options, &graph->runtime()));
   std::unique_ptr<Session> session(new Session(std::move(graph), options));
   session->limits_ = std::move(limits);
+  if (options.placement != "simple") session->placements_ = std::make_unique<PlacementStore>(options, &session->runtime());
   return session;
 }
 
 Session::~Session() {
   // Closing cannot fail: it waits for what runs.
   (void)Close();
+  if (placements_) placements_->SaveOrSay();
   limits_->StopReclaiming();
   callables_.clear();
   functions_.clear();
   for (auto& [key, state] : states_) DestroyState(*key.kernel, state);
+  once_.clear();
+  GiveMemoryBack(runtime());
 }
 
 void Session::DropIdleStates() {
@@ -417,6 +538,11 @@ Status Session::Close() {
   }
   closing_.Cancel();
   while (running_.load(std::memory_order_acquire) > kClosed) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  try {
+    DropIdleStates();
+  } catch (...) {  // no memory: they go with the session
+  }
+  GiveMemoryBack(runtime());
   return Status();
 }
 
@@ -485,6 +611,12 @@ StatusOr<std::shared_ptr<Callable>> Session::CallableOf(const CallableSpec& spec
   key.push_back(spec.fetches.size());
   for (const Edge& e : spec.fetches) add(e);
   for (const Node* n : spec.targets) key.push_back(reinterpret_cast<uintptr_t>(n));
+  if (!spec.over.empty()) key.push_back(0);
+  for (const Node* n : spec.over) key.push_back(reinterpret_cast<uintptr_t>(n));
+  for (const auto* devices : {&spec.feed_devices, &spec.fetch_devices}) {
+    if (!devices->empty()) key.push_back(~devices->size());
+    for (const Device* d : *devices) key.push_back(reinterpret_cast<uintptr_t>(d));
+  }
   std::shared_ptr<Callable> callable;
   {
     std::lock_guard lock(mu_);
@@ -495,7 +627,8 @@ StatusOr<std::shared_ptr<Callable>> Session::CallableOf(const CallableSpec& spec
     }
   }
   if (!callable) {
-    ASSIGN_OR_RETURN(std::shared_ptr<Callable> made, MakeCallable(spec));
+    if (spec.over.empty()) RETURN_IF_ERROR(CheckSpec(spec));  // else it was checked as a whole
+    auto made = std::make_shared<Callable>(this, spec);
     std::lock_guard lock(mu_);
     callable = callables_.try_emplace(key, std::move(made)).first->second;
     callable->used_ = ++named_runs_;
@@ -563,7 +696,7 @@ Status Session::Call(const StepBase& step, const Function& f, Tensor* args, Tens
                                                                    : "the thread's stack has no room for more",
                              "; does the recursion come to an end?");
   }
-  Status s = callable->RunInside(step, args, results);
+  Status s = callable->RunInside(step, f.name(), args, results);
   return s.ok() ? s : OutOfCall(std::move(s));
 }
 

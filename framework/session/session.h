@@ -24,6 +24,8 @@
 #include "framework/runtime/step.h"
 #include "framework/session/limits.h"
 #include "framework/session/options.h"
+#include "framework/session/placement_store.h"
+#include "framework/session/placement_trial.h"
 #include "framework/session/plan_cache.h"
 
 namespace thalweg {
@@ -31,13 +33,16 @@ namespace thalweg {
 struct CallableSpec {
   std::vector<Edge> feeds, fetches;
   std::vector<const Node*> targets;
+  std::vector<const Node*> over;                     // of a part of a run: see Signature
+  std::vector<Device*> feed_devices, fetch_devices;  // see Signature
 };
 
 struct RunOptions {
   int64_t deadline_ns = 0;  // from now; 0: none
   const CancelToken* cancel = nullptr;
-  StepStats* stats = nullptr;  // filled by the run
-  bool accepted = false;       // by StartAsync, before the session was closed: it runs all the same
+  StepStats* stats = nullptr;        // filled by the run
+  Rendezvous* rendezvous = nullptr;  // of a part of a step over several processes
+  bool accepted = false;             // by StartAsync, before the session was closed: it runs all the same
 };
 
 struct PlanReport {
@@ -52,6 +57,9 @@ struct SessionReport {
 };
 
 class Session;
+
+// Whether the tensor can be the value. Errors: INVALID_ARGUMENT, naming it.
+Status CheckFeed(const Edge& e, const Tensor& feed);
 
 // A signature, ready to run. Must not outlive its session (the C API sees to it).
 class Callable final : private PlanCache::Maker {
@@ -79,15 +87,26 @@ class Callable final : private PlanCache::Maker {
   struct Running {
     std::unique_ptr<StepTrace> trace;
     PlanCache::Found found;
+    std::vector<Tensor> moved;  // feeds, where some came in other memory than the signature says
     std::unique_ptr<StepState> state;
+    StepStats* stats = nullptr;      // that the trace fills
+    bool measured = false;           // they are those of the trial
+    std::vector<Shape> feed_shapes;  // of a run that is measured
   };
-  Status Begin(const Tensor* feeds, const RunOptions& options, Running* r);
+  // The feeds in the memory that the signature says; *moved holds them where some had to be copied.
+  StatusOr<const Tensor*> PlaceFeeds(const Tensor* feeds, std::vector<Tensor>* moved) const;
+  Status Begin(const Tensor** feeds, const RunOptions& options, Running* r);
   Status End(Running* r, Status s);
   // Run of a part of another step, which takes the feeds over. REQUIRES: fetches are empty.
-  Status RunInside(const StepBase& step, Tensor* feeds, Tensor* fetches);
+  Status RunInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches);
   // A state that is bound to the sizes of the feeds; *found is what to give it back to.
   StatusOr<std::unique_ptr<StepState>> ReadyState(const Tensor* feeds, PlanCache::Found* found);
   StatusOr<std::unique_ptr<Plan>> MakePlan(const std::vector<Shape>& feed_shapes) override;
+  // What is to be measured of the run, if anything is (placement=learned); and what follows from it.
+  Status Measure(const Tensor* feeds, Running* r);
+  void Learn(Running* r, bool ok);
+  // What learned places are kept under.
+  std::string SignatureText() const;
   Status Keep(const PlanShapes& shapes) override;
   PlanOptions Options() const;
   Status CheckFeeds(const Tensor* feeds) const;
@@ -97,7 +116,8 @@ class Callable final : private PlanCache::Maker {
   CallableSpec spec_;
   Signature signature_;
   PlanCache plans_;
-  uint64_t used_ = 0;  // by named runs: when last; guarded by the session
+  std::unique_ptr<PlacementTrial> trial_;  // NULL: nothing is tried
+  uint64_t used_ = 0;                      // by named runs: when last; guarded by the session
 };
 
 class Session final : public StateCache, public FunctionCaller {
@@ -113,6 +133,8 @@ class Session final : public StateCache, public FunctionCaller {
   // The named form: finds the callable of the signature or makes one.
   Status Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches);
   void Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done);
+  // Errors: INVALID_ARGUMENT for what is not of the graph, or fed twice.
+  Status CheckSpec(const CallableSpec& spec) const;
   // Runs `work`, which must see to it that EndAsync is called once when its step is over, on a thread for tasks; in a session of one
   // thread, here and now.
   // Waits while too many such are under way. Errors: FAILED_PRECONDITION if the session is closed; then work is not run.
@@ -133,7 +155,6 @@ class Session final : public StateCache, public FunctionCaller {
  private:
   friend class Callable;
   Session(std::shared_ptr<Graph> graph, const SessionOptions& options);
-  Status CheckSpec(const CallableSpec& spec) const;
   // The callable of a named run: found or made.
   StatusOr<std::shared_ptr<Callable>> CallableOf(const CallableSpec& spec);
   // A named run is over; where plans were made since the last look, they may be too many.
@@ -154,9 +175,10 @@ class Session final : public StateCache, public FunctionCaller {
   std::shared_ptr<Graph> graph_;
   SessionOptions options_;
   std::unique_ptr<SessionLimits> limits_;
-  int64_t timeout_ns_;  // of runs that were given none; 0: none
-  ThreadPool* pool_;    // NULL: one thread
-  uint32_t threads_;    // that compute for a step at once
+  std::unique_ptr<PlacementStore> placements_;  // NULL: places do not depend on costs
+  int64_t timeout_ns_;                          // of runs that were given none; 0: none
+  ThreadPool* pool_;                            // NULL: one thread
+  uint32_t threads_;                            // that compute for a step at once
   std::atomic<uint64_t> steps_{0};
   std::atomic<int64_t> running_{0};  // negative offset once closed
   CancelToken closing_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "framework/base/status.h"
@@ -33,6 +34,8 @@ struct Buffer {
   // Counts towards the budget, whose reference is taken, until it is back in its pool. REQUIRES: pool.
   void ChargeTo(MemoryBudget* to);
   bool Unique() const { return refs.load(std::memory_order_acquire) == 1; }
+  // The pool that it came from; NULL: none.
+  MemoryPool* home() const { return budget ? static_cast<MemoryPool*>(user) : pool; }
 
  private:
   void Free();
@@ -71,6 +74,10 @@ class MemoryPool {
   void Trim();
   // No more allocations; deletes the pool when its last buffer returns.
   void Close();
+  // Whose memory it is: a Device, for as long as that is there; NULL: nobody's in particular.
+  void SetPlace(void* place) { place_.store(place, std::memory_order_release); }
+  void* place() const { return place_.load(std::memory_order_acquire); }
+  const std::string& name() const { return name_; }
 
  private:
   friend struct Buffer;
@@ -81,6 +88,7 @@ class MemoryPool {
   static constexpr uint32_t kClasses = 4 * 48;
   std::unique_ptr<RawMemory> raw_;
   std::string name_;
+  std::atomic<void*> place_{nullptr};
   const bool keeps_;
   mutable std::mutex mu_;
   Buffer* free_[kClasses] = {};

@@ -1,6 +1,6 @@
 // Tensor: what the C handle tw_tensor is. A view (what kernels read) plus a share of a buffer. Immutable once others can see it, except
 // by an owner who is alone (unique()).
-// Strings: elements are tw_string whose bytes the tensor's `strings` own. Resources and variants: elements are Handle*, retained.
+// Strings: elements are tw_string whose bytes lie in the tensor's `texts`. Resources and variants: elements are Handle*, retained.
 // Threads: reference counts are atomic; contents have one writer or many readers.
 #pragma once
 #include <atomic>

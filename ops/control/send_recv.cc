@@ -1,4 +1,4 @@
-// _Send and _Recv: the two ends of an edge between devices. The framework puts them into graphs and runs them itself.
+// _Send and _Recv: the two ends of an edge between tasks of a cluster. Sessions over several processes put them into graphs.
 #include "ops/register.h"
 
 namespace thalweg::ops {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "thalweg/function.h"
 #include "thalweg/op.h"
 #include "thalweg/status.h"
 #include "thalweg/tensor.h"
@@ -60,12 +61,27 @@ bool IsVariable(const tw_operation* operation, VariableInfo* out) {
   return true;
 }
 
+// What stands in a block for a variable of the graph around.
+static bool IsCaptured(const tw_graph* graph, tw_output handle, const tw_operation* operation, VariableInfo* out) {
+  uint32_t type = 0;
+  tw_shape shape = {nullptr, -1, 0};
+  tw_status_release(tw_graph_describe(graph, handle, &type, nullptr));
+  if (type != TW_RESOURCE || !tw_graph_is_body(graph)) return false;
+  tw_status_release(tw_graph_describe_contents(graph, handle, &out->dtype, &shape));
+  out->operation = out->name = tw_operation_name(operation);
+  out->known_rank = out->known_shape = shape.rank >= 0;
+  if (shape.rank > 0) out->dims.assign(shape.dims, shape.dims + shape.rank);
+  for (const int64_t dim : out->dims) out->known_shape = out->known_shape && dim >= 0;
+  return out->dtype != 0;
+}
+
 bool Inspect(tw_scope* scope, tw_output variable, VariableInfo* out) {
   tw_graph* graph = tw_scope_graph(scope);
   if (!graph) return false;
   const tw_operation* operation = nullptr;
   tw_scope_fail(scope, tw_graph_producer(graph, variable, &operation, nullptr));
   if (!operation || IsVariable(operation, out)) return operation != nullptr;
+  if (Good(scope) && IsCaptured(graph, variable, operation, out)) return true;
   Fail(scope, TW_INVALID_ARGUMENT,
        std::string("'") + tw_operation_name(operation) + "' is no variable; give the handle that tw_variable_create answered");
   return false;

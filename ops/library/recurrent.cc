@@ -1,4 +1,4 @@
-// Recurrent cells and unrolled sequences.
+// Recurrent cells, and sequences of steps, unrolled and in a loop.
 #include "thalweg/recurrent.h"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 
 #include "ops/library/build.h"
 #include "ops/library/options.h"
+#include "thalweg/flow.h"
 #include "thalweg/op.h"
 
 using namespace thalweg::library;
@@ -72,32 +73,56 @@ tw_output Value(tw_scope* scope, tw_output weight) {
   return dtype == TW_RESOURCE ? tw_variable_read(scope, weight) : weight;
 }
 
-// Zeros [batch of x, cell], where `bias` has so many elements for each of the cell's gates.
-tw_output Zeros(tw_scope* scope, tw_output x, tw_output bias, int32_t gates) {
-  const int32_t zero = 0, one = 1;
+// Axis i of a value, -1 where it is not known and where it is no number of a vector of int32.
+int32_t Known(tw_scope* scope, tw_output value, int32_t axis) {
+  tw_shape shape = {nullptr, -1, 0};
+  if (const tw_graph* graph = tw_scope_graph(scope)) tw_scope_fail(scope, tw_graph_describe(graph, value, nullptr, &shape));
+  const bool known = Good(scope) && shape.rank > axis && shape.dims[axis] <= INT32_MAX;
+  return known ? int32_t(std::max<int64_t>(shape.dims[axis], -1)) : -1;
+}
+
+// Zeros [batch, cell], where the batch is that axis of x, and `bias` has so many elements for each of the cell's gates. What is known of
+// the sizes now is known of the zeros.
+tw_output Zeros(tw_scope* scope, tw_output x, int32_t axis, tw_output bias, int32_t gates) {
+  const int32_t one = 1, columns = Known(scope, bias, 0), known[] = {Known(scope, x, axis), columns < 0 ? -1 : columns / gates};
+  const tw_output zero = tw_scope_scalar(scope, TW_FLOAT, 0);
+  if (known[0] >= 0 && known[1] >= 0) return tw_scope_op2(scope, "Fill", tw_scope_ints(scope, known, 2), zero);
   const tw_output batch =
-      tw_scope_op3(scope, "Slice", tw_scope_op1(scope, "Shape", x), tw_scope_ints(scope, &zero, 1), tw_scope_ints(scope, &one, 1));
+      tw_scope_op3(scope, "Slice", tw_scope_op1(scope, "Shape", x), tw_scope_ints(scope, &axis, 1), tw_scope_ints(scope, &one, 1));
   const tw_output cell = tw_scope_op2(scope, "FloorDiv", tw_scope_op1(scope, "Shape", bias), tw_scope_ints(scope, &gates, 1));
   const tw_output parts[] = {batch, cell, tw_scope_scalar(scope, TW_INT32, 0)};
   tw_op* dims = tw_scope_begin(scope, "ConcatV2", nullptr);
   tw_op_add_inputs(dims, parts, 2);
   tw_op_add_input(dims, parts[2]);
-  return tw_scope_op2(scope, "Fill", tw_scope_end(scope, dims), tw_scope_scalar(scope, TW_FLOAT, 0));
+  const tw_output zeros = tw_scope_op2(scope, "Fill", tw_scope_end(scope, dims), zero);
+  return known[1] > 0 ? tw_scope_op2(scope, "Reshape", zeros, tw_scope_ints(scope, known, 2)) : zeros;
 }
 
 // Rows of `now` where the sequence goes on in step t, else those of `otherwise`.
 tw_output WhileGoing(tw_scope* scope, tw_output going, tw_output now, tw_output otherwise) {
+  if (!going) return now;
   return tw_scope_op3(scope, "SelectV2", going, now, otherwise);
 }
 
-// [batch, 1]: whether step t belongs to a sequence. lengths: int64.
-tw_output Going(tw_scope* scope, tw_output lengths, uint32_t t) {
-  const tw_output more = tw_scope_op2(scope, "Less", tw_scope_scalar(scope, TW_INT64, t), lengths);
+// [batch, 1]: whether step t belongs to a sequence; 0 where all go on. t, lengths: int64.
+tw_output Going(tw_scope* scope, tw_output lengths, tw_output t) {
+  if (!lengths) return 0;
+  const tw_output more = tw_scope_op2(scope, "Less", t, lengths);
   return tw_scope_op2(scope, "ExpandDims", more, tw_scope_scalar(scope, TW_INT32, 1));
 }
 
 bool CheckInputs(tw_scope* scope, const char* function, const tw_output* inputs, uint32_t n) {
   if (!inputs || n == 0) Fail(scope, TW_INVALID_ARGUMENT, std::string(function) + (inputs ? ": there are no steps" : ": inputs is NULL"));
+  return Good(scope);
+}
+
+// Inputs of all steps in one value.
+bool CheckSequence(tw_scope* scope, const char* function, tw_output inputs) {
+  tw_shape shape = {nullptr, -1, 0};
+  if (const tw_graph* graph = tw_scope_graph(scope)) tw_scope_fail(scope, tw_graph_describe(graph, inputs, nullptr, &shape));
+  if (Good(scope) && shape.rank >= 0 && shape.rank != 3)
+    Fail(scope, TW_INVALID_ARGUMENT,
+         std::string(function) + ": inputs has rank " + std::to_string(shape.rank) + "; it must be [steps, batch, input]");
   return Good(scope);
 }
 
@@ -128,8 +153,14 @@ class Lstm {
     none_ = peephole_ ? 0 : CastTo(scope, Full(scope, TW_FLOAT, 0, 0), dtype_);
   }
 
-  LstmState Begin(tw_output x, tw_output c, tw_output h) const {
-    const tw_output zeros = c && h ? 0 : CastTo(scope_, Zeros(scope_, x, cell_.bias, 4), dtype_);
+  // The same cell in a block inside the scope.
+  Lstm In(tw_scope* block) const {
+    Lstm inside = *this;
+    inside.scope_ = block;
+    return inside;
+  }
+  LstmState Begin(tw_output x, tw_output c, tw_output h, int32_t batch_axis = 0) const {
+    const tw_output zeros = c && h ? 0 : CastTo(scope_, Zeros(scope_, x, batch_axis, cell_.bias, 4), dtype_);
     return {c ? c : zeros, h ? h : zeros};
   }
   LstmState Step(tw_output x, const LstmState& before) const {
@@ -142,7 +173,12 @@ class Lstm {
     const tw_output first = tw_scope_end(scope_, op);
     return {tw_scope_output(scope_, first, 1), tw_scope_output(scope_, first, 6)};
   }
-  uint32_t dtype() const { return dtype_; }
+  // A step that leaves states of sequences that have ended as they are; *output is 0 for these.
+  LstmState Step(tw_output x, const LstmState& before, tw_output going, tw_output* output) const {
+    const LstmState now = Step(x, before);
+    *output = WhileGoing(scope_, going, now.h, going ? tw_scope_scalar(scope_, dtype_, 0) : 0);
+    return {WhileGoing(scope_, going, now.c, before.c), WhileGoing(scope_, going, now.h, before.h)};
+  }
 
  private:
   tw_output Hole(tw_output weight) const { return peephole_ ? weight : none_; }
@@ -163,10 +199,22 @@ class Gru {
       if (Good(scope)) *weight = Value(scope, *weight);
     }
   }
-  tw_output Begin(tw_output x, tw_output h) const { return h ? h : Zeros(scope_, x, cell_.candidate_bias, 1); }
+  Gru In(tw_scope* block) const {
+    Gru inside = *this;
+    inside.scope_ = block;
+    return inside;
+  }
+  tw_output Begin(tw_output x, tw_output h, int32_t batch_axis = 0) const {
+    return h ? h : Zeros(scope_, x, batch_axis, cell_.candidate_bias, 1);
+  }
   tw_output Step(tw_output x, tw_output before) const {
     const tw_output in[] = {x, before, cell_.gates_kernel, cell_.candidate_kernel, cell_.gates_bias, cell_.candidate_bias};
     return tw_scope_output(scope_, tw_scope_op(scope_, "GRUBlockCell", in, 6), 3);
+  }
+  tw_output Step(tw_output x, tw_output before, tw_output going, tw_output* output) const {
+    const tw_output now = Step(x, before);
+    *output = WhileGoing(scope_, going, now, going ? tw_scope_scalar(scope_, TW_FLOAT, 0) : 0);
+    return WhileGoing(scope_, going, now, before);
   }
 
  private:
@@ -217,16 +265,37 @@ void tw_lstm_unroll(tw_scope* scope, const tw_lstm_cell* cell, const tw_output* 
     const Lstm lstm(scope, "tw_lstm_unroll", cell);
     if (!CheckInputs(scope, "tw_lstm_unroll", inputs, n)) return 0;
     if (lengths) lengths = CastTo(scope, lengths, TW_INT64);
-    const tw_output zero = tw_scope_scalar(scope, lstm.dtype(), 0);
     LstmState state = lstm.Begin(inputs[0], c, h);
     for (uint32_t t = 0; t < n && Good(scope); ++t) {
-      const LstmState now = lstm.Step(inputs[t], state);
-      const tw_output going = lengths ? Going(scope, lengths, t) : 0;
-      state = going ? LstmState{WhileGoing(scope, going, now.c, state.c), WhileGoing(scope, going, now.h, state.h)} : now;
-      if (out_outputs) Set(scope, &out_outputs[t], going ? WhileGoing(scope, going, now.h, zero) : now.h);
+      tw_output output = 0;
+      state = lstm.Step(inputs[t], state, Going(scope, lengths, lengths ? tw_scope_scalar(scope, TW_INT64, t) : 0), &output);
+      if (out_outputs) Set(scope, &out_outputs[t], output);
     }
     Set(scope, out_c, state.c);
     Set(scope, out_h, state.h);
+    return 0;
+  });
+}
+
+void tw_lstm_loop(tw_scope* scope, const tw_lstm_cell* cell, tw_output inputs, tw_output lengths, tw_output c, tw_output h,
+                  tw_output* out_outputs, tw_output* out_c, tw_output* out_h) {
+  for (tw_output* out : {out_outputs, out_c, out_h}) Set(scope, out, 0);
+  Protect(scope, [&] {
+    const Lstm lstm(scope, "tw_lstm_loop", cell);
+    if (!CheckSequence(scope, "tw_lstm_loop", inputs)) return 0;
+    if (lengths) lengths = CastTo(scope, lengths, TW_INT64);
+    const LstmState first = lstm.Begin(inputs, c, h, 1);
+    const tw_output initial[] = {first.c, first.h};
+    tw_output x = 0, before[2] = {0, 0}, output = 0, outputs = 0, last[2] = {0, 0};
+    tw_block* block = tw_each_begin(scope, &inputs, 1, initial, 2, 0, &x, before);
+    tw_scope* in = tw_block_scope(block);
+    const tw_output going = Going(in, lengths, lengths ? CastTo(in, tw_each_index(block), TW_INT64) : 0);
+    const LstmState after = lstm.In(in).Step(x, {before[0], before[1]}, going, &output);
+    const tw_output next[] = {after.c, after.h};
+    tw_each_end(scope, nullptr, block, next, &output, out_outputs != nullptr, last, &outputs);
+    Set(scope, out_outputs, outputs);
+    Set(scope, out_c, last[0]);
+    Set(scope, out_h, last[1]);
     return 0;
   });
 }
@@ -268,14 +337,33 @@ void tw_gru_unroll(tw_scope* scope, const tw_gru_cell* cell, const tw_output* in
     const Gru gru(scope, "tw_gru_unroll", cell);
     if (!CheckInputs(scope, "tw_gru_unroll", inputs, n)) return 0;
     if (lengths) lengths = CastTo(scope, lengths, TW_INT64);
-    const tw_output zero = tw_scope_scalar(scope, TW_FLOAT, 0);
     tw_output state = gru.Begin(inputs[0], h);
     for (uint32_t t = 0; t < n && Good(scope); ++t) {
-      const tw_output now = gru.Step(inputs[t], state), going = lengths ? Going(scope, lengths, t) : 0;
-      state = going ? WhileGoing(scope, going, now, state) : now;
-      if (out_outputs) Set(scope, &out_outputs[t], going ? WhileGoing(scope, going, now, zero) : now);
+      tw_output output = 0;
+      state = gru.Step(inputs[t], state, Going(scope, lengths, lengths ? tw_scope_scalar(scope, TW_INT64, t) : 0), &output);
+      if (out_outputs) Set(scope, &out_outputs[t], output);
     }
     Set(scope, out_h, state);
+    return 0;
+  });
+}
+
+void tw_gru_loop(tw_scope* scope, const tw_gru_cell* cell, tw_output inputs, tw_output lengths, tw_output h, tw_output* out_outputs,
+                 tw_output* out_h) {
+  for (tw_output* out : {out_outputs, out_h}) Set(scope, out, 0);
+  Protect(scope, [&] {
+    const Gru gru(scope, "tw_gru_loop", cell);
+    if (!CheckSequence(scope, "tw_gru_loop", inputs)) return 0;
+    if (lengths) lengths = CastTo(scope, lengths, TW_INT64);
+    const tw_output initial = gru.Begin(inputs, h, 1);
+    tw_output x = 0, before = 0, output = 0, outputs = 0, last = 0;
+    tw_block* block = tw_each_begin(scope, &inputs, 1, &initial, 1, 0, &x, &before);
+    tw_scope* in = tw_block_scope(block);
+    const tw_output going = Going(in, lengths, lengths ? CastTo(in, tw_each_index(block), TW_INT64) : 0);
+    const tw_output next = gru.In(in).Step(x, before, going, &output);
+    tw_each_end(scope, nullptr, block, &next, &output, out_outputs != nullptr, &last, &outputs);
+    Set(scope, out_outputs, outputs);
+    Set(scope, out_h, last);
     return 0;
   });
 }

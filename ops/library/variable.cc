@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ops/library/build.h"
+#include "thalweg/function.h"
 #include "thalweg/op.h"
 #include "thalweg/status.h"
 
@@ -16,7 +17,10 @@ tw_output tw_variable_create(tw_scope* scope, const char* name, tw_output initia
   return Protect(scope, [&]() -> tw_output {
     if (Good(scope) && (!name || !*name)) Fail(scope, TW_INVALID_ARGUMENT, "tw_variable_create: name is NULL or empty");
     tw_graph* graph = tw_scope_graph(scope);
-    if (!graph) return 0;
+    if (graph && tw_graph_is_body(graph))
+      Fail(scope, TW_INVALID_ARGUMENT,
+           std::string("variable '") + name + "' is made inside a function; make it outside, where initializers and savers find it");
+    if (!Good(scope)) return 0;
     uint32_t dtype = 0;
     tw_shape shape = {nullptr, -1, 0};
     tw_scope_fail(scope, tw_graph_describe(graph, initial, &dtype, &shape));

@@ -59,6 +59,45 @@ void AddReferences(tw::Plugin& p) {
       no_gradient "truth values have no derivative"; doc "whether the variable has a value")");
 }
 
+// ---- Several at once ----
+
+int64_t CountOf(const tw::Shape& s) { return s.i("N"); }
+
+void ReadAllRule(const tw::Shape& s) {
+  const int64_t n = CountOf(s);
+  const tw_attr& types = s.at("dtypes");
+  if (int64_t(types.count) != n) {
+    throw tw::Error{TW_INVALID_ARGUMENT, "dtypes names " + tw::text(int64_t(types.count)) + " types for " + tw::text(n) + " variables"};
+  }
+  for (uint32_t i = 0; i < uint32_t(n); ++i) Set(s, i, Variable(s, i, static_cast<const uint32_t*>(types.data)[i]));
+  s.out(uint32_t(n), Dims{n});
+}
+void ReadAllGradient(const tw::Grad& g) {
+  for (uint32_t i = 0; i < uint32_t(g.i("N")); ++i) g.dx(i, g.dy(i));
+}
+
+void AssignAllRule(const tw::Shape& s) {
+  const uint32_t n = uint32_t(CountOf(s));
+  if (s.c->n_in != 2 * n + 1) {
+    throw tw::Error{TW_INVALID_ARGUMENT, tw::text(int64_t(n)) + " variables have " + tw::text(int64_t(s.c->n_in) - n - 1) + " values"};
+  }
+  s.want_rank(n, 1, "versions");
+  for (uint32_t i = 0; i < n; ++i) {
+    Merge(s, Variable(s, i, s.type_in(n + 1 + i)), In(s, n + 1 + i), "the shapes of a variable and of its value");
+  }
+  s.out(0, Dims{});
+}
+
+void AddSeveral(tw::Plugin& p) {
+  p.op<ReadAllGradient, ReadAllRule>(R"(
+      ReadVariables(resources: resource * N) -> (values: dtypes, versions: int64); N: int >= 1; dtypes: list(type) >= 1; stateful;
+      doc "the values of several variables at one time, and how often each was updated")");
+  p.op<nullptr, AssignAllRule>(R"(
+      AssignVariables(resources: resource * N, versions: int64, values: dtypes) -> (assigned: bool[]); N: int >= 1;
+      dtypes: list(type) >= 1; stateful; no_gradient "a truth has no derivative";
+      doc "all of the variables get new values at one time, or none, if one of them was updated since its version was read")");
+}
+
 }  // namespace
 
 void register_variable(tw::Plugin& p) {
@@ -79,6 +118,7 @@ void register_variable(tw::Plugin& p) {
       DestroyResourceOp(resource: resource[]) -> (); ignore_lookup_error: bool = true; stateful; no_gradient "it has no outputs";
       doc "removes the resource; its name is free at once, its memory after the last use")");
   AddReferences(p);
+  AddSeveral(p);
 }
 
 }  // namespace thalweg::ops

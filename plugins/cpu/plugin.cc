@@ -116,7 +116,11 @@ TW_CPP_PLUGIN_WITH("org.thalweg.cpu", "0.1.0", thalweg::cpu::Fusion, p, fusion) 
   register_lookup_saved(p);
   register_print(p);
   register_accumulator(p);
+  register_barrier(p);
+  register_mutex(p);
   register_queue(p);
+  register_sparse_accumulator(p);
+  register_staging(p);
   register_regex(p);
   register_resource_gather(p);
   register_resource_gather_nd(p);
@@ -130,5 +134,6 @@ TW_CPP_PLUGIN_WITH("org.thalweg.cpu", "0.1.0", thalweg::cpu::Fusion, p, fusion) 
   register_strings(p);
   register_substr(p);
   register_variable(p);
+  register_send_recv(p);
   register_variant(p);
 }

@@ -1,7 +1,9 @@
 #include "device.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 namespace thalweg::fake {
 namespace {
@@ -16,7 +18,12 @@ Command::Kind KindOf(const tw_copy& c, bool peer) {
 }  // namespace
 
 Device::Device(const tw_host* host, const Settings& settings, Faults& faults, uint64_t index)
-    : host_(host), settings_(settings), faults_(faults), uid_("fake-" + std::to_string(index)), memory_(uid_, settings.memory) {}
+    : host_(host),
+      settings_(settings),
+      faults_(faults),
+      uid_("fake-" + std::to_string(index)),
+      speed_(index < settings.speed.size() ? settings.speed[index] : 100),
+      memory_(uid_, settings.memory) {}
 
 void Device::CheckLost() const {
   if (lost()) throw tw::Error{TW_UNAVAILABLE, uid_ + " is lost; make a new runtime"};
@@ -38,7 +45,7 @@ Command Device::Copy(const tw_copy& copy, Device& to) {
     return c.from_host ? static_cast<const char*>(c.from) + c.from_offset : memory_.Cells(c.from, c.from_offset, c.bytes);
   };
   auto to_cells = [&to, c] { return c.to_host ? static_cast<char*>(c.to) + c.to_offset : to.memory_.Cells(c.to, c.to_offset, c.bytes); };
-  Command command{KindOf(c, &to != this), "a copy of " + std::to_string(c.bytes) + " bytes", {}, nullptr};
+  Command command{KindOf(c, &to != this), "a copy of " + std::to_string(c.bytes) + " bytes", {}, nullptr, nullptr, 0, 0};
   (void)from_cells(), (void)to_cells();
   command.run = [this, c, from_cells, to_cells] {
     std::memcpy(to_cells(), from_cells(), c.bytes);
@@ -72,12 +79,28 @@ void Device::Run(const Command& command) {
     throw tw::Error{TW_INTERNAL, command.what + " on " + uid_ + " was to fail while it ran (fail_kernel)"};
   const int64_t begin = host_->run->now(host_);
   command.run();
+  if (command.kind == Command::kKernel && settings_.simulate_ns) Simulate(command, begin);
   Count(command.kind);
   std::lock_guard lock(spans_mutex_);
   if (!spans_) return;
   const char* queue = kQueues[command.kind];
-  const tw_span span{TW_SIZED(tw_span), queue, std::strlen(queue), command.what.data(), command.what.size(), begin, host_->run->now(host_)};
+  const tw_span span{TW_SIZED(tw_span),   queue, std::strlen(queue),     command.what.data(),
+                     command.what.size(), begin, host_->run->now(host_), command.kind < Command::kWait ? command.stream : nullptr,
+                     command.after};
   spans_->add(spans_, &span);
+}
+
+// Takes as long as a device of this speed would, and counts it.
+void Device::Simulate(const Command& command, int64_t begin) {
+  const int64_t ns = int64_t(command.elements * settings_.simulate_ns / 1000 * 100 / speed_);
+  counters_.simulated_ns += ns;
+  const int64_t left = begin + ns - host_->run->now(host_);
+  if (left > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(left));
+}
+
+uint64_t Device::Delay() {
+  std::lock_guard lock(random_mutex_);
+  return random_() % (settings_.delay_us + 1);
 }
 
 void Device::Profile(tw_span_list* to) {
@@ -117,7 +140,8 @@ tw_status* Read(const tw_host* h, void* self, tw_number_list* to) {
                                                        {"bytes_out", c.bytes_out},
                                                        {"waits", c.waits},
                                                        {"streams", c.streams},
-                                                       {"pinned", c.pinned}};
+                                                       {"pinned", c.pinned},
+                                                       {"simulated_ns", c.simulated_ns}};
     for (const auto& [name, value] : numbers) tw::check(to->add(to, name, std::strlen(name), value));
   });
 }

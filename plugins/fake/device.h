@@ -29,7 +29,7 @@ struct Faults {
 // What a device counts; the names of its statistics.
 struct Counters {
   std::atomic<int64_t> kernels{0}, copies_in{0}, copies_out{0}, copies_inside{0}, copies_peer{0}, bytes_in{0}, bytes_out{0}, waits{0},
-      streams{0}, pinned{0};
+      streams{0}, pinned{0}, simulated_ns{0};
 };
 
 struct Command {
@@ -37,7 +37,10 @@ struct Command {
   Kind kind;
   std::string what;  // for messages
   std::function<void()> run;
-  std::shared_ptr<Gate> gate;  // of kWait
+  std::shared_ptr<Gate> gate;    // of kWait
+  const void* stream = nullptr;  // that it was enqueued in, and the latest value that this was to signal then
+  uint64_t after = 0;
+  uint64_t elements = 0;  // of a kernel's largest array
 };
 
 class Device {
@@ -60,21 +63,24 @@ class Device {
   // Before a kernel is enqueued.
   void Enter(const std::string& what);
   void Run(const Command& command);
-  uint64_t Delay() { return random_() % (settings_.delay_us + 1); }  // of the next command, in microseconds; the device's thread
+  uint64_t Delay();  // of the next command, in microseconds
 
   void Profile(tw_span_list* to);  // NULL: no more
 
  private:
   void CheckLost() const;
+  void Simulate(const Command& command, int64_t begin);
   void Count(Command::Kind kind);
 
   const tw_host* const host_;
   const Settings& settings_;
   Faults& faults_;
   const std::string uid_;
+  const uint64_t speed_;  // percent
   Memory memory_;
   Counters counters_;
   std::atomic<bool> lost_{false};
+  std::mutex random_mutex_;
   std::mt19937 random_;
   const std::shared_ptr<Worker> worker_ = std::make_shared<Worker>();
   std::mutex spans_mutex_;

@@ -1,5 +1,6 @@
 #include "settings.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "text.h"
@@ -33,6 +34,21 @@ void Read(const tw_host* host, std::string_view key, uint64_t* to) {
   *to = n << shift;
 }
 
+// Numbers, separated by ','.
+void Read(const tw_host* host, std::string_view key, std::vector<uint64_t>* to) {
+  const std::string text = Text(host, key);
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    uint64_t n = 0;
+    auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, n);
+    if (error != std::errc() || stop != text.data() + end || n == 0)
+      throw tw::Error{TW_INVALID_ARGUMENT,
+                      "setting '" + std::string(key) + "' cannot be '" + text + "'; it takes numbers from 1, such as 100,25"};
+    to->push_back(n);
+    at = end + 1;
+  }
+}
+
 void Read(const tw_host* host, std::string_view key, bool* to) {
   uint64_t n = *to;
   Read(host, key, &n);
@@ -46,7 +62,10 @@ Settings ReadSettings(const tw_host* host) {
   Read(host, "devices", &s.devices);
   Read(host, "memory", &s.memory);
   Read(host, "delay_us", &s.delay_us);
+  Read(host, "simulate_ns", &s.simulate_ns);
+  Read(host, "speed", &s.speed);
   Read(host, "pools_itself", &s.pools_itself);
+  Read(host, "queue_threads", &s.queue_threads);
   Read(host, "peers", &s.peers);
   Read(host, "fail_allocate", &s.fail_allocate);
   Read(host, "fail_enqueue", &s.fail_enqueue);

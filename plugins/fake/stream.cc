@@ -16,35 +16,43 @@ std::string Text(const tw_host* host, const tw_status* status) {
 
 }  // namespace
 
-Stream::Stream(Device& device, tw_timeline* line) : device_(device), host_(device.host()), line_(line) {
-  device_.worker()->Start();
-  device_.worker()->Add(&queue_);
+Stream::Stream(Device& device, tw_timeline* line)
+    : device_(device),
+      host_(device.host()),
+      line_(line),
+      worker_(device.settings().queue_threads ? std::make_shared<Worker>() : device.worker()) {
+  worker_->Start();
+  worker_->Add(&queue_);
   host_->timeline->retain(line_);
   ++device_.counters().streams;
 }
 
 Stream::~Stream() {
-  device_.worker()->Remove(&queue_);
+  worker_->Remove(&queue_);
+  if (device_.settings().queue_threads) worker_->Stop();
   host_->timeline->release(line_);
   --device_.counters().streams;
 }
 
-void Stream::Put(Queue::Item item) { device_.worker()->Put(&queue_, std::move(item)); }
+void Stream::Put(Queue::Item item) { worker_->Put(&queue_, std::move(item)); }
 
 void Stream::Enqueue(Command command) {
   if (recording_) return recording_->push_back(std::move(command));
   std::shared_ptr<Gate> gate = command.gate;
+  command.stream = this;
+  command.after = last_;
   Put({[this, c = std::move(command)] { RunLate(c); }, std::move(gate)});
 }
 
 void Stream::Signal(uint64_t value) {
   if (recording_) throw tw::Error{TW_FAILED_PRECONDITION, device_.uid() + ": a queue that is being recorded signals nothing"};
+  last_ = value;
   Put({[this, value] { host_->timeline->signal(line_, value); }, nullptr});
 }
 
 void Stream::WaitFor(std::shared_ptr<Gate> gate, const char* what) {
-  gate->Join(device_.worker());
-  Enqueue({Command::kWait, what, [gate] { gate->Pass(); }, gate});
+  gate->Join(worker_);
+  Enqueue({Command::kWait, what, [gate] { gate->Pass(); }, gate, nullptr, 0, 0});
 }
 
 void Stream::Wait(tw_timeline* other, uint64_t value) {
@@ -125,7 +133,7 @@ tw_status* WaitForEvent(const tw_host* h, void* stream, void* event) {
 tw_status* RecordEvent(const tw_host* h, void* stream, void** out_event) {
   return tw::guard(h, [&] {
     auto event = std::make_unique<Event>(std::make_shared<Gate>());
-    static_cast<Stream*>(stream)->Enqueue({Command::kEvent, "an event", [gate = *event] { gate->Open(); }, nullptr});
+    static_cast<Stream*>(stream)->Enqueue({Command::kEvent, "an event", [gate = *event] { gate->Open(); }, nullptr, nullptr, 0, 0});
     *out_event = event.release();
   });
 }

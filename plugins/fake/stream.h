@@ -40,7 +40,9 @@ class Stream {
   Device& device_;
   const tw_host* const host_;
   tw_timeline* const line_;
+  const std::shared_ptr<Worker> worker_;
   bool failed_ = false;  // the thread's
+  uint64_t last_ = 0;    // that it was told to signal
   std::optional<Recording> recording_;
   Queue queue_;
 };

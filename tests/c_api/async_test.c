@@ -373,8 +373,19 @@ static void wait_for_sum(sum* s, int calls) {
   pthread_mutex_unlock(&s->mu);
 }
 
-static void TenThousandRunsWaitAtAQueueInAProcessOfTwoThreads(void) {
-  enum { kRuns = 10000 };
+/* x + 1 by a branch that is taken, so that the plan has control flow. */
+static tw_output by_a_branch(tw_scope* s, tw_output x, tw_output more) {
+  tw_op* op = tw_scope_begin(s, "Switch", NULL);
+  tw_op_add_input(op, more);
+  tw_op_add_input(op, tw_scope_op2(s, "Greater", x, tw_scope_scalar(s, TW_FLOAT, 0)));
+  const tw_operation* chosen = tw_scope_end_operation(s, op);
+  const tw_output both[] = {tw_operation_output(chosen, 0), tw_scope_op1(s, "Identity", tw_operation_output(chosen, 1))};
+  op = tw_scope_begin(s, "Merge", NULL);
+  tw_op_add_inputs(op, both, 2);
+  return tw_scope_end(s, op);
+}
+
+static void runs_wait_at_a_queue(int n, int branches) {
   const char *two[] = {"threads=2"}, *many[] = {"max_async_runs=20000"};
   const uint32_t type = TW_FLOAT;
   tw_runtime* runtime = NULL;
@@ -389,7 +400,8 @@ static void TenThousandRunsWaitAtAQueueInAProcessOfTwoThreads(void) {
   op = tw_scope_begin(s, "QueueDequeueV2", NULL);
   tw_op_add_input(op, queue);
   tw_op_set_types(op, "component_types", &type, 1);
-  const tw_output element = tw_scope_end(s, op), taken = tw_scope_op2(s, "AddV2", element, tw_scope_scalar(s, TW_FLOAT, 1));
+  const tw_output element = tw_scope_end(s, op), more = tw_scope_op2(s, "AddV2", element, tw_scope_scalar(s, TW_FLOAT, 1));
+  const tw_output taken = branches ? by_a_branch(s, element, more) : more;
   const tw_output values = tw_scope_placeholder(s, "values", TW_FLOAT, NULL, -1);
   op = tw_scope_begin(s, "QueueEnqueueManyV2", NULL);
   tw_op_add_input(op, queue);
@@ -403,29 +415,29 @@ static void TenThousandRunsWaitAtAQueueInAProcessOfTwoThreads(void) {
   tw_callable* callable = NULL;
   OK(tw_callable_create(session, &take, &callable));
   const int before = threads_of_process();
-  for (int i = 0; i < kRuns; ++i) OK(tw_callable_run_async(callable, NULL, NULL, add_up, &all));
+  for (int i = 0; i < n; ++i) OK(tw_callable_run_async(callable, NULL, NULL, add_up, &all));
   tw_session_info info = {.size = sizeof info};
-  while (info.steps < kRuns) {
+  while (info.steps < (uint64_t)n) {
     sched_yield();
     OK(tw_session_report(session, &info));
   }
   CHECK(all.calls == 0);
   CHECK(threads_of_process() <= before + 2); /* what starts the steps; none of them keeps one */
 
-  float* ones = malloc(kRuns * sizeof *ones);
-  for (int i = 0; i < kRuns; ++i) ones[i] = 1;
-  const int64_t dims[] = {kRuns};
+  float* ones = malloc((size_t)n * sizeof *ones);
+  for (int i = 0; i < n; ++i) ones[i] = 1;
+  const int64_t dims[] = {n};
   tw_tensor* fed = NULL;
-  OK(tw_tensor_create_copy(TW_FLOAT, dims, 1, ones, kRuns * sizeof *ones, &fed));
+  OK(tw_tensor_create_copy(TW_FLOAT, dims, 1, ones, (uint64_t)n * sizeof *ones, &fed));
   free(ones);
   const tw_signature fill = {.size = sizeof fill, .feeds = &values, .n_feeds = 1, .targets = &put, .n_targets = 1};
   OK(tw_session_run(session, &fill, &fed, NULL, NULL));
-  wait_for_sum(&all, kRuns);
-  CHECK(all.failures == 0 && all.total == 2.0 * kRuns);
+  wait_for_sum(&all, n);
+  CHECK(all.failures == 0 && all.total == 2.0 * n);
 
   for (int i = 0; i < 100; ++i) OK(tw_callable_run_async(callable, NULL, NULL, add_up, &all));
   OK(tw_session_close(session)); /* which ends those that wait */
-  wait_for_sum(&all, kRuns + 100);
+  wait_for_sum(&all, n + 100);
   CHECK(all.failures == 100);
   tw_tensor_release(fed);
   tw_callable_destroy(callable);
@@ -434,7 +446,10 @@ static void TenThousandRunsWaitAtAQueueInAProcessOfTwoThreads(void) {
   tw_runtime_release(runtime);
 }
 
+static void TenThousandRunsWaitAtAQueueInAProcessOfTwoThreads(void) { runs_wait_at_a_queue(10000, 0); }
+static void SoDoRunsWithControlFlow(void) { runs_wait_at_a_queue(2000, 1); }
+
 MAIN(TEST(RunsOfALowerPriorityArePutOff), TEST(ACallbackGetsWhatWasFetched), TEST(FailuresComeToTheCallback),
      TEST(WhatIsRefusedCallsNobody), TEST(OneThreadRunsOnTheCaller), TEST(MoreThanAreAllowedWait), TEST(ACallbackMayEndEverything),
      TEST(RunsThatWereAcceptedOutliveTheirSession), TEST(ACallbackMayStartTheNextRun), TEST(AChainOfRunsOnOneThreadIsNoRecursion),
-     TEST(AKernelThatThrowsIsAFailureOfTheRun), TEST(TenThousandRunsWaitAtAQueueInAProcessOfTwoThreads))
+     TEST(AKernelThatThrowsIsAFailureOfTheRun), TEST(TenThousandRunsWaitAtAQueueInAProcessOfTwoThreads), TEST(SoDoRunsWithControlFlow))

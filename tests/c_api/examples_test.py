@@ -1,4 +1,5 @@
-"""The examples do what they promise: hello prints its line; digits learns, is deterministic, and leaves what `thalweg run` can use."""
+"""The examples do what they promise: hello prints its line; digits learns, is deterministic, and leaves what `thalweg run` can use; char_lm
+learns, and goes on after a stop as if there had been none."""
 import os
 import pathlib
 import re
@@ -49,6 +50,38 @@ readme = source / "README.md"
 if readme.exists():
     check(f"```c\n{hello}```" in readme.read_text() and output.strip() in readme.read_text(), "README.md shows hello.c and what it prints")
 
+kjv = data.with_name("kjv.txt")
+
+
+def write(folder, name, steps, *options):
+    """What a small char_lm leaves after so many steps."""
+    done = run(programs / "char_lm", "--data", folder / "part.txt", "--out", folder / name, "--steps", steps, "--cells", 16, "--length", 60,
+               "--quiet", *options)
+    return done.stdout, [(folder / name / file).read_bytes() for file in ("curve.csv", "text.txt", "perplexity.svg")]
+
+
+if kjv.exists():
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "part.txt").write_bytes(kjv.read_bytes()[:400_000])
+        whole = write(folder, "whole", 75, "--threads", 1)
+        for steps in (30, 50):
+            write(folder, "parts", steps, "--threads", 2)
+        check(write(folder, "parts", 75) == whole, "char_lm stopped twice leaves the same curve, text and plot, on one thread and two")
+        curve = [float(line.split(",")[2]) for line in whole[1][0].decode().splitlines()[1:]]
+        check(len(curve) == 3 and curve == sorted(curve, reverse=True) and curve[-1] < 25, f"its perplexity falls: {curve}")
+        check(re.fullmatch(r"char_lm: held-out perplexity \d+\.\d\d after 75 steps\n", whole[0]), whole[0].strip())
+        check(len(whole[1][1]) == 60, "it writes as many characters as it is told")
+        check(whole[1][2].startswith(b"<svg") and whole[1][2].rstrip().endswith(b"</svg>"), "perplexity.svg is a picture")
+        check("cannot read" in run(programs / "char_lm", "--data", folder / "none", "--out", folder / "d", status=1).stderr,
+              "a text that is not there is an error that says what to do")
+        (folder / "short.txt").write_text("too short")
+        check("too few" in run(programs / "char_lm", "--data", folder / "short.txt", "--out", folder / "d", status=1).stderr,
+              "a text that is too short is named")
+        check("--cells" in run(programs / "char_lm", "--cells", "none", status=2).stderr, "a wrong argument of char_lm is named")
+else:
+    print(f"skipped  char_lm: {kjv} is not there; run tools/setup")
+
 if not data.exists():
     print(f"skipped  digits: {data} is not there; run tools/setup")
     sys.exit(bool(failures) or 77)
@@ -76,6 +109,21 @@ with tempfile.TemporaryDirectory() as folder:
     check((folder / "a" / weights).read_bytes() != (folder / "c" / weights).read_bytes(), "another seed gives other weights")
     svg = (folder / "a/digits.svg").read_text()
     check(svg.startswith("<svg") and svg.rstrip().endswith("</svg>") and "predicted" in svg, "digits.svg is a picture")
+
+    fake = pathlib.Path(os.environ["THALWEG_BINARY_DIR"]) / "tests/devices/libfake.so"
+    if fake.exists():
+        on_fake = ("--epochs", 1, "--seed", 7, "--quiet", "--threads", 2)
+        here, _ = train(folder / "here", *on_fake)
+        os.environ["THALWEG_OPTIONS"] = f"plugin_path={fake}"
+        there, _ = train(folder / "there", *on_fake, "--device", "FAKE:0")
+        near = abs(float((folder / "here/accuracy.txt").read_text()) - float((folder / "there/accuracy.txt").read_text())) < 3
+        check(near, f"an accelerator in software learns as much: {here.strip()}; there: {there.strip()}")
+        for setting, says in (("fail_kernel=300", "was to fail while it ran"), ("fail_enqueue=300", "was not to be enqueued"),
+                              ("fail_copy=300", "this copy was to fail"), ("lose_after=300", "lost")):
+            os.environ["THALWEG_OPTIONS"] = f"plugin_path={fake};plugin.org.thalweg.fake.{setting}"
+            told = run(programs / "digits", "--data", data, "--out", folder / "lost", *on_fake, "--device", "FAKE:0", status=1).stderr
+            check(says in told, f"{setting}: {told.strip()[:200]}")
+        del os.environ["THALWEG_OPTIONS"]
 
     if (programs / "thalweg").exists():
         accuracy = float((folder / "a/accuracy.txt").read_text())

@@ -96,6 +96,51 @@ static void AValueOfTheOuterGraphIsCapturedAndAConstantCopied(void) {
   tw_graph_destroy(g);
 }
 
+static void AnOpenBodyTakesValuesFromAllThatIsAroundIt(void) {
+  tw_graph *g = NULL, *outer = NULL, *inner = NULL, *other = NULL;
+  OK(tw_graph_create(NULL, &g));
+  OK(tw_graph_create(NULL, &other));
+  tw_scope* s = tw_scope_create(g, NULL);
+  const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, (int64_t[]){2}, 1), two = tw_scope_scalar(s, TW_FLOAT, 2),
+                  v = tw_variable_create(s, "v", x);
+  OK(tw_scope_finish(s));
+  OK(tw_graph_open_body(g, &outer));
+  OK(tw_graph_open_body(outer, &inner));
+  CHECK(tw_graph_is_body(inner) && tw_graph_is_body(outer) && !tw_graph_is_body(g));
+  s = tw_scope_create(inner, NULL);
+  const tw_output y = tw_scope_op2(s, "Mul", tw_scope_op2(s, "Add", x, two), x), read = tw_variable_read(s, v);
+  OK(tw_scope_finish(s));
+  CHECK(y && read && tw_graph_captured_count(inner) == 2 && tw_graph_captured_count(outer) == 2);
+  tw_output from = 0, argument = 0, again = 0, beyond = 0;
+  OK(tw_graph_captured(inner, 0, &from, &argument));
+  OK(tw_graph_own(inner, x, &again));
+  CHECK(again == argument);
+  OK(tw_graph_own(inner, from, &again)); /* the same as the body around has it */
+  CHECK(again == argument && tw_graph_captured_count(inner) == 2);
+  OK(tw_graph_captured(outer, 0, &beyond, &again));
+  CHECK(beyond == x && again == from);
+  FAILS(tw_graph_captured(inner, 2, NULL, NULL), TW_INVALID_ARGUMENT, "for 2 values from around, not one of number 2");
+  uint32_t dtype = 0;
+  tw_shape shape;
+  OK(tw_graph_describe_contents(inner, v, &dtype, &shape));
+  CHECK(dtype == TW_FLOAT && shape.rank == 1 && shape.dims[0] == 2);
+  const int64_t any = -1;
+  const tw_shape open = {&any, 1, 0}, wrong = {NULL, 3, 0};
+  OK(tw_graph_add_argument(inner, x, &open, &argument));
+  OK(tw_graph_describe(inner, argument, &dtype, &shape));
+  CHECK(dtype == TW_FLOAT && shape.rank == 1 && shape.dims[0] == -1);
+  FAILS(tw_graph_add_argument(inner, x, &wrong, &argument), TW_INVALID_ARGUMENT, "a shape has rank 3 and no dims");
+  FAILS(tw_graph_add_argument(g, x, NULL, &argument), TW_INVALID_ARGUMENT, "no open body");
+  s = tw_scope_create(other, NULL);
+  const tw_output foreign = tw_scope_placeholder(s, "x", TW_FLOAT, NULL, 0);
+  OK(tw_scope_finish(s));
+  FAILS(tw_graph_own(inner, foreign, &again), TW_INVALID_ARGUMENT, "value");
+  tw_graph_destroy(inner);
+  tw_graph_destroy(outer);
+  tw_graph_destroy(other);
+  tw_graph_destroy(g);
+}
+
 static void WhatIsNoFunctionIsRefusedWithItsName(void) {
   tw_graph *g = NULL, *other = NULL;
   OK(tw_graph_create(NULL, &g));
@@ -156,4 +201,5 @@ static void ACallOfAWrongFunctionIsRefusedAndOneOfNoFunctionFailsItsStep(void) {
 }
 
 MAIN(TEST(ABodyIsCalledAfterItsHandleIsGone), TEST(AValueOfTheOuterGraphIsCapturedAndAConstantCopied),
-     TEST(WhatIsNoFunctionIsRefusedWithItsName), TEST(ACallOfAWrongFunctionIsRefusedAndOneOfNoFunctionFailsItsStep))
+     TEST(AnOpenBodyTakesValuesFromAllThatIsAroundIt), TEST(WhatIsNoFunctionIsRefusedWithItsName),
+     TEST(ACallOfAWrongFunctionIsRefusedAndOneOfNoFunctionFailsItsStep))

@@ -12,6 +12,7 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_runtime_default(NULL));
   REFUSED(tw_step_stats_create(NULL));
   REFUSED(tw_step_stats_json(NULL, NULL));
+  REFUSED(tw_step_stats_trace(NULL, 1, NULL));
   REFUSED(tw_log_write(NULL, 0, NULL));
   REFUSED(tw_tensor_create(TW_FLOAT, NULL, 0, NULL));
   REFUSED(tw_tensor_create_copy(TW_FLOAT, NULL, 0, "", 4, NULL));
@@ -23,6 +24,9 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_tensor_create_int64(1, NULL));
   REFUSED(tw_tensor_create_string("", 0, NULL));
   REFUSED(tw_tensor_reshape(NULL, NULL, 0, NULL));
+  REFUSED(tw_tensor_to_host(NULL, NULL));
+  REFUSED(tw_tensor_to_device(NULL, NULL, NULL, NULL));
+  CHECK(!tw_tensor_device(NULL));
   REFUSED(tw_tensor_get_string(NULL, 0, NULL, NULL));
   REFUSED(tw_tensor_set_string(NULL, 0, NULL, 0));
   REFUSED(tw_tensor_text(NULL, 0, NULL));
@@ -39,6 +43,13 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_graph_producer(NULL, 1, NULL, NULL));
   REFUSED(tw_graph_describe(NULL, 1, NULL, NULL));
   REFUSED(tw_graph_create_body(NULL, NULL));
+  REFUSED(tw_graph_open_body(NULL, NULL));
+  REFUSED(tw_graph_open_body(graph, NULL));
+  REFUSED(tw_graph_own(NULL, 1, NULL));
+  REFUSED(tw_graph_captured(NULL, 0, NULL, NULL));
+  REFUSED(tw_graph_add_argument(NULL, 1, NULL, NULL));
+  CHECK(tw_graph_is_body(NULL) == 0 && tw_graph_captured_count(NULL) == 0 && tw_operation_is_stateful(NULL) == 0);
+  REFUSED(tw_graph_describe_contents(NULL, 1, NULL, NULL));
   REFUSED(tw_graph_capture(NULL, NULL, 1, NULL, NULL, NULL));
   REFUSED(tw_graph_add_function(NULL, NULL, NULL, NULL));
   REFUSED(tw_graph_function_name(NULL, 0, NULL));
@@ -58,6 +69,13 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_gradients_add(NULL, NULL, NULL, 0, NULL, 0, NULL));
   REFUSED(tw_gradients_add(graph, NULL, NULL, 1, NULL, 0, NULL));
   REFUSED(tw_gradients_add_until(graph, NULL, NULL, 0, NULL, 0, NULL, 1, NULL));
+  REFUSED(tw_gradients_add_recomputing(NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL));
+  REFUSED(tw_server_create(NULL, NULL, NULL, 0, NULL, 0, NULL));
+  REFUSED(tw_server_create(NULL, "{}", NULL, 0, NULL, 0, NULL));
+  REFUSED(tw_server_start(NULL));
+  REFUSED(tw_server_address(NULL, NULL));
+  REFUSED(tw_server_stop(NULL));
+  REFUSED(tw_server_join(NULL, 1));
   REFUSED(tw_session_create(NULL, NULL, 0, NULL));
   REFUSED(tw_session_create(graph, NULL, 0, NULL));
   REFUSED(tw_session_close(NULL));
@@ -65,6 +83,8 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_callable_create(NULL, NULL, NULL));
   REFUSED(tw_callable_run(NULL, NULL, NULL, NULL));
   REFUSED(tw_session_report(NULL, NULL));
+  REFUSED(tw_partial_run_create(NULL, NULL, NULL));
+  REFUSED(tw_partial_run_run(NULL, NULL, NULL, NULL, NULL));
   REFUSED(tw_callable_plan_json(NULL, NULL, NULL));
   REFUSED(tw_session_run_async(NULL, NULL, NULL, NULL, NULL, NULL));
   REFUSED(tw_callable_run_async(NULL, NULL, NULL, NULL, NULL));
@@ -121,12 +141,15 @@ static void NullMayBeReleased(void) {
   tw_graph_destroy(NULL);
   tw_op_destroy(NULL);
   tw_ops_destroy(NULL);
+  tw_partial_run_destroy(NULL);
+  tw_server_destroy(NULL);
   tw_session_destroy(NULL);
   tw_callable_destroy(NULL);
   tw_cancel_token_cancel(NULL);
   tw_step_stats_destroy(NULL);
   tw_cancel_token_destroy(NULL);
   tw_devices_destroy(NULL);
+  tw_devices_give_back(NULL, 0);
   tw_plugins_destroy(NULL);
   tw_checkpoint_close(NULL);
   tw_variables_destroy(NULL);
@@ -168,6 +191,7 @@ static void GettersAnswerNothingForNull(void) {
   CHECK(!tw_ops_no_gradient(NULL, 0) && !tw_ops_kernel_count(NULL, 0) && !tw_ops_kernel(NULL, 0, 0));
   CHECK(!tw_cancel_token_cancelled(NULL));
   CHECK(!tw_devices_count(NULL) && !tw_devices_name(NULL, 0) && !tw_devices_kind(NULL, 0) && !tw_devices_uid(NULL, 0));
+  CHECK(!tw_devices_capabilities(NULL, 0));
   CHECK(!tw_devices_description(NULL, 0) && !tw_devices_plugin(NULL, 0) && !tw_devices_memory(NULL, 0));
   CHECK(!tw_plugins_count(NULL) && !tw_plugins_id(NULL, 0) && !tw_plugins_version(NULL, 0) && !tw_plugins_path(NULL, 0));
   CHECK(!tw_plugins_build(NULL, 0) && !tw_plugins_reason(NULL, 0) && !tw_plugins_fix(NULL, 0) && !tw_plugins_op(NULL, 0, 0));
@@ -178,6 +202,8 @@ static void GettersAnswerNothingForNull(void) {
   CHECK(!tw_restore_report_count(NULL) && tw_restore_report_outcome(NULL, 0) == TW_RESTORE_MISSING);
   CHECK(!tw_restore_report_variable(NULL, 0) && !tw_restore_report_name(NULL, 0) && !tw_restore_report_text(NULL, 0));
   CHECK(!tw_step_stats_total(NULL) && !tw_step_stats_node_count(NULL) && !tw_step_stats_node(NULL, 0));
+  CHECK(!tw_step_stats_wait_count(NULL) && !tw_step_stats_wait(NULL, 0));
+  tw_step_stats_set_limit(NULL, 1);
   CHECK(!tw_step_stats_op_count(NULL) && !tw_step_stats_op(NULL, 0) && !*tw_operation_place(NULL) && !tw_status_place(NULL));
   CHECK(!tw_variables_count(NULL) && !tw_variables_handle(NULL, 0) && !tw_variables_name(NULL, 0));
 }
@@ -202,6 +228,8 @@ static void BuildersTakeNull(void) {
   CHECK(tw_scope_code(NULL) == TW_RESOURCE_EXHAUSTED);
   tw_scope_set_place(NULL, NULL);
   CHECK(!*tw_scope_place(NULL));
+  tw_scope_set_device(NULL, NULL);
+  CHECK(!*tw_scope_device(NULL));
   tw_scope_fail(NULL, tw_status_create(TW_ABORTED, "dropped"));
   tw_scope_gradients(NULL, 0, &x, 1, &g);
   CHECK(g.values == 0 && g.rows == 0);

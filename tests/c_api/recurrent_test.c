@@ -250,5 +250,119 @@ static void CellsLearn(void) {
   }
 }
 
-MAIN(TEST(SequencesEndWhereTheirLengthsSay), TEST(GruStepsFollowTheirFormula), TEST(PeepholesAndGivenStatesCount), TEST(MistakesAreNamed),
-     TEST(CellsLearn))
+/* The outputs, the last state and the gradients of both by weights and inputs. */
+typedef struct sequence {
+  tw_output outputs, c, h, loss;
+  tw_gradient gradients[3];
+} sequence;
+
+static sequence differentiated(tw_scope* s, sequence q, tw_output inputs, tw_output kernel, tw_output bias, int n_states) {
+  const int32_t all[] = {0, 1, 2};
+  const tw_output states = n_states == 2 ? tw_scope_op2(s, "Add", q.c, q.h) : q.h;
+  q.loss = tw_scope_op2(s, "Add", tw_scope_op2(s, "Sum", tw_scope_op2(s, "Mul", q.outputs, q.outputs), tw_scope_ints(s, all, 3)),
+                        tw_scope_op2(s, "Sum", tw_scope_op1(s, "Sin", states), tw_scope_ints(s, all, 2)));
+  const tw_output xs[] = {kernel, bias, inputs};
+  tw_scope_gradients(s, q.loss, xs, 3, q.gradients);
+  return q;
+}
+
+static void expect_same(tw_session* session, tw_output a, tw_output b) {
+  tw_tensor *x = fetch(session, 0, NULL, a), *y = fetch(session, 0, NULL, b);
+  CHECK(x && y && tw_tensor_count(x) == tw_tensor_count(y) && tw_tensor_count(x) > 0);
+  for (uint64_t i = 0; x && y && i < tw_tensor_count(x) && tw_tensor_count(x) == tw_tensor_count(y); ++i)
+    CHECK(near(((const float*)tw_tensor_data(x))[i], ((const float*)tw_tensor_data(y))[i], 1e-6));
+  tw_tensor_release(x);
+  tw_tensor_release(y);
+}
+
+static void ALoopGivesWhatTheUnrolledStepsGiveGradientsToo(void) {
+  draw_inputs();
+  for (int which = 0; which < 4; ++which) {
+    const int is_lstm = which < 2;
+    const int32_t lengths_of[BATCH] = {4, 2};
+    const int64_t dims[] = {STEPS, BATCH, INPUT};
+    tw_graph* graph = NULL;
+    tw_session* session = NULL;
+    tw_tensor* all = NULL;
+    OK(tw_graph_create(NULL, &graph));
+    tw_scope* s = tw_scope_create(graph, NULL);
+    OK(tw_tensor_create_copy(TW_FLOAT, dims, 3, inputs_of, sizeof inputs_of, &all));
+    const tw_output inputs = tw_scope_constant(s, all), lengths = which % 2 ? tw_scope_ints(s, lengths_of, BATCH) : 0;
+    tw_lstm_cell lstm;
+    tw_gru_cell gru;
+    if (is_lstm)
+      tw_lstm_cell_create(s, "cell", TW_FLOAT, INPUT, CELL, 7, &lstm);
+    else
+      tw_gru_cell_create(s, "cell", INPUT, CELL, 7, &gru);
+    tw_op* op = tw_scope_begin(s, "Unpack", NULL);
+    tw_op_add_input(op, inputs);
+    tw_op_set_int(op, "num", STEPS);
+    const tw_output steps = tw_scope_end(s, op);
+    tw_output in[STEPS], out[STEPS];
+    for (uint32_t t = 0; t < STEPS; ++t) in[t] = tw_scope_output(s, steps, t);
+    sequence a = {0}, b = {0};
+    if (is_lstm) {
+      tw_lstm_unroll(s, &lstm, in, STEPS, lengths, 0, 0, out, &a.c, &a.h);
+      tw_lstm_loop(s, &lstm, inputs, lengths, 0, 0, &b.outputs, &b.c, &b.h);
+    } else {
+      tw_gru_unroll(s, &gru, in, STEPS, lengths, 0, out, &a.h);
+      tw_gru_loop(s, &gru, inputs, lengths, 0, &b.outputs, &b.h);
+    }
+    a.outputs = tw_scope_op(s, "Pack", out, STEPS);
+    const tw_output kernel = is_lstm ? lstm.kernel : gru.gates_kernel, bias = is_lstm ? lstm.bias : gru.candidate_bias;
+    a = differentiated(s, a, inputs, kernel, bias, is_lstm ? 2 : 1);
+    b = differentiated(s, b, inputs, kernel, bias, is_lstm ? 2 : 1);
+    const tw_operation* init = tw_variable_initializer(s, "init");
+    OK(tw_scope_finish(s));
+    OK(tw_session_create(graph, NULL, 0, &session));
+    run(session, init);
+    expect_same(session, a.outputs, b.outputs);
+    expect_same(session, a.h, b.h);
+    if (is_lstm) expect_same(session, a.c, b.c);
+    for (int i = 0; i < 3; ++i) expect_same(session, a.gradients[i].values, b.gradients[i].values);
+    tw_tensor_release(all);
+    tw_session_destroy(session);
+    tw_graph_destroy(graph);
+  }
+}
+
+static void ALoopHasAsManyStepsAsItsInputs(void) {
+  tw_graph* graph = NULL;
+  tw_session* session = NULL;
+  OK(tw_graph_create(NULL, &graph));
+  tw_scope* s = tw_scope_create(graph, NULL);
+  const int64_t open[] = {-1, -1, INPUT};
+  const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, open, 3);
+  tw_lstm_cell cell;
+  tw_lstm_cell_create(s, "lstm", TW_FLOAT, INPUT, CELL, 7, &cell);
+  tw_output outputs = 0, h = 0;
+  tw_lstm_loop(s, &cell, x, 0, 0, 0, &outputs, NULL, &h);
+  const tw_operation* init = tw_variable_initializer(s, "init");
+  OK(tw_scope_finish(s));
+  OK(tw_session_create(graph, NULL, 0, &session));
+  run(session, init);
+  const float values[5 * 3 * INPUT] = {0.5f};
+  for (int64_t steps = 1; steps <= 5; steps += 2) {
+    tw_tensor *in = floats((int64_t[]){steps, 3, INPUT}, 3, values), *all = fetch(session, x, in, outputs),
+              *last = fetch(session, x, in, h);
+    CHECK(all && tw_tensor_dims(all)[0] == steps && tw_tensor_dims(all)[1] == 3 && tw_tensor_dims(all)[2] == CELL);
+    if (all && last)
+      CHECK(memcmp((const float*)tw_tensor_data(all) + (steps - 1) * 3 * CELL, tw_tensor_data(last), 3 * CELL * sizeof(float)) == 0);
+    tw_tensor_release(in);
+    tw_tensor_release(all);
+    tw_tensor_release(last);
+  }
+  tw_session_destroy(session);
+  tw_graph_destroy(graph);
+
+  OK(tw_graph_create(NULL, &graph));
+  s = tw_scope_create(graph, NULL);
+  tw_lstm_cell_create(s, "lstm", TW_FLOAT, INPUT, CELL, 7, &cell);
+  tw_lstm_loop(s, &cell, matrix(s, values, 2, INPUT), 0, 0, 0, &outputs, NULL, NULL);
+  CHECK(outputs == 0);
+  FAILS(tw_scope_finish(s), TW_INVALID_ARGUMENT, "inputs has rank 2; it must be [steps, batch, input]");
+  tw_graph_destroy(graph);
+}
+
+MAIN(TEST(SequencesEndWhereTheirLengthsSay), TEST(ALoopGivesWhatTheUnrolledStepsGiveGradientsToo), TEST(ALoopHasAsManyStepsAsItsInputs),
+     TEST(GruStepsFollowTheirFormula), TEST(PeepholesAndGivenStatesCount), TEST(MistakesAreNamed), TEST(CellsLearn))

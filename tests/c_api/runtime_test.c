@@ -44,9 +44,13 @@ static void DevicesTellAboutThemselves(void) {
     CHECK(*tw_devices_plugin(devices, i) && tw_devices_uid(devices, i) && tw_devices_description(devices, i));
     OK(tw_devices_memory_use(devices, i, &now, &peak, NULL));
     CHECK(now <= peak);
+    CHECK(tw_devices_capabilities(devices, i) != NULL);
+    tw_devices_give_back(devices, i);
     cpu += strcmp(tw_devices_kind(devices, i), "CPU") == 0;
   }
   CHECK(cpu == 1);
+  tw_devices_give_back(devices, n);
+  CHECK(strstr(tw_devices_capabilities(devices, 0), "host memory") != NULL && tw_devices_capabilities(devices, n) == NULL);
   CHECK(tw_devices_name(devices, n) == NULL && tw_devices_memory(devices, n) == 0);
   FAILS(tw_devices_memory_use(devices, n, &now, NULL, NULL), TW_OUT_OF_RANGE, "device");
   tw_buffer* json = NULL;

@@ -140,6 +140,37 @@ static void OutputsOfOpsWithSeveralAreReached(void) {
   tw_graph_destroy(graph);
 }
 
-MAIN(TEST(AScopeReadsLikeTheFormula), TEST(AScopeKeepsItsFirstFailureAndDoesNothingMore), TEST(AFailureFromOutsideIsKept),
-     TEST(GivenNamesMustBeFree), TEST(ScalarsAreRoundedToTheirType), TEST(ScalarsThatDoNotFitAreRefused),
+static const char* device_of(tw_graph* graph, tw_output value) {
+  const tw_operation* op = NULL;
+  OK(tw_graph_producer(graph, value, &op, NULL));
+  return tw_operation_device(op);
+}
+
+static void AScopeGivesItsDeviceToWhatNamesNone(void) {
+  tw_graph* graph = NULL;
+  OK(tw_graph_create(NULL, &graph));
+  tw_scope* s = tw_scope_create(graph, NULL);
+  CHECK(!*tw_scope_device(s));
+  tw_scope_set_device(s, "/job:ps/task:1");
+  CHECK(!strcmp(tw_scope_device(s), "/job:ps/task:1"));
+  const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, NULL, 0), y = tw_scope_op1(s, "Neg", x);
+  const tw_output v = tw_variable_create(s, "v", tw_scope_scalar(s, TW_FLOAT, 1));
+  CHECK(!strcmp(device_of(graph, x), "/job:ps/task:1") && !strcmp(device_of(graph, y), "/job:ps/task:1"));
+  CHECK(!strcmp(device_of(graph, v), "/job:ps/task:1"));
+  tw_scope_set_device(s, "CPU:0");
+  tw_op* own = tw_scope_begin(s, "Neg", NULL);
+  tw_op_add_input(own, x);
+  tw_op_set_device(own, "/job:worker");
+  CHECK(!strcmp(device_of(graph, tw_scope_end(s, own)), "/job:worker"));
+  /* What works on state is where the state is. */
+  CHECK(!strcmp(device_of(graph, tw_variable_read(s, v)), "/job:ps/task:1"));
+  tw_scope_set_device(s, NULL);
+  CHECK(!*device_of(graph, tw_scope_op1(s, "Neg", x)));
+  tw_scope_set_device(s, "CPU:one");
+  FAILS(tw_scope_finish(s), TW_INVALID_ARGUMENT, "CPU:one");
+  tw_graph_destroy(graph);
+}
+
+MAIN(TEST(AScopeGivesItsDeviceToWhatNamesNone), TEST(AScopeReadsLikeTheFormula), TEST(AScopeKeepsItsFirstFailureAndDoesNothingMore),
+     TEST(AFailureFromOutsideIsKept), TEST(GivenNamesMustBeFree), TEST(ScalarsAreRoundedToTheirType), TEST(ScalarsThatDoNotFitAreRefused),
      TEST(OutputsOfOpsWithSeveralAreReached))

@@ -94,4 +94,48 @@ static void TheJsonIsATrace(void) {
   free_program(&p);
 }
 
-MAIN(TEST(ARunFillsTheObjectThatItIsGiven), TEST(RecordsOfTheFirstVersionHaveNoStatistics), TEST(TheJsonIsATrace))
+static void SeveralRunsAreOneTrace(void) {
+  program p = new_program();
+  tw_step_stats* stats[2] = {NULL, NULL};
+  tw_buffer* json = NULL;
+  for (int i = 0; i < 2; ++i) {
+    OK(tw_step_stats_create(&stats[i]));
+    const tw_run_options options = {.size = sizeof options, .stats = stats[i]};
+    OK(run_with(&p, &options));
+    CHECK(tw_step_stats_total(stats[i])->step == (uint64_t)i + 1 && tw_step_stats_total(stats[i])->began_ns > 0);
+  }
+  CHECK(tw_step_stats_total(stats[0])->began_ns < tw_step_stats_total(stats[1])->began_ns);
+  const tw_step_node* negative = tw_step_stats_node(stats[1], 1);
+  CHECK(!strcmp(negative->shapes, "float [2, 2] -> float [2, 2]") && negative->n_after == 1);
+  CHECK(negative->after[0] == tw_step_stats_node(stats[1], 0)->id && !*negative->queue && !*negative->function && !*negative->to);
+  OK(tw_step_stats_trace((const tw_step_stats* const*)stats, 2, &json));
+  const char* text = tw_buffer_data(json);
+  CHECK(strstr(text, "\"step 1\"") && strstr(text, "\"step 2\"") && strstr(text, "\"left_out\": 0"));
+  tw_buffer_release(json);
+  OK(tw_step_stats_trace(NULL, 0, &json)); /* of nothing */
+  tw_buffer_release(json);
+  const tw_step_stats* none[1] = {NULL};
+  FAILS(tw_step_stats_trace(none, 1, &json), TW_INVALID_ARGUMENT, "steps[0] is NULL");
+  for (int i = 0; i < 2; ++i) tw_step_stats_destroy(stats[i]);
+  free_program(&p);
+}
+
+static void WhatIsBeyondTheLimitIsCounted(void) {
+  program p = new_program();
+  tw_step_stats* stats = NULL;
+  OK(tw_step_stats_create(&stats));
+  tw_step_stats_set_limit(stats, 1);
+  const tw_run_options options = {.size = sizeof options, .stats = stats};
+  OK(run_with(&p, &options));
+  const tw_step_total* total = tw_step_stats_total(stats);
+  CHECK(tw_step_stats_node_count(stats) == 1 && total->left_out == 1 && (total->flags & TW_STEP_CUT));
+  CHECK(tw_step_stats_wait_count(stats) == 0 && tw_step_stats_wait(stats, 0) == NULL);
+  tw_step_stats_set_limit(stats, 10);
+  OK(run_with(&p, &options));
+  CHECK(tw_step_stats_node_count(stats) == 2 && total->left_out == 0 && !(total->flags & TW_STEP_CUT));
+  tw_step_stats_destroy(stats);
+  free_program(&p);
+}
+
+MAIN(TEST(ARunFillsTheObjectThatItIsGiven), TEST(RecordsOfTheFirstVersionHaveNoStatistics), TEST(TheJsonIsATrace),
+     TEST(SeveralRunsAreOneTrace), TEST(WhatIsBeyondTheLimitIsCounted))

@@ -59,6 +59,8 @@ TEST(CppTest, FailuresAreThrownWithTheirCode) {
   s.op("Nonsense", {});
   EXPECT_THROW(s.finish(), tw::StatusError);
   EXPECT_THROW(tw::Tensor(1.0f).data<int32_t>(), tw::StatusError);
+  EXPECT_THROW(tw::Tensor(1.0f).to_device("CPU:77"), tw::StatusError);
+  EXPECT_EQ(tw::Tensor(1.0f).to_device("CPU:0").to_host().device(), "");
 }
 
 TEST(CppTest, GraphsTravelAsBytes) {
@@ -94,6 +96,12 @@ TEST(CppTest, ARunTellsWhatItDid) {
   EXPECT_EQ(stats.ops()[0].count, 1u);
   EXPECT_EQ(stats.total().nodes, 1u);
   EXPECT_EQ(stats.json().find("{\"displayTimeUnit\""), 0u);
+  EXPECT_NE(tw::StepStats::trace({stats.c(), stats.c()}).find("step 1"), std::string::npos);
+  EXPECT_LE(stats.waits().size(), 1u);
+  stats.set_limit(0);
+  session.run({{graph.output("x"), tw::Tensor(3.0f)}}, {y}, {}, &options);
+  EXPECT_TRUE(stats.nodes().empty());
+  EXPECT_EQ(stats.total().left_out, 1u);
 }
 
 TEST(CppTest, FailuresTellTheirPlace) {
@@ -263,6 +271,60 @@ TEST(CppTest, LossesDrawClasses) {
   const auto got = tw::Session(graph).run({}, {losses[0], losses[1]});
   EXPECT_NEAR(got[0].values<float>()[2], std::log(9), 0.1);
   EXPECT_GT(got[1].values<float>()[0], 8 * std::log(2));  // at least that of the eight others
+}
+
+TEST(CppTest, ConditionsAndLoopsAreFunctionsOfTheirScope) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  const tw_output x = s.placeholder("x", TW_FLOAT, {}), positive = s.op("Greater", {x, s.scalar(TW_FLOAT, 0)});
+  const tw::Values y = s.cond(
+      positive, [&](tw::Scope& in) { return tw::Values{in.op("Mul", {x, x}), x}; },
+      [&](tw::Scope& in) { return tw::Values{in.op("Neg", {x}), x}; });
+  const tw::Values z = s.switch_case(
+      s.scalar(TW_INT32, 1), {[&](tw::Scope&) { return tw::Values{x}; }, [&](tw::Scope& in) { return tw::Values{in.op("Add", {x, x})}; }});
+  tw::While options;
+  options.maximum_iterations = s.scalar(TW_INT32, 10);
+  const tw::Values last =
+      s.while_loop([&](tw::Scope& in, const tw::Values& at) { return in.op("Less", {at[0], in.scalar(TW_FLOAT, 100)}); },
+                   [&](tw::Scope& in, const tw::Values& at) { return tw::Values{in.op("Mul", {at[0], x})}; }, {x}, {{}}, options);
+  const std::vector<tw_gradient> dx = s.gradients(last[0], {x}), again = s.gradients(last[0], {x}, true);
+  s.finish();
+  tw::Session session(graph);
+  const auto at = [&](float value, tw_output what) { return *session.run({{x, tw::Tensor(value)}}, {what})[0].data<float>(); };
+  EXPECT_EQ(at(3, y[0]), 9);
+  EXPECT_EQ(at(-3, y[0]), 3);
+  EXPECT_EQ(at(3, z[0]), 6);
+  EXPECT_EQ(at(3, last[0]), 243);
+  EXPECT_EQ(at(3, dx[0].values), 5 * 81);
+  EXPECT_EQ(at(3, again[0].values), 5 * 81);
+  EXPECT_EQ(at(1, last[0]), 1);
+}
+
+TEST(CppTest, FunctionsRunOverSlices) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  const tw_output x = s.constant(tw::Tensor({3}, std::vector<float>{1, 2, 3})), ten = s.scalar(TW_FLOAT, 10);
+  const auto digit = [&](tw::Scope& in, const tw::Values& states, const tw::Values& slices) {
+    return tw::Values{in.op("Add", {in.op("Mul", {states[0], ten}), slices[0]})};
+  };
+  const tw::Values squares = s.map([](tw::Scope& in, const tw::Values& row) { return tw::Values{in.op("Mul", {row[0], row[0]})}; }, {x});
+  const tw::Values wanted = {squares[0], s.foldl(digit, {x}, {s.scalar(TW_FLOAT, 0)})[0], s.foldr(digit, {x}, {s.scalar(TW_FLOAT, 0)})[0],
+                             s.scan(digit, {x}, {s.scalar(TW_FLOAT, 0)})[0], s.scan(digit, {x}, {s.scalar(TW_FLOAT, 0)}, true)[0]};
+  s.finish();
+  tw::Session session(graph);
+  const char* const texts[] = {"[1, 4, 9]", "123", "321", "[1, 12, 123]", "[321, 32, 3]"};
+  const std::vector<tw::Tensor> found = session.run({}, wanted);
+  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(found[i].text(), texts[i]);
+}
+
+TEST(CppTest, AFunctionThatThrowsLeavesItsBlock) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  const tw_output yes = s.scalar(TW_BOOL, 1);
+  const auto none = [](tw::Scope&) { return tw::Values{}; };
+  EXPECT_THROW(s.cond(yes, none, [](tw::Scope&) -> tw::Values { throw std::runtime_error("mine"); }), std::runtime_error);
+  s.cond(yes, none, [](tw::Scope& in) { return tw::Values{in.scalar(TW_FLOAT, 1)}; });
+  EXPECT_THROW(s.finish(), tw::StatusError);
 }
 
 TEST(CppTest, OptimizersAreRecordsWithDefaults) {

@@ -171,13 +171,13 @@ extern "C" void __sanitizer_malloc_hook(const volatile void*, size_t size) {
   if (size > kMostMemory) Broken("an allocation of " + std::to_string(size) + " bytes");
 }
 
-// Ops that no use of their own can make succeed: what they read has to be fed, a function, or opened by another op; or what they make has
-// the name of something else, since all nodes have one name.
+// Ops that no use of their own can make succeed: what they read has to be fed, a function, or made or opened by another op; or what they
+// make has the name of something else, since all nodes have one name.
 bool AlwaysFails(const OpSchema& op) {
   const bool calls = std::any_of(op.attrs.begin(), op.attrs.end(), [](const AttrSchema& a) { return a.kind == "func"; });
   const bool opens = std::any_of(op.inputs.begin(), op.inputs.end(), [](const Argument& x) { return x.opens_other; });
-  return !op.has_kernels || calls || opens || op.makes_other || op.name == "Abort" || op.touches || op.name == "Placeholder" ||
-         op.name == "SaveResource" || op.name == "RestoreResources";
+  return !op.has_kernels || calls || opens || op.makes_other || op.crosses || op.only_takes || op.name == "Abort" || op.touches ||
+         op.name == "Placeholder" || op.name == "SaveResource" || op.name == "RestoreResources";
 }
 
 // Every op is in the corpus, and succeeds there.

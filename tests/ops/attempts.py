@@ -78,7 +78,7 @@ class Attempt:
 
     def copied(self, y):
         """What is fetched gets memory of its own: then nothing is computed in place."""
-        if y.dtype.name in ("resource", "variant") or self.op in ("Variable", "VariableV2"):
+        if y.dtype.name in ("resource", "variant") or self.op in ("Variable", "VariableV2", "RefSelect"):
             return y
         yes = self.graph.placeholder(np.bool_)
         self.feeds[yes] = np.bool_(True)

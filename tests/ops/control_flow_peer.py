@@ -1,7 +1,7 @@
-"""Random programs of branches and loops, nested, as TensorFlow's v1 functions write them down (Switch, Merge, Enter, Exit, NextIteration),
-and what TensorFlow answers. Without arguments it writes goldens/control_flow.json.gz, by hand, after changes here:
-`tools/cmake/peer-python tests/ops/control_flow_peer.py`; control_flow_golden_test.py reads it. `control_flow_peer.py COUNT SEED` makes
-other programs and runs them in both (label `peer`)."""
+"""Random programs of branches, loops and arrays, nested, as TensorFlow's v1 functions write them down (Switch, Merge, Enter, Exit,
+NextIteration, TensorArray), what TensorFlow answers, and the gradients of the sum of that. Without arguments it writes
+goldens/control_flow.json.gz, by hand, after changes here: `tools/cmake/peer-python tests/ops/control_flow_peer.py`;
+control_flow_golden_test.py reads it. `control_flow_peer.py COUNT SEED` makes other programs and runs them in both (label `peer`)."""
 import base64
 import gzip
 import json
@@ -25,7 +25,7 @@ PLAIN.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
 
 
 class Program:
-    """A few values that statements change: arithmetic, branches, loops of up to a few rounds."""
+    """A few values that statements change: arithmetic, branches, loops of up to a few rounds, arrays that loops write and read."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -41,10 +41,12 @@ class Program:
             kind = self.random.random()
             if depth == 0 or self.budget <= 0 or kind < 0.4:
                 self.assign(values)
-            elif kind < 0.7:
+            elif kind < 0.65:
                 self.branch(values, depth)
-            else:
+            elif kind < 0.9:
                 self.loop(values, depth)
+            else:
+                self.array(values, depth)
         return values
 
     def assign(self, values):
@@ -71,8 +73,24 @@ class Program:
             v[kept] = v[kept] * 0.5 + outside  # which all rounds share
             return [i + 1, *v]
 
-        _, *values[:] = tf1.while_loop(goes_on, body, [tf.constant(0), *values], parallel_iterations=self.random.choice([1, 2, 10]),
-                                       back_prop=False)
+        _, *values[:] = tf1.while_loop(goes_on, body, [tf.constant(0), *values], parallel_iterations=self.random.choice([1, 2, 10]))
+
+    def array(self, values, depth):
+        """An array, written by a loop or at once, and read by a loop or at once."""
+        n, written, to = self.random.randint(1, 4), self.random.randrange(len(values)), self.random.randrange(len(values))
+        rows = tf.TensorArray(tf.float32, n, clear_after_read=False)
+        if self.random.random() < 0.5:
+            def write(i, rows, *v):
+                v = self.block(v, depth - 1)
+                return [i + 1, rows.write(i, v[written]), *v]
+
+            _, rows, *values[:] = tf1.while_loop(lambda i, *_: i < n, write, [tf.constant(0), rows, *values])
+        else:
+            rows = rows.unstack(tf.stack([values[written] * self.number() for _ in range(n)]))
+        if self.random.random() < 0.5:
+            values[to] = tf1.while_loop(lambda i, _: i < n, lambda i, v: [i + 1, v * 0.5 + rows.read(i)], [tf.constant(0), values[to]])[1]
+        else:
+            values[to] = tf.reduce_sum(rows.stack(), 0) + values[to]
 
 
 def use(seed):
@@ -81,10 +99,13 @@ def use(seed):
     with tf.Graph().as_default() as graph:
         inputs = [tf1.placeholder(tf.float32, [3] if seed % 2 else [None]) for _ in range(3)]
         outputs = [tf.identity(v) for v in Program(seed).block(inputs, 3)]
+        written = graph.as_graph_def().SerializeToString(deterministic=True)
+        gradients = tf1.gradients(outputs, inputs)
+        depends = [g is not None for g in gradients]
         with tf1.Session(config=PLAIN) as session:
-            feeds = [[rng.integers(-4, 5, 3).astype(np.float32) / 2 for _ in inputs] for _ in range(3)]
-            answers = [session.run(outputs, dict(zip(inputs, f))) for f in feeds]
-    return {"graph": base64.b64encode(graph.as_graph_def().SerializeToString()).decode(), "inputs": [x.name for x in inputs],
+            feeds = [[rng.integers(-4, 5, 3).astype(np.float32) / 2 for _ in inputs] for _ in range(2)]
+            answers = [session.run(outputs + [g for g in gradients if g is not None], dict(zip(inputs, f))) for f in feeds]
+    return {"graph": base64.b64encode(written).decode(), "inputs": [x.name for x in inputs], "depends": depends,
             "outputs": [x.name for x in outputs], "feeds": [[x.tolist() for x in f] for f in feeds],
             "answers": [[x.tolist() for x in a] for a in answers]}
 
@@ -97,6 +118,6 @@ if __name__ == "__main__":
             ours.check(seed, use(seed))
         cases.finish()
     path = pathlib.Path(__file__).parent / "goldens" / "control_flow.json.gz"
-    uses = [use(seed) for seed in range(60)]
+    uses = [use(seed) for seed in range(200)]
     path.write_bytes(gzip.compress(json.dumps(uses).encode(), mtime=0))
     print(len(uses), "programs,", path.stat().st_size, "bytes")

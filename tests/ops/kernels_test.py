@@ -10,7 +10,7 @@ from schema import ALL, Schema
 from thalweg import Tensor, _low, as_dtype
 from thalweg.errors import made
 
-FRAMEWORK = {"Const", "Placeholder", "_Send", "_Recv", "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger"}  # run by the framework itself
+FRAMEWORK = {"Const", "Placeholder", "_Send", "_Recv", "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger"}  # run by the framework itself; _Send and _Recv by sessions over several processes
 
 
 def has_kernel(op, schema, choice):

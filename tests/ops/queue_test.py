@@ -17,7 +17,7 @@ class Queue:
     """A queue in a graph and a session of its own, of two threads, so that any number of steps wait without one."""
 
     def __init__(self, kind="FIFOQueueV2", types=(FLOAT,), shapes=((),), **attrs):
-        self.types, self.name = list(types), next(names)
+        self.types, self.name = list(types), attrs.pop("name", None) or next(names)
         self.graph = thalweg.Graph()
         with self.graph:
             made = [t for k, t in enumerate(types) if k or kind != "PriorityQueueV2"]
@@ -268,5 +268,20 @@ for where, make, parts in (
         ("more than the capacity", lambda: Queue("RandomShuffleQueueV2", capacity=3, min_after_dequeue=3), ("less than the capacity 3",)),
         ("a negative least", lambda: Queue("RandomShuffleQueueV2", min_after_dequeue=-1), ("min_after_dequeue is -1",))):
     fails(where, "INVALID_ARGUMENT", lambda make=make: make().size(), *parts)
+
+# ---- A queue that is there already ----
+
+q = Queue("RandomShuffleQueueV2", capacity=5, min_after_dequeue=1, seed=3)
+q.run(q.put(1.0))
+SAME = dict(kind="RandomShuffleQueueV2", capacity=5, min_after_dequeue=1, seed=3, name=q.name)
+cases.equal("the same one", Queue(**SAME).size(), 1)
+for where, attrs, parts in (
+        ("kind", dict(kind="FIFOQueueV2", capacity=5, name=q.name), ("RandomShuffleQueue", "a FIFOQueue was asked for")),
+        ("capacity", SAME | dict(capacity=6), ("has capacity 5, but 6 was asked for",)),
+        ("types", SAME | dict(types=(INT64,)), ("component types", "float", "int64")),
+        ("shapes", SAME | dict(shapes=((2,),)), ("shapes", "[2]")),
+        ("least", SAME | dict(min_after_dequeue=2), ("min_after_dequeue 1, but 2 was asked for",)),
+        ("seed", SAME | dict(seed=4), ("another seed",))):
+    fails(f"another {where}", "INVALID_ARGUMENT", lambda attrs=attrs: Queue(**attrs).size(), q.name, *parts)
 
 cases.finish()

@@ -9,7 +9,8 @@ import tw
 ALL = [name for name in (thalweg._low.tw_dtype_name(number).decode() for number in range(1, 33)) if name not in ("resource", "variant")]
 # Values for attributes without defaults.
 VALUES = {"strides": [1, 1, 1, 1], "ksize": [1, 1, 1, 1], "padding": "VALID", "shape": None, "num_split": 1, "num": 1,
-          "key_index": 0, "value_index": 1, "source": "", "frame_name": "f", "shapes": [()]}
+          "key_index": 0, "value_index": 1, "source": "", "frame_name": "f", "shapes": [()], "component_index": 0,
+          "has_known_shape": False}
 ARGUMENT = re.compile(r"(\w+)\s*:\s*(?:ref\()?(\w+)\)?(?:\s*\[[^\]]*\])?(?:\s*\*\s*(\w+))?")
 CLAUSE = re.compile(r"(\w+)\s*:\s*(\{[^}]*\}|list\(\w+\)|(?:int|float|bool|string|shape|tensor|func|type)\b)"
                     r"(?:\s*>=\s*(-?\d+))?\s*(=[^;]*)?(?:;|$)")

@@ -16,6 +16,7 @@ sizes, result = np.array(image.shape, np.int32), np.ones((1, 3, 3, 3), np.float3
 windows = dict(strides=[1, 1, 1, 1], padding="VALID")
 pools = windows | dict(ksize=[1, 2, 2, 1])
 rows = np.array([[0], [1]], np.int32)
+held = tw.Variable(np.ones((2, 3), np.float32))
 between = dict(send_device="CPU:0", send_device_incarnation=1, recv_device="CPU:0", tensor_name="t")
 OWN = {
     "Conv2D": ([image, kernel], windows), "Conv2DBackpropInput": ([sizes, kernel, result], windows),
@@ -32,6 +33,10 @@ OWN = {
     **{op: (inputs, attrs) for op, inputs, attrs in lists.USES},
     "StackV2": ([np.int32(2)], dict(elem_type=np.float32)), "TensorArrayV3": ([np.int32(2)], dict(dtype=np.float32)),
     "MutableDenseHashTableV2": ([np.int64(1), np.int64(2)], dict(key_dtype=np.int64, value_dtype=np.float32, shared_name="made four")),
+    "ReadVariables": ([[held]], dict(N=1, dtypes=[np.float32])),
+    "AssignVariables": ([[held], np.zeros(1, np.int64), [held.array]], dict(N=1, dtypes=[np.float32])),
+    "_SelectHandle": ([np.int32(0), [held]], dict(N=1)), "RefSelect": ([np.int32(0), [held]], dict(N=1, T=np.float32)),
+    "RefEnter": ([held], dict(frame_name="f", T=np.float32)),
     "_Send": ([np.float32(1)], between | dict(T=np.float32)), "_Recv": ([], between | dict(tensor_type=np.float32)),
 }
 
@@ -47,7 +52,7 @@ def chosen(op):
 
 
 def array_for(x, kind):
-    name, dtype = x["name"], np.dtype(np.float32) if kind == "resource" else tw.numpy_of(type_of(kind))
+    name, dtype = x["name"], np.dtype(np.float32) if kind in ("resource", "variant") else tw.numpy_of(type_of(kind))
     if name == "indices" and dtype.kind in "iu":
         return np.array([0, 1], dtype)
     shape = () if name in SCALARS else (2,) if dtype.kind in "iu" else (2, 3)
@@ -64,7 +69,8 @@ def simple_use(op):
         array = array_for(x, x.get("type") or types.get(x.get("type_attr"), "float"))
         if op.startswith(("ResourceScatterNd", "ResourceGatherNd")) and x["name"] == "indices":
             array = rows
-        inputs.append(tw.Variable(array) if x.get("type") == "resource" or len(inputs) in tw.referred(op) else array)
+        handle = x.get("type") == "resource" or len(inputs) in tw.referred(op)
+        inputs.append(tw.Variable(array) if handle else tw.List(array) if x.get("type") == "variant" else array)
         if "number_attr" in x or "list_attr" in x:
             inputs[-1] = [inputs[-1]]
             attrs[x.get("number_attr") or x["list_attr"]] = 1 if "number_attr" in x else [array.dtype]

@@ -231,6 +231,12 @@ def fed(array):
 SESSION = dict(option.split("=", 1) for option in os.environ.get("THALWEG_TEST_SESSION", "").split())
 
 
+def runtime(**options):
+    """One of its own, with what THALWEG_OPTIONS says of the default one."""
+    given = dict(option.split("=", 1) for option in os.environ.get("THALWEG_OPTIONS", "").split(";") if option)
+    return thalweg.Runtime(**{**given, **options})
+
+
 class Session(thalweg.Session):
     def __init__(self, graph, **options):
         super().__init__(graph, **{**SESSION, **options})

@@ -1,8 +1,18 @@
 """Ops without a declaration, by the tests that have an oracle for them, written by hand. A new op does not belong here: declare it."""
 UNDECLARED = {
+    "ops/snapshot_test.py": "ReadVariables AssignVariables",
     "ops/state_test.py": "VarHandleOp DestroyResourceOp SaveResource RestoreResources",
     "ops/accumulator_test.py": "ResourceConditionalAccumulator ResourceAccumulatorApplyGradient ResourceAccumulatorNumAccumulated "
                                "ResourceAccumulatorSetGlobalStep ResourceAccumulatorTakeGradient",
+    "ops/sparse_accumulator_test.py": "ConditionalAccumulator AccumulatorApplyGradient AccumulatorNumAccumulated AccumulatorSetGlobalStep "
+                                      "AccumulatorTakeGradient SparseConditionalAccumulator SparseAccumulatorApplyGradient "
+                                      "SparseAccumulatorTakeGradient ResourceSparseConditionalAccumulator "
+                                      "ResourceSparseAccumulatorApplyGradient ResourceSparseAccumulatorTakeGradient",
+    "ops/barrier_test.py": "Barrier BarrierInsertMany BarrierTakeMany BarrierClose BarrierReadySize BarrierIncompleteSize ResourceBarrier "
+                           "ResourceBarrierInsertMany ResourceBarrierTakeMany ResourceBarrierClose ResourceBarrierReadySize "
+                           "ResourceBarrierIncompleteSize",
+    "ops/mutex_test.py": "MutexV2 MutexLock ConsumeMutexLock",
+    "ops/staging_test.py": "Stage Unstage StagePeek StageSize StageClear",
     "ops/queue_test.py": "FIFOQueueV2 RandomShuffleQueueV2 PaddingFIFOQueueV2 PriorityQueueV2 QueueEnqueueV2 QueueEnqueueManyV2 "
                          "QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2 QueueCloseV2 QueueIsClosedV2 QueueSizeV2",
     "ops/reference_test.py": "VariableV2 Variable",
@@ -22,5 +32,6 @@ UNDECLARED = {
     "ops/tw.py": "Const Placeholder",
     "python/flow_test.py": "If StatelessIf Case StatelessCase While StatelessWhile For PartitionedCall StatefulPartitionedCall",
     "python/scopes_test.py": "NoOp",
+    "ops/control_flow_test.py": "RefSwitch RefMerge RefSelect RefEnter RefExit RefNextIteration _SelectHandle",
     "framework/runtime/frame_run_test.cc": "Switch Merge Enter Exit NextIteration LoopCond ControlTrigger Abort",
 }

@@ -16,9 +16,7 @@ namespace thalweg::testing_support {
 using Settings = std::map<std::string, std::string>;
 
 // FAKE: the plugin's file, defined by the build.
-inline std::shared_ptr<Runtime> FakeRuntime(const Settings& settings = {}, uint32_t threads = 2) {
-  RuntimeOptions options;
-  options.threads = threads;
+inline std::shared_ptr<Runtime> FakeRuntime(const Settings& settings, RuntimeOptions options) {
   options.static_plugins = {{"ops", tw_plugin_query_v0_ops}};
   options.disabled_plugins = {"*opencl*"};
   for (const auto& [key, value] : settings) options.plugin_settings["plugin.org.thalweg.fake." + key] = value;
@@ -27,6 +25,12 @@ inline std::shared_ptr<Runtime> FakeRuntime(const Settings& settings = {}, uint3
   Status loaded = (*runtime)->LoadPlugin(FAKE);
   EXPECT_TRUE(loaded.ok()) << loaded;
   return *runtime;
+}
+
+inline std::shared_ptr<Runtime> FakeRuntime(const Settings& settings = {}, uint32_t threads = 2) {
+  RuntimeOptions options;
+  options.threads = threads;
+  return FakeRuntime(settings, options);
 }
 
 inline Device* FakeDevice(Runtime& runtime, int32_t index = 0) {

@@ -1,4 +1,5 @@
 """Functions, conditions and loops, against what Python itself computes."""
+import os
 import pathlib
 import threading
 
@@ -7,6 +8,8 @@ import pytest
 
 import thalweg as tw
 from thalweg import flow
+
+FAKE = os.environ["THALWEG_BINARY_DIR"] + "/tests/devices/libfake.so"
 
 
 @pytest.fixture
@@ -121,7 +124,7 @@ def test_assignments_in_a_body_run_every_time(graph):
 
 def test_a_shape_may_grow_where_the_invariant_lets_it(graph):
     x = tw.placeholder("float32", [1])
-    with pytest.raises(ValueError, match=r"loop variable 1 has shape \[1\], but \[2\] it is after `body`; say in shape_invariants"):
+    with pytest.raises(ValueError, match=r"variable 1 \('.*:0'\) has shape \[1\], but \[2\] it is after `body`; say in shape_invariants"):
         tw.while_loop(lambda i, y: i < 4, lambda i, y: [i + 1, tw.ops.concat_v2([y, x], 0)], [0, x])
     _, y = tw.while_loop(lambda i, y: i < 4, lambda i, y: [i + 1, tw.ops.concat_v2([y, x], 0)], [0, x], shape_invariants=[[], [None]])
     assert y.shape == (None,) and run(y, {x: [3]}).tolist() == [3] * 5
@@ -145,7 +148,7 @@ def test_a_loop_that_does_not_end_is_cancelled_and_ends_by_its_deadline(graph):
 def test_bodies_with_wrong_variables_are_refused(graph):
     with pytest.raises(TypeError, match="there are 2 loop variables, but `body` gives 1"):
         tw.while_loop(lambda i, j: i < 3, lambda i, j: [i], [0, 0])
-    with pytest.raises(TypeError, match="loop variable 0 is int32, but `body` makes it float32"):
+    with pytest.raises(TypeError, match="loop variable 0 .* is int32, but `body` makes it float32"):
         tw.while_loop(lambda i: i < 3, lambda i: i.astype("float32"), [0])
     with pytest.raises(TypeError, match="`cond` gives 2 results"):
         tw.while_loop(lambda i: [i < 3, i < 4], lambda i: i + 1, [0])
@@ -312,6 +315,48 @@ def loop_of_numbers(graph, start, limit, delta):
     return graph.op("For", *bounds, [tw.constant(np.int64(0))], body=f.add("sum", []))[0]
 
 
+# ---- Calls that become nodes ----
+
+def ops_of(y, x, **options):
+    """The ops that run for y, fed x."""
+    with tw.Session(y.graph, **options) as s:
+        return sorted({node["op"] for node in s.plan(y, [x])["nodes"]})
+
+
+def test_a_call_without_effects_is_inlined_and_gives_the_same_bits(graph):
+    x = tw.placeholder("float32", [64], name="x")
+    f = tw.function(lambda a: tw.ops.exp(tw.ops.sin(a)) * a - tw.ops.tanh(a))
+    y = f(f(x) + 1.0)
+    assert "PartitionedCall" not in ops_of(y, x) and "PartitionedCall" in ops_of(y, x, disable_pass="inline")
+    data = np.linspace(-2, 2, 64, dtype=np.float32)
+    assert run(y, {x: data}).tobytes() == run(y, {x: data}, disable_pass="inline").tobytes()
+
+
+def test_a_failure_in_an_inlined_function_names_node_and_function(graph):
+    x = tw.placeholder("float32", [None, None])
+    f = tw.function(lambda a: tw.ops.mat_mul(a, a, name="product"), name="square")
+    y = f(x)
+    assert "PartitionedCall" not in ops_of(y, x)
+    with pytest.raises(tw.InvalidArgumentError, match="PartitionedCall '.*function 'square': MatMul 'product'.*inner dimensions"):
+        run(y, {x: np.zeros((2, 3), np.float32)})
+
+
+def test_a_condition_whose_answer_is_known_is_inlined(graph, x):
+    y = tw.cond(tw.constant(True), lambda: x * 2, lambda: -x)
+    assert not [op for op in ops_of(y, x) if "If" in op] and run(y, {x: 3}) == 6
+    z = tw.switch_case(tw.constant(1), [lambda: x, lambda: x * 3])
+    assert not [op for op in ops_of(z, x) if "Case" in op] and run(z, {x: 3}) == 9
+
+
+def test_calls_within_calls_are_bounded_inlined_or_not(graph, x):
+    inner = tw.function(lambda a: a + 1, name="inner")
+    outer = tw.function(lambda a: inner(a) * 2, name="outer")
+    y = outer(x)
+    assert run(y, {x: 3}) == 8
+    with pytest.raises(tw.ResourceExhaustedError, match="calls lie within each other"):
+        run(y, {x: 3}, max_call_depth=1)
+
+
 # ---- Gradients ----
 
 def numeric(f, x, h=1e-6):
@@ -400,6 +445,62 @@ def test_effects_happen_once_where_the_gradient_is_fetched_too(graph):
             assert s.run(v.read()) == count
 
 
+def test_what_a_gradient_keeps_of_a_loop_on_a_device_lies_in_host_memory():
+    """Two hundred iterations of 32 KiB each on a device of 1 MiB."""
+    runtime = tw.Runtime(plugin_path=FAKE, threads=2, **{"plugin.org.thalweg.fake.memory": "1M"})
+    with tw.Graph(runtime) as graph:
+        x = tw.placeholder("float32", [8192])
+
+        def body(i, y):
+            with tw.device("FAKE:0"):
+                return [i + 1, tw.ops.mul(tw.ops.sub(y, x), x)]
+
+        _, y = tw.while_loop(lambda i, y: i < 200, body, [0, x])
+        dx = tw.gradients(y, x)
+    with tw.Session(graph) as s:
+        value, gradient = s.run([y, dx], {x: np.full(8192, 0.5, np.float32)})
+    wanted, slope = np.float64(0.5), 1.0
+    for _ in range(200):
+        wanted, slope = (wanted - 0.5) * 0.5, (slope - 1) * 0.5 + (wanted - 0.5)
+    np.testing.assert_allclose(value, np.full(8192, wanted), rtol=1e-5)
+    np.testing.assert_allclose(gradient, np.full(8192, slope), rtol=1e-5)
+
+
+@pytest.mark.parametrize("what", BUILDERS)
+def test_what_is_computed_once_more_has_the_same_bits(graph, what):
+    x = tw.placeholder("float64", [2])
+    y = BUILDERS[what](x)
+    kept, again = tw.gradients(y, x), tw.gradients(y, x, recompute=True)
+    twice = tw.gradients(again, x, recompute=True)
+    with tw.Session(graph) as s:
+        data = np.array([0.3, 0.8])
+        for fetches in ([kept, again], [again], [again, kept, y], [twice, y]):
+            s.run(fetches, {x: data})
+        assert s.run(kept, {x: data}).tobytes() == s.run(again, {x: data}).tobytes()
+        np.testing.assert_allclose(s.run(twice, {x: data}), numeric(lambda v: s.run(kept, {x: v}), data), rtol=1e-4, atol=1e-6)
+
+
+def test_a_loop_that_is_computed_once_more_keeps_its_variables_only(graph):
+    x = tw.placeholder("float32", [5])
+    _, y = tw.while_loop(lambda i, y: i < 4, lambda i, y: [i + 1, tw.ops.tanh(tw.ops.sin(tw.ops.exp(y * y)))], [0, x])
+    before = len(graph)
+    tw.gradients(y, x)
+    kept = [o for o in graph.operations()[before:] if o.name.endswith("_with_captures")]
+    before = len(graph)
+    tw.gradients(y, x, recompute=True)
+    again = [o for o in graph.operations()[before:] if o.name.startswith("StatelessWhile") and "_with_captures" in o.name]
+    assert len(kept) == len(again) == 1 and len(again[0].outputs) - len(kept[0].outputs) == 2  # a count, and a list of y
+
+
+def test_random_values_are_not_drawn_once_more(graph):
+    x = tw.placeholder("float32", [5])
+    _, y = tw.while_loop(lambda i, y: i < 4, lambda i, y: [i + 1, y * tw.ops.random_uniform([5], dtype="float32")], [0, x])
+    dx = tw.gradients(y, x, recompute=True)
+    with tw.Session(graph) as s:
+        value, gradient = s.run([y, dx], {x: np.full(5, 2, np.float32)})
+        np.testing.assert_allclose(gradient, value / 2, rtol=1e-6)
+
+
 def test_a_variable_in_a_loop_is_trained(graph):
     x = tw.placeholder("float32", [None, 3])
     w = tw.Variable(np.eye(3, dtype=np.float32) * 0.5)
@@ -447,6 +548,17 @@ def test_what_has_no_gradient_in_a_body_is_told_with_its_node(graph, x):
         tw.gradients(z, x)
 
 
+def test_the_gradient_of_a_function_that_calls_itself_is_refused(graph, x):
+    @tw.function(results=["float32"])
+    def factorial(n):
+        return tw.cond(n > 1, lambda: n * factorial(n - 1), lambda: 1.0)
+
+    y = factorial(x)
+    with pytest.raises(tw.UnimplementedError, match="function 'factorial.*' calls itself"):
+        tw.gradients(y, x)
+    assert run(y, {x: 4}) == 24
+
+
 # ---- As TensorFlow stores them ----
 
 @pytest.mark.parametrize("count", range(6))
@@ -460,3 +572,92 @@ def test_functions_of_a_graph_of_tensorflows_run(count):
     assert again.functions() == graph.functions() and len(graph.functions()) == 4
     for g in (graph, again):
         np.testing.assert_allclose(run(g["Identity"], {g["x"]: x.astype(np.float32), g["n"]: count}), y * 2, rtol=1e-6)
+
+
+def test_stored_functions_know_what_their_handles_lead_to(graph):
+    x, v = tw.placeholder("float32", [], name="x"), tw.Variable(np.float32(3), name="v")
+    _, y = tw.while_loop(lambda i, y: i < 3, lambda i, y: [i + 1, y * v], [0, x])
+    graph.initializer(name="init")
+    other = tw.Graph.from_bytes(graph.to_bytes())
+    with other:
+        gradients = tw.gradients(other[y.name], [other[v.handle.name], other["x"]])
+    with tw.Session(other) as s:
+        s.run([o for o in other.operations() if o.name == "init"])
+        assert s.run(gradients, {other["x"]: 2}) == [54, 27]
+
+
+CALLS = pathlib.Path(__file__).with_name("calls.pb")
+
+
+def test_functions_with_types_and_numbers_of_their_own_are_made_for_each_call():
+    x = np.float32([0.3, 0.8])
+    wanted = np.array([[0.5956560969352722, 3.1658847332000732], [2.382624387741089, 12.663538932800293],
+                       [1.9855202436447144, 3.9573559761047363]])  # by functions_peer.py
+    graph = tw.Graph.from_bytes(CALLS.read_bytes())
+    again = tw.Graph.from_bytes(graph.to_bytes())
+    assert again.to_bytes() == graph.to_bytes() and set(graph.functions()) >= {"Affine", "Double", "Main", "Twice"}
+    for g in (graph, again):
+        for names in (["affine", "twice", "sum"], ["main", "main:1", "main:2"], ["affine", "named", "sum"]):
+            np.testing.assert_allclose(run([g[n] for n in names], {g["x"]: x}), wanted, rtol=1e-6)
+
+
+def test_a_call_by_the_ops_name_is_written_as_it_is_read():
+    data = CALLS.read_bytes()
+    written = tw.Graph.from_bytes(data).to_bytes()
+    for name in (b"Affine", b"Twice", b"Main"):
+        assert written.count(b"\x12" + bytes([len(name)]) + name) == data.count(b"\x12" + bytes([len(name)]) + name) > 0
+
+
+def test_a_function_has_the_gradient_that_its_library_says():
+    graph = tw.Graph.from_bytes(CALLS.read_bytes())
+    x, data = graph["x"], np.float32([0.3, 0.8])
+    with graph:
+        np.testing.assert_allclose(run(tw.gradients(graph["s"], x), {x: data}), 3 * np.cos(data), rtol=1e-6)
+        np.testing.assert_allclose(run(tw.gradients(graph["q"], x), {x: data}), 3 * np.cos(data) + 1, rtol=1e-6)
+        np.testing.assert_allclose(run(tw.gradients(graph["p"], x), {x: data}), 2 * data + 1, rtol=1e-6)
+
+
+def wire(number, payload):
+    """A field of a message: text, a message, or a number."""
+    if isinstance(payload, int):
+        return bytes([number << 3, payload])
+    payload = payload.encode() if isinstance(payload, str) else payload
+    return bytes([number << 3 | 2, len(payload)]) + payload
+
+
+def stored(attrs=b"", gradient=None):
+    """A graph with a node of op F, function F(x: T) = -x, and what the node says of it."""
+    arg = lambda name: wire(1, name) + wire(4, "T")
+    attr = lambda key, value: wire(1, key) + wire(2, value)
+    signature = wire(1, "F") + wire(2, arg("x")) + wire(3, arg("y")) + wire(4, wire(1, "T") + wire(2, "type"))
+    node = wire(1, "n") + wire(2, "Neg") + wire(3, "x") + wire(5, attr("T", wire(9, "T")))
+    f = wire(1, signature) + wire(3, node) + wire(4, attr("y", "n:y:0"))
+    x = wire(1, "x") + wire(2, "Placeholder") + wire(5, attr("dtype", wire(6, 1)))
+    call = wire(1, "call") + wire(2, "F") + wire(3, "x") + attrs
+    named = wire(5, attr("_gradient_op_type", wire(2, gradient))) if gradient else b""
+    y = wire(1, "y") + wire(2, "Relu") + wire(3, "call") + wire(5, attr("T", wire(6, 1))) + named
+    return wire(1, x) + wire(1, call) + wire(1, y) + wire(2, wire(1, f))
+
+
+T_IS_FLOAT = wire(5, wire(1, "T") + wire(2, wire(6, 1)))
+
+
+def test_an_attribute_of_a_function_without_value_is_told():
+    graph = tw.Graph.from_bytes(stored(T_IS_FLOAT))
+    assert run(graph["y"], {graph["x"]: np.float32(-2)}) == 2
+    with pytest.raises(tw.InvalidArgumentError, match="function 'F' has the attribute 'T', but the call does not say what it is"):
+        tw.Graph.from_bytes(stored())
+
+
+@pytest.mark.parametrize("name, wanted", [("Relu", -1), ("Tanh", 3)])
+def test_a_node_may_name_the_op_whose_gradient_it_has(name, wanted):
+    graph = tw.Graph.from_bytes(stored(T_IS_FLOAT, name))
+    with graph:
+        dx = tw.gradients(graph["y"], graph["x"])
+    assert run(dx, {graph["x"]: np.float32(-2)}) == wanted
+
+
+def test_a_gradient_that_is_not_there_is_told_with_its_node():
+    graph = tw.Graph.from_bytes(stored(T_IS_FLOAT, "GuidedRelu"))
+    with graph, pytest.raises(tw.FailedPreconditionError, match="Relu 'y'.*its gradient is 'GuidedRelu'"):
+        tw.gradients(graph["y"], graph["x"])

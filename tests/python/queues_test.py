@@ -68,3 +68,19 @@ def test_graphs_share_a_queue_by_name():
         sessions.append(tw.Session(g))
     sessions[0].run(queues[0].enqueue(7))
     assert sessions[1].run(queues[1].dequeue()) == 7
+
+
+def test_functions_wait_while_other_steps_go_on():
+    with tw.Graph() as g:
+        queue = tw.FIFOQueue(100, ["float32"], [[]], shared_name="queue of functions")
+
+        @tw.function
+        def take(x):
+            return x + tw.FIFOQueue(100, ["float32"], [[]], shared_name="queue of functions").dequeue()
+
+        taken = [take(tw.constant(float(k))) for k in range(12)]
+        put = queue.enqueue_many(np.full(12, 100, np.float32))
+    session = tw.Session(g, max_async_runs=100)
+    waiting = [session.run_async(x) for x in taken]
+    session.run_async(put).result()
+    assert sorted(float(step.result()) for step in waiting) == [100 + k for k in range(12)]

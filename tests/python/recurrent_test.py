@@ -100,3 +100,72 @@ def test_half_sequences(run, graph):
     first, last, kept = run([outputs[0], outputs[1], h])
     assert last.dtype == np.float16 and not last[1].any() and last[0].any()
     np.testing.assert_array_equal(kept, [last[0], first[1]])
+
+
+CELLS = {"lstm": (tw.recurrent.LSTMCell, lambda state: list(state)), "gru": (tw.recurrent.GRUCell, lambda state: [state])}
+
+
+@pytest.mark.parametrize("kind", CELLS)
+@pytest.mark.parametrize("lengths", [None, [4, 0, 9]])
+def test_a_loop_gives_the_numbers_of_the_unrolled_steps(run, graph, kind, lengths):
+    make, parts = CELLS[kind]
+    inputs = tw.placeholder("float32", [None, 3, 4])
+    data = rng.normal(size=(4, 3, 4)).astype(np.float32)
+    cell = make(4, 5, seed=3)
+    unrolled, at = cell.unroll([inputs[t] for t in range(4)], lengths)
+    outputs, last = cell.loop(inputs, lengths)
+    made = [tw.ops.pack(unrolled), *parts(at)], [outputs, *parts(last)]
+    slopes = [tw.gradients([(v * v * v).sum() + v.sum() for v in values], [inputs, *cell.variables]) for values in made]
+    run(graph.initializer())
+    for a, b in zip(*(run(values + slope, {inputs: data}) for values, slope in zip(made, slopes))):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert outputs.shape == (None, 3, 5)
+    if lengths:
+        assert not run(outputs, {inputs: data})[:, 1].any()
+
+
+def test_a_cell_goes_on_from_a_state_inside_loops_of_all_kinds(run, graph):
+    """Steps inside a loop, a fold and a condition read the cell's variables from around."""
+    cell = tw.recurrent.LSTMCell(2, 3, seed=5)
+    inputs, zero = tw.constant(rng.normal(size=(6, 2, 2)).astype(np.float32)), np.zeros((2, 3), np.float32)
+    begin = (tw.constant(zero + 0.5), tw.constant(zero - 0.25))
+    outputs, (c, h) = cell.loop(inputs, state=begin)
+
+    def step(i, c, h):
+        _, (c, h) = cell.step(inputs[i], (c, h))
+        return [i + 1, c, h]
+
+    looped = tw.while_loop(lambda i, c, h: i < 6, step, [0, *begin])[1:]
+    folded = tw.foldl(lambda state, x: list(cell.step(x, tuple(state))[1]), inputs, list(begin))
+    chosen = tw.cond(tw.constant(True), lambda: list(cell.loop(inputs, state=begin)[1]), lambda: list(begin))
+    slopes = [tw.gradients(h, cell.variables) for h in (h, looped[1], folded[1], chosen[1])]
+    run(graph.initializer())
+    wanted = run([c, h])
+    for found in (looped, folded, chosen):
+        for a, b in zip(run(found), wanted):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+    for slope in slopes[1:]:
+        for a, b in zip(run(slope), run(slopes[0])):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_a_cell_in_a_loop_learns_from_sequences_of_many_lengths(run, graph):
+    """The sum of the numbers of a sequence, which may end early."""
+    x, ends, wanted = tw.placeholder("float32", [None, None, 1]), tw.placeholder("int32", [None]), tw.placeholder("float32", [None])
+    cell = tw.recurrent.GRUCell(1, 8, seed=4)
+    _, state = cell.loop(x, ends)
+    w = tw.Variable(np.full((8, 1), 0.1, np.float32), name="w")
+    loss = (((state @ w)[:, 0] - wanted) ** 2).mean()
+    step = tw.train.Adam(0.02).minimize(loss)
+    run(graph.initializer())
+    losses = []
+    for i in range(200):
+        numbers, lengths = rng.normal(size=(3 + i % 3, 32, 1)).astype(np.float32), rng.integers(1, 4, 32)
+        sums = (numbers[:, :, 0] * (np.arange(len(numbers))[:, None] < lengths)).sum(0)
+        losses.append(run([loss, step], {x: numbers, ends: lengths, wanted: sums})[0])
+    assert np.mean(losses[-20:]) < 0.1 * np.mean(losses[:20])
+
+
+def test_inputs_of_a_loop_are_a_sequence_of_batches(graph):
+    with pytest.raises(tw.InvalidArgumentError, match=r"inputs has rank 2; it must be \[steps, batch, input\]"):
+        tw.recurrent.LSTMCell(2, 2).loop(np.zeros((3, 2), np.float32))

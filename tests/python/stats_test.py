@@ -1,11 +1,17 @@
 import copy
 import json
+import pathlib
+import sys
 import threading
 
 import numpy as np
 import pytest
 
 import thalweg as tw
+import thalweg.stats as stats_module
+
+sys.path.append(str(pathlib.Path(__file__).parent.parent / "tools"))
+from trace_format import check_trace  # noqa: E402
 
 
 @pytest.fixture
@@ -19,7 +25,7 @@ def step(graph):
 def test_a_run_tells_what_each_part_took(step):
     s, y, feeds = step
     stats = tw.StepStats()
-    assert stats.nodes == [] and stats.ops == [] and stats.total == (0,) * 7 + (False,) * 3
+    assert stats.nodes == [] and stats.ops == [] and stats.waits == [] and stats.total == (0,) * 7 + (False,) * 3 + (0,) * 3
     assert s.run(y, feeds, stats=stats).tolist() == [[-2, -2], [-2, -2]]
     product, negative = stats.nodes
     assert (product.name, product.op, product.thread, product.output_bytes) == ("product", "MatMul", 0, 16)
@@ -29,8 +35,9 @@ def test_a_run_tells_what_each_part_took(step):
     total = stats.total
     assert total.nodes == 2 and total.threads == 1 and total.planned and not total.counted and not total.failed
     assert total.total_ns > total.plan_ns > 0 and total.total_ns >= negative.end_ns and "2 nodes" in repr(stats)
+    assert product.shapes == "float [2, 2], float [2, 2] -> float [2, 2]" and negative.after == (product.id,) and total.step == 1
     s.run(y, feeds, stats=stats)
-    assert len(stats.nodes) == 2 and not stats.total.planned
+    assert len(stats.nodes) == 2 and not stats.total.planned and stats.total.step == 2 and stats.total.left_out == 0
 
 
 def test_callables_and_futures_take_them_too(step):
@@ -63,6 +70,59 @@ def test_the_json_is_a_trace(step):
     s.run(y, feeds, stats=(stats := tw.StepStats()))
     bars = {e["name"]: e for e in json.loads(stats.to_json())["traceEvents"] if e["ph"] == "X"}
     assert bars["MatMul"]["dur"] == pytest.approx(stats.nodes[0].busy_ns / 1000, abs=0.01)
+
+
+def test_several_runs_are_one_trace(step, tmp_path):
+    s, y, feeds = step
+    trace = tw.Trace(most=3)
+    for _ in range(5):
+        s.run(y, feeds, stats=trace.step())
+    trace.write(tmp_path / "steps.json")
+    events = check_trace((tmp_path / "steps.json").read_text())
+    steps = [e["args"]["step"] for e in events if e.get("cat") == "op"]
+    assert steps == [3, 3, 4, 4, 5, 5] and check_trace(tw.Trace().to_json())[0]["name"] == "process_name"
+    with pytest.raises(RuntimeError, match="under way"):
+        stats_module.take(trace.step())
+        trace.to_json()
+
+
+def test_what_is_beyond_the_limit_is_counted(step):
+    s, y, feeds = step
+    s.run(y, feeds, stats=(stats := tw.StepStats(limit=1)))
+    assert [n.name for n in stats.nodes] == ["product"] and stats.total.left_out == 1
+    check_trace(stats.to_json())
+
+
+def test_functions_and_loops_are_told_node_by_node(graph):
+    n = tw.placeholder("int32", [], name="n")
+    total = tw.while_loop(lambda i, t: i < n, lambda i, t: (i + 1, t + i), [tw.constant(0), tw.constant(0)])[1]
+    s = tw.Session(graph, threads=1, optimize=False)
+    assert int(s.run(total, {n: 4}, stats=(stats := tw.StepStats()))) == 6
+    inside = [x for x in stats.nodes if x.function]
+    calls = {(x.function, x.call) for x in inside}
+    assert inside and len({call for _, call in calls}) == 5  # the condition five times, the body four
+    events = check_trace(stats.to_json())
+    functions = [e for e in events if e.get("cat") == "function"]
+    assert len(functions) == 9 and {e["args"]["call"] for e in functions} == {1, 2, 3, 4, 5}
+    outer = next(e for e in events if e.get("cat") == "op" and "While" in e["name"])
+    assert all(outer["ts"] <= e["ts"] and e["ts"] + e["dur"] <= outer["ts"] + outer["dur"] + .01 for e in functions)
+
+
+def test_loops_of_primitives_tell_their_iterations(graph):
+    start = tw.ops.enter(tw.constant(0), frame_name="rounds")
+    at = tw.ops.merge([start, start]).output
+    with tw.control_dependencies([at]):
+        more = tw.ops.loop_cond(at < tw.constant(3))
+    last, body = tw.ops.switch(at, more)
+    with tw.control_dependencies([body]):
+        graph.close_loop(at, tw.ops.next_iteration(tw.ops.add_v2(body, tw.constant(1))))
+    s = tw.Session(graph, threads=1)
+    assert int(s.run(tw.ops.exit(last), stats=(stats := tw.StepStats()))) == 3
+    adds = [n for n in stats.nodes if n.op == "AddV2"]
+    assert [(n.frame, n.loop, n.iteration) for n in adds] == [("rounds", adds[0].loop, k) for k in range(3)]
+    assert all(n.shapes == "int32 [], int32 [] -> int32 []" for n in adds)
+    loops = [e["name"] for e in check_trace(stats.to_json()) if e["ph"] == "b" and e["cat"] == "loop"]
+    assert loops[:3] == [f"loop 'rounds' iteration {k}" for k in range(3)]
 
 
 def test_they_outlive_the_session(step):

@@ -5,7 +5,7 @@ import re
 import sys
 import xml.etree.ElementTree as xml
 
-from thalweg_command import FLOAT, files, node, run, run_tests, shape
+from thalweg_command import FLOAT, PROGRAMS, files, node, run, run_tests, shape
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -153,6 +153,24 @@ def test_a_plan_shows_order_memory_and_what_is_gone(folder):
     assert "device '/device:FAKE:5' not found" in run("inspect", twice, "--plan", "--fetch", "y", "--device", "FAKE:5",
                                                       "--session-option", "fallback=fail", status=1)
     assert "x" in run("inspect", graph, "--plan", "--fetch", "y", "--feed-shape", "x=4,9", status=1)
+
+
+def test_placement_says_why_each_node_is_where_it_is(folder):
+    graph = write(folder, node("x", "Placeholder", dtype=FLOAT, shape=shape(2)), node("a", "Neg", "x"), node("y", "Exp", "a", T=FLOAT))
+    devices = {"THALWEG_PLUGIN_PATH": f"{PROGRAMS.parent}/lib/thalweg/plugins:{PROGRAMS.parent}/tests/devices/libfake.so"}
+
+    def why(*options):
+        lines = run("inspect", graph, "--placement", "--fetch", "y", "--feed-shape", "x=2", *options, environment=devices).splitlines()
+        assert lines[0].split()[:4] == ["node", "op", "device", "why"], lines
+        return {line.split()[0]: " ".join(line.split()[2:]) for line in lines[1:]}
+
+    asked = why("--device", "FAKE:0")
+    assert asked["a"] == "FAKE:0 its device, or the session's, admits no other", asked
+    assert asked["y"].startswith("CPU:0 instead of what was asked: FAKE:0 has no kernel for (float)"), asked
+    by_cost = why("--session-option", "placement=cost")
+    assert by_cost["a"].startswith("CPU:0 by cost: its group takes ") and "on the best other device" in by_cost["a"], by_cost
+    places = json.loads(run("inspect", graph, "--placement", "--fetch", "y", "--feed-shape", "x=2", "--json"))["places"]
+    assert [(p["node"], p["why"]) for p in places] == [("a", "first"), ("y", "first")], places
 
 
 def test_views_exclude_each_other(folder):

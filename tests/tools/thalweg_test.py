@@ -11,7 +11,7 @@ from thalweg_command import PROGRAMS, THALWEG, files, run, run_tests
 
 def test_help_is_there_for_all(folder):
     text = run("--help")
-    for command in ["run", "bench", "inspect", "plot", "ops", "plugins", "new", "devices", "ckpt", "doctor", "completion"]:
+    for command in ["run", "bench", "inspect", "plot", "ops", "plugins", "new", "devices", "ckpt", "doctor", "completion", "worker", "launch"]:
         assert f"  {command} " in text, text
         help_text = run(command, "--help")
         assert help_text.startswith(f"usage: thalweg {command}"), help_text
@@ -63,6 +63,15 @@ def test_devices_tell_of_their_memory(folder):
     assert cpu["statistics"] is None and first["memory"] == 8 << 20
     assert first["statistics"]["memory_used"] == 0 and second["statistics"]["memory_largest_free"] == 8 << 20
     assert "0 B of 8.4 MB used, 0 B at the peak" in run("devices", "--plugin", fake, "--option", "plugin.org.thalweg.fake.memory=8M")
+    assert "limit 1.0 MB" in run("devices", "--plugin", fake, "--option", "memory_limit.FAKE:1=1M")
+    assert first["pool_used"] == 0 and "streams" in first["capabilities"] and "host memory" in cpu["capabilities"]
+
+
+def test_only_visible_devices_are_used(folder):
+    fake = os.environ["THALWEG_BINARY_DIR"] + "/tests/devices/libfake.so"
+    names = [d["uid"] for d in json.loads(run("devices", "--plugin", fake, "--json", environment={"THALWEG_VISIBLE_DEVICES": "FAKE:1"}))]
+    assert "fake-1" in names and "fake-0" not in names
+    assert "fake-1" not in run("devices", "--plugin", fake, "--option", "visible_devices=FAKE:0", "--json")
 
 
 def test_plugins_say_why(folder):

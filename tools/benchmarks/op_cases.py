@@ -347,10 +347,17 @@ def optimizer(op, rows):
 LEFT_OUT = {
     "run by the framework, and computes nothing": "Const NoOp Placeholder PlaceholderWithDefault VarHandleOp DestroyResourceOp _Recv _Send",
     "its time is that of files": "MatchingFiles MergeV2Checkpoints ReadFile RestoreResources RestoreV2 SaveResource SaveV2 WriteFile",
-    "the executor runs it itself, and computes nothing": "ControlTrigger Enter Exit LoopCond Merge NextIteration Switch",
+    "the executor runs it itself, and computes nothing": "ControlTrigger Enter Exit LoopCond Merge NextIteration "
+                                                              "RefEnter RefExit RefMerge RefNextIteration RefSelect RefSwitch Switch "
+                                                              "_SelectHandle",
     "its time is that of what functions compute": "Case For If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf "
                                                   "StatelessWhile While",
-    "works on state that another op of the step makes": "FIFOQueueV2 PaddingFIFOQueueV2 PriorityQueueV2 QueueCloseV2 QueueDequeueManyV2 "
+    "works on state that another op of the step makes": "AssignVariables ReadVariables AccumulatorApplyGradient AccumulatorNumAccumulated AccumulatorSetGlobalStep "
+    "AccumulatorTakeGradient Barrier BarrierClose BarrierIncompleteSize BarrierInsertMany BarrierReadySize BarrierTakeMany "
+    "ConditionalAccumulator ConsumeMutexLock MutexLock MutexV2 ResourceBarrier ResourceBarrierClose ResourceBarrierIncompleteSize "
+    "ResourceBarrierInsertMany ResourceBarrierReadySize ResourceBarrierTakeMany ResourceSparseAccumulatorApplyGradient "
+    "ResourceSparseAccumulatorTakeGradient ResourceSparseConditionalAccumulator SparseAccumulatorApplyGradient "
+    "SparseAccumulatorTakeGradient SparseConditionalAccumulator Stage StageClear StagePeek StageSize Unstage FIFOQueueV2 PaddingFIFOQueueV2 PriorityQueueV2 QueueCloseV2 QueueDequeueManyV2 "
     "QueueDequeueUpToV2 QueueDequeueV2 QueueEnqueueManyV2 QueueEnqueueV2 QueueIsClosedV2 QueueSizeV2 RandomShuffleQueueV2 "
     "ResourceAccumulatorApplyGradient ResourceAccumulatorNumAccumulated ResourceAccumulatorSetGlobalStep ResourceAccumulatorTakeGradient "
     "ResourceConditionalAccumulator HashTableV2 InitializeTableFromTextFileV2 InitializeTableV2 LookupTableExportV2 LookupTableFindV2 "

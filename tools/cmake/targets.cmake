@@ -1,6 +1,6 @@
 # The four kinds of target in this tree. A folder's CMakeLists.txt calls one of these and lists its sources by name.
 #
-#   thalweg_library(NAME SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [OBJECT] [PCH])   static library thalweg_NAME, thalweg::NAME
+#   thalweg_library(NAME SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [OBJECT] [PCH] [SMALL])   static library thalweg_NAME, thalweg::NAME
 #   thalweg_program(NAME SOURCES ... [DEPS ...] [INSTALL])                           bin/NAME
 #   thalweg_plugin(NAME SOURCES ... [DEPS ...] [INCLUDES ...] [NO_INSTALL])          lib/thalweg/plugins/libNAME.so
 #   thalweg_test(NAME ...), thalweg_fuzzer(NAME ...)                                 see tests.cmake
@@ -10,8 +10,9 @@ macro(thalweg_short_name out name)
   string(REGEX REPLACE "^thalweg_" "" ${out} "${name}")
 endmacro()
 
+# SMALL: code that no step runs; a release compiles it for size.
 function(thalweg_library name)
-  cmake_parse_arguments(arg "OBJECT;PCH" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(arg "OBJECT;PCH;SMALL" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   thalweg_refuse_unknown(thalweg_library "${arg_UNPARSED_ARGUMENTS}")
   thalweg_short_name(name ${name})
   set(kind STATIC)
@@ -22,6 +23,9 @@ function(thalweg_library name)
   add_library(thalweg::${name} ALIAS thalweg_${name})
   target_include_directories(thalweg_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/c_api/include)
   target_link_libraries(thalweg_${name} PUBLIC thalweg::base ${arg_DEPS} PRIVATE thalweg::warnings ${arg_PRIVATE_DEPS})
+  if(arg_SMALL)
+    target_compile_options(thalweg_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
+  endif()
   if(arg_PCH AND THALWEG_PCH)
     target_precompile_headers(thalweg_${name} PRIVATE
       "$<$<COMPILE_LANGUAGE:CXX>:<algorithm$<ANGLE-R>;<functional$<ANGLE-R>;<memory$<ANGLE-R>;<mutex$<ANGLE-R>;<optional$<ANGLE-R>;<string$<ANGLE-R>;<string_view$<ANGLE-R>;<unordered_map$<ANGLE-R>;<vector$<ANGLE-R>>")

@@ -35,9 +35,11 @@ struct Listed {
   }
 };
 
+// A plugin may say why there is no device.
 Status Enumerate(const DeviceKind& kind, Listed* to) {
   to->host = kind.host;
-  return FromC(kind.def.enumerate(kind.host, kind.def.user, &to->c));
+  Status s = FromC(kind.def.enumerate(kind.host, kind.def.user, &to->c));
+  return s.code() == absl::StatusCode::kNotFound && to->uids.empty() ? Status() : s;
 }
 
 Outcome ListsDevices(const DeviceKind& kind) {

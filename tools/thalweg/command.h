@@ -63,6 +63,7 @@ const Command& RunCommand();
 const Command& BenchCommand();
 const Command& InspectCommand();
 const Command& PlotCommand();
+const Command& TraceCommand();
 const Command& OpsCommand();
 const Command& PluginsCommand();
 const Command& NewCommand();
@@ -70,5 +71,7 @@ const Command& DevicesCommand();
 const Command& CkptCommand();
 const Command& DoctorCommand();
 const Command& CompletionCommand();
+const Command& WorkerCommand();
+const Command& LaunchCommand();
 
 }  // namespace thalweg::cli

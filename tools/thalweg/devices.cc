@@ -23,6 +23,14 @@ std::string Statistics(const tw_devices* d, uint32_t i) {
   return text;
 }
 
+// What the runtime's pool has out, had out at most, and may hold.
+struct Pool {
+  Pool(const tw_devices* d, uint32_t i) {
+    if (tw_status* s = tw_devices_memory_use(d, i, &now, &peak, &limit)) tw::raise(s);
+  }
+  uint64_t now = 0, peak = 0, limit = 0;
+};
+
 // "1.5 MiB of 2 GiB, at most 3 MiB", as far as it is known.
 std::string MemoryText(const tw_devices* d, uint32_t i) {
   const uint64_t all = tw_devices_memory(d, i);
@@ -30,6 +38,7 @@ std::string MemoryText(const tw_devices* d, uint32_t i) {
   std::string text = all ? BytesText(all) : "";
   if (!numbers["memory_used"].null()) text = BytesText(uint64_t(numbers["memory_used"].number())) + " of " + (all ? text : "?") + " used";
   if (!numbers["memory_peak"].null()) text += ", " + BytesText(uint64_t(numbers["memory_peak"].number())) + " at the peak";
+  if (const Pool pool(d, i); pool.limit) text += (text.empty() ? "" : ", ") + std::string("limit ") + BytesText(pool.limit);
   return text;
 }
 
@@ -45,6 +54,9 @@ int Run(const Args& args) {
       json.Object();
       json.Text("name", tw_devices_name(d, i)).Text("kind", tw_devices_kind(d, i)).Text("description", tw_devices_description(d, i));
       json.Text("uid", tw_devices_uid(d, i)).Text("plugin", tw_devices_plugin(d, i)).Number("memory", int64_t(tw_devices_memory(d, i)));
+      const Pool pool(d, i);
+      json.Text("capabilities", tw_devices_capabilities(d, i));
+      json.Number("pool_used", int64_t(pool.now)).Number("pool_peak", int64_t(pool.peak)).Number("pool_limit", int64_t(pool.limit));
       json.Raw("statistics", Statistics(d, i));
       json.End();
     }
@@ -53,7 +65,7 @@ int Run(const Args& args) {
   }
   std::vector<std::vector<std::string>> rows;
   for (uint32_t i = 0; i < n; ++i) {
-    rows.push_back({Coloured(kBold, tw_devices_name(d, i)), MemoryText(d, i), tw_devices_description(d, i),
+    rows.push_back({Coloured(kBold, tw_devices_name(d, i)), MemoryText(d, i), tw_devices_description(d, i), tw_devices_capabilities(d, i),
                     Coloured(kQuiet, tw_devices_plugin(d, i))});
   }
   std::fputs(Table(rows).c_str(), stdout);
@@ -64,8 +76,15 @@ int Run(const Args& args) {
 }  // namespace
 
 const Command& DevicesCommand() {
-  static const Command command = {
-      "devices", "", "Lists the devices that the plugins found.", "", {kJsonOption, kPluginOption, kRuntimeOption}, 0, 0, Run};
+  static constexpr const char* kMore = "THALWEG_VISIBLE_DEVICES, or the runtime option visible_devices, says which are used.\n";
+  static const Command command = {"devices",
+                                  "",
+                                  "Lists the devices that the plugins found, with memory, driver and capabilities.",
+                                  kMore,
+                                  {kJsonOption, kPluginOption, kRuntimeOption},
+                                  0,
+                                  0,
+                                  Run};
   return command;
 }
 

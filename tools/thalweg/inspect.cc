@@ -196,11 +196,12 @@ std::string Picture(const tw::Graph& graph, size_t depth, const std::string& pat
 // What is to be shown; at most one of them may be asked for.
 std::string View(const Args& args) {
   std::string view;
-  for (const char* option : {"--verify", "--dot", "--svg", "--all", "--node", "--plan"}) {
+  for (const char* option : {"--verify", "--dot", "--svg", "--all", "--node", "--plan", "--placement"}) {
     if (!args.has(option)) continue;
     if (!view.empty()) throw UsageError{view + " and " + option + " exclude each other"};
     view = option;
   }
+  if (view == "--placement") view = "--plan";  // a part of it
   const bool picture = view == "--dot" || view == "--svg";
   if (args.has("--json") && (picture || view == "--verify")) throw UsageError{view + " and --json exclude each other"};
   if (args.has("-o") && !picture) throw UsageError{"-o goes with --svg or --dot"};
@@ -208,7 +209,7 @@ std::string View(const Args& args) {
     throw UsageError{"--depth goes with the list of scopes, --svg or --dot"};
   }
   for (const char* option : {"--fetch", "--target", "--feed-shape", "--threads", "--device", "--session-option"}) {
-    if (args.has(option) && view != "--plan") throw UsageError{std::string(option) + " goes with --plan"};
+    if (args.has(option) && view != "--plan") throw UsageError{std::string(option) + " goes with --plan or --placement"};
   }
   return view;
 }

@@ -1,7 +1,10 @@
 #include "json_value.h"
 
+#include <algorithm>
 #include <charconv>
 #include <stdexcept>
+
+#include "json.h"
 
 namespace thalweg::cli {
 
@@ -17,10 +20,10 @@ class JsonReader {
  private:
   static constexpr int kDeepest = 100;
 
-  [[noreturn]] void Wrong() const { throw std::runtime_error("the library's JSON cannot be read, at byte " + std::to_string(at_)); }
+  [[noreturn]] void Wrong() const { throw std::runtime_error("this is no JSON, at byte " + std::to_string(at_)); }
   // The next character that is no blank; 0 at the end.
   char Next() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+    while (at_ < text_.size() && std::string_view(" \n\r\t").find(text_[at_]) != std::string_view::npos) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
   }
   bool Take(char c) {
@@ -45,11 +48,13 @@ class JsonReader {
       value.kind_ = JsonValue::Kind::kText;
       value.text_ = Text();
     } else if (!TakeWord("null")) {
-      value.kind_ = JsonValue::Kind::kNumber;
-      if (TakeWord("true"))
+      value.kind_ = JsonValue::Kind::kBool;
+      if (TakeWord("true")) {
         value.number_ = 1;
-      else if (!TakeWord("false"))
+      } else if (!TakeWord("false")) {
+        value.kind_ = JsonValue::Kind::kNumber;
         value.number_ = Number();
+      }
     }
     return value;
   }
@@ -107,6 +112,28 @@ JsonValue JsonValue::Parse(std::string_view text) { return JsonReader(text).Read
 const JsonValue& JsonValue::Missing() {
   static const JsonValue none;
   return none;
+}
+
+std::string JsonValue::json(const std::vector<std::pair<std::string, std::string>>& instead) const {
+  switch (kind_) {
+    case Kind::kNull: return "null";
+    case Kind::kBool: return number_ != 0 ? "true" : "false";
+    case Kind::kText: return JsonQuote(text_);
+    case Kind::kNumber: {
+      char text[32];
+      return std::string(text, std::to_chars(text, text + sizeof text, number_).ptr);
+    }
+    default: break;
+  }
+  const bool object = kind_ == Kind::kObject;
+  std::string text(1, object ? '{' : '[');
+  for (size_t i = 0; i < items_.size(); ++i) {
+    if (i) text += ", ";
+    const auto other = std::find_if(instead.begin(), instead.end(), [&](const auto& o) { return object && o.first == keys_[i]; });
+    if (object) text += JsonQuote(keys_[i]) + ": ";
+    text += other == instead.end() ? items_[i].json() : other->second;
+  }
+  return text + (object ? '}' : ']');
 }
 
 const JsonValue& JsonValue::operator[](std::string_view key) const {

@@ -1,4 +1,4 @@
-// JSON that the library hands out, taken apart.
+// JSON taken apart: what the library hands out, and traces.
 #pragma once
 #include <string>
 #include <string_view>
@@ -19,11 +19,13 @@ class JsonValue {
   const std::vector<JsonValue>& items() const { return items_; }  // of an array
   const std::string& text() const { return text_; }               // of a text
   double number() const { return number_; }                       // of a number; 1 for true
+  // As it was, on one line; with other members in place of those of the same names.
+  std::string json(const std::vector<std::pair<std::string, std::string>>& instead = {}) const;
 
  private:
   friend class JsonReader;
   static const JsonValue& Missing();
-  enum class Kind { kNull, kNumber, kText, kArray, kObject } kind_ = Kind::kNull;
+  enum class Kind { kNull, kBool, kNumber, kText, kArray, kObject } kind_ = Kind::kNull;
   double number_ = 0;
   std::string text_;
   std::vector<std::string> keys_;  // of an object, whose values are items_

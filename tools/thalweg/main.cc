@@ -12,9 +12,9 @@
 namespace thalweg::cli {
 
 const std::vector<const Command*>& Commands() {
-  static const std::vector<const Command*> all = {&RunCommand(),  &BenchCommand(),   &InspectCommand(),   &PlotCommand(),
-                                                  &OpsCommand(),  &PluginsCommand(), &NewCommand(),       &DevicesCommand(),
-                                                  &CkptCommand(), &DoctorCommand(),  &CompletionCommand()};
+  static const std::vector<const Command*> all = {
+      &RunCommand(), &BenchCommand(),   &InspectCommand(), &TraceCommand(),  &PlotCommand(),       &OpsCommand(),    &PluginsCommand(),
+      &NewCommand(), &DevicesCommand(), &CkptCommand(),    &DoctorCommand(), &CompletionCommand(), &WorkerCommand(), &LaunchCommand()};
   return all;
 }
 

@@ -134,12 +134,13 @@ Callable::Callable(const tw::Session& session, const Signature& signature) {
   own(made);
 }
 
-std::vector<tw::Tensor> Callable::Run(const Signature& signature, int64_t timeout_ns) {
+std::vector<tw::Tensor> Callable::Run(const Signature& signature, int64_t timeout_ns, tw_step_stats* stats) {
   std::vector<tw_tensor*> feeds, out(signature.fetches.size());
   for (const Value& feed : signature.feeds) feeds.push_back(feed.tensor.c());
   tw_run_options options = {};
   options.size = sizeof(options);
   options.timeout_ns = timeout_ns;
+  options.stats = stats;
   tw::raise(tw_callable_run(c(), feeds.data(), &options, out.data()));
   std::vector<tw::Tensor> results;
   for (tw_tensor* t : out) results.push_back(tw::Tensor::adopt(t));

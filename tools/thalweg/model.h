@@ -44,7 +44,7 @@ class Callable : public tw::Owned<tw_callable, tw_callable_destroy> {
  public:
   Callable(const tw::Session& session, const Signature& signature);
   // Feeds as they stand in the signature now. timeout_ns: 0 is none.
-  std::vector<tw::Tensor> Run(const Signature& signature, int64_t timeout_ns = 0);
+  std::vector<tw::Tensor> Run(const Signature& signature, int64_t timeout_ns = 0, tw_step_stats* stats = nullptr);
 };
 
 }  // namespace thalweg::cli

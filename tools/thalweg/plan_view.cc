@@ -6,6 +6,7 @@
 #include "json_value.h"
 #include "model.h"
 #include "random_feed.h"
+#include "timing.h"
 #include "utf8.h"
 
 namespace thalweg::cli {
@@ -74,8 +75,14 @@ void PrintList(const char* title, const JsonValue& list) {
 }
 
 void PrintHead(const JsonValue& plan) {
-  std::printf("%zu nodes, engine %s, order %s, %lld copies between memories\n", plan["nodes"].items().size(), plan["engine"].text().c_str(),
-              plan["order"].text().c_str(), static_cast<long long>(plan["copies"].number()));
+  const auto copies = static_cast<long long>(plan["copies"].number());
+  std::printf("%zu nodes, engine %s, order %s, %lld copies between memories", plan["nodes"].items().size(), plan["engine"].text().c_str(),
+              plan["order"].text().c_str(), copies);
+  if (copies) {
+    std::printf(" (%s, and %s saved by sharing them)", BytesText(uint64_t(plan["copied_bytes"].number())).c_str(),
+                BytesText(uint64_t(plan["saved_bytes"].number())).c_str());
+  }
+  std::printf("\n");
   std::string blocks;
   for (const JsonValue& block : plan["block_bytes"].items()) {
     blocks += (blocks.empty() ? "" : ", ") + ShortDevice(block["device"].text()) + " " + BytesText(uint64_t(block["bytes"].number()));
@@ -120,10 +127,39 @@ void PrintNodes(const JsonValue& plan) {
   std::printf("\n%s", Table(rows).c_str());
 }
 
+std::string Why(const JsonValue& place, const std::map<std::string, std::string>& fallbacks) {
+  const std::string& why = place["why"].text();
+  if (why == "asked") return "its device, or the session's, admits no other";
+  if (why == "shared") return "it shares a device with " + OneLine(place["with"].text()) + ", which leaves no choice";
+  if (why == "only_there") return "no other device has kernels for it";
+  if (why == "first") return "the first device that has kernels for it, host memory first";
+  if (why == "learned") return "it was the fastest in runs that were measured";
+  if (why == "fallback") {
+    const auto told = fallbacks.find(place["node"].text());
+    return "instead of what was asked: " + (told == fallbacks.end() ? "" : OneLine(told->second));
+  }
+  const auto time = [&](const char* key) { return SecondsText(place[key].number() * 1e-9); };
+  std::string text = "by cost: its group takes " + time("cost_ns");
+  if (place.has("other_ns")) text += ", and " + time("other_ns") + " on the best other device";
+  return text;
+}
+
+void PrintPlaces(const JsonValue& plan) {
+  std::map<std::string, std::string> fallbacks;
+  for (const JsonValue& f : plan["fallbacks"].items()) fallbacks[f["node"].text()] = f["why"].text();
+  std::vector<std::vector<std::string>> rows = {{"node", "op", "device", "why there"}};
+  for (const JsonValue& place : plan["places"].items()) {
+    rows.push_back(
+        {Coloured(kBold, OneLine(place["node"].text())), place["op"].text(), ShortDevice(place["device"].text()), Why(place, fallbacks)});
+  }
+  std::fputs(Table(rows).c_str(), stdout);
+}
+
 }  // namespace
 
 std::vector<Option> PlanOptions() {
   return {{"--plan", nullptr, "what a session plans for a run: order, devices, memory, nodes folded, merged and removed"},
+          {"--placement", nullptr, "of what a session plans for a run: where each node runs, and why there"},
           {"--fetch", "NAME", "of that run: a value that it computes; may be repeated"},
           {"--target", "NAME", "of that run: an operation; may be repeated"},
           {"--feed-shape", "NAME=SIZES",
@@ -141,6 +177,7 @@ void PrintPlan(const Args& args, const tw::Graph& graph) {
     return;
   }
   const JsonValue plan = JsonValue::Parse(json);
+  if (args.has("--placement")) return PrintPlaces(plan);
   PrintHead(plan);
   PrintNodes(plan);
 }

@@ -1,6 +1,7 @@
 // thalweg run: loads a graph, restores its variables, feeds it, and shows what it computes.
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <set>
 
 #include "captions.h"
@@ -72,8 +73,41 @@ void PrintJson(const Signature& signature) {
   std::fputs(json.End().text().c_str(), stdout);
 }
 
+// What the steps did, for --trace. The latest are kept.
+class Recorder {
+ public:
+  explicit Recorder(const Args& args) : path_(args.get("--trace")), limit_(uint32_t(args.integer("--trace-limit", 1 << 18, 0))) {}
+  // For one step more; NULL: nobody asked.
+  tw_step_stats* Step() {
+    if (path_.empty()) return nullptr;
+    if (steps_.size() == kMost) steps_.pop_front();
+    steps_.emplace_back().set_limit(limit_);
+    return steps_.back().c();
+  }
+  void Write() const {
+    if (path_.empty()) return;
+    std::vector<const tw_step_stats*> all;
+    uint64_t left_out = 0;
+    for (const tw::StepStats& s : steps_) {
+      all.push_back(s.c());
+      left_out += s.total().left_out;
+    }
+    WriteFile(path_, tw::StepStats::trace(all));
+    if (left_out) {
+      std::fprintf(stderr, "thalweg run: the trace is cut: %llu records are left out; --trace-limit N keeps more\n",
+                   static_cast<unsigned long long>(left_out));
+    }
+  }
+
+ private:
+  static constexpr size_t kMost = 100;
+  const std::string path_;
+  const uint32_t limit_;
+  std::deque<tw::StepStats> steps_;
+};
+
 // All steps; the last one's results stay in the signature. Says how long they took if more than one was asked for.
-void RunSteps(const Args& args, Callable* callable, Signature* signature) {
+void RunSteps(const Args& args, Callable* callable, Signature* signature, Recorder* recorder) {
   const auto timeout = int64_t(std::min(args.number("--timeout", 0, 1e-9), 9e9) * 1e9);
   const int64_t steps = args.integer("--repeat", 1, 1);
   std::vector<double> seconds;
@@ -81,7 +115,7 @@ void RunSteps(const Args& args, Callable* callable, Signature* signature) {
   for (int64_t i = 0; i < steps; ++i) {
     results.clear();
     const double begin = Now();
-    results = callable->Run(*signature, timeout);
+    results = callable->Run(*signature, timeout, recorder->Step());
     seconds.push_back(Now() - begin);
   }
   for (size_t i = 0; i < results.size(); ++i) signature->fetches[i].tensor = std::move(results[i]);
@@ -102,7 +136,14 @@ int Run(const Args& args) {
   for (const std::string& name : args.all("--draw")) CheckDrawn(signature, name);
   const tw::Session session = OpenSession(args, graph);
   Callable callable(session, signature);
-  RunSteps(args, &callable, &signature);
+  Recorder recorder(args);
+  try {
+    RunSteps(args, &callable, &signature, &recorder);
+  } catch (...) {  // what ran until then is worth a look
+    recorder.Write();
+    throw;
+  }
+  recorder.Write();
 
   std::vector<std::pair<OutFile, tw::Tensor>> written;
   for (size_t i = 0; i < files.size(); ++i) {
@@ -125,6 +166,9 @@ std::vector<Option> Options() {
                        "or FILE.npz[MEMBER]; may be repeated");
   for (const Option& o : std::vector<Option>{
            {"--repeat", "N", "run N steps; show what the last one gives and, on standard error, how long they took"},
+           {"--trace", "FILE",
+            "write what the steps did, the latest 100, to FILE, for ui.perfetto.dev, chrome://tracing and `thalweg trace top`"},
+           {"--trace-limit", "N", "records of nodes, and of waits, that are kept of a step; 262144 unless it is said"},
            {"--timeout", "SECONDS", "give up when a step takes longer"},
            {"--draw", "NAME", "draw the pictures of a feed, [n, h, w] or [n, k * k], with what is fed and fetched beside each"},
            kJsonOption}) {
@@ -143,7 +187,8 @@ const Command& RunCommand() {
       "Runs a graph file (GraphDef) and prints what is fetched.",
       "Examples:\n"
       "  thalweg run graph.pb --checkpoint model --feed 'image=digits.csv[0:5,0:64]' --fetch prediction --draw image\n"
-      "  thalweg run graph.pb --feed x=@batch.npz --fetch loss --fetch logits=out.npz --target train --repeat 100\n",
+      "  thalweg run graph.pb --feed x=@batch.npz --fetch loss --fetch logits=out.npz --target train --repeat 100\n"
+      "  thalweg run graph.pb --feed x=@batch.npz --fetch loss --repeat 5 --trace steps.json && thalweg trace top steps.json\n",
       Options(),
       1,
       1,

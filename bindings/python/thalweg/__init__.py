@@ -8,7 +8,7 @@
         print(s.run(y, {x: [3, 4]}))        # [10. 17.]
 
 Modules, in reading order: graph, output (values and their operators), ops (every op as a function), flow (functions, conditions and
-loops), variable, queues, gradients, train, schedules,
+loops), slices (map, fold, scan), variable, queues, waiting, gradients, train, schedules,
 averages, losses, recurrent, lbfgs, session, stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, runtime, log, errors."""
 from . import averages, log, losses, ops, recurrent, schedules, train
 from .cancel import CancelToken
@@ -27,17 +27,20 @@ from .queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, Queue, RandomShu
 from .runtime import Device, Plugin, Runtime, devices, load_plugin, plugins, version
 from .saver import Checkpoint, Checkpointer, Restored, Saver, SaveReport, latest_checkpoint, write_checkpoint
 from .scopes import control_dependencies, device, name_scope, priority
-from .session import Callable, Session
-from .stats import NodeStats, OpStats, StepStats, TotalStats
+from .server import Server
+from .session import Callable, PartialRun, Session
+from .slices import foldl, foldr, map_fn, scan
+from .stats import NodeStats, OpStats, StepStats, TotalStats, Trace, WaitStats
 from .tensor import Tensor, from_dlpack
-from .variable import Variable
+from .variable import Variable, assign_variables, read_variables
+from .waiting import Barrier, ConditionalAccumulator, CriticalSection, SparseConditionalAccumulator, StagingArea
 
 __version__ = version()
-__all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "Callable", "CancelToken", "CancelledError", "Checkpoint", "Checkpointer",
-           "DataLossError", "DeadlineExceededError", "Device", "Error", "FIFOQueue", "FailedPreconditionError", "Function", "Future", "Graph", "InternalError",
-           "InvalidArgumentError", "Line", "NodeStats", "NotFoundError", "OpStats", "Operation", "OutOfRangeError", "Output", "PaddingFIFOQueue",
-           "PermissionDeniedError", "Plugin", "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime", "SaveReport", "Saver", "Session",
-           "SparseGradient", "StepStats", "Tensor", "TotalStats", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
-           "UnknownError", "Variable", "averages", "cond", "constant", "control_dependencies", "current_graph", "device", "devices", "from_dlpack", "function",
-           "gradients", "graph", "group", "initializer", "latest_checkpoint", "load_plugin", "log", "losses", "name_scope", "ops", "placeholder",
-           "plugins", "priority", "recurrent", "schedules", "switch_case", "train", "version", "while_loop", "write_checkpoint"]
+__all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "Barrier", "Callable", "CancelToken", "CancelledError", "Checkpoint", "Checkpointer",
+           "ConditionalAccumulator", "CriticalSection", "DataLossError", "DeadlineExceededError", "Device", "Error", "FIFOQueue", "FailedPreconditionError", "Function", "Future", "Graph", "InternalError",
+           "InvalidArgumentError", "Line", "NodeStats", "NotFoundError", "OpStats", "Operation", "OutOfRangeError", "Output", "PaddingFIFOQueue", "PartialRun",
+           "PermissionDeniedError", "Plugin", "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime", "SaveReport", "Saver", "Server", "Session",
+           "SparseConditionalAccumulator", "SparseGradient", "StagingArea", "StepStats", "Tensor", "TotalStats", "Trace", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
+           "UnknownError", "Variable", "WaitStats", "assign_variables", "averages", "cond", "constant", "control_dependencies", "current_graph", "device", "devices", "foldl", "foldr", "from_dlpack", "function",
+           "gradients", "graph", "group", "initializer", "latest_checkpoint", "load_plugin", "log", "losses", "map_fn", "name_scope", "ops", "placeholder",
+           "plugins", "priority", "read_variables", "recurrent", "scan", "schedules", "switch_case", "train", "version", "while_loop", "write_checkpoint"]

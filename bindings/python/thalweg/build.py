@@ -136,6 +136,12 @@ def _natural_type(attr: dict[str, Any], value: Any) -> Optional[DType]:
 
 # ---- The operation ----
 
+def _device_of(wish: str, inputs: list[Output]) -> str:
+    """What works on state runs where the state is, whatever the program says of what it adds."""
+    state = next((v for v in inputs if v.dtype.name == "resource"), None) if wish else None
+    return wish if state is None else state.operation.device
+
+
 def _finish(graph: "Graph", schema: dict[str, Any], inputs: list[Output], given: dict[str, Any], name: Optional[str]) -> Operation:
     try:
         inputs = [graph._own(value) for value in inputs]
@@ -149,8 +155,8 @@ def _finish(graph: "Graph", schema: dict[str, Any], inputs: list[Output], given:
             _low.tw_op_add_inputs(builder, numbers, len(numbers))
             for before in scope.after:
                 _low.tw_op_add_control(builder, before._handle)
-            if scope.device:
-                _low.tw_op_set_device(builder, c_text(scope.device))
+            if device := _device_of(scope.device, inputs):
+                _low.tw_op_set_device(builder, c_text(device))
             if scope.priority:
                 _low.tw_op_set_priority(builder, scope.priority)
             _low.tw_op_set_place(builder, here())

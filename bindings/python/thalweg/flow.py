@@ -26,31 +26,25 @@ class Body(Graph):
     def __init__(self, outer: Graph):
         self.outer: Graph = outer
         super().__init__(outer.runtime)
-        self.captured: dict[Output, Output] = {}  # of the outer graph, and the argument that stands for it
-        self._known: dict[Output, Output] = {}    # the same, and constants, which are copied
 
     def _new_handle(self) -> int:
-        return made(_low.tw_graph_create_body, self.outer._handle)
+        return made(_low.tw_graph_open_body, self.outer._handle)
 
     def _own(self, value: Output) -> Output:
         if value.graph is self:
             return value
-        value = self.outer._own(value)
-        if value not in self._known:
-            number, is_argument = ctypes.c_uint64(), ctypes.c_uint32()
-            check(_low.tw_graph_capture(self._handle, self.outer._handle, value.number, None, number, is_argument))
-            self._known[value] = Output(self, number.value)
-            if is_argument.value:
-                self.captured[value] = self._known[value]
-        return self._known[value]
+        number = ctypes.c_uint64()
+        check(_low.tw_graph_own(self._handle, self.outer._own(value).number, number))
+        return Output(self, number.value)
 
-    def argument(self, value: Output) -> Output:
-        """The argument that stands for a value of the outer graph, whether the function uses it or not."""
-        if value not in self.captured:
-            self._known.pop(value, None)
-            found = self.placeholder(value.dtype, value.shape)
-            self.captured[value] = self._known[value] = found
-        return self.captured[value]
+    def captured(self) -> list[Output]:
+        """The values of the outer graph that it has arguments for."""
+        values = []
+        for i in range(_low.tw_graph_captured_count(self._handle)):
+            number = ctypes.c_uint64()
+            check(_low.tw_graph_captured(self._handle, i, number, None))
+            values.append(Output(self.outer, number.value))
+        return values
 
 
 class Traced:
@@ -81,7 +75,7 @@ class Traced:
     def add(self, name: str, captures: Iterable[Output], results: Optional[Sequence[Output]] = None, exact: bool = False) -> str:
         """Puts it into the library with the captured values behind its arguments, under that name, or, unless it is to be exact, one made
         of it. Answers its name there."""
-        args = self.args + [self.body.argument(value) for value in captures]
+        args = self.args + [self.body._own(value) for value in captures]
         results = self.results if results is None else results
         targets = (ctypes.c_void_p * len(self.targets))(*(t._handle for t in self.targets))
         spec = _low.tw_function_spec(
@@ -99,13 +93,18 @@ def _numbers(values: Sequence[Output]) -> Any:
 
 def _captures(*functions: Traced) -> list[Output]:
     """What any of them captured, each once."""
-    return list(dict.fromkeys(value for f in functions for value in f.body.captured))
+    return list(dict.fromkeys(value for f in functions for value in f.body.captured()))
 
 
-def _graph(values: Any) -> Graph:
+def graph_for(values: Any) -> Graph:
     """The graph that an operation on the values goes into."""
     found = build.graph_of(values)
     return scopes.working(found) if found is not None else current_graph()
+
+
+def own(graph: Graph, value: Any) -> Output:
+    """A value as one of the graph; numbers and arrays as constants."""
+    return graph._own(value._value()) if isinstance(value, Formula) else graph.constant(value)
 
 
 def _answer(outputs: Sequence[Output], operation: Operation, one: bool) -> Any:
@@ -124,7 +123,7 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any], name:
     pred: a value; of a scalar, whether it is not zero, of others, whether they have elements.   then, otherwise: functions without arguments
     that give a value, a list of values, an operation or None, both as many and of the same dtypes. Answers the same.
     Raises TypeError where they differ, naming the result."""
-    graph = _graph([pred])
+    graph = graph_for([pred])
     branches = [Traced(graph, f, [], what) for f, what in ((then, "`then`"), (otherwise, "`otherwise`"))]
     return _choose(graph, "If", pred, branches, name)
 
@@ -136,7 +135,7 @@ def switch_case(index: Any, branches: Sequence[Callable[[], Any]], name: Optiona
     """What the function of that number gives; the last where there is none. index: an int32 scalar. Otherwise as cond."""
     if not branches:
         raise ValueError("switch_case: there are no branches")
-    graph = _graph([index])
+    graph = graph_for([index])
     return _choose(graph, "Case", index, [Traced(graph, f, [], f"branch {i}") for i, f in enumerate(branches)], name)
 
 
@@ -179,15 +178,15 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
     same dtypes, and of shapes that fit those that they have at first, or shape_invariants.   shape_invariants: a shape for each variable,
     None for sizes that change; None: of any rank.   maximum_iterations: an int32 scalar, after which it ends in any case.
     Answers a list. Raises TypeError and ValueError naming the variable."""
-    graph = _graph([list(loop_vars)])
-    first = [graph._own(v._value()) if isinstance(v, Formula) else graph.constant(v) for v in loop_vars]
+    graph = graph_for([list(loop_vars)])
+    first = [own(graph, v) for v in loop_vars]
     shapes = [v.shape for v in first]
     if shape_invariants is not None:
         if len(shape_invariants) != len(first):
             raise ValueError(f"while_loop: {len(shape_invariants)} shape invariants for {len(first)} loop variables")
         shapes = [None if s is None else tuple(s) for s in shape_invariants]
         for i, (v, s) in enumerate(zip(first, shapes)):
-            _want_fit(i, v.shape, s, "is at first")
+            _want_fit(_variable(i, v), v.shape, s, "is at first")
     limited = maximum_iterations is not None
     if limited:
         first, shapes = [graph.constant(0, "int32"), *first], [(), *shapes]
@@ -209,26 +208,40 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
         raise TypeError(f"while_loop: there are {len(first) - limited} loop variables, but `body` gives {len(next_.results) - limited}")
     for i, (v, s, r) in enumerate(zip(first, shapes, next_.results)):
         if r.dtype != v.dtype:
-            raise TypeError(f"while_loop: loop variable {i - limited} is {v.dtype}, but `body` makes it {r.dtype}")
-        _want_fit(i - limited, r.shape, s, "is after `body`")
+            raise TypeError(f"while_loop: {_variable(i - limited, v)} is {v.dtype}, but `body` makes it {r.dtype}")
+        _want_fit(_variable(i - limited, v), r.shape, s, "is after `body`")
+    outputs, operation = loop(graph, goes_on, next_, first, shapes, name)
+    return outputs[int(limited):] if first else operation
+
+
+def loop(graph: Graph, goes_on: Traced, next_: Traced, first: list[Output], shapes: list[Shape], name: Optional[str]) \
+        -> tuple[list[Output], Operation]:
+    """Adds a loop of two functions that fit its variables; answers what these are at its end, and the operation."""
     captures = _captures(goes_on, next_)
     cond_name = goes_on.add(f"{name or 'while'}_cond", captures)
-    body_name = next_.add(f"{name or 'while'}_body", captures, next_.results + [next_.body.argument(v) for v in captures])
+    body_name = next_.add(f"{name or 'while'}_body", captures, next_.results + [next_.body._own(v) for v in captures])
     stateless = not (goes_on.stateful or next_.stateful)
     outputs, operation = _call(graph, "StatelessWhile" if stateless else "While", first + captures, name=name, cond=cond_name,
                                body=body_name, output_shapes=shapes + [v.shape for v in captures])
-    return outputs[int(limited):len(first)] if first else operation
+    return outputs[:len(first)], operation
 
 
-def _want_fit(i: int, shape: Shape, wanted: Shape, when: str) -> None:
-    fits = wanted is None or (shape is not None and len(shape) == len(wanted) and
-                              all(w is None or w == s for s, w in zip(shape, wanted)))
-    if not fits:
-        raise ValueError(f"while_loop: loop variable {i} has shape {_text(wanted)}, but {_text(shape)} it {when}; "
+def _variable(i: int, first: Output) -> str:
+    return f"loop variable {i} ('{first.name}')"
+
+
+def _want_fit(variable: str, shape: Shape, wanted: Shape, when: str) -> None:
+    if not fits(shape, wanted):
+        raise ValueError(f"while_loop: {variable} has shape {shape_text(wanted)}, but {shape_text(shape)} it {when}; "
                          "say in shape_invariants which of its sizes change")
 
 
-def _text(shape: Shape) -> str:
+def fits(shape: Shape, wanted: Shape) -> bool:
+    """Whether every value of that shape has the wanted one."""
+    return wanted is None or (shape is not None and len(shape) == len(wanted) and all(w is None or w == s for s, w in zip(shape, wanted)))
+
+
+def shape_text(shape: Shape) -> str:
     return "?" if shape is None else str([*("?" if s is None else s for s in shape)]).replace("'", "")
 
 
@@ -246,8 +259,8 @@ class Function:
         self.results = None if results is None else [as_dtype(r) for r in results]
 
     def __call__(self, *args: Any, name: Optional[str] = None) -> Any:
-        graph = _graph([list(args)])
-        values = [graph._own(a._value()) if isinstance(a, Formula) else graph.constant(a) for a in args]
+        graph = graph_for([list(args)])
+        values = [own(graph, a) for a in args]
         signature = tuple((v.dtype, v.shape) for v in values)
         library = graph._root()._functions
         known = library.get((self, signature))
@@ -275,9 +288,9 @@ class _Known:
         if self.promised is not None:
             self.name = self.root._function_name(self.label)
         self.traced = Traced(self.root, function, self.signature, f"function '{self.label}'")
-        if self.traced.body.captured:
-            value = next(iter(self.traced.body.captured))
-            raise ValueError(f"function '{self.label}' uses {value!r}, which is outside of it; give it as an argument")
+        captured = self.traced.body.captured()
+        if captured:
+            raise ValueError(f"function '{self.label}' uses {captured[0]!r}, which is outside of it; give it as an argument")
         if self.promised is not None and [r.dtype for r in self.traced.results] != self.promised:
             raise TypeError(f"function '{self.label}' gives {[str(r.dtype) for r in self.traced.results]}, but its `results` say "
                             f"{[str(r) for r in self.promised]}")

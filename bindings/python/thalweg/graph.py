@@ -236,6 +236,8 @@ class Graph(Handle):
         prefix = scopes.current(self).prefix.rstrip("/")
         handle = _low.tw_scope_create(self._handle, c_text(prefix) or None)
         _low.tw_scope_set_place(handle, here())
+        if device := scopes.current(self).device:
+            _low.tw_scope_set_device(handle, c_text(device))
         try:
             yield handle
         except BaseException:

@@ -1,8 +1,9 @@
-"""Recurrent cells: their variables, one step, and sequences of steps written out one after the other. The formulas are those of the ops
+"""Recurrent cells: their variables, one step, and sequences of steps, written out one after the other or in a loop. The formulas are those of the ops
 LSTMBlockCell and GRUBlockCell; c_api/include/thalweg/recurrent.h says more.
 
     cell = thalweg.recurrent.LSTMCell(28, 64)
     outputs, (state, last) = cell.unroll([rows[:, t] for t in range(28)])
+    outputs, (state, last) = cell.loop(rows.transpose([1, 0, 2]))               # as many steps as there are; outputs is one value
 
 A sequence of a batch may end early: lengths says before which step; from there on its outputs are 0 and its state stays."""
 import ctypes
@@ -58,22 +59,34 @@ class LSTMCell(_Cell):
 
     def step(self, x: Any, state: Optional[tuple[Any, Any]] = None) -> tuple[Output, tuple[Output, Output]]:
         """The output for x [batch, input], and the state (c, h) after it. state: the one before; None: zeros."""
+        graph = scopes.working(self.graph)
         c, h = state or (None, None)
-        at, out_c = [_given(self.graph, v) for v in (x, c, h)], ctypes.c_uint64()
-        with self.graph.building() as scope:
+        at, out_c = [_given(graph, v) for v in (x, c, h)], ctypes.c_uint64()
+        with graph.building() as scope:
             made = _low.tw_lstm_step(scope, self._cell, *at, out_c)
-        output = Output(self.graph, made)
-        return output, (Output(self.graph, out_c.value), output)
+        output = Output(graph, made)
+        return output, (Output(graph, out_c.value), output)
 
     def unroll(self, inputs: Sequence[Any], lengths: Any = None, state: Optional[tuple[Any, Any]] = None) \
             -> tuple[list[Output], tuple[Output, Output]]:
         """An output for each of the inputs [batch, input], and the state (c, h) after the last step of each sequence."""
+        graph = scopes.working(self.graph)
         c, h = state or (None, None)
-        at, (ends, first_c, first_h) = _numbers(self.graph, inputs), [_given(self.graph, v) for v in (lengths, c, h)]
+        at, (ends, first_c, first_h) = _numbers(graph, inputs), [_given(graph, v) for v in (lengths, c, h)]
         out, out_c, out_h = (ctypes.c_uint64 * len(at))(), ctypes.c_uint64(), ctypes.c_uint64()
-        with self.graph.building() as scope:
+        with graph.building() as scope:
             _low.tw_lstm_unroll(scope, self._cell, at, len(at), ends, first_c, first_h, out, out_c, out_h)
-        return [Output(self.graph, n) for n in out], (Output(self.graph, out_c.value), Output(self.graph, out_h.value))
+        return [Output(graph, n) for n in out], (Output(graph, out_c.value), Output(graph, out_h.value))
+
+    def loop(self, inputs: Any, lengths: Any = None, state: Optional[tuple[Any, Any]] = None) -> tuple[Output, tuple[Output, Output]]:
+        """The outputs [steps, batch, cell] for inputs [steps, batch, input], and the state (c, h) after the last step of each sequence."""
+        graph = scopes.working(self.graph)
+        c, h = state or (None, None)
+        at = [_given(graph, v) for v in (inputs, lengths, c, h)]
+        outputs, out_c, out_h = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_uint64()
+        with graph.building() as scope:
+            _low.tw_lstm_loop(scope, self._cell, *at, outputs, out_c, out_h)
+        return Output(graph, outputs.value), (Output(graph, out_c.value), Output(graph, out_h.value))
 
 
 class GRUCell(_Cell):
@@ -88,15 +101,25 @@ class GRUCell(_Cell):
 
     def step(self, x: Any, state: Any = None) -> Output:
         """The output for x [batch, input], which is the state after it, too. state: the one before; None: zeros."""
-        at = [_given(self.graph, v) for v in (x, state)]
-        with self.graph.building() as scope:
+        graph = scopes.working(self.graph)
+        at = [_given(graph, v) for v in (x, state)]
+        with graph.building() as scope:
             made = _low.tw_gru_step(scope, self._cell, *at)
-        return Output(self.graph, made)
+        return Output(graph, made)
 
     def unroll(self, inputs: Sequence[Any], lengths: Any = None, state: Any = None) -> tuple[list[Output], Output]:
         """An output for each of the inputs [batch, input], and the state after the last step of each sequence."""
-        at, ends, first = _numbers(self.graph, inputs), _given(self.graph, lengths), _given(self.graph, state)
+        graph = scopes.working(self.graph)
+        at, ends, first = _numbers(graph, inputs), _given(graph, lengths), _given(graph, state)
         out, out_h = (ctypes.c_uint64 * len(at))(), ctypes.c_uint64()
-        with self.graph.building() as scope:
+        with graph.building() as scope:
             _low.tw_gru_unroll(scope, self._cell, at, len(at), ends, first, out, out_h)
-        return [Output(self.graph, n) for n in out], Output(self.graph, out_h.value)
+        return [Output(graph, n) for n in out], Output(graph, out_h.value)
+
+    def loop(self, inputs: Any, lengths: Any = None, state: Any = None) -> tuple[Output, Output]:
+        """The outputs [steps, batch, cell] for inputs [steps, batch, input], and the state after the last step of each sequence."""
+        graph = scopes.working(self.graph)
+        at, outputs, out_h = [_given(graph, v) for v in (inputs, lengths, state)], ctypes.c_uint64(), ctypes.c_uint64()
+        with graph.building() as scope:
+            _low.tw_gru_loop(scope, self._cell, *at, outputs, out_h)
+        return Output(graph, outputs.value), Output(graph, out_h.value)

@@ -18,7 +18,7 @@ from .tensor import bytes_of
 @dataclasses.dataclass(frozen=True)
 class Device:
     """Where operations run. memory: bytes, 0 if unknown.   plugin: the id of who provides it.   statistics: what the device told of itself
-    when the list was made, see tw_devices_statistics_json (device.h)."""
+    when the list was made, see tw_devices_statistics_json (device.h).   capabilities: such as "streams" and "pinned"."""
     name: str
     kind: str
     uid: str
@@ -26,6 +26,7 @@ class Device:
     plugin: str
     memory: int
     statistics: dict[str, int] = dataclasses.field(default_factory=dict, compare=False)
+    capabilities: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,6 +97,15 @@ class Runtime(Handle):
         finally:
             _low.tw_devices_destroy(handle)
 
+    def give_memory_back(self) -> None:
+        """What the runtime keeps of its devices' memory for later goes back; what is in use stays."""
+        handle = made(_low.tw_devices_create, self._handle)
+        try:
+            for i in range(_low.tw_devices_count(handle)):
+                _low.tw_devices_give_back(handle, i)
+        finally:
+            _low.tw_devices_destroy(handle)
+
     def plugins(self) -> list[Plugin]:
         handle = made(_low.tw_plugins_create, self._handle)
         try:
@@ -110,9 +120,11 @@ class Runtime(Handle):
 
 
 def _device(handle: int, i: int) -> Device:
-    name, kind, uid, description, plugin = (_text(read(handle, i)) for read in (
-        _low.tw_devices_name, _low.tw_devices_kind, _low.tw_devices_uid, _low.tw_devices_description, _low.tw_devices_plugin))
-    return Device(name, kind, uid, description, plugin, _low.tw_devices_memory(handle, i), _statistics(handle, i))
+    name, kind, uid, description, plugin, capabilities = (_text(read(handle, i)) for read in (
+        _low.tw_devices_name, _low.tw_devices_kind, _low.tw_devices_uid, _low.tw_devices_description, _low.tw_devices_plugin,
+        _low.tw_devices_capabilities))
+    return Device(name, kind, uid, description, plugin, _low.tw_devices_memory(handle, i), _statistics(handle, i),
+                  tuple(capabilities.split(", ")) if capabilities else ())
 
 
 def _statistics(handle: int, i: int) -> dict[str, int]:

@@ -82,7 +82,7 @@ def name_scope(name: str, graph: Optional["Graph"] = None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def device(name: str, graph: Optional["Graph"] = None) -> Iterator[None]:
-    """Operations inside run there: "CPU:0", "/device:OPENCL:0"; "": anywhere. Variables, gradients and optimizers place theirs themselves,
+    """Operations and variables inside run there: "CPU:0", "/device:OPENCL:0", "/job:ps/task:0"; "": anywhere. Gradients place theirs themselves,
     and do not wait for control_dependencies either."""
     with _inside(dataclasses.replace(current(graph), device=name)):
         yield

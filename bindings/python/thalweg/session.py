@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 import numpy as np
 
 from . import _low, tensor
-from ._handle import Handle
+from ._handle import Handle, c_text
 from .cancel import CancelToken, held_back, interruptible
 from .dtypes import Array
 from .errors import check, made
@@ -81,9 +81,18 @@ class Session(Handle):
         form, prepared = self._prepare(tuple(feeds), fetches)
         return prepared.start(list(feeds.values()), timeout, as_tensors, form, stats)
 
-    def callable(self, fetches: Any, feeds: Sequence[Any] = (), targets: Iterable[Any] = ()) -> "Callable":
-        """The same step, prepared: `f = s.callable(loss, feeds=[x, y], targets=[step])`, then `f(images, labels)`."""
-        return Callable(self, fetches, tuple(feeds), tuple(targets))
+    def callable(self, fetches: Any, feeds: Sequence[Any] = (), targets: Iterable[Any] = (), *,
+                 feed_devices: Optional[Sequence[Optional[str]]] = None,
+                 fetch_devices: Optional[Sequence[Optional[str]]] = None) -> "Callable":
+        """The same step, prepared: `f = s.callable(loss, feeds=[x, y], targets=[step])`, then `f(images, labels)`.
+        feed_devices, fetch_devices: where feeds are given and values left, one name such as "FAKE:0", or None for host memory, for each;
+        what is left on a device comes as a Tensor, which may be fed again."""
+        return Callable(self, fetches, tuple(feeds), tuple(targets), feed_devices, fetch_devices)
+
+    def partial_run(self, fetches: Any, feeds: Sequence[Any] = ()) -> "PartialRun":
+        """One step that feeds and fetches little by little: `r = s.partial_run([a, b], feeds=[x, y])`, then `r.run(a, {x: 1})` and, with
+        what that gave, `r.run(b, {y: 2})`. fetches, feeds: all that the parts will fetch, run and feed."""
+        return PartialRun(self, fetches, tuple(feeds))
 
     def plan(self, fetches: Any, feeds: Union[Mapping[Any, Sequence[int]], Iterable[Any]] = ()) -> dict[str, Any]:
         """The plan of a step, as Callable.plan. feeds: shapes by value or name; or values and names alone, as for a Callable.plan without
@@ -118,9 +127,9 @@ class Session(Handle):
                 prepared = self._prepared[key] = self._make(feeds, leaves, ())
         return form, prepared
 
-    def _make(self, feeds: tuple[Any, ...], leaves: Sequence[Any], targets: Sequence[Any]) -> "_Prepared":
+    def _make(self, feeds: tuple[Any, ...], leaves: Sequence[Any], targets: Sequence[Any], devices: Any = (None, None)) -> "_Prepared":
         found = [self._resolve(x) for x in leaves]
-        return _Prepared(self._handle, [self._feed(x) for x in feeds], found, [self._target(x) for x in targets])
+        return _Prepared(self._handle, [self._feed(x) for x in feeds], found, [self._target(x) for x in targets], devices)
 
     def _resolve(self, x: Any) -> Union[Output, Operation]:
         """What is fetched or run: text names a value (with a colon) or an operation, which stands for its first value if it has any."""
@@ -155,14 +164,50 @@ class Session(Handle):
         return x
 
 
+class PartialRun(Handle):
+    """One step that is run in parts; see Session.partial_run. Every operation runs once in all parts together. Threads: one part at a time."""
+
+    def __init__(self, session: Session, fetches: Any, feeds: tuple[Any, ...]):
+        self._handle, self.session = 0, session
+        found: list[Any] = []
+        _flatten(fetches, found)
+        _, what = _signature([session._feed(x) for x in feeds], [session._resolve(x) for x in found], [])
+        self._handle = made(_low.tw_partial_run_create, session._handle, what)
+
+    def __del__(self, destroy: Any = _low.tw_partial_run_destroy) -> None:
+        destroy(getattr(self, "_handle", None))
+
+    @property
+    def left(self) -> int:
+        """How many fetches and operations no part has had yet."""
+        return int(_low.tw_partial_run_left(self._handle))
+
+    def run(self, fetches: Any, feeds: Optional[Mapping[Any, Any]] = None, *, timeout: Optional[float] = None,
+            cancel: Optional[CancelToken] = None) -> Any:
+        """A part, as Session.run. Raises InvalidArgumentError for what is not of the run, comes twice, or needs a feed that no part gave yet:
+        then nothing has run, and the part may be tried again. After any other failure the run is over."""
+        found: list[Any] = []
+        form = _flatten(fetches, found)
+        names = [self.session._feed(x) for x in feeds or {}]
+        n, part = _signature(names, [self.session._resolve(x) for x in found], [])
+        handles, results = (ctypes.c_void_p * len(names))(), (ctypes.c_void_p * n)()
+        given = [x if isinstance(x, Tensor) else Tensor(x, dtype=name.dtype) for name, x in zip(names, (feeds or {}).values())]
+        for i, t in enumerate(given):
+            handles[i] = t._handle
+        check(interruptible(lambda token: _low.tw_partial_run_run(self._handle, part, handles, _options(timeout, token, None), results), cancel))
+        values = iter([tensor.to_value(Tensor._adopt(handle or 0)) for handle in results])
+        return _unflatten(form, iter([next(values) if isinstance(self.session._resolve(x), Output) else None for x in found]))
+
+
 class Callable(Handle):
     """A prepared step; see Session.callable. Threads: any number at once."""
 
-    def __init__(self, session: Session, fetches: Any, feeds: tuple[Any, ...], targets: tuple[Any, ...]):
+    def __init__(self, session: Session, fetches: Any, feeds: tuple[Any, ...], targets: tuple[Any, ...],
+                 feed_devices: Optional[Sequence[Optional[str]]] = None, fetch_devices: Optional[Sequence[Optional[str]]] = None):
         leaves: list[Any] = []
         self.session = session
         self._form = _flatten(fetches, leaves)
-        self._prepared = session._make(feeds, leaves, targets)
+        self._prepared = session._make(feeds, leaves, targets, (feed_devices, fetch_devices))
 
     def __call__(self, *feeds: Any, timeout: Optional[float] = None, cancel: Optional[CancelToken] = None,
                  as_tensors: bool = False, stats: Optional[StepStats] = None) -> Any:
@@ -185,19 +230,13 @@ class _Prepared(Handle):
     memory (a variable, a result), the program would change it by writing to its array. So the first run is given copies, and sees which
     feeds are kept: those are copied ever after."""
 
-    def __init__(self, session: int, feeds: list[Output], found: list[Any], targets: list[Operation]):
+    def __init__(self, session: int, feeds: list[Output], found: list[Any], targets: list[Operation], devices: Any = (None, None)):
         self._handle, self.feeds = 0, feeds
         self._dtypes = [f.dtype for f in feeds]
         self._kept: list[Optional[bool]] = [None] * len(feeds)  # whether a feed outlives the step; None: no run has told
         self._fetched = [isinstance(x, Output) for x in found]
-        fetches = [x for x in found if isinstance(x, Output)]
-        targets = targets + [x for x in found if isinstance(x, Operation)]
-        self._n = len(fetches)
-        what = _low.tw_signature(
-            size=ctypes.sizeof(_low.tw_signature), feeds=(ctypes.c_uint64 * len(feeds))(*(f.number for f in feeds)),
-            fetches=(ctypes.c_uint64 * len(fetches))(*(f.number for f in fetches)),
-            targets=(ctypes.c_void_p * len(targets))(*(t._handle for t in targets)),
-            n_feeds=len(feeds), n_fetches=len(fetches), n_targets=len(targets))
+        self._n, what = _signature(feeds, found, targets)
+        what.feed_devices, what.fetch_devices = _names(devices[0], len(feeds), "feeds"), _names(devices[1], self._n, "fetched values")
         self._handle = made(_low.tw_callable_create, session, what)
 
     def __del__(self, destroy: Any = _low.tw_callable_destroy) -> None:
@@ -259,7 +298,7 @@ class _Prepared(Handle):
 
     def _values(self, tensors: list[Tensor], as_tensors: bool) -> Iterator[Any]:
         """Of all that was asked for: None for an operation."""
-        values = iter(tensors if as_tensors else [tensor.to_value(t) for t in tensors])
+        values = iter(tensors if as_tensors else [t if t.device else tensor.to_value(t) for t in tensors])
         return iter([next(values) if fetched else None for fetched in self._fetched])
 
     def _enter(self, feeds: Sequence[Any], handles: Any, watched: Optional[list[tuple[int, Array, bool]]]) -> None:
@@ -298,6 +337,26 @@ class _Prepared(Handle):
         if not tensor.alone(handles[i] or 0):
             tensor.park(array, handles[i])
             handles[i] = None
+
+
+def _signature(feeds: list[Output], found: list[Any], targets: list[Operation]) -> tuple[int, Any]:
+    """How many values are fetched, and the tw_signature. found: values and operations."""
+    fetches = [x for x in found if isinstance(x, Output)]
+    targets = targets + [x for x in found if isinstance(x, Operation)]
+    return len(fetches), _low.tw_signature(
+        size=ctypes.sizeof(_low.tw_signature), feeds=(ctypes.c_uint64 * len(feeds))(*(f.number for f in feeds)),
+        fetches=(ctypes.c_uint64 * len(fetches))(*(f.number for f in fetches)),
+        targets=(ctypes.c_void_p * len(targets))(*(t._handle for t in targets)),
+        n_feeds=len(feeds), n_fetches=len(fetches), n_targets=len(targets))
+
+
+def _names(devices: Optional[Sequence[Optional[str]]], n: int, what: str) -> Any:
+    """One for each of n values, as the library takes them."""
+    if devices is None:
+        return None
+    if isinstance(devices, str) or len(devices) != n:
+        raise ValueError(f"{devices!r} are no names of devices for {n} {what}: one each, or None for host memory")
+    return (ctypes.c_char_p * n)(*(None if d is None else c_text(d) for d in devices))
 
 
 def _options(timeout: Optional[float], token: Optional[int], stats: Optional[int]) -> Any:

@@ -5,7 +5,17 @@
         print(op.op, op.count, op.busy_ns)
     pathlib.Path("step.json").write_text(stats.to_json())       # for chrome://tracing and ui.perfetto.dev
 
+Several runs in one trace:
+
+    trace = thalweg.Trace()
+    for batch in batches:
+        s.run(train, {x: batch}, stats=trace.step())
+    trace.write("steps.json")
+
 Threads: one run at a time fills an object, and it is read when that is over; anything else is a RuntimeError."""
+import collections
+import ctypes
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, Optional
@@ -20,7 +30,11 @@ class NodeStats(NamedTuple):
     """Something that ran: an operation, or a copy between memories (is_copy), which is none of the graph's. Times are nanoseconds from the
     start of the run; end_ns: when its results were there; busy_ns: how long a thread worked on it.
     kernel: its spec text.   output_bytes: of all outputs.   allocated_bytes: beyond the memory that the plan laid out.
-    thread: 0: the caller's.   failed: it ended the run."""
+    thread: 0: the caller's.   failed: it ended the run.
+    id: of this record; after: of those that it had to wait for.   shapes: "float [2, 3] -> float [2]".   to: of a copy, where it goes.
+    function, call: that it is a node of, and which call of it.   frame, loop, iteration: the loop that it is in, "" for none.
+    queue, device_start_ns, device_end_ns: where and when it ran on a device that tells; "" and 0 otherwise.   queued: a device's queue
+    had it."""
     name: str
     op: str
     device: str
@@ -33,6 +47,31 @@ class NodeStats(NamedTuple):
     thread: int
     failed: bool
     is_copy: bool
+    id: int
+    after: tuple[int, ...]
+    shapes: str
+    to: str
+    function: str
+    call: int
+    frame: str
+    loop: int
+    iteration: int
+    queue: str
+    device_start_ns: int
+    device_end_ns: int
+    queued: bool
+
+
+class WaitStats(NamedTuple):
+    """A time in which something could have gone on and did not.
+    why: "work" (the thread had nothing to do), "device", "lock", "resource" (such as an empty queue, without a thread), "thread" (none was
+    free).   thread: -1: it held none.   name: of the operation.   what: the device or resource that was waited for."""
+    why: str
+    thread: int
+    start_ns: int
+    end_ns: int
+    name: str
+    what: str
 
 
 class OpStats(NamedTuple):
@@ -47,7 +86,8 @@ class OpStats(NamedTuple):
 class TotalStats(NamedTuple):
     """The run as a whole. plan_ns: until the plan was there.   wait_ns: how long the caller's thread had nothing to do.
     block_bytes: what the plan laid out.   allocated_bytes: beyond that.   nodes: how many ran.   threads: that ran nodes.
-    planned: a plan was made for it.   counted: nodes ran side by side; otherwise in the plan's order.   failed: the run did."""
+    planned: a plan was made for it.   counted: nodes ran side by side; otherwise in the plan's order.   failed: the run did.
+    step: which run of its session it was.   left_out: records beyond the limit.   began_ns: on the machine's monotonic clock."""
     total_ns: int
     plan_ns: int
     wait_ns: int
@@ -58,15 +98,21 @@ class TotalStats(NamedTuple):
     planned: bool
     counted: bool
     failed: bool
+    step: int
+    left_out: int
+    began_ns: int
 
 
 class StepStats(Handle):
-    """Empty until it is given to a run (stats=...), which forgets what it held before. A run that fails fills it as far as it came."""
+    """Empty until it is given to a run (stats=...), which forgets what it held before. A run that fails fills it as far as it came.
+    limit: how many records of nodes, and of waits, are kept; those beyond are counted (total.left_out)."""
     __slots__ = ("_handle", "_idle", "__weakref__")
 
-    def __init__(self) -> None:
+    def __init__(self, limit: Optional[int] = None) -> None:
         self._handle = made(_low.tw_step_stats_create)
         self._idle = threading.Lock()
+        if limit is not None:
+            _low.tw_step_stats_set_limit(self._handle, limit)
 
     def __del__(self, destroy: Any = _low.tw_step_stats_destroy) -> None:
         destroy(getattr(self, "_handle", None))
@@ -88,8 +134,14 @@ class StepStats(Handle):
         return self._read(lambda: [_op(_low.tw_step_stats_op(self._handle, i).contents)
                                    for i in range(_low.tw_step_stats_op_count(self._handle))])
 
+    @property
+    def waits(self) -> list[WaitStats]:
+        """In the order of their starts."""
+        return self._read(lambda: [_wait(_low.tw_step_stats_wait(self._handle, i).contents)
+                                   for i in range(_low.tw_step_stats_wait_count(self._handle))])
+
     def to_json(self) -> str:
-        """All of it in the Trace Event Format: threads as rows, nodes as bars."""
+        """All of it in the Trace Event Format: threads and queues of devices as rows, nodes as bars."""
         return self._read(lambda: bytes_of(made(_low.tw_step_stats_json, self._handle)).decode())
 
     def __repr__(self) -> str:
@@ -101,7 +153,8 @@ class StepStats(Handle):
     def _total(self) -> TotalStats:
         t = _low.tw_step_stats_total(self._handle).contents
         return TotalStats(t.total_ns, t.plan_ns, t.wait_ns, t.block_bytes, t.allocated_bytes, t.nodes, t.threads,
-                          bool(t.flags & _low.TW_STEP_PLANNED), bool(t.flags & _low.TW_STEP_COUNTED), bool(t.flags & _low.TW_STEP_FAILED))
+                          bool(t.flags & _low.TW_STEP_PLANNED), bool(t.flags & _low.TW_STEP_COUNTED), bool(t.flags & _low.TW_STEP_FAILED),
+                          t.step, t.left_out, t.began_ns)
 
     def _read(self, read: Callable[[], Any]) -> Any:
         take(self)
@@ -109,6 +162,40 @@ class StepStats(Handle):
             return read()
         finally:
             give_back(self)
+
+
+class Trace:
+    """Runs as one trace. most: how many are kept, the latest; limit: as of StepStats."""
+    __slots__ = ("_steps", "_limit")
+
+    def __init__(self, most: int = 1000, limit: Optional[int] = None) -> None:
+        self._steps: "collections.deque[StepStats]" = collections.deque(maxlen=most)
+        self._limit = limit
+
+    def step(self) -> StepStats:
+        """For one run more."""
+        self._steps.append(StepStats(self._limit))
+        return self._steps[-1]
+
+    def to_json(self) -> str:
+        """Of the runs that are over; one that is under way is a RuntimeError."""
+        steps = list(self._steps)
+        taken: list[StepStats] = []
+        try:
+            for one in steps:
+                take(one)
+                taken.append(one)
+            handles = (ctypes.c_void_p * len(steps))(*[one._handle for one in steps])
+            return bytes_of(made(_low.tw_step_stats_trace, handles, len(steps))).decode()
+        finally:
+            for one in taken:
+                give_back(one)
+
+    def write(self, path: "os.PathLike[str] | str") -> None:
+        """For chrome://tracing, ui.perfetto.dev and `thalweg trace`."""
+        text = self.to_json()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
 
 
 def handle_of(stats: Optional[StepStats]) -> Optional[int]:
@@ -135,7 +222,17 @@ def _text(text: bytes) -> str:
 
 def _node(n: "_low.tw_step_node") -> NodeStats:
     return NodeStats(_text(n.name), _text(n.op), _text(n.device), _text(n.kernel), n.start_ns, n.end_ns, n.busy_ns, n.output_bytes,
-                     n.allocated_bytes, n.thread, bool(n.flags & _low.TW_STEP_NODE_FAILED), bool(n.flags & _low.TW_STEP_NODE_COPY))
+                     n.allocated_bytes, n.thread, bool(n.flags & _low.TW_STEP_NODE_FAILED), bool(n.flags & _low.TW_STEP_NODE_COPY),
+                     n.id, tuple(n.after[i] for i in range(n.n_after)), _text(n.shapes), _text(n.to), _text(n.function), n.call,
+                     _text(n.frame), n.loop, n.iteration, _text(n.queue), n.device_start_ns, n.device_end_ns,
+                     bool(n.flags & _low.TW_STEP_NODE_QUEUED))
+
+
+_WHY = ("work", "device", "lock", "resource", "thread")
+
+
+def _wait(w: "_low.tw_step_wait") -> WaitStats:
+    return WaitStats(_WHY[w.why], -1 if w.thread == 2**32 - 1 else w.thread, w.start_ns, w.end_ns, _text(w.name), _text(w.what))
 
 
 def _op(o: "_low.tw_step_op") -> OpStats:

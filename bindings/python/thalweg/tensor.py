@@ -8,7 +8,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _dlpack, _low
-from ._handle import Handle
+from ._handle import Handle, c_text
 from .dtypes import Array, DType, DTypeLike, as_dtype, from_number, from_numpy, is_number
 from .dtypes import string as _string
 from .errors import check, made
@@ -57,6 +57,21 @@ class Tensor(Handle):
         """Bytes of memory; 16 an element for strings."""
         return _low.tw_tensor_bytes(self._handle)
 
+    @property
+    def device(self) -> Optional[str]:
+        """The device in whose memory it is; None: host memory."""
+        name: Optional[bytes] = _low.tw_tensor_device(self._handle)
+        return name.decode() if name else None
+
+    def to_host(self) -> "Tensor":
+        """The same elements in host memory."""
+        return Tensor._adopt(made(_low.tw_tensor_to_host, self._handle))
+
+    def to_device(self, device: str, runtime: Optional[Any] = None) -> "Tensor":
+        """The same elements in the memory of a device, such as "FAKE:0".   runtime: whose; None: the default one.
+        Raises NotFoundError, listing the devices there are."""
+        return Tensor._adopt(made(_low.tw_tensor_to_device, self._handle, runtime._handle if runtime else None, c_text(device)))
+
     def numpy(self) -> Array:
         """Its elements as an array that shares its memory and keeps it alive; read-only where somebody else shares it too. Strings are
         copied, into an array of bytes objects. Raises TypeError for types that NumPy has not."""
@@ -86,6 +101,8 @@ class Tensor(Handle):
         return _dlpack.capsule_of(self._handle, max_version is not None and max_version[0] >= 1)
 
     def __dlpack_device__(self) -> tuple[int, int]:
+        if self.device:
+            raise BufferError(f"the tensor lies on {self.device}, and is shared from host memory only; take to_host() first")
         return _dlpack.CPU, 0
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -99,7 +116,7 @@ class Tensor(Handle):
     def __repr__(self) -> str:
         try:
             shown = bytes_of(made(_low.tw_tensor_text, self._handle, 20)).decode(errors="replace")
-        except Exception:  # resources and variants have no text
+        except Exception:  # resources and variants have no text, and what lies on a device would have to come
             shown = "..."
         return f"Tensor({shown}, shape={list(self.shape)}, dtype={self.dtype})"
 
@@ -260,6 +277,8 @@ def to_array(tensor: Tensor) -> Array:
     kind, shape, handle = tensor.dtype.numpy, tensor.shape, tensor._handle
     if kind.kind == "O":
         return _texts(tensor, shape)
+    if tensor.device:
+        return to_array(tensor.to_host())
     data = _low.tw_tensor_data(handle)
     if not data or 0 in shape:
         return np.empty(shape, kind)

@@ -12,6 +12,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from . import _low
+from ._handle import c_text
 from .gradients import Gradient, SparseGradient, _python as from_raw, gradients as gradients_of
 from .graph import Graph
 from .lbfgs import LBFGS, Report
@@ -19,7 +20,7 @@ from .output import Formula, Operation, Output
 from .variable import Variable, listed
 
 __all__ = ["AdaMax", "Adadelta", "Adagrad", "Adam", "AdamW", "Batches", "Ftrl", "LBFGS", "Momentum", "Optimizer", "RMSProp", "Report",
-           "SGD", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "decay_gradients", "progress"]
+           "SGD", "accumulate_gradients", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "decay_gradients", "progress"]
 
 
 Clip = Union[float, Callable[[list[Gradient]], list[Gradient]]]
@@ -211,6 +212,16 @@ class Ftrl(Optimizer):
 
 
 # ---- Gradients on their way to an optimizer; None stays None, sparse ones stay sparse ----
+
+def accumulate_gradients(gradients: Sequence[Gradient], sub_batches: int, name: Optional[str] = None) -> tuple[list[Gradient], Operation]:
+    """Their mean over so many sub-batches, for an optimizer, and the operation that adds those of one sub-batch. Run that once for each, at
+    once or one after the other; the optimizer's step waits until all are there, and takes them.
+
+        gradients, add = tw.train.accumulate_gradients(tw.gradients(loss, weights), 8)
+        step = tw.train.SGD(0.1).apply(gradients, weights)"""
+    changed, add, graph = _changed(gradients, lambda scope, raw: _low.tw_accumulate_gradients(scope, name and c_text(name), raw, len(raw), sub_batches))
+    return changed, Operation(graph, add)
+
 
 def clip_by_value(gradients: Sequence[Gradient], low: float, high: float) -> list[Gradient]:
     """Every element into [low, high]."""

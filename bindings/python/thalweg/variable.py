@@ -4,6 +4,7 @@
 
 Their contents live in the runtime, by name, from the first assignment on; `initializer()` makes the operation that does it for all."""
 import ctypes
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _low, build, scopes
@@ -108,3 +109,21 @@ def _variable(graph: "Graph", listing: int, i: int) -> Variable:
     variable._be(graph, _low.tw_variables_handle(listing, i), _low.tw_variables_name(listing, i).decode(), from_number(dtype.value),
                  shape_from(shape))
     return variable
+
+
+def read_variables(variables: Sequence[Variable]) -> tuple[list[Output], Output]:
+    """The contents of several variables at one time, a mix of two assignments never among them, and a vector of their versions: numbers that
+    change with every update."""
+    values = variables[0].graph.op("ReadVariables", [v.handle for v in variables], dtypes=[v.dtype for v in variables])
+    return list(values[0]), values[1]
+
+
+def assign_variables(variables: Sequence[Variable], values: Sequence[Any], versions: Any = None) -> Output:
+    """All of the variables get new contents at one time. versions: what read_variables gave: if one of them was updated since, none gets any.
+    Answers whether they did; who is told False reads again. None: they do in any case."""
+    graph = build.graph_of([*values, versions]) or variables[0].graph
+    if versions is None:
+        versions = graph.constant([-1] * len(variables), "int64")
+    given = [x if isinstance(x, Formula) else graph.constant(x, v.dtype) for v, x in zip(variables, values)]
+    assigned: Output = graph.op("AssignVariables", [v.handle for v in variables], versions, given, N=len(given))
+    return assigned

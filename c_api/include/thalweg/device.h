@@ -27,6 +27,13 @@ TW_EXPORT uint64_t tw_devices_memory(const tw_devices* devices, uint32_t i);    
  * Any output may be NULL. Errors: OUT_OF_RANGE. */
 TW_EXPORT tw_status* tw_devices_memory_use(const tw_devices* devices, uint32_t i, uint64_t* out_now, uint64_t* out_peak,
                                            uint64_t* out_limit);
+/* Gives back what the runtime's pools for the device keep for later; what is in use stays. Sessions do so when they are closed. NULL and
+ * numbers past the end are fine. Threads: any. */
+TW_EXPORT void tw_devices_give_back(const tw_devices* devices, uint32_t i);
+/* What device i can do beside running kernels, for people: of "host memory", "on request", "streams", "wait", "pinned", "peer", "events",
+ * "statistics", "capture" and "profile" (see plugin/device.h) what it has, separated by ", ". Lives as long as the list; NULL past the
+ * end. */
+TW_EXPORT const char* tw_devices_capabilities(const tw_devices* devices, uint32_t i);
 /* What device i itself tells, read when called, as JSON: an object of whole numbers. Names in use: memory_used, memory_peak,
  * memory_largest_free (bytes, of all that use the device), temperature (degrees C), busy (percent); devices may have others. The caller
  * owns *out_json. Errors: OUT_OF_RANGE; UNIMPLEMENTED for a device that tells nothing. Threads: any. */

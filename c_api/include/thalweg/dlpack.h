@@ -11,7 +11,8 @@ extern "C" {
 
 /* The tensor as a DLManagedTensor* of CPU memory, sharing it: the caller owns *out_managed and ends it with its `deleter`; until then it
  * holds a reference to the tensor. The consumer must not write to it, which this form cannot say.
- * Errors: INVALID_ARGUMENT for element types that DLPack has not (string, resource, variant, quantised, below 8 bits). */
+ * Errors: INVALID_ARGUMENT for element types that DLPack has not (string, resource, variant, quantised, below 8 bits), and for
+ * tensors in the memory of a device, which tw_tensor_to_host copies. */
 TW_EXPORT tw_status* tw_tensor_to_dlpack(tw_tensor* tensor, void** out_managed);
 /* The same as a DLManagedTensorVersioned* of version 1.0, flagged read-only. */
 TW_EXPORT tw_status* tw_tensor_to_dlpack_versioned(tw_tensor* tensor, void** out_managed);

@@ -33,9 +33,24 @@ typedef struct tw_function_spec {
 /* An empty graph to be the body of a function of `graph`, or of a function of the graph that `graph` is a body for. The caller owns
  * *out_body; it must not be used once `graph` is gone. Errors: INVALID_ARGUMENT. */
 TW_EXPORT tw_status* tw_graph_create_body(tw_graph* graph, tw_graph** out_body);
+/* The same, and calls on the body may be given values of `graph`, and of what is around that if it is an open body itself: each becomes an
+ * argument when it is first used, as by tw_graph_capture, and there is one for it from then on. Errors: INVALID_ARGUMENT. */
+TW_EXPORT tw_status* tw_graph_open_body(tw_graph* graph, tw_graph** out_body);
+/* 1 if the graph is a body; 0 if not, and for NULL. */
+TW_EXPORT uint32_t tw_graph_is_body(const tw_graph* graph);
+/* An argument of an open body: a placeholder of the type of `like`, a value from around, of its shape or, unless that is NULL, of another
+ * (-1, rank -1: unknown), and, of a handle, with what is known of the variable. Errors: INVALID_ARGUMENT, also for other graphs. */
+TW_EXPORT tw_status* tw_graph_add_argument(tw_graph* body, tw_output like, const tw_shape* shape, tw_output* out_argument);
+/* A value as one of the graph itself: of an open body, also what stands in it for a value from around. Errors: INVALID_ARGUMENT. */
+TW_EXPORT tw_status* tw_graph_own(tw_graph* graph, tw_output value, tw_output* out_own);
+/* How many values from around an open body has arguments for; constants that were copied do not count. 0 for other graphs and NULL. */
+TW_EXPORT uint32_t tw_graph_captured_count(const tw_graph* body);
+/* The i-th of them in the order of first use: the value of the graph around, and the argument. Either may be NULL.
+ * Errors: INVALID_ARGUMENT past the end. */
+TW_EXPORT tw_status* tw_graph_captured(const tw_graph* body, uint32_t i, tw_output* out_value, tw_output* out_argument);
 /* What stands in a body for a value of another graph: a placeholder of its type and shape (and, of a handle, what is known of the
  * variable), which is to be an argument and to be given the value by whoever calls; *out_is_argument is 1. A small constant is copied
- * instead; *out_is_argument is 0. name: NULL: made. Errors: INVALID_ARGUMENT, ALREADY_EXISTS (the name). */
+ * instead; *out_is_argument is 0. name: NULL: made; not used in an open body. Errors: INVALID_ARGUMENT, ALREADY_EXISTS (the name). */
 TW_EXPORT tw_status* tw_graph_capture(tw_graph* body, const tw_graph* from, tw_output output, const char* name, tw_output* out_value,
                                       uint32_t* out_is_argument);
 /* Makes a body a function of `graph`, which keeps what it needs of it: the handle may be destroyed. *out_name, unless out_name is NULL: the

@@ -30,6 +30,12 @@ TW_EXPORT tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, cons
 /* The same, where values of `until` (n_until of them) count as constants: what flows back to one of them goes no further. */
 TW_EXPORT tw_status* tw_gradients_add_until(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
                                             uint32_t n_xs, const tw_output* until, uint32_t n_until, tw_gradient* out_gradients);
+/* As tw_gradients_add_until, but what the gradient of a branch, loop or call reads of it is computed once more when the gradient is, as far
+ * as that has neither effects nor random draws, instead of being kept: a loop keeps its variables of each iteration and nothing else. It
+ * takes less memory and more time; the results have the same bits. Since 0.1. */
+TW_EXPORT tw_status* tw_gradients_add_recomputing(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys,
+                                                  const tw_output* xs, uint32_t n_xs, const tw_output* until, uint32_t n_until,
+                                                  tw_gradient* out_gradients);
 /* The common case inside a scope: one scalar loss. After a failure all of out_gradients is 0. */
 TW_EXPORT void tw_scope_gradients(tw_scope* scope, tw_output loss, const tw_output* xs, uint32_t n_xs, tw_gradient* out_gradients);
 

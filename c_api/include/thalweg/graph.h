@@ -41,6 +41,9 @@ TW_EXPORT tw_status* tw_graph_producer(const tw_graph* graph, tw_output output, 
 /* Element type and shape of the value as far as they are known when nothing is fed; rank -1 and dims -1 are unknown. The dims live as
  * long as the graph. Either output may be NULL. Errors: INVALID_ARGUMENT for a value that is none of this graph. */
 TW_EXPORT tw_status* tw_graph_describe(const tw_graph* graph, tw_output output, uint32_t* out_dtype, tw_shape* out_shape);
+/* The same about the contents of the variable that a handle (a value of type resource) leads to. out_dtype: 0 where nothing is known.
+ * Errors: INVALID_ARGUMENT for a value that is none of this graph. */
+TW_EXPORT tw_status* tw_graph_describe_contents(const tw_graph* graph, tw_output handle, uint32_t* out_dtype, tw_shape* out_shape);
 
 /* ---- Loops ----
  * A loop of Enter, Merge, Switch, Exit and NextIteration goes round through a Merge, which is made before what comes round to it: with any

@@ -89,6 +89,8 @@ TW_EXPORT tw_output tw_operation_output(const tw_operation* operation, uint32_t 
  * out_saved: 1 if it can be in checkpoints, as a variable can and what a plugin saves and restores; may be NULL. The name lives as long as
  * the graph. */
 TW_EXPORT const char* tw_operation_resource(const tw_operation* operation, uint32_t i, uint32_t* out_saved);
+/* 1 if the op keeps or changes something beyond its outputs (variables, random numbers, files), so that no two runs may be one. */
+TW_EXPORT uint32_t tw_operation_is_stateful(const tw_operation* operation);
 TW_EXPORT uint32_t tw_operation_control_count(const tw_operation* operation);
 TW_EXPORT const tw_operation* tw_operation_control(const tw_operation* operation, uint32_t i); /* NULL past the end */
 /* Attributes as resolved: given, inferred or by default. */

@@ -1,5 +1,5 @@
-/* Recurrent cells: their variables, one step, and a sequence of steps written out one after the other (unrolled). An unrolled sequence has
- * as many steps as the graph was built with; each sequence of a batch may end earlier.
+/* Recurrent cells: their variables, one step, and sequences of steps: written out one after the other (unrolled), as many as the graph was
+ * built with, or in a loop, as many as the inputs of a run have. Each sequence of a batch may end earlier. Both give the same numbers.
  * A cell is a record of its weights, which may be variables (handles) or values. The gates and the order of the weights' columns are those
  * of the ops LSTMBlockCell and GRUBlockCell, and of TensorFlow's cells of these names, as are the names of variables.
  * All work through a scope (scope.h), so failures are kept there and answers are then 0. Threads: as the scope. Everything here: since 0.1.
@@ -40,6 +40,10 @@ TW_EXPORT tw_output tw_lstm_step(tw_scope* scope, const tw_lstm_cell* cell, tw_o
  * and output after the last step of each sequence; either may be NULL. Source: TensorFlow's static_rnn. */
 TW_EXPORT void tw_lstm_unroll(tw_scope* scope, const tw_lstm_cell* cell, const tw_output* inputs, uint32_t n, tw_output lengths,
                               tw_output c, tw_output h, tw_output* out_outputs, tw_output* out_c, tw_output* out_h);
+/* The same in a loop. inputs: [steps, batch, input]. lengths: a sequence whose length is above the number of steps has them all.
+ * *out_outputs: [steps, batch, cell]; may be NULL as the others may. Source: TensorFlow's dynamic_rnn, with time first. */
+TW_EXPORT void tw_lstm_loop(tw_scope* scope, const tw_lstm_cell* cell, tw_output inputs, tw_output lengths, tw_output c, tw_output h,
+                            tw_output* out_outputs, tw_output* out_c, tw_output* out_h);
 
 /* ---- GRU (float) ---- */
 
@@ -59,6 +63,9 @@ TW_EXPORT tw_output tw_gru_step(tw_scope* scope, const tw_gru_cell* cell, tw_out
 /* As tw_lstm_unroll. */
 TW_EXPORT void tw_gru_unroll(tw_scope* scope, const tw_gru_cell* cell, const tw_output* inputs, uint32_t n, tw_output lengths, tw_output h,
                              tw_output* out_outputs, tw_output* out_h);
+/* As tw_lstm_loop. */
+TW_EXPORT void tw_gru_loop(tw_scope* scope, const tw_gru_cell* cell, tw_output inputs, tw_output lengths, tw_output h,
+                           tw_output* out_outputs, tw_output* out_h);
 
 #ifdef __cplusplus
 }

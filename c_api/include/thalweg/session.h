@@ -4,8 +4,10 @@
  * Plans: a run of feed shapes that were not seen before uses the plan of other shapes again where it fits, and then costs little more than
  * a warm one; else a plan is made. Options bound what is kept: max_plans, max_shape_plans, max_shapes. Orders and memory: the options order
  * and memory_budget, and tw_op_set_priority.
- * Threads: a session and its callables may be used by any number of threads at once; steps over the same variables then interleave,
- * each update being whole. Everything here: since 0.1. */
+ * Clusters: with the option `target`, the address of a task (server.h), steps run on the tasks of a cluster, state stays there, and
+ * failures name the task. Closing such a session ends its steps with CANCELLED. It has no plans as JSON, step statistics and runs in parts
+ * yet (UNIMPLEMENTED), and its report tells of steps and signatures only. Threads: a session and its callables may be used by any number of
+ * threads at once; steps over the same variables then interleave, each update being whole. Everything here: since 0.1. */
 #ifndef THALWEG_SESSION_H
 #define THALWEG_SESSION_H
 #include "thalweg/buffer.h"
@@ -21,6 +23,7 @@ extern "C" {
 typedef struct tw_session tw_session;
 typedef struct tw_callable tw_callable;         /* a prepared run */
 typedef struct tw_cancel_token tw_cancel_token; /* lets another thread stop runs */
+typedef struct tw_partial_run tw_partial_run;   /* one step that is run in parts */
 
 /* What a run is given and gives. Set `size` to sizeof(tw_signature) and what is not used to 0. A run computes only what its fetches and
  * targets need. A feed replaces the value, whoever makes it: placeholders and intermediate values alike. */
@@ -30,6 +33,10 @@ typedef struct tw_signature {
   const tw_output* fetches;           /* n_fetches values; may repeat, may be fed */
   const tw_operation* const* targets; /* n_targets operations that run for what they do */
   uint32_t n_feeds, n_fetches, n_targets, reserved;
+  /* Devices, such as "FAKE:0", in whose memory feeds are given and fetches are left: n_feeds and n_fetches names. NULL, as a list or as a
+   * name: host memory. A feed that lies elsewhere is copied before the step. */
+  const char* const* feed_devices;
+  const char* const* fetch_devices;
 } tw_signature;
 
 /* How a run may end early, and who watches it. Set `size` to sizeof(tw_run_options) and what is not used to 0. */
@@ -68,7 +75,7 @@ TW_EXPORT void tw_session_destroy(tw_session* session);
 
 /* One step; blocks until it is over. feeds: a tensor for each of what->feeds, borrowed, whose dtype must be the value's and whose shape
  * must agree with it. out_fetches: room for what->n_fetches tensors; on success each is a reference that the caller owns, on failure all
- * are NULL. A fetched tensor lies in host memory whatever device made it. options: may be NULL.
+ * are NULL. A fetched tensor lies in host memory whatever device made it, unless what->fetch_devices says otherwise. options: may be NULL.
  * Errors: INVALID_ARGUMENT (feeds, fetches; names the value), whatever an operation fails with (its message names op, node, device),
  * FAILED_PRECONDITION (closed; an uninitialised variable), DEADLINE_EXCEEDED, CANCELLED. Variables keep what finished updates gave them,
  * and the session can be used again. */
@@ -104,6 +111,27 @@ TW_EXPORT tw_status* tw_session_run_async(tw_session* session, const tw_signatur
 TW_EXPORT tw_status* tw_callable_run_async(tw_callable* callable, tw_tensor* const* feeds, const tw_run_options* options, tw_run_done done,
                                            void* user);
 
+/* ---- A run in parts ---- */
+
+/* One step that feeds and fetches little by little: what to feed next may depend on what was fetched before. whole: all that its parts will
+ * feed, fetch and run. Nothing runs yet. The caller owns *out_run, which keeps the session; it may be destroyed at any time between parts,
+ * and what was not run then never is. Errors: as tw_callable_create.
+ * Threads: one part at a time; a second is FAILED_PRECONDITION. */
+TW_EXPORT tw_status* tw_partial_run_create(tw_session* session, const tw_signature* whole, tw_partial_run** out_run);
+/* Runs a part and blocks until it is over. part: feeds, fetches and targets of the whole that no earlier part had; feeds, borrowed, and
+ * out_fetches, which the caller owns, as of tw_session_run. It runs what its fetches and targets need and no earlier part ran, so every
+ * operation runs once in all parts together, and what one part computes later ones see as it was. A feed may come before anything needs
+ * it, and is kept until then. options: of this part; a deadline or a token between parts ends nothing.
+ * Errors: INVALID_ARGUMENT for what is not of the whole, comes twice, or needs a feed that no part gave yet, naming both: nothing has run,
+ * and the part may be tried again. Any other, as of tw_session_run, ends the whole run: later parts are FAILED_PRECONDITION, saying what
+ * failed. So is a part after the last, which lets go of all that was kept. UNIMPLEMENTED and INVALID_ARGUMENT of what cannot pass from one
+ * part to another: values inside a loop of Enter and Exit nodes, and references to variables. */
+TW_EXPORT tw_status* tw_partial_run_run(tw_partial_run* run, const tw_signature* part, tw_tensor* const* feeds,
+                                        const tw_run_options* options, tw_tensor** out_fetches);
+/* How many fetches and targets of the whole are left; 0: all is done. */
+TW_EXPORT uint64_t tw_partial_run_left(const tw_partial_run* run);
+TW_EXPORT void tw_partial_run_destroy(tw_partial_run* run); /* not while a part runs; NULL is fine */
+
 /* ---- What a session has planned ---- */
 
 /* Counts since the session was made. Set `size` to sizeof(tw_session_info) before the call, which fills the rest. */
@@ -131,17 +159,19 @@ TW_EXPORT tw_status* tw_session_report(tw_session* session, tw_session_info* out
  *     {"engine": "fixed" (one node after the other, in the order of "nodes") or "counted" (a node runs when those it waits for are over),
  *      "order": "given" or "smallest_peak": how the order was chosen,
  *      "feeds" and "fetches": [name of a value: "x", or "x:1" for output 1],
- *      "nodes": [node], "copies": how many of them copy a value between memories,
+ *      "nodes": [node], "copies": how many of them copy a value between memories, "copied_bytes": how much, as far as
+ *      sizes are known, "saved_bytes": how much more a copy for each reader would be,
  *      "folded": [name of a node whose results were computed in advance],
  *      "merged": [{"node", "into"}: equal nodes, the second serves for both],
  *      "removed": [{"node", "into"}: nodes that change nothing, and the value that stands for their output],
  *      "claims": [{"compiler", "plugin", "nodes": [name], "loaded": whether it was kept from before, "refused": why they run one by one all
  *      the same, or ""}]: what graph compilers took; "left": [{"compiler", "plugin", "node", "why"}]: what they did not,
  *      "fallbacks": [{"node", "asked", "device", "why"}: nodes that run on another device than was asked; see the option `fallback`],
- *      "block_bytes": [{"device", "bytes"}],
- *      "peak_bytes": the most that live values take together at any node (block_bytes also has gaps),
- *      "unplanned_bytes": what they would take if no memory were used again}
- * A node is
+ *      "places": [{"node", "op", "device", "why": "asked" (its device, or the session's, admits no other), "shared" (a device with `with`,
+ *      which leaves no choice), "only_there" (no other has kernels for it), "first" (the first that has, host memory first), "cost",
+ * "learned" (see the option `placement`), or "fallback", "cost_ns": what its group is thought to take there, "other_ns": and on the best of
+ * the others}], "block_bytes": [{"device", "bytes"}], "peak_bytes": the most that live values take together at any node (block_bytes also
+ * has gaps), "unplanned_bytes": what they would take if no memory were used again} A node is
  *     {"name", "op" ("" and "copy" for a copy), "device", "kernel": its spec text, "order": 0, 1, ..., "priority",
  *      "after": [order of a node that it waits for], "inputs": [value], "outputs": [value], "scratch": bytes,
  *      "part": [name of a node that it stands for], of a graph compiler's only, "dynamic": whether shapes are worked out in every step}

@@ -1,5 +1,5 @@
-/* Tensors: n-dimensional arrays of one element type. Elements lie dense and row-major in host memory. Reference-counted: whoever
- * gets a tensor from an `out_` parameter owns one reference; the last release frees the memory.
+/* Tensors: n-dimensional arrays of one element type. Elements lie dense and row-major in host memory, or in a device's. Reference-counted:
+ * whoever gets a tensor from an `out_` parameter owns one reference; the last release frees the memory.
  * A tensor that others can see (fed, fetched, retained) must not be written to any more.
  * Element types are in types.h. Half and bfloat16 are 2 bytes, bool and the 2- and 4-bit integers one byte an element, complex
  * numbers are (re, im). Dims are numbers of elements, each >= 0; rank 0 is a scalar; at most 254 axes.
@@ -8,6 +8,7 @@
 #define THALWEG_TENSOR_H
 #include "thalweg/buffer.h"
 #include "thalweg/export.h"
+#include "thalweg/runtime.h"
 #include "thalweg/types.h"
 #ifdef __cplusplus
 extern "C" {
@@ -59,6 +60,20 @@ TW_EXPORT uint32_t tw_tensor_shared(const tw_tensor* tensor);
 /* The elements, to write them. NULL for strings (use tw_tensor_set_string), for memory that must stay as it is, and where
  * somebody else shares the tensor or its memory. */
 TW_EXPORT void* tw_tensor_mutable_data(tw_tensor* tensor);
+
+/* ---- Memory of devices ---- */
+
+/* "/job:localhost/replica:0/task:0/device:FAKE:0" of a tensor in the memory of a device, as tw_signature.fetch_devices brings them; NULL:
+ * host memory. The text lives as long as the runtime. The elements of such a tensor are read by way of tw_tensor_to_host only: its data is
+ * NULL. It may be fed, retained and released like any other, and outlive its session, but is of no use without its runtime. */
+TW_EXPORT const char* tw_tensor_device(const tw_tensor* tensor);
+/* The same elements in host memory: a copy, or the tensor itself where it is there already. Blocks. The caller owns *out_tensor. Errors:
+ * what the device fails with; FAILED_PRECONDITION if the device is no more. Threads: any. */
+TW_EXPORT tw_status* tw_tensor_to_host(tw_tensor* tensor, tw_tensor** out_tensor);
+/* The same elements in the memory of a device, such as "FAKE:0": a copy, or the tensor itself where it is there already. runtime: whose
+ * device; NULL is the default one. Blocks. The caller owns *out_tensor. Errors: NOT_FOUND listing the devices there are; INVALID_ARGUMENT
+ * for strings, resources and variants, which stay in host memory; RESOURCE_EXHAUSTED. Threads: any. */
+TW_EXPORT tw_status* tw_tensor_to_device(tw_tensor* tensor, tw_runtime* runtime, const char* device, tw_tensor** out_tensor);
 
 /* ---- Strings ---- */
 

@@ -16,6 +16,7 @@
  *  - Versions. Functions are added, never changed or removed within a major version; c_api/CHANGELOG.md has a line for each. */
 #ifndef THALWEG_THALWEG_H
 #define THALWEG_THALWEG_H
+#include "thalweg/accumulate.h"
 #include "thalweg/average.h"
 #include "thalweg/buffer.h"
 #include "thalweg/checkpoint.h"
@@ -23,6 +24,7 @@
 #include "thalweg/clip.h"
 #include "thalweg/device.h"
 #include "thalweg/dlpack.h"
+#include "thalweg/flow.h"
 #include "thalweg/function.h"
 #include "thalweg/gradients.h"
 #include "thalweg/graph.h"
@@ -37,6 +39,7 @@
 #include "thalweg/saver.h"
 #include "thalweg/schedule.h"
 #include "thalweg/scope.h"
+#include "thalweg/server.h"
 #include "thalweg/session.h"
 #include "thalweg/status.h"
 #include "thalweg/step_stats.h"

@@ -1,9 +1,10 @@
-// NoOp, Assert and Abort.
+// NoOp, Assert, Abort and _SelectHandle.
 #include <algorithm>
 
 #include "kernels/common/element.h"
 #include "kernels/number_text.h"
 #include "kernels/register.h"
+#include "thalweg/cpp/function.hpp"
 
 namespace thalweg::cpu {
 namespace {
@@ -44,12 +45,24 @@ class Abort {
   std::string message_;
 };
 
+void SelectHandle(tw::Frame f, tw::In<int32_t> index, tw::Many<tw::Any> inputs, tw::ManyOut<tw::Any> output) {
+  const int32_t i = index[0];
+  if (i < 0 || uint32_t(i) >= inputs.size()) {
+    Invalid("'index' is " + std::to_string(i) + ", but there are " + std::to_string(inputs.size()) + " inputs");
+  }
+  tw::Values handles = tw::keep(f, inputs);
+  tw::Values chosen;
+  chosen.push_back(std::move(handles[size_t(i)]));
+  tw::give(output, chosen);
+}
+
 }  // namespace
 
 void register_control(tw::Plugin& p) {
   p.kernel<NoOp>("NoOp @CPU; cheap");
   p.kernel<Assert>("Assert @CPU");
   p.kernel<Abort>("Abort @CPU");
+  p.kernel<SelectHandle>("_SelectHandle @CPU; cheap; keep inputs; gives output");
 }
 
 }  // namespace thalweg::cpu

@@ -30,6 +30,12 @@ std::string TypesText(const std::vector<uint32_t>& types) {
   return s;
 }
 
+std::string ShapesText(const std::vector<std::vector<int64_t>>& shapes) {
+  std::string s;
+  for (const auto& dims : shapes) tw::list(s, tw::text(dims.data(), int32_t(dims.size())).c_str());
+  return "(" + s + ")";
+}
+
 }  // namespace
 
 QueueOptions::QueueOptions(Kind of, const tw::Node& n) : kind(of) {
@@ -51,6 +57,7 @@ QueueOptions::QueueOptions(Kind of, const tw::Node& n) : kind(of) {
   if (kind == kPaddingFifo && !shaped) Invalid(title + " needs the shapes of its components, -1 where sizes differ");
   const int64_t most = n.i("capacity");
   capacity = most < 0 ? UINT64_MAX : uint64_t(most);
+  asked_capacity = std::max<int64_t>(most, -1);
   if (kind != kRandomShuffle) return;
   const int64_t least = n.i("min_after_dequeue");
   if (least < 0) Invalid(title + ": min_after_dequeue is " + std::to_string(least) + ", but must be at least 0");
@@ -59,6 +66,20 @@ QueueOptions::QueueOptions(Kind of, const tw::Node& n) : kind(of) {
     Invalid(title + ": min_after_dequeue is " + std::to_string(least) + ", but must be less than the capacity " + std::to_string(most));
   }
   seed = uint64_t(n.i("seed")) * 0x9e3779b97f4a7c15u ^ uint64_t(n.i("seed2"));
+}
+
+void QueueOptions::CheckSame(const QueueOptions& asked) const {
+  const auto refuse = [&](const char* what, const std::string& is, const std::string& wanted) {
+    Invalid(title + " is there already and has " + what + " " + is + ", but " + wanted + " was asked for; choose another shared_name");
+  };
+  if (asked.kind != kind) Invalid(title + " is there already, and a " + kNames[asked.kind] + " was asked for; choose another shared_name");
+  if (asked.asked_capacity != asked_capacity) refuse("capacity", std::to_string(asked_capacity), std::to_string(asked.asked_capacity));
+  if (asked.types != types) refuse("component types", TypesText(types), TypesText(asked.types));
+  if (asked.shapes != shapes) refuse("shapes", ShapesText(shapes), ShapesText(asked.shapes));
+  if (asked.min_after_dequeue != min_after_dequeue) {
+    refuse("min_after_dequeue", std::to_string(min_after_dequeue), std::to_string(asked.min_after_dequeue));
+  }
+  if (asked.seed != seed) Invalid(title + " is there already and has another seed; choose another shared_name");
 }
 
 Queue::Queue(const QueueOptions& options) : options_(options), random_(options.seed ? options.seed : std::random_device()()) {}

@@ -18,6 +18,8 @@ inline constexpr char kQueueType[] = "org.thalweg.queue";
 struct QueueOptions {
   enum Kind { kFifo, kRandomShuffle, kPaddingFifo, kPriority };
   QueueOptions(Kind of, const tw::Node& n);
+  // Throws unless a node that asks for a queue of these options may have this one.
+  void CheckSame(const QueueOptions& asked) const;
 
   Kind kind;
   std::string title;  // "FIFOQueue 'name'", for messages
@@ -25,6 +27,7 @@ struct QueueOptions {
   bool shaped = false;                       // the shapes below are given
   std::vector<std::vector<int64_t>> shapes;  // -1: any size
   uint64_t capacity = 0, min_after_dequeue = 0;
+  int64_t asked_capacity = 0;
   uint64_t seed = 0;  // 0: chosen anew
 };
 

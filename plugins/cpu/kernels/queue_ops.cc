@@ -6,6 +6,7 @@
 #include "kernels/common/copy.h"
 #include "kernels/queue.h"
 #include "kernels/register.h"
+#include "kernels/same_resource.h"
 
 namespace thalweg::cpu {
 namespace {
@@ -27,12 +28,8 @@ class QueueHandle {
     if (name_.empty()) name_ = n.name();
   }
   void operator()(tw::Frame f, tw::Out<tw::Any> handle) const {
-    const tw_resource_key key{TW_SIZED(tw_resource_key), TW_S(kQueueType), container_.data(),
-                              container_.size(),         name_.data(),     name_.size()};
-    const auto make = [](const tw_host* h, void* options, void** out) {
-      return tw::guard(h, [&] { *out = new Queue(*static_cast<const QueueOptions*>(options)); });
-    };
-    tw::check(f.f->host->resource->open(f.f, &key, make, const_cast<QueueOptions*>(&options_), handle.o));
+    OpenSame<Queue>(f, ResourceKey(kQueueType, container_, name_), handle.o, options_,
+                    [&](const Queue& q) { q.options().CheckSame(options_); });
   }
 
  private:

@@ -117,7 +117,11 @@ void register_lookup_file(tw::Plugin& p);
 void register_lookup_saved(tw::Plugin& p);
 void register_print(tw::Plugin& p);
 void register_accumulator(tw::Plugin& p);
+void register_barrier(tw::Plugin& p);
+void register_mutex(tw::Plugin& p);
 void register_queue(tw::Plugin& p);
+void register_sparse_accumulator(tw::Plugin& p);
+void register_staging(tw::Plugin& p);
 void register_regex(tw::Plugin& p);
 void register_resource_gather(tw::Plugin& p);
 void register_resource_gather_nd(tw::Plugin& p);
@@ -131,6 +135,7 @@ void register_string_to_number(tw::Plugin& p);
 void register_strings(tw::Plugin& p);
 void register_substr(tw::Plugin& p);
 void register_variable(tw::Plugin& p);
+void register_send_recv(tw::Plugin& p);
 void register_variant(tw::Plugin& p);
 
 }  // namespace thalweg::cpu

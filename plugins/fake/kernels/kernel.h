@@ -3,6 +3,7 @@
 #ifndef THALWEG_PLUGINS_FAKE_KERNELS_KERNEL_H_
 #define THALWEG_PLUGINS_FAKE_KERNELS_KERNEL_H_
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,13 +41,15 @@ class Kernel {
     device_.Enter(title_);
     std::vector<Array> arrays(views.begin(), views.end());
     Find(&arrays);
+    uint64_t elements = 0;
+    for (const Array& a : arrays) elements = std::max(elements, a.count);
     Submit(device_, f->stream,
            {Command::kKernel, title_,
             [this_device = &device_, title = title_, arrays, body]() mutable {
               Find(*this_device, title, &arrays);
               body(arrays);
             },
-            nullptr});
+            nullptr, nullptr, 0, elements});
   }
 
  private:

@@ -201,6 +201,33 @@ done:
   return status;
 }
 
+/* x * x where it is above 0, else 0, and the sums of rows so far, with their gradient. */
+static tw_status* blocks(void) {
+  tw_graph* graph = NULL;
+  tw_status* status = NULL;
+  TRY(tw_graph_create(runtime, &graph));
+  tw_scope* s = tw_scope_create(graph, NULL);
+  const int64_t dims[] = {3, 2};
+  const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, dims, 2), zero = tw_scope_op1(s, "ZerosLike", x);
+  const int32_t both[] = {0, 1}, first[] = {0};
+  tw_block *then = tw_block_begin(s), *otherwise = tw_block_begin(s);
+  tw_output y = tw_scope_op2(tw_block_scope(then), "Mul", x, x), row = 0, sum = 0, sums = 0;
+  tw_block_give(then, &y, 1);
+  tw_block_give(otherwise, &zero, 1);
+  const tw_output total = tw_scope_op2(s, "Sum", x, tw_scope_ints(s, both, 2));
+  tw_cond(s, NULL, tw_scope_op2(s, "Greater", total, tw_scope_scalar(s, TW_FLOAT, 0)), then, otherwise, &y, 1);
+  const tw_output start = tw_scope_op2(s, "Sum", zero, tw_scope_ints(s, first, 1));
+  tw_block* each = tw_each_begin(s, &y, 1, &start, 1, 0, &row, &sum);
+  sum = tw_scope_op2(tw_block_scope(each), "Add", sum, row);
+  tw_each_end(s, NULL, each, &sum, &sum, 1, NULL, &sums);
+  tw_gradient dx;
+  tw_scope_gradients(s, tw_scope_op2(s, "Sum", sums, tw_scope_ints(s, both, 2)), &x, 1, &dx);
+  TRY(tw_scope_finish(s));
+done:
+  tw_graph_destroy(graph);
+  return status;
+}
+
 static tw_status* lists(void) {
   net n = {0};
   tw_plugins* plugins = NULL;
@@ -221,4 +248,5 @@ done:
 
 const program building_programs[] = {PROGRAM(a_runtime, 0), PROGRAM(a_graph, 0),   PROGRAM(attributes, 0), PROGRAM(export_and_import, 1),
                                      PROGRAM(verify, 1),    PROGRAM(gradients, 0), PROGRAM(dlpack, 0),     PROGRAM(strings, 0),
-                                     PROGRAM(tensors, 0),   PROGRAM(ops, 0),       PROGRAM(lists, 0),      {NULL, NULL, 0}};
+                                     PROGRAM(tensors, 0),   PROGRAM(ops, 0),       PROGRAM(lists, 0),      PROGRAM(blocks, 0),
+                                     {NULL, NULL, 0}};

@@ -101,7 +101,7 @@ TEST_P(StepStatsTest, AFailedStepTellsOfWhatRan) {
   EXPECT_EQ(stats_.total().nodes, 2u);
   EXPECT_EQ(Node("a").flags, 0u);
   EXPECT_EQ(Node("bad").flags, uint32_t{TW_STEP_NODE_FAILED});
-  EXPECT_THAT(stats_.Json(), HasSubstr("\"failed\": true"));
+  EXPECT_THAT(TraceJson(std::vector<const StepStats*>{&stats_}), HasSubstr("\"failed\": true"));
 }
 
 TEST_P(StepStatsTest, ARunThatDoesNotBeginIsAFailedOne) {
@@ -183,7 +183,7 @@ TEST(StepStatsOfManyThreadsTest, AsynchronousNodesEndAfterTheThreadWentOn) {
     EXPECT_EQ(first.output_bytes, 16u);
     if (op == std::string("LaterAside")) {
       EXPECT_GT(first.end_ns - first.start_ns, first.busy_ns);
-      EXPECT_THAT(stats.Json(), HasSubstr("\"ph\": \"b\""));
+      EXPECT_THAT(TraceJson(std::vector<const StepStats*>{&stats}), HasSubstr("\"ph\": \"b\""));
     }
     auto failed = Step(*session, {{x}, {b}, {}}, {Floats({-1, 2, 3, 4})}, watched);
     ASSERT_FALSE(failed.ok());

@@ -129,6 +129,21 @@ TEST(TimelineTest, CallbackMayAskForMore) {
   t->Release();
 }
 
+TEST(TimelineTest, FailuresTellWhichCameFirst) {
+  auto *a = new tw_timeline, *b = new tw_timeline;
+  EXPECT_EQ(a->failed_at(), 0u);
+  b->Fail(Internal("first"));
+  const uint64_t between = tw_timeline::Tick();
+  a->Fail(Internal("second"));
+  const uint64_t at = a->failed_at();
+  a->Fail(Internal("third"));
+  EXPECT_LT(b->failed_at(), between);
+  EXPECT_LT(between, at);
+  EXPECT_EQ(a->failed_at(), at);
+  a->Release();
+  b->Release();
+}
+
 TEST(TimelineTest, LosesNoCallbackBetweenThreads) {
   auto* t = new tw_timeline;
   std::atomic<int> called{0};

@@ -3,9 +3,11 @@
 #include <execinfo.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <thread>
 
@@ -18,10 +20,12 @@ namespace {
 
 std::atomic<bool> counting{false};
 std::atomic<int> calls{0};
+std::atomic<uint64_t> bytes{0};
 
 // The first few callers are shown, for whoever has to find them.
-void Count() {
+void Count(size_t n) {
   if (!counting.load(std::memory_order_relaxed)) return;
+  bytes.fetch_add(n, std::memory_order_relaxed);
   if (calls.fetch_add(1) >= 3 || std::getenv("SHOW_HEAP_CALLS") == nullptr) return;
   counting = false;
   void* frames[32];
@@ -41,27 +45,27 @@ void* __libc_memalign(size_t, size_t);
 }
 
 HEAP_CALL void* malloc(size_t n) {
-  Count();
+  Count(n);
   return __libc_malloc(n);
 }
 HEAP_CALL void* calloc(size_t n, size_t size) {
-  Count();
+  Count(n * size);
   return __libc_calloc(n, size);
 }
 HEAP_CALL void* realloc(void* p, size_t n) {
-  Count();
+  Count(n);
   return __libc_realloc(p, n);
 }
 HEAP_CALL void* memalign(size_t align, size_t n) {
-  Count();
+  Count(n);
   return __libc_memalign(align, n);
 }
 HEAP_CALL void* aligned_alloc(size_t align, size_t n) {
-  Count();
+  Count(n);
   return __libc_memalign(align, n);
 }
 HEAP_CALL int posix_memalign(void** out, size_t align, size_t n) {
-  Count();
+  Count(n);
   *out = __libc_memalign(align, n);
   return *out || n == 0 ? 0 : ENOMEM;
 }
@@ -219,6 +223,41 @@ TEST_P(WarmStepTest, DeadlinesAndTokensCostNothing) {
   tw::raise(tw_cancel_token_create(&options.cancel));
   EXPECT_EQ(net_.Calls({}, {net_.train()}, {32}, false, &options), 0);
   tw_cancel_token_destroy(options.cancel);
+}
+
+// What a live session does for ten nodes that are new: adding them, planning and running a step that needs them, in heap memory. The least
+// of several, since tables that double are for many additions to pay.
+uint64_t BytesOfTenMore(int n) {
+  const tw::Runtime runtime({"threads=1"});
+  tw::Graph graph(runtime);
+  tw::Scope s(graph);
+  const tw_output x = s.placeholder("x", TW_FLOAT, {});
+  const tw_output w = s.variable("w", s.constant(tw::Tensor(1.0f)));
+  tw_output end = s.read(w);
+  for (int i = 0; i < n; ++i) end = s.op("AddV2", {end, x});
+  const tw_operation* init = tw_variable_initializer(s.c(), "init");
+  s.finish();
+  tw::Session session(graph);
+  session.run({}, {}, {init});
+  uint64_t least = UINT64_MAX;
+  for (int turn = 0; turn < 9; ++turn) {
+    bytes = 0;
+    counting = true;
+    tw::Scope more(graph);
+    tw_output y = x;
+    for (int i = 0; i < 10; ++i) y = more.op(i % 2 ? "Mul" : "AddV2", {y, turn % 2 ? x : more.read(w)});
+    more.finish();
+    session.run({{x, tw::Tensor(2.0f)}}, {y});
+    counting = false;
+    if (turn > 1 && turn % 2 == 0) least = std::min(least, bytes.load());
+  }
+  return least;
+}
+
+TEST(ExtendTest, TenMoreNodesCostTheSameInALargeGraph) {
+  const uint64_t small = BytesOfTenMore(1000), large = BytesOfTenMore(100000);
+  EXPECT_GT(small, 1000u);
+  EXPECT_LT(large, small + 8192) << "in a graph of 1,000 nodes " << small << " bytes, of 100,000 nodes " << large;
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, WarmStepTest,

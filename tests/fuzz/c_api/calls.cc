@@ -22,8 +22,11 @@ void Run(Program& p) {
 ENDS(tw_runtime_release, tw_runtime)
 ENDS(tw_graph_destroy, tw_graph)
 ENDS(tw_op_destroy, tw_op)
+ENDS(tw_block_destroy, tw_block)
 ENDS(tw_session_destroy, tw_session)
+ENDS(tw_server_destroy, tw_server)
 ENDS(tw_callable_destroy, tw_callable)
+ENDS(tw_partial_run_destroy, tw_partial_run)
 ENDS(tw_cancel_token_destroy, tw_cancel_token)
 ENDS(tw_tensor_release, tw_tensor)
 ENDS(tw_buffer_release, tw_buffer)
@@ -78,6 +81,65 @@ SPECIAL(tw_status_create) {
   tw_status* made = tw_status_create(code, p.Text());
   if (!made || tw_status_code(made) == TW_OK) Broken("tw_status_create made a success");
   p.Keep(made);
+}
+
+// ---- Blocks: whoever uses one ends it ----
+
+SPECIAL(tw_block_scope) { tw_block_scope(p.Handle<tw_block>()); }
+SPECIAL(tw_block_define) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  tw_block* block = p.Taken(p.Handle<tw_block>());
+  p.Read(tw_block_define(scope, block, p.Text()));
+  p.NoteScope(tw_scope_code(scope));
+}
+SPECIAL(tw_cond) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const char* name = p.Text();
+  const tw_output pred = p.Number();
+  tw_block* then = p.Taken(p.Handle<tw_block>());
+  tw_block* otherwise = p.Taken(p.Handle<tw_block>());
+  auto* results = p.Memory<tw_output>(Program::kList);
+  p.Keep(tw_cond(scope, name, pred, then, otherwise, results, uint32_t(std::min<uint64_t>(p.Number(), Program::kList))), p.owner());
+  p.NoteScope(tw_scope_code(scope));
+  p.Keep(results[0]);
+}
+SPECIAL(tw_switch_case) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const char* name = p.Text();
+  const tw_output index = p.Number();
+  tw_block* branches[] = {p.Taken(p.Handle<tw_block>()), p.Taken(p.Handle<tw_block>())};
+  auto* results = p.Memory<tw_output>(Program::kList);
+  p.Keep(tw_switch_case(scope, name, index, branches, 2, results, uint32_t(std::min<uint64_t>(p.Number(), Program::kList))), p.owner());
+  p.NoteScope(tw_scope_code(scope));
+  p.Keep(results[0]);
+}
+SPECIAL(tw_while_loop) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  tw_block* cond = p.Taken(p.Handle<tw_block>());
+  tw_block* body = p.Taken(p.Handle<tw_block>());
+  const auto* first = p.Draw<const tw_output*>();
+  const auto n = p.Draw<uint32_t>();
+  tw_while_options options;
+  tw_while_options_init(&options);
+  options.name = p.Text();
+  options.maximum_iterations = p.Number();
+  auto* last = p.Memory<tw_output>(Program::kList);
+  p.Keep(tw_while_loop(scope, cond, body, first, n, &options, last), p.owner());
+  p.NoteScope(tw_scope_code(scope));
+  p.Keep(last[0]);
+}
+SPECIAL(tw_each_end) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const char* name = p.Text();
+  tw_block* block = p.Taken(p.Handle<tw_block>());
+  const auto* states = p.Draw<const tw_output*>();
+  const auto* results = p.Draw<const tw_output*>();
+  const auto n = p.Draw<uint32_t>();
+  auto *last = p.Memory<tw_output>(Program::kList), *all = p.Memory<tw_output>(Program::kList);
+  tw_each_end(scope, name, block, states, results, n, last, all);
+  p.NoteScope(tw_scope_code(scope));
+  p.Keep(last[0]);
+  p.Keep(all[0]);
 }
 
 // ---- Memory ----
@@ -291,24 +353,53 @@ SPECIAL(tw_runtime_create_with) {
   p.Note(tw_runtime_create_with(given, p.Null() ? nullptr : &made));
   p.Keep(made);
 }
-// The build's own plugin by the name "cpu".
+// The default runtime, which the programs to come use too.
+bool IsShared(const tw_runtime* runtime) {
+  tw_runtime* shared = nullptr;
+  tw_status_release(tw_runtime_default(&shared));
+  tw_runtime_release(shared);
+  return !runtime || runtime == shared;
+}
+
+// The file of one of the build's own plugins by its name; the shared runtime takes no more devices.
+std::string PluginFile(std::string_view name, bool shared) {
+  const char* folder = std::getenv("THALWEG_PLUGIN_PATH");
+  if (folder && name == "cpu") return std::string(folder) + "/libcpu.so";
+  if (!shared && name == "socket_transport") return SOCKET_TRANSPORT;
+  if (!shared && name == "fake") return FAKE;
+  return "";
+}
 SPECIAL(tw_plugin_load) {
   tw_runtime* runtime = p.Handle<tw_runtime>();
   const char* path = p.Path();
-  const char* folder = std::getenv("THALWEG_PLUGIN_PATH");
-  const bool cpu = path && folder && std::string_view(path).ends_with("/cpu");
-  p.Note(tw_plugin_load(runtime, cpu ? (std::string(folder) + "/libcpu.so").c_str() : path));
+  const std::string_view given = path ? path : "";
+  const std::string file = PluginFile(given.substr(given.rfind('/') + 1), IsShared(runtime));
+  p.Note(tw_plugin_load(runtime, file.empty() ? path : file.c_str()));
 }
 
-// Not from the default runtime, whose plugins the programs to come need.
 SPECIAL(tw_plugin_unload) {
   tw_runtime* runtime = p.Handle<tw_runtime>();
   const char* id = p.Draw<const char*>();
-  tw_runtime* shared = nullptr;
-  tw_status* none = tw_runtime_default(&shared);
-  p.Note(tw_plugin_unload(runtime, id && (!runtime || runtime == shared) ? "org.nobody" : id));
-  tw_status_release(none);
-  tw_runtime_release(shared);
+  p.Note(tw_plugin_unload(runtime, id && IsShared(runtime) ? "org.nobody" : id));
+}
+
+// ---- Servers ----
+
+SPECIAL(tw_server_create) {
+  tw_runtime* runtime = p.Handle<tw_runtime>();
+  const char* cluster = p.Cluster();
+  const char* job = p.Text();
+  const auto task = p.Draw<uint32_t>();
+  const auto* options = p.Draw<const char* const*>();
+  const auto n = p.Draw<uint32_t>();
+  tw_server* made = nullptr;
+  p.Note(tw_server_create(runtime, cluster, job, task, options, n, p.Null() ? nullptr : &made));
+  p.Keep(made);
+}
+// No program waits for ever, because nobody else stops its servers.
+SPECIAL(tw_server_join) {
+  tw_server* server = p.Handle<tw_server>();
+  p.Note(tw_server_join(server, std::clamp<int64_t>(p.Draw<int64_t>(), 1, 1'000'000)));
 }
 
 // ---- Callbacks ----
@@ -324,6 +415,17 @@ SPECIAL(tw_log_to_stderr) {
   (void)once;
 }
 
+// The list is read before it is written.
+SPECIAL(tw_accumulate_gradients) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const auto* name = p.Draw<const char*>();
+  const auto* given = p.Draw<const tw_gradient*>();
+  const uint32_t n = std::min<uint32_t>(p.Draw<uint32_t>(), Program::kList);
+  std::vector<tw_gradient> gradients(given, given ? given + n : given);
+  const tw_operation* add = tw_accumulate_gradients(scope, name, given ? gradients.data() : nullptr, n, p.Draw<uint32_t>());
+  p.Keep(add, p.owner());
+  for (const tw_gradient& g : gradients) p.Keep(g.values);
+}
 std::map<const tw_callable*, uint32_t> fetches_of;
 SPECIAL(tw_callable_create) {
   tw_session* session = p.Handle<tw_session>();

@@ -1,5 +1,6 @@
 #include "tests/fuzz/c_api/program.h"
 
+#include <algorithm>
 #include <bit>
 #include <condition_variable>
 #include <cstdio>
@@ -144,6 +145,20 @@ const char* Program::Path() {
   path = path.empty() || path[0] == '/' ? path : folder_ + "/" + path;
   char* copy = Memory<char>(path.size() + 1);
   std::memcpy(copy, path.data(), path.size());
+  return copy;
+}
+
+const char* Program::Cluster() {
+  const tw_string json = String();
+  if (!json.data) return nullptr;
+  std::string text(json.data, json.size);
+  std::replace(text.begin(), text.end(), '\'', '"');
+  constexpr std::string_view kScheme = "unix:";
+  for (size_t at = text.find(kScheme); at != text.npos; at = text.find(kScheme, at + kScheme.size())) {
+    text.insert(at + kScheme.size(), folder_ + "/");
+  }
+  char* copy = Memory<char>(text.size() + 1);
+  std::memcpy(copy, text.data(), text.size());
   return copy;
 }
 

@@ -30,8 +30,11 @@ namespace thalweg::fuzz {
   X(tw_graph, tw_graph_destroy, false)               \
   X(tw_scope, EndScope, true)                        \
   X(tw_op, tw_op_destroy, true)                      \
+  X(tw_block, tw_block_destroy, true)                \
   X(tw_session, tw_session_destroy, false)           \
+  X(tw_server, tw_server_destroy, false)             \
   X(tw_callable, tw_callable_destroy, true)          \
+  X(tw_partial_run, tw_partial_run_destroy, true)    \
   X(tw_cancel_token, tw_cancel_token_destroy, false) \
   X(tw_tensor, tw_tensor_release, false)             \
   X(tw_buffer, tw_buffer_release, false)             \
@@ -89,8 +92,9 @@ class Program {
   double Real();
   tw_string String();  // NULL for 0
   const char* Text() { return String().data; }
-  const char* Path();  // below a folder of its own
-  bool Null();         // the next word is `-`, which is taken
+  const char* Path();     // below a folder of its own
+  const char* Cluster();  // JSON with ' for "; addresses `unix:NAME` are this process's own
+  bool Null();            // the next word is `-`, which is taken
   const tw_operation* Operation();
   template <class T>
   T* Handle();

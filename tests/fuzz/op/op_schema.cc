@@ -38,6 +38,8 @@ AttrSchema ReadAttr(const JsonValue& v, const std::vector<Argument>& inputs) {
   return a;
 }
 
+bool IsHandle(const Argument& x) { return x.is_ref || x.dtype == TW_RESOURCE; }
+
 OpSchema ReadOp(const JsonValue& v) {
   OpSchema op;
   op.name = v["name"].text;
@@ -45,17 +47,25 @@ OpSchema ReadOp(const JsonValue& v) {
   op.stateful = v["stateful"].text == "true";
   op.touches = !v["touches"].text.empty();
   op.has_kernels = !v["kernels"].items.empty();
+  for (const JsonValue& k : v["kernels"].items) op.differs = op.differs || k.text.find("nondeterministic") != std::string::npos;
   for (const JsonValue& x : v["inputs"].items) op.inputs.push_back(ReadArgument(x));
-  for (const JsonValue& y : v["outputs"].items) op.makes_other = op.makes_other || ReadArgument(y).opens_other;
+  std::vector<Argument> outputs;
+  for (const JsonValue& y : v["outputs"].items) outputs.push_back(ReadArgument(y));
   for (const JsonValue& a : v["attrs"].items) op.attrs.push_back(ReadAttr(a, op.inputs));
+  const auto has = [&op](const char* name) {
+    return std::any_of(op.attrs.begin(), op.attrs.end(), [name](const AttrSchema& a) { return a.name == name; });
+  };
+  const bool handles = std::any_of(op.inputs.begin(), op.inputs.end(), IsHandle) || std::any_of(outputs.begin(), outputs.end(), IsHandle);
+  op.makes_other =
+      std::any_of(outputs.begin(), outputs.end(), [](const Argument& y) { return y.opens_other; }) || (has("shared_name") && !handles);
+  op.crosses = has("send_device");
+  op.only_takes = outputs.empty() && op.inputs.size() == 1 && op.inputs[0].dtype == TW_VARIANT;
   return op;
 }
 
 }  // namespace
 
-bool OpSchema::IsRandom() const {
-  return stateful && std::none_of(inputs.begin(), inputs.end(), [](const Argument& x) { return x.dtype == TW_RESOURCE || x.is_ref; });
-}
+bool OpSchema::IsRandom() const { return differs || (stateful && std::none_of(inputs.begin(), inputs.end(), IsHandle)); }
 
 // FNV-1a.
 uint32_t HashOf(const std::string& name) {

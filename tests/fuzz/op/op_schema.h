@@ -29,11 +29,14 @@ struct OpSchema {
   std::string name;
   uint32_t hash = 0;  // of the name: how inputs name the op
   bool stateful = false, touches = false, has_kernels = false;
+  bool differs = false;      // from run to run, as a kernel says of its results
   bool makes_other = false;  // something by its node's name that is no variable
+  bool crosses = false;      // planning makes it, between devices or processes
+  bool only_takes = false;   // a variant, of which it makes nothing: so that is no list
   std::vector<Argument> inputs;
   std::vector<AttrSchema> attrs;
 
-  // Its results differ from run to run: it draws numbers, and no variable holds them.
+  // Its results differ from run to run: it draws numbers, and no variable holds them; or a kernel says so.
   bool IsRandom() const;
 };
 

@@ -13,6 +13,7 @@
 #ifndef THALWEG_CPP_THALWEG_HPP
 #define THALWEG_CPP_THALWEG_HPP
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <stdexcept>
@@ -130,9 +131,23 @@ class Tensor {
   uint32_t dtype() const { return tw_tensor_dtype(t_); }
   std::vector<int64_t> dims() const { return {tw_tensor_dims(t_), tw_tensor_dims(t_) + tw_tensor_rank(t_)}; }
   uint64_t count() const { return tw_tensor_count(t_); }
-  /* Its elements. Throws if T is not its type. */
+  /* The device in whose memory it is; "": host memory. */
+  std::string device() const { return tw_tensor_device(t_) ? tw_tensor_device(t_) : ""; }
+  Tensor to_host() const {
+    tw_tensor* made = nullptr;
+    raise(tw_tensor_to_host(t_, &made));
+    return adopt(made);
+  }
+  /* runtime: whose device; NULL is the default one. */
+  Tensor to_device(const std::string& device, tw_runtime* runtime = nullptr) const {
+    tw_tensor* made = nullptr;
+    raise(tw_tensor_to_device(t_, runtime, device.c_str(), &made));
+    return adopt(made);
+  }
+  /* Its elements. Throws if T is not its type, or it is in the memory of a device. */
   template <class T>
   const T* data() const {
+    if (!device().empty()) throw StatusError(TW_FAILED_PRECONDITION, "the tensor is on " + device() + "; take to_host() first");
     if (dtype() != type_of<T>) throw StatusError(TW_INVALID_ARGUMENT, std::string("the tensor holds ") + name(dtype()));
     return static_cast<const T*>(tw_tensor_data(t_));
   }
@@ -225,6 +240,7 @@ struct LstmState {
 };
 using GruCell = Record<tw_gru_cell, tw_gru_cell_init>;
 using SampledLoss = Record<tw_sampled_loss, tw_sampled_loss_init>;
+using While = Record<tw_while_options, tw_while_options_init>;
 
 /* An optimizer of train.h: its record with the defaults filled in, for Scope::train.
  *   tw::Adam adam;
@@ -246,10 +262,14 @@ using Adadelta = Optimizer<tw_adadelta, tw_adadelta_init, tw_train_adadelta>;
 using RmsProp = Optimizer<tw_rmsprop, tw_rmsprop_init, tw_train_rmsprop>;
 using Ftrl = Optimizer<tw_ftrl, tw_ftrl_init, tw_train_ftrl>;
 
+using Values = std::vector<tw_output>;
+
 /* Adds operations; the first failure is thrown by finish, and lost without it. */
 class Scope {
  public:
   explicit Scope(const Graph& graph, const char* prefix = nullptr) : s_(tw_scope_create(graph.c(), prefix)) {}
+  /* One that somebody else finishes: that of a block (flow.h). */
+  explicit Scope(tw_scope* lent) : s_(lent), finished_(true) {}
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
   ~Scope() { tw_status_release(finished_ ? nullptr : tw_scope_finish(s_)); }
@@ -261,6 +281,11 @@ class Scope {
   /* Where what comes next is made: s.at(TW_PLACE).op(...). */
   Scope& at(const char* place) {
     tw_scope_set_place(s_, place);
+    return *this;
+  }
+  /* What comes next and names no device runs there: s.on("/job:ps/task:0").variable(...). */
+  Scope& on(const char* device) {
+    tw_scope_set_device(s_, device);
     return *this;
   }
 
@@ -284,9 +309,13 @@ class Scope {
   tw_output variable(const char* name, tw_output initial) { return tw_variable_create(s_, name, initial); }
   tw_output read(tw_output variable) { return tw_variable_read(s_, variable); }
   tw_output name(const char* name, tw_output value) { return tw_scope_name(s_, name, value); }
-  std::vector<tw_gradient> gradients(tw_output loss, const std::vector<tw_output>& xs) {
+  /* recompute: as tw_gradients_add_recomputing. */
+  std::vector<tw_gradient> gradients(tw_output loss, const std::vector<tw_output>& xs, bool recompute = false) {
     std::vector<tw_gradient> found(xs.size());
-    tw_scope_gradients(s_, loss, xs.data(), uint32_t(xs.size()), found.data());
+    const auto n = uint32_t(xs.size());
+    tw_graph* graph = recompute ? tw_scope_graph(s_) : nullptr;
+    if (!recompute) tw_scope_gradients(s_, loss, xs.data(), n, found.data());
+    if (graph) tw_scope_fail(s_, tw_gradients_add_recomputing(graph, &loss, nullptr, 1, xs.data(), n, nullptr, 0, found.data()));
     return found;
   }
   const tw_operation* initializer(const char* name = nullptr) { return tw_variable_initializer(s_, name); }
@@ -296,6 +325,9 @@ class Scope {
   template <class Rule>
   const tw_operation* train(const Rule& rule, const std::vector<tw_output>& variables, const std::vector<tw_gradient>& gradients) {
     return rule.add(s_, variables.data(), gradients.data(), same(variables, gradients));
+  }
+  const tw_operation* accumulate(std::vector<tw_gradient>& gradients, uint32_t sub_batches, const char* name = nullptr) {
+    return tw_accumulate_gradients(s_, name, gradients.data(), uint32_t(gradients.size()), sub_batches);
   }
   void clip_by_value(std::vector<tw_gradient>& gradients, double low, double high) {
     tw_clip_by_value(s_, gradients.data(), uint32_t(gradients.size()), low, high);
@@ -348,6 +380,82 @@ class Scope {
     return tw_moving_averages_swap(s_, variables.data(), averages.data(), same(variables, averages));
   }
 
+  /* ---- Conditions and loops (flow.h). What runs is written by functions of the block's scope, which answer its results:
+   *   auto y = s.cond(positive, [&](tw::Scope& in) { return tw::Values{in.op("Mul", {x, x})}; },
+   *                   [&](tw::Scope& in) { return tw::Values{in.op("Neg", {x})}; }); ---- */
+
+  template <class Then, class Otherwise>
+  Values cond(tw_output pred, Then&& then, Otherwise&& otherwise, const char* name = nullptr) {
+    Block first(s_), second(s_);
+    Values results = first.give(then);
+    second.give(otherwise);
+    tw_cond(s_, name, pred, first.take(), second.take(), results.data(), uint32_t(results.size()));
+    return results;
+  }
+  Values switch_case(tw_output index, const std::vector<std::function<Values(Scope&)>>& branches, const char* name = nullptr) {
+    std::vector<Block> blocks;
+    std::vector<tw_block*> taken;
+    Values results;
+    for (const auto& branch : branches) results = blocks.emplace_back(s_).give(branch);
+    for (Block& block : blocks) taken.push_back(block.take());
+    tw_switch_case(s_, name, index, taken.data(), uint32_t(taken.size()), results.data(), uint32_t(results.size()));
+    return results;
+  }
+  /* cond and body: given the loop variables, too. shapes: a shape invariant for each, as dims; none: their own shapes. */
+  template <class Cond, class Body>
+  Values while_loop(Cond&& cond, Body&& body, const Values& first, const std::vector<std::vector<int64_t>>& shapes = {},
+                    const While& options = {}) {
+    std::vector<tw_shape> kept;
+    for (const auto& dims : shapes) kept.push_back({dims.data(), int32_t(dims.size()), 0});
+    if (!shapes.empty() && shapes.size() != first.size()) fail("there must be a shape invariant for each loop variable");
+    Block goes_on(s_), next(s_);
+    goes_on.give([&](Scope& in) { return Values{cond(in, goes_on.arguments(first, kept))}; });
+    next.give([&](Scope& in) { return body(in, next.arguments(first, kept)); });
+    Values last(first.size());
+    tw_while_loop(s_, goes_on.take(), next.take(), first.data(), uint32_t(first.size()), &options, last.data());
+    return last;
+  }
+  /* What f(scope, slices) gives for each slice of elems along their first axis, along a new one. */
+  template <class F>
+  Values map(F&& f, const Values& elems) {
+    return each([&](Scope& in, const Values&, const Values& slices) { return std::pair(Values{}, f(in, slices)); }, elems, {}).second;
+  }
+  /* What f(scope, states, slices) gives in the end, and goes on from with the next slice. */
+  template <class F>
+  Values foldl(F&& f, const Values& elems, const Values& initial) {
+    return each([&](Scope& in, const Values& states, const Values& slices) { return std::pair(Values(f(in, states, slices)), Values{}); },
+                elems, initial)
+        .first;
+  }
+  template <class F>
+  Values foldr(F&& f, const Values& elems, const Values& initial) {
+    return each([&](Scope& in, const Values& states, const Values& slices) { return std::pair(Values(f(in, states, slices)), Values{}); },
+                elems, initial, true)
+        .first;
+  }
+  /* What foldl has after each slice, along a new first axis. */
+  template <class F>
+  Values scan(F&& f, const Values& elems, const Values& initial, bool reverse = false) {
+    const auto step = [&](Scope& in, const Values& states, const Values& slices) {
+      const Values next = f(in, states, slices);
+      return std::pair(next, next);
+    };
+    return each(step, elems, initial, reverse).second;
+  }
+  /* f(scope, states, slices) gives the next states and what is kept of each slice; answers the last states and all of that. */
+  template <class F>
+  std::pair<Values, Values> each(F&& f, const Values& elems, const Values& initial, bool reverse = false) {
+    Values slices(elems.size()), states(initial.size());
+    Block block(tw_each_begin(s_, elems.data(), uint32_t(elems.size()), initial.data(), uint32_t(initial.size()), reverse, slices.data(),
+                              states.data()));
+    Scope in(tw_block_scope(block.c()));
+    std::pair<Values, Values> made = f(in, states, slices);
+    if (made.first.size() != initial.size()) fail("the function must give a value for each initial one");
+    Values all(made.second.size());
+    tw_each_end(s_, nullptr, block.take(), made.first.data(), made.second.data(), uint32_t(all.size()), states.data(), all.data());
+    return {states, all};
+  }
+
   /* ---- Recurrent cells (recurrent.h), losses over many classes (sampled.h) ---- */
 
   LstmCell lstm_cell(const char* name, uint32_t dtype, int64_t input_size, int64_t cell_size, int64_t seed = 0) {
@@ -378,6 +486,18 @@ class Scope {
     tw_gru_unroll(s_, &cell, inputs.data(), uint32_t(inputs.size()), lengths, *state, outputs.data(), state);
     return outputs;
   }
+  /* The outputs [steps, batch, cell]. */
+  tw_output loop(const LstmCell& cell, tw_output inputs, LstmState* state, tw_output lengths = 0) {
+    tw_output outputs = 0;
+    const LstmState first = *state;
+    tw_lstm_loop(s_, &cell, inputs, lengths, first.c, first.h, &outputs, &state->c, &state->h);
+    return outputs;
+  }
+  tw_output loop(const GruCell& cell, tw_output inputs, tw_output* state, tw_output lengths = 0) {
+    tw_output outputs = 0;
+    tw_gru_loop(s_, &cell, inputs, lengths, *state, &outputs, state);
+    return outputs;
+  }
   tw_output sampled_softmax(tw_output weights, tw_output biases, tw_output labels, tw_output inputs, const SampledLoss& options = {}) {
     return tw_sampled_softmax(s_, weights, biases, labels, inputs, &options);
   }
@@ -386,6 +506,26 @@ class Scope {
   }
 
  private:
+  class Block : public Owned<tw_block, tw_block_destroy> {
+   public:
+    explicit Block(tw_scope* around) { own(tw_block_begin(around)); }
+    explicit Block(tw_block* begun) { own(begun); }
+    tw_block* take() { return disown(); }
+    /* What `write`, a function of the block's scope, answers. */
+    template <class Write>
+    Values give(Write&& write) {
+      Scope in(tw_block_scope(c()));
+      Values results = write(in);
+      tw_block_give(c(), results.data(), uint32_t(results.size()));
+      return results;
+    }
+    Values arguments(const Values& like, const std::vector<tw_shape>& shapes) {
+      Values made(like.size());
+      tw_block_arguments(c(), like.data(), uint32_t(like.size()), shapes.size() == like.size() ? shapes.data() : nullptr, made.data());
+      return made;
+    }
+  };
+
   void fail(const char* text) { tw_scope_fail(s_, tw_status_create(TW_INVALID_ARGUMENT, text)); }
   /* The length of two lists. */
   template <class T>
@@ -410,9 +550,17 @@ class StepStats : public Owned<tw_step_stats, tw_step_stats_destroy> {
   /* Their texts live until the next run with the object. */
   std::vector<tw_step_node> nodes() const { return all<tw_step_node>(tw_step_stats_node_count(c()), tw_step_stats_node); }
   std::vector<tw_step_op> ops() const { return all<tw_step_op>(tw_step_stats_op_count(c()), tw_step_stats_op); }
+  std::vector<tw_step_wait> waits() const { return all<tw_step_wait>(tw_step_stats_wait_count(c()), tw_step_stats_wait); }
+  void set_limit(uint32_t records) { tw_step_stats_set_limit(c(), records); }
   std::string json() const {
     tw_buffer* text = nullptr;
     raise(tw_step_stats_json(c(), &text));
+    return take_text(text);
+  }
+  /* Several runs in one trace. */
+  static std::string trace(const std::vector<const tw_step_stats*>& steps) {
+    tw_buffer* text = nullptr;
+    raise(tw_step_stats_trace(steps.data(), uint32_t(steps.size()), &text));
     return take_text(text);
   }
 
@@ -489,6 +637,67 @@ class Session : public Owned<tw_session, tw_session_destroy> {
     tw_session* made = nullptr;
     raise(tw_session_create(graph.c(), options.data(), uint32_t(options.size()), &made));
     own(made);
+  }
+};
+
+/* A task of a cluster in this process, listening; see server.h.
+ *   tw::Server server(runtime, R"({"ps": ["unix:ps0"]})", "ps", 0);
+ *   tw::Session session(graph, {("target=" + server.address()).c_str()}); */
+class Server : public Owned<tw_server, tw_server_destroy> {
+ public:
+  Server(const Runtime& runtime, const std::string& cluster, const char* job, uint32_t task, const std::vector<const char*>& options = {}) {
+    tw_server* made = nullptr;
+    raise(tw_server_create(runtime.c(), cluster.c_str(), job, task, options.data(), uint32_t(options.size()), &made));
+    own(made);
+    raise(tw_server_start(made));
+  }
+  std::string address() const {
+    tw_buffer* text = nullptr;
+    raise(tw_server_address(c(), &text));
+    return take_text(text);
+  }
+  void stop() { raise(tw_server_stop(c())); }
+  void join(int64_t timeout_ns = 0) { raise(tw_server_join(c(), timeout_ns)); }
+};
+
+/* One step in parts: `PartialRun run(session, {x, y}, {a, b}); run({{x, one}}, {a}); run({{y, two}}, {b})`; see session.h. */
+class PartialRun : public Owned<tw_partial_run, tw_partial_run_destroy> {
+ public:
+  PartialRun(Session& session, const std::vector<tw_output>& feeds, const std::vector<tw_output>& fetches,
+             const std::vector<const tw_operation*>& targets = {}) {
+    tw_partial_run* made = nullptr;
+    const tw_signature what = signature(feeds, fetches, targets);
+    raise(tw_partial_run_create(session.c(), &what, &made));
+    own(made);
+  }
+  std::vector<Tensor> operator()(const Feeds& feeds, const std::vector<tw_output>& fetches,
+                                 const std::vector<const tw_operation*>& targets = {}, const tw_run_options* options = nullptr) {
+    std::vector<tw_output> names;
+    std::vector<tw_tensor*> values, out(fetches.size());
+    for (const auto& [name, value] : feeds) {
+      names.push_back(name);
+      values.push_back(value.c());
+    }
+    const tw_signature part = signature(names, fetches, targets);
+    raise(tw_partial_run_run(c(), &part, values.data(), options, out.data()));
+    std::vector<Tensor> results;
+    for (tw_tensor* t : out) results.push_back(Tensor::adopt(t));
+    return results;
+  }
+  uint64_t left() const { return tw_partial_run_left(c()); }
+
+ private:
+  static tw_signature signature(const std::vector<tw_output>& feeds, const std::vector<tw_output>& fetches,
+                                const std::vector<const tw_operation*>& targets) {
+    tw_signature what = {};
+    what.size = sizeof(what);
+    what.feeds = feeds.data();
+    what.n_feeds = uint32_t(feeds.size());
+    what.fetches = fetches.data();
+    what.n_fetches = uint32_t(fetches.size());
+    what.targets = targets.data();
+    what.n_targets = uint32_t(targets.size());
+    return what;
   }
 };
 

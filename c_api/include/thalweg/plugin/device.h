@@ -104,12 +104,15 @@ typedef struct tw_capture_set {
   TW_R void (*release)(const tw_host* h, void* self, void* recording); /* never while a replay is under way */
 } tw_capture_set;
 
-/* When work ran on the device. Times on the clock of host->run->now. */
+/* When work ran on the device. Times on the clock of host->run->now. A span that says which stream's work it is, and is added before that
+ * stream signals a value larger than `after`, is told of the node that enqueued it. */
 typedef struct tw_span {
   TW_HEAD;
   TW_TEXT(queue); /* compute, copy in, ...: a row of the trace */
   TW_TEXT(name);
   int64_t begin, end;
+  const void* stream; /* as create answered it; NULL: none, not said, or no work: a wait for another queue */
+  uint64_t after;     /* the latest value that the stream had been told to signal when this was enqueued; 0: none */
 } tw_span;
 typedef struct tw_span_list {
   TW_HEAD;
@@ -125,7 +128,8 @@ typedef struct tw_device_def {
   TW_HEAD;
   TW_TEXT(kind); /* upper case by custom: CPU, OPENCL */
   void* user;
-  TW_R tw_status* (*enumerate)(const tw_host* h, void* user, tw_device_list* to);                               /* may block */
+  /* NOT_FOUND: there is none, and why; nothing to warn of. May block. */
+  TW_R tw_status* (*enumerate)(const tw_host* h, void* user, tw_device_list* to);
   TW_R tw_status* (*allocate)(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory); /* may block */
   TW_R void (*release)(const tw_host* h, void* self, void* memory, uint64_t bytes); /* never before the timeline has passed its last use */
   TW_R tw_status* (*copy)(const tw_host* h, void* self, const tw_copy* c); /* one side is this device; without a stream it may block */

@@ -8,8 +8,10 @@
 #include "thalweg/plugin/compiler.h"
 #include "thalweg/plugin/file_system.h"
 #include "thalweg/plugin/function.h"
+#include "thalweg/plugin/held_resource.h"
 #include "thalweg/plugin/host.h"
 #include "thalweg/plugin/membership.h"
+#include "thalweg/plugin/rendezvous.h"
 #include "thalweg/plugin/transport.h"
 #include "thalweg/plugin/variant.h"
 #ifdef __cplusplus

@@ -1,0 +1,57 @@
+"""Servers: a task of a cluster in this process; see c_api/include/thalweg/server.h.
+
+    with thalweg.Server({"ps": ["unix:ps0"], "worker": ["unix:w0"]}, "worker", 0) as server:
+        session = thalweg.Session(graph, target=server.address)"""
+import json
+from collections.abc import Mapping
+from typing import Any, Optional, Union
+
+from . import _low
+from ._handle import Handle, c_text
+from .errors import check, made
+from .runtime import Option, Runtime, list_options, option_texts
+from .tensor import bytes_of
+
+
+class Server(Handle):
+    """Listens from when it is made until it is stopped. cluster: jobs with the addresses of their tasks, or JSON, which may be what
+    TF_CONFIG holds.   job, task: who of it this is; None: as the JSON says.   options: Server.options() lists them.
+    Raises InvalidArgumentError for a wrong cluster, NotFoundError for a task or a scheme that is not there, UnavailableError where the
+    address is taken."""
+    __slots__ = ("_handle", "runtime")
+
+    def __init__(self, cluster: Union[str, Mapping[str, Any]], job: Optional[str] = None, task: int = 0, *, runtime: Optional[Runtime] = None,
+                 **options: Any):
+        self._handle = 0
+        self.runtime = Runtime.default() if runtime is None else runtime
+        text = cluster if isinstance(cluster, str) else json.dumps(cluster)
+        self._handle = made(_low.tw_server_create, self.runtime._handle, c_text(text), None if job is None else c_text(job), task,
+                            *option_texts(options))
+        check(_low.tw_server_start(self._handle))
+
+    def __del__(self, destroy: Any = _low.tw_server_destroy) -> None:
+        destroy(getattr(self, "_handle", None))
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.stop()
+
+    @property
+    def address(self) -> str:
+        """Where it is reached, for the session option `target`."""
+        return bytes_of(made(_low.tw_server_address, self._handle)).decode()
+
+    def stop(self) -> None:
+        """Ends what runs here with UnavailableError. Stopping twice is fine."""
+        check(_low.tw_server_stop(self._handle))
+
+    def join(self, timeout: Optional[float] = None) -> None:
+        """Waits until it was stopped. timeout: seconds; raises DeadlineExceededError."""
+        check(_low.tw_server_join(self._handle, 0 if timeout is None else max(1, int(timeout * 1e9))))
+
+    @staticmethod
+    def options() -> dict[str, Option]:
+        """Every option by name."""
+        return list_options(_low.tw_server_option)

@@ -1,0 +1,108 @@
+#include "thalweg/server.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <string_view>
+
+#include "c_api/handles.h"
+#include "c_api/shim.h"
+#include "distributed/server.h"
+
+using thalweg::FailedPrecondition;
+using thalweg::Guard;
+using thalweg::Status;
+using thalweg::distributed::Server;
+
+struct tw_server {
+  std::shared_ptr<thalweg::Runtime> runtime;
+  thalweg::distributed::ClusterSpec cluster;
+  thalweg::distributed::TaskId task;
+  thalweg::distributed::ServerOptions options;
+  std::mutex mu;
+  std::condition_variable changed;
+  std::unique_ptr<Server> server;  // NULL: not started, or stopped
+  bool started = false, stopped = false;
+};
+
+tw_status* tw_server_create(tw_runtime* runtime, const char* cluster, const char* job, uint32_t task, const char* const* options,
+                            uint32_t n_options, tw_server** out_server) {
+  NEED(cluster);
+  NEED(out_server);
+  NEED_ARRAY(options, n_options);
+  *out_server = nullptr;
+  return Guard([&]() -> Status {
+    auto s = std::make_unique<tw_server>();
+    ASSIGN_OR_RETURN(s->runtime, thalweg::RuntimeOf(runtime));
+    ASSIGN_OR_RETURN(auto config, thalweg::distributed::ParseTaskConfig(cluster));
+    if (!job && !config.task) return thalweg::InvalidArgument("cluster: there is no \"task\", so give the job and task");
+    s->task = job ? thalweg::distributed::TaskId{job, int32_t(task)} : *config.task;
+    s->cluster = std::move(config.cluster);
+    if (!s->cluster.Find(s->task)) {
+      return thalweg::NotFound("server: the cluster has no ", s->task.text(), "; its tasks: ", s->cluster.names());
+    }
+    for (uint32_t i = 0; i < n_options; ++i) {
+      std::string_view key, value;
+      RETURN_IF_ERROR(thalweg::SplitOption(options[i], &key, &value));
+      RETURN_IF_ERROR(thalweg::distributed::SetServerOption(&s->options, key, value));
+    }
+    *out_server = s.release();
+    return Status();
+  });
+}
+
+const tw_option* tw_server_option(uint32_t i) {
+  const auto rows = thalweg::distributed::ServerOptionRows();
+  return i < rows.size() ? &rows[i].about : nullptr;
+}
+
+tw_status* tw_server_start(tw_server* server) {
+  NEED(server);
+  return Guard([&]() -> Status {
+    std::lock_guard lock(server->mu);
+    if (server->started || server->stopped)
+      return FailedPrecondition("the server was ", server->stopped ? "stopped" : "started", " before");
+    ASSIGN_OR_RETURN(server->server, Server::Start(server->runtime, server->cluster, server->task, server->options));
+    server->started = true;
+    return Status();
+  });
+}
+
+tw_status* tw_server_address(tw_server* server, tw_buffer** out_address) {
+  NEED(server);
+  NEED(out_address);
+  *out_address = nullptr;
+  return Guard([&]() -> Status {
+    std::lock_guard lock(server->mu);
+    if (!server->server) return FailedPrecondition("the server is not started");
+    *out_address = thalweg::MakeBuffer(server->server->address());
+    return Status();
+  });
+}
+
+tw_status* tw_server_stop(tw_server* server) {
+  NEED(server);
+  return Guard([&]() -> Status {
+    std::lock_guard lock(server->mu);
+    server->server.reset();
+    server->stopped = true;
+    server->changed.notify_all();
+    return Status();
+  });
+}
+
+tw_status* tw_server_join(tw_server* server, int64_t timeout_ns) {
+  NEED(server);
+  return Guard([&]() -> Status {
+    std::unique_lock lock(server->mu);
+    auto over = [&] { return server->stopped; };
+    if (timeout_ns <= 0) return server->changed.wait(lock, over), Status();
+    if (server->changed.wait_for(lock, std::chrono::nanoseconds(timeout_ns), over)) return Status();
+    return thalweg::Error(absl::StatusCode::kDeadlineExceeded, "the server runs on");
+  });
+}
+
+void tw_server_destroy(tw_server* server) {
+  if (!server) return;
+  (void)thalweg::FromC(tw_server_stop(server));  // nobody is left who could be told
+  delete server;
+}

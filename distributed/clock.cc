@@ -1,0 +1,72 @@
+#include "distributed/clock.h"
+
+#include <chrono>
+#include <utility>
+
+#include "framework/base/signals.h"
+
+namespace thalweg::distributed {
+
+SystemClock::SystemClock() : thread_([this] { Work(); }) {}
+
+SystemClock::~SystemClock() { Stop(); }
+
+void SystemClock::Stop() {
+  {
+    std::lock_guard lock(mu_);
+    stop_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+int64_t SystemClock::Now() const {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+uint64_t SystemClock::At(int64_t ns, std::function<void()> f) {
+  std::lock_guard lock(mu_);
+  const uint64_t name = ++names_;
+  const bool first = todo_.empty() || ns < todo_.begin()->first.first;
+  todo_.emplace(std::pair(ns, name), std::move(f));
+  times_.emplace(name, ns);
+  if (first) changed_.notify_all();
+  return name;
+}
+
+void SystemClock::Forget(uint64_t name) {
+  std::function<void()> dropped;  // ends outside the lock
+  std::lock_guard lock(mu_);
+  auto it = times_.find(name);
+  if (it == times_.end()) return;
+  auto entry = todo_.find({it->second, name});
+  dropped = std::move(entry->second);
+  todo_.erase(entry);
+  times_.erase(it);
+}
+
+void SystemClock::Work() {
+  LeaveSignalsToTheProgram();
+  std::unique_lock lock(mu_);
+  while (!stop_) {
+    if (todo_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
+    const auto first = todo_.begin();
+    const int64_t wait = first->first.first - Now();
+    if (wait > 0) {
+      changed_.wait_for(lock, std::chrono::nanoseconds(wait));
+      continue;
+    }
+    std::function<void()> f = std::move(first->second);
+    times_.erase(first->first.second);
+    todo_.erase(first);
+    lock.unlock();
+    f();
+    f = nullptr;
+    lock.lock();
+  }
+}
+
+}  // namespace thalweg::distributed

@@ -1,0 +1,59 @@
+// Which tasks a cluster has, and where each is reached. Read from JSON, as people write it or as TF_CONFIG has it:
+//     {"ps": ["unix:ps0"], "worker": ["unix:w0", "unix:w1"]}
+//     {"cluster": {"ps": ["10.0.0.1:2222"], "worker": {"3": "10.0.0.2:2222"}}, "task": {"type": "worker", "index": 3}}
+// Threads: values, no sharing.
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/status.h"
+
+namespace thalweg::distributed {
+
+struct TaskId {
+  std::string job;
+  int32_t index = 0;
+  auto operator<=>(const TaskId&) const = default;
+  std::string text() const;  // "/job:ps/task:0"
+};
+
+// "unix:name", "grpc:host:port", "scheme://rest"; "host:port" alone is grpc's.
+struct Address {
+  std::string scheme, rest;
+  std::string text() const;
+};
+StatusOr<Address> ParseAddress(std::string_view text);
+
+class ClusterSpec {
+ public:
+  struct Task {
+    TaskId id;
+    Address address;
+    std::string title() const;  // "task /job:ps/task:0 at unix:ps0"
+  };
+  // Errors: INVALID_ARGUMENT saying where and what; for two tasks of one address, too.
+  static StatusOr<ClusterSpec> Parse(std::string_view json);
+  const std::vector<Task>& tasks() const { return tasks_; }  // by job, then index
+  const Task* Find(const TaskId& id) const;                  // NULL: there is none
+  std::string text() const;                                  // JSON; Parse reads it back
+  std::string names() const;                                 // of all tasks, for messages
+
+ private:
+  friend StatusOr<struct TaskConfig> ParseTaskConfig(std::string_view json);
+  Status Add(Task task);
+  Status Check() const;
+  std::vector<Task> tasks_;
+};
+
+// A cluster, and who of it somebody is.
+struct TaskConfig {
+  ClusterSpec cluster;
+  std::optional<TaskId> task;
+};
+StatusOr<TaskConfig> ParseTaskConfig(std::string_view json);
+
+}  // namespace thalweg::distributed

@@ -1,0 +1,544 @@
+#include "distributed/cluster_session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "distributed/cluster_step.h"
+#include "distributed/server.h"
+#include "framework/base/dtype.h"
+#include "framework/base/shown.h"
+#include "framework/runtime/device.h"
+
+namespace thalweg::distributed {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kBeatEvery = kSecond;      // while steps run
+constexpr int64_t kSilence = 10 * kSecond;   // a task that says nothing for so long counts as lost
+constexpr int64_t kCallTime = 60 * kSecond;  // to open a session, to register a signature
+constexpr uint64_t kLargest = uint64_t{4} << 30;
+constexpr int kAttempts = 5;
+
+// Options that are the client's own business, or the server's.
+bool ForTasks(std::string_view text) {
+  for (std::string_view key :
+       {"target=", "target_timeout_ms=", "device=", "allow_files=", "trust_imported=", "step_timeout_ms=", "max_async_runs="}) {
+    if (text.substr(0, key.size()) == key) return false;
+  }
+  return true;
+}
+
+Status Closed() { return FailedPrecondition("the session is closed"); }
+
+}  // namespace
+
+// ---- Calls that are waited for ----
+
+struct ClusterSession::Waiting {
+  std::mutex mu;
+  std::condition_variable changed;
+  bool over = false;
+  Answered answer;
+};
+
+std::shared_ptr<ClusterSession::Waiting> ClusterSession::Ask(const Destination& to, Method method, const WireWriter& fields, Payload body,
+                                                             int64_t deadline) {
+  auto waiting = std::make_shared<Waiting>();
+  Call call;
+  call.to = to;
+  call.method = method;
+  call.fields = fields;
+  call.body = std::move(body);
+  call.deadline = deadline;
+  call.done = [waiting](const Reply& reply) {
+    std::lock_guard lock(waiting->mu);
+    waiting->answer = {reply.outcome, std::string(reply.fields), std::string(reply.body)};
+    waiting->over = true;
+    waiting->changed.notify_all();
+  };
+  messenger_->Start(std::move(call));
+  return waiting;
+}
+
+ClusterSession::Answered ClusterSession::Await(Waiting* waiting) {
+  std::unique_lock lock(waiting->mu);
+  waiting->changed.wait(lock, [&] { return waiting->over; });
+  return std::move(waiting->answer);
+}
+
+// ---- Beginning and end ----
+
+ClusterSession::ClusterSession(std::shared_ptr<Graph> graph, const SessionOptions& options)
+    : graph_(std::move(graph)), options_(options), id_(NewIncarnation()), clock_(std::make_unique<SystemClock>()) {}
+
+StatusOr<std::unique_ptr<ClusterSession>> ClusterSession::Create(std::shared_ptr<Graph> graph, const SessionOptions& options,
+                                                                 std::vector<std::string> texts) {
+  std::unique_ptr<ClusterSession> s(new ClusterSession(std::move(graph), options));
+  RETURN_IF_ERROR(s->Connect(std::move(texts)));
+  return s;
+}
+
+Status ClusterSession::Connect(std::vector<std::string> texts) {
+  for (std::string& text : texts) {
+    if (ForTasks(text)) texts_.push_back(std::move(text));
+  }
+  ASSIGN_OR_RETURN(const Address target, ParseAddress(options_.target));
+  ASSIGN_OR_RETURN(auto transport, FindTransport(&graph_->runtime(), target, false));
+  scheme_ = target.scheme;
+  auto nobody = [](std::shared_ptr<Incoming> request) {
+    request->Fail({Unimplemented("a client is asked for nothing; its address is no server's"), false});
+  };
+  ASSIGN_OR_RETURN(messenger_, Messenger::Create(std::move(transport), "", kLargest, clock_.get(), nobody));
+  const int64_t deadline = clock_->Now() + int64_t{options_.target_timeout_ms} * 1'000'000;
+  std::string cluster;
+  ASSIGN_OR_RETURN(const Hello hello, Greet({target.rest, StrCat("target ", target.text()), 0}, deadline, &cluster));
+  ASSIGN_OR_RETURN(cluster_, ClusterSpec::Parse(cluster));
+  int32_t self = -1;
+  for (const ClusterSpec::Task& t : cluster_.tasks()) {
+    if (t.id == TaskId{hello.job, hello.index}) self = int32_t(tasks_.size());
+    if (t.address.scheme != scheme_) {
+      return Unimplemented(t.title(), ": the target is reached by '", scheme_, "'; all tasks of a cluster must have one scheme");
+    }
+    tasks_.emplace_back().to = {t.address.rest, t.title(), 0};
+  }
+  if (self < 0) return InvalidArgument("target ", target.text(), " says that it is a task which its cluster has not");
+  ASSIGN_OR_RETURN(const DeviceSpec wish, ParseDeviceSpec(options_.device));
+  placement_ = std::make_unique<TaskPlacement>(graph_.get(), &cluster_, self, wish);
+  partition_ = std::make_unique<Partition>(graph_.get(), &cluster_, placement_.get(), wish);
+  return Status();
+}
+
+ClusterSession::~ClusterSession() {
+  Close().IgnoreError();  // cannot fail: it waits for what runs
+  if (messenger_) messenger_->Close();
+  clock_->Stop();
+}
+
+Status ClusterSession::Close() {
+  std::vector<std::shared_ptr<ClusterStep>> running;
+  std::vector<uint64_t> watches;
+  {
+    std::lock_guard lock(mu_);
+    closed_ = true;
+    for (auto& [id, step] : running_) running.push_back(step);
+    for (TaskState& t : tasks_) {
+      if (t.watch) watches.push_back(std::exchange(t.watch, 0));
+    }
+  }
+  for (auto& step : running) step->Fail({Error(absl::StatusCode::kCancelled, "the session is closed"), false}, true);
+  running.clear();
+  for (uint64_t watch : watches) messenger_->Cancel(watch);
+  std::unique_lock lock(mu_);
+  idle_.wait(lock, [this] { return running_.empty(); });
+  return Status();
+}
+
+// ---- Tasks ----
+
+// Asks again where nobody is there yet: tasks may start in any order.
+StatusOr<Hello> ClusterSession::Greet(const Destination& to, int64_t deadline, std::string* out_cluster) {
+  for (int64_t pause = 10'000'000;; pause = std::min(2 * pause, kSecond / 2)) {
+    Answered a = Await(Ask(to, Method::kHello, WireWriter(), {}, std::min(deadline, clock_->Now() + kSilence)).get());
+    if (a.outcome.status.ok()) {
+      auto hello = Hello::Get(a.fields);
+      if (!hello.ok()) return Prefix(hello.status(), StrCat(to.title, ":"));
+      if (out_cluster) *out_cluster = std::move(a.body);
+      return hello;
+    }
+    const auto code = a.outcome.status.code();
+    const bool later = code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kDeadlineExceeded;
+    if (!later || clock_->Now() + pause >= deadline) return a.outcome.status;
+    {
+      std::lock_guard lock(mu_);
+      if (closed_) return Closed();
+    }
+    std::this_thread::sleep_for(std::chrono::nanoseconds(pause));
+  }
+}
+
+// REQUIRES: prepare_mu_. The task knows the session afterwards.
+Status ClusterSession::Open(int32_t task, int64_t deadline) {
+  Destination to;
+  {
+    std::lock_guard lock(mu_);
+    TaskState& t = tasks_[size_t(task)];
+    if (closed_) return Closed();
+    if (t.open) return Status();
+    to = t.to;
+  }
+  to.incarnation = 0;
+  ASSIGN_OR_RETURN(const Hello hello, Greet(to, deadline, nullptr));
+  const TaskId& id = cluster_.tasks()[size_t(task)].id;
+  if (TaskId{hello.job, hello.index} != id) {
+    return FailedPrecondition(to.title, ": there is ", TaskId{hello.job, hello.index}.text(), "; do all processes have the same cluster?");
+  }
+  to.incarnation = hello.incarnation;
+  WireWriter w;
+  OpenRequest{id_, texts_}.Put(&w);
+  const int64_t until = clock_->Now() + kCallTime;
+  for (;;) {
+    const Status s = Await(Ask(to, Method::kOpen, w, {}, until).get()).outcome.status;
+    if (s.ok()) break;
+    // What it knows of this session is about to end: its watch was.
+    if (s.code() != absl::StatusCode::kAlreadyExists || clock_->Now() >= deadline) return s;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  {
+    std::lock_guard lock(mu_);
+    TaskState& t = tasks_[size_t(task)];
+    t.to = to;
+    t.version = hello.version;
+    t.open = true;
+  }
+  Watch(task, to);
+  return Status();
+}
+
+// Is answered only when the task is lost, or has no part in the session any more.
+void ClusterSession::Watch(int32_t task, const Destination& to) {
+  Call call;
+  call.to = to;
+  call.method = Method::kWatch;
+  SessionRequest{id_}.Put(&call.fields);
+  call.done = [this, task, incarnation = to.incarnation](const Reply& reply) {
+    {
+      std::lock_guard lock(mu_);
+      if (closed_ || tasks_[size_t(task)].to.incarnation != incarnation) return;
+    }
+    TaskFailed(task, reply.outcome.status);
+  };
+  std::lock_guard lock(mu_);
+  if (!closed_) tasks_[size_t(task)].watch = messenger_->Start(std::move(call));
+}
+
+void ClusterSession::Lose(int32_t task) {
+  uint64_t watch;
+  {
+    std::lock_guard lock(mu_);
+    TaskState& t = tasks_[size_t(task)];
+    if (!t.open) return;
+    t.open = false;
+    t.forgot = true;
+    t.to.incarnation = 0;
+    watch = std::exchange(t.watch, 0);
+    std::erase_if(prepared_, [&](const auto& entry) {
+      const auto& all = entry.second.prepared->tasks;
+      return std::any_of(all.begin(), all.end(), [&](const Prepared::Task& p) { return p.task == task; });
+    });
+  }
+  if (watch) messenger_->Cancel(watch);
+}
+
+void ClusterSession::TaskFailed(int32_t task, const Status& why) {
+  std::vector<std::shared_ptr<ClusterStep>> running;
+  {
+    std::lock_guard lock(mu_);
+    for (auto& [id, step] : running_) running.push_back(step);
+  }
+  for (auto& step : running) step->TaskFailed(task, why);
+  Lose(task);
+}
+
+// ---- Signs of life ----
+
+void ClusterSession::Beat() {
+  std::vector<std::pair<int32_t, Destination>> ask;
+  {
+    std::lock_guard lock(mu_);
+    beating_ = !running_.empty() && !closed_;
+    if (!beating_) return;
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      TaskState& t = tasks_[i];
+      const bool used = std::any_of(running_.begin(), running_.end(), [&](const auto& r) { return r.second->Uses(int32_t(i)); });
+      if (!t.open || t.beating || !used) continue;
+      t.beating = true;
+      ask.emplace_back(int32_t(i), t.to);
+    }
+  }
+  for (const auto& entry : ask) {
+    Call call;
+    call.to = entry.second;
+    call.deadline = clock_->Now() + kSilence;
+    call.done = [this, task = entry.first](const Reply& reply) { AnswerOfBeat(task, reply); };
+    messenger_->Start(std::move(call));
+  }
+  clock_->At(clock_->Now() + kBeatEvery, [this] { Beat(); });
+}
+
+void ClusterSession::AnswerOfBeat(int32_t task, const Reply& reply) {
+  {
+    std::lock_guard lock(mu_);
+    tasks_[size_t(task)].beating = false;
+    if (closed_) return;
+  }
+  Status s = reply.outcome.status;
+  if (s.ok()) return;
+  if (s.code() == absl::StatusCode::kDeadlineExceeded) {
+    s = Error(absl::StatusCode::kUnavailable, Message(s), " (", kSilence / kSecond, " s): it counts as lost");
+  }
+  TaskFailed(task, s);
+}
+
+// ---- Signatures ----
+
+ClusterSession::SpecKey ClusterSession::KeyOf(const CallableSpec& spec) {
+  SpecKey key;
+  for (const auto* list : {&spec.feeds, &spec.fetches}) {
+    key.push_back(list->size());
+    for (const Edge& e : *list) {
+      key.push_back(reinterpret_cast<uintptr_t>(e.node));
+      key.push_back(uint64_t(e.port));
+    }
+  }
+  for (const Node* n : spec.targets) key.push_back(reinterpret_cast<uintptr_t>(n));
+  return key;
+}
+
+Status ClusterSession::Check(const CallableSpec& spec) const {
+  auto own = [&](const Node* n) { return n && n->id() < graph_->size() && graph_->node(n->id()) == n; };
+  for (const auto* list : {&spec.feeds, &spec.fetches}) {
+    for (const Edge& e : *list) {
+      if (!own(e.node)) return InvalidArgument("a feed or fetch is not of this session's graph");
+      if (e.port < 0 || e.port >= e.node->n_out()) return InvalidArgument("'", Shown(e.node->name()), "' has no output ", e.port);
+    }
+  }
+  std::set<std::pair<const Node*, int32_t>> fed;
+  for (const Edge& e : spec.feeds) {
+    if (!fed.emplace(e.node, e.port).second) return InvalidArgument("'", Shown(e.text()), "' is fed twice");
+    if (e.node->out_type(e.port) == TW_RESOURCE) return InvalidArgument("'", Shown(e.text()), "' is resource and cannot be fed");
+  }
+  for (const Node* n : spec.targets) {
+    if (!own(n)) return InvalidArgument("a target is not of this session's graph");
+  }
+  return Status();
+}
+
+Status ClusterSession::CheckFeeds(const CallableSpec& spec, const Tensor* feeds) const {
+  for (size_t i = 0; i < spec.feeds.size(); ++i) {
+    const Edge& e = spec.feeds[i];
+    if (!feeds[i]) return InvalidArgument("the feed of '", Shown(e.text()), "' is missing");
+    const uint32_t want = e.node->out_type(e.port);
+    if (feeds[i].dtype() != BaseType(want)) {
+      return InvalidArgument("the feed of '", Shown(e.text()), "' is ", DTypeName(feeds[i].dtype()), " but must be ", DTypeName(want));
+    }
+    const Shape& shape = e.node->shape(e.port);
+    if (shape.Admits(feeds[i].shape())) continue;
+    return InvalidArgument("the feed of '", Shown(e.text()), "' has shape ", feeds[i].shape().text(), " but must fit ", shape.text());
+  }
+  return Status();
+}
+
+StatusOr<std::shared_ptr<const Prepared>> ClusterSession::Find(const CallableSpec& spec) {
+  {
+    std::lock_guard lock(mu_);
+    if (closed_) return Closed();
+    if (auto found = FindLocked(spec)) return found;
+  }
+  return Prepare(spec);
+}
+
+std::shared_ptr<const Prepared> ClusterSession::FindLocked(const CallableSpec& spec) {
+  auto it = prepared_.find(KeyOf(spec));
+  if (it == prepared_.end()) return nullptr;
+  it->second.used = ++uses_;
+  return it->second.prepared;
+}
+
+void ClusterSession::Keep(const CallableSpec& spec, std::shared_ptr<const Prepared> prepared) {
+  std::vector<std::shared_ptr<const Prepared>> dropped;
+  {
+    std::lock_guard lock(mu_);
+    prepared_[KeyOf(spec)] = {std::move(prepared), ++uses_};
+    while (prepared_.size() > options_.max_plans) {
+      auto oldest = prepared_.end();
+      for (auto it = prepared_.begin(); it != prepared_.end(); ++it) {
+        const bool idle = it->second.prepared.use_count() == 1;  // no step has it
+        if (idle && (oldest == prepared_.end() || it->second.used < oldest->second.used)) oldest = it;
+      }
+      if (oldest == prepared_.end()) break;
+      dropped.push_back(std::move(oldest->second.prepared));
+      prepared_.erase(oldest);
+    }
+  }
+  for (const auto& p : dropped) {
+    for (const Prepared::Task& t : p->tasks) {
+      Call call;
+      call.to = t.to;
+      call.method = Method::kForget;
+      HandleMessage{id_, t.handle}.Put(&call.fields);
+      call.deadline = clock_->Now() + kCallTime;
+      call.done = [](const Reply&) {};  // a task that is lost has forgotten it
+      messenger_->Start(std::move(call));
+    }
+  }
+}
+
+// REQUIRES: prepare_mu_.
+void ClusterSession::DropForgotten() {
+  std::lock_guard lock(mu_);
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    if (std::exchange(tasks_[i].forgot, false)) partition_->Forget(int32_t(i));
+  }
+}
+
+StatusOr<std::shared_ptr<const Prepared>> ClusterSession::Prepare(const CallableSpec& spec) {
+  RETURN_IF_ERROR(Check(spec));
+  std::lock_guard one_at_a_time(prepare_mu_);
+  const int64_t deadline = clock_->Now() + int64_t{options_.target_timeout_ms} * 1'000'000;
+  placement_->Update();
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    {
+      std::lock_guard lock(mu_);
+      if (auto found = FindLocked(spec)) return found;
+    }
+    DropForgotten();
+    ASSIGN_OR_RETURN(Parts parts, partition_->Split(spec));
+    auto prepared = std::make_shared<Prepared>();
+    ASSIGN_OR_RETURN(const bool told, Tell(&parts, deadline, prepared.get()));
+    if (!told) continue;
+    prepared->fetches = parts.fetches;
+    bool forgot = false;
+    {
+      std::lock_guard lock(mu_);
+      for (const Part& part : parts.parts) forgot = forgot || tasks_[size_t(part.task)].forgot;
+    }
+    if (forgot) continue;
+    Keep(spec, prepared);
+    return std::shared_ptr<const Prepared>(std::move(prepared));
+  }
+  return Error(absl::StatusCode::kUnavailable, "tasks of the cluster come and go too fast for a signature to be registered; run again");
+}
+
+StatusOr<bool> ClusterSession::OpenAll(const Parts& parts, int64_t deadline) {
+  for (const Part& part : parts.parts) RETURN_IF_ERROR(Open(part.task, deadline));
+  std::lock_guard lock(mu_);
+  return std::none_of(parts.parts.begin(), parts.parts.end(), [&](const Part& p) {
+    const TaskState& t = tasks_[size_t(p.task)];
+    return t.forgot || !t.open;
+  });
+}
+
+StatusOr<bool> ClusterSession::Tell(Parts* parts, int64_t deadline, Prepared* to) {
+  ASSIGN_OR_RETURN(const bool open, OpenAll(*parts, deadline));
+  if (!open) return false;
+  {
+    std::lock_guard lock(mu_);
+    for (Part& part : parts->parts) {
+      for (const auto& [key, task] : part.comes) {
+        const Destination& from = tasks_[size_t(task)].to;
+        part.piece.sources.push_back({key, from.address, from.title, from.incarnation});
+      }
+      to->tasks.push_back({part.task, tasks_[size_t(part.task)].to, 0, part.feeds, part.piece.fetches.size()});
+    }
+  }
+  std::vector<std::shared_ptr<Waiting>> waiting;
+  WireWriter w;
+  SessionRequest{id_}.Put(&w);
+  const int64_t until = clock_->Now() + kCallTime;
+  for (size_t i = 0; i < parts->parts.size(); ++i) {
+    waiting.push_back(Ask(to->tasks[i].to, Method::kRegister, w, Payload::Of(parts->parts[i].piece.Put()), until));
+  }
+  Status failure;
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    const Answered a = Await(waiting[i].get());
+    const auto handle = a.outcome.status.ok() ? HandleMessage::Get(a.fields) : StatusOr<HandleMessage>(a.outcome.status);
+    if (handle.ok()) to->tasks[i].handle = handle->handle;
+    if (handle.ok() || !failure.ok()) continue;
+    failure = handle.status();
+    if (failure.code() != absl::StatusCode::kNotFound) continue;
+    std::lock_guard lock(mu_);
+    failure = WithMessage(failure, StrCat(Message(failure), " (the task runs version ", tasks_[size_t(to->tasks[i].task)].version, ")"));
+  }
+  if (failure.ok()) {
+    for (const Part& part : parts->parts) partition_->Told(part);
+    return true;
+  }
+  for (const Part& part : parts->parts) Lose(part.task);  // who knows how far they came
+  return failure;
+}
+
+// ---- Steps ----
+
+void ClusterSession::Enter(const std::shared_ptr<ClusterStep>& step) {
+  bool beat;
+  {
+    std::lock_guard lock(mu_);
+    step->id_ = ++steps_;
+    running_.emplace(step->id_, step);
+    beat = !std::exchange(beating_, true);
+  }
+  if (beat) clock_->At(clock_->Now() + kBeatEvery, [this] { Beat(); });
+}
+
+void ClusterSession::Leave(uint64_t step) {
+  std::shared_ptr<ClusterStep> gone;  // ends outside the lock
+  std::lock_guard lock(mu_);
+  auto it = running_.find(step);
+  if (it == running_.end()) return;
+  gone = std::move(it->second);
+  running_.erase(it);
+  if (running_.empty()) idle_.notify_all();
+}
+
+void ClusterSession::Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) {
+  for (size_t k = 0; k < spec.fetches.size(); ++k) fetches[k].reset();
+  if (options.stats) return done(Unimplemented("steps over several processes have no statistics yet; run without"));
+  const int64_t time = options.deadline_ns > 0 ? options.deadline_ns : int64_t{options_.step_timeout_ms} * 1'000'000;
+  const int64_t deadline = time ? clock_->Now() + time : 0;
+  auto prepared = Find(spec);
+  Status s = prepared.status();
+  if (s.ok()) s = CheckFeeds(spec, feeds);
+  if (!s.ok()) return done(std::move(s));
+  auto step_of = std::make_shared<std::weak_ptr<ClusterStep>>();
+  auto step = std::make_shared<ClusterStep>(this, *prepared, deadline, options.cancel,
+                                            [feeds, fetches, step_of, done = std::move(done)](Status status) {
+                                              if (auto self = step_of->lock(); self && status.ok()) {
+                                                const auto& from = self->prepared().fetches;
+                                                for (size_t k = 0; k < from.size(); ++k) {
+                                                  const auto [part, at] = from[k];
+                                                  fetches[k] = part < 0 ? feeds[at] : self->results()[size_t(part)][size_t(at)];
+                                                }
+                                              }
+                                              done(std::move(status));
+                                            });
+  *step_of = step;
+  step->Begin(feeds);
+}
+
+Status ClusterSession::Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
+  Waiting waiting;
+  Start(spec, feeds, options, fetches, [&waiting](Status s) {
+    std::lock_guard lock(waiting.mu);
+    waiting.answer.outcome.status = std::move(s);
+    waiting.over = true;
+    waiting.changed.notify_all();
+  });
+  return Await(&waiting).outcome.status;
+}
+
+Status ClusterSession::StartAsync(std::function<void()> work) {
+  {
+    std::lock_guard lock(mu_);
+    if (closed_) return Closed();
+    ++async_;
+  }
+  graph_->runtime().pool().Blocking(std::move(work));
+  return Status();
+}
+
+void ClusterSession::EndAsync() {
+  std::lock_guard lock(mu_);
+  --async_;
+}
+
+SessionReport ClusterSession::Report() const {
+  std::lock_guard lock(mu_);
+  SessionReport r;
+  r.steps = steps_;
+  r.signatures = prepared_.size();
+  return r;
+}
+
+}  // namespace thalweg::distributed

@@ -1,0 +1,164 @@
+#include "distributed/cluster_step.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "distributed/messages.h"
+
+namespace thalweg::distributed {
+namespace {
+
+constexpr int64_t kGrace = 1'000'000'000;  // nanoseconds for tasks to say what they know, once a step has failed
+constexpr int64_t kLook = 10'000'000;      // between two looks at the client's wish to stop
+constexpr int64_t kAbortTime = 10'000'000'000;
+
+}  // namespace
+
+ClusterStep::ClusterStep(ClusterSession* session, std::shared_ptr<const Prepared> prepared, int64_t deadline, const CancelToken* cancel,
+                         std::function<void(Status)> done)
+    : session_(session), prepared_(std::move(prepared)), deadline_(deadline), cancel_(cancel), done_(std::move(done)) {
+  answered_.assign(prepared_->tasks.size(), false);
+  results_.resize(prepared_->tasks.size());
+  open_ = prepared_->tasks.size();
+}
+
+bool ClusterStep::Uses(int32_t task) const {
+  return std::any_of(prepared_->tasks.begin(), prepared_->tasks.end(), [&](const Prepared::Task& t) { return t.task == task; });
+}
+
+void ClusterStep::Begin(const Tensor* feeds) {
+  std::vector<Payload> bodies;
+  for (const Prepared::Task& t : prepared_->tasks) {
+    std::vector<Tensor> mine;
+    for (int32_t f : t.feeds) mine.push_back(feeds[f]);
+    WireWriter w;
+    if (Status s = PutTensors(mine.data(), mine.size(), &w); !s.ok()) {
+      std::lock_guard lock(mu_);
+      failure_ = {s, false};
+      break;
+    }
+    bodies.push_back(Payload::Of(w.Take()));
+  }
+  session_->Enter(shared_from_this());
+  if (bodies.size() < prepared_->tasks.size() || bodies.empty()) return Finish();
+  Clock& clock = *session_->clock_;
+  uint64_t oldest;
+  {
+    std::lock_guard lock(session_->mu_);
+    oldest = session_->running_.begin()->first;
+  }
+  const int64_t left = deadline_ ? std::max<int64_t>(deadline_ - clock.Now(), 1) : 0;
+  for (size_t i = 0; i < prepared_->tasks.size(); ++i) {
+    const Prepared::Task& t = prepared_->tasks[i];
+    Call call;
+    call.to = t.to;
+    call.method = Method::kRun;
+    RunRequest{session_->id_, t.handle, id_, oldest, left}.Put(&call.fields);
+    call.body = std::move(bodies[i]);
+    call.done = [self = shared_from_this(), i](const Reply& reply) { self->Answered(i, reply); };
+    session_->messenger_->Start(std::move(call));
+  }
+  if (deadline_ || cancel_) Tick();
+}
+
+// Looks whether it is time to end.
+void ClusterStep::Tick() {
+  Clock& clock = *session_->clock_;
+  const int64_t now = clock.Now();
+  if (cancel_ && cancel_->cancelled()) return Fail({Error(absl::StatusCode::kCancelled, "the run was cancelled"), false}, true);
+  if (deadline_ && now >= deadline_) {
+    std::string who;
+    {
+      std::lock_guard lock(mu_);
+      who = StillOut();
+    }
+    return Fail({Error(absl::StatusCode::kDeadlineExceeded, "the time of the run is over; not done yet: ", who), false}, true);
+  }
+  const int64_t next = cancel_ ? (deadline_ ? std::min(deadline_, now + kLook) : now + kLook) : deadline_;
+  std::lock_guard lock(mu_);
+  if (!over_)
+    timer_ = clock.At(next, [weak = weak_from_this()] {
+      if (auto self = weak.lock()) self->Tick();
+    });
+}
+
+std::string ClusterStep::StillOut() const {
+  std::string all;
+  for (size_t i = 0; i < answered_.size(); ++i) {
+    if (!answered_[i]) all += StrCat(all.empty() ? "" : ", ", prepared_->tasks[i].to.title);
+  }
+  return all;
+}
+
+void ClusterStep::Answered(size_t part, const Reply& reply) {
+  const Prepared::Task& t = prepared_->tasks[part];
+  Outcome outcome = reply.outcome;
+  std::vector<Tensor> results;
+  if (outcome.status.ok()) {
+    auto tensors = GetTensors(reply.body);
+    if (tensors.ok() && tensors->size() != t.n_fetches) tensors = InvalidArgument(tensors->size(), " values for ", t.n_fetches, " fetches");
+    if (tensors.ok()) results = *std::move(tensors);
+    if (!tensors.ok()) outcome.status = Prefix(tensors.status(), StrCat(t.to.title, ":"));
+  }
+  const auto code = outcome.status.code();
+  if (!reply.reached && code == absl::StatusCode::kUnavailable) session_->Lose(t.task);
+  if (reply.reached && !outcome.consequence && code == absl::StatusCode::kAborted) session_->Lose(t.task);
+  bool last;
+  {
+    std::lock_guard lock(mu_);
+    answered_[part] = true;
+    results_[part] = std::move(results);
+    last = --open_ == 0;
+  }
+  if (!outcome.status.ok()) Fail(outcome, false);
+  if (last) Finish();
+}
+
+void ClusterStep::TaskFailed(int32_t task, const Status& why) {
+  if (Uses(task)) Fail({why, false}, false);
+}
+
+void ClusterStep::Fail(const Outcome& why, bool now) {
+  bool first;
+  std::vector<size_t> told;
+  {
+    std::lock_guard lock(mu_);
+    if (over_) return;
+    first = failure_.status.ok();
+    if (first || (failure_.consequence && !why.consequence)) failure_ = why;
+    for (size_t i = 0; first && i < answered_.size(); ++i) told.push_back(i);
+  }
+  for (size_t i : told) {
+    Call call;
+    call.to = prepared_->tasks[i].to;
+    call.method = Method::kAbort;
+    AbortRequest{session_->id_, id_, why.status}.Put(&call.fields);
+    call.deadline = session_->clock_->Now() + kAbortTime;
+    call.done = [](const Reply&) {};  // a task that does not hear of it is lost, and finds out by itself
+    session_->messenger_->Start(std::move(call));
+  }
+  if (now) return Finish();
+  if (first) {
+    session_->clock_->At(session_->clock_->Now() + kGrace, [weak = weak_from_this()] {
+      if (auto self = weak.lock()) self->Finish();
+    });
+  }
+}
+
+void ClusterStep::Finish() {
+  std::function<void(Status)> done;
+  uint64_t timer;
+  Status s;
+  {
+    std::lock_guard lock(mu_);
+    if (std::exchange(over_, true)) return;
+    done = std::move(done_);
+    timer = timer_;
+    s = failure_.status;
+  }
+  if (timer) session_->clock_->Forget(timer);
+  session_->Leave(id_);  // whoever is told may end the session
+  done(std::move(s));
+}
+
+}  // namespace thalweg::distributed

@@ -1,0 +1,51 @@
+// ClusterStep: one step over several tasks, as its client sees it: a request to each task, and what becomes of them. The first failure that
+// does not follow from another one is the step's; all tasks are told of it. Threads: any; held by the calls that are under way.
+#pragma once
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "distributed/cluster_session.h"
+
+namespace thalweg::distributed {
+
+class ClusterStep final : public std::enable_shared_from_this<ClusterStep> {
+ public:
+  // done: called once, on whatever thread brings the end.
+  ClusterStep(ClusterSession* session, std::shared_ptr<const Prepared> prepared, int64_t deadline, const CancelToken* cancel,
+              std::function<void(Status)> done);
+  // feeds are read before this returns.
+  void Begin(const Tensor* feeds);
+  // Ends all of it, unless it is over. task: whose failure it is; -1: the client's own. now: without waiting for what the tasks say.
+  void Fail(const Outcome& why, bool now);
+  // A task is lost, or was restarted.
+  void TaskFailed(int32_t task, const Status& why);
+  bool Uses(int32_t task) const;
+  // After a good end: fetch k.
+  std::vector<std::vector<Tensor>>& results() { return results_; }
+  const Prepared& prepared() const { return *prepared_; }
+
+ private:
+  friend class ClusterSession;
+  void Answered(size_t part, const Reply& reply);
+  void Tick();
+  void Finish();
+  std::string StillOut() const;
+
+  ClusterSession* const session_;
+  const std::shared_ptr<const Prepared> prepared_;
+  const int64_t deadline_;
+  const CancelToken* cancel_;
+  std::mutex mu_;
+  std::function<void(Status)> done_;
+  std::vector<bool> answered_;
+  std::vector<std::vector<Tensor>> results_;
+  size_t open_ = 0;
+  uint64_t id_ = 0, timer_ = 0;
+  Outcome failure_;
+  bool over_ = false;
+};
+
+}  // namespace thalweg::distributed

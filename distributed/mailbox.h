@@ -1,0 +1,51 @@
+// Mailbox: the values that steps of this process have for others. A value is found by its key, once, whichever side comes first: it waits
+// here until somebody asks for it, or the question waits until it is there. What takes no part any more (a step that failed, or that is
+// over everywhere) is answered so at once. Threads: any.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "distributed/messenger.h"
+#include "framework/tensor/tensor.h"
+
+namespace thalweg::distributed {
+
+class Mailbox {
+ public:
+  // From now on the session's values are taken, and asked for.
+  void Open(uint64_t session);
+  // All of it is over. Errors as of Abort.
+  void Close(uint64_t session, const Status& why);
+  // ABORTED if the step is over, with the reason; ALREADY_EXISTS for a key that was used.
+  Status Put(uint64_t session, uint64_t step, const std::string& key, Tensor value);
+  // Answers it, now or later.
+  void Ask(uint64_t session, uint64_t step, const std::string& key, std::shared_ptr<Incoming> request);
+  // What waits for values of the step is answered with `why`, as a consequence; what waits to be asked for goes.
+  void Abort(uint64_t session, uint64_t step, const Status& why);
+  // Steps before this one are over everywhere.
+  void Forget(uint64_t session, uint64_t oldest);
+  // Values that nobody has asked for, and questions, of all sessions.
+  uint64_t size() const;
+
+ private:
+  struct Box {
+    Status over;  // not ok: the step is aborted
+    std::map<std::string, Tensor> values;
+    std::map<std::string, std::shared_ptr<Incoming>> asked;
+  };
+  struct Session {
+    uint64_t oldest = 0;
+    std::map<uint64_t, Box> boxes;  // by step
+  };
+  static void Answer(Incoming* request, const Tensor& value);
+  void Leave(uint64_t session, uint64_t step, const std::string& key, const Incoming* request);
+  mutable std::mutex mu_;
+  std::unordered_map<uint64_t, Session> sessions_;
+};
+
+}  // namespace thalweg::distributed

@@ -1,0 +1,182 @@
+#include "distributed/messages.h"
+
+#include <algorithm>
+
+#include "thalweg/plugin/transport.h"
+
+namespace thalweg::distributed {
+namespace {
+
+constexpr uint8_t kConsequence = 1;
+constexpr size_t kMostText = 2000;  // of a failure, so that it fits into a head
+
+uint8_t CodeOf(const Status& s) { return uint8_t(s.code()); }
+bool IsCode(uint8_t code) { return code <= uint8_t(absl::StatusCode::kUnauthenticated); }
+
+Status MakeStatus(uint8_t code, std::string_view text) { return Error(static_cast<absl::StatusCode>(code), text); }
+
+}  // namespace
+
+std::string PutRequest(Method method, uint64_t incarnation, const WireWriter& fields) {
+  WireWriter w;
+  w.Number(kProtocol);
+  w.Number(uint8_t(method));
+  w.Number(incarnation);
+  w.Raw(fields.bytes().data(), fields.bytes().size());
+  return w.Take();
+}
+
+StatusOr<RequestHead> GetRequest(std::string_view head) {
+  WireReader r(head);
+  const auto version = r.Number<uint8_t>();
+  RequestHead out;
+  const auto method = r.Number<uint8_t>();
+  out.method = Method(method);
+  out.incarnation = r.Number<uint64_t>();
+  out.fields = r.rest();
+  if (!r.ok()) return InvalidArgument("a request is cut short");
+  if (version != kProtocol) {
+    return FailedPrecondition("a request of protocol version ", int(version), ", but this runtime speaks ", int(kProtocol),
+                              "; use one version of the runtime in all processes");
+  }
+  if (method < uint8_t(Method::kHello) || method > uint8_t(Method::kForget)) {
+    return InvalidArgument("a request for method ", int(method), ", which there is not");
+  }
+  return out;
+}
+
+std::string PutAnswer(const WireWriter& fields) {
+  WireWriter w;
+  w.Number(uint8_t{0});
+  w.Number(uint8_t{0});
+  w.Raw(fields.bytes().data(), fields.bytes().size());
+  return w.Take();
+}
+
+std::string PutFailure(const Outcome& outcome) {
+  WireWriter w;
+  w.Number(CodeOf(outcome.status));
+  w.Number(uint8_t(outcome.consequence ? kConsequence : 0));
+  w.Text(Message(outcome.status).substr(0, kMostText));
+  return w.Take();
+}
+
+StatusOr<Outcome> GetAnswer(std::string_view head, std::string_view* fields) {
+  WireReader r(head);
+  const auto code = r.Number<uint8_t>();
+  const auto flags = r.Number<uint8_t>();
+  *fields = {};
+  if (!r.ok() || !IsCode(code)) return InvalidArgument("an answer has no code");
+  if (code == 0) {
+    *fields = r.rest();
+    return Outcome();
+  }
+  const std::string_view text = r.Text();
+  if (!r.ok()) return InvalidArgument("the text of a failure is cut short");
+  return Outcome{MakeStatus(code, text), (flags & kConsequence) != 0};
+}
+
+void Hello::Put(WireWriter* to) const {
+  to->Text(job);
+  to->Number(index);
+  to->Number(incarnation);
+  to->Text(version);
+  to->Number(steps);
+  to->Number(sessions);
+}
+StatusOr<Hello> Hello::Get(std::string_view fields) {
+  WireReader r(fields);
+  Hello m;
+  m.job = r.Text();
+  m.index = r.Number<int32_t>();
+  m.incarnation = r.Number<uint64_t>();
+  m.version = r.Text();
+  m.steps = r.Number<uint64_t>();
+  m.sessions = r.Number<uint64_t>();
+  RETURN_IF_ERROR(r.End("what a task says of itself"));
+  return m;
+}
+
+void OpenRequest::Put(WireWriter* to) const {
+  to->Number(session);
+  to->Texts(options);
+}
+StatusOr<OpenRequest> OpenRequest::Get(std::string_view fields) {
+  WireReader r(fields);
+  OpenRequest m;
+  m.session = r.Number<uint64_t>();
+  m.options = r.Texts();
+  RETURN_IF_ERROR(r.End("a request to open a session"));
+  return m;
+}
+
+void SessionRequest::Put(WireWriter* to) const { to->Number(session); }
+StatusOr<SessionRequest> SessionRequest::Get(std::string_view fields) {
+  WireReader r(fields);
+  SessionRequest m;
+  m.session = r.Number<uint64_t>();
+  RETURN_IF_ERROR(r.End("a request about a session"));
+  return m;
+}
+
+void HandleMessage::Put(WireWriter* to) const {
+  to->Number(session);
+  to->Number(handle);
+}
+StatusOr<HandleMessage> HandleMessage::Get(std::string_view fields) {
+  WireReader r(fields);
+  HandleMessage m;
+  m.session = r.Number<uint64_t>();
+  m.handle = r.Number<uint64_t>();
+  RETURN_IF_ERROR(r.End("the name of a signature"));
+  return m;
+}
+
+void RunRequest::Put(WireWriter* to) const {
+  for (uint64_t v : {session, handle, step, oldest}) to->Number(v);
+  to->Number(time_left);
+}
+StatusOr<RunRequest> RunRequest::Get(std::string_view fields) {
+  WireReader r(fields);
+  RunRequest m;
+  for (uint64_t* v : {&m.session, &m.handle, &m.step, &m.oldest}) *v = r.Number<uint64_t>();
+  m.time_left = std::max<int64_t>(r.Number<int64_t>(), 0);
+  RETURN_IF_ERROR(r.End("a request to run"));
+  return m;
+}
+
+void ReceiveRequest::Put(WireWriter* to) const {
+  to->Number(session);
+  to->Number(step);
+  to->Text(key);
+}
+StatusOr<ReceiveRequest> ReceiveRequest::Get(std::string_view fields) {
+  WireReader r(fields);
+  ReceiveRequest m;
+  m.session = r.Number<uint64_t>();
+  m.step = r.Number<uint64_t>();
+  m.key = r.Text();
+  RETURN_IF_ERROR(r.End("a request for a value"));
+  return m;
+}
+
+void AbortRequest::Put(WireWriter* to) const {
+  to->Number(session);
+  to->Number(step);
+  to->Number(CodeOf(why));
+  to->Text(Message(why).substr(0, kMostText));
+}
+StatusOr<AbortRequest> AbortRequest::Get(std::string_view fields) {
+  WireReader r(fields);
+  AbortRequest m;
+  m.session = r.Number<uint64_t>();
+  m.step = r.Number<uint64_t>();
+  const auto code = r.Number<uint8_t>();
+  const std::string_view text = r.Text();
+  RETURN_IF_ERROR(r.End("a request to end a step"));
+  if (code == 0 || !IsCode(code)) return InvalidArgument("a request to end a step has code ", int(code));
+  m.why = MakeStatus(code, text);
+  return m;
+}
+
+}  // namespace thalweg::distributed

@@ -1,0 +1,99 @@
+// What processes of a cluster say to each other. Each message is a head, encoded here, and maybe a body, which the one who sends it makes.
+// A request's head: version, method, the incarnation that it is meant for, then the method's fields. An answer's head: a code, flags, then
+// the failure's text or the method's fields. Whoever reads one gets INVALID_ARGUMENT for bytes that are none.
+// Threads: values, no sharing.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "distributed/wire.h"
+#include "framework/base/status.h"
+
+namespace thalweg::distributed {
+
+constexpr uint8_t kProtocol = 1;
+
+enum class Method : uint8_t {
+  kHello = 1,     // who are you? Also the sign of life that is asked for while steps run
+  kOpen = 2,      // a session of a client
+  kWatch = 3,     // answered when the session ends here; the session ends when nobody waits for the answer any more
+  kRegister = 4,  // nodes and a signature; the body is a PieceMessage
+  kRun = 5,       // a step of a signature; the body holds the feeds, the answer's body the fetches
+  kReceive = 6,   // a value of a step, from another worker
+  kAbort = 7,     // a step is over because it failed elsewhere
+  kForget = 8     // a signature is not run any more
+};
+
+struct RequestHead {
+  Method method = Method::kHello;
+  uint64_t incarnation = 0;  // of the process that is meant; 0: whoever is there
+  std::string_view fields;   // of the method
+};
+std::string PutRequest(Method method, uint64_t incarnation, const WireWriter& fields);
+StatusOr<RequestHead> GetRequest(std::string_view head);
+
+// consequence: not the cause of a step's failure, but of another one.
+struct Outcome {
+  Status status;
+  bool consequence = false;
+};
+std::string PutAnswer(const WireWriter& fields);
+std::string PutFailure(const Outcome& outcome);
+// fields: what stands behind; for a failure nothing.
+StatusOr<Outcome> GetAnswer(std::string_view head, std::string_view* fields);
+
+struct Hello {
+  std::string job;
+  int32_t index = 0;
+  uint64_t incarnation = 0;
+  std::string version;  // of the runtime
+  uint64_t steps = 0, sessions = 0;
+  void Put(WireWriter* to) const;
+  static StatusOr<Hello> Get(std::string_view fields);
+};
+
+// The options of a session, "key=value".
+struct OpenRequest {
+  uint64_t session = 0;
+  std::vector<std::string> options;
+  void Put(WireWriter* to) const;
+  static StatusOr<OpenRequest> Get(std::string_view fields);
+};
+
+struct SessionRequest {  // of kWatch and kRegister
+  uint64_t session = 0;
+  void Put(WireWriter* to) const;
+  static StatusOr<SessionRequest> Get(std::string_view fields);
+};
+
+struct HandleMessage {  // the answer to kRegister; the request kForget
+  uint64_t session = 0, handle = 0;
+  void Put(WireWriter* to) const;
+  static StatusOr<HandleMessage> Get(std::string_view fields);
+};
+
+struct RunRequest {
+  uint64_t session = 0, handle = 0, step = 0;
+  uint64_t oldest = 0;    // steps of the session before this one are over everywhere
+  int64_t time_left = 0;  // nanoseconds; 0: any
+  void Put(WireWriter* to) const;
+  static StatusOr<RunRequest> Get(std::string_view fields);
+};
+
+struct ReceiveRequest {
+  uint64_t session = 0, step = 0;
+  std::string key;
+  void Put(WireWriter* to) const;
+  static StatusOr<ReceiveRequest> Get(std::string_view fields);
+};
+
+struct AbortRequest {
+  uint64_t session = 0, step = 0;
+  Status why;
+  void Put(WireWriter* to) const;
+  static StatusOr<AbortRequest> Get(std::string_view fields);
+};
+
+}  // namespace thalweg::distributed

@@ -1,0 +1,377 @@
+#include "distributed/messenger.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "framework/base/shown.h"
+
+namespace thalweg::distributed {
+namespace {
+
+Status Unavailable(std::string_view a, std::string_view b) { return Error(absl::StatusCode::kUnavailable, a, b); }
+
+tw_status* AppendTo(tw_sink* sink, const void* bytes, uint64_t n) {
+  return Guard([&] {
+    static_cast<std::string*>(sink->user)->append(static_cast<const char*>(bytes), size_t(n));
+    return Status();
+  });
+}
+
+}  // namespace
+
+// A connection. The transport's calls may be made with the messenger's lock held: they do not block and do not call back.
+struct Messenger::Peer {
+  const TransportRole* transport = nullptr;
+  void* handle = nullptr;
+  ~Peer() {
+    if (handle) transport->def.close_peer(transport->host, handle);
+  }
+};
+
+// A call from Start until the transport no longer touches its memory.
+struct Messenger::Outgoing {
+  Messenger* messenger = nullptr;
+  uint64_t name = 0, timer = 0;
+  Call call;
+  std::shared_ptr<Peer> peer;
+  std::string head;  // of the answer
+  std::unique_ptr<char[]> body;
+  uint64_t bytes = 0;
+  bool placed = false;
+  bool late = false;  // its time is over
+  bool over = false;  // `done` was called, or is about to be; under the messenger's lock
+};
+
+// ---- Incoming ----
+
+Incoming::~Incoming() {
+  if (!answered_) messenger_->Put(this, PutFailure({Error(absl::StatusCode::kUnavailable, "the request was dropped"), false}), {});
+}
+
+void Incoming::WhenGone(std::function<void()> f) {
+  {
+    std::lock_guard lock(mu_);
+    if (!gone_) {
+      when_gone_ = std::move(f);
+      return;
+    }
+  }
+  f();
+}
+
+void Incoming::Answer(std::string head, Payload body) {
+  {
+    std::lock_guard lock(mu_);
+    if (std::exchange(answered_, true)) return;
+  }
+  messenger_->Put(this, std::move(head), std::move(body));
+}
+
+// ---- Messenger ----
+
+Messenger::Messenger(std::shared_ptr<const TransportRole> transport, uint64_t largest, Clock* clock, Serve serve)
+    : transport_(std::move(transport)), largest_(largest), clock_(clock), serve_(std::move(serve)) {}
+
+StatusOr<std::unique_ptr<Messenger>> Messenger::Create(std::shared_ptr<const TransportRole> transport, std::string_view address,
+                                                       uint64_t largest, Clock* clock, Serve serve) {
+  std::unique_ptr<Messenger> m(new Messenger(std::move(transport), largest, clock, std::move(serve)));
+  RETURN_IF_ERROR(m->Listen(address));
+  return m;
+}
+
+Status Messenger::Listen(std::string_view address) {
+  tw_endpoint_config c = {TW_SIZED(tw_endpoint_config)};
+  c.address = address.data();
+  c.address_len = address.size();
+  c.largest = largest_;
+  c.arg = this;
+  c.place = [](void* arg, const tw_incoming* m, void** out_data, void**) { static_cast<Messenger*>(arg)->PlaceRequest(m, out_data); };
+  c.serve = [](void* arg, const tw_incoming* m) { static_cast<Messenger*>(arg)->ServeRequest(m); };
+  c.gone = [](void* arg, uint64_t id) { static_cast<Messenger*>(arg)->Gone(id); };
+  tw_sink bound = {TW_SIZED(tw_sink), &address_, AppendTo};
+  Status s = FromC(transport_->def.listen(transport_->host, transport_->def.user, &c, &bound, &endpoint_));
+  return s.ok() ? s : Prefix(s, StrCat("cannot listen at ", transport_->name, ":", address, ":"));
+}
+
+Messenger::~Messenger() { Close(); }
+
+void Messenger::Close() {
+  std::vector<std::shared_ptr<Incoming>> open;
+  {
+    std::lock_guard lock(mu_);
+    if (!endpoint_ || std::exchange(closing_, true)) return;
+    for (auto& [id, weak] : serving_) {
+      if (auto request = weak.lock()) open.push_back(std::move(request));
+    }
+  }
+  for (auto& request : open) request->Fail({Unavailable("the process is going away", ""), false});
+  open.clear();
+  std::map<std::string, std::shared_ptr<Peer>> peers;
+  {
+    std::lock_guard lock(mu_);
+    peers.swap(peers_);
+  }
+  peers.clear();  // what is under way holds its peer until it is over
+  std::vector<uint64_t> calls;
+  {
+    std::lock_guard lock(mu_);
+    for (auto& [name, o] : calls_) calls.push_back(name);
+  }
+  for (uint64_t name : calls) Cancel(name);
+  transport_->def.close(transport_->host, endpoint_);
+  std::lock_guard lock(mu_);
+  endpoint_ = nullptr;
+}
+
+// ---- Calls ----
+
+StatusOr<std::shared_ptr<Messenger::Peer>> Messenger::PeerAt(const std::string& address) {
+  if (closing_) return Error(absl::StatusCode::kCancelled, "this process is going away");
+  if (auto it = peers_.find(address); it != peers_.end()) return it->second;
+  auto peer = std::make_shared<Peer>();
+  peer->transport = transport_.get();
+  RETURN_IF_ERROR(FromC(transport_->def.connect(transport_->host, endpoint_, address.data(), address.size(), &peer->handle)));
+  return peers_[address] = std::move(peer);
+}
+
+uint64_t Messenger::Start(Call call) {
+  auto o = std::make_shared<Outgoing>();
+  o->messenger = this;
+  o->call = std::move(call);
+  uint64_t name;
+  Status s;
+  {
+    std::lock_guard lock(mu_);
+    name = o->name = ++names_;
+    calls_.emplace(name, o);
+    s = Send(o);
+    if (s.ok() && o->call.deadline && !o->over) {
+      o->timer = clock_->At(o->call.deadline, [this, name] {
+        std::shared_ptr<Outgoing> late;
+        {
+          std::lock_guard inner(mu_);
+          auto it = calls_.find(name);
+          if (it == calls_.end() || it->second->over) return;
+          late = it->second;
+          late->late = true;  // also where the transport is the first to say that the call was ended
+          transport_->def.cancel(transport_->host, late->peer->handle, name);
+        }
+        End(late, Error(absl::StatusCode::kCancelled, ""), false);
+      });
+    }
+  }
+  // Not here: a caller may hold locks that its callback takes.
+  if (!s.ok()) {
+    clock_->Soon([this, o, s] {
+      End(o, s, false);
+      Drop(o->name);
+    });
+  }
+  return name;
+}
+
+// REQUIRES: mu_.
+Status Messenger::Send(const std::shared_ptr<Outgoing>& o) {
+  const std::string head = PutRequest(o->call.method, o->call.to.incarnation, o->call.fields);
+  if (head.size() > TW_MESSAGE_HEAD) return ResourceExhausted("a request has a head of ", head.size(), " bytes, more than a message takes");
+  tw_message m = {TW_SIZED(tw_message)};
+  m.head = head.data();
+  m.head_bytes = head.size();
+  m.body = o->call.body.data;
+  m.bytes = o->call.body.bytes;
+  m.arg = o.get();
+  m.place = [](void* arg, const tw_incoming* in, void** out_data, void**) {
+    auto* self = static_cast<Outgoing*>(arg);
+    self->messenger->PlaceAnswer(self, in, out_data);
+  };
+  m.done = [](void* arg, tw_status* s) {
+    auto* self = static_cast<Outgoing*>(arg);
+    self->messenger->Done(self, FromC(s));
+  };
+  // A connection may have been lost while nobody used it: then nothing was sent, and another one is made.
+  for (bool again = peers_.count(o->call.to.address) > 0;; again = false) {
+    ASSIGN_OR_RETURN(o->peer, PeerAt(o->call.to.address));
+    Status s = FromC(transport_->def.call(transport_->host, o->peer->handle, o->name, &m));
+    if (s.code() != absl::StatusCode::kUnavailable) return s;
+    peers_.erase(o->call.to.address);
+    if (!again) return s;
+  }
+}
+
+void Messenger::Cancel(uint64_t name) {
+  std::lock_guard lock(mu_);
+  auto it = calls_.find(name);
+  if (it != calls_.end() && it->second->peer) transport_->def.cancel(transport_->host, it->second->peer->handle, name);
+}
+
+void Messenger::PlaceAnswer(Outgoing* o, const tw_incoming* m, void** out_data) {
+  o->head.assign(static_cast<const char*>(m->head), size_t(m->head_bytes));
+  if (m->bytes == 0 || m->bytes > largest_) return;
+  std::function<void*(std::string_view, uint64_t)> place;
+  {
+    std::lock_guard lock(mu_);
+    if (o->over) return;
+    place = o->call.place;
+  }
+  try {
+    if (place) {
+      std::string_view fields;
+      auto outcome = GetAnswer(o->head, &fields);
+      if (outcome.ok() && outcome->status.ok()) *out_data = place(fields, m->bytes);
+    }
+    if (!*out_data) {
+      o->body = std::make_unique_for_overwrite<char[]>(size_t(m->bytes));
+      *out_data = o->body.get();
+    }
+  } catch (...) {  // no memory: the body is not wanted
+  }
+  o->placed = *out_data != nullptr;
+  o->bytes = o->placed ? m->bytes : 0;
+}
+
+void Messenger::Done(Outgoing* o, Status s) {
+  std::shared_ptr<Outgoing> mine;
+  {
+    std::lock_guard lock(mu_);
+    mine = calls_.at(o->name);
+    if (s.code() == absl::StatusCode::kUnavailable) {
+      auto it = peers_.find(o->call.to.address);
+      if (it != peers_.end() && it->second == o->peer) peers_.erase(it);  // the next call connects again
+    }
+  }
+  End(mine, std::move(s), true);
+  Drop(mine->name);
+}
+
+// why: of the transport, or ours; ok: the answer is there.
+void Messenger::End(const std::shared_ptr<Outgoing>& o, Status why, bool reached) {
+  {
+    std::lock_guard lock(mu_);
+    if (std::exchange(o->over, true)) return;
+    if (o->late && !why.ok()) why = Error(absl::StatusCode::kDeadlineExceeded, "has not answered in time");
+  }
+  if (o->timer) clock_->Forget(o->timer);
+  Reply reply;
+  reply.reached = reached && why.ok();
+  const std::string& who = o->call.to.title;
+  if (why.ok()) {
+    auto outcome = GetAnswer(o->head, &reply.fields);
+    if (outcome.ok()) {
+      reply.outcome = *std::move(outcome);
+      if (!reply.outcome.status.ok()) reply.outcome.status = Prefix(reply.outcome.status, StrCat(who, ":"));
+      if (o->body) reply.body = {o->body.get(), size_t(o->bytes)};
+    } else {
+      reply.outcome.status = Prefix(outcome.status(), StrCat(who, ":"));
+    }
+  } else {
+    const bool lost = why.code() == absl::StatusCode::kUnavailable;
+    reply.outcome.status = Prefix(why, StrCat(who, lost ? " cannot be reached:" : ":"));
+  }
+  auto done = std::move(o->call.done);
+  done(reply);
+}
+
+void Messenger::Drop(uint64_t name) {
+  std::shared_ptr<Outgoing> gone;  // ends outside the lock
+  std::lock_guard lock(mu_);
+  auto it = calls_.find(name);
+  if (it == calls_.end()) return;
+  gone = std::move(it->second);
+  gone->peer.reset();  // before the endpoint ends
+  calls_.erase(it);
+}
+
+// ---- Requests ----
+
+void Messenger::PlaceRequest(const tw_incoming* m, void** out_data) {
+  try {
+    auto request = std::make_shared<Incoming>();
+    request->messenger_ = this;
+    request->answered_ = true;  // nothing to answer before it is served
+    request->head_.assign(static_cast<const char*>(m->head), size_t(m->head_bytes));
+    request->peer_.assign(m->peer, size_t(m->peer_len));
+    if (m->bytes > 0 && m->bytes <= largest_) {
+      request->body_ = std::make_unique_for_overwrite<char[]>(size_t(m->bytes));
+      request->bytes_ = m->bytes;
+      *out_data = request->body_.get();
+    }
+    std::lock_guard lock(mu_);
+    arriving_.emplace(m->id, std::move(request));
+  } catch (...) {  // no memory: ServeRequest finds nothing and says so
+    *out_data = nullptr;
+  }
+}
+
+void Messenger::ServeRequest(const tw_incoming* m) {
+  std::shared_ptr<Incoming> request;
+  bool refused = false;
+  {
+    std::lock_guard lock(mu_);
+    auto it = arriving_.find(m->id);
+    if (it != arriving_.end()) {
+      request = std::move(it->second);
+      arriving_.erase(it);
+    }
+    refused = closing_;
+    if (!request) request = std::make_shared<Incoming>();
+    request->messenger_ = this;
+    request->id_ = m->id;
+    request->self_ = m->self;
+    request->answered_ = false;
+    serving_.emplace(m->id, request);
+  }
+  if (refused) return request->Fail({Unavailable("the process is going away", ""), false});
+  if (request->bytes_ != m->bytes) {
+    return request->Fail({ResourceExhausted("a message of ", m->bytes, " bytes is more than is taken (", largest_, ")"), false});
+  }
+  try {
+    serve_(request);
+  } catch (...) {
+    request->Fail({Thrown(), false});
+  }
+}
+
+void Messenger::Gone(uint64_t id) {
+  std::shared_ptr<Incoming> request;
+  std::function<void()> f;
+  {
+    std::lock_guard lock(mu_);
+    if (auto it = arriving_.find(id); it != arriving_.end()) {
+      arriving_.erase(it);
+      return;
+    }
+    auto it = serving_.find(id);
+    if (it != serving_.end()) request = it->second.lock();
+  }
+  if (!request) return;
+  {
+    std::lock_guard lock(request->mu_);
+    request->gone_ = true;
+    f = std::move(request->when_gone_);
+  }
+  if (f) f();
+}
+
+void Messenger::Put(Incoming* request, std::string head, Payload body) {
+  {
+    std::lock_guard lock(mu_);
+    serving_.erase(request->id_);
+  }
+  if (head.size() > TW_MESSAGE_HEAD)
+    head = PutFailure({ResourceExhausted("an answer has a head of ", head.size(), " bytes"), false}), body = {};
+  // Its memory is kept until the transport is done with it.
+  auto* kept = new Payload(std::move(body));
+  tw_message m = {TW_SIZED(tw_message)};
+  m.head = head.data();
+  m.head_bytes = head.size();
+  m.body = kept->data;
+  m.bytes = kept->bytes;
+  m.arg = kept;
+  m.done = [](void* arg, tw_status* s) {
+    (void)FromC(s);  // nobody waits for the answer, or it is on its way: nothing to do
+    delete static_cast<Payload*>(arg);
+  };
+  transport_->def.answer(transport_->host, request->self_, &m);
+}
+
+}  // namespace thalweg::distributed

@@ -1,0 +1,125 @@
+// Calls to other processes over a transport: with a deadline each, failures told with who was called and where, and peers that are
+// connected again after they were lost. The other way round: requests that come in, which are answered once. Threads: any. Callbacks come
+// from the transport's threads or the clock's, never inside a call of ours, and must not block.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "distributed/clock.h"
+#include "distributed/messages.h"
+#include "distributed/wire.h"
+#include "framework/registry/role.h"
+
+namespace thalweg::distributed {
+
+// Who is called.
+struct Destination {
+  std::string address;       // without its scheme
+  std::string title;         // for messages: "task /job:ps/task:0 at unix:ps0"
+  uint64_t incarnation = 0;  // 0: whoever is there
+};
+
+class Messenger;
+
+// A request that came in. Whoever holds it answers it once; one that nobody holds any more is answered as failed.
+class Incoming {
+ public:
+  ~Incoming();
+  const std::string& head() const { return head_; }
+  std::string_view body() const { return {body_.get(), size_t(bytes_)}; }
+  const std::string& peer() const { return peer_; }
+  // Nobody waits for the answer any more: f is called once, maybe before this returns. REQUIRES: once.
+  void WhenGone(std::function<void()> f);
+  void Answer(std::string head, Payload body = {});
+  void Fail(const Outcome& outcome) { Answer(PutFailure(outcome)); }
+
+ private:
+  friend class Messenger;
+  Messenger* messenger_ = nullptr;
+  uint64_t id_ = 0;
+  void* self_ = nullptr;  // the transport's
+  std::string head_, peer_;
+  std::unique_ptr<char[]> body_;
+  uint64_t bytes_ = 0;
+  std::mutex mu_;
+  bool gone_ = false, answered_ = false;
+  std::function<void()> when_gone_;
+};
+
+// How a call ended. A status that is not ok and no consequence is the messenger's own (UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED) or the
+// other side's.
+struct Reply {
+  Outcome outcome;
+  bool reached = true;      // the other side answered
+  std::string_view fields;  // of the method; valid during the callback
+  std::string_view body;    // likewise; empty where `place` took it
+};
+
+struct Call {
+  Destination to;
+  Method method = Method::kHello;
+  WireWriter fields;
+  Payload body;
+  int64_t deadline = 0;  // on the clock; 0: none
+  // Where the body of the answer goes, once the head is there: called at most once, and not after `done`. What it answers must be good
+  // until `kept` goes. NULL, or none: the messenger keeps the body for `done`.
+  std::function<void*(std::string_view fields, uint64_t bytes)> place;
+  std::shared_ptr<void> kept;
+  std::function<void(const Reply&)> done;  // once
+};
+
+class Messenger {
+ public:
+  using Serve = std::function<void(std::shared_ptr<Incoming>)>;
+  // Listens. address: without its scheme; empty: a free one. largest: bytes of a body.
+  static StatusOr<std::unique_ptr<Messenger>> Create(std::shared_ptr<const TransportRole> transport, std::string_view address,
+                                                     uint64_t largest, Clock* clock, Serve serve);
+  ~Messenger();
+  const std::string& address() const { return address_; }  // the one that it is reached at
+  Clock& clock() { return *clock_; }
+  // Answers a name for Cancel.
+  uint64_t Start(Call call);
+  // `done` is called soon, with CANCELLED, unless the call is over. Never inside this call.
+  void Cancel(uint64_t name);
+  // Ends all calls and requests; then no callback runs any more.
+  void Close();
+
+ private:
+  friend class Incoming;
+  struct Outgoing;
+  struct Peer;
+  Messenger(std::shared_ptr<const TransportRole> transport, uint64_t largest, Clock* clock, Serve serve);
+  Status Listen(std::string_view address);
+  StatusOr<std::shared_ptr<Peer>> PeerAt(const std::string& address);
+  Status Send(const std::shared_ptr<Outgoing>& o);
+  void End(const std::shared_ptr<Outgoing>& o, Status why, bool reached);
+  void Drop(uint64_t name);
+  void Done(Outgoing* o, Status s);
+  void PlaceAnswer(Outgoing* o, const tw_incoming* m, void** out_data);
+  void PlaceRequest(const tw_incoming* m, void** out_data);
+  void ServeRequest(const tw_incoming* m);
+  void Gone(uint64_t id);
+  void Put(Incoming* request, std::string head, Payload body);
+
+  const std::shared_ptr<const TransportRole> transport_;
+  const uint64_t largest_;
+  Clock* const clock_;
+  const Serve serve_;
+  void* endpoint_ = nullptr;
+  std::string address_;
+  std::mutex mu_;
+  bool closing_ = false;
+  uint64_t names_ = 0;
+  std::map<std::string, std::shared_ptr<Peer>> peers_;
+  std::unordered_map<uint64_t, std::shared_ptr<Outgoing>> calls_;     // that the transport still works on
+  std::unordered_map<uint64_t, std::shared_ptr<Incoming>> arriving_;  // their bodies are on the way
+  std::unordered_map<uint64_t, std::weak_ptr<Incoming>> serving_;
+};
+
+}  // namespace thalweg::distributed

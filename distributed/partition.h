@@ -1,0 +1,63 @@
+// Partition: a signature of a client's graph as pieces, one for each task that takes part, with a `_Send` and a `_Recv` for each value and
+// task that needs it. What a task was told before is not told again: a Partition remembers it, per task, until it is forgotten.
+// Threads: one at a time.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "distributed/piece.h"
+#include "distributed/task_placement.h"
+#include "framework/session/session.h"
+
+namespace thalweg::distributed {
+
+// What one task does of a signature.
+struct Part {
+  int32_t task = 0;
+  PieceMessage piece;
+  std::vector<int32_t> feeds;                          // which of the client's feeds each feed of the piece is
+  std::vector<std::pair<std::string, int32_t>> comes;  // the values that it receives: key, and the task that has it
+  std::vector<int32_t> nodes;                          // of the client's graph that the piece adds
+  std::vector<std::string> made;                       // nodes of its own that it adds
+};
+
+struct Parts {
+  std::vector<Part> parts;  // by task
+  // Per fetch: the index of the part and of the fetch in it; part -1: it is feed number `second`.
+  std::vector<std::pair<int32_t, int32_t>> fetches;
+};
+
+class Partition {
+ public:
+  Partition(const Graph* graph, const ClusterSpec* cluster, TaskPlacement* placement, DeviceSpec wish)
+      : graph_(graph), cluster_(cluster), placement_(placement), wish_(std::move(wish)) {}
+  // Errors: those of placement; UNIMPLEMENTED for values that cannot leave their task.
+  StatusOr<Parts> Split(const CallableSpec& spec);
+  // The task has been told of the part.
+  void Told(const Part& part);
+  // It knows nothing any more.
+  void Forget(int32_t task);
+
+ private:
+  friend class Splitter;
+  // The name that a node of ours gets: of that base, and no node of the graph has it.
+  const std::string& NameFor(const std::string& base);
+  struct Known {
+    std::set<int32_t> nodes;
+    std::set<std::string> made;
+    std::string library;
+  };
+  const Graph* const graph_;
+  const ClusterSpec* const cluster_;
+  TaskPlacement* const placement_;
+  const DeviceSpec wish_;
+  std::map<int32_t, Known> known_;
+  std::map<std::string, std::string> names_;
+};
+
+}  // namespace thalweg::distributed

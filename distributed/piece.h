@@ -1,0 +1,51 @@
+// PieceMessage: what a worker is to run of a signature, and the nodes that it has not been told of yet. Nodes stand in the order in which
+// they can be added. Threads: values, no sharing.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "distributed/cluster.h"
+#include "framework/base/status.h"
+#include "framework/graph/graph.h"
+
+namespace thalweg::distributed {
+
+// A node by names.
+struct PieceNode {
+  std::string name, op, device, place;
+  std::vector<std::string> inputs;    // "node", "node:1"
+  std::vector<std::string> controls;  // "node"
+  std::vector<std::string> colocate_with;
+  std::map<std::string, std::string> attrs;        // serialised AttrValues, by name
+  std::map<std::string, std::string> extra_attrs;  // likewise, which the op does not have
+};
+
+struct PieceLoop {  // input `input` of `merge` is, in all iterations but the first, what `next` gives
+  std::string merge, next;
+  int32_t input = 0;
+};
+
+struct PieceSource {
+  std::string key, address, title;
+  uint64_t incarnation = 0;
+};
+
+struct PieceMessage {
+  std::string library;  // a serialised FunctionDefLibrary of functions that are new; may be empty
+  std::vector<PieceNode> nodes;
+  std::vector<PieceLoop> loops;
+  std::vector<std::pair<std::string, std::string>> extended;  // the second runs in the place of the first
+  std::vector<std::string> feeds, fetches, targets;           // of the signature: "node:1", "node:1", "node"
+  std::vector<PieceSource> sources;                           // of what it receives
+  std::string Put() const;
+  static StatusOr<PieceMessage> Get(std::string_view bytes);
+};
+
+// Adds the nodes. imported: they are not trusted. On failure the graph has some of them, and is of no use any more.
+Status AddPiece(const PieceMessage& piece, bool imported, Graph* graph);
+
+}  // namespace thalweg::distributed

@@ -1,0 +1,128 @@
+#include "distributed/server.h"
+
+#include <random>
+#include <utility>
+
+#include "thalweg/version.h"
+
+namespace thalweg::distributed {
+
+uint64_t NewIncarnation() {
+  std::random_device device;
+  uint64_t n = 0;
+  while (n == 0) n = uint64_t{device()} << 32 | device();
+  return n;
+}
+
+StatusOr<std::shared_ptr<const TransportRole>> FindTransport(Runtime* runtime, const Address& address, bool insecure) {
+  const auto found = runtime->registry().RolesOf<TransportRole>(address.scheme);
+  if (found.empty()) {
+    std::string all;
+    for (const auto& r : runtime->registry().RolesOf<TransportRole>()) all += StrCat(all.empty() ? "" : ", ", r->name);
+    return NotFound("address '", address.text(), "': no transport of scheme '", address.scheme,
+                    "'; registered: ", all.empty() ? "none" : all, "; load the plugin that provides it");
+  }
+  if (found[0]->def.security == TW_TRANSPORT_OPEN && !insecure) {
+    return Error(absl::StatusCode::kPermissionDenied, "address '", address.text(), "': anybody who reaches it is let in by transport '",
+                 address.scheme, "'; use one that proves who calls, or set the option `insecure`");
+  }
+  return found[0];
+}
+
+std::span<const OptionRow<ServerOptions>> ServerOptionRows() {
+  using O = ServerOptions;
+  static const OptionRow<O> rows[] = {
+      {TextOption("allow_files", "",
+                  "a folder, of the machine or `scheme://...`, beneath which clients' operations may read and write files; relative paths "
+                  "start there; empty: no files"),
+       SetMember<&O::allow_files>},
+      {BoolOption("trust_clients", "false", "clients' operations may do what the program's own may: files, network, all memory"),
+       SetMember<&O::trust_clients>},
+      {IntOption("max_sessions", "1000", 1, UINT32_MAX, "sessions of clients that may be open at once"), SetMember<&O::max_sessions>},
+      {BytesOption("max_message_bytes", "4294967296", "the largest message that is taken"), SetMember<&O::max_message_bytes>},
+      {BoolOption("insecure", "false", "transports that let in anybody who reaches the address may be used"), SetMember<&O::insecure>},
+  };
+  return rows;
+}
+
+Status SetServerOption(ServerOptions* options, std::string_view key, std::string_view value) {
+  return SetOption("server", ServerOptionRows(), options, key, value);
+}
+
+Server::Server(std::shared_ptr<Runtime> runtime, ClusterSpec cluster, TaskId task)
+    : runtime_(std::move(runtime)), cluster_(std::move(cluster)), task_(std::move(task)), incarnation_(NewIncarnation()) {}
+
+StatusOr<std::unique_ptr<Server>> Server::Start(std::shared_ptr<Runtime> runtime, const ClusterSpec& cluster, const TaskId& task,
+                                                const ServerOptions& options) {
+  const ClusterSpec::Task* self = cluster.Find(task);
+  if (!self) return NotFound("server: the cluster has no ", task.text(), "; its tasks: ", cluster.names());
+  RETURN_IF_ERROR(runtime->host_device().status());
+  ASSIGN_OR_RETURN(auto transport, FindTransport(runtime.get(), self->address, options.insecure));
+  std::unique_ptr<Server> s(new Server(std::move(runtime), cluster, task));
+  s->scheme_ = self->address.scheme;
+  s->clock_ = std::make_unique<SystemClock>();
+  auto messenger = Messenger::Create(std::move(transport), self->address.rest, options.max_message_bytes, s->clock_.get(),
+                                     [server = s.get()](std::shared_ptr<Incoming> request) { server->Serve(std::move(request)); });
+  if (!messenger.ok()) return Prefix(messenger.status(), StrCat("server ", task.text(), ":"));
+  s->messenger_ = *std::move(messenger);
+  s->worker_ = std::make_unique<Worker>(s->runtime_, options, &s->mailbox_, s->messenger_.get());
+  std::lock_guard lock(s->mu_);
+  s->ready_ = true;
+  s->changed_.notify_all();
+  return s;
+}
+
+Server::~Server() { Stop(); }
+
+void Server::Stop() {
+  {
+    std::unique_lock lock(mu_);
+    if (std::exchange(stopping_, true)) {
+      changed_.wait(lock, [this] { return stopped_; });
+      return;
+    }
+  }
+  if (worker_) worker_->Close();
+  if (messenger_) messenger_->Close();
+  clock_->Stop();
+  std::lock_guard lock(mu_);
+  stopped_ = true;
+  changed_.notify_all();
+}
+
+void Server::Join() {
+  std::unique_lock lock(mu_);
+  changed_.wait(lock, [this] { return stopped_; });
+}
+
+void Server::AnswerHello(Incoming* request) const {
+  Hello m;
+  m.job = task_.job;
+  m.index = task_.index;
+  m.incarnation = incarnation_;
+  m.version = StrCat(TW_VERSION_MAJOR, ".", TW_VERSION_MINOR, ".", TW_VERSION_PATCH);
+  m.steps = worker_->steps();
+  m.sessions = worker_->sessions();
+  WireWriter w;
+  m.Put(&w);
+  request->Answer(PutAnswer(w), Payload::Of(cluster_.text()));
+}
+
+void Server::Serve(std::shared_ptr<Incoming> request) {
+  {
+    std::unique_lock lock(mu_);
+    changed_.wait(lock, [this] { return ready_ || stopping_; });  // requests may come in while it is made
+  }
+  const auto head = GetRequest(request->head());
+  if (!head.ok()) return request->Fail({head.status(), false});
+  if (head->incarnation != 0 && head->incarnation != incarnation_) {
+    return request->Fail({Error(absl::StatusCode::kAborted, "was restarted: what it held is gone, and it has to be told anew"), false});
+  }
+  if (head->method == Method::kHello) return AnswerHello(request.get());
+  if (head->method != Method::kReceive) return worker_->Serve(*head, std::move(request));
+  const auto m = ReceiveRequest::Get(head->fields);
+  if (!m.ok()) return request->Fail({m.status(), false});
+  mailbox_.Ask(m->session, m->step, m->key, std::move(request));
+}
+
+}  // namespace thalweg::distributed

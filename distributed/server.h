@@ -1,0 +1,71 @@
+// Server: a task of a cluster in this process. It listens at the task's address, answers clients and serves what its steps have for other
+// tasks. A server has an incarnation, a number that no other has had; whoever asks for another one is told so, so that nobody takes a task
+// that was restarted for the one that it was.
+// Threads: any.
+#pragma once
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "distributed/clock.h"
+#include "distributed/cluster.h"
+#include "distributed/mailbox.h"
+#include "distributed/messenger.h"
+#include "distributed/worker.h"
+#include "framework/base/option.h"
+#include "framework/runtime/runtime.h"
+
+namespace thalweg::distributed {
+
+// Names, defaults and meanings stand in the rows.
+struct ServerOptions : WorkerOptions {
+  bool insecure = false;
+  uint64_t max_message_bytes = uint64_t{4} << 30;
+};
+
+std::span<const OptionRow<ServerOptions>> ServerOptionRows();
+// INVALID_ARGUMENT naming the option, the value and what it takes.
+Status SetServerOption(ServerOptions* options, std::string_view key, std::string_view value);
+
+class Server {
+ public:
+  // Listens. Errors: NOT_FOUND for a task that the cluster has not, or a scheme that no plugin serves; PERMISSION_DENIED for an open
+  // transport; UNAVAILABLE where the address is taken.
+  static StatusOr<std::unique_ptr<Server>> Start(std::shared_ptr<Runtime> runtime, const ClusterSpec& cluster, const TaskId& task,
+                                                 const ServerOptions& options);
+  ~Server();
+  // Ends what runs with UNAVAILABLE and listens no more. Again: no effect, but returns when it is over.
+  void Stop();
+  // Returns when it was stopped.
+  void Join();
+  std::string address() const { return StrCat(scheme_, ":", messenger_->address()); }
+  uint64_t incarnation() const { return incarnation_; }
+
+ private:
+  Server(std::shared_ptr<Runtime> runtime, ClusterSpec cluster, TaskId task);
+  void Serve(std::shared_ptr<Incoming> request);
+  void AnswerHello(Incoming* request) const;
+
+  const std::shared_ptr<Runtime> runtime_;
+  const ClusterSpec cluster_;
+  const TaskId task_;
+  const uint64_t incarnation_;
+  std::string scheme_;
+  std::unique_ptr<Clock> clock_;
+  std::unique_ptr<Messenger> messenger_;
+  Mailbox mailbox_;
+  std::unique_ptr<Worker> worker_;
+  std::mutex mu_;
+  std::condition_variable changed_;
+  bool ready_ = false, stopping_ = false, stopped_ = false;
+};
+
+// Numbers that nobody can guess and nobody else has.
+uint64_t NewIncarnation();
+
+// The transport of a scheme. Errors: NOT_FOUND; PERMISSION_DENIED for one that lets anybody in, unless it is asked for by name.
+StatusOr<std::shared_ptr<const TransportRole>> FindTransport(Runtime* runtime, const Address& address, bool insecure);
+
+}  // namespace thalweg::distributed

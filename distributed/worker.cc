@@ -1,0 +1,380 @@
+#include "distributed/worker.h"
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "distributed/piece.h"
+#include "distributed/step_meeting.h"
+#include "framework/base/shown.h"
+#include "framework/session/session.h"
+
+namespace thalweg::distributed {
+namespace {
+
+constexpr int64_t kUnwatched = 30'000'000'000;  // nanoseconds after which a session that no client watches is closed
+
+Status NoSession(uint64_t id) {
+  return Error(absl::StatusCode::kAborted, "session ", id, " is not known; its client was lost, or the task was restarted meanwhile");
+}
+
+}  // namespace
+
+struct Worker::Signature {
+  std::unique_ptr<Callable> callable;
+  std::shared_ptr<const Sources> sources;
+};
+
+// What a client has here. Its members but for `steps` and `aborted` are set by Open and Register, one at a time.
+struct Worker::ClientSession {
+  uint64_t id = 0;
+  std::shared_ptr<Graph> graph;
+  std::unique_ptr<Session> session;  // after the graph, before the signatures' end
+  std::mutex register_mu;
+  std::mutex mu;  // the rest
+  std::map<uint64_t, std::shared_ptr<Signature>> signatures;
+  std::map<uint64_t, std::shared_ptr<StepRun>> steps;
+  std::map<uint64_t, Status> aborted;  // steps, whether they were begun or not
+  std::shared_ptr<Incoming> watch;
+  bool closed = false;
+};
+
+struct Worker::StepRun {
+  std::shared_ptr<ClientSession> session;
+  std::shared_ptr<Signature> signature;
+  std::shared_ptr<StepMeeting> meeting;
+  std::shared_ptr<Incoming> request;
+  uint64_t step = 0;
+  int64_t deadline = 0;
+  CancelToken cancel;
+  std::vector<Tensor> feeds, fetches;
+
+  void Abort(const Status& why, bool consequence) {
+    meeting->Abort(why, consequence);
+    cancel.Cancel();
+  }
+};
+
+// Something that the worker's end waits for.
+struct Worker::OpenJob {
+  explicit OpenJob(Worker* w) : worker(w) {
+    std::lock_guard lock(worker->mu_);
+    ++worker->jobs_;
+  }
+  ~OpenJob() {
+    std::lock_guard lock(worker->mu_);
+    if (--worker->jobs_ == 0) worker->idle_.notify_all();
+  }
+  Worker* const worker;
+};
+
+Worker::Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, Mailbox* mailbox, Messenger* messenger)
+    : runtime_(std::move(runtime)), options_(std::move(options)), mailbox_(mailbox), messenger_(messenger) {}
+
+Worker::~Worker() { Close(); }
+
+void Worker::Close() {
+  std::vector<uint64_t> ids;
+  {
+    std::lock_guard lock(mu_);
+    closing_ = true;
+    for (auto& [id, session] : sessions_) ids.push_back(id);
+  }
+  for (uint64_t id : ids) CloseSession(id, Error(absl::StatusCode::kUnavailable, "the task is shutting down"));
+  std::unique_lock lock(mu_);
+  idle_.wait(lock, [this] { return jobs_ == 0; });
+}
+
+uint64_t Worker::steps() const {
+  std::lock_guard lock(mu_);
+  return steps_;
+}
+
+uint64_t Worker::sessions() const {
+  std::lock_guard lock(mu_);
+  return sessions_.size();
+}
+
+void Worker::Job(std::function<void()> f) {
+  runtime_->pool().Blocking([job = std::make_shared<OpenJob>(this), f = std::move(f)]() mutable {
+    f();
+    f = nullptr;  // what it holds goes before the worker may
+    job.reset();
+  });
+}
+
+void Worker::Later(std::shared_ptr<Incoming> request, std::function<Answer()> f) {
+  Job([request = std::move(request), f = std::move(f)] {
+    Answer answer;
+    try {
+      answer = f();
+    } catch (...) {
+      answer = Thrown();
+    }
+    if (answer.ok()) return request->Answer(*std::move(answer));
+    request->Fail({answer.status(), false});
+  });
+}
+
+std::shared_ptr<Worker::ClientSession> Worker::Find(uint64_t id) const {
+  std::lock_guard lock(mu_);
+  auto it = sessions_.find(id);
+  return it == sessions_.end() ? nullptr : it->second;
+}
+
+void Worker::Serve(const RequestHead& head, std::shared_ptr<Incoming> request) {
+  Status bad;
+  auto take = [&bad](auto message) {
+    if (!message.ok()) bad = message.status();
+    return message;
+  };
+  switch (head.method) {
+    case Method::kOpen:
+      if (auto m = take(OpenRequest::Get(head.fields)); m.ok()) Later(request, [this, m = *m] { return Open(m); });
+      break;
+    case Method::kWatch:
+      if (auto m = take(SessionRequest::Get(head.fields)); m.ok()) Watch(m->session, request);
+      break;
+    case Method::kRegister:
+      if (auto m = take(SessionRequest::Get(head.fields)); m.ok()) {
+        Later(request, [this, request = request.get(), id = m->session] { return Register(id, request->body()); });
+      }
+      break;
+    case Method::kRun:
+      if (auto m = take(RunRequest::Get(head.fields)); m.ok()) Run(*m, request);
+      break;
+    case Method::kAbort:
+      if (auto m = take(AbortRequest::Get(head.fields)); m.ok()) {
+        Abort(*m);
+        request->Answer(PutAnswer(WireWriter()));
+      }
+      break;
+    case Method::kForget:
+      if (auto m = take(HandleMessage::Get(head.fields)); m.ok()) {
+        if (auto session = Find(m->session)) {
+          std::shared_ptr<Signature> gone;  // ends outside the lock
+          std::lock_guard lock(session->mu);
+          if (auto it = session->signatures.find(m->handle); it != session->signatures.end()) {
+            gone = std::move(it->second);
+            session->signatures.erase(it);
+          }
+        }
+        request->Answer(PutAnswer(WireWriter()));
+      }
+      break;
+    default: bad = InvalidArgument("method ", int(head.method), " is none of a worker's");
+  }
+  if (!bad.ok()) request->Fail({bad, false});
+}
+
+// ---- Sessions ----
+
+Worker::Answer Worker::Open(const OpenRequest& m) {
+  SessionOptions options;
+  for (const std::string& text : m.options) {
+    const size_t at = text.find('=');
+    if (at == text.npos) return InvalidArgument("session option '", Shown(text), "' has no '='");
+    RETURN_IF_ERROR(SetSessionOption(&options, std::string_view(text).substr(0, at), std::string_view(text).substr(at + 1)));
+  }
+  options.trust_imported = options_.trust_clients;
+  options.allow_files = options_.allow_files;
+  auto session = std::make_shared<ClientSession>();
+  session->id = m.session;
+  session->graph = std::make_shared<Graph>(runtime_);
+  ASSIGN_OR_RETURN(session->session, Session::Create(session->graph, options));
+  {
+    std::lock_guard lock(mu_);
+    if (closing_) return Error(absl::StatusCode::kUnavailable, "the task is shutting down");
+    if (sessions_.size() >= options_.max_sessions) {
+      return ResourceExhausted("there are ", sessions_.size(), " sessions already, as many as the task takes");
+    }
+    if (!sessions_.emplace(m.session, session).second) return AlreadyExists("session ", m.session, " is there already");
+    mailbox_->Open(m.session);
+  }
+  messenger_->clock().At(messenger_->clock().Now() + kUnwatched, [this, weak = std::weak_ptr(session)] {
+    auto s = weak.lock();
+    if (!s) return;
+    bool watched;
+    {
+      std::lock_guard lock(s->mu);
+      watched = s->watch != nullptr || s->closed;
+    }
+    if (!watched) CloseSession(s->id, Error(absl::StatusCode::kAborted, "no client watches the session"));
+  });
+  return PutAnswer(WireWriter());
+}
+
+void Worker::Watch(uint64_t id, std::shared_ptr<Incoming> request) {
+  auto session = Find(id);
+  if (!session) return request->Fail({NoSession(id), false});
+  {
+    std::lock_guard lock(session->mu);
+    if (session->closed || session->watch) return request->Fail({NoSession(id), false});
+    session->watch = request;
+  }
+  request->WhenGone([this, id] { CloseSession(id, Error(absl::StatusCode::kAborted, "the client of the session is gone")); });
+}
+
+void Worker::CloseSession(uint64_t id, const Status& why) {
+  std::shared_ptr<ClientSession> session;
+  {
+    std::lock_guard lock(mu_);
+    auto it = sessions_.find(id);
+    if (it == sessions_.end()) return;
+    session = std::move(it->second);
+    sessions_.erase(it);
+  }
+  std::vector<std::shared_ptr<StepRun>> running;
+  std::shared_ptr<Incoming> watch;
+  {
+    std::lock_guard lock(session->mu);
+    session->closed = true;
+    for (auto& [step, run] : session->steps) running.push_back(run);
+    watch = std::move(session->watch);
+  }
+  for (auto& run : running) run->Abort(why, false);
+  running.clear();
+  mailbox_->Close(id, why);
+  if (watch) watch->Fail({why, false});
+  // Its end waits for what runs.
+  Job([session = std::move(session)]() mutable {
+    session->session->Close().IgnoreError();  // cannot fail: it waits for what runs
+    std::lock_guard lock(session->mu);
+    session->signatures.clear();
+  });
+}
+
+Worker::Answer Worker::Register(uint64_t id, std::string_view body) {
+  auto session = Find(id);
+  if (!session) return NoSession(id);
+  ASSIGN_OR_RETURN(const PieceMessage piece, PieceMessage::Get(body));
+  std::lock_guard one_at_a_time(session->register_mu);
+  RETURN_IF_ERROR(AddPiece(piece, !options_.trust_clients, session->graph.get()));
+  const Graph& graph = *session->graph;
+  CallableSpec spec;
+  for (const std::string& text : piece.feeds) {
+    ASSIGN_OR_RETURN(const Edge e, graph.FindEdge(text));
+    spec.feeds.push_back(e);
+  }
+  for (const std::string& text : piece.fetches) {
+    ASSIGN_OR_RETURN(const Edge e, graph.FindEdge(text));
+    spec.fetches.push_back(e);
+  }
+  for (const std::string& name : piece.targets) {
+    const Node* node = graph.Find(name);
+    if (!node) return NotFound("there is no target '", Shown(name), "'");
+    spec.targets.push_back(node);
+  }
+  auto sources = std::make_shared<Sources>();
+  for (const PieceSource& s : piece.sources) sources->emplace(s.key, Destination{s.address, s.title, s.incarnation});
+  auto signature = std::make_shared<Signature>();
+  ASSIGN_OR_RETURN(signature->callable, session->session->MakeCallable(spec));
+  signature->sources = std::move(sources);
+  uint64_t handle;
+  {
+    std::lock_guard lock(mu_);
+    handle = ++handles_;
+  }
+  std::lock_guard lock(session->mu);
+  if (session->closed) return NoSession(id);
+  session->signatures.emplace(handle, std::move(signature));
+  WireWriter w;
+  HandleMessage{id, handle}.Put(&w);
+  return PutAnswer(w);
+}
+
+// ---- Steps ----
+
+void Worker::Run(const RunRequest& m, std::shared_ptr<Incoming> request) {
+  auto run = std::make_shared<StepRun>();
+  run->session = Find(m.session);
+  if (!run->session) return request->Fail({NoSession(m.session), false});
+  run->request = request;
+  run->step = m.step;
+  Clock& clock = messenger_->clock();
+  run->deadline = m.time_left ? clock.Now() + m.time_left : 0;
+  mailbox_->Forget(m.session, m.oldest);
+  Outcome refused;
+  {
+    std::lock_guard lock(run->session->mu);
+    ClientSession& s = *run->session;
+    s.aborted.erase(s.aborted.begin(), s.aborted.lower_bound(m.oldest));
+    auto signature = s.signatures.find(m.handle);
+    if (s.closed) {
+      refused = {NoSession(m.session), false};
+    } else if (auto it = s.aborted.find(m.step); it != s.aborted.end()) {
+      refused = {it->second, true};
+    } else if (signature == s.signatures.end()) {
+      refused = {NotFound("signature ", m.handle, " of session ", m.session, " is not registered"), false};
+    } else if (m.step < m.oldest || s.steps.count(m.step)) {
+      refused = {AlreadyExists("step ", m.step, " was begun already"), false};
+    } else {
+      run->signature = signature->second;
+      run->meeting = std::make_shared<StepMeeting>(m.session, m.step, run->signature->sources, run->deadline, mailbox_, messenger_);
+      s.steps.emplace(m.step, run);
+    }
+  }
+  if (!refused.status.ok()) return request->Fail(refused);
+  {
+    std::lock_guard lock(mu_);
+    ++steps_;
+  }
+  request->WhenGone([weak = std::weak_ptr(run)] {
+    if (auto r = weak.lock()) r->Abort(Error(absl::StatusCode::kCancelled, "the client waits no longer for the step"), true);
+  });
+  Job([this, run] { Go(run); });
+}
+
+void Worker::Go(const std::shared_ptr<StepRun>& run) {
+  try {
+    auto feeds = GetTensors(run->request->body());
+    const Callable& callable = *run->signature->callable;
+    if (!feeds.ok()) return End(run, feeds.status());
+    if (feeds->size() != callable.spec().feeds.size()) {
+      return End(run, InvalidArgument("a step came with ", feeds->size(), " feeds for ", callable.spec().feeds.size()));
+    }
+    run->feeds = *std::move(feeds);
+    run->fetches.resize(callable.spec().fetches.size());
+    RunOptions options;
+    options.cancel = &run->cancel;
+    options.rendezvous = run->meeting.get();
+    if (run->deadline) options.deadline_ns = std::max<int64_t>(run->deadline - messenger_->clock().Now(), 1);
+    run->signature->callable->Start(run->feeds.data(), options, run->fetches.data(),
+                                    [this, run, job = std::make_shared<OpenJob>(this)](Status s) { End(run, std::move(s)); });
+  } catch (...) {
+    End(run, Thrown());
+  }
+}
+
+void Worker::End(const std::shared_ptr<StepRun>& run, Status s) {
+  WireWriter body;
+  try {
+    if (s.ok()) s = PutTensors(run->fetches.data(), run->fetches.size(), &body);
+  } catch (...) {
+    s = Thrown();
+  }
+  run->feeds.clear();
+  run->fetches.clear();
+  {
+    std::lock_guard lock(run->session->mu);
+    run->session->steps.erase(run->step);
+  }
+  if (s.ok()) return run->request->Answer(PutAnswer(WireWriter()), Payload::Of(body.Take()));
+  run->meeting->Abort(s, false);
+  run->request->Fail(run->meeting->Ended(s));
+}
+
+void Worker::Abort(const AbortRequest& m) {
+  auto session = Find(m.session);
+  if (!session) return;
+  std::shared_ptr<StepRun> run;
+  {
+    std::lock_guard lock(session->mu);
+    session->aborted.emplace(m.step, m.why);
+    if (auto it = session->steps.find(m.step); it != session->steps.end()) run = it->second;
+  }
+  mailbox_->Abort(m.session, m.step, m.why);
+  if (run) run->Abort(m.why, true);
+}
+
+}  // namespace thalweg::distributed

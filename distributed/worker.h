@@ -1,0 +1,66 @@
+// Worker: what a process of a cluster does for clients. It keeps, for each of their sessions, a graph that grows by the pieces that it is
+// sent, and a session of the framework over it; a signature is registered once, and a step of it is one request.
+// Threads: any. Requests are served without blocking: what may take long runs on threads of the runtime's.
+#pragma once
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "distributed/mailbox.h"
+#include "distributed/messenger.h"
+#include "framework/runtime/runtime.h"
+#include "framework/session/options.h"
+
+namespace thalweg::distributed {
+
+struct WorkerOptions {
+  bool trust_clients = false;  // their nodes may do what the program's own may
+  std::string allow_files;     // a folder, beneath which they may read and write files; empty: none
+  uint32_t max_sessions = 1000;
+};
+
+class Worker {
+ public:
+  Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, Mailbox* mailbox, Messenger* messenger);
+  ~Worker();
+  // kOpen to kForget but kReceive.
+  void Serve(const RequestHead& head, std::shared_ptr<Incoming> request);
+  // No new sessions and steps; those that run end with UNAVAILABLE. Returns when nothing of them is under way.
+  void Close();
+  uint64_t steps() const;     // that were begun
+  uint64_t sessions() const;  // that are open
+
+ private:
+  struct OpenJob;
+  struct Signature;
+  struct StepRun;
+  struct ClientSession;
+  using Answer = StatusOr<std::string>;
+  // Runs f, which answers a head, on a thread that may block, and answers the request.
+  void Later(std::shared_ptr<Incoming> request, std::function<Answer()> f);
+  void Job(std::function<void()> f);
+  std::shared_ptr<ClientSession> Find(uint64_t id) const;
+  Answer Open(const OpenRequest& m);
+  Answer Register(uint64_t id, std::string_view piece);
+  void Watch(uint64_t id, std::shared_ptr<Incoming> request);
+  void Run(const RunRequest& m, std::shared_ptr<Incoming> request);
+  void Go(const std::shared_ptr<StepRun>& run);
+  void End(const std::shared_ptr<StepRun>& run, Status s);
+  void Abort(const AbortRequest& m);
+  void CloseSession(uint64_t id, const Status& why);
+
+  const std::shared_ptr<Runtime> runtime_;
+  const WorkerOptions options_;
+  Mailbox* const mailbox_;
+  Messenger* const messenger_;
+  mutable std::mutex mu_;
+  std::condition_variable idle_;
+  bool closing_ = false;
+  uint64_t jobs_ = 0, steps_ = 0, handles_ = 0;
+  std::map<uint64_t, std::shared_ptr<ClientSession>> sessions_;
+};
+
+}  // namespace thalweg::distributed

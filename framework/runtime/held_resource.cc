@@ -1,0 +1,130 @@
+#include "framework/runtime/held_resource.h"
+
+#include <string_view>
+
+#include "framework/base/shown.h"
+#include "framework/runtime/frame.h"
+#include "framework/runtime/resource.h"
+#include "framework/runtime/runtime.h"
+#include "framework/runtime/touched_resources.h"
+#include "framework/runtime/waiting_calls.h"
+
+namespace thalweg {
+namespace {
+
+tw_held_resource* ToC(Resource* r) { return reinterpret_cast<tw_held_resource*>(r); }
+Resource* Of(tw_held_resource* r) { return reinterpret_cast<Resource*>(r); }
+
+// An object means something only to the plugin that made it.
+Status CheckOwner(const Resource& r, const KernelFrame& f) {
+  const std::string_view owner = r.is_variable() ? std::string_view() : std::string_view(r.def()->plugin);
+  if (owner == f.run->kernel->plugin) return Status();
+  return InvalidArgument("resource '", Shown(r.name()), "' is a ", r.type(), ", which plugin '", f.run->kernel->plugin, "' does not own");
+}
+
+// Its object, where there is none.
+Status Make(Resource* r, const KernelFrame& f, tw_status* (*make)(const tw_host*, void*, void**), void* arg) {
+  if (r->exists()) return Status();
+  r->LockUpdate();
+  Status made;
+  if (!r->exists()) {
+    void* object = nullptr;
+    made = FromC(make(f.c.host, arg, &object));
+    if (made.ok()) r->set_object(object);
+  }
+  r->UnlockUpdate();
+  return made;
+}
+
+tw_status* Open(const tw_frame* frame, const tw_resource_key* k, tw_status* (*make)(const tw_host*, void*, void**), void* arg,
+                tw_held_resource** out) {
+  *out = nullptr;
+  return Guard([&]() -> Status {
+    const KernelFrame& f = *KernelFrame::Of(frame);
+    std::string_view container(k->container, k->container_len);
+    if (container.empty() && f.step->container) container = *f.step->container;
+    ASSIGN_OR_RETURN(Resource * r, f.step->runtime->resources().Open(container, {k->type, k->type_len}, {k->name, k->name_len}));
+    Status s = CheckOwner(*r, f);
+    if (s.ok()) s = Make(r, f, make, arg);
+    if (s.ok()) {
+      *out = ToC(r);
+    } else {
+      r->Release();
+    }
+    return s;
+  });
+}
+
+tw_status* Hold(const tw_frame* frame, uint32_t i, tw_held_resource** out) {
+  *out = nullptr;
+  return Guard([&]() -> Status {
+    const KernelFrame& f = *KernelFrame::Of(frame);
+    ASSIGN_OR_RETURN(Resource * r, ResourceOf(f, i));
+    const std::string_view wanted = f.run->resources.empty() ? std::string_view() : f.run->resources[i];
+    if (!wanted.empty() && wanted != r->type()) {
+      return InvalidArgument("input ", i, " is a handle of the ", r->type(), " '", Shown(r->name()), "', but must be one of a ", wanted);
+    }
+    RETURN_IF_ERROR(CheckOwner(*r, f));
+    r->Retain();
+    *out = ToC(r);
+    return Status();
+  });
+}
+
+void Release(tw_held_resource* r) {
+  if (r) Of(r)->Release();
+}
+
+void Look(tw_held_resource* r, void (*visit)(void*, void*), void* arg) {
+  Of(r)->LockRead();
+  visit(arg, Of(r)->object());
+  Of(r)->UnlockRead();
+}
+
+uint64_t TouchCount(tw_held_resource* r) { return Of(r)->touches(); }
+
+void Touch(const tw_frame* f, tw_held_resource* r) {
+  if (!Of(r)->Touch()) return;
+  if (f && WaitWish::Of(KernelFrame::Of(f))) {
+    WaitingCalls::Get().Updated(Of(r));
+  } else {
+    TouchedResources::Get().Add(Of(r));
+  }
+}
+
+tw_status* Wait(const tw_frame* frame, tw_held_resource* r, uint64_t condition, uint64_t memo, uint64_t seen) {
+  return Guard([&]() -> Status {
+    WaitWish* wish = WaitWish::Of(KernelFrame::Of(frame));
+    if (!wish)
+      return FailedPrecondition("only a call of an asynchronous kernel in a step can wait at what it holds, inside of its execute");
+    Of(r)->Retain();
+    if (wish->held) wish->at->Release();
+    wish->at = Of(r);
+    wish->held = true;
+    wish->condition = condition;
+    wish->memo = memo;
+    wish->seen = seen;
+    return Status();
+  });
+}
+
+uint64_t Waiting(const tw_frame* frame, tw_held_resource* r, uint64_t condition) {
+  const KernelFrame& f = *KernelFrame::Of(frame);
+  const WaitWish* wish = WaitWish::Of(&f);
+  return WaitingCalls::Get().Count(Of(r), condition, wish ? f.step : nullptr, wish ? wish->tag : 0);
+}
+
+int64_t Version(const tw_frame* frame, uint32_t i) {
+  const KernelFrame& f = *KernelFrame::Of(frame);
+  return i < f.c.n_in && f.opened && f.opened[i] ? int64_t(f.opened[i]->version()) : -1;
+}
+
+}  // namespace
+
+const tw_held_resource_api* HeldResourceSet() {
+  static constexpr tw_held_resource_api kSet = {
+      sizeof(tw_held_resource_api), 0, Open, Hold, Release, Look, TouchCount, Touch, Wait, Waiting, Version};
+  return &kSet;
+}
+
+}  // namespace thalweg

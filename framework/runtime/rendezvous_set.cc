@@ -1,0 +1,53 @@
+#include "framework/runtime/rendezvous_set.h"
+
+#include <string>
+
+#include "framework/base/dtype.h"
+#include "framework/base/shown.h"
+#include "framework/runtime/async_calls.h"
+#include "framework/runtime/frame.h"
+#include "framework/runtime/rendezvous.h"
+
+namespace thalweg {
+namespace {
+
+StatusOr<Rendezvous*> Of(const tw_frame* f, std::string_view key) {
+  Rendezvous* r = KernelFrame::Of(f)->step->rendezvous;
+  if (r) return r;
+  return FailedPrecondition("'", Shown(key), "' has nobody to go to: the step runs in one process; nodes that send and receive are made ",
+                            "by sessions over several");
+}
+
+tw_status* Send(const tw_frame* f, const char* key, uint64_t len, tw_tensor* value) {
+  Tensor t = Tensor::Adopt(value);
+  return Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(Rendezvous * r, Of(f, {key, size_t(len)}));
+    return r->Send({key, size_t(len)}, std::move(t));
+  });
+}
+
+Status Give(const tw_frame* f, uint32_t o, const Tensor& value) {
+  const uint32_t want = f->out[o]->dtype;
+  if (value.dtype() != want) return InvalidArgument("what came is ", DTypeName(value.dtype()), " but must be ", DTypeName(want));
+  return FromC(f->host->tensor->give(f, o, value.get()));
+}
+
+tw_status* Receive(const tw_frame* f, const char* key, uint64_t len, uint32_t o) {
+  return Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(Rendezvous * r, Of(f, {key, size_t(len)}));
+    r->Receive({key, size_t(len)}, [f, o](Status s, Tensor value) {
+      if (s.ok()) s = Give(f, o, value);
+      AsyncCalls::Get().Complete(f->token, std::move(s));
+    });
+    return Status();
+  });
+}
+
+}  // namespace
+
+const tw_rendezvous_api* RendezvousSet() {
+  static constexpr tw_rendezvous_api kSet = {sizeof(tw_rendezvous_api), 0, Send, Receive};
+  return &kSet;
+}
+
+}  // namespace thalweg

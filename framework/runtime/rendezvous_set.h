@@ -1,0 +1,9 @@
+// The optional set "rendezvous" of the host table: plugin/rendezvous.h over the rendezvous of the step.
+#pragma once
+#include "thalweg/plugin/rendezvous.h"
+
+namespace thalweg {
+
+const tw_rendezvous_api* RendezvousSet();
+
+}  // namespace thalweg

@@ -1,0 +1,354 @@
+"""Clusters of real processes, some of which die: process_test.py THALWEG SOCKET_TRANSPORT TWICE"""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+import numpy as np
+
+import thalweg as tw
+
+THALWEG, TRANSPORT, TWICE = sys.argv[1:4]
+PS, W0, W1 = "/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"
+tw.load_plugin(TRANSPORT)
+
+
+class Cluster:
+    """One parameter server and two workers, each a process."""
+    count = 0
+
+    def __init__(self, folder, options):
+        Cluster.count += 1
+        self.folder, self.options = folder, [word for o in options for word in ("--server-option", o.format(folder=folder))]
+        self.name = f"p{os.getpid()}-{Cluster.count}"
+        self.address = {"ps": [f"unix:{self.name}-ps"], "worker": [f"unix:{self.name}-w0", f"unix:{self.name}-w1"]}
+        self.file = pathlib.Path(folder) / f"{self.name}.json"
+        self.file.write_text(json.dumps(self.address))
+        self.processes = {}
+        for job, task in [("worker", 1), ("ps", 0), ("worker", 0)]:
+            self.start(job, task)
+
+    def start(self, job, task):
+        process = subprocess.Popen([THALWEG, "worker", "--plugin", TRANSPORT, "--cluster", str(self.file), "--job", job, "--task", str(task),
+                                    "--threads", "2", *self.options], stdout=subprocess.PIPE, text=True)
+        self.processes[job, task] = process
+        line = process.stdout.readline()
+        assert line == f"listening at {self.address[job][task]}\n", line
+
+    def kill(self, job, task, how=signal.SIGKILL):
+        self.processes[job, task].send_signal(how)
+
+    def session(self, graph, **options):
+        return tw.Session(graph, target=self.address["worker"][0], **options)
+
+    def close(self):
+        for process in self.processes.values():
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
+@contextlib.contextmanager
+def cluster(*options):
+    with tempfile.TemporaryDirectory() as folder:
+        all = Cluster(folder, options)
+        try:
+            yield all
+        finally:
+            all.close()
+
+
+def failure(f, kind):
+    """What f raises, and after how many seconds."""
+    began = time.monotonic()
+    try:
+        f()
+    except kind as e:
+        return str(e), time.monotonic() - began
+    raise AssertionError(f"{kind.__name__} was to be raised")
+
+
+def later(seconds, f):
+    timer = threading.Timer(seconds, f)
+    timer.start()
+    return timer
+
+
+def model(ps, worker):
+    """A step of training, its loss, and what begins it; the weights are on ps, the rest is on worker."""
+    graph = tw.Graph()
+    with graph:
+        x, y = tw.placeholder(np.float32, [None, 4], name="x"), tw.placeholder(np.float32, [None, 1], name="y")
+        with tw.device(ps):
+            w = tw.Variable(np.linspace(-1, 1, 4, dtype=np.float32).reshape(4, 1), name="w")
+        with tw.device(worker):
+            loss = tw.ops.mean(tw.ops.squared_difference(tw.ops.tanh(tw.ops.mat_mul(x, w)), y), [0, 1])
+        step = tw.train.SGD(0.5).minimize(loss)
+        start = tw.initializer()
+    return graph, x, y, w, loss, step, start
+
+
+def train(session, parts, steps=15):
+    _, x, y, w, loss, step, start = parts
+    session.run(start)
+    random = np.random.default_rng(3)
+    losses = []
+    for _ in range(steps):
+        batch = random.standard_normal((8, 4)).astype(np.float32)
+        losses.append(session.run([loss, step], {x: batch, y: batch[:, :1] > 0})[0])
+    return np.array(losses), session.run(w)
+
+
+def test_training_over_processes_is_the_same_as_in_one():
+    here = model("", "")
+    expected = train(tw.Session(here[0]), here)
+    with cluster() as c:
+        parts = model(PS, W1)
+        with c.session(parts[0]) as session:
+            losses, weights = train(session, parts)
+    assert np.array_equal(losses, expected[0]) and np.array_equal(weights, expected[1])
+    assert losses[-1] < losses[0]
+
+
+def waiting_graph(on):
+    """A value that comes when something is put into a queue on that task, and a node behind it on another one."""
+    graph = tw.Graph()
+    with graph:
+        with tw.device(on):
+            queue = tw.ops.fifo_queue_v2(component_types=[np.float32])
+            element = tw.ops.queue_dequeue_v2(queue, component_types=[np.float32])[0]
+        with tw.device(W0 if on != W0 else W1):
+            out = tw.ops.neg(element)
+        with tw.device(on):
+            plain = tw.ops.neg(tw.constant(np.float32(1)))
+    return graph, out, plain
+
+
+def test_a_process_that_is_killed_is_named_within_two_seconds():
+    with cluster() as c:
+        for job, task, on in [("ps", 0, PS), ("worker", 1, W1)]:
+            graph, out, plain = waiting_graph(on)
+            with c.session(graph) as session:
+                assert session.run(plain) == -1
+                timer = later(0.3, lambda: c.kill(job, task))
+                text, seconds = failure(lambda: session.run(out), tw.UnavailableError)
+                timer.join()
+                assert f"task {on} at {c.address[job][task]}" in text, text
+                assert seconds < 2.3, seconds
+                # Nobody is there: a run says so when its time is over, and not later.
+                text, seconds = failure(lambda: c.session(graph, target_timeout_ms=300).run(plain), tw.UnavailableError)
+                assert f"task {on} at {c.address[job][task]} cannot be reached" in text and seconds < 3, (text, seconds)
+                c.start(job, task)
+                assert session.run(plain) == -1
+
+
+def test_a_parameter_server_that_is_killed_and_started_again_takes_part_again():
+    parts = model(PS, W1)
+    with cluster() as c:
+        with c.session(parts[0]) as session:
+            expected = train(session, parts)
+            for _ in range(3):
+                c.kill("ps", 0)
+                c.processes["ps", 0].wait()
+                c.start("ps", 0)
+                # Its variables are gone, and whoever uses them is told so; the other tasks run on as they were.
+                text, seconds = failure(lambda: session.run(parts[3]), (tw.UnavailableError, tw.AbortedError, tw.FailedPreconditionError))
+                assert PS in text and seconds < 3, (text, seconds)
+                again = train(session, parts)
+                assert np.array_equal(again[0], expected[0]) and np.array_equal(again[1], expected[1])
+
+
+def test_training_goes_on_after_kills_at_any_moment():
+    kills = int(os.environ.get("THALWEG_KILLS", "6"))
+    parts, random = model(PS, W1), np.random.default_rng(1)
+    good = (tw.UnavailableError, tw.AbortedError, tw.FailedPreconditionError)
+    with cluster() as c, c.session(parts[0]) as session:
+        expected = train(session, parts)
+        for i in range(kills):
+            job, task = [("ps", 0), ("worker", 1)][i % 2]
+
+            def end(key=(job, task)):
+                c.kill(*key)
+                c.processes[key].wait()
+                c.start(*key)
+            timer, failed = later(random.uniform(0, 0.05), end), False
+            while timer.is_alive() or not failed:
+                began = time.monotonic()
+                try:
+                    train(session, parts, 3)
+                    if not timer.is_alive():
+                        break  # it died between two runs
+                except good as e:
+                    failed = True
+                    assert "task /job:" in str(e), e
+                assert time.monotonic() - began < 5
+            timer.join()
+            again = train(session, parts)
+            assert np.array_equal(again[0], expected[0]) and np.array_equal(again[1], expected[1])
+
+
+def test_a_process_that_stands_still_for_a_second_is_not_taken_for_dead():
+    parts = model(PS, W1)
+    with cluster() as c:
+        with c.session(parts[0]) as session:
+            expected = train(session, parts)
+            timers = [later(0.05, lambda: c.kill("ps", 0, signal.SIGSTOP)), later(1.1, lambda: c.kill("ps", 0, signal.SIGCONT))]
+            again = train(session, parts, 15)
+            for t in timers:
+                t.join()
+            again = train(session, parts)
+            assert np.array_equal(again[0], expected[0])
+
+
+def test_a_process_that_is_told_to_end_does_so_and_tells_its_clients():
+    with cluster() as c:
+        graph, out, _ = waiting_graph(PS)
+        with c.session(graph) as session:
+            timer = later(0.3, lambda: c.kill("ps", 0, signal.SIGTERM))
+            text, seconds = failure(lambda: session.run(out), tw.UnavailableError)
+            timer.join()
+            assert PS in text and seconds < 2.3, (text, seconds)
+            assert c.processes["ps", 0].wait(5) == 0
+        for key in [("worker", 0), ("worker", 1)]:
+            c.kill(*key, signal.SIGINT)
+            assert c.processes[key].wait(5) == 0
+
+
+def test_checkpoints_are_written_where_the_servers_allow_it_and_nowhere_else():
+    graph = tw.Graph()
+    with graph:
+        with tw.device(PS):
+            v = tw.Variable(np.arange(6, dtype=np.float32), name="v")
+        start, saver, add = tw.initializer(), tw.Saver([v]), v.assign_add(np.ones(6, np.float32))
+    with cluster("allow_files={folder}") as c, c.session(graph) as session:
+        session.run(start)
+        saver.save(session, c.folder + "/model")
+        session.run(add)
+        assert np.array_equal(session.run(v), np.arange(1, 7))
+        saver.restore(session, c.folder + "/model")
+        assert np.array_equal(session.run(v), np.arange(6))
+        text, _ = failure(lambda: saver.save(session, c.folder + "/../model"), tw.PermissionDeniedError)
+        assert W0 in text, text
+    with cluster() as c, c.session(graph) as session:
+        session.run(start)
+        failure(lambda: saver.save(session, c.folder + "/model"), tw.PermissionDeniedError)
+
+
+def test_an_op_that_a_task_has_not_is_named_with_both_versions():
+    tw.load_plugin(TWICE)
+    graph = tw.Graph()
+    with graph, tw.device(W1):
+        y = tw.ops.twice(tw.constant(np.float32(1)))
+        other = tw.ops.neg(tw.constant(np.float32(1)))
+    with cluster() as c, c.session(graph) as session:
+        text, _ = failure(lambda: session.run(y), tw.NotFoundError)
+        assert W1 in text and "Twice" in text and f"the task runs version {tw.version()}" in text, text
+        assert session.run(other) == -1
+
+
+def launch(*words, program="", **how):
+    return subprocess.Popen([THALWEG, "launch", "--plugin", TRANSPORT, *words, "--", sys.executable, "-c", program], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+
+
+CLIENT = f"""
+import os, json, sys, time, numpy as np, thalweg as tw
+tw.load_plugin({TRANSPORT!r})
+index = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
+graph = tw.Graph()
+with graph:
+    with tw.device("/job:ps/task:0"):
+        v = tw.Variable(np.float32(0), name="shared")
+    start = tw.initializer()
+    add = v.assign_add(np.float32(1))
+session = tw.Session(graph, target=os.environ["THALWEG_TARGET"])
+"""
+
+
+def test_launch_runs_a_program_for_each_worker_and_ends_the_servers():
+    with launch("-n", "2", "--ps", "1", program=CLIENT + """
+if index == 0:
+    session.run(start)
+while True:
+    try:
+        session.run(add)
+        break
+    except tw.FailedPreconditionError:
+        time.sleep(0.02)
+while session.run(v) < 2:
+    time.sleep(0.02)
+print("done", index, session.run(v))
+""") as p:
+        out, error = p.communicate(timeout=60)
+    assert p.returncode == 0, (out, error)
+    for i in range(2):
+        assert f"[client/{i}] done {i} 2.0\n" in out and f"[worker/{i}] listening at unix:" in out, out
+    assert "[ps/0] listening at unix:" in out
+
+
+def test_launch_ends_all_when_one_ends_badly():
+    began = time.monotonic()
+    with launch("-n", "2", program=CLIENT.split("graph =")[0] + """
+if index == 1:
+    sys.exit(7)
+time.sleep(60)
+""") as p:
+        out, error = p.communicate(timeout=60)
+    assert p.returncode == 1 and "client/1 ended with status 7; ending all" in error, (out, error)
+    assert time.monotonic() - began < 20
+
+
+def test_workers_of_the_example_learn_digits_together():
+    data = pathlib.Path(os.environ["THALWEG_DATA_PATH"]) / "digits.csv"
+    example = pathlib.Path(os.environ["THALWEG_SOURCE_DIR"]) / "distributed/examples/digits_async.py"
+    with subprocess.Popen([THALWEG, "launch", "-n", "2", "--ps", "2", "--plugin", TRANSPORT, "--", sys.executable, "-B", str(example),
+                           "--data", str(data), "--plugin", TRANSPORT, "--steps", "300"], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as p:
+        out, error = p.communicate(timeout=60)
+    assert p.returncode == 0, (out, error)
+    found = [float(line.split("accuracy ")[1].split()[0]) for line in out.splitlines() if "accuracy" in line]
+    assert len(found) == 2 and min(found) > 0.8, out
+
+
+def test_launch_passes_signals():
+    with launch("-n", "1", program="""
+import signal, time, sys
+signal.signal(signal.SIGTERM, lambda *_: (print("told to end", flush=True), sys.exit(0)))
+print("ready", flush=True)
+time.sleep(60)
+""") as p:
+        for line in p.stdout:
+            if "ready" in line:
+                break
+        p.send_signal(signal.SIGTERM)
+        out, error = p.communicate(timeout=30)
+    assert "[client/0] told to end\n" in out and p.returncode == 1, (out, error)
+
+
+def main():
+    tests = [(name, f) for name, f in globals().items() if name.startswith("test_")]
+    only = sys.argv[4:]
+    failed = 0
+    for name, f in tests:
+        if only and name not in only:
+            continue
+        began = time.monotonic()
+        try:
+            f()
+            print(f"{name}: good ({time.monotonic() - began:.1f} s)", flush=True)
+        except Exception:
+            failed += 1
+            print(f"{name}: FAILED", flush=True)
+            traceback.print_exc()
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

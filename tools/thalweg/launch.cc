@@ -1,0 +1,246 @@
+// thalweg launch: a cluster on this machine, and a program for each of its workers.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include "command.h"
+#include "handles.h"
+#include "json.h"
+
+extern char** environ;
+
+namespace thalweg::cli {
+namespace {
+
+constexpr int kPatience = 5000;  // milliseconds between a polite end and a hard one
+
+struct Child {
+  std::string name;  // before each line of its output
+  pid_t pid = -1;    // -1: it has ended
+  int output = -1;
+  std::string line;  // so far
+  bool server = false;
+};
+
+class Launcher {
+ public:
+  explicit Launcher(const Args& args) : args_(args), n_ps_(args.integer("--ps", 0, 0)), n_workers_(args.integer("-n", 1, 1)) {
+    sigset_t all;
+    sigemptyset(&all);
+    for (int s : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}) sigaddset(&all, s);
+    sigprocmask(SIG_BLOCK, &all, &before_);
+    signals_ = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals_ < 0) throw std::runtime_error(std::string("signalfd: ") + std::strerror(errno));
+  }
+  ~Launcher() {
+    for (Child& c : children_) {
+      if (c.pid > 0) kill(c.pid, SIGKILL), waitpid(c.pid, nullptr, 0);
+      if (c.output >= 0) close(c.output);
+    }
+    close(signals_);
+  }
+
+  int Run() {
+    for (int64_t i = 0; i < n_ps_; ++i) StartServer("ps", i);
+    for (int64_t i = 0; i < n_workers_; ++i) StartServer("worker", i);
+    const int64_t clients = args_.integer("--clients", n_workers_, 1);
+    for (int64_t i = 0; i < clients; ++i) StartClient(i);
+    while (Running()) Turn();
+    return failed_ ? kFailed : kGood;
+  }
+
+ private:
+  std::string Address(const std::string& job, int64_t i) const {
+    return "unix:thalweg-" + std::to_string(getpid()) + "-" + job + "-" + std::to_string(i);
+  }
+
+  std::string Config(const std::string& job, int64_t i) const {
+    Json json;
+    json.Object().Object("cluster");
+    for (const auto& [name, n] : {std::pair("ps", n_ps_), std::pair("worker", n_workers_)}) {
+      if (n == 0) continue;
+      json.Array(name);
+      for (int64_t k = 0; k < n; ++k) json.Text("", Address(name, k));
+      json.End();
+    }
+    json.End().Object("task").Text("type", job).Number("index", i).End().End();
+    return json.text();
+  }
+
+  void StartServer(const std::string& job, int64_t i) {
+    std::vector<std::string> words = {Self(), "worker"};
+    for (const char* option : {"--plugin", "--option", "--threads", "--server-option"}) {
+      for (const std::string& value : args_.all(option)) words.insert(words.end(), {option, value});
+    }
+    Start(job + "/" + std::to_string(i), words, {"TF_CONFIG=" + Config(job, i)}, true);
+  }
+
+  void StartClient(int64_t i) {
+    const int64_t worker = i % n_workers_;
+    Start("client/" + std::to_string(i), args_.positional(),
+          {"TF_CONFIG=" + Config("worker", worker), "THALWEG_TARGET=" + Address("worker", worker)}, false);
+  }
+
+  static std::string Self() {
+    char path[4096];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+    if (n <= 0) throw std::runtime_error("cannot find this program");
+    return std::string(path, size_t(n));
+  }
+
+  void Start(const std::string& name, const std::vector<std::string>& words, const std::vector<std::string>& more, bool server) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+    posix_spawnattr_t how;
+    posix_spawnattr_init(&how);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setsigmask(&how, &before_);
+    posix_spawnattr_setpgroup(&how, 0);  // the terminal's Ctrl-C comes to us, and we pass it on
+    std::vector<std::string> environment(more);
+    for (char** e = environ; *e; ++e) {
+      if (std::strncmp(*e, "TF_CONFIG=", 10) != 0 && std::strncmp(*e, "THALWEG_TARGET=", 15) != 0) environment.push_back(*e);
+    }
+    Child c{name, -1, ends[0], "", server};
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    const int error = posix_spawnp(&c.pid, words[0].c_str(), &actions, &how, Pointers(words).data(), Pointers(environment).data());
+    close(ends[1]);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&how);
+    if (error) close(ends[0]);
+    if (error) throw std::runtime_error("cannot start '" + words[0] + "': " + std::strerror(error));
+    children_.push_back(std::move(c));
+  }
+
+  static std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+    std::vector<char*> all;
+    for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
+    all.push_back(nullptr);
+    return all;
+  }
+
+  bool Running() const {
+    for (const Child& c : children_) {
+      if (c.pid > 0 || c.output >= 0) return true;
+    }
+    return false;
+  }
+
+  // Waits for output, signals and ends of processes, and sees to them.
+  void Turn() {
+    std::vector<pollfd> all = {{signals_, POLLIN, 0}};
+    for (const Child& c : children_) all.push_back({c.output, POLLIN, 0});
+    if (poll(all.data(), all.size(), ending_ ? kPatience : -1) == 0) End(SIGKILL);
+    for (size_t i = 0; i < children_.size(); ++i) {
+      if (all[i + 1].revents) Read(&children_[i]);
+    }
+    signalfd_siginfo s;
+    while (read(signals_, &s, sizeof s) == sizeof s) {
+      if (s.ssi_signo == SIGCHLD) continue;
+      const bool ends = s.ssi_signo == SIGTERM || s.ssi_signo == SIGINT || s.ssi_signo == SIGHUP;
+      if (ends) ending_ = failed_ = true;
+      for (const Child& c : children_) {
+        if (c.pid > 0 && (ends || !c.server)) kill(c.pid, int(s.ssi_signo));
+      }
+    }
+    Reap();
+  }
+
+  void Read(Child* c) {
+    char bytes[4096];
+    ssize_t n;
+    while ((n = read(c->output, bytes, sizeof bytes)) > 0) {
+      for (char b : std::string_view(bytes, size_t(n))) {
+        if (b == '\n') {
+          Show(c);
+        } else {
+          c->line += b;
+        }
+      }
+    }
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (!c->line.empty()) Show(c);
+    close(c->output);
+    c->output = -1;
+  }
+
+  static void Show(Child* c) {
+    std::printf("[%s] %s\n", c->name.c_str(), c->line.c_str());
+    std::fflush(stdout);
+    c->line.clear();
+  }
+
+  void Reap() {
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+      for (Child& c : children_) {
+        if (c.pid != pid) continue;
+        c.pid = -1;
+        const bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        if (good || ending_) continue;
+        const std::string how = WIFSIGNALED(status) ? std::string("was killed by signal ") + strsignal(WTERMSIG(status))
+                                                    : "ended with status " + std::to_string(WEXITSTATUS(status));
+        std::fprintf(stderr, "thalweg launch: %s %s; ending all\n", c.name.c_str(), how.c_str());
+        failed_ = true;
+        End(SIGTERM);
+      }
+    }
+    bool clients = false;
+    for (const Child& c : children_) clients = clients || (!c.server && c.pid > 0);
+    if (!clients && !ending_) End(SIGTERM);
+  }
+
+  void End(int signal) {
+    ending_ = true;
+    for (const Child& c : children_) {
+      if (c.pid > 0) kill(c.pid, signal);
+    }
+  }
+
+  const Args& args_;
+  const int64_t n_ps_, n_workers_;
+  sigset_t before_;
+  int signals_ = -1;
+  bool ending_ = false, failed_ = false;
+  std::vector<Child> children_;
+};
+
+int Run(const Args& args) { return Launcher(args).Run(); }
+
+}  // namespace
+
+const Command& LaunchCommand() {
+  static const Command command = {
+      "launch",
+      "-- PROGRAM [ARGUMENTS]",
+      "Starts a cluster on this machine and a program for each of its workers; ends all when one ends badly.",
+      "Each program gets TF_CONFIG (the cluster, and which worker it is) and THALWEG_TARGET (that worker's address, for the session\n"
+      "option `target`). Lines of output begin with who wrote them. When all programs are done, the servers are ended.\n",
+      {{"-n", "N", "workers (1)"},
+       {"--ps", "N", "parameter servers (0)"},
+       {"--clients", "N", "programs, given to the workers in turn (one for each)"},
+       {"--server-option", "KEY=VALUE", "an option of all servers, see thalweg worker --help; may be repeated"},
+       kThreadsOption,
+       kPluginOption,
+       kRuntimeOption},
+      1,
+      1000,
+      Run};
+  return command;
+}
+
+}  // namespace thalweg::cli

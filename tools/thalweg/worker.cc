@@ -1,0 +1,68 @@
+// thalweg worker: a task of a cluster, until it is told to end.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "command.h"
+#include "handles.h"
+
+namespace thalweg::cli {
+namespace {
+
+std::string ClusterText(const Args& args) {
+  if (args.has("--cluster")) return ReadFile(args.get("--cluster"));
+  const char* config = std::getenv("TF_CONFIG");
+  if (!config) throw UsageError{"give the cluster: --cluster FILE, or the environment variable TF_CONFIG"};
+  return config;
+}
+
+int Run(const Args& args) {
+  // Before there are threads: all of them leave these to this one.
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  sigaddset(&ends, SIGINT);
+  sigprocmask(SIG_BLOCK, &ends, nullptr);
+  const std::string cluster = ClusterText(args), job = args.get("--job");
+  const tw::Runtime runtime = MakeRuntime(args);
+  std::vector<const char*> options;
+  for (const std::string& option : args.all("--server-option")) options.push_back(option.c_str());
+  tw::Server server(runtime, cluster, args.has("--job") ? job.c_str() : nullptr, uint32_t(args.integer("--task", 0, 0)), options);
+  std::printf("listening at %s\n", server.address().c_str());
+  std::fflush(stdout);
+  int signal = 0;
+  sigwait(&ends, &signal);
+  server.stop();
+  return kGood;
+}
+
+std::string Details() {
+  std::string text = "Options of the server, for --server-option:\n";
+  for (uint32_t i = 0; const tw_option* o = tw_server_option(i); ++i) {
+    text += std::string("  ") + o->name + "=" + o->default_value + ": " + o->doc + "\n";
+  }
+  return text + "Ends on SIGTERM and SIGINT: steps that run here end, their clients are told.\n";
+}
+
+}  // namespace
+
+const Command& WorkerCommand() {
+  static const std::string details = Details();
+  static const Command command = {"worker",
+                                  "",
+                                  "Serves a task of a cluster until it is told to end.",
+                                  details.c_str(),
+                                  {{"--cluster", "FILE", "the tasks and their addresses, as JSON; without it TF_CONFIG says so"},
+                                   {"--job", "NAME", "the job of this task; without it the cluster's \"task\" says who this is"},
+                                   {"--task", "N", "its number in the job (0)"},
+                                   {"--server-option", "KEY=VALUE", "an option of the server, see below; may be repeated"},
+                                   kThreadsOption,
+                                   kPluginOption,
+                                   kRuntimeOption},
+                                  0,
+                                  0,
+                                  Run};
+  return command;
+}
+
+}  // namespace thalweg::cli
