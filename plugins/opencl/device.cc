@@ -2,26 +2,39 @@
 #include "device.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "program_cache.h"
-#include "program_text.h"
 
 namespace thalweg::opencl {
 namespace {
 
-// A CPU runs a work-group on one core: few items, wide vectors, tiles that fill a first-level cache. Anything else gets square groups of
-// many small items, as large as the device allows.
-Tile ChooseTile(const Api& cl, cl_device_id device) {
-  const bool cpu = (DeviceValue<cl_device_type>(cl, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
-  const size_t most = DeviceValue<size_t>(cl, device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
-  Tile tile = cpu ? Tile{4, 8, 16, 64} : Tile{16, 4, 4, 16};
-  while (tile.group > 1 && tile.group * tile.group > most) tile.group /= 2;
-  return tile;
+bool IsCpu(const Api& cl, cl_device_id device) {
+  return (DeviceValue<cl_device_type>(cl, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
 }
 
-std::string BuildOptions(const Tile& t) {
-  return "-cl-std=CL1.2 -DGROUP=" + std::to_string(t.group) + " -DROWS=" + std::to_string(t.rows) + " -DWIDTH=" + std::to_string(t.width) +
-         " -DTILE_K=" + std::to_string(t.depth);
+// A CPU runs a work-group on one core: one item with wide vectors, sums that fill the registers, and slices that fit the first-level cache.
+// Anything else gets square groups of many small items, as large as the device allows.
+std::vector<Tile> ChooseTiles(const Api& cl, cl_device_id device) {
+  static constexpr Tile kCpu[] = {{1, 16, 16, 128}, {1, 16, 16, 64}, {1, 24, 16, 128}, {2, 8, 16, 64}};
+  static constexpr Tile kOther[] = {{16, 4, 4, 16}, {16, 8, 4, 16}, {8, 8, 8, 16}, {8, 4, 4, 16}, {4, 4, 4, 16}, {1, 4, 4, 16}};
+  const size_t most = DeviceValue<size_t>(cl, device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  const cl_ulong local = DeviceValue<cl_ulong>(cl, device, CL_DEVICE_LOCAL_MEM_SIZE);
+  std::vector<Tile> fitting;
+  for (const Tile& t :
+       IsCpu(cl, device) ? std::vector<Tile>(std::begin(kCpu), std::end(kCpu)) : std::vector<Tile>(std::begin(kOther), std::end(kOther))) {
+    const size_t rows = t.group * t.rows, columns = t.group * t.width;
+    if (t.group * t.group <= most && (rows * (t.depth + 1) + t.depth * columns) * sizeof(double) <= local && fitting.size() < 4)
+      fitting.push_back(t);
+  }
+  if (fitting.empty()) fitting.push_back({1, 1, 2, 4});
+  return fitting;
+}
+
+// Without doubles, numbers that kernels write without a suffix must not become any.
+std::string BuildOptions(bool blocked, bool has_double) {
+  return std::string("-cl-std=CL1.2 -w") + (blocked ? " -DBLOCKED" : "") +
+         (has_double ? " -DHAS_DOUBLE" : " -cl-single-precision-constant");
 }
 
 std::string BuildLog(const Api& cl, cl_program program, cl_device_id device) {
@@ -57,11 +70,11 @@ cl_program FromBinary(const Api& cl, cl_context context, cl_device_id device, co
   return nullptr;
 }
 
-cl_program FromSource(const Api& cl, cl_context context, cl_device_id device, const std::string& options) {
-  const char* text = kProgramText;
-  const size_t size = sizeof kProgramText - 1;
+cl_program FromSource(const Api& cl, cl_context context, cl_device_id device, const std::string& options, const std::string& text) {
+  const char* bytes = text.data();
+  const size_t size = text.size();
   cl_int error = CL_SUCCESS;
-  cl_program program = cl.clCreateProgramWithSource(context, 1, &text, &size, &error);
+  cl_program program = cl.clCreateProgramWithSource(context, 1, &bytes, &size, &error);
   Check(error, "clCreateProgramWithSource");
   error = cl.clBuildProgram(program, 1, &device, options.c_str(), nullptr, nullptr);
   if (error == CL_SUCCESS) return program;
@@ -83,11 +96,13 @@ Device::Device(const Api& cl, cl_platform_id platform, cl_device_id device, uint
               DeviceText(cl, device, CL_DEVICE_VERSION) + "\n" + driver + "\n";
   memory_ = DeviceValue<cl_ulong>(cl, device, CL_DEVICE_GLOBAL_MEM_SIZE);
   largest_ = DeviceValue<cl_ulong>(cl, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-  tile_ = ChooseTile(cl, device);
+  tiles_ = ChooseTiles(cl, device);
+  blocked_ = IsCpu(cl, device);
+  has_double_ = DeviceValue<cl_device_fp_config>(cl, device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
 }
 
 Device::~Device() {
-  if (program_) cl_.clReleaseProgram(program_);
+  for (auto& [text, program] : programs_) cl_.clReleaseProgram(program);
   if (queue_) cl_.clReleaseCommandQueue(queue_);
   if (context_) cl_.clReleaseContext(context_);
 }
@@ -131,20 +146,39 @@ void Device::EnqueueCopy(cl_command_queue queue, const tw_copy& c, cl_event* out
     Check(cl_.clEnqueueCopyBuffer(queue, from, to, c.from_offset, c.to_offset, c.bytes, 0, nullptr, out_event), "a copy inside the device");
 }
 
-void Device::Build(const tw_host* host) {
-  const std::string options = BuildOptions(tile_);
-  const ProgramCache cache(host, identity_ + options + "\n", kProgramText);
-  program_ = FromBinary(cl_, context(), id_, cache.Load(), options);
-  if (program_) return;
-  program_ = FromSource(cl_, context(), id_, options);
-  if (const std::string binary = Binary(cl_, program_); !binary.empty()) cache.Store(binary);
+cl_mem Device::Copied(const void* from, uint64_t bytes) {
+  if (bytes == 0) return Allocate(0);
+  cl_int error = CL_SUCCESS;
+  cl_mem memory = cl_.clCreateBuffer(context(), CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, bytes, const_cast<void*>(from), &error);
+  Check(error, "allocating memory");
+  return memory;
 }
 
-cl_kernel Device::MakeKernel(const tw_host* host, const char* name) {
+cl_program Device::Build(const tw_host* host, const std::string& text) {
+  const std::string options = BuildOptions(blocked_, has_double_);
+  const ProgramCache cache(host, identity_ + options + "\n", text);
+  if (cl_program program = FromBinary(cl_, context(), id_, cache.Load(), options)) return program;
+  cl_program program = FromSource(cl_, context(), id_, options, text);
+  if (const std::string binary = Binary(cl_, program); !binary.empty()) cache.Store(binary);
+  return program;
+}
+
+std::optional<size_t> Device::KeptTile(const tw_host* host, const std::string& text) const {
+  const std::string kept = ProgramCache(host, identity_ + "tile\n", text).Load();
+  if (kept.size() != 1 || size_t(kept[0]) >= tiles_.size()) return std::nullopt;
+  return size_t(kept[0]);
+}
+
+void Device::KeepTile(const tw_host* host, const std::string& text, size_t tile) const {
+  ProgramCache(host, identity_ + "tile\n", text).Store(std::string(1, char(tile)));
+}
+
+cl_kernel Device::MakeKernel(const tw_host* host, const std::string& text, const char* name) {
   std::lock_guard lock(program_mutex_);
-  if (!program_) Build(host);
+  cl_program& program = programs_[text];
+  if (!program) program = Build(host, text);
   cl_int error = CL_SUCCESS;
-  cl_kernel kernel = cl_.clCreateKernel(program_, name, &error);
+  cl_kernel kernel = cl_.clCreateKernel(program, name, &error);
   Check(error, name);
   return kernel;
 }

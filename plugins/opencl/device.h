@@ -1,12 +1,16 @@
-// One OpenCL device as Thalweg sees it: a context, memory, copies, and the program that holds all kernels. Context and program are made
+// One OpenCL device as Thalweg sees it: a context, memory, copies, and the programs that kernels asked for. Context and queue are made
 // at first use, so that listing the devices of a machine costs nothing. Threads: every method from any thread; errors are thrown.
 #ifndef THALWEG_PLUGINS_OPENCL_DEVICE_H_
 #define THALWEG_PLUGINS_OPENCL_DEVICE_H_
 
+#include <map>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "api.h"
+#include "profile.h"
 
 namespace thalweg::opencl {
 
@@ -29,34 +33,55 @@ class Device {
   const std::string& description() const { return description_; }
   uint64_t memory() const { return memory_; }
   uint64_t largest() const { return largest_; }
-  const Tile& tile() const { return tile_; }
+  const std::vector<Tile>& tiles() const { return tiles_; }  // that fit; the first one does for small work
+  // The number of the tile that is best for large work: what find() answered when it was first asked on this machine. It is kept beside
+  // compiled programs; text: of the program that was measured.
+  template <class Find>
+  size_t best_tile(const tw_host* host, const std::string& text, Find&& find) {
+    std::lock_guard lock(tile_mutex_);
+    if (!best_tile_) best_tile_ = KeptTile(host, text);
+    if (!best_tile_) KeepTile(host, text, *(best_tile_ = find()));
+    return *best_tile_;
+  }
+  bool blocked() const { return blocked_; }  // an item does best with elements that follow each other: a CPU
+  bool has_double() const { return has_double_; }
+
+  Profile& profile() { return profile_; }
 
   cl_context context();
   // In order. For work that is waited for at once; what is asynchronous has a queue of its own, see stream.h.
   cl_command_queue queue();
 
   cl_mem Allocate(uint64_t bytes);
+  cl_mem Copied(const void* from, uint64_t bytes);  // new memory that holds these bytes
   // Starts the copy on `queue`; where the host's side may be used again is when `*out_event` is over.
   void EnqueueCopy(cl_command_queue queue, const tw_copy& c, cl_event* out_event);
 
   // A kernel object of its own for each caller: the arguments of one are shared by all threads that hold it.
-  cl_kernel MakeKernel(const tw_host* host, const char* name);
+  // text: of the program that the kernel is a function of.
+  cl_kernel MakeKernel(const tw_host* host, const std::string& text, const char* name);
 
  private:
-  void Build(const tw_host* host);  // REQUIRES: program_mutex_
+  cl_program Build(const tw_host* host, const std::string& text);
+  std::optional<size_t> KeptTile(const tw_host* host, const std::string& text) const;
+  void KeepTile(const tw_host* host, const std::string& text, size_t tile) const;
 
   const Api& cl_;
   const cl_device_id id_;
+  Profile profile_;
   std::string uid_, description_, identity_;  // identity_: what a compiled program depends on
   uint64_t memory_, largest_;
-  Tile tile_;
+  std::vector<Tile> tiles_;
+  std::mutex tile_mutex_;  // taken before the others
+  std::optional<size_t> best_tile_;
+  bool blocked_, has_double_;
 
   std::mutex mutex_;  // of the two that follow: made once, under it
   cl_context context_ = nullptr;
   cl_command_queue queue_ = nullptr;
 
-  std::mutex program_mutex_;  // taken before mutex_; a compiler run of seconds keeps nobody from copying
-  cl_program program_ = nullptr;
+  std::mutex program_mutex_;                    // taken before mutex_; a compiler run of seconds keeps nobody from copying
+  std::map<std::string, cl_program> programs_;  // by their text
 };
 
 }  // namespace thalweg::opencl

@@ -1,19 +1,26 @@
-# Writes OUTPUT, a C++ header whose kProgramText is the text of the files INPUTS in their order:
-#   cmake -DOUTPUT=program_text.h "-DINPUTS=common.cl;matmul.cl" -P embed.cmake
-set(text "")
+# Writes OUTPUT, a C++ header whose kParts holds the names and texts of the files INPUTS:
+#   cmake -DOUTPUT=embedded.h "-DINPUTS=prelude.cl;matmul.cl" -P embed.cmake
+set(parts "")
 foreach(input IN LISTS INPUTS)
-  file(READ ${input} part)
-  string(APPEND text "${part}\n")
+  file(READ ${input} text)
+  if(text MATCHES "[)]program_text\"")
+    message(FATAL_ERROR "${input} holds the words that end a raw string; choose others in embed.cmake")
+  endif()
+  get_filename_component(name ${input} NAME)
+  string(APPEND parts "    {\"${name}\", R\"program_text(${text})program_text\"},\n")
 endforeach()
-if(text MATCHES "[)]program_text\"")
-  message(FATAL_ERROR "the kernels hold the words that end a raw string; choose others in embed.cmake")
-endif()
-file(WRITE ${OUTPUT} "// Made by embed.cmake from kernels/*.cl.
+file(WRITE ${OUTPUT} "// Made by embed.cmake.
 #pragma once
+
+#include <string_view>
 
 namespace thalweg::opencl {
 
-inline constexpr char kProgramText[] = R\"program_text(${text})program_text\";
+struct Part {
+  std::string_view name, text;
+};
+inline constexpr Part kParts[] = {
+${parts}};
 
 }  // namespace thalweg::opencl
 ")

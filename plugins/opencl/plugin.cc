@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "device.h"
+#include "kernels/fuse.h"
 #include "kernels/register.h"
+#include "profile.h"
 #include "program_cache.h"
 #include "stream.h"
 
@@ -110,10 +112,26 @@ tw_status* Copy(const tw_host* host, void* self, const tw_copy* c) {
 }  // namespace
 
 TW_CPP_PLUGIN_WITH("org.thalweg.opencl", "0.1.0", Instance, p, self) {
-  p.device({TW_SIZED(tw_device_def), TW_S("OPENCL"), &self, Enumerate, Allocate, Release, Copy, &kStreams});
+  tw_device_def device{TW_SIZED(tw_device_def), TW_S("OPENCL"), &self, Enumerate, Allocate, Release, Copy, &kStreams};
+  device.profile = &kProfile;
+  p.device(device);
+  register_batch_norm(p);
+  register_conv(p);
+  register_copy(p);
   register_elementwise(p);
+  register_fuse(p);
+  register_gather(p);
   register_matmul(p);
-  register_relu(p);
+  register_pool(p);
+  register_random(p);
+  register_recurrent(p);
+  register_reduce(p);
+  register_resize(p);
+  register_scan(p);
+  register_softmax(p);
+  register_update(p);
+  register_variable(p);
+  register_views(p);
 }
 
 }  // namespace thalweg::opencl

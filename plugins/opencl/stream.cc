@@ -26,7 +26,7 @@ std::string Text(const tw_host* host, const tw_status* status) {
 Stream::Stream(const tw_host* host, Device& device, tw_timeline* line)
     : host_(host), device_(device), cl_(device.cl()), line_(line), prune_at_(kPruneFrom) {
   cl_int error = CL_SUCCESS;
-  queue_ = cl_.clCreateCommandQueue(device.context(), device.id(), 0, &error);
+  queue_ = cl_.clCreateCommandQueue(device.context(), device.id(), CL_QUEUE_PROFILING_ENABLE, &error);
   Check(error, "clCreateCommandQueue");
   try {
     thread_ = std::thread([this] { Report(); });
@@ -79,9 +79,10 @@ void Stream::Signal(uint64_t value) {
   Check(cl_.clFlush(queue_), "clFlush");
   {
     std::lock_guard lock(mutex_);
-    marks_.push_back({value, {}});
+    marks_.push_back({value, signalled_, {}});
     marks_.back().commands.swap(commands_);
   }
+  signalled_ = value;
   prune_at_ = kPruneFrom;
   changed_.notify_all();
 }
@@ -97,7 +98,10 @@ void Stream::Report() {
       marks_.pop_front();
     }
     Settle(mark);
-    for (const Command& c : mark.commands) cl_.clReleaseEvent(c.event);
+    for (const Command& c : mark.commands) {
+      if (device_.profile().on()) device_.profile().Add(cl_, c.event, c.what, this, mark.after);
+      cl_.clReleaseEvent(c.event);
+    }
     host_->timeline->signal(line_, mark.value);
   }
 }

@@ -36,8 +36,8 @@ class Stream {
     const char* what;
   };
   struct Mark {
-    uint64_t value;
-    std::vector<Command> commands;  // everything since the mark before
+    uint64_t value, after;          // after: of the mark before
+    std::vector<Command> commands;  // everything since then
   };
   struct Gate {
     Stream* stream;
@@ -58,6 +58,7 @@ class Stream {
 
   std::vector<Command> commands_;  // since the last mark
   size_t prune_at_;
+  uint64_t signalled_ = 0;  // the latest value that it was told to signal
 
   std::mutex mutex_;  // for what follows
   std::condition_variable changed_;

@@ -11,6 +11,7 @@ PLUGINS = [
     ("lib/thalweg/plugins/libcpu.so", 5),
     ("lib/thalweg/plugins/libonednn.so", 5),
     ("lib/thalweg/plugins/libopencl.so", 5),
+    ("lib/thalweg/plugins/libthalweg_cuda.so", 5),  # without a GPU: what it says of itself
     ("tests/devices/libfake.so", 5),
     ("tests/devices/libnull.so", 1),  # computes nothing
 ]

@@ -1,107 +1,228 @@
-// Add, AddV2, Sub, Mul of float tensors that broadcast. Axes that both inputs walk in one stride are merged first, so nearly every pair of
-// shapes comes down to one or two axes. See elementwise.cl.
-#include <algorithm>
-#include <array>
+// Ops of the table plugins/common/device/functions.h, selection, casts and sums of several tensors.
+#include "kernels/elementwise.h"
 
-#include "kernels/map.h"
+#include <algorithm>
+
+#include "elementwise_text.h"
 #include "kernels/register.h"
 
 namespace thalweg::opencl {
 namespace {
 
-constexpr size_t kOuterAxes = 8;  // the vectors of the broadcast functions hold so many
-
-struct Axis {
-  cl_ulong size, a_step, b_step;
-};
-
-struct Axes {
-  std::array<Axis, 1 + kOuterAxes> axis;  // innermost first
-  size_t count = 0;
-};
-
-// How far the neighbour along axis `i` of y is in x, whose rank may be smaller; 0 where x repeats. *inner: elements of x below the axis.
-cl_ulong Step(const tw_view& x, int32_t y_rank, int32_t i, cl_ulong* inner) {
-  const int32_t at = i - (y_rank - x.rank);
-  if (at < 0 || x.dims[at] == 1) return 0;
-  const cl_ulong step = *inner;
-  *inner *= cl_ulong(x.dims[at]);
-  return step;
+std::vector<std::string> Names(const std::vector<uint32_t>& types) {
+  std::vector<std::string> names;
+  for (uint32_t t : types) names.push_back(tw::dtype_text(t));
+  return names;
 }
 
-// The axes of y without those of size 1, neighbours merged where both inputs allow it.
-Axes MergedAxes(const tw_view& a, const tw_view& b, const tw_view& y) {
-  Axes axes;
-  cl_ulong a_inner = 1, b_inner = 1;
-  for (int32_t i = y.rank - 1; i >= 0; --i) {
-    const Axis axis{cl_ulong(y.dims[i]), Step(a, y.rank, i, &a_inner), Step(b, y.rank, i, &b_inner)};
-    if (axis.size == 1) continue;
-    Axis* below = axes.count ? &axes.axis[axes.count - 1] : nullptr;
-    if (below && axis.a_step == below->a_step * below->size && axis.b_step == below->b_step * below->size) {
-      below->size *= axis.size;
-      continue;
-    }
-    if (axes.count == axes.axis.size())
-      throw tw::Error{TW_UNIMPLEMENTED, "inputs " + tw::text(a.dims, a.rank) + " and " + tw::text(b.dims, b.rank) + " change more than " +
-                                            std::to_string(kOuterAxes) +
-                                            " times between axes that repeat and axes that do not; reshape them, or place the op on a CPU"};
-    axes.axis[axes.count++] = axis;
+struct Input {
+  Place at;
+  Steps steps;
+  Size by;
+  template <class F>
+  void Each(F&& set) const {
+    set(at), set(steps), set(by);
   }
-  return axes;
-}
-
-class Elementwise {
- public:
-  Elementwise(const tw::Node& n, const char* same, const char* broadcast)
-      : same_(n, same), broadcast_(n, broadcast), width_(broadcast_.device().tile().width) {}
-
-  void operator()(tw::In<float> a, tw::In<float> b, tw::Out<float> y, tw::Frame frame) const {
-    if (y.size() == 0) return;
-    if (a.size() == y.size() && b.size() == y.size()) return same_.Run(frame.f, y.size(), a.v, b.v, y.v());
-    const Axes axes = MergedAxes(*a.v, *b.v, *y.v());
-    cl_ulong8 sizes{}, a_steps{}, b_steps{};
-    cl_ulong outer = 1;
-    for (size_t k = 1; k < axes.count; ++k) {
-      sizes.s[k - 1] = axes.axis[k].size;
-      a_steps.s[k - 1] = axes.axis[k].a_step;
-      b_steps.s[k - 1] = axes.axis[k].b_step;
-      outer *= axes.axis[k].size;
-    }
-    const Axis& inner = axes.axis[0];  // there is one: a shape without axes to walk has the size of y
-    const Range items{(inner.size + width_ - 1) / width_, outer};
-    broadcast_.Run(frame.f, items, Group(items.x), a.v, b.v, y.v(), inner.size, outer, inner.a_step, inner.b_step, cl_uint(axes.count - 1),
-                   sizes, a_steps, b_steps);
-  }
-
- private:
-  // Few shapes of group only, because a driver may compile a function again for each.
-  Range Group(size_t row_items) const {
-    const size_t items = GroupSize(broadcast_), x = row_items >= 64 ? 256 : row_items >= 4 ? 16 : 1;
-    return {std::min(items, x), items / std::min(items, x)};
-  }
-
-  Map same_;
-  Kernel broadcast_;
-  size_t width_;
-};
-
-struct Add : Elementwise {
-  explicit Add(const tw::Node& n) : Elementwise(n, "add_same", "add_broadcast") {}
-};
-struct Sub : Elementwise {
-  explicit Sub(const tw::Node& n) : Elementwise(n, "sub_same", "sub_broadcast") {}
-};
-struct Mul : Elementwise {
-  explicit Mul(const tw::Node& n) : Elementwise(n, "mul_same", "mul_broadcast") {}
 };
 
 }  // namespace
 
+// To whole numbers as the CPU does: towards zero, what does not fit becomes the nearest that does. To bool: whether it is not zero.
+std::string CastText(uint32_t from, uint32_t to, const std::string& value) {
+  const std::string name = tw::dtype_text(to);
+  if (to == TW_BOOL) return value + " != 0";
+  const bool whole = device::ClassOf(name) != "REAL", real = device::ClassOf(tw::dtype_text(from)) == "REAL";
+  return real && whole ? "whole_" + name + "(" + value + ")" : "(COMPUTED(" + name + "))" + value;
+}
+
+Elementwise::Elementwise(const tw_host* host, Device& device, const std::vector<uint32_t>& in, const std::vector<uint32_t>& out,
+                         const std::string& functions, const std::string& statements)
+    : kernel_(host, device, ProgramText({}, {}) + functions + device::ElementwiseText("elementwise", Names(in), Names(out), statements),
+              "elementwise") {}
+
+void Elementwise::Run(const tw_frame* f, const Dims& dims, const std::vector<Operand>& in, const std::vector<Place>& out) const {
+  std::vector<Dims> steps;
+  for (const Operand& x : in) steps.push_back(x.steps);
+  steps.push_back(DenseSteps(dims));
+  Layout layout(dims, steps);
+  if (std::any_of(layout.by.begin(), layout.by.end(), [](Size by) { return by != 0 && by != 1; })) layout.PushInner();
+  std::vector<Input> inputs;
+  for (size_t k = 0; k < in.size(); ++k) inputs.push_back({in[k].at, layout.steps[k], layout.by[k]});
+  const Size n = Count(dims);
+  kernel_.RunTasks(f, n, Size(1 + in.size()), inputs, out, n, layout.inner, layout.axes);
+}
+
+namespace {
+
+// What an op of the table is under its name; P is its attribute.
+double Parameter(const tw::Node& n) { return n.find("alpha") ? n.f("alpha") : 0; }
+
+std::string TableText(const tw::Node& n) {
+  const std::string type = tw::dtype_text(n.type_in(0));
+  return device::FunctionText(*device::FindFunction({n.node->op, n.node->op_len}, type), type, "op", Parameter(n));
+}
+
+std::vector<uint32_t> InputTypes(const tw::Node& n) { return {n.node->types, n.node->types + n.node->n_in}; }
+
+Dims OutDims(const tw_frame* f) { return DimsOf(f->out[0]); }
+
+// All inputs broadcast to the output.
+void RunBroadcast(const Elementwise& e, const tw_frame* f) {
+  const Dims dims = OutDims(f);
+  std::vector<Operand> in;
+  for (uint32_t k = 0; k < f->n_in; ++k) in.push_back(Broadcast(f->in[k], dims));
+  e.Run(f, dims, in, {At(f->out[0])});
+}
+
+class Table {
+ public:
+  explicit Table(const tw::Node& n)
+      : comparison_(n.find("incompatible_shape_error") && !n.b("incompatible_shape_error")),
+        elementwise_(n, InputTypes(n), {n.type_out(0)}, TableText(n), Statement(n)) {}
+  void operator()(tw::Frame frame) const {
+    const tw_frame* f = frame.f;
+    const Dims dims = OutDims(f);
+    for (uint32_t k = 0; k < f->n_in; ++k)
+      if (comparison_ && !Broadcasts(DimsOf(f->in[k]), dims)) return Differ(f);
+    RunBroadcast(elementwise_, f);
+  }
+
+ private:
+  // Shapes that do not broadcast, where the op may be asked about them: they are not equal, and neither are these two bytes.
+  void Differ(const tw_frame* f) const {
+    const Temporary one(elementwise_.device(), std::vector<char>(16, 1)), zero(elementwise_.device(), std::vector<char>(16, 0));
+    elementwise_.Run(f, {}, {{one.place(), {}}, {zero.place(), {}}}, {At(f->out[0])});
+  }
+  static std::string Statement(const tw::Node& n) {
+    return n.node->n_in == 1 ? "y0 = op(x0);" : n.node->n_in == 2 ? "y0 = op(x0, x1);" : "y0 = op(x0, x1, x2);";
+  }
+  bool comparison_;  // of any shapes
+  Elementwise elementwise_;
+};
+
+class Select {
+ public:
+  explicit Select(const tw::Node& n)
+      : rows_(std::string_view(n.node->op, n.node->op_len) == "Select"),
+        elementwise_(n, InputTypes(n), {n.type_out(0)}, "", "y0 = x0 ? x1 : x2;") {}
+
+  // All three broadcast; in the older op a condition of rank 1 chooses rows.
+  void operator()(tw::Frame frame) const {
+    const tw_frame* f = frame.f;
+    const Dims dims = OutDims(f);
+    Operand condition{At(f->in[0]), Dims(dims.size(), 0)};
+    if (rows_ && f->in[0]->rank == 1 && !dims.empty())
+      condition.steps[0] = 1;
+    else
+      condition = Broadcast(f->in[0], dims);
+    elementwise_.Run(f, dims, {condition, Broadcast(f->in[1], dims), Broadcast(f->in[2], dims)}, {At(f->out[0])});
+  }
+
+ private:
+  bool rows_;
+  Elementwise elementwise_;
+};
+
+class Cast {
+ public:
+  explicit Cast(const tw::Node& n)
+      : elementwise_(n, {n.type_in(0)}, {n.type_out(0)}, "", "y0 = " + CastText(n.type_in(0), n.type_out(0), Value(n)) + ";") {}
+  void operator()(tw::Frame frame) const { RunBroadcast(elementwise_, frame.f); }
+
+ private:
+  static int MantissaBits(uint32_t dtype) {
+    return dtype == TW_DOUBLE ? 52 : dtype == TW_FLOAT ? 23 : dtype == TW_HALF ? 10 : dtype == TW_BFLOAT16 ? 7 : 0;
+  }
+  // What is cast: with Truncate, without the bits that the result has no room for.
+  static std::string Value(const tw::Node& n) {
+    const uint32_t from = n.type_in(0);
+    const int left = MantissaBits(n.type_out(0)), cut = MantissaBits(from) - left;
+    if (!n.b("Truncate") || (from != TW_FLOAT && from != TW_DOUBLE) || left == 0 || cut <= 0) return "x0";
+    return "CUT_" + std::string(tw::dtype_text(from)) + "(x0, " + std::to_string(cut) + ")";
+  }
+  Elementwise elementwise_;
+};
+
+// From left to right.
+std::string SumStatement(const tw::Node& n) {
+  std::string text = "y0 = x0;";
+  for (uint32_t k = 1; k < n.node->n_in; ++k) text += " y0 += x" + std::to_string(k) + ";";
+  return text;
+}
+
+class AddN {
+ public:
+  explicit AddN(const tw::Node& n) : elementwise_(n, InputTypes(n), {n.type_out(0)}, "", SumStatement(n)) {}
+  void operator()(tw::Frame frame) const { RunBroadcast(elementwise_, frame.f); }
+
+ private:
+  Elementwise elementwise_;
+};
+
+// The bias lies along the last axis, or along axis 1 of NCHW.
+class BiasAdd {
+ public:
+  explicit BiasAdd(const tw::Node& n)
+      : channels_first_(n.s("data_format") == "NCHW"), elementwise_(n, InputTypes(n), {n.type_out(0)}, "", "y0 = x0 + x1;") {}
+  void operator()(tw::Frame frame) const {
+    const Dims dims = OutDims(frame.f);
+    Operand bias{At(frame.f->in[1]), Dims(dims.size(), 0)};
+    bias.steps[channels_first_ ? 1 : dims.size() - 1] = 1;
+    if (DimsOf(frame.f->in[1])[0] == 1) bias.steps.assign(dims.size(), 0);
+    elementwise_.Run(frame.f, dims, {Broadcast(frame.f->in[0], dims), bias}, {At(frame.f->out[0])});
+  }
+
+ private:
+  bool channels_first_;
+  Elementwise elementwise_;
+};
+
+const std::vector<std::string> kReals = {"float", "double", "half", "bfloat16"}, kWhole = {"int32", "int64"},
+                               kNumbers = {"float", "double", "half", "bfloat16", "int32", "int64"},
+                               kAll = {"float", "double", "half", "bfloat16", "int32", "int64", "bool"};
+
+// Every type that the table has the op for; `more`: further clauses of the spec.
+void AddTable(tw::Plugin& p, const std::string& op, const std::string& more) {
+  for (const std::string& type : kAll) {
+    const device::Function* f = device::FindFunction(op, type);
+    if (!f) continue;
+    std::string in = type;
+    for (int k = 1; k < f->inputs; ++k) in += ", " + type;
+    p.kernel<Table>(op + "(" + in + " -> " + (f->result == "BOOL" ? "bool" : type) + ") @OPENCL" + more);
+  }
+}
+
+}  // namespace
+
 void register_elementwise(tw::Plugin& p) {
-  p.kernel<Add>("Add @OPENCL; inplace z=x");
-  p.kernel<Add>("AddV2 @OPENCL; inplace z=x");
-  p.kernel<Sub>("Sub @OPENCL; inplace z=x");
-  p.kernel<Mul>("Mul @OPENCL; inplace z=x");
+  for (const char* op : {"Abs", "Neg",  "Sign",  "Square", "Sqrt",  "Rsqrt", "Exp",  "Expm1",   "Log",        "Log1p", "Sin",
+                         "Cos", "Tan",  "Sinh",  "Cosh",   "Tanh",  "Asin",  "Acos", "Atan",    "Asinh",      "Acosh", "Atanh",
+                         "Erf", "Erfc", "Floor", "Ceil",   "Round", "Rint",  "Inv",  "Sigmoid", "Reciprocal", "Lgamma"})
+    AddTable(p, op, "; inplace y=x");
+  for (const char* op : {"IsNan", "IsInf", "IsFinite", "LogicalNot", "Invert"}) AddTable(p, op, "");
+  for (const char* op : {"Relu", "Relu6", "Elu", "Selu", "Softplus", "Softsign", "LeakyRelu"})
+    AddTable(p, op, "; inplace activations=features");
+  for (const char* op : {"Add",      "AddV2",      "Sub",       "Mul",        "Div",        "RealDiv",           "DivNoNan", "MulNoNan",
+                         "FloorDiv", "FloorMod",   "Pow",       "Maximum",    "Minimum",    "SquaredDifference", "Xdivy",    "Xlogy",
+                         "Xlog1py",  "BitwiseAnd", "BitwiseOr", "BitwiseXor", "LogicalAnd", "LogicalOr"})
+    AddTable(p, op, "; inplace z=x");
+  for (const char* op : {"SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad", "TanhGrad", "SigmoidGrad"})
+    AddTable(p, op, "; inplace z=dy");
+  for (const char* op : {"ReluGrad", "Relu6Grad", "EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad", "LeakyReluGrad"})
+    AddTable(p, op, "; inplace backprops=gradients");
+  for (const char* op : {"Atan2", "Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual"}) AddTable(p, op, "");
+  AddTable(p, "ClipByValue", "; inplace output=t");
+  for (const std::string& t : kAll) {
+    p.kernel<Select>("Select(bool, " + t + ", " + t + " -> " + t + ") @OPENCL");
+    p.kernel<Select>("SelectV2(bool, " + t + ", " + t + " -> " + t + ") @OPENCL");
+    for (const std::string& to : kAll)
+      if (to != t) p.kernel<Cast>("Cast(" + t + " -> " + to + ") @OPENCL");
+  }
+  for (const std::string& t : kNumbers) {
+    p.kernel<AddN>("AddN(" + t + " -> " + t + ") @OPENCL");
+    p.kernel<AddN>("AccumulateNV2(" + t + " -> " + t + ") @OPENCL");
+    p.kernel<BiasAdd>("BiasAdd(" + t + ", " + t + " -> " + t + ") @OPENCL; inplace output=value");
+  }
 }
 
 }  // namespace thalweg::opencl

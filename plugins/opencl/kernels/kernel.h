@@ -1,66 +1,138 @@
-// A function of kernels/*.cl, ready to be called: what every kernel of this plugin has inside. Arguments are views (a buffer and, as a
-// second argument of the function, the first element in it: memory is a handle and an offset here), numbers and vectors of numbers.
+// A function of a program, ready to be called: what every kernel of this plugin has inside.
 #ifndef THALWEG_PLUGINS_OPENCL_KERNELS_KERNEL_H_
 #define THALWEG_PLUGINS_OPENCL_KERNELS_KERNEL_H_
 
+#include <memory>
 #include <mutex>
+#include <string>
+#include <vector>
 
+#include "program_text.h"
 #include "stream.h"
 
 namespace thalweg::opencl {
 
+using Dims = std::vector<int64_t>;
+
+// A buffer and, in elements, where the tensor begins in it: two arguments of a function.
+struct Place {
+  cl_mem memory;
+  cl_long first;
+  Place After(cl_long elements) const { return {memory, first + elements}; }
+};
+
+// Bytes of an element that is one number; 0 for types that no kernel here works on.
+uint32_t ElementBytes(uint32_t dtype);
+Place At(const tw_view* v);
+inline Dims DimsOf(const tw_view* v) { return {v->dims, v->dims + (v->rank > 0 ? v->rank : 0)}; }
+[[noreturn]] void Invalid(const std::string& text);
+
 struct Range {
-  size_t x, y;
+  size_t x, y = 1, z = 1;
 };
 
 // Threads: Run from several at once.
 class Kernel {
  public:
-  // name: a function of kernels/*.cl; a literal.
-  Kernel(const tw::Node& node, const char* name)
-      : device_(*static_cast<Device*>(node.node->device)), name_(name), kernel_(device_.MakeKernel(node.host(), name)) {
-    const cl_int error = device_.cl().clGetKernelWorkGroupInfo(kernel_, device_.id(), CL_KERNEL_WORK_GROUP_SIZE, sizeof largest_group_,
-                                                               &largest_group_, nullptr);
-    if (error == CL_SUCCESS) return;
-    device_.cl().clReleaseKernel(kernel_);
-    throw Failure(error, "clGetKernelWorkGroupInfo");
-  }
+  // text: see program_text.h; name: a function of it, a literal.
+  Kernel(const tw_host* host, Device& device, const std::string& text, const char* name);
+  Kernel(const tw::Node& n, const std::string& text, const char* name)
+      : Kernel(n.host(), *static_cast<Device*>(n.node->device), text, name) {}
   ~Kernel() { device_.cl().clReleaseKernel(kernel_); }
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
-  const Device& device() const { return device_; }
-  size_t largest_group() const { return largest_group_; }
+  Device& device() const { return device_; }
 
-  // At least `items` work-items in groups of `group`, with these arguments.
+  // Items for `tasks` pieces of work, which the function shares out by FOR_EACH or FOR_RUNS; cost: of one, in additions.
+  template <class... Args>
+  void RunTasks(const tw_frame* f, cl_long tasks, cl_long cost, const Args&... args) const {
+    if (tasks <= 0) return;
+    const size_t group = device_.blocked() ? 1 : group_;
+    Run(f, {Items(tasks, cost)}, {group}, args...);
+  }
+
+  // At least `items` items in groups of `group`. Arguments: places, numbers, structures, and vectors of any of them.
   template <class... Args>
   void Run(const tw_frame* f, Range items, Range group, const Args&... args) const {
-    const size_t global[2] = {(items.x + group.x - 1) / group.x * group.x, (items.y + group.y - 1) / group.y * group.y};
-    const size_t local[2] = {group.x, group.y};
+    const auto whole = [](size_t n, size_t by) { return (n + by - 1) / by * by; };
+    const size_t global[3] = {whole(items.x, group.x), whole(items.y, group.y), whole(items.z, group.z)};
+    const size_t local[3] = {group.x, group.y, group.z};
     std::lock_guard lock(mutex_);  // arguments belong to the kernel object, until it is enqueued
     cl_uint i = 0;
     (Set(&i, args), ...);
-    Submit(device_, f->stream, name_, [&](cl_command_queue queue, cl_event* event) {
-      Check(device_.cl().clEnqueueNDRangeKernel(queue, kernel_, 2, nullptr, global, local, 0, nullptr, event), name_);
-    });
+    Enqueue(f, global, local);
   }
 
  private:
+  size_t Items(cl_long tasks, cl_long cost) const;
+  void Enqueue(const tw_frame* f, const size_t* global, const size_t* local) const;
+
+  void SetBytes(cl_uint* i, const void* value, size_t bytes) const {
+    Check(device_.cl().clSetKernelArg(kernel_, (*i)++, bytes, value), name_);
+  }
   template <class T>
   void Set(cl_uint* i, const T& value) const {
-    Check(device_.cl().clSetKernelArg(kernel_, (*i)++, sizeof value, &value), name_);
+    SetBytes(i, &value, sizeof value);
   }
-  void Set(cl_uint* i, const tw_view* view) const {
-    cl_mem memory = static_cast<cl_mem>(view->data);
-    Set(i, memory);
-    Set(i, cl_ulong(view->offset / sizeof(float)));
+  // Several arguments: v.Each(set) hands them on.
+  template <class T>
+    requires requires(const T& v) { v.Each([](const auto&) {}); }
+  void Set(cl_uint* i, const T& v) const {
+    v.Each([&](const auto& part) { Set(i, part); });
+  }
+  void Set(cl_uint* i, const Place& place) const {
+    SetBytes(i, &place.memory, sizeof place.memory);
+    SetBytes(i, &place.first, sizeof place.first);
+  }
+  template <class T>
+  void Set(cl_uint* i, const std::vector<T>& values) const {
+    for (const T& v : values) Set(i, v);
   }
 
   Device& device_;
   const char* const name_;
   const cl_kernel kernel_;
-  size_t largest_group_ = 0;
+  size_t group_ = 1;
   mutable std::mutex mutex_;
+};
+
+// A kernel that few calls need: compiled when the first one does.
+class LateKernel {
+ public:
+  LateKernel(const tw::Node& n, std::string text, const char* name)
+      : host_(n.host()), device_(*static_cast<Device*>(n.node->device)), text_(std::move(text)), name_(name) {}
+  const Kernel& operator*() const {
+    std::lock_guard lock(mutex_);
+    if (!kernel_) kernel_ = std::make_unique<Kernel>(host_, device_, text_, name_);
+    return *kernel_;
+  }
+  const Kernel* operator->() const { return &**this; }
+
+ private:
+  const tw_host* host_;
+  Device& device_;
+  const std::string text_;
+  const char* const name_;
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<Kernel> kernel_;
+};
+
+// Memory for the length of a call: freed by the driver when the last command that was enqueued for it is over.
+class Temporary {
+ public:
+  Temporary(Device& device, uint64_t bytes) : device_(device), memory_(device.Allocate(bytes)) {}
+  // Filled from host memory, which may go away at once.
+  template <class T>
+  Temporary(Device& device, const std::vector<T>& from) : device_(device), memory_(device.Copied(from.data(), from.size() * sizeof(T))) {}
+  ~Temporary() { device_.cl().clReleaseMemObject(memory_); }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  Place place() const { return {memory_, 0}; }
+
+ private:
+  Device& device_;
+  const cl_mem memory_;
 };
 
 }  // namespace thalweg::opencl

@@ -1,4 +1,4 @@
-// One function per file of this folder: it registers that file's kernels.
+// One function per file of kernels; plugin.cc calls them all.
 #ifndef THALWEG_PLUGINS_OPENCL_KERNELS_REGISTER_H_
 #define THALWEG_PLUGINS_OPENCL_KERNELS_REGISTER_H_
 
@@ -6,9 +6,22 @@
 
 namespace thalweg::opencl {
 
+void register_batch_norm(tw::Plugin& p);
+void register_conv(tw::Plugin& p);
+void register_copy(tw::Plugin& p);
 void register_elementwise(tw::Plugin& p);
+void register_gather(tw::Plugin& p);
 void register_matmul(tw::Plugin& p);
-void register_relu(tw::Plugin& p);
+void register_pool(tw::Plugin& p);
+void register_random(tw::Plugin& p);
+void register_recurrent(tw::Plugin& p);
+void register_reduce(tw::Plugin& p);
+void register_resize(tw::Plugin& p);
+void register_scan(tw::Plugin& p);
+void register_softmax(tw::Plugin& p);
+void register_update(tw::Plugin& p);
+void register_variable(tw::Plugin& p);
+void register_views(tw::Plugin& p);
 
 }  // namespace thalweg::opencl
 

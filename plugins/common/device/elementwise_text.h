@@ -1,0 +1,36 @@
+// Programs that compute element by element, written from the table of functions.h: for one op or for a chain of them. Plain text in the
+// words of README.md, for whichever device compiles it.
+#ifndef THALWEG_PLUGINS_COMMON_DEVICE_ELEMENTWISE_TEXT_H_
+#define THALWEG_PLUGINS_COMMON_DEVICE_ELEMENTWISE_TEXT_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thalweg::device {
+
+// A line of functions.h.
+struct Function {
+  std::string_view op, types, result, expression;
+  int inputs;
+};
+
+// How many inputs the op has in the table; 0: it is not there.
+int InputsOf(std::string_view op);
+// The line for that op and element type ("float", "int32"); NULL: there is none.
+const Function* FindFunction(std::string_view op, std::string_view type);
+// "REAL", "WHOLE" or "BOOL"; empty for a type that the table does not know.
+std::string_view ClassOf(std::string_view type);
+
+// `name` as a function of the program. parameter: what P is.
+std::string FunctionText(const Function& f, std::string_view type, std::string_view name, double parameter);
+
+// Function `name`: statements compute y0, y1, ... from x0, x1, ..., of these element types.
+// Parameters: for each input its tensor, its steps and its inner step (1, or 0, which repeats an element), for each output the tensor, then
+// the number of elements, that of a row, and the axes that lead from row to row. Outputs are dense.
+std::string ElementwiseText(std::string_view name, const std::vector<std::string>& in, const std::vector<std::string>& out,
+                            const std::string& statements);
+
+}  // namespace thalweg::device
+
+#endif  // THALWEG_PLUGINS_COMMON_DEVICE_ELEMENTWISE_TEXT_H_

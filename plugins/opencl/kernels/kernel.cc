@@ -1,0 +1,60 @@
+#include "kernels/kernel.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace thalweg::opencl {
+
+uint32_t ElementBytes(uint32_t dtype) {
+  switch (dtype) {
+    case TW_BOOL:
+    case TW_INT8:
+    case TW_UINT8: return 1;
+    case TW_HALF:
+    case TW_BFLOAT16:
+    case TW_INT16:
+    case TW_UINT16: return 2;
+    case TW_FLOAT:
+    case TW_INT32:
+    case TW_UINT32: return 4;
+    case TW_DOUBLE:
+    case TW_INT64:
+    case TW_UINT64:
+    case TW_COMPLEX64: return 8;
+    case TW_COMPLEX128: return 16;
+    default: return 0;
+  }
+}
+
+Place At(const tw_view* v) {
+  const uint32_t bytes = ElementBytes(v->dtype);
+  return {static_cast<cl_mem>(v->data), bytes ? cl_long(v->offset / bytes) : 0};
+}
+
+void Invalid(const std::string& text) { throw tw::Error{TW_INVALID_ARGUMENT, text}; }
+
+Kernel::Kernel(const tw_host* host, Device& device, const std::string& text, const char* name)
+    : device_(device), name_(name), kernel_(device.MakeKernel(host, text, name)) {
+  size_t most = 1;
+  const cl_int error = device_.cl().clGetKernelWorkGroupInfo(kernel_, device_.id(), CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr);
+  group_ = std::bit_floor(std::min<size_t>(most, 256));
+  if (error == CL_SUCCESS) return;
+  device_.cl().clReleaseKernel(kernel_);
+  throw Failure(error, "clGetKernelWorkGroupInfo");
+}
+
+// A CPU gets items of some 10 us of work each; anything else as many items as there are tasks, up to what fills it many times over.
+size_t Kernel::Items(cl_long tasks, cl_long cost) const {
+  if (!device_.blocked()) return size_t(std::min<cl_long>(tasks, 1 << 20));
+  constexpr cl_long kWork = 16384, kMost = 1 << 16;
+  const cl_long per = std::max<cl_long>(1, kWork / std::max<cl_long>(cost, 1));
+  return size_t(std::min(kMost, (tasks + per - 1) / per));
+}
+
+void Kernel::Enqueue(const tw_frame* f, const size_t* global, const size_t* local) const {
+  Submit(device_, f->stream, name_, [&](cl_command_queue queue, cl_event* event) {
+    Check(device_.cl().clEnqueueNDRangeKernel(queue, kernel_, 3, nullptr, global, local, 0, nullptr, event), name_);
+  });
+}
+
+}  // namespace thalweg::opencl

@@ -1,0 +1,237 @@
+// LSTMBlockCell, GRUBlockCell and their gradients in float: a product for all gates and element-wise steps.
+#include <cstdio>
+
+#include "kernels/copy.h"
+#include "kernels/elementwise.h"
+#include "kernels/matmul.h"
+#include "kernels/reduce.h"
+#include "kernels/register.h"
+
+namespace thalweg::opencl {
+namespace {
+
+constexpr uint32_t kFloat = TW_FLOAT;
+
+std::vector<uint32_t> Floats(size_t n) { return std::vector<uint32_t>(n, kFloat); }
+
+std::string Literal(double v) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9ef", v);
+  return text;
+}
+
+constexpr const char* kSigmoid = "FUNCTION float sigmoid(float v) { return 1 / (1 + exp(-v)); }\n";
+
+// Of a matrix [rows, columns] the columns from `first` on, as wide as the dims say.
+Operand Columns(Place at, Size columns, Size first) { return {at.After(first), {columns, 1}}; }
+Operand Row(Place at) { return {at, {0, 1}}; }
+
+// What cells share: products, and matrices beside each other.
+class Cell {
+ public:
+  explicit Cell(const tw::Node& n) : copy_(n, kFloat), matmul_(n, kFloat) {}
+
+ protected:
+  struct Sizes {
+    Size batch, input, cell;
+  };
+  static Sizes SizesOf(const tw_view* x, const tw_view* state) { return {x->dims[0], x->dims[1], state->dims[1]}; }
+  Temporary Memory(Size elements) const { return Temporary(copy_.device(), uint64_t(elements) * sizeof(float)); }
+
+  void Beside(const tw_frame* f, const Sizes& s, Place left, Place right, Place to) const {
+    const Size all = s.input + s.cell;
+    copy_.Run(f, {s.batch, s.input}, left, {s.input, 1}, to, {all, 1});
+    copy_.Run(f, {s.batch, s.cell}, right, {s.cell, 1}, to.After(s.input), {all, 1});
+  }
+
+  Copy copy_;
+  MatMul matmul_;
+};
+
+// Inputs: x, cs_prev, h_prev, w, wci, wcf, wco, b; outputs: i, cs, f, o, ci, co, h. The gates' columns are in the order i, ci, f, o.
+class LstmCell : Cell {
+ public:
+  explicit LstmCell(const tw::Node& n)
+      : Cell(n),
+        peephole_(n.b("use_peephole")),
+        bias_(n, Floats(2), Floats(1), "", "y0 = x0 + x1;"),
+        step_(n, Floats(peephole_ ? 8 : 5), Floats(7), kSigmoid, Statements(n)) {}
+
+  void operator()(tw::Frame frame) const {
+    const tw_frame* f = frame.f;
+    const Sizes s = SizesOf(f->in[0], f->in[1]);
+    if (s.batch * s.cell == 0) return;
+    const Size inner = s.input + s.cell, gates = 4 * s.cell;
+    const Temporary both = Memory(s.batch * inner), product = Memory(s.batch * gates);
+    Beside(f, s, At(f->in[0]), At(f->in[2]), both.place());
+    matmul_.Run(f, {s.batch, gates, inner}, RowMajor(both.place(), inner), RowMajor(At(f->in[3]), gates), product.place(), gates);
+    bias_.Run(f, {s.batch, gates}, {Columns(product.place(), gates, 0), Row(At(f->in[7]))}, {product.place()});
+    std::vector<Operand> in;
+    for (Size k = 0; k < 4; ++k) in.push_back(Columns(product.place(), gates, k * s.cell));
+    in.push_back(Columns(At(f->in[1]), s.cell, 0));
+    for (uint32_t k = 4; peephole_ && k < 7; ++k) in.push_back(Row(At(f->in[k])));
+    std::vector<Place> out;
+    for (uint32_t k = 0; k < 7; ++k) out.push_back(At(f->out[k]));
+    step_.Run(f, {s.batch, s.cell}, in, out);
+  }
+
+ private:
+  // x0 i, x1 ci, x2 f, x3 o, x4 cs_prev, x5 wci, x6 wcf, x7 wco
+  static std::string Statements(const tw::Node& n) {
+    const bool peephole = n.b("use_peephole");
+    const double clip = n.f("cell_clip");
+    std::string text = peephole ? "y0 = sigmoid(x0 + x4 * x5); " : "y0 = sigmoid(x0); ";
+    text += "y4 = tanh(x1); y2 = sigmoid(x2 + " + Literal(n.f("forget_bias")) + (peephole ? " + x4 * x6); " : "); ");
+    text += "y1 = y4 * y0 + y2 * x4; ";
+    if (clip > 0)
+      text += "y1 = y1 < -" + Literal(clip) + " ? -" + Literal(clip) + " : y1 > " + Literal(clip) + " ? " + Literal(clip) + " : y1; ";
+    text += peephole ? "y3 = sigmoid(x3 + y1 * x7); " : "y3 = sigmoid(x3); ";
+    return text + "y5 = tanh(y1); y6 = y3 * y5;";
+  }
+  bool peephole_;
+  Elementwise bias_, step_;
+};
+
+// Inputs: x, cs_prev, h_prev, w, wci, wcf, wco, b, i, cs, f, o, ci, co, cs_grad, h_grad; outputs: cs_prev_grad, dicfo, wci_grad, wcf_grad,
+// wco_grad.
+class LstmCellGrad : Cell {
+ public:
+  explicit LstmCellGrad(const tw::Node& n)
+      : Cell(n),
+        peephole_(n.b("use_peephole")),
+        // o, h_grad, co, cs_grad and wco: what arrives at the output gate and at the cell's state
+        arrive_(n, Floats(peephole_ ? 5 : 4), Floats(2), "",
+                std::string("y0 = x0 * (1 - x0) * x1 * x2; y1 = x3 + (1 - x2 * x2) * x1 * x0") + (peephole_ ? " + y0 * x4;" : ";")),
+        // that, i, f, ci and cs_prev
+        gates_(n, Floats(5), Floats(4), "",
+               "y0 = x1 * (1 - x1) * x0 * x3; y1 = (1 - x3 * x3) * x0 * x1; y2 = x2 * (1 - x2) * x0 * x4; y3 = x0 * x2;"),
+        back_(n, Floats(5), Floats(1), "", "y0 = x0 + x1 * x3 + x2 * x4;"),
+        product_(n, Floats(2), Floats(1), "", "y0 = x0 * x1;"),
+        sum_(n, kSum, kFloat, kFloat) {}
+
+  void operator()(tw::Frame frame) const {
+    const tw_frame* f = frame.f;
+    const tw_view *const *in = f->in, *const *out = f->out;
+    const Sizes s = SizesOf(in[0], in[1]);
+    const Dims dims = {s.batch, s.cell};
+    if (!peephole_ || Count(dims) == 0)
+      for (uint32_t k = 2; k < 5; ++k) copy_.Zero(f, Size(out[k]->count), At(out[k]));
+    if (Count(dims) == 0) return;
+    const auto whole = [&](Place at) { return Columns(at, s.cell, 0); };
+    const Temporary di = Memory(Count(dims)), dci = Memory(Count(dims)), df = Memory(Count(dims)), dout = Memory(Count(dims)),
+                    dcs = Memory(Count(dims));
+    std::vector<Operand> arriving = {whole(At(in[11])), whole(At(in[15])), whole(At(in[13])), whole(At(in[14]))};
+    if (peephole_) arriving.push_back(Row(At(in[6])));
+    arrive_.Run(f, dims, arriving, {dout.place(), dcs.place()});
+    gates_.Run(f, dims, {whole(dcs.place()), whole(At(in[8])), whole(At(in[10])), whole(At(in[12])), whole(At(in[1]))},
+               {di.place(), dci.place(), df.place(), At(out[0])});
+    const Place gates[] = {di.place(), dci.place(), df.place(), dout.place()};
+    for (Size k = 0; k < 4; ++k) copy_.Run(f, dims, gates[k], {s.cell, 1}, At(out[1]).After(k * s.cell), {4 * s.cell, 1});
+    if (!peephole_) return;
+    back_.Run(f, dims, {whole(At(out[0])), whole(di.place()), whole(df.place()), Row(At(in[4])), Row(At(in[5]))}, {At(out[0])});
+    const Place from[] = {di.place(), df.place(), dout.place()}, by[] = {At(in[1]), At(in[1]), At(in[9])};
+    for (uint32_t k = 0; k < 3; ++k) {
+      product_.Run(f, dims, {whole(from[k]), whole(by[k])}, {dcs.place()});
+      sum_.Run(f, dims, {true, false}, dcs.place(), At(out[2 + k]));
+    }
+  }
+
+ private:
+  bool peephole_;
+  Elementwise arrive_, gates_, back_, product_;
+  Reduce sum_;
+};
+
+// Inputs: x, h_prev, w_ru, w_c, b_ru, b_c; outputs: r, u, c, h.
+class GruCell : Cell {
+ public:
+  explicit GruCell(const tw::Node& n)
+      : Cell(n),
+        // the products for r and u, their biases, h_prev
+        gates_(n, Floats(5), Floats(3), kSigmoid, "y0 = sigmoid(x0 + x2); y1 = sigmoid(x1 + x3); y2 = y0 * x4;"),
+        // the product for c, its bias, u, h_prev
+        step_(n, Floats(4), Floats(2), "", "y0 = tanh(x0 + x1); y1 = x2 * x3 + (1 - x2) * y0;") {}
+
+  void operator()(tw::Frame frame) const {
+    const tw_frame* f = frame.f;
+    const tw_view *const *in = f->in, *const *out = f->out;
+    const Sizes s = SizesOf(in[0], in[1]);
+    const Dims dims = {s.batch, s.cell};
+    if (Count(dims) == 0) return;
+    const Size inner = s.input + s.cell;
+    const Temporary both = Memory(s.batch * inner), product = Memory(s.batch * 2 * s.cell), reset = Memory(Count(dims));
+    Beside(f, s, At(in[0]), At(in[1]), both.place());
+    matmul_.Run(f, {s.batch, 2 * s.cell, inner}, RowMajor(both.place(), inner), RowMajor(At(in[2]), 2 * s.cell), product.place(),
+                2 * s.cell);
+    gates_.Run(f, dims,
+               {Columns(product.place(), 2 * s.cell, 0), Columns(product.place(), 2 * s.cell, s.cell), Row(At(in[4])),
+                Row(At(in[4]).After(s.cell)), Columns(At(in[1]), s.cell, 0)},
+               {At(out[0]), At(out[1]), reset.place()});
+    Beside(f, s, At(in[0]), reset.place(), both.place());
+    matmul_.Run(f, {s.batch, s.cell, inner}, RowMajor(both.place(), inner), RowMajor(At(in[3]), s.cell), product.place(), s.cell);
+    step_.Run(f, dims, {Columns(product.place(), s.cell, 0), Row(At(in[5])), Columns(At(out[1]), s.cell, 0), Columns(At(in[1]), s.cell, 0)},
+              {At(out[2]), At(out[3])});
+  }
+
+ private:
+  Elementwise gates_, step_;
+};
+
+// Inputs: x, h_prev, w_ru, w_c, b_ru, b_c, r, u, c, d_h; outputs: d_x, d_h_prev, d_c_bar, d_r_bar_u_bar.
+class GruCellGrad : Cell {
+ public:
+  explicit GruCellGrad(const tw::Node& n)
+      : Cell(n),
+        // dh, u, c, h_prev
+        step_(n, Floats(4), Floats(2), "", "y0 = x0 * (1 - x1) * (1 - x2 * x2); y1 = x0 * (x3 - x2) * x1 * (1 - x1);"),
+        // what comes through c, h_prev, r
+        reset_(n, Floats(3), Floats(1), "", "y0 = x0 * x1 * x2 * (1 - x2);"),
+        // what comes through r and u and through c, r, dh, u
+        state_(n, Floats(5), Floats(1), "", "y0 = x0 + x1 * x2 + x3 * x4;"),
+        sum_(n, Floats(2), Floats(1), "", "y0 = x0 + x1;") {}
+
+  void operator()(tw::Frame frame) const {
+    const tw_frame* f = frame.f;
+    const tw_view *const *in = f->in, *const *out = f->out;
+    const Sizes s = SizesOf(in[0], in[1]);
+    const Dims dims = {s.batch, s.cell};
+    if (Count(dims) == 0) return copy_.Zero(f, Size(out[0]->count), At(out[0]));
+    const Size inner = s.input + s.cell;
+    const auto whole = [&](Place at) { return Columns(at, s.cell, 0); };
+    const Temporary through_c = Memory(s.batch * inner), through_ru = Memory(s.batch * inner), du = Memory(Count(dims)),
+                    dr = Memory(Count(dims));
+    const Place h_prev = At(in[1]), r = At(in[6]), u = At(in[7]), c = At(in[8]), dh = At(in[9]), dc = At(out[2]), dru = At(out[3]);
+    step_.Run(f, dims, {whole(dh), whole(u), whole(c), whole(h_prev)}, {dc, du.place()});
+    matmul_.Run(f, {s.batch, inner, s.cell}, RowMajor(dc, s.cell), Transposed(RowMajor(At(in[3]), s.cell)), through_c.place(), inner);
+    const Operand state_c = Columns(through_c.place(), inner, s.input);
+    reset_.Run(f, dims, {state_c, whole(h_prev), whole(r)}, {dr.place()});
+    copy_.Run(f, dims, dr.place(), {s.cell, 1}, dru, {2 * s.cell, 1});
+    copy_.Run(f, dims, du.place(), {s.cell, 1}, dru.After(s.cell), {2 * s.cell, 1});
+    matmul_.Run(f, {s.batch, inner, 2 * s.cell}, RowMajor(dru, 2 * s.cell), Transposed(RowMajor(At(in[2]), 2 * s.cell)), through_ru.place(),
+                inner);
+    state_.Run(f, dims, {Columns(through_ru.place(), inner, s.input), state_c, whole(r), whole(dh), whole(u)}, {At(out[1])});
+    sum_.Run(f, {s.batch, s.input}, {Columns(through_c.place(), inner, 0), Columns(through_ru.place(), inner, 0)}, {At(out[0])});
+  }
+
+ private:
+  Elementwise step_, reset_, state_, sum_;
+};
+
+std::string Types(int in, int out) {
+  std::string text = "(float";
+  for (int k = 1; k < in; ++k) text += ", float";
+  text += " -> float";
+  for (int k = 1; k < out; ++k) text += ", float";
+  return text + ") @OPENCL";
+}
+
+}  // namespace
+
+void register_recurrent(tw::Plugin& p) {
+  p.kernel<LstmCell>("LSTMBlockCell" + Types(8, 7));
+  p.kernel<LstmCellGrad>("LSTMBlockCellGrad" + Types(16, 5));
+  p.kernel<GruCell>("GRUBlockCell" + Types(6, 4));
+  p.kernel<GruCellGrad>("GRUBlockCellGrad" + Types(10, 4));
+}
+
+}  // namespace thalweg::opencl

@@ -1,0 +1,35 @@
+// Sums, products and extremes over any axes.
+#ifndef THALWEG_PLUGINS_OPENCL_KERNELS_REDUCE_H_
+#define THALWEG_PLUGINS_OPENCL_KERNELS_REDUCE_H_
+
+#include "kernels/layout.h"
+
+namespace thalweg::opencl {
+
+// What is made of the elements: see reduce.h of plugins/common/device.
+struct Reduction {
+  const char *first, *join, *take, *last;
+};
+extern const Reduction kSum, kMean, kProduct, kLargest, kSmallest, kAll, kAny, kHalfSquares;
+
+class Reduce {
+ public:
+  Reduce(const tw::Node& n, const Reduction& r, uint32_t from, uint32_t to);
+
+  // y: the axes of x that are not reduced, dense.
+  void Run(const tw_frame* f, const Dims& dims, const std::vector<bool>& reduced, Place x, Place y) const;
+
+ private:
+  // Where most of what is reduced lies: work is cut in parts along it if there are too few outputs to fill a device.
+  void Start(const tw_frame* f, const Kernel& kernel, bool rows, Layout kept, Layout taken, Size outputs, Size parts, Size count, Place x,
+             Place y) const;
+
+  LateKernel rows_, columns_;            // in one go
+  LateKernel part_rows_, part_columns_;  // a result for each part,
+  LateKernel join_;                      // and what these come to
+  uint32_t part_bytes_;
+};
+
+}  // namespace thalweg::opencl
+
+#endif  // THALWEG_PLUGINS_OPENCL_KERNELS_REDUCE_H_

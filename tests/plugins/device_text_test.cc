@@ -1,0 +1,170 @@
+// The texts that devices share (plugins/common/device), compiled for the host: the table of functions against the C library, index
+// arithmetic and loops against plain ones.
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace thalweg {
+namespace {
+
+using Size = int64_t;
+#define JOIN_AGAIN(a, b) a##b
+#define JOIN(a, b) JOIN_AGAIN(a, b)
+#define FUNCTION [[maybe_unused]] static inline
+#define KERNEL(name) [[maybe_unused]] static void name
+#define GLOBAL
+#define INDEPENDENT
+#define STORED(kind) JOIN(type_, kind)
+#define COMPUTED(kind) JOIN(type_, kind)
+#define GET(kind, p, i) (p)[i]
+#define PUT(kind, p, i, v) ((p)[i] = (v))
+#define IN(kind, x) const STORED(kind) * x, Size x##_at
+#define OUT(kind, x) STORED(kind) * x, Size x##_at
+#define BEGIN(x) x += x##_at
+#define COLUMNS 4
+#define FOR_EACH(i, n) for (Size i = 0; i < (n); ++i)
+#define FOR_RUNS(begin, end, n) for (Size begin = 0, end = (n) < 7 ? (n) : 7; begin < (n); begin = end, end = (n) < end + 7 ? (n) : end + 7)
+using type_float = float;
+using type_int64 = int64_t;
+using std::exp, std::log;
+
+#include "walk.h"
+#define T float
+#define R float
+#define LEAST -INFINITY
+#define FIRST 0
+#define JOIN_TWO(a, b) ((a) + (b))
+#define TAKE(v) (v)
+#define LAST(v) ((void)count, (v))
+#define REDUCE_ROWS
+#define REDUCE_COLUMNS
+#include "copy.h"
+#include "reduce.h"
+#include "scan.h"
+#undef LANES
+#include "functions.h"
+#include "updates.h"
+#include "window.h"
+
+std::vector<float> Numbers(size_t n) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> v(n);
+  for (float& x : v) x = normal(random);
+  return v;
+}
+
+TEST(DeviceText, PlacesAreThoseOfNestedLoops) {
+  const Axes axes{3, {4, 1, 5}};  // innermost first
+  const Steps steps{{7, 100, -3}};
+  for (Size c = 0, row = 0; c < 5; ++c)
+    for (Size a = 0; a < 4; ++a, ++row) EXPECT_EQ(place(&axes, &steps, row), a * 7 - c * 3);
+}
+
+TEST(DeviceText, CopyTransposes) {
+  const std::vector<float> x = Numbers(30);
+  std::vector<float> y(30);
+  copy(x.data(), 0, y.data(), 0, 30, 5, 6, 1, {1, {6}}, {{1}}, {{5}});
+  for (size_t i = 0; i < 6; ++i)
+    for (size_t j = 0; j < 5; ++j) EXPECT_EQ(y[i * 5 + j], x[j * 6 + i]);
+}
+
+TEST(DeviceText, SumsOfRowsAndColumnsAreWholeHoweverTheyAreCut) {
+  const std::vector<float> x = Numbers(12 * 37);
+  for (Size parts : {1, 3, 12}) {
+    std::vector<float> rows(size_t(12 * parts)), columns(size_t(37 * parts));
+    reduce_rows(x.data(), 0, rows.data(), 0, 12, parts, 1, 37, {1, {12}}, {{37}}, {0, {}}, {{}}, 37);
+    reduce_columns(x.data(), 0, columns.data(), 0, 37, parts, 37, 12, {0, {}}, {{}}, {1, {12}}, {{37}}, 12);
+    for (size_t i = 0; i < 12; ++i) {
+      double wanted = 0, found = 0;
+      for (size_t j = 0; j < 37; ++j) wanted += double(x[i * 37 + j]);
+      for (size_t p = 0; p < size_t(parts); ++p) found += double(rows[p * 12 + i]);
+      EXPECT_NEAR(found, wanted, 1e-4);
+    }
+    for (size_t j = 0; j < 37; ++j) {
+      double wanted = 0, found = 0;
+      for (size_t i = 0; i < 12; ++i) wanted += double(x[i * 37 + j]);
+      for (size_t p = 0; p < size_t(parts); ++p) found += double(columns[p * 37 + j]);
+      EXPECT_NEAR(found, wanted, 1e-4);
+    }
+  }
+}
+
+TEST(DeviceText, RunningSumsGoBothWays) {
+  const float x[] = {1, 2, 3, 4};
+  float y[4];
+  scan(x, 0, y, 0, 1, 4, 1, 0, 0);
+  EXPECT_EQ(std::vector<float>(y, y + 4), (std::vector<float>{1, 3, 6, 10}));
+  scan(x, 0, y, 0, 1, 4, 1, 1, 1);
+  EXPECT_EQ(std::vector<float>(y, y + 4), (std::vector<float>{9, 7, 4, 0}));
+}
+
+TEST(DeviceText, FoldingIsTheTransposeOfUnfolding) {
+  const Window w{2, 5, 6, 3, 3, 3, 3, 3, 2, 2, 2, 1, 2, 1, 0};  // <unfold(x), y> = <x, fold(y)>
+  const std::vector<float> x = Numbers(2 * 5 * 6 * 3), y = Numbers(2 * 3 * 3 * 3 * 2 * 3);
+  std::vector<float> columns(y.size()), back(x.size());
+  unfold(x.data(), 0, columns.data(), 0, w, 0, 2 * 3 * 3);
+  fold(y.data(), 0, back.data(), 0, w, 0, 2);
+  double a = 0, b = 0;
+  for (size_t i = 0; i < y.size(); ++i) a += double(columns[i]) * double(y[i]);
+  for (size_t i = 0; i < x.size(); ++i) b += double(x[i]) * double(back[i]);
+  EXPECT_NEAR(a, b, 1e-3);
+}
+
+// The lines for reals, as they stand.
+using C = double;
+using U = double;
+[[maybe_unused]] constexpr double P = 0.25;
+using std::isfinite, std::isinf;
+[[maybe_unused]] double floor_mod(double a, double b) { return a - b * std::floor(a / b); }
+enum Class { REAL, WHOLE, BOOL };
+double Unary(const std::string& op, double a) {
+#define ENTRY(name, types, result, expression) JOIN(ENTRY_, types)(name, expression)
+#define ENTRY_REAL(name, expression) \
+  if (op == #name) return double(expression);
+#define ENTRY_WHOLE(name, expression)
+#define ENTRY_BOOL(name, expression)
+  DEVICE_UNARY(ENTRY)
+  ADD_FAILURE() << op;
+  return 0;
+}
+double Binary(const std::string& op, double a, double b) {
+  DEVICE_BINARY(ENTRY)
+  ADD_FAILURE() << op;
+  return 0;
+}
+
+TEST(DeviceText, LinesOfTheTableSayWhatTheirOpsCompute) {
+  for (double a : {-2.5, -0.0, 0.0, 0.5, 3.0}) {
+    EXPECT_EQ(Unary("Abs", a), std::fabs(a));
+    EXPECT_EQ(Unary("Relu", a), a > 0 ? a : 0);
+    EXPECT_DOUBLE_EQ(Unary("Sigmoid", a), 1 / (1 + std::exp(-a)));
+    EXPECT_NEAR(Unary("Softplus", a), std::log(1 + std::exp(a)), 1e-12);
+    EXPECT_EQ(Unary("LeakyRelu", a), a > 0 ? a : a / 4);
+    EXPECT_EQ(Binary("Maximum", a, 1), std::fmax(a, 1));
+    EXPECT_EQ(Binary("DivNoNan", a, 0), 0);
+    EXPECT_EQ(Binary("ReluGrad", 5, a), a > 0 ? 5 : 0);
+    EXPECT_EQ(Binary("FloorMod", a, 2), a - 2 * std::floor(a / 2));
+  }
+  EXPECT_TRUE(std::isnan(Unary("Relu", NAN)) && std::isnan(Binary("Minimum", NAN, 1)) && std::isnan(Binary("Minimum", 1, NAN)));
+}
+
+TEST(DeviceText, RulesOfOptimizersMoveAgainstTheGradient) {
+  int rules = 0;
+#define RULE(name, slots, factors, ...)                                                                                                \
+  {                                                                                                                                    \
+    [[maybe_unused]] double v = 1, s1 = 0.5, s2 = 0.5, s3 = 0.5;                                                                       \
+    [[maybe_unused]] const double g = 2, k0 = 0.1, k1 = 0, k2 = 0.1, k3 = 0.1, k4 = std::string(#name).starts_with("ftrl") ? -0.5 : 0; \
+    __VA_ARGS__;                                                                                                                       \
+    EXPECT_LT(v, 1) << #name;                                                                                                          \
+    ++rules;                                                                                                                           \
+  }
+  DEVICE_UPDATES(RULE)
+  EXPECT_EQ(rules, 16);
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,291 @@
+"""OpenCL devices as ones to compute and to train on: every op that has kernels there runs there and agrees with the CPU; whatever is fused
+has the results of the single nodes; digits are learnt as well; two devices share a graph; programs are compiled once; and a driver that is
+missing, too old or broken is told, not suffered. Without an OpenCL device what needs one is skipped."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import thalweg as tw
+
+sys.path.insert(0, str(pathlib.Path(os.environ["THALWEG_SOURCE_DIR"]) / "tests/ops"))
+import tw as ops  # noqa: E402 - the tests' own helpers
+
+ON = dict(device="OPENCL:0", fallback="fail", disable_pass="fold")
+needs_device = pytest.mark.skipif(not any(d.kind == "OPENCL" for d in tw.devices()),
+                                  reason="no OpenCL device was found; install a driver (pocl-opencl-icd runs on the CPU)")
+rng = np.random.default_rng(0)
+
+
+def f(*shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def i(*values):
+    return np.array(values, np.int32)
+
+
+def scalars(*values):
+    return [np.float32(v) for v in values]
+
+
+V = ops.Variable
+UNARY = """Abs Neg Sign Square Sqrt Rsqrt Exp Expm1 Log Log1p Sin Cos Tanh Sigmoid Reciprocal Erf Floor Ceil Round IsNan IsFinite Relu
+    Relu6 Elu Selu Softplus Softsign LeakyRelu ZerosLike L2Loss Identity""".split()
+BINARY = """AddV2 Sub Mul RealDiv DivNoNan FloorMod Pow Maximum Minimum SquaredDifference Atan2 Equal Less GreaterEqual ReluGrad TanhGrad
+    SigmoidGrad EluGrad SoftplusGrad""".split()
+
+
+def uses():
+    """(op, inputs, attributes)."""
+    for op in UNARY:
+        yield op, [abs(f(3, 40)) if op in ("Sqrt", "Rsqrt", "Log", "Log1p") else f(3, 40)], {}
+    for op in BINARY:
+        yield op, [abs(f(5, 7)), abs(f(5, 7))], {}
+    yield from (("AddV2", [f(3, 1, 5), f(4, 1)], {}), ("Mul", [f(4, 1), f(1)], {}), ("Abs", [i(-3, 4)], {}),
+                ("AddV2", [i(-3, 4), i(5, 6)], {}), ("Exp", [f(9).astype(np.float16)], {}), ("Tanh", [f(9).astype(np.float64)], {}),
+                ("BiasAdd", [f(2, 3, 4, 2), f(3)], dict(data_format="NCHW")), ("SelectV2", [f(2) > 0, f(3, 2), f(1)], {}),
+                ("Select", [f(3) > 0, f(3, 2), f(3, 2)], {}), ("BitwiseXor", [i(6, 3), i(5, 1)], {}),
+                ("Cast", [f(5) * 10], dict(DstT=np.dtype(np.int32))), ("Cast", [f(5) > 0], dict(DstT=np.dtype(np.float32))),
+                ("ClipByValue", [f(9), np.float32(-.5), np.float32(.5)], {}), ("LogicalAnd", [f(9) > 0, f(9) > 0], {}))
+    for op in ("Sum", "Mean", "Max", "Prod"):
+        for shape, axes in (((30, 40), [0]), ((30, 40), [1]), ((300, 400), [0, 1]), ((3, 4, 5, 6), [0, 2]), ((5, 0), [1])):
+            yield op, [f(*shape) * (.1 if op == "Prod" else 1), i(*axes)], {}
+    yield from (("All", [f(3, 4) > -1, i(0)], {}), ("ArgMax", [f(3, 4), np.int32(1)], {}), ("ArgMin", [f(3, 4), np.int32(0)], {}),
+                ("BiasAddGrad", [f(4, 5, 6)], {}))
+    yield from (("MatMul", [f(33, 70), f(70, 45)], {}), ("MatMul", [f(70, 33), f(45, 70)], dict(transpose_a=True, transpose_b=True)),
+                ("BatchMatMulV2", [f(2, 1, 5, 6), f(3, 6, 7)], {}), ("Softmax", [f(5, 7)], {}), ("LogSoftmax", [f(5, 7)], {}),
+                ("SoftmaxCrossEntropyWithLogits", [f(5, 7), abs(f(1, 7))], {}),
+                ("SparseSoftmaxCrossEntropyWithLogits", [f(5, 7), np.arange(5)], {}))
+    yield from (("Transpose", [f(3, 4, 5), i(2, 0, 1)], {}), ("ConcatV2", [f(3, 4), f(3, 2), np.int32(1)], dict(N=2)),
+                ("Pack", [f(3, 4), f(3, 4)], dict(N=2, axis=1)), ("Unpack", [f(3, 4)], dict(num=3)),
+                ("Split", [np.int32(1), f(3, 4)], dict(num_split=2)), ("Slice", [f(5, 6), i(1, 2), i(3, 3)], {}),
+                ("StridedSlice", [f(5, 6, 7), i(1, -1, 0), i(5, 0, 7), i(2, -2, 3)], {}),
+                ("StridedSliceGrad", [i(5, 6), i(1, 2), i(5, 6), i(2, 3), f(2, 2)], {}), ("Pad", [f(3, 4), i([1, 2], [0, 1])], {}),
+                ("MirrorPad", [f(3, 4), i([1, 2], [0, 1])], dict(mode="REFLECT")), ("Tile", [f(3, 4), i(2, 3)], {}),
+                ("BroadcastTo", [f(3, 1), i(2, 3, 4)], {}), ("Fill", [i(3, 4), np.float32(3)], {}),
+                ("ReverseV2", [f(3, 4, 5), i(0, 2)], {}), ("OneHot", [i(1, 2, 0), np.int32(4), np.float32(1), np.float32(0)], {}),
+                ("GatherV2", [f(5, 6), i(4, 0, 2), np.int32(1)], {}), ("ScatterNd", [i([1], [3], [1]), f(3, 2), i(4, 2)], {}),
+                ("UnsortedSegmentSum", [f(4, 3), i(1, 0, 1, -1), np.int32(2)], {}),
+                ("Cumsum", [f(3, 4, 5), np.int32(1)], dict(reverse=True, exclusive=True)), ("AddN", [f(3), f(3), f(3)], dict(N=3)))
+    x, filter_, depthwise = f(2, 7, 8, 3), f(3, 3, 3, 4), f(3, 3, 3, 2)
+    for padding in ("SAME", "VALID"):
+        slide = dict(strides=[1, 2, 2, 1], padding=padding)
+        pool = dict(slide, ksize=[1, 3, 3, 1])
+        y, z = ops.run("Conv2D", [x, filter_], 1, **slide)[0], ops.run("DepthwiseConv2dNative", [x, depthwise], 1, **slide)[0]
+        most = ops.run("MaxPool", [x], 1, **pool)[0]
+        yield from (("Conv2D", [x, filter_], slide), ("Conv2DBackpropInput", [i(2, 7, 8, 3), filter_, y], slide),
+                    ("Conv2DBackpropFilter", [x, i(3, 3, 3, 4), y], slide), ("DepthwiseConv2dNative", [x, depthwise], slide),
+                    ("DepthwiseConv2dNativeBackpropInput", [i(2, 7, 8, 3), depthwise, z], slide),
+                    ("DepthwiseConv2dNativeBackpropFilter", [x, i(3, 3, 3, 2), z], slide), ("MaxPool", [x], pool),
+                    ("MaxPoolGrad", [x, most, most], pool), ("AvgPool", [x], pool), ("AvgPoolGrad", [i(2, 7, 8, 3), most], pool))
+    yield "Conv2D", [x.transpose(0, 3, 1, 2).copy(), filter_], dict(strides=[1, 1, 2, 2], padding="SAME", data_format="NCHW")
+    for op in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal"):
+        yield op, [i(33, 5)], dict(dtype=np.dtype(np.float32), seed=3, seed2=5)
+    for training in (True, False):
+        yield "FusedBatchNormV3", [f(4, 3, 3, 5), f(5), f(5), f(5), abs(f(5))], dict(is_training=training)
+        yield "FusedBatchNormGradV3", [f(4, 3, 3, 5), f(4, 3, 3, 5), f(5), f(5), abs(f(5)), f(5)], dict(is_training=training)
+    yield from (("ResizeBilinear", [f(2, 4, 5, 3), i(7, 9)], {}), ("ResizeNearestNeighbor", [f(2, 4, 5, 3), i(7, 9)], {}),
+                ("ResizeBilinearGrad", [f(2, 7, 9, 3), f(2, 4, 5, 3)], {}))
+    batch, inner, cell = 3, 4, 5
+    lstm = [f(batch, inner), f(batch, cell), f(batch, cell), f(inner + cell, 4 * cell), f(cell), f(cell), f(cell), f(4 * cell)]
+    made = ops.run("LSTMBlockCell", lstm, 7, use_peephole=True)
+    yield "LSTMBlockCell", lstm, dict(use_peephole=True)
+    yield "LSTMBlockCellGrad", [*lstm, *made[:6], f(batch, cell), f(batch, cell)], dict(use_peephole=True)
+    gru = [f(batch, inner), f(batch, cell), f(inner + cell, 2 * cell), f(inner + cell, cell), f(2 * cell), f(cell)]
+    yield "GRUBlockCell", gru, {}
+    yield "GRUBlockCellGrad", [*gru, *ops.run("GRUBlockCell", gru, 4)[:3], f(batch, cell)], {}
+    yield from (("AssignAddVariableOp", [V(f(4)), f(4)], {}),
+                ("ResourceGather", [V(f(4, 3)), i(1, 3, 1)], dict(dtype=np.dtype(np.float32))),
+                ("ResourceScatterAdd", [V(f(4, 3)), i(1, 3, 1), f(3, 3)], {}),
+                ("ResourceApplyGradientDescent", [V(f(40)), np.float32(.1), f(40)], {}),
+                ("ResourceApplyMomentum", [V(f(4)), V(f(4)), np.float32(.1), f(4), np.float32(.9)], dict(use_nesterov=True)),
+                ("ResourceApplyAdam", [V(f(4)), V(abs(f(4))), V(abs(f(4))), *scalars(.9, .99, .1, .9, .99, 1e-3), f(4)], {}),
+                ("ResourceApplyAdadelta", [V(f(4)), V(abs(f(4))), V(abs(f(4))), *scalars(.1, .9, 1e-3), f(4)], {}),
+                ("ResourceApplyRMSProp", [V(f(4)), V(abs(f(4))), V(f(4)), *scalars(.1, .9, .5, 1e-3), f(4)], {}),
+                ("ResourceApplyFtrl", [V(f(4)), V(abs(f(4))), V(f(4)), f(4), *scalars(.1, .01, .02, -.5)], {}),
+                ("ResourceSparseApplyAdagrad", [V(f(4, 3)), V(abs(f(4, 3))), np.float32(.1), f(3, 3), i(1, 3, 1)], {}))
+
+
+def answers(op, inputs, attrs, **options):
+    call = ops.Call(op, inputs, "fed", attrs)
+    return call.step(None, **options)
+
+
+@needs_device
+def test_every_op_runs_on_the_device_and_agrees_with_the_cpu():
+    tried, wrong = set(), []
+    for op, inputs, attrs in uses():
+        tried.add(op)
+        for got, wanted in zip(answers(op, inputs, attrs, **ON), answers(op, inputs, attrs)):
+            if got.dtype.kind == "f":
+                most = np.abs(wanted, where=np.isfinite(wanted), out=np.ones_like(wanted)).max(initial=1)
+                exact = np.allclose(got, wanted, rtol=2e-3 if got.itemsize == 2 else 2e-5, atol=2e-5 * most, equal_nan=True)
+            else:
+                exact = np.array_equal(got, wanted)
+            if got.shape != wanted.shape or not exact:
+                wrong.append((op, [np.shape(x) for x in inputs], attrs))
+    assert not wrong and len(tried) > 120
+
+
+def network(columns):
+    """A small net with a bit of everything, what trains it and what makes its variables."""
+    x, label = tw.placeholder("float32", [None, columns]), tw.placeholder("int64", [None])
+    w1, b1 = tw.Variable(np.linspace(-.3, .3, columns * 20, dtype="f").reshape(columns, 20)), tw.Variable(np.zeros(20, "f"))
+    w2, b2 = tw.Variable(np.linspace(.2, -.2, 20 * 10, dtype="f").reshape(20, 10)), tw.Variable(np.zeros(10, "f"))
+    hidden = tw.ops.tanh(tw.ops.bias_add(tw.ops.mat_mul(x, w1), b1))
+    logits = tw.ops.bias_add(tw.ops.mat_mul(hidden, w2), b2)
+    loss, _ = tw.ops.sparse_softmax_cross_entropy_with_logits(logits, label)
+    return x, label, logits, tw.ops.mean(loss, [0])
+
+
+@needs_device
+def test_gradients_and_training_agree_with_the_cpu():
+    value, label = np.random.default_rng(1).standard_normal((50, 12)).astype("f"), np.arange(50) % 10
+    losses = []
+    for options in ({}, ON):
+        with tw.Graph(tw.Runtime()) as g:  # with variables of its own
+            x, wanted, _, loss = network(12)
+            step, initializer = tw.train.Adam(0.01).minimize(loss), tw.initializer()
+        session = tw.Session(g, **options)
+        session.run(initializer)
+        losses.append([session.run([loss, step], {x: value, wanted: label})[0] for _ in range(20)])
+    assert np.allclose(*losses, rtol=1e-4) and losses[1][-1] < 0.9 * losses[1][0]
+
+
+@needs_device
+def test_digits_are_learnt_as_well_as_on_the_cpu():
+    path = pathlib.Path(os.environ.get("THALWEG_DATA_PATH", "")) / "digits.csv"
+    if not path.exists():
+        pytest.skip(f"{path} is not there; run tools/setup")
+    lines = np.loadtxt(path, delimiter=",", dtype=np.float32)
+    pictures, labels, test = lines[:, :64] / 16, lines[:, 64].astype(np.int64), np.arange(len(lines)) % 5 == 0
+    accuracy = []
+    for options in ({}, ON):
+        with tw.Graph(tw.Runtime()) as g:  # with variables of its own
+            x, label = tw.placeholder("float32", [None, 64]), tw.placeholder("int64", [None])
+            draw = np.random.default_rng(7)
+            filters, hidden, output = (tw.Variable((draw.standard_normal(s) * d).astype("f")) for s, d in
+                                       (((3, 3, 1, 16), .47), ((256, 64), .1), ((64, 10), .12)))
+            biases = [tw.Variable(np.zeros(n, "f")) for n in (16, 64, 10)]
+            y = tw.ops.conv2d(tw.ops.reshape(x, [-1, 8, 8, 1]), filters, strides=[1, 1, 1, 1], padding="SAME")
+            y = tw.ops.max_pool(tw.ops.relu(tw.ops.bias_add(y, biases[0])), ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")
+            y = tw.ops.relu(tw.ops.bias_add(tw.ops.mat_mul(tw.ops.reshape(y, [-1, 256]), hidden), biases[1]))
+            logits = tw.ops.bias_add(tw.ops.mat_mul(y, output), biases[2])
+            loss = tw.ops.mean(tw.ops.sparse_softmax_cross_entropy_with_logits(logits, label)[0], [0])
+            step, initializer = tw.train.Adam(0.004).minimize(loss), tw.initializer()
+            found = tw.ops.arg_max(logits, 1)
+        session = tw.Session(g, **options)
+        session.run(initializer)
+        order = np.random.default_rng(3)
+        for _ in range(6):
+            for rows in np.array_split(order.permutation(np.flatnonzero(~test)), 22):
+                session.run([step], {x: pictures[rows], label: labels[rows]})
+        accuracy.append(100 * np.mean(session.run(found, {x: pictures[test]}) == labels[test]))
+    assert accuracy[1] > 95 and abs(accuracy[1] - accuracy[0]) < 1.5, accuracy
+
+
+# ---- Fusion ----
+
+def chain(x, y):
+    h = tw.ops.tanh(x * 2.0 + y) * x
+    return tw.ops.maximum(h - 0.5, tw.ops.sigmoid(y)), tw.ops.relu(h)
+
+
+@needs_device
+def test_chains_are_one_function_with_the_results_of_the_single_nodes():
+    with tw.Graph() as g:
+        x, y = tw.placeholder("float32", [None, 300]), tw.placeholder("float32", [300])
+        fetches = list(chain(x, y))
+    feeds = {x: f(40, 300), y: f(300)}
+    session, single = tw.Session(g, compilers="require", **ON), tw.Session(g, compilers="off", **ON)
+    for size in (40, 7):
+        feeds[x] = f(size, 300)
+        assert all(np.array_equal(a, b) for a, b in zip(session.run(fetches, feeds), single.run(fetches, feeds)))
+    plan = session.plan(fetches, {x: [40, 300], y: [300]})
+    assert sorted(n["op"] for n in plan["nodes"] if n["op"] != "copy") == ["Sigmoid", "fuse"]  # of another shape; all the others
+
+
+# ---- Memory, devices, programs, drivers ----
+
+@needs_device
+def test_more_memory_than_the_cap_is_an_error_that_names_the_op():
+    runtime = tw.Runtime(**{"memory_limit.OPENCL": "4M"})
+    with tw.Graph(runtime) as g:
+        x = tw.placeholder("float32", [None])
+        y = tw.ops.tile(x, [1000])
+    with pytest.raises(tw.ResourceExhaustedError, match="Tile|tile"):
+        tw.Session(g, **ON).run(y, {x: np.zeros(100000, "f")})
+    assert np.array_equal(tw.Session(g, **ON).run(y, {x: np.ones(10, "f")}), np.ones(10000, "f"))
+
+
+def child(program, **environment):
+    done = subprocess.run([sys.executable, "-c", "import numpy as np, thalweg as tw\n" + program], env={**os.environ, **environment},
+                          text=True, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@needs_device
+def test_two_devices_share_a_graph():
+    program = """
+with tw.Graph() as g:
+    x = tw.placeholder("float32", [None])
+    with tw.device("OPENCL:0"):
+        a = tw.ops.square(x)
+    with tw.device("OPENCL:1"):
+        b = tw.ops.exp(a)
+    with tw.device("OPENCL:0"):
+        c = a + b
+print([d.name for d in tw.devices() if d.kind == "OPENCL"], tw.Session(g, fallback="fail").run(c, {x: np.array([0, 1], "f")}).tolist())
+"""
+    names, values = child(program, POCL_DEVICES="pthread pthread").strip().split("] [")
+    assert "OPENCL:1" in names and np.allclose(eval("[" + values), [1, 1 + np.e])
+
+
+@needs_device
+def test_programs_are_compiled_once_and_damaged_ones_again(tmp_path):
+    program = """
+runtime = tw.Runtime(**{"plugin.org.thalweg.opencl.cache_dir": %r})
+with tw.Graph(runtime) as g:
+    x = tw.placeholder("float32", [None])
+    y = tw.ops.cosh(x)
+print(tw.Session(g, device="OPENCL:0", fallback="fail").run(y, {x: np.zeros(1, "f")})[0])
+""" % str(tmp_path)
+    assert child(program) == "1.0\n"
+    (kept,) = tmp_path.iterdir()
+    made, text = kept.stat().st_mtime_ns, kept.read_bytes()
+    assert b"PoCL" in text or b"OpenCL" in text  # the driver is part of the key
+    assert child(program) == "1.0\n" and kept.stat().st_mtime_ns == made
+    kept.write_bytes(text[:-100])
+    assert child(program) == "1.0\n" and kept.read_bytes()[:200] == text[:200] and kept.stat().st_mtime_ns != made
+
+
+def devices_with(loader, **environment):
+    program = f"""
+runtime = tw.Runtime(**{{"plugin.org.thalweg.opencl.loader": {str(loader)!r}}})
+print([d.kind for d in runtime.devices()])
+with tw.Graph(runtime) as g:
+    x = tw.placeholder("float32", [None])
+    y = tw.ops.cosh(x)
+try:
+    tw.Session(g, device="OPENCL:0", fallback="fail").run(y, {{x: np.zeros(1, "f")}})
+except tw.Error as error:
+    print(error)
+print(tw.Session(g).run(y, {{x: np.zeros(1, "f")}})[0])
+"""
+    return child(program, **environment).splitlines()
+
+
+@pytest.mark.parametrize("loader, stub", [("/nowhere/libOpenCL.so", ""), ("libm.so.6", ""), (os.environ.get("OPENCL_STUB"), "old")])
+def test_a_driver_that_is_missing_or_too_old_leaves_the_other_devices(loader, stub):
+    kinds, error, value = devices_with(loader, STUB=stub)
+    assert kinds == "['CPU']" and "OPENCL:0" in error and "registered: CPU:0" in error and value == "1.0"
+
+
+def test_what_the_compiler_says_reaches_the_user_and_the_cpu_goes_on():
+    kinds, *error, value = devices_with(os.environ["OPENCL_STUB"], STUB="broken")
+    assert "OPENCL" in kinds and "the stub understands nothing" in " ".join(error) and "Cosh" in " ".join(error) and value == "1.0"

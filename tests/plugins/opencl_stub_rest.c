@@ -1,0 +1,33 @@
+/* What the plugin looks up in the OpenCL library of opencl_stub.c and never gets to use. No header: only names matter. */
+#define RELEASE(name)     \
+  int name(void* object); \
+  int name(void* object) { return (void)object, 0; }
+#define REFUSE(name) \
+  int name(void);    \
+  int name(void) { return -59; /* CL_INVALID_OPERATION */ }
+
+RELEASE(clReleaseCommandQueue)
+RELEASE(clReleaseContext)
+RELEASE(clReleaseEvent)
+RELEASE(clReleaseKernel)
+RELEASE(clReleaseMemObject)
+RELEASE(clReleaseProgram)
+REFUSE(clCreateBuffer)
+REFUSE(clCreateCommandQueue)
+REFUSE(clCreateKernel)
+REFUSE(clCreateProgramWithBinary)
+REFUSE(clCreateUserEvent)
+REFUSE(clEnqueueBarrierWithWaitList)
+REFUSE(clEnqueueCopyBuffer)
+REFUSE(clEnqueueNDRangeKernel)
+REFUSE(clEnqueueReadBuffer)
+REFUSE(clEnqueueWriteBuffer)
+REFUSE(clFinish)
+REFUSE(clFlush)
+REFUSE(clGetEventInfo)
+REFUSE(clGetEventProfilingInfo)
+REFUSE(clGetKernelWorkGroupInfo)
+REFUSE(clGetProgramInfo)
+REFUSE(clSetKernelArg)
+REFUSE(clSetUserEventStatus)
+REFUSE(clWaitForEvents)
