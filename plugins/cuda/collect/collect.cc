@@ -1,0 +1,178 @@
+// Writes the programs of the plugin's kernels, for nvcc:
+//   cuda_collect FOLDER
+// makes every kernel of kernels/register_all.h for each of its specs, with the attributes below, and writes the texts that they ask for to
+// FOLDER/shard_N.cu. It stands in for kernels/kernel.cc and for the host.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "kernels/kernel.h"
+#include "kernels/register_all.h"
+#include "modules.h"
+
+namespace {
+
+std::map<std::string, std::set<std::string>> wanted;  // functions by the text of their program
+
+void Want(const std::string& text, const char* name) { wanted[text].insert(name); }
+
+}  // namespace
+
+namespace thalweg::opencl {
+
+Kernel::Kernel(const tw_host*, Device& device, const std::string& text, const char* name)
+    : device_(device), name_(name), function_(nullptr) {
+  Want(text, name);
+}
+LateKernel::LateKernel(const tw::Node& n, std::string text, const char* name)
+    : host_(n.host()), device_(*static_cast<Device*>(n.node->device)), text_(std::move(text)), name_(name) {
+  Want(text_, name);
+}
+// Nothing is ever called.
+const Kernel& LateKernel::operator*() const { return static_cast<void>(device_), static_cast<void>(name_), *kernel_; }
+void Kernel::Set(CUstream, Arguments*, const Place&) const { std::abort(); }
+void Kernel::Launch(CUstream, Range, Range, void**) const { std::abort(); }
+CUdeviceptr Temporary::On(CUstream) const { return static_cast<void>(queue_), memory_; }
+Temporary::~Temporary() { static_cast<void>(device_); }
+
+}  // namespace thalweg::opencl
+
+namespace thalweg::cuda {
+
+// Calls of kernels refer to these.
+void Device::Enter() { std::abort(); }
+CUstream Device::stream() { std::abort(); }
+tw::Error Failure(const Driver&, CUresult, const std::string&) { std::abort(); }
+
+}  // namespace thalweg::cuda
+
+namespace {
+
+size_t refused = 0;
+
+// What nodes have as attributes; kernels look at those of their op only. Twice: with every choice off, and on.
+struct Attributes {
+  explicit Attributes(bool choice) : on(choice) {
+    for (const char* name : {"transpose_a", "transpose_b", "adj_x", "adj_y", "use_nesterov", "update_slots", "multiply_linear_by_lr",
+                             "validate_shape", "ignore_lookup_error", "exclusive", "reverse", "keep_dims", "align_corners"})
+      Add(name, TW_ATTR_BOOL, &on);
+    for (const char* name : {"Truncate", "half_pixel_centers"}) Add(name, TW_ATTR_BOOL, &off);
+    for (const char* name : {"data_format", "container", "shared_name"}) Add(name, TW_ATTR_STRING, &nhwc);
+    Add("padding", TW_ATTR_STRING, &valid);
+    Add("bad_indices_policy", TW_ATTR_STRING, &nothing);
+    Add("mode", TW_ATTR_STRING, &reflect);
+    for (const char* name : {"axis", "batch_dims", "seed", "seed2", "begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask",
+                             "shrink_axis_mask", "num_split", "block_size"})
+      Add(name, TW_ATTR_INT, &zero);
+    for (const char* name : {"strides", "dilations", "ksize"}) Add(name, TW_ATTR_INT, ones, 4);
+    Add("explicit_paddings", TW_ATTR_INT, ones, 0);
+  }
+  void Add(const char* name, uint32_t kind, const void* data, int elements = -1) {
+    list.push_back({name, std::string_view(name).size(), data, kind, elements < 0 ? 1u : uint32_t(elements), elements >= 0, 0});
+  }
+
+  std::vector<tw_attr> list;
+  uint8_t on, off = 0;
+  int64_t zero = 0;
+  double one = 1;
+  int64_t ones[4] = {1, 1, 1, 1};
+  tw_string nothing{"", 0}, nhwc{"NHWC", 4}, valid{"VALID", 5}, reflect{"REFLECT", 7};
+};
+
+// "float, int32" as numbers.
+std::vector<uint32_t> ReadTypes(const std::string& text) {
+  std::vector<uint32_t> types;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    word.erase(std::remove(word.begin(), word.end(), ' '), word.end());
+    if (!word.empty()) types.push_back(tw::dtype_number(word));
+  }
+  return types;
+}
+
+void Create(const tw_kernel_def& d, const tw_host* host, const std::string& op, const std::vector<uint32_t>& in,
+            const std::vector<uint32_t>& out) {
+  for (bool choice : {false, true}) {
+    const Attributes attributes(choice);
+    std::vector<uint32_t> all(in);
+    all.insert(all.end(), out.begin(), out.end());
+    tw_node n{};
+    n.size = sizeof n;
+    n.host = host;
+    n.name = n.op = op.data();
+    n.name_len = n.op_len = op.size();
+    n.attrs = attributes.list.data();
+    n.n_attrs = uint32_t(attributes.list.size());
+    n.types = all.data();
+    n.n_in = uint32_t(in.size());
+    n.n_out = uint32_t(out.size());
+    void* state = nullptr;  // kept: programs end soon
+    if (d.create(&n, &state)) ++refused;
+  }
+}
+
+// Ops with a list of inputs of one type have a program for each length of the list.
+bool TakesList(const std::string& op) { return op == "AddN" || op == "AccumulateNV2"; }
+
+tw_status* AddKernel(tw_registrar* r, const tw_kernel_def* d) {
+  const tw_host* host = *reinterpret_cast<const tw_host**>(r + 1);
+  const std::string spec(d->spec, d->spec_len), head = spec.substr(0, spec.find('@')), op = head.substr(0, head.find_first_of("( "));
+  const size_t open = head.find('('), arrow = head.find("->"), close = head.find(')');
+  if (!d->create || open == head.npos) return nullptr;
+  const std::vector<uint32_t> in = ReadTypes(head.substr(open + 1, std::min(arrow, close) - open - 1));
+  const std::vector<uint32_t> out = arrow == head.npos ? std::vector<uint32_t>() : ReadTypes(head.substr(arrow + 2, close - arrow - 2));
+  for (size_t n = 1; n <= (TakesList(op) ? 8 : 1); ++n) Create(*d, host, op, TakesList(op) ? std::vector<uint32_t>(n, in[0]) : in, out);
+  return nullptr;
+}
+
+tw_status* Failed(const tw_host*, uint32_t, const char* text, uint64_t len, tw_status*) {
+  std::cerr << "cuda_collect: " << std::string_view(text, len) << "\n";
+  static char failed;
+  return reinterpret_cast<tw_status*>(&failed);
+}
+
+// One text: its functions under names of their own, its macros only for itself.
+std::string ProgramOf(const std::string& text, const std::set<std::string>& names) {
+  using thalweg::cuda::FunctionName;
+  const std::string mark = FunctionName(text, "");
+  std::string out =
+      "#define KERNEL(name) EXPORTED(JOIN(name, " + mark + "))\nnamespace program" + mark + " {\n" + text + "}\n#undef KERNEL\n";
+  std::istringstream lines(text);
+  std::set<std::string> defined;
+  for (std::string line; std::getline(lines, line);)
+    if (line.compare(0, 8, "#define ") == 0) defined.insert(line.substr(8, line.find_first_of(" (", 8) - 8));
+  for (const std::string& d : defined) out += "#undef " + d + "\n";
+  for (const std::string& name : names) out += "HOST_FUNCTION(program" + mark + ", " + FunctionName(text, name.c_str()) + ")\n";
+  return out;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return std::cerr << "cuda_collect FOLDER\n", 2;
+  tw_status_api status{};
+  status.size = sizeof status;
+  status.make = Failed;
+  tw_host host{};
+  host.size = sizeof host;
+  host.status = &status;
+  struct {
+    tw_registrar r;
+    const tw_host* host;
+  } registrar{};
+  registrar.r.size = sizeof registrar.r;
+  registrar.r.kernel = AddKernel;
+  registrar.host = &host;
+  thalweg::cuda::RegisterKernels(&host, &registrar.r);
+
+  std::vector<std::string> shards(thalweg::cuda::kShards, "// Made by cuda_collect.\n#include \"prelude.cuh\"\n");
+  for (const auto& [text, names] : wanted) shards[thalweg::cuda::ShardOf(text)] += ProgramOf(text, names);
+  for (size_t k = 0; k < shards.size(); ++k)
+    if (!(std::ofstream(std::string(argv[1]) + "/shard_" + std::to_string(k) + ".cu") << shards[k]).flush()) return 1;
+  std::cout << "cuda_collect: " << wanted.size() << " programs\n";
+  return refused ? 1 : 0;
+}

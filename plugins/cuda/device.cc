@@ -1,0 +1,143 @@
+#include "device.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "modules.h"
+
+namespace thalweg::cuda {
+namespace {
+
+std::string UidText(const CUuuid& uuid) {
+  std::string text = "GPU-";
+  for (size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    char two[3];
+    std::snprintf(two, sizeof two, "%02x", unsigned(static_cast<unsigned char>(uuid.bytes[i])));
+    text += (i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "") + std::string(two);
+  }
+  return text;
+}
+
+}  // namespace
+
+Device::Device(const Driver& driver, Lines& lines, CUdevice id) : driver_(driver), lines_(lines), id_(id) {
+  char name[256] = {};
+  Check(driver_, driver_.cuDeviceGetName(name, sizeof name - 1, id_), "cuDeviceGetName");
+  CUuuid uuid{};
+  Check(driver_, driver_.cuDeviceGetUuid(&uuid, id_), "cuDeviceGetUuid");
+  Check(driver_, driver_.cuDeviceTotalMem(&memory_, id_), "cuDeviceTotalMem");
+  int major = 0, minor = 0, pools = 0;
+  Check(driver_, driver_.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, id_), "cuDeviceGetAttribute");
+  Check(driver_, driver_.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, id_), "cuDeviceGetAttribute");
+  Check(driver_, driver_.cuDeviceGetAttribute(&pools, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, id_), "cuDeviceGetAttribute");
+  uid_ = UidText(uuid);
+  description_ = std::string(name) + ", compute capability " + std::to_string(major) + "." + std::to_string(minor);
+  if (!pools) throw tw::Error{TW_UNIMPLEMENTED, std::string(name) + " has no stream-ordered memory; it is needed"};
+}
+
+Device::~Device() {
+  if (!context_) return;
+  driver_.cuCtxSetCurrent(context_);
+  if (stream_) driver_.cuStreamSynchronize(stream_);  // memory is given back there
+  for (const auto& [shard, module] : modules_) driver_.cuModuleUnload(module);
+  for (CUevent e : events_) driver_.cuEventDestroy(e);
+  if (stream_) driver_.cuStreamDestroy(stream_);
+  driver_.cuCtxSetCurrent(nullptr);
+  driver_.cuDevicePrimaryCtxRelease(id_);
+}
+
+// The pool keeps what is given back: asking the operating system again is what costs.
+void Device::Open() {
+  if (stream_) return;
+  if (!context_) Check(driver_, driver_.cuDevicePrimaryCtxRetain(&context_, id_), "cuDevicePrimaryCtxRetain");
+  Check(driver_, driver_.cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+  Check(driver_, driver_.cuDeviceGetDefaultMemPool(&pool_, id_), "cuDeviceGetDefaultMemPool");
+  cuuint64_t keep = UINT64_MAX;
+  Check(driver_, driver_.cuMemPoolSetAttribute(pool_, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep), "cuMemPoolSetAttribute");
+  Check(driver_, driver_.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+}
+
+void Device::Enter() {
+  {
+    std::lock_guard lock(mutex_);
+    Open();
+  }
+  Check(driver_, driver_.cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+}
+
+CUstream Device::stream() {
+  Enter();
+  return stream_;
+}
+
+CUdeviceptr Device::AllocateOn(CUstream stream, uint64_t bytes) {
+  CUdeviceptr memory = 0;
+  CUresult error = driver_.cuMemAllocFromPoolAsync(&memory, std::max<uint64_t>(bytes, 1), pool_, stream);
+  if (error == CUDA_ERROR_OUT_OF_MEMORY) {
+    Check(driver_, driver_.cuStreamSynchronize(stream_), "giving memory back");
+    Check(driver_, driver_.cuMemPoolTrimTo(pool_, 0), "cuMemPoolTrimTo");
+    error = driver_.cuMemAllocFromPoolAsync(&memory, std::max<uint64_t>(bytes, 1), pool_, stream);
+  }
+  if (error == CUDA_SUCCESS) return memory;
+  throw Failure(driver_, error, "allocating " + std::to_string(bytes) + " bytes on '" + uid_ + "'");
+}
+
+CUdeviceptr Device::Allocate(uint64_t bytes) {
+  const CUstream stream = this->stream();
+  const CUdeviceptr memory = AllocateOn(stream, bytes);
+  Check(driver_, driver_.cuStreamSynchronize(stream), "allocating memory");
+  return memory;
+}
+
+void Device::Release(CUdeviceptr memory) { Check(driver_, driver_.cuMemFreeAsync(memory, stream()), "releasing memory"); }
+
+void Device::EnqueueCopy(CUstream stream, const tw_copy& c) {
+  if (c.from_host && c.to_host) throw tw::Error{TW_INVALID_ARGUMENT, "a copy between two host addresses is none of a device's"};
+  const char* from = static_cast<const char*>(c.from) + c.from_offset;
+  char* to = static_cast<char*>(c.to) + c.to_offset;
+  const auto at = [](const char* p) { return reinterpret_cast<CUdeviceptr>(p); };
+  if (c.from_host)
+    Check(driver_, driver_.cuMemcpyHtoDAsync(at(to), from, c.bytes, stream), "a copy to the device");
+  else if (c.to_host)
+    Check(driver_, driver_.cuMemcpyDtoHAsync(to, at(from), c.bytes, stream), "a copy from the device");
+  else
+    Check(driver_, driver_.cuMemcpyDtoDAsync(at(to), at(from), c.bytes, stream), "a copy inside the device");
+}
+
+CUevent Device::TakeEvent() {
+  Enter();
+  {
+    std::lock_guard lock(event_mutex_);
+    if (!events_.empty()) {
+      const CUevent event = events_.back();
+      events_.pop_back();
+      return event;
+    }
+  }
+  CUevent event = nullptr;
+  Check(driver_, driver_.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC), "cuEventCreate");
+  return event;
+}
+
+void Device::GiveEvent(CUevent event) {
+  std::lock_guard lock(event_mutex_);
+  events_.push_back(event);
+}
+
+CUfunction Device::Function(const std::string& text, const char* name) {
+  const size_t shard = ShardOf(text);
+  std::lock_guard lock(mutex_);
+  Open();
+  Check(driver_, driver_.cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+  CUmodule& module = modules_[shard];
+  if (!module) Check(driver_, driver_.cuModuleLoadData(&module, ModuleImage(shard)), "loading the kernels");
+  CUfunction function = nullptr;
+  const CUresult error = driver_.cuModuleGetFunction(&function, module, FunctionName(text, name).c_str());
+  if (error == CUDA_ERROR_NOT_FOUND)
+    throw tw::Error{TW_UNIMPLEMENTED,
+                    std::string("the plugin was built without '") + name + "' for these types and attributes; place the op on a CPU"};
+  Check(driver_, error, "cuModuleGetFunction");
+  return function;
+}
+
+}  // namespace thalweg::cuda

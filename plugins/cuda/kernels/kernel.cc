@@ -1,0 +1,51 @@
+#include "kernels/kernel.h"
+
+#include <algorithm>
+
+namespace thalweg::opencl {
+
+Kernel::Kernel(const tw_host*, Device& device, const std::string& text, const char* name)
+    : device_(device), name_(name), function_(device.Function(text, name)) {}
+
+void Kernel::Set(CUstream queue, Arguments* list, const Place& place) const {
+  const CUdeviceptr memory = place.of ? place.of->On(queue) : place.memory;
+  list->Add(&memory, sizeof memory);
+  list->Add(&place.first, sizeof place.first);
+}
+
+// Functions go round where a grid is cut off.
+void Kernel::Launch(CUstream queue, Range items, Range group, void** arguments) const {
+  constexpr size_t kMostX = (size_t(1) << 31) - 1, kMost = 65535;
+  const auto blocks = [](size_t n, size_t by, size_t most) { return unsigned(std::min((n + by - 1) / by, most)); };
+  const cuda::Driver& driver = device_.driver();
+  Check(driver,
+        driver.cuLaunchKernel(function_, blocks(items.x, group.x, kMostX), blocks(items.y, group.y, kMost), blocks(items.z, group.z, kMost),
+                              unsigned(group.x), unsigned(group.y), unsigned(group.z), 0, queue, arguments, nullptr),
+        name_);
+}
+
+LateKernel::LateKernel(const tw::Node& n, std::string text, const char* name)
+    : host_(n.host()), device_(*static_cast<Device*>(n.node->device)), text_(std::move(text)), name_(name) {}
+
+const Kernel& LateKernel::operator*() const {
+  std::lock_guard lock(mutex_);
+  if (!kernel_) kernel_ = std::make_unique<Kernel>(host_, device_, text_, name_);
+  return *kernel_;
+}
+
+CUdeviceptr Temporary::On(CUstream queue) const {
+  if (memory_) return memory_;
+  memory_ = device_.AllocateOn(queue, bytes_);
+  queue_ = queue;
+  if (!content_.empty()) {
+    const cuda::Driver& driver = device_.driver();
+    Check(driver, driver.cuMemcpyHtoDAsync(memory_, content_.data(), bytes_, queue), "a copy to the device");
+  }
+  return memory_;
+}
+
+Temporary::~Temporary() {
+  if (memory_) device_.driver().cuMemFreeAsync(memory_, queue_);
+}
+
+}  // namespace thalweg::opencl

@@ -1,0 +1,68 @@
+#include "kernels/register_all.h"
+
+#include <algorithm>
+
+#include "kernels/register.h"  // of plugins/opencl
+
+namespace thalweg::cuda {
+namespace {
+
+// Whether the plugin is built for all element types of a spec; THALWEG_CUDA_TYPES: "float int32 ...". Not where numbers that a node has as
+// attributes stand in the program: there would be too many programs.
+bool BuiltFor(std::string_view spec) {
+  static const std::string built = " resource _ " THALWEG_CUDA_TYPES " ";
+  const std::string_view head = spec.substr(0, spec.find('@'));
+  if (head.substr(0, 9) == "LeakyRelu") return false;
+  for (size_t at = head.find('('); at < head.size();) {
+    at = head.find_first_not_of(" (),->", at);
+    const size_t end = std::min(head.find_first_of(" (),", at), head.size());
+    if (at >= head.size()) break;
+    if (built.find(" " + std::string(head.substr(at, end - at)) + " ") == built.npos) return false;
+    at = end;
+  }
+  return true;
+}
+
+// Hands kernels on under this plugin's kind of device.
+struct Renamed {
+  tw_registrar registrar;  // first: what is registered comes with its address
+  tw_registrar* to;
+};
+
+tw_status* AddKernel(tw_registrar* r, const tw_kernel_def* d) {
+  constexpr std::string_view kOther = "@OPENCL";
+  std::string spec(d->spec, d->spec_len);
+  if (!BuiltFor(spec)) return nullptr;
+  spec.replace(spec.find(kOther), kOther.size(), "@CUDA");
+  tw_kernel_def renamed = *d;
+  renamed.spec = spec.data();
+  renamed.spec_len = spec.size();
+  tw_registrar* to = reinterpret_cast<Renamed*>(r)->to;
+  return to->kernel(to, &renamed);
+}
+
+}  // namespace
+
+void RegisterKernels(const tw_host* host, tw_registrar* to) {
+  Renamed renamed{};
+  renamed.registrar.size = sizeof renamed.registrar;
+  renamed.registrar.kernel = AddKernel;
+  renamed.to = to;
+  tw::Plugin p{host, &renamed.registrar};
+  opencl::register_conv(p);
+  opencl::register_copy(p);
+  opencl::register_elementwise(p);
+  opencl::register_gather(p);
+  opencl::register_matmul(p);
+  opencl::register_pool(p);
+  opencl::register_random(p);
+  opencl::register_reduce(p);
+  opencl::register_resize(p);
+  opencl::register_scan(p);
+  opencl::register_softmax(p);
+  opencl::register_update(p);
+  opencl::register_variable(p);
+  opencl::register_views(p);
+}
+
+}  // namespace thalweg::cuda

@@ -1,0 +1,182 @@
+#include "stream.h"
+
+#include <atomic>
+#include <memory>
+
+namespace thalweg::cuda {
+namespace {
+
+constexpr size_t kFlagsOfPage = 1024;
+
+// The bytes of a status text.
+std::string Text(const tw_host* host, const tw_status* status) {
+  std::string text;
+  tw_sink sink{TW_SIZED(tw_sink), &text, [](tw_sink* s, const void* bytes, uint64_t len) -> tw_status* {
+                 static_cast<std::string*>(s->user)->append(static_cast<const char*>(bytes), len);
+                 return nullptr;
+               }};
+  host->status->release(host->status->text(status, &sink));
+  return text;
+}
+
+}  // namespace
+
+Stream::Stream(const tw_host* host, Device& device, tw_timeline* line)
+    : host_(host), device_(device), driver_(device.driver()), line_(line) {
+  device_.Enter();
+  Check(driver_, driver_.cuStreamCreate(&queue_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  try {
+    thread_ = std::thread([this] { Report(); });
+  } catch (...) {
+    driver_.cuStreamDestroy(queue_);
+    throw;
+  }
+  host_->timeline->retain(line_);
+  device_.lines().Add(line_, this);
+}
+
+// Nobody finds the stream any more, then everything that it waits for is awaited: only then do its flags and events go.
+Stream::~Stream() {
+  device_.lines().Remove(line_);
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return gates_ == 0; });
+    closing_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+  const tw_status* none = tw::guard(host_, [&] { device_.Enter(); });
+  host_->status->release(const_cast<tw_status*>(none));
+  if (CUresult error = driver_.cuStreamSynchronize(queue_); error != CUDA_SUCCESS) {
+    const std::string text = Failure(driver_, error, "draining a stream of '" + device_.uid() + "'").text;
+    host_->run->log(host_, 3, text.data(), text.size());
+  }
+  driver_.cuStreamDestroy(queue_);
+  for (uint32_t* page : pages_) driver_.cuMemFreeHost(page);
+  host_->timeline->release(line_);
+}
+
+void Stream::Signal(uint64_t value) {
+  const CUevent event = device_.TakeEvent();
+  if (CUresult error = driver_.cuEventRecord(event, queue_); error != CUDA_SUCCESS) {
+    device_.GiveEvent(event);
+    throw Failure(driver_, error, "marking a stream");
+  }
+  std::lock_guard lock(mutex_);
+  marks_.push_back({value, event, last_, std::move(open_)});
+  open_.clear();
+  changed_.notify_all();
+}
+
+// A mark stays in the list until it is over: other streams may still ask for its event.
+void Stream::Report() {
+  for (;;) {
+    Mark* mark = nullptr;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return closing_ || !marks_.empty(); });
+      if (marks_.empty()) return;
+      mark = &marks_.front();  // stays where it is: a deque that only grows at its other end
+    }
+    Settle(*mark);
+    const uint64_t value = mark->value;
+    {
+      std::lock_guard lock(mutex_);
+      flags_.insert(flags_.end(), mark->open.begin(), mark->open.end());
+      signalled_ = value;
+      device_.GiveEvent(mark->event);
+      marks_.pop_front();
+    }
+    host_->timeline->signal(line_, value);
+  }
+}
+
+void Stream::Settle(const Mark& mark) {
+  if (tw_status* failed = tw::guard(host_, [&] {
+        device_.Enter();
+        if (CUresult error = driver_.cuEventSynchronize(mark.event); error != CUDA_SUCCESS)
+          throw Failure(driver_, error, std::string("work on '") + device_.uid() + "' up to '" + mark.last + "'");
+      }))
+    host_->timeline->fail(line_, failed);
+}
+
+bool Stream::OrderBefore(CUstream waiting, uint64_t value) {
+  std::lock_guard lock(mutex_);
+  if (value <= signalled_) return true;
+  for (const Mark& m : marks_) {
+    if (m.value < value) continue;
+    Check(driver_, driver_.cuStreamWaitEvent(waiting, m.event, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
+    return true;
+  }
+  return false;
+}
+
+// A word of host memory that the queue can wait for.
+uint32_t* Stream::TakeFlag() {
+  std::lock_guard lock(mutex_);
+  if (flags_.empty()) {
+    void* page = nullptr;
+    Check(driver_, driver_.cuMemHostAlloc(&page, kFlagsOfPage * sizeof(uint32_t), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
+          "cuMemHostAlloc");
+    pages_.push_back(static_cast<uint32_t*>(page));
+    for (size_t i = 0; i < kFlagsOfPage; ++i) flags_.push_back(pages_.back() + i);
+  }
+  uint32_t* flag = flags_.back();
+  flags_.pop_back();
+  std::atomic_ref(*flag).store(0, std::memory_order_release);
+  return flag;
+}
+
+// Another stream's work is waited for on the device; any other timeline, or a value that nobody has enqueued yet, by way of a flag.
+void Stream::Wait(tw_timeline* other, uint64_t value) {
+  device_.Enter();
+  auto gate = std::make_unique<Gate>(Gate{this, nullptr});
+  if (!device_.lines().With(other, [&](Stream& s) { return s.OrderBefore(queue_, value); })) {
+    gate->flag = TakeFlag();
+    CUdeviceptr at = 0;
+    Check(driver_, driver_.cuMemHostGetDevicePointer(&at, gate->flag, 0), "cuMemHostGetDevicePointer");
+    Check(driver_, driver_.cuStreamWaitValue32(queue_, at, 1, CU_STREAM_WAIT_VALUE_GEQ), "cuStreamWaitValue32");
+    open_.push_back(gate->flag);
+  }
+  {
+    std::lock_guard lock(mutex_);
+    ++gates_;
+  }
+  Enqueued("waiting for another stream");
+  host_->timeline->when(other, value, &Stream::Open, gate.release());
+}
+
+// The gate opens after a failure too: values must be signalled.
+void Stream::Open(void* gate_ptr, const tw_status* why) {
+  const std::unique_ptr<Gate> gate(static_cast<Gate*>(gate_ptr));
+  Stream& s = *gate->stream;
+  if (why) {
+    if (tw_status* copy = tw::guard(s.host_, [&] {
+          throw tw::Error{s.host_->status->code(why), "the stream that '" + s.device_.uid() + "' waits for failed: " + Text(s.host_, why)};
+        }))
+      s.host_->timeline->fail(s.line_, copy);
+  }
+  if (gate->flag) std::atomic_ref(*gate->flag).store(1, std::memory_order_release);
+  std::lock_guard lock(s.mutex_);
+  --s.gates_;
+  s.changed_.notify_all();
+}
+
+namespace {
+
+tw_status* Create(const tw_host* host, void* self, tw_timeline* line, void** out_stream) {
+  return tw::guard(host, [&] { *out_stream = new Stream(host, *static_cast<Device*>(self), line); });
+}
+void Destroy(const tw_host*, void* stream) { delete static_cast<Stream*>(stream); }
+tw_status* Signal(const tw_host* host, void* stream, uint64_t value) {
+  return tw::guard(host, [&] { static_cast<Stream*>(stream)->Signal(value); });
+}
+tw_status* Wait(const tw_host* host, void* stream, tw_timeline* other, uint64_t value) {
+  return tw::guard(host, [&] { static_cast<Stream*>(stream)->Wait(other, value); });
+}
+
+}  // namespace
+
+const tw_stream_set kStreams = {TW_SIZED(tw_stream_set), Create, Destroy, Signal, Wait};
+
+}  // namespace thalweg::cuda

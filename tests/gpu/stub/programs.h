@@ -1,0 +1,52 @@
+// The plugin's kernels as functions of the host: what shard_N.cu registers when it is compiled as C++.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+struct HostLaunch {
+  unsigned grid[3], block[3];  // how many
+  long long at[3];             // the block
+};
+extern thread_local HostLaunch launch_of_host;
+
+// A parameter; of a pointer, how large its elements are: the parameter after it says the first.
+struct HostParameter {
+  size_t bytes, element;
+  bool pointer, written;
+};
+
+struct HostFunction {
+  HostFunction(const char* name, void (*call)(void** arguments), std::vector<HostParameter> parameters);
+  void (*call)(void** arguments);
+  std::vector<HostParameter> parameters;
+};
+
+// NULL: none of that name.
+const HostFunction* FindHostFunction(const std::string& name);
+
+template <class P>
+HostParameter HostParameterOf() {
+  if constexpr (std::is_pointer_v<P>) {
+    using Element = std::remove_pointer_t<P>;
+    return {sizeof(P), sizeof(Element), true, !std::is_const_v<Element>};
+  } else {
+    return {sizeof(P), 0, false, false};
+  }
+}
+
+template <auto F>
+struct HostCall;
+template <class... P, void (*F)(P...)>
+struct HostCall<F> {
+  static void Run(void** arguments) { Run(arguments, std::index_sequence_for<P...>()); }
+  template <size_t... I>
+  static void Run(void** arguments, std::index_sequence<I...>) {
+    F(*static_cast<P*>(arguments[I])...);
+  }
+  static std::vector<HostParameter> Parameters() { return {HostParameterOf<P>()...}; }
+};
+#define HOST_FUNCTION(space, name) \
+  static const HostFunction host_##name(#name, &HostCall<&space::name>::Run, HostCall<&space::name>::Parameters());

@@ -1,0 +1,47 @@
+"""tools/gpu-tree packs a tree that works where it is unpacked: on the stub driver, and saying what is missing where there is no driver.
+`tree_test.py BUILD STUB`"""
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+BUILD, STUB = sys.argv[1:]
+TOOL = os.path.join(os.environ["THALWEG_SOURCE_DIR"], "tools", "gpu-tree")
+
+
+def has_driver():
+    try:
+        return ctypes.CDLL("libcuda.so.1") is not None
+    except OSError:
+        return False
+
+
+def main():
+    wrong = []
+    with tempfile.TemporaryDirectory() as place:
+        packed = os.path.join(place, "tree.tar.xz")
+        subprocess.run([sys.executable, TOOL, "--build", BUILD, packed], check=True)
+        with tarfile.open(packed) as t:
+            t.extractall(place)
+        script, results = os.path.join(place, "thalweg-gpu", "run"), os.path.join(place, "results.json")
+        done = subprocess.run([sys.executable, script, "--library", STUB, "--only", "ops training", "control_flow", "--json", results], cwd=place,
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            wrong.append(f"status {done.returncode}\n{done.stdout}{done.stderr}")
+        else:
+            with open(results) as f:
+                parts = json.load(f)["parts"]
+            if sorted(parts) != ["control_flow", "ops training"] or any(p["status"] != 0 for p in parts.values()):
+                wrong.append(f"results: {parts}")
+        if not has_driver():
+            done = subprocess.run([sys.executable, script], cwd=place, capture_output=True, text=True)
+            if done.returncode != 77 or "no NVIDIA driver: libcuda.so.1 was not found; install the driver" not in done.stdout:
+                wrong.append(f"without a driver: status {done.returncode}\n{done.stdout}{done.stderr}")
+    print("\n".join(wrong) or "the tree works")
+    return 1 if wrong else 0
+
+
+sys.exit(main())
