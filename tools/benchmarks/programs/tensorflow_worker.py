@@ -54,6 +54,29 @@ class Loop:
         self.step = lambda: step(numpy.float32(worker.ROUNDS), numpy.float32(1))
 
 
+class Handoff:
+    """Two loops of one step, through a queue that holds one value."""
+
+    def __init__(self):
+        with tensorflow.Graph().as_default() as graph:
+            queue = v1.FIFOQueue(1, [tensorflow.float32], [[]])
+
+            def put(i):
+                with tensorflow.control_dependencies([queue.enqueue(i)]):
+                    return i + 1.0
+
+            def take(i):
+                with tensorflow.control_dependencies([i]):
+                    taken = queue.dequeue()
+                with tensorflow.control_dependencies([taken]):
+                    return i + 1.0
+
+            ends = [v1.while_loop(lambda i: i < float(worker.HANDOFFS), body, [tensorflow.constant(0.0)], back_prop=False)
+                    for body in (put, take)]
+            end = ends[0] + ends[1]
+        self.step = session(graph).make_callable(end)
+
+
 class Mlp:
     """The initial weights are constants of the graph, so that its GraphDef is all that another program needs."""
 
@@ -75,6 +98,73 @@ class Mlp:
         self.step = lambda: step(data["x"], data["y"])[1]
         self.session.run(self.init)
         return [1]
+
+    def losses(self):
+        self.session.run(self.init)
+        return [float(self.step()) for _ in range(5)]
+
+    def times(self, samples):
+        self.session.run(self.init)
+        return worker.times(self.step, samples)
+
+
+class Lstm:
+    """A language model of LSTM layers, as lstm.c has it."""
+    made = {}
+
+    @classmethod
+    def of(cls, name):
+        if name not in cls.made:
+            cls.made[name] = cls(name)
+        return cls.made[name]
+
+    def __init__(self, name):
+        self.kind, *sizes = name.split()
+        layers, cells, self.steps, self.batch, words = map(int, sizes)
+        ids = [((numpy.arange(self.steps * self.batch) + i * self.batch) * 7919 % words).reshape(self.steps, self.batch).astype(numpy.int32)
+               for i in range(2)]
+        with tensorflow.Graph().as_default() as graph:
+            x, y = (v1.placeholder(tensorflow.int32, [self.steps, self.batch]) for _ in range(2))
+            h = tensorflow.gather(tensorflow.Variable(self.numbers(1, words, cells)), x)
+            weights, bias = tensorflow.Variable(self.numbers(2, cells, words)), tensorflow.Variable(numpy.zeros(words, numpy.float32))
+            for i in range(layers):
+                h = self.layer(h, cells, tensorflow.Variable(self.numbers(3 + i, 2 * cells, 4 * cells)),
+                               tensorflow.Variable(numpy.zeros(4 * cells, numpy.float32)))
+            logits = tensorflow.matmul(tensorflow.reshape(h, [-1, cells]), weights) + bias
+            losses = tensorflow.nn.sparse_softmax_cross_entropy_with_logits(labels=tensorflow.reshape(y, [-1]), logits=logits)
+            loss = tensorflow.reduce_mean(losses)
+            train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+            self.init = v1.global_variables_initializer()
+        self.session = session(graph)
+        step = self.session.make_callable([train, loss], [x, y])
+        self.step = lambda: step(*ids)[1]
+
+    @staticmethod
+    def numbers(seed, rows, columns):
+        drawn = (numpy.arange(rows * columns, dtype=numpy.uint32) + numpy.uint32(seed)) * numpy.uint32(2654435761) >> numpy.uint32(8)
+        return (drawn.astype(numpy.float32) * numpy.float32(0.2 / (1 << 24)) - numpy.float32(0.1)).reshape(rows, columns)
+
+    def layer(self, inputs, cells, kernel, bias):
+        def cell(x, c, h):
+            i, new, f, o = tensorflow.split(tensorflow.matmul(tensorflow.concat([x, h], 1), kernel) + bias, 4, 1)
+            c = tensorflow.sigmoid(f + 1.0) * c + tensorflow.sigmoid(i) * tensorflow.tanh(new)
+            return c, tensorflow.sigmoid(o) * tensorflow.tanh(c)
+
+        c = h = tensorflow.zeros([self.batch, cells])
+        if self.kind == "unrolled":
+            outputs = []
+            for x in tensorflow.unstack(inputs):
+                c, h = cell(x, c, h)
+                outputs.append(h)
+            return tensorflow.stack(outputs)
+        read = tensorflow.TensorArray(tensorflow.float32, self.steps).unstack(inputs)
+
+        def step(t, c, h, outputs):
+            c, h = cell(read.read(t), c, h)
+            return t + 1, c, h, outputs.write(t, h)
+
+        first = (0, c, h, tensorflow.TensorArray(tensorflow.float32, self.steps, element_shape=[self.batch, cells]))
+        return tensorflow.while_loop(lambda t, *_: t < self.steps, step, first)[-1].stack()
 
     def losses(self):
         self.session.run(self.init)
@@ -132,9 +222,12 @@ worker.serve({
     "run": lambda n: worker.times(one(EmptyStep).run, int(n)),
     "add_chain": lambda n: worker.times(one(AddChain).step, int(n), worker.CHAIN),
     "loop": lambda n: worker.times(one(Loop).step, int(n), worker.ROUNDS),
+    "handoff": lambda n: worker.times(one(Handoff).step, int(n), worker.HANDOFFS),
     "empty_graph": lambda n: worker.times(one(EmptyGraph).step, int(n), worker.CHAIN),
     "checkpoint_write": lambda folder: one(Checkpoint).write(folder),
     "checkpoint_read": lambda folder: one(Checkpoint).read(folder),
+    "lstm_losses": lambda name: Lstm.of(name).losses(),
+    "lstm_step": lambda argument: Lstm.of(argument.split(" ", 1)[1]).times(int(argument.split()[0])),
     "mlp_load": lambda folder: one(Mlp).load(folder),
     "mlp_losses": lambda _: one(Mlp).losses(),
     "mlp_step": lambda n: one(Mlp).times(int(n)),

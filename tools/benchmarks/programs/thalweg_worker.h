@@ -23,6 +23,7 @@ void answer_run(const char* argument);
 void answer_noop_fixed(const char* argument); /* chain.c */
 void answer_noop_counted(const char* argument);
 void answer_add_chain(const char* argument);
+void answer_handoff(const char* argument);  /* handoff.c */
 void answer_loop(const char* argument);     /* loop.c */
 void answer_mlp_load(const char* argument); /* mlp.c */
 void answer_mlp_losses(const char* argument);
@@ -50,6 +51,9 @@ void answer_checkpoint_read(const char* argument);
 void answer_embedding_load(const char* argument); /* embedding.c */
 void answer_embedding_losses(const char* argument);
 void answer_embedding_step(const char* argument);
+void answer_chains(const char* argument);      /* loop.c */
+void answer_lstm_losses(const char* argument); /* lstm.c */
+void answer_lstm_step(const char* argument);
 void answer_elementwise(const char* argument); /* elementwise.c */
 void answer_product(const char* argument);     /* kernels.c */
 void answer_product_sum(const char* argument);

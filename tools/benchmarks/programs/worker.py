@@ -7,6 +7,7 @@ import traceback
 
 CHAIN = 10000  # nodes
 ROUNDS = 100000  # of a loop
+HANDOFFS = 20000  # values through a queue
 MLP_SHAPES = {"x": (100, 784), "w1": (784, 100), "b1": (100,), "w2": (100, 10), "b2": (10,)}
 
 

@@ -1,0 +1,36 @@
+"""Row 29: an OpenCL device against a plain OpenCL program in the same process: an empty kernel, an addition of 16M elements, a product of
+1,024 rows and columns. Steps read variables that live on the device and leave their result there; each is waited for."""
+from bench import Goal
+from workers import Failed
+
+NUMBER = 29
+TITLE = "OpenCL: empty kernel, add 16M, matmul 1024"
+MISSED = """Row 29, one element: the end of a step comes from a thread of the plugin, for drivers tell of failures only to who waits."""
+
+
+class Limit:
+    """A worker whose answer is how long the machine takes for that many additions and products."""
+
+    def __init__(self, machine, threads):
+        self.machine, self.threads = machine, threads
+
+    def ask(self, flop):
+        return [int(flop) / self.machine.ask(f"fma {self.threads}")[0]]
+
+
+def run(bench):
+    try:
+        worker = bench.program_worker("opencl", "opencl_worker", bench.cpus())
+        worker.ask("raw empty 16")
+    except Failed as error:
+        print(f"row {NUMBER} is left out: {error}")
+        return
+    threads, machine = bench.cpus(), bench.machine()
+
+    def compare(what, ours, anchor, goal):
+        bench.compare(what, ("Thalweg", worker, f"ours {ours}"), anchor, unit="us", goal=goal, threads=threads)
+
+    compare("one element", "Neg 1 1", ("raw OpenCL, empty kernel", worker, "raw empty 16"), Goal(1.1, 1.3))
+    compare("add, 16M", "AddV2 16384 1024", ("raw OpenCL", worker, f"raw add {16 << 20}"), Goal(1.1))
+    compare("add, 16M", "AddV2 16384 1024", ("triad", machine, f"stream {threads} {3 << 26}"), Goal(1 / 0.9, 1 / 0.8))
+    compare("matmul 1024", "MatMul 1024 1024", ("FMA limit", Limit(machine, threads), str(2 * 1024**3)), Goal(1 / 0.35, 1 / 0.2))
