@@ -454,9 +454,17 @@ void AddCases(const Sources& from, const OpSchema& op, const Attrs& attrs, const
   }
 }
 
+// It finds what it works on by name alone, here or in another process, and may keep what it is given where nobody can take it out again.
+bool KeepsByName(const OpSchema& op) {
+  const auto handle = [](const ArgSpec& a) { return a.dtype == TW_RESOURCE; };
+  if (op.FindAttr("send_device") >= 0) return true;
+  return op.FindAttr("shared_name") >= 0 && std::none_of(op.inputs.begin(), op.inputs.end(), handle) &&
+         std::none_of(op.outputs.begin(), op.outputs.end(), handle);
+}
+
 void AddCases(const Sources& from, const OpSchema& op, const Attrs& attrs, const Wanted& wanted, std::vector<Case>* out) {
   std::vector<Input> inputs;
-  if (!FlatInputs(op, attrs, &inputs)) return;
+  if (KeepsByName(op) || !FlatInputs(op, attrs, &inputs)) return;
   const size_t before = out->size();
   for (const Lead& lead : LeadsOf(*from.world, op, attrs, inputs)) {
     if (out->size() == before) AddCases(from, op, attrs, inputs, lead, wanted, out);
