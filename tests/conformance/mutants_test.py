@@ -122,6 +122,15 @@ def check(name):
     return f"{name}: rules {got}, status {report.status}; expected {rules}\n    " + "\n    ".join(report.told() + [report.errors])
 
 
+# Some break their rule only as threads happen to meet: those get a second chance to be caught. Healthy ones have one.
+def check_again(name):
+    wrong = check(name)
+    if wrong and MUTANTS[name][1]:
+        print(f"tried again: {wrong}", flush=True)
+        wrong = check(name)
+    return wrong
+
+
 def unbroken():
     listed = subprocess.run([KIT, "--list"], capture_output=True, text=True, check=True).stdout
     rules = {int(n) for n in re.findall(r"^(\d{3}) ", listed, re.MULTILINE)}
@@ -137,7 +146,7 @@ def main():
     wrong = [f"{name}: it is built, and nothing is expected of it" for name in sorted(made - set(MUTANTS))]
     wrong += unbroken()
     with ThreadPoolExecutor(4) as pool:  # most of the time a check waits
-        wrong += [w for w in pool.map(check, names) if w]
+        wrong += [w for w in pool.map(check_again, names) if w]
     print("\n".join(wrong) or f"{len(names)} plugins, each as expected")
     return 1 if wrong else 0
 
