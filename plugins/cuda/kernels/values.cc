@@ -1,35 +1,12 @@
-// What kernels ask of element types, views and arguments, without a device.
+// What kernels ask of views and arguments, without a device.
 #include "kernels/kernel.h"
 
 namespace thalweg::opencl {
-
-uint32_t ElementBytes(uint32_t dtype) {
-  switch (dtype) {
-    case TW_BOOL:
-    case TW_INT8:
-    case TW_UINT8: return 1;
-    case TW_HALF:
-    case TW_BFLOAT16:
-    case TW_INT16:
-    case TW_UINT16: return 2;
-    case TW_FLOAT:
-    case TW_INT32:
-    case TW_UINT32: return 4;
-    case TW_DOUBLE:
-    case TW_INT64:
-    case TW_UINT64:
-    case TW_COMPLEX64: return 8;
-    case TW_COMPLEX128: return 16;
-    default: return 0;
-  }
-}
 
 Place At(const tw_view* v) {
   const uint32_t bytes = ElementBytes(v->dtype);
   return {reinterpret_cast<CUdeviceptr>(v->data), bytes ? cl_long(v->offset / bytes) : 0};
 }
-
-void Invalid(const std::string& text) { throw tw::Error{TW_INVALID_ARGUMENT, text}; }
 
 void Arguments::Add(const void* value, size_t bytes) {
   used_ = (used_ + 15) / 16 * 16;

@@ -5,33 +5,10 @@
 
 namespace thalweg::opencl {
 
-uint32_t ElementBytes(uint32_t dtype) {
-  switch (dtype) {
-    case TW_BOOL:
-    case TW_INT8:
-    case TW_UINT8: return 1;
-    case TW_HALF:
-    case TW_BFLOAT16:
-    case TW_INT16:
-    case TW_UINT16: return 2;
-    case TW_FLOAT:
-    case TW_INT32:
-    case TW_UINT32: return 4;
-    case TW_DOUBLE:
-    case TW_INT64:
-    case TW_UINT64:
-    case TW_COMPLEX64: return 8;
-    case TW_COMPLEX128: return 16;
-    default: return 0;
-  }
-}
-
 Place At(const tw_view* v) {
   const uint32_t bytes = ElementBytes(v->dtype);
   return {static_cast<cl_mem>(v->data), bytes ? cl_long(v->offset / bytes) : 0};
 }
-
-void Invalid(const std::string& text) { throw tw::Error{TW_INVALID_ARGUMENT, text}; }
 
 Kernel::Kernel(const tw_host* host, Device& device, const std::string& text, const char* name)
     : device_(device), name_(name), kernel_(device.MakeKernel(host, text, name)) {
