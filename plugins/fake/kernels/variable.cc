@@ -1,4 +1,6 @@
 // Variables that live on the device: making handles, reading, assigning, gradient descent.
+#include "common/variable.h"
+
 #include "kernels/kernel.h"
 #include "kernels/register.h"
 
@@ -15,26 +17,6 @@ void CheckLike(const tw_view* variable, const tw_view* value, const char* name) 
   if (!SameDims(variable, value))
     Invalid("the variable is " + tw::text(variable->dims, variable->rank) + " and " + name + " " + tw::text(value->dims, value->rank) +
             "; both must have one shape");
-}
-
-class VarHandle {
- public:
-  explicit VarHandle(const tw::Node& n) : container_(n.s("container")), name_(n.s("shared_name")) {
-    if (name_.empty()) name_ = n.name();
-  }
-  void operator()(tw::Frame f, tw::Out<tw::Any> resource) const {
-    const tw_resource_key key{TW_SIZED(tw_resource_key), TW_S(TW_VARIABLE_TYPE), container_.data(),
-                              container_.size(),         name_.data(),           name_.size()};
-    tw::check(f.f->host->resource->open(f.f, &key, nullptr, nullptr, resource.o));
-  }
-
- private:
-  std::string container_, name_;
-};
-
-// The answer lives in host memory: nothing has to be waited for.
-void VarIsInitialized(tw::Handle resource, tw::Out<bool> is_initialized) {
-  is_initialized[0] = resource.f->host->resource->exists(resource.f, resource.i) != 0;
 }
 
 void ReadVariable(tw::Frame f, tw::Var<tw::Any> resource, tw::Out<tw::Any> value) {
@@ -58,20 +40,6 @@ class AssignVariable {
 
  private:
   bool validate_shape_;
-};
-
-class DestroyResource {
- public:
-  explicit DestroyResource(const tw::Node& n) : ignore_missing_(n.b("ignore_lookup_error")) {}
-  void operator()(tw::Handle resource) const {
-    const tw_host* h = resource.f->host;
-    tw_status* s = h->resource->drop(resource.f, resource.i);
-    if (!s || !ignore_missing_ || h->status->code(s) != TW_NOT_FOUND) return tw::check(s);
-    h->status->release(s);
-  }
-
- private:
-  bool ignore_missing_;
 };
 
 template <class T>
@@ -103,11 +71,11 @@ class Accumulate : Kernel {
 }  // namespace
 
 void register_variable(tw::Plugin& p) {
-  p.kernel<VarHandle>("VarHandleOp @FAKE; cheap");
-  p.kernel<VarIsInitialized>("VarIsInitializedOp @FAKE; cheap; host is_initialized");
+  p.kernel<common::VarHandle>("VarHandleOp @FAKE; cheap");
+  p.kernel<common::VarIsInitialized>("VarIsInitializedOp @FAKE; cheap; host is_initialized");
   p.kernel<ReadVariable>("ReadVariableOp @FAKE; cheap; read resource; view value=resource");
   p.kernel<AssignVariable>("AssignVariableOp @FAKE; replace resource; keep value");
-  p.kernel<DestroyResource>("DestroyResourceOp @FAKE; cheap");
+  p.kernel<common::DestroyResource>("DestroyResourceOp @FAKE; cheap");
   p.kernel<Accumulate<float, 1>, Accumulate<double, 1>>("AssignAddVariableOp @FAKE; update resource");
   p.kernel<Accumulate<float, -1>, Accumulate<double, -1>>("AssignSubVariableOp @FAKE; update resource");
   p.kernel<GradientDescent<float>, GradientDescent<double>>("ResourceApplyGradientDescent @FAKE; update var");

@@ -1,29 +1,11 @@
 // Variables that live on the device: making handles, reading, assigning, adding in place, asking, destroying.
+#include "common/variable.h"
+
 #include "kernels/elementwise.h"
 #include "kernels/register.h"
 
 namespace thalweg::opencl {
 namespace {
-
-class VarHandle {
- public:
-  explicit VarHandle(const tw::Node& n) : container_(n.s("container")), name_(n.s("shared_name")) {
-    if (name_.empty()) name_ = n.name();
-  }
-  void operator()(tw::Frame f, tw::Out<tw::Any> resource) const {
-    const tw_resource_key key{TW_SIZED(tw_resource_key), TW_S(TW_VARIABLE_TYPE), container_.data(),
-                              container_.size(),         name_.data(),           name_.size()};
-    tw::check(f.f->host->resource->open(f.f, &key, nullptr, nullptr, resource.o));
-  }
-
- private:
-  std::string container_, name_;
-};
-
-// The answer lives in host memory: nothing has to be waited for.
-void VarIsInitialized(tw::Handle resource, tw::Out<bool> is_initialized) {
-  is_initialized[0] = resource.f->host->resource->exists(resource.f, resource.i) != 0;
-}
 
 void CheckType(const tw_view* variable, uint32_t wanted) {
   if (variable->dtype != wanted)
@@ -77,28 +59,14 @@ class Accumulate {
   Elementwise elementwise_;
 };
 
-class DestroyResource {
- public:
-  explicit DestroyResource(const tw::Node& n) : ignore_missing_(n.b("ignore_lookup_error")) {}
-  void operator()(tw::Handle resource) const {
-    const tw_host* h = resource.f->host;
-    tw_status* s = h->resource->drop(resource.f, resource.i);
-    if (!s || !ignore_missing_ || h->status->code(s) != TW_NOT_FOUND) return tw::check(s);
-    h->status->release(s);
-  }
-
- private:
-  bool ignore_missing_;
-};
-
 }  // namespace
 
 void register_variable(tw::Plugin& p) {
-  p.kernel<VarHandle>("VarHandleOp @OPENCL; cheap");
-  p.kernel<VarIsInitialized>("VarIsInitializedOp @OPENCL; cheap; host is_initialized");
+  p.kernel<common::VarHandle>("VarHandleOp @OPENCL; cheap");
+  p.kernel<common::VarIsInitialized>("VarIsInitializedOp @OPENCL; cheap; host is_initialized");
   p.kernel<ReadVariable>("ReadVariableOp @OPENCL; cheap; read resource; view value=resource");
   p.kernel<AssignVariable>("AssignVariableOp @OPENCL; replace resource; keep value");
-  p.kernel<DestroyResource>("DestroyResourceOp @OPENCL; cheap");
+  p.kernel<common::DestroyResource>("DestroyResourceOp @OPENCL; cheap");
   for (const std::string type : {"float", "double", "half", "bfloat16", "int32", "int64"})
     for (const std::string op : {"AssignAddVariableOp", "AssignSubVariableOp"})
       p.kernel<Accumulate>(op + "(resource, " + type + ") @OPENCL; update resource");
