@@ -10,6 +10,7 @@
 
 #include "kernels/common/setting.h"
 #include "kernels/slots.h"
+#include "kernels/vector.h"
 
 namespace thalweg::onednn {
 namespace {
@@ -42,6 +43,12 @@ bool Exists(const std::string& name) {
   void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (handle) dlclose(handle);
   return handle != nullptr;
+}
+
+decltype(Api::round_bfloat16) RoundBfloat16(const tw_host* host) {
+  using namespace cpu;
+  const Isa isa = DetectIsa(host);
+  return TW_CPU_FOR_ISA(isa, Vectors).store_bfloat16;
 }
 
 double Number(const std::string& text) {
@@ -130,6 +137,7 @@ void Library::Load() const {
     api_.dnnl_engine_destroy(api_.engine);
     why = "it makes no stream";
   }
+  api_.round_bfloat16 = RoundBfloat16(host_);
   api_.slots = cpu::WorkerSlots();
   api_.processors = sysconf(_SC_NPROCESSORS_CONF);
   if (why.empty()) return open_.store(true, std::memory_order_release);

@@ -32,8 +32,9 @@ struct Api {
   // Of the OpenMP library that oneDNN was built with; NULL where it was built without.
   int (*omp_get_max_threads)() = nullptr;
   void (*omp_set_num_threads)(int) = nullptr;
-  int slots = 1;           // workers that a call is shared out to
-  int64_t processors = 1;  // of the machine, whether the process may use them or not
+  void (*round_bfloat16)(const float* x, uint16_t* y, int64_t n) = nullptr;  // by the instruction set in use
+  int slots = 1;                                                             // workers that a call is shared out to
+  int64_t processors = 1;                                                    // of the machine, whether the process may use them or not
   dnnl_engine_t engine = nullptr;
   dnnl_stream_t stream = nullptr;  // of the processor: it only says where primitives run
 };

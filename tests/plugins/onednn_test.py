@@ -93,6 +93,9 @@ IMAGES = [  # N, height, width, in, out, window, attributes
     (4, 28, 28, 64, 32, (1, 1), dict(strides=[1, 2, 2, 1])),
     (1, 112, 112, 32, 32, (3, 3), dict(padding="SAME")),
     (40, 14, 14, 48, 64, (3, 3), dict(padding="SAME")),
+    (4, 7, 7, 80, 144, (3, 3), dict(padding="SAME")),  # few points: cut by the channels that are written
+    (3, 9, 8, 144, 160, (3, 2), dict(strides=[1, 2, 1, 1])),
+    (2, 8, 8, 130, 133, (1, 1), {}),
     (2, 9, 9, 16, 16, (3, 3), dict(data_format="NCHW")),  # left to the own kernel
 ]
 
@@ -134,6 +137,7 @@ def small_convolutions(x, w, dy):
 @pytest.mark.parametrize("build, shapes", [
     (small_product(False), [(300, 200), (200, 500)]), (small_product(True), [(97, 130), (70, 97)]),
     (small_convolutions, [(6, 12, 12, 32), (3, 3, 32, 48), (6, 12, 12, 48)]),
+    (small_convolutions, [(3, 7, 7, 144), (3, 3, 144, 160), (3, 7, 7, 160)]),
     (small_convolutions, [(2, 20, 20, 17), (2, 3, 17, 40), (2, 20, 20, 40)])])
 def test_bfloat16_sums_in_float(packed, plain, build, shapes):
     """Whole numbers, so that sums are exact and only the rounding of the result is left."""
@@ -189,6 +193,9 @@ def test_bias_and_activation_are_computed_with_the_product_bit_for_bit(packed, a
     check_fused(packed, dense(activation), [numbers(300, 200), numbers(200, 500), numbers(500)], 3 if activation else 2)
     x, bias, w = numbers(9, 14, 15, 16), numbers(40), numbers(3, 3, 16, 40)
     x[0, 0, 0, 0] = np.nan
+    check_fused(packed, convolution(activation), [x, bias, w], 3 if activation else 2)
+    check_fused(packed, convolution(activation, w), [x, bias], 3 if activation else 2)
+    x, bias, w = numbers(2, 6, 7, 48), numbers(208), numbers(3, 3, 48, 208)  # cut by channels
     check_fused(packed, convolution(activation), [x, bias, w], 3 if activation else 2)
     check_fused(packed, convolution(activation, w), [x, bias], 3 if activation else 2)
 

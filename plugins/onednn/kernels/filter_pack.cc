@@ -48,17 +48,39 @@ void TurnFour(const char* from, int64_t from_row, char* to, int64_t to_row) {
   }
 }
 
+// Rows of a part of a filter lie too far apart for the processor to see them coming.
+constexpr int64_t kAhead = 16;
+void PrefetchRun(const char* p, int64_t bytes) {
+  for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(p + at);
+}
+
 constexpr int64_t kUnit = 4, kSide = 16;  // bytes of a number, or of two; inputs side by side
 constexpr int64_t kGroup = 128;           // outputs at a time
 
 }  // namespace
 
-FilterPack::FilterPack(int64_t in, int64_t out, const std::vector<cpu::WindowAxis>& axes, dnnl_data_type_t type, const Layout& to)
-    : in_(in), out_(out), taps_(1), size_(type == dnnl_f32 ? 4 : 2), to_(to) {
-  for (const cpu::WindowAxis& a : axes) {
-    windows_.push_back(a.window);
-    taps_ *= a.window;
-  }
+int64_t TapAt(const Layout& filter, const std::vector<int64_t>& windows, int64_t tap) {
+  int64_t at = 0;
+  for (size_t axis = windows.size(); axis-- > 0; tap /= windows[axis])
+    at += tap % windows[axis] * filter.format_desc.blocking.strides[2 + axis];
+  return at;
+}
+
+std::vector<int64_t> WindowsOf(const Sizes& sizes) {
+  std::vector<int64_t> windows;
+  for (const cpu::WindowAxis& a : sizes.axes) windows.push_back(a.window);
+  return windows;
+}
+
+FilterPack::FilterPack(const Sizes& part, const Sizes& whole, dnnl_data_type_t type, const Layout& to)
+    : in_(part.in),
+      out_(part.out),
+      taps_(part.taps()),
+      row_(whole.out),
+      tap_(whole.in * whole.out),
+      windows_(WindowsOf(part)),
+      size_(type == dnnl_f32 ? 4 : 2),
+      to_(to) {
   kind_ = KindOf(type);
 }
 
@@ -74,24 +96,16 @@ FilterPack::Kind FilterPack::KindOf(dnnl_data_type_t type) const {
   return turned && in_ % kSide == 0 && out_ % kSide == 0 ? Kind::kTurned : Kind::kUnknown;
 }
 
-// Where a tap begins, in elements.
-int64_t FilterPack::TapAt(int64_t tap) const {
-  int64_t at = 0;
-  for (size_t axis = windows_.size(); axis-- > 0; tap /= windows_[axis])
-    at += tap % windows_[axis] * to_.format_desc.blocking.strides[2 + axis];
-  return at;
-}
-
-// Outputs [o, end) of an input of a tap, or of two.
+// Outputs [o, end) of an input of a tap, or of two. filter: the tap.
 void FilterPack::CopyRow(int64_t row, int64_t at, int64_t o, int64_t end, const char* filter, char* packed) const {
   const dnnl_blocking_desc_t& to = to_.format_desc.blocking;
   const int64_t together = kind_ == Kind::kPairs ? 2 : 1, block = to.inner_blks[0];
   for (at += o / block * to.strides[0]; o < end; o += block, at += to.strides[0]) {
     const int64_t n = std::min(block, out_ - o);
-    const char* from = filter + uint64_t(row * together * out_ + o) * size_;
+    const char* from = filter + uint64_t(row * together * row_ + o) * size_;
     char* run = packed + uint64_t(at) * size_;
     if (together == 2)
-      InTurns(from, from + uint64_t(out_) * size_, run, n);
+      InTurns(from, from + uint64_t(row_) * size_, run, n);
     else
       std::memcpy(run, from, uint64_t(n) * size_);
     std::memset(run + uint64_t(n * together) * size_, 0, uint64_t((block - n) * together) * size_);
@@ -100,7 +114,7 @@ void FilterPack::CopyRow(int64_t row, int64_t at, int64_t o, int64_t end, const 
 
 // Of sixteen inputs.
 void FilterPack::TurnRows(int64_t row, int64_t at, int64_t o, int64_t end, const char* filter, char* packed) const {
-  const int64_t from_row = out_ * int64_t(size_), units = kSide * int64_t(size_) / kUnit;
+  const int64_t from_row = row_ * int64_t(size_), units = kSide * int64_t(size_) / kUnit;
   for (; o < end; o += kSide) {
     const char* from = filter + row * kSide * from_row + o * int64_t(size_);
     char* block = packed + (at + o / kSide * to_.format_desc.blocking.strides[0]) * int64_t(size_);
@@ -119,9 +133,13 @@ void FilterPack::Run(const tw_frame* f, const char* filter, char* packed) const 
   const auto tasks = [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t tap = task / groups, o = task % groups * group, last = std::min(out_, o + group);
-      int64_t at = TapAt(tap);
-      for (int64_t row = tap * rows; row < (tap + 1) * rows; ++row, at += to.strides[1])
-        turned ? TurnRows(row, at, o, last, filter, packed) : CopyRow(row, at, o, last, filter, packed);
+      const char* from = filter + uint64_t(tap * tap_) * size_;
+      int64_t at = TapAt(to_, windows_, tap);
+      for (int64_t row = 0; row < rows; ++row, at += to.strides[1]) {
+        for (int64_t k = 0; k < at_once; ++k)
+          PrefetchRun(from + uint64_t((row * at_once + kAhead + k) * row_ + o) * size_, (last - o) * int64_t(size_));
+        turned ? TurnRows(row, at, o, last, from, packed) : CopyRow(row, at, o, last, from, packed);
+      }
     }
   };
   if (f)

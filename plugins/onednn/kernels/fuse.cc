@@ -162,11 +162,11 @@ std::unique_ptr<Fused> Compiled(const tw_compile_call& c) {
       functions.Find(OpOf(*part.nodes[i]), &f->function);
   }
   if (!root.convolution) return f;
-  f->convolution = std::make_shared<const Convolution>(*api, *root.convolution, Pass::kForward, dnnl_f32);
+  f->convolution = MakeConvolution(*api, *root.convolution, Pass::kForward, dnnl_f32);
   if (n.value[1] && library.fuses("filter")) {
     f->packed.reset(static_cast<char*>(::operator new(f->convolution->packed_bytes(), std::align_val_t{64})));
     const std::unique_ptr<char, Free> room(static_cast<char*>(::operator new(f->convolution->scratch() + 64, std::align_val_t{64})));
-    f->convolution->Pack(nullptr, n.value[1]->data, f->packed.get(), room.get());
+    f->convolution->Pack(n.value[1]->data, f->packed.get(), room.get());
   }
   return f;
 }

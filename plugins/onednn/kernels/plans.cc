@@ -13,7 +13,7 @@ bool MultipliesBfloat16() {
 }
 
 // With few channels of the result the library's code leaves most lanes idle. Of float, gradients that are plain products, and those of
-// large filters over few points, are as fast without turning the filter.
+// filters over few points that are not cut by channels, are as fast without turning the filter.
 bool Pays(const Sizes& s, Pass pass, dnnl_data_type_t type, const Library& library) {
   double points = double(s.batch), taps = 1;
   for (const cpu::WindowAxis& a : s.axes) {
@@ -23,13 +23,13 @@ bool Pays(const Sizes& s, Pass pass, dnnl_data_type_t type, const Library& libra
   const double work = points * taps * double(s.in / s.groups) * double(s.out);
   if (work < std::max(1.0, library.least_work()) || s.groups > 1 || s.out < 16) return false;
   if (type != dnnl_f32 || library.least_work() <= 1) return true;
-  return !(pass == Pass::kInput && taps == 1) && !(pass == Pass::kFilter && points < 1024);
+  return !(pass == Pass::kInput && taps == 1) && !(pass == Pass::kFilter && points < 1024 && s.out < 128);
 }
 
 std::shared_ptr<const Convolution> Plans::Of(const Sizes& sizes) const {
   const Api* api = Pays(sizes, pass_, type_, library_) ? library_.Open() : nullptr;
   if (!api) return nullptr;
-  return latest_.Of(sizes, [&] { return std::make_shared<const Convolution>(*api, sizes, pass_, type_); });
+  return latest_.Of(sizes, [&] { return MakeConvolution(*api, sizes, pass_, type_); });
 }
 
 }  // namespace thalweg::onednn
