@@ -63,6 +63,15 @@ StatusOr<NamedTensors> ReadValues(const tw_checkpointer& c) {
   return named;
 }
 
+// Where each task saves its own, the values stay where they are.
+StatusOr<uint64_t> SaveTasks(const tw_checkpointer& c, const std::string& prefix) {
+  RETURN_IF_ERROR(FromC(tw_saver_save(c.saver, c.session, prefix.c_str())));
+  ASSIGN_OR_RETURN(const auto reader, thalweg::CheckpointReader::Open(prefix, c.graph->runtime().files()));
+  uint64_t bytes = 0;
+  for (const thalweg::CheckpointEntry* e : reader->entries()) bytes += e->size;
+  return bytes;
+}
+
 std::optional<double> ToMetric(const double* metric) { return metric ? std::optional<double>(*metric) : std::nullopt; }
 
 // whole: false for a checkpoint that is damaged or not there, rather than one that does not fit or cannot be read now.
@@ -146,7 +155,11 @@ tw_status* tw_checkpointer_step(tw_checkpointer* c, int64_t step, const double* 
   if (out_saved) *out_saved = 0;
   if (!c) return thalweg::NullArgument(__func__, "checkpointer");
   return thalweg::Guard([&]() -> Status {
-    ASSIGN_OR_RETURN(const bool saved, c->checkpointer->Step(step, ToMetric(metric), [c] { return ReadValues(*c); }));
+    const auto by_task = [&] {
+      return c->checkpointer->StepBy(step, ToMetric(metric), [c](auto& prefix) { return SaveTasks(*c, prefix); });
+    };
+    const auto by_values = [&] { return c->checkpointer->Step(step, ToMetric(metric), [c] { return ReadValues(*c); }); };
+    ASSIGN_OR_RETURN(const bool saved, tw_saver_task_count(c->saver) ? by_task() : by_values());
     if (out_saved) *out_saved = saved;
     return Status();
   });
@@ -154,7 +167,10 @@ tw_status* tw_checkpointer_step(tw_checkpointer* c, int64_t step, const double* 
 
 tw_status* tw_checkpointer_save(tw_checkpointer* c, int64_t step, const double* metric) {
   if (!c) return thalweg::NullArgument(__func__, "checkpointer");
-  return thalweg::Guard([&] { return c->checkpointer->Save(step, ToMetric(metric), [c] { return ReadValues(*c); }); });
+  return thalweg::Guard([&] {
+    if (tw_saver_task_count(c->saver) == 0) return c->checkpointer->Save(step, ToMetric(metric), [c] { return ReadValues(*c); });
+    return c->checkpointer->SaveBy(step, ToMetric(metric), [c](auto& prefix) { return SaveTasks(*c, prefix); });
+  });
 }
 
 tw_status* tw_checkpointer_wait(tw_checkpointer* c) {

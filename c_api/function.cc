@@ -4,6 +4,7 @@
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
 #include "framework/graph/function.h"
+#include "framework/graph/outline.h"
 
 using thalweg::Edge;
 using thalweg::Guard;
@@ -32,6 +33,28 @@ thalweg::StatusOr<thalweg::Shape> ShapeOf(const tw_shape& shape) {
     if (shape.dims[i] < -1) return thalweg::InvalidArgument("dim ", i, " is ", shape.dims[i], "; use -1 for an unknown size");
   }
   return thalweg::Shape(shape.dims, shape.rank);
+}
+
+Status CheckSpec(const tw_function_spec& what) {
+  RETURN_IF_ERROR(thalweg::CheckRecord("tw_function_spec", what.size, what.flags, sizeof(tw_function_spec)));
+  if (!what.name) return thalweg::InvalidArgument("tw_function_spec: 'name' is NULL");
+  for (auto [list, n] :
+       {std::pair<const void*, uint32_t>{what.args, what.n_args}, {what.results, what.n_results}, {what.targets, what.n_targets}}) {
+    if (!list && n > 0) return thalweg::InvalidArgument("tw_function_spec: a list of ", n, " is NULL");
+  }
+  return Status();
+}
+
+// A thalweg::FunctionSpec or PartSpec of values and operations of the graph.
+template <class Spec>
+Status Decode(const tw_graph& graph, const tw_function_spec& what, Spec* spec) {
+  ASSIGN_OR_RETURN(spec->args, DecodeAll(graph, what.args, what.n_args, "argument"));
+  ASSIGN_OR_RETURN(spec->results, DecodeAll(graph, what.results, what.n_results, "result"));
+  for (uint32_t t = 0; t < what.n_targets; ++t) {
+    ASSIGN_OR_RETURN(const thalweg::Node* n, thalweg::DecodeOperation(*graph.graph, what.targets[t], thalweg::StrCat("target ", t)));
+    spec->targets.push_back(n);
+  }
+  return Status();
 }
 
 }  // namespace
@@ -144,26 +167,33 @@ tw_status* tw_graph_add_function(tw_graph* graph, tw_graph* body, const tw_funct
   NEED(body);
   NEED(what);
   return Guard([&]() -> Status {
-    RETURN_IF_ERROR(thalweg::CheckRecord("tw_function_spec", what->size, what->flags, sizeof(tw_function_spec)));
-    if (!what->name) return thalweg::InvalidArgument("tw_function_spec: 'name' is NULL");
-    for (auto [list, n] :
-         {std::pair<const void*, uint32_t>{what->args, what->n_args}, {what->results, what->n_results}, {what->targets, what->n_targets}}) {
-      if (!list && n > 0) return thalweg::InvalidArgument("tw_function_spec: a list of ", n, " is NULL");
-    }
+    RETURN_IF_ERROR(CheckSpec(*what));
     thalweg::FunctionSpec spec;
     spec.body = body->graph;
-    ASSIGN_OR_RETURN(spec.args, DecodeAll(*body, what->args, what->n_args, "argument"));
-    ASSIGN_OR_RETURN(spec.results, DecodeAll(*body, what->results, what->n_results, "result"));
-    for (uint32_t t = 0; t < what->n_targets; ++t) {
-      ASSIGN_OR_RETURN(const thalweg::Node* n, thalweg::DecodeOperation(*body->graph, what->targets[t], thalweg::StrCat("target ", t)));
-      spec.targets.push_back(n);
-    }
+    RETURN_IF_ERROR(Decode(*body, *what, &spec));
     ASSIGN_OR_RETURN(auto library, LibraryOf(*graph));
     if (body->graph->functions() != library) return thalweg::InvalidArgument("the body was made for another graph");
     spec.name = what->make_unique ? library->UniqueName(what->name) : std::string(what->name);
     ASSIGN_OR_RETURN(auto function, thalweg::Function::Make(std::move(spec)));
     RETURN_IF_ERROR(library->Add(function));
     if (out_name) *out_name = function->name().c_str();
+    return Status();
+  });
+}
+
+tw_status* tw_graph_outline(tw_graph* graph, const tw_function_spec* what, const tw_operation** out_call) {
+  NEED(graph);
+  NEED(what);
+  NEED(out_call);
+  return Guard([&]() -> Status {
+    RETURN_IF_ERROR(CheckSpec(*what));
+    thalweg::PartSpec part;
+    RETURN_IF_ERROR(Decode(*graph, *what, &part));
+    ASSIGN_OR_RETURN(auto library, LibraryOf(*graph));
+    part.name = what->make_unique ? library->UniqueName(what->name) : std::string(what->name);
+    thalweg::ReserveOperation(*graph);
+    ASSIGN_OR_RETURN(const thalweg::Node* call, thalweg::Outline(graph->graph.get(), part));
+    *out_call = thalweg::OperationOf(*graph, call);
     return Status();
   });
 }

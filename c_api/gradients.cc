@@ -25,7 +25,7 @@ tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, const tw_outpu
 }
 
 static tw_status* Add(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs, uint32_t n_xs,
-                      const tw_output* until, uint32_t n_until, bool recompute, tw_gradient* out_gradients) {
+                      const tw_output* until, uint32_t n_until, const thalweg::Keeping& keeping, tw_gradient* out_gradients) {
   NEED(graph);
   NEED_ARRAY(ys, n_ys);
   NEED_ARRAY(xs, n_xs);
@@ -44,7 +44,7 @@ static tw_status* Add(tw_graph* graph, const tw_output* ys, const tw_output* dys
     }
     ASSIGN_OR_RETURN(const std::vector<Edge> stop, Edges(*graph, until, n_until, "until"));
     std::vector<thalweg::Gradient> gradients;
-    RETURN_IF_ERROR(thalweg::AddGradients(&g, y, dy, x, &gradients, stop, recompute));
+    RETURN_IF_ERROR(thalweg::AddGradients(&g, y, dy, x, &gradients, stop, keeping));
     for (uint32_t i = 0; i < n_xs; ++i) {
       out_gradients[i] = {thalweg::EncodeOutput(g, gradients[i].values), thalweg::EncodeOutput(g, gradients[i].rows)};
     }
@@ -54,12 +54,18 @@ static tw_status* Add(tw_graph* graph, const tw_output* ys, const tw_output* dys
 
 tw_status* tw_gradients_add_until(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
                                   uint32_t n_xs, const tw_output* until, uint32_t n_until, tw_gradient* out_gradients) {
-  return Add(graph, ys, dys, n_ys, xs, n_xs, until, n_until, false, out_gradients);
+  return Add(graph, ys, dys, n_ys, xs, n_xs, until, n_until, {}, out_gradients);
 }
 
 tw_status* tw_gradients_add_recomputing(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
                                         uint32_t n_xs, const tw_output* until, uint32_t n_until, tw_gradient* out_gradients) {
-  return Add(graph, ys, dys, n_ys, xs, n_xs, until, n_until, true, out_gradients);
+  return Add(graph, ys, dys, n_ys, xs, n_xs, until, n_until, {true, nullptr}, out_gradients);
+}
+
+tw_status* tw_gradients_add_within(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
+                                   uint32_t n_xs, const tw_output* until, uint32_t n_until, uint64_t memory_budget,
+                                   tw_gradient* out_gradients) {
+  return Add(graph, ys, dys, n_ys, xs, n_xs, until, n_until, {false, &memory_budget}, out_gradients);
 }
 
 void tw_scope_gradients(tw_scope* scope, tw_output loss, const tw_output* xs, uint32_t n_xs, tw_gradient* out_gradients) {

@@ -133,6 +133,16 @@ void PlaceByDefault(const tw_scope& scope, tw_op* op) {
   op->spec.device = scope.device;
 }
 
+// A group runs nowhere in particular, but of a task as long as the scope is.
+std::string TaskOf(const std::string& device) {
+  const auto spec = thalweg::ParseDeviceSpec(device);
+  if (!spec.ok()) return "";
+  thalweg::DeviceSpec task;
+  task.job = spec->job;
+  task.task = spec->task;
+  return task.text();
+}
+
 StatusOr<tw_output> Constant(tw_scope* scope, const Tensor& value) {
   thalweg::Graph& graph = *scope->graph->graph;
   ASSIGN_OR_RETURN(const Edge edge, graph.AddConst(value, MakeName(*scope, nullptr, "Const"), scope->place));
@@ -275,6 +285,7 @@ const tw_operation* tw_scope_group(tw_scope* scope, const char* name, const tw_o
     ASSIGN_OR_RETURN(const thalweg::OpSchema* no_op, graph.runtime().registry().FindRole("no_op"));
     spec.op = no_op->name;
     spec.place = scope->place;
+    spec.device = TaskOf(scope->device);
     spec.name = MakeName(*scope, name, "group");
     if (n > 0 && !operations) return InvalidArgument("tw_scope_group: operations is NULL");
     for (uint32_t i = 0; i < n; ++i) {

@@ -6,6 +6,7 @@
 
 #include "c_api/handles.h"
 #include "c_api/shim.h"
+#include "distributed/cluster_status.h"
 #include "distributed/server.h"
 
 using thalweg::FailedPrecondition;
@@ -105,4 +106,26 @@ void tw_server_destroy(tw_server* server) {
   if (!server) return;
   (void)thalweg::FromC(tw_server_stop(server));  // nobody is left who could be told
   delete server;
+}
+
+tw_status* tw_cluster_status(tw_runtime* runtime, const char* const* options, uint32_t n_options, int64_t timeout_ns,
+                             tw_buffer** out_json) {
+  constexpr int64_t kPatience = 5'000'000'000;
+  NEED(out_json);
+  NEED_ARRAY(options, n_options);
+  *out_json = nullptr;
+  return Guard([&]() -> Status {
+    ASSIGN_OR_RETURN(const auto of, thalweg::RuntimeOf(runtime));
+    thalweg::SessionOptions all;
+    for (uint32_t i = 0; i < n_options; ++i) {
+      std::string_view key, value;
+      RETURN_IF_ERROR(thalweg::SplitOption(options[i], &key, &value));
+      RETURN_IF_ERROR(thalweg::SetSessionOption(&all, key, value));
+    }
+    if (all.target.empty()) return thalweg::InvalidArgument("cluster: option 'target' is missing; give the address of one of its tasks");
+    if (timeout_ns < 0) return thalweg::InvalidArgument("timeout_ns is ", timeout_ns, "; use 0 for 5 seconds");
+    ASSIGN_OR_RETURN(std::string json, thalweg::distributed::ClusterStatus(of, all, timeout_ns ? timeout_ns : kPatience));
+    *out_json = thalweg::MakeBuffer(std::move(json));
+    return Status();
+  });
 }

@@ -63,6 +63,14 @@ struct AnySession {
     }
     return Status();
   }
+  StatusOr<std::unique_ptr<PartialRun>> StartInParts(const CallableSpec& whole) const {
+    if (local) return PartialRun::Create(local, whole);
+    PartialRun::Steps steps{cluster, &cluster->graph(), [c = cluster.get()](const CallableSpec& spec) { return c->Check(spec); },
+                            [any = *this](const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
+                              return any.Run(spec, feeds, options, fetches);
+                            }};
+    return PartialRun::Create(std::move(steps), whole);
+  }
   // Only a session of one process has it. UNIMPLEMENTED, naming what.
   Status NeedLocal(std::string_view what) const {
     return local ? Status() : Unimplemented("a session with a target has no ", what, " yet; leave out the option 'target'");
@@ -303,6 +311,8 @@ tw_status* tw_session_report(tw_session* session, tw_session_info* out_info) {
     info.evictions = r.plans.evictions;
     info.block_bytes = r.block_bytes;
     info.peak_bytes = r.peak_bytes;
+    info.swapped_out_bytes = r.swapped_out_bytes;
+    info.swapped_in_bytes = r.swapped_in_bytes;
     info.size = out_info->size;
     std::memcpy(out_info, &info, std::min<size_t>(out_info->size, sizeof info));
     return Status();
@@ -420,11 +430,10 @@ tw_status* tw_partial_run_create(tw_session* session, const tw_signature* whole,
   *out_run = nullptr;
   return Guard([&]() -> Status {
     CallableSpec spec;
-    RETURN_IF_ERROR(session->session.NeedLocal("runs in parts"));
     RETURN_IF_ERROR(ToSpec(*session->graph, *whole, &spec));
     auto handle = std::make_unique<tw_partial_run>();
     handle->graph = session->graph;
-    ASSIGN_OR_RETURN(handle->run, thalweg::PartialRun::Create(session->session.local, spec));
+    ASSIGN_OR_RETURN(handle->run, session->session.StartInParts(spec));
     *out_run = handle.release();
     return Status();
   });

@@ -101,6 +101,11 @@ StatusOr<TaskConfig> ParseTaskConfig(std::string_view json) {
   }
   std::sort(config.cluster.tasks_.begin(), config.cluster.tasks_.end(), [](auto& a, auto& b) { return a.id < b.id; });
   RETURN_IF_ERROR(config.cluster.Check());
+  if (const JsonTree* membership = jobs == &tree ? nullptr : tree.Find("membership")) {
+    if (membership->kind != JsonTree::kText)
+      return InvalidArgument("cluster: \"membership\" must be a text, such as \"etcd:host:2379/team\"");
+    config.cluster.membership_ = membership->text;
+  }
   if (const JsonTree* task = jobs == &tree ? nullptr : tree.Find("task")) {
     const JsonTree *type = task->Find("type"), *index = task->Find("index");
     if (!type || type->kind != JsonTree::kText || !index) return InvalidArgument("cluster: \"task\" must have \"type\" and \"index\"");
@@ -124,12 +129,14 @@ const ClusterSpec::Task* ClusterSpec::Find(const TaskId& id) const {
 std::string ClusterSpec::text() const {
   Json json;
   json.Object();
+  if (!membership_.empty()) json.Object("cluster");
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const Task& t = tasks_[i];
     if (i == 0 || tasks_[i - 1].id.job != t.id.job) json.Object(t.id.job);
     json.Text(std::to_string(t.id.index), StrCat(t.address.scheme, "://", t.address.rest));
     if (i + 1 == tasks_.size() || tasks_[i + 1].id.job != t.id.job) json.End();
   }
+  if (!membership_.empty()) json.End().Text("membership", membership_);
   json.End();
   return json.text();
 }

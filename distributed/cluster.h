@@ -1,6 +1,7 @@
 // Which tasks a cluster has, and where each is reached. Read from JSON, as people write it or as TF_CONFIG has it:
 //     {"ps": ["unix:ps0"], "worker": ["unix:w0", "unix:w1"]}
 //     {"cluster": {"ps": ["10.0.0.1:2222"], "worker": {"3": "10.0.0.2:2222"}}, "task": {"type": "worker", "index": 3}}
+//     {"cluster": {"ps": ["10.0.0.1:2222"]}, "membership": "etcd:10.0.0.9:2379/team"}
 // Threads: values, no sharing.
 #pragma once
 #include <compare>
@@ -37,16 +38,18 @@ class ClusterSpec {
   };
   // Errors: INVALID_ARGUMENT saying where and what; for two tasks of one address, too.
   static StatusOr<ClusterSpec> Parse(std::string_view json);
-  const std::vector<Task>& tasks() const { return tasks_; }  // by job, then index
-  const Task* Find(const TaskId& id) const;                  // NULL: there is none
-  std::string text() const;                                  // JSON; Parse reads it back
-  std::string names() const;                                 // of all tasks, for messages
+  const std::vector<Task>& tasks() const { return tasks_; }      // by job, then index
+  const Task* Find(const TaskId& id) const;                      // NULL: there is none
+  const std::string& membership() const { return membership_; }  // who knows which tasks are alive; empty: nobody
+  std::string text() const;                                      // JSON; Parse reads it back
+  std::string names() const;                                     // of all tasks, for messages
 
  private:
   friend StatusOr<struct TaskConfig> ParseTaskConfig(std::string_view json);
   Status Add(Task task);
   Status Check() const;
   std::vector<Task> tasks_;
+  std::string membership_;
 };
 
 // A cluster, and who of it somebody is.

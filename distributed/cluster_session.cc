@@ -10,6 +10,7 @@
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/runtime/device.h"
+#include "thalweg/version.h"
 
 namespace thalweg::distributed {
 namespace {
@@ -23,8 +24,8 @@ constexpr int kAttempts = 5;
 
 // Options that are the client's own business, or the server's.
 bool ForTasks(std::string_view text) {
-  for (std::string_view key :
-       {"target=", "target_timeout_ms=", "device=", "allow_files=", "trust_imported=", "step_timeout_ms=", "max_async_runs="}) {
+  for (std::string_view key : {"target=", "target_timeout_ms=", "device=", "allow_files=", "trust_imported=", "step_timeout_ms=",
+                               "max_async_runs=", "credentials=", "insecure=", "progress_timeout_ms="}) {
     if (text.substr(0, key.size()) == key) return false;
   }
   return true;
@@ -85,12 +86,13 @@ Status ClusterSession::Connect(std::vector<std::string> texts) {
     if (ForTasks(text)) texts_.push_back(std::move(text));
   }
   ASSIGN_OR_RETURN(const Address target, ParseAddress(options_.target));
-  ASSIGN_OR_RETURN(auto transport, FindTransport(&graph_->runtime(), target, false));
+  ASSIGN_OR_RETURN(auto transport, FindTransport(&graph_->runtime(), target, options_.insecure));
   scheme_ = target.scheme;
   auto nobody = [](std::shared_ptr<Incoming> request) {
     request->Fail({Unimplemented("a client is asked for nothing; its address is no server's"), false});
   };
-  ASSIGN_OR_RETURN(messenger_, Messenger::Create(std::move(transport), "", kLargest, clock_.get(), nobody));
+  const EndpointOptions endpoint = {"", options_.credentials, kLargest, options_.insecure, true};
+  ASSIGN_OR_RETURN(messenger_, Messenger::Create(std::move(transport), endpoint, clock_.get(), nobody));
   const int64_t deadline = clock_->Now() + int64_t{options_.target_timeout_ms} * 1'000'000;
   std::string cluster;
   ASSIGN_OR_RETURN(const Hello hello, Greet({target.rest, StrCat("target ", target.text()), 0}, deadline, &cluster));
@@ -107,11 +109,32 @@ Status ClusterSession::Connect(std::vector<std::string> texts) {
   ASSIGN_OR_RETURN(const DeviceSpec wish, ParseDeviceSpec(options_.device));
   placement_ = std::make_unique<TaskPlacement>(graph_.get(), &cluster_, self, wish);
   partition_ = std::make_unique<Partition>(graph_.get(), &cluster_, placement_.get(), wish);
-  return Status();
+  return WatchMembers();
+}
+
+Status ClusterSession::WatchMembers() {
+  if (cluster_.membership().empty()) return Status();
+  // Without the service tasks are still asked for signs of life, as they are with it: one that is alive may be out of this client's reach.
+  ASSIGN_OR_RETURN(members_, Members::Join(&graph_->runtime(), cluster_.membership(), StrCat("client ", id_), [] {}));
+  return members_->Watch([this](const TaskId& id, uint64_t incarnation) { MemberChanged(id, incarnation); });
+}
+
+// The service says that a task has gone, or is another one now. What it says of a task that this session does not know is nothing to it.
+void ClusterSession::MemberChanged(const TaskId& id, uint64_t incarnation) {
+  const ClusterSpec::Task* found = cluster_.Find(id);
+  if (!found) return;
+  const auto task = size_t(found - cluster_.tasks().data());
+  {
+    std::lock_guard lock(mu_);
+    if (closed_ || !tasks_[task].open || tasks_[task].to.incarnation == incarnation) return;
+  }
+  TaskFailed(int32_t(task), incarnation ? Error(absl::StatusCode::kAborted, found->title(), ": was restarted, says ", cluster_.membership())
+                                        : Error(absl::StatusCode::kUnavailable, found->title(), ": is gone, says ", cluster_.membership()));
 }
 
 ClusterSession::~ClusterSession() {
   Close().IgnoreError();  // cannot fail: it waits for what runs
+  members_.reset();
   if (messenger_) messenger_->Close();
   clock_->Stop();
 }
@@ -243,6 +266,11 @@ void ClusterSession::TaskFailed(int32_t task, const Status& why) {
 
 // ---- Signs of life ----
 
+int64_t ClusterSession::BeatEvery() const {
+  const int64_t bound = int64_t{options_.progress_timeout_ms} * 1'000'000;
+  return bound ? std::clamp(bound / 4, kSecond / 100, kBeatEvery) : kBeatEvery;
+}
+
 void ClusterSession::Beat() {
   std::vector<std::pair<int32_t, Destination>> ask;
   {
@@ -260,11 +288,15 @@ void ClusterSession::Beat() {
   for (const auto& entry : ask) {
     Call call;
     call.to = entry.second;
+    if (options_.progress_timeout_ms) {
+      call.method = Method::kStatus;
+      SessionRequest{id_}.Put(&call.fields);
+    }
     call.deadline = clock_->Now() + kSilence;
     call.done = [this, task = entry.first](const Reply& reply) { AnswerOfBeat(task, reply); };
     messenger_->Start(std::move(call));
   }
-  clock_->At(clock_->Now() + kBeatEvery, [this] { Beat(); });
+  clock_->At(clock_->Now() + BeatEvery(), [this] { Beat(); });
 }
 
 void ClusterSession::AnswerOfBeat(int32_t task, const Reply& reply) {
@@ -274,11 +306,25 @@ void ClusterSession::AnswerOfBeat(int32_t task, const Reply& reply) {
     if (closed_) return;
   }
   Status s = reply.outcome.status;
-  if (s.ok()) return;
+  if (s.ok()) return options_.progress_timeout_ms ? LookAt(task, reply.body) : void();
   if (s.code() == absl::StatusCode::kDeadlineExceeded) {
     s = Error(absl::StatusCode::kUnavailable, Message(s), " (", kSilence / kSecond, " s): it counts as lost");
   }
   TaskFailed(task, s);
+}
+
+// What a task that is alive says of this session's steps.
+void ClusterSession::LookAt(int32_t task, std::string_view body) {
+  const auto status = TaskStatus::Get(body);
+  if (!status.ok()) return TaskFailed(task, status.status());
+  for (const RunStatus& run : status->runs) {
+    std::shared_ptr<ClusterStep> step;
+    {
+      std::lock_guard lock(mu_);
+      if (auto it = running_.find(run.step); it != running_.end() && run.session == id_) step = it->second;
+    }
+    if (step) step->Look(task, run, int64_t{options_.progress_timeout_ms} * 1'000'000);
+  }
 }
 
 // ---- Signatures ----
@@ -292,7 +338,10 @@ ClusterSession::SpecKey ClusterSession::KeyOf(const CallableSpec& spec) {
       key.push_back(uint64_t(e.port));
     }
   }
-  for (const Node* n : spec.targets) key.push_back(reinterpret_cast<uintptr_t>(n));
+  for (const auto* list : {&spec.targets, &spec.over}) {
+    key.push_back(list->size());
+    for (const Node* n : *list) key.push_back(reinterpret_cast<uintptr_t>(n));
+  }
   return key;
 }
 
@@ -336,7 +385,11 @@ StatusOr<std::shared_ptr<const Prepared>> ClusterSession::Find(const CallableSpe
     if (closed_) return Closed();
     if (auto found = FindLocked(spec)) return found;
   }
-  return Prepare(spec);
+  auto prepared = Prepare(spec);
+  std::lock_guard lock(mu_);
+  // Tasks may have answered that they know the session no more, which is no failure of theirs.
+  if (!prepared.ok() && closed_) return Error(absl::StatusCode::kCancelled, "the session was closed meanwhile");
+  return prepared;
 }
 
 std::shared_ptr<const Prepared> ClusterSession::FindLocked(const CallableSpec& spec) {
@@ -387,7 +440,6 @@ StatusOr<std::shared_ptr<const Prepared>> ClusterSession::Prepare(const Callable
   RETURN_IF_ERROR(Check(spec));
   std::lock_guard one_at_a_time(prepare_mu_);
   const int64_t deadline = clock_->Now() + int64_t{options_.target_timeout_ms} * 1'000'000;
-  placement_->Update();
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     {
       std::lock_guard lock(mu_);
@@ -449,7 +501,8 @@ StatusOr<bool> ClusterSession::Tell(Parts* parts, int64_t deadline, Prepared* to
     failure = handle.status();
     if (failure.code() != absl::StatusCode::kNotFound) continue;
     std::lock_guard lock(mu_);
-    failure = WithMessage(failure, StrCat(Message(failure), " (the task runs version ", tasks_[size_t(to->tasks[i].task)].version, ")"));
+    failure = WithMessage(failure, StrCat(Message(failure), " (the task runs version ", tasks_[size_t(to->tasks[i].task)].version,
+                                          ", this program ", TW_VERSION_MAJOR, ".", TW_VERSION_MINOR, ".", TW_VERSION_PATCH, ")"));
   }
   if (failure.ok()) {
     for (const Part& part : parts->parts) partition_->Told(part);
@@ -461,6 +514,16 @@ StatusOr<bool> ClusterSession::Tell(Parts* parts, int64_t deadline, Prepared* to
 
 // ---- Steps ----
 
+namespace {
+
+void Assemble(std::vector<StatsPart> parts, StepStats* to) {
+  std::vector<StepStats::Part> all;
+  for (StatsPart& p : parts) all.push_back(std::move(p.part));
+  to->Assemble(all);
+}
+
+}  // namespace
+
 void ClusterSession::Enter(const std::shared_ptr<ClusterStep>& step) {
   bool beat;
   {
@@ -469,7 +532,7 @@ void ClusterSession::Enter(const std::shared_ptr<ClusterStep>& step) {
     running_.emplace(step->id_, step);
     beat = !std::exchange(beating_, true);
   }
-  if (beat) clock_->At(clock_->Now() + kBeatEvery, [this] { Beat(); });
+  if (beat) clock_->At(clock_->Now() + BeatEvery(), [this] { Beat(); });
 }
 
 void ClusterSession::Leave(uint64_t step) {
@@ -484,27 +547,43 @@ void ClusterSession::Leave(uint64_t step) {
 
 void ClusterSession::Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) {
   for (size_t k = 0; k < spec.fetches.size(); ++k) fetches[k].reset();
-  if (options.stats) return done(Unimplemented("steps over several processes have no statistics yet; run without"));
+  std::shared_ptr<StepTrace> trace;
+  if (options.stats) {
+    auto begun = StepTrace::Begin(options.stats);
+    if (!begun.ok()) return done(begun.status());
+    trace = *std::move(begun);
+  }
+  const int64_t began = clock_->Now();
   const int64_t time = options.deadline_ns > 0 ? options.deadline_ns : int64_t{options_.step_timeout_ms} * 1'000'000;
   const int64_t deadline = time ? clock_->Now() + time : 0;
   auto prepared = Find(spec);
   Status s = prepared.status();
   if (s.ok()) s = CheckFeeds(spec, feeds);
-  if (!s.ok()) return done(std::move(s));
+  if (!s.ok()) {
+    if (trace) trace->Over(s);
+    trace.reset();
+    return done(std::move(s));
+  }
   auto step_of = std::make_shared<std::weak_ptr<ClusterStep>>();
-  auto step = std::make_shared<ClusterStep>(this, *prepared, deadline, options.cancel,
-                                            [feeds, fetches, step_of, done = std::move(done)](Status status) {
-                                              if (auto self = step_of->lock(); self && status.ok()) {
-                                                const auto& from = self->prepared().fetches;
-                                                for (size_t k = 0; k < from.size(); ++k) {
-                                                  const auto [part, at] = from[k];
-                                                  fetches[k] = part < 0 ? feeds[at] : self->results()[size_t(part)][size_t(at)];
-                                                }
-                                              }
-                                              done(std::move(status));
-                                            });
+  auto step =
+      std::make_shared<ClusterStep>(this, *prepared, deadline, options.cancel,
+                                    [feeds, fetches, step_of, trace, stats = options.stats, done = std::move(done)](Status status) mutable {
+                                      if (auto self = step_of->lock(); self && trace) {
+                                        Assemble(self->TakeStats(), stats);
+                                        trace->Over(status);
+                                      }
+                                      trace.reset();  // before somebody looks
+                                      if (auto self = step_of->lock(); self && status.ok()) {
+                                        const auto& from = self->prepared().fetches;
+                                        for (size_t k = 0; k < from.size(); ++k) {
+                                          const auto [part, at] = from[k];
+                                          fetches[k] = part < 0 ? feeds[at] : self->results()[size_t(part)][size_t(at)];
+                                        }
+                                      }
+                                      done(std::move(status));
+                                    });
   *step_of = step;
-  step->Begin(feeds);
+  step->Begin(feeds, trace.get(), trace ? began : 0);
 }
 
 Status ClusterSession::Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) {

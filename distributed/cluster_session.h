@@ -13,9 +13,11 @@
 
 #include "distributed/clock.h"
 #include "distributed/cluster.h"
+#include "distributed/members.h"
 #include "distributed/messenger.h"
 #include "distributed/partition.h"
 #include "distributed/task_placement.h"
+#include "distributed/task_status.h"
 #include "framework/session/session.h"
 
 namespace thalweg::distributed {
@@ -95,8 +97,12 @@ class ClusterSession {
   // The task knows nothing of the session any more.
   void Lose(int32_t task);
   void TaskFailed(int32_t task, const Status& why);
+  Status WatchMembers();
+  void MemberChanged(const TaskId& id, uint64_t incarnation);
+  int64_t BeatEvery() const;
   void Beat();
   void AnswerOfBeat(int32_t task, const Reply& reply);
+  void LookAt(int32_t task, std::string_view body);
   static SpecKey KeyOf(const CallableSpec& spec);
   // Gives the step its number.
   void Enter(const std::shared_ptr<ClusterStep>& step);
@@ -110,7 +116,8 @@ class ClusterSession {
   std::unique_ptr<Clock> clock_;
   std::unique_ptr<Messenger> messenger_;
   ClusterSpec cluster_;
-  std::mutex prepare_mu_;  // before mu_; what prepares
+  std::unique_ptr<Members> members_;  // who tells which tasks are alive; NULL: nobody
+  std::mutex prepare_mu_;             // before mu_; what prepares
   std::unique_ptr<TaskPlacement> placement_;
   std::unique_ptr<Partition> partition_;
   mutable std::mutex mu_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "distributed/messages.h"
+#include "framework/base/shown.h"
 
 namespace thalweg::distributed {
 namespace {
@@ -18,6 +19,8 @@ ClusterStep::ClusterStep(ClusterSession* session, std::shared_ptr<const Prepared
                          std::function<void(Status)> done)
     : session_(session), prepared_(std::move(prepared)), deadline_(deadline), cancel_(cancel), done_(std::move(done)) {
   answered_.assign(prepared_->tasks.size(), false);
+  stuck_.resize(prepared_->tasks.size());
+  waits_.assign(prepared_->tasks.size(), false);
   results_.resize(prepared_->tasks.size());
   open_ = prepared_->tasks.size();
 }
@@ -26,7 +29,9 @@ bool ClusterStep::Uses(int32_t task) const {
   return std::any_of(prepared_->tasks.begin(), prepared_->tasks.end(), [&](const Prepared::Task& t) { return t.task == task; });
 }
 
-void ClusterStep::Begin(const Tensor* feeds) {
+void ClusterStep::Begin(const Tensor* feeds, StepTrace* trace, int64_t began) {
+  began_ = began;
+  watched_.resize(prepared_->tasks.size());
   std::vector<Payload> bodies;
   for (const Prepared::Task& t : prepared_->tasks) {
     std::vector<Tensor> mine;
@@ -40,6 +45,7 @@ void ClusterStep::Begin(const Tensor* feeds) {
     bodies.push_back(Payload::Of(w.Take()));
   }
   session_->Enter(shared_from_this());
+  if (trace) trace->Planned(false, id_);
   if (bodies.size() < prepared_->tasks.size() || bodies.empty()) return Finish();
   Clock& clock = *session_->clock_;
   uint64_t oldest;
@@ -52,7 +58,8 @@ void ClusterStep::Begin(const Tensor* feeds) {
     const Prepared::Task& t = prepared_->tasks[i];
     Call call;
     call.to = t.to;
-    call.method = Method::kRun;
+    call.method = began_ ? Method::kWatchedRun : Method::kRun;
+    if (began_) watched_[i].asked = clock.Now();
     RunRequest{session_->id_, t.handle, id_, oldest, left}.Put(&call.fields);
     call.body = std::move(bodies[i]);
     call.done = [self = shared_from_this(), i](const Reply& reply) { self->Answered(i, reply); };
@@ -90,12 +97,46 @@ std::string ClusterStep::StillOut() const {
   return all;
 }
 
+// The fetches; statistics, which stand behind them, are kept.
+StatusOr<std::vector<Tensor>> ClusterStep::TakeWatched(size_t part, const Reply& reply) {
+  if (!began_) return GetTensors(reply.body);
+  WireReader fields(reply.fields);
+  const auto bytes = fields.Number<uint64_t>();
+  RETURN_IF_ERROR(fields.End("the answer to a run"));
+  if (bytes > reply.body.size()) return InvalidArgument("statistics of ", bytes, " bytes in an answer of ", reply.body.size());
+  const size_t at = reply.body.size() - size_t(bytes);
+  {
+    std::lock_guard lock(mu_);
+    watched_[part].answered = session_->clock_->Now();
+    watched_[part].bytes = reply.body.substr(at);
+  }
+  return GetTensors(reply.body.substr(0, at));
+}
+
+// A task's clock counts from when it began, which lies in the middle of what its way here and back took.
+std::vector<StatsPart> ClusterStep::TakeStats() {
+  std::vector<StatsPart> all;
+  std::lock_guard lock(mu_);
+  for (size_t i = 0; i < watched_.size(); ++i) {
+    Watched& w = watched_[i];
+    if (w.bytes.empty()) continue;
+    WireReader head(w.bytes);
+    const auto took = head.Number<int64_t>();
+    const int64_t way = std::max<int64_t>(w.answered - w.asked - took, 0);
+    StatsPart part;
+    const TaskId& id = session_->cluster_.tasks()[size_t(prepared_->tasks[i].task)].id;
+    part.task = StrCat("/job:", id.job, "/replica:0/task:", id.index);
+    if (head.ok() && GetStats(head.rest(), w.asked - began_ + way / 2, &part).ok()) all.push_back(std::move(part));
+  }
+  return all;
+}
+
 void ClusterStep::Answered(size_t part, const Reply& reply) {
   const Prepared::Task& t = prepared_->tasks[part];
   Outcome outcome = reply.outcome;
   std::vector<Tensor> results;
   if (outcome.status.ok()) {
-    auto tensors = GetTensors(reply.body);
+    auto tensors = TakeWatched(part, reply);
     if (tensors.ok() && tensors->size() != t.n_fetches) tensors = InvalidArgument(tensors->size(), " values for ", t.n_fetches, " fetches");
     if (tensors.ok()) results = *std::move(tensors);
     if (!tensors.ok()) outcome.status = Prefix(tensors.status(), StrCat(t.to.title, ":"));
@@ -116,6 +157,32 @@ void ClusterStep::Answered(size_t part, const Reply& reply) {
 
 void ClusterStep::TaskFailed(int32_t task, const Status& why) {
   if (Uses(task)) Fail({why, false}, false);
+}
+
+void ClusterStep::Look(int32_t task, const RunStatus& status, int64_t bound) {
+  std::string culprit, all;
+  {
+    std::lock_guard lock(mu_);
+    bool moves = false;
+    for (size_t i = 0; i < stuck_.size(); ++i) {
+      const Prepared::Task& t = prepared_->tasks[i];
+      if (t.task == task) {
+        waits_[i] = status.n_waits > 0;
+        stuck_[i] = status.idle < bound ? "" : t.to.title;
+        if (!stuck_[i].empty() && waits_[i])
+          stuck_[i] += StrCat(", which waits for '", Shown(status.waits[0].first), "' of ", status.waits[0].second);
+      }
+      if (answered_[i]) continue;
+      moves = moves || stuck_[i].empty();
+      if (!stuck_[i].empty() && !waits_[i] && culprit.empty()) culprit = stuck_[i];
+      all += StrCat(all.empty() ? "" : "; ", stuck_[i]);
+    }
+    if (moves || all.empty()) return;
+  }
+  Fail({Error(absl::StatusCode::kDeadlineExceeded, "the step has come no further for ", bound / 1'000'000,
+              " ms (progress_timeout_ms): ", culprit.empty() ? all : StrCat(culprit, " is alive, but stuck in its operations")),
+        false},
+       false);
 }
 
 void ClusterStep::Fail(const Outcome& why, bool now) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "distributed/cluster_session.h"
+#include "distributed/stats_wire.h"
 
 namespace thalweg::distributed {
 
@@ -16,13 +17,19 @@ class ClusterStep final : public std::enable_shared_from_this<ClusterStep> {
   // done: called once, on whatever thread brings the end.
   ClusterStep(ClusterSession* session, std::shared_ptr<const Prepared> prepared, int64_t deadline, const CancelToken* cancel,
               std::function<void(Status)> done);
-  // feeds are read before this returns.
-  void Begin(const Tensor* feeds);
+  // feeds are read before this returns. trace: of a run whose statistics are wanted, which began at that time; else NULL.
+  void Begin(const Tensor* feeds, StepTrace* trace = nullptr, int64_t began = 0);
+  // After the end, of one whose statistics were wanted: what the tasks that came to theirs did.
+  std::vector<StatsPart> TakeStats();
+  uint64_t id() const { return id_; }
   // Ends all of it, unless it is over. task: whose failure it is; -1: the client's own. now: without waiting for what the tasks say.
   void Fail(const Outcome& why, bool now);
   // A task is lost, or was restarted.
   void TaskFailed(int32_t task, const Status& why);
   bool Uses(int32_t task) const;
+  // What a task that is alive says of the step: where all that are not done have stood still for `bound` nanoseconds, it fails, naming one
+  // that waits for no other.
+  void Look(int32_t task, const RunStatus& status, int64_t bound);
   // After a good end: fetch k.
   std::vector<std::vector<Tensor>>& results() { return results_; }
   const Prepared& prepared() const { return *prepared_; }
@@ -30,6 +37,7 @@ class ClusterStep final : public std::enable_shared_from_this<ClusterStep> {
  private:
   friend class ClusterSession;
   void Answered(size_t part, const Reply& reply);
+  StatusOr<std::vector<Tensor>> TakeWatched(size_t part, const Reply& reply);
   void Tick();
   void Finish();
   std::string StillOut() const;
@@ -41,8 +49,16 @@ class ClusterStep final : public std::enable_shared_from_this<ClusterStep> {
   std::mutex mu_;
   std::function<void(Status)> done_;
   std::vector<bool> answered_;
+  std::vector<std::string> stuck_;  // per task: what is said of one that stands still; empty: it does not
+  std::vector<bool> waits_;         // of those: for another
   std::vector<std::vector<Tensor>> results_;
+  struct Watched {
+    int64_t asked = 0, answered = 0;
+    std::string bytes;
+  };
+  std::vector<Watched> watched_;  // per task
   size_t open_ = 0;
+  int64_t began_ = 0;
   uint64_t id_ = 0, timer_ = 0;
   Outcome failure_;
   bool over_ = false;

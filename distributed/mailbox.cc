@@ -54,6 +54,7 @@ Status Mailbox::Put(uint64_t session, uint64_t step, const std::string& key, Ten
 
 void Mailbox::Ask(uint64_t session, uint64_t step, const std::string& key, std::shared_ptr<Incoming> request) {
   Tensor value;
+  bool there = false;
   Outcome outcome;
   {
     std::lock_guard lock(mu_);
@@ -67,6 +68,7 @@ void Mailbox::Ask(uint64_t session, uint64_t step, const std::string& key, std::
       if (!box.over.ok()) {
         outcome = {box.over, true};
       } else if (auto found = box.values.find(key); found != box.values.end()) {
+        there = true;
         value = std::move(found->second);
         box.values.erase(found);
       } else if (!box.asked.emplace(key, request).second) {
@@ -75,7 +77,7 @@ void Mailbox::Ask(uint64_t session, uint64_t step, const std::string& key, std::
     }
   }
   if (!outcome.status.ok()) return request->Fail(outcome);
-  if (value) return Answer(request.get(), value);
+  if (there) return Answer(request.get(), value);
   Incoming* self = request.get();
   request->WhenGone([this, session, step, key, self] { Leave(session, step, key, self); });
 }
@@ -136,6 +138,7 @@ uint64_t Mailbox::size() const {
 }
 
 void Mailbox::Answer(Incoming* request, const Tensor& value) {
+  if (!value) return request->Answer(PutAnswer(WireWriter()));
   auto body = TensorBody(value);
   if (!body.ok()) return request->Fail({body.status(), false});
   WireWriter head;

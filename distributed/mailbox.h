@@ -21,7 +21,8 @@ class Mailbox {
   void Open(uint64_t session);
   // All of it is over. Errors as of Abort.
   void Close(uint64_t session, const Status& why);
-  // ABORTED if the step is over, with the reason; ALREADY_EXISTS for a key that was used.
+  // value: empty: dead, which is told with an answer that says nothing of a value. ABORTED if the step is over, with the reason;
+  // ALREADY_EXISTS for a key that was used.
   Status Put(uint64_t session, uint64_t step, const std::string& key, Tensor value);
   // Answers it, now or later.
   void Ask(uint64_t session, uint64_t step, const std::string& key, std::shared_ptr<Incoming> request);

@@ -39,7 +39,7 @@ StatusOr<RequestHead> GetRequest(std::string_view head) {
     return FailedPrecondition("a request of protocol version ", int(version), ", but this runtime speaks ", int(kProtocol),
                               "; use one version of the runtime in all processes");
   }
-  if (method < uint8_t(Method::kHello) || method > uint8_t(Method::kForget)) {
+  if (method < uint8_t(Method::kHello) || method > uint8_t(Method::kWatchedRun)) {
     return InvalidArgument("a request for method ", int(method), ", which there is not");
   }
   return out;

@@ -16,14 +16,16 @@ namespace thalweg::distributed {
 constexpr uint8_t kProtocol = 1;
 
 enum class Method : uint8_t {
-  kHello = 1,     // who are you? Also the sign of life that is asked for while steps run
-  kOpen = 2,      // a session of a client
-  kWatch = 3,     // answered when the session ends here; the session ends when nobody waits for the answer any more
-  kRegister = 4,  // nodes and a signature; the body is a PieceMessage
-  kRun = 5,       // a step of a signature; the body holds the feeds, the answer's body the fetches
-  kReceive = 6,   // a value of a step, from another worker
-  kAbort = 7,     // a step is over because it failed elsewhere
-  kForget = 8     // a signature is not run any more
+  kHello = 1,       // who are you? Also the sign of life that is asked for while steps run
+  kOpen = 2,        // a session of a client
+  kWatch = 3,       // answered when the session ends here; the session ends when nobody waits for the answer any more
+  kRegister = 4,    // nodes and a signature; the body is a PieceMessage
+  kRun = 5,         // a step of a signature; the body holds the feeds, the answer's body the fetches
+  kReceive = 6,     // a value of a step, from another worker
+  kAbort = 7,       // a step is over because it failed elsewhere
+  kForget = 8,      // a signature is not run any more
+  kStatus = 9,      // what the task does, and for whom; the answer's body is a TaskStatus
+  kWatchedRun = 10  // as kRun; behind the fetches the answer's body holds statistics, of as many bytes as its fields say
 };
 
 struct RequestHead {
@@ -62,7 +64,7 @@ struct OpenRequest {
   static StatusOr<OpenRequest> Get(std::string_view fields);
 };
 
-struct SessionRequest {  // of kWatch and kRegister
+struct SessionRequest {  // of kWatch, kRegister, and kStatus, there 0 for all
   uint64_t session = 0;
   void Put(WireWriter* to) const;
   static StatusOr<SessionRequest> Get(std::string_view fields);

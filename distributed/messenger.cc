@@ -37,6 +37,7 @@ struct Messenger::Outgoing {
   std::string head;  // of the answer
   std::unique_ptr<char[]> body;
   uint64_t bytes = 0;
+  uint64_t refused = 0;  // bytes of a body that there was no memory for, or that is more than is taken
   bool placed = false;
   bool late = false;  // its time is over
   bool over = false;  // `done` was called, or is about to be; under the messenger's lock
@@ -72,17 +73,20 @@ void Incoming::Answer(std::string head, Payload body) {
 Messenger::Messenger(std::shared_ptr<const TransportRole> transport, uint64_t largest, Clock* clock, Serve serve)
     : transport_(std::move(transport)), largest_(largest), clock_(clock), serve_(std::move(serve)) {}
 
-StatusOr<std::unique_ptr<Messenger>> Messenger::Create(std::shared_ptr<const TransportRole> transport, std::string_view address,
-                                                       uint64_t largest, Clock* clock, Serve serve) {
-  std::unique_ptr<Messenger> m(new Messenger(std::move(transport), largest, clock, std::move(serve)));
-  RETURN_IF_ERROR(m->Listen(address));
+StatusOr<std::unique_ptr<Messenger>> Messenger::Create(std::shared_ptr<const TransportRole> transport, const EndpointOptions& options,
+                                                       Clock* clock, Serve serve) {
+  std::unique_ptr<Messenger> m(new Messenger(std::move(transport), options.largest, clock, std::move(serve)));
+  RETURN_IF_ERROR(m->Listen(options));
   return m;
 }
 
-Status Messenger::Listen(std::string_view address) {
+Status Messenger::Listen(const EndpointOptions& options) {
   tw_endpoint_config c = {TW_SIZED(tw_endpoint_config)};
-  c.address = address.data();
-  c.address_len = address.size();
+  c.flags = (options.open ? TW_ENDPOINT_OPEN : 0) | (options.calls_only ? TW_ENDPOINT_CALLS : 0);
+  c.address = options.address.data();
+  c.address_len = options.address.size();
+  c.credential = options.credential.data();
+  c.credential_len = options.credential.size();
   c.largest = largest_;
   c.arg = this;
   c.place = [](void* arg, const tw_incoming* m, void** out_data, void**) { static_cast<Messenger*>(arg)->PlaceRequest(m, out_data); };
@@ -90,7 +94,7 @@ Status Messenger::Listen(std::string_view address) {
   c.gone = [](void* arg, uint64_t id) { static_cast<Messenger*>(arg)->Gone(id); };
   tw_sink bound = {TW_SIZED(tw_sink), &address_, AppendTo};
   Status s = FromC(transport_->def.listen(transport_->host, transport_->def.user, &c, &bound, &endpoint_));
-  return s.ok() ? s : Prefix(s, StrCat("cannot listen at ", transport_->name, ":", address, ":"));
+  return s.ok() ? s : Prefix(s, StrCat("cannot listen at ", transport_->name, ":", options.address, ":"));
 }
 
 Messenger::~Messenger() { Close(); }
@@ -206,7 +210,9 @@ void Messenger::Cancel(uint64_t name) {
 
 void Messenger::PlaceAnswer(Outgoing* o, const tw_incoming* m, void** out_data) {
   o->head.assign(static_cast<const char*>(m->head), size_t(m->head_bytes));
-  if (m->bytes == 0 || m->bytes > largest_) return;
+  if (m->bytes == 0) return;
+  o->refused = m->bytes;
+  if (m->bytes > largest_) return;
   std::function<void*(std::string_view, uint64_t)> place;
   {
     std::lock_guard lock(mu_);
@@ -227,6 +233,7 @@ void Messenger::PlaceAnswer(Outgoing* o, const tw_incoming* m, void** out_data) 
   }
   o->placed = *out_data != nullptr;
   o->bytes = o->placed ? m->bytes : 0;
+  if (o->placed) o->refused = 0;
 }
 
 void Messenger::Done(Outgoing* o, Status s) {
@@ -234,7 +241,7 @@ void Messenger::Done(Outgoing* o, Status s) {
   {
     std::lock_guard lock(mu_);
     mine = calls_.at(o->name);
-    if (s.code() == absl::StatusCode::kUnavailable) {
+    if (s.code() == absl::StatusCode::kUnavailable || s.code() == absl::StatusCode::kPermissionDenied) {
       auto it = peers_.find(o->call.to.address);
       if (it != peers_.end() && it->second == o->peer) peers_.erase(it);  // the next call connects again
     }
@@ -258,6 +265,9 @@ void Messenger::End(const std::shared_ptr<Outgoing>& o, Status why, bool reached
     auto outcome = GetAnswer(o->head, &reply.fields);
     if (outcome.ok()) {
       reply.outcome = *std::move(outcome);
+      if (reply.outcome.status.ok() && o->refused) {
+        reply.outcome.status = ResourceExhausted("an answer of ", o->refused, " bytes is more than is taken (", largest_, ")");
+      }
       if (!reply.outcome.status.ok()) reply.outcome.status = Prefix(reply.outcome.status, StrCat(who, ":"));
       if (o->body) reply.body = {o->body.get(), size_t(o->bytes)};
     } else {
@@ -290,6 +300,7 @@ void Messenger::PlaceRequest(const tw_incoming* m, void** out_data) {
     request->answered_ = true;  // nothing to answer before it is served
     request->head_.assign(static_cast<const char*>(m->head), size_t(m->head_bytes));
     request->peer_.assign(m->peer, size_t(m->peer_len));
+    request->role_ = TW_HAS(m, role) ? m->role : uint32_t{TW_PEER_ANY};
     if (m->bytes > 0 && m->bytes <= largest_) {
       request->body_ = std::make_unique_for_overwrite<char[]>(size_t(m->bytes));
       request->bytes_ = m->bytes;

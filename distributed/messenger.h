@@ -25,6 +25,15 @@ struct Destination {
   uint64_t incarnation = 0;  // 0: whoever is there
 };
 
+// How a messenger meets others.
+struct EndpointOptions {
+  std::string_view address;     // without its scheme; empty: a free one
+  std::string_view credential;  // as the transport takes it; empty: none
+  uint64_t largest = 0;         // bytes of a body
+  bool open = false;            // peers need not prove who they are
+  bool calls_only = false;      // nobody has to reach it
+};
+
 class Messenger;
 
 // A request that came in. Whoever holds it answers it once; one that nobody holds any more is answered as failed.
@@ -33,7 +42,8 @@ class Incoming {
   ~Incoming();
   const std::string& head() const { return head_; }
   std::string_view body() const { return {body_.get(), size_t(bytes_)}; }
-  const std::string& peer() const { return peer_; }
+  const std::string& peer() const { return peer_; }  // as far as it is proven
+  uint32_t role() const { return role_; }            // TW_PEER_*
   // Nobody waits for the answer any more: f is called once, maybe before this returns. REQUIRES: once.
   void WhenGone(std::function<void()> f);
   void Answer(std::string head, Payload body = {});
@@ -45,6 +55,7 @@ class Incoming {
   uint64_t id_ = 0;
   void* self_ = nullptr;  // the transport's
   std::string head_, peer_;
+  uint32_t role_ = TW_PEER_ANY;
   std::unique_ptr<char[]> body_;
   uint64_t bytes_ = 0;
   std::mutex mu_;
@@ -77,9 +88,8 @@ struct Call {
 class Messenger {
  public:
   using Serve = std::function<void(std::shared_ptr<Incoming>)>;
-  // Listens. address: without its scheme; empty: a free one. largest: bytes of a body.
-  static StatusOr<std::unique_ptr<Messenger>> Create(std::shared_ptr<const TransportRole> transport, std::string_view address,
-                                                     uint64_t largest, Clock* clock, Serve serve);
+  static StatusOr<std::unique_ptr<Messenger>> Create(std::shared_ptr<const TransportRole> transport, const EndpointOptions& options,
+                                                     Clock* clock, Serve serve);
   ~Messenger();
   const std::string& address() const { return address_; }  // the one that it is reached at
   Clock& clock() { return *clock_; }
@@ -95,7 +105,7 @@ class Messenger {
   struct Outgoing;
   struct Peer;
   Messenger(std::shared_ptr<const TransportRole> transport, uint64_t largest, Clock* clock, Serve serve);
-  Status Listen(std::string_view address);
+  Status Listen(const EndpointOptions& options);
   StatusOr<std::shared_ptr<Peer>> PeerAt(const std::string& address);
   Status Send(const std::shared_ptr<Outgoing>& o);
   void End(const std::shared_ptr<Outgoing>& o, Status why, bool reached);

@@ -1,6 +1,7 @@
 // Partition: a signature of a client's graph as pieces, one for each task that takes part, with a `_Send` and a `_Recv` for each value and
-// task that needs it. What a task was told before is not told again: a Partition remembers it, per task, until it is forgotten.
-// Threads: one at a time.
+// task that needs it. A loop over several tasks runs in all of them: each has a variable of ours that goes round as long as the loop's
+// condition, which is sent to it in every iteration, says so, and what it receives within the loop waits for that variable. What a task was
+// told before is not told again: a Partition remembers it, per task, until it is forgotten. Threads: one at a time.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "distributed/lowered_flow.h"
 #include "distributed/piece.h"
 #include "distributed/task_placement.h"
 #include "framework/session/session.h"
@@ -34,9 +36,10 @@ struct Parts {
 
 class Partition {
  public:
-  Partition(const Graph* graph, const ClusterSpec* cluster, TaskPlacement* placement, DeviceSpec wish)
-      : graph_(graph), cluster_(cluster), placement_(placement), wish_(std::move(wish)) {}
-  // Errors: those of placement; UNIMPLEMENTED for values that cannot leave their task.
+  // graph: gets the nodes of branches and loops that are made of primitives (LoweredFlow).
+  Partition(Graph* graph, const ClusterSpec* cluster, TaskPlacement* placement, DeviceSpec wish)
+      : graph_(graph), cluster_(cluster), placement_(placement), wish_(std::move(wish)), lowered_(graph) {}
+  // Places nodes that are new. Errors: those of placement; UNIMPLEMENTED for values that cannot leave their task.
   StatusOr<Parts> Split(const CallableSpec& spec);
   // The task has been told of the part.
   void Told(const Part& part);
@@ -45,6 +48,12 @@ class Partition {
 
  private:
   friend class Splitter;
+  // What takes a value's place, or a node's: it is made of primitives, or another way (Graph::Extend, Graph::Replace). What was decided
+  // once stays, for tasks have been told of it.
+  Edge Real(Edge e) const;
+  const Node* Real(const Node* n) const;
+  const Node* RunsFor(const Node* n) const;
+  bool WasTold(const Node* n) const;
   // The name that a node of ours gets: of that base, and no node of the graph has it.
   const std::string& NameFor(const std::string& base);
   struct Known {
@@ -52,10 +61,13 @@ class Partition {
     std::set<std::string> made;
     std::string library;
   };
-  const Graph* const graph_;
+  Graph* const graph_;
   const ClusterSpec* const cluster_;
   TaskPlacement* const placement_;
   const DeviceSpec wish_;
+  LoweredFlow lowered_;
+  std::map<const Node*, const Node*> runs_;                   // of those that are made of primitives: which of them
+  std::map<std::pair<const Node*, int32_t>, Edge> replaced_;  // values that are read elsewhere
   std::map<int32_t, Known> known_;
   std::map<std::string, std::string> names_;
 };

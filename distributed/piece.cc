@@ -127,6 +127,7 @@ std::string PieceMessage::Put() const {
     for (const std::string* text : {&s.key, &s.address, &s.title}) w.Text(*text);
     w.Number(s.incarnation);
   }
+  if (!over.empty()) w.Texts(over);
   return w.Take();
 }
 
@@ -156,6 +157,7 @@ StatusOr<PieceMessage> PieceMessage::Get(std::string_view bytes) {
     for (std::string* text : {&s.key, &s.address, &s.title}) *text = r.Text();
     s.incarnation = r.Number<uint64_t>();
   }
+  if (r.ok() && !r.rest().empty()) m.over = r.Texts();
   RETURN_IF_ERROR(r.End("a piece of a graph"));
   return m;
 }

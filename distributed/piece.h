@@ -41,6 +41,7 @@ struct PieceMessage {
   std::vector<std::pair<std::string, std::string>> extended;  // the second runs in the place of the first
   std::vector<std::string> feeds, fetches, targets;           // of the signature: "node:1", "node:1", "node"
   std::vector<PieceSource> sources;                           // of what it receives
+  std::vector<std::string> over;  // nodes that an earlier part of the run has run; in the message only if there are some
   std::string Put() const;
   static StatusOr<PieceMessage> Get(std::string_view bytes);
 };

@@ -1,8 +1,10 @@
 #include "distributed/server.h"
 
+#include <chrono>
 #include <random>
 #include <utility>
 
+#include "distributed/rules.h"
 #include "thalweg/version.h"
 
 namespace thalweg::distributed {
@@ -40,7 +42,12 @@ std::span<const OptionRow<ServerOptions>> ServerOptionRows() {
        SetMember<&O::trust_clients>},
       {IntOption("max_sessions", "1000", 1, UINT32_MAX, "sessions of clients that may be open at once"), SetMember<&O::max_sessions>},
       {BytesOption("max_message_bytes", "4294967296", "the largest message that is taken"), SetMember<&O::max_message_bytes>},
-      {BoolOption("insecure", "false", "transports that let in anybody who reaches the address may be used"), SetMember<&O::insecure>},
+      {TextOption("credentials", "",
+                  "what proves who the task is, and who may use it: a folder as `thalweg cluster init` makes one; empty: programs of this "
+                  "user on this machine alone"),
+       SetMember<&O::credentials>},
+      {BoolOption("insecure", "false", "whoever reaches the address may use the task, without proof and encryption"),
+       SetMember<&O::insecure>},
   };
   return rows;
 }
@@ -61,15 +68,57 @@ StatusOr<std::unique_ptr<Server>> Server::Start(std::shared_ptr<Runtime> runtime
   std::unique_ptr<Server> s(new Server(std::move(runtime), cluster, task));
   s->scheme_ = self->address.scheme;
   s->clock_ = std::make_unique<SystemClock>();
-  auto messenger = Messenger::Create(std::move(transport), self->address.rest, options.max_message_bytes, s->clock_.get(),
+  s->began_ = s->clock_->Now();
+  const EndpointOptions endpoint = {self->address.rest, options.credentials, options.max_message_bytes, options.insecure, false};
+  auto messenger = Messenger::Create(std::move(transport), endpoint, s->clock_.get(),
                                      [server = s.get()](std::shared_ptr<Incoming> request) { server->Serve(std::move(request)); });
   if (!messenger.ok()) return Prefix(messenger.status(), StrCat("server ", task.text(), ":"));
   s->messenger_ = *std::move(messenger);
   s->worker_ = std::make_unique<Worker>(s->runtime_, options, &s->mailbox_, s->messenger_.get());
-  std::lock_guard lock(s->mu_);
-  s->ready_ = true;
-  s->changed_.notify_all();
+  {
+    std::lock_guard lock(s->mu_);
+    s->ready_ = true;
+    s->changed_.notify_all();
+  }
+  if (Status joined = s->JoinMembers(); !joined.ok()) return Prefix(joined, StrCat("server ", task.text(), ":"));
   return s;
+}
+
+// From now on the service tells others that this task is alive.
+Status Server::JoinMembers() {
+  if (cluster_.membership().empty()) return Status();
+  const auto lost = [this] {
+    {
+      std::lock_guard lock(mu_);
+      if (stopping_) return;
+      ++joining_;
+    }
+    runtime_->pool().Blocking([this] { JoinAgain(); });  // the plugin waits for this call
+  };
+  ASSIGN_OR_RETURN(auto members, Members::Join(runtime_.get(), cluster_.membership(), task_.text(), lost));
+  RETURN_IF_ERROR(members->Announce(task_, incarnation_));
+  std::lock_guard lock(members_mu_);
+  members_.swap(members);
+  return Status();
+}
+
+// A service that was away comes back; what it knew of this task is gone.
+void Server::JoinAgain() {
+  std::unique_ptr<Members> gone;
+  {
+    std::lock_guard lock(members_mu_);
+    gone = std::move(members_);
+  }
+  gone.reset();
+  std::unique_lock lock(mu_);
+  while (!stopping_) {
+    lock.unlock();
+    const bool joined = JoinMembers().ok();
+    lock.lock();
+    if (joined || changed_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; })) break;
+  }
+  --joining_;
+  changed_.notify_all();
 }
 
 Server::~Server() { Stop(); }
@@ -82,6 +131,17 @@ void Server::Stop() {
       return;
     }
   }
+  {
+    std::unique_lock lock(mu_);
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return joining_ == 0; });
+  }
+  std::unique_ptr<Members> gone;
+  {
+    std::lock_guard lock(members_mu_);
+    gone = std::move(members_);
+  }
+  gone.reset();  // others hear that the task is gone before its connections end
   if (worker_) worker_->Close();
   if (messenger_) messenger_->Close();
   clock_->Stop();
@@ -95,7 +155,7 @@ void Server::Join() {
   changed_.wait(lock, [this] { return stopped_; });
 }
 
-void Server::AnswerHello(Incoming* request) const {
+Hello Server::MakeHello() const {
   Hello m;
   m.job = task_.job;
   m.index = task_.index;
@@ -103,9 +163,26 @@ void Server::AnswerHello(Incoming* request) const {
   m.version = StrCat(TW_VERSION_MAJOR, ".", TW_VERSION_MINOR, ".", TW_VERSION_PATCH);
   m.steps = worker_->steps();
   m.sessions = worker_->sessions();
+  return m;
+}
+
+void Server::AnswerHello(Incoming* request) const {
   WireWriter w;
-  m.Put(&w);
+  MakeHello().Put(&w);
   request->Answer(PutAnswer(w), Payload::Of(cluster_.text()));
+}
+
+void Server::AnswerStatus(uint64_t session, Incoming* request) const {
+  TaskStatus m;
+  m.hello = MakeHello();
+  m.age = clock_->Now() - began_;
+  m.memory = ProcessMemory();
+  for (const Device* d : runtime_->ready_devices()) {
+    const MemoryPool::Stats stats = d->pool()->stats();
+    m.devices.push_back({d->name(), stats.in_use, stats.limit});
+  }
+  worker_->Look(session, &m);
+  request->Answer(PutAnswer(WireWriter()), Payload::Of(m.Put()));
 }
 
 void Server::Serve(std::shared_ptr<Incoming> request) {
@@ -115,10 +192,15 @@ void Server::Serve(std::shared_ptr<Incoming> request) {
   }
   const auto head = GetRequest(request->head());
   if (!head.ok()) return request->Fail({head.status(), false});
+  if (Status s = CheckRole(head->method, request->role()); !s.ok()) return request->Fail({s, false});
   if (head->incarnation != 0 && head->incarnation != incarnation_) {
     return request->Fail({Error(absl::StatusCode::kAborted, "was restarted: what it held is gone, and it has to be told anew"), false});
   }
   if (head->method == Method::kHello) return AnswerHello(request.get());
+  if (head->method == Method::kStatus) {
+    const auto m = SessionRequest::Get(head->fields);
+    return m.ok() ? AnswerStatus(m->session, request.get()) : request->Fail({m.status(), false});
+  }
   if (head->method != Method::kReceive) return worker_->Serve(*head, std::move(request));
   const auto m = ReceiveRequest::Get(head->fields);
   if (!m.ok()) return request->Fail({m.status(), false});

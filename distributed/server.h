@@ -12,6 +12,7 @@
 #include "distributed/clock.h"
 #include "distributed/cluster.h"
 #include "distributed/mailbox.h"
+#include "distributed/members.h"
 #include "distributed/messenger.h"
 #include "distributed/worker.h"
 #include "framework/base/option.h"
@@ -21,6 +22,7 @@ namespace thalweg::distributed {
 
 // Names, defaults and meanings stand in the rows.
 struct ServerOptions : WorkerOptions {
+  std::string credentials;
   bool insecure = false;
   uint64_t max_message_bytes = uint64_t{4} << 30;
 };
@@ -32,7 +34,7 @@ Status SetServerOption(ServerOptions* options, std::string_view key, std::string
 class Server {
  public:
   // Listens. Errors: NOT_FOUND for a task that the cluster has not, or a scheme that no plugin serves; PERMISSION_DENIED for an open
-  // transport; UNAVAILABLE where the address is taken.
+  // transport; UNAVAILABLE where the address is taken, or the membership service does not answer.
   static StatusOr<std::unique_ptr<Server>> Start(std::shared_ptr<Runtime> runtime, const ClusterSpec& cluster, const TaskId& task,
                                                  const ServerOptions& options);
   ~Server();
@@ -46,12 +48,17 @@ class Server {
  private:
   Server(std::shared_ptr<Runtime> runtime, ClusterSpec cluster, TaskId task);
   void Serve(std::shared_ptr<Incoming> request);
+  Status JoinMembers();
+  void JoinAgain();
+  Hello MakeHello() const;
   void AnswerHello(Incoming* request) const;
+  void AnswerStatus(uint64_t session, Incoming* request) const;
 
   const std::shared_ptr<Runtime> runtime_;
   const ClusterSpec cluster_;
   const TaskId task_;
   const uint64_t incarnation_;
+  int64_t began_ = 0;
   std::string scheme_;
   std::unique_ptr<Clock> clock_;
   std::unique_ptr<Messenger> messenger_;
@@ -60,6 +67,9 @@ class Server {
   std::mutex mu_;
   std::condition_variable changed_;
   bool ready_ = false, stopping_ = false, stopped_ = false;
+  std::mutex members_mu_;  // nothing is called back under it
+  std::unique_ptr<Members> members_;
+  int joining_ = 0;  // under mu_: threads that do
 };
 
 // Numbers that nobody can guess and nobody else has.

@@ -4,11 +4,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 
 #include "distributed/mailbox.h"
 #include "distributed/messenger.h"
+#include "distributed/task_status.h"
 #include "framework/runtime/rendezvous.h"
 
 namespace thalweg::distributed {
@@ -18,14 +18,28 @@ using Sources = std::map<std::string, Destination, std::less<>>;
 
 class StepMeeting final : public Rendezvous, public std::enable_shared_from_this<StepMeeting> {
  public:
+  // traffic: told of values that came; NULL: nobody counts.
   StepMeeting(uint64_t session, uint64_t step, std::shared_ptr<const Sources> sources, int64_t deadline, Mailbox* mailbox,
-              Messenger* messenger)
-      : session_(session), step_(step), deadline_(deadline), sources_(std::move(sources)), mailbox_(mailbox), messenger_(messenger) {}
-  Status Send(std::string_view key, Tensor value) override;
-  void Receive(std::string_view key, Received done) override;
+              Messenger* messenger, Traffic* traffic = nullptr)
+      : session_(session),
+        step_(step),
+        deadline_(deadline),
+        sources_(std::move(sources)),
+        mailbox_(mailbox),
+        messenger_(messenger),
+        traffic_(traffic),
+        moved_(messenger->clock().Now()) {}
+  Status Send(std::string_view key, std::string_view iteration, Tensor value) override;
+  void Receive(std::string_view key, std::string_view iteration, Received done) override;
   void StepFailed(const Status& why) override;
   // What waits here, and at others for this step, ends with `why`. consequence: of a failure elsewhere. Again: no effect.
   void Abort(const Status& why, bool consequence);
+  // What it waits for, and since when nothing has come or gone.
+  void Look(RunStatus* to) const;
+  // Adds who it has waited for since before that time, by title.
+  void AddLate(int64_t since, std::map<std::string, Destination>* to) const;
+  // What it waits for from there does not come.
+  void PeerLost(const std::string& title, const Status& why);
   // How the step ended, which failed with this status here.
   Outcome Ended(const Status& of_step) const;
 
@@ -39,9 +53,12 @@ class StepMeeting final : public Rendezvous, public std::enable_shared_from_this
   Mailbox* const mailbox_;
   Messenger* const messenger_;
   mutable std::mutex mu_;
-  Outcome over_;                 // not ok: the step has failed
-  bool told_ = false;            // by others, who know better than the step how it ended
-  std::set<uint64_t> receives_;  // calls under way
+  Outcome over_;       // not ok: the step has failed
+  bool told_ = false;  // by others, who know better than the step how it ended
+  Traffic* const traffic_;
+  int64_t moved_;                                // when a value came or went last
+  std::map<uint64_t, const Receipt*> receives_;  // calls under way
+  std::map<std::string, Status> lost_;           // peers, by title
 };
 
 }  // namespace thalweg::distributed

@@ -18,20 +18,13 @@ bool Unopened(const Node& n, int32_t i) {
   return n.op().unopened[size_t(argument)] != 0;
 }
 
-// What an op changes about how deep its outputs lie. Of a loop, Enter and Switch each go one deeper, and Exit leaves both.
-int32_t Deeper(const Node& n) {
-  switch (FlowOf(n.op())) {
-    case Flow::kEnter:
-    case Flow::kSwitch: return 1;
-    case Flow::kExit: return -2;
-    case Flow::kMerge: {
-      for (int32_t i = 0; i < n.n_in(); ++i) {
-        if (n.back(i)) return 0;
-      }
-      return -1;
-    }
-    default: return 0;
-  }
+// A value that comes in once, in the first iteration: whoever reads it is a part of the loop's variable.
+bool ComesOnce(const Node& n) { return FlowOf(n) == Flow::kEnter && !n.FindAttr("is_constant")->bools()[0]; }
+
+// They compute nothing, so what they ask for does not count: they are where their loop's variable is.
+bool Follows(const Node& n) {
+  const Flow flow = FlowOf(n);
+  return flow == Flow::kExit || flow == Flow::kNextIteration;
 }
 
 }  // namespace
@@ -48,23 +41,23 @@ void TaskPlacement::Join(const Node* a, const Node* b) {
   parent_[size_t(std::max(x, y))] = std::min(x, y);
 }
 
-void TaskPlacement::Update() {
+void TaskPlacement::Update(const RealValue& real) {
   const auto size = size_t(graph_->size());
   if (parent_.size() == size) return;
   parent_.resize(size);
   for (size_t i = 0; i < size; ++i) parent_[i] = int32_t(i);
-  level_.assign(size, 0);
-  JoinAll();
+  flow_.Update();
+  JoinAll(real);
   Choose();
 }
 
-void TaskPlacement::JoinAll() {
+void TaskPlacement::JoinAll(const RealValue& real) {
   const auto size = int32_t(parent_.size());
   auto there = [size](const Node* n) { return n && n->id() < size; };
   for (int32_t id = 0; id < size; ++id) {
     const Node& n = *graph_->node(id);
-    JoinInputs(n);
-    JoinLevels(n);
+    JoinInputs(n, real);
+    JoinLoop(n);
     for (const std::string& other : n.colocate_with()) {
       if (const Node* with = graph_->Find(other); there(with)) Join(with, &n);
     }
@@ -75,24 +68,27 @@ void TaskPlacement::JoinAll() {
   }
 }
 
-void TaskPlacement::JoinInputs(const Node& n) {
+void TaskPlacement::JoinInputs(const Node& n, const RealValue& real) {
   for (int32_t i = 0; i < n.n_in(); ++i) {
     const uint32_t type = n.inputs()[size_t(i)].node->out_type(n.inputs()[size_t(i)].port);
     // A variable's value may leave, its reference may not.
     const bool stays = IsRef(type) ? IsRef(n.in_type(i)) : Stays(type) && !(type == TW_RESOURCE && Unopened(n, i));
-    if (stays) Join(n.inputs()[size_t(i)].node, &n);
+    if (stays) Join(real(n.inputs()[size_t(i)]).node, &n);
   }
 }
 
-void TaskPlacement::JoinLevels(const Node& n) {
-  int32_t level = 0;
-  auto take = [&](const Node* from) {
-    level = std::max(level, level_[size_t(from->id())]);
-    if (level_[size_t(from->id())] > 0) Join(from, &n);
-  };
-  for (const Edge& e : n.inputs()) take(e.node);
-  for (const Node* c : n.controls()) take(c);
-  level_[size_t(n.id())] = std::max(level + Deeper(n), 0);
+void TaskPlacement::JoinLoop(const Node& n) {
+  for (const Edge& e : n.inputs()) {
+    if (ComesOnce(*e.node) || FlowOf(n) == Flow::kExit) Join(e.node, &n);
+  }
+}
+
+// The group of what the first node of a group in a loop or branch reads; -1: it is in none. It comes before that group.
+int32_t TaskPlacement::Followed(int32_t group) const {
+  const Node& n = *graph_->node(group);
+  if (n.n_out() == 0 ? flow_.FrameOf(n) == 0 : !flow_.MayBeDead({&n, 0})) return -1;
+  if (!n.inputs().empty()) return Find(n.inputs()[0].node->id());
+  return n.controls().empty() ? -1 : Find(n.controls()[0]->id());
 }
 
 void TaskPlacement::Choose() {
@@ -121,7 +117,10 @@ void TaskPlacement::Choose() {
     g.wrong = w.wrong;
     if (!g.wrong.ok()) continue;
     const bool open = w.spec.job.empty() && w.spec.task < 0;
-    auto task = open && w.settled >= 0 ? StatusOr<int32_t>(w.settled) : Pick(open ? wish_ : w.spec, n);
+    const int32_t followed = open && w.settled < 0 ? Followed(id) : -1;
+    auto task = open && w.settled >= 0 ? StatusOr<int32_t>(w.settled)
+                : followed >= 0        ? TaskOf(*graph_->node(followed))
+                                       : Pick(open ? wish_ : w.spec, n);
     if (task.ok() && w.settled >= 0 && *task != w.settled) {
       task = OfNode(n, FailedPrecondition(n.title(), ": asks for ", cluster_->tasks()[size_t(*task)].id.text(),
                                           ", but what it works on is on ", cluster_->tasks()[size_t(w.settled)].id.text(), " already"));
@@ -133,7 +132,7 @@ void TaskPlacement::Choose() {
 
 // The tasks that a node asks for are added to those of its group.
 void TaskPlacement::Wish(const Node& n, DeviceSpec* spec, const Node** asked, Status* wrong) const {
-  if (n.device().empty() || !wrong->ok()) return;
+  if (n.device().empty() || Follows(n) || !wrong->ok()) return;
   auto own = ParseDeviceSpec(n.device());
   if (!own.ok()) {
     *wrong = OfNode(n, Prefix(own.status(), n.title() + ":"));
@@ -148,7 +147,7 @@ void TaskPlacement::Wish(const Node& n, DeviceSpec* spec, const Node** asked, St
     *wrong =
         OfNode(n, InvalidArgument(n.title(), ": '", Shown(task.text()), "' contradicts '", Shown(spec->text()), "' of ", (*asked)->title(),
                                   ", with which it must share a task: they work on the same state, are colocated, or ",
-                                  "belong to one loop or branch"));
+                                  "belong to one variable of a loop"));
     return;
   }
   *spec = *std::move(both);

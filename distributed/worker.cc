@@ -1,10 +1,12 @@
 #include "distributed/worker.h"
 
-#include <set>
+#include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "distributed/piece.h"
+#include "distributed/stats_wire.h"
 #include "distributed/step_meeting.h"
 #include "framework/base/shown.h"
 #include "framework/session/session.h"
@@ -12,6 +14,8 @@
 namespace thalweg::distributed {
 namespace {
 
+constexpr int64_t kBeatEvery = 1'000'000'000;   // nanoseconds, while steps run
+constexpr int64_t kSilence = 10'000'000'000;    // one that says nothing for so long counts as lost
 constexpr int64_t kUnwatched = 30'000'000'000;  // nanoseconds after which a session that no client watches is closed
 
 Status NoSession(uint64_t id) {
@@ -28,6 +32,7 @@ struct Worker::Signature {
 // What a client has here. Its members but for `steps` and `aborted` are set by Open and Register, one at a time.
 struct Worker::ClientSession {
   uint64_t id = 0;
+  std::string owner;  // who opened it, as far as it is proven; nobody else may use it
   std::shared_ptr<Graph> graph;
   std::unique_ptr<Session> session;  // after the graph, before the signatures' end
   std::mutex register_mu;
@@ -45,8 +50,9 @@ struct Worker::StepRun {
   std::shared_ptr<StepMeeting> meeting;
   std::shared_ptr<Incoming> request;
   uint64_t step = 0;
-  int64_t deadline = 0;
+  int64_t begun = 0, deadline = 0;
   CancelToken cancel;
+  std::unique_ptr<StepStats> stats;  // NULL: nobody watches
   std::vector<Tensor> feeds, fetches;
 
   void Abort(const Status& why, bool consequence) {
@@ -95,6 +101,28 @@ uint64_t Worker::sessions() const {
   return sessions_.size();
 }
 
+void Worker::Look(uint64_t session, TaskStatus* to) const {
+  std::vector<std::shared_ptr<ClientSession>> all;
+  {
+    std::lock_guard lock(mu_);
+    for (const auto& [id, s] : sessions_) {
+      if (session == 0 || id == session) all.push_back(s);
+    }
+  }
+  const int64_t now = messenger_->clock().Now();
+  for (const auto& s : all) {
+    std::lock_guard lock(s->mu);
+    for (const auto& [step, run] : s->steps) {
+      RunStatus& r = to->runs.emplace_back();
+      r.session = s->id;
+      r.step = step;
+      r.age = now - run->begun;
+      run->meeting->Look(&r);
+    }
+  }
+  to->received = traffic_.All();
+}
+
 void Worker::Job(std::function<void()> f) {
   runtime_->pool().Blocking([job = std::make_shared<OpenJob>(this), f = std::move(f)]() mutable {
     f();
@@ -122,15 +150,27 @@ std::shared_ptr<Worker::ClientSession> Worker::Find(uint64_t id) const {
   return it == sessions_.end() ? nullptr : it->second;
 }
 
+Status Worker::CheckOwner(uint64_t session, const Incoming& request) const {
+  const auto found = Find(session);
+  if (!found || found->owner == request.peer()) return Status();
+  return Error(absl::StatusCode::kPermissionDenied, "session ", session, " is not one of ", Shown(request.peer()), "'s");
+}
+
 void Worker::Serve(const RequestHead& head, std::shared_ptr<Incoming> request) {
   Status bad;
-  auto take = [&bad](auto message) {
+  auto take = [&](auto message) {
+    if (message.ok()) {
+      if constexpr (!std::is_same_v<decltype(message), StatusOr<OpenRequest>>) {
+        if (Status s = CheckOwner(message->session, *request); !s.ok()) message = s;
+      }
+    }
     if (!message.ok()) bad = message.status();
     return message;
   };
   switch (head.method) {
     case Method::kOpen:
-      if (auto m = take(OpenRequest::Get(head.fields)); m.ok()) Later(request, [this, m = *m] { return Open(m); });
+      if (auto m = take(OpenRequest::Get(head.fields)); m.ok())
+        Later(request, [this, m = *m, owner = request->peer()] { return Open(m, owner); });
       break;
     case Method::kWatch:
       if (auto m = take(SessionRequest::Get(head.fields)); m.ok()) Watch(m->session, request);
@@ -141,7 +181,8 @@ void Worker::Serve(const RequestHead& head, std::shared_ptr<Incoming> request) {
       }
       break;
     case Method::kRun:
-      if (auto m = take(RunRequest::Get(head.fields)); m.ok()) Run(*m, request);
+    case Method::kWatchedRun:
+      if (auto m = take(RunRequest::Get(head.fields)); m.ok()) Run(*m, head.method == Method::kWatchedRun, request);
       break;
     case Method::kAbort:
       if (auto m = take(AbortRequest::Get(head.fields)); m.ok()) {
@@ -169,7 +210,7 @@ void Worker::Serve(const RequestHead& head, std::shared_ptr<Incoming> request) {
 
 // ---- Sessions ----
 
-Worker::Answer Worker::Open(const OpenRequest& m) {
+Worker::Answer Worker::Open(const OpenRequest& m, const std::string& owner) {
   SessionOptions options;
   for (const std::string& text : m.options) {
     const size_t at = text.find('=');
@@ -180,6 +221,7 @@ Worker::Answer Worker::Open(const OpenRequest& m) {
   options.allow_files = options_.allow_files;
   auto session = std::make_shared<ClientSession>();
   session->id = m.session;
+  session->owner = owner;
   session->graph = std::make_shared<Graph>(runtime_);
   ASSIGN_OR_RETURN(session->session, Session::Create(session->graph, options));
   {
@@ -265,6 +307,12 @@ Worker::Answer Worker::Register(uint64_t id, std::string_view body) {
     if (!node) return NotFound("there is no target '", Shown(name), "'");
     spec.targets.push_back(node);
   }
+  for (const std::string& name : piece.over) {
+    const Node* node = graph.Find(name);
+    if (!node) return NotFound("there is no node '", Shown(name), "', which is said to be over");
+    spec.over.push_back(node);
+  }
+  std::sort(spec.over.begin(), spec.over.end(), [](const Node* a, const Node* b) { return a->id() < b->id(); });
   auto sources = std::make_shared<Sources>();
   for (const PieceSource& s : piece.sources) sources->emplace(s.key, Destination{s.address, s.title, s.incarnation});
   auto signature = std::make_shared<Signature>();
@@ -285,14 +333,17 @@ Worker::Answer Worker::Register(uint64_t id, std::string_view body) {
 
 // ---- Steps ----
 
-void Worker::Run(const RunRequest& m, std::shared_ptr<Incoming> request) {
+void Worker::Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> request) {
   auto run = std::make_shared<StepRun>();
   run->session = Find(m.session);
   if (!run->session) return request->Fail({NoSession(m.session), false});
   run->request = request;
   run->step = m.step;
+  if (watched) run->stats = std::make_unique<StepStats>();
   Clock& clock = messenger_->clock();
-  run->deadline = m.time_left ? clock.Now() + m.time_left : 0;
+  run->begun = clock.Now();
+  run->deadline = m.time_left ? run->begun + m.time_left : 0;
+  traffic_.Received("clients", request->body().size());
   mailbox_->Forget(m.session, m.oldest);
   Outcome refused;
   {
@@ -310,15 +361,19 @@ void Worker::Run(const RunRequest& m, std::shared_ptr<Incoming> request) {
       refused = {AlreadyExists("step ", m.step, " was begun already"), false};
     } else {
       run->signature = signature->second;
-      run->meeting = std::make_shared<StepMeeting>(m.session, m.step, run->signature->sources, run->deadline, mailbox_, messenger_);
+      run->meeting =
+          std::make_shared<StepMeeting>(m.session, m.step, run->signature->sources, run->deadline, mailbox_, messenger_, &traffic_);
       s.steps.emplace(m.step, run);
     }
   }
   if (!refused.status.ok()) return request->Fail(refused);
+  bool beat;
   {
     std::lock_guard lock(mu_);
     ++steps_;
+    beat = !std::exchange(beating_, true);
   }
+  if (beat) clock.At(clock.Now() + kBeatEvery, [this] { Beat(); });
   request->WhenGone([weak = std::weak_ptr(run)] {
     if (auto r = weak.lock()) r->Abort(Error(absl::StatusCode::kCancelled, "the client waits no longer for the step"), true);
   });
@@ -338,6 +393,7 @@ void Worker::Go(const std::shared_ptr<StepRun>& run) {
     RunOptions options;
     options.cancel = &run->cancel;
     options.rendezvous = run->meeting.get();
+    options.stats = run->stats.get();
     if (run->deadline) options.deadline_ns = std::max<int64_t>(run->deadline - messenger_->clock().Now(), 1);
     run->signature->callable->Start(run->feeds.data(), options, run->fetches.data(),
                                     [this, run, job = std::make_shared<OpenJob>(this)](Status s) { End(run, std::move(s)); });
@@ -347,9 +403,14 @@ void Worker::Go(const std::shared_ptr<StepRun>& run) {
 }
 
 void Worker::End(const std::shared_ptr<StepRun>& run, Status s) {
-  WireWriter body;
+  WireWriter body, fields;
   try {
     if (s.ok()) s = PutTensors(run->fetches.data(), run->fetches.size(), &body);
+    if (s.ok() && run->stats) {
+      const std::string stats = PutStats(*run->stats);
+      fields.Number(uint64_t(stats.size()));
+      body.Raw(stats.data(), stats.size());
+    }
   } catch (...) {
     s = Thrown();
   }
@@ -359,9 +420,59 @@ void Worker::End(const std::shared_ptr<StepRun>& run, Status s) {
     std::lock_guard lock(run->session->mu);
     run->session->steps.erase(run->step);
   }
-  if (s.ok()) return run->request->Answer(PutAnswer(WireWriter()), Payload::Of(body.Take()));
+  if (s.ok()) return run->request->Answer(PutAnswer(fields), Payload::Of(body.Take()));
   run->meeting->Abort(s, false);
   run->request->Fail(run->meeting->Ended(s));
+}
+
+// ---- Signs of life ----
+
+std::vector<std::shared_ptr<Worker::StepRun>> Worker::AllRuns() const {
+  std::vector<std::shared_ptr<ClientSession>> all;
+  {
+    std::lock_guard lock(mu_);
+    for (const auto& [id, s] : sessions_) all.push_back(s);
+  }
+  std::vector<std::shared_ptr<StepRun>> runs;
+  for (const auto& s : all) {
+    std::lock_guard lock(s->mu);
+    for (const auto& [step, run] : s->steps) runs.push_back(run);
+  }
+  return runs;
+}
+
+// Who is waited for and has gone silent would be waited for for ever: nobody else may notice, for the client has connections of its own.
+void Worker::Beat() {
+  const std::vector<std::shared_ptr<StepRun>> runs = AllRuns();
+  Clock& clock = messenger_->clock();
+  std::map<std::string, Destination> late;
+  for (const auto& run : runs) run->meeting->AddLate(clock.Now() - kBeatEvery, &late);
+  {
+    std::lock_guard lock(mu_);
+    beating_ = !runs.empty() && !closing_;
+    if (!beating_) return;
+    for (auto it = late.begin(); it != late.end();) it = asked_.insert(it->first).second ? std::next(it) : late.erase(it);
+  }
+  for (auto& entry : late) {
+    Call call;
+    call.to = entry.second;
+    call.deadline = clock.Now() + kSilence;
+    call.done = [this, title = entry.first](const Reply& reply) { AnswerOfBeat(title, reply.outcome.status); };
+    messenger_->Start(std::move(call));
+  }
+  clock.At(clock.Now() + kBeatEvery, [this] { Beat(); });
+}
+
+void Worker::AnswerOfBeat(const std::string& title, const Status& s) {
+  {
+    std::lock_guard lock(mu_);
+    asked_.erase(title);
+    if (closing_ || s.ok()) return;
+  }
+  const bool silent = s.code() == absl::StatusCode::kDeadlineExceeded;
+  const Status why =
+      silent ? Error(absl::StatusCode::kUnavailable, Message(s), " (", kSilence / 1'000'000'000, " s): it counts as lost") : s;
+  for (const auto& run : AllRuns()) run->meeting->PeerLost(title, why);
 }
 
 void Worker::Abort(const AbortRequest& m) {

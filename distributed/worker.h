@@ -7,10 +7,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "distributed/mailbox.h"
 #include "distributed/messenger.h"
+#include "distributed/task_status.h"
 #include "framework/runtime/runtime.h"
 #include "framework/session/options.h"
 
@@ -32,6 +35,8 @@ class Worker {
   void Close();
   uint64_t steps() const;     // that were begun
   uint64_t sessions() const;  // that are open
+  // Steps that run, of one session, or, with 0, of all; what came from whom.
+  void Look(uint64_t session, TaskStatus* to) const;
 
  private:
   struct OpenJob;
@@ -43,22 +48,30 @@ class Worker {
   void Later(std::shared_ptr<Incoming> request, std::function<Answer()> f);
   void Job(std::function<void()> f);
   std::shared_ptr<ClientSession> Find(uint64_t id) const;
-  Answer Open(const OpenRequest& m);
+  Answer Open(const OpenRequest& m, const std::string& owner);
+  // PERMISSION_DENIED where somebody else opened the session.
+  Status CheckOwner(uint64_t session, const Incoming& request) const;
   Answer Register(uint64_t id, std::string_view piece);
   void Watch(uint64_t id, std::shared_ptr<Incoming> request);
-  void Run(const RunRequest& m, std::shared_ptr<Incoming> request);
+  void Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> request);
   void Go(const std::shared_ptr<StepRun>& run);
   void End(const std::shared_ptr<StepRun>& run, Status s);
   void Abort(const AbortRequest& m);
   void CloseSession(uint64_t id, const Status& why);
+  // Signs of life of those whose values steps here wait for.
+  std::vector<std::shared_ptr<StepRun>> AllRuns() const;
+  void Beat();
+  void AnswerOfBeat(const std::string& title, const Status& s);
 
   const std::shared_ptr<Runtime> runtime_;
   const WorkerOptions options_;
   Mailbox* const mailbox_;
   Messenger* const messenger_;
+  Traffic traffic_;
   mutable std::mutex mu_;
   std::condition_variable idle_;
-  bool closing_ = false;
+  bool closing_ = false, beating_ = false;
+  std::set<std::string> asked_;  // peers that a sign of life is asked of
   uint64_t jobs_ = 0, steps_ = 0, handles_ = 0;
   std::map<uint64_t, std::shared_ptr<ClientSession>> sessions_;
 };

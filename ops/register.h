@@ -39,6 +39,7 @@ void register_accumulator(tw::Plugin& p);
 void register_barrier(tw::Plugin& p);
 void register_mutex(tw::Plugin& p);
 void register_staging(tw::Plugin& p);
+void register_map_staging(tw::Plugin& p);
 void register_queue(tw::Plugin& p);
 void register_stack(tw::Plugin& p);
 void register_tensor_array(tw::Plugin& p);

@@ -38,6 +38,7 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_barrier(p);
   register_mutex(p);
   register_staging(p);
+  register_map_staging(p);
   register_queue(p);
   register_stack(p);
   register_tensor_array(p);

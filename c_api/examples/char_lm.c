@@ -29,7 +29,7 @@ enum {
 };
 
 typedef struct options {
-  const char *data, *out;
+  const char *data, *out, *device;
   int steps, cells, length, threads, quiet;
   int64_t seed;
 } options;
@@ -374,7 +374,8 @@ static void write_text(tw_session* session, const model* m, const options* o, co
 /* ---- The command line ---- */
 
 static const char kHelp[] =
-    "usage: char_lm [--data FILE] [--out FOLDER] [--steps N] [--cells N] [--length N] [--seed N] [--threads N] [--quiet]\n"
+    "usage: char_lm [--data FILE] [--out FOLDER] [--steps N] [--cells N] [--length N] [--seed N] [--threads N]\n"
+    "               [--device NAME] [--quiet]\n"
     "An LSTM learns which character comes next, and writes.\n"
     "  --data FILE    a text; tools/setup --print-data says where kjv.txt is (default: kjv.txt)\n"
     "  --out FOLDER   for checkpoints, curve.csv, perplexity.svg, text.txt (default: char_lm); a run that finds\n"
@@ -384,6 +385,7 @@ static const char kHelp[] =
     "  --length N     characters to write at the end (default: 500)\n"
     "  --seed N       another seed, other weights; the same seed, the same bits (default: 1)\n"
     "  --threads N    0: as many as there are processors (default)\n"
+    "  --device NAME  where to train, such as OPENCL:0; what has no kernel there runs elsewhere (default: anywhere)\n"
     "  --quiet        only the last line\n"
     "Exit status: 0 trained and written, 1 something failed, 2 wrong arguments.\n";
 
@@ -423,6 +425,8 @@ static options parse(int argc, char** argv) {
       o.seed = number(name, value, 0, 1000000);
     else if (strcmp(name, "--threads") == 0 && value)
       o.threads = number(name, value, 0, 1024);
+    else if (strcmp(name, "--device") == 0 && value)
+      o.device = value;
     else {
       fprintf(stderr, "char_lm: unknown argument '%s', or its value is missing; see char_lm --help\n", name);
       exit(2);
@@ -440,11 +444,12 @@ int main(int argc, char** argv) {
   model m = {0};
   build_model(&m, &o, t.n_letters);
 
-  char threads[32];
+  char threads[32], device[128];
   snprintf(threads, sizeof threads, "threads=%d", o.threads);
-  const char* session_options[] = {threads};
+  snprintf(device, sizeof device, "device=%s", o.device ? o.device : "");
+  const char* session_options[] = {threads, device, "fallback=allow"};
   tw_session* session;
-  check(tw_session_create(m.graph, session_options, 1, &session));
+  check(tw_session_create(m.graph, session_options, o.device ? 3 : 1, &session));
   const tw_signature start = {.size = sizeof start, .targets = &m.init, .n_targets = 1};
   check(tw_session_run(session, &start, NULL, NULL, NULL));
 

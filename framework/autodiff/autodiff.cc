@@ -111,7 +111,7 @@ class GradBuilder final : public tw_builder {
 
 class Differentiator {
  public:
-  Differentiator(Graph* g, std::string scope, bool recompute) : graph_(g), scope_(std::move(scope)), recompute_(recompute) {}
+  Differentiator(Graph* g, std::string scope, const Keeping& keeping) : graph_(g), scope_(std::move(scope)), keeping_(keeping) {}
 
   // REQUIRES: ys, xs and stop are the forms of values.
   Status Run(const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs, const std::vector<Edge>& stop,
@@ -328,7 +328,7 @@ class Differentiator {
 
   NodeGradient GradientOf(const Node* n) {
     NodeGradient g;
-    g.recompute = recompute_;
+    g.keeping = keeping_;
     g.has_dy = [this, n](int32_t o) { return Has({n, o}); };
     g.dy = [this, n](int32_t o) -> StatusOr<Edge> {
       if (!Has({n, o})) return AddRole(graph_, "zeros_like", {{n, o}}, {}, StrCat(scope_, n->name(), "/"));
@@ -383,7 +383,7 @@ class Differentiator {
 
   Graph* graph_;
   std::string scope_;
-  const bool recompute_;
+  const Keeping keeping_;
   std::map<Edge, Arriving, EdgeLess> arriving_;
   std::set<Edge, EdgeLess> useful_, stop_;
   std::map<Edge, Status, EdgeLess> blocked_;  // values whose gradient passed through what cannot be differentiated, and why it cannot
@@ -540,7 +540,7 @@ StatusOr<Edge> Densify(Graph* g, const Gradient& grad, Edge like, const std::str
 }
 
 Status AddGradients(Graph* graph, const std::vector<Edge>& ys, const std::vector<Edge>& dys, const std::vector<Edge>& xs,
-                    std::vector<Gradient>* out, const std::vector<Edge>& stop, bool recompute) {
+                    std::vector<Gradient>* out, const std::vector<Edge>& stop, const Keeping& keeping) {
   out->clear();
   if (!dys.empty() && dys.size() != ys.size()) return InvalidArgument(ys.size(), " values but ", dys.size(), " gradients for them");
   for (const auto& list : {ys, xs}) {
@@ -558,7 +558,7 @@ Status AddGradients(Graph* graph, const std::vector<Edge>& ys, const std::vector
     return values;
   };
   std::string scope = graph->UniqueName("gradients") + "/";
-  return Differentiator(graph, scope, recompute).Run(forms(ys), dys, forms(xs), forms(stop), out);
+  return Differentiator(graph, scope, keeping).Run(forms(ys), dys, forms(xs), forms(stop), out);
 }
 
 }  // namespace thalweg

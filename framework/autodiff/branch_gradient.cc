@@ -40,7 +40,7 @@ class BranchGradient {
       Mask has_dy, wants_dx;
       for (int32_t o = 0; o < c_.node().n_out(); ++o) has_dy.push_back(c_.HasDy(o) && HasOwnGradient(f->result_type(size_t(o))));
       for (int32_t i = 0; i < n_args; ++i) wants_dx.push_back(c_.gradient().wants_dx(first + i));
-      ASSIGN_OR_RETURN(Differentiated d, Differentiated::Make(std::move(f), has_dy, wants_dx, c_.gradient().recompute));
+      ASSIGN_OR_RETURN(Differentiated d, Differentiated::Make(std::move(f), has_dy, wants_dx, c_.gradient().keeping));
       captures.insert(captures.end(), d.captures().begin(), d.captures().end());
       for (int32_t i = 0; i < n_args; ++i) has_dx[size_t(i)] |= bool(d.dxs()[size_t(i)]);
       all.push_back(std::move(d));

@@ -7,9 +7,20 @@
 #include "framework/base/shown.h"
 #include "framework/graph/builder.h"
 #include "framework/graph/function_shapes.h"
+#include "framework/runtime/device.h"
 #include "framework/runtime/runtime.h"
 
 namespace thalweg {
+
+// A node beside one that calls functions is of its task, but runs where it can: the device is for what the functions do.
+static std::string DeviceBeside(const OpSchema& op, const Node& like) {
+  if (like.device().empty() || CallsFunctions(op) || !CallsFunctions(like.op())) return like.device();
+  auto spec = ParseDeviceSpec(like.device());
+  if (!spec.ok()) return like.device();
+  spec->kind.clear();
+  spec->index = -1;
+  return spec->text();
+}
 
 StatusOr<const Node*> AddNodeLike(Graph* g, const OpSchema& op, const std::string& name, std::vector<Edge> in,
                                   std::map<std::string, AttrValue> attrs, const Node& like) {
@@ -18,7 +29,7 @@ StatusOr<const Node*> AddNodeLike(Graph* g, const OpSchema& op, const std::strin
   spec.name = g->UniqueName(name);
   spec.inputs = std::move(in);
   spec.attrs = std::move(attrs);
-  spec.device = like.device();
+  spec.device = DeviceBeside(op, like);
   spec.place = like.place();
   return g->AddNode(std::move(spec));
 }
@@ -114,6 +125,7 @@ StatusOr<const Node*> CallGradient::Extended(std::vector<Edge> more_inputs, std:
   }
   spec.attrs.merge(changed);
   spec.extra_attrs = node_->extra_attrs();
+  std::erase_if(spec.extra_attrs, [](const auto& attr) { return !attr.first.starts_with('_'); });  // they tell of the old functions
   spec.device = node_->device();
   spec.colocate_with = node_->colocate_with();
   spec.place = node_->place();

@@ -45,7 +45,8 @@ thread_local std::vector<const Function*> UnderWay::all_;
 
 }  // namespace
 
-StatusOr<Differentiated> Differentiated::Make(std::shared_ptr<const Function> f, const Mask& has_dy, const Mask& wants_dx, bool recompute) {
+StatusOr<Differentiated> Differentiated::Make(std::shared_ptr<const Function> f, const Mask& has_dy, const Mask& wants_dx,
+                                              const Keeping& keeping) {
   const UnderWay entered(f.get());
   if (entered.again()) {
     return Unimplemented("function '", Shown(f->name()),
@@ -53,11 +54,11 @@ StatusOr<Differentiated> Differentiated::Make(std::shared_ptr<const Function> f,
                          "recursion as a loop (While)");
   }
   Differentiated d(std::move(f));
-  RETURN_IF_ERROR(d.Build(has_dy, wants_dx, recompute));
+  RETURN_IF_ERROR(d.Build(has_dy, wants_dx, keeping));
   return d;
 }
 
-Status Differentiated::Build(const Mask& has_dy, const Mask& wants_dx, bool recompute) {
+Status Differentiated::Build(const Mask& has_dy, const Mask& wants_dx, const Keeping& keeping) {
   Copied copied;
   RETURN_IF_ERROR(CopyNodes(f_->body(), graph_.get(), &copied));
   for (const Edge& e : f_->args()) args_.push_back(copied.Find(e));
@@ -80,12 +81,12 @@ Status Differentiated::Build(const Mask& has_dy, const Mask& wants_dx, bool reco
   }
   dxs_.resize(args_.size());
   std::vector<Gradient> gradients;
-  RETURN_IF_ERROR(AddGradients(graph_.get(), ys, dys, xs, &gradients, {}, recompute));
+  RETURN_IF_ERROR(AddGradients(graph_.get(), ys, dys, xs, &gradients, {}, keeping));
   for (size_t k = 0; k < of.size(); ++k) {
     if (!gradients[k].values) continue;
     ASSIGN_OR_RETURN(dxs_[of[k]], Densify(graph_.get(), gradients[k], xs[k], ""));
   }
-  Split(Forward(n_forward, recompute));
+  Split(Forward(n_forward, keeping.recompute));
   return Status();
 }
 

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "framework/autodiff/autodiff.h"
 #include "framework/base/status.h"
 #include "framework/graph/copy_nodes.h"
 #include "framework/graph/function.h"
@@ -16,9 +17,9 @@ using Mask = std::vector<uint8_t>;
 class Differentiated {
  public:
   // has_dy: per result, whether something arrives there.   wants_dx: per argument, whether somebody asks for its gradient.
-  // recompute: the backward part computes again what it can, instead of capturing it.   f: stays alive as long as this.
+  // keeping: of recompute, the backward part computes again what it can instead of capturing it.   f: stays alive as long as this.
   // Errors: UNIMPLEMENTED for a function that calls itself; those of AddGradients in its body.
-  static StatusOr<Differentiated> Make(std::shared_ptr<const Function> f, const Mask& has_dy, const Mask& wants_dx, bool recompute);
+  static StatusOr<Differentiated> Make(std::shared_ptr<const Function> f, const Mask& has_dy, const Mask& wants_dx, const Keeping& keeping);
 
   const Function& function() const { return *f_; }
   Graph& graph() const { return *graph_; }
@@ -36,7 +37,7 @@ class Differentiated {
 
  private:
   explicit Differentiated(std::shared_ptr<const Function> f) : f_(std::move(f)), graph_(Graph::Body(f_->body())) {}
-  Status Build(const Mask& has_dy, const Mask& wants_dx, bool recompute);
+  Status Build(const Mask& has_dy, const Mask& wants_dx, const Keeping& keeping);
   std::unordered_set<const Node*> Forward(int32_t n_forward, bool recompute) const;
   void Split(const std::unordered_set<const Node*>& forward);
   void Capture(const Edge& e, const std::unordered_set<const Node*>& forward);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "framework/autodiff/autodiff.h"
 #include "framework/base/status.h"
 #include "framework/graph/graph.h"
 
@@ -18,7 +19,7 @@ struct NodeGradient {
   std::function<StatusOr<Edge>(int32_t o)> dy;     // the sum, dense; zeros where nothing arrives
   std::function<bool(int32_t i)> wants_dx;         // somebody asks for the input's gradient
   std::function<void(int32_t i, Edge values)> dx;  // may be called for inputs that want none
-  bool recompute = false;                          // see AddGradients
+  Keeping keeping;
 };
 
 // REQUIRES: CallsFunctions(node.op()). Errors: NOT_FOUND for a function that the graph has not; those of AddGradients in its body.

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "framework/autodiff/for_form.h"
 #include "framework/autodiff/form_builder.h"
 #include "framework/base/shown.h"
 #include "framework/graph/flow.h"
@@ -72,9 +73,33 @@ std::vector<uint8_t> Following(const Graph& graph, const std::vector<Edge>& xs) 
   return follows;
 }
 
+bool HasFor(const Graph& graph) {
+  for (int32_t id = 0, n = graph.size(); id < n; ++id) {
+    if (graph.node(id)->op().role == "for") return true;
+  }
+  return false;
+}
+
+// Every For on the way from an x to a y gets its While.
+Status AddForForms(Graph* graph, const std::vector<Edge>& ys, const std::vector<Edge>& xs) {
+  const std::vector<uint8_t> depends = Following(*graph, xs);
+  std::unordered_set<const Node*> seen;
+  std::vector<const Node*> todo;
+  for (const Edge& y : ys) todo.push_back(FormOf(*graph, y).node);
+  while (!todo.empty()) {
+    const Node* n = todo.back();
+    todo.pop_back();
+    if (size_t(n->id()) < depends.size() && (!depends[size_t(n->id())] || !seen.insert(n).second)) continue;
+    if (n->op().role == "for" && !graph->ReplacedBy({n, 0})) RETURN_IF_ERROR(FormFor(graph, *n));
+    for (const Edge& e : n->inputs()) todo.push_back(FormOf(*graph, e).node);
+  }
+  return Status();
+}
+
 }  // namespace
 
 Status AddFunctionalForms(Graph* graph, const std::vector<Edge>& ys, const std::vector<Edge>& xs) {
+  if (HasFor(*graph)) RETURN_IF_ERROR(AddForForms(graph, ys, xs));
   if (!HasFlow(*graph)) return Status();
   const std::vector<uint8_t> depends = Following(*graph, xs);
   // Nothing is asked of branches and loops that the gradient does not pass.

@@ -5,6 +5,9 @@
 
 #include "framework/autodiff/call_gradient.h"
 #include "framework/autodiff/differentiated.h"
+#include "framework/autodiff/loop_count.h"
+#include "framework/base/checked.h"
+#include "framework/base/dtype.h"
 #include "framework/graph/builder.h"
 #include "framework/runtime/runtime.h"
 
@@ -34,16 +37,7 @@ class LoopGradient {
     if (std::find(loop.varies.begin(), loop.varies.end(), 1) == loop.varies.end()) return Status();
     Mask has_dy = loop.varies;
     for (size_t o = 0; o < n; ++o) has_dy[o] = has_dy[o] && HasOwnGradient(loop.body->result_type(o));
-    ASSIGN_OR_RETURN(const Differentiated d, Differentiated::Make(loop.body, has_dy, loop.varies, c_.gradient().recompute));
-    loop.stored = d.captures();
-    for (const Edge& e : d.used_args()) {
-      const size_t i = size_t(std::find(d.args().begin(), d.args().end(), e) - d.args().begin());
-      if (Unchanged(*loop.body, i)) {
-        loop.unchanged.push_back(i);
-      } else {
-        loop.stored.push_back(e);
-      }
-    }
+    ASSIGN_OR_RETURN(const Differentiated d, Differentiate(has_dy, &loop));
     ASSIGN_OR_RETURN(const Node* forward, ForwardLoop(loop, d));
     return BackwardLoop(loop, d, *forward);
   }
@@ -56,6 +50,55 @@ class LoopGradient {
     std::vector<Edge> stored;       // of the body: pushed onto a list each
     std::vector<size_t> unchanged;  // arguments that the gradient reads, the same in every iteration
   };
+
+  // The body, with what the loop stores, as far as the budget for that allows.
+  StatusOr<Differentiated> Differentiate(const Mask& has_dy, Loop* loop) const {
+    const Keeping& keeping = c_.gradient().keeping;
+    if (!keeping.budget || keeping.recompute) {
+      ASSIGN_OR_RETURN(Differentiated d, Differentiated::Make(loop->body, has_dy, loop->varies, keeping));
+      Store(d, loop);
+      return d;
+    }
+    const int64_t iterations = CountIterations(c_.node(), *loop->cond, *loop->body);
+    uint64_t inside = iterations > 0 ? *keeping.budget / uint64_t(iterations) : 0;
+    ASSIGN_OR_RETURN(Differentiated d, Differentiated::Make(loop->body, has_dy, loop->varies, {false, &inside}));
+    Store(d, loop);
+    uint64_t bytes = 0;
+    if (BytesStored(*loop, iterations, &bytes) && bytes <= *keeping.budget) {
+      *keeping.budget -= bytes;
+      return d;
+    }
+    ASSIGN_OR_RETURN(d, Differentiated::Make(loop->body, has_dy, loop->varies, {true, nullptr}));
+    Store(d, loop);
+    return d;
+  }
+
+  void Store(const Differentiated& d, Loop* loop) const {
+    loop->stored = d.captures();
+    loop->unchanged.clear();
+    for (const Edge& e : d.used_args()) {
+      const size_t i = size_t(std::find(d.args().begin(), d.args().end(), e) - d.args().begin());
+      if (Unchanged(*loop->body, i)) {
+        loop->unchanged.push_back(i);
+      } else {
+        loop->stored.push_back(e);
+      }
+    }
+  }
+
+  // What the lists hold in the end; false: it is not known. iterations -1: nor are they.
+  static bool BytesStored(const Loop& loop, int64_t iterations, uint64_t* bytes) {
+    for (const Edge& e : loop.stored) {
+      const Shape& shape = e.node->shape(e.port);
+      const DTypeInfo* info = FindDType(TypeOf(e));
+      if (iterations < 0 || !shape.known() || !info || !info->plain) return false;
+      const auto each = CountBytes(shape.dims().data(), shape.rank(), TypeOf(e));
+      int64_t all = 0;
+      if (!each.ok() || !CheckedMul(*each, iterations, &all) || uint64_t(all) > UINT64_MAX - *bytes) return false;
+      *bytes += uint64_t(all);
+    }
+    return true;
+  }
 
   bool Unchanged(const Function& body, size_t i) const { return body.results()[i] == body.args()[i]; }
 

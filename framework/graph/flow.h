@@ -12,6 +12,9 @@ namespace thalweg {
 
 enum class Flow : uint8_t { kNone, kSwitch, kMerge, kEnter, kExit, kNextIteration, kLoopCond, kControlTrigger };
 
+// An attribute of nodes of role `recv`: what comes from the other process may be dead, so a plan with such a node has control flow.
+inline constexpr const char* kMayBeDead = "_may_be_dead";
+
 inline Flow FlowOf(const OpSchema& op) {
   if (op.role.empty()) return Flow::kNone;
   static constexpr std::string_view kRoles[] = {"", "switch", "merge", "enter", "exit", "next_iteration", "loop_cond", "control_trigger"};

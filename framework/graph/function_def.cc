@@ -13,6 +13,7 @@
 #include "framework/graph/function_signature.h"
 #include "framework/graph/graph_def.h"
 #include "framework/graph/graph_def_fields.h"
+#include "framework/graph/node_links.h"
 #include "framework/io/wire.h"
 #include "framework/registry/registry.h"
 #include "framework/runtime/runtime.h"
@@ -89,11 +90,12 @@ class Exporter {
   }
 
   Status AddNodes() {
+    const NodeLinks links(f_.body());
     for (int32_t id = 0, n = f_.body().size(); id < n; ++id) {
       const Node& node = *f_.body().node(id);
       if (args_.count(&node)) continue;
       stateful_ = stateful_ || node.op().stateful;
-      ASSIGN_OR_RETURN(const std::string message, NodeMessage(node, [this](const Edge& e) { return TextOf(e); }, false));
+      ASSIGN_OR_RETURN(const std::string message, NodeMessage(node, links, [this](const Edge& e) { return TextOf(e); }, false));
       PutBytesField(kNodeDef, message, &nodes_);
     }
     return Status();

@@ -49,6 +49,8 @@ class Asker {
     if (role == "while") {
       RETURN_IF_ERROR(Ask("cond", 0, false));
       RETURN_IF_ERROR(Ask("body", 0, true));
+    } else if (role == "for") {
+      RETURN_IF_ERROR(Ask("body", 2, true));
     } else if (role == "if") {
       RETURN_IF_ERROR(Ask("then_branch", 1, true));
       RETURN_IF_ERROR(Ask("else_branch", 1, true));
@@ -75,8 +77,11 @@ class Asker {
       RETURN_IF_ERROR(CheckTypes(**f, node_, first, false, (*f)->args(), "argument"));
       if (!gives) continue;
       RETURN_IF_ERROR(CheckTypes(**f, node_, 0, true, (*f)->results(), "result"));
-      // A loop ends with values that were arguments of `cond`, and the body's have the same shapes.
-      Take(ShapesOf(CallRole(node_.op()) == "while" ? (*f)->args() : (*f)->results()));
+      // A loop ends with values that were, or could be, arguments of its body; that of a For has its number before them.
+      const std::string_view role = CallRole(node_.op());
+      std::vector<Shape> shapes = ShapesOf(role == "while" || role == "for" ? (*f)->args() : (*f)->results());
+      if (role == "for") shapes.erase(shapes.begin());
+      Take(std::move(shapes));
     }
     return Status();
   }
@@ -103,7 +108,7 @@ std::string_view CallRole(const OpSchema& op) {
 
 bool CallsFunctions(const OpSchema& op) {
   const std::string_view role = CallRole(op);
-  return role == "if" || role == "case" || role == "while" || role == "call";
+  return role == "if" || role == "case" || role == "while" || role == "for" || role == "call";
 }
 
 Status AskFunctions(FunctionLibrary* library, const Node& node, std::vector<Shape>* shapes) { return Asker(library, node).Run(shapes); }

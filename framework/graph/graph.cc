@@ -419,6 +419,10 @@ Status Graph::Adopt(Graph* from, const GraphExtras& extras) {
     nodes_.push_back(std::move(n));
     if (!first) by_name_.FindOrAdd(nodes_.back()->name_, nodes_.back()->id_, NameOf{nodes_});
   }
+  extended_.merge(from->extended_);
+  replaced_.merge(from->replaced_);
+  if (!extended_.empty()) has_extended_.store(true, std::memory_order_release);
+  if (!replaced_.empty()) has_replaced_.store(true, std::memory_order_release);
   if (first) std::swap(by_name_, from->by_name_);
   from->by_name_.Clear();
   from->nodes_.clear();

@@ -42,10 +42,11 @@ bool SplitBodyInput(std::string_view text, std::string_view* name, std::string_v
 // the node is written as the op that it is.
 std::pair<int32_t, int32_t> OutputsOf(const Node& node, std::string_view argument, const CallOutputs* call);
 
+class NodeLinks;  // node_links.h
 // How an input of a NodeDef is written.
 using InputText = std::function<std::string(const Edge&)>;
-// A node as a serialised NodeDef. as_written: what calls a function by having its name as its op goes on doing so.
-StatusOr<std::string> NodeMessage(const Node& node, const InputText& text_of, bool as_written);
+// A node as a serialised NodeDef. links: of its graph. as_written: what calls a function by having its name as its op goes on doing so.
+StatusOr<std::string> NodeMessage(const Node& node, const NodeLinks& links, const InputText& text_of, bool as_written);
 
 // Adds the nodes of a serialised GraphDef, checked as AddNode checks them: all, or none. They may stand in any order; those that do not
 // wait for a later one keep their order. Attributes with a leading underscore, the library and fields that we do not know are kept byte

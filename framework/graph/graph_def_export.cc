@@ -4,6 +4,7 @@
 #include "framework/graph/function.h"
 #include "framework/graph/graph_def.h"
 #include "framework/graph/graph_def_fields.h"
+#include "framework/graph/node_links.h"
 #include "framework/io/wire.h"
 
 namespace thalweg {
@@ -35,7 +36,7 @@ StatusOr<std::map<std::string, std::string>> Attributes(const Node& node, bool a
 
 }  // namespace
 
-StatusOr<std::string> NodeMessage(const Node& node, const InputText& text_of, bool as_written) {
+StatusOr<std::string> NodeMessage(const Node& node, const NodeLinks& links, const InputText& text_of, bool as_written) {
   std::string out, entry;
   const auto written = node.extra_attrs().find(kOpAsWritten);
   PutBytesField(kName, node.name(), &out);
@@ -46,7 +47,9 @@ StatusOr<std::string> NodeMessage(const Node& node, const InputText& text_of, bo
   }
   for (const Node* c : node.controls()) PutBytesField(kInput, StrCat("^", c->name()), &out);
   if (!node.device().empty()) PutBytesField(kDevice, node.device(), &out);
-  ASSIGN_OR_RETURN(const auto attrs, Attributes(node, as_written));
+  ASSIGN_OR_RETURN(auto attrs, Attributes(node, as_written));
+  ASSIGN_OR_RETURN(auto ties, links.AttrsOf(node));
+  attrs.merge(ties);
   for (const auto& [name, message] : attrs) {
     entry.clear();
     PutBytesField(kKey, name, &entry);
@@ -72,9 +75,10 @@ std::string VersionsMessage(const GraphExtras& v) {
 
 StatusOr<std::string> ExportGraphDef(const Graph& graph) {
   const GraphExtras extras = graph.extras();
+  const NodeLinks links(graph);
   std::string out;
   for (int32_t i = 0, n = graph.size(); i < n; ++i) {
-    ASSIGN_OR_RETURN(const std::string message, NodeMessage(*graph.node(i), [](const Edge& e) { return e.text(); }, true));
+    ASSIGN_OR_RETURN(const std::string message, NodeMessage(*graph.node(i), links, [](const Edge& e) { return e.text(); }, true));
     PutBytesField(kNode, message, &out);
     if (out.size() + extras.library.size() + extras.unknown_fields.size() > kMostBytes) {
       return ResourceExhausted("the graph takes more than 2 GiB, which no GraphDef may have; keep large constants in a checkpoint");

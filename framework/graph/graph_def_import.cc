@@ -14,6 +14,7 @@
 #include "framework/graph/graph_def.h"
 #include "framework/graph/graph_def_fields.h"
 #include "framework/graph/name_index.h"
+#include "framework/graph/node_links.h"
 #include "framework/io/wire.h"
 #include "framework/registry/registry.h"
 #include "framework/runtime/runtime.h"
@@ -107,6 +108,7 @@ class Importer {
     made_.resize(nodes_.size());
     for (int32_t i : order_) RETURN_IF_ERROR(Build(i));
     RETURN_IF_ERROR(CloseLoops());
+    RETURN_IF_ERROR(TieNodes());
     const auto functions = graph_->functions();
     if (functions) RETURN_IF_ERROR(functions->Check(extras_.library));
     // Everything is known to be good; what fails now is a name that the graph has already.
@@ -136,6 +138,7 @@ class Importer {
   Status SetFunctions(std::string_view message, AttrValue* value);
   Status AddInput(const StoredNode& node, uint32_t at, NodeSpec* spec);
   Status CloseLoops();
+  Status TieNodes();
   Status SetInputs(const StoredNode& node, NodeSpec* spec);
   Status SetAttr(const OpSchema& op, const StoredAttr& attr, std::vector<AttrValue>* values, NodeSpec* spec);
   Status SetColocation(std::string_view message, NodeSpec* spec);
@@ -441,6 +444,7 @@ Status Importer::SetColocation(std::string_view message, NodeSpec* spec) {
 Status Importer::SetAttr(const OpSchema& op, const StoredAttr& attr, std::vector<AttrValue>* values, NodeSpec* spec) {
   const auto& [name, message] = attr;
   if (name == "_class") return SetColocation(message, spec);
+  if (IsLinkAttr(name)) return Status();  // see TieNodes
   if (name[0] == '_') {
     spec->extra_attrs.emplace(name, message);
     return Status();
@@ -608,6 +612,20 @@ Status Importer::CloseLoops() {
     const std::span<const Source> sources = SourcesOf(nodes_[i]);
     for (size_t k = 0; k < sources.size(); ++k) {
       if (sources[k].port == kBack) RETURN_IF_ERROR(scratch_.CloseLoop(made_[i], int32_t(k), made_[size_t(sources[k].node)]));
+    }
+  }
+  return Status();
+}
+
+Status Importer::TieNodes() {
+  const auto find = [this](std::string_view name) {
+    const int32_t i = Find(name);
+    return i == NameIndex::kNone ? nullptr : made_[size_t(i)];
+  };
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    for (uint32_t k = nodes_[i].attrs.begin; k < nodes_[i].attrs.end; ++k) {
+      const auto& [name, message] = attrs_[k];
+      if (IsLinkAttr(name)) RETURN_IF_ERROR(TieNode(&scratch_, made_[i], name, message, find));
     }
   }
   return Status();

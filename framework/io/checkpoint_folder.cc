@@ -38,6 +38,29 @@ std::string_view PrefixOfData(std::string_view file) {
   return file.substr(0, file.size() - kForm.size());
 }
 
+// "m-1" of "m-1.part0of2": the checkpoint that a part is of; "" for any other name.
+std::string_view WholeOf(std::string_view part) {
+  constexpr std::string_view kMark = ".part", kDigits = "0123456789";
+  const size_t mark = part.rfind(kMark);
+  if (mark == part.npos) return {};
+  const std::string_view numbers = part.substr(mark + kMark.size());
+  const size_t of = numbers.find("of");
+  if (of == 0 || of == numbers.npos || of + 2 == numbers.size()) return {};
+  if (numbers.substr(0, of).find_first_not_of(kDigits) != numbers.npos) return {};
+  return numbers.substr(of + 2).find_first_not_of(kDigits) == numbers.npos ? part.substr(0, mark) : std::string_view();
+}
+
+// The part that a file belongs to; "" for any other file.
+std::string_view PartOfFile(std::string_view file) {
+  if (const std::string_view target = TargetOf(file); !target.empty()) file = target;
+  const std::string_view data = PrefixOfData(file);
+  if (!data.empty()) return data;
+  for (std::string_view end : {kIndex, std::string_view(".data")}) {
+    if (file.ends_with(end)) return file.substr(0, file.size() - end.size());
+  }
+  return {};
+}
+
 // Where a path of the state file leads. Folders are moved: what is not where an absolute path says is looked for here.
 std::string Resolve(const std::string& folder, const std::string& path, const std::set<std::string>& names) {
   const std::string here(LastPart(path));
@@ -83,6 +106,8 @@ std::vector<const SavedCheckpoint*> ByMetric(const CheckpointState& state, bool 
 
 }  // namespace
 
+std::string CheckpointPart(std::string_view prefix, size_t k, size_t n) { return StrCat(prefix, ".part", k, "of", n); }
+
 int64_t StepOfCheckpoint(std::string_view prefix) {
   const size_t dash = prefix.rfind('-');
   if (dash == prefix.npos || dash == 0 || dash + 1 == prefix.size()) return -1;
@@ -127,7 +152,7 @@ Status CheckpointFolder::Load() {
   return Status();
 }
 
-// Temporaries, and data that no index leads to.
+// Temporaries, data that no index leads to, and parts.
 void CheckpointFolder::Sweep(const std::vector<std::string>& names) {
   const std::set<std::string> there(names.begin(), names.end());
   for (const std::string& file : names) {
@@ -137,6 +162,8 @@ void CheckpointFolder::Sweep(const std::vector<std::string>& names) {
       left |= target.ends_with(end) && IsNumbered(target.substr(0, target.size() - end.size()), name_);
     }
     const bool orphan = IsNumbered(data, name_) && !there.count(StrCat(data, kIndex));
+    const std::string_view whole = WholeOf(PartOfFile(file));
+    left |= !whole.empty() && IsNumbered(whole, name_);
     if (left || orphan) files_.Remove(StrCat(folder_, "/", file)).IgnoreError();
   }
 }
@@ -202,13 +229,34 @@ void CheckpointFolder::RemoveCondemned() {
 
 StatusOr<uint64_t> CheckpointFolder::Save(int64_t step, std::optional<double> metric, double now, const NamedTensors& values,
                                           int32_t shards) {
+  return Add(step, metric, now, [&](const std::string& prefix) -> StatusOr<uint64_t> {
+    ASSIGN_OR_RETURN(auto writer, CheckpointWriter::Create(prefix, files_, shards));
+    for (const auto& [name, value] : values) RETURN_IF_ERROR(writer->Add(name, value.view()));
+    const uint64_t bytes = writer->bytes();
+    RETURN_IF_ERROR(writer->Commit());
+    return bytes;
+  });
+}
+
+// What a save has left of its parts.
+void CheckpointFolder::RemoveParts(const std::string& path) {
+  auto names = files_.List(folder_);
+  if (!names.ok()) return;
+  for (const std::string& file : *names) {
+    if (WholeOf(PartOfFile(file)) == path) files_.Remove(StrCat(folder_, "/", file)).IgnoreError();
+  }
+}
+
+StatusOr<uint64_t> CheckpointFolder::SaveBy(int64_t step, std::optional<double> metric, double now, const Writer& write) {
+  const StatusOr<uint64_t> bytes = Add(step, metric, now, write);
+  RemoveParts(StrCat(name_, "-", step));
+  return bytes;
+}
+
+StatusOr<uint64_t> CheckpointFolder::Add(int64_t step, std::optional<double> metric, double now, const Writer& write) {
   if (step < 0) return InvalidArgument("checkpoints in '", folder_, "': step is ", step, "; it must not be negative");
   const std::string path = StrCat(name_, "-", step);
-  ASSIGN_OR_RETURN(auto writer, CheckpointWriter::Create(StrCat(folder_, "/", path), files_, shards));
-  for (const auto& [name, value] : values) RETURN_IF_ERROR(writer->Add(name, value.view()));
-  const uint64_t bytes = writer->bytes();
-  RETURN_IF_ERROR(writer->Commit());
-
+  ASSIGN_OR_RETURN(const uint64_t bytes, write(StrCat(folder_, "/", path)));
   std::erase_if(state_.all, [&](const SavedCheckpoint& c) { return c.path == path; });
   condemned_.erase(path);
   state_.all.push_back({path, now, metric});

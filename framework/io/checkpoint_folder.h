@@ -7,6 +7,7 @@
 // Threads: a CheckpointFolder by one thread at a time, one in a folder and name at a time. Looking for checkpoints: any. All block on
 // files.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,6 +22,9 @@
 namespace thalweg {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+// Part k of n of a checkpoint that several processes write: a checkpoint of its own beside it, until they are merged.
+std::string CheckpointPart(std::string_view prefix, size_t k, size_t n);
 
 // What stays when a checkpoint is added; all rules hold at once.
 struct CheckpointKeep {
@@ -42,6 +46,10 @@ class CheckpointFolder {
   // is known. now: seconds since 1970. Answers the bytes written. Errors: as CheckpointWriter; what the folder named as its latest before
   // is whole. Where the checkpoint itself was written but the folder could not be told, the next save does.
   StatusOr<uint64_t> Save(int64_t step, std::optional<double> metric, double now, const NamedTensors& values, int32_t shards = 1);
+  // The same where others write the files: `write` makes a whole checkpoint under the prefix, may put parts (CheckpointPart) beside it
+  // meanwhile, and answers the bytes. Parts that a failure leaves are removed, those that a crash leaves when the folder is opened again.
+  using Writer = std::function<StatusOr<uint64_t>(const std::string& prefix)>;
+  StatusOr<uint64_t> SaveBy(int64_t step, std::optional<double> metric, double now, const Writer& write);
 
   const std::string& folder() const { return folder_; }
   const std::string& name() const { return name_; }
@@ -52,6 +60,8 @@ class CheckpointFolder {
       : folder_(std::move(folder)), name_(std::move(name)), keep_(keep), files_(files) {}
   Status Load();
   void Sweep(const std::vector<std::string>& names);
+  void RemoveParts(const std::string& path);
+  StatusOr<uint64_t> Add(int64_t step, std::optional<double> metric, double now, const Writer& write);
   std::set<std::string> Best() const;
   void Drop(double now);
   Status Publish() const;

@@ -60,11 +60,6 @@ Status Checkpointer::TakeFailure() {
   return std::exchange(failure_, Status());
 }
 
-bool Checkpointer::Due(int64_t step) const {
-  if (options_.every_steps > 0 && step - last_step_ >= options_.every_steps) return true;
-  return options_.every_seconds > 0 && clock_.steady() - last_time_ >= options_.every_seconds;
-}
-
 void Checkpointer::StartFrom(int64_t step) {
   last_step_ = step;
   last_time_ = clock_.steady();
@@ -75,21 +70,45 @@ Status Checkpointer::CheckStep(int64_t step) const {
   return InvalidArgument("checkpoints in '", folder_->folder(), "': step is ", step, "; it must not be negative");
 }
 
-StatusOr<bool> Checkpointer::Step(int64_t step, std::optional<double> metric, const Values& values) {
+// Whether a save is due, and can be made now. Answers first what the background has to tell.
+StatusOr<bool> Checkpointer::Due(int64_t step) {
   RETURN_IF_ERROR(TakeFailure());
   RETURN_IF_ERROR(CheckStep(step));
-  if (!Due(step)) return false;
-  if (options_.skip_if_busy && busy_) {
-    {
-      std::lock_guard<std::mutex> lock(mu_);
-      ++report_.skipped;
-    }
-    log_(TW_LOG_WARNING, StrCat("checkpoint '", folder_->name(), "-", step, "' skipped: the one before is still being written"));
-    StartFrom(step);
-    return false;
+  const bool by_steps = options_.every_steps > 0 && step - last_step_ >= options_.every_steps;
+  if (!by_steps && !(options_.every_seconds > 0 && clock_.steady() - last_time_ >= options_.every_seconds)) return false;
+  if (!options_.skip_if_busy || !busy_) return true;
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    ++report_.skipped;
   }
-  RETURN_IF_ERROR(Save(step, metric, values));
-  return true;
+  log_(TW_LOG_WARNING, StrCat("checkpoint '", folder_->name(), "-", step, "' skipped: the one before is still being written"));
+  StartFrom(step);
+  return false;
+}
+
+StatusOr<bool> Checkpointer::Step(int64_t step, std::optional<double> metric, const Values& values) {
+  ASSIGN_OR_RETURN(const bool due, Due(step));
+  if (due) RETURN_IF_ERROR(Save(step, metric, values));
+  return due;
+}
+
+StatusOr<bool> Checkpointer::StepBy(int64_t step, std::optional<double> metric, const Writer& write) {
+  ASSIGN_OR_RETURN(const bool due, Due(step));
+  if (due) RETURN_IF_ERROR(SaveBy(step, metric, write));
+  return due;
+}
+
+Status Checkpointer::SaveBy(int64_t step, std::optional<double> metric, const Writer& write) {
+  RETURN_IF_ERROR(CheckStep(step));
+  const double start = clock_.steady();
+  const Status before = Wait();
+  StartFrom(step);
+  CheckpointReport report;
+  report.step = step;
+  const Status s = Write(&report, [&](double now) { return folder_->SaveBy(step, metric, now, write); });
+  report.stall_ns = Nanoseconds(clock_.steady() - start);
+  Finish(report, s);
+  return s.ok() ? before : s;
 }
 
 Status Checkpointer::Save(int64_t step, std::optional<double> metric, const Values& values) {
@@ -105,7 +124,7 @@ Status Checkpointer::Save(int64_t step, std::optional<double> metric, const Valu
     return taken.status();
   }
   if (!options_.background) {
-    const Status s = Write(step, metric, *taken, &report);
+    const Status s = Write(&report, [&](double now) { return folder_->Save(step, metric, now, *taken, options_.shards); });
     report.stall_ns = Nanoseconds(clock_.steady() - start);
     Finish(report, s);
     return s.ok() ? before : s;
@@ -122,7 +141,8 @@ Status Checkpointer::Start(int64_t step, std::optional<double> metric, NamedTens
   try {
     writing_ = std::thread([this, step, metric, report, held = std::move(values)]() mutable {
       LeaveSignalsToTheProgram();
-      const Status s = Caught([&] { return Write(step, metric, held, &report); });
+      const Status s =
+          Caught([&] { return Write(&report, [&](double now) { return folder_->Save(step, metric, now, held, options_.shards); }); });
       held.clear();  // the values may be written to again before anybody hears of it
       Caught([&] { return Finish(report, s), Status(); }).IgnoreError();
       std::lock_guard<std::mutex> lock(mu_);
@@ -136,9 +156,9 @@ Status Checkpointer::Start(int64_t step, std::optional<double> metric, NamedTens
   return Status();
 }
 
-Status Checkpointer::Write(int64_t step, std::optional<double> metric, const NamedTensors& values, CheckpointReport* report) {
+Status Checkpointer::Write(CheckpointReport* report, const std::function<StatusOr<uint64_t>(double now)>& save) {
   const double start = clock_.steady();
-  ASSIGN_OR_RETURN(report->bytes, folder_->Save(step, metric, clock_.wall(), values, options_.shards));
+  ASSIGN_OR_RETURN(report->bytes, save(clock_.wall()));
   report->write_ns = Nanoseconds(clock_.steady() - start);
   return Status();
 }

@@ -43,6 +43,7 @@ struct CheckpointReport {
 class Checkpointer {
  public:
   using Values = std::function<StatusOr<NamedTensors>()>;
+  using Writer = CheckpointFolder::Writer;
   using Log = std::function<void(uint32_t level, std::string_view text)>;
 
   // Errors: INVALID_ARGUMENT for options below 0; as CheckpointFolder::Open.
@@ -57,6 +58,9 @@ class Checkpointer {
   StatusOr<bool> Step(int64_t step, std::optional<double> metric, const Values& values);
   // Saves, due or not, after the save that is being written, if there is one; also where a failure of the background is the answer.
   Status Save(int64_t step, std::optional<double> metric, const Values& values);
+  // The same where others write the files, always on the caller's time.
+  StatusOr<bool> StepBy(int64_t step, std::optional<double> metric, const Writer& write);
+  Status SaveBy(int64_t step, std::optional<double> metric, const Writer& write);
   // Until nothing is being written.
   Status Wait();
   // Counts the steps to the next save from here on: after restoring.
@@ -67,12 +71,12 @@ class Checkpointer {
  private:
   Checkpointer(std::unique_ptr<CheckpointFolder> folder, const CheckpointerOptions& options, Log log, CheckpointClock clock)
       : folder_(std::move(folder)), options_(options), log_(std::move(log)), clock_(std::move(clock)), last_time_(clock_.steady()) {}
-  bool Due(int64_t step) const;
+  StatusOr<bool> Due(int64_t step);
   Status CheckStep(int64_t step) const;
   void Join();
   Status TakeFailure();
   Status Start(int64_t step, std::optional<double> metric, NamedTensors values, CheckpointReport report);
-  Status Write(int64_t step, std::optional<double> metric, const NamedTensors& values, CheckpointReport* report);
+  Status Write(CheckpointReport* report, const std::function<StatusOr<uint64_t>(double now)>& save);
   void Finish(const CheckpointReport& done, const Status& status);
 
   const std::unique_ptr<CheckpointFolder> folder_;

@@ -12,8 +12,7 @@ constexpr size_t kBatchesPerThread = 16, kSmallestBatch = 4;
 // Nothing that the order of the plan decides: no effects, no locks, no end elsewhere.
 bool IsPlain(const PlanNode& n) {
   if (n.kind != PlanNode::kKernel || !n.run.kernel || n.run.opens() || !n.run.device->host_memory()) return false;
-  const KernelSpec& spec = n.run.kernel->spec;
-  return !spec.async && !spec.may_block && !n.run.node->op().stateful;
+  return !n.run.async && !n.run.kernel->spec.may_block && !n.run.node->op().stateful;
 }
 
 class Cutter {

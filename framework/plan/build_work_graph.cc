@@ -7,6 +7,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
+#include "framework/plan/open_variables.h"
 #include "framework/plan/work_graph.h"
 
 namespace thalweg {
@@ -21,7 +22,8 @@ uint64_t EdgeKey(const Edge& e) { return uint64_t(uint32_t(e.node->id())) << 16 
 struct Reference {
   WorkEdge handle;
   int32_t after = -1;
-  const Node* read = nullptr;  // what answers the value
+  const Node* read = nullptr;    // what answers the value
+  std::vector<int32_t> renamed;  // work nodes that then give it other dims, one after the other
 };
 
 // Work nodes by the id of their node; -1: none. As large as what is needed, whatever the size of the graph.
@@ -205,7 +207,7 @@ class Builder {
     WorkNode x;
     x.node = n.runs_as() ? n.runs_as() : &n;
     x.flow = FlowOf(x.node->op());
-    w_.flow = w_.flow || x.flow != Flow::kNone;
+    w_.flow = w_.flow || x.flow != Flow::kNone || (n.op().role == "recv" && n.extra_attrs().count(kMayBeDead));
     x.in.resize(n.inputs().size());
     x.controls.reserve(n.controls().size());
     for (const Node* c : n.controls()) {
@@ -250,7 +252,7 @@ class Builder {
   const Reference* Find(const Edge& e) const {
     if (Feed(e) >= 0) return nullptr;
     if (IsRef(e.node->out_type(e.port))) return &ReferenceOf(e);
-    auto it = passed_.find(e.node->id());
+    auto it = passed_.find(EdgeKey(e));
     return it == passed_.end() ? nullptr : &it->second;
   }
 
@@ -303,9 +305,15 @@ class Builder {
     read.controls = waits->nodes;
     read.out_types = {r.read->out_type(0)};
     read.values.resize(1);
-    it->second = Push(std::move(read));
+    const int32_t first = it->second = Push(std::move(read));
     changes_.back() = !waits->nodes.empty();
-    if (!waits->nodes.empty() && waits->reads.size() == 1) waits->nodes = {it->second};
+    for (int32_t k : r.renamed) {
+      WorkNode again = w_.nodes[size_t(k)];
+      again.in[size_t(again.node->op().algebra.renames)] = {it->second, 0};
+      it->second = Push(std::move(again));
+      changes_.back() = changes_[size_t(first)];
+    }
+    if (!waits->nodes.empty() && waits->reads.size() == 1) waits->nodes = {first};
     return {it->second, 0};
   }
 
@@ -321,11 +329,21 @@ class Builder {
     if (n.runs_as()) AddReference(n, x);
     index_[size_t(n.id())] = Push(std::move(x));
     changes_.back() = follows || acts;
-    const int32_t a = n.op().algebra.passes;
-    const Reference* passed = a >= 0 ? Find(Real(n.inputs()[size_t(a)])) : nullptr;
+    const OpAlgebra& a = n.op().algebra;
+    if (a.passes >= 0) Pass(n, 0, a.passes);
+    if (a.renames >= 0) Pass(n, 0, a.renames);
+    for (int32_t o = 0; n.op().role == "identities" && o < n.n_out(); ++o) Pass(n, o, o);
+  }
+
+  // Output o of the node is its input i, maybe under other dims.
+  void Pass(const Node& n, int32_t o, int32_t i) {
+    const Reference* passed = Find(Real(n.inputs()[size_t(i)]));
     if (!passed) return;
-    Reference& mine = passed_[n.id()] = *passed;
-    if (!n.controls().empty()) mine.after = index_[size_t(n.id())];
+    Reference mine = *passed;
+    const int32_t self = index_[size_t(n.id())];
+    if (n.op().algebra.renames >= 0) mine.renamed.push_back(self);
+    if (!n.controls().empty()) mine.after = self;
+    passed_[EdgeKey({&n, o})] = std::move(mine);
   }
 
   // Of what the node answers: a variable's own handle, or the one that it was given, later.
@@ -358,22 +376,18 @@ class Builder {
     }
   }
 
-  // The variables whose shape some node of the graph may change, whether it runs here or in another step: what it answers does not have the
-  // shape of the reference that it was given.
+  // The variables whose shape some node of the graph may change. The others have the shape that they were declared with.
   void MarkOpen() {
     if (references_.empty()) return;
-    std::unordered_map<const Node*, const Node*> made;  // by whom the variable was, of nodes that hand it on
-    for (int32_t id = 0; id < w_.graph->size(); ++id) {
-      const Node* n = w_.graph->node(id);
-      if (!n->runs_as()) continue;
-      const Edge* given = nullptr;
-      for (int32_t i = n->n_in(); i-- > 0;) {
-        if (IsRef(n->in_type(i))) given = &n->inputs()[size_t(i)];
-      }
-      const Node*& maker = made[n] = given ? made[given->node] : n;
-      if (!given || n->n_out() == 0 || !IsRef(n->out_type(0)) || index_[size_t(maker->id())] < 0) continue;
-      auto both = MergeShapes(given->node->shape(given->port), n->shape(0));
-      if (!both.ok() || !(*both == n->shape(0))) w_.nodes[size_t(index_[size_t(maker->id())])].open = true;
+    OpenVariables open;
+    open.Look(*graph_);
+    w_.seen = open.seen();
+    for (const Node* n : needed_) {
+      if (!MakesReference(*n)) continue;
+      if (open.Has(n))
+        w_.nodes[size_t(index_[size_t(n->id())])].open = true;
+      else
+        w_.fixed.push_back(n);
     }
   }
 
@@ -385,7 +399,7 @@ class Builder {
   std::vector<const Node*> needed_;
   WorkIndex index_;
   std::unordered_map<uint64_t, Reference> references_;  // by output, or node (output 0) that hands on what it was given
-  std::unordered_map<int32_t, Reference> passed_;       // by id, of nodes that pass the value of a reference on
+  std::unordered_map<uint64_t, Reference> passed_;      // by output, of nodes that pass the value of a reference on
   std::vector<uint8_t> changes_;                        // per work node: it, or one that it waits for, may change state
 };
 

@@ -14,6 +14,7 @@
 #include "framework/plan/order.h"
 #include "framework/plan/part.h"
 #include "framework/plan/plan.h"
+#include "framework/plan/runs.h"
 #include "framework/plan/shape_source.h"
 #include "framework/plan/work_graph.h"
 #include "framework/runtime/evaluate.h"
@@ -67,7 +68,8 @@ class Emitter {
     }
     for (size_t k = 0; k < w_.fetches.size(); ++k) {
       Device* device = w_.signature->fetch_device(k);
-      ASSIGN_OR_RETURN(int32_t v, ValueAt(w_.fetches[k], device ? Location(device) : 0));
+      const int32_t there = w_.signature->stays ? WhereItStays(w_.fetches[k]) : device ? Location(device) : 0;
+      ASSIGN_OR_RETURN(int32_t v, ValueAt(w_.fetches[k], there));
       plan_->values[size_t(v)].fetched = true;
       plan_->fetches.push_back(v);
     }
@@ -140,13 +142,36 @@ class Emitter {
       const WorkNode& n = w_.nodes[i];
       if (n.node && !n.dead && !n.constant) runs_[i] = RunOf(w_, n);
     }
+    FindLandings();
     wanted_.resize(value_of_.size());
     for (size_t i = 0; i < w_.nodes.size(); ++i) {
       for (size_t k = 0; runs_[i].device && k < w_.nodes[i].in.size(); ++k) {
-        AddCrossing(w_.nodes[i].in[k], runs_[i].host_in[k] ? nullptr : runs_[i].device);
+        if (!TakesAnywhere(i, k)) AddCrossing(w_.nodes[i].in[k], runs_[i].host_in[k] ? nullptr : runs_[i].device);
       }
     }
-    for (size_t k = 0; k < w_.fetches.size(); ++k) AddCrossing(w_.fetches[k], w_.signature->fetch_device(k));
+    for (size_t k = 0; k < w_.fetches.size() && !w_.signature->stays; ++k) AddCrossing(w_.fetches[k], w_.signature->fetch_device(k));
+  }
+
+  // What kernels give wherever it lies comes to the device of its first reader that is on one: later readers, and the host, get copies.
+  void FindLandings() {
+    const auto land = [&](const WorkEdge& e, Device* device) {
+      NodeRun& run = runs_[size_t(e.node)];
+      const WorkNode& maker = w_.nodes[size_t(e.node)];
+      if (!device || device->host_memory() || !run.device || run.anywhere_out.empty() || !run.anywhere_out[size_t(e.port)]) return;
+      if (!FindDType(maker.out_types[size_t(e.port)])->plain) return;
+      run.lands.resize(maker.shapes.size(), nullptr);
+      if (!run.lands[size_t(e.port)]) run.lands[size_t(e.port)] = device;
+    };
+    for (size_t i = 0; i < w_.nodes.size(); ++i) {
+      for (size_t k = 0; runs_[i].device && k < w_.nodes[i].in.size(); ++k) {
+        if (!runs_[i].host_in[k]) land(w_.nodes[i].in[k], runs_[i].device);
+      }
+    }
+    for (size_t k = 0; k < w_.fetches.size(); ++k) land(w_.fetches[k], w_.signature->fetch_device(k));
+  }
+
+  bool TakesAnywhere(size_t work, size_t input) const {
+    return !runs_.empty() && !runs_[work].anywhere_in.empty() && runs_[work].anywhere_in[input];
   }
 
   // device: where the value is needed; NULL: in host memory.
@@ -163,6 +188,7 @@ class Emitter {
   int32_t WhereMade(const WorkEdge& e) {
     const WorkNode& maker = w_.nodes[size_t(e.node)];
     const NodeRun& run = runs_[size_t(e.node)];
+    if (!run.lands.empty() && run.lands[size_t(e.port)]) return Location(run.lands[size_t(e.port)]);
     Device* device = maker.node ? run.device : w_.signature->feed_device(size_t(maker.feed));
     return !device || (maker.node && run.host_out[size_t(e.port)]) ? 0 : Location(device);
   }
@@ -189,6 +215,23 @@ class Emitter {
     edges_.push_back(edge);
     maker_.push_back(-1);
     return int32_t(plan_->values.size()) - 1;
+  }
+  // Where the value is made. REQUIRES: it is made already.
+  int32_t LocationOf(const WorkEdge& e) {
+    const int32_t v = ValueOf(e);
+    return v < 0 ? 0 : plan_->values[size_t(v)].location;
+  }
+  // Of what a function hands on as it came: where it was copied to, unless the host reads it, so that the next call finds it there.
+  int32_t WhereItStays(const WorkEdge& e) {
+    const int32_t v = ValueOf(e);
+    if (w_.nodes[size_t(e.node)].node || v < 0 || plan_->values[size_t(v)].location != 0) return LocationOf(e);
+    int32_t there = 0;
+    for (const PlanNode& n : plan_->nodes) {
+      if (std::find(n.in.begin(), n.in.end(), v) == n.in.end()) continue;
+      if (n.kind != PlanNode::kCopyIn) return 0;
+      there = plan_->values[size_t(n.out[0])].location;
+    }
+    return there;
   }
   const Shape& ShapeOf(int32_t v) const { return shapes_.values[size_t(v)].shape; }
 
@@ -254,11 +297,13 @@ class Emitter {
     return to;
   }
 
-  // Inputs that copies make.
+  // Inputs that copies make, or that may be on their way to a device.
   void AddCopied(PlanNode* n) {
     for (int32_t v : n->in) {
       const int32_t m = maker_[size_t(v)];
-      if (m >= 0 && plan_->nodes[size_t(m)].kind != PlanNode::kKernel) n->copied_in.push_back(v);
+      if (m < 0) continue;
+      const bool lands = !plan_->nodes[size_t(m)].run.lands.empty() && plan_->values[size_t(v)].location != 0;
+      if (lands || plan_->nodes[size_t(m)].kind != PlanNode::kKernel) n->copied_in.push_back(v);
     }
   }
 
@@ -333,11 +378,14 @@ class Emitter {
     int32_t device_location = Location(x.device);
     PlanNode n;
     n.run = RunOf(w_, x);
+    if (!runs_.empty()) n.run.lands = runs_[size_t(work)].lands;
     n.part = x.part;
     n.in.reserve(x.in.size());
     n.out.reserve(x.shapes.size());
     for (int32_t i = 0; i < node.n_in(); ++i) {
-      ASSIGN_OR_RETURN(int32_t v, ValueAt(x.in[size_t(i)], n.run.host_in[size_t(i)] ? 0 : device_location));
+      const bool anywhere = TakesAnywhere(size_t(work), size_t(i));
+      const int32_t there = anywhere ? LocationOf(x.in[size_t(i)]) : n.run.host_in[size_t(i)] ? 0 : device_location;
+      ASSIGN_OR_RETURN(int32_t v, ValueAt(x.in[size_t(i)], there));
       n.in.push_back(v);
     }
     if (MakeViews(x, work, n)) return Status();
@@ -379,6 +427,7 @@ class Emitter {
       PlanValue v;
       v.dtype = node.out_type(o);
       v.location = n.run.host_out[size_t(o)] ? 0 : device_location;
+      if (!n.run.lands.empty() && n.run.lands[size_t(o)]) v.location = Location(n.run.lands[size_t(o)]);
       const Shape& s = x.shapes[size_t(o)];
       const DTypeInfo* info = FindDType(v.dtype);
       bool block = s.known() && !Held({work, o}) && !given && info && info->plain;
@@ -457,6 +506,8 @@ class Emitter {
     const PlanOptions& o = *w_.options;
     const bool for_memory = o.order == "smallest_peak";
     if (plan_->prioritized && !for_memory) Reorder(OrderByPriority(*plan_), plan_.get(), &shapes_);
+    plan_->records = WorthRecording(*plan_, o);
+    if (plan_->records && o.order == "auto") Reorder(OrderForRuns(*plan_), plan_.get(), &shapes_);
     MarkHeavy(*plan_, &shapes_);
     plan_->async = NeedsCounts(*plan_);
     plan_->wants_counts = WantsCounts(*plan_, o, shapes_);
@@ -527,11 +578,12 @@ class Emitter {
   void Finish() {
     for (PlanNode& n : plan_->nodes) {
       if (n.kind != PlanNode::kKernel) continue;
-      bool simple = !n.dynamic && !n.run.opens() && n.held_in.empty() && n.copied_in.empty() && !n.given && !n.run.kernel->spec.async &&
+      bool simple = !n.dynamic && !n.run.opens() && n.held_in.empty() && n.copied_in.empty() && !n.given && !n.run.async &&
                     !n.run.kernel->spec.may_block && n.run.device->host_memory();
       for (int32_t v : n.out) simple = simple && plan_->values[size_t(v)].kind == PlanValue::kBlock;
       n.simple = simple;
     }
+    if (plan_->records && !plan_->counted) plan_->runs = FindRuns(*plan_);
     if (!plan_->counted) return;
     // Queues are given their work in the plan's order, as far as it is ready.
     for (const Device* d : plan_->devices) plan_->prioritized = plan_->prioritized || d->has_streams();
@@ -568,6 +620,11 @@ class Emitter {
 Plan::Plan() = default;
 Plan::~Plan() = default;
 
+static void TakeFixed(WorkGraph* w, Plan* plan) {
+  plan->fixed = std::move(w->fixed);
+  plan->seen = w->seen;
+}
+
 StatusOr<std::unique_ptr<Plan>> CompilePlan(Graph& graph, const Signature& signature, const std::vector<Shape>& feed_shapes,
                                             const PlanOptions& options, StateCache* states) {
   auto source = std::make_unique<ShapeSource>();
@@ -583,9 +640,15 @@ StatusOr<std::unique_ptr<Plan>> CompilePlan(Graph& graph, const Signature& signa
     if (pass.optional && (!options.optimize || std::find(off.begin(), off.end(), pass.name) != off.end())) continue;
     RETURN_IF_ERROR(pass.run(&w));
   }
-  if (w.flow) return EmitFrames(&w, states);
+  std::unique_ptr<Plan> plan;
+  if (w.flow) {
+    ASSIGN_OR_RETURN(plan, EmitFrames(&w, states));
+    TakeFixed(&w, plan.get());
+    return plan;
+  }
   Emitter emitter(&w, states);
-  ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan, emitter.Run());
+  ASSIGN_OR_RETURN(plan, emitter.Run());
+  TakeFixed(&w, plan.get());
   if (!MayHaveOtherShapes(w)) return plan;
   source->edges = emitter.TakeEdges();
   plan->source = std::move(source);

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "framework/base/checked.h"
+#include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/plan/frame_plan.h"
 #include "framework/plan/layout.h"
@@ -85,13 +86,16 @@ class FrameEmitter {
   void FindLocations() {
     where_.resize(w_.nodes.size());
     wants_.resize(w_.nodes.size());
+    runs_.resize(w_.nodes.size());
     for (size_t i = 0; i < w_.nodes.size(); ++i) {
       const WorkNode& x = w_.nodes[i];
       where_[i].assign(x.shapes.size(), 0);
       wants_[i].assign(x.in.size(), 0);
       if (!x.node) where_[i][0] = Location(w_.signature->feed_device(size_t(x.feed)));
-      if (!x.node || x.dead || x.constant || x.flow != Flow::kNone || x.device->host_memory()) continue;
-      const NodeRun run = RunOf(w_, x);
+      if (!x.node || x.dead || x.constant || x.flow != Flow::kNone) continue;
+      runs_[i] = RunOf(w_, x);
+      if (x.device->host_memory()) continue;
+      const NodeRun& run = runs_[i];
       for (size_t o = 0; o < where_[i].size(); ++o) where_[i][o] = run.host_out[o] ? 0 : Location(x.device);
       for (size_t k = 0; k < wants_[i].size(); ++k) wants_[i][k] = run.host_in[k] ? 0 : Location(x.device);
     }
@@ -101,7 +105,9 @@ class FrameEmitter {
       for (size_t i = 0; i < w_.nodes.size(); ++i) {
         const WorkNode& x = w_.nodes[i];
         if (Decides(x)) moved = HandOn(int32_t(i)) || moved;
-        for (size_t k = 0; k < x.in.size() && !x.dead && !x.constant; ++k) moved = CallFor(x, k, wants_[i][k]) || moved;
+        for (size_t k = 0; k < x.in.size() && !x.dead && !x.constant; ++k) {
+          moved = CallFor(x, k, wants_[i][k]) || Land(InputOf(x, k), wants_[i][k]) || moved;
+        }
       }
     }
   }
@@ -128,6 +134,17 @@ class FrameEmitter {
     if (!there || (from != Flow::kEnter && from != Flow::kNextIteration) || !Decides(w_.nodes[size_t(e.node)]) || WhereIs(e)) return false;
     WhereIs(e) = there;
     wants_[size_t(e.node)][0] = there;
+    return true;
+  }
+
+  // What a kernel gives wherever it lies comes to the first device where it is needed.
+  bool Land(const WorkEdge& e, int32_t there) {
+    NodeRun& run = runs_[size_t(e.node)];
+    if (!there || WhereIs(e) || run.anywhere_out.empty() || !run.anywhere_out[size_t(e.port)]) return false;
+    if (!FindDType(w_.nodes[size_t(e.node)].out_types[size_t(e.port)])->plain) return false;
+    run.lands.resize(w_.nodes[size_t(e.node)].shapes.size(), nullptr);
+    run.lands[size_t(e.port)] = plan_->devices[size_t(there) - 1];
+    WhereIs(e) = there;
     return true;
   }
 
@@ -221,7 +238,7 @@ class FrameEmitter {
     } else {
       RETURN_IF_ERROR(SetKernel(x, &n));
     }
-    RETURN_IF_ERROR(FindSources(work));
+    RETURN_IF_ERROR(FindSources(work, n.run));
     const int32_t self = Connect(x, &n, &f);
     for (size_t o = 0; o < x.shapes.size(); ++o) n.out.push_back(MakeOutput(x, {work, int32_t(o)}));
     node_of_[size_t(work)] = self;
@@ -236,7 +253,7 @@ class FrameEmitter {
 
   // Kernel, state, scratch, and what of the shapes only running tells.
   Status SetKernel(const WorkNode& x, PlanNode* n) {
-    n->run = RunOf(w_, x);
+    n->run = std::move(runs_[size_t(&x - w_.nodes.data())]);
     n->cheap = x.kernel->spec.cheap;
     n->title = StrCat(x.reader ? x.reader->title() : x.node->title(), " on ", x.device->kind(), ":", x.device->index(), ":");
     std::vector<tw_shape> shapes;
@@ -256,7 +273,7 @@ class FrameEmitter {
     n->dynamic = !known || !scratch.ok();
     scratch_ = n->dynamic ? 0 : *scratch;
     n->given = !x.kernel->gives.empty() || std::any_of(x.kernel->view.begin(), x.kernel->view.end(), [](int32_t a) { return a >= 0; });
-    n->simple = !n->dynamic && !n->run.opens() && !n->given && !x.kernel->spec.async && !x.kernel->spec.may_block && scratch_ == 0;
+    n->simple = !n->dynamic && !n->run.opens() && !n->given && !n->run.async && !x.kernel->spec.may_block && scratch_ == 0;
     return Status();
   }
 
@@ -264,6 +281,7 @@ class FrameEmitter {
   int32_t Connect(const WorkNode& x, PlanNode* n, FramePlan::Node* f) {
     f->flow = x.flow;
     f->constant = x.constant;
+    f->sends = x.node->op().role == "send";
     f->frame = x.frame;
     f->into = x.into;
     if (x.flow == Flow::kEnter) {
@@ -289,12 +307,13 @@ class FrameEmitter {
 
   // Who gives the node its inputs, in the memory where it wants them; adds the nodes that this takes. A merge tells inputs apart by which
   // comes, so what is there before anything runs must come, too.
-  Status FindSources(int32_t work) {
+  Status FindSources(int32_t work, const NodeRun& run) {
     const WorkNode& x = w_.nodes[size_t(work)];
     sources_.clear();
     for (size_t i = 0; i < x.in.size() && !x.constant; ++i) {
       const WorkEdge& e = x.in[i];
-      const int32_t there = wants_[size_t(work)][i];
+      const bool anywhere = !run.anywhere_in.empty() && run.anywhere_in[i];
+      const int32_t there = anywhere ? WhereIs(e) : wants_[size_t(work)][i];
       Source from;
       if (IsBack(x, i)) {
         from.value = ValueOf(e);
@@ -370,9 +389,10 @@ class FrameEmitter {
 
   Status Fetch(const WorkEdge& e, Device* device) {
     const WorkNode& x = w_.nodes[size_t(e.node)];
-    const int32_t location = Location(device);
+    const bool fixed = x.node && IsFixed(x);
+    const int32_t location = !w_.signature->stays ? Location(device) : fixed ? 0 : WhereIs(e);
     int32_t v = ValueOf(e);
-    if (x.node && IsFixed(x)) {
+    if (fixed) {
       ASSIGN_OR_RETURN(v, ConstantAt(e, location));
     } else if (WhereIs(e) != location) {
       const int32_t copy = CopyOf(e, location);
@@ -432,6 +452,7 @@ class FrameEmitter {
   std::vector<std::vector<int32_t>> value_of_;  // work node, output -> value, -1: none yet
   std::vector<std::vector<int32_t>> where_;     // work node, output -> location
   std::vector<std::vector<int32_t>> wants_;     // work node, input -> location
+  std::vector<NodeRun> runs_;                   // per work node with a kernel, until it is emitted
   // Constants (values) and what is copied (nodes) by work node, output and where to.
   std::map<std::tuple<int32_t, int32_t, int32_t>, int32_t> moved_;
   struct Source {

@@ -27,6 +27,7 @@ struct FramePlan {
     bool constant = false;                  // its outputs are known; it only says when
     bool invariant = false;                 // an Enter whose value is there in all iterations
     bool watched = false;                   // a target: it has to have run, or be dead
+    bool sends = false;                     // to another process, which hears of dead values, too
     int32_t frame = 0;                      // it runs in
     int32_t into = 0;                       // the frame that its outputs are in
     int32_t index = 0;                      // of its Count in an iteration

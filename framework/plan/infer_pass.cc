@@ -82,7 +82,7 @@ void MarkConstant(const WorkGraph& w, WorkNode* n) {
   }
   // What follows from a node with control inputs, if only from the shape of its output, has to wait for them too, so its node stays. What
   // follows from a branch or a loop is only there where that runs.
-  bool waits = n->flow != Flow::kNone;
+  bool waits = n->flow != Flow::kNone || (w.flow && n->node->op().role == "recv");
   for (const WorkEdge& e : n->in) {
     const WorkNode& p = w.nodes[size_t(e.node)];
     n->varies = n->varies || p.varies;

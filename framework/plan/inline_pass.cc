@@ -93,7 +93,7 @@ class Bodies {
       if (n->op().role == "placeholder") continue;
       if (!MayBeInlined(*n)) return;
       if (CallsFunctions(n->op())) {
-        const std::string called = n->controls().empty() ? Called(*n, KnownOf(*n)) : "";
+        const std::string called = n->controls().empty() && n->device().empty() ? Called(*n, KnownOf(*n)) : "";
         if (called.empty() || Of(called).height == 0) return;
         height = std::max(height, Of(called).height + 1);
         body->size += Of(called).size;
@@ -180,7 +180,7 @@ class Inliner {
 
   // What the call becomes. NULL: it stays.
   const Body* BodyOf(const WorkNode& x) {
-    if (!CallsFunctions(x.node->op()) || x.node->n_out() == 0) return nullptr;
+    if (!CallsFunctions(x.node->op()) || x.node->n_out() == 0 || !x.node->device().empty()) return nullptr;
     Known known;
     for (size_t i = 0; i < x.in.size(); ++i) {
       const Edge& e = x.node->inputs()[i];

@@ -233,11 +233,12 @@ void MarkHeavy(const Plan& plan, PlanShapes* shapes) {
 }
 
 bool NeedsCounts(const Plan& plan) {
-  return std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const PlanNode& n) { return n.run.kernel && n.run.kernel->spec.async; });
+  return std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const PlanNode& n) { return n.run.async; });
 }
 
 bool WantsCounts(const Plan& plan, const PlanOptions& options, const PlanShapes& shapes) {
   if (options.engine == "counted" || NeedsCounts(plan)) return true;
+  if (plan.records) return false;
   return options.engine != "fixed" && options.threads > 1 && WorthSharing(plan, shapes);
 }
 

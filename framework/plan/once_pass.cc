@@ -1,3 +1,4 @@
+#include "framework/plan/waits.h"
 #include "framework/plan/work_graph.h"
 #include "framework/runtime/evaluate.h"
 
@@ -10,6 +11,7 @@ NodeRun RunOf(const WorkGraph& w, const WorkNode& n) {
   run.device = n.device;
   run.types = n.node->types().data();
   ResolveArguments(&run);
+  run.async = run.async || (n.kernel->spec.async_calls && CallsWhatWaits(w, *n.node));
   run.host = w.states->HostFor(*n.node, *n.kernel);
   if (!run.opens()) return run;
   for (const WorkEdge& e : n.in) run.variables.push_back(w.nodes[size_t(e.node)].handle(e.port).shape);

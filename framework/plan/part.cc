@@ -392,6 +392,8 @@ Status Part::Arrange() {
   k.def.user = this;
   k.def.execute = role_->def.execute;
   k.def.prepare = role_->def.prepare ? &Prepare : nullptr;
+  k.spec.capture_safe =
+      std::all_of(graph_.members.begin(), graph_.members.end(), [](const auto& m) { return m.kernel->spec.capture_safe; });
   const size_t n_in = graph_.inputs.size(), n_out = graph_.out.size();
   std::vector<int> in_host(n_in, -1);
   k.keep.assign(n_in, 0);

@@ -8,6 +8,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
+#include "framework/graph/function_shapes.h"
 #include "framework/plan/place_by_cost.h"
 #include "framework/plan/work_graph.h"
 
@@ -118,10 +119,12 @@ class Placer {
     return n.op().unopened[size_t(argument)] != 0;
   }
 
-  // State and every op that opens its handle share a device.
+  // State and every op that opens its handle share a device. What calls functions only passes handles on, and need not be where these run.
   void JoinState() {
+    const bool somewhere = !w_.options->device.text().empty() ||
+                           std::any_of(member_.begin(), member_.end(), [](const Node* n) { return n && !n->device().empty(); });
     for (size_t i = 0; i < n_nodes_; ++i) {
-      if (!member_[i]) continue;
+      if (!member_[i] || (somewhere && CallsFunctions(member_[i]->op()))) continue;
       const WorkNode& n = w_.nodes[i];
       for (size_t k = 0; k < n.in.size(); ++k) {
         if (!IsState(n.node->in_type(int32_t(k))) || !member_[size_t(n.in[k].node)] || Unopened(*n.node, uint32_t(k))) continue;
@@ -229,7 +232,10 @@ class Placer {
     g->spec = spec_[size_t(g->id)];
     if (auto with_default = MergeDeviceSpecs(g->spec, w_.options->device); with_default.ok()) g->spec = *std::move(with_default);
     Device* d = w_.options->places ? Learned(g) : nullptr;
-    if (!d) d = Choose(*g);
+    if (!d) {
+      Bend(spec_[size_t(g->id)], g);
+      d = Choose(*g);
+    }
     if (!d) return NoDevice(*g);
     PutOn(d, g);
     if (!Admits(g->spec, *d)) {
@@ -237,6 +243,22 @@ class Placer {
       Report(*g, *d);
     }
     return Status();
+  }
+
+  // What calls functions runs on the host where a device that was asked for has no kernel for it: its functions' nodes are what runs there.
+  // What is there only because its caller is may be elsewhere. own: what the group itself asks for.
+  void Bend(const DeviceSpec& own, Group* g) {
+    const bool calls =
+        std::all_of(g->nodes.begin(), g->nodes.end(), [&](int32_t i) { return CallsFunctions(w_.nodes[size_t(i)].node->op()); });
+    if (g->spec.text().empty() || (!calls && !w_.options->may_leave_device) || First(*g, g->spec, true)) return;
+    HostFirst(w_.runtime().devices());
+    const bool is_there = std::any_of(devices_.begin(), devices_.end(), [&](Device* d) { return Admits(g->spec, *d); });
+    if (!is_there || First(*g, g->spec, true)) return;
+    if (w_.options->may_leave_device) g->spec = own;
+    if (calls && !First(*g, g->spec, true)) {
+      g->spec.kind.clear();
+      g->spec.index = -1;
+    }
   }
 
   // The nodes get its kernels from First, or elsewhere.

@@ -1,6 +1,7 @@
 // Plan: a signature (feeds, fetches, targets, shapes of feeds) compiled into flat arrays that the executor walks. Immutable.
 // Threads: any number of steps run one plan.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -95,11 +96,13 @@ struct PlanOptions {
   uint64_t memory_budget = 0;              // bytes of a step's blocks; 0: any
   std::string compilers = "on";            // on, off, require
   DeviceSpec device;                       // of nodes, as far as they do not say themselves
+  bool may_leave_device = false;           // where it has no kernel for such nodes: of functions that are called from there
   std::string fallback = "fail";           // fail, warn, allow: whether a node whose device has no kernel for it may run elsewhere
   std::string placement = "simple";        // simple, cost, learned: see the session option
   std::shared_ptr<const CostModel> costs;  // of the last two; NULL: nothing is known
   std::shared_ptr<const Places> places;    // what was learned; NULL: nothing
   std::vector<std::string> disabled_passes;
+  bool capture = true;  // record what queues of devices are given again and again
   ImportedRules imported;
   MemoryBudget* budget = nullptr;  // pays for what is computed while planning; NULL: nobody
 };
@@ -162,6 +165,11 @@ struct PlanBatch {
   std::vector<int32_t> next;  // batches that wait for it
 };
 
+// Nodes [begin, end), which only fill one device's queue for kernels.
+struct PlanRun {
+  int32_t begin = 0, end = 0;
+};
+
 struct FramePlan;  // frame_plan.h
 struct ShapeSource;
 
@@ -178,6 +186,8 @@ struct Plan {
   std::vector<int32_t> roots;         // nodes that wait for none
   std::unique_ptr<FramePlan> frames;  // of a graph with control flow, which has an engine of its own; else NULL
   std::vector<PlanBatch> batches;     // all nodes, where the fixed engine may run some beside others; else empty
+  bool records = false;               // what nodes give to queues is worth recording; then the fixed engine runs them
+  std::vector<PlanRun> runs;          // of a plan that records, ascending
   bool async = false;                 // some kernel ends elsewhere
   bool wants_counts = false;          // what the sizes ask for; the memory budget may forbid it
   bool in_turn = false;               // the counted engine too runs one node after the other
@@ -188,12 +198,17 @@ struct Plan {
   PlanNotes notes;
   std::shared_ptr<const PlanShapes> shapes;  // for the feeds that it was made for
   std::unique_ptr<ShapeSource> source;       // what other shapes are worked out from; NULL: the feeds have no others
+  // Variables by reference that it takes to have the shapes they were declared with, and how many nodes of the graph were looked at for one
+  // that may change them.
+  std::vector<const Node*> fixed;
+  mutable std::atomic<int32_t> seen{0};
 };
 
 struct Signature {
   std::vector<Edge> feeds, fetches;
   std::vector<const Node*> targets;
   bool takes_feeds = false;  // the step owns what it is fed, and lets it go with its last reader
+  bool stays = false;        // fetches stay in the memory where they are made
   // Where feeds come from and fetches go to: in the memory of these devices. NULL, and beyond the end: in host memory.
   std::vector<Device*> feed_devices, fetch_devices;
   // Ran in an earlier part of the run: nobody waits for them, and what is wanted of their values is fed. By id.

@@ -2,6 +2,7 @@
 // Threads: one.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -73,8 +74,11 @@ struct WorkGraph {
   bool flow = false;                                        // some nodes decide what of the others runs: see graph/flow.h
   std::vector<WorkFrame> frames;                            // the first is the graph itself; of a graph with such nodes
   std::vector<std::pair<WorkEdge, WorkEdge>> equal_shapes;  // what passes made use of and other feeds may change
+  std::vector<const Node*> fixed;                           // see Plan
+  int32_t seen = 0;
   PlanNotes notes;
   StateCache* states = nullptr;
+  mutable std::map<std::string, bool> waits;  // functions that CallsWhatWaits has looked at
   Runtime& runtime() const { return graph->runtime(); }
 };
 

@@ -15,6 +15,7 @@ struct Flag {
 constexpr Flag kFlags[] = {{"cheap", &KernelSpec::cheap},
                            {"may_block", &KernelSpec::may_block},
                            {"async", &KernelSpec::async},
+                           {"async_calls", &KernelSpec::async_calls},
                            {"capture_safe", &KernelSpec::capture_safe},
                            {"nondeterministic", &KernelSpec::nondeterministic},
                            {"strided", &KernelSpec::strided}};
@@ -23,8 +24,9 @@ struct NameList {
   std::string_view word;
   std::vector<std::string> KernelSpec::* names;
 };
-constexpr NameList kNameLists[] = {{"host", &KernelSpec::host}, {"keep", &KernelSpec::keep},     {"gives", &KernelSpec::gives},
-                                   {"read", &KernelSpec::read}, {"update", &KernelSpec::update}, {"replace", &KernelSpec::replace}};
+constexpr NameList kNameLists[] = {{"host", &KernelSpec::host},         {"keep", &KernelSpec::keep}, {"gives", &KernelSpec::gives},
+                                   {"anywhere", &KernelSpec::anywhere}, {"read", &KernelSpec::read}, {"update", &KernelSpec::update},
+                                   {"replace", &KernelSpec::replace}};
 
 struct PairList {
   std::string_view word;

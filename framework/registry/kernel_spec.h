@@ -17,9 +17,10 @@ struct KernelSpec {
   bool any_op = false;   // for every op that has no other kernel on that kind; op is "*" until it is made for one
   bool has_types = false;
   std::vector<uint32_t> in_types, out_types;  // per argument; 0: any. Empty out_types: any
-  bool cheap = false, may_block = false, async = false, capture_safe = false, nondeterministic = false, strided = false;
+  bool cheap = false, may_block = false, async = false, async_calls = false, capture_safe = false, nondeterministic = false,
+       strided = false;
   // Argument names, checked against the op when the kernel is committed.
-  std::vector<std::string> host, keep, gives, read, update, replace;
+  std::vector<std::string> host, keep, gives, anywhere, read, update, replace;
   std::vector<std::pair<std::string, std::string>> inplace, view;  // output, input
   int32_t priority = 0;
   std::string text;
@@ -39,6 +40,7 @@ struct KernelDef {
   std::vector<std::vector<int32_t>> inplace;                   // per output argument: input arguments, the preferred first
   std::vector<int32_t> view;                                   // per output argument: input argument, or -1
   std::vector<uint8_t> gives;                                  // per output argument: 1: the kernel brings its memory; empty: none
+  std::vector<uint8_t> anywhere_in, anywhere_out;              // 1: taken, or given, in whatever memory it lies; empty: none is
   std::vector<uint32_t> newer_attrs;  // attributes of the op that came after the minor that the plugin was written for
   // The sealed definition and the table it is called with.
   tw_kernel_def def{};

@@ -18,14 +18,6 @@ std::string Key(Part part, std::string_view name, std::string_view kind = {}) {
 
 std::string_view FirstWord(std::string_view text) { return text.substr(0, text.find(' ')); }
 
-bool HasKernel(const PluginManifest& m, std::string_view op, std::string_view kind) {
-  auto before = [](const PluginManifest::Kernels& k, std::string_view name) { return k.op < name; };
-  for (auto k = std::lower_bound(m.kernels.begin(), m.kernels.end(), op, before); k != m.kernels.end() && k->op == op; ++k) {
-    if (kind.empty() || k->kind == kind) return true;
-  }
-  return false;
-}
-
 // A thing that only one plugin may bring, and who has it.
 struct Claim {
   std::string what;  // "op 'Twice'"

@@ -453,6 +453,15 @@ Status PluginLoader::LoadKnown(KnownPlugin* p) {
   return Finish(p->record, std::move(s));
 }
 
+// The ops of its kernels are its own or linked in. What was found right with the schemas of another file may be wrong with what that has
+// now.
+bool PluginLoader::HasOnlyOwnSchemas(const PluginManifest& m) const {
+  return std::none_of(loaded_.begin(), loaded_.end(), [&](const auto& l) {
+    const std::vector<std::string>& ops = l->record->ops;
+    return l->library && std::any_of(ops.begin(), ops.end(), [&](const std::string& op) { return HasKernel(m, op); });
+  });
+}
+
 Status PluginLoader::Open(KnownPlugin* p) {
   PluginRecord* record = p->record.get();
   std::string real, fix;
@@ -468,7 +477,7 @@ Status PluginLoader::Open(KnownPlugin* p) {
   ASSIGN_OR_RETURN(plugin->library, OpenPluginLibrary(real, record));
   ASSIGN_OR_RETURN(tw_query_fn query, FindPluginQuery(plugin->library, record));
   const std::string build = OwnBuild();
-  const bool checked = !build.empty() && p->checked_by == build;
+  const bool checked = !build.empty() && p->checked_by == build && HasOnlyOwnSchemas(p->manifest);
   RETURN_IF_ERROR(Enter(query, checked, std::move(plugin)));
   if (checked || build.empty() || p->at_once) return Status();
   cache_->SetChecked(p->real, p->stamp, build);

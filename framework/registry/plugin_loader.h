@@ -80,6 +80,7 @@ class PluginLoader final : private PluginSource {
   Status LoadKnown(KnownPlugin* p);
   Status LoadTwin(const PluginRecord& record);
   Status Open(KnownPlugin* p);
+  bool HasOnlyOwnSchemas(const PluginManifest& m) const;
   Status Enter(tw_query_fn query, bool checked, std::shared_ptr<Loaded> plugin);
   Loaded* FindLoaded(std::string_view id) const;
 

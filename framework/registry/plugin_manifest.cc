@@ -1,5 +1,6 @@
 #include "framework/registry/plugin_manifest.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <set>
@@ -61,6 +62,14 @@ bool TakePart(std::string_view word, std::string_view rest, PluginManifest* m) {
 int HexDigit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; }
 
 }  // namespace
+
+bool HasKernel(const PluginManifest& m, std::string_view op, std::string_view kind) {
+  auto before = [](const PluginManifest::Kernels& k, std::string_view name) { return k.op < name; };
+  for (auto k = std::lower_bound(m.kernels.begin(), m.kernels.end(), op, before); k != m.kernels.end() && k->op == op; ++k) {
+    if (kind.empty() || k->kind == kind) return true;
+  }
+  return false;
+}
 
 Status CheckKernelsOnce(const Registration& r) {
   std::set<std::string_view> specs;

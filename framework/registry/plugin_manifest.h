@@ -27,6 +27,8 @@ struct PluginManifest {
   std::vector<std::string> roles;  // "file_system mem"
 };
 
+// Whether it has kernels of the op, for that kind of device or, without a kind, for any.
+bool HasKernel(const PluginManifest& m, std::string_view op, std::string_view kind = {});
 // ALREADY_EXISTS for a kernel that was registered twice: the first look at a plugin has the time to find it.
 Status CheckKernelsOnce(const Registration& r);
 PluginManifest ManifestOf(const PluginRecord& record, const tw_plugin& descriptor, const Registration& r);

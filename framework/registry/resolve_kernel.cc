@@ -58,6 +58,24 @@ Status CheckTypes(const std::vector<uint32_t>& types, const std::vector<ArgSpec>
   return Status();
 }
 
+// What is taken wherever it lies is only kept; what is given so is a tensor that the kernel brings.
+Status MarkAnywhere(const OpSchema& op, KernelDef* k) {
+  if (k->spec.anywhere.empty()) return Status();
+  k->anywhere_in.assign(op.inputs.size(), 0);
+  k->anywhere_out.assign(op.outputs.size(), 0);
+  RETURN_IF_ERROR(Mark(k->spec.anywhere, op, "anywhere", true, &k->anywhere_in, &k->anywhere_out));
+  for (size_t a = 0; a < op.inputs.size(); ++a) {
+    if (k->anywhere_in[a] && !k->keep[a])
+      return InvalidArgument("clause 'anywhere' names input '", op.inputs[a].name, "', which 'keep' does not");
+  }
+  for (size_t o = 0; o < op.outputs.size(); ++o) {
+    if (k->anywhere_out[o] && (k->gives.empty() || !k->gives[o])) {
+      return InvalidArgument("clause 'anywhere' names output '", op.outputs[o].name, "', which 'gives' does not");
+    }
+  }
+  return Status();
+}
+
 // What the kernel opens must be able to hold a handle. What it replaces is open for update.
 Status CheckOpened(KernelDef* k) {
   for (size_t a = 0; a < k->op->inputs.size(); ++a) {
@@ -98,6 +116,7 @@ Status ResolveKernel(const OpSchema& op, KernelDef* k) {
     if (std::count(no_input.begin(), no_input.end(), 1))
       return InvalidArgument("clause 'gives' names an input of op '", op.name, "'; it is for outputs");
   }
+  RETURN_IF_ERROR(MarkAnywhere(op, k));
   RETURN_IF_ERROR(Mark(k->spec.read, op, "read", false, &k->read, nullptr));
   RETURN_IF_ERROR(Mark(k->spec.update, op, "update", false, &k->update, nullptr));
   RETURN_IF_ERROR(Mark(k->spec.replace, op, "replace", false, &k->replace, nullptr));

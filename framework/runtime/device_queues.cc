@@ -81,6 +81,21 @@ void DeviceQueues::Keep(Tensor t) {
   }
 }
 
+void DeviceQueues::KeepShare(Tensor t) {
+  if (!t) return;
+  try {
+    std::lock_guard lock(mu_);
+    shares_.push_back(t);
+  } catch (...) {  // no memory for the list
+    Keep(std::move(t));
+  }
+}
+
+void DeviceQueues::LetGoShares(const Tensor& of) {
+  std::lock_guard lock(mu_);
+  std::erase_if(shares_, [&](const Tensor& t) { return t.get() == of.get(); });
+}
+
 // A queue that cannot be marked has broken and holds nothing any more.
 void DeviceQueues::MarkFresh() {
   if (fresh_.empty()) return;
@@ -109,6 +124,8 @@ bool DeviceQueues::Reclaim() {
   std::vector<QueueMark> until;
   {
     std::lock_guard lock(mu_);
+    std::move(shares_.begin(), shares_.end(), std::back_inserter(fresh_));
+    shares_.clear();
     MarkFresh();
     if (kept_.empty()) return false;
     until = kept_.front().until;
@@ -121,12 +138,14 @@ bool DeviceQueues::Reclaim() {
 
 // ---- Locks ----
 
-// Room for the locks of a call; NULL: there is no memory.
-std::unique_ptr<DeviceQueues::Closing> DeviceQueues::MakeClosing(const KernelFrame& f) noexcept {
+// Room for the locks of calls; NULL: there is no memory.
+std::unique_ptr<DeviceQueues::Closing> DeviceQueues::MakeClosing(KernelFrame* const* frames, size_t n) noexcept {
   try {
     auto closing = std::make_unique<Closing>();
     closing->queues = this;
-    closing->locks.reserve(f.run->open_read.size() + f.run->open_update.size());
+    size_t locks = 0;
+    for (size_t k = 0; k < n; ++k) locks += frames[k]->run->open_read.size() + frames[k]->run->open_update.size();
+    closing->locks.reserve(locks);
     std::lock_guard lock(closing_mu_);
     released_.reserve(released_.size() + closing_ + closing->locks.capacity());
     closing_ += closing->locks.capacity();
@@ -136,14 +155,15 @@ std::unique_ptr<DeviceQueues::Closing> DeviceQueues::MakeClosing(const KernelFra
   }
 }
 
-void DeviceQueues::CloseWhenOver(KernelFrame* f) {
-  std::unique_ptr<Closing> closing = MakeClosing(*f);
+void DeviceQueues::CloseWhenOver(KernelFrame* const* frames, size_t n) {
+  std::unique_ptr<Closing> closing = MakeClosing(frames, n);
   auto mark = Mark(kCompute);  // not OK: the queue has ended, and with it what it held
   if (!closing) {
     if (mark.ok()) (void)mark->line->Wait(mark->value);
-    return CloseResources(f);
+    for (size_t k = 0; k < n; ++k) CloseResources(frames[k]);
+    return;
   }
-  const auto add = [&](uint32_t input, bool update) {
+  const auto add = [&](KernelFrame* f, uint32_t input, bool update) {
     Resource* r = f->opened[input];
     f->opened[input] = nullptr;
     const auto same = [r](const auto& lock) { return lock.first == r; };
@@ -151,8 +171,10 @@ void DeviceQueues::CloseWhenOver(KernelFrame* f) {
     r->Retain();
     closing->locks.emplace_back(r, update);
   };
-  for (uint32_t i : f->run->open_read) add(i, false);
-  for (uint32_t i : f->run->open_update) add(i, true);
+  for (size_t k = 0; k < n; ++k) {
+    for (uint32_t i : frames[k]->run->open_read) add(frames[k], i, false);
+    for (uint32_t i : frames[k]->run->open_update) add(frames[k], i, true);
+  }
   Closing* c = closing.release();
   if (!mark.ok()) return Closed(c);
   const auto closed = [](void* arg, const tw_status*) {
@@ -203,6 +225,8 @@ Status DeviceQueues::Drain() {
     std::lock_guard lock(mu_);
     over = std::move(fresh_);
     fresh_.clear();
+    std::move(shares_.begin(), shares_.end(), std::back_inserter(over));
+    shares_.clear();
     fresh_bytes_ = 0;
     for (Kept& k : kept_) std::move(k.tensors.begin(), k.tensors.end(), std::back_inserter(over));
     kept_.clear();

@@ -42,10 +42,14 @@ class DeviceQueues {
 
   // The memory is used again only when all queues are past what they hold now.
   void Keep(Tensor t);
+  // The same of a variable's tensor that only kernels of the queue use, so that one of them may write it.
+  void KeepShare(Tensor t);
+  void LetGoShares(const Tensor& of);
   // Waits until some of what is kept is free; false: nothing is kept.
   bool Reclaim();
   // The locks of the call's resources go when the queue for kernels is past what it holds now.
-  void CloseWhenOver(KernelFrame* f);
+  void CloseWhenOver(KernelFrame* f) { CloseWhenOver(&f, 1); }
+  void CloseWhenOver(KernelFrame* const* frames, size_t n);
 
   // Blocks until everything is over; the first failure.
   Status Drain();
@@ -64,7 +68,7 @@ class DeviceQueues {
   // REQUIRES: mu_.
   void MarkFresh();
   std::vector<Tensor> TakeOver();
-  std::unique_ptr<Closing> MakeClosing(const KernelFrame& f) noexcept;
+  std::unique_ptr<Closing> MakeClosing(KernelFrame* const* frames, size_t n) noexcept;
   void Closed(Closing* c);
 
   Device* const device_;
@@ -73,6 +77,7 @@ class DeviceQueues {
   std::vector<QueueMark> seen_[kQueues];  // how far of other queues it has waited
   mutable std::mutex mu_;                 // memory, and the making of queues
   std::vector<Tensor> fresh_;             // kept, since the last mark
+  std::vector<Tensor> shares_;            // of variables; until the end
   uint64_t fresh_bytes_ = 0;
   std::deque<Kept> kept_;
   // Taken on the device's thread, so never held while the device is called.

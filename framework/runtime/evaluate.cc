@@ -55,6 +55,7 @@ bool CanEvaluate(const OpSchema& op, const std::vector<uint32_t>& in_at, std::sp
 void ResolveArguments(NodeRun* run) {
   const Node& n = *run->node;
   const KernelDef& k = *run->kernel;
+  run->async = k.spec.async;
   run->host_in.assign(size_t(n.n_in()), run->device->host_memory());
   run->host_out.assign(size_t(n.n_out()), run->device->host_memory());
   auto flat = [](const std::vector<uint32_t>& at, size_t a, auto&& f) {
@@ -67,6 +68,10 @@ void ResolveArguments(NodeRun* run) {
       if (k.read[a]) run->open_read.push_back(i);
       if (k.update[a]) run->open_update.push_back(i);
       if (k.replace[a]) run->open_replace.push_back(i);
+      if (!k.anywhere_in.empty() && k.anywhere_in[a]) {
+        run->anywhere_in.resize(size_t(n.n_in()));
+        run->anywhere_in[i] = 1;
+      }
       if (!n.op().inputs[a].resource.empty()) {
         run->resources.resize(size_t(n.n_in()));
         run->resources[i] = n.op().inputs[a].resource;
@@ -77,6 +82,10 @@ void ResolveArguments(NodeRun* run) {
     flat(n.out_at(), a, [&](uint32_t o) {
       const DTypeInfo* info = FindDType(n.out_type(int32_t(o)));
       if (k.host_out[a] || !info || !info->plain) run->host_out[o] = 1;
+      if (!k.anywhere_out.empty() && k.anywhere_out[a]) {
+        run->anywhere_out.resize(size_t(n.n_out()));
+        run->anywhere_out[o] = 1;
+      }
     });
   }
 }

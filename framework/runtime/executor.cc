@@ -12,6 +12,7 @@
 #include "framework/runtime/frame_run.h"
 #include "framework/runtime/in_order.h"
 #include "framework/runtime/pause.h"
+#include "framework/runtime/recordings.h"
 #include "framework/runtime/rendezvous.h"
 #include "framework/runtime/thread_pool.h"
 #include "framework/runtime/waiting_calls.h"
@@ -183,7 +184,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
 
   // Node i has its turn at the resource where it waits, or the step is to end.
   int32_t RunAgain(int32_t i, int32_t* ended) {
-    if (Status st = WaitInterrupted(*s_); !st.ok()) Fail(s_->Describe(size_t(i), st));
+    if (Status st = WaitingCalls::Get().Ended(*s_); !st.ok()) Fail(s_->Describe(size_t(i), st));
     return RunOne(i, ended);
   }
 
@@ -216,7 +217,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     try {
       s_->pool->Blocking([this, i] {
         bool goes_on = false;
-        const bool async = p_.nodes[size_t(i)].run.kernel->spec.async;
+        const bool async = p_.nodes[size_t(i)].run.async;
         Status done = async ? Start(size_t(i), &goes_on) : RunNode<kTraced>(s_, size_t(i), &goes_on);
         if (!goes_on) BlockingEnded(size_t(i), std::move(done));
       });
@@ -386,6 +387,7 @@ static Status RunNodes(StepState* step) {
   const Plan& p = step->plan();
   if (p.frames) return RunFrames(step);
   if (p.counted) return CountedRun<kTraced>(step).Run();
+  if (!kTraced && step->recordings()) return step->recordings()->RunAll();
   return p.batches.empty() || !step->pool || step->pool->threads() == 1 ? RunAllInOrder<kTraced>(step) : RunAtBestPace<kTraced>(step);
 }
 

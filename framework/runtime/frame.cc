@@ -6,6 +6,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
+#include "framework/runtime/device_queues.h"
 #include "framework/runtime/resource.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/step_stats.h"
@@ -16,6 +17,8 @@ namespace thalweg {
 int64_t MonotonicNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
+
+Status StepBase::ArrivesWith(const Slot*, const QueueMark& mark) { return mark.line ? mark.line->Wait(mark.value) : Status(); }
 
 Status StepInterrupted(const StepBase& step) {
   if (step.cancel && step.cancel->cancelled()) return Status(absl::StatusCode::kCancelled, "the step was cancelled");
@@ -51,9 +54,17 @@ StatusOr<Tensor> MakeOutput(const NodeRun& run, uint32_t o, const int64_t* dims,
 
 namespace {
 
+// Nobody but the writer's own step refers to the tensor, and its kernels that read it come before on the queue.
+bool IsOwn(const Tensor& value, const KernelFrame& writer) {
+  const int32_t own = writer.step->OwnShares(writer, value);
+  const Buffer* buffer = value.get()->buffer;
+  return value.get()->refs.load(std::memory_order_acquire) == 1 + own && buffer && buffer->Unique() && !buffer->read_only;
+}
+
 // The variable's memory for a writer that must not disturb others who hold it.
-Status Unshare(Resource* r, MemoryBudget* budget) {
-  if (!r->value() || r->value().unique()) return Status();
+Status Unshare(Resource* r, const KernelFrame& writer) {
+  MemoryBudget* budget = writer.step->budget;
+  if (!r->value() || r->value().unique() || IsOwn(r->value(), writer)) return Status();
   Device* d = FindDType(r->value().dtype())->plain ? r->device() : nullptr;  // what is not plain lies in host memory wherever it lives
   if (d && !d->host_memory()) {
     ASSIGN_OR_RETURN(Tensor copy, d->Clone(r->value(), budget));
@@ -164,32 +175,7 @@ Status LockAndShow(KernelFrame* f, Slot* slots) {
     }
     f->opened[w.input] = w.r;
   }
-  for (size_t k = 0; s.ok() && k < n; ++k) {
-    const Want& w = wants[k];
-    s = CheckType(*w.r, *f, w.input);
-    if (!s.ok()) break;
-    if (!w.r->is_variable()) {
-      s = ShowObject(*w.r, *f, w.input, &slots[w.input]);
-      continue;
-    }
-    if (w.r->device() != run.device) {  // it was destroyed, and lives elsewhere since
-      s = w.r->LiveOn(run.device);
-      if (!s.ok()) break;
-    }
-    if (!w.update && !w.r->value()) {
-      s = FailedPrecondition("variable '", Shown(w.r->name()), "' is not initialised; run its initializer or restore a checkpoint first");
-      break;
-    }
-    if (const Shape* declared = run.variables.empty() ? nullptr : &run.variables[w.input]; declared && !w.update) {
-      if (!declared->Admits(w.r->value().view().dims, w.r->value().rank())) {
-        s = InvalidArgument("variable '", Shown(w.r->name()), "' holds ", w.r->value().shape().text(), ", but this graph declares ",
-                            declared->text(), "; give one of the two another name or container");
-        break;
-      }
-    }
-    if (w.update && !Replaces(run, w.input)) s = Unshare(w.r, f->step->budget);
-    ShowVariable(*w.r, &slots[w.input]);
-  }
+  for (size_t k = 0; s.ok() && k < n; ++k) s = ShowResource(f, wants[k].input, wants[k].update, &slots[wants[k].input]);
   return s;
 }
 
@@ -228,6 +214,26 @@ Status BringHere(const KernelFrame& f) {
 }
 
 }  // namespace
+
+Status ShowResource(KernelFrame* f, uint32_t input, bool update, Slot* slot) {
+  Resource* r = f->opened[input];
+  const NodeRun& run = *f->run;
+  RETURN_IF_ERROR(CheckType(*r, *f, input));
+  if (!r->is_variable()) return ShowObject(*r, *f, input, slot);
+  if (r->device() != run.device) RETURN_IF_ERROR(r->LiveOn(run.device));  // it was destroyed, and lives elsewhere since
+  if (!update && !r->value()) {
+    return FailedPrecondition("variable '", Shown(r->name()), "' is not initialised; run its initializer or restore a checkpoint first");
+  }
+  if (const Shape* declared = run.variables.empty() ? nullptr : &run.variables[input]; declared && !update) {
+    if (!declared->Admits(r->value().view().dims, r->value().rank())) {
+      return InvalidArgument("variable '", Shown(r->name()), "' holds ", r->value().shape().text(), ", but this graph declares ",
+                             declared->text(), "; give one of the two another name or container");
+    }
+  }
+  if (update && !Replaces(run, input)) RETURN_IF_ERROR(Unshare(r, *f));
+  ShowVariable(*r, slot);
+  return Status();
+}
 
 Status OpenResources(KernelFrame* f, Slot* slots) {
   constexpr int kTries = 100;  // other steps may want them elsewhere meanwhile

@@ -2,6 +2,7 @@
 // The executor owns all of it; the host table reaches it from the frame. Threads: a frame is used by one kernel call at a time.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +16,10 @@
 
 namespace thalweg {
 
+class Carrier;
 class Function;
 class MemoryBudget;
+struct QueueMark;
 class Rendezvous;
 class Runtime;
 class Resource;
@@ -57,11 +60,25 @@ struct NodeRun {
   std::vector<uint32_t> open_replace;            // of open_update: whose elements the kernel leaves alone
   std::vector<Shape> variables;                  // per flat input: what the graph says of the variable behind a handle; may be empty
   std::vector<std::string_view> resources;       // per flat input: the type of resource that the op's schema wants; may be empty
+  std::vector<uint8_t> anywhere_in;              // per flat input: it is taken wherever it lies; empty: none is
+  std::vector<uint8_t> anywhere_out;             // per flat output: it is given wherever it lies; empty: none is
+  std::vector<Device*> lands;                    // of such outputs: whose memory the plan has them in, NULL: the host's; empty: all there
+  bool async = false;                            // execute may only start the work
   bool opens() const { return !open_read.empty() || !open_update.empty(); }
 };
 
 struct StepBase;
+struct KernelFrame;
 class StepTrace;
+
+// A call of a function by a kernel.
+struct FunctionCall {
+  const Function* function = nullptr;
+  std::string_view device;    // of the node that calls: where the function's nodes run that do not say it themselves; "": as the step's
+  bool anywhere = false;      // results may stay where they are made; else they come to host memory
+  Tensor* args = nullptr;     // as many as it has, taken over, so that nobody else holds them while it runs; wherever they lie
+  Tensor* results = nullptr;  // likewise, empty before and after a failure
+};
 
 // The functions that nodes of a step may call.
 class FunctionCaller {
@@ -69,10 +86,11 @@ class FunctionCaller {
   virtual ~FunctionCaller() = default;
   // Lives as long as the caller. NOT_FOUND, naming it.
   virtual StatusOr<const Function*> FindFunction(std::string_view name) = 0;
-  // Runs it as a part of the step, on the calling thread and whoever helps the step. args: as many as it has, taken over, so that nobody
-  // else holds them while it runs; results: likewise, empty before and after a failure. Errors: INVALID_ARGUMENT for arguments of other
-  // types or shapes than it takes; RESOURCE_EXHAUSTED where calls lie too deep within each other; whatever its nodes fail with.
-  virtual Status Call(const StepBase& step, const Function& f, Tensor* args, Tensor* results) = 0;
+  // Runs it as a part of the step, on the calling thread and whoever helps the step. Errors: INVALID_ARGUMENT for arguments of other types
+  // or shapes than it takes; RESOURCE_EXHAUSTED where calls lie too deep within each other; whatever its nodes fail with.
+  virtual Status Call(StepBase& step, const FunctionCall& call) = 0;
+  // The same without waiting: done is told, maybe before this returns. The step, args and results live until then.
+  virtual void Start(StepBase& step, const FunctionCall& call, std::function<void(Status)> done) = 0;
 };
 
 // One step, or one call outside a step.
@@ -94,6 +112,15 @@ struct StepBase {
     (void)slot;
     return false;
   }
+  // Of a variable that a node is about to write: how many of its shares are the step's own, for kernels that the device runs before that.
+  virtual int32_t OwnShares(const KernelFrame& writer, const Tensor& value) {
+    (void)writer, (void)value;
+    return 0;
+  }
+  // Moves values for kernels that take and give them wherever they lie; NULL: a call outside of a plan, which does it at once.
+  virtual Carrier* carrier() { return nullptr; }
+  // The value in the slot, an output of a running kernel, is there when the mark is reached.
+  virtual Status ArrivesWith(const Slot* slot, const QueueMark& mark);
   Runtime* runtime = nullptr;
   const std::string* container = nullptr;  // the session's default
   const CancelToken* cancel = nullptr;
@@ -105,6 +132,7 @@ struct StepBase {
   FunctionCaller* functions = nullptr;   // NULL: there are none
   Rendezvous* rendezvous = nullptr;      // with the parts of the step in other processes; NULL: there are none
   uint32_t depth = 0;                    // calls of functions that it is inside of
+  const std::string* place = nullptr;    // where nodes run that do not say it themselves; NULL: as the session has it
   StepTrace* trace = nullptr;            // of this run; NULL: nobody watches
   bool moves_state = false;              // a variable that lives on another device comes to the one whose kernel opens it
 };
@@ -128,6 +156,8 @@ StatusOr<Resource*> ResourceOf(const KernelFrame& f, uint32_t i);
 // Opens what the kernel declares, in the order of addresses so that two kernels never wait for each other; `slots` are the views shown
 // in place of the handles, per flat input.
 Status OpenResources(KernelFrame* f, Slot* slots);
+// What an opened resource, flat input `input` of the frame, looks like. REQUIRES: its lock.
+Status ShowResource(KernelFrame* f, uint32_t input, bool update, Slot* slot);
 // changed: whoever waits for an update of them is called.
 void CloseResources(KernelFrame* f, bool changed = true);
 

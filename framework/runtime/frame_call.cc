@@ -18,6 +18,11 @@ void FrameCalls::Begin(StepState* step, Listener* listener) {
   listener_ = listener;
 }
 
+FrameCall* FrameCalls::CallOf(const tw_frame* f) {
+  KernelFrame* frame = KernelFrame::Of(f);
+  return dynamic_cast<FrameCalls*>(frame->step) ? reinterpret_cast<FrameCall*>(frame) : nullptr;
+}
+
 FrameCall* FrameCalls::Take(int32_t node) {
   std::vector<FrameCall*>& free = free_[size_t(node)];
   if (free.empty()) {
@@ -51,7 +56,7 @@ void FrameCalls::GiveBack(FrameCall* c, const std::vector<Tensor>& outputs) {
   LetGo(std::move(c->scratch));
   c->scratch.reset();
   c->allocated = 0;
-  c->failed = false;
+  c->failed = c->dead = false;
   c->began = c->left = c->ended = 0;
   c->dims.clear();
   c->frame.waits = false;
@@ -113,12 +118,12 @@ Status FrameCalls::Run(FrameCall* c, bool* pending) {
 
 Status FrameCalls::Execute(FrameCall* c, bool* pending) {
   const PlanNode& n = p_.nodes[size_t(c->node)];
-  if (n.kind != PlanNode::kKernel) return RunCopy(c);
+  if (n.kind != PlanNode::kKernel) return RunCopy(c, pending);
   KernelFrame& f = c->frame;
   f.c.token = 0;
   if (n.run.opens()) RETURN_IF_ERROR(OpenResources(&f, &c->slots[f.c.n_in + f.c.n_out]));
   Status s = f.waits ? Status() : AllocateOutputs(c);
-  if (s.ok() && n.run.kernel->spec.async) {
+  if (s.ok() && n.run.async) {
     s = StartAsyncCall(&c->frame, TagOf(c), pending);
     if (*pending) return s;
   } else if (s.ok()) {
@@ -143,7 +148,7 @@ Status FrameCalls::Enqueue(FrameCall* c) {
 
 // ---- Copies ----
 
-Status FrameCalls::RunCopy(FrameCall* c) {
+Status FrameCalls::RunCopy(FrameCall* c, bool* pending) {
   const PlanNode& n = p_.nodes[size_t(c->node)];
   const tw_view& from = c->in(0).view;
   const int32_t location = p_.values[size_t(n.out[0])].location;
@@ -155,14 +160,14 @@ Status FrameCalls::RunCopy(FrameCall* c) {
   c->out(0).Hold(std::move(t));
   if (from.bytes == 0) return Status();
   const tw_view& to = c->out(0).view;
-  if (DeviceQueues* queues = step_->QueuesOf(d)) return EnqueueCopy(c, queues, there);
+  if (DeviceQueues* queues = step_->QueuesOf(d)) return EnqueueCopy(c, queues, there, pending);
   if (n.kind == PlanNode::kCopyPeer) return d->CopyToPeer(from, *there, to, nullptr);
   return there ? d->CopyIn(static_cast<const char*>(from.data) + from.offset, to.data, to.offset, from.bytes, nullptr)
                : d->CopyOut(from.data, from.offset, static_cast<char*>(to.data) + to.offset, from.bytes, nullptr);
 }
 
-// In turn with the device's kernels. What comes to the host is waited for: it decides what runs next, or is used at once.
-Status FrameCalls::EnqueueCopy(FrameCall* c, DeviceQueues* queues, Device* there) {
+// In turn with the device's kernels. What comes to the host ends like an asynchronous call, so that other iterations go on meanwhile.
+Status FrameCalls::EnqueueCopy(FrameCall* c, DeviceQueues* queues, Device* there, bool* pending) {
   const tw_view &from = c->in(0).view, &to = c->out(0).view;
   Device* d = queues->device();
   Stream* stream = queues->compute();
@@ -174,7 +179,9 @@ Status FrameCalls::EnqueueCopy(FrameCall* c, DeviceQueues* queues, Device* there
     case PlanNode::kCopyOut: {
       RETURN_IF_ERROR(d->CopyOut(from.data, from.offset, static_cast<char*>(to.data) + to.offset, from.bytes, stream));
       ASSIGN_OR_RETURN(const QueueMark mark, queues->Mark(DeviceQueues::kCompute));
-      return mark.line->Wait(mark.value);
+      *pending = true;
+      mark.line->When(mark.value, TellEnd, c);
+      return Status();
     }
     default: {
       DeviceQueues* others = step_->QueuesOf(there);
@@ -183,6 +190,17 @@ Status FrameCalls::EnqueueCopy(FrameCall* c, DeviceQueues* queues, Device* there
       return others->Order(DeviceQueues::kCompute, mark);
     }
   }
+}
+
+void FrameCalls::TellEnd(void* call, const tw_status* why) {
+  auto* c = static_cast<FrameCall*>(call);
+  c->frame.step->Complete(TagOf(c), why ? why->status : Status());
+}
+
+Status FrameCalls::ArrivesWith(const Slot* slot, const QueueMark& mark) {
+  if (!mark.line) return Status();
+  DeviceQueues* queues = step_->QueuesOf(HoldingDevice(*slot->view.tensor));
+  return queues ? queues->Order(DeviceQueues::kCompute, mark) : mark.line->Wait(mark.value);
 }
 
 void FrameCalls::StopWaiting(FrameCall* c) {
@@ -202,7 +220,7 @@ void FrameCalls::Complete(uint64_t tag, Status s) {
 Status FrameCalls::End(FrameCall* c) {
   const PlanNode& n = p_.nodes[size_t(c->node)];
   if (n.run.opens()) CloseResources(&c->frame);
-  for (uint32_t o = 0; o < c->frame.c.n_out; ++o) {
+  for (uint32_t o = 0; o < c->frame.c.n_out && !c->dead; ++o) {
     const tw_view& out = c->out(o).view;
     if (!out.tensor) return Internal("the kernel left output ", o, " without a value");
     const Shape& shape = shapes_->values[size_t(n.out[o])].shape;

@@ -19,7 +19,7 @@ struct Iteration;
 struct LoopRun;
 
 struct FrameCall {
-  KernelFrame frame{};
+  KernelFrame frame{};  // first: the frame of a kernel that this engine runs is the FrameCall
   int32_t node = -1;
   LoopRun* loop = nullptr;
   Iteration* iteration = nullptr;
@@ -32,6 +32,7 @@ struct FrameCall {
   int64_t began = 0, left = 0, ended = 0;  // for the trace
   uint64_t allocated = 0;
   bool failed = false;
+  bool dead = false;  // it is over, and its outputs are dead
   std::thread::id thread;
   std::vector<int64_t> dims;  // for the trace, see AddDims
   Slot& in(size_t i) { return slots[i]; }
@@ -51,6 +52,8 @@ class FrameCalls final : public StepBase {
   };
 
   explicit FrameCalls(const Plan& plan) : p_(plan), free_(plan.nodes.size()) {}
+  // The call that a kernel's frame is of; NULL: of a graph without control flow.
+  static FrameCall* CallOf(const tw_frame* f);
   // A step begins: what the state says of it.
   void Begin(StepState* step, Listener* listener);
 
@@ -74,6 +77,9 @@ class FrameCalls final : public StepBase {
   bool Failed() const override { return listener_->Failed(); }
   // The slots of a call are its own.
   bool IsLastReader(const Slot* slot) const override { return bool(slot->held); }
+  Carrier* carrier() override { return step_->carrier(); }
+  // Kernels of its device start after that.
+  Status ArrivesWith(const Slot* slot, const QueueMark& mark) override;
 
  private:
   static FrameCall* Of(uint64_t tag) { return reinterpret_cast<FrameCall*>(uintptr_t(tag)); }
@@ -81,8 +87,9 @@ class FrameCalls final : public StepBase {
   std::unique_ptr<FrameCall> Make(int32_t node);
   Status Execute(FrameCall* c, bool* pending);
   Status Enqueue(FrameCall* c);
-  Status RunCopy(FrameCall* c);
-  Status EnqueueCopy(FrameCall* c, DeviceQueues* queues, Device* there);
+  Status RunCopy(FrameCall* c, bool* pending);
+  Status EnqueueCopy(FrameCall* c, DeviceQueues* queues, Device* there, bool* pending);
+  static void TellEnd(void* call, const tw_status* why);  // of a copy
   Status AllocateOutputs(FrameCall* c);
   Status InferOutputs(FrameCall* c);
   bool TakeOver(FrameCall* c, uint32_t o, const Shape& shape);

@@ -43,6 +43,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
         interruptible_(s->cancel || s->deadline),
         driver_(driver) {
     calls_.Begin(s, this);
+    if (p_.async) WaitingCalls::Get().NestAs(&calls_, s);
   }
 
   Status Run() {
@@ -80,6 +81,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
   }
 
   Status TakeStatus() {
+    if (p_.async) WaitingCalls::Get().Unnest(&calls_);
     s_->DrainQueues();          // before memory that they use is let go
     std::lock_guard lock(mu_);  // whoever ended the last call may still hold it
     if (status_.ok()) status_ = Check();
@@ -214,6 +216,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
       if (e.what == Entry::kRan) return CallOver(e.call);
       if (e.what == Entry::kAgain) return RunCall(e.call, lock);
       if (failed_.load(std::memory_order_relaxed)) return;  // what is under way ends, nothing new begins
+      if (e.what == Entry::kDead && f_.nodes[size_t(e.node)].sends) SendDead(e, lock);
       if (e.what == Entry::kDead || p_.nodes[size_t(e.node)].kind == PlanNode::kFlow) return Decide(e);
       FrameCall* c = calls_.Take(e.node);
       c->loop = e.loop;
@@ -232,6 +235,18 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
       if (!lock->owns_lock()) lock->lock();
       Fail(Thrown());
     }
+  }
+
+  // Whoever waits for the value in another process hears that it does not come.
+  void SendDead(const Entry& e, Lock* lock) {
+    const Node& node = *p_.nodes[size_t(e.node)].run.node;
+    const std::string iteration = IterationNumbers(*e.loop, *e.iteration);
+    ++under_way_;
+    lock->unlock();
+    Status s = s_->rendezvous ? s_->rendezvous->Send(node.FindAttr("tensor_name")->strings()[0], iteration, Tensor()) : Status();
+    lock->lock();
+    --under_way_;
+    if (!s.ok()) Fail(OfNode(node, Prefix(s, node.title() + ":")));
   }
 
   void Await(Lock* lock) {
@@ -265,7 +280,8 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
     lock->unlock();
     Status st;
     bool pending = false;
-    if (again) st = failed_.load() ? Status(absl::StatusCode::kCancelled, "another node of the step has failed") : WaitInterrupted(calls_);
+    if (again)
+      st = failed_.load() ? Status(absl::StatusCode::kCancelled, "another node of the step has failed") : WaitingCalls::Get().Ended(calls_);
     if (!again && interruptible_) st = StepInterrupted(calls_);
     if (!st.ok()) {
       calls_.StopWaiting(c);
@@ -346,7 +362,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
   void CallOver(FrameCall* c) {
     --under_way_;
     outputs_.resize(c->frame.c.n_out);
-    const bool failed = failed_.load(std::memory_order_relaxed);
+    const bool failed = failed_.load(std::memory_order_relaxed), dead = c->dead;
     for (uint32_t o = 0; o < c->frame.c.n_out && !failed; ++o) {
       Slot& out = c->out(o);
       outputs_[o] = out.held ? std::move(out.held) : Tensor::Share(out.view.tensor);
@@ -356,7 +372,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
     LoopRun* loop = c->loop;
     Iteration* it = c->iteration;
     calls_.GiveBack(c, outputs_);  // the inputs go first: what an output shares with one is its own then
-    if (!failed) HandOn(node, false, loop, it);
+    if (!failed) HandOn(node, dead, loop, it);
   }
 
   void NoteBegin(FrameCall* c, bool again) {

@@ -1,6 +1,7 @@
 #include "framework/runtime/function_set.h"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "framework/base/shown.h"
@@ -28,25 +29,58 @@ uint32_t Results(const tw_function* fn) { return uint32_t(Of(fn).results().size(
 uint32_t ArgType(const tw_function* fn, uint32_t i) { return Of(fn).arg_type(i); }
 uint32_t ResultType(const tw_function* fn, uint32_t o) { return Of(fn).result_type(o); }
 
+// A call from C: its arguments and results as tensors.
+struct Called {
+  Called(const tw_function* fn, tw_tensor** args, tw_tensor** out)
+      : function(Of(fn)), given(function.args().size()), results(function.results().size()), out_results(out) {
+    std::fill_n(out, results.size(), nullptr);
+    for (size_t i = 0; i < given.size(); ++i) given[i] = Tensor::Adopt(args[i]);
+  }
+  FunctionCall Record(const tw_frame* frame, bool anywhere) {
+    return {&function, KernelFrame::Of(frame)->run->node->device(), anywhere, given.data(), results.data()};
+  }
+  Status HandOver(Status s) {
+    for (size_t o = 0; s.ok() && o < results.size(); ++o) out_results[o] = results[o].release();
+    return s;
+  }
+
+  const Function& function;
+  std::vector<Tensor> given, results;
+  tw_tensor** const out_results;
+};
+
+Status CallAndWait(const tw_frame* frame, const tw_function* fn, tw_tensor** args, tw_tensor** out_results, bool anywhere) {
+  Called called(fn, args, out_results);
+  StepBase& step = *KernelFrame::Of(frame)->step;
+  return called.HandOver(step.functions->Call(step, called.Record(frame, anywhere)));
+}
+
 tw_status* Call(const tw_frame* frame, const tw_function* fn, tw_tensor** args, tw_tensor** out_results) {
-  const Function& f = Of(fn);
-  std::fill_n(out_results, f.results().size(), nullptr);
-  return Guard([&]() -> Status {
-    const StepBase& step = *KernelFrame::Of(frame)->step;
-    std::vector<Tensor> given(f.args().size()), results(f.results().size());
-    for (size_t i = 0; i < given.size(); ++i) {
-      given[i] = Tensor::Adopt(args[i]);
-    }
-    RETURN_IF_ERROR(step.functions->Call(step, f, given.data(), results.data()));
-    for (size_t o = 0; o < results.size(); ++o) out_results[o] = results[o].release();
-    return Status();
-  });
+  return Guard([&] { return CallAndWait(frame, fn, args, out_results, false); });
+}
+
+tw_status* Run(const tw_frame* frame, const tw_function_call* call) {
+  if (!call->done) return Guard([&] { return CallAndWait(frame, call->function, call->args, call->out_results, call->anywhere); });
+  const auto done = call->done;
+  void* const arg = call->arg;
+  Status refused;
+  try {
+    auto called = std::make_shared<Called>(call->function, call->args, call->out_results);
+    StepBase& step = *KernelFrame::Of(frame)->step;
+    step.functions->Start(step, called->Record(frame, call->anywhere),
+                          [called, done, arg](Status s) { done(arg, ToC(called->HandOver(std::move(s)))); });
+    return nullptr;
+  } catch (...) {  // before it has begun
+    refused = Thrown();
+  }
+  done(arg, ToC(refused));
+  return nullptr;
 }
 
 }  // namespace
 
 const tw_function_api* FunctionSet() {
-  static constexpr tw_function_api kSet = {sizeof(tw_function_api), 0, Find, Args, Results, ArgType, ResultType, Call};
+  static constexpr tw_function_api kSet = {sizeof(tw_function_api), 0, Find, Args, Results, ArgType, ResultType, Call, Run};
   return &kSet;
 }
 

@@ -13,6 +13,7 @@
 #include "framework/io/file_set.h"
 #include "framework/io/file_system.h"
 #include "framework/runtime/async_calls.h"
+#include "framework/runtime/carrier.h"
 #include "framework/runtime/frame.h"
 #include "framework/runtime/function_set.h"
 #include "framework/runtime/held_resource.h"
@@ -44,11 +45,13 @@ Status PutText(tw_sink* to, std::string_view text) { return FromC(to->put(to, te
 tw_status* StatusMake(const tw_host*, uint32_t code, const char* text, uint64_t len, tw_status* cause) {
   try {
     if (code == 0 || code > TW_UNAUTHENTICATED) code = TW_UNKNOWN;
-    constexpr size_t kLongest = 4096;  // whatever a plugin quotes
+    constexpr size_t kLongest = 4096;  // whatever a plugin quotes, and however deep it lies
     std::string message = Shown({text, len}, kLongest);
     Status why = FromC(cause);
-    if (!why.ok()) message = StrCat(message, ": ", Message(why));
-    return ToC(Status(absl::StatusCode(code), AbslView(message)));
+    if (!why.ok()) message = StrCat(Message(why).size() < kLongest ? message + ": " : "", Message(why));
+    Status made(absl::StatusCode(code), AbslView(message));
+    why.ForEachPayload([&](absl::string_view key, const absl::Cord& value) { made.SetPayload(key, value); });  // which node, how deep
+    return ToC(std::move(made));
   } catch (...) {
     return ToC(Thrown());
   }
@@ -151,6 +154,19 @@ tw_status* TensorAllocate(const tw_frame* frame, uint32_t o, const int64_t* dims
     return Status();
   });
 }
+// The same of a tensor that lies anywhere, in the memory where the plan has the output.
+Status LandOutput(KernelFrame& f, uint32_t o, Tensor t) {
+  Device* there = f.run->lands.empty() ? nullptr : f.run->lands[o];
+  QueueMark mark;
+  if (Carrier* carrier = f.step->carrier()) {
+    ASSIGN_OR_RETURN(t, carrier->To(there, t, &mark));
+  } else if (Device* here = HoldingDevice(*t.get())) {
+    ASSIGN_OR_RETURN(t, here->ToHost(t));
+  }
+  RETURN_IF_ERROR(PutOutput(f, o, std::move(t)));
+  return f.step->ArrivesWith(f.out(o), mark);
+}
+
 tw_status* TensorGive(const tw_frame* frame, uint32_t o, tw_tensor* t) {
   return Guard([&]() -> Status {
     KernelFrame& f = *KernelFrame::Of(frame);
@@ -160,6 +176,7 @@ tw_status* TensorGive(const tw_frame* frame, uint32_t o, tw_tensor* t) {
       return Unimplemented("output ", o, " lives on ", f.run->device->name(), ": write into it instead of giving a host tensor");
     }
     if (f.step->budget) RETURN_IF_ERROR(f.step->budget->Charge(t));
+    if (!f.run->anywhere_out.empty() && f.run->anywhere_out[o]) return LandOutput(f, o, Tensor::Share(t));
     return PutOutput(f, o, Tensor::Share(t));
   });
 }

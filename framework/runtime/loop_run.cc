@@ -7,6 +7,15 @@
 
 namespace thalweg {
 
+std::string IterationNumbers(const LoopRun& loop, const Iteration& it) {
+  std::string text;
+  const Iteration* in = &it;
+  for (const LoopRun* l = &loop; l->parent; in = l->within, l = l->parent) {
+    text = text.empty() ? StrCat(in->number) : StrCat(in->number, ".", text);
+  }
+  return text;
+}
+
 LoopRun* Loops::Begin(int32_t frame, LoopRun* parent, Iteration* within) {
   if (free_loops_.empty()) {
     loops_.push_back(std::make_unique<LoopRun>());

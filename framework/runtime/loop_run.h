@@ -41,6 +41,9 @@ struct LoopRun {
   Iteration* At(int64_t number) const { return number < first ? nullptr : iterations[size_t(number - first)]; }
 };
 
+// The numbers of an iteration and of those around it, the outermost first: "1.4"; "" outside of loops.
+std::string IterationNumbers(const LoopRun& loop, const Iteration& it);
+
 class Loops {
  public:
   explicit Loops(const FramePlan& plan) : p_(plan), free_iterations_(plan.frames.size()) {}

@@ -6,6 +6,8 @@
 #include "framework/base/shown.h"
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/frame.h"
+#include "framework/runtime/frame_call.h"
+#include "framework/runtime/loop_run.h"
 #include "framework/runtime/rendezvous.h"
 
 namespace thalweg {
@@ -18,11 +20,16 @@ StatusOr<Rendezvous*> Of(const tw_frame* f, std::string_view key) {
                             "by sessions over several");
 }
 
+std::string IterationOf(const tw_frame* f) {
+  const FrameCall* c = FrameCalls::CallOf(f);
+  return c ? IterationNumbers(*c->loop, *c->iteration) : std::string();
+}
+
 tw_status* Send(const tw_frame* f, const char* key, uint64_t len, tw_tensor* value) {
   Tensor t = Tensor::Adopt(value);
   return Guard([&]() -> Status {
     ASSIGN_OR_RETURN(Rendezvous * r, Of(f, {key, size_t(len)}));
-    return r->Send({key, size_t(len)}, std::move(t));
+    return r->Send({key, size_t(len)}, IterationOf(f), std::move(t));
   });
 }
 
@@ -32,11 +39,19 @@ Status Give(const tw_frame* f, uint32_t o, const Tensor& value) {
   return FromC(f->host->tensor->give(f, o, value.get()));
 }
 
+// Its outputs are dead.
+Status MarkDead(const tw_frame* f) {
+  FrameCall* c = FrameCalls::CallOf(f);
+  if (!c) return Internal("what came is dead, but nothing here waits for a branch");
+  c->dead = true;
+  return Status();
+}
+
 tw_status* Receive(const tw_frame* f, const char* key, uint64_t len, uint32_t o) {
   return Guard([&]() -> Status {
     ASSIGN_OR_RETURN(Rendezvous * r, Of(f, {key, size_t(len)}));
-    r->Receive({key, size_t(len)}, [f, o](Status s, Tensor value) {
-      if (s.ok()) s = Give(f, o, value);
+    r->Receive({key, size_t(len)}, IterationOf(f), [f, o](Status s, Tensor value) {
+      if (s.ok()) s = value ? Give(f, o, value) : MarkDead(f);
       AsyncCalls::Get().Complete(f->token, std::move(s));
     });
     return Status();

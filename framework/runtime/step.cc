@@ -5,10 +5,13 @@
 
 #include "framework/base/dtype.h"
 #include "framework/runtime/evaluate.h"
+#include "framework/runtime/recordings.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/waiting_calls.h"
 
 namespace thalweg {
+
+StepState::StepState(const Plan* plan) : plan_(plan), carrier_(this) {}
 
 StatusOr<std::unique_ptr<StepState>> StepState::Create(const Plan* plan, Runtime* runtime, MemoryBudget* budget, BlockCount* blocks) {
   std::unique_ptr<StepState> s(new StepState(plan));
@@ -20,6 +23,7 @@ StatusOr<std::unique_ptr<StepState>> StepState::Create(const Plan* plan, Runtime
 
 StepState::~StepState() {
   queues_.clear();  // drains before memory goes
+  recordings_.reset();
   for (Buffer* b : blocks_) {
     if (b) b->Release();
   }
@@ -55,6 +59,7 @@ size_t StepState::LocationOf(const Device* device) const {
 }
 
 Status StepState::Bind(std::shared_ptr<const PlanShapes> shapes) {
+  if (recordings_) recordings_->Forget();
   if (Status s = GrowBlocks(shapes->block_bytes); !s.ok()) {
     shapes_ = std::move(shapes);
     return TellMemory(s, short_of_.load());
@@ -164,7 +169,46 @@ Status StepState::Init(Runtime* rt) {
   }
   counts.resize(p.nodes.size());
   ready.reserve(p.nodes.size());
+  if (!marks_.empty()) InitShares();
+  if (!p.runs.empty()) recordings_ = std::make_unique<Recordings>(this);
   return Status();
+}
+
+void StepState::InitShares() {
+  const auto is_share = [&](const PlanNode& n, int32_t v) {
+    const PlanValue& value = plan_->values[size_t(v)];
+    return n.kind == PlanNode::kKernel && n.given && !n.run.open_read.empty() && value.kind == PlanValue::kHeld && value.location &&
+           !value.fetched;
+  };
+  share_until_.assign(plan_->values.size(), -1);
+  for (size_t i = 0; i < plan_->nodes.size(); ++i) {
+    for (int32_t v : plan_->nodes[i].out) {
+      if (is_share(plan_->nodes[i], v)) share_until_[size_t(v)] = int32_t(i);
+    }
+  }
+  for (size_t i = 0; i < plan_->nodes.size(); ++i) {
+    const PlanNode& n = plan_->nodes[i];
+    for (size_t k = 0; k < n.in.size(); ++k) {
+      int32_t& until = share_until_[size_t(n.in[k])];
+      if (until < 0) continue;
+      const bool there = n.kind == PlanNode::kKernel && !n.run.host_in[k] && n.run.device == DeviceOf(n.in[k]);
+      until = there ? int32_t(i) : -1;
+    }
+  }
+}
+
+int32_t StepState::OwnShares(const KernelFrame& writer, const Tensor& value) {
+  DeviceQueues* queues = QueuesOf(writer.run->device);
+  if (!queues || share_until_.empty()) return 0;
+  queues->LetGoShares(value);
+  if (plan_->runs.empty()) return 0;
+  const auto node = int32_t(&writer - frames_.data());
+  int32_t own = 0;
+  for (size_t v = 0; v < share_until_.size(); ++v) {
+    if (share_until_[v] < 0 || share_until_[v] >= node) continue;
+    own += slots_[v].held.get() == value.get() && plan_->devices[size_t(plan_->values[v].location) - 1] == writer.run->device;
+  }
+  return own;
 }
 
 // A slot as it is before its value is made.
@@ -230,6 +274,11 @@ bool StepState::IsLastReader(const Slot* slot) const {
   return std::atomic_ref<int32_t>(const_cast<int32_t&>(readers_[v])).load(std::memory_order_acquire) == 1;
 }
 
+Status StepState::ArrivesWith(const Slot* slot, const QueueMark& mark) {
+  if (!marks_.empty()) marks_[size_t(slot - slots_.data())] = mark;
+  return Status();
+}
+
 // On whatever thread the kernel completes: locks are let go here, because the threads of the step may all be waiting for one of them.
 void StepState::Complete(uint64_t tag, Status s) {
   if (plan_->nodes[size_t(tag)].run.opens()) CloseResources(&frames_[size_t(tag)]);
@@ -273,11 +322,24 @@ void StepState::ShowShape(Slot* s, const Shape& shape) {
   s->view.rank = shape.rank();
 }
 
+// The tensor of value v: what the last step had, or a new one.
+template <class Make>
+static StatusOr<Tensor> MakeHeld(Recordings* recordings, int32_t v, const int64_t* dims, int32_t rank, Make&& make) {
+  if (!recordings) return make();
+  if (Tensor t = recordings->TakeSpare(v, dims, rank)) return t;
+  auto made = make();
+  const bool short_of_memory = !made.ok() && made.status().code() == absl::StatusCode::kResourceExhausted;
+  return short_of_memory && recordings->GiveSpares() ? make() : std::move(made);
+}
+
 StatusOr<Tensor> StepState::MakeOutputOf(const PlanNode& n, uint32_t o, const Shape& shape) {
   MemoryPool* staging = staging_.empty() ? nullptr : staging_[size_t(n.out[o])];
-  return MakeOn(n.run.device, [&]() -> StatusOr<Tensor> {
-    if (!staging) return MakeOutput(n.run, o, shape.dims().data(), shape.rank(), budget);
-    return Tensor::Make(plan_->values[size_t(n.out[o])].dtype, shape.dims().data(), shape.rank(), staging, budget);
+  const int64_t* dims = shape.dims().data();
+  return MakeHeld(recordings_.get(), n.out[o], dims, shape.rank(), [&] {
+    return MakeOn(n.run.device, [&]() -> StatusOr<Tensor> {
+      if (!staging) return MakeOutput(n.run, o, dims, shape.rank(), budget);
+      return Tensor::Make(plan_->values[size_t(n.out[o])].dtype, dims, shape.rank(), staging, budget);
+    });
   });
 }
 
@@ -358,7 +420,8 @@ Status StepState::RunCopy(const PlanNode& n) {
   if (to.view.rank < 0) {
     Device* there = DeviceOf(n.out[0]);
     MemoryPool* memory = there ? there->pool() : n.run.device->staging();
-    ASSIGN_OR_RETURN(Tensor t, MakeOn(there, [&] { return Tensor::Make(from.dtype, from.dims, from.rank, memory, budget); }));
+    const auto make = [&] { return Tensor::Make(from.dtype, from.dims, from.rank, memory, budget); };
+    ASSIGN_OR_RETURN(Tensor t, MakeHeld(recordings_.get(), n.out[0], from.dims, from.rank, [&] { return MakeOn(there, make); }));
     to.Hold(std::move(t));
   }
   DeviceQueues* queues = QueuesOf(n.run.device);
@@ -488,7 +551,7 @@ Status StepState::RunKernel(size_t i, bool* pending) {
   }
   Status s = f.waits ? Status() : AllocateOutputs(i);
   if (s.ok()) {
-    if (n.run.kernel->spec.async) {
+    if (n.run.async) {
       s = StartAsyncCall(&f, i, pending);
       if (*pending) return s;
     } else if (f.c.stream) {
@@ -592,7 +655,14 @@ void StepState::NoteOutputs(size_t i) {
 void StepState::Drop(int32_t v) {
   Slot& s = slots_[size_t(v)];
   const int32_t location = plan_->values[size_t(v)].location;
-  if (location && queues_[size_t(location) - 1]) queues_[size_t(location) - 1]->Keep(std::move(s.held));
+  if (recordings_ && recordings_->Spare(v, &s.held)) return s.Clear();
+  if (DeviceQueues* queues = location ? queues_[size_t(location) - 1].get() : nullptr) {
+    if (share_until_[size_t(v)] >= 0) {
+      queues->KeepShare(std::move(s.held));
+    } else {
+      queues->Keep(std::move(s.held));
+    }
+  }
   s.Clear();
 }
 
@@ -672,6 +742,7 @@ Status StepState::Finish(Status status, Tensor* fetches) {
     if (trace) trace->Waited(since, q->device()->name());
     if (status.ok() && !s.ok()) status = Prefix(s, StrCat(q->device()->name(), " reported after the step's kernels were started:"));
   }
+  carrier_.Reset();
   if (!status.ok()) status = RootFailure(std::move(status));
   if (const Device* device = short_of_.exchange(nullptr)) status = TellMemory(status, device);
   failed_at_.store(0);
@@ -693,7 +764,10 @@ Status StepState::Finish(Status status, Tensor* fetches) {
     for (int32_t v : p.fetches) {
       if (p.values[size_t(v)].kind == PlanValue::kHeld) slots_[size_t(v)].Clear();
     }
-    for (int32_t v : device_held_) slots_[size_t(v)].Clear();
+    for (int32_t v : device_held_) {
+      if (recordings_) recordings_->Spare(v, &slots_[size_t(v)].held);
+      slots_[size_t(v)].Clear();
+    }
   } else {
     for (size_t v = 0; v < p.values.size(); ++v) {
       if (p.values[v].kind == PlanValue::kHeld) slots_[v].Clear();

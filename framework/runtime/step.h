@@ -10,6 +10,7 @@
 
 #include "framework/base/status.h"
 #include "framework/plan/plan.h"
+#include "framework/runtime/carrier.h"
 #include "framework/runtime/device_queues.h"
 #include "framework/runtime/frame.h"
 #include "framework/runtime/memory_story.h"
@@ -35,6 +36,8 @@ struct EngineMemory {
   virtual ~EngineMemory() = default;
 };
 
+class Recordings;
+
 class StepState final : public StepBase {
  public:
   // blocks: counts the memory of the state's blocks; may be NULL.
@@ -47,6 +50,9 @@ class StepState final : public StepBase {
   bool Failed() const override { return listener->failed(); }
   bool IsPlanMemory(const Slot* slot) const override;
   bool IsLastReader(const Slot* slot) const override;
+  Carrier* carrier() override { return &carrier_; }
+  Status ArrivesWith(const Slot* slot, const QueueMark& mark) override;
+  int32_t OwnShares(const KernelFrame& writer, const Tensor& value) override;
 
   // Sizes of the plan, its own or worked out from it: needed before the first step, and whenever feeds have other shapes. Errors:
   // RESOURCE_EXHAUSTED; the state is then of no use any more.
@@ -73,6 +79,9 @@ class StepState final : public StepBase {
   // Waits for devices, takes the fetches (if the step went well) and lets everything go.
   Status Finish(Status status, Tensor* fetches);
 
+  // What queues were given by the plan's runs; NULL: it has none.
+  Recordings* recordings() const { return recordings_.get(); }
+
   // A failure of node i, with what its inputs are.
   Status Describe(size_t i, const Status& s) noexcept;
   // Something of the step has failed: what turns up later on its devices is not the cause.
@@ -80,6 +89,15 @@ class StepState final : public StepBase {
 
   // What the step uses of a device; NULL: the device has no queues.
   DeviceQueues* QueuesOf(const Device* device) const;
+  // Returns when nothing is under way there: the first failure.
+  Status Settle() const {
+    Status first;
+    for (const auto& q : queues_) {
+      Status s = q ? q->Drain() : Status();
+      if (first.ok()) first = std::move(s);
+    }
+    return first;
+  }
   // Returns when nothing is under way there. What failed is told by Finish.
   void DrainQueues() const {
     for (const auto& q : queues_) {
@@ -113,16 +131,19 @@ class StepState final : public StepBase {
   std::shared_ptr<const NodeTexts> texts;  // what traces say of the plan's nodes, kept for the next one
   std::unique_ptr<ThreadShare> own_share;
   std::unique_ptr<EngineMemory> engine;  // of the engine for control flow
+  Swapping* swapping = nullptr;          // the session's; NULL: what lists keep stays where it is
 
   // Tells the trace of the outputs of a node that has ended.
   void NoteOutputs(size_t i);
 
  private:
+  friend class Recordings;
   Status Told(size_t i, const Status& s) const;
   std::unique_lock<std::mutex> TracedOrder() const;
   void NoteInputs(size_t i);
-  explicit StepState(const Plan* plan) : plan_(plan) {}
+  explicit StepState(const Plan* plan);
   Status Init(Runtime* runtime);
+  void InitShares();
   void InitSlot(int32_t v);
   void Drop(int32_t v);
   static void ShowShape(Slot* s, const Shape& shape);
@@ -148,6 +169,7 @@ class StepState final : public StepBase {
   void ShowScratch(size_t i);
 
   const Plan* plan_;
+  Carrier carrier_;
   std::shared_ptr<const PlanShapes> shapes_;
   BlockCount* block_count_ = nullptr;
   std::vector<Slot> slots_;  // values, then what stands in for opened resources
@@ -167,6 +189,9 @@ class StepState final : public StepBase {
   std::vector<QueueMark> marks_;
   // Of values that are copied to a device: where they are made, so that the copy needs no detour. Empty: none is.
   std::vector<MemoryPool*> staging_;
+  // Of values that are the tensor of a variable, where only kernels of its device's queue read them: the last of these. Else -1.
+  std::vector<int32_t> share_until_;  // empty: there are none
+  std::unique_ptr<Recordings> recordings_;
   struct CopyEnd {
     StepState* step;
     size_t node;

@@ -1,6 +1,7 @@
 #include "framework/runtime/step_stats.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "framework/base/strings.h"
 #include "framework/plan/plan.h"
@@ -57,6 +58,65 @@ void StepStats::SumUp() {
   std::sort(ops_.begin(), ops_.end(), [](const tw_step_op& a, const tw_step_op& b) {
     return a.busy_ns != b.busy_ns ? a.busy_ns > b.busy_ns : std::string_view(a.op) < b.op;
   });
+}
+
+namespace {
+
+// Of a thread of another process: a name that no thread here has, for rows of traces.
+std::thread::id Foreign(size_t part, uint32_t thread) {
+  static_assert(sizeof(std::thread::id) == sizeof(uint64_t));
+  return std::bit_cast<std::thread::id>(uint64_t{part + 1} << 32 | (uint64_t{thread} + 1));
+}
+
+}  // namespace
+
+void StepStats::Assemble(std::span<const Part> parts) {
+  size_t n_after = 0;
+  for (const Part& p : parts) {
+    for (const tw_step_node& n : p.nodes) n_after += n.n_after;
+  }
+  after_.reserve(n_after);         // the records point into it
+  threads_ = {std::thread::id()};  // the caller's, which ran no node
+  for (size_t k = 0; k < parts.size(); ++k) {
+    const Part& p = parts[k];
+    const auto first_id = uint32_t(nodes_.size()), first_thread = uint32_t(threads_.size());
+    for (uint32_t t = 0; t < p.threads; ++t) threads_.push_back(Foreign(k, t));
+    total_.left_out += p.total.left_out;
+    total_.block_bytes += p.total.block_bytes;
+    total_.flags |= p.total.flags & (TW_STEP_COUNTED | TW_STEP_PLANNED);
+    for (tw_step_node n : p.nodes) {
+      if (nodes_.size() >= limit_) {
+        ++total_.left_out;
+        continue;
+      }
+      for (const char** text : {&n.name, &n.op, &n.device, &n.kernel, &n.shapes, &n.to, &n.function, &n.frame, &n.queue})
+        *text = Keep(*text);
+      n.id += first_id;
+      n.thread += first_thread;
+      const uint32_t* after = n.after;
+      n.after = after_.data() + after_.size();
+      for (uint32_t i = 0; i < n.n_after; ++i) after_.push_back(first_id + after[i]);
+      nodes_.push_back(n);
+    }
+    for (tw_step_wait w : p.waits) {
+      w.name = Keep(w.name);
+      w.what = Keep(w.what);
+      if (w.thread != UINT32_MAX) w.thread += first_thread;
+      if (waits_.size() < limit_) waits_.push_back(w);
+    }
+    for (size_t i = 0; i < p.calls.size(); ++i) {
+      calls_.push_back(p.calls[i]);
+      calls_.back().function = Keep(p.calls[i].function);
+      calls_.back().thread = Foreign(k, p.call_threads[i]);
+    }
+  }
+  const auto earlier = [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; };
+  std::stable_sort(nodes_.begin(), nodes_.end(), earlier);
+  std::stable_sort(waits_.begin(), waits_.end(), earlier);
+  total_.threads = uint32_t(threads_.size());
+  total_.nodes = uint32_t(nodes_.size());
+  if (total_.left_out) total_.flags |= TW_STEP_CUT;
+  SumUp();
 }
 
 // ---- StepTrace: the beginning ----

@@ -46,6 +46,19 @@ class StepStats {
   const std::vector<Call>& calls() const { return calls_; }
   // How many nodes and how many waits are kept.
   void set_limit(uint32_t records) { limit_ = records; }
+  uint32_t limit() const { return limit_; }
+
+  // What a run did in another process: times from the beginning of this run, ids and threads from 0, texts that are copied.
+  struct Part {
+    tw_step_total total{};
+    std::vector<tw_step_node> nodes;
+    std::vector<tw_step_wait> waits;
+    std::vector<Call> calls;             // without threads
+    std::vector<uint32_t> call_threads;  // theirs
+    uint32_t threads = 0;
+  };
+  // The run, which had no step here, is what its parts did. REQUIRES: it has the object, and is about to be over.
+  void Assemble(std::span<const Part> parts);
 
  private:
   friend class StepTrace;

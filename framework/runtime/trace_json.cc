@@ -39,13 +39,20 @@ class Writer {
 
   std::string Text() {
     j_.Object().Text("displayTimeUnit", "ns").Array("traceEvents");
-    Event("process_name", "M", 0, 0);
-    j_.Object("args").Text("name", "thalweg").End().End();
+    NameProcess("thalweg");
     for (size_t k = 0; k < steps_.size(); ++k) WriteStep(k);
-    for (const auto& [thread, row] : threads_) Name(row, row == 0 ? "caller" : "helper " + std::to_string(row));
+    for (const auto& [thread, row] : threads_) {
+      at_process_ = row.process;
+      Name(row.id, row.id == 0 ? "caller" : "helper " + std::to_string(row.id));
+    }
     for (const auto& [key, row] : queues_) {
       const auto& [device, queue, lane] = key;
+      at_process_ = ProcessOf(device);
       Name(row.id, std::string(ShortDevice(device)) + " " + queue + (lane ? " (" + std::to_string(lane + 1) + ")" : ""));
+    }
+    for (const auto& [task, process] : processes_) {
+      at_process_ = process;
+      NameProcess(task);
     }
     j_.End().Object("metadata").Text("product", "thalweg").Number("monotonic_ns", base_);
     return j_.Number("unix_ns", base_ + UnixMinusMonotonic()).Number("left_out", left_out_).End().End().text();
@@ -55,9 +62,23 @@ class Writer {
   struct Row {
     int64_t id = 0, end = INT64_MIN;
   };
+  struct ThreadRowOf {
+    int64_t id = 0, process = 0;
+  };
+
+  void NameProcess(const std::string& name) {
+    Event("process_name", "M", 0, 0);
+    j_.Object("args").Text("name", name).End().End();
+  }
+  // Of a step over a cluster: each task is a process.
+  int64_t ProcessOf(std::string_view device) {
+    const size_t end = device.rfind("/device:");
+    if (end == device.npos || device.starts_with("/job:localhost/")) return process_;
+    return processes_.try_emplace(std::string(device.substr(0, end)), process_ + 1 + int64_t(processes_.size())).first->second;
+  }
 
   void Event(std::string_view name, const char* phase, int64_t ns, int64_t row) {
-    j_.Object().Text("name", name).Text("ph", phase).Real("ts", double(ns) / 1000).Number("pid", process_).Number("tid", row);
+    j_.Object().Text("name", name).Text("ph", phase).Real("ts", double(ns) / 1000).Number("pid", at_process_).Number("tid", row);
   }
   void Name(int64_t row, const std::string& name) {
     Event("thread_name", "M", 0, row);
@@ -78,7 +99,13 @@ class Writer {
     Event(name, "e", end, row);
     j_.Text("cat", category).Number("id", ids_).End();
   }
-  int64_t ThreadRow(std::thread::id thread) { return threads_.try_emplace(thread, int64_t(threads_.size())).first->second; }
+  // The row of a thread, whose process it is about from now on. device: where it is seen first; empty: here.
+  int64_t ThreadRow(std::thread::id thread, std::string_view device = {}) {
+    auto [it, is_new] = threads_.try_emplace(thread, ThreadRowOf{int64_t(threads_.size()), 0});
+    if (is_new) it->second.process = ProcessOf(device);
+    at_process_ = it->second.process;
+    return it->second.id;
+  }
 
   // Of two devices' queues, or where two streams share a name, bars that overlap get rows of their own.
   int64_t QueueRow(const char* device, const std::string& queue, int64_t start, int64_t end) {
@@ -125,7 +152,7 @@ class Writer {
 
   void WriteNode(const StepStats& s, const tw_step_node& n) {
     const bool copy = n.flags & TW_STEP_NODE_COPY;
-    const int64_t row = ThreadRow(s.thread(n.thread)), left = n.start_ns + n.busy_ns;
+    const int64_t row = ThreadRow(s.thread(n.thread), n.device), left = n.start_ns + n.busy_ns;
     Bar(n.op, copy ? "copy" : "op", at_ + n.start_ns, at_ + left, row);
     j_.Text("node", n.name).Text("device", n.device);
     if (copy) {
@@ -179,6 +206,7 @@ class Writer {
       int64_t& last = before.try_emplace(n->device, INT64_MIN).first->second;
       const int64_t begin = told ? n->device_start_ns : std::min(std::max(n->start_ns, last), n->end_ns);
       if (!told) last = end(*n);
+      at_process_ = ProcessOf(n->device);
       Bar(n->op, n->flags & TW_STEP_NODE_COPY ? "device copy" : "device op", at_ + begin, at_ + end(*n),
           QueueRow(n->device, told ? n->queue : "queue", at_ + begin, at_ + end(*n)));
       j_.Text("node", n->name).Text("shapes", n->shapes).Number("bytes", int64_t(n->output_bytes)).Number("id", first_id_ + n->id);
@@ -207,10 +235,12 @@ class Writer {
 
   const std::span<const StepStats* const> steps_;
   const int64_t process_;
+  int64_t at_process_ = process_;  // of what is written
   Json j_;
   int64_t base_ = 0, at_ = 0;  // of the first step, on the machine's clock; of this step after it
   int64_t step_ = 0, ids_ = 0, node_ids_ = 0, first_id_ = 0, left_out_ = 0;
-  std::map<std::thread::id, int64_t> threads_;
+  std::map<std::thread::id, ThreadRowOf> threads_;
+  std::map<std::string, int64_t> processes_;  // of tasks
   std::map<std::tuple<std::string, std::string, int>, Row> queues_;
 };
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "framework/base/dtype.h"
+#include "framework/runtime/carrier.h"
 #include "framework/runtime/frame.h"
 #include "framework/tensor/memory_budget.h"
 
@@ -166,7 +167,49 @@ tw_status* MakeTensor(const tw_frame* frame, uint32_t dtype, const int64_t* dims
   });
 }
 
-constexpr tw_variant_api kApi = {TW_SIZED(tw_variant_api), Make, Get, Own, Copy, Add, Zeros, MakeTensor};
+// ---- Tensors that objects hold ----
+
+tw_status* PutAway(const tw_frame* frame, uint32_t in, tw_tensor** out) {
+  return Guard([&]() -> Status {
+    tw_tensor* kept = nullptr;
+    RETURN_IF_ERROR(FromC(frame->host->tensor->keep(frame, in, &kept)));
+    Tensor t = Tensor::Adopt(kept);
+    if (Carrier* carrier = KernelFrame::Of(frame)->step->carrier()) {
+      ASSIGN_OR_RETURN(t, carrier->PutAway(t));
+    }
+    *out = t.release();
+    return Status();
+  });
+}
+
+tw_status* Bring(const tw_frame* frame, uint32_t o, tw_tensor* t, tw_tensor** out) {
+  return Guard([&]() -> Status {
+    const KernelFrame& f = *KernelFrame::Of(frame);
+    Tensor brought = Tensor::Share(t);
+    Carrier* carrier = f.step->carrier();
+    if (carrier && o < f.run->lands.size()) {
+      ASSIGN_OR_RETURN(brought, carrier->Bring(f.run->lands[o], brought));
+    }
+    *out = brought.release();
+    return Status();
+  });
+}
+
+tw_status* ToHost(const tw_frame* frame, tw_tensor* t, tw_tensor** out) {
+  return Guard([&]() -> Status {
+    Tensor here = Tensor::Share(t);
+    QueueMark mark;
+    if (Carrier* carrier = KernelFrame::Of(frame)->step->carrier()) {
+      ASSIGN_OR_RETURN(here, carrier->To(nullptr, here, &mark));
+    } else if (Device* device = HoldingDevice(*t)) {
+      ASSIGN_OR_RETURN(here, device->ToHost(here));
+    }
+    *out = here.release();
+    return Status();
+  });
+}
+
+constexpr tw_variant_api kApi = {TW_SIZED(tw_variant_api), Make, Get, Own, Copy, Add, Zeros, MakeTensor, PutAway, Bring, ToHost};
 
 }  // namespace
 

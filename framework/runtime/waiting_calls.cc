@@ -134,7 +134,7 @@ void WaitingCalls::Wait(const WaitWish& wish, bool changed) {
   }
   CloseResources(&f, /*changed=*/false);
   const bool touched = wish.held && wish.at->touches() != wish.seen;
-  if (touched || f.step->Failed() || !WaitInterrupted(*f.step).ok()) CallUp(c);
+  if (touched || f.step->Failed() || OuterFailed(f.step) || !WaitInterrupted(*f.step).ok()) CallUp(c);
 }
 
 void WaitingCalls::Leave(const StepBase* step, uint64_t tag) {
@@ -158,7 +158,59 @@ void WaitingCalls::Cancelled(const CancelToken* token) {
 
 void WaitingCalls::CallAll(const StepBase* step) {
   std::lock_guard lock(mu_);
+  CallInside(step);
+}
+
+void WaitingCalls::CallInside(const StepBase* step) {
   for (auto it = calls_.lower_bound(Key(step, 0)); it != calls_.end() && it->first.first == step; ++it) CallUp(&it->second);
+  const auto [first, last] = inner_.equal_range(step);
+  for (auto it = first; it != last; ++it) CallInside(it->second);
+}
+
+// ---- Steps inside steps ----
+
+void WaitingCalls::Nest(const StepBase* inner, const StepBase* outer) {
+  std::lock_guard lock(mu_);
+  const auto it = inner_.emplace(outer, inner);
+  try {
+    outer_[inner] = outer;
+  } catch (...) {
+    inner_.erase(it);
+    throw;
+  }
+}
+
+void WaitingCalls::NestAs(const StepBase* inner, const StepBase* nested) {
+  const StepBase* outer = nullptr;
+  {
+    std::lock_guard lock(mu_);
+    const auto at = outer_.find(nested);
+    if (at != outer_.end()) outer = at->second;
+  }
+  if (outer) Nest(inner, outer);
+}
+
+void WaitingCalls::Unnest(const StepBase* inner) {
+  std::lock_guard lock(mu_);
+  const auto at = outer_.find(inner);
+  if (at == outer_.end()) return;
+  auto [it, last] = inner_.equal_range(at->second);
+  while (it != last && it->second != inner) ++it;
+  if (it != last) inner_.erase(it);
+  outer_.erase(at);
+}
+
+bool WaitingCalls::OuterFailed(const StepBase* step) const {
+  for (auto at = outer_.find(step); at != outer_.end(); at = outer_.find(at->second)) {
+    if (at->second->Failed()) return true;
+  }
+  return false;
+}
+
+Status WaitingCalls::Ended(const StepBase& step) {
+  RETURN_IF_ERROR(WaitInterrupted(step));
+  std::lock_guard lock(mu_);
+  return OuterFailed(&step) ? Status(absl::StatusCode::kCancelled, "another node of the step has failed") : Status();
 }
 
 uint64_t WaitingCalls::Count(const Resource* at, uint64_t condition, const StepBase* step, uint64_t tag) {

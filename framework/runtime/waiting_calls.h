@@ -50,9 +50,16 @@ class WaitingCalls {
   void Leave(const StepBase* step, uint64_t tag);
   // The resource was updated: the first of each line is called.
   void Updated(const Resource* at);
-  // All calls in steps of the token, or of the step, are called. The step is not over.
+  // All calls in steps of the token, or of the step and those inside it, are called. The step is not over.
   void Cancelled(const CancelToken* token);
   void CallAll(const StepBase* step);
+  // The step `inner` runs for a kernel of `outer`, and ends when that has failed.
+  void Nest(const StepBase* inner, const StepBase* outer);
+  // The same for what stands for a step that was nested; else nothing.
+  void NestAs(const StepBase* inner, const StepBase* nested);
+  void Unnest(const StepBase* inner);
+  // Whether a call of the step that waits is to end: WaitInterrupted, or a step around it has failed.
+  Status Ended(const StepBase& step);
   // How many stand in a line before this call, or, where it stands in none, in all of the line.
   uint64_t Count(const Resource* at, uint64_t condition, const StepBase* step, uint64_t tag);
 
@@ -77,12 +84,16 @@ class WaitingCalls {
   void SetAlarm(Call* c);
   void CallFirsts(const Resource* at, const Call* but);
   static void CallUp(Call* c);
+  void CallInside(const StepBase* step);
+  bool OuterFailed(const StepBase* step) const;
 
   void KeepDeadlines();
 
   std::mutex mu_;
   std::map<Key, Call> calls_;
   std::unordered_map<const Resource*, std::map<uint64_t, Line>> lines_;  // by resource and condition
+  std::unordered_map<const StepBase*, const StepBase*> outer_;           // by inner step
+  std::unordered_multimap<const StepBase*, const StepBase*> inner_;
   std::set<std::pair<const CancelToken*, Call*>> by_token_;
   std::set<std::pair<int64_t, Call*>> by_deadline_;
   uint64_t tickets_ = 0;

@@ -71,6 +71,11 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
            "graph compilers of plugins may run several nodes as one; where one fails the nodes run one by one, with a log line, or, "
            "with require, the run fails"),
        SetMember<&O::compilers>},
+      {BoolOption(
+           "capture", "true",
+           "what several nodes give to a device's queue is recorded when it is the same in the third step, and given as one from then "
+           "on, where the device's plugin can record; plans that are mostly of such nodes then run one node after the other"),
+       SetMember<&O::capture>},
       {TextOption("device", "",
                   "where nodes run that do not say it themselves, such as CPU:0 or a kind alone; empty: wherever there is a kernel"),
        SetDevice},
@@ -133,12 +138,28 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
                    "most bytes, of host and devices together, that the session's steps may hold; 0: no limit, or three quarters of the "
                    "machine's memory while the graph has imported nodes that are not trusted"),
        SetMember<&O::memory_limit>},
+      {BytesOption("swap_memory_above", "0",
+                   "bytes of a device's memory: while more are in use, what loops push there onto lists, such as what they keep for their "
+                   "gradients, goes to host memory and comes back before it is popped; 0: three quarters of what the device may hold"),
+       SetMember<&O::swap_memory_above>},
       {TextOption("target", "",
                   "the address of a server of a cluster, `scheme:address`: runs go to its tasks; empty: everything runs in this process"),
        SetMember<&O::target>},
       {IntOption("target_timeout_ms", "30000", 1, UINT32_MAX,
                  "milliseconds to wait for tasks of a cluster that cannot be reached yet, when a run first needs them"),
        SetMember<&O::target_timeout_ms>},
+      {IntOption(
+           "progress_timeout_ms", "0", 0, UINT32_MAX,
+           "milliseconds after which a step over a cluster fails in which tasks are alive, but none has handed on a value or come to its "
+           "end; more than the slowest operation and the longest wait at a queue take; 0: any"),
+       SetMember<&O::progress_timeout_ms>},
+      {TextOption(
+           "credentials", "",
+           "what proves to the tasks of a cluster who this program is, and who they are: a folder as `thalweg cluster init` makes one; "
+           "empty: tasks on this machine alone"),
+       SetMember<&O::credentials>},
+      {BoolOption("insecure", "false", "tasks of a cluster need not prove who they are, and what is said to them is not encrypted"),
+       SetMember<&O::insecure>},
       {IntOption("step_timeout_ms", "0", 0, UINT32_MAX, "milliseconds that a run may take which was given no time of its own; 0: no limit"),
        SetMember<&O::step_timeout_ms>},
   };

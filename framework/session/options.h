@@ -25,6 +25,7 @@ struct SessionOptions {
   std::string placement_file;
   std::vector<std::string> disabled_passes;
   std::string compilers = "on";
+  bool capture = true;
   uint32_t max_shape_plans = 8;
   uint32_t max_shapes = 64;
   uint32_t max_plans = 256;
@@ -35,10 +36,14 @@ struct SessionOptions {
   std::vector<std::string> allow_ops, deny_ops;
   bool trust_imported = false;
   uint64_t memory_limit = 0;
+  uint64_t swap_memory_above = 0;
   uint32_t step_timeout_ms = 0;
   uint32_t max_call_depth = 1000;
   std::string target;
   uint32_t target_timeout_ms = 30000;
+  uint32_t progress_timeout_ms = 0;
+  std::string credentials;
+  bool insecure = false;
 
   bool operator==(const SessionOptions&) const = default;
 };

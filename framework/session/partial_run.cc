@@ -31,11 +31,20 @@ void ForInputs(const Node* n, Then&& then, After&& after) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<PartialRun>> PartialRun::Create(std::shared_ptr<Session> session, const CallableSpec& whole) {
-  RETURN_IF_ERROR(session->CheckSpec(whole));
-  std::unique_ptr<PartialRun> run(new PartialRun(std::move(session)));
+StatusOr<std::unique_ptr<PartialRun>> PartialRun::Create(Steps steps, const CallableSpec& whole) {
+  RETURN_IF_ERROR(steps.check(whole));
+  std::unique_ptr<PartialRun> run(new PartialRun(std::move(steps)));
   run->Collect(whole);
   return run;
+}
+
+StatusOr<std::unique_ptr<PartialRun>> PartialRun::Create(std::shared_ptr<Session> session, const CallableSpec& whole) {
+  Session* s = session.get();
+  return Create({std::move(session), &s->graph(), [s](const CallableSpec& spec) { return s->CheckSpec(spec); },
+                 [s](const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
+                   return s->Run(spec, feeds, options, fetches);
+                 }},
+                whole);
 }
 
 PartialRun::Value& PartialRun::At(const Edge& e) {
@@ -80,7 +89,7 @@ void PartialRun::Collect(const CallableSpec& whole) {
 
 // Of nodes that run in each other's place the one that runs, since the whole needs it.
 const Node* PartialRun::Form(const Node* n) const {
-  const Graph& graph = session_->graph();
+  const Graph& graph = *steps_.graph;
   for (const Node* by = graph.ExtendedBy(n); by; by = graph.ExtendedBy(by)) {
     if (nodes_.count(by)) n = by;
   }
@@ -189,7 +198,7 @@ void PartialRun::Keep(Part* part) {
       again.push_back(n);
       continue;
     }
-    if (session_->graph().ExtendedBy(n) || Form(n) != n) part->spec.targets.push_back(n);  // it runs in the place of another
+    if (steps_.graph->ExtendedBy(n) || Form(n) != n) part->spec.targets.push_back(n);  // it runs in the place of another
     for (int32_t o = 0; o < n->n_out(); ++o) {
       Value* v = Find({n, o});
       if (!v || v->fed) continue;
@@ -242,7 +251,7 @@ Status PartialRun::Run(const CallableSpec& spec, const Tensor* feeds, const RunO
   for (const Edge& e : part.spec.feeds) in.push_back(At(e).now);
   const bool runs = !part.spec.fetches.empty() || !part.spec.targets.empty();
   try {
-    if (runs) failed_ = session_->Run(part.spec, in.data(), options, out.data());
+    if (runs) failed_ = steps_.run(part.spec, in.data(), options, out.data());
   } catch (...) {
     failed_ = Thrown();
   }

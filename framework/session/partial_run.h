@@ -3,6 +3,7 @@
 // Threads: any, one part at a time.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -17,7 +18,15 @@ namespace thalweg {
 
 class PartialRun {
  public:
+  // Whoever runs the parts: a session of this process, or another.
+  struct Steps {
+    std::shared_ptr<const void> session;  // kept
+    const Graph* graph = nullptr;
+    std::function<Status(const CallableSpec& spec)> check;
+    std::function<Status(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches)> run;
+  };
   // whole: all that its parts will feed, fetch and run. Errors: as MakeCallable.
+  static StatusOr<std::unique_ptr<PartialRun>> Create(Steps steps, const CallableSpec& whole);
   static StatusOr<std::unique_ptr<PartialRun>> Create(std::shared_ptr<Session> session, const CallableSpec& whole);
 
   // part: feeds, fetches and targets of the whole that no earlier part had. Runs what its fetches and targets need and no earlier part ran.
@@ -46,7 +55,7 @@ class PartialRun {
     std::vector<const Node*> runs;  // and is over then
   };
 
-  explicit PartialRun(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+  explicit PartialRun(Steps steps) : steps_(std::move(steps)) {}
   static Key KeyOf(const Edge& e) { return uint64_t(uint32_t(e.node->id())) << 16 | uint64_t(uint32_t(e.port)); }
   Value& At(const Edge& e);
   Value* Find(const Edge& e);
@@ -58,7 +67,7 @@ class PartialRun {
   void Keep(Part* part);
   void Over(const CallableSpec& spec, const Part& part);
 
-  const std::shared_ptr<Session> session_;
+  const Steps steps_;
   std::mutex mu_;                          // all that follows
   std::unordered_map<Key, Value> values_;  // that pass between nodes of the run, or are fed or fetched
   std::unordered_set<const Node*> nodes_;  // of the run

@@ -177,6 +177,21 @@ void PlanCache::Replace(Entry* entry, std::unique_ptr<Plan> plan, const std::vec
   }
 }
 
+void PlanCache::Drop(Entry* entry) {
+  std::vector<std::unique_ptr<StepState>> idle;  // end outside the locks
+  std::lock_guard making(making_mu_);
+  std::lock_guard lock(mu_);
+  auto it = std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e.get() == entry; });
+  if (it == entries_.end()) return;  // somebody was faster
+  idle.swap(entry->idle);
+  latest_ = nullptr;
+  std::erase_if(known_, [&](const auto& k) { return k->entry == entry; });
+  if (any_ == entry) any_ = nullptr;
+  replaced_.push_back(std::move(entry->plan));
+  dropped_.push_back(std::move(*it));
+  entries_.erase(it);
+}
+
 void PlanCache::TakeIdle(std::vector<std::unique_ptr<StepState>>* to) {
   const std::unique_lock lock(mu_, std::try_to_lock);
   if (!lock) return;

@@ -69,6 +69,8 @@ class PlanCache {
   // Runs that begin from now on have this plan in place of the entry's, which lives as long as the cache. shapes: of the feeds that it was
   // made for.
   void Replace(Entry* entry, std::unique_ptr<Plan> plan, const std::vector<Shape>& shapes);
+  // Runs that begin from now on find another plan than the entry's, which lives as long as the cache.
+  void Drop(Entry* entry);
   // Takes the states that no step uses, unless somebody is looking at them.
   void TakeIdle(std::vector<std::unique_ptr<StepState>>* to);
   PlanCounts counts();
@@ -94,6 +96,7 @@ class PlanCache {
   std::mutex mu_;         // all below
   std::vector<std::unique_ptr<Entry>> entries_;
   std::vector<std::unique_ptr<Plan>> replaced_;  // which steps may still run
+  std::vector<std::unique_ptr<Entry>> dropped_;  // whose plan is among those
   Entry* any_ = nullptr;                         // serves all shapes
   std::vector<std::unique_ptr<Known>> known_;
   Known* latest_ = nullptr;

@@ -16,6 +16,7 @@
 #include "framework/plan/work_graph.h"
 #include "framework/runtime/evaluate.h"
 #include "framework/runtime/executor.h"
+#include "framework/runtime/waiting_calls.h"
 
 namespace thalweg {
 namespace {
@@ -65,17 +66,23 @@ class TaskOf final : public ThreadPool::Task {
 
 // ---- Callable ----
 
-Callable::Callable(Session* session, const Function& f) : Callable(session, CallableSpec{f.args(), f.results(), f.targets()}) {
+Callable::Callable(Session* session, const Function& f, std::string device, std::vector<Device*> feed_devices)
+    : Callable(session, CallableSpec{f.args(), f.results(), f.targets()}, std::move(device)) {
   graph_ = &f.body();
   trial_.reset();
   signature_.takes_feeds = true;
+  signature_.stays = true;
+  signature_.feed_devices = std::move(feed_devices);
 }
 
-Callable::Callable(Session* session, CallableSpec spec)
+Callable::Callable(Session* session, CallableSpec spec) : Callable(session, std::move(spec), "") {}
+
+Callable::Callable(Session* session, CallableSpec spec, std::string device)
     : session_(session),
       graph_(&session->graph()),
       spec_(std::move(spec)),
-      plans_(spec_.feeds.size(), session->options().max_shape_plans, session->options().max_shapes, this) {
+      plans_(spec_.feeds.size(), session->options().max_shape_plans, session->options().max_shapes, this),
+      device_(std::move(device)) {
   signature_ = {spec_.feeds, spec_.fetches, spec_.targets};
   signature_.over = spec_.over;
   signature_.feed_devices = spec_.feed_devices;
@@ -124,7 +131,13 @@ PlanOptions Callable::Options() const {
   options.memory_budget = o.memory_budget;
   options.compilers = o.compilers;
   if (auto device = ParseDeviceSpec(o.device); device.ok()) options.device = *std::move(device);  // checked when it was set
+  if (auto own = ParseDeviceSpec(device_); own.ok() && !device_.empty()) {
+    auto both = MergeDeviceSpecs(*own, options.device);
+    options.device = both.ok() ? *std::move(both) : *std::move(own);
+    options.may_leave_device = true;
+  }
   options.fallback = o.fallback;
+  options.capture = o.capture;
   if (session_->placements_) {
     options.placement = o.placement == "cost" ? "cost" : "simple";
     options.costs = session_->placements_->costs();
@@ -278,15 +291,24 @@ void Callable::StartCounted(const Tensor* feeds, const RunOptions& options, Tens
   });
 }
 
+// Neither lies in a device's memory nor shall: every feed of most steps.
+static bool StaysOnHost(const Tensor& feed, const Device* there) {
+  if (!feed) return true;
+  const MemoryPool* home = feed.get()->buffer ? feed.get()->buffer->home() : nullptr;
+  return !there && !(home && home->place());
+}
+
 StatusOr<const Tensor*> Callable::PlaceFeeds(const Tensor* feeds, std::vector<Tensor>* moved) const {
   const Tensor* placed = feeds;
   for (size_t i = 0; i < spec_.feeds.size(); ++i) {
-    Device *there = signature_.feed_device(i), *here = feeds[i] ? HoldingDevice(*feeds[i].get()) : nullptr;
+    Device* there = signature_.feed_device(i);
     if (there && there->host_memory()) there = nullptr;
-    if (feeds[i] && !here && !LiesOnHost(*feeds[i].get())) {
+    if (StaysOnHost(feeds[i], there)) continue;
+    Device* here = HoldingDevice(*feeds[i].get());
+    if (!here && !LiesOnHost(*feeds[i].get())) {
       return FailedPrecondition("the feed of '", Shown(spec_.feeds[i].text()), "' lies on a device that is no more; its runtime has ended");
     }
-    if (here == there || !feeds[i]) continue;
+    if (here == there) continue;
     if (moved->empty()) moved->assign(feeds, feeds + spec_.feeds.size());
     placed = moved->data();
     for (Device* d : {here, there}) {
@@ -330,15 +352,24 @@ Status Callable::End(Running* r, Status s) {
   return s;
 }
 
+Status Callable::FindPlan(const Tensor* feeds, PlanCache::Found* found) {
+  for (;;) {
+    if (!plans_.Find(feeds, found)) {
+      RETURN_IF_ERROR(CheckFeeds(feeds));
+      RETURN_IF_ERROR(plans_.Prepare(feeds, found));
+    }
+    if (found->plan->fixed.empty() || graph_ != &session_->graph() || !session_->IsOutdated(*found->plan)) return Status();
+    plans_.Drop(found->entry);
+    *found = PlanCache::Found();
+  }
+}
+
 StatusOr<std::unique_ptr<StepState>> Callable::ReadyState(const Tensor* feeds, PlanCache::Found* found) {
   // The last plan's shapes fit; types may still not.
   for (size_t i = 0; i < spec_.feeds.size(); ++i) {
     if (!feeds[i] || feeds[i].dtype() != spec_.feeds[i].node->out_type(spec_.feeds[i].port)) RETURN_IF_ERROR(CheckFeeds(feeds));
   }
-  if (!plans_.Find(feeds, found)) {
-    RETURN_IF_ERROR(CheckFeeds(feeds));
-    RETURN_IF_ERROR(plans_.Prepare(feeds, found));
-  }
+  RETURN_IF_ERROR(FindPlan(feeds, found));
   std::unique_ptr<StepState> state = std::move(found->state);
   if (!state) {
     ASSIGN_OR_RETURN(state, StepState::Create(found->plan, &session_->runtime(), session_->limits_->budget(), &session_->blocks_));
@@ -346,6 +377,8 @@ StatusOr<std::unique_ptr<StepState>> Callable::ReadyState(const Tensor* feeds, P
     state->moves_state = session_->options().fallback != "fail" || session_->placements_;
     state->pool = session_->pool_;
     state->functions = session_;
+    state->place = &device_;
+    state->swapping = &session_->swapping_;
     state->closing = &session_->closing_;
     session_->LimitThreads(state.get());
   }
@@ -360,29 +393,57 @@ StatusOr<std::unique_ptr<StepState>> Callable::ReadyState(const Tensor* feeds, P
   return state;
 }
 
-Status Callable::RunInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches) {
-  PlanCache::Found found;
-  ASSIGN_OR_RETURN(std::unique_ptr<StepState> state, ReadyState(feeds, &found));
+// Other nodes of it may fail while one of its kernels calls a function.
+static bool MayFailElsewhere(const StepBase& step) {
+  const auto* state = dynamic_cast<const StepState*>(&step);
+  return !state || state->plan().counted;
+}
+
+Status Callable::BeginInside(const StepBase& step, std::string_view function, Tensor* feeds, Inside* in) {
+  ASSIGN_OR_RETURN(in->state, ReadyState(feeds, &in->found));
+  StepState* state = in->state.get();
   state->cancel = step.cancel;
   state->deadline = step.deadline;
   state->share = step.share;
   state->depth = step.depth + 1;
   state->rendezvous = step.rendezvous;
-  std::unique_ptr<StepTrace> trace;
-  if (step.trace) trace = StepTrace::BeginCall(step.trace, function);
-  state->trace = trace.get();
+  if (step.trace) in->trace = StepTrace::BeginCall(step.trace, function);
+  state->trace = in->trace.get();
   state->Take(feeds);
-  Status s = RunStep(state.get(), nullptr, fetches);
-  state->trace = nullptr;
-  if (state->broken()) return s;
-  plans_.GiveBack(found.entry, std::move(state));
+  if (state->plan().async && MayFailElsewhere(step)) WaitingCalls::Get().Nest(state, &step);
+  return Status();
+}
+
+Status Callable::EndInside(Inside* in, Status s) {
+  if (in->state->plan().async) WaitingCalls::Get().Unnest(in->state.get());
+  in->state->trace = nullptr;
+  if (!in->state->broken()) plans_.GiveBack(in->found.entry, std::move(in->state));
   return s;
+}
+
+Status Callable::RunInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches) {
+  Inside in;
+  RETURN_IF_ERROR(BeginInside(step, function, feeds, &in));
+  return EndInside(&in, RunStep(in.state.get(), nullptr, fetches));
+}
+
+void Callable::StartInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches, StepDone done) {
+  auto in = std::make_shared<Inside>();
+  if (Status s = BeginInside(step, function, feeds, in.get()); !s.ok()) return done(std::move(s));
+  StepState* state = in->state.get();
+  if (!state->plan().async) return done(EndInside(in.get(), RunStep(state, nullptr, fetches)));
+  StartStep(state, nullptr, fetches, [this, in = std::move(in), done = std::move(done)](Status s) {
+    s = EndInside(in.get(), std::move(s));
+    in->trace.reset();
+    done(std::move(s));
+  });
 }
 
 // ---- Session ----
 
 Session::Session(std::shared_ptr<Graph> graph, const SessionOptions& options) : graph_(std::move(graph)), options_(options) {
   if (options_.container.empty()) options_.container = SessionOptions().container;
+  swapping_.above = options_.swap_memory_above;
   timeout_ns_ = int64_t{options_.step_timeout_ms} * 1'000'000;
   if (options_.max_async_runs == 0) options_.max_async_runs = 2 * graph_->runtime().pool().threads();
   ThreadPool& pool = graph_->runtime().pool();
@@ -420,6 +481,8 @@ void Session::DropIdleStates() {
 SessionReport Session::Report() {
   SessionReport r;
   r.steps = steps();
+  r.swapped_out_bytes = swapping_.out_bytes.load(std::memory_order_relaxed);
+  r.swapped_in_bytes = swapping_.in_bytes.load(std::memory_order_relaxed);
   r.block_bytes = blocks_.bytes.load(std::memory_order_relaxed);
   r.peak_bytes = blocks_.peak.load(std::memory_order_relaxed);
   std::lock_guard lock(all_mu_);
@@ -462,6 +525,16 @@ bool Session::Enter(bool accepted) {
 void Session::Leave() { running_.fetch_sub(1, std::memory_order_release); }
 
 // Most sessions take what there is, as anybody, and pay nothing for the others.
+bool Session::IsOutdated(const Plan& plan) {
+  const int32_t size = graph_->size();
+  if (plan.seen.load(std::memory_order_relaxed) == size) return false;
+  std::lock_guard lock(open_mu_);
+  open_.Look(*graph_);
+  if (std::any_of(plan.fixed.begin(), plan.fixed.end(), [&](const Node* n) { return open_.Has(n); })) return true;
+  plan.seen.store(open_.seen(), std::memory_order_relaxed);
+  return false;
+}
+
 void Session::LimitThreads(StepState* state) const {
   if (!pool_ || (threads_ == pool_->threads() && options_.priority == 0)) return;
   state->own_share = std::make_unique<ThreadShare>(threads_, options_.priority);
@@ -679,25 +752,83 @@ StatusOr<const Function*> Session::FindFunction(std::string_view name) {
     if (auto it = functions_.find(name); it != functions_.end()) return it->second.function.get();
   }
   ASSIGN_OR_RETURN(auto f, graph_->functions()->Find(name));
-  auto callable = std::make_unique<Callable>(this, *f);
+  auto callable = std::make_unique<Callable>(this, *f, "", std::vector<Device*>());
   std::unique_lock lock(functions_mu_);
-  return functions_.try_emplace(f->name(), Called{f, std::move(callable)}).first->second.function.get();
+  return functions_.try_emplace(f->name(), Called{f, std::move(callable), {}}).first->second.function.get();
 }
 
-Status Session::Call(const StepBase& step, const Function& f, Tensor* args, Tensor* results) {
-  Callable* callable = nullptr;
+// Where the nodes of a function run that do not say it: as its caller, and, as far as that leaves it open, as whoever called that.
+static std::string DeviceOf(const StepBase& step, std::string_view device) {
+  const std::string outer = step.place ? *step.place : "";
+  if (device.empty()) return outer;
+  auto own = ParseDeviceSpec(device), inherited = ParseDeviceSpec(outer);
+  if (!own.ok() || !inherited.ok()) return std::string(device);
+  const auto both = MergeDeviceSpecs(*own, *inherited);
+  return both.ok() ? both->text() : own->text();
+}
+
+// Values are taken where they lie, so there is a plan for each way in which they do.
+Callable* Session::CallableOf(const StepBase& step, const FunctionCall& call) {
+  std::vector<Device*> devices;
+  const size_t n = call.function->args().size();
+  for (size_t i = 0; i < n; ++i) {
+    Device* holder = call.args[i] ? HoldingDevice(*call.args[i].get()) : nullptr;
+    if (holder && devices.empty()) devices.resize(n);
+    if (holder) devices[i] = holder;
+  }
+  const bool placed = !call.device.empty() || (step.place && !step.place->empty());
   {
     std::shared_lock lock(functions_mu_);
-    callable = functions_.find(f.name())->second.callable.get();
+    Called& called = functions_.find(call.function->name())->second;
+    if (!placed && devices.empty()) return called.callable.get();
   }
+  std::pair key(DeviceOf(step, call.device), std::move(devices));
+  std::unique_lock lock(functions_mu_);
+  Called& called = functions_.find(call.function->name())->second;
+  std::unique_ptr<Callable>& callable = called.elsewhere[key];
+  if (!callable) callable = std::make_unique<Callable>(this, *called.function, key.first, key.second);
+  return callable.get();
+}
+
+Status Session::BeginCall(StepBase& step, const FunctionCall& call, Callable** callable) {
   if (step.depth >= options_.max_call_depth || StackLeft() < kStackOfCall) {
-    return ResourceExhausted("function '", Shown(f.name()), "': ", step.depth, " calls lie within each other, and ",
+    return ResourceExhausted("function '", Shown(call.function->name()), "': ", step.depth, " calls lie within each other, and ",
                              step.depth >= options_.max_call_depth ? "the session option 'max_call_depth' allows no more"
                                                                    : "the thread's stack has no room for more",
                              "; does the recursion come to an end?");
   }
-  Status s = callable->RunInside(step, f.name(), args, results);
+  *callable = CallableOf(step, call);
+  const size_t n = call.function->args().size();
+  const bool shares =
+      std::any_of(call.args, call.args + n, [](const Tensor& t) { return t && (t.dtype() == TW_VARIANT || HoldingDevice(*t.get())); });
+  Carrier* carrier = shares ? step.carrier() : nullptr;
+  return carrier ? carrier->Settle() : Status();
+}
+
+// What a call ends with: results where its caller can take them.
+static Status EndCall(const FunctionCall& call, Status s) {
+  const size_t n = call.function->results().size();
+  for (size_t o = 0; s.ok() && !call.anywhere && o < n; ++o) {
+    Device* holder = HoldingDevice(*call.results[o].get());
+    auto on_host = holder ? holder->ToHost(call.results[o]) : StatusOr<Tensor>(call.results[o]);
+    s = on_host.status();
+    if (on_host.ok()) call.results[o] = *std::move(on_host);
+  }
+  for (size_t o = 0; !s.ok() && o < n; ++o) call.results[o].reset();
   return s.ok() ? s : OutOfCall(std::move(s));
+}
+
+Status Session::Call(StepBase& step, const FunctionCall& call) {
+  Callable* callable = nullptr;
+  RETURN_IF_ERROR(BeginCall(step, call, &callable));
+  return EndCall(call, callable->RunInside(step, call.function->name(), call.args, call.results));
+}
+
+void Session::Start(StepBase& step, const FunctionCall& call, std::function<void(Status)> done) {
+  Callable* callable = nullptr;
+  if (Status s = BeginCall(step, call, &callable); !s.ok()) return done(std::move(s));
+  callable->StartInside(step, call.function->name(), call.args, call.results,
+                        [call, done = std::move(done)](Status s) { done(EndCall(call, std::move(s))); });
 }
 
 }  // namespace thalweg

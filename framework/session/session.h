@@ -17,6 +17,7 @@
 #include "framework/base/status.h"
 #include "framework/graph/function.h"
 #include "framework/graph/graph.h"
+#include "framework/plan/open_variables.h"
 #include "framework/plan/plan.h"
 #include "framework/runtime/cancel.h"
 #include "framework/runtime/executor.h"
@@ -54,6 +55,7 @@ struct PlanReport {
 struct SessionReport {
   uint64_t steps = 0, signatures = 0, block_bytes = 0, peak_bytes = 0;
   PlanCounts plans;
+  uint64_t swapped_out_bytes = 0, swapped_in_bytes = 0;
 };
 
 class Session;
@@ -65,8 +67,9 @@ Status CheckFeed(const Edge& e, const Tensor& feed);
 class Callable final : private PlanCache::Maker {
  public:
   Callable(Session* session, CallableSpec spec);
-  // Of a function, for RunInside.
-  Callable(Session* session, const Function& function);
+  // Of a function, for RunInside. device: where its nodes run that do not say it themselves, if they can; "": as the session has it.
+  // feed_devices: see Signature.
+  Callable(Session* session, const Function& function, std::string device, std::vector<Device*> feed_devices);
   ~Callable();
   // feeds, fetches: as many as the spec's. Errors: INVALID_ARGUMENT for a feed of the wrong type or shape; what planning and kernels say;
   // CANCELLED; DEADLINE_EXCEEDED; FAILED_PRECONDITION if the session is closed. fetches are empty after a failure.
@@ -80,6 +83,7 @@ class Callable final : private PlanCache::Maker {
 
  private:
   friend class Session;
+  Callable(Session* session, CallableSpec spec, std::string device);
   // Run of a step that the session has counted in. REQUIRES: fetches are empty.
   Status RunCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches);
   void StartCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done);
@@ -97,8 +101,18 @@ class Callable final : private PlanCache::Maker {
   StatusOr<const Tensor*> PlaceFeeds(const Tensor* feeds, std::vector<Tensor>* moved) const;
   Status Begin(const Tensor** feeds, const RunOptions& options, Running* r);
   Status End(Running* r, Status s);
-  // Run of a part of another step, which takes the feeds over. REQUIRES: fetches are empty.
+  // Runs as a part of another step, which take the feeds over. REQUIRES: fetches are empty.
+  struct Inside {
+    PlanCache::Found found;
+    std::unique_ptr<StepState> state;
+    std::unique_ptr<StepTrace> trace;
+  };
+  Status BeginInside(const StepBase& step, std::string_view function, Tensor* feeds, Inside* in);
+  Status EndInside(Inside* in, Status s);
   Status RunInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches);
+  void StartInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches, StepDone done);
+  // The plan and the sizes of the feeds.
+  Status FindPlan(const Tensor* feeds, PlanCache::Found* found);
   // A state that is bound to the sizes of the feeds; *found is what to give it back to.
   StatusOr<std::unique_ptr<StepState>> ReadyState(const Tensor* feeds, PlanCache::Found* found);
   StatusOr<std::unique_ptr<Plan>> MakePlan(const std::vector<Shape>& feed_shapes) override;
@@ -118,6 +132,7 @@ class Callable final : private PlanCache::Maker {
   PlanCache plans_;
   std::unique_ptr<PlacementTrial> trial_;  // NULL: nothing is tried
   uint64_t used_ = 0;                      // by named runs: when last; guarded by the session
+  const std::string device_;               // of a function: where its nodes run that do not say it themselves; "": as the session has it
 };
 
 class Session final : public StateCache, public FunctionCaller {
@@ -150,7 +165,8 @@ class Session final : public StateCache, public FunctionCaller {
   const tw_host* HostFor(const Node& node, const KernelDef& kernel) override { return limits_->HostFor(node, kernel); }
 
   StatusOr<const Function*> FindFunction(std::string_view name) override;
-  Status Call(const StepBase& step, const Function& f, Tensor* args, Tensor* results) override;
+  Status Call(StepBase& step, const FunctionCall& call) override;
+  void Start(StepBase& step, const FunctionCall& call, std::function<void(Status)> done) override;
 
  private:
   friend class Callable;
@@ -163,6 +179,8 @@ class Session final : public StateCache, public FunctionCaller {
   void DropOldPlans();
   // Lets go of step states that no step uses.
   void DropIdleStates();
+  // Whether the graph got nodes since that may change the shapes which the plan counts on.
+  bool IsOutdated(const Plan& plan);
   void LimitThreads(StepState* state) const;
   // Counts a step in; false if closed, unless it was accepted before.
   bool Enter(bool accepted);
@@ -188,13 +206,19 @@ class Session final : public StateCache, public FunctionCaller {
   struct Called {
     std::shared_ptr<const Function> function;
     std::unique_ptr<Callable> callable;
+    std::map<std::pair<std::string, std::vector<Device*>>, std::unique_ptr<Callable>> elsewhere;  // from other devices, of values there
   };
+  Status BeginCall(StepBase& step, const FunctionCall& call, Callable** callable);
+  Callable* CallableOf(const StepBase& step, const FunctionCall& call);
+  std::mutex open_mu_;
+  OpenVariables open_;
   std::shared_mutex functions_mu_;
   std::map<std::string, Called, std::less<>> functions_;
   uint64_t named_runs_ = 0;
   std::atomic<uint64_t> plans_made_{0}, plans_checked_{0};  // a difference: callables_ may hold too many
   std::atomic<uint64_t> dropped_{0};                        // signatures of named runs
   BlockCount blocks_;
+  Swapping swapping_;
   struct StateKey {
     const Node* node;
     const KernelDef* kernel;

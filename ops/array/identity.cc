@@ -37,7 +37,7 @@ void EnsureShapeRule(const tw::Shape& s) {
 void register_identity(tw::Plugin& p) {
   p.op<PassGradient, PassRule>(R"(Identity(input: T) -> (output: T); T: type; role identity; passes input; doc "its input")");
   p.op<PassGradient, PassRule>(
-      R"(IdentityN(input: T) -> (output: T); T: list(type) >= 1; doc "its inputs, all of them once all are there")");
+      R"(IdentityN(input: T) -> (output: T); T: list(type) >= 1; role identities; doc "its inputs, all of them once all are there")");
   p.op<ZeroGradient, PassRule>(
       R"(StopGradient(input: T) -> (output: T); T: type; passes input; doc "its input, constant in the eyes of differentiation")");
   p.op<PreventedGradient, PassRule>(R"(

@@ -107,7 +107,8 @@ void register_range(tw::Plugin& p) {
   p.op<nullptr, Rule>(
       "Range(start: Tidx, limit: Tidx, delta: Tidx) -> (output: Tidx); "
       "Tidx: {bfloat16, half, float, double, int8, int16, int32, int64, uint16, uint32, uint64} = int32; "
-      "no_gradient \"how many elements there are jumps with the inputs\"; doc \"start, start + delta, ... up to but without limit\"");
+      "role range; no_gradient \"how many elements there are jumps with the inputs\"; doc \"start, start + delta, ... up to but without "
+      "limit\"");
 }
 
 }  // namespace thalweg::ops

@@ -15,7 +15,7 @@ void register_while(tw::Plugin& p) {
       doc "While, of functions without state")");
   p.op<nullptr, StatedShapes>(R"(
       For(start: int32, limit: int32, delta: int32, input: T) -> (output: T); T: list(type) >= 0; body: func;
-      no_gradient "a loop that is to be differentiated is written as While";
+      role for;
       doc "function `body` over and over, given the number and what it gave before")");
 }
 

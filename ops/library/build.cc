@@ -112,12 +112,37 @@ const tw_operation* Update(tw_scope* scope, const char* type, const std::vector<
   return tw_scope_end_operation(scope, op);
 }
 
+namespace {
+
+// As long as it lives, the scope adds to the device that the variable asks for, if it does: what is kept for it must be there, too.
+class WhereItIs {
+ public:
+  WhereItIs(tw_scope* scope, const VariableInfo& variable) : scope_(scope), before_(tw_scope_device(scope)) {
+    const tw_graph* graph = tw_scope_graph(scope);
+    const tw_operation* operation = nullptr;
+    if (!graph || !tw_graph_has(graph, variable.operation.c_str())) return;
+    tw_scope_fail(scope, tw_graph_find(graph, variable.operation.c_str(), &operation));
+    if (*tw_operation_device(operation)) tw_scope_set_device(scope, tw_operation_device(operation));
+  }
+  ~WhereItIs() { tw_scope_set_device(scope_, before_.c_str()); }
+  WhereItIs(const WhereItIs&) = delete;
+  WhereItIs& operator=(const WhereItIs&) = delete;
+
+ private:
+  tw_scope* const scope_;
+  const std::string before_;
+};
+
+}  // namespace
+
 tw_output Beside(tw_scope* scope, const VariableInfo& variable, const char* slot, tw_output initial) {
+  const WhereItIs there(scope, variable);
   // The name stands beside the variable's, not under this scope's prefix once more.
   const std::string prefix = tw_scope_prefix(scope), name = variable.operation + "/" + slot;
   if (name.compare(0, prefix.size(), prefix) == 0) return tw_variable_create(scope, name.substr(prefix.size()).c_str(), initial);
   tw_scope* top = tw_scope_create(tw_scope_graph(scope), nullptr);
   tw_scope_set_place(top, tw_scope_place(scope));
+  tw_scope_set_device(top, tw_scope_device(scope));
   const tw_output made = tw_variable_create(top, name.c_str(), initial);
   tw_scope_fail(scope, tw_scope_finish(top));
   return Good(scope) ? made : 0;
@@ -132,6 +157,7 @@ tw_output Slot(tw_scope* scope, const VariableInfo& variable, const char* slot, 
   }
   const tw_graph* graph = tw_scope_graph(scope);
   if (!graph) return 0;
+  const WhereItIs there(scope, variable);
   const std::string beside = variable.operation + "/", free = Free(graph, beside + slot).substr(beside.size());
   const int64_t rank = int64_t(variable.dims.size());
   tw_tensor* dims = nullptr;

@@ -3,6 +3,7 @@
 
 #include "ops/library/build.h"
 #include "ops/library/options.h"
+#include "ops/library/table.h"
 #include "thalweg/op.h"
 
 using namespace thalweg::library;
@@ -56,7 +57,10 @@ struct Logits {
 
 class Sampled {
  public:
-  Sampled(tw_scope* scope, const char* function, const tw_sampled_loss* given) : scope_(scope), function_(function) {
+  // weights, biases: tables where they are in shards.
+  Sampled(tw_scope* scope, const char* function, const tw_sampled_loss* given, const Table* weights = nullptr,
+          const Table* biases = nullptr)
+      : scope_(scope), function_(function), weights_(weights), biases_(biases) {
     options_ = ReadOptions(scope, "tw_sampled_loss", given, tw_sampled_loss_init);
     if (Good(scope) && !options_.candidates && options_.num_sampled <= 0)
       Fail(scope, TW_INVALID_ARGUMENT,
@@ -77,7 +81,9 @@ class Sampled {
     const tw_output drawn = options_.candidates ? options_.candidates : Draw(labels, out.num_true, classes);
     const tw_output flat = tw_scope_op2(scope_, "Reshape", labels, tw_scope_ints(scope_, &kAll, 1));
     // One lookup for all, so that a gradient of rows is one, too; then the labels' rows and the others.
-    const tw_output ids = Concat(scope_, flat, drawn, 0), rows = Rows(weights, ids), offsets = Rows(biases, ids);
+    const tw_output ids = Concat(scope_, flat, drawn, 0);
+    const tw_output rows = weights_ ? weights_->Lookup(scope_, ids) : Rows(weights, ids);
+    const tw_output offsets = biases_ ? biases_->Lookup(scope_, ids) : Rows(biases, ids);
     const tw_output count = tw_scope_op1(scope_, "Shape", flat);
     const int32_t depth[] = {-1, int32_t(out.num_true)};
     out.right =
@@ -94,6 +100,7 @@ class Sampled {
   static constexpr int32_t kAll = -1;
 
   int64_t Classes(tw_output weights) {
+    if (weights_) return weights_->rows();
     Described d = Describe(scope_, weights);
     VariableInfo info;
     int64_t classes = d.Dim(0);
@@ -165,6 +172,7 @@ class Sampled {
 
   tw_scope* scope_;
   const char* function_;
+  const Table *weights_, *biases_;
   tw_sampled_loss options_;
 };
 
@@ -174,16 +182,30 @@ tw_output Targets(tw_scope* scope, const Logits& l, double right) {
   return Concat(scope, Op(scope, "Mul", ones, tw_scope_scalar(scope, l.dtype, right)), tw_scope_op1(scope, "ZerosLike", l.drawn), 1);
 }
 
+tw_output CrossEntropy(tw_scope* scope, const Logits& l) {
+  if (!Good(scope)) return 0;
+  const tw_output targets = Targets(scope, l, 1.0 / double(l.num_true));
+  const tw_output loss = Op(scope, "SoftmaxCrossEntropyWithLogits", Concat(scope, l.right, l.drawn, 1), targets);
+  return Good(scope) ? loss : 0;
+}
+
 }  // namespace
 
 tw_output tw_sampled_softmax(tw_scope* scope, tw_output weights, tw_output biases, tw_output labels, tw_output inputs,
                              const tw_sampled_loss* options) {
   return Protect(scope, [&]() -> tw_output {
-    const Logits l = Sampled(scope, "tw_sampled_softmax", options).Make(weights, biases, labels, inputs);
+    return CrossEntropy(scope, Sampled(scope, "tw_sampled_softmax", options).Make(weights, biases, labels, inputs));
+  });
+}
+
+tw_output tw_sharded_sampled_softmax(tw_scope* scope, const tw_sharded* weights, const tw_sharded* biases, tw_output labels,
+                                     tw_output inputs, const tw_sampled_loss* options) {
+  return Protect(scope, [&]() -> tw_output {
+    constexpr char kName[] = "tw_sharded_sampled_softmax";
     if (!Good(scope)) return 0;
-    const tw_output targets = Targets(scope, l, 1.0 / double(l.num_true));
-    const tw_output loss = Op(scope, "SoftmaxCrossEntropyWithLogits", Concat(scope, l.right, l.drawn, 1), targets);
-    return Good(scope) ? loss : 0;
+    const Table w(scope, kName, "weights", weights);
+    const Table b(scope, kName, "biases", Good(scope) ? biases : weights);
+    return Good(scope) ? CrossEntropy(scope, Sampled(scope, kName, options, &w, &b).Make(0, 0, labels, inputs)) : 0;
   });
 }
 

@@ -1,7 +1,10 @@
 // Savers: one SaveV2 over all variables, one RestoreV2, and a check and, once all have passed, an assignment each, under the names that
-// TensorFlow's savers use. Resources of plugins go through SaveResource and, all at once, RestoreResources.
+// TensorFlow's savers use. Resources of plugins go through SaveResource and, all at once, RestoreResources. Where each task saves its own,
+// there is one of each of these for each task, and a merge.
 #include "thalweg/saver.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -9,6 +12,8 @@
 #include "ops/library/saver_collect.h"
 #include "ops/library/saver_names.h"
 #include "ops/library/saver_parts.h"
+#include "ops/library/saver_tables.h"
+#include "ops/library/task.h"
 #include "thalweg/checkpoint.h"
 #include "thalweg/op.h"
 #include "thalweg/status.h"
@@ -46,42 +51,100 @@ tw_output Prefix(tw_scope* scope) {
   return tw_scope_end(scope, prefix);
 }
 
-const tw_operation* AddSave(tw_scope* scope, tw_output names, tw_output slices, tw_saver* t) {
-  const tw_output prefix = t->prefix;
-  tw_op* save = tw_scope_begin(scope, "SaveV2", "SaveV2");
+// "SaveV2" for the first task, which is all there is without tasks, then names that are made.
+const char* NameAt(size_t k, const char* name) { return k == 0 ? name : nullptr; }
+
+template <class T>
+std::vector<T> Of(const SaverTask& task, const std::vector<T>& all) {
+  std::vector<T> some;
+  for (const size_t i : task.members) some.push_back(all[i]);
+  return some;
+}
+
+struct Columns {
+  tw_output names, slices;
+};
+Columns ColumnsOf(tw_scope* scope, const SaverTask& task, const tw_saver& t) {
+  return {Strings(scope, Of(task, t.names)), Strings(scope, std::vector<std::string>(task.members.size()))};
+}
+
+const tw_operation* SaveTask(tw_scope* scope, const tw_saver& t, size_t k, tw_output prefix) {
+  const Columns columns = ColumnsOf(scope, t.tasks[k], t);
+  tw_op* save = tw_scope_begin(scope, "SaveV2", NameAt(k, "SaveV2"));
   tw_op_add_input(save, prefix);
-  tw_op_add_input(save, names);
-  tw_op_add_input(save, slices);
+  tw_op_add_input(save, columns.names);
+  tw_op_add_input(save, columns.slices);
+  for (const tw_output value : Of(t.tasks[k], t.values)) tw_op_add_input(save, value);
+  return tw_scope_end_operation(scope, save);
+}
+
+// Each task writes a part, and what was written becomes one checkpoint.
+const tw_operation* SaveParts(tw_scope* scope, const tw_saver& t) {
+  Operations saved;
+  std::vector<tw_output> parts;
+  for (size_t k = 0; k < t.tasks.size() && Good(scope); ++k) {
+    const On on(scope, t.tasks[k].device);
+    const std::string end = ".part" + std::to_string(k) + "of" + std::to_string(t.tasks.size());
+    tw_tensor* text = nullptr;
+    tw_scope_fail(scope, tw_tensor_create_string(end.data(), end.size(), &text));
+    const tw_output both[] = {t.prefix, text ? tw_scope_constant(scope, text) : 0};
+    tw_tensor_release(text);
+    parts.push_back(tw_scope_op(scope, "StringJoin", both, 2));
+    saved.push_back(SaveTask(scope, t, k, parts.back()));
+  }
+  const On on(scope, t.tasks[0].device);
+  tw_op* merge = tw_scope_begin(scope, "MergeV2Checkpoints", "MergeV2Checkpoints");
+  tw_op_add_input(merge, tw_scope_op(scope, "Pack", parts.data(), uint32_t(parts.size())));
+  tw_op_add_input(merge, t.prefix);
+  tw_op_set_bool(merge, "delete_old_dirs", 0);
+  for (const tw_operation* s : saved) {
+    if (s) tw_op_add_control(merge, s);
+  }
+  return tw_scope_end_operation(scope, merge);
+}
+
+const tw_operation* AddSave(tw_scope* scope, tw_saver* t) {
   for (size_t i = 0; i < t->handles.size(); ++i) {
     const bool variable = t->infos[i].resource.empty();
     t->values.push_back(variable ? tw_variable_read(scope, t->handles[i]) : tw_scope_op1(scope, "SaveResource", t->handles[i]));
   }
-  for (const tw_output value : t->values) tw_op_add_input(save, value);
-  const tw_operation* saved = tw_scope_end_operation(scope, save);
+  const tw_operation* saved = t->by_task ? SaveParts(scope, *t) : SaveTask(scope, *t, 0, t->prefix);
+  const On on(scope, t->tasks[0].device);
   tw_op* after = tw_scope_begin(scope, "Identity", "control_dependency");
-  tw_op_add_input(after, prefix);
+  tw_op_add_input(after, t->prefix);
   tw_op_add_control(after, saved);
   return tw_scope_end_operation(scope, after);
 }
 
-const tw_operation* AddRestore(tw_scope* scope, tw_output names, tw_output slices, const tw_saver& t) {
+// What a task reads, not assigned yet.
+struct Loaded {
+  std::vector<tw_output> variables, values;    // handles and what is for them
+  std::vector<VariableInfo> infos;             // of the variables
+  std::vector<tw_output> resources, contents;  // the same of plugins' resources
+  const tw_operation* checked = nullptr;       // the values fit
+};
+
+Loaded Load(tw_scope* scope, const tw_saver& t, size_t k) {
+  const SaverTask& task = t.tasks[k];
+  const On on(scope, task.device);
+  const Columns columns = ColumnsOf(scope, task, t);
   std::vector<uint32_t> dtypes;
-  for (const VariableInfo& info : t.infos) dtypes.push_back(info.dtype);
-  tw_op* restore = tw_scope_begin(scope, "RestoreV2", "RestoreV2");
+  for (const VariableInfo& info : Of(task, t.infos)) dtypes.push_back(info.dtype);
+  tw_op* restore = tw_scope_begin(scope, "RestoreV2", NameAt(k, "RestoreV2"));
   tw_op_add_input(restore, t.prefix);
-  tw_op_add_input(restore, names);
-  tw_op_add_input(restore, slices);
+  tw_op_add_input(restore, columns.names);
+  tw_op_add_input(restore, columns.slices);
   tw_op_set_types(restore, "dtypes", dtypes.data(), uint32_t(dtypes.size()));
   const tw_output first = tw_scope_end(scope, restore);
-  std::vector<tw_output> values, resources, saved;
-  std::vector<size_t> variables;
-  std::vector<const tw_operation*> checks, updates;
-  for (size_t i = 0; i < t.handles.size() && Good(scope); ++i) {
+  Loaded loaded;
+  Operations checks;
+  for (size_t m = 0; m < task.members.size() && Good(scope); ++m) {
+    const size_t i = task.members[m];
     const VariableInfo& info = t.infos[i];
-    const tw_output value = tw_scope_output(scope, first, uint32_t(i));
+    const tw_output value = tw_scope_output(scope, first, uint32_t(m));
     if (!info.resource.empty()) {
-      resources.push_back(t.handles[i]);
-      saved.push_back(value);
+      loaded.resources.push_back(t.handles[i]);
+      loaded.contents.push_back(value);
       continue;
     }
     // An assignment may change a variable's shape; what comes from a file may not. The name of the check stands in its error.
@@ -89,16 +152,50 @@ const tw_operation* AddRestore(tw_scope* scope, tw_output names, tw_output slice
     tw_op_add_input(ensure, value);
     tw_op_set_shape(ensure, "shape", info.dims.data(), info.known_rank ? int32_t(info.dims.size()) : -1);
     checks.push_back(tw_scope_end_operation(scope, ensure));
-    variables.push_back(i);
-    values.push_back(tw_operation_output(checks.back(), 0));
+    loaded.variables.push_back(t.handles[i]);
+    loaded.infos.push_back(info);
+    loaded.values.push_back(First(checks.back()));
   }
-  // All change, or none: plugins are asked before the first assignment.
-  const tw_operation* checked = tw_scope_group(scope, "checked", checks.data(), uint32_t(checks.size()));
-  if (!resources.empty()) updates.push_back(checked = AddRestoreResources(scope, std::move(resources), saved, {checked}));
-  for (size_t i = 0; i < variables.size() && Good(scope); ++i) {
-    updates.push_back(Assign(scope, t.handles[variables[i]], t.infos[variables[i]], values[i], {checked}));
+  loaded.checked = tw_scope_group(scope, NameAt(k, "checked"), checks.data(), uint32_t(checks.size()));
+  return loaded;
+}
+
+// Plugins are asked before the first assignment.
+const tw_operation* Set(tw_scope* scope, const Loaded& loaded, const tw_operation* checked, const char* name) {
+  Operations updates;
+  if (!loaded.resources.empty()) updates.push_back(checked = AddRestoreResources(scope, loaded.resources, loaded.contents, {checked}));
+  for (size_t i = 0; i < loaded.variables.size() && Good(scope); ++i) {
+    updates.push_back(Assign(scope, loaded.variables[i], loaded.infos[i], loaded.values[i], {checked}));
   }
-  return tw_scope_group(scope, "restore_all", updates.data(), uint32_t(updates.size()));
+  return tw_scope_group(scope, name, updates.data(), uint32_t(updates.size()));
+}
+
+// All change, or none.
+const tw_operation* AddRestore(tw_scope* scope, tw_saver* t) {
+  std::vector<Loaded> loaded;
+  for (size_t k = 0; k < t->tasks.size() && Good(scope); ++k) loaded.push_back(Load(scope, *t, k));
+  if (!Good(scope)) return nullptr;
+  if (!t->by_task) return Set(scope, loaded[0], loaded[0].checked, "restore_all");
+  Operations checks, all;
+  for (const Loaded& l : loaded) checks.push_back(l.checked);
+  const On on(scope, t->tasks[0].device);
+  const tw_operation* checked = tw_scope_group(scope, nullptr, checks.data(), uint32_t(checks.size()));
+  for (size_t k = 0; k < loaded.size() && Good(scope); ++k) {
+    const On there(scope, t->tasks[k].device);
+    all.push_back(Set(scope, loaded[k], checked, nullptr));
+    t->tasks[k].restore = Set(scope, loaded[k], loaded[k].checked, ("restore_task" + std::to_string(k)).c_str());
+  }
+  return tw_scope_group(scope, "restore_all", all.data(), uint32_t(all.size()));
+}
+
+// Who saves what.
+void Divide(tw_scope* scope, tw_saver* t) {
+  for (size_t i = 0; i < t->handles.size(); ++i) {
+    const std::string device = t->by_task ? TaskOf(scope, t->handles[i]) : "";
+    auto task = std::find_if(t->tasks.begin(), t->tasks.end(), [&](const SaverTask& s) { return s.device == device; });
+    if (task == t->tasks.end()) task = t->tasks.insert(task, SaverTask{device, {}, nullptr});
+    task->members.push_back(i);
+  }
 }
 
 // "save", or the first of save_1, save_2, ... that the graph has no nodes under.
@@ -138,11 +235,13 @@ tw_status* SaveSharded(tw_session* session, tw_saver* saver, const char* prefix)
 void Build(tw_scope* scope, const tw_output* variables, uint32_t n, const tw_saver_options* options, tw_saver* saver) {
   Collect(scope, variables, n, saver);
   if (Good(scope)) saver->names = NamesInFiles(scope, saver->infos, options);
+  if (Good(scope)) NameTables(scope, options, saver);
   if (!Good(scope)) return;
+  saver->by_task = options && (options->flags & TW_SAVER_BY_TASK) != 0;
+  Divide(scope, saver);
   saver->prefix = Prefix(scope);
-  const tw_output names = Strings(scope, saver->names), slices = Strings(scope, std::vector<std::string>(saver->names.size()));
-  saver->save = AddSave(scope, names, slices, saver);
-  saver->restore = AddRestore(scope, names, slices, *saver);
+  saver->save = AddSave(scope, saver);
+  saver->restore = AddRestore(scope, saver);
 }
 
 }  // namespace
@@ -161,7 +260,7 @@ tw_status* tw_saver_create_with(tw_graph* graph, const tw_output* variables, uin
     auto saver = std::make_unique<tw_saver>();
     saver->graph = graph;
     saver->scope = FreePrefix(graph);
-    saver->shards = options && options->size >= sizeof(*options) && options->shards ? options->shards : 1;
+    saver->shards = options && options->size >= offsetof(tw_saver_options, table_names) && options->shards ? options->shards : 1;
     scope = tw_scope_create(graph, saver->scope.c_str());
     Build(scope, variables, n, options, saver.get());
     tw_status* status = tw_scope_finish(scope);
@@ -188,7 +287,7 @@ const char* tw_saver_name(const tw_saver* saver, uint32_t i) { return i < tw_sav
 tw_status* tw_saver_save(tw_saver* saver, tw_session* session, const char* prefix) {
   if (!saver || !prefix) return tw_status_create(TW_INVALID_ARGUMENT, "tw_saver_save: saver or prefix is NULL");
   try {
-    return saver->shards > 1 ? SaveSharded(session, saver, prefix) : Run(session, *saver, saver->save, prefix);
+    return saver->shards > 1 && !saver->by_task ? SaveSharded(session, saver, prefix) : Run(session, *saver, saver->save, prefix);
   } catch (const std::bad_alloc&) {
     return tw_status_create(TW_RESOURCE_EXHAUSTED, "out of host memory for a save");
   }
@@ -196,7 +295,34 @@ tw_status* tw_saver_save(tw_saver* saver, tw_session* session, const char* prefi
 
 tw_status* tw_saver_restore(tw_saver* saver, tw_session* session, const char* prefix) {
   if (!saver || !prefix) return tw_status_create(TW_INVALID_ARGUMENT, "tw_saver_restore: saver or prefix is NULL");
-  return Run(session, *saver, saver->restore, prefix);
+  try {
+    bool other = false;
+    if (tw_status* failed = FindOtherTables(*saver, prefix, &other)) return failed;
+    return other ? RestoreTables(saver, session, prefix) : Run(session, *saver, saver->restore, prefix);
+  } catch (const std::bad_alloc&) {
+    return tw_status_create(TW_RESOURCE_EXHAUSTED, "out of host memory for a restore");
+  }
+}
+
+uint32_t tw_saver_task_count(const tw_saver* saver) { return saver && saver->by_task ? uint32_t(saver->tasks.size()) : 0; }
+
+const char* tw_saver_task(const tw_saver* saver, uint32_t k) {
+  return k < tw_saver_task_count(saver) ? saver->tasks[k].device.c_str() : nullptr;
+}
+
+tw_status* tw_saver_restore_task(tw_saver* saver, tw_session* session, const char* prefix, uint32_t k) {
+  if (!saver || !prefix) return tw_status_create(TW_INVALID_ARGUMENT, "tw_saver_restore_task: saver or prefix is NULL");
+  if (k >= tw_saver_task_count(saver)) return tw_status_create(TW_OUT_OF_RANGE, "tw_saver_restore_task: past the last task");
+  try {
+    bool other = false;
+    if (tw_status* failed = FindOtherTables(*saver, prefix, &other)) return failed;
+    if (!other) return Run(session, *saver, saver->tasks[k].restore, prefix);
+    return tw_status_create(
+        TW_FAILED_PRECONDITION,
+        ("checkpoint '" + std::string(prefix) + "': a table was saved in another number of shards; restore all tasks").c_str());
+  } catch (const std::bad_alloc&) {
+    return tw_status_create(TW_RESOURCE_EXHAUSTED, "out of host memory for a restore");
+  }
 }
 
 tw_status* tw_saver_values(tw_saver* saver, tw_session* session, tw_tensor** out_values) {

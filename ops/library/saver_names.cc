@@ -1,6 +1,7 @@
 #include "ops/library/saver_names.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -41,10 +42,11 @@ bool AddRule(std::string variable, std::string name, Rules* rules) {
 Rules ReadRules(tw_scope* scope, const tw_saver_options* o) {
   Rules rules;
   if (!o) return rules;
-  if (o->size < sizeof(*o) || (o->flags & ~uint32_t{TW_SAVER_UNUSED_RULES}) != 0) {
+  constexpr uint32_t kFlags = TW_SAVER_UNUSED_RULES | TW_SAVER_BY_TASK;
+  if (o->size < offsetof(tw_saver_options, table_names) || (o->flags & ~kFlags) != 0) {
     Fail(scope, TW_INVALID_ARGUMENT,
          "tw_saver_options: size is " + std::to_string(o->size) + " and flags " + std::to_string(o->flags) +
-             "; set size to sizeof(tw_saver_options) and flags to 0 or TW_SAVER_UNUSED_RULES");
+             "; set size to sizeof(tw_saver_options) and flags to 0 or TW_SAVER_... ones");
     return rules;
   }
   if (o->shards > kMostShards) {

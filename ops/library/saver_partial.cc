@@ -101,8 +101,10 @@ void AddUnused(const tw_checkpoint* c, tw_restore_report* report) {
   }
 }
 
+}  // namespace
+
 // What assigns each variable a value that is fed, after one RestoreResources over all resources.
-tw_status* AddAssignments(tw_saver* saver) {
+tw_status* thalweg::library::AddAssignments(tw_saver* saver) {
   if (!saver->feeds.empty()) return nullptr;
   tw_scope* scope = tw_scope_create(saver->graph, (saver->scope + "/partial").c_str());
   std::vector<tw_output> feeds, resources, saved;
@@ -126,6 +128,8 @@ tw_status* AddAssignments(tw_saver* saver) {
   saver->assignments = std::move(assignments);
   return nullptr;
 }
+
+namespace {
 
 // Reads all that fit before any is assigned. tensors: one for each handle, those of resources read already.
 tw_status* Assign(const tw_saver& saver, tw_session* session, tw_checkpoint* c, const tw_restore_report& report,

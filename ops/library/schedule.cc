@@ -28,6 +28,7 @@ tw_output tw_global_step(tw_scope* scope) {
     }
     tw_scope* top = tw_scope_create(graph, nullptr);
     tw_scope_set_place(top, tw_scope_place(scope));
+    tw_scope_set_device(top, tw_scope_device(scope));
     const tw_output made = tw_variable_create(top, "global_step", tw_scope_scalar(top, TW_INT64, 0));
     tw_scope_fail(scope, tw_scope_finish(top));
     return Good(scope) ? made : 0;

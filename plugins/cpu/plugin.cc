@@ -121,6 +121,7 @@ TW_CPP_PLUGIN_WITH("org.thalweg.cpu", "0.1.0", thalweg::cpu::Fusion, p, fusion) 
   register_queue(p);
   register_sparse_accumulator(p);
   register_staging(p);
+  register_map_staging(p);
   register_regex(p);
   register_resource_gather(p);
   register_resource_gather_nd(p);

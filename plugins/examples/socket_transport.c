@@ -126,7 +126,7 @@ static void advance(call* i, uint64_t n) {
 static bool begin(const connection* c, call* i, const frame* f, const void* head) {
   void *data = NULL, *region = NULL;
   const uint64_t id = c->mine ? f->id : ++c->e->count;
-  i->in = (tw_incoming){TW_SIZED(tw_incoming), id, c->name, strlen(c->name), head, f->head, NULL, f->bytes, i};
+  i->in = (tw_incoming){TW_SIZED(tw_incoming), id, c->name, strlen(c->name), head, f->head, NULL, f->bytes, i, TW_PEER_ANY, 0};
   UNLOCKED(c->e, i->m.place(i->m.arg, &i->in, &data, &region));
   i->in.body = i->to = data, i->rest = data ? f->bytes : 0, i->placed = true;
   if (!i->rest) advance(i, 0);

@@ -45,7 +45,7 @@ Command Device::Copy(const tw_copy& copy, Device& to) {
     return c.from_host ? static_cast<const char*>(c.from) + c.from_offset : memory_.Cells(c.from, c.from_offset, c.bytes);
   };
   auto to_cells = [&to, c] { return c.to_host ? static_cast<char*>(c.to) + c.to_offset : to.memory_.Cells(c.to, c.to_offset, c.bytes); };
-  Command command{KindOf(c, &to != this), "a copy of " + std::to_string(c.bytes) + " bytes", {}, nullptr, nullptr, 0, 0};
+  Command command{KindOf(c, &to != this), "a copy of " + std::to_string(c.bytes) + " bytes", {}, nullptr, nullptr, 0, c.bytes};
   (void)from_cells(), (void)to_cells();
   command.run = [this, c, from_cells, to_cells] {
     std::memcpy(to_cells(), from_cells(), c.bytes);
@@ -59,6 +59,12 @@ void Device::Enter(const std::string& what) {
   CheckLost();
   if (Faults::Hits(faults_.enqueues, settings_.fail_enqueue, settings_.fail_times))
     throw tw::Error{TW_INTERNAL, uid_ + ": " + what + " was not to be enqueued (fail_enqueue)"};
+}
+
+void Device::EnterRecording() {
+  CheckLost();
+  if (Faults::Hits(faults_.records, settings_.fail_record, settings_.fail_times))
+    throw tw::Error{TW_INTERNAL, uid_ + ": this recording was to fail (fail_record)"};
 }
 
 void Device::Count(Command::Kind kind) {
@@ -79,7 +85,9 @@ void Device::Run(const Command& command) {
     throw tw::Error{TW_INTERNAL, command.what + " on " + uid_ + " was to fail while it ran (fail_kernel)"};
   const int64_t begin = host_->run->now(host_);
   command.run();
-  if (command.kind == Command::kKernel && settings_.simulate_ns) Simulate(command, begin);
+  const bool copies = command.kind == Command::kCopyIn || command.kind == Command::kCopyOut;
+  const uint64_t rate = command.kind == Command::kKernel ? settings_.simulate_ns : copies ? settings_.copy_ns : 0;
+  if (rate) Simulate(command, rate, begin);
   Count(command.kind);
   std::lock_guard lock(spans_mutex_);
   if (!spans_) return;
@@ -90,10 +98,11 @@ void Device::Run(const Command& command) {
   spans_->add(spans_, &span);
 }
 
-// Takes as long as a device of this speed would, and counts it.
-void Device::Simulate(const Command& command, int64_t begin) {
-  const int64_t ns = int64_t(command.elements * settings_.simulate_ns / 1000 * 100 / speed_);
-  counters_.simulated_ns += ns;
+// Takes as long as a device of this speed would, and counts it. rate: nanoseconds for a thousand.
+void Device::Simulate(const Command& command, uint64_t rate, int64_t begin) {
+  const bool kernel = command.kind == Command::kKernel;
+  const int64_t ns = int64_t(command.size * rate / 1000 * 100 / (kernel ? speed_ : 100));
+  if (kernel) counters_.simulated_ns += ns;
   const int64_t left = begin + ns - host_->run->now(host_);
   if (left > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(left));
 }
@@ -141,7 +150,9 @@ tw_status* Read(const tw_host* h, void* self, tw_number_list* to) {
                                                        {"waits", c.waits},
                                                        {"streams", c.streams},
                                                        {"pinned", c.pinned},
-                                                       {"simulated_ns", c.simulated_ns}};
+                                                       {"simulated_ns", c.simulated_ns},
+                                                       {"records", c.records},
+                                                       {"replays", c.replays}};
     for (const auto& [name, value] : numbers) tw::check(to->add(to, name, std::strlen(name), value));
   });
 }

@@ -18,7 +18,7 @@ namespace thalweg::fake {
 
 // Counts the calls that may be made to fail, over all devices of a runtime.
 struct Faults {
-  std::atomic<uint64_t> allocates{0}, enqueues{0}, copies{0}, kernels{0}, commands{0};
+  std::atomic<uint64_t> allocates{0}, enqueues{0}, copies{0}, kernels{0}, commands{0}, records{0};
   // Whether this call is the one, or one of the `times` from it on.
   static bool Hits(std::atomic<uint64_t>& calls, uint64_t which, uint64_t times = 1) {
     const uint64_t n = calls.fetch_add(1) + 1;
@@ -29,7 +29,7 @@ struct Faults {
 // What a device counts; the names of its statistics.
 struct Counters {
   std::atomic<int64_t> kernels{0}, copies_in{0}, copies_out{0}, copies_inside{0}, copies_peer{0}, bytes_in{0}, bytes_out{0}, waits{0},
-      streams{0}, pinned{0}, simulated_ns{0};
+      streams{0}, pinned{0}, simulated_ns{0}, records{0}, replays{0};
 };
 
 struct Command {
@@ -40,7 +40,7 @@ struct Command {
   std::shared_ptr<Gate> gate;    // of kWait
   const void* stream = nullptr;  // that it was enqueued in, and the latest value that this was to signal then
   uint64_t after = 0;
-  uint64_t elements = 0;  // of a kernel's largest array
+  uint64_t size = 0;  // of a kernel: elements of its largest array; of a copy: bytes
 };
 
 class Device {
@@ -62,6 +62,8 @@ class Device {
   Command Copy(const tw_copy& c, Device& to);
   // Before a kernel is enqueued.
   void Enter(const std::string& what);
+  // Before a queue is recorded.
+  void EnterRecording();
   void Run(const Command& command);
   uint64_t Delay();  // of the next command, in microseconds
 
@@ -69,7 +71,7 @@ class Device {
 
  private:
   void CheckLost() const;
-  void Simulate(const Command& command, int64_t begin);
+  void Simulate(const Command& command, uint64_t rate, int64_t begin);
   void Count(Command::Kind kind);
 
   const tw_host* const host_;

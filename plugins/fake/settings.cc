@@ -63,6 +63,7 @@ Settings ReadSettings(const tw_host* host) {
   Read(host, "memory", &s.memory);
   Read(host, "delay_us", &s.delay_us);
   Read(host, "simulate_ns", &s.simulate_ns);
+  Read(host, "copy_ns", &s.copy_ns);
   Read(host, "speed", &s.speed);
   Read(host, "pools_itself", &s.pools_itself);
   Read(host, "queue_threads", &s.queue_threads);
@@ -71,6 +72,7 @@ Settings ReadSettings(const tw_host* host) {
   Read(host, "fail_enqueue", &s.fail_enqueue);
   Read(host, "fail_copy", &s.fail_copy);
   Read(host, "fail_kernel", &s.fail_kernel);
+  Read(host, "fail_record", &s.fail_record);
   Read(host, "lose_after", &s.lose_after);
   Read(host, "fail_times", &s.fail_times);
   s.without = Text(host, "without");

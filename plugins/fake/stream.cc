@@ -84,6 +84,8 @@ Recording Stream::EndRecording() {
   if (!recording_) throw tw::Error{TW_FAILED_PRECONDITION, device_.uid() + ": the queue is not being recorded"};
   Recording all = std::move(*recording_);
   recording_.reset();
+  device_.EnterRecording();
+  ++device_.counters().records;
   return all;
 }
 
@@ -148,10 +150,15 @@ tw_status* EndCapture(const tw_host* h, void* stream, void** out_recording) {
 }
 tw_status* Replay(const tw_host* h, void* stream, void* recording) {
   return tw::guard(h, [&] {
-    for (const Command& c : *static_cast<Recording*>(recording)) static_cast<Stream*>(stream)->Enqueue(c);
+    Stream& s = *static_cast<Stream*>(stream);
+    ++s.device().counters().replays;
+    for (const Command& c : *static_cast<Recording*>(recording)) s.Enqueue(c);
   });
 }
 void ReleaseRecording(const tw_host*, void*, void* recording) { delete static_cast<Recording*>(recording); }
+tw_status* EndCaptureInto(const tw_host* h, void* stream, void* recording) {
+  return tw::guard(h, [&] { *static_cast<Recording*>(recording) = static_cast<Stream*>(stream)->EndRecording(); });
+}
 
 }  // namespace
 
@@ -159,6 +166,6 @@ const tw_stream_set kStreams = {TW_SIZED(tw_stream_set), Create, Destroy, Signal
 const tw_stream_set kStreamsWithoutWait = {TW_SIZED(tw_stream_set), Create, Destroy, Signal, nullptr};
 const tw_peer_set kPeer = {TW_SIZED(tw_peer_set), Reaches, CopyToPeer};
 const tw_event_set kEvents = {TW_SIZED(tw_event_set), TW_S("fake"), WaitForEvent, RecordEvent, ReleaseEvent, NativeQueue};
-const tw_capture_set kCapture = {TW_SIZED(tw_capture_set), BeginCapture, EndCapture, Replay, ReleaseRecording};
+const tw_capture_set kCapture = {TW_SIZED(tw_capture_set), BeginCapture, EndCapture, Replay, ReleaseRecording, EndCaptureInto};
 
 }  // namespace thalweg::fake

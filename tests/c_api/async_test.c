@@ -385,7 +385,49 @@ static tw_output by_a_branch(tw_scope* s, tw_output x, tw_output more) {
   return tw_scope_end(s, op);
 }
 
-static void runs_wait_at_a_queue(int n, int branches) {
+static tw_output dequeue(tw_scope* s, tw_output queue) {
+  const uint32_t type = TW_FLOAT;
+  tw_op* op = tw_scope_begin(s, "QueueDequeueV2", NULL);
+  tw_op_add_input(op, queue);
+  tw_op_set_types(op, "component_types", &type, 1);
+  return tw_scope_end(s, op);
+}
+
+/* An element and 1. */
+static tw_output take_here(tw_scope* s, tw_output queue) {
+  return tw_scope_op2(s, "AddV2", dequeue(s, queue), tw_scope_scalar(s, TW_FLOAT, 1));
+}
+static tw_output take_and_branch(tw_scope* s, tw_output queue) {
+  const tw_output element = dequeue(s, queue);
+  return by_a_branch(s, element, tw_scope_op2(s, "AddV2", element, tw_scope_scalar(s, TW_FLOAT, 1)));
+}
+
+/* The same in a function that an If calls, in one that a While calls, and in both. */
+static tw_output take_in_an_if(tw_scope* s, tw_output queue) {
+  tw_block *then = tw_block_begin(s), *otherwise = tw_block_begin(s);
+  const tw_output more = take_here(tw_block_scope(then), queue), none = tw_scope_scalar(tw_block_scope(otherwise), TW_FLOAT, 0);
+  tw_output taken = 0;
+  tw_block_give(then, &more, 1);
+  tw_block_give(otherwise, &none, 1);
+  tw_cond(s, NULL, tw_scope_scalar(s, TW_BOOL, 1), then, otherwise, &taken, 1);
+  return taken;
+}
+static tw_output take_in_a_while_by(tw_scope* s, tw_output queue, tw_output (*take)(tw_scope*, tw_output)) {
+  tw_block *cond = tw_block_begin(s), *body = tw_block_begin(s);
+  tw_scope *asked = tw_block_scope(cond), *run = tw_block_scope(body);
+  const tw_output less = tw_scope_op2(asked, "Less", tw_block_argument(cond, TW_FLOAT, NULL, -1), tw_scope_scalar(asked, TW_FLOAT, 1));
+  const tw_output next = tw_scope_op2(run, "AddV2", tw_block_argument(body, TW_FLOAT, NULL, -1), take(run, queue));
+  tw_block_give(cond, &less, 1);
+  tw_block_give(body, &next, 1);
+  const tw_output zero = tw_scope_scalar(s, TW_FLOAT, 0);
+  tw_output taken = 0;
+  tw_while_loop(s, cond, body, &zero, 1, NULL, &taken);
+  return taken;
+}
+static tw_output take_in_a_while(tw_scope* s, tw_output queue) { return take_in_a_while_by(s, queue, take_here); }
+static tw_output take_in_an_if_in_a_while(tw_scope* s, tw_output queue) { return take_in_a_while_by(s, queue, take_in_an_if); }
+
+static void runs_wait_at_a_queue(int n, tw_output (*take)(tw_scope*, tw_output)) {
   const char *two[] = {"threads=2"}, *many[] = {"max_async_runs=20000"};
   const uint32_t type = TW_FLOAT;
   tw_runtime* runtime = NULL;
@@ -397,11 +439,7 @@ static void runs_wait_at_a_queue(int n, int branches) {
   tw_op* op = tw_scope_begin(s, "FIFOQueueV2", NULL);
   tw_op_set_types(op, "component_types", &type, 1);
   const tw_output queue = tw_scope_end(s, op);
-  op = tw_scope_begin(s, "QueueDequeueV2", NULL);
-  tw_op_add_input(op, queue);
-  tw_op_set_types(op, "component_types", &type, 1);
-  const tw_output element = tw_scope_end(s, op), more = tw_scope_op2(s, "AddV2", element, tw_scope_scalar(s, TW_FLOAT, 1));
-  const tw_output taken = branches ? by_a_branch(s, element, more) : more;
+  const tw_output taken = take(s, queue);
   const tw_output values = tw_scope_placeholder(s, "values", TW_FLOAT, NULL, -1);
   op = tw_scope_begin(s, "QueueEnqueueManyV2", NULL);
   tw_op_add_input(op, queue);
@@ -411,9 +449,9 @@ static void runs_wait_at_a_queue(int n, int branches) {
   OK(tw_session_create(graph, many, 1, &session));
 
   sum all = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-  const tw_signature take = {.size = sizeof take, .fetches = &taken, .n_fetches = 1};
+  const tw_signature what = {.size = sizeof what, .fetches = &taken, .n_fetches = 1};
   tw_callable* callable = NULL;
-  OK(tw_callable_create(session, &take, &callable));
+  OK(tw_callable_create(session, &what, &callable));
   const int before = threads_of_process();
   for (int i = 0; i < n; ++i) OK(tw_callable_run_async(callable, NULL, NULL, add_up, &all));
   tw_session_info info = {.size = sizeof info};
@@ -446,10 +484,14 @@ static void runs_wait_at_a_queue(int n, int branches) {
   tw_runtime_release(runtime);
 }
 
-static void TenThousandRunsWaitAtAQueueInAProcessOfTwoThreads(void) { runs_wait_at_a_queue(10000, 0); }
-static void SoDoRunsWithControlFlow(void) { runs_wait_at_a_queue(2000, 1); }
+static void TenThousandRunsWaitAtAQueueInAProcessOfTwoThreads(void) { runs_wait_at_a_queue(10000, take_here); }
+static void SoDoRunsWithControlFlow(void) { runs_wait_at_a_queue(2000, take_and_branch); }
+static void SoDoTenThousandThatWaitInsideOfAnIf(void) { runs_wait_at_a_queue(10000, take_in_an_if); }
+static void SoDoTenThousandThatWaitInsideOfAWhile(void) { runs_wait_at_a_queue(10000, take_in_a_while); }
+static void SoDoThoseThatWaitInsideOfBoth(void) { runs_wait_at_a_queue(1000, take_in_an_if_in_a_while); }
 
 MAIN(TEST(RunsOfALowerPriorityArePutOff), TEST(ACallbackGetsWhatWasFetched), TEST(FailuresComeToTheCallback),
      TEST(WhatIsRefusedCallsNobody), TEST(OneThreadRunsOnTheCaller), TEST(MoreThanAreAllowedWait), TEST(ACallbackMayEndEverything),
      TEST(RunsThatWereAcceptedOutliveTheirSession), TEST(ACallbackMayStartTheNextRun), TEST(AChainOfRunsOnOneThreadIsNoRecursion),
-     TEST(AKernelThatThrowsIsAFailureOfTheRun), TEST(TenThousandRunsWaitAtAQueueInAProcessOfTwoThreads), TEST(SoDoRunsWithControlFlow))
+     TEST(AKernelThatThrowsIsAFailureOfTheRun), TEST(TenThousandRunsWaitAtAQueueInAProcessOfTwoThreads), TEST(SoDoRunsWithControlFlow),
+     TEST(SoDoTenThousandThatWaitInsideOfAnIf), TEST(SoDoTenThousandThatWaitInsideOfAWhile), TEST(SoDoThoseThatWaitInsideOfBoth))

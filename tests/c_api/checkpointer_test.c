@@ -55,9 +55,9 @@ static void WrongRulesAreRefused(void) {
     const tw_saver_options options = {.size = sizeof options, .variables = &wrong[i].from, .names = &wrong[i].to, .n_names = 1};
     FAILS(tw_saver_create_with(p.graph, NULL, 0, &options, &saver), TW_INVALID_ARGUMENT, wrong[i].part);
   }
-  const tw_saver_options small = {.size = 8}, flags = {.size = sizeof flags, .flags = 2}, null = {.size = sizeof null, .n_names = 1};
+  const tw_saver_options small = {.size = 8}, flags = {.size = sizeof flags, .flags = 4}, null = {.size = sizeof null, .n_names = 1};
   FAILS(tw_saver_create_with(p.graph, NULL, 0, &small, &saver), TW_INVALID_ARGUMENT, "size is 8");
-  FAILS(tw_saver_create_with(p.graph, NULL, 0, &flags, &saver), TW_INVALID_ARGUMENT, "flags 2");
+  FAILS(tw_saver_create_with(p.graph, NULL, 0, &flags, &saver), TW_INVALID_ARGUMENT, "flags 4");
   FAILS(tw_saver_create_with(p.graph, NULL, 0, &null, &saver), TW_INVALID_ARGUMENT, "rule 0 has a NULL");
   const char *from[] = {"a", "a"}, *to[] = {"x", "y"};
   const tw_saver_options twice = {.size = sizeof twice, .variables = from, .names = to, .n_names = 2};

@@ -200,6 +200,106 @@ static void ACallOfAWrongFunctionIsRefusedAndOneOfNoFunctionFailsItsStep(void) {
   tw_graph_destroy(g);
 }
 
+/* y = (2 a + v) a, v = 10, and w counts; a = x + 1. */
+typedef struct part {
+  tw_graph* graph;
+  tw_output x, a, y, v, w;
+  const tw_operation *init, *count;
+} part;
+
+static part new_part(void) {
+  part p = {NULL, 0, 0, 0, 0, 0, NULL, NULL};
+  OK(tw_graph_create(NULL, &p.graph));
+  tw_scope* s = tw_scope_create(p.graph, NULL);
+  p.x = tw_scope_placeholder(s, "x", TW_FLOAT, NULL, 0);
+  p.v = tw_variable_create(s, "outline_v", tw_scope_scalar(s, TW_FLOAT, 10));
+  p.w = tw_variable_create(s, "outline_w", tw_scope_scalar(s, TW_FLOAT, 0));
+  p.init = tw_variable_initializer(s, "init");
+  p.a = tw_scope_op2(s, "Add", p.x, tw_scope_scalar(s, TW_FLOAT, 1));
+  tw_op* op = tw_scope_begin(s, "AssignAddVariableOp", "count");
+  const tw_output in[] = {p.w, p.a};
+  tw_op_add_inputs(op, in, 2);
+  p.count = tw_scope_end_operation(s, op);
+  const tw_output twice = tw_scope_op2(s, "Mul", p.a, tw_scope_scalar(s, TW_FLOAT, 2));
+  op = tw_scope_begin(s, "Add", "sum");
+  const tw_output added[] = {twice, tw_variable_read(s, p.v)};
+  tw_op_add_inputs(op, added, 2);
+  tw_op_add_control(op, p.count);
+  p.y = tw_scope_op2(s, "Mul", tw_scope_end(s, op), p.a);
+  OK(tw_scope_finish(s));
+  return p;
+}
+
+static tw_function_spec from_to(const char* name, const tw_output* arg, const tw_output* result) {
+  const tw_function_spec spec = {sizeof spec, 0, name, arg, result, NULL, 1, 1, 0, 0};
+  return spec;
+}
+
+static float run_for(tw_session* session, const part* p, float x, tw_output what) {
+  tw_tensor* in = scalar(x);
+  const float value = as_float(fetch(session, p->x, in, what));
+  tw_tensor_release(in);
+  return value;
+}
+
+static void APartOfAGraphBecomesAFunctionThatDoesTheSameOnce(void) {
+  part p = new_part();
+  const tw_operation *call = NULL, *whole = NULL;
+  tw_function_spec spec = from_to("part", &p.a, &p.y);
+  OK(tw_graph_outline(p.graph, &spec, &call));
+  CHECK(strcmp(tw_operation_type(call), "StatefulPartitionedCall") == 0 && tw_operation_input_count(call) == 3); /* a, and two handles */
+  CHECK(tw_graph_function_count(p.graph) == 1);
+  spec.args = &p.x;
+  spec.make_unique = 1;
+  OK(tw_graph_outline(p.graph, &spec, &whole));
+  CHECK(tw_graph_function_count(p.graph) == 2);
+  tw_scope* s = tw_scope_create(p.graph, NULL);
+  const tw_output counted = tw_variable_read(s, p.w), slope_of[] = {tw_operation_output(call, 0)};
+  tw_gradient slope;
+  tw_scope_gradients(s, slope_of[0], &p.x, 1, &slope);
+  OK(tw_scope_finish(s));
+  tw_session* session = NULL;
+  OK(tw_session_create(p.graph, NULL, 0, &session));
+  const tw_signature init = {.size = sizeof init, .targets = &p.init, .n_targets = 1};
+  OK(tw_session_run(session, &init, NULL, NULL, NULL));
+  CHECK(run_for(session, &p, 2, p.y) == 48);
+  CHECK(run_for(session, &p, 2, tw_operation_output(call, 0)) == 48);
+  CHECK(run_for(session, &p, 2, tw_operation_output(whole, 0)) == 48);
+  CHECK(run_for(session, &p, 0, counted) == 9);               /* each counted once */
+  CHECK(run_for(session, &p, 2, slope.values) == 4 * 3 + 10); /* through the call, whose function is differentiated */
+  tw_session_destroy(session);
+  tw_graph_destroy(p.graph);
+}
+
+static void WhatCannotBeAPartIsRefusedAndChangesNothing(void) {
+  part p = new_part();
+  const tw_operation* call = NULL;
+  const uint32_t before = tw_graph_count(p.graph);
+  tw_function_spec spec = from_to("part", &p.v, &p.y);
+  FAILS(tw_graph_outline(p.graph, &spec, &call), TW_INVALID_ARGUMENT, "function 'part': it needs 'x', a placeholder");
+  spec = from_to("part", &p.y, &p.y);
+  spec.targets = &p.count;
+  spec.n_targets = 1;
+  FAILS(tw_graph_outline(p.graph, &spec, &call), TW_INVALID_ARGUMENT, "'count': it is over before the arguments are there");
+  tw_scope* s = tw_scope_create(p.graph, NULL);
+  const tw_output yes = tw_scope_placeholder(s, "yes", TW_BOOL, NULL, 0),
+                  chosen = tw_scope_op1(s, "Neg", tw_scope_op2(s, "Switch", p.a, yes));
+  OK(tw_scope_finish(s));
+  spec = from_to("part", &p.a, &chosen);
+  FAILS(tw_graph_outline(p.graph, &spec, &call), TW_INVALID_ARGUMENT, "Switch 'Switch': what decides what runs cannot be in the part");
+  spec = from_to("no name", &p.a, &p.y);
+  FAILS(tw_graph_outline(p.graph, &spec, &call), TW_INVALID_ARGUMENT, "no name");
+  const tw_output none = 0;
+  spec = from_to("part", &p.a, &none);
+  FAILS(tw_graph_outline(p.graph, &spec, &call), TW_INVALID_ARGUMENT, "result 0");
+  CHECK(call == NULL && tw_graph_count(p.graph) == before + 3 && tw_graph_function_count(p.graph) == 0);
+  spec = from_to("part", &p.a, &p.y);
+  OK(tw_graph_outline(p.graph, &spec, &call));
+  FAILS(tw_graph_outline(p.graph, &spec, &call), TW_ALREADY_EXISTS, "'part'");
+  tw_graph_destroy(p.graph);
+}
+
 MAIN(TEST(ABodyIsCalledAfterItsHandleIsGone), TEST(AValueOfTheOuterGraphIsCapturedAndAConstantCopied),
      TEST(AnOpenBodyTakesValuesFromAllThatIsAroundIt), TEST(WhatIsNoFunctionIsRefusedWithItsName),
-     TEST(ACallOfAWrongFunctionIsRefusedAndOneOfNoFunctionFailsItsStep))
+     TEST(ACallOfAWrongFunctionIsRefusedAndOneOfNoFunctionFailsItsStep), TEST(APartOfAGraphBecomesAFunctionThatDoesTheSameOnce),
+     TEST(WhatCannotBeAPartIsRefusedAndChangesNothing))

@@ -54,13 +54,14 @@ static void ValuesMayCountAsConstants(void) {
   const tw_output x = tw_scope_placeholder(s, "x", TW_FLOAT, NULL, 0), square = tw_scope_op1(s, "Square", x);
   const tw_output y = tw_scope_op2(s, "Mul", x, square);
   OK(tw_scope_finish(s));
-  tw_gradient all, until, again;
+  tw_gradient all, until, again, within;
   OK(tw_gradients_add(graph, &y, NULL, 1, &x, 1, &all));
   OK(tw_gradients_add_until(graph, &y, NULL, 1, &x, 1, &square, 1, &until));
   OK(tw_gradients_add_recomputing(graph, &y, NULL, 1, &x, 1, NULL, 0, &again));
+  OK(tw_gradients_add_within(graph, &y, NULL, 1, &x, 1, NULL, 0, 0, &within));
   OK(tw_session_create(graph, NULL, 0, &session));
   CHECK(near(at(session, x, 3, all.values), 27, 1e-6) && near(at(session, x, 3, until.values), 9, 1e-6));
-  CHECK(near(at(session, x, 3, again.values), 27, 1e-6));
+  CHECK(near(at(session, x, 3, again.values), 27, 1e-6) && near(at(session, x, 3, within.values), 27, 1e-6));
   tw_session_destroy(session);
   tw_graph_destroy(graph);
 }

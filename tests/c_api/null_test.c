@@ -52,6 +52,8 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_graph_describe_contents(NULL, 1, NULL, NULL));
   REFUSED(tw_graph_capture(NULL, NULL, 1, NULL, NULL, NULL));
   REFUSED(tw_graph_add_function(NULL, NULL, NULL, NULL));
+  REFUSED(tw_graph_outline(NULL, NULL, NULL));
+  REFUSED(tw_graph_outline(graph, NULL, NULL));
   REFUSED(tw_graph_function_name(NULL, 0, NULL));
   CHECK(tw_graph_function_count(NULL) == 0);
   REFUSED(tw_graph_close_loop(NULL, NULL, 0, NULL));
@@ -70,12 +72,15 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_gradients_add(graph, NULL, NULL, 1, NULL, 0, NULL));
   REFUSED(tw_gradients_add_until(graph, NULL, NULL, 0, NULL, 0, NULL, 1, NULL));
   REFUSED(tw_gradients_add_recomputing(NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL));
+  REFUSED(tw_gradients_add_within(NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, NULL));
   REFUSED(tw_server_create(NULL, NULL, NULL, 0, NULL, 0, NULL));
   REFUSED(tw_server_create(NULL, "{}", NULL, 0, NULL, 0, NULL));
   REFUSED(tw_server_start(NULL));
   REFUSED(tw_server_address(NULL, NULL));
   REFUSED(tw_server_stop(NULL));
   REFUSED(tw_server_join(NULL, 1));
+  REFUSED(tw_cluster_status(NULL, NULL, 0, 0, NULL));
+  REFUSED(tw_cluster_status(NULL, NULL, 1, 0, NULL));
   REFUSED(tw_session_create(NULL, NULL, 0, NULL));
   REFUSED(tw_session_create(graph, NULL, 0, NULL));
   REFUSED(tw_session_close(NULL));
@@ -112,6 +117,11 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_saver_create_with(NULL, NULL, 0, NULL, NULL));
   REFUSED(tw_saver_values(NULL, NULL, NULL));
   REFUSED(tw_saver_restore_partial(NULL, NULL, NULL, NULL));
+  REFUSED(tw_saver_restore_task(NULL, NULL, NULL, 0));
+  CHECK(tw_saver_task_count(NULL) == 0 && !tw_saver_task(NULL, 0));
+  REFUSED(tw_spread_create(NULL, 1, 0, NULL));
+  REFUSED(tw_spread_create("ps", 1, 0, NULL));
+  CHECK(!tw_spread_next(NULL, 1) && tw_spread_bytes(NULL, 0) == 0);
   REFUSED(tw_checkpoint_write_sharded(NULL, NULL, NULL, 0, 1));
   REFUSED(tw_checkpoint_latest(NULL, NULL, NULL));
   REFUSED(tw_checkpoint_latest("x", NULL, NULL));
@@ -173,6 +183,9 @@ static void NullMayBeReleased(void) {
   tw_lstm_cell_init(NULL);
   tw_gru_cell_init(NULL);
   tw_sampled_loss_init(NULL);
+  tw_sync_options_init(NULL);
+  tw_sync_destroy(NULL);
+  tw_spread_destroy(NULL);
   tw_adam_init(NULL);
 }
 
@@ -255,6 +268,10 @@ static void BuildersTakeNull(void) {
   tw_lstm_unroll(NULL, NULL, NULL, 1, 0, 0, 0, NULL, NULL, NULL);
   tw_gru_unroll(NULL, NULL, NULL, 1, 0, 0, NULL, NULL);
   CHECK(tw_sampled_softmax(NULL, 0, 0, 0, 0, NULL) == 0 && tw_nce(NULL, 0, 0, 0, 0, NULL) == 0);
+  CHECK(tw_sharded_lookup(NULL, NULL, 0) == 0 && tw_sharded_softmax(NULL, NULL, NULL, 0, 0) == 0);
+  CHECK(tw_sharded_sampled_softmax(NULL, NULL, NULL, 0, 0, NULL) == 0 && tw_sharded_rows(5, 0, 0) == 0);
+  CHECK(tw_sync_begin(NULL, NULL, NULL, NULL, 1) == NULL);
+  tw_sync_end(NULL, NULL, NULL, NULL);
 }
 
 static void NullInsideAScopeIsTold(void) {

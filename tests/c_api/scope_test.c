@@ -164,6 +164,9 @@ static void AScopeGivesItsDeviceToWhatNamesNone(void) {
   CHECK(!strcmp(device_of(graph, tw_scope_end(s, own)), "/job:worker"));
   /* What works on state is where the state is. */
   CHECK(!strcmp(device_of(graph, tw_variable_read(s, v)), "/job:ps/task:1"));
+  CHECK(!*tw_operation_device(tw_scope_group(s, NULL, NULL, 0)));
+  tw_scope_set_device(s, "/job:ps/task:2/device:CPU:0"); /* a group has no kernel to be anywhere, but a task */
+  CHECK(!strcmp(tw_operation_device(tw_scope_group(s, NULL, NULL, 0)), "/job:ps/task:2"));
   tw_scope_set_device(s, NULL);
   CHECK(!*device_of(graph, tw_scope_op1(s, "Neg", x)));
   tw_scope_set_device(s, "CPU:one");

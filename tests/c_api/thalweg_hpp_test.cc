@@ -273,6 +273,41 @@ TEST(CppTest, LossesDrawClasses) {
   EXPECT_GT(got[1].values<float>()[0], 8 * std::log(2));  // at least that of the eight others
 }
 
+TEST(CppTest, AReplicaTrainsATableInShards) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  tw::Spread spread("ps", 2, TW_SPREAD_BY_SIZE);
+  EXPECT_EQ(spread.next(8), "/job:ps/task:0");
+  EXPECT_EQ(spread.next(4), "/job:ps/task:1");
+  EXPECT_EQ(spread.bytes(1), 4u);
+  const tw_output zeros = s.op("Fill", {s.ints({2, 3}), s.scalar(TW_FLOAT, 0)}), none = s.op("Fill", {s.ints({2}), s.scalar(TW_FLOAT, 0)});
+  const std::vector<tw_output> weights = {s.variable("w0", zeros), s.variable("w1", zeros)},
+                               offsets = {s.variable("b0", none), s.variable("b1", none)};
+  const tw::Sharded table(weights), biases(offsets);
+  const tw_output labels = s.op("Fill", {s.ints({5}), s.scalar(TW_INT64, 3)}), x = s.op("Fill", {s.ints({5, 3}), s.scalar(TW_FLOAT, 1)});
+  const tw_output losses = s.softmax(table, &biases, labels, x), loss = s.op("Mean", {losses, s.ints({0})});
+  const tw_output row = s.lookup(table, s.scalar(TW_INT32, 3));
+  tw::SyncOptions options;
+  options.name = "hpp";
+  const tw_sync_ops ops = s.sync(options, weights, s.gradients(loss, weights), [&](const std::vector<tw_gradient>& means) {
+    tw::Sgd sgd;
+    sgd.learning_rate = s.scalar(TW_FLOAT, 1);
+    return s.train(sgd, weights, means);
+  });
+  const tw_operation* init = s.initializer();
+  s.finish();
+  tw::Session session(graph, {"container=hpp_sync"});
+  session.run({}, {}, {init});
+  session.run({{ops.ticket, tw::Tensor({2}, std::vector<int64_t>{7, 0})}}, {}, {ops.reset});
+  const tw::Tensor ticket = session.run({}, {ops.current})[0];
+  const auto first = session.run({{ops.ticket, ticket}}, {loss, ops.next}, {ops.update});
+  EXPECT_NEAR(first[0].values<float>()[0], std::log(4), 1e-5);
+  EXPECT_EQ(first[1].values<int64_t>()[1], 1);
+  EXPECT_NEAR(session.run({}, {row})[0].values<float>()[0], 0.75, 1e-5);
+  tw::Saver saver(graph, {}, {}, 1, TW_SAVER_BY_TASK);
+  EXPECT_EQ(saver.tasks(), std::vector<std::string>{""});
+}
+
 TEST(CppTest, ConditionsAndLoopsAreFunctionsOfTheirScope) {
   tw::Graph graph;
   tw::Scope s(graph);
@@ -287,12 +322,14 @@ TEST(CppTest, ConditionsAndLoopsAreFunctionsOfTheirScope) {
   const tw::Values last =
       s.while_loop([&](tw::Scope& in, const tw::Values& at) { return in.op("Less", {at[0], in.scalar(TW_FLOAT, 100)}); },
                    [&](tw::Scope& in, const tw::Values& at) { return tw::Values{in.op("Mul", {at[0], x})}; }, {x}, {{}}, options);
+  const tw::Values outlined = s.outline("part", {x}, {y[0]});
   const std::vector<tw_gradient> dx = s.gradients(last[0], {x}), again = s.gradients(last[0], {x}, true);
   s.finish();
   tw::Session session(graph);
   const auto at = [&](float value, tw_output what) { return *session.run({{x, tw::Tensor(value)}}, {what})[0].data<float>(); };
   EXPECT_EQ(at(3, y[0]), 9);
   EXPECT_EQ(at(-3, y[0]), 3);
+  EXPECT_EQ(at(-3, outlined[0]), 3);
   EXPECT_EQ(at(3, z[0]), 6);
   EXPECT_EQ(at(3, last[0]), 243);
   EXPECT_EQ(at(3, dx[0].values), 5 * 81);

@@ -341,6 +341,30 @@ static void SlotsStandBesideTheirVariables(void) {
   tw_graph_destroy(p.graph);
 }
 
+/* Whatever the scope says where the optimizer is made. */
+static void SlotsAndTheGlobalStepAreOnTheirDevice(void) {
+  tw_graph* graph = NULL;
+  OK(tw_graph_create(NULL, &graph));
+  tw_scope* s = tw_scope_create(graph, "net");
+  tw_scope_set_device(s, "/job:ps/task:1");
+  const tw_output w = tw_variable_create(s, "w", tw_scope_scalar(s, TW_FLOAT, 1));
+  tw_scope_set_device(s, "/job:ps/task:0");
+  tw_gradient gradient;
+  tw_scope_gradients(s, tw_scope_op1(s, "Square", tw_variable_read(s, w)), &w, 1, &gradient);
+  CHECK(tw_train_adam(s, &w, &gradient, 1, NULL) != NULL);
+  tw_global_step(s);
+  CHECK(!strcmp(tw_scope_device(s), "/job:ps/task:0"));
+  OK(tw_scope_finish(s));
+  const char* slots[] = {"net/w/Adam", "net/w/Adam_1", "global_step"};
+  const char* devices[] = {"/job:ps/task:1", "/job:ps/task:1", "/job:ps/task:0"};
+  for (int i = 0; i < 3; ++i) {
+    const tw_operation* slot = NULL;
+    OK(tw_graph_find(graph, slots[i], &slot));
+    CHECK(!strcmp(tw_operation_device(slot), devices[i]));
+  }
+  tw_graph_destroy(graph);
+}
+
 static void OptimizersOfAKindKeepTheirOwnSlots(void) {
   problem p = new_problem(0);
   for (int i = 0; i < 2; ++i) {
@@ -630,7 +654,7 @@ static void OldHandlesLeadToAVariableThatIsMadeAgain(void) {
 MAIN(TEST(GradientDescentFollowsItsFormula), TEST(MomentumFollowsItsFormula), TEST(AdamFollowsItsFormula), TEST(AdagradFollowsItsFormula),
      TEST(AdadeltaFollowsItsFormula), TEST(RmsPropFollowsItsFormula), TEST(AdaMaxFollowsItsFormula), TEST(FtrlFollowsItsFormula),
      TEST(GradientsDecay), TEST(WeightsDecayApartFromTheGradient), TEST(SlotsStandBesideTheirVariables),
-     TEST(OptimizersOfAKindKeepTheirOwnSlots), TEST(OptionsThatTheTypeCannotHoldAreRefused), TEST(WrongUsesOfOptimizersAreRefused),
-     TEST(OptionsOutOfRangeAreRefused), TEST(RowsOutsideTheVariableAreRefused), TEST(VariablesAreAssigned),
-     TEST(AVariableOfAnotherGraphsShapeIsNotRead), TEST(AnAssignmentOfAnotherShapeIsRefusedUnderThePlanForAnyShape),
-     TEST(OldHandlesLeadToAVariableThatIsMadeAgain))
+     TEST(SlotsAndTheGlobalStepAreOnTheirDevice), TEST(OptimizersOfAKindKeepTheirOwnSlots), TEST(OptionsThatTheTypeCannotHoldAreRefused),
+     TEST(WrongUsesOfOptimizersAreRefused), TEST(OptionsOutOfRangeAreRefused), TEST(RowsOutsideTheVariableAreRefused),
+     TEST(VariablesAreAssigned), TEST(AVariableOfAnotherGraphsShapeIsNotRead),
+     TEST(AnAssignmentOfAnotherShapeIsRefusedUnderThePlanForAnyShape), TEST(OldHandlesLeadToAVariableThatIsMadeAgain))

@@ -1,7 +1,12 @@
 # Our plugins keep the rules of their levels; a level that a plugin has no part of passes without a check.
+import contextlib
 import os
+import shutil
+import socket
+import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from kit import BINARY_DIR, run
@@ -9,6 +14,8 @@ from kit import BINARY_DIR, run
 # file, level; a file that this build does not make is left out
 PLUGINS = [
     ("lib/thalweg/plugins/libcpu.so", 5),
+    ("lib/thalweg/plugins/libetcd.so", 5),
+    ("lib/thalweg/plugins/libgrpc.so", 5),
     ("lib/thalweg/plugins/libonednn.so", 5),
     ("lib/thalweg/plugins/libopencl.so", 5),
     ("lib/thalweg/plugins/libthalweg_cuda.so", 5),  # without a GPU: what it says of itself
@@ -21,6 +28,34 @@ EXAMPLES = "examples/plugins"
 def plugins():
     examples = os.path.join(BINARY_DIR, EXAMPLES)
     return PLUGINS + [(os.path.join(EXAMPLES, f), 5) for f in sorted(os.listdir(examples)) if f.endswith(".so")]
+
+
+@contextlib.contextmanager
+def etcd(folder):
+    """The address of a store of our own; None where no etcd is installed."""
+    if not shutil.which("etcd"):
+        yield None
+        return
+    ports = []
+    for _ in range(2):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            ports.append(s.getsockname()[1])
+    client, peer = (f"http://127.0.0.1:{p}" for p in ports)
+    process = subprocess.Popen(["etcd", "--data-dir", os.path.join(folder, "etcd"), "--listen-client-urls", client, "--advertise-client-urls", client,
+                                "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
+                                "--log-level", "panic", "--unsafe-no-fsync"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(200):
+            with socket.socket() as s:
+                if s.connect_ex(("127.0.0.1", ports[0])) == 0:
+                    break
+            time.sleep(0.05)
+        time.sleep(1)  # until it has chosen itself
+        yield f"127.0.0.1:{ports[0]}"
+    finally:
+        process.kill()
+        process.wait()
 
 
 # What is wrong; None: nothing.
@@ -38,8 +73,13 @@ def main():
     options = ["--full"] if "--full" in sys.argv else []
     wanted = [a for a in sys.argv[1:] if not a.startswith("--")]
     chosen = [(path, level) for path, level in plugins() if not wanted or any(w in path for w in wanted)]
-    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(2) as pool:  # place: for membership services
-        wrong = [w for w in pool.map(lambda p: check(*p, [*options, "--at", place]), chosen) if w]
+    with tempfile.TemporaryDirectory() as place, etcd(place) as store, ThreadPoolExecutor(2) as pool:
+
+        def at(path):  # for membership services
+            where = store if path.endswith("libetcd.so") else place
+            return ["--at", where] if where else []
+
+        wrong = [w for w in pool.map(lambda p: check(*p, [*options, *at(p[0])]), chosen) if w]
     print("\n".join(wrong) or f"{len(chosen)} plugins keep the rules")
     return 1 if wrong else 0
 

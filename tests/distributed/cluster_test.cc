@@ -63,5 +63,14 @@ TEST(Cluster, SaysWhatIsWrongWithIt) {
   EXPECT_THAT(Wrong("{\"a"), HasSubstr("a text has no end"));
 }
 
+TEST(Cluster, MayNameAMembershipService) {
+  const auto spec = ClusterSpec::Parse(R"({"cluster": {"ps": ["unix:p"]}, "membership": "etcd:host:2379/team"})");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->membership(), "etcd:host:2379/team");
+  EXPECT_EQ(ClusterSpec::Parse(spec->text())->text(), spec->text());
+  EXPECT_EQ(ClusterSpec::Parse(spec->text())->membership(), spec->membership());
+  EXPECT_FALSE(ClusterSpec::Parse(R"({"cluster": {"ps": ["unix:p"]}, "membership": 3})").ok());
+}
+
 }  // namespace
 }  // namespace thalweg::distributed

@@ -7,6 +7,8 @@
 #include "gtest/gtest.h"
 
 #include "distributed/piece.h"
+#include "distributed/stats_wire.h"
+#include "distributed/task_status.h"
 
 namespace thalweg::distributed {
 namespace {
@@ -53,6 +55,77 @@ TEST(Messages, StandAsTheyAlwaysDid) {
             "0100000078");
 }
 
+TEST(Messages, OfStatusStandAsTheyAlwaysDid) {
+  TaskStatus status;
+  status.hello.job = "ps";
+  status.hello.index = 3;
+  status.hello.incarnation = 7;
+  status.hello.version = "0.1";
+  status.hello.steps = 2;
+  status.hello.sessions = 1;
+  status.age = 5;
+  status.memory = 6;
+  status.devices = {{"CPU:0", 7, 8}};
+  status.received = {{"clients", 9, 10}};
+  status.runs = {{11, 12, 13, 14, 2, {{"k", "task"}}}};
+  const std::string bytes = status.Put();
+  EXPECT_EQ(Hex(bytes),
+            "2900000002000000707303000000070000000000000003000000302e3102000000000000000100000000000000050000"
+            "0000000000060000000000000001000000050000004350553a3007000000000000000800000000000000010000000700"
+            "0000636c69656e747309000000000000000a00000000000000010000000b000000000000000c000000000000000d0000"
+            "00000000000e000000000000000200000001000000010000006b040000007461736b");
+  const auto read = TaskStatus::Get(bytes);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->Put(), bytes);
+  for (size_t n = 0; n < bytes.size(); ++n) EXPECT_FALSE(TaskStatus::Get(bytes.substr(0, n)).ok());
+}
+
+// Statistics of a step: one node, one wait, one call of a function.
+TEST(Messages, OfStatisticsStandAsTheyAlwaysDid) {
+  StepStats::Part part;
+  part.threads = 1;
+  part.total.block_bytes = 100;
+  const uint32_t after = 0;
+  tw_step_node n{};
+  n.flags = TW_STEP_NODE_QUEUED;
+  n.name = "n", n.op = "Neg", n.device = "d", n.kernel = "k", n.shapes = "s", n.to = n.function = n.frame = "", n.queue = "q";
+  n.start_ns = 1, n.end_ns = 9, n.busy_ns = 3, n.iteration = -1, n.device_start_ns = 2, n.device_end_ns = 8;
+  n.output_bytes = 40, n.allocated_bytes = 50, n.call = 60, n.loop = 70;
+  n.n_after = 1, n.after = &after;
+  part.nodes = {n};
+  part.waits = {{sizeof(tw_step_wait), 0, TW_STEP_WAIT_LOCK, 0, 4, 5, "n", "w"}};
+  part.calls = {{"f", 1, 6, 7, {}}};
+  part.call_threads = {0};
+  StepStats stats;
+  stats.Assemble({&part, 1});
+  const std::string bytes = PutStats(stats);
+  EXPECT_EQ(Hex(bytes),
+            "000000000000000009000000010000006e030000004e65670100000064010000006b0100000073000000000100000071"
+            "010000007701000000660000000064000000000000000000000000000000020000000100000004000000000000000100"
+            "000002000000030000000400000005000000050000000500000006000000010000000000000009000000000000000300"
+            "000000000000ffffffffffffffff02000000000000000800000000000000280000000000000032000000000000003c00"
+            "000000000000460000000000000001000000000000000100000000000000010000000200000001000000040000000000"
+            "000005000000000000000000000007000000010000000800000001000000000000000600000000000000070000000000"
+            "000001000000");
+  StatsPart read;
+  read.task = "/job:ps/replica:0/task:0";
+  const std::string_view rest = std::string_view(bytes).substr(sizeof(int64_t));
+  ASSERT_TRUE(GetStats(rest, 1000, &read).ok());
+  EXPECT_EQ(read.part.nodes[0].start_ns, 1001);
+  EXPECT_STREQ(read.part.nodes[0].op, "Neg");
+  for (size_t k = 0; k < rest.size(); ++k) {
+    StatsPart cut;
+    EXPECT_FALSE(GetStats(rest.substr(0, k), 0, &cut).ok()) << k;
+  }
+  std::mt19937 random(5);
+  for (int round = 0; round < 5000; ++round) {  // whatever comes, nothing is read that is not there
+    std::string bad(rest);
+    bad[random() % bad.size()] = char(random());
+    StatsPart ended;
+    if (GetStats(bad, 0, &ended).ok()) StepStats().Assemble({&ended.part, 1});
+  }
+}
+
 TEST(Messages, ReadBackTheSame) {
   const std::string bytes = PutRequest(Method::kReceive, 9, WireWriter());
   auto head = GetRequest(bytes);
@@ -93,6 +166,21 @@ PieceMessage SomePiece() {
   m.targets = {"t"};
   m.sources.push_back({"k", "addr", "task", 8});
   return m;
+}
+
+TEST(Messages, OfPiecesStandAsTheyAlwaysDid) {
+  PieceMessage m = SomePiece();
+  const std::string bytes = m.Put();
+  EXPECT_EQ(Hex(bytes),
+            "030000006c696201000000010000006e020000004f70050000004350553a3006000000612e70793a3102000000010000"
+            "007803000000793a3101000000010000006301000000010000007a010000000100000054010000003101000000020000"
+            "005f65010000003201000000010000006d010000006e0100000001000000010000006101000000620100000001000000"
+            "7802000000010000006e030000006e3a3101000000010000007401000000010000006b04000000616464720400000074"
+            "61736b0800000000000000");
+  // Only where there is something to say.
+  m.over = {"o"};
+  EXPECT_EQ(Hex(m.Put().substr(bytes.size())), "01000000010000006f");
+  EXPECT_EQ(PieceMessage::Get(m.Put())->over, m.over);
 }
 
 TEST(Messages, PiecesReadBackTheSame) {

@@ -1,4 +1,4 @@
-"""Clusters of real processes, some of which die: process_test.py THALWEG SOCKET_TRANSPORT TWICE"""
+"""Clusters of real processes, some of which die: process_test.py THALWEG TRANSPORT TWICE"""
 import contextlib
 import json
 import os
@@ -14,8 +14,10 @@ import traceback
 import numpy as np
 
 import thalweg as tw
+from addresses import new_address, scheme_of
 
 THALWEG, TRANSPORT, TWICE = sys.argv[1:4]
+LAUNCH = [THALWEG, "launch", "--scheme", scheme_of(TRANSPORT), "--plugin", TRANSPORT]
 PS, W0, W1 = "/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"
 tw.load_plugin(TRANSPORT)
 
@@ -28,7 +30,8 @@ class Cluster:
         Cluster.count += 1
         self.folder, self.options = folder, [word for o in options for word in ("--server-option", o.format(folder=folder))]
         self.name = f"p{os.getpid()}-{Cluster.count}"
-        self.address = {"ps": [f"unix:{self.name}-ps"], "worker": [f"unix:{self.name}-w0", f"unix:{self.name}-w1"]}
+        self.address = {"ps": [new_address(TRANSPORT)], "worker": [new_address(TRANSPORT), new_address(TRANSPORT)]}
+        (pathlib.Path(folder) / "in").mkdir()
         self.file = pathlib.Path(folder) / f"{self.name}.json"
         self.file.write_text(json.dumps(self.address))
         self.processes = {}
@@ -207,6 +210,25 @@ def test_a_process_that_stands_still_for_a_second_is_not_taken_for_dead():
             assert np.array_equal(again[0], expected[0])
 
 
+def test_a_process_that_stands_still_for_ever_is_given_up():
+    graph, out, plain = waiting_graph(PS)
+    with cluster() as c, c.session(graph) as session:
+        assert session.run(plain) == -1
+        timer = later(0.3, lambda: c.kill("ps", 0, signal.SIGSTOP))
+        text, seconds = failure(lambda: session.run(out), tw.UnavailableError)
+        timer.join()
+        assert f"task {PS} at {c.address['ps'][0]}" in text and seconds < 15, (text, seconds)
+        c.kill("ps", 0, signal.SIGCONT)
+        for _ in range(50):
+            try:
+                assert session.run(plain) == -1
+                break
+            except (tw.UnavailableError, tw.AbortedError):
+                time.sleep(0.1)
+        else:
+            raise AssertionError("it does not take part again")
+
+
 def test_a_process_that_is_told_to_end_does_so_and_tells_its_clients():
     with cluster() as c:
         graph, out, _ = waiting_graph(PS)
@@ -215,7 +237,7 @@ def test_a_process_that_is_told_to_end_does_so_and_tells_its_clients():
             text, seconds = failure(lambda: session.run(out), tw.UnavailableError)
             timer.join()
             assert PS in text and seconds < 2.3, (text, seconds)
-            assert c.processes["ps", 0].wait(5) == 0
+            assert c.processes["ps", 0].wait(5) == 0, c.processes["ps", 0].returncode
         for key in [("worker", 0), ("worker", 1)]:
             c.kill(*key, signal.SIGINT)
             assert c.processes[key].wait(5) == 0
@@ -241,6 +263,75 @@ def test_checkpoints_are_written_where_the_servers_allow_it_and_nowhere_else():
         failure(lambda: saver.save(session, c.folder + "/model"), tw.PermissionDeniedError)
 
 
+def test_files_of_clients_stay_beneath_the_folder_that_the_server_allows():
+    graph = tw.Graph()
+    with graph, tw.device(PS):
+        name, text = tw.placeholder(tw.string, [], name="name"), tw.placeholder(tw.string, [], name="text")
+        write, read, found = tw.ops.write_file(name, text), tw.ops.read_file(name), tw.ops.matching_files(name)
+    with tempfile.TemporaryDirectory() as outside, cluster("allow_files={folder}/in") as c, c.session(graph) as session:
+        inside = pathlib.Path(c.folder) / "in"
+        (pathlib.Path(outside) / "secret").write_text("secret")
+        (inside / "leaf").symlink_to(pathlib.Path(outside) / "secret")
+        (inside / "way").symlink_to(outside)
+        os.link(pathlib.Path(outside) / "secret", inside / "hard")
+        os.mkfifo(inside / "fifo")
+        session.run(write, {name: b"a", text: b"mine"})
+        assert session.run(read, {name: b"a"}) == b"mine" and session.run(read, {name: str(inside / "a").encode()}) == b"mine"
+        assert (inside / "a").read_text() == "mine"
+        escapes = [f"{outside}/secret", "../secret", f"{inside}/../../secret", "way/secret", "leaf", f"{inside}/way/secret", "/etc/hostname",
+                   "a/../../secret", "/proc/self/environ"]
+        for path in [*escapes, "hard"]:
+            failure(lambda path=path: session.run(read, {name: path.encode()}), tw.PermissionDeniedError)
+        failure(lambda: session.run(read, {name: b"fifo"}), tw.InvalidArgumentError)
+        for path in [f"{outside}/new", "../new", "way/new", f"{inside}/../new", f"{inside}/way/new", "/tmp/thalweg-new"]:
+            failure(lambda path=path: session.run(write, {name: path.encode(), text: b"x"}), tw.PermissionDeniedError)
+            failure(lambda path=path: session.run(found, {name: (path + "*").encode()}), tw.PermissionDeniedError)
+        # Writing over a link makes a file in its place.
+        session.run(write, {name: b"leaf", text: b"x"})
+        assert (pathlib.Path(outside) / "secret").read_text() == "secret" and os.listdir(outside) == ["secret"]
+    with cluster() as c, c.session(graph) as session:
+        failure(lambda: session.run(read, {name: b"a"}), tw.PermissionDeniedError)
+
+
+def test_a_cluster_with_certificates_serves_its_clients_and_nobody_else():
+    if scheme_of(TRANSPORT) != "grpc":
+        return
+    graph = tw.Graph()
+    with graph:
+        x = tw.placeholder(tw.float32, [None], name="x")
+        with tw.device(PS):
+            y = tw.ops.mul(x, x)
+        with tw.device(W1):
+            z = tw.ops.neg(y)
+    with tempfile.TemporaryDirectory() as folder:
+        address = {"ps": [new_address(TRANSPORT)], "worker": [new_address(TRANSPORT), new_address(TRANSPORT)]}
+        file = pathlib.Path(folder) / "cluster.json"
+        file.write_text(json.dumps(address))
+        keys = pathlib.Path(folder) / "keys"
+        for client in ("ann", "bob"):  # the second time members are added
+            subprocess.run([THALWEG, "cluster", "init", "--cluster", str(file), "--out", str(keys), "--client", client], check=True,
+                           stdout=subprocess.DEVNULL)
+        assert sorted(os.listdir(keys)) == ["authority", "client-ann", "client-bob", "ps-0", "worker-0", "worker-1"]
+        assert all(p.stat().st_mode & 0o077 == 0 for p in keys.rglob("*"))
+        processes = [subprocess.Popen([THALWEG, "worker", "--plugin", TRANSPORT, "--cluster", str(file), "--job", job, "--task", str(task),
+                                       "--credentials", str(keys / f"{job}-{task}")], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                     for job, task in (("ps", 0), ("worker", 0), ("worker", 1))]
+        try:
+            for process in processes:
+                assert process.stdout.readline().startswith(b"listening at ")
+            for client in ("ann", "bob"):
+                with tw.Session(graph, target=address["worker"][0], credentials=str(keys / f"client-{client}")) as session:
+                    value = np.arange(300_000, dtype=np.float32)
+                    assert np.array_equal(session.run(z, {x: value}), -value * value)
+            refused, seconds = failure(lambda: tw.Session(graph, target=address["worker"][0], target_timeout_ms=500), tw.Error)
+            assert address["worker"][0] in refused and seconds < 5, refused
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()
+                process.stdout.close()
+
+
 def test_an_op_that_a_task_has_not_is_named_with_both_versions():
     tw.load_plugin(TWICE)
     graph = tw.Graph()
@@ -254,7 +345,7 @@ def test_an_op_that_a_task_has_not_is_named_with_both_versions():
 
 
 def launch(*words, program="", **how):
-    return subprocess.Popen([THALWEG, "launch", "--plugin", TRANSPORT, *words, "--", sys.executable, "-c", program], text=True,
+    return subprocess.Popen([*LAUNCH, *words, "--", sys.executable, "-c", program], text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
 
 
@@ -289,8 +380,8 @@ print("done", index, session.run(v))
         out, error = p.communicate(timeout=60)
     assert p.returncode == 0, (out, error)
     for i in range(2):
-        assert f"[client/{i}] done {i} 2.0\n" in out and f"[worker/{i}] listening at unix:" in out, out
-    assert "[ps/0] listening at unix:" in out
+        assert f"[client/{i}] done {i} 2.0\n" in out and f"[worker/{i}] listening at {scheme_of(TRANSPORT)}:" in out, out
+    assert f"[ps/0] listening at {scheme_of(TRANSPORT)}:" in out
 
 
 def test_launch_ends_all_when_one_ends_badly():
@@ -308,7 +399,7 @@ time.sleep(60)
 def test_workers_of_the_example_learn_digits_together():
     data = pathlib.Path(os.environ["THALWEG_DATA_PATH"]) / "digits.csv"
     example = pathlib.Path(os.environ["THALWEG_SOURCE_DIR"]) / "distributed/examples/digits_async.py"
-    with subprocess.Popen([THALWEG, "launch", "-n", "2", "--ps", "2", "--plugin", TRANSPORT, "--", sys.executable, "-B", str(example),
+    with subprocess.Popen([*LAUNCH, "-n", "2", "--ps", "2", "--", sys.executable, "-B", str(example),
                            "--data", str(data), "--plugin", TRANSPORT, "--steps", "300"], text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as p:
         out, error = p.communicate(timeout=60)

@@ -22,7 +22,8 @@ class Process {
  public:
   Process(World* world, SimulatedTransport* transport, std::string address, uint64_t incarnation)
       : clock_(world), incarnation_(incarnation) {
-    auto m = Messenger::Create(transport->role(), address, 1 << 20, &clock_, [this](std::shared_ptr<Incoming> r) { Serve(std::move(r)); });
+    auto m =
+        Messenger::Create(transport->role(), {address, "", 1 << 20}, &clock_, [this](std::shared_ptr<Incoming> r) { Serve(std::move(r)); });
     EXPECT_TRUE(m.ok()) << m.status();
     messenger_ = *std::move(m);
     mailbox_.Open(kSession);
@@ -123,7 +124,7 @@ class Story {
     const uint64_t sent_by = a.incarnation(), got_by = b.incarnation();
     auto alive = [this](int i, uint64_t incarnation) { return processes_[size_t(i)]->incarnation() == incarnation; };
     world_.After(int64_t(world_.Below(kSecond)), [=] {
-      if (alive(from, sent_by)) (void)sender->Send("v", Value(step, sent_by));
+      if (alive(from, sent_by)) (void)sender->Send("v", "", Value(step, sent_by));
     });
     world_.After(int64_t(world_.Below(kSecond)), [=, this] {
       if (alive(to, got_by)) Receive(step, receiver.get(), sent_by);
@@ -142,7 +143,7 @@ class Story {
 
   void Receive(uint64_t step, StepMeeting* receiver, uint64_t sent_by) {
     const int64_t latest = world_.now + kPatience + kSecond;
-    receiver->Receive("v", [this, step, sent_by, latest](Status s, Tensor value) {
+    receiver->Receive("v", "", [this, step, sent_by, latest](Status s, Tensor value) {
       ++waits_[step].ends;
       EXPECT_LE(world_.now, latest) << "step " << step;
       EXPECT_EQ(s.ok(), bool(value));

@@ -9,6 +9,8 @@
 #include "distributed/cluster.h"
 #include "distributed/messages.h"
 #include "distributed/piece.h"
+#include "distributed/stats_wire.h"
+#include "distributed/task_status.h"
 
 namespace {
 
@@ -43,6 +45,17 @@ void Tensors(std::string_view bytes) {
   Same(w.bytes(), std::string(bytes));
 }
 
+void Status(std::string_view bytes) {
+  const auto m = TaskStatus::Get(bytes);
+  if (m.ok()) Same(m->Put(), TaskStatus::Get(m->Put())->Put());
+}
+
+void Stats(std::string_view bytes) {
+  StatsPart part;
+  part.task = "/job:ps/replica:0/task:0";
+  if (GetStats(bytes, 0, &part).ok()) thalweg::StepStats().Assemble({&part.part, 1});
+}
+
 void Cluster(std::string_view bytes) {
   const auto config = ParseTaskConfig(bytes);
   if (!config.ok()) return;
@@ -68,7 +81,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                                            Fields<HandleMessage>,
                                                            Fields<RunRequest>,
                                                            Fields<ReceiveRequest>,
-                                                           Fields<AbortRequest>};
+                                                           Fields<AbortRequest>,
+                                                           Status,
+                                                           Stats};
   if (size == 0) return 0;
   kReaders[data[0] % std::size(kReaders)](std::string_view(reinterpret_cast<const char*>(data) + 1, size - 1));
   return 0;

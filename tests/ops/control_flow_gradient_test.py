@@ -87,12 +87,16 @@ def effects():
 
         k, y = loop([i(0), x], lambda k, y, h: k < i(3), body, [v.handle])
         z = branch(positive(x), lambda y, h: after(ops.assign_add_variable_op(h, c(10)), y * y), lambda y, h: y, y, v.handle)
-        dx = thalweg.gradients(z, x)
-    with thalweg.Session(graph) as session:
-        session.run(graph.initializer())
-        for fetches, wanted in (([z, dx], 13), ([dx], 26), ([z], 39), ([k, z, dx], 52), ([y, dx], 65)):
-            session.run(fetches, {x: X})
-            cases.equal("effects happen once", np.asarray(session.run(v)), np.float64(wanted))
+        dx, now, init = thalweg.gradients(z, x), v.read(), graph.initializer(name="init")
+    again = thalweg.Graph.from_bytes(graph.to_bytes())
+    for g, what in ((graph, "effects happen once"), (again, "effects happen once in a graph that was written and read")):
+        at = {value.name: value if g is graph else again[value.name] for value in (x, y, z, k, dx, now)}
+        x_, y_, z_, k_, dx_, now_ = (at[value.name] for value in (x, y, z, k, dx, now))
+        with thalweg.Session(g) as session:
+            session.run(init if g is graph else again.operation("init"))
+            for fetches, wanted in (([z_, dx_], 13), ([dx_], 26), ([z_], 39), ([k_, z_, dx_], 52), ([y_, dx_], 65)):
+                session.run(fetches, {x_: X})
+                cases.equal(what, np.asarray(session.run(now_)), np.float64(wanted))
 
 
 def after(operation, value):

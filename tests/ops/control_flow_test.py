@@ -1,6 +1,7 @@
 """Loops and branches of primitives around what has effects: variables, queues that let kernels wait, steps that stop; what a trace tells of
 iterations. What programs without effects compute is control_flow_golden_test.py's."""
 import threading
+import time
 
 import numpy as np
 
@@ -11,11 +12,15 @@ from thalweg import ops
 from tw import SESSION, runtime
 
 
+FLOAT = thalweg.float32
+
+
 def fails(where, kind, session, *fetch, says="", **how):
+    """says: a text of the message, or several."""
     try:
         session.run(*fetch, **how)
     except kind as error:
-        cases.holds(where, says in str(error), error)
+        cases.holds(where, all(text in str(error) for text in ([says] if isinstance(says, str) else says)), error)
     else:
         cases.holds(where, False, "it does not fail")
 
@@ -57,6 +62,37 @@ def queues():
             fails("a loop that waits at a queue ends with its deadline", thalweg.DeadlineExceededError, session, total, timeout=0.05)
 
 
+def bounds():
+    """So many iterations are under way as the loop allows, and what one of them holds goes with it."""
+    for at_once in (1, 2, 10):
+        with thalweg.Graph(runtime(threads=4)) as graph:
+            begun, go = (ops.fifo_queue_v2(component_types=[FLOAT], shapes=[[]], shared_name=f"{name}{at_once}")
+                         for name in ("begun", "go"))
+
+            def body(i, total, begun, go):
+                with thalweg.control_dependencies([ops.queue_enqueue_v2(begun, [i])]):
+                    return [i + thalweg.constant(1.0), total + ops.queue_dequeue_v2(go, component_types=[FLOAT])[0]]
+
+            end = loop([thalweg.constant(0.0), thalweg.constant(0.0)], lambda i, *_: i < thalweg.constant(20.0), body, [begun, go],
+                       at_once)
+            size, let_go = ops.queue_size_v2(begun), ops.queue_enqueue_v2(go, [thalweg.constant(1.0)])
+        with thalweg.Session(graph, **SESSION) as session:
+            step = session.run_async(end[1])
+            for k in range(20):
+                wanted, until = min(20, at_once + k), time.monotonic() + 5
+                while session.run(size) < wanted and time.monotonic() < until:
+                    time.sleep(0.001)
+                time.sleep(0.01)
+                cases.equal(f"{at_once} iterations at once, {k} over", np.asarray(session.run(size)), np.int32(wanted))
+                session.run(let_go)
+            cases.equal(f"{at_once} iterations at once", np.asarray(step.result()), np.float32(20))
+    with thalweg.Graph() as graph:
+        megabyte = lambda i, total: [i + thalweg.constant(1.0), total + ops.sum(ops.fill([1 << 18], i) * thalweg.constant(1.0), 0)]
+        end = loop([thalweg.constant(0.0), thalweg.constant(0.0)], lambda i, _: i < thalweg.constant(200.0), megabyte)
+    with thalweg.Session(graph, memory_limit="32M", **SESSION) as session:
+        cases.equal("what an iteration holds goes with it", np.asarray(session.run(end[1])), np.float32(19900 * (1 << 18)))
+
+
 def stuck():
     with thalweg.Graph() as graph:
         a = ops.enter(thalweg.constant(1.0), frame_name="stuck")
@@ -73,6 +109,64 @@ def stuck():
         fails("so is one that is fetched there", thalweg.InvalidArgumentError, session, a, says="is in frame 'stuck'")
         fails("a dead fetch says so", thalweg.InvalidArgumentError, session, z, says="it is fetched, but dead")
         cases.equal("the rest still runs", np.asarray(session.run(alive)), np.float32(3))
+
+
+def unset(i, h, flow):
+    return ops.tensor_array_read_v3(h, i, flow, dtype=FLOAT, name="bad")
+
+
+def cleared(i, h, flow):
+    return ops.tensor_array_read_v3(h, thalweg.constant(0), flow, dtype=FLOAT, name="bad")
+
+
+def written_twice(i, h, flow):
+    return ops.tensor_array_write_v3(h, ops.maximum(i, thalweg.constant(2)), thalweg.constant(1.0), flow, name="bad")
+
+
+def wrong_in_arrays():
+    """How a loop goes wrong with an array of six whose elements 0 and 1 are written, in which iteration, and what it says."""
+    for body, at, says in ((unset, 2, "never written"), (cleared, 1, "clear_after_read"), (written_twice, 1, "before")):
+        with thalweg.Graph() as graph:
+            h, flow = ops.tensor_array_v3(6, dtype=FLOAT)
+            for k in range(2):
+                flow = ops.tensor_array_write_v3(h, k, thalweg.constant(1.0), flow)
+            hides = lambda i, last, h, flow: [i + thalweg.constant(1), body(i, h, flow) * thalweg.constant(0.0) + last]
+            end = loop([thalweg.constant(0), thalweg.constant(0.0)], lambda i, *_: i < thalweg.constant(6), hides, [h, flow], parallel=1)
+        yield graph, end[1], at, thalweg.Error, says
+
+
+def wrong_elsewhere():
+    with thalweg.Graph() as graph:  # a queue of two values that is closed
+        q = ops.fifo_queue_v2(component_types=[FLOAT], shapes=[[]], shared_name="closed in a loop")
+        with thalweg.control_dependencies([ops.queue_enqueue_many_v2(q, [thalweg.constant([1.0, 2.0])])]):
+            closed = ops.queue_close_v2(q, cancel_pending_enqueues=True)
+        with thalweg.control_dependencies([closed]):
+            q = ops.identity(q)
+        add = lambda s, q: s + ops.queue_dequeue_v2(q, component_types=[FLOAT], name="bad")[0]
+        end = loop(thalweg.constant(0.0), lambda s, _: s < thalweg.constant(9.0), add, [q])
+    yield graph, end, 2, thalweg.OutOfRangeError, "is closed"
+    with thalweg.Graph() as graph:  # a value that grows until it fits no more
+        two = thalweg.constant([1.0, 2.0])
+        grow = lambda i, y, two: [i + thalweg.constant(1), ops.concat_v2([y, y * ops.sum(ops.add_v2(y, two, name="bad"), 0)], 0)]
+        end = loop([thalweg.constant(0), thalweg.constant([1.0])], lambda i, *_: i < thalweg.constant(6), grow, [two])
+    yield graph, end[1], 2, thalweg.InvalidArgumentError, "[4]"
+    with thalweg.Graph() as graph:  # a stack of one value
+        stack = ops.stack_v2(9, elem_type=FLOAT)
+        with thalweg.control_dependencies([ops.stack_push_v2(stack, thalweg.constant(1.0))]):
+            zero = ops.identity(thalweg.constant(0.0))
+        end = loop(zero, lambda s, _: s < thalweg.constant(9.0), lambda s, h: s + ops.stack_pop_v2(h, elem_type=FLOAT, name="bad"), [stack])
+    yield graph, end, 1, thalweg.Error, "empty"
+
+
+def wrong():
+    """What goes wrong in a loop is told with its node, iteration and frame, and the session goes on."""
+    for graph, end, at, kind, says in (*wrong_in_arrays(), *wrong_elsewhere()):
+        with graph:
+            other = loop(thalweg.constant(0), lambda i: i < thalweg.constant(5), lambda i: i + thalweg.constant(1))
+        with thalweg.Session(graph, **SESSION) as session:
+            fails(f"a loop that goes wrong in iteration {at}", kind, session, end,
+                  says=("'bad'", f"in iteration {at} of frame 'frame", says))
+            cases.equal("the session goes on", np.asarray(session.run(other)), np.int32(5))
 
 
 def references():
@@ -129,7 +223,9 @@ def reports():
 if __name__ == "__main__":
     variables()
     queues()
+    bounds()
     stuck()
+    wrong()
     references()
     reports()
     cases.finish()

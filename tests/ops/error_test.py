@@ -550,7 +550,7 @@ LISTS = {op for path, names in UNDECLARED.items() if path.startswith("ops/") for
          if path.removeprefix("ops/") in ("list_test.py", "tensor_array_test.py", "lookup_test.py")}
 TRAINING = {op for op in tw.ops() if op.startswith(("Apply", "ResourceApply", "ResourceSparseApply"))}  # training_test.py, reference_test.py
 QUEUES = {op for op in tw.ops() if "Queue" in op or "Accumulator" in op}  # queue_test.py, accumulator_test.py
-QUEUES |= {op for path in ("barrier", "mutex", "snapshot", "staging") for op in UNDECLARED[f"ops/{path}_test.py"].split()}
+QUEUES |= {op for path in ("barrier", "map_staging", "mutex", "snapshot", "staging") for op in UNDECLARED[f"ops/{path}_test.py"].split()}
 FRAMEWORK = set("Const Placeholder _Send _Recv".split())
 FLOW = {op for path, names in UNDECLARED.items() if path.endswith(("frame_run_test.cc", "control_flow_test.py")) for op in names.split()}
 FUNCTIONS = set(UNDECLARED["python/flow_test.py"].split())

@@ -14,19 +14,21 @@ names = map("queue{}".format, itertools.count())
 
 
 class Queue:
-    """A queue in a graph and a session of its own, of two threads, so that any number of steps wait without one."""
+    """A queue in a graph and a session of its own, of two threads, so that any number of steps wait without one. The names of its ops end as
+    `kind` does."""
 
     def __init__(self, kind="FIFOQueueV2", types=(FLOAT,), shapes=((),), **attrs):
         self.types, self.name = list(types), attrs.pop("name", None) or next(names)
+        self.by_reference = not kind.endswith("V2")
         self.graph = thalweg.Graph()
         with self.graph:
-            made = [t for k, t in enumerate(types) if k or kind != "PriorityQueueV2"]
+            made = [t for k, t in enumerate(types) if k or not kind.startswith("PriorityQueue")]
             self.handle = getattr(ops, kind)(component_types=made, shapes=[list(s) for s in shapes], shared_name=self.name, **attrs)
         self.session = thalweg.Session(self.graph, max_async_runs=1000)
 
     def _do(self, op, *inputs, **attrs):
         with self.graph:
-            return getattr(ops, op)(self.handle, *inputs, **attrs)
+            return getattr(ops, op.removesuffix("V2") if self.by_reference else op)(self.handle, *inputs, **attrs)
 
     def put(self, *components):
         return self._do("QueueEnqueueV2", [self._constant(x, k) for k, x in enumerate(components)])
@@ -139,6 +141,42 @@ cases.equal("shuffled: all of them, once", np.sort(one), np.arange(50, dtype=np.
 cases.holds("shuffled: not in order", not np.array_equal(one, np.sort(one)))
 cases.equal("shuffled: the same for one seed", same, one)
 cases.holds("shuffled: others for another seed", not np.array_equal(one, other))
+
+# ---- By reference, as graphs from before there were handles have them ----
+
+ONE = "QueueEnqueue QueueDequeue QueueSize QueueIsClosed QueueClose".split()
+MANY = "QueueEnqueueMany QueueDequeueMany QueueDequeueUpTo".split()
+q = Queue("FIFOQueue", capacity=3)
+q.run(q.put(1.0), q.put_many([2.0, 3.0]))
+cases.equal("by reference", [q.size(), float(q.run(q.take())), *q.run(q.take_many(2))], [3, 1, 2, 3])
+waiting = waits("by reference", q.start(q.take()))
+q.run(q.put(4.0))
+cases.equal("by reference, who waited", float(waiting.result()), 4)
+for where, end, code in (("cancel", lambda s: s.cancel(), "CANCELLED"), ("deadline", lambda s: None, "DEADLINE_EXCEEDED")):
+    waiting = waits(where, q.start(q.take(), timeout=0.3 if where == "deadline" else None))
+    end(waiting)
+    fails(f"{where} by reference", code, waiting.result, "QueueDequeue")
+same = Queue(capacity=3, name=q.name)
+same.run(same.put(5.0))
+q.run(q.close())
+cases.holds("one queue, by both", same.closed() and q.closed())
+cases.equal("what is left", q.run(q.take_up_to(9)), np.float32([5]))
+fails("put into a closed one, by reference", "CANCELLED", lambda: q.run(q.put(6.0)), "QueueEnqueue ", q.name, "is closed")
+fails("another kind, by reference", "INVALID_ARGUMENT", lambda: Queue("RandomShuffleQueue", capacity=3, name=q.name).size(), q.name,
+      "FIFOQueue")
+made = {op.type for op in q.graph.operations()}
+cases.holds("the ops of the graph are those without V2", made >= {"FIFOQueue", *ONE, *MANY} and not any(op.endswith("V2") for op in made))
+
+q = Queue("RandomShuffleQueue", min_after_dequeue=1, seed=3)
+q.run(q.put_many([1.0, 2.0, 3.0]))
+cases.holds("shuffled by reference", set(q.run(q.take_many(2))) < {1, 2, 3})
+waits("the least that stays, by reference", q.start(q.take()))
+q = Queue("PaddingFIFOQueue", shapes=((None,),))
+q.run(q.put([1.0]), q.put([2.0, 3.0]))
+cases.equal("padded by reference", q.run(q.take_many(2)), np.float32([[1, 0], [2, 3]]))
+q = Queue("PriorityQueue", types=(INT64, STRING), shapes=((),))
+q.run(q.put(5, b"five"), q.put(3, b"three"))
+cases.equal("by priority, by reference", q.run(q.take())[0], 3)
 
 # ---- Waiting ----
 

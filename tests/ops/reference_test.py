@@ -128,14 +128,19 @@ for options in ENGINES:
     passed = graph.op("Identity", ref, after=[graph.graph.operation("update")])
     given = graph.op("Mul", update, const(10, 10))
     shown = graph.op("Mul", graph.op("Identity", ref), const(10, 10), after=[graph.graph.operation("update")])
+    row = graph.op("ExpandDims", ref, graph.constant(np.int32(0)))
+    flat = graph.op("Reshape", graph.op("Identity", row), graph.constant(np.int32([-1])))
+    renamed = graph.op("Mul", graph.op("EnsureShape", flat, shape=(2,)), const(10, 10), after=[graph.graph.operation("update")])
+    several = graph.add("IdentityN", graph.constant(np.int32(0)), graph.op("Squeeze", row), T=[np.int32, np.float64])
+    second_of = graph.op("Mul", several.outputs[1], const(10, 10), after=[graph.graph.operation("update")])
     late = graph.op("AddV2", ref, graph.op("Mul", update, const(0, 0)))  # waits for the update by its other input
     both = graph.op("AddV2", ref, update)
     twice = graph.op("Mul", ref, ref, after=[graph.graph.operation("update")])
     session = graph.session(**options)
     for _ in range(3):
-        wanted = [[10, 20], [20, 30], [20, 30], [2, 3], [20, 30], [2, 3], [4, 6], [4, 9], [2, 3], [20, 30]]
-        got = session.run([first, second, alike, passed, given, late, both, twice, update, shown])
-        for what, g, w in zip("first second alike passed given late both twice update shown".split(), got, wanted):
+        wanted = [[10, 20], [20, 30], [20, 30], [2, 3], [20, 30], [2, 3], [4, 6], [4, 9], [2, 3], [20, 30], [20, 30], [20, 30]]
+        got = session.run([first, second, alike, passed, given, late, both, twice, update, shown, renamed, second_of])
+        for what, g, w in zip("first second alike passed given late both twice update shown renamed second_of".split(), got, wanted):
             cases.equal(f"{what} with {options}", g, w)
 
     chain = graph.op("Assign", ref, const(0, 0), name="zeros")
@@ -208,6 +213,7 @@ for other in (two, np.float32([[1, 2, 3]]), start):
     cases.equal("until an assignment may change it", fixed.session.run([changed], {fed: other})[0], other)
     again = fixed.graph.op("Sum", fixed.ref, fixed.graph.constant(np.int32([0])))
     cases.equal("to any other", fixed.session.run([again])[0], other.sum(0))
+    cases.equal("also where it was planned before", fixed.session.run([total])[0], other.sum(0))
 cases.refuses("unless shapes are compared", lambda: v.do("Assign", np.float64([1, 2, 3])), "Assign", "[2]", "[3]")
 
 # ---- Gradients, as of any value ----

@@ -13,8 +13,12 @@ UNDECLARED = {
                            "ResourceBarrierIncompleteSize",
     "ops/mutex_test.py": "MutexV2 MutexLock ConsumeMutexLock",
     "ops/staging_test.py": "Stage Unstage StagePeek StageSize StageClear",
+    "ops/map_staging_test.py": "MapStage MapUnstage MapUnstageNoKey MapPeek MapSize MapIncompleteSize MapClear OrderedMapStage OrderedMapUnstage "
+                               "OrderedMapUnstageNoKey OrderedMapPeek OrderedMapSize OrderedMapIncompleteSize OrderedMapClear",
     "ops/queue_test.py": "FIFOQueueV2 RandomShuffleQueueV2 PaddingFIFOQueueV2 PriorityQueueV2 QueueEnqueueV2 QueueEnqueueManyV2 "
-                         "QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2 QueueCloseV2 QueueIsClosedV2 QueueSizeV2",
+                         "QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2 QueueCloseV2 QueueIsClosedV2 QueueSizeV2 FIFOQueue RandomShuffleQueue "
+                         "PaddingFIFOQueue PriorityQueue QueueEnqueue QueueEnqueueMany QueueDequeue QueueDequeueMany QueueDequeueUpTo "
+                         "QueueClose QueueIsClosed QueueSize",
     "ops/reference_test.py": "VariableV2 Variable",
     "ops/error_test.py": "Assert",
     "ops/list_test.py": "EmptyTensorList TensorListReserve TensorListPushBack TensorListPopBack TensorListGetItem TensorListSetItem "

@@ -41,13 +41,18 @@ using std::exp, std::log;
 #define LAST(v) ((void)count, (v))
 #define REDUCE_ROWS
 #define REDUCE_COLUMNS
+#define ALONE -1
 #include "copy.h"
+#include "mirror_grad.h"
 #include "reduce.h"
 #include "scan.h"
+#include "segment.h"
 #undef LANES
 #include "functions.h"
 #include "updates.h"
 #include "window.h"
+// After it.
+#include "volume.h"
 
 std::vector<float> Numbers(size_t n) {
   std::mt19937 random(1);
@@ -112,6 +117,50 @@ TEST(DeviceText, FoldingIsTheTransposeOfUnfolding) {
   for (size_t i = 0; i < y.size(); ++i) a += double(columns[i]) * double(y[i]);
   for (size_t i = 0; i < x.size(); ++i) b += double(x[i]) * double(back[i]);
   EXPECT_NEAR(a, b, 1e-3);
+}
+
+TEST(DeviceText, FoldingVolumesIsTheTransposeOfUnfoldingThem) {
+  const Volume v{2, {4, 5, 3}, 3, {2, 4, 3}, {3, 2, 3}, {2, 1, 1}, {1, 2, 1}, {1, 0, 1}};
+  const size_t windows = 2 * 2 * 4 * 3, taps = 3 * 2 * 3;
+  const std::vector<float> x = Numbers(2 * 4 * 5 * 3 * 3), y = Numbers(windows * taps * 3);
+  std::vector<float> columns(y.size()), back(x.size());
+  unfold_volume(x.data(), 0, columns.data(), 0, v, 0, Size(windows));
+  fold_volume(y.data(), 0, back.data(), 0, v, 0, 2);
+  double a = 0, b = 0;
+  for (size_t i = 0; i < y.size(); ++i) a += double(columns[i]) * double(y[i]);
+  for (size_t i = 0; i < x.size(); ++i) b += double(x[i]) * double(back[i]);
+  EXPECT_NEAR(a, b, 1e-3);
+  const auto at = [&](size_t n, size_t d, size_t h, size_t w) { return x[(((n * 4 + d) * 5 + h) * 3 + w) * 3 + 1]; };
+  const size_t row = ((1 * 2 + 1) * 4 + 2) * 3 + 1;                                // window (1, 2, 1) of the second volume
+  EXPECT_EQ(columns[(row * taps + (2 * 2 + 1) * 3 + 0) * 3 + 1], at(1, 3, 4, 0));  // under tap (2, 1, 0)
+  EXPECT_EQ(columns[(0 * taps + 0) * 3 + 1], 0);                                   // padding
+}
+
+TEST(DeviceText, SegmentsSumTheirRowsAndSayWhereThereAreNone) {
+  const std::vector<float> x = Numbers(5 * 6);
+  const int64_t order[] = {4, 0, 1, 3}, starts[] = {0, 1, 1, 4};
+  std::vector<float> y(3 * 6);
+  segment(x.data(), 0, order, 0, starts, 0, y.data(), 0, 3, 6);
+  for (size_t c = 0; c < 6; ++c) {
+    EXPECT_EQ(y[c], x[4 * 6 + c]);
+    EXPECT_EQ(y[6 + c], -1);
+    EXPECT_FLOAT_EQ(y[12 + c], x[c] + x[6 + c] + x[18 + c]);
+  }
+}
+
+TEST(DeviceText, MirrorsHandBackWhatTheyShow) {
+  for (Size skip : {0, 1}) {
+    const Axes inside{2, {4, 3}}, outside{2, {7, 5}};  // innermost first
+    const Steps inside_sizes{{4, 3}}, outside_sizes{{7, 5}}, before{{2, 1}};
+    const std::vector<float> x = Numbers(12), y = Numbers(35);
+    std::vector<float> padded(35), back(12);
+    mirror(x.data(), 0, padded.data(), 0, 35, outside, inside_sizes, before, 1 - skip);
+    mirror_grad(y.data(), 0, back.data(), 0, 12, inside, outside_sizes, before, skip);
+    double a = 0, b = 0;
+    for (size_t i = 0; i < 35; ++i) a += double(padded[i]) * double(y[i]);
+    for (size_t i = 0; i < 12; ++i) b += double(x[i]) * double(back[i]);
+    EXPECT_NEAR(a, b, 1e-4);
+  }
 }
 
 // The lines for reals, as they stand.

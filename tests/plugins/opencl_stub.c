@@ -37,7 +37,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id p, cl_device_type 
   return CL_SUCCESS;
 }
 CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id d, cl_device_info what, size_t room, void* to, size_t* needed) {
-  const cl_bool yes = CL_TRUE;
+  const cl_bool yes = CL_TRUE, no = CL_FALSE;
   const cl_ulong memory = 1u << 30;
   const size_t group = 64;
   const cl_device_type type = CL_DEVICE_TYPE_GPU;
@@ -49,6 +49,8 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id d, cl_device_info w
     case CL_DRIVER_VERSION: return give_text("0.1", room, to, needed);
     case CL_DEVICE_AVAILABLE:
     case CL_DEVICE_COMPILER_AVAILABLE: return give(&yes, sizeof yes, room, to, needed);
+    case CL_DEVICE_HOST_UNIFIED_MEMORY: return give(&no, sizeof no, room, to, needed);
+    case CL_DEVICE_GLOBAL_MEM_CACHE_SIZE:
     case CL_DEVICE_GLOBAL_MEM_SIZE:
     case CL_DEVICE_LOCAL_MEM_SIZE:
     case CL_DEVICE_MAX_MEM_ALLOC_SIZE: return give(&memory, sizeof memory, room, to, needed);

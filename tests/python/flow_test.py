@@ -160,7 +160,7 @@ def test_a_failure_in_a_body_names_node_and_place_and_the_session_goes_on(graph)
     with tw.Session(graph) as s:
         with pytest.raises(tw.InvalidArgumentError, match="quotient") as e:
             s.run(i, {x: 4})
-        assert "StatelessWhile" in str(e.value) and "flow_test.py" in str(e.value)
+        assert "StatelessWhile" in str(e.value) and "flow_test.py" in str(e.value) and "in iteration 4" in str(e.value)
         assert s.run(i, {x: 100}) == 10
 
 
@@ -315,6 +315,90 @@ def loop_of_numbers(graph, start, limit, delta):
     return graph.op("For", *bounds, [tw.constant(np.int64(0))], body=f.add("sum", []))[0]
 
 
+# ---- Devices ----
+
+PLACED = {
+    "a condition": lambda x: tw.cond(tw.constant(True), lambda: x * x, lambda: x),
+    "one of several": lambda x: tw.switch_case(tw.constant(1), [lambda: x, lambda: x * x, lambda: -x]),
+    "a loop": lambda x: tw.while_loop(lambda i, y: i < 3, lambda i, y: [i + 1, y * x], [0, x])[1],
+    "a loop of numbers": lambda x: for_loop(x, 0, 3, 1, lambda i, y: y * y),
+    "a call": lambda x: tw.function(lambda a: a * a)(x),
+    "a condition in a loop": lambda x: tw.while_loop(
+        lambda i, y: i < 3, lambda i, y: [i + 1, tw.cond(i > 0, lambda: y * x, lambda: y * y)], [0, x])[1],
+}
+
+
+@pytest.mark.parametrize("what", PLACED)
+def test_a_device_around_what_calls_functions_is_that_of_their_nodes(what):
+    """Without `fallback`: the loop itself runs on the host, and so does what the device has no kernels for, such as its numbers."""
+    runtime = tw.Runtime(plugin_path=FAKE, threads=2)
+    data = np.array([0.5, -2, 3], np.float32)
+    with tw.Graph(runtime) as graph:
+        x = tw.placeholder("float32", [3])
+        with tw.device("FAKE:0"):
+            y = PLACED[what](x)
+        plain = PLACED[what](x)
+        dx = tw.gradients(y, x)
+        plain_dx = tw.gradients(plain, x)
+    with tw.Session(graph) as s:
+        wanted, slope = s.run([plain, plain_dx], {x: data})
+        before = kernels_of(runtime)
+        np.testing.assert_array_equal(s.run(y, {x: data}), wanted)
+        assert kernels_of(runtime) > before
+        np.testing.assert_array_equal(s.run(dx, {x: data}), slope)
+
+
+def kernels_of(runtime):
+    return next(d for d in runtime.devices() if d.name.endswith("FAKE:0")).statistics["kernels"]
+
+
+def test_a_device_that_is_not_there_is_an_error_around_a_loop_too(graph, x):
+    with tw.device("FAKE:7"):
+        y = PLACED["a loop of numbers"](x)
+    with pytest.raises(tw.NotFoundError, match="FAKE"):
+        run(y, {x: 1})
+
+
+# ---- Steps that wait inside of functions ----
+
+def taken(queue):
+    return tw.ops.queue_dequeue_v2(queue, component_types=["float32"])[0]
+
+
+WAITING = {
+    "a condition": lambda q: tw.cond(tw.constant(True), lambda: taken(q), lambda: tw.constant(np.float32(0))),
+    "a loop": lambda q: tw.while_loop(lambda i, y: i < 2, lambda i, y: [i + 1, y + taken(q)], [0, np.float32(0)],
+                                      shape_invariants=[[], None])[1],
+    "a call in a loop": lambda q: tw.while_loop(lambda i, y: i < 2, lambda i, y: [i + 1, y + tw.function(taken)(q)], [0, np.float32(0)],
+                                                shape_invariants=[[], None])[1],
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("what", WAITING)
+def test_a_step_that_waits_inside_goes_on_or_ends(what, threads):
+    runtime = tw.Runtime(threads=threads)
+    with tw.Graph(runtime) as graph:
+        q = tw.ops.fifo_queue_v2(component_types=["float32"])
+        value = tw.placeholder("float32", [])
+        put = tw.ops.queue_enqueue_v2(q, [value])
+        y = WAITING[what](q)
+        bad = tw.ops.check_numerics(value, message="the other node")
+    with tw.Session(graph) as s:
+        for v in (1, 2):
+            s.run(put, {value: v})
+        assert s.run(y) == (1 if what == "a condition" else 3)
+        with pytest.raises(tw.DeadlineExceededError):
+            s.run(y, timeout=0.05) if what != "a condition" else (s.run(y), s.run(y, timeout=0.05))
+        if threads == 1:
+            return
+        with pytest.raises(tw.InvalidArgumentError, match="the other node"):
+            s.run([y, bad], {value: np.nan}, timeout=20)
+        waiting = s.run_async(y)
+    with pytest.raises(tw.CancelledError):
+        waiting.result(timeout=20)
+
+
 # ---- Calls that become nodes ----
 
 def ops_of(y, x, **options):
@@ -386,6 +470,19 @@ def powers(x, n=3):
     return tw.while_loop(lambda i, y: i < n, lambda i, y: [i + 1, y * x + tw.ops.sin(y)], [0, x])[1]
 
 
+def x_of(i, y):
+    """The number in the type of the variable."""
+    return i.astype(y.dtype) + 1
+
+
+def for_loop(x, start, limit, delta, body):
+    """A For of one variable."""
+    graph = x.graph
+    f = flow.Traced(graph, body, [(tw.int32, ()), (x.dtype, tuple(x.shape))], "`body`")
+    bounds = [graph.constant(np.int32(v)) for v in (start, limit, delta)]
+    return graph.op("For", *bounds, [x], body=f.add("for_body", []))[0]
+
+
 BUILDERS = {
     "a condition": lambda x: tw.cond(x.sum() > 0, lambda: tw.ops.exp(x) * x, lambda: tw.ops.sin(x)),
     "a condition that holds nothing for one input": lambda x: x * x + tw.cond(x.sum() < 0, lambda: x * 0, lambda: tw.constant(np.zeros(2))),
@@ -400,6 +497,10 @@ BUILDERS = {
     "a loop in a loop": lambda x: tw.while_loop(
         lambda i, y: i < 3,
         lambda i, y: [i + 1, tw.while_loop(lambda j, z: j < i, lambda j, z: [j + 1, tw.ops.tanh(z) * x + z], [0, y])[1]], [0, x])[1],
+    "a for": lambda x: for_loop(x, 0, 3, 1, lambda i, y: tw.ops.sin(y) * x_of(i, y) + y),
+    "a for that counts down": lambda x: for_loop(x, 7, 0, -3, lambda i, y: tw.ops.tanh(y) * x_of(i, y)),
+    "a for without iterations": lambda x: for_loop(x, 3, 3, 1, lambda i, y: y * y) * x,
+    "a for in a for": lambda x: for_loop(x, 0, 3, 1, lambda i, y: for_loop(y, 0, 2, 1, lambda j, z: tw.ops.sin(z) * z + z)),
     "a loop that grows": lambda x: tw.while_loop(lambda i, y: i < 3, lambda i, y: [i + 1, tw.ops.concat_v2([y * y, x], 0)], [0, x],
                                                  shape_invariants=[[], [None]])[1],
 }
@@ -428,7 +529,8 @@ def test_random_values_of_a_loop_are_drawn_once(graph):
             np.testing.assert_allclose(gradient, value / 2, rtol=1e-6)
 
 
-def test_effects_happen_once_where_the_gradient_is_fetched_too(graph):
+@pytest.mark.parametrize("how", ["as it is", "written and read"])
+def test_effects_happen_once_where_the_gradient_is_fetched_too(graph, how):
     x, v = tw.placeholder("float32", []), tw.Variable(np.float32(0))
 
     def body(i, y):
@@ -436,34 +538,127 @@ def test_effects_happen_once_where_the_gradient_is_fetched_too(graph):
         return [i + 1, y * y]
 
     _, y = tw.while_loop(lambda i, y: i < 3, body, [0, x])
-    dx = tw.gradients(y, x)
+    check_effects(graph, x, y, v, how)
+
+
+N, ITERATIONS = 8192, 200
+KEPT = ITERATIONS * N * 4  # bytes that each value of the body takes, all iterations together
+
+
+def written_and_read(graph):
+    return tw.Graph.from_bytes(graph.to_bytes())
+
+
+@pytest.mark.parametrize("how", ["as it is", "written and read"])
+def test_effects_of_a_for_happen_once_where_the_gradient_is_fetched_too(graph, how):
+    x, v = tw.placeholder("float32", []), tw.Variable(np.float32(0))
+
+    def body(i, handle, y):
+        tw.ops.assign_add_variable_op(handle, tw.constant(np.float32(1)))
+        return [handle, y * y]
+
+    f = flow.Traced(graph, body, [(tw.int32, ()), (tw.resource, ()), (tw.float32, ())], "`body`")
+    bounds = [tw.constant(np.int32(n)) for n in (0, 3, 1)]
+    y = graph.op("For", *bounds, [v.handle, x], body=f.add("body", []))[1]
+    check_effects(graph, x, y, v, how)
+
+
+def check_effects(graph, x, y, v, how):
+    """A loop that adds 1 to v three times, and its gradient."""
+    dx, now, init = tw.gradients(y, x), v.read(), graph.initializer(name="init")
+    if how == "written and read":
+        other = written_and_read(graph)
+        assert other.to_bytes() == graph.to_bytes()
+        x, y, dx, now = (other[value.name] for value in (x, y, dx, now))
+        graph, init = other, other.operation("init")
     with tw.Session(graph) as s:
+        s.run(init)
         for fetches, count in (([y, dx], 3), (dx, 6), (y, 9)):
-            if count == 3:
-                s.run(graph.initializer())
             s.run(fetches, {x: 1.1})
-            assert s.run(v.read()) == count
+            assert s.run(now) == count
 
 
-def test_what_a_gradient_keeps_of_a_loop_on_a_device_lies_in_host_memory():
-    """Two hundred iterations of 32 KiB each on a device of 1 MiB."""
-    runtime = tw.Runtime(plugin_path=FAKE, threads=2, **{"plugin.org.thalweg.fake.memory": "1M"})
+def on_a_device(memory, **options):
+    """Two hundred iterations of 32 KiB each on a device: the gradient, what was swapped out and in, and what the device counted."""
+    runtime = tw.Runtime(plugin_path=FAKE, threads=2, **{"plugin.org.thalweg.fake.memory": memory})
     with tw.Graph(runtime) as graph:
-        x = tw.placeholder("float32", [8192])
+        x = tw.placeholder("float32", [N])
 
         def body(i, y):
             with tw.device("FAKE:0"):
-                return [i + 1, tw.ops.mul(tw.ops.sub(y, x), x)]
+                return [i + 1, tw.ops.relu(tw.ops.mul(y, tw.constant(np.full(N, 0.99, np.float32))))]
 
-        _, y = tw.while_loop(lambda i, y: i < 200, body, [0, x])
+        _, y = tw.while_loop(lambda i, y: i < ITERATIONS, body, [0, x])
         dx = tw.gradients(y, x)
+    data = np.linspace(-1, 1, N, dtype=np.float32)
+    with tw.Session(graph, **options) as s:
+        value, gradient = s.run([y, dx], {x: data})
+        report = s.report()
+    np.testing.assert_allclose(value, np.maximum(data, 0) * 0.99**ITERATIONS, rtol=1e-4)
+    np.testing.assert_allclose(gradient, (data > 0) * 0.99**ITERATIONS, rtol=1e-4)
+    counts = next(d for d in runtime.devices() if d.name.endswith("FAKE:0")).statistics
+    return gradient.tobytes(), report["swapped_out_bytes"], report["swapped_in_bytes"], counts
+
+
+def test_what_a_loop_keeps_for_its_gradient_stays_on_its_device_while_there_is_room():
+    _, out, back, counts = on_a_device("64M")
+    assert out == 0 and back == 0
+    # Nor do its variables travel: what comes into the loops and leaves them is copied, and numbers.
+    assert counts["bytes_in"] < 10 * N * 4 and counts["bytes_out"] < 10 * N * 4
+
+
+def test_what_a_loop_keeps_goes_to_host_memory_where_the_device_is_too_small():
+    kept = on_a_device("64M")[0]
+    for memory, options in (("1M", {}), ("1M", {"swap_memory_above": "256K"}), ("64M", {"swap_memory_above": "1M"})):
+        gradient, out, back, counts = on_a_device(memory, **options)
+        assert gradient == kept
+        assert KEPT - (1 << 20) <= out <= KEPT and 0 < back <= out
+        assert counts["bytes_out"] >= out and counts["bytes_in"] >= back
+
+
+def test_a_device_that_is_too_small_is_an_error_where_nothing_may_be_swapped():
+    with pytest.raises(tw.ResourceExhaustedError, match="FAKE:0"):
+        on_a_device("1M", swap_memory_above="1G")
+
+
+def kept_of(graph, x, limit, **keeping):
+    """The gradient of a loop of its own, and how many values it keeps of each iteration."""
+    _, y = tw.while_loop(lambda i, y: i < limit, lambda i, y: [i + 1, tw.ops.tanh(tw.ops.sin(tw.ops.exp(y * y)))], [0, x])
+    before = len(graph)
+    dx = tw.gradients(y, x, **keeping)
+    loop, = [o for o in graph.operations()[before:] if o.name.endswith("_with_captures")]
+    return dx, len(loop.outputs) - len(y.operation.outputs) - 1  # a count
+
+
+def test_a_budget_chooses_what_is_computed_once_more(graph):
+    x = tw.placeholder("float32", [5])
+    kept, n_kept = kept_of(graph, x, 4)
+    again, n_again = kept_of(graph, x, 4, recompute=True)
+    assert n_again == 1 < n_kept
+    needed = 4 * n_kept * 5 * 4  # iterations, values, bytes of each
+    rich, n_rich = kept_of(graph, x, 4, memory_budget=needed)
+    poor, n_poor = kept_of(graph, x, 4, memory_budget=needed - 1)
+    assert (n_rich, n_poor) == (n_kept, n_again)
     with tw.Session(graph) as s:
-        value, gradient = s.run([y, dx], {x: np.full(8192, 0.5, np.float32)})
-    wanted, slope = np.float64(0.5), 1.0
-    for _ in range(200):
-        wanted, slope = (wanted - 0.5) * 0.5, (slope - 1) * 0.5 + (wanted - 0.5)
-    np.testing.assert_allclose(value, np.full(8192, wanted), rtol=1e-5)
-    np.testing.assert_allclose(gradient, np.full(8192, slope), rtol=1e-5)
+        data = np.linspace(-1, 1, 5, dtype=np.float32)
+        assert len({s.run(dx, {x: data}).tobytes() for dx in (kept, again, rich, poor)}) == 1
+
+
+def test_a_loop_of_unknown_length_or_size_is_beyond_any_budget(graph):
+    limit = tw.placeholder("int32", [])
+    assert kept_of(graph, tw.placeholder("float32", [5]), limit, memory_budget=1 << 60)[1] == 1
+    assert kept_of(graph, tw.placeholder("float32", [None]), 4, memory_budget=1 << 60)[1] == 1
+
+
+def test_loops_share_a_budget(graph):
+    x = tw.placeholder("float32", [5])
+    y = tw.ops.identity(x)
+    for _ in range(3):
+        _, y = tw.while_loop(lambda i, y: i < 4, lambda i, y: [i + 1, tw.ops.tanh(tw.ops.sin(tw.ops.exp(y * y)))], [0, y])
+    before = len(graph)
+    tw.gradients(y, x, memory_budget=2 * 4 * kept_of(graph, x, 4)[1] * 5 * 4)
+    loops = [o for o in graph.operations()[before:] if o.name.endswith("_with_captures")]
+    assert sorted(len(o.outputs) for o in loops)[0] < sorted(len(o.outputs) for o in loops)[-1]
 
 
 @pytest.mark.parametrize("what", BUILDERS)
@@ -661,3 +856,20 @@ def test_a_gradient_that_is_not_there_is_told_with_its_node():
     graph = tw.Graph.from_bytes(stored(T_IS_FLOAT, "GuidedRelu"))
     with graph, pytest.raises(tw.FailedPreconditionError, match="Relu 'y'.*its gradient is 'GuidedRelu'"):
         tw.gradients(graph["y"], graph["x"])
+
+
+def test_a_part_of_a_graph_is_outlined_and_called():
+    with tw.Graph() as graph:
+        x, v = tw.placeholder("float32", [2]), tw.Variable(np.float32(3), name="outlined_v")
+        a = x + 1
+        y = v.read() * a * a
+        z, = tw.outline([a], [y], name="cube")
+        assert z.operation.type == "StatefulPartitionedCall" and graph.functions() == ["cube"] and z.shape == (2,)
+        session = tw.Session(graph)
+        session.run(tw.initializer())
+        values = session.run([y, z, tw.gradients(z, x)], {x: [1, 2]})
+        assert [v.tolist() for v in values] == [[12, 27], [12, 27], [12, 18]]
+        again = tw.Graph.from_bytes(graph.to_bytes())
+        assert "cube" in again.functions()
+        with pytest.raises(tw.InvalidArgumentError, match=r"it needs 'Placeholder', a placeholder that is none of its arguments"):
+            tw.outline([v.handle], [y])

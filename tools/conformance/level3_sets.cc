@@ -135,6 +135,17 @@ Outcome Capture(const Device& d) {
     ASSIGN_OR_RETURN(got, b.Get());
     if (std::string s = Difference(got, want); !s.empty()) return Fail("after replay ", round - 1, ": ", s);
   }
+  if (set.end_into) {
+    RETURN_IF_ERROR(FromC(set.begin(kind.host, q.c())));
+    enqueued = b.CopyTo(a, 0, 0, kBytes, q.c());
+    RETURN_IF_ERROR(FromC(set.end_into(kind.host, q.c(), recording)));
+    RETURN_IF_ERROR(enqueued);
+    RETURN_IF_ERROR(b.Put(old));
+    RETURN_IF_ERROR(FromC(set.replay(kind.host, q.c(), recording)));
+    RETURN_IF_ERROR(q.Drain());
+    ASSIGN_OR_RETURN(got, a.Get());
+    if (std::string s = Difference(got, old); !s.empty()) return Fail("after what was recorded became something else: ", s);
+  }
   set.release(kind.host, d.self(), recording);
   return {};
 }

@@ -54,7 +54,7 @@ constexpr Rule kRules[] = {
     {312, "a device copies to its peers what its memory holds", "device.h"},
     {313, "events are reached when what was enqueued before is over", "device.h"},
     {314, "statistics are numbers under names", "device.h"},
-    {315, "a recording does nothing until it is replayed, and then each time", "device.h"},
+    {315, "a recording does nothing until it is replayed, and then each time; one that is recorded into is something else", "device.h"},
     {316, "spans of a profile lie within it, and none is added after stop", "device.h"},
 
     {401, "a compiler claims nodes that there are, each once in a set", "compiler.h"},

@@ -73,5 +73,6 @@ const Command& DoctorCommand();
 const Command& CompletionCommand();
 const Command& WorkerCommand();
 const Command& LaunchCommand();
+const Command& ClusterCommand();
 
 }  // namespace thalweg::cli

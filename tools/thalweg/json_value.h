@@ -16,7 +16,8 @@ class JsonValue {
   const JsonValue& operator[](std::string_view key) const;
   bool has(std::string_view key) const { return &(*this)[key] != &Missing(); }
   bool null() const { return kind_ == Kind::kNull; }
-  const std::vector<JsonValue>& items() const { return items_; }  // of an array
+  const std::vector<JsonValue>& items() const { return items_; }  // of an array, or of an object by keys()
+  const std::vector<std::string>& keys() const { return keys_; }  // of an object
   const std::string& text() const { return text_; }               // of a text
   double number() const { return number_; }                       // of a number; 1 for true
   // As it was, on one line; with other members in place of those of the same names.

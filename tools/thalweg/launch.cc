@@ -5,13 +5,17 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
+#include <netinet/in.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "command.h"
@@ -25,17 +29,28 @@ namespace {
 
 constexpr int kPatience = 5000;  // milliseconds between a polite end and a hard one
 
+constexpr int kPause = 200;  // milliseconds before a task that died is started again
+
+using Clock = std::chrono::steady_clock;
+
 struct Child {
   std::string name;  // before each line of its output
   pid_t pid = -1;    // -1: it has ended
   int output = -1;
   std::string line;  // so far
   bool server = false;
+  std::vector<std::string> words, environment;  // what it is started with
+  int64_t starts = 0;
+  Clock::time_point again = {};  // when it is started again; the clock's beginning: it is not
 };
 
 class Launcher {
  public:
-  explicit Launcher(const Args& args) : args_(args), n_ps_(args.integer("--ps", 0, 0)), n_workers_(args.integer("-n", 1, 1)) {
+  explicit Launcher(const Args& args)
+      : args_(args),
+        n_ps_(args.integer("--ps", 0, 0)),
+        n_workers_(args.integer("-n", 1, 1)),
+        ports_(args.get("--scheme", "grpc") == "grpc" ? FreePorts(n_ps_ + n_workers_) : std::vector<int>()) {
     sigset_t all;
     sigemptyset(&all);
     for (int s : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}) sigaddset(&all, s);
@@ -62,7 +77,28 @@ class Launcher {
 
  private:
   std::string Address(const std::string& job, int64_t i) const {
-    return "unix:thalweg-" + std::to_string(getpid()) + "-" + job + "-" + std::to_string(i);
+    const std::string scheme = args_.get("--scheme", "grpc");
+    if (scheme != "grpc") return scheme + ":thalweg-" + std::to_string(getpid()) + "-" + job + "-" + std::to_string(i);
+    return "127.0.0.1:" + std::to_string(ports_[size_t(job == "ps" ? i : n_ps_ + i)]);
+  }
+
+  // Free ones, all bound at once, so that no two are the same. Whoever takes one before its server does makes that server fail.
+  static std::vector<int> FreePorts(int64_t n) {
+    std::vector<int> sockets, ports;
+    for (int64_t i = 0; i < n; ++i) {
+      const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      sockaddr_in at = {};
+      socklen_t size = sizeof at;
+      at.sin_family = AF_INET;
+      at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      const bool good =
+          fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&at), size) == 0 && getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) == 0;
+      if (fd >= 0) sockets.push_back(fd);
+      if (!good) throw std::runtime_error(std::string("cannot find a free port: ") + std::strerror(errno));
+      ports.push_back(ntohs(at.sin_port));
+    }
+    for (int fd : sockets) close(fd);
+    return ports;
   }
 
   std::string Config(const std::string& job, int64_t i) const {
@@ -80,7 +116,7 @@ class Launcher {
 
   void StartServer(const std::string& job, int64_t i) {
     std::vector<std::string> words = {Self(), "worker"};
-    for (const char* option : {"--plugin", "--option", "--threads", "--server-option"}) {
+    for (const char* option : {"--plugin", "--option", "--threads", "--server-option", "--allow"}) {
       for (const std::string& value : args_.all(option)) words.insert(words.end(), {option, value});
     }
     Start(job + "/" + std::to_string(i), words, {"TF_CONFIG=" + Config(job, i)}, true);
@@ -100,6 +136,15 @@ class Launcher {
   }
 
   void Start(const std::string& name, const std::vector<std::string>& words, const std::vector<std::string>& more, bool server) {
+    Child c{name, -1, -1, "", server, words, more};
+    for (char** e = environ; *e; ++e) {
+      if (std::strncmp(*e, "TF_CONFIG=", 10) != 0 && std::strncmp(*e, "THALWEG_TARGET=", 15) != 0) c.environment.push_back(*e);
+    }
+    children_.push_back(std::move(c));
+    Spawn(&children_.back());
+  }
+
+  void Spawn(Child* c) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
     posix_spawn_file_actions_t actions;
@@ -111,19 +156,18 @@ class Launcher {
     posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
     posix_spawnattr_setsigmask(&how, &before_);
     posix_spawnattr_setpgroup(&how, 0);  // the terminal's Ctrl-C comes to us, and we pass it on
-    std::vector<std::string> environment(more);
-    for (char** e = environ; *e; ++e) {
-      if (std::strncmp(*e, "TF_CONFIG=", 10) != 0 && std::strncmp(*e, "THALWEG_TARGET=", 15) != 0) environment.push_back(*e);
-    }
-    Child c{name, -1, ends[0], "", server};
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    const int error = posix_spawnp(&c.pid, words[0].c_str(), &actions, &how, Pointers(words).data(), Pointers(environment).data());
+    pid_t pid = -1;
+    const int error = posix_spawnp(&pid, c->words[0].c_str(), &actions, &how, Pointers(c->words).data(), Pointers(c->environment).data());
     close(ends[1]);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&how);
     if (error) close(ends[0]);
-    if (error) throw std::runtime_error("cannot start '" + words[0] + "': " + std::strerror(error));
-    children_.push_back(std::move(c));
+    if (error) throw std::runtime_error("cannot start '" + c->words[0] + "': " + std::strerror(error));
+    c->pid = pid;
+    c->output = ends[0];
+    c->again = {};
+    ++c->starts;
   }
 
   static std::vector<char*> Pointers(const std::vector<std::string>& texts) {
@@ -135,16 +179,40 @@ class Launcher {
 
   bool Running() const {
     for (const Child& c : children_) {
-      if (c.pid > 0 || c.output >= 0) return true;
+      if (c.pid > 0 || c.output >= 0 || IsToStart(c)) return true;
     }
     return false;
+  }
+
+  static bool IsToStart(const Child& c) { return c.again != Clock::time_point(); }
+
+  // Milliseconds until there is something to do of ourselves; -1: there is nothing.
+  int Patience() const {
+    int least = ending_ ? kPatience : -1;
+    for (const Child& c : children_) {
+      if (!IsToStart(c)) continue;
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(c.again - Clock::now()).count();
+      const int wait = int(std::max<int64_t>(left, 0));
+      least = least < 0 ? wait : std::min(least, wait);
+    }
+    return least;
+  }
+
+  void StartAgain() {
+    for (Child& c : children_) {
+      if (!IsToStart(c) || Clock::now() < c.again) continue;
+      if (c.output >= 0) Read(&c);
+      if (c.output >= 0) close(c.output);  // somebody it started has it still
+      Spawn(&c);
+    }
   }
 
   // Waits for output, signals and ends of processes, and sees to them.
   void Turn() {
     std::vector<pollfd> all = {{signals_, POLLIN, 0}};
     for (const Child& c : children_) all.push_back({c.output, POLLIN, 0});
-    if (poll(all.data(), all.size(), ending_ ? kPatience : -1) == 0) End(SIGKILL);
+    if (poll(all.data(), all.size(), Patience()) == 0 && ending_) End(SIGKILL);
+    StartAgain();
     for (size_t i = 0; i < children_.size(); ++i) {
       if (all[i + 1].revents) Read(&children_[i]);
     }
@@ -153,7 +221,8 @@ class Launcher {
       if (s.ssi_signo == SIGCHLD) continue;
       const bool ends = s.ssi_signo == SIGTERM || s.ssi_signo == SIGINT || s.ssi_signo == SIGHUP;
       if (ends) ending_ = failed_ = true;
-      for (const Child& c : children_) {
+      for (Child& c : children_) {
+        if (ends) c.again = {};
         if (c.pid > 0 && (ends || !c.server)) kill(c.pid, int(s.ssi_signo));
       }
     }
@@ -194,25 +263,32 @@ class Launcher {
         if (good || ending_) continue;
         const std::string how = WIFSIGNALED(status) ? std::string("was killed by signal ") + strsignal(WTERMSIG(status))
                                                     : "ended with status " + std::to_string(WEXITSTATUS(status));
+        if (c.starts <= args_.integer("--restart", 0, 0)) {
+          std::fprintf(stderr, "thalweg launch: %s %s; starting it again\n", c.name.c_str(), how.c_str());
+          c.again = Clock::now() + std::chrono::milliseconds(kPause);
+          continue;
+        }
         std::fprintf(stderr, "thalweg launch: %s %s; ending all\n", c.name.c_str(), how.c_str());
         failed_ = true;
         End(SIGTERM);
       }
     }
     bool clients = false;
-    for (const Child& c : children_) clients = clients || (!c.server && c.pid > 0);
+    for (const Child& c : children_) clients = clients || (!c.server && (c.pid > 0 || IsToStart(c)));
     if (!clients && !ending_) End(SIGTERM);
   }
 
   void End(int signal) {
     ending_ = true;
-    for (const Child& c : children_) {
+    for (Child& c : children_) {
+      c.again = {};
       if (c.pid > 0) kill(c.pid, signal);
     }
   }
 
   const Args& args_;
   const int64_t n_ps_, n_workers_;
+  const std::vector<int> ports_;  // of the parameter servers, then of the workers
   sigset_t before_;
   int signals_ = -1;
   bool ending_ = false, failed_ = false;
@@ -229,10 +305,15 @@ const Command& LaunchCommand() {
       "-- PROGRAM [ARGUMENTS]",
       "Starts a cluster on this machine and a program for each of its workers; ends all when one ends badly.",
       "Each program gets TF_CONFIG (the cluster, and which worker it is) and THALWEG_TARGET (that worker's address, for the session\n"
-      "option `target`). Lines of output begin with who wrote them. When all programs are done, the servers are ended.\n",
+      "option `target`). Lines of output begin with who wrote them. When all programs are done, the servers are ended.\n"
+      "With --restart, what ends badly is started again instead: the same program, the same address, with nothing of what it had in "
+      "memory.\n",
       {{"-n", "N", "workers (1)"},
        {"--ps", "N", "parameter servers (0)"},
        {"--clients", "N", "programs, given to the workers in turn (one for each)"},
+       {"--restart", "N", "how often each server and program that ends badly is started again (0)"},
+       {"--scheme", "SCHEME", "the transport between them: grpc, within this machine, or another whose addresses are names (grpc)"},
+       {"--allow", "DIR", "a folder beneath which the servers may read and write files for the programs"},
        {"--server-option", "KEY=VALUE", "an option of all servers, see thalweg worker --help; may be repeated"},
        kThreadsOption,
        kPluginOption,

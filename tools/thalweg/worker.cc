@@ -25,8 +25,13 @@ int Run(const Args& args) {
   sigprocmask(SIG_BLOCK, &ends, nullptr);
   const std::string cluster = ClusterText(args), job = args.get("--job");
   const tw::Runtime runtime = MakeRuntime(args);
+  tw::raise(tw_log_set_sink(runtime.c(), tw_log_to_stderr, nullptr, TW_LOG_WARNING));
+  std::vector<std::string> texts = args.all("--server-option");
+  if (args.has("--credentials")) texts.push_back("credentials=" + args.get("--credentials"));
+  if (args.has("--allow")) texts.push_back("allow_files=" + args.get("--allow"));
+  if (args.has("--insecure")) texts.push_back("insecure=true");
   std::vector<const char*> options;
-  for (const std::string& option : args.all("--server-option")) options.push_back(option.c_str());
+  for (const std::string& text : texts) options.push_back(text.c_str());
   tw::Server server(runtime, cluster, args.has("--job") ? job.c_str() : nullptr, uint32_t(args.integer("--task", 0, 0)), options);
   std::printf("listening at %s\n", server.address().c_str());
   std::fflush(stdout);
@@ -55,6 +60,9 @@ const Command& WorkerCommand() {
                                   {{"--cluster", "FILE", "the tasks and their addresses, as JSON; without it TF_CONFIG says so"},
                                    {"--job", "NAME", "the job of this task; without it the cluster's \"task\" says who this is"},
                                    {"--task", "N", "its number in the job (0)"},
+                                   {"--credentials", "DIR", "what proves who the task is and who may use it, from thalweg cluster init"},
+                                   {"--allow", "DIR", "a folder beneath which clients' operations may read and write files (none)"},
+                                   {"--insecure", nullptr, "whoever reaches the address may use the task, without proof and encryption"},
                                    {"--server-option", "KEY=VALUE", "an option of the server, see below; may be repeated"},
                                    kThreadsOption,
                                    kPluginOption,

@@ -9,7 +9,7 @@
 
 Modules, in reading order: graph, output (values and their operators), ops (every op as a function), flow (functions, conditions and
 loops), slices (map, fold, scan), variable, queues, waiting, gradients, train, schedules,
-averages, losses, recurrent, lbfgs, session, stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, runtime, log, errors."""
+averages, losses, recurrent, lbfgs, session, stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, sharded, replicas, recovery (clusters), runtime, log, errors."""
 from . import averages, log, losses, ops, recurrent, schedules, train
 from .cancel import CancelToken
 from .dtypes import *
@@ -18,17 +18,20 @@ from .errors import (AbortedError, AlreadyExistsError, CancelledError, DataLossE
                      FailedPreconditionError, InternalError, InvalidArgumentError, Line, NotFoundError, OutOfRangeError,
                      PermissionDeniedError, ResourceExhaustedError, UnauthenticatedError, UnavailableError, UnimplementedError,
                      UnknownError)
-from .flow import Function, cond, function, switch_case, while_loop
+from .flow import Function, cond, function, outline, switch_case, while_loop
 from .future import Future
 from .gradients import SparseGradient, gradients
 from .graph import Graph, constant, current_graph, group, initializer, placeholder
 from .output import Operation, Output
 from .queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, Queue, RandomShuffleQueue
+from .recovery import AsyncTraining, SyncTraining
+from .replicas import Spread, SyncReplicas
 from .runtime import Device, Plugin, Runtime, devices, load_plugin, plugins, version
 from .saver import Checkpoint, Checkpointer, Restored, Saver, SaveReport, latest_checkpoint, write_checkpoint
 from .scopes import control_dependencies, device, name_scope, priority
-from .server import Server
+from .server import Server, cluster_status
 from .session import Callable, PartialRun, Session
+from .sharded import ShardedTable, sharded_sampled_softmax, sharded_softmax
 from .slices import foldl, foldr, map_fn, scan
 from .stats import NodeStats, OpStats, StepStats, TotalStats, Trace, WaitStats
 from .tensor import Tensor, from_dlpack
@@ -36,11 +39,11 @@ from .variable import Variable, assign_variables, read_variables
 from .waiting import Barrier, ConditionalAccumulator, CriticalSection, SparseConditionalAccumulator, StagingArea
 
 __version__ = version()
-__all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "Barrier", "Callable", "CancelToken", "CancelledError", "Checkpoint", "Checkpointer",
+__all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Barrier", "Callable", "CancelToken", "CancelledError", "Checkpoint", "Checkpointer",
            "ConditionalAccumulator", "CriticalSection", "DataLossError", "DeadlineExceededError", "Device", "Error", "FIFOQueue", "FailedPreconditionError", "Function", "Future", "Graph", "InternalError",
            "InvalidArgumentError", "Line", "NodeStats", "NotFoundError", "OpStats", "Operation", "OutOfRangeError", "Output", "PaddingFIFOQueue", "PartialRun",
-           "PermissionDeniedError", "Plugin", "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime", "SaveReport", "Saver", "Server", "Session",
-           "SparseConditionalAccumulator", "SparseGradient", "StagingArea", "StepStats", "Tensor", "TotalStats", "Trace", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
-           "UnknownError", "Variable", "WaitStats", "assign_variables", "averages", "cond", "constant", "control_dependencies", "current_graph", "device", "devices", "foldl", "foldr", "from_dlpack", "function",
-           "gradients", "graph", "group", "initializer", "latest_checkpoint", "load_plugin", "log", "losses", "map_fn", "name_scope", "ops", "placeholder",
-           "plugins", "priority", "read_variables", "recurrent", "scan", "schedules", "switch_case", "train", "version", "while_loop", "write_checkpoint"]
+           "PermissionDeniedError", "Plugin", "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime", "SaveReport", "Saver", "Server", "Session", "ShardedTable",
+           "SparseConditionalAccumulator", "SparseGradient", "Spread", "StagingArea", "StepStats", "SyncReplicas", "SyncTraining", "Tensor", "TotalStats", "Trace", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
+           "UnknownError", "Variable", "WaitStats", "assign_variables", "averages", "cluster_status", "cond", "constant", "control_dependencies", "current_graph", "device", "devices", "foldl", "foldr", "from_dlpack", "function",
+           "gradients", "graph", "group", "initializer", "latest_checkpoint", "load_plugin", "log", "losses", "map_fn", "name_scope", "ops", "outline", "placeholder",
+           "plugins", "priority", "read_variables", "recurrent", "scan", "schedules", "sharded_sampled_softmax", "sharded_softmax", "switch_case", "train", "version", "while_loop", "write_checkpoint"]

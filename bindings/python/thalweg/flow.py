@@ -87,6 +87,19 @@ class Traced:
         return (found.value or b"").decode()
 
 
+def outline(args: Sequence[Output], results: Sequence[Output], targets: Sequence[Operation] = (), name: str = "outlined") -> list[Output]:
+    """The results, computed by a call of a new function: of the part of the graph that the results and targets need and the args do not.
+    Handles of variables, and other values that the part takes from before its args, are handed over, too. The operations of the part stay,
+    and run only where something else needs them."""
+    graph = graph_for([*results, *args])
+    operations = (ctypes.c_void_p * len(targets))(*(t._handle for t in targets))
+    spec = _low.tw_function_spec(
+        size=ctypes.sizeof(_low.tw_function_spec), name=c_text(name), args=_numbers([graph._own(x) for x in args]),
+        results=_numbers([graph._own(x) for x in results]), targets=ctypes.cast(operations, type(_low.tw_function_spec().targets)),
+        n_args=len(args), n_results=len(results), n_targets=len(targets), make_unique=True)
+    return Operation(graph, made(_low.tw_graph_outline, graph._handle, spec)).outputs
+
+
 def _numbers(values: Sequence[Output]) -> Any:
     return (ctypes.c_uint64 * len(values))(*(v.number for v in values))
 

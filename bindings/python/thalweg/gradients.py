@@ -22,20 +22,24 @@ def _several(values: Any) -> list[Formula]:
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
-def gradients(ys: Any, xs: Any, dys: Optional[Sequence[Any]] = None, until: Sequence[Any] = (), recompute: bool = False) -> Any:
+def gradients(ys: Any, xs: Any, dys: Optional[Sequence[Any]] = None, until: Sequence[Any] = (), recompute: bool = False,
+              memory_budget: Optional[int] = None) -> Any:
     """The gradient of the sum of all ys by each of xs: None where no y depends on it.
 
     ys: a value or a list of values, of real or complex numbers.   xs: values or variables; the answer is a list if this is one.
     dys: what to weight each y by, of its shape; None: ones.   until: values that count as constants.
     recompute: what the gradients of branches, loops and calls read of them is computed once more instead of being kept, as far as it has
     neither effects nor random draws: less memory, more time, the same bits.
+    memory_budget: bytes that loops may keep for their gradients, all together; those that would keep more, or of which it is not known how
+    much, recompute. None: any number.
     Raises FailedPreconditionError for an op on the way that is not differentiable, UnimplementedError where a gradient is missing."""
     many, xs = isinstance(xs, (list, tuple)), _several(xs)
-    found = [_python(_several(ys)[0].graph, g) for g in raw(ys, xs, dys, until, recompute)]
+    found = [_python(_several(ys)[0].graph, g) for g in raw(ys, xs, dys, until, recompute, memory_budget)]
     return found if many else found[0]
 
 
-def raw(ys: Any, xs: Sequence[Any], dys: Optional[Sequence[Any]] = None, until: Sequence[Any] = (), recompute: bool = False) -> Any:
+def raw(ys: Any, xs: Sequence[Any], dys: Optional[Sequence[Any]] = None, until: Sequence[Any] = (), recompute: bool = False,
+        memory_budget: Optional[int] = None) -> Any:
     """The gradients as an array of tw_gradient."""
     ys = [y._value() for y in _several(ys)]
     if not ys:
@@ -48,6 +52,9 @@ def raw(ys: Any, xs: Sequence[Any], dys: Optional[Sequence[Any]] = None, until: 
         dys = [None if d is None else d._value() if isinstance(d, Formula) else graph.constant(d, y.dtype) for y, d in zip(ys, dys)]
     out = (_low.tw_gradient * len(xs))()
     y, dy, x, stop = _numbers(ys), None if dys is None else _numbers(dys), _numbers(xs), _numbers(until)
+    if memory_budget is not None and not recompute:
+        check(_low.tw_gradients_add_within(graph._handle, y, dy, len(ys), x, len(xs), stop, len(until), memory_budget, out))
+        return out
     add = _low.tw_gradients_add_recomputing if recompute else _low.tw_gradients_add_until
     check(add(graph._handle, y, dy, len(ys), x, len(xs), stop, len(until), out))
     return out

@@ -35,6 +35,7 @@ class Graph(Handle):
         self._handle = self._new_handle()
         self._fixed: set[int] = set()  # handles of variables that are not trained
         self._prefixes: set[str] = set()
+        self._tables: list[Any] = []  # ShardedTables, for savers
         self._functions: dict[Any, Any] = {}  # what was written down of them; see flow
         self._function_names: set[str] = set()
         self._mutex = threading.Lock()

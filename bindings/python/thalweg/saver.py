@@ -60,13 +60,16 @@ class Saver(Handle):
     variables: variables and handles of resources; None: all of the graph of the first session that it is used with, as they are then.
     names: what variables are called in files, {"encoder/*": "bert/*", "head/w": "old/w"}; others keep their names. A name without a star
     that is none of a variable is an InvalidArgumentError on first use, unless unused_names.   shards: data files.
+    by_task: in a session of a cluster each task saves and restores its own, all at once; they see the same files and allow them, so give
+    paths from the root on. Tables in shards (ShardedTable) are restored from however many shards they were saved in.
     It adds its operations to the graph once, on first use; a saver belongs to one graph. Threads: one at a time."""
 
     def __init__(self, variables: Optional[Sequence[Union[Variable, Output]]] = None, *, names: Optional[Mapping[str, str]] = None,
-                 shards: int = 1, unused_names: bool = False):
+                 shards: int = 1, unused_names: bool = False, by_task: bool = False):
         self._handle = 0
         self._variables, self._graph = variables, None if not variables else variables[0].graph
         self._names, self._shards, self._flags = dict(names or {}), shards, _low.TW_SAVER_UNUSED_RULES * unused_names
+        self._flags |= _low.TW_SAVER_BY_TASK * by_task
         if variables is not None and not variables:
             raise ValueError("there are no variables to save")
         if not 1 <= shards < 1 << 32:
@@ -79,10 +82,27 @@ class Saver(Handle):
         """Writes every variable as it is now. Raises FailedPreconditionError for one without contents, and what the file system says."""
         check(_low.tw_saver_save(self._of(session.graph), session._handle, _path(prefix)))
 
-    def restore(self, session: Session, prefix: Path) -> None:
-        """Sets every variable from the file, or none. Raises NotFoundError naming file and tensor, InvalidArgumentError if dtype or shape
-        differ, DataLossError."""
-        check(_low.tw_saver_restore(self._of(session.graph), session._handle, _path(prefix)))
+    def restore(self, session: Session, prefix: Path, task: Optional[str] = None) -> None:
+        """Sets every variable from the file, or none. task: those of one task alone, for one that has lost them, of a saver by_task. Raises
+        NotFoundError naming file and tensor, InvalidArgumentError if dtype or shape differ, DataLossError."""
+        handle = self._of(session.graph)
+        if task is None:
+            return check(_low.tw_saver_restore(handle, session._handle, _path(prefix)))
+        tasks = list(self.tasks(session))
+        if task not in tasks:
+            there = ", ".join(tasks) or "none, make it with by_task"
+            raise ValueError(f"the saver saves nothing of task {task!r} by itself; there are: {there}")
+        check(_low.tw_saver_restore_task(handle, session._handle, _path(prefix), tasks.index(task)))
+
+    def tasks(self, session: Session) -> dict[str, list[str]]:
+        """Of a saver by_task: the tasks that save their own, and the names of their variables; empty for any other."""
+        handle = self._of(session.graph)
+        found: dict[str, list[str]] = {_low.tw_saver_task(handle, k).decode(): [] for k in range(_low.tw_saver_task_count(handle))}
+        for variable in session.graph.variables() if found else []:
+            task = _task_of(variable.handle.operation.device)
+            if task in found:
+                found[task].append(variable.name)
+        return found
 
     def restore_partial(self, session: Session, prefix: Path) -> list[Restored]:
         """Sets those variables whose name, dtype and shape the file has and leaves the others: to start from another model's file, or to go
@@ -100,11 +120,19 @@ class Saver(Handle):
             variables = self._variables or []
             handles = (ctypes.c_uint64 * len(variables))(*(v.handle.number if isinstance(v, Variable) else v.number for v in variables))
             rules, names = _texts(self._names), _texts(self._names.values())
+            tables = [t for t in graph._tables if self._variables is None or all(v in variables for v in t.variables)]
             options = _low.tw_saver_options(size=ctypes.sizeof(_low.tw_saver_options), flags=self._flags, variables=rules,
-                                            names=names, n_names=len(self._names), shards=self._shards)
+                                            names=names, n_names=len(self._names), shards=self._shards,
+                                            table_names=_texts(t.name for t in tables), n_tables=len(tables),
+                                            tables=(_low.tw_sharded * len(tables))(*(t._raw() for t in tables)))
             self._handle = made(_low.tw_saver_create_with, graph._handle, handles, len(variables), options)
             self._graph = graph
         return self._handle
+
+
+def _task_of(device: str) -> str:
+    """The job and task of a device's name."""
+    return "".join(f"/{part}" for part in device.split("/") if part.startswith(("job:", "task:")))
 
 
 def _restored(report: int, i: int) -> Restored:

@@ -55,3 +55,13 @@ class Server(Handle):
     def options() -> dict[str, Option]:
         """Every option by name."""
         return list_options(_low.tw_server_option)
+
+
+def cluster_status(target: str, *, runtime: Optional[Runtime] = None, timeout: float = 5, **options: Any) -> list[dict[str, Any]]:
+    """What the tasks of a cluster say of themselves: a dictionary for each, whose "error" is empty if it answered; tw_cluster_status
+    (server.h) says what it holds.   target: the address of any task.   timeout: seconds.   options: of a session (credentials, insecure).
+    Raises UnavailableError, DeadlineExceededError for a target that does not answer."""
+    runtime = Runtime.default() if runtime is None else runtime
+    text = made(_low.tw_cluster_status, runtime._handle, *option_texts({"target": target, **options}), max(1, int(timeout * 1e9)))
+    tasks: list[dict[str, Any]] = json.loads(bytes_of(text))["tasks"]
+    return tasks

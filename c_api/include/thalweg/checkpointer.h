@@ -27,7 +27,9 @@ typedef struct tw_checkpointer tw_checkpointer;
 
 /* Flags of tw_checkpointer_options. */
 enum {
-  TW_CHECKPOINTER_BACKGROUND = 1,       /* a save takes the values, in one step, and a thread of its own writes them */
+  /* A save takes the values, in one step, and a thread of its own writes them. Where tasks save their own (TW_SAVER_BY_TASK) there is no
+   * such thread: a save is a step of the session, and the folder must mean the same to all tasks, so give it from the root on. */
+  TW_CHECKPOINTER_BACKGROUND = 1,
   TW_CHECKPOINTER_SKIP = 2,             /* a step that is due while that thread still writes goes without a save; else it waits */
   TW_CHECKPOINTER_SMALLER_IS_BETTER = 4 /* of metrics, such as a loss */
 };

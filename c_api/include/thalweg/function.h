@@ -57,6 +57,15 @@ TW_EXPORT tw_status* tw_graph_capture(tw_graph* body, const tw_graph* from, tw_o
  * function's name; lives as long as the graph. Errors: INVALID_ARGUMENT naming the function and what is wrong (an argument that is no
  * placeholder or stands twice, a placeholder that is needed and is no argument, a value of another graph); ALREADY_EXISTS. */
 TW_EXPORT tw_status* tw_graph_add_function(tw_graph* graph, tw_graph* body, const tw_function_spec* what, const char** out_name);
+/* The opposite of inlining: makes a function of a part of `graph` itself and adds an operation that calls it, PartitionedCall or, where the
+ * part has state, StatefulPartitionedCall, whose outputs are the results. what: args are any values of the graph, in whose place stand the
+ * function's arguments; the part is all that results and targets need and args do not. What it takes from before its args, and handles of
+ * variables, become arguments behind those; constants are copied. The operations of the part stay in the graph: whoever reads the
+ * call's outputs in place of the results, and waits for the call in place of the targets, does without them.
+ * *out_call: lives as long as the graph. Errors: INVALID_ARGUMENT for values of another graph, a placeholder that the part needs and that
+ * is none of its args, operations of control flow or on references (naming them: begin with a value behind them), a target that the args
+ * wait for; ALREADY_EXISTS. The graph is then as it was. */
+TW_EXPORT tw_status* tw_graph_outline(tw_graph* graph, const tw_function_spec* what, const tw_operation** out_call);
 /* How many functions a graph has, those that were imported with it included. */
 TW_EXPORT uint32_t tw_graph_function_count(const tw_graph* graph);
 /* The name of the i-th of them in the order of their names. The caller owns *out_name. Errors: INVALID_ARGUMENT past the end. */

@@ -36,6 +36,12 @@ TW_EXPORT tw_status* tw_gradients_add_until(tw_graph* graph, const tw_output* ys
 TW_EXPORT tw_status* tw_gradients_add_recomputing(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys,
                                                   const tw_output* xs, uint32_t n_xs, const tw_output* until, uint32_t n_until,
                                                   tw_gradient* out_gradients);
+/* As tw_gradients_add_until, where loops keep at most memory_budget bytes for their gradients, all together. A loop of which more would be
+ * kept, or where shapes or the number of iterations are not known, does as with tw_gradients_add_recomputing; so does what is called in
+ * it. The number is known where the loop's condition follows from constants alone. Since 0.1. */
+TW_EXPORT tw_status* tw_gradients_add_within(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
+                                             uint32_t n_xs, const tw_output* until, uint32_t n_until, uint64_t memory_budget,
+                                             tw_gradient* out_gradients);
 /* The common case inside a scope: one scalar loss. After a failure all of out_gradients is 0. */
 TW_EXPORT void tw_scope_gradients(tw_scope* scope, tw_output loss, const tw_output* xs, uint32_t n_xs, tw_gradient* out_gradients);
 

@@ -7,6 +7,7 @@
 #include "thalweg/export.h"
 #include "thalweg/graph.h"
 #include "thalweg/session.h"
+#include "thalweg/sharded.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -15,7 +16,10 @@ typedef struct tw_saver tw_saver;
 
 /* Flags of tw_saver_options. */
 enum {
-  TW_SAVER_UNUSED_RULES = 1 /* exact rules that are for none of the variables are fine; else they are an error */
+  TW_SAVER_UNUSED_RULES = 1, /* exact rules that are for none of the variables are fine; else they are an error */
+  /* Each task saves and restores its own, all at once: parts of a save lie beside the checkpoint, `prefix`.part0of2, until they have become
+   * one, whose index is published last. All tasks see the same files, and allow them (option allow_files of servers). */
+  TW_SAVER_BY_TASK = 2
 };
 
 /* How variables are called in files, and into how many files they go. Set `size` to sizeof(tw_saver_options) and what is not used to 0.
@@ -27,7 +31,13 @@ typedef struct tw_saver_options {
   const char* const* variables; /* n_names texts */
   const char* const* names;     /* n_names texts */
   uint32_t n_names;
-  uint32_t shards; /* data files of a save, up to 1,000; 0: one */
+  uint32_t shards; /* data files of a save, up to 1,000; 0: one, or one for each task */
+  /* Tables in shards (sharded.h) among the variables; since the record's second version. In files shard k of table `table_names[i]` is
+   * `table_names[i]`/part_k, whatever the rules say, and a table is restored from however many shards it was saved in, by the same
+   * partition. Other numbers of shards are read by this program, so it must see the files, too. */
+  const char* const* table_names; /* n_tables texts */
+  const tw_sharded* tables;       /* n_tables records */
+  uint32_t n_tables, reserved;
 } tw_saver_options;
 
 /* Adds the operations that save and restore `variables` (n handles; n 0: all of the graph so far, slots of optimizers included, and every
@@ -58,6 +68,13 @@ TW_EXPORT tw_status* tw_saver_save(tw_saver* saver, tw_session* session, const c
  * resource differ; UNIMPLEMENTED for a resource that was saved in a newer format than its plugin reads; DATA_LOSS; what that plugin says.
  */
 TW_EXPORT tw_status* tw_saver_restore(tw_saver* saver, tw_session* session, const char* prefix);
+/* How many tasks save their own, with TW_SAVER_BY_TASK; 0 without. */
+TW_EXPORT uint32_t tw_saver_task_count(const tw_saver* saver);
+/* Task k of them, "/job:ps/task:0", "" for variables that name none; lives as long as the saver; NULL past the end. */
+TW_EXPORT const char* tw_saver_task(const tw_saver* saver, uint32_t k);
+/* Sets the variables of that one task, or none: for a task that has lost them. Errors: as tw_saver_restore; OUT_OF_RANGE;
+ * FAILED_PRECONDITION where a table was saved in another number of shards. */
+TW_EXPORT tw_status* tw_saver_restore_task(tw_saver* saver, tw_session* session, const char* prefix, uint32_t k);
 /* The value of every variable, read in one step and in the saver's order. out_values: room for tw_saver_count tensors, each a reference
  * that the caller owns; all NULL after a failure. No copies: a later update of a variable that finds its value held leaves that be and
  * writes to new memory. Errors: as tw_saver_save, without the file. */

@@ -36,7 +36,7 @@ TW_EXPORT const char* tw_scope_place(const tw_scope* scope); /* "": none is set.
 
 /* Where the operations may run that are added from now on and name no device themselves: tw_op_set_device for each, so also of those that
  * functions over scopes add (variables, optimizers). What works on state (reads, updates) runs where the state is, whatever is said here;
- * constants, groups and gradients are left open. device: copied; NULL, "": anywhere.
+ * constants and gradients are left open, and of a device groups take the job and task only. device: copied; NULL, "": anywhere.
  * Errors: INVALID_ARGUMENT for a name that cannot be read. */
 TW_EXPORT void tw_scope_set_device(tw_scope* scope, const char* device);
 TW_EXPORT const char* tw_scope_device(const tw_scope* scope); /* "": anywhere. Lives until the next is set */

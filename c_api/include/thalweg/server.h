@@ -3,7 +3,8 @@
  * device where they run (`/job:ps/task:0`); those that say nothing run on the target's task, and state is where its handle is, for as long
  * as its task lives. Several clients may share a cluster, and with it the variables of one container.
  * Addresses are `scheme:address`; the plugin that provides the transport of the scheme says what the address is. Tasks may start in any
- * order. A cluster is JSON, {"ps": ["unix:ps0"], "worker": ["unix:w0", "unix:w1"]}, or what TF_CONFIG holds.
+ * order. A cluster is JSON, {"ps": ["unix:ps0"], "worker": ["unix:w0", "unix:w1"]}, or what TF_CONFIG holds. With {"cluster": {...},
+ * "membership": "etcd:host:2379/team"}, a service of a membership plugin says which tasks are alive, by leases.
  * Failures of steps name the task and its address. Threads: any. Everything here: since 0.1. */
 #ifndef THALWEG_SERVER_H
 #define THALWEG_SERVER_H
@@ -38,6 +39,17 @@ TW_EXPORT tw_status* tw_server_stop(tw_server* server);
 TW_EXPORT tw_status* tw_server_join(tw_server* server, int64_t timeout_ns);
 /* Stops and frees. NULL is fine. */
 TW_EXPORT void tw_server_destroy(tw_server* server);
+
+/* What the tasks of a cluster say of themselves, as JSON: {"tasks": [{"job", "task", "address", "error", ...}]}. A task that answers has an
+ * empty error and "incarnation", "version", "age_s", "memory_bytes" (of its process), "steps" (that were begun), "sessions" (that are
+ * open), "devices": [{"name", "used_bytes", "limit_bytes"}], "received": [{"from", "values", "bytes"}] (values of steps, by the task that
+ * made them, or "clients"), and "running": [{"session", "step", "age_s", "idle_s" (since a value came or went), "waits" (values that are to
+ * come), "waits_for": [{"value", "from"}] (some of them)}]. Numbers beyond 53 bits are texts. runtime: NULL: the default one. options: n
+ * texts "key=value", as of a session; `target`, the address of any task, must be among them. timeout_ns: nanoseconds in which tasks have to
+ * answer; 0: 5 seconds. The caller owns *out_json. Errors: INVALID_ARGUMENT for a wrong option or no target; UNAVAILABLE, DEADLINE_EXCEEDED
+ * naming a target that does not answer; those of a session with that target. */
+TW_EXPORT tw_status* tw_cluster_status(tw_runtime* runtime, const char* const* options, uint32_t n_options, int64_t timeout_ns,
+                                       tw_buffer** out_json);
 
 #ifdef __cplusplus
 }

@@ -5,9 +5,11 @@
  * a warm one; else a plan is made. Options bound what is kept: max_plans, max_shape_plans, max_shapes. Orders and memory: the options order
  * and memory_budget, and tw_op_set_priority.
  * Clusters: with the option `target`, the address of a task (server.h), steps run on the tasks of a cluster, state stays there, and
- * failures name the task. Closing such a session ends its steps with CANCELLED. It has no plans as JSON, step statistics and runs in parts
- * yet (UNIMPLEMENTED), and its report tells of steps and signatures only. Threads: a session and its callables may be used by any number of
- * threads at once; steps over the same variables then interleave, each update being whole. Everything here: since 0.1. */
+ * failures name the task. Closing such a session ends its steps with CANCELLED. Step statistics are those of all tasks, by one clock. It
+ * has no plans as JSON yet (UNIMPLEMENTED), and its report tells of steps and signatures only.
+ *
+ * Threads: a session and its callables may be used by any number of threads at once; steps over the same variables then interleave, each
+ * update being whole. Everything here: since 0.1. */
 #ifndef THALWEG_SESSION_H
 #define THALWEG_SESSION_H
 #include "thalweg/buffer.h"
@@ -147,6 +149,9 @@ typedef struct tw_session_info {
   uint64_t evictions;   /* signatures of tw_session_run, and shapes, that were dropped for others */
   uint64_t block_bytes; /* memory that holds the values of steps, whether one is running or not */
   uint64_t peak_bytes;  /* the most that this has been */
+  /* Of lists on their way out of a device's memory and back into one: see the option swap_memory_above. */
+  uint64_t swapped_out_bytes;
+  uint64_t swapped_in_bytes;
 } tw_session_info;
 
 /* What the session has done and keeps. out_info: as far as its size reaches. Errors: INVALID_ARGUMENT. */

@@ -1,7 +1,6 @@
 // Whole numbers as bits: and, or, exclusive or, complement, shifts. A shift is by 0 bits at least and by one less than the type has at
 // most: smaller and larger amounts count as these, as in TensorFlow. Right shifts keep the sign of signed numbers.
-#include <algorithm>
-
+#include "kernels/bits.h"
 #include "kernels/map.h"
 #include "kernels/register.h"
 #include "kernels/zip.h"
@@ -9,15 +8,17 @@
 namespace thalweg::cpu {
 namespace {
 
-template <class T>
-constexpr int Amount(T y) {
-  constexpr int kMost = int(sizeof(T)) * 8 - 1;
-  return y < 0 ? 0 : int(std::min<uint64_t>(uint64_t(y), kMost));
-}
-
 template <auto kFunction>
 void Add(tw::Plugin& p, const char* op) {
   AddZip<kFunction, 1, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p, op);
+}
+
+template <class... T>
+void AddShiftOf(tw::Plugin& p, const char* op, const BinaryKernel* k) {
+  (AddBinary(p, op, tw::dtype<T>, "", *k++), ...);
+}
+void AddShift(tw::Plugin& p, const char* op, const BinaryKernel* k) {
+  AddShiftOf<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p, op, k);
 }
 
 }  // namespace
@@ -26,8 +27,9 @@ void register_bitwise(tw::Plugin& p) {
   Add<[](auto x, auto y) { return static_cast<decltype(x)>(x & y); }>(p, "BitwiseAnd");
   Add<[](auto x, auto y) { return static_cast<decltype(x)>(x | y); }>(p, "BitwiseOr");
   Add<[](auto x, auto y) { return static_cast<decltype(x)>(x ^ y); }>(p, "BitwiseXor");
-  Add<[](auto x, auto y) { return static_cast<decltype(x)>(Wrap(x) << Amount(y)); }>(p, "LeftShift");
-  Add<[](auto x, auto y) { return static_cast<decltype(x)>(x >> Amount(y)); }>(p, "RightShift");
+  const BitsTable& t = TW_CPU_FOR_ISA(DetectIsa(p.h), Bits);
+  AddShift(p, "LeftShift", t.left_shift);
+  AddShift(p, "RightShift", t.right_shift);
   AddMap<[](auto x) { return static_cast<decltype(x)>(~x); }, 1, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
       p, "Invert");
 }

@@ -1,6 +1,6 @@
 // PartitionedCall, StatefulPartitionedCall.
+#include "kernels/calls.h"
 #include "kernels/register.h"
-#include "thalweg/cpp/function.hpp"
 
 namespace thalweg::cpu {
 namespace {
@@ -8,7 +8,9 @@ namespace {
 class Call {
  public:
   explicit Call(const tw::Node& n) : f_(tw::function(n, "f")) {}
-  void operator()(tw::Frame f, tw::Many<tw::Any> args, tw::ManyOut<tw::Any> output) const { tw::give(output, f_(f, tw::keep(f, args))); }
+  void operator()(tw::Frame f, tw::Many<tw::Any> args, tw::ManyOut<tw::Any> output) const {
+    Calls<OneCall>::Run(f, output, {f_, tw::keep(f, args)});
+  }
 
  private:
   tw::Function f_;
@@ -17,8 +19,8 @@ class Call {
 }  // namespace
 
 void register_call(tw::Plugin& p) {
-  p.kernel<Call>("PartitionedCall @CPU; keep args; gives output");
-  p.kernel<Call>("StatefulPartitionedCall @CPU; keep args; gives output");
+  p.kernel<Call>("PartitionedCall @CPU; async_calls; keep args; gives output; anywhere args output");
+  p.kernel<Call>("StatefulPartitionedCall @CPU; async_calls; keep args; gives output; anywhere args output");
 }
 
 }  // namespace thalweg::cpu

@@ -1,7 +1,7 @@
 // If, StatelessIf, Case, StatelessCase.
+#include "kernels/calls.h"
 #include "kernels/common/truth.h"
 #include "kernels/register.h"
-#include "thalweg/cpp/function.hpp"
 
 namespace thalweg::cpu {
 namespace {
@@ -10,8 +10,7 @@ class If {
  public:
   explicit If(const tw::Node& n) : then_(tw::function(n, "then_branch")), else_(tw::function(n, "else_branch")) {}
   void operator()(tw::Frame f, tw::In<tw::Any> cond, tw::Many<tw::Any> input, tw::ManyOut<tw::Any> output) const {
-    const tw::Function& branch = IsTrue(*cond.v, "'cond'") ? then_ : else_;
-    tw::give(output, branch(f, tw::keep(f, input)));
+    Calls<OneCall>::Run(f, output, {IsTrue(*cond.v, "'cond'") ? then_ : else_, tw::keep(f, input)});
   }
 
  private:
@@ -28,8 +27,7 @@ class Case {
     }
     const int32_t i = branch_index[0];
     const bool known = i >= 0 && size_t(i) < branches_.size();
-    const tw::Function& branch = known ? branches_[size_t(i)] : branches_.back();
-    tw::give(output, branch(f, tw::keep(f, input)));
+    Calls<OneCall>::Run(f, output, {known ? branches_[size_t(i)] : branches_.back(), tw::keep(f, input)});
   }
 
  private:
@@ -39,10 +37,10 @@ class Case {
 }  // namespace
 
 void register_if(tw::Plugin& p) {
-  p.kernel<If>("If @CPU; keep input; gives output");
-  p.kernel<If>("StatelessIf @CPU; keep input; gives output");
-  p.kernel<Case>("Case @CPU; keep input; gives output");
-  p.kernel<Case>("StatelessCase @CPU; keep input; gives output");
+  p.kernel<If>("If @CPU; async_calls; keep input; gives output; anywhere input output");
+  p.kernel<If>("StatelessIf @CPU; async_calls; keep input; gives output; anywhere input output");
+  p.kernel<Case>("Case @CPU; async_calls; keep input; gives output; anywhere input output");
+  p.kernel<Case>("StatelessCase @CPU; async_calls; keep input; gives output; anywhere input output");
 }
 
 }  // namespace thalweg::cpu

@@ -315,7 +315,8 @@ class AvgPool {
  private:
   static void Average(const Images& g, const Slice<const T>& in, int64_t y, int64_t x, T* to) {
     const Span rows = Under(g.h, y), columns = Under(g.w, x);
-    Wide<T> sum[kChannels] = {};
+    Wide<T> sum[kChannels];
+    std::fill_n(sum, in.count, Wide<T>(0));
     for (int64_t i = rows.begin; i < rows.end; ++i)
       for (int64_t j = columns.begin; j < columns.end; ++j) {
         const T* from = in.data + (i * g.w.in + j) * in.pixel;
@@ -356,15 +357,17 @@ class AvgPoolGrad {
         const int64_t image = n / g.h.in / slices, slice = n / g.h.in % slices, i = n % g.h.in;
         const Slice<const T> dy = SliceOf(g, grad.data(), g.out_pixels(), image, slice);
         const Slice<T> dx = SliceOf(g, output.data(), g.in_pixels(), image, slice);
-        for (int64_t j = 0; j < g.w.in; ++j) Collect(g, dy, i, j, dx.data + (i * g.w.in + j) * dx.pixel);
+        const Span rows = Over(g.h, i);
+        for (int64_t j = 0; j < g.w.in; ++j) Collect(g, dy, rows, j, dx.data + (i * g.w.in + j) * dx.pixel);
       }
     });
   }
 
  private:
-  static void Collect(const Images& g, const Slice<const T>& dy, int64_t i, int64_t j, T* to) {
-    const Span rows = Over(g.h, i), columns = Over(g.w, j);
-    Wide<T> sum[kChannels] = {};
+  static void Collect(const Images& g, const Slice<const T>& dy, Span rows, int64_t j, T* to) {
+    const Span columns = Over(g.w, j);
+    Wide<T> sum[kChannels];
+    std::fill_n(sum, dy.count, Wide<T>(0));
     for (int64_t y = rows.begin; y < rows.end; ++y)
       for (int64_t x = columns.begin; x < columns.end; ++x) {
         const Span under_h = Under(g.h, y), under_w = Under(g.w, x);

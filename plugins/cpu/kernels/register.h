@@ -122,6 +122,7 @@ void register_mutex(tw::Plugin& p);
 void register_queue(tw::Plugin& p);
 void register_sparse_accumulator(tw::Plugin& p);
 void register_staging(tw::Plugin& p);
+void register_map_staging(tw::Plugin& p);
 void register_regex(tw::Plugin& p);
 void register_resource_gather(tw::Plugin& p);
 void register_resource_gather_nd(tw::Plugin& p);

@@ -2,8 +2,7 @@
 // before anything is changed. Sums of half and bfloat16 are rounded after each row: the variable is where they are kept.
 #include <algorithm>
 
-#include "kernels/common/copy.h"
-#include "kernels/common/rows.h"
+#include "kernels/common/slices.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"
 
@@ -43,14 +42,10 @@ void ScatterSum(tw::Frame f, tw::Var<T> resource, tw::In<tw::Any> indices, tw::I
 }
 
 void ScatterUpdate(tw::Frame f, tw::Var<tw::Any> resource, tw::In<tw::Any> indices, tw::In<tw::Any> updates) {
-  const int64_t inner = CheckRows(resource.v, indices.v, updates.v);
-  for (uint64_t i = 0; i < indices.size(); ++i) {
-    const int64_t at = IndexAt(indices.v, i) * inner;
-    if (updates.rank() == 0)
-      FillRun(f.f, updates.v, resource.v, at, inner);
-    else
-      CopyRun(f.f, updates.v, int64_t(i) * inner, resource.v, at, inner);
-  }
+  const int64_t inner = CheckRows(resource.v, indices.v, updates.v), rows = int64_t(indices.size());
+  const auto target = [&](int64_t row) { return IndexAt(indices.v, uint64_t(row)) * inner; };
+  if (updates.rank() != 0) return PutSlices(f.f, updates.v, resource.v, rows, inner, target);
+  for (int64_t row = 0; row < rows; ++row) FillRun(f.f, updates.v, resource.v, target(row), inner);
 }
 
 template <class... T>

@@ -1,7 +1,8 @@
 // Select and SelectV2: elements of one tensor or of another, as a third one says.
-#include <cstring>
+#include <bit>
 #include <type_traits>
 
+#include "kernels/bits.h"
 #include "kernels/common/broadcast.h"
 #include "kernels/common/copy.h"
 #include "kernels/common/parallel.h"
@@ -43,7 +44,7 @@ void Choose(const bool* c, const T* t, const T* e, T* to, Steps s, int64_t n) {
 }
 
 // condition has the rank-0 or broadcast form; all three broadcast to the output.
-void Walk(const tw_frame* f, const tw_view* condition, const tw_view* t, const tw_view* e, const tw_view* out) {
+void Walk(const tw_frame* f, const BitsTable& bits, const tw_view* condition, const tw_view* t, const tw_view* e, const tw_view* out) {
   CheckMovable(out->dtype);
   if (out->count == 0) return;
   const Broadcast<3> walk(out, {condition, t, e});
@@ -58,34 +59,51 @@ void Walk(const tw_frame* f, const tw_view* condition, const tw_view* t, const t
       }
     });
   }
+  const bool dense = steps.condition && steps.t && steps.e && ElementBytes(out->dtype) <= 8;
+  const ChooseLoop choose = dense ? bits.choose[std::countr_zero(ElementBytes(out->dtype))] : nullptr;
   BySize(ElementBytes(out->dtype), [&](auto type) {
     using T = decltype(type);
     ParallelFor(f, int64_t(out->count), 1, [&](int64_t begin, int64_t end) {
       walk.ForSegments(begin, end, [&](const int64_t* from, int64_t to, int64_t n) {
-        Choose(c + from[0], reinterpret_cast<const T*>(Bytes(t)) + from[1], reinterpret_cast<const T*>(Bytes(e)) + from[2],
-               reinterpret_cast<T*>(Bytes(out)) + to, steps, n);
+        const T *yes = reinterpret_cast<const T*>(Bytes(t)) + from[1], *no = reinterpret_cast<const T*>(Bytes(e)) + from[2];
+        T* z = reinterpret_cast<T*>(Bytes(out)) + to;
+        choose ? choose(c + from[0], yes, no, z, n) : Choose(c + from[0], yes, no, z, steps, n);
       });
     });
   });
 }
 
-void SelectV2(tw::Frame f, tw::In<bool> condition, tw::In<tw::Any> t, tw::In<tw::Any> e, tw::Out<tw::Any> output) {
-  Walk(f.f, condition.v, t.v, e.v, output.v());
-}
+class SelectV2 {
+ public:
+  explicit SelectV2(const tw::Node& n) : bits_(&TW_CPU_FOR_ISA(DetectIsa(n.host()), Bits)) {}
+  void operator()(tw::Frame f, tw::In<bool> condition, tw::In<tw::Any> t, tw::In<tw::Any> e, tw::Out<tw::Any> output) const {
+    Walk(f.f, *bits_, condition.v, t.v, e.v, output.v());
+  }
+
+ private:
+  const BitsTable* bits_;
+};
 
 // The older op: a condition of the shape of the others, or a scalar, or a vector with one entry per row.
-void Select(tw::Frame f, tw::In<bool> condition, tw::In<tw::Any> t, tw::In<tw::Any> e, tw::Out<tw::Any> output) {
-  if (condition.rank() != 1 || t.rank() <= 1) return Walk(f.f, condition.v, t.v, e.v, output.v());
-  if (condition.dim(0) != t.dim(0))
-    Invalid("condition has " + std::to_string(condition.dim(0)) + " entries for " + std::to_string(t.dim(0)) + " rows");
-  Ints dims;
-  dims.push(condition.dim(0));
-  while (dims.n < t.rank()) dims.push(1);
-  tw_view rows = *condition.v;
-  rows.dims = dims.at;
-  rows.rank = dims.n;
-  Walk(f.f, &rows, t.v, e.v, output.v());
-}
+class Select {
+ public:
+  explicit Select(const tw::Node& n) : bits_(&TW_CPU_FOR_ISA(DetectIsa(n.host()), Bits)) {}
+  void operator()(tw::Frame f, tw::In<bool> condition, tw::In<tw::Any> t, tw::In<tw::Any> e, tw::Out<tw::Any> output) const {
+    if (condition.rank() != 1 || t.rank() <= 1) return Walk(f.f, *bits_, condition.v, t.v, e.v, output.v());
+    if (condition.dim(0) != t.dim(0))
+      Invalid("condition has " + std::to_string(condition.dim(0)) + " entries for " + std::to_string(t.dim(0)) + " rows");
+    Ints dims;
+    dims.push(condition.dim(0));
+    while (dims.n < t.rank()) dims.push(1);
+    tw_view rows = *condition.v;
+    rows.dims = dims.at;
+    rows.rank = dims.n;
+    Walk(f.f, *bits_, &rows, t.v, e.v, output.v());
+  }
+
+ private:
+  const BitsTable* bits_;
+};
 
 }  // namespace
 

@@ -15,6 +15,18 @@ Kept KeepInput(const tw_frame* f, uint32_t i) {
   return {f->host, t};
 }
 
+Kept PutAway(const tw_frame* f, uint32_t i) {
+  tw_tensor* t = nullptr;
+  tw::check(tw::variants(f->host).put_away(f, i, &t));
+  return {f->host, t};
+}
+
+Kept OnHost(const tw_frame* f, const Kept& element) {
+  tw_tensor* t = nullptr;
+  tw::check(tw::variants(f->host).to_host(f, element.get(), &t));
+  return {f->host, t};
+}
+
 Kept NewTensor(const tw_frame* f, uint32_t dtype, const int64_t* dims, int32_t rank) {
   tw_tensor* t = nullptr;
   tw::check(tw::variants(f->host).tensor(f, dtype, dims, uint32_t(rank), &t));
@@ -108,10 +120,17 @@ using tw::Frame;
 using tw::In;
 using tw::Out;
 
+// An element in the memory of output o.
+Kept Bring(const tw_frame* f, uint32_t o, const Kept& element) {
+  tw_tensor* t = nullptr;
+  tw::check(tw::variants(f->host).bring(f, o, element.get(), &t));
+  return {f->host, t};
+}
+
 // An element that is read as one of that shape.
 void GiveElement(const tw_frame* f, uint32_t o, const Kept& element, const PartialShape& shape) {
   if (!shape.Admits(element.view())) Invalid("the element is " + DimsText(element.view()) + ", but 'element_shape' is " + shape.text());
-  GiveTensor(f, o, element);
+  GiveTensor(f, o, Bring(f, o, element));
 }
 
 // The list behind input 0, to be changed.
@@ -152,7 +171,7 @@ struct TensorListPushBack : OfElements {
     before.WantElement(tensor.v, "the tensor to push");
     if (before.most >= 0 && before.elements.size() >= uint64_t(before.most))
       Invalid("the list is full: it has " + std::to_string(before.elements.size()) + " elements of at most " + std::to_string(before.most));
-    Kept kept = KeepInput(f.f, 1);
+    Kept kept = PutAway(f.f, 1);
     std::unique_ptr<TensorList> list = ListToChange(f.f);
     list->elements.push_back(std::move(kept));
     PutList(f.f, 0, std::move(list));
@@ -174,6 +193,8 @@ struct TensorListPopBack : OfElements {
     }
     std::unique_ptr<TensorList> list = ListToChange(f.f);
     list->elements.pop_back();
+    // The next to be popped is on its way while whoever reads this one runs.
+    if (!list->elements.empty() && list->elements.back()) list->elements.back() = Bring(f.f, 1, list->elements.back());
     const Kept handle = NewTensor(f.f, TW_VARIANT, nullptr, 0);
     tw::put(f.f, handle.view(), 0, std::move(list));
     GiveTensor(f.f, 0, handle);
@@ -205,7 +226,7 @@ struct TensorListSetItem : OfElements {
     if (!grows_ || index[0] < 0) before.WantIndex(index[0], "index");
     const size_t at = size_t(index[0]);
     if (at >= before.elements.size()) WantRoom(f.f, at + 1);
-    Kept kept = KeepInput(f.f, 2);
+    Kept kept = PutAway(f.f, 2);
     std::unique_ptr<TensorList> list = ListToChange(f.f);
     if (at >= list->elements.size()) list->elements.resize(at + 1);
     list->elements[at] = std::move(kept);
@@ -243,10 +264,10 @@ void TensorListElementShape(Frame f, In<Any> handle, Out<T> sizes) {
 void register_tensor_list(tw::Plugin& p) {
   p.kernel<EmptyTensorList>("EmptyTensorList @CPU; cheap");
   p.kernel<TensorListReserve>("TensorListReserve @CPU; cheap");
-  p.kernel<TensorListPushBack>("TensorListPushBack @CPU; cheap; keep tensor");
-  p.kernel<TensorListPopBack>("TensorListPopBack @CPU; cheap; gives output_handle tensor");
-  p.kernel<TensorListGetItem>("TensorListGetItem @CPU; cheap; gives item");
-  p.kernel<TensorListSetItem>("TensorListSetItem @CPU; cheap; keep item");
+  p.kernel<TensorListPushBack>("TensorListPushBack @CPU; cheap; keep tensor; anywhere tensor");
+  p.kernel<TensorListPopBack>("TensorListPopBack @CPU; cheap; gives output_handle tensor; anywhere tensor");
+  p.kernel<TensorListGetItem>("TensorListGetItem @CPU; cheap; gives item; anywhere item");
+  p.kernel<TensorListSetItem>("TensorListSetItem @CPU; cheap; keep item; anywhere item");
   p.kernel<TensorListLength>("TensorListLength @CPU; cheap");
   p.kernel<TensorListResize>("TensorListResize @CPU; cheap");
   p.kernel<TensorListElementShape<int32_t>, TensorListElementShape<int64_t>>("TensorListElementShape @CPU; cheap");

@@ -40,6 +40,10 @@ class Kept {
 
 // Input i of the call, to be kept. REQUIRES: the kernel's spec says `keep`.
 Kept KeepInput(const tw_frame* f, uint32_t i);
+// The same for what a list keeps, wherever it lies.
+Kept PutAway(const tw_frame* f, uint32_t i);
+// An element in host memory, to be read.
+Kept OnHost(const tw_frame* f, const Kept& element);
 // A new tensor; of numbers not initialised.
 Kept NewTensor(const tw_frame* f, uint32_t dtype, const int64_t* dims, int32_t rank);
 

@@ -36,7 +36,7 @@ void StackElements(const tw_frame* f, const PartialShape& shape, size_t n, F&& e
   for (size_t k = 0; all && k < n; ++k) all = set(k);
   if (!all) FillZero(f, out.v());
   for (size_t k = 0; k < n; ++k)
-    if (set(k)) CopyRun(f, element(k).view(), 0, out.v(), int64_t(k) * size, size);
+    if (set(k)) CopyRun(f, OnHost(f, element(k)).view(), 0, out.v(), int64_t(k) * size, size);
 }
 
 struct TensorListStack : OfElements {
@@ -216,7 +216,7 @@ void Concat(const tw_frame* f, const TensorList& list, const PartialShape& told,
   const int64_t size = sum ? int64_t(tensor.size()) / sum : 0;
   int64_t at = 0;
   for (size_t k = 0; k < n; at += rows[k++] * size)
-    if (list.elements[k] && rows[k] > 0 && size > 0) CopyRun(f, list.elements[k].view(), 0, tensor.v(), at, rows[k] * size);
+    if (list.elements[k] && rows[k] > 0 && size > 0) CopyRun(f, OnHost(f, list.elements[k]).view(), 0, tensor.v(), at, rows[k] * size);
 }
 
 struct TensorListConcat : OfElements {

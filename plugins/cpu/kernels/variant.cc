@@ -91,7 +91,7 @@ TensorList TensorList::plus(const tw_frame* f, const TensorList& o) const {
     if (!SameDims(x.view(), y.view()))
       Invalid("elements " + std::to_string(k) + " of two lists are " + DimsText(x.view()) + " and " + DimsText(y.view()) +
               ": they have no sum");
-    sum.elements.push_back(SumOf(f, x.view(), y.view()));
+    sum.elements.push_back(SumOf(f, OnHost(f, x).view(), OnHost(f, y).view()));
   }
   return sum;
 }

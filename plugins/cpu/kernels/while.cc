@@ -1,35 +1,61 @@
 // While, StatelessWhile, For.
+#include "kernels/calls.h"
 #include "kernels/common/truth.h"
 #include "kernels/register.h"
-#include "thalweg/cpp/function.hpp"
 
 namespace thalweg::cpu {
 namespace {
 
 void WantGoOn(tw::Frame f) { tw::check(f.f->host->run->cancelled(f.f)); }
 
+// `cond`, `body`, `cond`, ... until it says no.
+class WhileTurns {
+ public:
+  WhileTurns(tw::Frame f, const tw::Function& cond, const tw::Function& body, tw::Values variables)
+      : f_(f), cond_(&cond), body_(&body), variables_(std::move(variables)) {}
+
+  Turn Next() {
+    if (over_) return {};
+    if (asks_) return {cond_, variables_, false};
+    WantGoOn(f_);
+    return {body_, std::move(variables_), true};
+  }
+  void Took(tw::Values results) {
+    if (asks_) {
+      over_ = !Says(results);
+    } else {
+      variables_ = std::move(results);
+      ++iteration_;
+    }
+    asks_ = !asks_;
+  }
+  tw::Values Given() { return std::move(variables_); }
+  std::string Where() const { return "in iteration " + std::to_string(iteration_); }
+
+ private:
+  bool Says(const tw::Values& answer) const {
+    if (answer.size() != 1) {
+      throw tw::Error{TW_INVALID_ARGUMENT,
+                      "'cond', function '" + cond_->name() + "', must give one value but gives " + std::to_string(answer.size())};
+    }
+    return IsTrue(answer[0].view(), "what function '" + cond_->name() + "' gives");
+  }
+
+  const tw::Frame f_;
+  const tw::Function *const cond_, *const body_;
+  tw::Values variables_;
+  int64_t iteration_ = 0;
+  bool asks_ = true, over_ = false;
+};
+
 class While {
  public:
   explicit While(const tw::Node& n) : cond_(tw::function(n, "cond")), body_(tw::function(n, "body")) {}
   void operator()(tw::Frame f, tw::Many<tw::Any> input, tw::ManyOut<tw::Any> output) const {
-    tw::Values variables = tw::keep(f, input);
-    while (GoesOn(f, variables)) {
-      WantGoOn(f);
-      variables = body_(f, std::move(variables));
-    }
-    tw::give(output, variables);
+    Calls<WhileTurns>::Run(f, output, {f, cond_, body_, tw::keep(f, input)});
   }
 
  private:
-  bool GoesOn(tw::Frame f, const tw::Values& variables) const {
-    const tw::Values answer = cond_(f, variables);
-    if (answer.size() != 1) {
-      throw tw::Error{TW_INVALID_ARGUMENT,
-                      "'cond', function '" + cond_.name() + "', must give one value but gives " + std::to_string(answer.size())};
-    }
-    return IsTrue(answer[0].view(), "what function '" + cond_.name() + "' gives");
-  }
-
   tw::Function cond_, body_;
 };
 
@@ -39,6 +65,49 @@ int32_t Number(tw::In<int32_t> x, const char* name) {
   }
   return x[0];
 }
+
+// The numbers of a loop.
+struct Numbers {
+  int64_t next, limit, delta;
+  bool over() const { return delta > 0 ? next >= limit : next <= limit; }
+};
+
+class ForTurns {
+ public:
+  ForTurns(tw::Frame f, const tw::Function& body, Numbers i, tw::Values variables)
+      : f_(f), body_(&body), i_(i), variables_(std::move(variables)) {}
+
+  Turn Next() {
+    if (i_.over()) return {};
+    WantGoOn(f_);
+    tw::Values args;
+    args.reserve(variables_.size() + 1);
+    args.push_back(Scalar(int32_t(i_.next)));
+    for (tw::Value& v : variables_) args.push_back(std::move(v));
+    i_.next += i_.delta;
+    return {body_, std::move(args), true};
+  }
+  void Took(tw::Values results) {
+    variables_ = std::move(results);
+    ++iteration_;
+  }
+  tw::Values Given() { return std::move(variables_); }
+  std::string Where() const { return "in iteration " + std::to_string(iteration_); }
+
+ private:
+  tw::Value Scalar(int32_t i) const {
+    tw_tensor* t = nullptr;
+    tw::check(f_.f->host->tensor->make(f_.f->host, TW_INT32, nullptr, 0, &t));
+    *static_cast<int32_t*>(f_.f->host->tensor->view(t)->data) = i;
+    return {f_.f->host, t};
+  }
+
+  const tw::Frame f_;
+  const tw::Function* const body_;
+  Numbers i_;
+  tw::Values variables_;
+  int64_t iteration_ = 0;
+};
 
 class For {
  public:
@@ -51,35 +120,19 @@ class For {
       throw tw::Error{TW_INVALID_ARGUMENT, "from 'start' " + std::to_string(first) + ", 'delta' " + std::to_string(step) +
                                                " leads away from 'limit' " + std::to_string(last)};
     }
-    tw::Values variables = tw::keep(f, input);
-    for (int64_t i = first; step > 0 ? i < last : i > last; i += step) {
-      WantGoOn(f);
-      tw::Values args;
-      args.reserve(variables.size() + 1);
-      args.push_back(Scalar(f, int32_t(i)));
-      for (tw::Value& v : variables) args.push_back(std::move(v));
-      variables = body_(f, std::move(args));
-    }
-    tw::give(output, variables);
+    Calls<ForTurns>::Run(f, output, {f, body_, Numbers{first, last, step}, tw::keep(f, input)});
   }
 
  private:
-  static tw::Value Scalar(tw::Frame f, int32_t i) {
-    tw_tensor* t = nullptr;
-    tw::check(f.f->host->tensor->make(f.f->host, TW_INT32, nullptr, 0, &t));
-    *static_cast<int32_t*>(f.f->host->tensor->view(t)->data) = i;
-    return {f.f->host, t};
-  }
-
   tw::Function body_;
 };
 
 }  // namespace
 
 void register_while(tw::Plugin& p) {
-  p.kernel<While>("While @CPU; keep input; gives output");
-  p.kernel<While>("StatelessWhile @CPU; keep input; gives output");
-  p.kernel<For>("For @CPU; keep input; gives output");
+  p.kernel<While>("While @CPU; async_calls; keep input; gives output; anywhere input output");
+  p.kernel<While>("StatelessWhile @CPU; async_calls; keep input; gives output; anywhere input output");
+  p.kernel<For>("For @CPU; async_calls; keep input; gives output; anywhere input output");
 }
 
 }  // namespace thalweg::cpu

@@ -49,6 +49,26 @@ static const tw_operation* with_averages(tw_scope* s, const tw_output* w, tw_gra
 }
 static tw_status* averages(void) { return steps(with_averages, "container=oom_averages"); }
 
+/* What goes with it is built, and not run: an update would wait for other replicas. */
+static const tw_operation* by_replicas(tw_scope* s, const tw_output* w, tw_gradient* g) {
+  tw_gradient mean = *g;
+  tw_sync_options options;
+  tw_sync_options_init(&options);
+  options.replicas = 2;
+  options.required = 1;
+  tw_sync_ops ops = {.size = sizeof ops};
+  tw_sync* sync = tw_sync_begin(s, &options, w, &mean, 1);
+  tw_sync_end(s, sync, tw_train_momentum(s, w, &mean, 1, NULL), &ops);
+  const tw_sharded table = {sizeof table, 0, w, 1, TW_SHARDED_DIV};
+  tw_sharded_lookup(s, &table, tw_scope_scalar(s, TW_INT32, 0));
+  tw_spread* spread = NULL;
+  tw_scope_fail(s, tw_spread_create("ps", 2, TW_SPREAD_BY_SIZE, &spread));
+  tw_spread_next(spread, 4);
+  tw_spread_destroy(spread);
+  return tw_train_sgd(s, w, g, 1, NULL);
+}
+static tw_status* replicas(void) { return steps(by_replicas, "container=oom_replicas"); }
+
 static tw_status* lbfgs(void) {
   net n = {0};
   tw_lbfgs* l = NULL;
@@ -64,7 +84,7 @@ done:
   return status;
 }
 
-const program training_programs[] = {PROGRAM(sgd, 0),     PROGRAM(momentum, 0),  PROGRAM(adam, 0),     PROGRAM(adamax, 0),
-                                     PROGRAM(adagrad, 0), PROGRAM(adadelta, 0),  PROGRAM(rmsprop, 0),  PROGRAM(ftrl, 0),
-                                     PROGRAM(rows, 0),    PROGRAM(schedules, 0), PROGRAM(averages, 0), PROGRAM(lbfgs, 0),
-                                     {NULL, NULL, 0}};
+const program training_programs[] = {PROGRAM(sgd, 0),      PROGRAM(momentum, 0),  PROGRAM(adam, 0),     PROGRAM(adamax, 0),
+                                     PROGRAM(adagrad, 0),  PROGRAM(adadelta, 0),  PROGRAM(rmsprop, 0),  PROGRAM(ftrl, 0),
+                                     PROGRAM(rows, 0),     PROGRAM(schedules, 0), PROGRAM(averages, 0), PROGRAM(lbfgs, 0),
+                                     PROGRAM(replicas, 0), {NULL, NULL, 0}};

@@ -167,7 +167,7 @@ static UNUSED void toy_capture_release(const tw_host* h, void* self, void* recor
   }
 }
 static UNUSED tw_capture_set toy_capture(void) {
-  return (tw_capture_set){TW_SIZED(tw_capture_set), toy_capture_begin, toy_capture_end, toy_replay, toy_capture_release};
+  return (tw_capture_set){TW_SIZED(tw_capture_set), toy_capture_begin, toy_capture_end, toy_replay, toy_capture_release, NULL};
 }
 
 /* ---- all of it ---- */

@@ -192,7 +192,8 @@ static UNUSED tw_status* toy_call(const tw_host* h, void* peer, uint64_t id, con
   i->at = toy_at(i->peer->other);
   i->id = id;
   i->request = *request;
-  i->in = (tw_incoming){TW_SIZED(tw_incoming), ++loop.named, "loop", 4, i->head, request->head_bytes, NULL, request->bytes, i};
+  i->in =
+      (tw_incoming){TW_SIZED(tw_incoming), ++loop.named, "loop", 4, i->head, request->head_bytes, NULL, request->bytes, i, TW_PEER_ANY, 0};
   if (request->head_bytes) memcpy(i->head, request->head, request->head_bytes);
   ++i->peer->calls;
   while (*end) end = &(*end)->next;

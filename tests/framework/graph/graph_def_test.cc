@@ -311,6 +311,61 @@ TEST_F(GraphDefTest, KeepsUnderscoreAttributesByteForByte) {
   EXPECT_THAT(Export(), HasSubstr("_odd\x12\x03" + odd));
 }
 
+TEST_F(GraphDefTest, KeepsWhatRunsInThePlaceOfOthers) {
+  GraphDef g;
+  AddPlaceholder(&g, "x");
+  AddSplit(&g, "two", "x", 2);
+  AddAdd(&g, "sum", {"x", "x"});
+  AddSplit(&g, "three", "x", 3);
+  ASSERT_TRUE(Import(g).ok());
+  const Node *two = graph_->Find("two"), *three = graph_->Find("three"), *sum = graph_->Find("sum");
+  graph_->Extend(two, three);
+  graph_->Replace({sum, 0}, {three, 2});
+  const GraphDef written = Exported();
+  EXPECT_EQ(written.node(3).attr().at("_thalweg_extends").s(), "two");
+  EXPECT_THAT(written.node(3).attr().at("_thalweg_replaces").list().s(), ElementsAre("sum 2"));
+
+  graph_ = std::make_unique<Graph>(runtime_);
+  ASSERT_TRUE(Import(written, {.prefix = "again"}).ok());
+  const Node* longer = graph_->Find("again/three");
+  EXPECT_EQ(graph_->ExtendedBy(graph_->Find("again/two")), longer);
+  EXPECT_EQ(graph_->ReplacedBy({graph_->Find("again/sum"), 0}), (Edge{longer, 2}));
+  EXPECT_TRUE(longer->extra_attrs().empty());
+  EXPECT_EQ(Exported().node(3).attr().at("_thalweg_extends").s(), "again/two");
+}
+
+TEST_F(GraphDefTest, RefusesNodesThatCannotRunInThePlaceOfOthers) {
+  GraphDef g;
+  AddPlaceholder(&g, "x");
+  AddSplit(&g, "two", "x", 2);
+  AddAdd(&g, "sum", {"x", "x"});
+  AddAdd(&g, "after", {"sum", "x"});
+  AddPlaceholder(&g, "whole", proto::DT_INT32);
+  GraphDef gone = g;
+  (*gone.mutable_node(3)->mutable_attr())["_thalweg_extends"].set_s("nobody");
+  (*gone.mutable_node(3)->mutable_attr())["_thalweg_replaces"].mutable_list()->add_s("nobody:1 0");
+  ASSERT_TRUE(Import(gone, {.prefix = "gone"}).ok());  // somebody has cut the graph
+  EXPECT_EQ(graph_->ExtendedBy(graph_->Find("gone/sum")), nullptr);
+
+  const auto refuses = [&](const char* key, const char* value, bool list, const char* words) {
+    GraphDef bad = g;
+    auto& attr = (*bad.mutable_node(3)->mutable_attr())[key];
+    if (list) {
+      attr.mutable_list()->add_s(value);
+    } else {
+      attr.set_s(value);
+    }
+    Refuses(bad, kInvalid, words);
+  };
+  refuses("_thalweg_extends", "two", false, "names 'two', in whose place the node cannot run");
+  refuses("_thalweg_extends", "sum", false, "names 'sum', in whose place");
+  refuses("_thalweg_extends", "after", true, "is no string");
+  refuses("_thalweg_replaces", "two 0", false, "is no list of strings");
+  for (const char* value : {"sum 0", "whole 0", "two:2 0", "two 1", "two", "two:x 0", "two -1", "after 0"}) {
+    refuses("_thalweg_replaces", value, true, "in whose place the node cannot run");
+  }
+}
+
 TEST_F(GraphDefTest, KeepsAFunctionWithItsAttributes) {
   GraphDef g;
   auto& a = *AddTo(&g, "All", "all")->mutable_attr();

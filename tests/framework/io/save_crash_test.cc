@@ -88,7 +88,10 @@ void CheckDisk(const Scenario& scenario, const std::vector<Tensors>& versions, D
   ASSERT_TRUE(s.ok()) << s;
   ASSERT_TRUE(IsOneOf(VersionOf(scenario, versions, files, &why), last, last, versions)) << why;
   if (scenario.folder.empty()) return;
-  for (const std::string& name : files.names()) ASSERT_THAT(name, Not(HasSubstr(".tmp-"))) << "is left for good";
+  for (const std::string& name : files.names()) {
+    ASSERT_THAT(name, Not(HasSubstr(".tmp-"))) << "is left for good";
+    ASSERT_THAT(name, Not(HasSubstr(".part"))) << "is left for good";
+  }
 }
 
 TEST(SaveCrashTest, AfterACrashAtAnyCallTheOldOrTheNewCheckpointIsWhole) {
@@ -167,8 +170,10 @@ void CheckFailure(const Scenario& scenario, const std::vector<Tensors>& versions
     ASSERT_THAT(Text(s), HasSubstr("dir"));
   }
   if (fault.for_good) return;
-  for (const std::string& name : disk->names())
-    ASSERT_TRUE(name.find(".tmp-") == name.npos || files.failed().starts_with("remove")) << name;
+  for (const std::string& name : disk->names()) {
+    const bool left = name.find(".tmp-") != name.npos || name.find(".part") != name.npos;
+    ASSERT_TRUE(!left || files.failed().starts_with("remove")) << name;
+  }
 }
 
 // Runs the scenario with call n failing; false when there are fewer calls.

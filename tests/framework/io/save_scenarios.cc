@@ -56,11 +56,9 @@ Status Write(const std::string& prefix, const Tensors& values, FileSystem& files
 }
 
 // A third of the values in each part, and "w" in pieces of its rows.
-Status WriteParts(const Tensors& values, FileSystem& files) {
-  std::vector<std::string> parts;
+Status WriteParts(const Tensors& values, const std::string& prefix, const std::vector<std::string>& parts, FileSystem& files) {
   for (int p = 0; p < 3; ++p) {
-    parts.push_back("dir_temp/part" + std::to_string(p));
-    ASSIGN_OR_RETURN(auto writer, CheckpointWriter::Create(parts.back(), files));
+    ASSIGN_OR_RETURN(auto writer, CheckpointWriter::Create(parts[size_t(p)], files));
     int i = 0;
     for (auto& [name, t] : values) {
       if (name == "w") {
@@ -74,7 +72,7 @@ Status WriteParts(const Tensors& values, FileSystem& files) {
     }
     RETURN_IF_ERROR(writer->Commit());
   }
-  return MergeCheckpoints(parts, kPrefix, true, files);
+  return MergeCheckpoints(parts, prefix, true, files);
 }
 
 using Values = std::function<Tensors(int)>;
@@ -144,8 +142,29 @@ Scenario Background(bool again) {
 }
 
 Scenario Merging(int saves) {
-  auto start = [](FileSystem& files) { return [&files](int v) { return WriteParts(Mixed(v), files); }; };
+  auto start = [](FileSystem& files) {
+    return [&files](int v) { return WriteParts(Mixed(v), kPrefix, {"dir_temp/part0", "dir_temp/part1", "dir_temp/part2"}, files); };
+  };
   return {"merged " + std::to_string(saves), saves, Mixed, start, kPrefix, ""};
+}
+
+// As the tasks of a cluster do it, in whatever order: each a part beside the checkpoint, then all become one.
+Scenario Cluster(int saves, uint32_t last) {
+  auto start = [last](FileSystem& files) -> std::function<Status(int)> {
+    auto opened = CheckpointFolder::Open(kFolder, "m", {last, 0, false, 0}, files);
+    if (!opened.ok()) return [s = opened.status()](int) { return s; };
+    std::shared_ptr<CheckpointFolder> folder = *std::move(opened);
+    return [folder, &files](int v) {
+      auto write = [&](const std::string& prefix) -> StatusOr<uint64_t> {
+        std::vector<std::string> parts;
+        for (size_t k = 0; k < 3; ++k) parts.push_back(CheckpointPart(prefix, k, 3));
+        RETURN_IF_ERROR(WriteParts(Mixed(v), prefix, parts, files));
+        return uint64_t{0};
+      };
+      return folder->SaveBy(10 * v, {}, 1000.0 * v, write).status();
+    };
+  };
+  return {"cluster that keeps " + std::to_string(last), saves, Mixed, start, "", kFolder};
 }
 
 // The same, with a plugin's interface in between.
@@ -202,10 +221,13 @@ std::vector<Scenario> SaveScenarios(int64_t large) {
       ToFolder("steps that go back", Plain, {5, two, [](int v) { return int64_t(50 - 10 * v); }, {}}),
       ToFolder("folder of nothing", nothing, {3, one, {}, {}}),
       TwoNames(),
+      Cluster(4, 1),
+      Cluster(4, 2),
       Background(false),
       Background(true),
       ThroughPlugin(ToPrefix("every kind of tensor", Mixed, {1, 2, 1})),
       ThroughPlugin(Merging(2)),
+      ThroughPlugin(Cluster(3, 2)),
       ThroughPlugin(ToFolder("folder that keeps two", Plain, {4, two, {}, {}})),
   };
 }

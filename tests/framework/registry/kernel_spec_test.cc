@@ -54,6 +54,14 @@ TEST(KernelSpecTest, ReadsTheExampleOfTheHeader) {
   EXPECT_FALSE(s.cheap);
 }
 
+TEST(KernelSpecTest, ReadsWhatLiesAnywhere) {
+  const KernelSpec s = Parsed("F @CPU; async_calls; keep a b; gives c; anywhere a c");
+  EXPECT_THAT(s.anywhere, ElementsAre("a", "c"));
+  EXPECT_TRUE(s.async_calls);
+  EXPECT_FALSE(s.async);
+  EXPECT_FALSE(Parsed("F @CPU; async").async_calls);
+}
+
 TEST(KernelSpecTest, ReadsTypesInEveryForm) {
   EXPECT_FALSE(Parsed("F @CPU").has_types);
   EXPECT_TRUE(Parsed("F() @CPU").has_types);

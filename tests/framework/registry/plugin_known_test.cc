@@ -1,6 +1,8 @@
 // Plugins that are known but not loaded: the look at them, the cache, the first use; allow-lists, conflicts, unloading.
 #include <unistd.h>
 
+#include <algorithm>
+
 #include <sys/stat.h>
 
 #include "framework/registry/own_build.h"
@@ -93,6 +95,25 @@ TEST_F(PluginKnownTest, RemembersThatABuildHasReadIt) {
   Put("rival", "good.so");
   Start(Usual());
   EXPECT_THAT(Contents(CacheFile()), HasSubstr("\nchecked \n"));
+}
+
+// They were right for what the op was when they were read.
+TEST_F(PluginKnownTest, RefusesKernelsThatNoLongerFitAnotherPluginsOp) {
+  const std::string path = Put("good", "good.so");
+  Put("kernels", "kernels.so");
+  for (int start = 0; start < 2; ++start) {
+    Start(Usual());
+    EXPECT_EQ(registry_->Kernels("TestPluginOp").size(), 2u);
+  }
+  fs::remove(path);  // it is still open
+  Put("other", "good.so");
+  Start(Usual());
+  EXPECT_EQ(registry_->Kernels("TestPluginOp").size(), 1u);
+  const auto all = loader_->records();
+  const auto refused = std::find_if(all.begin(), all.end(), [](const PluginRecord& r) { return r.id == "org.test.kernels"; });
+  ASSERT_NE(refused, all.end());
+  EXPECT_EQ(refused->state, PluginRecord::kFailed);
+  EXPECT_THAT(refused->reason, HasSubstr("TestPluginOp(float) @TEST2"));
 }
 
 TEST_F(PluginKnownTest, LooksAgainAtAFileThatChanged) {

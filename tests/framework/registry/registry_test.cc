@@ -285,6 +285,8 @@ TEST(RegistryTest, RefusesKernelsThatDoNotFitTheirOp) {
   };
   EXPECT_THAT(refusal("F @CPU; host z"), HasSubstr("clause 'host' names 'z', which is no argument of op 'F'"));
   EXPECT_THAT(refusal("F @CPU; keep y"), HasSubstr("clause 'keep' names 'y', which is no input"));
+  EXPECT_THAT(refusal("F @CPU; anywhere x"), HasSubstr("clause 'anywhere' names input 'x', which 'keep' does not"));
+  EXPECT_THAT(refusal("F @CPU; anywhere y"), HasSubstr("clause 'anywhere' names output 'y', which 'gives' does not"));
   EXPECT_THAT(refusal("F @CPU; inplace x=y"), HasSubstr("'x', which is no output"));
   EXPECT_THAT(refusal("F @CPU; inplace y=q"), HasSubstr("'q', which is no input"));
   EXPECT_THAT(refusal("F @CPU; view y=x y=i"), HasSubstr("names output 'y' twice"));

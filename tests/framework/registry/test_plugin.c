@@ -1,6 +1,7 @@
 /* A plugin file as small as it gets, in the variants that the tests of this folder ask for by a macro: GOOD; TWIN, another file with the id
- * of GOOD; RIVAL, with its op; KERNELS, with a kernel for its op, and a device; NO_ENTRY, a library that is no plugin; UNRESOLVED, one that
- * wants a symbol of the program that loads it; INIT_FAILS, CRASH_... and HANG_INIT, by their names. */
+ * of GOOD; OTHER, with its op for other types; RIVAL, with its op; KERNELS, with a kernel for its op, and a device; NO_ENTRY, a library
+ * that is no plugin; UNRESOLVED, one that wants a symbol of the program that loads it; INIT_FAILS, CRASH_... and HANG_INIT, by their names.
+ */
 #define _POSIX_C_SOURCE 200809L
 #include <signal.h>
 #include <stdlib.h>
@@ -69,12 +70,17 @@ void tw_symbol_that_nobody_has(void);
 #endif
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
-  tw_op_def op = {TW_SIZED(tw_op_def), TW_S("TestPluginOp(x: float) -> (y: float)"), NULL, NULL, NULL};
+#ifdef TEST_PLUGIN_OTHER
+#define TYPE "int32"
+#else
+#define TYPE "float"
+#endif
+  tw_op_def op = {TW_SIZED(tw_op_def), TW_S("TestPluginOp(x: " TYPE ") -> (y: " TYPE ")"), NULL, NULL, NULL};
 #ifdef TEST_PLUGIN_KERNELS
   tw_kernel_def kernel = {TW_SIZED(tw_kernel_def), TW_S("TestPluginOp(float) @TEST2"), NULL, NULL, execute, NULL, NULL};
   tw_device_def device = {TW_SIZED(tw_device_def), TW_S("TEST2"), NULL, enumerate, allocate, release, copy, NULL};
 #else
-  tw_kernel_def kernel = {TW_SIZED(tw_kernel_def), TW_S("TestPluginOp(float) @TEST"), NULL, NULL, execute, NULL, NULL};
+  tw_kernel_def kernel = {TW_SIZED(tw_kernel_def), TW_S("TestPluginOp(" TYPE ") @TEST"), NULL, NULL, execute, NULL, NULL};
   tw_device_def device = {TW_SIZED(tw_device_def), TW_S("TEST"), NULL, enumerate, allocate, release, copy, NULL};
 #endif
 #ifdef TEST_PLUGIN_UNRESOLVED

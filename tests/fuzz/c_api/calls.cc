@@ -41,6 +41,8 @@ ENDS(tw_checkpointer_destroy, tw_checkpointer)
 ENDS(tw_lbfgs_destroy, tw_lbfgs)
 ENDS(tw_step_stats_destroy, tw_step_stats)
 ENDS(tw_restore_report_destroy, tw_restore_report)
+ENDS(tw_spread_destroy, tw_spread)
+ENDS(tw_sync_destroy, tw_sync)
 
 #define RETAINS(function, type) \
   SPECIAL(function) {           \
@@ -316,6 +318,23 @@ void WithSaver(Program& p) {
 }
 SPECIAL(tw_saver_save) { WithSaver<&tw_saver_save>(p); }
 SPECIAL(tw_saver_restore) { WithSaver<&tw_saver_restore>(p); }
+SPECIAL(tw_saver_restore_task) {
+  tw_saver* saver = p.Handle<tw_saver>();
+  tw_session* session = p.Handle<tw_session>();
+  const char* prefix = p.Path();
+  p.Note(tw_saver_restore_task(saver, session, prefix, p.Draw<uint32_t>()));
+}
+SPECIAL(tw_saver_create_with) {
+  tw_graph* graph = p.Handle<tw_graph>();
+  const auto* variables = p.Draw<const tw_output*>();
+  const uint32_t n = p.Draw<uint32_t>();
+  tw_saver_options options = {};
+  options.size = p.Size(sizeof options);
+  options.flags = p.Draw<uint32_t>();
+  tw_saver* made = nullptr;
+  p.Note(tw_saver_create_with(graph, variables, n, p.Null() ? nullptr : &options, &made));
+  p.Keep(made);
+}
 SPECIAL(tw_saver_restore_partial) {
   tw_saver* saver = p.Handle<tw_saver>();
   tw_session* session = p.Handle<tw_session>();
@@ -402,6 +421,16 @@ SPECIAL(tw_server_join) {
   p.Note(tw_server_join(server, std::clamp<int64_t>(p.Draw<int64_t>(), 1, 1'000'000)));
 }
 
+// Nobody waits for long, whoever is asked.
+SPECIAL(tw_cluster_status) {
+  tw_runtime* runtime = p.Handle<tw_runtime>();
+  const auto* options = p.Draw<const char* const*>();
+  const auto n = p.Draw<uint32_t>();
+  tw_buffer* made = nullptr;
+  p.Note(tw_cluster_status(runtime, options, n, std::clamp<int64_t>(p.Draw<int64_t>(), -1, 100'000'000), p.Null() ? nullptr : &made));
+  p.Keep(made);
+}
+
 // ---- Callbacks ----
 
 SPECIAL(tw_log_set_sink) {
@@ -425,6 +454,54 @@ SPECIAL(tw_accumulate_gradients) {
   const tw_operation* add = tw_accumulate_gradients(scope, name, given ? gradients.data() : nullptr, n, p.Draw<uint32_t>());
   p.Keep(add, p.owner());
   for (const tw_gradient& g : gradients) p.Keep(g.values);
+}
+SPECIAL(tw_sync_begin) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  tw_sync_options options = {};
+  tw_sync_options_init(&options);
+  options.replicas = std::min<uint32_t>(p.Draw<uint32_t>(), 8);
+  options.required = p.Draw<uint32_t>();
+  options.replica = p.Draw<uint32_t>();
+  options.device = p.Draw<const char*>();
+  const auto* variables = p.Draw<const tw_output*>();
+  const auto* given = p.Draw<const tw_gradient*>();
+  const uint32_t n = std::min<uint32_t>(p.Draw<uint32_t>(), Program::kList);
+  std::vector<tw_gradient> gradients(given, given ? given + n : given);
+  p.Keep(tw_sync_begin(scope, &options, variables, given ? gradients.data() : nullptr, n));
+  for (const tw_gradient& g : gradients) p.Keep(g.values);
+}
+SPECIAL(tw_sync_end) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  tw_sync* sync = p.Taken(p.Handle<tw_sync>());
+  const tw_operation* apply = p.Operation();
+  tw_sync_ops ops = {};
+  ops.size = uint32_t(p.Null() ? 0 : sizeof ops);
+  tw_sync_end(scope, sync, apply, &ops);
+  for (const tw_output v : {ops.ticket, ops.current, ops.next, ops.dropped}) p.Keep(v);
+  for (const tw_operation* operation : {ops.update, ops.reset}) p.Keep(operation, p.owner());
+}
+// A table is drawn as the list of its shards.
+tw_sharded DrawTable(Program& p) {
+  const auto* shards = p.Draw<const tw_output*>();
+  const uint32_t n = std::min<uint32_t>(p.Draw<uint32_t>(), Program::kList);
+  return {sizeof(tw_sharded), 0, shards, n, p.Draw<uint32_t>()};
+}
+SPECIAL(tw_sharded_lookup) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const tw_sharded table = DrawTable(p);
+  p.Keep(tw_sharded_lookup(scope, &table, p.Draw<tw_output>()));
+}
+SPECIAL(tw_sharded_softmax) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const tw_sharded weights = DrawTable(p), biases = DrawTable(p);
+  const tw_output labels = p.Draw<tw_output>(), inputs = p.Draw<tw_output>();
+  p.Keep(tw_sharded_softmax(scope, &weights, biases.shards ? &biases : nullptr, labels, inputs));
+}
+SPECIAL(tw_sharded_sampled_softmax) {
+  tw_scope* scope = p.Handle<tw_scope>();
+  const tw_sharded weights = DrawTable(p), biases = DrawTable(p);
+  const tw_output labels = p.Draw<tw_output>(), inputs = p.Draw<tw_output>();
+  p.Keep(tw_sharded_sampled_softmax(scope, &weights, &biases, labels, inputs, nullptr));
 }
 std::map<const tw_callable*, uint32_t> fetches_of;
 SPECIAL(tw_callable_create) {

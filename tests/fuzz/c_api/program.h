@@ -25,30 +25,32 @@
 namespace thalweg::fuzz {
 
 // Every kind of handle that is made and ended: what ends it, and whether it must not outlive the graph or session that it is of.
-#define FUZZ_HANDLES(X)                              \
-  X(tw_runtime, tw_runtime_release, false)           \
-  X(tw_graph, tw_graph_destroy, false)               \
-  X(tw_scope, EndScope, true)                        \
-  X(tw_op, tw_op_destroy, true)                      \
-  X(tw_block, tw_block_destroy, true)                \
-  X(tw_session, tw_session_destroy, false)           \
-  X(tw_server, tw_server_destroy, false)             \
-  X(tw_callable, tw_callable_destroy, true)          \
-  X(tw_partial_run, tw_partial_run_destroy, true)    \
-  X(tw_cancel_token, tw_cancel_token_destroy, false) \
-  X(tw_tensor, tw_tensor_release, false)             \
-  X(tw_buffer, tw_buffer_release, false)             \
-  X(tw_status, tw_status_release, false)             \
-  X(tw_ops, tw_ops_destroy, false)                   \
-  X(tw_devices, tw_devices_destroy, false)           \
-  X(tw_plugins, tw_plugins_destroy, false)           \
-  X(tw_variables, tw_variables_destroy, true)        \
-  X(tw_checkpoint, tw_checkpoint_close, false)       \
-  X(tw_checkpointer, tw_checkpointer_destroy, true)  \
-  X(tw_saver, tw_saver_destroy, true)                \
-  X(tw_lbfgs, tw_lbfgs_destroy, true)                \
-  X(tw_step_stats, tw_step_stats_destroy, false)     \
-  X(tw_restore_report, tw_restore_report_destroy, false)
+#define FUZZ_HANDLES(X)                                  \
+  X(tw_runtime, tw_runtime_release, false)               \
+  X(tw_graph, tw_graph_destroy, false)                   \
+  X(tw_scope, EndScope, true)                            \
+  X(tw_op, tw_op_destroy, true)                          \
+  X(tw_block, tw_block_destroy, true)                    \
+  X(tw_session, tw_session_destroy, false)               \
+  X(tw_server, tw_server_destroy, false)                 \
+  X(tw_callable, tw_callable_destroy, true)              \
+  X(tw_partial_run, tw_partial_run_destroy, true)        \
+  X(tw_cancel_token, tw_cancel_token_destroy, false)     \
+  X(tw_tensor, tw_tensor_release, false)                 \
+  X(tw_buffer, tw_buffer_release, false)                 \
+  X(tw_status, tw_status_release, false)                 \
+  X(tw_ops, tw_ops_destroy, false)                       \
+  X(tw_devices, tw_devices_destroy, false)               \
+  X(tw_plugins, tw_plugins_destroy, false)               \
+  X(tw_variables, tw_variables_destroy, true)            \
+  X(tw_checkpoint, tw_checkpoint_close, false)           \
+  X(tw_checkpointer, tw_checkpointer_destroy, true)      \
+  X(tw_saver, tw_saver_destroy, true)                    \
+  X(tw_lbfgs, tw_lbfgs_destroy, true)                    \
+  X(tw_step_stats, tw_step_stats_destroy, false)         \
+  X(tw_restore_report, tw_restore_report_destroy, false) \
+  X(tw_spread, tw_spread_destroy, false)                 \
+  X(tw_sync, tw_sync_destroy, false)
 
 inline void EndScope(tw_scope* scope) { tw_status_release(tw_scope_finish(scope)); }
 #define X(type, end, owned) \

@@ -9,6 +9,7 @@
 #ifndef THALWEG_CPP_FUNCTION_HPP
 #define THALWEG_CPP_FUNCTION_HPP
 #include <atomic>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,25 +79,55 @@ class Function {
   /* How many arguments and results it has. */
   uint32_t args(Frame f) const { return Find(f)->args(found_); }
   uint32_t results(Frame f) const { return Find(f)->results(found_); }
-  /* Calls it. INVALID_ARGUMENT unless it takes so many. */
-  Values operator()(Frame f, Values args) const {
-    const tw_function_api& api = *Find(f);
-    const tw_function* fn = found_;
-    if (args.size() != api.args(fn)) {
-      throw Error{TW_INVALID_ARGUMENT,
-                  "function '" + name_ + "' takes " + std::to_string(api.args(fn)) + " arguments, but gets " + std::to_string(args.size())};
-    }
-    std::vector<tw_tensor*> in, out(api.results(fn));
-    in.reserve(args.size());
-    for (Value& v : args) in.push_back(v.release());
-    check(api.call(f.f, fn, in.data(), out.data()));
-    Values results;
-    results.reserve(out.size());
-    for (tw_tensor* t : out) results.emplace_back(f.f->host, t);
-    return results;
+  /* Calls it. INVALID_ARGUMENT unless it takes so many. anywhere: results may lie in memory of devices, see tw_function_call. */
+  Values operator()(Frame f, Values args, bool anywhere = false) const {
+    Begun call(this, f, std::move(args), anywhere);
+    check(anywhere ? Find(f)->run(f.f, &call.record) : Find(f)->call(f.f, found_, call.in.data(), call.out.data()));
+    return call.results();
+  }
+  /* The same without waiting, for a kernel whose frame has a token: done(tw_status*, Values) is told the end, as tw_function_call says.
+   * Throws only before it has begun. */
+  template <class Done>
+  void start(Frame f, Values args, bool anywhere, Done done) const {
+    struct Started : Begun {
+      Started(const Function* fn, Frame f, Values args, bool anywhere, Done d)
+          : Begun(fn, f, std::move(args), anywhere), done(std::move(d)) {}
+      Done done;
+    };
+    auto call = std::make_unique<Started>(this, f, std::move(args), anywhere, std::move(done));
+    call->record.arg = call.get();
+    call->record.done = [](void* arg, tw_status* s) {
+      const std::unique_ptr<Started> over(static_cast<Started*>(arg));
+      over->done(s, s ? Values() : over->results());
+    };
+    check(Find(f)->run(f.f, &call.release()->record));
   }
 
  private:
+  /* A call and its values. */
+  struct Begun {
+    Begun(const Function* fn, Frame f, Values args, bool anywhere) : host(f.f->host) {
+      const tw_function_api& api = *fn->Find(f);
+      if (args.size() != api.args(fn->found_)) {
+        throw Error{TW_INVALID_ARGUMENT, "function '" + fn->name_ + "' takes " + std::to_string(api.args(fn->found_)) +
+                                             " arguments, but gets " + std::to_string(args.size())};
+      }
+      out.resize(api.results(fn->found_));
+      in.reserve(args.size());
+      for (Value& v : args) in.push_back(v.release());
+      record = {TW_SIZED(tw_function_call), fn->found_, in.data(), out.data(), anywhere ? 1u : 0u, 0, nullptr, nullptr};
+    }
+    Values results() const {
+      Values all;
+      all.reserve(out.size());
+      for (tw_tensor* t : out) all.emplace_back(host, t);
+      return all;
+    }
+    const tw_host* host;
+    std::vector<tw_tensor*> in, out;
+    tw_function_call record;
+  };
+
   const tw_function_api* Find(Frame f) const {
     if (!found_.load(std::memory_order_acquire)) {
       const auto* api = static_cast<const tw_function_api*>(f.f->host->query(f.f->host, TW_S(TW_FUNCTION_SET), 1));

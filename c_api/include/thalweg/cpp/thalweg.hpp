@@ -240,6 +240,12 @@ struct LstmState {
 };
 using GruCell = Record<tw_gru_cell, tw_gru_cell_init>;
 using SampledLoss = Record<tw_sampled_loss, tw_sampled_loss_init>;
+using SyncOptions = Record<tw_sync_options, tw_sync_options_init>;
+/* A table in shards (sharded.h), which must live while it is used. */
+struct Sharded : tw_sharded {
+  explicit Sharded(const std::vector<tw_output>& all, uint32_t by = TW_SHARDED_MOD)
+      : tw_sharded{sizeof(tw_sharded), 0, all.data(), uint32_t(all.size()), by} {}
+};
 using While = Record<tw_while_options, tw_while_options_init>;
 
 /* An optimizer of train.h: its record with the defaults filled in, for Scope::train.
@@ -309,6 +315,15 @@ class Scope {
   tw_output variable(const char* name, tw_output initial) { return tw_variable_create(s_, name, initial); }
   tw_output read(tw_output variable) { return tw_variable_read(s_, variable); }
   tw_output name(const char* name, tw_output value) { return tw_scope_name(s_, name, value); }
+  /* As tw_gradients_add_within. */
+  std::vector<tw_gradient> gradients_within(uint64_t memory_budget, tw_output loss, const std::vector<tw_output>& xs) {
+    std::vector<tw_gradient> found(xs.size());
+    if (tw_graph* graph = tw_scope_graph(s_)) {
+      tw_scope_fail(
+          s_, tw_gradients_add_within(graph, &loss, nullptr, 1, xs.data(), uint32_t(xs.size()), nullptr, 0, memory_budget, found.data()));
+    }
+    return found;
+  }
   /* recompute: as tw_gradients_add_recomputing. */
   std::vector<tw_gradient> gradients(tw_output loss, const std::vector<tw_output>& xs, bool recompute = false) {
     std::vector<tw_gradient> found(xs.size());
@@ -328,6 +343,21 @@ class Scope {
   }
   const tw_operation* accumulate(std::vector<tw_gradient>& gradients, uint32_t sub_batches, const char* name = nullptr) {
     return tw_accumulate_gradients(s_, name, gradients.data(), uint32_t(gradients.size()), sub_batches);
+  }
+  /* Synchronous training (sync.h): replaces gradients by their means over the replicas; apply(gradients) makes the optimizer's operation.
+   */
+  template <class F>
+  tw_sync_ops sync(const SyncOptions& options, const std::vector<tw_output>& variables, std::vector<tw_gradient> gradients, F&& apply) {
+    tw_sync_ops ops = {};
+    ops.size = sizeof(ops);
+    const uint32_t n = same(variables, gradients);
+    std::unique_ptr<tw_sync, void (*)(tw_sync*)> begun(tw_sync_begin(s_, &options, variables.data(), gradients.data(), n), tw_sync_destroy);
+    const std::string before = tw_scope_device(s_);
+    if (options.device) tw_scope_set_device(s_, options.device);
+    const tw_operation* applied = apply(gradients);
+    tw_scope_set_device(s_, before.c_str());
+    tw_sync_end(s_, begun.release(), applied, &ops);
+    return ops;
   }
   void clip_by_value(std::vector<tw_gradient>& gradients, double low, double high) {
     tw_clip_by_value(s_, gradients.data(), uint32_t(gradients.size()), low, high);
@@ -415,6 +445,16 @@ class Scope {
     tw_while_loop(s_, goes_on.take(), next.take(), first.data(), uint32_t(first.size()), &options, last.data());
     return last;
   }
+  /* The results, computed by a call of a new function: of the part of the graph that they need and args do not (tw_graph_outline). */
+  Values outline(const char* name, const Values& args, const Values& results) {
+    const tw_function_spec what{sizeof what, 0, name, args.data(), results.data(), nullptr, uint32_t(args.size()), uint32_t(results.size()),
+                                0,           1};
+    const tw_operation* call = nullptr;
+    if (tw_status* s = tw_graph_outline(tw_scope_graph(s_), &what, &call)) tw_scope_fail(s_, s);
+    Values made(results.size());
+    for (uint32_t i = 0; call && i < results.size(); ++i) made[i] = tw_operation_output(call, i);
+    return made;
+  }
   /* What f(scope, slices) gives for each slice of elems along their first axis, along a new one. */
   template <class F>
   Values map(F&& f, const Values& elems) {
@@ -500,6 +540,14 @@ class Scope {
   }
   tw_output sampled_softmax(tw_output weights, tw_output biases, tw_output labels, tw_output inputs, const SampledLoss& options = {}) {
     return tw_sampled_softmax(s_, weights, biases, labels, inputs, &options);
+  }
+  tw_output lookup(const Sharded& table, tw_output ids) { return tw_sharded_lookup(s_, &table, ids); }
+  tw_output softmax(const Sharded& weights, const Sharded* biases, tw_output labels, tw_output inputs) {
+    return tw_sharded_softmax(s_, &weights, biases, labels, inputs);
+  }
+  tw_output sampled_softmax(const Sharded& weights, const Sharded& biases, tw_output labels, tw_output inputs,
+                            const SampledLoss& options = {}) {
+    return tw_sharded_sampled_softmax(s_, &weights, &biases, labels, inputs, &options);
   }
   tw_output nce(tw_output weights, tw_output biases, tw_output labels, tw_output inputs, const SampledLoss& options = {}) {
     return tw_nce(s_, weights, biases, labels, inputs, &options);
@@ -660,6 +708,13 @@ class Server : public Owned<tw_server, tw_server_destroy> {
   void join(int64_t timeout_ns = 0) { raise(tw_server_join(c(), timeout_ns)); }
 };
 
+/* JSON of what the tasks of a cluster say of themselves (server.h). options: of a session, `target` among them. */
+inline std::string cluster_status(const Runtime& runtime, const std::vector<const char*>& options, int64_t timeout_ns = 0) {
+  tw_buffer* json = nullptr;
+  raise(tw_cluster_status(runtime.c(), options.data(), uint32_t(options.size()), timeout_ns, &json));
+  return take_text(json);
+}
+
 /* One step in parts: `PartialRun run(session, {x, y}, {a, b}); run({{x, one}}, {a}); run({{y, two}}, {b})`; see session.h. */
 class PartialRun : public Owned<tw_partial_run, tw_partial_run_destroy> {
  public:
@@ -729,6 +784,18 @@ class Lbfgs : public Owned<tw_lbfgs, tw_lbfgs_destroy> {
   void reset() { tw_lbfgs_reset(c()); }
 };
 
+/* Places for variables on the tasks of a job; see spread.h. */
+class Spread : public Owned<tw_spread, tw_spread_destroy> {
+ public:
+  Spread(const std::string& job, uint32_t tasks, uint32_t how = TW_SPREAD_IN_TURN) {
+    tw_spread* made = nullptr;
+    raise(tw_spread_create(job.c_str(), tasks, how, &made));
+    own(made);
+  }
+  std::string next(uint64_t bytes) { return tw_spread_next(c(), bytes); }
+  uint64_t bytes(uint32_t task) const { return tw_spread_bytes(c(), task); }
+};
+
 /* Saves and restores variables; see saver.h. The graph must outlive it. */
 class Saver : public Owned<tw_saver, tw_saver_destroy> {
  public:
@@ -760,6 +827,15 @@ class Saver : public Owned<tw_saver, tw_saver_destroy> {
   }
   void save(Session& session, const std::string& prefix) { raise(tw_saver_save(c(), session.c(), prefix.c_str())); }
   void restore(Session& session, const std::string& prefix) { raise(tw_saver_restore(c(), session.c(), prefix.c_str())); }
+  /* With TW_SAVER_BY_TASK: the tasks that save their own, and restoring one of them. */
+  std::vector<std::string> tasks() const {
+    std::vector<std::string> all;
+    for (uint32_t k = 0; k < tw_saver_task_count(c()); ++k) all.emplace_back(tw_saver_task(c(), k));
+    return all;
+  }
+  void restore_task(Session& session, const std::string& prefix, uint32_t k) {
+    raise(tw_saver_restore_task(c(), session.c(), prefix.c_str(), k));
+  }
   std::vector<Restored> restore_partial(Session& session, const std::string& prefix) {
     tw_restore_report* made = nullptr;
     raise(tw_saver_restore_partial(c(), session.c(), prefix.c_str(), &made));

@@ -6,6 +6,7 @@
  * something to execute, or `load` takes it from what `serialize` wrote earlier, and from then on it is a node like any other.
  * Everything is known from records; no text format of graphs has to be parsed. Gradients, training and feeds of other shapes need nothing
  * from a compiler: it sees the nodes of one plan. What fails in claim, compile or load is logged, and the nodes run one by one.
+ * A part is capture_safe (kernel.h) where the kernels of all its nodes are: its execute must then keep to the same.
  * Not shown: nodes that touch files, network or system, and those that run once in a session; what they make comes from outside.
  * Threads: claim, compile, load and serialize run on any thread, several at once, and may block; execute as of kernels. */
 #ifndef THALWEG_PLUGIN_COMPILER_H

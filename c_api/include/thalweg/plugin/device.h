@@ -102,6 +102,9 @@ typedef struct tw_capture_set {
   TW_R tw_status* (*end)(const tw_host* h, void* stream, void** out_recording); /* after a failure the stream is as before begin */
   TW_R tw_status* (*replay)(const tw_host* h, void* stream, void* recording);
   TW_R void (*release)(const tw_host* h, void* self, void* recording); /* never while a replay is under way */
+  /* As end, but `recording`, of the same device, becomes what was enqueued; never while a replay is under way. After a failure it is good
+   * for nothing but release. Default: the host ends, and releases the old one. */
+  TW_O tw_status* (*end_into)(const tw_host* h, void* stream, void* recording);
 } tw_capture_set;
 
 /* When work ran on the device. Times on the clock of host->run->now. A span that says which stream's work it is, and is added before that

@@ -14,6 +14,21 @@ extern "C" {
 
 #define TW_FUNCTION_SET "function"
 typedef struct tw_function tw_function;
+
+/* A call that may leave results where they are made, or be waited for by nobody. */
+typedef struct tw_function_call {
+  TW_HEAD;
+  const tw_function* function;
+  tw_tensor** args;        /* as `call` takes them; they may lie in memory of devices */
+  tw_tensor** out_results; /* as `call` answers them; room until it is over */
+  uint32_t anywhere;       /* 1: results may lie in memory of devices, for outputs that the kernel's spec names in `anywhere` */
+  uint32_t reserved;
+  /* NULL: `run` waits, and answers what the call ends with. Else `run` answers NULL and this is told the end, once: before `run` returns
+   * or later, on any thread; s is taken. Only for kernels whose frame has a token, which stays open until then. */
+  TW_O void (*done)(void* arg, tw_status* s);
+  void* arg;
+} tw_function_call;
+
 typedef struct tw_function_api {
   TW_HEAD;
   /* The function of that name of the graph whose node runs. *out_function lives as long as the kernel's state, which may keep it.
@@ -29,6 +44,8 @@ typedef struct tw_function_api {
    * for arguments of other types or shapes than it takes; RESOURCE_EXHAUSTED where calls lie too deep within each other; whatever its nodes
    * fail with; CANCELLED, DEADLINE_EXCEEDED. */
   TW_R tw_status* (*call)(const tw_frame* f, const tw_function* fn, tw_tensor** args, tw_tensor** out_results);
+  /* As `call`, in ways that the record says, which is read before this returns. */
+  TW_C tw_status* (*run)(const tw_frame* f, const tw_function_call* call);
 } tw_function_api;
 
 #ifdef __cplusplus

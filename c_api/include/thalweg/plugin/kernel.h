@@ -9,6 +9,8 @@
  *   cheap          takes well under a microsecond: run it where its input was made
  *   may_block      waits for files, network or people: run it on a thread of its own
  *   async          execute only starts the work; host->run->complete ends it
+ *   async_calls    of a kernel that calls functions: as `async` where one of these has kernels that are (the frame has a token then, and
+ *                  calls are begun by `run` of plugin/function.h); else execute does it all
  *   capture_safe   only enqueues on the stream, nothing else
  *   deterministic  same inputs, same bits (assumed unless `nondeterministic` is said)
  *   strided        reads inputs through view->strides
@@ -18,6 +20,8 @@
  *   keep x         the kernel keeps input x beyond the call (stores it): the plan gives it memory that can be shared
  *   gives y        the kernel itself brings the memory of output y, by `give`: there is none before, only the dims of the shape rule, if it
  *                  says any. Of all outputs of the op or none
+ *   anywhere x y   input x, of `keep`, and output y, of `gives`, are taken and given in whatever memory they lie, so nothing is copied
+ *                  for the kernel. It reads the dims of such an input, but not its elements; what it gives comes to where it is wanted
  *   view y=x       the kernel always forwards input x to output y (reshape, identity): the output has no memory before, only the dims that
  *                  the shape rule says, if it does
  *   read a b, update a b   before execute the host opens these resource inputs, taking all locks of the kernel at once and holding them

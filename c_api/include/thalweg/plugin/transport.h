@@ -25,6 +25,15 @@ enum {                                 /* tw_transport_def.security: whom it let
        TW_TRANSPORT_SAME_HOST = 2,     /* only processes of this user on this machine */
        TW_TRANSPORT_OPEN = 3           /* anybody who reaches the port; the host uses it only when it is asked for by name */
 };
+enum {                        /* tw_endpoint_config.flags */
+       TW_ENDPOINT_OPEN = 1u, /* a credential that is missing is no error: the program asked by name for peers that prove nothing */
+       TW_ENDPOINT_CALLS = 2u /* only calls; nobody has to reach it, so `bound` may stay empty */
+};
+enum {                    /* tw_incoming.role: what a peer has proven that it is */
+       TW_PEER_ANY = 0,   /* the transport tells none from another */
+       TW_PEER_TASK = 1,  /* a task of the cluster */
+       TW_PEER_CLIENT = 2 /* a program that uses it */
+};
 enum { TW_MESSAGE_HEAD = 4096 }; /* bytes of a head, at most; the host keeps to it, and whoever sends more is lost */
 
 /* What comes in: a request, or an answer. */
@@ -34,9 +43,10 @@ typedef struct tw_incoming {
   TW_TEXT(peer); /* who sent it, as far as it is proven (a name of a certificate, a user, an address), for logs and rules */
   const void* head;
   uint64_t head_bytes;
-  const void* body; /* what `place` gave; NULL during place, and where it gave none */
-  uint64_t bytes;   /* of the body that was sent, wanted or not */
-  void* self;       /* of a request: the transport's, for answer */
+  const void* body;        /* what `place` gave; NULL during place, and where it gave none */
+  uint64_t bytes;          /* of the body that was sent, wanted or not */
+  void* self;              /* of a request: the transport's, for answer */
+  uint32_t role, reserved; /* of who sent it: TW_PEER_* */
 } tw_incoming;
 
 /* The memory for a body, m->bytes of it at *out_data, plain or inside *out_region; both are NULL before. It is used until the message is
@@ -55,7 +65,8 @@ typedef struct tw_message {
   void* arg;
   TW_R tw_place_fn place; /* for the answer to a request, which is valid meanwhile; NULL in an answer */
   /* Exactly once, unless call answered an error. s: taken, may be NULL. NULL: of a request, its answer is there; of an answer, it is on its
-   * way. Else UNAVAILABLE or CANCELLED: the answer will not come, or nobody waits for it. */
+   * way. Else UNAVAILABLE or CANCELLED: the answer will not come, or nobody waits for it; or PERMISSION_DENIED: the peer is not who it
+   * should be, or does not let us in. */
   TW_R void (*done)(void* arg, tw_status* s);
 } tw_message;
 

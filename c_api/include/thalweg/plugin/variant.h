@@ -50,6 +50,15 @@ typedef struct tw_variant_api {
   /* As host->tensor->make, counted towards the session's memory_limit: for what objects hold. The caller owns one reference, and may
    * retain and release it. */
   TW_R tw_status* (*tensor)(const tw_frame* f, uint32_t dtype, const int64_t* dims, uint32_t rank, tw_tensor** out_tensor);
+  /* For objects that hold tensors of devices (`anywhere` in a kernel's spec). Each answers a new reference. */
+  /* Input `in`, as host->tensor->keep answers it, or, where its device is short of memory (session option swap_memory_above), its elements
+   * in host memory. */
+  TW_C tw_status* (*put_away)(const tw_frame* f, uint32_t in, tw_tensor** out_tensor);
+  /* t in the memory of output o, which the spec names in `gives` and `anywhere`, though maybe on its way there: so that it is there when it
+   * is given, in this step or a later one. Where it lies there, or there is no room: t itself. */
+  TW_C tw_status* (*bring)(const tw_frame* f, uint32_t o, tw_tensor* t, tw_tensor** out_tensor);
+  /* t in host memory, where its elements can be read. */
+  TW_C tw_status* (*to_host)(const tw_frame* f, tw_tensor* t, tw_tensor** out_tensor);
 } tw_variant_api;
 
 #ifdef __cplusplus

@@ -73,9 +73,13 @@ void CopyVariants(const tw_frame* f, const Box& box, const tw_view* from, int64_
 // The C library copies in wider vectors than this file is compiled for.
 template <class T>
 void FillRow(T* to, int64_t n, T one) {
-  const int64_t run = std::min(n, int64_t(4096 / sizeof(T)));
-  std::fill(to, to + run, one);
-  for (int64_t k = run; k < n; k += run) std::memcpy(to + k, to, size_t(std::min(run, n - k)) * sizeof(T));
+  constexpr int64_t kFirst = 256 / int64_t(sizeof(T)), kMost = 16 * kFirst;
+  int64_t done = std::min(n, kFirst);
+  std::fill(to, to + done, one);
+  for (int64_t run; done < n; done += run) {
+    run = std::min({done, kMost, n - done});
+    std::memcpy(to + done, to, size_t(run) * sizeof(T));
+  }
 }
 
 // One row of n elements; source and target never overlap.

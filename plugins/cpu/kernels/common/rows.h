@@ -113,20 +113,38 @@ class SliceIndex {
   Ints steps_;
 };
 
+// What is picked by index is seldom in a cache: it is asked for some slices ahead. Of long slices the processor sees the rest coming.
+inline void Prefetch(const char* slice, size_t bytes) {
+  for (size_t i = 0; i < std::min<size_t>(bytes, 512); i += 64) __builtin_prefetch(slice + i);
+}
+
+inline constexpr int64_t kAhead = 8;  // slices
+
 // body(row, at, begin, end) for each row in order: columns [begin, end) of the `inner` that go to `at` = target(row) of `count` elements;
 // rows with a negative target are skipped. What goes to one element goes in the order of the rows: threads share long rows by columns and
-// others by where they go, each looking at all targets; short rows are not worth that.
-template <class Target, class Body>
-void ForTargets(const tw_frame* f, int64_t rows, int64_t inner, int64_t count, Target&& target, Body&& body) {
-  constexpr int64_t kLong = 4096, kShort = 16, kColumns = 1024;
+// others by where they go, each looking at all targets; short rows are not worth that. ahead(at): the body comes to that place soon.
+template <class Target, class Body, class Ahead>
+void ForTargets(const tw_frame* f, int64_t rows, int64_t inner, int64_t count, Target&& target, Body&& body, Ahead&& ahead) {
+  // Fewer elements than that are changed sooner than another processor has fetched half of them from this one's cache.
+  constexpr int64_t kLong = 4096, kShort = 16, kColumns = 1024, kBlock = 256, kLeast = 4 * kGrain;
   if (rows == 0 || inner == 0) return;  // then there may be any number of the others
+  // Which rows go to a range is found out for some at a time, without branches that the processor would guess.
   const auto go = [&](int64_t from, int64_t to, int64_t begin, int64_t end) {
-    for (int64_t row = 0; row < rows; ++row) {
-      const int64_t at = target(row);
-      if (at >= from && at < to) body(row, at, begin, end);
+    int64_t found[kBlock], at[kBlock];
+    for (int64_t first = 0; first < rows; first += kBlock) {
+      int64_t n = 0;
+      for (int64_t row = first; row < std::min(rows, first + kBlock); ++row) {
+        found[n] = row;
+        at[n] = target(row);
+        n += at[n] >= from && at[n] < to;
+      }
+      for (int64_t k = 0; k < n; ++k) {
+        if (k + kAhead < n) ahead(at[k + kAhead]);
+        body(found[k], at[k], begin, end);
+      }
     }
   };
-  if (inner < kShort || Cost(rows, inner) < kGrain) return go(0, count, 0, inner);
+  if (inner < kShort || rows < kLeast / inner) return go(0, count, 0, inner);
   if (inner >= kLong) {
     const int64_t columns = std::max(kColumns, kGrain / std::min(kGrain, 2 * rows));
     return tw::Frame{f}.parallel(uint64_t(inner), uint64_t(columns),
@@ -141,9 +159,12 @@ void ForTargets(const tw_frame* f, int64_t rows, int64_t inner, int64_t count, T
 template <class Acc, class T, class Target, class Combine>
 void CombineRows(const tw_frame* f, Acc* to, int64_t count, const T* from, int64_t rows, int64_t inner, Target&& target,
                  Combine&& combine) {
-  ForTargets(f, rows, inner, count, target, [&](int64_t row, int64_t at, int64_t begin, int64_t end) {
-    for (int64_t j = begin; j < end; ++j) to[at + j] = combine(to[at + j], from[row * inner + j]);
-  });
+  ForTargets(
+      f, rows, inner, count, target,
+      [&](int64_t row, int64_t at, int64_t begin, int64_t end) {
+        for (int64_t j = begin; j < end; ++j) to[at + j] = combine(to[at + j], from[row * inner + j]);
+      },
+      [&](int64_t at) { Prefetch(reinterpret_cast<const char*>(to + at), size_t(inner) * sizeof *to); });
 }
 
 }  // namespace thalweg::cpu

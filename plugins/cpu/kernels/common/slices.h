@@ -11,11 +11,6 @@
 
 namespace thalweg::cpu {
 
-// What is picked by index is seldom in a cache: it is asked for a few slices ahead. Of long slices the processor sees the rest coming.
-inline void Prefetch(const char* slice, size_t bytes) {
-  for (size_t i = 0; i < std::min<size_t>(bytes, 512); i += 64) __builtin_prefetch(slice + i);
-}
-
 // Slices of `inner` elements, from source(k) to k * inner for k < n.
 template <class Source>
 void CopySlices(const tw_frame* f, const tw_view* from, const tw_view* to, int64_t n, int64_t inner, Source&& source) {
@@ -35,7 +30,6 @@ void CopySlices(const tw_frame* f, const tw_view* from, const tw_view* to, int64
     } else if (slice == 8) {
       for (int64_t k = begin; k < end; ++k) std::memcpy(b + k * 8, a + source(k) * int64_t(bytes), 8);
     } else {
-      constexpr int64_t kAhead = 8;
       for (int64_t k = begin; k < end; ++k) {
         if (k + kAhead < end) Prefetch(a + source(k + kAhead) * int64_t(bytes), slice);
         std::memcpy(b + k * int64_t(slice), a + source(k) * int64_t(bytes), slice);
@@ -63,9 +57,8 @@ void PutSlices(const tw_frame* f, const tw_view* from, const tw_view* to, int64_
   } else {
     ForTargets(
         f, n, slice, int64_t(to->bytes), [&](int64_t k) { return target(k) * bytes; },
-        [&](int64_t k, int64_t at, int64_t begin, int64_t end) {
-          std::memcpy(b + at + begin, a + k * slice + begin, size_t(end - begin));
-        });
+        [&](int64_t k, int64_t at, int64_t begin, int64_t end) { std::memcpy(b + at + begin, a + k * slice + begin, size_t(end - begin)); },
+        [&](int64_t at) { Prefetch(b + at, size_t(slice)); });
   }
 }
 

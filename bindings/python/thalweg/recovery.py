@@ -1,0 +1,254 @@
+"""Training over a cluster that goes on by itself when processes die: checkpoints of the whole cluster, and what brings it back to one.
+
+    with tw.Session(graph, target=...) as session:
+        training = tw.SyncTraining(session, sync, "/shared/run", chief=worker == 0, every_steps=50)
+        for step, loss in training.run(1000, loss, lambda step: {x: images[rows(step)], y: labels[rows(step)]}):
+            ...
+
+Every replica runs the same program; `thalweg launch --restart 3` starts those again that die. In synchronous training the batch of a step
+is to follow from the step alone: then losses and variables are those of a run in which nobody died, bit for bit."""
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Optional
+
+import numpy as np
+
+from .errors import (AbortedError, CancelledError, DeadlineExceededError, Error, FailedPreconditionError, NotFoundError, UnavailableError)
+from .output import Operation
+from .replicas import SyncReplicas
+from .saver import Checkpointer, Path, Saver, latest_checkpoint
+from .scopes import device
+from .session import Session
+from .variable import Variable
+
+# What the death of a process looks like to others: gone, another in its place, silent, and variables that went with it.
+PASSING = (UnavailableError, AbortedError, DeadlineExceededError, FailedPreconditionError, CancelledError)
+
+Feeds = Callable[[int], dict[Any, Any]]
+
+
+class _Patience:
+    """How long failures may go on: from the first one without a success in between. The last of them is raised then."""
+
+    def __init__(self, wait: float):
+        self.wait, self.since = wait, 0.0
+
+    def succeeded(self) -> None:
+        self.since = 0.0
+
+    def failed(self, error: Error) -> None:
+        now = time.monotonic()
+        self.since = self.since or now
+        if now - self.since > self.wait:
+            raise error
+        time.sleep(min(0.02 + (now - self.since) / 10, 0.5))
+
+
+class _Training:
+    """What both kinds have in common. session: of a cluster, or of this process.   folder: of the checkpoints; all tasks see it, at the
+    same path, and allow it (server option allow_files).   chief: whether this client begins and saves; there is one.   every_steps: between
+    checkpoints.   wait: seconds for which processes may be away.   timeout: seconds for which a step may take, before it counts as lost."""
+
+    def __init__(self, session: Session, folder: Path, variables: list[Variable], *, chief: bool, every_steps: int, keep_last: int,
+                 wait: float, timeout: float):
+        self.session, self.folder, self.chief, self.wait, self.timeout = session, os.path.abspath(os.fspath(folder)), chief, wait, timeout
+        self.saver = Saver(variables, by_task=True)
+        self.every_steps, self.keep_last, self.variables = every_steps, keep_last, variables
+        self._initializer = session.graph.initializer()
+        with session.graph:
+            self._there = [v.initialized() for v in variables]
+        self._checkpointer: Optional[Checkpointer] = None
+        self.restores = 0
+
+    def _folder(self) -> Checkpointer:
+        if self._checkpointer is None:
+            self._checkpointer = Checkpointer(self.session, self.folder, self.saver, every_steps=self.every_steps, keep_last=self.keep_last)
+        return self._checkpointer
+
+    def _begin(self) -> int:
+        """All variables as the latest checkpoint has them, or as they are at first; the step."""
+        try:
+            step = self._folder().restore(default=None)
+            self.restores += 1
+            return step
+        except NotFoundError:
+            self.session.run(self._initializer, timeout=self.timeout)
+            return 0
+
+
+class SyncTraining(_Training):
+    """Synchronous training: the chief's thread makes the updates and checkpoints, every replica gives its gradients. When a parameter
+    server dies, or an update fails on its way, all go back to the last checkpoint; a replica that dies runs its step again."""
+
+    def __init__(self, session: Session, sync: SyncReplicas, folder: Path, *, chief: bool, every_steps: int = 100, keep_last: int = 5,
+                 wait: float = 60, timeout: float = 60):
+        super().__init__(session, folder, sync.variables(), chief=chief, every_steps=every_steps, keep_last=keep_last, wait=wait,
+                         timeout=timeout)
+        self.sync = sync
+        mine = np.zeros(sync.replicas, np.int64)
+        mine[sync.replica] = 1
+        with session.graph as graph, device(sync.device, graph):
+            self._over = Variable(np.int64(0), name=f"{sync.name}/over", trainable=False)  # the last checkpoint is there
+            self._done = Variable(np.zeros(sync.replicas, np.int64), name=f"{sync.name}/done", trainable=False)  # who knows that
+            self._finish = self._done.assign_add(mine)
+            self._end = self._over.assign(np.int64(1))
+            self._nobody = [self._over.assign(np.int64(0)), self._done.assign(np.zeros(sync.replicas, np.int64))]
+        self._failure: Optional[Error] = None
+        self._left = False
+
+    def run(self, steps: int, fetches: Any, feeds: Feeds) -> Iterator[tuple[int, Any]]:
+        """Trains until that many steps are made. Gives the number of each step and what was fetched in it, once its update is made. A
+        step that the cluster has gone back to comes again. feeds: of a step. Raises what has gone on failing for longer than `wait`."""
+        conductor = threading.Thread(target=self._conduct, args=(steps,), daemon=True) if self.chief else None
+        if conductor:
+            conductor.start()
+        try:
+            yield from self._replicate(steps, fetches, feeds)
+        except BaseException:
+            self._left = True
+            raise
+        finally:
+            if conductor:
+                conductor.join()
+        if self._failure:
+            raise self._failure
+
+    # ---- A replica ----
+
+    def _replicate(self, steps: int, fetches: Any, feeds: Feeds) -> Iterator[tuple[int, Any]]:
+        patience = _Patience(self.wait)
+        ticket = None
+        while not self._failure:
+            try:
+                if ticket is None:
+                    ticket = self.session.run(self.sync.current, timeout=self.timeout)
+                if ticket[1] >= steps:
+                    if self.session.run(self._over, timeout=self.timeout):
+                        self.session.run(self._finish, timeout=self.timeout)
+                        return
+                    time.sleep(0.01)
+                    ticket = None  # all may go back yet
+                    continue
+                step = int(ticket[1])
+                value, after = self.session.run([fetches, self.sync.next], {self.sync.ticket: ticket, **feeds(step)}, timeout=self.timeout)
+            except PASSING as e:
+                patience.failed(e)
+                ticket = None  # the same again, unless all have gone back to another
+                continue
+            patience.succeeded()
+            if after[1] > ticket[1]:
+                yield step, value
+            ticket = after
+
+    # ---- The chief ----
+
+    def _conduct(self, steps: int) -> None:
+        patience = _Patience(self.wait)
+        step, ended = None, 0.0
+        while not self._left:
+            try:
+                if step is None:
+                    step = self._reset()
+                while step < steps and not self._left:
+                    self.session.run(self.sync.update, timeout=self.timeout)
+                    step += 1
+                    self._save(step, step == steps)
+                    patience.succeeded()
+                self.session.run(self._end, timeout=self.timeout)
+                ended = ended or time.monotonic()
+                if np.all(self.session.run(self._done, timeout=self.timeout) > 0) or time.monotonic() - ended > self.wait:
+                    return
+                time.sleep(0.01)
+            except PASSING as e:
+                step = None
+                try:
+                    patience.failed(e)
+                except Error as last:
+                    self._failure = last
+                    return
+            except Error as e:
+                self._failure = e
+                return
+
+    def _reset(self) -> int:
+        step = self._begin()
+        self.session.run(self._nobody, timeout=self.timeout)
+        self.session.run(self.sync.reset, {self.sync.ticket: np.array([time.time_ns(), step], np.int64)}, timeout=min(self.timeout, 10))
+        return step
+
+    def _save(self, step: int, last: bool) -> None:
+        """Between two updates, so that all of a step is in it or nothing. A full disk does not end the training, but for the last."""
+        try:
+            if last:
+                self._folder().save(step)
+            else:
+                self._folder().step(step)
+        except PASSING:
+            raise
+        except Error:
+            if last:
+                raise  # else the log has said why, and the one before is whole
+
+
+class AsyncTraining(_Training):
+    """Asynchronous training: each replica applies its gradients when it has them. The chief begins the variables and saves; those that went
+    with a parameter server are restored from the last checkpoint, the others stay as they are.
+
+    step: what makes a training step and adds 1 to the graph's global step.   global_step: that variable."""
+
+    def __init__(self, session: Session, step: Operation, global_step: Variable, folder: Path, *, chief: bool, every_steps: int = 100,
+                 keep_last: int = 5, wait: float = 60, timeout: float = 60):
+        super().__init__(session, folder, session.graph.variables(), chief=chief, every_steps=every_steps, keep_last=keep_last, wait=wait,
+                         timeout=timeout)
+        self.step, self.global_step = step, global_step
+
+    def run(self, steps: int, fetches: Any, feeds: Feeds) -> Iterator[tuple[int, Any]]:
+        """Trains until all replicas together have made that many steps. Gives the global step at each of its own and what was fetched.
+        feeds: of its own steps, 0, 1, .... Raises what has gone on failing for longer than `wait`."""
+        patience, number, begun = _Patience(self.wait), 0, False
+        while True:
+            try:
+                if self.chief and not begun:
+                    self._heal()
+                    begun = True
+                value, now, _ = self.session.run([fetches, self.global_step, self.step], feeds(number), timeout=self.timeout)
+            except PASSING as e:
+                patience.failed(e)
+                begun = False
+                continue
+            patience.succeeded()
+            number, now = number + 1, int(now)
+            yield now, value
+            if now >= steps:
+                if self.chief:
+                    self._folder().save(now)
+                return
+            if self.chief:
+                self._try_to_save(now)
+
+    def _try_to_save(self, step: int) -> None:
+        try:
+            self._folder().step(step)
+        except Error:
+            pass  # the log has said why, and the step that follows finds out who has died
+
+    def _heal(self) -> None:
+        """What has no contents gets that of the last checkpoint, task by task; where there is none, everything begins."""
+        there = self.session.run(self._there, timeout=self.timeout)
+        if all(there):
+            return
+        lost = {v.name for v, is_there in zip(self.variables, there) if not is_there}
+        latest = self._latest()
+        if latest is None:
+            self.session.run(self._initializer, timeout=self.timeout)
+            return
+        for task, names in self.saver.tasks(self.session).items():
+            if lost.intersection(names):
+                self.saver.restore(self.session, latest, task=task)
+        self.restores += 1
+
+    def _latest(self) -> Optional[str]:
+        self._folder()  # makes it
+        return latest_checkpoint(self.folder)

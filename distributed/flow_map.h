@@ -1,0 +1,63 @@
+// FlowMap: what a graph's branches and loops say of its values: in which loop each is, and whether it may be dead because a branch was not
+// taken. It is of the graph alone: what a signature feeds or leaves out does not count. Threads: one at a time.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/graph/flow.h"
+#include "framework/graph/graph.h"
+
+namespace thalweg::distributed {
+
+class FlowMap {
+ public:
+  struct Frame {
+    std::string name;
+    int32_t parent = 0;
+    const Node* enter = nullptr;  // the first that leads into it
+    const Node* cond = nullptr;   // its LoopCond; NULL: it has none
+  };
+
+  explicit FlowMap(const Graph* graph) : graph_(graph), frames_(1) {}
+  // Looks at the nodes that were added.
+  void Update();
+  // The frame that the node's outputs are in; 0: none.
+  int32_t FrameOf(const Node& n) const { return FrameAt(n.id()); }
+  // The one that the node itself runs in.
+  int32_t RunsIn(const Node& n) const;
+  const Frame& frame(int32_t i) const { return frames_[size_t(i)]; }
+  // It is in a loop, or in a branch of a condition whose merge is not before it.
+  bool MayBeDead(const Edge& e) const;
+
+ private:
+  // A side of a condition. pred NULL: of one whose branches do not meet in a way that can be told.
+  struct Side {
+    const Node* pred = nullptr;
+    int32_t port = 0, taken = 0;
+    auto operator<=>(const Side&) const = default;
+  };
+  using Sides = std::vector<Side>;  // sorted
+  int32_t FrameAt(int32_t id) const {
+    auto it = frame_of_.find(id);
+    return it == frame_of_.end() ? 0 : it->second;
+  }
+  void Look(const Node& n);
+  int32_t FrameAround(const Node& n) const;
+  int32_t Into(const Node& enter, int32_t parent);
+  Sides SidesOf(const Edge& e) const;
+  Sides Merged(const Node& n) const;
+  Sides Gathered(const Node& n) const;
+
+  const Graph* const graph_;
+  int32_t seen_ = 0;
+  std::vector<Frame> frames_;  // the first is the graph itself
+  std::vector<Sides> outside_{1};
+  std::map<std::string, int32_t> by_name_;
+  std::unordered_map<int32_t, int32_t> frame_of_;  // of nodes in loops
+  std::unordered_map<int32_t, Sides> sides_;       // of nodes in branches
+};
+
+}  // namespace thalweg::distributed

@@ -1,0 +1,60 @@
+// LoweredFlow: functional branches and loops (If, While) whose functions ask for several tasks, as the primitives that partitioning knows
+// (Switch, Merge, Enter, Exit, NextIteration), and calls of such functions as their nodes. The primitives are added to the client's graph,
+// beside the node, under its name; they run in its place, so what a body asks for is where it asks for it. Threads: one at a time.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/base/status.h"
+#include "framework/graph/function.h"
+#include "framework/graph/graph.h"
+
+namespace thalweg::distributed {
+
+class LoweredFlow {
+ public:
+  explicit LoweredFlow(Graph* graph) : graph_(graph) {}
+  // Sees to the node if it is a branch or loop that has to be made of primitives. True: it is, and has been made now.
+  StatusOr<bool> Lower(const Node& n);
+  bool Has(const Node* n) const { return done_.count(n) != 0; }
+  // REQUIRES: Has(e.node). What takes the output's place.
+  Edge Out(const Edge& e) const { return outs_.at({e.node, e.port}); }
+  // REQUIRES: Has(n). A node that is over when all of n is.
+  const Node* Done(const Node* n) const { return done_.at(n); }
+
+ private:
+  // Where the nodes of a function go.
+  struct Place {
+    const Node* node = nullptr;   // that calls it
+    std::string prefix;           // of names
+    std::vector<Edge> args;       // what its arguments are
+    const Node* pivot = nullptr;  // what nodes without inputs wait for, so that they run with the others
+    bool loops = false;           // it is run in every iteration of a loop
+  };
+  struct Copies {
+    std::vector<Edge> results;
+    std::vector<const Node*> targets;
+  };
+  bool Asks(const std::string& function, const std::string& task);
+  StatusOr<bool> Spans(const Node& n);
+  StatusOr<Copies> Copy(const Function& f, const Place& place);
+  Status LowerIf(const Node& n);
+  Status LowerWhile(const Node& n);
+  Status LowerCall(const Node& n);
+  StatusOr<const Node*> Add(const Node& like, std::string_view role, const std::string& name, std::vector<Edge> inputs,
+                            std::vector<const Node*> controls = {});
+  StatusOr<const Node*> AddEnter(const Node& n, const std::string& name, const Edge& value, bool invariant);
+  StatusOr<const Node*> AddLoopConst(const Node& of, const Place& place, NodeSpec spec);
+  StatusOr<Edge> Truth(const Node& n, const std::string& name, const Edge& pred);
+  Status Finish(const Node& n, const std::vector<Edge>& outs, const std::vector<const Node*>& targets);
+
+  Graph* const graph_;
+  std::map<std::string, std::set<std::string>> asked_;  // tasks by function
+  std::map<std::pair<const Node*, int32_t>, Edge> outs_;
+  std::map<const Node*, const Node*> done_;
+};
+
+}  // namespace thalweg::distributed

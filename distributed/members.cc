@@ -1,0 +1,94 @@
+#include "distributed/members.h"
+
+#include <charconv>
+#include <utility>
+
+#include "framework/base/shown.h"
+
+namespace thalweg::distributed {
+namespace {
+
+constexpr int64_t kLease = 5'000'000'000;      // nanoseconds without a sign of life
+constexpr int64_t kPatience = 10'000'000'000;  // for the service to answer
+constexpr std::string_view kTasks = "task/";
+
+struct Service {
+  Address address;
+  std::string cluster;
+};
+
+StatusOr<Service> ParseService(const std::string& where) {
+  const size_t at = where.rfind('/');
+  if (at == where.npos || at + 1 == where.size()) {
+    return InvalidArgument("membership '", Shown(where), "': write `scheme:address/cluster`, such as etcd:host:2379/team");
+  }
+  auto address = ParseAddress(where.substr(0, at));
+  if (!address.ok()) return Prefix(address.status(), StrCat("membership '", Shown(where), "':"));
+  return Service{*std::move(address), where.substr(at + 1)};
+}
+
+template <class T>
+bool ReadNumber(std::string_view text, T* out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Members>> Members::Join(Runtime* runtime, const std::string& where, const std::string& name,
+                                                 std::function<void()> lost) {
+  ASSIGN_OR_RETURN(const Service service, ParseService(where));
+  const auto found = runtime->registry().RolesOf<MembershipRole>(service.address.scheme);
+  if (found.empty()) {
+    return NotFound("membership '", where, "': no membership service of scheme '", service.address.scheme,
+                    "' is registered; load the plugin that provides it");
+  }
+  std::unique_ptr<Members> m(new Members(found[0], std::move(lost)));
+  tw_member_config c = {TW_SIZED(tw_member_config)};
+  c.address = service.address.rest.data();
+  c.address_len = service.address.rest.size();
+  c.cluster = service.cluster.data();
+  c.cluster_len = service.cluster.size();
+  c.name = name.data();
+  c.name_len = name.size();
+  c.credential = "";
+  c.lease = kLease;
+  c.arg = m.get();
+  c.lost = [](void* arg, const tw_status*) { static_cast<const Members*>(arg)->lost_(); };
+  const MembershipRole& role = *m->role_;
+  Status s = FromC(role.def.join(role.host, role.def.user, &c, role.host->run->now(role.host) + kPatience, &m->member_));
+  if (!s.ok()) return Prefix(s, StrCat("membership '", where, "':"));
+  return m;
+}
+
+Members::~Members() {
+  if (watch_) role_->def.unwatch(role_->host, watch_);
+  if (member_) role_->def.leave(role_->host, member_);
+}
+
+Status Members::Announce(const TaskId& task, uint64_t incarnation) {
+  const std::string key = StrCat(kTasks, task.job, "/", task.index), value = StrCat(incarnation);
+  uint64_t revision = 0;
+  return FromC(role_->def.put(role_->host, member_, key.data(), key.size(), value.data(), value.size(), 1, UINT64_MAX,
+                              role_->host->run->now(role_->host) + kPatience, &revision));
+}
+
+Status Members::Watch(std::function<void(const TaskId& task, uint64_t incarnation)> changed) {
+  changed_ = std::move(changed);
+  const auto told = [](void* arg, const tw_change* c) { static_cast<Members*>(arg)->Changed(*c); };
+  return FromC(role_->def.watch(role_->host, member_, kTasks.data(), kTasks.size(), told, this, &watch_));
+}
+
+// A key that is no task's, or a value that is no incarnation, is somebody else's.
+void Members::Changed(const tw_change& c) {
+  std::string_view key(c.key, size_t(c.key_len));
+  const size_t slash = key.rfind('/');
+  if (!key.starts_with(kTasks) || slash < kTasks.size()) return;
+  TaskId task{std::string(key.substr(kTasks.size(), slash - kTasks.size())), 0};
+  uint64_t incarnation = 0;
+  if (!ReadNumber(key.substr(slash + 1), &task.index)) return;
+  if (c.value && !ReadNumber({static_cast<const char*>(c.value), size_t(c.bytes)}, &incarnation)) return;
+  changed_(task, incarnation);
+}
+
+}  // namespace thalweg::distributed

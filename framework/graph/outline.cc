@@ -1,0 +1,137 @@
+#include "framework/graph/outline.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "framework/base/dtype.h"
+#include "framework/base/shown.h"
+#include "framework/graph/copy_nodes.h"
+#include "framework/graph/flow.h"
+#include "framework/graph/function.h"
+#include "framework/runtime/runtime.h"
+
+namespace thalweg {
+namespace {
+
+struct ById {
+  bool operator()(const Node* a, const Node* b) const { return a->id() < b->id(); }
+};
+using Nodes = std::set<const Node*, ById>;
+
+// Adds the nodes and all that they need, but for what is in `but` or needed by that alone.
+void AddNeeded(std::vector<const Node*> todo, const Nodes& but, Nodes* to) {
+  while (!todo.empty()) {
+    const Node* n = todo.back();
+    todo.pop_back();
+    if (but.count(n) || !to->insert(n).second) continue;
+    for (const Edge& e : n->inputs()) todo.push_back(e.node);
+    todo.insert(todo.end(), n->controls().begin(), n->controls().end());
+  }
+}
+
+class Outliner {
+ public:
+  Outliner(Graph* graph, const PartSpec& part) : graph_(graph), part_(part), body_(Graph::Body(*graph)) {}
+
+  StatusOr<const Node*> Run() {
+    const auto library = graph_->functions();
+    if (!library) return FailedPrecondition("the graph is a body whose outer graph is gone");
+    for (const Edge& e : part_.args) RETURN_IF_ERROR(Take(e).status());
+    RETURN_IF_ERROR(Divide());
+    for (const Node* n : inside_) RETURN_IF_ERROR(Copy(*n));
+    FunctionSpec spec;
+    for (const Edge& e : part_.results) {
+      ASSIGN_OR_RETURN(spec.results.emplace_back(), InBody(e));
+    }
+    for (const Node* t : part_.targets) spec.targets.push_back(copied_.Find(t));
+    spec.name = part_.name;
+    spec.body = body_;
+    for (const Edge& e : given_) spec.args.push_back(copied_.Find(e));
+    ASSIGN_OR_RETURN(auto function, Function::Make(std::move(spec)));
+    RETURN_IF_ERROR(library->Add(function));
+    return AddCall(*function);
+  }
+
+ private:
+  // What there is before the call, and what is in the function: all else that is needed. What runs once a session is no part of a
+  // function, which runs with each call.
+  Status Divide() {
+    std::vector<const Node*> first, last(part_.targets);
+    for (const Edge& e : given_) first.push_back(e.node);
+    for (const Edge& e : part_.results) last.push_back(e.node);
+    AddNeeded(first, {}, &before_);
+    Nodes all;
+    AddNeeded(last, before_, &all);
+    first.clear();
+    std::copy_if(all.begin(), all.end(), std::back_inserter(first), [](const Node* n) { return n->op().once; });
+    AddNeeded(first, {}, &before_);
+    AddNeeded(last, before_, &inside_);
+    for (const Node* t : part_.targets) {
+      if (!inside_.count(t))
+        return OfNode(*t, InvalidArgument(t->title(), ": it is over before the arguments are there, so it cannot be a target"));
+    }
+    return Status();
+  }
+
+  // The value becomes an argument.
+  StatusOr<Edge> Take(const Edge& e) {
+    if (IsRef(e.node->out_type(e.port))) {
+      return OfNode(*e.node,
+                    InvalidArgument(e.node->title(), ": '", Shown(e.text()), "' is a reference, which no function takes; read it before"));
+    }
+    if (const Edge taken = copied_.Find(e)) return taken;
+    ASSIGN_OR_RETURN(const Edge made, body_->AddArgument(e, body_->UniqueName(e.node->name()), e.node->place()));
+    copied_.Put(e, made);
+    given_.push_back(e);
+    return made;
+  }
+
+  // What stands for a value of the graph.
+  StatusOr<Edge> InBody(const Edge& e) {
+    if (const Edge mine = copied_.Find(e)) return mine;
+    const Tensor& known = e.node->value(e.port);
+    if (!known) return Take(e);
+    ASSIGN_OR_RETURN(const Edge made, body_->AddConst(known, body_->UniqueName(e.node->name()), e.node->place()));
+    copied_.Put(e, made);
+    return made;
+  }
+
+  Status Copy(const Node& n) {
+    if (FlowOf(n) != Flow::kNone || n.runs_as()) {
+      return OfNode(n, InvalidArgument(n.title(), n.runs_as() ? ": what works on references" : ": what decides what runs",
+                                       " cannot be in the part; begin with a value behind it"));
+    }
+    for (const Edge& e : n.inputs()) RETURN_IF_ERROR(InBody(e).status());
+    return CopyNode(n, body_.get(), &copied_).status();
+  }
+
+  StatusOr<const Node*> AddCall(const Function& f) {
+    const auto is = [this](auto&& what) { return std::any_of(inside_.begin(), inside_.end(), what); };
+    const bool stateful = is([](const Node* n) { return n->op().stateful; });
+    ASSIGN_OR_RETURN(const OpSchema* op, graph_->runtime().registry().FindRole(stateful ? "call" : "stateless_call"));
+    std::vector<uint32_t> types;
+    for (const Edge& e : f.results()) types.push_back(e.node->out_type(e.port));
+    NodeSpec spec;
+    spec.op = op->name;
+    spec.name = graph_->UniqueName(f.name());
+    spec.inputs = given_;
+    spec.attrs = {{"f", AttrValue::Func(f.name())}, {"Tout", AttrValue::Types(std::move(types))}};
+    if (!inside_.empty()) spec.place = (*inside_.rbegin())->place();
+    spec.imported = is([](const Node* n) { return n->imported(); });
+    return graph_->AddNode(std::move(spec));
+  }
+
+  Graph* const graph_;
+  const PartSpec& part_;
+  const std::shared_ptr<Graph> body_;
+  std::vector<Edge> given_;  // what the call takes: values of the graph
+  Copied copied_;
+  Nodes before_, inside_;
+};
+
+}  // namespace
+
+StatusOr<const Node*> Outline(Graph* graph, const PartSpec& part) { return Outliner(graph, part).Run(); }
+
+}  // namespace thalweg

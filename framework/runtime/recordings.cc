@@ -1,0 +1,271 @@
+#include "framework/runtime/recordings.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "framework/runtime/in_order.h"
+#include "framework/runtime/resource.h"
+#include "framework/runtime/runtime.h"
+#include "framework/runtime/step.h"
+
+namespace thalweg {
+namespace {
+
+constexpr uint32_t kWarm = 2;      // times that memory was given before it is recorded
+constexpr size_t kStories = 8;     // memory that a run remembers
+constexpr uint32_t kAttempts = 3;  // at recording a run
+
+}  // namespace
+
+Recordings::Recordings(StepState* step) : step_(step), spare_(step->plan().values.size()), own_memory_(spare_.size(), 0) {
+  const Plan& p = step_->plan();
+  for (const PlanNode& n : p.nodes) {
+    for (int32_t v : n.out) {
+      const PlanValue& value = p.values[size_t(v)];
+      own_memory_[size_t(v)] = value.location && value.kind == PlanValue::kHeld && !value.fetched && !n.given;
+    }
+  }
+  for (const PlanRun& nodes : p.runs) {
+    Run& run = runs_.emplace_back();
+    run.nodes = nodes;
+    run.device = p.nodes[size_t(nodes.begin)].run.device;
+    for (int32_t i = nodes.begin; i < nodes.end; ++i) AddNode(&run, size_t(i));
+    std::sort(run.moves.begin(), run.moves.end());
+    run.moves.erase(std::unique(run.moves.begin(), run.moves.end()), run.moves.end());
+    run.wants.reserve(run.locks.size());
+    run.stories.resize(kStories);
+    for (Story& s : run.stories) s.memory.resize(run.moves.size());
+    now_.reserve(std::max(now_.capacity(), run.moves.size()));
+  }
+}
+
+void Recordings::AddNode(Run* run, size_t i) {
+  const Plan& p = step_->plan();
+  const PlanNode& n = p.nodes[i];
+  if (!n.copied_in.empty()) run->await.push_back(uint32_t(i));
+  if (!n.held_in.empty()) run->release.push_back(uint32_t(i));
+  const auto moves = [&](int32_t v) {
+    const PlanValue::Kind kind = p.values[size_t(v)].kind;
+    return kind != PlanValue::kBlock && kind != PlanValue::kConst;
+  };
+  for (int32_t v : n.in) {
+    if (moves(v)) run->moves.push_back(&step_->slot(v));
+  }
+  bool holds = false;
+  for (int32_t v : n.out) {
+    if (!moves(v)) continue;
+    run->moves.push_back(&step_->slot(v));
+    holds = true;
+  }
+  if (holds) run->hold.push_back(uint32_t(i));
+  if (!n.run.opens()) return;
+  run->opens.push_back(&step_->frame(i));
+  const auto add = [&](uint32_t input, bool update) {
+    run->locks.push_back({uint32_t(i), input, update});
+    run->moves.push_back(&step_->slots_[step_->opened_slots_[i] + input]);
+  };
+  for (uint32_t k : n.run.open_read) add(k, false);
+  for (uint32_t k : n.run.open_update) add(k, true);
+}
+
+Recordings::~Recordings() {
+  for (const Run& run : runs_) {
+    for (const Story& s : run.stories) Release(run, s.recording);
+  }
+}
+
+void Recordings::Release(const Run& run, void* recording) {
+  const DeviceKind& kind = run.device->def();
+  if (recording) kind.capture->release(kind.host, run.device->self(), recording);
+}
+
+// Recordings stay, to be made into others.
+void Recordings::Forget() {
+  for (Run& run : runs_) {
+    for (Story& s : run.stories) s.times = 0;
+  }
+  for (Tensor& t : spare_) t.reset();
+}
+
+bool Recordings::Spare(int32_t value, Tensor* t) {
+  if (!own_memory_[size_t(value)] || !*t) return false;
+  spare_[size_t(value)] = std::move(*t);
+  *t = Tensor();
+  return true;
+}
+
+Tensor Recordings::TakeSpare(int32_t value, const int64_t* dims, int32_t rank) {
+  Tensor t = std::move(spare_[size_t(value)]);
+  spare_[size_t(value)] = Tensor();
+  if (!t || !t.unique() || t.rank() != rank || !std::equal(dims, dims + rank, t.view().dims)) return Tensor();
+  return t;
+}
+
+bool Recordings::GiveSpares() {
+  bool any = false;
+  for (size_t v = 0; v < spare_.size(); ++v) {
+    if (!spare_[v]) continue;
+    step_->QueuesOf(step_->DeviceOf(int32_t(v)))->Keep(std::move(spare_[v]));
+    spare_[v] = Tensor();
+    any = true;
+  }
+  return any;
+}
+
+Status Recordings::RunAll() {
+  size_t next = 0;
+  for (Run& run : runs_) {
+    RETURN_IF_ERROR((RunInOrder<false, false>(step_, next, size_t(run.nodes.begin))));
+    RETURN_IF_ERROR(StepInterrupted(*step_));
+    RETURN_IF_ERROR(Guarded(&run));
+    next = size_t(run.nodes.end);
+  }
+  return RunInOrder<false, false>(step_, next, step_->plan().nodes.size());
+}
+
+Status Recordings::Guarded(Run* run) {
+  try {
+    return RunOne(run);
+  } catch (...) {  // no memory
+    return step_->Describe(size_t(run->nodes.begin), Thrown());
+  }
+}
+
+Status Recordings::NodeByNode(const Run& run) { return RunInOrder<false, false>(step_, size_t(run.nodes.begin), size_t(run.nodes.end)); }
+
+Status Recordings::RunOne(Run* run) {
+  if (run->failures == kAttempts) return NodeByNode(*run);
+  if (!LockAll(run)) return NodeByNode(*run);
+  DeviceQueues* queues = step_->QueuesOf(run->device);
+  Status s = Prepare(run);
+  const bool enqueues = s.ok();
+  if (enqueues) s = Enqueue(run);
+  if (!run->opens.empty()) {
+    if (enqueues) {
+      queues->CloseWhenOver(run->opens.data(), run->opens.size());
+    } else {
+      for (KernelFrame* f : run->opens) CloseResources(f);
+    }
+  }
+  RETURN_IF_ERROR(s);
+  for (uint32_t i : run->hold) RETURN_IF_ERROR(step_->EndNode(i));
+  for (uint32_t i : run->release) step_->ReleaseInputs<false>(i);
+  return Status();
+}
+
+// All locks at once, in the order of addresses, as one kernel takes its own. False: none is held, and the nodes are to take theirs one
+// after the other: two of them open one resource, or a variable lives elsewhere.
+bool Recordings::LockAll(Run* run) {
+  auto& wants = run->wants;
+  wants.clear();
+  for (const Lock& lock : run->locks) {
+    KernelFrame& f = step_->frame(lock.node);
+    f.opened[lock.input] = nullptr;
+    auto r = ResourceOf(f, lock.input);
+    if (!r.ok() || (step_->moves_state && (*r)->Away(run->device))) return false;
+    wants.emplace_back(*r, &lock);
+  }
+  std::sort(wants.begin(), wants.end());
+  const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  if (std::adjacent_find(wants.begin(), wants.end(), same) != wants.end()) return false;
+  for (const auto& [r, lock] : wants) {
+    if (lock->update) {
+      r->LockUpdate();
+    } else {
+      r->LockRead();
+    }
+    step_->frame(lock->node).opened[lock->input] = r;
+  }
+  return true;
+}
+
+// What comes before anything is enqueued: copies that are read, what was opened, memory for what is made.
+Status Recordings::Prepare(Run* run) {
+  size_t at = size_t(run->nodes.begin);  // whose failure it is
+  const auto prepare = [&]() -> Status {
+    const Plan& p = step_->plan();
+    DeviceQueues* queues = step_->QueuesOf(run->device);
+    for (uint32_t i : run->await) RETURN_IF_ERROR(step_->AwaitCopies(p.nodes[at = i], queues, DeviceQueues::kCompute));
+    for (const Lock& lock : run->locks) {
+      at = lock.node;
+      Slot* shown = &step_->slots_[step_->opened_slots_[at] + lock.input];
+      RETURN_IF_ERROR(ShowResource(&step_->frame(at), lock.input, lock.update, shown));
+    }
+    for (uint32_t i : run->hold) RETURN_IF_ERROR(step_->AllocateOutputs(at = i));
+    return Status();
+  };
+  Status s;
+  try {
+    s = prepare();
+  } catch (...) {  // no memory
+    s = Thrown();
+  }
+  return s.ok() ? s : step_->Describe(at, s);
+}
+
+// The story of the memory that the run has now. A new one takes the place of one whose memory has moved, with what was recorded of it if
+// there is such, else of what was not given for longest, first of those without a recording.
+Recordings::Story* Recordings::Find(Run* run) {
+  now_.clear();
+  for (const Slot* s : run->moves) now_.push_back({s->view.data, s->view.offset});
+  const auto known = [&](const Story& s) { return s.times && s.memory == now_; };
+  auto found = std::find_if(run->stories.begin(), run->stories.end(), known);
+  if (found == run->stories.end()) {
+    const auto rank = [](const Story& s) {
+      const int kept = s.recording ? 1 : 0;
+      return std::pair(s.times ? 2 + kept : 1 - kept, s.last);
+    };
+    found = std::min_element(run->stories.begin(), run->stories.end(), [&](const Story& a, const Story& b) { return rank(a) < rank(b); });
+    std::copy(now_.begin(), now_.end(), found->memory.begin());
+    found->times = 0;
+  }
+  found->last = ++clock_;
+  ++found->times;
+  return &*found;
+}
+
+tw_status* Recordings::ExecuteAll(const Run& run, size_t* failed) {
+  for (*failed = size_t(run.nodes.begin); *failed < size_t(run.nodes.end); ++*failed) {
+    if (tw_status* s = CallSimple(step_->plan().nodes[*failed], step_->frame(*failed))) return s;
+  }
+  return nullptr;
+}
+
+Status Recordings::Enqueue(Run* run) {
+  const DeviceKind& kind = run->device->def();
+  Stream* stream = step_->QueuesOf(run->device)->compute();
+  Story* story = Find(run);
+  std::lock_guard lock(stream->mutex());
+  size_t failed = size_t(run->nodes.begin);
+  if (!stream->c()) return step_->Describe(failed, stream->timeline()->failure());
+  if (story->times == kWarm + 1) Record(run, story);
+  const bool replays = story->recording && story->times > kWarm;
+  tw_status* s = replays ? kind.capture->replay(kind.host, stream->c(), story->recording) : ExecuteAll(*run, &failed);
+  return s ? step_->Describe(failed, FromC(s)) : Status();
+}
+
+// The queue leaves recording whatever happens; a failure is told, and the nodes are enqueued as before. REQUIRES: the stream's lock.
+void Recordings::Record(Run* run, Story* story) {
+  const DeviceKind& kind = run->device->def();
+  const tw_capture_set& capture = *kind.capture;
+  void* stream = step_->QueuesOf(run->device)->compute()->c();
+  void* made = std::exchange(story->recording, nullptr);
+  if (!capture.end_into) Release(*run, std::exchange(made, nullptr));
+  size_t failed = size_t(run->nodes.begin);
+  Status s = FromC(capture.begin(kind.host, stream));
+  if (s.ok()) {
+    s = FromC(ExecuteAll(*run, &failed));
+    Status ended = FromC(made ? capture.end_into(kind.host, stream, made) : capture.end(kind.host, stream, &made));
+    if (s.ok()) s = std::move(ended);
+  }
+  if (s.ok()) {
+    story->recording = made;
+    return;
+  }
+  Release(*run, made);
+  ++run->failures;
+  step_->runtime->Log(1, StrCat("what ", run->nodes.end - run->nodes.begin, " nodes give to ", run->device->name(),
+                                " is not recorded: ", step_->plan().nodes[failed].title, " ", Message(s)));
+}
+
+}  // namespace thalweg

@@ -1,0 +1,162 @@
+#include "http.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include <sys/socket.h>
+
+#include "thalweg/plugin/abi.h"
+
+namespace thalweg::etcd {
+namespace {
+
+constexpr uint64_t kMostBody = uint64_t{1} << 30;
+
+uint64_t Number(const std::string& text, int base) {
+  char* end = nullptr;
+  const uint64_t n = std::strtoull(text.c_str(), &end, base);
+  if (end == text.c_str() || n > kMostBody)
+    throw Failed(TW_UNAVAILABLE, "what answers is no etcd: its length is '" + text.substr(0, 40) + "'");
+  return n;
+}
+
+}  // namespace
+
+Exchange::Exchange(const std::string& address, Now now, int64_t deadline) : address_(address), now_(std::move(now)), deadline_(deadline) {
+  try {
+    Connect();
+  } catch (...) {
+    if (fd_ >= 0) close(fd_);
+    throw;
+  }
+}
+
+Exchange::~Exchange() { close(fd_); }
+
+void Exchange::Connect() {
+  const size_t at = address_.rfind(':');
+  if (at == std::string::npos) throw Failed(TW_INVALID_ARGUMENT, "'" + address_ + "' is no address; give host:port");
+  addrinfo hints = {}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  const int error = getaddrinfo(address_.substr(0, at).c_str(), address_.substr(at + 1).c_str(), &hints, &found);
+  if (error) throw Failed(TW_UNAVAILABLE, "'" + address_ + "' cannot be found: " + gai_strerror(error));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, freeaddrinfo);
+  int why = 0;
+  for (const addrinfo* a = found; a; a = a->ai_next) {
+    fd_ = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd_ >= 0 && (connect(fd_, a->ai_addr, a->ai_addrlen) == 0 || errno == EINPROGRESS)) {
+      Wait(POLLOUT);
+      socklen_t size = sizeof why;
+      getsockopt(fd_, SOL_SOCKET, SO_ERROR, &why, &size);
+      if (why == 0) return;
+    } else {
+      why = errno;
+    }
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+  throw Failed(TW_UNAVAILABLE, "'" + address_ + "' cannot be reached: " + std::strerror(why));
+}
+
+void Exchange::Wait(short what) {
+  pollfd p = {fd_, what, 0};
+  for (;;) {
+    int ms = -1;
+    if (deadline_) {
+      const int64_t left = deadline_ - now_();
+      if (left <= 0) throw Failed(TW_DEADLINE_EXCEEDED, "'" + address_ + "' has not answered in time");
+      ms = int(std::min<int64_t>(left / 1'000'000 + 1, 60'000));
+    }
+    if (poll(&p, 1, ms) > 0) return;
+  }
+}
+
+void Exchange::Hang() { shutdown(fd_, SHUT_RDWR); }
+
+void Exchange::Ask(const std::string& path, const std::string& token, const std::string& json) {
+  std::string text = "POST " + path + " HTTP/1.1\r\nHost: " + address_ + "\r\nContent-Type: application/json\r\nConnection: close\r\n";
+  if (!token.empty()) text += "Authorization: " + token + "\r\n";
+  text += "Content-Length: " + std::to_string(json.size()) + "\r\n\r\n" + json;
+  for (size_t at = 0; at < text.size();) {
+    Wait(POLLOUT);
+    const ssize_t n = send(fd_, text.data() + at, text.size() - at, MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN && errno != EINTR) throw Failed(TW_UNAVAILABLE, "'" + address_ + "' hangs up: " + std::strerror(errno));
+    if (n > 0) at += size_t(n);
+  }
+  const std::string first = HeadLine();
+  if (first.compare(0, 7, "HTTP/1.") != 0 || first.size() < 12)
+    throw Failed(TW_UNAVAILABLE, "what answers at '" + address_ + "' is no etcd");
+  status_ = std::atoi(first.c_str() + 9);
+  left_ = kMostBody;
+  for (std::string line; !(line = HeadLine()).empty();) {
+    std::transform(line.begin(), line.end(), line.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+    if (line.compare(0, 15, "content-length:") == 0) left_ = Number(line.substr(15), 10);
+    if (line == "transfer-encoding: chunked") chunked_ = true;
+  }
+  if (chunked_) left_ = 0;
+}
+
+// More of what the other side sends; false: it has hung up.
+bool Exchange::Fill() {
+  char bytes[16384];
+  for (;;) {
+    Wait(POLLIN);
+    const ssize_t n = recv(fd_, bytes, sizeof bytes, 0);
+    if (n > 0) return raw_.append(bytes, size_t(n)), true;
+    if (n == 0) return false;
+    if (errno != EAGAIN && errno != EINTR) return false;
+  }
+}
+
+std::string Exchange::HeadLine() {
+  size_t at;
+  while ((at = raw_.find("\r\n")) == std::string::npos) {
+    if (raw_.size() > 1 << 16 || !Fill()) throw Failed(TW_UNAVAILABLE, "'" + address_ + "' hangs up before it has answered");
+  }
+  std::string line = raw_.substr(0, at);
+  raw_.erase(0, at + 2);
+  return line;
+}
+
+// More of the body; false: that was all.
+bool Exchange::Body() {
+  if (over_) return false;
+  if (chunked_ && left_ == 0) {
+    left_ = Number(HeadLine(), 16);
+    if (left_ == 0) return !(over_ = true);
+  }
+  if (raw_.empty() && (left_ == 0 || !Fill())) return !(over_ = true);
+  const size_t n = size_t(std::min<uint64_t>(left_, raw_.size()));
+  text_.append(raw_, 0, n);
+  raw_.erase(0, n);
+  left_ -= n;
+  if (chunked_ && left_ == 0) HeadLine();
+  return true;
+}
+
+bool Exchange::NextLine(std::string* line) {
+  size_t at;
+  while ((at = text_.find('\n')) == std::string::npos) {
+    if (!Body()) break;
+  }
+  if (at == std::string::npos && text_.empty()) return false;
+  *line = text_.substr(0, at);
+  text_.erase(0, at == std::string::npos ? at : at + 1);
+  return true;
+}
+
+std::string Exchange::Rest() {
+  while (Body()) {
+  }
+  return std::move(text_);
+}
+
+}  // namespace thalweg::etcd

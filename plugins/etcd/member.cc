@@ -1,0 +1,264 @@
+#include "member.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace thalweg::etcd {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kPatience = 5 * kSecond;  // of questions that nobody gave a deadline
+
+std::string Quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+std::string Bytes(std::string_view key, std::string_view bytes) { return Quoted(key) + ": " + Quoted(Base64(bytes)); }
+
+// The first key that does not begin so; with "\0": there is none.
+std::string EndOf(std::string prefix) {
+  while (!prefix.empty() && uint8_t(prefix.back()) == 255) prefix.pop_back();
+  if (prefix.empty()) return std::string(1, '\0');
+  ++prefix.back();
+  return prefix;
+}
+
+}  // namespace
+
+// ---- Member ----
+
+Member::Member(const tw_host* host, const tw_member_config& c, int64_t deadline)
+    : host_(host),
+      address_(c.address, size_t(c.address_len)),
+      cluster_(c.cluster, size_t(c.cluster_len)),
+      lease_ns_(std::max<int64_t>(c.lease, kSecond)),
+      arg_(c.arg),
+      lost_(c.lost) {
+  if (!deadline) deadline = now() + kPatience;
+  if (c.credential_len > 0) Authenticate({c.credential, size_t(c.credential_len)}, deadline);
+  const Value granted = Ask("/v3/lease/grant", "{\"TTL\": " + std::to_string((lease_ns_ + kSecond - 1) / kSecond) + "}", deadline);
+  lease_ = granted["ID"].text();
+  if (lease_.empty()) throw Failed(TW_UNAVAILABLE, "'" + address_ + "' grants no lease");
+  keeper_ = std::thread([this] { Keep(); });
+}
+
+Member::~Member() {
+  {
+    std::lock_guard lock(mu_);
+    stop_ = true;
+    stopping_.notify_all();
+  }
+  keeper_.join();
+  watches_.clear();
+  try {
+    Ask("/v3/lease/revoke", "{\"ID\": " + Quoted(lease_) + "}", now() + kPatience);
+  } catch (const Failed&) {  // it ends by itself
+  }
+}
+
+// "user:password".
+void Member::Authenticate(std::string_view credential, int64_t deadline) {
+  const size_t at = credential.find(':');
+  if (at == credential.npos) throw Failed(TW_INVALID_ARGUMENT, "a credential is user:password");
+  const std::string who = "{\"name\": " + Quoted(credential.substr(0, at)) + ", \"password\": " + Quoted(credential.substr(at + 1)) + "}";
+  token_ = Ask("/v3/auth/authenticate", who, deadline)["token"].text();
+}
+
+Value Member::Ask(const std::string& path, const std::string& json, int64_t deadline) const {
+  Exchange x(address_, clock(), deadline ? deadline : now() + kPatience);
+  x.Ask(path, token_, json);
+  const Value answer = Value::Parse(x.Rest());
+  const Value& error = answer["error"];
+  if (x.status() == 200 && !error.there()) return answer;
+  const bool denied = x.status() == 401 || x.status() == 403;
+  const std::string& text = error.items().empty() ? error.text() : error["message"].text();
+  throw Failed(denied ? TW_PERMISSION_DENIED : TW_UNAVAILABLE,
+               "'" + address_ + "' answers: " + (text.empty() ? std::to_string(x.status()) : text));
+}
+
+// request: "\"request_put\": {...}", to be done where the key has the revision.
+uint64_t Member::Change(const std::string& request, const std::string& stored, uint64_t expected, int64_t deadline) {
+  std::string json = "{\"success\": [{" + request + "}]";
+  if (expected != UINT64_MAX) {
+    json += ", \"compare\": [{\"result\": \"EQUAL\", \"target\": \"MOD\", " + Bytes("key", stored) +
+            ", \"mod_revision\": " + Quoted(std::to_string(expected)) + "}]";
+  }
+  const Value answer = Ask("/v3/kv/txn", json + "}", deadline);
+  if (!answer["succeeded"].is()) throw Failed(TW_ABORTED, "'" + Own(stored) + "' has another revision; get it again");
+  return answer["header"]["revision"].number();
+}
+
+uint64_t Member::Put(std::string_view key, std::string_view value, bool mine, uint64_t expected, int64_t deadline) {
+  const std::string stored = Stored(key);
+  std::string put = "\"request_put\": {" + Bytes("key", stored) + ", " + Bytes("value", value);
+  if (mine) put += ", \"lease\": " + Quoted(lease_);
+  return Change(put + "}", stored, expected, deadline);
+}
+
+std::string Member::Get(std::string_view key, int64_t deadline, uint64_t* out_revision) {
+  const Value answer = Ask("/v3/kv/range", "{" + Bytes("key", Stored(key)) + "}", deadline);
+  if (answer["kvs"].items().empty()) throw Failed(TW_NOT_FOUND, "there is no key '" + std::string(key) + "'");
+  const Value& kv = answer["kvs"].items()[0];
+  if (out_revision) *out_revision = kv["mod_revision"].number();
+  return kv["value"].bytes();
+}
+
+void Member::Remove(std::string_view key, uint64_t expected, int64_t deadline) {
+  const std::string stored = Stored(key);
+  Change("\"request_delete_range\": {" + Bytes("key", stored) + "}", stored, expected, deadline);
+}
+
+// A third of the lease is time enough for two more tries.
+void Member::Keep() {
+  int64_t renewed = now();
+  std::unique_lock lock(mu_);
+  while (!stopping_.wait_for(lock, std::chrono::nanoseconds(lease_ns_ / 3), [this] { return stop_; })) {
+    lock.unlock();
+    try {
+      const int64_t asked = now();
+      const Value answer = Ask("/v3/lease/keepalive", "{\"ID\": " + Quoted(lease_) + "}", asked + lease_ns_ / 3);
+      if (answer["result"]["TTL"].number() == 0) return Lost("the store has ended the lease");
+      renewed = asked;
+    } catch (const Failed& e) {
+      if (now() - renewed > lease_ns_) return Lost(e.what());
+    }
+    lock.lock();
+  }
+}
+
+void Member::Lost(const std::string& why) {
+  if (!lost_) return;
+  const std::string text = "etcd membership: the lease could not be renewed in time: " + why;
+  tw_status* status = host_->status->make(host_, TW_UNAVAILABLE, text.data(), text.size(), nullptr);
+  lost_(arg_, status);
+  host_->status->release(status);
+}
+
+Watch* Member::AddWatch(std::string_view prefix, void (*change)(void* arg, const tw_change* c), void* arg) {
+  auto watch = std::make_unique<Watch>(this, std::string(prefix), change, arg);
+  Watch* self = watch.get();
+  std::lock_guard lock(mu_);
+  watches_.insert(std::move(watch));
+  return self;
+}
+
+void Member::EndWatch(Watch* watch) {
+  std::unique_ptr<Watch> ended;  // waits for its thread, outside of the lock
+  std::lock_guard lock(mu_);
+  const auto it = std::find_if(watches_.begin(), watches_.end(), [&](const auto& w) { return w.get() == watch; });
+  if (it != watches_.end()) ended = std::move(watches_.extract(it).value());
+}
+
+// ---- Watch ----
+
+Watch::Watch(Member* member, std::string prefix, void (*change)(void* arg, const tw_change* c), void* arg)
+    : member_(member), prefix_(member->Stored(prefix)), change_(change), arg_(arg), thread_([this] { Work(); }) {}
+
+Watch::~Watch() {
+  {
+    std::lock_guard lock(mu_);
+    stop_ = true;
+    if (reads_) reads_->Hang();
+    stopping_.notify_all();
+  }
+  thread_.join();
+}
+
+// True: it is to end.
+bool Watch::Rest(int64_t ns) {
+  std::unique_lock lock(mu_);
+  return stopping_.wait_for(lock, std::chrono::nanoseconds(ns), [this] { return stop_; });
+}
+
+void Watch::Work() {
+  for (int64_t pause = kSecond / 100;; pause = std::min(2 * pause, kSecond)) {
+    try {
+      TellAll();
+      pause = kSecond / 100;
+      Follow();
+    } catch (const Failed&) {  // the store is away: it is asked again
+    }
+    if (Rest(pause)) return;
+  }
+}
+
+// What there is, and what has gone since it was told.
+void Watch::TellAll() {
+  const Value all = member_->Ask(
+      "/v3/kv/range",
+      "{" + Bytes("key", prefix_) + ", " + Bytes("range_end", EndOf(prefix_)) + ", \"sort_order\": \"ASCEND\", \"sort_target\": \"MOD\"}",
+      0);
+  const uint64_t revision = all["header"]["revision"].number();
+  std::set<std::string> there;
+  for (const Value& kv : all["kvs"].items()) there.insert(kv["key"].bytes());
+  for (auto it = told_.begin(); it != told_.end();) {
+    const std::string key = (it++)->first;
+    if (!there.count(key)) Tell(key, nullptr, revision);
+  }
+  for (const Value& kv : all["kvs"].items()) {
+    const std::string key = kv["key"].bytes(), value = kv["value"].bytes();
+    const uint64_t at = kv["mod_revision"].number();
+    auto it = told_.find(key);
+    if (it == told_.end() || it->second != at) Tell(key, &value, at);
+  }
+  seen_ = std::max(seen_, revision);
+}
+
+void Watch::Follow() {
+  Exchange x(member_->address(), member_->clock(), member_->now() + kPatience);
+  {
+    std::lock_guard lock(mu_);
+    if (stop_) return;
+    reads_ = &x;
+  }
+  struct Done {
+    Watch* self;
+    ~Done() {
+      std::lock_guard lock(self->mu_);
+      self->reads_ = nullptr;
+    }
+  } done{this};
+  x.Ask("/v3/watch", member_->token(),
+        "{\"create_request\": {" + Bytes("key", prefix_) + ", " + Bytes("range_end", EndOf(prefix_)) +
+            ", \"start_revision\": " + Quoted(std::to_string(seen_ + 1)) + "}}");
+  x.set_deadline(0);
+  for (std::string line; x.NextLine(&line);) {
+    if (line.empty()) continue;
+    const Value message = Value::Parse(line);
+    const Value& result = message["result"];
+    if (!result.there() || result["canceled"].is()) return;  // such as of revisions that are gone: all is read again
+    for (const Value& e : result["events"].items()) {
+      const std::string key = e["kv"]["key"].bytes(), value = e["kv"]["value"].bytes();
+      const uint64_t at = e["kv"]["mod_revision"].number();
+      Tell(key, e["type"].text() == "DELETE" ? nullptr : &value, at);
+      seen_ = std::max(seen_, at);
+    }
+  }
+}
+
+void Watch::Tell(const std::string& key, const std::string* value, uint64_t revision) {
+  {
+    std::lock_guard lock(mu_);
+    if (stop_) return;
+  }
+  if (value) {
+    told_[key] = revision;
+  } else if (told_.erase(key) == 0) {
+    return;
+  }
+  const std::string own = member_->Own(key);
+  tw_change c = {};
+  c.size = sizeof c;
+  c.key = own.data();
+  c.key_len = own.size();
+  c.value = value ? value->data() : nullptr;
+  c.bytes = value ? value->size() : 0;
+  c.revision = revision;
+  change_(arg_, &c);
+}
+
+}  // namespace thalweg::etcd

@@ -1,0 +1,91 @@
+// A member of a cluster whose keys etcd keeps: a lease that a thread of its own renews, and watches with a thread each. Threads: any.
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "http.h"
+#include "json.h"
+#include "thalweg/plugin/plugin.h"
+
+namespace thalweg::etcd {
+
+class Member;
+
+class Watch {
+ public:
+  Watch(Member* member, std::string prefix, void (*change)(void* arg, const tw_change* c), void* arg);
+  // After this nothing is told.
+  ~Watch();
+  Member* member() const { return member_; }
+
+ private:
+  void Work();
+  void TellAll();
+  void Follow();
+  void Tell(const std::string& key, const std::string* value, uint64_t revision);
+  bool Rest(int64_t ns);
+
+  Member* const member_;
+  const std::string prefix_;
+  void (*const change_)(void* arg, const tw_change* c);
+  void* const arg_;
+  std::map<std::string, uint64_t> told_;  // revisions of keys that are there
+  uint64_t seen_ = 0;                     // everything up to this revision was told
+  std::mutex mu_;
+  std::condition_variable stopping_;
+  bool stop_ = false;
+  Exchange* reads_ = nullptr;  // that the thread waits at
+  std::thread thread_;
+};
+
+class Member {
+ public:
+  // All throw Failed.
+  Member(const tw_host* host, const tw_member_config& config, int64_t deadline);
+  ~Member();
+  // mine: the key ends with the lease. expected: see plugin/membership.h. Answers the revision.
+  uint64_t Put(std::string_view key, std::string_view value, bool mine, uint64_t expected, int64_t deadline);
+  std::string Get(std::string_view key, int64_t deadline, uint64_t* out_revision);
+  void Remove(std::string_view key, uint64_t expected, int64_t deadline);
+  Watch* AddWatch(std::string_view prefix, void (*change)(void* arg, const tw_change* c), void* arg);
+  void EndWatch(Watch* watch);
+
+  int64_t now() const { return host_->run->now(host_); }
+  Now clock() const {
+    return [this] { return now(); };
+  }
+  const std::string& address() const { return address_; }
+  const std::string& token() const { return token_; }
+  // Of the store: the cluster's keys have its name before them.
+  std::string Stored(std::string_view key) const { return cluster_ + "/" + std::string(key); }
+  std::string Own(std::string_view stored) const { return std::string(stored.substr(cluster_.size() + 1)); }
+  // The answer to a question. Failures of the store are told with its words.
+  Value Ask(const std::string& path, const std::string& json, int64_t deadline) const;
+
+ private:
+  void Authenticate(std::string_view credential, int64_t deadline);
+  uint64_t Change(const std::string& request, const std::string& stored, uint64_t expected, int64_t deadline);
+  void Keep();
+  void Lost(const std::string& why);
+
+  const tw_host* const host_;
+  const std::string address_, cluster_;
+  const int64_t lease_ns_;
+  void* const arg_;
+  void (*const lost_)(void* arg, const tw_status* why);
+  std::string token_, lease_;
+  std::mutex mu_;
+  std::condition_variable stopping_;
+  bool stop_ = false;
+  std::set<std::unique_ptr<Watch>> watches_;
+  std::thread keeper_;
+};
+
+}  // namespace thalweg::etcd

@@ -1,0 +1,493 @@
+#include "connection.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "endpoint.h"
+
+namespace thalweg::grpc_transport {
+namespace {
+
+constexpr size_t kLines = 2;
+constexpr size_t kCalls = 1 << 14;     // that one peer may have under way
+constexpr uint64_t kSmall = 64 << 10;  // bodies up to here go with their heads
+
+}  // namespace
+
+Connection::Connection(Endpoint* endpoint, bool mine, bool local, std::string name, uint32_t role, std::string id)
+    : endpoint_(endpoint), mine_(mine), local_(local), name_(std::move(name)), id_(std::move(id)), role_(role), held_(mine) {}
+
+Connection::~Connection() {
+  lines_.clear();
+  endpoint_->Gone();
+}
+
+tw_status* Connection::Fail(End how) const {
+  switch (how) {
+    case End::kCancelled: return endpoint_->Fail(TW_CANCELLED, name_, "is not waited for any more");
+    case End::kDenied: return endpoint_->Fail(TW_PERMISSION_DENIED, name_, why_);
+    default: return endpoint_->Fail(TW_UNAVAILABLE, name_, "is lost: " + why_);
+  }
+}
+
+// ---- Lines ----
+
+void Connection::OpenLine() {
+  std::string why;
+  grpc_channel* channel = endpoint_->NewChannel(name_, &why);
+  if (!channel) return Shut(End::kLost, why);
+  grpc_call* call = grpc_channel_create_call(channel, nullptr, GRPC_PROPAGATE_DEFAULTS, endpoint_->queue(),
+                                             grpc_slice_from_static_string(kMethod), nullptr, gpr_inf_future(GPR_CLOCK_REALTIME), nullptr);
+  if (Line* line = Add(channel, call)) {
+    line->Begin({{"thalweg-protocol", kProtocol}, {"thalweg-connection", id_}, {"thalweg-token", endpoint_->token()}});
+  } else {
+    grpc_call_unref(call);
+    grpc_channel_destroy(channel);
+  }
+}
+
+bool Connection::AddLine(grpc_call* call) {
+  Line* line = Add(nullptr, call);
+  if (line) line->Accept();
+  return line != nullptr;
+}
+
+// NULL: it is over, or has as many as it may.
+Line* Connection::Add(grpc_channel* channel, grpc_call* call) {
+  std::lock_guard lock(mu_);
+  if (shut() || lines_.size() >= kLines) return nullptr;
+  return lines_.emplace_back(std::make_unique<Line>(this, lines_.size(), channel, call)).get();
+}
+
+void Connection::LineBegan(size_t index) {
+  if (mine_ && index == 0) endpoint_->Reached(name_);
+}
+
+void Connection::LineEnded(size_t index, grpc_status_code status, const std::string& details) {
+  bool begun;
+  {
+    std::lock_guard lock(mu_);
+    begun = lines_[index]->begun();
+    if (index > 0 && !begun) return;  // what is big goes with the small, then
+  }
+  if (!mine_) return Shut(End::kLost, "its stream has ended");
+  if (!begun) endpoint_->Failed(name_);
+  const bool denied = status == GRPC_STATUS_UNAUTHENTICATED || status == GRPC_STATUS_PERMISSION_DENIED;
+  Shut(denied ? End::kDenied : End::kLost, details.empty() ? "its stream has ended" : details);
+}
+
+// REQUIRES: mu.
+Line* Connection::LineFor(uint64_t bytes, Exchange* x) {
+  const bool big = bytes > kSmall;
+  x->line = 0;
+  x->shared = big && out_state_ == Sharing::kGood;
+  if (x->shared) return lines_[0].get();
+  if (big) WantSecondLine();
+  x->line = big && lines_.size() > 1 && lines_[1]->begun() ? 1 : 0;
+  return lines_[x->line].get();
+}
+
+// REQUIRES: mu. The caller opens it, also for answers. What goes out may go through shared memory, once it is there.
+void Connection::WantSecondLine() {
+  if (local_ && out_state_ == Sharing::kNone) {
+    out_state_ = Sharing::kOffered;
+    endpoint_->chores()->Add([weak = weak_from_this()] {
+      if (auto c = weak.lock()) c->OfferSegment();
+    });
+  }
+  if (!mine_ || lines_.size() > 1 || std::exchange(opening_, true)) return;
+  endpoint_->chores()->Add([weak = weak_from_this()] {
+    if (auto c = weak.lock()) c->OpenLine();
+  });
+}
+
+// ---- Shared memory ----
+
+void Connection::OfferSegment() {
+  auto segment = Segment::Make();
+  Line* line = nullptr;
+  {
+    std::lock_guard lock(mu_);
+    if (segment && !shut()) {
+      out_ = std::move(segment);
+      line = lines_[0].get();
+      line->QueueNote(Kind::kSegment, 0, 0, {reinterpret_cast<const char*>(&out_->name()), sizeof out_->name()});
+    }
+  }
+  if (line) line->Write();
+}
+
+// REQUIRES: mu. x's first frame is on its way.
+void Connection::Share(std::shared_ptr<Exchange> x) {
+  sharing_.push_back(std::move(x));
+  WakeCopies();
+}
+
+// REQUIRES: mu.
+void Connection::WakeCopies() {
+  if (sharing_.empty() || std::exchange(copying_, true)) return;
+  endpoint_->chores()->Add([weak = weak_from_this()] {
+    if (auto c = weak.lock()) c->Copy();
+  });
+}
+
+// Of the chores: fills free slots, a part of each body in turn, until there are none.
+void Connection::Copy() {
+  for (;;) {
+    std::shared_ptr<Exchange> x;
+    const char* from = nullptr;
+    uint64_t bytes = 0;
+    uint32_t slot = 0;
+    {
+      std::lock_guard lock(mu_);
+      while (!sharing_.empty() && sharing_.front()->end != End::kNone) sharing_.pop_front();
+      while (slot < kSlots && (taken_ & 1u << slot)) ++slot;
+      if (sharing_.empty() || slot == kSlots) {
+        copying_ = false;
+        return;
+      }
+      x = std::move(sharing_.front());
+      sharing_.pop_front();
+      from = static_cast<const char*>(x->out.body) + x->sent;
+      bytes = std::min(kSlotBytes, x->out.bytes - x->sent);
+      taken_ |= 1u << slot;
+      x->held.fetch_add(1);
+    }
+    std::memcpy(out_->slot(slot), from, bytes);
+    {
+      std::lock_guard lock(mu_);
+      x->sent += bytes;
+      lines_[0]->QueueNote(Kind::kSlot, x->id, uint64_t{slot} << 32 | bytes);
+      if (x->sent < x->out.bytes) {
+        sharing_.push_back(x);
+      } else if (!x->mine) {
+        x->written = true;
+      }
+    }
+    lines_[0]->Write();
+    x->held.fetch_sub(1);
+    Settle(x);
+  }
+}
+
+// A frame about shared memory. False: it makes no sense.
+bool Connection::ReadShared(const Frame& f, Reader* reader) {
+  Line* line = lines_[0].get();
+  if (f.kind == Kind::kSegment) {
+    SegmentName name;
+    if (f.head != sizeof name || in_) return false;
+    reader->Take(&name, sizeof name);
+    in_ = local_ ? Segment::Open(name) : nullptr;
+    std::lock_guard lock(mu_);
+    line->QueueNote(Kind::kOpened, 0, in_ != nullptr);
+  } else if (f.kind == Kind::kOpened) {
+    std::lock_guard lock(mu_);
+    if (out_state_ != Sharing::kOffered || !out_) return false;
+    out_state_ = f.bytes == 1 ? Sharing::kGood : Sharing::kRefused;
+  } else if (f.kind == Kind::kRead) {
+    std::lock_guard lock(mu_);
+    if (f.bytes >= kSlots || !(taken_ & 1u << f.bytes)) return false;
+    taken_ &= ~(1u << f.bytes);
+    WakeCopies();
+    return true;
+  } else {
+    return ReadSlot(f);
+  }
+  line->Write();
+  return true;
+}
+
+bool Connection::ReadSlot(const Frame& f) {
+  const uint64_t slot = f.bytes >> 32, bytes = f.bytes & 0xffffffff;
+  if (!in_ || slot >= kSlots || bytes == 0 || bytes > kSlotBytes) return false;
+  std::shared_ptr<Exchange> x;
+  {
+    std::lock_guard lock(mu_);
+    x = Wanted(f.id);
+    if (x && bytes > x->rest) return false;
+    if (x) x->busy = true;
+  }
+  if (x) std::memcpy(x->to, in_->slot(uint32_t(slot)), bytes);
+  {
+    std::lock_guard lock(mu_);
+    lines_[0]->QueueNote(Kind::kRead, 0, slot);
+  }
+  lines_[0]->Write();
+  if (x) Filled(x, bytes);
+  return true;
+}
+
+// ---- Entries ----
+
+tw_status* Connection::Call(uint64_t id, const tw_message* m) {
+  auto x = std::make_shared<Exchange>(id, true, weak_from_this(), endpoint_->chores());
+  x->out = *m;
+  x->out_head.assign(static_cast<const char*>(m->head), m->head_bytes);
+  Line* line;
+  {
+    std::lock_guard lock(mu_);
+    if (shut()) return Fail(End::kLost);
+    if (exchanges_.size() >= kCalls) return endpoint_->Fail(TW_RESOURCE_EXHAUSTED, name_, "takes no more calls now");
+    line = LineFor(m->bytes, x.get());
+    exchanges_.emplace(id, x);
+    line->Queue(std::move(x));
+  }
+  line->Write();
+  return nullptr;
+}
+
+void Connection::Cancel(uint64_t id) {
+  std::shared_ptr<Exchange> x;
+  Line* line = nullptr;
+  {
+    std::lock_guard lock(mu_);
+    x = Find(id);
+    if (!x || x->end != End::kNone) return;
+    x->end = End::kCancelled;
+    if (x->begun) {
+      line = lines_[x->line].get();
+      line->QueueNote(Kind::kCancel, id);
+    }
+  }
+  if (line) line->Write();
+  endpoint_->chores()->Add([c = shared_from_this(), x] { c->Settle(x); });
+}
+
+void Connection::Answer(const std::shared_ptr<Exchange>& x, const tw_message* m) {
+  Line* line = nullptr;
+  {
+    std::lock_guard lock(mu_);
+    x->out = *m;
+    x->out_head.assign(static_cast<const char*>(m->head), m->head_bytes);
+    x->answered = true;
+    if (x->end == End::kNone) {
+      line = LineFor(m->bytes, x.get());
+      line->Queue(x);
+    }
+  }
+  if (line) return line->Write();
+  endpoint_->chores()->Add([c = shared_from_this(), x] { c->Settle(x); });
+}
+
+void Connection::Release() {
+  endpoint_->chores()->Add([c = shared_from_this()] {
+    {
+      std::lock_guard lock(c->mu_);
+      c->held_ = false;
+    }
+    c->Shut(End::kCancelled, "");
+    c->MaybeEnd();
+  });
+}
+
+// ---- Ends ----
+
+// REQUIRES: mu. Nothing more is to be done for it but to wait for its memory.
+bool Connection::Finished(const Exchange& x) const {
+  if (x.mine) return x.end != End::kNone;
+  return x.answered ? x.written || x.end != End::kNone : x.end != End::kNone && !x.served;
+}
+
+void Connection::Settle(const std::shared_ptr<Exchange>& x) {
+  std::unique_lock lock(mu_);
+  if (x->busy || x->over) return;
+  if (!x->mine && x->end != End::kNone && !x->told && !x->answered) {
+    x->told = x->busy = true;
+    lock.unlock();
+    endpoint_->config().gone(endpoint_->config().arg, x->in.id);
+    lock.lock();
+    x->busy = false;
+  }
+  if (!Finished(*x)) return;
+  x->awaits_release.store(true);
+  if (x->held.load() > 0) return;
+  x->over = true;
+  exchanges_.erase(x->id);
+  const bool good = x->mine ? x->end == End::kGood : x->written;
+  tw_status* s = good || !x->out.done ? nullptr : Fail(x->end);
+  lock.unlock();
+  if (x->out.done) x->out.done(x->out.arg, s);
+  MaybeEnd();
+}
+
+void Connection::Shut(End how, const std::string& why) {
+  std::vector<std::shared_ptr<Exchange>> all;
+  {
+    std::lock_guard lock(mu_);
+    if (shut()) return;
+    shut_ = how;
+    why_ = why;
+    for (auto& [id, x] : exchanges_) {
+      if (x->end == End::kNone) x->end = how;
+      all.push_back(x);
+    }
+    for (auto& line : lines_) line->Cancel();
+  }
+  for (auto& x : all) Settle(x);
+  MaybeEnd();
+}
+
+void Connection::MaybeEnd() {
+  std::vector<grpc_call*> over;
+  {
+    std::lock_guard lock(mu_);
+    if (!shut()) return;
+    for (auto& line : lines_) {
+      if (grpc_call* call = line->TakeCall()) over.push_back(call);
+    }
+  }
+  for (grpc_call* call : over) grpc_call_unref(call);
+  {
+    std::lock_guard lock(mu_);
+    if (held_ || removed_ || !exchanges_.empty()) return;
+    for (auto& line : lines_) {
+      if (!line->idle()) return;
+    }
+    removed_ = true;
+  }
+  endpoint_->Remove(this, id_);
+}
+
+// ---- What comes in ----
+
+// REQUIRES: mu. NULL: there is none.
+std::shared_ptr<Exchange> Connection::Find(uint64_t id) const {
+  auto it = exchanges_.find(id);
+  return it == exchanges_.end() ? nullptr : it->second;
+}
+
+bool Connection::Read(Reader* reader) {
+  while (reader->rest() > 0) {
+    Frame f;
+    if (reader->rest() < sizeof f) return false;
+    reader->Take(&f, sizeof f);
+    if (f.head > TW_MESSAGE_HEAD || uint64_t{f.head} + f.here > reader->rest() || f.here > f.bytes) return false;
+    switch (f.kind) {
+      case Kind::kRequest:
+      case Kind::kAnswer:
+        if (!Begin(f, reader)) return false;
+        break;
+      case Kind::kPiece: {
+        std::shared_ptr<Exchange> x;
+        {
+          std::lock_guard lock(mu_);
+          x = Wanted(f.id);
+          if (x && (f.here > x->rest || f.here == 0)) return false;
+          if (x) x->busy = true;
+        }
+        reader->Take(x ? x->to : nullptr, f.here);
+        if (x) Filled(x, f.here);
+        break;
+      }
+      case Kind::kCancel: {
+        std::shared_ptr<Exchange> x;
+        {
+          std::lock_guard lock(mu_);
+          x = mine_ ? nullptr : Find(f.id);
+          if (x && x->end == End::kNone) x->end = End::kCancelled;
+        }
+        if (x) Settle(x);
+        break;
+      }
+      case Kind::kSegment:
+      case Kind::kOpened:
+      case Kind::kSlot:
+      case Kind::kRead:
+        if (!ReadShared(f, reader)) return false;
+        break;
+      default: return false;
+    }
+  }
+  return true;
+}
+
+// REQUIRES: mu. Whose body goes on; NULL: nobody wants it.
+std::shared_ptr<Exchange> Connection::Wanted(uint64_t id) const {
+  auto x = Find(id);
+  return x && x->to && x->end == End::kNone ? x : nullptr;
+}
+
+// Whose message begins with this frame, busy; NULL: nobody waits for it.
+std::shared_ptr<Exchange> Connection::Expect(const Frame& f, bool* out_sense) {
+  std::lock_guard lock(mu_);
+  auto x = Find(f.id);
+  *out_sense = mine_ == (f.kind == Kind::kAnswer);
+  if (mine_) {
+    *out_sense = *out_sense && !(x && x->placed);
+    if (x && (x->end != End::kNone || !x->begun)) x = nullptr;
+  } else {
+    *out_sense = *out_sense && !x && exchanges_.size() < 2 * kCalls;
+    x = nullptr;
+    if (*out_sense && !shut()) {
+      x = std::make_shared<Exchange>(f.id, false, weak_from_this(), endpoint_->chores());
+      exchanges_.emplace(f.id, x);
+    }
+  }
+  if (!*out_sense || !x) return nullptr;
+  x->placed = x->busy = true;
+  return x;
+}
+
+bool Connection::Begin(const Frame& f, Reader* reader) {
+  bool sense;
+  auto x = Expect(f, &sense);
+  if (!sense) return false;
+  if (!x) {
+    reader->Take(nullptr, uint64_t{f.head} + f.here);
+    return true;
+  }
+  x->in_head.resize(f.head);
+  reader->Take(x->in_head.data(), f.head);
+  const uint64_t id = mine_ ? f.id : endpoint_->NextId();
+  x->in = {TW_SIZED(tw_incoming), id, name_.data(), name_.size(), x->in_head.data(), f.head, nullptr, f.bytes, x.get(), role_, 0};
+  void *data = nullptr, *region = nullptr;
+  if (mine_) {
+    x->out.place(x->out.arg, &x->in, &data, &region);
+  } else {
+    endpoint_->config().place(endpoint_->config().arg, &x->in, &data, &region);
+  }
+  x->in.body = data;
+  Line* line = nullptr;
+  {
+    std::lock_guard lock(mu_);
+    x->to = static_cast<char*>(data);
+    x->rest = data ? f.bytes : 0;
+    if (mine_ && !data && f.bytes > f.here) {  // the rest need not be sent
+      line = lines_[x->line].get();
+      line->QueueNote(Kind::kCancel, x->id);
+    }
+    if (f.bytes > kSmall) WantSecondLine();
+  }
+  if (line) line->Write();
+  reader->Take(x->to, f.here);
+  Filled(x, f.here);
+  return true;
+}
+
+// So many bytes of the body are there; when it is whole, serves the request, or ends the call. REQUIRES: x is busy, by us.
+void Connection::Filled(const std::shared_ptr<Exchange>& x, uint64_t bytes) {
+  bool serve = false;
+  {
+    std::lock_guard lock(mu_);
+    if (x->to) {
+      x->to += bytes;
+      x->rest -= bytes;
+    }
+    if (x->rest == 0) {
+      x->to = nullptr;
+      if (mine_ && x->end == End::kNone) x->end = End::kGood;
+      serve = !mine_ && x->end == End::kNone;
+      x->served = serve;
+    }
+    x->busy = serve;
+  }
+  if (serve) {
+    endpoint_->config().serve(endpoint_->config().arg, &x->in);
+    std::lock_guard lock(mu_);
+    x->busy = false;
+  }
+  Settle(x);
+}
+
+}  // namespace thalweg::grpc_transport

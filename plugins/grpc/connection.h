@@ -1,0 +1,89 @@
+// Connection: all that goes between this endpoint and a peer, for calls of one of the two: a line for what is small and, once something is
+// not, one for what is big, so that the small does not wait behind it.
+// Threads: any; callbacks come from the pollers' threads and the chores'. A lock guards what it holds, and is never held in a callback
+// or while gRPC works.
+#pragma once
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "exchange.h"
+#include "frame.h"
+#include "line.h"
+#include "segment.h"
+
+namespace thalweg::grpc_transport {
+
+class Endpoint;
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  // name: where the peer is, or who it has proven to be. id: what its lines have in common.
+  // local: the peer is on this machine.
+  Connection(Endpoint* endpoint, bool mine, bool local, std::string name, uint32_t role, std::string id);
+  ~Connection();
+  std::mutex& mu() { return mu_; }
+  bool shut() const { return shut_ != End::kNone; }  // REQUIRES: mu
+  bool mine() const { return mine_; }
+  const std::string& name() const { return name_; }
+
+  // Entries; nothing is called back inside.
+  tw_status* Call(uint64_t id, const tw_message* m);
+  void Cancel(uint64_t id);
+  void Answer(const std::shared_ptr<Exchange>& x, const tw_message* m);
+  void Release();  // the host has closed the peer
+
+  // The caller's side.
+  void OpenLine();
+  // The other side. False: it is over. call: taken, if true.
+  bool AddLine(grpc_call* call);
+
+  // Of the threads that may call back.
+  void Settle(const std::shared_ptr<Exchange>& x);
+  void Shut(End how, const std::string& why);
+  void MaybeEnd();
+  bool Read(Reader* reader);                // false: it makes no sense
+  void Share(std::shared_ptr<Exchange> x);  // of a line: its body is to go through shared memory
+  void LineBegan(size_t index);
+  void LineEnded(size_t index, grpc_status_code status, const std::string& details);
+
+ private:
+  bool Begin(const Frame& f, Reader* reader);
+  Line* Add(grpc_channel* channel, grpc_call* call);
+  std::shared_ptr<Exchange> Expect(const Frame& f, bool* out_sense);
+  void Filled(const std::shared_ptr<Exchange>& x, uint64_t bytes);
+  std::shared_ptr<Exchange> Wanted(uint64_t id) const;
+  void OfferSegment();
+  void WakeCopies();
+  void Copy();
+  bool ReadShared(const Frame& f, Reader* reader);
+  bool ReadSlot(const Frame& f);
+  std::shared_ptr<Exchange> Find(uint64_t id) const;
+  Line* LineFor(uint64_t bytes, Exchange* x);
+  void WantSecondLine();
+  bool Finished(const Exchange& x) const;
+  tw_status* Fail(End how) const;
+
+  Endpoint* const endpoint_;
+  const bool mine_, local_;
+  const std::string name_, id_;
+  const uint32_t role_;
+  std::mutex mu_;
+  std::vector<std::unique_ptr<Line>> lines_;
+  std::unordered_map<uint64_t, std::shared_ptr<Exchange>> exchanges_;
+  End shut_ = End::kNone;
+  std::string why_;
+  bool held_ = true;  // by the host, or by the peer's first line
+  bool opening_ = false, removed_ = false;
+  // Shared memory: out_ is written here, and stays once it is there; in_ is read by the thread that reads lines.
+  enum class Sharing { kNone, kOffered, kGood, kRefused } out_state_ = Sharing::kNone;
+  std::unique_ptr<Segment> out_, in_;
+  uint32_t taken_ = 0;  // slots of out_, a bit each
+  std::deque<std::shared_ptr<Exchange>> sharing_;
+  bool copying_ = false;  // Copy runs, or will
+};
+
+}  // namespace thalweg::grpc_transport

@@ -1,0 +1,170 @@
+#include "credentials.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include <grpc/grpc_security.h>
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <sys/stat.h>
+
+#include "thalweg/plugin/plugin.h"
+
+namespace thalweg::grpc_transport {
+namespace {
+
+constexpr int kSecurityBits = 112;        // of keys, as RSA of 2048 bits has them
+constexpr size_t kLargestFile = 1 << 20;  // bytes
+
+std::string ReadFile(const std::string& path, bool secret, std::string* out, std::string* stamp) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat s = {};
+  if (fd < 0 || fstat(fd, &s) != 0) {
+    const std::string why = std::strerror(errno);
+    if (fd >= 0) close(fd);
+    return "'" + path + "': " + why;
+  }
+  std::string wrong;
+  if (secret && (s.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    wrong = "'" + path + "' can be read by others; chmod 600";
+  } else if (!S_ISREG(s.st_mode) || size_t(s.st_size) > kLargestFile) {
+    wrong = "'" + path + "' is no file of at most 1 MB";
+  } else {
+    out->resize(size_t(s.st_size));
+    if (read(fd, out->data(), out->size()) != ssize_t(out->size())) wrong = "'" + path + "' changes while it is read";
+  }
+  close(fd);
+  *stamp += std::to_string(s.st_ino) + "." + std::to_string(s.st_size) + "." + std::to_string(s.st_mtim.tv_sec) + "." +
+            std::to_string(s.st_mtim.tv_nsec) + " ";
+  return wrong;
+}
+
+std::string Trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+bool IsToken(const std::string& text) {
+  return text.size() >= 32 && text.size() <= 256 && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
+}
+
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+Certificate ReadCertificate(std::string_view pem) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem.data(), int(pem.size())), BIO_free);
+  return {bio ? PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr) : nullptr, X509_free};
+}
+
+// 0: it is no certificate.
+int SecurityBits(std::string_view pem) {
+  const Certificate certificate = ReadCertificate(pem);
+  EVP_PKEY* key = certificate ? X509_get0_pubkey(certificate.get()) : nullptr;
+  return key ? EVP_PKEY_get_security_bits(key) : 0;
+}
+
+bool BelongTogether(std::string_view cert, std::string_view key) {
+  const Certificate certificate = ReadCertificate(cert);
+  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(key.data(), int(key.size())), BIO_free);
+  const auto no_password = [](char*, int, int, void*) { return 0; };
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> mine(
+      bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr) : nullptr, EVP_PKEY_free);
+  return certificate && mine && X509_check_private_key(certificate.get(), mine.get()) == 1;
+}
+
+grpc_ssl_certificate_config_reload_status Fetch(void* arg, grpc_ssl_server_certificate_config** out) {
+  auto* credentials = static_cast<Credentials*>(arg);
+  if (!credentials->Changed()) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+  const Secrets s = credentials->secrets();
+  const grpc_ssl_pem_key_cert_pair pair = {s.key.c_str(), s.cert.c_str()};
+  *out = grpc_ssl_server_certificate_config_create(s.ca.c_str(), &pair, 1);
+  return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+}
+
+}  // namespace
+
+std::string Credentials::ReadAll(Secrets* out, std::string* stamp) const {
+  std::string wrong = ReadFile(folder_ + "/ca.pem", false, &out->ca, stamp);
+  if (wrong.empty()) wrong = ReadFile(folder_ + "/cert.pem", false, &out->cert, stamp);
+  if (wrong.empty()) wrong = ReadFile(folder_ + "/key.pem", true, &out->key, stamp);
+  if (wrong.empty()) wrong = ReadFile(folder_ + "/token", true, &out->token, stamp);
+  if (!wrong.empty()) return wrong;
+  out->token = Trimmed(out->token);
+  if (!IsToken(out->token)) return "'" + folder_ + "/token' is no secret of 32 to 256 hexadecimal digits";
+  if (SecurityBits(out->cert) < kSecurityBits) return "'" + folder_ + "/cert.pem' is no certificate with a key that is strong enough";
+  if (!BelongTogether(out->cert, out->key)) return "'" + folder_ + "': cert.pem and key.pem do not belong together";
+  return "";
+}
+
+std::string Credentials::Refresh() {
+  Secrets found;
+  std::string stamp;
+  std::string wrong = ReadAll(&found, &stamp);
+  std::lock_guard lock(mu_);
+  if (!wrong.empty()) return wrong;
+  if (stamp == stamp_) return "";
+  secrets_ = std::move(found);
+  stamp_ = std::move(stamp);
+  ++version_;
+  return "";
+}
+
+Secrets Credentials::secrets() const {
+  std::lock_guard lock(mu_);
+  return secrets_;
+}
+
+bool Credentials::Changed() {
+  (void)Refresh();  // with files that make no sense, the last ones stay
+  std::lock_guard lock(mu_);
+  return std::exchange(asked_, version_) != version_;
+}
+
+grpc_channel_credentials* NewChannelCredentials(const Secrets& secrets) {
+  grpc_ssl_pem_key_cert_pair pair = {secrets.key.c_str(), secrets.cert.c_str()};
+  return grpc_ssl_credentials_create_ex(secrets.ca.c_str(), &pair, nullptr, nullptr);
+}
+
+grpc_server_credentials* NewServerCredentials(Credentials* credentials) {
+  return grpc_ssl_server_credentials_create_with_options(grpc_ssl_server_credentials_create_options_using_config_fetcher(
+      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY, Fetch, credentials));
+}
+
+Identity IdentityOf(grpc_call* call) {
+  Identity who;
+  grpc_auth_context* context = grpc_call_auth_context(call);
+  std::string_view uri, pem;
+  int uris = 0;
+  for (auto [name, value] : {std::pair(GRPC_PEER_URI_PROPERTY_NAME, &uri), {GRPC_X509_PEM_CERT_PROPERTY_NAME, &pem}}) {
+    grpc_auth_property_iterator all = grpc_auth_context_find_properties_by_name(context, name);
+    while (const grpc_auth_property* p = grpc_auth_property_iterator_next(&all)) {
+      *value = std::string_view(p->value, p->value_length);
+      uris += value == &uri;
+    }
+  }
+  constexpr std::string_view kTask = "thalweg://task/", kClient = "thalweg://client/", kScheme = "thalweg://";
+  if (uris == 1 && uri.substr(0, kTask.size()) == kTask) who.role = TW_PEER_TASK;
+  if (uris == 1 && uri.substr(0, kClient.size()) == kClient) who.role = TW_PEER_CLIENT;
+  if (!who.role) {
+    who.wrong = "its certificate names no task and no client of a cluster";
+  } else if (SecurityBits(pem) < kSecurityBits) {
+    who.wrong = "the key of its certificate is too weak";
+  } else {
+    who.name = uri.substr(kScheme.size());
+  }
+  grpc_auth_context_release(context);
+  return who;
+}
+
+bool SameSecret(const std::string& a, const std::string& b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+}  // namespace thalweg::grpc_transport

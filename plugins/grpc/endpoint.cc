@@ -1,0 +1,389 @@
+#include "endpoint.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <grpc/grpc_security.h>
+#include <grpc/support/alloc.h>
+
+#include "loopback.h"
+
+namespace thalweg::grpc_transport {
+namespace {
+
+constexpr size_t kConnections = 4096;
+constexpr int kLargestMessage = 4 << 20;  // bytes; bodies come in pieces of less
+constexpr int kDefaultSpin = 0;           // microseconds
+constexpr auto kFirstBackoff = std::chrono::milliseconds(20), kLastBackoff = std::chrono::milliseconds(1000);
+
+grpc_arg Number(const char* key, int value) {
+  grpc_arg a = {};
+  a.type = GRPC_ARG_INTEGER;
+  a.key = const_cast<char*>(key);
+  a.value.integer = value;
+  return a;
+}
+
+// A peer that says nothing, not even to a ping, is lost after ten seconds.
+std::vector<grpc_arg> CommonArgs() {
+  return {Number(GRPC_ARG_KEEPALIVE_TIME_MS, 5000),
+          Number(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5000),
+          Number(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1),
+          Number(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
+          Number(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kLargestMessage),
+          Number(GRPC_ARG_MAX_METADATA_SIZE, 8192),
+          Number(GRPC_ARG_ENABLE_CENSUS, 0),
+          Number(GRPC_ARG_ENABLE_CHANNELZ, 0)};
+}
+
+std::vector<grpc_arg> ServerArgs() {
+  auto all = CommonArgs();
+  for (auto [key, value] : {std::pair(GRPC_ARG_MAX_CONCURRENT_STREAMS, 4),
+                            {GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 5000},
+                            {GRPC_ARG_ALLOW_REUSEPORT, 0},
+                            {GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0},
+                            {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1000}}) {
+    all.push_back(Number(key, value));
+  }
+  return all;
+}
+
+std::vector<grpc_arg> ChannelArgs() {
+  auto all = CommonArgs();
+  for (auto [key, value] : {std::pair(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1),
+                            {GRPC_ARG_ENABLE_RETRIES, 0},
+                            {GRPC_ARG_ENABLE_HTTP_PROXY, 0},
+                            {GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1},
+                            {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000}}) {
+    all.push_back(Number(key, value));
+  }
+  return all;
+}
+
+std::string RandomId() {
+  std::random_device device;
+  std::string id;
+  for (int i = 0; i < 32; ++i) id += "0123456789abcdef"[device() % 16];
+  return id;
+}
+
+std::string Value(const grpc_metadata_array& metadata, const char* key) {
+  for (size_t i = 0; i < metadata.count; ++i) {
+    if (grpc_slice_str_cmp(metadata.metadata[i].key, key) == 0) return Text(metadata.metadata[i].value);
+  }
+  return "";
+}
+
+std::string PeerOf(grpc_call* call) {
+  char* text = grpc_call_get_peer(call);
+  std::string peer = text ? text : "";
+  gpr_free(text);
+  return peer;
+}
+
+// Of "ipv4:127.0.0.1:4000".
+std::string HostOf(const std::string& peer) {
+  const size_t scheme = peer.find(':');
+  return scheme == peer.npos ? "" : ParseHostPort(peer.substr(scheme + 1)).host;
+}
+
+int SpinSetting(const tw_host* h) {
+  std::string text;
+  tw_sink sink = {TW_SIZED(tw_sink), &text, [](tw_sink* s, const void* bytes, uint64_t n) -> tw_status* {
+                    static_cast<std::string*>(s->user)->append(static_cast<const char*>(bytes), n);
+                    return nullptr;
+                  }};
+  if (tw_status* s = h->setting(h, TW_S("spin_us"), &sink)) {
+    h->status->release(s);
+    return kDefaultSpin;
+  }
+  return std::clamp(std::atoi(text.c_str()), 0, 10000);
+}
+
+}  // namespace
+
+// The next stream that comes in.
+struct Endpoint::Accept final : Event {
+  explicit Accept(Endpoint* e) : endpoint(e) { grpc_metadata_array_init(&metadata); }
+  ~Accept() { grpc_metadata_array_destroy(&metadata); }
+  static void Next(Endpoint* e) {
+    auto* a = new Accept(e);
+    const grpc_call_error error = grpc_server_request_registered_call(e->server_, e->method_, &a->call, &a->deadline, &a->metadata, nullptr,
+                                                                      e->queue(), e->queue(), a);
+    if (error != GRPC_CALL_OK) delete a;
+  }
+  void Happen(bool ok) override {
+    std::unique_ptr<Accept> self(this);
+    if (!ok) return;  // the server ends
+    Next(endpoint);
+    endpoint->Admit(call, metadata);
+  }
+  Endpoint* const endpoint;
+  grpc_call* call = nullptr;
+  gpr_timespec deadline = {};
+  grpc_metadata_array metadata = {};
+};
+
+// ---- Beginning ----
+
+std::shared_ptr<Poller> Instance::TakePoller(int spin_us) {
+  std::lock_guard lock(mu_);
+  auto poller = poller_.lock();
+  if (!poller) poller_ = poller = std::make_shared<Poller>(spin_us);
+  return poller;
+}
+
+Endpoint::Endpoint(const tw_host* h, Instance* instance, const tw_endpoint_config* c)
+    : h_(h),
+      config_(*c),
+      open_(c->flags & TW_ENDPOINT_OPEN),
+      calls_only_(c->flags & TW_ENDPOINT_CALLS),
+      log_(std::make_shared<Log>(h)),
+      chores_(std::make_shared<Chores>()) {
+  const NoSignals quiet;  // for threads of gRPC
+  QuietGrpc();
+  grpc_init();
+  poller_ = instance->TakePoller(SpinSetting(h));
+}
+
+tw_status* Endpoint::Fail(uint32_t code, const std::string& who, const std::string& what) const {
+  const std::string text = "grpc transport: '" + who + "' " + what;
+  return h_->status->make(h_, code, text.data(), text.size(), nullptr);
+}
+
+tw_status* Endpoint::Listen(const tw_host* h, Instance* instance, const tw_endpoint_config* c, tw_sink* bound, void** out_endpoint) {
+  std::unique_ptr<Endpoint> e(new Endpoint(h, instance, c));
+  std::string at;
+  tw_status* s = e->Open({c->address, size_t(c->address_len)}, {c->credential, size_t(c->credential_len)}, &at);
+  if (!s) s = bound->put(bound, at.data(), at.size());
+  if (s) {
+    e->Close();
+    return s;
+  }
+  *out_endpoint = e.release();
+  return nullptr;
+}
+
+tw_status* Endpoint::Open(const std::string& address, const std::string& credential, std::string* bound) {
+  if (!credential.empty()) {
+    credentials_ = std::make_unique<Credentials>(credential);
+    const std::string wrong = credentials_->Refresh();
+    if (!wrong.empty()) return Fail(TW_INVALID_ARGUMENT, credential, "are no credentials: " + wrong + "; see thalweg cluster init");
+  }
+  if (calls_only_ && address.empty()) return nullptr;
+  return OpenServer(address.empty() ? "127.0.0.1:0" : address, bound);
+}
+
+tw_status* Endpoint::OpenServer(const std::string& address, std::string* bound) {
+  const HostPort at = ParseHostPort(address);
+  if (at.port < 0) return Fail(TW_INVALID_ARGUMENT, address, "is no address; one is 'host:port'");
+  if (!credentials_ && !open_ && !IsLoopback(at.host)) {
+    return Fail(TW_PERMISSION_DENIED, address,
+                "can be reached from other machines; give `credentials`, a folder of thalweg cluster init, or ask for `insecure`");
+  }
+  auto args = ServerArgs();
+  const grpc_channel_args all = {args.size(), args.data()};
+  server_ = grpc_server_create(&all, nullptr);
+  grpc_server_register_completion_queue(server_, queue(), nullptr);
+  method_ = grpc_server_register_method(server_, kMethod, nullptr, GRPC_SRM_PAYLOAD_NONE, 0);
+  grpc_server_credentials* how = credentials_ ? NewServerCredentials(credentials_.get()) : grpc_insecure_server_credentials_create();
+  const int port = grpc_server_add_http2_port(server_, address.c_str(), how);
+  grpc_server_credentials_release(how);
+  if (port <= 0) {
+    grpc_server_destroy(std::exchange(server_, nullptr));
+    return Fail(TW_UNAVAILABLE, address, "cannot be listened at: it is taken, or is none of this machine");
+  }
+  *bound = address.substr(0, address.rfind(':') + 1) + std::to_string(port);
+  if (credentials_) TellOfHandshakes(log_);
+  server_ended_ = false;
+  grpc_server_start(server_);
+  Accept::Next(this);
+  return nullptr;
+}
+
+// ---- Who comes in ----
+
+void Endpoint::Admit(grpc_call* call, const grpc_metadata_array& metadata) {
+  Identity who;
+  std::string wrong = Know(call, metadata, &who);
+  if (wrong.empty() && !Join(call, Value(metadata, "thalweg-connection"), who)) wrong = "there are too many connections";
+  if (!wrong.empty()) Deny(call, wrong);
+}
+
+// Empty: it may come in, else why not.
+std::string Endpoint::Know(grpc_call* call, const grpc_metadata_array& metadata, Identity* who) {
+  const std::string protocol = Value(metadata, "thalweg-protocol"), id = Value(metadata, "thalweg-connection");
+  if (credentials_) {
+    *who = IdentityOf(call);
+    if (!who->wrong.empty()) return who->wrong;
+    (void)credentials_->Refresh();  // with files that make no sense, the last ones stay
+    if (!SameSecret(Value(metadata, "thalweg-token"), token())) return "its token is not the cluster's";
+  } else if (open_) {
+    who->name = "somebody";
+  } else {
+    if (OwnerOfPort(ParseHostPort(PeerOf(call)).port, false) != Owner::kMe) return "it is no process of this user";
+    who->name = "a process of this user";
+  }
+  if (protocol != kProtocol) return "it speaks protocol '" + protocol.substr(0, 10) + "' and this task " + kProtocol;
+  return id.size() == 32 ? "" : "its connection has no name";
+}
+
+bool Endpoint::Join(grpc_call* call, const std::string& id, const Identity& who) {
+  std::shared_ptr<Connection> c;
+  {
+    std::lock_guard lock(mu_);
+    if (closing_ || connections_.size() >= kConnections) return false;
+    Connection*& caller = callers_[id];
+    if (!caller) {
+      c = std::make_shared<Connection>(this, false, IsLoopback(HostOf(PeerOf(call))), who.name, who.role, id);
+      ++alive_;
+      caller = c.get();
+      connections_.emplace(caller, c);
+    }
+    c = connections_.at(caller);
+  }
+  return c->name() == who.name && c->AddLine(call);
+}
+
+struct Endpoint::Denial final : Event {
+  void Happen(bool) override {
+    grpc_call_unref(call);
+    delete this;
+  }
+  grpc_call* call = nullptr;
+  int cancelled = 0;
+};
+
+void Endpoint::Deny(grpc_call* call, const std::string& why) {
+  log_->Warn("'" + PeerOf(call) + "' was turned away: " + why);
+  auto* d = new Denial;
+  d->call = call;
+  grpc_slice details = grpc_slice_from_copied_buffer(why.data(), why.size());
+  grpc_op ops[3] = {};
+  ops[0].op = GRPC_OP_SEND_INITIAL_METADATA;
+  ops[1].op = GRPC_OP_SEND_STATUS_FROM_SERVER;
+  ops[1].data.send_status_from_server.status = GRPC_STATUS_PERMISSION_DENIED;
+  ops[1].data.send_status_from_server.status_details = &details;
+  ops[2].op = GRPC_OP_RECV_CLOSE_ON_SERVER;
+  ops[2].data.recv_close_on_server.cancelled = &d->cancelled;
+  if (grpc_call_start_batch(call, ops, 3, d, nullptr) != GRPC_CALL_OK) d->Happen(false);
+  grpc_slice_unref(details);
+}
+
+// ---- Whom it calls ----
+
+grpc_channel* Endpoint::NewChannel(const std::string& address, std::string* why) {
+  auto args = ChannelArgs();
+  const grpc_channel_args all = {args.size(), args.data()};
+  if (credentials_) {
+    (void)credentials_->Refresh();  // with files that make no sense, the last ones stay
+    grpc_channel_credentials* how = NewChannelCredentials(credentials_->secrets());
+    if (!how) *why = "its certificates make no sense";
+    grpc_channel* channel = how ? grpc_channel_create(address.c_str(), how, &all) : nullptr;
+    grpc_channel_credentials_release(how);
+    return channel;
+  }
+  grpc_channel_credentials* how = grpc_insecure_credentials_create();
+  grpc_channel* channel = grpc_channel_create(address.c_str(), how, &all);
+  grpc_channel_credentials_release(how);
+  return channel;
+}
+
+tw_status* Endpoint::Connect(const std::string& address, void** out_peer) {
+  const HostPort at = ParseHostPort(address);
+  if (at.port <= 0) return Fail(TW_INVALID_ARGUMENT, address, "is no address; one is 'host:port'");
+  if (!credentials_ && !open_) {
+    if (!IsLoopback(at.host)) {
+      return Fail(TW_PERMISSION_DENIED, address,
+                  "is on another machine; give `credentials`, a folder of thalweg cluster init, or ask for `insecure`");
+    }
+    const Owner owner = OwnerOfPort(at.port, true);
+    if (owner == Owner::kOther) return Fail(TW_PERMISSION_DENIED, address, "is another user's process");
+    if (owner == Owner::kNobody) return Fail(TW_UNAVAILABLE, address, "is not there: nobody listens");
+  }
+  std::shared_ptr<Connection> c;
+  {
+    std::lock_guard lock(mu_);
+    if (connections_.size() >= kConnections) return Fail(TW_RESOURCE_EXHAUSTED, address, "would be one connection too many");
+    if (auto b = backoff_.find(address); b != backoff_.end() && std::chrono::steady_clock::now() < b->second.until) {
+      return Fail(TW_UNAVAILABLE, address, "could not be reached a moment ago, and is not tried again yet");
+    }
+    c = std::make_shared<Connection>(this, true, IsLoopback(at.host), address, TW_PEER_TASK, RandomId());
+    ++alive_;
+    connections_.emplace(c.get(), c);
+  }
+  c->OpenLine();
+  *out_peer = c.get();
+  return nullptr;
+}
+
+void Endpoint::Reached(const std::string& address) {
+  std::lock_guard lock(mu_);
+  backoff_.erase(address);
+}
+
+void Endpoint::Failed(const std::string& address) {
+  std::lock_guard lock(mu_);
+  if (backoff_.size() > kConnections) backoff_.clear();
+  Backoff& b = backoff_[address];
+  b.until = std::chrono::steady_clock::now() + std::min(kLastBackoff, kFirstBackoff * (1 << std::min(b.failures++, 10)));
+}
+
+// ---- End ----
+
+void Endpoint::Remove(Connection* c, const std::string& id) {
+  std::shared_ptr<Connection> gone;  // ends outside the lock
+  std::lock_guard lock(mu_);
+  auto it = connections_.find(c);
+  if (it == connections_.end()) return;
+  gone = std::move(it->second);
+  connections_.erase(it);
+  if (!c->mine()) callers_.erase(id);
+  changed_.notify_all();
+}
+
+void Endpoint::Gone() {
+  std::lock_guard lock(mu_);
+  --alive_;
+  changed_.notify_all();
+}
+
+struct Endpoint::ServerEnd final : Event {
+  explicit ServerEnd(Endpoint* e) : endpoint(e) {}
+  void Happen(bool) override {
+    std::lock_guard lock(endpoint->mu_);
+    endpoint->server_ended_ = true;
+    endpoint->changed_.notify_all();
+  }
+  Endpoint* const endpoint;
+};
+
+void Endpoint::Close() {
+  ServerEnd end(this);
+  std::vector<std::shared_ptr<Connection>> all;
+  {
+    std::lock_guard lock(mu_);
+    closing_ = true;
+    for (auto& [c, shared] : connections_) all.push_back(shared);
+  }
+  for (auto& c : all) c->Release();
+  all.clear();
+  if (server_) {
+    grpc_server_shutdown_and_notify(server_, queue(), &end);
+    grpc_server_cancel_all_calls(server_);
+  }
+  std::unique_lock lock(mu_);
+  changed_.wait(lock, [this] { return alive_ == 0 && server_ended_; });
+}
+
+Endpoint::~Endpoint() {
+  if (server_) grpc_server_destroy(server_);
+  chores_->Stop();
+  poller_.reset();
+  grpc_shutdown_blocking();
+}
+
+}  // namespace thalweg::grpc_transport

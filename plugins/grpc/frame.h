@@ -1,0 +1,75 @@
+// What a message of a stream holds: frames, one after another. Behind a frame stand its head and a part of its body. The bytes are little
+// endian, as on every machine that this is built for; peers of other versions are told apart when a stream begins.
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+#include <grpc/byte_buffer.h>
+#include <grpc/byte_buffer_reader.h>
+#include <grpc/slice.h>
+
+namespace thalweg::grpc_transport {
+
+constexpr const char* kProtocol = "1";
+constexpr const char* kMethod = "/thalweg.Transport/Stream";
+
+enum class Kind : uint8_t {
+  kRequest = 1,
+  kAnswer = 2,
+  kPiece = 3,    // more of the body of either
+  kCancel = 4,   // nobody waits for the answer any more
+  kSegment = 5,  // memory that this side would write bodies to; its name is the head
+  kOpened = 6,   // the answer to kSegment: bytes is 1 if it can be read, else 0
+  kSlot = 7,     // more of the body is in a slot of it: bytes is the slot, in the upper half, and how many
+  kRead = 8      // the slot, bytes, may be written again
+};
+
+struct Frame {
+  Kind kind = Kind::kRequest;
+  uint8_t reserved = 0;
+  uint16_t head = 0;   // bytes
+  uint32_t here = 0;   // bytes of the body that follow
+  uint64_t id = 0;     // the caller's
+  uint64_t bytes = 0;  // of the whole body
+};
+static_assert(sizeof(Frame) == 24);
+
+// The bytes of a message that came, in order.
+class Reader {
+ public:
+  explicit Reader(grpc_byte_buffer* message) : rest_(grpc_byte_buffer_length(message)) { grpc_byte_buffer_reader_init(&slices_, message); }
+  ~Reader() {
+    if (open_) grpc_slice_unref(slice_);
+    grpc_byte_buffer_reader_destroy(&slices_);
+  }
+  Reader(const Reader&) = delete;
+  uint64_t rest() const { return rest_; }
+  // Moves on by n bytes, which go to `to`; NULL: nowhere. REQUIRES: n <= rest().
+  void Take(void* to, uint64_t n) {
+    rest_ -= n;
+    while (n > 0) {
+      if (at_ == size() && !Next()) return;
+      const uint64_t part = size() - at_ < n ? size() - at_ : n;
+      if (to) {
+        std::memcpy(to, GRPC_SLICE_START_PTR(slice_) + at_, part);
+        to = static_cast<char*>(to) + part;
+      }
+      at_ += part;
+      n -= part;
+    }
+  }
+
+ private:
+  uint64_t size() const { return open_ ? GRPC_SLICE_LENGTH(slice_) : 0; }
+  bool Next() {
+    if (open_) grpc_slice_unref(slice_);
+    at_ = 0;
+    return open_ = grpc_byte_buffer_reader_next(&slices_, &slice_) != 0;
+  }
+  grpc_byte_buffer_reader slices_;
+  grpc_slice slice_ = {};
+  bool open_ = false;
+  uint64_t at_ = 0, rest_;
+};
+
+}  // namespace thalweg::grpc_transport

@@ -1,0 +1,241 @@
+#include "line.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "connection.h"
+
+namespace thalweg::grpc_transport {
+namespace {
+
+constexpr uint64_t kMessage = 1 << 20;  // bytes of frames in a message of the stream
+constexpr uint64_t kCopied = 8 << 10;   // parts of bodies up to here are cheaper to copy than to point to
+
+// A body's part that gRPC holds.
+grpc_slice Borrow(const std::shared_ptr<Exchange>& x, const char* data, uint64_t bytes) {
+  x->held.fetch_add(1);
+  return grpc_slice_new_with_user_data(
+      const_cast<char*>(data), bytes,
+      [](void* arg) {
+        std::unique_ptr<std::shared_ptr<Exchange>> holder(static_cast<std::shared_ptr<Exchange>*>(arg));
+        (*holder)->Released();
+      },
+      new std::shared_ptr<Exchange>(x));
+}
+
+// The slices of a message.
+class Gathered {
+ public:
+  void Append(const void* bytes, uint64_t n) { text_.append(static_cast<const char*>(bytes), n); }
+  void Append(grpc_slice slice) {
+    Flush();
+    slices_.push_back(slice);
+  }
+  // NULL: nothing was gathered.
+  grpc_byte_buffer* Take() {
+    Flush();
+    if (slices_.empty()) return nullptr;
+    grpc_byte_buffer* buffer = grpc_raw_byte_buffer_create(slices_.data(), slices_.size());
+    for (grpc_slice& s : slices_) grpc_slice_unref(s);
+    return buffer;
+  }
+
+ private:
+  void Flush() {
+    if (!text_.empty()) slices_.push_back(grpc_slice_from_copied_buffer(text_.data(), text_.size()));
+    text_.clear();
+  }
+  std::string text_;
+  std::vector<grpc_slice> slices_;
+};
+
+}  // namespace
+
+std::string Text(grpc_slice slice) {
+  return std::string(reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)), GRPC_SLICE_LENGTH(slice));
+}
+
+Line::Line(Connection* connection, size_t index, grpc_channel* channel, grpc_call* call)
+    : connection_(connection), index_(index), channel_(channel), call_(call) {
+  grpc_metadata_array_init(&initial_);
+  grpc_metadata_array_init(&trailing_);
+  for (auto [step, then] :
+       {std::pair(&sent_, &Line::Sent), {&received_, &Line::Received}, {&began_, &Line::Began}, {&ended_, &Line::Ended}}) {
+    step->line = this;
+    step->then = then;
+  }
+}
+
+Line::~Line() {
+  if (call_) grpc_call_unref(call_);
+  if (channel_) grpc_channel_destroy(channel_);
+  grpc_metadata_array_destroy(&initial_);
+  grpc_metadata_array_destroy(&trailing_);
+  grpc_slice_unref(details_);
+}
+
+void Line::Turn(void (Line::*then)(bool ok), bool ok) {
+  auto keep = connection_->shared_from_this();
+  (this->*then)(ok);
+  Over();
+}
+
+// One thing less that it waits for; maybe it is gone afterwards.
+void Line::Over() {
+  auto keep = connection_->shared_from_this();
+  {
+    std::lock_guard lock(connection_->mu());
+    --pending_;
+  }
+  keep->MaybeEnd();
+}
+
+// REQUIRES: it is not idle.
+void Line::Start(const grpc_op* ops, size_t n, Step* step) {
+  {
+    std::lock_guard lock(connection_->mu());
+    ++pending_;
+  }
+  if (grpc_call_start_batch(call_, ops, n, step, nullptr) != GRPC_CALL_OK) step->Happen(false);  // cannot be: we keep its rules
+}
+
+void Line::Begin(const std::vector<std::pair<const char*, std::string>>& greeting) {
+  std::vector<grpc_metadata> metadata;
+  for (const auto& [key, value] : greeting) {
+    grpc_metadata& m = metadata.emplace_back();
+    m = {};
+    m.key = grpc_slice_from_static_string(key);
+    m.value = grpc_slice_from_copied_buffer(value.data(), value.size());
+  }
+  grpc_op begin[2] = {};
+  begin[0].op = GRPC_OP_SEND_INITIAL_METADATA;
+  begin[0].data.send_initial_metadata.count = metadata.size();
+  begin[0].data.send_initial_metadata.metadata = metadata.data();
+  begin[1].op = GRPC_OP_RECV_INITIAL_METADATA;
+  begin[1].data.recv_initial_metadata.recv_initial_metadata = &initial_;
+  grpc_op end = {};
+  end.op = GRPC_OP_RECV_STATUS_ON_CLIENT;
+  end.data.recv_status_on_client = {&trailing_, &status_, &details_, nullptr};
+  Start(&end, 1, &ended_);
+  Start(begin, 2, &began_);
+  Receive();
+  for (grpc_metadata& m : metadata) grpc_slice_unref(m.value);
+  Over();
+}
+
+void Line::Accept() {
+  grpc_op begin = {}, end = {};
+  begin.op = GRPC_OP_SEND_INITIAL_METADATA;
+  end.op = GRPC_OP_RECV_CLOSE_ON_SERVER;
+  end.data.recv_close_on_server.cancelled = &closed_;
+  Start(&end, 1, &ended_);
+  Start(&begin, 1, &began_);
+  Receive();
+  Over();
+}
+
+void Line::Receive() {
+  grpc_op op = {};
+  op.op = GRPC_OP_RECV_MESSAGE;
+  op.data.recv_message.recv_message = &incoming_;
+  Start(&op, 1, &received_);
+}
+
+// ---- Out ----
+
+// REQUIRES: the lock. Messages take turns with their bodies.
+grpc_byte_buffer* Line::Build() {
+  Gathered all;
+  uint64_t total = 0;
+  all.Append(notes_.data(), notes_.size());
+  notes_.clear();
+  while (!ready_.empty() && total < kMessage) {
+    const std::shared_ptr<Exchange> x = std::move(ready_.front());
+    ready_.pop_front();
+    if (x->end != End::kNone) continue;  // nobody waits for the rest
+    const tw_message& m = x->out;
+    const uint64_t here = x->shared ? 0 : std::min(m.bytes - x->sent, kMessage - total);
+    Frame f = {Kind::kPiece, 0, 0, uint32_t(here), x->id, m.bytes};
+    if (!x->begun) {
+      f.kind = x->mine ? Kind::kRequest : Kind::kAnswer;
+      f.head = uint16_t(x->out_head.size());
+    }
+    all.Append(&f, sizeof f);
+    if (f.head) all.Append(x->out_head.data(), f.head);
+    const char* body = static_cast<const char*>(m.body) + x->sent;
+    if (f.here > kCopied) {
+      all.Append(Borrow(x, body, f.here));
+    } else if (f.here) {
+      all.Append(body, f.here);
+    }
+    x->begun = true;
+    x->sent += f.here;
+    total += sizeof f + f.head + f.here;
+    if (x->shared) {
+      connection_->Share(x);
+    } else if (x->sent < m.bytes) {
+      ready_.push_back(x);
+    } else if (!x->mine) {
+      flying_.push_back(x);
+    }
+  }
+  return all.Take();
+}
+
+void Line::Write() {
+  grpc_op op = {};
+  {
+    std::lock_guard lock(connection_->mu());
+    if (sending_ || connection_->shut()) return;
+    outgoing_ = Build();
+    if (!outgoing_) return;
+    sending_ = true;
+    ++pending_;  // from here on, so that it is not idle
+  }
+  op.op = GRPC_OP_SEND_MESSAGE;
+  op.data.send_message.send_message = outgoing_;
+  Start(&op, 1, &sent_);
+  Over();
+}
+
+void Line::Sent(bool ok) {
+  std::vector<std::shared_ptr<Exchange>> flying;
+  grpc_byte_buffer* message;
+  {
+    std::lock_guard lock(connection_->mu());
+    sending_ = false;
+    flying.swap(flying_);
+    message = std::exchange(outgoing_, nullptr);
+    for (auto& x : flying) x->written = ok;
+  }
+  grpc_byte_buffer_destroy(message);
+  if (!ok) return;  // the stream's end is told apart
+  Write();
+  for (auto& x : flying) connection_->Settle(x);
+}
+
+// ---- In ----
+
+void Line::Received(bool ok) {
+  grpc_byte_buffer* message = std::exchange(incoming_, nullptr);
+  if (!message) return;  // the stream's end is told apart
+  if (ok) {
+    Receive();  // the next may come while this one is read
+    Reader reader(message);
+    if (!connection_->Read(&reader)) connection_->Shut(End::kLost, "it talks nonsense");
+  }
+  grpc_byte_buffer_destroy(message);
+}
+
+void Line::Began(bool ok) {
+  if (!ok) return;
+  {
+    std::lock_guard lock(connection_->mu());
+    begun_ = true;
+  }
+  connection_->LineBegan(index_);
+}
+
+void Line::Ended(bool) { connection_->LineEnded(index_, status_, channel_ ? Text(details_) : ""); }
+
+}  // namespace thalweg::grpc_transport

@@ -1,0 +1,81 @@
+// Line: a stream of gRPC that carries frames both ways. What has to go out is gathered while a message is on its way, and goes with the
+// next; bodies go as slices that point to them.
+// Threads: the connection's lock guards it; nothing of gRPC is called under it that may call back.
+#pragma once
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "exchange.h"
+#include "frame.h"
+#include "poller.h"
+
+namespace thalweg::grpc_transport {
+
+class Line {
+ public:
+  // channel: taken; NULL at the side that was called. call: taken.
+  Line(Connection* connection, size_t index, grpc_channel* channel, grpc_call* call);
+  ~Line();
+  Line(const Line&) = delete;
+  // The caller's side: what the other side needs to know before it lets the stream in.
+  void Begin(const std::vector<std::pair<const char*, std::string>>& greeting);
+  void Accept();
+  // REQUIRES: the lock.
+  void Queue(std::shared_ptr<Exchange> x) { ready_.push_back(std::move(x)); }
+  // A frame without a body, which goes before what is queued.
+  void QueueNote(Kind kind, uint64_t id, uint64_t bytes = 0, std::string_view head = {}) {
+    const Frame f = {kind, 0, uint16_t(head.size()), 0, id, bytes};
+    notes_.append(reinterpret_cast<const char*>(&f), sizeof f).append(head);
+  }
+  bool begun() const { return begun_; }        // the other side has let it in
+  bool idle() const { return pending_ == 0; }  // nothing more happens to it
+  // What is under way ends soon.
+  void Cancel() {
+    if (call_) grpc_call_cancel(call_, nullptr);
+  }
+  // The call, once it is idle; NULL before, and again. gRPC keeps slices for as long as there is one that knows it.
+  grpc_call* TakeCall() { return idle() ? std::exchange(call_, nullptr) : nullptr; }
+  // No lock held. Sends what is queued, unless a message is on its way.
+  void Write();
+
+ private:
+  struct Step final : Event {
+    Line* line = nullptr;
+    void (Line::*then)(bool ok) = nullptr;
+    void Happen(bool ok) override { line->Turn(then, ok); }
+  };
+  void Over();
+  void Turn(void (Line::*then)(bool ok), bool ok);
+  void Start(const grpc_op* ops, size_t n, Step* step);
+  void Receive();
+  grpc_byte_buffer* Build();
+  void Sent(bool ok);
+  void Received(bool ok);
+  void Began(bool ok);
+  void Ended(bool ok);
+
+  Connection* const connection_;
+  const size_t index_;
+  grpc_channel* const channel_;
+  grpc_call* call_;
+  Step sent_, received_, began_, ended_;
+  int pending_ = 1;  // events that are to come, and what begins it
+  bool begun_ = false, sending_ = false;
+  std::deque<std::shared_ptr<Exchange>> ready_;
+  std::string notes_;                              // frames
+  std::vector<std::shared_ptr<Exchange>> flying_;  // answers whose last byte is on its way
+  grpc_byte_buffer* outgoing_ = nullptr;
+  grpc_byte_buffer* incoming_ = nullptr;
+  grpc_metadata_array initial_ = {}, trailing_ = {};
+  grpc_status_code status_ = GRPC_STATUS_OK;
+  grpc_slice details_ = grpc_empty_slice();
+  int closed_ = 0;
+};
+
+std::string Text(grpc_slice slice);
+
+}  // namespace thalweg::grpc_transport

@@ -1,0 +1,437 @@
+// Who is not let in: every way to come to a task without the right to, over real sockets, against `thalweg worker` processes. Certificates
+// are made by the code that `thalweg cluster init` uses.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <iterator>
+#include <memory>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include <arpa/inet.h>
+#include <openssl/ssl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "distributed/messenger.h"
+#include "distributed/server.h"
+#include "framework/runtime/runtime.h"
+#include "tests/distributed/addresses.h"
+#include "tools/credentials/certificate.h"
+
+extern char** environ;
+
+namespace thalweg::distributed {
+namespace {
+
+using credentials::Pair;
+using credentials::Recipe;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Code = absl::StatusCode;
+using std::chrono::steady_clock;
+constexpr int64_t kDay = 24 * 3600;
+constexpr int64_t kMostBytes = 64 << 10;  // that a task may take for somebody whom it turns away
+
+std::string Whole(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// A task that is a process of its own.
+class Process {
+ public:
+  Process(const std::string& folder, const std::string& address, std::vector<std::string> more) : log_(folder + "/log" + Port(address)) {
+    const std::string cluster = folder + "/cluster" + Port(address) + ".json";
+    std::ofstream(cluster) << "{\"ps\": [\"" << address << "\"]}";
+    std::vector<std::string> words = {THALWEG_PROGRAM, "worker", "--cluster", cluster, "--job", "ps", "--plugin", TRANSPORT};
+    words.insert(words.end(), more.begin(), more.end());
+    std::vector<char*> pointers;
+    for (std::string& w : words) pointers.push_back(w.data());
+    pointers.push_back(nullptr);
+    posix_spawn_file_actions_t to_log;
+    posix_spawn_file_actions_init(&to_log);
+    posix_spawn_file_actions_addopen(&to_log, 1, log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&to_log, 1, 2);
+    EXPECT_EQ(posix_spawn(&pid_, words[0].c_str(), &to_log, nullptr, pointers.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&to_log);
+    for (int i = 0; i < 1000 && log().find("listening") == std::string::npos; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_THAT(log(), HasSubstr("listening at " + address));
+  }
+  ~Process() {
+    kill(pid_, SIGTERM);
+    waitpid(pid_, nullptr, 0);
+  }
+  std::string log() const { return Whole(log_); }
+  int64_t memory() const {  // bytes that it has and nobody else
+    std::ifstream in("/proc/" + std::to_string(pid_) + "/smaps_rollup");
+    for (std::string word; in >> word;) {
+      if (word != "Private_Dirty:") continue;
+      int64_t kb = 0;
+      in >> kb;
+      return kb << 10;
+    }
+    return 0;
+  }
+  size_t descriptors() const {
+    const std::filesystem::directory_iterator all("/proc/" + std::to_string(pid_) + "/fd");
+    return size_t(std::distance(begin(all), end(all)));
+  }
+
+ private:
+  static std::string Port(const std::string& address) { return address.substr(address.rfind(':') + 1); }
+  const std::string log_;
+  pid_t pid_ = -1;
+};
+
+// What somebody brings who comes by TLS.
+struct Visitor {
+  Pair pair;  // no certificate: none is shown
+  int newest = 0;
+};
+// The first bytes that the task says to them as HTTP/2; empty: it says nothing but that it ends.
+std::string Answered(const std::string& address, const Visitor& v) {
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  SSL_CTX_set_security_level(context.get(), 0);
+  if (v.newest) {
+    SSL_CTX_set_min_proto_version(context.get(), TLS1_VERSION);
+    SSL_CTX_set_max_proto_version(context.get(), v.newest);
+    SSL_CTX_set_cipher_list(context.get(), "ALL:@SECLEVEL=0");
+  }
+  if (!v.pair.cert.empty()) {
+    const std::unique_ptr<BIO, decltype(&BIO_free)> cert(BIO_new_mem_buf(v.pair.cert.data(), -1), BIO_free);
+    const std::unique_ptr<BIO, decltype(&BIO_free)> key(BIO_new_mem_buf(v.pair.key.data(), -1), BIO_free);
+    const std::unique_ptr<X509, decltype(&X509_free)> x(PEM_read_bio_X509(cert.get(), nullptr, nullptr, nullptr), X509_free);
+    const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> k(PEM_read_bio_PrivateKey(key.get(), nullptr, nullptr, nullptr),
+                                                                EVP_PKEY_free);
+    EXPECT_EQ(SSL_CTX_use_certificate(context.get(), x.get()), 1);
+    EXPECT_EQ(SSL_CTX_use_PrivateKey(context.get(), k.get()), 1);
+  }
+  const int fd = ConnectByHand(address);
+  EXPECT_GE(fd, 0);
+  const timeval patience = {3, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  const std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(context.get()), SSL_free);
+  SSL_set_alpn_protos(ssl.get(), reinterpret_cast<const unsigned char*>("\2h2"), 3);
+  SSL_set_fd(ssl.get(), fd);
+  std::string out;
+  if (SSL_connect(ssl.get()) == 1) {
+    constexpr std::string_view kHello("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
+    SSL_write(ssl.get(), kHello.data(), int(kHello.size()));
+    char bytes[64];
+    const int n = SSL_read(ssl.get(), bytes, sizeof bytes);
+    if (n > 0) out.assign(bytes, size_t(n));
+  }
+  close(fd);
+  return out;
+}
+// The same without TLS: what comes back for these bytes.
+std::string AnsweredPlainly(const std::string& address, std::string_view bytes) {
+  const int fd = ConnectByHand(address);
+  EXPECT_GE(fd, 0);
+  const timeval patience = {3, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  EXPECT_EQ(write(fd, bytes.data(), bytes.size()), ssize_t(bytes.size()));
+  char back[256];
+  std::string out;
+  for (ssize_t n; (n = read(fd, back, sizeof back)) > 0;) out.append(back, size_t(n));
+  close(fd);
+  return out;
+}
+
+// A client, with what a folder says of it.
+class Client {
+ public:
+  explicit Client(const std::string& credentials) {
+    RuntimeOptions options;
+    options.threads = 1;
+    options.disabled_plugins = {"*opencl*"};
+    runtime_ = *Runtime::Create(options);
+    const Status loaded = runtime_->LoadPlugin(TRANSPORT);
+    EXPECT_TRUE(loaded.ok()) << loaded;
+    auto transport = FindTransport(runtime_.get(), {"grpc", ""}, false);
+    EXPECT_TRUE(transport.ok()) << transport.status();
+    auto messenger =
+        Messenger::Create(*std::move(transport), {"", credentials, 1 << 20, false, true}, &clock_, [](std::shared_ptr<Incoming>) {});
+    EXPECT_TRUE(messenger.ok()) << messenger.status();
+    messenger_ = *std::move(messenger);
+  }
+  ~Client() {
+    messenger_->Close();
+    clock_.Stop();
+  }
+  template <typename Message>
+  Status Ask(const std::string& address, Method method, const Message& m) {
+    WireWriter w;
+    m.Put(&w);
+    return Say(address, method, w);
+  }
+  Status Hello(const std::string& address) { return Say(address, Method::kHello, WireWriter()); }
+
+ private:
+  Status Say(const std::string& address, Method method, const WireWriter& fields) {
+    auto answer = std::make_shared<std::promise<Status>>();
+    auto future = answer->get_future();
+    Call call;
+    call.to = {address.substr(address.find(':') + 1), "the task", 0};
+    call.method = method;
+    call.fields = fields;
+    call.deadline = clock_.Now() + 10'000'000'000;
+    call.done = [answer](const Reply& reply) { answer->set_value(reply.outcome.status); };
+    messenger_->Start(std::move(call));
+    return future.get();
+  }
+  std::shared_ptr<Runtime> runtime_;
+  SystemClock clock_;
+  std::unique_ptr<Messenger> messenger_;
+};
+
+class DenialTest : public testing::Test {
+ protected:
+  DenialTest() {
+    signal(SIGPIPE, SIG_IGN);  // whoever is turned away may be writing
+    char name[] = "/tmp/thalweg-denial-XXXXXX";
+    folder_ = mkdtemp(name);
+    address_ = "grpc:127.0.0.1:" + std::to_string(FreePort());
+    credentials::MakeCluster(folder_, {{"task/ps/0", {"127.0.0.1"}}, {"client/ann", {}}, {"client/bob", {}}}, 10);
+    ca_ = {Whole(folder_ + "/authority/ca.pem"), Whole(folder_ + "/authority/key.pem")};
+    task_ = std::make_unique<Process>(folder_, address_, std::vector<std::string>{"--credentials", folder_ + "/ps-0"});
+  }
+  ~DenialTest() override {
+    task_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  static Recipe Good() {
+    Recipe r;
+    r.name = "ann";
+    r.uri = "thalweg://client/ann";
+    r.client = true;
+    r.ends = kDay;
+    return r;
+  }
+  // A folder like that of a member, with another certificate or token.
+  std::string Folder(const std::string& name, const Pair& pair, const std::string& token) {
+    const std::string place = folder_ + "/" + name;
+    std::filesystem::create_directories(place);
+    credentials::WriteSecret(place + "/ca.pem", ca_.cert);
+    credentials::WriteSecret(place + "/cert.pem", pair.cert);
+    credentials::WriteSecret(place + "/key.pem", pair.key);
+    credentials::WriteSecret(place + "/token", token);
+    return place;
+  }
+  std::string Token() const { return Whole(folder_ + "/authority/token"); }
+  std::string folder_, address_;
+  Pair ca_;
+  std::unique_ptr<Process> task_;
+};
+
+TEST_F(DenialTest, HandshakesThatProveTooLittleEndBeforeAnythingIsSaid) {
+  Recipe expired = Good(), early = Good(), server = Good(), weak = Good(), authority;
+  expired.begins = -2 * kDay, expired.ends = -kDay;
+  early.begins = kDay, early.ends = 2 * kDay;
+  server.server = true, server.client = false;
+  weak.rsa_bits = 1024;
+  authority.name = "another authority", authority.authority = true, authority.ends = kDay;
+  const Pair others = credentials::Make(authority, nullptr);
+  const Pair good = credentials::Make(Good(), &ca_);
+  const struct {
+    const char* what;
+    Visitor who;
+  } cases[] = {{"no certificate", {{}, 0}},
+               {"an unknown authority", {credentials::Make(Good(), &others), 0}},
+               {"its own authority", {credentials::Make(Good(), nullptr), 0}},
+               {"expired", {credentials::Make(expired, &ca_), 0}},
+               {"not good yet", {credentials::Make(early, &ca_), 0}},
+               {"a server's certificate", {credentials::Make(server, &ca_), 0}},
+               {"a weak key", {credentials::Make(weak, &ca_), 0}},
+               {"TLS 1.1", {good, TLS1_1_VERSION}}};
+  // Whoever proves enough is answered by SETTINGS; without this the rest would mean nothing.
+  ASSERT_GE(Answered(address_, {good, 0}).size(), 9u);
+  for (const auto& c : cases) {
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(Answered(address_, c.who), "") << c.what;
+    const int64_t before = task_->memory();
+    for (int i = 0; i < 20; ++i) Answered(address_, c.who);
+    EXPECT_LT(task_->memory() - before, 20 * kMostBytes) << c.what;
+  }
+  EXPECT_GE(Answered(address_, {good, 0}).size(), 9u);
+}
+
+TEST_F(DenialTest, PlainTextAndTlsDoNotMeet) {
+  // An alert of TLS, or nothing.
+  const std::string back = AnsweredPlainly(address_, std::string_view("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33));
+  EXPECT_TRUE(back.empty() || back[0] == 0x15) << back;
+  const std::string plain = "grpc:127.0.0.1:" + std::to_string(FreePort());
+  const Process open(folder_, plain, {"--insecure"});
+  EXPECT_EQ(Answered(plain, {credentials::Make(Good(), &ca_), 0}), "");
+  const Status s = Client(folder_ + "/client-ann").Hello(plain);
+  EXPECT_FALSE(s.ok());
+}
+
+TEST_F(DenialTest, ATaskListensInTheOpenOnlyIfItIsAskedToByName) {
+  RuntimeOptions options;
+  options.threads = 1;
+  auto runtime = *Runtime::Create(options);
+  runtime->LoadPlugin(TRANSPORT).IgnoreError();  // it may be there already
+  SystemClock clock;
+  const auto listen = [&](std::string_view address, const std::string& credentials, bool open) {
+    return Messenger::Create(*FindTransport(runtime.get(), {"grpc", ""}, open), {address, credentials, 1 << 20, open, false}, &clock,
+                             [](std::shared_ptr<Incoming>) {})
+        .status();
+  };
+  const Status refused = listen("0.0.0.0:0", "", false);
+  EXPECT_EQ(refused.code(), Code::kPermissionDenied);
+  EXPECT_THAT(refused.ToString(), HasSubstr("can be reached from other machines; give `credentials`"));
+  EXPECT_TRUE(listen("0.0.0.0:0", "", true).ok());
+  EXPECT_TRUE(listen("0.0.0.0:0", folder_ + "/ps-0", false).ok());
+  EXPECT_TRUE(listen("127.0.0.1:0", "", false).ok());
+}
+
+TEST_F(DenialTest, StreamsNeedTheTokenAndTheNameOfAMember) {
+  Recipe stranger = Good();
+  stranger.uri = "spiffe://elsewhere/ann";
+  Client ann(folder_ + "/client-ann");
+  EXPECT_TRUE(ann.Hello(address_).ok());
+  const Pair good = credentials::Make(Good(), &ca_);
+  for (const std::string& folder :
+       {Folder("wrong-token", good, credentials::NewToken()), Folder("short-token", good, Token().substr(0, 40)),
+        Folder("wrong-name", credentials::Make(stranger, &ca_), Token())}) {
+    const Status s = Client(folder).Hello(address_);
+    EXPECT_EQ(s.code(), Code::kPermissionDenied) << folder << ": " << s;
+    EXPECT_THAT(s.ToString(), Not(HasSubstr(Token().substr(0, 10))));
+  }
+  EXPECT_THAT(task_->log(), HasSubstr("was turned away: its token is not the cluster's"));
+}
+
+TEST_F(DenialTest, AClientDoesNotTalkToATaskWithAnotherName) {
+  credentials::MakeCluster(folder_, {{"task/ps/1", {"10.1.2.3", "elsewhere.example"}}}, 10);
+  const std::string address = "grpc:127.0.0.1:" + std::to_string(FreePort());
+  const Process impostor(folder_, address, {"--credentials", folder_ + "/ps-1"});
+  const Status s = Client(folder_ + "/client-ann").Hello(address);
+  EXPECT_FALSE(s.ok());
+  EXPECT_THAT(s.ToString(), HasSubstr(address.substr(5)));
+}
+
+TEST_F(DenialTest, MethodsAreForTheirRolesAndSessionsForWhoOpenedThem) {
+  Client ann(folder_ + "/client-ann"), bob(folder_ + "/client-bob"), task(folder_ + "/ps-0");
+  ASSERT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
+  const Status receive = ann.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key"});
+  EXPECT_EQ(receive.code(), Code::kPermissionDenied);
+  EXPECT_THAT(receive.message(), HasSubstr("Receive is for the tasks of the cluster"));
+  const SessionRequest session{77};
+  EXPECT_EQ(bob.Ask(address_, Method::kRegister, session).code(), Code::kPermissionDenied);
+  EXPECT_EQ(bob.Ask(address_, Method::kRun, RunRequest{77, 1, 1, 1, 0}).code(), Code::kPermissionDenied);
+  EXPECT_EQ(bob.Ask(address_, Method::kWatch, session).code(), Code::kPermissionDenied);
+  EXPECT_EQ(bob.Ask(address_, Method::kForget, HandleMessage{77, 1}).code(), Code::kPermissionDenied);
+  const Status abort = bob.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("mine")});
+  EXPECT_EQ(abort.code(), Code::kPermissionDenied);
+  EXPECT_THAT(abort.message(), HasSubstr("session 77 is not one of client/bob's"));
+  // The session is as it was, and tasks may ask for values.
+  EXPECT_EQ(ann.Ask(address_, Method::kRun, RunRequest{77, 1, 1, 1, 0}).code(), Code::kNotFound);
+  EXPECT_TRUE(ann.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("mine")}).ok());
+  EXPECT_NE(task.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key"}).code(), Code::kPermissionDenied);
+}
+
+TEST_F(DenialTest, HandshakesThatStandStillAreEndedAndKeepNobodyOut) {
+  rlimit files;
+  getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+  Client ann(folder_ + "/client-ann");
+  ASSERT_TRUE(ann.Hello(address_).ok());
+  const size_t descriptors = task_->descriptors();
+  const int64_t memory = task_->memory();
+  // Half of them say nothing, half begin a handshake and stop in the middle.
+  std::vector<int> half_open;
+  constexpr char kBegun[] = {0x16, 3, 1, 2, 0, 1, 0, 1};
+  const int many = files.rlim_cur < 1100 ? int(files.rlim_cur) / 2 : 1000;
+  for (int i = 0; i < many; ++i) {
+    const int fd = ConnectByHand(address_);
+    ASSERT_GE(fd, 0) << i;
+    if (i % 2) {
+      EXPECT_EQ(write(fd, kBegun, sizeof kBegun), ssize_t(sizeof kBegun));
+    }
+    half_open.push_back(fd);
+  }
+  const auto began = steady_clock::now();
+  EXPECT_TRUE(Client(folder_ + "/client-bob").Hello(address_).ok());
+  EXPECT_TRUE(ann.Hello(address_).ok());
+  EXPECT_LT(steady_clock::now() - began, std::chrono::seconds(3));
+  EXPECT_LT(task_->memory() - memory, many * kMostBytes);
+  // The task ends them by itself.
+  size_t ended = 0;
+  while (ended < half_open.size() && steady_clock::now() - began < std::chrono::seconds(30)) {
+    pollfd p = {half_open[ended], POLLIN, 0};
+    char c;
+    if (poll(&p, 1, 1000) == 1 && read(half_open[ended], &c, 1) <= 0) ++ended;
+  }
+  EXPECT_EQ(ended, half_open.size());
+  for (int fd : half_open) close(fd);
+  for (int i = 0; i < 100 && task_->descriptors() > descriptors + 5; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_LE(task_->descriptors(), descriptors + 5);
+  EXPECT_TRUE(ann.Hello(address_).ok());
+}
+
+TEST_F(DenialTest, TheLogHasFewLinesAndNoSecrets) {
+  const auto began = steady_clock::now();
+  const std::string wrong = Folder("wrong-token", credentials::Make(Good(), &ca_), credentials::NewToken());
+  const std::string said = Whole(wrong + "/token");
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(Answered(address_, {{}, 0}), "");
+    AnsweredPlainly(address_, "GET / HTTP/1.1\r\n\r\n");
+  }
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(Client(wrong).Hello(address_).ok());
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(steady_clock::now() - began).count();
+  const std::string log = task_->log();
+  EXPECT_THAT(log, HasSubstr("was turned away")) << log;
+  EXPECT_LE(std::count(log.begin(), log.end(), '\n'), 1 + 1 + seconds / 5 + 1) << log;  // the first is where it listens
+  for (const std::string& secret : {Token().substr(0, 32), said.substr(0, 32), std::string("PRIVATE KEY")})
+    EXPECT_THAT(log, Not(HasSubstr(secret)));
+}
+
+TEST_F(DenialTest, CertificatesMayBeExchangedWhileStepsRun) {
+  Client ann(folder_ + "/client-ann");
+  for (int round = 0; round < 100; ++round) {
+    credentials::MakeCluster(folder_, {{"task/ps/0", {"127.0.0.1"}}, {"client/ann", {}}}, 10 + round);
+    EXPECT_TRUE(ann.Hello(address_).ok()) << round;
+    if (round % 5 == 0) {
+      const Status fresh = Client(folder_ + "/client-ann").Hello(address_);
+      EXPECT_TRUE(fresh.ok()) << round << ": " << fresh;
+    }
+  }
+}
+
+TEST_F(DenialTest, FilesThatOthersMayReadOrThatMakeNoSenseAreRefusedByName) {
+  const std::string folder = folder_ + "/client-bob";
+  RuntimeOptions options;
+  options.threads = 1;
+  auto runtime = *Runtime::Create(options);
+  runtime->LoadPlugin(TRANSPORT).IgnoreError();  // it may be there already
+  const auto open = [&] {
+    SystemClock clock;
+    auto transport = *FindTransport(runtime.get(), {"grpc", ""}, false);
+    return Messenger::Create(transport, {"", folder, 1 << 20, false, true}, &clock, [](std::shared_ptr<Incoming>) {}).status();
+  };
+  EXPECT_TRUE(open().ok());
+  chmod((folder + "/key.pem").c_str(), 0644);
+  EXPECT_THAT(open().ToString(), HasSubstr("key.pem' can be read by others; chmod 600"));
+  chmod((folder + "/key.pem").c_str(), 0600);
+  credentials::WriteSecret(folder + "/key.pem", Whole(folder_ + "/client-ann/key.pem"));
+  EXPECT_THAT(open().ToString(), HasSubstr("cert.pem and key.pem do not belong together"));
+  credentials::WriteSecret(folder + "/token", "none");
+  EXPECT_THAT(open().ToString(), HasSubstr("token' is no secret"));
+  std::filesystem::remove(folder + "/ca.pem");
+  EXPECT_THAT(open().ToString(), HasSubstr("ca.pem': No such file"));
+}
+
+}  // namespace
+}  // namespace thalweg::distributed

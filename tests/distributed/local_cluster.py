@@ -1,0 +1,61 @@
+"""Clusters of processes on this machine for tests: started, killed and started again one by one."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+
+import thalweg as tw
+
+
+class LocalCluster:
+    """ps parameter servers and workers, each a process that may read and write files beneath `folder`. limits: by (job, task) what is done
+    in the process before it begins."""
+    count = 0
+
+    def __init__(self, program, transport, folder, ps=2, workers=1, limits=None):
+        LocalCluster.count += 1
+        self.program, self.transport, self.folder, self.limits = program, transport, pathlib.Path(folder), limits or {}
+        name = f"t{os.getpid()}-{LocalCluster.count}"
+        self.address = {job: [f"unix:{name}-{job}{i}" for i in range(n)] for job, n in [("ps", ps), ("worker", workers)]}
+        self.file = self.folder / f"{name}.json"
+        self.file.write_text(json.dumps(self.address))
+        self.processes = {}
+        for job, addresses in self.address.items():
+            for task in range(len(addresses)):
+                self.start(job, task)
+
+    def start(self, job, task):
+        process = subprocess.Popen([self.program, "worker", "--plugin", self.transport, "--cluster", str(self.file), "--job", job, "--task",
+                                    str(task), "--threads", "1", "--server-option", f"allow_files={self.folder}"],
+                                   stdout=subprocess.PIPE, text=True, preexec_fn=self.limits.get((job, task)))
+        self.processes[job, task] = process
+        line = process.stdout.readline()
+        assert line == f"listening at {self.address[job][task]}\n", line
+
+    def kill(self, job, task, how=signal.SIGKILL):
+        process = self.processes[job, task]
+        process.send_signal(how)
+        process.wait()
+        process.stdout.close()
+
+    def session(self, graph, **options):
+        return tw.Session(graph, target=self.address["worker"][0], **options)
+
+    def close(self):
+        for process in self.processes.values():
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
+@contextlib.contextmanager
+def local_cluster(program, transport, **how):
+    with tempfile.TemporaryDirectory() as folder:
+        cluster = LocalCluster(program, transport, folder, **how)
+        try:
+            yield cluster
+        finally:
+            cluster.close()

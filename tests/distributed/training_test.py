@@ -1,0 +1,356 @@
+"""Training over processes, which die; checkpoints of clusters; the examples: training_test.py THALWEG SOCKET_TRANSPORT [TEST...]"""
+import json
+import os
+import pathlib
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+import numpy as np
+
+import thalweg as tw
+from local_cluster import local_cluster
+
+THALWEG, TRANSPORT = sys.argv[1:3]
+EXAMPLES = pathlib.Path(os.environ["THALWEG_SOURCE_DIR"]) / "distributed/examples"
+DATA = pathlib.Path(os.environ["THALWEG_DATA_PATH"])
+tw.load_plugin(TRANSPORT)
+
+
+def cluster(**how):
+    return local_cluster(THALWEG, TRANSPORT, **how)
+
+
+def device(k):
+    return f"/job:ps/task:{k}"
+
+
+# ---- Checkpoints of clusters ----
+
+class Model:
+    """Variables and a table in shards over that many servers."""
+
+    def __init__(self, servers, large=0):
+        self.graph = tw.Graph()
+        with self.graph:
+            spread = tw.Spread("ps", servers)
+            self.variables = []
+            for i in range(5):
+                with spread.device():
+                    self.variables.append(tw.Variable(np.full([3, i + 1], i, np.float32), name=f"v{i}"))
+            if large:
+                with tw.device(device(1)):
+                    self.variables.append(tw.Variable(np.zeros(large, np.float32), name="large"))
+            self.table = tw.ShardedTable(11, 4, servers, name="table", devices=[device(k) for k in range(servers)], initial=rows)
+            self.whole = self.table.lookup(np.arange(11, dtype=np.int32))
+            self.begin = tw.initializer()
+            self.change = tw.group(*(v.assign_add(np.ones(v.shape, np.float32)) for v in [*self.variables, *self.table.variables]))
+        self.saver = tw.Saver(by_task=True)
+
+    def values(self, session):
+        return session.run([*self.variables, self.whole])
+
+
+def rows(shape, numbers):
+    return np.array([[10 * i + j for j in range(shape[1])] for i in numbers], np.float32)
+
+
+def same(a, b):
+    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def test_each_task_saves_its_own_and_another_number_of_tasks_restores_it():
+    for ps in (3, 1):
+        with cluster(ps=2) as c, cluster(ps=ps) as other:
+            model = Model(2)
+            with c.session(model.graph) as session:
+                session.run(model.begin)
+                session.run(model.change)
+                saved = model.values(session)
+                assert list(model.saver.tasks(session)) == [device(0), device(1)]
+                model.saver.save(session, c.folder / "model")
+            files = sorted(f.name for f in c.folder.iterdir() if f.name.startswith("model"))
+            assert files == ["model.data-00000-of-00002", "model.data-00001-of-00002", "model.index"], files
+            with tw.Checkpoint(c.folder / "model") as checkpoint:
+                assert "table/part_1" in checkpoint.names and "v4" in checkpoint.names
+            for f in files:
+                (c.folder / f).rename(other.folder / f)
+            again = Model(ps)
+            with other.session(again.graph) as session:
+                session.run(again.begin)
+                again.saver.restore(session, other.folder / "model")
+                assert same(again.values(session), saved)
+
+
+def test_one_task_is_restored_and_the_others_stay_as_they_are():
+    with cluster(ps=2) as c:
+        model = Model(2)
+        with c.session(model.graph) as session:
+            session.run(model.begin)
+            saved = model.values(session)
+            model.saver.save(session, c.folder / "model")
+            session.run(model.change)
+            changed = model.values(session)
+            c.kill("ps", 1)
+            c.start("ps", 1)
+            patiently(lambda: model.saver.restore(session, c.folder / "model", task=device(1)))
+            found = model.values(session)
+            for k, v in enumerate(model.variables):
+                expected = saved if v.handle.operation.device == device(1) else changed
+                assert np.array_equal(found[k], expected[k]), v
+            assert np.array_equal(found[-1][1::2], saved[-1][1::2]) and np.array_equal(found[-1][::2], changed[-1][::2])
+
+
+def limit_files():
+    """No file beyond 64 KiB, and an error instead of a signal: a disk that is full."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (65536, resource.RLIM_INFINITY))
+
+
+def test_a_full_disk_of_one_task_leaves_the_last_checkpoint_of_all():
+    with cluster(ps=2, limits={("ps", 1): limit_files}) as c:
+        model = Model(2, large=100_000)
+        with c.session(model.graph) as session:
+            session.run(model.begin)
+            process = c.processes["ps", 1].pid
+            resource.prlimit(process, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            folder = c.folder / "run"
+            with tw.Checkpointer(session, folder, model.saver, every_steps=1) as checkpoints:
+                checkpoints.save(1)
+                before, saved = sorted(f.name for f in folder.iterdir()), model.values(session)
+                session.run(model.change)
+                resource.prlimit(process, resource.RLIMIT_FSIZE, (65536, resource.RLIM_INFINITY))
+                try:
+                    checkpoints.save(2)
+                    raise AssertionError("the disk was full")
+                except tw.Error as e:
+                    assert device(1) in str(e) and "model.ckpt-2.part1of2" in str(e), e
+                assert sorted(f.name for f in folder.iterdir()) == before
+                assert checkpoints.restore() == 1
+                assert same(model.values(session), saved)
+                resource.prlimit(process, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+                session.run(model.change)
+                checkpoints.save(2)
+                saved = model.values(session)
+                session.run(model.change)
+                assert checkpoints.restore() == 2
+                assert same(model.values(session), saved)
+
+
+def patiently(f):
+    """What f answers, once nobody is dead any more."""
+    for attempt in range(10):
+        try:
+            return f()
+        except (tw.UnavailableError, tw.AbortedError):
+            if attempt == 9:
+                raise
+
+
+def test_a_server_that_dies_during_a_save_leaves_a_whole_checkpoint():
+    drawn, outcomes = random.Random(5), []
+    with cluster(ps=2) as c:
+        model = Model(2, large=500_000)
+        with c.session(model.graph) as session, tw.Checkpointer(session, c.folder / "run", model.saver) as checkpoints:
+            session.run(model.begin)
+            checkpoints.save(0)
+            first, changes = model.values(session), 0
+            for i in range(int(os.environ.get("THALWEG_KILLS", "10"))):
+                session.run(model.change)
+                timer = threading.Timer(drawn.uniform(0, 0.025), lambda: c.kill("ps", 1))
+                timer.start()
+                try:
+                    checkpoints.save(i + 1)
+                    saved = True
+                except (tw.UnavailableError, tw.AbortedError):
+                    saved = False
+                timer.join()
+                c.start("ps", 1)
+                patiently(checkpoints.restore)
+                found = model.values(session)
+                count = found[0][0, 0] - first[0][0, 0]
+                assert count == changes + 1 or (not saved and count == changes), (saved, count, changes)
+                assert same(found, [value + count for value in first]), "a mix of two checkpoints"
+                outcomes.append(saved)
+                changes = count
+    print(f"  {outcomes.count(False)} of {len(outcomes)} saves did not end")
+
+
+# ---- The examples ----
+
+def launch(*words, example, ps, workers, folder, options=(), stop=None):
+    """Runs an example; `stop(process)` is called meanwhile. Answers its output."""
+    command = [THALWEG, "launch", "-n", str(workers), "--ps", str(ps), "--scheme", "unix", "--plugin", TRANSPORT, "--threads", "1",
+               "--server-option", f"allow_files={folder}", *options, "--", sys.executable, "-B", str(EXAMPLES / example), "--plugin",
+               TRANSPORT, "--folder", str(folder), *words]
+    with open(pathlib.Path(folder) / "said", "w+") as said:
+        with subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, text=True) as process:
+            try:
+                if stop:
+                    stop(process)
+                process.wait(timeout=60 + 10 * int(os.environ.get("THALWEG_KILLS", "6")))
+            finally:
+                process.terminate()
+        said.seek(0)
+        out = said.read()
+    assert process.returncode == 0, out
+    return out
+
+
+def digits(folder, mode, *words, workers=2, **how):
+    data = str(DATA / "digits.csv")
+    if mode == "single":
+        return subprocess.run([sys.executable, "-B", str(EXAMPLES / "digits.py"), "--data", data, "--mode", mode, "--folder", str(folder),
+                               *words], capture_output=True, text=True, check=True).stdout
+    return launch("--data", data, "--mode", mode, *words, example="digits.py", ps=2, workers=workers, folder=folder, **how)
+
+
+def accuracies(out):
+    return [float(line.split("accuracy ")[1].split()[0]) for line in out.splitlines() if "accuracy " in line]
+
+
+def losses(folder, mode, worker):
+    """By step, as they were written: every bit."""
+    lines = (pathlib.Path(folder) / f"{mode}-{worker}.csv").read_text().splitlines()[1:]
+    return {int(step): loss for step, _, loss in (line.split(",") for line in lines)}
+
+
+def test_digits_are_learned_in_three_ways_as_well_as_in_one_process():
+    with tempfile.TemporaryDirectory() as folder:
+        alone, = accuracies(digits(folder, "single", "--steps", "300"))
+        assert alone > 0.85, alone
+        for mode in ("async", "sync", "backup"):
+            out = digits(folder, mode, "--steps", "300")
+            found = accuracies(out)
+            assert len(found) == 2 and min(found) > alone - 0.03, (mode, found, alone)
+        subprocess.run([sys.executable, str(EXAMPLES / "digits.py"), "--plot", folder], check=True)
+        drawn = (pathlib.Path(folder) / "loss.svg").read_text()
+        assert drawn.count("<polyline") == 3 and "NaN" not in drawn and "nan" not in drawn
+
+
+def children(process):
+    """By name, such as ps/0: the processes of a cluster that thalweg launch has started, as far as they live."""
+    found = {}
+    for pid in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+        try:
+            config = dict(v.split("=", 1) for v in pathlib.Path(f"/proc/{pid}/environ").read_text().split("\0") if "=" in v)["TF_CONFIG"]
+            words = pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        except (FileNotFoundError, ProcessLookupError, PermissionError, KeyError):
+            continue
+        task = json.loads(config)["task"]
+        found[f"{task['type'] if words[1:2] == ['worker'] else 'client'}/{task['index']}"] = int(pid)
+    return found
+
+
+def kills(n, seed, checkpoints):
+    """What kills n of them, every role in turn, once training is under way; and the names of those that it has killed."""
+    drawn, killed, to_come = random.Random(seed), [], []
+
+    def stop(process):
+        while process.poll() is None and not any(checkpoints.glob("model.ckpt-*.index")):
+            time.sleep(0.02)
+        while len(killed) < n and process.poll() is None:
+            time.sleep(drawn.uniform(0.2, 0.8))
+            there = children(process)
+            if len(there) < 6:
+                continue  # somebody is dead still
+            if not to_come:
+                to_come.extend(drawn.sample(sorted(there), len(there)))
+            name = to_come.pop()
+            try:
+                os.kill(there[name], signal.SIGKILL)
+                killed.append(name)
+            except ProcessLookupError:
+                pass
+    return stop, killed
+
+
+def test_whoever_is_killed_the_losses_of_synchronous_training_have_the_same_bits():
+    n = int(os.environ.get("THALWEG_KILLS", "6"))
+    steps = str(400 + 250 * n)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+        digits(folder, "sync", "--steps", steps)
+        stop, killed = kills(n, 7, pathlib.Path(other) / "sync")
+        out = digits(other, "sync", "--steps", steps, "--save-every", "50", options=["--restart", str(n)], stop=stop)
+        print("  killed:", " ".join(killed))
+        assert len(killed) >= min(n, 2), out
+        assert out.count("starting it again") >= len(killed), out
+        for worker in range(2):
+            expected, found = losses(folder, "sync", worker), losses(other, "sync", worker)
+            assert len(expected) == int(steps) and set(found) <= set(expected) and len(found) > 0
+            assert all(found[step] == expected[step] for step in found), "the losses differ"
+        weights = []
+        for where in (folder, other):
+            with tw.Checkpoint(tw.latest_checkpoint(pathlib.Path(where) / "sync")) as checkpoint:
+                weights.append({name: checkpoint[name] for name in checkpoint.names})
+        assert weights[0].keys() == weights[1].keys()
+        assert all(np.array_equal(weights[0][name], weights[1][name]) for name in weights[0])
+
+
+def test_who_dies_more_often_than_allowed_ends_all():
+    with tempfile.TemporaryDirectory() as folder:
+        marks = pathlib.Path(folder) / "marks"
+        program = f"open({str(marks)!r}, 'a').write('x'); raise SystemExit(3)"
+        done = subprocess.run([THALWEG, "launch", "-n", "1", "--scheme", "unix", "--plugin", TRANSPORT, "--restart", "2", "--",
+                               sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+        assert done.returncode == 1 and marks.read_text() == "xxx", done
+        assert done.stderr.count("client/0 ended with status 3; starting it again") == 2, done.stderr
+        assert "client/0 ended with status 3; ending all" in done.stderr, done.stderr
+
+
+def test_asynchronous_training_goes_on_when_a_parameter_server_is_killed():
+    with tempfile.TemporaryDirectory() as folder:
+        stop, killed = kills(2, 3, pathlib.Path(folder) / "async")
+        out = digits(folder, "async", "--steps", "1500", "--save-every", "50", options=["--restart", "5"], stop=stop)
+        assert killed and min(accuracies(out)) > 0.85, out
+
+
+def test_word_vectors_are_learned_in_four_shards():
+    with tempfile.TemporaryDirectory() as folder:
+        data = pathlib.Path(folder) / "part.txt"
+        data.write_bytes((DATA / "kjv.txt").read_bytes()[:300_000])
+        out = launch("--data", str(data), "--steps", "150", "--vocabulary", "500", "--width", "16", example="words.py", ps=4, workers=2,
+                     folder=folder)
+        line, = (line for line in out.splitlines() if " at first, " in line)
+        first, last = float(line.split("loss ")[1].split()[0]), float(line.split("first, ")[1].split()[0])
+        assert last < first - 0.2, out
+        assert "near 'lord': " in out, out
+        with tw.Checkpoint(tw.latest_checkpoint(folder)) as checkpoint:
+            assert [checkpoint[f"vectors/part_{k}"].shape for k in range(4)] == [(125, 16)] * 4
+
+
+def test_the_character_model_learns_with_its_softmax_on_the_servers():
+    with tempfile.TemporaryDirectory() as folder:
+        for softmax in ("full", "sampled"):
+            out = launch("--data", str(DATA / "kjv.txt"), "--steps", "60", "--cells", "24", "--limit", "200000", "--softmax", softmax,
+                         example="char_lm.py", ps=2, workers=2, folder=folder)
+            found = [float(line.split("perplexity ")[1].split()[0]) for line in out.splitlines() if "perplexity " in line]
+            assert len(found) == 2 and found[0] == found[1] and found[0] < 25, out
+
+
+def main():
+    tests = [(name, f) for name, f in globals().items() if name.startswith("test_")]
+    only = sys.argv[3:]
+    failed = 0
+    for name, f in tests:
+        if only and name not in only:
+            continue
+        began = time.monotonic()
+        try:
+            f()
+            print(f"{name}: good ({time.monotonic() - began:.1f} s)", flush=True)
+        except Exception:
+            failed += 1
+            print(f"{name}: FAILED", flush=True)
+            traceback.print_exc()
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

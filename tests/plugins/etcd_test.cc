@@ -1,0 +1,270 @@
+// Membership by etcd: leases, keys, watches, and a store that goes away and comes back. It starts an etcd of its own.
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include <netinet/in.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "framework/base/strings.h"
+#include "framework/runtime/runtime.h"
+
+namespace thalweg {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+using Code = absl::StatusCode;
+
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at = {};
+  socklen_t size = sizeof at;
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&at), size), 0);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size), 0);
+  close(fd);
+  return ntohs(at.sin_port);
+}
+
+class Etcd {
+ public:
+  Etcd() : folder_(testing::TempDir() + StrCat("etcd-", getpid())), port_(FreePort()), peer_(FreePort()) { Start(); }
+  ~Etcd() {
+    Stop();
+    std::filesystem::remove_all(folder_);
+  }
+  static bool Installed() { return std::filesystem::exists("/usr/bin/etcd"); }
+  void Start() {
+    const std::string client = StrCat("http://127.0.0.1:", port_), peer = StrCat("http://127.0.0.1:", peer_);
+    const std::vector<std::string> words = {"/usr/bin/etcd",
+                                            "--data-dir",
+                                            folder_,
+                                            "--listen-client-urls",
+                                            client,
+                                            "--advertise-client-urls",
+                                            client,
+                                            "--listen-peer-urls",
+                                            peer,
+                                            "--initial-advertise-peer-urls",
+                                            peer,
+                                            "--initial-cluster",
+                                            "default=" + peer,
+                                            "--log-level",
+                                            "panic",
+                                            "--unsafe-no-fsync"};
+    std::vector<char*> args;
+    for (const std::string& w : words) args.push_back(const_cast<char*>(w.c_str()));
+    args.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that crashes leaves nobody behind
+    const int quiet = open("/dev/null", O_WRONLY);
+    dup2(quiet, 1);
+    dup2(quiet, 2);
+    execv(args[0], args.data());
+    _exit(127);
+  }
+  void Signal(int s) const { kill(pid_, s); }
+  void Stop() {
+    if (pid_ > 0) kill(pid_, SIGKILL), waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+  std::string address() const { return StrCat("127.0.0.1:", port_); }
+
+ private:
+  const std::string folder_;
+  const int port_, peer_;
+  pid_t pid_ = -1;
+};
+
+class Member {
+ public:
+  Member(const MembershipRole& role, std::string address, int64_t lease = 2'000'000'000) : role_(role) {
+    tw_member_config c = {};
+    c.size = sizeof c;
+    c.address = address.data(), c.address_len = address.size();
+    c.cluster = "team", c.cluster_len = 4;
+    c.name = "m", c.name_len = 1;
+    c.lease = lease;
+    c.arg = this;
+    c.lost = [](void* arg, const tw_status*) { ++static_cast<Member*>(arg)->lost; };
+    joined = FromC(role_.def.join(role_.host, role_.def.user, &c, Soon(), &member_));
+  }
+  ~Member() { Leave(); }
+  void Leave() {
+    if (member_) role_.def.leave(role_.host, member_);
+    member_ = nullptr;
+  }
+  StatusOr<uint64_t> Put(const std::string& key, const std::string& value, bool mine = false, uint64_t expected = UINT64_MAX) {
+    uint64_t revision = 0;
+    RETURN_IF_ERROR(
+        FromC(role_.def.put(role_.host, member_, key.data(), key.size(), value.data(), value.size(), mine, expected, Soon(), &revision)));
+    return revision;
+  }
+  StatusOr<std::string> Get(const std::string& key, uint64_t* revision = nullptr) {
+    std::string value;
+    tw_sink to = {TW_SIZED(tw_sink), &value, [](tw_sink* sink, const void* bytes, uint64_t n) -> tw_status* {
+                    static_cast<std::string*>(sink->user)->append(static_cast<const char*>(bytes), n);
+                    return nullptr;
+                  }};
+    uint64_t at = 0;
+    RETURN_IF_ERROR(FromC(role_.def.get(role_.host, member_, key.data(), key.size(), Soon(), &to, revision ? revision : &at)));
+    return value;
+  }
+  Status Remove(const std::string& key, uint64_t expected = UINT64_MAX) {
+    return FromC(role_.def.remove(role_.host, member_, key.data(), key.size(), expected, Soon()));
+  }
+  Code CodeAfter(const std::string& key, std::chrono::milliseconds most) {
+    const auto until = std::chrono::steady_clock::now() + most;
+    Status s;
+    while ((s = Get(key).status()).ok() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(20ms);
+    return s.code();
+  }
+  int64_t Soon() const { return role_.host->run->now(role_.host) + 5'000'000'000; }
+  const MembershipRole& role_;
+  void* member_ = nullptr;
+  Status joined;
+  std::atomic<int> lost{0};
+};
+
+// What a watch was told: "key=value", "key-".
+class Watch {
+ public:
+  Watch(Member* m, const std::string& prefix) : m_(*m) {
+    const auto told = [](void* arg, const tw_change* c) {
+      auto* self = static_cast<Watch*>(arg);
+      std::lock_guard lock(self->mu_);
+      self->told_.push_back(StrCat(std::string_view(c->key, c->key_len), c->value ? "=" : "-",
+                                   std::string_view(static_cast<const char*>(c->value), c->value ? c->bytes : 0)));
+      self->changed_.notify_all();
+    };
+    EXPECT_TRUE(FromC(m_.role_.def.watch(m_.role_.host, m_.member_, prefix.data(), prefix.size(), told, this, &watch_)).ok());
+  }
+  ~Watch() { m_.role_.def.unwatch(m_.role_.host, watch_); }
+  std::vector<std::string> After(size_t n) {
+    std::unique_lock lock(mu_);
+    changed_.wait_for(lock, 15s, [&] { return told_.size() >= n; });
+    return told_;
+  }
+
+ private:
+  Member& m_;
+  void* watch_ = nullptr;
+  std::mutex mu_;
+  std::condition_variable changed_;
+  std::vector<std::string> told_;
+};
+
+class EtcdTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!Etcd::Installed()) GTEST_SKIP() << "there is no /usr/bin/etcd (package etcd-server)";
+    RuntimeOptions options;
+    options.threads = 1;
+    options.disabled_plugins = {"*opencl*"};
+    auto runtime = Runtime::Create(options);
+    ASSERT_TRUE(runtime.ok()) << runtime.status();
+    runtime_ = *runtime;
+    Status loaded = runtime_->LoadPlugin(ETCD);
+    ASSERT_TRUE(loaded.ok() || loaded.code() == Code::kAlreadyExists) << loaded;
+    const auto roles = runtime_->registry().RolesOf<MembershipRole>("etcd");
+    ASSERT_EQ(roles.size(), 1u);
+    role_ = roles[0];
+    etcd_ = std::make_unique<Etcd>();
+    for (int i = 0; i < 100; ++i) {
+      Member first(*role_, etcd_->address());
+      if (first.joined.ok()) return;
+      std::this_thread::sleep_for(100ms);
+    }
+    FAIL() << "etcd has not started";
+  }
+  std::shared_ptr<Runtime> runtime_;
+  std::shared_ptr<const MembershipRole> role_;
+  std::unique_ptr<Etcd> etcd_;
+};
+
+TEST_F(EtcdTest, KeysHaveValuesAndRevisionsForAllMembers) {
+  Member a(*role_, etcd_->address()), b(*role_, etcd_->address());
+  uint64_t last = 0;
+  for (const std::string& value : {std::string("one"), std::string("zero\0\xff inside", 14), std::string(), std::string(100'000, 'x')}) {
+    const auto put = a.Put("k\"ey", value);
+    ASSERT_TRUE(put.ok()) << put.status();
+    EXPECT_GT(*put, last);
+    last = *put;
+    uint64_t seen = 0;
+    const auto got = b.Get("k\"ey", &seen);
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(*got, value);
+    EXPECT_EQ(seen, last);
+  }
+  EXPECT_EQ(a.Put("k\"ey", "other", false, 0).status().code(), Code::kAborted);
+  EXPECT_EQ(b.Put("k\"ey", "other", false, last - 1).status().code(), Code::kAborted);
+  EXPECT_TRUE(b.Put("k\"ey", "other", false, last).ok());
+  EXPECT_EQ(b.Remove("k\"ey", last).code(), Code::kAborted);
+  EXPECT_TRUE(b.Remove("k\"ey").ok());
+  EXPECT_EQ(a.Get("k\"ey").status().code(), Code::kNotFound);
+  EXPECT_TRUE(a.Put("k\"ey", "again", false, 0).ok());
+}
+
+TEST_F(EtcdTest, WatchesTellWhatThereIsAndThenEveryChangeInOrder) {
+  Member a(*role_, etcd_->address()), b(*role_, etcd_->address());
+  ASSERT_TRUE(a.Put("task/1", "a").ok() && a.Put("task/0", "b").ok() && a.Put("other", "c").ok());
+  Watch watch(&b, "task/");
+  EXPECT_THAT(watch.After(2), ElementsAre("task/1=a", "task/0=b"));
+  ASSERT_TRUE(a.Put("task/0", "d").ok() && a.Put("tasks", "e").ok() && a.Remove("task/1").ok() && a.Put("task/2", "").ok());
+  EXPECT_THAT(watch.After(5), ElementsAre("task/1=a", "task/0=b", "task/0=d", "task/1-", "task/2="));
+}
+
+TEST_F(EtcdTest, KeysOfAMemberGoWithItsLease) {
+  Member watcher(*role_, etcd_->address());
+  auto leaves = std::make_unique<Member>(*role_, etcd_->address()), stays = std::make_unique<Member>(*role_, etcd_->address());
+  ASSERT_TRUE(leaves->Put("leaves", "1", true).ok() && leaves->Put("kept", "1").ok() && stays->Put("stays", "1", true).ok());
+  leaves.reset();
+  EXPECT_EQ(watcher.Get("leaves").status().code(), Code::kNotFound);
+  EXPECT_TRUE(watcher.Get("kept").ok());
+  std::this_thread::sleep_for(3500ms);  // longer than a lease: it is renewed
+  EXPECT_TRUE(watcher.Get("stays").ok());
+  EXPECT_EQ(stays->lost, 0);
+}
+
+TEST_F(EtcdTest, AMemberOfAStoreThatStandsStillHearsThatItIsLostAndAWatchGoesOnWhenTheStoreIsBack) {
+  Member a(*role_, etcd_->address()), b(*role_, etcd_->address(), 30'000'000'000);
+  ASSERT_TRUE(b.Put("k", "before").ok());
+  Watch watch(&b, "k");
+  watch.After(1);
+  etcd_->Signal(SIGSTOP);
+  for (int i = 0; i < 600 && a.lost == 0; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(a.lost, 1);
+  EXPECT_EQ(b.lost, 0);
+  etcd_->Signal(SIGCONT);
+  etcd_->Stop();
+  EXPECT_EQ(b.Get("k").status().code(), Code::kUnavailable);
+  EXPECT_THAT(std::string(Message(b.Get("k").status())), HasSubstr("etcd membership: '" + etcd_->address() + "' cannot be reached"));
+  etcd_->Start();
+  Status put;
+  for (int i = 0; i < 100 && !(put = b.Put("k", "after").status()).ok(); ++i) std::this_thread::sleep_for(100ms);
+  EXPECT_TRUE(put.ok()) << put;
+  EXPECT_THAT(watch.After(2), ElementsAre("k=before", "k=after"));
+}
+
+TEST_F(EtcdTest, WhatIsNoStoreIsRefusedWithAReason) {
+  EXPECT_THAT(std::string(Message(Member(*role_, "nonsense").joined)), HasSubstr("is no address; give host:port"));
+  EXPECT_EQ(Member(*role_, StrCat("127.0.0.1:", FreePort())).joined.code(), Code::kUnavailable);
+}
+
+}  // namespace
+}  // namespace thalweg

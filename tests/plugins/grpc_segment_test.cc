@@ -1,0 +1,86 @@
+// The memory that two processes share: who can open it, and what is refused.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+
+#include "gtest/gtest.h"
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "segment.h"
+
+namespace thalweg::grpc_transport {
+namespace {
+
+TEST(Segment, AnotherProcessReadsWhatWasWritten) {
+  const auto mine = Segment::Make();
+  ASSERT_NE(mine, nullptr);
+  for (uint32_t i = 0; i < kSlots; ++i) std::memset(mine->slot(i), int('a' + i), kSlotBytes);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto theirs = Segment::Open(mine->name());
+    bool good = theirs != nullptr;
+    for (uint32_t i = 0; good && i < kSlots; ++i)
+      good = theirs->slot(i)[0] == char('a' + i) && theirs->slot(i)[kSlotBytes - 1] == char('a' + i);
+    _exit(good ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Segment, OnesThatAreGoneOrHaveAnotherSecretAreRefused) {
+  auto mine = Segment::Make();
+  ASSERT_NE(mine, nullptr);
+  const SegmentName good = mine->name();
+  EXPECT_NE(Segment::Open(good), nullptr);
+  SegmentName wrong = good;
+  wrong.secret[1] ^= 1;
+  EXPECT_EQ(Segment::Open(wrong), nullptr);
+  wrong = good;
+  wrong.descriptor += 1000;
+  EXPECT_EQ(Segment::Open(wrong), nullptr);
+  wrong = good;
+  wrong.process = 1 << 30;
+  EXPECT_EQ(Segment::Open(wrong), nullptr);
+  mine.reset();
+  EXPECT_EQ(Segment::Open(good), nullptr);
+}
+
+TEST(Segment, WhatIsNoSegmentIsRefused) {
+  const auto mine = Segment::Make();
+  ASSERT_NE(mine, nullptr);
+  SegmentName name = mine->name();
+  constexpr off_t kBytes = 4096 + kSlots * kSlotBytes;
+  const auto refused = [&](int descriptor) {
+    name.descriptor = descriptor;
+    const bool none = Segment::Open(name) == nullptr;
+    close(descriptor);
+    return none;
+  };
+  const auto memory = [&](unsigned flags, off_t bytes, mode_t mode, int seals) {
+    const int descriptor = memfd_create("test", flags);
+    EXPECT_EQ(ftruncate(descriptor, bytes), 0);
+    EXPECT_EQ(fchmod(descriptor, mode), 0);
+    EXPECT_EQ(pwrite(descriptor, name.secret, sizeof name.secret, 0), ssize_t(sizeof name.secret));
+    if (seals) {
+      EXPECT_EQ(fcntl(descriptor, F_ADD_SEALS, seals), 0);
+    }
+    return descriptor;
+  };
+  EXPECT_FALSE(refused(memory(MFD_ALLOW_SEALING, kBytes, 0600, F_SEAL_SHRINK)));  // all the rest differ from this one
+  EXPECT_TRUE(refused(memory(MFD_ALLOW_SEALING, kBytes, 0600, 0)));               // it could be made shorter, which kills who reads it
+  EXPECT_TRUE(refused(memory(0, kBytes, 0600, 0)));
+  EXPECT_TRUE(refused(memory(MFD_ALLOW_SEALING, kBytes, 0644, F_SEAL_SHRINK)));
+  EXPECT_TRUE(refused(memory(MFD_ALLOW_SEALING, kBytes - 4096, 0600, F_SEAL_SHRINK)));
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  EXPECT_TRUE(refused(ends[0]));
+  close(ends[1]);
+}
+
+}  // namespace
+}  // namespace thalweg::grpc_transport

@@ -1,0 +1,202 @@
+"""Training by several replicas, tables in shards, what saves them, in one process; over processes: tests/distributed/training_test.py."""
+import threading
+
+import numpy as np
+import pytest
+
+import thalweg as tw
+
+CLASSES, WIDTH = 10, 4
+
+
+def test_variables_are_spread_in_turn_or_by_size():
+    turns, sizes = tw.Spread("ps", 2), tw.Spread("ps", 2, by_size=True)
+    assert [turns.next(1)[-1] for _ in range(3)] == ["0", "1", "0"]
+    assert [sizes.next(n) for n in (10, 2, 3)] == ["/job:ps/task:0", "/job:ps/task:1", "/job:ps/task:1"]
+    assert [sizes.bytes(k) for k in range(3)] == [10, 5, 0]
+    with tw.Graph(), turns.device(4):
+        assert tw.Variable(1.0).handle.operation.device == "/job:ps/task:1"
+    with pytest.raises(tw.InvalidArgumentError, match="tasks is 0"):
+        tw.Spread("ps", 0)
+
+
+# ---- Replicas ----
+
+class Replica:
+    def __init__(self, number, replicas, container, required=None):
+        with tw.Graph() as graph:
+            self.x = tw.placeholder("float32", [None, 3], name="x")
+            w = tw.Variable(np.ones((3, 1), np.float32), name="w")
+            self.loss = (tw.ops.mat_mul(self.x, w) - 1.0).reshape(-1)
+            self.loss = (self.loss * self.loss).mean()
+            self.sync = tw.SyncReplicas(tw.train.Adam(0.1), replicas, number, required=required).minimize(self.loss, clip=10.0)
+            self.w = w
+        self.session = tw.Session(graph, container=container)
+        self.number = number
+
+    def feeds(self, step):
+        return {self.x: np.random.default_rng([self.number, step]).standard_normal((4, 3)).astype(np.float32)}
+
+
+def train(container, folder, replicas=3, steps=8, pauses=(0, 0, 0)):
+    """The losses of each replica by step, and the weights."""
+    import time
+    all = [Replica(i, replicas, container) for i in range(replicas)]
+    losses = [{} for _ in all]
+
+    def run(replica, found, pause):
+        training = tw.SyncTraining(replica.session, replica.sync, folder, chief=replica.number == 0, every_steps=3, wait=20)
+
+        def feeds(step):
+            time.sleep(pause)
+            return replica.feeds(step)
+
+        for step, loss in training.run(steps, replica.loss, feeds):
+            found[step] = loss
+
+    threads = [threading.Thread(target=run, args=a) for a in zip(all, losses, pauses)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    return losses, all[0].session.run(all[0].w)
+
+
+def test_synchronous_training_does_not_depend_on_who_is_fast(tmp_path):
+    first = train("sync0", tmp_path / "a")
+    assert all(sorted(found) == list(range(8)) for found in first[0])
+    for i, pauses in enumerate([(0.01, 0, 0.005), (0, 0.01, 0)]):
+        again = train(f"sync{i + 1}", tmp_path / f"b{i}", pauses=pauses)
+        assert again[0] == first[0] and np.array_equal(again[1], first[1])
+
+
+def test_training_goes_on_from_the_last_checkpoint(tmp_path):
+    whole = train("sync-whole", tmp_path / "whole")
+    train("sync-part", tmp_path / "part", steps=5)
+    rest = train("sync-rest", tmp_path / "part")
+    assert all(sorted(found) == [5, 6, 7] for found in rest[0])
+    assert all(found[step] == expected[step] for found, expected in zip(rest[0], whole[0]) for step in found)
+    assert np.array_equal(rest[1], whole[1])
+
+
+def test_what_no_replica_can_be_is_refused():
+    with tw.Graph():
+        w = tw.Variable(1.0, name="w")
+        with pytest.raises(tw.InvalidArgumentError, match="replica is 2"):
+            tw.SyncReplicas(tw.train.SGD(), 2, 2).minimize(w.read() * 2.0)
+        with pytest.raises(ValueError, match="no gradients"):
+            tw.SyncReplicas(tw.train.SGD(), 2, 0).apply([None], [w])
+
+
+def test_what_keeps_failing_ends_the_training(tmp_path):
+    replica = Replica(1, 2, "nobody-begins")
+    training = tw.SyncTraining(replica.session, replica.sync, tmp_path, chief=False, wait=0.2)
+    with pytest.raises(tw.FailedPreconditionError, match="sync/state"):
+        list(training.run(3, replica.loss, replica.feeds))
+
+
+def test_a_save_that_fails_on_the_way_does_not_end_the_training(tmp_path):
+    replica, failed = Replica(0, 1, "full-disk"), []
+    training = tw.SyncTraining(replica.session, replica.sync, tmp_path, chief=True, every_steps=2, wait=20)
+
+    def step(number):
+        failed.append(number)
+        raise tw.ResourceExhaustedError("no space left on device")
+
+    training._folder().step = step
+    assert len(list(training.run(5, replica.loss, replica.feeds))) == 5
+    assert failed == [1, 2, 3, 4] and tw.latest_checkpoint(tmp_path).endswith("-5")
+
+
+def test_asynchronous_training_begins_heals_and_saves(tmp_path):
+    def make(container):
+        with tw.Graph() as graph:
+            w = tw.Variable(np.float32(4), name="w")
+            loss = w.read() * w.read()
+            count = tw.schedules.global_step()
+            step = tw.train.SGD(0.1).minimize(loss)
+        session = tw.Session(graph, container=container)
+        return session, w, loss, tw.AsyncTraining(session, step, count, tmp_path, chief=True, every_steps=2)
+
+    session, w, loss, training = make("async")
+    found = [value for _, value in training.run(6, loss, lambda step: {})]
+    assert found == sorted(found, reverse=True) and len(found) >= 6
+    assert tw.latest_checkpoint(tmp_path)
+    reached = session.run(w)
+    again, w, loss, training = make("async-again")  # where nothing is, as on a server that was started again
+    _, first = next(training.run(100, loss, lambda step: {}))
+    assert training.restores == 1 and first == reached * reached
+
+
+# ---- Tables ----
+
+def values(shape, rows):
+    return np.array([[10 * i + j for j in range(WIDTH)] for i in rows], np.float32).reshape(shape)
+
+
+@pytest.mark.parametrize("partition", ["mod", "div"])
+@pytest.mark.parametrize("shards", [1, 3])
+def test_rows_are_those_of_the_table(partition, shards, tmp_path):
+    whole = values([CLASSES, WIDTH], range(CLASSES))
+    ids = np.array([[3, 9], [0, 3]], np.int32)
+    with tw.Graph() as graph:
+        table = tw.ShardedTable(CLASSES, WIDTH, shards, name="table", partition=partition, initial=values)
+        found = table.lookup(ids)
+        step = tw.train.SGD(1.0).minimize(found.reshape(-1).sum())
+        every = table.lookup(np.arange(CLASSES, dtype=np.int64))
+    with tw.Session(graph, container=f"table-{partition}-{shards}") as session:
+        session.run(graph.initializer())
+        assert np.array_equal(session.run(found), whole[ids])
+        session.run(step)
+        changed = session.run(every)
+        assert np.array_equal(changed, whole - np.bincount(ids.reshape(-1), minlength=CLASSES)[:, None])
+        tw.Saver().save(session, tmp_path / "model")
+    with tw.Graph() as other:
+        again = tw.ShardedTable(CLASSES, WIDTH, 2, name="table", partition=partition)
+        every = again.lookup(np.arange(CLASSES, dtype=np.int64))
+    with tw.Session(other, container=f"other-{partition}-{shards}") as session:
+        session.run(other.initializer())
+        tw.Saver().restore(session, tmp_path / "model")
+        assert np.array_equal(session.run(every), changed)
+
+
+def test_both_softmaxes_learn_the_right_class():
+    hidden, labels = np.eye(3, WIDTH, dtype=np.float32), np.array([1, 4, 7])
+    with tw.Graph() as graph:
+        weights = tw.ShardedTable(CLASSES, WIDTH, 2, name="weights")
+        biases = tw.ShardedTable(CLASSES, (), 2, name="biases", initial=lambda shape, rows: np.zeros(shape, np.float32))
+        full = tw.sharded_softmax(weights, biases, labels, hidden).mean()
+        sampled = tw.sharded_sampled_softmax(weights, biases, labels.reshape(-1, 1), hidden, 6, seed=3).mean()
+        steps = [tw.train.SGD(1.0).minimize(loss) for loss in (full, sampled)]
+    for i, step in enumerate(steps):
+        with tw.Session(graph, container=f"softmax{i}") as session:
+            session.run(graph.initializer())
+            before = session.run(full)
+            assert abs(before - np.log(CLASSES)) < 0.2
+            for _ in range(60):
+                session.run(step)
+            assert session.run(full) < before / 2
+
+
+def test_what_is_no_table_is_refused():
+    with tw.Graph():
+        with pytest.raises(ValueError, match="cannot be in 4 shards"):
+            tw.ShardedTable(3, 1, 4, name="t")
+        with pytest.raises(ValueError, match="'mod' or 'div'"):
+            tw.ShardedTable(3, 1, 2, name="t", partition="hash")
+        with pytest.raises(ValueError, match="1 devices for 2 shards"):
+            tw.ShardedTable(3, 1, 2, name="t", devices=["/job:ps/task:0"])
+
+
+def test_a_saver_by_task_knows_whose_variables_are_whose(tmp_path):
+    with tw.Graph() as graph:
+        tw.Variable(1.0, name="a")
+    with tw.Session(graph, container="by-task") as session:
+        session.run(graph.initializer())
+        saver = tw.Saver(by_task=True)
+        assert saver.tasks(session) == {"": ["a"]} and tw.Saver().tasks(session) == {}
+        saver.save(session, tmp_path / "model")
+        saver.restore(session, tmp_path / "model", task="")
+        assert sorted(f.name for f in tmp_path.iterdir() if "part" in f.name) == []
+        with pytest.raises(ValueError, match="nothing of task '/job:ps/task:0' by itself"):
+            saver.restore(session, tmp_path / "model", task="/job:ps/task:0")

@@ -1,0 +1,39 @@
+// thalweg-credentials FOLDER DAYS NAME[=HOST,HOST...]...: what proves who the members of a cluster are. `thalweg cluster init` runs it.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+
+#include "certificate.h"
+
+namespace {
+
+thalweg::credentials::Member ParseMember(const std::string& word) {
+  thalweg::credentials::Member m;
+  const size_t equals = word.find('=');
+  m.name = word.substr(0, equals);
+  for (size_t at = equals; at != word.npos && at < word.size();) {
+    const size_t end = word.find(',', ++at);
+    if (const std::string host = word.substr(at, end - at); !host.empty()) m.hosts.push_back(host);
+    at = end;
+  }
+  return m;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) {
+    std::fputs("usage: thalweg-credentials FOLDER DAYS NAME[=HOST,HOST...]...\n", stderr);
+    return 2;
+  }
+  std::vector<thalweg::credentials::Member> members;
+  for (int i = 3; i < argc; ++i) members.push_back(ParseMember(argv[i]));
+  try {
+    thalweg::credentials::MakeCluster(argv[1], members, std::atoi(argv[2]));
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "thalweg-credentials: %s\n", e.what());
+    return 1;
+  }
+  return 0;
+}

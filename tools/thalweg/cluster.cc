@@ -1,0 +1,151 @@
+// thalweg cluster: what the tasks of a cluster do, and what ails them.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+
+#include "cluster_init.h"
+#include "cluster_view.h"
+#include "command.h"
+#include "handles.h"
+
+namespace thalweg::cli {
+namespace {
+
+// Of all tasks that a cluster's description names.
+void AddAddresses(const JsonValue& value, std::vector<std::string>* all) {
+  if (!value.text().empty()) all->push_back(value.text());
+  for (const JsonValue& item : value.items()) AddAddresses(item, all);
+}
+
+// Where the cluster may be reached: any of its tasks will do.
+std::vector<std::string> Targets(const Args& args) {
+  if (args.has("--target")) return {args.get("--target")};
+  const char* config = std::getenv("TF_CONFIG");
+  if (!args.has("--cluster") && !config) {
+    throw UsageError{"give the cluster: --target ADDRESS, --cluster FILE, or the environment variable TF_CONFIG"};
+  }
+  const JsonValue json = JsonValue::Parse(args.has("--cluster") ? ReadFile(args.get("--cluster")) : config);
+  std::vector<std::string> all;
+  AddAddresses(json.has("cluster") ? json["cluster"] : json, &all);
+  if (all.empty()) throw std::runtime_error("the cluster names no address");
+  return all;
+}
+
+class Watcher {
+ public:
+  explicit Watcher(const Args& args)
+      : runtime_(MakeRuntime(args)), targets_(Targets(args)), timeout_(int64_t(args.number("--timeout", 5, 0.001) * 1e9)) {
+    for (const std::string& option : args.all("--session-option")) options_.push_back(option);
+  }
+
+  // The first that answers tells of all; what the last one says is thrown where none does.
+  std::string Json() {
+    for (size_t i = 0;; ++i) {
+      try {
+        return Ask(targets_[i]);
+      } catch (const tw::StatusError&) {
+        if (i + 1 == targets_.size()) throw;
+      }
+    }
+  }
+
+ private:
+  std::string Ask(const std::string& target) const {
+    std::vector<std::string> texts(options_);
+    texts.push_back("target=" + target);
+    std::vector<const char*> all;
+    for (const std::string& text : texts) all.push_back(text.c_str());
+    return tw::cluster_status(runtime_, all, timeout_);
+  }
+
+  const tw::Runtime runtime_;
+  const std::vector<std::string> targets_;
+  const int64_t timeout_;
+  std::vector<std::string> options_;
+};
+
+int Status(const Args& args, Watcher* watcher) {
+  const std::string json = watcher->Json();
+  std::fputs(args.has("--json") ? json.c_str() : StatusText(JsonValue::Parse(json)).c_str(), stdout);
+  return kGood;
+}
+
+int Doctor(const Args& args, Watcher* watcher) {
+  const JsonValue tasks = JsonValue::Parse(watcher->Json());
+  const std::vector<std::string> all = Ailments(tasks, args.number("--stuck", 10, 0));
+  for (const std::string& what : all) std::printf("%s %s\n", Coloured(kRed, "bad ").c_str(), what.c_str());
+  if (all.empty())
+    std::printf("%s all %zu tasks answer, run one version, and move\n", Coloured(kGreen, "good").c_str(), tasks["tasks"].items().size());
+  return all.empty() ? kGood : kFailed;
+}
+
+int Top(const Args& args, Watcher* watcher) {
+  const double every = args.number("--interval", 1, 0.01);
+  const int64_t count = args.integer("--count", 0, 0);
+  JsonValue before = JsonValue::Parse(watcher->Json());
+  auto since = std::chrono::steady_clock::now();
+  for (int64_t i = 0; count == 0 || i < count; ++i) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(every));
+    JsonValue now = JsonValue::Parse(watcher->Json());
+    const auto at = std::chrono::steady_clock::now();
+    if (OnTerminal()) std::fputs("\033[H\033[2J", stdout);
+    std::printf("%s\n", RatesText(before, now, std::chrono::duration<double>(at - since).count()).c_str());
+    std::fflush(stdout);
+    before = std::move(now);
+    since = at;
+  }
+  return kGood;
+}
+
+int Init(const Args& args) {
+  if (!args.has("--cluster") || !args.has("--out")) throw UsageError{"init needs --cluster FILE and --out DIR"};
+  InitCluster(ReadFile(args.get("--cluster")), args.get("--out"), args.all("--client"), args.integer("--days", 365, 1));
+  std::printf("a folder for each task and client is in %s; give each to its process alone: thalweg worker --credentials DIR\n",
+              args.get("--out").c_str());
+  return kGood;
+}
+
+int Run(const Args& args) {
+  const std::string& what = args.positional()[0];
+  if (what == "init") return Init(args);
+  if (what != "status" && what != "doctor" && what != "top") throw UsageError{"'" + what + "' is none of init, status, doctor, top"};
+  Watcher watcher(args);
+  return what == "status" ? Status(args, &watcher) : what == "doctor" ? Doctor(args, &watcher) : Top(args, &watcher);
+}
+
+}  // namespace
+
+const Command& ClusterCommand() {
+  static constexpr const char* kMore =
+      "init: an authority, a certificate for each task and client, and a token; members may be added later, and certificates made anew.\n"
+      "status: tasks with incarnations, steps, memory, devices, what came from whom, and who waits for whom.\n"
+      "doctor: what is wrong; exit status 1 if something is: tasks that do not answer, versions that differ, steps that stand still.\n"
+      "top: steps and bytes in a second, again and again.\n";
+  static const Command command = {"cluster",
+                                  "init|status|doctor|top",
+                                  "Tells what the tasks of a cluster do, and what ails them; makes what proves who they are.",
+                                  kMore,
+                                  {{"--out", "DIR", "init: where the folders of the members go"},
+                                   {"--client", "NAME", "init: a client that may use the cluster; may be repeated"},
+                                   {"--days", "N", "init: how long the certificates are good (365)"},
+                                   {"--target", "ADDRESS", "any task of the cluster"},
+                                   {"--cluster", "FILE", "the tasks and their addresses, as JSON; without both, TF_CONFIG says so"},
+                                   {"--session-option", "KEY=VALUE", "how the tasks are reached: credentials, insecure; may be repeated"},
+                                   {"--timeout", "SECONDS", "in which tasks have to answer (5)"},
+                                   {"--stuck", "SECONDS", "doctor: a step that moved nothing for so long is told (10)"},
+                                   {"--interval", "SECONDS", "top: between two looks (1)"},
+                                   {"--count", "N", "top: how many; 0: until it is ended (0)"},
+                                   kJsonOption,
+                                   kPluginOption,
+                                   kRuntimeOption},
+                                  1,
+                                  1,
+                                  Run};
+  return command;
+}
+
+}  // namespace thalweg::cli

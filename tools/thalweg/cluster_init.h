@@ -1,0 +1,13 @@
+// What proves who the tasks and clients of a cluster are: makes it with lib/thalweg/thalweg-credentials.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace thalweg::cli {
+
+// cluster: JSON, as `thalweg worker --cluster` takes it. Makes folder/JOB-TASK for each task and folder/client-NAME for each client,
+// readable for their owner alone. Throws std::runtime_error.
+void InitCluster(const std::string& cluster, const std::string& folder, const std::vector<std::string>& clients, int64_t days);
+
+}  // namespace thalweg::cli
