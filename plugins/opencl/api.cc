@@ -100,7 +100,8 @@ std::string ErrorName(cl_int error) {
 
 tw::Error Failure(cl_int error, const std::string& what) {
   const ErrorEntry* e = Find(error);
-  return {e ? e->code : uint32_t(TW_UNKNOWN), what + " failed with " + ErrorName(error)};
+  const char* more = error == CL_DEVICE_NOT_AVAILABLE ? "; the device is gone, or its driver; other devices can still be used" : "";
+  return {e ? e->code : uint32_t(TW_UNKNOWN), what + " failed with " + ErrorName(error) + more};
 }
 
 std::string DeviceText(const Api& cl, cl_device_id device, cl_device_info what) {

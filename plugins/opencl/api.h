@@ -18,10 +18,10 @@ namespace thalweg::opencl {
   X(clCreateProgramWithBinary) X(clCreateProgramWithSource) X(clCreateUserEvent) \
   X(clEnqueueBarrierWithWaitList) X(clEnqueueCopyBuffer) X(clEnqueueNDRangeKernel) \
   X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clFinish) X(clFlush) X(clGetDeviceIDs) \
-  X(clGetDeviceInfo) X(clGetEventInfo) X(clGetEventProfilingInfo) X(clGetKernelWorkGroupInfo) X(clGetPlatformIDs) \
+  X(clGetDeviceInfo) X(clGetEventInfo) X(clGetEventProfilingInfo) X(clGetKernelWorkGroupInfo) X(clGetMemObjectInfo) X(clGetPlatformIDs) \
   X(clGetPlatformInfo) X(clGetProgramBuildInfo) X(clGetProgramInfo) X(clReleaseCommandQueue) \
   X(clReleaseContext) X(clReleaseEvent) X(clReleaseKernel) X(clReleaseMemObject) \
-  X(clReleaseProgram) X(clSetKernelArg) X(clSetUserEventStatus) X(clWaitForEvents)
+  X(clReleaseProgram) X(clRetainEvent) X(clSetKernelArg) X(clSetMemObjectDestructorCallback) X(clSetUserEventStatus) X(clWaitForEvents)
 // clang-format on
 
 struct Api {

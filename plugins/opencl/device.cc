@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 #include "program_cache.h"
@@ -29,6 +30,21 @@ std::vector<Tile> ChooseTiles(const Api& cl, cl_device_id device) {
   }
   if (fitting.empty()) fitting.push_back({1, 1, 2, 4});
   return fitting;
+}
+
+constexpr uint64_t kLeastCache = 8u << 20;   // that a processor has in all
+constexpr uint64_t kCopiedNow = 256u << 10;  // bytes that a thread copies faster than a driver starts to
+
+// What a buffer stands on.
+struct Standing {
+  std::shared_ptr<Pages> pages;
+  void* block;
+  size_t bytes;
+};
+
+void CL_CALLBACK GiveBack(cl_mem, void* user) {
+  const std::unique_ptr<Standing> standing(static_cast<Standing*>(user));
+  standing->pages->Give(standing->block, standing->bytes);
 }
 
 // Without doubles, numbers that kernels write without a suffix must not become any.
@@ -99,6 +115,8 @@ Device::Device(const Api& cl, cl_platform_id platform, cl_device_id device, uint
   tiles_ = ChooseTiles(cl, device);
   blocked_ = IsCpu(cl, device);
   has_double_ = DeviceValue<cl_device_fp_config>(cl, device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+  cache_bytes_ = std::max<uint64_t>(DeviceValue<cl_ulong>(cl, device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE), kLeastCache);
+  if (DeviceValue<cl_bool>(cl, device, CL_DEVICE_HOST_UNIFIED_MEMORY)) pages_ = std::make_shared<Pages>();
 }
 
 Device::~Device() {
@@ -124,34 +142,70 @@ cl_command_queue Device::queue() {
   return queue_;
 }
 
-cl_mem Device::Allocate(uint64_t bytes) {
+void Device::RunOutOfOrder() {
+  const auto queues = DeviceValue<cl_command_queue_properties>(cl_, id_, CL_DEVICE_QUEUE_PROPERTIES);
+  out_of_order_ = (queues & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
+}
+
+cl_mem Device::Create(cl_mem_flags flags, uint64_t bytes, void* host, const char* what) {
   cl_int error = CL_SUCCESS;
-  cl_mem memory = cl_.clCreateBuffer(context(), CL_MEM_READ_WRITE, std::max<size_t>(bytes, 1), nullptr, &error);
-  Check(error, "allocating memory");
+  cl_mem memory = cl_.clCreateBuffer(context(), CL_MEM_READ_WRITE | flags, std::max<size_t>(bytes, 1), host, &error);
+  Check(error, what);
   return memory;
 }
 
-void Device::EnqueueCopy(cl_command_queue queue, const tw_copy& c, cl_event* out_event) {
-  if (c.from_host && c.to_host) throw tw::Error{TW_INVALID_ARGUMENT, "a copy between two host addresses is none of a device's"};
-  cl_mem from = static_cast<cl_mem>(c.from), to = static_cast<cl_mem>(c.to);
-  if (c.from_host)
-    Check(cl_.clEnqueueWriteBuffer(queue, to, CL_FALSE, c.to_offset, c.bytes, static_cast<const char*>(c.from) + c.from_offset, 0, nullptr,
-                                   out_event),
-          "a copy to the device");
-  else if (c.to_host)
-    Check(cl_.clEnqueueReadBuffer(queue, from, CL_FALSE, c.from_offset, c.bytes, static_cast<char*>(c.to) + c.to_offset, 0, nullptr,
-                                  out_event),
-          "a copy from the device");
-  else
-    Check(cl_.clEnqueueCopyBuffer(queue, from, to, c.from_offset, c.to_offset, c.bytes, 0, nullptr, out_event), "a copy inside the device");
+// from: what the memory holds at first, or NULL.
+cl_mem Device::OnPages(uint64_t bytes, const void* from) {
+  auto standing = std::unique_ptr<Standing>(new Standing{pages_, nullptr, bytes});
+  standing->block = pages_->Take(bytes);
+  if (!standing->block) throw Failure(CL_OUT_OF_HOST_MEMORY, "allocating memory");
+  if (from) std::memcpy(standing->block, from, bytes);
+  cl_mem memory = nullptr;
+  try {
+    memory = Create(CL_MEM_USE_HOST_PTR, bytes, standing->block, "allocating memory");
+  } catch (...) {
+    pages_->Give(standing->block, bytes);
+    throw;
+  }
+  const cl_int error = cl_.clSetMemObjectDestructorCallback(memory, GiveBack, standing.get());
+  if (error == CL_SUCCESS) return standing.release(), memory;
+  cl_.clReleaseMemObject(memory);
+  pages_->Give(standing->block, bytes);
+  throw Failure(error, "allocating memory");
 }
+
+cl_mem Device::Allocate(uint64_t bytes) { return pages_ ? OnPages(bytes, nullptr) : Create(0, bytes, nullptr, "allocating memory"); }
 
 cl_mem Device::Copied(const void* from, uint64_t bytes) {
   if (bytes == 0) return Allocate(0);
-  cl_int error = CL_SUCCESS;
-  cl_mem memory = cl_.clCreateBuffer(context(), CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, bytes, const_cast<void*>(from), &error);
-  Check(error, "allocating memory");
-  return memory;
+  return pages_ ? OnPages(bytes, from) : Create(CL_MEM_COPY_HOST_PTR, bytes, const_cast<void*>(from), "allocating memory");
+}
+
+bool Device::CopyNow(const tw_copy& c) {
+  if (!pages_ || !blocked_ || c.bytes > kCopiedNow || profile_.on() || c.from_host == c.to_host) return false;
+  void* address = nullptr;
+  const cl_mem memory = static_cast<cl_mem>(c.from_host ? c.to : c.from);
+  if (cl_.clGetMemObjectInfo(memory, CL_MEM_HOST_PTR, sizeof address, &address, nullptr) != CL_SUCCESS || !address) return false;
+  if (c.from_host)
+    std::memcpy(static_cast<char*>(address) + c.to_offset, static_cast<const char*>(c.from) + c.from_offset, c.bytes);
+  else
+    std::memcpy(static_cast<char*>(c.to) + c.to_offset, static_cast<const char*>(address) + c.from_offset, c.bytes);
+  return true;
+}
+
+void Device::EnqueueCopy(cl_command_queue queue, const tw_copy& c, cl_uint n, const cl_event* after, cl_event* out_event) {
+  if (c.from_host && c.to_host) throw tw::Error{TW_INVALID_ARGUMENT, "a copy between two host addresses is none of a device's"};
+  cl_mem from = static_cast<cl_mem>(c.from), to = static_cast<cl_mem>(c.to);
+  if (c.from_host)
+    Check(cl_.clEnqueueWriteBuffer(queue, to, CL_FALSE, c.to_offset, c.bytes, static_cast<const char*>(c.from) + c.from_offset, n, after,
+                                   out_event),
+          "a copy to the device");
+  else if (c.to_host)
+    Check(
+        cl_.clEnqueueReadBuffer(queue, from, CL_FALSE, c.from_offset, c.bytes, static_cast<char*>(c.to) + c.to_offset, n, after, out_event),
+        "a copy from the device");
+  else
+    Check(cl_.clEnqueueCopyBuffer(queue, from, to, c.from_offset, c.to_offset, c.bytes, n, after, out_event), "a copy inside the device");
 }
 
 cl_program Device::Build(const tw_host* host, const std::string& text) {

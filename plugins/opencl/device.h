@@ -4,12 +4,14 @@
 #define THALWEG_PLUGINS_OPENCL_DEVICE_H_
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "api.h"
+#include "pages.h"
 #include "profile.h"
 
 namespace thalweg::opencl {
@@ -45,6 +47,10 @@ class Device {
   }
   bool blocked() const { return blocked_; }  // an item does best with elements that follow each other: a CPU
   bool has_double() const { return has_double_; }
+  uint64_t cache_bytes() const { return cache_bytes_; }  // results that are larger need not go through the caches
+  // Whether commands may run beside each other on queues: so said the setting, and the device can do it.
+  bool out_of_order() const { return out_of_order_; }
+  void RunOutOfOrder();
 
   Profile& profile() { return profile_; }
 
@@ -54,14 +60,18 @@ class Device {
 
   cl_mem Allocate(uint64_t bytes);
   cl_mem Copied(const void* from, uint64_t bytes);  // new memory that holds these bytes
-  // Starts the copy on `queue`; where the host's side may be used again is when `*out_event` is over.
-  void EnqueueCopy(cl_command_queue queue, const tw_copy& c, cl_event* out_event);
+  // Starts the copy on `queue`, after those events; the host's side may be used again when `*out_event` is over.
+  void EnqueueCopy(cl_command_queue queue, const tw_copy& c, cl_uint n, const cl_event* after, cl_event* out_event);
+  // Copies at once what is small enough, where the memory is the processor's own. REQUIRES: nothing under way touches it. False: not done.
+  bool CopyNow(const tw_copy& c);
 
   // A kernel object of its own for each caller: the arguments of one are shared by all threads that hold it.
   // text: of the program that the kernel is a function of.
   cl_kernel MakeKernel(const tw_host* host, const std::string& text, const char* name);
 
  private:
+  cl_mem Create(cl_mem_flags flags, uint64_t bytes, void* host, const char* what);
+  cl_mem OnPages(uint64_t bytes, const void* from);
   cl_program Build(const tw_host* host, const std::string& text);
   std::optional<size_t> KeptTile(const tw_host* host, const std::string& text) const;
   void KeepTile(const tw_host* host, const std::string& text, size_t tile) const;
@@ -74,7 +84,9 @@ class Device {
   std::vector<Tile> tiles_;
   std::mutex tile_mutex_;  // taken before the others
   std::optional<size_t> best_tile_;
-  bool blocked_, has_double_;
+  bool blocked_, has_double_, out_of_order_ = false;
+  uint64_t cache_bytes_;
+  std::shared_ptr<Pages> pages_;  // NULL: the device's memory is not the host's
 
   std::mutex mutex_;  // of the two that follow: made once, under it
   cl_context context_ = nullptr;

@@ -1,6 +1,9 @@
-# Writes OUTPUT, a C++ header whose kParts holds the names and texts of the files INPUTS:
+# Writes OUTPUT, a C++ header whose kParts, or NAME, holds the names and texts of the files INPUTS:
 #   cmake -DOUTPUT=embedded.h "-DINPUTS=prelude.cl;matmul.cl" -P embed.cmake
 set(parts "")
+if(NOT NAME)
+  set(NAME kParts)
+endif()
 foreach(input IN LISTS INPUTS)
   file(READ ${input} text)
   if(text MATCHES "[)]program_text\"")
@@ -19,7 +22,7 @@ namespace thalweg::opencl {
 struct Part {
   std::string_view name, text;
 };
-inline constexpr Part kParts[] = {
+inline constexpr Part ${NAME}[] = {
 ${parts}};
 
 }  // namespace thalweg::opencl

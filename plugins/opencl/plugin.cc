@@ -58,6 +58,9 @@ void Look(const tw_host* host, Instance& all) {
   cl_uint n = 0;
   const cl_int error = all.cl.clGetPlatformIDs(0, nullptr, &n);  // fails where there is none
   if (error != CL_SUCCESS || n == 0) return Log(host, 0, "no OpenCL platform");
+  const std::string order = Setting(host, "queues");
+  if (!order.empty() && order != "in_order" && order != "out_of_order")
+    Log(host, 2, "plugin.org.thalweg.opencl.queues is '" + order + "'; known: in_order, out_of_order");
   std::vector<cl_platform_id> platforms(n);
   Check(all.cl.clGetPlatformIDs(n, platforms.data(), nullptr), "clGetPlatformIDs");
   for (cl_platform_id platform : platforms) {
@@ -67,6 +70,8 @@ void Look(const tw_host* host, Instance& all) {
       Log(host, 2, "an OpenCL platform is left out: " + e.text);
     }
   }
+  for (const auto& d : all.devices)
+    if (order == "out_of_order") d->RunOutOfOrder();
 }
 
 tw_status* Enumerate(const tw_host* host, void* user, tw_device_list* to) {
@@ -105,7 +110,10 @@ tw_status* Copy(const tw_host* host, void* self, const tw_copy* c) {
   return tw::guard(host, [&] {
     Device& device = *static_cast<Device*>(self);
     if (c->bytes == 0) return;
-    Submit(device, c->stream, "a copy", [&](cl_command_queue queue, cl_event* event) { device.EnqueueCopy(queue, *c, event); });
+    if ((!c->stream || static_cast<Stream*>(c->stream)->idle()) && device.CopyNow(*c)) return;
+    Submit(device, c->stream, "a copy", [&](cl_command_queue queue, cl_uint n, const cl_event* after, cl_event* event) {
+      device.EnqueueCopy(queue, *c, n, after, event);
+    });
   });
 }
 
@@ -117,10 +125,12 @@ TW_CPP_PLUGIN_WITH("org.thalweg.opencl", "0.1.0", Instance, p, self) {
   p.device(device);
   register_batch_norm(p);
   register_conv(p);
+  register_conv3d(p);
   register_copy(p);
   register_elementwise(p);
   register_fuse(p);
   register_gather(p);
+  register_lstm_sequence(p);
   register_matmul(p);
   register_pool(p);
   register_random(p);
@@ -128,6 +138,7 @@ TW_CPP_PLUGIN_WITH("org.thalweg.opencl", "0.1.0", Instance, p, self) {
   register_reduce(p);
   register_resize(p);
   register_scan(p);
+  register_segment(p);
   register_softmax(p);
   register_update(p);
   register_variable(p);

@@ -42,10 +42,10 @@ bool Take(std::string_view* rest, uint64_t* out) {
   return true;
 }
 
-std::string Folder(const tw_host* host) {
+std::string Folder(const tw_host* host, const std::string& name) {
   if (std::string set = Setting(host, "cache_dir"); !set.empty()) return set;
-  if (const char* cache = secure_getenv("XDG_CACHE_HOME"); cache && *cache == '/') return std::string(cache) + "/thalweg/opencl";
-  if (const char* home = secure_getenv("HOME"); home && *home == '/') return std::string(home) + "/.cache/thalweg/opencl";
+  if (const char* cache = secure_getenv("XDG_CACHE_HOME"); cache && *cache == '/') return std::string(cache) + "/thalweg/" + name;
+  if (const char* home = secure_getenv("HOME"); home && *home == '/') return std::string(home) + "/.cache/thalweg/" + name;
   return {};
 }
 
@@ -64,8 +64,8 @@ std::string Setting(const tw_host* host, const char* key) {
   return value;
 }
 
-ProgramCache::ProgramCache(const tw_host* host, const std::string& identity, const std::string& source)
-    : host_(host), key_(identity + Hex(Hash(source))), path_(Folder(host)) {
+ProgramCache::ProgramCache(const tw_host* host, const std::string& identity, const std::string& source, const std::string& folder)
+    : host_(host), key_(identity + Hex(Hash(source))), path_(Folder(host, folder)) {
   if (!path_.empty()) path_ += "/" + Hex(Hash(key_)) + ".bin";
 }
 

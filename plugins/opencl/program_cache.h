@@ -15,8 +15,8 @@ std::string Setting(const tw_host* host, const char* key);
 
 class ProgramCache {
  public:
-  // identity: everything beside the source that the compiled program depends on.
-  ProgramCache(const tw_host* host, const std::string& identity, const std::string& source);
+  // identity: everything beside the source that the compiled program depends on; folder: below the cache.
+  ProgramCache(const tw_host* host, const std::string& identity, const std::string& source, const std::string& folder = "opencl");
 
   std::string Load() const;  // empty: not there, or damaged
   void Store(const std::string& binary) const;

@@ -1,14 +1,16 @@
-// Streams. The queue is in order, so the last command of a mark is over after all others; still each one is looked at, because only its
-// own event says that it failed.
+// Streams. Each command of a mark is looked at, because only its own event says that it failed.
 #include "stream.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 
 namespace thalweg::opencl {
 namespace {
 
-constexpr size_t kPruneFrom = 256;  // events kept between two marks before finished ones are let go
+constexpr size_t kPruneFrom = 256;                         // events kept between two marks before finished ones are let go
+constexpr auto kPatience = std::chrono::microseconds(20);  // to wake a thread takes as long
+constexpr uint32_t kMostLooks = 1024;
 
 // The bytes of a status text.
 std::string Text(const tw_host* host, const tw_status* status) {
@@ -26,7 +28,8 @@ std::string Text(const tw_host* host, const tw_status* status) {
 Stream::Stream(const tw_host* host, Device& device, tw_timeline* line)
     : host_(host), device_(device), cl_(device.cl()), line_(line), prune_at_(kPruneFrom) {
   cl_int error = CL_SUCCESS;
-  queue_ = cl_.clCreateCommandQueue(device.context(), device.id(), CL_QUEUE_PROFILING_ENABLE, &error);
+  const cl_command_queue_properties order = device.out_of_order() ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0;
+  queue_ = cl_.clCreateCommandQueue(device.context(), device.id(), CL_QUEUE_PROFILING_ENABLE | order, &error);
   Check(error, "clCreateCommandQueue");
   try {
     thread_ = std::thread([this] { Report(); });
@@ -50,6 +53,8 @@ Stream::~Stream() {
   }
   thread_.join();
   for (Command& c : commands_) cl_.clReleaseEvent(c.event);
+  for (cl_event e : before_) cl_.clReleaseEvent(e);
+  for (cl_event e : next_) cl_.clReleaseEvent(e);
   cl_.clReleaseCommandQueue(queue_);
   host_->timeline->release(line_);
 }
@@ -57,29 +62,85 @@ Stream::~Stream() {
 void Stream::Track(cl_event event, const char* what) {
   try {
     if (commands_.size() >= prune_at_) Prune();
+    if (device_.out_of_order()) next_.reserve(next_.size() + 1);
     commands_.push_back({event, what});
   } catch (...) {
     cl_.clReleaseEvent(event);
     throw;
   }
+  if (!device_.out_of_order()) return;
+  cl_.clRetainEvent(event);
+  next_.push_back(event);
+  if (!together_) EndTogether();
+}
+
+void Stream::EndTogether() {
+  together_ = false;
+  if (next_.empty()) return;
+  before_.swap(next_);
+  for (cl_event e : next_) cl_.clReleaseEvent(e);
+  next_.clear();
+}
+
+bool Stream::over(cl_event event) const {
+  cl_int status = CL_QUEUED;
+  cl_.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  return status == CL_COMPLETE;
 }
 
 // Lets go of what is over and went well, so that a host that rarely signals does not pile up events.
 void Stream::Prune() {
   std::erase_if(commands_, [&](Command& c) {
-    cl_int status = CL_QUEUED;
-    cl_.clGetEventInfo(c.event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-    if (status == CL_COMPLETE) cl_.clReleaseEvent(c.event);
-    return status == CL_COMPLETE;
+    const bool done = over(c.event);
+    if (done) cl_.clReleaseEvent(c.event);
+    return done;
   });
   prune_at_ = std::max(kPruneFrom, 2 * commands_.size());
 }
 
+// Whether all commands since the last mark are over, maybe after a moment in which they come to be: that is waited for where it lately was
+// not in vain.
+bool Stream::OverSoon() {
+  const auto all = [&] { return std::all_of(commands_.rbegin(), commands_.rend(), [&](const Command& c) { return over(c.event); }); };
+  if (all()) return true;
+  if (looks_ > 0) return --looks_, false;
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (std::chrono::steady_clock::now() < end)
+    if (all()) return looks_after_failure_ = 1, true;
+  looks_ = looks_after_failure_ = std::min(2 * looks_after_failure_, kMostLooks);
+  return false;
+}
+
+void Stream::Told(const std::vector<Command>& commands, uint64_t after) {
+  for (const Command& c : commands) {
+    if (device_.profile().on()) device_.profile().Add(cl_, c.event, c.what, this, after);
+    cl_.clReleaseEvent(c.event);
+  }
+}
+
+bool Stream::idle() {
+  if (!std::all_of(commands_.rbegin(), commands_.rend(), [&](const Command& c) { return over(c.event); })) return false;
+  std::lock_guard lock(mutex_);
+  return marks_.empty() && !reporting_ && gates_ == 0;
+}
+
 void Stream::Signal(uint64_t value) {
-  Check(cl_.clFlush(queue_), "clFlush");
+  if (!commands_.empty()) Check(cl_.clFlush(queue_), "clFlush");
+  bool first = false;
   {
     std::lock_guard lock(mutex_);
-    marks_.push_back({value, signalled_, {}});
+    first = marks_.empty() && !reporting_;
+  }
+  const uint64_t after = signalled_;
+  if (first && OverSoon()) {
+    Told(commands_, after);
+    commands_.clear();
+    signalled_ = value;
+    return host_->timeline->signal(line_, value);
+  }
+  {
+    std::lock_guard lock(mutex_);
+    marks_.push_back({value, after, {}});
     marks_.back().commands.swap(commands_);
   }
   signalled_ = value;
@@ -92,16 +153,15 @@ void Stream::Report() {
     Mark mark;
     {
       std::unique_lock lock(mutex_);
+      reporting_ = false;
       changed_.wait(lock, [&] { return closing_ || !marks_.empty(); });
       if (marks_.empty()) return;
       mark = std::move(marks_.front());
       marks_.pop_front();
+      reporting_ = true;
     }
     Settle(mark);
-    for (const Command& c : mark.commands) {
-      if (device_.profile().on()) device_.profile().Add(cl_, c.event, c.what, this, mark.after);
-      cl_.clReleaseEvent(c.event);
-    }
+    Told(mark.commands, mark.after);
     host_->timeline->signal(line_, mark.value);
   }
 }
@@ -113,8 +173,10 @@ void Stream::Settle(const Mark& mark) {
   cl_.clWaitForEvents(1, &mark.commands.back().event);
   for (const Command& c : mark.commands) {
     if (cl_.clWaitForEvents(1, &c.event) == CL_SUCCESS) continue;
-    cl_int status = CL_OUT_OF_RESOURCES;  // what a driver that cannot even tell is likely to mean
-    cl_.clGetEventInfo(c.event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+    cl_int status = CL_OUT_OF_RESOURCES;
+    const cl_int error = cl_.clGetEventInfo(c.event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+    if (error != CL_SUCCESS || status >= 0)
+      status = error != CL_SUCCESS ? error : cl_int(CL_OUT_OF_RESOURCES);  // a driver that cannot tell
     if (tw_status* why = tw::guard(host_, [&] { throw Failure(status, std::string(c.what) + " on '" + device_.uid() + "'"); }))
       host_->timeline->fail(line_, why);
   }
@@ -123,27 +185,42 @@ void Stream::Settle(const Mark& mark) {
 void Stream::Wait(tw_timeline* other, uint64_t value) {
   auto gate = std::make_unique<Gate>();
   gate->stream = this;
-  cl_int error = CL_SUCCESS;
-  gate->open = cl_.clCreateUserEvent(device_.context(), &error);
-  Check(error, "clCreateUserEvent");
-  cl_event passed = nullptr;
-  error = cl_.clEnqueueBarrierWithWaitList(queue_, 1, &gate->open, &passed);
-  if (error != CL_SUCCESS) {
-    cl_.clSetUserEventStatus(gate->open, CL_COMPLETE);
-    cl_.clReleaseEvent(gate->open);
-    throw Failure(error, "clEnqueueBarrierWithWaitList");
-  }
   {
     std::lock_guard lock(mutex_);
     ++gates_;
   }
-  host_->timeline->when(other, value, &Stream::Open, gate.release());
+  host_->timeline->when(other, value, &Stream::Open, gate.get());
+  if (gate->state.load(std::memory_order_acquire) == Gate::kOpened) return;  // it was open already
+  Close(gate.release());
+}
+
+// From here on the gate belongs to whoever comes second: this, or Open.
+void Stream::Close(Gate* gate) {
+  cl_int error = CL_SUCCESS;
+  cl_event passed = nullptr;
+  gate->event = cl_.clCreateUserEvent(device_.context(), &error);
+  if (error == CL_SUCCESS) {
+    std::vector<cl_event> after = before_;
+    after.push_back(gate->event);
+    error = cl_.clEnqueueBarrierWithWaitList(queue_, cl_uint(after.size()), after.data(), &passed);
+  } else {
+    gate->event = nullptr;
+  }
+  if (gate->state.exchange(Gate::kHasEvent, std::memory_order_acq_rel) == Gate::kOpened) OpenEvent(gate);
+  Check(error, "waiting for another stream");
   Track(passed, "waiting for another stream");
+}
+
+void Stream::OpenEvent(Gate* gate_ptr) {
+  const std::unique_ptr<Gate> gate(gate_ptr);
+  if (!gate->event) return;
+  cl_.clSetUserEventStatus(gate->event, CL_COMPLETE);
+  cl_.clReleaseEvent(gate->event);
 }
 
 // The gate opens after a failure too: values must be signalled, and what a queue does behind a failed event differs between drivers.
 void Stream::Open(void* gate_ptr, const tw_status* why) {
-  std::unique_ptr<Gate> gate(static_cast<Gate*>(gate_ptr));
+  Gate* gate = static_cast<Gate*>(gate_ptr);
   Stream& s = *gate->stream;
   if (why) {
     if (tw_status* copy = tw::guard(s.host_, [&] {
@@ -151,8 +228,7 @@ void Stream::Open(void* gate_ptr, const tw_status* why) {
         }))
       s.host_->timeline->fail(s.line_, copy);
   }
-  s.cl_.clSetUserEventStatus(gate->open, CL_COMPLETE);
-  s.cl_.clReleaseEvent(gate->open);
+  if (gate->state.exchange(Gate::kOpened, std::memory_order_acq_rel) == Gate::kHasEvent) s.OpenEvent(gate);
   std::lock_guard lock(s.mutex_);
   --s.gates_;
   s.changed_.notify_all();

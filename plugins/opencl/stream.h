@@ -1,9 +1,11 @@
-// An asynchronous queue of a device and the thread that tells its timeline how far it got.
+// An asynchronous queue of a device and the thread that tells its timeline how far it got. What is short is over before anybody could be
+// woken: its end is told by whoever asks for it.
 // Why a thread, and not clSetEventCallback: drivers (PoCL 3.1 is one) do not call back for a command that failed, and then the host would
 // wait for ever; and whatever a timeline sets off would run on a driver's thread, where blocking calls are not allowed.
 #ifndef THALWEG_PLUGINS_OPENCL_STREAM_H_
 #define THALWEG_PLUGINS_OPENCL_STREAM_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -14,7 +16,7 @@
 
 namespace thalweg::opencl {
 
-// Threads: Track, Signal and Wait are serialised by the host.
+// Threads: Add, Signal, Wait and Together are serialised by the host.
 class Stream {
  public:
   Stream(const tw_host* host, Device& device, tw_timeline* line);
@@ -22,13 +24,23 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  cl_command_queue queue() const { return queue_; }
-  // Takes the event of a command just put into the queue. what: for messages, a literal.
-  void Track(cl_event event, const char* what);
+  // Puts a command into the queue: enqueue(queue, n, after, out_event), where it starts after those n events. what: for messages, a
+  // literal.
+  template <class Enqueue>
+  void Add(const char* what, Enqueue&& enqueue) {
+    cl_event event = nullptr;
+    enqueue(queue_, cl_uint(before_.size()), before_.empty() ? nullptr : before_.data(), &event);
+    Track(event, what);
+  }
+  // The commands from here to the end need not wait for each other, only for those before; later ones wait for them all.
+  void BeginTogether() { together_ = true; }
+  void EndTogether();
   // The timeline reaches `value` when everything tracked so far is over.
   void Signal(uint64_t value);
   // Commands after this one start when `other` has reached `value`. If `other` has failed by then, so has this stream's timeline.
   void Wait(tw_timeline* other, uint64_t value);
+  // Nothing is under way, nor waited for.
+  bool idle();
 
  private:
   struct Command {
@@ -39,15 +51,23 @@ class Stream {
     uint64_t value, after;          // after: of the mark before
     std::vector<Command> commands;  // everything since then
   };
+  // What commands behind it wait for. It opens on any thread, maybe before there is an event for it.
   struct Gate {
+    enum State { kNew, kOpened, kHasEvent };
     Stream* stream;
-    cl_event open;
+    cl_event event = nullptr;
+    std::atomic<State> state{kNew};
   };
 
   void Report();                  // the thread
   void Settle(const Mark& mark);  // waits, fails the timeline if one command did
-  void Fail(uint32_t code, const std::string& why);
+  void Track(cl_event event, const char* what);
   void Prune();
+  bool over(cl_event event) const;  // and went well
+  bool OverSoon();
+  void Told(const std::vector<Command>& commands, uint64_t after);
+  void Close(Gate* gate);
+  void OpenEvent(Gate* gate);
   static void Open(void* gate, const tw_status* why);
 
   const tw_host* const host_;
@@ -59,27 +79,27 @@ class Stream {
   std::vector<Command> commands_;  // since the last mark
   size_t prune_at_;
   uint64_t signalled_ = 0;  // the latest value that it was told to signal
+  // What the next command waits for, and what those after it will: of a queue that keeps no order itself. References.
+  std::vector<cl_event> before_, next_;
+  bool together_ = false;
+  uint32_t looks_ = 0, looks_after_failure_ = 1;  // marks that are not waited for, until the next one is
 
   std::mutex mutex_;  // for what follows
   std::condition_variable changed_;
   std::deque<Mark> marks_;
-  uint64_t gates_ = 0;  // opened by others, and not yet
+  bool reporting_ = false;  // of a mark that is no longer there
+  uint64_t gates_ = 0;      // opened by others, and not yet
   bool closing_ = false;
 
   std::thread thread_;
 };
 
-// Runs enqueue(queue, out_event) on the stream or, where there is none, on the device's own queue, and then waits for it.
+// Adds a command to the stream or, where there is none, to the device's own queue, and then waits for it. enqueue: see Stream::Add.
 template <class Enqueue>
 void Submit(Device& device, void* stream, const char* what, Enqueue&& enqueue) {
+  if (stream) return static_cast<Stream*>(stream)->Add(what, enqueue);
   cl_event event = nullptr;
-  if (stream) {
-    Stream& s = *static_cast<Stream*>(stream);
-    enqueue(s.queue(), &event);
-    s.Track(event, what);
-    return;
-  }
-  enqueue(device.queue(), &event);
+  enqueue(device.queue(), 0u, static_cast<const cl_event*>(nullptr), &event);
   const cl_int error = device.cl().clWaitForEvents(1, &event);
   device.cl().clReleaseEvent(event);
   Check(error, what);

@@ -58,28 +58,45 @@ std::string FunctionText(const Function& f, std::string_view type, std::string_v
 
 std::string ElementwiseText(std::string_view name, const std::vector<std::string>& in, const std::vector<std::string>& out,
                             const std::string& statements) {
-  std::string parameters, begin, pointers, loads, stores;
+  std::string parameters, begin, pointers, dense = "1", loads, dense_loads, results, stores, rooms, puts, streams;
   for (size_t k = 0; k < in.size(); ++k) {
     const std::string x = "in" + Text(k), d = "by" + Text(k), p = "p" + Text(k), type = in[k];
     parameters += "IN(" + type + ", " + x + "), struct Steps steps" + Text(k) + ", Size " + d + ", ";
     begin += "  BEGIN(" + x + ");\n";
     pointers += "      GLOBAL const STORED(" + type + ")* " + p + " = " + x + " + place(&axes, &steps" + Text(k) + ", row) + first * " + d +
                 ";\n      const COMPUTED(" + type + ") only" + Text(k) + " = GET(" + type + ", " + p + ", 0);\n";
-    loads += "        const COMPUTED(" + type + ") x" + Text(k) + " = " + d + " ? GET(" + type + ", " + p + ", k) : only" + Text(k) + ";\n";
+    const std::string value = "        const COMPUTED(" + type + ") x" + Text(k) + " = ", element = "GET(" + type + ", " + p + ", k)";
+    dense += " && " + d;
+    dense_loads += value + element + ";\n";
+    loads += value + d + " ? " + element + " : only" + Text(k) + ";\n";
   }
   for (size_t k = 0; k < out.size(); ++k) {
-    const std::string y = "out" + Text(k), type = out[k];
+    const std::string y = "out" + Text(k), q = "q" + Text(k), type = out[k];
     parameters += "OUT(" + type + ", " + y + "), ";
     begin += "  BEGIN(" + y + ");\n";
-    pointers += "      GLOBAL STORED(" + type + ")* q" + Text(k) + " = " + y + " + i;\n";
-    loads += "        COMPUTED(" + type + ") y" + Text(k) + ";\n";
-    stores += "        PUT(" + type + ", q" + Text(k) + ", k, y" + Text(k) + ");\n";
+    pointers += "      GLOBAL STORED(" + type + ")* " + q + " = " + y + " + i;\n";
+    results += "        COMPUTED(" + type + ") y" + Text(k) + ";\n";
+    stores += "        PUT(" + type + ", " + q + ", k, y" + Text(k) + ");\n";
+    rooms += "        STREAM_ROOM(" + type + ", r" + Text(k) + ");\n";
+    puts += "        PUT(" + type + ", r" + Text(k) + ", k - at, y" + Text(k) + ");\n";
+    streams += "        STREAM_OUT(" + type + ", " + q + " + at, r" + Text(k) + ");\n";
   }
-  return "KERNEL(" + std::string(name) + ")(" + parameters + "Size n, Size inner, struct Axes axes) {\n" + begin +
+  // Types that no variable may have are never streamed.
+  const bool can_stream = std::find(out.begin(), out.end(), "half") == out.end();
+  const std::string rest = results + "        " + statements + "\n";
+  const std::string streamed = "#ifdef STREAM\n      for (; streamed && at + STREAM <= count; at += STREAM) {\n" + rooms +
+                               "        INDEPENDENT\n        for (Size k = at; k < at + STREAM; ++k) {\n" + dense_loads + rest + puts +
+                               "        }\n" + streams + "      }\n#endif\n";
+  const auto loop = [&](const std::string& body) {
+    return "      INDEPENDENT\n      for (Size k = at; k < count; ++k) {\n" + body + rest + stores + "      }\n";
+  };
+  // Where no input repeats an element the loop has no choice to make: compilers turn only that one into vectors.
+  return "KERNEL(" + std::string(name) + ")(" + parameters + "Size n, Size inner, struct Axes axes, Size streamed) {\n" + begin +
          "  FOR_RUNS(begin, end, n) {\n    for (Size i = begin; i < end;) {\n"
-         "      const Size row = i / inner, first = i - row * inner, left = inner - first, count = left < end - i ? left : end - i;\n" +
-         pointers + "      INDEPENDENT\n      for (Size k = 0; k < count; ++k) {\n" + loads + "        " + statements + "\n" + stores +
-         "      }\n      i += count;\n    }\n  }\n}\n";
+         "      const Size row = i / inner, first = i - row * inner, left = inner - first, count = left < end - i ? left : end - i;\n"
+         "      Size at = 0;\n" +
+         pointers + "      if (" + dense + ") {\n" + (can_stream ? streamed : "") + loop(dense_loads) + "      at = count;\n      }\n" +
+         loop(loads) + "      i += count;\n    }\n  }\n}\n";
 }
 
 }  // namespace thalweg::device

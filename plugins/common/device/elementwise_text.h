@@ -27,7 +27,7 @@ std::string FunctionText(const Function& f, std::string_view type, std::string_v
 
 // Function `name`: statements compute y0, y1, ... from x0, x1, ..., of these element types.
 // Parameters: for each input its tensor, its steps and its inner step (1, or 0, which repeats an element), for each output the tensor, then
-// the number of elements, that of a row, and the axes that lead from row to row. Outputs are dense.
+// the number of elements, that of a row, the axes that lead from row to row, and whether results go past the caches. Outputs are dense.
 std::string ElementwiseText(std::string_view name, const std::vector<std::string>& in, const std::vector<std::string>& out,
                             const std::string& statements);
 

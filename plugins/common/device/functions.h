@@ -76,6 +76,9 @@
   X(MulNoNan, REAL, SAME, b == 0 ? 0 : a * b) \
   X(FloorDiv, REAL, SAME, floor(a / b)) \
   X(FloorMod, REAL, SAME, floor_mod(a, b)) \
+  X(TruncateDiv, REAL, SAME, trunc(a / b)) \
+  X(TruncateMod, REAL, SAME, fmod(a, b)) \
+  X(Mod, REAL, SAME, fmod(a, b)) \
   X(Pow, REAL, SAME, pow(a, b)) \
   X(Atan2, REAL, SAME, atan2(a, b)) \
   X(Maximum, REAL, SAME, b < a || a != a ? a : b) \
@@ -121,7 +124,9 @@
   X(LogicalOr, BOOL, BOOL, a || b) \
   X(BitwiseAnd, WHOLE, SAME, a & b) \
   X(BitwiseOr, WHOLE, SAME, a | b) \
-  X(BitwiseXor, WHOLE, SAME, a ^ b)
+  X(BitwiseXor, WHOLE, SAME, a ^ b) \
+  X(LeftShift, WHOLE, SAME, (U)a << (b < 0 ? 0 : b < (C)(8 * sizeof(C)) ? b : (C)(8 * sizeof(C) - 1))) \
+  X(RightShift, WHOLE, SAME, a >> (b < 0 ? 0 : b < (C)(8 * sizeof(C)) ? b : (C)(8 * sizeof(C) - 1)))
 
 #define DEVICE_TERNARY(X) \
   X(ClipByValue, REAL, SAME, (a > c ? c : a) < b ? b : a > c ? c : a) \

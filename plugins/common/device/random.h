@@ -1,6 +1,6 @@
 /* Random numbers: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011) and the distributions that TensorFlow makes of it, in groups that
- * each begin at a fixed place of the stream. T: the element type; UNIFORM, NORMAL or TRUNCATED chooses; GROUP_SIZE: numbers of a group, 2
- * for double, else 4. uint32 and uint64 are computed in. */
+ * each begin at a fixed place of the stream. T: the element type; INTEGERS, UNIFORM, NORMAL or TRUNCATED chooses; GROUP_SIZE: numbers of a
+ * group, 2 where they have 64 bits, else 4. uint32 and uint64 are computed in. */
 #define U32 COMPUTED(uint32)
 #define U64 COMPUTED(uint64)
 
@@ -30,6 +30,22 @@ FUNCTION struct Block next_block(struct Stream* s) {
   return b;
 }
 
+#ifdef INTEGERS
+/* Whole numbers from `low` on, below low + range; both as the 64 bits that they wrap around in. */
+KERNEL(random_integers)(OUT(T, y), Size n, struct Stream start, U64 low, U64 range) {
+  BEGIN(y);
+  FOR_EACH(group, (n + GROUP_SIZE - 1) / GROUP_SIZE) {
+    struct Stream s = start;
+    s.low += (U64)group;
+    if (s.low < start.low) s.high += 1;
+    const struct Block b = next_block(&s);
+    for (int k = 0; k < GROUP_SIZE && group * GROUP_SIZE + k < n; ++k) {
+      const U64 bits = GROUP_SIZE == 2 ? (U64)b.x[2 * k] | (U64)b.x[2 * k + 1] << 32 : (U64)b.x[k];
+      PUT(T, y, group * GROUP_SIZE + k, (COMPUTED(T))(low + bits % range));
+    }
+  }
+}
+#else
 /* Random mantissa bits under the exponent of [1, 2), less 1. */
 FUNCTION float unit_float(U32 x) { return BITS_TO_float((x & 0x7fffffu) | 0x3f800000u) - 1.0f; }
 #ifdef WIDE
@@ -86,3 +102,4 @@ KERNEL(random)(OUT(T, y), Size n, struct Stream start, Size blocks) {
     for (int k = 0; k < GROUP_SIZE && group * GROUP_SIZE + k < n; ++k) PUT(T, y, group * GROUP_SIZE + k, made[k]);
   }
 }
+#endif

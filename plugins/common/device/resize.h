@@ -43,3 +43,19 @@ KERNEL(bilinear_grad)(IN(float, dy), IN(int64, low_row), IN(int64, high_row), IN
     PUT(T, dx, i, sum);
   }
 }
+
+/* dx of picking the nearest pixel: each place sums the results [begin, end) of both axes that show it. */
+KERNEL(nearest_grad)(IN(T, dy), IN(int64, begin_row), IN(int64, end_row), IN(int64, begin_column), IN(int64, end_column), OUT(T, dx),
+                     Size n, Size height, Size width, Size channels, Size out_height, Size out_width) {
+  BEGIN(dy), BEGIN(begin_row), BEGIN(end_row), BEGIN(begin_column), BEGIN(end_column), BEGIN(dx);
+  FOR_EACH(i, n * height * width * channels) {
+    const Size at = i / channels, c = i - at * channels, line = at / width, w = at - line * width, image = line / height,
+               h = line - image * height;
+    COMPUTED(T) sum = 0;
+    for (Size oh = begin_row[h]; oh < end_row[h]; ++oh) {
+      for (Size ow = begin_column[w]; ow < end_column[w]; ++ow)
+        sum += GET(T, dy, ((image * out_height + oh) * out_width + ow) * channels + c);
+    }
+    PUT(T, dx, i, sum);
+  }
+}

@@ -16,19 +16,30 @@ struct Window {
 KERNEL(unfold)(IN(T, x), OUT(T, y), struct Window w, Size first, Size rows) {
   BEGIN(x), BEGIN(y);
   const Size taps = w.filter_height * w.filter_width;
-  FOR_EACH(i, rows * taps) {
-    const Size row = i / taps, tap = i - row * taps, fh = tap / w.filter_width, fw = tap - fh * w.filter_width;
-    const Size all = first + row, line = all / w.out_width, ow = all - line * w.out_width, n = line / w.out_height,
-               oh = line - n * w.out_height;
-    const Size h = oh * w.stride_height + fh * w.dilation_height - w.before_height;
-    const Size v = ow * w.stride_width + fw * w.dilation_width - w.before_width;
-    GLOBAL STORED(T)* to = y + i * w.channels;
-    if (h >= 0 && h < w.height && v >= 0 && v < w.width) {
-      GLOBAL const STORED(T)* from = x + ((n * w.height + h) * w.width + v) * w.pitch;
-      INDEPENDENT
-      for (Size c = 0; c < w.channels; ++c) PUT(T, to, c, GET(T, from, c));
-    } else {
-      for (Size c = 0; c < w.channels; ++c) PUT(T, to, c, 0);
+  FOR_RUNS(begin, end, rows * taps) {
+    const Size row = first + begin / taps, tap = begin % taps, line = row / w.out_width;
+    Size fh = tap / w.filter_width, fw = tap - fh * w.filter_width, ow = row - line * w.out_width, n = line / w.out_height,
+         oh = line - n * w.out_height;
+    for (Size i = begin; i < end; ++i) {
+      const Size h = oh * w.stride_height + fh * w.dilation_height - w.before_height;
+      const Size v = ow * w.stride_width + fw * w.dilation_width - w.before_width;
+      GLOBAL STORED(T)* to = y + i * w.channels;
+      if (h >= 0 && h < w.height && v >= 0 && v < w.width) {
+        GLOBAL const STORED(T)* from = x + ((n * w.height + h) * w.width + v) * w.pitch;
+        INDEPENDENT
+        for (Size c = 0; c < w.channels; ++c) PUT(T, to, c, GET(T, from, c));
+      } else {
+        for (Size c = 0; c < w.channels; ++c) PUT(T, to, c, 0);
+      }
+      if (++fw < w.filter_width) continue;
+      fw = 0;
+      if (++fh < w.filter_height) continue;
+      fh = 0;
+      if (++ow < w.out_width) continue;
+      ow = 0;
+      if (++oh < w.out_height) continue;
+      oh = 0;
+      ++n;
     }
   }
 }

@@ -21,6 +21,15 @@ struct Groups {
   Size count, in, out, all_out;
 };
 
+// A device's vendor may have a library for convolutions of one group.
+template <class D, class... Args>
+bool RunsByLibrary(D& device, const Groups& g, const Args&... args) {
+  if constexpr (requires { device.dnn(); })
+    return g.count == 1 && ConvolvesByLibrary(device, args...);
+  else
+    return false;
+}
+
 class Conv {
  public:
   explicit Conv(const tw::Node& n)
@@ -28,7 +37,8 @@ class Conv {
         copy_(n, n.type_out(0)),
         unfold_(n, WindowText(n), "unfold"),
         matmul_(n, n.type_out(0)),
-        bytes_(ElementBytes(n.type_out(0))) {}
+        type_(n.type_out(0)),
+        bytes_(ElementBytes(type_)) {}
 
  protected:
   Window WindowOf(const Dims& images, const Dims& filter, const Dims& results, Groups* g) const {
@@ -63,7 +73,7 @@ class Conv {
   Copy copy_;
   Kernel unfold_;
   MatMul matmul_;
-  uint32_t bytes_;
+  uint32_t type_, bytes_;
 };
 
 class Conv2D : Conv {
@@ -78,7 +88,8 @@ class Conv2D : Conv {
     if (w.taps() == 0 || x->count == 0) return copy_.Zero(f, Size(y->count), At(y));
     Images::Call call(images_, copy_, f);
     const Place images = call.In(x), to = call.Out(y);
-    for (Size k = 0; k < g.count; ++k)
+    const bool done = RunsByLibrary(copy_.device(), g, f, ConvolutionPart::kForward, type_, w, g.out, copy_, images, At(filter), to);
+    for (Size k = 0; k < g.count && !done; ++k)
       ForColumns(f, w, images.After(k * g.in), [&](Size first, Size rows, Matrix columns) {
         matmul_.Run(f, {rows, g.out, w.taps() * g.in}, columns, RowMajor(At(filter).After(k * g.out), g.all_out),
                     to.After(first * g.all_out + k * g.out), g.all_out);
@@ -99,6 +110,7 @@ class FilterGradient : Conv {
     if (x->count == 0 || dy->count == 0) return copy_.Zero(f, Size(df->count), At(df));
     Images::Call call(images_, copy_, f);
     const Place images = call.In(x), slopes = call.In(dy);
+    if (RunsByLibrary(copy_.device(), g, f, ConvolutionPart::kFilter, type_, w, g.out, copy_, images, At(df), slopes)) return;
     for (Size k = 0; k < g.count; ++k)
       ForColumns(f, w, images.After(k * g.in), [&](Size first, Size rows, Matrix columns) {
         const MatrixSizes sizes{w.taps() * g.in, g.out, rows};
@@ -138,6 +150,7 @@ class InputGradient : Conv {
     if (dy->count == 0 || filter->count == 0) return copy_.Zero(f, Size(dx->count), At(dx));
     Images::Call call(images_, copy_, f);
     const Place slopes = call.In(dy), to = call.Out(dx);
+    if (RunsByLibrary(copy_.device(), g, f, ConvolutionPart::kImages, type_, w, g.out, copy_, to, At(filter), slopes)) return call.Finish();
     const Size width = w.taps() * g.in, per_image = w.out_height * w.out_width;
     const Size images = std::clamp<Size>(kColumnElements / std::max<Size>(1, per_image * width), 1, w.n);
     const Temporary columns(copy_.device(), uint64_t(images * per_image * width) * bytes_);

@@ -1,5 +1,5 @@
 // Transpose, Concat, ConcatV2, Pack, Unpack, Split, SplitV, Slice, StridedSlice and its gradient, Pad, PadV2, MirrorPad, Tile, BroadcastTo,
-// Fill, ZerosLike, OnesLike, ReverseV2 and OneHot: elements that move, as walks with other steps.
+// Fill, ZerosLike, ReverseV2 and OneHot: elements that move, as walks with other steps. MirrorPadGrad.
 #include "kernels/copy.h"
 
 #include <algorithm>
@@ -52,6 +52,7 @@ class Transpose {
 // Tensors one after the other along an axis of y; they have y's steps. pack: each is one place of that axis.
 void Join(const Copy& copy, const tw_frame* f, uint32_t first, uint32_t count, const tw_view* y, size_t axis, bool pack) {
   const Dims steps = DenseSteps(DimsOf(y));
+  const Together together(f);
   int64_t at = 0;
   for (uint32_t k = first; k < first + count; ++k) {
     Dims dims = DimsOf(f->in[k]);
@@ -90,6 +91,7 @@ class Pack {
 // Parts of x along an axis become the outputs. unpack: each is one place of it.
 void Cut(const Copy& copy, const tw_frame* f, const tw_view* x, size_t axis, bool unpack) {
   const Dims steps = DenseSteps(DimsOf(x));
+  const Together together(f);
   int64_t at = 0;
   for (uint32_t k = 0; k < f->n_out; ++k) {
     Dims dims = DimsOf(f->out[k]);
@@ -259,26 +261,60 @@ class Pad {
   Copy copy_;
 };
 
+// Mirrored padding between what lies inside and what lies around it, innermost axis first.
+struct Mirroring {
+  Axes inside, outside;
+  Steps before;
+};
+
+Mirroring MirroringOf(const tw_view* inside, const tw_view* outside, const tw_view* list, bool border) {
+  if (inside->rank > MOST_AXES) throw tw::Error{TW_UNIMPLEMENTED, "more than 8 axes; reshape, or place the op on a CPU"};
+  const std::vector<int64_t> paddings = Integers(list);
+  Mirroring m{{inside->rank, {}}, {inside->rank, {}}, {}};
+  for (int32_t k = 0; k < inside->rank; ++k) {
+    const int32_t axis = inside->rank - 1 - k;
+    const int64_t most = std::max<int64_t>(0, inside->dims[axis] - (border ? 0 : 1));
+    for (int side = 0; side < 2; ++side)
+      if (paddings[size_t(2 * axis + side)] < 0 || paddings[size_t(2 * axis + side)] > most)
+        Invalid("paddings of axis " + tw::text(axis) + " must lie in [0, " + tw::text(most) + "], but one is " +
+                tw::text(paddings[size_t(2 * axis + side)]));
+    m.inside.size[k] = inside->dims[axis], m.outside.size[k] = outside->dims[axis], m.before.by[k] = paddings[size_t(2 * axis)];
+  }
+  return m;
+}
+
+Steps SizesOf(const Axes& axes) {
+  Steps sizes{};
+  std::copy_n(axes.size, MOST_AXES, sizes.by);
+  return sizes;
+}
+
 class MirrorPad {
  public:
   explicit MirrorPad(const tw::Node& n)
       : border_(n.s("mode") == "SYMMETRIC"), kernel_(n, ProgramText({{"T", MovedAs(n.type_in(0))}}, {"copy.h"}), "mirror") {}
   void operator()(tw::Frame frame) const {
     const tw_view *x = frame.f->in[0], *y = frame.f->out[0];
-    const std::vector<int64_t> paddings = Integers(frame.f->in[1]);
-    if (x->rank > MOST_AXES) throw tw::Error{TW_UNIMPLEMENTED, "more than 8 axes; reshape, or place the op on a CPU"};
-    Axes axes{x->rank, {}};
-    Steps sizes{}, before{};
-    for (int32_t k = 0; k < x->rank; ++k) {
-      const int32_t axis = x->rank - 1 - k;
-      const int64_t most = std::max<int64_t>(0, x->dims[axis] - (border_ ? 0 : 1));
-      for (int side = 0; side < 2; ++side)
-        if (paddings[size_t(2 * axis + side)] < 0 || paddings[size_t(2 * axis + side)] > most)
-          Invalid("paddings of axis " + tw::text(axis) + " must lie in [0, " + tw::text(most) + "], but one is " +
-                  tw::text(paddings[size_t(2 * axis + side)]));
-      axes.size[k] = y->dims[axis], sizes.by[k] = x->dims[axis], before.by[k] = paddings[size_t(2 * axis)];
-    }
-    kernel_.RunTasks(frame.f, Size(y->count), Size(x->rank), At(x), At(y), Size(y->count), axes, sizes, before, Size(border_));
+    const Mirroring m = MirroringOf(x, y, frame.f->in[1], border_);
+    kernel_.RunTasks(frame.f, Size(y->count), Size(x->rank), At(x), At(y), Size(y->count), m.outside, SizesOf(m.inside), m.before,
+                     Size(border_));
+  }
+
+ private:
+  bool border_;
+  Kernel kernel_;
+};
+
+class MirrorPadGrad {
+ public:
+  explicit MirrorPadGrad(const tw::Node& n)
+      : border_(n.s("mode") == "SYMMETRIC"),
+        kernel_(n, ProgramText({{"T", tw::dtype_text(n.type_in(0))}}, {"mirror_grad.h"}), "mirror_grad") {}
+  void operator()(tw::Frame frame) const {
+    const tw_view *x = frame.f->in[0], *y = frame.f->out[0];
+    const Mirroring m = MirroringOf(y, x, frame.f->in[1], border_);
+    kernel_.RunTasks(frame.f, Size(y->count), Size(9 * y->rank), At(x), At(y), Size(y->count), m.inside, SizesOf(m.outside), m.before,
+                     Size(!border_));
   }
 
  private:
@@ -402,6 +438,9 @@ void AddFor(tw::Plugin& p, const std::string& t) {
 
 void register_copy(tw::Plugin& p) {
   for (const char* t : kMovable) AddFor(p, t);
+  for (const std::string t : {"float", "double", "half", "bfloat16", "int32", "int64"})
+    for (const std::string i : {"int32", "int64"})
+      p.kernel<MirrorPadGrad>("MirrorPadGrad(" + t + ", " + i + " -> " + t + ") @OPENCL; host paddings");
 }
 
 }  // namespace thalweg::opencl

@@ -1,4 +1,4 @@
-// Ops of the table plugins/common/device/functions.h, selection, casts and sums of several tensors.
+// Ops of the table plugins/common/device/functions.h, selection, casts, ones and sums of several tensors.
 #include "kernels/elementwise.h"
 
 #include <algorithm>
@@ -13,6 +13,15 @@ std::vector<std::string> Names(const std::vector<uint32_t>& types) {
   std::vector<std::string> names;
   for (uint32_t t : types) names.push_back(tw::dtype_text(t));
   return names;
+}
+
+// Whether so many results are too many for the caches to be of use to whoever reads them. Elements are taken for four bytes.
+template <class D>
+Size PastCaches(const D& device, Size n, size_t outputs) {
+  if constexpr (requires { device.cache_bytes(); })
+    return uint64_t(n) * outputs * 4 >= device.cache_bytes();
+  else
+    return 0;
 }
 
 struct Input {
@@ -49,7 +58,7 @@ void Elementwise::Run(const tw_frame* f, const Dims& dims, const std::vector<Ope
   std::vector<Input> inputs;
   for (size_t k = 0; k < in.size(); ++k) inputs.push_back({in[k].at, layout.steps[k], layout.by[k]});
   const Size n = Count(dims);
-  kernel_.RunTasks(f, n, Size(1 + in.size()), inputs, out, n, layout.inner, layout.axes);
+  kernel_.RunTasks(f, n, Size(1 + in.size()), inputs, out, n, layout.inner, layout.axes, PastCaches(kernel_.device(), n, out.size()));
 }
 
 namespace {
@@ -143,6 +152,15 @@ class Cast {
   Elementwise elementwise_;
 };
 
+class OnesLike {
+ public:
+  explicit OnesLike(const tw::Node& n) : elementwise_(n, {}, {n.type_out(0)}, "", "y0 = 1;") {}
+  void operator()(tw::Frame frame) const { elementwise_.Run(frame.f, OutDims(frame.f), {}, {At(frame.f->out[0])}); }
+
+ private:
+  Elementwise elementwise_;
+};
+
 // From left to right.
 std::string SumStatement(const tw::Node& n) {
   std::string text = "y0 = x0;";
@@ -202,9 +220,10 @@ void register_elementwise(tw::Plugin& p) {
   for (const char* op : {"IsNan", "IsInf", "IsFinite", "LogicalNot", "Invert"}) AddTable(p, op, "");
   for (const char* op : {"Relu", "Relu6", "Elu", "Selu", "Softplus", "Softsign", "LeakyRelu"})
     AddTable(p, op, "; inplace activations=features");
-  for (const char* op : {"Add",      "AddV2",      "Sub",       "Mul",        "Div",        "RealDiv",           "DivNoNan", "MulNoNan",
-                         "FloorDiv", "FloorMod",   "Pow",       "Maximum",    "Minimum",    "SquaredDifference", "Xdivy",    "Xlogy",
-                         "Xlog1py",  "BitwiseAnd", "BitwiseOr", "BitwiseXor", "LogicalAnd", "LogicalOr"})
+  for (const char* op : {"Add",       "AddV2",     "Sub",        "Mul",         "Div",         "RealDiv",    "DivNoNan",
+                         "MulNoNan",  "FloorDiv",  "FloorMod",   "Pow",         "Maximum",     "Minimum",    "SquaredDifference",
+                         "Xdivy",     "Xlogy",     "Xlog1py",    "BitwiseAnd",  "BitwiseOr",   "BitwiseXor", "LogicalAnd",
+                         "LogicalOr", "LeftShift", "RightShift", "TruncateDiv", "TruncateMod", "Mod"})
     AddTable(p, op, "; inplace z=x");
   for (const char* op : {"SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad", "TanhGrad", "SigmoidGrad"})
     AddTable(p, op, "; inplace z=dy");
@@ -215,6 +234,7 @@ void register_elementwise(tw::Plugin& p) {
   for (const std::string& t : kAll) {
     p.kernel<Select>("Select(bool, " + t + ", " + t + " -> " + t + ") @OPENCL");
     p.kernel<Select>("SelectV2(bool, " + t + ", " + t + " -> " + t + ") @OPENCL");
+    p.kernel<OnesLike>("OnesLike(" + t + " -> " + t + ") @OPENCL");
     for (const std::string& to : kAll)
       if (to != t) p.kernel<Cast>("Cast(" + t + " -> " + to + ") @OPENCL");
   }

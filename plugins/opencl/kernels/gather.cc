@@ -1,5 +1,5 @@
-// Gather, GatherV2, GatherNd, ResourceGather, ScatterNd, TensorScatterX, ResourceScatterX and UnsortedSegmentSum. Indices are read, and
-// checked, on the host; what they move stays on the device.
+// Gather, GatherV2, GatherNd, ResourceGather, ResourceGatherNd, ScatterNd, TensorScatterX, ResourceScatterX and ResourceScatterNdX. Indices
+// are read, and checked, on the host; what they move stays on the device.
 #include <algorithm>
 #include <numeric>
 
@@ -20,6 +20,17 @@ Size Product(const int64_t* dims, int32_t begin, int32_t end) {
   return std::accumulate(dims + begin, dims + end, Size(1), std::multiplies<>());
 }
 
+// Refuses a variable without a value, or of another type; other inputs always fit. what: whose type it is.
+void CheckVariable(const tw_view* var, uint32_t type, const char* what) {
+  if (var->rank < 0) throw tw::Error{TW_FAILED_PRECONDITION, "the variable has no value yet; assign one first"};
+  if (var->dtype != type) Invalid("the variable is " + tw::dtype_text(var->dtype) + ", " + what + tw::dtype_text(type));
+}
+
+// The output's memory where the shape rule could not tell its dims.
+void Allocate(const tw_frame* f, const Dims& dims) {
+  if (f->out[0]->rank < 0) tw::check(f->host->tensor->allocate(f, 0, dims.data(), uint32_t(dims.size())));
+}
+
 // Rows along one axis.
 class Gather {
  public:
@@ -29,20 +40,29 @@ class Gather {
 
   void operator()(tw::Frame frame) const {
     const tw_frame* f = frame.f;
-    const tw_view *x = f->in[0], *indices = f->in[1], *y = f->out[0];
+    const tw_view *x = f->in[0], *indices = f->in[1], *y = f->out[0];  // y: maybe without memory yet
     const int32_t batch = int32_t(batch_dims_ < 0 ? batch_dims_ + indices->rank : batch_dims_);
     int32_t axis = batch;
     if (f->n_in == 3) axis = int32_t(Integers(f->in[2]).at(0));
     if (axis < 0) axis += x->rank;
+    CheckVariable(x, y->dtype, "the op says ");
     if (x->rank < 1) Invalid("params " + tw::text(x->dims, x->rank) + " must have at least one axis");
     if (axis < batch || axis >= x->rank) Invalid("axis " + tw::text(axis) + " is outside of params " + tw::text(x->dims, x->rank));
+    if (batch < 0 || batch > indices->rank || !std::equal(x->dims, x->dims + batch, indices->dims))
+      Invalid("params " + tw::text(x->dims, x->rank) + " and indices " + tw::text(indices->dims, indices->rank) +
+              " differ in their first " + tw::text(batch) + " axes, batch_dims");
     const std::vector<int64_t> rows = Integers(indices);
     CheckIndices(rows, x->dims[axis], "indices");
-    if (y->count == 0) return;
+    Dims dims(x->dims, x->dims + axis);
+    dims.insert(dims.end(), indices->dims + batch, indices->dims + indices->rank);
+    dims.insert(dims.end(), x->dims + axis + 1, x->dims + x->rank);
+    Allocate(f, dims);
+    if (f->out[0]->count == 0) return;
     const Size batches = Product(x->dims, 0, batch), outer = Product(x->dims, batch, axis), inner = Product(x->dims, axis + 1, x->rank);
     const Size picked = Size(indices->count) / batches;
     const Temporary sent(kernel_.device(), rows);
-    kernel_.RunTasks(f, batches * outer * picked, inner, At(x), sent.place(), At(y), batches, outer, Size(x->dims[axis]), picked, inner);
+    kernel_.RunTasks(f, batches * outer * picked, inner, At(x), sent.place(), At(f->out[0]), batches, outer, Size(x->dims[axis]), picked,
+                     inner);
   }
 
  private:
@@ -69,13 +89,21 @@ class GatherNd {
  public:
   explicit GatherNd(const tw::Node& n) : kernel_(n, ProgramText({{"T", MovedAs(n.type_out(0))}}, {"copy.h"}), "gather") {}
   void operator()(tw::Frame frame) const {
-    const tw_view *x = frame.f->in[0], *indices = frame.f->in[1], *y = frame.f->out[0];
-    const Dims dims = DimsOf(x);
-    const std::vector<int64_t> rows = Blocks(indices, dims);
-    if (y->count == 0) return;
-    const Size picked = Size(rows.size()), inner = Size(y->count) / picked;
+    const tw_frame* f = frame.f;
+    const tw_view *x = f->in[0], *indices = f->in[1];
+    CheckVariable(x, f->out[0]->dtype, "the op says ");
+    if (indices->rank < 1) Invalid("indices must be index vectors, but are a scalar");
+    const int64_t depth = indices->dims[indices->rank - 1];
+    if (depth > x->rank)
+      Invalid("indices " + tw::text(indices->dims, indices->rank) + " name more axes than params " + tw::text(x->dims, x->rank) + " have");
+    const std::vector<int64_t> rows = Blocks(indices, DimsOf(x));
+    Dims dims(indices->dims, indices->dims + indices->rank - 1);
+    dims.insert(dims.end(), x->dims + depth, x->dims + x->rank);
+    Allocate(f, dims);
+    if (f->out[0]->count == 0) return;
+    const Size picked = Size(rows.size()), inner = Size(f->out[0]->count) / picked;
     const Temporary sent(kernel_.device(), rows);
-    kernel_.RunTasks(frame.f, picked, inner, At(x), sent.place(), At(y), Size(1), Size(1), Size(x->count) / inner, picked, inner);
+    kernel_.RunTasks(f, picked, inner, At(x), sent.place(), At(f->out[0]), Size(1), Size(1), Size(x->count) / inner, picked, inner);
   }
 
  private:
@@ -90,7 +118,6 @@ constexpr Joining kJoinings[] = {{"Add", "((a) + (b))"},
                                  {"Sub", "((a) - (b))"},
                                  {"Max", "((b) > (a) || (b) != (b) ? (b) : (a))"},
                                  {"Min", "((b) < (a) || (b) != (b) ? (b) : (a))"},
-                                 {"Sum", "((a) + (b))"},
                                  {"Update", "(b)"},
                                  {"ScatterNd", "((a) + (b))"}};
 
@@ -116,12 +143,14 @@ class Scatter {
   Kernel kernel_;
 };
 
+void RefuseOtherPolicies(const tw::Node& n) {
+  if (!n.s("bad_indices_policy").empty() && n.s("bad_indices_policy") != "DEFAULT" && n.s("bad_indices_policy") != "ERROR")
+    throw tw::Error{TW_UNIMPLEMENTED, "bad_indices_policy is not offered on OpenCL devices; place the op on a CPU"};
+}
+
 class ScatterNd {
  public:
-  explicit ScatterNd(const tw::Node& n) : copy_(n, n.type_out(0)), scatter_(n, n.type_out(0)) {
-    if (!n.s("bad_indices_policy").empty() && n.s("bad_indices_policy") != "DEFAULT" && n.s("bad_indices_policy") != "ERROR")
-      throw tw::Error{TW_UNIMPLEMENTED, "bad_indices_policy is not offered on OpenCL devices; place the op on a CPU"};
-  }
+  explicit ScatterNd(const tw::Node& n) : copy_(n, n.type_out(0)), scatter_(n, n.type_out(0)) { RefuseOtherPolicies(n); }
   void operator()(tw::Frame frame) const {
     const tw_view *indices = frame.f->in[0], *updates = frame.f->in[1], *y = frame.f->out[0];
     const std::vector<int64_t> targets = Blocks(indices, DimsOf(y));
@@ -154,9 +183,7 @@ class ResourceScatter {
   explicit ResourceScatter(const tw::Node& n) : copy_(n, n.type_in(2)), scatter_(n, n.type_in(2)) {}
   void operator()(tw::Frame frame) const {
     const tw_view *var = frame.f->in[0], *indices = frame.f->in[1], *updates = frame.f->in[2];
-    if (var->rank < 0) throw tw::Error{TW_FAILED_PRECONDITION, "the variable has no value yet; assign one first"};
-    if (var->dtype != updates->dtype)
-      Invalid("the variable is " + tw::dtype_text(var->dtype) + ", the updates are " + tw::dtype_text(updates->dtype));
+    CheckVariable(var, updates->dtype, "the updates are ");
     if (var->rank < 1) Invalid("the variable is a scalar, which has no rows");
     const std::vector<int64_t> targets = Integers(indices);
     CheckIndices(targets, var->dims[0], "indices");
@@ -178,22 +205,27 @@ class ResourceScatter {
   Scatter scatter_;
 };
 
-class UnsortedSegmentSum {
+// Blocks of a variable that index vectors name.
+class ResourceScatterNd {
  public:
-  explicit UnsortedSegmentSum(const tw::Node& n) : copy_(n, n.type_out(0)), scatter_(n, n.type_out(0)) {}
+  explicit ResourceScatterNd(const tw::Node& n) : scatter_(n, n.type_in(2)) { RefuseOtherPolicies(n); }
   void operator()(tw::Frame frame) const {
-    const tw_view *data = frame.f->in[0], *ids = frame.f->in[1], *y = frame.f->out[0];
-    const std::vector<int64_t> targets = Integers(ids);
-    const int64_t rows = y->rank ? y->dims[0] : 0;
-    for (size_t k = 0; k < targets.size(); ++k)
-      if (targets[k] >= rows)
-        Invalid("segment_ids[" + std::to_string(k) + "] is " + tw::text(targets[k]) + ", not below num_segments " + tw::text(rows));
-    copy_.Zero(frame.f, Size(y->count), At(y));
-    scatter_.Run(frame.f, targets, At(data), At(y), targets.empty() ? 0 : Size(data->count / targets.size()));
+    const tw_view *var = frame.f->in[0], *indices = frame.f->in[1], *updates = frame.f->in[2];
+    CheckVariable(var, updates->dtype, "the updates are ");
+    if (indices->rank < 1) Invalid("indices must be index vectors, but are a scalar");
+    const int32_t outer = indices->rank - 1, depth = int32_t(std::min<int64_t>(indices->dims[outer], INT32_MAX));
+    if (depth > var->rank)
+      Invalid("indices " + tw::text(indices->dims, indices->rank) + " name more axes than the variable " + tw::text(var->dims, var->rank) +
+              " has");
+    const std::vector<int64_t> targets = Blocks(indices, DimsOf(var));
+    if (updates->rank != outer + var->rank - depth || !std::equal(indices->dims, indices->dims + outer, updates->dims) ||
+        !std::equal(var->dims + depth, var->dims + var->rank, updates->dims + outer))
+      Invalid("updates of shape " + tw::text(updates->dims, updates->rank) + " for indices of shape " +
+              tw::text(indices->dims, indices->rank) + " into the variable of shape " + tw::text(var->dims, var->rank));
+    scatter_.Run(frame.f, targets, At(updates), At(var), Product(var->dims, depth, var->rank));
   }
 
  private:
-  Copy copy_;
   Scatter scatter_;
 };
 
@@ -210,6 +242,7 @@ void register_gather(tw::Plugin& p) {
       for (const char* axis : {"int32", "int64"})
         p.kernel<Gather>("GatherV2(" + t + ", " + i + ", " + axis + " -> " + t + ") @OPENCL; host indices axis");
       p.kernel<GatherNd>("GatherNd(" + t + ", " + i + " -> " + t + ") @OPENCL; host indices");
+      p.kernel<GatherNd>("ResourceGatherNd(resource, " + i + " -> " + t + ") @OPENCL; host indices; read resource");
       p.kernel<Gather>("ResourceGather(resource, " + i + " -> " + t + ") @OPENCL; host indices; read resource");
     }
     for (const std::string t : kNumbers) {
@@ -218,9 +251,8 @@ void register_gather(tw::Plugin& p) {
         p.kernel<TensorScatter>("TensorScatter" + end + "(" + t + ", " + i + ", " + t + " -> " + t + ") @OPENCL; host indices");
       for (const std::string end : {"Add", "Sub", "Update"})
         p.kernel<ResourceScatter>("ResourceScatter" + end + "(resource, " + i + ", " + t + ") @OPENCL; host indices; update resource");
-      for (const std::string n : {"int32", "int64"})
-        p.kernel<UnsortedSegmentSum>("UnsortedSegmentSum(" + t + ", " + i + ", " + n + " -> " + t +
-                                     ") @OPENCL; host segment_ids num_segments");
+      for (const std::string end : {"Add", "Sub", "Update", "Max", "Min"})
+        p.kernel<ResourceScatterNd>("ResourceScatterNd" + end + "(resource, " + i + ", " + t + ") @OPENCL; host indices; update ref");
     }
   }
 }

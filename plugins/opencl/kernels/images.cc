@@ -9,10 +9,10 @@ constexpr Size kMost = INT32_MAX;  // along an axis, so that no product of two o
 
 }  // namespace
 
-Images::Images(const tw::Node& n) : first_(n.s("data_format") == "NCHW") {
-  if (!first_ && n.s("data_format") != "NHWC")
+Images::Images(const tw::Node& n) : Channels(n.s("data_format") == "NCHW") {
+  if (!first() && n.s("data_format") != "NHWC")
     Invalid("data_format is '" + std::string(n.s("data_format")) + "'; kernels exist for NHWC and NCHW");
-  Read(n, "strides", stride_);
+  if (n.find("strides")) Read(n, "strides", stride_);
   if (n.find("dilations")) Read(n, "dilations", dilation_);
   if (n.find("ksize")) Read(n, "ksize", ksize_);
   padding_ = n.s("padding") == "SAME" ? kSame : n.s("padding") == "VALID" ? kValid : kExplicit;
@@ -21,22 +21,34 @@ Images::Images(const tw::Node& n) : first_(n.s("data_format") == "NCHW") {
   if (all.size() != 8) Invalid("explicit_paddings needs 8 entries, before and after each axis");
   for (int64_t v : all)
     if (v < 0 || v > kMost) Invalid("an explicit padding is " + tw::text(v) + "; it must lie in [0, 2147483647]");
-  const size_t height = first_ ? 2 : 1;
-  for (size_t axis : {size_t(0), size_t(first_ ? 1 : 3)})
+  const size_t height = first() ? 2 : 1;
+  for (size_t axis : {size_t(0), size_t(first() ? 1 : 3)})
     if (all[2 * axis] || all[2 * axis + 1]) Invalid("explicit_paddings must be 0 along batch and channels");
   for (size_t k = 0; k < 2; ++k) before_[k] = all[2 * (height + k)], after_[k] = all[2 * (height + k) + 1];
 }
 
-void Images::Read(const tw::Node& n, const char* name, Size* to) const {
-  const std::vector<int64_t> v = n.ints(name);
+void Images::Read(const tw::Node& n, const char* name, Size* to) const { Set(n.ints(name), name, to); }
+
+void Images::Set(const std::vector<int64_t>& v, const char* name, Size* to) const {
   if (v.size() != 4) Invalid(std::string(name) + " needs one entry per axis, 4");
   for (int64_t s : v)
     if (s < 1 || s > kMost)
       Invalid(std::string(name) + " is " + tw::text(v.data(), 4) + "; every entry must be at least 1 and fit in 31 bits");
-  if (v[0] != 1 || v[first_ ? 1 : 3] != 1)
+  if (v[0] != 1 || v[first() ? 1 : 3] != 1)
     Invalid(std::string(name) + " is " + tw::text(v.data(), 4) + "; along batch and channels it must be 1");
-  to[0] = v[first_ ? 2 : 1];
-  to[1] = v[first_ ? 3 : 2];
+  to[0] = v[first() ? 2 : 1];
+  to[1] = v[first() ? 3 : 2];
+}
+
+Images Images::With(const tw_view* ksize, const tw_view* strides) const {
+  Images with = *this;
+  std::vector<int64_t> sizes;
+  tw::integers(ksize, &sizes);
+  with.Set(sizes, "ksize", with.ksize_);
+  sizes.clear();
+  tw::integers(strides, &sizes);
+  with.Set(sizes, "strides", with.stride_);
+  return with;
 }
 
 Window Images::Of(const Dims& images, Size filter_height, Size filter_width, const Dims& out) const {
@@ -62,25 +74,25 @@ Window Images::Of(const Dims& images, Size filter_height, Size filter_width, con
           filter_width, stride_[0], stride_[1], dilation_[0], dilation_[1], before[0], before[1]};
 }
 
-Place Images::Call::In(const tw_view* v) {
-  if (!images_.first_ || v->count == 0) return At(v);
-  const Dims dims = images_.Last(DimsOf(v)), dense = DenseSteps(DimsOf(v));
+Place Channels::Call::In(const tw_view* v) {
+  if (!channels_.first() || v->count == 0) return At(v);
+  const Dims dims = channels_.Last(DimsOf(v));
   memory_.emplace_back(copy_.device(), v->bytes);
-  copy_.Run(f_, dims, At(v), images_.Last(dense), memory_.back().place(), DenseSteps(dims));
+  copy_.Run(f_, dims, At(v), channels_.Last(DenseSteps(DimsOf(v))), memory_.back().place(), DenseSteps(dims));
   return memory_.back().place();
 }
 
-Place Images::Call::Out(const tw_view* v) {
-  if (!images_.first_ || v->count == 0) return At(v);
+Place Channels::Call::Out(const tw_view* v) {
+  if (!channels_.first() || v->count == 0) return At(v);
   memory_.emplace_back(copy_.device(), v->bytes);
   results_.emplace_back(v, memory_.back().place());
   return memory_.back().place();
 }
 
-void Images::Call::Finish() {
+void Channels::Call::Finish() {
   for (const auto& [v, from] : results_) {
-    const Dims dims = images_.Last(DimsOf(v));
-    copy_.Run(f_, dims, from, DenseSteps(dims), At(v), images_.Last(DenseSteps(DimsOf(v))));
+    const Dims dims = channels_.Last(DimsOf(v));
+    copy_.Run(f_, dims, from, DenseSteps(dims), At(v), channels_.Last(DenseSteps(DimsOf(v))));
   }
 }
 

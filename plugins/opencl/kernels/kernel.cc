@@ -23,14 +23,15 @@ Kernel::Kernel(const tw_host* host, Device& device, const std::string& text, con
 // A CPU gets items of some 10 us of work each; anything else as many items as there are tasks, up to what fills it many times over.
 size_t Kernel::Items(cl_long tasks, cl_long cost) const {
   if (!device_.blocked()) return size_t(std::min<cl_long>(tasks, 1 << 20));
-  constexpr cl_long kWork = 16384, kMost = 1 << 16;
-  const cl_long per = std::max<cl_long>(1, kWork / std::max<cl_long>(cost, 1));
+  constexpr cl_long kWork = 16384, kEnough = 1024, kMost = 1 << 16;
+  const cl_long per = std::max({cl_long(1), kWork / std::max<cl_long>(cost, 1), std::min(tasks / kEnough, kWork)});
   return size_t(std::min(kMost, (tasks + per - 1) / per));
 }
 
 void Kernel::Enqueue(const tw_frame* f, const size_t* global, const size_t* local) const {
-  Submit(device_, f->stream, name_, [&](cl_command_queue queue, cl_event* event) {
-    Check(device_.cl().clEnqueueNDRangeKernel(queue, kernel_, 3, nullptr, global, local, 0, nullptr, event), name_);
+  Submit(device_, f->stream, name_, [&](cl_command_queue queue, cl_uint n, const cl_event* after, cl_event* event) {
+    const cl_int error = device_.cl().clEnqueueNDRangeKernel(queue, kernel_, 3, nullptr, global, local, n, after, event);
+    if (error != CL_SUCCESS) throw Failure(error, std::string(name_) + " on '" + device_.uid() + "'");
   });
 }
 

@@ -97,6 +97,22 @@ class Kernel {
   mutable std::mutex mutex_;
 };
 
+// The commands of a call while it lives need not wait for each other.
+class Together {
+ public:
+  explicit Together(const tw_frame* f) : stream_(static_cast<Stream*>(f->stream)) {
+    if (stream_) stream_->BeginTogether();
+  }
+  ~Together() {
+    if (stream_) stream_->EndTogether();
+  }
+  Together(const Together&) = delete;
+  Together& operator=(const Together&) = delete;
+
+ private:
+  Stream* const stream_;
+};
+
 // A kernel that few calls need: compiled when the first one does.
 class LateKernel {
  public:

@@ -1,4 +1,4 @@
-// MatMul, BatchMatMul, BatchMatMulV2.
+// MatMul, BatchMatMul, BatchMatMulV2 and BatchMatMulV3.
 #include "kernels/matmul.h"
 
 #include <algorithm>
@@ -98,6 +98,15 @@ size_t BestTile(const tw_host* host, D& device) {
     return 0;
 }
 
+// A device's vendor may have a library for it.
+template <class D, class... Args>
+bool RunsByLibrary(D& device, const Args&... args) {
+  if constexpr (requires { device.blas(); })
+    return ByLibrary(device, args...);
+  else
+    return false;
+}
+
 constexpr Size kLarge = 1 << 26;  // products of two numbers, from which on the best tile is worth finding
 
 }  // namespace
@@ -116,6 +125,7 @@ void MatMul::RunBatch(const tw_frame* f, MatrixSizes s, Matrix a, Matrix b, Plac
   if (s.m == 0 || s.n == 0 || matrices == 0) return;
   Layout layout(batch, {a_steps, b_steps, y_steps});
   layout.PushInner();
+  if (RunsByLibrary(device_, f, type_, s, a, b, y, y_row_step, more, layout)) return;
   const size_t tile = s.m >= 256 && s.n >= 256 && s.depth >= kLarge / s.m / s.n ? BestTile(f->host, device_) : 0;
   Start(*kernels_[tile], tiles_[tile], f, s, {a, b}, y, y_row_step, more, matrices, layout.axes, layout.steps);
 }
@@ -170,6 +180,7 @@ void register_matmul(tw::Plugin& p) {
     p.kernel<Plain>("MatMul" + types);
     p.kernel<Batch>("BatchMatMul" + types);
     p.kernel<Batch>("BatchMatMulV2" + types);
+    p.kernel<Batch>("BatchMatMulV3" + types);
   }
 }
 

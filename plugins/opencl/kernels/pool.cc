@@ -1,4 +1,4 @@
-// MaxPool, AvgPool and their gradients.
+// MaxPool, AvgPool, MaxPoolV2 and their gradients, those of MaxPool also of second order.
 #include "kernels/images.h"
 #include "kernels/register.h"
 
@@ -9,15 +9,28 @@ std::string PoolText(const tw::Node& n) { return ProgramText({{"T", tw::dtype_te
 
 class Pool {
  public:
-  Pool(const tw::Node& n, const char* function) : images_(n), copy_(n, n.type_out(0)), kernel_(n, PoolText(n), function) {}
+  Pool(const tw::Node& n, const char* function)
+      : sizes_come_(std::string_view(n.node->op, n.node->op_len).ends_with("V2")),
+        images_(n),
+        copy_(n, n.type_out(0)),
+        kernel_(n, PoolText(n), function) {}
 
  protected:
-  Window Of(const tw_view* images, const tw_view* results) const {
-    const Window w = images_.Of(DimsOf(images), images_.ksize(0), images_.ksize(1), DimsOf(results));
+  Window Of(const tw_frame* f, const tw_view* images, const tw_view* results) const {
+    const Images sized = sizes_come_ ? images_.With(f->in[f->n_in - 2], f->in[f->n_in - 1]) : images_;
+    const Window w = sized.Of(DimsOf(images), sized.ksize(0), sized.ksize(1), DimsOf(results));
     if (images_.Last(DimsOf(results))[3] != w.channels) Invalid("images and results must have the same channels");
     return w;
   }
 
+  // Of the channels that a task has, and of all tasks for so many places.
+  Size Columns(const Window& w) const { return std::min<Size>(w.channels, copy_.device().blocked() ? 64 : 1); }
+  Size Tasks(const Window& w, Size places) const {
+    const Size columns = std::max<Size>(1, Columns(w));
+    return places * ((w.channels + columns - 1) / columns);
+  }
+
+  bool sizes_come_;  // ksize and strides, as the last two inputs
   Images images_;
   Copy copy_;
   Kernel kernel_;
@@ -27,10 +40,12 @@ struct MaxPool : Pool {
   explicit MaxPool(const tw::Node& n) : Pool(n, "max_pool") {}
   void operator()(tw::Frame frame) const {
     const tw_view *x = frame.f->in[0], *y = frame.f->out[0];
-    const Window w = Of(x, y);
+    const Window w = Of(frame.f, x, y);
     Images::Call call(images_, copy_, frame.f);
     const Place from = call.In(x), to = call.Out(y);
-    kernel_.RunTasks(frame.f, Size(y->count), 2 * w.taps(), from, to, to, w, Size(0));
+    Place unused = to;  // where the largest lie; a number's place in `to` may be none of these
+    unused.first = 0;
+    kernel_.RunTasks(frame.f, Tasks(w, w.windows()), 2 * w.taps() * Columns(w), from, to, unused, w, Size(0));
     call.Finish();
   }
 };
@@ -40,13 +55,13 @@ class MaxPoolGrad : Pool {
   explicit MaxPoolGrad(const tw::Node& n) : Pool(n, "max_pool"), grad_(n, PoolText(n), "max_pool_grad") {}
   void operator()(tw::Frame frame) const {
     const tw_view *x = frame.f->in[0], *dy = frame.f->in[2], *dx = frame.f->out[0];
-    const Window w = Of(x, dy);
+    const Window w = Of(frame.f, x, dy);
     if (dx->count == 0) return;
     Images::Call call(images_, copy_, frame.f);
     const Place images = call.In(x), slopes = call.In(dy), to = call.Out(dx);
     const Temporary places(copy_.device(), dy->count * sizeof(int64_t));
-    kernel_.RunTasks(frame.f, Size(dy->count), 2 * w.taps(), images, places.place(), places.place(), w, Size(1));
-    grad_.RunTasks(frame.f, Size(dx->count), 2 * w.taps(), places.place(), slopes, to, w);
+    kernel_.RunTasks(frame.f, Tasks(w, w.windows()), 2 * w.taps() * Columns(w), images, places.place(), places.place(), w, Size(1));
+    grad_.RunTasks(frame.f, Tasks(w, w.places()), 2 * w.taps() * Columns(w), places.place(), slopes, to, w);
     call.Finish();
   }
 
@@ -54,14 +69,33 @@ class MaxPoolGrad : Pool {
   Kernel grad_;
 };
 
+class MaxPoolGradGrad : Pool {
+ public:
+  explicit MaxPoolGradGrad(const tw::Node& n) : Pool(n, "max_pool"), pick_(n, PoolText(n), "max_pool_pick") {}
+  void operator()(tw::Frame frame) const {
+    const tw_view *x = frame.f->in[0], *dx = frame.f->in[2], *y = frame.f->out[0];
+    const Window w = Of(frame.f, x, y);
+    if (y->count == 0) return;
+    Images::Call call(images_, copy_, frame.f);
+    const Place images = call.In(x), slopes = call.In(dx), to = call.Out(y);
+    const Temporary places(copy_.device(), y->count * sizeof(int64_t));
+    kernel_.RunTasks(frame.f, Tasks(w, w.windows()), 2 * w.taps() * Columns(w), images, places.place(), places.place(), w, Size(1));
+    pick_.RunTasks(frame.f, Size(y->count), Size(4), places.place(), slopes, to, w);
+    call.Finish();
+  }
+
+ private:
+  Kernel pick_;
+};
+
 struct AvgPool : Pool {
   explicit AvgPool(const tw::Node& n) : Pool(n, "avg_pool") {}
   void operator()(tw::Frame frame) const {
     const tw_view *x = frame.f->in[0], *y = frame.f->out[0];
-    const Window w = Of(x, y);
+    const Window w = Of(frame.f, x, y);
     Images::Call call(images_, copy_, frame.f);
     const Place from = call.In(x), to = call.Out(y);
-    kernel_.RunTasks(frame.f, Size(y->count), 2 * w.taps(), from, to, w);
+    kernel_.RunTasks(frame.f, Tasks(w, w.windows()), 2 * w.taps() * Columns(w), from, to, w);
     call.Finish();
   }
 };
@@ -70,10 +104,10 @@ struct AvgPoolGrad : Pool {
   explicit AvgPoolGrad(const tw::Node& n) : Pool(n, "avg_pool_grad") {}
   void operator()(tw::Frame frame) const {
     const tw_view *dy = frame.f->in[1], *dx = frame.f->out[0];
-    const Window w = Of(dx, dy);
+    const Window w = Of(frame.f, dx, dy);
     Images::Call call(images_, copy_, frame.f);
     const Place from = call.In(dy), to = call.Out(dx);
-    kernel_.RunTasks(frame.f, Size(dx->count), 4 * w.taps(), from, to, w);
+    kernel_.RunTasks(frame.f, Tasks(w, w.places()), 4 * w.taps() * Columns(w), from, to, w);
     call.Finish();
   }
 };
@@ -84,6 +118,10 @@ void register_pool(tw::Plugin& p) {
   for (const std::string t : {"float", "double", "half", "bfloat16"}) {
     p.kernel<MaxPool>("MaxPool(" + t + " -> " + t + ") @OPENCL");
     p.kernel<MaxPoolGrad>("MaxPoolGrad(" + t + ", " + t + ", " + t + " -> " + t + ") @OPENCL");
+    p.kernel<MaxPoolGradGrad>("MaxPoolGradGrad(" + t + ", " + t + ", " + t + " -> " + t + ") @OPENCL");
+    p.kernel<MaxPool>("MaxPoolV2(" + t + ", int32, int32 -> " + t + ") @OPENCL; host ksize strides");
+    p.kernel<MaxPoolGrad>("MaxPoolGradV2(" + t + ", " + t + ", " + t + ", int32, int32 -> " + t + ") @OPENCL; host ksize strides");
+    p.kernel<MaxPoolGradGrad>("MaxPoolGradGradV2(" + t + ", " + t + ", " + t + ", int32, int32 -> " + t + ") @OPENCL; host ksize strides");
     p.kernel<AvgPool>("AvgPool(" + t + " -> " + t + ") @OPENCL");
     p.kernel<AvgPoolGrad>("AvgPoolGrad(int32, " + t + " -> " + t + ") @OPENCL; host orig_input_shape");
   }

@@ -101,7 +101,26 @@ FUNCTION ushort to_bfloat16(float v) {
 #define COLUMNS 64
 #define FOR_RUNS(begin, end, n) for (Size begin = share(n) * get_global_id(0), end = min(begin + share(n), (Size)(n)); begin < end; begin = end)
 #define FOR_EACH(i, n) for (Size i = share(n) * get_global_id(0), i##_end = min(i + share(n), (Size)(n)); i < i##_end; ++i)
-FUNCTION Size share(Size n) { return (n + get_global_size(0) - 1) / get_global_size(0); }
+// Long shares begin at places that vectors of any type may begin at.
+FUNCTION Size share(Size n) {
+  const Size part = (n + get_global_size(0) - 1) / get_global_size(0);
+  return part < 4096 ? part : (part + 63) / 64 * 64;
+}
+#ifdef __clang__
+#if __has_builtin(__builtin_nontemporal_store)
+#define STREAM 256
+#define STREAM_ROOM(kind, r) STORED(kind) r[STREAM] __attribute__((aligned(64)))
+#define STREAM_OUT(kind, p, r) stream_out((global uchar*)(p), (const private uchar*)(r), STREAM * sizeof(STORED(kind)))
+FUNCTION void stream_out(global uchar* to, const private uchar* from, uint bytes) {
+  if ((size_t)to % 64 == 0) {
+    for (uint k = 0; k < bytes / 64; ++k)
+      __builtin_nontemporal_store(((const private ulong8*)from)[k], (global ulong8*)to + k);
+  } else {
+    for (uint k = 0; k < bytes; ++k) to[k] = from[k];
+  }
+}
+#endif
+#endif
 #else
 #define COLUMNS 1
 #define FOR_RUNS(begin, end, n) for (Size begin = get_global_id(0), end = begin + 1; begin < n; begin += get_global_size(0), end = begin + 1)

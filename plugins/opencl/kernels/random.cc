@@ -1,5 +1,6 @@
-// RandomUniform, RandomStandardNormal and TruncatedNormal: TensorFlow's streams for the same seeds. Every execute takes the next 256 blocks
-// for each element of its output, whatever it uses of them.
+// RandomUniform, RandomStandardNormal, TruncatedNormal and RandomUniformInt: TensorFlow's streams for the same seeds. Every execute takes
+// the next 256 blocks for each element of its output, whatever it uses of them. StatelessRandomUniformV2, StatelessRandomNormalV2 and
+// StatelessTruncatedNormalV2: the stream from a key and a counter on.
 #include <atomic>
 #include <random>
 
@@ -16,10 +17,46 @@ struct Philox {
   uint64_t key, low, high;
 };
 
-class Random {
+bool Is(const tw::Node& n, std::string_view what) {
+  return std::string_view(n.node->op, n.node->op_len).find(what) != std::string_view::npos;
+}
+
+std::string FloatsText(const tw::Node& n) {
+  const uint32_t type = n.type_out(0);
+  const char* what = Is(n, "RandomUniform") ? "UNIFORM" : Is(n, "TruncatedNormal") ? "TRUNCATED" : "NORMAL";
+  // Mantissa bits that a uniform number gets; the angle of a whole turn is rounded from double where there is double.
+  const char* bits = type == TW_HALF ? "10" : type == TW_BFLOAT16 ? "7" : "23";
+  const bool has_double = static_cast<Device*>(n.node->device)->has_double();
+  return ProgramText({{"T", tw::dtype_text(type)},
+                      {what, ""},
+                      {type == TW_DOUBLE ? "WIDE" : "NARROW", ""},
+                      {"UNIT_BITS", bits},
+                      {"TURN(v)", has_double ? "(float)(6.283185307179586476925286766559 * (double)(v))" : "(6.2831855f * (v))"},
+                      {"GROUP_SIZE", type == TW_DOUBLE ? "2" : "4"}},
+                     {"random.h"});
+}
+
+// Numbers of the node's distribution from a place of a stream on.
+class Floats {
  public:
-  explicit Random(const tw::Node& n)
-      : group_(n.type_out(0) == TW_DOUBLE ? 2 : 4), truncated_(Is(n, "TruncatedNormal")), kernel_(n, Text(n), "random") {
+  explicit Floats(const tw::Node& n)
+      : group_(n.type_out(0) == TW_DOUBLE ? 2 : 4), truncated_(Is(n, "TruncatedNormal")), kernel_(n, FloatsText(n), "random") {}
+  void Run(const tw_frame* f, const Philox& from) const {
+    const tw_view* y = f->out[0];
+    const Size blocks = truncated_ ? group_ * Size(kBlocksPerElement) / 4 : 1;
+    kernel_.RunTasks(f, (Size(y->count) + group_ - 1) / group_, 64 * group_, At(y), Size(y->count), from, blocks);
+  }
+
+ private:
+  Size group_;
+  bool truncated_;
+  Kernel kernel_;
+};
+
+// The stream of a node with seeds: every execute takes the next part.
+class Seeded {
+ public:
+  explicit Seeded(const tw::Node& n) {
     uint64_t seed = uint64_t(n.i("seed")), seed2 = uint64_t(n.i("seed2"));
     if (seed == 0 && seed2 == 0) {
       std::random_device device;
@@ -28,46 +65,99 @@ class Random {
     }
     start_ = {seed, 0, seed2};
   }
-
-  void operator()(tw::Frame frame) const {
-    const tw_view* y = frame.f->out[0];
+  Philox Take(const tw_frame* f) const {
     Philox at = start_;
-    at.low = taken_.fetch_add(y->count * kBlocksPerElement, std::memory_order_relaxed);
-    const Size blocks = truncated_ ? group_ * Size(kBlocksPerElement) / 4 : 1;
-    kernel_.RunTasks(frame.f, (Size(y->count) + group_ - 1) / group_, 64 * group_, At(y), Size(y->count), at, blocks);
+    at.low = taken_.fetch_add(f->out[0]->count * kBlocksPerElement, std::memory_order_relaxed);
+    return at;
   }
 
  private:
-  static bool Is(const tw::Node& n, std::string_view op) { return op == std::string_view(n.node->op, n.node->op_len); }
-  static std::string Text(const tw::Node& n) {
-    const uint32_t type = n.type_out(0);
-    const char* what = Is(n, "RandomUniform") ? "UNIFORM" : Is(n, "TruncatedNormal") ? "TRUNCATED" : "NORMAL";
-    // Mantissa bits that a uniform number gets; the angle of a whole turn is rounded from double where there is double.
-    const char* bits = type == TW_HALF ? "10" : type == TW_BFLOAT16 ? "7" : "23";
-    const bool has_double = static_cast<Device*>(n.node->device)->has_double();
-    return ProgramText({{"T", tw::dtype_text(type)},
-                        {what, ""},
-                        {type == TW_DOUBLE ? "WIDE" : "NARROW", ""},
-                        {"UNIT_BITS", bits},
-                        {"TURN(v)", has_double ? "(float)(6.283185307179586476925286766559 * (double)(v))" : "(6.2831855f * (v))"},
-                        {"GROUP_SIZE", type == TW_DOUBLE ? "2" : "4"}},
-                       {"random.h"});
-  }
-
-  Size group_;
-  bool truncated_;
-  Kernel kernel_;
   Philox start_;
   mutable std::atomic<uint64_t> taken_{0};
+};
+
+class Random {
+ public:
+  explicit Random(const tw::Node& n) : stream_(n), floats_(n) {}
+  void operator()(tw::Frame frame) const { floats_.Run(frame.f, stream_.Take(frame.f)); }
+
+ private:
+  Seeded stream_;
+  Floats floats_;
+};
+
+template <class T>
+T Element(const tw_view* v, size_t k) {
+  return reinterpret_cast<const T*>(static_cast<const char*>(v->data) + v->offset)[k];
+}
+
+// Inputs: shape, minval, maxval.
+template <class T>
+class RandomInt {
+ public:
+  explicit RandomInt(const tw::Node& n)
+      : stream_(n),
+        kernel_(
+            n,
+            ProgramText({{"T", tw::dtype_text(n.type_out(0))}, {"INTEGERS", ""}, {"GROUP_SIZE", sizeof(T) == 8 ? "2" : "4"}}, {"random.h"}),
+            "random_integers") {}
+  void operator()(tw::Frame frame) const {
+    const tw_frame* f = frame.f;
+    const tw_view *min = f->in[1], *max = f->in[2], *y = f->out[0];
+    if (min->count != 1 || max->count != 1)
+      throw tw::Error{TW_INTERNAL,
+                      "minval " + tw::text(min->dims, min->rank) + " and maxval " + tw::text(max->dims, max->rank) + " must be scalars"};
+    const T low = Element<T>(min, 0), end = Element<T>(max, 0);
+    if (low >= end)
+      throw tw::Error{TW_INTERNAL,
+                      "minval is " + tw::text(int64_t(low)) + ", maxval is " + tw::text(int64_t(end)) + "; minval must be the smaller"};
+    constexpr Size kGroup = sizeof(T) == 8 ? 2 : 4;
+    kernel_.RunTasks(f, (Size(y->count) + kGroup - 1) / kGroup, 24 * kGroup, At(y), Size(y->count), stream_.Take(f), uint64_t(low),
+                     uint64_t(end) - uint64_t(low));
+  }
+
+ private:
+  Seeded stream_;
+  Kernel kernel_;
+};
+
+// Inputs: shape, key, counter, alg. The same inputs make the same numbers.
+class Stateless {
+ public:
+  explicit Stateless(const tw::Node& n) : floats_(n) {}
+  void operator()(tw::Frame frame) const {
+    const tw_view *key = frame.f->in[1], *counter = frame.f->in[2], *alg = frame.f->in[3];
+    if (key->rank != 1 || key->count != 1)
+      throw tw::Error{TW_INTERNAL, "key " + tw::text(key->dims, key->rank) + " must be a vector of one number"};
+    if (counter->rank != 1 || counter->count < 2)
+      throw tw::Error{TW_INTERNAL, "counter " + tw::text(counter->dims, counter->rank) + " must be a vector of two numbers at least"};
+    if (alg->count != 1) throw tw::Error{TW_INTERNAL, "alg " + tw::text(alg->dims, alg->rank) + " must be a scalar"};
+    const int32_t which = Element<int32_t>(alg, 0);
+    if (which == kThreefry) throw tw::Error{TW_UNIMPLEMENTED, "alg 2 (Threefry) is not offered; use 1 (Philox) or 3 (any)"};
+    if (which != kPhilox && which != kAny) Invalid("alg is " + tw::text(which) + "; known: 1 (Philox), 3 (any)");
+    floats_.Run(frame.f, {Element<uint64_t>(key, 0), Element<uint64_t>(counter, 0), Element<uint64_t>(counter, 1)});
+  }
+
+ private:
+  enum { kPhilox = 1, kThreefry = 2, kAny = 3 };
+  Floats floats_;
 };
 
 }  // namespace
 
 void register_random(tw::Plugin& p) {
-  for (const std::string op : {"RandomUniform", "RandomStandardNormal", "TruncatedNormal"})
-    for (const std::string shape : {"int32", "int64"})
-      for (const std::string t : {"float", "double", "half", "bfloat16"})
+  for (const std::string shape : {"int32", "int64"}) {
+    for (const std::string t : {"float", "double", "half", "bfloat16"}) {
+      for (const std::string op : {"RandomUniform", "RandomStandardNormal", "TruncatedNormal"})
         p.kernel<Random>(op + "(" + shape + " -> " + t + ") @OPENCL; host shape; nondeterministic");
+      for (const std::string op : {"StatelessRandomUniformV2", "StatelessRandomNormalV2", "StatelessTruncatedNormalV2"})
+        p.kernel<Stateless>(op + "(" + shape + ", uint64, uint64, int32 -> " + t + ") @OPENCL; host shape key counter alg");
+    }
+    p.kernel<RandomInt<int32_t>>("RandomUniformInt(" + shape +
+                                 ", int32, int32 -> int32) @OPENCL; host shape minval maxval; nondeterministic");
+    p.kernel<RandomInt<int64_t>>("RandomUniformInt(" + shape +
+                                 ", int64, int64 -> int64) @OPENCL; host shape minval maxval; nondeterministic");
+  }
 }
 
 }  // namespace thalweg::opencl

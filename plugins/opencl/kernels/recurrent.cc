@@ -1,52 +1,10 @@
 // LSTMBlockCell, GRUBlockCell and their gradients in float: a product for all gates and element-wise steps.
-#include <cstdio>
-
-#include "kernels/copy.h"
-#include "kernels/elementwise.h"
-#include "kernels/matmul.h"
+#include "kernels/cell.h"
 #include "kernels/reduce.h"
 #include "kernels/register.h"
 
 namespace thalweg::opencl {
 namespace {
-
-constexpr uint32_t kFloat = TW_FLOAT;
-
-std::vector<uint32_t> Floats(size_t n) { return std::vector<uint32_t>(n, kFloat); }
-
-std::string Literal(double v) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9ef", v);
-  return text;
-}
-
-constexpr const char* kSigmoid = "FUNCTION float sigmoid(float v) { return 1 / (1 + exp(-v)); }\n";
-
-// Of a matrix [rows, columns] the columns from `first` on, as wide as the dims say.
-Operand Columns(Place at, Size columns, Size first) { return {at.After(first), {columns, 1}}; }
-Operand Row(Place at) { return {at, {0, 1}}; }
-
-// What cells share: products, and matrices beside each other.
-class Cell {
- public:
-  explicit Cell(const tw::Node& n) : copy_(n, kFloat), matmul_(n, kFloat) {}
-
- protected:
-  struct Sizes {
-    Size batch, input, cell;
-  };
-  static Sizes SizesOf(const tw_view* x, const tw_view* state) { return {x->dims[0], x->dims[1], state->dims[1]}; }
-  Temporary Memory(Size elements) const { return Temporary(copy_.device(), uint64_t(elements) * sizeof(float)); }
-
-  void Beside(const tw_frame* f, const Sizes& s, Place left, Place right, Place to) const {
-    const Size all = s.input + s.cell;
-    copy_.Run(f, {s.batch, s.input}, left, {s.input, 1}, to, {all, 1});
-    copy_.Run(f, {s.batch, s.cell}, right, {s.cell, 1}, to.After(s.input), {all, 1});
-  }
-
-  Copy copy_;
-  MatMul matmul_;
-};
 
 // Inputs: x, cs_prev, h_prev, w, wci, wcf, wco, b; outputs: i, cs, f, o, ci, co, h. The gates' columns are in the order i, ci, f, o.
 class LstmCell : Cell {
@@ -55,7 +13,7 @@ class LstmCell : Cell {
       : Cell(n),
         peephole_(n.b("use_peephole")),
         bias_(n, Floats(2), Floats(1), "", "y0 = x0 + x1;"),
-        step_(n, Floats(peephole_ ? 8 : 5), Floats(7), kSigmoid, Statements(n)) {}
+        step_(n, Floats(peephole_ ? 8 : 5), Floats(7), kSigmoid, LstmStep(n)) {}
 
   void operator()(tw::Frame frame) const {
     const tw_frame* f = frame.f;
@@ -76,18 +34,6 @@ class LstmCell : Cell {
   }
 
  private:
-  // x0 i, x1 ci, x2 f, x3 o, x4 cs_prev, x5 wci, x6 wcf, x7 wco
-  static std::string Statements(const tw::Node& n) {
-    const bool peephole = n.b("use_peephole");
-    const double clip = n.f("cell_clip");
-    std::string text = peephole ? "y0 = sigmoid(x0 + x4 * x5); " : "y0 = sigmoid(x0); ";
-    text += "y4 = tanh(x1); y2 = sigmoid(x2 + " + Literal(n.f("forget_bias")) + (peephole ? " + x4 * x6); " : "); ");
-    text += "y1 = y4 * y0 + y2 * x4; ";
-    if (clip > 0)
-      text += "y1 = y1 < -" + Literal(clip) + " ? -" + Literal(clip) + " : y1 > " + Literal(clip) + " ? " + Literal(clip) + " : y1; ";
-    text += peephole ? "y3 = sigmoid(x3 + y1 * x7); " : "y3 = sigmoid(x3); ";
-    return text + "y5 = tanh(y1); y6 = y3 * y5;";
-  }
   bool peephole_;
   Elementwise bias_, step_;
 };

@@ -12,6 +12,9 @@ const Reduction kSum{"0", "(a) + (b)", "v", "v"}, kMean{"0", "(a) + (b)", "v", "
     kProduct{"1", "(a) * (b)", "v", "v"}, kLargest{"LEAST", "larger(a, b)", "v", "v"}, kSmallest{"MOST", "smaller_of(a, b)", "v", "v"},
     kAll{"1", "(a) && (b)", "v", "v"}, kAny{"0", "(a) || (b)", "v", "v"}, kHalfSquares{"0", "(a) + (b)", "(v) * (v)", "(v) / 2"};
 
+std::string LeastText(const std::string& type) { return type == "int32" ? "INT_MIN" : type == "int64" ? "LONG_MIN" : "-INFINITY"; }
+std::string MostText(const std::string& type) { return type == "int32" ? "INT_MAX" : type == "int64" ? "LONG_MAX" : "INFINITY"; }
+
 namespace {
 
 constexpr Size kPartWork = 16384;  // elements that are worth a part of their own
@@ -20,16 +23,13 @@ constexpr Size kMostParts = 256;
 // What a type is computed in, as an element type.
 uint32_t Wide(uint32_t type) { return type == TW_HALF || type == TW_BFLOAT16 ? uint32_t(TW_FLOAT) : type; }
 
-std::string Least(const std::string& type) { return type == "int32" ? "INT_MIN" : type == "int64" ? "LONG_MIN" : "-INFINITY"; }
-std::string Most(const std::string& type) { return type == "int32" ? "INT_MAX" : type == "int64" ? "LONG_MAX" : "INFINITY"; }
-
 std::string ReduceText(const Reduction& r, uint32_t from, uint32_t to, bool rows, bool take, bool last) {
   const std::string type = tw::dtype_text(from);
   return ProgramText({{"T", type},
                       {"R", tw::dtype_text(to)},
                       {rows ? "REDUCE_ROWS" : "REDUCE_COLUMNS", ""},
-                      {"LEAST", Least(type)},
-                      {"MOST", Most(type)},
+                      {"LEAST", LeastText(type)},
+                      {"MOST", MostText(type)},
                       {"FIRST", r.first},
                       {"JOIN_TWO(a, b)", r.join},
                       {"TAKE(v)", take ? r.take : "v"},

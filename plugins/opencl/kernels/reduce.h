@@ -12,6 +12,10 @@ struct Reduction {
 };
 extern const Reduction kSum, kMean, kProduct, kLargest, kSmallest, kAll, kAny, kHalfSquares;
 
+// The least and the most that an element type can say, in C: the LEAST and MOST of reduce.h.
+std::string LeastText(const std::string& type);
+std::string MostText(const std::string& type);
+
 class Reduce {
  public:
   Reduce(const tw::Node& n, const Reduction& r, uint32_t from, uint32_t to);

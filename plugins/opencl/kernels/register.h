@@ -8,9 +8,11 @@ namespace thalweg::opencl {
 
 void register_batch_norm(tw::Plugin& p);
 void register_conv(tw::Plugin& p);
+void register_conv3d(tw::Plugin& p);
 void register_copy(tw::Plugin& p);
 void register_elementwise(tw::Plugin& p);
 void register_gather(tw::Plugin& p);
+void register_lstm_sequence(tw::Plugin& p);
 void register_matmul(tw::Plugin& p);
 void register_pool(tw::Plugin& p);
 void register_random(tw::Plugin& p);
@@ -18,6 +20,7 @@ void register_recurrent(tw::Plugin& p);
 void register_reduce(tw::Plugin& p);
 void register_resize(tw::Plugin& p);
 void register_scan(tw::Plugin& p);
+void register_segment(tw::Plugin& p);
 void register_softmax(tw::Plugin& p);
 void register_update(tw::Plugin& p);
 void register_variable(tw::Plugin& p);

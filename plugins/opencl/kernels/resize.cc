@@ -1,5 +1,5 @@
-// ResizeBilinear, its gradient and ResizeNearestNeighbor. Places are computed on the host, in float and step by step as TensorFlow computes
-// them, so that the same pixels are chosen at ties.
+// ResizeBilinear, ResizeNearestNeighbor and their gradients. Places are computed on the host, in float and step by step as TensorFlow
+// computes them, so that the same pixels are chosen at ties.
 #include <algorithm>
 #include <cmath>
 
@@ -144,12 +144,46 @@ class ResizeNearest {
   uint32_t bytes_;
 };
 
+// For each of `in` places which of the results [begin, end) show it.
+struct Showing {
+  Showing(const Alignment& a, int64_t in, int64_t out) : begin(size_t(in), 0), end(size_t(in), 0) {
+    const std::vector<int64_t> places = Nearest(a, in, out);
+    for (int64_t o = 0; o < out; ++o) {
+      const size_t i = size_t(places[size_t(o)]);
+      if (end[i] == 0) begin[i] = o;
+      end[i] = o + 1;
+    }
+  }
+  std::vector<int64_t> begin, end;
+};
+
+class ResizeNearestGrad {
+ public:
+  explicit ResizeNearestGrad(const tw::Node& n) : alignment_(n), kernel_(n, ResizeText(tw::dtype_text(n.type_in(0))), "nearest_grad") {}
+  void operator()(tw::Frame frame) const {
+    const tw_view *dy = frame.f->in[0], *dx = frame.f->out[0];
+    CheckImages(dx, dy);
+    if (dx->count == 0) return;
+    Device& device = kernel_.device();
+    const Showing rows(alignment_, dx->dims[1], dy->dims[1]), columns(alignment_, dx->dims[2], dy->dims[2]);
+    const Temporary begin_row(device, rows.begin), end_row(device, rows.end), begin_column(device, columns.begin),
+        end_column(device, columns.end);
+    kernel_.RunTasks(frame.f, Size(dx->count), 2 * (1 + Size(dy->count) / Size(dx->count)), At(dy), begin_row.place(), end_row.place(),
+                     begin_column.place(), end_column.place(), At(dx), Sizes(dx, dy));
+  }
+
+ private:
+  Alignment alignment_;
+  Kernel kernel_;
+};
+
 }  // namespace
 
 void register_resize(tw::Plugin& p) {
   for (const std::string t : {"float", "double", "half", "bfloat16"}) {
     p.kernel<ResizeBilinear>("ResizeBilinear(" + t + ", int32 -> float) @OPENCL; host size");
     p.kernel<ResizeBilinearGrad>("ResizeBilinearGrad(float, " + t + " -> " + t + ") @OPENCL");
+    p.kernel<ResizeNearestGrad>("ResizeNearestNeighborGrad(" + t + ", int32 -> " + t + ") @OPENCL; host size");
     p.kernel<ResizeNearest>("ResizeNearestNeighbor(" + t + ", int32 -> " + t + ") @OPENCL; host size");
   }
 }

@@ -12,6 +12,9 @@ void Forward(const tw_frame* f) {
 }
 
 void Identity(tw::Frame f, tw::In<tw::Any>, tw::Out<tw::Any>) { tw::check(f.f->host->tensor->forward(f.f, 0, 0, nullptr, 0)); }
+void IdentityN(tw::Frame f, tw::Many<tw::Any> input, tw::ManyOut<tw::Any>) {
+  for (uint32_t k = 0; k < input.size(); ++k) tw::check(f.f->host->tensor->forward(f.f, k, k, nullptr, 0));
+}
 void Renamed(tw::Frame f, tw::In<tw::Any>, tw::Out<tw::Any>) { Forward(f.f); }
 void RenamedBy(tw::Frame f, tw::In<tw::Any>, tw::In<tw::Any>, tw::Out<tw::Any>) { Forward(f.f); }
 
@@ -36,7 +39,9 @@ void NoOp(tw::Frame) {}
 
 void register_views(tw::Plugin& p) {
   p.kernel<Identity>("Identity @OPENCL; cheap; view output=input");
-  p.kernel<Identity>("StopGradient @OPENCL; cheap; view output=input");
+  for (const char* op : {"StopGradient", "PreventGradient", "EnsureShape"})
+    p.kernel<Identity>(std::string(op) + " @OPENCL; cheap; view output=input");
+  p.kernel<IdentityN>("IdentityN @OPENCL; cheap; view output=input");
   p.kernel<RenamedBy>("Reshape @OPENCL; cheap; host shape; view output=tensor");
   p.kernel<RenamedBy>("ExpandDims @OPENCL; cheap; host dim; view output=input");
   p.kernel<Renamed>("Squeeze @OPENCL; cheap; view output=input");
