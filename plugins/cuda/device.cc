@@ -20,7 +20,9 @@ std::string UidText(const CUuuid& uuid) {
 
 }  // namespace
 
-Device::Device(const Driver& driver, Lines& lines, CUdevice id) : driver_(driver), lines_(lines), id_(id) {
+Device::Device(const Driver& driver, Lines& lines, const Vendors& vendors, BlasLibrary& blas, std::shared_ptr<DnnLibrary> dnn,
+               Compiler& compiler, CUdevice id)
+    : driver_(driver), lines_(lines), id_(id), blas_(std::make_unique<Blas>(blas, vendors)), compiler_(compiler) {
   char name[256] = {};
   Check(driver_, driver_.cuDeviceGetName(name, sizeof name - 1, id_), "cuDeviceGetName");
   CUuuid uuid{};
@@ -32,6 +34,8 @@ Device::Device(const Driver& driver, Lines& lines, CUdevice id) : driver_(driver
   Check(driver_, driver_.cuDeviceGetAttribute(&pools, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, id_), "cuDeviceGetAttribute");
   uid_ = UidText(uuid);
   description_ = std::string(name) + ", compute capability " + std::to_string(major) + "." + std::to_string(minor);
+  architecture_ = "sm_" + std::to_string(major) + std::to_string(minor);
+  dnn_ = std::make_unique<Dnn>(std::move(dnn), vendors, architecture_);
   if (!pools) throw tw::Error{TW_UNIMPLEMENTED, std::string(name) + " has no stream-ordered memory; it is needed"};
 }
 
@@ -40,7 +44,11 @@ Device::~Device() {
   driver_.cuCtxSetCurrent(context_);
   if (stream_) driver_.cuStreamSynchronize(stream_);  // memory is given back there
   for (const auto& [shard, module] : modules_) driver_.cuModuleUnload(module);
+  for (const auto& [function, module] : compiled_) driver_.cuModuleUnload(module);
   for (CUevent e : events_) driver_.cuEventDestroy(e);
+  profile_.Clear(driver_);
+  blas_.reset();
+  dnn_.reset();
   if (stream_) driver_.cuStreamDestroy(stream_);
   driver_.cuCtxSetCurrent(nullptr);
   driver_.cuDevicePrimaryCtxRelease(id_);
@@ -104,6 +112,39 @@ void Device::EnqueueCopy(CUstream stream, const tw_copy& c) {
     Check(driver_, driver_.cuMemcpyDtoDAsync(at(to), at(from), c.bytes, stream), "a copy inside the device");
 }
 
+bool Device::Reaches(const Device& other) {
+  if (&other == this) return false;
+  Enter();
+  int can = 0;
+  if (driver_.cuDeviceCanAccessPeer(&can, other.id_, id_) != CUDA_SUCCESS || !can) return false;
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location.id = other.id_;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return driver_.cuMemPoolSetAccess(pool_, &access, 1) == CUDA_SUCCESS;
+}
+
+void Device::EnqueuePeerCopy(CUstream stream, const tw_copy& c, const Device& to) {
+  const auto at = [](void* p, uint64_t offset) { return reinterpret_cast<CUdeviceptr>(static_cast<char*>(p) + offset); };
+  Check(driver_, driver_.cuMemcpyPeerAsync(at(c.to, c.to_offset), to.context_, at(c.from, c.from_offset), context_, c.bytes, stream),
+        "a copy to another device");
+}
+
+std::vector<CUdeviceptr>* Device::TapeOf(CUstream stream) {
+  std::lock_guard lock(tape_mutex_);
+  const auto found = tapes_.find(stream);
+  return found == tapes_.end() ? nullptr : found->second;
+}
+
+void Device::SetTape(CUstream stream, std::vector<CUdeviceptr>* tape) {
+  std::lock_guard lock(tape_mutex_);
+  if (tape) {
+    tapes_[stream] = tape;
+  } else {
+    tapes_.erase(stream);
+  }
+}
+
 CUevent Device::TakeEvent() {
   Enter();
   {
@@ -124,20 +165,39 @@ void Device::GiveEvent(CUevent event) {
   events_.push_back(event);
 }
 
-CUfunction Device::Function(const std::string& text, const char* name) {
+// NULL: the plugin was built without it.
+CUfunction Device::FindBuiltIn(const std::string& text, const std::string& function) {
   const size_t shard = ShardOf(text);
   std::lock_guard lock(mutex_);
   Open();
   Check(driver_, driver_.cuCtxSetCurrent(context_), "cuCtxSetCurrent");
   CUmodule& module = modules_[shard];
   if (!module) Check(driver_, driver_.cuModuleLoadData(&module, ModuleImage(shard)), "loading the kernels");
-  CUfunction function = nullptr;
-  const CUresult error = driver_.cuModuleGetFunction(&function, module, FunctionName(text, name).c_str());
-  if (error == CUDA_ERROR_NOT_FOUND)
-    throw tw::Error{TW_UNIMPLEMENTED,
-                    std::string("the plugin was built without '") + name + "' for these types and attributes; place the op on a CPU"};
+  CUfunction found = nullptr;
+  const CUresult error = driver_.cuModuleGetFunction(&found, module, function.c_str());
+  if (error == CUDA_ERROR_NOT_FOUND) return nullptr;
   Check(driver_, error, "cuModuleGetFunction");
-  return function;
+  return found;
+}
+
+CUfunction Device::FindCompiled(const tw_host* host, const std::string& text, const char* name, const std::string& function) {
+  std::lock_guard lock(compile_mutex_);
+  CUmodule& module = compiled_[function];
+  if (!module) {
+    const std::string image = compiler_.Compile(host, text, name, architecture_);
+    Check(driver_, driver_.cuModuleLoadData(&module, image.data()), "loading a compiled kernel");
+  }
+  CUfunction found = nullptr;
+  Check(driver_, driver_.cuModuleGetFunction(&found, module, function.c_str()), "cuModuleGetFunction");
+  return found;
+}
+
+CUfunction Device::Function(const tw_host* host, const std::string& text, const char* name) {
+  const std::string function = FunctionName(text, name);
+  if (CUfunction found = FindBuiltIn(text, function)) return found;
+  if (compiler_.there(host)) return FindCompiled(host, text, name, function);
+  throw tw::Error{TW_UNIMPLEMENTED, std::string("the plugin was built without '") + name +
+                                        "' for these types and attributes, and there is no NVRTC to compile it; place the op on a CPU"};
 }
 
 }  // namespace thalweg::cuda

@@ -5,12 +5,17 @@
 #define THALWEG_PLUGINS_CUDA_DEVICE_H_
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "blas.h"
+#include "compiler.h"
+#include "dnn.h"
 #include "driver.h"
 #include "lines.h"
+#include "profile.h"
 
 namespace thalweg::cuda {
 
@@ -21,7 +26,8 @@ struct Tile {
 
 class Device {
  public:
-  Device(const Driver& driver, Lines& lines, CUdevice id);
+  Device(const Driver& driver, Lines& lines, const Vendors& vendors, BlasLibrary& blas, std::shared_ptr<DnnLibrary> dnn, Compiler& compiler,
+         CUdevice id);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -47,21 +53,36 @@ class Device {
   void Release(CUdeviceptr memory);
   // Starts the copy on `stream`.
   void EnqueueCopy(CUstream stream, const tw_copy& c);
+  // Whether memory can be copied from here to `other` without the host; opens the way.
+  bool Reaches(const Device& other);
+  // From memory of this device to memory of `to`, whose context must be there.
+  void EnqueuePeerCopy(CUstream stream, const tw_copy& c, const Device& to);
+
+  // While a stream is being recorded: the memory that its calls take for themselves. NULL: it is not.
+  std::vector<CUdeviceptr>* TapeOf(CUstream stream);
+  void SetTape(CUstream stream, std::vector<CUdeviceptr>* tape);
+
+  Profile& profile() { return profile_; }
+  Blas& blas() { return *blas_; }
+  Dnn& dnn() { return *dnn_; }
 
   // Events say when work is over, not how long it took; they are used again and again.
   CUevent TakeEvent();
   void GiveEvent(CUevent event);
 
-  // A function of the built-in modules.
-  CUfunction Function(const std::string& text, const char* name);
+  // A function of the built-in modules; else, where there is a compiler, of one that is compiled for it.
+  CUfunction Function(const tw_host* host, const std::string& text, const char* name);
+  bool compiles(const tw_host* host) { return compiler_.there(host); }
 
  private:
   void Open();  // REQUIRES: mutex_
+  CUfunction FindBuiltIn(const std::string& text, const std::string& function);
+  CUfunction FindCompiled(const tw_host* host, const std::string& text, const char* name, const std::string& function);
 
   const Driver& driver_;
   Lines& lines_;
   const CUdevice id_;
-  std::string uid_, description_;
+  std::string uid_, description_, architecture_;
   size_t memory_ = 0;
 
   std::mutex mutex_;  // of the four that follow: made once, under it
@@ -72,6 +93,16 @@ class Device {
 
   std::mutex event_mutex_;
   std::vector<CUevent> events_;
+  Profile profile_;
+  std::unique_ptr<Blas> blas_;
+  std::unique_ptr<Dnn> dnn_;
+
+  Compiler& compiler_;
+  std::mutex compile_mutex_;
+  std::map<std::string, CUmodule> compiled_;  // by function
+
+  std::mutex tape_mutex_;
+  std::map<CUstream, std::vector<CUdeviceptr>*> tapes_;
 };
 
 }  // namespace thalweg::cuda

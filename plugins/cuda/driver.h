@@ -13,12 +13,14 @@ namespace thalweg::cuda {
 
 // clang-format off
 #define THALWEG_CUDA_FUNCTIONS(X) \
-  X(cuCtxSetCurrent) X(cuCtxSynchronize) X(cuDeviceGet) X(cuDeviceGetAttribute) X(cuDeviceGetCount) X(cuDeviceGetDefaultMemPool) \
+  X(cuCtxSetCurrent) X(cuCtxSynchronize) X(cuDeviceCanAccessPeer) X(cuDeviceGet) X(cuDeviceGetAttribute) X(cuDeviceGetCount) X(cuDeviceGetDefaultMemPool) \
   X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDevicePrimaryCtxRelease) X(cuDevicePrimaryCtxRetain) X(cuDeviceTotalMem) \
-  X(cuEventCreate) X(cuEventDestroy) X(cuEventQuery) X(cuEventRecord) X(cuEventSynchronize) X(cuGetErrorName) X(cuInit) \
+  X(cuEventCreate) X(cuEventDestroy) X(cuEventElapsedTime) X(cuEventQuery) X(cuEventRecord) X(cuEventSynchronize) X(cuGetErrorName) X(cuGraphDestroy) \
+  X(cuGraphExecDestroy) X(cuGraphExecUpdate) X(cuGraphInstantiateWithFlags) X(cuGraphLaunch) X(cuInit) \
   X(cuLaunchKernel) X(cuMemAllocFromPoolAsync) X(cuMemFreeAsync) X(cuMemFreeHost) X(cuMemGetInfo) X(cuMemHostAlloc) \
-  X(cuMemHostGetDevicePointer) X(cuMemPoolSetAttribute) X(cuMemPoolTrimTo) X(cuMemcpyDtoDAsync) X(cuMemcpyDtoHAsync) \
-  X(cuMemcpyHtoDAsync) X(cuModuleGetFunction) X(cuModuleLoadData) X(cuModuleUnload) X(cuStreamCreate) X(cuStreamDestroy) \
+  X(cuMemHostGetDevicePointer) X(cuMemPoolSetAccess) X(cuMemPoolSetAttribute) X(cuMemPoolTrimTo) X(cuMemcpyDtoDAsync) X(cuMemcpyDtoHAsync) \
+  X(cuMemcpyHtoDAsync) X(cuMemcpyPeerAsync) X(cuModuleGetFunction) X(cuModuleLoadData) X(cuModuleUnload) X(cuStreamBeginCapture) X(cuStreamCreate) X(cuStreamDestroy) \
+  X(cuStreamEndCapture) \
   X(cuStreamSynchronize) X(cuStreamWaitEvent) X(cuStreamWaitValue32)
 // clang-format on
 

@@ -3,6 +3,7 @@
 #define THALWEG_PLUGINS_CUDA_MODULES_H_
 
 #include <cstddef>
+#include <set>
 #include <string>
 
 namespace thalweg::cuda {
@@ -13,6 +14,8 @@ inline constexpr size_t kShards = THALWEG_CUDA_SHARDS;
 size_t ShardOf(const std::string& text);
 std::string FunctionName(const std::string& text, const char* name);
 const void* ModuleImage(size_t shard);
+// The program as nvcc and NVRTC get it, behind prelude.cuh: its functions under names of their own, its macros only for itself.
+std::string ProgramSource(const std::string& text, const std::set<std::string>& names);
 
 }  // namespace thalweg::cuda
 

@@ -4,7 +4,10 @@
 #include <mutex>
 #include <vector>
 
+#include "kernels/fusing.h"
 #include "kernels/register_all.h"
+#include "peer.h"
+#include "recording.h"
 #include "stream.h"
 
 namespace thalweg::cuda {
@@ -16,6 +19,10 @@ struct Instance {
   bool looked = false;
   Driver driver;
   Lines lines;
+  Vendors vendors;
+  BlasLibrary blas;
+  std::shared_ptr<DnnLibrary> dnn = MakeDnnLibrary();
+  Compiler compiler;
   std::vector<std::unique_ptr<Device>> devices;
 };
 
@@ -24,6 +31,7 @@ void Log(const tw_host* host, uint32_t level, const std::string& text) { host->r
 // No driver, or one that finds nothing: an error that says so. A broken device: a line in the log, and the others.
 void Look(const tw_host* host, Instance& all) {
   const Driver& driver = all.driver;
+  all.vendors.ReadSettings(host);
   all.driver.Load(host);
   const CUresult error = driver.cuInit(0);
   int n = 0;
@@ -35,7 +43,7 @@ void Look(const tw_host* host, Instance& all) {
     try {
       CUdevice id = 0;
       Check(driver, driver.cuDeviceGet(&id, i), "cuDeviceGet");
-      all.devices.push_back(std::make_unique<Device>(driver, all.lines, id));
+      all.devices.push_back(std::make_unique<Device>(driver, all.lines, all.vendors, all.blas, all.dnn, all.compiler, id));
     } catch (const tw::Error& e) {
       Log(host, 2, "CUDA device " + std::to_string(i) + " is left out: " + e.text);
     }
@@ -117,8 +125,12 @@ TW_CPP_PLUGIN_WITH("org.thalweg.cuda", "0.1.0", Instance, p, self) {
   tw_device_def device{TW_SIZED(tw_device_def), TW_S("CUDA"), &self, Enumerate, Allocate, Release, Copy, &kStreams};
   device.pinned = &kPinned;
   device.statistics = &kStatistics;
+  device.peer = &kPeer;
+  device.capture = &kCapture;
+  device.profile = &kProfile;
   p.device(device);
   RegisterKernels(p.h, p.r);
+  RegisterFuse(p.h, p.r);
 }
 
 }  // namespace thalweg::cuda

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <memory>
 
+#include "recording.h"
+
 namespace thalweg::cuda {
 namespace {
 
@@ -45,6 +47,7 @@ Stream::~Stream() {
     changed_.notify_all();
   }
   thread_.join();
+  for (const Timing& t : timings_) device_.profile().Add(driver_, t, this, false);
   const tw_status* none = tw::guard(host_, [&] { device_.Enter(); });
   host_->status->release(const_cast<tw_status*>(none));
   if (CUresult error = driver_.cuStreamSynchronize(queue_); error != CUDA_SUCCESS) {
@@ -56,15 +59,53 @@ Stream::~Stream() {
   host_->timeline->release(line_);
 }
 
+CUevent Stream::Now() {
+  const CUevent event = device_.profile().Take(driver_);
+  if (event && driver_.cuEventRecord(event, queue_) == CUDA_SUCCESS) return event;
+  if (event) driver_.cuEventDestroy(event);
+  return nullptr;
+}
+
+void Stream::CheckNotRecording(const char* what) const {
+  if (recording_)
+    throw tw::Error{TW_FAILED_PRECONDITION, std::string("a stream of '") + device_.uid() + "' that is being recorded " + what};
+}
+
+// Relaxed: calls may take memory meanwhile, and other threads work with other streams.
+void Stream::BeginRecording() {
+  CheckNotRecording("cannot begin once more");
+  device_.Enter();
+  Check(driver_, driver_.cuStreamBeginCapture(queue_, CU_STREAM_CAPTURE_MODE_RELAXED), "beginning to record a stream");
+  recording_ = true;
+  device_.SetTape(queue_, &tape_);
+}
+
+void Stream::EndRecording(Recording* to) {
+  if (!recording_) throw tw::Error{TW_FAILED_PRECONDITION, std::string("a stream of '") + device_.uid() + "' is not being recorded"};
+  device_.Enter();
+  CUgraph graph = nullptr;
+  const CUresult error = driver_.cuStreamEndCapture(queue_, &graph);
+  recording_ = false;
+  device_.SetTape(queue_, nullptr);
+  std::vector<CUdeviceptr> memory = std::move(tape_);
+  tape_.clear();
+  if (error == CUDA_SUCCESS && graph) return to->Become(graph, std::move(memory));
+  ReleaseAll(device_, memory);
+  throw Failure(driver_, error == CUDA_SUCCESS ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : error, "recording a stream");
+}
+
 void Stream::Signal(uint64_t value) {
+  CheckNotRecording("signals nothing");
   const CUevent event = device_.TakeEvent();
   if (CUresult error = driver_.cuEventRecord(event, queue_); error != CUDA_SUCCESS) {
     device_.GiveEvent(event);
     throw Failure(driver_, error, "marking a stream");
   }
   std::lock_guard lock(mutex_);
-  marks_.push_back({value, event, last_, std::move(open_)});
+  marks_.push_back({value, event, last_, std::move(open_), std::move(timings_)});
+  told_ = value;
   open_.clear();
+  timings_.clear();
   changed_.notify_all();
 }
 
@@ -78,7 +119,8 @@ void Stream::Report() {
       if (marks_.empty()) return;
       mark = &marks_.front();  // stays where it is: a deque that only grows at its other end
     }
-    Settle(*mark);
+    const bool well = Settle(*mark);
+    for (const Timing& t : mark->timings) device_.profile().Add(driver_, t, this, well);
     const uint64_t value = mark->value;
     {
       std::lock_guard lock(mutex_);
@@ -91,13 +133,14 @@ void Stream::Report() {
   }
 }
 
-void Stream::Settle(const Mark& mark) {
-  if (tw_status* failed = tw::guard(host_, [&] {
-        device_.Enter();
-        if (CUresult error = driver_.cuEventSynchronize(mark.event); error != CUDA_SUCCESS)
-          throw Failure(driver_, error, std::string("work on '") + device_.uid() + "' up to '" + mark.last + "'");
-      }))
-    host_->timeline->fail(line_, failed);
+bool Stream::Settle(const Mark& mark) {
+  tw_status* failed = tw::guard(host_, [&] {
+    device_.Enter();
+    if (CUresult error = driver_.cuEventSynchronize(mark.event); error != CUDA_SUCCESS)
+      throw Failure(driver_, error, std::string("work on '") + device_.uid() + "' up to '" + mark.last + "'");
+  });
+  if (failed) host_->timeline->fail(line_, failed);
+  return !failed;
 }
 
 bool Stream::OrderBefore(CUstream waiting, uint64_t value) {
@@ -129,6 +172,7 @@ uint32_t* Stream::TakeFlag() {
 
 // Another stream's work is waited for on the device; any other timeline, or a value that nobody has enqueued yet, by way of a flag.
 void Stream::Wait(tw_timeline* other, uint64_t value) {
+  CheckNotRecording("waits for nothing");
   device_.Enter();
   auto gate = std::make_unique<Gate>(Gate{this, nullptr});
   if (!device_.lines().With(other, [&](Stream& s) { return s.OrderBefore(queue_, value); })) {
@@ -142,7 +186,7 @@ void Stream::Wait(tw_timeline* other, uint64_t value) {
     std::lock_guard lock(mutex_);
     ++gates_;
   }
-  Enqueued("waiting for another stream");
+  last_ = "waiting for another stream";
   host_->timeline->when(other, value, &Stream::Open, gate.release());
 }
 

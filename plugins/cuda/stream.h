@@ -15,6 +15,8 @@
 namespace thalweg::cuda {
 
 // Threads: Enqueued, Signal and Wait are serialised by the host.
+class Recording;
+
 class Stream {
  public:
   Stream(const tw_host* host, Device& device, tw_timeline* line);
@@ -22,9 +24,20 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
+  Device& device() { return device_; }
   CUstream queue() const { return queue_; }
-  // what: was just put into the queue; for messages, a literal.
-  void Enqueued(const char* what) { last_ = what; }
+  // Work that enqueue() puts into the queue; what: for messages, a literal. Between two events that keep times, if somebody asks for them.
+  template <class Enqueue>
+  void Timed(const char* what, Enqueue&& enqueue) {
+    const bool timed = device_.profile().on() && !recording_;
+    const CUevent begin = timed ? Now() : nullptr;
+    enqueue();
+    last_ = what;
+    if (timed) timings_.push_back({what, begin, Now(), told_});
+  }
+  // What is enqueued from here to the end is not run but kept. The end leaves recording whatever happens.
+  void BeginRecording();
+  void EndRecording(Recording* to);
   // The timeline reaches `value` when everything enqueued so far is over.
   void Signal(uint64_t value);
   // What is enqueued from now on starts when `other` has reached `value`. If `other` has failed by then, so has this stream's timeline.
@@ -36,14 +49,17 @@ class Stream {
     CUevent event;
     const char* last;             // what was enqueued right before
     std::vector<uint32_t*> open;  // flags that the queue is past when the event is
+    std::vector<Timing> timings;  // of work before it
   };
   struct Gate {
     Stream* stream;
     uint32_t* flag;  // NULL: the queue waits for an event
   };
 
-  void Report();  // the thread
-  void Settle(const Mark& mark);
+  void Report();                  // the thread
+  bool Settle(const Mark& mark);  // whether all went well
+  void CheckNotRecording(const char* what) const;
+  CUevent Now();  // NULL: no event was to be had
   uint32_t* TakeFlag();
   // Makes `waiting` wait for the event of the first mark that covers the value; false: there is none yet.
   bool OrderBefore(CUstream waiting, uint64_t value);
@@ -56,6 +72,10 @@ class Stream {
   CUstream queue_ = nullptr;
   const char* last_ = "nothing";
   std::vector<uint32_t*> open_;  // since the last mark
+  std::vector<Timing> timings_;  // likewise
+  uint64_t told_ = 0;            // the latest value that it was to signal
+  bool recording_ = false;
+  std::vector<CUdeviceptr> tape_;  // what calls took for themselves meanwhile
 
   std::mutex mutex_;  // for what follows
   std::condition_variable changed_;
@@ -75,8 +95,7 @@ void Submit(Device& device, void* stream, const char* what, Enqueue&& enqueue) {
   device.Enter();
   if (stream) {
     Stream& s = *static_cast<Stream*>(stream);
-    enqueue(s.queue());
-    return s.Enqueued(what);
+    return s.Timed(what, [&] { enqueue(s.queue()); });
   }
   enqueue(device.stream());
   Check(device.driver(), device.driver().cuStreamSynchronize(device.stream()), what);

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cmath>
+#include <filesystem>
 #include <random>
 
 #include "gmock/gmock.h"
@@ -28,6 +29,8 @@ using testing_support::TestGraph;
 using testing_support::TwoLayers;
 using testing_support::Values;
 
+using Settings = std::map<std::string, std::string>;
+
 // The driver that the plugin finds, too.
 template <class F>
 F* StubFunction(const char* name) {
@@ -39,12 +42,13 @@ void Reset(const std::string& options) { StubFunction<decltype(stub_reset)>("stu
 std::string Wrong() { return StubFunction<decltype(stub_wrong)>("stub_wrong")(); }
 int64_t Counted(const char* what) { return StubFunction<decltype(stub_count)>("stub_count")(what); }
 
-std::shared_ptr<Runtime> CudaRuntime(const std::string& library = STUB) {
+std::shared_ptr<Runtime> CudaRuntime(const std::string& library = STUB, Settings settings = {}) {
   RuntimeOptions options;
   options.threads = 2;
   options.static_plugins = {{"ops", tw_plugin_query_v0_ops}};
   options.disabled_plugins = {"*opencl*", "*onednn*"};
-  options.plugin_settings["plugin.org.thalweg.cuda.library"] = library;
+  settings.insert({{"library", library}, {"cublaslt", STUB}, {"cudnn", "none"}, {"nvrtc", "none"}});
+  for (const auto& [key, value] : settings) options.plugin_settings["plugin.org.thalweg.cuda." + key] = value;
   auto runtime = Runtime::Create(options);
   EXPECT_TRUE(runtime.ok()) << runtime.status();
   Status loaded = (*runtime)->LoadPlugin(CUDA_PLUGIN);
@@ -52,12 +56,13 @@ std::shared_ptr<Runtime> CudaRuntime(const std::string& library = STUB) {
   return *runtime;
 }
 
-// Six steps; empty: one of them failed.
-std::vector<float> Trained(const std::string& first, const std::string& second, std::string* failed = nullptr) {
+// Empty: a step failed.
+std::vector<float> Trained(const std::string& first, const std::string& second, std::string* failed = nullptr,
+                           const std::string& capture = "true", size_t steps = 6) {
   TestGraph g(CudaRuntime());
   TwoLayers net(&g, first, second);
-  auto session = g.NewSession({{"fallback", "allow"}});
-  std::vector<CallableSpec> specs(8, net.training());
+  auto session = g.NewSession({{"fallback", "allow"}, {"capture", capture}});
+  std::vector<CallableSpec> specs(steps + 2, net.training());
   specs.front() = net.initializing();
   specs.back() = net.reading();
   std::vector<float> weights;
@@ -92,9 +97,49 @@ float SumInParts() {
   return sum;
 }
 
+// A chain of kernels, one of which takes memory for the length of a call, in one session: the results of `steps` steps for the feeds 1, 2,
+// ... Two sizes in turns change what was recorded in place.
+std::vector<float> Chained(int steps, bool two_sizes, const std::string& capture = "true", std::string* failed = nullptr) {
+  TestGraph g(CudaRuntime());
+  Edge x = g.Input(Shape({-1}), "x"), y = x;
+  const auto there = [&](const std::string& op, std::vector<Edge> in) { return g.Op(op, std::move(in), {.device = "CUDA:0"}); };
+  for (int k = 0; k < 3; ++k) y = there("Neg", {there("Square", {y})});
+  Edge sum = there("Sum", {y, g.Const(*Tensor::Vector<int32_t>(TW_INT32, {0}))});
+  Edge z = there("Neg", {there("AddV2", {sum, there("Neg", {sum})})}), out = there("AddV2", {sum, z});
+  auto session = g.NewSession({{"capture", capture}});
+  std::vector<float> sums;
+  for (int k = 0; k < steps; ++k) {
+    Tensor in = FloatsOf(Shape({two_sizes && k / 5 % 2 ? 40000 : 60000}));
+    std::fill_n(in.as<float>(), in.count(), k % 2 ? 1.f : 0.5f);
+    auto got = Step(*session, {{x}, {out}, {}}, {in});
+    if (!got.ok()) {
+      if (failed) *failed = StrCat(got.status().message());
+      return {};
+    }
+    sums.push_back(Values((*got)[0])[0]);
+  }
+  return sums;
+}
+
+// Of a product that a library computes, between kernels; empty: it failed.
+std::vector<float> Multiplied() {
+  TestGraph g(CudaRuntime());
+  Edge a = g.Input(Shape({80, 70}), "a"), b = g.Input(Shape({70, 90}), "b");
+  const auto there = [&](const std::string& op, std::vector<Edge> in) { return g.Op(op, std::move(in), {.device = "CUDA:0"}); };
+  Edge y = there("Neg", {there("MatMul", {there("Neg", {a}), there("Square", {b})})});
+  auto session = g.NewSession();
+  std::vector<float> all;
+  for (int k = 0; k < 3; ++k) {
+    auto out = Step(*session, {{a, b}, {y}, {}}, {FloatsOf(Shape({80, 70})), FloatsOf(Shape({70, 90}))});
+    if (!out.ok()) return {};
+    all = Values((*out)[0]);
+  }
+  return all;
+}
+
 void ExpectNothingLeft() {
   EXPECT_EQ(Wrong(), "");
-  for (const char* what : {"streams", "events", "modules", "memory", "pinned"}) EXPECT_EQ(Counted(what), 0) << what;
+  for (const char* what : {"streams", "events", "modules", "memory", "pinned", "graphs"}) EXPECT_EQ(Counted(what), 0) << what;
 }
 
 TEST(CudaTest, TrainsAsTheCpuDoes) {
@@ -124,6 +169,85 @@ TEST(CudaTest, TwoDevicesAndTheHostTakeTurnsInOrder) {
   }
 }
 
+TEST(CudaTest, WhatIsEnqueuedAgainAndAgainIsRecorded) {
+  for (bool two_sizes : {false, true}) {
+    Reset("delay=100");
+    const std::vector<float> plain = Chained(40, two_sizes, "false");
+    EXPECT_EQ(Counted("cuGraphLaunch"), 0);
+    Reset("delay=100");
+    EXPECT_EQ(Chained(40, two_sizes), plain);
+    EXPECT_GT(Counted("cuGraphLaunch"), two_sizes ? 5 : 30);
+    EXPECT_EQ(Counted("cuStreamBeginCapture"), Counted("cuStreamEndCapture"));
+    EXPECT_LT(Counted("cuLaunchKernel"), two_sizes ? 400 : 120) << "of 480 that are launched one by one";
+    if (two_sizes) {
+      EXPECT_GT(Counted("cuGraphExecUpdate"), 0);
+    }
+    ExpectNothingLeft();
+  }
+}
+
+TEST(CudaTest, RecordedStepsTrainAsOthersDo) {
+  Reset("delay=100");
+  const std::vector<float> plain = Trained("CUDA:0", "CUDA:0", nullptr, "false", 20);
+  EXPECT_EQ(Counted("cuGraphLaunch"), 0);
+  EXPECT_EQ(Trained("CUDA:0", "CUDA:0", nullptr, "true", 20), plain);
+  EXPECT_GT(Counted("cuGraphLaunch"), 10);
+  ExpectNothingLeft();
+}
+
+TEST(CudaTest, WhatCannotBeRecordedRunsOneByOne) {
+  Reset("");
+  const std::vector<float> plain = Chained(12, false, "false");
+  for (const char* fails : {"cuStreamBeginCapture:1", "cuStreamEndCapture:1", "cuGraphInstantiateWithFlags:1"}) {
+    for (const char* with : {"999", "2"}) {  // 2: out of memory
+      Reset(StrCat("fail=", fails, " with=", with));
+      std::string failed;
+      EXPECT_EQ(Chained(12, false, "true", &failed), plain) << fails << failed;
+      ExpectNothingLeft();
+    }
+  }
+}
+
+TEST(CudaTest, AReplayThatFailsFailsTheStep) {
+  Reset("fail=cuGraphLaunch:1");
+  std::string failed;
+  EXPECT_THAT(Chained(12, false, "true", &failed), testing::IsEmpty());
+  EXPECT_THAT(failed, HasSubstr("recorded work failed with"));
+  ExpectNothingLeft();
+}
+
+TEST(CudaTest, TwoDevicesCopyWithoutTheHost) {
+  for (int peers : {1, 0}) {
+    Reset(StrCat("devices=2 delay=100 peers=", peers));
+    TestGraph g(CudaRuntime());
+    Edge x = g.Input(Shape({1000}), "x"), y = g.Op("Neg", {g.Op("Square", {x}, {.device = "CUDA:0"})}, {.device = "CUDA:1"});
+    auto out = Step(*g.NewSession(), {{x}, {y}, {}}, {FloatsOf(Shape({1000}), 2)});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_EQ(Values((*out)[0])[1], -9);
+    EXPECT_EQ(Counted("cuMemcpyPeerAsync"), peers);
+    EXPECT_EQ(Counted("cuMemcpyDtoHAsync"), peers ? 1 : 2);
+  }
+  EXPECT_EQ(Wrong(), "");
+}
+
+TEST(CudaTest, ADeviceTellsWhenItsWorkRan) {
+  Reset("delay=200");
+  TestGraph g(CudaRuntime());
+  Edge x = g.Input(Shape({1000}), "x"), y = g.Op("Square", {x}, {.name = "watched", .device = "CUDA:0"});
+  auto session = g.NewSession();
+  StepStats stats;
+  RunOptions options;
+  options.stats = &stats;
+  Tensor fed = FloatsOf(Shape({1000})), out;
+  ASSERT_TRUE(session->Run({{x}, {y}, {}}, &fed, options, &out).ok());
+  const StepStats* all[] = {&stats};
+  const std::string trace = TraceJson(all);
+  EXPECT_THAT(trace, AllOf(HasSubstr("compute"), HasSubstr("copies"), HasSubstr("watched")));
+  EXPECT_GT(Counted("cuEventElapsedTime"), 3);
+  session.reset();
+  EXPECT_EQ(Wrong(), "");
+}
+
 // Each leaves out the effect of one kind of call.
 constexpr const char* kMutants[] = {"no_wait_event",
                                     "wait_event_on_another_stream",
@@ -137,16 +261,24 @@ constexpr const char* kMutants[] = {"no_wait_event",
                                     "memory_from_another_stream",
                                     "memory_back_at_once",
                                     "memory_back_on_another_stream",
+                                    "capture_left_open",
+                                    "captured_memory_back_early",
+                                    "graph_not_launched",
+                                    "graph_not_updated",
+                                    "graph_on_another_stream",
+                                    "peer_copy_on_another_stream",
+                                    "library_on_another_stream",
                                     "no_context"};
 
 class CudaMutantTest : public testing::TestWithParam<const char*> {};
 TEST_P(CudaMutantTest, IsNoticed) {
-  const std::vector<float> here = Trained("CPU:0", "CPU:0");
+  Reset("");
+  const std::vector<float> here = Trained("CPU:0", "CPU:0"), sums = Chained(40, true, "false"), product = Multiplied();
   bool noticed = false;
   for (int seed = 1; !noticed && seed <= 5; ++seed) {
     Reset(StrCat("devices=2 delay=300 seed=", seed, " mutant=", GetParam()));
     const std::vector<float> there = Trained("CUDA:0", "CUDA:1");
-    const bool sum = SumInParts() == 60000;
+    const bool sum = SumInParts() == 60000 && Chained(40, true) == sums && Multiplied() == product;
     noticed = !Wrong().empty() || !sum || !testing::Matches(Pointwise(FloatNear(1e-4f), here))(there);
   }
   EXPECT_TRUE(noticed);
@@ -185,7 +317,8 @@ TEST(CudaTest, EveryCallMayFail) {
   const std::vector<float> here = Trained("CPU:0", "CPU:0");
   for (const char* function :
        {"cuLaunchKernel", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuMemAllocFromPoolAsync", "cuStreamCreate", "cuEventRecord",
-        "cuEventCreate", "cuStreamWaitEvent", "cuModuleLoadData", "cuModuleGetFunction", "cuStreamSynchronize", "cuMemHostAlloc"}) {
+        "cuEventCreate", "cuStreamWaitEvent", "cuModuleLoadData", "cuModuleGetFunction", "cuStreamSynchronize", "cuMemHostAlloc",
+        "cuGraphInstantiateWithFlags", "cuGraphLaunch", "cuStreamBeginCapture", "cuStreamEndCapture"}) {
     int failures = 0;
     for (int n = 1; n <= 9; n += 4) {
       Reset(StrCat("delay=50 fail=", function, ":", n));
@@ -229,13 +362,25 @@ TEST(CudaTest, AFullDeviceSaysSoAndGoesOn) {
 // One op on both devices.
 class Both {
  public:
-  Both() : g_(CudaRuntime()) {}
+  explicit Both(const Settings& settings = {}) : g_(CudaRuntime(STUB, settings)) {}
   void Compare(const std::string& op, const std::vector<Tensor>& in, const std::vector<Edge>& more = {},
                const std::map<std::string, AttrValue>& attrs = {}) {
     std::vector<Edge> feeds;
     for (const Tensor& t : in) feeds.push_back(g_.Input(t.shape()));
     std::vector<Edge> all(feeds), out;
     all.insert(all.end(), more.begin(), more.end());
+    for (const char* device : {"CUDA:0", "CPU:0"}) out.push_back(g_.Op(op, all, {.device = device, .attrs = attrs}));
+    auto got = Step(*g_.NewSession(), {feeds, out, {}}, in);
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_THAT(Values((*got)[0]), Pointwise(FloatNear(2e-4f), Values((*got)[1]))) << op;
+  }
+  // The same with a constant in between, as input `at`.
+  void CompareWith(const std::string& op, const std::vector<Tensor>& in, size_t at, Edge constant,
+                   const std::map<std::string, AttrValue>& attrs) {
+    std::vector<Edge> feeds, out;
+    for (const Tensor& t : in) feeds.push_back(g_.Input(t.shape()));
+    std::vector<Edge> all(feeds);
+    all.insert(all.begin() + int64_t(at), constant);
     for (const char* device : {"CUDA:0", "CPU:0"}) out.push_back(g_.Op(op, all, {.device = device, .attrs = attrs}));
     auto got = Step(*g_.NewSession(), {feeds, out, {}}, in);
     ASSERT_TRUE(got.ok()) << got.status();
@@ -294,9 +439,11 @@ TEST(CudaTest, AxesAreReducedAsOnTheCpu) {
   EXPECT_EQ(Wrong(), "");
 }
 
-TEST(CudaTest, MatricesAreMultipliedAsOnTheCpu) {
+class CudaProductTest : public testing::TestWithParam<const char*> {};
+TEST_P(CudaProductTest, IsAsOnTheCpu) {
   Reset("");
-  Both both;
+  const bool by_library = std::string(GetParam()) == "library";
+  Both both(Settings{{"cublaslt", by_library ? STUB : "none"}});
   Draw draw;
   for (int i = 0; i < 24; ++i) {
     const int64_t m = draw.Int(1, 140), n = draw.Int(1, 140), depth = draw.Int(1, 70);
@@ -307,8 +454,122 @@ TEST(CudaTest, MatricesAreMultipliedAsOnTheCpu) {
                  {}, {{"transpose_a", AttrValue::Bool(a)}, {"transpose_b", AttrValue::Bool(b)}});
   }
   both.Compare("BatchMatMulV2", {draw.Of({3, 1, 5, 7}), draw.Of({4, 7, 2})});
+  both.Compare("BatchMatMulV2", {draw.Of({3, 70, 7}), draw.Of({3, 7, 80})});
+  both.Compare("BatchMatMulV2", {draw.Of({3, 70, 7}), draw.Of({7, 80})});  // one b for all
   both.Compare("Softmax", {draw.Of({9, 33})});
   EXPECT_EQ(Wrong(), "");
+  EXPECT_EQ(Counted("cublasLtMatmul") > 10, by_library);
+}
+INSTANTIATE_TEST_SUITE_P(By, CudaProductTest, testing::Values("library", "own_kernel"), [](const auto& i) { return std::string(i.param); });
+
+// The convolution and both gradients, by cuDNN and by the plugin's own kernels. tf32 lets engines use tensor cores.
+struct ByDnn {
+  const char *name, *library, *precision;
+};
+class CudaConvolutionTest : public testing::TestWithParam<ByDnn> {};
+TEST_P(CudaConvolutionTest, IsAsOnTheCpu) {
+  Reset("");
+  const std::string folder = testing::TempDir() + "cuda_plans_" + GetParam().precision;
+  std::filesystem::remove_all(folder);
+  for (int start : {1, 2}) {
+    Reset("");
+    Both both(Settings{{"cudnn", GetParam().library}, {"cache_dir", folder}, {"precision", GetParam().precision}});
+    Draw draw;
+    const auto sizes = [&](const std::vector<int32_t>& v) { return both.Ints(v); };
+    for (const char* padding : {"SAME", "VALID"}) {
+      for (int stride : {1, 2}) {
+        const std::map<std::string, AttrValue> attrs = {{"strides", AttrValue::Ints({1, stride, stride, 1})},
+                                                        {"padding", AttrValue::String(padding)}};
+        const bool same = std::string(padding) == "SAME";
+        const int64_t out = same ? (9 + stride - 1) / stride : (9 - 3) / stride + 1;
+        const Tensor x = draw.Of({2, 9, 9, 3}), filter = draw.Of({3, 3, 3, 5}), dy = draw.Of({2, out, out, 5});
+        both.Compare("Conv2D", {x, filter}, {}, attrs);
+        both.CompareWith("Conv2DBackpropFilter", {x, dy}, 1, sizes({3, 3, 3, 5}), attrs);
+        both.CompareWith("Conv2DBackpropInput", {filter, dy}, 0, sizes({2, 9, 9, 3}), attrs);
+      }
+    }
+    const bool by_library = std::string(GetParam().library) == STUB, tensor_cores = std::string(GetParam().precision) == "tf32";
+    EXPECT_EQ(Counted("engine with tensor cores"), by_library && tensor_cores ? 12 : 0);
+    EXPECT_EQ(Counted("engine without tensor cores"), by_library && !tensor_cores ? 12 : 0);
+    EXPECT_EQ(Counted("a kept plan"), by_library && start == 2 ? 12 : 0);
+    EXPECT_EQ(Wrong(), "");
+  }
+}
+INSTANTIATE_TEST_SUITE_P(By, CudaConvolutionTest,
+                         testing::ValuesIn(HAS_DNN ? std::vector<ByDnn>{{"own_kernels", "none", "float"},
+                                                                        {"cudnn", STUB, "float"},
+                                                                        {"cudnn_with_tensor_cores", STUB, "tf32"}}
+                                                   : std::vector<ByDnn>{{"own_kernels", "none", "float"}}),
+                         [](const auto& i) { return std::string(i.param.name); });
+
+// Programs that the plugin was not built with: of another type, and of a number that stands in the text.
+TEST(CudaTest, WhatIsNotBuiltInIsCompiledOnceAndKept) {
+  const std::string folder = testing::TempDir() + "cuda_programs";
+  std::filesystem::remove_all(folder);
+  for (int start : {1, 2}) {
+    Reset("");
+    Both both(Settings{{"nvrtc", STUB}, {"cache_dir", folder}});
+    Draw draw;
+    both.Compare("LeakyRelu", {draw.Of({5, 7})}, {}, {{"alpha", AttrValue::Float(0.3f)}});
+    EXPECT_EQ(Counted("nvrtcCompileProgram"), start == 1 ? 1 : 0);
+    EXPECT_EQ(Wrong(), "");
+  }
+  for (const auto& file : std::filesystem::directory_iterator(folder)) std::filesystem::resize_file(file, 100);  // damaged
+  Reset("");
+  Both both(Settings{{"nvrtc", STUB}, {"cache_dir", folder}});
+  Draw draw;
+  both.Compare("LeakyRelu", {draw.Of({5, 7})}, {}, {{"alpha", AttrValue::Float(0.3f)}});
+  EXPECT_EQ(Counted("nvrtcCompileProgram"), 1);
+}
+
+TEST(CudaTest, ChainsAreFusedWhereThereIsACompiler) {
+  const std::string folder = testing::TempDir() + "cuda_chains";
+  std::filesystem::remove_all(folder);
+  std::vector<float> one_by_one;
+  for (const char* compiler : {"none", STUB}) {
+    Reset("delay=50");
+    TestGraph g(CudaRuntime(STUB, {{"nvrtc", compiler}, {"cache_dir", folder}}));
+    Edge x = g.Input(Shape({300}), "x"), y = x;
+    for (int k = 0; k < 4; ++k) y = g.Op("AddV2", {g.Op("Tanh", {y}, {.device = "CUDA:0"}), x}, {.device = "CUDA:0"});
+    auto session = g.NewSession();
+    std::vector<float> got;
+    for (int k = 0; k < 8; ++k) {
+      auto out = Step(*session, {{x}, {y}, {}}, {FloatsOf(Shape({300}), 0.01f)});
+      ASSERT_TRUE(out.ok()) << out.status();
+      got = Values((*out)[0]);
+    }
+    const bool fused = std::string(compiler) != "none";
+    EXPECT_EQ(Counted("nvrtcCompileProgram"), fused);
+    if (fused) {
+      EXPECT_EQ(Counted("cuLaunchKernel"), 8) << "one a step";
+      EXPECT_THAT(got, Pointwise(FloatNear(1e-6f), one_by_one));
+    }
+    one_by_one = got;
+    EXPECT_EQ(Wrong(), "");
+  }
+}
+
+TEST(CudaTest, WhatDoesNotCompileIsToldByTheCompiler) {
+  Reset("rtc=0");
+  TestGraph g(CudaRuntime(STUB, {{"nvrtc", STUB}, {"cache_dir", testing::TempDir() + "cuda_none"}}));
+  Edge x = g.Input(Shape({3}), "x"), y = g.Op("LeakyRelu", {x}, {.device = "CUDA:0", .attrs = {{"alpha", AttrValue::Float(0.37f)}}});
+  auto out = Step(*g.NewSession(), {{x}, {y}, {}}, {FloatsOf(Shape({3}))});
+  EXPECT_THAT(StrCat(out.status().message()), HasSubstr("it was told not to compile"));
+}
+
+TEST(CudaTest, LibrariesThatAreMissingOrRefuseAreDoneWithout) {
+  struct Case {
+    std::string options, library;
+  };
+  for (const Case& c :
+       std::vector<Case>{{"", "/nowhere/libcublasLt.so"}, {"", CUDA_PLUGIN}, {"blas=0", STUB}, {"fail=cublasLtCreate:1", STUB}}) {
+    Reset(c.options);
+    Both both(Settings{{"cublaslt", c.library}});
+    Draw draw;
+    both.Compare("MatMul", {draw.Of({80, 70}), draw.Of({70, 90})});
+    EXPECT_EQ(Counted("cublasLtMatmul"), 0);
+    EXPECT_EQ(Wrong(), "");
+  }
 }
 
 }  // namespace

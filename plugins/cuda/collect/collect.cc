@@ -38,6 +38,14 @@ void Kernel::Set(CUstream, Arguments*, const Place&) const { std::abort(); }
 void Kernel::Launch(CUstream, Range, Range, void**) const { std::abort(); }
 CUdeviceptr Temporary::On(CUstream) const { return static_cast<void>(queue_), memory_; }
 Temporary::~Temporary() { static_cast<void>(device_); }
+bool ByLibrary(Device&, const tw_frame*, uint32_t, const MatrixSizes&, const Matrix&, const Matrix&, const Place&, cl_long, bool,
+               const Layout&) {
+  std::abort();
+}
+bool ConvolvesByLibrary(Device&, const tw_frame*, ConvolutionPart, uint32_t, const Window&, cl_long, const Copy&, const Place&,
+                        const Place&, const Place&) {
+  std::abort();
+}
 
 }  // namespace thalweg::opencl
 
@@ -46,6 +54,7 @@ namespace thalweg::cuda {
 // Calls of kernels refer to these.
 void Device::Enter() { std::abort(); }
 CUstream Device::stream() { std::abort(); }
+CUevent Stream::Now() { std::abort(); }
 tw::Error Failure(const Driver&, CUresult, const std::string&) { std::abort(); }
 
 }  // namespace thalweg::cuda
@@ -54,11 +63,13 @@ namespace {
 
 size_t refused = 0;
 
-// What nodes have as attributes; kernels look at those of their op only. Twice: with every choice off, and on.
+// What nodes have as attributes; kernels look at those of their op only. Twice: with every choice off, and on. Numbers that stand in
+// programs are those that most use: of others NVRTC makes programs.
 struct Attributes {
-  explicit Attributes(bool choice) : on(choice) {
-    for (const char* name : {"transpose_a", "transpose_b", "adj_x", "adj_y", "use_nesterov", "update_slots", "multiply_linear_by_lr",
-                             "validate_shape", "ignore_lookup_error", "exclusive", "reverse", "keep_dims", "align_corners"})
+  Attributes(bool choice, const std::string& op) : on(choice), alpha(choice ? 0.01 : 0.2), epsilon(choice ? 1e-3 : 1e-4) {
+    for (const char* name :
+         {"transpose_a", "transpose_b", "adj_x", "adj_y", "use_nesterov", "update_slots", "multiply_linear_by_lr", "validate_shape",
+          "ignore_lookup_error", "exclusive", "reverse", "keep_dims", "align_corners", "is_training", "use_peephole"})
       Add(name, TW_ATTR_BOOL, &on);
     for (const char* name : {"Truncate", "half_pixel_centers"}) Add(name, TW_ATTR_BOOL, &off);
     for (const char* name : {"data_format", "container", "shared_name"}) Add(name, TW_ATTR_STRING, &nhwc);
@@ -68,19 +79,31 @@ struct Attributes {
     for (const char* name : {"axis", "batch_dims", "seed", "seed2", "begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask",
                              "shrink_axis_mask", "num_split", "block_size"})
       Add(name, TW_ATTR_INT, &zero);
-    for (const char* name : {"strides", "dilations", "ksize"}) Add(name, TW_ATTR_INT, ones, 4);
+    const bool volumes = op.find("3D") != op.npos;
+    for (const char* name : {"strides", "dilations", "ksize"}) Add(name, TW_ATTR_INT, ones, volumes ? 5 : 4);
+    if (volumes) list[FindOrEnd("data_format")].data = &ndhwc;
+    if (op.substr(0, 9) == "LeakyRelu") Add("alpha", TW_ATTR_FLOAT, &alpha);
+    Add("epsilon", TW_ATTR_FLOAT, &epsilon);
+    Add("cell_clip", TW_ATTR_FLOAT, &clip);
+    for (const char* name : {"forget_bias", "exponential_avg_factor"}) Add(name, TW_ATTR_FLOAT, &one);
     Add("explicit_paddings", TW_ATTR_INT, ones, 0);
   }
   void Add(const char* name, uint32_t kind, const void* data, int elements = -1) {
     list.push_back({name, std::string_view(name).size(), data, kind, elements < 0 ? 1u : uint32_t(elements), elements >= 0, 0});
   }
 
+  size_t FindOrEnd(std::string_view name) const {
+    return size_t(std::find_if(list.begin(), list.end(), [&](const tw_attr& a) { return std::string_view(a.name, a.name_len) == name; }) -
+                  list.begin());
+  }
+
   std::vector<tw_attr> list;
   uint8_t on, off = 0;
+  double alpha, epsilon, clip = 3;
   int64_t zero = 0;
   double one = 1;
-  int64_t ones[4] = {1, 1, 1, 1};
-  tw_string nothing{"", 0}, nhwc{"NHWC", 4}, valid{"VALID", 5}, reflect{"REFLECT", 7};
+  int64_t ones[5] = {1, 1, 1, 1, 1};
+  tw_string nothing{"", 0}, nhwc{"NHWC", 4}, ndhwc{"NDHWC", 5}, valid{"VALID", 5}, reflect{"REFLECT", 7};
 };
 
 // "float, int32" as numbers.
@@ -97,7 +120,7 @@ std::vector<uint32_t> ReadTypes(const std::string& text) {
 void Create(const tw_kernel_def& d, const tw_host* host, const std::string& op, const std::vector<uint32_t>& in,
             const std::vector<uint32_t>& out) {
   for (bool choice : {false, true}) {
-    const Attributes attributes(choice);
+    const Attributes attributes(choice, op);
     std::vector<uint32_t> all(in);
     all.insert(all.end(), out.begin(), out.end());
     tw_node n{};
@@ -135,21 +158,6 @@ tw_status* Failed(const tw_host*, uint32_t, const char* text, uint64_t len, tw_s
   return reinterpret_cast<tw_status*>(&failed);
 }
 
-// One text: its functions under names of their own, its macros only for itself.
-std::string ProgramOf(const std::string& text, const std::set<std::string>& names) {
-  using thalweg::cuda::FunctionName;
-  const std::string mark = FunctionName(text, "");
-  std::string out =
-      "#define KERNEL(name) EXPORTED(JOIN(name, " + mark + "))\nnamespace program" + mark + " {\n" + text + "}\n#undef KERNEL\n";
-  std::istringstream lines(text);
-  std::set<std::string> defined;
-  for (std::string line; std::getline(lines, line);)
-    if (line.compare(0, 8, "#define ") == 0) defined.insert(line.substr(8, line.find_first_of(" (", 8) - 8));
-  for (const std::string& d : defined) out += "#undef " + d + "\n";
-  for (const std::string& name : names) out += "HOST_FUNCTION(program" + mark + ", " + FunctionName(text, name.c_str()) + ")\n";
-  return out;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -170,7 +178,7 @@ int main(int argc, char** argv) {
   thalweg::cuda::RegisterKernels(&host, &registrar.r);
 
   std::vector<std::string> shards(thalweg::cuda::kShards, "// Made by cuda_collect.\n#include \"prelude.cuh\"\n");
-  for (const auto& [text, names] : wanted) shards[thalweg::cuda::ShardOf(text)] += ProgramOf(text, names);
+  for (const auto& [text, names] : wanted) shards[thalweg::cuda::ShardOf(text)] += thalweg::cuda::ProgramSource(text, names);
   for (size_t k = 0; k < shards.size(); ++k)
     if (!(std::ofstream(std::string(argv[1]) + "/shard_" + std::to_string(k) + ".cu") << shards[k]).flush()) return 1;
   std::cout << "cuda_collect: " << wanted.size() << " programs\n";

@@ -4,8 +4,8 @@
 
 namespace thalweg::opencl {
 
-Kernel::Kernel(const tw_host*, Device& device, const std::string& text, const char* name)
-    : device_(device), name_(name), function_(device.Function(text, name)) {}
+Kernel::Kernel(const tw_host* host, Device& device, const std::string& text, const char* name)
+    : device_(device), name_(name), function_(device.Function(host, text, name)) {}
 
 void Kernel::Set(CUstream queue, Arguments* list, const Place& place) const {
   const CUdeviceptr memory = place.of ? place.of->On(queue) : place.memory;
@@ -35,6 +35,7 @@ const Kernel& LateKernel::operator*() const {
 
 CUdeviceptr Temporary::On(CUstream queue) const {
   if (memory_) return memory_;
+  if (std::vector<CUdeviceptr>* tape = device_.TapeOf(queue)) return Keep(tape);
   memory_ = device_.AllocateOn(queue, bytes_);
   queue_ = queue;
   if (!content_.empty()) {
@@ -44,8 +45,20 @@ CUdeviceptr Temporary::On(CUstream queue) const {
   return memory_;
 }
 
+// Of a call that is recorded: it is the recording's, filled once.
+CUdeviceptr Temporary::Keep(std::vector<CUdeviceptr>* tape) const {
+  tape->reserve(tape->size() + 1);
+  memory_ = device_.Allocate(bytes_);
+  tape->push_back(memory_);
+  if (content_.empty()) return memory_;
+  const cuda::Driver& driver = device_.driver();
+  Check(driver, driver.cuMemcpyHtoDAsync(memory_, content_.data(), bytes_, device_.stream()), "a copy to the device");
+  Check(driver, driver.cuStreamSynchronize(device_.stream()), "a copy to the device");
+  return memory_;
+}
+
 Temporary::~Temporary() {
-  if (memory_) device_.driver().cuMemFreeAsync(memory_, queue_);
+  if (queue_) device_.driver().cuMemFreeAsync(memory_, queue_);
 }
 
 }  // namespace thalweg::opencl

@@ -103,6 +103,12 @@ class Kernel {
   const CUfunction function_;
 };
 
+// The commands of a call while it lives need not wait for each other; a stream here keeps their order all the same.
+struct Together {
+  explicit Together(const tw_frame*) {}
+  ~Together() {}
+};
+
 // A kernel that few calls need: found when the first one does.
 class LateKernel {
  public:
@@ -136,12 +142,29 @@ class Temporary {
   CUdeviceptr On(CUstream queue) const;
 
  private:
+  CUdeviceptr Keep(std::vector<CUdeviceptr>* tape) const;
+
   Device& device_;
   const uint64_t bytes_;
   std::vector<char> content_;
   mutable CUdeviceptr memory_ = 0;
-  mutable CUstream queue_ = nullptr;
+  mutable CUstream queue_ = nullptr;  // where it is given back; NULL: a recording has it, or it was never used
 };
+
+class Copy;
+enum class ConvolutionPart;
+struct Layout;
+struct Matrix;
+struct MatrixSizes;
+struct Window;
+
+// Products of matrices (matmul.h) by a library: y = a b, or y + a b, along at most one axis of batch. False: nothing was done, and the
+// plugin's own kernel serves.
+bool ByLibrary(Device& device, const tw_frame* f, uint32_t type, const MatrixSizes& s, const Matrix& a, const Matrix& b, const Place& y,
+               cl_long y_row_step, bool more, const Layout& batch);
+// Convolutions of one group (conv.cc), likewise: what `part` says is made of the other two. filter: [height, width, in, out].
+bool ConvolvesByLibrary(Device& device, const tw_frame* f, ConvolutionPart part, uint32_t type, const Window& w, cl_long out_channels,
+                        const Copy& copy, const Place& images, const Place& filter, const Place& results);
 
 }  // namespace thalweg::opencl
 

@@ -3,9 +3,30 @@
 #ifndef THALWEG_PLUGINS_CUDA_KERNELS_PRELUDE_CUH_
 #define THALWEG_PLUGINS_CUDA_KERNELS_PRELUDE_CUH_
 
+#ifdef __CUDACC_RTC__  // has no headers, and knows mathematics and memcpy without
+#define SCHAR_MIN (-128)
+#define SCHAR_MAX 127
+#define UCHAR_MAX 255
+#define SHRT_MIN (-32768)
+#define SHRT_MAX 32767
+#define USHRT_MAX 65535
+#define INT_MAX 2147483647
+#define INT_MIN (-INT_MAX - 1)
+#define UINT_MAX 4294967295u
+#define LONG_MAX 9223372036854775807l
+#define LONG_MIN (-LONG_MAX - 1)
+#define LLONG_MAX 9223372036854775807ll
+#define LLONG_MIN (-LLONG_MAX - 1)
+#define ULLONG_MAX 18446744073709551615ull
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+#endif
+#else
 #include <limits.h>
 #include <math.h>
 #include <string.h>
+#endif
 
 typedef long long Size;
 #define JOIN_AGAIN(a, b) a##b

@@ -7,12 +7,10 @@
 namespace thalweg::cuda {
 namespace {
 
-// Whether the plugin is built for all element types of a spec; THALWEG_CUDA_TYPES: "float int32 ...". Not where numbers that a node has as
-// attributes stand in the program: there would be too many programs.
+// Whether the plugin is built for all element types of a spec; THALWEG_CUDA_TYPES: "float int32 ...".
 bool BuiltFor(std::string_view spec) {
   static const std::string built = " resource _ " THALWEG_CUDA_TYPES " ";
   const std::string_view head = spec.substr(0, spec.find('@'));
-  if (head.substr(0, 9) == "LeakyRelu") return false;
   for (size_t at = head.find('('); at < head.size();) {
     at = head.find_first_not_of(" (),->", at);
     const size_t end = std::min(head.find_first_of(" (),", at), head.size());
@@ -21,6 +19,15 @@ bool BuiltFor(std::string_view spec) {
     at = end;
   }
   return true;
+}
+
+// Whether all that the kernel does is to enqueue, given that what it reads on the host stays the same. Random numbers come from a counter
+// of the host's; of variables, only the elements may change.
+bool OnlyEnqueues(std::string_view spec) {
+  const std::string_view op = spec.substr(0, spec.find_first_of(" (@"));
+  for (std::string_view other : {"Random", "Truncated", "Multinomial", "Var", "ReadVariable", "AssignVariable", "DestroyResource"})
+    if (op.substr(0, other.size()) == other) return false;
+  return spec.find("view ") == spec.npos && spec.find("gives ") == spec.npos;
 }
 
 // Hands kernels on under this plugin's kind of device.
@@ -34,6 +41,7 @@ tw_status* AddKernel(tw_registrar* r, const tw_kernel_def* d) {
   std::string spec(d->spec, d->spec_len);
   if (!BuiltFor(spec)) return nullptr;
   spec.replace(spec.find(kOther), kOther.size(), "@CUDA");
+  if (OnlyEnqueues(spec)) spec += "; capture_safe";
   tw_kernel_def renamed = *d;
   renamed.spec = spec.data();
   renamed.spec_len = spec.size();
@@ -49,16 +57,21 @@ void RegisterKernels(const tw_host* host, tw_registrar* to) {
   renamed.registrar.kernel = AddKernel;
   renamed.to = to;
   tw::Plugin p{host, &renamed.registrar};
+  opencl::register_batch_norm(p);
   opencl::register_conv(p);
+  opencl::register_conv3d(p);
   opencl::register_copy(p);
   opencl::register_elementwise(p);
   opencl::register_gather(p);
+  opencl::register_lstm_sequence(p);
   opencl::register_matmul(p);
   opencl::register_pool(p);
   opencl::register_random(p);
+  opencl::register_recurrent(p);
   opencl::register_reduce(p);
   opencl::register_resize(p);
   opencl::register_scan(p);
+  opencl::register_segment(p);
   opencl::register_softmax(p);
   opencl::register_update(p);
   opencl::register_variable(p);

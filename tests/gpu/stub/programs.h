@@ -10,7 +10,8 @@ struct HostLaunch {
   unsigned grid[3], block[3];  // how many
   long long at[3];             // the block
 };
-extern thread_local HostLaunch launch_of_host;
+#define VISIBLE __attribute__((visibility("default")))  // programs that are compiled while running use these
+extern VISIBLE thread_local HostLaunch launch_of_host;
 
 // A parameter; of a pointer, how large its elements are: the parameter after it says the first.
 struct HostParameter {
@@ -18,14 +19,11 @@ struct HostParameter {
   bool pointer, written;
 };
 
-struct HostFunction {
+struct VISIBLE HostFunction {
   HostFunction(const char* name, void (*call)(void** arguments), std::vector<HostParameter> parameters);
   void (*call)(void** arguments);
   std::vector<HostParameter> parameters;
 };
-
-// NULL: none of that name.
-const HostFunction* FindHostFunction(const std::string& name);
 
 template <class P>
 HostParameter HostParameterOf() {

@@ -25,16 +25,24 @@
 #include <string>
 #include <thread>
 
+#include "library.h"
 #include "programs.h"
 
 thread_local HostLaunch launch_of_host;
 
 namespace {
 
-std::map<std::string, const HostFunction*>& Functions() {
-  static std::map<std::string, const HostFunction*> all;
+using Functions = std::map<std::string, const HostFunction*>;
+
+Functions& BuiltIn() {
+  static Functions all;
   return all;
 }
+std::map<const HostFunction*, std::string>& Names() {
+  static std::map<const HostFunction*, std::string> all;
+  return all;
+}
+thread_local Functions* loading = nullptr;  // those of a program that was compiled while running
 
 constexpr size_t kGone = 256;
 
@@ -46,6 +54,7 @@ void Join(Clock* to, const Clock& from) {
 
 struct Record {  // an event was told to mark a place
   bool done = false;
+  std::chrono::steady_clock::time_point when;
   CUresult result = CUDA_SUCCESS;
   Clock clock;
 };
@@ -61,7 +70,8 @@ struct Work {
     bool written, may_be_empty = false;
   };
   std::vector<Touched> touches;
-  bool harmless = false;  // may not fail
+  bool harmless = false;        // may not fail
+  std::shared_ptr<void> graph;  // that it was launched with
 };
 
 struct Access {
@@ -85,6 +95,15 @@ struct CUstream_st {
   Clock clock;
   bool busy = false, closing = false;
   std::thread thread;
+  bool recorded = false, broken = false;  // what it is given is kept; and something of it cannot be
+  std::vector<Work> kept;
+};
+struct CUgraph_st {
+  std::vector<Work> work;
+};
+struct CUgraphExec_st {
+  std::vector<Work> work;
+  std::shared_ptr<void> running = std::make_shared<int>();
 };
 struct CUevent_st {
   std::shared_ptr<Record> record;
@@ -92,7 +111,9 @@ struct CUevent_st {
 struct CUctx_st {
   int device;
 };
-struct CUmod_st {};
+struct CUmod_st {
+  Functions functions;  // empty: those that are built in
+};
 struct CUfunc_st {};
 struct CUmemPoolHandle_st {};
 
@@ -108,7 +129,10 @@ struct State {
   std::set<CUstream> streams;
   std::set<CUevent> events;
   std::set<CUmodule> modules;
+  std::set<CUgraph> graphs;
+  std::set<CUgraphExec> executables;
   std::map<uintptr_t, Memory> memory;
+  std::vector<uintptr_t> taken_while_recorded;
   std::deque<uintptr_t> gone;                         // given back, and kept for a while to notice who still uses it
   std::map<uintptr_t, std::vector<Access>> accesses;  // by where they begin
   std::map<uintptr_t, size_t> pinned;
@@ -216,6 +240,7 @@ void Run(std::unique_lock<std::mutex>& lock, CUstream stream, Work w) {
   }
   if (w.mark) {
     w.mark->done = true;
+    w.mark->when = std::chrono::steady_clock::now();
     w.mark->result = s.lost;
     w.mark->clock = stream->clock;
   }
@@ -240,6 +265,13 @@ void Work_(CUstream stream) {
 void Enqueue(CUstream stream, Work w) {
   State& s = Now();
   if (!s.streams.count(stream)) return Wrong(w.what + " on a stream that is not there");
+  if (stream->recorded) {
+    if (w.before || w.mark || w.flag || w.harmless) {
+      Wrong(w.what + " on a stream that is being recorded");
+      stream->broken = true;
+    }
+    return stream->kept.push_back(std::move(w));
+  }
   w.known = s.host;
   stream->work.push_back(std::move(w));
   s.changed.notify_all();
@@ -297,7 +329,8 @@ CUresult Copy(const char* function, CUstream stream, void* to, const void* from,
   w.run = [=] { std::memcpy(to, staged ? staged->data() : from, bytes); };
   if (to_device) w.touches.push_back({uintptr_t(to), uintptr_t(to) + bytes, true});
   if (from_device) w.touches.push_back({uintptr_t(from), uintptr_t(from) + bytes, false});
-  const bool moved = (Mutant("copy_in_on_another_stream") && !from_device) || (Mutant("copy_out_on_another_stream") && !to_device);
+  const bool moved = (Mutant("copy_in_on_another_stream") && !from_device) || (Mutant("copy_out_on_another_stream") && !to_device) ||
+                     (Mutant("peer_copy_on_another_stream") && std::string(function) == "cuMemcpyPeerAsync");
   Enqueue(moved ? Another(stream) : stream, std::move(w));
   return CUDA_SUCCESS;
 }
@@ -318,11 +351,8 @@ CUresult Answer(const char* function, bool needs_context = true) {
 }  // namespace
 
 HostFunction::HostFunction(const char* name, void (*f)(void**), std::vector<HostParameter> p) : call(f), parameters(std::move(p)) {
-  Functions()[name] = this;
-}
-const HostFunction* FindHostFunction(const std::string& name) {
-  const auto found = Functions().find(name);
-  return found == Functions().end() ? nullptr : found->second;
+  (loading ? *loading : BuiltIn())[name] = this;
+  Names()[this] = name;
 }
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
@@ -357,6 +387,7 @@ EXPORT long long stub_count(const char* what) {
   if (name == "streams") return (long long)(s.streams.size());
   if (name == "events") return (long long)(s.events.size());
   if (name == "modules") return (long long)(s.modules.size());
+  if (name == "graphs") return (long long)(s.graphs.size() + s.executables.size());
   if (name == "pinned") return (long long)(s.pinned.size());
   if (name == "memory") return s.used;
   if (name == "work") return s.work;
@@ -376,6 +407,29 @@ struct Strict {
 } strict;
 
 }  // namespace
+
+CUresult EnqueueOfLibrary(CUstream stream, const char* what, std::vector<LibraryTouch> touches, std::function<void()> run) {
+  std::lock_guard lock(Now().mutex);
+  if (CUresult error = Enter(what)) return error;
+  Work w;
+  w.what = what;
+  for (const LibraryTouch& t : touches) w.touches.push_back({uintptr_t(t.memory), uintptr_t(t.memory) + t.bytes, t.written, true});
+  w.run = std::move(run);
+  Enqueue(Mutant("library_on_another_stream") ? Another(stream) : stream, std::move(w));
+  return CUDA_SUCCESS;
+}
+CUresult EnterLibrary(const char* function) {
+  std::lock_guard lock(Now().mutex);
+  return Enter(function);
+}
+long long LibraryOption(const char* key, long long otherwise) {
+  std::lock_guard lock(Now().mutex);
+  return Option(key, otherwise);
+}
+void WrongInLibrary(const std::string& text) {
+  std::lock_guard lock(Now().mutex);
+  Wrong(text);
+}
 
 EXPORT CUresult cuDriverGetVersion(int* version) {
   std::lock_guard lock(Now().mutex);
@@ -431,6 +485,14 @@ EXPORT CUresult cuCtxSetCurrent(CUcontext context) {
 }
 EXPORT CUresult cuCtxSynchronize() { return Answer("cuCtxSynchronize"); }
 
+// What a stream that is recorded cannot be told. REQUIRES: the mutex.
+static bool Refuses(CUstream stream, const char* what) {
+  if (!Now().streams.count(stream) || !stream->recorded) return false;
+  Wrong(std::string(what) + " on a stream that is being recorded");
+  stream->broken = true;
+  return true;
+}
+
 EXPORT CUresult cuStreamCreate(CUstream* stream, unsigned) {
   State& s = Now();
   std::lock_guard lock(s.mutex);
@@ -451,6 +513,7 @@ EXPORT CUresult cuStreamDestroy(CUstream stream) {
       return CUDA_ERROR_INVALID_HANDLE;
     }
     if (!stream->work.empty() || stream->busy) Wrong("a stream is destroyed with work in it");
+    if (stream->recorded) Wrong("a stream is destroyed while it is recorded");
     stream->closing = true;
     s.changed.notify_all();
   }
@@ -464,12 +527,14 @@ EXPORT CUresult cuStreamSynchronize(CUstream stream) {
     Drain(lock, stream);
     return error;
   }
+  if (stream->recorded) Wrong("a stream is waited for while it is recorded");
   if (Mutant("no_stream_synchronize")) return CUDA_SUCCESS;
   return Drain(lock, stream);
 }
 EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   std::lock_guard lock(Now().mutex);
   if (CUresult error = Enter("cuStreamWaitEvent")) return error;
+  if (Refuses(stream, "a wait")) return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
   if (!Now().events.count(event)) Wrong("a stream waits for an event that is not there");
   Work w;
   w.what = "waiting for an event";
@@ -481,6 +546,7 @@ EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
 EXPORT CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t, unsigned) {
   std::lock_guard lock(Now().mutex);
   if (CUresult error = Enter("cuStreamWaitValue32")) return error;
+  if (Refuses(stream, "a wait")) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   Work w;
   w.what = "waiting for a flag";
   w.harmless = true;
@@ -510,6 +576,7 @@ EXPORT CUresult cuEventDestroy(CUevent event) {
 EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
   std::lock_guard lock(Now().mutex);
   if (CUresult error = Enter("cuEventRecord")) return error;
+  if (Refuses(stream, "an event")) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (Mutant("no_event_record")) return CUDA_SUCCESS;
   if (!event->record->done) Wrong("an event is used again before its place was reached");
   event->record = std::make_shared<Record>();
@@ -536,6 +603,111 @@ EXPORT CUresult cuEventSynchronize(CUevent event) {
   return error ? error : record->result;
 }
 
+EXPORT CUresult cuEventElapsedTime(float* ms, CUevent from, CUevent to) {
+  std::lock_guard lock(Now().mutex);
+  if (CUresult error = Enter("cuEventElapsedTime")) return error;
+  if (!from->record->done || !to->record->done) return CUDA_ERROR_NOT_READY;
+  *ms = std::chrono::duration<float, std::milli>(to->record->when - from->record->when).count();
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
+  std::lock_guard lock(Now().mutex);
+  if (CUresult error = Enter("cuStreamBeginCapture")) return error;
+  if (stream->recorded) Wrong("a stream is recorded that is being recorded");
+  stream->recorded = true;
+  stream->broken = false;
+  stream->kept.clear();
+  Now().taken_while_recorded.clear();
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  State& s = Now();
+  std::lock_guard lock(s.mutex);
+  const CUresult error = Enter("cuStreamEndCapture");
+  if (!stream->recorded) {
+    Wrong("recording ends that did not begin");
+    return CUDA_ERROR_ILLEGAL_STATE;
+  }
+  *graph = nullptr;
+  stream->recorded = Mutant("capture_left_open");
+  std::vector<Work> kept = std::move(stream->kept);
+  stream->kept.clear();
+  if (Mutant("captured_memory_back_early"))
+    for (uintptr_t m : s.taken_while_recorded) s.memory[m].gone = true;
+  if (error || stream->broken) return error ? error : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  *graph = new CUgraph_st{std::move(kept)};
+  s.graphs.insert(*graph);
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuGraphDestroy(CUgraph graph) {
+  std::lock_guard lock(Now().mutex);
+  Enter("cuGraphDestroy");
+  if (!Now().graphs.erase(graph)) {
+    Wrong("a graph is destroyed that is not there");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  delete graph;
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long) {
+  std::lock_guard lock(Now().mutex);
+  if (CUresult error = Enter("cuGraphInstantiateWithFlags")) return error;
+  *executable = new CUgraphExec_st{graph->work};
+  Now().executables.insert(*executable);
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuGraphExecUpdate(CUgraphExec executable, CUgraph graph, CUgraphExecUpdateResultInfo*) {
+  std::lock_guard lock(Now().mutex);
+  if (CUresult error = Enter("cuGraphExecUpdate")) return error;
+  if (executable->running.use_count() > 1) Wrong("a graph is changed while it runs");
+  const auto same = [](const Work& a, const Work& b) { return a.what == b.what && a.touches.size() == b.touches.size(); };
+  if (!std::equal(executable->work.begin(), executable->work.end(), graph->work.begin(), graph->work.end(), same))
+    return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  if (!Mutant("graph_not_updated")) executable->work = graph->work;
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuGraphExecDestroy(CUgraphExec executable) {
+  std::lock_guard lock(Now().mutex);
+  Enter("cuGraphExecDestroy");
+  if (!Now().executables.erase(executable)) {
+    Wrong("an executable graph is destroyed that is not there");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (executable->running.use_count() > 1) Wrong("a graph is destroyed while it runs");
+  delete executable;
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+  std::lock_guard lock(Now().mutex);
+  if (CUresult error = Enter("cuGraphLaunch")) return error;
+  if (!Now().executables.count(executable)) {
+    Wrong("a graph is launched that is not there");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (Mutant("graph_not_launched")) return CUDA_SUCCESS;
+  for (Work w : executable->work) {
+    w.graph = executable->running;
+    Enqueue(Mutant("graph_on_another_stream") ? Another(stream) : stream, std::move(w));
+  }
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceCanAccessPeer(int* can, CUdevice, CUdevice) {
+  std::lock_guard lock(Now().mutex);
+  *can = int(Option("peers", 1));
+  return Enter("cuDeviceCanAccessPeer", false);
+}
+EXPORT CUresult cuMemPoolSetAccess(CUmemoryPool, const CUmemAccessDesc* access, size_t) {
+  std::lock_guard lock(Now().mutex);
+  if (CUresult error = Enter("cuMemPoolSetAccess")) return error;
+  if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE) Wrong("memory is opened to what is no device");
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes, CUstream stream) {
+  return Copy("cuMemcpyPeerAsync", stream, reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes, true, true);
+}
+
 EXPORT CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice) {
   static CUmemPoolHandle_st only;
   *pool = &only;
@@ -552,6 +724,8 @@ EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUme
   std::memset(memory, 0xEE, bytes);
   *address = CUdeviceptr(memory);
   s.memory[uintptr_t(memory)] = {bytes, false, {}};
+  for (CUstream other : s.streams)
+    if (other->recorded) s.taken_while_recorded.push_back(uintptr_t(memory));
   s.used += (long long)(bytes);
   Work w;
   w.what = "taking memory";
@@ -635,8 +809,16 @@ EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   if (CUresult error = Enter("cuModuleLoadData")) return error;
   uint32_t magic;
   std::memcpy(&magic, image, sizeof magic);
-  if (magic != 0xBA55ED50) Wrong("a module is no fat binary of nvcc");
-  *module = new CUmod_st;
+  Functions functions;
+  if (magic == kHostImage) {
+    loading = &functions;
+    const bool loaded = LoadHostImage(static_cast<const char*>(image));
+    loading = nullptr;
+    if (!loaded) return CUDA_ERROR_INVALID_IMAGE;
+  } else if (magic != 0xBA55ED50) {
+    Wrong("a module is no fat binary of nvcc");
+  }
+  *module = new CUmod_st{std::move(functions)};
   Now().modules.insert(*module);
   return CUDA_SUCCESS;
 }
@@ -647,12 +829,14 @@ EXPORT CUresult cuModuleUnload(CUmodule module) {
   delete module;
   return CUDA_SUCCESS;
 }
-EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
+EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   std::lock_guard lock(Now().mutex);
   if (CUresult error = Enter("cuModuleGetFunction")) return error;
-  const HostFunction* found = FindHostFunction(name);
-  *function = reinterpret_cast<CUfunction>(const_cast<HostFunction*>(found));
-  return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+  const Functions& all = module->functions.empty() ? BuiltIn() : module->functions;
+  const auto found = all.find(name);
+  if (found == all.end()) return CUDA_ERROR_NOT_FOUND;
+  *function = reinterpret_cast<CUfunction>(const_cast<HostFunction*>(found->second));
+  return CUDA_SUCCESS;
 }
 EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned,
                                CUstream stream, void** arguments, void**) {
@@ -666,7 +850,7 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, un
     values->emplace_back(from, from + f->parameters[i].bytes);
   }
   Work w;
-  w.what = "a kernel";
+  w.what = "kernel " + Names()[f];
   w.touches = TouchesOf(*f, *values);
   w.run = KernelCall(f, values, {{gx, gy, gz}, {bx, by, bz}, {}});
   Enqueue(Mutant("kernel_on_another_stream") ? Another(stream) : stream, std::move(w));

@@ -1,0 +1,50 @@
+#include "kernels/fusing.h"
+
+#include "device.h"
+#include "kernels/fuse.h"  // of plugins/opencl
+
+namespace thalweg::cuda {
+namespace {
+
+struct Renamed {
+  tw_registrar registrar;  // first: what is registered comes with its address
+  tw_registrar* to;
+};
+
+using ClaimOf = decltype(tw_compiler_def::claim);
+ClaimOf& OtherClaim() {
+  static ClaimOf claim = nullptr;  // the same for all runtimes
+  return claim;
+}
+
+// Without NVRTC nodes run one by one.
+tw_status* Claim(const tw_host* host, void* user, void* device, const tw_part* part, tw_claims* to) {
+  if (static_cast<Device*>(device)->compiles(host)) return OtherClaim()(host, user, device, part, to);
+  return tw::guard(host, [&] {
+    for (uint32_t i = 0; i < part->n_nodes; ++i) tw::check(to->refuse(to, i, TW_S("there is no NVRTC to compile with")));
+  });
+}
+
+tw_status* AddCompiler(tw_registrar* r, const tw_compiler_def* d) {
+  constexpr std::string_view kKind = "CUDA";
+  tw_compiler_def renamed = *d;
+  OtherClaim() = d->claim;
+  renamed.claim = Claim;
+  renamed.kind = kKind.data();
+  renamed.kind_len = kKind.size();
+  tw_registrar* to = reinterpret_cast<Renamed*>(r)->to;
+  return to->compiler(to, &renamed);
+}
+
+}  // namespace
+
+void RegisterFuse(const tw_host* host, tw_registrar* to) {
+  Renamed renamed{};
+  renamed.registrar.size = sizeof renamed.registrar;
+  renamed.registrar.compiler = AddCompiler;
+  renamed.to = to;
+  tw::Plugin p{host, &renamed.registrar};
+  opencl::register_fuse(p);
+}
+
+}  // namespace thalweg::cuda

@@ -1,0 +1,17 @@
+// Of a build without cuDNN's headers.
+#include "dnn.h"
+
+namespace thalweg::cuda {
+
+struct DnnLibrary {};
+struct Dnn::Way {};
+
+std::shared_ptr<DnnLibrary> MakeDnnLibrary() { return nullptr; }
+Dnn::Dnn(std::shared_ptr<DnnLibrary> library, const Vendors& vendors, std::string architecture)
+    : library_(std::move(library)), vendors_(vendors), architecture_(std::move(architecture)) {}
+Dnn::~Dnn() { static_cast<void>(vendors_), static_cast<void>(tried_), static_cast<void>(handle_); }
+const Dnn::Way* Dnn::Find(const tw_host*, const Convolution&) { return nullptr; }
+uint64_t Dnn::Workspace(const Way&) { return 0; }
+void Dnn::Enqueue(const Way&, CUstream, CUdeviceptr, CUdeviceptr, CUdeviceptr, CUdeviceptr) {}
+
+}  // namespace thalweg::cuda

@@ -1,0 +1,194 @@
+"""What a GPU has to get right beside the op suite, through the Python binding: `checks.py NAME [small]`. `small`: sizes for the stub driver.
+Exit status: 0 it holds, 1 it does not, with what was found."""
+import sys
+import threading
+import time
+
+import numpy as np
+import thalweg as tw
+
+SMALL = "small" in sys.argv[2:]
+GPU = "CUDA:0"
+ON_GPU = {"device": GPU, "fallback": "allow"}
+
+
+def expect(holds, what):
+    print(("holds   " if holds else "FAILED  ") + what)
+    if not holds:
+        sys.exit(1)
+
+
+class Net:
+    """A net of two layers with state, its training step, and feeds."""
+
+    def __init__(self, rows=64, wide=256):
+        rng = np.random.default_rng(1)
+        self.feeds = rng.standard_normal((rows, 32), np.float32), rng.standard_normal((rows, 1), np.float32)
+        self.graph = tw.Graph()
+        with self.graph:
+            self.x, self.target = tw.placeholder("float32", [rows, 32]), tw.placeholder("float32", [rows, 1])
+            self.weights = [tw.Variable(0.1 * rng.standard_normal(shape).astype(np.float32)) for shape in ((32, wide), (wide, wide), (wide, 1))]
+            h = tw.ops.tanh(self.x @ self.weights[0])
+            h = tw.ops.tanh(h @ self.weights[1])
+            self.loss = tw.ops.square(h @ self.weights[2] - self.target).mean()
+            self.step = tw.train.Adam(0.001).minimize(self.loss)
+            self.init = self.graph.initializer()
+
+    def train(self, steps, **options):
+        """Losses and weights."""
+        with tw.Session(self.graph, **{**ON_GPU, **options}) as s:
+            s.run(self.init)
+            losses = [s.run([self.loss, self.step], {self.x: self.feeds[0], self.target: self.feeds[1]})[0] for _ in range(steps)]
+            return losses, s.run(self.weights)
+
+
+def memory_used():
+    return next(d for d in tw.devices() if d.name.endswith(GPU)).statistics["memory_used"]
+
+
+def capture():
+    """Steps that are recorded and steps that are not leave the same bits."""
+    steps = 12 if SMALL else 200
+    on, off = Net(16, 32).train(steps, capture=True), Net(16, 32).train(steps, capture=False)
+    expect(on[0] == off[0], "losses are the same with and without recording")
+    expect(all((a == b).all() for a, b in zip(on[1], off[1])), "so are the weights")
+    expect(on[0][-1] < on[0][0], f"the loss falls: {on[0][0]:.4f} to {on[0][-1]:.4f}")
+
+
+def like_the_cpu():
+    """A net learns on the GPU what it learns on the CPU."""
+    there, here = Net().train(20), Net().train(20, device="CPU:0")
+    worst = max(abs(a - b) / abs(b) for a, b in zip(there[0], here[0]))
+    expect(worst < 1e-3, f"losses differ by {worst:.1e} of theirs at most")
+
+
+def memory_cap():
+    """A limit of the device holds: what is beyond it is an error that says so, what fits runs. Run with memory_limit.CUDA:0=64M."""
+    with tw.Graph() as g:
+        x = tw.placeholder("float32", [None])
+        y = tw.ops.neg(x)
+    with tw.Session(g, **ON_GPU) as s:
+        try:
+            s.run(y, {x: np.ones(40 << 20, np.float32)})
+            expect(False, "160 MB do not fit into 64 MB")
+        except tw.ResourceExhaustedError as error:
+            expect("67108864" in str(error), f"the error names the limit: {str(error)[:160]}")
+        expect((s.run(y, {x: np.ones(1000, np.float32)}) == -1).all(), "what fits runs")
+
+
+def out_of_memory():
+    """More than the device has is an error; whatever comes after it runs, with all memory there again."""
+    have = next(d for d in tw.devices() if d.name.endswith(GPU)).memory
+    with tw.Graph() as g:
+        n = tw.placeholder("int32", [])
+        ones = tw.ops.fill(n.reshape(1), np.float32(1))
+        y = ones
+        for _ in range(4):
+            y = tw.ops.exp(tw.ops.neg(y)) + ones
+        total = y.sum()
+    with tw.Session(g, **ON_GPU) as s:
+        s.run(total, {n: 1000})
+        before = memory_used()
+        for _ in range(3):
+            try:
+                s.run(total, {n: min(have // 8, 2**31 - 1)})
+                expect(have // 8 > 2**31 - 1, "several arrays of half the memory do not fit")
+            except tw.ResourceExhaustedError:
+                pass
+            expect(np.isfinite(s.run(total, {n: 1000})), "a small step runs after it")
+    tw.Runtime.default().give_memory_back()
+    print(f"memory used: {before} before, {memory_used()} after")
+    expect(memory_used() <= before + (1 << 20), "the memory came back")
+
+
+def overlap():
+    """Copies run beside kernels: a step of both takes less than the two alone."""
+    n, k = (64, 4) if SMALL else (4096, 8)
+    with tw.Graph() as g:
+        w = tw.Variable(np.full((n, n), 1 / n, np.float32))
+        feeds = [tw.placeholder("float32", [n, n]) for _ in range(k)]
+        y = w + np.float32(0)
+        for _ in range(k):
+            y = y @ w
+        work, moved = y.sum(), tw.ops.add_n([tw.ops.neg(f) for f in feeds]).sum()
+        init = g.initializer()
+    arrays = {f: np.ones((n, n), np.float32) for f in feeds}
+
+    def seconds(session, *what, **more):
+        for _ in range(3):
+            session.run(list(what), more.get("feeds"))
+        times = []
+        for _ in range(5):
+            began = time.perf_counter()
+            session.run(list(what), more.get("feeds"))
+            times.append(time.perf_counter() - began)
+        return sorted(times)[2]
+
+    with tw.Session(g, **ON_GPU) as s:
+        s.run(init)
+        kernels, copies, both = seconds(s, work), seconds(s, moved, feeds=arrays), seconds(s, work, moved, feeds=arrays)
+    print(f"kernels {kernels * 1e3:.2f} ms, copies {copies * 1e3:.2f} ms, both {both * 1e3:.2f} ms")
+    expect(SMALL or both < 0.9 * (kernels + copies), "both together take less than 0.9 of one after the other")
+
+
+def failures():
+    """What is wrong in a step is told, and the device goes on: indices that are refused, deadlines, cancelled steps, closed sessions."""
+    net = Net(16, 32)
+    with tw.Graph() as g:
+        x, i = tw.placeholder("float32", [10]), tw.placeholder("int32", [None])
+        picked = tw.ops.gather_v2(x, i, np.int32(0))
+    with tw.Session(g, **ON_GPU) as s:
+        for wrong in (10, -1):
+            try:
+                s.run(picked, {x: np.arange(10, dtype=np.float32), i: [wrong]})
+                expect(False, f"index {wrong} is refused")
+            except tw.InvalidArgumentError as error:
+                expect(str(wrong) in str(error), "the error names the index")
+        expect(s.run(picked, {x: np.arange(10, dtype=np.float32), i: [3]})[0] == 3, "a right one is answered")
+    with tw.Session(net.graph, **ON_GPU) as s:
+        s.run(net.init)
+        feeds = {net.x: net.feeds[0], net.target: net.feeds[1]}
+        token = tw.CancelToken()
+        token.cancel()
+        for error, more in ((tw.CancelledError, {"cancel": token}), (tw.DeadlineExceededError, {"timeout": 1e-9})):
+            try:
+                s.run([net.loss, net.step], feeds, **more)
+                expect(False, f"the step ends with {error.__name__}")
+            except error:
+                pass
+            expect(np.isfinite(s.run([net.loss, net.step], feeds)[0]), f"a step runs after {error.__name__}")
+        futures = [s.run_async([net.loss, net.step], feeds) for _ in range(8)]
+    expect(all(f.done() for f in futures), "a session that is closed waits for what runs")
+
+
+def two_sessions():
+    """Two sessions in two threads on one device do what they do alone."""
+    steps = 10 if SMALL else 100
+    alone = Net(16, 32).train(steps)
+    nets, found = [Net(16, 32), Net(16, 32)], [None, None]
+
+    def work(k):
+        found[k] = nets[k].train(steps, container=f"session {k}")
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    expect(all(f and f[0] == alone[0] for f in found), "both learn as one alone does")
+
+
+def trace():
+    """A step that is watched tells when its kernels ran on the device."""
+    net = Net(16, 32)
+    with tw.Session(net.graph, **ON_GPU) as s:
+        s.run(net.init)
+        stats = tw.StepStats()
+        s.run([net.loss, net.step], {net.x: net.feeds[0], net.target: net.feeds[1]}, stats=stats)
+    expect("compute" in stats.to_json(), "the trace has rows of the device's queues")
+
+
+CHECKS = {f.__name__: f for f in (capture, like_the_cpu, memory_cap, out_of_memory, overlap, failures, two_sessions, trace)}
+
+if __name__ == "__main__":
+    CHECKS[sys.argv[1]]()
