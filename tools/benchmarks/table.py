@@ -5,7 +5,7 @@ import platform
 import time
 
 COLUMNS = ("row", "what", "ours", "anchor", "ratio", "goal", "met")
-UNITS = {"us": 1e3, "ns": 1, "ms": 1e6, "MB": 1e6, "calls": 1}  # samples are nanoseconds or bytes
+UNITS = {"us": 1e3, "ns": 1, "ms": 1e6, "MB": 1e6, "calls": 1, "iterations": 1}  # samples are nanoseconds or bytes
 
 
 def figure(value, unit):

@@ -218,8 +218,8 @@ void answer_null_later_step(const char* argument) {
   reply_later_step(&t, argument, "device=NULL");
 }
 
-/* argument: the file of the plugin with the null device, for the worker's own runtime. */
-void answer_null_load(const char* argument) {
+/* argument: the file of a plugin with a device, for the worker's own runtime. */
+void answer_device_load(const char* argument) {
   check(tw_plugin_load(runtime, argument));
   worker_reply("%d", 1);
 }

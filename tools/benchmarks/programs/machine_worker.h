@@ -13,5 +13,6 @@ void answer_spawn(const char* argument);     /* spawn.c: ns from the start of a 
 void answer_raw_write(const char* argument); /* raw_files.c: ns of writing and syncing the bytes of a checkpoint */
 void answer_raw_read(const char* argument);  /* ns of reading them again */
 void answer_dlopen(const char* argument);    /* ns of opening and closing a shared library */
+void answer_tcp(const char* argument);       /* tcp.c: ns of asking several processes over TCP */
 
 #endif

@@ -1,5 +1,10 @@
 """TensorFlow's worker: graphs and sessions, driven from Python. usage: tensorflow_worker.py THREADS"""
+import atexit
+import json
 import os
+import socket
+import subprocess
+import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy
@@ -52,6 +57,67 @@ class Loop:
             end = v1.while_loop(lambda i: i < rounds, lambda i: i + one, [tensorflow.constant(0.0)], back_prop=False)
         step = session(graph).make_callable(end, [rounds, one])
         self.step = lambda: step(numpy.float32(worker.ROUNDS), numpy.float32(1))
+
+
+class Chains:
+    """A loop in whose iterations a value goes through eight running sums, as chains.c has it."""
+    made = {}
+
+    @classmethod
+    def at_once(cls, n):
+        if n not in cls.made:
+            cls.made[n] = cls(n)
+        return cls.made[n]
+
+    def __init__(self, n):
+        v1.disable_control_flow_v2()
+        with tensorflow.Graph().as_default() as graph:
+            x = v1.placeholder(tensorflow.float32, [worker.CHAIN_ELEMENTS])
+
+            def body(i, total):
+                y = x * i
+                for _ in range(worker.CHAIN_STAGES):
+                    y = tensorflow.cumsum(y)
+                return i + 1.0, total + tensorflow.reduce_sum(y)
+
+            zero = tensorflow.constant(0.0)
+            end = v1.while_loop(lambda i, _: i < float(worker.CHAIN_ITERATIONS), body, [zero, zero], parallel_iterations=n, back_prop=False)
+        step = session(graph).make_callable(end[1], [x])
+        ones = numpy.ones(worker.CHAIN_ELEMENTS, numpy.float32)
+        self.step = lambda: step(ones)
+
+
+class ControlFlow:
+    """A thousand additions of one element, plain and in each of the ways that decide what runs, as control_flow.c has them."""
+    made = {}
+
+    @classmethod
+    def way(cls, name):
+        if name not in cls.made:
+            cls.made[name] = cls(name)
+        return cls.made[name]
+
+    def __init__(self, name):
+        v1.disable_control_flow_v2() if name in ("switch", "frames") else v1.enable_control_flow_v2()
+        with tensorflow.Graph().as_default() as graph:
+            x, one = (v1.placeholder(tensorflow.float32, []) for _ in range(2))
+
+            def add(y, n=worker.ADDITIONS):
+                for _ in range(n):
+                    y = tensorflow.add(y, one)
+                return y
+
+            if name in ("switch", "if"):
+                end = v1.cond(one > 0.0, lambda: add(x), lambda: -x)
+            elif name in ("frames", "while"):
+                each = worker.ADDITIONS // worker.ADDING_ROUNDS
+                end = v1.while_loop(lambda i, _: i < float(worker.ADDING_ROUNDS), lambda i, y: (i + one, add(y, each)),
+                                    [tensorflow.constant(0.0), x], back_prop=False)[1]
+            else:
+                end = add(x)
+        step = session(graph).make_callable(end, [x, one])
+        assert step(numpy.float32(1), numpy.float32(1)) == 1 + worker.ADDITIONS
+        self.step = lambda: step(numpy.float32(1), numpy.float32(1))
 
 
 class Handoff:
@@ -208,6 +274,56 @@ class Checkpoint:
         return worker.time_once(lambda: self.read_step(f"{folder}/tensorflow"))
 
 
+class Cluster:
+    """Parameter servers that are processes of their own, and this process as the worker; as cluster.c has it."""
+    made = {}
+    SERVER = """
+import json, os, sys
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import tensorflow
+server = tensorflow.distribute.Server(json.loads(sys.argv[1]), "ps", int(sys.argv[2]))
+print("ready", flush=True)
+server.join()
+"""
+
+    def __init__(self, servers, size):
+        sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(servers + 1)]
+        addresses = [f"127.0.0.1:{s.getsockname()[1]}" for s in sockets]
+        for s in sockets:
+            s.close()
+        jobs = {"ps": addresses[1:], "worker": addresses[:1]}
+        self.processes = [subprocess.Popen([sys.executable, "-c", self.SERVER, json.dumps(jobs), str(i)], stdout=subprocess.PIPE,
+                                           stderr=subprocess.DEVNULL) for i in range(servers)]
+        for process in self.processes:
+            process.stdout.readline()
+        atexit.register(lambda: [process.kill() for process in self.processes])
+        server = tensorflow.distribute.Server(jobs, "worker", 0)
+        firsts = []
+        with tensorflow.Graph().as_default() as graph:
+            for i in range(servers):
+                with v1.device(f"/job:ps/task:{i}"):
+                    value = v1.get_variable(f"value{i}", initializer=tensorflow.fill([size // 4], numpy.float32(i + 1)), use_resource=True)
+                    read = value.read_value()
+                with v1.device("/job:worker/task:0"):
+                    firsts.append(tensorflow.slice(read, [0], [1]))
+            with v1.device("/job:worker/task:0"):
+                total = tensorflow.add_n(firsts)
+            start = v1.global_variables_initializer()
+        config = v1.ConfigProto()
+        config.graph_options.rewrite_options.disable_meta_optimizer = True  # which would take the slice where the variable is
+        running = v1.Session(server.target, graph=graph, config=config)
+        running.run(start)
+        self.step = running.make_callable(total)
+        assert self.step()[0] == servers * (servers + 1) / 2
+
+    @staticmethod
+    def times(argument):
+        servers, size, samples = map(int, argument.split())
+        if (servers, size) not in Cluster.made:
+            Cluster.made[servers, size] = Cluster(servers, size)
+        return worker.times(Cluster.made[servers, size].step, samples)
+
+
 made = {}
 
 
@@ -222,8 +338,11 @@ worker.serve({
     "run": lambda n: worker.times(one(EmptyStep).run, int(n)),
     "add_chain": lambda n: worker.times(one(AddChain).step, int(n), worker.CHAIN),
     "loop": lambda n: worker.times(one(Loop).step, int(n), worker.ROUNDS),
+    "chains": lambda argument: worker.times(Chains.at_once(int(argument.split()[1])).step, 9, worker.CHAIN_ITERATIONS),
+    "control_flow": lambda name: worker.times(ControlFlow.way(name).step, 50, worker.ADDITIONS),
     "handoff": lambda n: worker.times(one(Handoff).step, int(n), worker.HANDOFFS),
     "empty_graph": lambda n: worker.times(one(EmptyGraph).step, int(n), worker.CHAIN),
+    "cluster": Cluster.times,
     "checkpoint_write": lambda folder: one(Checkpoint).write(folder),
     "checkpoint_read": lambda folder: one(Checkpoint).read(folder),
     "lstm_losses": lambda name: Lstm.of(name).losses(),

@@ -41,7 +41,7 @@ void answer_graph_load(const char* argument);
 void answer_graph_plan(const char* argument);
 void answer_first_step(const char* argument);
 void answer_later_step(const char* argument);
-void answer_null_load(const char* argument);
+void answer_device_load(const char* argument);
 void answer_null_first_step(const char* argument);
 void answer_null_later_step(const char* argument);
 void answer_plugin_load(const char* argument);
@@ -51,13 +51,20 @@ void answer_checkpoint_read(const char* argument);
 void answer_embedding_load(const char* argument); /* embedding.c */
 void answer_embedding_losses(const char* argument);
 void answer_embedding_step(const char* argument);
-void answer_chains(const char* argument);      /* loop.c */
-void answer_lstm_losses(const char* argument); /* lstm.c */
+void answer_chains(const char* argument);       /* chains.c */
+void answer_control_flow(const char* argument); /* control_flow.c */
+void answer_lstm_losses(const char* argument);  /* lstm.c */
 void answer_lstm_step(const char* argument);
+void answer_swapping_longest(const char* argument); /* swapping.c */
+void answer_swapping_step(const char* argument);
+void answer_extend(const char* argument);      /* extend.c */
 void answer_elementwise(const char* argument); /* elementwise.c */
 void answer_product(const char* argument);     /* kernels.c */
 void answer_product_sum(const char* argument);
 void answer_convolution(const char* argument);
 void answer_convolution_sum(const char* argument);
+void answer_cluster(const char* argument); /* cluster.c */
+void answer_cluster_rows(const char* argument);
+void answer_cluster_stop(const char* argument);
 
 #endif

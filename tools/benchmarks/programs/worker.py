@@ -8,6 +8,8 @@ import traceback
 CHAIN = 10000  # nodes
 ROUNDS = 100000  # of a loop
 HANDOFFS = 20000  # values through a queue
+CHAIN_ITERATIONS, CHAIN_STAGES, CHAIN_ELEMENTS = 32, 8, 16384  # of a loop of running sums
+ADDITIONS, ADDING_ROUNDS = 1000, 10  # of one element, in one loop
 MLP_SHAPES = {"x": (100, 784), "w1": (784, 100), "b1": (100,), "w2": (100, 10), "b2": (10,)}
 
 

@@ -6,8 +6,8 @@ from . import libraries
 
 NUMBER = 7
 TITLE = "convolutions and their gradients"
-MISSED = """Row 7, 3x3 of 512 channels at 7: ours turns the filter in each step, a tenth of it or more, because it may have changed; a
-constant one is packed once by the graph compiler."""
+MISSED = """Row 7, 3x3 of 512 channels at 7: ours turns the filter in each step, because it may have changed, a twentieth of the time;
+a constant one is packed once by the graph compiler."""
 CONVOLUTIONS = [  # what, "N SIZE IN OUT WINDOW STRIDE PADDING"
     ("VGG conv3_1", "16 56 128 256 3 1 1"),
     ("AlexNet conv1", "16 224 3 64 11 4 2"),

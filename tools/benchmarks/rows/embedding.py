@@ -12,11 +12,14 @@ GIBIBYTE = 1 << 22  # rows of 64 floats
 GOAL = Goal(0.3, floor=0.5)
 
 
+def free_gibibytes():
+    facts = dict(line.split(":") for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
+    return int(facts["MemAvailable"].split()[0]) >> 20
+
+
 def largest():
     """Gibibytes of the large table: 16, or as many as leave a third of the free memory, and not fewer than 2."""
-    facts = dict(line.split(":") for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
-    free = int(facts["MemAvailable"].split()[0]) >> 20
-    return max(2, min(16, (free - 1) * 2 // 3))
+    return max(2, min(16, (free_gibibytes() - 1) * 2 // 3))
 
 
 def run(bench):

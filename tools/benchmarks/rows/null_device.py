@@ -15,7 +15,7 @@ NODES = 1000
 def run(bench):
     # Of its own: a runtime that knows the null device has kernels more to look through.
     worker = bench.program_worker("thalweg null", "thalweg_worker", 1)
-    worker.ask(f"null_load {bench.build / 'tests/devices/libnull.so'}")
+    worker.ask(f"device_load {bench.build / 'tests/devices/libnull.so'}")
     with tempfile.TemporaryDirectory() as folder:
         write_data(folder)
         worker.ask(f"mlp_load {folder}")

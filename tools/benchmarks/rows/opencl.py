@@ -1,10 +1,14 @@
 """Row 29: an OpenCL device against a plain OpenCL program in the same process: an empty kernel, an addition of 16M elements, a product of
-1,024 rows and columns. Steps read variables that live on the device and leave their result there; each is waited for."""
+1,024 rows and columns. Steps read variables that live on the device and leave their result there; each is waited for. A step of training
+digits against the same on the CPU plugin."""
+import peers
 from bench import Goal
-from workers import Failed
+from workers import Failed, Worker
+
+PYTHON = "/usr/bin/python3"  # for which the binding is built
 
 NUMBER = 29
-TITLE = "OpenCL: empty kernel, add 16M, matmul 1024"
+TITLE = "OpenCL: empty kernel, add 16M, matmul 1024, training"
 MISSED = """Row 29, one element: the end of a step comes from a thread of the plugin, for drivers tell of failures only to who waits."""
 
 
@@ -34,3 +38,11 @@ def run(bench):
     compare("add, 16M", "AddV2 16384 1024", ("raw OpenCL", worker, f"raw add {16 << 20}"), Goal(1.1))
     compare("add, 16M", "AddV2 16384 1024", ("triad", machine, f"stream {threads} {3 << 26}"), Goal(1 / 0.9, 1 / 0.8))
     compare("matmul 1024", "MatMul 1024 1024", ("FMA limit", Limit(machine, threads), str(2 * 1024**3)), Goal(1 / 0.35, 1 / 0.2))
+    if not (bench.build / "python").is_dir():
+        print(f"row {NUMBER}, training: left out: '{bench.build}' has no Python binding")
+        return
+    digits = bench.worker("opencl_digits", lambda log: Worker(
+        [PYTHON, "-B", peers.PROGRAMS / "opencl_digits.py", threads], threads, log,
+        {"PYTHONPATH": f"{bench.build}/python", "THALWEG_LIBRARY": f"{bench.build}/lib/libthalweg.so"}))
+    bench.compare("digits, batch 256", ("Thalweg", digits, "step OPENCL:0"), ("the CPU plugin", digits, "step CPU:0"), unit="us",
+                  goal=Goal(5), threads=threads)

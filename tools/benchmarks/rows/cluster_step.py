@@ -1,0 +1,34 @@
+"""Row 18: a step that brings four bytes from each of 1, 4 and 16 parameter servers, processes of this machine, to the worker, which adds
+them. Against TensorFlow's distributed runtime (one and four servers), calls of gRPC alone, and plain TCP, none of which has a client, a
+graph or a worker between it and the servers."""
+from bench import Goal
+from workers import Failed
+
+NUMBER = 18
+TITLE = "distributed empty step"
+GOALS = {"TensorFlow": {1: Goal(0.2, floor=0.35), 4: Goal(0.2, floor=0.35)},
+         "gRPC": {1: Goal(1.3, floor=1.5), 16: Goal(0.6, floor=1.0)}}
+SAMPLES = 400
+MISSED = """Row 18 against gRPC alone: a step is two requests to each server, its part of the step and the value that the worker asks for,
+and each passes from the thread that reads to one that may block; gRPC's side here answers one request on the thread that read it."""
+
+
+def bare_grpc(bench, name):
+    """A worker of its own for each kind of server; None where gRPC's C++ library is not installed."""
+    try:
+        return bench.program_worker(f"gRPC {name}", "grpc_worker", 2)
+    except Failed:
+        return None
+
+
+def run(bench):
+    for servers in (1, 4, 16):
+        ours = bench.program_worker(f"cluster of {servers}", "thalweg_worker", 2)
+        command = f"{servers} 4 {SAMPLES}"
+        anchors = [("gRPC", bare_grpc(bench, f"of {servers}"), f"call {command}"), ("TCP", bench.machine(), f"tcp {command}")]
+        if servers <= 4:  # sixteen of TensorFlow's do not fit beside the rest
+            anchors.insert(0, ("TensorFlow", bench.peer("TensorFlow", 2), f"cluster {command}"))
+        for name, anchor, what in anchors:
+            bench.compare(f"{servers} server{'s' * (servers > 1)}", ("Thalweg", ours, f"cluster {command}"), (name, anchor, what),
+                          unit="us", goal=GOALS.get(name, {}).get(servers))
+        ours.ask("cluster_stop")
