@@ -121,8 +121,8 @@ std::vector<StatsPart> ClusterStep::TakeStats() {
     Watched& w = watched_[i];
     if (w.bytes.empty()) continue;
     WireReader head(w.bytes);
-    const auto took = head.Number<int64_t>();
-    const int64_t way = std::max<int64_t>(w.answered - w.asked - took, 0);
+    const int64_t took = std::clamp<int64_t>(head.Number<int64_t>(), 0, w.answered - w.asked);
+    const int64_t way = w.answered - w.asked - took;
     StatsPart part;
     const TaskId& id = session_->cluster_.tasks()[size_t(prepared_->tasks[i].task)].id;
     part.task = StrCat("/job:", id.job, "/replica:0/task:", id.index);
@@ -169,7 +169,7 @@ void ClusterStep::Look(int32_t task, const RunStatus& status, int64_t bound) {
       if (t.task == task) {
         waits_[i] = status.n_waits > 0;
         stuck_[i] = status.idle < bound ? "" : t.to.title;
-        if (!stuck_[i].empty() && waits_[i])
+        if (!stuck_[i].empty() && !status.waits.empty())
           stuck_[i] += StrCat(", which waits for '", Shown(status.waits[0].first), "' of ", status.waits[0].second);
       }
       if (answered_[i]) continue;

@@ -7,15 +7,17 @@
 namespace thalweg::distributed {
 namespace {
 
+constexpr size_t kSteps = 1 << 20;  // of a session, from the oldest that is not over
+
 Status NoSession() {
   return Error(absl::StatusCode::kAborted, "the session is not known here; its client has closed it, or the task was restarted");
 }
 
 }  // namespace
 
-void Mailbox::Open(uint64_t session) {
+void Mailbox::Open(uint64_t session, std::string owner) {
   std::lock_guard lock(mu_);
-  sessions_.try_emplace(session);
+  sessions_.try_emplace(session).first->second.owner = std::move(owner);
 }
 
 void Mailbox::Close(uint64_t session, const Status& why) {
@@ -52,7 +54,8 @@ Status Mailbox::Put(uint64_t session, uint64_t step, const std::string& key, Ten
   return Status();
 }
 
-void Mailbox::Ask(uint64_t session, uint64_t step, const std::string& key, std::shared_ptr<Incoming> request) {
+void Mailbox::Ask(const ReceiveRequest& m, std::shared_ptr<Incoming> request) {
+  const auto& [session, step, key, owner] = m;
   Tensor value;
   bool there = false;
   Outcome outcome;
@@ -61,8 +64,12 @@ void Mailbox::Ask(uint64_t session, uint64_t step, const std::string& key, std::
     auto it = sessions_.find(session);
     if (it == sessions_.end()) {
       outcome = {NoSession(), false};
+    } else if (it->second.owner != owner) {
+      outcome = {Error(absl::StatusCode::kPermissionDenied, "session ", session, " is not one of ", Shown(owner), "'s here"), false};
     } else if (step < it->second.oldest) {
       outcome = {Error(absl::StatusCode::kAborted, "the step is over"), true};
+    } else if (it->second.boxes.size() >= kSteps && !it->second.boxes.count(step)) {
+      outcome = {ResourceExhausted("session ", session, " has values of ", kSteps, " steps under way, as many as a task takes"), false};
     } else {
       Box& box = it->second.boxes[step];
       if (!box.over.ok()) {
@@ -79,7 +86,7 @@ void Mailbox::Ask(uint64_t session, uint64_t step, const std::string& key, std::
   if (!outcome.status.ok()) return request->Fail(outcome);
   if (there) return Answer(request.get(), value);
   Incoming* self = request.get();
-  request->WhenGone([this, session, step, key, self] { Leave(session, step, key, self); });
+  request->WhenGone([this, at = m, self] { Leave(at.session, at.step, at.key, self); });
 }
 
 // Nobody waits for the answer any more.

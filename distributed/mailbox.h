@@ -18,14 +18,15 @@ namespace thalweg::distributed {
 class Mailbox {
  public:
   // From now on the session's values are taken, and asked for.
-  void Open(uint64_t session);
+  void Open(uint64_t session, std::string owner);
   // All of it is over. Errors as of Abort.
   void Close(uint64_t session, const Status& why);
   // value: empty: dead, which is told with an answer that says nothing of a value. ABORTED if the step is over, with the reason;
   // ALREADY_EXISTS for a key that was used.
   Status Put(uint64_t session, uint64_t step, const std::string& key, Tensor value);
-  // Answers it, now or later.
-  void Ask(uint64_t session, uint64_t step, const std::string& key, std::shared_ptr<Incoming> request);
+  // Answers it, now or later. PERMISSION_DENIED if the session has another owner here; RESOURCE_EXHAUSTED for a new step where there are
+  // too many.
+  void Ask(const ReceiveRequest& m, std::shared_ptr<Incoming> request);
   // What waits for values of the step is answered with `why`, as a consequence; what waits to be asked for goes.
   void Abort(uint64_t session, uint64_t step, const Status& why);
   // Steps before this one are over everywhere.
@@ -40,6 +41,7 @@ class Mailbox {
     std::map<std::string, std::shared_ptr<Incoming>> asked;
   };
   struct Session {
+    std::string owner;
     uint64_t oldest = 0;
     std::map<uint64_t, Box> boxes;  // by step
   };

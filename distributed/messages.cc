@@ -149,6 +149,7 @@ void ReceiveRequest::Put(WireWriter* to) const {
   to->Number(session);
   to->Number(step);
   to->Text(key);
+  to->Text(owner);
 }
 StatusOr<ReceiveRequest> ReceiveRequest::Get(std::string_view fields) {
   WireReader r(fields);
@@ -156,6 +157,7 @@ StatusOr<ReceiveRequest> ReceiveRequest::Get(std::string_view fields) {
   m.session = r.Number<uint64_t>();
   m.step = r.Number<uint64_t>();
   m.key = r.Text();
+  m.owner = r.Text();
   RETURN_IF_ERROR(r.End("a request for a value"));
   return m;
 }

@@ -87,6 +87,7 @@ struct RunRequest {
 struct ReceiveRequest {
   uint64_t session = 0, step = 0;
   std::string key;
+  std::string owner;  // of the session, as the one who asks knows it
   void Put(WireWriter* to) const;
   static StatusOr<ReceiveRequest> Get(std::string_view fields);
 };

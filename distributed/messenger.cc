@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "framework/base/machine_memory.h"
 #include "framework/base/shown.h"
 
 namespace thalweg::distributed {
@@ -71,7 +72,11 @@ void Incoming::Answer(std::string head, Payload body) {
 // ---- Messenger ----
 
 Messenger::Messenger(std::shared_ptr<const TransportRole> transport, uint64_t largest, Clock* clock, Serve serve)
-    : transport_(std::move(transport)), largest_(largest), clock_(clock), serve_(std::move(serve)) {}
+    : transport_(std::move(transport)),
+      largest_(largest),
+      most_arriving_(std::max(largest, MachineMemory() / 2)),
+      clock_(clock),
+      serve_(std::move(serve)) {}
 
 StatusOr<std::unique_ptr<Messenger>> Messenger::Create(std::shared_ptr<const TransportRole> transport, const EndpointOptions& options,
                                                        Clock* clock, Serve serve) {
@@ -304,13 +309,28 @@ void Messenger::PlaceRequest(const tw_incoming* m, void** out_data) {
     if (m->bytes > 0 && m->bytes <= largest_) {
       request->body_ = std::make_unique_for_overwrite<char[]>(size_t(m->bytes));
       request->bytes_ = m->bytes;
-      *out_data = request->body_.get();
     }
     std::lock_guard lock(mu_);
-    arriving_.emplace(m->id, std::move(request));
+    if (request->bytes_ > most_arriving_ - arriving_bytes_) {
+      request->body_.reset();
+      request->bytes_ = 0;
+    }
+    const auto arriving = arriving_.emplace(m->id, std::move(request)).first->second;
+    arriving_bytes_ += arriving->bytes_;
+    *out_data = arriving->body_.get();
   } catch (...) {  // no memory: ServeRequest finds nothing and says so
     *out_data = nullptr;
   }
+}
+
+// REQUIRES: mu_. NULL: there is none.
+std::shared_ptr<Incoming> Messenger::TakeArriving(uint64_t id) {
+  auto it = arriving_.find(id);
+  if (it == arriving_.end()) return nullptr;
+  auto request = std::move(it->second);
+  arriving_.erase(it);
+  arriving_bytes_ -= request->bytes_;
+  return request;
 }
 
 void Messenger::ServeRequest(const tw_incoming* m) {
@@ -318,11 +338,7 @@ void Messenger::ServeRequest(const tw_incoming* m) {
   bool refused = false;
   {
     std::lock_guard lock(mu_);
-    auto it = arriving_.find(m->id);
-    if (it != arriving_.end()) {
-      request = std::move(it->second);
-      arriving_.erase(it);
-    }
+    request = TakeArriving(m->id);
     refused = closing_;
     if (!request) request = std::make_shared<Incoming>();
     request->messenger_ = this;
@@ -333,7 +349,9 @@ void Messenger::ServeRequest(const tw_incoming* m) {
   }
   if (refused) return request->Fail({Unavailable("the process is going away", ""), false});
   if (request->bytes_ != m->bytes) {
-    return request->Fail({ResourceExhausted("a message of ", m->bytes, " bytes is more than is taken (", largest_, ")"), false});
+    if (m->bytes > largest_)
+      return request->Fail({ResourceExhausted("a message of ", m->bytes, " bytes is more than is taken (", largest_, ")"), false});
+    return request->Fail({ResourceExhausted("a message of ", m->bytes, " bytes is more than there is room for now; send it later"), false});
   }
   try {
     serve_(request);
@@ -347,10 +365,7 @@ void Messenger::Gone(uint64_t id) {
   std::function<void()> f;
   {
     std::lock_guard lock(mu_);
-    if (auto it = arriving_.find(id); it != arriving_.end()) {
-      arriving_.erase(it);
-      return;
-    }
+    if (TakeArriving(id)) return;
     auto it = serving_.find(id);
     if (it != serving_.end()) request = it->second.lock();
   }

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "distributed/clock.h"
 #include "distributed/messages.h"
@@ -18,11 +19,15 @@
 
 namespace thalweg::distributed {
 
+// Title and incarnation: a task that was restarted is another process.
+using ProcessName = std::pair<std::string, uint64_t>;
+
 // Who is called.
 struct Destination {
   std::string address;       // without its scheme
   std::string title;         // for messages: "task /job:ps/task:0 at unix:ps0"
   uint64_t incarnation = 0;  // 0: whoever is there
+  ProcessName process() const { return {title, incarnation}; }
 };
 
 // How a messenger meets others.
@@ -114,18 +119,20 @@ class Messenger {
   void PlaceAnswer(Outgoing* o, const tw_incoming* m, void** out_data);
   void PlaceRequest(const tw_incoming* m, void** out_data);
   void ServeRequest(const tw_incoming* m);
+  std::shared_ptr<Incoming> TakeArriving(uint64_t id);
   void Gone(uint64_t id);
   void Put(Incoming* request, std::string head, Payload body);
 
   const std::shared_ptr<const TransportRole> transport_;
   const uint64_t largest_;
+  const uint64_t most_arriving_;  // bytes of all bodies that are on the way
   Clock* const clock_;
   const Serve serve_;
   void* endpoint_ = nullptr;
   std::string address_;
   std::mutex mu_;
   bool closing_ = false;
-  uint64_t names_ = 0;
+  uint64_t names_ = 0, arriving_bytes_ = 0;
   std::map<std::string, std::shared_ptr<Peer>> peers_;
   std::unordered_map<uint64_t, std::shared_ptr<Outgoing>> calls_;     // that the transport still works on
   std::unordered_map<uint64_t, std::shared_ptr<Incoming>> arriving_;  // their bodies are on the way

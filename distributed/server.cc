@@ -181,7 +181,7 @@ void Server::AnswerStatus(uint64_t session, Incoming* request) const {
     const MemoryPool::Stats stats = d->pool()->stats();
     m.devices.push_back({d->name(), stats.in_use, stats.limit});
   }
-  worker_->Look(session, &m);
+  worker_->Look(session, request->peer(), &m);
   request->Answer(PutAnswer(WireWriter()), Payload::Of(m.Put()));
 }
 
@@ -204,7 +204,7 @@ void Server::Serve(std::shared_ptr<Incoming> request) {
   if (head->method != Method::kReceive) return worker_->Serve(*head, std::move(request));
   const auto m = ReceiveRequest::Get(head->fields);
   if (!m.ok()) return request->Fail({m.status(), false});
-  mailbox_.Ask(m->session, m->step, m->key, std::move(request));
+  mailbox_.Ask(*m, std::move(request));
 }
 
 }  // namespace thalweg::distributed

@@ -56,7 +56,7 @@ class Reader {
     RETURN_IF_ERROR(r_.End("the statistics of a step"));
     for (uint32_t id : to_.after) wrong_ = wrong_ || id >= p.nodes.size();
     for (const tw_step_node& n : p.nodes) wrong_ = wrong_ || n.id >= p.nodes.size();
-    if (wrong_) return InvalidArgument("statistics of a step name records, threads or texts that they have not");
+    if (wrong_) return InvalidArgument("statistics of a step name records, threads, texts or times that they have not");
     size_t at = 0;
     for (tw_step_node& n : p.nodes) {
       n.after = to_.after.data() + at;
@@ -67,6 +67,7 @@ class Reader {
 
  private:
   static constexpr uint32_t kMostThreads = 1 << 14;
+  static constexpr int64_t kMostTime = int64_t{1} << 62;  // nanoseconds
 
   void ReadTexts() {
     std::vector<size_t> starts;
@@ -86,7 +87,12 @@ class Reader {
     wrong_ = true;
     return "";
   }
-  int64_t Time() { return r_.Number<int64_t>() + shift_; }
+  int64_t Time() {
+    const auto t = r_.Number<int64_t>();
+    if (t >= -kMostTime && t <= kMostTime) return t + shift_;
+    wrong_ = true;
+    return 0;
+  }
 
   void ReadNode() {
     tw_step_node n{};

@@ -49,7 +49,7 @@ void StepMeeting::Receive(std::string_view key, std::string_view iteration, Rece
   Call call;
   call.to = source->second;
   call.method = Method::kReceive;
-  ReceiveRequest{session_, step_, receipt->key}.Put(&call.fields);
+  ReceiveRequest{session_, step_, receipt->key, owner_}.Put(&call.fields);
   call.deadline = deadline_;
   call.kept = receipt;
   call.place = [r = receipt.get()](std::string_view fields, uint64_t bytes) -> void* {
@@ -94,13 +94,14 @@ void StepMeeting::Take(Receipt* receipt, const Reply& reply) {
     receives_.erase(receipt->call);
     moved_ = messenger_->clock().Now();
     if (!s.ok() && over_.status.ok() && reply.outcome.consequence) over_ = {s, true};
-    const auto lost = s.ok() ? lost_.end() : lost_.find(receipt->from.title);
+    const auto lost = s.ok() ? lost_.end() : lost_.find(receipt->from.process());
     if (lost != lost_.end()) s = lost->second;
     if (!s.ok() && !over_.status.ok()) s = over_.status;
   }
-  if (!s.ok()) receipt->value.reset();
   if (traffic_ && s.ok()) traffic_->Received(receipt->from.title, receipt->value ? receipt->value.bytes() : 0);
-  receipt->done(std::move(s), std::move(receipt->value));
+  // Of a call that failed, the transport may still write into the value; it goes with what the call keeps.
+  Tensor value = s.ok() ? std::move(receipt->value) : Tensor();
+  receipt->done(std::move(s), std::move(value));
 }
 
 void StepMeeting::StepFailed(const Status& why) {
@@ -134,21 +135,21 @@ void StepMeeting::Look(RunStatus* to) const {
   }
 }
 
-void StepMeeting::AddLate(int64_t since, std::map<std::string, Destination>* to) const {
+void StepMeeting::AddLate(int64_t since, std::map<ProcessName, Destination>* to) const {
   std::lock_guard lock(mu_);
   for (const auto& [call, receipt] : receives_) {
-    if (receipt->asked < since) to->emplace(receipt->from.title, receipt->from);
+    if (receipt->asked < since) to->emplace(receipt->from.process(), receipt->from);
   }
 }
 
-void StepMeeting::PeerLost(const std::string& title, const Status& why) {
+void StepMeeting::PeerLost(const ProcessName& who, const Status& why) {
   std::vector<uint64_t> calls;
   {
     std::lock_guard lock(mu_);
     for (const auto& [call, receipt] : receives_) {
-      if (receipt->from.title == title) calls.push_back(call);
+      if (receipt->from.process() == who) calls.push_back(call);
     }
-    if (!calls.empty()) lost_[title] = why;
+    if (!calls.empty()) lost_[who] = why;
   }
   for (uint64_t call : calls) messenger_->Cancel(call);
 }

@@ -18,10 +18,11 @@ using Sources = std::map<std::string, Destination, std::less<>>;
 
 class StepMeeting final : public Rendezvous, public std::enable_shared_from_this<StepMeeting> {
  public:
-  // traffic: told of values that came; NULL: nobody counts.
-  StepMeeting(uint64_t session, uint64_t step, std::shared_ptr<const Sources> sources, int64_t deadline, Mailbox* mailbox,
-              Messenger* messenger, Traffic* traffic = nullptr)
+  // owner: of the session, as every process knows it. traffic: told of values that came; NULL: nobody counts.
+  StepMeeting(uint64_t session, std::string owner, uint64_t step, std::shared_ptr<const Sources> sources, int64_t deadline,
+              Mailbox* mailbox, Messenger* messenger, Traffic* traffic = nullptr)
       : session_(session),
+        owner_(std::move(owner)),
         step_(step),
         deadline_(deadline),
         sources_(std::move(sources)),
@@ -36,10 +37,10 @@ class StepMeeting final : public Rendezvous, public std::enable_shared_from_this
   void Abort(const Status& why, bool consequence);
   // What it waits for, and since when nothing has come or gone.
   void Look(RunStatus* to) const;
-  // Adds who it has waited for since before that time, by title.
-  void AddLate(int64_t since, std::map<std::string, Destination>* to) const;
+  // Adds who it has waited for since before that time.
+  void AddLate(int64_t since, std::map<ProcessName, Destination>* to) const;
   // What it waits for from there does not come.
-  void PeerLost(const std::string& title, const Status& why);
+  void PeerLost(const ProcessName& who, const Status& why);
   // How the step ended, which failed with this status here.
   Outcome Ended(const Status& of_step) const;
 
@@ -47,7 +48,9 @@ class StepMeeting final : public Rendezvous, public std::enable_shared_from_this
   struct Receipt;
   void Take(Receipt* receipt, const Reply& reply);
   void End(const Status& why, bool consequence, bool told);
-  const uint64_t session_, step_;
+  const uint64_t session_;
+  const std::string owner_;
+  const uint64_t step_;
   const int64_t deadline_;
   const std::shared_ptr<const Sources> sources_;
   Mailbox* const mailbox_;
@@ -58,7 +61,7 @@ class StepMeeting final : public Rendezvous, public std::enable_shared_from_this
   Traffic* const traffic_;
   int64_t moved_;                                // when a value came or went last
   std::map<uint64_t, const Receipt*> receives_;  // calls under way
-  std::map<std::string, Status> lost_;           // peers, by title
+  std::map<ProcessName, Status> lost_;           // peers
 };
 
 }  // namespace thalweg::distributed

@@ -9,6 +9,7 @@
 #include "distributed/stats_wire.h"
 #include "distributed/step_meeting.h"
 #include "framework/base/shown.h"
+#include "framework/session/limits.h"
 #include "framework/session/session.h"
 
 namespace thalweg::distributed {
@@ -16,7 +17,20 @@ namespace {
 
 constexpr int64_t kBeatEvery = 1'000'000'000;   // nanoseconds, while steps run
 constexpr int64_t kSilence = 10'000'000'000;    // one that says nothing for so long counts as lost
+constexpr size_t kAborted = 1 << 16;            // steps of a session that others have ended, and that may still come
 constexpr int64_t kUnwatched = 30'000'000'000;  // nanoseconds after which a session that no client watches is closed
+
+// What any client may set. Others name files of the task's user, or lift what keeps clients apart.
+Status CheckClientOption(std::string_view key) {
+  for (std::string_view may : {"threads",        "priority",      "container", "optimize",        "disable_pass",      "engine",
+                               "compilers",      "capture",       "placement", "placement_steps", "fallback",          "soft_placement",
+                               "order",          "memory_budget", "max_plans", "max_shape_plans", "max_shapes",        "max_async_runs",
+                               "max_call_depth", "allow_ops",     "deny_ops",  "memory_limit",    "swap_memory_above", "step_timeout_ms"}) {
+    if (key == may) return Status();
+  }
+  return Error(absl::StatusCode::kPermissionDenied, "session option '", Shown(key),
+               "' is not a client's to set; leave it out, or start the task with trust_clients=true");
+}
 
 Status NoSession(uint64_t id) {
   return Error(absl::StatusCode::kAborted, "session ", id, " is not known; its client was lost, or the task was restarted meanwhile");
@@ -101,7 +115,7 @@ uint64_t Worker::sessions() const {
   return sessions_.size();
 }
 
-void Worker::Look(uint64_t session, TaskStatus* to) const {
+void Worker::Look(uint64_t session, const std::string& asker, TaskStatus* to) const {
   std::vector<std::shared_ptr<ClientSession>> all;
   {
     std::lock_guard lock(mu_);
@@ -118,6 +132,7 @@ void Worker::Look(uint64_t session, TaskStatus* to) const {
       r.step = step;
       r.age = now - run->begun;
       run->meeting->Look(&r);
+      if (s->owner != asker) r.waits.clear();
     }
   }
   to->received = traffic_.All();
@@ -186,8 +201,8 @@ void Worker::Serve(const RequestHead& head, std::shared_ptr<Incoming> request) {
       break;
     case Method::kAbort:
       if (auto m = take(AbortRequest::Get(head.fields)); m.ok()) {
-        Abort(*m);
-        request->Answer(PutAnswer(WireWriter()));
+        bad = Abort(*m);
+        if (bad.ok()) request->Answer(PutAnswer(WireWriter()));
       }
       break;
     case Method::kForget:
@@ -215,10 +230,13 @@ Worker::Answer Worker::Open(const OpenRequest& m, const std::string& owner) {
   for (const std::string& text : m.options) {
     const size_t at = text.find('=');
     if (at == text.npos) return InvalidArgument("session option '", Shown(text), "' has no '='");
-    RETURN_IF_ERROR(SetSessionOption(&options, std::string_view(text).substr(0, at), std::string_view(text).substr(at + 1)));
+    const std::string_view key = std::string_view(text).substr(0, at);
+    if (!options_.trust_clients) RETURN_IF_ERROR(CheckClientOption(key));
+    RETURN_IF_ERROR(SetSessionOption(&options, key, std::string_view(text).substr(at + 1)));
   }
   options.trust_imported = options_.trust_clients;
   options.allow_files = options_.allow_files;
+  if (!options_.trust_clients) options.memory_limit = std::min(options.memory_limit, DefaultMemoryLimit());
   auto session = std::make_shared<ClientSession>();
   session->id = m.session;
   session->owner = owner;
@@ -231,7 +249,7 @@ Worker::Answer Worker::Open(const OpenRequest& m, const std::string& owner) {
       return ResourceExhausted("there are ", sessions_.size(), " sessions already, as many as the task takes");
     }
     if (!sessions_.emplace(m.session, session).second) return AlreadyExists("session ", m.session, " is there already");
-    mailbox_->Open(m.session);
+    mailbox_->Open(m.session, owner);
   }
   messenger_->clock().At(messenger_->clock().Now() + kUnwatched, [this, weak = std::weak_ptr(session)] {
     auto s = weak.lock();
@@ -361,8 +379,8 @@ void Worker::Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> re
       refused = {AlreadyExists("step ", m.step, " was begun already"), false};
     } else {
       run->signature = signature->second;
-      run->meeting =
-          std::make_shared<StepMeeting>(m.session, m.step, run->signature->sources, run->deadline, mailbox_, messenger_, &traffic_);
+      run->meeting = std::make_shared<StepMeeting>(m.session, s.owner, m.step, run->signature->sources, run->deadline, mailbox_, messenger_,
+                                                   &traffic_);
       s.steps.emplace(m.step, run);
     }
   }
@@ -445,7 +463,7 @@ std::vector<std::shared_ptr<Worker::StepRun>> Worker::AllRuns() const {
 void Worker::Beat() {
   const std::vector<std::shared_ptr<StepRun>> runs = AllRuns();
   Clock& clock = messenger_->clock();
-  std::map<std::string, Destination> late;
+  std::map<ProcessName, Destination> late;
   for (const auto& run : runs) run->meeting->AddLate(clock.Now() - kBeatEvery, &late);
   {
     std::lock_guard lock(mu_);
@@ -457,35 +475,37 @@ void Worker::Beat() {
     Call call;
     call.to = entry.second;
     call.deadline = clock.Now() + kSilence;
-    call.done = [this, title = entry.first](const Reply& reply) { AnswerOfBeat(title, reply.outcome.status); };
+    call.done = [this, who = entry.first](const Reply& reply) { AnswerOfBeat(who, reply.outcome.status); };
     messenger_->Start(std::move(call));
   }
   clock.At(clock.Now() + kBeatEvery, [this] { Beat(); });
 }
 
-void Worker::AnswerOfBeat(const std::string& title, const Status& s) {
+void Worker::AnswerOfBeat(const ProcessName& who, const Status& s) {
   {
     std::lock_guard lock(mu_);
-    asked_.erase(title);
+    asked_.erase(who);
     if (closing_ || s.ok()) return;
   }
   const bool silent = s.code() == absl::StatusCode::kDeadlineExceeded;
   const Status why =
       silent ? Error(absl::StatusCode::kUnavailable, Message(s), " (", kSilence / 1'000'000'000, " s): it counts as lost") : s;
-  for (const auto& run : AllRuns()) run->meeting->PeerLost(title, why);
+  for (const auto& run : AllRuns()) run->meeting->PeerLost(who, why);
 }
 
-void Worker::Abort(const AbortRequest& m) {
+Status Worker::Abort(const AbortRequest& m) {
   auto session = Find(m.session);
-  if (!session) return;
+  if (!session) return Status();
   std::shared_ptr<StepRun> run;
   {
     std::lock_guard lock(session->mu);
+    if (session->aborted.size() >= kAborted) return ResourceExhausted("session ", m.session, " has ended too many steps that never began");
     session->aborted.emplace(m.step, m.why);
     if (auto it = session->steps.find(m.step); it != session->steps.end()) run = it->second;
   }
   mailbox_->Abort(m.session, m.step, m.why);
   if (run) run->Abort(m.why, true);
+  return Status();
 }
 
 }  // namespace thalweg::distributed

@@ -35,8 +35,8 @@ class Worker {
   void Close();
   uint64_t steps() const;     // that were begun
   uint64_t sessions() const;  // that are open
-  // Steps that run, of one session, or, with 0, of all; what came from whom.
-  void Look(uint64_t session, TaskStatus* to) const;
+  // Steps that run, of one session, or, with 0, of all; what came from whom. What a step waits for is told to who opened its session.
+  void Look(uint64_t session, const std::string& asker, TaskStatus* to) const;
 
  private:
   struct OpenJob;
@@ -56,12 +56,12 @@ class Worker {
   void Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> request);
   void Go(const std::shared_ptr<StepRun>& run);
   void End(const std::shared_ptr<StepRun>& run, Status s);
-  void Abort(const AbortRequest& m);
+  Status Abort(const AbortRequest& m);
   void CloseSession(uint64_t id, const Status& why);
   // Signs of life of those whose values steps here wait for.
   std::vector<std::shared_ptr<StepRun>> AllRuns() const;
   void Beat();
-  void AnswerOfBeat(const std::string& title, const Status& s);
+  void AnswerOfBeat(const ProcessName& who, const Status& s);
 
   const std::shared_ptr<Runtime> runtime_;
   const WorkerOptions options_;
@@ -71,7 +71,7 @@ class Worker {
   mutable std::mutex mu_;
   std::condition_variable idle_;
   bool closing_ = false, beating_ = false;
-  std::set<std::string> asked_;  // peers that a sign of life is asked of
+  std::set<ProcessName> asked_;  // peers that a sign of life is asked of
   uint64_t jobs_ = 0, steps_ = 0, handles_ = 0;
   std::map<uint64_t, std::shared_ptr<ClientSession>> sessions_;
 };

@@ -33,8 +33,8 @@ StatusOr<std::map<std::string, std::string>> NodeLinks::AttrsOf(const Node& node
 
 namespace {
 
-// The node needs the other.
-bool Needs(const std::vector<const Node*>& first, const Node* other) {
+// The nodes, or what runs in their place, need the other.
+bool Needs(const Graph& graph, const std::vector<const Node*>& first, const Node* other) {
   std::vector<const Node*> todo(first);
   std::unordered_set<const Node*> seen;
   while (!todo.empty()) {
@@ -47,6 +47,10 @@ bool Needs(const std::vector<const Node*>& first, const Node* other) {
       if (const Node* back = n->back(i)) todo.push_back(back);
     }
     todo.insert(todo.end(), n->controls().begin(), n->controls().end());
+    if (const Node* by = graph.ExtendedBy(n)) todo.push_back(by);
+    for (int32_t o = 0; graph.has_replaced() && o < n->n_out(); ++o) {
+      if (const Edge by = graph.ReplacedBy({n, o})) todo.push_back(by.node);
+    }
   }
   return false;
 }
@@ -57,7 +61,7 @@ std::vector<const Node*> InputsFrom(const Node& n, size_t first) {
   return nodes;
 }
 
-bool CanExtend(const Node& node, const Node& by) {
+bool CanExtend(const Graph& graph, const Node& node, const Node& by) {
   if (by.n_in() < node.n_in() || by.n_out() <= node.n_out()) return false;  // so no two extend each other
   for (size_t i = 0; i < node.inputs().size(); ++i) {
     if (!(by.inputs()[i] == node.inputs()[i])) return false;
@@ -65,7 +69,7 @@ bool CanExtend(const Node& node, const Node& by) {
   for (int32_t o = 0; o < node.n_out(); ++o) {
     if (by.out_type(o) != node.out_type(o)) return false;
   }
-  return !Needs(InputsFrom(by, 0), &node);
+  return !Needs(graph, InputsFrom(by, 0), &node);
 }
 
 Status Unfit(const Node& node, std::string_view attr, std::string_view other) {
@@ -112,12 +116,12 @@ Status TieNode(Graph* graph, const Node* node, std::string_view attr, std::strin
     const Node* other = find(name);
     if (!other) continue;
     if (extends) {
-      if (!CanExtend(*other, *node)) return Unfit(*node, attr, text);
+      if (!CanExtend(*graph, *other, *node)) return Unfit(*node, attr, text);
       graph->Extend(other, node);
       continue;
     }
     const bool fits = other->id() < node->id() && port < other->n_out() && output < node->n_out() &&
-                      BaseType(other->out_type(port)) == BaseType(node->out_type(output)) && !Needs(InputsFrom(*node, 0), other);
+                      BaseType(other->out_type(port)) == BaseType(node->out_type(output)) && !Needs(*graph, InputsFrom(*node, 0), other);
     if (!fits) return Unfit(*node, attr, text);
     graph->Replace({other, port}, {node, output});
   }

@@ -48,9 +48,11 @@ class Outliner {
     spec.name = part_.name;
     spec.body = body_;
     for (const Edge& e : given_) spec.args.push_back(copied_.Find(e));
+    const bool stateful = IsAny([](const Node* n) { return n->op().stateful; });
+    ASSIGN_OR_RETURN(const OpSchema* op, graph_->runtime().registry().FindRole(stateful ? "call" : "stateless_call"));
     ASSIGN_OR_RETURN(auto function, Function::Make(std::move(spec)));
     RETURN_IF_ERROR(library->Add(function));
-    return AddCall(*function);
+    return AddCall(*op, *function);
   }
 
  private:
@@ -106,19 +108,18 @@ class Outliner {
     return CopyNode(n, body_.get(), &copied_).status();
   }
 
-  StatusOr<const Node*> AddCall(const Function& f) {
-    const auto is = [this](auto&& what) { return std::any_of(inside_.begin(), inside_.end(), what); };
-    const bool stateful = is([](const Node* n) { return n->op().stateful; });
-    ASSIGN_OR_RETURN(const OpSchema* op, graph_->runtime().registry().FindRole(stateful ? "call" : "stateless_call"));
+  bool IsAny(bool (*what)(const Node*)) const { return std::any_of(inside_.begin(), inside_.end(), what); }
+
+  StatusOr<const Node*> AddCall(const OpSchema& op, const Function& f) {
     std::vector<uint32_t> types;
     for (const Edge& e : f.results()) types.push_back(e.node->out_type(e.port));
     NodeSpec spec;
-    spec.op = op->name;
+    spec.op = op.name;
     spec.name = graph_->UniqueName(f.name());
     spec.inputs = given_;
     spec.attrs = {{"f", AttrValue::Func(f.name())}, {"Tout", AttrValue::Types(std::move(types))}};
     if (!inside_.empty()) spec.place = (*inside_.rbegin())->place();
-    spec.imported = is([](const Node* n) { return n->imported(); });
+    spec.imported = IsAny([](const Node* n) { return n->imported(); });
     return graph_->AddNode(std::move(spec));
   }
 

@@ -1,6 +1,9 @@
 #include "framework/plan/waits.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "framework/graph/function.h"
 
@@ -12,19 +15,36 @@ bool MayWait(const WorkGraph& w, const Node& node) {
   return std::any_of(kernels.begin(), kernels.end(), [](const KernelDef* k) { return k->spec.async; });
 }
 
-// One that is met again on the way adds nothing to what is found there.
-bool Waits(const WorkGraph& w, FunctionLibrary* library, const std::string& name) {
-  const auto [at, is_new] = w.waits.try_emplace(name, false);
-  if (!is_new) return at->second;
-  const auto f = library->Find(name);
-  if (!f.ok()) return false;  // whoever calls it is told
-  const Graph& body = (*f)->body();
-  bool waits = false;
-  for (int32_t id = 0; id < body.size() && !waits; ++id) {
-    const Node& n = *body.node(id);
-    waits = MayWait(w, n.runs_as() ? *n.runs_as() : n) || CallsWhatWaits(w, n);
+void AddCalled(const Node& node, std::vector<std::string>* to) {
+  for (size_t a = 0; a < node.attrs().size(); ++a) {
+    if (node.op().attrs[a].kind != TW_ATTR_FUNC) continue;
+    const auto& names = node.attrs()[a].strings();
+    to->insert(to->end(), names.begin(), names.end());
   }
-  return w.waits[name] = waits;
+}
+
+// It, or a function that it leads to.
+bool SomeWaits(const WorkGraph& w, FunctionLibrary* library, const std::string& name) {
+  std::vector<std::string> todo = {name};
+  std::set<std::string> seen;
+  while (!todo.empty()) {
+    const std::string next = std::move(todo.back());
+    todo.pop_back();
+    if (!seen.insert(next).second) continue;
+    if (const auto known = w.waits.find(next); known != w.waits.end()) {
+      if (known->second) return true;
+      continue;
+    }
+    const auto f = library->Find(next);
+    if (!f.ok()) continue;  // whoever calls it is told
+    const Graph& body = (*f)->body();
+    for (int32_t id = 0; id < body.size(); ++id) {
+      const Node& n = *body.node(id);
+      if (MayWait(w, n.runs_as() ? *n.runs_as() : n)) return true;
+      AddCalled(n, &todo);
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -32,13 +52,12 @@ bool Waits(const WorkGraph& w, FunctionLibrary* library, const std::string& name
 bool CallsWhatWaits(const WorkGraph& w, const Node& node) {
   const auto library = w.graph->functions();
   if (!library) return false;
-  for (size_t a = 0; a < node.attrs().size(); ++a) {
-    if (node.op().attrs[a].kind != TW_ATTR_FUNC) continue;
-    for (const std::string& name : node.attrs()[a].strings()) {
-      if (Waits(w, library.get(), name)) return true;
-    }
-  }
-  return false;
+  std::vector<std::string> called;
+  AddCalled(node, &called);
+  return std::any_of(called.begin(), called.end(), [&](const std::string& name) {
+    if (const auto known = w.waits.find(name); known != w.waits.end()) return known->second;
+    return w.waits[name] = SomeWaits(w, library.get(), name);
+  });
 }
 
 }  // namespace thalweg

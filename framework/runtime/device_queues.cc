@@ -91,6 +91,11 @@ void DeviceQueues::KeepShare(Tensor t) {
   }
 }
 
+int32_t DeviceQueues::CountShares(const Tensor& of) const {
+  std::lock_guard lock(mu_);
+  return int32_t(std::count_if(shares_.begin(), shares_.end(), [&](const Tensor& t) { return t.get() == of.get(); }));
+}
+
 void DeviceQueues::LetGoShares(const Tensor& of) {
   std::lock_guard lock(mu_);
   std::erase_if(shares_, [&](const Tensor& t) { return t.get() == of.get(); });
@@ -207,6 +212,30 @@ void DeviceQueues::Closed(Closing* c) {
 
 // ---- The end ----
 
+Status DeviceQueues::Settle() {
+  Status first;
+  std::vector<QueueMark> until;
+  until.reserve(kQueues);
+  {
+    std::lock_guard lock(mu_);
+    MarkFresh();
+    for (int q = 0; q < kQueues; ++q) {
+      if (!streams_[q]) continue;
+      auto mark = Mark(Which(q));
+      if (mark.ok()) until.push_back(*mark);
+      if (first.ok()) first = mark.status();
+    }
+  }
+  for (const QueueMark& m : until) {
+    Status s = m.line->Wait(m.value);
+    if (first.ok()) first = std::move(s);
+  }
+  std::vector<Tensor> over;  // goes back outside the lock
+  std::lock_guard lock(mu_);
+  over = TakeOver();
+  return first;
+}
+
 Status DeviceQueues::Drain() {
   Status first;
   for (const auto& stream : streams_) {
@@ -236,6 +265,7 @@ Status DeviceQueues::Drain() {
 }
 
 Status DeviceQueues::failure(uint64_t* at) const {
+  std::lock_guard lock(mu_);
   const tw_timeline* first = nullptr;
   for (const auto& s : streams_) {
     const uint64_t failed = s ? s->timeline()->failed_at() : 0;

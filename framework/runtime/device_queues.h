@@ -44,6 +44,7 @@ class DeviceQueues {
   void Keep(Tensor t);
   // The same of a variable's tensor that only kernels of the queue use, so that one of them may write it.
   void KeepShare(Tensor t);
+  int32_t CountShares(const Tensor& of) const;
   void LetGoShares(const Tensor& of);
   // Waits until some of what is kept is free; false: nothing is kept.
   bool Reclaim();
@@ -51,7 +52,9 @@ class DeviceQueues {
   void CloseWhenOver(KernelFrame* f) { CloseWhenOver(&f, 1); }
   void CloseWhenOver(KernelFrame* const* frames, size_t n);
 
-  // Blocks until everything is over; the first failure.
+  // Blocks until all that the queues hold now is over; the first failure. Others may go on giving them work.
+  Status Settle();
+  // Blocks until everything is over, and lets go of all that is kept; the first failure. REQUIRES: nobody gives them work any more.
   Status Drain();
   // The first failure of any queue, and when it was; OK: none.
   Status failure(uint64_t* at) const;

@@ -56,9 +56,10 @@ namespace {
 
 // Nobody but the writer's own step refers to the tensor, and its kernels that read it come before on the queue.
 bool IsOwn(const Tensor& value, const KernelFrame& writer) {
-  const int32_t own = writer.step->OwnShares(writer, value);
   const Buffer* buffer = value.get()->buffer;
-  return value.get()->refs.load(std::memory_order_acquire) == 1 + own && buffer && buffer->Unique() && !buffer->read_only;
+  if (!buffer || !buffer->Unique() || buffer->read_only) return false;
+  const int32_t own = writer.step->OwnShares(writer, value);
+  return value.get()->refs.load(std::memory_order_acquire) == 1 + own;
 }
 
 // The variable's memory for a writer that must not disturb others who hold it.

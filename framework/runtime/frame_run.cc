@@ -243,7 +243,12 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener {
     const std::string iteration = IterationNumbers(*e.loop, *e.iteration);
     ++under_way_;
     lock->unlock();
-    Status s = s_->rendezvous ? s_->rendezvous->Send(node.FindAttr("tensor_name")->strings()[0], iteration, Tensor()) : Status();
+    Status s;
+    try {
+      if (s_->rendezvous) s = s_->rendezvous->Send(node.FindAttr("tensor_name")->strings()[0], iteration, Tensor());
+    } catch (...) {  // no memory
+      s = Thrown();
+    }
     lock->lock();
     --under_way_;
     if (!s.ok()) Fail(OfNode(node, Prefix(s, node.title() + ":")));

@@ -163,8 +163,10 @@ Status LandOutput(KernelFrame& f, uint32_t o, Tensor t) {
   } else if (Device* here = HoldingDevice(*t.get())) {
     ASSIGN_OR_RETURN(t, here->ToHost(t));
   }
-  RETURN_IF_ERROR(PutOutput(f, o, std::move(t)));
-  return f.step->ArrivesWith(f.out(o), mark);
+  Status put = PutOutput(f, o, std::move(t));
+  if (put.ok()) return f.step->ArrivesWith(f.out(o), mark);
+  if (mark.line) (void)mark.line->Wait(mark.value);  // its memory is let go here
+  return put;
 }
 
 tw_status* TensorGive(const tw_frame* frame, uint32_t o, tw_tensor* t) {

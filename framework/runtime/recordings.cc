@@ -176,7 +176,14 @@ bool Recordings::LockAll(Run* run) {
     }
     step_->frame(lock->node).opened[lock->input] = r;
   }
-  return true;
+  if (!IsAway(*run)) return true;
+  for (KernelFrame* f : run->opens) CloseResources(f);
+  return false;
+}
+
+// A variable that is locked lives elsewhere: another step may have moved it before.
+bool Recordings::IsAway(const Run& run) const {
+  return step_->moves_state && std::any_of(run.wants.begin(), run.wants.end(), [&](const auto& w) { return w.first->Away(run.device); });
 }
 
 // What comes before anything is enqueued: copies that are read, what was opened, memory for what is made.
@@ -203,12 +210,18 @@ Status Recordings::Prepare(Run* run) {
   return s.ok() ? s : step_->Describe(at, s);
 }
 
-// The story of the memory that the run has now. A new one takes the place of one whose memory has moved, with what was recorded of it if
-// there is such, else of what was not given for longest, first of those without a recording.
+// The story of the memory that the run has now, and of its dims, since a variable's memory may be used again under others. A new one takes
+// the place of one whose memory has moved, with what was recorded of it if there is such, else of what was not given for longest, first of
+// those without a recording.
 Recordings::Story* Recordings::Find(Run* run) {
   now_.clear();
-  for (const Slot* s : run->moves) now_.push_back({s->view.data, s->view.offset});
-  const auto known = [&](const Story& s) { return s.times && s.memory == now_; };
+  dims_.clear();
+  for (const Slot* s : run->moves) {
+    now_.push_back({s->view.data, s->view.offset});
+    dims_.push_back(s->view.rank);
+    dims_.insert(dims_.end(), s->view.dims, s->view.dims + std::max(s->view.rank, 0));
+  }
+  const auto known = [&](const Story& s) { return s.times && s.memory == now_ && s.dims == dims_; };
   auto found = std::find_if(run->stories.begin(), run->stories.end(), known);
   if (found == run->stories.end()) {
     const auto rank = [](const Story& s) {
@@ -217,6 +230,7 @@ Recordings::Story* Recordings::Find(Run* run) {
     };
     found = std::min_element(run->stories.begin(), run->stories.end(), [&](const Story& a, const Story& b) { return rank(a) < rank(b); });
     std::copy(now_.begin(), now_.end(), found->memory.begin());
+    found->dims = dims_;
     found->times = 0;
   }
   found->last = ++clock_;
@@ -231,7 +245,16 @@ tw_status* Recordings::ExecuteAll(const Run& run, size_t* failed) {
   return nullptr;
 }
 
+// A failure where something is thrown, too: the run's locks go.
 Status Recordings::Enqueue(Run* run) {
+  try {
+    return EnqueueAll(run);
+  } catch (...) {
+    return step_->Describe(size_t(run->nodes.begin), Thrown());
+  }
+}
+
+Status Recordings::EnqueueAll(Run* run) {
   const DeviceKind& kind = run->device->def();
   Stream* stream = step_->QueuesOf(run->device)->compute();
   Story* story = Find(run);
@@ -254,7 +277,11 @@ void Recordings::Record(Run* run, Story* story) {
   size_t failed = size_t(run->nodes.begin);
   Status s = FromC(capture.begin(kind.host, stream));
   if (s.ok()) {
-    s = FromC(ExecuteAll(*run, &failed));
+    try {
+      s = FromC(ExecuteAll(*run, &failed));
+    } catch (...) {
+      s = Thrown();
+    }
     Status ended = FromC(made ? capture.end_into(kind.host, stream, made) : capture.end(kind.host, stream, &made));
     if (s.ok()) s = std::move(ended);
   }
@@ -264,8 +291,8 @@ void Recordings::Record(Run* run, Story* story) {
   }
   Release(*run, made);
   ++run->failures;
-  step_->runtime->Log(1, StrCat("what ", run->nodes.end - run->nodes.begin, " nodes give to ", run->device->name(),
-                                " is not recorded: ", step_->plan().nodes[failed].title, " ", Message(s)));
+  step_->runtime->Log(1, StrCat("what ", run->nodes.end - run->nodes.begin, " nodes give to ", run->device->name(), " is not recorded: ",
+                                step_->plan().nodes[std::min(failed, size_t(run->nodes.end) - 1)].title, " ", Message(s)));
 }
 
 }  // namespace thalweg

@@ -46,6 +46,7 @@ class Recordings {
   // Memory that a run was given, and what was recorded with it.
   struct Story {
     std::vector<Address> memory;
+    std::vector<int64_t> dims;  // of what lies there, each after its rank
     uint64_t last = 0;          // when it was given
     uint32_t times = 0;         // how often; 0: never since the plan's memory moved
     void* recording = nullptr;  // of other memory where times is 0
@@ -72,7 +73,9 @@ class Recordings {
   Status NodeByNode(const Run& run);
   Status Prepare(Run* run);
   bool LockAll(Run* run);
+  bool IsAway(const Run& run) const;
   Status Enqueue(Run* run);
+  Status EnqueueAll(Run* run);
   Story* Find(Run* run);
   void Record(Run* run, Story* story);
   tw_status* ExecuteAll(const Run& run, size_t* failed);
@@ -82,7 +85,8 @@ class Recordings {
   std::vector<Tensor> spare_;        // per value
   std::vector<uint8_t> own_memory_;  // per value: on a device, in a tensor that the step makes and keeps to itself
   std::vector<Run> runs_;
-  std::vector<Address> now_;  // while a run is looked for
+  std::vector<Address> now_;   // while a run is looked for
+  std::vector<int64_t> dims_;  // likewise
   uint64_t clock_ = 0;
 };
 

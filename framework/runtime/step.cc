@@ -197,17 +197,18 @@ void StepState::InitShares() {
   }
 }
 
+// What the queue keeps goes once nobody else holds the value: where the variable gets other memory, kernels still read this.
 int32_t StepState::OwnShares(const KernelFrame& writer, const Tensor& value) {
   DeviceQueues* queues = QueuesOf(writer.run->device);
   if (!queues || share_until_.empty()) return 0;
-  queues->LetGoShares(value);
-  if (plan_->runs.empty()) return 0;
   const auto node = int32_t(&writer - frames_.data());
   int32_t own = 0;
-  for (size_t v = 0; v < share_until_.size(); ++v) {
+  for (size_t v = 0; !plan_->runs.empty() && v < share_until_.size(); ++v) {
     if (share_until_[v] < 0 || share_until_[v] >= node) continue;
     own += slots_[v].held.get() == value.get() && plan_->devices[size_t(plan_->values[v].location) - 1] == writer.run->device;
   }
+  const int32_t kept = queues->CountShares(value);
+  if (value.get()->refs.load(std::memory_order_acquire) == 1 + own + kept) queues->LetGoShares(value);
   return own;
 }
 

@@ -89,11 +89,11 @@ class StepState final : public StepBase {
 
   // What the step uses of a device; NULL: the device has no queues.
   DeviceQueues* QueuesOf(const Device* device) const;
-  // Returns when nothing is under way there: the first failure.
+  // Returns when all that was under way there is over: the first failure.
   Status Settle() const {
     Status first;
     for (const auto& q : queues_) {
-      Status s = q ? q->Drain() : Status();
+      Status s = q ? q->Settle() : Status();
       if (first.ok()) first = std::move(s);
     }
     return first;

@@ -8,10 +8,6 @@
 namespace thalweg {
 namespace {
 
-// Of a session that runs imported nodes and was told nothing: enough for every honest graph that fits into the machine, and short of the
-// point where the system would end the process.
-uint64_t DefaultLimit() { return MachineMemory() / 4 * 3; }
-
 Status CheckOps(const Registry& registry, std::string_view option, const std::vector<std::string>& ops) {
   for (const std::string& op : ops) {
     if (registry.FindOp(op)) continue;
@@ -21,6 +17,8 @@ Status CheckOps(const Registry& registry, std::string_view option, const std::ve
 }
 
 }  // namespace
+
+uint64_t DefaultMemoryLimit() { return MachineMemory() / 4 * 3; }
 
 SessionLimits::SessionLimits(const SessionOptions& options) : trusted_(options.trust_imported), memory_limit_(options.memory_limit) {
   imported_.allow_ops = options.allow_ops;
@@ -60,7 +58,7 @@ void SessionLimits::EnsureBudget(const Graph& graph, const std::function<void()>
   if (!wanted) return;
   std::lock_guard lock(mu_);
   if (budget()) return;
-  MemoryBudget* made = MemoryBudget::Create(memory_limit_ > 0 ? memory_limit_ : DefaultLimit());
+  MemoryBudget* made = MemoryBudget::Create(memory_limit_ > 0 ? memory_limit_ : DefaultMemoryLimit());
   made->SetReclaim(reclaim);
   budget_.store(made, std::memory_order_release);
 }

@@ -16,6 +16,10 @@
 
 namespace thalweg {
 
+// Bytes that a session may hold which runs imported nodes and was told nothing: enough for every honest graph that fits into the machine,
+// and short of the point where the system would end the process.
+uint64_t DefaultMemoryLimit();
+
 class SessionLimits {
  public:
   // Errors: those of opening the folder of allow_files; INVALID_ARGUMENT for an op in allow_ops or deny_ops that the runtime does not have.

@@ -418,6 +418,7 @@ Status Callable::EndInside(Inside* in, Status s) {
   if (in->state->plan().async) WaitingCalls::Get().Unnest(in->state.get());
   in->state->trace = nullptr;
   if (!in->state->broken()) plans_.GiveBack(in->found.entry, std::move(in->state));
+  in->state.reset();  // here, while there is a session: a broken one
   return s;
 }
 
@@ -524,7 +525,6 @@ bool Session::Enter(bool accepted) {
 }
 void Session::Leave() { running_.fetch_sub(1, std::memory_order_release); }
 
-// Most sessions take what there is, as anybody, and pay nothing for the others.
 bool Session::IsOutdated(const Plan& plan) {
   const int32_t size = graph_->size();
   if (plan.seen.load(std::memory_order_relaxed) == size) return false;
@@ -535,6 +535,7 @@ bool Session::IsOutdated(const Plan& plan) {
   return false;
 }
 
+// Most sessions take what there is, as anybody, and pay nothing for the others.
 void Session::LimitThreads(StepState* state) const {
   if (!pool_ || (threads_ == pool_->threads() && options_.priority == 0)) return;
   state->own_share = std::make_unique<ThreadShare>(threads_, options_.priority);

@@ -111,6 +111,12 @@ tw_status* Arrange(const Saved& saved, const Rows& now, size_t k, const Variable
 }
 
 tw_status* ArrangeTable(tw_checkpoint* c, const char* prefix, const SaverTable& table, const tw_saver& saver, std::vector<Owned>* values) {
+  const size_t shards = ShardsIn(c, table.name);
+  if (saver.infos[table.members[0]].dtype == TW_STRING && shards != table.members.size()) {
+    return Refuse(TW_UNIMPLEMENTED, Title(prefix, table.name) + "holds strings in " + std::to_string(shards) +
+                                        " shards, but the graph has " + std::to_string(table.members.size()) +
+                                        "; restore it into as many shards as it was saved from");
+  }
   Saved saved;
   if (tw_status* failed = ReadTable(c, prefix, table, saver, &saved)) return failed;
   Rows now{0, uint32_t(table.members.size()), table.partition};

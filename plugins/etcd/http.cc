@@ -10,7 +10,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <tuple>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include "thalweg/plugin/abi.h"
@@ -56,7 +59,7 @@ void Exchange::Connect() {
       Wait(POLLOUT);
       socklen_t size = sizeof why;
       getsockopt(fd_, SOL_SOCKET, SO_ERROR, &why, &size);
-      if (why == 0) return;
+      if (why == 0) return KeepAlive();
     } else {
       why = errno;
     }
@@ -64,6 +67,16 @@ void Exchange::Connect() {
     fd_ = -1;
   }
   throw Failed(TW_UNAVAILABLE, "'" + address_ + "' cannot be reached: " + std::strerror(why));
+}
+
+// Whoever follows something waits without a deadline: a machine that is gone says nothing.
+void Exchange::KeepAlive() {
+  for (const auto& [level, option, value] : {std::tuple(SOL_SOCKET, int(SO_KEEPALIVE), 1),
+                                             {IPPROTO_TCP, int(TCP_KEEPIDLE), 5},
+                                             {IPPROTO_TCP, int(TCP_KEEPINTVL), 2},
+                                             {IPPROTO_TCP, int(TCP_KEEPCNT), 3}}) {
+    setsockopt(fd_, level, option, &value, sizeof value);
+  }
 }
 
 void Exchange::Wait(short what) {

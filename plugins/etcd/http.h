@@ -36,6 +36,7 @@ class Exchange {
 
  private:
   void Connect();
+  void KeepAlive();
   void Wait(short what);
   bool Fill();
   bool Body();

@@ -16,7 +16,9 @@ constexpr uint64_t kSmall = 64 << 10;  // bodies up to here go with their heads
 }  // namespace
 
 Connection::Connection(Endpoint* endpoint, bool mine, bool local, std::string name, uint32_t role, std::string id)
-    : endpoint_(endpoint), mine_(mine), local_(local), name_(std::move(name)), id_(std::move(id)), role_(role), held_(mine) {}
+    : endpoint_(endpoint), mine_(mine), local_(local), name_(std::move(name)), id_(std::move(id)), role_(role), held_(mine) {
+  lines_.reserve(kLines);  // so that they stay where they are while others look at them
+}
 
 Connection::~Connection() {
   lines_.clear();
@@ -176,7 +178,7 @@ bool Connection::ReadShared(const Frame& f, Reader* reader) {
   Line* line = lines_[0].get();
   if (f.kind == Kind::kSegment) {
     SegmentName name;
-    if (f.head != sizeof name || in_) return false;
+    if (f.head != sizeof name || std::exchange(in_offered_, true)) return false;
     reader->Take(&name, sizeof name);
     in_ = local_ ? Segment::Open(name) : nullptr;
     std::lock_guard lock(mu_);

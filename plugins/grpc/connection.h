@@ -81,7 +81,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Shared memory: out_ is written here, and stays once it is there; in_ is read by the thread that reads lines.
   enum class Sharing { kNone, kOffered, kGood, kRefused } out_state_ = Sharing::kNone;
   std::unique_ptr<Segment> out_, in_;
-  uint32_t taken_ = 0;  // slots of out_, a bit each
+  bool in_offered_ = false;  // once, whatever became of it; as in_
+  uint32_t taken_ = 0;       // slots of out_, a bit each
   std::deque<std::shared_ptr<Exchange>> sharing_;
   bool copying_ = false;  // Copy runs, or will
 };

@@ -36,6 +36,8 @@ std::string ReadFile(const std::string& path, bool secret, std::string* out, std
   std::string wrong;
   if (secret && (s.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     wrong = "'" + path + "' can be read by others; chmod 600";
+  } else if ((s.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    wrong = "'" + path + "' can be written by others; chmod go-w";
   } else if (!S_ISREG(s.st_mode) || size_t(s.st_size) > kLargestFile) {
     wrong = "'" + path + "' is no file of at most 1 MB";
   } else {
@@ -98,6 +100,7 @@ std::string Credentials::ReadAll(Secrets* out, std::string* stamp) const {
   if (!wrong.empty()) return wrong;
   out->token = Trimmed(out->token);
   if (!IsToken(out->token)) return "'" + folder_ + "/token' is no secret of 32 to 256 hexadecimal digits";
+  if (SecurityBits(out->ca) < kSecurityBits) return "'" + folder_ + "/ca.pem' is no certificate with a key that is strong enough";
   if (SecurityBits(out->cert) < kSecurityBits) return "'" + folder_ + "/cert.pem' is no certificate with a key that is strong enough";
   if (!BelongTogether(out->cert, out->key)) return "'" + folder_ + "': cert.pem and key.pem do not belong together";
   return "";

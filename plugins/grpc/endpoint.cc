@@ -14,9 +14,10 @@
 namespace thalweg::grpc_transport {
 namespace {
 
-constexpr size_t kConnections = 4096;
-constexpr int kLargestMessage = 4 << 20;  // bytes; bodies come in pieces of less
-constexpr int kDefaultSpin = 0;           // microseconds
+constexpr size_t kConnections = 4096;       // that come in, and as many that go out
+constexpr size_t kConnectionsOfOne = 1024;  // that come in with one name
+constexpr int kLargestMessage = 4 << 20;    // bytes; bodies come in pieces of less
+constexpr int kDefaultSpin = 0;             // microseconds
 constexpr auto kFirstBackoff = std::chrono::milliseconds(20), kLastBackoff = std::chrono::milliseconds(1000);
 
 grpc_arg Number(const char* key, int value) {
@@ -84,10 +85,13 @@ std::string PeerOf(grpc_call* call) {
   return peer;
 }
 
-// Of "ipv4:127.0.0.1:4000".
-std::string HostOf(const std::string& peer) {
+// Of "ipv4:127.0.0.1:4000" or "ipv6:%5B::1%5D:4000".
+HostPort AddressOf(std::string peer) {
+  for (const auto& [code, sign] : {std::pair("%5B", "["), {"%5D", "]"}, {"%25", "%"}}) {
+    if (const size_t at = peer.find(code); at != peer.npos) peer.replace(at, 3, sign);
+  }
   const size_t scheme = peer.find(':');
-  return scheme == peer.npos ? "" : ParseHostPort(peer.substr(scheme + 1)).host;
+  return scheme == peer.npos ? HostPort() : ParseHostPort(peer.substr(scheme + 1));
 }
 
 int SpinSetting(const tw_host* h) {
@@ -196,6 +200,7 @@ tw_status* Endpoint::OpenServer(const std::string& address, std::string* bound) 
     grpc_server_destroy(std::exchange(server_, nullptr));
     return Fail(TW_UNAVAILABLE, address, "cannot be listened at: it is taken, or is none of this machine");
   }
+  port_ = port;
   *bound = address.substr(0, address.rfind(':') + 1) + std::to_string(port);
   if (credentials_) TellOfHandshakes(log_);
   server_ended_ = false;
@@ -224,7 +229,8 @@ std::string Endpoint::Know(grpc_call* call, const grpc_metadata_array& metadata,
   } else if (open_) {
     who->name = "somebody";
   } else {
-    if (OwnerOfPort(ParseHostPort(PeerOf(call)).port, false) != Owner::kMe) return "it is no process of this user";
+    const HostPort peer = AddressOf(PeerOf(call));
+    if (!IsLoopback(peer.host) || OwnerOfPeer(peer, port_) != Owner::kMe) return "it is no process of this user";
     who->name = "a process of this user";
   }
   if (protocol != kProtocol) return "it speaks protocol '" + protocol.substr(0, 10) + "' and this task " + kProtocol;
@@ -235,17 +241,25 @@ bool Endpoint::Join(grpc_call* call, const std::string& id, const Identity& who)
   std::shared_ptr<Connection> c;
   {
     std::lock_guard lock(mu_);
-    if (closing_ || connections_.size() >= kConnections) return false;
-    Connection*& caller = callers_[id];
-    if (!caller) {
-      c = std::make_shared<Connection>(this, false, IsLoopback(HostOf(PeerOf(call))), who.name, who.role, id);
+    if (closing_) return false;
+    if (auto caller = callers_.find(id); caller != callers_.end()) {
+      c = connections_.at(caller->second);
+    } else {
+      if (!RoomFor(who.name)) return false;
+      c = std::make_shared<Connection>(this, false, IsLoopback(AddressOf(PeerOf(call)).host), who.name, who.role, id);
       ++alive_;
-      caller = c.get();
-      connections_.emplace(caller, c);
+      callers_.emplace(id, c.get());
+      connections_.emplace(c.get(), c);
     }
-    c = connections_.at(caller);
   }
   return c->name() == who.name && c->AddLine(call);
+}
+
+// REQUIRES: mu. With certificates one name leaves room for others; without, all have the same.
+bool Endpoint::RoomFor(const std::string& name) const {
+  if (callers_.size() >= kConnections) return false;
+  const auto same = [&](const auto& caller) { return caller.second->name() == name; };
+  return !credentials_ || size_t(std::count_if(callers_.begin(), callers_.end(), same)) < kConnectionsOfOne;
 }
 
 struct Endpoint::Denial final : Event {
@@ -300,14 +314,15 @@ tw_status* Endpoint::Connect(const std::string& address, void** out_peer) {
       return Fail(TW_PERMISSION_DENIED, address,
                   "is on another machine; give `credentials`, a folder of thalweg cluster init, or ask for `insecure`");
     }
-    const Owner owner = OwnerOfPort(at.port, true);
+    const Owner owner = OwnerOfListener(at.port);
     if (owner == Owner::kOther) return Fail(TW_PERMISSION_DENIED, address, "is another user's process");
     if (owner == Owner::kNobody) return Fail(TW_UNAVAILABLE, address, "is not there: nobody listens");
   }
   std::shared_ptr<Connection> c;
   {
     std::lock_guard lock(mu_);
-    if (connections_.size() >= kConnections) return Fail(TW_RESOURCE_EXHAUSTED, address, "would be one connection too many");
+    if (connections_.size() - callers_.size() >= kConnections)
+      return Fail(TW_RESOURCE_EXHAUSTED, address, "would be one connection too many");
     if (auto b = backoff_.find(address); b != backoff_.end() && std::chrono::steady_clock::now() < b->second.until) {
       return Fail(TW_UNAVAILABLE, address, "could not be reached a moment ago, and is not tried again yet");
     }
@@ -380,6 +395,7 @@ void Endpoint::Close() {
 }
 
 Endpoint::~Endpoint() {
+  log_->Close();
   if (server_) grpc_server_destroy(server_);
   chores_->Stop();
   poller_.reset();

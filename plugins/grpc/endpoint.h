@@ -64,6 +64,7 @@ class Endpoint {
   void Admit(grpc_call* call, const grpc_metadata_array& metadata);
   std::string Know(grpc_call* call, const grpc_metadata_array& metadata, Identity* who);
   bool Join(grpc_call* call, const std::string& id, const Identity& who);
+  bool RoomFor(const std::string& name) const;
   void Deny(grpc_call* call, const std::string& why);
 
   const tw_host* const h_;
@@ -74,6 +75,7 @@ class Endpoint {
   std::shared_ptr<Chores> chores_;
   std::shared_ptr<Poller> poller_;
   grpc_server* server_ = nullptr;
+  int port_ = 0;  // where it listens
   void* method_ = nullptr;
   std::atomic<uint64_t> ids_{0};
   std::mutex mu_;

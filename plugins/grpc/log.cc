@@ -48,7 +48,13 @@ void Log::Warn(const std::string& text) {
     last_ = now;
     left_out_ = 0;
   }
-  h_->run->log(h_, 2, line.data(), line.size());
+  std::lock_guard lock(host_mu_);
+  if (h_) h_->run->log(h_, 2, line.data(), line.size());
+}
+
+void Log::Close() {
+  std::lock_guard lock(host_mu_);
+  h_ = nullptr;
 }
 
 void TellOfHandshakes(const std::shared_ptr<Log>& log) {

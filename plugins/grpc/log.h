@@ -15,10 +15,13 @@ class Log {
   explicit Log(const tw_host* h) : h_(h) {}
   // A warning. Within five seconds of the last one it is only counted.
   void Warn(const std::string& text);
+  // The host may go: nothing is said any more.
+  void Close();
 
  private:
-  const tw_host* const h_;
-  std::mutex mu_;
+  std::mutex host_mu_;
+  const tw_host* h_;  // under host_mu_; NULL: closed
+  std::mutex mu_;     // the rest
   std::chrono::steady_clock::time_point last_;
   bool any_ = false;
   uint64_t left_out_ = 0;

@@ -13,7 +13,9 @@ HostPort ParseHostPort(const std::string& address);
 bool IsLoopback(const std::string& host);
 
 enum class Owner { kMe, kOther, kNobody };
-// Of the sockets of this machine with that port on a loopback address: those that listen, or those that are connected.
-Owner OwnerOfPort(int port, bool listens);
+// Of what listens on this machine at that port of a loopback address.
+Owner OwnerOfListener(int port);
+// Of the socket with that address which is connected to that port.
+Owner OwnerOfPeer(const HostPort& peer, int port);
 
 }  // namespace thalweg::grpc_transport

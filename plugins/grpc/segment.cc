@@ -46,8 +46,9 @@ std::unique_ptr<Segment> Segment::Open(const SegmentName& name) {
   const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return nullptr;
   struct stat s;
-  const bool sound = fstat(descriptor, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & 0777) == 0600 &&
-                     uint64_t(s.st_size) == kBytes && (fcntl(descriptor, F_GET_SEALS) & F_SEAL_SHRINK) != 0;
+  const int seals = fcntl(descriptor, F_GET_SEALS);  // before its size, which stays from then on
+  const bool sound = seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(descriptor, &s) == 0 && S_ISREG(s.st_mode) &&
+                     s.st_uid == geteuid() && (s.st_mode & 0777) == 0600 && uint64_t(s.st_size) == kBytes;
   char* memory = sound ? Map(descriptor, kBytes, PROT_READ) : nullptr;
   if (memory && std::memcmp(memory, name.secret, sizeof name.secret) == 0) return std::unique_ptr<Segment>(new Segment(descriptor, memory));
   if (memory) munmap(memory, kBytes);

@@ -324,7 +324,7 @@ TEST_F(DenialTest, AClientDoesNotTalkToATaskWithAnotherName) {
 TEST_F(DenialTest, MethodsAreForTheirRolesAndSessionsForWhoOpenedThem) {
   Client ann(folder_ + "/client-ann"), bob(folder_ + "/client-bob"), task(folder_ + "/ps-0");
   ASSERT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
-  const Status receive = ann.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key"});
+  const Status receive = ann.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/ann"});
   EXPECT_EQ(receive.code(), Code::kPermissionDenied);
   EXPECT_THAT(receive.message(), HasSubstr("Receive is for the tasks of the cluster"));
   const SessionRequest session{77};
@@ -338,7 +338,26 @@ TEST_F(DenialTest, MethodsAreForTheirRolesAndSessionsForWhoOpenedThem) {
   // The session is as it was, and tasks may ask for values.
   EXPECT_EQ(ann.Ask(address_, Method::kRun, RunRequest{77, 1, 1, 1, 0}).code(), Code::kNotFound);
   EXPECT_TRUE(ann.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("mine")}).ok());
-  EXPECT_NE(task.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key"}).code(), Code::kPermissionDenied);
+  EXPECT_NE(task.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/ann"}).code(), Code::kPermissionDenied);
+  // Not for a session of the same name that somebody else has opened elsewhere.
+  const Status of_bob = task.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/bob"});
+  EXPECT_EQ(of_bob.code(), Code::kPermissionDenied);
+  EXPECT_THAT(of_bob.message(), HasSubstr("session 77 is not one of client/bob's here"));
+}
+
+TEST_F(DenialTest, SessionOptionsThatNameFilesOfTheTaskAreNotAClientsToSet) {
+  Client ann(folder_ + "/client-ann");
+  const std::string file = folder_ + "/not-hers";
+  const Status s = ann.Ask(address_, Method::kOpen, OpenRequest{78, {"placement=learned", "placement_file=" + file}});
+  EXPECT_EQ(s.code(), Code::kPermissionDenied);
+  EXPECT_THAT(s.message(), HasSubstr("'placement_file' is not a client's to set"));
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{78, {"optimize=false", "memory_limit=1000000000000000"}}).ok());
+}
+
+TEST_F(DenialTest, MembersThatWouldShareAFolderGetNone) {
+  EXPECT_ANY_THROW(credentials::MakeCluster(folder_, {{"task/client/0", {"127.0.0.1"}}, {"client/0", {}}}, 10));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/client-0"));
 }
 
 TEST_F(DenialTest, HandshakesThatStandStillAreEndedAndKeepNobodyOut) {

@@ -49,7 +49,7 @@ TEST(Messages, StandAsTheyAlwaysDid) {
   EXPECT_EQ(Hex(Bytes(RunRequest{1, 2, 3, 4, 5})),
             "0100000000000000020000000000000003000000000000000400000000000000"
             "0500000000000000");
-  EXPECT_EQ(Hex(Bytes(ReceiveRequest{1, 2, "k"})), "01000000000000000200000000000000010000006b");
+  EXPECT_EQ(Hex(Bytes(ReceiveRequest{1, 2, "k", "o"})), "01000000000000000200000000000000010000006b010000006f");
   EXPECT_EQ(Hex(Bytes(AbortRequest{1, 2, InvalidArgument("x")})),
             "0100000000000000020000000000000003"
             "0100000078");
@@ -138,9 +138,10 @@ TEST(Messages, ReadBackTheSame) {
   EXPECT_EQ(failed->status.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Message(failed->status), "gone");
   EXPECT_FALSE(failed->consequence);
-  auto receive = ReceiveRequest::Get(Bytes(ReceiveRequest{1, 2, "key"}));
+  auto receive = ReceiveRequest::Get(Bytes(ReceiveRequest{1, 2, "key", "client/ann"}));
   ASSERT_TRUE(receive.ok());
   EXPECT_EQ(receive->key, "key");
+  EXPECT_EQ(receive->owner, "client/ann");
   auto abort = AbortRequest::Get(Bytes(AbortRequest{1, 2, InvalidArgument("x")}));
   ASSERT_TRUE(abort.ok());
   EXPECT_EQ(abort->why, InvalidArgument("x"));

@@ -26,7 +26,7 @@ class Process {
         Messenger::Create(transport->role(), {address, "", 1 << 20}, &clock_, [this](std::shared_ptr<Incoming> r) { Serve(std::move(r)); });
     EXPECT_TRUE(m.ok()) << m.status();
     messenger_ = *std::move(m);
-    mailbox_.Open(kSession);
+    mailbox_.Open(kSession, "client");
   }
   ~Process() {
     mailbox_.Close(kSession, Error(absl::StatusCode::kUnavailable, "is going away"));
@@ -34,7 +34,8 @@ class Process {
     clock_.Stop();
   }
   std::shared_ptr<StepMeeting> Meeting(uint64_t step, std::shared_ptr<const Sources> sources) {
-    return std::make_shared<StepMeeting>(kSession, step, std::move(sources), clock_.Now() + kPatience, &mailbox_, messenger_.get());
+    return std::make_shared<StepMeeting>(kSession, "client", step, std::move(sources), clock_.Now() + kPatience, &mailbox_,
+                                         messenger_.get());
   }
   void Forget(uint64_t oldest) { mailbox_.Forget(kSession, oldest); }
   uint64_t left() const { return mailbox_.size(); }
@@ -47,7 +48,7 @@ class Process {
     if (head->incarnation != incarnation_) return request->Fail({Error(absl::StatusCode::kAborted, "was restarted"), false});
     auto m = ReceiveRequest::Get(head->fields);
     ASSERT_TRUE(m.ok());
-    mailbox_.Ask(m->session, m->step, m->key, std::move(request));
+    mailbox_.Ask(*m, std::move(request));
   }
   SimulatedClock clock_;
   const uint64_t incarnation_;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <stdexcept>
 
@@ -84,14 +85,14 @@ std::string OtherNames(const Recipe& r) {
 void SetFacts(const Recipe& r, X509* certificate, X509* issuer) {
   uint64_t serial = 0;
   Need(RAND_bytes(reinterpret_cast<unsigned char*>(&serial), sizeof serial) == 1, "no random numbers");
-  X509_set_version(certificate, 2);
-  ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial >> 1);
-  X509_gmtime_adj(X509_getm_notBefore(certificate), long(r.begins));
-  X509_gmtime_adj(X509_getm_notAfter(certificate), long(r.ends));
+  Need(X509_set_version(certificate, 2) == 1 && ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial >> 1) == 1 &&
+           X509_gmtime_adj(X509_getm_notBefore(certificate), long(r.begins)) &&
+           X509_gmtime_adj(X509_getm_notAfter(certificate), long(r.ends)),
+       "cannot number and date a certificate");
   X509_NAME* name = X509_get_subject_name(certificate);
   Need(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(r.name.c_str()), -1, -1, 0) == 1,
        "cannot name a certificate");
-  X509_set_issuer_name(certificate, X509_get_subject_name(issuer));
+  Need(X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) == 1, "cannot name the issuer of a certificate");
   std::string uses;
   if (r.server) AddText(&uses, "serverAuth");
   if (r.client) AddText(&uses, "clientAuth");
@@ -153,7 +154,27 @@ void WriteSecret(const std::string& path, const std::string& text) {
   if (std::rename(fresh.c_str(), path.c_str()) != 0) throw std::runtime_error("'" + path + "': " + std::strerror(errno));
 }
 
+namespace {
+
+// task/ps/0: ps-0; client/ann: client-ann.
+std::string FolderOf(const std::string& name) {
+  std::string folder = name.substr(0, 5) == "task/" ? name.substr(5) : name;
+  for (char& c : folder) c = c == '/' ? '-' : c;
+  return folder;
+}
+
+void CheckFolders(const std::vector<Member>& members) {
+  std::map<std::string, std::string> taken = {{"authority", "the authority"}};
+  for (const Member& m : members) {
+    const auto [it, is_new] = taken.emplace(FolderOf(m.name), m.name);
+    if (!is_new) throw std::runtime_error("'" + m.name + "' and '" + it->second + "' would share folder '" + it->first + "'; rename one");
+  }
+}
+
+}  // namespace
+
 void MakeCluster(const std::string& folder, const std::vector<Member>& members, int days) {
+  CheckFolders(members);
   const std::string authority = folder + "/authority";
   Pair ca;
   std::string token;
@@ -180,8 +201,7 @@ void MakeCluster(const std::string& folder, const std::vector<Member>& members, 
     r.client = true;
     r.server = m.name.substr(0, 5) == "task/";
     r.ends = int64_t{days} * kDay;
-    std::string place = r.server ? m.name.substr(5) : m.name;
-    for (char& c : place) c = c == '/' ? '-' : c;
+    const std::string place = FolderOf(m.name);
     const Pair pair = Make(r, &ca);
     MakeFolder(folder + "/" + place);
     WriteSecret(folder + "/" + place + "/ca.pem", ca.cert);

@@ -27,10 +27,16 @@ int main(int argc, char** argv) {
     std::fputs("usage: thalweg-credentials FOLDER DAYS NAME[=HOST,HOST...]...\n", stderr);
     return 2;
   }
+  char* end = nullptr;
+  const long long days = std::strtoll(argv[2], &end, 10);
+  if (end == argv[2] || *end || days < 1 || days > 36500) {
+    std::fprintf(stderr, "thalweg-credentials: '%s' is no number of days from 1 to 36500\n", argv[2]);
+    return 2;
+  }
   std::vector<thalweg::credentials::Member> members;
   for (int i = 3; i < argc; ++i) members.push_back(ParseMember(argv[i]));
   try {
-    thalweg::credentials::MakeCluster(argv[1], members, std::atoi(argv[2]));
+    thalweg::credentials::MakeCluster(argv[1], members, int(days));
   } catch (const std::exception& e) {
     std::fprintf(stderr, "thalweg-credentials: %s\n", e.what());
     return 1;

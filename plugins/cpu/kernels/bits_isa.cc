@@ -83,7 +83,7 @@ void Choose(const bool* c, const void* t, const void* e, void* to, int64_t n) {
   auto* chosen = reinterpret_cast<const uint8_t*>(c);
   THALWEG_ONE_BY_ONE
   for (int64_t i = 0; i < n; ++i) {
-    const T mask = T(0 - T(chosen[i]));
+    const T mask = T(0 - T(chosen[i] != 0));  // whatever byte stands for true
     z[i] = T((a[i] & mask) | (b[i] & T(~mask)));
   }
 }

@@ -366,6 +366,22 @@ TEST_F(GraphDefTest, RefusesNodesThatCannotRunInThePlaceOfOthers) {
   }
 }
 
+TEST_F(GraphDefTest, RefusesNodesThatNeedEachOtherByWhatTheyReplace) {
+  GraphDef g;
+  AddPlaceholder(&g, "x");
+  AddAdd(&g, "one", {"x", "x"});
+  AddAdd(&g, "two", {"x", "x"});
+  AddAdd(&g, "for_one", {"two", "x"});
+  AddAdd(&g, "for_two", {"one", "x"});
+  const auto replace = [&](int node, const char* value) {
+    (*g.mutable_node(node)->mutable_attr())["_thalweg_replaces"].mutable_list()->add_s(value);
+  };
+  replace(3, "one 0");
+  ASSERT_TRUE(Import(g, {.prefix = "half"}).ok());
+  replace(4, "two 0");
+  Refuses(g, kInvalid, "in whose place the node cannot run");
+}
+
 TEST_F(GraphDefTest, KeepsAFunctionWithItsAttributes) {
   GraphDef g;
   auto& a = *AddTo(&g, "All", "all")->mutable_attr();

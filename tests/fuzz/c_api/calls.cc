@@ -426,6 +426,7 @@ SPECIAL(tw_cluster_status) {
   tw_runtime* runtime = p.Handle<tw_runtime>();
   const auto* options = p.Draw<const char* const*>();
   const auto n = p.Draw<uint32_t>();
+  for (uint32_t i = 0; options && i < n; ++i) const_cast<const char**>(options)[i] = p.Target(options[i]);
   tw_buffer* made = nullptr;
   p.Note(tw_cluster_status(runtime, options, n, std::clamp<int64_t>(p.Draw<int64_t>(), -1, 100'000'000), p.Null() ? nullptr : &made));
   p.Keep(made);

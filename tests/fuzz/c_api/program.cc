@@ -153,6 +153,12 @@ const char* Program::Cluster() {
   if (!json.data) return nullptr;
   std::string text(json.data, json.size);
   std::replace(text.begin(), text.end(), '\'', '"');
+  return Own(std::move(text));
+}
+
+const char* Program::Target(const char* option) { return option && std::string_view(option).starts_with("target=") ? Own(option) : option; }
+
+const char* Program::Own(std::string text) {
   constexpr std::string_view kScheme = "unix:";
   for (size_t at = text.find(kScheme); at != text.npos; at = text.find(kScheme, at + kScheme.size())) {
     text.insert(at + kScheme.size(), folder_ + "/");

@@ -94,9 +94,10 @@ class Program {
   double Real();
   tw_string String();  // NULL for 0
   const char* Text() { return String().data; }
-  const char* Path();     // below a folder of its own
-  const char* Cluster();  // JSON with ' for "; addresses `unix:NAME` are this process's own
-  bool Null();            // the next word is `-`, which is taken
+  const char* Path();                      // below a folder of its own
+  const char* Cluster();                   // JSON with ' for "; addresses `unix:NAME` are this process's own
+  const char* Target(const char* option);  // likewise, of an option that may be `target=unix:NAME`
+  bool Null();                             // the next word is `-`, which is taken
   const tw_operation* Operation();
   template <class T>
   T* Handle();
@@ -153,6 +154,7 @@ class Program {
   void Split(std::string_view line);
   const Word* Peek() const { return at_ < words_.size() ? &words_[at_] : nullptr; }
   void EndOwned(const void* owner);
+  const char* Own(std::string text);  // its addresses are below the folder
   uint64_t Limited(uint64_t n);
 
 #define X(type, end, owned) Pool<type>,
