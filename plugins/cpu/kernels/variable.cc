@@ -1,4 +1,6 @@
 // Variables: making handles, reading, assigning, adding in place, asking, destroying. The host locks what the specs open.
+#include "common/variable.h"
+
 #include "kernels/common/element.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"
@@ -8,25 +10,6 @@
 
 namespace thalweg::cpu {
 namespace {
-
-class VarHandle {
- public:
-  explicit VarHandle(const tw::Node& n) : container_(n.s("container")), name_(n.s("shared_name")) {
-    if (name_.empty()) name_ = n.name();
-  }
-  void operator()(tw::Frame f, tw::Out<tw::Any> resource) const {
-    const tw_resource_key key{TW_SIZED(tw_resource_key), TW_S(TW_VARIABLE_TYPE), container_.data(),
-                              container_.size(),         name_.data(),           name_.size()};
-    tw::check(f.f->host->resource->open(f.f, &key, nullptr, nullptr, resource.o));
-  }
-
- private:
-  std::string container_, name_;
-};
-
-void VarIsInitialized(tw::Handle resource, tw::Out<bool> is_initialized) {
-  is_initialized[0] = resource.f->host->resource->exists(resource.f, resource.i) != 0;
-}
 
 // What the variable holds is what the op promised, or the op is refused.
 void CheckType(const tw_view* variable, uint32_t wanted) {
@@ -118,33 +101,16 @@ void AssignVariables(tw::Frame f, tw::Many<tw::Any> resources, tw::In<int64_t> v
   assigned[0] = true;
 }
 
-class DestroyResource {
- public:
-  explicit DestroyResource(const tw::Node& n) : ignore_missing_(n.b("ignore_lookup_error")) {}
-  void operator()(tw::Handle resource) const {
-    const tw_host* h = resource.f->host;
-    tw_status* s = h->resource->drop(resource.f, resource.i);
-    if (s && ignore_missing_ && h->status->code(s) == TW_NOT_FOUND) {
-      h->status->release(s);
-      return;
-    }
-    tw::check(s);
-  }
-
- private:
-  bool ignore_missing_;
-};
-
 }  // namespace
 
 void register_variable(tw::Plugin& p) {
-  p.kernel<VarHandle>("VarHandleOp @CPU; cheap");
-  p.kernel<VarIsInitialized>("VarIsInitializedOp @CPU; cheap");
+  p.kernel<common::VarHandle>("VarHandleOp @CPU; cheap");
+  p.kernel<common::VarIsInitialized>("VarIsInitializedOp @CPU; cheap");
   p.kernel<ReadVariable>("ReadVariableOp @CPU; cheap; read resource; view value=resource");
   p.kernel<AssignVariable>("AssignVariableOp @CPU; replace resource; keep value");
   p.kernel<ReadVariables>("ReadVariables @CPU; read resources; gives values versions; nondeterministic");
   p.kernel<AssignVariables>("AssignVariables @CPU; replace resources; keep values");
-  p.kernel<DestroyResource>("DestroyResourceOp @CPU; cheap");
+  p.kernel<common::DestroyResource>("DestroyResourceOp @CPU; cheap");
   const Elementwise& t = TW_CPU_FOR_ISA(DetectIsa(p.h), ElementwiseTable);
   const BinaryKernels* tables[] = {&t.binary_float, &t.binary_half, &t.binary_bfloat16};
   const char* types[] = {"float", "half", "bfloat16"};
