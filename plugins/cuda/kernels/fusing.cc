@@ -2,14 +2,10 @@
 
 #include "device.h"
 #include "kernels/fuse.h"  // of plugins/opencl
+#include "kernels/renamed.h"
 
 namespace thalweg::cuda {
 namespace {
-
-struct Renamed {
-  tw_registrar registrar;  // first: what is registered comes with its address
-  tw_registrar* to;
-};
 
 using ClaimOf = decltype(tw_compiler_def::claim);
 ClaimOf& OtherClaim() {
@@ -32,17 +28,15 @@ tw_status* AddCompiler(tw_registrar* r, const tw_compiler_def* d) {
   renamed.claim = Claim;
   renamed.kind = kKind.data();
   renamed.kind_len = kKind.size();
-  tw_registrar* to = reinterpret_cast<Renamed*>(r)->to;
+  tw_registrar* to = Renamed::Receiver(r);
   return to->compiler(to, &renamed);
 }
 
 }  // namespace
 
 void RegisterFuse(const tw_host* host, tw_registrar* to) {
-  Renamed renamed{};
-  renamed.registrar.size = sizeof renamed.registrar;
+  Renamed renamed(to);
   renamed.registrar.compiler = AddCompiler;
-  renamed.to = to;
   tw::Plugin p{host, &renamed.registrar};
   opencl::register_fuse(p);
 }

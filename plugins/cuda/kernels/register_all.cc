@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/register.h"  // of plugins/opencl
+#include "kernels/renamed.h"
 
 namespace thalweg::cuda {
 namespace {
@@ -30,12 +31,6 @@ bool OnlyEnqueues(std::string_view spec) {
   return spec.find("view ") == spec.npos && spec.find("gives ") == spec.npos;
 }
 
-// Hands kernels on under this plugin's kind of device.
-struct Renamed {
-  tw_registrar registrar;  // first: what is registered comes with its address
-  tw_registrar* to;
-};
-
 tw_status* AddKernel(tw_registrar* r, const tw_kernel_def* d) {
   constexpr std::string_view kOther = "@OPENCL";
   std::string spec(d->spec, d->spec_len);
@@ -45,17 +40,15 @@ tw_status* AddKernel(tw_registrar* r, const tw_kernel_def* d) {
   tw_kernel_def renamed = *d;
   renamed.spec = spec.data();
   renamed.spec_len = spec.size();
-  tw_registrar* to = reinterpret_cast<Renamed*>(r)->to;
+  tw_registrar* to = Renamed::Receiver(r);
   return to->kernel(to, &renamed);
 }
 
 }  // namespace
 
 void RegisterKernels(const tw_host* host, tw_registrar* to) {
-  Renamed renamed{};
-  renamed.registrar.size = sizeof renamed.registrar;
+  Renamed renamed(to);
   renamed.registrar.kernel = AddKernel;
-  renamed.to = to;
   tw::Plugin p{host, &renamed.registrar};
   opencl::register_batch_norm(p);
   opencl::register_conv(p);
