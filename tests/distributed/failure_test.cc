@@ -226,11 +226,7 @@ TEST_F(Links, ThatCarryAnotherProtocolAreToldBothVersions) {
   EXPECT_THAT(session.run({}, {y})[0].values<float>(), ElementsAre(-3));
 }
 
-class Failures : public ::testing::Test {
- protected:
-  Servers servers_{3};
-  tw::Runtime client_ = NewRuntime();
-};
+using Failures = OneCluster;
 
 TEST_F(Failures, ATaskThatIsAliveButStuckIsNamedWithinTheProgressBound) {
   tw::Graph graph(client_);

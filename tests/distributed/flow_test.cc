@@ -248,12 +248,6 @@ TEST(FunctionalTest, GradientsThroughALoopOfPrimitivesOverTasksAreThoseOfOneProc
                 kValues, {0, 1, 6});
 }
 
-class OneCluster : public ::testing::Test {
- protected:
-  Servers servers_{3};
-  tw::Runtime client_ = NewRuntime();
-};
-
 TEST_F(OneCluster, EffectsInALoopHappenOnceInEachIteration) {
   tw::Graph graph(client_);
   tw::Scope s(graph);

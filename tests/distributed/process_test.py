@@ -9,12 +9,12 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 
 import numpy as np
 
 import thalweg as tw
 from addresses import new_address, scheme_of
+from running import run_tests
 
 THALWEG, TRANSPORT, TWICE = sys.argv[1:4]
 LAUNCH = [THALWEG, "launch", "--scheme", scheme_of(TRANSPORT), "--plugin", TRANSPORT]
@@ -423,23 +423,5 @@ time.sleep(60)
     assert "[client/0] told to end\n" in out and p.returncode == 1, (out, error)
 
 
-def main():
-    tests = [(name, f) for name, f in globals().items() if name.startswith("test_")]
-    only = sys.argv[4:]
-    failed = 0
-    for name, f in tests:
-        if only and name not in only:
-            continue
-        began = time.monotonic()
-        try:
-            f()
-            print(f"{name}: good ({time.monotonic() - began:.1f} s)", flush=True)
-        except Exception:
-            failed += 1
-            print(f"{name}: FAILED", flush=True)
-            traceback.print_exc()
-    sys.exit(failed > 0)
-
-
 if __name__ == "__main__":
-    main()
+    run_tests(globals(), sys.argv[4:])

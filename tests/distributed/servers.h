@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "thalweg/cpp/thalweg.hpp"
 #include "thalweg/thalweg.h"
 
@@ -68,6 +70,13 @@ inline Failure FailureOf(const std::function<void()>& f) {
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return out;
 }
+
+// Three servers, and a runtime of a client.
+class OneCluster : public ::testing::Test {
+ protected:
+  Servers servers_{3};
+  tw::Runtime client_ = NewRuntime();
+};
 
 inline tw_run_options Within(int64_t ms) {
   tw_run_options options = {};

@@ -10,12 +10,12 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 
 import numpy as np
 
 import thalweg as tw
 from local_cluster import local_cluster
+from running import run_tests
 
 THALWEG, TRANSPORT = sys.argv[1:3]
 EXAMPLES = pathlib.Path(os.environ["THALWEG_SOURCE_DIR"]) / "distributed/examples"
@@ -334,23 +334,5 @@ def test_the_character_model_learns_with_its_softmax_on_the_servers():
             assert len(found) == 2 and found[0] == found[1] and found[0] < 25, out
 
 
-def main():
-    tests = [(name, f) for name, f in globals().items() if name.startswith("test_")]
-    only = sys.argv[3:]
-    failed = 0
-    for name, f in tests:
-        if only and name not in only:
-            continue
-        began = time.monotonic()
-        try:
-            f()
-            print(f"{name}: good ({time.monotonic() - began:.1f} s)", flush=True)
-        except Exception:
-            failed += 1
-            print(f"{name}: FAILED", flush=True)
-            traceback.print_exc()
-    sys.exit(failed > 0)
-
-
 if __name__ == "__main__":
-    main()
+    run_tests(globals(), sys.argv[3:])
