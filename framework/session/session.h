@@ -18,121 +18,23 @@
 #include "framework/graph/function.h"
 #include "framework/graph/graph.h"
 #include "framework/plan/open_variables.h"
-#include "framework/plan/plan.h"
 #include "framework/runtime/cancel.h"
 #include "framework/runtime/executor.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/step.h"
+#include "framework/session/callable.h"
 #include "framework/session/limits.h"
 #include "framework/session/options.h"
 #include "framework/session/placement_store.h"
-#include "framework/session/placement_trial.h"
 #include "framework/session/plan_cache.h"
 
 namespace thalweg {
-
-struct CallableSpec {
-  std::vector<Edge> feeds, fetches;
-  std::vector<const Node*> targets;
-  std::vector<const Node*> over;                     // of a part of a run: see Signature
-  std::vector<Device*> feed_devices, fetch_devices;  // see Signature
-};
-
-struct RunOptions {
-  int64_t deadline_ns = 0;  // from now; 0: none
-  const CancelToken* cancel = nullptr;
-  StepStats* stats = nullptr;        // filled by the run
-  Rendezvous* rendezvous = nullptr;  // of a part of a step over several processes
-  bool accepted = false;             // by StartAsync, before the session was closed: it runs all the same
-};
-
-struct PlanReport {
-  uint64_t nodes = 0, block_bytes = 0, peak_bytes = 0, unplanned_bytes = 0;
-  bool counted = false;
-};
 
 // What a session has done and keeps.
 struct SessionReport {
   uint64_t steps = 0, signatures = 0, block_bytes = 0, peak_bytes = 0;
   PlanCounts plans;
   uint64_t swapped_out_bytes = 0, swapped_in_bytes = 0;
-};
-
-class Session;
-
-// Whether the tensor can be the value. Errors: INVALID_ARGUMENT, naming it.
-Status CheckFeed(const Edge& e, const Tensor& feed);
-
-// A signature, ready to run. Must not outlive its session (the C API sees to it).
-class Callable final : private PlanCache::Maker {
- public:
-  Callable(Session* session, CallableSpec spec);
-  // Of a function, for RunInside. device: where its nodes run that do not say it themselves, if they can; "": as the session has it.
-  // feed_devices: see Signature.
-  Callable(Session* session, const Function& function, std::string device, std::vector<Device*> feed_devices);
-  ~Callable();
-  // feeds, fetches: as many as the spec's. Errors: INVALID_ARGUMENT for a feed of the wrong type or shape; what planning and kernels say;
-  // CANCELLED; DEADLINE_EXCEEDED; FAILED_PRECONDITION if the session is closed. fetches are empty after a failure.
-  Status Run(const Tensor* feeds, const RunOptions& options, Tensor* fetches);
-  // The same without waiting: done is told, maybe before this returns. Feeds and fetches live until then. Throws only before it begins.
-  void Start(const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done);
-  const CallableSpec& spec() const { return spec_; }
-  StatusOr<PlanReport> Report(const std::vector<Shape>& feed_shapes);
-  // See tw_callable_plan_json. NULL: the plan of the latest run, or one for what the graph declares.
-  StatusOr<std::string> PlanText(const std::vector<Shape>* feed_shapes);
-
- private:
-  friend class Session;
-  Callable(Session* session, CallableSpec spec, std::string device);
-  // Run of a step that the session has counted in. REQUIRES: fetches are empty.
-  Status RunCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches);
-  void StartCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done);
-  // A run from when it has its step state until the step is over.
-  struct Running {
-    std::unique_ptr<StepTrace> trace;
-    PlanCache::Found found;
-    std::vector<Tensor> moved;  // feeds, where some came in other memory than the signature says
-    std::unique_ptr<StepState> state;
-    StepStats* stats = nullptr;      // that the trace fills
-    bool measured = false;           // they are those of the trial
-    std::vector<Shape> feed_shapes;  // of a run that is measured
-  };
-  // The feeds in the memory that the signature says; *moved holds them where some had to be copied.
-  StatusOr<const Tensor*> PlaceFeeds(const Tensor* feeds, std::vector<Tensor>* moved) const;
-  Status Begin(const Tensor** feeds, const RunOptions& options, Running* r);
-  Status End(Running* r, Status s);
-  // Runs as a part of another step, which take the feeds over. REQUIRES: fetches are empty.
-  struct Inside {
-    PlanCache::Found found;
-    std::unique_ptr<StepState> state;
-    std::unique_ptr<StepTrace> trace;
-  };
-  Status BeginInside(const StepBase& step, std::string_view function, Tensor* feeds, Inside* in);
-  Status EndInside(Inside* in, Status s);
-  Status RunInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches);
-  void StartInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches, StepDone done);
-  // The plan and the sizes of the feeds.
-  Status FindPlan(const Tensor* feeds, PlanCache::Found* found);
-  // A state that is bound to the sizes of the feeds; *found is what to give it back to.
-  StatusOr<std::unique_ptr<StepState>> ReadyState(const Tensor* feeds, PlanCache::Found* found);
-  StatusOr<std::unique_ptr<Plan>> MakePlan(const std::vector<Shape>& feed_shapes) override;
-  // What is to be measured of the run, if anything is (placement=learned); and what follows from it.
-  Status Measure(const Tensor* feeds, Running* r);
-  void Learn(Running* r, bool ok);
-  // What learned places are kept under.
-  std::string SignatureText() const;
-  Status Keep(const PlanShapes& shapes) override;
-  PlanOptions Options() const;
-  Status CheckFeeds(const Tensor* feeds) const;
-
-  Session* session_;
-  Graph* graph_;
-  CallableSpec spec_;
-  Signature signature_;
-  PlanCache plans_;
-  std::unique_ptr<PlacementTrial> trial_;  // NULL: nothing is tried
-  uint64_t used_ = 0;                      // by named runs: when last; guarded by the session
-  const std::string device_;               // of a function: where its nodes run that do not say it themselves; "": as the session has it
 };
 
 class Session final : public StateCache, public FunctionCaller {
@@ -183,8 +85,14 @@ class Session final : public StateCache, public FunctionCaller {
   bool IsOutdated(const Plan& plan);
   void LimitThreads(StepState* state) const;
   // Counts a step in; false if closed, unless it was accepted before.
-  bool Enter(bool accepted);
-  void Leave();
+  bool Enter(bool accepted) {
+    if (running_.fetch_add(1, std::memory_order_acquire) >= kClosed && !accepted) {
+      Leave();
+      return false;
+    }
+    return true;
+  }
+  void Leave() { running_.fetch_sub(1, std::memory_order_release); }
   struct Leaver {
     Session* session;
     ~Leaver() { session->Leave(); }
@@ -198,7 +106,8 @@ class Session final : public StateCache, public FunctionCaller {
   ThreadPool* pool_;                            // NULL: one thread
   uint32_t threads_;                            // that compute for a step at once
   std::atomic<uint64_t> steps_{0};
-  std::atomic<int64_t> running_{0};  // negative offset once closed
+  static constexpr int64_t kClosed = int64_t{1} << 40;
+  std::atomic<int64_t> running_{0};  // no less than kClosed once closed
   CancelToken closing_;
   std::mutex mu_;  // callables, states
   std::map<std::vector<uint64_t>, std::shared_ptr<Callable>> callables_;

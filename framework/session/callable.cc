@@ -1,0 +1,360 @@
+#include "framework/session/callable.h"
+
+#include <algorithm>
+
+#include "framework/base/checked.h"
+#include "framework/base/dtype.h"
+#include "framework/base/shown.h"
+#include "framework/graph/function_shapes.h"
+#include "framework/plan/plan_json.h"
+#include "framework/plan/work_graph.h"
+#include "framework/runtime/executor.h"
+#include "framework/session/session.h"
+
+namespace thalweg {
+namespace {
+
+// On the monotonic clock; 0: none. Times that the clock does not reach are none either.
+int64_t DeadlineAfter(int64_t ns) {
+  int64_t at;
+  return ns > 0 && CheckedAdd(MonotonicNs(), ns, &at) ? at : 0;
+}
+
+// Constants that planning made; those of the graph are not the session's.
+Status ChargeConstants(const PlanShapes& shapes, MemoryBudget* budget) {
+  for (const PlanShapes::Value& v : shapes.values) {
+    if (v.constant) RETURN_IF_ERROR(budget->Charge(v.constant.get()));
+  }
+  return Status();
+}
+
+}  // namespace
+
+Callable::Callable(Session* session, const Function& f, std::string device, std::vector<Device*> feed_devices)
+    : Callable(session, CallableSpec{f.args(), f.results(), f.targets()}, std::move(device)) {
+  graph_ = &f.body();
+  trial_.reset();
+  signature_.takes_feeds = true;
+  signature_.stays = true;
+  signature_.feed_devices = std::move(feed_devices);
+}
+
+Callable::Callable(Session* session, CallableSpec spec) : Callable(session, std::move(spec), "") {}
+
+Callable::Callable(Session* session, CallableSpec spec, std::string device)
+    : session_(session),
+      graph_(&session->graph()),
+      spec_(std::move(spec)),
+      plans_(spec_.feeds.size(), session->options().max_shape_plans, session->options().max_shapes, this),
+      device_(std::move(device)) {
+  signature_ = {spec_.feeds, spec_.fetches, spec_.targets};
+  signature_.over = spec_.over;
+  signature_.feed_devices = spec_.feed_devices;
+  signature_.fetch_devices = spec_.fetch_devices;
+  if (session->options().placement == "learned" && spec_.over.empty() && !session->placements_->Find(SignatureText())) {
+    trial_ = std::make_unique<PlacementTrial>(session->placements_.get(), &session->runtime(), session->options().placement_steps,
+                                              SignatureText());
+  }
+  std::lock_guard lock(session_->all_mu_);
+  session_->all_.insert(this);
+}
+Callable::~Callable() {
+  std::lock_guard lock(session_->all_mu_);
+  session_->all_.erase(this);
+  PlanCounts counts = plans_.counts();
+  counts.plans = counts.shapes = 0;
+  session_->gone_.Add(counts);
+}
+
+Status CheckFeed(const Edge& e, const Tensor& feed) {
+  if (!feed) return InvalidArgument("the feed of '", Shown(e.text()), "' is missing");
+  const uint32_t want = e.node->out_type(e.port);
+  if (feed.dtype() != BaseType(want)) {
+    return InvalidArgument("the feed of '", Shown(e.text()), "' is ", DTypeName(feed.dtype()), " but must be ", DTypeName(want));
+  }
+  const Shape& shape = e.node->shape(e.port);
+  bool fits = shape.rank() < 0 || shape.rank() == feed.rank();
+  for (int32_t k = 0; fits && k < shape.rank(); ++k) fits = shape.dim(k) < 0 || shape.dim(k) == feed.dim(k);
+  if (fits) return Status();
+  return InvalidArgument("the feed of '", Shown(e.text()), "' has shape ", feed.shape().text(), " but must fit ", shape.text());
+}
+
+Status Callable::CheckFeeds(const Tensor* feeds) const {
+  for (size_t i = 0; i < spec_.feeds.size(); ++i) RETURN_IF_ERROR(CheckFeed(spec_.feeds[i], feeds[i]));
+  return Status();
+}
+
+PlanOptions Callable::Options() const {
+  const SessionOptions& o = session_->options();
+  PlanOptions options;
+  options.container = o.container;
+  options.optimize = o.optimize;
+  options.threads = session_->threads_;
+  options.engine = o.engine;
+  options.order = o.order;
+  options.memory_budget = o.memory_budget;
+  options.compilers = o.compilers;
+  if (auto device = ParseDeviceSpec(o.device); device.ok()) options.device = *std::move(device);  // checked when it was set
+  if (auto own = ParseDeviceSpec(device_); own.ok() && !device_.empty()) {
+    auto both = MergeDeviceSpecs(*own, options.device);
+    options.device = both.ok() ? *std::move(both) : *std::move(own);
+    options.may_leave_device = true;
+  }
+  options.fallback = o.fallback;
+  options.capture = o.capture;
+  if (session_->placements_) {
+    options.placement = o.placement == "cost" ? "cost" : "simple";
+    options.costs = session_->placements_->costs();
+    if (o.placement == "learned" && graph_ == &session_->graph()) options.places = session_->placements_->Find(SignatureText());
+  }
+  options.disabled_passes = o.disabled_passes;
+  // Calls that are inlined no longer count: a bound that they could reach is kept without.
+  if (o.max_call_depth < uint32_t{kMostInlined}) options.disabled_passes.push_back("inline");
+  options.imported = session_->limits_->imported();
+  session_->limits_->EnsureBudget(session_->graph(), [s = session_] { s->DropIdleStates(); });
+  options.budget = session_->limits_->budget();
+  return options;
+}
+
+StatusOr<std::unique_ptr<Plan>> Callable::MakePlan(const std::vector<Shape>& feed_shapes) {
+  ASSIGN_OR_RETURN(auto plan, CompilePlan(*graph_, signature_, feed_shapes, Options(), session_));
+  session_->plans_made_.fetch_add(1, std::memory_order_relaxed);
+  if (trial_) trial_->Planned(*plan);
+  return plan;
+}
+
+// ---- Places that are learned ----
+
+std::string Callable::SignatureText() const {
+  std::string text = StrCat(graph_->size(), " nodes;");
+  for (const Edge& e : spec_.feeds) text += StrCat(" <", e.text());
+  for (const Edge& e : spec_.fetches) text += StrCat(" >", e.text());
+  for (const Node* n : spec_.targets) text += StrCat(" !", n->name());
+  return text;
+}
+
+Status Callable::Measure(const Tensor* feeds, Running* r) {
+  if (!trial_ || trial_->over() || plans_.ServesAll(r->found.entry)) return Status();
+  r->stats = trial_->Watch(&r->state->plan());
+  if (!r->stats) return Status();
+  r->measured = true;
+  for (size_t i = 0; i < spec_.feeds.size(); ++i) r->feed_shapes.push_back(feeds[i].shape());
+  ASSIGN_OR_RETURN(r->trace, StepTrace::Begin(r->stats));
+  r->trace->Planned(false, 0);
+  return Status();
+}
+
+// Whether the plan's blocks leave room on every device.
+static bool Fits(const Plan& plan) {
+  for (size_t d = 0; d < plan.devices.size(); ++d) {
+    const uint64_t limit = plan.devices[d]->pool()->stats().limit, memory = limit ? limit : plan.devices[d]->memory();
+    if (memory && plan.shapes->block_bytes[d + 1] > memory - memory / 10) return false;
+  }
+  return true;
+}
+
+void Callable::Learn(Running* r, bool ok) {
+  if (!r->measured) {
+    if (ok) session_->placements_->costs()->Learn(*r->stats);
+    return;
+  }
+  if (!trial_->Over(r->stats, ok)) return;
+  PlacementTrial::Suggestion next;
+  while (trial_->Next(&next)) {
+    PlanOptions options = Options();
+    options.placement = next.placement;
+    options.places = next.places;
+    auto plan = CompilePlan(*graph_, signature_, r->feed_shapes, options, session_);
+    if (!plan.ok() || !Fits(**plan)) continue;
+    session_->plans_made_.fetch_add(1, std::memory_order_relaxed);
+    trial_->Replaced(**plan);
+    plans_.Replace(r->found.entry, *std::move(plan), r->feed_shapes);
+    return;
+  }
+}
+
+Status Callable::Keep(const PlanShapes& shapes) {
+  session_->limits_->EnsureBudget(session_->graph(), [s = session_] { s->DropIdleStates(); });
+  MemoryBudget* budget = session_->limits_->budget();
+  return budget ? ChargeConstants(shapes, budget) : Status();
+}
+
+StatusOr<PlanReport> Callable::Report(const std::vector<Shape>& feed_shapes) {
+  if (feed_shapes.size() != spec_.feeds.size()) return InvalidArgument(feed_shapes.size(), " shapes for ", spec_.feeds.size(), " feeds");
+  PlanCache::Found found;
+  RETURN_IF_ERROR(plans_.Prepare(feed_shapes, &found));
+  PlanReport r;
+  r.nodes = found.plan->nodes.size();
+  r.block_bytes = found.shapes->total_bytes();
+  r.peak_bytes = found.shapes->peak_bytes;
+  r.unplanned_bytes = found.shapes->unplanned_bytes;
+  r.counted = found.plan->counted;
+  return r;
+}
+
+StatusOr<std::string> Callable::PlanText(const std::vector<Shape>* feed_shapes) {
+  PlanCache::Found found;
+  if (feed_shapes) {
+    for (size_t i = 0; i < spec_.feeds.size(); ++i) {
+      const Shape& declared = spec_.feeds[i].node->shape(spec_.feeds[i].port);
+      if ((*feed_shapes)[i].known() && declared.Admits((*feed_shapes)[i])) continue;
+      return InvalidArgument("the feed of '", Shown(spec_.feeds[i].text()), "' has shape ", (*feed_shapes)[i].text(), " but must fit ",
+                             declared.text(), " with all sizes known");
+    }
+    RETURN_IF_ERROR(plans_.Prepare(*feed_shapes, &found));
+  } else {
+    plans_.Latest(&found);
+  }
+  if (found.entry) return PlanJson(*found.plan, *found.shapes, signature_);
+  ASSIGN_OR_RETURN(auto plan, CompilePlan(*graph_, signature_, std::vector<Shape>(spec_.feeds.size()), Options(), session_));
+  return PlanJson(*plan, *plan->shapes, signature_);
+}
+
+Status Callable::Run(const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
+  for (size_t k = 0; k < spec_.fetches.size(); ++k) fetches[k].reset();
+  if (!session_->Enter(options.accepted)) return FailedPrecondition("the session is closed");
+  const Session::Leaver leaver{session_};
+  return RunCounted(feeds, options, fetches);
+}
+
+void Callable::Start(const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) {
+  for (size_t k = 0; k < spec_.fetches.size(); ++k) fetches[k].reset();
+  if (!session_->Enter(options.accepted)) return done(FailedPrecondition("the session is closed"));
+  try {
+    StartCounted(feeds, options, fetches, [session = session_, done](Status s) {
+      session->Leave();
+      done(std::move(s));
+    });
+  } catch (...) {
+    session_->Leave();
+    throw;
+  }
+}
+
+Status Callable::RunCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
+  Running r;
+  RETURN_IF_ERROR(Begin(&feeds, options, &r));
+  return End(&r, RunStep(r.state.get(), feeds, fetches));
+}
+
+void Callable::StartCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) {
+  auto r = std::make_shared<Running>();
+  if (Status s = Begin(&feeds, options, r.get()); !s.ok()) {
+    r.reset();
+    return done(std::move(s));
+  }
+  StepState* state = r->state.get();
+  StartStep(state, feeds, fetches, [this, r = std::move(r), done = std::move(done)](Status s) {
+    try {
+      s = End(r.get(), std::move(s));
+    } catch (...) {
+      s = Thrown();
+    }
+    r->trace.reset();  // whoever is told may use the statistics again
+    done(std::move(s));
+  });
+}
+
+// Neither lies in a device's memory nor shall: every feed of most steps.
+static bool StaysOnHost(const Tensor& feed, const Device* there) {
+  if (!feed) return true;
+  const MemoryPool* home = feed.get()->buffer ? feed.get()->buffer->home() : nullptr;
+  return !there && !(home && home->place());
+}
+
+StatusOr<const Tensor*> Callable::PlaceFeeds(const Tensor* feeds, std::vector<Tensor>* moved) const {
+  const Tensor* placed = feeds;
+  for (size_t i = 0; i < spec_.feeds.size(); ++i) {
+    Device* there = signature_.feed_device(i);
+    if (there && there->host_memory()) there = nullptr;
+    if (StaysOnHost(feeds[i], there)) continue;
+    Device* here = HoldingDevice(*feeds[i].get());
+    if (!here && !LiesOnHost(*feeds[i].get())) {
+      return FailedPrecondition("the feed of '", Shown(spec_.feeds[i].text()), "' lies on a device that is no more; its runtime has ended");
+    }
+    if (here == there) continue;
+    if (moved->empty()) moved->assign(feeds, feeds + spec_.feeds.size());
+    placed = moved->data();
+    for (Device* d : {here, there}) {
+      if (!d) continue;
+      auto copy = d == here ? d->ToHost((*moved)[i]) : d->FromHost((*moved)[i]);
+      if (!copy.ok()) return Prefix(copy.status(), StrCat("the feed of '", Shown(spec_.feeds[i].text()), "':"));
+      (*moved)[i] = *std::move(copy);
+    }
+  }
+  return placed;
+}
+
+Status Callable::Begin(const Tensor** given, const RunOptions& options, Running* r) {
+  ASSIGN_OR_RETURN(*given, PlaceFeeds(*given, &r->moved));
+  const Tensor* feeds = *given;
+  if (options.stats) {
+    ASSIGN_OR_RETURN(r->trace, StepTrace::Begin(options.stats));
+  }
+  const int64_t deadline = DeadlineAfter(options.deadline_ns > 0 ? options.deadline_ns : session_->timeout_ns_);
+  ASSIGN_OR_RETURN(r->state, ReadyState(feeds, &r->found));
+  r->state->cancel = options.cancel;
+  r->state->deadline = deadline;
+  r->state->rendezvous = options.rendezvous;
+  const uint64_t step = session_->steps_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (r->trace) r->trace->Planned(r->found.made, step);
+  r->stats = options.stats;
+  if (!r->trace) RETURN_IF_ERROR(Measure(feeds, r));
+  r->state->trace = r->trace.get();
+  return Status();
+}
+
+Status Callable::End(Running* r, Status s) {
+  r->state->trace = nullptr;
+  if (r->trace) r->trace->Over(s);
+  // A failed queue stays failed: the next step makes its own.
+  if (!r->state->broken()) plans_.GiveBack(r->found.entry, std::move(r->state));
+  if (session_->placements_ && r->trace) {
+    r->trace.reset();
+    Learn(r, s.ok());
+  }
+  return s;
+}
+
+Status Callable::FindPlan(const Tensor* feeds, PlanCache::Found* found) {
+  for (;;) {
+    if (!plans_.Find(feeds, found)) {
+      RETURN_IF_ERROR(CheckFeeds(feeds));
+      RETURN_IF_ERROR(plans_.Prepare(feeds, found));
+    }
+    if (found->plan->fixed.empty() || graph_ != &session_->graph() || !session_->IsOutdated(*found->plan)) return Status();
+    plans_.Drop(found->entry);
+    *found = PlanCache::Found();
+  }
+}
+
+StatusOr<std::unique_ptr<StepState>> Callable::ReadyState(const Tensor* feeds, PlanCache::Found* found) {
+  // The last plan's shapes fit; types may still not.
+  for (size_t i = 0; i < spec_.feeds.size(); ++i) {
+    if (!feeds[i] || feeds[i].dtype() != spec_.feeds[i].node->out_type(spec_.feeds[i].port)) RETURN_IF_ERROR(CheckFeeds(feeds));
+  }
+  RETURN_IF_ERROR(FindPlan(feeds, found));
+  std::unique_ptr<StepState> state = std::move(found->state);
+  if (!state) {
+    ASSIGN_OR_RETURN(state, StepState::Create(found->plan, &session_->runtime(), session_->limits_->budget(), &session_->blocks_));
+    state->container = &session_->options().container;
+    state->moves_state = session_->options().fallback != "fail" || session_->placements_;
+    state->pool = session_->pool_;
+    state->functions = session_;
+    state->place = &device_;
+    state->swapping = &session_->swapping_;
+    state->closing = &session_->closing_;
+    session_->LimitThreads(state.get());
+  }
+  if (!found->shapes) return state;
+  Status bound = state->Bind(found->shapes);
+  if (bound.code() == absl::StatusCode::kResourceExhausted) {  // what other signatures keep for their next step may be what is missing
+    session_->DropIdleStates();
+    bound = state->Bind(found->shapes);
+  }
+  RETURN_IF_ERROR(bound);
+  found->shapes.reset();
+  return state;
+}
+
+}  // namespace thalweg
