@@ -111,8 +111,7 @@ PlanOptions Callable::Options() const {
   // Calls that are inlined no longer count: a bound that they could reach is kept without.
   if (o.max_call_depth < uint32_t{kMostInlined}) options.disabled_passes.push_back("inline");
   options.imported = session_->limits_->imported();
-  session_->limits_->EnsureBudget(session_->graph(), [s = session_] { s->DropIdleStates(); });
-  options.budget = session_->limits_->budget();
+  options.budget = session_->budget();
   return options;
 }
 
@@ -174,8 +173,7 @@ void Callable::Learn(Running* r, bool ok) {
 }
 
 Status Callable::Keep(const PlanShapes& shapes) {
-  session_->limits_->EnsureBudget(session_->graph(), [s = session_] { s->DropIdleStates(); });
-  MemoryBudget* budget = session_->limits_->budget();
+  MemoryBudget* budget = session_->budget();
   return budget ? ChargeConstants(shapes, budget) : Status();
 }
 

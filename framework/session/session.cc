@@ -92,6 +92,11 @@ SessionReport Session::Report() {
   return r;
 }
 
+MemoryBudget* Session::budget() {
+  limits_->EnsureBudget(*graph_, [this] { DropIdleStates(); });
+  return limits_->budget();
+}
+
 void Session::DropOldPlans() {
   std::vector<std::shared_ptr<Callable>> dropped;  // ends outside the lock
   std::lock_guard lock(mu_);

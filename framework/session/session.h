@@ -61,6 +61,8 @@ class Session final : public StateCache, public FunctionCaller {
   Status Close();
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
   SessionReport Report();
+  // What its nodes hold is counted there, and what others hold for it; NULL: no limit.
+  MemoryBudget* budget();
 
   StatusOr<void*> State(const NodeRun& run, const std::vector<tw_shape>& shapes) override;
   StatusOr<std::vector<Tensor>> Once(const NodeRun& run) override;
