@@ -90,4 +90,14 @@ class Recordings {
   uint64_t clock_ = 0;
 };
 
+// The tensor of a value on a device: what the last step had, or a new one. recordings: NULL: the plan has none.
+template <class Make>
+StatusOr<Tensor> MakeHeld(Recordings* recordings, int32_t value, const int64_t* dims, int32_t rank, Make&& make) {
+  if (!recordings) return make();
+  if (Tensor t = recordings->TakeSpare(value, dims, rank)) return t;
+  auto made = make();
+  const bool short_of_memory = !made.ok() && made.status().code() == absl::StatusCode::kResourceExhausted;
+  return short_of_memory && recordings->GiveSpares() ? make() : std::move(made);
+}
+
 }  // namespace thalweg

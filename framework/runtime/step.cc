@@ -174,44 +174,6 @@ Status StepState::Init(Runtime* rt) {
   return Status();
 }
 
-void StepState::InitShares() {
-  const auto is_share = [&](const PlanNode& n, int32_t v) {
-    const PlanValue& value = plan_->values[size_t(v)];
-    return n.kind == PlanNode::kKernel && n.given && !n.run.open_read.empty() && value.kind == PlanValue::kHeld && value.location &&
-           !value.fetched;
-  };
-  share_until_.assign(plan_->values.size(), -1);
-  for (size_t i = 0; i < plan_->nodes.size(); ++i) {
-    for (int32_t v : plan_->nodes[i].out) {
-      if (is_share(plan_->nodes[i], v)) share_until_[size_t(v)] = int32_t(i);
-    }
-  }
-  for (size_t i = 0; i < plan_->nodes.size(); ++i) {
-    const PlanNode& n = plan_->nodes[i];
-    for (size_t k = 0; k < n.in.size(); ++k) {
-      int32_t& until = share_until_[size_t(n.in[k])];
-      if (until < 0) continue;
-      const bool there = n.kind == PlanNode::kKernel && !n.run.host_in[k] && n.run.device == DeviceOf(n.in[k]);
-      until = there ? int32_t(i) : -1;
-    }
-  }
-}
-
-// What the queue keeps goes once nobody else holds the value: where the variable gets other memory, kernels still read this.
-int32_t StepState::OwnShares(const KernelFrame& writer, const Tensor& value) {
-  DeviceQueues* queues = QueuesOf(writer.run->device);
-  if (!queues || share_until_.empty()) return 0;
-  const auto node = int32_t(&writer - frames_.data());
-  int32_t own = 0;
-  for (size_t v = 0; !plan_->runs.empty() && v < share_until_.size(); ++v) {
-    if (share_until_[v] < 0 || share_until_[v] >= node) continue;
-    own += slots_[v].held.get() == value.get() && plan_->devices[size_t(plan_->values[v].location) - 1] == writer.run->device;
-  }
-  const int32_t kept = queues->CountShares(value);
-  if (value.get()->refs.load(std::memory_order_acquire) == 1 + own + kept) queues->LetGoShares(value);
-  return own;
-}
-
 // A slot as it is before its value is made.
 void StepState::InitSlot(int32_t v) {
   const PlanValue& value = plan_->values[size_t(v)];
@@ -287,50 +249,11 @@ void StepState::Complete(uint64_t tag, Status s) {
   listener->Ended(size_t(tag), std::move(s));
 }
 
-Status StepState::Describe(size_t i, const Status& s) noexcept {
-  NoteFailure();
-  try {
-    return Told(i, s);
-  } catch (...) {  // no memory for the story
-    return Thrown();
-  }
-}
-
-// Of calls that lie deep within each other only the innermost and the outermost are told.
-Status StepState::Told(size_t i, const Status& s) const {
-  constexpr uint32_t kCallsTold = 3;
-  const uint32_t calls = CallsLeft(s);
-  if (calls > kCallsTold && depth > 0) return s;
-  const PlanNode& n = plan_->nodes[i];
-  if (calls > kCallsTold + 1) {
-    return OfNode(*n.run.node, Prefix(s, StrCat(n.title, " (and ", calls - kCallsTold - 1, " calls further in)")));
-  }
-  std::string shapes;
-  for (size_t k = 0; k < n.in.size(); ++k) {
-    const tw_view& v = source_[size_t(frames_[i].source - source_.data()) + k]->view;
-    if (v.dtype == TW_RESOURCE) continue;
-    shapes += StrCat(shapes.empty() ? "" : ", ", DTypeName(v.dtype), ShapeText(v.dims, v.rank));
-  }
-  Status out = Prefix(s, n.title);
-  if (!shapes.empty()) out = WithMessage(out, StrCat(Message(out), " (inputs: ", shapes, ")"));
-  return n.run.node ? OfNode(*n.run.node, out) : out;
-}
-
 // An output that the kernel will give, with the dims that it is to have. The shape must outlive the call.
 void StepState::ShowShape(Slot* s, const Shape& shape) {
   s->Clear();
   s->view.dims = shape.dims().data();
   s->view.rank = shape.rank();
-}
-
-// The tensor of value v: what the last step had, or a new one.
-template <class Make>
-static StatusOr<Tensor> MakeHeld(Recordings* recordings, int32_t v, const int64_t* dims, int32_t rank, Make&& make) {
-  if (!recordings) return make();
-  if (Tensor t = recordings->TakeSpare(v, dims, rank)) return t;
-  auto made = make();
-  const bool short_of_memory = !made.ok() && made.status().code() == absl::StatusCode::kResourceExhausted;
-  return short_of_memory && recordings->GiveSpares() ? make() : std::move(made);
 }
 
 StatusOr<Tensor> StepState::MakeOutputOf(const PlanNode& n, uint32_t o, const Shape& shape) {
@@ -410,104 +333,6 @@ Device* StepState::DeviceOf(int32_t v) const {
   return location ? plan_->devices[size_t(location) - 1] : nullptr;
 }
 
-// ---- Copies ----
-
-static DeviceQueues::Which QueueOf(const PlanNode& copy) { return copy.kind == PlanNode::kCopyIn ? DeviceQueues::kIn : DeviceQueues::kOut; }
-
-Status StepState::RunCopy(const PlanNode& n) {
-  const tw_view& from = slots_[size_t(n.in[0])].view;
-  Slot& to = slots_[size_t(n.out[0])];
-  if (from.rank < 0) return Internal("nothing to copy");
-  if (to.view.rank < 0) {
-    Device* there = DeviceOf(n.out[0]);
-    MemoryPool* memory = there ? there->pool() : n.run.device->staging();
-    const auto make = [&] { return Tensor::Make(from.dtype, from.dims, from.rank, memory, budget); };
-    ASSIGN_OR_RETURN(Tensor t, MakeHeld(recordings_.get(), n.out[0], from.dims, from.rank, [&] { return MakeOn(there, make); }));
-    to.Hold(std::move(t));
-  }
-  DeviceQueues* queues = QueuesOf(n.run.device);
-  if (queues) marks_[size_t(n.out[0])] = {};
-  RETURN_IF_ERROR(AwaitCopies(n, queues, QueueOf(n)));
-  if (from.bytes == 0) return Status();
-  return queues ? EnqueueCopy(n, queues, from, to.view) : CopyNow(n, from, to.view, nullptr);
-}
-
-Status StepState::CopyNow(const PlanNode& n, const tw_view& from, const tw_view& to, Stream* stream) {
-  Device* d = n.run.device;
-  switch (n.kind) {
-    case PlanNode::kCopyIn: return d->CopyIn(static_cast<const char*>(from.data) + from.offset, to.data, to.offset, from.bytes, stream);
-    case PlanNode::kCopyOut: return d->CopyOut(from.data, from.offset, static_cast<char*>(to.data) + to.offset, from.bytes, stream);
-    default: return d->CopyToPeer(from, *DeviceOf(n.out[0]), to, stream);
-  }
-}
-
-// On a queue of its own: behind the kernels that make the value, and behind those that may still use the memory that it goes to.
-Status StepState::EnqueueCopy(const PlanNode& n, DeviceQueues* queues, const tw_view& from, const tw_view& to) {
-  const DeviceQueues::Which which = QueueOf(n);
-  const auto behind_kernels = [&](DeviceQueues* of) -> Status {
-    ASSIGN_OR_RETURN(const QueueMark mark, of->Mark(DeviceQueues::kCompute));
-    return queues->Order(which, mark);
-  };
-  ASSIGN_OR_RETURN(Stream * stream, queues->Queue(which));
-  if (which == DeviceQueues::kOut) RETURN_IF_ERROR(behind_kernels(queues));
-  DeviceQueues* there = QueuesOf(DeviceOf(n.out[0]));
-  if (there && plan_->values[size_t(n.out[0])].kind == PlanValue::kBlock) RETURN_IF_ERROR(behind_kernels(there));
-  QueueMark mark;
-  {
-    const auto in_order = TracedOrder();
-    RETURN_IF_ERROR(CopyNow(n, from, to, stream));
-    ASSIGN_OR_RETURN(mark, queues->Mark(which));
-  }
-  if (trace) trace->EndsWith(size_t(&n - plan_->nodes.data()), stream->c(), mark.line, mark.value);
-  marks_[size_t(n.out[0])] = mark;
-  return KeepSource(n.in[0], queues, mark);
-}
-
-// What is copied stays as it is until the mark is reached. Feeds and constants do anyway.
-Status StepState::KeepSource(int32_t v, DeviceQueues* queues, const QueueMark& mark) {
-  const PlanValue& value = plan_->values[size_t(v)];
-  if (value.kind == PlanValue::kBlock) {
-    return value.location ? queues->Order(DeviceQueues::kCompute, mark) : mark.line->Wait(mark.value);
-  }
-  if (value.kind == PlanValue::kHeld && value.location == 0) queues->Keep(Tensor::Share(slots_[size_t(v)].view.tensor));
-  return Status();
-}
-
-// What copies bring for the node is there for whatever the queue is given from now on. What a kernel is called with on the host is waited
-// for.
-Status StepState::AwaitCopies(const PlanNode& n, DeviceQueues* queues, DeviceQueues::Which which) {
-  for (int32_t v : n.copied_in) {
-    const QueueMark mark = marks_.empty() ? QueueMark() : marks_[size_t(v)];
-    if (!mark.line) continue;
-    const bool by_host = !queues || (n.kind == PlanNode::kKernel && plan_->values[size_t(v)].location == 0);
-    if (by_host) {
-      const WaitNote note(trace, TW_STEP_WAIT_DEVICE, "", "a copy");
-      RETURN_IF_ERROR(mark.line->Wait(mark.value));
-    } else {
-      RETURN_IF_ERROR(queues->Order(which, mark));
-    }
-  }
-  return Status();
-}
-
-// A copy that others wait for, where the engine goes on meanwhile.
-bool StepState::EndsLater(const PlanNode& n) const {
-  if (n.kind != PlanNode::kCopyOut || !plan_->counted || marks_.empty() || plan_->values[size_t(n.out[0])].readers == 0) return false;
-  const QueueMark& mark = marks_[size_t(n.out[0])];
-  return mark.line && mark.line->value() < mark.value;
-}
-
-void StepState::TellEnd(size_t i) {
-  const QueueMark mark = marks_[size_t(plan_->nodes[i].out[0])];
-  mark.line->When(
-      mark.value,
-      [](void* arg, const tw_status* why) {
-        const auto* end = static_cast<const CopyEnd*>(arg);
-        end->step->listener->Ended(end->node, why ? why->status : Status());
-      },
-      &copy_ends_[i]);
-}
-
 Status StepState::RunNode(size_t i, bool* pending) {
   try {
     return RunKernel(i, pending);
@@ -567,27 +392,6 @@ Status StepState::RunKernel(size_t i, bool* pending) {
     return Describe(i, s);
   }
   return EndNode(i);
-}
-
-// Locks and what a variable held before may go only when the device is done with them.
-Status StepState::Enqueue(size_t i) {
-  const PlanNode& n = plan_->nodes[i];
-  KernelFrame& f = frames_[i];
-  DeviceQueues* queues = QueuesOf(n.run.device);
-  Stream* stream = queues->compute();
-  Status s;
-  {
-    const auto in_order = TracedOrder();
-    {
-      std::lock_guard lock(stream->mutex());
-      s = stream->c() ? FromC(n.run.kernel->def.execute(&f.c)) : stream->timeline()->failure();
-    }
-    if (trace && s.ok()) {
-      if (auto mark = stream->Mark(); mark.ok()) trace->EndsWith(i, stream->c(), stream->timeline(), *mark);
-    }
-  }
-  if (n.run.opens()) queues->CloseWhenOver(&f);
-  return s;
 }
 
 Status StepState::EndNode(size_t i) {
@@ -686,52 +490,6 @@ template void StepState::ReleaseInputs<false>(size_t);
 bool StepState::broken() const {
   uint64_t at = 0;
   return std::any_of(queues_.begin(), queues_.end(), [&](const auto& q) { return q && !q->failure(&at).ok(); });
-}
-
-void StepState::NoteFailure() noexcept {
-  uint64_t none = 0;
-  failed_at_.compare_exchange_strong(none, tw_timeline::Tick());
-}
-
-// What failed first is the cause: queues that wait for one that failed fail, too, and so does whoever uses a device that was lost.
-Status StepState::RootFailure(Status status) const {
-  uint64_t first = 0;
-  Status cause;
-  for (const auto& q : queues_) {
-    uint64_t at = 0;
-    Status s = q ? q->failure(&at) : Status();
-    if (at == 0 || (first && first < at)) continue;
-    first = at;
-    cause = Prefix(s, StrCat(q->device()->name(), " reported after the step's kernels were started:"));
-  }
-  const uint64_t mine = failed_at_.load();
-  return first && (mine == 0 || first < mine || status.code() == cause.code()) ? cause : status;
-}
-
-// Values that a device holds for the step: tensors, and what its block has room for.
-std::vector<LiveTensor> StepState::LiveOn(const Device* device) const {
-  std::vector<LiveTensor> all;
-  const size_t location = LocationOf(device);
-  for (const PlanNode& n : plan_->nodes) {
-    for (int32_t v : n.out) {
-      const PlanValue& value = plan_->values[size_t(v)];
-      const PlanShapes::Value& sized = shapes_->values[size_t(v)];
-      const Tensor& held = slots_[size_t(v)].held;
-      if (size_t(value.location) != location) continue;
-      const bool planned = value.kind == PlanValue::kBlock && sized.in_place_of < 0 && value.view_of < 0;
-      const uint64_t bytes = held ? held.bytes() : planned ? sized.bytes : 0;
-      const Shape shape = held ? held.shape() : sized.shape;
-      const std::string_view title(n.title.data(), n.title.empty() ? 0 : n.title.size() - 1);  // without its colon
-      if (bytes) all.push_back({StrCat(title, ": ", DTypeName(value.dtype), shape.text()), bytes});
-    }
-  }
-  if (container) AddVariables(*runtime, *container, device, &all);
-  return all;
-}
-
-Status StepState::TellMemory(const Status& s, const Device* device) const {
-  if (s.code() != absl::StatusCode::kResourceExhausted || !device) return s;
-  return WithMessage(s, StrCat(Message(s), LargestText(LiveOn(device))));
 }
 
 Status StepState::Finish(Status status, Tensor* fetches) {
