@@ -58,6 +58,23 @@ Status CheckTypes(const std::vector<uint32_t>& types, const std::vector<ArgSpec>
   return Status();
 }
 
+// A node with `gives` has no memory before it runs; so the kernel brings that of every output that is not an input's by `view`.
+Status MarkGiven(const OpSchema& op, KernelDef* k) {
+  if (k->spec.gives.empty()) return Status();
+  std::vector<uint8_t> no_input(op.inputs.size(), 0);
+  k->gives.assign(op.outputs.size(), 0);
+  RETURN_IF_ERROR(Mark(k->spec.gives, op, "gives", true, &no_input, &k->gives));
+  if (std::count(no_input.begin(), no_input.end(), 1)) {
+    return InvalidArgument("clause 'gives' names an input of op '", op.name, "'; it is for outputs");
+  }
+  for (size_t o = 0; o < op.outputs.size(); ++o) {
+    if (k->gives[o] || k->view[o] >= 0) continue;
+    return InvalidArgument("clause 'gives' leaves out output '", op.outputs[o].name, "' of op '", op.name,
+                           "'; name it, too, and give its memory: a kernel brings that of all outputs or of none");
+  }
+  return Status();
+}
+
 // What is taken wherever it lies is only kept; what is given so is a tensor that the kernel brings.
 Status MarkAnywhere(const OpSchema& op, KernelDef* k) {
   if (k->spec.anywhere.empty()) return Status();
@@ -109,19 +126,13 @@ Status ResolveKernel(const OpSchema& op, KernelDef* k) {
   k->view.assign(n_out, -1);
   RETURN_IF_ERROR(Mark(k->spec.host, op, "host", true, &k->host_in, &k->host_out));
   RETURN_IF_ERROR(Mark(k->spec.keep, op, "keep", false, &k->keep, nullptr));
-  if (!k->spec.gives.empty()) {
-    std::vector<uint8_t> no_input(n_in, 0);
-    k->gives.assign(n_out, 0);
-    RETURN_IF_ERROR(Mark(k->spec.gives, op, "gives", true, &no_input, &k->gives));
-    if (std::count(no_input.begin(), no_input.end(), 1))
-      return InvalidArgument("clause 'gives' names an input of op '", op.name, "'; it is for outputs");
-  }
+  RETURN_IF_ERROR(Pair(k->spec.view, op, "view", &k->view));
+  RETURN_IF_ERROR(MarkGiven(op, k));
   RETURN_IF_ERROR(MarkAnywhere(op, k));
   RETURN_IF_ERROR(Mark(k->spec.read, op, "read", false, &k->read, nullptr));
   RETURN_IF_ERROR(Mark(k->spec.update, op, "update", false, &k->update, nullptr));
   RETURN_IF_ERROR(Mark(k->spec.replace, op, "replace", false, &k->replace, nullptr));
   RETURN_IF_ERROR(Pair(k->spec.inplace, op, "inplace", &k->inplace));
-  RETURN_IF_ERROR(Pair(k->spec.view, op, "view", &k->view));
   RETURN_IF_ERROR(CheckOpened(k));
   if (!k->spec.has_types) return Status();
   RETURN_IF_ERROR(CheckTypes(k->spec.in_types, op.inputs, op, "input"));

@@ -273,6 +273,19 @@ TEST(RegistryTest, WhatAKernelReplacesIsOpenForUpdate) {
   EXPECT_THAT(k.replace, ElementsAre(0, 1));
 }
 
+TEST(RegistryTest, AKernelGivesTheMemoryOfAllOutputsOrOfNone) {
+  Registry registry;
+  Init ops("org.ops");
+  ASSERT_TRUE(ops.Op("F(x: float) -> (y: float, z: float)").Commit(&registry).ok());
+  for (const char* spec : {"F @A; gives y z", "F @B; gives z; view y=x", "F @C; view y=x", "F @D"}) {
+    Init init("org.k");
+    const Status s = init.Kernel(spec).Commit(&registry);
+    EXPECT_TRUE(s.ok()) << spec << ": " << s;
+  }
+  Init init("org.k");
+  EXPECT_THAT(Text(init.Kernel("F @E; gives y").Commit(&registry)), HasSubstr("clause 'gives' leaves out output 'z' of op 'F'; name it"));
+}
+
 TEST(RegistryTest, RefusesKernelsThatDoNotFitTheirOp) {
   Registry registry;
   Init ops("org.ops");
@@ -287,6 +300,7 @@ TEST(RegistryTest, RefusesKernelsThatDoNotFitTheirOp) {
   EXPECT_THAT(refusal("F @CPU; keep y"), HasSubstr("clause 'keep' names 'y', which is no input"));
   EXPECT_THAT(refusal("F @CPU; anywhere x"), HasSubstr("clause 'anywhere' names input 'x', which 'keep' does not"));
   EXPECT_THAT(refusal("F @CPU; anywhere y"), HasSubstr("clause 'anywhere' names output 'y', which 'gives' does not"));
+  EXPECT_THAT(refusal("F @CPU; gives x"), HasSubstr("clause 'gives' names an input of op 'F'"));
   EXPECT_THAT(refusal("F @CPU; inplace x=y"), HasSubstr("'x', which is no output"));
   EXPECT_THAT(refusal("F @CPU; inplace y=q"), HasSubstr("'q', which is no input"));
   EXPECT_THAT(refusal("F @CPU; view y=x y=i"), HasSubstr("names output 'y' twice"));
