@@ -16,6 +16,7 @@
 #include <netinet/in.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "command.h"
@@ -42,6 +43,33 @@ struct Child {
   std::vector<std::string> words, environment;  // what it is started with
   int64_t starts = 0;
   Clock::time_point again = {};  // when it is started again; the clock's beginning: it is not
+};
+
+// The program that runs here, also once another file stands in its place.
+class OwnProgram {
+ public:
+  OwnProgram() : file_(open("/proc/self/exe", O_RDONLY | O_CLOEXEC)) {
+    char path[4096];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+    if (file_ < 0 || n <= 0) throw std::runtime_error(std::string("cannot open this program: ") + std::strerror(errno));
+    path_.assign(path, size_t(n));
+  }
+  ~OwnProgram() { close(file_); }
+  OwnProgram(const OwnProgram&) = delete;
+  OwnProgram& operator=(const OwnProgram&) = delete;
+
+  const std::string& path() const { return path_; }
+  // What a child executes: the path while it leads here, because `top` shows its last part.
+  std::string Executable() const {
+    struct stat here, there;
+    const bool in_place =
+        fstat(file_, &here) == 0 && stat(path_.c_str(), &there) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+    return in_place ? path_ : "/proc/self/fd/" + std::to_string(file_);
+  }
+
+ private:
+  int file_;
+  std::string path_;
 };
 
 class Launcher {
@@ -115,7 +143,7 @@ class Launcher {
   }
 
   void StartServer(const std::string& job, int64_t i) {
-    std::vector<std::string> words = {Self(), "worker"};
+    std::vector<std::string> words = {own_.path(), "worker"};
     for (const char* option : {"--plugin", "--option", "--threads", "--server-option", "--allow"}) {
       for (const std::string& value : args_.all(option)) words.insert(words.end(), {option, value});
     }
@@ -126,13 +154,6 @@ class Launcher {
     const int64_t worker = i % n_workers_;
     Start("client/" + std::to_string(i), args_.positional(),
           {"TF_CONFIG=" + Config("worker", worker), "THALWEG_TARGET=" + Address("worker", worker)}, false);
-  }
-
-  static std::string Self() {
-    char path[4096];
-    const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
-    if (n <= 0) throw std::runtime_error("cannot find this program");
-    return std::string(path, size_t(n));
   }
 
   void Start(const std::string& name, const std::vector<std::string>& words, const std::vector<std::string>& more, bool server) {
@@ -158,7 +179,8 @@ class Launcher {
     posix_spawnattr_setpgroup(&how, 0);  // the terminal's Ctrl-C comes to us, and we pass it on
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     pid_t pid = -1;
-    const int error = posix_spawnp(&pid, c->words[0].c_str(), &actions, &how, Pointers(c->words).data(), Pointers(c->environment).data());
+    const std::string file = c->server ? own_.Executable() : c->words[0];
+    const int error = posix_spawnp(&pid, file.c_str(), &actions, &how, Pointers(c->words).data(), Pointers(c->environment).data());
     close(ends[1]);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&how);
@@ -289,6 +311,7 @@ class Launcher {
   const Args& args_;
   const int64_t n_ps_, n_workers_;
   const std::vector<int> ports_;  // of the parameter servers, then of the workers
+  const OwnProgram own_;          // of the servers
   sigset_t before_;
   int signals_ = -1;
   bool ending_ = false, failed_ = false;
