@@ -6,12 +6,16 @@
 #include <utility>
 #include <vector>
 
+#include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
+#include "framework/runtime/device.h"
+#include "framework/runtime/runtime.h"
 #include "framework/tensor/tensor.h"
 
 using thalweg::Buffer;
+using thalweg::Device;
 using thalweg::Guard;
 using thalweg::InvalidArgument;
 using thalweg::Status;
@@ -80,12 +84,26 @@ struct Exported {
   std::vector<int64_t> shape, strides;
 };
 
+// Where the tensor's elements are, as DLPack has it.
+Status Place(const tw_tensor& tensor, DLTensor* to) {
+  const tw_view& view = tensor.view;
+  const Device* device = thalweg::HoldingDevice(tensor);
+  to->device = {kDlCpu, 0};
+  if (device) {
+    const tw_dlpack_set* set = device->def().def.dlpack;
+    if (!set) return InvalidArgument(device->name(), " shares no memory by DLPack; copy the tensor with tw_tensor_to_host first");
+    to->device = {int32_t(set->type), set->id(device->def().host, device->self())};
+    to->byte_offset = set->handles ? view.offset : 0;
+  } else if (!thalweg::LiesOnHost(tensor)) {
+    return thalweg::FailedPrecondition("the tensor's device is no more; its runtime has ended");
+  }
+  to->data = view.count ? static_cast<char*>(view.data) + (view.offset - to->byte_offset) : nullptr;
+  return Status();
+}
+
 template <class Managed>
 Status Export(tw_tensor* tensor, Exported<Managed>** out) {
   const tw_view& view = tensor->view;
-  if (const char* device = tw_tensor_device(tensor)) {
-    return InvalidArgument("the tensor lies on ", device, ", and is shared from host memory only; copy it with tw_tensor_to_host first");
-  }
   const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypePair& t) { return t.dtype == view.dtype; });
   if (type == std::end(kTypes)) return InvalidArgument("DLPack has no element type for ", thalweg::DTypeName(view.dtype));
   auto e = std::make_unique<Exported<Managed>>();
@@ -98,8 +116,7 @@ Status Export(tw_tensor* tensor, Exported<Managed>** out) {
     stride *= std::max<int64_t>(e->shape[i], 1);
   }
   DLTensor& t = e->managed.tensor;
-  t.data = view.count ? static_cast<char*>(view.data) + view.offset : nullptr;
-  t.device = {kDlCpu, 0};
+  RETURN_IF_ERROR(Place(*tensor, &t));
   t.ndim = view.rank;
   t.dtype = type->dl;
   t.shape = e->shape.data();
@@ -142,10 +159,30 @@ void CopyStrided(const DLTensor& t, const char* from, uint32_t size, char* to, i
   }
 }
 
-StatusOr<uint32_t> CheckImport(const DLTensor& t) {
-  if (t.device.type != kDlCpu && t.device.type != kDlPinned && t.device.type != kDlOtherPinned) {
-    return InvalidArgument("the DLPack tensor lies on a device of DLPack type ", t.device.type, "; copy it to host memory first");
+bool OnHost(const DLTensor& t) { return t.device.type == kDlCpu || t.device.type == kDlPinned || t.device.type == kDlOtherPinned; }
+
+// The device whose memory it is in.
+StatusOr<Device*> FindDevice(const DLTensor& t, const thalweg::Runtime& runtime) {
+  std::string there_are;
+  for (Device* d : runtime.devices()) {
+    const tw_dlpack_set* set = d->def().def.dlpack;
+    if (!set) continue;
+    const int32_t id = set->id(d->def().host, d->self());
+    if (int32_t(set->type) == t.device.type && id == t.device.id) return d;
+    there_are += thalweg::StrCat(there_are.empty() ? "" : ", ", d->kind(), ":", d->index(), " is ", id, " of type ", set->type);
   }
+  return thalweg::NotFound("the DLPack tensor lies on device ", t.device.id, " of DLPack type ", t.device.type,
+                           "; devices that share memory: ", there_are.empty() ? "none" : there_are,
+                           "; load the plugin that provides it, or copy the tensor to host memory");
+}
+
+// Who asks, and for what; see tw_tensor_from_dlpack_on. Without a runtime: for host memory.
+struct Wanted {
+  const thalweg::Runtime* runtime = nullptr;
+  void* queue = nullptr;
+};
+
+StatusOr<uint32_t> CheckImport(const DLTensor& t) {
   const auto same = [&](const TypePair& p) {
     return p.dl.code == t.dtype.code && p.dl.bits == t.dtype.bits && p.dl.lanes == t.dtype.lanes;
   };
@@ -160,12 +197,60 @@ StatusOr<uint32_t> CheckImport(const DLTensor& t) {
   return type->dtype;
 }
 
+// The rest of the story of a tensor that is shared: the memory from `data` on is what is taken.
 template <class Managed>
-Status Import(Taken<Managed>* taken, tw_tensor** out) {
+Status Wrap(Taken<Managed>* taken, void* data, uint64_t offset, uint64_t bytes, uint32_t dtype, Device* device, tw_tensor** out) {
+  const DLTensor& t = taken->managed->tensor;
+  auto buffer = std::make_unique<Buffer>();
+  auto owner = std::make_unique<Taken<Managed>>();
+  owner->managed = std::exchange(taken->managed, nullptr);
+  buffer->data = data;
+  buffer->bytes = bytes;
+  buffer->read_only = true;
+  buffer->user = owner.release();
+  buffer->release = [](Buffer* b) {
+    delete static_cast<Taken<Managed>*>(b->user);
+    delete b;
+  };
+  if (device) device->pool()->Lodge(buffer.get());
+  ASSIGN_OR_RETURN(Tensor shared, Tensor::Wrap(buffer.release(), offset, dtype, t.shape, t.ndim));
+  *out = shared.release();
+  return Status();
+}
+
+// Memory of a device is never copied here: what it cannot use as it is, its owner knows better how to change.
+template <class Managed>
+Status ImportFromDevice(Taken<Managed>* taken, const Wanted& wanted, uint64_t bytes, uint32_t dtype, tw_tensor** out) {
+  const DLTensor& t = taken->managed->tensor;
+  if (!wanted.runtime) {
+    return InvalidArgument("the DLPack tensor lies on a device of DLPack type ", t.device.type,
+                           "; take it with tw_tensor_from_dlpack_on, or copy it to host memory first");
+  }
+  ASSIGN_OR_RETURN(Device * device, FindDevice(t, *wanted.runtime));
+  if (bytes == 0) {
+    ASSIGN_OR_RETURN(Tensor empty, Tensor::Make(dtype, t.shape, t.ndim, device->pool()));
+    *out = empty.release();
+    return Status();
+  }
+  const tw_dlpack_set& set = *device->def().def.dlpack;
+  const uint64_t offset = set.handles ? t.byte_offset : 0;
+  char* data = static_cast<char*>(t.data) + (t.byte_offset - offset);
+  if (!IsDense(t) || (set.handles ? offset : reinterpret_cast<uintptr_t>(data)) % thalweg::DTypeBytes(dtype) != 0) {
+    return InvalidArgument("the DLPack tensor on ", device->name(),
+                           " is not dense and row-major from an element's address on; make it so first");
+  }
+  RETURN_IF_ERROR(thalweg::Prefix(thalweg::FromC(set.take(device->def().host, device->self(), data, offset, bytes, wanted.queue)),
+                                  thalweg::StrCat(device->name(), " cannot take the DLPack tensor:")));
+  return Wrap(taken, data, offset, bytes, dtype, device, out);
+}
+
+template <class Managed>
+Status Import(Taken<Managed>* taken, const Wanted& wanted, tw_tensor** out) {
   const DLTensor& t = taken->managed->tensor;
   ASSIGN_OR_RETURN(const uint32_t dtype, CheckImport(t));
   ASSIGN_OR_RETURN(const int64_t bytes, thalweg::CountBytes(t.shape, t.ndim, dtype));
   if (bytes > 0 && !t.data) return InvalidArgument("the DLPack tensor of ", bytes, " bytes has no data");
+  if (!OnHost(t)) return ImportFromDevice(taken, wanted, uint64_t(bytes), dtype, out);
   char* data = bytes > 0 ? static_cast<char*>(t.data) + t.byte_offset : nullptr;  // without elements there may be none
   const uint32_t size = thalweg::DTypeBytes(dtype);
   const uint32_t align = dtype == TW_COMPLEX64 || dtype == TW_COMPLEX128 ? size / 2 : size;
@@ -179,20 +264,14 @@ Status Import(Taken<Managed>* taken, tw_tensor** out) {
     *out = copy.release();
     return Status();
   }
-  auto buffer = std::make_unique<Buffer>();
-  auto owner = std::make_unique<Taken<Managed>>();
-  owner->managed = std::exchange(taken->managed, nullptr);
-  buffer->data = data;
-  buffer->bytes = uint64_t(bytes);
-  buffer->read_only = true;
-  buffer->user = owner.release();
-  buffer->release = [](Buffer* b) {
-    delete static_cast<Taken<Managed>*>(b->user);
-    delete b;
-  };
-  ASSIGN_OR_RETURN(Tensor shared, Tensor::Wrap(buffer.release(), 0, dtype, t.shape, t.ndim));
-  *out = shared.release();
-  return Status();
+  return Wrap(taken, data, 0, uint64_t(bytes), dtype, nullptr, out);
+}
+
+Status ImportVersioned(Taken<DLManagedTensorVersioned>* taken, const Wanted& wanted, tw_tensor** out) {
+  // Of another major version only the members up to the deleter are known.
+  const DLManagedTensorVersioned& m = *taken->managed;
+  if (m.major != 1) return InvalidArgument("the DLPack tensor is of version ", m.major, ".", m.minor, "; this runtime reads 1.x");
+  return Import(taken, wanted, out);
 }
 
 }  // namespace
@@ -225,17 +304,24 @@ tw_status* tw_tensor_from_dlpack(void* managed, tw_tensor** out_tensor) {
   NEED(managed);
   Taken<DLManagedTensor> taken{static_cast<DLManagedTensor*>(managed)};
   NEED(out_tensor);
-  return Guard([&] { return Import(&taken, out_tensor); });
+  return Guard([&] { return Import(&taken, Wanted(), out_tensor); });
 }
 
 tw_status* tw_tensor_from_dlpack_versioned(void* managed, tw_tensor** out_tensor) {
   NEED(managed);
   Taken<DLManagedTensorVersioned> taken{static_cast<DLManagedTensorVersioned*>(managed)};
   NEED(out_tensor);
+  return Guard([&] { return ImportVersioned(&taken, Wanted(), out_tensor); });
+}
+
+tw_status* tw_tensor_from_dlpack_on(tw_runtime* runtime, void* managed, uint32_t versioned, void* queue, tw_tensor** out_tensor) {
+  NEED(managed);
+  Taken<DLManagedTensor> plain{versioned ? nullptr : static_cast<DLManagedTensor*>(managed)};
+  Taken<DLManagedTensorVersioned> with_version{versioned ? static_cast<DLManagedTensorVersioned*>(managed) : nullptr};
+  NEED(out_tensor);
   return Guard([&]() -> Status {
-    // Of another major version only the members up to the deleter are known.
-    const DLManagedTensorVersioned& m = *taken.managed;
-    if (m.major != 1) return InvalidArgument("the DLPack tensor is of version ", m.major, ".", m.minor, "; this runtime reads 1.x");
-    return Import(&taken, out_tensor);
+    ASSIGN_OR_RETURN(const std::shared_ptr<thalweg::Runtime> owner, thalweg::RuntimeOf(runtime));
+    const Wanted wanted{owner.get(), queue};
+    return versioned ? ImportVersioned(&with_version, wanted, out_tensor) : Import(&plain, wanted, out_tensor);
   });
 }

@@ -56,6 +56,11 @@ Status SealSets(const std::string& what, const tw_device_def& def, DeviceKind* k
     SEAL_ENTRY(profile, start);
     SEAL_ENTRY(profile, stop);
   }
+  if (def.dlpack) {
+    RETURN_IF_ERROR(Seal(def.dlpack, StrCat(what, ": DLPack set"), &k->dlpack.emplace()));
+    SEAL_ENTRY(dlpack, id);
+    SEAL_ENTRY(dlpack, take);
+  }
   return Status();
 }
 #undef SEAL_ENTRY
@@ -194,6 +199,7 @@ Status Registrar::AddDevice(const void* d) {
   k->def.statistics = k->statistics ? &*k->statistics : nullptr;
   k->def.capture = k->capture ? &*k->capture : nullptr;
   k->def.profile = k->profile ? &*k->profile : nullptr;
+  k->def.dlpack = k->dlpack ? &*k->dlpack : nullptr;
   k->host = host_;
   out_->devices.push_back(std::move(k));
   return Status();

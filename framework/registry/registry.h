@@ -43,6 +43,7 @@ struct DeviceKind {
   std::optional<tw_statistics_set> statistics;
   std::optional<tw_capture_set> capture;
   std::optional<tw_profile_set> profile;
+  std::optional<tw_dlpack_set> dlpack;
   const tw_host* host = nullptr;
   // Keeps the plugin mapped and not yet shut down while memory of its devices is out; set by the loader.
   std::shared_ptr<const void> pin;

@@ -278,7 +278,8 @@ std::string Device::Capabilities() const {
                                               {"streams", kind_->has_streams},         {"wait", kind_->has_streams && kind_->streams.wait},
                                               {"pinned", kind_->pinned.has_value()},   {"peer", kind_->peer.has_value()},
                                               {"events", kind_->events.has_value()},   {"statistics", kind_->statistics.has_value()},
-                                              {"capture", kind_->capture.has_value()}, {"profile", kind_->profile.has_value()}};
+                                              {"capture", kind_->capture.has_value()}, {"profile", kind_->profile.has_value()},
+                                              {"dlpack", kind_->dlpack.has_value()}};
   std::string text;
   for (const auto& [name, has] : all) {
     if (has) text += StrCat(text.empty() ? "" : ", ", name);

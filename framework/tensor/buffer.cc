@@ -149,12 +149,24 @@ StatusOr<Buffer*> MemoryPool::Allocate(uint64_t bytes, MemoryBudget* budget) {
   return s;
 }
 
+void MemoryPool::Lodge(Buffer* guest) {
+  guest->pool = this;
+  std::lock_guard lock(mu_);
+  ++live_;
+  stats_.in_use += guest->bytes;
+  stats_.peak = std::max(stats_.peak, stats_.in_use);
+}
+
 void MemoryPool::Put(Buffer* b) {
   bool last;
   {
     std::unique_lock lock(mu_);
     stats_.in_use -= b->bytes;
-    if (keeps_) {
+    if (b->release) {
+      lock.unlock();
+      b->release(b);
+      lock.lock();
+    } else if (keeps_) {
       b->next = free_[b->size_class];
       free_[b->size_class] = b;
     } else {

@@ -18,14 +18,14 @@ class MemoryPool;
 struct Buffer {
   std::atomic<int32_t> refs{1};
   uint32_t size_class = 0;
-  void* data = nullptr;        // host or device address, or the device's memory handle
-  uint64_t bytes = 0;          // usable
-  bool read_only = false;      // somebody outside sees it: never to be written to
-  MemoryPool* pool = nullptr;  // where it goes back to; NULL: `release` is called
-  void (*release)(Buffer* b) = nullptr;
-  void* user = nullptr;            // for release
-  MemoryBudget* budget = nullptr;  // what it counts towards; NULL: nothing
-  Buffer* next = nullptr;          // in the pool's free list
+  void* data = nullptr;                  // host or device address, or the device's memory handle
+  uint64_t bytes = 0;                    // usable
+  bool read_only = false;                // somebody outside sees it: never to be written to
+  MemoryPool* pool = nullptr;            // where it goes back to; NULL: `release` is called
+  void (*release)(Buffer* b) = nullptr;  // with a pool: it is a guest there
+  void* user = nullptr;                  // for release
+  MemoryBudget* budget = nullptr;        // what it counts towards; NULL: nothing
+  Buffer* next = nullptr;                // in the pool's free list
 
   void Retain() { refs.fetch_add(1, std::memory_order_relaxed); }
   void Release() {
@@ -69,6 +69,9 @@ class MemoryPool {
   StatusOr<Buffer*> Allocate(uint64_t bytes);
   // The same, charged to the budget unless that is NULL.
   StatusOr<Buffer*> Allocate(uint64_t bytes, MemoryBudget* budget);
+  // Memory of the same place that is somebody else's stays here until the buffer's `release` has it back; counted as in use, against no
+  // limit.
+  void Lodge(Buffer* guest);
   Stats stats() const;
   // Gives cached memory back to the device.
   void Trim();

@@ -47,7 +47,7 @@ Status MemoryBudget::Take(uint64_t bytes) {
 }
 
 Status MemoryBudget::Charge(Buffer* buffer) {
-  if (!buffer || !buffer->pool) return Status();
+  if (!buffer || !buffer->pool || buffer->release) return Status();  // a pool's own only
   RETURN_IF_ERROR(Take(buffer->bytes));
   Retain();
   buffer->ChargeTo(this);

@@ -21,6 +21,7 @@ Device::Device(const tw_host* host, const Settings& settings, Faults& faults, ui
     : host_(host),
       settings_(settings),
       faults_(faults),
+      number_(int32_t(index)),
       uid_("fake-" + std::to_string(index)),
       speed_(index < settings.speed.size() ? settings.speed[index] : 100),
       memory_(uid_, settings.memory) {}
@@ -34,6 +35,16 @@ void* Device::Allocate(uint64_t bytes) {
   if (Faults::Hits(faults_.allocates, settings_.fail_allocate, settings_.fail_times))
     throw tw::Error{TW_RESOURCE_EXHAUSTED, uid_ + ": this allocation was to fail (fail_allocate)"};
   return memory_.Allocate(bytes);
+}
+
+void Device::Take(const void* memory, uint64_t offset, uint64_t bytes, const uint32_t* work) {
+  CheckLost();
+  try {
+    (void)memory_.Cells(memory, offset, bytes);
+  } catch (const tw::Error& e) {
+    throw tw::Error{TW_INVALID_ARGUMENT, e.text};
+  }
+  if (work) others_.Add(work);
 }
 
 Command Device::Copy(const tw_copy& copy, Device& to) {
@@ -163,10 +174,16 @@ tw_status* StartProfile(const tw_host*, void* self, tw_span_list* to) {
 }
 void StopProfile(const tw_host*, void* self) { static_cast<Device*>(self)->Profile(nullptr); }
 
+int32_t Number(const tw_host*, void* self) { return static_cast<Device*>(self)->number(); }
+tw_status* Take(const tw_host* h, void* self, void* memory, uint64_t offset, uint64_t bytes, void* queue) {
+  return tw::guard(h, [&] { static_cast<Device*>(self)->Take(memory, offset, bytes, static_cast<const uint32_t*>(queue)); });
+}
+
 }  // namespace
 
 const tw_pinned_set kPinned = {TW_SIZED(tw_pinned_set), AllocatePinned, ReleasePinned};
 const tw_statistics_set kStatistics = {TW_SIZED(tw_statistics_set), Read};
 const tw_profile_set kProfile = {TW_SIZED(tw_profile_set), StartProfile, StopProfile};
+const tw_dlpack_set kDlpack = {TW_SIZED(tw_dlpack_set), 12, 0, Number, Take};
 
 }  // namespace thalweg::fake

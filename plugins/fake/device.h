@@ -11,6 +11,7 @@
 #include <string>
 
 #include "memory.h"
+#include "others.h"
 #include "settings.h"
 #include "worker.h"
 
@@ -51,13 +52,17 @@ class Device {
   const tw_host* host() const { return host_; }
   const Settings& settings() const { return settings_; }
   const std::string& uid() const { return uid_; }
+  int32_t number() const { return number_; }
   bool lost() const { return lost_.load(); }
   Counters& counters() { return counters_; }
   const Memory& memory() const { return memory_; }
   const std::shared_ptr<Worker>& worker() { return worker_; }
+  const Others& others() const { return others_; }
 
   void* Allocate(uint64_t bytes);
   void Release(void* memory) { memory_.Release(memory); }
+  // Memory of this device that somebody else uses too, and what they have under way with it; NULL: nothing.
+  void Take(const void* memory, uint64_t offset, uint64_t bytes, const uint32_t* work);
   // to: the device that c.to belongs to, unless it is the host's. What is wrong with the addresses is said now, not when it runs.
   Command Copy(const tw_copy& c, Device& to);
   // Before a kernel is enqueued.
@@ -77,10 +82,12 @@ class Device {
   const tw_host* const host_;
   const Settings& settings_;
   Faults& faults_;
+  const int32_t number_;
   const std::string uid_;
   const uint64_t speed_;  // percent
   Memory memory_;
   Counters counters_;
+  Others others_;
   std::atomic<bool> lost_{false};
   std::mutex random_mutex_;
   std::mt19937 random_;
@@ -94,6 +101,7 @@ extern const tw_pinned_set kPinned;
 extern const tw_peer_set kPeer;
 extern const tw_statistics_set kStatistics;
 extern const tw_profile_set kProfile;
+extern const tw_dlpack_set kDlpack;
 
 }  // namespace thalweg::fake
 

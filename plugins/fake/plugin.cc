@@ -56,6 +56,7 @@ tw_device_def Definition(Instance& self) {
   if (s.has("statistics")) d.statistics = &kStatistics;
   if (s.has("capture")) d.capture = &kCapture;
   if (s.has("profile")) d.profile = &kProfile;
+  if (s.has("dlpack")) d.dlpack = &kDlpack;
   return d;
 }
 

@@ -38,6 +38,12 @@ void Stream::Put(Queue::Item item) { worker_->Put(&queue_, std::move(item)); }
 
 void Stream::Enqueue(Command command) {
   if (recording_) return recording_->push_back(std::move(command));
+  for (const uint32_t* work : device_.others().Since(&others_seen_))
+    PutCommand({Command::kWait, "a wait for another library", [work] { Others::Await(work); }, nullptr, nullptr, 0, 0});
+  PutCommand(std::move(command));
+}
+
+void Stream::PutCommand(Command command) {
   std::shared_ptr<Gate> gate = command.gate;
   command.stream = this;
   command.after = last_;
@@ -100,10 +106,10 @@ void Stream::RunLate(const Command& command) {
 }
 
 void Submit(Device& device, void* stream, Command command) {
-  if (stream)
-    static_cast<Stream*>(stream)->Enqueue(std::move(command));
-  else
-    device.Run(command);
+  if (stream) return static_cast<Stream*>(stream)->Enqueue(std::move(command));
+  size_t none = 0;
+  for (const uint32_t* work : device.others().Since(&none)) Others::Await(work);
+  device.Run(command);
 }
 
 namespace {

@@ -35,6 +35,7 @@ class Stream {
 
  private:
   void Put(Queue::Item item);
+  void PutCommand(Command command);
   void RunLate(const Command& command);  // on the device's thread
 
   Device& device_;
@@ -43,6 +44,7 @@ class Stream {
   const std::shared_ptr<Worker> worker_;
   bool failed_ = false;  // the thread's
   uint64_t last_ = 0;    // that it was told to signal
+  size_t others_seen_ = 0;
   std::optional<Recording> recording_;
   Queue queue_;
 };

@@ -16,8 +16,8 @@ namespace thalweg::opencl {
 #define THALWEG_OPENCL_FUNCTIONS(X) \
   X(clBuildProgram) X(clCreateBuffer) X(clCreateCommandQueue) X(clCreateContext) X(clCreateKernel) \
   X(clCreateProgramWithBinary) X(clCreateProgramWithSource) X(clCreateUserEvent) \
-  X(clEnqueueBarrierWithWaitList) X(clEnqueueCopyBuffer) X(clEnqueueNDRangeKernel) \
-  X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clFinish) X(clFlush) X(clGetDeviceIDs) \
+  X(clEnqueueBarrierWithWaitList) X(clEnqueueCopyBuffer) X(clEnqueueMarkerWithWaitList) X(clEnqueueNDRangeKernel) \
+  X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clFinish) X(clFlush) X(clGetCommandQueueInfo) X(clGetDeviceIDs) \
   X(clGetDeviceInfo) X(clGetEventInfo) X(clGetEventProfilingInfo) X(clGetKernelWorkGroupInfo) X(clGetMemObjectInfo) X(clGetPlatformIDs) \
   X(clGetPlatformInfo) X(clGetProgramBuildInfo) X(clGetProgramInfo) X(clReleaseCommandQueue) \
   X(clReleaseContext) X(clReleaseEvent) X(clReleaseKernel) X(clReleaseMemObject) \

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api.h"
+#include "others.h"
 #include "pages.h"
 #include "profile.h"
 
@@ -32,6 +33,9 @@ class Device {
   const Api& cl() const { return cl_; }
   cl_device_id id() const { return id_; }
   const std::string& uid() const { return uid_; }
+  // Among all devices that the plugin found.
+  int32_t number() const { return number_; }
+  void SetNumber(int32_t number) { number_ = number; }
   const std::string& description() const { return description_; }
   uint64_t memory() const { return memory_; }
   uint64_t largest() const { return largest_; }
@@ -53,6 +57,7 @@ class Device {
   void RunOutOfOrder();
 
   Profile& profile() { return profile_; }
+  Others& others() { return others_; }
 
   cl_context context();
   // In order. For work that is waited for at once; what is asynchronous has a queue of its own, see stream.h.
@@ -78,7 +83,9 @@ class Device {
 
   const Api& cl_;
   const cl_device_id id_;
+  int32_t number_ = 0;
   Profile profile_;
+  Others others_{cl_};
   std::string uid_, description_, identity_;  // identity_: what a compiled program depends on
   uint64_t memory_, largest_;
   std::vector<Tile> tiles_;

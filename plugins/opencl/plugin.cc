@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device.h"
+#include "dlpack.h"
 #include "kernels/fuse.h"
 #include "kernels/register.h"
 #include "profile.h"
@@ -70,8 +71,10 @@ void Look(const tw_host* host, Instance& all) {
       Log(host, 2, "an OpenCL platform is left out: " + e.text);
     }
   }
-  for (const auto& d : all.devices)
-    if (order == "out_of_order") d->RunOutOfOrder();
+  for (size_t i = 0; i < all.devices.size(); ++i) {
+    all.devices[i]->SetNumber(int32_t(i));
+    if (order == "out_of_order") all.devices[i]->RunOutOfOrder();
+  }
 }
 
 tw_status* Enumerate(const tw_host* host, void* user, tw_device_list* to) {
@@ -110,7 +113,8 @@ tw_status* Copy(const tw_host* host, void* self, const tw_copy* c) {
   return tw::guard(host, [&] {
     Device& device = *static_cast<Device*>(self);
     if (c->bytes == 0) return;
-    if ((!c->stream || static_cast<Stream*>(c->stream)->idle()) && device.CopyNow(*c)) return;
+    const bool idle = device.others().none() && (!c->stream || static_cast<Stream*>(c->stream)->idle());
+    if (idle && device.CopyNow(*c)) return;
     Submit(device, c->stream, "a copy", [&](cl_command_queue queue, cl_uint n, const cl_event* after, cl_event* event) {
       device.EnqueueCopy(queue, *c, n, after, event);
     });
@@ -122,6 +126,7 @@ tw_status* Copy(const tw_host* host, void* self, const tw_copy* c) {
 TW_CPP_PLUGIN_WITH("org.thalweg.opencl", "0.1.0", Instance, p, self) {
   tw_device_def device{TW_SIZED(tw_device_def), TW_S("OPENCL"), &self, Enumerate, Allocate, Release, Copy, &kStreams};
   device.profile = &kProfile;
+  device.dlpack = &kDlpack;
   p.device(device);
   register_batch_norm(p);
   register_conv(p);

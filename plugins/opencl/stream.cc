@@ -11,6 +11,7 @@ namespace {
 constexpr size_t kPruneFrom = 256;                         // events kept between two marks before finished ones are let go
 constexpr auto kPatience = std::chrono::microseconds(20);  // to wake a thread takes as long
 constexpr uint32_t kMostLooks = 1024;
+constexpr const char* kWaitingForOthers = "waiting for another library";
 
 // The bytes of a status text.
 std::string Text(const tw_host* host, const tw_status* status) {
@@ -209,6 +210,16 @@ void Stream::Close(Gate* gate) {
   if (gate->state.exchange(Gate::kHasEvent, std::memory_order_acq_rel) == Gate::kOpened) OpenEvent(gate);
   Check(error, "waiting for another stream");
   Track(passed, "waiting for another stream");
+}
+
+void Stream::WaitForOthers() {
+  const Events others = device_.others().Since(&others_seen_);
+  if (others.empty()) return;
+  std::vector<cl_event> after = before_;
+  after.insert(after.end(), others.data(), others.data() + others.size());
+  cl_event passed = nullptr;
+  Check(cl_.clEnqueueBarrierWithWaitList(queue_, cl_uint(after.size()), after.data(), &passed), kWaitingForOthers);
+  Track(passed, kWaitingForOthers);
 }
 
 void Stream::OpenEvent(Gate* gate_ptr) {

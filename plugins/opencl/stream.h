@@ -28,6 +28,7 @@ class Stream {
   // literal.
   template <class Enqueue>
   void Add(const char* what, Enqueue&& enqueue) {
+    if (device_.others().count() != others_seen_) WaitForOthers();
     cl_event event = nullptr;
     enqueue(queue_, cl_uint(before_.size()), before_.empty() ? nullptr : before_.data(), &event);
     Track(event, what);
@@ -67,6 +68,7 @@ class Stream {
   bool OverSoon();
   void Told(const std::vector<Command>& commands, uint64_t after);
   void Close(Gate* gate);
+  void WaitForOthers();
   void OpenEvent(Gate* gate);
   static void Open(void* gate, const tw_status* why);
 
@@ -79,6 +81,7 @@ class Stream {
   std::vector<Command> commands_;  // since the last mark
   size_t prune_at_;
   uint64_t signalled_ = 0;  // the latest value that it was told to signal
+  uint64_t others_seen_ = 0;
   // What the next command waits for, and what those after it will: of a queue that keeps no order itself. References.
   std::vector<cl_event> before_, next_;
   bool together_ = false;
@@ -98,8 +101,10 @@ class Stream {
 template <class Enqueue>
 void Submit(Device& device, void* stream, const char* what, Enqueue&& enqueue) {
   if (stream) return static_cast<Stream*>(stream)->Add(what, enqueue);
+  uint64_t none = 0;
+  const Events others = device.others().Since(&none);
   cl_event event = nullptr;
-  enqueue(device.queue(), 0u, static_cast<const cl_event*>(nullptr), &event);
+  enqueue(device.queue(), others.size(), others.data(), &event);
   const cl_int error = device.cl().clWaitForEvents(1, &event);
   device.cl().clReleaseEvent(event);
   Check(error, what);

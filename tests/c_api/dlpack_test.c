@@ -1,37 +1,6 @@
-/* DLPack: structures as the specification lays them out, written down again here, go out and come in. */
+/* DLPack: structures as the specification lays them out go out and come in. */
 #include "check.h"
-
-typedef struct DLTensor {
-  void* data;
-  int32_t device_type, device_id;
-  int32_t ndim;
-  uint8_t code, bits;
-  uint16_t lanes;
-  int64_t *shape, *strides;
-  uint64_t byte_offset;
-} DLTensor;
-typedef struct DLManagedTensor {
-  DLTensor tensor;
-  void* context;
-  void (*deleter)(struct DLManagedTensor* self);
-} DLManagedTensor;
-typedef struct DLManagedTensorVersioned {
-  uint32_t major, minor;
-  void* context;
-  void (*deleter)(struct DLManagedTensorVersioned* self);
-  uint64_t flags;
-  DLTensor tensor;
-} DLManagedTensorVersioned;
-
-static int deleted;
-static void count_deleted(DLManagedTensor* self) {
-  (void)self;
-  ++deleted;
-}
-static void count_deleted_versioned(DLManagedTensorVersioned* self) {
-  (void)self;
-  ++deleted;
-}
+#include "dlpack_structs.h"
 
 static void AnExportSharesTheMemory(void) {
   const int64_t dims[] = {2, 3};

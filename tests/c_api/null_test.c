@@ -34,6 +34,7 @@ static void NullObjectsAreRefused(void) {
   REFUSED(tw_tensor_to_dlpack_versioned(NULL, NULL));
   REFUSED(tw_tensor_from_dlpack(NULL, NULL));
   REFUSED(tw_tensor_from_dlpack_versioned(NULL, NULL));
+  REFUSED(tw_tensor_from_dlpack_on(NULL, NULL, 0, NULL, NULL));
   REFUSED(tw_graph_create(NULL, NULL));
   REFUSED(tw_graph_find(NULL, "x", NULL));
   REFUSED(tw_graph_find(graph, NULL, NULL));

@@ -45,9 +45,7 @@ static void TensorsMoveThereAndBack(void) {
   OK(tw_tensor_to_host(there, &back));
   CHECK(!tw_tensor_device(back) && ((const float*)tw_tensor_data(back))[1] == 2);
   tw_buffer* text = NULL;
-  void* managed = NULL;
   FAILS(tw_tensor_text(there, 0, &text), TW_FAILED_PRECONDITION, "tw_tensor_to_host");
-  FAILS(tw_tensor_to_dlpack(there, &managed), TW_INVALID_ARGUMENT, "FAKE:1");
   FAILS(tw_tensor_to_device(here, runtime, "FAKE:2", &same), TW_NOT_FOUND, "registered: CPU:0, FAKE:0, FAKE:1");
   FAILS(tw_tensor_to_device(here, runtime, "a b", &same), TW_INVALID_ARGUMENT, "a b");
   tw_tensor_release(here);

@@ -24,6 +24,12 @@ static void count(int kind) { atomic_fetch_add(&counts[kind], 1); }
 long counted(int kind);
 long counted(int kind) { return atomic_load(&counts[kind]); }
 
+/* From here on the last marker has failed; PoCL itself ends the process when an event does. */
+static _Atomic(cl_event) marker;
+static atomic_int markers_fail;
+void fail_marker(void);
+void fail_marker(void) { atomic_store(&markers_fail, 1); }
+
 static int gone(void) { return atomic_load(&left) == 0; }
 
 /* Whether this call finds the device gone. */
@@ -93,6 +99,12 @@ ASKS(clSetKernelArg, (cl_kernel k, cl_uint i, size_t bytes, const void* value), 
 ASKS(clEnqueueBarrierWithWaitList, (cl_command_queue q, EVENTS), (q, n, after, event))
 ASKS(clEnqueueCopyBuffer, (cl_command_queue q, cl_mem from, cl_mem to, size_t from_at, size_t to_at, size_t bytes, EVENTS),
      (q, from, to, from_at, to_at, bytes, n, after, event))
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarkerWithWaitList(cl_command_queue q, EVENTS) {
+  if (refused()) return CL_DEVICE_NOT_AVAILABLE;
+  const cl_int answer = CALL(clEnqueueMarkerWithWaitList, (q, n, after, event));
+  if (answer == CL_SUCCESS && event) atomic_store(&marker, *event);
+  return answer;
+}
 ASKS(clEnqueueNDRangeKernel,
      (cl_command_queue q, cl_kernel k, cl_uint rank, const size_t* from, const size_t* global, const size_t* local, EVENTS),
      (q, k, rank, from, global, local, n, after, event))
@@ -112,13 +124,21 @@ ASKS(clGetMemObjectInfo, (cl_mem m, cl_mem_info what, size_t room, void* to, siz
 ASKS(clSetMemObjectDestructorCallback, (cl_mem m, void(CL_CALLBACK* notify)(cl_mem, void*), void* user), (m, notify, user))
 WAITS(clFinish, (cl_command_queue q), (q))
 WAITS(clFlush, (cl_command_queue q), (q))
-WAITS(clGetEventInfo, (cl_event e, cl_event_info what, size_t room, void* to, size_t* needed), (e, what, room, to, needed))
+CL_API_ENTRY cl_int CL_API_CALL clGetEventInfo(cl_event e, cl_event_info what, size_t room, void* to, size_t* needed) {
+  const cl_int answer = CALL(clGetEventInfo, (e, what, room, to, needed)), failed = CL_OUT_OF_RESOURCES;
+  if (gone()) return CL_DEVICE_NOT_AVAILABLE;
+  if (atomic_load(&markers_fail) && e == atomic_load(&marker) && what == CL_EVENT_COMMAND_EXECUTION_STATUS)
+    memcpy(to, &failed, sizeof failed);
+  return answer;
+}
 WAITS(clGetEventProfilingInfo, (cl_event e, cl_profiling_info what, size_t room, void* to, size_t* needed), (e, what, room, to, needed))
 WAITS(clGetProgramBuildInfo, (cl_program p, cl_device_id d, cl_program_build_info what, size_t room, void* to, size_t* needed),
       (p, d, what, room, to, needed))
 WAITS(clGetProgramInfo, (cl_program p, cl_program_info what, size_t room, void* to, size_t* needed), (p, what, room, to, needed))
 WAITS(clSetUserEventStatus, (cl_event e, cl_int status), (e, status))
 WAITS(clWaitForEvents, (cl_uint n, const cl_event* events), (n, events))
+STAYS(clGetCommandQueueInfo, (cl_command_queue q, cl_command_queue_info what, size_t room, void* to, size_t* needed),
+      (q, what, room, to, needed))
 STAYS(clGetDeviceIDs, (cl_platform_id p, cl_device_type type, cl_uint n, cl_device_id* devices, cl_uint* found),
       (p, type, n, devices, found))
 CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id d, cl_device_info what, size_t room, void* to, size_t* needed) {

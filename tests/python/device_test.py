@@ -1,5 +1,8 @@
 """Tensors that live on devices: the accelerator in software."""
+import ctypes
 import os
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -7,6 +10,7 @@ import pytest
 import thalweg as tw
 
 FAKE = os.environ["THALWEG_BINARY_DIR"] + "/tests/devices/libfake.so"
+work = ctypes.c_uint32()  # of another library; for as long as any device may look
 
 
 @pytest.fixture
@@ -52,8 +56,72 @@ def test_tensors_move_between_memories(runtime):
 def test_what_needs_the_elements_says_that_they_are_elsewhere(runtime):
     there = tw.Tensor(np.ones(3, np.float32)).to_device("FAKE:0", runtime)
     assert "..." in repr(there)
-    with pytest.raises((BufferError, tw.InvalidArgumentError), match="FAKE:0"):
-        there.__dlpack__()
+
+
+class OfAnotherLibrary:
+    """An array on a device: somebody else's, which says what it was asked for."""
+
+    def __init__(self, tensor):
+        self.tensor, self.asked = tensor, []
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        self.asked.append((stream, max_version))
+        return self.tensor.__dlpack__(max_version=max_version)
+
+
+def test_memory_of_a_device_is_shared_by_dlpack(runtime):
+    there = tw.Tensor(np.arange(4, dtype=np.float32)).to_device("FAKE:1", runtime)
+    assert there.__dlpack_device__() == (12, 1)
+    source = OfAnotherLibrary(there)
+    with tw.Graph(runtime) as graph:
+        x = tw.placeholder("float32", [None])
+        with tw.device("FAKE:1"):
+            y = x * x
+    before = counters(runtime, 1)
+    taken = tw.from_dlpack(source, runtime=runtime)
+    assert source.asked == [(None, (1, 0))] and taken.device.endswith("FAKE:1") and taken.shape == (4,)
+    with tw.Session(graph) as session:
+        out = session.callable(y, [x], feed_devices=["FAKE:1"], fetch_devices=["FAKE:1"])(taken)
+    after = counters(runtime, 1)
+    assert after["copies_in"] == before["copies_in"] and after["copies_out"] == before["copies_out"]
+    np.testing.assert_array_equal(out.numpy(), [0, 1, 4, 9])
+    del there, source
+    np.testing.assert_array_equal(taken.numpy(), [0, 1, 2, 3])
+
+
+def test_the_queue_of_another_library_is_waited_for(runtime):
+    there = tw.Tensor(np.arange(4, dtype=np.float32)).to_device("FAKE:0", runtime)
+    source = OfAnotherLibrary(there)
+    work.value = 0
+    taken = tw.from_dlpack(source, ctypes.addressof(work), runtime)
+    assert source.asked == [(ctypes.addressof(work), (1, 0))]
+    begun = time.monotonic()
+    threading.Timer(0.1, setattr, (work, "value", 1)).start()
+    np.testing.assert_array_equal(taken.numpy(), [0, 1, 2, 3])
+    assert time.monotonic() - begun > 0.09
+
+
+def test_consumers_that_want_host_memory_get_a_copy(runtime):
+    there = tw.Tensor(np.arange(4, dtype=np.float32)).to_device("FAKE:0", runtime)
+    here = tw.from_dlpack(type("Here", (), {"__dlpack__": lambda self, **_: there.__dlpack__(dl_device=(1, 0))})())
+    assert here.device is None
+    np.testing.assert_array_equal(here.numpy(), [0, 1, 2, 3])
+    with pytest.raises(BufferError, match="FAKE:0.*device \\(1, 0\\)"):
+        there.__dlpack__(dl_device=(1, 0), copy=False)
+    with pytest.raises(BufferError, match="the host.*device \\(2, 0\\)"):
+        here.__dlpack__(dl_device=(2, 0))
+    assert here.__dlpack_device__() == (1, 0)
+
+
+def test_devices_that_are_not_there_share_nothing(runtime):
+    there = tw.Tensor(np.arange(4, dtype=np.float32)).to_device("FAKE:0", runtime)
+    with pytest.raises(tw.NotFoundError, match="device 0 of DLPack type 12; devices that share memory"):
+        tw.from_dlpack(there)  # the default runtime has no such device
+    with pytest.raises(TypeError, match="integer"):
+        tw.from_dlpack(there, "a queue", runtime)
 
 
 def test_names_of_devices_are_checked(runtime):

@@ -3,6 +3,7 @@
 An array is lent as a DLManagedTensor, because the runtime never writes to memory that comes that way, whoever holds it last. A table keeps
 each lent array alive until the runtime lets go of it, which may happen on any thread."""
 import ctypes
+import operator
 from ctypes import c_char_p, c_int, c_void_p, py_object
 from typing import Any
 
@@ -12,7 +13,8 @@ from . import _low
 from .dtypes import Array
 from .errors import made
 
-CPU = 1
+CPU, CUDA = 1, 2
+_HOST = (CPU, 3, 11)  # pinned memory, of two vendors, is host memory
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _NAME, _VERSIONED = b"dltensor", b"dltensor_versioned"
 _USED = {_NAME: b"used_dltensor", _VERSIONED: b"used_dltensor_versioned"}
@@ -92,17 +94,44 @@ def capsule_of(handle: int, versioned: bool) -> Any:
     return _new(made(export, handle), _VERSIONED if versioned else _NAME, ctypes.cast(_drop_capsule, c_void_p))
 
 
-def tensor_from(source: Any) -> int:
-    """A handle on a tensor of what `source` gives by DLPack."""
+def device_of(handle: int) -> tuple[int, int]:
+    """What __dlpack_device__ answers of a tensor."""
+    address = made(_low.tw_tensor_to_dlpack, handle)
+    managed = _Managed.from_address(address)
+    device = managed.tensor.device_type, managed.tensor.device_id
+    managed.deleter(address)
+    return device
+
+
+def _capsule_from(source: Any, stream: Any) -> Any:
+    on_stream = {} if stream is None else {"stream": stream}
+    try:
+        return source.__dlpack__(max_version=(1, 0), **on_stream)
+    except TypeError:
+        return source.__dlpack__(**on_stream)
+
+
+_HOST_TAKERS = (_low.tw_tensor_from_dlpack, _low.tw_tensor_from_dlpack_versioned)
+
+
+def tensor_from(source: Any, stream: Any, runtime: Any) -> int:
+    """A handle on a tensor of what `source` gives by DLPack. stream: see thalweg.from_dlpack; runtime: a handle, or None."""
     if not hasattr(source, "__dlpack__"):
         raise BufferError(f"a {type(source).__name__} gives no DLPack")
-    try:
-        capsule = source.__dlpack__(max_version=(1, 0))
-    except TypeError:
-        capsule = source.__dlpack__()
-    for name, take in ((_NAME, _low.tw_tensor_from_dlpack), (_VERSIONED, _low.tw_tensor_from_dlpack_versioned)):
+    stream = None if stream is None else operator.index(stream)
+    device_type = source.__dlpack_device__()[0] if hasattr(source, "__dlpack_device__") else CPU
+    if device_type in _HOST:
+        return _taken(_capsule_from(source, None), lambda versioned, at: made(_HOST_TAKERS[versioned], at))
+    if stream is None and device_type == CUDA:
+        stream = 1  # its default stream, under a name that is a handle too: the producer makes it wait, and it is waited for here
+    capsule, queue = _capsule_from(source, stream), None if stream == -1 else stream  # -1: nobody is to wait
+    return _taken(capsule, lambda versioned, at: made(_low.tw_tensor_from_dlpack_on, runtime, at, versioned, queue))
+
+
+def _taken(capsule: Any, take: Any) -> int:
+    for versioned, name in enumerate((_NAME, _VERSIONED)):
         if _is_valid(id(capsule), name):
             address = _pointer(id(capsule), name)
             _rename(id(capsule), _USED[name])  # from here on it is the runtime's, also when it refuses it
-            return made(take, address)
+            return take(versioned, address)
     raise BufferError("what __dlpack__ gave is no DLPack capsule")

@@ -95,15 +95,19 @@ class Tensor(Handle):
 
     def __dlpack__(self, *, stream: Any = None, max_version: Optional[tuple[int, int]] = None, dl_device: Any = None,
                    copy: Optional[bool] = None) -> Any:
-        """A DLPack capsule of its memory, read-only where the consumer knows versions (max_version of 1 or more)."""
+        """A DLPack capsule of its memory, read-only where the consumer knows versions (max_version of 1 or more). stream may be any: the
+        elements are there already. dl_device: that of the tensor, or the CPU, where they are then copied to."""
         if copy:
             raise BufferError("a tensor gives its memory, not a copy")
-        return _dlpack.capsule_of(self._handle, max_version is not None and max_version[0] >= 1)
+        here = self
+        if dl_device is not None and self.device and tuple(dl_device) == (_dlpack.CPU, 0) and copy is None:
+            here = self.to_host()
+        elif dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"the tensor lies on {self.device or 'the host'}, and is not copied to DLPack's device {tuple(dl_device)}")
+        return _dlpack.capsule_of(here._handle, max_version is not None and max_version[0] >= 1)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        if self.device:
-            raise BufferError(f"the tensor lies on {self.device}, and is shared from host memory only; take to_host() first")
-        return _dlpack.CPU, 0
+        return _dlpack.device_of(self._handle) if self.device else (_dlpack.CPU, 0)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return Tensor, (to_array(self), self.dtype)
@@ -121,10 +125,14 @@ class Tensor(Handle):
         return f"Tensor({shown}, shape={list(self.shape)}, dtype={self.dtype})"
 
 
-def from_dlpack(source: Any) -> Tensor:
-    """A tensor that shares the memory of an array of another library, or copies what is not dense. Its producer must not write to it while
-    the tensor lives. Raises BufferError for what gives no DLPack, InvalidArgumentError for memory of other devices and unknown types."""
-    return Tensor._adopt(_dlpack.tensor_from(source))
+def from_dlpack(source: Any, stream: Optional[int] = None, runtime: Optional[Any] = None) -> Tensor:
+    """A tensor that shares the memory of an array of another library, or copies what is not dense; memory of a device stays there. Its
+    producer must not write to it while the tensor lives.   stream: for memory of a device, the native handle of a queue (a cl_command_queue,
+    a CUstream): the producer makes it wait for the work that it has under way, and what the device does with the tensor waits for the queue;
+    None: the default stream of CUDA, elsewhere none, for arrays that are there already.   runtime: whose devices; None: the default one.
+    Raises BufferError for what gives no DLPack, NotFoundError for memory of a device that is not there, InvalidArgumentError for memory that
+    the device cannot use and for unknown types."""
+    return Tensor._adopt(_dlpack.tensor_from(source, stream, runtime._handle if runtime else None))
 
 
 def bytes_of(buffer: int) -> bytes:

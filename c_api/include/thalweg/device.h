@@ -31,8 +31,8 @@ TW_EXPORT tw_status* tw_devices_memory_use(const tw_devices* devices, uint32_t i
  * numbers past the end are fine. Threads: any. */
 TW_EXPORT void tw_devices_give_back(const tw_devices* devices, uint32_t i);
 /* What device i can do beside running kernels, for people: of "host memory", "on request", "streams", "wait", "pinned", "peer", "events",
- * "statistics", "capture" and "profile" (see plugin/device.h) what it has, separated by ", ". Lives as long as the list; NULL past the
- * end. */
+ * "statistics", "capture", "profile" and "dlpack" (see plugin/device.h) what it has, separated by ", ". Lives as long as the list; NULL
+ * past the end. */
 TW_EXPORT const char* tw_devices_capabilities(const tw_devices* devices, uint32_t i);
 /* What device i itself tells, read when called, as JSON: an object of whole numbers. Names in use: memory_used, memory_peak,
  * memory_largest_free (bytes, of all that use the device), temperature (degrees C), busy (percent); devices may have others. The caller

@@ -127,6 +127,18 @@ typedef struct tw_profile_set {
   TW_R void (*stop)(const tw_host* h, void* self);                          /* returns when nothing will be added any more; may block */
 } tw_profile_set;
 
+/* Memory of the device that other libraries use too, as DLPack tells of it. */
+typedef struct tw_dlpack_set {
+  TW_HEAD;
+  uint32_t type;                                    /* DLDeviceType of the kind: 2 CUDA, 4 OpenCL; 12 for one without a number */
+  uint32_t handles;                                 /* 1: memory is an object, and what lies in it has an offset; 0: it is an address */
+  TW_R int32_t (*id)(const tw_host* h, void* self); /* DLDevice.device_id */
+  /* [memory + offset, + bytes), which another library made, is going to be read as this device's own: what is enqueued from now on waits
+   * for what `queue` holds, a native one as of tw_event_set; NULL: nothing. memory: lives until the last work that reads it is over. queue:
+   * borrowed. Errors: INVALID_ARGUMENT saying why this device cannot: of another context, too short. May block. */
+  TW_R tw_status* (*take)(const tw_host* h, void* self, void* memory, uint64_t offset, uint64_t bytes, void* queue);
+} tw_dlpack_set;
+
 typedef struct tw_device_def {
   TW_HEAD;
   TW_TEXT(kind); /* upper case by custom: CPU, OPENCL */
@@ -143,6 +155,7 @@ typedef struct tw_device_def {
   TW_C const tw_statistics_set* statistics;
   TW_C const tw_capture_set* capture;
   TW_C const tw_profile_set* profile;
+  TW_C const tw_dlpack_set* dlpack;
 } tw_device_def;
 
 /* A timeline says when work is over and, apart, how it went. Values are signalled after a failure too: memory is used again on signal.

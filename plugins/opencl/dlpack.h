@@ -1,0 +1,13 @@
+// What DLPack is told of this device's memory, and memory of others that it uses.
+#ifndef THALWEG_PLUGINS_OPENCL_DLPACK_H_
+#define THALWEG_PLUGINS_OPENCL_DLPACK_H_
+
+#include "thalweg/cpp/plugin.hpp"
+
+namespace thalweg::opencl {
+
+extern const tw_dlpack_set kDlpack;
+
+}  // namespace thalweg::opencl
+
+#endif  // THALWEG_PLUGINS_OPENCL_DLPACK_H_
