@@ -16,10 +16,11 @@ from ._handle import c_text
 from .gradients import Gradient, SparseGradient, _python as from_raw, gradients as gradients_of
 from .graph import Graph
 from .lbfgs import LBFGS, Report
+from .loss_scale import LossScale
 from .output import Formula, Operation, Output
 from .variable import Variable, listed
 
-__all__ = ["AdaMax", "Adadelta", "Adagrad", "Adam", "AdamW", "Batches", "Ftrl", "LBFGS", "Momentum", "Optimizer", "RMSProp", "Report",
+__all__ = ["AdaMax", "Adadelta", "Adagrad", "Adam", "AdamW", "Batches", "Ftrl", "LBFGS", "LossScale", "Momentum", "Optimizer", "RMSProp", "Report",
            "SGD", "accumulate_gradients", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "decay_gradients", "progress"]
 
 
