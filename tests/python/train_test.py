@@ -108,11 +108,12 @@ def test_progress_goes_on_without_tqdm(monkeypatch, capsys):
     assert len(bar) == 2 and list(bar) == [1, 2] and capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("optimizer", [tw.train.Adagrad(0.5), tw.train.Adagrad(0.5, 0, 1e-6), tw.train.Adadelta(1.0, epsilon=1e-3),
+@pytest.mark.parametrize("optimizer", [tw.train.Adagrad(0.5), tw.train.Adagrad(0.5, 0, 1e-6), tw.train.Adadelta(0.5, epsilon=1e-3),
                                        tw.train.RMSProp(0.05),
                                        tw.train.RMSProp(0.02, momentum=0.5, centered=True), tw.train.AdaMax(0.1), tw.train.Ftrl(1.0),
                                        tw.train.AdamW(0.1, 1e-4)], ids=lambda o: type(o).__name__)
 def test_more_optimizers_fit_a_line(run, graph, optimizer):
+    # Near the end AdaDelta steps by learning_rate times the gradient, whose slope is up to 2.41 here: from 0.83 on rounding errors grow.
     x, y, w = tw.placeholder("float32", [None, 3]), tw.placeholder("float32", [None]), tw.Variable(np.zeros(3, np.float32), name="w")
     step = optimizer.minimize(((x @ w - y) ** 2).mean())
     run(graph.initializer())
