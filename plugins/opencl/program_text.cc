@@ -6,19 +6,16 @@
 #include "embedded.h"
 
 namespace thalweg::opencl {
-namespace {
 
-std::string_view PartText(std::string_view name) {
+std::string_view ProgramPart(std::string_view name) {
   return std::find_if(std::begin(kParts), std::end(kParts), [&](const Part& p) { return p.name == name; })->text;
 }
 
-}  // namespace
-
 std::string ProgramText(std::initializer_list<Define> defines, std::initializer_list<std::string_view> parts) {
-  std::string text(PartText("prelude.cl"));
-  text += PartText("walk.h");
+  std::string text(ProgramPart("prelude.cl"));
+  text += ProgramPart("walk.h");
   for (const Define& d : defines) text += "#define " + d.name + " " + d.value + "\n";
-  for (std::string_view part : parts) text += PartText(part);
+  for (std::string_view part : parts) text += ProgramPart(part);
   return text;
 }
 

@@ -14,6 +14,8 @@ struct Define {
 
 // The prelude, the definitions and then the parts (file names, as "reduce.h").
 std::string ProgramText(std::initializer_list<Define> defines, std::initializer_list<std::string_view> parts);
+// One part as it stands.
+std::string_view ProgramPart(std::string_view name);
 
 }  // namespace thalweg::opencl
 

@@ -29,7 +29,7 @@ using Size = int64_t;
 #define FOR_RUNS(begin, end, n) for (Size begin = 0, end = (n) < 7 ? (n) : 7; begin < (n); begin = end, end = (n) < end + 7 ? (n) : end + 7)
 using type_float = float;
 using type_int64 = int64_t;
-using std::exp, std::log;
+using std::exp, std::log, std::sqrt, std::tan, std::rint, std::copysign, std::isinf;
 
 #include "walk.h"
 #define T float
@@ -47,6 +47,7 @@ using std::exp, std::log;
 #include "reduce.h"
 #include "scan.h"
 #include "segment.h"
+#include "special.h"
 #undef LANES
 #include "functions.h"
 #include "updates.h"
@@ -199,6 +200,35 @@ TEST(DeviceText, LinesOfTheTableSayWhatTheirOpsCompute) {
     EXPECT_EQ(Binary("FloorMod", a, 2), a - 2 * std::floor(a / 2));
   }
   EXPECT_TRUE(std::isnan(Unary("Relu", NAN)) && std::isnan(Binary("Minimum", NAN, 1)) && std::isnan(Binary("Minimum", 1, NAN)));
+}
+
+TEST(DeviceText, SpecialFunctionsAreSomeUnitsOff) {
+  const auto close = [](float got, double wanted) { return std::fabs(got - wanted) <= 4 * 6e-8 * std::max(std::fabs(wanted), 1e-3); };
+  const std::pair<float, double> digammas[] = {{1.f, -0.57721566490153286},
+                                               {0.5f, -1.9635100260214235},
+                                               {1.4616321325302124f, -1.2036e-8},
+                                               {7.25f, 1.9104535268837360},
+                                               {100.f, 4.6001618527380874}};
+  for (auto [x, wanted] : digammas) EXPECT_TRUE(close(Digamma_of(x), wanted)) << x << ": " << Digamma_of(x);
+  EXPECT_NEAR(Digamma_of(-0.5f), 0.036489973978576521, 4e-7);  // below 0 in units of the larger terms
+  for (float pole : {0.f, -1.f, -3.f, -INFINITY, NAN}) EXPECT_TRUE(std::isnan(Digamma_of(pole))) << pole;
+  EXPECT_EQ(Digamma_of(INFINITY), INFINITY);
+  for (double y = -5.2; y < 5.2; y += 0.01) {
+    const auto x = float(std::erf(y)), p = float(std::erfc(-y) / 2);
+    // As exact as the argument is: a unit of it is so many of the result.
+    const double slope = 2 / std::sqrt(M_PI) * std::exp(-y * y);
+    if (std::fabs(y) < 3.8) {
+      EXPECT_NEAR(Erfinv_of(x), y, 4e-7 * std::fabs(y) + 6e-8 / slope) << y;
+    }
+    if (y < 3.5) {
+      EXPECT_NEAR(Ndtri_of(p), y * M_SQRT2, 1e-6 * std::fabs(y) + 6e-8 * p / slope * 4) << y;
+    }
+  }
+  EXPECT_EQ(Erfinv_of(1), INFINITY);
+  EXPECT_EQ(Ndtri_of(0), -INFINITY);
+  EXPECT_EQ(Ndtri_of(0.5f), 0);
+  EXPECT_TRUE(std::isnan(Erfinv_of(1.5f)) && std::isnan(Ndtri_of(-1)) && std::isnan(Ndtri_of(NAN)));
+  EXPECT_NEAR(Ndtri_of(1e-40f), -13.310921, 2e-5);
 }
 
 TEST(DeviceText, RulesOfOptimizersMoveAgainstTheGradient) {

@@ -54,7 +54,7 @@ def uses():
                 ("Select", [f(3) > 0, f(3, 2), f(3, 2)], {}), ("BitwiseXor", [i(6, 3), i(5, 1)], {}),
                 ("Cast", [f(5) * 10], dict(DstT=np.dtype(np.int32))), ("Cast", [f(5) > 0], dict(DstT=np.dtype(np.float32))),
                 ("ClipByValue", [f(9), np.float32(-.5), np.float32(.5)], {}), ("LogicalAnd", [f(9) > 0, f(9) > 0], {}))
-    for op in ("Sum", "Mean", "Max", "Prod"):
+    for op in ("Sum", "Mean", "Max", "Prod", "EuclideanNorm"):
         for shape, axes in (((30, 40), [0]), ((30, 40), [1]), ((300, 400), [0, 1]), ((3, 4, 5, 6), [0, 2]), ((5, 0), [1])):
             yield op, [f(*shape) * (.1 if op == "Prod" else 1), i(*axes)], {}
     yield from (("All", [f(3, 4) > -1, i(0)], {}), ("ArgMax", [f(3, 4), np.int32(1)], {}), ("ArgMin", [f(3, 4), np.int32(0)], {}),
@@ -182,6 +182,35 @@ def test_every_op_runs_on_the_device_and_agrees_with_the_cpu():
             if got.shape != wanted.shape or not exact:
                 wrong.append((op, [np.shape(x) for x in inputs], attrs))
     assert not wrong and len(tried) > 150
+
+
+# Op, where its arguments lie, and by how many units in the last place (of results no smaller than the last number) the device may be off:
+# of functions that are the driver's own, what OpenCL allows.
+SPECIAL = [("Digamma", [(0, 10), (1, 2)], 4, 0), ("Digamma", [(-30, 0)], 4, 4), ("Erfinv", [(-1, 1), (-1e-3, 1e-3), (.999, 1)], 4, 0),
+           ("Ndtri", [(0, 1), (0, 1e-6), (.499, .501), (.999, 1)], 6, 0), ("Erf", [(-4, 4), (-1e-3, 1e-3)], 16, 0),
+           ("Erfc", [(-4, 4)], 16, 0), ("Lgamma", [(.1, 30), (-30, 0)], 16, 1)]
+
+
+@needs_device
+def test_special_functions_are_some_units_in_the_last_place_off():
+    off = []
+    for op, ranges, units, least in SPECIAL:
+        for low, high in ranges:
+            x = rng.uniform(low, high, 20000).astype(np.float32)
+            (got,), (wanted,) = answers(op, [x], {}, **ON), answers(op, [x], {})
+            finite = np.isfinite(wanted)
+            assert np.array_equal(got[~finite], wanted[~finite], equal_nan=True)
+            error = abs(got.astype(np.float64) - wanted)[finite] / np.spacing(np.maximum(abs(wanted[finite]), np.float32(max(least, 1e-37))))
+            if error.max() > units:
+                off.append((op, low, high, error.max(), x[finite][error.argmax()]))
+    assert not off
+    edges = np.array([0, -0., -1, -2, 1, 2, np.inf, -np.inf, np.nan, 1e-40, 1e30], np.float32)
+    with np.errstate(over="ignore"):
+        halves = edges.astype(np.float16)
+    for op in ("Digamma", "Erfinv", "Ndtri"):
+        for x in (edges, halves, np.linspace(.1, .9, 50).astype(np.float16)):
+            (got,), (wanted,) = answers(op, [x], {}, **ON), answers(op, [x], {})
+            np.testing.assert_allclose(got, wanted, rtol=2e-3 if x.itemsize == 2 else 1e-6)
 
 
 def network(columns):

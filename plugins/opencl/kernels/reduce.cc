@@ -1,4 +1,4 @@
-// Sum, Mean, Prod, Max, Min, All, Any, L2Loss, BiasAddGrad, ArgMax and ArgMin.
+// Sum, Mean, Prod, Max, Min, EuclideanNorm, All, Any, L2Loss, BiasAddGrad, ArgMax and ArgMin.
 #include "kernels/reduce.h"
 
 #include <algorithm>
@@ -10,7 +10,8 @@ namespace thalweg::opencl {
 
 const Reduction kSum{"0", "(a) + (b)", "v", "v"}, kMean{"0", "(a) + (b)", "v", "(v) / (COMPUTED(T))count"},
     kProduct{"1", "(a) * (b)", "v", "v"}, kLargest{"LEAST", "larger(a, b)", "v", "v"}, kSmallest{"MOST", "smaller_of(a, b)", "v", "v"},
-    kAll{"1", "(a) && (b)", "v", "v"}, kAny{"0", "(a) || (b)", "v", "v"}, kHalfSquares{"0", "(a) + (b)", "(v) * (v)", "(v) / 2"};
+    kAll{"1", "(a) && (b)", "v", "v"}, kAny{"0", "(a) || (b)", "v", "v"}, kHalfSquares{"0", "(a) + (b)", "(v) * (v)", "(v) / 2"},
+    kNorm{"0", "(a) + (b)", "(v) * (v)", "sqrt(v)"};
 
 std::string LeastText(const std::string& type) { return type == "int32" ? "INT_MIN" : type == "int64" ? "LONG_MIN" : "-INFINITY"; }
 std::string MostText(const std::string& type) { return type == "int32" ? "INT_MAX" : type == "int64" ? "LONG_MAX" : "INFINITY"; }
@@ -185,6 +186,7 @@ void register_reduce(tw::Plugin& p) {
   Add<kProduct>(p, "Prod", numbers);
   Add<kLargest>(p, "Max", numbers);
   Add<kSmallest>(p, "Min", numbers);
+  Add<kNorm>(p, "EuclideanNorm", reals);
   Add<kAll>(p, "All", {"bool"});
   Add<kAny>(p, "Any", {"bool"});
   for (const std::string& t : reals) p.kernel<L2Loss>("L2Loss(" + t + " -> " + t + ") @OPENCL");

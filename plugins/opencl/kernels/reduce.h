@@ -10,7 +10,7 @@ namespace thalweg::opencl {
 struct Reduction {
   const char *first, *join, *take, *last;
 };
-extern const Reduction kSum, kMean, kProduct, kLargest, kSmallest, kAll, kAny, kHalfSquares;
+extern const Reduction kSum, kMean, kProduct, kLargest, kSmallest, kAll, kAny, kHalfSquares, kNorm;
 
 // The least and the most that an element type can say, in C: the LEAST and MOST of reduce.h.
 std::string LeastText(const std::string& type);

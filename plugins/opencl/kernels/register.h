@@ -22,6 +22,7 @@ void register_resize(tw::Plugin& p);
 void register_scan(tw::Plugin& p);
 void register_segment(tw::Plugin& p);
 void register_softmax(tw::Plugin& p);
+void register_special(tw::Plugin& p);
 void register_update(tw::Plugin& p);
 void register_variable(tw::Plugin& p);
 void register_views(tw::Plugin& p);
