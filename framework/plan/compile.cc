@@ -498,6 +498,34 @@ class Emitter {
       std::sort(n.held_in.begin(), n.held_in.end());
       n.held_in.erase(std::unique(n.held_in.begin(), n.held_in.end()), n.held_in.end());
       for (int32_t v : n.held_in) ++plan_->values[size_t(v)].readers;
+      // What is fetched stays until the step is over, whoever has read it.
+      std::erase_if(n.held_in, [&](int32_t v) { return plan_->values[size_t(v)].fetched; });
+    }
+  }
+
+  // Its kernel's call is all there is to do, unless it reads values that somebody has to let go.
+  bool OnlyCalls(const PlanNode& n) const {
+    if (n.kind != PlanNode::kKernel || n.dynamic || n.given || n.run.async || n.run.opens() || !n.copied_in.empty()) return false;
+    return !n.run.kernel->spec.may_block && n.run.device->host_memory() &&
+           std::all_of(n.out.begin(), n.out.end(), [&](int32_t v) { return plan_->values[size_t(v)].kind == PlanValue::kBlock; });
+  }
+
+  // One node after the other, the last reader of a value lets it go. Of those before it only they count that have more to do than to call
+  // their kernel, who may want to know whether they are the last: so a value that a thousand small nodes read costs one of them something.
+  void LeaveToLastReader() {
+    if (plan_->counted || !plan_->batches.empty()) return;
+    std::vector<int32_t> last(plan_->values.size(), -1);
+    for (size_t i = 0; i < plan_->nodes.size(); ++i) {
+      for (int32_t v : plan_->nodes[i].held_in) last[size_t(v)] = int32_t(i);
+    }
+    for (size_t i = 0; i < plan_->nodes.size(); ++i) {
+      PlanNode& n = plan_->nodes[i];
+      if (n.held_in.empty() || !OnlyCalls(n)) continue;
+      std::erase_if(n.held_in, [&](int32_t v) {
+        const bool leaves = last[size_t(v)] != int32_t(i);
+        if (leaves) --plan_->values[size_t(v)].readers;
+        return leaves;
+      });
     }
   }
 
@@ -576,13 +604,8 @@ class Emitter {
   }
 
   void Finish() {
-    for (PlanNode& n : plan_->nodes) {
-      if (n.kind != PlanNode::kKernel) continue;
-      bool simple = !n.dynamic && !n.run.opens() && n.held_in.empty() && n.copied_in.empty() && !n.given && !n.run.async &&
-                    !n.run.kernel->spec.may_block && n.run.device->host_memory();
-      for (int32_t v : n.out) simple = simple && plan_->values[size_t(v)].kind == PlanValue::kBlock;
-      n.simple = simple;
-    }
+    LeaveToLastReader();
+    for (PlanNode& n : plan_->nodes) n.simple = n.held_in.empty() && OnlyCalls(n);
     if (plan_->records && !plan_->counted) plan_->runs = FindRuns(*plan_);
     if (!plan_->counted) return;
     // Queues are given their work in the plan's order, as far as it is ready.

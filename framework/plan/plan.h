@@ -31,7 +31,7 @@ struct PlanValue {
   int32_t location = 0;
   int32_t feed = -1;
   int32_t view_of = -1;  // the value whose memory it shows under other dims; never a view itself
-  int32_t readers = 0;   // of kHeld: nodes that read it, fetches not counted
+  int32_t readers = 0;   // of kHeld: nodes that read it and count that, fetches not counted
   bool fetched = false;
 };
 
@@ -48,7 +48,7 @@ struct PlanNode {
   bool cheap = false;
   bool given = false;                // outputs come from the kernel (forwarded inputs): nothing is allocated before
   int32_t priority = 0;              // of nodes that are ready the larger goes first
-  std::vector<int32_t> held_in;      // kHeld values that it reads, each once
+  std::vector<int32_t> held_in;      // kHeld values whose readers it counts down, each once
   std::vector<int32_t> copied_in;    // values of `in` that copies make, whose ends its queue, or the host, waits for
   std::vector<int32_t> next;         // nodes that wait for it
   int32_t pending = 0;               // how many nodes it waits for

@@ -113,6 +113,57 @@ TEST_F(CompileTest, ValuesHaveTheKindThatTheirUseAsksFor) {
   EXPECT_EQ(std::count_if(p->values.begin(), p->values.end(), [](const PlanValue& v) { return v.kind == PlanValue::kConst; }), 1);
 }
 
+TEST_F(CompileTest, ManySmallReadersOfOneArgumentLeaveItToTheLast) {
+  // x + c + c + c, as a function whose arguments x and c are: all but who lets one go, or gives the result, only call their kernels.
+  const Edge c = g_.Input(Shape({-1}), "c");
+  Edge y = x_;
+  for (int i = 0; i < 5; ++i) y = g_.Op("Add", {y, c});
+  Signature s{{x_, c}, {y}, {}};
+  s.takes_feeds = true;
+  const auto simple = [&](const Plan& p) {
+    std::vector<bool> all;
+    for (const PlanNode& n : p.nodes) all.push_back(n.simple);
+    return all;
+  };
+  auto p = Compile(s, {Shape({4}), Shape({4})});
+  EXPECT_THAT(simple(*p), ElementsAre(false, true, true, true, false));  // the first is the last to read x
+  EXPECT_EQ(p->values[size_t(p->feeds[1])].readers, 1);
+  EXPECT_THAT(p->nodes[4].held_in, ElementsAre(p->feeds[1]));
+  // Side by side nobody is known to be the last.
+  PlanOptions o;
+  o.engine = "counted";
+  p = Compile(s, {Shape({4}), Shape({4})}, o);
+  EXPECT_THAT(simple(*p), ElementsAre(false, false, false, false, false));
+  EXPECT_EQ(p->values[size_t(p->feeds[1])].readers, 5);
+}
+
+TEST_F(CompileTest, WhoHasMoreToDoKnowsOfLaterReaders) {
+  // What is positive in x takes its sizes from the step; the small reader behind it counts, the one before it does not.
+  const Edge before = g_.Op("Next", {g_.Op("Neg", {x_})}), positive = g_.Op("Positive", {x_}), behind = g_.Op("Next", {x_});
+  Signature s{{x_}, {before, positive, g_.Op("Neg", {behind})}, {}};
+  s.takes_feeds = true;
+  auto p = Compile(s, {Shape({4})});
+  std::vector<std::string> counted;
+  for (const PlanNode& n : p->nodes) {
+    if (std::count(n.held_in.begin(), n.held_in.end(), p->feeds[0])) counted.push_back(n.run.node->op().name);
+  }
+  EXPECT_THAT(counted, ElementsAre("Positive", "Next"));
+  EXPECT_EQ(p->values[size_t(p->feeds[0])].readers, 2);
+}
+
+TEST_F(CompileTest, ReadersOfWhatIsFetchedDoNotCount) {
+  const Edge mid = g_.Op("Next", {x_});
+  Edge y = mid;
+  for (int i = 0; i < 3; ++i) y = g_.Op("Add", {y, mid});
+  for (const char* engine : {"fixed", "counted"}) {
+    PlanOptions o;
+    o.engine = engine;
+    auto p = Compile({{x_}, {mid, y}, {}}, {Shape({4})}, o);
+    EXPECT_TRUE(p->nodes[1].simple && p->nodes[2].simple) << engine;
+    EXPECT_FALSE(p->nodes[0].simple || p->nodes[3].simple) << engine;
+  }
+}
+
 TEST_F(CompileTest, ViewsOfPlannedAndFedMemoryAreNotRun) {
   Edge m = g_.Input(Shape({2, 3})), a = g_.Op("Next", {g_.Op("Flat", {g_.Op("Next", {m})})}), b = g_.Op("Neg", {g_.Op("Flat", {m})});
   Edge end = g_.Op("Add", {a, b}), handed_out = g_.Op("Flat", {g_.Op("Two", {m})});
