@@ -267,6 +267,27 @@ StatusOr<Tensor> StepState::MakeOutputOf(const PlanNode& n, uint32_t o, const Sh
   });
 }
 
+// Output o of node i is made in the tensor of an input that nobody else has or will read: a loop's variable where it was in the iteration
+// before. Of values that the plan has no memory for; those that it has were looked at when it was made (plan/layout.h).
+static bool TakeOver(StepState& s, size_t i, uint32_t o, const Shape& shape) {
+  const PlanNode& n = s.plan().nodes[i];
+  if (n.part || !n.run.device->host_memory()) return false;
+  const Node& node = *n.run.node;
+  const KernelFrame& f = s.frame(i);
+  size_t argument = 0;
+  while (node.out_at()[argument + 1] <= o) ++argument;
+  for (int32_t a : n.run.kernel->inplace[argument]) {
+    const uint32_t k = node.in_at()[size_t(a)];
+    const Slot& in = *f.source[k];
+    if (node.in_at()[size_t(a) + 1] != k + 1 || !s.IsLastReader(&in) || !in.held.unique()) continue;
+    if (in.view.dtype != f.out(o)->view.dtype || !shape.Is(in.view.dims, in.view.rank) || !FindDType(in.view.dtype)->plain) continue;
+    if (n.run.host_in[k] != n.run.host_out[o] || std::count(n.in.begin(), n.in.end(), n.in[k]) != 1) continue;
+    f.out(o)->Hold(in.held);
+    return true;
+  }
+  return false;
+}
+
 // Memory for outputs that have none yet: held ones of known shape, and those whose shape only the inputs of this step tell.
 Status StepState::AllocateOutputs(size_t i) {
   const PlanNode& n = plan_->nodes[i];
@@ -285,6 +306,7 @@ Status StepState::AllocateOutputs(size_t i) {
       }
       if (s->view.rank >= 0 || n.given || !answer.shapes[o].known() || s->view.dtype == TW_RESOURCE) continue;
       const Shape& shape = answer.shapes[o];
+      if (TakeOver(*this, i, o, shape)) continue;
       ASSIGN_OR_RETURN(Tensor t, MakeOutputOf(n, o, shape));
       s->Hold(std::move(t));
     }
@@ -314,6 +336,7 @@ Status StepState::AllocateOutputs(size_t i) {
       ShowShape(f.out(o), shape);
       continue;
     }
+    if (TakeOver(*this, i, o, shape)) continue;
     ASSIGN_OR_RETURN(Tensor t, MakeOutputOf(n, o, shape));
     f.out(o)->Hold(std::move(t));
   }

@@ -545,6 +545,29 @@ N, ITERATIONS = 8192, 200
 KEPT = ITERATIONS * N * 4  # bytes that each value of the body takes, all iterations together
 
 
+def test_a_loop_changes_its_variable_in_place(graph):
+    x = tw.ops.fill([4 << 20], tw.constant(1.0))  # 16 MiB; a new one in each iteration would be a third beside the first and the last
+    _, y = tw.while_loop(lambda i, y: i < 5, lambda i, y: [i + 1, y + 1.0], [0, x])
+    for options in ({}, {"engine": "counted"}):
+        assert run(y.max(), memory_limit="40M", **options) == 6
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+def test_nothing_that_somebody_else_has_is_changed_in_place(graph, threads):
+    x, v = tw.placeholder("float32", [3]), tw.Variable(np.float32([1, 2, 3]))
+    twice = tw.function(lambda a: tw.while_loop(lambda i, y: i < 2, lambda i, y: [i + 1, y * a], [0, a])[1] + a)
+    ys = [tw.while_loop(lambda i, y: i < 3, lambda i, y: [i + 1, y + 1.0], [0, first])[1] for first in (x, v.read(), tw.constant(np.float32([1, 2, 3])))]
+    again = tw.while_loop(lambda i, y, kept: i < 3, lambda i, y, kept: [i + 1, kept + 1.0, y], [0, x, x])
+    data = np.float32([1, 2, 3])
+    with tw.Session(graph, threads=threads) as s:
+        s.run(graph.initializer())
+        for _ in range(3):
+            got = s.run([*ys, *again[1:], twice(x), x * 1.0, v], {x: data})
+            for value, wanted in zip(got, ([4, 5, 6],) * 3 + ([3, 4, 5], [2, 3, 4], [2, 10, 30], [1, 2, 3], [1, 2, 3])):
+                np.testing.assert_array_equal(value, wanted)
+            np.testing.assert_array_equal(data, [1, 2, 3])
+
+
 def written_and_read(graph):
     return tw.Graph.from_bytes(graph.to_bytes())
 
