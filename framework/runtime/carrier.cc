@@ -18,6 +18,7 @@ void Carrier::Note(std::vector<Copy>* all, const Tensor& to, const QueueMark& ma
   std::lock_guard lock(mu_);
   std::erase_if(*all, [](const Copy& c) { return c.mark.line->value() >= c.mark.value; });
   all->push_back({to.get()->buffer, mark});
+  noted_.store(true, std::memory_order_release);
 }
 
 QueueMark Carrier::ArrivalOf(const Tensor& t, const std::vector<Copy>& by) {
@@ -118,7 +119,9 @@ StatusOr<Tensor> Carrier::Bring(Device* there, const Tensor& t) {
 Status Carrier::Settle() { return step_->Settle(); }
 
 void Carrier::Reset() {
+  if (!noted_.load(std::memory_order_acquire)) return;
   std::lock_guard lock(mu_);
+  noted_.store(false, std::memory_order_relaxed);
   left_.clear();
   coming_.clear();
   leaving_.store(false);

@@ -56,6 +56,7 @@ class Carrier {
   StepState* const step_;
   std::mutex mu_;
   std::atomic<bool> leaving_{false};  // some of what left devices may not be in host memory yet
+  std::atomic<bool> noted_{false};    // there are some of the next two; of most steps there are none
   std::vector<Copy> left_, coming_;   // copies out of devices, and into them
 };
 

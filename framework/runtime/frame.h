@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,9 +72,15 @@ struct StepBase;
 struct KernelFrame;
 class StepTrace;
 
+// A function that a caller found. Whoever found it keeps what it needs for calls of it behind this.
+struct FoundFunction {
+  std::shared_ptr<const Function> function;
+};
+
 // A call of a function by a kernel.
 struct FunctionCall {
-  const Function* function = nullptr;
+  const FoundFunction* found = nullptr;
+  const Function& function() const { return *found->function; }
   std::string_view device;    // of the node that calls: where the function's nodes run that do not say it themselves; "": as the step's
   bool anywhere = false;      // results may stay where they are made; else they come to host memory
   Tensor* args = nullptr;     // as many as it has, taken over, so that nobody else holds them while it runs; wherever they lie
@@ -85,7 +92,7 @@ class FunctionCaller {
  public:
   virtual ~FunctionCaller() = default;
   // Lives as long as the caller. NOT_FOUND, naming it.
-  virtual StatusOr<const Function*> FindFunction(std::string_view name) = 0;
+  virtual StatusOr<const FoundFunction*> FindFunction(std::string_view name) = 0;
   // Runs it as a part of the step, on the calling thread and whoever helps the step. Errors: INVALID_ARGUMENT for arguments of other types
   // or shapes than it takes; RESOURCE_EXHAUSTED where calls lie too deep within each other; whatever its nodes fail with.
   virtual Status Call(StepBase& step, const FunctionCall& call) = 0;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "framework/base/local_memory.h"
 #include "framework/base/shown.h"
 #include "framework/graph/function.h"
 #include "framework/runtime/frame.h"
@@ -11,14 +12,15 @@
 namespace thalweg {
 namespace {
 
-const Function& Of(const tw_function* fn) { return *reinterpret_cast<const Function*>(fn); }
+const FoundFunction* Found(const tw_function* fn) { return reinterpret_cast<const FoundFunction*>(fn); }
+const Function& Of(const tw_function* fn) { return *Found(fn)->function; }
 
 tw_status* Find(const tw_frame* frame, const char* name, uint64_t len, const tw_function** out_function) {
   return Guard([&]() -> Status {
     FunctionCaller* caller = KernelFrame::Of(frame)->step->functions;
     if (!caller)
       return FailedPrecondition("function '", Shown({name, size_t(len)}), "' is asked for where there are none: outside of a step");
-    ASSIGN_OR_RETURN(const Function* f, caller->FindFunction({name, size_t(len)}));
+    ASSIGN_OR_RETURN(const FoundFunction* f, caller->FindFunction({name, size_t(len)}));
     *out_function = reinterpret_cast<const tw_function*>(f);
     return Status();
   });
@@ -32,20 +34,21 @@ uint32_t ResultType(const tw_function* fn, uint32_t o) { return Of(fn).result_ty
 // A call from C: its arguments and results as tensors.
 struct Called {
   Called(const tw_function* fn, tw_tensor** args, tw_tensor** out)
-      : function(Of(fn)), given(function.args().size()), results(function.results().size()), out_results(out) {
+      : found(Found(fn)), given(Of(fn).args().size(), few.get()), results(Of(fn).results().size(), few.get()), out_results(out) {
     std::fill_n(out, results.size(), nullptr);
     for (size_t i = 0; i < given.size(); ++i) given[i] = Tensor::Adopt(args[i]);
   }
   FunctionCall Record(const tw_frame* frame, bool anywhere) {
-    return {&function, KernelFrame::Of(frame)->run->node->device(), anywhere, given.data(), results.data()};
+    return {found, KernelFrame::Of(frame)->run->node->device(), anywhere, given.data(), results.data()};
   }
   Status HandOver(Status s) {
     for (size_t o = 0; s.ok() && o < results.size(); ++o) out_results[o] = results[o].release();
     return s;
   }
 
-  const Function& function;
-  std::vector<Tensor> given, results;
+  const FoundFunction* const found;
+  LocalMemory<256> few;
+  std::pmr::vector<Tensor> given, results;
   tw_tensor** const out_results;
 };
 

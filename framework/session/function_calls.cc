@@ -58,15 +58,15 @@ void Callable::StartInside(const StepBase& step, std::string_view function, Tens
   });
 }
 
-StatusOr<const Function*> Session::FindFunction(std::string_view name) {
+StatusOr<const FoundFunction*> Session::FindFunction(std::string_view name) {
   {
     std::shared_lock lock(functions_mu_);
-    if (auto it = functions_.find(name); it != functions_.end()) return it->second.function.get();
+    if (auto it = functions_.find(name); it != functions_.end()) return &it->second;
   }
   ASSIGN_OR_RETURN(auto f, graph_->functions()->Find(name));
   auto callable = std::make_unique<Callable>(this, *f, "", std::vector<Device*>());
   std::unique_lock lock(functions_mu_);
-  return functions_.try_emplace(f->name(), Called{f, std::move(callable), {}}).first->second.function.get();
+  return &functions_.try_emplace(f->name(), Called{{f}, std::move(callable), {}}).first->second;
 }
 
 // Where the nodes of a function run that do not say it: as its caller, and, as far as that leaves it open, as whoever called that.
@@ -82,35 +82,31 @@ static std::string DeviceOf(const StepBase& step, std::string_view device) {
 // Values are taken where they lie, so there is a plan for each way in which they do.
 Callable* Session::CallableOf(const StepBase& step, const FunctionCall& call) {
   std::vector<Device*> devices;
-  const size_t n = call.function->args().size();
+  const size_t n = call.function().args().size();
   for (size_t i = 0; i < n; ++i) {
     Device* holder = call.args[i] ? HoldingDevice(*call.args[i].get()) : nullptr;
     if (holder && devices.empty()) devices.resize(n);
     if (holder) devices[i] = holder;
   }
   const bool placed = !call.device.empty() || (step.place && !step.place->empty());
-  {
-    std::shared_lock lock(functions_mu_);
-    Called& called = functions_.find(call.function->name())->second;
-    if (!placed && devices.empty()) return called.callable.get();
-  }
+  const auto& known = static_cast<const Called&>(*call.found);  // where it is found it stays, and so does its callable
+  if (!placed && devices.empty()) return known.callable.get();
   std::pair key(DeviceOf(step, call.device), std::move(devices));
   std::unique_lock lock(functions_mu_);
-  Called& called = functions_.find(call.function->name())->second;
-  std::unique_ptr<Callable>& callable = called.elsewhere[key];
-  if (!callable) callable = std::make_unique<Callable>(this, *called.function, key.first, key.second);
+  std::unique_ptr<Callable>& callable = known.elsewhere[key];
+  if (!callable) callable = std::make_unique<Callable>(this, *known.function, key.first, key.second);
   return callable.get();
 }
 
 Status Session::BeginCall(StepBase& step, const FunctionCall& call, Callable** callable) {
   if (step.depth >= options_.max_call_depth || StackLeft() < kStackOfCall) {
-    return ResourceExhausted("function '", Shown(call.function->name()), "': ", step.depth, " calls lie within each other, and ",
+    return ResourceExhausted("function '", Shown(call.function().name()), "': ", step.depth, " calls lie within each other, and ",
                              step.depth >= options_.max_call_depth ? "the session option 'max_call_depth' allows no more"
                                                                    : "the thread's stack has no room for more",
                              "; does the recursion come to an end?");
   }
   *callable = CallableOf(step, call);
-  const size_t n = call.function->args().size();
+  const size_t n = call.function().args().size();
   const bool shares =
       std::any_of(call.args, call.args + n, [](const Tensor& t) { return t && (t.dtype() == TW_VARIANT || HoldingDevice(*t.get())); });
   Carrier* carrier = shares ? step.carrier() : nullptr;
@@ -119,7 +115,7 @@ Status Session::BeginCall(StepBase& step, const FunctionCall& call, Callable** c
 
 // What a call ends with: results where its caller can take them.
 static Status EndCall(const FunctionCall& call, Status s) {
-  const size_t n = call.function->results().size();
+  const size_t n = call.function().results().size();
   for (size_t o = 0; s.ok() && !call.anywhere && o < n; ++o) {
     Device* holder = HoldingDevice(*call.results[o].get());
     auto on_host = holder ? holder->ToHost(call.results[o]) : StatusOr<Tensor>(call.results[o]);
@@ -133,13 +129,13 @@ static Status EndCall(const FunctionCall& call, Status s) {
 Status Session::Call(StepBase& step, const FunctionCall& call) {
   Callable* callable = nullptr;
   RETURN_IF_ERROR(BeginCall(step, call, &callable));
-  return EndCall(call, callable->RunInside(step, call.function->name(), call.args, call.results));
+  return EndCall(call, callable->RunInside(step, call.function().name(), call.args, call.results));
 }
 
 void Session::Start(StepBase& step, const FunctionCall& call, std::function<void(Status)> done) {
   Callable* callable = nullptr;
   if (Status s = BeginCall(step, call, &callable); !s.ok()) return done(std::move(s));
-  callable->StartInside(step, call.function->name(), call.args, call.results,
+  callable->StartInside(step, call.function().name(), call.args, call.results,
                         [call, done = std::move(done)](Status s) { done(EndCall(call, std::move(s))); });
 }
 

@@ -68,7 +68,7 @@ class Session final : public StateCache, public FunctionCaller {
   StatusOr<std::vector<Tensor>> Once(const NodeRun& run) override;
   const tw_host* HostFor(const Node& node, const KernelDef& kernel) override { return limits_->HostFor(node, kernel); }
 
-  StatusOr<const Function*> FindFunction(std::string_view name) override;
+  StatusOr<const FoundFunction*> FindFunction(std::string_view name) override;
   Status Call(StepBase& step, const FunctionCall& call) override;
   void Start(StepBase& step, const FunctionCall& call, std::function<void(Status)> done) override;
 
@@ -114,10 +114,10 @@ class Session final : public StateCache, public FunctionCaller {
   std::mutex mu_;  // callables, states
   std::map<std::vector<uint64_t>, std::shared_ptr<Callable>> callables_;
   // Functions that were called. REQUIRES of reading one: nothing, once it was handed out.
-  struct Called {
-    std::shared_ptr<const Function> function;
+  struct Called : FoundFunction {
     std::unique_ptr<Callable> callable;
-    std::map<std::pair<std::string, std::vector<Device*>>, std::unique_ptr<Callable>> elsewhere;  // from other devices, of values there
+    mutable std::map<std::pair<std::string, std::vector<Device*>>, std::unique_ptr<Callable>>
+        elsewhere;  // from other devices, of values there
   };
   Status BeginCall(StepBase& step, const FunctionCall& call, Callable** callable);
   Callable* CallableOf(const StepBase& step, const FunctionCall& call);

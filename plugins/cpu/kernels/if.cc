@@ -10,7 +10,8 @@ class If {
  public:
   explicit If(const tw::Node& n) : then_(tw::function(n, "then_branch")), else_(tw::function(n, "else_branch")) {}
   void operator()(tw::Frame f, tw::In<tw::Any> cond, tw::Many<tw::Any> input, tw::ManyOut<tw::Any> output) const {
-    Calls<OneCall>::Run(f, output, {IsTrue(*cond.v, "'cond'") ? then_ : else_, tw::keep(f, input)});
+    const bool yes = IsTrue(*cond.v, [] { return std::string("'cond'"); });
+    Calls<OneCall>::Run(f, output, {yes ? then_ : else_, tw::keep(f, input)});
   }
 
  private:

@@ -16,13 +16,15 @@ class WhileTurns {
 
   Turn Next() {
     if (over_) return {};
-    if (asks_) return {cond_, variables_, false};
+    if (asks_) return {cond_, Shared(), false};
     WantGoOn(f_);
     return {body_, std::move(variables_), true};
   }
   void Took(tw::Values results) {
     if (asks_) {
       over_ = !Says(results);
+      results.clear();
+      shared_ = std::move(results);
     } else {
       variables_ = std::move(results);
       ++iteration_;
@@ -38,12 +40,19 @@ class WhileTurns {
       throw tw::Error{TW_INVALID_ARGUMENT,
                       "'cond', function '" + cond_->name() + "', must give one value but gives " + std::to_string(answer.size())};
     }
-    return IsTrue(answer[0].view(), "what function '" + cond_->name() + "' gives");
+    return IsTrue(answer[0].view(), [this] { return "what function '" + cond_->name() + "' gives"; });
+  }
+  // The variables for the condition, where its last ones stood.
+  tw::Values Shared() {
+    tw::Values all = std::move(shared_);
+    all.reserve(variables_.size());
+    for (const tw::Value& v : variables_) all.push_back(v);
+    return all;
   }
 
   const tw::Frame f_;
   const tw::Function *const cond_, *const body_;
-  tw::Values variables_;
+  tw::Values variables_, shared_;  // shared_: empty, memory for the next
   int64_t iteration_ = 0;
   bool asks_ = true, over_ = false;
 };

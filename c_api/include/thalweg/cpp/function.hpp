@@ -82,7 +82,7 @@ class Function {
   /* Calls it. INVALID_ARGUMENT unless it takes so many. anywhere: results may lie in memory of devices, see tw_function_call. */
   Values operator()(Frame f, Values args, bool anywhere = false) const {
     Begun call(this, f, std::move(args), anywhere);
-    check(anywhere ? Find(f)->run(f.f, &call.record) : Find(f)->call(f.f, found_, call.in.data(), call.out.data()));
+    check(anywhere ? Find(f)->run(f.f, &call.record) : Find(f)->call(f.f, found_, call.in, call.out));
     return call.results();
   }
   /* The same without waiting, for a kernel whose frame has a token: done(tw_status*, Values) is told the end, as tw_function_call says.
@@ -104,27 +104,38 @@ class Function {
   }
 
  private:
-  /* A call and its values. */
+  /* A call and its values. Results come where the arguments stood, so a loop of calls that hands them on asks for no memory. */
   struct Begun {
-    Begun(const Function* fn, Frame f, Values args, bool anywhere) : host(f.f->host) {
+    Begun(const Function* fn, Frame f, Values args, bool anywhere) : host(f.f->host), values(std::move(args)) {
       const tw_function_api& api = *fn->Find(f);
-      if (args.size() != api.args(fn->found_)) {
+      n_in = values.size();
+      if (n_in != api.args(fn->found_)) {
         throw Error{TW_INVALID_ARGUMENT, "function '" + fn->name_ + "' takes " + std::to_string(api.args(fn->found_)) +
-                                             " arguments, but gets " + std::to_string(args.size())};
+                                             " arguments, but gets " + std::to_string(n_in)};
       }
-      out.resize(api.results(fn->found_));
-      in.reserve(args.size());
-      for (Value& v : args) in.push_back(v.release());
-      record = {TW_SIZED(tw_function_call), fn->found_, in.data(), out.data(), anywhere ? 1u : 0u, 0, nullptr, nullptr};
+      n_out = api.results(fn->found_);
+      if (n_in + n_out > kFew) more.resize(n_in + n_out);
+      in = more.empty() ? few : more.data();
+      out = in + n_in;
+      for (size_t i = 0; i < n_in; ++i) in[i] = values[i].release();
+      for (size_t o = 0; o < n_out; ++o) out[o] = nullptr;
+      record = {TW_SIZED(tw_function_call), fn->found_, in, out, anywhere ? 1u : 0u, 0, nullptr, nullptr};
     }
-    Values results() const {
-      Values all;
-      all.reserve(out.size());
-      for (tw_tensor* t : out) all.emplace_back(host, t);
-      return all;
+    Begun(const Begun&) = delete;
+    Begun& operator=(const Begun&) = delete;
+    Values results() {
+      values.clear();
+      values.reserve(n_out);
+      for (size_t o = 0; o < n_out; ++o) values.emplace_back(host, out[o]);
+      return std::move(values);
     }
+    static constexpr size_t kFew = 16;
     const tw_host* host;
-    std::vector<tw_tensor*> in, out;
+    Values values;
+    size_t n_in, n_out;
+    tw_tensor* few[kFew];
+    std::vector<tw_tensor*> more;  /* where few are too few */
+    tw_tensor **in, **out;
     tw_function_call record;
   };
 

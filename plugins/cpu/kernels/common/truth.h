@@ -8,8 +8,9 @@
 
 namespace thalweg::cpu {
 
-// A scalar does if it is not zero, or text that is not empty; anything else if it has elements. `what`: its name, for messages.
-inline bool IsTrue(const tw_view& v, const std::string& what) {
+// A scalar does if it is not zero, or text that is not empty; anything else if it has elements. what(): its name, asked for by messages.
+template <class What>
+bool IsTrue(const tw_view& v, const What& what) {
   if (v.rank != 0) return v.count > 0;
   switch (v.dtype) {
     case TW_STRING: return static_cast<const tw_string*>(v.data)->size > 0;
@@ -26,7 +27,7 @@ inline bool IsTrue(const tw_view& v, const std::string& what) {
     case TW_UINT32: return *static_cast<const uint32_t*>(v.data) != 0;
     case TW_INT64:
     case TW_UINT64: return *static_cast<const uint64_t*>(v.data) != 0;
-    default: throw tw::Error{TW_INVALID_ARGUMENT, what + " is a " + tw::dtype_text(v.dtype) + ", which is neither true nor false"};
+    default: throw tw::Error{TW_INVALID_ARGUMENT, what() + " is a " + tw::dtype_text(v.dtype) + ", which is neither true nor false"};
   }
 }
 
