@@ -193,6 +193,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
     for (Entry e; TakeEntry(&e, helps);) {
       any = true;
       Do(e, lock);
+      if (std::exchange(call_up_, false)) CallUp(lock);
       if (helps && s_->pool->outranks(priority())) break;
     }
     if (any && waiting_ && Over()) changed_.notify_all();
@@ -264,7 +265,18 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
 
   void Fail(Status s) override {
     if (status_.ok()) status_ = std::move(s);
-    if (!failed_.exchange(true, std::memory_order_acq_rel) && s_->rendezvous) s_->rendezvous->StepFailed(status_);
+    if (failed_.exchange(true, std::memory_order_acq_rel)) return;
+    call_up_ = true;
+    if (s_->rendezvous) s_->rendezvous->StepFailed(status_);
+  }
+
+  // What waits at resources need not wait any longer, and says so under its own locks, so not under ours.
+  void CallUp(Lock* lock) {
+    ++under_way_;
+    lock->unlock();
+    WaitingCalls::Get().CallAll(&calls_);
+    lock->lock();
+    --under_way_;
   }
 
   // ---- Kernels ----
@@ -419,6 +431,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
   int32_t under_way_ = 0;  // calls of kernels
   bool waiting_ = false;
   int32_t helpers_ = 0;                   // threads in Help
+  bool call_up_ = false;                  // the step has failed, and what waits at resources was not told
   bool began_ = false, resting_ = false;  // of a run with a driver; resting: until something happens elsewhere
   Status status_;
 };

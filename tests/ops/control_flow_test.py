@@ -111,6 +111,27 @@ def stuck():
         cases.equal("the rest still runs", np.asarray(session.run(alive)), np.float32(3))
 
 
+def fails_while_another_waits():
+    """A step that cannot choose a branch ends although something of it waits at a queue that nobody fills."""
+    with thalweg.Graph(runtime(threads=4)) as graph:
+        soon, never = (ops.fifo_queue_v2(component_types=[kind], shared_name=f"{name} filled")
+                       for name, kind in (("soon", thalweg.as_dtype("bool")), ("never", FLOAT)))
+        pred, = ops.queue_dequeue_v2(soon, component_types=[thalweg.as_dtype("bool")])
+        sides = ops.switch(thalweg.constant(1.0), pred)
+        y, waits = ops.merge([sides.output_false, sides.output_true]).output, ops.queue_dequeue_v2(never, component_types=[FLOAT])[0]
+        put = ops.queue_enqueue_v2(soon, [thalweg.constant([True, False])])
+    with thalweg.Session(graph, step_timeout_ms=20000, **SESSION) as session:
+        step = session.run_async([y, waits])
+        time.sleep(0.05)
+        session.run(put)
+        try:
+            step.result()
+        except thalweg.InvalidArgumentError as error:
+            cases.holds("a step that fails does not wait at its queues", "must be a scalar" in str(error), error)
+        except thalweg.Error as error:
+            cases.holds("a step that fails does not wait at its queues", False, error)
+
+
 def unset(i, h, flow):
     return ops.tensor_array_read_v3(h, i, flow, dtype=FLOAT, name="bad")
 
@@ -225,6 +246,7 @@ if __name__ == "__main__":
     queues()
     bounds()
     stuck()
+    fails_while_another_waits()
     wrong()
     references()
     reports()
