@@ -123,7 +123,11 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     if (!Take(&entry)) return false;
     int32_t ended = 0;
     int32_t i = Enter(entry, &ended);
-    while (i >= 0) i = RunOne(i, &ended);
+    int32_t after = entry >= 0 && entry < kAgain ? entry : -1;
+    while (i >= 0) {
+      const int32_t next = RunOne(i, &ended, after);
+      after = std::exchange(i, next);
+    }
     if (ended > 0 && left_.fetch_sub(ended, std::memory_order_acq_rel) == ended) {
       std::lock_guard lock(mu_);
       changed_.notify_all();
@@ -188,8 +192,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     return RunOne(i, ended);
   }
 
-  // Runs node i and answers a node that became ready and should be run next here, or -1.
-  int32_t RunOne(int32_t i, int32_t* ended) {
+  // Runs node i and answers a node that became ready and should be run next here, or -1. after: what was run here just before, or -1.
+  int32_t RunOne(int32_t i, int32_t* ended, int32_t after = -1) {
     const PlanNode& n = p_.nodes[size_t(i)];
     if (!failed_.load(std::memory_order_acquire)) {
       Status st;
@@ -201,7 +205,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
         st = s_->Describe(size_t(i), FromC(failed));
       } else if (st.ok()) {
         if (n.run.kernel && n.run.kernel->spec.may_block && RunElsewhere(i)) return -1;
-        st = RunNode<kTraced>(s_, size_t(i), &pending);
+        st = RunNode<kTraced>(s_, size_t(i), &pending, after);
       }
       if (st.ok() && pending) return -1;
       if (!st.ok()) Fail(std::move(st));

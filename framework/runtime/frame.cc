@@ -9,7 +9,7 @@
 #include "framework/runtime/device_queues.h"
 #include "framework/runtime/resource.h"
 #include "framework/runtime/runtime.h"
-#include "framework/runtime/step_stats.h"
+#include "framework/runtime/step_trace.h"
 #include "framework/tensor/memory_budget.h"
 
 namespace thalweg {

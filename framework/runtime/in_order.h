@@ -15,9 +15,10 @@ inline tw_status* CallSimple(const PlanNode& node, const KernelFrame& frame) {
 }
 
 // kTraced: somebody watches this step. A step that nobody watches runs code that knows nothing of it.
+// after: the node that the same thread has just run, or -1.
 template <bool kTraced>
-Status RunNode(StepState* s, size_t i, bool* pending) {
-  return kTraced ? s->RunTraced(i, pending) : s->RunNode(i, pending);
+Status RunNode(StepState* s, size_t i, bool* pending, int32_t after = -1) {
+  return kTraced ? s->RunTraced(i, pending, after) : s->RunNode(i, pending);
 }
 
 // Nodes [begin, end). kShared: other threads run other nodes of the step.
@@ -35,7 +36,7 @@ Status RunInOrder(StepState* s, size_t begin, size_t end) {
       continue;
     }
     bool pending = false;
-    RETURN_IF_ERROR(RunNode<kTraced>(s, i, &pending));
+    RETURN_IF_ERROR(RunNode<kTraced>(s, i, &pending, i > begin ? int32_t(i - 1) : -1));
     s->ReleaseInputs<kShared>(i);
   }
   return Status();

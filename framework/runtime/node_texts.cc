@@ -81,8 +81,12 @@ std::shared_ptr<const NodeTexts> NodeTexts::Of(const Plan& plan, const PlanShape
     t.shapes = texts->Keep(t.copy || n.dynamic ? "" : PlannedShapes(plan, shapes, n));
     const int32_t to = t.copy ? plan.values[size_t(n.out[0])].location : 0;
     t.to = texts->Keep(!t.copy ? "" : to == 0 ? plan.host->name() : plan.devices[size_t(to) - 1]->name());
+    for (int32_t v : n.out) t.output_bytes += n.simple && !plan.frames ? shapes.values[size_t(v)].bytes : 0;
     for (int32_t k : n.next) texts->nodes[size_t(k)].after.push_back(uint32_t(i));
+    texts->n_after += n.next.size();
+    texts->asides = texts->asides || n.dynamic;
   }
+  for (const Device* d : plan.devices) texts->asides = texts->asides || d->has_streams();
   if (plan.frames) {
     for (const FramePlan::Frame& f : plan.frames->frames) texts->frames.push_back(texts->Keep(f.name));
   }

@@ -23,9 +23,12 @@ struct NodeTexts {
     const char *name, *op, *device, *kernel, *to;
     const char* shapes;  // "" where only running tells
     bool copy = false;
+    uint64_t output_bytes = 0;    // of one that is told of no output as it runs: its kernel's call is all there is to it
     std::vector<uint32_t> after;  // nodes that it waits for
   };
   std::vector<Node> nodes;          // of the plan
+  size_t n_after = 0;               // of all of them
+  bool asides = false;              // some have shapes that only running tells, or work in queues of devices
   std::vector<const char*> frames;  // names, of a plan with control flow
   static std::shared_ptr<const NodeTexts> Of(const Plan& plan, const PlanShapes& shapes);
 

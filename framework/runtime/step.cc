@@ -5,6 +5,7 @@
 
 #include "framework/base/dtype.h"
 #include "framework/runtime/evaluate.h"
+#include "framework/runtime/in_order.h"
 #include "framework/runtime/recordings.h"
 #include "framework/runtime/runtime.h"
 #include "framework/runtime/waiting_calls.h"
@@ -443,8 +444,13 @@ std::unique_lock<std::mutex> StepState::TracedOrder() const {
   return trace ? std::unique_lock(trace->enqueue_mutex()) : std::unique_lock<std::mutex>();
 }
 
-Status StepState::RunTraced(size_t i, bool* pending) {
-  trace->Take(i);
+Status StepState::RunTraced(size_t i, bool* pending, int32_t after) {
+  trace->Take(i, after);
+  if (plan_->nodes[i].simple) {
+    tw_status* failed = CallSimple(plan_->nodes[i], frames_[i]);
+    trace->Leave(i, false, !failed);
+    return failed ? Describe(i, FromC(failed)) : Status();
+  }
   if (plan_->nodes[i].dynamic) NoteInputs(i);
   Status s = RunNode(i, pending);
   if (s.ok() && !*pending) NoteOutputs(i);

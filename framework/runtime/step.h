@@ -15,7 +15,7 @@
 #include "framework/runtime/frame.h"
 #include "framework/runtime/memory_story.h"
 #include "framework/runtime/pace.h"
-#include "framework/runtime/step_stats.h"
+#include "framework/runtime/step_trace.h"
 #include "framework/runtime/thread_pool.h"
 
 namespace thalweg {
@@ -69,8 +69,8 @@ class StepState final : public StepBase {
   void Take(Tensor* feeds);
   // Runs node i, all of it but for the end of an asynchronous call: *pending is then true, and the end is reported through Complete.
   Status RunNode(size_t i, bool* pending);
-  // The same with notes for the trace. REQUIRES: there is one.
-  Status RunTraced(size_t i, bool* pending);
+  // The same with notes for the trace. after: see StepTrace::Take. REQUIRES: there is one.
+  Status RunTraced(size_t i, bool* pending, int32_t after);
   // After an asynchronous call: closes resources, checks outputs.
   Status EndNode(size_t i);
   // The node is done with its inputs: held values that nobody reads any more are let go.
