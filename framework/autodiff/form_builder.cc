@@ -140,7 +140,7 @@ StatusOr<std::string> FormBuilder::AddFunction(const std::string& name, const Fo
     if (const Node* mine = body.copied.Find(c)) spec.targets.push_back(mine);
   }
   ASSIGN_OR_RETURN(auto f, Function::Make(std::move(spec)));
-  RETURN_IF_ERROR(library_->Add(f));
+  RETURN_IF_ERROR(hidden_ ? library_->AddHidden(f) : library_->Add(f));
   return f->name();
 }
 

@@ -46,7 +46,8 @@ Status Unstructured(const Node& n, std::string_view why);
 
 class FormBuilder {
  public:
-  explicit FormBuilder(Graph* graph) : graph_(graph), flow_(*graph), library_(graph->functions()) {}
+  // hidden: the program is to know nothing of the functions.
+  explicit FormBuilder(Graph* graph, bool hidden = false) : graph_(graph), flow_(*graph), library_(graph->functions()), hidden_(hidden) {}
   Graph* graph() const { return graph_; }
   const FlowStructure& flow() const { return flow_; }
   bool has_library() const { return library_ != nullptr; }
@@ -72,6 +73,7 @@ class FormBuilder {
   Graph* const graph_;
   const FlowStructure flow_;
   const std::shared_ptr<FunctionLibrary> library_;
+  const bool hidden_;
 };
 
 // The Merge's If: of all that its condition decides, or, where that cannot be one, of what this Merge decides.

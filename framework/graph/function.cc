@@ -164,6 +164,26 @@ Status FunctionLibrary::Add(std::shared_ptr<const Function> f) {
   return Status();
 }
 
+Status FunctionLibrary::AddHidden(std::shared_ptr<const Function> f) {
+  const std::string name = f->name();
+  RETURN_IF_ERROR(Add(std::move(f)));
+  std::unique_lock lock(mu_);
+  all_[name].origin = name;
+  return Status();
+}
+
+std::shared_ptr<const LoopCall> FunctionLibrary::FindLoop(const std::vector<const Node*>& nodes) const {
+  std::shared_lock lock(mu_);
+  auto it = loops_.find(nodes);
+  return it == loops_.end() ? nullptr : it->second;
+}
+
+std::shared_ptr<const LoopCall> FunctionLibrary::KeepLoop(std::vector<const Node*> nodes, LoopCall call) {
+  auto kept = std::make_shared<const LoopCall>(std::move(call));
+  std::unique_lock lock(mu_);
+  return loops_.try_emplace(std::move(nodes), std::move(kept)).first->second;
+}
+
 std::vector<std::string> FunctionLibrary::Names() const {
   std::shared_lock lock(mu_);
   std::vector<std::string> names;

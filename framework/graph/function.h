@@ -54,6 +54,15 @@ struct StoredGradient {
   bool takes_inputs = false;  // and, before them, the inputs
 };
 
+// A loop of Enter, Merge, Switch, NextIteration and Exit as a node that calls functions, beside the graph that it stands for (see
+// plan/sequence_pass.cc).
+struct LoopCall {
+  std::shared_ptr<Graph> graph;  // that holds the node
+  const Node* node = nullptr;    // NULL: it is none that can be one
+  std::vector<int32_t> inputs;   // of the node: what enters by which Enter
+  std::vector<int32_t> outputs;  // per Exit: the node's
+};
+
 class FunctionLibrary {
  public:
   // graph: that has the library; outlives it.
@@ -62,6 +71,8 @@ class FunctionLibrary {
   StatusOr<std::shared_ptr<const Function>> Find(std::string_view name);
   // ALREADY_EXISTS where another has the name.
   Status Add(std::shared_ptr<const Function> f);
+  // The same of one that the program knows nothing of: neither told by Names nor exported.
+  Status AddHidden(std::shared_ptr<const Function> f);
   std::vector<std::string> Names() const;  // sorted
   // `base`, or base_1, base_2, ...: a name that no function has, nor will get from another call.
   std::string UniqueName(std::string_view base);
@@ -71,6 +82,10 @@ class FunctionLibrary {
   std::string Instance(std::string_view name, const AttrMessages& attrs);
   // The function as stored, which an instance does not have. NOT_FOUND: it is not stored.
   StatusOr<std::string> Stored(std::string_view name) const;
+  // What was kept for a loop of these nodes; NULL: nothing.
+  std::shared_ptr<const LoopCall> FindLoop(const std::vector<const Node*>& nodes) const;
+  // Answers what is kept: of two that come for one loop, the first.
+  std::shared_ptr<const LoopCall> KeepLoop(std::vector<const Node*> nodes, LoopCall call);
   // What a library says is the gradient of calls of the function, or of nodes whose attribute _gradient_op_type is this. Empty: nothing.
   std::optional<StoredGradient> GradientOf(std::string_view name);
 
@@ -85,7 +100,7 @@ class FunctionLibrary {
   struct Entry {
     std::shared_ptr<const Function> function;  // NULL: not read yet; without bytes: the name was given out
     std::string bytes;                         // as stored
-    std::string origin;                        // of an instance: the stored function
+    std::string origin;                        // of an instance: the stored function; of a hidden one itself
     AttrMessages attrs;                        // and the values of its attributes
     bool is_instance() const { return !origin.empty(); }
   };
@@ -93,6 +108,7 @@ class FunctionLibrary {
   mutable std::shared_mutex mu_;
   std::map<std::string, Entry, std::less<>> all_;
   std::map<std::string, StoredGradient, std::less<>> gradients_;
+  std::map<std::vector<const Node*>, std::shared_ptr<const LoopCall>> loops_;
 };
 
 }  // namespace thalweg

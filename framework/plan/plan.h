@@ -156,6 +156,7 @@ struct PlanNotes {
   std::vector<LeftNote> left;
   std::vector<FallbackNote> fallbacks;
   std::vector<PlaceNote> places;
+  std::vector<std::pair<std::string, const Node*>> sequences;  // frames, and the node that runs one iteration after the other
 };
 
 // Nodes [begin, end) of a plan, which one thread runs in order.

@@ -156,6 +156,8 @@ class Writer {
     for (const FallbackNote& f : p_.notes.fallbacks) {
       j_.Object().Text("node", f.node->name()).Text("asked", f.asked).Text("device", f.device->name()).Text("why", f.why).End();
     }
+    j_.End().Array("sequences");
+    for (const auto& [frame, n] : p_.notes.sequences) j_.Object().Text("frame", frame).Text("node", n->name()).End();
     j_.End();
     Places();
   }

@@ -5,6 +5,8 @@ const std::vector<Pass>& Passes() {
   static const std::vector<Pass> passes = {
       {"guard", "nodes of imported graphs that the session does not let run are refused", GuardPass, false},
       {"frames", "which loop every node is in, and that values come into loops and out of them as they may", FramePass, false},
+      {"sequence", "loops whose iterations cannot overlap run one after the other, each iteration as a plan of its own", SequencePass,
+       true},
       {"inline", "calls of functions without effects become the functions' nodes", InlinePass, true},
       {"infer", "shapes for the sizes that are fed, and the constants that follow from them", InferPass, false},
       {"simplify", "nodes that change nothing are left out", SimplifyPass, true},

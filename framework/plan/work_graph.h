@@ -93,6 +93,7 @@ const std::vector<Pass>& Passes();
 Status BuildWorkGraph(Graph* graph, const Signature& signature, WorkGraph* out);
 Status GuardPass(WorkGraph* w);     // imported nodes do what they may, and nothing else
 Status FramePass(WorkGraph* w);     // which loop every node is in
+Status SequencePass(WorkGraph* w);  // loops whose iterations cannot overlap become calls
 Status InlinePass(WorkGraph* w);    // calls of functions become the functions' nodes
 Status InferPass(WorkGraph* w);     // shapes for these feeds; constants that follow
 Status FoldPass(WorkGraph* w);      // nodes whose inputs are constants

@@ -108,8 +108,10 @@ PlanOptions Callable::Options() const {
     if (o.placement == "learned" && graph_ == &session_->graph()) options.places = session_->placements_->Find(SignatureText());
   }
   options.disabled_passes = o.disabled_passes;
-  // Calls that are inlined no longer count: a bound that they could reach is kept without.
-  if (o.max_call_depth < uint32_t{kMostInlined}) options.disabled_passes.push_back("inline");
+  // Calls that are inlined no longer count, and loops that become calls do: a bound that they could reach is kept without.
+  if (o.max_call_depth < uint32_t{kMostInlined}) {
+    for (const char* pass : {"inline", "sequence"}) options.disabled_passes.push_back(pass);
+  }
   options.imported = session_->limits_->imported();
   options.budget = session_->budget();
   return options;

@@ -13,6 +13,7 @@ from tw import SESSION, runtime
 
 
 FLOAT = thalweg.float32
+FRAMES = {"disable_pass": "sequence"}  # loops that need no frames run in them all the same
 
 
 def fails(where, kind, session, *fetch, says="", **how):
@@ -184,10 +185,11 @@ def wrong():
     for graph, end, at, kind, says in (*wrong_in_arrays(), *wrong_elsewhere()):
         with graph:
             other = loop(thalweg.constant(0), lambda i: i < thalweg.constant(5), lambda i: i + thalweg.constant(1))
-        with thalweg.Session(graph, **SESSION) as session:
-            fails(f"a loop that goes wrong in iteration {at}", kind, session, end,
-                  says=("'bad'", f"in iteration {at} of frame 'frame", says))
-            cases.equal("the session goes on", np.asarray(session.run(other)), np.int32(5))
+        for options, where in (({**FRAMES, "container": "frames"}, (f"in iteration {at} of frame 'frame",)),
+                               ({"container": "calls"}, ("frame 'frame", f"in iteration {at}"))):
+            with thalweg.Session(graph, **{**SESSION, **options}) as session:
+                fails(f"a loop that goes wrong in iteration {at}", kind, session, end, says=("'bad'", *where, says))
+                cases.equal("the session goes on", np.asarray(session.run(other)), np.int32(5))
 
 
 def references():
@@ -231,14 +233,18 @@ def references():
 def reports():
     with thalweg.Graph() as graph:
         n = loop(thalweg.constant(0), lambda i: i < thalweg.constant(7), lambda i: i + thalweg.constant(1))
-    with thalweg.Session(graph, **SESSION) as session:
-        stats = thalweg.StepStats()
-        session.run(n, stats=stats)
-        adds = [x for x in stats.nodes if x.op == "AddV2"]
-        cases.holds("a trace has a record for each iteration", len(adds) == 7, len(adds))
-        plan = session.callable(n).plan()
-        cases.holds("a plan says which engine runs it", plan["engine"] == "frames", plan["engine"])
-        cases.holds("shapes that no iteration changes are known", not any(node["dynamic"] for node in plan["nodes"]))
+    for options in (FRAMES, {}):
+        with thalweg.Session(graph, **{**SESSION, **options}) as session:
+            stats = thalweg.StepStats()
+            session.run(n, stats=stats)
+            adds = [x for x in stats.nodes if x.op == "AddV2"]
+            cases.holds("a trace has a record for each iteration", len(adds) == 7, len(adds))
+            plan = session.callable(n).plan()
+            in_frames = bool(options or SESSION)  # where there are other devices than the host's, too
+            cases.holds("a plan says which engine runs it", (plan["engine"] == "frames") == in_frames, plan["engine"])
+            cases.holds("and which loops need no frames", [x["frame"][:5] for x in plan["sequences"]] == [[], ["frame"]][not in_frames],
+                        plan["sequences"])
+            cases.holds("shapes that no iteration changes are known", not any(node["dynamic"] for node in plan["nodes"]))
 
 
 if __name__ == "__main__":

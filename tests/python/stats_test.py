@@ -116,8 +116,13 @@ def test_loops_of_primitives_tell_their_iterations(graph):
     last, body = tw.ops.switch(at, more)
     with tw.control_dependencies([body]):
         graph.close_loop(at, tw.ops.next_iteration(tw.ops.add_v2(body, tw.constant(1))))
-    s = tw.Session(graph, threads=1)
-    assert int(s.run(tw.ops.exit(last), stats=(stats := tw.StepStats()))) == 3
+    end = tw.ops.exit(last)
+    s = tw.Session(graph, threads=1)  # one iteration after the other: each is a call
+    assert int(s.run(end, stats=(stats := tw.StepStats()))) == 3
+    adds = [n for n in stats.nodes if n.op == "AddV2"]
+    assert len({(n.function, n.call) for n in adds}) == 3 and all("while_body" in n.function for n in adds)
+    s = tw.Session(graph, threads=1, disable_pass="sequence")
+    assert int(s.run(end, stats=(stats := tw.StepStats()))) == 3
     adds = [n for n in stats.nodes if n.op == "AddV2"]
     assert [(n.frame, n.loop, n.iteration) for n in adds] == [("rounds", adds[0].loop, k) for k in range(3)]
     assert all(n.shapes == "int32 [], int32 [] -> int32 []" for n in adds)

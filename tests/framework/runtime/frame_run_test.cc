@@ -7,81 +7,37 @@
 
 #include "framework/graph/graph_def.h"
 #include "tests/framework/support/fakes.h"
+#include "tests/framework/support/flow_graph.h"
 #include "tests/framework/support/standard_runtime.h"
-#include "tests/framework/support/test_ops.h"
 
 namespace thalweg {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing_support::Bool;
 using testing_support::Floats;
+using testing_support::FlowGraph;
+using testing_support::Scalar;
 using testing_support::StandardRuntime;
 using testing_support::Step;
 using testing_support::TestGraph;
 using testing_support::Text;
 using testing_support::Values;
 
-Tensor Bool(bool value) {
-  Tensor t = *Tensor::Make(TW_BOOL, nullptr, 0);
-  *t.as<bool>() = value;
-  return t;
-}
-Tensor Scalar(float value) {
-  Tensor t = *Tensor::Make(TW_FLOAT, nullptr, 0);
-  *t.as<float>() = value;
-  return t;
+// Loops that need no frames are run by these here, too.
+std::map<std::string, std::string> InFrames(std::map<std::string, std::string> options = {}) {
+  options.emplace("disable_pass", "sequence");
+  return options;
 }
 
-// A loop variable.
-struct Variable {
-  Edge enter, merge, body, exit;
-};
-
-class FrameRunTest : public testing::TestWithParam<uint32_t> {
+class FrameRunTest : public FlowGraph, public testing::TestWithParam<uint32_t> {
  protected:
-  Edge Op(const std::string& op, std::vector<Edge> in, std::map<std::string, AttrValue> attrs = {}, std::vector<const Node*> after = {}) {
-    TestGraph::Extras extras;
-    extras.attrs = std::move(attrs);
-    extras.controls = std::move(after);
-    return g_.Op(op, std::move(in), extras);
-  }
-  static Edge Port(const Edge& e, int32_t port) { return {e.node, port}; }
-  Edge Enter(const Edge& x, const std::string& frame, bool constant = false, int64_t parallel = 10) {
-    return Op("Enter", {x},
-              {{"frame_name", AttrValue::String(frame)},
-               {"is_constant", AttrValue::Bool(constant)},
-               {"parallel_iterations", AttrValue::Int(parallel)}});
-  }
-  // Inside the frame of `like`.
-  Edge Inside(float value, const Edge& like) { return g_.Const(Scalar(value), {.controls = {like.node}}); }
-
-  // while (cond(variables)) variables = body(variables).
-  template <class Cond, class Body>
-  std::vector<Edge> While(const std::string& frame, const std::vector<Edge>& start, Cond cond, Body body, int64_t parallel = 10) {
-    std::vector<Edge> merges, bodies, exits;
-    for (const Edge& x : start) {
-      const Edge e = Enter(x, frame, false, parallel);
-      merges.push_back(Op("Merge", {e, e}));
-    }
-    const Edge goes_on = Op("LoopCond", {cond(merges)});
-    for (const Edge& m : merges) {
-      const Edge s = Op("Switch", {m, goes_on});
-      exits.push_back(Op("Exit", {Port(s, 0)}));
-      bodies.push_back(Op("Identity", {Port(s, 1)}));
-    }
-    const std::vector<Edge> next = body(bodies);
-    for (size_t k = 0; k < next.size(); ++k) {
-      const Edge n = Op("NextIteration", {next[k]});
-      Status s = g_.graph().CloseLoop(merges[k].node, 1, n.node);
-      EXPECT_TRUE(s.ok()) << s;
-    }
-    return exits;
-  }
+  FrameRunTest() : FlowGraph(StandardRuntime(GetParam())) {}
 
   std::vector<float> Run(const std::vector<Edge>& fetches, const std::vector<Edge>& fed = {}, const std::vector<Tensor>& feeds = {},
                          const std::map<std::string, std::string>& options = {}) {
-    auto session = g_.NewSession(options);
+    auto session = g_.NewSession(InFrames(options));
     auto out = Step(*session, {fed, fetches, {}}, feeds);
     EXPECT_TRUE(out.ok()) << out.status();
     std::vector<float> all;
@@ -93,13 +49,11 @@ class FrameRunTest : public testing::TestWithParam<uint32_t> {
     return all;
   }
   Status Failure(const std::vector<Edge>& fetches, const std::vector<Edge>& fed = {}, const std::vector<Tensor>& feeds = {}) {
-    auto session = g_.NewSession();
+    auto session = g_.NewSession(InFrames());
     auto out = Step(*session, {fed, fetches, {}}, feeds);
     EXPECT_FALSE(out.ok());
     return out.status();
   }
-
-  TestGraph g_{StandardRuntime(GetParam())};
 };
 
 INSTANTIATE_TEST_SUITE_P(Threads, FrameRunTest, testing::Values(1, 4));
@@ -240,7 +194,7 @@ TEST_P(FrameRunTest, LoopsEndWhenTheStepIsCancelledOrLate) {
   const auto out = While(
       "loop", {g_.Const(Scalar(0))}, [&](auto& v) { return Op("GreaterEqual", {v[0], Inside(0, v[0])}); },
       [&](auto& v) { return std::vector<Edge>{Op("Add", {v[0], Inside(1, v[0])})}; });
-  auto session = g_.NewSession();
+  auto session = g_.NewSession(InFrames());
   RunOptions options;
   options.deadline_ns = 20'000'000;
   EXPECT_EQ(Step(*session, {{}, out, {}}, {}, options).status().code(), absl::StatusCode::kDeadlineExceeded);
@@ -311,7 +265,7 @@ TEST_P(FrameRunTest, LoopsGoIntoGraphDefsAndOutOfThem) {
   ASSERT_TRUE(ImportGraphDef(bytes->data(), bytes->size(), {}, &other.graph()).ok());
   auto again = ExportGraphDef(other.graph());
   EXPECT_EQ(*bytes, *again);
-  auto session = other.NewSession();
+  auto session = other.NewSession(InFrames());
   auto result = Step(*session, {{}, {*other.graph().FindEdge(out[0].text())}, {}});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(Values((*result)[0]), ElementsAre(10));

@@ -1,0 +1,410 @@
+// Loops of Enter, Merge, Switch, NextIteration and Exit whose iterations cannot overlap become nodes that call functions, one iteration
+// after the other: each runs as a plan of its own, in which values have planned memory and nobody counts tokens. The form is the one that
+// gradients take (autodiff/form_builder.h), made of a copy of the loop, so that the program's graph and functions stay as they are.
+// A loop stays what it is where that could be told apart: if its nodes have state other than what they are given, or say where they run; if
+// something of it is fed; if it lies in a branch. And all of them stay if one does, since the engine for frames is then needed anyway, and
+// where values may come to lie on devices with memory of their own, whose queues go on over the end of an iteration in frames, but not of a
+// call.
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <set>
+#include <utility>
+
+#include "framework/autodiff/form_builder.h"
+#include "framework/base/dtype.h"
+#include "framework/base/shown.h"
+#include "framework/graph/copy_nodes.h"
+#include "framework/graph/function.h"
+#include "framework/graph/function_shapes.h"
+#include "framework/plan/work_graph.h"
+
+namespace thalweg {
+namespace {
+
+constexpr int64_t kLight = 16;  // elements of each value: a node that touches no more is not worth another iteration's beginning early
+
+struct Loop {
+  int32_t frame = 0;
+  std::vector<int32_t> enters;  // work nodes, which run outside
+  std::vector<int32_t> inside;  // those of the frame and of frames in it, in order
+  std::vector<int32_t> exits;   // of these, what leaves the frame
+  std::shared_ptr<const LoopCall> call;
+};
+
+class Sequencer {
+ public:
+  explicit Sequencer(WorkGraph* w) : w_(*w) {}
+
+  void Run() {
+    if (!MayTry()) return;
+    FindLoops();
+    at_.assign(w_.nodes.size(), -1);
+    for (const Loop& loop : loops_) {
+      if (loop.exits.empty() || !MayMove(loop) || !InSequence(loop)) return;
+    }
+    for (Loop& loop : loops_) {
+      loop.call = CallOf(loop);
+      if (!loop.call || !loop.call->node) return;
+    }
+    Replace();
+  }
+
+ private:
+  bool MayTry() const {
+    if (!w_.signature->over.empty() || !w_.options->device.text().empty() || !w_.graph->functions()) return false;
+    for (const WorkNode& n : w_.nodes) {
+      if (!n.node || n.frame != 0) continue;
+      const bool decides = n.flow != Flow::kNone && n.flow != Flow::kEnter;
+      if (decides || n.node->op().role == "recv" || n.node->op().role == "send") return false;
+    }
+    return StaysOnHost();
+  }
+
+  // Nothing asks for another memory, as far as nodes and options say.
+  bool StaysOnHost() const {
+    const auto devices = w_.runtime().ready_devices();
+    if (std::all_of(devices.begin(), devices.end(), [](const Device* d) { return d->host_memory(); })) return true;
+    const PlanOptions& o = *w_.options;
+    if (o.placement != "simple" || o.places || !w_.signature->feed_devices.empty() || !w_.signature->fetch_devices.empty()) return false;
+    return std::all_of(w_.nodes.begin(), w_.nodes.end(), [](const WorkNode& n) { return !n.node || n.node->device().empty(); });
+  }
+
+  // The loops that lie in no other.
+  void FindLoops() {
+    std::vector<int32_t> loop_of(w_.frames.size(), -1);  // by frame
+    for (size_t f = 1; f < w_.frames.size(); ++f) {
+      if (w_.frames[f].parent != 0) {
+        loop_of[f] = loop_of[size_t(w_.frames[f].parent)];  // a frame comes after its parent
+        continue;
+      }
+      loop_of[f] = int32_t(loops_.size());
+      loops_.emplace_back().frame = int32_t(f);
+    }
+    for (size_t i = 0; i < w_.nodes.size(); ++i) {
+      const WorkNode& n = w_.nodes[i];
+      if (!n.node || (n.frame == 0 && n.into == 0)) continue;
+      Loop& loop = loops_[size_t(loop_of[size_t(n.frame ? n.frame : n.into)])];
+      (n.frame ? loop.inside : loop.enters).push_back(int32_t(i));
+      if (n.frame && n.into == 0) loop.exits.push_back(int32_t(i));
+    }
+  }
+
+  const WorkNode& At(int32_t i) const { return w_.nodes[size_t(i)]; }
+
+  // ---- Whether the loop is nothing but what its nodes say ----
+
+  bool MayMove(const Loop& loop) const {
+    for (int32_t i : loop.enters) {
+      if (!IsPlain(At(i))) return false;
+    }
+    for (int32_t i : loop.inside) {
+      const WorkNode& n = At(i);
+      if (!IsPlain(n) || !IsAsInGraph(n) || (DecidesIn(loop, n) && !n.controls.empty())) return false;
+      if (std::find(w_.targets.begin(), w_.targets.end(), i) != w_.targets.end()) return false;
+    }
+    return true;
+  }
+
+  static bool IsPlain(const WorkNode& n) {
+    const Node& node = *n.node;
+    if (&node.origin() != &node || node.runs_as() || n.reader || !node.device().empty()) return false;
+    const auto& types = node.types();
+    if (std::any_of(types.begin(), types.end(), [](uint32_t t) { return IsRef(t); })) return false;
+    const bool is_given_state = std::any_of(types.begin(), types.begin() + node.n_in(), [](uint32_t t) { return t == TW_RESOURCE; });
+    return !node.op().once && (!node.op().stateful || is_given_state);
+  }
+
+  // It reads and waits for what it does in the graph: nothing of that is fed, or made another way.
+  bool IsAsInGraph(const WorkNode& n) const {
+    const Node& node = *n.node;
+    for (size_t i = 0; i < n.in.size(); ++i) {
+      if (At(n.in[i].node).node != node.inputs()[i].node || n.in[i].port != node.inputs()[i].port) return false;
+      const bool comes_round = i < n.back.size() && n.back[i].node >= 0;
+      if (comes_round != (node.back(int32_t(i)) != nullptr)) return false;
+      if (comes_round && At(n.back[i].node).node != node.back(int32_t(i))) return false;
+    }
+    const auto& controls = node.controls();
+    return n.controls.size() == controls.size() && std::all_of(n.controls.begin(), n.controls.end(), [&](int32_t c) {
+             return std::find(controls.begin(), controls.end(), At(c).node) != controls.end();
+           });
+  }
+
+  // A merge, switch or exit of the loop itself: the form knows no one who waits with them.
+  static bool DecidesIn(const Loop& loop, const WorkNode& n) {
+    if (n.frame != loop.frame) return false;
+    return n.flow == Flow::kExit || (n.flow == Flow::kMerge && !n.back.empty()) ||
+           (n.flow == Flow::kSwitch && FlowOf(n.node->inputs()[1].node->op()) == Flow::kLoopCond);
+  }
+
+  // ---- Whether one iteration has to follow the other ----
+
+  // All work of an iteration comes after all work of the one before it, by what it reads, or because the loop asks for that; and what
+  // changes state runs as often as in frames, where nodes that no Switch of the loop leads to run once more than its body.
+  bool InSequence(const Loop& loop) {
+    for (size_t k = 0; k < loop.inside.size(); ++k) at_[size_t(loop.inside[k])] = int32_t(k);
+    const bool all_die = StateIsInBodyOrCondition(loop);
+    const bool follows = all_die && (w_.frames[size_t(loop.frame)].parallel == 1 || (HasShapes() && EachFollowsAll(loop)));
+    for (int32_t i : loop.inside) at_[size_t(i)] = -1;
+    return follows;
+  }
+
+  // Calls f with every node of the loop that the node reads or waits for in the same iteration of the loop.
+  template <class F>
+  void ForEachBefore(const Loop& loop, int32_t i, F&& f) const {
+    const WorkNode& n = At(i);
+    const bool begins = n.frame == loop.frame && n.flow == Flow::kMerge && !n.back.empty();
+    if (begins) return;
+    const auto visit = [&](int32_t other) {
+      if (other >= 0 && at_[size_t(other)] >= 0) f(size_t(at_[size_t(other)]), other);
+    };
+    for (const WorkEdge& e : n.in) visit(e.node);
+    for (const WorkEdge& e : n.back) visit(e.node);
+    for (int32_t c : n.controls) visit(c);
+  }
+
+  bool StateIsInBodyOrCondition(const Loop& loop) const {
+    std::vector<uint8_t> dies(loop.inside.size(), 0), asked(loop.inside.size(), 0);  // in the last iteration; by the condition
+    std::vector<int32_t> todo;
+    for (size_t k = 0; k < loop.inside.size(); ++k) {
+      const WorkNode& n = At(loop.inside[k]);
+      if (n.frame == loop.frame && n.flow == Flow::kLoopCond) todo.push_back(loop.inside[k]);
+      bool some = false, all = !n.in.empty();
+      for (const WorkEdge& e : n.in) {
+        const WorkNode& m = At(e.node);
+        const int32_t at = at_[size_t(e.node)];
+        const bool dead = at >= 0 && (dies[size_t(at)] || (DecidesIn(loop, m) && m.flow == Flow::kSwitch && e.port == 1));
+        some = some || dead;
+        all = all && dead;
+      }
+      for (int32_t c : n.controls) some = some || (at_[size_t(c)] >= 0 && dies[size_t(at_[size_t(c)])]);
+      dies[k] = n.flow == Flow::kMerge ? all : some;
+    }
+    while (!todo.empty()) {
+      const int32_t i = todo.back();
+      todo.pop_back();
+      if (std::exchange(asked[size_t(at_[size_t(i)])], uint8_t{1})) continue;
+      ForEachBefore(loop, i, [&](size_t, int32_t other) { todo.push_back(other); });
+    }
+    for (size_t k = 0; k < loop.inside.size(); ++k) {
+      if (At(loop.inside[k]).node->op().stateful && !dies[k] && !asked[k]) return false;
+    }
+    return true;
+  }
+
+  // Variables are bits: which of them a node depends on, and which of them, in the next iteration, depend on it.
+  bool EachFollowsAll(const Loop& loop) const {
+    const size_t n = loop.inside.size();
+    std::vector<uint64_t> after(n, 0), before(n, 0);
+    int32_t variables = 0;
+    for (size_t k = 0; k < n; ++k) {
+      const WorkNode& x = At(loop.inside[k]);
+      if (!DecidesIn(loop, x) || x.flow != Flow::kMerge) continue;
+      if (variables == 64) return false;
+      after[k] |= uint64_t{1} << variables;
+      for (const WorkEdge& e : x.back) {
+        if (e.node >= 0) before[size_t(at_[size_t(e.node)])] |= uint64_t{1} << variables;
+      }
+      ++variables;
+    }
+    for (bool changed = true; changed;) {  // once, and again for loops within
+      changed = false;
+      for (size_t k = 0; k < n; ++k) {
+        const uint64_t was = after[k];
+        ForEachBefore(loop, loop.inside[k], [&](size_t other, int32_t) { after[k] |= after[other]; });
+        changed = changed || after[k] != was;
+      }
+      for (size_t k = n; k-- > 0;) {
+        ForEachBefore(loop, loop.inside[k], [&](size_t other, int32_t) {
+          changed = changed || (before[k] & ~before[other]) != 0;
+          before[other] |= before[k];
+        });
+      }
+    }
+    std::set<uint64_t> work_after, work_before;
+    for (size_t k = 0; k < n; ++k) {
+      if (IsLight(loop.inside[k])) continue;
+      work_after.insert(after[k]);
+      work_before.insert(before[k]);
+    }
+    return std::all_of(work_after.begin(), work_after.end(), [&](uint64_t a) {
+      return std::all_of(work_before.begin(), work_before.end(), [&](uint64_t b) { return (a & b) != 0; });
+    });
+  }
+
+  // REQUIRES: shapes_.
+  bool IsLight(int32_t i) const {
+    const WorkNode& x = shapes_->nodes[size_t(i)];
+    if (x.flow != Flow::kNone || x.in.empty()) return true;
+    if (x.node->op().stateful || CallsFunctions(x.node->op())) return false;
+    return std::all_of(x.in.begin(), x.in.end(),
+                       [&](const WorkEdge& e) { return IsSmall(shapes_->nodes[size_t(e.node)].shapes[size_t(e.port)]); }) &&
+           std::all_of(x.shapes.begin(), x.shapes.end(), IsSmall);
+  }
+
+  static bool IsSmall(const Shape& s) {
+    int64_t count = s.known() ? 1 : kLight + 1;
+    for (int32_t k = 0; s.known() && k < s.rank() && count <= kLight; ++k) count *= s.dim(k);
+    return count <= kLight;
+  }
+
+  // What the sizes of all values are, as far as that can be told before the loops are gone.
+  bool HasShapes() {
+    if (!shapes_) {
+      shapes_ = std::make_unique<WorkGraph>(w_);
+      has_shapes_ = InferPass(shapes_.get()).ok();
+    }
+    return has_shapes_;
+  }
+
+  // ---- The call ----
+
+  std::shared_ptr<const LoopCall> CallOf(const Loop& loop) const {
+    std::vector<const Node*> nodes;
+    for (int32_t i : loop.enters) nodes.push_back(At(i).node);
+    for (int32_t i : loop.inside) nodes.push_back(At(i).node);
+    const auto library = w_.graph->functions();
+    if (auto known = library->FindLoop(nodes)) return known;
+    LoopCall call;
+    if (Status s = MakeCall(loop, &call); !s.ok()) call = LoopCall();  // it is none that functions can be made of
+    return library->KeepLoop(std::move(nodes), std::move(call));
+  }
+
+  Status MakeCall(const Loop& loop, LoopCall* call) const {
+    call->graph = Graph::Body(*w_.graph);
+    Graph* g = call->graph.get();
+    Copied copied;
+    std::vector<const Node*> starts;
+    for (int32_t i : loop.enters) {
+      const Node& enter = *At(i).node;
+      const Edge& from = enter.inputs()[0];
+      if (!copied.Find(from)) {
+        ASSIGN_OR_RETURN(const Edge start, g->AddArgument(from, g->UniqueName(from.node->name()), from.node->place()));
+        copied.Put(from, start);
+      }
+      starts.push_back(copied.Find(from).node);
+      RETURN_IF_ERROR(CopyNode(enter, g, &copied).status());
+    }
+    for (int32_t i : loop.inside) RETURN_IF_ERROR(CopyNode(*At(i).node, g, &copied).status());
+    for (int32_t i : loop.inside) {
+      const Node& n = *At(i).node;
+      for (int32_t k = 0; k < n.n_in(); ++k) {
+        if (n.back(k)) RETURN_IF_ERROR(g->CloseLoop(copied.Find(&n), k, copied.Find(n.back(k))));
+      }
+    }
+    RETURN_IF_ERROR(FormLoop(FormBuilder(g, /*hidden=*/true), *copied.Find(At(loop.exits[0]).node)));
+    for (int32_t i : loop.exits) {
+      const Edge form = g->ReplacedBy({copied.Find(At(i).node), 0});
+      if (!form || (call->node && form.node != call->node)) return Internal("an Exit has no form");
+      call->node = form.node;
+      call->outputs.push_back(form.port);
+    }
+    for (const Edge& e : call->node->inputs()) {
+      const auto start = std::find(starts.begin(), starts.end(), e.node);
+      if (start == starts.end()) return Internal("a loop takes what does not enter it");
+      call->inputs.push_back(int32_t(start - starts.begin()));
+    }
+    return Status();
+  }
+
+  // ---- The graph without frames ----
+
+  // In the place of a loop's nodes one, in an order that respects what there is to wait for. Nothing changes where there is none.
+  void Replace() {
+    const size_t n = w_.nodes.size();
+    std::vector<int32_t> loop_of(n, -1);
+    for (size_t l = 0; l < loops_.size(); ++l) {
+      for (const auto* some : {&loops_[l].enters, &loops_[l].inside}) {
+        for (int32_t i : *some) loop_of[size_t(i)] = int32_t(l);
+      }
+    }
+    // Whoever is left: nodes, by their number, and loops behind them.
+    const auto item = [&](int32_t i) { return loop_of[size_t(i)] < 0 ? size_t(i) : n + size_t(loop_of[size_t(i)]); };
+    std::vector<std::vector<size_t>> next(n + loops_.size());
+    std::vector<int32_t> waits(next.size(), 0);
+    const auto wait = [&](size_t for_it, int32_t other) {
+      next[item(other)].push_back(for_it);
+      ++waits[for_it];
+    };
+    size_t left = loops_.size();
+    for (size_t i = 0; i < n; ++i) {
+      const bool enters = loop_of[i] >= 0 && w_.nodes[i].frame == 0;
+      if (loop_of[i] >= 0 && !enters) continue;
+      left += !enters;
+      for (const WorkEdge& e : w_.nodes[i].in) wait(item(int32_t(i)), e.node);
+      for (int32_t c : w_.nodes[i].controls) wait(item(int32_t(i)), c);
+    }
+    std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+    const auto add = [&](size_t x) { ready.push(x); };
+    for (size_t x = 0; x < next.size(); ++x) {
+      if (waits[x] == 0 && (x >= n || loop_of[x] < 0)) add(x);
+    }
+    std::vector<size_t> order;
+    while (!ready.empty()) {
+      order.push_back(ready.top());
+      ready.pop();
+      for (size_t x : next[order.back()]) {
+        if (--waits[x] == 0) add(x);
+      }
+    }
+    if (order.size() != left) return;  // something that enters a loop needs what leaves it
+    Commit(order, loop_of);
+  }
+
+  void Commit(const std::vector<size_t>& order, const std::vector<int32_t>& loop_of) {
+    std::vector<WorkNode> old;
+    std::swap(old, w_.nodes);
+    std::vector<int32_t> now(old.size(), -1), of_loop(loops_.size(), -1);
+    const auto place = [&](int32_t i) { return loop_of[size_t(i)] < 0 ? now[size_t(i)] : of_loop[size_t(loop_of[size_t(i)])]; };
+    const auto edge = [&](const WorkEdge& e) -> WorkEdge {
+      if (loop_of[size_t(e.node)] < 0) return {now[size_t(e.node)], e.port};
+      const Loop& loop = loops_[size_t(loop_of[size_t(e.node)])];
+      const auto exit = std::find(loop.exits.begin(), loop.exits.end(), e.node) - loop.exits.begin();
+      return {place(e.node), loop.call->outputs[size_t(exit)]};
+    };
+    for (size_t x : order) {
+      const auto self = int32_t(w_.nodes.size());
+      if (x < old.size()) {
+        now[x] = self;
+        WorkNode& n = w_.nodes.emplace_back(std::move(old[x]));
+        for (WorkEdge& e : n.in) e = edge(e);
+        for (int32_t& c : n.controls) c = place(c);
+        continue;
+      }
+      const Loop& loop = loops_[x - old.size()];
+      of_loop[x - old.size()] = self;
+      const Node& node = *loop.call->node;
+      WorkNode call;
+      call.node = &node;
+      for (int32_t k : loop.call->inputs) call.in.push_back(edge(old[size_t(loop.enters[size_t(k)])].in[0]));
+      for (int32_t i : loop.enters) {
+        for (int32_t c : old[size_t(i)].controls) call.controls.push_back(place(c));
+      }
+      call.out_types.assign(node.types().begin() + node.n_in(), node.types().end());
+      call.values.resize(size_t(node.n_out()));
+      call.within = StrCat("frame '", Shown(w_.frames[size_t(loop.frame)].name), "': ");
+      w_.notes.sequences.emplace_back(w_.frames[size_t(loop.frame)].name, &node);
+      w_.nodes.push_back(std::move(call));
+    }
+    for (int32_t& f : w_.feeds) f = f < 0 ? f : now[size_t(f)];
+    for (WorkEdge& e : w_.fetches) e = edge(e);
+    for (int32_t& t : w_.targets) t = place(t);
+    w_.flow = false;
+    w_.frames.clear();
+  }
+
+  WorkGraph& w_;
+  std::vector<Loop> loops_;
+  std::vector<int32_t> at_;            // work node -> its place in the loop that is looked at, -1: none
+  std::unique_ptr<WorkGraph> shapes_;  // the same with what is known of sizes; NULL: nobody has asked
+  bool has_shapes_ = false;
+};
+
+}  // namespace
+
+Status SequencePass(WorkGraph* w) {
+  if (w->flow && w->frames.size() > 1) Sequencer(w).Run();
+  return Status();
+}
+
+}  // namespace thalweg
