@@ -195,7 +195,7 @@ INVALID = (
     ("type", lambda: a.do("MapStage", a.key(3), a.indices([1]), [1.0], dtypes=a.types, **a.attrs), ("tensor 1", "is int64, not float")),
     ("type taken", lambda: a.take(1, [1], [FLOAT]), ("tensor 1", "is int64, not float")),
     ("twice", lambda: a.put(2, 3.0, indices=[0]), ("key 2 of", "has tensor 0 already")),
-    ("other types", lambda: a.do("MapStage", a.key(3), a.indices([0]), [1.0], dtypes=[FLOAT], **a.attrs), (a.name, "other types")),
+    ("other types", lambda: a.do("MapStage", a.key(3), a.indices([0]), [1.0], dtypes=[FLOAT], **a.attrs), (a.name, "float, int64", "dtypes says float")),
 )
 for where, make, parts in INVALID:
     fails(where, "INVALID_ARGUMENT", lambda make=make: a.run(make()), *parts)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/common/copy.h"
+#include "kernels/common/text.h"
 #include "kernels/register.h"
 #include "kernels/same_resource.h"
 #include "kernels/tensor_list.h"
@@ -62,9 +63,7 @@ struct Barrier {
     bool same = values.size() == options.types.size();
     for (uint32_t c = 0; same && c < values.size(); ++c) same = values[c].v()->dtype == options.types[c];
     if (same) return;
-    std::string is;
-    for (uint32_t t : options.types) tw::list(is, TypeText(t).c_str());
-    Invalid(options.title + " has elements of " + is);
+    Invalid(options.title + " has elements of " + TypesText(options.types));
   }
 };
 Barrier& BarrierAt(const tw::Var<tw::Any>& handle) { return *static_cast<Barrier*>(handle.handle()); }
@@ -75,12 +74,22 @@ class Handle {
       : options_(n), container_(n.s("container")), name_(n.s("shared_name").empty() ? n.name() : n.s("shared_name")) {}
   void operator()(tw::Frame f, tw::Out<tw::Any> handle) const {
     OpenSame<Barrier>(f, ResourceKey(kType, container_, name_), handle.o, options_, [&](const Barrier& b) {
-      if (b.options.types != options_.types) Invalid(b.options.title + " is there already and has other component types");
-      if (b.options.shapes != options_.shapes) Invalid(b.options.title + " is there already and has other shapes");
+      if (b.options.types != options_.types) Refuse(b, "component types", TypesText(b.options.types), TypesText(options_.types));
+      if (b.options.shapes != options_.shapes) Refuse(b, "shapes", ShapesText(b.options.shapes), ShapesText(options_.shapes));
     });
   }
 
  private:
+  [[noreturn]] static void Refuse(const Barrier& b, const char* what, const std::string& is, const std::string& wanted) {
+    Invalid(b.options.title + " is there already and has " + what + " " + is + ", but " + wanted +
+            " was asked for; choose another shared_name");
+  }
+  static std::string ShapesText(const std::vector<PartialShape>& shapes) {
+    std::string s;
+    for (const PartialShape& shape : shapes) tw::list(s, shape.text().c_str());
+    return s;
+  }
+
   const Options options_;
   std::string container_, name_;
 };
@@ -128,7 +137,7 @@ class InsertMany {
       const std::string key = KeyAt(keys, i);
       auto it = b.incomplete.find(key);
       if ((it != b.incomplete.end() && it->second.parts[c].tensor) || seen[key]++ > 0) {
-        Invalid("key '" + key + "' of " + o.title + " has component " + std::to_string(c) + " already");
+        Invalid("key " + Quoted(key) + " of " + o.title + " has component " + std::to_string(c) + " already");
       }
     }
   }

@@ -100,7 +100,8 @@ class Stage : OfStaging<A> {
   }
   void CheckTypes(Area& area) const {
     if (area.types.empty()) area.types = types_;
-    if (area.types != types_) Invalid(this->title() + " holds lists of other types than dtypes says");
+    if (area.types != types_)
+      Invalid(this->title() + " holds lists of " + TypesText(area.types) + ", but dtypes says " + TypesText(types_));
   }
   void CheckMissing(const Area& area, int64_t key, tw::In<int32_t> indices) const {
     auto it = area.incomplete.find(key);

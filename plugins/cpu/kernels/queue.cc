@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/same_resource.h"
+
 namespace thalweg::cpu {
 namespace {
 
@@ -22,12 +24,6 @@ bool Fits(const std::vector<int64_t>& want, const int64_t* dims, int32_t rank) {
     if (want[size_t(i)] >= 0 && want[size_t(i)] != dims[i]) return false;
   }
   return true;
-}
-
-std::string TypesText(const std::vector<uint32_t>& types) {
-  std::string s;
-  for (uint32_t t : types) tw::list(s, TypeText(t).c_str());
-  return s;
 }
 
 std::string ShapesText(const std::vector<std::vector<int64_t>>& shapes) {

@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "kernels/common/element.h"
 #include "thalweg/cpp/held_resource.hpp"
@@ -12,6 +13,13 @@ namespace thalweg::cpu {
 
 inline tw_resource_key ResourceKey(std::string_view type, const std::string& container, const std::string& name) {
   return {TW_SIZED(tw_resource_key), type.data(), type.size(), container.data(), container.size(), name.data(), name.size()};
+}
+
+// For messages: several types, with commas.
+inline std::string TypesText(const std::vector<uint32_t>& dtypes) {
+  std::string s;
+  for (uint32_t t : dtypes) tw::list(s, TypeText(t).c_str());
+  return s;
 }
 
 // Output o leads to the resource, which is made of the options if there is none of that name. check: throws where the one that is there

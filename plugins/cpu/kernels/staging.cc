@@ -91,7 +91,8 @@ class Peek : OfArea {
  public:
   using OfArea::OfArea;
   void operator()(tw::Frame f, tw::In<int32_t> index, tw::ManyOut<tw::Any> values) const {
-    if (index.size() != 1 || index[0] < 0) Invalid("index must be one number and at least 0");
+    if (index.size() != 1) Invalid("index must be one number, but has shape " + DimsText(index.v));
+    if (index[0] < 0) Invalid("index is " + std::to_string(index[0]) + ", but must be at least 0");
     At at = Find(f);
     std::lock_guard lock(at.area->mu);
     const uint64_t place = uint64_t(index[0]);
