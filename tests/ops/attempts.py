@@ -10,10 +10,14 @@ import zlib
 
 import numpy as np
 
+import called
+import kept
 import tw
 
 SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
 SECONDS = 60 if SANITIZED else 5  # for one case; an op that takes longer never ends
+WAITS = {op for op in tw.ops() if op in kept.OPS or op in called.OPS}  # ops that may wait for others, or loop
+SOON, LATE = 0.2 if SANITIZED else 0.05, 1  # seconds after which such an op is taken to wait, and to be sure of it
 MEMORY = 512 << 20  # of addresses beyond what the process has at its start: what hostile sizes ask for must be refused, not found
 LARGE = 1 << 20  # bytes
 LOW, HIGH = -2**63, 2**63 - 1
@@ -38,24 +42,31 @@ class Spoilt(tw.Variable):
 
 
 def state_of(x):
-    return getattr(x, "state", "sound" if x.set else "uninitialised")
+    return x.state if hasattr(x, "state") else "sound" if x.set else "uninitialised"
 
 
 class Attempt:
-    """One op that should fail, and beside it one that should not. how: one of tw.WAYS."""
+    """One op that should fail, and beside it one that should not. how: one of tw.WAYS. timeout: in seconds, of an op that may
+    wait; None: SOON."""
 
-    def __init__(self, op, inputs, how, attrs):
+    def __init__(self, op, inputs, how, attrs, timeout=None):
         self.graph, self.session, self.feeds, self.how, self.op = tw.Graph(), None, {}, how, op
+        self.timeout, self.attrs = (timeout or SOON) if op in WAITS else None, kept.named(op, attrs) if op in kept.OPS else attrs
         self.variables, self.start, self.spoil = {}, [], []  # the last two run before, one after the other
+        self.before = kept.laid_down(self.graph, op, self.attrs)  # in the step of the op
         self.end = []
+        if op in called.OPS:
+            called.add_functions(self.graph)
         self.x = self.graph.placeholder(np.float32)
         self.sound = self.graph.op("Neg", self.x)
         values = [self.value(x, k in tw.referred(op)) for k, x in enumerate(inputs)]
-        self.make = lambda: self.graph.add(op, *values, name="op", **attrs)
+        self.make = lambda: self.graph.add(op, *values, name="op", after=self.before, **self.attrs)
 
     def value(self, x, reference):
         if isinstance(x, tw.List):
             return self.graph.list(x, self.how, self.feeds)
+        if isinstance(x, kept.Kept):
+            return self.handle(x, reference)
         if not isinstance(x, tw.Variable):
             return self.graph.enter(np.asarray(x), self.how, self.feeds)
         if state_of(x) == "not fed":
@@ -68,13 +79,22 @@ class Attempt:
                 self.spoil.append(self.end[-1])
         return self.variables[id(x)]
 
+    def handle(self, x, reference):
+        value, steps, end = x.enter(self.graph, reference)
+        self.before += steps
+        self.end.append(end)
+        return value
+
     def __call__(self, read=lambda tensor: None):
         operation = self.make()
-        outputs = [self.copied(y) for y in operation.outputs] if self.how == "computed" else operation.outputs
+        if self.op in kept.MADE and not operation.inputs:
+            self.end.append(self.graph.add("DestroyResourceOp", operation.outputs[0], ignore_lookup_error=True))
+        outputs = [] if self.op in kept.REFERENCES else operation.outputs
+        outputs = [self.copied(y) for y in outputs] if self.how == "computed" else outputs
         self.session = self.graph.session(**OPTIONS.get(self.how, {}))
         for targets in (self.start, self.spoil):
             self.session.run([], targets=targets)
-        return self.session.step(outputs, self.feeds, [] if outputs else [operation], read)(self.feeds.values())
+        return self.session.step(outputs, self.feeds, [] if outputs else [operation], read, self.timeout)(self.feeds.values())
 
     def copied(self, y):
         """What is fetched gets memory of its own: then nothing is computed in place."""
@@ -88,9 +108,13 @@ class Attempt:
         return self(content)
 
     def close(self):
-        """Its variables would outlive it."""
-        if self.end:
-            (self.session or self.graph.session()).run([], targets=self.end)
+        """Its variables, and what else is kept, would outlive it."""
+        try:
+            if self.end:
+                (self.session or self.graph.session()).run([], targets=self.end)
+        except tw.Error:
+            if self.op not in kept.MADE:  # what could not be made need not be destroyed
+                raise
 
     def goes_on(self):
         session = self.session or self.graph.session()

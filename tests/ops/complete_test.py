@@ -1,12 +1,12 @@
-"""Every op has an oracle: a declaration (declare.py), or tests written by hand that undeclared.py names. Prints the counts, and fails where
-there are fewer cases than LEAST for each op."""
+"""Every op has an oracle: a declaration (declare.py), or tests written by hand that undeclared.py names; every file of ops has a test. Prints
+the counts, and fails where there are fewer cases than LEAST for each op."""
 import pathlib
 import re
 
 import cases
 import tw
 from declare import LARGE, LEAST, SMOOTH, allowed, count, declared
-from undeclared import UNDECLARED
+from undeclared import NAMED_OTHERWISE, UNDECLARED
 
 HERE = pathlib.Path(__file__).parent
 TESTS = HERE.parent
@@ -18,6 +18,11 @@ for op in ops:
     cases.holds(f"{op} has one oracle", not (op in book.ops and op in by_hand), "it is declared: take it off undeclared.py")
 for op, path in by_hand.items():
     cases.holds(f"{op} in {path}", op in ops and op in (TESTS / path).read_text(), "there is no such op, or the file does not name it")
+for path in sorted((TESTS.parent / "ops").glob("*/*.cc")):
+    family, name = path.parent.name, path.stem
+    twins = [HERE / family / f"{name}.py", HERE / f"{name}_test.py", TESTS / NAMED_OTHERWISE.get(f"{family}/{name}", "nowhere")]
+    of_ops = family not in ("common", "library")
+    cases.holds(f"ops/{family}/{path.name} has a test of its name", not of_ops or any(map(pathlib.Path.exists, twins)), "nor is it in undeclared.py")
 for problems in (book.broken, book.unknown):
     for name in problems:
         cases.holds(name, False, "cannot be read, or declares what is no op")

@@ -4,7 +4,9 @@ import dataclasses
 
 import numpy as np
 
+import called
 import domains
+import kept
 import tw
 from attempts import Spoilt, state_of
 from schema import ALL, type_of
@@ -43,6 +45,12 @@ def handle_mutations(use, k, name, rng):
     found += [(f"'{name}' is input {j} too", y) for j, y in enumerate(use.inputs) if j != k and isinstance(y, tw.Variable)]
     for what, variable in found:
         yield Mutation(what, name, replaced(use, k, variable), use.attrs)
+
+
+def kept_mutations(use, k, name):
+    """Of a handle of something else: it is gone, empty, closed, of other types, or leads elsewhere."""
+    for what, x in kept.spoilt(use.inputs[k]):
+        yield Mutation(f"'{name}' is {what}", name, replaced(use, k, x), use.attrs)
 
 
 def list_mutations(use, k, name, rng):
@@ -130,6 +138,13 @@ def attr_mutations(use, attr, rng):
     elif kind == "shape" and not attr.get("list"):
         yield made((HIGH, 2))
         yield made((-1, 2**40, 2**40))
+    elif kind == "shape" and isinstance(old, list) and use.op not in called.OPS:  # which say what functions give; planning may know better
+        for shape in (None, (), (-1,), (3,), (HIGH, 2)):
+            yield made([shape, *old[1:]])
+        yield made(old + [(2,)])
+    elif kind == "func":
+        for function in called.OTHERS:
+            yield made([tw.Func(function), *old[1:]] if attr.get("list") else tw.Func(function))
 
 
 def counts(use, about, rng):
@@ -150,6 +165,9 @@ def counts(use, about, rng):
 def mutations(use, about, rng):
     """All of them, in no order that means anything."""
     for k, x in enumerate(about["inputs"]):
+        if isinstance(use.inputs[k], kept.Kept):
+            yield from kept_mutations(use, k, x["name"])
+            continue
         if x.get("type") == "resource" or k in tw.referred(use.op):
             yield from handle_mutations(use, k, x["name"], rng)
             continue

@@ -4,6 +4,8 @@ import ctypes.util
 
 import numpy as np
 
+from ulps import near
+
 L = np.longdouble
 PI = L("3.14159265358979323846264338327950288")
 SPLIT = 1.25  # below, the series of erf; above, the continued fraction of erfc
@@ -99,3 +101,18 @@ def digamma(x):
     turned = x - np.round(x)
     total = np.where(low, total - PI / np.tan(PI * np.where(low & (turned != 0), turned, 0.25)), total)
     return np.where(low & ((turned == 0) | (x == -np.inf)), np.nan, total)
+
+
+def shifted(x):
+    return x - x.max(-1, keepdims=True, initial=-np.inf)
+
+
+def softmax(x):
+    e = np.exp(shifted(x))
+    return e / e.sum(-1, keepdims=True)
+
+
+def log_softmax(x):
+    s = shifted(x)
+    log = s - np.log(np.exp(s).sum(-1, keepdims=True))
+    return near(log, 1 + abs(log) + abs(x))

@@ -1,4 +1,4 @@
-"""Stacks and tensor arrays: what is read is what was written, in the order that flows and control inputs make; gradients against central
+"""Tensor arrays: what is read is what was written, in the order that flows and control inputs make; gradients against central
 differences; what is refused; and that nothing of one step is there in the next."""
 import numpy as np
 
@@ -196,33 +196,4 @@ g = Arrays(element_shape=(2,))
 wide, flow = g.add("TensorArrayGradWithShape", g.handle, g.flow, g.constant(i32(4)), source="wide").outputs
 read = g.op("TensorArrayReadV3", wide, g.constant(np.int32(1)), flow, dtype=np.float64)
 cases.equal("with axes before", g.run(read)[0], np.zeros((4, 2)))
-
-# ---- Stacks ----
-
-g = tw.Graph()
-v = g.placeholder(np.float32)
-stack = g.op("StackV2", g.constant(np.int32(2)), elem_type=np.float32)
-one = g.op("StackPushV2", stack, v)
-two = g.op("StackPushV2", stack, g.op("Neg", v), after=[one.operation])
-top = g.op("StackPopV2", stack, elem_type=np.float32, after=[two.operation])
-bottom = g.op("StackPopV2", stack, elem_type=np.float32, after=[top.operation])
-session = g.session()
-for k in range(3):
-    got = session.run([one, top, bottom], {v: np.float32([k, 1])})
-    for part, want in zip(got, ([k, 1], [-k, -1], [k, 1])):
-        cases.equal(f"a stack in step {k}", part, np.float32(want))
-
-
-def fails(op, *parts):
-    cases.refuses(f"{op.name}", lambda: g.session().run([op.outputs[0]], {v: np.float32(1)}), *parts)
-
-
-fails(g.add("StackPushV2", stack, v, after=[two.operation], name="full"), "StackPushV2", "full", "2")
-fails(g.add("StackPopV2", stack, elem_type=np.float32, after=[bottom.operation], name="empty"), "StackPopV2", "empty")
-fails(g.add("StackPushV2", stack, g.constant(np.int32(1)), name="another_type"), "float", "int32")
-close = g.add("StackCloseV2", stack)
-fails(g.add("StackPushV2", stack, v, after=[close], name="closed"), "closed")
-a = Arrays()
-pop = a.op("StackPopV2", a.handle, elem_type=np.float32)
-cases.refuses("an array in place of a stack", lambda: a.run(pop), "stack", "tensor_array")
 cases.finish()

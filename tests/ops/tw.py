@@ -90,7 +90,7 @@ def set_funcs(op, name, functions):
 def set_list(op, name, values):
     if values and isinstance(values[0], Func):
         set_funcs(op, name, values)
-    elif values and isinstance(values[0], tuple):
+    elif values and isinstance(values[0], (tuple, type(None))):
         attributes._set_shapes(op, name, values)
     elif values and isinstance(values[0], TYPES):
         low.tw_op_set_types(op, name, (c.c_uint32 * len(values))(*map(number_of, values)), len(values))
@@ -246,10 +246,10 @@ class Session(thalweg.Session):
         feeds = {x: fed(array) for x, array in (feeds or {}).items()}
         return list(map(to_array, super().run([*fetches, *targets], feeds, as_tensors=True)[:len(fetches)]))
 
-    def step(self, fetches, feeds=(), targets=(), read=to_array):
-        """The same, prepared: a function of the arrays, which answers what `read` makes of the tensors."""
+    def step(self, fetches, feeds=(), targets=(), read=to_array, timeout=None):
+        """The same, prepared: a function of the arrays, which answers what `read` makes of the tensors. timeout: in seconds."""
         run = self.callable(fetches, feeds, targets)
-        return lambda arrays: list(map(read, run(*map(fed, arrays), as_tensors=True)))
+        return lambda arrays: list(map(read, run(*map(fed, arrays), timeout=timeout, as_tensors=True)))
 
 
 class Call:

@@ -1,3 +1,4 @@
+// Loops of Enter, Merge, LoopCond, Switch, NextIteration and Exit, as support/flow_graph.h writes them, and branches.
 #include "framework/runtime/frame_run.h"
 
 #include <thread>
