@@ -39,12 +39,10 @@ struct Raised { /* a status on its way out */
 inline void check(tw_status* s) {
   if (s) throw Raised{s};
 }
-/* Runs body; whatever it throws comes back as a status. */
-template <class F>
-tw_status* guard(const tw_host* h, F&& body) noexcept {
+/* What is being thrown, as a status. Called where it was caught. */
+[[gnu::cold]] inline tw_status* caught(const tw_host* h) noexcept {
   try {
-    body();
-    return nullptr;
+    throw;
   } catch (const Raised& r) {
     return r.status;
   } catch (const Error& e) {
@@ -55,6 +53,16 @@ tw_status* guard(const tw_host* h, F&& body) noexcept {
     return tw_fail(h, TW_INTERNAL, e.what(), std::strlen(e.what()));
   } catch (...) {
     return tw_fail(h, TW_INTERNAL, TW_S("unknown C++ exception"));
+  }
+}
+/* Runs body; whatever it throws comes back as a status. */
+template <class F>
+tw_status* guard(const tw_host* h, F&& body) noexcept {
+  try {
+    body();
+    return nullptr;
+  } catch (...) {
+    return caught(h);
   }
 }
 inline std::string text(int64_t v) { return std::to_string(v); }
@@ -471,11 +479,11 @@ struct Plugin {
   tw_registrar* r;
   template <void (*Gradient)(const Grad&) = nullptr, void (*Rule)(const Shape&) = nullptr>
   Plugin& op(std::string_view schema) {
-    tw_op_def d{TW_SIZED(tw_op_def), schema.data(), schema.size(), nullptr, nullptr, nullptr};
-    if constexpr (Gradient != nullptr) d.gradient = [](const tw_grad_call* c) { return guard(c->host, [&] { Gradient(Grad(c)); }); };
-    if constexpr (Rule != nullptr) d.shape = [](const tw_shape_call* c) { return guard(c->host, [&] { Rule(Shape(c)); }); };
-    check(r->op(r, &d));
-    return *this;
+    tw_status* (*gradient)(const tw_grad_call*) = nullptr;
+    tw_status* (*rule)(const tw_shape_call*) = nullptr;
+    if constexpr (Gradient != nullptr) gradient = [](const tw_grad_call* c) { return guard(c->host, [&] { Gradient(Grad(c)); }); };
+    if constexpr (Rule != nullptr) rule = [](const tw_shape_call* c) { return guard(c->host, [&] { Rule(Shape(c)); }); };
+    return add_op(schema, gradient, rule);
   }
   /* Functions: kernel<twice<float>, twice<double>>("Twice @CPU"). */
   template <auto... F>
@@ -503,6 +511,16 @@ struct Plugin {
   }
   Plugin& resource(const tw_resource_def& d) {
     check(r->resource(r, &d));
+    return *this;
+  }
+  Plugin& add_op(std::string_view schema, tw_status* (*gradient)(const tw_grad_call*), tw_status* (*rule)(const tw_shape_call*)) {
+    tw_op_def d{};
+    d.size = sizeof d;
+    d.schema = schema.data();
+    d.schema_len = schema.size();
+    d.gradient = gradient;
+    d.shape = rule;
+    check(r->op(r, &d));
     return *this;
   }
   void add(const std::string& spec, tw_status* (*make)(const tw_node*, void**), tw_status* (*run)(const tw_frame*),
