@@ -11,7 +11,7 @@
 namespace thalweg {
 
 // "tw_graph_find: name is NULL". The macro below leaves the shim with it.
-inline tw_status* NullArgument(std::string_view function, std::string_view argument) {
+[[gnu::cold]] inline tw_status* NullArgument(std::string_view function, std::string_view argument) {
   return Guard([&] { return InvalidArgument(function, ": ", argument, " is NULL"); });
 }
 #define NEED(argument)                                                    \

@@ -10,6 +10,8 @@ namespace {
 constexpr std::string_view kOutOfMemory = "out of host memory";
 }
 
+Status MakeError(absl::StatusCode code, std::initializer_list<TextPart> parts) { return Status(code, AbslView(Joined(parts))); }
+
 std::string_view Message(const Status& s) {
   // Such a status is made without memory for its message; see Thrown.
   if (s.code() == absl::StatusCode::kResourceExhausted && s.message().empty()) return kOutOfMemory;

@@ -1,6 +1,7 @@
 // Statuses inside the runtime: absl::Status, made with Error(code, parts...). The C handle tw_status wraps one.
 // Threads: values, no sharing.
 #pragma once
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,41 +26,42 @@ using Status = absl::Status;
 template <class T>
 using StatusOr = absl::StatusOr<T>;
 
+// Cold: what leads to a failure is compiled for size, apart from what steps run.
+[[gnu::cold]] Status MakeError(absl::StatusCode code, std::initializer_list<TextPart> parts);
 template <class... Parts>
-Status Error(absl::StatusCode code, const Parts&... parts) {
-  std::string text = StrCat(parts...);
-  return Status(code, AbslView(text));
+[[gnu::always_inline]] inline Status Error(absl::StatusCode code, const Parts&... parts) {
+  return MakeError(code, {TextPart(parts)...});
 }
 template <class... Parts>
-Status InvalidArgument(const Parts&... parts) {
+[[gnu::always_inline]] inline Status InvalidArgument(const Parts&... parts) {
   return Error(absl::StatusCode::kInvalidArgument, parts...);
 }
 template <class... Parts>
-Status NotFound(const Parts&... parts) {
+[[gnu::always_inline]] inline Status NotFound(const Parts&... parts) {
   return Error(absl::StatusCode::kNotFound, parts...);
 }
 template <class... Parts>
-Status FailedPrecondition(const Parts&... parts) {
+[[gnu::always_inline]] inline Status FailedPrecondition(const Parts&... parts) {
   return Error(absl::StatusCode::kFailedPrecondition, parts...);
 }
 template <class... Parts>
-Status Internal(const Parts&... parts) {
+[[gnu::always_inline]] inline Status Internal(const Parts&... parts) {
   return Error(absl::StatusCode::kInternal, parts...);
 }
 template <class... Parts>
-Status Unimplemented(const Parts&... parts) {
+[[gnu::always_inline]] inline Status Unimplemented(const Parts&... parts) {
   return Error(absl::StatusCode::kUnimplemented, parts...);
 }
 template <class... Parts>
-Status AlreadyExists(const Parts&... parts) {
+[[gnu::always_inline]] inline Status AlreadyExists(const Parts&... parts) {
   return Error(absl::StatusCode::kAlreadyExists, parts...);
 }
 template <class... Parts>
-Status ResourceExhausted(const Parts&... parts) {
+[[gnu::always_inline]] inline Status ResourceExhausted(const Parts&... parts) {
   return Error(absl::StatusCode::kResourceExhausted, parts...);
 }
 template <class... Parts>
-Status DataLoss(const Parts&... parts) {
+[[gnu::always_inline]] inline Status DataLoss(const Parts&... parts) {
   return Error(absl::StatusCode::kDataLoss, parts...);
 }
 

@@ -125,7 +125,7 @@ std::string FunctionLibrary::Instance(std::string_view name, const AttrMessages&
     add(key);
     add(value);
   }
-  std::string base = StrCat(name, ".", absl::Hex(hash));
+  std::string base = StrCat(name, ".", Hex(hash));
   std::unique_lock lock(mu_);
   for (std::string instance = base;; base += "_", instance = base) {
     auto [at, is_new] = all_.try_emplace(instance);

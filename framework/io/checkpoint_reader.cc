@@ -19,8 +19,8 @@ std::string Where(std::string_view prefix) { return StrCat("checkpoint '", prefi
 
 Status CheckCrc(const CheckpointEntry& e, uint32_t crc) {
   if (MaskCrc(crc) == e.crc) return Status();
-  return DataLoss("the checksum of bytes ", e.offset, " + ", e.size, " is 0x", absl::Hex(MaskCrc(crc)), ", the index says 0x",
-                  absl::Hex(e.crc), "; the file is damaged, use another checkpoint");
+  return DataLoss("the checksum of bytes ", e.offset, " + ", e.size, " is 0x", Hex(MaskCrc(crc)), ", the index says 0x", Hex(e.crc),
+                  "; the file is damaged, use another checkpoint");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace thalweg {
 std::string TemporaryName(std::string_view prefix, std::string_view what) {
   std::random_device random;
   const uint64_t tag = uint64_t(random()) << 32 | random();
-  return StrCat(prefix, ".", what, ".tmp-", absl::Hex(tag, absl::kZeroPad16));
+  return StrCat(prefix, ".", what, ".tmp-", Hex(tag, 16));
 }
 
 Status ReplaceFile(const std::string& path, const std::string& temporary, std::string_view bytes, FileSystem& files) {
