@@ -22,20 +22,6 @@ Status CheckOwner(const Resource& r, const KernelFrame& f) {
   return InvalidArgument("resource '", Shown(r.name()), "' is a ", r.type(), ", which plugin '", f.run->kernel->plugin, "' does not own");
 }
 
-// Its object, where there is none.
-Status Make(Resource* r, const KernelFrame& f, tw_status* (*make)(const tw_host*, void*, void**), void* arg) {
-  if (r->exists()) return Status();
-  r->LockUpdate();
-  Status made;
-  if (!r->exists()) {
-    void* object = nullptr;
-    made = FromC(make(f.c.host, arg, &object));
-    if (made.ok()) r->set_object(object);
-  }
-  r->UnlockUpdate();
-  return made;
-}
-
 tw_status* Open(const tw_frame* frame, const tw_resource_key* k, tw_status* (*make)(const tw_host*, void*, void**), void* arg,
                 tw_held_resource** out) {
   *out = nullptr;
@@ -45,7 +31,7 @@ tw_status* Open(const tw_frame* frame, const tw_resource_key* k, tw_status* (*ma
     if (container.empty() && f.step->container) container = *f.step->container;
     ASSIGN_OR_RETURN(Resource * r, f.step->runtime->resources().Open(container, {k->type, k->type_len}, {k->name, k->name_len}));
     Status s = CheckOwner(*r, f);
-    if (s.ok()) s = Make(r, f, make, arg);
+    if (s.ok()) s = r->MakeObject(f.c.host, make, arg);
     if (s.ok()) {
       *out = ToC(r);
     } else {

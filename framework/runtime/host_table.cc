@@ -288,19 +288,9 @@ tw_status* ResourceOpen(const tw_frame* frame, const tw_resource_key* k, tw_stat
     std::string_view container(k->container, k->container_len);
     if (container.empty() && f.step->container) container = *f.step->container;
     ASSIGN_OR_RETURN(Resource * r, f.step->runtime->resources().Open(container, {k->type, k->type_len}, {k->name, k->name_len}));
-    if (make && !r->exists()) {
-      r->LockUpdate();
-      Status made;
-      if (!r->exists()) {
-        void* object = nullptr;
-        made = FromC(make(f.c.host, arg, &object));
-        if (made.ok()) r->set_object(object);
-      }
-      r->UnlockUpdate();
-      if (!made.ok()) {
-        r->Release();
-        return made;
-      }
+    if (Status made = make ? r->MakeObject(f.c.host, make, arg) : Status(); !made.ok()) {
+      r->Release();
+      return made;
     }
     if (r->is_variable()) (void)r->LiveOn(f.run->device);  // where it lives elsewhere, whoever opens it is told
     auto t = Tensor::Make(TW_RESOURCE, nullptr, 0);

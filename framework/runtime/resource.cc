@@ -74,6 +74,19 @@ void Resource::set_object(void* o) {
   if (def_) exists_.store(o != nullptr, std::memory_order_release);
 }
 
+Status Resource::MakeObject(const tw_host* host, tw_status* (*make)(const tw_host*, void*, void**), void* arg) {
+  if (exists()) return Status();
+  LockUpdate();
+  Status made;
+  if (!exists()) {
+    void* object = nullptr;
+    made = FromC(make(host, arg, &object));
+    if (made.ok()) set_object(object);
+  }
+  UnlockUpdate();
+  return made;
+}
+
 void Resource::Clear() {
   set_object(nullptr);
   set_value(Tensor());

@@ -75,6 +75,8 @@ class Resource final : public Handle {
   // Under a lock: the plugin's object, NULL if none.
   void* object() const { return object_; }
   void set_object(void* o);  // under update; destroys the old one
+  // Without a lock: makes the object where there is none.
+  Status MakeObject(const tw_host* host, tw_status* (*make)(const tw_host*, void*, void**), void* arg);
   // Under update: no value and no object any more.
   void Clear();
 
