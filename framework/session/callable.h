@@ -41,6 +41,8 @@ struct PlanReport {
 
 class Session;
 
+// Errors: INVALID_ARGUMENT for what is not of the graph, or fed twice.
+Status CheckSpec(const Graph& graph, const CallableSpec& spec);
 // Whether the tensor can be the value. Errors: INVALID_ARGUMENT, naming it.
 Status CheckFeed(const Edge& e, const Tensor& feed);
 

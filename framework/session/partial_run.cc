@@ -40,7 +40,7 @@ StatusOr<std::unique_ptr<PartialRun>> PartialRun::Create(Steps steps, const Call
 
 StatusOr<std::unique_ptr<PartialRun>> PartialRun::Create(std::shared_ptr<Session> session, const CallableSpec& whole) {
   Session* s = session.get();
-  return Create({std::move(session), &s->graph(), [s](const CallableSpec& spec) { return s->CheckSpec(spec); },
+  return Create({std::move(session), &s->graph(), [s](const CallableSpec& spec) { return CheckSpec(s->graph(), spec); },
                  [s](const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
                    return s->Run(spec, feeds, options, fetches);
                  }},

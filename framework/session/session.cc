@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <deque>
 #include <thread>
-#include <tuple>
 #include <unordered_map>
 
-#include "framework/base/shown.h"
 #include "framework/runtime/evaluate.h"
 #include "framework/runtime/executor.h"
 
@@ -214,27 +212,8 @@ Status Session::Close() {
   return Status();
 }
 
-Status Session::CheckSpec(const CallableSpec& spec) const {
-  auto own = [&](const Node* n) { return n && n->id() < graph_->size() && graph_->node(n->id()) == n; };
-  for (const auto& list : {spec.feeds, spec.fetches}) {
-    for (const Edge& e : list) {
-      if (!own(e.node)) return InvalidArgument("a feed or fetch is not of this session's graph");
-      if (e.port < 0 || e.port >= e.node->n_out()) return InvalidArgument("'", Shown(e.node->name()), "' has no output ", e.port);
-    }
-  }
-  std::set<std::pair<const Node*, int32_t>> fed;
-  for (const Edge& e : spec.feeds) {
-    if (!fed.emplace(e.node, e.port).second) return InvalidArgument("'", Shown(e.text()), "' is fed twice");
-    if (e.node->out_type(e.port) == TW_RESOURCE) return InvalidArgument("'", Shown(e.text()), "' is resource and cannot be fed");
-  }
-  for (const Node* n : spec.targets) {
-    if (!own(n)) return InvalidArgument("a target is not of this session's graph");
-  }
-  return Status();
-}
-
 StatusOr<std::unique_ptr<Callable>> Session::MakeCallable(const CallableSpec& spec) {
-  RETURN_IF_ERROR(CheckSpec(spec));
+  RETURN_IF_ERROR(CheckSpec(*graph_, spec));
   return std::make_unique<Callable>(this, spec);
 }
 
@@ -295,7 +274,7 @@ StatusOr<std::shared_ptr<Callable>> Session::CallableOf(const CallableSpec& spec
     }
   }
   if (!callable) {
-    if (spec.over.empty()) RETURN_IF_ERROR(CheckSpec(spec));  // else it was checked as a whole
+    if (spec.over.empty()) RETURN_IF_ERROR(CheckSpec(*graph_, spec));  // else it was checked as a whole
     auto made = std::make_shared<Callable>(this, spec);
     std::lock_guard lock(mu_);
     callable = callables_.try_emplace(key, std::move(made)).first->second;

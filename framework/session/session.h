@@ -11,6 +11,7 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -50,8 +51,6 @@ class Session final : public StateCache, public FunctionCaller {
   // The named form: finds the callable of the signature or makes one.
   Status Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches);
   void Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done);
-  // Errors: INVALID_ARGUMENT for what is not of the graph, or fed twice.
-  Status CheckSpec(const CallableSpec& spec) const;
   // Runs `work`, which must see to it that EndAsync is called once when its step is over, on a thread for tasks; in a session of one
   // thread, here and now.
   // Waits while too many such are under way. Errors: FAILED_PRECONDITION if the session is closed; then work is not run.
