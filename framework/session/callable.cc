@@ -284,6 +284,7 @@ StatusOr<const Tensor*> Callable::PlaceFeeds(const Tensor* feeds, std::vector<Te
   }
   return placed;
 }
+    r->state.reset();  // of a step whose queue failed: here, while there is a session
 
 Status Callable::Begin(const Tensor** given, const RunOptions& options, Running* r) {
   ASSIGN_OR_RETURN(*given, PlaceFeeds(*given, &r->moved));
