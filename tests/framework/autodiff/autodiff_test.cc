@@ -98,14 +98,9 @@ const tw_plugin* Query(const tw_host_info*) {
   return &plugin;
 }
 
-class AutodiffTest : public testing::Test {
+class AutodiffTest : public testing_support::StandardRuntimeTest {
  protected:
-  static std::shared_ptr<Runtime>& Shared() {
-    static std::shared_ptr<Runtime> runtime;
-    return runtime;
-  }
   static void SetUpTestSuite() { Shared() = testing_support::StandardRuntime(1, {{"gradients", Query}}); }
-  static void TearDownTestSuite() { Shared() = nullptr; }
   Edge Op(const std::string& op, std::vector<Edge> in, TestGraph::Extras extras = {}) {
     return g_.Op(op, std::move(in), std::move(extras));
   }

@@ -21,14 +21,9 @@ using testing_support::Planning;
 using testing_support::TestGraph;
 using testing_support::Text;
 
-class ReferencesTest : public testing::Test {
+class ReferencesTest : public testing_support::StandardRuntimeTest {
  protected:
-  static std::shared_ptr<Runtime>& Shared() {
-    static std::shared_ptr<Runtime> runtime;
-    return runtime;
-  }
   static void SetUpTestSuite() { Shared() = testing_support::StandardRuntime(1); }
-  static void TearDownTestSuite() { Shared() = nullptr; }
 
   Edge Variable(const std::string& name) {
     return g_.Op(

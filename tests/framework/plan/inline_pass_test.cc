@@ -16,15 +16,8 @@ namespace {
 using testing_support::Planning;
 using testing_support::TestGraph;
 
-class InlinePassTest : public testing::Test {
+class InlinePassTest : public testing_support::StandardRuntimeTest {
  protected:
-  static std::shared_ptr<Runtime>& Shared() {
-    static std::shared_ptr<Runtime> runtime;
-    return runtime;
-  }
-  static void SetUpTestSuite() { Shared() = testing_support::StandardRuntime(2); }
-  static void TearDownTestSuite() { Shared() = nullptr; }
-
   using Build = std::function<Edge(Graph*, Edge)>;
 
   static Edge Add(Graph* g, const std::string& op, std::vector<Edge> in, std::map<std::string, AttrValue> attrs = {}) {

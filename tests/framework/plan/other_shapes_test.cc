@@ -6,9 +6,9 @@
 
 #include "framework/autodiff/autodiff.h"
 #include "framework/graph/builder.h"
-#include "ops/ops.h"
 #include "tests/framework/plan/planning.h"
 #include "tests/framework/support/fakes.h"
+#include "tests/framework/support/standard_runtime.h"
 
 namespace thalweg {
 namespace {
@@ -161,13 +161,7 @@ class StandardShapesTest : public OtherShapesTest {
     static std::shared_ptr<Runtime> runtime;
     return runtime;
   }
-  static void SetUpTestSuite() {
-    RuntimeOptions options;
-    options.threads = 1;
-    options.static_plugins = {{"ops", tw_plugin_query_v0_ops}};
-    options.disabled_plugins = {"*opencl*"};
-    Shared() = *Runtime::Create(options);
-  }
+  static void SetUpTestSuite() { Shared() = testing_support::StandardRuntime(1); }
   static void TearDownTestSuite() { Shared() = nullptr; }
   StandardShapesTest() : OtherShapesTest(Shared()) {}
   Edge Ints(const std::vector<int32_t>& v) { return g_.Const(*Tensor::Vector<int32_t>(TW_INT32, v)); }

@@ -20,15 +20,8 @@ using testing_support::Planning;
 using testing_support::Step;
 using testing_support::TestGraph;
 
-class SimplifyPassTest : public testing::Test {
+class SimplifyPassTest : public testing_support::StandardRuntimeTest {
  protected:
-  static std::shared_ptr<Runtime>& Shared() {
-    static std::shared_ptr<Runtime> runtime;
-    return runtime;
-  }
-  static void SetUpTestSuite() { Shared() = testing_support::StandardRuntime(2); }
-  static void TearDownTestSuite() { Shared() = nullptr; }
-
   Edge Scalar(double v, uint32_t dtype = TW_FLOAT) { return g_.Const(*ScalarTensor(dtype, v)); }
   Edge Ints(const std::vector<int32_t>& v) { return g_.Const(*Tensor::Vector<int32_t>(TW_INT32, v)); }
   Edge Input(uint32_t dtype, const Shape& shape) {

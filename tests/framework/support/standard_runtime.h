@@ -24,4 +24,15 @@ inline std::shared_ptr<Runtime> StandardRuntime(uint32_t threads, const std::vec
   return *runtime;
 }
 
+// One such runtime, which the tests of a suite share.
+class StandardRuntimeTest : public ::testing::Test {
+ protected:
+  static std::shared_ptr<Runtime>& Shared() {
+    static std::shared_ptr<Runtime> runtime;
+    return runtime;
+  }
+  static void SetUpTestSuite() { Shared() = StandardRuntime(2); }
+  static void TearDownTestSuite() { Shared() = nullptr; }
+};
+
 }  // namespace thalweg::testing_support
