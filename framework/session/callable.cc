@@ -1,6 +1,8 @@
 #include "framework/session/callable.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
@@ -64,6 +66,25 @@ Callable::~Callable() {
   PlanCounts counts = plans_.counts();
   counts.plans = counts.shapes = 0;
   session_->gone_.Add(counts);
+}
+
+Status CheckSpec(const Graph& graph, const CallableSpec& spec) {
+  auto own = [&](const Node* n) { return n && n->id() < graph.size() && graph.node(n->id()) == n; };
+  for (const auto* list : {&spec.feeds, &spec.fetches}) {
+    for (const Edge& e : *list) {
+      if (!own(e.node)) return InvalidArgument("a feed or fetch is not of this session's graph");
+      if (e.port < 0 || e.port >= e.node->n_out()) return InvalidArgument("'", Shown(e.node->name()), "' has no output ", e.port);
+    }
+  }
+  std::set<std::pair<const Node*, int32_t>> fed;
+  for (const Edge& e : spec.feeds) {
+    if (!fed.emplace(e.node, e.port).second) return InvalidArgument("'", Shown(e.text()), "' is fed twice");
+    if (e.node->out_type(e.port) == TW_RESOURCE) return InvalidArgument("'", Shown(e.text()), "' is resource and cannot be fed");
+  }
+  for (const Node* n : spec.targets) {
+    if (!own(n)) return InvalidArgument("a target is not of this session's graph");
+  }
+  return Status();
 }
 
 Status CheckFeed(const Edge& e, const Tensor& feed) {
@@ -250,6 +271,7 @@ void Callable::StartCounted(const Tensor* feeds, const RunOptions& options, Tens
     } catch (...) {
       s = Thrown();
     }
+    r->state.reset();  // of a step whose queue failed: here, while there is a session
     r->trace.reset();  // whoever is told may use the statistics again
     done(std::move(s));
   });
@@ -284,7 +306,6 @@ StatusOr<const Tensor*> Callable::PlaceFeeds(const Tensor* feeds, std::vector<Te
   }
   return placed;
 }
-    r->state.reset();  // of a step whose queue failed: here, while there is a session
 
 Status Callable::Begin(const Tensor** given, const RunOptions& options, Running* r) {
   ASSIGN_OR_RETURN(*given, PlaceFeeds(*given, &r->moved));
