@@ -9,18 +9,19 @@ namespace {
 
 constexpr size_t kSteps = 1 << 20;  // of a session, from the oldest that is not over
 
-Status NoSession() {
-  return Error(absl::StatusCode::kAborted, "the session is not known here; its client has closed it, or the task was restarted");
+Status NoSession(const SessionName& session) {
+  return Error(absl::StatusCode::kAborted, "session ", session.id, " of ", Shown(session.owner),
+               " is not known here; its client has closed it, or the task was restarted");
 }
 
 }  // namespace
 
-void Mailbox::Open(uint64_t session, std::string owner) {
+void Mailbox::Open(const SessionName& session) {
   std::lock_guard lock(mu_);
-  sessions_.try_emplace(session).first->second.owner = std::move(owner);
+  sessions_.try_emplace(session);
 }
 
-void Mailbox::Close(uint64_t session, const Status& why) {
+void Mailbox::Close(const SessionName& session, const Status& why) {
   Session closed;
   {
     std::lock_guard lock(mu_);
@@ -34,12 +35,12 @@ void Mailbox::Close(uint64_t session, const Status& why) {
   }
 }
 
-Status Mailbox::Put(uint64_t session, uint64_t step, const std::string& key, Tensor value) {
+Status Mailbox::Put(const SessionName& session, uint64_t step, const std::string& key, Tensor value) {
   std::shared_ptr<Incoming> asked;
   {
     std::lock_guard lock(mu_);
     auto it = sessions_.find(session);
-    if (it == sessions_.end()) return NoSession();
+    if (it == sessions_.end()) return NoSession(session);
     if (step < it->second.oldest) return Error(absl::StatusCode::kAborted, "the step is over");
     Box& box = it->second.boxes[step];
     if (!box.over.ok()) return box.over;
@@ -55,7 +56,8 @@ Status Mailbox::Put(uint64_t session, uint64_t step, const std::string& key, Ten
 }
 
 void Mailbox::Ask(const ReceiveRequest& m, std::shared_ptr<Incoming> request) {
-  const auto& [session, step, key, owner] = m;
+  const SessionName session = m.name();
+  const auto& [id, step, key, owner] = m;
   Tensor value;
   bool there = false;
   Outcome outcome;
@@ -63,13 +65,11 @@ void Mailbox::Ask(const ReceiveRequest& m, std::shared_ptr<Incoming> request) {
     std::lock_guard lock(mu_);
     auto it = sessions_.find(session);
     if (it == sessions_.end()) {
-      outcome = {NoSession(), false};
-    } else if (it->second.owner != owner) {
-      outcome = {Error(absl::StatusCode::kPermissionDenied, "session ", session, " is not one of ", Shown(owner), "'s here"), false};
+      outcome = {NoSession(session), false};
     } else if (step < it->second.oldest) {
       outcome = {Error(absl::StatusCode::kAborted, "the step is over"), true};
     } else if (it->second.boxes.size() >= kSteps && !it->second.boxes.count(step)) {
-      outcome = {ResourceExhausted("session ", session, " has values of ", kSteps, " steps under way, as many as a task takes"), false};
+      outcome = {ResourceExhausted("session ", id, " has values of ", kSteps, " steps under way, as many as a task takes"), false};
     } else {
       Box& box = it->second.boxes[step];
       if (!box.over.ok()) {
@@ -86,11 +86,11 @@ void Mailbox::Ask(const ReceiveRequest& m, std::shared_ptr<Incoming> request) {
   if (!outcome.status.ok()) return request->Fail(outcome);
   if (there) return Answer(request.get(), value);
   Incoming* self = request.get();
-  request->WhenGone([this, at = m, self] { Leave(at.session, at.step, at.key, self); });
+  request->WhenGone([this, at = m, self] { Leave(at.name(), at.step, at.key, self); });
 }
 
 // Nobody waits for the answer any more.
-void Mailbox::Leave(uint64_t session, uint64_t step, const std::string& key, const Incoming* request) {
+void Mailbox::Leave(const SessionName& session, uint64_t step, const std::string& key, const Incoming* request) {
   std::shared_ptr<Incoming> gone;  // answered outside the lock
   std::lock_guard lock(mu_);
   auto it = sessions_.find(session);
@@ -103,7 +103,7 @@ void Mailbox::Leave(uint64_t session, uint64_t step, const std::string& key, con
   box->second.asked.erase(found);
 }
 
-void Mailbox::Abort(uint64_t session, uint64_t step, const Status& why) {
+void Mailbox::Abort(const SessionName& session, uint64_t step, const Status& why) {
   Box ended;
   {
     std::lock_guard lock(mu_);
@@ -118,7 +118,7 @@ void Mailbox::Abort(uint64_t session, uint64_t step, const Status& why) {
   for (auto& [key, request] : ended.asked) request->Fail({why, true});
 }
 
-void Mailbox::Forget(uint64_t session, uint64_t oldest) {
+void Mailbox::Forget(const SessionName& session, uint64_t oldest) {
   std::vector<Box> over;
   {
     std::lock_guard lock(mu_);

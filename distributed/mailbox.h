@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "distributed/messenger.h"
@@ -18,19 +17,18 @@ namespace thalweg::distributed {
 class Mailbox {
  public:
   // From now on the session's values are taken, and asked for.
-  void Open(uint64_t session, std::string owner);
+  void Open(const SessionName& session);
   // All of it is over. Errors as of Abort.
-  void Close(uint64_t session, const Status& why);
+  void Close(const SessionName& session, const Status& why);
   // value: empty: dead, which is told with an answer that says nothing of a value. ABORTED if the step is over, with the reason;
   // ALREADY_EXISTS for a key that was used.
-  Status Put(uint64_t session, uint64_t step, const std::string& key, Tensor value);
-  // Answers it, now or later. PERMISSION_DENIED if the session has another owner here; RESOURCE_EXHAUSTED for a new step where there are
-  // too many.
+  Status Put(const SessionName& session, uint64_t step, const std::string& key, Tensor value);
+  // Answers it, now or later. ABORTED where its owner has no such session here; RESOURCE_EXHAUSTED for a new step where there are too many.
   void Ask(const ReceiveRequest& m, std::shared_ptr<Incoming> request);
   // What waits for values of the step is answered with `why`, as a consequence; what waits to be asked for goes.
-  void Abort(uint64_t session, uint64_t step, const Status& why);
+  void Abort(const SessionName& session, uint64_t step, const Status& why);
   // Steps before this one are over everywhere.
-  void Forget(uint64_t session, uint64_t oldest);
+  void Forget(const SessionName& session, uint64_t oldest);
   // Values that nobody has asked for, and questions, of all sessions.
   uint64_t size() const;
 
@@ -41,14 +39,13 @@ class Mailbox {
     std::map<std::string, std::shared_ptr<Incoming>> asked;
   };
   struct Session {
-    std::string owner;
     uint64_t oldest = 0;
     std::map<uint64_t, Box> boxes;  // by step
   };
   static void Answer(Incoming* request, const Tensor& value);
-  void Leave(uint64_t session, uint64_t step, const std::string& key, const Incoming* request);
+  void Leave(const SessionName& session, uint64_t step, const std::string& key, const Incoming* request);
   mutable std::mutex mu_;
-  std::unordered_map<uint64_t, Session> sessions_;
+  std::map<SessionName, Session> sessions_;
 };
 
 }  // namespace thalweg::distributed

@@ -28,6 +28,13 @@ enum class Method : uint8_t {
   kWatchedRun = 10  // as kRun; behind the fetches the answer's body holds statistics, of as many bytes as its fields say
 };
 
+// A session of a client: the number is the client's choice, so it means something only beside whose it is, as far as that is proven.
+struct SessionName {
+  std::string owner;
+  uint64_t id = 0;
+  friend auto operator<=>(const SessionName&, const SessionName&) = default;
+};
+
 struct RequestHead {
   Method method = Method::kHello;
   uint64_t incarnation = 0;  // of the process that is meant; 0: whoever is there
@@ -88,6 +95,7 @@ struct ReceiveRequest {
   uint64_t session = 0, step = 0;
   std::string key;
   std::string owner;  // of the session, as the one who asks knows it
+  SessionName name() const { return {owner, session}; }
   void Put(WireWriter* to) const;
   static StatusOr<ReceiveRequest> Get(std::string_view fields);
 };

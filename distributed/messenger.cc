@@ -50,6 +50,12 @@ Incoming::~Incoming() {
   if (!answered_) messenger_->Put(this, PutFailure({Error(absl::StatusCode::kUnavailable, "the request was dropped"), false}), {});
 }
 
+void Incoming::DropBody() {
+  body_.reset();
+  bytes_ = 0;
+  share_.reset();
+}
+
 void Incoming::WhenGone(std::function<void()> f) {
   {
     std::lock_guard lock(mu_);
@@ -74,7 +80,7 @@ void Incoming::Answer(std::string head, Payload body) {
 Messenger::Messenger(std::shared_ptr<const TransportRole> transport, uint64_t largest, Clock* clock, Serve serve)
     : transport_(std::move(transport)),
       largest_(largest),
-      most_arriving_(std::max(largest, MachineMemory() / 2)),
+      room_(std::make_shared<BodyRoom>(std::max(largest, MachineMemory() / 2), std::max(largest, MachineMemory() / 4))),
       clock_(clock),
       serve_(std::move(serve)) {}
 
@@ -306,17 +312,14 @@ void Messenger::PlaceRequest(const tw_incoming* m, void** out_data) {
     request->head_.assign(static_cast<const char*>(m->head), size_t(m->head_bytes));
     request->peer_.assign(m->peer, size_t(m->peer_len));
     request->role_ = TW_HAS(m, role) ? m->role : uint32_t{TW_PEER_ANY};
-    if (m->bytes > 0 && m->bytes <= largest_) {
+    const bool of_client = request->role_ == TW_PEER_CLIENT;
+    if (m->bytes > 0 && m->bytes <= largest_) request->share_ = room_->Take(of_client ? request->peer_ : "", m->bytes);
+    if (request->share_) {
       request->body_ = std::make_unique_for_overwrite<char[]>(size_t(m->bytes));
       request->bytes_ = m->bytes;
     }
     std::lock_guard lock(mu_);
-    if (request->bytes_ > most_arriving_ - arriving_bytes_) {
-      request->body_.reset();
-      request->bytes_ = 0;
-    }
     const auto arriving = arriving_.emplace(m->id, std::move(request)).first->second;
-    arriving_bytes_ += arriving->bytes_;
     *out_data = arriving->body_.get();
   } catch (...) {  // no memory: ServeRequest finds nothing and says so
     *out_data = nullptr;
@@ -329,7 +332,6 @@ std::shared_ptr<Incoming> Messenger::TakeArriving(uint64_t id) {
   if (it == arriving_.end()) return nullptr;
   auto request = std::move(it->second);
   arriving_.erase(it);
-  arriving_bytes_ -= request->bytes_;
   return request;
 }
 

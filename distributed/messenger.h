@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "distributed/body_room.h"
 #include "distributed/clock.h"
 #include "distributed/messages.h"
 #include "distributed/wire.h"
@@ -47,6 +48,8 @@ class Incoming {
   ~Incoming();
   const std::string& head() const { return head_; }
   std::string_view body() const { return {body_.get(), size_t(bytes_)}; }
+  // The body was read: its memory goes. REQUIRES: nobody else reads it.
+  void DropBody();
   const std::string& peer() const { return peer_; }  // as far as it is proven
   uint32_t role() const { return role_; }            // TW_PEER_*
   // Nobody waits for the answer any more: f is called once, maybe before this returns. REQUIRES: once.
@@ -61,6 +64,7 @@ class Incoming {
   void* self_ = nullptr;  // the transport's
   std::string head_, peer_;
   uint32_t role_ = TW_PEER_ANY;
+  std::unique_ptr<BodyRoom::Share> share_;  // of the body
   std::unique_ptr<char[]> body_;
   uint64_t bytes_ = 0;
   std::mutex mu_;
@@ -125,14 +129,14 @@ class Messenger {
 
   const std::shared_ptr<const TransportRole> transport_;
   const uint64_t largest_;
-  const uint64_t most_arriving_;  // bytes of all bodies that are on the way
+  const std::shared_ptr<BodyRoom> room_;  // requests may outlive the messenger
   Clock* const clock_;
   const Serve serve_;
   void* endpoint_ = nullptr;
   std::string address_;
   std::mutex mu_;
   bool closing_ = false;
-  uint64_t names_ = 0, arriving_bytes_ = 0;
+  uint64_t names_ = 0;
   std::map<std::string, std::shared_ptr<Peer>> peers_;
   std::unordered_map<uint64_t, std::shared_ptr<Outgoing>> calls_;     // that the transport still works on
   std::unordered_map<uint64_t, std::shared_ptr<Incoming>> arriving_;  // their bodies are on the way

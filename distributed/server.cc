@@ -181,7 +181,7 @@ void Server::AnswerStatus(uint64_t session, Incoming* request) const {
     const MemoryPool::Stats stats = d->pool()->stats();
     m.devices.push_back({d->name(), stats.in_use, stats.limit});
   }
-  worker_->Look(session, request->peer(), &m);
+  worker_->Look(session, request->peer(), request->role(), &m);
   request->Answer(PutAnswer(WireWriter()), Payload::Of(m.Put()));
 }
 

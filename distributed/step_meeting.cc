@@ -49,7 +49,7 @@ void StepMeeting::Receive(std::string_view key, std::string_view iteration, Rece
   Call call;
   call.to = source->second;
   call.method = Method::kReceive;
-  ReceiveRequest{session_, step_, receipt->key, owner_}.Put(&call.fields);
+  ReceiveRequest{session_.id, step_, receipt->key, session_.owner}.Put(&call.fields);
   call.deadline = deadline_;
   call.kept = receipt;
   call.place = [r = receipt.get()](std::string_view fields, uint64_t bytes) -> void* {

@@ -18,11 +18,10 @@ using Sources = std::map<std::string, Destination, std::less<>>;
 
 class StepMeeting final : public Rendezvous, public std::enable_shared_from_this<StepMeeting> {
  public:
-  // owner: of the session, as every process knows it. traffic: told of values that came; NULL: nobody counts.
-  StepMeeting(uint64_t session, std::string owner, uint64_t step, std::shared_ptr<const Sources> sources, int64_t deadline,
-              Mailbox* mailbox, Messenger* messenger, Traffic* traffic = nullptr)
-      : session_(session),
-        owner_(std::move(owner)),
+  // session: its owner as every process knows it. traffic: told of values that came; NULL: nobody counts.
+  StepMeeting(SessionName session, uint64_t step, std::shared_ptr<const Sources> sources, int64_t deadline, Mailbox* mailbox,
+              Messenger* messenger, Traffic* traffic = nullptr)
+      : session_(std::move(session)),
         step_(step),
         deadline_(deadline),
         sources_(std::move(sources)),
@@ -48,8 +47,7 @@ class StepMeeting final : public Rendezvous, public std::enable_shared_from_this
   struct Receipt;
   void Take(Receipt* receipt, const Reply& reply);
   void End(const Status& why, bool consequence, bool told);
-  const uint64_t session_;
-  const std::string owner_;
+  const SessionName session_;
   const uint64_t step_;
   const int64_t deadline_;
   const std::shared_ptr<const Sources> sources_;

@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kBeatEvery = 1'000'000'000;   // nanoseconds, while steps run
 constexpr int64_t kSilence = 10'000'000'000;    // one that says nothing for so long counts as lost
 constexpr size_t kAborted = 1 << 16;            // steps of a session that others have ended, and that may still come
+constexpr uint64_t kSmallFeeds = 4096;          // bytes that are not counted: also a session that is full may run steps that make room
 constexpr int64_t kUnwatched = 30'000'000'000;  // nanoseconds after which a session that no client watches is closed
 
 // What any client may set. Others name files of the task's user, or lift what keeps clients apart.
@@ -32,8 +33,9 @@ Status CheckClientOption(std::string_view key) {
                "' is not a client's to set; leave it out, or start the task with trust_clients=true");
 }
 
-Status NoSession(uint64_t id) {
-  return Error(absl::StatusCode::kAborted, "session ", id, " is not known; its client was lost, or the task was restarted meanwhile");
+Status NoSession(const SessionName& name) {
+  return Error(absl::StatusCode::kAborted, "session ", name.id, " of ", Shown(name.owner),
+               " is not known; its client was lost, or the task was restarted meanwhile");
 }
 
 }  // namespace
@@ -45,8 +47,7 @@ struct Worker::Signature {
 
 // What a client has here. Its members but for `steps` and `aborted` are set by Open and Register, one at a time.
 struct Worker::ClientSession {
-  uint64_t id = 0;
-  std::string owner;  // who opened it, as far as it is proven; nobody else may use it
+  SessionName name;  // its owner is who opened it; nobody else has it
   std::shared_ptr<Graph> graph;
   std::unique_ptr<Session> session;  // after the graph, before the signatures' end
   std::mutex register_mu;
@@ -54,6 +55,8 @@ struct Worker::ClientSession {
   std::map<uint64_t, std::shared_ptr<Signature>> signatures;
   std::map<uint64_t, std::shared_ptr<StepRun>> steps;
   std::map<uint64_t, Status> aborted;  // steps, whether they were begun or not
+  uint64_t oldest = 0;                 // steps before it are over
+  std::set<uint64_t> begun;            // steps from there on: none of them begins again, whoever says so twice
   std::shared_ptr<Incoming> watch;
   bool closed = false;
 };
@@ -68,6 +71,20 @@ struct Worker::StepRun {
   CancelToken cancel;
   std::unique_ptr<StepStats> stats;  // NULL: nobody watches
   std::vector<Tensor> feeds, fetches;
+  MemoryBudget* budget = nullptr;  // what the feeds count against
+  uint64_t charged = 0;
+
+  ~StepRun() {
+    if (charged) budget->Give(charged);
+  }
+  // RESOURCE_EXHAUSTED where the session has no room for the feeds, as long as their message is.
+  Status Charge(uint64_t bytes) {
+    budget = bytes > kSmallFeeds ? session->session->budget() : nullptr;
+    if (!budget) return Status();
+    RETURN_IF_ERROR(budget->Take(bytes));
+    charged = bytes;
+    return Status();
+  }
 
   void Abort(const Status& why, bool consequence) {
     meeting->Abort(why, consequence);
@@ -94,13 +111,13 @@ Worker::Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, Mailbox*
 Worker::~Worker() { Close(); }
 
 void Worker::Close() {
-  std::vector<uint64_t> ids;
+  std::vector<SessionName> open;
   {
     std::lock_guard lock(mu_);
     closing_ = true;
-    for (auto& [id, session] : sessions_) ids.push_back(id);
+    for (auto& [name, session] : sessions_) open.push_back(name);
   }
-  for (uint64_t id : ids) CloseSession(id, Error(absl::StatusCode::kUnavailable, "the task is shutting down"));
+  for (const SessionName& name : open) CloseSession(name, Error(absl::StatusCode::kUnavailable, "the task is shutting down"));
   std::unique_lock lock(mu_);
   idle_.wait(lock, [this] { return jobs_ == 0; });
 }
@@ -115,12 +132,13 @@ uint64_t Worker::sessions() const {
   return sessions_.size();
 }
 
-void Worker::Look(uint64_t session, const std::string& asker, TaskStatus* to) const {
+void Worker::Look(uint64_t session, const std::string& asker, uint32_t role, TaskStatus* to) const {
   std::vector<std::shared_ptr<ClientSession>> all;
   {
     std::lock_guard lock(mu_);
-    for (const auto& [id, s] : sessions_) {
-      if (session == 0 || id == session) all.push_back(s);
+    for (const auto& [name, s] : sessions_) {
+      const bool may = role != TW_PEER_CLIENT || name.owner == asker;
+      if (may && (session == 0 || name.id == session)) all.push_back(s);
     }
   }
   const int64_t now = messenger_->clock().Now();
@@ -128,11 +146,11 @@ void Worker::Look(uint64_t session, const std::string& asker, TaskStatus* to) co
     std::lock_guard lock(s->mu);
     for (const auto& [step, run] : s->steps) {
       RunStatus& r = to->runs.emplace_back();
-      r.session = s->id;
+      r.session = s->name.id;
       r.step = step;
       r.age = now - run->begun;
       run->meeting->Look(&r);
-      if (s->owner != asker) r.waits.clear();
+      if (s->name.owner != asker) r.waits.clear();
     }
   }
   to->received = traffic_.All();
@@ -159,26 +177,17 @@ void Worker::Later(std::shared_ptr<Incoming> request, std::function<Answer()> f)
   });
 }
 
-std::shared_ptr<Worker::ClientSession> Worker::Find(uint64_t id) const {
+std::shared_ptr<Worker::ClientSession> Worker::Find(const SessionName& name) const {
   std::lock_guard lock(mu_);
-  auto it = sessions_.find(id);
+  auto it = sessions_.find(name);
   return it == sessions_.end() ? nullptr : it->second;
-}
-
-Status Worker::CheckOwner(uint64_t session, const Incoming& request) const {
-  const auto found = Find(session);
-  if (!found || found->owner == request.peer()) return Status();
-  return Error(absl::StatusCode::kPermissionDenied, "session ", session, " is not one of ", Shown(request.peer()), "'s");
 }
 
 void Worker::Serve(const RequestHead& head, std::shared_ptr<Incoming> request) {
   Status bad;
+  SessionName name{request->peer(), 0};
   auto take = [&](auto message) {
-    if (message.ok()) {
-      if constexpr (!std::is_same_v<decltype(message), StatusOr<OpenRequest>>) {
-        if (Status s = CheckOwner(message->session, *request); !s.ok()) message = s;
-      }
-    }
+    if (message.ok()) name.id = message->session;
     if (!message.ok()) bad = message.status();
     return message;
   };
@@ -188,11 +197,11 @@ void Worker::Serve(const RequestHead& head, std::shared_ptr<Incoming> request) {
         Later(request, [this, m = *m, owner = request->peer()] { return Open(m, owner); });
       break;
     case Method::kWatch:
-      if (auto m = take(SessionRequest::Get(head.fields)); m.ok()) Watch(m->session, request);
+      if (auto m = take(SessionRequest::Get(head.fields)); m.ok()) Watch(name, request);
       break;
     case Method::kRegister:
       if (auto m = take(SessionRequest::Get(head.fields)); m.ok()) {
-        Later(request, [this, request = request.get(), id = m->session] { return Register(id, request->body()); });
+        Later(request, [this, request = request.get(), name] { return Register(name, request->body()); });
       }
       break;
     case Method::kRun:
@@ -201,13 +210,13 @@ void Worker::Serve(const RequestHead& head, std::shared_ptr<Incoming> request) {
       break;
     case Method::kAbort:
       if (auto m = take(AbortRequest::Get(head.fields)); m.ok()) {
-        bad = Abort(*m);
+        bad = Abort(name, *m);
         if (bad.ok()) request->Answer(PutAnswer(WireWriter()));
       }
       break;
     case Method::kForget:
       if (auto m = take(HandleMessage::Get(head.fields)); m.ok()) {
-        if (auto session = Find(m->session)) {
+        if (auto session = Find(name)) {
           std::shared_ptr<Signature> gone;  // ends outside the lock
           std::lock_guard lock(session->mu);
           if (auto it = session->signatures.find(m->handle); it != session->signatures.end()) {
@@ -238,18 +247,18 @@ Worker::Answer Worker::Open(const OpenRequest& m, const std::string& owner) {
   options.allow_files = options_.allow_files;
   if (!options_.trust_clients) options.memory_limit = std::min(options.memory_limit, DefaultMemoryLimit());
   auto session = std::make_shared<ClientSession>();
-  session->id = m.session;
-  session->owner = owner;
+  session->name = {owner, m.session};
   session->graph = std::make_shared<Graph>(runtime_);
   ASSIGN_OR_RETURN(session->session, Session::Create(session->graph, options));
+  CloseUnwatched(session->name);
   {
     std::lock_guard lock(mu_);
     if (closing_) return Error(absl::StatusCode::kUnavailable, "the task is shutting down");
     if (sessions_.size() >= options_.max_sessions) {
       return ResourceExhausted("there are ", sessions_.size(), " sessions already, as many as the task takes");
     }
-    if (!sessions_.emplace(m.session, session).second) return AlreadyExists("session ", m.session, " is there already");
-    mailbox_->Open(m.session, owner);
+    if (!sessions_.emplace(session->name, session).second) return AlreadyExists("session ", m.session, " is there already");
+    mailbox_->Open(session->name);
   }
   messenger_->clock().At(messenger_->clock().Now() + kUnwatched, [this, weak = std::weak_ptr(session)] {
     auto s = weak.lock();
@@ -259,27 +268,38 @@ Worker::Answer Worker::Open(const OpenRequest& m, const std::string& owner) {
       std::lock_guard lock(s->mu);
       watched = s->watch != nullptr || s->closed;
     }
-    if (!watched) CloseSession(s->id, Error(absl::StatusCode::kAborted, "no client watches the session"));
+    if (!watched) CloseSession(s->name, Error(absl::StatusCode::kAborted, "no client watches the session"));
   });
   return PutAnswer(WireWriter());
 }
 
-void Worker::Watch(uint64_t id, std::shared_ptr<Incoming> request) {
-  auto session = Find(id);
-  if (!session) return request->Fail({NoSession(id), false});
+// What an earlier attempt has left whose answer was lost. One that is watched goes when its client's connection does.
+void Worker::CloseUnwatched(const SessionName& name) {
+  auto session = Find(name);
+  if (!session) return;
   {
     std::lock_guard lock(session->mu);
-    if (session->closed || session->watch) return request->Fail({NoSession(id), false});
-    session->watch = request;
+    if (session->watch) return;
   }
-  request->WhenGone([this, id] { CloseSession(id, Error(absl::StatusCode::kAborted, "the client of the session is gone")); });
+  CloseSession(name, Error(absl::StatusCode::kAborted, "the client has opened the session again"));
 }
 
-void Worker::CloseSession(uint64_t id, const Status& why) {
+void Worker::Watch(const SessionName& name, std::shared_ptr<Incoming> request) {
+  auto session = Find(name);
+  if (!session) return request->Fail({NoSession(name), false});
+  {
+    std::lock_guard lock(session->mu);
+    if (session->closed || session->watch) return request->Fail({NoSession(name), false});
+    session->watch = request;
+  }
+  request->WhenGone([this, name] { CloseSession(name, Error(absl::StatusCode::kAborted, "the client of the session is gone")); });
+}
+
+void Worker::CloseSession(const SessionName& name, const Status& why) {
   std::shared_ptr<ClientSession> session;
   {
     std::lock_guard lock(mu_);
-    auto it = sessions_.find(id);
+    auto it = sessions_.find(name);
     if (it == sessions_.end()) return;
     session = std::move(it->second);
     sessions_.erase(it);
@@ -294,7 +314,7 @@ void Worker::CloseSession(uint64_t id, const Status& why) {
   }
   for (auto& run : running) run->Abort(why, false);
   running.clear();
-  mailbox_->Close(id, why);
+  mailbox_->Close(name, why);
   if (watch) watch->Fail({why, false});
   // Its end waits for what runs.
   Job([session = std::move(session)]() mutable {
@@ -304,9 +324,9 @@ void Worker::CloseSession(uint64_t id, const Status& why) {
   });
 }
 
-Worker::Answer Worker::Register(uint64_t id, std::string_view body) {
-  auto session = Find(id);
-  if (!session) return NoSession(id);
+Worker::Answer Worker::Register(const SessionName& name, std::string_view body) {
+  auto session = Find(name);
+  if (!session) return NoSession(name);
   ASSIGN_OR_RETURN(const PieceMessage piece, PieceMessage::Get(body));
   std::lock_guard one_at_a_time(session->register_mu);
   RETURN_IF_ERROR(AddPiece(piece, !options_.trust_clients, session->graph.get()));
@@ -320,14 +340,14 @@ Worker::Answer Worker::Register(uint64_t id, std::string_view body) {
     ASSIGN_OR_RETURN(const Edge e, graph.FindEdge(text));
     spec.fetches.push_back(e);
   }
-  for (const std::string& name : piece.targets) {
-    const Node* node = graph.Find(name);
-    if (!node) return NotFound("there is no target '", Shown(name), "'");
+  for (const std::string& text : piece.targets) {
+    const Node* node = graph.Find(text);
+    if (!node) return NotFound("there is no target '", Shown(text), "'");
     spec.targets.push_back(node);
   }
-  for (const std::string& name : piece.over) {
-    const Node* node = graph.Find(name);
-    if (!node) return NotFound("there is no node '", Shown(name), "', which is said to be over");
+  for (const std::string& text : piece.over) {
+    const Node* node = graph.Find(text);
+    if (!node) return NotFound("there is no node '", Shown(text), "', which is said to be over");
     spec.over.push_back(node);
   }
   std::sort(spec.over.begin(), spec.over.end(), [](const Node* a, const Node* b) { return a->id() < b->id(); });
@@ -342,10 +362,10 @@ Worker::Answer Worker::Register(uint64_t id, std::string_view body) {
     handle = ++handles_;
   }
   std::lock_guard lock(session->mu);
-  if (session->closed) return NoSession(id);
+  if (session->closed) return NoSession(name);
   session->signatures.emplace(handle, std::move(signature));
   WireWriter w;
-  HandleMessage{id, handle}.Put(&w);
+  HandleMessage{name.id, handle}.Put(&w);
   return PutAnswer(w);
 }
 
@@ -353,8 +373,9 @@ Worker::Answer Worker::Register(uint64_t id, std::string_view body) {
 
 void Worker::Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> request) {
   auto run = std::make_shared<StepRun>();
-  run->session = Find(m.session);
-  if (!run->session) return request->Fail({NoSession(m.session), false});
+  const SessionName name{request->peer(), m.session};
+  run->session = Find(name);
+  if (!run->session) return request->Fail({NoSession(name), false});
   run->request = request;
   run->step = m.step;
   if (watched) run->stats = std::make_unique<StepStats>();
@@ -362,25 +383,27 @@ void Worker::Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> re
   run->begun = clock.Now();
   run->deadline = m.time_left ? run->begun + m.time_left : 0;
   traffic_.Received("clients", request->body().size());
-  mailbox_->Forget(m.session, m.oldest);
+  mailbox_->Forget(name, m.oldest);
+  if (Status fits = run->Charge(request->body().size()); !fits.ok()) return request->Fail({Prefix(fits, "feeds:"), false});
   Outcome refused;
   {
     std::lock_guard lock(run->session->mu);
     ClientSession& s = *run->session;
-    s.aborted.erase(s.aborted.begin(), s.aborted.lower_bound(m.oldest));
+    s.oldest = std::max(s.oldest, m.oldest);
+    s.aborted.erase(s.aborted.begin(), s.aborted.lower_bound(s.oldest));
+    s.begun.erase(s.begun.begin(), s.begun.lower_bound(s.oldest));
     auto signature = s.signatures.find(m.handle);
     if (s.closed) {
-      refused = {NoSession(m.session), false};
+      refused = {NoSession(name), false};
     } else if (auto it = s.aborted.find(m.step); it != s.aborted.end()) {
       refused = {it->second, true};
     } else if (signature == s.signatures.end()) {
       refused = {NotFound("signature ", m.handle, " of session ", m.session, " is not registered"), false};
-    } else if (m.step < m.oldest || s.steps.count(m.step)) {
+    } else if (m.step < s.oldest || !s.begun.insert(m.step).second) {
       refused = {AlreadyExists("step ", m.step, " was begun already"), false};
     } else {
       run->signature = signature->second;
-      run->meeting = std::make_shared<StepMeeting>(m.session, s.owner, m.step, run->signature->sources, run->deadline, mailbox_, messenger_,
-                                                   &traffic_);
+      run->meeting = std::make_shared<StepMeeting>(name, m.step, run->signature->sources, run->deadline, mailbox_, messenger_, &traffic_);
       s.steps.emplace(m.step, run);
     }
   }
@@ -403,6 +426,7 @@ void Worker::Go(const std::shared_ptr<StepRun>& run) {
     auto feeds = GetTensors(run->request->body());
     const Callable& callable = *run->signature->callable;
     if (!feeds.ok()) return End(run, feeds.status());
+    run->request->DropBody();
     if (feeds->size() != callable.spec().feeds.size()) {
       return End(run, InvalidArgument("a step came with ", feeds->size(), " feeds for ", callable.spec().feeds.size()));
     }
@@ -493,8 +517,8 @@ void Worker::AnswerOfBeat(const ProcessName& who, const Status& s) {
   for (const auto& run : AllRuns()) run->meeting->PeerLost(who, why);
 }
 
-Status Worker::Abort(const AbortRequest& m) {
-  auto session = Find(m.session);
+Status Worker::Abort(const SessionName& name, const AbortRequest& m) {
+  auto session = Find(name);
   if (!session) return Status();
   std::shared_ptr<StepRun> run;
   {
@@ -503,7 +527,7 @@ Status Worker::Abort(const AbortRequest& m) {
     session->aborted.emplace(m.step, m.why);
     if (auto it = session->steps.find(m.step); it != session->steps.end()) run = it->second;
   }
-  mailbox_->Abort(m.session, m.step, m.why);
+  mailbox_->Abort(name, m.step, m.why);
   if (run) run->Abort(m.why, true);
   return Status();
 }

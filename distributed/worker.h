@@ -35,8 +35,9 @@ class Worker {
   void Close();
   uint64_t steps() const;     // that were begun
   uint64_t sessions() const;  // that are open
-  // Steps that run, of one session, or, with 0, of all; what came from whom. What a step waits for is told to who opened its session.
-  void Look(uint64_t session, const std::string& asker, TaskStatus* to) const;
+  // Steps that run, of one session, or, with 0, of all; what came from whom. role: of the asker, TW_PEER_*; a client sees its own sessions
+  // only, others all of them, but what a step waits for is told to who opened its session.
+  void Look(uint64_t session, const std::string& asker, uint32_t role, TaskStatus* to) const;
 
  private:
   struct OpenJob;
@@ -47,17 +48,16 @@ class Worker {
   // Runs f, which answers a head, on a thread that may block, and answers the request.
   void Later(std::shared_ptr<Incoming> request, std::function<Answer()> f);
   void Job(std::function<void()> f);
-  std::shared_ptr<ClientSession> Find(uint64_t id) const;
+  std::shared_ptr<ClientSession> Find(const SessionName& name) const;
   Answer Open(const OpenRequest& m, const std::string& owner);
-  // PERMISSION_DENIED where somebody else opened the session.
-  Status CheckOwner(uint64_t session, const Incoming& request) const;
-  Answer Register(uint64_t id, std::string_view piece);
-  void Watch(uint64_t id, std::shared_ptr<Incoming> request);
+  Answer Register(const SessionName& name, std::string_view piece);
+  void Watch(const SessionName& name, std::shared_ptr<Incoming> request);
   void Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> request);
   void Go(const std::shared_ptr<StepRun>& run);
   void End(const std::shared_ptr<StepRun>& run, Status s);
-  Status Abort(const AbortRequest& m);
-  void CloseSession(uint64_t id, const Status& why);
+  Status Abort(const SessionName& name, const AbortRequest& m);
+  void CloseSession(const SessionName& name, const Status& why);
+  void CloseUnwatched(const SessionName& name);
   // Signs of life of those whose values steps here wait for.
   std::vector<std::shared_ptr<StepRun>> AllRuns() const;
   void Beat();
@@ -73,7 +73,7 @@ class Worker {
   bool closing_ = false, beating_ = false;
   std::set<ProcessName> asked_;  // peers that a sign of life is asked of
   uint64_t jobs_ = 0, steps_ = 0, handles_ = 0;
-  std::map<uint64_t, std::shared_ptr<ClientSession>> sessions_;
+  std::map<SessionName, std::shared_ptr<ClientSession>> sessions_;
 };
 
 }  // namespace thalweg::distributed

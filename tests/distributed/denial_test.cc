@@ -23,7 +23,9 @@
 #include <sys/wait.h>
 
 #include "distributed/messenger.h"
+#include "distributed/piece.h"
 #include "distributed/server.h"
+#include "distributed/task_status.h"
 #include "framework/runtime/runtime.h"
 #include "tests/distributed/addresses.h"
 #include "tools/credentials/certificate.h"
@@ -170,26 +172,36 @@ class Client {
     messenger_->Close();
     clock_.Stop();
   }
+  struct Answer {
+    Status status;
+    std::string fields, body;
+  };
   template <typename Message>
-  Status Ask(const std::string& address, Method method, const Message& m) {
+  std::future<Answer> Begin(const std::string& address, Method method, const Message& m, std::string body = "") {
     WireWriter w;
     m.Put(&w);
-    return Say(address, method, w);
+    return Say(address, method, w, std::move(body));
   }
-  Status Hello(const std::string& address) { return Say(address, Method::kHello, WireWriter()); }
+  template <typename Message>
+  Status Ask(const std::string& address, Method method, const Message& m) {
+    return Begin(address, method, m).get().status;
+  }
+  Status Hello(const std::string& address) { return Say(address, Method::kHello, WireWriter(), "").get().status; }
 
  private:
-  Status Say(const std::string& address, Method method, const WireWriter& fields) {
-    auto answer = std::make_shared<std::promise<Status>>();
-    auto future = answer->get_future();
+  std::future<Answer> Say(const std::string& address, Method method, const WireWriter& fields, std::string body) {
+    auto answer = std::make_shared<std::promise<Answer>>();
     Call call;
     call.to = {address.substr(address.find(':') + 1), "the task", 0};
     call.method = method;
     call.fields = fields;
+    call.body = Payload::Of(std::move(body));
     call.deadline = clock_.Now() + 10'000'000'000;
-    call.done = [answer](const Reply& reply) { answer->set_value(reply.outcome.status); };
+    call.done = [answer](const Reply& reply) {
+      answer->set_value({reply.outcome.status, std::string(reply.fields), std::string(reply.body)});
+    };
     messenger_->Start(std::move(call));
-    return future.get();
+    return answer->get_future();
   }
   std::shared_ptr<Runtime> runtime_;
   SystemClock clock_;
@@ -327,22 +339,68 @@ TEST_F(DenialTest, MethodsAreForTheirRolesAndSessionsForWhoOpenedThem) {
   const Status receive = ann.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/ann"});
   EXPECT_EQ(receive.code(), Code::kPermissionDenied);
   EXPECT_THAT(receive.message(), HasSubstr("Receive is for the tasks of the cluster"));
+  // For anybody else there is no such session.
   const SessionRequest session{77};
-  EXPECT_EQ(bob.Ask(address_, Method::kRegister, session).code(), Code::kPermissionDenied);
-  EXPECT_EQ(bob.Ask(address_, Method::kRun, RunRequest{77, 1, 1, 1, 0}).code(), Code::kPermissionDenied);
-  EXPECT_EQ(bob.Ask(address_, Method::kWatch, session).code(), Code::kPermissionDenied);
-  EXPECT_EQ(bob.Ask(address_, Method::kForget, HandleMessage{77, 1}).code(), Code::kPermissionDenied);
-  const Status abort = bob.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("mine")});
-  EXPECT_EQ(abort.code(), Code::kPermissionDenied);
-  EXPECT_THAT(abort.message(), HasSubstr("session 77 is not one of client/bob's"));
-  // The session is as it was, and tasks may ask for values.
+  for (const Status& s : {bob.Ask(address_, Method::kRegister, session), bob.Ask(address_, Method::kRun, RunRequest{77, 1, 1, 1, 0}),
+                          bob.Ask(address_, Method::kWatch, session)}) {
+    EXPECT_EQ(s.code(), Code::kAborted);
+    EXPECT_THAT(s.message(), HasSubstr("session 77 of client/bob is not known"));
+  }
+  EXPECT_TRUE(bob.Ask(address_, Method::kForget, HandleMessage{77, 1}).ok());
+  EXPECT_TRUE(bob.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("mine")}).ok());
+  // Ann's is as it was, and tasks may ask for its values, but not for those of a session of the same number that Bob has elsewhere.
   EXPECT_EQ(ann.Ask(address_, Method::kRun, RunRequest{77, 1, 1, 1, 0}).code(), Code::kNotFound);
-  EXPECT_TRUE(ann.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("mine")}).ok());
-  EXPECT_NE(task.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/ann"}).code(), Code::kPermissionDenied);
-  // Not for a session of the same name that somebody else has opened elsewhere.
-  const Status of_bob = task.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/bob"});
-  EXPECT_EQ(of_bob.code(), Code::kPermissionDenied);
-  EXPECT_THAT(of_bob.message(), HasSubstr("session 77 is not one of client/bob's here"));
+  EXPECT_TRUE(ann.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("hers")}).ok());
+  const Status hers = task.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/ann"});
+  EXPECT_EQ(hers.message(), "the task: hers");
+  const Status his = task.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/bob"});
+  EXPECT_THAT(his.message(), HasSubstr("session 77 of client/bob is not known here"));
+}
+
+// A graph of one value, which comes when something is put into a queue: never.
+std::string APieceThatWaits() {
+  const std::string of_float("\x0a\x03\x32\x01\x01", 5);  // an AttrValue: a list of one type, float
+  PieceMessage m;
+  m.nodes.push_back({"queue", "FIFOQueueV2", "", "", {}, {}, {}, {{"component_types", of_float}}, {}});
+  m.nodes.push_back({"element", "QueueDequeueV2", "", "", {"queue"}, {}, {}, {{"component_types", of_float}}, {}});
+  m.fetches = {"element"};
+  return m.Put();
+}
+
+TEST_F(DenialTest, NobodyTakesTheNumberOfASessionFromItsClientOrSeesWhatItRuns) {
+  Client ann(folder_ + "/client-ann"), bob(folder_ + "/client-bob"), task(folder_ + "/ps-0");
+  // Bob knows Ann's number and is there first.
+  ASSERT_TRUE(bob.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
+  ASSERT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
+  // Nobody watches it yet: an attempt whose answer was lost is made again.
+  ASSERT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
+  auto watch = ann.Begin(address_, Method::kWatch, SessionRequest{77});
+  EXPECT_EQ(watch.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  EXPECT_EQ(ann.Ask(address_, Method::kOpen, OpenRequest{77, {}}).code(), Code::kAlreadyExists);
+  const auto registered = ann.Begin(address_, Method::kRegister, SessionRequest{77}, APieceThatWaits()).get();
+  ASSERT_TRUE(registered.status.ok()) << registered.status;
+  const auto handle = HandleMessage::Get(registered.fields);
+  ASSERT_TRUE(handle.ok());
+  WireWriter nothing;
+  ASSERT_TRUE(PutTensors(nullptr, 0, &nothing).ok());
+  auto run = ann.Begin(address_, Method::kRun, RunRequest{77, handle->handle, 1, 1, 0}, nothing.bytes());
+  const auto seen_by = [&](Client& who, uint64_t session) {
+    const auto answer = who.Begin(address_, Method::kStatus, SessionRequest{session}).get();
+    const auto status = TaskStatus::Get(answer.body);
+    EXPECT_TRUE(status.ok()) << answer.status;
+    return status.ok() ? status->runs.size() : 0;
+  };
+  for (int i = 0; i < 500 && seen_by(ann, 77) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (const uint64_t session : {uint64_t{0}, uint64_t{77}}) {
+    EXPECT_EQ(seen_by(ann, session), 1u);
+    EXPECT_EQ(seen_by(bob, session), 0u);
+    EXPECT_EQ(seen_by(task, session), 1u);
+  }
+  // What Bob ends is his.
+  EXPECT_TRUE(bob.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("his")}).ok());
+  EXPECT_EQ(run.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  EXPECT_TRUE(ann.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("hers")}).ok());
+  EXPECT_EQ(run.get().status.message(), "the task: hers");
 }
 
 TEST_F(DenialTest, SessionOptionsThatNameFilesOfTheTaskAreNotAClientsToSet) {

@@ -308,6 +308,36 @@ TEST_F(SessionTest, AWaitAtAQueueEndsAtTheDeadlineAndTheQueueStaysWhole) {
   other.join();
 }
 
+TEST_F(SessionTest, FeedsCountAgainstTheMemoryLimitUntilTheirStepIsOver) {
+  StartAll();
+  tw::Graph graph(client_);
+  tw::Scope s(graph);
+  const Queue q(s, kPs, id_);
+  const tw_operation* put = Do(s, "", "QueueEnqueueV2", {q.handle, s.scalar(TW_FLOAT, 7)});
+  const tw_output x = s.placeholder("x", TW_FLOAT, {-1});
+  const tw_operation* take = Do(s, "", "QueueDequeueV2", {q.handle}, [](tw_op* op) {
+    const uint32_t type = TW_FLOAT;
+    tw_op_set_types(op, "component_types", &type, 1);
+  });
+  const tw_output size = On(s, kPs, "Size", {x}, [&](tw_op* op) { tw_op_add_control(op, take); });
+  s.finish();
+  tw::Session session = NewSession(graph, {"memory_limit=1000000"});
+  const tw::Tensor large({150'000}, std::vector<float>(150'000));  // two are too many
+  std::thread waits([&] { EXPECT_EQ(session.run({{x, large}}, {size})[0].values<int32_t>()[0], 150'000); });
+  Failure f;
+  for (int i = 0; i < 100 && f.code != TW_RESOURCE_EXHAUSTED; ++i) {
+    const tw_run_options within = Within(100);
+    f = FailureOf([&] { session.run({{x, large}}, {size}, {}, &within); });
+  }
+  EXPECT_EQ(f.code, uint32_t{TW_RESOURCE_EXHAUSTED}) << f.text;
+  EXPECT_THAT(f.text, HasSubstr("task /job:ps/task:0 at " + p_ + ": feeds:"));
+  EXPECT_THAT(f.text, HasSubstr("of the 1000000 bytes of its memory_limit"));
+  session.run({}, {}, {put});
+  waits.join();
+  session.run({}, {}, {put});
+  EXPECT_EQ(session.run({{x, large}}, {size})[0].values<int32_t>()[0], 150'000);
+}
+
 TEST_F(SessionTest, CancelAndCloseEndAStepEverywhere) {
   StartAll();
   tw::Graph graph(client_);

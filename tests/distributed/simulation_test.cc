@@ -13,7 +13,7 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr uint64_t kSession = 5;
+const SessionName kSession{"client", 5};
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kPatience = 2 * kSecond;  // of a step
 
@@ -26,7 +26,7 @@ class Process {
         Messenger::Create(transport->role(), {address, "", 1 << 20}, &clock_, [this](std::shared_ptr<Incoming> r) { Serve(std::move(r)); });
     EXPECT_TRUE(m.ok()) << m.status();
     messenger_ = *std::move(m);
-    mailbox_.Open(kSession, "client");
+    mailbox_.Open(kSession);
   }
   ~Process() {
     mailbox_.Close(kSession, Error(absl::StatusCode::kUnavailable, "is going away"));
@@ -34,8 +34,7 @@ class Process {
     clock_.Stop();
   }
   std::shared_ptr<StepMeeting> Meeting(uint64_t step, std::shared_ptr<const Sources> sources) {
-    return std::make_shared<StepMeeting>(kSession, "client", step, std::move(sources), clock_.Now() + kPatience, &mailbox_,
-                                         messenger_.get());
+    return std::make_shared<StepMeeting>(kSession, step, std::move(sources), clock_.Now() + kPatience, &mailbox_, messenger_.get());
   }
   void Forget(uint64_t oldest) { mailbox_.Forget(kSession, oldest); }
   uint64_t left() const { return mailbox_.size(); }
