@@ -9,6 +9,7 @@ import numpy as np
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here.parent / "ops"))
+import kept  # noqa: E402
 import thalweg  # noqa: E402
 import tw  # noqa: E402
 from attempts import state_of  # noqa: E402
@@ -103,15 +104,32 @@ def plain(attr, kind, value):
     return first + (bytes([len(value)]) + b"".join(map(write, value)) if attr["list"] else write(value))
 
 
+SHAPED = {"FIFOQueueV2", "TensorArrayV3"}  # whose ops need the shape of what is in there
+
+
+def state_of_kept(x):
+    other = any(v in ([np.int32], np.int32) for v in x.attrs.values())
+    return STATES.index(x.state if x.state != "sound" else "other type" if other else "sound" if x.before else "uninitialised")
+
+
+def filling(x):
+    """What op/kept.cc puts in there."""
+    floats = [v for v in (x.before[0][1] if x.before else []) if v.dtype == np.float32 and v.ndim]
+    return floats[0] if floats and x.maker != "TensorArrayV3" else np.ones(2, np.float32)
+
+
 def encoded(use, spoilt=None, known=None):
     """spoilt: the state of all handles, where that is not their own. known: of all inputs."""
     about = tw.ops()[use.op]
     groups = [group if isinstance(group, list) else [group] for group in use.inputs]
-    given = [[x if isinstance(x, tw.List) else np.asarray(x) for x in group] for group in groups]
+    given = [[x if isinstance(x, (tw.List, kept.Kept)) else np.asarray(x) for x in group] for group in groups]
     out = hash_of(use.op) + b"".join(attribute(a, use, about, given) for a in about["attrs"])
     for group, arg in zip(groups, about["inputs"]):
         told = arg.get("type") or use.attrs.get(arg.get("type_attr"), use.types.get(arg.get("type_attr")))
         for x in group:
+            if isinstance(x, kept.Kept):
+                out += bytes([state_of_kept(x) if spoilt is None else spoilt]) + tensor(filling(x), int(bool(x.before) and x.maker in SHAPED))
+                continue
             if isinstance(x, tw.List):
                 kind, x = int(rng.integers(2)) * 4, x.array
             elif isinstance(x, tw.Variable):
@@ -154,6 +172,8 @@ def some_right(drawn, count):
 
 
 def right_uses(op):
+    if op in kept.OPS:
+        return [use for use in kept.plain_uses() if use.op == op]
     if op not in declared().ops:
         return [simple_use(op)]
     drawn = sorted((u for u in uses(declared().ops[op], DRAWN, 3) if attempt(u)), key=lambda u: len(attempt(u)))
@@ -168,7 +188,7 @@ def seeds(op):
         wrong = [Use(op, m.inputs, m.attrs, right[0].types) for m in mutations(right[0], tw.ops()[op], rng)]
         wrong = [bytes_ for u in wrong if (bytes_ := attempt(u))]
         out += [wrong[i] for i in rng.permutation(len(wrong))[:WRONG]]
-    if right and any(isinstance(x, tw.Variable) for x in right[0].flat):
+    if right and any(isinstance(x, (tw.Variable, kept.Kept)) for x in right[0].flat):
         out += [attempt(right[0], spoilt=state) for state in range(1, len(STATES))]
     return [s for s in out if s]
 

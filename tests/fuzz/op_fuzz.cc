@@ -13,6 +13,7 @@
 
 #include "tests/fuzz/broken.h"
 #include "tests/fuzz/op/compare.h"
+#include "tests/fuzz/op/kept.h"
 #include "tests/fuzz/op/outcome.h"
 #include "tests/fuzz/op/use.h"
 
@@ -92,7 +93,7 @@ bool Tells(const Use& use) {
 
 void CheckMessage(const Use& use, const Way& way, const Outcome& out) {
   if (out.ok() || out.limited()) return;
-  const bool named = out.message.find(use.op->name) != std::string::npos;
+  const bool named = out.message.find(use.op->name) != std::string::npos || Blames(use, out.message);
   if (Tells(use) && !named) Broken("the message does not name the op, " + std::string(way.name) + ": " + out.message + ": " + Shown(use));
   if (out.message.find('\n') != std::string::npos) Broken("the message has several lines: " + out.message);
 }
@@ -129,10 +130,12 @@ void CheckSound(const OpSchema& op) {
 }
 
 void CheckOneUse(const Use& use, const uint8_t* data, size_t size) {
+  static const bool shown = std::getenv("SHOW_USES") != nullptr;
   Shared& all = All();
   ++all.tried[use.op->name];
   const Way& first = use.op->touches ? all.fed_files : all.alone;
   Outcome alone = Run(all.runtime, use, first);
+  if (shown) std::fprintf(stderr, "%s\n  -> %s\n", Shown(use).c_str(), alone.ok() ? "results" : alone.message.c_str());
   CheckMessage(use, first, alone);
   if (use.op->touches) {  // what is in files differs from run to run
     CheckMessage(use, all.optimized, Run(all.runtime, use, all.optimized));
@@ -153,13 +156,11 @@ void CheckOneUse(const Use& use, const uint8_t* data, size_t size) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 4 || size > kMostBytes) return -1;
-  static const bool shown = std::getenv("SHOW_USES") != nullptr;
   const std::vector<OpSchema>& ops = All().ops;  // made before the clock runs
   size_t taken = 0;
   for (int i = 0; i < kMostUses && size >= 4; ++i, data += taken, size -= taken) {
     const std::clock_t start = std::clock();
     const Use use = ReadUse(ops, data, size, &taken);
-    if (shown) std::fprintf(stderr, "%s\n", Shown(use).c_str());
     CheckOneUse(use, data, taken);
     if ((std::clock() - start) / CLOCKS_PER_SEC > kMostTime) Broken("it takes too long: " + Shown(use));
   }
@@ -175,7 +176,8 @@ extern "C" void __sanitizer_malloc_hook(const volatile void*, size_t size) {
 // make has the name of something else, since all nodes have one name.
 bool AlwaysFails(const OpSchema& op) {
   const bool calls = std::any_of(op.attrs.begin(), op.attrs.end(), [](const AttrSchema& a) { return a.kind == "func"; });
-  const bool opens = std::any_of(op.inputs.begin(), op.inputs.end(), [](const Argument& x) { return x.opens_other; });
+  const bool opens =
+      std::any_of(op.inputs.begin(), op.inputs.end(), [](const Argument& x) { return !x.opens.empty() && !MakerOf(x.opens); });
   return !op.has_kernels || calls || opens || op.makes_other || op.crosses || op.only_takes || op.name == "Abort" || op.touches ||
          op.name == "Placeholder" || op.name == "SaveResource" || op.name == "RestoreResources";
 }

@@ -13,10 +13,14 @@ namespace {
 constexpr uint32_t kTypes = 32;  // numbers 1 to this
 
 Argument ReadArgument(const JsonValue& v) {
-  Argument a{v["name"].text, v["type_attr"].text, v["list_attr"].text, v["number_attr"].text};
+  Argument a;
+  a.name = v["name"].text;
+  a.type_attr = v["type_attr"].text;
+  a.list_attr = v["list_attr"].text;
+  a.number_attr = v["number_attr"].text;
   if (v.Has("type")) a.dtype = tw_dtype_find(v["type"].text.c_str());
   a.is_ref = v["ref"].text == "true";
-  a.opens_other = v.Has("resource") && v["resource"].text != "variable";
+  if (v.Has("resource") && v["resource"].text != "variable") a.opens = v["resource"].text;
   return a;
 }
 
@@ -57,7 +61,7 @@ OpSchema ReadOp(const JsonValue& v) {
   };
   const bool handles = std::any_of(op.inputs.begin(), op.inputs.end(), IsHandle) || std::any_of(outputs.begin(), outputs.end(), IsHandle);
   op.makes_other =
-      std::any_of(outputs.begin(), outputs.end(), [](const Argument& y) { return y.opens_other; }) || (has("shared_name") && !handles);
+      std::any_of(outputs.begin(), outputs.end(), [](const Argument& y) { return !y.opens.empty(); }) || (has("shared_name") && !handles);
   op.crosses = has("send_device");
   op.only_takes = outputs.empty() && op.inputs.size() == 1 && op.inputs[0].dtype == TW_VARIANT;
   return op;

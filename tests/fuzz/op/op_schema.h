@@ -13,7 +13,7 @@ struct Argument {
   std::string name, type_attr, list_attr, number_attr;
   uint32_t dtype = 0;
   bool is_ref = false;
-  bool opens_other = false;  // a handle of something that is no variable
+  std::string opens;  // of a handle: the type of resources, if it is no variable
 };
 
 struct AttrSchema {

@@ -3,48 +3,18 @@
 #include <algorithm>
 
 #include "tests/fuzz/broken.h"
+#include "tests/fuzz/op/builder.h"
 #include "tests/fuzz/op/compare.h"
+#include "tests/fuzz/op/kept.h"
 
 namespace thalweg::fuzz {
 namespace {
 
-constexpr int64_t kTimeoutNs = 5'000'000'000;
+constexpr int64_t kTimeoutNs = 5'000'000'000, kWaitNs = 50'000'000;  // kWaitNs: of ops that may wait for others
 
 std::string Text(const char* prefix, size_t i) { return prefix + std::to_string(i); }
 
 std::vector<int64_t> DimsOf(const tw_tensor* t) { return {tw_tensor_dims(t), tw_tensor_dims(t) + tw_tensor_rank(t)}; }
-
-// An op under construction.
-class Builder {
- public:
-  Builder(tw_graph* graph, const char* type, const std::string& name) : op_(tw_op_create(graph, type, name.c_str())) {}
-  Builder& Reads(tw_output value) {
-    tw_op_add_input(op_, value);
-    return *this;
-  }
-  Builder& Type(const char* attr, uint32_t dtype) {
-    tw_op_set_type(op_, attr, dtype);
-    return *this;
-  }
-  Builder& Shape(const char* attr, const std::vector<int64_t>* dims) {
-    tw_op_set_shape(op_, attr, dims ? dims->data() : nullptr, dims ? int32_t(dims->size()) : -1);
-    return *this;
-  }
-  Builder& Text(const char* attr, const std::string& text) {
-    tw_op_set_string(op_, attr, text.data(), text.size());
-    return *this;
-  }
-  tw_op* op() { return op_; }
-  // Its first output; this cannot fail.
-  tw_output Must() {
-    const tw_operation* made = nullptr;
-    fuzz::Must(tw_op_finish(op_, &made), "adding an operation around the op");
-    return tw_operation_output(made, 0);
-  }
-
- private:
-  tw_op* op_;
-};
 
 void SetAttr(tw_op* op, const AttrValue& a) {
   const char* name = a.schema->name.c_str();
@@ -143,6 +113,7 @@ class Scene {
   bool AddOp(const char* name, Outcome* out) {
     tw_op* op = tw_op_create(graph_.get(), use_.op->name.c_str(), name);
     for (tw_output v : values_) tw_op_add_input(op, v);
+    for (const tw_operation* before : steps_) tw_op_add_control(op, before);
     for (const AttrValue& a : use_.attrs) SetAttr(op, a);
     out->code = Take(tw_op_finish(op, nullptr), &out->message);
     return out->ok();
@@ -193,7 +164,7 @@ class Scene {
       uint32_t dtype = 0;
       tw_shape told{};
       Must(tw_graph_describe(graph_.get(), tw_operation_output(op, k), &dtype, &told), "describing an output");
-      if (dtype != TW_VARIANT) continue;
+      if (dtype != TW_VARIANT || !steps_.empty() || use_.op->name == "MutexLock") continue;
       Builder size(graph_.get(), told.rank == 0 ? "TensorListLength" : "Shape", Text("size", k));
       size.Reads(tw_operation_output(op, k)).Must();
     }
@@ -257,6 +228,7 @@ class Scene {
       if (x.state == State::kOfAnotherRuntime && dtype == TW_RESOURCE) Feed(name, ForeignHandle());
       return fed;
     }
+    if (const Maker* maker = MakerOf(x.argument->opens)) return EnterKept(i, *maker);
     const std::vector<int64_t> dims = DimsOf(x.value.get());
     const uint32_t dtype = tw_tensor_dtype(x.value.get());
     const auto variable = [&](const char* op, const std::string& node) {
@@ -275,6 +247,16 @@ class Scene {
     destroy.Must();
     handles_.push_back({name, x.argument->is_ref ? variable("VariableV2", "ref_" + name) : handle, x.state});
     return handles_.back().value;
+  }
+
+  tw_output EnterKept(size_t i, const Maker& maker) {
+    const tw_output handle = AddKept(graph_.get(), maker, use_, i, &steps_);
+    if (!Lasts(maker)) return handle;
+    Builder destroy(graph_.get(), "DestroyResourceOp", Text("gone_x", i));
+    tw_op_set_bool(destroy.Reads(handle).op(), "ignore_lookup_error", 1);
+    destroy.Must();
+    kept_.push_back(Text("gone_x", i));
+    return handle;
   }
 
   // Whether others may read output k as they like: a reference may lead to a variable that holds nothing.
@@ -338,6 +320,11 @@ class Scene {
       out->results.push_back(reading.ok() ? std::move(held[0]) : nullptr);
     }
     RunAll("destroy_", [](const Handle&) { return true; });
+    for (const std::string& gone : kept_) {  // where it cannot be made there is none
+      Outcome done;
+      std::vector<Tensor> none;
+      RunOnce({{}, {Operation(gone)}}, &done, &none);
+    }
   }
 
   struct Handle {
@@ -392,6 +379,11 @@ class Scene {
     CheckNeighbours(roles, out);
   }
 
+  bool MayWait() const {
+    return use_.op->makes_other ||
+           std::any_of(use_.inputs.begin(), use_.inputs.end(), [](const Input& x) { return !x.argument->opens.empty(); });
+  }
+
   void RunOnce(const Request& step, Outcome* out, std::vector<Tensor>* results) {
     std::vector<tw_output> feeds;
     for (size_t i = 0; i < feed_names_.size() && step.feeds; ++i) feeds.push_back(tw_operation_output(Operation(feed_names_[i]), 0));
@@ -405,7 +397,7 @@ class Scene {
     what.n_targets = uint32_t(step.targets.size());
     tw_run_options limits{};
     limits.size = sizeof limits;
-    limits.timeout_ns = kTimeoutNs;
+    limits.timeout_ns = MayWait() ? kWaitNs : kTimeoutNs;
     std::vector<tw_tensor*> fetched(step.fetches.size(), nullptr);
     out->code = Take(tw_session_run(session_.get(), &what, feed_values_.data(), &limits, fetched.data()), &out->message);
     for (tw_tensor* t : fetched) {
@@ -448,6 +440,8 @@ class Scene {
   std::vector<std::string> feed_names_;
   std::vector<tw_tensor*> feed_values_;
   std::vector<Handle> handles_;
+  std::vector<const tw_operation*> steps_;  // before the op, where something is kept for it
+  std::vector<std::string> kept_;           // what destroys that
 };
 
 }  // namespace

@@ -317,12 +317,21 @@ class UseReader {
     return input;
   }
 
+  // The first attribute of the op that tells types.
+  std::string FirstType() const {
+    for (const AttrSchema& a : use_.op->attrs) {
+      if (types_.contains(a.name)) return a.name;
+    }
+    return "";
+  }
+
   // The variable has the type that the op is told, for most ops under one of these names.
   Input ReadHandle(const Argument& x, uint32_t told) {
     Input input;
     input.argument = &x;
     input.state = State(in_.Byte() % uint8_t(State::kCount));
     if (!x.is_ref) told = types_.contains("dtype") ? DtypeOf("dtype") : DtypeOf("T");
+    if (!x.opens.empty() && !types_.empty()) told = DtypeOf(FirstType());
     if (input.state == State::kOtherType) told = told == TW_INT32 ? TW_DOUBLE : TW_INT32;
     input.value = ReadTensor(told, &input.known);
     return input;
@@ -368,7 +377,8 @@ std::string Shown(const Use& use) {
   std::string out = use.op->name + "(";
   for (const Input& x : use.inputs) {
     out += "\n  " + x.argument->name + " (known " + std::to_string(x.known) + "): ";
-    if (x.IsHandle()) out += "variable, state " + std::to_string(int(x.state)) + ", of ";
+    if (x.IsHandle())
+      out += (x.argument->opens.empty() ? "variable" : x.argument->opens) + ", state " + std::to_string(int(x.state)) + ", of ";
     if (x.is_list) out += "list, making " + std::to_string(int(x.making)) + (x.knows_shape ? ", with its shape, of " : ", of ");
     out += Shown(x.value.get());
   }

@@ -41,7 +41,7 @@ enum class Making : uint8_t { kRows, kEmpty, kReserved, kTwo, kCount };
 
 struct Input {
   const Argument* argument = nullptr;
-  Tensor value;  // of a handle: what its variable holds; of a list: what it is made of
+  Tensor value;  // of a handle: what its variable holds, or what is put into a queue and the like; of a list: what it is made of
   State state = State::kSound;
   bool is_list = false, knows_shape = false;
   Making making = Making::kRows;
