@@ -145,6 +145,8 @@ TW_CPP_PLUGIN_WITH("org.thalweg.opencl", "0.1.0", Instance, p, self) {
   register_scan(p);
   register_segment(p);
   register_softmax(p);
+  register_sparse_segment(p);
+  register_top_k(p);
   register_special(p);
   register_update(p);
   register_variable(p);

@@ -1,7 +1,9 @@
 // The texts that devices share (plugins/common/device), compiled for the host: the table of functions against the C library, index
 // arithmetic and loops against plain ones.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -48,6 +50,12 @@ using std::exp, std::log, std::sqrt, std::tan, std::rint, std::copysign, std::is
 #include "scan.h"
 #include "segment.h"
 #include "special.h"
+#define I int64
+#define W float
+#define RUN 4
+#define AHEAD(a, b) ((a) > (b) || ((a) != (a) && (b) == (b)))
+#include "sort.h"
+#include "weighted.h"
 #undef LANES
 #include "functions.h"
 #include "updates.h"
@@ -146,6 +154,49 @@ TEST(DeviceText, SegmentsSumTheirRowsAndSayWhereThereAreNone) {
     EXPECT_EQ(y[c], x[4 * 6 + c]);
     EXPECT_EQ(y[6 + c], -1);
     EXPECT_FLOAT_EQ(y[12 + c], x[c] + x[6 + c] + x[18 + c]);
+  }
+}
+
+// Rows with equal elements and NaN, of lengths around whole runs.
+TEST(DeviceText, MergedRunsAreInOrderAndEqualsStandAsTheyStood) {
+  std::mt19937 random(3);
+  for (Size n : {1, 3, 4, 5, 8, 17, 64, 100}) {
+    const Size rows = 3;
+    std::vector<float> x(size_t(rows * n));
+    for (float& v : x) v = random() % 9 == 0 ? NAN : float(random() % 7);
+    std::vector<int64_t> from(x.size()), to(x.size());
+    sort_runs(x.data(), 0, from.data(), 0, rows, n);
+    for (Size width = RUN; width < n; width *= 2) {
+      merge_runs(x.data(), 0, from.data(), 0, to.data(), 0, rows, n, width);
+      std::swap(from, to);
+    }
+    for (Size row = 0; row < rows; ++row) {
+      std::vector<int64_t> expected(static_cast<size_t>(n));
+      std::iota(expected.begin(), expected.end(), 0);
+      const float* of = x.data() + row * n;
+      std::stable_sort(expected.begin(), expected.end(), [&](int64_t a, int64_t b) { return AHEAD(of[a], of[b]); });
+      EXPECT_EQ(std::vector<int64_t>(from.begin() + row * n, from.begin() + (row + 1) * n), expected) << n;
+      const Size k = (n + 1) / 2;
+      std::vector<float> values(x.size());
+      std::vector<int64_t> places(x.size());
+      take_standing(x.data(), 0, from.data(), 0, values.data(), 0, places.data(), 0, rows, n, k);
+      std::vector<int64_t> first(expected.begin(), expected.begin() + k);
+      std::sort(first.begin(), first.end());
+      EXPECT_EQ(std::vector<int64_t>(places.begin() + row * k, places.begin() + (row + 1) * k), first) << n;
+    }
+  }
+}
+
+TEST(DeviceText, WeightedRowsAddUp) {
+  const std::vector<float> x = Numbers(4 * 2);
+  const int64_t order[] = {3, 0, 3}, starts[] = {0, 2, 2, 3};
+  const float weights[] = {0.5f, 2, -1};
+  std::vector<float> y(3 * 2);
+  add_weighted(x.data(), 0, order, 0, weights, 0, starts, 0, y.data(), 0, 3, 2);
+  for (size_t c = 0; c < 2; ++c) {
+    EXPECT_FLOAT_EQ(y[c], 0.5f * x[6 + c] + 2 * x[c]);
+    EXPECT_EQ(y[2 + c], 0);
+    EXPECT_EQ(y[4 + c], -x[6 + c]);
   }
 }
 

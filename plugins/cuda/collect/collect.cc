@@ -69,7 +69,7 @@ struct Attributes {
   Attributes(bool choice, const std::string& op) : on(choice), alpha(choice ? 0.01 : 0.2), epsilon(choice ? 1e-3 : 1e-4) {
     for (const char* name :
          {"transpose_a", "transpose_b", "adj_x", "adj_y", "use_nesterov", "update_slots", "multiply_linear_by_lr", "validate_shape",
-          "ignore_lookup_error", "exclusive", "reverse", "keep_dims", "align_corners", "is_training", "use_peephole"})
+          "ignore_lookup_error", "exclusive", "reverse", "sorted", "keep_dims", "align_corners", "is_training", "use_peephole"})
       Add(name, TW_ATTR_BOOL, &on);
     for (const char* name : {"Truncate", "half_pixel_centers"}) Add(name, TW_ATTR_BOOL, &off);
     for (const char* name : {"data_format", "container", "shared_name"}) Add(name, TW_ATTR_STRING, &nhwc);

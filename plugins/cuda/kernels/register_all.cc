@@ -66,6 +66,8 @@ void RegisterKernels(const tw_host* host, tw_registrar* to) {
   opencl::register_scan(p);
   opencl::register_segment(p);
   opencl::register_softmax(p);
+  opencl::register_sparse_segment(p);
+  opencl::register_top_k(p);
   opencl::register_update(p);
   opencl::register_variable(p);
   opencl::register_views(p);

@@ -23,6 +23,8 @@ void register_scan(tw::Plugin& p);
 void register_segment(tw::Plugin& p);
 void register_softmax(tw::Plugin& p);
 void register_special(tw::Plugin& p);
+void register_sparse_segment(tw::Plugin& p);
+void register_top_k(tw::Plugin& p);
 void register_update(tw::Plugin& p);
 void register_variable(tw::Plugin& p);
 void register_views(tw::Plugin& p);

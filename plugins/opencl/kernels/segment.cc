@@ -1,32 +1,16 @@
 // SegmentSum, SegmentMean, SegmentProd, SegmentMax, SegmentMin, UnsortedSegmentSum, UnsortedSegmentProd, UnsortedSegmentMax and
 // UnsortedSegmentMin. The numbers of segments are read, and checked, on the host.
+#include "kernels/segment.h"
+
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/reduce.h"
 #include "kernels/register.h"
 
 namespace thalweg::opencl {
 namespace {
 
-// The rows of each segment, in their own order: those of segment s are order[starts[s]] up to order[starts[s + 1]].
-struct Members {
-  // ids: the segment of each row; negative ones are left out.
-  Members(const std::vector<int64_t>& ids, int64_t segments) : starts(size_t(segments) + 1, 0) {
-    for (int64_t id : ids)
-      if (id >= 0) ++starts[size_t(id) + 1];
-    std::partial_sum(starts.begin(), starts.end(), starts.begin());
-    order.resize(size_t(starts.back()));
-    std::vector<int64_t> next(starts.begin(), starts.end() - 1);
-    for (size_t k = 0; k < ids.size(); ++k)
-      if (ids[k] >= 0) order[size_t(next[size_t(ids[k])]++)] = int64_t(k);
-  }
-  std::vector<int64_t> order, starts;
-};
-
-// What a segment without rows is, in C.
-enum Alone { kZero, kOne, kLowest, kHighest };
-
+// As C says it.
 std::string AloneText(Alone alone, uint32_t type) {
   if (alone == kZero || alone == kOne) return alone == kZero ? "0" : "1";
   const std::string sign = alone == kLowest ? "-" : "";
@@ -52,68 +36,85 @@ std::string Text(const tw::Node& n, const Reduction& r, Alone alone) {
                      {"reduce.h", "segment.h"});
 }
 
-class Segments {
- public:
-  Segments(const tw::Node& n, const Reduction& r, Alone alone) : kernel_(n, Text(n, r, alone), "segment") {}
+std::string Where(size_t k, int64_t id) { return "segment_ids[" + std::to_string(k) + "] = " + tw::text(id); }
 
- protected:
-  // The output, of these dims, from the rows of the first input.
-  void Run(const tw_frame* f, const Dims& dims, const std::vector<int64_t>& ids) const {
-    if (f->out[0]->rank < 0) tw::check(f->host->tensor->allocate(f, 0, dims.data(), uint32_t(dims.size())));
-    if (DimsOf(f->out[0]) != dims)
-      throw tw::Error{TW_INTERNAL, "the output was planned as " + tw::text(f->out[0]->dims, f->out[0]->rank) + " but is " +
-                                       tw::text(dims.data(), int32_t(dims.size()))};
-    const Size segments = dims[0], inner = Count(dims) / std::max<Size>(1, segments);
-    if (Count(dims) == 0) return;
-    const Members members(ids, segments);
-    const Temporary order(kernel_.device(), members.order), starts(kernel_.device(), members.starts);
-    const Size columns = kernel_.device().blocked() ? 64 : 1, blocks = (inner + columns - 1) / columns;
-    kernel_.RunTasks(f, segments * blocks, (Size(members.order.size()) / segments + 1) * std::min(inner, columns), At(f->in[0]),
-                     order.place(), starts.place(), At(f->out[0]), segments, inner);
+}  // namespace
+
+Members::Members(const std::vector<int64_t>& ids, int64_t segments) : starts(size_t(segments) + 1, 0) {
+  for (int64_t id : ids)
+    if (id >= 0) ++starts[size_t(id) + 1];
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  order.resize(size_t(starts.back()));
+  std::vector<int64_t> next(starts.begin(), starts.end() - 1);
+  for (size_t k = 0; k < ids.size(); ++k)
+    if (ids[k] >= 0) order[size_t(next[size_t(ids[k])]++)] = int64_t(k);
+}
+
+std::vector<int64_t> Numbers(const tw_view* v) {
+  std::vector<int64_t> list;
+  tw::integers(v, &list);
+  return list;
+}
+
+void CheckSorted(const std::vector<int64_t>& ids) {
+  for (size_t k = 0; k < ids.size(); ++k) {
+    if (ids[k] < 0) Invalid(Where(k, ids[k]) + " is negative");
+    if (k && ids[k] < ids[k - 1]) Invalid(Where(k, ids[k]) + " comes after " + tw::text(ids[k - 1]) + "; the numbers must not decrease");
   }
+  if (!ids.empty() && ids.back() == INT64_MAX) Invalid("segment " + tw::text(ids.back()) + " is out of any range");
+}
 
-  static std::vector<int64_t> Ids(const tw_view* v) {
-    std::vector<int64_t> list;
-    tw::integers(v, &list);
-    return list;
-  }
-  static std::string Where(size_t k, int64_t id) { return "segment_ids[" + std::to_string(k) + "] = " + tw::text(id); }
+void Allocate(const tw_frame* f, const Dims& dims) {
+  if (f->out[0]->rank < 0) tw::check(f->host->tensor->allocate(f, 0, dims.data(), uint32_t(dims.size())));
+  if (DimsOf(f->out[0]) != dims)
+    throw tw::Error{TW_INTERNAL, "the output was planned as " + tw::text(f->out[0]->dims, f->out[0]->rank) + " but is " +
+                                     tw::text(dims.data(), int32_t(dims.size()))};
+}
 
- private:
-  Kernel kernel_;
-};
+SegmentKernel::SegmentKernel(const tw::Node& n, const Reduction& r, Alone alone) : kernel_(n, Text(n, r, alone), "segment") {}
+
+void SegmentKernel::Run(const tw_frame* f, const Dims& dims, const Members& members) const {
+  const Size segments = dims[0], inner = Count(dims) / std::max<Size>(1, segments);
+  if (Count(dims) == 0) return;
+  const Temporary order(kernel_.device(), members.order), starts(kernel_.device(), members.starts);
+  const Size columns = kernel_.device().blocked() ? 64 : 1, blocks = (inner + columns - 1) / columns;
+  kernel_.RunTasks(f, segments * blocks, (Size(members.order.size()) / segments + 1) * std::min(inner, columns), At(f->in[0]),
+                   order.place(), starts.place(), At(f->out[0]), segments, inner);
+}
+
+namespace {
 
 // The numbers do not decrease; the last one tells how many segments there are.
 template <const Reduction& kWhat, Alone kAlone>
-class Sorted : Segments {
+class Sorted {
  public:
-  explicit Sorted(const tw::Node& n) : Segments(n, kWhat, kAlone) {}
+  explicit Sorted(const tw::Node& n) : kernel_(n, kWhat, kAlone) {}
   void operator()(tw::Frame frame) const {
     const tw_view *data = frame.f->in[0], *numbers = frame.f->in[1];
     if (data->rank < 1) Invalid("data is a scalar; it must have rows");
     if (numbers->rank != 1 || numbers->dims[0] != data->dims[0])
       Invalid("segment_ids is " + tw::text(numbers->dims, numbers->rank) + "; it must be a vector of " + tw::text(data->dims[0]) +
               " numbers, one per row");
-    const std::vector<int64_t> ids = Ids(numbers);
-    for (size_t k = 0; k < ids.size(); ++k) {
-      if (ids[k] < 0) Invalid(Where(k, ids[k]) + " is negative");
-      if (k && ids[k] < ids[k - 1]) Invalid(Where(k, ids[k]) + " comes after " + tw::text(ids[k - 1]) + "; the numbers must not decrease");
-    }
-    if (!ids.empty() && ids.back() == INT64_MAX) Invalid("segment " + tw::text(ids.back()) + " is out of any range");
+    const std::vector<int64_t> ids = Numbers(numbers);
+    CheckSorted(ids);
     Dims dims = DimsOf(data);
     dims[0] = ids.empty() ? 0 : ids.back() + 1;
-    Run(frame.f, dims, ids);
+    Allocate(frame.f, dims);
+    kernel_.Run(frame.f, dims, Members(ids, dims[0]));
   }
+
+ private:
+  SegmentKernel kernel_;
 };
 
 // Rows with a negative number are left out; there are as many segments as the third input says.
 template <const Reduction& kWhat, Alone kAlone>
-class Unsorted : Segments {
+class Unsorted {
  public:
-  explicit Unsorted(const tw::Node& n) : Segments(n, kWhat, kAlone) {}
+  explicit Unsorted(const tw::Node& n) : kernel_(n, kWhat, kAlone) {}
   void operator()(tw::Frame frame) const {
     const tw_view *data = frame.f->in[0], *numbers = frame.f->in[1];
-    const std::vector<int64_t> ids = Ids(numbers), count = Ids(frame.f->in[2]);
+    const std::vector<int64_t> ids = Numbers(numbers), count = Numbers(frame.f->in[2]);
     if (count.at(0) < 0) Invalid("num_segments is " + tw::text(count[0]) + "; it must not be negative");
     if (numbers->rank > data->rank || !std::equal(numbers->dims, numbers->dims + numbers->rank, data->dims))
       Invalid("segment_ids of shape " + tw::text(numbers->dims, numbers->rank) + " do not match the first axes of data of shape " +
@@ -122,8 +123,12 @@ class Unsorted : Segments {
       if (ids[k] >= count[0]) Invalid(Where(k, ids[k]) + " is not below " + tw::text(count[0]) + ", the number of segments");
     Dims dims = {count[0]};
     dims.insert(dims.end(), data->dims + numbers->rank, data->dims + data->rank);
-    Run(frame.f, dims, ids);
+    Allocate(frame.f, dims);
+    kernel_.Run(frame.f, dims, Members(ids, dims[0]));
   }
+
+ private:
+  SegmentKernel kernel_;
 };
 
 template <const Reduction& kWhat, Alone kAlone, Alone kAloneUnsorted>
