@@ -10,8 +10,9 @@ std::shared_ptr<DnnLibrary> MakeDnnLibrary() { return nullptr; }
 Dnn::Dnn(std::shared_ptr<DnnLibrary> library, const Vendors& vendors, std::string architecture)
     : library_(std::move(library)), vendors_(vendors), architecture_(std::move(architecture)) {}
 Dnn::~Dnn() { static_cast<void>(vendors_), static_cast<void>(tried_), static_cast<void>(handle_); }
-const Dnn::Way* Dnn::Find(const tw_host*, const Convolution&) { return nullptr; }
+const Dnn::Way* Dnn::Find(const tw_host*, const DnnGraph&) { return nullptr; }
 uint64_t Dnn::Workspace(const Way&) { return 0; }
-void Dnn::Enqueue(const Way&, CUstream, CUdeviceptr, CUdeviceptr, CUdeviceptr, CUdeviceptr) {}
+void Dnn::Enqueue(const Way&, CUstream, const std::vector<CUdeviceptr>&, CUdeviceptr) {}
+bool Dnn::Softmax(const tw_host*, CUstream, uint32_t, int64_t, int64_t, bool, CUdeviceptr, CUdeviceptr) { return false; }
 
 }  // namespace thalweg::cuda

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/fusing.h"
+#include "kernels/patterns.h"
 #include "kernels/register_all.h"
 #include "peer.h"
 #include "recording.h"
@@ -131,6 +132,7 @@ TW_CPP_PLUGIN_WITH("org.thalweg.cuda", "0.1.0", Instance, p, self) {
   p.device(device);
   RegisterKernels(p.h, p.r);
   RegisterFuse(p.h, p.r);
+  RegisterPatterns(p.r);
 }
 
 }  // namespace thalweg::cuda

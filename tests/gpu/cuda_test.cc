@@ -1,7 +1,5 @@
 // The CUDA plugin on the stub driver (stub/): right results, order of all work, nothing left behind, clear errors. Kernels run as host
 // functions of the same source, so sizes are small.
-#include <dlfcn.h>
-
 #include <cmath>
 #include <filesystem>
 #include <random>
@@ -11,12 +9,19 @@
 
 #include "ops/ops.h"
 #include "tests/framework/support/test_ops.h"
-#include "tests/gpu/stub/stub.h"
+#include "tests/gpu/on_stub.h"
 #include "tests/plugins/two_layers.h"
 
 namespace thalweg {
 namespace {
 
+using gpu::Both;
+using gpu::Counted;
+using gpu::CudaRuntime;
+using gpu::Draw;
+using gpu::Reset;
+using gpu::Settings;
+using gpu::Wrong;
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::FloatNear;
@@ -28,33 +33,6 @@ using testing_support::Step;
 using testing_support::TestGraph;
 using testing_support::TwoLayers;
 using testing_support::Values;
-
-using Settings = std::map<std::string, std::string>;
-
-// The driver that the plugin finds, too.
-template <class F>
-F* StubFunction(const char* name) {
-  static void* handle = dlopen(STUB, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  EXPECT_NE(handle, nullptr) << dlerror();
-  return reinterpret_cast<F*>(dlsym(handle, name));
-}
-void Reset(const std::string& options) { StubFunction<decltype(stub_reset)>("stub_reset")(options.c_str()); }
-std::string Wrong() { return StubFunction<decltype(stub_wrong)>("stub_wrong")(); }
-int64_t Counted(const char* what) { return StubFunction<decltype(stub_count)>("stub_count")(what); }
-
-std::shared_ptr<Runtime> CudaRuntime(const std::string& library = STUB, Settings settings = {}) {
-  RuntimeOptions options;
-  options.threads = 2;
-  options.static_plugins = {{"ops", tw_plugin_query_v0_ops}};
-  options.disabled_plugins = {"*opencl*", "*onednn*"};
-  settings.insert({{"library", library}, {"cublaslt", STUB}, {"cudnn", "none"}, {"nvrtc", "none"}});
-  for (const auto& [key, value] : settings) options.plugin_settings["plugin.org.thalweg.cuda." + key] = value;
-  auto runtime = Runtime::Create(options);
-  EXPECT_TRUE(runtime.ok()) << runtime.status();
-  Status loaded = (*runtime)->LoadPlugin(CUDA_PLUGIN);
-  EXPECT_TRUE(loaded.ok()) << loaded;
-  return *runtime;
-}
 
 // Empty: a step failed.
 std::vector<float> Trained(const std::string& first, const std::string& second, std::string* failed = nullptr,
@@ -305,6 +283,21 @@ TEST(CudaTest, SaysWhatIsMissingAndLeavesTheOthersUsable) {
   }
 }
 
+TEST(CudaTest, ASecondPluginForTheSameGpuIsToldSo) {
+  Reset("");
+  auto runtime = CudaRuntime();
+  const std::string folder = testing::TempDir() + "another_cuda", copy = folder + "/libanother_cuda.so";
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(CUDA_PLUGIN, copy, std::filesystem::copy_options::overwrite_existing);
+  Status second = runtime->LoadPlugin(copy);
+  std::string told = StrCat(second.message());
+  for (const auto& p : runtime->plugins()) told += p.path == copy ? p.reason : "";
+  EXPECT_THAT(told, HasSubstr("a file with the same contents is loaded from '"));
+  int found = 0;
+  for (Device* d : runtime->devices()) found += d->kind() == "CUDA";
+  EXPECT_EQ(found, 1);
+}
+
 TEST(CudaTest, OneBrokenDeviceLeavesTheOthers) {
   Reset("devices=2 fail=cuDeviceTotalMem:1");
   auto runtime = CudaRuntime();
@@ -358,52 +351,6 @@ TEST(CudaTest, AFullDeviceSaysSoAndGoesOn) {
   ASSERT_TRUE(small.ok()) << small.status();
   EXPECT_EQ(Values((*small)[0]), (std::vector<float>{-1, -2}));
 }
-
-// One op on both devices.
-class Both {
- public:
-  explicit Both(const Settings& settings = {}) : g_(CudaRuntime(STUB, settings)) {}
-  void Compare(const std::string& op, const std::vector<Tensor>& in, const std::vector<Edge>& more = {},
-               const std::map<std::string, AttrValue>& attrs = {}) {
-    std::vector<Edge> feeds;
-    for (const Tensor& t : in) feeds.push_back(g_.Input(t.shape()));
-    std::vector<Edge> all(feeds), out;
-    all.insert(all.end(), more.begin(), more.end());
-    for (const char* device : {"CUDA:0", "CPU:0"}) out.push_back(g_.Op(op, all, {.device = device, .attrs = attrs}));
-    auto got = Step(*g_.NewSession(), {feeds, out, {}}, in);
-    ASSERT_TRUE(got.ok()) << got.status();
-    EXPECT_THAT(Values((*got)[0]), Pointwise(FloatNear(2e-4f), Values((*got)[1]))) << op;
-  }
-  // The same with a constant in between, as input `at`.
-  void CompareWith(const std::string& op, const std::vector<Tensor>& in, size_t at, Edge constant,
-                   const std::map<std::string, AttrValue>& attrs) {
-    std::vector<Edge> feeds, out;
-    for (const Tensor& t : in) feeds.push_back(g_.Input(t.shape()));
-    std::vector<Edge> all(feeds);
-    all.insert(all.begin() + int64_t(at), constant);
-    for (const char* device : {"CUDA:0", "CPU:0"}) out.push_back(g_.Op(op, all, {.device = device, .attrs = attrs}));
-    auto got = Step(*g_.NewSession(), {feeds, out, {}}, in);
-    ASSERT_TRUE(got.ok()) << got.status();
-    EXPECT_THAT(Values((*got)[0]), Pointwise(FloatNear(2e-4f), Values((*got)[1]))) << op;
-  }
-  Edge Ints(const std::vector<int32_t>& v) { return g_.Const(*Tensor::Vector<int32_t>(TW_INT32, v)); }
-
- private:
-  TestGraph g_;
-};
-
-class Draw {
- public:
-  int64_t Int(int64_t from, int64_t to) { return std::uniform_int_distribution<int64_t>(from, to)(random_); }
-  Tensor Of(const std::vector<int64_t>& dims) {
-    Tensor t = FloatsOf(Shape(dims));
-    for (uint64_t i = 0; i < t.count(); ++i) t.as<float>()[i] = std::uniform_real_distribution<float>(-1, 1)(random_);
-    return t;
-  }
-
- private:
-  std::mt19937 random_{7};
-};
 
 TEST(CudaTest, ElementsAreWalkedAsOnTheCpu) {
   Reset("");
@@ -461,46 +408,6 @@ TEST_P(CudaProductTest, IsAsOnTheCpu) {
   EXPECT_EQ(Counted("cublasLtMatmul") > 10, by_library);
 }
 INSTANTIATE_TEST_SUITE_P(By, CudaProductTest, testing::Values("library", "own_kernel"), [](const auto& i) { return std::string(i.param); });
-
-// The convolution and both gradients, by cuDNN and by the plugin's own kernels. tf32 lets engines use tensor cores.
-struct ByDnn {
-  const char *name, *library, *precision;
-};
-class CudaConvolutionTest : public testing::TestWithParam<ByDnn> {};
-TEST_P(CudaConvolutionTest, IsAsOnTheCpu) {
-  Reset("");
-  const std::string folder = testing::TempDir() + "cuda_plans_" + GetParam().precision;
-  std::filesystem::remove_all(folder);
-  for (int start : {1, 2}) {
-    Reset("");
-    Both both(Settings{{"cudnn", GetParam().library}, {"cache_dir", folder}, {"precision", GetParam().precision}});
-    Draw draw;
-    const auto sizes = [&](const std::vector<int32_t>& v) { return both.Ints(v); };
-    for (const char* padding : {"SAME", "VALID"}) {
-      for (int stride : {1, 2}) {
-        const std::map<std::string, AttrValue> attrs = {{"strides", AttrValue::Ints({1, stride, stride, 1})},
-                                                        {"padding", AttrValue::String(padding)}};
-        const bool same = std::string(padding) == "SAME";
-        const int64_t out = same ? (9 + stride - 1) / stride : (9 - 3) / stride + 1;
-        const Tensor x = draw.Of({2, 9, 9, 3}), filter = draw.Of({3, 3, 3, 5}), dy = draw.Of({2, out, out, 5});
-        both.Compare("Conv2D", {x, filter}, {}, attrs);
-        both.CompareWith("Conv2DBackpropFilter", {x, dy}, 1, sizes({3, 3, 3, 5}), attrs);
-        both.CompareWith("Conv2DBackpropInput", {filter, dy}, 0, sizes({2, 9, 9, 3}), attrs);
-      }
-    }
-    const bool by_library = std::string(GetParam().library) == STUB, tensor_cores = std::string(GetParam().precision) == "tf32";
-    EXPECT_EQ(Counted("engine with tensor cores"), by_library && tensor_cores ? 12 : 0);
-    EXPECT_EQ(Counted("engine without tensor cores"), by_library && !tensor_cores ? 12 : 0);
-    EXPECT_EQ(Counted("a kept plan"), by_library && start == 2 ? 12 : 0);
-    EXPECT_EQ(Wrong(), "");
-  }
-}
-INSTANTIATE_TEST_SUITE_P(By, CudaConvolutionTest,
-                         testing::ValuesIn(HAS_DNN ? std::vector<ByDnn>{{"own_kernels", "none", "float"},
-                                                                        {"cudnn", STUB, "float"},
-                                                                        {"cudnn_with_tensor_cores", STUB, "tf32"}}
-                                                   : std::vector<ByDnn>{{"own_kernels", "none", "float"}}),
-                         [](const auto& i) { return std::string(i.param.name); });
 
 // Programs that the plugin was not built with: of another type, and of a number that stands in the text.
 TEST(CudaTest, WhatIsNotBuiltInIsCompiledOnceAndKept) {

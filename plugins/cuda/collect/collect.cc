@@ -46,6 +46,16 @@ bool ConvolvesByLibrary(Device&, const tw_frame*, ConvolutionPart, uint32_t, con
                         const Place&, const Place&) {
   std::abort();
 }
+bool PoolsByLibrary(Device&, const tw_frame*, PoolPart, uint32_t, const Window&, const Place&, const Place&) { std::abort(); }
+bool NormalisesByLibrary(Device&, const tw_frame*, uint32_t, const Dims&, bool, float, const Place&, const Place&, const Place&,
+                         const Place&, const Place&, const Place&) {
+  std::abort();
+}
+bool NormGradientsByLibrary(Device&, const tw_frame*, uint32_t, const Dims&, bool, const Place&, const Place&, const Place&, const Place&,
+                            const Place&, const Place&, const Place&, const Place&) {
+  std::abort();
+}
+bool SoftmaxByLibrary(Device&, const tw_frame*, uint32_t, cl_long, cl_long, bool, const Place&, const Place&) { std::abort(); }
 
 }  // namespace thalweg::opencl
 
@@ -64,9 +74,9 @@ namespace {
 size_t refused = 0;
 
 // What nodes have as attributes; kernels look at those of their op only. Twice: with every choice off, and on. Numbers that stand in
-// programs are those that most use: of others NVRTC makes programs.
+// programs are those that most use, rounded to float as graphs round them: of others NVRTC makes programs.
 struct Attributes {
-  Attributes(bool choice, const std::string& op) : on(choice), alpha(choice ? 0.01 : 0.2), epsilon(choice ? 1e-3 : 1e-4) {
+  Attributes(bool choice, const std::string& op) : on(choice), alpha(choice ? 0.01f : 0.2f), epsilon(choice ? 1e-3f : 1e-4f) {
     for (const char* name :
          {"transpose_a", "transpose_b", "adj_x", "adj_y", "use_nesterov", "update_slots", "multiply_linear_by_lr", "validate_shape",
           "ignore_lookup_error", "exclusive", "reverse", "sorted", "keep_dims", "align_corners", "is_training", "use_peephole"})

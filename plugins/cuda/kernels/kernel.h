@@ -153,6 +153,7 @@ class Temporary {
 
 class Copy;
 enum class ConvolutionPart;
+enum class PoolPart;
 struct Layout;
 struct Matrix;
 struct MatrixSizes;
@@ -165,6 +166,19 @@ bool ByLibrary(Device& device, const tw_frame* f, uint32_t type, const MatrixSiz
 // Convolutions of one group (conv.cc), likewise: what `part` says is made of the other two. filter: [height, width, in, out].
 bool ConvolvesByLibrary(Device& device, const tw_frame* f, ConvolutionPart part, uint32_t type, const Window& w, cl_long out_channels,
                         const Copy& copy, const Place& images, const Place& filter, const Place& results);
+// Pooling (pool.cc), likewise: of images the results, or of the results' gradient that of the images.
+bool PoolsByLibrary(Device& device, const tw_frame* f, PoolPart part, uint32_t type, const Window& w, const Place& images,
+                    const Place& results);
+// Batch normalisation while training (batch_norm.cc), likewise: x of [n, channels, rest], with channels last unless they are first.
+// inverse: 1 / sqrt(variance + epsilon).
+bool NormalisesByLibrary(Device& device, const tw_frame* f, uint32_t type, const Dims& dims, bool first, float epsilon, const Place& x,
+                         const Place& scale, const Place& offset, const Place& mean, const Place& inverse, const Place& y);
+bool NormGradientsByLibrary(Device& device, const tw_frame* f, uint32_t type, const Dims& dims, bool first, const Place& x,
+                            const Place& mean, const Place& inverse, const Place& dy, const Place& scale, const Place& d_scale,
+                            const Place& d_offset, const Place& dx);
+// Softmax of rows (softmax.cc), or its logarithm, likewise.
+bool SoftmaxByLibrary(Device& device, const tw_frame* f, uint32_t type, cl_long rows, cl_long n, bool logarithm, const Place& x,
+                      const Place& y);
 
 }  // namespace thalweg::opencl
 

@@ -2,6 +2,7 @@
 // between them. The variance is the mean square of what is left after the mean is taken away.
 #include <cstdio>
 #include <numeric>
+#include <optional>
 
 #include "kernels/copy.h"
 #include "kernels/elementwise.h"
@@ -27,12 +28,41 @@ struct Shape {
   Operand PerChannel(Place at) const { return {at, {0, 1, 0}}; }
 };
 
+// A device's vendor may have a library for it, which wants 1 / sqrt(variance + epsilon) in place of the variance.
+template <class D>
+constexpr bool HasLibrary() {
+  return requires(D& d) { d.dnn(); };
+}
+template <class D, class... Args>
+bool NormalisesBy(D& device, const Args&... args) {
+  if constexpr (HasLibrary<D>())
+    return NormalisesByLibrary(device, args...);
+  else
+    return false;
+}
+template <class D, class... Args>
+bool GradientsBy(D& device, const Args&... args) {
+  if constexpr (HasLibrary<D>())
+    return NormGradientsByLibrary(device, args...);
+  else
+    return false;
+}
+
 class BatchNorm {
  public:
   explicit BatchNorm(const tw::Node& n)
-      : first_(n.s("data_format")[1] == 'C'), training_(n.b("is_training")), epsilon_("+ " + Literal(n.f("epsilon"))) {}
+      : first_(n.s("data_format")[1] == 'C'),
+        training_(n.b("is_training")),
+        least_(float(n.f("epsilon"))),
+        epsilon_("+ " + Literal(n.f("epsilon"))),
+        type_(n.type_in(0)) {}
 
  protected:
+  // As [n, channels, rest], in the node's own order.
+  Dims Axes(const tw_view* v) const {
+    const Size channels = v->dims[first_ ? 1 : v->rank - 1];
+    return {v->dims[0], channels, Size(v->count) / std::max<Size>(1, v->dims[0] * channels)};
+  }
   Shape ShapeOf(const tw_view* v) const {
     if (v->rank < 2) Invalid("the image " + tw::text(v->dims, v->rank) + " must have rank 4 or 5");
     const int32_t axis = first_ ? 1 : v->rank - 1;
@@ -48,7 +78,9 @@ class BatchNorm {
   }
 
   bool first_, training_;
+  float least_;  // epsilon
   std::string epsilon_;
+  uint32_t type_;
 };
 
 const std::vector<bool> kButChannels = {true, false, true};
@@ -65,7 +97,11 @@ class Forward : BatchNorm {
         normalise_(n, {n.type_in(0), kFloat, kFloat, kFloat, kFloat}, {n.type_in(0)}, "",
                    "y0 = (x0 - x3) * (x1 / sqrt(x4 " + epsilon_ + ")) + x2;"),
         mix_(n, {kFloat, kFloat, kFloat}, {kFloat}, "",
-             factor_ == 1 ? "y0 = x0 * x2;" : "y0 = " + Literal(1 - factor_) + " * x1 + " + Literal(factor_) + " * (x0 * x2);") {}
+             factor_ == 1 ? "y0 = x0 * x2;" : "y0 = " + Literal(1 - factor_) + " * x1 + " + Literal(factor_) + " * (x0 * x2);") {
+    if constexpr (HasLibrary<Device>())
+      variance_.emplace(n, std::vector<uint32_t>{kFloat, kFloat}, std::vector<uint32_t>{kFloat}, "",
+                        "y0 = fmax(1 / (x0 * x0) - x1, 0.0f);");
+  }
 
   void operator()(tw::Frame frame) const {
     const tw_frame* f = frame.f;
@@ -75,7 +111,10 @@ class Forward : BatchNorm {
     const Size channels = s.dims[1];
     if (training_ && f->in[0]->count == 0) return Empty(f, channels);
     const Place x = At(f->in[0]), mean = At(f->out[3]), variance = At(f->out[4]);
-    if (training_) {
+    const bool done = training_ && ByLibrary(f, x, mean, variance);
+    if (done) {
+      // all but the running statistics
+    } else if (training_) {
       mean_.Run(f, s.dims, kButChannels, x, mean);
       const Temporary squares(copy_.device(), f->in[0]->count * sizeof(float));
       square_.Run(f, s.dims, {s.All(x), s.PerChannel(mean)}, {squares.place()});
@@ -84,14 +123,24 @@ class Forward : BatchNorm {
       copy_.Dense(f, channels, At(f->in[3]), mean);
       copy_.Dense(f, channels, At(f->in[4]), variance);
     }
-    normalise_.Run(f, s.dims,
-                   {s.All(x), s.PerChannel(At(f->in[1])), s.PerChannel(At(f->in[2])), s.PerChannel(mean), s.PerChannel(variance)},
-                   {At(f->out[0])});
+    if (!done)
+      normalise_.Run(f, s.dims,
+                     {s.All(x), s.PerChannel(At(f->in[1])), s.PerChannel(At(f->in[2])), s.PerChannel(mean), s.PerChannel(variance)},
+                     {At(f->out[0])});
     Running(f, s, 1, mean, 3);
     Running(f, s, 2, variance, 4);
   }
 
  private:
+  bool ByLibrary(const tw_frame* f, const Place& x, const Place& mean, const Place& variance) const {
+    if (!variance_) return false;
+    const Dims dims = Axes(f->in[0]);
+    const Temporary inverse(copy_.device(), uint64_t(dims[1]) * sizeof(float)), least(copy_.device(), std::vector<float>{least_});
+    if (!NormalisesBy(copy_.device(), f, type_, dims, first_, least_, x, At(f->in[1]), At(f->in[2]), mean, inverse.place(), At(f->out[0])))
+      return false;
+    variance_->Run(f, {dims[1]}, {{inverse.place(), {1}}, {least.place(), {0}}}, {variance});
+    return true;
+  }
   // The running statistics after this batch, whose variance is made unbiased.
   void Running(const tw_frame* f, const Shape& s, uint32_t out, Place used, uint32_t old) const {
     const Size channels = s.dims[1], count = s.per_channel();
@@ -112,6 +161,7 @@ class Forward : BatchNorm {
   Copy copy_;
   Reduce mean_, mean_square_;
   Elementwise square_, normalise_, mix_;
+  std::optional<Elementwise> variance_;  // of what a library leaves
 };
 
 class Backward : BatchNorm {
@@ -141,6 +191,7 @@ class Backward : BatchNorm {
       for (uint32_t k = 1; k < 3; ++k) copy_.Zero(f, channels, At(f->out[k]));
       return;
     }
+    if (training_ && ByLibrary(f, dy, x, scale, mean, variance)) return;
     const Place sum = At(f->out[2]);
     sum_.Run(f, s.dims, kButChannels, dy, sum);
     const Temporary products(copy_.device(), f->in[0]->count * sizeof(float)), product(copy_.device(), uint64_t(channels) * sizeof(float)),
@@ -161,6 +212,15 @@ class Backward : BatchNorm {
   }
 
  private:
+  bool ByLibrary(const tw_frame* f, const Place& dy, const Place& x, const Place& scale, const Place& mean, const Place& variance) const {
+    if (!HasLibrary<Device>()) return false;
+    const Dims dims = Axes(f->in[1]);
+    const Temporary one(copy_.device(), std::vector<float>{1}), inverse(copy_.device(), uint64_t(dims[1]) * sizeof(float));
+    scale_.Run(f, {dims[1]}, {{one.place(), {0}}, {variance, {1}}}, {inverse.place()});
+    return GradientsBy(copy_.device(), f, type_, dims, first_, x, mean, inverse.place(), dy, scale, At(f->out[1]), At(f->out[2]),
+                       At(f->out[0]));
+  }
+
   Copy copy_;
   Reduce sum_, sum_products_;
   Elementwise products_, scale_, slope_;

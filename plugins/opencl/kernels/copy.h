@@ -11,7 +11,9 @@ const char* MovedAs(uint32_t dtype);
 
 class Copy {
  public:
-  Copy(const tw::Node& n, uint32_t dtype) : copy_(n, ProgramText({{"T", MovedAs(dtype)}}, {"copy.h"}), "copy") {}
+  Copy(const tw::Node& n, uint32_t dtype) : Copy(n.host(), *static_cast<Device*>(n.node->device), dtype) {}
+  Copy(const tw_host* host, Device& device, uint32_t dtype)
+      : copy_(host, device, ProgramText({{"T", MovedAs(dtype)}}, {"copy.h"}), "copy") {}
 
   // y[...] = x[...] for all places of these axes.
   void Run(const tw_frame* f, const Dims& dims, Place x, const Dims& x_steps, Place y, const Dims& y_steps) const {

@@ -9,7 +9,7 @@ constexpr Size kMost = INT32_MAX;  // along an axis, so that no product of two o
 
 }  // namespace
 
-Images::Images(const tw::Node& n) : Channels(n.s("data_format") == "NCHW") {
+Images::Images(const tw::Attrs& n) : Channels(n.s("data_format") == "NCHW") {
   if (!first() && n.s("data_format") != "NHWC")
     Invalid("data_format is '" + std::string(n.s("data_format")) + "'; kernels exist for NHWC and NCHW");
   if (n.find("strides")) Read(n, "strides", stride_);
@@ -27,7 +27,7 @@ Images::Images(const tw::Node& n) : Channels(n.s("data_format") == "NCHW") {
   for (size_t k = 0; k < 2; ++k) before_[k] = all[2 * (height + k)], after_[k] = all[2 * (height + k) + 1];
 }
 
-void Images::Read(const tw::Node& n, const char* name, Size* to) const { Set(n.ints(name), name, to); }
+void Images::Read(const tw::Attrs& n, const char* name, Size* to) const { Set(n.ints(name), name, to); }
 
 void Images::Set(const std::vector<int64_t>& v, const char* name, Size* to) const {
   if (v.size() != 4) Invalid(std::string(name) + " needs one entry per axis, 4");

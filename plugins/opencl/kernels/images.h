@@ -12,6 +12,8 @@ namespace thalweg::opencl {
 
 // Of a convolution: the results, or one of its gradients.
 enum class ConvolutionPart { kForward, kImages, kFilter };
+// Of a pooling: the largest elements or the means under windows, or what the gradient of the means is for the images.
+enum class PoolPart { kLargest, kMean, kMeanImages };
 
 // As in window.h of plugins/common/device.
 struct Window {
@@ -57,7 +59,7 @@ class Channels::Call {
 
 class Images : public Channels {
  public:
-  explicit Images(const tw::Node& n);  // of attributes data_format, padding and, as far as there are any, strides, dilations and ksize
+  explicit Images(const tw::Attrs& n);  // of attributes data_format, padding and, as far as there are any, strides, dilations and ksize
   // The same with sizes that come as tensors of the host.
   Images With(const tw_view* ksize, const tw_view* strides) const;
 
@@ -66,7 +68,7 @@ class Images : public Channels {
   Size ksize(int axis) const { return ksize_[axis]; }
 
  private:
-  void Read(const tw::Node& n, const char* name, Size* to) const;
+  void Read(const tw::Attrs& n, const char* name, Size* to) const;
   void Set(const std::vector<int64_t>& sizes, const char* name, Size* to) const;
 
   enum { kSame, kValid, kExplicit } padding_;

@@ -7,13 +7,23 @@ namespace {
 
 std::string PoolText(const tw::Node& n) { return ProgramText({{"T", tw::dtype_text(n.type_out(0))}}, {"window.h", "pool.h"}); }
 
+// A device's vendor may have a library for it.
+template <class D, class... Args>
+bool RunsByLibrary(D& device, const Args&... args) {
+  if constexpr (requires { device.dnn(); })
+    return PoolsByLibrary(device, args...);
+  else
+    return false;
+}
+
 class Pool {
  public:
   Pool(const tw::Node& n, const char* function)
       : sizes_come_(std::string_view(n.node->op, n.node->op_len).ends_with("V2")),
         images_(n),
         copy_(n, n.type_out(0)),
-        kernel_(n, PoolText(n), function) {}
+        kernel_(n, PoolText(n), function),
+        type_(n.type_out(0)) {}
 
  protected:
   Window Of(const tw_frame* f, const tw_view* images, const tw_view* results) const {
@@ -34,6 +44,7 @@ class Pool {
   Images images_;
   Copy copy_;
   Kernel kernel_;
+  uint32_t type_;
 };
 
 struct MaxPool : Pool {
@@ -43,6 +54,7 @@ struct MaxPool : Pool {
     const Window w = Of(frame.f, x, y);
     Images::Call call(images_, copy_, frame.f);
     const Place from = call.In(x), to = call.Out(y);
+    if (RunsByLibrary(copy_.device(), frame.f, PoolPart::kLargest, type_, w, from, to)) return call.Finish();
     Place unused = to;  // where the largest lie; a number's place in `to` may be none of these
     unused.first = 0;
     kernel_.RunTasks(frame.f, Tasks(w, w.windows()), 2 * w.taps() * Columns(w), from, to, unused, w, Size(0));
@@ -95,7 +107,8 @@ struct AvgPool : Pool {
     const Window w = Of(frame.f, x, y);
     Images::Call call(images_, copy_, frame.f);
     const Place from = call.In(x), to = call.Out(y);
-    kernel_.RunTasks(frame.f, Tasks(w, w.windows()), 2 * w.taps() * Columns(w), from, to, w);
+    if (!RunsByLibrary(copy_.device(), frame.f, PoolPart::kMean, type_, w, from, to))
+      kernel_.RunTasks(frame.f, Tasks(w, w.windows()), 2 * w.taps() * Columns(w), from, to, w);
     call.Finish();
   }
 };
@@ -107,7 +120,8 @@ struct AvgPoolGrad : Pool {
     const Window w = Of(frame.f, dx, dy);
     Images::Call call(images_, copy_, frame.f);
     const Place from = call.In(dy), to = call.Out(dx);
-    kernel_.RunTasks(frame.f, Tasks(w, w.places()), 4 * w.taps() * Columns(w), from, to, w);
+    if (!RunsByLibrary(copy_.device(), frame.f, PoolPart::kMeanImages, type_, w, to, from))
+      kernel_.RunTasks(frame.f, Tasks(w, w.places()), 4 * w.taps() * Columns(w), from, to, w);
     call.Finish();
   }
 };

@@ -9,6 +9,15 @@ namespace {
 
 std::string RowsText(const tw::Node& n) { return ProgramText({{"T", tw::dtype_text(n.type_in(0))}}, {"rows.h"}); }
 
+// A device's vendor may have a library for it.
+template <class D, class... Args>
+bool RunsByLibrary(D& device, const Args&... args) {
+  if constexpr (requires { device.dnn(); })
+    return SoftmaxByLibrary(device, args...);
+  else
+    return false;
+}
+
 class Softmax {
  public:
   explicit Softmax(const tw::Node& n)
@@ -17,6 +26,7 @@ class Softmax {
     const tw_view* x = frame.f->in[0];
     if (x->count == 0) return;
     const Size n = x->dims[x->rank - 1], rows = Size(x->count) / n;
+    if (RunsByLibrary(kernel_.device(), frame.f, x->dtype, rows, n, logarithm_, At(x), At(frame.f->out[0]))) return;
     kernel_.RunTasks(frame.f, rows, 16 * n, At(x), At(frame.f->out[0]), rows, n, Size(logarithm_));
   }
 

@@ -1,14 +1,13 @@
-// cuDNN without a GPU: convolutions of one operation through the graph API, on the stub driver's streams, for float and half. Its
-// heuristics name two engines: the first uses tensor cores, the second does not. With the option dnn=0 they name none.
+// cuDNN without a GPU: graphs of operations through the graph API, on the stub driver's streams, for float, half and bfloat16. Its
+// heuristics name two engines: the first uses tensor cores, the second does not. With the option dnn=0 they name none. What a graph says is
+// checked against the manual, and what it computes is written to memory.
 #include <cudnn.h>
 
-#include <cstdio>
+#include <cmath>
 #include <cstring>
-#include <map>
 #include <memory>
-#include <string>
-#include <vector>
 
+#include "dnn_graph.h"
 #include "library.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
@@ -20,6 +19,7 @@ using Held = std::shared_ptr<Object>;
 
 struct Attribute {
   std::string bytes;
+  int64_t count = 0;
   std::vector<Held> objects;
 };
 
@@ -27,15 +27,21 @@ struct Object {
   cudnnBackendDescriptorType_t type;
   std::map<int, Attribute> attributes;
   bool final = false;
-  int engine = 0;       // of engines, configurations and plans
-  std::string problem;  // of plans: see Problem
+  int engine = 0;     // of engines, configurations and plans
+  std::string graph;  // of plans: DnnStubGraph::Text
 
+  // Value k of the attribute, whatever its width; 0: it was not set.
   int64_t Number(int name, size_t k = 0) const {
-    int64_t v = 0;
     const auto found = attributes.find(name);
-    if (found != attributes.end() && found->second.bytes.size() >= (k + 1) * sizeof v)
-      std::memcpy(&v, found->second.bytes.data() + k * sizeof v, sizeof v);
+    if (found == attributes.end() || int64_t(k) >= found->second.count) return 0;
+    const size_t width = found->second.bytes.size() / size_t(found->second.count);
+    int64_t v = 0;
+    std::memcpy(&v, found->second.bytes.data() + k * width, std::min(width, sizeof v));
     return v;
+  }
+  size_t Count(int name) const {
+    const auto found = attributes.find(name);
+    return found == attributes.end() ? 0 : size_t(found->second.count);
   }
   const Object* Of(int name) const {
     const auto found = attributes.find(name);
@@ -46,150 +52,110 @@ Held& Of(cudnnBackendDescriptor_t d) { return *reinterpret_cast<Held*>(d); }
 
 size_t SizeOf(cudnnBackendAttributeType_t type) {
   switch (type) {
-    case CUDNN_TYPE_CHAR: return 1;
+    case CUDNN_TYPE_CHAR:
+    case CUDNN_TYPE_BOOLEAN: return 1;
     case CUDNN_TYPE_INT64:
     case CUDNN_TYPE_DOUBLE:
     case CUDNN_TYPE_VOID_PTR:
     case CUDNN_TYPE_HANDLE: return 8;
+    case CUDNN_TYPE_FRACTION: return 16;
     default: return 4;
   }
 }
 
-// A convolution, as numbers, and as the text that is a plan's.
-struct Problem {
-  enum {
-    kWhat,
-    kType,
-    kN,
-    kChannels,
-    kHeight,
-    kWidth,
-    kOut,
-    kFilterHeight,
-    kFilterWidth,
-    kOutHeight,
-    kOutWidth,
-    kStride,
-    kDilation = kStride + 2,
-    kBefore = kDilation + 2,
-    kAfter = kBefore + 2,
-    kCount = kAfter + 2
-  };
-  int64_t v[kCount];
+DnnStubTensor TensorOf(const Object& o) {
+  DnnStubTensor t;
+  t.name = o.Number(CUDNN_ATTR_TENSOR_UNIQUE_ID);
+  t.type = o.Number(CUDNN_ATTR_TENSOR_DATA_TYPE);
+  t.aligned = o.Number(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
+  t.is_virtual = o.Number(CUDNN_ATTR_TENSOR_IS_VIRTUAL);
+  t.is_number = o.Number(CUDNN_ATTR_TENSOR_IS_BY_VALUE);
+  for (size_t k = 0; k < o.Count(CUDNN_ATTR_TENSOR_DIMENSIONS); ++k) t.dims.push_back(o.Number(CUDNN_ATTR_TENSOR_DIMENSIONS, k));
+  for (size_t k = 0; k < o.Count(CUDNN_ATTR_TENSOR_STRIDES); ++k) t.steps.push_back(o.Number(CUDNN_ATTR_TENSOR_STRIDES, k));
+  return t;
+}
 
-  static Problem OfOperation(const Object& op, int what, int window, int images, int filter, int results) {
-    Problem p{};
-    const Object &w = *op.Of(window), &x = *op.Of(images), &f = *op.Of(filter), &y = *op.Of(results);
-    const auto dim = [](const Object& t, size_t k) { return t.Number(CUDNN_ATTR_TENSOR_DIMENSIONS, k); };
-    int32_t type = 0;
-    std::memcpy(&type, x.attributes.at(CUDNN_ATTR_TENSOR_DATA_TYPE).bytes.data(), sizeof type);
-    const int64_t first[] = {what, type, dim(x, 0), dim(x, 1), dim(x, 2), dim(x, 3), dim(f, 0), dim(f, 2), dim(f, 3), dim(y, 2), dim(y, 3)};
-    std::memcpy(p.v, first, sizeof first);
-    for (size_t k = 0; k < 2; ++k) {
-      p.v[kStride + k] = w.Number(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, k);
-      p.v[kDilation + k] = w.Number(CUDNN_ATTR_CONVOLUTION_DILATIONS, k);
-      p.v[kBefore + k] = w.Number(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, k);
-      p.v[kAfter + k] = w.Number(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, k);
-      const int64_t reach = (dim(f, 2 + k) - 1) * p.v[kDilation + k] + 1;
-      const int64_t out = (dim(x, 2 + k) + p.v[kBefore + k] + p.v[kAfter + k] - reach) / p.v[kStride + k] + 1;
-      if (out != dim(y, 2 + k)) WrongInLibrary("a convolution's results have another size than its window says");
-    }
-    for (const Object* t : {&x, &f, &y}) {
-      if (dim(*t, 1) > 1 && t->Number(CUDNN_ATTR_TENSOR_STRIDES, 1) != 1) WrongInLibrary("channels do not lie together");
-    }
-    return p;
-  }
-  std::string Text() const { return {reinterpret_cast<const char*>(v), sizeof v}; }
-  static Problem OfText(const std::string& text) {
-    Problem p{};
-    std::memcpy(p.v, text.data(), std::min(text.size(), sizeof p.v));
-    return p;
-  }
-  int64_t images() const { return v[kN] * v[kChannels] * v[kHeight] * v[kWidth]; }
-  int64_t filter() const { return v[kOut] * v[kFilterHeight] * v[kFilterWidth] * v[kChannels]; }
-  int64_t results() const { return v[kN] * v[kOut] * v[kOutHeight] * v[kOutWidth]; }
-  size_t bytes() const { return v[kType] == CUDNN_DATA_HALF ? 2 : 4; }
-};
+// Pairs of what is said of a window; sizes of poolings are fractions.
+void ReadWindow(const Object& o, std::vector<int64_t>* to) {
+  const bool pool = o.type == CUDNN_BACKEND_RESAMPLE_DESCRIPTOR;
+  const int names[] = {
+      pool ? CUDNN_ATTR_RESAMPLE_WINDOW_DIMS : -1, pool ? CUDNN_ATTR_RESAMPLE_STRIDES : CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES,
+      pool ? -1 : CUDNN_ATTR_CONVOLUTION_DILATIONS, pool ? CUDNN_ATTR_RESAMPLE_PRE_PADDINGS : CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS,
+      pool ? CUDNN_ATTR_RESAMPLE_POST_PADDINGS : CUDNN_ATTR_CONVOLUTION_POST_PADDINGS};
+  for (int name : names)
+    for (size_t k = 0; k < 2; ++k) to->push_back(name < 0 ? 1 : o.Number(name, k));
+  if (o.Number(pool ? CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS : CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS) != 2)
+    WrongInLibrary("a window has not two axes");
+  if (!pool) return;
+  const int64_t mode = o.Number(CUDNN_ATTR_RESAMPLE_MODE), padded = o.Number(CUDNN_ATTR_RESAMPLE_PADDING_MODE);
+  if (padded != (mode == CUDNN_RESAMPLE_MAXPOOL ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD))
+    WrongInLibrary("a pooling pads with the wrong values");
+  if (o.Number(CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION) != CUDNN_PROPAGATE_NAN) WrongInLibrary("a pooling loses NaN");
+}
 
-template <class T>
-void Convolve(const Problem& p, T* x, T* f, T* y) {
-  using P = Problem;
-  const int64_t* v = p.v;
-  std::vector<double> sums(size_t(v[P::kWhat] == 0 ? p.results() : v[P::kWhat] == 1 ? p.images() : p.filter()), 0);
-  for (int64_t n = 0; n < v[P::kN]; ++n)
-    for (int64_t oy = 0; oy < v[P::kOutHeight]; ++oy)
-      for (int64_t ox = 0; ox < v[P::kOutWidth]; ++ox)
-        for (int64_t ky = 0; ky < v[P::kFilterHeight]; ++ky)
-          for (int64_t kx = 0; kx < v[P::kFilterWidth]; ++kx) {
-            const int64_t iy = oy * v[P::kStride] + ky * v[P::kDilation] - v[P::kBefore];
-            const int64_t ix = ox * v[P::kStride + 1] + kx * v[P::kDilation + 1] - v[P::kBefore + 1];
-            if (iy < 0 || ix < 0 || iy >= v[P::kHeight] || ix >= v[P::kWidth]) continue;
-            for (int64_t o = 0; o < v[P::kOut]; ++o)
-              for (int64_t c = 0; c < v[P::kChannels]; ++c) {
-                const int64_t at_x = ((n * v[P::kHeight] + iy) * v[P::kWidth] + ix) * v[P::kChannels] + c;
-                const int64_t at_f = ((o * v[P::kFilterHeight] + ky) * v[P::kFilterWidth] + kx) * v[P::kChannels] + c;
-                const int64_t at_y = ((n * v[P::kOutHeight] + oy) * v[P::kOutWidth] + ox) * v[P::kOut] + o;
-                if (v[P::kWhat] == 0)
-                  sums[size_t(at_y)] += double(x[at_x]) * double(f[at_f]);
-                else if (v[P::kWhat] == 1)
-                  sums[size_t(at_x)] += double(y[at_y]) * double(f[at_f]);
-                else
-                  sums[size_t(at_f)] += double(x[at_x]) * double(y[at_y]);
-              }
-          }
-  T* to = v[P::kWhat] == 0 ? y : v[P::kWhat] == 1 ? x : f;
-  for (size_t k = 0; k < sums.size(); ++k) to[k] = static_cast<T>(sums[k]);
+// What an operation is told beside its tensors, in an object of its own.
+void ReadDetails(const Object& o, DnnStubOperation* to) {
+  switch (o.type) {
+    case CUDNN_BACKEND_POINTWISE_DESCRIPTOR: to->mode = o.Number(CUDNN_ATTR_POINTWISE_MODE); break;
+    case CUDNN_BACKEND_REDUCTION_DESCRIPTOR: to->mode = o.Number(CUDNN_ATTR_REDUCTION_OPERATOR); break;
+    case CUDNN_BACKEND_RESAMPLE_DESCRIPTOR: to->mode = o.Number(CUDNN_ATTR_RESAMPLE_MODE); [[fallthrough]];
+    case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR: ReadWindow(o, &to->window); break;
+    default: break;
+  }
+}
+
+DnnStubGraph GraphOf(const Object& o) {
+  DnnStubGraph graph;
+  const auto found = o.attributes.find(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  if (found == o.attributes.end()) return graph;
+  for (const Held& held : found->second.objects) {
+    DnnStubOperation operation;
+    operation.type = held->type;
+    for (const auto& [name, attribute] : held->attributes) {
+      if (attribute.objects.empty()) continue;
+      const Object& other = *attribute.objects[0];
+      if (other.type != CUDNN_BACKEND_TENSOR_DESCRIPTOR) {
+        ReadDetails(other, &operation);
+        continue;
+      }
+      const DnnStubTensor t = TensorOf(other);
+      operation.tensors[name] = t.name;
+      graph.tensors[t.name] = t;
+    }
+    if (held->type == CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR &&
+        (held->Number(CUDNN_ATTR_OPERATION_NORM_FWD_MODE) != CUDNN_BATCH_NORM ||
+         held->Number(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE) != CUDNN_NORM_FWD_TRAINING))
+      WrongInLibrary("a normalisation is none by batch while training");
+    graph.operations.push_back(operation);
+  }
+  return graph;
+}
+
+// Whether there are engines for the tensors of a graph. The products of attention are for short types only.
+bool HasEngines(const Object& heuristics) {
+  const Object* graph = heuristics.Of(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+  if (!graph || !LibraryOption("dnn", 1)) return false;
+  const DnnStubGraph g = GraphOf(*graph);
+  const std::string wrong = g.Wrong();
+  if (!wrong.empty()) WrongInLibrary("a graph for cuDNN: " + wrong);
+  if (g.operations.empty() || !wrong.empty()) return false;
+  bool product = false;
+  for (const DnnStubOperation& o : g.operations) product = product || o.type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR;
+  for (const auto& [name, t] : g.tensors) {
+    if (t.type != CUDNN_DATA_FLOAT && t.type != CUDNN_DATA_HALF && t.type != CUDNN_DATA_BFLOAT16) return false;
+    if (product && !t.is_virtual && !t.is_number && t.type == CUDNN_DATA_FLOAT) return false;
+  }
+  return true;
 }
 
 struct Handle {
   cudaStream_t stream = nullptr;
 };
 
-// The plan of a graph of one convolution.
-bool Plan(Object* plan) {
-  const Object* config = plan->Of(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
-  const Object* graph = config ? config->Of(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH) : nullptr;
-  const Object* op = graph ? graph->Of(CUDNN_ATTR_OPERATIONGRAPH_OPS) : nullptr;
-  if (!op) return false;
-  plan->engine = config->engine;
-  switch (op->type) {
-    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
-      plan->problem =
-          Problem::OfOperation(*op, 0, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-                               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y)
-              .Text();
-      return true;
-    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
-      plan->problem =
-          Problem::OfOperation(*op, 1, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-                               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY)
-              .Text();
-      return true;
-    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
-      plan->problem =
-          Problem::OfOperation(*op, 2, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-                               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY)
-              .Text();
-      return true;
-    default: return false;
-  }
-}
-
-// Whether a graph of one convolution is of a type that there are engines for.
-bool HasEngines(const Object& heuristics) {
-  const Object* graph = heuristics.Of(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
-  const Object* op = graph ? graph->Of(CUDNN_ATTR_OPERATIONGRAPH_OPS) : nullptr;
-  if (!op || !LibraryOption("dnn", 1)) return false;
-  for (const auto& [name, attribute] : op->attributes) {
-    if (attribute.objects.empty()) continue;
-    const auto type = attribute.objects[0]->attributes.find(CUDNN_ATTR_TENSOR_DATA_TYPE);
-    if (type == attribute.objects[0]->attributes.end()) continue;
-    int32_t is = 0;
-    std::memcpy(&is, type->second.bytes.data(), sizeof is);
-    if (is != CUDNN_DATA_FLOAT && is != CUDNN_DATA_HALF) return false;
-  }
-  return true;
-}
+struct Rows {
+  cudnnDataType_t type;
+  int64_t rows = 0, n = 0;
+};
 
 constexpr char kMark[] = "a plan of the stub ";
 
@@ -226,7 +192,9 @@ EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnB
   Object& o = *Of(d);
   if (o.final) return CUDNN_STATUS_NOT_INITIALIZED;
   Attribute& a = o.attributes[name];
+  a.count = n;
   if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
+    a.objects.clear();
     for (int64_t k = 0; k < n; ++k) {
       Held& held = Of(static_cast<const cudnnBackendDescriptor_t*>(values)[k]);
       if (!held->final) return CUDNN_STATUS_BAD_PARAM;
@@ -239,14 +207,19 @@ EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnB
   if (a.bytes.compare(0, sizeof kMark - 1, kMark) != 0) return CUDNN_STATUS_BAD_PARAM;
   EnterLibrary("a kept plan");
   o.engine = a.bytes[sizeof kMark - 1] - '0';
-  o.problem = a.bytes.substr(sizeof kMark);
+  o.graph = a.bytes.substr(sizeof kMark);
   o.final = true;
   return CUDNN_STATUS_SUCCESS;
 }
 EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d) {
   Object& o = *Of(d);
-  if (o.type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && (EnterLibrary("a plan") || !Plan(&o))) return CUDNN_STATUS_NOT_SUPPORTED;
   o.final = true;
+  if (o.type != CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) return CUDNN_STATUS_SUCCESS;
+  const Object* config = o.Of(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+  const Object* graph = config ? config->Of(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH) : nullptr;
+  if (EnterLibrary("a plan") || !graph) return CUDNN_STATUS_NOT_SUPPORTED;
+  o.engine = config->engine;
+  o.graph = GraphOf(*graph).Text();
   return CUDNN_STATUS_SUCCESS;
 }
 EXPORT cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
@@ -272,7 +245,7 @@ EXPORT cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t d, 
     *n = 1;
     *static_cast<int64_t*>(values) = 2048;
   } else if (name == CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION) {
-    const std::string text = kMark + std::string(1, char('0' + o.engine)) + o.problem;
+    const std::string text = kMark + std::string(1, char('0' + o.engine)) + o.graph;
     *n = int64_t(text.size());
     if (room) std::memcpy(values, text.data(), size_t(std::min(room, *n)));
   } else {
@@ -281,26 +254,74 @@ EXPORT cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t d, 
   return CUDNN_STATUS_SUCCESS;
 }
 EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack) {
-  const Object &o = *Of(plan), &memory = *Of(pack);
-  void* at[4] = {};
-  for (size_t k = 0; k < 3; ++k) {
-    const int64_t name = memory.Number(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, k);
-    if (name >= 1 && name <= 3) at[name] = reinterpret_cast<void*>(memory.Number(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, k));
-  }
-  const Problem p = Problem::OfText(o.problem);
-  const int64_t what = p.v[Problem::kWhat];
+  const Object &o = *Of(plan), &given = *Of(pack);
+  const auto graph = std::make_shared<DnnStubGraph>(DnnStubGraph::OfText(o.graph));
   EnterLibrary(o.engine == 0 ? "engine with tensor cores" : "engine without tensor cores");
-  std::vector<LibraryTouch> touches = {{at[1], size_t(p.images()) * p.bytes(), what == 1},
-                                       {at[2], size_t(p.filter()) * p.bytes(), what == 2},
-                                       {at[3], size_t(p.results()) * p.bytes(), what == 0}};
-  touches.push_back({reinterpret_cast<void*>(memory.Number(CUDNN_ATTR_VARIANT_PACK_WORKSPACE)), 2048, true});
-  const auto run = [p, x = at[1], f = at[2], y = at[3]] {
-    if (p.bytes() == 2)
-      Convolve(p, static_cast<_Float16*>(x), static_cast<_Float16*>(f), static_cast<_Float16*>(y));
-    else
-      Convolve(p, static_cast<float*>(x), static_cast<float*>(f), static_cast<float*>(y));
-  };
+  std::map<int64_t, void*> memory;
+  for (size_t k = 0; k < given.Count(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS); ++k)
+    memory[given.Number(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, k)] =
+        reinterpret_cast<void*>(given.Number(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, k));
+  std::vector<LibraryTouch> touches = {{reinterpret_cast<void*>(given.Number(CUDNN_ATTR_VARIANT_PACK_WORKSPACE)), 2048, true}};
+  const auto numbers = std::make_shared<std::map<int64_t, float>>();
+  for (const auto& [name, t] : graph->tensors) {
+    if (t.is_virtual) continue;
+    const auto found = memory.find(name);
+    if (found == memory.end() || !found->second) return CUDNN_STATUS_BAD_PARAM;
+    if (uintptr_t(found->second) % uintptr_t(t.aligned)) WrongInLibrary("a tensor is not aligned as its plan says");
+    if (t.is_number) {  // taken along at once
+      (*numbers)[name] = *static_cast<const float*>(found->second);
+      found->second = &(*numbers)[name];
+    } else {
+      touches.push_back({found->second, size_t(t.reach()) * t.element(), graph->Makes(name)});
+    }
+  }
+  const auto run = [graph, numbers, memory] { graph->Run(memory); };
   const auto stream = reinterpret_cast<CUstream>(reinterpret_cast<Handle*>(handle)->stream);
   return EnqueueOfLibrary(stream, "cudnnBackendExecute", touches, run) == CUDA_SUCCESS ? CUDNN_STATUS_SUCCESS
                                                                                        : CUDNN_STATUS_EXECUTION_FAILED;
+}
+
+EXPORT cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* made) {
+  *made = reinterpret_cast<cudnnTensorDescriptor_t>(new Rows{});
+  return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t d) {
+  delete reinterpret_cast<Rows*>(d);
+  return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t d, cudnnTensorFormat_t format, cudnnDataType_t type, int n, int c,
+                                                int h, int w) {
+  if (format != CUDNN_TENSOR_NCHW || h != 1 || w != 1 || n < 1 || c < 1) return CUDNN_STATUS_BAD_PARAM;
+  *reinterpret_cast<Rows*>(d) = {type, n, c};
+  return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm, cudnnSoftmaxMode_t mode,
+                                         const void* alpha, cudnnTensorDescriptor_t x_rows, const void* x, const void* beta,
+                                         cudnnTensorDescriptor_t y_rows, void* y) {
+  const Rows from = *reinterpret_cast<const Rows*>(x_rows), to = *reinterpret_cast<const Rows*>(y_rows);
+  DnnStubTensor t;
+  t.type = from.type;
+  const bool is_double = from.type == CUDNN_DATA_DOUBLE;
+  const double one = is_double ? *static_cast<const double*>(alpha) : double(*static_cast<const float*>(alpha));
+  const double zero = is_double ? *static_cast<const double*>(beta) : double(*static_cast<const float*>(beta));
+  if (from.rows != to.rows || from.n != to.n || from.type != to.type || one != 1 || zero != 0 || mode != CUDNN_SOFTMAX_MODE_INSTANCE)
+    return CUDNN_STATUS_BAD_PARAM;
+  const bool logarithm = algorithm == CUDNN_SOFTMAX_LOG;
+  const size_t bytes = size_t(from.rows * from.n) * t.element();
+  const auto run = [=] {
+    for (int64_t row = 0; row < from.rows; ++row) {
+      const int64_t at = row * from.n;
+      double most = -INFINITY, sum = 0;
+      for (int64_t k = 0; k < from.n; ++k) most = std::max(most, t.Get(x, at + k));
+      for (int64_t k = 0; k < from.n; ++k) sum += std::exp(t.Get(x, at + k) - most);
+      for (int64_t k = 0; k < from.n; ++k) {
+        const double v = t.Get(x, at + k) - most;
+        t.Put(y, at + k, logarithm ? v - std::log(sum) : std::exp(v) / sum);
+      }
+    }
+  };
+  const auto stream = reinterpret_cast<CUstream>(reinterpret_cast<Handle*>(handle)->stream);
+  return EnqueueOfLibrary(stream, "cudnnSoftmaxForward", {{x, bytes, false}, {y, bytes, true}}, run) == CUDA_SUCCESS
+             ? CUDNN_STATUS_SUCCESS
+             : CUDNN_STATUS_EXECUTION_FAILED;
 }

@@ -1,0 +1,99 @@
+// cuDNN's functions and objects, and a graph made of them. Threads: the functions any, an object one at a time.
+#ifndef THALWEG_PLUGINS_CUDA_DNN_DESCRIPTORS_H_
+#define THALWEG_PLUGINS_CUDA_DNN_DESCRIPTORS_H_
+
+#include <cudnn.h>
+
+#include <deque>
+#include <vector>
+
+#include "dnn.h"
+
+namespace thalweg::cuda {
+
+// clang-format off
+#define THALWEG_DNN_FUNCTIONS(X) \
+  X(cudnnBackendCreateDescriptor) X(cudnnBackendDestroyDescriptor) X(cudnnBackendExecute) X(cudnnBackendFinalize) \
+  X(cudnnBackendGetAttribute) X(cudnnBackendSetAttribute) X(cudnnCreate) X(cudnnCreateTensorDescriptor) X(cudnnDestroy) \
+  X(cudnnDestroyTensorDescriptor) X(cudnnGetErrorString) X(cudnnGetVersion) X(cudnnSetStream) X(cudnnSetTensor4dDescriptor) \
+  X(cudnnSoftmaxForward)
+// clang-format on
+
+struct DnnLibrary {
+#define THALWEG_DNN_POINTER(name) decltype(&::name) name = nullptr;
+  THALWEG_DNN_FUNCTIONS(THALWEG_DNN_POINTER)
+#undef THALWEG_DNN_POINTER
+  Library library{"cudnn", {"libcudnn.so.9"}};
+
+  bool Open(const tw_host* host);
+};
+
+// Whether it has that element type.
+bool DnnTypeOf(uint32_t type, cudnnDataType_t* out);
+
+// One of the library's objects. After a failure `ok` stays false and calls do nothing.
+class Descriptor {
+ public:
+  Descriptor(const DnnLibrary& l, cudnnBackendDescriptorType_t type) : l_(l) {
+    ok_ = l.cudnnBackendCreateDescriptor(type, &it_) == CUDNN_STATUS_SUCCESS;
+  }
+  ~Descriptor() {
+    if (it_) l_.cudnnBackendDestroyDescriptor(it_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  Descriptor& Set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n, const void* values) {
+    ok_ = ok_ && l_.cudnnBackendSetAttribute(it_, name, type, n, values) == CUDNN_STATUS_SUCCESS;
+    return *this;
+  }
+  template <class T>
+  Descriptor& Set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) {
+    return Set(name, type, 1, &value);
+  }
+  template <size_t N>
+  Descriptor& Set(cudnnBackendAttributeName_t name, const std::array<int64_t, N>& values) {
+    return Set(name, CUDNN_TYPE_INT64, int64_t(N), values.data());
+  }
+  Descriptor& Set(cudnnBackendAttributeName_t name, const Descriptor& value) {
+    ok_ = ok_ && value.ok_;
+    return Set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value.it_);
+  }
+  Descriptor& Finalize() {
+    ok_ = ok_ && l_.cudnnBackendFinalize(it_) == CUDNN_STATUS_SUCCESS;
+    return *this;
+  }
+  // How many values there are of up to n.
+  int64_t Get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n, void* values) const {
+    int64_t found = 0;
+    return ok_ && l_.cudnnBackendGetAttribute(it_, name, type, n, &found, values) == CUDNN_STATUS_SUCCESS ? found : 0;
+  }
+  bool ok() const { return ok_; }
+  cudnnBackendDescriptor_t it() const { return it_; }
+
+ private:
+  const DnnLibrary& l_;
+  cudnnBackendDescriptor_t it_ = nullptr;
+  bool ok_ = false;
+};
+
+// The library's objects for a graph; tensors are named by their numbers.
+class DnnObjects {
+ public:
+  DnnObjects(const DnnLibrary& l, cudnnHandle_t handle, const DnnGraph& graph);
+  const Descriptor& graph() const { return graph_; }
+
+ private:
+  void AddTensor(const DnnTensor& t, int64_t number);
+  void AddOperation(const DnnOperation& o, uint32_t type);
+  // What an operation is told beside its tensors; NULL: nothing.
+  const Descriptor* Details(const DnnOperation& o, cudnnDataType_t computed);
+
+  const DnnLibrary& l_;
+  std::deque<Descriptor> tensors_, details_, operations_;
+  Descriptor graph_;
+};
+
+}  // namespace thalweg::cuda
+
+#endif  // THALWEG_PLUGINS_CUDA_DNN_DESCRIPTORS_H_

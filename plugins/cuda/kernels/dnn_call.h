@@ -1,0 +1,44 @@
+// One call of what cuDNN makes of a graph: the graph, and where its tensors are.
+#ifndef THALWEG_PLUGINS_CUDA_KERNELS_DNN_CALL_H_
+#define THALWEG_PLUGINS_CUDA_KERNELS_DNN_CALL_H_
+
+#include "dnn.h"
+#include "kernels/kernel.h"
+
+namespace thalweg::opencl {
+
+class DnnCall {
+ public:
+  using Axes = cuda::DnnTensor::Axes;
+  using Operation = cuda::DnnOperation;
+
+  // Each answers the tensor's number, for Compute. aligned: in bytes; 0: as `at` is.
+  uint32_t Stored(uint32_t type, const Axes& dims, const Axes& steps, const Place& at, uint32_t aligned = 0);
+  uint32_t Inside(uint32_t type, const Axes& dims, const Axes& steps) { return graph_.Inside(type, dims, steps); }
+  uint32_t Number(float value);
+  void Compute(Operation::What what, const std::array<uint32_t, 8>& of, const Operation::Window& window = {}) {
+    graph_.Compute(what, of, window);
+  }
+  // NULL: the library does not compute that.
+  const cuda::Dnn::Way* Find(Device& device, const tw_host* host) const;
+  void Run(Device& device, const tw_frame* f, const char* what, const cuda::Dnn::Way& way) const;
+  // Both; false: nothing was done.
+  bool Run(Device& device, const tw_frame* f, const char* what) const;
+
+ private:
+  struct Memory {
+    Place at;
+    uint32_t element;  // bytes; 0: it is a number
+    float value;
+  };
+  cuda::DnnGraph graph_;
+  std::vector<Memory> memory_;
+};
+
+struct Window;
+// For windows of images, and of their filters where those are convolutions.
+DnnCall::Operation::Window DnnWindow(const Window& w);
+
+}  // namespace thalweg::opencl
+
+#endif  // THALWEG_PLUGINS_CUDA_KERNELS_DNN_CALL_H_

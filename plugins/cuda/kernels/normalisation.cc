@@ -1,0 +1,41 @@
+// Batch normalisation that a library of NVIDIA's computes.
+#include "kernels/dnn_call.h"
+
+namespace thalweg::opencl {
+namespace {
+
+using Operation = DnnCall::Operation;
+
+struct Tensors {
+  Tensors(uint32_t t, const Dims& d, bool is_first)
+      : type(t), all{d[0], d[1], d[2], 1}, steps(is_first ? cuda::Dense(all) : cuda::ChannelsLast(all)), channels{1, d[1], 1, 1} {}
+  uint32_t All(const Place& at) { return call.Stored(type, all, steps, at); }
+  uint32_t PerChannel(const Place& at) { return call.Stored(TW_FLOAT, channels, cuda::ChannelsLast(channels), at); }
+
+  const uint32_t type;
+  const DnnCall::Axes all, steps, channels;
+  DnnCall call;
+};
+
+}  // namespace
+
+bool NormalisesByLibrary(Device& device, const tw_frame* f, uint32_t type, const Dims& dims, bool first, float epsilon, const Place& x,
+                         const Place& scale, const Place& offset, const Place& mean, const Place& inverse, const Place& y) {
+  Tensors t(type, dims, first);
+  const uint32_t from = t.All(x), by = t.PerChannel(scale), more = t.PerChannel(offset), least = t.call.Number(epsilon),
+                 its_mean = t.PerChannel(mean), its_inverse = t.PerChannel(inverse), to = t.All(y);
+  t.call.Compute(Operation::kNormalise, {from, by, more, least, its_mean, its_inverse, to});
+  return t.call.Run(device, f, "cuDNN normalisation");
+}
+
+bool NormGradientsByLibrary(Device& device, const tw_frame* f, uint32_t type, const Dims& dims, bool first, const Place& x,
+                            const Place& mean, const Place& inverse, const Place& dy, const Place& scale, const Place& d_scale,
+                            const Place& d_offset, const Place& dx) {
+  Tensors t(type, dims, first);
+  const uint32_t from = t.All(x), its_mean = t.PerChannel(mean), its_inverse = t.PerChannel(inverse), slope = t.All(dy),
+                 by = t.PerChannel(scale), of_scale = t.PerChannel(d_scale), of_offset = t.PerChannel(d_offset), to = t.All(dx);
+  t.call.Compute(Operation::kNormaliseGradients, {from, its_mean, its_inverse, slope, by, of_scale, of_offset, to});
+  return t.call.Run(device, f, "cuDNN normalisation's gradients");
+}
+
+}  // namespace thalweg::opencl

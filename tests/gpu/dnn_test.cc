@@ -1,0 +1,276 @@
+// What goes to cuDNN, on the stand-in that checks each graph and computes it (stub/dnn.cc): as on the CPU, and as without the library.
+#include <filesystem>
+
+#include "tests/gpu/on_stub.h"
+
+namespace thalweg {
+namespace {
+
+using gpu::Both;
+using gpu::Counted;
+using gpu::CudaRuntime;
+using gpu::Draw;
+using gpu::Reset;
+using gpu::Settings;
+using gpu::Wrong;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+using testing_support::Step;
+using testing_support::TestGraph;
+using testing_support::Values;
+
+int64_t EnginesRun() { return Counted("engine with tensor cores") + Counted("engine without tensor cores"); }
+
+// The convolution and both gradients, by cuDNN and by the plugin's own kernels. tf32 lets engines use tensor cores.
+struct ByDnn {
+  const char *name, *library, *precision;
+};
+class DnnConvolutionTest : public testing::TestWithParam<ByDnn> {};
+TEST_P(DnnConvolutionTest, IsAsOnTheCpu) {
+  Reset("");
+  const std::string folder = testing::TempDir() + "cuda_plans_" + GetParam().precision;
+  std::filesystem::remove_all(folder);
+  for (int start : {1, 2}) {
+    Reset("");
+    Both both(Settings{{"cudnn", GetParam().library}, {"cache_dir", folder}, {"precision", GetParam().precision}});
+    Draw draw;
+    const auto sizes = [&](const std::vector<int32_t>& v) { return both.Ints(v); };
+    for (const char* padding : {"SAME", "VALID"}) {
+      for (int stride : {1, 2}) {
+        const std::map<std::string, AttrValue> attrs = {{"strides", AttrValue::Ints({1, stride, stride, 1})},
+                                                        {"padding", AttrValue::String(padding)}};
+        const bool same = std::string(padding) == "SAME";
+        const int64_t out = same ? (9 + stride - 1) / stride : (9 - 3) / stride + 1;
+        const Tensor x = draw.Of({2, 9, 9, 3}), filter = draw.Of({3, 3, 3, 5}), dy = draw.Of({2, out, out, 5});
+        both.Compare("Conv2D", {x, filter}, {}, attrs);
+        both.CompareWith("Conv2DBackpropFilter", {x, dy}, 1, sizes({3, 3, 3, 5}), attrs);
+        both.CompareWith("Conv2DBackpropInput", {filter, dy}, 0, sizes({2, 9, 9, 3}), attrs);
+      }
+    }
+    const bool by_library = std::string(GetParam().library) == STUB, tensor_cores = std::string(GetParam().precision) == "tf32";
+    EXPECT_EQ(Counted("engine with tensor cores"), by_library && tensor_cores ? 12 : 0);
+    EXPECT_EQ(Counted("engine without tensor cores"), by_library && !tensor_cores ? 12 : 0);
+    EXPECT_EQ(Counted("a kept plan"), by_library && start == 2 ? 12 : 0);
+    EXPECT_EQ(Wrong(), "");
+  }
+}
+INSTANTIATE_TEST_SUITE_P(By, DnnConvolutionTest,
+                         testing::ValuesIn(std::vector<ByDnn>{
+                             {"own_kernels", "none", "float"}, {"cudnn", STUB, "float"}, {"cudnn_with_tensor_cores", STUB, "tf32"}}),
+                         [](const auto& i) { return std::string(i.param.name); });
+
+// A variance: not negative.
+Tensor Spread(Draw* draw) {
+  Tensor t = draw->Of({5});
+  for (uint64_t i = 0; i < t.count(); ++i) t.as<float>()[i] = t.as<float>()[i] * t.as<float>()[i] + 0.1f;
+  return t;
+}
+
+// With the library and with the plugin's own kernels.
+class DnnTest : public testing::TestWithParam<const char*> {
+ protected:
+  DnnTest() { Reset(""); }
+  bool by_library() const { return std::string(GetParam()) == "cudnn"; }
+  Settings settings(const std::string& folder = "") const {
+    Settings s = {{"cudnn", by_library() ? STUB : "none"}};
+    if (!folder.empty()) s["cache_dir"] = testing::TempDir() + "dnn_" + folder;
+    return s;
+  }
+  ~DnnTest() override { EXPECT_EQ(Wrong(), ""); }
+};
+
+TEST_P(DnnTest, PoolsAsTheCpuDoes) {
+  Both both(settings("pools"));
+  Draw draw;
+  int pools = 0;
+  for (const char* padding : {"SAME", "VALID"}) {
+    for (int stride : {1, 2}) {
+      for (uint32_t type : {TW_FLOAT, TW_HALF}) {
+        const bool same = std::string(padding) == "SAME";
+        const int64_t out = same ? (9 + stride - 1) / stride : (9 - 3) / stride + 1;
+        Both::How how{{{"ksize", AttrValue::Ints({1, 3, 3, 1})},
+                       {"strides", AttrValue::Ints({1, stride, stride, 1})},
+                       {"padding", AttrValue::String(padding)}}};
+        how.type = type;
+        how.close = type == TW_FLOAT ? 1e-5f : 4e-3f;
+        const Tensor x = draw.Of({2, 9, 9, 5});
+        both.Compare("MaxPool", {x}, {}, how);
+        both.Compare("AvgPool", {x}, {}, how);
+        if (type == TW_FLOAT) both.CompareWith("AvgPoolGrad", {draw.Of({2, out, out, 5})}, 0, both.Ints({2, 9, 9, 5}), how.attrs);
+        pools += type == TW_FLOAT ? 3 : 2;
+      }
+    }
+  }
+  EXPECT_EQ(EnginesRun(), by_library() ? pools : 0);
+}
+
+// Which of several largest elements gets the slope is said by our manual, not by the library's.
+TEST_P(DnnTest, TheSlopeOfTheLargestGoesToTheFirst) {
+  Both both(settings());
+  const Tensor x = testing_support::FloatsOf(Shape({1, 4, 4, 1}), 3), dy = testing_support::FloatsOf(Shape({1, 2, 2, 1}));
+  std::fill_n(x.as<float>(), 16, 1.f);
+  const std::map<std::string, AttrValue> attrs = {
+      {"ksize", AttrValue::Ints({1, 2, 2, 1})}, {"strides", AttrValue::Ints({1, 2, 2, 1})}, {"padding", AttrValue::String("VALID")}};
+  both.Compare("MaxPoolGrad", {x, dy, dy}, {}, attrs);
+  EXPECT_EQ(EnginesRun(), 0);
+}
+
+TEST_P(DnnTest, NormalisesByBatchAsTheCpuDoes) {
+  Both both(settings("norms"));
+  Draw draw;
+  int norms = 0;
+  for (const char* format : {"NHWC", "NCHW"}) {
+    for (uint32_t type : {TW_FLOAT, TW_HALF}) {
+      const bool first = std::string(format) == "NCHW";
+      const std::vector<int64_t> dims = first ? std::vector<int64_t>{3, 5, 4, 6} : std::vector<int64_t>{3, 4, 6, 5};
+      Both::How how{
+          {{"data_format", AttrValue::String(format)}, {"is_training", AttrValue::Bool(true)}, {"epsilon", AttrValue::Float(1e-3)}}};
+      how.type = type;
+      how.close = type == TW_FLOAT ? 1e-4f : 1e-2f;
+      how.outputs = 3;  // running mean and variance, too
+      const Tensor scale = draw.Of({5}), none = draw.Of({0});
+      both.Compare("FusedBatchNormV2", {draw.Of(dims), scale, draw.Of({5}), none, none}, {}, how);
+      how.cast = {0, 1};
+      both.Compare("FusedBatchNormGradV2", {draw.Of(dims), draw.Of(dims), scale, draw.Of({5}), Spread(&draw)}, {}, how);
+      norms += 2;
+    }
+  }
+  EXPECT_EQ(EnginesRun(), by_library() ? norms : 0);
+}
+
+TEST_P(DnnTest, SoftmaxOfLongRowsIsAsOnTheCpu) {
+  Both both(settings());
+  Draw draw;
+  int calls = 0;
+  for (int64_t n : {5, 40, 1000}) {
+    for (const char* op : {"Softmax", "LogSoftmax"}) {
+      both.Compare(op, {draw.Of({7, n})});
+      calls += n >= 32;
+    }
+  }
+  EXPECT_EQ(Counted("cudnnSoftmaxForward"), by_library() ? calls : 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(By, DnnTest, testing::Values("cudnn", "own_kernels"), [](const auto& i) { return std::string(i.param); });
+
+TEST(DnnFailureTest, WithoutEnginesTheOwnKernelsServe) {
+  for (const char* options : {"dnn=0", "fail=cudnnCreate:1"}) {
+    Reset(options);
+    Both both(Settings{{"cudnn", STUB}, {"cache_dir", testing::TempDir() + "dnn_none"}});
+    Draw draw;
+    both.Compare(
+        "AvgPool", {draw.Of({2, 9, 9, 5})}, {},
+        {{"ksize", AttrValue::Ints({1, 3, 3, 1})}, {"strides", AttrValue::Ints({1, 2, 2, 1})}, {"padding", AttrValue::String("SAME")}});
+    EXPECT_EQ(EnginesRun(), 0);
+    EXPECT_EQ(Wrong(), "");
+  }
+}
+
+TEST(DnnFailureTest, ACallThatFailsFailsTheStepByName) {
+  Reset("fail=cudnnBackendExecute:1");
+  TestGraph g(CudaRuntime(STUB, {{"cudnn", STUB}, {"cache_dir", testing::TempDir() + "dnn_fails"}}));
+  Edge x = g.Input(Shape({2, 9, 9, 5}), "x");
+  Edge y = g.Op(
+      "AvgPool", {x},
+      {.name = "pooled",
+       .device = "CUDA:0",
+       .attrs = {
+           {"ksize", AttrValue::Ints({1, 3, 3, 1})}, {"strides", AttrValue::Ints({1, 2, 2, 1})}, {"padding", AttrValue::String("SAME")}}});
+  auto session = g.NewSession();
+  const Tensor fed = testing_support::FloatsOf(Shape({2, 9, 9, 5}));
+  auto failed = Step(*session, {{x}, {y}, {}}, {fed});
+  EXPECT_THAT(StrCat(failed.status().message()), testing::AllOf(HasSubstr("pooled"), HasSubstr("cudnnBackendExecute failed with")));
+  auto next = Step(*session, {{x}, {y}, {}}, {fed});
+  EXPECT_TRUE(next.ok()) << next.status();
+}
+
+// Chains that one graph of cuDNN computes.
+struct Fused {
+  std::vector<float> results;
+  int64_t engines;
+};
+
+// A convolution, what is added, and, if wanted, the rectifier; by the pattern or node by node.
+Fused Convolved(const std::string& compilers, bool relu, const std::string& library, int steps = 3) {
+  Reset("delay=50");
+  TestGraph g(CudaRuntime(STUB, {{"cudnn", library}, {"cache_dir", testing::TempDir() + "dnn_fused"}, {"precision", "tf32"}}));
+  Edge x = g.Input(Shape({2, 8, 8, 4}), "x"), filter = g.Input(Shape({3, 3, 4, 6}), "filter"), bias = g.Input(Shape({6}), "bias");
+  const auto there = [&](const std::string& op, std::vector<Edge> in, std::map<std::string, AttrValue> attrs = {}) {
+    return g.Op(op, std::move(in), {.device = "CUDA:0", .attrs = std::move(attrs)});
+  };
+  Edge y =
+      there("BiasAdd",
+            {there("Conv2D", {x, filter}, {{"strides", AttrValue::Ints({1, 2, 2, 1})}, {"padding", AttrValue::String("SAME")}}), bias});
+  if (relu) y = there("Relu", {y});
+  y = there("Neg", {y});
+  auto session = g.NewSession({{"compilers", compilers}, {"capture", "false"}});
+  Draw draw;
+  const std::vector<Tensor> fed = {draw.Of({2, 8, 8, 4}), draw.Of({3, 3, 4, 6}), draw.Of({6})};
+  Fused fused{};
+  for (int k = 0; k < steps; ++k) {
+    auto out = Step(*session, {{x, filter, bias}, {y}, {}}, fed);
+    EXPECT_TRUE(out.ok()) << out.status();
+    if (out.ok()) fused.results = Values((*out)[0]);
+  }
+  fused.engines = EnginesRun();
+  session.reset();
+  EXPECT_EQ(Wrong(), "");
+  return fused;
+}
+
+TEST(DnnPatternTest, AConvolutionWithItsBiasAndRectifierIsOneGraph) {
+  for (bool relu : {false, true}) {
+    const Fused alone = Convolved("off", relu, "none"), fused = Convolved("on", relu, STUB);
+    EXPECT_THAT(fused.results, Pointwise(FloatNear(1e-4f), alone.results));
+    EXPECT_EQ(alone.engines, 0);
+    EXPECT_EQ(fused.engines, 3) << "one a step";
+  }
+}
+
+// half: softmax(q k' / 2) v, recorded or not; scaled by what is divided by, or not at all.
+Fused Attended(const std::string& compilers, const std::string& scale, bool four_axes) {
+  Reset("delay=50");
+  TestGraph g(CudaRuntime(STUB, {{"cudnn", compilers == "off" ? "none" : STUB}, {"cache_dir", testing::TempDir() + "dnn_attention"}}));
+  const auto dims = [&](int64_t length, int64_t depth) {
+    return four_axes ? std::vector<int64_t>{2, 3, length, depth} : std::vector<int64_t>{3, length, depth};
+  };
+  const auto there = [&](const std::string& op, std::vector<Edge> in, std::map<std::string, AttrValue> attrs = {}) {
+    return g.Op(op, std::move(in), {.device = "CUDA:0", .attrs = std::move(attrs)});
+  };
+  const auto cast = [&](uint32_t type, Edge e) { return there("Cast", {e}, {{"DstT", AttrValue::Type(type)}}); };
+  Edge q = g.Input(Shape(dims(5, 8))), k = g.Input(Shape(dims(7, 8))), v = g.Input(Shape(dims(7, 4)));
+  Edge scores = there("BatchMatMulV2", {cast(TW_HALF, q), cast(TW_HALF, k)}, {{"adj_y", AttrValue::Bool(true)}});
+  const uint16_t half_of_half = 0x3800, half_of_two = 0x4000;  // 0.5 and 2
+  Tensor number = *Tensor::Make(TW_HALF, Shape({}));
+  std::memcpy(number.data(), scale == "Mul" ? &half_of_half : &half_of_two, sizeof(uint16_t));
+  if (scale != "none") scores = there(scale, {scores, g.Const(number)});
+  Edge y = cast(TW_FLOAT, there("BatchMatMulV2", {there("Softmax", {scores}), cast(TW_HALF, v)}));
+  auto session = g.NewSession({{"compilers", compilers}});
+  Draw draw;
+  const std::vector<Tensor> fed = {draw.Of(dims(5, 8)), draw.Of(dims(7, 8)), draw.Of(dims(7, 4))};
+  Fused fused{};
+  for (int n = 0; n < 8; ++n) {
+    auto out = Step(*session, {{q, k, v}, {y}, {}}, fed);
+    EXPECT_TRUE(out.ok()) << out.status();
+    if (out.ok()) fused.results = Values((*out)[0]);
+  }
+  fused.engines = EnginesRun();
+  session.reset();
+  EXPECT_EQ(Wrong(), "");
+  return fused;
+}
+
+TEST(DnnPatternTest, AttentionIsOneGraph) {
+  for (bool four_axes : {false, true}) {
+    for (const char* scale : {"none", "Mul", "RealDiv"}) {
+      const Fused alone = Attended("off", scale, four_axes), fused = Attended("on", scale, four_axes);
+      EXPECT_THAT(fused.results, Pointwise(FloatNear(2e-3f), alone.results)) << scale;
+      EXPECT_EQ(alone.engines, 0);
+      EXPECT_GT(fused.engines, 0) << scale;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,140 @@
+// What the files of the stub driver share: its objects, what is known of the order of work, and the lock over all of it.
+#pragma once
+#include <cuda.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "programs.h"
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace stub {
+
+using Clock = std::map<int, uint64_t>;  // how far of each stream
+
+struct Record {  // an event was told to mark a place
+  bool done = false;
+  std::chrono::steady_clock::time_point when;
+  CUresult result = CUDA_SUCCESS;
+  Clock clock;
+};
+
+struct Work {
+  std::string what;
+  Clock known;  // what the host had waited for when it enqueued this
+  std::function<void()> run;
+  std::shared_ptr<Record> before, mark;
+  const uint32_t* flag = nullptr;
+  struct Touched {
+    uintptr_t begin, end;
+    bool written, may_be_empty = false;
+  };
+  std::vector<Touched> touches;
+  bool harmless = false;        // may not fail
+  std::shared_ptr<void> graph;  // that it was launched with
+};
+
+struct Access {
+  int stream;
+  uint64_t at;
+  bool written;
+  std::string what;
+};
+
+struct Memory {
+  size_t bytes;
+  bool gone = false;
+  Access taken;  // at 0: not yet
+};
+
+using Functions = std::map<std::string, const HostFunction*>;
+
+}  // namespace stub
+
+struct CUstream_st {
+  int id;
+  std::deque<stub::Work> work;
+  stub::Clock clock;
+  bool busy = false, closing = false;
+  std::thread thread;
+  bool recorded = false, broken = false;  // what it is given is kept; and something of it cannot be
+  std::vector<stub::Work> kept;
+};
+struct CUgraph_st {
+  std::vector<stub::Work> work;
+};
+struct CUgraphExec_st {
+  std::vector<stub::Work> work;
+  std::shared_ptr<void> running = std::make_shared<int>();
+};
+struct CUevent_st {
+  std::shared_ptr<stub::Record> record;
+};
+struct CUctx_st {
+  int device;
+};
+struct CUmod_st {
+  stub::Functions functions;  // empty: those that are built in
+};
+struct CUfunc_st {};
+struct CUmemPoolHandle_st {};
+
+namespace stub {
+
+struct State {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<std::string, std::string> options;
+  std::map<std::string, long long> calls;
+  std::vector<std::string> wrong;
+  std::mt19937 random;
+  std::set<CUstream> streams;
+  std::set<CUevent> events;
+  std::set<CUmodule> modules;
+  std::set<CUgraph> graphs;
+  std::set<CUgraphExec> executables;
+  std::map<uintptr_t, Memory> memory;
+  std::vector<uintptr_t> taken_while_recorded;
+  std::deque<uintptr_t> gone;                         // given back, and kept for a while to notice who still uses it
+  std::map<uintptr_t, std::vector<Access>> accesses;  // by where they begin
+  std::map<uintptr_t, size_t> pinned;
+  Clock host;  // what host threads have waited for
+  int next_stream = 0;
+  long long work = 0, used = 0;
+  CUresult lost = CUDA_SUCCESS;
+  CUctx_st contexts[16];
+  std::string told;
+};
+
+State& Now();
+extern thread_local CUcontext current;
+
+// REQUIRES of all that follow: the mutex.
+long long Option(const std::string& key, long long otherwise);
+bool Mutant(const char* name);
+void Wrong(const std::string& text);
+// Counts the call; what it is to fail with, if it is.
+CUresult Enter(const char* function, bool needs_context = true);
+void Enqueue(CUstream stream, Work w);
+// Some stream but this one, if there is one: where a mutant puts work that belongs here.
+CUstream Another(CUstream stream);
+// Waits until the stream has nothing to do.
+CUresult Drain(std::unique_lock<std::mutex>& lock, CUstream stream);
+
+// These take it.
+CUresult Answer(const char* function, bool needs_context = true);
+void WorkOff(CUstream stream);  // a stream's thread
+void Join(Clock* to, const Clock& from);
+
+}  // namespace stub
