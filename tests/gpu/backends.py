@@ -1,10 +1,12 @@
 """What the bench trains, in Thalweg, PyTorch and JAX: `make(network, batch, side, precision)` answers a function that runs one step and
 returns its loss, or raises Missing. Plain gradient descent; images, labels and weights stay on the GPU."""
 import itertools
+import os
 
 import numpy as np
 
 RATE = 1e-3
+DEVICE = os.environ.get("THALWEG_GPU_DEVICE", "CUDA:0")  # of ours
 CONTAINERS = (f"bench {k}" for k in itertools.count())  # of variables, which outlive their graphs
 
 
@@ -70,7 +72,7 @@ class Thalweg:
 def thalweg_step(loss_of, feeds, **options):
     """loss_of(backend, values); options: of the session."""
     import thalweg as tw
-    with tw.Graph() as g, tw.device("CUDA:0"):
+    with tw.Graph() as g, tw.device(DEVICE):
         b = Thalweg(tw)
         loss = loss_of(b, [tw.Variable(f).read() for f in feeds])
         step = tw.train.SGD(RATE).minimize(loss, b.weights)

@@ -12,7 +12,8 @@ import time
 import numpy as np
 
 import backends
-from networks import NETWORKS, flop_of_step
+from networks import NETWORKS, PAPER, SMALL_SIDES, Thin, flop_of_step
+from peak import float_peak
 
 SMALL = "small" in sys.argv[2:]
 RAW = pathlib.Path(os.environ.get("THALWEG_GPU_RAW", pathlib.Path(__file__).resolve().parent.parent.parent / "bin" / "raw"))
@@ -74,13 +75,15 @@ def row(results, name, makers):
 def networks(results, precision):
     for name, (network, batch, side) in NETWORKS.items():
         if SMALL:
-            if name != "AlexNet":
-                continue
-            batch, side = 1, 67
+            batch, side, network = 1, SMALL_SIDES[name], lambda b, x, whole=network: whole(Thin(b), x)
         title = f"{name}, batch {batch}, {precision}"
-        row(results, title, {who: lambda make=make: make(network, batch, side, precision) for who, make in backends.ALL.items()})
+        row(results, title, {who: lambda make=make, network=network: make(network, batch, side, precision) for who, make in backends.ALL.items()})
         for line in results[title].values():
             line["flop_per_second"] = flop_of_step(network, batch, side) / line["seconds"]
+            if results["peak"]:
+                line["of_peak"] = line["flop_per_second"] / results["peak"]["flop_per_second"]
+        if name in PAPER:
+            results[title]["the paper of 2016, of its card's peak"] = PAPER[name]
 
 
 def perceptron(b, feeds):
@@ -209,7 +212,7 @@ def copies(results):
 
 
 def main():
-    results = {}
+    results = {"peak": float_peak()}
     precision = os.environ.get("THALWEG_GPU_PRECISION", "float")
     mlp(results, precision)
     if precision == "float":

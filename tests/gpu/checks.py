@@ -188,7 +188,32 @@ def trace():
     expect("compute" in stats.to_json(), "the trace has rows of the device's queues")
 
 
-CHECKS = {f.__name__: f for f in (capture, like_the_cpu, memory_cap, out_of_memory, overlap, failures, two_sessions, trace)}
+def loss_scale():
+    """Products in half whose loss is scaled: steps that overflow change nothing but the scale, on the GPU as on the CPU."""
+    steps = 12 if SMALL else 100
+
+    def trained(**options):
+        rng = np.random.default_rng(1)
+        with tw.Graph() as g:
+            x, w = tw.placeholder("float32", [64, 32]), tw.Variable(rng.standard_normal((32, 64)).astype(np.float32))
+            loss = tw.ops.square((x.astype("half") @ w.astype("half")).astype("float32")).mean()
+            scaled = tw.train.LossScale(tw.train.Adam(0.01), start=256, interval=3)
+            step, init = scaled.minimize(loss), g.initializer()
+        with tw.Session(g, **options) as s:
+            s.run(init)
+            for k in range(steps):
+                feed = rng.standard_normal((64, 32)).astype(np.float32)
+                if k % 5 == 3:
+                    feed[0, 0] = np.inf
+                s.run(step, {x: feed})
+            return s.run([w, scaled.scale, scaled.good_steps])
+
+    (there, *its_scale), (here, *scale) = trained(**ON_GPU), trained()
+    expect(its_scale == scale and scale[0] != 256, f"the scale is {its_scale}, on the CPU {scale}")
+    expect(np.allclose(there, here, atol=2e-3), f"weights differ by {np.abs(there - here).max():.1e} at most")
+
+
+CHECKS = {f.__name__: f for f in (capture, like_the_cpu, memory_cap, out_of_memory, overlap, failures, two_sessions, trace, loss_scale)}
 
 if __name__ == "__main__":
     CHECKS[sys.argv[1]]()

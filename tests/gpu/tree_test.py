@@ -27,7 +27,7 @@ def main():
         with tarfile.open(packed) as t:
             t.extractall(place)
         script, results = os.path.join(place, "thalweg-gpu", "run"), os.path.join(place, "results.json")
-        parts = ["ops training", "control_flow", "check capture", "check failures", "check memory_cap", "check two_sessions", "digits on CUDA:0"]
+        parts = ["ops training", "control_flow", "check capture", "check failures", "check memory_cap", "check two_sessions", "check loss_scale", "digits on CUDA:0"]
         done = subprocess.run([sys.executable, script, "--library", STUB, "--small", "--only", *parts, "--json", results], cwd=place,
                               capture_output=True, text=True)
         if done.returncode != 0:
