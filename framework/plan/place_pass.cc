@@ -9,8 +9,10 @@
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/graph/function_shapes.h"
+#include "framework/plan/missing_kernel.h"
 #include "framework/plan/place_by_cost.h"
 #include "framework/plan/work_graph.h"
+#include "framework/runtime/missing_device.h"
 
 namespace thalweg {
 namespace {
@@ -33,12 +35,6 @@ class Groups {
 };
 
 bool IsState(uint32_t type) { return type == TW_RESOURCE || IsRef(type); }
-
-std::string TypesText(const Node& n) {
-  std::string s;
-  for (int32_t i = 0; i < n.n_in(); ++i) s += StrCat(i ? ", " : "", DTypeName(n.in_type(i)));
-  return s;
-}
 
 std::string ShortName(const Device& d) { return StrCat(d.kind(), ":", d.index()); }
 
@@ -362,7 +358,7 @@ class Placer {
     }
     const std::string text = asked.size() == 1 ? ShortName(*asked[0]) : StrCat("'", Shown(g.spec.text()), "'");
     if (asked.empty()) return StrCat("there is no device ", text);
-    if (!RunsThere(g.spec, node)) return StrCat(text, " has no kernel for (", TypesText(node), ")");
+    if (!RunsThere(g.spec, node)) return StrCat(text, " has no kernel for (", InputTypesText(node), ")");
     const Node* lacks = nullptr;
     for (int32_t i : g.nodes) {
       if (!lacks && !RunsThere(g.spec, *w_.nodes[size_t(i)].node)) lacks = w_.nodes[size_t(i)].node;
@@ -391,28 +387,10 @@ class Placer {
 
   // Why no device will do for one node, with what there is.
   Status NoDeviceFor(const DeviceSpec& spec, const Node& node) const {
-    std::string all;
-    bool admitted = false;
-    for (const Device* d : devices_) {
-      all += StrCat(all.empty() ? "" : ", ", ShortName(*d));
-      admitted = admitted || Admits(spec, *d);
-    }
-    if (!admitted) {
-      return NotFound(node.title(), ": device '", Shown(spec.text()), "' not found; registered: ", all.empty() ? "none" : all,
-                      "; load the plugin that provides it");
-    }
-    std::set<std::string> kernels, plugins;
-    for (const KernelDef* k : w_.runtime().registry().Kernels(node.op().name)) {
-      kernels.insert(k->spec.text);
-      plugins.insert(k->plugin);
-    }
-    std::string have, from;
-    for (const std::string& k : kernels) have += StrCat(have.empty() ? "" : "; ", k);
-    for (const std::string& p : plugins) from += StrCat(from.empty() ? "; they are of plugin '" : "', '", Shown(p));
-    if (!from.empty()) from += "'";
-    return NotFound(node.title(), ": no kernel for (", TypesText(node), ") on device '", spec.text().empty() ? "any" : Shown(spec.text()),
-                    "'; kernels of ", node.op().name, ": ", have.empty() ? "none" : have, from,
-                    "; place the node elsewhere, set the session option fallback=warn, or load a plugin that has the kernel");
+    const std::string asked = spec.text();
+    if (std::any_of(devices_.begin(), devices_.end(), [&](const Device* d) { return Admits(spec, *d); }))
+      return MissingKernel(w_.runtime(), node, asked);
+    return Prefix(MissingDevice(w_.runtime(), asked, spec.kind), StrCat(node.title(), ":"));
   }
 
   WorkGraph& w_;

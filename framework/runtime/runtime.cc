@@ -9,6 +9,7 @@
 #include "framework/io/scheme_files.h"
 #include "framework/json/utf8.h"
 #include "framework/runtime/host_table.h"
+#include "framework/runtime/missing_device.h"
 #include "thalweg/log.h"
 
 namespace thalweg {
@@ -230,12 +231,10 @@ std::vector<Device*> Runtime::ready_devices() const {
 
 StatusOr<Device*> FindDevice(const Runtime& runtime, std::string_view name) {
   ASSIGN_OR_RETURN(const DeviceSpec spec, ParseDeviceSpec(name));
-  std::string all;
   for (Device* d : runtime.devices()) {
     if (spec.Admits(d->spec())) return d;
-    all += StrCat(all.empty() ? "" : ", ", d->kind(), ":", d->index());
   }
-  return NotFound("device '", Shown(name), "' not found; registered: ", all.empty() ? "none" : all, "; load the plugin that provides it");
+  return MissingDevice(runtime, name, spec.kind);
 }
 
 StatusOr<Device*> Runtime::host_device() const {

@@ -19,16 +19,25 @@ namespace {
 struct Instance {
   std::mutex mutex;
   bool looked = false;
+  std::string why_none;  // what was found instead of devices
   Api cl;
   std::vector<std::unique_ptr<Device>> devices;
 };
 
 void Log(const tw_host* host, uint32_t level, const std::string& text) { host->run->log(host, level, text.data(), text.size()); }
 
-// What the kernels need; also devices that a driver lists but cannot use now are left out.
-bool Usable(const Api& cl, cl_device_id device) {
-  return DeviceValue<cl_bool>(cl, device, CL_DEVICE_AVAILABLE) && DeviceValue<cl_bool>(cl, device, CL_DEVICE_COMPILER_AVAILABLE) &&
-         DeviceText(cl, device, CL_DEVICE_VERSION).compare(0, 10, "OpenCL 1.1") > 0;
+// What the kernels lack on the device; also devices that a driver lists but cannot use now are left out. Empty: nothing.
+std::string WhyUnusable(const Api& cl, cl_device_id device) {
+  if (!DeviceValue<cl_bool>(cl, device, CL_DEVICE_AVAILABLE)) return "it is not available now";
+  if (!DeviceValue<cl_bool>(cl, device, CL_DEVICE_COMPILER_AVAILABLE)) return "its driver has no compiler";
+  const std::string version = DeviceText(cl, device, CL_DEVICE_VERSION);
+  if (version.compare(0, 10, "OpenCL 1.1") > 0) return "";
+  return "it is of '" + version + "', and OpenCL 1.2 is needed; install a newer driver";
+}
+
+void LeaveOut(const tw_host* host, Instance& all, const std::string& what, uint32_t level = 0) {
+  Log(host, level, what);
+  all.why_none += (all.why_none.empty() ? "" : "; ") + what;
 }
 
 void AddDevices(const tw_host* host, Instance& all, cl_platform_id platform) {
@@ -44,21 +53,26 @@ void AddDevices(const tw_host* host, Instance& all, cl_platform_id platform) {
     const std::string name = DeviceText(cl, id, CL_DEVICE_NAME);
     const auto index = uint32_t(std::count(names.begin(), names.end(), name));
     names.push_back(name);
-    if (Usable(cl, id))
+    const std::string why_not = WhyUnusable(cl, id);
+    if (why_not.empty())
       all.devices.push_back(std::make_unique<Device>(cl, platform, id, index));
     else
-      Log(host, 0, "OpenCL device '" + name + "' is left out: not available, without a compiler, or older than OpenCL 1.2");
+      LeaveOut(host, all, "OpenCL device '" + name + "' is left out: " + why_not);
   }
 }
 
-// No loader, no platform, a broken driver: fewer devices, or none, and a line in the log.
+// No loader, no platform, a broken driver: fewer devices, or none, and why.
 void Look(const tw_host* host, Instance& all) {
   const std::string set = Setting(host, "loader");
   if (const std::string why_not = all.cl.Load(set.empty() ? "libOpenCL.so.1" : set); !why_not.empty())
-    return Log(host, set.empty() ? 0 : 2, "no OpenCL loader: " + why_not);
+    return LeaveOut(host, all,
+                    set.empty() ? "no OpenCL loader: " + why_not + "; install one (ocl-icd-libopencl1) and a driver"
+                                : "no OpenCL loader: " + why_not + "; plugin.org.thalweg.opencl.loader says which",
+                    set.empty() ? 0 : 2);
   cl_uint n = 0;
   const cl_int error = all.cl.clGetPlatformIDs(0, nullptr, &n);  // fails where there is none
-  if (error != CL_SUCCESS || n == 0) return Log(host, 0, "no OpenCL platform");
+  if (error != CL_SUCCESS || n == 0)
+    return LeaveOut(host, all, "the OpenCL loader finds no driver; install one (pocl-opencl-icd runs on the CPU)");
   const std::string order = Setting(host, "queues");
   if (!order.empty() && order != "in_order" && order != "out_of_order")
     Log(host, 2, "plugin.org.thalweg.opencl.queues is '" + order + "'; known: in_order, out_of_order");
@@ -68,7 +82,7 @@ void Look(const tw_host* host, Instance& all) {
     try {
       AddDevices(host, all, platform);
     } catch (const tw::Error& e) {
-      Log(host, 2, "an OpenCL platform is left out: " + e.text);
+      LeaveOut(host, all, "an OpenCL platform is left out: " + e.text, 2);
     }
   }
   for (size_t i = 0; i < all.devices.size(); ++i) {
@@ -83,6 +97,7 @@ tw_status* Enumerate(const tw_host* host, void* user, tw_device_list* to) {
     std::lock_guard lock(all.mutex);
     if (!all.looked) Look(host, all);
     all.looked = true;
+    if (all.devices.empty()) throw tw::Error{TW_NOT_FOUND, all.why_none.empty() ? "no OpenCL device" : all.why_none};
     for (const auto& d : all.devices) {
       tw_device_info info{};
       info.size = sizeof info;
@@ -145,9 +160,9 @@ TW_CPP_PLUGIN_WITH("org.thalweg.opencl", "0.1.0", Instance, p, self) {
   register_scan(p);
   register_segment(p);
   register_softmax(p);
+  register_special(p);
   register_sparse_segment(p);
   register_top_k(p);
-  register_special(p);
   register_update(p);
   register_variable(p);
   register_views(p);

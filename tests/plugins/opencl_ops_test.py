@@ -501,10 +501,13 @@ print(tw.Session(g).run(y, {{x: np.zeros(1, "f")}})[0])
     return child(program, **environment).splitlines()
 
 
-@pytest.mark.parametrize("loader, stub", [("/nowhere/libOpenCL.so", ""), ("libm.so.6", ""), (os.environ.get("OPENCL_STUB"), "old")])
-def test_a_driver_that_is_missing_or_too_old_leaves_the_other_devices(loader, stub):
+@pytest.mark.parametrize("loader, stub, why", [
+    ("/nowhere/libOpenCL.so", "", "no OpenCL loader: /nowhere/libOpenCL.so"), ("libm.so.6", "", "no OpenCL loader: libm.so.6"),
+    (os.environ.get("OPENCL_STUB"), "old", "'stub device' is left out: it is of 'OpenCL 1.1 stub', and OpenCL 1.2 is needed")])
+def test_a_driver_that_is_missing_or_too_old_leaves_the_other_devices_and_is_told(loader, stub, why):
     kinds, error, value = devices_with(loader, STUB=stub)
     assert kinds == "['CPU']" and "OPENCL:0" in error and "registered: CPU:0" in error and value == "1.0"
+    assert "plugin 'org.thalweg.opencl' provides OPENCL: " in error and why in error
 
 
 def test_what_the_compiler_says_reaches_the_user_and_the_cpu_goes_on():

@@ -26,6 +26,16 @@ def echo(graph, name, value):
     return run("run", graph, "--feed", f"{name}={value}", "--fetch", f"{name}_out").rstrip("\n").split(" = ", 1)[1]
 
 
+def test_run_warns_of_what_runs_elsewhere(folder):
+    graph = pathlib.Path(folder) / "chain.pb"
+    chain = [node("n0", "Placeholder", dtype=FLOAT)] + [node(f"n{k + 1}", "Neg", f"n{k}", T=FLOAT) for k in range(9)]
+    graph.write_bytes(b"".join(chain))
+    out, error = run_both("run", graph, "--feed", "n0=[1, 2]", "--fetch", "n9", "--device", "NOWHERE:3", "--session-option",
+                          "optimize=false", "--session-option", "compilers=off")
+    assert out == "n9 = [-1, -2]\n" and "thalweg: 4 more warnings" in error, error
+    assert error.count("placed on CPU:0 because there is no device '/device:NOWHERE:3'") == 5, error
+
+
 def test_run_prints_what_it_computes(folder):
     graph = files(folder)
     assert run("run", graph, "--feed", "x=[1, 2.5, -3]", "--fetch", "y") == "y = [-1, -2.5, 3]\n"

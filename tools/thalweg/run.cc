@@ -1,5 +1,6 @@
 // thalweg run: loads a graph, restores its variables, feeds it, and shows what it computes.
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <deque>
 #include <set>
@@ -128,9 +129,31 @@ void RunSteps(const Args& args, Callable* callable, Signature* signature, Record
                SecondsText(t.median).c_str(), SecondsText(t.mean).c_str(), SecondsText(t.p99).c_str(), CountText(t.PerSecond()).c_str());
 }
 
+// What the runtime warns of, such as nodes that run elsewhere than they were to: the first few, and how many more.
+class Warnings {
+ public:
+  explicit Warnings(const tw::Runtime& runtime) : runtime_(runtime) {
+    tw::raise(tw_log_set_sink(runtime.c(), &Told, this, TW_LOG_WARNING));
+  }
+  ~Warnings() {
+    tw_status_release(tw_log_set_sink(runtime_.c(), nullptr, nullptr, TW_LOG_WARNING));
+    if (told_ > kMost) std::fprintf(stderr, "thalweg: %u more warnings\n", told_ - kMost);
+  }
+  Warnings(const Warnings&) = delete;
+
+ private:
+  static constexpr uint32_t kMost = 5;
+  static void Told(void* self, uint32_t level, const char* text, uint64_t bytes) {
+    if (static_cast<Warnings*>(self)->told_++ < kMost) tw_log_to_stderr(nullptr, level, text, bytes);
+  }
+  const tw::Runtime& runtime_;
+  std::atomic<uint32_t> told_{0};
+};
+
 int Run(const Args& args) {
   const std::vector<OutFile> files = OutFiles(args);
   const tw::Runtime runtime = MakeRuntime(args);
+  const Warnings warnings(runtime);
   const tw::Graph graph = LoadGraph(runtime, args.positional()[0]);
   Signature signature = ReadSignature(args, runtime, graph);
   for (const std::string& name : args.all("--draw")) CheckDrawn(signature, name);
