@@ -61,6 +61,18 @@ if(THALWEG_SANITIZE OR THALWEG_FUZZ)
   target_compile_options(thalweg_base INTERFACE
     -fsanitize=${sanitizers} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(thalweg_base INTERFACE -fsanitize=${sanitizers} -fno-sanitize=vptr)
+  # Where the run-time library comes first into a Python that was built without it.
+  set(runtime asan)
+  if(THALWEG_SANITIZE MATCHES "thread")
+    set(runtime tsan)
+  endif()
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libclang_rt.${runtime}-${CMAKE_SYSTEM_PROCESSOR}.so
+    OUTPUT_VARIABLE THALWEG_SANITIZER_RUNTIME OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  if(THALWEG_SANITIZE MATCHES "thread")
+    # In all programs, so that those which Python starts have no second one.
+    cmake_path(GET THALWEG_SANITIZER_RUNTIME PARENT_PATH folder)
+    target_link_options(thalweg_base INTERFACE -shared-libsan -Wl,-rpath,${folder})
+  endif()
   thalweg_feature("sanitizers" ON "${sanitizers}")
 else()
   thalweg_feature("sanitizers" OFF "presets asan, tsan and fuzz have them")

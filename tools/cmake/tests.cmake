@@ -15,6 +15,7 @@
 # THALWEG_SOURCE_DIR, THALWEG_BINARY_DIR and THALWEG_DATA_PATH (the data sets), and a cache folder of the build's own.
 # The label `nightly` is for heavy sizes, `peer` for comparisons with other frameworks; both run only when named.
 
+set(THALWEG_TSAN_OPTIONS "second_deadlock_stack=1:suppressions=${PROJECT_SOURCE_DIR}/tests/support/races.supp")
 set(THALWEG_TEST_TIMEOUT 120)
 if(THALWEG_SANITIZE)
   set(THALWEG_TEST_TIMEOUT 600)
@@ -58,16 +59,14 @@ function(thalweg_script_test name)
     return()
   endif()
   if(arg_LOADS_LIBRARY)
-    if(THALWEG_SANITIZE MATCHES "thread")
-      return()  # its run-time library cannot be loaded into a Python that was built without it
-    endif()
     list(APPEND arg_ENVIRONMENT "THALWEG_LIBRARY=$<TARGET_FILE:thalweg>")
-    if(THALWEG_SANITIZE)
+    if(THALWEG_SANITIZE MATCHES "thread")
+      # What NumPy's threads do with each other's memory it sees without seeing their locks.
+      list(APPEND arg_ENVIRONMENT "LD_PRELOAD=${THALWEG_SANITIZER_RUNTIME}" "TSAN_OPTIONS=${THALWEG_TSAN_OPTIONS}:ignore_noninstrumented_modules=1")
+    elseif(THALWEG_SANITIZE)
       # The run-time library has to be the first, and libstdc++ there when it looks for what it replaces. Python leaks on its own. The
       # helper that looks at new plugins brings a run-time library of its own and does not start beside this one.
-      execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libclang_rt.asan-${CMAKE_SYSTEM_PROCESSOR}.so
-        OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-      list(APPEND arg_ENVIRONMENT "LD_PRELOAD=${runtime} libstdc++.so.6" "ASAN_OPTIONS=detect_leaks=0")
+      list(APPEND arg_ENVIRONMENT "LD_PRELOAD=${THALWEG_SANITIZER_RUNTIME} libstdc++.so.6" "ASAN_OPTIONS=detect_leaks=0")
       list(PREPEND arg_ENVIRONMENT THALWEG_OPTIONS=plugin_probe=in_process)
     endif()
   endif()
@@ -95,7 +94,7 @@ macro(thalweg_test_properties name)
     "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/tests/cache"
     "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1"
     "LSAN_OPTIONS=print_suppressions=0:suppressions=${PROJECT_SOURCE_DIR}/tests/support/leaks.supp"
-    "UBSAN_OPTIONS=print_stacktrace=1" "TSAN_OPTIONS=second_deadlock_stack=1")
+    "UBSAN_OPTIONS=print_stacktrace=1" "TSAN_OPTIONS=${THALWEG_TSAN_OPTIONS}")
   if(SYMBOLIZER_PROGRAM)
     list(APPEND environment "ASAN_SYMBOLIZER_PATH=${SYMBOLIZER_PROGRAM}" "TSAN_SYMBOLIZER_PATH=${SYMBOLIZER_PROGRAM}")
   endif()
@@ -105,11 +104,17 @@ macro(thalweg_test_properties name)
   if(${name} IN_LIST THALWEG_HOSTILE_TESTS)
     list(APPEND arg_LABELS hostile)
   endif()
-  if(NOT arg_TIMEOUT)
+  if(${name} IN_LIST THALWEG_THREADS_TESTS OR folder STREQUAL "distributed")
+    list(APPEND arg_LABELS threads)
+  endif()
+  if(NOT arg_TIMEOUT OR (THALWEG_SANITIZE AND arg_TIMEOUT LESS THALWEG_TEST_TIMEOUT))
     set(arg_TIMEOUT ${THALWEG_TEST_TIMEOUT})
   endif()
   if(NOT arg_PROCESSORS)
     set(arg_PROCESSORS 1)
+  endif()
+  if(NOT arg_SERIAL)
+    set(arg_SERIAL OFF)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS};${folder}" TIMEOUT ${arg_TIMEOUT}
     PROCESSORS ${arg_PROCESSORS} RUN_SERIAL ${arg_SERIAL} SKIP_RETURN_CODE 77

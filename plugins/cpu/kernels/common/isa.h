@@ -19,8 +19,8 @@ Isa DetectIsa(const tw_host* host);
 
 }  // namespace thalweg::cpu
 
-// Baseline is all there is off x86-64. Both macros belong into namespace thalweg::cpu.
-#if defined(__x86_64__)
+// Baseline is all there is off x86-64, and where the build says so. Both macros belong into namespace thalweg::cpu.
+#if defined(__x86_64__) && !defined(THALWEG_ISA_ONLY_BASELINE)
 #define TW_CPU_DECLARE_ISA(Type, Table) \
   namespace Baseline {                  \
   const Type& Table();                  \
