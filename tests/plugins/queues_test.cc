@@ -1,13 +1,17 @@
 // What devices do beside the host and each other: queues that the host does not wait for, memory that comes back in their order, limits,
 // and which devices are used at all. On the accelerator in software, whose commands start late.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <deque>
 #include <functional>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/runtime/device_queues.h"
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/test_ops.h"
 #include "tests/plugins/fake_runtime.h"
@@ -189,6 +193,92 @@ TEST(QueuesTest, WhatTheHostNeedsInBetweenIsThere) {
       }
     }
   }
+}
+
+// What one kernel of a step waits for with the queues of a device, while others go on giving them work.
+TEST(QueuesTest, WhatIsUnderWayIsKeptWhileAnotherThreadSettlesTheQueues) {
+  auto runtime = FakeRuntime({{"delay_us", "200"}});
+  Device* device = FakeDevice(*runtime);
+  auto queues = DeviceQueues::Create(device);
+  ASSERT_TRUE(queues.ok()) << queues.status();
+  std::atomic<bool> over{false};
+  std::thread settler([&] {
+    while (!over) EXPECT_TRUE((*queues)->Settle().ok());
+  });
+  struct Copied {
+    Tensor there;
+    QueueMark mark;
+  };
+  std::deque<Copied> under_way;
+  const Tensor from = FloatsOf(Shape({8}));
+  int lost = 0;
+  for (int k = 0; k < 500; ++k) {
+    auto there = Tensor::Make(TW_FLOAT, Shape({8}), device->pool());
+    ASSERT_TRUE(there.ok()) << there.status();
+    const tw_view& to = there->view();
+    EXPECT_TRUE(device->CopyIn(from.data(), to.data, to.offset, to.bytes, (*queues)->compute()).ok());
+    (*queues)->Keep(*there);
+    auto mark = (*queues)->Mark(DeviceQueues::kCompute);
+    ASSERT_TRUE(mark.ok()) << mark.status();
+    under_way.push_back({*std::move(there), *mark});
+    const auto ended = [](const Copied& c) { return c.mark.line->value() >= c.mark.value; };
+    for (const Copied& c : under_way) lost += c.there.unique() && !ended(c);
+    while (!under_way.empty() && (under_way.size() > 20 || ended(under_way.front()))) {
+      if (ended(under_way.front())) under_way.pop_front();
+    }
+  }
+  over = true;
+  settler.join();
+  EXPECT_EQ(lost, 0) << "memory that the queue was still to write was let go";
+}
+
+// Whoever ends a step asks all its queues what went wrong, while a copy that comes late makes one more of them.
+TEST(QueuesTest, AQueueIsMadeWhileOthersAskWhatWentWrong) {
+  auto runtime = FakeRuntime();
+  for (int k = 0; k < 20; ++k) {
+    auto queues = DeviceQueues::Create(FakeDevice(*runtime));
+    ASSERT_TRUE(queues.ok()) << queues.status();
+    std::thread asker([&] {
+      uint64_t at = 0;
+      for (int i = 0; i < 200; ++i) EXPECT_TRUE((*queues)->failure(&at).ok());
+    });
+    for (auto which : {DeviceQueues::kIn, DeviceQueues::kOut}) EXPECT_TRUE((*queues)->Queue(which).ok());
+    asker.join();
+  }
+}
+
+// The variable gets other memory because somebody holds its value, who lets go before the queue has come to the kernel that reads it.
+TEST(QueuesTest, WhatAKernelReadsStaysWhereTheVariableGetsOtherMemory) {
+  TestGraph g(FakeRuntime({{"delay_us", "2000"}, {"pools_itself", "1"}}));
+  const std::map<std::string, AttrValue> type = {{"dtype", Float()}};
+  Edge x = g.Input(Shape({64}), "x");
+  Edge v = g.Op("VarHandleOp", {}, {.device = "FAKE:0", .attrs = {{"dtype", Float()}, {"shape", AttrValue::OfShape(Shape({64}))}}});
+  const Node* init = g.Op("AssignVariableOp", {v, x}, {.device = "FAKE:0", .attrs = type}).node;
+  Edge held = g.Op("ReadVariableOp", {v}, {.device = "FAKE:0", .attrs = type});
+  Edge read = g.Op("ReadVariableOp", {v}, {.device = "FAKE:0", .attrs = type}), y = x;
+  for (int k = 0; k < 40; ++k) y = g.Op("Neg", {y}, {.device = "FAKE:0"});
+  Edge sum = g.Op("AddV2", {read, y}, {.device = "FAKE:0"});
+  const Node* apply = g.Op("ResourceApplyGradientDescent", {v, g.Const(Scalar(1)), sum}).node;
+  auto session = g.NewSession({{"capture", "false"}, {"optimize", "false"}, {"engine", "fixed"}, {"fallback", "allow"}});
+  const Tensor fed = FloatsOf(Shape({64}));
+  ASSERT_TRUE(Step(*session, {{x}, {}, {init}}, {fed}).ok());
+  ASSERT_TRUE(Step(*session, {{x}, {}, {apply}}, {fed}).ok());  // what variables begin with is the feed's
+  CallableSpec holding{{}, {held}, {}};
+  holding.fetch_devices = {FakeDevice(g.runtime())};
+  auto holder = Step(*session, holding);
+  ASSERT_TRUE(holder.ok()) << holder.status();
+  const int64_t before = Statistic(*FakeDevice(g.runtime()), "copies_inside");
+  Status s;
+  std::atomic<bool> over{false};
+  std::thread step([&] {
+    s = Step(*session, {{x}, {}, {apply}}, {fed}).status();
+    over = true;
+  });
+  while (!over && Statistic(*FakeDevice(g.runtime()), "copies_inside") == before) std::this_thread::yield();
+  EXPECT_FALSE(over) << "the variable was not copied while the step's kernels waited";
+  holder->clear();
+  step.join();
+  EXPECT_TRUE(s.ok()) << s;
 }
 
 // ---- Memory that is short ----

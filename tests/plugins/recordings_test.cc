@@ -234,6 +234,43 @@ TEST(RecordingsTest, AKernelThatFailsInAReplayFailsTheStep) {
   chain.Check(session.get(), 2);
 }
 
+// Two sessions whose runs want a variable on different devices: each moves it to where it is wanted, and none runs where it is not.
+TEST(RecordingsTest, AVariableThatTwoDevicesWantIsWhereItsRunIs) {
+  auto runtime = FakeRuntime();
+  constexpr int kSteps = 60;
+  const auto handle = [](TestGraph* g, const std::string& device) {
+    return g->Op("VarHandleOp", {},
+                 {.device = device,
+                  .attrs = {{"dtype", AttrValue::Type(TW_FLOAT)},
+                            {"shape", AttrValue::OfShape(Shape({4}))},
+                            {"shared_name", AttrValue::String("wanted")}}});
+  };
+  const std::map<std::string, AttrValue> type = {{"dtype", AttrValue::Type(TW_FLOAT)}};
+  TestGraph host(runtime);
+  Edge v = handle(&host, "CPU:0"), one = host.Const(Floats({1, 1, 1, 1}));
+  const Node* init = host.Op("AssignVariableOp", {v, one}, {.attrs = type}).node;
+  Edge value = host.Op("ReadVariableOp", {v}, {.attrs = type});
+  auto session = host.NewSession({{"fallback", "allow"}});
+  ASSERT_TRUE(Step(*session, {{}, {}, {init}}).ok());
+  const auto add = [&](const std::string& device) {
+    TestGraph g(runtime);
+    Edge x = g.Input(Shape({4}), "x"), y = x;
+    for (int k = 0; k < 6; ++k) y = g.Op("Neg", {y}, {.device = device});
+    const Node* added = g.Op("AssignAddVariableOp", {handle(&g, device), y}, {.device = device, .attrs = type}).node;
+    auto mine = g.NewSession({{"fallback", "allow"}, {"optimize", "false"}});
+    for (int k = 0; k < kSteps; ++k) {
+      auto out = Step(*mine, {{x}, {}, {added}}, {Floats({1, 2, 3, 4})});
+      EXPECT_TRUE(out.ok()) << out.status();
+    }
+  };
+  std::thread other([&] { add("FAKE:1"); });
+  add("FAKE:0");
+  other.join();
+  auto out = Step(*session, {{}, {value}, {}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(Values((*out)[0])[i], 1 + 2 * kSteps * float(i + 1));
+}
+
 TEST(RecordingsTest, AVariableThatIsNotInitialisedIsToldByItsNode) {
   TestGraph g(FakeRuntime());
   TwoLayers net(&g, "FAKE:0", "FAKE:0");
