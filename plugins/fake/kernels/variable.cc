@@ -76,9 +76,9 @@ void register_variable(tw::Plugin& p) {
   p.kernel<ReadVariable>("ReadVariableOp @FAKE; cheap; read resource; view value=resource");
   p.kernel<AssignVariable>("AssignVariableOp @FAKE; replace resource; keep value");
   p.kernel<common::DestroyResource>("DestroyResourceOp @FAKE; cheap");
-  p.kernel<Accumulate<float, 1>, Accumulate<double, 1>>("AssignAddVariableOp @FAKE; update resource");
-  p.kernel<Accumulate<float, -1>, Accumulate<double, -1>>("AssignSubVariableOp @FAKE; update resource");
-  p.kernel<GradientDescent<float>, GradientDescent<double>>("ResourceApplyGradientDescent @FAKE; update var");
+  p.kernel<Accumulate<float, 1>, Accumulate<double, 1>>("AssignAddVariableOp @FAKE; capture_safe; update resource");
+  p.kernel<Accumulate<float, -1>, Accumulate<double, -1>>("AssignSubVariableOp @FAKE; capture_safe; update resource");
+  p.kernel<GradientDescent<float>, GradientDescent<double>>("ResourceApplyGradientDescent @FAKE; capture_safe; update var");
 }
 
 }  // namespace thalweg::fake
