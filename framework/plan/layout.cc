@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "framework/graph/function_shapes.h"
 #include "framework/graph/op_schema.h"
 #include "framework/plan/memory_plan.h"
 
@@ -201,6 +202,33 @@ class Layout {
   std::vector<std::pair<int32_t, Place>> scratch_;
 };
 
+// It may take any time, however little it is given.
+bool IsLoop(const PlanNode& n) {
+  if (n.kind != PlanNode::kKernel || n.part || !n.run.node) return false;
+  const std::string_view role = CallRole(n.run.node->op());
+  return role == "while" || role == "for";
+}
+
+// Of two loops neither waits for the other.
+bool HasLoopsSideBySide(const Plan& plan) {
+  constexpr size_t kMany = 16;  // some of so many do
+  std::vector<size_t> loops;
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (IsLoop(plan.nodes[i])) loops.push_back(i);
+  }
+  if (loops.size() < 2 || loops.size() > kMany) return loops.size() > kMany;
+  // In order, each has to follow the one before it.
+  for (size_t l = 0; l + 1 < loops.size(); ++l) {
+    std::vector<uint8_t> follows(plan.nodes.size(), 0);
+    follows[loops[l]] = 1;
+    for (size_t i = loops[l]; i < plan.nodes.size(); ++i) {
+      for (int32_t k : plan.nodes[i].next) follows[size_t(k)] |= follows[i];
+    }
+    if (!follows[loops[l + 1]]) return true;
+  }
+  return false;
+}
+
 // Some nodes can run side by side, and what they touch outweighs the hand-over. Loops inside kernels use the threads either way.
 bool WorthSharing(const Plan& plan, const PlanShapes& shapes) {
   std::vector<int32_t> depth(plan.nodes.size(), 0);
@@ -214,7 +242,7 @@ bool WorthSharing(const Plan& plan, const PlanShapes& shapes) {
   }
   int32_t wide = 0, levels = int32_t(heavy_at.size());
   for (auto& [d, count] : heavy_at) wide += count > 1;
-  return (blocking && plan.nodes.size() > 1) || (levels > 0 && wide * 2 >= levels);
+  return (blocking && plan.nodes.size() > 1) || (levels > 0 && wide * 2 >= levels) || HasLoopsSideBySide(plan);
 }
 
 }  // namespace
@@ -228,7 +256,7 @@ void MarkHeavy(const Plan& plan, PlanShapes* shapes) {
     uint64_t bytes = 0;
     for (int32_t v : n.in) bytes += shapes->values[size_t(v)].bytes;
     for (int32_t v : n.out) bytes += shapes->values[size_t(v)].bytes;
-    shapes->heavy.push_back(bytes >= kWorth);
+    shapes->heavy.push_back(bytes >= kWorth || IsLoop(n));
   }
 }
 

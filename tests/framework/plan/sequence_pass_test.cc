@@ -236,6 +236,25 @@ TEST_F(SequencePassTest, WhatItCannotBeStaysInFrames) {
   EXPECT_TRUE(off.Through("sequence").w.flow);
 }
 
+TEST_F(SequencePassTest, LoopsThatDoNotWaitForEachOtherRunSideBySide) {
+  const auto loop = [&](const std::string& frame, const Edge& x) {
+    return While(frame, {x}, Below(9), [&](auto& v) { return Edges{Next(v[0])}; })[0];
+  };
+  const Edge a = loop("a", Zero()), b = loop("b", Op("Neg", {Zero()})), c = loop("c", Op("Neg", {a}));
+  const auto is_counted = [&](const Edges& fetches, const std::string& threads) {
+    auto session = g_.NewSession({{"threads", threads}});
+    auto callable = session->MakeCallable({{}, fetches, {}});
+    EXPECT_TRUE(callable.ok()) << callable.status();
+    auto report = (*callable)->Report({});
+    EXPECT_TRUE(report.ok()) << report.status();
+    return report->counted;
+  };
+  EXPECT_TRUE(is_counted({a, b}, "2"));
+  EXPECT_FALSE(is_counted({a, b}, "1"));
+  EXPECT_FALSE(is_counted({c}, "2")) << "one after the other";
+  EXPECT_THAT(Run({a, b, c}), ElementsAre(9, 9, 9));
+}
+
 TEST_F(SequencePassTest, LoopsThatNeedWhatLeavesThemAreToldApart) {
   // b enters the second loop, which gives what enters the first.
   const auto a = While("a", {Zero()}, Below(3), [&](auto& v) { return Edges{Next(v[0])}; });
