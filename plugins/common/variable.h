@@ -2,11 +2,20 @@
 #ifndef THALWEG_PLUGINS_COMMON_VARIABLE_H_
 #define THALWEG_PLUGINS_COMMON_VARIABLE_H_
 
+#include <algorithm>
 #include <string>
 
 #include "thalweg/cpp/plugin.hpp"
 
 namespace thalweg::common {
+
+// What the variable holds is what the op promised, or the op is refused.
+inline void CheckType(const tw_view* variable, uint32_t wanted) {
+  if (variable->dtype != wanted)
+    throw tw::Error{TW_INVALID_ARGUMENT,
+                    "the variable is " + tw::dtype_text(variable->dtype) + ", not " + tw::dtype_text(wanted) + " as 'dtype' says"};
+}
+inline bool SameDims(const tw_view* a, const tw_view* b) { return a->rank == b->rank && std::equal(a->dims, a->dims + a->rank, b->dims); }
 
 class VarHandle {
  public:
@@ -21,6 +30,34 @@ class VarHandle {
 
  private:
   std::string container_, name_;
+};
+
+inline void ReadVariable(tw::Frame f, tw::Var<tw::Any> resource, tw::Out<tw::Any> value) {
+  CheckType(resource.v, value.v()->dtype);
+  tw::check(f.f->host->tensor->forward(f.f, 0, value.o, nullptr, 0));
+}
+
+// The variable holds the value's own memory, or a copy where others may still write to it.
+class AssignVariable {
+ public:
+  explicit AssignVariable(const tw::Node& n) : validate_shape_(n.b("validate_shape")) {}
+  void operator()(tw::Frame f, tw::Var<tw::Any> resource, tw::In<tw::Any> value) const {
+    if (resource.rank() >= 0) {
+      CheckType(resource.v, value.v->dtype);
+      if (validate_shape_ && !SameDims(resource.v, value.v))
+        throw tw::Error{TW_INVALID_ARGUMENT, "the variable is " + tw::text(resource.dims(), resource.rank()) + " and the value " +
+                                                 tw::text(value.dims(), value.rank()) + "; validate_shape asks for one shape"};
+    }
+    const tw_host* h = f.f->host;
+    tw_tensor* kept = nullptr;
+    tw::check(h->tensor->keep(f.f, 1, &kept));
+    tw_status* s = h->resource->assign(f.f, 0, kept);
+    h->tensor->release(kept);
+    tw::check(s);
+  }
+
+ private:
+  bool validate_shape_;
 };
 
 // The answer lives in host memory: nothing has to be waited for.

@@ -11,41 +11,10 @@
 namespace thalweg::cpu {
 namespace {
 
-// What the variable holds is what the op promised, or the op is refused.
-void CheckType(const tw_view* variable, uint32_t wanted) {
-  if (variable->dtype != wanted) Invalid("the variable is " + TypeText(variable->dtype) + ", not " + TypeText(wanted) + " as 'dtype' says");
-}
-
-void ReadVariable(tw::Frame f, tw::Var<tw::Any> resource, tw::Out<tw::Any> value) {
-  CheckType(resource.v, value.v()->dtype);
-  tw::check(f.f->host->tensor->forward(f.f, f.f->in_at[0], value.o, nullptr, 0));
-}
-
-class AssignVariable {
- public:
-  explicit AssignVariable(const tw::Node& n) : validate_shape_(n.b("validate_shape")) {}
-  void operator()(tw::Frame f, tw::Var<tw::Any> resource, tw::In<tw::Any> value) const {
-    if (resource.rank() >= 0) {
-      CheckType(resource.v, value.v->dtype);
-      if (validate_shape_ && !SameDims(resource.v, value.v))
-        Invalid("the variable is " + DimsText(resource.v) + " and the value " + DimsText(value.v) + "; validate_shape asks for one shape");
-    }
-    const tw_host* h = f.f->host;
-    tw_tensor* kept = nullptr;
-    tw::check(h->tensor->keep(f.f, f.f->in_at[1], &kept));
-    tw_status* s = h->resource->assign(f.f, f.f->in_at[0], kept);
-    h->tensor->release(kept);
-    tw::check(s);
-  }
-
- private:
-  bool validate_shape_;
-};
-
 void Accumulate(const tw_frame* f, const BinaryKernel& k) {
   const tw_view *variable = f->in[f->in_at[0]], *value = f->in[f->in_at[1]];
   if (variable->rank < 0) throw tw::Error{TW_FAILED_PRECONDITION, "the variable has no value yet; assign one first"};
-  CheckType(variable, value->dtype);
+  common::CheckType(variable, value->dtype);
   if (!SameDims(variable, value))
     Invalid("the variable is " + DimsText(variable) + " and the value " + DimsText(value) + "; both must have one shape");
   Zip(f, k, variable, value, variable);
@@ -71,7 +40,7 @@ void ReadVariables(tw::Frame f, tw::Many<tw::Any> resources, tw::ManyOut<tw::Any
     Invalid("'dtypes' names " + std::to_string(values.size()) + " types for " + std::to_string(resources.size()) + " variables");
   for (uint32_t i = 0; i < resources.size(); ++i) {
     if (resources[i].rank() < 0) throw tw::Error{TW_FAILED_PRECONDITION, "variable " + std::to_string(i) + " has no value yet"};
-    CheckType(resources[i].v, values[i].v()->dtype);
+    common::CheckType(resources[i].v, values[i].v()->dtype);
   }
   const int64_t n = resources.size();
   const Kept all = NewTensor(f.f, TW_INT64, &n, 1);
@@ -89,7 +58,7 @@ void AssignVariables(tw::Frame f, tw::Many<tw::Any> resources, tw::In<int64_t> v
             " versions");
   }
   for (uint32_t i = 0; i < n; ++i) {
-    if (resources[i].rank() >= 0) CheckType(resources[i].v, values[i].v->dtype);
+    if (resources[i].rank() >= 0) common::CheckType(resources[i].v, values[i].v->dtype);
   }
   assigned[0] = false;
   for (uint32_t i = 0; i < n; ++i) {
@@ -106,8 +75,8 @@ void AssignVariables(tw::Frame f, tw::Many<tw::Any> resources, tw::In<int64_t> v
 void register_variable(tw::Plugin& p) {
   p.kernel<common::VarHandle>("VarHandleOp @CPU; cheap");
   p.kernel<common::VarIsInitialized>("VarIsInitializedOp @CPU; cheap");
-  p.kernel<ReadVariable>("ReadVariableOp @CPU; cheap; read resource; view value=resource");
-  p.kernel<AssignVariable>("AssignVariableOp @CPU; replace resource; keep value");
+  p.kernel<common::ReadVariable>("ReadVariableOp @CPU; cheap; read resource; view value=resource");
+  p.kernel<common::AssignVariable>("AssignVariableOp @CPU; replace resource; keep value");
   p.kernel<ReadVariables>("ReadVariables @CPU; read resources; gives values versions; nondeterministic");
   p.kernel<AssignVariables>("AssignVariables @CPU; replace resources; keep values");
   p.kernel<common::DestroyResource>("DestroyResourceOp @CPU; cheap");

@@ -9,38 +9,13 @@ namespace {
 
 [[noreturn]] void Invalid(const std::string& text) { throw tw::Error{TW_INVALID_ARGUMENT, text}; }
 
-bool SameDims(const tw_view* a, const tw_view* b) { return a->rank == b->rank && std::equal(a->dims, a->dims + a->rank, b->dims); }
-
 void CheckLike(const tw_view* variable, const tw_view* value, const char* name) {
   if (variable->rank < 0) throw tw::Error{TW_FAILED_PRECONDITION, "the variable has no value yet; assign one first"};
   if (variable->dtype != value->dtype) Invalid(std::string("the variable and ") + name + " have different element types");
-  if (!SameDims(variable, value))
+  if (!common::SameDims(variable, value))
     Invalid("the variable is " + tw::text(variable->dims, variable->rank) + " and " + name + " " + tw::text(value->dims, value->rank) +
             "; both must have one shape");
 }
-
-void ReadVariable(tw::Frame f, tw::Var<tw::Any> resource, tw::Out<tw::Any> value) {
-  if (resource.v->dtype != value.v()->dtype) Invalid("the variable has another element type than 'dtype' says");
-  tw::check(f.f->host->tensor->forward(f.f, 0, value.o, nullptr, 0));
-}
-
-class AssignVariable {
- public:
-  explicit AssignVariable(const tw::Node& n) : validate_shape_(n.b("validate_shape")) {}
-  void operator()(tw::Frame f, tw::Var<tw::Any> resource, tw::In<tw::Any> value) const {
-    if (resource.rank() >= 0 && resource.v->dtype != value.v->dtype) Invalid("the variable and the value have different element types");
-    if (resource.rank() >= 0 && validate_shape_) CheckLike(resource.v, value.v, "the value");
-    const tw_host* h = f.f->host;
-    tw_tensor* kept = nullptr;
-    tw::check(h->tensor->keep(f.f, 1, &kept));
-    tw_status* s = h->resource->assign(f.f, 0, kept);
-    h->tensor->release(kept);
-    tw::check(s);
-  }
-
- private:
-  bool validate_shape_;
-};
 
 template <class T>
 class GradientDescent : Kernel {
@@ -73,8 +48,8 @@ class Accumulate : Kernel {
 void register_variable(tw::Plugin& p) {
   p.kernel<common::VarHandle>("VarHandleOp @FAKE; cheap");
   p.kernel<common::VarIsInitialized>("VarIsInitializedOp @FAKE; cheap; host is_initialized");
-  p.kernel<ReadVariable>("ReadVariableOp @FAKE; cheap; read resource; view value=resource");
-  p.kernel<AssignVariable>("AssignVariableOp @FAKE; replace resource; keep value");
+  p.kernel<common::ReadVariable>("ReadVariableOp @FAKE; cheap; read resource; view value=resource");
+  p.kernel<common::AssignVariable>("AssignVariableOp @FAKE; replace resource; keep value");
   p.kernel<common::DestroyResource>("DestroyResourceOp @FAKE; cheap");
   p.kernel<Accumulate<float, 1>, Accumulate<double, 1>>("AssignAddVariableOp @FAKE; capture_safe; update resource");
   p.kernel<Accumulate<float, -1>, Accumulate<double, -1>>("AssignSubVariableOp @FAKE; capture_safe; update resource");

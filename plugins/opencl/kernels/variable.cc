@@ -7,38 +7,6 @@
 namespace thalweg::opencl {
 namespace {
 
-void CheckType(const tw_view* variable, uint32_t wanted) {
-  if (variable->dtype != wanted)
-    Invalid("the variable is " + tw::dtype_text(variable->dtype) + ", not " + tw::dtype_text(wanted) + " as 'dtype' says");
-}
-
-void ReadVariable(tw::Frame f, tw::Var<tw::Any> resource, tw::Out<tw::Any> value) {
-  CheckType(resource.v, value.v()->dtype);
-  tw::check(f.f->host->tensor->forward(f.f, 0, value.o, nullptr, 0));
-}
-
-class AssignVariable {
- public:
-  explicit AssignVariable(const tw::Node& n) : validate_shape_(n.b("validate_shape")) {}
-  void operator()(tw::Frame f, tw::Var<tw::Any> resource, tw::In<tw::Any> value) const {
-    if (resource.rank() >= 0) {
-      CheckType(resource.v, value.v->dtype);
-      if (validate_shape_ && DimsOf(resource.v) != DimsOf(value.v))
-        Invalid("the variable is " + tw::text(resource.dims(), resource.rank()) + " and the value " + tw::text(value.dims(), value.rank()) +
-                "; validate_shape asks for one shape");
-    }
-    const tw_host* h = f.f->host;
-    tw_tensor* kept = nullptr;
-    tw::check(h->tensor->keep(f.f, 1, &kept));
-    tw_status* s = h->resource->assign(f.f, 0, kept);
-    h->tensor->release(kept);
-    tw::check(s);
-  }
-
- private:
-  bool validate_shape_;
-};
-
 class Accumulate {
  public:
   explicit Accumulate(const tw::Node& n)
@@ -47,7 +15,7 @@ class Accumulate {
 
   void operator()(tw::Frame f, tw::Var<tw::Any> resource, tw::In<tw::Any> value) const {
     if (resource.rank() < 0) throw tw::Error{TW_FAILED_PRECONDITION, "the variable has no value yet; assign one first"};
-    CheckType(resource.v, value.v->dtype);
+    common::CheckType(resource.v, value.v->dtype);
     const Dims dims = DimsOf(value.v);
     if (DimsOf(resource.v) != dims)
       Invalid("the variable is " + tw::text(resource.dims(), resource.rank()) + " and the value " + tw::text(value.dims(), value.rank()) +
@@ -64,8 +32,8 @@ class Accumulate {
 void register_variable(tw::Plugin& p) {
   p.kernel<common::VarHandle>("VarHandleOp @OPENCL; cheap");
   p.kernel<common::VarIsInitialized>("VarIsInitializedOp @OPENCL; cheap; host is_initialized");
-  p.kernel<ReadVariable>("ReadVariableOp @OPENCL; cheap; read resource; view value=resource");
-  p.kernel<AssignVariable>("AssignVariableOp @OPENCL; replace resource; keep value");
+  p.kernel<common::ReadVariable>("ReadVariableOp @OPENCL; cheap; read resource; view value=resource");
+  p.kernel<common::AssignVariable>("AssignVariableOp @OPENCL; replace resource; keep value");
   p.kernel<common::DestroyResource>("DestroyResourceOp @OPENCL; cheap");
   for (const std::string type : {"float", "double", "half", "bfloat16", "int32", "int64"})
     for (const std::string op : {"AssignAddVariableOp", "AssignSubVariableOp"})
