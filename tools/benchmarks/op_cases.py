@@ -21,6 +21,7 @@ class Case:
     attrs: dict
     note: str = ""     # what tells it from other cases of the op
     agree: int = 99     # how many of the outputs must be the same on both sides
+    steps: tuple = ()   # ops in a row, the last of which gives the outputs, for what cannot be fed or fetched
 
     @property
     def name(self):
@@ -30,6 +31,15 @@ class Case:
         """The inputs as arrays."""
         rng = np.random.default_rng(7)
         return [[drawn(x, rng) for x in x_] if isinstance(x_, list) else drawn(x_, rng) for x_ in self.inputs]
+
+
+@dataclasses.dataclass
+class Step:
+    """One op of several. args: numbers of the case's inputs, (step, output), or lists of these. once: before anything is timed."""
+    op: str
+    args: list
+    attrs: dict
+    once: bool = False
 
 
 @dataclasses.dataclass
@@ -311,6 +321,18 @@ case("EncodeBase64", texts())
 case("DecodeBase64", base64)
 case("DecodeRaw", lambda rng: np.array([bytes(rng.integers(1, 255, 64, np.uint8)) for _ in range(TEXTS // 4)]), out_type=np.float32)
 
+# Cells of 512, of batches of 128; sequences of 16.
+STATES = [f(128, 512)] * 2
+LSTM = [*STATES, f(1024, 2048, low=-0.1, high=0.1), f(512), f(512), f(512), f(2048)]
+case("LSTMBlockCell", f(128, 512), *LSTM, use_peephole=True)
+case("LSTMBlockCellGrad", f(128, 512), *LSTM, *[f(128, 512)] * 8, use_peephole=True)
+for name in ("", "V2"):
+    case("BlockLSTM" + name, scalar(16, np.int64), f(16, 128, 512), *LSTM, use_peephole=True)
+    case("BlockLSTMGrad" + name, scalar(16, np.int64), f(16, 128, 512), *LSTM, *[f(16, 128, 512)] * 9, use_peephole=True)
+GRU = [*STATES, f(1024, 1024, low=-0.1, high=0.1), f(1024, 512, low=-0.1, high=0.1), f(1024), f(512)]
+case("GRUBlockCell", *GRU)
+case("GRUBlockCellGrad", *GRU, *[up(128, 512)] * 4)
+
 STATE = Variable(f(N))
 case("ReadVariableOp", STATE, dtype=np.float32)
 case("VarIsInitializedOp", STATE)
@@ -352,33 +374,78 @@ LEFT_OUT = {
                                                               "_SelectHandle",
     "its time is that of what functions compute": "Case For If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf "
                                                   "StatelessWhile While",
-    "works on state that another op of the step makes": "AssignVariables ReadVariables AccumulatorApplyGradient AccumulatorNumAccumulated AccumulatorSetGlobalStep "
-    "AccumulatorTakeGradient Barrier BarrierClose BarrierIncompleteSize BarrierInsertMany BarrierReadySize BarrierTakeMany "
-    "ConditionalAccumulator ConsumeMutexLock MutexLock MutexV2 ResourceBarrier ResourceBarrierClose ResourceBarrierIncompleteSize "
-    "ResourceBarrierInsertMany ResourceBarrierReadySize ResourceBarrierTakeMany ResourceSparseAccumulatorApplyGradient "
-    "ResourceSparseAccumulatorTakeGradient ResourceSparseConditionalAccumulator SparseAccumulatorApplyGradient "
-    "SparseAccumulatorTakeGradient SparseConditionalAccumulator Stage StageClear StagePeek StageSize Unstage MapClear MapIncompleteSize MapPeek MapSize MapStage "
-    "MapUnstage MapUnstageNoKey OrderedMapClear OrderedMapIncompleteSize OrderedMapPeek OrderedMapSize OrderedMapStage OrderedMapUnstage "
-    "OrderedMapUnstageNoKey FIFOQueueV2 PaddingFIFOQueueV2 PriorityQueueV2 QueueCloseV2 QueueDequeueManyV2 "
-    "QueueDequeueUpToV2 QueueDequeueV2 QueueEnqueueManyV2 QueueEnqueueV2 QueueIsClosedV2 QueueSizeV2 RandomShuffleQueueV2 "
-    "ResourceAccumulatorApplyGradient ResourceAccumulatorNumAccumulated ResourceAccumulatorSetGlobalStep ResourceAccumulatorTakeGradient "
-    "ResourceConditionalAccumulator HashTableV2 InitializeTableFromTextFileV2 InitializeTableV2 LookupTableExportV2 LookupTableFindV2 "
-    "LookupTableImportV2 LookupTableInsertV2 LookupTableRemoveV2 LookupTableSizeV2 MutableDenseHashTableV2 MutableHashTableOfTensorsV2 "
-    "MutableHashTableV2 StackCloseV2 StackPopV2 StackPushV2 StackV2 TensorArrayCloseV3 TensorArrayConcatV3 TensorArrayGatherV3 "
-    "TensorArrayGradV3 TensorArrayGradWithShape TensorArrayReadV3 TensorArrayScatterV3 TensorArraySizeV3 TensorArraySplitV3 TensorArrayV3 "
-    "TensorArrayWriteV3",
-    "takes or gives a list, which cannot be fed or fetched": "EmptyTensorList TensorListConcat TensorListConcatLists TensorListConcatV2 "
-    "TensorListElementShape TensorListFromTensor TensorListGather TensorListGetItem TensorListLength TensorListPopBack TensorListPushBack "
-    "TensorListPushBackBatch TensorListReserve TensorListResize TensorListScatter TensorListScatterIntoExistingList TensorListScatterV2 "
-    "TensorListSetItem TensorListSplit TensorListStack",
+    "timed in a case of the op that takes from there": "EmptyTensorList FIFOQueueV2 MutableHashTableV2 QueueEnqueueManyV2 QueueEnqueueV2 Stage "
+    "TensorListFromTensor TensorListGetItem TensorListLength TensorListReserve",
+    "keeps tensors as the ops of lists and queues do": "AssignVariables ReadVariables Barrier BarrierInsertMany BarrierTakeMany "
+    "ConditionalAccumulator HashTableV2 InitializeTableFromTextFileV2 InitializeTableV2 LookupTableImportV2 LookupTableRemoveV2 MapPeek MapStage "
+    "MapUnstage MapUnstageNoKey MutableDenseHashTableV2 MutableHashTableOfTensorsV2 OrderedMapPeek OrderedMapStage OrderedMapUnstage "
+    "OrderedMapUnstageNoKey PaddingFIFOQueueV2 PriorityQueueV2 QueueDequeueUpToV2 RandomShuffleQueueV2 ResourceAccumulatorApplyGradient "
+    "ResourceAccumulatorTakeGradient ResourceBarrier ResourceBarrierInsertMany ResourceBarrierTakeMany ResourceConditionalAccumulator "
+    "ResourceSparseAccumulatorApplyGradient ResourceSparseAccumulatorTakeGradient ResourceSparseConditionalAccumulator StackPopV2 "
+    "StackPushV2 StackV2 StagePeek TensorListConcat TensorListConcatLists TensorListPopBack TensorListPushBackBatch TensorListResize TensorListScatter "
+    "TensorListScatterIntoExistingList",
+    "TensorFlow has none outside of graphs": "TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayGradV3 TensorArrayGradWithShape "
+    "TensorArrayReadV3 TensorArrayScatterV3 TensorArraySplitV3 TensorArrayV3 TensorArrayWriteV3",
+    "looks at what is kept, or ends it": "BarrierClose BarrierIncompleteSize BarrierReadySize ConsumeMutexLock LookupTableSizeV2 MapClear "
+    "MapIncompleteSize MapSize MutexLock MutexV2 OrderedMapClear OrderedMapIncompleteSize OrderedMapSize QueueCloseV2 QueueIsClosedV2 "
+    "QueueSizeV2 ResourceAccumulatorNumAccumulated ResourceAccumulatorSetGlobalStep ResourceBarrierClose ResourceBarrierIncompleteSize "
+    "ResourceBarrierReadySize StackCloseV2 StageClear StageSize TensorArrayCloseV3 TensorArraySizeV3 TensorListElementShape",
     "draws some thousand numbers at most": "AllCandidateSampler ComputeAccidentalHits FixedUnigramCandidateSampler "
     "LearnedUnigramCandidateSampler LogUniformCandidateSampler ThreadUnsafeUnigramCandidateSampler UniformCandidateSampler",
-    "a cell of a net, with inputs beyond arrays of one size": "BlockLSTM BlockLSTMGrad BlockLSTMGradV2 BlockLSTMV2 GRUBlockCell "
-    "GRUBlockCellGrad LSTMBlockCell LSTMBlockCellGrad",
     "prints, or ends the step": "Abort Assert PrintV2",
     "makes one short text": "ShardedFilename ShardedFilespec",
     "makes three numbers": "StatelessRandomGetAlg StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg",
 }
+
+
+# ---- What lists, tables and queues keep between ops ----
+
+
+def step(op, *args, once=False, **attrs):
+    return Step(op, list(args), attrs, once)
+
+
+def chain(op, inputs, *steps, note="", agree=99):
+    table.append(Case(op, inputs, {}, note, agree, steps))
+
+
+FLOATS, WIDE = dict(element_dtype=np.float32), i32(64)
+OF_ROWS = step("TensorListFromTensor", 0, 1)
+chain("TensorListStack", [f(*ROWS), WIDE], OF_ROWS, step("TensorListStack", (0, 0), 1, **FLOATS))
+chain("TensorListGather", [f(*ROWS), WIDE, some(16384, 16384)], OF_ROWS, step("TensorListGather", (0, 0), 2, 1, **FLOATS))
+chain("TensorListScatterV2", [f(*ROWS), WIDE, some(16384, 16384), scalar(16384, np.int32)], step("TensorListScatterV2", 0, 2, 1, 3),
+      step("TensorListStack", (0, 0), 1, **FLOATS))
+chain("TensorListConcatV2", [f(512, 32, 64), i32(32, 64), i32(-1, 64), np.zeros(0, np.int64)], OF_ROWS,
+      step("TensorListConcatV2", (0, 0), 2, 3, **FLOATS))
+chain("TensorListSplit", [f(*ROWS), i32(-1, 64), np.full(512, 32, np.int64)], step("TensorListSplit", 0, 1, 2),
+      step("TensorListLength", (0, 0)))
+chain("TensorListPushBack", [f(N), i32(N), scalar(-1, np.int32), scalar(0, np.int32)], step("EmptyTensorList", 1, 2, **FLOATS),
+      step("TensorListPushBack", (0, 0), 0), step("TensorListGetItem", (1, 0), 3, 1, **FLOATS))
+chain("TensorListSetItem", [f(N), i32(N), scalar(1, np.int32), scalar(0, np.int32)], step("TensorListReserve", 1, 2, **FLOATS),
+      step("TensorListSetItem", (0, 0), 3, 0), step("TensorListGetItem", (1, 0), 3, 1, **FLOATS))
+KEYS = some(N, N, np.int64)
+
+
+def hash_table(name):
+    return step("MutableHashTableV2", key_dtype=np.int64, value_dtype=np.float32, shared_name=name, once=True)
+
+
+chain("LookupTableFindV2", [KEYS, f(N), scalar(0)], hash_table("found"), step("LookupTableInsertV2", (0, 0), 0, 1, once=True),
+      step("LookupTableFindV2", (0, 0), 0, 2))
+chain("LookupTableInsertV2", [KEYS, f(N)], hash_table("inserted"), step("LookupTableInsertV2", (0, 0), 0, 1))
+chain("LookupTableExportV2", [KEYS, f(N)], hash_table("exported"), step("LookupTableInsertV2", (0, 0), 0, 1, once=True),
+      step("LookupTableExportV2", (0, 0), Tkeys=np.int64, Tvalues=np.float32), agree=0)
+ELEMENTS = dict(component_types=[np.float32])
+
+
+def queue(name, *shape):
+    return step("FIFOQueueV2", shapes=[shape], shared_name=name, once=True, **ELEMENTS)
+
+
+chain("QueueDequeueManyV2", [f(*ROWS), scalar(16384, np.int32)], queue("many", 64), step("QueueEnqueueManyV2", (0, 0), [0]),
+      step("QueueDequeueManyV2", (0, 0), 1, **ELEMENTS))
+chain("QueueDequeueV2", [f(N)], queue("one", N), step("QueueEnqueueV2", (0, 0), [0]), step("QueueDequeueV2", (0, 0), **ELEMENTS))
+chain("Unstage", [f(N)], step("Stage", [0], shared_name="laid"), step("Unstage", dtypes=[np.float32], shared_name="laid"))
 
 
 # ---- From declarations ----

@@ -11,8 +11,9 @@ NEAR = 1e-3      # relative to the value, or to a tenth of the largest
 MOST_OFF = 1e-4  # share of the elements that may differ otherwise: where a rounding decides
 
 
-def write_case(folder, op, inputs, attrs):
-    """inputs: arrays, lists of arrays, and {"variable": array}. attrs: what JSON can say."""
+def write_case(folder, op, inputs, attrs, steps=()):
+    """inputs: arrays, lists of arrays, and {"variable": array}. attrs: what JSON can say.
+    steps: [op, arguments, attributes, whether it runs once] each; see op_cases.Step."""
     arrays = []
 
     def put(x):
@@ -24,18 +25,18 @@ def write_case(folder, op, inputs, attrs):
         return len(arrays) - 1
     form = [put(x) for x in inputs]
     write_arrays(folder, "inputs", arrays)
-    (pathlib.Path(folder) / "case.json").write_text(json.dumps({"op": op, "inputs": form, "attrs": attrs}))
+    (pathlib.Path(folder) / "case.json").write_text(json.dumps({"op": op, "inputs": form, "attrs": attrs, "steps": steps}))
 
 
 def read_case(folder):
-    """The op, its inputs as write_case was given them, its attributes."""
+    """The op, its inputs as write_case was given them, its attributes, its steps."""
     arrays, what = read_arrays(folder, "inputs"), json.loads((pathlib.Path(folder) / "case.json").read_text())
 
     def get(x):
         if isinstance(x, list):
             return [get(part) for part in x]
         return {"variable": arrays[x["variable"]]} if isinstance(x, dict) else arrays[x]
-    return what["op"], [get(x) for x in what["inputs"]], what["attrs"]
+    return what["op"], [get(x) for x in what["inputs"]], what["attrs"], what["steps"]
 
 
 def write_arrays(folder, name, arrays):

@@ -26,6 +26,8 @@ def plain_attr(value):
     """As JSON can say it, and the worker of TensorFlow reads it."""
     if isinstance(value, tw.TYPES):
         return {"type": tw.number_name(value)}
+    if isinstance(value, list):
+        return [plain_attr(v) for v in value]
     return {"shape": list(value)} if isinstance(value, tuple) else value
 
 
@@ -42,12 +44,27 @@ class Step:
         self.session = self.graph.session(container=next(containers))
         given = case.made()
         values = [value for x in given for value in map(self.enter, x if isinstance(x, list) else [x])]
+        variable = lambda x: {"variable": x.value} if isinstance(x, op_cases.Variable) else x  # noqa: E731
+        told = [[s.op, s.args, {a: plain_attr(v) for a, v in s.attrs.items()}, s.once] for s in case.steps]
+        op_files.write_case(FOLDER, case.op, list(map(variable, given)), {a: plain_attr(v) for a, v in case.attrs.items()}, told)
+        if case.steps:
+            self.operation = self.chained(case.steps, values)
+            return self.prepare()
         about = tw.ops()[case.op]
         implied = op_cases.declare.draws.implied(about, [[array_of(p) for p in x] if isinstance(x, list) else x for x in given], {})
         self.operation = self.graph.add(case.op, *values, **case.attrs | implied)
         self.prepare()
-        variable = lambda x: {"variable": x.value} if isinstance(x, op_cases.Variable) else x  # noqa: E731
-        op_files.write_case(FOLDER, case.op, list(map(variable, given)), {a: plain_attr(v) for a, v in case.attrs.items()})
+
+    def chained(self, steps, values):
+        """The last of several operations in a row; those that run once have run."""
+        results, last = [], {True: [], False: []}
+        for s in steps:
+            args = [values[a] if isinstance(a, int) else results[a[0]][a[1]] for arg in s.args for a in (arg if isinstance(arg, list) else [arg])]
+            last[s.once] = [self.graph.add(s.op, *args, after=last[s.once], **s.attrs)]
+            results.append(last[s.once][0].outputs)
+        if last[True]:
+            self.session.run([], self.feeds, last[True])
+        return last[False][0]
 
     def enter(self, x):
         if not isinstance(x, op_cases.Variable):

@@ -20,6 +20,8 @@ NAMES = {"half": "float16", "float": "float32", "double": "float64"}
 
 
 def attribute(value):
+    if isinstance(value, list):
+        return [attribute(v) for v in value]
     if isinstance(value, dict):
         return tf.as_dtype(NAMES.get(value["type"], value["type"])) if "type" in value else tf.TensorShape(value["shape"])
     return value
@@ -32,15 +34,40 @@ def input_names(run, definition):
     return [name if name in taken else next(others) for name in wanted]
 
 
-class Step:
-    def __init__(self):
-        op, inputs, attrs = op_files.read_case(FOLDER)
-        self.run, definition, self.variables = getattr(tf.raw_ops, op, None), op_def_registry.get(op), []
+def parts(found):
+    """What a raw op gave, as a list."""
+    found = [] if found is None or isinstance(found, tf.Operation) else list(found) if isinstance(found, (list, tuple)) else [found]
+    return [y for part in found for y in (part if isinstance(part, list) else [part])]
+
+
+class Call:
+    """A raw op and its arguments."""
+
+    def __init__(self, op, inputs, attrs):
+        self.run, definition = getattr(tf.raw_ops, op, None), op_def_registry.get(op)
         if self.run is None:
             raise ValueError(f"TensorFlow has no op {op}")
         implied = {a for x in definition.input_arg for a in (x.type_attr, x.number_attr, x.type_list_attr)}
-        self.given = {name: self.enter(value) for name, value in zip(input_names(self.run, definition), inputs)}
-        self.given |= {a: attribute(v) for a, v in attrs.items() if a not in implied}
+        self.names = input_names(self.run, definition)
+        self.given = dict(zip(self.names, inputs)) | {a: attribute(v) for a, v in attrs.items() if a not in implied}
+
+    def __call__(self):
+        return self.run(**self.given)
+
+
+class Step:
+    def __init__(self):
+        op, inputs, attrs, self.steps = op_files.read_case(FOLDER)
+        self.variables = []
+        self.inputs = [self.enter(value) for value in inputs]
+        if not self.steps:
+            self.once = Call(op, self.inputs, attrs)
+            return
+        self.kept = {}
+        for k, (*_, once) in enumerate(self.steps):
+            if once:
+                self.kept[k] = parts(self.call(k, self.kept)())
+        self.once = self.chained
 
     def enter(self, x):
         if isinstance(x, list):
@@ -50,14 +77,24 @@ class Step:
             return self.variables[-1].handle
         return tf.constant(x.astype(object) if x.dtype.kind == "S" else x)
 
-    def once(self):
-        self.run(**self.given)
+    def call(self, k, made):
+        """Step k. made: what other steps gave, by their numbers; JSON has made lists of tuples."""
+        op, args, attrs, _ = self.steps[k]
+
+        def one(arg):
+            return self.inputs[arg] if isinstance(arg, int) else made[arg[0]][arg[1]] if len(arg) == 2 else [one(a) for a in arg]
+        return Call(op, [one(arg) for arg in args], attrs)
+
+    def chained(self):
+        made, found = dict(self.kept), None
+        for k, (*_, once) in enumerate(self.steps):
+            if not once:
+                found = self.call(k, made)()
+                made[k] = parts(found)
+        return found
 
     def results(self):
-        found = self.run(**self.given)
-        found = [] if found is None or isinstance(found, tf.Operation) else list(found) if isinstance(found, (list, tuple)) else [found]
-        flat = [y for part in found for y in (part if isinstance(part, list) else [part])]
-        return [np.asarray(y) for y in [*flat, *self.variables]]
+        return [np.asarray(y) for y in [*parts(self.once()), *self.variables]]
 
 
 step = None
