@@ -270,6 +270,7 @@ StatusOr<Tensor> StepState::MakeOutputOf(const PlanNode& n, uint32_t o, const Sh
 
 // Output o of node i is made in the tensor of an input that nobody else has or will read: a loop's variable where it was in the iteration
 // before. Of values that the plan has no memory for; those that it has were looked at when it was made (plan/layout.h).
+// REQUIRES: it reads such values.
 static bool TakeOver(StepState& s, size_t i, uint32_t o, const Shape& shape) {
   const PlanNode& n = s.plan().nodes[i];
   if (n.part || !n.run.device->host_memory()) return false;
@@ -307,7 +308,7 @@ Status StepState::AllocateOutputs(size_t i) {
       }
       if (s->view.rank >= 0 || n.given || !answer.shapes[o].known() || s->view.dtype == TW_RESOURCE) continue;
       const Shape& shape = answer.shapes[o];
-      if (TakeOver(*this, i, o, shape)) continue;
+      if (!n.held_in.empty() && TakeOver(*this, i, o, shape)) continue;
       ASSIGN_OR_RETURN(Tensor t, MakeOutputOf(n, o, shape));
       s->Hold(std::move(t));
     }
@@ -337,7 +338,7 @@ Status StepState::AllocateOutputs(size_t i) {
       ShowShape(f.out(o), shape);
       continue;
     }
-    if (TakeOver(*this, i, o, shape)) continue;
+    if (!n.held_in.empty() && TakeOver(*this, i, o, shape)) continue;
     ASSIGN_OR_RETURN(Tensor t, MakeOutputOf(n, o, shape));
     f.out(o)->Hold(std::move(t));
   }
