@@ -11,7 +11,8 @@ namespace thalweg::opencl {
 const Reduction kSum{"0", "(a) + (b)", "v", "v"}, kMean{"0", "(a) + (b)", "v", "(v) / (COMPUTED(T))count"},
     kProduct{"1", "(a) * (b)", "v", "v"}, kLargest{"LEAST", "larger(a, b)", "v", "v"}, kSmallest{"MOST", "smaller_of(a, b)", "v", "v"},
     kAll{"1", "(a) && (b)", "v", "v"}, kAny{"0", "(a) || (b)", "v", "v"}, kHalfSquares{"0", "(a) + (b)", "(v) * (v)", "(v) / 2"},
-    kNorm{"0", "(a) + (b)", "(v) * (v)", "sqrt(v)"};
+    // Squares would leave the range of their type; hypot alone would lose NaN beside an infinity.
+    kNorm{"0", "((a) + (b) != (a) + (b) ? (a) + (b) : hypot(a, b))", "fabs(v)", "v"};
 
 std::string LeastText(const std::string& type) { return type == "int32" ? "INT_MIN" : type == "int64" ? "LONG_MIN" : "-INFINITY"; }
 std::string MostText(const std::string& type) { return type == "int32" ? "INT_MAX" : type == "int64" ? "LONG_MAX" : "INFINITY"; }
