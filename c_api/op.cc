@@ -1,11 +1,14 @@
 // The operation builder: collects a NodeSpec and the first thing that was wrong with it.
 #include "thalweg/op.h"
 
+#include <cstring>
+
 #include "c_api/handles.h"
 #include "c_api/op_builder.h"
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
 #include "framework/graph/attr_proto.h"
+#include "framework/json/utf8.h"
 #include "framework/runtime/device.h"
 #include "thalweg/status.h"
 
@@ -71,6 +74,17 @@ StatusOr<thalweg::Shape> ToShape(const int64_t* dims, int32_t rank) {
 StatusOr<std::string> ToText(const tw_string& s) {
   if (s.size > 0 && !s.data) return InvalidArgument("a string is NULL but has ", s.size, " bytes");
   return std::string(s.data ? s.data : "", s.size);
+}
+
+// Stored graphs hold such names as UTF-8 only.
+StatusOr<std::string> ToFunctionName(const tw_string& s) {
+  ASSIGN_OR_RETURN(std::string name, ToText(s));
+  for (std::string_view rest = name; !rest.empty();) {
+    const size_t bytes = thalweg::Utf8Length(rest);
+    if (bytes == 0) return InvalidArgument("the name of a function, '", thalweg::OneLine(name), "', is not UTF-8");
+    rest.remove_prefix(bytes);
+  }
+  return name;
 }
 
 StatusOr<thalweg::Tensor> ToTensor(tw_tensor* t) {
@@ -207,7 +221,8 @@ void tw_op_set_tensor(tw_op* op, const char* attr, tw_tensor* value) {
 void tw_op_set_func(tw_op* op, const char* attr, const char* function) {
   SetAttr(op, attr, [&]() -> StatusOr<AttrValue> {
     if (!function) return InvalidArgument("the name of a function is NULL");
-    return AttrValue::Func(function);
+    ASSIGN_OR_RETURN(std::string name, ToFunctionName({function, std::strlen(function)}));
+    return AttrValue::Func(std::move(name));
   });
 }
 
@@ -240,7 +255,7 @@ void tw_op_set_tensors(tw_op* op, const char* attr, tw_tensor* const* values, ui
 }
 
 void tw_op_set_funcs(tw_op* op, const char* attr, const tw_string* functions, uint32_t n) {
-  SetList(op, attr, functions, n, ToText, AttrValue::Funcs);
+  SetList(op, attr, functions, n, ToFunctionName, AttrValue::Funcs);
 }
 
 tw_status* tw_op_finish(tw_op* op, const tw_operation** out_operation) {

@@ -127,6 +127,12 @@ static void SettersOfTheWrongKindAreRefused(void) {
     }
     FAILS(tw_op_finish(op, NULL), TW_INVALID_ARGUMENT, "'dtype'");
   }
+  const tw_string names[] = {{"f", 1}, {"g\xff", 2}};
+  tw_op* calls[] = {tw_op_create(graph, "PartitionedCall", "p"), tw_op_create(graph, "Case", "p")};
+  tw_op_set_func(calls[0], "f", "\xfe\xff");
+  tw_op_set_funcs(calls[1], "branches", names, 2);
+  FAILS(tw_op_finish(calls[0], NULL), TW_INVALID_ARGUMENT, "'\\xfe\\xff', is not UTF-8");
+  FAILS(tw_op_finish(calls[1], NULL), TW_INVALID_ARGUMENT, "'g\\xff', is not UTF-8");
   CHECK(tw_graph_count(graph) == 0);
   tw_tensor_release(one);
   tw_graph_destroy(graph);
