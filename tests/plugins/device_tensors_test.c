@@ -2,7 +2,7 @@
 #include "check.h"
 
 static tw_runtime* fake_runtime(void) {
-  static const char* const options[] = {"threads=2", "plugin_path=" FAKE, "plugin.org.thalweg.fake.delay_us=100"};
+  static const char* const options[] = {"threads=2", ("plugin_path=" FAKE), "plugin.org.thalweg.fake.delay_us=100"};
   tw_runtime* runtime = NULL;
   OK(tw_runtime_create(options, 3, &runtime));
   return runtime;
