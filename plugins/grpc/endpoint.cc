@@ -9,6 +9,7 @@
 #include <grpc/grpc_security.h>
 #include <grpc/support/alloc.h>
 
+#include "handover.h"
 #include "loopback.h"
 
 namespace thalweg::grpc_transport {
@@ -115,6 +116,7 @@ struct Endpoint::Accept final : Event {
   ~Accept() { grpc_metadata_array_destroy(&metadata); }
   static void Next(Endpoint* e) {
     auto* a = new Accept(e);
+    Give(a);
     const grpc_call_error error = grpc_server_request_registered_call(e->server_, e->method_, &a->call, &a->deadline, &a->metadata, nullptr,
                                                                       e->queue(), e->queue(), a);
     if (error != GRPC_CALL_OK) delete a;
@@ -283,6 +285,7 @@ void Endpoint::Deny(grpc_call* call, const std::string& why) {
   ops[1].data.send_status_from_server.status_details = &details;
   ops[2].op = GRPC_OP_RECV_CLOSE_ON_SERVER;
   ops[2].data.recv_close_on_server.cancelled = &d->cancelled;
+  Give(d);
   if (grpc_call_start_batch(call, ops, 3, d, nullptr) != GRPC_CALL_OK) d->Happen(false);
   grpc_slice_unref(details);
 }
@@ -387,6 +390,7 @@ void Endpoint::Close() {
   for (auto& c : all) c->Release();
   all.clear();
   if (server_) {
+    Give(&end);
     grpc_server_shutdown_and_notify(server_, queue(), &end);
     grpc_server_cancel_all_calls(server_);
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "connection.h"
+#include "handover.h"
 
 namespace thalweg::grpc_transport {
 namespace {
@@ -14,13 +15,16 @@ constexpr uint64_t kCopied = 8 << 10;   // parts of bodies up to here are cheape
 // A body's part that gRPC holds.
 grpc_slice Borrow(const std::shared_ptr<Exchange>& x, const char* data, uint64_t bytes) {
   x->held.fetch_add(1);
+  auto* holding = new std::shared_ptr<Exchange>(x);
+  Give(holding);
   return grpc_slice_new_with_user_data(
       const_cast<char*>(data), bytes,
       [](void* arg) {
+        Get(arg);
         std::unique_ptr<std::shared_ptr<Exchange>> holder(static_cast<std::shared_ptr<Exchange>*>(arg));
         (*holder)->Released();
       },
-      new std::shared_ptr<Exchange>(x));
+      holding);
 }
 
 // The slices of a message.
@@ -96,6 +100,7 @@ void Line::Start(const grpc_op* ops, size_t n, Step* step) {
     std::lock_guard lock(connection_->mu());
     ++pending_;
   }
+  Give(step);
   if (grpc_call_start_batch(call_, ops, n, step, nullptr) != GRPC_CALL_OK) step->Happen(false);  // cannot be: we keep its rules
 }
 

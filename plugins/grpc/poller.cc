@@ -4,6 +4,8 @@
 
 #include <grpc/support/time.h>
 
+#include "handover.h"
+
 namespace thalweg::grpc_transport {
 
 NoSignals::NoSignals() {
@@ -45,7 +47,9 @@ void Poller::Run() {
   for (;;) {
     const grpc_event e = Next();
     if (e.type == GRPC_QUEUE_SHUTDOWN) return;
-    if (e.type == GRPC_OP_COMPLETE) static_cast<Event*>(e.tag)->Happen(e.success != 0);
+    if (e.type != GRPC_OP_COMPLETE) continue;
+    Get(e.tag);
+    static_cast<Event*>(e.tag)->Happen(e.success != 0);
   }
 }
 

@@ -7,7 +7,7 @@
 #include "dlpack_structs.h"
 
 static tw_runtime* fake_runtime(void) {
-  static const char* const options[] = {"threads=2", "plugin_path=" FAKE, "plugin.org.thalweg.fake.delay_us=100"};
+  static const char* const options[] = {"threads=2", ("plugin_path=" FAKE), "plugin.org.thalweg.fake.delay_us=100"};
   tw_runtime* runtime = NULL;
   OK(tw_runtime_create(options, 3, &runtime));
   return runtime;
@@ -264,7 +264,7 @@ static void WhatOutlivesTheRuntimeIsGivenBackAllTheSame(void) {
 }
 
 static void ADeviceThatSharesNothingSaysSo(void) {
-  static const char* const options[] = {"threads=2", "plugin_path=" FAKE, "plugin.org.thalweg.fake.without=dlpack"};
+  static const char* const options[] = {"threads=2", ("plugin_path=" FAKE), "plugin.org.thalweg.fake.without=dlpack"};
   tw_runtime* runtime = NULL;
   OK(tw_runtime_create(options, 3, &runtime));
   tw_tensor *there = on_device(runtime, device), *t = NULL;
