@@ -8,8 +8,8 @@
  *     for (uint32_t i = 0; i < tw_step_stats_op_count(stats); ++i)
  *       printf("%s %lld ns\n", tw_step_stats_op(stats, i)->op, (long long)tw_step_stats_op(stats, i)->busy_ns);
  *
- * Runs without such an object pay nothing for its existence; those with one take a look at the clock more per operation, or two. What is kept of
- * a run is bounded (tw_step_stats_set_limit). Functions that a run calls and loops that it goes round are told node by node too.
+ * Runs without such an object pay nothing for its existence; those with one take a look at the clock more per operation, or two. What is
+ * kept of a run is bounded (tw_step_stats_set_limit). Functions that a run calls and loops that it goes round are told node by node too.
  * Threads: one run at a time fills it; nobody may read it meanwhile; then any number may. Everything here: since 0.1. */
 #ifndef THALWEG_STEP_STATS_H
 #define THALWEG_STEP_STATS_H

@@ -1,6 +1,7 @@
 /* Rows of x in order: `places` becomes, for each row of n, where its elements stand, those that go ahead first and of equals the one that
  * stands first. T: the element type; AHEAD(a, b): whether a goes ahead of b; RUN: how many elements one task sorts by itself. Runs of RUN
- * are merged two by two, each element finding its place by a search in the other run: no task waits for another, and each writes one place. */
+ * are merged two by two, each element finding its place by a search in the other run: no task waits for another, and each writes one place.
+ */
 KERNEL(sort_runs)(IN(T, x), OUT(int64, places), Size rows, Size n) {
   BEGIN(x), BEGIN(places);
   const Size runs = (n + RUN - 1) / RUN;

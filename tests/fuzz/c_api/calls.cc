@@ -240,7 +240,9 @@ SPECIAL(tw_tensor_to_dlpack) { ThroughDlpack<&tw_tensor_to_dlpack, &tw_tensor_fr
 SPECIAL(tw_tensor_from_dlpack) { ThroughDlpack<&tw_tensor_to_dlpack, &tw_tensor_from_dlpack>(p); }
 SPECIAL(tw_tensor_to_dlpack_versioned) { ThroughDlpack<&tw_tensor_to_dlpack_versioned, &tw_tensor_from_dlpack_versioned>(p); }
 SPECIAL(tw_tensor_from_dlpack_versioned) { ThroughDlpack<&tw_tensor_to_dlpack_versioned, &tw_tensor_from_dlpack_versioned>(p); }
-tw_status* FromDlpackOn(void* managed, tw_tensor** out_tensor) { return tw_tensor_from_dlpack_on(nullptr, managed, 1, nullptr, out_tensor); }
+tw_status* FromDlpackOn(void* managed, tw_tensor** out_tensor) {
+  return tw_tensor_from_dlpack_on(nullptr, managed, 1, nullptr, out_tensor);
+}
 SPECIAL(tw_tensor_from_dlpack_on) { ThroughDlpack<&tw_tensor_to_dlpack_versioned, &FromDlpackOn>(p); }
 
 // ---- Files ----

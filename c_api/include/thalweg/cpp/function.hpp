@@ -134,7 +134,7 @@ class Function {
     Values values;
     size_t n_in, n_out;
     tw_tensor* few[kFew];
-    std::vector<tw_tensor*> more;  /* where few are too few */
+    std::vector<tw_tensor*> more; /* where few are too few */
     tw_tensor **in, **out;
     tw_function_call record;
   };
