@@ -7,10 +7,7 @@
 
 #include "distributed/cluster_step.h"
 #include "distributed/server.h"
-#include "framework/base/dtype.h"
-#include "framework/base/shown.h"
 #include "framework/runtime/device.h"
-#include "thalweg/version.h"
 
 namespace thalweg::distributed {
 namespace {
@@ -18,9 +15,8 @@ namespace {
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kBeatEvery = kSecond;      // while steps run
 constexpr int64_t kSilence = 10 * kSecond;   // a task that says nothing for so long counts as lost
-constexpr int64_t kCallTime = 60 * kSecond;  // to open a session, to register a signature
+constexpr int64_t kCallTime = 60 * kSecond;  // to open a session
 constexpr uint64_t kLargest = uint64_t{4} << 30;
-constexpr int kAttempts = 5;
 
 // Options that are the client's own business, or the server's.
 bool ForTasks(std::string_view text) {
@@ -42,6 +38,15 @@ struct ClusterSession::Waiting {
   std::condition_variable changed;
   bool over = false;
   Answered answer;
+
+  void End(Answered a) {
+    {
+      std::lock_guard lock(mu);
+      answer = std::move(a);
+      over = true;
+    }
+    changed.notify_all();  // outside the lock, which who waits wants first
+  }
 };
 
 std::shared_ptr<ClusterSession::Waiting> ClusterSession::Ask(const Destination& to, Method method, const WireWriter& fields, Payload body,
@@ -53,12 +58,7 @@ std::shared_ptr<ClusterSession::Waiting> ClusterSession::Ask(const Destination& 
   call.fields = fields;
   call.body = std::move(body);
   call.deadline = deadline;
-  call.done = [waiting](const Reply& reply) {
-    std::lock_guard lock(waiting->mu);
-    waiting->answer = {reply.outcome, std::string(reply.fields), std::string(reply.body)};
-    waiting->over = true;
-    waiting->changed.notify_all();
-  };
+  call.done = [waiting](const Reply& reply) { waiting->End({reply.outcome, std::string(reply.fields), std::string(reply.body)}); };
   messenger_->Start(std::move(call));
   return waiting;
 }
@@ -72,7 +72,12 @@ ClusterSession::Answered ClusterSession::Await(Waiting* waiting) {
 // ---- Beginning and end ----
 
 ClusterSession::ClusterSession(std::shared_ptr<Graph> graph, const SessionOptions& options)
-    : graph_(std::move(graph)), options_(options), id_(NewIncarnation()), clock_(std::make_unique<SystemClock>()) {}
+    : graph_(std::move(graph)),
+      options_(options),
+      id_(NewIncarnation()),
+      clock_(std::make_unique<SystemClock>()),
+      locals_(graph_->runtime().Common<LocalTasks>()),
+      answers_(std::make_shared<Gate>()) {}
 
 StatusOr<std::unique_ptr<ClusterSession>> ClusterSession::Create(std::shared_ptr<Graph> graph, const SessionOptions& options,
                                                                  std::vector<std::string> texts) {
@@ -136,6 +141,7 @@ ClusterSession::~ClusterSession() {
   Close().IgnoreError();  // cannot fail: it waits for what runs
   members_.reset();
   if (messenger_) messenger_->Close();
+  answers_->Close();
   clock_->Stop();
 }
 
@@ -162,8 +168,10 @@ Status ClusterSession::Close() {
 
 // Asks again where nobody is there yet: tasks may start in any order.
 StatusOr<Hello> ClusterSession::Greet(const Destination& to, int64_t deadline, std::string* out_cluster) {
+  WireWriter asks_features;
+  asks_features.Number(kTakesPushes);
   for (int64_t pause = 10'000'000;; pause = std::min(2 * pause, kSecond / 2)) {
-    Answered a = Await(Ask(to, Method::kHello, WireWriter(), {}, std::min(deadline, clock_->Now() + kSilence)).get());
+    Answered a = Await(Ask(to, Method::kHello, asks_features, {}, std::min(deadline, clock_->Now() + kSilence)).get());
     if (a.outcome.status.ok()) {
       auto hello = Hello::Get(a.fields);
       if (!hello.ok()) return Prefix(hello.status(), StrCat(to.title, ":"));
@@ -201,8 +209,11 @@ Status ClusterSession::Open(int32_t task, int64_t deadline) {
   WireWriter w;
   OpenRequest{id_, texts_}.Put(&w);
   const int64_t until = clock_->Now() + kCallTime;
+  std::string owner;
   for (;;) {
-    const Status s = Await(Ask(to, Method::kOpen, w, {}, until).get()).outcome.status;
+    const Answered a = Await(Ask(to, Method::kOpen, w, {}, until).get());
+    const Status& s = a.outcome.status;
+    if (s.ok()) owner = WireReader(a.fields).Text();
     if (s.ok()) break;
     // What it knows of this session is about to end: its watch was.
     if (s.code() != absl::StatusCode::kAlreadyExists || clock_->Now() >= deadline) return s;
@@ -213,6 +224,9 @@ Status ClusterSession::Open(int32_t task, int64_t deadline) {
     TaskState& t = tasks_[size_t(task)];
     t.to = to;
     t.version = hello.version;
+    t.features = hello.features;
+    t.owner = owner;
+    t.here = owner.empty() ? nullptr : locals_->Find(hello.incarnation);
     t.open = true;
   }
   Watch(task, to);
@@ -327,191 +341,6 @@ void ClusterSession::LookAt(int32_t task, std::string_view body) {
   }
 }
 
-// ---- Signatures ----
-
-ClusterSession::SpecKey ClusterSession::KeyOf(const CallableSpec& spec) {
-  SpecKey key;
-  for (const auto* list : {&spec.feeds, &spec.fetches}) {
-    key.push_back(list->size());
-    for (const Edge& e : *list) {
-      key.push_back(reinterpret_cast<uintptr_t>(e.node));
-      key.push_back(uint64_t(e.port));
-    }
-  }
-  for (const auto* list : {&spec.targets, &spec.over}) {
-    key.push_back(list->size());
-    for (const Node* n : *list) key.push_back(reinterpret_cast<uintptr_t>(n));
-  }
-  return key;
-}
-
-Status ClusterSession::Check(const CallableSpec& spec) const {
-  auto own = [&](const Node* n) { return n && n->id() < graph_->size() && graph_->node(n->id()) == n; };
-  for (const auto* list : {&spec.feeds, &spec.fetches}) {
-    for (const Edge& e : *list) {
-      if (!own(e.node)) return InvalidArgument("a feed or fetch is not of this session's graph");
-      if (e.port < 0 || e.port >= e.node->n_out()) return InvalidArgument("'", Shown(e.node->name()), "' has no output ", e.port);
-    }
-  }
-  std::set<std::pair<const Node*, int32_t>> fed;
-  for (const Edge& e : spec.feeds) {
-    if (!fed.emplace(e.node, e.port).second) return InvalidArgument("'", Shown(e.text()), "' is fed twice");
-    if (e.node->out_type(e.port) == TW_RESOURCE) return InvalidArgument("'", Shown(e.text()), "' is resource and cannot be fed");
-  }
-  for (const Node* n : spec.targets) {
-    if (!own(n)) return InvalidArgument("a target is not of this session's graph");
-  }
-  return Status();
-}
-
-Status ClusterSession::CheckFeeds(const CallableSpec& spec, const Tensor* feeds) const {
-  for (size_t i = 0; i < spec.feeds.size(); ++i) {
-    const Edge& e = spec.feeds[i];
-    if (!feeds[i]) return InvalidArgument("the feed of '", Shown(e.text()), "' is missing");
-    const uint32_t want = e.node->out_type(e.port);
-    if (feeds[i].dtype() != BaseType(want)) {
-      return InvalidArgument("the feed of '", Shown(e.text()), "' is ", DTypeName(feeds[i].dtype()), " but must be ", DTypeName(want));
-    }
-    const Shape& shape = e.node->shape(e.port);
-    if (shape.Admits(feeds[i].shape())) continue;
-    return InvalidArgument("the feed of '", Shown(e.text()), "' has shape ", feeds[i].shape().text(), " but must fit ", shape.text());
-  }
-  return Status();
-}
-
-StatusOr<std::shared_ptr<const Prepared>> ClusterSession::Find(const CallableSpec& spec) {
-  {
-    std::lock_guard lock(mu_);
-    if (closed_) return Closed();
-    if (auto found = FindLocked(spec)) return found;
-  }
-  auto prepared = Prepare(spec);
-  std::lock_guard lock(mu_);
-  // Tasks may have answered that they know the session no more, which is no failure of theirs.
-  if (!prepared.ok() && closed_) return Error(absl::StatusCode::kCancelled, "the session was closed meanwhile");
-  return prepared;
-}
-
-std::shared_ptr<const Prepared> ClusterSession::FindLocked(const CallableSpec& spec) {
-  auto it = prepared_.find(KeyOf(spec));
-  if (it == prepared_.end()) return nullptr;
-  it->second.used = ++uses_;
-  return it->second.prepared;
-}
-
-void ClusterSession::Keep(const CallableSpec& spec, std::shared_ptr<const Prepared> prepared) {
-  std::vector<std::shared_ptr<const Prepared>> dropped;
-  {
-    std::lock_guard lock(mu_);
-    prepared_[KeyOf(spec)] = {std::move(prepared), ++uses_};
-    while (prepared_.size() > options_.max_plans) {
-      auto oldest = prepared_.end();
-      for (auto it = prepared_.begin(); it != prepared_.end(); ++it) {
-        const bool idle = it->second.prepared.use_count() == 1;  // no step has it
-        if (idle && (oldest == prepared_.end() || it->second.used < oldest->second.used)) oldest = it;
-      }
-      if (oldest == prepared_.end()) break;
-      dropped.push_back(std::move(oldest->second.prepared));
-      prepared_.erase(oldest);
-    }
-  }
-  for (const auto& p : dropped) {
-    for (const Prepared::Task& t : p->tasks) {
-      Call call;
-      call.to = t.to;
-      call.method = Method::kForget;
-      HandleMessage{id_, t.handle}.Put(&call.fields);
-      call.deadline = clock_->Now() + kCallTime;
-      call.done = [](const Reply&) {};  // a task that is lost has forgotten it
-      messenger_->Start(std::move(call));
-    }
-  }
-}
-
-// REQUIRES: prepare_mu_.
-void ClusterSession::DropForgotten() {
-  std::lock_guard lock(mu_);
-  for (size_t i = 0; i < tasks_.size(); ++i) {
-    if (std::exchange(tasks_[i].forgot, false)) partition_->Forget(int32_t(i));
-  }
-}
-
-StatusOr<std::shared_ptr<const Prepared>> ClusterSession::Prepare(const CallableSpec& spec) {
-  RETURN_IF_ERROR(Check(spec));
-  std::lock_guard one_at_a_time(prepare_mu_);
-  const int64_t deadline = clock_->Now() + int64_t{options_.target_timeout_ms} * 1'000'000;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    {
-      std::lock_guard lock(mu_);
-      if (auto found = FindLocked(spec)) return found;
-    }
-    DropForgotten();
-    ASSIGN_OR_RETURN(Parts parts, partition_->Split(spec));
-    auto prepared = std::make_shared<Prepared>();
-    ASSIGN_OR_RETURN(const bool told, Tell(&parts, deadline, prepared.get()));
-    if (!told) continue;
-    prepared->fetches = parts.fetches;
-    bool forgot = false;
-    {
-      std::lock_guard lock(mu_);
-      for (const Part& part : parts.parts) forgot = forgot || tasks_[size_t(part.task)].forgot;
-    }
-    if (forgot) continue;
-    Keep(spec, prepared);
-    return std::shared_ptr<const Prepared>(std::move(prepared));
-  }
-  return Error(absl::StatusCode::kUnavailable, "tasks of the cluster come and go too fast for a signature to be registered; run again");
-}
-
-StatusOr<bool> ClusterSession::OpenAll(const Parts& parts, int64_t deadline) {
-  for (const Part& part : parts.parts) RETURN_IF_ERROR(Open(part.task, deadline));
-  std::lock_guard lock(mu_);
-  return std::none_of(parts.parts.begin(), parts.parts.end(), [&](const Part& p) {
-    const TaskState& t = tasks_[size_t(p.task)];
-    return t.forgot || !t.open;
-  });
-}
-
-StatusOr<bool> ClusterSession::Tell(Parts* parts, int64_t deadline, Prepared* to) {
-  ASSIGN_OR_RETURN(const bool open, OpenAll(*parts, deadline));
-  if (!open) return false;
-  {
-    std::lock_guard lock(mu_);
-    for (Part& part : parts->parts) {
-      for (const auto& [key, task] : part.comes) {
-        const Destination& from = tasks_[size_t(task)].to;
-        part.piece.sources.push_back({key, from.address, from.title, from.incarnation});
-      }
-      to->tasks.push_back({part.task, tasks_[size_t(part.task)].to, 0, part.feeds, part.piece.fetches.size()});
-    }
-  }
-  std::vector<std::shared_ptr<Waiting>> waiting;
-  WireWriter w;
-  SessionRequest{id_}.Put(&w);
-  const int64_t until = clock_->Now() + kCallTime;
-  for (size_t i = 0; i < parts->parts.size(); ++i) {
-    waiting.push_back(Ask(to->tasks[i].to, Method::kRegister, w, Payload::Of(parts->parts[i].piece.Put()), until));
-  }
-  Status failure;
-  for (size_t i = 0; i < waiting.size(); ++i) {
-    const Answered a = Await(waiting[i].get());
-    const auto handle = a.outcome.status.ok() ? HandleMessage::Get(a.fields) : StatusOr<HandleMessage>(a.outcome.status);
-    if (handle.ok()) to->tasks[i].handle = handle->handle;
-    if (handle.ok() || !failure.ok()) continue;
-    failure = handle.status();
-    if (failure.code() != absl::StatusCode::kNotFound) continue;
-    std::lock_guard lock(mu_);
-    failure = WithMessage(failure, StrCat(Message(failure), " (the task runs version ", tasks_[size_t(to->tasks[i].task)].version,
-                                          ", this program ", TW_VERSION_MAJOR, ".", TW_VERSION_MINOR, ".", TW_VERSION_PATCH, ")"));
-  }
-  if (failure.ok()) {
-    for (const Part& part : parts->parts) partition_->Told(part);
-    return true;
-  }
-  for (const Part& part : parts->parts) Lose(part.task);  // who knows how far they came
-  return failure;
-}
-
 // ---- Steps ----
 
 namespace {
@@ -587,14 +416,9 @@ void ClusterSession::Start(const CallableSpec& spec, const Tensor* feeds, const 
 }
 
 Status ClusterSession::Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
-  Waiting waiting;
-  Start(spec, feeds, options, fetches, [&waiting](Status s) {
-    std::lock_guard lock(waiting.mu);
-    waiting.answer.outcome.status = std::move(s);
-    waiting.over = true;
-    waiting.changed.notify_all();
-  });
-  return Await(&waiting).outcome.status;
+  auto waiting = std::make_shared<Waiting>();
+  Start(spec, feeds, options, fetches, [waiting](Status s) { waiting->End({{std::move(s), false}, "", ""}); });
+  return Await(waiting.get()).outcome.status;
 }
 
 Status ClusterSession::StartAsync(std::function<void()> work) {

@@ -13,6 +13,8 @@
 
 #include "distributed/clock.h"
 #include "distributed/cluster.h"
+#include "distributed/gate.h"
+#include "distributed/local_tasks.h"
 #include "distributed/members.h"
 #include "distributed/messenger.h"
 #include "distributed/partition.h"
@@ -29,6 +31,8 @@ struct Prepared {
   struct Task {
     int32_t task = 0;
     Destination to;
+    std::shared_ptr<LocalTask> here;  // in this program: its steps run without a message; else NULL
+    std::string owner;                // of the session, as that task knows it
     uint64_t handle = 0;
     std::vector<int32_t> feeds;
     size_t n_fetches = 0;
@@ -64,6 +68,9 @@ class ClusterSession {
   struct TaskState {
     Destination to;  // its incarnation is 0 until it has answered
     std::string version;
+    uint32_t features = 0;            // Hello's
+    std::string owner;                // of the session, as the task says; empty: it does not
+    std::shared_ptr<LocalTask> here;  // if it is in this program
     bool open = false;
     bool forgot = false;   // since the partition was told of it last
     bool beating = false;  // a sign of life is asked for
@@ -87,6 +94,7 @@ class ClusterSession {
   StatusOr<std::shared_ptr<const Prepared>> Prepare(const CallableSpec& spec);
   // False: a task has forgotten what it was told meanwhile, so that the parts have to be made anew.
   StatusOr<bool> Tell(Parts* parts, int64_t deadline, Prepared* to);
+  void AddRoutes(Part* part) const;
   StatusOr<bool> OpenAll(const Parts& parts, int64_t deadline);
   void DropForgotten();
   // Keeps the signature, and lets go of those that were not used for longest where they are too many.
@@ -115,6 +123,8 @@ class ClusterSession {
   std::vector<std::string> texts_;
   std::unique_ptr<Clock> clock_;
   std::unique_ptr<Messenger> messenger_;
+  const std::shared_ptr<LocalTasks> locals_;
+  const std::shared_ptr<Gate> answers_;  // of local tasks come in by it
   ClusterSpec cluster_;
   std::unique_ptr<Members> members_;  // who tells which tasks are alive; NULL: nobody
   std::mutex prepare_mu_;             // before mu_; what prepares

@@ -54,18 +54,52 @@ void ClusterStep::Begin(const Tensor* feeds, StepTrace* trace, int64_t began) {
     oldest = session_->running_.begin()->first;
   }
   const int64_t left = deadline_ ? std::max<int64_t>(deadline_ - clock.Now(), 1) : 0;
-  for (size_t i = 0; i < prepared_->tasks.size(); ++i) {
-    const Prepared::Task& t = prepared_->tasks[i];
-    Call call;
-    call.to = t.to;
-    call.method = began_ ? Method::kWatchedRun : Method::kRun;
-    if (began_) watched_[i].asked = clock.Now();
-    RunRequest{session_->id_, t.handle, id_, oldest, left}.Put(&call.fields);
-    call.body = std::move(bodies[i]);
-    call.done = [self = shared_from_this(), i](const Reply& reply) { self->Answered(i, reply); };
-    session_->messenger_->Start(std::move(call));
+  const auto request = [&](const Prepared::Task& t) { return RunRequest{session_->id_, t.handle, id_, oldest, left}; };
+  const auto& tasks = prepared_->tasks;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (!tasks[i].here) Ask(i, request(tasks[i]), std::move(bodies[i]));
   }
   if (deadline_ || cancel_) Tick();
+  {
+    std::lock_guard lock(mu_);
+    if (over_) return;
+  }
+  // Last, since what runs here takes this thread, and may end the step.
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].here) RunHere(i, request(tasks[i]), std::move(bodies[i]));
+  }
+}
+
+void ClusterStep::Ask(size_t part, const RunRequest& m, Payload body) {
+  Call call;
+  call.to = prepared_->tasks[part].to;
+  call.method = began_ ? Method::kWatchedRun : Method::kRun;
+  if (began_) watched_[part].asked = session_->clock_->Now();
+  m.Put(&call.fields);
+  call.body = std::move(body);
+  call.done = [self = shared_from_this(), part](const Reply& reply) { self->Answered(part, reply); };
+  session_->messenger_->Start(std::move(call));
+}
+
+void ClusterStep::RunHere(size_t part, const RunRequest& m, Payload body) {
+  const Prepared::Task& t = prepared_->tasks[part];
+  if (began_) watched_[part].asked = session_->clock_->Now();
+  auto answer = [self = shared_from_this(), part, gate = session_->answers_](std::string head, Payload results) {
+    const Gate::Pass pass(gate.get());
+    if (!pass) return;  // the session is over, and with it the step
+    Reply reply;
+    auto outcome = GetAnswer(head, &reply.fields);
+    reply.outcome.status = outcome.status();
+    if (outcome.ok()) reply.outcome = *std::move(outcome);
+    if (Status& s = reply.outcome.status; !s.ok()) s = Prefix(s, StrCat(self->prepared_->tasks[part].to.title, ":"));
+    reply.body = {static_cast<const char*>(results.data), size_t(results.bytes)};
+    self->Answered(part, reply);
+  };
+  if (t.here->Run({t.owner, m.session}, m, began_ != 0, std::move(body), std::move(answer))) return;
+  Reply gone;
+  gone.reached = false;
+  gone.outcome.status = Error(absl::StatusCode::kUnavailable, t.to.title, " cannot be reached: it is going away");
+  Answered(part, gone);
 }
 
 // Looks whether it is time to end.
@@ -97,20 +131,34 @@ std::string ClusterStep::StillOut() const {
   return all;
 }
 
-// The fetches; statistics, which stand behind them, are kept.
-StatusOr<std::vector<Tensor>> ClusterStep::TakeWatched(size_t part, const Reply& reply) {
-  if (!began_) return GetTensors(reply.body);
+// The fetches. What stands behind them goes where it belongs: statistics are kept, values are handed to the tasks of this program.
+StatusOr<std::vector<Tensor>> ClusterStep::TakeAnswer(size_t part, const Reply& reply) {
+  if (reply.fields.empty()) return GetTensors(reply.body);
   WireReader fields(reply.fields);
-  const auto bytes = fields.Number<uint64_t>();
+  const auto stats = began_ ? fields.Number<uint64_t>() : 0;
+  const auto carried = fields.rest().empty() ? 0 : fields.Number<uint64_t>();
   RETURN_IF_ERROR(fields.End("the answer to a run"));
-  if (bytes > reply.body.size()) return InvalidArgument("statistics of ", bytes, " bytes in an answer of ", reply.body.size());
-  const size_t at = reply.body.size() - size_t(bytes);
-  {
+  const uint64_t all = reply.body.size();
+  if (stats > all || carried > all - stats) return InvalidArgument("an answer to a run of ", all, " bytes says that it has more");
+  const size_t at = size_t(all - stats - carried);
+  if (began_) {
     std::lock_guard lock(mu_);
     watched_[part].answered = session_->clock_->Now();
-    watched_[part].bytes = reply.body.substr(at);
+    watched_[part].bytes = reply.body.substr(at, size_t(stats));
   }
+  if (carried) RETURN_IF_ERROR(TakeCarried(reply.body.substr(at + size_t(stats))));
   return GetTensors(reply.body.substr(0, at));
+}
+
+Status ClusterStep::TakeCarried(std::string_view carried) {
+  ASSIGN_OR_RETURN(auto all, GetCarried(carried));
+  for (CarriedValues& c : all) {
+    const auto task = std::find_if(prepared_->tasks.begin(), prepared_->tasks.end(),
+                                   [&](const Prepared::Task& t) { return t.here && t.to.incarnation == c.incarnation; });
+    if (task == prepared_->tasks.end()) return InvalidArgument("values came for a task that is none of this program's");
+    task->here->Take({task->owner, session_->id_}, id_, std::move(c.values));
+  }
+  return Status();
 }
 
 // A task's clock counts from when it began, which lies in the middle of what its way here and back took.
@@ -136,7 +184,7 @@ void ClusterStep::Answered(size_t part, const Reply& reply) {
   Outcome outcome = reply.outcome;
   std::vector<Tensor> results;
   if (outcome.status.ok()) {
-    auto tensors = TakeWatched(part, reply);
+    auto tensors = TakeAnswer(part, reply);
     if (tensors.ok() && tensors->size() != t.n_fetches) tensors = InvalidArgument(tensors->size(), " values for ", t.n_fetches, " fetches");
     if (tensors.ok()) results = *std::move(tensors);
     if (!tensors.ok()) outcome.status = Prefix(tensors.status(), StrCat(t.to.title, ":"));

@@ -36,8 +36,11 @@ class ClusterStep final : public std::enable_shared_from_this<ClusterStep> {
 
  private:
   friend class ClusterSession;
+  void Ask(size_t part, const RunRequest& m, Payload body);
+  void RunHere(size_t part, const RunRequest& m, Payload body);
   void Answered(size_t part, const Reply& reply);
-  StatusOr<std::vector<Tensor>> TakeWatched(size_t part, const Reply& reply);
+  Status TakeCarried(std::string_view carried);
+  StatusOr<std::vector<Tensor>> TakeAnswer(size_t part, const Reply& reply);
   void Tick();
   void Finish();
   std::string StillOut() const;

@@ -42,6 +42,14 @@ bool MayDecide(const Edge& e) {
   return (type == TW_BOOL || type == TW_INT32 || type == TW_INT64 || type == TW_FLOAT) && (!shape.has_rank() || shape.rank() == 0);
 }
 
+// What is chosen among, in the order of the numbers that choose, the last for all others: a name for each branch, and its function.
+std::vector<std::pair<std::string, std::string>> BranchesOf(const Node& n) {
+  if (CallRole(n.op()) == "if") return {{"else", FunctionOf(n, "else_branch")}, {"then", FunctionOf(n, "then_branch")}};
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const std::string& f : n.FindAttr("branches")->strings()) all.emplace_back(StrCat("branch_", all.size()), f);
+  return all;
+}
+
 // In order: what results and targets need. Loops in it are whole.
 std::vector<const Node*> NeededOf(const Function& f) {
   std::set<int32_t> seen;
@@ -92,15 +100,23 @@ bool LoweredFlow::Asks(const std::string& function, const std::string& task) {
 StatusOr<bool> LoweredFlow::Spans(const Node& n) {
   if (!CallsFunctions(n.op())) return false;
   const std::string_view role = CallRole(n.op());
-  const bool loops = role == "while";
   const std::string task = TaskOf(n.device());
   if (role == "call") return Asks(FunctionOf(n, "f"), task);
-  if ((!loops && role != "if") || (loops && n.n_in() == 0)) return false;
-  const std::string &a = FunctionOf(n, loops ? "cond" : "then_branch"), &b = FunctionOf(n, loops ? "body" : "else_branch");
-  if (!Asks(a, task) && !Asks(b, task)) return false;
-  if (!loops) return MayDecide(n.inputs()[0]);
-  ASSIGN_OR_RETURN(const auto cond, graph_->functions()->Find(a));
+  if (role == "if" || role == "case") {
+    bool asks = false;
+    for (const auto& [name, function] : BranchesOf(n)) asks = Asks(function, task) || asks;
+    return asks && MayDecide(n.inputs()[0]);
+  }
+  if (role != "while" || n.n_in() == 0) return false;
+  const std::string& test = FunctionOf(n, "cond");
+  if (!Asks(test, task) && !Asks(FunctionOf(n, "body"), task)) return false;
+  ASSIGN_OR_RETURN(const auto cond, graph_->functions()->Find(test));
   return cond->results().size() == 1 && MayDecide(cond->results()[0]);
+}
+
+bool LoweredFlow::Takes(const Node& n) {
+  const auto spans = Spans(n);
+  return spans.ok() && *spans;
 }
 
 StatusOr<bool> LoweredFlow::Lower(const Node& n) {
@@ -108,7 +124,7 @@ StatusOr<bool> LoweredFlow::Lower(const Node& n) {
   ASSIGN_OR_RETURN(const bool spans, Spans(n));
   if (!spans) return false;
   const std::string_view role = CallRole(n.op());
-  Status s = role == "while" ? LowerWhile(n) : role == "if" ? LowerIf(n) : LowerCall(n);
+  Status s = role == "while" ? LowerWhile(n) : role == "call" ? LowerCall(n) : LowerBranches(n);
   if (!s.ok()) return OfNode(n, Prefix(s, n.title() + ":"));
   return true;
 }
@@ -159,6 +175,26 @@ StatusOr<Edge> LoweredFlow::Truth(const Node& n, const std::string& name, const 
   spec.imported = n.imported();
   ASSIGN_OR_RETURN(const Node* truth, graph_->AddNode(std::move(spec)));
   return Edge{truth, 0};
+}
+
+// Whether the number is another one than `k`.
+StatusOr<Edge> LoweredFlow::IsNot(const Node& n, const std::string& name, const Edge& index, int32_t k) {
+  if (k == 0) return Truth(n, name, index);
+  ASSIGN_OR_RETURN(Tensor less, Tensor::Make(TW_INT32, nullptr, 0));
+  *less.as<int32_t>() = -k;
+  NodeSpec spec;
+  ASSIGN_OR_RETURN(const OpSchema* op, graph_->runtime().registry().FindRole("const"));
+  spec.op = op->name;
+  spec.name = graph_->UniqueName(name + "/less");
+  spec.controls = {index.node};  // it is in the loops that the number is in
+  spec.attrs["dtype"] = AttrValue::Type(TW_INT32);
+  spec.attrs["value"] = AttrValue::OfTensor(std::move(less));
+  spec.device = n.device();
+  spec.place = n.place();
+  spec.imported = n.imported();
+  ASSIGN_OR_RETURN(const Node* constant, graph_->AddNode(std::move(spec)));
+  ASSIGN_OR_RETURN(const Node* rest, Add(n, "add_n", name + "/rest", {index, {constant, 0}}));
+  return Truth(n, name, {rest, 0});
 }
 
 // What is made once, or is a constant, is made outside of the loop.
@@ -245,38 +281,52 @@ Status LoweredFlow::LowerCall(const Node& n) {
 
 // ---- Branches ----
 
-Status LoweredFlow::LowerIf(const Node& n) {
+// One after the other: a switch whose condition is false leads to its branch, and otherwise on; where there is none any more, to the last.
+Status LoweredFlow::LowerBranches(const Node& n) {
   const std::string prefix = n.name() + "/_apart/";
-  ASSIGN_OR_RETURN(const Edge pred, Truth(n, prefix + "pred", n.inputs()[0]));
-  ASSIGN_OR_RETURN(const Node* choice, Add(n, "switch", prefix + "choice", {pred, pred}, n.controls()));
-  std::vector<const Node*> switches;
-  for (size_t i = 1; i < n.inputs().size(); ++i) {
-    ASSIGN_OR_RETURN(const Node* s, Add(n, "switch", StrCat(prefix, "switch_", i - 1), {n.inputs()[i], pred}, n.controls()));
-    switches.push_back(s);
-  }
-  Copies sides[2];
-  const Node* over[2];
+  const auto branches = BranchesOf(n);
+  const Edge& index = n.inputs()[0];
+  const size_t last = branches.size() - 1;
+  ASSIGN_OR_RETURN(const Node* begin, Add(n, "no_op", prefix + "begin", {}, n.controls()));
+  Edge token = index;
+  std::vector<Edge> values(n.inputs().begin() + 1, n.inputs().end());
+  std::vector<const Node*> over(branches.size(), begin);
+  std::vector<Copies> sides(branches.size());
   bool acts = false;
-  for (int32_t side = 0; side < 2; ++side) {
-    const std::string name = side ? "then" : "else";
-    ASSIGN_OR_RETURN(const auto f, graph_->functions()->Find(FunctionOf(n, name + "_branch")));
-    ASSIGN_OR_RETURN(over[side], Add(n, "identity", prefix + name + "_pivot", {{choice, side}}));
-    Place place = {&n, StrCat(prefix, name, "/"), {}, over[side], false};
-    for (const Node* s : switches) place.args.push_back({s, side});
-    ASSIGN_OR_RETURN(sides[side], Copy(*f, place));
-    acts = acts || !sides[side].targets.empty();
+  for (size_t k = 0; k <= last; ++k) {
+    const auto& [name, function] = branches[k];
+    Place place = {&n, StrCat(prefix, name, "/"), values, begin, false};
+    if (k < last) {
+      ASSIGN_OR_RETURN(const Edge other, IsNot(n, StrCat(prefix, name, "_pred"), index, int32_t(k)));
+      ASSIGN_OR_RETURN(const Node* choice, Add(n, "switch", StrCat(prefix, name, "_choice"), {token, other}, n.controls()));
+      token = {choice, 1};
+      ASSIGN_OR_RETURN(over[k], Add(n, "identity", StrCat(prefix, name, "_pivot"), {{choice, 0}}));
+      for (size_t i = 0; i < values.size(); ++i) {
+        ASSIGN_OR_RETURN(const Node* s, Add(n, "switch", StrCat(prefix, name, "_switch_", i), {values[i], other}, n.controls()));
+        place.args[i] = {s, 0};
+        values[i] = {s, 1};
+      }
+    } else if (last > 0) {
+      ASSIGN_OR_RETURN(over[k], Add(n, "identity", StrCat(prefix, name, "_pivot"), {token}));
+    }
+    place.pivot = over[k];
+    ASSIGN_OR_RETURN(const auto f, graph_->functions()->Find(function));
+    ASSIGN_OR_RETURN(sides[k], Copy(*f, place));
+    acts = acts || !sides[k].targets.empty();
   }
+  if (last == 0) return Finish(n, sides[0].results, sides[0].targets);
   std::vector<Edge> outs;
   for (int32_t k = 0; k < n.n_out(); ++k) {
-    ASSIGN_OR_RETURN(const Node* merge,
-                     Add(n, "merge", StrCat(prefix, "merge_", k), {sides[0].results[size_t(k)], sides[1].results[size_t(k)]}));
+    std::vector<Edge> results;
+    for (const Copies& side : sides) results.push_back(side.results[size_t(k)]);
+    ASSIGN_OR_RETURN(const Node* merge, Add(n, "merge", StrCat(prefix, "merge_", k), results));
     outs.push_back({merge, 0});
   }
   std::vector<const Node*> targets;
   if (acts || outs.empty()) {
     std::vector<Edge> ends;
-    for (int32_t side = 0; side < 2; ++side) {
-      ASSIGN_OR_RETURN(const Node* end, Add(n, "identity", prefix + "end", {{over[side], 0}}, sides[side].targets));
+    for (size_t k = 0; k <= last; ++k) {
+      ASSIGN_OR_RETURN(const Node* end, Add(n, "identity", prefix + "end", {{over[k], 0}}, sides[k].targets));
       ends.push_back({end, 0});
     }
     ASSIGN_OR_RETURN(const Node* end, Add(n, "merge", prefix + "end", ends));

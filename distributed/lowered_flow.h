@@ -1,6 +1,6 @@
-// LoweredFlow: functional branches and loops (If, While) whose functions ask for several tasks, as the primitives that partitioning knows
-// (Switch, Merge, Enter, Exit, NextIteration), and calls of such functions as their nodes. The primitives are added to the client's graph,
-// beside the node, under its name; they run in its place, so what a body asks for is where it asks for it. Threads: one at a time.
+// LoweredFlow: functional branches and loops (If, Case, While) whose functions ask for several tasks, as the primitives that partitioning
+// knows (Switch, Merge, Enter, Exit, NextIteration), and calls of such functions as their nodes. The primitives are added to the client's
+// graph, beside the node, under its name; they run in its place, so what a body asks for is where it asks for it. Threads: one at a time.
 #pragma once
 #include <map>
 #include <set>
@@ -19,6 +19,8 @@ class LoweredFlow {
   explicit LoweredFlow(Graph* graph) : graph_(graph) {}
   // Sees to the node if it is a branch or loop that has to be made of primitives. True: it is, and has been made now.
   StatusOr<bool> Lower(const Node& n);
+  // Whether it is one that Lower makes, or has made, of primitives: where it runs itself does not matter.
+  bool Takes(const Node& n);
   bool Has(const Node* n) const { return done_.count(n) != 0; }
   // REQUIRES: Has(e.node). What takes the output's place.
   Edge Out(const Edge& e) const { return outs_.at({e.node, e.port}); }
@@ -41,7 +43,7 @@ class LoweredFlow {
   bool Asks(const std::string& function, const std::string& task);
   StatusOr<bool> Spans(const Node& n);
   StatusOr<Copies> Copy(const Function& f, const Place& place);
-  Status LowerIf(const Node& n);
+  Status LowerBranches(const Node& n);
   Status LowerWhile(const Node& n);
   Status LowerCall(const Node& n);
   StatusOr<const Node*> Add(const Node& like, std::string_view role, const std::string& name, std::vector<Edge> inputs,
@@ -49,6 +51,7 @@ class LoweredFlow {
   StatusOr<const Node*> AddEnter(const Node& n, const std::string& name, const Edge& value, bool invariant);
   StatusOr<const Node*> AddLoopConst(const Node& of, const Place& place, NodeSpec spec);
   StatusOr<Edge> Truth(const Node& n, const std::string& name, const Edge& pred);
+  StatusOr<Edge> IsNot(const Node& n, const std::string& name, const Edge& index, int32_t k);
   Status Finish(const Node& n, const std::vector<Edge>& outs, const std::vector<const Node*>& targets);
 
   Graph* const graph_;

@@ -39,7 +39,7 @@ StatusOr<RequestHead> GetRequest(std::string_view head) {
     return FailedPrecondition("a request of protocol version ", int(version), ", but this runtime speaks ", int(kProtocol),
                               "; use one version of the runtime in all processes");
   }
-  if (method < uint8_t(Method::kHello) || method > uint8_t(Method::kWatchedRun)) {
+  if (method < uint8_t(Method::kHello) || method > uint8_t(Method::kPush)) {
     return InvalidArgument("a request for method ", int(method), ", which there is not");
   }
   return out;
@@ -83,6 +83,7 @@ void Hello::Put(WireWriter* to) const {
   to->Text(version);
   to->Number(steps);
   to->Number(sessions);
+  if (features) to->Number(features);
 }
 StatusOr<Hello> Hello::Get(std::string_view fields) {
   WireReader r(fields);
@@ -93,6 +94,7 @@ StatusOr<Hello> Hello::Get(std::string_view fields) {
   m.version = r.Text();
   m.steps = r.Number<uint64_t>();
   m.sessions = r.Number<uint64_t>();
+  if (r.ok() && !r.rest().empty()) m.features = r.Number<uint32_t>();
   RETURN_IF_ERROR(r.End("what a task says of itself"));
   return m;
 }
@@ -160,6 +162,66 @@ StatusOr<ReceiveRequest> ReceiveRequest::Get(std::string_view fields) {
   m.owner = r.Text();
   RETURN_IF_ERROR(r.End("a request for a value"));
   return m;
+}
+
+void PushRequest::Put(WireWriter* to) const {
+  to->Number(session);
+  to->Number(step);
+  to->Text(owner);
+}
+StatusOr<PushRequest> PushRequest::Get(std::string_view fields) {
+  WireReader r(fields);
+  PushRequest m;
+  m.session = r.Number<uint64_t>();
+  m.step = r.Number<uint64_t>();
+  m.owner = r.Text();
+  RETURN_IF_ERROR(r.End("a request that brings values"));
+  return m;
+}
+
+Status PutPushed(const std::vector<PushedValue>& values, WireWriter* to) {
+  to->Number(uint32_t(values.size()));
+  for (const PushedValue& v : values) {
+    to->Text(v.key);
+    to->Number(uint8_t(v.state));
+    if (v.state == PushedValue::kHere) RETURN_IF_ERROR(PutTensor(v.value, to));
+  }
+  return Status();
+}
+StatusOr<std::vector<PushedValue>> GetPushed(WireReader* from) {
+  std::vector<PushedValue> all;
+  const uint32_t n = from->Count(sizeof(uint32_t) + 1);
+  for (uint32_t i = 0; i < n; ++i) {
+    PushedValue& v = all.emplace_back();
+    v.key = from->Text();
+    const auto state = from->Number<uint8_t>();
+    if (!from->ok() || state > PushedValue::kAsk) return InvalidArgument("values that were sent are cut short, or of no known kind");
+    v.state = PushedValue::State(state);
+    if (v.state != PushedValue::kHere) continue;
+    ASSIGN_OR_RETURN(v.value, GetTensor(from));
+  }
+  return all;
+}
+
+Status PutCarried(const std::vector<CarriedValues>& all, WireWriter* to) {
+  to->Number(uint32_t(all.size()));
+  for (const CarriedValues& c : all) {
+    to->Number(c.incarnation);
+    RETURN_IF_ERROR(PutPushed(c.values, to));
+  }
+  return Status();
+}
+StatusOr<std::vector<CarriedValues>> GetCarried(std::string_view bytes) {
+  WireReader r(bytes);
+  std::vector<CarriedValues> all;
+  const uint32_t n = r.Count(sizeof(uint64_t) + sizeof(uint32_t));
+  for (uint32_t i = 0; i < n; ++i) {
+    CarriedValues& c = all.emplace_back();
+    c.incarnation = r.Number<uint64_t>();
+    ASSIGN_OR_RETURN(c.values, GetPushed(&r));
+  }
+  RETURN_IF_ERROR(r.End("values that came with an answer"));
+  return all;
 }
 
 void AbortRequest::Put(WireWriter* to) const {

@@ -16,17 +16,21 @@ namespace thalweg::distributed {
 constexpr uint8_t kProtocol = 1;
 
 enum class Method : uint8_t {
-  kHello = 1,       // who are you? Also the sign of life that is asked for while steps run
-  kOpen = 2,        // a session of a client
-  kWatch = 3,       // answered when the session ends here; the session ends when nobody waits for the answer any more
-  kRegister = 4,    // nodes and a signature; the body is a PieceMessage
-  kRun = 5,         // a step of a signature; the body holds the feeds, the answer's body the fetches
-  kReceive = 6,     // a value of a step, from another worker
-  kAbort = 7,       // a step is over because it failed elsewhere
-  kForget = 8,      // a signature is not run any more
-  kStatus = 9,      // what the task does, and for whom; the answer's body is a TaskStatus
-  kWatchedRun = 10  // as kRun; behind the fetches the answer's body holds statistics, of as many bytes as its fields say
+  kHello = 1,        // who are you? Also the sign of life that is asked for while steps run
+  kOpen = 2,         // a session of a client
+  kWatch = 3,        // answered when the session ends here; the session ends when nobody waits for the answer any more
+  kRegister = 4,     // nodes and a signature; the body is a PieceMessage
+  kRun = 5,          // a step of a signature; the body holds the feeds, the answer's body the fetches
+  kReceive = 6,      // a value of a step, from another worker
+  kAbort = 7,        // a step is over because it failed elsewhere
+  kForget = 8,       // a signature is not run any more
+  kStatus = 9,       // what the task does, and for whom; the answer's body is a TaskStatus
+  kWatchedRun = 10,  // as kRun; behind the fetches the answer's body holds statistics, of as many bytes as its fields say
+  kPush = 11         // values of a step that the other worker has not asked for; the body holds them
 };
+
+// What a process can do beyond what all can: bits of Hello::features.
+constexpr uint32_t kTakesPushes = 1;  // and sends them
 
 // A session of a client: the number is the client's choice, so it means something only beside whose it is, as far as that is proven.
 struct SessionName {
@@ -59,6 +63,7 @@ struct Hello {
   uint64_t incarnation = 0;
   std::string version;  // of the runtime
   uint64_t steps = 0, sessions = 0;
+  uint32_t features = 0;  // in the message only if there are some, and then only for those who ask for them: whose request has fields
   void Put(WireWriter* to) const;
   static StatusOr<Hello> Get(std::string_view fields);
 };
@@ -99,6 +104,33 @@ struct ReceiveRequest {
   void Put(WireWriter* to) const;
   static StatusOr<ReceiveRequest> Get(std::string_view fields);
 };
+
+// A value that goes to a task which has not asked for it.
+struct PushedValue {
+  enum State : uint8_t { kDead = 0, kHere = 1, kAsk = 2 };  // kAsk: there is one, but the other side has to ask for it
+  std::string key;
+  Tensor value;  // of kHere
+  State state = kHere;
+  // About as much as it takes in a message, and in memory.
+  uint64_t bytes() const { return 64 + key.size() + (value ? value.bytes() : 0); }
+};
+struct PushRequest {  // its answer's fields: the keys that there was no room for; none: all were taken
+  uint64_t session = 0, step = 0;
+  std::string owner;
+  SessionName name() const { return {owner, session}; }
+  void Put(WireWriter* to) const;
+  static StatusOr<PushRequest> Get(std::string_view fields);
+};
+Status PutPushed(const std::vector<PushedValue>& values, WireWriter* to);
+StatusOr<std::vector<PushedValue>> GetPushed(WireReader* from);
+
+// Values that came with the answer to a run, for a task in the process of who asked: by its incarnation.
+struct CarriedValues {
+  uint64_t incarnation = 0;
+  std::vector<PushedValue> values;
+};
+Status PutCarried(const std::vector<CarriedValues>& all, WireWriter* to);
+StatusOr<std::vector<CarriedValues>> GetCarried(std::string_view bytes);
 
 struct AbortRequest {
   uint64_t session = 0, step = 0;

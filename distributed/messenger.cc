@@ -47,11 +47,26 @@ struct Messenger::Outgoing {
 // ---- Incoming ----
 
 Incoming::~Incoming() {
-  if (!answered_) messenger_->Put(this, PutFailure({Error(absl::StatusCode::kUnavailable, "the request was dropped"), false}), {});
+  if (!answered_) Give(PutFailure({Error(absl::StatusCode::kUnavailable, "the request was dropped"), false}), {});
+}
+
+std::shared_ptr<Incoming> Incoming::Local(std::string peer, Payload body, AnswerTo answer) {
+  auto request = std::make_shared<Incoming>();
+  request->peer_ = std::move(peer);
+  request->bytes_ = body.bytes;
+  request->local_ = std::move(body);
+  request->answer_ = std::move(answer);
+  return request;
+}
+
+void Incoming::Give(std::string head, Payload body) {
+  if (answer_) return std::exchange(answer_, nullptr)(std::move(head), std::move(body));
+  messenger_->Put(this, std::move(head), std::move(body));
 }
 
 void Incoming::DropBody() {
   body_.reset();
+  local_ = {};
   bytes_ = 0;
   share_.reset();
 }
@@ -72,7 +87,7 @@ void Incoming::Answer(std::string head, Payload body) {
     std::lock_guard lock(mu_);
     if (std::exchange(answered_, true)) return;
   }
-  messenger_->Put(this, std::move(head), std::move(body));
+  Give(std::move(head), std::move(body));
 }
 
 // ---- Messenger ----

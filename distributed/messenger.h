@@ -46,8 +46,11 @@ class Messenger;
 class Incoming {
  public:
   ~Incoming();
+  // One of this program's own, which no transport brought: peer is whose it is; answer is called once, by whoever answers it.
+  using AnswerTo = std::function<void(std::string head, Payload body)>;
+  static std::shared_ptr<Incoming> Local(std::string peer, Payload body, AnswerTo answer);
   const std::string& head() const { return head_; }
-  std::string_view body() const { return {body_.get(), size_t(bytes_)}; }
+  std::string_view body() const { return {static_cast<const char*>(local_.data ? local_.data : body_.get()), size_t(bytes_)}; }
   // The body was read: its memory goes. REQUIRES: nobody else reads it.
   void DropBody();
   const std::string& peer() const { return peer_; }  // as far as it is proven
@@ -59,7 +62,10 @@ class Incoming {
 
  private:
   friend class Messenger;
-  Messenger* messenger_ = nullptr;
+  void Give(std::string head, Payload body);
+  Messenger* messenger_ = nullptr;  // NULL: it is a local one
+  AnswerTo answer_;                 // of a local one
+  Payload local_;                   // likewise: its body
   uint64_t id_ = 0;
   void* self_ = nullptr;  // the transport's
   std::string head_, peer_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "framework/base/checked.h"
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/graph/attr_proto.h"
@@ -14,7 +15,8 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr uint64_t kSmallConst = 4096;  // bytes up to which a constant is made where it is needed rather than sent
+constexpr uint64_t kSmallConst = 4096;     // bytes up to which a constant is made where it is needed rather than sent
+constexpr int64_t kSmallValue = 64 << 10;  // bytes up to which a value is sent unasked: as many go with a message's head
 
 // The smallest value there is, for those who only wait.
 StatusOr<std::string> Nothing() {
@@ -44,7 +46,7 @@ class Splitter {
   StatusOr<Parts> Run() {
     for (size_t i = 0; i < spec_.feeds.size(); ++i) fed_.emplace(Key(spec_.feeds[i]), int32_t(i));
     RETURN_IF_ERROR(Settle());
-    p_.placement_->Update([this](const Edge& e) { return p_.Real(e); });
+    p_.placement_->Update([this](const Edge& e) { return p_.Real(e); }, [this](const Node& n) { return p_.lowered_.Takes(n); });
     for (const Node* n : needed_) {
       ASSIGN_OR_RETURN(const int32_t task, p_.placement_->TaskOf(*n));
       RETURN_IF_ERROR(AddNode(*n, task));
@@ -204,7 +206,7 @@ class Splitter {
     if (from == task || IsSmallConst(*c)) return Status();
     ASSIGN_OR_RETURN(const std::string done, DoneOf(c, from));
     if (const int32_t frame = flow_.FrameOf(*c)) RETURN_IF_ERROR(AddLoop(frame, task));
-    return Send(done, TW_FLOAT, ControlKey(c, task), from, task);
+    return Send(done, TW_FLOAT, true, ControlKey(c, task), from, task);
   }
 
   // Another task has the value.
@@ -217,7 +219,7 @@ class Splitter {
     }
     WorkOf(from).wanted.insert(e.node->id());
     if (const int32_t frame = flow_.FrameOf(*e.node)) RETURN_IF_ERROR(AddLoop(frame, task));
-    return Send(e.text(), type, ValueKey(e, task), from, task);
+    return Send(e.text(), type, IsSmall(e), ValueKey(e, task), from, task);
   }
 
   // ---- Loops that run here, and whose condition is elsewhere ----
@@ -303,7 +305,16 @@ class Splitter {
     return Status();
   }
 
-  Status Send(const std::string& value, uint32_t type, const std::string& key, int32_t from, int32_t task) {
+  // By what the graph says of its shape. Strings may be of any length.
+  static bool IsSmall(const Edge& e) {
+    const Shape& shape = e.node->shape(e.port);
+    const uint32_t type = BaseType(e.node->out_type(e.port));
+    if (!shape.known() || type == TW_STRING) return false;
+    const auto bytes = CountBytes(shape.dims().data(), shape.rank(), type);
+    return bytes.ok() && *bytes <= kSmallValue;
+  }
+
+  Status Send(const std::string& value, uint32_t type, bool small, const std::string& key, int32_t from, int32_t task) {
     const std::string& name = p_.NameFor(StrCat(key, "/_send"));
     if (!sent_.insert(key).second) return Status();
     Work& w = WorkOf(from);
@@ -314,7 +325,8 @@ class Splitter {
     RETURN_IF_ERROR(SetMeeting(key, "T", type, from, task, &n));
     AddMade(&w, std::move(n), &w.after);
     AddTarget(from, name);
-    WorkOf(task).part.comes.emplace_back(key, from);
+    WorkOf(from).part.goes.push_back({key, task, small});
+    WorkOf(task).part.comes.push_back({key, from, small});
     return Status();
   }
 

@@ -22,10 +22,15 @@ namespace thalweg::distributed {
 struct Part {
   int32_t task = 0;
   PieceMessage piece;
-  std::vector<int32_t> feeds;                          // which of the client's feeds each feed of the piece is
-  std::vector<std::pair<std::string, int32_t>> comes;  // the values that it receives: key, and the task that has it
-  std::vector<int32_t> nodes;                          // of the client's graph that the piece adds
-  std::vector<std::string> made;                       // nodes of its own that it adds
+  std::vector<int32_t> feeds;  // which of the client's feeds each feed of the piece is
+  struct Crossing {
+    std::string key;
+    int32_t task = 0;    // at the other end
+    bool small = false;  // as the graph says, so that it may come unasked
+  };
+  std::vector<Crossing> comes, goes;  // the values that it receives, and sends
+  std::vector<int32_t> nodes;         // of the client's graph that the piece adds
+  std::vector<std::string> made;      // nodes of its own that it adds
 };
 
 struct Parts {

@@ -127,7 +127,16 @@ std::string PieceMessage::Put() const {
     for (const std::string* text : {&s.key, &s.address, &s.title}) w.Text(*text);
     w.Number(s.incarnation);
   }
-  if (!over.empty()) w.Texts(over);
+  const bool pushes = !sinks.empty() || !pushed.empty();
+  if (!over.empty() || pushes) w.Texts(over);
+  if (!pushes) return w.Take();
+  w.Number(uint32_t(sinks.size()));
+  for (const PieceSink& s : sinks) {
+    for (const std::string* text : {&s.key, &s.address, &s.title}) w.Text(*text);
+    w.Number(s.incarnation);
+    w.Number(uint8_t{s.carried});
+  }
+  w.Texts(pushed);
   return w.Take();
 }
 
@@ -158,6 +167,16 @@ StatusOr<PieceMessage> PieceMessage::Get(std::string_view bytes) {
     s.incarnation = r.Number<uint64_t>();
   }
   if (r.ok() && !r.rest().empty()) m.over = r.Texts();
+  if (r.ok() && !r.rest().empty()) {
+    const uint32_t sinks = r.Count(3 * sizeof(uint32_t) + sizeof(uint64_t) + 1);
+    for (uint32_t i = 0; i < sinks && r.ok(); ++i) {
+      PieceSink& s = m.sinks.emplace_back();
+      for (std::string* text : {&s.key, &s.address, &s.title}) *text = r.Text();
+      s.incarnation = r.Number<uint64_t>();
+      s.carried = r.Number<uint8_t>() != 0;
+    }
+    m.pushed = r.Texts();
+  }
   RETURN_IF_ERROR(r.End("a piece of a graph"));
   return m;
 }

@@ -34,6 +34,12 @@ struct PieceSource {
   uint64_t incarnation = 0;
 };
 
+struct PieceSink {  // who gets a value without asking for it
+  std::string key, address, title;
+  uint64_t incarnation = 0;
+  bool carried = false;  // it is in the process of the session's client: the answer to a run may bring it the value
+};
+
 struct PieceMessage {
   std::string library;  // a serialised FunctionDefLibrary of functions that are new; may be empty
   std::vector<PieceNode> nodes;
@@ -42,6 +48,9 @@ struct PieceMessage {
   std::vector<std::string> feeds, fetches, targets;           // of the signature: "node:1", "node:1", "node"
   std::vector<PieceSource> sources;                           // of what it receives
   std::vector<std::string> over;  // nodes that an earlier part of the run has run; in the message only if there are some
+  // In the message only if there are some of either:
+  std::vector<PieceSink> sinks;     // of what it sends
+  std::vector<std::string> pushed;  // keys of `sources` that are not asked for
   std::string Put() const;
   static StatusOr<PieceMessage> Get(std::string_view bytes);
 };

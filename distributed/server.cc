@@ -4,6 +4,8 @@
 #include <random>
 #include <utility>
 
+#include "distributed/gate.h"
+#include "distributed/local_tasks.h"
 #include "distributed/rules.h"
 #include "thalweg/version.h"
 
@@ -56,6 +58,28 @@ Status SetServerOption(ServerOptions* options, std::string_view key, std::string
   return SetOption("server", ServerOptionRows(), options, key, value);
 }
 
+// The way in for clients of this program.
+class Server::Here final : public LocalTask {
+ public:
+  Here(Worker* worker, Inbox* inbox) : worker_(worker), inbox_(inbox) {}
+  bool Run(const SessionName& session, const RunRequest& m, bool watched, Payload body, Answer answer) override {
+    const Gate::Pass pass(&gate_);
+    if (pass) worker_->Run(m, watched, Incoming::Local(session.owner, std::move(body), std::move(answer)));
+    return bool(pass);
+  }
+  void Take(const SessionName& session, uint64_t step, std::vector<PushedValue> values) override {
+    const Gate::Pass pass(&gate_);
+    // All of them: their senders have given them away. A step that is over needs none.
+    if (pass) inbox_->Put(session, step, std::move(values), true).status().IgnoreError();
+  }
+  void Close() { gate_.Close(); }
+
+ private:
+  Worker* const worker_;
+  Inbox* const inbox_;
+  Gate gate_;
+};
+
 Server::Server(std::shared_ptr<Runtime> runtime, ClusterSpec cluster, TaskId task)
     : runtime_(std::move(runtime)), cluster_(std::move(cluster)), task_(std::move(task)), incarnation_(NewIncarnation()) {}
 
@@ -74,7 +98,11 @@ StatusOr<std::unique_ptr<Server>> Server::Start(std::shared_ptr<Runtime> runtime
                                      [server = s.get()](std::shared_ptr<Incoming> request) { server->Serve(std::move(request)); });
   if (!messenger.ok()) return Prefix(messenger.status(), StrCat("server ", task.text(), ":"));
   s->messenger_ = *std::move(messenger);
-  s->worker_ = std::make_unique<Worker>(s->runtime_, options, &s->mailbox_, s->messenger_.get());
+  s->pusher_ = std::make_unique<Pusher>(&s->mailbox_, s->messenger_.get());
+  const Channels channels = {s->messenger_.get(), &s->mailbox_, &s->inbox_, s->pusher_.get()};
+  s->worker_ = std::make_unique<Worker>(s->runtime_, options, channels);
+  s->here_ = std::make_shared<Here>(s->worker_.get(), &s->inbox_);
+  s->runtime_->Common<LocalTasks>()->Add(s->incarnation_, s->here_);
   {
     std::lock_guard lock(s->mu_);
     s->ready_ = true;
@@ -142,6 +170,10 @@ void Server::Stop() {
     gone = std::move(members_);
   }
   gone.reset();  // others hear that the task is gone before its connections end
+  if (here_) {
+    runtime_->Common<LocalTasks>()->Remove(incarnation_);
+    here_->Close();
+  }
   if (worker_) worker_->Close();
   if (messenger_) messenger_->Close();
   clock_->Stop();
@@ -166,9 +198,11 @@ Hello Server::MakeHello() const {
   return m;
 }
 
-void Server::AnswerHello(Incoming* request) const {
+void Server::AnswerHello(bool asks_features, Incoming* request) const {
   WireWriter w;
-  MakeHello().Put(&w);
+  Hello m = MakeHello();
+  if (asks_features) m.features = kTakesPushes;
+  m.Put(&w);
   request->Answer(PutAnswer(w), Payload::Of(cluster_.text()));
 }
 
@@ -196,11 +230,12 @@ void Server::Serve(std::shared_ptr<Incoming> request) {
   if (head->incarnation != 0 && head->incarnation != incarnation_) {
     return request->Fail({Error(absl::StatusCode::kAborted, "was restarted: what it held is gone, and it has to be told anew"), false});
   }
-  if (head->method == Method::kHello) return AnswerHello(request.get());
+  if (head->method == Method::kHello) return AnswerHello(!head->fields.empty(), request.get());
   if (head->method == Method::kStatus) {
     const auto m = SessionRequest::Get(head->fields);
     return m.ok() ? AnswerStatus(m->session, request.get()) : request->Fail({m.status(), false});
   }
+  if (head->method == Method::kPush) return inbox_.Serve(head->fields, request.get());
   if (head->method != Method::kReceive) return worker_->Serve(*head, std::move(request));
   const auto m = ReceiveRequest::Get(head->fields);
   if (!m.ok()) return request->Fail({m.status(), false});

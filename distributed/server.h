@@ -11,9 +11,11 @@
 
 #include "distributed/clock.h"
 #include "distributed/cluster.h"
+#include "distributed/inbox.h"
 #include "distributed/mailbox.h"
 #include "distributed/members.h"
 #include "distributed/messenger.h"
+#include "distributed/pusher.h"
 #include "distributed/worker.h"
 #include "framework/base/option.h"
 #include "framework/runtime/runtime.h"
@@ -47,11 +49,12 @@ class Server {
 
  private:
   Server(std::shared_ptr<Runtime> runtime, ClusterSpec cluster, TaskId task);
+  class Here;
   void Serve(std::shared_ptr<Incoming> request);
   Status JoinMembers();
   void JoinAgain();
   Hello MakeHello() const;
-  void AnswerHello(Incoming* request) const;
+  void AnswerHello(bool asks_features, Incoming* request) const;
   void AnswerStatus(uint64_t session, Incoming* request) const;
 
   const std::shared_ptr<Runtime> runtime_;
@@ -63,7 +66,10 @@ class Server {
   std::unique_ptr<Clock> clock_;
   std::unique_ptr<Messenger> messenger_;
   Mailbox mailbox_;
+  Inbox inbox_;
+  std::unique_ptr<Pusher> pusher_;
   std::unique_ptr<Worker> worker_;
+  std::shared_ptr<Here> here_;  // for clients in this program
   std::mutex mu_;
   std::condition_variable changed_;
   bool ready_ = false, stopping_ = false, stopped_ = false;

@@ -1,23 +1,27 @@
 #include "distributed/step_meeting.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
-#include <vector>
 
 #include "framework/base/shown.h"
 #include "framework/io/tensor_proto.h"
+#include "framework/runtime/thread_pool.h"
 
 namespace thalweg::distributed {
 
 // A value on its way here.
 struct StepMeeting::Receipt {
+  uint64_t name = 0;
   std::string key;
   Destination from;
-  int64_t asked = 0;
+  bool pushed = false;
+  int64_t since = 0;  // when it is waited for
   Received done;
   TensorHead head;
-  Tensor value;  // of a plain type: its memory is where the body goes
-  uint64_t call = 0;
+  Tensor value;       // that was asked for, of a plain type: its memory is where the body goes
+  uint64_t call = 0;  // that asks for it; 0: none
+  bool over = false;  // under the meeting's lock: `done` is called, or about to be
 };
 
 namespace {
@@ -29,25 +33,106 @@ std::string KeyIn(std::string_view key, std::string_view iteration) {
 
 }  // namespace
 
+StepMeeting::~StepMeeting() {
+  if (timer_) channels_.messenger->clock().Forget(timer_);
+}
+
+// ---- What goes ----
+
 Status StepMeeting::Send(std::string_view key, std::string_view iteration, Tensor value) {
+  const auto sink = routes_->sinks.find(key);
+  const bool pushed = sink != routes_->sinks.end();
+  PushedValue v{KeyIn(key, iteration), std::move(value)};
+  if (!v.value) v.state = PushedValue::kDead;
   {
     std::lock_guard lock(mu_);
     if (!over_.status.ok()) return over_.status;
-    moved_ = messenger_->clock().Now();
+    moved_ = channels_.messenger->clock().Now();
+    if (pushed && holds_) {
+      held_.push_back({&sink->second, std::move(v)});
+      return Status();
+    }
   }
-  return mailbox_->Put(session_, step_, KeyIn(key, iteration), std::move(value));
+  if (!pushed) return channels_.mailbox->Put(session_, step_, v.key, std::move(v.value));
+  channels_.pusher->Push(sink->second.to, session_, step_, deadline_, {std::move(v)});
+  return Status();
 }
 
+void StepMeeting::Hold() {
+  std::lock_guard lock(mu_);
+  holds_ = true;
+}
+
+void StepMeeting::Release() { LetGo(false); }
+
+std::vector<CarriedValues> StepMeeting::TakeCarried() { return LetGo(true); }
+
+// What is for one task goes together.
+std::vector<CarriedValues> StepMeeting::LetGo(bool may_carry) {
+  std::vector<Held> held;
+  {
+    std::lock_guard lock(mu_);
+    holds_ = false;
+    held.swap(held_);
+  }
+  std::vector<CarriedValues> carried;
+  std::map<ProcessName, std::pair<const Destination*, std::vector<PushedValue>>> pushed;
+  for (Held& h : held) {
+    if (!may_carry || !h.sink->carried) {
+      auto& to = pushed[h.sink->to.process()];
+      to.first = &h.sink->to;
+      to.second.push_back(std::move(h.value));
+      continue;
+    }
+    const uint64_t incarnation = h.sink->to.incarnation;
+    auto to = std::find_if(carried.begin(), carried.end(), [&](const CarriedValues& c) { return c.incarnation == incarnation; });
+    if (to == carried.end()) to = carried.insert(to, {incarnation, {}});
+    to->values.push_back(std::move(h.value));
+  }
+  for (auto& [who, to] : pushed) channels_.pusher->Push(*to.first, session_, step_, deadline_, std::move(to.second));
+  return carried;
+}
+
+// ---- What comes ----
+
 void StepMeeting::Receive(std::string_view key, std::string_view iteration, Received done) {
-  auto source = sources_->find(key);
-  if (source == sources_->end()) return done(Internal("nobody sends '", Shown(key), "'"), Tensor());
+  auto source = routes_->sources.find(key);
+  if (source == routes_->sources.end()) return done(Internal("nobody sends '", Shown(key), "'"), Tensor());
   auto receipt = std::make_shared<Receipt>();
   receipt->key = KeyIn(key, iteration);
-  receipt->from = source->second;
-  receipt->asked = messenger_->clock().Now();
+  receipt->from = source->second.from;
+  receipt->pushed = source->second.pushed;
+  receipt->since = channels_.messenger->clock().Now();
   receipt->done = std::move(done);
+  Outcome over;
+  {
+    std::lock_guard lock(mu_);
+    over = over_;
+    receipt->name = ++names_;
+    if (over.status.ok()) waiting_.emplace(receipt->name, receipt);
+  }
+  if (!over.status.ok()) return receipt->done(over.status, Tensor());
+  return receipt->pushed ? Await(receipt) : Ask(receipt);
+}
+
+void StepMeeting::Await(const ReceiptPtr& receipt) {
+  PushedValue value;
+  const auto found = channels_.inbox->Take(
+      session_, step_, receipt->key, [self = shared_from_this(), receipt](PushedValue v) { self->Came(receipt, std::move(v)); }, &value);
+  if (found == Inbox::Found::kHere) return Came(receipt, std::move(value));
+  if (found == Inbox::Found::kAsk) return Ask(receipt);
+  std::lock_guard lock(mu_);
+  if (!deadline_ || timer_ || receipt->over) return;
+  // A question ends then at once, naming who has not answered in time.
+  timer_ = channels_.messenger->clock().At(deadline_, [weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->AskLate(INT64_MAX);
+  });
+}
+
+// Asks for it, unless it is there or was asked for.
+void StepMeeting::Ask(const ReceiptPtr& receipt) {
   Call call;
-  call.to = source->second;
+  call.to = receipt->from;
   call.method = Method::kReceive;
   ReceiveRequest{session_.id, step_, receipt->key, session_.owner}.Put(&call.fields);
   call.deadline = deadline_;
@@ -61,21 +146,19 @@ void StepMeeting::Receive(std::string_view key, std::string_view iteration, Rece
     r->value = *std::move(made);
     return r->value.data();
   };
-  call.done = [self = shared_from_this(), receipt](const Reply& reply) { self->Take(receipt.get(), reply); };
-  Outcome over;
-  {
-    // The call cannot end before it is noted: its end takes the lock.
-    std::lock_guard lock(mu_);
-    over = over_;
-    if (over.status.ok()) {
-      receipt->call = messenger_->Start(std::move(call));
-      receives_.emplace(receipt->call, receipt.get());
-    }
-  }
-  if (!over.status.ok()) receipt->done(over.status, Tensor());
+  call.done = [self = shared_from_this(), receipt](const Reply& reply) { self->Answered(receipt, reply); };
+  // The call cannot end before it is noted: its end takes the lock.
+  std::lock_guard lock(mu_);
+  if (!receipt->over && !receipt->call) receipt->call = channels_.messenger->Start(std::move(call));
 }
 
-void StepMeeting::Take(Receipt* receipt, const Reply& reply) {
+// REQUIRES: mu_. False: somebody else has ended it.
+bool StepMeeting::Claim(Receipt* receipt) {
+  waiting_.erase(receipt->name);
+  return !std::exchange(receipt->over, true);
+}
+
+void StepMeeting::Answered(const ReceiptPtr& receipt, const Reply& reply) {
   Status s = reply.outcome.status;
   if (s.ok() && receipt->value) {
     s = CheckElements(receipt->value);
@@ -91,72 +174,132 @@ void StepMeeting::Take(Receipt* receipt, const Reply& reply) {
   }
   {
     std::lock_guard lock(mu_);
-    receives_.erase(receipt->call);
-    moved_ = messenger_->clock().Now();
+    if (!Claim(receipt.get())) return;
+    moved_ = channels_.messenger->clock().Now();
     if (!s.ok() && over_.status.ok() && reply.outcome.consequence) over_ = {s, true};
     const auto lost = s.ok() ? lost_.end() : lost_.find(receipt->from.process());
     if (lost != lost_.end()) s = lost->second;
     if (!s.ok() && !over_.status.ok()) s = over_.status;
   }
-  if (traffic_ && s.ok()) traffic_->Received(receipt->from.title, receipt->value ? receipt->value.bytes() : 0);
+  if (receipt->pushed) channels_.inbox->Leave(session_, step_, receipt->key);
   // Of a call that failed, the transport may still write into the value; it goes with what the call keeps.
   Tensor value = s.ok() ? std::move(receipt->value) : Tensor();
-  receipt->done(std::move(s), std::move(value));
+  Finish(receipt.get(), std::move(s), std::move(value));
 }
 
+// It came by itself, or its sender says that it has to be asked for.
+void StepMeeting::Came(const ReceiptPtr& receipt, PushedValue value) {
+  if (value.state == PushedValue::kAsk) return Ask(receipt);
+  uint64_t call;
+  {
+    std::lock_guard lock(mu_);
+    if (!Claim(receipt.get())) return;
+    moved_ = channels_.messenger->clock().Now();
+    call = receipt->call;
+  }
+  if (call) channels_.messenger->Cancel(call);
+  Finish(receipt.get(), Status(), std::move(value.value));
+}
+
+void StepMeeting::Finish(Receipt* receipt, Status s, Tensor value) {
+  if (traffic_ && s.ok()) traffic_->Received(receipt->from.title, value ? value.bytes() : 0);
+  std::optional<ThreadPool::TasksHere> here;
+  if (light_) here.emplace();
+  auto done = std::move(receipt->done);
+  done(std::move(s), std::move(value));
+}
+
+// ---- Ends ----
+
 void StepMeeting::StepFailed(const Status& why) {
-  messenger_->clock().Soon([self = shared_from_this(), why] { self->End(why, false, false); });
+  channels_.messenger->clock().Soon([self = shared_from_this(), why] { self->End(why, false, false); });
 }
 
 void StepMeeting::Abort(const Status& why, bool consequence) { End(why, consequence, true); }
 
 void StepMeeting::End(const Status& why, bool consequence, bool told) {
-  std::map<uint64_t, const Receipt*> receives;
+  std::vector<ReceiptPtr> receipts;
+  std::vector<Held> dropped;
+  Status over;
   {
     std::lock_guard lock(mu_);
     if (over_.status.ok()) {
       over_ = {why, consequence};
       told_ = told;
     }
-    receives.swap(receives_);
+    over = over_.status;
+    dropped.swap(held_);
+    for (const auto& [name, receipt] : waiting_) receipts.push_back(receipt);
   }
-  for (const auto& [call, receipt] : receives) messenger_->Cancel(call);
-  mailbox_->Abort(session_, step_, why);
+  EndReceipts(receipts, over);
+  channels_.mailbox->Abort(session_, step_, why);
+  channels_.inbox->Abort(session_, step_);
 }
+
+// Those that are asked for end with their calls.
+void StepMeeting::EndReceipts(const std::vector<ReceiptPtr>& receipts, const Status& why) {
+  for (const ReceiptPtr& receipt : receipts) {
+    uint64_t call;
+    {
+      std::lock_guard lock(mu_);
+      call = receipt->call;
+      if (!call && !Claim(receipt.get())) continue;
+    }
+    if (call) {
+      channels_.messenger->Cancel(call);
+      continue;
+    }
+    channels_.inbox->Leave(session_, step_, receipt->key);
+    Finish(receipt.get(), why, Tensor());
+  }
+}
+
+void StepMeeting::AskLate(int64_t since) {
+  std::vector<ReceiptPtr> late;
+  {
+    std::lock_guard lock(mu_);
+    for (const auto& [name, receipt] : waiting_) {
+      if (!receipt->call && receipt->since < since) late.push_back(receipt);
+    }
+  }
+  for (const ReceiptPtr& receipt : late) Ask(receipt);
+}
+
+void StepMeeting::PeerLost(const ProcessName& who, const Status& why) {
+  std::vector<ReceiptPtr> receipts;
+  {
+    std::lock_guard lock(mu_);
+    for (const auto& [name, receipt] : waiting_) {
+      if (receipt->from.process() == who) receipts.push_back(receipt);
+    }
+    if (!receipts.empty()) lost_[who] = why;
+  }
+  EndReceipts(receipts, why);
+}
+
+Outcome StepMeeting::Ended(const Status& of_step) const {
+  std::lock_guard lock(mu_);
+  return told_ ? over_ : Outcome{of_step, over_.consequence};
+}
+
+// ---- For who watches ----
 
 void StepMeeting::Look(RunStatus* to) const {
   constexpr size_t kShown = 8;
-  const int64_t now = messenger_->clock().Now();
+  const int64_t now = channels_.messenger->clock().Now();
   std::lock_guard lock(mu_);
   to->idle = std::max<int64_t>(now - moved_, 0);
-  to->n_waits = uint32_t(receives_.size());
-  for (auto it = receives_.begin(); it != receives_.end() && to->waits.size() < kShown; ++it) {
+  to->n_waits = uint32_t(waiting_.size());
+  for (auto it = waiting_.begin(); it != waiting_.end() && to->waits.size() < kShown; ++it) {
     to->waits.emplace_back(it->second->key, it->second->from.title);
   }
 }
 
 void StepMeeting::AddLate(int64_t since, std::map<ProcessName, Destination>* to) const {
   std::lock_guard lock(mu_);
-  for (const auto& [call, receipt] : receives_) {
-    if (receipt->asked < since) to->emplace(receipt->from.process(), receipt->from);
+  for (const auto& [name, receipt] : waiting_) {
+    if (receipt->since < since) to->emplace(receipt->from.process(), receipt->from);
   }
-}
-
-void StepMeeting::PeerLost(const ProcessName& who, const Status& why) {
-  std::vector<uint64_t> calls;
-  {
-    std::lock_guard lock(mu_);
-    for (const auto& [call, receipt] : receives_) {
-      if (receipt->from.process() == who) calls.push_back(call);
-    }
-    if (!calls.empty()) lost_[who] = why;
-  }
-  for (uint64_t call : calls) messenger_->Cancel(call);
-}
-
-Outcome StepMeeting::Ended(const Status& of_step) const {
-  std::lock_guard lock(mu_);
-  return told_ ? over_ : Outcome{of_step, over_.consequence};
 }
 
 }  // namespace thalweg::distributed

@@ -1,41 +1,70 @@
-// StepMeeting: the rendezvous of one step in one worker. What the step sends goes to the mailbox; what it receives is asked for from the
-// worker that has it. Threads: any; held by shared_ptr, also by the calls that are under way.
+// StepMeeting: the rendezvous of one step in one worker. What the step sends goes to who gets it unasked, or to the mailbox; what it
+// receives comes by itself, or is asked for from the worker that has it. Threads: any; held by shared_ptr, also by the calls that are under
+// way.
 #pragma once
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
+#include "distributed/inbox.h"
 #include "distributed/mailbox.h"
 #include "distributed/messenger.h"
+#include "distributed/pusher.h"
 #include "distributed/task_status.h"
 #include "framework/runtime/rendezvous.h"
 
 namespace thalweg::distributed {
 
-// Who has the values that a signature receives, by key.
-using Sources = std::map<std::string, Destination, std::less<>>;
+struct Source {
+  Destination from;
+  bool pushed = false;  // it comes by itself
+};
+// Who has the values that a signature receives, and who gets those that it sends unasked, by key.
+struct Routes {
+  std::map<std::string, Source, std::less<>> sources;
+  std::map<std::string, Sink, std::less<>> sinks;
+};
+
+// The parts of a process that values of steps go through.
+struct Channels {
+  Messenger* messenger = nullptr;
+  Mailbox* mailbox = nullptr;
+  Inbox* inbox = nullptr;
+  Pusher* pusher = nullptr;
+};
 
 class StepMeeting final : public Rendezvous, public std::enable_shared_from_this<StepMeeting> {
  public:
-  // session: its owner as every process knows it. traffic: told of values that came; NULL: nobody counts.
-  StepMeeting(SessionName session, uint64_t step, std::shared_ptr<const Sources> sources, int64_t deadline, Mailbox* mailbox,
-              Messenger* messenger, Traffic* traffic = nullptr)
+  // session: its owner as every process knows it. traffic: told of values that came; NULL: nobody counts. light: the step is over so soon
+  // that it may go on, on whatever thread brings a value.
+  StepMeeting(SessionName session, uint64_t step, std::shared_ptr<const Routes> routes, int64_t deadline, const Channels& channels,
+              Traffic* traffic = nullptr, bool light = false)
       : session_(std::move(session)),
         step_(step),
         deadline_(deadline),
-        sources_(std::move(sources)),
-        mailbox_(mailbox),
-        messenger_(messenger),
+        routes_(std::move(routes)),
+        channels_(channels),
         traffic_(traffic),
-        moved_(messenger->clock().Now()) {}
+        light_(light),
+        moved_(channels.messenger->clock().Now()) {}
+  ~StepMeeting() override;
   Status Send(std::string_view key, std::string_view iteration, Tensor value) override;
   void Receive(std::string_view key, std::string_view iteration, Received done) override;
   void StepFailed(const Status& why) override;
+  // Until Release, or TakeCarried, values that nobody asks for stay here, so that they go together. For a moment only: others wait for
+  // them.
+  void Hold();
+  void Release();
+  // At a good end: the values that the answer to the run is to carry; the others go.
+  std::vector<CarriedValues> TakeCarried();
   // What waits here, and at others for this step, ends with `why`. consequence: of a failure elsewhere. Again: no effect.
   void Abort(const Status& why, bool consequence);
   // What it waits for, and since when nothing has come or gone.
   void Look(RunStatus* to) const;
+  // What was to come by itself, and has not since before that time, is asked for.
+  void AskLate(int64_t since);
   // Adds who it has waited for since before that time.
   void AddLate(int64_t since, std::map<ProcessName, Destination>* to) const;
   // What it waits for from there does not come.
@@ -45,21 +74,37 @@ class StepMeeting final : public Rendezvous, public std::enable_shared_from_this
 
  private:
   struct Receipt;
-  void Take(Receipt* receipt, const Reply& reply);
+  using ReceiptPtr = std::shared_ptr<Receipt>;
+  struct Held {
+    const Sink* sink;
+    PushedValue value;
+  };
+  void Ask(const ReceiptPtr& receipt);
+  void Await(const ReceiptPtr& receipt);
+  void Answered(const ReceiptPtr& receipt, const Reply& reply);
+  void Came(const ReceiptPtr& receipt, PushedValue value);
+  bool Claim(Receipt* receipt);
+  void Finish(Receipt* receipt, Status s, Tensor value);
+  std::vector<CarriedValues> LetGo(bool may_carry);
   void End(const Status& why, bool consequence, bool told);
+  void EndReceipts(const std::vector<ReceiptPtr>& receipts, const Status& why);
   const SessionName session_;
   const uint64_t step_;
   const int64_t deadline_;
-  const std::shared_ptr<const Sources> sources_;
-  Mailbox* const mailbox_;
-  Messenger* const messenger_;
+  const std::shared_ptr<const Routes> routes_;
+  const Channels channels_;
+  Traffic* const traffic_;
+  const bool light_;
   mutable std::mutex mu_;
   Outcome over_;       // not ok: the step has failed
   bool told_ = false;  // by others, who know better than the step how it ended
-  Traffic* const traffic_;
-  int64_t moved_;                                // when a value came or went last
-  std::map<uint64_t, const Receipt*> receives_;  // calls under way
-  std::map<ProcessName, Status> lost_;           // peers
+  bool holds_ = false;
+  std::vector<Held> held_;
+  int64_t moved_;                           // when a value came or went last
+  uint64_t names_ = 0;                      // of receipts
+  uint64_t timer_ = 0;                      // at the deadline, for what comes by itself; 0: none
+  std::map<uint64_t, ReceiptPtr> waiting_;  // for what is to come
+  std::map<ProcessName, Status> lost_;      // peers
 };
 
 }  // namespace thalweg::distributed

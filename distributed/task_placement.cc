@@ -41,22 +41,22 @@ void TaskPlacement::Join(const Node* a, const Node* b) {
   parent_[size_t(std::max(x, y))] = std::min(x, y);
 }
 
-void TaskPlacement::Update(const RealValue& real) {
+void TaskPlacement::Update(const RealValue& real, const Gone& gone) {
   const auto size = size_t(graph_->size());
   if (parent_.size() == size) return;
   parent_.resize(size);
   for (size_t i = 0; i < size; ++i) parent_[i] = int32_t(i);
   flow_.Update();
-  JoinAll(real);
+  JoinAll(real, gone);
   Choose();
 }
 
-void TaskPlacement::JoinAll(const RealValue& real) {
+void TaskPlacement::JoinAll(const RealValue& real, const Gone& gone) {
   const auto size = int32_t(parent_.size());
   auto there = [size](const Node* n) { return n && n->id() < size; };
   for (int32_t id = 0; id < size; ++id) {
     const Node& n = *graph_->node(id);
-    JoinInputs(n, real);
+    if (!gone(n)) JoinInputs(n, real);
     JoinLoop(n);
     for (const std::string& other : n.colocate_with()) {
       if (const Node* with = graph_->Find(other); there(with)) Join(with, &n);

@@ -23,8 +23,10 @@ class TaskPlacement {
       : graph_(graph), cluster_(cluster), fallback_(fallback), wish_(std::move(wish)), flow_(graph) {}
   // What is read in the place of a value.
   using RealValue = std::function<Edge(const Edge&)>;
+  // Whether others run in the place of a node, which need not share a task with what it reads, now or when it is needed.
+  using Gone = std::function<bool(const Node&)>;
   // Looks at the nodes that were added. What was settled stays where it is.
-  void Update(const RealValue& real);
+  void Update(const RealValue& real, const Gone& gone);
   // The index of its task. Errors: INVALID_ARGUMENT where nodes that must share a task ask for different ones, or a device's name cannot be
   // read; NOT_FOUND for a task that the cluster has not; FAILED_PRECONDITION where its state is on another task already.
   StatusOr<int32_t> TaskOf(const Node& node) const;
@@ -38,7 +40,7 @@ class TaskPlacement {
     int32_t task = -1;
     Status wrong;
   };
-  void JoinAll(const RealValue& real);
+  void JoinAll(const RealValue& real, const Gone& gone);
   void JoinInputs(const Node& n, const RealValue& real);
   void JoinLoop(const Node& n);
   int32_t Followed(int32_t group) const;

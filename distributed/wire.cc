@@ -92,14 +92,24 @@ StatusOr<Tensor> TensorFrom(const TensorHead& head, std::string_view body) {
   return t;
 }
 
+Status PutTensor(const Tensor& t, WireWriter* to) {
+  ASSIGN_OR_RETURN(const Payload body, TensorBody(t));
+  PutTensorHead(t, to);
+  to->Number(body.bytes);
+  if (body.bytes > 0) to->Raw(body.data, size_t(body.bytes));
+  return Status();
+}
+
+StatusOr<Tensor> GetTensor(WireReader* from) {
+  const TensorHead head = GetTensorHead(from);
+  const std::string_view bytes = from->Raw(from->Number<uint64_t>());
+  if (!from->ok()) return InvalidArgument("a tensor is cut short");
+  return TensorFrom(head, bytes);
+}
+
 Status PutTensors(const Tensor* tensors, size_t n, WireWriter* to) {
   to->Number(uint32_t(n));
-  for (size_t i = 0; i < n; ++i) {
-    ASSIGN_OR_RETURN(const Payload body, TensorBody(tensors[i]));
-    PutTensorHead(tensors[i], to);
-    to->Number(body.bytes);
-    if (body.bytes > 0) to->Raw(body.data, size_t(body.bytes));
-  }
+  for (size_t i = 0; i < n; ++i) RETURN_IF_ERROR(PutTensor(tensors[i], to));
   return Status();
 }
 
@@ -108,10 +118,7 @@ StatusOr<std::vector<Tensor>> GetTensors(std::string_view body) {
   std::vector<Tensor> all;
   const uint32_t n = r.Count(16);
   for (uint32_t i = 0; i < n; ++i) {
-    const TensorHead head = GetTensorHead(&r);
-    const std::string_view bytes = r.Raw(r.Number<uint64_t>());
-    if (!r.ok()) break;
-    ASSIGN_OR_RETURN(Tensor t, TensorFrom(head, bytes));
+    ASSIGN_OR_RETURN(Tensor t, GetTensor(&r));
     all.push_back(std::move(t));
   }
   RETURN_IF_ERROR(r.End("a list of tensors"));

@@ -104,6 +104,9 @@ StatusOr<Tensor> MakeTensor(const TensorHead& head);
 // The tensor that the body holds, which is copied.
 StatusOr<Tensor> TensorFrom(const TensorHead& head, std::string_view body);
 
+// A whole tensor among other things; INVALID_ARGUMENT where it is cut short.
+Status PutTensor(const Tensor& t, WireWriter* to);
+StatusOr<Tensor> GetTensor(WireReader* from);
 // Many tensors in one body.
 Status PutTensors(const Tensor* tensors, size_t n, WireWriter* to);
 StatusOr<std::vector<Tensor>> GetTensors(std::string_view body);

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "distributed/mailbox.h"
 #include "distributed/messenger.h"
+#include "distributed/step_meeting.h"
 #include "distributed/task_status.h"
 #include "framework/runtime/runtime.h"
 #include "framework/session/options.h"
@@ -27,10 +27,12 @@ struct WorkerOptions {
 
 class Worker {
  public:
-  Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, Mailbox* mailbox, Messenger* messenger);
+  Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, const Channels& channels);
   ~Worker();
   // kOpen to kForget but kReceive.
   void Serve(const RequestHead& head, std::shared_ptr<Incoming> request);
+  // kRun, or kWatchedRun, for a session of the request's peer. A step that does little is run here, maybe to its end.
+  void Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> request);
   // No new sessions and steps; those that run end with UNAVAILABLE. Returns when nothing of them is under way.
   void Close();
   uint64_t steps() const;     // that were begun
@@ -52,7 +54,6 @@ class Worker {
   Answer Open(const OpenRequest& m, const std::string& owner);
   Answer Register(const SessionName& name, std::string_view piece);
   void Watch(const SessionName& name, std::shared_ptr<Incoming> request);
-  void Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> request);
   void Go(const std::shared_ptr<StepRun>& run);
   void End(const std::shared_ptr<StepRun>& run, Status s);
   Status Abort(const SessionName& name, const AbortRequest& m);
@@ -65,8 +66,7 @@ class Worker {
 
   const std::shared_ptr<Runtime> runtime_;
   const WorkerOptions options_;
-  Mailbox* const mailbox_;
-  Messenger* const messenger_;
+  const Channels channels_;
   Traffic traffic_;
   mutable std::mutex mu_;
   std::condition_variable idle_;

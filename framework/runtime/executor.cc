@@ -62,9 +62,10 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   // before this returns, and nothing of the step may be looked at.
   bool Drive() {
     if (p_.nodes.empty()) return true;
-    uint64_t hands = HandsAtFirst();
+    const uint64_t later = FewAndLight() ? 0 : 1;
+    uint64_t hands = later ? HandsAtFirst() : 0;
     do {
-      s_->pool->Offer(this, std::exchange(hands, 1));
+      s_->pool->Offer(this, std::exchange(hands, later));
       while (WorkOne() || WaitForHelpers()) {
       }
       s_->pool->Withdraw(this);
@@ -115,6 +116,13 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     uint64_t hands = 0;
     for (size_t k = 0; k < p_.roots.size() && hands < s_->pool->threads(); ++k) hands += heavy[size_t(p_.roots[k])];
     return hands > 2 ? hands - 1 : 1;
+  }
+
+  // They are over before somebody else is awake.
+  bool FewAndLight() const {
+    constexpr size_t kFew = 64;
+    const std::vector<uint8_t>& heavy = s_->shapes()->heavy;
+    return heavy.size() <= kFew && std::find(heavy.begin(), heavy.end(), 1) == heavy.end();
   }
 
   // One entry of the queue, and what follows from it; false: the queue is empty.

@@ -55,6 +55,15 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   // REQUIRES: no other thread uses anything of the plugin meanwhile.
   Status UnloadPlugin(std::string_view id);
   std::vector<PluginRecord> plugins() const { return loader_->records(); }
+  // What layers above keep once for all who share this runtime: made by the first who asks for a T.
+  template <class T>
+  std::shared_ptr<T> Common() {
+    static char key;  // its address
+    std::lock_guard lock(common_mu_);
+    std::shared_ptr<void>& at = common_[&key];
+    if (!at) at = std::make_shared<T>();
+    return std::static_pointer_cast<T>(at);
+  }
   StatusOr<std::string> Setting(std::string_view plugin, std::string_view key) const;
 
   // Level 0 debug, 1 info, 2 warning, 3 error. Silent unless a sink is set.
@@ -76,6 +85,8 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   void* log_arg_ = nullptr;
   uint32_t log_level_ = 0;
   const RuntimeOptions options_;
+  std::mutex common_mu_;
+  std::map<const void*, std::shared_ptr<void>> common_;
   Registry registry_;
   ThreadPool pool_;
   RunGate gate_;

@@ -515,13 +515,33 @@ bool ThreadPool::HasThreadForTasks() {
 }
 
 void ThreadPool::Start(Task* t) {
+  t->next_ = nullptr;
+  if (TasksHere* here = TasksHere::current) {
+    *here->last_ = t;
+    here->last_ = &t->next_;
+    return;
+  }
   BlockingThreads& b = *blocking_;
   std::lock_guard lock(b.mu);
-  t->next_ = nullptr;
   *b.last = t;
   b.last = &t->next_;
   ++b.waiting;
   b.Summon();
+}
+
+thread_local ThreadPool::TasksHere* ThreadPool::TasksHere::current = nullptr;
+
+ThreadPool::TasksHere::TasksHere() {
+  if (!current) current = this;
+}
+
+ThreadPool::TasksHere::~TasksHere() {
+  if (current != this) return;
+  current = nullptr;
+  while (Task* t = first_) {
+    first_ = t->next_;
+    t->Go();
+  }
 }
 
 ThreadPool::MayBlock::MayBlock() {

@@ -100,6 +100,20 @@ class ThreadPool {
   bool HasThreadForTasks();
   // Takes no memory, and runs nothing on this thread. REQUIRES: HasThreadForTasks was true.
   void Start(Task* t);
+  // While there is one, tasks that this thread starts wait for its end, and then run on this thread: for those that are over so soon that
+  // it is not worth waking another. Inside another one it means nothing.
+  class TasksHere {
+   public:
+    TasksHere();
+    ~TasksHere();
+    TasksHere(const TasksHere&) = delete;
+
+   private:
+    friend class ThreadPool;
+    static thread_local TasksHere* current;
+    Task* first_ = nullptr;
+    Task** last_ = &first_;
+  };
   // While there is one, a task of this thread may block: others go on in its place. Elsewhere it means nothing.
   class MayBlock {
    public:

@@ -213,6 +213,22 @@ StatusOr<PlanReport> Callable::Report(const std::vector<Shape>& feed_shapes) {
   return r;
 }
 
+bool Callable::IsLight() {
+  constexpr size_t kFewNodes = 200;
+  PlanCache::Found found;
+  plans_.Latest(&found);
+  if (!found.entry || found.plan->frames || found.plan->nodes.size() > kFewNodes) return false;
+  // Of one thread, a step that waits for others holds it (StartStep).
+  ThreadPool* pool = session_->pool_;
+  if (found.plan->async && !(found.plan->counted && pool && pool->HasThreadForTasks())) return false;
+  const auto& heavy = found.shapes->heavy;
+  if (std::find(heavy.begin(), heavy.end(), 1) != heavy.end()) return false;
+  return std::all_of(found.plan->nodes.begin(), found.plan->nodes.end(), [](const PlanNode& n) {
+    return n.run.kernel && !n.run.kernel->spec.may_block && n.run.device->host_memory() &&
+           !(n.run.node && CallsFunctions(n.run.node->op()));
+  });
+}
+
 StatusOr<std::string> Callable::PlanText(const std::vector<Shape>* feed_shapes) {
   PlanCache::Found found;
   if (feed_shapes) {

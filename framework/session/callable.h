@@ -60,6 +60,8 @@ class Callable final : private PlanCache::Maker {
   // The same without waiting: done is told, maybe before this returns. Feeds and fetches live until then. Throws only before it begins.
   void Start(const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done);
   const CallableSpec& spec() const { return spec_; }
+  // By its latest plan, a run does little, and nothing that may block; false before the first.
+  bool IsLight();
   StatusOr<PlanReport> Report(const std::vector<Shape>& feed_shapes);
   // See tw_callable_plan_json. NULL: the plan of the latest run, or one for what the graph declares.
   StatusOr<std::string> PlanText(const std::vector<Shape>* feed_shapes);

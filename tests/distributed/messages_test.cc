@@ -50,6 +50,17 @@ TEST(Messages, StandAsTheyAlwaysDid) {
             "0100000000000000020000000000000003000000000000000400000000000000"
             "0500000000000000");
   EXPECT_EQ(Hex(Bytes(ReceiveRequest{1, 2, "k", "o"})), "01000000000000000200000000000000010000006b010000006f");
+  hello.features = kTakesPushes;
+  EXPECT_EQ(Hex(Bytes(hello)), "02000000707303000000070000000000000003000000302e310200000000000000010000000000000001000000");
+  EXPECT_EQ(Hex(Bytes(PushRequest{1, 2, "o"})), "01000000000000000200000000000000010000006f");
+  WireWriter pushed, carried;
+  const Tensor value = *Tensor::Vector<int32_t>(TW_INT32, std::vector<int32_t>{7});
+  const std::vector<PushedValue> values = {{"k", value}, {"d", Tensor(), PushedValue::kDead}, {"a", Tensor(), PushedValue::kAsk}};
+  EXPECT_TRUE(PutPushed(values, &pushed).ok());
+  const std::string bytes = "03000000010000006b0103000000010000000100000000000000040000000000000007000000010000006400010000006102";
+  EXPECT_EQ(Hex(pushed.bytes()), bytes);
+  EXPECT_TRUE(PutCarried({{9, values}}, &carried).ok());
+  EXPECT_EQ(Hex(carried.bytes()), "010000000900000000000000" + bytes);
   EXPECT_EQ(Hex(Bytes(AbortRequest{1, 2, InvalidArgument("x")})),
             "0100000000000000020000000000000003"
             "0100000078");
@@ -182,6 +193,16 @@ TEST(Messages, OfPiecesStandAsTheyAlwaysDid) {
   m.over = {"o"};
   EXPECT_EQ(Hex(m.Put().substr(bytes.size())), "01000000010000006f");
   EXPECT_EQ(PieceMessage::Get(m.Put())->over, m.over);
+  m.over.clear();
+  m.sinks = {{"s", "at", "who", 9, true}};
+  m.pushed = {"k"};
+  const std::string pushes = m.Put().substr(bytes.size());
+  EXPECT_EQ(Hex(pushes), "000000000100000001000000730200000061740300000077686f09000000000000000101000000010000006b");
+  const auto read = PieceMessage::Get(bytes + pushes);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->Put(), bytes + pushes);
+  EXPECT_TRUE(read->sinks[0].carried);
+  for (size_t n = 5; n < pushes.size(); ++n) EXPECT_FALSE(PieceMessage::Get(bytes + pushes.substr(0, n)).ok()) << n;
 }
 
 TEST(Messages, PiecesReadBackTheSame) {
@@ -208,7 +229,10 @@ TEST(Messages, DamagedBytesAreAnErrorEverywhere) {
   ASSERT_TRUE(PutTensors(&*t, 1, &w).ok());
   const std::string tensors = w.Take();
   ASSERT_TRUE(GetTensors(tensors).ok());
-  for (const std::string& good : {piece, tensors}) {
+  WireWriter carried;
+  ASSERT_TRUE(PutCarried({{9, {{"k", *t}, {"a", Tensor(), PushedValue::kAsk}}}}, &carried).ok());
+  ASSERT_TRUE(GetCarried(carried.bytes()).ok());
+  for (const std::string& good : {piece, tensors, carried.bytes()}) {
     for (int round = 0; round < 20000; ++round) {
       std::string bytes = good;
       for (int k = 0; k < 3; ++k) bytes[random() % bytes.size()] = char(random());
@@ -216,6 +240,8 @@ TEST(Messages, DamagedBytesAreAnErrorEverywhere) {
       (void)GetTensors(bytes);
       (void)GetRequest(bytes);
       (void)Hello::Get(bytes);
+      (void)PushRequest::Get(bytes);
+      (void)GetCarried(bytes);
       (void)OpenRequest::Get(bytes);
       std::string_view fields;
       (void)GetAnswer(bytes, &fields);

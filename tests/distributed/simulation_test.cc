@@ -4,9 +4,11 @@
 
 #include "gtest/gtest.h"
 
+#include "distributed/inbox.h"
 #include "distributed/mailbox.h"
 #include "distributed/messages.h"
 #include "distributed/messenger.h"
+#include "distributed/pusher.h"
 #include "distributed/step_meeting.h"
 #include "tests/distributed/simulated_world.h"
 
@@ -27,17 +29,27 @@ class Process {
     EXPECT_TRUE(m.ok()) << m.status();
     messenger_ = *std::move(m);
     mailbox_.Open(kSession);
+    inbox_.Open(kSession);
+    pusher_ = std::make_unique<Pusher>(&mailbox_, messenger_.get(), 200);
+    AskLate();
   }
   ~Process() {
     mailbox_.Close(kSession, Error(absl::StatusCode::kUnavailable, "is going away"));
+    inbox_.Close(kSession);
     messenger_->Close();
     clock_.Stop();
   }
-  std::shared_ptr<StepMeeting> Meeting(uint64_t step, std::shared_ptr<const Sources> sources) {
-    return std::make_shared<StepMeeting>(kSession, step, std::move(sources), clock_.Now() + kPatience, &mailbox_, messenger_.get());
+  std::shared_ptr<StepMeeting> Meeting(uint64_t step, std::shared_ptr<const Routes> routes) {
+    auto meeting = std::make_shared<StepMeeting>(kSession, step, std::move(routes), clock_.Now() + kPatience,
+                                                 Channels{messenger_.get(), &mailbox_, &inbox_, pusher_.get()});
+    meetings_.push_back(meeting);
+    return meeting;
   }
-  void Forget(uint64_t oldest) { mailbox_.Forget(kSession, oldest); }
-  uint64_t left() const { return mailbox_.size(); }
+  void Forget(uint64_t oldest) {
+    mailbox_.Forget(kSession, oldest);
+    inbox_.Forget(kSession, oldest);
+  }
+  uint64_t left() const { return mailbox_.size() + inbox_.size(); }
   uint64_t incarnation() const { return incarnation_; }
 
  private:
@@ -45,14 +57,25 @@ class Process {
     auto head = GetRequest(request->head());
     ASSERT_TRUE(head.ok());
     if (head->incarnation != incarnation_) return request->Fail({Error(absl::StatusCode::kAborted, "was restarted"), false});
+    if (head->method == Method::kPush) return inbox_.Serve(head->fields, request.get());
     auto m = ReceiveRequest::Get(head->fields);
     ASSERT_TRUE(m.ok());
     mailbox_.Ask(*m, std::move(request));
   }
+  // As a worker does it.
+  void AskLate() {
+    for (auto& weak : meetings_) {
+      if (auto meeting = weak.lock()) meeting->AskLate(clock_.Now() - kSecond / 2);
+    }
+    clock_.At(clock_.Now() + kSecond / 2, [this] { AskLate(); });
+  }
   SimulatedClock clock_;
   const uint64_t incarnation_;
   Mailbox mailbox_;
+  Inbox inbox_{300};  // bytes: too few for all values that come early
   std::unique_ptr<Messenger> messenger_;
+  std::unique_ptr<Pusher> pusher_;
+  std::vector<std::weak_ptr<StepMeeting>> meetings_;
 };
 
 struct Tally {
@@ -115,16 +138,24 @@ class Story {
     const int from = int(world_.Below(kProcesses)), to = (from + 1 + int(world_.Below(kProcesses - 1))) % kProcesses;
     Process& a = *processes_[size_t(from)];
     Process& b = *processes_[size_t(to)];
-    auto sources = std::make_shared<Sources>();
-    sources->emplace("v", Destination{Address(from), "task " + Address(from), a.incarnation()});
-    auto sender = a.Meeting(step, std::make_shared<Sources>()), receiver = b.Meeting(step, sources);
+    const Destination source{Address(from), "task " + Address(from), a.incarnation()};
+    const Destination sink{Address(to), "task " + Address(to), b.incarnation()};
+    const bool pushed = world_.Below(3) > 0;
+    auto routes = std::make_shared<Routes>();
+    routes->sources.emplace("v", Source{source, pushed});
+    auto senders = std::make_shared<Routes>();
+    if (pushed) senders->sinks.emplace("v", Sink{sink});
+    auto sender = a.Meeting(step, senders), receiver = b.Meeting(step, routes);
     Wait& w = waits_[step];
     w.at = to;
     w.by = b.incarnation();
     const uint64_t sent_by = a.incarnation(), got_by = b.incarnation();
     auto alive = [this](int i, uint64_t incarnation) { return processes_[size_t(i)]->incarnation() == incarnation; };
     world_.After(int64_t(world_.Below(kSecond)), [=] {
-      if (alive(from, sent_by)) (void)sender->Send("v", "", Value(step, sent_by));
+      if (!alive(from, sent_by)) return;
+      if (step % 2) sender->Hold();
+      (void)sender->Send("v", "", Value(step, sent_by));
+      sender->Release();
     });
     world_.After(int64_t(world_.Below(kSecond)), [=, this] {
       if (alive(to, got_by)) Receive(step, receiver.get(), sent_by);

@@ -7,6 +7,7 @@
 #include <future>
 #include <numeric>
 #include <set>
+#include <thread>
 
 #include "gtest/gtest.h"
 
@@ -512,6 +513,43 @@ TEST(ProgramThreadsTest, WithoutThreadsEverythingIsTheCallers) {
   EXPECT_TRUE(keeping.kept.empty());
   KeepingPool many(9);
   EXPECT_EQ(ThreadPool(3, &many.c).threads(), 3u);  // the option bounds the pool
+}
+
+// Notes where it ran, and when.
+class Noted final : public ThreadPool::Task {
+ public:
+  Noted(ThreadPool* pool, std::vector<int>* ran, int number, Task* then = nullptr)
+      : pool_(pool), ran_(ran), number_(number), then_(then), thread_(std::this_thread::get_id()) {}
+  void Go() override {
+    EXPECT_EQ(std::this_thread::get_id(), thread_);
+    ran_->push_back(number_);
+    const ThreadPool::TasksHere here;
+    if (then_) pool_->Start(then_);
+  }
+
+ private:
+  ThreadPool* const pool_;
+  std::vector<int>* const ran_;
+  const int number_;
+  Task* const then_;
+  const std::thread::id thread_;
+};
+
+TEST(ThreadPoolTest, TasksThatAreToRunHereDoSoInTheEndAndInOrder) {
+  ThreadPool pool(2);
+  ASSERT_TRUE(pool.HasThreadForTasks());
+  std::vector<int> ran;
+  Noted third(&pool, &ran, 3), first(&pool, &ran, 1, &third), second(&pool, &ran, 2);
+  {
+    const ThreadPool::TasksHere here;
+    pool.Start(&first);
+    {
+      const ThreadPool::TasksHere inside;
+      pool.Start(&second);
+    }
+    EXPECT_TRUE(ran.empty()) << "whoever starts a task may hold what it needs";
+  }
+  EXPECT_EQ(ran, (std::vector<int>{1, 3, 2}));
 }
 
 }  // namespace

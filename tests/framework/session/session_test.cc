@@ -180,6 +180,19 @@ TEST_F(SessionTest, ReportsAPlan) {
   EXPECT_TRUE(r->counted);
 }
 
+TEST_F(SessionTest, ARunIsLightThatDoesLittleAndBlocksNowhere) {
+  auto session = g_.NewSession();
+  auto callable = session->MakeCallable({{x_}, {g_.Op("Next", {x_})}, {}});
+  ASSERT_TRUE(callable.ok());
+  EXPECT_FALSE((*callable)->IsLight()) << "nothing is known of it";
+  for (int64_t n : {4, 1 << 20, 5}) {
+    const Tensor feed = FloatsOf(Shape({n}));
+    Tensor fetch;
+    ASSERT_TRUE((*callable)->Run(&feed, {}, &fetch).ok());
+    EXPECT_EQ((*callable)->IsLight(), n < 1000) << n;
+  }
+}
+
 TEST_F(SessionTest, RunsWhatWasAddedAfterARun) {
   Edge y = g_.Op("Next", {x_});
   auto session = g_.NewSession();

@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <utility>
+
+#include "distributed/cluster_session.h"
+#include "framework/base/dtype.h"
+#include "framework/base/shown.h"
+#include "thalweg/version.h"
+
+namespace thalweg::distributed {
+namespace {
+
+constexpr int64_t kRegisterTime = 60'000'000'000;  // nanoseconds to tell a task of a signature
+constexpr int kAttempts = 5;
+
+}  // namespace
+
+ClusterSession::SpecKey ClusterSession::KeyOf(const CallableSpec& spec) {
+  SpecKey key;
+  for (const auto* list : {&spec.feeds, &spec.fetches}) {
+    key.push_back(list->size());
+    for (const Edge& e : *list) {
+      key.push_back(reinterpret_cast<uintptr_t>(e.node));
+      key.push_back(uint64_t(e.port));
+    }
+  }
+  for (const auto* list : {&spec.targets, &spec.over}) {
+    key.push_back(list->size());
+    for (const Node* n : *list) key.push_back(reinterpret_cast<uintptr_t>(n));
+  }
+  return key;
+}
+
+Status ClusterSession::Check(const CallableSpec& spec) const {
+  auto own = [&](const Node* n) { return n && n->id() < graph_->size() && graph_->node(n->id()) == n; };
+  for (const auto* list : {&spec.feeds, &spec.fetches}) {
+    for (const Edge& e : *list) {
+      if (!own(e.node)) return InvalidArgument("a feed or fetch is not of this session's graph");
+      if (e.port < 0 || e.port >= e.node->n_out()) return InvalidArgument("'", Shown(e.node->name()), "' has no output ", e.port);
+    }
+  }
+  std::set<std::pair<const Node*, int32_t>> fed;
+  for (const Edge& e : spec.feeds) {
+    if (!fed.emplace(e.node, e.port).second) return InvalidArgument("'", Shown(e.text()), "' is fed twice");
+    if (e.node->out_type(e.port) == TW_RESOURCE) return InvalidArgument("'", Shown(e.text()), "' is resource and cannot be fed");
+  }
+  for (const Node* n : spec.targets) {
+    if (!own(n)) return InvalidArgument("a target is not of this session's graph");
+  }
+  return Status();
+}
+
+Status ClusterSession::CheckFeeds(const CallableSpec& spec, const Tensor* feeds) const {
+  for (size_t i = 0; i < spec.feeds.size(); ++i) {
+    const Edge& e = spec.feeds[i];
+    if (!feeds[i]) return InvalidArgument("the feed of '", Shown(e.text()), "' is missing");
+    const uint32_t want = e.node->out_type(e.port);
+    if (feeds[i].dtype() != BaseType(want)) {
+      return InvalidArgument("the feed of '", Shown(e.text()), "' is ", DTypeName(feeds[i].dtype()), " but must be ", DTypeName(want));
+    }
+    const Shape& shape = e.node->shape(e.port);
+    if (shape.Admits(feeds[i].shape())) continue;
+    return InvalidArgument("the feed of '", Shown(e.text()), "' has shape ", feeds[i].shape().text(), " but must fit ", shape.text());
+  }
+  return Status();
+}
+
+StatusOr<std::shared_ptr<const Prepared>> ClusterSession::Find(const CallableSpec& spec) {
+  {
+    std::lock_guard lock(mu_);
+    if (closed_) return FailedPrecondition("the session is closed");
+    if (auto found = FindLocked(spec)) return found;
+  }
+  auto prepared = Prepare(spec);
+  std::lock_guard lock(mu_);
+  // Tasks may have answered that they know the session no more, which is no failure of theirs.
+  if (!prepared.ok() && closed_) return Error(absl::StatusCode::kCancelled, "the session was closed meanwhile");
+  return prepared;
+}
+
+std::shared_ptr<const Prepared> ClusterSession::FindLocked(const CallableSpec& spec) {
+  auto it = prepared_.find(KeyOf(spec));
+  if (it == prepared_.end()) return nullptr;
+  it->second.used = ++uses_;
+  return it->second.prepared;
+}
+
+void ClusterSession::Keep(const CallableSpec& spec, std::shared_ptr<const Prepared> prepared) {
+  std::vector<std::shared_ptr<const Prepared>> dropped;
+  {
+    std::lock_guard lock(mu_);
+    prepared_[KeyOf(spec)] = {std::move(prepared), ++uses_};
+    while (prepared_.size() > options_.max_plans) {
+      auto oldest = prepared_.end();
+      for (auto it = prepared_.begin(); it != prepared_.end(); ++it) {
+        const bool idle = it->second.prepared.use_count() == 1;  // no step has it
+        if (idle && (oldest == prepared_.end() || it->second.used < oldest->second.used)) oldest = it;
+      }
+      if (oldest == prepared_.end()) break;
+      dropped.push_back(std::move(oldest->second.prepared));
+      prepared_.erase(oldest);
+    }
+  }
+  for (const auto& p : dropped) {
+    for (const Prepared::Task& t : p->tasks) {
+      Call call;
+      call.to = t.to;
+      call.method = Method::kForget;
+      HandleMessage{id_, t.handle}.Put(&call.fields);
+      call.deadline = clock_->Now() + kRegisterTime;
+      call.done = [](const Reply&) {};  // a task that is lost has forgotten it
+      messenger_->Start(std::move(call));
+    }
+  }
+}
+
+// REQUIRES: prepare_mu_.
+void ClusterSession::DropForgotten() {
+  std::lock_guard lock(mu_);
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    if (std::exchange(tasks_[i].forgot, false)) partition_->Forget(int32_t(i));
+  }
+}
+
+StatusOr<std::shared_ptr<const Prepared>> ClusterSession::Prepare(const CallableSpec& spec) {
+  RETURN_IF_ERROR(Check(spec));
+  std::lock_guard one_at_a_time(prepare_mu_);
+  const int64_t deadline = clock_->Now() + int64_t{options_.target_timeout_ms} * 1'000'000;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    {
+      std::lock_guard lock(mu_);
+      if (auto found = FindLocked(spec)) return found;
+    }
+    DropForgotten();
+    ASSIGN_OR_RETURN(Parts parts, partition_->Split(spec));
+    auto prepared = std::make_shared<Prepared>();
+    ASSIGN_OR_RETURN(const bool told, Tell(&parts, deadline, prepared.get()));
+    if (!told) continue;
+    prepared->fetches = parts.fetches;
+    bool forgot = false;
+    {
+      std::lock_guard lock(mu_);
+      for (const Part& part : parts.parts) forgot = forgot || tasks_[size_t(part.task)].forgot;
+    }
+    if (forgot) continue;
+    Keep(spec, prepared);
+    return std::shared_ptr<const Prepared>(std::move(prepared));
+  }
+  return Error(absl::StatusCode::kUnavailable, "tasks of the cluster come and go too fast for a signature to be registered; run again");
+}
+
+StatusOr<bool> ClusterSession::OpenAll(const Parts& parts, int64_t deadline) {
+  for (const Part& part : parts.parts) RETURN_IF_ERROR(Open(part.task, deadline));
+  std::lock_guard lock(mu_);
+  return std::none_of(parts.parts.begin(), parts.parts.end(), [&](const Part& p) {
+    const TaskState& t = tasks_[size_t(p.task)];
+    return t.forgot || !t.open;
+  });
+}
+
+// REQUIRES: mu_. Whom the task asks for values, and whom it sends some that nobody asks for.
+void ClusterSession::AddRoutes(Part* part) const {
+  const auto pushes = [&](const Part::Crossing& c) {
+    return c.small && (tasks_[size_t(c.task)].features & tasks_[size_t(part->task)].features & kTakesPushes);
+  };
+  PieceMessage& piece = part->piece;
+  for (const Part::Crossing& c : part->comes) {
+    const Destination& from = tasks_[size_t(c.task)].to;
+    piece.sources.push_back({c.key, from.address, from.title, from.incarnation});
+    if (pushes(c)) piece.pushed.push_back(c.key);
+  }
+  for (const Part::Crossing& c : part->goes) {
+    const Destination& to = tasks_[size_t(c.task)].to;
+    if (pushes(c)) piece.sinks.push_back({c.key, to.address, to.title, to.incarnation, tasks_[size_t(c.task)].here != nullptr});
+  }
+}
+
+StatusOr<bool> ClusterSession::Tell(Parts* parts, int64_t deadline, Prepared* to) {
+  ASSIGN_OR_RETURN(const bool open, OpenAll(*parts, deadline));
+  if (!open) return false;
+  {
+    std::lock_guard lock(mu_);
+    for (Part& part : parts->parts) {
+      AddRoutes(&part);
+      const TaskState& t = tasks_[size_t(part.task)];
+      to->tasks.push_back({part.task, t.to, t.here, t.owner, 0, part.feeds, part.piece.fetches.size()});
+    }
+  }
+  std::vector<std::shared_ptr<Waiting>> waiting;
+  WireWriter w;
+  SessionRequest{id_}.Put(&w);
+  const int64_t until = clock_->Now() + kRegisterTime;
+  for (size_t i = 0; i < parts->parts.size(); ++i) {
+    waiting.push_back(Ask(to->tasks[i].to, Method::kRegister, w, Payload::Of(parts->parts[i].piece.Put()), until));
+  }
+  Status failure;
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    const Answered a = Await(waiting[i].get());
+    const auto handle = a.outcome.status.ok() ? HandleMessage::Get(a.fields) : StatusOr<HandleMessage>(a.outcome.status);
+    if (handle.ok()) to->tasks[i].handle = handle->handle;
+    if (handle.ok() || !failure.ok()) continue;
+    failure = handle.status();
+    if (failure.code() != absl::StatusCode::kNotFound) continue;
+    std::lock_guard lock(mu_);
+    failure = WithMessage(failure, StrCat(Message(failure), " (the task runs version ", tasks_[size_t(to->tasks[i].task)].version,
+                                          ", this program ", TW_VERSION_MAJOR, ".", TW_VERSION_MINOR, ".", TW_VERSION_PATCH, ")"));
+  }
+  if (failure.ok()) {
+    for (const Part& part : parts->parts) partition_->Told(part);
+    return true;
+  }
+  for (const Part& part : parts->parts) Lose(part.task);  // who knows how far they came
+  return failure;
+}
+
+}  // namespace thalweg::distributed

@@ -1,0 +1,68 @@
+// Inbox: values of steps that others send here without being asked. A value is found by its key, once, whichever side comes first: it waits
+// for who takes it, or is handed to who waits already. There is a limit to what waits: what is beyond it stays with its sender and is asked
+// for. Values of steps that take no part any more, or of sessions that are not known, are dropped and counted. Threads: any.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "distributed/messages.h"
+#include "distributed/messenger.h"
+
+namespace thalweg::distributed {
+
+class Inbox {
+ public:
+  // Hears of a value, at most once, with no lock held, on the thread that brings it; of one that has to be asked for: again with the value,
+  // should it come.
+  using Taker = std::function<void(PushedValue)>;
+  enum class Found {
+    kHere,  // in *out
+    kAsk,   // there may be one with its sender: ask
+    kLater  // the taker hears of it
+  };
+  explicit Inbox(uint64_t most_bytes = uint64_t{64} << 20) : most_bytes_(most_bytes) {}
+  // From now on the session's values are taken.
+  void Open(const SessionName& session);
+  void Close(const SessionName& session);
+  // The keys of those that there is no room for; all: of none. ABORTED if the step is over, or the session not known.
+  StatusOr<std::vector<std::string>> Put(const SessionName& session, uint64_t step, std::vector<PushedValue> values, bool all = false);
+  // Answers a kPush.
+  void Serve(std::string_view fields, Incoming* request);
+  Found Take(const SessionName& session, uint64_t step, const std::string& key, Taker taker, PushedValue* out);
+  // Nobody waits for it any more.
+  void Leave(const SessionName& session, uint64_t step, const std::string& key);
+  // The step has failed: what came and what is still to come is dropped.
+  void Abort(const SessionName& session, uint64_t step);
+  // Steps before this one are over everywhere.
+  void Forget(const SessionName& session, uint64_t oldest);
+  uint64_t size() const;     // values, and takers, of all sessions
+  uint64_t dropped() const;  // values
+
+ private:
+  struct Entry {
+    PushedValue value;
+    Taker taker;  // empty: the value is here
+  };
+  struct Box {
+    bool over = false;
+    bool full = false;  // something was left with its sender
+    std::map<std::string, Entry> entries;
+  };
+  struct Session {
+    uint64_t oldest = 0;
+    std::map<uint64_t, Box> boxes;  // by step
+  };
+  Box* Find(const SessionName& session, uint64_t step);
+  void Drop(Box* box);
+  const uint64_t most_bytes_;
+  mutable std::mutex mu_;
+  uint64_t bytes_ = 0, dropped_ = 0;
+  std::map<SessionName, Session> sessions_;
+};
+
+}  // namespace thalweg::distributed

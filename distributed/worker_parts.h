@@ -1,0 +1,86 @@
+// What a Worker is made of: sessions of clients, their signatures, and steps that run. For worker.cc and worker_steps.cc.
+#pragma once
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "distributed/step_meeting.h"
+#include "distributed/worker.h"
+#include "framework/session/session.h"
+
+namespace thalweg::distributed {
+
+struct Worker::Signature {
+  std::unique_ptr<Callable> callable;
+  std::shared_ptr<const Routes> routes;
+  // A run does so little that it may begin, and go on, on the threads of the transport. By its plan, and by what the last runs took.
+  bool IsLight() const { return light.load(std::memory_order_relaxed) && slow.load(std::memory_order_relaxed) < kSlowRuns; }
+  void Ran();
+  void Took(int64_t ns);
+  static constexpr uint32_t kSlowRuns = 3;  // one after another: a single one may have waited for a processor
+  std::atomic<bool> light{false};
+  std::atomic<uint32_t> slow{0}, runs{0};
+};
+
+// What a client has here. Its members but for `steps` and `aborted` are set by Open and Register, one at a time.
+struct Worker::ClientSession {
+  SessionName name;  // its owner is who opened it; nobody else has it
+  std::shared_ptr<Graph> graph;
+  std::unique_ptr<Session> session;  // after the graph, before the signatures' end
+  std::mutex register_mu;
+  std::mutex mu;  // the rest
+  std::map<uint64_t, std::shared_ptr<Signature>> signatures;
+  std::map<uint64_t, std::shared_ptr<StepRun>> steps;
+  std::map<uint64_t, Status> aborted;  // steps, whether they were begun or not
+  uint64_t oldest = 0;                 // that is not over everywhere
+  std::set<uint64_t> begun;            // steps from there on: none is begun again
+  std::shared_ptr<Incoming> watch;
+  bool closed = false;
+};
+
+struct Worker::StepRun {
+  std::shared_ptr<ClientSession> session;
+  std::shared_ptr<Signature> signature;
+  std::shared_ptr<StepMeeting> meeting;
+  std::shared_ptr<Incoming> request;
+  uint64_t step = 0;
+  int64_t begun = 0, deadline = 0;
+  CancelToken cancel;
+  std::unique_ptr<StepStats> stats;  // NULL: nobody watches
+  std::vector<Tensor> feeds, fetches;
+  MemoryBudget* budget = nullptr;  // what the feeds count against
+  uint64_t charged = 0;
+
+  ~StepRun() { GiveBack(); }
+  void GiveBack() {
+    if (charged) budget->Give(std::exchange(charged, 0));
+  }
+  // RESOURCE_EXHAUSTED where the session has no room for the feeds, as long as their message is.
+  Status Charge(uint64_t bytes);
+  void Abort(const Status& why, bool consequence) {
+    meeting->Abort(why, consequence);
+    cancel.Cancel();
+  }
+};
+
+// Something that the worker's end waits for.
+struct Worker::OpenJob {
+  explicit OpenJob(Worker* w) : worker(w) {
+    std::lock_guard lock(worker->mu_);
+    ++worker->jobs_;
+  }
+  ~OpenJob() {
+    std::lock_guard lock(worker->mu_);
+    if (--worker->jobs_ == 0) worker->idle_.notify_all();
+  }
+  Worker* const worker;
+};
+
+// The session is not known here, or not to who asks.
+Status NoSession(const SessionName& name);
+
+}  // namespace thalweg::distributed

@@ -1,0 +1,229 @@
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "distributed/stats_wire.h"
+#include "distributed/worker_parts.h"
+#include "framework/base/shown.h"
+
+namespace thalweg::distributed {
+namespace {
+
+constexpr int64_t kBeatEvery = 1'000'000'000;  // nanoseconds, while steps run
+constexpr int64_t kSilence = 10'000'000'000;   // one that says nothing for so long counts as lost
+constexpr size_t kAborted = 1 << 16;           // steps of a session that others have ended, and that may still come
+constexpr uint64_t kSmallFeeds = 4096;         // bytes that are not counted: also a session that is full may run steps that make room
+
+}  // namespace
+
+// ---- Steps ----
+
+void Worker::Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> request) {
+  auto run = std::make_shared<StepRun>();
+  const SessionName name{request->peer(), m.session};
+  run->session = Find(name);
+  if (!run->session) return request->Fail({NoSession(name), false});
+  run->request = request;
+  run->step = m.step;
+  if (watched) run->stats = std::make_unique<StepStats>();
+  Clock& clock = channels_.messenger->clock();
+  run->begun = clock.Now();
+  run->deadline = m.time_left ? run->begun + m.time_left : 0;
+  traffic_.Received("clients", request->body().size());
+  channels_.mailbox->Forget(name, m.oldest);
+  channels_.inbox->Forget(name, m.oldest);
+  if (Status fits = run->Charge(request->body().size()); !fits.ok()) return request->Fail({Prefix(fits, "feeds:"), false});
+  Outcome refused;
+  bool light = false;
+  {
+    std::lock_guard lock(run->session->mu);
+    ClientSession& s = *run->session;
+    s.oldest = std::max(s.oldest, m.oldest);
+    s.aborted.erase(s.aborted.begin(), s.aborted.lower_bound(s.oldest));
+    s.begun.erase(s.begun.begin(), s.begun.lower_bound(s.oldest));
+    auto signature = s.signatures.find(m.handle);
+    if (s.closed) {
+      refused = {NoSession(name), false};
+    } else if (auto it = s.aborted.find(m.step); it != s.aborted.end()) {
+      refused = {it->second, true};
+    } else if (signature == s.signatures.end()) {
+      refused = {NotFound("signature ", m.handle, " of session ", m.session, " is not registered"), false};
+    } else if (m.step < s.oldest || !s.begun.insert(m.step).second) {
+      refused = {AlreadyExists("step ", m.step, " was begun already"), false};
+    } else {
+      run->signature = signature->second;
+      light = run->signature->IsLight();
+      run->meeting = std::make_shared<StepMeeting>(name, m.step, run->signature->routes, run->deadline, channels_, &traffic_, light);
+      s.steps.emplace(m.step, run);
+    }
+  }
+  if (!refused.status.ok()) return request->Fail(refused);
+  bool beat;
+  {
+    std::lock_guard lock(mu_);
+    ++steps_;
+    beat = !std::exchange(beating_, true);
+  }
+  if (beat) clock.At(clock.Now() + kBeatEvery, [this] { Beat(); });
+  request->WhenGone([weak = std::weak_ptr(run)] {
+    if (auto r = weak.lock()) r->Abort(Error(absl::StatusCode::kCancelled, "the client waits no longer for the step"), true);
+  });
+  if (!light) return Job([this, run] { Go(run); });
+  const OpenJob job(this);
+  run->meeting->Hold();
+  Go(run);
+  run->meeting->Release();  // it waits for others: they shall have what it has made
+}
+
+Status Worker::StepRun::Charge(uint64_t bytes) {
+  budget = bytes > kSmallFeeds ? session->session->budget() : nullptr;
+  if (!budget) return Status();
+  RETURN_IF_ERROR(budget->Take(bytes));
+  charged = bytes;
+  return Status();
+}
+
+void Worker::Signature::Ran() {
+  constexpr uint32_t kLookEvery = 64;  // runs; a plan may be made for other shapes
+  if (runs.fetch_add(1, std::memory_order_relaxed) % kLookEvery == 0) light.store(callable->IsLight(), std::memory_order_relaxed);
+}
+
+void Worker::Signature::Took(int64_t ns) {
+  constexpr int64_t kSlow = 300'000;
+  slow.store(ns > kSlow ? std::min(slow.load(std::memory_order_relaxed) + 1, kSlowRuns) : 0, std::memory_order_relaxed);
+}
+
+void Worker::Go(const std::shared_ptr<StepRun>& run) {
+  try {
+    auto feeds = GetTensors(run->request->body());
+    const Callable& callable = *run->signature->callable;
+    if (!feeds.ok()) return End(run, feeds.status());
+    run->request->DropBody();
+    if (feeds->size() != callable.spec().feeds.size()) {
+      return End(run, InvalidArgument("a step came with ", feeds->size(), " feeds for ", callable.spec().feeds.size()));
+    }
+    run->feeds = *std::move(feeds);
+    run->fetches.resize(callable.spec().fetches.size());
+    RunOptions options;
+    options.cancel = &run->cancel;
+    options.rendezvous = run->meeting.get();
+    options.stats = run->stats.get();
+    if (run->deadline) options.deadline_ns = std::max<int64_t>(run->deadline - channels_.messenger->clock().Now(), 1);
+    const auto signature = run->signature;
+    const int64_t began = channels_.messenger->clock().Now();
+    signature->callable->Start(run->feeds.data(), options, run->fetches.data(),
+                               [this, run, job = std::make_shared<OpenJob>(this)](Status s) { End(run, std::move(s)); });
+    signature->Took(channels_.messenger->clock().Now() - began);
+  } catch (...) {
+    End(run, Thrown());
+  }
+}
+
+// Values for tasks beside the client stand behind the rest of the body, and how many bytes they are behind the rest of the fields.
+static Status PutCarriedOf(StepMeeting* meeting, WireWriter* fields, WireWriter* body) {
+  const std::vector<CarriedValues> carried = meeting->TakeCarried();
+  if (carried.empty()) return Status();
+  WireWriter w;
+  RETURN_IF_ERROR(PutCarried(carried, &w));
+  fields->Number(uint64_t(w.bytes().size()));
+  body->Raw(w.bytes().data(), w.bytes().size());
+  return Status();
+}
+
+void Worker::End(const std::shared_ptr<StepRun>& run, Status s) {
+  WireWriter body, fields;
+  try {
+    if (s.ok()) s = PutTensors(run->fetches.data(), run->fetches.size(), &body);
+    if (s.ok() && run->stats) {
+      const std::string stats = PutStats(*run->stats);
+      fields.Number(uint64_t(stats.size()));
+      body.Raw(stats.data(), stats.size());
+    }
+    if (s.ok()) s = PutCarriedOf(run->meeting.get(), &fields, &body);
+  } catch (...) {
+    s = Thrown();
+  }
+  run->feeds.clear();
+  run->fetches.clear();
+  run->GiveBack();  // before the client knows: its next step may need it
+  {
+    std::lock_guard lock(run->session->mu);
+    run->session->steps.erase(run->step);
+  }
+  run->signature->Ran();
+  if (s.ok()) return run->request->Answer(PutAnswer(fields), Payload::Of(body.Take()));
+  run->meeting->Abort(s, false);
+  run->request->Fail(run->meeting->Ended(s));
+}
+
+// ---- Signs of life ----
+
+std::vector<std::shared_ptr<Worker::StepRun>> Worker::AllRuns() const {
+  std::vector<std::shared_ptr<ClientSession>> all;
+  {
+    std::lock_guard lock(mu_);
+    for (const auto& [id, s] : sessions_) all.push_back(s);
+  }
+  std::vector<std::shared_ptr<StepRun>> runs;
+  for (const auto& s : all) {
+    std::lock_guard lock(s->mu);
+    for (const auto& [step, run] : s->steps) runs.push_back(run);
+  }
+  return runs;
+}
+
+// Who is waited for and has gone silent would be waited for for ever: nobody else may notice, for the client has connections of its own.
+void Worker::Beat() {
+  const std::vector<std::shared_ptr<StepRun>> runs = AllRuns();
+  Clock& clock = channels_.messenger->clock();
+  std::map<ProcessName, Destination> late;
+  for (const auto& run : runs) {
+    run->meeting->AskLate(clock.Now() - kBeatEvery);
+    run->meeting->AddLate(clock.Now() - kBeatEvery, &late);
+  }
+  {
+    std::lock_guard lock(mu_);
+    beating_ = !runs.empty() && !closing_;
+    if (!beating_) return;
+    for (auto it = late.begin(); it != late.end();) it = asked_.insert(it->first).second ? std::next(it) : late.erase(it);
+  }
+  for (auto& entry : late) {
+    Call call;
+    call.to = entry.second;
+    call.deadline = clock.Now() + kSilence;
+    call.done = [this, who = entry.first](const Reply& reply) { AnswerOfBeat(who, reply.outcome.status); };
+    channels_.messenger->Start(std::move(call));
+  }
+  clock.At(clock.Now() + kBeatEvery, [this] { Beat(); });
+}
+
+void Worker::AnswerOfBeat(const ProcessName& who, const Status& s) {
+  {
+    std::lock_guard lock(mu_);
+    asked_.erase(who);
+    if (closing_ || s.ok()) return;
+  }
+  const bool silent = s.code() == absl::StatusCode::kDeadlineExceeded;
+  const Status why =
+      silent ? Error(absl::StatusCode::kUnavailable, Message(s), " (", kSilence / 1'000'000'000, " s): it counts as lost") : s;
+  for (const auto& run : AllRuns()) run->meeting->PeerLost(who, why);
+}
+
+Status Worker::Abort(const SessionName& name, const AbortRequest& m) {
+  auto session = Find(name);
+  if (!session) return Status();
+  std::shared_ptr<StepRun> run;
+  {
+    std::lock_guard lock(session->mu);
+    if (session->aborted.size() >= kAborted) return ResourceExhausted("session ", m.session, " has ended too many steps that never began");
+    session->aborted.emplace(m.step, m.why);
+    if (auto it = session->steps.find(m.step); it != session->steps.end()) run = it->second;
+  }
+  channels_.mailbox->Abort(name, m.step, m.why);
+  channels_.inbox->Abort(name, m.step);
+  if (run) run->Abort(m.why, true);
+  return Status();
+}
+
+}  // namespace thalweg::distributed

@@ -1,0 +1,353 @@
+// What becomes of the values that a step asks others for where their answers come late, or their tasks are lost. Over a transport that does
+// nothing by itself, so that each of these meets the others in the order that it says.
+#include "distributed/step_meeting.h"
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "distributed/mailbox.h"
+#include "distributed/messenger.h"
+#include "tests/distributed/simulated_world.h"
+
+namespace thalweg::distributed {
+namespace {
+
+using Code = absl::StatusCode;
+
+// Calls stay under way until the test says what happens to them.
+class HeldTransport {
+ public:
+  HeldTransport() {
+    role_ = std::make_shared<TransportRole>();
+    role_->name = "held";
+    role_->host = &host_.c;
+    tw_transport_def& d = role_->def;
+    d.size = sizeof d;
+    d.user = this;
+    d.security = TW_TRANSPORT_SAME_HOST;
+    d.listen = [](const tw_host*, void* user, const tw_endpoint_config*, tw_sink* bound, void** out) {
+      *out = user;
+      return bound->put(bound, "here", 4);
+    };
+    d.connect = [](const tw_host*, void* endpoint, const char*, uint64_t, void** out) -> tw_status* {
+      *out = endpoint;
+      return nullptr;
+    };
+    d.call = [](const tw_host*, void* peer, uint64_t id, const tw_message* m) -> tw_status* {
+      static_cast<HeldTransport*>(peer)->calls.emplace(id, *m);
+      return nullptr;
+    };
+    d.cancel = [](const tw_host*, void* peer, uint64_t id) { static_cast<HeldTransport*>(peer)->cancelled.push_back(id); };
+    d.close_peer = [](const tw_host*, void*) {};
+    d.close = [](const tw_host*, void*) {};
+  }
+  std::shared_ptr<const TransportRole> role() const { return role_; }
+  // The head of an answer with so many bytes is there: where they go.
+  static void* Place(const tw_message& m, const std::string& head, uint64_t bytes) {
+    const tw_incoming in = {TW_SIZED(tw_incoming), 1, TW_S("somebody"), head.data(), head.size(), nullptr, bytes, nullptr};
+    void *data = nullptr, *region = nullptr;
+    m.place(m.arg, &in, &data, &region);
+    return data;
+  }
+  void End(uint64_t id, Code code) {
+    const tw_message m = calls.at(id);
+    calls.erase(id);
+    m.done(m.arg, code == Code::kOk ? nullptr : ToC(Status(code, "was ended")));
+  }
+
+  std::map<uint64_t, tw_message> calls;  // by name
+  std::vector<uint64_t> cancelled;
+
+ private:
+  testing_support::FakeHost host_;
+  std::shared_ptr<TransportRole> role_;
+};
+
+class StepMeetingTest : public testing::Test {
+ protected:
+  StepMeetingTest() {
+    auto m = Messenger::Create(transport_.role(), {"here", "", 1 << 20}, &clock_, [](std::shared_ptr<Incoming>) {});
+    EXPECT_TRUE(m.ok()) << m.status();
+    messenger_ = *std::move(m);
+    pusher_.emplace(&mailbox_, messenger_.get(), 1000);
+    mailbox_.Open(kSession);
+    inbox_.Open(kSession);
+  }
+  ~StepMeetingTest() override {
+    messenger_->Close();
+    clock_.Stop();
+  }
+  std::shared_ptr<StepMeeting> Meeting(Routes routes) {
+    const Channels channels{messenger_.get(), &mailbox_, &inbox_, &*pusher_};
+    return std::make_shared<StepMeeting>(kSession, 1, std::make_shared<const Routes>(std::move(routes)), world_.now + 1000, channels);
+  }
+  static Routes Asked(const std::map<std::string, Destination>& from) {
+    Routes routes;
+    for (const auto& [key, destination] : from) routes.sources.emplace(key, Source{destination});
+    return routes;
+  }
+  struct Received {
+    int times = 0;
+    Status status;
+    Tensor value;
+  };
+  static std::shared_ptr<Received> Receive(StepMeeting* meeting, const std::string& key) {
+    auto received = std::make_shared<Received>();
+    meeting->Receive(key, "", [received](Status s, Tensor value) { *received = {received->times + 1, std::move(s), std::move(value)}; });
+    return received;
+  }
+  Routes Pushed() const {
+    Routes routes;
+    for (const char* key : {"v", "dead"}) routes.sources.emplace(key, Source{there_, true});
+    return routes;
+  }
+  Routes Sends() const {
+    Routes routes;
+    for (const char* key : {"v", "w"}) routes.sinks.emplace(key, Sink{there_});
+    return routes;
+  }
+  static Tensor Value() { return *Tensor::Vector<float>(TW_FLOAT, std::vector<float>{1, 2, 3}); }
+  static std::string HeadOf(const Tensor& value) {
+    WireWriter fields;
+    PutTensorHead(value, &fields);
+    return PutAnswer(fields);
+  }
+
+  HeldTransport transport_;
+  World world_{1};
+  SimulatedClock clock_{&world_};
+  const SessionName kSession{"client", 5};
+  const Destination there_{"there", "the task there", 1};
+  Mailbox mailbox_;
+  Inbox inbox_{1000};
+  std::unique_ptr<Messenger> messenger_;
+  std::optional<Pusher> pusher_;
+};
+
+TEST_F(StepMeetingTest, AValueGoesWhereItsAnswerSaid) {
+  auto meeting = Meeting(Asked({{"v", {"there", "the task there", 1}}}));
+  auto received = Receive(meeting.get(), "v");
+  ASSERT_EQ(transport_.calls.size(), 1u);
+  const std::vector<float> sent = {1, 2, 3};
+  const Tensor value = *Tensor::Vector<float>(TW_FLOAT, sent);
+  void* data = HeldTransport::Place(transport_.calls.begin()->second, HeadOf(value), value.bytes());
+  ASSERT_NE(data, nullptr);
+  std::memcpy(data, value.data(), value.bytes());
+  transport_.End(transport_.calls.begin()->first, Code::kOk);
+  ASSERT_EQ(received->times, 1);
+  ASSERT_TRUE(received->status.ok()) << received->status;
+  EXPECT_EQ(received->value.data(), data);
+}
+
+// The step's time is over when half of the value is there. The transport is told, and until it has said so it still writes.
+TEST_F(StepMeetingTest, AValueThatComesTooLateGoesToMemoryThatIsStillThere) {
+  auto meeting = Meeting(Asked({{"v", {"there", "the task there", 1}}}));
+  auto received = Receive(meeting.get(), "v");
+  const Tensor value = *Tensor::Vector<float>(TW_FLOAT, std::vector<float>(1000, 1));
+  const auto [name, message] = *transport_.calls.begin();
+  auto* data = static_cast<char*>(HeldTransport::Place(message, HeadOf(value), value.bytes()));
+  ASSERT_NE(data, nullptr);
+  std::memset(data, 1, value.bytes() / 2);
+  world_.RunUntil(world_.now + 2000);
+  ASSERT_EQ(received->times, 1);
+  EXPECT_EQ(received->status.code(), Code::kDeadlineExceeded) << received->status;
+  EXPECT_FALSE(received->value);
+  EXPECT_EQ(transport_.cancelled, std::vector<uint64_t>{name});
+  meeting.reset();
+  std::memset(data + value.bytes() / 2, 1, value.bytes() / 2);  // a sanitizer sees it where the memory has gone
+  transport_.End(name, Code::kCancelled);
+  EXPECT_EQ(received->times, 1);
+}
+
+// A task that was started again has its old name, and is another process.
+TEST_F(StepMeetingTest, WhatALostProcessOwedIsNotAskedOfTheOneThatCameAfterIt) {
+  auto meeting = Meeting(Asked({{"old", {"there", "the task there", 1}}, {"new", {"there", "the task there", 2}}}));
+  auto old = Receive(meeting.get(), "old");
+  const uint64_t name = transport_.calls.begin()->first;
+  auto fresh = Receive(meeting.get(), "new");
+  ASSERT_EQ(transport_.calls.size(), 2u);
+  meeting->PeerLost({"the task there", 1}, Status(Code::kUnavailable, "it has not answered for ten seconds"));
+  EXPECT_EQ(transport_.cancelled, std::vector<uint64_t>{name});
+  transport_.End(name, Code::kCancelled);
+  ASSERT_EQ(old->times, 1);
+  EXPECT_EQ(testing_support::Text(old->status), "it has not answered for ten seconds");
+  EXPECT_EQ(fresh->times, 0);
+  transport_.End(transport_.calls.begin()->first, Code::kUnavailable);
+  EXPECT_EQ(fresh->times, 1);
+  EXPECT_NE(testing_support::Text(fresh->status), testing_support::Text(old->status));
+}
+
+// ---- Values that nobody asks for ----
+
+TEST_F(StepMeetingTest, AValueThatCameBeforeItIsWantedIsThere) {
+  auto meeting = Meeting(Pushed());
+  EXPECT_TRUE(inbox_.Put(kSession, 1, {{"v", Value()}}).ok());
+  auto received = Receive(meeting.get(), "v");
+  ASSERT_EQ(received->times, 1);
+  EXPECT_TRUE(received->value);
+  EXPECT_TRUE(transport_.calls.empty());
+}
+
+TEST_F(StepMeetingTest, AValueThatComesWhileItIsWaitedForEndsTheWaitAndADeadOneToo) {
+  auto meeting = Meeting(Pushed());
+  auto received = Receive(meeting.get(), "v"), dead = Receive(meeting.get(), "dead");
+  EXPECT_EQ(received->times, 0);
+  EXPECT_TRUE(inbox_.Put(kSession, 1, {{"v", Value()}, {"dead", Tensor(), PushedValue::kDead}}).ok());
+  EXPECT_EQ(received->times, 1);
+  EXPECT_EQ(dead->times, 1);
+  EXPECT_TRUE(dead->status.ok());
+  EXPECT_FALSE(dead->value);
+  EXPECT_EQ(inbox_.size(), 0u);
+}
+
+TEST_F(StepMeetingTest, AValueThatDoesNotComeIsAskedForAndTakenOnce) {
+  auto meeting = Meeting(Pushed());
+  auto received = Receive(meeting.get(), "v");
+  meeting->AskLate(world_.now);
+  EXPECT_TRUE(transport_.calls.empty()) << "it is not late yet";
+  meeting->AskLate(world_.now + 1);
+  meeting->AskLate(world_.now + 1);
+  ASSERT_EQ(transport_.calls.size(), 1u);
+  const uint64_t name = transport_.calls.begin()->first;
+  EXPECT_TRUE(inbox_.Put(kSession, 1, {{"v", Value()}}).ok());
+  EXPECT_EQ(received->times, 1);
+  EXPECT_EQ(transport_.cancelled, std::vector<uint64_t>{name});
+  transport_.End(name, Code::kCancelled);
+  EXPECT_EQ(received->times, 1);
+}
+
+TEST_F(StepMeetingTest, AWaitForWhatComesByItselfEndsWithTheStepsTime) {
+  auto meeting = Meeting(Pushed());
+  auto received = Receive(meeting.get(), "v");
+  world_.RunUntil(world_.now + 2000);
+  ASSERT_EQ(received->times, 1);
+  EXPECT_EQ(received->status.code(), Code::kDeadlineExceeded) << received->status;
+  EXPECT_NE(testing_support::Text(received->status).find("the task there"), std::string::npos);
+  for (const auto& [name, call] : std::map(transport_.calls)) transport_.End(name, Code::kCancelled);
+  EXPECT_EQ(inbox_.size(), 0u);
+}
+
+TEST_F(StepMeetingTest, AFailureOrALostTaskEndsTheWait) {
+  auto meeting = Meeting(Pushed());
+  auto received = Receive(meeting.get(), "v");
+  meeting->PeerLost({"the task there", 2}, Status(Code::kUnavailable, "another one"));
+  EXPECT_EQ(received->times, 0);
+  meeting->PeerLost({"the task there", 1}, Status(Code::kUnavailable, "it is silent"));
+  ASSERT_EQ(received->times, 1);
+  EXPECT_EQ(testing_support::Text(received->status), "it is silent");
+  auto second = Receive(meeting.get(), "dead");
+  meeting->Abort(Status(Code::kAborted, "it is over"), true);
+  ASSERT_EQ(second->times, 1);
+  EXPECT_EQ(testing_support::Text(second->status), "it is over");
+  EXPECT_FALSE(inbox_.Put(kSession, 1, {{"v", Value()}}).ok());
+  EXPECT_EQ(inbox_.dropped(), 1u);
+  EXPECT_EQ(inbox_.size(), 0u);
+}
+
+TEST_F(StepMeetingTest, WhatIsSentUnaskedGoesTogetherAndWaitsInTheMailboxOnlyWhereItWasNotTaken) {
+  const struct {
+    Code code;
+    std::vector<std::string> refused;
+    uint64_t left;
+  } cases[] = {{Code::kOk, {}, 0}, {Code::kOk, {"v"}, 1}, {Code::kUnavailable, {}, 2}};
+  for (const auto& c : cases) {
+    auto meeting = Meeting(Sends());
+    meeting->Hold();
+    EXPECT_TRUE(meeting->Send("v", "", Value()).ok());
+    EXPECT_TRUE(meeting->Send("w", "3", Value()).ok());
+    EXPECT_TRUE(transport_.calls.empty());
+    meeting->Release();
+    ASSERT_EQ(transport_.calls.size(), 1u);
+    const auto [name, message] = *transport_.calls.begin();
+    WireReader body({static_cast<const char*>(message.body), size_t(message.bytes)});
+    const auto values = GetPushed(&body);
+    ASSERT_TRUE(values.ok()) << values.status();
+    ASSERT_EQ(values->size(), 2u);
+    EXPECT_EQ((*values)[1].key, "w:3");
+    WireWriter fields;
+    if (!c.refused.empty()) fields.Texts(c.refused);
+    HeldTransport::Place(message, PutAnswer(fields), 0);
+    transport_.End(name, c.code);
+    EXPECT_EQ(mailbox_.size(), c.left);
+    mailbox_.Abort(kSession, 1, Status(Code::kAborted, "next"));
+    mailbox_.Close(kSession, Status(Code::kAborted, "next"));
+    mailbox_.Open(kSession);
+  }
+}
+
+TEST_F(StepMeetingTest, WhatIsBeyondTheLimitIsOnlyTold) {
+  auto meeting = Meeting(Sends());
+  const Tensor large = *Tensor::Vector<float>(TW_FLOAT, std::vector<float>(200, 1));
+  EXPECT_TRUE(meeting->Send("v", "", large).ok());
+  EXPECT_EQ(mailbox_.size(), 0u);
+  EXPECT_TRUE(meeting->Send("w", "", large).ok());
+  EXPECT_EQ(mailbox_.size(), 1u);
+  ASSERT_EQ(transport_.calls.size(), 2u);
+  const tw_message& second = transport_.calls.rbegin()->second;
+  WireReader body({static_cast<const char*>(second.body), size_t(second.bytes)});
+  const auto told = GetPushed(&body);
+  ASSERT_TRUE(told.ok());
+  EXPECT_EQ((*told)[0].state, PushedValue::kAsk);
+  for (const auto& [name, call] : std::map(transport_.calls)) transport_.End(name, Code::kAborted);
+  EXPECT_EQ(mailbox_.size(), 1u) << "what was sent went with its step";
+}
+
+TEST_F(StepMeetingTest, WhoIsToldThatThereIsAValueAsksForIt) {
+  auto meeting = Meeting(Pushed());
+  auto received = Receive(meeting.get(), "v");
+  EXPECT_TRUE(inbox_.Put(kSession, 1, {{"v", Tensor(), PushedValue::kAsk}, {"dead", Tensor(), PushedValue::kAsk}}).ok());
+  EXPECT_EQ(transport_.calls.size(), 1u);
+  auto later = Receive(meeting.get(), "dead");
+  EXPECT_EQ(transport_.calls.size(), 2u);
+  for (const auto& [name, call] : std::map(transport_.calls)) transport_.End(name, Code::kUnavailable);
+  EXPECT_EQ(received->times, 1);
+  EXPECT_EQ(later->times, 1);
+  EXPECT_EQ(inbox_.size(), 0u);
+}
+
+TEST_F(StepMeetingTest, AnAnswerCarriesWhatItsClientHasTasksFor) {
+  Routes routes = Sends();
+  routes.sinks.at("v").carried = true;
+  auto meeting = Meeting(routes);
+  meeting->Hold();
+  EXPECT_TRUE(meeting->Send("v", "", Value()).ok());
+  EXPECT_TRUE(meeting->Send("w", "", Value()).ok());
+  const auto carried = meeting->TakeCarried();
+  ASSERT_EQ(carried.size(), 1u);
+  EXPECT_EQ(carried[0].incarnation, 1u);
+  EXPECT_EQ(carried[0].values[0].key, "v");
+  EXPECT_EQ(transport_.calls.size(), 1u);
+  WireWriter w;
+  ASSERT_TRUE(PutCarried(carried, &w).ok());
+  EXPECT_TRUE(GetCarried(w.bytes()).ok());
+  for (size_t n = 0; n < w.bytes().size(); ++n) EXPECT_FALSE(GetCarried(w.bytes().substr(0, n)).ok());
+}
+
+// ---- The inbox alone ----
+
+TEST_F(StepMeetingTest, TheInboxHoldsSoManyBytesAndNoMore) {
+  const Tensor large = *Tensor::Vector<float>(TW_FLOAT, std::vector<float>(100, 1));
+  const auto refused = inbox_.Put(kSession, 7, {{"a", large}, {"b", large}, {"c", large}});
+  ASSERT_TRUE(refused.ok());
+  EXPECT_EQ(*refused, (std::vector<std::string>{"b", "c"}));
+  PushedValue out;
+  EXPECT_EQ(inbox_.Take(kSession, 7, "b", [](PushedValue) {}, &out), Inbox::Found::kAsk);
+  EXPECT_EQ(inbox_.Take(kSession, 7, "a", [](PushedValue) {}, &out), Inbox::Found::kHere);
+  EXPECT_TRUE(inbox_.Put(kSession, 7, {{"c", large}})->empty()) << "there is room again";
+  inbox_.Forget(kSession, 8);
+  EXPECT_EQ(inbox_.size(), 0u);
+  EXPECT_FALSE(inbox_.Put(kSession, 7, {{"c", large}}).ok());
+  EXPECT_FALSE(inbox_.Put({"another client", 5}, 9, {{"c", large}}).ok());
+  EXPECT_EQ(inbox_.dropped(), 3u);
+  for (int step = 10; step < 1000; ++step) EXPECT_TRUE(inbox_.Put(kSession, uint64_t(step), {{"a", Value()}}).ok());
+  EXPECT_LT(inbox_.size(), 10u);
+}
+
+}  // namespace
+}  // namespace thalweg::distributed
