@@ -101,6 +101,18 @@ def test_a_rate_that_is_fed_reaches_the_branch():
         assert session.run(w) == 0.25
 
 
+def test_two_in_one_graph_have_scales_of_their_own():
+    with tw.Graph() as graph:
+        v, w, x = tw.Variable(np.float32(1)), tw.Variable(np.float32(1)), tw.placeholder("float32", [])
+        one, other = tw.train.LossScale(tw.train.SGD(0.5), start=8), tw.train.LossScale(tw.train.SGD(0.5), start=32)
+        steps, init = [one.minimize(v * x, [v]), other.minimize(w * 3, [w])], graph.initializer()
+    with tw.Session(graph) as session:
+        session.run(init)
+        session.run(steps, {x: np.inf})
+        assert session.run([one.scale, other.scale, v, w]) == [4, 32, 1, -0.5]
+    assert (one.scale.name, other.scale.name) == ("loss_scale/scale", "loss_scale_1/scale")
+
+
 def test_what_cannot_be_is_refused():
     for wrong in ({"start": 0}, {"growth": 0.5}, {"backoff": 1}, {"interval": 0}, {"least": 10, "start": 5}, {"most": 10}):
         with pytest.raises(ValueError, match="must hold"):

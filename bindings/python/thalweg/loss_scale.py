@@ -38,8 +38,9 @@ class LossScale:
     def current(self) -> Output:
         """The scale that this step's gradients have; for dys of thalweg.gradients."""
         if self._now is None:
-            self.scale = Variable(self.start, name="loss_scale", dtype="float32", trainable=False)
-            self.good_steps = Variable(0, name="loss_scale_good_steps", dtype="int32", trainable=False)
+            with scopes.name_scope("loss_scale"):  # numbered where there are several
+                self.scale = Variable(self.start, name="scale", dtype="float32", trainable=False)
+                self.good_steps = Variable(0, name="good_steps", dtype="int32", trainable=False)
             self._now = self.scale.read()
         return self._now
 
@@ -66,7 +67,7 @@ class LossScale:
             rate = self.optimizer.learning_rate
             given = parts + ([graph._own(rate._value())] if isinstance(rate, Formula) else [])
             update = self.optimizer.apply(whole, variables, clip=clip, count_steps=count_steps)
-            return graph.group(_only_if(finite, given, update), *self._next(finite), name="loss_scaled_step")
+            return graph.group(_only_if(finite, given, update), *self._next(finite))
 
     def _next(self, finite: Output) -> list[Operation]:
         """The scale and the count after this step."""
