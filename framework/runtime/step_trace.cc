@@ -117,7 +117,7 @@ void StepTrace::Leave(size_t i, bool ends_later, bool ok) {
   const int64_t now = Now();
   std::atomic_ref(n.left).store(now, std::memory_order_relaxed);
   if (ends_later) return;
-  n.end = now;
+  std::atomic_ref(n.end).store(now, std::memory_order_relaxed);  // a queue may tell its end at the same time
   n.failed = !ok;
 }
 
@@ -144,7 +144,7 @@ void StepTrace::EndsWith(size_t i, const void* stream, tw_timeline* line, uint64
   auto reached = [](void* arg, const tw_status*) {
     auto* aside = static_cast<Aside*>(arg);
     StepTrace* trace = aside->trace;
-    aside->note->end = trace->Now();
+    std::atomic_ref(aside->note->end).store(trace->Now(), std::memory_order_relaxed);
     trace->lines_.fetch_sub(1, std::memory_order_release);
   };
   Aside& aside = asides_[i];
