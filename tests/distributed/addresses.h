@@ -1,7 +1,9 @@
-// Addresses for the tasks of tests, over the transport that a test is compiled for: TRANSPORT, its file, and SCHEME, "unix" or "grpc".
+// Addresses for the tasks of tests, over the transport whose file THALWEG_TEST_TRANSPORT names, or, without it, the one that a test is
+// compiled for: TRANSPORT, the socket example or gRPC.
 #pragma once
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -10,6 +12,16 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+
+inline const std::string& Transport() {
+  static const std::string file = [] {
+    const char* named = std::getenv("THALWEG_TEST_TRANSPORT");
+    return std::string(named ? named : TRANSPORT);
+  }();
+  return file;
+}
+inline bool OverGrpc() { return Transport().find("/libgrpc.so") != std::string::npos; }
+inline std::string Scheme() { return OverGrpc() ? "grpc" : "unix"; }
 
 // A port of the loopback interface that was free a moment ago. The kernel gives others out before it gives one again.
 inline int FreePort() {
@@ -26,30 +38,34 @@ inline int FreePort() {
 
 // name: one that no other process uses.
 inline std::string NewAddress(const std::string& name) {
-  return std::strcmp(SCHEME, "grpc") == 0 ? "grpc:127.0.0.1:" + std::to_string(FreePort()) : SCHEME ":" + name;
+  return OverGrpc() ? "grpc:127.0.0.1:" + std::to_string(FreePort()) : "unix:" + name;
 }
 
-// A connection to who listens at the address, by hand. -1: errno says why not.
-inline int ConnectByHand(const std::string& address) {
-  sockaddr_storage to = {};
+// A socket by hand, that listens at the address, or is connected to who does. -1: errno says why not.
+inline int SocketByHand(const std::string& address, bool listens) {
+  sockaddr_storage at = {};
   socklen_t size;
   const std::string rest = address.substr(address.find(':') + 1);
   const bool tcp = address.substr(0, 5) == "grpc:";
   if (tcp) {
-    sockaddr_in at = {};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    at.sin_port = htons(uint16_t(std::stoi(rest.substr(rest.find(':') + 1))));
-    std::memcpy(&to, &at, size = sizeof at);
+    sockaddr_in in = {};
+    in.sin_family = AF_INET;
+    in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    in.sin_port = htons(uint16_t(std::stoi(rest.substr(rest.find(':') + 1))));
+    std::memcpy(&at, &in, size = sizeof in);
   } else {
-    sockaddr_un at = {};
-    at.sun_family = AF_UNIX;
-    rest.copy(at.sun_path + 1, rest.size());
-    std::memcpy(&to, &at, sizeof at);
-    size = socklen_t(sizeof at.sun_family + 1 + rest.size());
+    sockaddr_un un = {};
+    un.sun_family = AF_UNIX;
+    rest.copy(un.sun_path + 1, sizeof un.sun_path - 1);
+    std::memcpy(&at, &un, sizeof un);
+    size = socklen_t(sizeof un.sun_family + 1 + rest.size());
   }
-  const int fd = socket(to.ss_family, (tcp ? SOCK_STREAM : SOCK_SEQPACKET) | SOCK_CLOEXEC, 0);
-  if (connect(fd, reinterpret_cast<sockaddr*>(&to), size) == 0) return fd;
+  const int fd = socket(at.ss_family, (tcp ? SOCK_STREAM : SOCK_SEQPACKET) | SOCK_CLOEXEC, 0), one = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  const auto* to = reinterpret_cast<const sockaddr*>(&at);
+  if (listens ? bind(fd, to, size) == 0 && listen(fd, 64) == 0 : connect(fd, to, size) == 0) return fd;
   close(fd);
   return -1;
 }
+inline int ConnectByHand(const std::string& address) { return SocketByHand(address, false); }
+inline int ListenByHand(const std::string& address) { return SocketByHand(address, true); }

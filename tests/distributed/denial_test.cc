@@ -55,7 +55,7 @@ class Process {
   Process(const std::string& folder, const std::string& address, std::vector<std::string> more) : log_(folder + "/log" + Port(address)) {
     const std::string cluster = folder + "/cluster" + Port(address) + ".json";
     std::ofstream(cluster) << "{\"ps\": [\"" << address << "\"]}";
-    std::vector<std::string> words = {THALWEG_PROGRAM, "worker", "--cluster", cluster, "--job", "ps", "--plugin", TRANSPORT};
+    std::vector<std::string> words = {THALWEG_PROGRAM, "worker", "--cluster", cluster, "--job", "ps", "--plugin", Transport()};
     words.insert(words.end(), more.begin(), more.end());
     std::vector<char*> pointers;
     for (std::string& w : words) pointers.push_back(w.data());
@@ -159,7 +159,7 @@ class Client {
     options.threads = 1;
     options.disabled_plugins = {"*opencl*"};
     runtime_ = *Runtime::Create(options);
-    const Status loaded = runtime_->LoadPlugin(TRANSPORT);
+    const Status loaded = runtime_->LoadPlugin(Transport());
     EXPECT_TRUE(loaded.ok()) << loaded;
     auto transport = FindTransport(runtime_.get(), {"grpc", ""}, false);
     EXPECT_TRUE(transport.ok()) << transport.status();
@@ -293,7 +293,7 @@ TEST_F(DenialTest, ATaskListensInTheOpenOnlyIfItIsAskedToByName) {
   RuntimeOptions options;
   options.threads = 1;
   auto runtime = *Runtime::Create(options);
-  runtime->LoadPlugin(TRANSPORT).IgnoreError();  // it may be there already
+  runtime->LoadPlugin(Transport()).IgnoreError();  // it may be there already
   SystemClock clock;
   const auto listen = [&](std::string_view address, const std::string& credentials, bool open) {
     return Messenger::Create(*FindTransport(runtime.get(), {"grpc", ""}, open), {address, credentials, 1 << 20, open, false}, &clock,
@@ -492,7 +492,7 @@ TEST_F(DenialTest, FilesThatOthersMayReadOrThatMakeNoSenseAreRefusedByName) {
   RuntimeOptions options;
   options.threads = 1;
   auto runtime = *Runtime::Create(options);
-  runtime->LoadPlugin(TRANSPORT).IgnoreError();  // it may be there already
+  runtime->LoadPlugin(Transport()).IgnoreError();  // it may be there already
   const auto open = [&] {
     SystemClock clock;
     auto transport = *FindTransport(runtime.get(), {"grpc", ""}, false);

@@ -45,7 +45,8 @@ class Builder {
     });
   }
 
-  bool apart() const { return apart_; }
+  // Of what is added to the scope from here on.
+  void On(tw::Scope& in, int task) const { in.on(apart_ ? Servers::task(task).c_str() : ""); }
 
  private:
   tw_scope* const s_;
@@ -183,25 +184,23 @@ TEST(BranchTest, WithALoopOverTasksInItGivesWhatItGivesInOneProcess) {
 TEST(FunctionalTest, LoopsAndBranchesOverTasksGiveWhatTheyGiveInOneProcess) {
   ExpectTheSame(4,
                 [](tw::Graph&, tw::Scope& s, const Builder& b, tw_output x, tw_output n) {
-                  const bool apart = b.apart();
-                  const auto on = [apart](tw::Scope& in, int task) { in.on(apart ? Servers::task(task).c_str() : ""); };
                   const auto last = s.while_loop([&](tw::Scope& in, const tw::Values& v) { return in.op("Less", {v[0], n}); },
                                                  [&](tw::Scope& in, const tw::Values& v) {
-                                                   on(in, 1);
+                                                   b.On(in, 1);
                                                    const tw_output odd = in.op(
                                                        "Greater", {in.op("Mod", {v[0], in.scalar(TW_FLOAT, 2)}), in.scalar(TW_FLOAT, 0)});
                                                    const tw_output y = in.op("Mul", {v[1], in.scalar(TW_FLOAT, .5)});
                                                    const auto chosen = in.cond(
                                                        odd,
                                                        [&](tw::Scope& deep) {
-                                                         on(deep, 2);
+                                                         b.On(deep, 2);
                                                          return tw::Values{deep.op("Sin", {y})};
                                                        },
                                                        [&](tw::Scope& deep) {
-                                                         on(deep, 3);
+                                                         b.On(deep, 3);
                                                          return tw::Values{deep.op("AddV2", {y, v[0]})};
                                                        });
-                                                   on(in, 0);
+                                                   b.On(in, 0);
                                                    return tw::Values{in.op("AddV2", {v[0], in.scalar(TW_FLOAT, 1)}), chosen[0]};
                                                  },
                                                  {s.scalar(TW_FLOAT, 0), x});
@@ -210,18 +209,82 @@ TEST(FunctionalTest, LoopsAndBranchesOverTasksGiveWhatTheyGiveInOneProcess) {
                 kValues, {0, 1, 6});
 }
 
+// Numbers that name no branch choose the last; there are branches in a loop, and one whose branches have an effect.
+TEST(FunctionalTest, BranchesByNumberOverTasksGiveWhatTheyGiveInOneProcess) {
+  ExpectTheSame(4,
+                [](tw::Graph&, tw::Scope& s, const Builder& b, tw_output x, tw_output n) {
+                  const tw_output number = b.Op(0, "Cast", {b.Op(0, "Sub", {n, s.scalar(TW_FLOAT, 1)})},
+                                                [](tw_op* op) { tw_op_set_type(op, "DstT", TW_INT32); });
+                  const auto choose = [&](tw::Scope& at, tw_output index, tw_output y) {
+                    std::vector<std::function<tw::Values(tw::Scope&)>> branches;
+                    for (int k = 0; k < 4; ++k) {
+                      branches.push_back([&, k, y](tw::Scope& in) {
+                        b.On(in, k);
+                        return tw::Values{in.op("AddV2", {in.op(k % 2 ? "Sin" : "Tanh", {y}), in.scalar(TW_FLOAT, k)})};
+                      });
+                    }
+                    return at.switch_case(index, branches)[0];
+                  };
+                  const tw_output once = choose(s, number, x);
+                  const auto last = s.while_loop([&](tw::Scope& in, const tw::Values& v) { return in.op("Less", {v[0], n}); },
+                                                 [&](tw::Scope& in, const tw::Values& v) {
+                                                   const tw_output turn =
+                                                       in.op("Cast", {v[0]}, [](tw_op* op) { tw_op_set_type(op, "DstT", TW_INT32); });
+                                                   const tw_output next = choose(in, turn, v[1]);
+                                                   b.On(in, 0);
+                                                   return tw::Values{in.op("AddV2", {v[0], in.scalar(TW_FLOAT, 1)}), next};
+                                                 },
+                                                 {s.scalar(TW_FLOAT, 0), once});
+                  const tw_output loss = s.op("Sum", {once, s.ints({0})});
+                  return s.op("AddV2", {s.gradients(loss, {x})[0].values, last[1]});
+                },
+                kValues, {0, 1, 2, 3, 4, 6});
+}
+
+TEST_F(OneCluster, OfBranchesByNumberOnlyTheChosenOneHasItsEffectOnItsTask) {
+  tw::Graph graph(client_);
+  tw::Scope s(graph);
+  std::vector<tw_output> counts;
+  for (int k = 0; k < 3; ++k) {
+    s.on(Servers::task(k).c_str());
+    counts.push_back(s.variable(("count" + std::to_string(k)).c_str(), s.scalar(TW_FLOAT, 0)));
+  }
+  s.on("");
+  const tw_output number = s.placeholder("number", TW_INT32, {});
+  std::vector<std::function<tw::Values(tw::Scope&)>> branches;
+  for (int k = 0; k < 3; ++k) {
+    branches.push_back([&, k](tw::Scope& in) {
+      Builder(in, true).Do(k, "AssignAddVariableOp", {counts[size_t(k)], in.scalar(TW_FLOAT, 1)});
+      return tw::Values{in.scalar(TW_FLOAT, 10 * k)};
+    });
+  }
+  const tw_output chosen = s.switch_case(number, branches)[0];
+  const tw_operation* start = s.initializer();
+  std::vector<tw_output> reads;
+  for (const tw_output v : counts) reads.push_back(s.read(v));
+  s.finish();
+  tw::Session session = servers_.session(graph);
+  session.run({}, {}, {start});
+  for (const int k : {0, 1, 2, 1, 7, -1}) {
+    const float expected = k < 0 || k > 2 ? 20 : float(10 * k);
+    EXPECT_THAT(session.run({{number, tw::Tensor(k)}}, {chosen})[0].values<float>(), ElementsAre(expected)) << k;
+  }
+  const auto found = session.run({}, reads);
+  EXPECT_THAT(found[0].values<float>(), ElementsAre(1));
+  EXPECT_THAT(found[1].values<float>(), ElementsAre(2));
+  EXPECT_THAT(found[2].values<float>(), ElementsAre(3));
+}
+
 TEST(FunctionalTest, GradientsThroughALoopOverTasksAreThoseOfOneProcess) {
   ExpectTheSame(3,
                 [](tw::Graph&, tw::Scope& s, const Builder& b, tw_output x, tw_output n) {
-                  const bool apart = b.apart();
-                  const auto on = [apart](tw::Scope& in, int task) { in.on(apart ? Servers::task(task).c_str() : ""); };
                   const auto last = s.while_loop([&](tw::Scope& in, const tw::Values& v) { return in.op("Less", {v[0], n}); },
                                                  [&](tw::Scope& in, const tw::Values& v) {
-                                                   on(in, 1);
+                                                   b.On(in, 1);
                                                    const tw_output y = in.op("Tanh", {in.op("Mul", {v[1], x})});
-                                                   on(in, 2);
+                                                   b.On(in, 2);
                                                    const tw_output z = in.op("AddV2", {in.op("Sin", {y}), v[0]});
-                                                   on(in, 0);
+                                                   b.On(in, 0);
                                                    return tw::Values{in.op("AddV2", {v[0], in.scalar(TW_FLOAT, 1)}), z};
                                                  },
                                                  {s.scalar(TW_FLOAT, 0), x});

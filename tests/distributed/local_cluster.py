@@ -8,29 +8,32 @@ import subprocess
 import tempfile
 
 import thalweg as tw
+from addresses import new_address
 
 
 class LocalCluster:
     """ps parameter servers and workers, each a process that may read and write files beneath `folder`. limits: by (job, task) what is done
-    in the process before it begins."""
+    in the process before it begins. addresses: makes one for a task; none: of the transport."""
     count = 0
 
-    def __init__(self, program, transport, folder, ps=2, workers=1, limits=None):
+    def __init__(self, program, transport, folder, ps=2, workers=1, limits=None, addresses=None):
         LocalCluster.count += 1
         self.program, self.transport, self.folder, self.limits = program, transport, pathlib.Path(folder), limits or {}
-        name = f"t{os.getpid()}-{LocalCluster.count}"
-        self.address = {job: [f"unix:{name}-{job}{i}" for i in range(n)] for job, n in [("ps", ps), ("worker", workers)]}
-        self.file = self.folder / f"{name}.json"
+        make = addresses or (lambda: new_address(transport))
+        self.address = {job: [make() for _ in range(n)] for job, n in [("ps", ps), ("worker", workers)]}
+        self.file = self.folder / f"cluster-{os.getpid()}-{LocalCluster.count}.json"
         self.file.write_text(json.dumps(self.address))
         self.processes = {}
         for job, addresses in self.address.items():
             for task in range(len(addresses)):
                 self.start(job, task)
 
-    def start(self, job, task):
+    def start(self, job, task, **environment):
+        """environment: what is in it beside our own."""
         process = subprocess.Popen([self.program, "worker", "--plugin", self.transport, "--cluster", str(self.file), "--job", job, "--task",
                                     str(task), "--threads", "1", "--server-option", f"allow_files={self.folder}"],
-                                   stdout=subprocess.PIPE, text=True, preexec_fn=self.limits.get((job, task)))
+                                   stdout=subprocess.PIPE, text=True, env={**os.environ, **environment},
+                                   preexec_fn=self.limits.get((job, task)))
         self.processes[job, task] = process
         line = process.stdout.readline()
         assert line == f"listening at {self.address[job][task]}\n", line

@@ -26,8 +26,8 @@ class Membership : public ::testing::Test {
   Membership() : id_("m" + std::to_string(getpid())), folder_(::testing::TempDir() + id_) {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directory(folder_);
-    cluster_ =
-        R"({"cluster": {"worker": ["unix:)" + id_ + R"(-0", "unix:)" + id_ + R"(-1"]}, "membership": "file:)" + folder_ + R"(/team"})";
+    for (int i = 0; i < 2; ++i) at_.push_back(NewAddress(id_ + "-" + std::to_string(i)));
+    cluster_ = R"({"cluster": {"worker": [")" + at_[0] + R"(", ")" + at_[1] + R"("]}, "membership": "file:)" + folder_ + R"(/team"})";
     for (uint32_t i = 0; i < 2; ++i) Start(i);
   }
   ~Membership() override {
@@ -53,6 +53,7 @@ class Membership : public ::testing::Test {
     }
   }
   const std::string id_, folder_;
+  std::vector<std::string> at_;
   std::string cluster_;
   std::unique_ptr<tw::Server> servers_[2];
   tw::Runtime client_ = RuntimeWithMembership();
@@ -69,7 +70,7 @@ TEST_F(Membership, TellsAClientAtOnceThatATaskIsGone) {
   const tw_output element = s.op("QueueDequeueV2", {queue}, [&](tw_op* op) { tw_op_set_types(op, "component_types", &type, 1); });
   const tw_output plain = s.op("Neg", {s.scalar(TW_FLOAT, 2)});
   s.finish();
-  const std::string target = "target=unix:" + id_ + "-0";
+  const std::string target = "target=" + at_[0];
   tw::Session session(graph, {target.c_str()});
   EXPECT_THAT(session.run({}, {plain})[0].values<float>(), ElementsAre(-2));
   std::thread stop([&] {
@@ -79,7 +80,7 @@ TEST_F(Membership, TellsAClientAtOnceThatATaskIsGone) {
   const Failure f = FailureOf([&] { session.run({}, {element}); });
   stop.join();
   EXPECT_EQ(f.code, uint32_t{TW_UNAVAILABLE});
-  EXPECT_THAT(f.text, HasSubstr("task /job:worker/task:1 at unix:" + id_ + "-1: is gone, says file:" + folder_ + "/team"));
+  EXPECT_THAT(f.text, HasSubstr("task /job:worker/task:1 at " + at_[1] + ": is gone, says file:" + folder_ + "/team"));
   EXPECT_LT(f.seconds, 2);
   // It was alive after all, and takes part again.
   EXPECT_THAT(session.run({}, {plain})[0].values<float>(), ElementsAre(-2));
@@ -105,7 +106,7 @@ TEST_F(Membership, ATaskWhoseLeaseIsLostJoinsAgain) {
 
 TEST_F(Membership, ThatIsNotThereIsTold) {
   const auto failure = [&](const std::string& where) {
-    const std::string cluster = R"({"cluster": {"worker": ["unix:)" + id_ + R"(-9"]}, "membership": ")" + where + "\"}";
+    const std::string cluster = R"({"cluster": {"worker": [")" + NewAddress(id_ + "-9") + R"("]}, "membership": ")" + where + "\"}";
     return FailureOf([&] { tw::Server(RuntimeWithMembership(), cluster, "worker", 0); }).text;
   };
   EXPECT_THAT(failure("nobody:x/team"), HasSubstr("no membership service of scheme 'nobody'"));

@@ -1,61 +1,89 @@
-// A link between two addresses of the socket transport that a test can hold up, each way, or listen to. What is held up comes later, as on
-// a network that is repaired. Threads: any.
+// A link between two addresses that a test can harm, each way, or listen to: it holds up what comes, as a network that is repaired later,
+// swallows it, ends connections, with half of what was on its way or without telling the other end, and is slow. Its connections know
+// nothing of each other, so what goes by several of them comes in any order. Threads: any.
 #pragma once
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <sys/socket.h>
-#include <sys/un.h>
+#include "tests/distributed/addresses.h"
 
 namespace thalweg::testing {
 
-// An abstract address, as the transport makes them.
-inline int SocketAt(const std::string& name, bool listens) {
-  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  sockaddr_un at = {};
-  at.sun_family = AF_UNIX;
-  name.copy(at.sun_path + 1, sizeof at.sun_path - 1);
-  const auto* address = reinterpret_cast<const sockaddr*>(&at);
-  const auto size = socklen_t(sizeof at.sun_family + 1 + name.size());
-  const bool ok = listens ? bind(fd, address, size) == 0 && listen(fd, 64) == 0 : connect(fd, address, size) == 0;
-  if (ok) return fd;
-  close(fd);
-  return -1;
-}
+// What befalls all of it while it lasts. Of chance it takes what the connection's number says.
+struct Harm {
+  int delay_ms = 0, more_ms = 0;  // that whatever is read waits, and up to so many more
+  int stalls = 0;                 // of a hundred of them stand for 300 ms
+  int64_t bytes_per_second = 0;   // 0: any
+  int64_t end_after = -1;         // bytes, both ways together, after which a connection passes half of what it has read and ends; -1: never
+  bool half_open = false;         // where one end hangs up, the other is not told
+};
 
 class Relay {
  public:
-  // Whoever connects to `here` reaches `there`; names without their scheme.
-  Relay(const std::string& here, std::string there) : there_(std::move(there)), listener_(SocketAt(here, true)) {
+  // Whoever connects to `here` reaches `there`.
+  Relay(const std::string& here, std::string there) : there_(std::move(there)), listener_(ListenByHand(here)) {
     threads_.push_back(std::make_unique<std::thread>([this] { Accept(); }));
   }
   ~Relay() {
     stop_ = true;
-    forth_held_ = back_held_ = false;
+    Hold(false, false);
     for (size_t i = 0; i < Threads(); ++i) Thread(i).join();
     close(listener_);
   }
-  // only: of the connections, in the order in which they came; -1: all.
-  void Hold(bool forth, bool back, int only = -1) {
-    only_ = only;
-    forth_held_ = forth;
-    back_held_ = back;
+  // Keeps it until it is let go. from: the first connection, in the order in which they came, that it is done to.
+  void Hold(bool forth, bool back, int from = 0) {
+    from_ = from;
+    held_[0] = forth;
+    held_[1] = back;
   }
-  // The packets that went forth so far.
-  std::vector<std::string> Heard() {
+  void Swallow(bool forth, bool back) {
+    swallows_[0] = forth;
+    swallows_[1] = back;
+  }
+  void Be(const Harm& harm) {
     std::lock_guard lock(mu_);
-    return heard_;
+    harm_ = harm;
+  }
+  // Ends all connections that there are.
+  void Cut() {
+    std::lock_guard lock(mu_);
+    for (auto& both : all_) both->End();
+  }
+  int connections() const { return connections_; }
+  // What went forth by each connection: packets, or, of a stream, what was read at once.
+  std::vector<std::vector<std::string>> Heard() {
+    std::lock_guard lock(mu_);
+    std::vector<std::vector<std::string>> all;
+    for (auto& [number, packets] : heard_) all.push_back(packets);
+    return all;
   }
 
  private:
+  struct Ends {
+    Ends(int a, int b) : of{a, b} {}
+    ~Ends() {
+      close(of[0]);
+      close(of[1]);
+    }
+    void End() {
+      shutdown(of[0], SHUT_RDWR);
+      shutdown(of[1], SHUT_RDWR);
+    }
+    const int of[2];
+    std::atomic<int64_t> passed{0};
+  };
+
   size_t Threads() {
     std::lock_guard lock(mu_);
     return threads_.size();
@@ -64,6 +92,10 @@ class Relay {
     std::lock_guard lock(mu_);
     return *threads_[i];
   }
+  Harm Now() {
+    std::lock_guard lock(mu_);
+    return harm_;
+  }
   bool Wait(int fd) const {
     pollfd p = {fd, POLLIN, 0};
     while (!stop_) {
@@ -71,55 +103,76 @@ class Relay {
     }
     return false;
   }
+  void Pause(int64_t us) const {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(us);
+    while (!stop_ && std::chrono::steady_clock::now() < until) {
+      const auto left = std::chrono::duration_cast<std::chrono::microseconds>(until - std::chrono::steady_clock::now());
+      std::this_thread::sleep_for(std::min(left, std::chrono::microseconds(20'000)));
+    }
+  }
 
   void Accept() {
     while (Wait(listener_)) {
-      const int from = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC), to = from < 0 ? -1 : SocketAt(there_, false);
+      const int from = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC), to = from < 0 ? -1 : ConnectByHand(there_);
       if (to < 0) {
         if (from >= 0) close(from);
         continue;
       }
       auto both = std::make_shared<Ends>(from, to);
       std::lock_guard lock(mu_);
+      all_.push_back(both);
       const int number = connections_++;
-      threads_.push_back(std::make_unique<std::thread>([=, this] { Pump(both->from, both->to, number, &forth_held_, true); }));
-      threads_.push_back(std::make_unique<std::thread>([=, this] { Pump(both->to, both->from, number, &back_held_, false); }));
+      for (int way : {0, 1}) threads_.push_back(std::make_unique<std::thread>([=, this] { Pump(both.get(), way, number); }));
     }
   }
 
-  struct Ends {
-    Ends(int a, int b) : from(a), to(b) {}
-    ~Ends() {
-      close(from);
-      close(to);
-    }
-    const int from, to;
-  };
-
-  void Pump(int from, int to, int number, const std::atomic<bool>* held, bool forth) {
-    std::vector<char> packet(1 << 20);
+  void Pump(Ends* both, int way, int number) {
+    const int from = both->of[way], to = both->of[1 - way];
+    std::mt19937 random(unsigned(2 * number + way));
+    std::vector<char> bytes(1 << 20);
+    bool half_open = false;
     while (Wait(from)) {
-      const ssize_t n = recv(from, packet.data(), packet.size(), 0);
+      const ssize_t n = recv(from, bytes.data(), bytes.size(), 0);
+      const Harm harm = Now();
+      half_open = harm.half_open;
       if (n <= 0) break;
-      while (*held && (only_ < 0 || only_ == number) && !stop_) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      if (forth) {
+      while (held_[way] && number >= from_ && !stop_) Pause(2000);
+      if (way == 0) {
         std::lock_guard lock(mu_);
-        heard_.emplace_back(packet.data(), size_t(n));
+        heard_[number].emplace_back(bytes.data(), size_t(n));
       }
-      if (send(to, packet.data(), size_t(n), MSG_NOSIGNAL) != n) break;
+      if (swallows_[way]) continue;
+      if (harm.delay_ms || harm.more_ms) Pause(1000 * (harm.delay_ms + int(random() % unsigned(harm.more_ms + 1))));
+      if (harm.stalls && int(random() % 100) < harm.stalls) Pause(300'000);
+      if (harm.bytes_per_second) Pause(n * 1'000'000 / harm.bytes_per_second);
+      both->passed += n;
+      const bool ends = harm.end_after >= 0 && both->passed > harm.end_after;
+      if (!Pass(to, bytes.data(), ends ? n / 2 : n) || ends) {
+        half_open = half_open && ends;
+        break;
+      }
     }
-    shutdown(from, SHUT_RDWR);
-    shutdown(to, SHUT_RDWR);
+    if (half_open) return (void)shutdown(from, SHUT_RDWR);
+    both->End();
+  }
+
+  static bool Pass(int to, const char* bytes, ssize_t n) {
+    for (ssize_t at = 0, w; at < n; at += w) {
+      w = send(to, bytes + at, size_t(n - at), MSG_NOSIGNAL);
+      if (w <= 0) return false;
+    }
+    return true;
   }
 
   const std::string there_;
   const int listener_;
-  std::atomic<bool> stop_{false}, forth_held_{false}, back_held_{false};
-  std::atomic<int> only_{-1};
-  int connections_ = 0;
+  std::atomic<bool> stop_{false}, held_[2] = {false, false}, swallows_[2] = {false, false};  // forth, back
+  std::atomic<int> from_{0}, connections_{0};
   std::mutex mu_;
+  Harm harm_;
+  std::vector<std::shared_ptr<Ends>> all_;
   std::vector<std::unique_ptr<std::thread>> threads_;
-  std::vector<std::string> heard_;
+  std::map<int, std::vector<std::string>> heard_;
 };
 
 }  // namespace thalweg::testing

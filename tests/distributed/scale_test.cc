@@ -38,12 +38,12 @@ class Crowd {
  public:
   Crowd(const tw::Runtime& runtime, int n_ps, int n_workers) : n_ps_(n_ps), n_workers_(n_workers) {
     static int count = 0;
-    id_ = "x" + std::to_string(getpid()) + "-" + std::to_string(++count);
-    cluster_ = "{\"ps\": [" + Addresses("p", n_ps) + "], \"worker\": [" + Addresses("w", n_workers) + "]}";
+    const std::string id = "x" + std::to_string(getpid()) + "-" + std::to_string(++count);
+    cluster_ = "{\"ps\": [" + Addresses(id + "p", n_ps) + "], \"worker\": [" + Addresses(id + "w", n_workers) + "]}";
     for (int i = 0; i < n_ps; ++i) servers_.push_back(std::make_unique<tw::Server>(runtime, cluster_, "ps", uint32_t(i)));
     for (int i = 0; i < n_workers; ++i) servers_.push_back(std::make_unique<tw::Server>(runtime, cluster_, "worker", uint32_t(i)));
   }
-  std::string target() const { return "target=unix:" + id_ + "w0"; }
+  std::string target() const { return "target=" + first_worker_; }
 
   // A step in which every worker takes part. Answers the operation, what begins it and the sum of all parameters.
   void Build(tw::Scope& s, const tw_operation** step, const tw_operation** start, tw_output* sum) const {
@@ -77,13 +77,17 @@ class Crowd {
   static constexpr int kEach = 2;  // servers that a worker uses
 
  private:
-  std::string Addresses(const char* job, int n) const {
+  std::string Addresses(const std::string& job, int n) {
     std::string text;
-    for (int i = 0; i < n; ++i) text += (i ? ", \"unix:" : "\"unix:") + id_ + job + std::to_string(i) + "\"";
+    for (int i = 0; i < n; ++i) {
+      const std::string address = NewAddress(job + std::to_string(i));
+      if (i == 0) first_worker_ = address;  // workers come last
+      text += (i ? ", \"" : "\"") + address + "\"";
+    }
     return text;
   }
   const int n_ps_, n_workers_;
-  std::string id_, cluster_;
+  std::string first_worker_, cluster_;
   std::vector<std::unique_ptr<tw::Server>> servers_;
 };
 

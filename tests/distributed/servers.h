@@ -1,4 +1,4 @@
-// A cluster of several servers in one process, over the socket transport, for tests through the C API. Its addresses are its own.
+// A cluster of several servers in one process, for tests through the C API, over the transport of addresses.h. Its addresses are its own.
 #pragma once
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/distributed/addresses.h"
 #include "thalweg/cpp/thalweg.hpp"
 #include "thalweg/thalweg.h"
 
@@ -18,7 +19,7 @@ namespace thalweg::testing {
 
 inline tw::Runtime NewRuntime(const std::vector<const char*>& options = {"threads=2"}) {
   tw::Runtime runtime(options);
-  runtime.load_plugin(SOCKET_TRANSPORT);
+  runtime.load_plugin(Transport());
   return runtime;
 }
 
@@ -28,7 +29,8 @@ class Servers {
   explicit Servers(int n, const std::vector<const char*>& options = {}, const std::vector<const char*>& runtime = {"threads=2"})
       : options_(options), runtime_(runtime) {
     static std::atomic<int> count{0};
-    id_ = "s" + std::to_string(getpid()) + "-" + std::to_string(++count);
+    const std::string id = "s" + std::to_string(getpid()) + "-" + std::to_string(++count);
+    for (int i = 0; i < n; ++i) addresses_.push_back(NewAddress(id + "-" + std::to_string(i)));
     cluster_ = "{\"worker\": [";
     for (int i = 0; i < n; ++i) cluster_ += (i ? ", \"" : "\"") + address(i) + "\"";
     cluster_ += "]}";
@@ -37,7 +39,7 @@ class Servers {
   }
   void start(int i) { servers_[size_t(i)] = std::make_unique<tw::Server>(NewRuntime(runtime_), cluster_, "worker", uint32_t(i), options_); }
   void stop(int i) { servers_[size_t(i)].reset(); }
-  std::string address(int i) const { return "unix:" + id_ + "-" + std::to_string(i); }
+  const std::string& address(int i) const { return addresses_[size_t(i)]; }
   static std::string task(int i) { return "/job:worker/task:" + std::to_string(i); }
   const std::string& cluster() const { return cluster_; }
   tw::Session session(const tw::Graph& graph, std::vector<const char*> options = {}) const {
@@ -48,7 +50,8 @@ class Servers {
 
  private:
   const std::vector<const char*> options_, runtime_;
-  std::string id_, cluster_;
+  std::vector<std::string> addresses_;
+  std::string cluster_;
   std::vector<std::unique_ptr<tw::Server>> servers_;
 };
 

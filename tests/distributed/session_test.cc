@@ -22,18 +22,26 @@ using Clock = std::chrono::steady_clock;
 
 tw::Runtime NewRuntime(const std::vector<const char*>& options = {"threads=2"}) {
   tw::Runtime runtime(options);
-  runtime.load_plugin(TRANSPORT);
+  runtime.load_plugin(Transport());
   return runtime;
 }
 
 struct Server : tw::Server {
   Server(const std::string& cluster, const char* job, uint32_t task, const std::vector<const char*>& options = {})
-      : tw::Server(NewRuntime(), cluster, job, task, options) {}
+      : Server(NewRuntime(), cluster, job, task, options) {}
+  Server(const tw::Runtime& runtime, const std::string& cluster, const char* job, uint32_t task,
+         const std::vector<const char*>& options = {})
+      : tw::Server(runtime, cluster, job, task, options) {}
 };
 
-// A cluster of one parameter server and two workers; its addresses are its own.
-class SessionTest : public testing::Test {
+// A cluster of one parameter server and two workers; its addresses are its own. The client is a program of its own, or in that of its
+// target, worker 0, over whose runtime it runs its steps there.
+class SessionTest : public testing::TestWithParam<bool> {
  protected:
+  bool beside() const { return GetParam(); }
+  std::unique_ptr<Server> NewTarget() const {
+    return beside() ? std::make_unique<Server>(client_, cluster_, "worker", 0) : std::make_unique<Server>(cluster_, "worker", 0);
+  }
   SessionTest() {
     static std::atomic<int> count{0};
     id_ = "t" + std::to_string(getpid()) + "-" + std::to_string(++count);
@@ -44,7 +52,7 @@ class SessionTest : public testing::Test {
   }
   void StartAll() {
     ps_ = std::make_unique<Server>(cluster_, "ps", 0);
-    w0_ = std::make_unique<Server>(cluster_, "worker", 0);
+    w0_ = NewTarget();
     w1_ = std::make_unique<Server>(cluster_, "worker", 1);
   }
   std::string Target() const { return "target=" + at_w0_; }
@@ -54,8 +62,8 @@ class SessionTest : public testing::Test {
     return tw::Session(graph, options);
   }
   std::string id_, cluster_, p_, at_w0_, at_w1_;
-  std::unique_ptr<Server> ps_, w0_, w1_;
   tw::Runtime client_ = NewRuntime();
+  std::unique_ptr<Server> ps_, w0_, w1_;
 };
 
 constexpr const char *kPs = "/job:ps/task:0", *kW0 = "/job:worker/task:0", *kW1 = "/job:worker/task:1";
@@ -134,7 +142,7 @@ tw_run_options Within(int64_t ms) {
   return options;
 }
 
-TEST_F(SessionTest, NodesRunOnTheirTasksAndValuesGoBetweenThem) {
+TEST_P(SessionTest, NodesRunOnTheirTasksAndValuesGoBetweenThem) {
   StartAll();
   tw::Graph graph(client_);
   tw::Scope s(graph);
@@ -159,7 +167,25 @@ TEST_F(SessionTest, NodesRunOnTheirTasksAndValuesGoBetweenThem) {
   EXPECT_EQ(session.report().steps, 4u);
 }
 
-TEST_F(SessionTest, ControlEdgesAndStringsGoBetweenTasks) {
+// Whose steps must not hold the thread that brings what they wait for.
+TEST_P(SessionTest, ATaskOfOneThreadWaitsForOthersInTheMiddleOfItsSteps) {
+  w0_ = NewTarget();
+  ps_ = std::make_unique<Server>(NewRuntime({"threads=1"}), cluster_, "ps", 0);
+  tw::Graph graph(client_);
+  tw::Scope s(graph);
+  const int64_t dims[] = {1};
+  const tw_output x = tw_scope_placeholder(s.c(), "x", TW_FLOAT, dims, 1);
+  const tw_output there = On(s, kPs, "Neg", {x}), here = On(s, kW0, "Neg", {there}), back = On(s, kPs, "Neg", {here});
+  s.finish();
+  tw::Session session = NewSession(graph);
+  const tw_run_options within = Within(5000);
+  for (int i = 0; i < 20; ++i) {
+    const tw::Tensor value({1}, std::vector<float>{float(i)});
+    EXPECT_THAT(session.run({{x, value}}, {back}, {}, &within)[0].values<float>(), ElementsAre(float(-i)));
+  }
+}
+
+TEST_P(SessionTest, ControlEdgesAndStringsGoBetweenTasks) {
   StartAll();
   tw::Graph graph(client_);
   tw::Scope s(graph);
@@ -179,7 +205,7 @@ TEST_F(SessionTest, ControlEdgesAndStringsGoBetweenTasks) {
   for (int round = 0; round < 3; ++round) EXPECT_EQ(session.run({}, {twice})[0].string(), "66");
 }
 
-TEST_F(SessionTest, StateIsWhereItsHandleIsAndClientsShareIt) {
+TEST_P(SessionTest, StateIsWhereItsHandleIsAndClientsShareIt) {
   StartAll();
   std::vector<std::thread> threads;
   constexpr int kClients = 4, kSteps = 25;
@@ -205,7 +231,7 @@ TEST_F(SessionTest, StateIsWhereItsHandleIsAndClientsShareIt) {
 }
 
 // The same numbers as in one process, bit for bit.
-TEST_F(SessionTest, TrainingWithParametersElsewhereIsTheSameAsInOneProcess) {
+TEST_P(SessionTest, TrainingWithParametersElsewhereIsTheSameAsInOneProcess) {
   StartAll();
   const auto train = [this](bool apart) {
     tw::Graph graph(client_);
@@ -240,7 +266,7 @@ TEST_F(SessionTest, TrainingWithParametersElsewhereIsTheSameAsInOneProcess) {
   EXPECT_LT(here[19], here[0]);
 }
 
-TEST_F(SessionTest, FailuresNameTheTaskItsAddressAndTheOperation) {
+TEST_P(SessionTest, FailuresNameTheTaskItsAddressAndTheOperation) {
   StartAll();
   tw::Graph graph(client_);
   tw::Scope s(graph);
@@ -259,7 +285,7 @@ TEST_F(SessionTest, FailuresNameTheTaskItsAddressAndTheOperation) {
   EXPECT_THAT(type.text, HasSubstr("the feed of 'x' is int32 but must be float"));
 }
 
-TEST_F(SessionTest, GraphsThatNameAbsentTasksAreRefusedAndOthersRun) {
+TEST_P(SessionTest, GraphsThatNameAbsentTasksAreRefusedAndOthersRun) {
   StartAll();
   tw::Graph graph(client_);
   tw::Scope s(graph);
@@ -278,7 +304,7 @@ TEST_F(SessionTest, GraphsThatNameAbsentTasksAreRefusedAndOthersRun) {
   EXPECT_THAT(session.run({}, {good})[0].values<float>(), ElementsAre(-1));
 }
 
-TEST_F(SessionTest, AWaitAtAQueueEndsAtTheDeadlineAndTheQueueStaysWhole) {
+TEST_P(SessionTest, AWaitAtAQueueEndsAtTheDeadlineAndTheQueueStaysWhole) {
   StartAll();
   tw::Graph graph(client_);
   tw::Scope s(graph);
@@ -308,7 +334,7 @@ TEST_F(SessionTest, AWaitAtAQueueEndsAtTheDeadlineAndTheQueueStaysWhole) {
   other.join();
 }
 
-TEST_F(SessionTest, FeedsCountAgainstTheMemoryLimitUntilTheirStepIsOver) {
+TEST_P(SessionTest, FeedsCountAgainstTheMemoryLimitUntilTheirStepIsOver) {
   StartAll();
   tw::Graph graph(client_);
   tw::Scope s(graph);
@@ -344,7 +370,7 @@ TEST_F(SessionTest, FeedsCountAgainstTheMemoryLimitUntilTheirStepIsOver) {
   EXPECT_EQ(session.run({{x, large}}, {size})[0].values<int32_t>()[0], 150'000);
 }
 
-TEST_F(SessionTest, CancelAndCloseEndAStepEverywhere) {
+TEST_P(SessionTest, CancelAndCloseEndAStepEverywhere) {
   StartAll();
   tw::Graph graph(client_);
   tw::Scope s(graph);
@@ -379,7 +405,7 @@ TEST_F(SessionTest, CancelAndCloseEndAStepEverywhere) {
   EXPECT_EQ(FailureOf([&] { session.run({}, {on}); }).code, uint32_t{TW_FAILED_PRECONDITION});
 }
 
-TEST_F(SessionTest, ATaskThatGoesIsNamedAndOneThatComesBackTakesPartAgain) {
+TEST_P(SessionTest, ATaskThatGoesIsNamedAndOneThatComesBackTakesPartAgain) {
   StartAll();
   tw::Graph graph(client_);
   tw::Scope s(graph);
@@ -409,7 +435,7 @@ TEST_F(SessionTest, ATaskThatGoesIsNamedAndOneThatComesBackTakesPartAgain) {
   EXPECT_THAT(session.run({}, {sum})[0].values<float>(), ElementsAre(4));
 }
 
-TEST_F(SessionTest, TasksMayStartInAnyOrderAndNobodyWaitsForEver) {
+TEST_P(SessionTest, TasksMayStartInAnyOrderAndNobodyWaitsForEver) {
   tw::Graph graph(client_);
   tw::Scope s(graph);
   const tw_output a = On(s, kPs, "Neg", {On(s, kW0, "Neg", {s.scalar(TW_FLOAT, 2)})});
@@ -420,7 +446,7 @@ TEST_F(SessionTest, TasksMayStartInAnyOrderAndNobodyWaitsForEver) {
   EXPECT_LT(none.seconds, 2);
   std::thread late([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(150));
-    w0_ = std::make_unique<Server>(cluster_, "worker", 0);
+    w0_ = NewTarget();
   });
   tw::Session session = NewSession(graph, {"target_timeout_ms=5000"});
   late.join();
@@ -440,7 +466,7 @@ TEST_F(SessionTest, TasksMayStartInAnyOrderAndNobodyWaitsForEver) {
   EXPECT_THAT(absent.text, HasSubstr("task /job:worker/task:1 at " + at_w1_ + " cannot be reached"));
 }
 
-TEST_F(SessionTest, AGraphThatGrowsIsToldPieceByPiece) {
+TEST_P(SessionTest, AGraphThatGrowsIsToldPieceByPiece) {
   StartAll();
   tw::Graph graph(client_);
   tw::Scope s(graph);
@@ -453,7 +479,7 @@ TEST_F(SessionTest, AGraphThatGrowsIsToldPieceByPiece) {
   s.finish();
 }
 
-TEST_F(SessionTest, SignaturesBeyondMaxPlansAreForgottenAndToldAgain) {
+TEST_P(SessionTest, SignaturesBeyondMaxPlansAreForgottenAndToldAgain) {
   StartAll();
   tw::Graph graph(client_);
   tw::Scope s(graph);
@@ -467,7 +493,7 @@ TEST_F(SessionTest, SignaturesBeyondMaxPlansAreForgottenAndToldAgain) {
   EXPECT_EQ(session.report().signatures, 2u);
 }
 
-TEST_F(SessionTest, BranchesAndLoopsRunWhereTheirNodesAre) {
+TEST_P(SessionTest, BranchesAndLoopsRunWhereTheirNodesAre) {
   StartAll();
   tw::Graph graph(client_);
   tw::Scope s(graph);
@@ -484,7 +510,7 @@ TEST_F(SessionTest, BranchesAndLoopsRunWhereTheirNodesAre) {
   EXPECT_THAT(session.run({{x, tw::Tensor(-3.0f)}}, {out})[0].values<float>(), ElementsAre(4));
 }
 
-TEST_F(SessionTest, GarbageAtTheAddressHurtsNobody) {
+TEST_P(SessionTest, GarbageAtTheAddressHurtsNobody) {
   StartAll();
   tw::Graph graph(client_);
   tw::Scope s(graph);
@@ -502,7 +528,7 @@ TEST_F(SessionTest, GarbageAtTheAddressHurtsNobody) {
   }
 }
 
-TEST_F(SessionTest, RunsThatNobodyWaitsForEndWithACallback) {
+TEST_P(SessionTest, RunsThatNobodyWaitsForEndWithACallback) {
   StartAll();
   tw::Graph graph(client_);
   tw::Scope s(graph);
@@ -541,7 +567,7 @@ TEST_F(SessionTest, RunsThatNobodyWaitsForEndWithACallback) {
   tw_callable_destroy(callable);
 }
 
-TEST_F(SessionTest, ServersAreRefusedWithAReason) {
+TEST_P(SessionTest, ServersAreRefusedWithAReason) {
   EXPECT_THAT(FailureOf([&] { Server(cluster_, "ps", 9); }).text, HasSubstr("the cluster has no /job:ps/task:9"));
   EXPECT_THAT(FailureOf([&] { Server("nonsense", "ps", 0); }).text, HasSubstr("JSON, line 1"));
   EXPECT_THAT(FailureOf([&] { Server(R"({"ps": ["nothing:x"]})", "ps", 0); }).text, HasSubstr("no transport of scheme 'nothing'"));
@@ -554,5 +580,8 @@ TEST_F(SessionTest, ServersAreRefusedWithAReason) {
   tw::raise(tw_server_join(first.c(), 0));
   EXPECT_EQ(FailureOf([&] { tw::raise(tw_server_start(first.c())); }).code, uint32_t{TW_FAILED_PRECONDITION});
 }
+
+INSTANTIATE_TEST_SUITE_P(, SessionTest, testing::Bool(),
+                         [](const testing::TestParamInfo<bool>& beside) { return beside.param ? "BesideItsTarget" : "Apart"; });
 
 }  // namespace

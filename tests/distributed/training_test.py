@@ -1,4 +1,4 @@
-"""Training over processes, which die; checkpoints of clusters; the examples: training_test.py THALWEG SOCKET_TRANSPORT [TEST...]"""
+"""Training over processes, which die; checkpoints of clusters; the examples: training_test.py THALWEG TRANSPORT [TEST...]"""
 import json
 import os
 import pathlib
@@ -14,6 +14,7 @@ import time
 import numpy as np
 
 import thalweg as tw
+from addresses import scheme_of
 from local_cluster import local_cluster
 from running import run_tests
 
@@ -186,7 +187,7 @@ def test_a_server_that_dies_during_a_save_leaves_a_whole_checkpoint():
 
 def launch(*words, example, ps, workers, folder, options=(), stop=None):
     """Runs an example; `stop(process)` is called meanwhile. Answers its output."""
-    command = [THALWEG, "launch", "-n", str(workers), "--ps", str(ps), "--scheme", "unix", "--plugin", TRANSPORT, "--threads", "1",
+    command = [THALWEG, "launch", "-n", str(workers), "--ps", str(ps), "--scheme", scheme_of(TRANSPORT), "--plugin", TRANSPORT, "--threads", "1",
                "--server-option", f"allow_files={folder}", *options, "--", sys.executable, "-B", str(EXAMPLES / example), "--plugin",
                TRANSPORT, "--folder", str(folder), *words]
     with open(pathlib.Path(folder) / "said", "w+") as said:
@@ -297,7 +298,7 @@ def test_who_dies_more_often_than_allowed_ends_all():
     with tempfile.TemporaryDirectory() as folder:
         marks = pathlib.Path(folder) / "marks"
         program = f"open({str(marks)!r}, 'a').write('x'); raise SystemExit(3)"
-        done = subprocess.run([THALWEG, "launch", "-n", "1", "--scheme", "unix", "--plugin", TRANSPORT, "--restart", "2", "--",
+        done = subprocess.run([THALWEG, "launch", "-n", "1", "--scheme", scheme_of(TRANSPORT), "--plugin", TRANSPORT, "--restart", "2", "--",
                                sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
         assert done.returncode == 1 and marks.read_text() == "xxx", done
         assert done.stderr.count("client/0 ended with status 3; starting it again") == 2, done.stderr

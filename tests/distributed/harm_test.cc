@@ -1,0 +1,238 @@
+// Links that do harm (relay.h): slow ones, such as stand still now and then, are narrow, break half way through a message, or break at one
+// end only; and somebody who says again what was said. Whatever comes of a step has the bits that it has over a clean link, what fails does
+// so in time, a step has its effects once, and when the harm is over the next step is good.
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include "tests/distributed/relay.h"
+#include "tests/distributed/servers.h"
+
+namespace thalweg::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+int Steps(int few) {
+  const char* text = std::getenv("THALWEG_HARM_STEPS");
+  return text ? std::atoi(text) : few;
+}
+
+// Three tasks. The first is the clients' target; the second and the third are reached by links, also by each other.
+class HarmTest : public ::testing::Test {
+ protected:
+  HarmTest() : graph_(client_) {
+    static int count = 0;
+    const std::string id = "h" + std::to_string(getpid()) + "-" + std::to_string(++count) + "-";
+    for (int i = 0; i < 3; ++i) {
+      own_.push_back(NewAddress(id + std::to_string(i)));
+      reached_.push_back(i == 0 ? own_[0] : NewAddress(id + "r" + std::to_string(i)));
+      if (i > 0) links_.push_back(std::make_unique<Relay>(reached_[size_t(i)], own_[size_t(i)]));
+    }
+    for (int i = 0; i < 3; ++i) {
+      std::string cluster;
+      for (int k = 0; k < 3; ++k) cluster += (k ? ", \"" : "{\"worker\": [\"") + (k == i ? own_ : reached_)[size_t(k)] + "\"";
+      servers_.push_back(std::make_unique<tw::Server>(NewRuntime(), cluster + "]}", "worker", uint32_t(i)));
+    }
+    Build();
+    target_ = "target=" + own_[0];
+  }
+  tw::Session NewSession(const char* patience = "target_timeout_ms=20000") { return tw::Session(graph_, {target_.c_str(), patience}); }
+  void Be(const Harm& harm) {
+    for (auto& link : links_) link->Be(harm);
+  }
+  void Cut() {
+    for (auto& link : links_) link->Cut();
+  }
+
+  // Values go from the second task to the third and back; on the third a variable counts steps.
+  void Build() {
+    tw::Scope s(graph_);
+    x_ = s.placeholder("x", TW_FLOAT, {-1});
+    s.on(Servers::task(1).c_str());
+    const tw_output a = s.op("Sin", {x_});
+    s.on(Servers::task(2).c_str());
+    const tw_output v = s.variable("count", s.scalar(TW_FLOAT, 0));
+    const tw_output b = s.op("Tanh", {s.op("AddV2", {a, a})});
+    s.on(Servers::task(1).c_str());
+    y_ = s.op("Exp", {s.op("Mul", {b, a})});
+    s.on(Servers::task(2).c_str());
+    tw_op* op = tw_scope_begin(s.c(), "AssignAddVariableOp", nullptr);
+    const tw_output in[] = {v, s.scalar(TW_FLOAT, 1)};
+    tw_op_add_inputs(op, in, 2);
+    add_ = tw_scope_end_operation(s.c(), op);
+    count_ = s.read(v);
+    begin_ = s.initializer();
+    s.finish();
+  }
+  static tw::Tensor Feed(int step) {
+    std::vector<float> values(20'000);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = float((int(i) * 7 + step * 13) % 101) / 50 - 1;
+    return tw::Tensor({int64_t(values.size())}, values);
+  }
+  std::vector<float> Step(tw::Session& session, int step) { return session.run({{x_, Feed(step)}}, {y_}, {add_})[0].values<float>(); }
+  std::vector<std::vector<float>> Clean(int steps) {
+    std::vector<std::vector<float>> all;
+    tw::Session session = NewSession();
+    session.run({}, {}, {begin_});
+    for (int i = 0; i < steps; ++i) all.push_back(Step(session, i));
+    session.run({}, {}, {begin_});
+    return all;
+  }
+
+  // Every step until it is good. Answers how often one was tried; none may fail otherwise than by a link that was lost. before: how many
+  // may have had their effect already.
+  int Run(tw::Session& session, const std::vector<std::vector<float>>& expected, double bound, int before = 0) {
+    int tries = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      Failure f;
+      for (int k = 0; k < 10; ++k) {
+        ++tries;
+        std::vector<float> found;
+        f = FailureOf([&] { found = Step(session, int(i)); });
+        EXPECT_LT(f.seconds, bound) << f.text;
+        if (f.code == TW_OK) {
+          EXPECT_EQ(found, expected[i]) << "step " << i;
+          break;
+        }
+        EXPECT_TRUE(f.code == TW_UNAVAILABLE || f.code == TW_ABORTED) << f.text;
+        EXPECT_THAT(f.text, HasSubstr("task /job:worker/task:"));
+        std::this_thread::sleep_for(50ms);  // who hung up is not asked again at once
+      }
+      EXPECT_EQ(f.code, uint32_t{TW_OK}) << f.text;
+    }
+    const float count = session.run({}, {count_})[0].values<float>()[0];
+    EXPECT_GE(count, float(expected.size()));
+    EXPECT_LE(count, float(before + tries));
+    return tries;
+  }
+
+  tw::Runtime client_ = NewRuntime();
+  tw::Graph graph_;
+  std::vector<std::string> own_, reached_;
+  std::vector<std::unique_ptr<Relay>> links_;
+  std::vector<std::unique_ptr<tw::Server>> servers_;
+  std::string target_;
+  tw_output x_, y_, count_;
+  const tw_operation *add_ = nullptr, *begin_ = nullptr;
+};
+
+TEST_F(HarmTest, SlowLinksChangeNothing) {
+  const auto expected = Clean(Steps(4));
+  const struct {
+    const char* what;
+    Harm harm;
+  } cases[] = {{"late", {.delay_ms = 15, .more_ms = 30}},
+               {"stands still now and then", {.more_ms = 5, .stalls = 10}},
+               {"narrow", {.bytes_per_second = 1'250'000}},
+               {"all of it", {.delay_ms = 5, .more_ms = 20, .stalls = 5, .bytes_per_second = 2'500'000}}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.what);
+    Be({});
+    tw::Session session = NewSession();
+    session.run({}, {}, {begin_});
+    Be(c.harm);
+    EXPECT_EQ(Run(session, expected, 15), int(expected.size()));  // nothing was lost, so nothing fails
+    // A client that comes now gets in as well.
+    tw::Session late = NewSession();
+    Step(late, 0);
+  }
+}
+
+TEST_F(HarmTest, LinksThatBreakHalfWayThroughAMessageFailInTimeAndWorkWhenTheyAreMended) {
+  const auto expected = Clean(Steps(3));
+  tw::Session session = NewSession("target_timeout_ms=1500");
+  session.run({}, {}, {begin_});
+  for (const int64_t after : {1, 40, 200, 1000, 3000, 10'000, 50'000, 100'000}) {
+    SCOPED_TRACE(after);
+    Be({.end_after = after});
+    Cut();
+    const Failure f = FailureOf([&] { Step(session, 0); });
+    EXPECT_TRUE(f.code == TW_OK || f.code == TW_UNAVAILABLE || f.code == TW_ABORTED) << f.text;
+    EXPECT_LT(f.seconds, 5) << f.text;  // it asks again for as long as target_timeout_ms says
+    Be({});
+    Cut();
+    Run(session, expected, 5, 1);
+    session.run({}, {}, {begin_});
+  }
+}
+
+TEST_F(HarmTest, LinksThatBreakAgainAndAgainLoseNothing) {
+  const auto expected = Clean(Steps(10));
+  tw::Session session = NewSession();
+  session.run({}, {}, {begin_});
+  std::atomic<bool> stop{false};
+  std::thread breaks([&] {
+    const int pause = OverGrpc() ? 500 : 60;  // it waits for up to a second before it connects again
+    for (int i = 0; !stop; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(pause + 7 * (i % 20)));
+      links_[size_t(i % 2)]->Cut();
+    }
+  });
+  int tries = 0;
+  const auto began = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < expected.size() || std::chrono::steady_clock::now() - began < 3s; ++i) {
+    bool good = false;
+    const auto first = std::chrono::steady_clock::now();
+    for (; !good && std::chrono::steady_clock::now() - first < 10s; ++tries) {
+      const Failure f = FailureOf([&] { EXPECT_EQ(Step(session, int(i % expected.size())), expected[i % expected.size()]); });
+      EXPECT_TRUE(f.code == TW_OK || f.code == TW_UNAVAILABLE || f.code == TW_ABORTED) << f.text;
+      EXPECT_LT(f.seconds, 5);
+      good = f.code == TW_OK;
+      if (!good) std::this_thread::sleep_for(10ms);  // who hangs up is not asked again at once
+    }
+    EXPECT_TRUE(good);
+  }
+  stop = true;
+  breaks.join();
+  Run(session, expected, 5, tries);
+}
+
+// One end is gone, and the other has not been told.
+TEST_F(HarmTest, LinksThatAreHalfOpenAreNoticedAndWorkWhenTheyAreMended) {
+  if (!OverGrpc()) GTEST_SKIP() << "the kernel tells both ends of a socket of one machine";
+  const auto expected = Clean(2);
+  tw::Session session = NewSession();
+  session.run({}, {}, {begin_});
+  Be({.end_after = 20'000, .half_open = true});
+  const Failure f = FailureOf([&] {
+    for (int i = 0; i < 20; ++i) Step(session, i);
+  });
+  EXPECT_TRUE(f.code == TW_UNAVAILABLE || f.code == TW_ABORTED) << f.text;
+  EXPECT_LT(f.seconds, 30);
+  Be({});
+  Run(session, expected, 15, 20);
+}
+
+// A client whose session goes on; whatever it has said comes again, by other connections.
+TEST_F(HarmTest, WhatIsSaidAgainHasNoEffect) {
+  tw::Session session = NewSession();
+  session.run({}, {}, {begin_});
+  std::vector<std::vector<float>> expected;
+  for (int i = 0; i < 3; ++i) expected.push_back(Step(session, i));
+  for (int round = 0; round < 3; ++round) {
+    for (size_t i = 0; i < links_.size(); ++i) {
+      for (const auto& said : links_[i]->Heard()) {
+        const int fd = ConnectByHand(own_[i + 1]);
+        ASSERT_GE(fd, 0);
+        for (const std::string& packet : said) {
+          if (send(fd, packet.data(), packet.size(), MSG_NOSIGNAL) < 0) break;
+        }
+        std::this_thread::sleep_for(100ms);
+        close(fd);
+      }
+    }
+    EXPECT_THAT(session.run({}, {count_})[0].values<float>(), ElementsAre(float(expected.size())));
+  }
+  session.run({}, {}, {begin_});
+  Run(session, expected, 5);
+}
+
+}  // namespace
+}  // namespace thalweg::testing

@@ -1,0 +1,243 @@
+"""A cluster whose tasks are in network namespaces of their own, over gRPC with certificates: network_test.py THALWEG TRANSPORT [TEST...]
+
+The client is on a bridge, each task at the end of a pair of virtual cables; nothing leaves the machine, and nothing is left when the test ends.
+Cables are pulled out of the bridge, neighbours are told wrong addresses so that packets are lost one way, cables are narrow, or take small
+packets only. Needs the right to make namespaces (as root, or where users may have their own) and iproute2; without them it is skipped.
+THALWEG_BLACKHOLES=N: every link, N times."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+INSIDE = "THALWEG_NETWORK_TEST"
+NOWHERE = "02:00:00:00:00:99"
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(77)
+
+
+def enter():
+    """Starts this program again in a network of its own."""
+    for tool in ("ip", "unshare", "nsenter"):
+        if not shutil.which(tool):
+            skip(f"there is no program `{tool}`")
+    new = ["unshare", "-Urn", "--kill-child"]
+    tried = subprocess.run([*new, "sh", "-c", "ip link add va type veth peer name vb && unshare -n true"], capture_output=True, text=True)
+    if tried.returncode:
+        skip(f"network namespaces are not permitted here: {tried.stderr.strip()}")
+    os.execvpe("unshare", [*new, sys.executable, "-B", *sys.argv], {**os.environ, INSIDE: "1"})
+
+
+if os.environ.get(INSIDE) != "1":
+    enter()
+
+import numpy as np
+
+import thalweg as tw
+from running import run_tests
+
+THALWEG, TRANSPORT = sys.argv[1:3]
+CYCLES = int(os.environ.get("THALWEG_BLACKHOLES", "0"))
+PS, W0, W1 = "/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"
+TASKS = [("ps", 0), ("worker", 0), ("worker", 1)]
+CLIENT = "10.77.0.1"
+with contextlib.suppress(tw.AlreadyExistsError):
+    tw.load_plugin(TRANSPORT)
+
+
+def run(*words):
+    subprocess.run(words, check=True, capture_output=True, text=True, timeout=20)
+
+
+class Place:
+    """A namespace, its cable, and the task in it."""
+
+    def __init__(self, number):
+        self.cable, self.ip, self.process = f"v{number}", f"10.77.0.{10 + number}", None
+        self.holder = subprocess.Popen(["unshare", "-n", "sleep", "3600"])
+        own = os.readlink("/proc/self/ns/net")
+        for _ in range(500):
+            if os.readlink(f"/proc/{self.holder.pid}/ns/net") != own:
+                break
+            time.sleep(0.01)
+        run("ip", "link", "add", self.cable, "type", "veth", "peer", "name", "eth0", "netns", str(self.holder.pid))
+        self.do("ip", "addr", "add", f"{self.ip}/24", "dev", "eth0")
+        self.do("ip", "link", "set", "lo", "up")
+        self.do("ip", "link", "set", "eth0", "up")
+        self.plug(True)
+        run("ip", "link", "set", self.cable, "up")
+
+    def within(self, *words):
+        return ["nsenter", "-t", str(self.holder.pid), "-n", *words]
+
+    def do(self, *words):
+        run(*self.within(*words))
+
+    def plug(self, on):
+        run("ip", "link", "set", self.cable, *(("master", "br0") if on else ("nomaster",)))
+
+    def lose_to(self, ip, on):
+        """What it sends there goes nowhere."""
+        self.do("ip", "neigh", *(("replace", ip, "lladdr", NOWHERE, "nud", "permanent") if on else ("del", ip)), "dev", "eth0")
+
+    def close(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdout.close()
+        self.holder.kill()
+        self.holder.wait()
+
+
+class Cluster:
+    def __init__(self, folder):
+        run("ip", "link", "set", "lo", "up")
+        run("ip", "link", "add", "br0", "type", "bridge")
+        run("ip", "addr", "add", f"{CLIENT}/24", "dev", "br0")
+        run("ip", "link", "set", "br0", "up")
+        self.places = {task: Place(i) for i, task in enumerate(TASKS)}
+        self.address = {task: f"grpc:{place.ip}:7000" for task, place in self.places.items()}
+        file = pathlib.Path(folder) / "cluster.json"
+        file.write_text(json.dumps({job: [a for (j, _), a in self.address.items() if j == job] for job in ("ps", "worker")}))
+        self.keys = pathlib.Path(folder) / "keys"
+        run(THALWEG, "cluster", "init", "--cluster", str(file), "--out", str(self.keys), "--client", "ann")
+        for (job, task), place in self.places.items():
+            place.process = subprocess.Popen(
+                place.within(THALWEG, "worker", "--plugin", TRANSPORT, "--cluster", str(file), "--job", job, "--task", str(task),
+                             "--threads", "1", "--credentials", str(self.keys / f"{job}-{task}")), stdout=subprocess.PIPE, text=True)
+        for task, place in self.places.items():
+            line = place.process.stdout.readline()
+            assert line == f"listening at {self.address[task]}\n", line
+
+    def session(self, graph):
+        return tw.Session(graph, target=self.address["worker", 0], credentials=str(self.keys / "client-ann"), target_timeout_ms=30000)
+
+    def close(self):
+        for place in self.places.values():
+            place.close()
+        run("ip", "link", "del", "br0")
+
+
+@contextlib.contextmanager
+def cluster():
+    with tempfile.TemporaryDirectory() as folder:
+        all = Cluster(folder)
+        try:
+            yield all
+        finally:
+            all.close()
+
+
+class Work:
+    """y goes from ps to both workers and back; what waits does so at a queue of ps."""
+
+    def __init__(self):
+        self.graph = tw.Graph()
+        with self.graph:
+            self.x = tw.placeholder(np.float32, [None], name="x")
+            with tw.device(PS):
+                a = tw.ops.sin(self.x)
+                queue = tw.ops.fifo_queue_v2(component_types=[np.float32])
+                element = tw.ops.queue_dequeue_v2(queue, component_types=[np.float32])[0]
+                self.put = tw.ops.queue_enqueue_v2(queue, [tw.constant(np.float32(3))])
+            with tw.device(W0):
+                b, self.waits = tw.ops.tanh(a), tw.ops.neg(element)
+            with tw.device(W1):
+                c = tw.ops.exp(a)
+            with tw.device(PS):
+                self.y = tw.ops.mul(b, c)
+
+    def step(self, session, i, n=30_000):
+        return session.run(self.y, {self.x: np.sin(np.arange(n, dtype=np.float32) + i)})
+
+
+def same_values(c, work, session, steps, expected):
+    for i in range(steps):
+        assert np.array_equal(work.step(session, i), expected[i]), i
+
+
+def test_narrow_cables_and_small_packets_change_no_value():
+    work = Work()
+    with cluster() as c, c.session(work.graph) as session:
+        expected = [work.step(session, i) for i in range(6)]
+        for place in c.places.values():
+            run("tc", "qdisc", "add", "dev", place.cable, "root", "tbf", "rate", "20mbit", "burst", "32k", "latency", "400ms")
+        same_values(c, work, session, 6, expected)
+        for place in c.places.values():
+            run("tc", "qdisc", "del", "dev", place.cable, "root")
+        # In the middle of a session, and for one that begins.
+        for mtu in ("1280", "576"):
+            for place in c.places.values():
+                place.do("ip", "link", "set", "eth0", "mtu", mtu)
+                run("ip", "link", "set", place.cable, "mtu", mtu)
+            same_values(c, work, session, 6, expected)
+            with c.session(work.graph) as other:
+                same_values(c, work, other, 2, expected)
+
+
+def patiently(f):
+    """What f answers, as soon as nobody is lost any more."""
+    for attempt in range(40):
+        try:
+            return f()
+        except (tw.UnavailableError, tw.AbortedError, tw.DeadlineExceededError):
+            if attempt == 39:
+                raise
+            time.sleep(0.5)
+
+
+def lost(c, work, session, who, harm):
+    """harm(True) while a step waits, harm(False) afterwards: the step ends in time, naming the task, and the next ones are good."""
+    patiently(lambda: work.step(session, 0, 10))
+    waiting = session.run_async(work.waits)
+    time.sleep(0.3)
+    began = time.monotonic()
+    harm(True)
+    try:
+        waiting.result()
+        raise AssertionError("nothing was to be had")
+    except (tw.UnavailableError, tw.AbortedError) as e:
+        seconds = time.monotonic() - began
+        assert any(f"task /job:{job}/task:{task} at {c.address[job, task]}" in str(e) for job, task in who), e
+        assert seconds < 15, (seconds, e)
+    harm(False)
+    patiently(lambda: work.step(session, 0, 10))
+    session.run(work.put)
+    assert session.run(work.waits) == -3
+
+
+def links(c):
+    """What is harmed, and who may be named for it."""
+    ps, w0 = c.places["ps", 0], c.places["worker", 0]
+
+    def lose_forth(on):
+        run("ip", "neigh", *(("replace", ps.ip, "lladdr", NOWHERE, "nud", "permanent") if on else ("del", ps.ip)), "dev", "br0")
+    yield "ps is cut off", [("ps", 0)], lambda on: ps.plug(not on)
+    yield "what ps says does not reach the client", [("ps", 0)], lambda on: ps.lose_to(CLIENT, on)
+    if CYCLES:
+        yield "what the client says does not reach ps", [("ps", 0)], lose_forth
+        yield "what ps says does not reach a worker", [("ps", 0), ("worker", 0)], lambda on: ps.lose_to(w0.ip, on)
+        yield "what a worker says does not reach ps", [("ps", 0), ("worker", 0)], lambda on: w0.lose_to(ps.ip, on)
+        yield "a worker is cut off", [("worker", 0)], lambda on: w0.plug(not on)
+
+
+def test_who_is_cut_off_is_named_within_fifteen_seconds_and_takes_part_again():
+    work = Work()
+    with cluster() as c, c.session(work.graph) as session:
+        for _ in range(CYCLES or 1):
+            for what, who, harm in links(c):
+                try:
+                    lost(c, work, session, who, harm)
+                except Exception as e:
+                    raise AssertionError(f"{what}: {e}") from e
+
+
+if __name__ == "__main__":
+    run_tests(globals(), sys.argv[3:])

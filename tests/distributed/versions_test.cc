@@ -1,0 +1,218 @@
+// Processes of different versions in one cluster: what version 0.1 says, in bytes that were written down then, is understood, and answered
+// in a way that it understands; what it cannot do is told with both versions. The packets are those of the socket transport.
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include "tests/distributed/relay.h"
+#include "tests/distributed/servers.h"
+#include "thalweg/version.h"
+
+namespace thalweg::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string OfHex(const std::string& hex) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) bytes += char(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+std::string OwnVersion() {
+  return std::to_string(TW_VERSION_MAJOR) + "." + std::to_string(TW_VERSION_MINOR) + "." + std::to_string(TW_VERSION_PATCH);
+}
+
+enum Kind : uint64_t { kRequest, kAnswer, kPiece };
+struct Frame {
+  uint64_t kind = 0, id = 0, head = 0, bytes = 0;
+};
+std::string Packet(Kind kind, uint64_t id, const std::string& head, uint64_t body) {
+  const Frame f = {kind, id, kind == kPiece ? 0 : head.size(), body};
+  return std::string(reinterpret_cast<const char*>(&f), sizeof f) + head;
+}
+// A message with its body, which is small.
+void Say(int fd, Kind kind, uint64_t id, const std::string& head, const std::string& body) {
+  const std::string first = Packet(kind, id, head, body.size()), piece = Packet(kPiece, id, body, 0);
+  EXPECT_EQ(send(fd, first.data(), first.size(), MSG_NOSIGNAL), ssize_t(first.size()));
+  if (!body.empty()) {
+    EXPECT_EQ(send(fd, piece.data(), piece.size(), MSG_NOSIGNAL), ssize_t(piece.size()));
+  }
+}
+// The next packet; false: there is none.
+bool Hear(int fd, Frame* frame, std::string* rest) {
+  std::vector<char> packet(1 << 17);
+  const ssize_t n = recv(fd, packet.data(), packet.size(), 0);
+  if (n < ssize_t(sizeof *frame)) return false;
+  std::memcpy(frame, packet.data(), sizeof *frame);
+  rest->assign(packet.data() + sizeof *frame, size_t(n) - sizeof *frame);
+  return true;
+}
+
+enum Method { kHello = 1, kOpen, kWatch, kRegister, kRun, kReceive, kAbort, kForget, kStatus };
+
+// "/job:worker/task:0" with incarnation 7, of version "0.0.9"; 2 steps, 1 session.
+const char* const kHelloAnswer =
+    "000006000000776f726b657200000000070000000000000005000000302e302e390200000000000000"
+    "0100000000000000";
+const char* const kGood = "0000";
+const char* const kHandle = "000001000000000000000900000000000000";  // of session 1: 9; nobody reads the first
+// One tensor: float, [2], -1.5 and 2.
+const char* const kTensors = "010000000100000001000000020000000000000008000000000000000000c0bf00000040";
+// NOT_FOUND, "op 'Neg' is not known".
+const char* const kUnknownOp = "0500150000006f7020274e656727206973206e6f74206b6e6f776e";
+
+// A task of that version: answers what it is asked, but for watches.
+class OlderTask {
+ public:
+  OlderTask(std::string address, std::string answer_to_register)
+      : address_(std::move(address)),
+        register_(std::move(answer_to_register)),
+        listener_(ListenByHand(address_)),
+        thread_([this] { Work(); }) {}
+  ~OlderTask() {
+    stop_ = true;
+    thread_.join();
+    close(listener_);
+  }
+
+ private:
+  void Work() {
+    std::vector<pollfd> all = {{listener_, POLLIN, 0}};
+    while (!stop_) {
+      poll(all.data(), all.size(), 20);
+      for (size_t i = 1; i < all.size(); ++i) {
+        Frame f;
+        std::string head;
+        if (!all[i].revents) continue;
+        if (!Hear(all[i].fd, &f, &head)) {
+          close(all[i].fd);
+          all[i].fd = -1;
+        } else if (f.kind == kRequest && head.size() > 1) {
+          Answer(all[i].fd, f.id, head[1]);
+        }
+      }
+      if (all[0].revents) all.push_back({accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC), POLLIN, 0});
+    }
+    for (size_t i = 1; i < all.size(); ++i) {
+      if (all[i].fd >= 0) close(all[i].fd);
+    }
+  }
+  void Answer(int fd, uint64_t id, int method) const {
+    if (method == kWatch) return;
+    const std::string cluster = method == kHello ? "{\"worker\": [\"" + address_ + "\"]}" : "";
+    const char* head = method == kHello ? kHelloAnswer : method == kRegister ? register_.c_str() : kGood;
+    Say(fd, kAnswer, id, OfHex(head), method == kRun ? OfHex(kTensors) : cluster);
+  }
+  const std::string address_, register_;
+  const int listener_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+struct Client {
+  explicit Client(const std::string& address) : target("target=" + address) {
+    tw::Scope s(graph);
+    x = s.placeholder("x", TW_FLOAT, {-1});
+    y = s.op("Neg", {x});
+    s.finish();
+  }
+  tw::Runtime runtime = NewRuntime();
+  tw::Graph graph{runtime};
+  const std::string target;
+  tw_output x, y;
+};
+
+TEST(Versions, ATaskOfAnOlderOneServesASessionOfToday) {
+  const std::string address = NewAddress("v" + std::to_string(getpid()));
+  const OlderTask task(address, kHandle);
+  const Client client(address);
+  tw::Session session(client.graph, {client.target.c_str()});
+  for (int round = 0; round < 2; ++round) {
+    const auto out = session.run({{client.x, tw::Tensor({2}, std::vector<float>{1.5, -2})}}, {client.y});
+    EXPECT_THAT(out[0].values<float>(), ElementsAre(-1.5f, 2.f));
+  }
+}
+
+TEST(Versions, AnOpThatAnOlderTaskHasNotIsNamedWithBothVersions) {
+  const std::string address = NewAddress("v" + std::to_string(getpid()) + "-op");
+  const OlderTask task(address, kUnknownOp);
+  const Client client(address);
+  tw::Session session(client.graph, {client.target.c_str()});
+  const Failure f = FailureOf([&] { session.run({{client.x, tw::Tensor({1}, std::vector<float>{1})}}, {client.y}); });
+  EXPECT_EQ(f.code, uint32_t{TW_NOT_FOUND});
+  EXPECT_THAT(f.text, HasSubstr("task /job:worker/task:0 at " + address + ": op 'Neg' is not known"));
+  EXPECT_THAT(f.text, HasSubstr("the task runs version 0.0.9, this program " + OwnVersion()));
+}
+
+// What a client of that version says and hears, byte for byte, but for numbers that a task makes up.
+TEST(Versions, AClientOfAnOlderOneIsServedByATaskOfToday) {
+  Servers servers(1);
+  const int fd = ConnectByHand(servers.address(0));
+  ASSERT_GE(fd, 0);
+  const timeval patience = {10, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  uint64_t id = 0;
+  const auto ask = [&](const std::string& head, const std::string& body, std::string* out_body) {
+    Say(fd, kRequest, ++id, head, body);
+    Frame f;
+    std::string answer, piece;
+    do {
+      if (!Hear(fd, &f, &answer)) return std::string("nothing");
+    } while (f.kind != kAnswer || f.id != id);
+    out_body->clear();
+    const uint64_t bytes = f.bytes;
+    while (out_body->size() < bytes && Hear(fd, &f, &piece)) *out_body += piece;
+    return answer;
+  };
+  const std::string nobody(8, '\0'), session = OfHex("0500000000000000");
+  std::string body;
+  const std::string hello = ask(OfHex("0101") + nobody, "", &body);
+  EXPECT_THAT(body, HasSubstr(servers.address(0).substr(5)));
+  // Job, number, incarnation, version, steps and sessions, and nothing that it would not know.
+  ASSERT_GT(hello.size(), 2u + 4 + 6 + 4 + 8 + 4);
+  EXPECT_EQ(hello.substr(0, 16), OfHex("000006000000776f726b657200000000"));
+  const std::string version = hello.substr(24);
+  uint32_t length = 0;
+  std::memcpy(&length, version.data(), sizeof length);
+  EXPECT_EQ(version.size(), sizeof length + length + 16);
+  EXPECT_EQ(version.substr(4, length), OwnVersion());
+  const std::string task = hello.substr(16, 8);
+  // Options: optimize=true. Of the answer it reads whether it is good.
+  EXPECT_EQ(ask(OfHex("0102") + task + session + OfHex("010000000d0000006f7074696d697a653d74727565"), "", &body).substr(0, 2),
+            OfHex(kGood));
+  Say(fd, kRequest, ++id, OfHex("0103") + task + session, "");
+  // x: Placeholder, dtype float; y: Neg of x. The one is fed, the other fetched.
+  const std::string piece = OfHex(
+      "000000000200000001000000780b000000506c616365686f6c6465720000000000000000000000000000000000000000010000000500000064747970650200000030"
+      "01"
+      "000000000100000079030000004e65670000000000000000010000000100000078000000000000000001000000010000005402000000300100000000000000000000"
+      "00"
+      "000100000001000000780100000001000000790000000000000000");
+  const std::string handle = ask(OfHex("0104") + task + session, piece, &body);
+  ASSERT_EQ(handle.size(), 18u) << handle;
+  EXPECT_EQ(handle.substr(0, 10), OfHex(kGood) + session);
+  // Step 1, which is the oldest, in any time. 1.5 and -2 are fed.
+  const std::string step = OfHex("0100000000000000") + OfHex("0100000000000000") + nobody;
+  const std::string run = OfHex("0105") + task + session + handle.substr(10) + step;
+  const std::string feeds = OfHex("010000000100000001000000020000000000000008000000000000000000c03f000000c0");
+  EXPECT_EQ(ask(run, feeds, &body), OfHex(kGood));
+  EXPECT_EQ(body, OfHex(kTensors));
+  // Said again it has no effect.
+  EXPECT_THAT(ask(run, feeds, &body), HasSubstr("step 1 was begun already"));
+  EXPECT_EQ(ask(OfHex("0108") + task + session + handle.substr(10), "", &body), OfHex(kGood));
+  EXPECT_THAT(ask(OfHex("0109") + task + session, "", &body), OfHex(kGood));
+  close(fd);
+}
+
+}  // namespace
+}  // namespace thalweg::testing
