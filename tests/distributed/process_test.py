@@ -243,6 +243,68 @@ def test_a_process_that_is_told_to_end_does_so_and_tells_its_clients():
             assert c.processes[key].wait(5) == 0
 
 
+def memory_of(c, *tasks):
+    """Bytes, by job and number; of one that does not answer, none."""
+    found = {(t["job"], t["task"]): t.get("memory_bytes") for t in tw.cluster_status(c.address["worker"][0], timeout=1)}
+    return [found[t] for t in tasks]
+
+
+def own_memory():
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def test_memory_does_not_grow_with_steps():
+    steps, tasks = int(os.environ.get("THALWEG_SOAK", "2000")), [("ps", 0), ("worker", 0), ("worker", 1)]
+    graph = tw.Graph()
+    with graph:
+        x = tw.placeholder(np.float32, [None], name="x")
+        with tw.device(PS):
+            constant, v = tw.constant(np.arange(100, dtype=np.float32)), tw.ops.neg(x)
+        with tw.device(W1):
+            moved, fails = tw.ops.exp(v), tw.ops.check_numerics(tw.ops.log(v), message="as it should")
+        with tw.device(W0):
+            back = tw.ops.add_v2(moved, v)
+    with cluster() as c, c.session(graph) as session:
+        value = np.ones(500, np.float32)
+
+        def turns(n):
+            for i in range(n):
+                session.run(constant)
+                session.run(back, {x: value})
+                if i % 20 == 0:
+                    failure(lambda: session.run(fails, {x: value}), tw.InvalidArgumentError)
+
+        turns(500)
+        before = [*memory_of(c, *tasks), own_memory()]
+        turns(steps)
+        grown = [b - a for a, b in zip(before, [*memory_of(c, *tasks), own_memory()])]
+        print("  grown by KiB:", [n >> 10 for n in grown])
+        assert max(grown) < (2 << 20) + 50 * steps, grown
+
+
+def test_a_task_that_stands_still_makes_others_keep_no_more_than_the_limit():
+    graph, limit, size = tw.Graph(), 8 << 20, 1 << 18
+    with graph:
+        x = tw.placeholder(np.float32, [], name="x")
+        with tw.device(PS):
+            large = tw.ops.fill(tw.constant(np.array([size], np.int32)), x)
+        with tw.device(W1):
+            total = tw.ops.sum(large, [0])
+    with cluster() as c, c.session(graph, memory_limit=limit, max_async_runs=40) as session:
+        assert session.run(total, {x: 1}) == size
+        before, = memory_of(c, ("ps", 0))
+        c.kill("worker", 1, signal.SIGSTOP)
+        steps = [session.run_async(total, {x: i}, timeout=3) for i in range(40)]
+        time.sleep(1)
+        held, = memory_of(c, ("ps", 0))
+        ends = [type(step.exception(10)) for step in steps]
+        c.kill("worker", 1, signal.SIGCONT)
+        assert set(ends) <= {tw.DeadlineExceededError, tw.ResourceExhaustedError} and tw.ResourceExhaustedError in ends, ends
+        assert held - before < 2 * limit, (before, held)  # 40 MiB wanted to be kept
+        for i in range(3):
+            assert session.run(total, {x: i}) == i * size
+
+
 def test_checkpoints_are_written_where_the_servers_allow_it_and_nowhere_else():
     graph = tw.Graph()
     with graph:
