@@ -254,6 +254,8 @@ def own_memory():
 
 
 def test_memory_does_not_grow_with_steps():
+    if "LD_PRELOAD" in os.environ:
+        return print("  left out: a sanitizer keeps memory of its own")
     steps, tasks = int(os.environ.get("THALWEG_SOAK", "2000")), [("ps", 0), ("worker", 0), ("worker", 1)]
     graph = tw.Graph()
     with graph:
