@@ -132,7 +132,7 @@ Status FormBuilder::Copy(const FormInside& in, FormBody* body) const {
 StatusOr<std::string> FormBuilder::AddFunction(const std::string& name, const FormBody& body, std::vector<Edge> results,
                                                const std::vector<const Node*>& controls) const {
   FunctionSpec spec;
-  spec.name = library_->UniqueName(name);
+  spec.name = library_->UniqueName(hidden_ ? StrCat("_hidden/", name) : name);  // which leaves the program the plain names
   spec.body = body.graph;
   spec.args = body.args;
   spec.results = std::move(results);

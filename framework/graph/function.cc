@@ -154,21 +154,17 @@ std::optional<StoredGradient> FunctionLibrary::GradientOf(std::string_view name)
   return found;
 }
 
-Status FunctionLibrary::Add(std::shared_ptr<const Function> f) {
+Status FunctionLibrary::Add(std::shared_ptr<const Function> f) { return Add(std::move(f), /*hidden=*/false); }
+Status FunctionLibrary::AddHidden(std::shared_ptr<const Function> f) { return Add(std::move(f), /*hidden=*/true); }
+
+Status FunctionLibrary::Add(std::shared_ptr<const Function> f, bool hidden) {
   std::unique_lock lock(mu_);
   Entry& place = all_[f->name()];
   if (place.function || !place.bytes.empty() || place.is_instance()) {
     return AlreadyExists("function '", Shown(f->name()), "': the graph has a function of that name; choose another");
   }
+  if (hidden) place.origin = f->name();
   place.function = std::move(f);
-  return Status();
-}
-
-Status FunctionLibrary::AddHidden(std::shared_ptr<const Function> f) {
-  const std::string name = f->name();
-  RETURN_IF_ERROR(Add(std::move(f)));
-  std::unique_lock lock(mu_);
-  all_[name].origin = name;
   return Status();
 }
 

@@ -104,6 +104,7 @@ class FunctionLibrary {
     AttrMessages attrs;                        // and the values of its attributes
     bool is_instance() const { return !origin.empty(); }
   };
+  Status Add(std::shared_ptr<const Function> f, bool hidden);
   const Graph* const graph_;
   mutable std::shared_mutex mu_;
   std::map<std::string, Entry, std::less<>> all_;

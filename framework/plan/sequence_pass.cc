@@ -1,10 +1,10 @@
 // Loops of Enter, Merge, Switch, NextIteration and Exit whose iterations cannot overlap become nodes that call functions, one iteration
 // after the other: each runs as a plan of its own, in which values have planned memory and nobody counts tokens. The form is the one that
 // gradients take (autodiff/form_builder.h), made of a copy of the loop, so that the program's graph and functions stay as they are.
-// A loop stays what it is where that could be told apart: if its nodes have state other than what they are given, or say where they run; if
-// something of it is fed; if it lies in a branch. And all of them stay if one does, since the engine for frames is then needed anyway, and
-// where values may come to lie on devices with memory of their own, whose queues go on over the end of an iteration in frames, but not of a
-// call.
+// A loop stays what it is where that could be told apart: if its nodes have state other than what they are given, say where they run, or
+// may wait; if something of it is fed, or something that shapes are known from; if it lies in a branch. And all of them stay if one does,
+// since the engine for frames is then needed anyway, and where values may come to lie on devices with memory of their own, whose queues go
+// on over the end of an iteration in frames, but not of a call.
 #include <algorithm>
 #include <functional>
 #include <queue>
@@ -17,6 +17,7 @@
 #include "framework/graph/copy_nodes.h"
 #include "framework/graph/function.h"
 #include "framework/graph/function_shapes.h"
+#include "framework/plan/waits.h"
 #include "framework/plan/work_graph.h"
 
 namespace thalweg {
@@ -53,7 +54,11 @@ class Sequencer {
  private:
   bool MayTry() const {
     if (!w_.signature->over.empty() || !w_.options->device.text().empty() || !w_.graph->functions()) return false;
+    // The call's inputs have the shapes that the graph knows, some of which come from values that it knows.
+    const auto& feeds = w_.signature->feeds;
+    if (std::any_of(feeds.begin(), feeds.end(), [](const Edge& e) { return bool(e.node->value(e.port)); })) return false;
     for (const WorkNode& n : w_.nodes) {
+      if (n.open) return false;
       if (!n.node || n.frame != 0) continue;
       const bool decides = n.flow != Flow::kNone && n.flow != Flow::kEnter;
       if (decides || n.node->op().role == "recv" || n.node->op().role == "send") return false;
@@ -101,6 +106,7 @@ class Sequencer {
     for (int32_t i : loop.inside) {
       const WorkNode& n = At(i);
       if (!IsPlain(n) || !IsAsInGraph(n) || (DecidesIn(loop, n) && !n.controls.empty())) return false;
+      if (MayWait(w_, *n.node) || CallsWhatWaits(w_, *n.node)) return false;  // perhaps for what a call would keep from running
       if (std::find(w_.targets.begin(), w_.targets.end(), i) != w_.targets.end()) return false;
     }
     return true;

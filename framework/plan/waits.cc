@@ -10,11 +10,6 @@
 namespace thalweg {
 namespace {
 
-bool MayWait(const WorkGraph& w, const Node& node) {
-  const auto kernels = w.runtime().registry().Kernels(node.op().name);
-  return std::any_of(kernels.begin(), kernels.end(), [](const KernelDef* k) { return k->spec.async; });
-}
-
 void AddCalled(const Node& node, std::vector<std::string>* to) {
   for (size_t a = 0; a < node.attrs().size(); ++a) {
     if (node.op().attrs[a].kind != TW_ATTR_FUNC) continue;
@@ -48,6 +43,11 @@ bool SomeWaits(const WorkGraph& w, FunctionLibrary* library, const std::string& 
 }
 
 }  // namespace
+
+bool MayWait(const WorkGraph& w, const Node& node) {
+  const auto kernels = w.runtime().registry().Kernels(node.op().name);
+  return std::any_of(kernels.begin(), kernels.end(), [](const KernelDef* k) { return k->spec.async; });
+}
 
 bool CallsWhatWaits(const WorkGraph& w, const Node& node) {
   const auto library = w.graph->functions();

@@ -241,6 +241,7 @@ bool FrameCalls::TakeOver(FrameCall* c, uint32_t o, const Shape& shape) {
   size_t argument = 0;
   while (node.out_at()[argument + 1] <= o) ++argument;
   for (int32_t a : f.run->kernel->inplace[argument]) {
+    if (f.run->kernel->keep[size_t(a)]) continue;
     const uint32_t i = node.in_at()[size_t(a)];
     if (node.in_at()[size_t(a) + 1] != i + 1) continue;
     Slot& in = c->in(i);

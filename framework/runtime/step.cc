@@ -279,6 +279,7 @@ static bool TakeOver(StepState& s, size_t i, uint32_t o, const Shape& shape) {
   size_t argument = 0;
   while (node.out_at()[argument + 1] <= o) ++argument;
   for (int32_t a : n.run.kernel->inplace[argument]) {
+    if (n.run.kernel->keep[size_t(a)]) continue;
     const uint32_t k = node.in_at()[size_t(a)];
     const Slot& in = *f.source[k];
     if (node.in_at()[size_t(a) + 1] != k + 1 || !s.IsLastReader(&in) || !in.held.unique()) continue;

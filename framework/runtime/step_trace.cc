@@ -74,8 +74,11 @@ void StepTrace::Start(StepState* state) {
   if (texts_->asides) asides_.resize(notes_.size());
   {
     std::lock_guard lock(root_->mu_);
-    stats_->node_texts_.push_back(texts_);
-    stats_->total_.block_bytes += state->shapes()->total_bytes();
+    auto& all = stats_->node_texts_;
+    if (std::find(all.rbegin(), all.rend(), texts_) == all.rend()) {  // not another iteration of a loop
+      all.push_back(texts_);
+      stats_->total_.block_bytes += state->shapes()->total_bytes();
+    }
     if (root_ == this) {
       if (plan.counted) stats_->total_.flags |= TW_STEP_COUNTED;
       room_ = stats_->limit_ > plan.nodes.size() ? stats_->limit_ - plan.nodes.size() : 0;

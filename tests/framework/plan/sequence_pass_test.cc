@@ -231,6 +231,24 @@ TEST_F(SequencePassTest, WhatItCannotBeStaysInFrames) {
   const Edge fed = counts("fed", Zero(), [&](const Edge& i) { return inner = Next(i); });
   EXPECT_THAT(Loops({fed}), ElementsAre("StatelessWhile"));
   EXPECT_THAT(Loops({fed}, {}, {inner.node}), ElementsAre("frames")) << "a node of it is a target";
+  // A queue that another node of the step fills: a call would keep the only thread.
+  const std::map<std::string, AttrValue> types = {{"component_types", AttrValue::Types({TW_FLOAT})}};
+  const Edge queue = Op("FIFOQueueV2", {}, types);
+  const Edge handle = Enter(queue, "waits", true, 1);
+  const Edge waits = counts("waits", Zero(), [&](const Edge& i) { return Op("AddV2", {i, Op("QueueDequeueV2", {handle}, types)}); });
+  const Edge fills = Op("QueueEnqueueManyV2", {queue, Large(1)}, {{"Tcomponents", AttrValue::Types({TW_FLOAT})}});
+  EXPECT_THAT(Loops({waits}, {}, {fills.node}), ElementsAre("frames"));
+  auto alone = g_.NewSession({{"threads", "1"}});
+  auto seven = Step(*alone, {{}, {waits}, {fills.node}});
+  ASSERT_TRUE(seven.ok()) << seven.status();
+  EXPECT_THAT(Values((*seven)[0]), ElementsAre(7));
+  // What is fed in the place of a known value: the graph knows a size from it that this step does not have.
+  const Edge size = g_.Const(*Tensor::Vector<int32_t>(TW_INT32, {2}));
+  const Edge filled = Op("Fill", {size, Zero()});
+  const Edge sized = While("sized", {Zero(), filled}, Below(3), [&](auto& v) { return Edges{Next(v[0]), Op("Neg", {v[1]})}; }, 1)[1];
+  EXPECT_THAT(Loops({sized}), ElementsAre("StatelessWhile"));
+  EXPECT_THAT(Loops({sized}, {size}), ElementsAre("frames"));
+  EXPECT_THAT(Run({sized}, {size}, {*Tensor::Vector<int32_t>(TW_INT32, {3})}), ElementsAre(0, 0, 0));
   Planning off(g_.graph(), {{}, {plain}, {}});
   off.options.optimize = false;
   EXPECT_TRUE(off.Through("sequence").w.flow);
