@@ -96,7 +96,8 @@ class Tensor(Handle):
     def __dlpack__(self, *, stream: Any = None, max_version: Optional[tuple[int, int]] = None, dl_device: Any = None,
                    copy: Optional[bool] = None) -> Any:
         """A DLPack capsule of its memory, read-only where the consumer knows versions (max_version of 1 or more). stream may be any: the
-        elements are there already. dl_device: that of the tensor, or the CPU, where they are then copied to."""
+        elements are there already, but for those that from_dlpack was given with a stream: they are when that has made them. dl_device: that
+        of the tensor, or the CPU, where they are then copied to."""
         if copy:
             raise BufferError("a tensor gives its memory, not a copy")
         here = self

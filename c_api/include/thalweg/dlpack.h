@@ -12,10 +12,11 @@ extern "C" {
 
 /* The tensor as a DLManagedTensor*, sharing its memory: the caller owns *out_managed and ends it with its `deleter`; until then it holds a
  * reference to the tensor. The consumer must not write to it, which this form cannot say. Memory is the CPU's, or a device's, under the
- * type and number that its plugin gives: for OpenCL `data` is a cl_mem. Its elements are there already: no queue needs to wait for them.
- * The deleter may run only when no queue of the consumer still reads the memory, which is then used again. Errors: INVALID_ARGUMENT for
- * element types that DLPack has not (string, resource, variant, quantised, below 8 bits), and for tensors on devices whose plugin shares no
- * memory, which tw_tensor_to_host copies; FAILED_PRECONDITION if the tensor's device is no more. */
+ * type and number that its plugin gives: for OpenCL `data` is a cl_mem. Its elements are there already: no queue needs to wait for them,
+ * but for those of a tensor that came by tw_tensor_from_dlpack_on with a queue, which are there when that queue has made them. The deleter
+ * may run only when no queue of the consumer still reads the memory, which is then used again. Errors: INVALID_ARGUMENT for element types
+ * that DLPack has not (string, resource, variant, quantised, below 8 bits), and for tensors on devices whose plugin shares no memory, which
+ * tw_tensor_to_host copies; FAILED_PRECONDITION if the tensor's device is no more. */
 TW_EXPORT tw_status* tw_tensor_to_dlpack(tw_tensor* tensor, void** out_managed);
 /* The same as a DLManagedTensorVersioned* of version 1.0, flagged read-only. */
 TW_EXPORT tw_status* tw_tensor_to_dlpack_versioned(tw_tensor* tensor, void** out_managed);
