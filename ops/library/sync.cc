@@ -72,10 +72,11 @@ const tw_operation* Take(tw_scope* scope, tw_output accumulator, uint32_t dtype,
                {accumulator, tw_scope_scalar(scope, TW_INT32, 1)}, after, dtype);
 }
 
-// One that says something by having something in it.
+// One that says something by having something in it; who takes it has the mean of what was sent.
+constexpr double kGoOn = 1, kSweep = 2;  // sweep: for `current` of the same replica, which waits for it
 tw_output Signal(tw_scope* scope, const std::string& name) { return Accumulator(scope, name, TW_FLOAT, {}, false); }
-const tw_operation* Send(tw_scope* scope, tw_output signal, tw_output stamp, const Operations& after) {
-  return Give(scope, signal, stamp, {tw_scope_scalar(scope, TW_FLOAT, 1), 0}, after);
+const tw_operation* Send(tw_scope* scope, tw_output signal, tw_output stamp, const Operations& after, double value = kGoOn) {
+  return Give(scope, signal, stamp, {tw_scope_scalar(scope, TW_FLOAT, value), 0}, after);
 }
 const tw_operation* Await(tw_scope* scope, tw_output signal, const Operations& after) {
   return Take(scope, signal, TW_FLOAT, false, after);
@@ -178,14 +179,19 @@ void AddReplica(tw_scope* scope, tw_sync* s) {
   Operations given;
   for (const Given& g : s->given) given.push_back(Give(scope, g.accumulators[s->replica], stamp, g.gradient, {}));
   const On on(scope, s->task);
-  const tw_operation* entered = Enter(scope, *s, before, given);
-  s->next = Ticket(scope, Read(scope, *s, {Await(scope, s->tokens[s->replica], {entered})}));
+  const tw_output token = s->tokens[s->replica];
+  const tw_operation* awaited = Await(scope, token, {Enter(scope, *s, before, given)});
+  // A run may still be on its way when its program has ended, and stands in line before the `current` of that program begun anew, which
+  // waits under the lock: so it hands on what that sweeps with.
+  const tw_output swept = tw_scope_op2(scope, "Greater", First(awaited), tw_scope_scalar(scope, TW_FLOAT, kGoOn));
+  const tw_operation* handed = Send(scope, token, Choose(scope, swept, Long(scope, INT64_MAX), Long(scope, -1)), {}, kSweep);
+  s->next = Ticket(scope, Read(scope, *s, {handed}));
 }
 
 // The ticket of now. A token that is left of what was before goes.
 tw_output AddCurrent(tw_scope* scope, const tw_sync& s) {
   const tw_operation* lock = After(scope, "MutexLock", {s.mutex}, {});
-  const tw_operation* sent = Send(scope, s.tokens[s.replica], Long(scope, INT64_MAX), {lock});
+  const tw_operation* sent = Send(scope, s.tokens[s.replica], Long(scope, INT64_MAX), {lock}, kSweep);
   const tw_output state = Read(scope, s, {Await(scope, s.tokens[s.replica], {sent})});
   tw_op* op = tw_scope_begin(scope, "Identity", nullptr);
   tw_op_add_input(op, Ticket(scope, state));

@@ -1,5 +1,6 @@
 """Training by several replicas, tables in shards, what saves them, in one process; over processes: tests/distributed/training_test.py."""
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -40,7 +41,6 @@ class Replica:
 
 def train(container, folder, replicas=3, steps=8, pauses=(0, 0, 0)):
     """The losses of each replica by step, and the weights."""
-    import time
     all = [Replica(i, replicas, container) for i in range(replicas)]
     losses = [{} for _ in all]
 
@@ -68,6 +68,53 @@ def test_synchronous_training_does_not_depend_on_who_is_fast(tmp_path):
     for i, pauses in enumerate([(0.01, 0, 0.005), (0, 0.01, 0)]):
         again = train(f"sync{i + 1}", tmp_path / f"b{i}", pauses=pauses)
         assert again[0] == first[0] and np.array_equal(again[1], first[1])
+
+
+def test_a_program_that_begins_anew_goes_on_beside_a_step_of_the_one_before(tmp_path):
+    whole, _ = train("sync-alone", tmp_path, replicas=1, steps=3)
+    chief = Replica(0, 1, "sync-beside")
+    chief.session.run(chief.session.graph.initializer())
+    ticket = np.array([7, 0], np.int64)
+    chief.session.run(chief.sync.reset, {chief.sync.ticket: ticket})
+    for step in range(3):
+        before = [Replica(0, 1, "sync-beside") for _ in range(2)]
+        left = [r.session.run_async(r.sync.next, {r.sync.ticket: ticket, **r.feeds(step)}, timeout=20) for r in before]
+        time.sleep(0.2)
+        now = Replica(0, 1, "sync-beside")
+        assert np.array_equal(now.session.run(now.sync.current, timeout=10), ticket)  # not behind what those wait for
+        assert all(np.array_equal(s.result(), ticket) for s in left)
+        going = now.session.run_async([now.loss, now.sync.next], {now.sync.ticket: ticket, **now.feeds(step)}, timeout=20)
+        time.sleep(0.05)
+        assert not going.done()  # nothing of `current` is left
+        chief.session.run(chief.sync.update, timeout=10)
+        loss, ticket = going.result()
+        assert loss == whole[0][step] and list(ticket) == [8 + step, 1 + step]
+
+
+def test_who_waits_for_a_replica_that_has_left_is_told_in_time_and_goes_on_when_it_is_back(tmp_path):
+    whole, _ = train("sync-all", tmp_path / "all", replicas=2)
+
+    def run(i, steps, found, leaves=False, **how):  # as a program that is started anew
+        replica = Replica(i, 2, "sync-left")
+        training = tw.SyncTraining(replica.session, replica.sync, tmp_path / "left", chief=i == 0, every_steps=3, **how)
+        for step, loss in training.run(steps, replica.loss, replica.feeds):
+            found[step] = loss
+            if leaves and step == 2:
+                return
+
+    left, alone = {}, {}
+    leaves = threading.Thread(target=run, args=(1, 8, left, True), kwargs={"wait": 20})
+    leaves.start()
+    began = time.monotonic()
+    with pytest.raises(tw.DeadlineExceededError):
+        run(0, 8, alone, wait=1, timeout=0.5)
+    assert time.monotonic() - began < 10 and max(alone) < 4 and alone == {step: whole[0][step] for step in alone}
+    leaves.join()
+    back = threading.Thread(target=run, args=(1, 8, left), kwargs={"wait": 20})
+    back.start()
+    run(0, 8, alone, wait=20)
+    back.join()
+    assert alone == whole[0] and left == whole[1]
 
 
 def test_training_goes_on_from_the_last_checkpoint(tmp_path):
