@@ -228,6 +228,49 @@ TEST(DnnPatternTest, AConvolutionWithItsBiasAndRectifierIsOneGraph) {
   }
 }
 
+// Two convolutions of different sizes on one device, of which there are engines for the smaller one: each is asked about by itself,
+// whichever comes first.
+TEST(DnnPatternTest, EachConvolutionIsAskedAboutByItself) {
+  for (bool small_first : {true, false}) {
+    std::vector<std::vector<float>> results;
+    for (const char* compilers : {"off", "require"}) {
+      Reset("dnn_elements=1000");
+      const std::string folder = testing::TempDir() + "dnn_two";
+      std::filesystem::remove_all(folder);
+      TestGraph g(CudaRuntime(STUB, {{"cudnn", STUB}, {"cache_dir", folder}}));
+      const auto there = [&](const std::string& op, std::vector<Edge> in, std::map<std::string, AttrValue> attrs = {}) {
+        return g.Op(op, std::move(in), {.device = "CUDA:0", .attrs = std::move(attrs)});
+      };
+      std::vector<Edge> feeds, fetches;
+      std::vector<Tensor> fed;
+      Draw draw;
+      const auto input = [&](const std::vector<int64_t>& dims) {
+        feeds.push_back(g.Input(Shape(dims)));
+        fed.push_back(draw.Of(dims));
+        return feeds.back();
+      };
+      for (bool is_small : {small_first, !small_first}) {
+        const int64_t size = is_small ? 6 : 20;
+        const Edge y = there("Conv2D", {input({1, size, size, 4}), input({3, 3, 4, 5})},
+                             {{"strides", AttrValue::Ints({1, 1, 1, 1})}, {"padding", AttrValue::String("SAME")}});
+        const Edge biased = there("BiasAdd", {y, input({5})});
+        fetches.push_back(is_small ? there("Relu", {biased}) : biased);
+      }
+      auto session = g.NewSession({{"compilers", compilers}, {"capture", "false"}});
+      auto out = Step(*session, {feeds, fetches, {}}, fed);
+      ASSERT_TRUE(out.ok()) << out.status();
+      for (const Tensor& t : *out) results.push_back(Values(t));
+      EXPECT_EQ(EnginesRun(), 1) << "for the smaller one";
+      EXPECT_EQ(Counted("several operations at once"), compilers == std::string("require")) << "with small_first " << small_first;
+      EXPECT_EQ(Counted("a plan"), 1) << "none for shapes of one with the rectifier of the other";
+      session.reset();
+      EXPECT_EQ(Wrong(), "");
+    }
+    EXPECT_THAT(results[2], Pointwise(FloatNear(1e-4f), results[0]));
+    EXPECT_THAT(results[3], Pointwise(FloatNear(1e-4f), results[1]));
+  }
+}
+
 // half: softmax(q k' / 2) v, recorded or not; scaled by what is divided by, or not at all.
 Fused Attended(const std::string& compilers, const std::string& scale, bool four_axes) {
   Reset("delay=50");

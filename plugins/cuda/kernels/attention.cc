@@ -50,18 +50,14 @@ class Attention : public Pattern {
     return n;
   }
 
-  bool Serves(const tw_host* host, const PartView& part) const override {
-    for (uint32_t i = 0; i < part.part().n_nodes; ++i) {
-      const std::optional<Nodes> n = Match(part, i);
-      if (!n) continue;
-      const tw_shape &q = part.shape_in(n->scores, 0), &k = part.shape_in(n->scores, 1), &v = part.shape_in(n->mixed, 1);
-      if (!AllKnown(q) || !AllKnown(k) || !AllKnown(v) || (q.rank != 3 && q.rank != 4) || k.rank != q.rank || v.rank != q.rank)
-        return false;
-      const Axes of_q = AxesOf(q.dims, q.rank), of_k = AxesOf(k.dims, k.rank), of_v = AxesOf(v.dims, v.rank);
-      const bool fits = of_q[0] == of_k[0] && of_q[0] == of_v[0] && of_q[1] == of_k[1] && of_q[1] == of_v[1];
-      return fits && CallFor(of_q, of_k, of_v, {}, {}, {}, {}).Find(device_, host) != nullptr;
-    }
-    return false;
+  bool Serves(const tw_host* host, const PartView& part, uint32_t first) const override {
+    const std::optional<Nodes> n = Match(part, first);
+    if (!n) return false;
+    const tw_shape &q = part.shape_in(n->scores, 0), &k = part.shape_in(n->scores, 1), &v = part.shape_in(n->mixed, 1);
+    if (!AllKnown(q) || !AllKnown(k) || !AllKnown(v) || (q.rank != 3 && q.rank != 4) || k.rank != q.rank || v.rank != q.rank) return false;
+    const Axes of_q = AxesOf(q.dims, q.rank), of_k = AxesOf(k.dims, k.rank), of_v = AxesOf(v.dims, v.rank);
+    const bool fits = of_q[0] == of_k[0] && of_q[0] == of_v[0] && of_q[1] == of_k[1] && of_q[1] == of_v[1];
+    return fits && CallFor(of_q, of_k, of_v, {}, {}, {}, {}).Find(device_, host) != nullptr;
   }
 
   void Run(const tw_frame* f) const override {

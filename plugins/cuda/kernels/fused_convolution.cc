@@ -37,17 +37,15 @@ class FusedConvolution : public Pattern {
     return Nodes{first, *bias, relu && part.op(*relu) == "Relu" ? relu : std::nullopt};
   }
 
-  bool Serves(const tw_host* host, const PartView& part) const override {
-    for (uint32_t i = 0; i < part.part().n_nodes; ++i) {
-      const std::optional<Nodes> nodes = Match(part, i);
-      if (!nodes) continue;
-      const tw_shape &x = part.shape_in(i, 0), &filter = part.shape_in(i, 1), &y = part.shape_out(i), &bias = part.shape_in(nodes->bias, 1);
-      if (!AllKnown(x) || !AllKnown(filter) || !AllKnown(y) || !AllKnown(bias)) return false;
-      if (filter.rank != 4 || x.rank != 4 || y.rank != 4 || filter.dims[2] != x.dims[3] || bias.rank != 1 || bias.dims[0] != y.dims[3])
-        return false;
-      return CallFor(WindowOf(DimsOf(x), DimsOf(filter), DimsOf(y)), y.dims[3], {}, {}, {}, {}).Find(device_, host) != nullptr;
-    }
-    return false;
+  bool Serves(const tw_host* host, const PartView& part, uint32_t first) const override {
+    const std::optional<Nodes> nodes = Match(part, first);
+    if (!nodes) return false;
+    const tw_shape &x = part.shape_in(first, 0), &filter = part.shape_in(first, 1), &y = part.shape_out(first),
+                   &bias = part.shape_in(nodes->bias, 1);
+    if (!AllKnown(x) || !AllKnown(filter) || !AllKnown(y) || !AllKnown(bias)) return false;
+    if (filter.rank != 4 || x.rank != 4 || y.rank != 4 || filter.dims[2] != x.dims[3] || bias.rank != 1 || bias.dims[0] != y.dims[3])
+      return false;
+    return CallFor(WindowOf(DimsOf(x), DimsOf(filter), DimsOf(y)), y.dims[3], {}, {}, {}, {}).Find(device_, host) != nullptr;
   }
 
   void Run(const tw_frame* f) const override {

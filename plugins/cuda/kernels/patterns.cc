@@ -61,7 +61,7 @@ namespace {
 // The first of all patterns that begin at the node and that the library computes.
 std::unique_ptr<Pattern> Find(const tw_host* host, Device& device, const PartView& part, uint32_t first, std::vector<uint32_t>* nodes) {
   for (const auto find : {FindConvolution, FindAttention})
-    if (auto found = find(host, device, part, first, nodes); found && found->Serves(host, part)) return found;
+    if (auto found = find(host, device, part, first, nodes); found && found->Serves(host, part, first)) return found;
   return nullptr;
 }
 
@@ -98,8 +98,10 @@ tw_status* Execute(const tw_frame* f) {
 void Destroy(const tw_host*, void* state) { delete static_cast<Pattern*>(state); }
 tw_status* Prepare(const tw_compile_call* c, void* state, uint64_t* out_scratch) {
   return tw::guard(c->host, [&] {
-    if (!static_cast<const Pattern*>(state)->Serves(c->host, PartView(*c->part)))
-      throw tw::Error{TW_UNIMPLEMENTED, "cuDNN has no engine for these shapes"};
+    const PartView view(*c->part);
+    bool serves = false;  // the part is the pattern's; one of its nodes is the first
+    for (uint32_t i = 0; i < c->part->n_nodes && !serves; ++i) serves = static_cast<const Pattern*>(state)->Serves(c->host, view, i);
+    if (!serves) throw tw::Error{TW_UNIMPLEMENTED, "cuDNN has no engine for these shapes"};
     *out_scratch = 0;
   });
 }

@@ -38,8 +38,8 @@ class PartView {
 class Pattern {
  public:
   virtual ~Pattern() = default;
-  // Whether the library computes it for the part's shapes. REQUIRES: nodes like those that it was found in.
-  virtual bool Serves(const tw_host* host, const PartView& part) const = 0;
+  // Whether it begins at node `first` and the library computes it for the shapes there. REQUIRES: nodes like those that it was found in.
+  virtual bool Serves(const tw_host* host, const PartView& part, uint32_t first) const = 0;
   virtual void Run(const tw_frame* f) const = 0;
 };
 

@@ -1,6 +1,6 @@
 // cuDNN without a GPU: graphs of operations through the graph API, on the stub driver's streams, for float, half and bfloat16. Its
-// heuristics name two engines: the first uses tensor cores, the second does not. With the option dnn=0 they name none. What a graph says is
-// checked against the manual, and what it computes is written to memory.
+// heuristics name two engines: the first uses tensor cores, the second does not. With the option dnn=0 they name none, with dnn_elements=N
+// none for larger tensors. What a graph says is checked against the manual, and what it computes is written to memory.
 #include <cudnn.h>
 
 #include <cmath>
@@ -139,10 +139,12 @@ bool HasEngines(const Object& heuristics) {
   const std::string wrong = g.Wrong();
   if (!wrong.empty()) WrongInLibrary("a graph for cuDNN: " + wrong);
   if (g.operations.empty() || !wrong.empty()) return false;
+  const int64_t most = LibraryOption("dnn_elements", INT64_MAX);
   bool product = false;
   for (const DnnStubOperation& o : g.operations) product = product || o.type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR;
   for (const auto& [name, t] : g.tensors) {
     if (t.type != CUDNN_DATA_FLOAT && t.type != CUDNN_DATA_HALF && t.type != CUDNN_DATA_BFLOAT16) return false;
+    if (t.count() > most) return false;
     if (product && !t.is_virtual && !t.is_number && t.type == CUDNN_DATA_FLOAT) return false;
   }
   return true;
@@ -257,6 +259,7 @@ EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescr
   const Object &o = *Of(plan), &given = *Of(pack);
   const auto graph = std::make_shared<DnnStubGraph>(DnnStubGraph::OfText(o.graph));
   EnterLibrary(o.engine == 0 ? "engine with tensor cores" : "engine without tensor cores");
+  if (graph->operations.size() > 1) EnterLibrary("several operations at once");
   std::map<int64_t, void*> memory;
   for (size_t k = 0; k < given.Count(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS); ++k)
     memory[given.Number(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, k)] =
