@@ -1,7 +1,6 @@
 #include "distributed/step_meeting.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "framework/base/shown.h"
@@ -119,7 +118,7 @@ void StepMeeting::Await(const ReceiptPtr& receipt) {
   PushedValue value;
   const auto found = channels_.inbox->Take(
       session_, step_, receipt->key, [self = shared_from_this(), receipt](PushedValue v) { self->Came(receipt, std::move(v)); }, &value);
-  if (found == Inbox::Found::kHere) return Came(receipt, std::move(value));
+  if (found == Inbox::Found::kHere) return Came(receipt, std::move(value), false);
   if (found == Inbox::Found::kAsk) return Ask(receipt);
   std::lock_guard lock(mu_);
   if (!deadline_ || timer_ || receipt->over) return;
@@ -184,11 +183,11 @@ void StepMeeting::Answered(const ReceiptPtr& receipt, const Reply& reply) {
   if (receipt->pushed) channels_.inbox->Leave(session_, step_, receipt->key);
   // Of a call that failed, the transport may still write into the value; it goes with what the call keeps.
   Tensor value = s.ok() ? std::move(receipt->value) : Tensor();
-  Finish(receipt.get(), std::move(s), std::move(value));
+  FinishHere(receipt.get(), std::move(s), std::move(value));
 }
 
-// It came by itself, or its sender says that it has to be asked for.
-void StepMeeting::Came(const ReceiptPtr& receipt, PushedValue value) {
+// It came by itself, or its sender says that it has to be asked for. brought: by this thread; or else it was there already.
+void StepMeeting::Came(const ReceiptPtr& receipt, PushedValue value, bool brought) {
   if (value.state == PushedValue::kAsk) return Ask(receipt);
   uint64_t call;
   {
@@ -198,15 +197,27 @@ void StepMeeting::Came(const ReceiptPtr& receipt, PushedValue value) {
     call = receipt->call;
   }
   if (call) channels_.messenger->Cancel(call);
+  if (brought) return FinishHere(receipt.get(), Status(), std::move(value.value));
   Finish(receipt.get(), Status(), std::move(value.value));
 }
 
 void StepMeeting::Finish(Receipt* receipt, Status s, Tensor value) {
   if (traffic_ && s.ok()) traffic_->Received(receipt->from.title, value ? value.bytes() : 0);
-  std::optional<ThreadPool::TasksHere> here;
-  if (light_) here.emplace();
   auto done = std::move(receipt->done);
   done(std::move(s), std::move(value));
+}
+
+// On a thread of the transport, which others need too: what little is done with the value is done here, and its time counts. Whoever calls
+// has a share of the meeting, which the end of the step, in here, may give up.
+void StepMeeting::FinishHere(Receipt* receipt, Status s, Tensor value) {
+  if (!lent_ || (value && value.bytes() > kLightValue)) return Finish(receipt, std::move(s), std::move(value));
+  const Clock& clock = channels_.messenger->clock();
+  const int64_t began = clock.Now();
+  {
+    const ThreadPool::TasksHere here;
+    Finish(receipt, std::move(s), std::move(value));
+  }
+  lent_->Used(clock.Now() - began);
 }
 
 // ---- Ends ----

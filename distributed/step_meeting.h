@@ -2,6 +2,7 @@
 // receives comes by itself, or is asked for from the worker that has it. Threads: any; held by shared_ptr, also by the calls that are under
 // way.
 #pragma once
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,19 +36,35 @@ struct Channels {
   Pusher* pusher = nullptr;
 };
 
+// Of the time that a signature's runs hold threads of the transport: what is left, which long parts of them use up.
+class LentTime {
+ public:
+  bool over() const { return used_.load(std::memory_order_relaxed) >= kMost; }
+  void Used(int64_t ns) {
+    if (ns > kShort) used_.fetch_add(ns, std::memory_order_relaxed);
+  }
+  void Renew() { used_.store(0, std::memory_order_relaxed); }
+
+ private:
+  static constexpr int64_t kShort = 300'000, kMost = 10'000'000;  // nanoseconds; a single part may have waited for a processor
+  std::atomic<int64_t> used_{0};
+};
+
 class StepMeeting final : public Rendezvous, public std::enable_shared_from_this<StepMeeting> {
  public:
-  // session: its owner as every process knows it. traffic: told of values that came; NULL: nobody counts. light: the step is over so soon
-  // that it may go on, on whatever thread brings a value.
+  // Bytes of a value that little is done with.
+  static constexpr uint64_t kLightValue = 64 << 10;
+  // session: its owner as every process knows it. traffic: told of values that came; NULL: nobody counts. lent: not NULL: the step is over
+  // so soon that it may go on, on whatever thread brings a small value.
   StepMeeting(SessionName session, uint64_t step, std::shared_ptr<const Routes> routes, int64_t deadline, const Channels& channels,
-              Traffic* traffic = nullptr, bool light = false)
+              Traffic* traffic = nullptr, std::shared_ptr<LentTime> lent = nullptr)
       : session_(std::move(session)),
         step_(step),
         deadline_(deadline),
         routes_(std::move(routes)),
         channels_(channels),
         traffic_(traffic),
-        light_(light),
+        lent_(std::move(lent)),
         moved_(channels.messenger->clock().Now()) {}
   ~StepMeeting() override;
   Status Send(std::string_view key, std::string_view iteration, Tensor value) override;
@@ -82,9 +99,10 @@ class StepMeeting final : public Rendezvous, public std::enable_shared_from_this
   void Ask(const ReceiptPtr& receipt);
   void Await(const ReceiptPtr& receipt);
   void Answered(const ReceiptPtr& receipt, const Reply& reply);
-  void Came(const ReceiptPtr& receipt, PushedValue value);
+  void Came(const ReceiptPtr& receipt, PushedValue value, bool brought = true);
   bool Claim(Receipt* receipt);
   void Finish(Receipt* receipt, Status s, Tensor value);
+  void FinishHere(Receipt* receipt, Status s, Tensor value);
   std::vector<CarriedValues> LetGo(bool may_carry);
   void End(const Status& why, bool consequence, bool told);
   void EndReceipts(const std::vector<ReceiptPtr>& receipts, const Status& why);
@@ -94,7 +112,7 @@ class StepMeeting final : public Rendezvous, public std::enable_shared_from_this
   const std::shared_ptr<const Routes> routes_;
   const Channels channels_;
   Traffic* const traffic_;
-  const bool light_;
+  const std::shared_ptr<LentTime> lent_;
   mutable std::mutex mu_;
   Outcome over_;       // not ok: the step has failed
   bool told_ = false;  // by others, who know better than the step how it ended

@@ -17,13 +17,13 @@ namespace thalweg::distributed {
 struct Worker::Signature {
   std::unique_ptr<Callable> callable;
   std::shared_ptr<const Routes> routes;
-  // A run does so little that it may begin, and go on, on the threads of the transport. By its plan, and by what the last runs took.
-  bool IsLight() const { return light.load(std::memory_order_relaxed) && slow.load(std::memory_order_relaxed) < kSlowRuns; }
+  // A run does so little that it may begin, and go on, on the threads of the transport. By its plan, and by what the last runs took there.
+  bool IsLight() const { return light.load(std::memory_order_relaxed) && !lent->over(); }
   void Ran();
-  void Took(int64_t ns);
-  static constexpr uint32_t kSlowRuns = 3;  // one after another: a single one may have waited for a processor
+  // Steps share this alone: a signature must not outlive its session, and a step's meeting may.
+  const std::shared_ptr<LentTime> lent = std::make_shared<LentTime>();
   std::atomic<bool> light{false};
-  std::atomic<uint32_t> slow{0}, runs{0};
+  std::atomic<uint32_t> runs{0};
 };
 
 // What a client has here. Its members but for `steps` and `aborted` are set by Open and Register, one at a time.

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kBeatEvery = 1'000'000'000;  // nanoseconds, while steps run
 constexpr int64_t kSilence = 10'000'000'000;   // one that says nothing for so long counts as lost
+constexpr size_t kBegun = 1 << 20;             // steps of a session, from the oldest that is not over
 constexpr size_t kAborted = 1 << 16;           // steps of a session that others have ended, and that may still come
 constexpr uint64_t kSmallFeeds = 4096;         // bytes that are not counted: also a session that is full may run steps that make room
 
@@ -49,12 +50,16 @@ void Worker::Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> re
       refused = {it->second, true};
     } else if (signature == s.signatures.end()) {
       refused = {NotFound("signature ", m.handle, " of session ", m.session, " is not registered"), false};
+    } else if (s.begun.size() >= kBegun) {
+      refused = {ResourceExhausted("session ", m.session, " has begun ", kBegun, " steps since step ", s.oldest, ", which is not over"),
+                 false};
     } else if (m.step < s.oldest || !s.begun.insert(m.step).second) {
       refused = {AlreadyExists("step ", m.step, " was begun already"), false};
     } else {
       run->signature = signature->second;
-      light = run->signature->IsLight();
-      run->meeting = std::make_shared<StepMeeting>(name, m.step, run->signature->routes, run->deadline, channels_, &traffic_, light);
+      light = run->signature->IsLight() && request->body().size() <= StepMeeting::kLightValue;
+      run->meeting = std::make_shared<StepMeeting>(name, m.step, run->signature->routes, run->deadline, channels_, &traffic_,
+                                                   light ? run->signature->lent : nullptr);
       s.steps.emplace(m.step, run);
     }
   }
@@ -71,9 +76,11 @@ void Worker::Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> re
   });
   if (!light) return Job([this, run] { Go(run); });
   const OpenJob job(this);
+  const int64_t began = clock.Now();
   run->meeting->Hold();
   Go(run);
   run->meeting->Release();  // it waits for others: they shall have what it has made
+  run->signature->lent->Used(clock.Now() - began);
 }
 
 Status Worker::StepRun::Charge(uint64_t bytes) {
@@ -86,12 +93,9 @@ Status Worker::StepRun::Charge(uint64_t bytes) {
 
 void Worker::Signature::Ran() {
   constexpr uint32_t kLookEvery = 64;  // runs; a plan may be made for other shapes
-  if (runs.fetch_add(1, std::memory_order_relaxed) % kLookEvery == 0) light.store(callable->IsLight(), std::memory_order_relaxed);
-}
-
-void Worker::Signature::Took(int64_t ns) {
-  constexpr int64_t kSlow = 300'000;
-  slow.store(ns > kSlow ? std::min(slow.load(std::memory_order_relaxed) + 1, kSlowRuns) : 0, std::memory_order_relaxed);
+  if (runs.fetch_add(1, std::memory_order_relaxed) % kLookEvery != 0) return;
+  light.store(callable->IsLight(), std::memory_order_relaxed);
+  lent->Renew();
 }
 
 void Worker::Go(const std::shared_ptr<StepRun>& run) {
@@ -110,11 +114,8 @@ void Worker::Go(const std::shared_ptr<StepRun>& run) {
     options.rendezvous = run->meeting.get();
     options.stats = run->stats.get();
     if (run->deadline) options.deadline_ns = std::max<int64_t>(run->deadline - channels_.messenger->clock().Now(), 1);
-    const auto signature = run->signature;
-    const int64_t began = channels_.messenger->clock().Now();
-    signature->callable->Start(run->feeds.data(), options, run->fetches.data(),
-                               [this, run, job = std::make_shared<OpenJob>(this)](Status s) { End(run, std::move(s)); });
-    signature->Took(channels_.messenger->clock().Now() - began);
+    run->signature->callable->Start(run->feeds.data(), options, run->fetches.data(),
+                                    [this, run, job = std::make_shared<OpenJob>(this)](Status s) { End(run, std::move(s)); });
   } catch (...) {
     End(run, Thrown());
   }

@@ -118,11 +118,15 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     return hands > 2 ? hands - 1 : 1;
   }
 
-  // They are over before somebody else is awake.
+  // They are over before somebody else is awake. Of those whose sizes only running tells, that is said of so few that hardly any could run
+  // side by side.
   bool FewAndLight() const {
-    constexpr size_t kFew = 64;
+    constexpr size_t kFew = 64, kFewUnknown = 16;
     const std::vector<uint8_t>& heavy = s_->shapes()->heavy;
-    return heavy.size() <= kFew && std::find(heavy.begin(), heavy.end(), 1) == heavy.end();
+    if (heavy.size() > kFew || std::find(heavy.begin(), heavy.end(), 1) != heavy.end()) return false;
+    const auto& values = s_->shapes()->values;
+    return heavy.size() <= kFewUnknown ||
+           std::all_of(values.begin(), values.end(), [](const PlanShapes::Value& v) { return v.shape.known(); });
   }
 
   // One entry of the queue, and what follows from it; false: the queue is empty.

@@ -191,6 +191,14 @@ TEST_F(SessionTest, ARunIsLightThatDoesLittleAndBlocksNowhere) {
     ASSERT_TRUE((*callable)->Run(&feed, {}, &fetch).ok());
     EXPECT_EQ((*callable)->IsLight(), n < 1000) << n;
   }
+  const Edge positive = g_.Op("Positive", {x_});
+  for (const Edge& y : {positive, g_.Op("Next", {positive})}) {
+    auto unknown = session->MakeCallable({{x_}, {y}, {}});
+    const Tensor feed = FloatsOf(Shape({4}));
+    Tensor fetch;
+    ASSERT_TRUE(unknown.ok() && (*unknown)->Run(&feed, {}, &fetch).ok());
+    EXPECT_FALSE((*unknown)->IsLight()) << "only running tells how large it is";
+  }
 }
 
 TEST_F(SessionTest, RunsWhatWasAddedAfterARun) {
