@@ -18,6 +18,10 @@ void SystemClock::Stop() {
     changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
+  decltype(todo_) dropped;  // ends outside the lock: while what it holds is still there
+  std::lock_guard lock(mu_);
+  dropped.swap(todo_);
+  times_.clear();
 }
 
 int64_t SystemClock::Now() const {
@@ -27,6 +31,7 @@ int64_t SystemClock::Now() const {
 uint64_t SystemClock::At(int64_t ns, std::function<void()> f) {
   std::lock_guard lock(mu_);
   const uint64_t name = ++names_;
+  if (stop_) return name;
   const bool first = todo_.empty() || ns < todo_.begin()->first.first;
   todo_.emplace(std::pair(ns, name), std::move(f));
   times_.emplace(name, ns);

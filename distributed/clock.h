@@ -23,7 +23,7 @@ class Clock {
   uint64_t Soon(std::function<void()> f) { return At(0, std::move(f)); }
 };
 
-// One thread. At the end, what is still to come is dropped.
+// One thread. Stop drops what is still to come.
 class SystemClock final : public Clock {
  public:
   SystemClock();

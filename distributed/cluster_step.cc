@@ -51,7 +51,7 @@ void ClusterStep::Begin(const Tensor* feeds, StepTrace* trace, int64_t began) {
   uint64_t oldest;
   {
     std::lock_guard lock(session_->mu_);
-    oldest = session_->running_.begin()->first;
+    oldest = session_->running_.empty() ? id_ : session_->running_.begin()->first;  // it may have failed meanwhile
   }
   const int64_t left = deadline_ ? std::max<int64_t>(deadline_ - clock.Now(), 1) : 0;
   const auto request = [&](const Prepared::Task& t) { return RunRequest{session_->id_, t.handle, id_, oldest, left}; };

@@ -1,5 +1,6 @@
 #include "distributed/inbox.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "framework/base/shown.h"
@@ -36,12 +37,22 @@ void Inbox::Drop(Box* box) {
   bytes_ -= kBoxBytes;
 }
 
-// REQUIRES: mu_. NULL: there is none.
-Inbox::Box* Inbox::Find(const SessionName& session, uint64_t step) {
-  auto it = sessions_.find(session);
-  if (it == sessions_.end()) return nullptr;
-  auto box = it->second.boxes.find(step);
-  return box == it->second.boxes.end() ? nullptr : &box->second;
+// REQUIRES: mu_. The one that there is, or a new one.
+Inbox::Box* Inbox::Make(Session* session, uint64_t step) {
+  auto [at, is_new] = session->boxes.try_emplace(step);
+  if (is_new) {
+    bytes_ += kBoxBytes;
+    at->second.full = step < session->refused;
+  }
+  return &at->second;
+}
+
+// REQUIRES: mu_. A box that says nothing goes: one long step must not keep those of all that come after it.
+void Inbox::Tidy(Session* session, uint64_t step) {
+  auto box = session->boxes.find(step);
+  if (box == session->boxes.end() || box->second.over || box->second.full || !box->second.entries.empty()) return;
+  bytes_ -= kBoxBytes;
+  session->boxes.erase(box);
 }
 
 StatusOr<std::vector<std::string>> Inbox::Put(const SessionName& session, uint64_t step, std::vector<PushedValue> values, bool all) {
@@ -55,12 +66,11 @@ StatusOr<std::vector<std::string>> Inbox::Put(const SessionName& session, uint64
       return Error(absl::StatusCode::kAborted, "step ", step, " of session ", session.id, " of ", Shown(session.owner), " is over here");
     }
     if (!all && bytes_ >= most_bytes_ && !it->second.boxes.count(step)) {
+      it->second.refused = std::max(it->second.refused, step + 1);
       for (PushedValue& v : values) refused.push_back(std::move(v.key));
       return refused;
     }
-    auto [at, is_new] = it->second.boxes.try_emplace(step);
-    Box& box = at->second;
-    if (is_new) bytes_ += kBoxBytes;
+    Box& box = *Make(&it->second, step);
     if (box.over) {
       dropped_ += values.size();
       return Error(absl::StatusCode::kAborted, "step ", step, " has failed here");
@@ -80,6 +90,7 @@ StatusOr<std::vector<std::string>> Inbox::Put(const SessionName& session, uint64
         box.entries[v.key].value = std::move(v);
       }
     }
+    Tidy(&it->second, step);
   }
   for (auto& [taker, value] : taken) taker(std::move(value));
   return refused;
@@ -105,15 +116,16 @@ Inbox::Found Inbox::Take(const SessionName& session, uint64_t step, const std::s
   std::lock_guard lock(mu_);
   auto it = sessions_.find(session);
   if (it == sessions_.end() || step < it->second.oldest) return Found::kAsk;  // whoever is asked says what has become of it
-  auto [at, is_new] = it->second.boxes.try_emplace(step);
-  Box& box = at->second;
-  if (is_new) bytes_ += kBoxBytes;
+  Box& box = *Make(&it->second, step);
   auto e = box.entries.find(key);
   if (e != box.entries.end() && !e->second.taker) {
     bytes_ -= e->second.value.bytes();
     *out = std::move(e->second.value);
     box.entries.erase(e);
-    if (out->state != PushedValue::kAsk) return Found::kHere;
+    if (out->state != PushedValue::kAsk) {
+      Tidy(&it->second, step);
+      return Found::kHere;
+    }
     e = box.entries.end();
     box.full = true;
   }
@@ -125,12 +137,15 @@ Inbox::Found Inbox::Take(const SessionName& session, uint64_t step, const std::s
 void Inbox::Leave(const SessionName& session, uint64_t step, const std::string& key) {
   Taker gone;  // ends outside the lock
   std::lock_guard lock(mu_);
-  Box* box = Find(session, step);
-  if (!box) return;
-  auto e = box->entries.find(key);
-  if (e == box->entries.end() || !e->second.taker) return;
+  auto it = sessions_.find(session);
+  if (it == sessions_.end()) return;
+  auto box = it->second.boxes.find(step);
+  if (box == it->second.boxes.end()) return;
+  auto e = box->second.entries.find(key);
+  if (e == box->second.entries.end() || !e->second.taker) return;
   gone = std::move(e->second.taker);
-  box->entries.erase(e);
+  box->second.entries.erase(e);
+  Tidy(&it->second, step);
 }
 
 void Inbox::Abort(const SessionName& session, uint64_t step) {
@@ -138,12 +153,11 @@ void Inbox::Abort(const SessionName& session, uint64_t step) {
   std::lock_guard lock(mu_);
   auto it = sessions_.find(session);
   if (it == sessions_.end() || step < it->second.oldest) return;
-  auto [at, is_new] = it->second.boxes.try_emplace(step);
-  if (is_new) bytes_ += kBoxBytes;
-  Drop(&at->second);
+  Box& box = *Make(&it->second, step);
+  Drop(&box);
   bytes_ += kBoxBytes;  // the box stays, to know what is dropped
-  ended.entries.swap(at->second.entries);
-  at->second.over = true;
+  ended.entries.swap(box.entries);
+  box.over = true;
 }
 
 void Inbox::Forget(const SessionName& session, uint64_t oldest) {

@@ -55,9 +55,11 @@ class Inbox {
   };
   struct Session {
     uint64_t oldest = 0;
+    uint64_t refused = 0;           // steps before this one may have left something with their sender
     std::map<uint64_t, Box> boxes;  // by step
   };
-  Box* Find(const SessionName& session, uint64_t step);
+  Box* Make(Session* session, uint64_t step);
+  void Tidy(Session* session, uint64_t step);
   void Drop(Box* box);
   const uint64_t most_bytes_;
   mutable std::mutex mu_;

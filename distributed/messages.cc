@@ -142,7 +142,7 @@ StatusOr<RunRequest> RunRequest::Get(std::string_view fields) {
   WireReader r(fields);
   RunRequest m;
   for (uint64_t* v : {&m.session, &m.handle, &m.step, &m.oldest}) *v = r.Number<uint64_t>();
-  m.time_left = std::max<int64_t>(r.Number<int64_t>(), 0);
+  m.time_left = std::clamp<int64_t>(r.Number<int64_t>(), 0, INT64_MAX / 2);  // it is added to a time
   RETURN_IF_ERROR(r.End("a request to run"));
   return m;
 }

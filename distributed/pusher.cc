@@ -9,7 +9,8 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr int64_t kPushTime = 60'000'000'000;  // nanoseconds for an answer in a step without a deadline
+constexpr int64_t kPushTime = 60'000'000'000;  // nanoseconds for an answer, in a step that has as many
+constexpr uint64_t kTasks = 4;                 // so many may have as much on their way to them as one
 
 }  // namespace
 
@@ -30,8 +31,9 @@ void Pusher::Push(const Destination& to, const SessionName& session, uint64_t st
   {
     std::lock_guard lock(mu_);
     auto [it, is_new] = under_way_.try_emplace(sent->to);
-    fits = it->second + sent->bytes <= most_bytes_;
+    fits = it->second + sent->bytes <= most_bytes_ && all_ + sent->bytes <= kTasks * most_bytes_;
     if (fits) it->second += sent->bytes;
+    if (fits) all_ += sent->bytes;
     if (!fits && is_new) under_way_.erase(it);
     if (!fits) sent->bytes = 0;
   }
@@ -49,7 +51,8 @@ void Pusher::Push(const Destination& to, const SessionName& session, uint64_t st
   call.to = to;
   call.method = Method::kPush;
   PushRequest{session.id, step, session.owner}.Put(&call.fields);
-  call.deadline = deadline ? deadline : messenger_->clock().Now() + kPushTime;
+  const int64_t own = messenger_->clock().Now() + kPushTime;
+  call.deadline = deadline ? std::min(deadline, own) : own;
   call.done = [this, sent](const Reply& reply) { Answered(*sent, reply); };
   PutPushed(values, &body).IgnoreError();  // what cannot travel has no sink
   call.body = Payload::Of(body.Take());
@@ -59,6 +62,7 @@ void Pusher::Push(const Destination& to, const SessionName& session, uint64_t st
 void Pusher::Answered(const Sent& sent, const Reply& reply) {
   if (sent.bytes) {
     std::lock_guard lock(mu_);
+    all_ -= sent.bytes;
     auto it = under_way_.find(sent.to);
     if ((it->second -= sent.bytes) == 0) under_way_.erase(it);
   }

@@ -1,6 +1,6 @@
 // Pusher: sends values of steps to tasks that have not asked for them. What one task does not take, or cannot be reached to take, waits in
-// the mailbox to be asked for; so does what is beyond a limit of bytes that are on their way to one task, which is then only told of it.
-// Threads: any.
+// the mailbox to be asked for; so does what is beyond a limit of bytes that are on their way to one task, or to all of them: who gets it is
+// then only told of it. Threads: any.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -34,6 +34,7 @@ class Pusher {
   const uint64_t most_bytes_;
   std::mutex mu_;
   std::map<ProcessName, uint64_t> under_way_;  // bytes that are not answered
+  uint64_t all_ = 0;                           // of them
 };
 
 }  // namespace thalweg::distributed

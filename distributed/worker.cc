@@ -39,13 +39,13 @@ Worker::Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, const Ch
 Worker::~Worker() { Close(); }
 
 void Worker::Close() {
-  std::vector<SessionName> open;
+  std::vector<std::shared_ptr<ClientSession>> open;
   {
     std::lock_guard lock(mu_);
     closing_ = true;
-    for (auto& [name, session] : sessions_) open.push_back(name);
+    for (auto& [name, session] : sessions_) open.push_back(session);
   }
-  for (const SessionName& name : open) CloseSession(name, Error(absl::StatusCode::kUnavailable, "the task is shutting down"));
+  for (auto& session : open) CloseSession(std::move(session), Error(absl::StatusCode::kUnavailable, "the task is shutting down"));
   std::unique_lock lock(mu_);
   idle_.wait(lock, [this] { return jobs_ == 0; });
 }
@@ -197,7 +197,7 @@ Worker::Answer Worker::Open(const OpenRequest& m, const std::string& owner) {
       std::lock_guard lock(s->mu);
       watched = s->watch != nullptr || s->closed;
     }
-    if (!watched) CloseSession(s->name, Error(absl::StatusCode::kAborted, "no client watches the session"));
+    if (!watched) CloseSession(std::move(s), Error(absl::StatusCode::kAborted, "no client watches the session"));
   });
   WireWriter w;
   w.Text(owner);  // as which the client is known here
@@ -212,7 +212,7 @@ void Worker::CloseUnwatched(const SessionName& name) {
     std::lock_guard lock(session->mu);
     if (session->watch) return;
   }
-  CloseSession(name, Error(absl::StatusCode::kAborted, "the client has opened the session again"));
+  CloseSession(std::move(session), Error(absl::StatusCode::kAborted, "the client has opened the session again"));
 }
 
 void Worker::Watch(const SessionName& name, std::shared_ptr<Incoming> request) {
@@ -223,30 +223,29 @@ void Worker::Watch(const SessionName& name, std::shared_ptr<Incoming> request) {
     if (session->closed || session->watch) return request->Fail({NoSession(name), false});
     session->watch = request;
   }
-  request->WhenGone([this, name] { CloseSession(name, Error(absl::StatusCode::kAborted, "the client of the session is gone")); });
+  request->WhenGone([this, weak = std::weak_ptr(session)] {
+    if (auto s = weak.lock()) CloseSession(std::move(s), Error(absl::StatusCode::kAborted, "the client of the session is gone"));
+  });
 }
 
-void Worker::CloseSession(const SessionName& name, const Status& why) {
-  std::shared_ptr<ClientSession> session;
-  {
-    std::lock_guard lock(mu_);
-    auto it = sessions_.find(name);
-    if (it == sessions_.end()) return;
-    session = std::move(it->second);
-    sessions_.erase(it);
-  }
+// Its name is free once nothing of it is left: an Open in between would take its parts for its own.
+void Worker::CloseSession(std::shared_ptr<ClientSession> session, const Status& why) {
   std::vector<std::shared_ptr<StepRun>> running;
   std::shared_ptr<Incoming> watch;
   {
     std::lock_guard lock(session->mu);
-    session->closed = true;
+    if (std::exchange(session->closed, true)) return;
     for (auto& [step, run] : session->steps) running.push_back(run);
     watch = std::move(session->watch);
   }
   for (auto& run : running) run->Abort(why, false);
   running.clear();
-  channels_.mailbox->Close(name, why);
-  channels_.inbox->Close(name);
+  channels_.mailbox->Close(session->name, why);
+  channels_.inbox->Close(session->name);
+  {
+    std::lock_guard lock(mu_);
+    sessions_.erase(session->name);
+  }
   if (watch) watch->Fail({why, false});
   // Its end waits for what runs.
   Job([session = std::move(session)]() mutable {

@@ -57,7 +57,7 @@ class Worker {
   void Go(const std::shared_ptr<StepRun>& run);
   void End(const std::shared_ptr<StepRun>& run, Status s);
   Status Abort(const SessionName& name, const AbortRequest& m);
-  void CloseSession(const SessionName& name, const Status& why);
+  void CloseSession(std::shared_ptr<ClientSession> session, const Status& why);
   void CloseUnwatched(const SessionName& name);
   // Signs of life of those whose values steps here wait for.
   std::vector<std::shared_ptr<StepRun>> AllRuns() const;

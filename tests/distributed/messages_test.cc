@@ -66,6 +66,13 @@ TEST(Messages, StandAsTheyAlwaysDid) {
             "0100000078");
 }
 
+// What is left is added to the time of who reads it.
+TEST(Messages, TheTimeThatIsLeftToAStepIsBounded) {
+  EXPECT_EQ(RunRequest::Get(Bytes(RunRequest{1, 2, 3, 4, -5}))->time_left, 0);
+  EXPECT_EQ(RunRequest::Get(Bytes(RunRequest{1, 2, 3, 4, 5}))->time_left, 5);
+  EXPECT_EQ(RunRequest::Get(Bytes(RunRequest{1, 2, 3, 4, INT64_MAX}))->time_left, INT64_MAX / 2);
+}
+
 TEST(Messages, OfStatusStandAsTheyAlwaysDid) {
   TaskStatus status;
   status.hello.job = "ps";

@@ -3,16 +3,20 @@
 #include "distributed/step_meeting.h"
 
 #include <cstring>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
 
 #include "distributed/mailbox.h"
 #include "distributed/messenger.h"
+#include "framework/base/shown.h"
+#include "framework/runtime/thread_pool.h"
 #include "tests/distributed/simulated_world.h"
 
 namespace thalweg::distributed {
@@ -349,6 +353,113 @@ TEST_F(StepMeetingTest, TheInboxHoldsSoManyBytesAndNoMore) {
   EXPECT_EQ(inbox_.dropped(), 3u);
   for (int step = 10; step < 1000; ++step) EXPECT_TRUE(inbox_.Put(kSession, uint64_t(step), {{"a", Value()}}).ok());
   EXPECT_LT(inbox_.size(), 10u);
+}
+
+TEST_F(StepMeetingTest, ALongStepKeepsNoRoomForThoseThatCameAndWentAfterIt) {
+  auto meeting = Meeting(Pushed());
+  auto received = Receive(meeting.get(), "v");
+  PushedValue out;
+  for (uint64_t step = 2; step < 1000; ++step) {
+    ASSERT_TRUE(inbox_.Put(kSession, step, {{"a", Value()}})->empty()) << step;
+    ASSERT_EQ(inbox_.Take(kSession, step, "a", [](PushedValue) {}, &out), Inbox::Found::kHere) << step;
+    ASSERT_EQ(inbox_.Take(kSession, step, "b", [](PushedValue) {}, &out), Inbox::Found::kLater) << step;
+    if (step % 2) {
+      inbox_.Leave(kSession, step, "b");
+    } else {
+      ASSERT_TRUE(inbox_.Put(kSession, step, {{"b", Value()}})->empty()) << step;
+    }
+  }
+  EXPECT_TRUE(inbox_.Put(kSession, 1, {{"v", Value()}})->empty());
+  EXPECT_EQ(received->times, 1);
+}
+
+TEST_F(StepMeetingTest, WhatAFullInboxRefusedIsAskedForAtOnce) {
+  PushedValue out;
+  for (uint64_t step = 2; step < 6; ++step) inbox_.Take(kSession, step, "a", [](PushedValue) {}, &out);
+  ASSERT_EQ(inbox_.Put(kSession, 9, {{"a", Value()}})->size(), 1u) << "there is room for no step more";
+  EXPECT_EQ(inbox_.Take(kSession, 9, "a", [](PushedValue) {}, &out), Inbox::Found::kAsk);
+  EXPECT_EQ(inbox_.Take(kSession, 10, "a", [](PushedValue) {}, &out), Inbox::Found::kLater);
+}
+
+// ---- The pusher alone ----
+
+TEST_F(StepMeetingTest, APushThatNobodyAnswersEndsLongBeforeALongStep) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  pusher_->Push(there_, kSession, 1, world_.now + 3600 * kSecond, {{"v", Value()}});
+  ASSERT_EQ(transport_.calls.size(), 1u);
+  world_.RunUntil(world_.now + 61 * kSecond);
+  EXPECT_EQ(transport_.cancelled.size(), 1u);
+  transport_.End(transport_.calls.begin()->first, Code::kCancelled);
+  EXPECT_EQ(mailbox_.size(), 1u) << "it waits to be asked for";
+}
+
+TEST_F(StepMeetingTest, SoManyBytesAndNoMoreAreOnTheirWayToAllTasks) {
+  const Tensor large = *Tensor::Vector<float>(TW_FLOAT, std::vector<float>(200, 1));
+  for (uint64_t k = 1; k <= 6; ++k) {
+    pusher_->Push({"there", StrCat("task ", k), k}, kSession, 1, 0, {{StrCat("v", k), large}});
+    EXPECT_EQ(mailbox_.size(), k > 4 ? k - 4 : 0) << k;
+  }
+  const std::map calls = transport_.calls;
+  EXPECT_EQ(calls.size(), 6u) << "the others are told of it";
+  for (const auto& [name, call] : calls) {
+    HeldTransport::Place(call, PutAnswer(WireWriter()), 0);
+    transport_.End(name, Code::kOk);
+  }
+  pusher_->Push(there_, kSession, 1, 0, {{"next", large}});
+  EXPECT_EQ(mailbox_.size(), 2u) << "there is room again";
+  transport_.End(transport_.calls.begin()->first, Code::kOk);
+}
+
+// ---- Threads ----
+
+// What follows on a value, as a step starts it.
+struct Follows final : ThreadPool::Task {
+  void Go() override { thread.set_value(std::this_thread::get_id()); }
+  std::promise<std::thread::id> thread;
+};
+
+TEST_F(StepMeetingTest, OnlyWhatFollowsOnSmallValuesRunsOnTheThreadThatBringsThem) {
+  ThreadPool pool(2);
+  ASSERT_TRUE(pool.HasThreadForTasks());
+  const Channels channels{messenger_.get(), &mailbox_, &inbox_, &*pusher_};
+  for (const bool lent : {false, true}) {
+    for (const bool large : {false, true}) {
+      inbox_.Close(kSession);
+      inbox_.Open(kSession);
+      auto meeting = std::make_shared<StepMeeting>(kSession, 1, std::make_shared<const Routes>(Pushed()), 0, channels, nullptr,
+                                                   lent ? std::make_shared<LentTime>() : nullptr);
+      Follows follows;
+      meeting->Receive("v", "", [&](const Status&, const Tensor&) { pool.Start(&follows); });
+      const Tensor value = large ? *Tensor::Vector<float>(TW_FLOAT, std::vector<float>(StepMeeting::kLightValue / 4 + 1, 1)) : Value();
+      EXPECT_TRUE(inbox_.Put(kSession, 1, {{"v", value}}).ok());
+      const bool here = follows.thread.get_future().get() == std::this_thread::get_id();
+      EXPECT_EQ(here, lent && !large) << lent << " " << large;
+    }
+  }
+}
+
+TEST_F(StepMeetingTest, TimeThatIsTakenForWhatFollowsIsCounted) {
+  const auto lent = std::make_shared<LentTime>();
+  const Channels channels{messenger_.get(), &mailbox_, &inbox_, &*pusher_};
+  auto meeting = std::make_shared<StepMeeting>(kSession, 1, std::make_shared<const Routes>(Pushed()), 0, channels, nullptr, lent);
+  meeting->Receive("v", "", [&](const Status&, const Tensor&) { world_.now += 20'000'000; });
+  meeting->Receive("dead", "", [](const Status&, const Tensor&) {});
+  EXPECT_FALSE(lent->over());
+  EXPECT_TRUE(inbox_.Put(kSession, 1, {{"v", Value()}, {"dead", Tensor(), PushedValue::kDead}}).ok());
+  EXPECT_TRUE(lent->over()) << "a short part makes nothing of a long one";
+  lent->Renew();
+  EXPECT_FALSE(lent->over());
+}
+
+TEST(SystemClock, AStopDropsWhatIsStillToCome) {
+  SystemClock clock;
+  const auto held = std::make_shared<int>();
+  const uint64_t name = clock.At(INT64_MAX, [held] {});
+  clock.Stop();
+  EXPECT_EQ(held.use_count(), 1);
+  clock.Forget(name);
+  clock.At(0, [held] { FAIL(); });
+  EXPECT_EQ(held.use_count(), 1);
 }
 
 }  // namespace
