@@ -53,7 +53,8 @@ with contextlib.suppress(tw.AlreadyExistsError):
 
 
 def run(*words):
-    subprocess.run(words, check=True, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, f"`{' '.join(words)}`: {done.stderr.strip()}"
 
 
 class Place:
@@ -61,12 +62,17 @@ class Place:
 
     def __init__(self, number):
         self.cable, self.ip, self.process = f"v{number}", f"10.77.0.{10 + number}", None
-        self.holder = subprocess.Popen(["unshare", "-n", "sleep", "3600"])
+        # It ends with its input, so with this test, however that ends.
+        self.holder = subprocess.Popen(["unshare", "-n", "cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+
+    def connect(self):
         own = os.readlink("/proc/self/ns/net")
         for _ in range(500):
             if os.readlink(f"/proc/{self.holder.pid}/ns/net") != own:
                 break
             time.sleep(0.01)
+        else:
+            raise AssertionError("no namespace after 5 s")
         run("ip", "link", "add", self.cable, "type", "veth", "peer", "name", "eth0", "netns", str(self.holder.pid))
         self.do("ip", "addr", "add", f"{self.ip}/24", "dev", "eth0")
         self.do("ip", "link", "set", "lo", "up")
@@ -92,18 +98,24 @@ class Place:
             self.process.kill()
             self.process.wait()
             self.process.stdout.close()
-        self.holder.kill()
+        # The system takes a namespace away some time after its last process: a cable that were left to that would keep its name from the next cluster.
+        subprocess.run(["ip", "link", "del", self.cable], capture_output=True)
+        self.holder.stdin.close()
         self.holder.wait()
 
 
 class Cluster:
-    def __init__(self, folder):
+    def __init__(self):
+        self.places = {task: Place(i) for i, task in enumerate(TASKS)}
+        self.address = {task: f"grpc:{place.ip}:7000" for task, place in self.places.items()}
+
+    def start(self, folder):
         run("ip", "link", "set", "lo", "up")
         run("ip", "link", "add", "br0", "type", "bridge")
         run("ip", "addr", "add", f"{CLIENT}/24", "dev", "br0")
         run("ip", "link", "set", "br0", "up")
-        self.places = {task: Place(i) for i, task in enumerate(TASKS)}
-        self.address = {task: f"grpc:{place.ip}:7000" for task, place in self.places.items()}
+        for place in self.places.values():
+            place.connect()
         file = pathlib.Path(folder) / "cluster.json"
         file.write_text(json.dumps({job: [a for (j, _), a in self.address.items() if j == job] for job in ("ps", "worker")}))
         self.keys = pathlib.Path(folder) / "keys"
@@ -122,14 +134,15 @@ class Cluster:
     def close(self):
         for place in self.places.values():
             place.close()
-        run("ip", "link", "del", "br0")
+        subprocess.run(["ip", "link", "del", "br0"], capture_output=True)
 
 
 @contextlib.contextmanager
 def cluster():
     with tempfile.TemporaryDirectory() as folder:
-        all = Cluster(folder)
+        all = Cluster()
         try:
+            all.start(folder)
             yield all
         finally:
             all.close()
