@@ -13,6 +13,12 @@ def graph():
         yield g
 
 
+@pytest.fixture
+def x(graph):
+    """A scalar to feed."""
+    return tw.placeholder("float32", [], name="x")
+
+
 containers = itertools.count()
 
 

@@ -1,6 +1,6 @@
 """Programs of functions, as TensorFlow stores them.
 
-    tools/cmake/peer-python tests/python/functions_peer.py       writes functions.pb and calls.pb anew, which flow_test.py runs"""
+    tools/cmake/peer-python tests/python/functions_peer.py       writes functions.pb and calls.pb anew, which functions_test.py runs"""
 import os
 import pathlib
 
