@@ -20,7 +20,8 @@ typedef struct tw_checkpoint tw_checkpoint; /* one that is open for reading */
  * is there. Errors: INVALID_ARGUMENT (a name twice, a resource), whatever the file system says; the checkpoint that was there before is
  * then untouched. */
 TW_EXPORT tw_status* tw_checkpoint_write(const char* prefix, const char* const* names, tw_tensor* const* tensors, uint32_t n);
-/* The same in that many data files, 1 to 1,000, of about the same size. */
+/* The same in that many data files, 1 to 1,000, of about the same size. Errors: those of tw_checkpoint_write; INVALID_ARGUMENT for
+ * another number. */
 TW_EXPORT tw_status* tw_checkpoint_write_sharded(const char* prefix, const char* const* names, tw_tensor* const* tensors, uint32_t n,
                                                  uint32_t shards);
 /* The same with the file systems of a runtime; NULL: the default one. Errors: also FAILED_PRECONDITION for a scheme that no plugin of it

@@ -64,7 +64,8 @@ TW_EXPORT void tw_checkpointer_destroy(tw_checkpointer* checkpointer);
  * is told by the next call, whichever it is. After a failure the checkpoints that were there are whole, training may go on, and the next
  * save is due as if this one had been made. */
 TW_EXPORT tw_status* tw_checkpointer_step(tw_checkpointer* checkpointer, int64_t step, const double* metric, uint32_t* out_saved);
-/* Saves, due or not; waits for the save that is being written, and saves even where it answers that save's failure. */
+/* Saves, due or not; waits for the save that is being written, and saves even where it answers that save's failure. Errors: as
+ * tw_checkpointer_step. */
 TW_EXPORT tw_status* tw_checkpointer_save(tw_checkpointer* checkpointer, int64_t step, const double* metric);
 /* Until nothing is being written. Errors: of what was. */
 TW_EXPORT tw_status* tw_checkpointer_wait(tw_checkpointer* checkpointer);

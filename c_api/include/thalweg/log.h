@@ -24,7 +24,7 @@ typedef void (*tw_log_sink)(void* user, uint32_t level, const char* text, uint64
 /* Lines of at least `min_level` go to `sink` from now on; NULL: nowhere. user: handed to the sink, must live until it is replaced.
  * Errors: INVALID_ARGUMENT for a level above 3. Threads: any; a line already on its way may still reach the old sink. */
 TW_EXPORT tw_status* tw_log_set_sink(tw_runtime* runtime, tw_log_sink sink, void* user, uint32_t min_level);
-/* Writes a line into the log, as plugins do. text: NUL-terminated. */
+/* Writes a line into the log, as plugins do. text: NUL-terminated. Errors: INVALID_ARGUMENT for a level above 3. */
 TW_EXPORT tw_status* tw_log_write(tw_runtime* runtime, uint32_t level, const char* text);
 /* A ready-made sink: "thalweg: warning: ..." on standard error. user: ignored. */
 TW_EXPORT void tw_log_to_stderr(void* user, uint32_t level, const char* text, uint64_t bytes);

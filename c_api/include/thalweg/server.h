@@ -30,12 +30,13 @@ TW_EXPORT const tw_option* tw_server_option(uint32_t i);
  * Errors: NOT_FOUND for a scheme that no plugin serves; PERMISSION_DENIED for a transport that lets in anybody, without the option
  * `insecure`; UNAVAILABLE where the address is taken; FAILED_PRECONDITION when it was started or stopped before. */
 TW_EXPORT tw_status* tw_server_start(tw_server* server);
-/* The address that it is reached at, where the cluster leaves a part of it open. The caller owns *out_address. FAILED_PRECONDITION unless
- * it is started. */
+/* The address that it is reached at, where the cluster leaves a part of it open. The caller owns *out_address. Errors:
+ * FAILED_PRECONDITION unless it is started. */
 TW_EXPORT tw_status* tw_server_address(tw_server* server, tw_buffer** out_address);
 /* Ends steps that run here with UNAVAILABLE, lets clients go and listens no more. Returns when nothing of it runs. Again: no effect. */
 TW_EXPORT tw_status* tw_server_stop(tw_server* server);
-/* Waits until another thread has stopped it. timeout_ns: nanoseconds; 0: for ever. DEADLINE_EXCEEDED: it runs on. */
+/* Waits until another thread has stopped it. timeout_ns: nanoseconds, >= 0; 0: for ever. Errors: DEADLINE_EXCEEDED: it runs on;
+ * INVALID_ARGUMENT for a negative time. */
 TW_EXPORT tw_status* tw_server_join(tw_server* server, int64_t timeout_ns);
 /* Stops and frees. NULL is fine. */
 TW_EXPORT void tw_server_destroy(tw_server* server);

@@ -44,7 +44,7 @@ typedef struct tw_signature {
 /* How a run may end early, and who watches it. Set `size` to sizeof(tw_run_options) and what is not used to 0. */
 typedef struct tw_run_options {
   uint32_t size, flags;
-  int64_t timeout_ns;      /* nanoseconds from the start of the run; 0: none. Then DEADLINE_EXCEEDED */
+  int64_t timeout_ns;      /* nanoseconds from the start of the run, >= 0; 0: none. Then DEADLINE_EXCEEDED */
   tw_cancel_token* cancel; /* NULL: none. Then CANCELLED. Must live until the run returns */
   tw_step_stats* stats;    /* NULL: none. Filled by the run, see step_stats.h. Must live until the run returns */
 } tw_run_options;
@@ -68,9 +68,8 @@ typedef struct tw_run_options {
 TW_EXPORT tw_status* tw_session_create(tw_graph* graph, const char* const* options, uint32_t n_options, tw_session** out_session);
 /* Option i of a session; NULL past the end. Static. */
 TW_EXPORT const tw_option* tw_session_option(uint32_t i);
-/* Lets running steps end, refuses new ones with FAILED_PRECONDITION. Steps that wait at a resource (a queue that is empty, say) end with
- * CANCELLED. Closing twice is fine. Callbacks of runs that were started without
- * waiting may still come. */
+/* Refuses new steps with FAILED_PRECONDITION and blocks until those that run have ended. Steps that wait at a resource (a queue that is
+ * empty, say) end with CANCELLED. Closing twice is fine. Callbacks of runs that were started without waiting may still come. */
 TW_EXPORT tw_status* tw_session_close(tw_session* session);
 /* Closes and frees. Callables of the session may still be destroyed, not run. NULL is fine. */
 TW_EXPORT void tw_session_destroy(tw_session* session);

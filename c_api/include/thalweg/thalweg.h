@@ -5,12 +5,17 @@
  *  - Failure. Every fallible function returns tw_status*, NULL meaning success. The caller releases it. Nothing aborts, throws or leaks:
  *    after a failure the objects are as before and may be used again. A NULL handle is INVALID_ARGUMENT, never a crash. Two builders
  *    (tw_op, tw_scope) keep their first failure until they are finished. A function that cannot fail returns its value.
+ *    Any function may answer INVALID_ARGUMENT for what can never be right and RESOURCE_EXHAUSTED when memory is out; a header names the
+ *    other codes, and these two where there is more to say of them.
  *  - Results come last, in `out_...` parameters, written on success only unless the header says more.
  *  - Ownership. What `_create` or `_open` answers goes back through `_destroy` or `_close`; shared objects (runtime, tensor, buffer,
  *    status) through `_release`. All of these accept NULL. Pointers passed in are borrowed for the call, unless said otherwise. Texts and
  *    arrays passed out belong to the object they were asked of, and live as long.
  *  - Text is UTF-8 with a terminating zero; bytes come with a length.
  *  - Records (tw_signature, tw_adam, ...) start with `size`, set to sizeof by whoever fills them, so that they can grow, and `flags`, 0.
+ *    Fields that `size` does not reach have their defaults, and fields that this library does not know yet are not read; a size below
+ *    that of the first version and a flag that is not known are INVALID_ARGUMENT. Values (tw_string, tw_shape, tw_gradient) have neither
+ *    and stay as they are.
  *  - Threads. Handles may be used by any number of threads at once, except those that a header gives to one thread at a time (builders,
  *    scopes), and except that nobody may use what another thread destroys.
  *  - Versions. Functions are added, never changed or removed within a major version; c_api/CHANGELOG.md has a line for each. */

@@ -8,6 +8,9 @@
  *  - Entries are TW_R required, TW_O optional with a host default, TW_C capability (absent answers UNIMPLEMENTED). The host copies
  *    and seals definitions once, at registration; afterwards nobody looks at a size or at NULL.
  *  - tw_status* is NULL for success, made by the host only, owned by whoever it is returned to. Entries returning void cannot fail.
+ *    The host's entries answer INVALID_ARGUMENT for an index, type, rank or size that does not fit, FAILED_PRECONDITION at a wrong time
+ *    and RESOURCE_EXHAUSTED without memory; other codes are named beside them. A callback answers the code that fits (types.h): code and
+ *    message reach whoever asked for the work, with op, node and device put before them, unless its header says what the host does.
  *  - Pointers in are borrowed for the call, and not NULL unless said otherwise. `out_` pointers are written on success only; what they
  *    lead to is the caller's then, and goes back through the entry that ends it (release, destroy, close). Text is UTF-8 with a length.
  *  - Callbacks, unless said otherwise: any thread, several at once, no blocking, the host table may be used, nothing is thrown.

@@ -29,7 +29,7 @@ typedef struct tw_device_list {
 } tw_device_list;
 
 /* Both of from_host and to_host 0: from one memory of this device to another, which may not overlap. Both 1: a device whose own memory is
- * the host's; such a device also gets its own memory as host addresses. */
+ * the host's; such a device also gets its own memory as host addresses. Never of 0 bytes. */
 typedef struct tw_copy {
   TW_HEAD;
   void* from;
@@ -145,7 +145,9 @@ typedef struct tw_device_def {
   void* user;
   /* NOT_FOUND: there is none, and why; nothing to warn of. May block. */
   TW_R tw_status* (*enumerate)(const tw_host* h, void* user, tw_device_list* to);
-  TW_R tw_status* (*allocate)(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory); /* may block */
+  /* bytes: more than 0. align: a power of two. RESOURCE_EXHAUSTED: the host gives back what it keeps for later and asks once more. May
+   * block. */
+  TW_R tw_status* (*allocate)(const tw_host* h, void* self, uint64_t bytes, uint64_t align, void** out_memory);
   TW_R void (*release)(const tw_host* h, void* self, void* memory, uint64_t bytes); /* never before the timeline has passed its last use */
   TW_R tw_status* (*copy)(const tw_host* h, void* self, const tw_copy* c); /* one side is this device; without a stream it may block */
   TW_C const tw_stream_set* streams;                                       /* this and the sets below: copied and sealed too */
@@ -166,7 +168,8 @@ typedef struct tw_timeline_api {
   TW_R void (*release)(tw_timeline* t);
   TW_R void (*signal)(tw_timeline* t, uint64_t value); /* a lost device signals UINT64_MAX after its last access */
   TW_R void (*fail)(tw_timeline* t, tw_status* why);   /* takes why; the first one stays, for good */
-  /* done(arg, why) once value is reached, at once (inside `when`) if it is already; why: NULL or the failure, borrowed. */
+  /* done(arg, why) once value is reached, at once (inside `when`) if it is already; why: NULL or the failure, borrowed. Called once, with
+   * the failure or UNAVAILABLE where the timeline ends before that. */
   TW_R void (*when)(tw_timeline* t, uint64_t value, void (*done)(void* arg, const tw_status* why), void* arg);
 } tw_timeline_api;
 

@@ -19,7 +19,7 @@
  *   inplace y=x    output y may use the memory of input x, when nobody reads x later and the sizes agree
  *   keep x         the kernel keeps input x beyond the call (stores it): the plan gives it memory that can be shared
  *   gives y        the kernel itself brings the memory of output y, by `give`: there is none before, only the dims of the shape rule, if it
- *                  says any. Of all outputs of the op or none
+ *                  says any. It names all outputs of the op but those of `view`, or none
  *   anywhere x y   input x, of `keep`, and output y, of `gives`, are taken and given in whatever memory they lie, so nothing is copied
  *                  for the kernel. It reads the dims of such an input, but not its elements; what it gives comes to where it is wanted
  *   view y=x       the kernel always forwards input x to output y (reshape, identity): the output has no memory before, only the dims that
