@@ -94,9 +94,10 @@ tw_status* tw_server_stop(tw_server* server) {
 tw_status* tw_server_join(tw_server* server, int64_t timeout_ns) {
   NEED(server);
   return Guard([&]() -> Status {
+    if (timeout_ns < 0) return thalweg::InvalidArgument("timeout_ns is ", timeout_ns, "; use 0 to wait for ever");
     std::unique_lock lock(server->mu);
     auto over = [&] { return server->stopped; };
-    if (timeout_ns <= 0) return server->changed.wait(lock, over), Status();
+    if (timeout_ns == 0) return server->changed.wait(lock, over), Status();
     if (server->changed.wait_for(lock, std::chrono::nanoseconds(timeout_ns), over)) return Status();
     return thalweg::Error(absl::StatusCode::kDeadlineExceeded, "the server runs on");
   });

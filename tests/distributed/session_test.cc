@@ -575,6 +575,7 @@ TEST_P(SessionTest, ServersAreRefusedWithAReason) {
   Server first(cluster_, "ps", 0);
   EXPECT_EQ(FailureOf([&] { Server(cluster_, "ps", 0); }).code, uint32_t{TW_UNAVAILABLE});
   EXPECT_EQ(FailureOf([&] { tw::raise(tw_server_join(first.c(), 1000)); }).code, uint32_t{TW_DEADLINE_EXCEEDED});
+  EXPECT_EQ(FailureOf([&] { tw::raise(tw_server_join(first.c(), -1)); }).code, uint32_t{TW_INVALID_ARGUMENT});
   EXPECT_EQ(first.address(), p_);
   first.stop();
   tw::raise(tw_server_join(first.c(), 0));
