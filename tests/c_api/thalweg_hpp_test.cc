@@ -34,6 +34,26 @@ TEST(CppTest, AProgramIsAFewLines) {
   EXPECT_EQ(session.report().plans, 1u);
 }
 
+TEST(CppTest, ACallableTakesItsFeedsInOrder) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  const tw_output x = s.placeholder("x", TW_FLOAT, {}), y = s.placeholder("y", TW_FLOAT, {});
+  const tw_output difference = s.op("Sub", {x, y});
+  s.finish();
+  const tw::Session session(graph);
+  const tw::Callable subtract(session, {x, y}, {difference});
+  EXPECT_EQ(subtract({tw::Tensor(5.0f), tw::Tensor(3.0f)})[0].text(), "2");
+  EXPECT_EQ(subtract({tw::Tensor(3.0f), tw::Tensor(5.0f)})[0].text(), "-2");
+  try {
+    subtract({tw::Tensor(5.0f)});
+    FAIL();
+  } catch (const tw::StatusError& e) {
+    EXPECT_EQ(e.code(), uint32_t(TW_INVALID_ARGUMENT));
+    EXPECT_STREQ(e.what(), "the callable takes 2 feeds, not 1");
+  }
+  EXPECT_THROW(tw::Callable(session, {x, x}, {difference}), tw::StatusError);
+}
+
 TEST(CppTest, AttributesAreDescribedInPlace) {
   tw::Graph graph;
   tw::Scope s(graph);
