@@ -117,6 +117,40 @@ def test_who_waits_for_a_replica_that_has_left_is_told_in_time_and_goes_on_when_
     assert alone == whole[0] and left == whole[1]
 
 
+@pytest.mark.parametrize("given", [(6, 3), (3, 6)])
+def test_programs_with_different_numbers_of_steps_are_told_both_and_nobody_waits_for_ever(tmp_path, given):
+    failed = [None, None]
+
+    def run(i):
+        replica = Replica(i, 2, f"sync-unlike-{given[0]}")
+        training = tw.SyncTraining(replica.session, replica.sync, tmp_path, chief=i == 0, wait=1, timeout=1)
+        try:
+            list(training.run(given[i], replica.loss, replica.feeds))
+        except tw.Error as e:
+            failed[i] = e
+
+    threads = [threading.Thread(target=run, args=(i,), daemon=True) for i in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert not any(t.is_alive() for t in threads)
+    assert isinstance(failed[0], tw.DeadlineExceededError)  # its updates lack the other's gradients
+    assert isinstance(failed[1], tw.FailedPreconditionError)
+    assert f"replica 1 is to make {given[1]} steps, and the chief {given[0]}; give all the same number" in str(failed[1])
+
+
+def test_a_replica_whose_chief_is_gone_before_its_last_save_is_told_so_in_time(tmp_path):
+    chief, replica = Replica(0, 2, "sync-headless"), Replica(1, 2, "sync-headless")
+    training = [tw.SyncTraining(r.session, r.sync, tmp_path, chief=False, wait=0.5, timeout=0.5) for r in (chief, replica)]
+    training[0]._reset(3)
+    chief.session.run(chief.sync.reset, {chief.sync.ticket: np.array([9, 3], np.int64)})  # as after the third update
+    began = time.monotonic()
+    with pytest.raises(tw.DeadlineExceededError, match="training 'sync': all 3 steps are made, but the chief"):
+        list(training[1].run(3, replica.loss, replica.feeds))
+    assert time.monotonic() - began < 15
+
+
 def test_training_goes_on_from_the_last_checkpoint(tmp_path):
     whole = train("sync-whole", tmp_path / "whole")
     train("sync-part", tmp_path / "part", steps=5)

@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .errors import (AbortedError, CancelledError, DeadlineExceededError, Error, FailedPreconditionError, NotFoundError, UnavailableError)
+from .graph import placeholder
 from .output import Operation
 from .replicas import SyncReplicas
 from .saver import Checkpointer, Path, Saver, latest_checkpoint
@@ -90,11 +92,14 @@ class SyncTraining(_Training):
         mine = np.zeros(sync.replicas, np.int64)
         mine[sync.replica] = 1
         with session.graph as graph, device(sync.device, graph):
+            self._goal = Variable(np.int64(0), name=f"{sync.name}/goal", trainable=False)  # the chief's number of steps
+            self._goals = placeholder("int64", [], name=f"{sync.name}/goals")
             self._over = Variable(np.int64(0), name=f"{sync.name}/over", trainable=False)  # the last checkpoint is there
             self._done = Variable(np.zeros(sync.replicas, np.int64), name=f"{sync.name}/done", trainable=False)  # who knows that
             self._finish = self._done.assign_add(mine)
             self._end = self._over.assign(np.int64(1))
-            self._nobody = [self._over.assign(np.int64(0)), self._done.assign(np.zeros(sync.replicas, np.int64))]
+            self._nobody = [self._over.assign(np.int64(0)), self._done.assign(np.zeros(sync.replicas, np.int64)),
+                            self._goal.assign(self._goals)]
         self._failure: Optional[Error] = None
         self._left = False
 
@@ -118,17 +123,18 @@ class SyncTraining(_Training):
     # ---- A replica ----
 
     def _replicate(self, steps: int, fetches: Any, feeds: Feeds) -> Iterator[tuple[int, Any]]:
-        patience = _Patience(self.wait)
+        patience, ending = _Patience(self.wait), _Patience(self.timeout)  # the last save takes its time
         ticket = None
         while not self._failure:
             try:
                 if ticket is None:
-                    ticket = self.session.run(self.sync.current, timeout=self.timeout)
+                    ticket = self._current(steps)
                 if ticket[1] >= steps:
                     if self.session.run(self._over, timeout=self.timeout):
                         self.session.run(self._finish, timeout=self.timeout)
                         return
-                    time.sleep(0.01)
+                    ending.failed(DeadlineExceededError(f"training '{self.sync.name}': all {steps} steps are made, but the chief, which then "
+                                                        "saves and says so, has not; look for its error"))
                     ticket = None  # all may go back yet
                     continue
                 step = int(ticket[1])
@@ -138,9 +144,20 @@ class SyncTraining(_Training):
                 ticket = None  # the same again, unless all have gone back to another
                 continue
             patience.succeeded()
+            ending.succeeded()
             if after[1] > ticket[1]:
                 yield step, value
             ticket = after
+
+    def _current(self, steps: int) -> NDArray[np.int64]:
+        """The ticket of now. A chief with another number of steps would wait for this replica, or let it wait; one of an earlier training
+        may be there until that of this one begins."""
+        ticket = self.session.run(self.sync.current, timeout=self.timeout)
+        goal = int(self.session.run(self._goal, timeout=self.timeout))
+        if goal != steps:
+            raise FailedPreconditionError(f"training '{self.sync.name}': replica {self.sync.replica} is to make {steps} steps, and the chief "
+                                          f"{goal}; give all the same number")
+        return np.asarray(ticket, np.int64)
 
     # ---- The chief ----
 
@@ -150,7 +167,7 @@ class SyncTraining(_Training):
         while not self._left:
             try:
                 if step is None:
-                    step = self._reset()
+                    step = self._reset(steps)
                 while step < steps and not self._left:
                     self.session.run(self.sync.update, timeout=self.timeout)
                     step += 1
@@ -172,9 +189,9 @@ class SyncTraining(_Training):
                 self._failure = e
                 return
 
-    def _reset(self) -> int:
+    def _reset(self, steps: int) -> int:
         step = self._begin()
-        self.session.run(self._nobody, timeout=self.timeout)
+        self.session.run(self._nobody, {self._goals: np.int64(steps)}, timeout=self.timeout)
         self.session.run(self.sync.reset, {self.sync.ticket: np.array([time.time_ns(), step], np.int64)}, timeout=min(self.timeout, 10))
         return step
 
