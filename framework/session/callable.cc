@@ -94,9 +94,7 @@ Status CheckFeed(const Edge& e, const Tensor& feed) {
     return InvalidArgument("the feed of '", Shown(e.text()), "' is ", DTypeName(feed.dtype()), " but must be ", DTypeName(want));
   }
   const Shape& shape = e.node->shape(e.port);
-  bool fits = shape.rank() < 0 || shape.rank() == feed.rank();
-  for (int32_t k = 0; fits && k < shape.rank(); ++k) fits = shape.dim(k) < 0 || shape.dim(k) == feed.dim(k);
-  if (fits) return Status();
+  if (shape.Admits(feed.view().dims, feed.rank())) return Status();
   return InvalidArgument("the feed of '", Shown(e.text()), "' has shape ", feed.shape().text(), " but must fit ", shape.text());
 }
 
