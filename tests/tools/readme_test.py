@@ -1,0 +1,159 @@
+"""What the pages say is there is there: files, tests, links, commands and their options; and tables leave nothing out.
+readme_test.py FOLDER_OF_PROGRAMS
+
+Looks at every page that people write (docs/ops and c_api/reference are made by programs that have tests of their own). A file is named by its
+path from the root, from the page's folder or from any folder, or by its last part. A command is looked up, not run: its sub-command and options
+must be in what its --help says; what pages show of commands that print is checked by the tests of the guides."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+root = pathlib.Path(os.environ["THALWEG_SOURCE_DIR"])
+programs = pathlib.Path(sys.argv[1])
+GENERATED = ("docs/ops/", "c_api/reference/")
+SOURCES = "cc|h|hpp|c|py|cmake|proto|cl|cuh|rs|md"
+# Names that stand for something of the reader's, or come from elsewhere.
+OTHERS = {
+    "libfoo.md", "libswish.md", "test.c",  # what `thalweg ops --markdown` and `thalweg new` write
+    "cuda.h", "cublasLt.h", "nvrtc.h", "cudnn.h",  # of toolkits
+    "thalweg/_low.py",  # made by the build
+}
+
+
+def sources():
+    """Every file of the tree that is not made by building."""
+    listed = subprocess.run(["git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True)
+    if listed.returncode == 0:
+        return [f for f in listed.stdout.splitlines() if (root / f).exists()]
+    return [str(p.relative_to(root)) for p in root.rglob("*") if p.is_file() and p.relative_to(root).parts[0] != "build"]
+
+
+class Tree:
+    def __init__(self, files):
+        self.files = set(files)
+        self.ends = {"/".join(path.split("/")[k:]) for path in files for k in range(path.count("/") + 1)}
+        self.stems = {pathlib.PurePath(f).stem for f in files}
+        self.tests = set()
+        for file in files:
+            if file.endswith("CMakeLists.txt"):
+                self.tests |= set(re.findall(r"^ *thalweg_(?:test|script_test|fuzzer|nightly)\(([\w${}]+)", (root / file).read_text(), re.M))
+
+    def has_file(self, page, name):
+        beside = os.path.normpath(str(pathlib.PurePath(page).parent / name))
+        return name in OTHERS or name in self.ends or beside in self.files
+
+    def has_test(self, name):
+        """Some names are made of a variable: ops_${family}_family_test."""
+        patterns = (re.sub(r"\\\$\\{\w+\\}", r"\\w+", re.escape(t)) for t in self.tests)
+        return name in self.stems or any(re.fullmatch(p, name) for p in patterns)
+
+    def finds_test(self, regex):
+        made = (re.sub(r"\$\{\w+\}", "any", t) for t in self.tests)
+        return any(re.search(regex, t) for t in made)
+
+
+def prose(text):
+    return re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+
+
+def wrong_names(tree, page, text):
+    for code in re.findall(r"`([^`\n]+)`", prose(text)):
+        for name in re.findall(rf"[\w./*{{}}<>$-]+\.(?:{SOURCES})\b(?![\w.(])", code):
+            placeholder = re.search(r"[*{}<>$]|\b[A-Z]{3,}\b(?!\.md)", name)
+            if not placeholder and not name.startswith("/") and not tree.has_file(page, name):
+                yield f"`{name}` is no file of the tree"
+        if re.fullmatch(r"\w+_test", code) and not tree.has_test(code):
+            yield f"`{code}` is no test"
+    for link in re.findall(r"\]\(([^)\s#]+)[^)\s]*\)", prose(text)):
+        if "://" not in link and not (root / pathlib.PurePath(page).parent / link).exists():
+            yield f"the link to {link} leads nowhere"
+
+
+def unnamed(tree, page, text):
+    """What a page leaves out: headers beside a table of files, and roles that ops have."""
+    folder = str(pathlib.PurePath(page).parent)
+    if "## Files in reading order" in text:
+        beside = (pathlib.PurePath(f) for f in sorted(tree.files) if f.endswith(".h"))
+        for header in (h for h in beside if str(h.parent) == folder):
+            if f"`{header.name}`" not in text:
+                yield f"{header.name} is not among its files"
+    if page == "framework/README.md":
+        schemas = " ".join((root / f).read_text() for f in sorted(tree.files) if f.startswith("ops/") and f.endswith(".cc"))
+        yield from (f"role `{role}` is not told" for role in sorted(set(re.findall(r"; role (\w+)", schemas))) if f"`{role}`" not in text)
+
+
+HELP = {}
+
+
+def help_of(*command):
+    if command not in HELP:
+        done = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False, timeout=60)
+        HELP[command] = done.stdout if done.returncode == 0 else None
+    return HELP[command]
+
+
+def commands(text):
+    """In backticks, or a line of a block; up to a pipe, a comment, or what another program gets."""
+    start = r"(tools/[\w/-]+|(?:build/release/bin/)?thalweg(?![\w-])|ctest\b)"
+    for match in re.finditer(rf"(?:`|^    (?:\$ )?|^)({start}(?![\w/.]) ?[^`\n]*)", text, re.M):
+        line = re.split(r"[`|#>;&]| -- ", match[1])[0]
+        yield line.replace("'", "").replace('"', "").split()
+
+
+def wrong_command(tree, words):
+    """What is wrong with it; None: nothing."""
+    program, arguments = words[0], words[1:]
+    options = [w.split("=")[0] for w in arguments if re.match(r"--[a-z]", w)]
+    if program == "ctest":
+        at = arguments.index("-R") + 1 if "-R" in arguments else 0
+        return f"-R {arguments[at]} finds no test" if at and not tree.finds_test(arguments[at]) else None
+    if program.startswith("tools/"):
+        path = root / program
+        if path.is_dir():
+            return None
+        if not path.is_file() or not os.access(path, os.X_OK):
+            return "there is no such command"
+        said = "" if path.name == "peer-python" else help_of(str(path))
+        if path.name in ("peer-python", "test"):  # which hand on what they do not know
+            options = []
+    else:
+        said, sub = help_of(str(programs / "thalweg")), arguments[:1]
+        if sub and re.fullmatch(r"[a-z]+", sub[0]):
+            if not re.search(rf"^  {sub[0]} ", said, re.M):
+                return f"there is no sub-command {sub[0]}"
+            said = help_of(str(programs / "thalweg"), sub[0])
+            if sub[0] in ("cluster", "new", "trace", "ckpt") and len(arguments) > 1 and re.fullmatch(r"[a-z]+", arguments[1]):
+                if not re.search(rf"\b{arguments[1]}\b", said):
+                    return f"{sub[0]} knows no {arguments[1]}"
+    if said is None:
+        return "its --help fails"
+    unknown = [o for o in options if o != "--help" and not re.search(rf"{o}\b", said)]
+    return f"its --help does not know {unknown[0]}" if unknown else None
+
+
+def main():
+    files = sources()
+    tree = Tree(files)
+    pages = sorted(f for f in files if f.endswith(".md") and not f.startswith(GENERATED))
+    # The checks can fail.
+    assert list(wrong_names(tree, "README.md", "`no/such.cc` and [this](no/page.md) and `nothing_test`")) != []
+    assert list(unnamed(tree, "framework/README.md", "")) and list(unnamed(tree, "framework/io/README.md", "## Files in reading order"))
+    assert not list(wrong_names(tree, "tests/README.md", "`tests.cmake`, `NAME.cc`, `fuzz/README.md`, `readme_test`"))
+    assert wrong_command(tree, ["thalweg", "walk"]) and wrong_command(tree, ["tools/docs", "--never"]) and wrong_command(tree, ["tools/none"])
+    assert wrong_command(tree, ["ctest", "-R", "^no_such_test$"]) and not wrong_command(tree, ["thalweg", "run", "--trace", "FILE"])
+
+    wrong = []
+    for page in pages:
+        text = (root / page).read_text()
+        wrong += [f"{page}: {what}" for found in (wrong_names, unnamed) for what in found(tree, page, text)]
+        wrong += [f"{page}: {' '.join(words)}: {what}" for words in commands(text) if (what := wrong_command(tree, words))]
+    for command in sorted(f for f in files if f.startswith("tools/") and os.access(root / f, os.X_OK) and "." not in pathlib.PurePath(f).name):
+        if pathlib.PurePath(command).name != "peer-python" and "usage: " not in (help_of(str(root / command)) or ""):
+            wrong.append(f"tools/README.md: {command} has no --help")
+    print("\n".join(wrong + [f"{len(pages)} pages, {len(wrong)} things that are not there"]))
+    return bool(wrong)
+
+
+sys.exit(main())
