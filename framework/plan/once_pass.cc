@@ -21,9 +21,7 @@ NodeRun RunOf(const WorkGraph& w, const WorkNode& n) {
 Status OncePass(WorkGraph* w) {
   for (WorkNode& n : w->nodes) {
     if (n.dead || n.constant || !n.node || !n.node->op().once || !n.in.empty()) continue;
-    auto values = w->states->Once(RunOf(*w, n));
-    if (!values.ok()) return OfNode(*n.node, Prefix(values.status(), n.node->title() + ":"));
-    n.values = *std::move(values);
+    ASSIGN_OR_RETURN(n.values, w->states->Once(RunOf(*w, n)));
     n.constant = true;
   }
   return PrunePass(w);

@@ -217,13 +217,14 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
   f.source = source.data();
   f.opened = opened.data();
 
-  if (run.opens()) RETURN_IF_ERROR(OpenResources(&f, &slots[n_in + n_out]));
+  const auto of_node = [&](Status s) { return s.ok() ? s : OfNode(node, Prefix(s, node.title() + ":")); };
+  if (run.opens()) RETURN_IF_ERROR(of_node(OpenResources(&f, &slots[n_in + n_out])));
   struct Closer {
     KernelFrame* f;
     ~Closer() { CloseResources(f); }
   } closer{&f};
   ShapeAnswer answer;
-  RETURN_IF_ERROR(InferFrameShapes(f, &answer));
+  RETURN_IF_ERROR(of_node(InferFrameShapes(f, &answer)));
   // Every output that the rule knows is allocated first; only what the call sees then may decide the rest.
   constexpr uint64_t kMost = 256u << 20;
   std::vector<tw_shape> all_shapes;
@@ -233,7 +234,7 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
     all_shapes.push_back(s.c());
     if (!s.known() || node.out_type(int32_t(o)) == TW_RESOURCE) continue;
     ASSIGN_OR_RETURN(int64_t bytes, CountBytes(s.dims().data(), s.rank(), node.out_type(int32_t(o))));
-    if (uint64_t(bytes) > kMost) return ResourceExhausted("a value of ", bytes, " bytes is too large to compute while planning");
+    if (uint64_t(bytes) > kMost) return of_node(ResourceExhausted("a value of ", bytes, " bytes is too large to compute while planning"));
     ASSIGN_OR_RETURN(Tensor t, MakeOutput(run, o, s.dims().data(), s.rank(), budget));
     slots[n_in + o].Hold(std::move(t));
   }
@@ -260,7 +261,7 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
     // A call that fails after it was completed may still be using the frame on another thread.
     if (s.ok() || !AsyncCalls::Get().Cancel(f.c.token)) s = step.Wait();
   }
-  RETURN_IF_ERROR(s);
+  RETURN_IF_ERROR(of_node(std::move(s)));
   std::vector<Tensor> results;
   for (uint32_t o = 0; o < n_out; ++o) {
     Slot& slot = slots[n_in + o];

@@ -119,8 +119,9 @@ Status ShowObject(const Resource& r, const KernelFrame& f, uint32_t i, Slot* slo
                            f.run->kernel->plugin, "' cannot open; give the op a handle of the kind that it is made for");
   }
   if (!r.def()->only && (f.run->resources.empty() || f.run->resources[i].empty())) {
-    return FailedPrecondition("plugin '", owner, "' has several types of resource, and the op's schema does not say which '",
-                              ArgumentName(f, i), "' is, here the ", r.type(), " '", Shown(r.name()), "'; it needs a clause `resource`");
+    return FailedPrecondition("'", ArgumentName(f, i), "' is the ", r.type(), " '", Shown(r.name()),
+                              "', which is no variable: it has no value to read, fetch or assign; use what the ops on it give, such as ",
+                              "an element or a size (an op that is made for it says so with a clause `resource` in its schema)");
   }
   if (!r.object()) return FailedPrecondition(r.type(), " '", Shown(r.name()), "' has no contents; initialise it first");
   slot->Clear();

@@ -300,12 +300,20 @@ for where, make, parts in INVALID:
 cases.equal("nothing was put in", q.size(), 0)
 
 for where, make, parts in (
-        ("an unknown shape", lambda: Queue(shapes=((None,),)), ("FIFOQueue", "not fully known")),
-        ("numbers of shapes", lambda: Queue(shapes=((), ())), ("1 component types and 2 shapes",)),
+        ("an unknown shape", lambda: Queue(shapes=((None,),)), ("FIFOQueueV2", "shape 0 is [?], but must be fully known")),
+        ("numbers of shapes", lambda: Queue(shapes=((), ())), ("component_types has length 1, but shapes has length 2",)),
         ("padding without shapes", lambda: Queue("PaddingFIFOQueueV2", shapes=()), ("needs the shapes",)),
         ("more than the capacity", lambda: Queue("RandomShuffleQueueV2", capacity=3, min_after_dequeue=3), ("less than the capacity 3",)),
         ("a negative least", lambda: Queue("RandomShuffleQueueV2", min_after_dequeue=-1), ("min_after_dequeue is -1",))):
     fails(where, "INVALID_ARGUMENT", lambda make=make: make().size(), *parts)
+try:
+    Queue(shapes=((), ())).size()
+except thalweg.Error as error:
+    cases.equal("a queue that cannot be made is named once", str(error).count("FIFOQueue"), 2)  # the op, and the node of its name
+
+q = Queue("FIFOQueue")
+fails("a reference has no value", "FAILED_PRECONDITION", lambda: q.run(q.handle), f"the org.thalweg.queue '{q.name}', which is no variable",
+      "it has no value to read, fetch or assign")
 
 # ---- A queue that is there already ----
 

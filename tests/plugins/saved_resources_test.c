@@ -353,7 +353,7 @@ static void AHandleOfAnotherTypeNeverReachesAKernel(void) {
       {number_of_filter, TW_INVALID_ARGUMENT, "of the org.example.bloom.filter 'seen', but must be one of a org.example.box.number"},
       {number_of_variable, TW_INVALID_ARGUMENT, "of the variable 'v', but must be one of a org.example.box.number"},
       {unsaid, TW_FAILED_PRECONDITION,
-       "does not say which 'box' is, here the org.example.box.number 'first'; it needs a clause `resource`"},
+       "'box' is the org.example.box.number 'first', which is no variable: it has no value to read, fetch or assign"},
       {opened, TW_FAILED_PRECONDITION, "opens resources and asks the host to save one"},
       {variable, TW_INVALID_ARGUMENT, "'v' is a variable; save what ReadVariableOp answers"},
       {text, TW_UNIMPLEMENTED, "org.example.box.text 'text' of plugin 'org.example.boxes': this type of resource cannot be saved"},

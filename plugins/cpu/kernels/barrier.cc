@@ -23,15 +23,16 @@ struct Options {
     const tw_attr &given_types = n.at("component_types"), &given_shapes = n.at("shapes");
     for (uint32_t i = 0; i < given_types.count; ++i) types.push_back(static_cast<const uint32_t*>(given_types.data)[i]);
     if (n.i("capacity") != -1) {
-      Invalid(title + ": capacity is " + std::to_string(n.i("capacity")) + ", but only -1 is supported; let a queue before it hold back");
+      Invalid("capacity is " + std::to_string(n.i("capacity")) + ", but only -1 is supported; let a queue before it hold back");
     }
     if (given_shapes.count != given_types.count) {
-      Invalid(title + ": " + std::to_string(given_types.count) + " component types and " + std::to_string(given_shapes.count) + " shapes");
+      Invalid("component_types has length " + std::to_string(given_types.count) + ", but shapes has length " +
+              std::to_string(given_shapes.count) + "; give each component a shape");
     }
     for (uint32_t i = 0; i < given_shapes.count; ++i) {
       const tw_shape& s = static_cast<const tw_shape*>(given_shapes.data)[i];
       shapes.emplace_back(s.dims, s.rank);
-      if (!shapes.back().full()) Invalid(title + ": shape " + shapes.back().text() + " is not fully known");
+      if (!shapes.back().full()) Invalid("shape " + std::to_string(i) + " is " + shapes.back().text() + ", but must be fully known");
     }
   }
   std::string title;

@@ -9,11 +9,13 @@ namespace {
 
 constexpr const char* kNames[] = {"FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue"};
 
-std::vector<int64_t> DimsOf(const tw_shape& s, const QueueOptions& q) {
-  if (s.rank < 0) Invalid(q.title + ": shapes must have a known rank");
+std::vector<int64_t> DimsOf(const tw_shape* shapes, uint32_t i, QueueOptions::Kind kind) {
+  const tw_shape& s = shapes[i];
+  const std::string which = "shape " + std::to_string(i) + " is " + tw::text(s);
+  if (s.rank < 0) Invalid(which + ", but must have a known rank");
   std::vector<int64_t> dims(s.dims, s.dims + s.rank);
-  if (q.kind != QueueOptions::kPaddingFifo && std::any_of(dims.begin(), dims.end(), [](int64_t d) { return d < 0; })) {
-    Invalid(q.title + ": shape " + tw::text(s) + " is not fully known; use a PaddingFIFOQueue");
+  if (kind != QueueOptions::kPaddingFifo && std::any_of(dims.begin(), dims.end(), [](int64_t d) { return d < 0; })) {
+    Invalid(which + ", but must be fully known; use a PaddingFIFOQueue");
   }
   return dims;
 }
@@ -46,20 +48,23 @@ QueueOptions::QueueOptions(Kind of, const tw::Node& n) : kind(of) {
   for (uint32_t i = 0; i < given_types.count; ++i) types.push_back(static_cast<const uint32_t*>(given_types.data)[i]);
   const tw_attr& given_shapes = n.at("shapes");
   shaped = given_shapes.count > 0 || kind == kPriority;
-  for (uint32_t i = 0; i < given_shapes.count; ++i) shapes.push_back(DimsOf(static_cast<const tw_shape*>(given_shapes.data)[i], *this));
+  for (uint32_t i = 0; i < given_shapes.count; ++i) shapes.push_back(DimsOf(static_cast<const tw_shape*>(given_shapes.data), i, kind));
   if (shaped && shapes.size() != types.size()) {
-    Invalid(title + ": " + std::to_string(types.size()) + " component types and " + std::to_string(shapes.size()) + " shapes");
+    Invalid("component_types has length " + std::to_string(given_types.count) + ", but shapes has length " +
+            std::to_string(given_shapes.count) + "; give each component a shape" +
+            (kind == kFifo || kind == kRandomShuffle ? ", or none" : ""));
   }
-  if (kind == kPaddingFifo && !shaped) Invalid(title + " needs the shapes of its components, -1 where sizes differ");
+  if (kind == kPaddingFifo && !shaped)
+    Invalid("shapes is empty, but a PaddingFIFOQueue needs the shapes of its components, -1 where sizes differ");
   const int64_t most = n.i("capacity");
   capacity = most < 0 ? UINT64_MAX : uint64_t(most);
   asked_capacity = std::max<int64_t>(most, -1);
   if (kind != kRandomShuffle) return;
   const int64_t least = n.i("min_after_dequeue");
-  if (least < 0) Invalid(title + ": min_after_dequeue is " + std::to_string(least) + ", but must be at least 0");
+  if (least < 0) Invalid("min_after_dequeue is " + std::to_string(least) + ", but must be at least 0");
   min_after_dequeue = uint64_t(least);
   if (min_after_dequeue >= capacity) {
-    Invalid(title + ": min_after_dequeue is " + std::to_string(least) + ", but must be less than the capacity " + std::to_string(most));
+    Invalid("min_after_dequeue is " + std::to_string(least) + ", but must be less than the capacity " + std::to_string(most));
   }
   seed = uint64_t(n.i("seed")) * 0x9e3779b97f4a7c15u ^ uint64_t(n.i("seed2"));
 }
