@@ -11,9 +11,19 @@ namespace {
 
 // What the names in a schema's dims stand for, for one node.
 struct Bindings {
-  std::map<std::string, int64_t> dims;
-  std::map<std::string, Shape> stars;
+  template <class T>
+  struct Known {
+    T value;
+    std::string_view arg;  // that told it first
+  };
+  std::map<std::string, Known<int64_t>> dims;
+  std::map<std::string, Known<Shape>> stars;
 };
+
+// Who has the size that another does not fit.
+std::string Other(std::string_view first, std::string_view arg) {
+  return first == arg ? "another value of it has" : StrCat("input '", first, "' has");
+}
 
 // Matches the dims [begin, end) of a pattern against sizes, both without a star.
 Status MatchFixed(const DimPattern* pattern, const int64_t* dims, size_t n, std::string_view arg, Bindings* b) {
@@ -24,9 +34,9 @@ Status MatchFixed(const DimPattern* pattern, const int64_t* dims, size_t n, std:
       if (dims[i] != p.size) return InvalidArgument("input '", arg, "' has size ", dims[i], " where ", p.size, " is needed");
       continue;
     }
-    auto [it, is_new] = b->dims.emplace(p.name, dims[i]);
-    if (!is_new && it->second != dims[i]) {
-      return InvalidArgument("input '", arg, "' has size ", dims[i], " for '", p.name, "', which another input gives as ", it->second);
+    const auto& [size, first] = b->dims.try_emplace(p.name, Bindings::Known<int64_t>{dims[i], arg}).first->second;
+    if (size != dims[i]) {
+      return InvalidArgument("input '", arg, "' has size ", dims[i], " where ", Other(first, arg), " ", size, "; they must be equal");
     }
   }
   return Status();
@@ -51,14 +61,15 @@ Status MatchArg(const ArgSpec& arg, const tw_shape& shape, Bindings* b) {
   RETURN_IF_ERROR(MatchFixed(arg.dims.data(), shape.dims, star, arg.name, b));
   RETURN_IF_ERROR(MatchFixed(arg.dims.data() + star + 1, shape.dims + n - tail, tail, arg.name, b));
   Shape middle(shape.dims + star, int32_t(n - star - tail));
-  auto [it, is_new] = b->stars.emplace(arg.dims[star].name, middle);
+  auto [it, is_new] = b->stars.try_emplace(arg.dims[star].name, Bindings::Known<Shape>{middle, arg.name});
   if (is_new) return Status();
-  auto merged = MergeShapes(it->second, middle);
+  auto& [known, first] = it->second;
+  auto merged = MergeShapes(known, middle);
   if (!merged.ok()) {
-    return InvalidArgument("input '", arg.name, "' has axes ", middle.text(), " for '*", arg.dims[star].name,
-                           "', which another input gives as ", it->second.text());
+    return InvalidArgument("input '", arg.name, "' has ", n == middle.dims().size() ? "shape " : "axes ", middle.text(), " where ",
+                           Other(first, arg.name), " ", known.text(), "; they must be equal");
   }
-  it->second = *std::move(merged);
+  known = *std::move(merged);
   return Status();
 }
 
@@ -70,13 +81,14 @@ Shape Promise(const ArgSpec& arg, const Bindings& b) {
       case DimPattern::kAny: dims.push_back(-1); break;
       case DimPattern::kName: {
         auto it = b.dims.find(p.name);
-        dims.push_back(it == b.dims.end() ? -1 : it->second);
+        dims.push_back(it == b.dims.end() ? -1 : it->second.value);
         break;
       }
       case DimPattern::kStar: {
         auto it = b.stars.find(p.name);
         if (it == b.stars.end()) return Shape();
-        dims.insert(dims.end(), it->second.dims().begin(), it->second.dims().end());
+        const Shape& axes = it->second.value;
+        dims.insert(dims.end(), axes.dims().begin(), axes.dims().end());
         break;
       }
     }

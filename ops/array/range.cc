@@ -62,8 +62,8 @@ bool Whole(const tw_view* v, bool* negative, uint64_t* size) {
 int64_t RealCount(double start, double limit, double delta) {
   const double n = std::ceil((limit - start) / delta);
   const bool leads = delta > 0 ? start <= limit : start >= limit;
-  if (delta == 0 || !leads || !std::isfinite(n)) Refuse(std::to_string(start), std::to_string(limit), std::to_string(delta));
-  if (n >= 0x1p63) Fail("a range of " + std::to_string(n) + " elements is too long");
+  if (delta == 0 || !leads || !std::isfinite(n)) Refuse(Text(start), Text(limit), Text(delta));
+  if (n >= 0x1p63) Fail("a range of " + Text(n) + " elements is too long");
   return static_cast<int64_t>(n);
 }
 

@@ -1,6 +1,8 @@
 #include "ops/common/shape.h"
 
 #include <algorithm>
+#include <charconv>
+#include <iterator>
 
 namespace thalweg::ops {
 namespace {
@@ -46,6 +48,13 @@ std::string Text(const Dims& values) {
   std::string s = "[";
   for (size_t k = 0; k < values.size(); ++k) s += (k ? ", " : "") + tw::text(values[k]);
   return s + "]";
+}
+
+std::string Text(double value) {
+  char text[32];
+  const auto single = static_cast<float>(value);
+  char* const end = single == value ? std::to_chars(text, std::end(text), single).ptr : std::to_chars(text, std::end(text), value).ptr;
+  return {text, end};
 }
 
 std::string TypeName(uint32_t type) {

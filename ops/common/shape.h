@@ -22,6 +22,7 @@ bool SameShape(const MaybeDims& a, const MaybeDims& b);
 [[noreturn]] void Fail(const std::string& text);
 std::string Text(const MaybeDims& dims);
 std::string Text(const Dims& values);
+std::string Text(double value);  // the shortest text that stands for this number, as a float where it is one
 // As schemas spell it.
 std::string TypeName(uint32_t type);
 

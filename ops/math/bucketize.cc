@@ -13,8 +13,8 @@ void Rule(const tw::Shape& s) {
   for (uint32_t i = 0; i < list.count; ++i) {
     const bool rises = i == 0 || boundaries[i - 1] <= boundaries[i];
     if (!rises || boundaries[i] != boundaries[i])
-      Fail("'boundaries' must be sorted, but number " + std::to_string(i) + " is " + std::to_string(boundaries[i]) +
-           (i ? " after " + std::to_string(boundaries[i - 1]) : ""));
+      Fail("'boundaries' must be sorted, but number " + std::to_string(i) + " is " + Text(boundaries[i]) +
+           (i ? " after " + Text(boundaries[i - 1]) : ""));
   }
   Set(s, 0, In(s, 0));
 }

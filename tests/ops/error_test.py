@@ -172,7 +172,10 @@ def shapes_and_places():
     refuses("Range", [np.uint64(0), np.uint64(2**64 - 1), np.uint64(1)])
     for start, limit, delta in ((0, np.inf, 1), (np.nan, 1, 1), (0, 1, np.nan), (0, 1, 1e-300), (-1e308, 1e308, 1e-3), (0, 1e19, 1)):
         refuses("Range", [np.float64(start), np.float64(limit), np.float64(delta)])
+    refuses("Range", [np.float32(0.1), np.float32(-2), np.float32(1e-30)], "from 0.1 to -2 in steps of 1e-30")
+    refuses("Range", [np.float64(0), np.float64(1), np.float64(2.0**-100)], "1.2676506e+30 elements")
     refuses("Range", [i32(0), np.int32(1), np.int32(1)], "start", "[1]")
+    refuses("EluGrad", [zeros(2), zeros(3)], "input 'outputs' has shape [3] where input 'gradients' has [2]; they must be equal")
     accepts("Range", [np.int64(LOW), np.int64(HIGH), np.int64(2**62)], [LOW, -2**62, 0, 2**62])
     accepts("Range", [np.int8(-128), np.int8(127), np.int8(100)], [-128, -28, 72])
     refuses("OneHot", [i32(0), np.int32(-1), np.float32(1), np.float32(0)], "depth", "-1")

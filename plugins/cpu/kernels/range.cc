@@ -21,9 +21,7 @@ int64_t Count(T start, T limit, T delta) {
     return int64_t(span / step + (span % step != 0));
   } else {
     const double n = std::ceil(std::abs((double(limit) - double(start)) / double(delta)));
-    if (!(n < 9e15))
-      Invalid("a range from " + std::to_string(double(start)) + " to " + std::to_string(double(limit)) + " by " +
-              std::to_string(double(delta)) + " has no end");
+    if (!(n < 9e15)) Invalid("a range of more than 9e15 elements is too long");
     return int64_t(n);
   }
 }

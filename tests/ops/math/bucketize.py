@@ -17,5 +17,5 @@ op("Bucketize", bucketize, bucketed, domain=everything(normal), given=dict(bound
 expect("Bucketize", [np.array([np.nan, 2, -5, 10, -0.0])], [np.int32([3, 2, 0, 3, 1])], boundaries=[0.0, 2.0, 10.0])
 expect("Bucketize", [np.array([2**53 + 1, 2**63 - 1, -2**63])], [np.int32([1, 1, 0])], boundaries=[float(2**53), float(2**63)])
 expect("Bucketize", [np.array([-3, 2**63 - 1])], [np.int32([2, 2])], boundaries=[-np.inf, -1e30, np.inf])
-refuses("Bucketize", [np.zeros(2)], "10", "20", boundaries=[0.0, 20.0, 10.0])
+refuses("Bucketize", [np.zeros(2)], "number 2 is 10 after 20", boundaries=[0.0, 20.0, 10.0])
 refuses("Bucketize", [np.zeros(2)], "nan", boundaries=[0.0, np.nan])
