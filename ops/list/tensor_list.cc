@@ -247,8 +247,8 @@ void register_tensor_list(tw::Plugin& p) {
       "TensorListPopBack(input_handle: variant[], element_shape: int32) -> (output_handle: variant[], "
       "tensor: element_dtype); " ELEMENTS "role list_pop; doc \"the list without its last element, and that element\"");
   p.op<GetItemGradient, GetItem>(
-      "TensorListGetItem(input_handle: variant[], index: int32[], element_shape: int32) -> (item: element_dtype); " ELEMENTS
-      "doc \"one element of the list\"");
+      "TensorListGetItem(input_handle: variant[], index: int32[], element_shape: Tshape) -> (item: element_dtype); " ELEMENTS
+      "Tshape: {int32, int64} = int32; doc \"one element of the list\"");
   p.op<SetItemGradient, SetItem>(
       "TensorListSetItem(input_handle: variant[], index: int32[], item: element_dtype) -> (output_handle: variant[]); " ELEMENTS
       "resize_if_index_out_of_bounds: bool = false; doc \"the list with another element in one place\"");

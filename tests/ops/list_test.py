@@ -58,7 +58,8 @@ class Lists(tw.Graph):
 
     def contents(self, handle, n, shapes):
         """What to fetch of a list of n elements."""
-        return [self.Length(handle)] + [self.GetItem(handle, np.int32(k), i32(*shapes[k])) for k in range(n)]
+        kinds = np.int32, np.int64
+        return [self.Length(handle)] + [self.GetItem(handle, np.int32(k), np.array(shapes[k], kinds[k % 2])) for k in range(n)]
 
     def run(self, fetches, feeds=None, **options):
         return self.session(**options).run(fetches, feeds)
