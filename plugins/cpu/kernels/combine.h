@@ -2,6 +2,8 @@
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_COMBINE_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_COMBINE_H_
 
+#include <string>
+
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/types.h"
 
@@ -32,6 +34,23 @@ struct CombineMin {
     return a != a || a < b ? a : b;
   }
 };
+
+// Kernels of one combiner. K<T, Combine>: a kernel class.
+template <template <class, class> class K, class Combine, class... T>
+void RegisterCombiner(tw::Plugin& p, const std::string& spec) {
+  p.kernel<K<float, Combine>, K<double, Combine>, K<half, Combine>, K<bfloat16, Combine>, K<int8_t, Combine>, K<int16_t, Combine>,
+           K<int32_t, Combine>, K<int64_t, Combine>, K<uint8_t, Combine>, K<uint16_t, Combine>, K<uint32_t, Combine>, K<uint64_t, Combine>,
+           K<T, Combine>...>(spec);
+}
+// FAMILYAdd, -Sub, -Max and -Min, of whose specs `rest` is what follows the name. REQUIRES: no other K has this name, not even in another
+// file's unnamed namespace, for which GCC takes template arguments that are templates to be the same.
+template <template <class, class> class K>
+void RegisterCombiners(tw::Plugin& p, const std::string& family, const std::string& rest) {
+  RegisterCombiner<K, CombineAdd, complex64, complex128>(p, family + "Add" + rest);
+  RegisterCombiner<K, CombineSub, complex64, complex128>(p, family + "Sub" + rest);
+  RegisterCombiner<K, CombineMax>(p, family + "Max" + rest);
+  RegisterCombiner<K, CombineMin>(p, family + "Min" + rest);
+}
 
 }  // namespace thalweg::cpu
 

@@ -37,34 +37,20 @@ class Update {
 };
 
 template <class T, class Combine>
-class Scatter {
+class VariableScatter {
  public:
-  explicit Scatter(const tw::Node& n) { WantBadIndicesRefused(n); }
+  explicit VariableScatter(const tw::Node& n) { WantBadIndicesRefused(n); }
   void operator()(tw::Frame f, tw::Var<T> ref, tw::In<tw::Any> indices, tw::In<T> updates) const {
     const SliceIndex index = Slices(ref.v, indices.v, updates.v);
     CombineRows(f.f, ref.data(), int64_t(ref.size()), updates.data(), index.rows, index.inner, index, Combine());
   }
 };
 
-template <class Combine, class... T>
-void Register(tw::Plugin& p, const char* op) {
-  p.kernel<Scatter<T, Combine>...>(std::string(op) + " @CPU; update ref");
-}
-template <class Combine>
-void RegisterReal(tw::Plugin& p, const char* op) {
-  Register<Combine, float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p, op);
-}
-
 }  // namespace
 
 void register_resource_scatter_nd(tw::Plugin& p) {
   p.kernel<Update>("ResourceScatterNdUpdate @CPU; update ref");
-  RegisterReal<CombineAdd>(p, "ResourceScatterNdAdd");
-  Register<CombineAdd, complex64, complex128>(p, "ResourceScatterNdAdd");
-  RegisterReal<CombineSub>(p, "ResourceScatterNdSub");
-  Register<CombineSub, complex64, complex128>(p, "ResourceScatterNdSub");
-  RegisterReal<CombineMax>(p, "ResourceScatterNdMax");
-  RegisterReal<CombineMin>(p, "ResourceScatterNdMin");
+  RegisterCombiners<VariableScatter>(p, "ResourceScatterNd", " @CPU; update ref");
 }
 
 }  // namespace thalweg::cpu

@@ -27,9 +27,9 @@ class Update {
 };
 
 template <class T, class Combine>
-class Scatter {
+class TensorScatter {
  public:
-  explicit Scatter(const tw::Node& n) { WantBadIndicesRefused(n); }
+  explicit TensorScatter(const tw::Node& n) { WantBadIndicesRefused(n); }
   void operator()(tw::Frame f, tw::In<T> tensor, tw::In<tw::Any> indices, tw::In<T> updates, tw::Out<T> output) const {
     const SliceIndex index(indices.v, tensor.dims(), tensor.rank());
     index.WantUpdates(updates.v);
@@ -47,25 +47,11 @@ class Scatter {
   }
 };
 
-template <class Combine, class... T>
-void Register(tw::Plugin& p, const char* op) {
-  (p.kernel<Scatter<T, Combine>>(std::string(op) + " @CPU; inplace output=tensor"), ...);
-}
-template <class Combine>
-void RegisterReal(tw::Plugin& p, const char* op) {
-  Register<Combine, float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p, op);
-}
-
 }  // namespace
 
 void register_tensor_scatter(tw::Plugin& p) {
   p.kernel<Update>("TensorScatterUpdate @CPU; inplace output=tensor");
-  RegisterReal<CombineAdd>(p, "TensorScatterAdd");
-  Register<CombineAdd, complex64, complex128>(p, "TensorScatterAdd");
-  RegisterReal<CombineSub>(p, "TensorScatterSub");
-  Register<CombineSub, complex64, complex128>(p, "TensorScatterSub");
-  RegisterReal<CombineMax>(p, "TensorScatterMax");
-  RegisterReal<CombineMin>(p, "TensorScatterMin");
+  RegisterCombiners<TensorScatter>(p, "TensorScatter", " @CPU; inplace output=tensor");
 }
 
 }  // namespace thalweg::cpu
