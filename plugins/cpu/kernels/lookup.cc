@@ -190,10 +190,7 @@ void Export(Frame f, Var<Any> handle, Out<Any> keys, Out<Any> values) {
   const auto key_dims = rows(about.key_shape), value_dims = rows(about.value_shape);
   Allocate(keys, key_dims.data(), int(key_dims.size()));
   Allocate(values, value_dims.data(), int(value_dims.size()));
-  for (size_t k = 0; k < table.size(); ++k) {
-    table.GetKey(f.f, k, keys.v(), k);
-    table.values().Get(f.f, k, values.v(), k);
-  }
+  table.GetAll(f.f, keys.v(), values.v());
 }
 
 }  // namespace

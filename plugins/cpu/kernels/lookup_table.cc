@@ -50,6 +50,11 @@ void Rows::Get(const tw_frame* f, size_t at, const tw_view* to, uint64_t row) co
   }
 }
 
+void Rows::GetAll(const tw_frame* f, size_t n, const tw_view* to) const {
+  if (width_ > 0 && n > 0) std::memcpy(Bytes(to), bytes_.data(), n * width_);
+  for (size_t k = 0; dtype_ == TW_STRING && k < n; ++k) Get(f, k, to, k);
+}
+
 void Rows::Append(std::string_view bytes, std::vector<std::string> texts) {
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   for (std::string& s : texts) texts_.push_back(std::move(s));
@@ -214,14 +219,10 @@ void LookupTable::Clear() {
   size_ = 0;
 }
 
-void LookupTable::GetKey(const tw_frame* f, size_t at, const tw_view* to, uint64_t row) const {
+void LookupTable::GetTextKey(const tw_frame* f, size_t at, const tw_view* to) const {
   const std::string_view key = this->key(at);
-  if (about_.key_dtype != TW_STRING) {
-    std::memcpy(Bytes(to) + row * key.size(), key.data(), key.size());
-    return;
-  }
   const auto put = [&](uint64_t i, std::string_view s) {
-    tw::check(f->host->tensor->set_string(to->tensor, row * per_key_ + i, s.data(), s.size()));
+    tw::check(f->host->tensor->set_string(to->tensor, at * per_key_ + i, s.data(), s.size()));
   };
   if (per_key_ == 1) return put(0, key);
   size_t from = 0;
@@ -231,6 +232,12 @@ void LookupTable::GetKey(const tw_frame* f, size_t at, const tw_view* to, uint64
     put(i, key.substr(from + sizeof n, n));
     from += sizeof n + n;
   }
+}
+
+void LookupTable::GetAll(const tw_frame* f, const tw_view* keys, const tw_view* values) const {
+  for (size_t k = 0; about_.key_dtype == TW_STRING && k < size_; ++k) GetTextKey(f, k, keys);
+  if (!key_bytes_.empty()) std::memcpy(Bytes(keys), key_bytes_.data(), key_bytes_.size());
+  values_.GetAll(f, size_, values);
 }
 
 }  // namespace thalweg::cpu

@@ -30,6 +30,8 @@ class Rows {
   // Row `at` becomes row `row` of the view; appended if it is one past the end.
   void Set(size_t at, const tw_view* v, uint64_t row);
   void Get(const tw_frame* f, size_t at, const tw_view* to, uint64_t row) const;
+  // The first n rows, in order.
+  void GetAll(const tw_frame* f, size_t n, const tw_view* to) const;
   bool Equal(size_t at, const tw_view* v, uint64_t row) const;
   // The last row takes the place of another.
   void Remove(size_t at, size_t last);
@@ -81,10 +83,11 @@ class LookupTable {
   }
   bool IsKey(std::string_view key) const;
   void Append(std::string_view key, std::string_view bytes, std::vector<std::string> texts);
-  // Key number `at` into row `row` of the tensor.
-  void GetKey(const tw_frame* f, size_t at, const tw_view* to, uint64_t row) const;
+  // All keys and their rows, in one order.
+  void GetAll(const tw_frame* f, const tw_view* keys, const tw_view* values) const;
 
  private:
+  void GetTextKey(const tw_frame* f, size_t at, const tw_view* to) const;
   uint64_t HashOf(int64_t row) const { return Hash(key(size_t(row))); }
   // The key becomes the last row's. REQUIRES: room in the index.
   void PushKey(std::string_view key, uint64_t hash);

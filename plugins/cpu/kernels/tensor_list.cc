@@ -67,16 +67,15 @@ bool PartialShape::Admits(const int64_t* d, int32_t rank) const {
   return true;
 }
 
-bool PartialShape::Merge(const PartialShape& o) {
-  if (!o.ranked) return true;
+bool PartialShape::Merge(const int64_t* d, int32_t rank) {
   if (!ranked) {
-    *this = o;
+    *this = PartialShape(d, rank);
     return true;
   }
-  if (dims.size() != o.dims.size()) return false;
+  if (dims.size() != size_t(rank)) return false;
   for (size_t k = 0; k < dims.size(); ++k) {
-    if (dims[k] < 0) dims[k] = o.dims[k];
-    if (o.dims[k] >= 0 && o.dims[k] != dims[k]) return false;
+    if (dims[k] < 0) dims[k] = d[k];
+    if (d[k] >= 0 && d[k] != dims[k]) return false;
   }
   return true;
 }
@@ -210,7 +209,7 @@ struct TensorListGetItem : OfElements {
     if (const Kept& element = list.elements[size_t(index[0])]) return GiveElement(f.f, 0, element, shape);
     for (size_t k = 0; !shape.full() && k < list.elements.size(); ++k) {
       const Kept& other = list.elements[k];
-      if (other && !shape.Merge(PartialShape(other.view()->dims, other.view()->rank)))
+      if (other && !shape.Merge(other.view()))
         Invalid("element " + std::to_string(index[0]) + " was never set, and the shapes of others differ");
     }
     if (!shape.full()) Invalid("element " + std::to_string(index[0]) + " was never set, and its shape is only known to be " + shape.text());

@@ -62,7 +62,9 @@ struct PartialShape {
   bool Admits(const int64_t* d, int32_t rank) const;
   bool Admits(const tw_view* v) const { return Admits(v->dims, v->rank); }
   // Takes over what the other knows; false if they disagree.
-  bool Merge(const PartialShape& o);
+  bool Merge(const PartialShape& o) { return !o.ranked || Merge(o.dims.data(), int32_t(o.dims.size())); }
+  bool Merge(const int64_t* d, int32_t rank);  // REQUIRES: rank >= 0
+  bool Merge(const tw_view* v) { return Merge(v->dims, v->rank); }
   PartialShape Rest() const;  // without the first axis. REQUIRES: it has one, if it is ranked
   bool operator==(const PartialShape& o) const { return ranked == o.ranked && dims == o.dims; }
   std::string text() const { return tw::text(dims.data(), ranked ? int32_t(dims.size()) : -1); }

@@ -1,7 +1,10 @@
 // Lists of tensors and whole tensors: stacking, joining, splitting, gathering and scattering elements, and joining lists.
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "kernels/common/copy.h"
+#include "kernels/common/parallel.h"
 #include "kernels/register.h"
 #include "kernels/tensor_list.h"
 
@@ -18,9 +21,27 @@ template <class F>
 void MergeElements(PartialShape* shape, size_t n, F&& element, const char* what) {
   for (size_t k = 0; k < n; ++k) {
     const Kept& t = element(k);
-    if (t && !shape->Merge(PartialShape(t.view()->dims, t.view()->rank)))
+    if (t && !shape->Merge(t.view()))
       Invalid("element " + std::to_string(k) + " is " + DimsText(t.view()) + ", others are " + shape->text() + ": they cannot be " + what);
   }
+}
+
+// Copies elements [0, n) that were set: of element k `place(k)` says where it begins in the tensor and how long it is.
+template <class E, class P>
+void CopyElements(const tw_frame* f, size_t n, E&& element, P&& place, const tw_view* to) {
+  constexpr int64_t kCall = 64;  // the cost of finding an element, in units of copying a float
+  const int64_t each = n ? int64_t(to->count / n) : 0;
+  const size_t bytes = ElementBytes(to->dtype);
+  if (bytes == 0 || each >= kGrain) {
+    for (size_t k = 0; k < n; ++k)
+      if (const auto [at, count] = place(k); element(k) && count > 0) CopyRun(f, OnHost(f, element(k)).view(), 0, to, at, count);
+    return;
+  }
+  ParallelFor(f, int64_t(n), each + kCall, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k)
+      if (const auto [at, count] = place(size_t(k)); element(size_t(k)) && count > 0)
+        std::memcpy(Bytes(to) + size_t(at) * bytes, Bytes(OnHost(f, element(size_t(k))).view()), size_t(count) * bytes);
+  });
 }
 
 // Elements [0, n) of one full shape, one after the other, as output 0. An element that was never set is zeros.
@@ -31,12 +52,10 @@ void StackElements(const tw_frame* f, const PartialShape& shape, size_t n, F&& e
   const tw::Out<Any> out{f, 0};
   Allocate(out, dims.data(), int(dims.size()));
   const int64_t size = n ? int64_t(out.size() / n) : 0;
-  const auto set = [&](size_t k) { return bool(element(k)); };
   bool all = true;
-  for (size_t k = 0; all && k < n; ++k) all = set(k);
+  for (size_t k = 0; all && k < n; ++k) all = bool(element(k));
   if (!all) FillZero(f, out.v());
-  for (size_t k = 0; k < n; ++k)
-    if (set(k)) CopyRun(f, OnHost(f, element(k)).view(), 0, out.v(), int64_t(k) * size, size);
+  CopyElements(f, n, element, [&](size_t k) { return std::pair(int64_t(k) * size, size); }, out.v());
 }
 
 struct TensorListStack : OfElements {
@@ -95,6 +114,7 @@ void TensorListFromTensor(Frame f, In<Any> tensor, In<Any> element_shape, Out<An
   auto list = NewList(tensor.v, element_shape.v, PartialShape::OfRows(tensor.v), "the rows of the tensor");
   constexpr uint64_t kTensor = 256 / sizeof(Kept);  // what each row takes as a tensor of its own, even an empty one
   WantRoom(f.f, uint64_t(tensor.dim(0)) * kTensor);
+  list->elements.reserve(size_t(tensor.dim(0)));
   for (int64_t k = 0; k < tensor.dim(0); ++k) list->elements.push_back(CopyRow(f.f, tensor.v, k));
   PutList(f.f, 0, std::move(list));
 }
@@ -185,12 +205,12 @@ void Concat(const tw_frame* f, const TensorList& list, const PartialShape& told,
   if (known.ranked && known.dims.empty()) Invalid("scalars cannot be joined; stack them");
   PartialShape rest = known.Rest();
   const size_t n = list.elements.size();
-  std::vector<int64_t> rows(n);
+  std::vector<int64_t> rows(n), begins(n);
   int64_t sum = 0;
   for (size_t k = 0; k < n; ++k) {
     const Kept& t = list.elements[k];
     if (t && t.view()->rank == 0) Invalid("element " + std::to_string(k) + " is a scalar: it cannot be joined; stack the elements");
-    if (t && !rest.Merge(PartialShape::OfRows(t.view())))
+    if (t && !rest.Merge(t.view()->dims + 1, t.view()->rank - 1))
       Invalid("element " + std::to_string(k) + " is " + DimsText(t.view()) + ", but the sizes of others after the first axis are " +
               rest.text());
     const int64_t first = known.ranked ? known.dims[0] : -1;
@@ -201,6 +221,7 @@ void Concat(const tw_frame* f, const TensorList& list, const PartialShape& told,
     rows[k] = t ? t.view()->dims[0] : first >= 0 ? first : (*lengths)[k];
     if (rows[k] < 0 || rows[k] > INT64_MAX - sum)
       Invalid("element " + std::to_string(k) + " cannot have " + std::to_string(rows[k]) + " rows");
+    begins[k] = sum;
     sum += rows[k];
   }
   if (!rest.full()) Invalid("the sizes of the elements after the first axis are only known to be " + rest.text());
@@ -214,9 +235,8 @@ void Concat(const tw_frame* f, const TensorList& list, const PartialShape& told,
   std::copy(rows.begin(), rows.end(), out_lengths.data());
   if (std::any_of(list.elements.begin(), list.elements.end(), [](const Kept& t) { return !t; })) FillZero(f, tensor.v());
   const int64_t size = sum ? int64_t(tensor.size()) / sum : 0;
-  int64_t at = 0;
-  for (size_t k = 0; k < n; at += rows[k++] * size)
-    if (list.elements[k] && rows[k] > 0 && size > 0) CopyRun(f, OnHost(f, list.elements[k]).view(), 0, tensor.v(), at, rows[k] * size);
+  const auto element = [&](size_t k) -> const Kept& { return list.elements[k]; };
+  CopyElements(f, n, element, [&](size_t k) { return std::pair(begins[k] * size, rows[k] * size); }, tensor.v());
 }
 
 struct TensorListConcat : OfElements {
