@@ -13,7 +13,7 @@ SCATTERS = "ResourceScatterNdAdd ResourceScatterNdSub ResourceScatterNdMax Resou
 # (why, ops, types)
 MISSING = [
     ("quantised arithmetic needs ranges, which these ops do not carry",
-     "AddN ArgMax ArgMin AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddGrad Cumsum Equal NotEqual Max Mean Min Prod Sum "
+     "AddN ArgMax ArgMin AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddGrad Cumsum Max Mean Min Prod Sum "
      f"{OPTIMIZERS} AssignAdd AssignSub ScatterAdd ScatterSub ResourceScatterAdd ResourceScatterSub {SCATTERS} ScatterNd UnsortedSegmentSum", QUANTISED),
     ("quantised, and in a layout of a GPU's", "MaxPool Relu", ["qint8"]),
     ("numbers of 8 bits and fewer are stored and moved, not computed with",
@@ -23,7 +23,8 @@ MISSING = [
     ("complex numbers have no order and no floor", "FloorDiv Round ResourceScatterNdMax ResourceScatterNdMin", COMPLEX),
     ("a quotient of whole numbers is not whole; Div and FloorDiv round it", "RealDiv", WHOLE),
     ("as RealDiv", "Reciprocal", ["int8", "int16", "int32", "int64"]),
-    ("optimizers divide and take roots", OPTIMIZERS, WHOLE + COMPLEX),
+    ("optimizers divide and take roots", OPTIMIZERS, WHOLE),
+    ("complex numbers have no order", " ".join(op for op in OPTIMIZERS.split() if any(word in op for word in ("Ftrl", "Amsgrad", "AdaMax"))), COMPLEX),
 ]
 
 

@@ -1,5 +1,6 @@
 """Steps of optimizers as declarations: one formula serves the dense op, its form on references, and its sparse form, which takes the rows
 that are named one after the other."""
+import dataclasses
 import inspect
 
 import numpy as np
@@ -20,11 +21,25 @@ def moderate(rng, shape, smooth):
     return np.exp2(rng.uniform(-6, 6, shape))
 
 
-slot = Domain(moderate, lambda x: (x > 0.01) & (x < 100))
+@dataclasses.dataclass(frozen=True)
+class Plain(Domain):
+    """Without special complex numbers."""
+
+    def special(self, dtype):
+        return None if np.dtype(dtype).kind == "c" else super().special(dtype)
+
+
+def factor(low, high):
+    """Complex ones have a small imaginary part."""
+    return dataclasses.replace(between(low, high).plain, complex=lambda rng, shape: rng.uniform(low, high, shape) + 1j * rng.uniform(-0.05, 0.05, shape))
+
+
+# What roots are taken of: far enough on the right that no square of a gradient brings a complex one to the negative axis.
+slot = Plain(moderate, lambda x: (x > 0.01) & (x < 100), lambda rng, shape: rng.uniform(8, 10, shape) * np.exp(1j * rng.uniform(-0.5, 0.5, shape)))
 mild = Domain(lambda rng, shape, smooth: moderate(rng, shape, smooth) * rng.choice([-1, 1], shape), calm)
-kept = between(0.5, 0.94).plain  # 1 less it is exact in every type
-FACTORS = dict(alpha=mild, lr=between(0.01, 1).plain, rho=kept, momentum=kept, beta1=kept, beta2=kept, beta1_power=kept, beta2_power=kept,
-               epsilon=between(0.001, 0.1).plain, l1=between(0, 2).plain, l2=between(0, 2).plain, l2_shrinkage=between(0, 1).plain)
+kept = factor(0.5, 0.94)  # 1 less it is exact in every type of real numbers
+FACTORS = dict(alpha=mild, lr=factor(0.01, 1), rho=kept, momentum=kept, beta1=kept, beta2=kept, beta1_power=kept, beta2_power=kept,
+               epsilon=factor(0.001, 0.1), l1=between(0, 2).plain, l2=between(0, 2).plain, l2_shrinkage=between(0, 1).plain)
 
 
 def drawn(d):
@@ -58,7 +73,7 @@ def oracle(name, formula):
         sizes = [abs(x) for x in arrays]
         for row, part in zip(given["indices"], grad):
             for x, size, (value, own) in zip(arrays, sizes, formula(*(x[row] for x in arrays), part, **factors)):
-                x[row], size[row] = value, np.fmax(size[row], own)
+                x[row], size[row] = value, np.fmax(size[row], abs(own))
         return [Near(x, size) for x, size in zip(arrays, sizes)]
 
     return step

@@ -39,6 +39,10 @@ void CheckLike(const NamedVariable<T>& v, const char* like_name, const tw_view* 
     Invalid(std::string(v.name) + " has shape " + DimsText(is) + ", " + like_name + " " + DimsText(like) + "; they must be equal");
 }
 
+// The loops of complex64 and complex128: those that need no order.
+template <class T>
+const UpdateLoops<T>& ComplexUpdates();
+
 // The base of the kernels.
 template <class T>
 class Apply {
@@ -49,7 +53,9 @@ class Apply {
     const Isa isa = DetectIsa(n.host());
     vector_ = &TW_CPU_FOR_ISA(isa, Vectors);
     const UpdateTable& updates = TW_CPU_FOR_ISA(isa, Updates);
-    if constexpr (std::is_same_v<T, double>)
+    if constexpr (kIsComplex<T>)
+      loop_ = ComplexUpdates<T>().*loop;
+    else if constexpr (std::is_same_v<T, double>)
       loop_ = updates.f64.*loop;
     else
       loop_ = updates.f32.*loop;

@@ -10,7 +10,7 @@ namespace {
 // The learning rate without the bias of the averages, which both start at 0.
 template <class T>
 Wide<T> Rate(const tw::In<T>& lr, const tw::In<T>& beta1_power, const tw::In<T>& beta2_power) {
-  return Factor(lr, "lr") * std::sqrt(1 - Factor(beta2_power, "beta2_power")) / (1 - Factor(beta1_power, "beta1_power"));
+  return Factor(lr, "lr") * std::sqrt(Wide<T>(1) - Factor(beta2_power, "beta2_power")) / (Wide<T>(1) - Factor(beta1_power, "beta1_power"));
 }
 
 template <class T>
@@ -51,9 +51,11 @@ class AdaMax : Apply<T> {
   }
 };
 
+constexpr const char* kAdam = "ResourceApplyAdam @CPU; update var m v";
+
 template <class T>
 void Register(tw::Plugin& p) {
-  p.kernel<Adam<T>>("ResourceApplyAdam @CPU; update var m v");
+  p.kernel<Adam<T>>(kAdam);
   p.kernel<Amsgrad<T>>("ResourceApplyAdamWithAmsgrad @CPU; update var m v vhat");
   p.kernel<AdaMax<T>>("ResourceApplyAdaMax @CPU; update var m v");
 }
@@ -65,6 +67,7 @@ void register_apply_adam(tw::Plugin& p) {
   Register<double>(p);
   Register<half>(p);
   Register<bfloat16>(p);
+  p.kernel<Adam<complex64>, Adam<complex128>>(kAdam);
 }
 
 }  // namespace thalweg::cpu

@@ -27,6 +27,8 @@ void register_apply_gradient_descent(tw::Plugin& p) {
   Register<double>(p);
   Register<half>(p);
   Register<bfloat16>(p);
+  Register<complex64>(p);
+  Register<complex128>(p);
 }
 
 }  // namespace thalweg::cpu

@@ -22,6 +22,13 @@ void AddOrder(tw::Plugin& p, std::string_view op, const BinaryKernel BinaryKerne
   AddTest<kFunction, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(p, op);
 }
 
+// Quantised numbers of one range are equal where their codes are.
+template <class Code>
+void AddCodes(tw::Plugin& p, const std::string& type) {
+  AddBinary(p, "Equal", type, "bool", kZip<kEqual, Code, bool, 1>);
+  AddBinary(p, "NotEqual", type, "bool", kZip<kNotEqual, Code, bool, 1>);
+}
+
 template <bool kWanted>
 void CompareStrings(tw::In<tw_string> x, tw::In<tw_string> y, tw::Out<bool> z) {
   if (z.size() == 0) return;
@@ -51,6 +58,11 @@ void register_compare(tw::Plugin& p) {
   AddOrder<kGreaterEqual>(p, "GreaterEqual", &BinaryKernels::greater_equal);
   AddTest<kEqual, bool, complex64, complex128>(p, "Equal");
   AddTest<kNotEqual, bool, complex64, complex128>(p, "NotEqual");
+  AddCodes<int8_t>(p, "qint8");
+  AddCodes<uint8_t>(p, "quint8");
+  AddCodes<int16_t>(p, "qint16");
+  AddCodes<uint16_t>(p, "quint16");
+  AddCodes<int32_t>(p, "qint32");
   AddTest<kAnd, bool>(p, "LogicalAnd");
   AddTest<kOr, bool>(p, "LogicalOr");
   p.kernel<CompareStrings<true>>("Equal @CPU").kernel<CompareStrings<false>>("NotEqual @CPU");

@@ -4,10 +4,11 @@ from optimizers import mild, optimizer, slot
 
 
 def adadelta(var, accum, accum_update, g, lr, rho, epsilon):
-    accum = rho * accum + (1 - rho) * g * g
+    accum, size = rho * accum + (1 - rho) * g * g, abs(rho * accum) + abs((1 - rho) * g * g)
     update = g * np.sqrt(accum_update + epsilon) / np.sqrt(accum + epsilon)
     kept = rho * accum_update + (1 - rho) * update * update
-    return [(var - lr * update, abs(var) + abs(lr * update)), (accum, accum), (kept, kept)]
+    more = abs(rho * accum_update) + abs((1 - rho) * update * update)
+    return [(var - lr * update, abs(var) + abs(lr * update)), (accum, size), (kept, more)]
 
 
 optimizer("ResourceApplyAdadelta ApplyAdadelta", "ResourceSparseApplyAdadelta", adadelta,

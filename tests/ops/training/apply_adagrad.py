@@ -4,9 +4,9 @@ from optimizers import mild, optimizer, slot
 
 
 def adagrad(var, accum, g, lr, update_slots, epsilon=0):
-    accum = accum + g * g if update_slots else accum
+    accum, size = (accum + g * g, abs(accum) + abs(g * g)) if update_slots else (accum, accum)
     step = lr * g / (np.sqrt(accum) + epsilon)
-    return [(var - step, abs(var) + abs(step)), (accum, accum)]
+    return [(var - step, abs(var) + abs(step)), (accum, size)]
 
 
 more = dict(asks=["update_slots"], domain=dict(var=mild, accum=slot, grad=mild))

@@ -7,7 +7,7 @@ def averages(m, v, g, beta1, beta2):
     """Of the gradient and its square, with the size of the one and how much the error of the other counts."""
     m, size = m + (g - m) * (1 - beta1), abs(m) + abs(g)
     old, v = v, v + (g * g - v) * (1 - beta2)
-    return m, size, v, old + g * g
+    return m, size, v, abs(old) + abs(g * g)
 
 
 def stepped(var, m, size, v, error, g, alpha, beta1, epsilon, use_nesterov):

@@ -5,14 +5,14 @@ from optimizers import mild, optimizer, slot
 
 
 def rmsprop(var, ms, mom, g, lr, rho, momentum, epsilon):
-    ms, error = ms + (1 - rho) * (g * g - ms), ms + g * g
+    ms, error = ms + (1 - rho) * (g * g - ms), abs(ms) + abs(g * g)
     step = lr * g / np.sqrt(ms + epsilon)
     kept, size = momentum * mom + step, abs(momentum * mom) + abs(step) * (1 + error / (ms + epsilon))
     return [(var - kept, abs(var) + size), (ms, error), (kept, size)]
 
 
 def centered_rmsprop(var, mg, ms, mom, g, lr, rho, momentum, epsilon):
-    ms, error = ms + (1 - rho) * (g * g - ms), ms + g * g
+    ms, error = ms + (1 - rho) * (g * g - ms), abs(ms) + abs(g * g)
     mg, mean = mg + (1 - rho) * (g - mg), abs(mg) + abs(g)
     rest = ms - mg * mg + epsilon
     step = lr * g / np.sqrt(rest)
