@@ -65,6 +65,7 @@ def test_constants_take_the_type_that_the_op_can_use(graph):
     assert tw.ops.range(0, 10, 1).dtype == "int32"
     assert tw.ops.cast(np.float64(1), DstT="int8").dtype == "int8"
     assert tw.ops.string_join(["a", b"b"]).dtype == "string"
+    assert tw.ops.sum([1.0, 2.0], []).operation.attributes["Tidx"] == tw.int32
 
 
 def test_constants_beside_a_reference_take_the_type_that_it_leads_to(run):
@@ -108,6 +109,7 @@ def test_ops_of_a_plugin_are_there_once_it_is_loaded(run):
     (lambda x: tw.ops.identity(tw.ops.no_op()), TypeError, "is an operation, not a value"),
     (lambda x: tw.ops.split(0, x), tw.InvalidArgumentError, "'num_split' is missing"),
     (lambda x: tw.ops.nope, AttributeError, "no op is called 'nope'"),
+    (lambda x: tw.ops.matmul(x, x), AttributeError, "no op is called 'matmul'; did you mean 'mat_mul'"),
     (lambda x: x.graph.op("Sotfmax", x), AttributeError, "did you mean 'Softmax'"),
     (lambda x: tw.ops.mat_mul(x, np.ones((3, 3), np.float32)), tw.InvalidArgumentError, "inner dimensions differ"),
     (lambda x: tw.ops.mat_mul(x, np.ones((2, 3), complex)), TypeError, "MatMul: input 'b': .* is no float32"),

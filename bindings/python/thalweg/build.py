@@ -123,10 +123,12 @@ def _constant(graph: "Graph", schema: dict[str, Any], argument: dict[str, Any], 
 
 def _natural_type(attr: dict[str, Any], value: Any) -> Optional[DType]:
     """The type for Python's own numbers where no other input says it: theirs if the op takes it, else the first that can hold them."""
-    mine = from_numpy(as_array(value, None)[0].dtype)
+    array = as_array(value, None)[0]
+    mine, default = from_numpy(array.dtype), attr.get("default")
+    if array.size == 0 and default:  # an empty list is of any type
+        return as_dtype(default)
     allowed = [as_dtype(name) for name in attr.get("allowed", ())]
     if not allowed or mine in allowed:
-        default = attr.get("default")
         return as_dtype(default) if mine.is_integer and default and as_dtype(default).is_integer else mine
     for choice in ("float32", "float64", "int64", "complex64"):
         if as_dtype(choice) in allowed and np.can_cast(mine.numpy, choice, "same_kind"):
