@@ -120,7 +120,7 @@ Status ClusterSession::Connect(std::vector<std::string> texts) {
 Status ClusterSession::WatchMembers() {
   if (cluster_.membership().empty()) return Status();
   // Without the service tasks are still asked for signs of life, as they are with it: one that is alive may be out of this client's reach.
-  ASSIGN_OR_RETURN(members_, Members::Join(&graph_->runtime(), cluster_.membership(), StrCat("client ", id_), [] {}));
+  ASSIGN_OR_RETURN(members_, Members::Join(&graph_->runtime(), cluster_.membership(), StrCat("client ", id_), options_.credentials, [] {}));
   return members_->Watch([this](const TaskId& id, uint64_t incarnation) { MemberChanged(id, incarnation); });
 }
 

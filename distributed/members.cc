@@ -1,6 +1,7 @@
 #include "distributed/members.h"
 
 #include <charconv>
+#include <filesystem>
 #include <utility>
 
 #include "framework/base/shown.h"
@@ -36,7 +37,7 @@ bool ReadNumber(std::string_view text, T* out) {
 }  // namespace
 
 StatusOr<std::unique_ptr<Members>> Members::Join(Runtime* runtime, const std::string& where, const std::string& name,
-                                                 std::function<void()> lost) {
+                                                 const std::string& credentials, std::function<void()> lost) {
   ASSIGN_OR_RETURN(const Service service, ParseService(where));
   const auto found = runtime->registry().RolesOf<MembershipRole>(service.address.scheme);
   if (found.empty()) {
@@ -51,7 +52,10 @@ StatusOr<std::unique_ptr<Members>> Members::Join(Runtime* runtime, const std::st
   c.cluster_len = service.cluster.size();
   c.name = name.data();
   c.name_len = name.size();
-  c.credential = "";
+  std::error_code no_folder;  // then the plugin says what it cannot read
+  const std::string folder = credentials.empty() ? "" : std::filesystem::absolute(credentials, no_folder).string();
+  c.credential = folder.data();
+  c.credential_len = folder.size();
   c.lease = kLease;
   c.arg = m.get();
   c.lost = [](void* arg, const tw_status*) { static_cast<const Members*>(arg)->lost_(); };

@@ -15,11 +15,12 @@ namespace thalweg::distributed {
 
 class Members {
  public:
-  // where: "scheme:address/cluster", as a cluster's "membership" says. name: of the member. lost: the lease has ended, and with it the
-  // member's key; called once, from a thread of the plugin's, and never after the destructor.
+  // where: "scheme:address/cluster", as a cluster's "membership" says. name: of the member. credentials: a folder, of which the service's
+  // plugin takes what it needs; empty: none. lost: the lease has ended, and with it the member's key; called once, from a thread of the
+  // plugin's, and never after the destructor.
   // Errors: INVALID_ARGUMENT for a wrong text; NOT_FOUND for a scheme that no plugin serves; those of joining.
   static StatusOr<std::unique_ptr<Members>> Join(Runtime* runtime, const std::string& where, const std::string& name,
-                                                 std::function<void()> lost);
+                                                 const std::string& credentials, std::function<void()> lost);
   ~Members();
   // The task is alive, until the member goes.
   Status Announce(const TaskId& task, uint64_t incarnation);

@@ -93,6 +93,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(std::shared_ptr<Runtime> runtime
   s->scheme_ = self->address.scheme;
   s->clock_ = std::make_unique<SystemClock>();
   s->began_ = s->clock_->Now();
+  s->credentials_ = options.credentials;
   const EndpointOptions endpoint = {self->address.rest, options.credentials, options.max_message_bytes, options.insecure, false};
   auto messenger = Messenger::Create(std::move(transport), endpoint, s->clock_.get(),
                                      [server = s.get()](std::shared_ptr<Incoming> request) { server->Serve(std::move(request)); });
@@ -123,7 +124,7 @@ Status Server::JoinMembers() {
     }
     runtime_->pool().Blocking([this] { JoinAgain(); });  // the plugin waits for this call
   };
-  ASSIGN_OR_RETURN(auto members, Members::Join(runtime_.get(), cluster_.membership(), task_.text(), lost));
+  ASSIGN_OR_RETURN(auto members, Members::Join(runtime_.get(), cluster_.membership(), task_.text(), credentials_, lost));
   RETURN_IF_ERROR(members->Announce(task_, incarnation_));
   std::lock_guard lock(members_mu_);
   members_.swap(members);

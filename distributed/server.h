@@ -62,7 +62,7 @@ class Server {
   const TaskId task_;
   const uint64_t incarnation_;
   int64_t began_ = 0;
-  std::string scheme_;
+  std::string scheme_, credentials_;
   std::unique_ptr<Clock> clock_;
   std::unique_ptr<Messenger> messenger_;
   Mailbox mailbox_;

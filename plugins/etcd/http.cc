@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #include "thalweg/plugin/abi.h"
+#include "tls.h"
 
 namespace thalweg::etcd {
 namespace {
@@ -33,9 +34,24 @@ uint64_t Number(const std::string& text, int base) {
 
 }  // namespace
 
-Exchange::Exchange(const std::string& address, Now now, int64_t deadline) : address_(address), now_(std::move(now)), deadline_(deadline) {
+Address Address::Parse(const std::string& text) {
+  Address a;
+  a.tls = text.compare(0, 8, "https://") == 0;
+  const std::string rest = text.substr(a.tls ? 8 : text.compare(0, 7, "http://") == 0 ? 7 : 0);
+  const size_t at = rest.rfind(':');
+  if (at == std::string::npos || at == 0 || at + 1 == rest.size())
+    throw Failed(TW_INVALID_ARGUMENT, "'" + text + "' is no address; give host:port, or https://host:port");
+  a.host = rest.substr(0, at);
+  a.port = rest.substr(at + 1);
+  if (a.host.front() == '[' && a.host.back() == ']') a.host = a.host.substr(1, a.host.size() - 2);
+  return a;
+}
+
+Exchange::Exchange(const Address& address, const std::string& folder, Now now, int64_t deadline)
+    : at_(address), address_(address.text()), now_(std::move(now)), deadline_(deadline) {
   try {
     Connect();
+    if (at_.tls) Shake(folder);
   } catch (...) {
     if (fd_ >= 0) close(fd_);
     throw;
@@ -45,11 +61,9 @@ Exchange::Exchange(const std::string& address, Now now, int64_t deadline) : addr
 Exchange::~Exchange() { close(fd_); }
 
 void Exchange::Connect() {
-  const size_t at = address_.rfind(':');
-  if (at == std::string::npos) throw Failed(TW_INVALID_ARGUMENT, "'" + address_ + "' is no address; give host:port");
   addrinfo hints = {}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
-  const int error = getaddrinfo(address_.substr(0, at).c_str(), address_.substr(at + 1).c_str(), &hints, &found);
+  const int error = getaddrinfo(at_.host.c_str(), at_.port.c_str(), &hints, &found);
   if (error) throw Failed(TW_UNAVAILABLE, "'" + address_ + "' cannot be found: " + gai_strerror(error));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, freeaddrinfo);
   int why = 0;
@@ -79,6 +93,17 @@ void Exchange::KeepAlive() {
   }
 }
 
+void Exchange::Shake(const std::string& folder) {
+  tls_ = std::make_unique<Tls>(at_.host, folder);
+  for (std::string bytes;;) {
+    const bool done = tls_->Shake();
+    Write(tls_->Give());
+    if (done) return;
+    if (!Read(&bytes)) throw Failed(TW_UNAVAILABLE, "'" + address_ + "' hangs up before it has proven who it is; does it speak TLS?");
+    tls_->Take(bytes);
+  }
+}
+
 void Exchange::Wait(short what) {
   pollfd p = {fd_, what, 0};
   for (;;) {
@@ -98,12 +123,11 @@ void Exchange::Ask(const std::string& path, const std::string& token, const std:
   std::string text = "POST " + path + " HTTP/1.1\r\nHost: " + address_ + "\r\nContent-Type: application/json\r\nConnection: close\r\n";
   if (!token.empty()) text += "Authorization: " + token + "\r\n";
   text += "Content-Length: " + std::to_string(json.size()) + "\r\n\r\n" + json;
-  for (size_t at = 0; at < text.size();) {
-    Wait(POLLOUT);
-    const ssize_t n = send(fd_, text.data() + at, text.size() - at, MSG_NOSIGNAL);
-    if (n < 0 && errno != EAGAIN && errno != EINTR) throw Failed(TW_UNAVAILABLE, "'" + address_ + "' hangs up: " + std::strerror(errno));
-    if (n > 0) at += size_t(n);
+  if (tls_) {
+    tls_->Send(text);
+    text = tls_->Give();
   }
+  Write(text);
   const std::string first = HeadLine();
   if (first.compare(0, 7, "HTTP/1.") != 0 || first.size() < 12)
     throw Failed(TW_UNAVAILABLE, "what answers at '" + address_ + "' is no etcd");
@@ -117,16 +141,53 @@ void Exchange::Ask(const std::string& path, const std::string& token, const std:
   if (chunked_) left_ = 0;
 }
 
-// More of what the other side sends; false: it has hung up.
-bool Exchange::Fill() {
-  char bytes[16384];
+void Exchange::Write(const std::string& bytes) {
+  for (size_t at = 0; at < bytes.size();) {
+    Wait(POLLOUT);
+    const ssize_t n = send(fd_, bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN && errno != EINTR) {
+      const std::string why = std::strerror(errno);
+      HearWhy();
+      throw Failed(TW_UNAVAILABLE, "'" + address_ + "' hangs up: " + why);
+    }
+    if (n > 0) at += size_t(n);
+  }
+}
+
+// Who takes no client without a certificate says so behind the handshake, and hangs up: throws what has come of it.
+void Exchange::HearWhy() {
+  char bytes[4096];
+  for (ssize_t n; tls_ && (n = recv(fd_, bytes, sizeof bytes, 0)) > 0;) {
+    tls_->Take({bytes, size_t(n)});
+    tls_->Receive();
+  }
+}
+
+// What has come over the connection; false: it has ended.
+bool Exchange::Read(std::string* bytes) {
+  bytes->resize(16384);
   for (;;) {
     Wait(POLLIN);
-    const ssize_t n = recv(fd_, bytes, sizeof bytes, 0);
-    if (n > 0) return raw_.append(bytes, size_t(n)), true;
-    if (n == 0) return false;
-    if (errno != EAGAIN && errno != EINTR) return false;
+    const ssize_t n = recv(fd_, bytes->data(), bytes->size(), 0);
+    if (n > 0) return bytes->resize(size_t(n)), true;
+    if (n == 0 || (errno != EAGAIN && errno != EINTR)) return false;
   }
+}
+
+// More of what the other side says; false: it has hung up.
+bool Exchange::Fill() {
+  const size_t before = raw_.size();
+  for (std::string bytes; raw_.size() == before;) {
+    if (tls_ && tls_->over()) return false;
+    if (!Read(&bytes)) return false;
+    if (tls_) {
+      tls_->Take(bytes);
+      bytes = tls_->Receive();
+      Write(tls_->Give());
+    }
+    raw_ += bytes;
+  }
+  return true;
 }
 
 std::string Exchange::HeadLine() {

@@ -1,8 +1,9 @@
-// Questions to etcd's JSON gateway by HTTP/1.1: one connection each. Threads: values, no sharing, but Hang from any.
+// Questions to etcd's JSON gateway by HTTP/1.1, with TLS or without: one connection each. Threads: values, no sharing, but Hang from any.
 #pragma once
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -17,11 +18,22 @@ struct Failed : std::runtime_error {
 // Nanoseconds of the host's clock; 0: any.
 using Now = std::function<int64_t()>;
 
+class Tls;
+
+// Where etcd is.
+struct Address {
+  // text: "host:port", "http://host:port" or, with TLS, "https://host:port"; a host may be in brackets. Throws INVALID_ARGUMENT.
+  static Address Parse(const std::string& text);
+  std::string host, port;
+  bool tls = false;
+  std::string text() const { return host + ":" + port; }
+};
+
 // A question whose answer may come in pieces.
 class Exchange {
  public:
-  // address: "host:port". Throws Failed, as all here: UNAVAILABLE where nobody answers, DEADLINE_EXCEEDED.
-  Exchange(const std::string& address, Now now, int64_t deadline);
+  // folder: for TLS (tls.h). Throws Failed, as all here: UNAVAILABLE where nobody answers, DEADLINE_EXCEEDED, and what TLS throws.
+  Exchange(const Address& address, const std::string& folder, Now now, int64_t deadline);
   ~Exchange();
   Exchange(const Exchange&) = delete;
   void Ask(const std::string& path, const std::string& token, const std::string& json);
@@ -37,15 +49,21 @@ class Exchange {
  private:
   void Connect();
   void KeepAlive();
+  void Shake(const std::string& folder);
   void Wait(short what);
+  void Write(const std::string& bytes);
+  void HearWhy();
+  bool Read(std::string* bytes);
   bool Fill();
   bool Body();
   std::string HeadLine();
 
-  const std::string address_;
+  const Address at_;
+  const std::string address_;  // as people write it
   const Now now_;
   int64_t deadline_;
   int fd_ = -1;
+  std::unique_ptr<Tls> tls_;  // NULL: without
   int status_ = 0;
   bool chunked_ = false, over_ = false;
   uint64_t left_ = 0;       // of the body, or of its chunk

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
+
+#include <sys/stat.h>
 
 namespace thalweg::etcd {
 namespace {
@@ -33,13 +36,14 @@ std::string EndOf(std::string prefix) {
 
 Member::Member(const tw_host* host, const tw_member_config& c, int64_t deadline)
     : host_(host),
-      address_(c.address, size_t(c.address_len)),
+      at_(Address::Parse(std::string(c.address, size_t(c.address_len)))),
+      address_(at_.text()),
       cluster_(c.cluster, size_t(c.cluster_len)),
       lease_ns_(std::max<int64_t>(c.lease, kSecond)),
       arg_(c.arg),
       lost_(c.lost) {
   if (!deadline) deadline = now() + kPatience;
-  if (c.credential_len > 0) Authenticate({c.credential, size_t(c.credential_len)}, deadline);
+  if (const std::string who = TakeCredential({c.credential, size_t(c.credential_len)}); !who.empty()) Authenticate(who, deadline);
   const Value granted = Ask("/v3/lease/grant", "{\"TTL\": " + std::to_string((lease_ns_ + kSecond - 1) / kSecond) + "}", deadline);
   lease_ = granted["ID"].text();
   if (lease_.empty()) throw Failed(TW_UNAVAILABLE, "'" + address_ + "' grants no lease");
@@ -60,6 +64,18 @@ Member::~Member() {
   }
 }
 
+// A folder: where there is a folder `etcd` in it, that. Otherwise it is the user's name and password. Answers those, or nothing.
+std::string Member::TakeCredential(std::string_view credential) {
+  if (credential.empty() || credential[0] != '/') return std::string(credential);
+  folder_ = std::string(credential);
+  struct stat s = {};
+  if (stat((folder_ + "/etcd").c_str(), &s) == 0 && S_ISDIR(s.st_mode)) folder_ += "/etcd";
+  std::string who;
+  std::ifstream file(folder_ + "/user");
+  std::getline(file, who);
+  return who;
+}
+
 // "user:password".
 void Member::Authenticate(std::string_view credential, int64_t deadline) {
   const size_t at = credential.find(':');
@@ -69,7 +85,7 @@ void Member::Authenticate(std::string_view credential, int64_t deadline) {
 }
 
 Value Member::Ask(const std::string& path, const std::string& json, int64_t deadline) const {
-  Exchange x(address_, clock(), deadline ? deadline : now() + kPatience);
+  Exchange x = Connect(deadline ? deadline : now() + kPatience);
   x.Ask(path, token_, json);
   const Value answer = Value::Parse(x.Rest());
   const Value& error = answer["error"];
@@ -209,7 +225,7 @@ void Watch::TellAll() {
 }
 
 void Watch::Follow() {
-  Exchange x(member_->address(), member_->clock(), member_->now() + kPatience);
+  Exchange x = member_->Connect(member_->now() + kPatience);
   {
     std::lock_guard lock(mu_);
     if (stop_) return;

@@ -61,7 +61,8 @@ class Member {
   Now clock() const {
     return [this] { return now(); };
   }
-  const std::string& address() const { return address_; }
+  // A connection to the store.
+  Exchange Connect(int64_t deadline) const { return Exchange(at_, folder_, clock(), deadline); }
   const std::string& token() const { return token_; }
   // Of the store: the cluster's keys have its name before them.
   std::string Stored(std::string_view key) const { return cluster_ + "/" + std::string(key); }
@@ -71,12 +72,15 @@ class Member {
 
  private:
   void Authenticate(std::string_view credential, int64_t deadline);
+  std::string TakeCredential(std::string_view credential);
   uint64_t Change(const std::string& request, const std::string& stored, uint64_t expected, int64_t deadline);
   void Keep();
   void Lost(const std::string& why);
 
   const tw_host* const host_;
+  const Address at_;
   const std::string address_, cluster_;
+  std::string folder_;  // of certificates
   const int64_t lease_ns_;
   void* const arg_;
   void (*const lost_)(void* arg, const tw_status* why);

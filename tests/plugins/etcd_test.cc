@@ -1,24 +1,17 @@
 // Membership by etcd: leases, keys, watches, and a store that goes away and comes back. It starts an etcd of its own.
-#include <fcntl.h>
-#include <signal.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <filesystem>
 #include <mutex>
 #include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include <netinet/in.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "framework/base/strings.h"
 #include "framework/runtime/runtime.h"
+#include "tests/plugins/etcd_store.h"
+#include "tests/support/free_port.h"
 
 namespace thalweg {
 namespace {
@@ -27,69 +20,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 using Code = absl::StatusCode;
-
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in at = {};
-  socklen_t size = sizeof at;
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&at), size), 0);
-  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size), 0);
-  close(fd);
-  return ntohs(at.sin_port);
-}
-
-class Etcd {
- public:
-  Etcd() : folder_(testing::TempDir() + StrCat("etcd-", getpid())), port_(FreePort()), peer_(FreePort()) { Start(); }
-  ~Etcd() {
-    Stop();
-    std::filesystem::remove_all(folder_);
-  }
-  static bool Installed() { return std::filesystem::exists("/usr/bin/etcd"); }
-  void Start() {
-    const std::string client = StrCat("http://127.0.0.1:", port_), peer = StrCat("http://127.0.0.1:", peer_);
-    const std::vector<std::string> words = {"/usr/bin/etcd",
-                                            "--data-dir",
-                                            folder_,
-                                            "--listen-client-urls",
-                                            client,
-                                            "--advertise-client-urls",
-                                            client,
-                                            "--listen-peer-urls",
-                                            peer,
-                                            "--initial-advertise-peer-urls",
-                                            peer,
-                                            "--initial-cluster",
-                                            "default=" + peer,
-                                            "--log-level",
-                                            "panic",
-                                            "--unsafe-no-fsync"};
-    std::vector<char*> args;
-    for (const std::string& w : words) args.push_back(const_cast<char*>(w.c_str()));
-    args.push_back(nullptr);
-    pid_ = fork();
-    if (pid_ != 0) return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that crashes leaves nobody behind
-    const int quiet = open("/dev/null", O_WRONLY);
-    dup2(quiet, 1);
-    dup2(quiet, 2);
-    execv(args[0], args.data());
-    _exit(127);
-  }
-  void Signal(int s) const { kill(pid_, s); }
-  void Stop() {
-    if (pid_ > 0) kill(pid_, SIGKILL), waitpid(pid_, nullptr, 0);
-    pid_ = -1;
-  }
-  std::string address() const { return StrCat("127.0.0.1:", port_); }
-
- private:
-  const std::string folder_;
-  const int port_, peer_;
-  pid_t pid_ = -1;
-};
 
 class Member {
  public:

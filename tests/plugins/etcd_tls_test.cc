@@ -1,0 +1,204 @@
+// Membership by an etcd that proves who it is and lets in only who proves to be somebody: certificates as `thalweg cluster init` makes
+// them, and all the ways in which they are wrong.
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include <sys/stat.h>
+
+#include "distributed/members.h"
+#include "framework/base/strings.h"
+#include "framework/runtime/runtime.h"
+#include "tests/plugins/etcd_store.h"
+#include "tools/credentials/certificate.h"
+
+namespace thalweg::distributed {
+namespace {
+
+using credentials::Make;
+using credentials::Pair;
+using credentials::Recipe;
+using credentials::WriteSecret;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+using Code = absl::StatusCode;
+using std::chrono::steady_clock;
+constexpr int64_t kDay = 24 * 3600;
+
+class EtcdTlsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!Etcd::Installed()) GTEST_SKIP() << "there is no /usr/bin/etcd (package etcd-server)";
+    folder_ = testing::TempDir() + StrCat("etcd-tls-", getpid());
+    RuntimeOptions options;
+    options.threads = 1;
+    options.disabled_plugins = {"*opencl*"};
+    runtime_ = *Runtime::Create(options);
+    const Status loaded = runtime_->LoadPlugin(ETCD);
+    ASSERT_TRUE(loaded.ok() || loaded.code() == Code::kAlreadyExists) << loaded;
+    Recipe authority = Good("authority");
+    authority.authority = true;
+    ca_ = Make(authority, nullptr);
+    member_ = Folder("member", ca_.cert, Make(Good("ps"), &ca_));
+  }
+  void TearDown() override {
+    store_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  // For both sides: etcd's gateway is a client of its own.
+  static Recipe Good(const std::string& name) {
+    Recipe r;
+    r.name = name;
+    r.hosts = {"127.0.0.1"};
+    r.server = r.client = true;
+    r.ends = kDay;
+    return r;
+  }
+  std::string Folder(const std::string& name, const std::string& ca, const Pair& pair) {
+    const std::string place = folder_ + "/" + name;
+    std::filesystem::create_directories(place);
+    WriteSecret(place + "/ca.pem", ca);
+    if (!pair.cert.empty()) {
+      WriteSecret(place + "/cert.pem", pair.cert);
+      WriteSecret(place + "/key.pem", pair.key);
+    }
+    return place;
+  }
+  void StartStore(const Recipe& recipe) {
+    const std::string place = Folder("store", ca_.cert, Make(recipe, &ca_));
+    store_ = std::make_unique<Etcd>(std::vector<std::string>{"--cert-file", place + "/cert.pem", "--key-file", place + "/key.pem",
+                                                             "--trusted-ca-file", place + "/ca.pem", "--client-cert-auth"},
+                                    "https");
+  }
+  StatusOr<std::unique_ptr<Members>> Join(const std::string& credentials, const std::string& scheme = "https://") {
+    return Members::Join(runtime_.get(), StrCat("etcd:", scheme, store_->address(), "/team"), "m", credentials, [this] { ++lost_; });
+  }
+  // Joins once the store has started.
+  std::unique_ptr<Members> Joined(const std::string& credentials) {
+    const auto until = steady_clock::now() + 60s;
+    StatusOr<std::unique_ptr<Members>> m = Join(credentials);
+    for (; !m.ok() && m.status().code() == Code::kUnavailable && steady_clock::now() < until; m = Join(credentials))
+      std::this_thread::sleep_for(50ms);
+    EXPECT_TRUE(m.ok()) << m.status();
+    return m.ok() ? *std::move(m) : nullptr;
+  }
+  void ExpectDenied(const std::string& credentials, const std::string& why) {
+    const auto m = Join(credentials);
+    EXPECT_EQ(m.status().code(), Code::kPermissionDenied) << m.status();
+    EXPECT_THAT(std::string(m.status().message()), HasSubstr(why));
+  }
+
+  std::string folder_, member_;
+  Pair ca_;
+  std::shared_ptr<Runtime> runtime_;
+  std::unique_ptr<Etcd> store_;
+  std::atomic<int> lost_{0};
+};
+
+TEST_F(EtcdTlsTest, MembersWithCertificatesMeetAndHearOfEachOther) {
+  StartStore(Good("store"));
+  auto task = Joined(member_), client = Joined(member_);
+  ASSERT_TRUE(task && client);
+  std::atomic<uint64_t> heard{0}, gone{0};
+  ASSERT_TRUE(task->Announce({"ps", 0}, 7).ok());
+  ASSERT_TRUE(client
+                  ->Watch([&](const TaskId& id, uint64_t incarnation) {
+                    EXPECT_EQ(id.text(), "/job:ps/task:0");
+                    incarnation ? heard = incarnation : ++gone;
+                  })
+                  .ok());
+  const auto waits = [](auto is) {
+    for (const auto until = steady_clock::now() + 30s; !is() && steady_clock::now() < until;) std::this_thread::sleep_for(5ms);
+  };
+  waits([&] { return heard == 7; });
+  EXPECT_EQ(heard, 7u);
+  // Files that are exchanged count from the next connection on.
+  const Pair fresh = Make(Good("ps"), &ca_);
+  WriteSecret(member_ + "/cert.pem", fresh.cert);
+  WriteSecret(member_ + "/key.pem", fresh.key);
+  ASSERT_TRUE(task->Announce({"ps", 0}, 8).ok());
+  waits([&] { return heard == 8; });
+  EXPECT_EQ(heard, 8u);
+  task.reset();
+  waits([&] { return gone == 1; });
+  EXPECT_EQ(gone, 1u);
+  EXPECT_EQ(lost_, 0);
+}
+
+TEST_F(EtcdTlsTest, AFolderOfItsOwnComesBeforeThatOfTheCluster) {
+  StartStore(Good("store"));
+  Recipe other = Good("another authority");
+  other.authority = true;
+  const Pair others = Make(other, nullptr);
+  const std::string cluster = Folder("cluster", others.cert, Make(Good("ps"), &others));
+  EXPECT_TRUE(Joined(member_));  // the store has started
+  ExpectDenied(cluster, "has not proven who it is");
+  Folder("cluster/etcd", ca_.cert, Make(Good("ps"), &ca_));
+  EXPECT_TRUE(Joined(cluster));
+  // The user's name and password, of which this store knows nothing.
+  std::ofstream(cluster + "/etcd/user") << "ann:secret\n";
+  const Status s = Join(cluster).status();
+  EXPECT_THAT(std::string(s.message()), HasSubstr("authentication is not enabled"));
+  EXPECT_THAT(std::string(s.message()), ::testing::Not(HasSubstr("secret")));
+}
+
+TEST_F(EtcdTlsTest, WhoProvesTooLittleIsRefusedOnEitherSide) {
+  StartStore(Good("store"));
+  EXPECT_TRUE(Joined(member_));
+  Recipe other = Good("another authority"), expired = Good("ps"), server = Good("ps");
+  other.authority = true;
+  expired.begins = -2 * kDay, expired.ends = -kDay;
+  server.client = false;
+  const Pair others = Make(other, nullptr);
+  ExpectDenied(Folder("unknown store", others.cert, Make(Good("ps"), &ca_)), "has not proven who it is");
+  ExpectDenied(Folder("no certificate", ca_.cert, {}), "TLS with '127.0.0.1' fails");
+  ExpectDenied(Folder("unknown authority", ca_.cert, Make(Good("ps"), &others)), "TLS with '127.0.0.1' fails");
+  ExpectDenied(Folder("expired", ca_.cert, Make(expired, &ca_)), "TLS with '127.0.0.1' fails");
+  ExpectDenied(Folder("for servers", ca_.cert, Make(server, &ca_)), "TLS with '127.0.0.1' fails");
+  EXPECT_TRUE(Joined(member_));
+}
+
+TEST_F(EtcdTlsTest, AStoreWithTheCertificateOfAnotherMachineIsRefused) {
+  Recipe elsewhere = Good("store");
+  elsewhere.hosts = {"etcd.example.org", "192.0.2.7"};
+  StartStore(elsewhere);
+  const auto until = steady_clock::now() + 60s;
+  Status s;
+  while ((s = Join(member_).status()).code() == Code::kUnavailable && steady_clock::now() < until) std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(s.code(), Code::kPermissionDenied) << s;
+  EXPECT_THAT(std::string(s.message()), HasSubstr("IP address mismatch"));
+}
+
+TEST_F(EtcdTlsTest, WhoSpeaksOneWayIsNotHeardTheOther) {
+  StartStore(Good("store"));
+  EXPECT_TRUE(Joined(member_));
+  EXPECT_FALSE(Join(member_, "").ok());
+  EXPECT_FALSE(Join(member_, "http://").ok());
+  store_ = std::make_unique<Etcd>();
+  const auto until = steady_clock::now() + 60s;
+  while (!Join("", "").ok() && steady_clock::now() < until) std::this_thread::sleep_for(50ms);
+  EXPECT_TRUE(Join(member_, "http://").ok());  // it needs no certificates
+  const Status s = Join(member_).status();
+  EXPECT_EQ(s.code(), Code::kUnavailable) << s;
+}
+
+TEST_F(EtcdTlsTest, FilesThatCannotBeUsedAreNamed) {
+  StartStore(Good("store"));
+  EXPECT_TRUE(Joined(member_));
+  const auto wrong = [&](const std::string& folder) { return std::string(Join(folder).status().message()); };
+  chmod((member_ + "/key.pem").c_str(), 0644);
+  EXPECT_THAT(wrong(member_), HasSubstr("member/key.pem' can be read by others; chmod 600"));
+  WriteSecret(member_ + "/key.pem", Make(Good("ps"), &ca_).key);
+  EXPECT_THAT(wrong(member_), HasSubstr("member/key.pem' cannot be used"));
+  WriteSecret(member_ + "/cert.pem", "nonsense");
+  EXPECT_THAT(wrong(member_), HasSubstr("member/cert.pem' cannot be used"));
+  WriteSecret(member_ + "/ca.pem", "nonsense");
+  EXPECT_THAT(wrong(member_), HasSubstr("member/ca.pem' cannot be used"));
+}
+
+}  // namespace
+}  // namespace thalweg::distributed
