@@ -9,6 +9,7 @@ import traceback
 
 SOURCE, BUILD = (pathlib.Path(os.environ[f"THALWEG_{name}_DIR"]) for name in ("SOURCE", "BINARY"))
 sys.path.insert(0, str(SOURCE / "tools/benchmarks"))
+import figures
 import table
 from bench import Bench, Goal
 from workers import Failed, Worker
@@ -146,6 +147,14 @@ def test_a_worker_that_fails_says_why():
                     assert part in str(error), error
         finally:
             made.close()
+
+
+def test_rows_that_are_run_again_take_the_place_of_their_lines():
+    before = "Written then.\n- rows 1, 3 again: yesterday\n\n| row | what |\n| --- | --- |\n| 1 | a |\n| 2 | b |\n| 2 | c |\n| 4 | d |\n\n    probe\n"
+    after = figures.put(before, ["| 3 | e |", "| 2 | f |", "| 3 | g |"], "today", [1, 2, 4, 3])
+    assert after == ("Written then.\n- rows 1 again: yesterday\n- rows 2, 3 again: today\n\n| row | what |\n| --- | --- |\n| 1 | a |\n| 2 | f |\n"
+                     "| 4 | d |\n| 3 | e |\n| 3 | g |\n\n    probe\n"), after
+    assert "--peers" in run("--readme", "--rows", "27", status=2)
 
 
 failed = 0

@@ -1,8 +1,5 @@
 """Results as the table that tools/bench prints, and as JSON."""
 import dataclasses
-import pathlib
-import platform
-import time
 
 COLUMNS = ("row", "what", "ours", "anchor", "ratio", "goal", "met")
 UNITS = {"us": 1e3, "ns": 1, "ms": 1e6, "MB": 1e6, "calls": 1, "iterations": 1}  # samples are nanoseconds or bytes
@@ -61,27 +58,3 @@ def probe_line(probe):
     (fma, fma2), (triad, triad2) = probe["fma"], probe["triad"]
     return (f"probe, on 1 / 2 threads: multiply-add {fma:.0f} / {fma2:.0f} GFLOP/s ({fma2 / fma:.2f}x), "
             f"triad {triad:.0f} / {triad2:.0f} GB/s; mutex pair {probe['mutex_ns']:.1f} ns; load {probe['load']:.2f}")
-
-
-# ---- README.md ----
-
-README = pathlib.Path(__file__).resolve().parent / "README.md"
-HEADING = "## Figures\n"
-
-
-def machine():
-    """The processors and the system, in words."""
-    model = next((line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-                  if line.startswith("model name")), platform.machine())
-    return f"{model}, {platform.freedesktop_os_release()['PRETTY_NAME']}"
-
-
-def write_readme(bench, pairs, versions, notes):
-    """Everything under the heading `Figures`, which is the last one, is of one run."""
-    text = README.read_text()
-    facts = (f"Written by `tools/bench --peers --readme --pairs {pairs}` on {time.strftime('%Y-%m-%d', time.gmtime())}: {bench.cpus()} of the "
-             f"processors of {machine()}, preset release; {', '.join(sorted(version.replace('==', ' ') for version in versions))}.")
-    parts = [facts, markdown(bench.results), "\n".join("    " + probe_line(probe) for probe in bench.probes)]
-    if notes:
-        parts.append("What the misses mean:\n" + "\n".join("- " + note.replace("\n", "\n  ") for note in notes))
-    README.write_text(text[:text.index(HEADING) + len(HEADING)] + "\n\n".join(parts) + "\n")
