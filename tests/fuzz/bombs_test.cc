@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 
 #include "framework/proto/graph.pb.h"
+#include "tests/c_api/dlpack_structs.h"
 #include "thalweg/thalweg.h"
 
 namespace {
@@ -198,20 +199,6 @@ std::string Repeated(int n, const std::function<std::string(int)>& part) {
 std::string OfAttr(const std::string& value) { return Node(Field(5, Field(1, "_a") + Field(2, value))); }
 
 // ---- DLPack: dims that the strides make free of cost for the producer ----
-
-struct DLTensor {
-  void* data;
-  int32_t device_type, device_id, ndim;
-  uint8_t code, bits;
-  uint16_t lanes;
-  int64_t *shape, *strides;
-  uint64_t byte_offset;
-};
-struct DLManagedTensor {
-  DLTensor tensor;
-  void* context;
-  void (*deleter)(DLManagedTensor* self);
-};
 
 std::string Broadcast(int64_t size) {
   static float one = 1;

@@ -6,31 +6,9 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "tests/c_api/dlpack_structs.h"
 #include "tests/fuzz/broken.h"
 #include "thalweg/thalweg.h"
-
-// As the specification lays them out, under its names.
-struct DLTensor {
-  void* data;
-  int32_t device_type, device_id;
-  int32_t ndim;
-  uint8_t code, bits;
-  uint16_t lanes;
-  int64_t *shape, *strides;
-  uint64_t byte_offset;
-};
-struct DLManagedTensor {
-  DLTensor tensor;
-  void* context;
-  void (*deleter)(DLManagedTensor* self);
-};
-struct DLManagedTensorVersioned {
-  uint32_t major, minor;
-  void* context;
-  void (*deleter)(DLManagedTensorVersioned* self);
-  uint64_t flags;
-  DLTensor tensor;
-};
 
 namespace {
 
@@ -38,12 +16,6 @@ using thalweg::fuzz::Broken;
 
 constexpr int32_t kMostAxes = 300;
 constexpr int64_t kMemory = 4096;
-
-int deleted = 0;
-template <class Managed>
-void Delete(Managed*) {
-  ++deleted;
-}
 
 // Numbers out of the input; 0 when it is used up.
 class Input {
@@ -137,10 +109,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     tw_tensor* made = nullptr;
     tw_status* status = nullptr;
     if (versioned) {
-      v.deleter = no_deleter ? nullptr : Delete<DLManagedTensorVersioned>;
+      v.deleter = no_deleter ? nullptr : count_deleted_versioned;
       status = tw_tensor_from_dlpack_versioned(&v, &made);
     } else {
-      plain.deleter = no_deleter ? nullptr : Delete<DLManagedTensor>;
+      plain.deleter = no_deleter ? nullptr : count_deleted;
       status = tw_tensor_from_dlpack(&plain, &made);
     }
     Look(status, made, !no_deleter);

@@ -5,35 +5,30 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tests/fuzz/broken.h"
+#include "tests/fuzz/handles.h"
 #include "thalweg/thalweg.h"
 
 namespace {
 
 using thalweg::fuzz::Broken;
+using thalweg::fuzz::Buffer;
+using thalweg::fuzz::Graph;
 using thalweg::fuzz::Must;
+using thalweg::fuzz::Runtime;
+using thalweg::fuzz::Session;
 using thalweg::fuzz::Take;
+using thalweg::fuzz::Tensor;
 
 // Small enough that every input ends soon under a sanitizer.
 constexpr size_t kMostBytes = 32 << 10;
 constexpr uint32_t kMostOperations = 64;
 constexpr int64_t kUnknownDim = 2;  // what is fed where a size is unknown
 constexpr int64_t kTimeoutNs = 2'000'000'000;
-
-template <class T, void (*Destroy)(T*)>
-struct Deleter {
-  void operator()(T* p) const { Destroy(p); }
-};
-using Runtime = std::unique_ptr<tw_runtime, Deleter<tw_runtime, tw_runtime_release>>;
-using Graph = std::unique_ptr<tw_graph, Deleter<tw_graph, tw_graph_destroy>>;
-using Session = std::unique_ptr<tw_session, Deleter<tw_session, tw_session_destroy>>;
-using Tensor = std::unique_ptr<tw_tensor, Deleter<tw_tensor, tw_tensor_release>>;
-using Buffer = std::unique_ptr<tw_buffer, Deleter<tw_buffer, tw_buffer_release>>;
 
 Runtime MakeRuntime() {
   const char* options[] = {"threads=1", "memory_limit.CPU=4M", "disabled_plugins=org.thalweg.opencl"};

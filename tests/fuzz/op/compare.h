@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "tests/fuzz/op/handles.h"
+#include "tests/fuzz/handles.h"
 
 namespace thalweg::fuzz {
 

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/fuzz/op/handles.h"
+#include "tests/fuzz/handles.h"
 #include "tests/fuzz/op/op_schema.h"
 
 namespace thalweg::fuzz {
