@@ -314,6 +314,31 @@ TEST(OpSchemaTest, SurvivesEveryPrefixAndEveryDroppedByte) {
   }
 }
 
+TEST(OpSchemaTest, ReadsWhatGoesByAxes) {
+  const OpSchema s = Parsed(
+      "F(n: int32, x: T, by: T * N) -> (y: T, z: T); ?axes x z form steps; ?axis_numbers n; ?reduces keep; T: type; N: int; "
+      "form: {\"NHWC\", \"NCHW\"} = \"NHWC\"; steps: list(int) = [1]; keep: bool = false");
+  EXPECT_TRUE(s.axes.ordered);
+  EXPECT_FALSE(s.axes.elementwise);
+  EXPECT_THAT(s.axes.in, ElementsAre(0, 1, 0));
+  EXPECT_THAT(s.axes.out, ElementsAre(0, 1));
+  EXPECT_EQ(s.axes.format, s.FindAttr("form"));
+  EXPECT_THAT(s.axes.lists, ElementsAre(s.FindAttr("steps")));
+  EXPECT_EQ(s.axes.numbers, 0);
+  EXPECT_EQ(s.axes.keep, s.FindAttr("keep"));
+  EXPECT_TRUE(Parsed("F(x: float) -> (y: float); ?elementwise").axes.elementwise);
+  EXPECT_FALSE(Parsed("F(x: float) -> (y: float); ?elementwise_not").axes.elementwise);
+}
+
+TEST(OpSchemaTest, RefusesAxesOfWhatIsNotThere) {
+  EXPECT_THAT(Refusal("F(x: float) -> (y: float); ?axes x w"), HasSubstr("'w' is neither an argument, nor an attribute"));
+  EXPECT_THAT(Refusal("F(x: float) -> (y: float); ?axes x k; k: float = 1"), HasSubstr("'k' is neither"));
+  EXPECT_THAT(Refusal("F(x: float) -> (y: float); ?axis_numbers y"), HasSubstr("'y' is no input of the op"));
+  EXPECT_THAT(Refusal("F(x: int32 * N) -> (y: float); ?axis_numbers x; N: int"), HasSubstr("'x' is a list of values"));
+  EXPECT_THAT(Refusal("F(x: float) -> (y: float); ?reduces keep; keep: bool = true"), HasSubstr("must be an attribute of kind bool"));
+  EXPECT_THAT(Refusal("F(x: int32) -> (y: float); ?axis_numbers x; ?reduces keep; keep: int = 1"), HasSubstr("'keep' must be"));
+}
+
 TEST(CheckAttrTest, WantsTheRightKindAndForm) {
   AttrSpec spec = Parsed("F() -> (); a: int").attrs[0];
   EXPECT_TRUE(CheckAttr(spec, AttrValue::Int(3)).ok());

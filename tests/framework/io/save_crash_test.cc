@@ -268,7 +268,7 @@ TEST(TornFileTest, ATornLatestIsPassedOverForTheNewestWholeOne) {
     const auto found = FindCheckpoints("dir", "m", files, &notes);
     for (const std::string& prefix : *found) {
       Tensors got;
-      if (Load(prefix, files, &got).ok()) return StepOfCheckpoint(prefix);
+      if (Load(prefix, &got, files).ok()) return StepOfCheckpoint(prefix);
     }
     return int64_t{-1};
   };

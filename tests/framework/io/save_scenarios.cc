@@ -13,19 +13,6 @@ namespace {
 
 constexpr char kPrefix[] = "dir/c", kFolder[] = "dir";
 
-Tensor Floats(std::vector<int64_t> dims, float first) {
-  Tensor t = *Tensor::Make(TW_FLOAT, Shape(std::move(dims)));
-  for (uint64_t i = 0; i < t.count(); ++i) t.as<float>()[i] = first + float(i);
-  return t;
-}
-
-Tensor Strings(const std::vector<std::string>& texts) {
-  const int64_t n = int64_t(texts.size());
-  Tensor t = *Tensor::Make(TW_STRING, &n, 1);
-  for (size_t i = 0; i < texts.size(); ++i) t.SetString(i, texts[i]).IgnoreError();
-  return t;
-}
-
 // Names and sizes are the same for every version, so that a mix would not be noticed by shape.
 Tensors Plain(int v) { return {{"w", Floats({7, 5}, float(v))}, {"b", Floats({5}, float(100 + v))}, {"step", Floats({}, float(v))}}; }
 
@@ -48,12 +35,6 @@ Tensors Many(int v) {
 }
 
 NamedTensors Named(const Tensors& t) { return {t.begin(), t.end()}; }
-
-Status Write(const std::string& prefix, const Tensors& values, FileSystem& files, int32_t shards) {
-  ASSIGN_OR_RETURN(auto writer, CheckpointWriter::Create(prefix, files, shards));
-  for (auto& [name, t] : values) RETURN_IF_ERROR(writer->Add(name, t.view()));
-  return writer->Commit();
-}
 
 // A third of the values in each part, and "w" in pieces of its rows.
 Status WriteParts(const Tensors& values, const std::string& prefix, const std::vector<std::string>& parts, FileSystem& files) {
@@ -80,7 +61,7 @@ using Values = std::function<Tensors(int)>;
 // The same prefix again and again; shards: of each save.
 Scenario ToPrefix(std::string name, Values values, std::vector<int32_t> shards) {
   auto start = [values, shards](FileSystem& files) {
-    return [values, shards, &files](int v) { return Write(kPrefix, values(v), files, shards[size_t(v)]); };
+    return [values, shards, &files](int v) { return Save(kPrefix, values(v), files, shards[size_t(v)]); };
   };
   return {std::move(name), int(shards.size()), values, start, kPrefix, ""};
 }
@@ -232,39 +213,14 @@ std::vector<Scenario> SaveScenarios(int64_t large) {
   };
 }
 
-Status Load(const std::string& prefix, FileSystem& files, Tensors* out) {
-  ASSIGN_OR_RETURN(auto reader, CheckpointReader::Open(prefix, files));
-  RETURN_IF_ERROR(reader->VerifyAll());
-  out->clear();
-  for (const CheckpointEntry* e : reader->entries()) {
-    ASSIGN_OR_RETURN((*out)[e->name], reader->Read(e->name));
-  }
-  return Status();
-}
-
 Status LoadLatest(const Scenario& scenario, FileSystem& files, Tensors* out) {
-  if (scenario.folder.empty()) return Load(scenario.prefix, files, out);
+  if (scenario.folder.empty()) return Load(scenario.prefix, out, files);
   ASSIGN_OR_RETURN(const CheckpointState state, ReadCheckpointState(scenario.folder, files));
-  for (const SavedCheckpoint& c : state.all) RETURN_IF_ERROR(Load(scenario.folder + "/" + c.path, files, out));
-  RETURN_IF_ERROR(Load(scenario.folder + "/" + state.latest, files, out));
+  for (const SavedCheckpoint& c : state.all) RETURN_IF_ERROR(Load(scenario.folder + "/" + c.path, out, files));
+  RETURN_IF_ERROR(Load(scenario.folder + "/" + state.latest, out, files));
   std::vector<std::string> notes;
   ASSIGN_OR_RETURN(const auto found, FindCheckpoints(scenario.folder, "", files, &notes));
   return found.empty() || found[0] != scenario.folder + "/" + state.latest ? Internal("the latest is not the first to be tried") : Status();
-}
-
-bool Same(const Tensors& a, const Tensors& b) {
-  if (a.size() != b.size()) return false;
-  for (auto& [name, x] : a) {
-    auto it = b.find(name);
-    if (it == b.end()) return false;
-    const Tensor& y = it->second;
-    if (x.dtype() != y.dtype() || x.shape() != y.shape()) return false;
-    if (x.dtype() != TW_STRING && x.bytes() > 0 && std::memcmp(x.data(), y.data(), x.bytes()) != 0) return false;
-    for (uint64_t i = 0; x.dtype() == TW_STRING && i < x.count(); ++i) {
-      if (x.str(i) != y.str(i)) return false;
-    }
-  }
-  return true;
 }
 
 }  // namespace thalweg::test

@@ -1,17 +1,14 @@
 // Ways to save, for the tests that make saving fail or die at every call. A scenario is a row of saves, each of another version of values.
 #pragma once
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "framework/io/checkpoint_folder.h"
 #include "framework/io/file_system.h"
-#include "framework/tensor/tensor.h"
+#include "tests/framework/io/saved_tensors.h"
 
 namespace thalweg::test {
-
-using Tensors = std::map<std::string, Tensor>;
 
 struct Scenario {
   std::string name;
@@ -27,11 +24,8 @@ struct Scenario {
 // The size of the large ones, in floats.
 std::vector<Scenario> SaveScenarios(int64_t large);
 
-// All that a prefix holds, checksums compared.
-Status Load(const std::string& prefix, FileSystem& files, Tensors* out);
 // What a program that goes on after a crash finds: NOT_FOUND where there is nothing. In a folder, what the file "checkpoint" names must be
 // whole without falling back.
 Status LoadLatest(const Scenario& scenario, FileSystem& files, Tensors* out);
-bool Same(const Tensors& a, const Tensors& b);
 
 }  // namespace thalweg::test
