@@ -43,6 +43,8 @@ std::span<const OptionRow<ServerOptions>> ServerOptionRows() {
       {BoolOption("trust_clients", "false", "clients' operations may do what the program's own may: files, network, all memory"),
        SetMember<&O::trust_clients>},
       {IntOption("max_sessions", "1000", 1, UINT32_MAX, "sessions of clients that may be open at once"), SetMember<&O::max_sessions>},
+      {IntOption("max_client_sessions", "250", 1, UINT32_MAX, "of those, the ones of one client, where clients prove who they are"),
+       SetMember<&O::max_client_sessions>},
       {BytesOption("max_message_bytes", "4294967296", "the largest message that is taken"), SetMember<&O::max_message_bytes>},
       {TextOption("credentials", "",
                   "what proves who the task is, and who may use it: a folder as `thalweg cluster init` makes one; empty: programs of this "
@@ -91,9 +93,9 @@ StatusOr<std::unique_ptr<Server>> Server::Start(std::shared_ptr<Runtime> runtime
   ASSIGN_OR_RETURN(auto transport, FindTransport(runtime.get(), self->address, options.insecure));
   std::unique_ptr<Server> s(new Server(std::move(runtime), cluster, task));
   s->scheme_ = self->address.scheme;
+  s->credentials_ = options.credentials;
   s->clock_ = std::make_unique<SystemClock>();
   s->began_ = s->clock_->Now();
-  s->credentials_ = options.credentials;
   const EndpointOptions endpoint = {self->address.rest, options.credentials, options.max_message_bytes, options.insecure, false};
   auto messenger = Messenger::Create(std::move(transport), endpoint, s->clock_.get(),
                                      [server = s.get()](std::shared_ptr<Incoming> request) { server->Serve(std::move(request)); });

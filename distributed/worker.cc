@@ -122,7 +122,7 @@ void Worker::Serve(const RequestHead& head, std::shared_ptr<Incoming> request) {
   switch (head.method) {
     case Method::kOpen:
       if (auto m = take(OpenRequest::Get(head.fields)); m.ok())
-        Later(request, [this, m = *m, owner = request->peer()] { return Open(m, owner); });
+        Later(request, [this, m = *m, request = request.get()] { return Open(m, request->peer(), request->role()); });
       break;
     case Method::kWatch:
       if (auto m = take(SessionRequest::Get(head.fields)); m.ok()) Watch(name, request);
@@ -162,7 +162,20 @@ void Worker::Serve(const RequestHead& head, std::shared_ptr<Incoming> request) {
 
 // ---- Sessions ----
 
-Worker::Answer Worker::Open(const OpenRequest& m, const std::string& owner) {
+// Under the lock. A client that opens all that it may leaves room for others; whoever has not proven to be one is like all others.
+Status Worker::CheckRoom(const std::string& owner, uint32_t role) const {
+  if (sessions_.size() >= options_.max_sessions)
+    return ResourceExhausted("there are ", sessions_.size(), " sessions already, as many as the task takes; see its option max_sessions");
+  if (role != TW_PEER_CLIENT) return Status();
+  uint32_t its = 0;
+  for (auto it = sessions_.lower_bound({owner, 0}); it != sessions_.end() && it->first.owner == owner; ++it) ++its;
+  if (its < options_.max_client_sessions) return Status();
+  return ResourceExhausted("'", Shown(owner), "' has ", its,
+                           " sessions already, as many as the task takes of one client; close one, or see its "
+                           "option max_client_sessions");
+}
+
+Worker::Answer Worker::Open(const OpenRequest& m, const std::string& owner, uint32_t role) {
   SessionOptions options;
   for (const std::string& text : m.options) {
     const size_t at = text.find('=');
@@ -182,9 +195,7 @@ Worker::Answer Worker::Open(const OpenRequest& m, const std::string& owner) {
   {
     std::lock_guard lock(mu_);
     if (closing_) return Error(absl::StatusCode::kUnavailable, "the task is shutting down");
-    if (sessions_.size() >= options_.max_sessions) {
-      return ResourceExhausted("there are ", sessions_.size(), " sessions already, as many as the task takes");
-    }
+    RETURN_IF_ERROR(CheckRoom(owner, role));
     if (!sessions_.emplace(session->name, session).second) return AlreadyExists("session ", m.session, " is there already");
     channels_.mailbox->Open(session->name);
     channels_.inbox->Open(session->name);

@@ -23,6 +23,7 @@ struct WorkerOptions {
   bool trust_clients = false;  // their nodes may do what the program's own may
   std::string allow_files;     // a folder, beneath which they may read and write files; empty: none
   uint32_t max_sessions = 1000;
+  uint32_t max_client_sessions = 250;
 };
 
 class Worker {
@@ -51,7 +52,8 @@ class Worker {
   void Later(std::shared_ptr<Incoming> request, std::function<Answer()> f);
   void Job(std::function<void()> f);
   std::shared_ptr<ClientSession> Find(const SessionName& name) const;
-  Answer Open(const OpenRequest& m, const std::string& owner);
+  Status CheckRoom(const std::string& owner, uint32_t role) const;
+  Answer Open(const OpenRequest& m, const std::string& owner, uint32_t role);
   Answer Register(const SessionName& name, std::string_view piece);
   void Watch(const SessionName& name, std::shared_ptr<Incoming> request);
   void Go(const std::shared_ptr<StepRun>& run);

@@ -5,13 +5,14 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <stdexcept>
 #include <string>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+
+#include "tests/support/free_port.h"
 
 inline const std::string& Transport() {
   static const std::string file = [] {
@@ -22,19 +23,6 @@ inline const std::string& Transport() {
 }
 inline bool OverGrpc() { return Transport().find("/libgrpc.so") != std::string::npos; }
 inline std::string Scheme() { return OverGrpc() ? "grpc" : "unix"; }
-
-// A port of the loopback interface that was free a moment ago. The kernel gives others out before it gives one again.
-inline int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in at = {};
-  socklen_t size = sizeof at;
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (bind(fd, reinterpret_cast<sockaddr*>(&at), size) != 0 || getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) != 0)
-    throw std::runtime_error("no free port");
-  close(fd);
-  return ntohs(at.sin_port);
-}
 
 // name: one that no other process uses.
 inline std::string NewAddress(const std::string& name) {
