@@ -45,6 +45,7 @@ class Parser {
     CheckDims();
     CheckHandles();
     CheckAlgebra();
+    ResolveAxes();
     CheckReferences();
     if (!in_.ok()) return in_.status();
     CountSingles(out_.inputs, &out_.in_at);
@@ -128,7 +129,7 @@ class Parser {
 
   void Clause() {
     if (in_.Take("?")) {
-      in_.SkipClause();
+      Hint();
       return;
     }
     size_t column = in_.column();
@@ -174,6 +175,63 @@ class Parser {
       out_.algebra.said = true;
     } else {
       in_.Fail(column, StrCat("unknown clause '", word, "'; a hint that hosts may skip starts with '?'"));
+    }
+  }
+
+  // One that is known is read like any other clause; the others may say what they want.
+  void Hint() {
+    OpAxes& a = out_.axes;
+    if (in_.TakeKeyword("elementwise")) {
+      a.elementwise = true;
+    } else if (in_.TakeKeyword("axes")) {
+      a.ordered = true;
+      axes_column_ = in_.column();
+      do {
+        axes_.emplace_back(in_.ExpectWord("the name of what has these axes"));
+      } while (in_.ok() && in_.Peek() != ';' && in_.Peek() != 0);
+    } else if (in_.TakeKeyword("axis_numbers")) {
+      axes_column_ = in_.column();
+      a.numbers = InputName();
+    } else if (in_.TakeKeyword("reduces")) {
+      axes_column_ = in_.column();
+      keep_ = in_.ExpectWord("the attribute that says whether reduced axes stay");
+    } else {
+      in_.SkipClause();
+    }
+  }
+
+  // Attributes may be declared behind the hints that name them.
+  void ResolveAxes() {
+    OpAxes& a = out_.axes;
+    if (!in_.ok()) return;
+    if (a.ordered) {
+      a.in.assign(out_.inputs.size(), 0);
+      a.out.assign(out_.outputs.size(), 0);
+    }
+    for (const std::string& name : axes_) {
+      const int i = out_.FindInput(name), o = out_.FindOutput(name), at = out_.FindAttr(name);
+      const AttrSpec* spec = at < 0 ? nullptr : &out_.attrs[size_t(at)];
+      if (i >= 0) {
+        a.in[size_t(i)] = 1;
+      } else if (o >= 0) {
+        a.out[size_t(o)] = 1;
+      } else if (spec && spec->list && spec->kind == TW_ATTR_INT) {
+        a.lists.push_back(at);
+      } else if (spec && !spec->list && spec->kind == TW_ATTR_STRING && a.format < 0) {
+        a.format = at;
+      } else {
+        in_.Fail(axes_column_,
+                 StrCat("'", name, "' is neither an argument, nor an attribute of kind list(int), nor the only one of kind string"));
+      }
+    }
+    if (in_.ok() && a.numbers >= 0 && Many(out_.inputs[size_t(a.numbers)])) {
+      in_.Fail(axes_column_, StrCat("'", out_.inputs[size_t(a.numbers)].name, "' is a list of values; numbers of axes are one"));
+    }
+    if (keep_.empty()) return;
+    a.keep = out_.FindAttr(keep_);
+    const bool is_bool = a.keep >= 0 && out_.attrs[size_t(a.keep)].kind == TW_ATTR_BOOL && !out_.attrs[size_t(a.keep)].list;
+    if (!is_bool || a.numbers < 0) {
+      in_.Fail(axes_column_, StrCat("'", keep_, "' must be an attribute of kind bool, of an op that says `axis_numbers`"));
     }
   }
 
@@ -350,6 +408,9 @@ class Parser {
   OpSchema out_;
   std::vector<std::string> names_, clauses_;
   std::vector<Pending> pending_;
+  std::vector<std::string> axes_;  // names that stand in the hint
+  std::string keep_;
+  size_t axes_column_ = 0;
   size_t touches_column_ = 0, algebra_column_ = 0, unopened_column_ = 0, runs_as_column_ = 0;
   std::vector<std::pair<const ArgSpec*, size_t>> resource_columns_;
   std::vector<size_t> dim_columns_;  // in the order of the patterns

@@ -58,6 +58,17 @@ struct OpAlgebra {
   bool said = false;  // any of these
 };
 
+// What an op does with the order of axes. Arguments and attributes by number; -1: none.
+struct OpAxes {
+  bool elementwise = false;
+  bool ordered = false;          // by `in`, `out` and `lists`
+  std::vector<uint8_t> in, out;  // per argument: has the axes, or something for each; empty: none has
+  std::vector<int32_t> lists;    // attributes with something for each
+  int32_t format = -1;           // attribute that says the order
+  int32_t numbers = -1;          // input with numbers of axes
+  int32_t keep = -1;             // attribute that says whether reduced axes stay
+};
+
 struct ShapeQuery;
 struct ShapeAnswer;
 // A shape rule of the runtime's own, asked in place of a plugin's callback.
@@ -78,6 +89,7 @@ struct OpSchema {
   // Node::in_at() and out_at() of every node, where all arguments are single values; else empty.
   std::vector<uint32_t> in_at, out_at;
   OpAlgebra algebra;
+  OpAxes axes;
   std::string runs_as;  // of an op with references: the op with handles that runs in its place
   std::string role, no_gradient, doc;
   std::string text;                 // as registered

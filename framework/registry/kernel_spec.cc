@@ -80,7 +80,10 @@ class Parser {
 
   void Clause() {
     if (in_.Take("?")) {
-      in_.SkipClause();
+      if (!in_.TakeKeyword("prefers")) return in_.SkipClause();
+      do {
+        out_.prefers.emplace_back(in_.ExpectWord("an order of axes, such as NHWC"));
+      } while (in_.ok() && !ClauseEnds());
       return;
     }
     size_t column = in_.column();

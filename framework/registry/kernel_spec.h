@@ -22,6 +22,7 @@ struct KernelSpec {
   // Argument names, checked against the op when the kernel is committed.
   std::vector<std::string> host, keep, gives, anywhere, read, update, replace;
   std::vector<std::pair<std::string, std::string>> inplace, view;  // output, input
+  std::vector<std::string> prefers;                                // orders of axes in which it is faster
   int32_t priority = 0;
   std::string text;
 };

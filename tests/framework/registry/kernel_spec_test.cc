@@ -62,6 +62,12 @@ TEST(KernelSpecTest, ReadsWhatLiesAnywhere) {
   EXPECT_FALSE(Parsed("F @CPU; async").async_calls);
 }
 
+TEST(KernelSpecTest, ReadsWhichOrdersOfAxesItPrefers) {
+  EXPECT_THAT(Parsed("F @CPU; ?prefers NHWC NDHWC; priority 2").prefers, ElementsAre("NHWC", "NDHWC"));
+  EXPECT_THAT(Parsed("F @CPU; ?prefers_not NHWC").prefers, IsEmpty());
+  EXPECT_FALSE(ParseKernelSpec("F @CPU; ?prefers").ok());
+}
+
 TEST(KernelSpecTest, ReadsTypesInEveryForm) {
   EXPECT_FALSE(Parsed("F @CPU").has_types);
   EXPECT_TRUE(Parsed("F() @CPU").has_types);

@@ -31,6 +31,9 @@
  *   replace a b    as update, of variables whose elements the kernel does not write: it assigns another tensor, or leaves the variable as
  *                  it is. The slot's tensor may be one that others hold, so nothing is copied for the kernel
  *   priority n     of two kernels that fit, the higher wins (default 0)
+ *   ?prefers TEXT ...   it is faster where the attribute that says the order of the axes (`?axes` in op.h) has one of these values, such as
+ *                  NHWC: a plan may run it in that order, in place of the one that the graph says, where that is worth the transposing.
+ *                  A hint: hosts that do not know it skip it
  *
  * Life: create once per node and session; prepare whenever scratch is laid out for a set of known shapes, several times on one state and
  * possibly at once; execute per step; destroy with the session. */

@@ -42,6 +42,15 @@
  *                              -0 is the negative zero, and the zero of whole numbers. Only of real numbers and bool
  *     involution               applied to its own output it gives its input back
  *     idempotent               applied to its own output it changes nothing. Only of real numbers and bool
+ *   hints that say what an op does with the order of axes, for planning to choose the order that kernels want (`prefers` in kernel.h). They
+ *   are promises, too, about bits but for the order of sums:
+ *     ?elementwise             an element of an output follows from those at its place in the inputs, which broadcast as in NumPy
+ *     ?axes NAME ...           these inputs and outputs have the same axes in the same order, or, if they are vectors or tables of whole
+ *                              numbers beside such, an entry or a row for each; these attributes are lists with an entry, or a pair, for
+ *                              each. In any other order, the same in all of them, the op computes the same in that order. A text
+ *                              attribute among the names says what the order is, a letter per axis, such as "NCHW"
+ *     ?axis_numbers x          the elements of input x, whole numbers, are numbers of such axes
+ *     ?reduces keep            outputs lack the axes that `axis_numbers` says, or have size 1 there if the attribute `keep` is true
  *   Defaults are written 3, 0.5, true, "NHWC" (text up to the next quote), float (a type), [1, 2] (a list, or the dims of a shape),
  *   unknown (a shape of unknown rank). An op without inputs or outputs writes (). White space includes line breaks.
  *   A clause that starts with `?` is a hint that a host may skip; any other unknown clause is refused with its column.
