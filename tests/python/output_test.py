@@ -108,6 +108,9 @@ def test_values_are_keys_and_neither_true_nor_lists(graph):
         bool(x)
     with pytest.raises(TypeError, match="not iterable"):
         list(x)
+    for wrong in (np.asarray, lambda value: np.array([value, value]), np.linalg.norm):
+        with pytest.raises(TypeError, match="no elements before a session runs it"):
+            wrong(x)
 
 
 def test_what_a_value_tells(graph):

@@ -1,4 +1,5 @@
 """Functions for the ops of the runtime, made from their schemas; thalweg.ops hands them out."""
+import difflib
 import inspect
 from functools import lru_cache
 from typing import Any, Optional
@@ -41,3 +42,8 @@ def names(fresh: bool = False) -> dict[str, str]:
     """{both names: op}; an op's own name wins."""
     known = default_runtime().ops(fresh)
     return {snake_case(op): op for op in sorted(known, reverse=True)} | {op: op for op in known}
+
+
+def closest(name: str) -> Optional[str]:
+    """The name of a function that somebody who wrote this may have meant."""
+    return next(iter(difflib.get_close_matches(name, names(), 1, 0.75)), None)

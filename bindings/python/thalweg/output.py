@@ -38,6 +38,9 @@ class Formula:
     def __bool__(self) -> bool:
         raise TypeError("a value of a graph is neither true nor false before a session runs it")
 
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("a value of a graph has no elements before a session runs it: fetch it, or use the functions of thalweg.ops")
+
     def _binary(self, op: str, other: Any, swapped: bool = False) -> "Output":
         return self.graph.op(op, other, self) if swapped else self.graph.op(op, self, other)
 
