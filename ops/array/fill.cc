@@ -22,12 +22,12 @@ void register_fill(tw::Plugin& p) {
   p.op<Gradient, Rule>("Fill(dims: index_type, value: T) -> (output: T); T: type; index_type: " OPS_INDEX
                        " = int32; doc \"a tensor of that shape, full of a value\"");
   p.op<ZeroGradient>(R"(
-      ZerosLike(x: T[*s]) -> (y: T[*s]); T: type; shape_only x; role zeros_like;
+      ZerosLike(x: T[*s]) -> (y: T[*s]); T: type; shape_only x; ?elementwise; role zeros_like;
       doc "zeros of the shape and type of x; empty strings, false")");
   p.op<ZeroGradient>(
       "OnesLike(x: T[*s]) -> (y: T[*s]); "
       "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, int64, uint64, complex64, complex128, bool}; "
-      "shape_only x; "
+      "shape_only x; ?elementwise; "
       "role ones_like; doc \"ones of the shape and type of x\"");
 }
 

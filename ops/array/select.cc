@@ -38,7 +38,7 @@ void register_select(tw::Plugin& p) {
   p.op<SelectGradient, SelectRule>(
       R"(Select(condition: bool, t: T, e: T) -> (output: T); T: type; chooses condition t e; doc "t where the condition is true, else e; no broadcasting")");
   p.op<SelectV2Gradient, SelectV2Rule>(
-      R"(SelectV2(condition: bool, t: T, e: T) -> (output: T); T: type; chooses condition t e; doc "t where the condition is true, else e; all broadcast")");
+      R"(SelectV2(condition: bool, t: T, e: T) -> (output: T); T: type; chooses condition t e; ?elementwise; doc "t where the condition is true, else e; all broadcast")");
 }
 
 }  // namespace thalweg::ops

@@ -48,7 +48,7 @@ void Gradient(const tw::Grad& g) {
 
 void register_tile(tw::Plugin& p) {
   p.op<Gradient, Rule>("Tile(input: T, multiples: Tmultiples) -> (output: T); T: type; Tmultiples: " OPS_INDEX
-                       " = int32; doc \"multiples[k] copies along axis k\"");
+                       " = int32; ?axes input multiples output; doc \"multiples[k] copies along axis k\"");
 }
 
 }  // namespace thalweg::ops

@@ -69,7 +69,7 @@ void InvertRule(const tw::Shape& s) {
 void register_transpose(tw::Plugin& p) {
   p.op<TransposeGradient, TransposeRule>(
       "Transpose(x: T, perm: Tperm) -> (y: T); T: type; Tperm: " OPS_INDEX
-      " = int32; permutes x perm; doc \"axis k of y is axis perm[k] of x; negative axes count from the end\"");
+      " = int32; role transpose; permutes x perm; doc \"axis k of y is axis perm[k] of x; negative axes count from the end\"");
   p.op<nullptr, InvertRule>("InvertPermutation(x: T) -> (y: T[_]); T: " OPS_INDEX
                             " = int32; no_gradient \"whole numbers\"; doc \"y[x[k]] = k\"");
 }

@@ -51,7 +51,7 @@ void SquaredDifferenceGradient(const tw::Grad& g) {
 
 template <void (*Gradient)(const tw::Grad&)>
 void Binary(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& clauses) {
-  p.op<Gradient, BinaryRule>(name + "(x: T, y: T) -> (z: T); T: " + types + "; " + clauses);
+  p.op<Gradient, BinaryRule>(name + "(x: T, y: T) -> (z: T); T: " + types + "; ?elementwise; " + clauses);
 }
 
 }  // namespace

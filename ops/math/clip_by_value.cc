@@ -52,7 +52,7 @@ void Gradient(const tw::Grad& g) {
 void register_clip_by_value(tw::Plugin& p) {
   p.op<Gradient, Rule>(
       "ClipByValue(t: T, clip_value_min: T, clip_value_max: T) -> (output: T); T: " OPS_NUMBERS
-      "; doc \"max(min(t, clip_value_max), clip_value_min); the bounds are scalars or of the shape of t; NaN stays; complex "
+      "; ?elementwise; doc \"max(min(t, clip_value_max), clip_value_min); the bounds are scalars or of the shape of t; NaN stays; complex "
       "numbers part by part\"");
 }
 

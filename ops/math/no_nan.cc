@@ -32,7 +32,7 @@ void Xlog1pyGradient(const tw::Grad& g) {
 
 template <void (*Gradient)(const tw::Grad&)>
 void Binary(tw::Plugin& p, const std::string& name, const std::string& doc) {
-  p.op<Gradient, BinaryRule>(name + "(x: T, y: T) -> (z: T); T: " OPS_FLOATS_COMPLEX "; doc \"" + doc + "\"");
+  p.op<Gradient, BinaryRule>(name + "(x: T, y: T) -> (z: T); T: " OPS_FLOATS_COMPLEX "; ?elementwise; doc \"" + doc + "\"");
 }
 
 }  // namespace

@@ -69,16 +69,18 @@ void NormGradient(const tw::Grad& g) {
   g.dx(0, g.op("Mul", {g.op("DivNoNan", {g.x(0), KeepAxes(g, g.y())}), KeepAxes(g, RealPart(g, g.dy()))}));
 }
 
+#define REDUCES "?axes input output; ?axis_numbers reduction_indices; ?reduces keep_dims; "
+
 template <void (*Gradient)(const tw::Grad&)>
 void Reduction(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& doc) {
   p.op<Gradient, ReduceRule>(name + "(input: T, reduction_indices: Tidx) -> (output: T); keep_dims: bool = false; T: " + types +
-                             "; Tidx: " OPS_INDEX " = int32; doc \"" + doc + "\"");
+                             "; Tidx: " OPS_INDEX " = int32; " REDUCES "doc \"" + doc + "\"");
 }
 
 void Logic(tw::Plugin& p, const std::string& name, const std::string& doc) {
   p.op<nullptr, ReduceRule>(name +
                             "(input: bool, reduction_indices: Tidx) -> (output: bool); keep_dims: bool = false; Tidx: " OPS_INDEX
-                            " = int32; no_gradient \"truth values have no derivative\"; doc \"" +
+                            " = int32; " REDUCES "no_gradient \"truth values have no derivative\"; doc \"" +
                             doc + "\"");
 }
 

@@ -27,7 +27,7 @@ void AtanhGradient(const tw::Grad& g) { Over(g, OneLessSquare(g, X(g))); }
 
 template <void (*Gradient)(const tw::Grad&)>
 void Unary(tw::Plugin& p, const std::string& name, const std::string& doc) {
-  p.op<Gradient>(name + "(x: T[*s]) -> (y: T[*s]); T: " OPS_FLOATS_COMPLEX "; doc \"" + doc + "\"");
+  p.op<Gradient>(name + "(x: T[*s]) -> (y: T[*s]); T: " OPS_FLOATS_COMPLEX "; ?elementwise; doc \"" + doc + "\"");
 }
 
 }  // namespace

@@ -80,16 +80,17 @@ void SigmoidGradGradient(const tw::Grad& g) {
 
 template <void (*Gradient)(const tw::Grad&)>
 void Unary(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& doc, const std::string& clauses = "") {
-  p.op<Gradient>(name + "(x: T[*s]) -> (y: T[*s]); T: " + types + clauses + "; doc \"" + doc + "\"");
+  p.op<Gradient>(name + "(x: T[*s]) -> (y: T[*s]); T: " + types + clauses + "; ?elementwise; doc \"" + doc + "\"");
 }
 
 void Test(tw::Plugin& p, const std::string& name, const std::string& doc) {
-  p.op(name + "(x: T[*s]) -> (y: bool[*s]); T: " OPS_FLOATS "; no_gradient \"truth values have no derivative\"; doc \"" + doc + "\"");
+  p.op(name + "(x: T[*s]) -> (y: bool[*s]); T: " OPS_FLOATS "; ?elementwise; no_gradient \"truth values have no derivative\"; doc \"" +
+       doc + "\"");
 }
 
 template <void (*Gradient)(const tw::Grad&)>
 void Backward(tw::Plugin& p, const std::string& name, const std::string& doc) {
-  p.op<Gradient>(name + "(y: T[*s], dy: T[*s]) -> (z: T[*s]); T: " OPS_FLOATS_COMPLEX "; doc \"" + doc + "\"");
+  p.op<Gradient>(name + "(y: T[*s], dy: T[*s]) -> (z: T[*s]); T: " OPS_FLOATS_COMPLEX "; ?elementwise; doc \"" + doc + "\"");
 }
 
 }  // namespace
@@ -120,9 +121,11 @@ void register_unary(tw::Plugin& p) {
   Test(p, "IsNan", "whether x is not a number");
   Test(p, "IsInf", "whether x is infinite");
   Test(p, "IsFinite", "whether x is neither infinite nor NaN");
-  p.op("LogicalNot(x: bool[*s]) -> (y: bool[*s]); involution; no_gradient \"truth values have no derivative\"; doc \"not x\"");
+  p.op(
+      "LogicalNot(x: bool[*s]) -> (y: bool[*s]); involution; ?elementwise; no_gradient \"truth values have no derivative\"; doc \"not x\"");
   p.op<ConjGradient>(
-      "Conj(input: T[*s]) -> (output: T[*s]); T: {complex64, complex128, variant} = complex64; involution; doc \"complex conjugate\"");
+      "Conj(input: T[*s]) -> (output: T[*s]); T: {complex64, complex128, variant} = complex64; involution; ?elementwise; doc \"complex "
+      "conjugate\"");
 }
 
 void register_unary_grad(tw::Plugin& p) {

@@ -45,13 +45,14 @@ void SoftsignGradGradient(const tw::Grad& g) {
 
 template <void (*Gradient)(const tw::Grad&)>
 void Forward(tw::Plugin& p, const std::string& name, const std::string& doc, const std::string& attrs = "", const std::string& type = "") {
-  p.op<Gradient>(name + "(features: T[*s]) -> (activations: T[*s]); " + attrs + "T: " OPS_FLOATS + type + "; doc \"" + doc + "\"");
+  p.op<Gradient>(name + "(features: T[*s]) -> (activations: T[*s]); " + attrs + "T: " OPS_FLOATS + type + "; ?elementwise; doc \"" + doc +
+                 "\"");
 }
 template <void (*Gradient)(const tw::Grad&)>
 void Backward(tw::Plugin& p, const std::string& name, const std::string& of, const std::string& doc, const std::string& attrs = "",
               const std::string& type = "") {
-  p.op<Gradient>(name + "(gradients: T[*s], " + of + ": T[*s]) -> (backprops: T[*s]); " + attrs + "T: " OPS_FLOATS + type + "; doc \"" +
-                 doc + "\"");
+  p.op<Gradient>(name + "(gradients: T[*s], " + of + ": T[*s]) -> (backprops: T[*s]); " + attrs + "T: " OPS_FLOATS + type +
+                 "; ?elementwise; doc \"" + doc + "\"");
 }
 
 }  // namespace

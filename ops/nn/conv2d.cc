@@ -62,6 +62,8 @@ struct Conv2D {
   }
 };
 
+// What goes by the order of axes beside arguments.
+#define AXES " data_format strides explicit_paddings dilations; "
 #define CONV_ATTRS                                                                                                                       \
   "strides: list(int); use_cudnn_on_gpu: bool = true; padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; " \
   "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; dilations: list(int) = [1, 1, 1, 1]; "
@@ -71,13 +73,14 @@ struct Conv2D {
 void register_conv2d(tw::Plugin& p) {
   using Conv = Convolution<Conv2D>;
   p.op<Conv::Gradient, Conv::Rule>("Conv2D(input: T, filter: T) -> (output: T); T: {half, bfloat16, float, double, int32}; " CONV_ATTRS
+                                   "?axes input output" AXES
                                    "doc \"correlates images with filters [height, width, channels in, channels out]\"");
   p.op<Conv::BackInputGradient, Conv::BackInputRule>(
       "Conv2DBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> (output: T); T: {half, bfloat16, float, double, "
-      "int32}; " CONV_ATTRS "doc \"gradient of Conv2D for its images\"");
+      "int32}; " CONV_ATTRS "?axes input_sizes out_backprop output" AXES "doc \"gradient of Conv2D for its images\"");
   p.op<Conv::BackFilterGradient, Conv::BackFilterRule>(
       "Conv2DBackpropFilter(input: T, filter_sizes: int32, out_backprop: T) -> (output: T); T: {half, bfloat16, float, double}; " CONV_ATTRS
-      "doc \"gradient of Conv2D for its filter\"");
+      "?axes input out_backprop" AXES "doc \"gradient of Conv2D for its filter\"");
 }
 
 }  // namespace thalweg::ops

@@ -36,6 +36,8 @@ struct Conv3D {
   }
 };
 
+// What goes by the order of axes beside arguments.
+#define AXES " data_format strides dilations; "
 #define REST                                                                                                                            \
   "T: " OPS_FLOATS                                                                                                                      \
   "; strides: list(int) >= 5; padding: {\"SAME\", \"VALID\"}; data_format: {\"NDHWC\", \"NCDHW\"} = \"NDHWC\"; dilations: list(int) = " \
@@ -45,13 +47,13 @@ struct Conv3D {
 
 void register_conv3d(tw::Plugin& p) {
   using Conv = Convolution<Conv3D>;
-  p.op<Conv::Gradient, Conv::Rule>("Conv3D(input: T, filter: T) -> (output: T); " REST
+  p.op<Conv::Gradient, Conv::Rule>("Conv3D(input: T, filter: T) -> (output: T); " REST "?axes input output" AXES
                                    "doc \"correlates volumes with filters [depth, height, width, channels in, channels out]\"");
   p.op<Conv::BackInputGradient, Conv::BackInputRule>(
       "Conv3DBackpropInputV2(input_sizes: Tshape, filter: T, out_backprop: T) -> (output: T); " REST "Tshape: " OPS_INDEX
-      " = int32; doc \"gradient of Conv3D for its volumes\"");
+      " = int32; ?axes input_sizes out_backprop output" AXES "doc \"gradient of Conv3D for its volumes\"");
   p.op<Conv::BackFilterGradient, Conv::BackFilterRule>(
-      "Conv3DBackpropFilterV2(input: T, filter_sizes: int32, out_backprop: T) -> (output: T); " REST
+      "Conv3DBackpropFilterV2(input: T, filter_sizes: int32, out_backprop: T) -> (output: T); " REST "?axes input out_backprop" AXES
       "doc \"gradient of Conv3D for its filter\"");
 }
 

@@ -40,6 +40,8 @@ struct DepthwiseConv2d {
   }
 };
 
+// What goes by the order of axes beside arguments.
+#define AXES " data_format strides explicit_paddings dilations; "
 #define REST                                                                                                                        \
   "T: " OPS_FLOATS                                                                                                                  \
   "; strides: list(int); padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; data_format: {\"NHWC\", " \
@@ -50,14 +52,14 @@ struct DepthwiseConv2d {
 void register_depthwise_conv2d(tw::Plugin& p) {
   using Conv = Convolution<DepthwiseConv2d>;
   p.op<Conv::Gradient, Conv::Rule>(
-      "DepthwiseConv2dNative(input: T, filter: T) -> (output: T); " REST
+      "DepthwiseConv2dNative(input: T, filter: T) -> (output: T); " REST "?axes input output" AXES
       "doc \"correlates each channel with filters of its own, [height, width, channels, results per channel]\"");
   p.op<Conv::BackInputGradient, Conv::BackInputRule>(
       "DepthwiseConv2dNativeBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> (output: T); " REST
-      "doc \"gradient of DepthwiseConv2dNative for its images\"");
+      "?axes input_sizes out_backprop output" AXES "doc \"gradient of DepthwiseConv2dNative for its images\"");
   p.op<Conv::BackFilterGradient, Conv::BackFilterRule>(
       "DepthwiseConv2dNativeBackpropFilter(input: T, filter_sizes: int32, out_backprop: T) -> (output: T); " REST
-      "doc \"gradient of DepthwiseConv2dNative for its filter\"");
+      "?axes input out_backprop" AXES "doc \"gradient of DepthwiseConv2dNative for its filter\"");
 }
 
 }  // namespace thalweg::ops

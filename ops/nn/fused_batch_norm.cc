@@ -230,7 +230,8 @@ std::string Forward(const std::string& name, const std::string& u, const std::st
   return name + "(x: T, scale: " + u + ", offset: " + u + ", mean: " + u + ", variance: " + u + ") -> (y: T, batch_mean: " + u +
          ", batch_variance: " + u + ", reserve_space_1: " + u + ", reserve_space_2: " + u + more + "); " + types +
          "epsilon: float = 0.0001; exponential_avg_factor: float = 1.0; data_format: " + formats +
-         " = \"NHWC\"; is_training: bool = true; doc \"(x - mean) / sqrt(variance + epsilon) * scale + offset per channel, with the "
+         " = \"NHWC\"; is_training: bool = true; ?axes x y data_format; doc \"(x - mean) / sqrt(variance + epsilon) * scale + offset per "
+         "channel, with the "
          "statistics of the batch while training\"";
 }
 std::string Backward(const std::string& name, const std::string& scale, const std::string& u, const std::string& more_in,
@@ -238,7 +239,8 @@ std::string Backward(const std::string& name, const std::string& scale, const st
   return name + "(y_backprop: T, x: T, scale: " + scale + ", reserve_space_1: " + u + ", reserve_space_2: " + u + more_in +
          ") -> (x_backprop: T, scale_backprop: " + u + ", offset_backprop: " + u + ", " + reserved + "); " + types +
          "epsilon: float = 0.0001; data_format: " + formats +
-         " = \"NHWC\"; is_training: bool = true; doc \"gradient of FusedBatchNorm from the mean and variance that it used; the last two "
+         " = \"NHWC\"; is_training: bool = true; ?axes y_backprop x x_backprop data_format; doc \"gradient of FusedBatchNorm from the mean "
+         "and variance that it used; the last two "
          "results are empty\"";
 }
 

@@ -118,6 +118,8 @@ void MaxGradGradGradientV2(const tw::Grad& g) { g.dx(2, EmitV2(g, "MaxPoolGradV2
 void AvgGradient(const tw::Grad& g) { g.dx(0, Emit(g, "AvgPoolGrad", false, {g.shape(0), g.dy()})); }
 void AvgGradGradient(const tw::Grad& g) { g.dx(1, Emit(g, "AvgPool", false, {g.dy()})); }
 
+// What goes by the order of axes beside arguments.
+#define AXES " data_format ksize strides"
 #define SIZES "ksize: list(int) >= 4; strides: list(int) >= 4; "
 #define EXPLICIT "padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; "
 #define IMPLICIT "padding: {\"SAME\", \"VALID\"}; "
@@ -128,26 +130,30 @@ void AvgGradGradient(const tw::Grad& g) { g.dx(1, Emit(g, "AvgPool", false, {g.d
 }  // namespace
 
 void register_pool(tw::Plugin& p) {
-  p.op<MaxGradient, PoolRule>("MaxPool(input: T) -> (output: T); " MAX_TYPES SIZES EXPLICIT ANY_FORMAT
-                              "doc \"the largest element of each window\"");
+  p.op<MaxGradient, PoolRule>("MaxPool(input: T) -> (output: T); " MAX_TYPES SIZES EXPLICIT ANY_FORMAT "?axes input output" AXES
+                              " explicit_paddings; doc \"the largest element of each window\"");
   p.op<MaxGradientV2, PoolRuleV2>("MaxPoolV2(input: T, ksize: int32, strides: int32) -> (output: T); " MAX_TYPES IMPLICIT ANY_FORMAT
-                                  "doc \"the largest element of each window\"");
-  p.op<MaxGradGradient, MaxGradRule<false>>("MaxPoolGrad(orig_input: T, orig_output: T, grad: T) -> (output: T); " SIZES EXPLICIT FORMAT
-                                            "T: " OPS_REALS
-                                            " = float; doc \"gradient of MaxPool: goes to the first largest element of each window\"");
+                                  "?axes input ksize strides output data_format; doc \"the largest element of each window\"");
+  p.op<MaxGradGradient, MaxGradRule<false>>(
+      "MaxPoolGrad(orig_input: T, orig_output: T, grad: T) -> (output: T); " SIZES EXPLICIT FORMAT "T: " OPS_REALS
+      " = float; ?axes orig_input orig_output grad output" AXES
+      " explicit_paddings; doc \"gradient of MaxPool: goes to the first largest element of each window\"");
   p.op<MaxGradGradGradient, MaxGradGradRule<false>>(
       "MaxPoolGradGrad(orig_input: T, orig_output: T, grad: T) -> (output: T); " SIZES IMPLICIT FORMAT "T: " OPS_REALS
-      "; doc \"gradient of MaxPoolGrad: picks the element that won each window\"");
+      "; ?axes orig_input orig_output grad output" AXES "; doc \"gradient of MaxPoolGrad: picks the element that won each window\"");
   p.op<MaxGradGradientV2, MaxGradRule<true>>(
       "MaxPoolGradV2(orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32) -> (output: T); " IMPLICIT FORMAT "T: " OPS_REALS
-      " = float; doc \"gradient of MaxPoolV2: goes to the first largest element of each window\"");
+      " = float; ?axes orig_input orig_output grad ksize strides output data_format; doc \"gradient of MaxPoolV2: goes to the first "
+      "largest element of each window\"");
   p.op<MaxGradGradGradientV2, MaxGradGradRule<true>>(
       "MaxPoolGradGradV2(orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32) -> (output: T); " IMPLICIT FORMAT
-      "T: " OPS_REALS "; doc \"gradient of MaxPoolGradV2: picks the element that won each window\"");
-  p.op<AvgGradient, PoolRule>("AvgPool(value: T) -> (output: T); " SIZES IMPLICIT FORMAT "T: " OPS_FLOATS
+      "T: " OPS_REALS
+      "; ?axes orig_input orig_output grad ksize strides output data_format; doc \"gradient of MaxPoolGradV2: picks the element that won "
+      "each window\"");
+  p.op<AvgGradient, PoolRule>("AvgPool(value: T) -> (output: T); " SIZES IMPLICIT FORMAT "T: " OPS_FLOATS "; ?axes value output" AXES
                               "; doc \"the mean of each window, padding left out\"");
   p.op<AvgGradGradient, AvgGradRule>("AvgPoolGrad(orig_input_shape: int32, grad: T) -> (output: T); " SIZES IMPLICIT FORMAT "T: " OPS_FLOATS
-                                     "; doc \"gradient of AvgPool\"");
+                                     "; ?axes orig_input_shape grad output" AXES "; doc \"gradient of AvgPool\"");
 }
 
 }  // namespace thalweg::ops

@@ -17,15 +17,15 @@ void Relu6GradGradient(const tw::Grad& g) { g.dx(0, g.op("Relu6Grad", {g.dy(), g
 void register_relu(tw::Plugin& p) {
   p.op<ReluGradient>(
       "Relu(features: T[*s]) -> (activations: T[*s]); "
-      "T: {half, bfloat16, float, double, int8, int16, int32, int64, uint8, uint16, uint32, uint64, qint8}; idempotent; doc "
+      "T: {half, bfloat16, float, double, int8, int16, int32, int64, uint8, uint16, uint32, uint64, qint8}; idempotent; ?elementwise; doc "
       "\"max(features, 0); NaN "
       "stays NaN\"");
   p.op<ReluGradGradient>("ReluGrad(gradients: T[*s], features: T[*s]) -> (backprops: T[*s]); T: " OPS_REALS
-                         "; doc \"gradients where features > 0, else 0; features may be Relu's input or result\"");
+                         "; ?elementwise; doc \"gradients where features > 0, else 0; features may be Relu's input or result\"");
   p.op<Relu6Gradient>("Relu6(features: T[*s]) -> (activations: T[*s]); T: " OPS_REALS
-                      "; idempotent; doc \"min(max(features, 0), 6); NaN stays NaN\"");
+                      "; idempotent; ?elementwise; doc \"min(max(features, 0), 6); NaN stays NaN\"");
   p.op<Relu6GradGradient>("Relu6Grad(gradients: T[*s], features: T[*s]) -> (backprops: T[*s]); T: " OPS_REALS
-                          "; doc \"gradients where 0 < features < 6, else 0; features may be Relu6's input or result\"");
+                          "; ?elementwise; doc \"gradients where 0 < features < 6, else 0; features may be Relu6's input or result\"");
 }
 
 }  // namespace thalweg::ops
