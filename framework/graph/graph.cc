@@ -151,6 +151,7 @@ StatusOr<const Node*> Graph::CheckAndAdd(const OpSchema& op, std::vector<AttrVal
   Status s = Resolve(std::move(attrs), spec, node.get());
   if (s.ok()) s = Infer(spec->name, node.get());
   if (s.ok() && spec->handle.known()) node->handles_.assign(1, std::move(spec->handle));
+  if (s.ok() && spec->shape.has_rank() && op.role == "recv") node->shapes_[0] = std::move(spec->shape);
   if (s.ok() && !op.runs_as.empty()) s = Lower(node.get());
   if (s.ok() && FlowOf(*node) == Flow::kMerge) PrepareMerge(node.get());
   if (!s.ok()) return Prefix(s, NodeTitle(op.name, spec->name, spec->place) + ":");
@@ -271,6 +272,18 @@ StatusOr<std::unique_ptr<Node>> Node::Beside(const Node* origin, const OpSchema&
   n->rare_->out_at = std::move(resolved->out_at);
   n->values_.resize(n->types_.size() - in_types.size());
   return n;
+}
+
+StatusOr<const Node*> Graph::Beside(const Node& origin, std::string key, const OpSchema& op, std::vector<Edge> inputs,
+                                    const std::vector<uint32_t>& in_types, std::vector<AttrValue> attrs) {
+  std::unique_lock lock(mu_);
+  std::unique_ptr<const Node>& known = beside_[{&origin, std::move(key)}];
+  if (known) return known.get();
+  auto made = Node::Beside(&origin, op, std::move(inputs), in_types, std::move(attrs));
+  if (!made.ok()) return Prefix(made.status(), origin.title() + ":");
+  (*made)->shapes_.resize((*made)->values_.size());
+  known = *std::move(made);
+  return known.get();
 }
 
 // What plans run in the place of a node with references, and what reads those that it answers.

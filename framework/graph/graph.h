@@ -155,6 +155,7 @@ struct NodeSpec {
   std::string place;  // see Node::place
   bool imported = false;
   HandleInfo handle;  // of a placeholder: what handles that are fed lead to
+  Shape shape;        // of what comes from another process: its output's, as is known there
 };
 
 // The version of graphs that we write, and read as: that of the TensorFlow whose ops and attributes we follow (2.21).
@@ -201,6 +202,11 @@ class Graph {
   Status CloseLoop(const Node* merge, int32_t input, const Node* next);
   // A host constant.
   StatusOr<Edge> AddConst(const Tensor& value, std::string name = "", std::string_view place = "");
+
+  // A node of no graph that plans run beside `origin`, or in its place: made at the first call with that key, so that what kernels keep for
+  // it is found again, and kept as long as the graph. It says nothing of shapes. origin: a node of this graph or of one of its functions.
+  StatusOr<const Node*> Beside(const Node& origin, std::string key, const OpSchema& op, std::vector<Edge> inputs,
+                               const std::vector<uint32_t>& in_types, std::vector<AttrValue> attrs);
 
   // `by` has the inputs of `node`, then others that do not depend on it, and gives its outputs, then others: a plan that needs both runs
   // `by` in the place of `node`. Each node once.
@@ -249,6 +255,7 @@ class Graph {
   std::unordered_map<const Node*, const Node*> extended_;
   std::atomic<bool> has_replaced_{false};
   std::map<std::pair<const Node*, int32_t>, Edge> replaced_;
+  std::map<std::pair<const Node*, std::string>, std::unique_ptr<const Node>> beside_;
   mutable std::shared_mutex mu_;
   GraphExtras extras_;
   std::vector<std::unique_ptr<Node>> nodes_;

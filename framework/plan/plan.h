@@ -151,6 +151,13 @@ struct PlaceNote {
 struct PlanNotes {
   std::vector<const Node*> folded;                          // computed in advance
   std::vector<std::pair<const Node*, const Node*>> merged;  // the second serves for the first
+// Nodes that run in another order of axes than the graph says.
+struct LayoutNote {
+  std::string order;  // of the first of the nodes that want it, such as "NHWC"
+  std::vector<const Node*> nodes;
+  int64_t transposes = 0, bytes = 0;  // values that are transposed for them, and their bytes
+};
+
   std::vector<std::pair<const Node*, Edge>> removed;        // the value stands for its output
   std::vector<ClaimNote> claims;
   std::vector<LeftNote> left;
@@ -160,6 +167,7 @@ struct PlanNotes {
 };
 
 // Nodes [begin, end) of a plan, which one thread runs in order.
+  std::vector<LayoutNote> layouts;
 struct PlanBatch {
   int32_t begin = 0, end = 0;
   int32_t pending = 0;        // how many batches it waits for

@@ -156,6 +156,12 @@ class Writer {
     for (const FallbackNote& f : p_.notes.fallbacks) {
       j_.Object().Text("node", f.node->name()).Text("asked", f.asked).Text("device", f.device->name()).Text("why", f.why).End();
     }
+    j_.End().Array("layouts");
+    for (const LayoutNote& l : p_.notes.layouts) {
+      j_.Object().Text("order", l.order).Number("transposes", l.transposes).Number("bytes", l.bytes).Array("nodes");
+      for (const Node* n : l.nodes) j_.Text({}, n->name());
+      j_.End().End();
+    }
     j_.End().Array("sequences");
     for (const auto& [frame, n] : p_.notes.sequences) j_.Object().Text("frame", frame).Text("node", n->name()).End();
     j_.End();

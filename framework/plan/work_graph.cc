@@ -14,6 +14,7 @@ const std::vector<Pass>& Passes() {
       {"cse", "equal stateless nodes become one", CsePass, true},
       {"prune", "nodes that no fetch or target needs are dropped", PrunePass, false},
       {"place", "a device and a kernel for every node", PlacePass, false},
+      {"layout", "nodes run in the order of axes that their kernels want, where that is worth the transposing", LayoutPass, true},
       {"once", "what is the same in every step of a session is computed now", OncePass, false},
       {"claim", "graph compilers of plugins take nodes that they run as one", ClaimPass, true},
   };

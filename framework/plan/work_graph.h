@@ -101,6 +101,7 @@ Status SimplifyPass(WorkGraph* w);  // nodes that change nothing
 Status CsePass(WorkGraph* w);       // equal stateless nodes become one
 Status PrunePass(WorkGraph* w);     // what no fetch or target needs
 Status PlacePass(WorkGraph* w);     // a device and a kernel for every node
+Status LayoutPass(WorkGraph* w);    // axes in the order that kernels want
 Status OncePass(WorkGraph* w);      // handles and the like: run now, a constant from then on
 Status ClaimPass(WorkGraph* w);     // several nodes become one that a graph compiler runs
 

@@ -92,6 +92,11 @@ void PrintHead(const JsonValue& plan) {
   PrintList("folded", plan["folded"]);
   PrintList("merged", plan["merged"]);
   PrintList("removed", plan["removed"]);
+  for (const JsonValue& l : plan["layouts"].items()) {
+    PrintList(("run in " + l["order"].text()).c_str(), l["nodes"]);
+    std::printf("  for which %lld values are transposed (%s)\n", static_cast<long long>(l["transposes"].number()),
+                BytesText(uint64_t(l["bytes"].number())).c_str());
+  }
   for (const JsonValue& c : plan["claims"].items()) {
     std::string nodes;
     for (const JsonValue& node : c["nodes"].items()) nodes += (nodes.empty() ? "" : ", ") + OneLine(node.text());

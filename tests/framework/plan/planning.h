@@ -1,5 +1,6 @@
 // What the tests of planning share: a signature run through the passes, and through the compiler without a session.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,7 +32,9 @@ struct Planning {
   // The passes up to and including `last`, as CompilePlan runs them.
   Planning& Through(std::string_view last) {
     for (const Pass& pass : Passes()) {
-      if (status.ok() && !(pass.optional && !options.optimize)) status = pass.run(&w);
+      const auto& off = options.disabled_passes;
+      const bool is_off = !options.optimize || std::find(off.begin(), off.end(), pass.name) != off.end();
+      if (status.ok() && !(pass.optional && is_off)) status = pass.run(&w);
       if (pass.name == last) break;
     }
     return *this;

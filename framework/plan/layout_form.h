@@ -1,0 +1,40 @@
+// LayoutForms: whether a node can run in another order of axes, and as what. Threads: one.
+#pragma once
+#include <map>
+#include <string>
+#include <utility>
+
+#include "framework/graph/resolve.h"
+#include "framework/plan/layout_choice.h"
+#include "framework/registry/registry.h"
+
+namespace thalweg {
+
+class LayoutForms {
+ public:
+  // Borrows all.
+  LayoutForms(const WorkGraph& w, const OpSchema& transpose, const std::string& from, const std::string& to, const AxisOrder& order)
+      : w_(w), transpose_(transpose), from_(from), to_(to), order_(order) {}
+  // False: it cannot, and *form says nothing.
+  bool Find(const WorkNode& n, LayoutChoice::Form* form);
+
+ private:
+  bool May(const WorkNode& n) const;
+  bool SetAttrs(const WorkNode& n, LayoutChoice::Form* form) const;
+  AxisUse UseOf(const WorkNode& n, size_t i) const;
+  bool MayTurnRows(const WorkEdge& e) const;
+  bool MayNumber(const WorkEdge& e) const;
+  bool MayReduce(const WorkNode& n) const;
+  bool CanTranspose(uint32_t dtype, const Device& device);
+
+  const WorkGraph& w_;
+  const OpSchema& transpose_;
+  const std::string &from_, &to_;
+  const AxisOrder& order_;
+  std::map<std::pair<uint32_t, std::string>, bool> transposers_;  // by type and device kind
+};
+
+// NULL: none.
+const KernelDef* TransposeKernel(const WorkGraph& w, const OpSchema& transpose, uint32_t dtype, const Device& device);
+
+}  // namespace thalweg
