@@ -12,10 +12,10 @@ void register_conv2d(tw::Plugin& p, const Library& library);
 void register_fuse(tw::Plugin& p, const Library& library);  // the graph compiler
 
 // A kernel class K(node, library), which stands above the kernel of the CPU plugin for the same types. It may ask for scratch, as those
-// may.
+// may. clauses: more for its spec.
 template <class K>
-void AddKernel(tw::Plugin& p, const std::string& op, const Library& library) {
-  const std::string spec = tw::Call<decltype(&K::operator())>::spec(op + " @CPU; priority 10");
+void AddKernel(tw::Plugin& p, const std::string& op, const Library& library, const std::string& clauses = "") {
+  const std::string spec = tw::Call<decltype(&K::operator())>::spec(op + " @CPU" + clauses + "; priority 10");
   tw_kernel_def d{};
   d.size = sizeof d;
   d.spec = spec.data();

@@ -88,16 +88,19 @@ class Conv2DBackpropFilter : public Kernel<T, cpu::Conv2DBackpropFilter<T>, Pass
   }
 };
 
+// What it does not compute in another order of axes.
+constexpr char kOrder[] = "; ?prefers NHWC";
+
 }  // namespace
 
 void register_conv2d(tw::Plugin& p, const Library& library) {
-  AddKernel<Conv2D<float>>(p, "Conv2D", library);
-  AddKernel<Conv2DBackpropInput<float>>(p, "Conv2DBackpropInput", library);
-  AddKernel<Conv2DBackpropFilter<float>>(p, "Conv2DBackpropFilter", library);
+  AddKernel<Conv2D<float>>(p, "Conv2D", library, kOrder);
+  AddKernel<Conv2DBackpropInput<float>>(p, "Conv2DBackpropInput", library, kOrder);
+  AddKernel<Conv2DBackpropFilter<float>>(p, "Conv2DBackpropFilter", library, kOrder);
   if (!MultipliesBfloat16()) return;
-  AddKernel<Conv2D<bfloat16>>(p, "Conv2D", library);
-  AddKernel<Conv2DBackpropInput<bfloat16>>(p, "Conv2DBackpropInput", library);
-  AddKernel<Conv2DBackpropFilter<bfloat16>>(p, "Conv2DBackpropFilter", library);
+  AddKernel<Conv2D<bfloat16>>(p, "Conv2D", library, kOrder);
+  AddKernel<Conv2DBackpropInput<bfloat16>>(p, "Conv2DBackpropInput", library, kOrder);
+  AddKernel<Conv2DBackpropFilter<bfloat16>>(p, "Conv2DBackpropFilter", library, kOrder);
 }
 
 }  // namespace thalweg::onednn
