@@ -13,32 +13,25 @@ constexpr auto kPatience = std::chrono::microseconds(20);  // to wake a thread t
 constexpr uint32_t kMostLooks = 1024;
 constexpr const char* kWaitingForOthers = "waiting for another library";
 
-// The bytes of a status text.
-std::string Text(const tw_host* host, const tw_status* status) {
-  std::string text;
-  tw_sink sink{TW_SIZED(tw_sink), &text, [](tw_sink* s, const void* bytes, uint64_t len) -> tw_status* {
-                 static_cast<std::string*>(s->user)->append(static_cast<const char*>(bytes), len);
-                 return nullptr;
-               }};
-  host->status->release(host->status->text(status, &sink));
-  return text;
-}
-
 }  // namespace
 
 Stream::Stream(const tw_host* host, Device& device, tw_timeline* line)
-    : host_(host), device_(device), cl_(device.cl()), line_(line), prune_at_(kPruneFrom) {
+    : host_(host), device_(device), cl_(device.cl()), prune_at_(kPruneFrom), marks_(host, line, device.uid()) {
   cl_int error = CL_SUCCESS;
   const cl_command_queue_properties order = device.out_of_order() ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0;
   queue_ = cl_.clCreateCommandQueue(device.context(), device.id(), CL_QUEUE_PROFILING_ENABLE | order, &error);
   Check(error, "clCreateCommandQueue");
   try {
-    thread_ = std::thread([this] { Report(); });
+    marks_.Start(
+        [this](Mark& mark) {
+          Settle(mark);
+          Told(mark.commands, mark.after);
+        },
+        [](Mark&) {});
   } catch (...) {
     cl_.clReleaseCommandQueue(queue_);
     throw;
   }
-  host_->timeline->retain(line_);
 }
 
 Stream::~Stream() {
@@ -46,18 +39,11 @@ Stream::~Stream() {
     const std::string text = "draining a queue of '" + device_.uid() + "' failed with " + ErrorName(error);
     host_->run->log(host_, 3, text.data(), text.size());
   }
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return gates_ == 0; });
-    closing_ = true;
-    changed_.notify_all();
-  }
-  thread_.join();
+  marks_.Finish();
   for (Command& c : commands_) cl_.clReleaseEvent(c.event);
   for (cl_event e : before_) cl_.clReleaseEvent(e);
   for (cl_event e : next_) cl_.clReleaseEvent(e);
   cl_.clReleaseCommandQueue(queue_);
-  host_->timeline->release(line_);
 }
 
 void Stream::Track(cl_event event, const char* what) {
@@ -120,51 +106,22 @@ void Stream::Told(const std::vector<Command>& commands, uint64_t after) {
 }
 
 bool Stream::idle() {
-  if (!std::all_of(commands_.rbegin(), commands_.rend(), [&](const Command& c) { return over(c.event); })) return false;
-  std::lock_guard lock(mutex_);
-  return marks_.empty() && !reporting_ && gates_ == 0;
+  return std::all_of(commands_.rbegin(), commands_.rend(), [&](const Command& c) { return over(c.event); }) && marks_.idle();
 }
 
 void Stream::Signal(uint64_t value) {
   if (!commands_.empty()) Check(cl_.clFlush(queue_), "clFlush");
-  bool first = false;
-  {
-    std::lock_guard lock(mutex_);
-    first = marks_.empty() && !reporting_;
-  }
   const uint64_t after = signalled_;
-  if (first && OverSoon()) {
+  signalled_ = value;
+  if (marks_.told() && OverSoon()) {
     Told(commands_, after);
     commands_.clear();
-    signalled_ = value;
-    return host_->timeline->signal(line_, value);
+    return marks_.Signal(value);
   }
-  {
-    std::lock_guard lock(mutex_);
-    marks_.push_back({value, after, {}});
-    marks_.back().commands.swap(commands_);
-  }
-  signalled_ = value;
+  Mark mark{value, after, {}};
+  mark.commands.swap(commands_);
+  marks_.Add(std::move(mark));
   prune_at_ = kPruneFrom;
-  changed_.notify_all();
-}
-
-void Stream::Report() {
-  for (;;) {
-    Mark mark;
-    {
-      std::unique_lock lock(mutex_);
-      reporting_ = false;
-      changed_.wait(lock, [&] { return closing_ || !marks_.empty(); });
-      if (marks_.empty()) return;
-      mark = std::move(marks_.front());
-      marks_.pop_front();
-      reporting_ = true;
-    }
-    Settle(mark);
-    Told(mark.commands, mark.after);
-    host_->timeline->signal(line_, mark.value);
-  }
 }
 
 // A failed command may end before those behind it, whose memory must not be used again yet: hence the wait for every single one. The
@@ -179,17 +136,14 @@ void Stream::Settle(const Mark& mark) {
     if (error != CL_SUCCESS || status >= 0)
       status = error != CL_SUCCESS ? error : cl_int(CL_OUT_OF_RESOURCES);  // a driver that cannot tell
     if (tw_status* why = tw::guard(host_, [&] { throw Failure(status, std::string(c.what) + " on '" + device_.uid() + "'"); }))
-      host_->timeline->fail(line_, why);
+      marks_.Fail(why);
   }
 }
 
 void Stream::Wait(tw_timeline* other, uint64_t value) {
   auto gate = std::make_unique<Gate>();
   gate->stream = this;
-  {
-    std::lock_guard lock(mutex_);
-    ++gates_;
-  }
+  marks_.AddGate();
   host_->timeline->when(other, value, &Stream::Open, gate.get());
   if (gate->state.load(std::memory_order_acquire) == Gate::kOpened) return;  // it was open already
   Close(gate.release());
@@ -233,16 +187,9 @@ void Stream::OpenEvent(Gate* gate_ptr) {
 void Stream::Open(void* gate_ptr, const tw_status* why) {
   Gate* gate = static_cast<Gate*>(gate_ptr);
   Stream& s = *gate->stream;
-  if (why) {
-    if (tw_status* copy = tw::guard(s.host_, [&] {
-          throw tw::Error{s.host_->status->code(why), "the stream that '" + s.device_.uid() + "' waits for failed: " + Text(s.host_, why)};
-        }))
-      s.host_->timeline->fail(s.line_, copy);
-  }
+  s.marks_.FailLike(why);
   if (gate->state.exchange(Gate::kOpened, std::memory_order_acq_rel) == Gate::kHasEvent) s.OpenEvent(gate);
-  std::lock_guard lock(s.mutex_);
-  --s.gates_;
-  s.changed_.notify_all();
+  s.marks_.Opened();
 }
 
 namespace {

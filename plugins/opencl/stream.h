@@ -1,17 +1,11 @@
-// An asynchronous queue of a device and the thread that tells its timeline how far it got. What is short is over before anybody could be
-// woken: its end is told by whoever asks for it.
-// Why a thread, and not clSetEventCallback: drivers (PoCL 3.1 is one) do not call back for a command that failed, and then the host would
-// wait for ever; and whatever a timeline sets off would run on a driver's thread, where blocking calls are not allowed.
+// An asynchronous queue of a device. What is short is over before anybody could be woken: its end is told by whoever asks for it.
 #ifndef THALWEG_PLUGINS_OPENCL_STREAM_H_
 #define THALWEG_PLUGINS_OPENCL_STREAM_H_
 
 #include <atomic>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
-#include <thread>
 #include <vector>
 
+#include "common/marks.h"
 #include "device.h"
 
 namespace thalweg::opencl {
@@ -60,7 +54,6 @@ class Stream {
     std::atomic<State> state{kNew};
   };
 
-  void Report();                  // the thread
   void Settle(const Mark& mark);  // waits, fails the timeline if one command did
   void Track(cl_event event, const char* what);
   void Prune();
@@ -75,7 +68,6 @@ class Stream {
   const tw_host* const host_;
   Device& device_;
   const Api& cl_;
-  tw_timeline* const line_;
   cl_command_queue queue_ = nullptr;
 
   std::vector<Command> commands_;  // since the last mark
@@ -87,14 +79,7 @@ class Stream {
   bool together_ = false;
   uint32_t looks_ = 0, looks_after_failure_ = 1;  // marks that are not waited for, until the next one is
 
-  std::mutex mutex_;  // for what follows
-  std::condition_variable changed_;
-  std::deque<Mark> marks_;
-  bool reporting_ = false;  // of a mark that is no longer there
-  uint64_t gates_ = 0;      // opened by others, and not yet
-  bool closing_ = false;
-
-  std::thread thread_;
+  common::Marks<Mark> marks_;
 };
 
 // Adds a command to the stream or, where there is none, to the device's own queue, and then waits for it. enqueue: see Stream::Add.
