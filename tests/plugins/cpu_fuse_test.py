@@ -209,6 +209,57 @@ def test_training_gives_the_same_weights():
     assert same(np.array(losses[0]), np.array(losses[1]))
 
 
+# ---- Sums with products ----
+
+def sums(session, fetches, feeds=()):
+    return [c for c in session.plan(fetches, feeds)["claims"] if c["compiler"] == "product_sum" and not c["refused"]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sizes", [(100, 20, 80), (70, 1, 130), (129, 64, 33), (2, 3, 4096), (300, 5, 513)])
+@pytest.mark.parametrize("transpose_a, transpose_b", [(False, False), (True, False), (False, True), (True, True)])
+def test_a_product_is_added_as_it_is_computed(dtype, sizes, transpose_a, transpose_b):
+    m, k, n = sizes
+    rng = np.random.default_rng(m)
+    with tw.Graph() as g:
+        a = tw.placeholder(dtype, [k, m] if transpose_a else [m, k])
+        b = tw.placeholder(dtype, [n, k] if transpose_b else [k, n])
+        c = tw.placeholder(dtype, [m, n])
+        product = tw.ops.mat_mul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+        kept = tw.ops.reverse_v2(c, [0])  # memory that may be overwritten
+        fetches = [tw.ops.reverse_v2(kept + product, [1]), tw.ops.mat_mul(a, b, transpose_a=transpose_a, transpose_b=transpose_b) + c]
+    feeds = {v: numbers(rng, dtype, v.shape) for v in (a, b, c)}
+    with np.errstate(all="ignore"):
+        wanted = tw.Session(g, compilers="off", disable_pass="cse").run(fetches, feeds)
+        for options in ({"threads": 1}, {"threads": 3}, {"threads": 8, "engine": "counted"}):
+            session = tw.Session(g, compilers="require", disable_pass="cse", **options)
+            assert all(map(same, wanted, session.run(fetches, feeds))), options
+    assert len(sums(session, fetches, {v: v.shape for v in feeds})) == 2
+
+
+def test_a_sum_that_a_loop_keeps_is_added_to_in_place():
+    with tw.Graph() as g:
+        a, b = tw.placeholder("float32", [64, 8]), tw.placeholder("float32", [8, 128])
+        total = tw.while_loop(lambda i, s: i < 10, lambda i, s: (i + 1, s + tw.ops.mat_mul(a, b)), [tw.constant(0), tw.ops.fill([64, 128], 1.0)])[1]
+    rng = np.random.default_rng(3)
+    feeds = {a: rng.integers(-8, 8, (64, 8)).astype("f"), b: rng.integers(-8, 8, (8, 128)).astype("f")}
+    assert np.array_equal(tw.Session(g).run(total, feeds), 10 * (feeds[a] @ feeds[b]) + 1)
+
+
+@pytest.mark.parametrize("build, taken, why", [
+    (lambda x: tw.ops.mat_mul(x, x, transpose_a=True) + np.ones((512, 512), "f"), 1, ""),
+    (lambda x: tw.ops.mat_mul(x, x, transpose_a=True) + np.ones(512, "f"), 0, ""),
+    (lambda x: tw.ops.mat_mul(x, x, transpose_b=True) + np.ones((64, 64), "f"), 0, "so deep that adding it costs little"),
+    (lambda x: tw.ops.mat_mul(x, np.ones((512, 4), "f")) + np.ones((64, 4), "f"), 0, "the sum is small")])
+def test_only_sums_that_gain_by_it_are_taken(build, taken, why):
+    with tw.Graph() as g:
+        x = tw.placeholder("float32", [64, 512])
+        y = build(x)
+    session = tw.Session(g)
+    assert len(sums(session, [y], {x: [64, 512]})) == taken
+    assert why in " ".join(n["why"] for n in session.plan([y], {x: [64, 512]})["left"])
+
+
 # ---- What is left ----
 
 @pytest.mark.parametrize("build, why", [
@@ -248,7 +299,7 @@ def test_a_value_that_is_read_between_two_members_does_not_tie_a_knot():
 
 # ---- Switches ----
 
-@pytest.mark.parametrize("setting, parts", [("all", [2, 5]), ("none", []), ("elementwise", [2]), ("rows", [5])])
+@pytest.mark.parametrize("setting, parts", [("all", [2, 5]), ("none", []), ("elementwise", [2]), ("rows", [5]), ("sums", [])])
 def test_each_kind_can_be_switched_off(setting, parts):
     runtime = tw.Runtime(**{FUSE: setting})
     with tw.Graph(runtime=runtime) as g:
@@ -263,4 +314,4 @@ def test_a_word_that_the_setting_does_not_know_is_refused():
     with tw.Graph(runtime=runtime) as g, pytest.raises(tw.Error):
         tw.Session(g).run(tw.ops.exp(tw.constant([1.0])))
     (cpu,) = [p for p in runtime.plugins() if p.id == "org.thalweg.cpu"]
-    assert "setting 'fuse' names 'loops'; known: all, none, or some of elementwise,rows" in cpu.reason
+    assert "setting 'fuse' names 'loops'; known: all, none, or some of elementwise,rows,sums" in cpu.reason

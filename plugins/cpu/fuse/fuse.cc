@@ -4,6 +4,7 @@
 
 #include "fuse/catalogue.h"
 #include "fuse/claim.h"
+#include "fuse/product_sum.h"
 #include "fuse/program.h"
 #include "kernels/common/setting.h"
 
@@ -14,7 +15,7 @@ constexpr std::string_view kName = "fuse", kKind = "CPU";
 
 FuseKinds KindsIn(const std::string& setting) {
   if (setting.empty() || setting == "all") return {};
-  FuseKinds kinds{false, false};
+  FuseKinds kinds{false, false, false};
   if (setting == "none") return kinds;
   for (size_t at = 0; at <= setting.size();) {
     const size_t end = std::min(setting.find(',', at), setting.size());
@@ -23,8 +24,10 @@ FuseKinds KindsIn(const std::string& setting) {
       kinds.elementwise = true;
     else if (word == "rows")
       kinds.rows = true;
+    else if (word == "sums")
+      kinds.sums = true;
     else
-      throw tw::Error{TW_INVALID_ARGUMENT, "setting 'fuse' names '" + word + "'; known: all, none, or some of elementwise,rows"};
+      throw tw::Error{TW_INVALID_ARGUMENT, "setting 'fuse' names '" + word + "'; known: all, none, or some of elementwise,rows,sums"};
     at = end + 1;
   }
   return kinds;
@@ -37,6 +40,7 @@ Fusion::~Fusion() = default;
 
 void Fusion::Register(tw::Plugin& p) {
   kinds_ = KindsIn(Setting(p.h, "fuse"));
+  if (kinds_.sums) RegisterProductSums(p);
   if (!kinds_.elementwise && !kinds_.rows) return;
   tw_compiler_def d{};
   d.size = sizeof d;

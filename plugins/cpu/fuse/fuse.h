@@ -17,6 +17,7 @@ class Catalogue;
 struct FuseKinds {
   bool elementwise = true;  // sets without rows
   bool rows = true;         // sets whose members broadcast or reduce rows
+  bool sums = true;         // products that are added to something: product_sum.h
 };
 
 // The plugin's instance.

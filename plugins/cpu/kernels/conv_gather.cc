@@ -236,7 +236,7 @@ void TileOfPoints(const GemmTables& t, const GatherProduct<T>& p, const ProductL
     g.b = p.weights + d * p.weights_row;
     g.ldb = p.weights_row;
     g.packed = layout.copied;
-    g.accumulate = d > 0;
+    g.term = d > 0 ? g.c : nullptr;
     t.entries<Wide<T>>().block(g);
   }
   if (depth == 0)
@@ -299,7 +299,7 @@ void TileOfImages(const GemmTables& t, const GatherProduct<T>& p, const ProductL
       g.b = gathered;
       g.ldb = kDepthRow;
     }
-    g.accumulate = d > 0;
+    g.term = d > 0 ? g.c : nullptr;
     t.entries<Wide<T>>().block(g);
   }
   if (depth == 0)
@@ -391,7 +391,7 @@ void SumPoints(const GemmTables& t, const WeightGradient<T>& p, const GradientLa
       g.b = widened;
       g.ldb = g.n;
     }
-    g.accumulate = i > begin;
+    g.term = i > begin ? g.c : nullptr;
     t.entries<Wide<T>>().block(g);
   }
 }
@@ -438,7 +438,7 @@ void SumImages(const GemmTables& t, const WeightGradient<T>& p, const GradientLa
             Widen(*t.vector, grad + (m * p.grad_channels + r) * from.points(), copied + r * kTile + m * points, points);
       }
       t.entries<Wide<T>>().pack(g.k, g.n, rows, row, true, pack);
-      g.accumulate = image > begin || i > 0;
+      g.term = image > begin || i > 0 ? g.c : nullptr;
       t.entries<Wide<T>>().block(g);
     }
 }

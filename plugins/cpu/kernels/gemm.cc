@@ -16,6 +16,7 @@ constexpr int64_t kStripe = 512, kSmallFloatStripe = 256;
 // Rows of a compacted block are this far apart: a multiple of a cache line, but of no large power of two.
 constexpr int64_t kCompactRow = kGemmDepth + 16;
 constexpr int64_t kMaxPanel = 64;  // no panel is wider
+constexpr int64_t kFewRows = 8, kLeastDots = 128;
 
 // Pieces of k are nearly equal, and depend on nothing but k.
 int64_t Depth(int64_t k) {
@@ -23,10 +24,17 @@ int64_t Depth(int64_t k) {
   return pieces ? (k + pieces - 1) / pieces : 1;
 }
 
+// Few rows of a against rows of b that lie in order: packing b would cost more than the product.
+template <class T>
+bool HasFewRows(const MatrixProduct<T>& p) {
+  return !kIsSmallFloat<T> && p.trans_b && !p.trans_a && p.m <= kFewRows && p.k >= kLeastDots;
+}
+
 // Tiles read b in panels of two vectors. Where its rows lie far apart, each row of a panel has a page and few cache sets to itself.
 template <class T>
 bool PacksB(const MatrixProduct<T>& p) {
   if (kIsSmallFloat<T>) return p.trans_b;  // widened blocks lie well
+  if (HasFewRows(p)) return false;
   return p.trans_b || (p.m >= 24 && p.ldb * int64_t(sizeof(T)) >= 1024);
 }
 
@@ -83,6 +91,18 @@ template <class T>
 void MultiplyDirect(const GemmTables& t, const MatrixProduct<T>& p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, char* scratch) {
   const GemmEntries<T>& e = t.entries<T>();
   if (MultiplyVector(e, p, i0, i1, j0, j1)) return;
+  if (HasFewRows(p)) {
+    GemmBlock<T> g{};
+    g.m = i1 - i0, g.n = j1 - j0, g.k = p.k;
+    g.a = p.a + i0 * p.lda;
+    g.a_row = p.lda;
+    g.b = p.b + j0 * p.ldb;
+    g.ldb = p.ldb;
+    g.c = p.c + i0 * p.ldc + j0;
+    g.ldc = p.ldc;
+    g.term = p.term ? p.term + i0 * p.ldc + j0 : nullptr;
+    return e.few_rows(g);
+  }
   const Layout<T> layout(p);
   T* pack = reinterpret_cast<T*>(scratch);
   T* compact = pack + layout.pack;
@@ -95,7 +115,6 @@ void MultiplyDirect(const GemmTables& t, const MatrixProduct<T>& p, int64_t i0, 
       g.b = p.trans_b ? p.b + j * p.ldb + q : p.b + q * p.ldb + j;
       g.ldb = p.ldb;
       g.ldc = p.ldc;
-      g.accumulate = q > 0;
       if (layout.pack) {
         e.pack(g.k, g.n, g.b, p.ldb, p.trans_b, pack);
         g.b = pack;
@@ -113,6 +132,7 @@ void MultiplyDirect(const GemmTables& t, const MatrixProduct<T>& p, int64_t i0, 
         g.a_row = p.trans_a ? 1 : step;
         g.a_col = p.trans_a ? step : 1;
         g.c = p.c + i * p.ldc + j;
+        g.term = q > 0 ? g.c : p.term ? p.term + i * p.ldc + j : nullptr;
         e.block(g);
       }
     }
@@ -154,7 +174,7 @@ void MultiplyWidened(const GemmTables& t, const MatrixProduct<T>& p, int64_t i0,
         }
         g.c = c;
         g.ldc = kSmallFloatStripe;
-        g.accumulate = q > 0;
+        g.term = q > 0 ? c : nullptr;
         t.gemm->f32.block(g);
       }
       for (int64_t r = 0; r < m; ++r) Narrow(*t.vector, c + r * kSmallFloatStripe, p.c + (i + r) * p.ldc + j, n);

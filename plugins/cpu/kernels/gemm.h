@@ -11,8 +11,8 @@
 
 namespace thalweg::cpu {
 
-// c[m, n] = op(a) op(b), all row-major with the given row strides; trans_a: a is stored [k, m]; trans_b: b is stored [n, k].
-// T: float, double, half, bfloat16; the last two are multiplied and summed in float and rounded once.
+// c[m, n] = op(a) op(b), or term + op(a) op(b), all row-major with the given row strides; trans_a: a is stored [k, m]; trans_b: b is stored
+// [n, k]. T: float, double, half, bfloat16; the last two are multiplied and summed in float and rounded once.
 template <class T>
 struct MatrixProduct {
   int64_t m, n, k;
@@ -23,6 +23,7 @@ struct MatrixProduct {
   T* c;
   int64_t ldc;
   bool trans_a, trans_b;
+  const T* term;  // [m, n], rows ldc apart; may be c; or NULL. Only of float and double, of products with no vector.
 };
 
 // The tables that products run on: one instruction set for both.

@@ -1,8 +1,8 @@
 // The innermost products of dense matrices, built once per instruction set (gemm_isa.cc) and reached through a table. gemm.h cuts products
 // of any size into these; convolutions call them on tiles that they have gathered.
 // Everything here is plain data: the per-set sources may not share inline functions with the rest of the plugin.
-// Each element of c is summed over k in order, one (fused where the set has it) multiply-add at a time, whatever the tile that it is in:
-// how m and n are cut never changes a bit. How k is cut does.
+// Each element of a block's c is summed over k in order, one (fused where the set has it) multiply-add at a time, whatever the tile that it
+// is in: how m and n are cut never changes a bit. How k is cut does.
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_GEMM_BLOCK_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_GEMM_BLOCK_H_
 
@@ -15,7 +15,7 @@ namespace thalweg::cpu {
 // How much of k callers take at a time: a panel of b of that depth stays in the first-level cache.
 inline constexpr int64_t kGemmDepth = 384;
 
-// c[m, n] (+)= a[m, k] b[k, n].
+// c[m, n] = a[m, k] b[k, n], or term[m, n] + a[m, k] b[k, n].
 template <class T>
 struct GemmBlock {
   int64_t m, n, k;
@@ -25,8 +25,8 @@ struct GemmBlock {
   int64_t ldb;
   T* c;  // row-major
   int64_t ldc;
+  const T* term;  // what the product is added to, rows ldc apart; may be c; or NULL
   uint32_t packed;
-  uint32_t accumulate;  // add to c instead of overwriting it
 };
 
 template <class T>
@@ -40,6 +40,8 @@ struct GemmEntries {
   void (*vector_matrix)(int64_t k, int64_t n, const T* x, const T* b, int64_t ldb, T* y);
   // y[m] = a[m, k] x[k], a row-major. Sums over k in lanes, then across them in a fixed order.
   void (*matrix_vector)(int64_t m, int64_t k, const T* a, int64_t lda, const T* x, T* y);
+  // c[m, n] = a[m, k] b[n, k] transposed, or with a term: for few rows of a, reads b once, in order. Sums as matrix_vector, in fewer lanes.
+  void (*few_rows)(const GemmBlock<T>& g);
   int64_t rows;     // height of the tallest tile
   int64_t columns;  // width of a panel
 };

@@ -11,10 +11,14 @@ namespace {
 #if defined(__AVX512F__)
 constexpr int kRows = 14, kWideRows = 6;  // 14 * 2 sums + 2 of b + 1 of a out of 32 registers; 6 * 4 + 4 + 1
 constexpr int kTurnedVectors = 6;         // 4 * 6 sums + 6 of a + 1 of b
+constexpr int kDotColumns = 4;            // 4 * 4 sums + 4 of a + 1 of b
 #else
 constexpr int kRows = 6, kWideRows = 2;  // 6 * 2 + 2 + 1 out of 16; 2 * 4 + 4 + 1
 constexpr int kTurnedVectors = 2;        // 4 * 2 + 2 + 1
+constexpr int kDotColumns = 2;           // 4 * 2 + 4 + 1
 #endif
+constexpr int kDotRows = 4;
+constexpr int64_t kShallow = 64;
 constexpr int kTurnedColumns = 4;
 constexpr int kPanelVectors = 2;      // of a panel under tiles of up to kRows rows
 constexpr int kWidePanelVectors = 4;  // under tiles of up to kWideRows rows, which would have too few sums in flight otherwise
@@ -28,11 +32,11 @@ struct TileArgs {
   int64_t ldb;
   T* c;
   int64_t ldc;
-  bool accumulate;
-  int last;  // lanes used of the last vector
+  const T* term;  // rows ldc apart, or NULL
+  int last;       // lanes used of the last vector
 };
 
-// c[kR rows, kV vectors] (+)= a b. kPart: the last vector has only `last` lanes in b and c.
+// c[kR rows, kV vectors] = term + a b. kPart: the last vector has only `last` lanes in b and c.
 template <class T, int kR, int kV, bool kPart>
 void Tile(const TileArgs<T>& t) {
   constexpr int L = kLanes<T>;
@@ -65,13 +69,14 @@ void Tile(const TileArgs<T>& t) {
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r) {
     T* c = t.c + r * t.ldc;
+    const T* term = t.term ? t.term + r * t.ldc : nullptr;
 #pragma GCC unroll 16
     for (int v = 0; v < kV; ++v) {
       if (kPart && v == kV - 1) {
-        if (t.accumulate) sum[r][v] += LoadFirst(c + v * L, last);
+        if (term) sum[r][v] += LoadFirst(term + v * L, last);
         StoreFirst(c + v * L, sum[r][v], last);
       } else {
-        if (t.accumulate) sum[r][v] += Load(c + v * L);
+        if (term) sum[r][v] += Load(term + v * L);
         Store(c + v * L, sum[r][v]);
       }
     }
@@ -119,8 +124,8 @@ TileFn<T> FindTile(int64_t rows, int vectors, bool part) {
   return nullptr;
 }
 
-// c[kV vectors of rows, columns] (+)= a b, for a stored column by column and few columns of c: a tile as above would use as few lanes as
-// there are columns. kPart: the last vector has only `last` rows.
+// c[kV vectors of rows, columns] = term + a b, for a stored column by column and few columns of c: a tile as above would use as few lanes
+// as there are columns. kPart: the last vector has only `last` rows.
 template <class T, int kV, bool kPart>
 void TurnedTile(const TileArgs<T>& t, int columns) {
   constexpr int L = kLanes<T>;
@@ -151,8 +156,8 @@ void TurnedTile(const TileArgs<T>& t, int columns) {
     const int rows = kPart && v == kV - 1 ? last : L;
     for (int j = 0; j < columns; ++j) {
       for (int l = 0; l < rows; ++l) {
-        T* c = t.c + (v * L + l) * t.ldc + j;
-        *c = t.accumulate ? sum[j][v][l] + *c : sum[j][v][l];
+        const int64_t at = (v * L + l) * t.ldc + j;
+        t.c[at] = t.term ? sum[j][v][l] + t.term[at] : sum[j][v][l];
       }
     }
   }
@@ -169,13 +174,19 @@ void TurnedTileOf(const TileArgs<T>& t, int vectors, int columns) {
     TurnedTile<T, kV, false>(t, columns);
 }
 
+template <class T>
+void Down(TileArgs<T>* t, int64_t rows) {
+  t->c += rows * t->ldc;
+  if (t->term) t->term += rows * t->ldc;
+}
+
 // All rows of a block, for at most kTurnedColumns columns.
 template <class T>
 void TurnedPanel(TileArgs<T> t, int64_t m, int columns) {
   constexpr int L = kLanes<T>;
   // Tiles of nearly equal height, as in Block.
   const int64_t vectors = (m + L - 1) / L, tiles = (vectors + kTurnedVectors - 1) / kTurnedVectors, height = vectors / tiles;
-  for (int64_t i = 0, done = 0, rows; i < tiles; ++i, done += rows, t.a += rows, t.c += rows * t.ldc) {
+  for (int64_t i = 0, done = 0, rows; i < tiles; ++i, done += rows, t.a += rows, Down(&t, rows)) {
     const int64_t here = height + (i < vectors % tiles);
     rows = here * L;
     t.last = int(m - done < rows ? m - done - (here - 1) * L : L);
@@ -250,24 +261,63 @@ void Pack(int64_t k, int64_t n, const T* b, int64_t ldb, bool turned, T* to) {
   }
 }
 
+// Tiles of a block, `width` columns wide and of nearly equal height: a short last one would have too few sums in flight.
+struct Tiles {
+  int64_t width, strips, height, taller;
+  int64_t rows(int64_t strip) const { return height + (strip < taller); }
+};
+
+template <class T>
+TileArgs<T> PanelOf(const GemmBlock<T>& g, const Tiles& tiles, int64_t j, int* vectors) {
+  constexpr int L = kLanes<T>;
+  const int64_t columns = g.n - j < tiles.width ? g.n - j : tiles.width;
+  *vectors = int((columns + L - 1) / L);
+  const T* b = g.packed ? g.b + j * g.k : g.b + j;
+  return {g.k,
+          g.a,
+          g.a_row,
+          g.a_col,
+          b,
+          g.packed ? tiles.width : g.ldb,
+          g.c + j,
+          g.ldc,
+          g.term ? g.term + j : nullptr,
+          int(columns - (*vectors - 1) * L)};
+}
+
+// Strip by strip, each from left to right: where k is short all of b is in the first-level cache, and time goes into c, whose rows are
+// walked along.
+template <class T>
+void ShallowBlock(const GemmBlock<T>& g, const Tiles& tiles) {
+  for (int64_t s = 0, i = 0; s < tiles.strips; i += tiles.rows(s), ++s)
+    for (int64_t j = 0; j < g.n; j += tiles.width) {
+      int vectors;
+      TileArgs<T> t = PanelOf(g, tiles, j, &vectors);
+      t.a += i * g.a_row;
+      Down(&t, i);
+      FindTile<T>(tiles.rows(s), vectors, t.last < kLanes<T>)(t);
+    }
+}
+
 template <class T>
 void Block(const GemmBlock<T>& g) {
   constexpr int L = kLanes<T>;
-  const int64_t width = (g.m <= kWideRows && !g.packed ? kWidePanelVectors : kPanelVectors) * L;
-  // Tiles of nearly equal height: a short last one would have too few sums in flight.
-  const int64_t strips = (g.m + kRows - 1) / kRows, height = g.m / strips, taller = g.m % strips;
-  for (int64_t j = 0; j < g.n; j += width) {
-    const int64_t columns = g.n - j < width ? g.n - j : width;
-    const int vectors = int((columns + L - 1) / L), last = int(columns - (vectors - 1) * L);
-    const T* b = g.packed ? g.b + j * g.k : g.b + j;
-    TileArgs<T> t{g.k, g.a, g.a_row, g.a_col, b, g.packed ? width : g.ldb, g.c + j, g.ldc, g.accumulate != 0, last};
+  const int64_t strips = (g.m + kRows - 1) / kRows;
+  const Tiles tiles{(g.m <= kWideRows && !g.packed ? kWidePanelVectors : kPanelVectors) * L, strips, g.m / strips, g.m % strips};
+  if (g.k <= kShallow && g.n > kTurnedColumns) return ShallowBlock(g, tiles);
+  for (int64_t j = 0; j < g.n; j += tiles.width) {
+    int vectors;
+    TileArgs<T> t = PanelOf(g, tiles, j, &vectors);
+    const int64_t columns = (vectors - 1) * L + t.last;
     if (columns <= kTurnedColumns && g.a_row == 1 && g.m >= L) {
       TurnedPanel(t, g.m, int(columns));
       continue;
     }
-    for (int64_t s = 0, rows; s < strips; ++s, t.a += rows * g.a_row, t.c += rows * g.ldc) {
-      rows = height + (s < taller);
-      FindTile<T>(rows, vectors, last < L)(t);
+    for (int64_t s = 0; s < strips; ++s) {
+      const int64_t rows = tiles.rows(s);
+      FindTile<T>(rows, vectors, t.last < L)(t);
+      t.a += rows * g.a_row;
+      Down(&t, rows);
     }
   }
 }
@@ -320,8 +370,84 @@ void MatrixVector(int64_t m, int64_t k, const T* a, int64_t lda, const T* x, T* 
   }
 }
 
+// c[kM rows, kN columns] = term + a b, for b stored column by column: sums run along the rows of both in one vector each, so that bits do
+// not depend on kM and kN.
+template <class T, int kM, int kN>
+void Dots(const TileArgs<T>& t) {
+  constexpr int L = kLanes<T>;
+  Vec<T> sum[kM][kN];
+#pragma GCC unroll 16
+  for (int i = 0; i < kM; ++i)
+#pragma GCC unroll 16
+    for (int j = 0; j < kN; ++j) sum[i][j] = Vec<T>{};
+  int64_t p = 0;
+  for (; p + L <= t.k; p += L) {
+    Vec<T> x[kM];
+#pragma GCC unroll 16
+    for (int i = 0; i < kM; ++i) x[i] = Load(t.a + i * t.a_row + p);
+#pragma GCC unroll 16
+    for (int j = 0; j < kN; ++j) {
+      const Vec<T> y = Load(t.b + j * t.ldb + p);
+#pragma GCC unroll 16
+      for (int i = 0; i < kM; ++i) sum[i][j] += x[i] * y;
+    }
+  }
+  if (p < t.k) {
+    const int rest = int(t.k - p);
+#pragma GCC unroll 16
+    for (int j = 0; j < kN; ++j) {
+      const Vec<T> y = LoadFirst(t.b + j * t.ldb + p, rest);
+#pragma GCC unroll 16
+      for (int i = 0; i < kM; ++i) sum[i][j] += LoadFirst(t.a + i * t.a_row + p, rest) * y;
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kM; ++i) {
+#pragma GCC unroll 16
+    for (int j = 0; j < kN; ++j) {
+      T total = 0;
+      for (int l = 0; l < L; ++l) total += sum[i][j][l];
+      const int64_t at = i * t.ldc + j;
+      t.c[at] = t.term ? t.term[at] + total : total;
+    }
+  }
+}
+
+template <class T, int kN>
+void DotsOfRows(TileArgs<T> t, int64_t m) {
+  while (m > 0) {
+    const int64_t rows = m < kDotRows ? m : kDotRows;
+    switch (rows) {
+      case 1: Dots<T, 1, kN>(t); break;
+      case 2: Dots<T, 2, kN>(t); break;
+      case 3: Dots<T, 3, kN>(t); break;
+      default: Dots<T, kDotRows, kN>(t);
+    }
+    t.a += rows * t.a_row;
+    Down(&t, rows);
+    m -= rows;
+  }
+}
+
 template <class T>
-constexpr GemmEntries<T> kEntries = {Block<T>, Pack<T>, VectorMatrix<T>, MatrixVector<T>, kRows, kPanelVectors* kLanes<T>};
+void FewRows(const GemmBlock<T>& g) {
+  TileArgs<T> t{g.k, g.a, g.a_row, 1, g.b, g.ldb, g.c, g.ldc, g.term, 0};
+  for (int64_t j = 0; j < g.n;) {
+    const bool all = g.n - j >= kDotColumns;
+    const int64_t columns = all ? kDotColumns : 1;
+    if (all)
+      DotsOfRows<T, kDotColumns>(t, g.m);
+    else
+      DotsOfRows<T, 1>(t, g.m);
+    j += columns;
+    t.b += columns * t.ldb;
+    t.c += columns;
+    if (t.term) t.term += columns;
+  }
+}
+
+template <class T>
+constexpr GemmEntries<T> kEntries = {Block<T>, Pack<T>, VectorMatrix<T>, MatrixVector<T>, FewRows<T>, kRows, kPanelVectors* kLanes<T>};
 
 }  // namespace
 
