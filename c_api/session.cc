@@ -65,7 +65,8 @@ struct AnySession {
   }
   StatusOr<std::unique_ptr<PartialRun>> StartInParts(const CallableSpec& whole) const {
     if (local) return PartialRun::Create(local, whole);
-    PartialRun::Steps steps{cluster, &cluster->graph(), [c = cluster.get()](const CallableSpec& spec) { return c->Check(spec); },
+    PartialRun::Steps steps{cluster, &cluster->graph(),
+                            [c = cluster.get()](const CallableSpec& spec) { return CheckSpec(c->graph(), spec); },
                             [any = *this](const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
                               return any.Run(spec, feeds, options, fetches);
                             }};
@@ -354,7 +355,7 @@ tw_status* tw_callable_create(tw_session* session, const tw_signature* what, tw_
     if (handle->session.local) {
       ASSIGN_OR_RETURN(handle->callable, handle->session.local->MakeCallable(spec));
     } else {
-      RETURN_IF_ERROR(handle->session.cluster->Check(spec));
+      RETURN_IF_ERROR(CheckSpec(handle->session.cluster->graph(), spec));
       handle->spec = std::move(spec);
     }
     handle->n_feeds = what->n_feeds;

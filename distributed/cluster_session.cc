@@ -387,7 +387,7 @@ void ClusterSession::Start(const CallableSpec& spec, const Tensor* feeds, const 
   const int64_t deadline = time ? clock_->Now() + time : 0;
   auto prepared = Find(spec);
   Status s = prepared.status();
-  if (s.ok()) s = CheckFeeds(spec, feeds);
+  for (size_t i = 0; s.ok() && i < spec.feeds.size(); ++i) s = CheckFeed(spec.feeds[i], feeds[i]);
   if (!s.ok()) {
     if (trace) trace->Over(s);
     trace.reset();

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -58,8 +57,6 @@ class ClusterSession {
   void EndAsync();
   // Steps that run end with CANCELLED. Again: no effect.
   Status Close();
-  // Names what is wrong with the spec, as Session::MakeCallable.
-  Status Check(const CallableSpec& spec) const;
   SessionReport Report() const;
 
  private:
@@ -101,7 +98,6 @@ class ClusterSession {
   void Keep(const CallableSpec& spec, std::shared_ptr<const Prepared> prepared);
   // REQUIRES: mu_. NULL: it is not prepared.
   std::shared_ptr<const Prepared> FindLocked(const CallableSpec& spec);
-  Status CheckFeeds(const CallableSpec& spec, const Tensor* feeds) const;
   // The task knows nothing of the session any more.
   void Lose(int32_t task);
   void TaskFailed(int32_t task, const Status& why);

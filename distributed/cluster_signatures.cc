@@ -2,8 +2,6 @@
 #include <utility>
 
 #include "distributed/cluster_session.h"
-#include "framework/base/dtype.h"
-#include "framework/base/shown.h"
 #include "thalweg/version.h"
 
 namespace thalweg::distributed {
@@ -28,40 +26,6 @@ ClusterSession::SpecKey ClusterSession::KeyOf(const CallableSpec& spec) {
     for (const Node* n : *list) key.push_back(reinterpret_cast<uintptr_t>(n));
   }
   return key;
-}
-
-Status ClusterSession::Check(const CallableSpec& spec) const {
-  auto own = [&](const Node* n) { return n && n->id() < graph_->size() && graph_->node(n->id()) == n; };
-  for (const auto* list : {&spec.feeds, &spec.fetches}) {
-    for (const Edge& e : *list) {
-      if (!own(e.node)) return InvalidArgument("a feed or fetch is not of this session's graph");
-      if (e.port < 0 || e.port >= e.node->n_out()) return InvalidArgument("'", Shown(e.node->name()), "' has no output ", e.port);
-    }
-  }
-  std::set<std::pair<const Node*, int32_t>> fed;
-  for (const Edge& e : spec.feeds) {
-    if (!fed.emplace(e.node, e.port).second) return InvalidArgument("'", Shown(e.text()), "' is fed twice");
-    if (e.node->out_type(e.port) == TW_RESOURCE) return InvalidArgument("'", Shown(e.text()), "' is resource and cannot be fed");
-  }
-  for (const Node* n : spec.targets) {
-    if (!own(n)) return InvalidArgument("a target is not of this session's graph");
-  }
-  return Status();
-}
-
-Status ClusterSession::CheckFeeds(const CallableSpec& spec, const Tensor* feeds) const {
-  for (size_t i = 0; i < spec.feeds.size(); ++i) {
-    const Edge& e = spec.feeds[i];
-    if (!feeds[i]) return InvalidArgument("the feed of '", Shown(e.text()), "' is missing");
-    const uint32_t want = e.node->out_type(e.port);
-    if (feeds[i].dtype() != BaseType(want)) {
-      return InvalidArgument("the feed of '", Shown(e.text()), "' is ", DTypeName(feeds[i].dtype()), " but must be ", DTypeName(want));
-    }
-    const Shape& shape = e.node->shape(e.port);
-    if (shape.Admits(feeds[i].shape())) continue;
-    return InvalidArgument("the feed of '", Shown(e.text()), "' has shape ", feeds[i].shape().text(), " but must fit ", shape.text());
-  }
-  return Status();
 }
 
 StatusOr<std::shared_ptr<const Prepared>> ClusterSession::Find(const CallableSpec& spec) {
@@ -122,7 +86,7 @@ void ClusterSession::DropForgotten() {
 }
 
 StatusOr<std::shared_ptr<const Prepared>> ClusterSession::Prepare(const CallableSpec& spec) {
-  RETURN_IF_ERROR(Check(spec));
+  RETURN_IF_ERROR(CheckSpec(*graph_, spec));
   std::lock_guard one_at_a_time(prepare_mu_);
   const int64_t deadline = clock_->Now() + int64_t{options_.target_timeout_ms} * 1'000'000;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
