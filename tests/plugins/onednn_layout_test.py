@@ -155,6 +155,31 @@ def test_convolutions_are_those_of_numpy(packed):
     np.testing.assert_allclose(found[0], expected, rtol=0, atol=2e-6 * abs(expected).max())
 
 
+def test_a_function_that_is_inlined_twice_keeps_the_constants_of_each_call(packed):
+    x, filters = numbers(2, 32, 10, 9), numbers(3, 3, 32, 32) / 17
+    widths = [np.array([[0, 0], [0, 0], [1, 2], [0, 3]], np.int32), np.array([[0, 0], [0, 0], [0, 1], [2, 2]], np.int32)]
+
+    def build(graph):
+        @tw.function
+        def padded(images, pads):
+            y = tw.ops.Pad(images, pads)
+            return tw.ops.Relu(tw.ops.Conv2D(y, tw.constant(filters), strides=[1, 1, 1, 1], padding="VALID", data_format="NCHW"))
+
+        given = tw.placeholder(tw.float32, [None, *x.shape[1:]])
+        return given, [padded(padded(given, tw.constant(widths[k])), tw.constant(widths[1 - k])) for k in range(2)]
+
+    results = []
+    for options in ({}, dict(disable_pass="layout")):
+        graph = tw.Graph(packed)
+        with graph:
+            given, ys = build(graph)
+        session = tw.Session(graph, **options)
+        results.append(session.run(ys, {given: x}))
+        assert bool(session.plan(ys, {given: x.shape})["layouts"]) == (not options)
+    for a, b in zip(*results):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-5 * abs(b).max())
+
+
 PROGRAM = """
 import numpy as np, thalweg as tw
 with tw.Graph() as graph:

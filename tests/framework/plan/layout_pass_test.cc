@@ -66,10 +66,13 @@ class PlainConv2D {
   std::vector<int64_t> strides_;
 };
 
+void NeverRun(tw::In<float>, tw::In<float>, tw::Out<float>) {}  // only plans are made of it
+
 tw_status* Init(const tw_host* h, tw_registrar* r, void**) {
   return tw::guard(h, [&] {
     tw::Plugin p{h, r};
     p.kernel<PlainConv2D>("Conv2D @CPU; ?prefers NHWC; priority 20");
+    p.kernel<NeverRun>("Conv3D @CPU; ?prefers NDHWC; priority 20");
   });
 }
 const tw_plugin* Query(const tw_host_info*) {
@@ -271,6 +274,22 @@ TEST_F(LayoutPassTest, WhatAlreadyIsChannelsLastStays) {
   const Made made = Plan({Conv(last, 32, 32, 1, "NHWC")}, {Shape({2, 12, 10, 32})});
   EXPECT_EQ(made.transposes, 0);
   EXPECT_THAT(made.notes, IsEmpty());
+}
+
+TEST_F(LayoutPassTest, VolumesAreTurnedAsImagesAre) {
+  const Edge volumes = g_.Input(Shape({-1, 32, -1, -1, -1}));
+  feeds_ = {volumes};
+  const Edge y = g_.Op("Conv3D", {volumes, Weights({3, 3, 3, 32, 32})},
+                       {.attrs = {{"strides", AttrValue::Ints({1, 1, 1, 2, 1})},
+                                  {"padding", AttrValue::String("SAME")},
+                                  {"data_format", AttrValue::String("NCDHW")}}});
+  const Edge ones = g_.Const(*FloatsFilled(32, 1));
+  const Edge norm = g_.Op("FusedBatchNormV3", {y, ones, ones, ones, ones}, {.attrs = {{"data_format", AttrValue::String("NCDHW")}}});
+  const Made made = Plan({Relu(norm)}, {Shape({2, 32, 4, 6, 5})});
+  EXPECT_EQ(made.transposes, 2);
+  ASSERT_EQ(made.notes.size(), 1u);
+  EXPECT_EQ(made.notes[0].order, "NDHWC");
+  EXPECT_EQ(made.notes[0].nodes.size(), 3u);
 }
 
 TEST_F(LayoutPassTest, ControlEdgesStay) {
