@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
       {"swapping_longest", answer_swapping_longest},
       {"swapping_step", answer_swapping_step},
       {"extend", answer_extend},
+      {"copies_peak", answer_copies_peak},
       {"elementwise", answer_elementwise},
       {"product", answer_product},
       {"product_sum", answer_product_sum},

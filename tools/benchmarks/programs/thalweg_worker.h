@@ -58,6 +58,7 @@ void answer_lstm_step(const char* argument);
 void answer_swapping_longest(const char* argument); /* swapping.c */
 void answer_swapping_step(const char* argument);
 void answer_extend(const char* argument);      /* extend.c */
+void answer_copies_peak(const char* argument); /* copies.c */
 void answer_elementwise(const char* argument); /* elementwise.c */
 void answer_product(const char* argument);     /* kernels.c */
 void answer_product_sum(const char* argument);
