@@ -111,6 +111,9 @@ StatusOr<std::unique_ptr<Role>> SealRole(const tw_transport_def* d) {
     };
   }
   if (!r->def.unregister_memory) r->def.unregister_memory = [](const tw_host*, void*, void*) {};
+  if (bool(r->def.poll) != bool(r->def.wake)) return InvalidArgument(what, ": poll and wake go together; give both or none");
+  if (!r->def.poll) r->def.poll = [](const tw_host*, void*, uint64_t, uint32_t (*)(void*), void*) -> uint32_t { return 0; };
+  if (!r->def.wake) r->def.wake = [](const tw_host*, void*) {};
   return r;
 }
 

@@ -97,6 +97,7 @@ MUTANTS = {
     "leaves_early": (5, [511], "--rule", "511"),
     "calls_inside": (5, [512], "--rule", "512"),
     "healthy_collective": (5, []),
+    "sleeps_on": (5, [513], "--rule", "513"),
     "sums_most": (5, [541]),
     "root_is_zero": (5, [542]),
     "gathers_one": (5, [543]),

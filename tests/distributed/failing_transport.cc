@@ -166,6 +166,14 @@ tw_status* Connect(const tw_host* h, void* endpoint, const char* address, uint64
   return real.connect(h, static_cast<Endpoint*>(endpoint)->real, address, len, out_peer);
 }
 
+uint32_t Poll(const tw_host* h, void* endpoint, uint64_t ns, uint32_t (*over)(void* arg), void* arg) {
+  return real.poll ? real.poll(h, static_cast<Endpoint*>(endpoint)->real, ns, over, arg) : 0;
+}
+
+void Wake(const tw_host* h, void* endpoint) {
+  if (real.wake) real.wake(h, static_cast<Endpoint*>(endpoint)->real);
+}
+
 void Close(const tw_host* h, void* endpoint) {
   auto* e = static_cast<Endpoint*>(endpoint);
   real.close(h, e->real);
@@ -202,6 +210,8 @@ tw_status* Init(const tw_host* h, tw_registrar* r, void** out_instance) {
   d.call = CallPeer;
   d.answer = AnswerRequest;
   d.close = Close;
+  d.poll = Poll;
+  d.wake = Wake;
   d.register_memory = nullptr;  // it would want the other's endpoint
   d.unregister_memory = nullptr;
   *out_instance = t;

@@ -95,6 +95,8 @@ class SimulatedTransport {
     d.size = sizeof d;
     d.user = this;
     d.security = TW_TRANSPORT_SAME_HOST;
+    d.poll = [](const tw_host*, void*, uint64_t, uint32_t (*)(void*), void*) -> uint32_t { return 0; };
+    d.wake = [](const tw_host*, void*) {};
     d.listen = Listen;
     d.connect = Connect;
     d.call = CallPeer;

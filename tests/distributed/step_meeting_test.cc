@@ -35,6 +35,8 @@ class HeldTransport {
     d.size = sizeof d;
     d.user = this;
     d.security = TW_TRANSPORT_SAME_HOST;
+    d.poll = [](const tw_host*, void*, uint64_t, uint32_t (*)(void*), void*) -> uint32_t { return 0; };
+    d.wake = [](const tw_host*, void*) {};
     d.listen = [](const tw_host*, void* user, const tw_endpoint_config*, tw_sink* bound, void** out) {
       *out = user;
       return bound->put(bound, "here", 4);

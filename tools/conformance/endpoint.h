@@ -56,6 +56,9 @@ class Endpoint {
   Status ConnectOnce(const std::string& address, void** out_peer);
   // Answers what was kept.
   void Release();
+  // Lends this thread; Wake makes it look at `over` again.
+  void Poll(uint64_t ns, uint32_t (*over)(void* arg), void* arg) { role_.def.poll(host(), endpoint_, ns, over, arg); }
+  void Wake() { role_.def.wake(host(), endpoint_); }
 
   const std::string& address() const { return address_; }
   const TransportRole& role() const { return role_; }

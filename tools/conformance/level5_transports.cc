@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <deque>
 #include <thread>
 
@@ -318,6 +319,50 @@ Outcome CallsBackFromOutside(const TransportRole& role) {
   return {};
 }
 
+// ---- threads that are lent ----
+
+// A transport that has no use for a thread says so; then others do all.
+Outcome TakesThreads(const TransportRole& role) {
+  constexpr uint64_t kLong = 2 * std::chrono::nanoseconds(kSoon).count();
+  constexpr uint64_t kShort = std::chrono::nanoseconds(kAWhile).count();
+  struct Wait {
+    std::atomic<bool> over{false};
+    Counter ended;
+    static uint32_t Over(void* arg) { return static_cast<Wait*>(arg)->over; }
+  };
+  std::deque<Parcel> parcels(200);
+  Wait early, woken, timed;
+  ASSIGN_OR_RETURN(Pair p, Meet(role));
+  const auto poll = [&](Wait* w, uint64_t ns) {
+    return std::thread([&p, w, ns] {
+      p.a->Poll(ns, Wait::Over, w);
+      w->ended.Add();
+    });
+  };
+  for (uint32_t i = 0; i < parcels.size(); ++i) {
+    parcels[i].head = Head('e');
+    parcels[i].body = Pattern(i, i);
+    RETURN_IF_ERROR(p.to_b->Call(i + 1, &parcels[i]));
+    p.a->Poll(kLong, [](void* arg) -> uint32_t { return static_cast<Parcel*>(arg)->done.count() > 0; }, &parcels[i]);
+    RETURN_UNLESS_PASSED(Answered(parcels[i], StrCat("call ", i, " of a thread that is lent")));
+  }
+  early.over = true;
+  std::thread(poll(&early, kLong)).join();
+  std::thread brief = poll(&timed, kShort);
+  const bool in_time = timed.ended.Reaches(1);
+  brief.join();
+  if (!in_time) return Fail("a thread was lent for ", kShort / 1'000'000, " ms and kept for longer");
+  std::thread lent = poll(&woken, kLong);
+  std::this_thread::sleep_for(kAWhile);
+  std::thread(poll(&early, kLong)).join();  // beside it
+  woken.over = true;
+  p.a->Wake();
+  const bool went_on = woken.ended.Reaches(1);
+  lent.join();
+  if (!went_on) return Fail("wake did not end the wait of a thread that was lent");
+  return StillTalks(*p.to_b, 1000);
+}
+
 }  // namespace
 
 void CheckTransports(Run& run, World& world) {
@@ -338,6 +383,7 @@ void CheckTransports(Run& run, World& world) {
     run.Check(510, name, [&] { return ClosesPeers(*role); });
     run.Check(511, name, [&] { return ClosesEndpoints(*role); });
     run.Check(512, name, [&] { return CallsBackFromOutside(*role); });
+    run.Check(513, name, [&] { return TakesThreads(*role); });
   }
 }
 

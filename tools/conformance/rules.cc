@@ -77,7 +77,8 @@ constexpr Rule kRules[] = {
     {509, "a body without a place is dropped, and its message is there without it", "transport.h"},
     {510, "close_peer ends the calls of that peer, and no others, with CANCELLED", "transport.h"},
     {511, "close returns when what went out is done and what came in is answered", "transport.h"},
-    {512, "callbacks never come from inside an entry", "transport.h"},
+    {512, "callbacks never come from inside an entry but poll", "transport.h"},
+    {513, "a thread that is lent goes on when its wait is over, by what it did itself, by wake or by time", "transport.h"},
 
     {521, "what was appended is what a reader gets, over any range", "file_system.h"},
     {522, "create refuses a name that is taken", "file_system.h"},

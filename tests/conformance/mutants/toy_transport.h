@@ -3,6 +3,7 @@
 #define MUTANTS_TOY_TRANSPORT_H
 #include <pthread.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "toy.h"
 
@@ -38,10 +39,11 @@ static struct {
   toy_endpoint* endpoints;
   toy_item* items; /* in the order of their calls */
   unsigned named, running;
-  char* late; /* memory of a call that is over */
+  int lent, busy; /* another thread does what is to be done; one does */
+  char* late;     /* memory of a call that is over */
   /* each 1 in a mutant: */
   int no_address, waits_for_nobody, answers_twice, cuts_bodies, in_order, never_cancels, writes_late, needs_room, keeps_calls, leaves_early,
-      inside;
+      inside, sleeps_on;
 } loop = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static UNUSED toy_endpoint* toy_at(const char* address) {
@@ -143,15 +145,50 @@ static UNUSED int toy_step(toy_item* i) {
   return 1;
 }
 
+/* 0: nothing was to be done. */
+static UNUSED int toy_work(void) {
+  toy_item* i = loop.items;
+  if (loop.busy) return 0;
+  loop.busy = 1;
+  while (i && !toy_step(i)) i = i->next;
+  loop.busy = 0;
+  if (i) pthread_cond_broadcast(&loop.changed);
+  return i != NULL;
+}
+
 static UNUSED void* toy_loop(void* arg) {
   pthread_mutex_lock(&loop.mu);
   while (loop.running) {
-    toy_item* i = loop.items;
-    while (i && !toy_step(i)) i = i->next;
-    if (!i) pthread_cond_wait(&loop.changed, &loop.mu);
+    if (loop.lent || !toy_work()) pthread_cond_wait(&loop.changed, &loop.mu);
   }
   pthread_mutex_unlock(&loop.mu);
   return arg;
+}
+
+static UNUSED uint32_t toy_poll(const tw_host* h, void* endpoint, uint64_t ns, uint32_t (*over)(void* arg), void* arg) {
+  struct timespec until;
+  int late = 0;
+  (void)h, (void)endpoint;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += (time_t)(ns / 1000000000);
+  until.tv_nsec += (long)(ns % 1000000000);
+  if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, ++until.tv_sec;
+  pthread_mutex_lock(&loop.mu);
+  const uint32_t taken = !loop.lent;
+  loop.lent = 1;
+  while (taken && !late && !over(arg)) {
+    if (!toy_work()) late = pthread_cond_timedwait(&loop.changed, &loop.mu, &until) != 0;
+  }
+  if (taken) loop.lent = 0;
+  pthread_cond_broadcast(&loop.changed);
+  pthread_mutex_unlock(&loop.mu);
+  return taken;
+}
+static UNUSED void toy_wake(const tw_host* h, void* endpoint) {
+  (void)h, (void)endpoint;
+  pthread_mutex_lock(&loop.mu);
+  if (!loop.sleeps_on) pthread_cond_broadcast(&loop.changed);
+  pthread_mutex_unlock(&loop.mu);
 }
 
 static UNUSED tw_status* toy_listen(const tw_host* h, void* user, const tw_endpoint_config* c, tw_sink* bound, void** out_endpoint) {
@@ -273,7 +310,9 @@ static UNUSED tw_transport_def toy_transport(void) {
                               toy_close_peer,
                               toy_close_endpoint,
                               NULL,
-                              NULL};
+                              NULL,
+                              toy_poll,
+                              toy_wake};
   return d;
 }
 #define TOY_TRANSPORT(what)                                                        \

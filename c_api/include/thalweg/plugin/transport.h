@@ -11,8 +11,9 @@
  * Who is at the other end is proven by the transport (TLS), or it works only within one machine (sockets that know who connects,
  * loopback), or the program asked for an open one by name; see `security` below.
  * Addresses have no scheme before them.
- * Threads: any, several at once. No entry but close blocks. The host's callbacks (place, serve, gone, done) come from the transport's own
- * threads and never from inside an entry, do not block, and may use every entry but close. */
+ * Threads: any, several at once. No entry but close and poll blocks. The host's callbacks (place, serve, gone, done) come from the
+ * transport's own threads, or from inside poll, never from inside another entry; they do not block, and may use every entry but close
+ * and poll. */
 #ifndef THALWEG_PLUGIN_TRANSPORT_H
 #define THALWEG_PLUGIN_TRANSPORT_H
 #include "thalweg/plugin/abi.h"
@@ -112,6 +113,13 @@ typedef struct tw_transport_def {
   TW_C tw_status* (*register_memory)(const tw_host* h, void* endpoint, const char* device_kind, uint64_t len, void* memory, uint64_t bytes,
                                      void** out_region);
   TW_O void (*unregister_memory)(const tw_host* h, void* endpoint, void* region); /* frees the region, not the memory */
+  /* Lends this thread, which has to wait anyway, to the transport: it does what the transport's own threads do, callbacks included, so that
+   * what it waits for wakes it and no other. Until over(arg) is not 0, which is asked at first, whenever this thread has done something
+   * and after each wake; it may be asked under a lock of the transport's. Or until ns nanoseconds are over. The transport's own threads
+   * may rest meanwhile, and for less than a millisecond afterwards. Answers 0 at once if there is no use for the thread now, as another
+   * one is lent: wait without; else 1. The endpoint is not closed meanwhile. Absent: answers 0. Since 0.1. */
+  TW_O uint32_t (*poll)(const tw_host* h, void* endpoint, uint64_t ns, uint32_t (*over)(void* arg), void* arg);
+  TW_O void (*wake)(const tw_host* h, void* endpoint); /* poll, in another thread, asks `over` again. Absent: does nothing. Since 0.1. */
 } tw_transport_def;
 
 #ifdef __cplusplus
