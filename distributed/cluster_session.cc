@@ -1,6 +1,7 @@
 #include "distributed/cluster_session.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -36,16 +37,37 @@ Status Closed() { return FailedPrecondition("the session is closed"); }
 struct ClusterSession::Waiting {
   std::mutex mu;
   std::condition_variable changed;
-  bool over = false;
+  std::atomic<bool> over = false;
+  bool asleep = false;           // who waits
+  Messenger* lent_to = nullptr;  // likewise
+  std::thread::id lent;
   Answered answer;
 
   void End(Answered a) {
     {
+    bool wake;
       std::lock_guard lock(mu);
       answer = std::move(a);
-      over = true;
+      over.store(true, std::memory_order_release);
+      // Under the lock, which who waits takes before it goes on: until then the messenger is there.
+      if (lent_to && lent != std::this_thread::get_id()) lent_to->Wake();
+      wake = asleep;
     }
-    changed.notify_all();  // outside the lock, which who waits wants first
+    if (wake) changed.notify_all();  // outside the lock, which who waits wants first
+  }
+  Answered Await(Messenger* messenger) {
+    std::unique_lock lock(mu);
+    if (!over) {
+      lent_to = messenger;
+      lent = std::this_thread::get_id();
+      lock.unlock();
+      messenger->Lend(over);
+      lock.lock();
+      lent_to = nullptr;
+    }
+    asleep = true;
+    changed.wait(lock, [this] { return over.load(); });
+    return std::move(answer);
   }
 };
 
@@ -63,11 +85,7 @@ std::shared_ptr<ClusterSession::Waiting> ClusterSession::Ask(const Destination& 
   return waiting;
 }
 
-ClusterSession::Answered ClusterSession::Await(Waiting* waiting) {
-  std::unique_lock lock(waiting->mu);
-  waiting->changed.wait(lock, [&] { return waiting->over; });
-  return std::move(waiting->answer);
-}
+ClusterSession::Answered ClusterSession::Await(Waiting* waiting) { return waiting->Await(messenger_.get()); }
 
 // ---- Beginning and end ----
 

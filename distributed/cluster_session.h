@@ -83,7 +83,7 @@ class ClusterSession {
   };
   struct Waiting;
   std::shared_ptr<Waiting> Ask(const Destination& to, Method method, const WireWriter& fields, Payload body, int64_t deadline);
-  static Answered Await(Waiting* waiting);
+  Answered Await(Waiting* waiting);
   StatusOr<Hello> Greet(const Destination& to, int64_t deadline, std::string* out_cluster);
   Status Open(int32_t task, int64_t deadline);
   void Watch(int32_t task, const Destination& to);

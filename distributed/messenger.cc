@@ -153,6 +153,14 @@ void Messenger::Close() {
   endpoint_ = nullptr;
 }
 
+void Messenger::Lend(const std::atomic<bool>& over) {
+  constexpr uint64_t kLook = 1'000'000'000;  // nanoseconds: a wake that got lost costs no more
+  const auto is_over = [](void* arg) -> uint32_t { return static_cast<const std::atomic<bool>*>(arg)->load(std::memory_order_acquire); };
+  while (!over.load(std::memory_order_acquire)) {
+    if (!transport_->def.poll(transport_->host, endpoint_, kLook, is_over, const_cast<std::atomic<bool>*>(&over))) return;
+  }
+}
+
 // ---- Calls ----
 
 StatusOr<std::shared_ptr<Messenger::Peer>> Messenger::PeerAt(const std::string& address) {

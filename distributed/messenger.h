@@ -2,6 +2,7 @@
 // connected again after they were lost. The other way round: requests that come in, which are answered once. Threads: any. Callbacks come
 // from the transport's threads or the clock's, never inside a call of ours, and must not block.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -112,7 +113,11 @@ class Messenger {
   uint64_t Start(Call call);
   // `done` is called soon, with CANCELLED, unless the call is over. Never inside this call.
   void Cancel(uint64_t name);
-  // Ends all calls and requests; then no callback runs any more.
+  // Lends this thread to the transport until `over`, which Wake makes it look at again. Returns at once where there is no use for it: wait
+  // otherwise. Calls of this and of others are answered, and requests served, inside.
+  void Lend(const std::atomic<bool>& over);
+  void Wake() { transport_->def.wake(transport_->host, endpoint_); }
+  // Ends all calls and requests; then no callback runs any more. REQUIRES: nobody is lent.
   void Close();
 
  private:

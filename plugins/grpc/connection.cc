@@ -33,6 +33,8 @@ tw_status* Connection::Fail(End how) const {
   }
 }
 
+Poller& Connection::poller() const { return endpoint_->poller(); }
+
 // ---- Lines ----
 
 void Connection::OpenLine() {

@@ -26,8 +26,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(Endpoint* endpoint, bool mine, bool local, std::string name, uint32_t role, std::string id);
   ~Connection();
   std::mutex& mu() { return mu_; }
+  std::mutex& reading() { return reading_; }         // of one message at a time: two threads may have one of each line. Before mu
   bool shut() const { return shut_ != End::kNone; }  // REQUIRES: mu
   bool mine() const { return mine_; }
+  Poller& poller() const;
+  // REQUIRES: mu. What comes next can be waited for: nothing is called here but what is answered late.
+  bool quiet() const { return mine_ && exchanges_.size() <= 1; }
   const std::string& name() const { return name_; }
 
   // Entries; nothing is called back inside.
@@ -45,7 +49,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Settle(const std::shared_ptr<Exchange>& x);
   void Shut(End how, const std::string& why);
   void MaybeEnd();
-  bool Read(Reader* reader);                // false: it makes no sense
+  bool Read(Reader* reader);                // false: it makes no sense. REQUIRES: reading
   void Share(std::shared_ptr<Exchange> x);  // of a line: its body is to go through shared memory
   void LineBegan(size_t index);
   void LineEnded(size_t index, grpc_status_code status, const std::string& details);
@@ -71,7 +75,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const bool mine_, local_;
   const std::string name_, id_;
   const uint32_t role_;
-  std::mutex mu_;
+  std::mutex reading_, mu_;
   std::vector<std::unique_ptr<Line>> lines_;
   std::unordered_map<uint64_t, std::shared_ptr<Exchange>> exchanges_;
   End shut_ = End::kNone;

@@ -38,6 +38,7 @@ class Endpoint {
   const tw_endpoint_config& config() const { return config_; }
   const std::shared_ptr<Chores>& chores() const { return chores_; }
   grpc_completion_queue* queue() const { return poller_->queue(); }
+  Poller& poller() { return *poller_; }
   uint64_t NextId() { return ++ids_; }
   // "grpc transport: 'who' what".
   tw_status* Fail(uint32_t code, const std::string& who, const std::string& what) const;

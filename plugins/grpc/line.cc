@@ -187,20 +187,82 @@ grpc_byte_buffer* Line::Build() {
   return all.Take();
 }
 
-void Line::Write() {
+// REQUIRES: the lock. False: there is nothing to send now.
+bool Line::Gather() {
+  if (sending_ || connection_->shut()) return false;
+  outgoing_ = Build();
+  if (!outgoing_) return false;
+  sending_ = true;
+  ++pending_;  // from here on, so that it is not idle
+  return true;
+}
+
+// REQUIRES: Gather was true.
+void Line::Send() {
   grpc_op op = {};
-  {
-    std::lock_guard lock(connection_->mu());
-    if (sending_ || connection_->shut()) return;
-    outgoing_ = Build();
-    if (!outgoing_) return;
-    sending_ = true;
-    ++pending_;  // from here on, so that it is not idle
-  }
   op.op = GRPC_OP_SEND_MESSAGE;
   op.data.send_message.send_message = outgoing_;
   Start(&op, 1, &sent_);
   Over();
+}
+
+void Line::Write() {
+  {
+    std::lock_guard lock(connection_->mu());
+    if (reader_ == std::this_thread::get_id() || !Gather()) return;
+  }
+  Send();
+  ReceiveNow();
+}
+
+// After a message was read: what it made this side say, then the next one. Whoever asks for a message before it sends something tells the
+// other side in a packet of its own that there is room for it; what is sent in between says so by the way. So who has called and is about
+// to call again asks when that has gone out.
+void Line::SendAndReceive() {
+  bool sends;
+  {
+    std::lock_guard lock(connection_->mu());
+    reader_ = {};
+    sends = Gather();
+  }
+  if (sends) Send();
+  if (sends || !ReceiveLater()) Receive();
+}
+
+// False: now.
+bool Line::ReceiveLater() {
+  if (!connection_->poller().MayDefer()) return false;
+  {
+    std::lock_guard lock(connection_->mu());
+    if (!connection_->quiet() || connection_->shut()) return false;
+    later_ = true;
+    since_ = std::chrono::steady_clock::now();
+    if (std::exchange(listed_, true)) return true;
+  }
+  connection_->poller().Defer(connection_->shared_from_this(), this);
+  return true;
+}
+
+// Unless it was done.
+void Line::ReceiveNow() {
+  {
+    std::lock_guard lock(connection_->mu());
+    if (!std::exchange(later_, false) || connection_->shut()) return;
+    ++pending_;
+  }
+  Receive();
+  Over();
+}
+
+bool Line::Expire(bool now) {
+  constexpr auto kPatience = std::chrono::milliseconds(1);
+  {
+    std::lock_guard lock(connection_->mu());
+    if (later_ && !now && !connection_->shut() && std::chrono::steady_clock::now() - since_ < kPatience) return false;
+    listed_ = false;
+  }
+  ReceiveNow();
+  return true;
 }
 
 void Line::Sent(bool ok) {
@@ -225,9 +287,18 @@ void Line::Received(bool ok) {
   grpc_byte_buffer* message = std::exchange(incoming_, nullptr);
   if (!message) return;  // the stream's end is told apart
   if (ok) {
-    Receive();  // the next may come while this one is read
-    Reader reader(message);
-    if (!connection_->Read(&reader)) connection_->Shut(End::kLost, "it talks nonsense");
+    {
+      std::lock_guard lock(connection_->mu());
+      reader_ = std::this_thread::get_id();
+    }
+    bool sense;
+    {
+      std::lock_guard one_at_a_time(connection_->reading());
+      Reader reader(message);
+      sense = connection_->Read(&reader);
+    }
+    if (!sense) connection_->Shut(End::kLost, "it talks nonsense");
+    SendAndReceive();  // not before: another thread may take what comes next
   }
   grpc_byte_buffer_destroy(message);
 }

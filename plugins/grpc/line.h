@@ -2,10 +2,12 @@
 // next; bodies go as slices that point to them.
 // Threads: the connection's lock guards it; nothing of gRPC is called under it that may call back.
 #pragma once
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -15,7 +17,7 @@
 
 namespace thalweg::grpc_transport {
 
-class Line {
+class Line final : private Poller::Chore {
  public:
   // channel: taken; NULL at the side that was called. call: taken.
   Line(Connection* connection, size_t index, grpc_channel* channel, grpc_call* call);
@@ -39,7 +41,8 @@ class Line {
   }
   // The call, once it is idle; NULL before, and again. gRPC keeps slices for as long as there is one that knows it.
   grpc_call* TakeCall() { return idle() ? std::exchange(call_, nullptr) : nullptr; }
-  // No lock held. Sends what is queued, unless a message is on its way.
+  // No lock held. Sends what is queued, unless a message is on its way, or this thread reads one of this line: then it goes when that is
+  // read.
   void Write();
 
  private:
@@ -52,6 +55,12 @@ class Line {
   void Turn(void (Line::*then)(bool ok), bool ok);
   void Start(const grpc_op* ops, size_t n, Step* step);
   void Receive();
+  void SendAndReceive();
+  bool ReceiveLater();
+  void ReceiveNow();
+  bool Expire(bool now) override;
+  bool Gather();
+  void Send();
   grpc_byte_buffer* Build();
   void Sent(bool ok);
   void Received(bool ok);
@@ -65,6 +74,10 @@ class Line {
   Step sent_, received_, began_, ended_;
   int pending_ = 1;  // events that are to come, and what begins it
   bool begun_ = false, sending_ = false;
+  std::thread::id reader_;  // who reads a message; none: nobody
+  // The next message is not asked for yet: `later_` since then, `listed_` with the poller.
+  bool later_ = false, listed_ = false;
+  std::chrono::steady_clock::time_point since_;
   std::deque<std::shared_ptr<Exchange>> ready_;
   std::string notes_;                              // frames
   std::vector<std::shared_ptr<Exchange>> flying_;  // answers whose last byte is on its way

@@ -47,6 +47,12 @@ void Close(const tw_host*, void* endpoint) {
   delete e;
 }
 
+uint32_t Poll(const tw_host*, void* endpoint, uint64_t ns, uint32_t (*over)(void* arg), void* arg) {
+  return static_cast<Endpoint*>(endpoint)->poller().Lend(ns, over, arg);
+}
+
+void Wake(const tw_host*, void* endpoint) { static_cast<Endpoint*>(endpoint)->poller().Wake(); }
+
 void Shutdown(const tw_host*, void* instance) { delete static_cast<Instance*>(instance); }
 
 tw_status* Init(const tw_host*, tw_registrar* r, void** out_instance) {
@@ -60,6 +66,8 @@ tw_status* Init(const tw_host*, tw_registrar* r, void** out_instance) {
   d.answer = Answer;
   d.close_peer = ClosePeer;
   d.close = Close;
+  d.poll = Poll;
+  d.wake = Wake;
   d.user = instance.get();
   TW_TRY(r->transport(r, &d));
   *out_instance = instance.release();

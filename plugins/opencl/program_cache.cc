@@ -51,19 +51,6 @@ std::string Folder(const tw_host* host, const std::string& name) {
 
 }  // namespace
 
-std::string Setting(const tw_host* host, const char* key) {
-  std::string value;
-  tw_sink sink{TW_SIZED(tw_sink), &value, [](tw_sink* s, const void* bytes, uint64_t len) -> tw_status* {
-                 static_cast<std::string*>(s->user)->append(static_cast<const char*>(bytes), len);
-                 return nullptr;
-               }};
-  if (tw_status* not_set = host->setting(host, key, std::strlen(key), &sink)) {
-    host->status->release(not_set);
-    return {};
-  }
-  return value;
-}
-
 ProgramCache::ProgramCache(const tw_host* host, const std::string& identity, const std::string& source, const std::string& folder)
     : host_(host), key_(identity + Hex(Hash(source))), path_(Folder(host, folder)) {
   if (!path_.empty()) path_ += "/" + Hex(Hash(key_)) + ".bin";

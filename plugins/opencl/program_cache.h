@@ -6,12 +6,11 @@
 
 #include <string>
 
-#include "thalweg/plugin/host.h"
+#include "common/setting.h"
 
 namespace thalweg::opencl {
 
-// The plugin's setting of that name; empty where it is not set.
-std::string Setting(const tw_host* host, const char* key);
+using common::Setting;
 
 class ProgramCache {
  public:
