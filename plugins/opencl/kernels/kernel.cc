@@ -10,6 +10,16 @@ Place At(const tw_view* v) {
   return {static_cast<cl_mem>(v->data), bytes ? cl_long(v->offset / bytes) : 0};
 }
 
+int64_t NumberAt(const tw_frame* f, Device& device, const Place& from) {
+  int64_t value = 0;
+  Submit(device, f->stream, "reading a number", [&](cl_command_queue queue, cl_uint n, const cl_event* after, cl_event* event) {
+    Check(device.cl().clEnqueueReadBuffer(queue, from.memory, CL_TRUE, size_t(from.first) * sizeof value, sizeof value, &value, n, after,
+                                          event),
+          "reading a number");
+  });
+  return value;
+}
+
 Kernel::Kernel(const tw_host* host, Device& device, const std::string& text, const char* name)
     : device_(device), name_(name), kernel_(device.MakeKernel(host, text, name)) {
   size_t most = 1;

@@ -1,50 +1,17 @@
 // TopKV2 and NthElement, by sorting the places of each row.
-#include "kernels/layout.h"
+#include "kernels/order.h"
 #include "kernels/register.h"
 
 namespace thalweg::opencl {
 namespace {
 
-constexpr Size kRun = 8;  // sorted by one task
+Size RowsOf(const tw_view* v, Size n) { return n ? Size(v->count) / n : 0; }
 
-// The largest first, NaN before all.
-std::string SortText(const tw::Node& n, uint32_t places) {
-  return ProgramText({{"T", tw::dtype_text(n.type_in(0))},
-                      {"I", tw::dtype_text(places)},
-                      {"RUN", std::to_string(kRun)},
-                      {"AHEAD(a, b)", "((a) > (b) || ((a) != (a) && (b) == (b)))"}},
-                     {"sort.h"});
-}
-
-class Sorted {
- public:
-  Sorted(const tw::Node& n, uint32_t places, const char* take)
-      : runs_(n, SortText(n, places), "sort_runs"), merge_(n, SortText(n, places), "merge_runs"), take_(n, SortText(n, places), take) {}
-
- protected:
-  // take(order) reads the places that rows of n at x have in order.
-  template <class Take>
-  void Run(const tw_frame* f, Place x, Size rows, Size n, Take&& take) const {
-    constexpr Size kSearch = 64;  // what finding a place costs
-    const uint64_t bytes = uint64_t(rows * n) * sizeof(int64_t);
-    const Temporary one(runs_.device(), bytes), other(runs_.device(), n > kRun ? bytes : sizeof(int64_t));
-    const Temporary *from = &one, *to = &other;
-    runs_.RunTasks(f, rows * ((n + kRun - 1) / kRun), kRun * kRun, x, from->place(), rows, n);
-    for (Size width = kRun; width < n; width *= 2) {
-      merge_.RunTasks(f, rows * n, kSearch, x, from->place(), to->place(), rows, n, width);
-      std::swap(from, to);
-    }
-    take(from->place());
-  }
-  static Size RowsOf(const tw_view* v, Size n) { return n ? Size(v->count) / n : 0; }
-
-  Kernel runs_, merge_, take_;
-};
-
-class TopK : Sorted {
+class TopK {
  public:
   explicit TopK(const tw::Node& n)
-      : Sorted(n, n.type_out(1), n.b("sorted") ? "take_first" : "take_standing"),
+      : order_(n, n.type_out(1)),
+        take_(n, Order::Text(n, n.type_out(1)), n.b("sorted") ? "take_first" : "take_standing"),
         sorted_(n.b("sorted")),
         most_(n.type_out(1) == TW_INT32 ? INT32_MAX : INT64_MAX) {}
   void operator()(tw::Frame frame) const {
@@ -63,20 +30,22 @@ class TopK : Sorted {
       if (f->out[o]->rank < 0) tw::check(f->host->tensor->allocate(f, o, dims.data(), uint32_t(dims.size())));
     if (f->out[0]->count == 0) return;
     const Size rows = RowsOf(x, n);
-    Run(f, At(x), rows, n, [&](Place order) {
+    order_.Run(f, At(x), rows, n, [&](Place order) {
       take_.RunTasks(f, sorted_ ? rows * wanted : rows, sorted_ ? Size(4) : 4 * n, At(x), order, At(f->out[0]), At(f->out[1]), rows, n,
                      wanted);
     });
   }
 
  private:
+  Order order_;
+  Kernel take_;
   bool sorted_;
   Size most_;  // that an index can say
 };
 
-class NthElement : Sorted {
+class NthElement {
  public:
-  explicit NthElement(const tw::Node& n) : Sorted(n, TW_INT64, "take_nth"), reverse_(n.b("reverse")) {}
+  explicit NthElement(const tw::Node& n) : order_(n, TW_INT64), take_(n, Order::Text(n, TW_INT64), "take_nth"), reverse_(n.b("reverse")) {}
   void operator()(tw::Frame frame) const {
     const tw_frame* f = frame.f;
     const tw_view* x = f->in[0];
@@ -90,12 +59,14 @@ class NthElement : Sorted {
               ")");
     const Size rows = RowsOf(x, n);
     if (rows == 0) return;
-    Run(f, At(x), rows, n, [&](Place order) {
+    order_.Run(f, At(x), rows, n, [&](Place order) {
       take_.RunTasks(f, rows, Size(4), At(x), order, At(f->out[0]), rows, n, reverse_ ? place[0] : n - 1 - place[0]);
     });
   }
 
  private:
+  Order order_;
+  Kernel take_;
   bool reverse_;
 };
 
