@@ -34,6 +34,7 @@ Status Closed() { return FailedPrecondition("the session is closed"); }
 
 // ---- Calls that are waited for ----
 
+// Who waits lends its thread to the transport meanwhile: what it waits for mostly comes that way, and then no other thread has to wake it.
 struct ClusterSession::Waiting {
   std::mutex mu;
   std::condition_variable changed;
@@ -44,8 +45,8 @@ struct ClusterSession::Waiting {
   Answered answer;
 
   void End(Answered a) {
-    {
     bool wake;
+    {
       std::lock_guard lock(mu);
       answer = std::move(a);
       over.store(true, std::memory_order_release);
@@ -246,6 +247,7 @@ Status ClusterSession::Open(int32_t task, int64_t deadline) {
     t.owner = owner;
     t.here = owner.empty() ? nullptr : locals_->Find(hello.incarnation);
     t.open = true;
+    ++t.opened;
   }
   Watch(task, to);
   return Status();
@@ -257,43 +259,55 @@ void ClusterSession::Watch(int32_t task, const Destination& to) {
   call.to = to;
   call.method = Method::kWatch;
   SessionRequest{id_}.Put(&call.fields);
-  call.done = [this, task, incarnation = to.incarnation](const Reply& reply) {
+  std::lock_guard lock(mu_);
+  if (closed_) return;
+  TaskState& t = tasks_[size_t(task)];
+  // One that was cancelled may be told so when the task is open again.
+  call.done = [this, task, opened = t.opened](const Reply& reply) {
     {
-      std::lock_guard lock(mu_);
-      if (closed_ || tasks_[size_t(task)].to.incarnation != incarnation) return;
+      std::lock_guard again(mu_);
+      const TaskState& now = tasks_[size_t(task)];
+      if (closed_ || !now.open || now.opened != opened) return;
     }
     TaskFailed(task, reply.outcome.status);
   };
-  std::lock_guard lock(mu_);
-  if (!closed_) tasks_[size_t(task)].watch = messenger_->Start(std::move(call));
+  t.watch = messenger_->Start(std::move(call));
+}
+
+uint64_t ClusterSession::LoseLocked(int32_t task) {
+  TaskState& t = tasks_[size_t(task)];
+  if (!t.open) return 0;
+  t.open = false;
+  t.forgot = true;
+  t.to.incarnation = 0;
+  std::erase_if(prepared_, [&](const auto& entry) {
+    const auto& all = entry.second.prepared->tasks;
+    return std::any_of(all.begin(), all.end(), [&](const Prepared::Task& p) { return p.task == task; });
+  });
+  return std::exchange(t.watch, 0);
 }
 
 void ClusterSession::Lose(int32_t task) {
   uint64_t watch;
   {
     std::lock_guard lock(mu_);
-    TaskState& t = tasks_[size_t(task)];
-    if (!t.open) return;
-    t.open = false;
-    t.forgot = true;
-    t.to.incarnation = 0;
-    watch = std::exchange(t.watch, 0);
-    std::erase_if(prepared_, [&](const auto& entry) {
-      const auto& all = entry.second.prepared->tasks;
-      return std::any_of(all.begin(), all.end(), [&](const Prepared::Task& p) { return p.task == task; });
-    });
+    watch = LoseLocked(task);
   }
   if (watch) messenger_->Cancel(watch);
 }
 
+// Whoever hears of the failure may begin the next step at once, which must not count on what the task was told. The session ends there
+// last, for its end fails steps, too.
 void ClusterSession::TaskFailed(int32_t task, const Status& why) {
   std::vector<std::shared_ptr<ClusterStep>> running;
+  uint64_t watch;
   {
     std::lock_guard lock(mu_);
     for (auto& [id, step] : running_) running.push_back(step);
+    watch = LoseLocked(task);
   }
   for (auto& step : running) step->TaskFailed(task, why);
-  Lose(task);
+  if (watch) messenger_->Cancel(watch);
 }
 
 // ---- Signs of life ----
