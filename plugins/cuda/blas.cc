@@ -76,7 +76,7 @@ struct Blas::Way {
 Blas::Blas(BlasLibrary& library, const Vendors& vendors) : library_(library), vendors_(vendors) {}
 
 Blas::~Blas() {
-  ways_.clear();
+  ways_.Clear();
   if (handle_) library_.cublasLtDestroy(handle_);
 }
 
@@ -126,12 +126,10 @@ std::unique_ptr<Blas::Way> Blas::Make(const Product& p) {
   return ok && found > 0 && way->chosen.state == CUBLAS_STATUS_SUCCESS ? std::move(way) : nullptr;
 }
 
-const Blas::Way* Blas::Find(const tw_host* host, const Product& p) {
+std::shared_ptr<const Blas::Way> Blas::Find(const tw_host* host, const Product& p) {
   std::lock_guard lock(mutex_);
   if (!Start(host)) return nullptr;
-  const auto [it, is_new] = ways_.try_emplace(p);
-  if (is_new) it->second = Make(p);
-  return it->second.get();
+  return ways_.Find(p, [&] { return Make(p); });
 }
 
 uint64_t Blas::Workspace(const Way& way) { return way.chosen.workspaceSize; }

@@ -6,11 +6,11 @@
 #include <cuda.h>
 
 #include <compare>
-#include <map>
 #include <memory>
 #include <mutex>
 
 #include "vendors.h"
+#include "ways.h"
 
 namespace thalweg::cuda {
 
@@ -54,7 +54,7 @@ class Blas {
 
   // How the library computes a product; kept. NULL: not at all. REQUIRES: the device's context.
   struct Way;
-  const Way* Find(const tw_host* host, const Product& p);
+  std::shared_ptr<const Way> Find(const tw_host* host, const Product& p);
   static uint64_t Workspace(const Way& way);
   void Enqueue(const Way& way, CUstream queue, CUdeviceptr a, CUdeviceptr b, CUdeviceptr y, CUdeviceptr workspace) const;
 
@@ -67,7 +67,7 @@ class Blas {
   std::mutex mutex_;
   bool tried_ = false;
   cublasLtHandle_t handle_ = nullptr;
-  std::map<Product, std::unique_ptr<Way>> ways_;  // NULL: the library has none
+  Ways<Product, Way> ways_{vendors_.plans};
 };
 
 }  // namespace thalweg::cuda

@@ -47,6 +47,7 @@ Device::~Device() {
   for (const auto& [function, module] : compiled_) driver_.cuModuleUnload(module);
   for (CUevent e : events_) driver_.cuEventDestroy(e);
   profile_.Clear(driver_);
+  others_.Clear();
   blas_.reset();
   dnn_.reset();
   if (stream_) driver_.cuStreamDestroy(stream_);
@@ -130,13 +131,13 @@ void Device::EnqueuePeerCopy(CUstream stream, const tw_copy& c, const Device& to
         "a copy to another device");
 }
 
-std::vector<CUdeviceptr>* Device::TapeOf(CUstream stream) {
+Tape* Device::TapeOf(CUstream stream) {
   std::lock_guard lock(tape_mutex_);
   const auto found = tapes_.find(stream);
   return found == tapes_.end() ? nullptr : found->second;
 }
 
-void Device::SetTape(CUstream stream, std::vector<CUdeviceptr>* tape) {
+void Device::SetTape(CUstream stream, Tape* tape) {
   std::lock_guard lock(tape_mutex_);
   if (tape) {
     tapes_[stream] = tape;

@@ -15,9 +15,16 @@
 #include "dnn.h"
 #include "driver.h"
 #include "lines.h"
+#include "others.h"
 #include "profile.h"
 
 namespace thalweg::cuda {
+
+// What recorded work needs for as long as it may be launched: memory that its calls took for themselves, and ways of libraries (ways.h).
+struct Tape {
+  std::vector<CUdeviceptr> memory;
+  std::vector<std::shared_ptr<const void>> ways;
+};
 
 // How products of matrices are cut: a block of group * group threads computes group * rows by group * width elements in slices of `depth`.
 struct Tile {
@@ -35,6 +42,7 @@ class Device {
   const Driver& driver() const { return driver_; }
   Lines& lines() const { return lines_; }
   const std::string& uid() const { return uid_; }
+  int ordinal() const { return id_; }  // among the devices of the process
   const std::string& description() const { return description_; }
   uint64_t memory() const { return memory_; }
   static Tile tile() { return {16, 4, 4, 16}; }
@@ -58,11 +66,12 @@ class Device {
   // From memory of this device to memory of `to`, whose context must be there.
   void EnqueuePeerCopy(CUstream stream, const tw_copy& c, const Device& to);
 
-  // While a stream is being recorded: the memory that its calls take for themselves. NULL: it is not.
-  std::vector<CUdeviceptr>* TapeOf(CUstream stream);
-  void SetTape(CUstream stream, std::vector<CUdeviceptr>* tape);
+  // While a stream is being recorded: what the recording will need. NULL: it is not.
+  Tape* TapeOf(CUstream stream);
+  void SetTape(CUstream stream, Tape* tape);
 
   Profile& profile() { return profile_; }
+  Others& others() { return others_; }
   Blas& blas() { return *blas_; }
   Dnn& dnn() { return *dnn_; }
 
@@ -94,6 +103,7 @@ class Device {
   std::mutex event_mutex_;
   std::vector<CUevent> events_;
   Profile profile_;
+  Others others_{*this};
   std::unique_ptr<Blas> blas_;
   std::unique_ptr<Dnn> dnn_;
 
@@ -102,7 +112,7 @@ class Device {
   std::map<std::string, CUmodule> compiled_;  // by function
 
   std::mutex tape_mutex_;
-  std::map<CUstream, std::vector<CUdeviceptr>*> tapes_;
+  std::map<CUstream, Tape*> tapes_;
 };
 
 }  // namespace thalweg::cuda

@@ -58,31 +58,6 @@ bool Keeps(const DnnLibrary& l, cudnnBackendDescriptor_t config, bool multiplies
   });
 }
 
-// An object of the library that goes with the scope.
-class TensorDescriptor {
- public:
-  TensorDescriptor(const DnnLibrary& l, cudnnDataType_t type, int rows, int n) : l_(l) {
-    ok_ = l.cudnnCreateTensorDescriptor(&it_) == CUDNN_STATUS_SUCCESS &&
-          l.cudnnSetTensor4dDescriptor(it_, CUDNN_TENSOR_NCHW, type, rows, n, 1, 1) == CUDNN_STATUS_SUCCESS;
-  }
-  ~TensorDescriptor() {
-    if (it_) l_.cudnnDestroyTensorDescriptor(it_);
-  }
-  TensorDescriptor(const TensorDescriptor&) = delete;
-  TensorDescriptor& operator=(const TensorDescriptor&) = delete;
-  bool ok() const { return ok_; }
-  cudnnTensorDescriptor_t it() const { return it_; }
-
- private:
-  const DnnLibrary& l_;
-  cudnnTensorDescriptor_t it_ = nullptr;
-  bool ok_;
-};
-
-[[noreturn]] void Fail(const DnnLibrary& l, const char* what, cudnnStatus_t status) {
-  throw tw::Error{TW_INTERNAL, std::string(what) + " failed with " + l.cudnnGetErrorString(status)};
-}
-
 }  // namespace
 
 struct Dnn::Way {
@@ -100,7 +75,8 @@ Dnn::Dnn(std::shared_ptr<DnnLibrary> library, const Vendors& vendors, std::strin
     : library_(std::move(library)), vendors_(vendors), architecture_(std::move(architecture)) {}
 
 Dnn::~Dnn() {
-  ways_.clear();
+  ways_.Clear();
+  lstms_.Clear();
   if (handle_) library_->cudnnDestroy(static_cast<cudnnHandle_t>(handle_));
 }
 
@@ -153,12 +129,10 @@ std::unique_ptr<Dnn::Way> Dnn::Make(const tw_host* host, const DnnGraph& graph) 
   return nullptr;
 }
 
-const Dnn::Way* Dnn::Find(const tw_host* host, const DnnGraph& graph) {
+std::shared_ptr<const Dnn::Way> Dnn::Find(const tw_host* host, const DnnGraph& graph) {
   std::lock_guard lock(mutex_);
   if (!Start(host)) return nullptr;
-  const auto [it, is_new] = ways_.try_emplace(graph);
-  if (is_new) it->second = Make(host, graph);
-  return it->second.get();
+  return ways_.Find(graph, [&] { return Make(host, graph); });
 }
 
 uint64_t Dnn::Workspace(const Way& way) { return uint64_t(way.workspace); }
@@ -188,8 +162,9 @@ bool Dnn::Softmax(const tw_host* host, CUstream queue, uint32_t type, int64_t ro
   std::lock_guard lock(mutex_);
   if (!Start(host)) return false;
   const DnnLibrary& l = *library_;
-  const TensorDescriptor shape(l, its, int(rows), int(n));
-  if (!shape.ok()) return false;
+  const Made<cudnnTensorDescriptor_t> shape(l.cudnnCreateTensorDescriptor, l.cudnnDestroyTensorDescriptor);
+  if (!shape.it() || l.cudnnSetTensor4dDescriptor(shape.it(), CUDNN_TENSOR_NCHW, its, int(rows), int(n), 1, 1) != CUDNN_STATUS_SUCCESS)
+    return false;
   const float one = 1, zero = 0;
   const double one_of_double = 1, zero_of_double = 0;
   const bool is_double = type == TW_DOUBLE;

@@ -6,13 +6,13 @@
 
 #include <array>
 #include <compare>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "vendors.h"
+#include "ways.h"
 
 namespace thalweg::cuda {
 
@@ -76,6 +76,20 @@ struct DnnGraph {
 DnnTensor::Axes ChannelsLast(const DnnTensor::Axes& dims);
 DnnTensor::Axes Dense(const DnnTensor::Axes& dims);
 
+// A layer of LSTM cells over sequences of one length, from [steps, batch, inputs] to [steps, batch, units].
+struct DnnLstm {
+  uint32_t type;
+  int64_t steps, batch, inputs, units;
+  auto operator<=>(const DnnLstm&) const = default;
+};
+// How its parameters lie in one piece of memory, in bytes: for the gates i, f, the new content and o matrices [units, inputs], then
+// [units, units] for the state, and biases [units]; and what the library needs for itself.
+struct DnnLstmMemory {
+  uint64_t parameters, workspace;
+  std::array<uint64_t, 8> matrices;
+  std::array<uint64_t, 4> biases;
+};
+
 struct DnnLibrary;  // of a runtime
 std::shared_ptr<DnnLibrary> MakeDnnLibrary();
 
@@ -89,10 +103,17 @@ class Dnn {
 
   // How the library computes it; kept, on disk too. NULL: not at all. REQUIRES: the device's context.
   struct Way;
-  const Way* Find(const tw_host* host, const DnnGraph& graph);
+  std::shared_ptr<const Way> Find(const tw_host* host, const DnnGraph& graph);
   static uint64_t Workspace(const Way& way);
   // memory: an address for each tensor that is stored, and one of the host's for each number, in their order.
   void Enqueue(const Way& way, CUstream queue, const std::vector<CUdeviceptr>& memory, CUdeviceptr workspace);
+
+  // The same of such a layer, forward and without what a gradient reads; h and c: its state before the first step.
+  struct Lstm;
+  std::shared_ptr<const Lstm> Find(const tw_host* host, const DnnLstm& of);
+  static const DnnLstmMemory& Memory(const Lstm& way);
+  void Enqueue(const Lstm& way, CUstream queue, CUdeviceptr x, CUdeviceptr h, CUdeviceptr c, CUdeviceptr parameters, CUdeviceptr y,
+               CUdeviceptr workspace);
 
   // Softmax along the last axis, or its logarithm, by a call that is no graph: there is no engine for it. False: not done.
   bool Softmax(const tw_host* host, CUstream queue, uint32_t type, int64_t rows, int64_t n, bool logarithm, CUdeviceptr x, CUdeviceptr y);
@@ -100,6 +121,7 @@ class Dnn {
  private:
   bool Start(const tw_host* host);  // REQUIRES: mutex_
   std::unique_ptr<Way> Make(const tw_host* host, const DnnGraph& graph);
+  std::unique_ptr<Lstm> Make(const DnnLstm& of);
 
   const std::shared_ptr<DnnLibrary> library_;
   const Vendors& vendors_;
@@ -107,7 +129,8 @@ class Dnn {
   std::mutex mutex_;
   bool tried_ = false;
   void* handle_ = nullptr;
-  std::map<DnnGraph, std::unique_ptr<Way>> ways_;  // NULL: the library has none
+  Ways<DnnGraph, Way> ways_{vendors_.plans};
+  Ways<DnnLstm, Lstm> lstms_{vendors_.plans};
 };
 
 }  // namespace thalweg::cuda

@@ -18,6 +18,10 @@ bool DnnLibrary::Open(const tw_host* host) {
 }
 std::shared_ptr<DnnLibrary> MakeDnnLibrary() { return std::make_shared<DnnLibrary>(); }
 
+void Fail(const DnnLibrary& l, const char* what, cudnnStatus_t status) {
+  throw tw::Error{TW_INTERNAL, std::string(what) + " failed with " + l.cudnnGetErrorString(status)};
+}
+
 bool DnnTypeOf(uint32_t type, cudnnDataType_t* out) {
   switch (type) {
     case TW_FLOAT: *out = CUDNN_DATA_FLOAT; return true;

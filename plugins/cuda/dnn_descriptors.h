@@ -14,9 +14,12 @@ namespace thalweg::cuda {
 // clang-format off
 #define THALWEG_DNN_FUNCTIONS(X) \
   X(cudnnBackendCreateDescriptor) X(cudnnBackendDestroyDescriptor) X(cudnnBackendExecute) X(cudnnBackendFinalize) \
-  X(cudnnBackendGetAttribute) X(cudnnBackendSetAttribute) X(cudnnCreate) X(cudnnCreateTensorDescriptor) X(cudnnDestroy) \
-  X(cudnnDestroyTensorDescriptor) X(cudnnGetErrorString) X(cudnnGetVersion) X(cudnnSetStream) X(cudnnSetTensor4dDescriptor) \
-  X(cudnnSoftmaxForward)
+  X(cudnnBackendGetAttribute) X(cudnnBackendSetAttribute) X(cudnnCreate) X(cudnnCreateDropoutDescriptor) \
+  X(cudnnCreateRNNDataDescriptor) X(cudnnCreateRNNDescriptor) X(cudnnCreateTensorDescriptor) X(cudnnDestroy) \
+  X(cudnnDestroyDropoutDescriptor) X(cudnnDestroyRNNDataDescriptor) X(cudnnDestroyRNNDescriptor) X(cudnnDestroyTensorDescriptor) \
+  X(cudnnGetErrorString) X(cudnnGetRNNTempSpaceSizes) X(cudnnGetRNNWeightParams) X(cudnnGetRNNWeightSpaceSize) \
+  X(cudnnGetTensorNdDescriptor) X(cudnnGetVersion) X(cudnnRNNForward) X(cudnnSetDropoutDescriptor) X(cudnnSetRNNDataDescriptor) \
+  X(cudnnSetRNNDescriptor_v8) X(cudnnSetStream) X(cudnnSetTensor4dDescriptor) X(cudnnSetTensorNdDescriptor) X(cudnnSoftmaxForward)
 // clang-format on
 
 struct DnnLibrary {
@@ -31,7 +34,28 @@ struct DnnLibrary {
 // Whether it has that element type.
 bool DnnTypeOf(uint32_t type, cudnnDataType_t* out);
 
-// One of the library's objects. After a failure `ok` stays false and calls do nothing.
+[[noreturn]] void Fail(const DnnLibrary& l, const char* what, cudnnStatus_t status);
+
+// An object of the calls that are no graph, which goes with the scope. NULL: it could not be made.
+template <class T>
+class Made {
+ public:
+  Made(cudnnStatus_t (*create)(T*), cudnnStatus_t (*destroy)(T)) : destroy_(destroy) {
+    if (create(&it_) != CUDNN_STATUS_SUCCESS) it_ = nullptr;
+  }
+  ~Made() {
+    if (it_) destroy_(it_);
+  }
+  Made(const Made&) = delete;
+  Made& operator=(const Made&) = delete;
+  T it() const { return it_; }
+
+ private:
+  cudnnStatus_t (*const destroy_)(T);
+  T it_ = nullptr;
+};
+
+// One of the graph API's objects. After a failure `ok` stays false and calls do nothing.
 class Descriptor {
  public:
   Descriptor(const DnnLibrary& l, cudnnBackendDescriptorType_t type) : l_(l) {

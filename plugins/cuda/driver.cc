@@ -25,16 +25,6 @@ void CheckVersion(void* handle, const std::string& library) {
 
 }  // namespace
 
-std::string Setting(const tw_host* host, const char* key) {
-  std::string value;
-  tw_sink sink{TW_SIZED(tw_sink), &value, [](tw_sink* s, const void* bytes, uint64_t len) -> tw_status* {
-                 static_cast<std::string*>(s->user)->append(static_cast<const char*>(bytes), len);
-                 return nullptr;
-               }};
-  host->status->release(host->setting(host, key, std::string_view(key).size(), &sink));
-  return value;
-}
-
 void Driver::Load(const tw_host* host) {
   std::string library = Setting(host, "library");
   const bool set = !library.empty();

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "thalweg/cpp/plugin.hpp"
+#include "common/setting.h"
 
 namespace thalweg::cuda {
 
@@ -19,8 +19,8 @@ namespace thalweg::cuda {
   X(cuGraphExecDestroy) X(cuGraphExecUpdate) X(cuGraphInstantiateWithFlags) X(cuGraphLaunch) X(cuInit) \
   X(cuLaunchKernel) X(cuMemAllocFromPoolAsync) X(cuMemFreeAsync) X(cuMemFreeHost) X(cuMemGetInfo) X(cuMemHostAlloc) \
   X(cuMemHostGetDevicePointer) X(cuMemPoolSetAccess) X(cuMemPoolSetAttribute) X(cuMemPoolTrimTo) X(cuMemcpyDtoDAsync) X(cuMemcpyDtoHAsync) \
-  X(cuMemcpyHtoDAsync) X(cuMemcpyPeerAsync) X(cuModuleGetFunction) X(cuModuleLoadData) X(cuModuleUnload) X(cuStreamBeginCapture) X(cuStreamCreate) X(cuStreamDestroy) \
-  X(cuStreamEndCapture) \
+  X(cuMemcpyHtoDAsync) X(cuMemcpyPeerAsync) X(cuModuleGetFunction) X(cuModuleLoadData) X(cuModuleUnload) X(cuPointerGetAttribute) X(cuStreamBeginCapture) X(cuStreamCreate) X(cuStreamDestroy) \
+  X(cuStreamEndCapture) X(cuStreamIsCapturing) \
   X(cuStreamSynchronize) X(cuStreamWaitEvent) X(cuStreamWaitValue32)
 // clang-format on
 
@@ -34,8 +34,7 @@ struct Driver {
   void Load(const tw_host* host);
 };
 
-// The plugin's setting of that name; empty where it is not set.
-std::string Setting(const tw_host* host, const char* key);
+using common::Setting;
 
 // The error that says that `what` failed with `error`.
 tw::Error Failure(const Driver& driver, CUresult error, const std::string& what);

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "dlpack.h"
 #include "kernels/fusing.h"
 #include "kernels/patterns.h"
 #include "kernels/register_all.h"
@@ -129,6 +130,7 @@ TW_CPP_PLUGIN_WITH("org.thalweg.cuda", "0.1.0", Instance, p, self) {
   device.peer = &kPeer;
   device.capture = &kCapture;
   device.profile = &kProfile;
+  device.dlpack = &kDlpack;
   p.device(device);
   RegisterKernels(p.h, p.r);
   RegisterFuse(p.h, p.r);

@@ -18,7 +18,7 @@ void ReleaseAll(Device& device, const std::vector<CUdeviceptr>& memory) {
 
 Recording::~Recording() {
   if (graph_) device_.driver().cuGraphExecDestroy(graph_);
-  ReleaseAll(device_, memory_);
+  ReleaseAll(device_, tape_.memory);
 }
 
 bool Recording::Update(CUgraph graph) {
@@ -26,10 +26,10 @@ bool Recording::Update(CUgraph graph) {
   return graph_ && device_.driver().cuGraphExecUpdate(graph_, graph, &why) == CUDA_SUCCESS;
 }
 
-void Recording::Become(CUgraph graph, std::vector<CUdeviceptr> memory) {
+void Recording::Become(CUgraph graph, Tape tape) {
   const Driver& driver = device_.driver();
-  ReleaseAll(device_, memory_);
-  memory_ = std::move(memory);
+  ReleaseAll(device_, tape_.memory);
+  std::swap(tape_, tape);  // the ways of before go when the graph is no longer made of them
   CUresult error = CUDA_SUCCESS;
   if (!Update(graph)) {
     if (graph_) driver.cuGraphExecDestroy(graph_);

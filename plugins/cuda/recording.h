@@ -1,4 +1,4 @@
-// Recorded work of a stream: a graph of the driver's, and the memory that its calls took for themselves, which lasts as long as it does.
+// Recorded work of a stream: a graph of the driver's, and what its calls need, which lasts as long as it does.
 // Threads: one at a time.
 #ifndef THALWEG_PLUGINS_CUDA_RECORDING_H_
 #define THALWEG_PLUGINS_CUDA_RECORDING_H_
@@ -17,7 +17,7 @@ class Recording {
   Recording& operator=(const Recording&) = delete;
 
   // Becomes what the graph says; both are taken, also on failure. What is there is changed in place where the driver can do so.
-  void Become(CUgraph graph, std::vector<CUdeviceptr> memory);
+  void Become(CUgraph graph, Tape tape);
   void Launch(CUstream queue) const;
 
  private:
@@ -25,10 +25,10 @@ class Recording {
 
   Device& device_;
   CUgraphExec graph_ = nullptr;
-  std::vector<CUdeviceptr> memory_;
+  Tape tape_;
 };
 
-// What calls took for themselves since their stream is being recorded.
+// Memory that calls took for themselves while their stream was being recorded.
 void ReleaseAll(Device& device, const std::vector<CUdeviceptr>& memory);
 
 extern const tw_capture_set kCapture;

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <utility>
 
 #include "recording.h"
 
@@ -10,43 +11,25 @@ namespace {
 
 constexpr size_t kFlagsOfPage = 1024;
 
-// The bytes of a status text.
-std::string Text(const tw_host* host, const tw_status* status) {
-  std::string text;
-  tw_sink sink{TW_SIZED(tw_sink), &text, [](tw_sink* s, const void* bytes, uint64_t len) -> tw_status* {
-                 static_cast<std::string*>(s->user)->append(static_cast<const char*>(bytes), len);
-                 return nullptr;
-               }};
-  host->status->release(host->status->text(status, &sink));
-  return text;
-}
-
 }  // namespace
 
 Stream::Stream(const tw_host* host, Device& device, tw_timeline* line)
-    : host_(host), device_(device), driver_(device.driver()), line_(line) {
+    : host_(host), device_(device), driver_(device.driver()), line_(line), marks_(host, line, device.uid()) {
   device_.Enter();
   Check(driver_, driver_.cuStreamCreate(&queue_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   try {
-    thread_ = std::thread([this] { Report(); });
+    marks_.Start([this](Mark& mark) { Settle(mark); }, [this](Mark& mark) { Passed(mark); });
   } catch (...) {
     driver_.cuStreamDestroy(queue_);
     throw;
   }
-  host_->timeline->retain(line_);
   device_.lines().Add(line_, this);
 }
 
 // Nobody finds the stream any more, then everything that it waits for is awaited: only then do its flags and events go.
 Stream::~Stream() {
   device_.lines().Remove(line_);
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return gates_ == 0; });
-    closing_ = true;
-    changed_.notify_all();
-  }
-  thread_.join();
+  marks_.Finish();
   for (const Timing& t : timings_) device_.profile().Add(driver_, t, this, false);
   const tw_status* none = tw::guard(host_, [&] { device_.Enter(); });
   host_->status->release(const_cast<tw_status*>(none));
@@ -56,7 +39,6 @@ Stream::~Stream() {
   }
   driver_.cuStreamDestroy(queue_);
   for (uint32_t* page : pages_) driver_.cuMemFreeHost(page);
-  host_->timeline->release(line_);
 }
 
 CUevent Stream::Now() {
@@ -87,10 +69,9 @@ void Stream::EndRecording(Recording* to) {
   const CUresult error = driver_.cuStreamEndCapture(queue_, &graph);
   recording_ = false;
   device_.SetTape(queue_, nullptr);
-  std::vector<CUdeviceptr> memory = std::move(tape_);
-  tape_.clear();
-  if (error == CUDA_SUCCESS && graph) return to->Become(graph, std::move(memory));
-  ReleaseAll(device_, memory);
+  Tape tape = std::exchange(tape_, {});
+  if (error == CUDA_SUCCESS && graph) return to->Become(graph, std::move(tape));
+  ReleaseAll(device_, tape.memory);
   throw Failure(driver_, error == CUDA_SUCCESS ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : error, "recording a stream");
 }
 
@@ -101,57 +82,34 @@ void Stream::Signal(uint64_t value) {
     device_.GiveEvent(event);
     throw Failure(driver_, error, "marking a stream");
   }
-  std::lock_guard lock(mutex_);
-  marks_.push_back({value, event, last_, std::move(open_), std::move(timings_)});
+  marks_.Add({value, event, last_, std::move(open_), std::move(timings_), std::move(ways_)});
   told_ = value;
   open_.clear();
   timings_.clear();
-  changed_.notify_all();
+  ways_.clear();
 }
 
-// A mark stays in the list until it is over: other streams may still ask for its event.
-void Stream::Report() {
-  for (;;) {
-    Mark* mark = nullptr;
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return closing_ || !marks_.empty(); });
-      if (marks_.empty()) return;
-      mark = &marks_.front();  // stays where it is: a deque that only grows at its other end
-    }
-    const bool well = Settle(*mark);
-    for (const Timing& t : mark->timings) device_.profile().Add(driver_, t, this, well);
-    const uint64_t value = mark->value;
-    {
-      std::lock_guard lock(mutex_);
-      flags_.insert(flags_.end(), mark->open.begin(), mark->open.end());
-      signalled_ = value;
-      device_.GiveEvent(mark->event);
-      marks_.pop_front();
-    }
-    host_->timeline->signal(line_, value);
-  }
-}
-
-bool Stream::Settle(const Mark& mark) {
+void Stream::Settle(Mark& mark) {
   tw_status* failed = tw::guard(host_, [&] {
     device_.Enter();
     if (CUresult error = driver_.cuEventSynchronize(mark.event); error != CUDA_SUCCESS)
       throw Failure(driver_, error, std::string("work on '") + device_.uid() + "' up to '" + mark.last + "'");
   });
-  if (failed) host_->timeline->fail(line_, failed);
-  return !failed;
+  if (failed) marks_.Fail(failed);
+  for (const Timing& t : mark.timings) device_.profile().Add(driver_, t, this, !failed);
+  mark.ways.clear();
+}
+
+void Stream::Passed(Mark& mark) {
+  device_.GiveEvent(mark.event);
+  std::lock_guard lock(mutex_);
+  flags_.insert(flags_.end(), mark.open.begin(), mark.open.end());
 }
 
 bool Stream::OrderBefore(CUstream waiting, uint64_t value) {
-  std::lock_guard lock(mutex_);
-  if (value <= signalled_) return true;
-  for (const Mark& m : marks_) {
-    if (m.value < value) continue;
-    Check(driver_, driver_.cuStreamWaitEvent(waiting, m.event, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
-    return true;
-  }
-  return false;
+  return marks_.Find(value, [&](const Mark& mark) {
+    Check(driver_, driver_.cuStreamWaitEvent(waiting, mark.event, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
+  });
 }
 
 // A word of host memory that the queue can wait for.
@@ -182,10 +140,7 @@ void Stream::Wait(tw_timeline* other, uint64_t value) {
     Check(driver_, driver_.cuStreamWaitValue32(queue_, at, 1, CU_STREAM_WAIT_VALUE_GEQ), "cuStreamWaitValue32");
     open_.push_back(gate->flag);
   }
-  {
-    std::lock_guard lock(mutex_);
-    ++gates_;
-  }
+  marks_.AddGate();
   last_ = "waiting for another stream";
   host_->timeline->when(other, value, &Stream::Open, gate.release());
 }
@@ -194,16 +149,9 @@ void Stream::Wait(tw_timeline* other, uint64_t value) {
 void Stream::Open(void* gate_ptr, const tw_status* why) {
   const std::unique_ptr<Gate> gate(static_cast<Gate*>(gate_ptr));
   Stream& s = *gate->stream;
-  if (why) {
-    if (tw_status* copy = tw::guard(s.host_, [&] {
-          throw tw::Error{s.host_->status->code(why), "the stream that '" + s.device_.uid() + "' waits for failed: " + Text(s.host_, why)};
-        }))
-      s.host_->timeline->fail(s.line_, copy);
-  }
+  s.marks_.FailLike(why);
   if (gate->flag) std::atomic_ref(*gate->flag).store(1, std::memory_order_release);
-  std::lock_guard lock(s.mutex_);
-  --s.gates_;
-  s.changed_.notify_all();
+  s.marks_.Opened();
 }
 
 namespace {

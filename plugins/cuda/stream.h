@@ -1,15 +1,13 @@
-// An asynchronous queue of a device and the thread that tells its timeline how far it got.
-// Why a thread, and not cuLaunchHostFunc: a host function does not run behind work that failed, and then the host would wait for ever; and
-// whatever a timeline sets off would run on a driver's thread, where calls to the driver are not allowed.
+// An asynchronous queue of a device.
 #ifndef THALWEG_PLUGINS_CUDA_STREAM_H_
 #define THALWEG_PLUGINS_CUDA_STREAM_H_
 
-#include <condition_variable>
-#include <deque>
+#include <memory>
 #include <mutex>
-#include <thread>
+#include <utility>
 #include <vector>
 
+#include "common/marks.h"
 #include "device.h"
 
 namespace thalweg::cuda {
@@ -29,12 +27,15 @@ class Stream {
   // Work that enqueue() puts into the queue; what: for messages, a literal. Between two events that keep times, if somebody asks for them.
   template <class Enqueue>
   void Timed(const char* what, Enqueue&& enqueue) {
+    if (!recording_) device_.others().OrderBefore(queue_, &others_seen_);
     const bool timed = device_.profile().on() && !recording_;
     const CUevent begin = timed ? Now() : nullptr;
     enqueue();
     last_ = what;
     if (timed) timings_.push_back({what, begin, Now(), told_});
   }
+  // Holds what work that was just enqueued is made of until it is over; of what is recorded, until the recording goes.
+  void Hold(std::shared_ptr<const void> way) { (recording_ ? tape_.ways : ways_).push_back(std::move(way)); }
   // What is enqueued from here to the end is not run but kept. The end leaves recording whatever happens.
   void BeginRecording();
   void EndRecording(Recording* to);
@@ -50,14 +51,15 @@ class Stream {
     const char* last;             // what was enqueued right before
     std::vector<uint32_t*> open;  // flags that the queue is past when the event is
     std::vector<Timing> timings;  // of work before it
+    std::vector<std::shared_ptr<const void>> ways;
   };
   struct Gate {
     Stream* stream;
     uint32_t* flag;  // NULL: the queue waits for an event
   };
 
-  void Report();                  // the thread
-  bool Settle(const Mark& mark);  // whether all went well
+  void Settle(Mark& mark);
+  void Passed(Mark& mark);
   void CheckNotRecording(const char* what) const;
   CUevent Now();  // NULL: no event was to be had
   uint32_t* TakeFlag();
@@ -68,25 +70,22 @@ class Stream {
   const tw_host* const host_;
   Device& device_;
   const Driver& driver_;
-  tw_timeline* const line_;
+  tw_timeline* const line_;  // by which others find the stream
   CUstream queue_ = nullptr;
   const char* last_ = "nothing";
   std::vector<uint32_t*> open_;  // since the last mark
   std::vector<Timing> timings_;  // likewise
-  uint64_t told_ = 0;            // the latest value that it was to signal
+  std::vector<std::shared_ptr<const void>> ways_;
+  uint64_t told_ = 0;  // the latest value that it was to signal
+  uint64_t others_seen_ = 0;
   bool recording_ = false;
-  std::vector<CUdeviceptr> tape_;  // what calls took for themselves meanwhile
+  Tape tape_;  // of it
 
-  std::mutex mutex_;  // for what follows
-  std::condition_variable changed_;
-  std::deque<Mark> marks_;
-  uint64_t signalled_ = 0;
-  uint64_t gates_ = 0;  // opened by others, and not yet
-  bool closing_ = false;
+  std::mutex mutex_;              // for what follows
   std::vector<uint32_t*> flags_;  // free ones
   std::vector<uint32_t*> pages_;  // that they are in
 
-  std::thread thread_;
+  common::Marks<Mark> marks_;
 };
 
 // Runs enqueue(queue) on the stream or, where there is none, on the device's own, and then waits for it.
@@ -97,6 +96,8 @@ void Submit(Device& device, void* stream, const char* what, Enqueue&& enqueue) {
     Stream& s = *static_cast<Stream*>(stream);
     return s.Timed(what, [&] { enqueue(s.queue()); });
   }
+  uint64_t none = 0;
+  device.others().OrderBefore(device.stream(), &none);
   enqueue(device.stream());
   Check(device.driver(), device.driver().cuStreamSynchronize(device.stream()), what);
 }

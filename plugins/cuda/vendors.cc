@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <charconv>
+
 #include "driver.h"
 
 namespace thalweg::cuda {
@@ -35,6 +37,11 @@ void* Library::Find(const char* symbol) {
 }
 
 void Vendors::ReadSettings(const tw_host* host) {
+  if (const std::string most = Setting(host, "plans"); !most.empty()) {
+    const auto [end, error] = std::from_chars(most.data(), most.data() + most.size(), plans);
+    if (error != std::errc() || end != most.data() + most.size() || plans == 0)
+      throw tw::Error{TW_INVALID_ARGUMENT, "setting 'plans' cannot be '" + most + "'; it takes a number from 1 on"};
+  }
   const std::string set = Setting(host, "precision");
   if (set.empty() || set == "float") return;
   if (set == "tf32")

@@ -3,6 +3,7 @@
 #ifndef THALWEG_PLUGINS_CUDA_VENDORS_H_
 #define THALWEG_PLUGINS_CUDA_VENDORS_H_
 
+#include <cstddef>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -50,6 +51,9 @@ struct Vendors {
   // Throws for a setting that is none.
   void ReadSettings(const tw_host* host);
   Precision precision = Precision::kFloat;
+  // That a device keeps of each library (ways.h): by default several times what a large network asks; one of cuDNN's may be some hundred
+  // kilobytes.
+  size_t plans = 1024;
 };
 
 }  // namespace thalweg::cuda

@@ -214,7 +214,35 @@ def loss_scale():
     expect(np.allclose(there, here, atol=2e-3), f"weights differ by {np.abs(there - here).max():.1e} at most")
 
 
-CHECKS = {f.__name__: f for f in (capture, like_the_cpu, memory_cap, out_of_memory, overlap, failures, two_sessions, trace, loss_scale)}
+def dlpack():
+    """Memory is read where it lies, by us and by PyTorch where this Python has it, in the order of both."""
+    with tw.Graph() as g:
+        x = tw.placeholder("float32", [None])
+        with tw.device(GPU):
+            y = x * x
+    with tw.Session(g, **ON_GPU) as s:
+        square = s.callable(y, [x], feed_devices=[GPU], fetch_devices=[GPU])
+        lent = tw.Tensor(np.arange(100, dtype=np.float32)).to_device(GPU)
+        expect(lent.__dlpack_device__() == (2, 0), "a tensor says that it lies on the first CUDA device")
+        expect((square(tw.from_dlpack(lent)).numpy() == np.arange(100) ** 2).all(), "what is lent and taken again has the same elements")
+        try:
+            import torch
+            has_gpu = torch.cuda.is_available()
+        except ImportError:
+            has_gpu = False
+        if not has_gpu:
+            print("there is no PyTorch with a GPU here")
+            return
+        theirs = torch.zeros(1 << 24, device="cuda")
+        for _ in range(20):
+            theirs += 1
+        squares = square(tw.from_dlpack(theirs))
+        expect((squares.numpy() == 400).all(), "what PyTorch has under way is waited for")
+        back = torch.from_dlpack(squares)
+        expect(back.is_cuda and bool((back == 400).all()), "PyTorch reads ours")
+
+
+CHECKS = {f.__name__: f for f in (capture, like_the_cpu, memory_cap, out_of_memory, overlap, failures, two_sessions, trace, loss_scale, dlpack)}
 
 if __name__ == "__main__":
     CHECKS[sys.argv[1]]()

@@ -191,6 +191,21 @@ struct Fused {
   int64_t engines;
 };
 
+// What the last of n steps gives, and what the library ran in them all.
+template <class SessionPointer>
+Fused RunSteps(SessionPointer session, const std::vector<Edge>& feeds, const std::vector<Tensor>& fed, Edge fetch, int n) {
+  Fused fused{};
+  for (int k = 0; k < n; ++k) {
+    auto out = Step(*session, {feeds, {fetch}, {}}, fed);
+    EXPECT_TRUE(out.ok()) << out.status();
+    if (out.ok()) fused.results = Values((*out)[0]);
+  }
+  fused.engines = EnginesRun();
+  session.reset();
+  EXPECT_EQ(Wrong(), "");
+  return fused;
+}
+
 // A convolution, what is added, and, if wanted, the rectifier; by the pattern or node by node.
 Fused Convolved(const std::string& compilers, bool relu, const std::string& library, int steps = 3) {
   Reset("delay=50");
@@ -207,16 +222,7 @@ Fused Convolved(const std::string& compilers, bool relu, const std::string& libr
   auto session = g.NewSession({{"compilers", compilers}, {"capture", "false"}});
   Draw draw;
   const std::vector<Tensor> fed = {draw.Of({2, 8, 8, 4}), draw.Of({3, 3, 4, 6}), draw.Of({6})};
-  Fused fused{};
-  for (int k = 0; k < steps; ++k) {
-    auto out = Step(*session, {{x, filter, bias}, {y}, {}}, fed);
-    EXPECT_TRUE(out.ok()) << out.status();
-    if (out.ok()) fused.results = Values((*out)[0]);
-  }
-  fused.engines = EnginesRun();
-  session.reset();
-  EXPECT_EQ(Wrong(), "");
-  return fused;
+  return RunSteps(std::move(session), {x, filter, bias}, fed, y, steps);
 }
 
 TEST(DnnPatternTest, AConvolutionWithItsBiasAndRectifierIsOneGraph) {
@@ -271,6 +277,51 @@ TEST(DnnPatternTest, EachConvolutionIsAskedAboutByItself) {
   }
 }
 
+int64_t PlansThatAreThere() { return Counted("a plan") + Counted("a kept plan") - Counted("the end of a plan"); }
+
+// Four poolings of as many shapes a step, of whose plans only two are kept: the others go when their work is over, and those that recorded
+// work is made of when that goes.
+TEST(DnnPlansTest, OnlyTheLastAreKept) {
+  std::vector<float> own;
+  for (const char* library : {"none", STUB}) {
+    for (const char* capture : {"false", "true"}) {
+      Reset("delay=50");
+      const std::string folder = testing::TempDir() + "dnn_plans";
+      std::filesystem::remove_all(folder);
+      TestGraph g(CudaRuntime(STUB, {{"cudnn", library}, {"cache_dir", folder}, {"plans", "2"}}));
+      std::vector<Edge> feeds, sums;
+      std::vector<Tensor> fed;
+      Draw draw;
+      for (int64_t size : {4, 6, 8, 10}) {
+        feeds.push_back(g.Input(Shape({1, size, size, 2})));
+        fed.push_back(draw.Of({1, size, size, 2}));
+        const Edge pooled = g.Op("AvgPool", {feeds.back()},
+                                 {.device = "CUDA:0",
+                                  .attrs = {{"ksize", AttrValue::Ints({1, size, size, 1})},
+                                            {"strides", AttrValue::Ints({1, 1, 1, 1})},
+                                            {"padding", AttrValue::String("VALID")}}});
+        sums.push_back(sums.empty() ? pooled : g.Op("AddV2", {sums.back(), pooled}, {.device = "CUDA:0"}));
+      }
+      const Fused pooled = RunSteps(g.NewSession({{"compilers", "off"}, {"capture", capture}}), feeds, fed, sums.back(), 8);
+      if (own.empty()) own = pooled.results;
+      EXPECT_THAT(pooled.results, Pointwise(FloatNear(1e-5f), own));
+      EXPECT_EQ(PlansThatAreThere(), library == std::string("none") ? 0 : 2) << "capture " << capture;
+      EXPECT_EQ(Counted("a plan"), library == std::string("none") ? 0 : 4) << "others are read from disk";
+    }
+  }
+}
+
+TEST(DnnPlansTest, ANumberThatIsNoneIsRefused) {
+  Reset("");
+  for (const char* plans : {"0", "-1", "many", "1k"}) {
+    const auto runtime = CudaRuntime(STUB, {{"plans", plans}});
+    for (Device* d : runtime->devices()) EXPECT_NE(d->kind(), "CUDA");
+    std::string reasons;
+    for (const auto& p : runtime->plugins()) reasons += StrCat(p.reason, "\n");
+    EXPECT_THAT(reasons, HasSubstr(StrCat("setting 'plans' cannot be '", plans, "'; it takes a number from 1 on")));
+  }
+}
+
 // half: softmax(q k' / 2) v, recorded or not; scaled by what is divided by, or not at all.
 Fused Attended(const std::string& compilers, const std::string& scale, bool four_axes) {
   Reset("delay=50");
@@ -292,16 +343,7 @@ Fused Attended(const std::string& compilers, const std::string& scale, bool four
   auto session = g.NewSession({{"compilers", compilers}});
   Draw draw;
   const std::vector<Tensor> fed = {draw.Of(dims(5, 8)), draw.Of(dims(7, 8)), draw.Of(dims(7, 4))};
-  Fused fused{};
-  for (int n = 0; n < 8; ++n) {
-    auto out = Step(*session, {{q, k, v}, {y}, {}}, fed);
-    EXPECT_TRUE(out.ok()) << out.status();
-    if (out.ok()) fused.results = Values((*out)[0]);
-  }
-  fused.engines = EnginesRun();
-  session.reset();
-  EXPECT_EQ(Wrong(), "");
-  return fused;
+  return RunSteps(std::move(session), {q, k, v}, fed, y, 8);
 }
 
 TEST(DnnPatternTest, AttentionIsOneGraph) {
@@ -312,6 +354,73 @@ TEST(DnnPatternTest, AttentionIsOneGraph) {
       EXPECT_EQ(alone.engines, 0);
       EXPECT_GT(fused.engines, 0) << scale;
     }
+  }
+}
+
+// A sequence of cells of which only what `reads` names is read, by the pattern or step by step.
+struct Cells {
+  std::string op = "BlockLSTMV2";
+  std::map<std::string, AttrValue> attrs;
+  int64_t length = 6;  // of the sequences; the input has 6 steps
+  bool reads_gate = false;
+  std::string precision = "float", options;
+};
+Fused Remembered(const std::string& library, const Cells& cells) {
+  Reset("delay=50 " + cells.options);
+  // NVRTC for what is not built in: cells with numbers that few use.
+  TestGraph g(CudaRuntime(
+      STUB, {{"cudnn", library}, {"nvrtc", STUB}, {"precision", cells.precision}, {"cache_dir", testing::TempDir() + "dnn_cells"}}));
+  const auto there = [&](const std::string& op, std::vector<Edge> in, std::map<std::string, AttrValue> attrs = {}) {
+    return g.Op(op, std::move(in), {.device = "CUDA:0", .attrs = std::move(attrs)});
+  };
+  constexpr int64_t kSteps = 6, kBatch = 3, kInputs = 5, kUnits = 7;
+  Tensor length = *Tensor::Make(TW_INT64, Shape({}));
+  length.as<int64_t>()[0] = cells.length;
+  std::vector<Edge> feeds, in = {g.Const(length)};
+  std::vector<Tensor> fed;
+  Draw draw;
+  const std::vector<std::vector<int64_t>> shapes = {{kSteps, kBatch, kInputs},
+                                                    {kBatch, kUnits},
+                                                    {kBatch, kUnits},
+                                                    {kInputs + kUnits, 4 * kUnits},
+                                                    {kUnits},
+                                                    {kUnits},
+                                                    {kUnits},
+                                                    {4 * kUnits}};
+  for (const auto& shape : shapes) {
+    feeds.push_back(g.Input(Shape(shape)));
+    fed.push_back(draw.Of(shape));
+    in.push_back(feeds.back());
+  }
+  const Edge first = there(cells.op, in, cells.attrs);
+  Edge y = there("Neg", {Edge{first.node, 6}});
+  if (cells.reads_gate) y = there("AddV2", {y, Edge{first.node, 2}});
+  return RunSteps(g.NewSession(), feeds, fed, y, 8);
+}
+
+TEST(DnnPatternTest, SequencesOfCellsAreOneCall) {
+  const std::map<std::string, AttrValue> plain = {{"forget_bias", AttrValue::Float(0)}, {"cell_clip", AttrValue::Float(0)}};
+  for (const Cells& cells : {Cells{}, Cells{.op = "BlockLSTM", .attrs = plain}, Cells{.precision = "tf32"}}) {
+    const Fused alone = Remembered("none", cells), fused = Remembered(STUB, cells);
+    const bool tensor_cores = cells.precision == "tf32";
+    EXPECT_GT(Counted("cudnnRNNForward"), 0) << cells.op;
+    EXPECT_GT(Counted(tensor_cores ? "a layer with tensor cores" : "a layer without tensor cores"), 0);
+    EXPECT_EQ(Counted(tensor_cores ? "a layer without tensor cores" : "a layer with tensor cores"), 0);
+    EXPECT_THAT(fused.results, Pointwise(FloatNear(1e-4f), alone.results)) << cells.op;
+  }
+}
+
+TEST(DnnPatternTest, WhatTheLibraryDoesNotSayOfCellsIsOurs) {
+  const std::vector<Cells> all = {{.op = "BlockLSTM"},  // with a limit and a bias of the gate that forgets
+                                  {.attrs = {{"cell_clip", AttrValue::Float(1)}}},
+                                  {.attrs = {{"use_peephole", AttrValue::Bool(true)}}},
+                                  {.length = 4},
+                                  {.reads_gate = true},
+                                  {.options = "lstm=0"}};
+  for (const Cells& cells : all) {
+    const Fused alone = Remembered("none", cells), asked = Remembered(STUB, cells);
+    EXPECT_EQ(Counted("cudnnRNNForward"), 0) << &cells - all.data();
+    EXPECT_THAT(asked.results, Pointwise(FloatNear(1e-4f), alone.results)) << &cells - all.data();
   }
 }
 

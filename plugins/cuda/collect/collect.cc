@@ -35,6 +35,7 @@ LateKernel::LateKernel(const tw::Node& n, std::string text, const char* name)
 // Nothing is ever called.
 const Kernel& LateKernel::operator*() const { return static_cast<void>(device_), static_cast<void>(name_), *kernel_; }
 void Kernel::Set(CUstream, Arguments*, const Place&) const { std::abort(); }
+int64_t NumberAt(const tw_frame*, Device&, const Place&) { std::abort(); }
 void Kernel::Launch(CUstream, Range, Range, void**) const { std::abort(); }
 CUdeviceptr Temporary::On(CUstream) const { return static_cast<void>(queue_), memory_; }
 Temporary::~Temporary() { static_cast<void>(device_); }
@@ -65,6 +66,7 @@ namespace thalweg::cuda {
 void Device::Enter() { std::abort(); }
 CUstream Device::stream() { std::abort(); }
 CUevent Stream::Now() { std::abort(); }
+void Others::Wait(CUstream, uint64_t*) { std::abort(); }
 tw::Error Failure(const Driver&, CUresult, const std::string&) { std::abort(); }
 
 }  // namespace thalweg::cuda
@@ -76,7 +78,8 @@ size_t refused = 0;
 // What nodes have as attributes; kernels look at those of their op only. Twice: with every choice off, and on. Numbers that stand in
 // programs are those that most use, rounded to float as graphs round them: of others NVRTC makes programs.
 struct Attributes {
-  Attributes(bool choice, const std::string& op) : on(choice), alpha(choice ? 0.01f : 0.2f), epsilon(choice ? 1e-3f : 1e-4f) {
+  Attributes(bool choice, const std::string& op)
+      : on(choice), alpha(choice ? 0.01f : 0.2f), epsilon(choice ? 1e-3f : 1e-4f), clip(op == "BlockLSTMV2" ? 0 : 3) {
     for (const char* name :
          {"transpose_a", "transpose_b", "adj_x", "adj_y", "use_nesterov", "update_slots", "multiply_linear_by_lr", "validate_shape",
           "ignore_lookup_error", "exclusive", "reverse", "sorted", "keep_dims", "align_corners", "is_training", "use_peephole"})
@@ -109,7 +112,7 @@ struct Attributes {
 
   std::vector<tw_attr> list;
   uint8_t on, off = 0;
-  double alpha, epsilon, clip = 3;
+  double alpha, epsilon, clip;
   int64_t zero = 0;
   double one = 1;
   int64_t ones[5] = {1, 1, 1, 1, 1};
@@ -168,6 +171,13 @@ tw_status* Failed(const tw_host*, uint32_t, const char* text, uint64_t len, tw_s
   return reinterpret_cast<tw_status*>(&failed);
 }
 
+// A file that is as it was stays: then nvcc does not run again for it.
+bool Write(const std::string& file, const std::string& text) {
+  std::ostringstream there;
+  if (std::ifstream in(file); in && there << in.rdbuf() && there.str() == text) return true;
+  return bool((std::ofstream(file) << text).flush());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -190,7 +200,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> shards(thalweg::cuda::kShards, "// Made by cuda_collect.\n#include \"prelude.cuh\"\n");
   for (const auto& [text, names] : wanted) shards[thalweg::cuda::ShardOf(text)] += thalweg::cuda::ProgramSource(text, names);
   for (size_t k = 0; k < shards.size(); ++k)
-    if (!(std::ofstream(std::string(argv[1]) + "/shard_" + std::to_string(k) + ".cu") << shards[k]).flush()) return 1;
+    if (!Write(std::string(argv[1]) + "/shard_" + std::to_string(k) + ".cu", shards[k])) return 1;
   std::cout << "cuda_collect: " << wanted.size() << " programs\n";
   return refused ? 1 : 0;
 }

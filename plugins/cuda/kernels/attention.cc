@@ -14,6 +14,9 @@ class Attention : public Pattern {
     uint32_t scores, softmax, mixed;  // the first product, and the second
     std::optional<uint32_t> scaled;
     float scale;
+    std::vector<uint32_t> All() const {
+      return scaled ? std::vector<uint32_t>{scores, softmax, mixed, *scaled} : std::vector<uint32_t>{scores, softmax, mixed};
+    }
   };
   Attention(const tw_host* host, Device& device, const PartView& part, const Nodes& n)
       : device_(device),
@@ -65,10 +68,10 @@ class Attention : public Pattern {
     const auto axes = [](const tw_view* t) { return AxesOf(t->dims, t->rank); };
     const Aligned queries(copy_, q), keys(copy_, k), values(copy_, v), results(copy_, y);
     const DnnCall call = CallFor(axes(q), axes(k), axes(v), queries.place(), keys.place(), values.place(), results.place());
-    const cuda::Dnn::Way* way = call.Find(device_, f->host);
+    const DnnCall::Way way = call.Find(device_, f->host);
     if (!way) throw tw::Error{TW_INTERNAL, "cuDNN has lost the engine of attention"};
     queries.Fetch(f), keys.Fetch(f), values.Fetch(f);
-    call.Run(device_, f, "cuDNN attention", *way);
+    call.Run(device_, f, "cuDNN attention", way);
     results.Leave(f);
   }
 
@@ -115,13 +118,7 @@ class Attention : public Pattern {
 
 std::unique_ptr<Pattern> FindAttention(const tw_host* host, Device& device, const PartView& part, uint32_t first,
                                        std::vector<uint32_t>* nodes) {
-  const auto found = Attention::Match(part, first);
-  if (!found) return nullptr;
-  if (nodes) {
-    *nodes = {found->scores, found->softmax, found->mixed};
-    if (found->scaled) nodes->push_back(*found->scaled);
-  }
-  return std::make_unique<Attention>(host, device, part, *found);
+  return FindPattern<Attention>(host, device, part, first, nodes);
 }
 
 }  // namespace thalweg::opencl

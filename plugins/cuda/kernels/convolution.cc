@@ -23,10 +23,10 @@ bool ConvolvesByLibrary(Device& device, const tw_frame* f, ConvolutionPart part,
                : part == ConvolutionPart::kImages ? DnnCall::Operation::kConvolutionImages
                                                   : DnnCall::Operation::kConvolutionFilter,
                {x, weights, y}, window);
-  const cuda::Dnn::Way* way = call.Find(device, f->host);
+  const DnnCall::Way way = call.Find(device, f->host);
   if (!way) return false;
   if (part != ConvolutionPart::kFilter) copy.Run(f, dims, filter, ours, turned.place(), theirs);
-  call.Run(device, f, "cuDNN convolution", *way);
+  call.Run(device, f, "cuDNN convolution", way);
   if (part == ConvolutionPart::kFilter) copy.Run(f, dims, turned.place(), theirs, filter, ours);
   return true;
 }

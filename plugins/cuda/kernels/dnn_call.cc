@@ -25,25 +25,26 @@ uint32_t DnnCall::Number(float value) {
   return graph_.Number();
 }
 
-const cuda::Dnn::Way* DnnCall::Find(Device& device, const tw_host* host) const {
+DnnCall::Way DnnCall::Find(Device& device, const tw_host* host) const {
   device.Enter();
   return device.dnn().Find(host, graph_);
 }
 
-void DnnCall::Run(Device& device, const tw_frame* f, const char* what, const cuda::Dnn::Way& way) const {
-  const uint64_t bytes = cuda::Dnn::Workspace(way);
+void DnnCall::Run(Device& device, const tw_frame* f, const char* what, const Way& way) const {
+  const uint64_t bytes = cuda::Dnn::Workspace(*way);
   const Temporary workspace(device, bytes);
   cuda::Submit(device, f->stream, what, [&](CUstream queue) {
     std::vector<CUdeviceptr> memory;
     for (const Memory& m : memory_) memory.push_back(m.element ? Address(m.at, queue, m.element) : reinterpret_cast<CUdeviceptr>(&m.value));
-    device.dnn().Enqueue(way, queue, memory, bytes ? workspace.On(queue) : 0);
+    device.dnn().Enqueue(*way, queue, memory, bytes ? workspace.On(queue) : 0);
   });
+  if (f->stream) static_cast<cuda::Stream*>(f->stream)->Hold(way);
 }
 
 bool DnnCall::Run(Device& device, const tw_frame* f, const char* what) const {
-  const cuda::Dnn::Way* way = Find(device, f->host);
-  if (way) Run(device, f, what, *way);
-  return way;
+  const Way way = Find(device, f->host);
+  if (way) Run(device, f, what, way);
+  return way != nullptr;
 }
 
 DnnCall::Operation::Window DnnWindow(const Window& w) {

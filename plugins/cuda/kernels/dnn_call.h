@@ -20,8 +20,9 @@ class DnnCall {
     graph_.Compute(what, of, window);
   }
   // NULL: the library does not compute that.
-  const cuda::Dnn::Way* Find(Device& device, const tw_host* host) const;
-  void Run(Device& device, const tw_frame* f, const char* what, const cuda::Dnn::Way& way) const;
+  using Way = std::shared_ptr<const cuda::Dnn::Way>;
+  Way Find(Device& device, const tw_host* host) const;
+  void Run(Device& device, const tw_frame* f, const char* what, const Way& way) const;
   // Both; false: nothing was done.
   bool Run(Device& device, const tw_frame* f, const char* what) const;
 

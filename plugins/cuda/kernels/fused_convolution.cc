@@ -17,6 +17,7 @@ class FusedConvolution : public Pattern {
   struct Nodes {
     uint32_t conv, bias;
     std::optional<uint32_t> relu;
+    std::vector<uint32_t> All() const { return relu ? std::vector<uint32_t>{conv, bias, *relu} : std::vector<uint32_t>{conv, bias}; }
   };
   FusedConvolution(const tw_host* host, Device& device, const PartView& part, const Nodes& nodes)
       : device_(device),
@@ -57,11 +58,11 @@ class FusedConvolution : public Pattern {
     const Temporary turned(device_, filter->bytes);
     const Aligned images(copy_, x), more(copy_, bias), results(copy_, y);
     const DnnCall call = CallFor(w, out, images.place(), turned.place(), more.place(), results.place());
-    const cuda::Dnn::Way* way = call.Find(device_, f->host);
+    const DnnCall::Way way = call.Find(device_, f->host);
     if (!way) throw tw::Error{TW_INTERNAL, "cuDNN has lost the engine of a fused convolution"};
     images.Fetch(f), more.Fetch(f);
     copy_.Run(f, dims, At(filter), ours, turned.place(), theirs);
-    call.Run(device_, f, "cuDNN fused convolution", *way);
+    call.Run(device_, f, "cuDNN fused convolution", way);
     results.Leave(f);
   }
 
@@ -98,13 +99,7 @@ class FusedConvolution : public Pattern {
 
 std::unique_ptr<Pattern> FindConvolution(const tw_host* host, Device& device, const PartView& part, uint32_t first,
                                          std::vector<uint32_t>* nodes) {
-  const auto found = FusedConvolution::Match(part, first);
-  if (!found) return nullptr;
-  if (nodes) {
-    *nodes = {found->conv, found->bias};
-    if (found->relu) nodes->push_back(*found->relu);
-  }
-  return std::make_unique<FusedConvolution>(host, device, part, *found);
+  return FindPattern<FusedConvolution>(host, device, part, first, nodes);
 }
 
 }  // namespace thalweg::opencl

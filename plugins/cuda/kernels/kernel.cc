@@ -2,7 +2,19 @@
 
 #include <algorithm>
 
+#include "kernels/product.h"
+
 namespace thalweg::opencl {
+
+int64_t NumberAt(const tw_frame* f, Device& device, const Place& from) {
+  int64_t value = 0;
+  cuda::Submit(device, f->stream, "reading a number", [&](CUstream queue) {
+    const cuda::Driver& driver = device.driver();
+    Check(driver, driver.cuMemcpyDtoHAsync(&value, Address(from, queue, sizeof value), sizeof value, queue), "reading a number");
+    Check(driver, driver.cuStreamSynchronize(queue), "waiting for a number");
+  });
+  return value;
+}
 
 Kernel::Kernel(const tw_host* host, Device& device, const std::string& text, const char* name)
     : device_(device), name_(name), function_(device.Function(host, text, name)) {}
@@ -35,7 +47,7 @@ const Kernel& LateKernel::operator*() const {
 
 CUdeviceptr Temporary::On(CUstream queue) const {
   if (memory_) return memory_;
-  if (std::vector<CUdeviceptr>* tape = device_.TapeOf(queue)) return Keep(tape);
+  if (cuda::Tape* tape = device_.TapeOf(queue)) return Keep(&tape->memory);
   memory_ = device_.AllocateOn(queue, bytes_);
   queue_ = queue;
   if (!content_.empty()) {

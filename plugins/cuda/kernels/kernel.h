@@ -32,6 +32,8 @@ struct Place {
 uint32_t ElementBytes(uint32_t dtype);
 Place At(const tw_view* v);
 inline Dims DimsOf(const tw_view* v) { return {v->dims, v->dims + (v->rank > 0 ? v->rank : 0)}; }
+// The int64 there, once everything that was enqueued for the call is over; for kernels that may block.
+int64_t NumberAt(const tw_frame* f, Device& device, const Place& from);
 [[noreturn]] void Invalid(const std::string& text);
 
 struct Range {

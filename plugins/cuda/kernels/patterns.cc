@@ -32,6 +32,19 @@ std::optional<uint32_t> PartView::OnlyReader(uint32_t i) const {
   return readers_[i][0];
 }
 
+bool PartView::NobodyReadsBut(uint32_t i, uint32_t output) const {
+  const auto other = [&](const tw_part_edge& e) { return e.node == int32_t(i) && e.port != output; };
+  if (std::any_of(part_.out, part_.out + part_.n_out, other)) return false;
+  return std::none_of(readers_[i].begin(), readers_[i].end(),
+                      [&](uint32_t r) { return std::any_of(node(r).in, node(r).in + node(r).n_in, other); });
+}
+
+std::optional<int64_t> PartView::WholeNumberIn(uint32_t i, uint32_t k) const {
+  std::vector<int64_t> numbers;
+  if (!node(i).value || !tw::integers(node(i).value[k], &numbers) || numbers.size() != 1) return {};
+  return numbers[0];
+}
+
 std::optional<float> PartView::NumberIn(uint32_t i, uint32_t k) const {
   const tw_view* v = node(i).value ? node(i).value[k] : nullptr;
   if (!v || v->count != 1) return {};
@@ -60,7 +73,7 @@ namespace {
 
 // The first of all patterns that begin at the node and that the library computes.
 std::unique_ptr<Pattern> Find(const tw_host* host, Device& device, const PartView& part, uint32_t first, std::vector<uint32_t>* nodes) {
-  for (const auto find : {FindConvolution, FindAttention})
+  for (const auto find : {FindConvolution, FindAttention, FindLstm})
     if (auto found = find(host, device, part, first, nodes); found && found->Serves(host, part, first)) return found;
   return nullptr;
 }

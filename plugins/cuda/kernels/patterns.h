@@ -1,4 +1,5 @@
-// The graph compiler that finds what cuDNN computes at once: a convolution with what is added to it and its rectifier, and attention. Only
+// The graph compiler that finds what cuDNN computes at once: a convolution with what is added to it and its rectifier, attention, and
+// sequences of LSTM cells. Only
 // where it has an engine for these shapes; else the nodes run one by one.
 #ifndef THALWEG_PLUGINS_CUDA_KERNELS_PATTERNS_H_
 #define THALWEG_PLUGINS_CUDA_KERNELS_PATTERNS_H_
@@ -25,8 +26,11 @@ class PartView {
   const tw_shape& shape_out(uint32_t i) const { return node(i).shapes[node(i).n_in]; }
   // The only reader of node i's only value, inside and outside; none: there are several, or none.
   std::optional<uint32_t> OnlyReader(uint32_t i) const;
+  // Whether of node i's values only `output` is read, inside and outside.
+  bool NobodyReadsBut(uint32_t i, uint32_t output) const;
   // The number that input k of node i always is.
   std::optional<float> NumberIn(uint32_t i, uint32_t k) const;
+  std::optional<int64_t> WholeNumberIn(uint32_t i, uint32_t k) const;
   // Where the part's frame has input k of node i, and where it has what node i makes.
   uint32_t InputAt(uint32_t i, uint32_t k) const { return node(i).in[k].port; }
 
@@ -43,11 +47,23 @@ class Pattern {
   virtual void Run(const tw_frame* f) const = 0;
 };
 
-// Each looks at what begins at node `first`. NULL: nothing; *nodes, if it is not NULL, are those that it takes.
+// P, a Pattern with Match(part, first) -> optional<P::Nodes> and Nodes::All(), of what begins at node `first`. NULL: nothing; *nodes, if it
+// is not NULL, are those that it takes.
+template <class P>
+std::unique_ptr<Pattern> FindPattern(const tw_host* host, Device& device, const PartView& part, uint32_t first,
+                                     std::vector<uint32_t>* nodes) {
+  const auto found = P::Match(part, first);
+  if (!found) return nullptr;
+  if (nodes) *nodes = found->All();
+  return std::make_unique<P>(host, device, part, *found);
+}
+
+// That, each for the one of its file.
 std::unique_ptr<Pattern> FindConvolution(const tw_host* host, Device& device, const PartView& part, uint32_t first,
                                          std::vector<uint32_t>* nodes);
 std::unique_ptr<Pattern> FindAttention(const tw_host* host, Device& device, const PartView& part, uint32_t first,
                                        std::vector<uint32_t>* nodes);
+std::unique_ptr<Pattern> FindLstm(const tw_host* host, Device& device, const PartView& part, uint32_t first, std::vector<uint32_t>* nodes);
 
 // What a pattern promises the library of addresses, in bytes.
 constexpr uint32_t kAligned = 16;

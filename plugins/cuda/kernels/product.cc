@@ -35,7 +35,7 @@ bool ByLibrary(Device& device, const tw_frame* f, uint32_t type, const MatrixSiz
                         a.column_step, b.row_step, b.column_step, y_row_step, many ? batch.axes.size[0] : 1,
                         step(0),       step(1),    step(2),       more,       aligned};
   device.Enter();
-  const cuda::Blas::Way* way = device.blas().Find(f->host, p);
+  const std::shared_ptr<const cuda::Blas::Way> way = device.blas().Find(f->host, p);
   if (!way) return false;
   const uint64_t bytes = cuda::Blas::Workspace(*way);
   const Temporary workspace(device, bytes);

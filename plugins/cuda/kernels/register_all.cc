@@ -23,10 +23,11 @@ bool BuiltFor(std::string_view spec) {
 }
 
 // Whether all that the kernel does is to enqueue, given that what it reads on the host stays the same. Random numbers come from a counter
-// of the host's; of variables, only the elements may change.
+// of the host's; of variables, only the elements may change; Unique waits for what it found.
 bool OnlyEnqueues(std::string_view spec) {
   const std::string_view op = spec.substr(0, spec.find_first_of(" (@"));
-  for (std::string_view other : {"Random", "Truncated", "Multinomial", "Var", "ReadVariable", "AssignVariable", "DestroyResource"})
+  for (std::string_view other :
+       {"Random", "Truncated", "Multinomial", "Unique", "Var", "ReadVariable", "AssignVariable", "DestroyResource"})
     if (op.substr(0, other.size()) == other) return false;
   return spec.find("view ") == spec.npos && spec.find("gives ") == spec.npos;
 }
@@ -68,6 +69,7 @@ void RegisterKernels(const tw_host* host, tw_registrar* to) {
   opencl::register_softmax(p);
   opencl::register_sparse_segment(p);
   opencl::register_top_k(p);
+  opencl::register_unique(p);
   opencl::register_update(p);
   opencl::register_variable(p);
   opencl::register_views(p);

@@ -55,6 +55,7 @@ EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute what, CUdevi
 }
 EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   *context = &Now().contexts[device];
+  (*context)->device = device;
   return Answer("cuDevicePrimaryCtxRetain", false);
 }
 EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice) { return Answer("cuDevicePrimaryCtxRelease", false); }
@@ -64,6 +65,9 @@ EXPORT CUresult cuCtxSetCurrent(CUcontext context) {
   return Enter("cuCtxSetCurrent", false);
 }
 EXPORT CUresult cuCtxSynchronize() { return Answer("cuCtxSynchronize"); }
+
+// The streams that need not be made, which nobody gives work here.
+static bool IsDefault(CUstream stream) { return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD; }
 
 // What a stream that is recorded cannot be told. REQUIRES: the mutex.
 static bool Refuses(CUstream stream, const char* what) {
@@ -110,6 +114,15 @@ EXPORT CUresult cuStreamSynchronize(CUstream stream) {
   if (stream->recorded) Wrong("a stream is waited for while it is recorded");
   if (Mutant("no_stream_synchronize")) return CUDA_SUCCESS;
   return Drain(lock, stream);
+}
+EXPORT CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  std::lock_guard lock(Now().mutex);
+  if (CUresult error = Enter("cuStreamIsCapturing")) return error;
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (IsDefault(stream)) return CUDA_SUCCESS;
+  if (!Now().streams.count(stream)) return CUDA_ERROR_INVALID_HANDLE;
+  *status = stream->recorded ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
 }
 EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   std::lock_guard lock(Now().mutex);
@@ -160,6 +173,11 @@ EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
   if (Mutant("no_event_record")) return CUDA_SUCCESS;
   if (!event->record->done) Wrong("an event is used again before its place was reached");
   event->record = std::make_shared<Record>();
+  if (IsDefault(stream)) {
+    event->record->done = true;
+    event->record->clock = Now().host;
+    return CUDA_SUCCESS;
+  }
   Work w;
   w.what = "an event";
   w.harmless = true;
@@ -170,7 +188,9 @@ EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
 EXPORT CUresult cuEventQuery(CUevent event) {
   std::lock_guard lock(Now().mutex);
   if (CUresult error = Enter("cuEventQuery")) return error;
-  return event->record->done ? event->record->result : CUDA_ERROR_NOT_READY;
+  if (!event->record->done) return CUDA_ERROR_NOT_READY;
+  Join(&Now().host, event->record->clock);  // the host knows as much as if it had waited
+  return event->record->result;
 }
 EXPORT CUresult cuEventSynchronize(CUevent event) {
   State& s = Now();

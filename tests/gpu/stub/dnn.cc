@@ -7,10 +7,9 @@
 #include <cstring>
 #include <memory>
 
+#include "dnn_calls.h"
 #include "dnn_graph.h"
 #include "library.h"
-
-#define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 
@@ -29,6 +28,10 @@ struct Object {
   bool final = false;
   int engine = 0;     // of engines, configurations and plans
   std::string graph;  // of plans: DnnStubGraph::Text
+
+  ~Object() {
+    if (type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && !graph.empty()) EnterLibrary("the end of a plan");
+  }
 
   // Value k of the attribute, whatever its width; 0: it was not set.
   int64_t Number(int name, size_t k = 0) const {
@@ -150,15 +153,6 @@ bool HasEngines(const Object& heuristics) {
   return true;
 }
 
-struct Handle {
-  cudaStream_t stream = nullptr;
-};
-
-struct Rows {
-  cudnnDataType_t type;
-  int64_t rows = 0, n = 0;
-};
-
 constexpr char kMark[] = "a plan of the stub ";
 
 }  // namespace
@@ -167,16 +161,16 @@ EXPORT size_t cudnnGetVersion() { return 90000; }
 EXPORT const char* cudnnGetErrorString(cudnnStatus_t) { return "CUDNN_STATUS_OF_THE_STUB"; }
 EXPORT cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   if (EnterLibrary("cudnnCreate")) return CUDNN_STATUS_NOT_INITIALIZED;
-  *handle = reinterpret_cast<cudnnHandle_t>(new Handle);
+  *handle = reinterpret_cast<cudnnHandle_t>(new DnnStubHandle);
   return CUDNN_STATUS_SUCCESS;
 }
 EXPORT cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
   EnterLibrary("cudnnDestroy");
-  delete reinterpret_cast<Handle*>(handle);
+  delete reinterpret_cast<DnnStubHandle*>(handle);
   return CUDNN_STATUS_SUCCESS;
 }
 EXPORT cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
-  reinterpret_cast<Handle*>(handle)->stream = stream;
+  reinterpret_cast<DnnStubHandle*>(handle)->stream = stream;
   return CUDNN_STATUS_SUCCESS;
 }
 EXPORT cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t* made) {
@@ -278,52 +272,56 @@ EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescr
       touches.push_back({found->second, size_t(t.reach()) * t.element(), graph->Makes(name)});
     }
   }
-  const auto run = [graph, numbers, memory] { graph->Run(memory); };
-  const auto stream = reinterpret_cast<CUstream>(reinterpret_cast<Handle*>(handle)->stream);
+  const auto run = [graph, numbers, memory, its = std::weak_ptr<Object>(Of(plan))] {
+    if (its.expired()) WrongInLibrary("a plan is gone before its work is over");
+    graph->Run(memory);
+  };
+  const auto stream = reinterpret_cast<CUstream>(reinterpret_cast<DnnStubHandle*>(handle)->stream);
   return EnqueueOfLibrary(stream, "cudnnBackendExecute", touches, run) == CUDA_SUCCESS ? CUDNN_STATUS_SUCCESS
                                                                                        : CUDNN_STATUS_EXECUTION_FAILED;
 }
 
 EXPORT cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* made) {
-  *made = reinterpret_cast<cudnnTensorDescriptor_t>(new Rows{});
+  *made = reinterpret_cast<cudnnTensorDescriptor_t>(new DnnStubShape{});
   return CUDNN_STATUS_SUCCESS;
 }
 EXPORT cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t d) {
-  delete reinterpret_cast<Rows*>(d);
+  delete &ShapeOf(d);
   return CUDNN_STATUS_SUCCESS;
 }
 EXPORT cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t d, cudnnTensorFormat_t format, cudnnDataType_t type, int n, int c,
                                                 int h, int w) {
   if (format != CUDNN_TENSOR_NCHW || h != 1 || w != 1 || n < 1 || c < 1) return CUDNN_STATUS_BAD_PARAM;
-  *reinterpret_cast<Rows*>(d) = {type, n, c};
+  ShapeOf(d) = {type, {n, c, 1, 1}, {c, 1, 1, 1}};
   return CUDNN_STATUS_SUCCESS;
 }
 EXPORT cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm, cudnnSoftmaxMode_t mode,
                                          const void* alpha, cudnnTensorDescriptor_t x_rows, const void* x, const void* beta,
                                          cudnnTensorDescriptor_t y_rows, void* y) {
-  const Rows from = *reinterpret_cast<const Rows*>(x_rows), to = *reinterpret_cast<const Rows*>(y_rows);
+  const DnnStubShape from = ShapeOf(x_rows), to = ShapeOf(y_rows);
   DnnStubTensor t;
   t.type = from.type;
   const bool is_double = from.type == CUDNN_DATA_DOUBLE;
   const double one = is_double ? *static_cast<const double*>(alpha) : double(*static_cast<const float*>(alpha));
   const double zero = is_double ? *static_cast<const double*>(beta) : double(*static_cast<const float*>(beta));
-  if (from.rows != to.rows || from.n != to.n || from.type != to.type || one != 1 || zero != 0 || mode != CUDNN_SOFTMAX_MODE_INSTANCE)
+  if (from.dims != to.dims || from.type != to.type || one != 1 || zero != 0 || mode != CUDNN_SOFTMAX_MODE_INSTANCE)
     return CUDNN_STATUS_BAD_PARAM;
   const bool logarithm = algorithm == CUDNN_SOFTMAX_LOG;
-  const size_t bytes = size_t(from.rows * from.n) * t.element();
+  const int64_t rows = from.dims[0], n = from.dims[1];
+  const size_t bytes = size_t(rows * n) * t.element();
   const auto run = [=] {
-    for (int64_t row = 0; row < from.rows; ++row) {
-      const int64_t at = row * from.n;
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t at = row * n;
       double most = -INFINITY, sum = 0;
-      for (int64_t k = 0; k < from.n; ++k) most = std::max(most, t.Get(x, at + k));
-      for (int64_t k = 0; k < from.n; ++k) sum += std::exp(t.Get(x, at + k) - most);
-      for (int64_t k = 0; k < from.n; ++k) {
+      for (int64_t k = 0; k < n; ++k) most = std::max(most, t.Get(x, at + k));
+      for (int64_t k = 0; k < n; ++k) sum += std::exp(t.Get(x, at + k) - most);
+      for (int64_t k = 0; k < n; ++k) {
         const double v = t.Get(x, at + k) - most;
         t.Put(y, at + k, logarithm ? v - std::log(sum) : std::exp(v) / sum);
       }
     }
   };
-  const auto stream = reinterpret_cast<CUstream>(reinterpret_cast<Handle*>(handle)->stream);
+  const auto stream = reinterpret_cast<CUstream>(reinterpret_cast<DnnStubHandle*>(handle)->stream);
   return EnqueueOfLibrary(stream, "cudnnSoftmaxForward", {{x, bytes, false}, {y, bytes, true}}, run) == CUDA_SUCCESS
              ? CUDNN_STATUS_SUCCESS
              : CUDNN_STATUS_EXECUTION_FAILED;

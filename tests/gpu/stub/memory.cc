@@ -61,7 +61,7 @@ EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUme
   void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(memory, 0xEE, bytes);
   *address = CUdeviceptr(memory);
-  s.memory[uintptr_t(memory)] = {bytes, false, {}};
+  s.memory[uintptr_t(memory)] = {bytes, current ? current->device : 0, false, {}};
   for (CUstream other : s.streams)
     if (other->recorded) s.taken_while_recorded.push_back(uintptr_t(memory));
   s.used += (long long)(bytes);
@@ -103,6 +103,25 @@ EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
     end();
   };
   Enqueue(Mutant("memory_back_on_another_stream") ? Another(stream) : stream, std::move(w));
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuPointerGetAttribute(void* data, CUpointer_attribute what, CUdeviceptr address) {
+  State& s = Now();
+  std::lock_guard lock(s.mutex);
+  if (CUresult error = Enter("cuPointerGetAttribute")) return error;
+  const auto holds = [&](const auto& places, auto bytes_of) {
+    const auto next = places.upper_bound(uintptr_t(address));
+    return next != places.begin() && uintptr_t(address) < std::prev(next)->first + bytes_of(std::prev(next)->second);
+  };
+  const bool pinned = holds(s.pinned, [](size_t bytes) { return bytes; });
+  if (!pinned && !holds(s.memory, [](const Memory& m) { return m.gone ? 0 : m.bytes; })) return CUDA_ERROR_INVALID_VALUE;
+  switch (what) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: *static_cast<CUmemorytype*>(data) = pinned ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE; break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      *static_cast<int*>(data) = pinned ? 0 : std::prev(s.memory.upper_bound(uintptr_t(address)))->second.device;
+      break;
+    default: return CUDA_ERROR_NOT_SUPPORTED;
+  }
   return CUDA_SUCCESS;
 }
 EXPORT CUresult cuMemGetInfo(size_t* free, size_t* total) {

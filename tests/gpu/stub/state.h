@@ -54,6 +54,7 @@ struct Access {
 
 struct Memory {
   size_t bytes;
+  int device = 0;
   bool gone = false;
   Access taken;  // at 0: not yet
 };
