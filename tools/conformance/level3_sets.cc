@@ -198,6 +198,39 @@ Outcome Profile(const Device& d) {
   return {};
 }
 
+// What the device made itself is memory as another library could have made it, with nothing under way.
+Outcome Dlpack(const Device& d, const std::vector<Device*>& all) {
+  const DeviceKind& kind = d.def();
+  const tw_dlpack_set& set = *kind.dlpack;
+  if (set.type == 0) return Fail("its type is 0, which is no device of DLPack");
+  if (set.handles > 1) return Fail("handles is ", set.handles, ", neither 0 nor 1");
+  const int32_t id = set.id(kind.host, d.self());
+  if (id < 0) return Fail("its number is ", id);
+  if (const int32_t again = set.id(kind.host, d.self()); again != id) return Fail("asked twice, its number is ", id, " and ", again);
+  for (const Device* other : all) {
+    if (other != &d && &other->def() == &kind && set.id(kind.host, other->self()) == id) {
+      return Fail("the number of ", other->kind(), ":", other->index(), " is ", id, ", too");
+    }
+  }
+  ASSIGN_OR_RETURN(DeviceBlock b, DeviceBlock::Make(d, kBytes));
+  const Bytes want = Pattern(kBytes, 1);
+  RETURN_IF_ERROR(b.Put(want));
+  RETURN_IF_ERROR(FromC(set.take(kind.host, d.self(), b.memory(), 0, kBytes, nullptr)));
+  RETURN_IF_ERROR(FromC(set.take(kind.host, d.self(), b.memory(), 129, 60001, nullptr)));
+  // An object tells how large it is; an address may go on into what somebody else has.
+  constexpr uint64_t kBeyond = uint64_t{1} << 40;
+  for (const auto& [offset, bytes] : {std::pair{uint64_t{129}, kBeyond}, {kBeyond, uint64_t{4}}}) {
+    const Status taken = FromC(set.take(kind.host, d.self(), b.memory(), offset, bytes, nullptr));
+    if (taken.ok() && set.handles) return Fail("it takes ", bytes, " bytes from byte ", offset, " of memory of ", kBytes);
+    if (taken.ok()) continue;
+    if (taken.code() != absl::StatusCode::kInvalidArgument) return Fail("a range beyond the memory is refused otherwise: ", Message(taken));
+    if (Message(taken).empty()) return Fail("a range beyond the memory is refused without a reason");
+  }
+  ASSIGN_OR_RETURN(Bytes got, b.Get());
+  if (std::string s = Difference(got, want); !s.empty()) return Fail("after it was taken: ", s);
+  return {};
+}
+
 }  // namespace
 
 void CheckSets(Run& run, World& world) {
@@ -214,6 +247,7 @@ void CheckSets(Run& run, World& world) {
     if (kind.statistics) run.Check(314, name, [&] { return Statistics(*d); });
     if (kind.capture && kind.has_streams) run.Check(315, name, [&] { return Capture(*d); });
     if (kind.profile) run.Check(316, name, [&] { return Profile(*d); });
+    if (kind.dlpack) run.Check(317, name, [&] { return Dlpack(*d, devices); });
   }
 }
 

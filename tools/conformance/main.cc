@@ -116,8 +116,8 @@ std::vector<Play> Plays() {
   plays[3].hasty = true;
   plays[4].stripped = kAllSets;
   const std::pair<const char*, uint32_t> sets[] = {
-      {"without streams", kStreams},       {"without pinned", kPinned},   {"without peer", kPeer},      {"without events", kEvents},
-      {"without statistics", kStatistics}, {"without capture", kCapture}, {"without profile", kProfile}};
+      {"without streams", kStreams},       {"without pinned", kPinned},   {"without peer", kPeer},       {"without events", kEvents},
+      {"without statistics", kStatistics}, {"without capture", kCapture}, {"without profile", kProfile}, {"without dlpack", kDlpack}};
   for (const auto& [name, bit] : sets) {
     plays.push_back(Named(name));
     plays.back().stripped = bit;

@@ -279,7 +279,8 @@ tw_status* AddDevice(tw_registrar* r, const tw_device_def* d) {
   FAIL_IF_INJECTED();
   if (!d || d->size < 2 * sizeof(uint32_t)) return To(r)->device(To(r), d);
   tw_device_def played = Sealed(d);
-  const void* const sets[] = {played.streams, played.pinned, played.peer, played.events, played.statistics, played.capture, played.profile};
+  const void* const sets[] = {played.streams,    played.pinned,  played.peer,    played.events,
+                              played.statistics, played.capture, played.profile, played.dlpack};
   for (uint32_t i = 0; i < std::size(sets); ++i) subject.sets |= sets[i] ? 1u << i : 0;
   const uint32_t strip = subject.play.stripped;
   if (strip & kStreams) played.streams = nullptr;
@@ -289,6 +290,7 @@ tw_status* AddDevice(tw_registrar* r, const tw_device_def* d) {
   if (strip & kStatistics) played.statistics = nullptr;
   if (strip & kCapture) played.capture = nullptr;
   if (strip & kProfile) played.profile = nullptr;
+  if (strip & kDlpack) played.dlpack = nullptr;
   return To(r)->device(To(r), &played);
 }
 

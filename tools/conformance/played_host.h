@@ -21,7 +21,8 @@ enum DeviceSet : uint32_t {
   kStatistics = 16,
   kCapture = 32,
   kProfile = 64,
-  kAllSets = 127
+  kDlpack = 128,
+  kAllSets = 255
 };
 
 enum class Effort { kBrief, kUsual, kFull };

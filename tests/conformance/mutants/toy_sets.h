@@ -1,4 +1,5 @@
-/* Two toys with all optional sets: pinned memory, copies between them, events, statistics, recordings, a profile. */
+/* Two toys with all optional sets: pinned memory, copies between them, events, statistics, recordings, a profile, memory of other
+ * libraries. */
 #ifndef MUTANTS_TOY_SETS_H
 #define MUTANTS_TOY_SETS_H
 #include "toy_stream.h"
@@ -170,6 +171,19 @@ static UNUSED tw_capture_set toy_capture(void) {
   return (tw_capture_set){TW_SIZED(tw_capture_set), toy_capture_begin, toy_capture_end, toy_replay, toy_capture_release, NULL};
 }
 
+/* ---- memory of other libraries: any that is not too long for a toy ---- */
+
+static UNUSED int32_t toy_number(const tw_host* h, void* self) {
+  (void)h;
+  return (int32_t)((int*)self - toy_selves);
+}
+static UNUSED tw_status* toy_take(const tw_host* h, void* self, void* memory, uint64_t offset, uint64_t bytes, void* queue) {
+  (void)self, (void)memory, (void)queue;
+  if (offset + bytes >= (uint64_t)1 << 40) return tw_fail(h, TW_INVALID_ARGUMENT, TW_S("no toy has so much memory"));
+  return NULL;
+}
+static UNUSED tw_dlpack_set toy_dlpack(void) { return (tw_dlpack_set){TW_SIZED(tw_dlpack_set), 12, 1, toy_number, toy_take}; }
+
 /* ---- all of it ---- */
 
 typedef struct toy_sets {
@@ -180,10 +194,11 @@ typedef struct toy_sets {
   tw_statistics_set statistics;
   tw_capture_set capture;
   tw_profile_set profile;
+  tw_dlpack_set dlpack;
 } toy_sets;
 
 static UNUSED toy_sets toy_all_sets(void) {
-  return (toy_sets){toy_streams(), toy_pinned(), toy_peer(), toy_events(), toy_statistics(), toy_capture(), toy_profile()};
+  return (toy_sets){toy_streams(), toy_pinned(), toy_peer(), toy_events(), toy_statistics(), toy_capture(), toy_profile(), toy_dlpack()};
 }
 static UNUSED tw_status* toy_register_sets(tw_registrar* r, const toy_sets* s) {
   tw_device_def d = toy_device();
@@ -196,6 +211,7 @@ static UNUSED tw_status* toy_register_sets(tw_registrar* r, const toy_sets* s) {
   d.statistics = &s->statistics;
   d.capture = &s->capture;
   d.profile = &s->profile;
+  d.dlpack = &s->dlpack;
   return r->device(r, &d);
 }
 #endif
