@@ -67,7 +67,7 @@ def test_run_names_what_is_wrong(folder):
     (folder / "bad.csv").write_text("1,2\n3,four\n")
     (folder / "bad.npy").write_bytes(b"\x93NUMPY\x01\x00\xff\xff{")
     cases = {"x=[1": "a list is not closed", "x=[[1], [2, 3]]": "side by side", "x=[1, [2]]": "equally deep",
-             "x=[one]": "'one' is not a number",
+             "x=[one]": "'one' is not a number", "x=1,2": "something follows the value; a list is written [1, 2, 3]",
              f"x={folder}/bad.csv[1]": "bad.csv:2: 'four' in column 2 is not a number", f"x={folder}/bad.csv[5]": "row 5 of 2",
              f"x={folder}/bad.csv[a]": "is not a range", f"x={folder}/none.csv": "cannot read", f"x={folder}/bad.npy": "ends early",
              "x=[[1]]": "x", "z=1": "no operation 'z'"}
@@ -76,7 +76,7 @@ def test_run_names_what_is_wrong(folder):
         assert error.startswith("thalweg run: ") and part in error and error.count("\n") == 1, (feed, error)
     assert "did you mean 'same'" in run("run", graph, "--feed", "t=x", "--fetch", "sam", status=1)
     (folder / "broken.pb").write_bytes(GRAPH[:-3])
-    assert run("run", folder / "broken.pb", "--fetch", "y", status=1)
+    assert f"'{folder}/broken.pb': " in run("run", folder / "broken.pb", "--fetch", "y", status=1)
     assert "cannot read" in run("run", folder / "none.pb", "--fetch", "y", status=1)
     assert "colour" in run("run", graph, "--fetch", "y", "--session-option", "colour=red", status=1)
     assert "colour" in run("run", graph, "--fetch", "y", "--option", "colour=red", status=1)

@@ -46,7 +46,10 @@ def test_lists_are_tables_or_json(folder):
     assert len(names) > 100 and names == sorted(names) and "MatMul" in names
     assert "transpose_a" in run("ops", "MatMul") and "kernels" in run("ops", "MatMul")
     assert len(run("ops", "Conv2D*").splitlines()) == 3
-    assert "no op is called 'Dance'" in run("ops", "Dance", status=1)
+    assert "no op is called 'Dance'; thalweg ops lists all" in run("ops", "Dance", status=1)
+    for text, wanted in {"matmul": "there is MatMul\n", "Tile_": "thalweg ops lists all\n", "Readvariable": "there are ReadVariableOp, ReadVariables",
+                         "MatMulV": "there are BatchMatMulV2, BatchMatMulV3\n"}.items():
+        assert wanted in run("ops", text, status=1), text
     devices = json.loads(run("devices", "--json"))
     assert devices[0]["name"].endswith("device:CPU:0") and "CPU:0" in run("devices")
     plugins = {p["id"]: p for p in json.loads(run("plugins", "--json"))}

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "command.h"
+#include "counted.h"
 #include "handles.h"
 #include "json.h"
 
@@ -88,7 +89,7 @@ int Run(const Args& args) {
       if (verify) rows.back().push_back(e.failure.empty() ? Coloured(kGreen, "good") : Coloured(kRed, "damaged"));
     }
     std::fputs(Table(rows).c_str(), stdout);
-    std::printf("%zu tensors, %s\n", entries.size(), BytesText(bytes).c_str());
+    std::printf("%s, %s\n", Counted(entries.size(), "tensor").c_str(), BytesText(bytes).c_str());
   }
   for (const Entry& e : entries) {
     if (!e.failure.empty()) std::fprintf(stderr, "thalweg ckpt: %s\n", e.failure.c_str());

@@ -4,6 +4,7 @@
 
 #include "boxes.h"
 #include "command.h"
+#include "counted.h"
 #include "dot.h"
 #include "graph_svg.h"
 #include "handles.h"
@@ -117,7 +118,8 @@ void PrintTree(const tw::Graph& graph, size_t depth) {
 
 void PrintSummary(const tw::Graph& graph, const std::string& path) {
   const Facts facts = Collect(graph);
-  std::printf("%s: %u operations, %zu variables\n", path.c_str(), tw_graph_count(graph.c()), facts.variables.size());
+  std::printf("%s: %s, %s\n", path.c_str(), Counted(tw_graph_count(graph.c()), "operation").c_str(),
+              Counted(facts.variables.size(), "variable").c_str());
   const auto section = [&](const char* title, const std::vector<std::vector<std::string>>& rows) {
     if (!rows.empty()) std::printf("\n%s\n%s", Coloured(kBold, title).c_str(), Table(rows).c_str());
   };

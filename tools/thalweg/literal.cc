@@ -10,7 +10,8 @@ class Literal {
   explicit Literal(const std::string& text) : text_(text) {
     Element(0);
     Blanks();
-    if (at_ != text_.size()) Wrong("something follows the value");
+    if (at_ != text_.size())
+      Wrong(Next() == ',' ? "something follows the value; a list is written [1, 2, 3]" : "something follows the value");
   }
   Words Take() { return std::move(words_); }
 

@@ -82,7 +82,11 @@ std::vector<Option> ModelOptions() {
 tw::Graph LoadGraph(const tw::Runtime& runtime, const std::string& path) {
   const std::string bytes = ReadFile(path);
   tw::Graph graph(runtime);
-  graph.import_graph_def(bytes);
+  try {
+    graph.import_graph_def(bytes);
+  } catch (const tw::StatusError& e) {
+    throw tw::StatusError(e.code(), "'" + path + "': " + e.what(), e.operation(), e.place());
+  }
   return graph;
 }
 

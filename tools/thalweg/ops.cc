@@ -2,7 +2,10 @@
 #include <fnmatch.h>
 
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "command.h"
 #include "handles.h"
@@ -20,7 +23,22 @@ struct Listed {
     for (uint32_t i = 0; i < tw_ops_count(ops.c()); ++i) {
       if (fnmatch(pattern.c_str(), tw_ops_name(ops.c(), i), 0) == 0) chosen.push_back(i);
     }
-    if (chosen.empty()) throw std::runtime_error("no op is called '" + pattern + "'; thalweg ops lists all");
+    if (chosen.empty()) throw std::runtime_error("no op is called '" + pattern + "'; " + Like(pattern));
+  }
+  // The ops that may have been meant, whatever the case: whose names begin with the text, or else have it in them.
+  std::string Like(const std::string& text) const {
+    constexpr size_t kShown = 3;
+    std::vector<std::string> begin, inside;
+    for (uint32_t i = 0; i < tw_ops_count(ops.c()); ++i) {
+      const char* name = tw_ops_name(ops.c(), i);
+      const char* at = strcasestr(name, text.c_str());
+      if (at) (at == name ? begin : inside).push_back(name);
+    }
+    const std::vector<std::string>& like = begin.empty() ? inside : begin;
+    if (like.empty()) return "thalweg ops lists all";
+    std::string names;
+    for (size_t k = 0; k < like.size() && k < kShown; ++k) names += (k > 0 ? ", " : "") + like[k];
+    return (like.size() > 1 ? "there are " : "there is ") + names + (like.size() > kShown ? ", ...; thalweg ops lists all" : "");
   }
   std::string Text(uint32_t i) const {
     tw_buffer* made = nullptr;
