@@ -27,7 +27,7 @@ def main():
         with tarfile.open(packed) as t:
             t.extractall(place)
         script, results = os.path.join(place, "thalweg-gpu", "run"), os.path.join(place, "results.json")
-        parts = ["ops training", "control_flow", "check capture", "check failures", "check memory_cap", "check two_sessions", "check loss_scale", "digits on CUDA:0"]
+        parts = ["ops training", "control_flow", "check capture", "check failures", "check memory_cap", "check two_sessions", "check loss_scale", "check dlpack", "digits on CUDA:0"]
         done = subprocess.run([sys.executable, script, "--library", STUB, "--small", "--only", *parts, "--json", results], cwd=place,
                               capture_output=True, text=True)
         if done.returncode != 0:
@@ -37,6 +37,13 @@ def main():
                 found = json.load(f)["parts"]
             if sorted(found) != sorted(parts) or any(p["status"] != 0 for p in found.values()):
                 wrong.append(f"results: {found}")
+            again = [sys.executable, script, "--library", STUB, "--small", "--resume", "--minutes", "0", "--json", results, "--only", *parts]
+            for more, status, reached in (([], 0, 0), (["bench"], 1, 2)):  # what has passed is left; for the rest there is no time
+                done = subprocess.run([*again, *more], cwd=place, capture_output=True, text=True)
+                with open(results) as f:
+                    late = [name for name, part in json.load(f)["parts"].items() if part["status"] == "not reached"]
+                if done.returncode != status or len(late) != reached:
+                    wrong.append(f"without time: status {done.returncode}, not reached: {late}\n{done.stdout}{done.stderr}")
         if not has_driver():
             done = subprocess.run([sys.executable, script], cwd=place, capture_output=True, text=True)
             if done.returncode != 77 or "no NVIDIA driver: libcuda.so.1 was not found; install the driver" not in done.stdout:
