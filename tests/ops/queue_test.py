@@ -300,7 +300,7 @@ for where, make, parts in INVALID:
 cases.equal("nothing was put in", q.size(), 0)
 
 for where, make, parts in (
-        ("an unknown shape", lambda: Queue(shapes=((None,),)), ("FIFOQueueV2", "shape 0 is [?], but must be fully known")),
+        ("an unknown shape", lambda: Queue(shapes=((None,),)), ("FIFOQueueV2", "shapes[0] is [?], but must be fully known")),
         ("numbers of shapes", lambda: Queue(shapes=((), ())), ("component_types has length 1, but shapes has length 2",)),
         ("padding without shapes", lambda: Queue("PaddingFIFOQueueV2", shapes=()), ("needs the shapes",)),
         ("more than the capacity", lambda: Queue("RandomShuffleQueueV2", capacity=3, min_after_dequeue=3), ("less than the capacity 3",)),

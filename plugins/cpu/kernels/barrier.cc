@@ -32,7 +32,7 @@ struct Options {
     for (uint32_t i = 0; i < given_shapes.count; ++i) {
       const tw_shape& s = static_cast<const tw_shape*>(given_shapes.data)[i];
       shapes.emplace_back(s.dims, s.rank);
-      if (!shapes.back().full()) Invalid("shape " + std::to_string(i) + " is " + shapes.back().text() + ", but must be fully known");
+      if (!shapes.back().full()) Invalid("shapes[" + std::to_string(i) + "] is " + shapes.back().text() + ", but must be fully known");
     }
   }
   std::string title;

@@ -11,7 +11,7 @@ constexpr const char* kNames[] = {"FIFOQueue", "RandomShuffleQueue", "PaddingFIF
 
 std::vector<int64_t> DimsOf(const tw_shape* shapes, uint32_t i, QueueOptions::Kind kind) {
   const tw_shape& s = shapes[i];
-  const std::string which = "shape " + std::to_string(i) + " is " + tw::text(s);
+  const std::string which = "shapes[" + std::to_string(i) + "] is " + tw::text(s);
   if (s.rank < 0) Invalid(which + ", but must have a known rank");
   std::vector<int64_t> dims(s.dims, s.dims + s.rank);
   if (kind != QueueOptions::kPaddingFifo && std::any_of(dims.begin(), dims.end(), [](int64_t d) { return d < 0; })) {
