@@ -116,7 +116,7 @@ StatusOr<Tensor> Carrier::Bring(Device* there, const Tensor& t) {
   return in;
 }
 
-Status Carrier::Settle() { return step_->Settle(); }
+Status Carrier::Settle() { return step_->AwaitDevices(StepState::kSettle); }
 
 void Carrier::Reset() {
   if (!noted_.load(std::memory_order_acquire)) return;

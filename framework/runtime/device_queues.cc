@@ -32,6 +32,7 @@ StatusOr<Stream*> DeviceQueues::Queue(Which which) {
   if (!streams_[which]) {
     ASSIGN_OR_RETURN(streams_[which], Stream::Create(device_));
   }
+  given_[which] = true;
   return streams_[which].get();
 }
 
@@ -107,7 +108,7 @@ void DeviceQueues::MarkFresh() {
   Kept& kept = kept_.emplace_back();
   kept.until.reserve(kQueues);
   for (int q = 0; q < kQueues; ++q) {
-    if (!streams_[q]) continue;
+    if (!streams_[q] || !given_[q]) continue;
     if (auto mark = Mark(Which(q)); mark.ok()) kept.until.push_back(*mark);
   }
   kept.tensors = std::move(fresh_);
@@ -212,24 +213,32 @@ void DeviceQueues::Closed(Closing* c) {
 
 // ---- The end ----
 
-Status DeviceQueues::Settle() {
+// All are marked before the first is waited for: each says on a thread of its own that it is over.
+Status DeviceQueues::Await() {
   Status first;
-  std::vector<QueueMark> until;
-  until.reserve(kQueues);
+  QueueMark until[kQueues];
   {
     std::lock_guard lock(mu_);
-    MarkFresh();
     for (int q = 0; q < kQueues; ++q) {
-      if (!streams_[q]) continue;
+      if (!streams_[q] || !given_[q]) continue;
       auto mark = Mark(Which(q));
-      if (mark.ok()) until.push_back(*mark);
+      if (mark.ok()) until[q] = *mark;
       if (first.ok()) first = mark.status();
     }
   }
   for (const QueueMark& m : until) {
-    Status s = m.line->Wait(m.value);
+    Status s = m.line ? m.line->Wait(m.value) : Status();
     if (first.ok()) first = std::move(s);
   }
+  return first;
+}
+
+Status DeviceQueues::Settle() {
+  {
+    std::lock_guard lock(mu_);
+    MarkFresh();
+  }
+  Status first = Await();
   std::vector<Tensor> over;  // goes back outside the lock
   std::lock_guard lock(mu_);
   over = TakeOver();
@@ -237,11 +246,7 @@ Status DeviceQueues::Settle() {
 }
 
 Status DeviceQueues::Drain() {
-  Status first;
-  for (const auto& stream : streams_) {
-    Status s = stream ? stream->Drain() : Status();
-    if (first.ok()) first = std::move(s);
-  }
+  Status first = Await();
   std::vector<Tensor> over;
   std::vector<Resource*> released;
   {
@@ -259,6 +264,7 @@ Status DeviceQueues::Drain() {
     fresh_bytes_ = 0;
     for (Kept& k : kept_) std::move(k.tensors.begin(), k.tensors.end(), std::back_inserter(over));
     kept_.clear();
+    std::fill(given_ + kIn, given_ + kQueues, false);
   }
   for (Resource* r : released) r->Release();
   return first;

@@ -33,7 +33,7 @@ class DeviceQueues {
 
   Device* device() const { return device_; }
   Stream* compute() const { return streams_[kCompute].get(); }
-  // The queues for copies are made when they are first asked for.
+  // To give it work, asked for each time. The queues for copies are made when they are first wanted.
   StatusOr<Stream*> Queue(Which which);
   // All that the queue holds now. REQUIRES: it was asked for.
   StatusOr<QueueMark> Mark(Which which);
@@ -68,6 +68,8 @@ class DeviceQueues {
   };
   struct Closing;
   explicit DeviceQueues(Device* device) : device_(device) {}
+  // Blocks until the queues that were given work are past what they hold now.
+  Status Await();
   // REQUIRES: mu_.
   void MarkFresh();
   std::vector<Tensor> TakeOver();
@@ -76,11 +78,12 @@ class DeviceQueues {
 
   Device* const device_;
   std::unique_ptr<Stream> streams_[kQueues];
-  std::mutex order_mu_[kQueues];          // a queue waits for others in one order
-  std::vector<QueueMark> seen_[kQueues];  // how far of other queues it has waited
-  mutable std::mutex mu_;                 // memory, and the making of queues
-  std::vector<Tensor> fresh_;             // kept, since the last mark
-  std::vector<Tensor> shares_;            // of variables; until the end
+  bool given_[kQueues] = {true, false, false};  // work, since all was over; kernels go to theirs unasked. Guarded by mu_
+  std::mutex order_mu_[kQueues];                // a queue waits for others in one order
+  std::vector<QueueMark> seen_[kQueues];        // how far of other queues it has waited
+  mutable std::mutex mu_;                       // memory, and the making of queues
+  std::vector<Tensor> fresh_;                   // kept, since the last mark
+  std::vector<Tensor> shares_;                  // of variables; until the end
   uint64_t fresh_bytes_ = 0;
   std::deque<Kept> kept_;
   // Taken on the device's thread, so never held while the device is called.

@@ -80,7 +80,8 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
 
   Status TakeStatus() {
     if (p_.async) WaitingCalls::Get().Unnest(&calls_);
-    s_->DrainQueues();          // before memory that they use is let go
+    // Before memory that they use is let go. What failed is told by StepState::Finish.
+    (void)s_->AwaitDevices(StepState::kDrain);
     std::lock_guard lock(mu_);  // whoever ended the last call may still hold it
     if (status_.ok()) status_ = tokens_.Check();
     tokens_.Abandon();

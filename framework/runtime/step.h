@@ -89,20 +89,16 @@ class StepState final : public StepBase {
 
   // What the step uses of a device; NULL: the device has no queues.
   DeviceQueues* QueuesOf(const Device* device) const;
-  // Returns when all that was under way there is over: the first failure.
-  Status Settle() const {
+  // Returns when all that was under way on devices is over: the first failure. kDrain: nothing comes any more, and what was kept for it
+  // goes.
+  enum Under : uint8_t { kSettle, kDrain };
+  Status AwaitDevices(Under what) const {
     Status first;
     for (const auto& q : queues_) {
       Status s = q ? q->Settle() : Status();
       if (first.ok()) first = std::move(s);
     }
     return first;
-  }
-  // Returns when nothing is under way there. What failed is told by Finish.
-  void DrainQueues() const {
-    for (const auto& q : queues_) {
-      if (q) (void)q->Drain();
-    }
   }
   // Makes a tensor, or a buffer, in memory of the device; where that is short, waits for what its queues still hold.
   template <class Make>
