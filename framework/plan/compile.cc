@@ -73,6 +73,7 @@ class Emitter {
       plan_->values[size_t(v)].fetched = true;
       plan_->fetches.push_back(v);
     }
+    PassFetches();
     CountReaders();
     RETURN_IF_ERROR(Arrange());
     Finish();
@@ -111,7 +112,9 @@ class Emitter {
   // Held: the value must have a tensor of its own. A view of such a value passes the wish on to what it is a view of.
   void MarkHeld() {
     auto mark = [&](const WorkEdge& e) { Held(e) = 1; };
-    for (const WorkEdge& e : w_.fetches) mark(e);
+    for (const WorkEdge& e : w_.fetches) {
+      if (!IsPassed(e)) mark(e);
+    }
     for (size_t i = w_.nodes.size(); i-- > 0;) {
       const WorkNode& n = w_.nodes[i];
       if (n.dead || n.constant || !n.node) continue;
@@ -127,6 +130,30 @@ class Emitter {
           if (Held({int32_t(i), int32_t(node.out_at()[o] + k)})) mark(n.in[node.in_at()[size_t(a)] + k]);
         }
       }
+    }
+  }
+
+  // Whether a value that goes in or out is better copied than a tensor of its own.
+  bool IsPassed(const WorkEdge& e) const {
+    if (!plan_->takes_feeds || !runs_.empty()) return false;  // some nodes are on devices with memory of their own
+    const WorkNode& n = w_.nodes[size_t(e.node)];
+    const uint32_t dtype = n.out_types[size_t(e.port)];
+    const DTypeInfo* info = FindDType(dtype);
+    const Shape& shape = n.shapes[size_t(e.port)];
+    if (n.constant || !info || !info->plain || !shape.known()) return false;
+    const auto bytes = CountBytes(shape.dims().data(), shape.rank(), dtype);
+    return bytes.ok() && uint64_t(*bytes) <= kMostPassed;
+  }
+
+  // What is fetched and has no tensor stays as it is until the step is over.
+  void PassFetches() {
+    std::vector<PlanValue>& values = plan_->values;
+    const auto root = [&](int32_t v) { return size_t(values[size_t(v)].view_of < 0 ? v : values[size_t(v)].view_of); };
+    for (int32_t v : plan_->fetches) {
+      if (values[root(v)].kind == PlanValue::kBlock) values[root(v)].kind = PlanValue::kPassed;
+    }
+    for (PlanValue& v : values) {
+      if (v.view_of >= 0 && values[size_t(v.view_of)].kind == PlanValue::kPassed) v.kind = PlanValue::kPassed;
     }
   }
 
@@ -365,7 +392,8 @@ class Emitter {
     WorkNode& x = w_.nodes[size_t(work)];
     if (!x.node) {
       PlanValue v;
-      v.kind = plan_->takes_feeds ? PlanValue::kHeld : PlanValue::kFeed;
+      const bool passed = IsPassed({work, 0}) && !Held({work, 0});
+      v.kind = !plan_->takes_feeds ? PlanValue::kFeed : passed ? PlanValue::kPassed : PlanValue::kHeld;
       v.feed = x.feed;
       v.dtype = x.out_types[0];
       if (Device* d = w_.signature->feed_device(size_t(x.feed))) v.location = Location(d);
@@ -506,8 +534,10 @@ class Emitter {
   // Its kernel's call is all there is to do, unless it reads values that somebody has to let go.
   bool OnlyCalls(const PlanNode& n) const {
     if (n.kind != PlanNode::kKernel || n.dynamic || n.given || n.run.async || n.run.opens() || !n.copied_in.empty()) return false;
-    return !n.run.kernel->spec.may_block && n.run.device->host_memory() &&
-           std::all_of(n.out.begin(), n.out.end(), [&](int32_t v) { return plan_->values[size_t(v)].kind == PlanValue::kBlock; });
+    return !n.run.kernel->spec.may_block && n.run.device->host_memory() && std::all_of(n.out.begin(), n.out.end(), [&](int32_t v) {
+      const PlanValue::Kind kind = plan_->values[size_t(v)].kind;
+      return kind == PlanValue::kBlock || kind == PlanValue::kPassed;
+    });
   }
 
   // One node after the other, the last reader of a value lets it go. Of those before it only they count that have more to do than to call

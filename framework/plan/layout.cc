@@ -26,6 +26,10 @@ class Layout {
       FindBefore();
     }
     s_.unplanned_bytes = 0;
+    passed_bytes_ = 0;
+    for (size_t v = 0; v < p_.values.size(); ++v) {
+      if (p_.values[v].kind == PlanValue::kPassed && p_.values[v].view_of < 0) passed_bytes_ += Rounded(s_.values[v].bytes);
+    }
     place_.assign(p_.values.size(), {-1, -1});
     for (size_t i = 0; i < p_.nodes.size(); ++i) {
       for (size_t o = 0; o < p_.nodes[i].out.size(); ++o) PlaceOutput(int32_t(i), o);
@@ -44,6 +48,7 @@ class Layout {
     for (size_t v = 0; v < p_.values.size(); ++v) {
       if (p_.values[v].kind == PlanValue::kBlock) s_.values[v].offset = At(place_[size_t(Root(int32_t(v)))]).offset;
     }
+    PlacePassed();
     for (auto& [node, where] : scratch_) s_.scratch[size_t(node)].offset = At(where).offset;
   }
 
@@ -58,6 +63,21 @@ class Layout {
   };
   Storage& At(const Place& p) { return storages_[size_t(p.location)][size_t(p.index)]; }
   int32_t Root(int32_t v) const { return p_.values[size_t(v)].view_of < 0 ? v : p_.values[size_t(v)].view_of; }
+
+  // Behind the others, of host memory, in cache lines of their own.
+  static uint64_t Rounded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+  void PlacePassed() {
+    uint64_t end = s_.block_bytes[0];
+    s_.block_bytes[0] += passed_bytes_;
+    for (size_t v = 0; v < p_.values.size(); ++v) {
+      if (p_.values[v].kind != PlanValue::kPassed || p_.values[v].view_of >= 0) continue;
+      s_.values[v].offset = end;
+      end += Rounded(s_.values[v].bytes);
+    }
+    for (size_t v = 0; v < p_.values.size(); ++v) {
+      if (p_.values[v].kind == PlanValue::kPassed) s_.values[v].offset = s_.values[size_t(Root(int32_t(v)))].offset;
+    }
+  }
 
   // Who reads the memory of each value, views included, each once and in order.
   void ListReaders() {
@@ -188,12 +208,14 @@ class Layout {
     }
     int64_t live = 0, peak = 0;
     for (int64_t c : change) peak = std::max(peak, live += c);
-    s_.peak_bytes = uint64_t(peak);
+    s_.peak_bytes = uint64_t(peak) + passed_bytes_;
+    s_.unplanned_bytes += passed_bytes_;
   }
 
   const Plan& p_;
   PlanShapes& s_;
   bool side_by_side_ = false;
+  uint64_t passed_bytes_ = 0;
   std::optional<BatchOrder> order_;  // side by side, if it is known
   std::vector<Slice> slices_;        // per value that is no view
   std::vector<int32_t> readers_;

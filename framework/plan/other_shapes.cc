@@ -257,6 +257,7 @@ class Rework {
       SetSizes(p_.values[v].dtype, &value);
       const auto bytes = CountBytes(value.shape.dims().data(), value.shape.rank(), p_.values[v].dtype);
       if (planned.shape.known() && !bytes.ok()) return false;
+      if (p_.values[v].kind == PlanValue::kPassed && value.bytes > kMostPassed) return false;
       if (p_.values[v].kind == PlanValue::kConst && !SetConstant(v, to)) return false;
     }
     to->scratch.resize(p_.nodes.size());

@@ -25,6 +25,7 @@ struct PlanValue {
     kConst,     // the same in every step
     kFeed,      // lent by the caller; a feed that the step owns is kHeld
     kFeedView,  // the memory of a feed under other dims
+    kPassed,    // at an offset where nothing else ever lies: a small value that is copied in or out, of a plan that takes its feeds
   };
   Kind kind = kHeld;
   uint32_t dtype = 0;
@@ -34,6 +35,9 @@ struct PlanValue {
   int32_t readers = 0;   // of kHeld: nodes that read it and count that, fetches not counted
   bool fetched = false;
 };
+
+// Of a value with more bytes, a tensor costs less than copies of it.
+constexpr uint64_t kMostPassed = 1024;
 
 class Part;  // part.h: what a graph compiler made of several nodes
 
@@ -67,7 +71,7 @@ struct PlanShapes {
   struct Value {
     Shape shape;                    // unknown where only running tells
     uint64_t count = 0, bytes = 0;  // of a known shape
-    uint64_t offset = 0;            // of kBlock
+    uint64_t offset = 0;            // of kBlock and kPassed
     int32_t in_place_of = -1;       // of kBlock: the value whose memory it takes over
     Tensor constant;                // of kConst
   };

@@ -111,7 +111,7 @@ class Writer {
   }
 
   void WriteValue(int32_t v) {
-    static constexpr const char* kKinds[] = {"block", "held", "constant", "feed", "feed_view"};
+    static constexpr const char* kKinds[] = {"block", "held", "constant", "feed", "feed_view", "block"};
     const PlanValue& value = p_.values[size_t(v)];
     const PlanShapes::Value& sized = s_.values[size_t(v)];
     j_.Object();
@@ -127,7 +127,7 @@ class Writer {
     }
     j_.Text("location", Location(value.location));
     j_.Text("kind", kKinds[value.kind]);
-    if (value.kind == PlanValue::kBlock) {
+    if (value.kind == PlanValue::kBlock || value.kind == PlanValue::kPassed) {
       j_.Number("offset", int64_t(sized.offset)).Number("bytes", int64_t(sized.bytes));
       const int32_t other = value.view_of >= 0 ? value.view_of : sized.in_place_of;
       if (other >= 0) j_.Number("in_place_of", other);

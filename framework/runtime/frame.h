@@ -87,6 +87,15 @@ struct FunctionCall {
   Tensor* results = nullptr;  // likewise, empty before and after a failure
 };
 
+// A loop of a kernel: `body` for as long as `cond` says so, each time of the values that it gave before.
+struct FunctionLoop {
+  const FoundFunction *cond = nullptr, *body = nullptr;
+  std::string_view device;  // as in FunctionCall, as is the next
+  bool anywhere = false;
+  Tensor* values = nullptr;        // as many as the body takes; taken over, then what it gave last; empty after a failure
+  uint64_t* iterations = nullptr;  // counts how many times the body has run to its end
+};
+
 // The functions that nodes of a step may call.
 class FunctionCaller {
  public:
@@ -98,6 +107,8 @@ class FunctionCaller {
   virtual Status Call(StepBase& step, const FunctionCall& call) = 0;
   // The same without waiting: done is told, maybe before this returns. The step, args and results live until then.
   virtual void Start(StepBase& step, const FunctionCall& call, std::function<void(Status)> done) = 0;
+  // Calls of a loop's functions in turn, on the calling thread and whoever helps the step.
+  virtual Status Loop(StepBase& step, FunctionLoop* loop) = 0;
 };
 
 // One step, or one call outside a step.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "framework/base/local_memory.h"
@@ -80,10 +81,26 @@ tw_status* Run(const tw_frame* frame, const tw_function_call* call) {
   return nullptr;
 }
 
+tw_status* Loop(const tw_frame* frame, tw_function_loop* c) {
+  return Guard([&]() -> Status {
+    FunctionLoop loop{Found(c->cond),   Found(c->body), KernelFrame::Of(frame)->run->node->device(),
+                      c->anywhere != 0, nullptr,        &c->iterations};
+    c->iterations = 0;
+    LocalMemory<256> few;
+    std::pmr::vector<Tensor> values(Of(c->body).args().size(), few.get());
+    for (size_t i = 0; i < values.size(); ++i) values[i] = Tensor::Adopt(std::exchange(c->values[i], nullptr));
+    loop.values = values.data();
+    StepBase& step = *KernelFrame::Of(frame)->step;
+    const Status s = step.functions->Loop(step, &loop);
+    for (size_t i = 0; s.ok() && i < values.size(); ++i) c->values[i] = values[i].release();
+    return s;
+  });
+}
+
 }  // namespace
 
 const tw_function_api* FunctionSet() {
-  static constexpr tw_function_api kSet = {sizeof(tw_function_api), 0, Find, Args, Results, ArgType, ResultType, Call, Run};
+  static constexpr tw_function_api kSet = {sizeof(tw_function_api), 0, Find, Args, Results, ArgType, ResultType, Call, Run, Loop};
   return &kSet;
 }
 

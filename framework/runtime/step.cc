@@ -127,6 +127,8 @@ Status StepState::Init(Runtime* rt) {
   readers_template_.resize(p.values.size());
   for (size_t v = 0; v < p.values.size(); ++v) readers_template_[v] = p.values[v].readers;
   readers_ = readers_template_;
+  const auto passed = [&](int32_t v) { return v < 0 || p.values[size_t(v)].kind == PlanValue::kPassed; };
+  passes_all_ = std::all_of(p.feeds.begin(), p.feeds.end(), passed) && std::all_of(p.fetches.begin(), p.fetches.end(), passed);
 
   in_.reserve(n_in);
   source_.reserve(n_in);
@@ -184,7 +186,8 @@ void StepState::InitSlot(int32_t v) {
   s.view.dtype = value.dtype;
   switch (value.kind) {
     case PlanValue::kConst: s.view = sized.constant.view(); break;
-    case PlanValue::kBlock: {
+    case PlanValue::kBlock:
+    case PlanValue::kPassed: {
       bool host = value.location == 0;
       Buffer* block = blocks_[size_t(value.location)];
       s.view.data = block ? (host ? static_cast<char*>(block->data) + sized.offset : block->data) : nullptr;
@@ -206,9 +209,25 @@ void StepState::Take(Tensor* feeds) {
   for (size_t i = 0; i < p.feeds.size(); ++i) {
     Tensor feed = std::move(feeds[i]);
     const int32_t v = p.feeds[i];
+    if (v >= 0 && p.values[size_t(v)].kind == PlanValue::kPassed) {
+      CopyIn(v, feed.data());
+      continue;
+    }
     const bool read = v >= 0 && (p.frames || p.values[size_t(v)].readers > 0 || p.values[size_t(v)].fetched);
     if (read) slots_[size_t(v)].Hold(std::move(feed));
   }
+}
+
+void StepState::CopyIn(int32_t v, const void* data) {
+  const tw_view& to = slots_[size_t(v)].view;
+  if (to.bytes) std::memcpy(static_cast<char*>(to.data) + to.offset, data, size_t(to.bytes));
+}
+
+StatusOr<Tensor> StepState::CopyOut(int32_t v) const {
+  const tw_view& from = slots_[size_t(v)].view;
+  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(from.dtype, from.dims, from.rank, nullptr, budget));
+  if (from.bytes) std::memcpy(t.data(), static_cast<const char*>(from.data) + from.offset, size_t(from.bytes));
+  return t;
 }
 
 void StepState::Feed(const Tensor* feeds) {
@@ -229,7 +248,7 @@ void StepState::Feed(const Tensor* feeds) {
 
 bool StepState::IsPlanMemory(const Slot* slot) const {
   const auto v = size_t(slot - slots_.data());
-  return v < plan_->values.size() && plan_->values[v].kind == PlanValue::kBlock;
+  return v < plan_->values.size() && (plan_->values[v].kind == PlanValue::kBlock || plan_->values[v].kind == PlanValue::kPassed);
 }
 
 bool StepState::IsLastReader(const Slot* slot) const {
@@ -523,6 +542,19 @@ bool StepState::broken() const {
   return std::any_of(queues_.begin(), queues_.end(), [&](const auto& q) { return q && !q->failure(&at).ok(); });
 }
 
+Status StepState::Fetch(size_t k, Tensor* fetch) {
+  const int32_t v = plan_->fetches[k];
+  if (plan_->values[size_t(v)].kind == PlanValue::kPassed) {
+    if (leaves_passed) return Status();
+    ASSIGN_OR_RETURN(*fetch, CopyOut(v));
+    return Status();
+  }
+  const tw_view& view = slots_[size_t(v)].view;
+  if (!view.tensor) return Internal("fetch ", k, " has no tensor of its own");
+  *fetch = Tensor::Share(view.tensor);
+  return Status();
+}
+
 Status StepState::Finish(Status status, Tensor* fetches) {
   const Plan& p = *plan_;
   for (const auto& q : queues_) {
@@ -534,18 +566,12 @@ Status StepState::Finish(Status status, Tensor* fetches) {
   }
   carrier_.Reset();
   if (!status.ok()) status = RootFailure(std::move(status));
-  if (const Device* device = short_of_.exchange(nullptr)) status = TellMemory(status, device);
-  failed_at_.store(0);
-  if (status.ok()) {
-    for (size_t k = 0; k < p.fetches.size(); ++k) {
-      Slot& s = slots_[size_t(p.fetches[k])];
-      if (!s.view.tensor) {
-        status = Internal("fetch ", k, " has no tensor of its own");
-        break;
-      }
-      fetches[k] = Tensor::Share(s.view.tensor);
-    }
-  }
+  if (const Device* device = short_of_.load(std::memory_order_relaxed)) status = TellMemory(status, device);
+  short_of_.store(nullptr, std::memory_order_relaxed);
+  failed_at_.store(0, std::memory_order_relaxed);
+  if (!readers_.empty()) std::memcpy(readers_.data(), readers_template_.data(), readers_.size() * sizeof(int32_t));
+  if (status.ok() && leaves_passed && passes_all_) return status;  // nothing is held
+  for (size_t k = 0; status.ok() && k < p.fetches.size(); ++k) status = Fetch(k, &fetches[k]);
   if (!status.ok()) {
     for (size_t k = 0; k < p.fetches.size(); ++k) fetches[k].reset();
   }
@@ -564,9 +590,8 @@ Status StepState::Finish(Status status, Tensor* fetches) {
     }
   }
   for (int32_t v : p.feeds) {
-    if (v >= 0) slots_[size_t(v)].Clear();
+    if (v >= 0 && p.values[size_t(v)].kind != PlanValue::kPassed) slots_[size_t(v)].Clear();
   }
-  if (!readers_.empty()) std::memcpy(readers_.data(), readers_template_.data(), readers_.size() * sizeof(int32_t));
   return status;
 }
 

@@ -67,6 +67,9 @@ class StepState final : public StepBase {
   void Feed(const Tensor* feeds);
   // Before the step, of a plan that takes its feeds: they are the step's from now on.
   void Take(Tensor* feeds);
+  // Fills a feed that the plan copies; and a tensor with what it copies of a fetch (PlanValue::kPassed).
+  void CopyIn(int32_t v, const void* data);
+  StatusOr<Tensor> CopyOut(int32_t v) const;
   // Runs node i, all of it but for the end of an asynchronous call: *pending is then true, and the end is reported through Complete.
   Status RunNode(size_t i, bool* pending);
   // The same with notes for the trace. after: see StepTrace::Take. REQUIRES: there is one.
@@ -95,7 +98,7 @@ class StepState final : public StepBase {
   Status AwaitDevices(Under what) const {
     Status first;
     for (const auto& q : queues_) {
-      Status s = q ? q->Settle() : Status();
+      Status s = !q ? Status() : what == kDrain ? q->Drain() : q->Settle();
       if (first.ok()) first = std::move(s);
     }
     return first;
@@ -128,6 +131,7 @@ class StepState final : public StepBase {
   std::unique_ptr<ThreadShare> own_share;
   std::unique_ptr<EngineMemory> engine;  // of the engine for control flow
   Swapping* swapping = nullptr;          // the session's; NULL: what lists keep stays where it is
+  bool leaves_passed = false;            // Finish leaves fetches that are copied in their slots, until the next step
 
   // Tells the trace of the outputs of a node that has ended.
   void NoteOutputs(size_t i);
@@ -135,6 +139,7 @@ class StepState final : public StepBase {
  private:
   friend class Recordings;
   Status Told(size_t i, const Status& s) const;
+  Status Fetch(size_t k, Tensor* fetch);
   std::unique_lock<std::mutex> TracedOrder() const;
   void NoteInputs(size_t i);
   explicit StepState(const Plan* plan);
@@ -175,6 +180,7 @@ class StepState final : public StepBase {
   std::vector<Resource*> opened_;
   std::vector<size_t> opened_slots_;  // per node: index of its first stand-in slot
   std::vector<int32_t> feed_views_, device_held_;
+  bool passes_all_ = false;      // all feeds and fetches are copied
   std::vector<Tensor> scratch_;  // of nodes whose shapes only running tells
   std::vector<int32_t> readers_, readers_template_;
   std::vector<std::vector<Shape>> given_shapes_;       // of outputs that kernels give, likewise

@@ -66,7 +66,8 @@ std::vector<LiveTensor> StepState::LiveOn(const Device* device) const {
       const PlanShapes::Value& sized = shapes_->values[size_t(v)];
       const Tensor& held = slots_[size_t(v)].held;
       if (size_t(value.location) != location) continue;
-      const bool planned = value.kind == PlanValue::kBlock && sized.in_place_of < 0 && value.view_of < 0;
+      const bool in_block = value.kind == PlanValue::kBlock || value.kind == PlanValue::kPassed;
+      const bool planned = in_block && sized.in_place_of < 0 && value.view_of < 0;
       const uint64_t bytes = held ? held.bytes() : planned ? sized.bytes : 0;
       const Shape shape = held ? held.shape() : sized.shape;
       const std::string_view title(n.title.data(), n.title.empty() ? 0 : n.title.size() - 1);  // without its colon

@@ -68,6 +68,7 @@ class Callable final : private PlanCache::Maker {
 
  private:
   friend class Session;
+  friend class SteadyLoop;
   Callable(Session* session, CallableSpec spec, std::string device);
   // Run of a step that the session has counted in. REQUIRES: fetches are empty.
   Status RunCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches);
@@ -92,6 +93,7 @@ class Callable final : private PlanCache::Maker {
     std::unique_ptr<StepState> state;
     std::unique_ptr<StepTrace> trace;
   };
+  Status ReadyInside(const StepBase& step, std::string_view function, const Tensor* feeds, Inside* in);
   Status BeginInside(const StepBase& step, std::string_view function, Tensor* feeds, Inside* in);
   Status EndInside(Inside* in, Status s);
   Status RunInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches);

@@ -17,7 +17,7 @@ static bool MayFailElsewhere(const StepBase& step) {
   return !state || state->plan().counted;
 }
 
-Status Callable::BeginInside(const StepBase& step, std::string_view function, Tensor* feeds, Inside* in) {
+Status Callable::ReadyInside(const StepBase& step, std::string_view function, const Tensor* feeds, Inside* in) {
   ASSIGN_OR_RETURN(in->state, ReadyState(feeds, &in->found));
   StepState* state = in->state.get();
   state->cancel = step.cancel;
@@ -27,6 +27,12 @@ Status Callable::BeginInside(const StepBase& step, std::string_view function, Te
   state->rendezvous = step.rendezvous;
   if (step.trace) in->trace = StepTrace::BeginCall(step.trace, function);
   state->trace = in->trace.get();
+  return Status();
+}
+
+Status Callable::BeginInside(const StepBase& step, std::string_view function, Tensor* feeds, Inside* in) {
+  RETURN_IF_ERROR(ReadyInside(step, function, feeds, in));
+  StepState* state = in->state.get();
   state->Take(feeds);
   if (state->plan().async && MayFailElsewhere(step)) WaitingCalls::Get().Nest(state, &step);
   return Status();

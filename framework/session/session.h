@@ -70,9 +70,11 @@ class Session final : public StateCache, public FunctionCaller {
   StatusOr<const FoundFunction*> FindFunction(std::string_view name) override;
   Status Call(StepBase& step, const FunctionCall& call) override;
   void Start(StepBase& step, const FunctionCall& call, std::function<void(Status)> done) override;
+  Status Loop(StepBase& step, FunctionLoop* loop) override;
 
  private:
   friend class Callable;
+  friend class SteadyLoop;
   Session(std::shared_ptr<Graph> graph, const SessionOptions& options);
   // The callable of a named run: found or made.
   StatusOr<std::shared_ptr<Callable>> CallableOf(const CallableSpec& spec);

@@ -11,6 +11,11 @@
 
 namespace thalweg::cpu {
 
+// The failure behind where it was.
+inline tw_status* Behind(const tw_host* h, const std::string& where, tw_status* s) {
+  return h->status->make(h, h->status->code(s), where.data(), where.size(), s);
+}
+
 // What a kernel calls next. fn NULL: nothing more.
 struct Turn {
   const tw::Function* fn = nullptr;
@@ -41,10 +46,7 @@ class Calls {
 
   // What a call that failed says, behind which one it was.
   static tw_status* Told(const tw_host* h, const Turns& turns, tw_status* s) {
-    if constexpr (requires { turns.Where(); }) {
-      const std::string where = turns.Where();
-      return h->status->make(h, h->status->code(s), where.data(), where.size(), s);
-    }
+    if constexpr (requires { turns.Where(); }) return Behind(h, turns.Where(), s);
     return s;
   }
 

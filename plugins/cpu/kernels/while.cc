@@ -61,10 +61,19 @@ class While {
  public:
   explicit While(const tw::Node& n) : cond_(tw::function(n, "cond")), body_(tw::function(n, "body")) {}
   void operator()(tw::Frame f, tw::Many<tw::Any> input, tw::ManyOut<tw::Any> output) const {
+    if (!f.f->token && tw::Function::may_loop(f, cond_, body_, input.size())) return Loop(f, output, tw::keep(f, input));
     Calls<WhileTurns>::Run(f, output, {f, cond_, body_, tw::keep(f, input)});
   }
 
  private:
+  void Loop(tw::Frame f, tw::ManyOut<tw::Any> output, tw::Values variables) const {
+    uint64_t iteration = 0;
+    tw_status* failed =
+        tw::guard(f.f->host, [&] { variables = tw::Function::loop(f, cond_, body_, std::move(variables), /*anywhere=*/true, &iteration); });
+    if (failed) throw tw::Raised{Behind(f.f->host, "in iteration " + std::to_string(iteration), failed)};
+    tw::give(output, variables);
+  }
+
   tw::Function cond_, body_;
 };
 

@@ -125,16 +125,44 @@ TEST_F(CompileTest, ManySmallReadersOfOneArgumentLeaveItToTheLast) {
     for (const PlanNode& n : p.nodes) all.push_back(n.simple);
     return all;
   };
-  auto p = Compile(s, {Shape({4}), Shape({4})});
+  auto p = Compile(s, {Shape({400}), Shape({400})});
   EXPECT_THAT(simple(*p), ElementsAre(false, true, true, true, false));  // the first is the last to read x
   EXPECT_EQ(p->values[size_t(p->feeds[1])].readers, 1);
   EXPECT_THAT(p->nodes[4].held_in, ElementsAre(p->feeds[1]));
   // Side by side nobody is known to be the last.
   PlanOptions o;
   o.engine = "counted";
-  p = Compile(s, {Shape({4}), Shape({4})}, o);
+  p = Compile(s, {Shape({400}), Shape({400})}, o);
   EXPECT_THAT(simple(*p), ElementsAre(false, false, false, false, false));
   EXPECT_EQ(p->values[size_t(p->feeds[1])].readers, 5);
+}
+
+TEST_F(CompileTest, SmallValuesOfAFunctionGoInAndOutByCopy) {
+  // x, x + x, -(x + x), and what is positive in it, whose size only running tells.
+  const Edge twice = g_.Op("Add", {x_, x_}), minus = g_.Op("Neg", {twice}), end = g_.Op("Next", {minus}),
+             positive = g_.Op("Positive", {minus});
+  Signature s{{x_}, {x_, minus, end, positive}, {}};
+  s.takes_feeds = true;
+  auto p = Compile(s, {Shape({4})});
+  const auto kind = [&](int32_t v) { return int(p->values[size_t(v)].kind); };
+  std::vector<int> kinds;
+  for (int32_t v : p->fetches) kinds.push_back(kind(v));
+  EXPECT_EQ(kind(p->feeds[0]), PlanValue::kPassed);
+  EXPECT_THAT(kinds, ElementsAre(PlanValue::kPassed, PlanValue::kPassed, PlanValue::kPassed, PlanValue::kHeld));
+  std::vector<uint64_t> at;  // each in memory that no other value ever has
+  for (size_t v = 0; v < p->values.size(); ++v) {
+    if (kind(int32_t(v)) == PlanValue::kPassed || kind(int32_t(v)) == PlanValue::kBlock) at.push_back(p->shapes->values[v].offset);
+  }
+  EXPECT_THAT(at, testing::WhenSorted(ElementsAre(0, 64, 128, 192)));
+  EXPECT_EQ(p->shapes->block_bytes[0], 256);
+  EXPECT_EQ(OtherShapes(*p, {Shape({8})})->block_bytes[0], 256);
+  EXPECT_EQ(OtherShapes(*p, {Shape({400})}), nullptr);  // too large to be copied: another plan
+  p = Compile(s, {Shape({400})});
+  EXPECT_EQ(kind(p->feeds[0]), PlanValue::kHeld);
+  s.takes_feeds = false;
+  p = Compile(s, {Shape({4})});
+  EXPECT_EQ(kind(p->feeds[0]), PlanValue::kFeed);
+  EXPECT_EQ(kind(p->fetches[1]), PlanValue::kHeld);
 }
 
 TEST_F(CompileTest, WhoHasMoreToDoKnowsOfLaterReaders) {
@@ -142,7 +170,7 @@ TEST_F(CompileTest, WhoHasMoreToDoKnowsOfLaterReaders) {
   const Edge before = g_.Op("Next", {g_.Op("Neg", {x_})}), positive = g_.Op("Positive", {x_}), behind = g_.Op("Next", {x_});
   Signature s{{x_}, {before, positive, g_.Op("Neg", {behind})}, {}};
   s.takes_feeds = true;
-  auto p = Compile(s, {Shape({4})});
+  auto p = Compile(s, {Shape({400})});
   std::vector<std::string> counted;
   for (const PlanNode& n : p->nodes) {
     if (std::count(n.held_in.begin(), n.held_in.end(), p->feeds[0])) counted.push_back(n.run.node->op().name);

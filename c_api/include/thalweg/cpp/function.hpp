@@ -103,6 +103,27 @@ class Function {
     check(Find(f)->run(f.f, &call.release()->record));
   }
 
+  /* Whether `loop` can take them and n values: the host has loops, and the functions' types are those of one. */
+  static bool may_loop(Frame f, const Function& cond, const Function& body, size_t n) {
+    const tw_function_api* api = cond.Find(f);
+    if (!TW_HAS(api, loop) || !api->loop) return false;
+    return cond.args(f) == n && cond.results(f) == 1 && api->result_type(cond.found_, 0) == TW_BOOL && body.args(f) == n &&
+           body.results(f) == n;
+  }
+  /* Calls body for as long as cond says so; what it gives last. *iterations: how many times it has run to its end, also on failure. */
+  static Values loop(Frame f, const Function& cond, const Function& body, Values values, bool anywhere, uint64_t* iterations) {
+    const tw_function_api* api = cond.Find(f);
+    body.Find(f);
+    std::vector<tw_tensor*> all;
+    for (Value& v : values) all.push_back(v.release());
+    tw_function_loop record = {TW_SIZED(tw_function_loop), cond.found_, body.found_, all.data(), anywhere ? 1u : 0u, 0, 0};
+    tw_status* failed = api->loop(f.f, &record);
+    *iterations = record.iterations;
+    check(failed);
+    for (size_t i = 0; i < all.size(); ++i) values[i] = Value(f.f->host, all[i]);
+    return values;
+  }
+
  private:
   /* A call and its values. Results come where the arguments stood, so a loop of calls that hands them on asks for no memory. */
   struct Begun {

@@ -29,6 +29,17 @@ typedef struct tw_function_call {
   void* arg;
 } tw_function_call;
 
+/* A loop: `body` for as long as `cond` says so, each time with what it gave before. */
+typedef struct tw_function_loop {
+  TW_HEAD;
+  const tw_function* cond; /* takes the values; gives one bool, which says yes as true or, where it is no scalar, by having elements */
+  const tw_function* body; /* takes the values and gives as many, of the same types */
+  tw_tensor** values;      /* as `call` takes its args; on success what the body gave last, as references of the caller; else NULL */
+  uint32_t anywhere;       /* as in tw_function_call, of the values */
+  uint32_t reserved;
+  uint64_t iterations; /* set: how many times the body has run to its end */
+} tw_function_loop;
+
 typedef struct tw_function_api {
   TW_HEAD;
   /* The function of that name of the graph whose node runs. *out_function lives as long as the kernel's state, which may keep it.
@@ -46,6 +57,9 @@ typedef struct tw_function_api {
   TW_R tw_status* (*call)(const tw_frame* f, const tw_function* fn, tw_tensor** args, tw_tensor** out_results);
   /* As `call`, in ways that the record says, which is read before this returns. */
   TW_C tw_status* (*run)(const tw_frame* f, const tw_function_call* call);
+  /* What calls of `cond` and `body` in turn would do, without what each call begins and ends with; blocks until it is over. For kernels
+   * whose frame has no token. Errors: those of `call`; INVALID_ARGUMENT if the functions' numbers of values do not fit. */
+  TW_C tw_status* (*loop)(const tw_frame* f, tw_function_loop* loop);
 } tw_function_api;
 
 #ifdef __cplusplus

@@ -1,0 +1,221 @@
+// Loops of functions inside a step. While the values keep their shapes, both functions have one step state each for all iterations: no plan
+// is looked for, and small values go from one plan's memory to the other's (PlanValue::kPassed) without becoming tensors.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "framework/base/shown.h"
+#include "framework/runtime/executor.h"
+#include "framework/session/session.h"
+
+namespace thalweg {
+namespace {
+
+// What a condition answers; no scalar says yes by having elements.
+bool SaysYes(const tw_view& answer) {
+  return answer.rank != 0 ? answer.count > 0 : *(static_cast<const uint8_t*>(answer.data) + answer.offset) != 0;
+}
+
+Status CheckLoop(const FunctionLoop& loop) {
+  const Function &cond = *loop.cond->function, &body = *loop.body->function;
+  const size_t n = body.args().size();
+  if (body.results().size() == n && cond.args().size() == n && cond.results().size() == 1 && cond.result_type(0) == TW_BOOL)
+    return Status();
+  return InvalidArgument("functions '", Shown(cond.name()), "' (", cond.args().size(), " arguments, ", cond.results().size(),
+                         " results) and '", Shown(body.name()), "' (", n, ", ", body.results().size(),
+                         ") are no condition and body of a loop; give one that answers a bool, and one that gives what it takes");
+}
+
+}  // namespace
+
+// The body as a call.
+static Status CallBody(Session* session, StepBase& step, FunctionLoop* loop) {
+  const size_t n = loop->body->function->args().size();
+  std::vector<Tensor> results(n);
+  RETURN_IF_ERROR(session->Call(step, {loop->body, loop->device, true, loop->values, results.data()}));
+  std::move(results.begin(), results.end(), loop->values);
+  ++*loop->iterations;
+  return Status();
+}
+
+// An iteration as two calls; *over: the condition says no.
+static Status CallInTurn(Session* session, StepBase& step, FunctionLoop* loop, bool* over) {
+  std::vector<Tensor> shared(loop->values, loop->values + loop->body->function->args().size());
+  Tensor answer;
+  RETURN_IF_ERROR(session->Call(step, {loop->cond, loop->device, false, shared.data(), &answer}));
+  *over = !SaysYes(answer.view());
+  return *over ? Status() : CallBody(session, step, loop);
+}
+
+// Iterations whose values have the shapes that the first of them had.
+class SteadyLoop {
+ public:
+  SteadyLoop(Session* session, StepBase& step, FunctionLoop* loop)
+      : session_(session), step_(step), loop_(*loop), variables_(loop->body->function->args().size()) {}
+  ~SteadyLoop() {
+    cond_.Leave();
+    body_.Leave();
+  }
+
+  // Until the loop is over, or a value has got another shape, or the plans turn out not to be for this: *steady is then false. The values
+  // are in the loop's record.
+  Status Run(bool* over, bool* steady) {
+    RETURN_IF_ERROR(cond_.Ready(session_, step_, loop_, loop_.cond));
+    *steady = cond_.IsPlain();
+    for (bool first = true; *steady; first = false) {
+      ASSIGN_OR_RETURN(const bool goes_on, Ask(first));
+      *over = !goes_on;
+      if (*over) break;
+      if (first) RETURN_IF_ERROR(body_.Ready(session_, step_, loop_, loop_.body));
+      *steady = body_.IsPlain();
+      if (!*steady) return CallBody(session_, step_, &loop_);
+      for (size_t i = 0; first && i < variables_.size(); ++i) Look(i);
+      RETURN_IF_ERROR(RunBody(first));
+      if (!Keep()) break;
+    }
+    for (size_t i = 0; i < variables_.size(); ++i) {
+      if (variables_[i].left) {
+        ASSIGN_OR_RETURN(loop_.values[i], MakeTensor(i));
+      }
+    }
+    return Status();
+  }
+
+ private:
+  // One of the two functions.
+  struct Side {
+    Status Ready(Session* session, StepBase& step, const FunctionLoop& loop, const FoundFunction* function) {
+      RETURN_IF_ERROR(session->BeginCall(step, {function, loop.device, loop.anywhere, loop.values, nullptr}, &callable));
+      Status s = callable->ReadyInside(step, function->function->name(), loop.values, &in);
+      if (!s.ok()) return OutOfCall(std::move(s));
+      in.state->leaves_passed = true;
+      return s;
+    }
+    Status Run(Tensor* fetches) {
+      Status s = RunStep(in.state.get(), nullptr, fetches);
+      return s.ok() ? s : OutOfCall(std::move(s));
+    }
+    const Plan& plan() const { return in.state->plan(); }
+    // It runs on host memory, and waits for nothing.
+    bool IsPlain() const { return !plan().frames && !plan().async && plan().devices.empty(); }
+    bool Copies(int32_t v) const { return v >= 0 && plan().values[size_t(v)].kind == PlanValue::kPassed; }
+    const tw_view& view(int32_t v) const { return in.state->slot(v).view; }
+    void Leave() {
+      if (!in.state) return;
+      in.state->leaves_passed = false;
+      (void)callable->EndInside(&in, Status());
+    }
+    Callable* callable = nullptr;
+    Callable::Inside in;
+  };
+
+  struct Variable {
+    const char* left = nullptr;  // where the body's step left it, or whoever keeps it for that; NULL: it is a tensor, in the record
+    bool same = false;           // the body hands it on, and copies it in: it is there already
+    bool aside = false;          // it is left where the next iteration has another of its values
+    int8_t fits = -1;            // whether what the body gives has its shape; -1: only running tells
+    Shape shape;
+    std::vector<char> kept;  // of one that is put aside
+  };
+
+  void Look(size_t i) {
+    Variable& x = variables_[i];
+    const Plan& plan = body_.plan();
+    const int32_t given = plan.fetches[i];
+    const PlanValue& value = plan.values[size_t(given)];
+    x.shape = loop_.values[i].shape();
+    const Shape& gives = body_.in.state->shapes()->values[size_t(given)].shape;
+    if (gives.known()) x.fits = gives == x.shape;
+    if (!body_.Copies(given)) return;
+    const int32_t root = value.view_of < 0 ? given : value.view_of;
+    x.same = root == plan.feeds[i];
+    x.aside = !x.same && std::find(plan.feeds.begin(), plan.feeds.end(), root) != plan.feeds.end();
+    if (x.aside) x.kept.resize(std::max<size_t>(1, body_.view(given).bytes));
+  }
+
+  StatusOr<Tensor> MakeTensor(size_t i) const {
+    const tw_view& from = body_.view(body_.plan().fetches[i]);
+    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(from.dtype, from.dims, from.rank, nullptr, step_.budget));
+    if (from.bytes) std::memcpy(t.data(), variables_[i].left, size_t(from.bytes));
+    return t;
+  }
+
+  // takes: the function is the last to have it.
+  Status Feed(Side* side, size_t i, bool first, bool takes) {
+    Variable& x = variables_[i];
+    const int32_t v = side->plan().feeds[i];
+    if (v < 0) return Status();
+    if (side->Copies(v)) {
+      if (x.same && !first) return Status();
+      side->in.state->CopyIn(v, x.left ? x.left : loop_.values[i].data());
+      return Status();
+    }
+    if (x.left) {
+      ASSIGN_OR_RETURN(Tensor t, MakeTensor(i));
+      side->in.state->slot(v).Hold(std::move(t));
+    } else {
+      side->in.state->slot(v).Hold(takes ? std::move(loop_.values[i]) : loop_.values[i]);
+    }
+    return Status();
+  }
+
+  StatusOr<bool> Ask(bool first) {
+    for (size_t i = 0; i < variables_.size(); ++i) RETURN_IF_ERROR(Feed(&cond_, i, first, false));
+    Tensor answer;
+    RETURN_IF_ERROR(cond_.Run(&answer));
+    return SaysYes(answer ? answer.view() : cond_.view(cond_.plan().fetches[0]));
+  }
+
+  Status RunBody(bool first) {
+    for (size_t i = 0; i < variables_.size(); ++i) RETURN_IF_ERROR(Feed(&body_, i, first, true));
+    for (size_t i = 0; i < variables_.size(); ++i) loop_.values[i].reset();
+    RETURN_IF_ERROR(body_.Run(loop_.values));
+    ++*loop_.iterations;
+    return Status();
+  }
+
+  // Notes where the values are; false: one has another shape.
+  bool Keep() {
+    bool fits = true;
+    for (size_t i = 0; i < variables_.size(); ++i) {
+      Variable& x = variables_[i];
+      const Tensor& t = loop_.values[i];
+      x.left = t ? nullptr : DataOf(body_.view(body_.plan().fetches[i]));
+      if (x.aside) {
+        std::copy_n(x.left, body_.view(body_.plan().fetches[i]).bytes, x.kept.data());
+        x.left = x.kept.data();
+      }
+      fits = fits && (x.fits < 0 ? x.shape.Is(t.view().dims, t.rank()) : x.fits != 0);
+    }
+    return fits;
+  }
+  static const char* DataOf(const tw_view& v) { return v.bytes ? static_cast<const char*>(v.data) + v.offset : ""; }
+
+  Session* const session_;
+  StepBase& step_;
+  FunctionLoop& loop_;
+  std::vector<Variable> variables_;
+  Side cond_, body_;
+};
+
+// What a watched step does is told call by call.
+Status Session::Loop(StepBase& step, FunctionLoop* loop) {
+  const size_t n = loop->body->function->args().size();
+  Status s = CheckLoop(*loop);
+  bool steady = !step.trace;
+  for (bool over = false; s.ok() && !over;) {
+    s = steady ? SteadyLoop(this, step, loop).Run(&over, &steady) : CallInTurn(this, step, loop, &over);
+  }
+  for (size_t i = 0; s.ok() && !loop->anywhere && i < n; ++i) {
+    Device* holder = HoldingDevice(*loop->values[i].get());
+    if (!holder) continue;
+    auto on_host = holder->ToHost(loop->values[i]);
+    s = on_host.status();
+    if (on_host.ok()) loop->values[i] = *std::move(on_host);
+  }
+  for (size_t i = 0; !s.ok() && i < n; ++i) loop->values[i].reset();
+  return s;
+}
+
+}  // namespace thalweg
