@@ -72,6 +72,7 @@ class ClusterSession {
     bool forgot = false;   // since the partition was told of it last
     bool beating = false;  // a sign of life is asked for
     uint64_t watch = 0;    // the call
+    uint64_t opened = 0;   // how often
   };
   using SpecKey = std::vector<uint64_t>;
   ClusterSession(std::shared_ptr<Graph> graph, const SessionOptions& options);
@@ -100,6 +101,8 @@ class ClusterSession {
   std::shared_ptr<const Prepared> FindLocked(const CallableSpec& spec);
   // The task knows nothing of the session any more.
   void Lose(int32_t task);
+  // REQUIRES: mu_. Answers the call that watches the task, which is to be cancelled; 0: none.
+  uint64_t LoseLocked(int32_t task);
   void TaskFailed(int32_t task, const Status& why);
   Status WatchMembers();
   void MemberChanged(const TaskId& id, uint64_t incarnation);

@@ -72,7 +72,9 @@ void Worker::Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> re
   }
   if (beat) clock.At(clock.Now() + kBeatEvery, [this] { Beat(); });
   request->WhenGone([weak = std::weak_ptr(run)] {
-    if (auto r = weak.lock()) r->Abort(Error(absl::StatusCode::kCancelled, "the client waits no longer for the step"), true);
+    // Where its connection broke, it waits still, and may hear of this from another task.
+    const auto gone = [] { return Error(absl::StatusCode::kUnavailable, "the client waits no longer for the step, or cannot be reached"); };
+    if (auto r = weak.lock()) r->Abort(gone(), true);
   });
   if (!light) return Job([this, run] { Go(run); });
   const OpenJob job(this);

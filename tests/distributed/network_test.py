@@ -234,8 +234,8 @@ def links(c):
         run("ip", "neigh", *(("replace", ps.ip, "lladdr", NOWHERE, "nud", "permanent") if on else ("del", ps.ip)), "dev", "br0")
     yield "ps is cut off", [("ps", 0)], lambda on: ps.plug(not on)
     yield "what ps says does not reach the client", [("ps", 0)], lambda on: ps.lose_to(CLIENT, on)
+    yield "what the client says does not reach ps", [("ps", 0)], lose_forth
     if CYCLES:
-        yield "what the client says does not reach ps", [("ps", 0)], lose_forth
         yield "what ps says does not reach a worker", [("ps", 0), ("worker", 0)], lambda on: ps.lose_to(w0.ip, on)
         yield "what a worker says does not reach ps", [("ps", 0), ("worker", 0)], lambda on: w0.lose_to(ps.ip, on)
         yield "a worker is cut off", [("worker", 0)], lambda on: w0.plug(not on)
