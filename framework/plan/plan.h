@@ -151,10 +151,6 @@ struct PlaceNote {
   int64_t other_ns = -1;       // and on the best of the other devices
 };
 
-// What the passes did to the nodes that a signature needs, for reports.
-struct PlanNotes {
-  std::vector<const Node*> folded;                          // computed in advance
-  std::vector<std::pair<const Node*, const Node*>> merged;  // the second serves for the first
 // Nodes that run in another order of axes than the graph says.
 struct LayoutNote {
   std::string order;  // of the first of the nodes that want it, such as "NHWC"
@@ -162,16 +158,20 @@ struct LayoutNote {
   int64_t transposes = 0, bytes = 0;  // values that are transposed for them, and their bytes
 };
 
+// What the passes did to the nodes that a signature needs, for reports.
+struct PlanNotes {
+  std::vector<const Node*> folded;                          // computed in advance
+  std::vector<std::pair<const Node*, const Node*>> merged;  // the second serves for the first
   std::vector<std::pair<const Node*, Edge>> removed;        // the value stands for its output
   std::vector<ClaimNote> claims;
   std::vector<LeftNote> left;
   std::vector<FallbackNote> fallbacks;
   std::vector<PlaceNote> places;
+  std::vector<LayoutNote> layouts;
   std::vector<std::pair<std::string, const Node*>> sequences;  // frames, and the node that runs one iteration after the other
 };
 
 // Nodes [begin, end) of a plan, which one thread runs in order.
-  std::vector<LayoutNote> layouts;
 struct PlanBatch {
   int32_t begin = 0, end = 0;
   int32_t pending = 0;        // how many batches it waits for

@@ -2,9 +2,9 @@
 // after the other: each runs as a plan of its own, in which values have planned memory and nobody counts tokens. The form is the one that
 // gradients take (autodiff/form_builder.h), made of a copy of the loop, so that the program's graph and functions stay as they are.
 // A loop stays what it is where that could be told apart: if its nodes have state other than what they are given, say where they run, or
-// may wait; if something of it is fed, or something that shapes are known from; if it lies in a branch. And all of them stay if one does,
-// since the engine for frames is then needed anyway, and where values may come to lie on devices with memory of their own, whose queues go
-// on over the end of an iteration in frames, but not of a call.
+// may wait; if something of it is fed, or something that shapes are known from; if some of what enters it may be dead where the rest is
+// not. And all of them stay where values may come to lie on devices with memory of their own, whose queues go on over the end of an
+// iteration in frames, but not of a call.
 #include <algorithm>
 #include <functional>
 #include <queue>
@@ -17,6 +17,7 @@
 #include "framework/graph/copy_nodes.h"
 #include "framework/graph/function.h"
 #include "framework/graph/function_shapes.h"
+#include "framework/plan/deadness.h"
 #include "framework/plan/waits.h"
 #include "framework/plan/work_graph.h"
 
@@ -41,14 +42,17 @@ class Sequencer {
     if (!MayTry()) return;
     FindLoops();
     at_.assign(w_.nodes.size(), -1);
-    for (const Loop& loop : loops_) {
-      if (loop.exits.empty() || !MayMove(loop) || !InSequence(loop)) return;
-    }
-    for (Loop& loop : loops_) {
+    std::erase_if(loops_, [&](Loop& loop) {
+      if (loop.exits.empty() || !MayMove(loop) || !InSequence(loop)) return true;
       loop.call = CallOf(loop);
-      if (!loop.call || !loop.call->node) return;
-    }
-    Replace();
+      return !loop.call || !loop.call->node;
+    });
+    if (loops_.empty()) return;
+    Deadness dead(w_);
+    for (const Loop& loop : loops_) dead.AddLoop(loop.enters, loop.exits);
+    dead.Find();
+    std::erase_if(loops_, [&](const Loop& loop) { return !dead.Together(loop.enters); });
+    if (!loops_.empty()) Replace();
   }
 
  private:
@@ -60,8 +64,7 @@ class Sequencer {
     for (const WorkNode& n : w_.nodes) {
       if (n.open) return false;
       if (!n.node || n.frame != 0) continue;
-      const bool decides = n.flow != Flow::kNone && n.flow != Flow::kEnter;
-      if (decides || n.node->op().role == "recv" || n.node->op().role == "send") return false;
+      if (n.node->op().role == "recv" || n.node->op().role == "send") return false;
     }
     return StaysOnHost();
   }
@@ -315,7 +318,7 @@ class Sequencer {
 
   // ---- The graph without frames ----
 
-  // In the place of a loop's nodes one, in an order that respects what there is to wait for. Nothing changes where there is none.
+  // In the place of each loop's nodes one, in an order that respects what there is to wait for. Nothing changes where there is none.
   void Replace() {
     const size_t n = w_.nodes.size();
     std::vector<int32_t> loop_of(n, -1);
@@ -334,7 +337,7 @@ class Sequencer {
     };
     size_t left = loops_.size();
     for (size_t i = 0; i < n; ++i) {
-      const bool enters = loop_of[i] >= 0 && w_.nodes[i].frame == 0;
+      const bool enters = loop_of[i] >= 0 && w_.nodes[i].frame == 0;  // of a loop that goes
       if (loop_of[i] >= 0 && !enters) continue;
       left += !enters;
       for (const WorkEdge& e : w_.nodes[i].in) wait(item(int32_t(i)), e.node);
@@ -395,8 +398,32 @@ class Sequencer {
     for (int32_t& f : w_.feeds) f = f < 0 ? f : now[size_t(f)];
     for (WorkEdge& e : w_.fetches) e = edge(e);
     for (int32_t& t : w_.targets) t = place(t);
-    w_.flow = false;
-    w_.frames.clear();
+    for (WorkNode& n : w_.nodes) {
+      for (WorkEdge& e : n.back) e.node = e.node < 0 ? e.node : now[size_t(e.node)];
+    }
+    RemoveFrames();
+  }
+
+  // Those that nothing is in any more; all of them, where nothing is left that decides.
+  void RemoveFrames() {
+    w_.flow = std::any_of(w_.nodes.begin(), w_.nodes.end(), [](const WorkNode& n) { return n.flow != Flow::kNone; });
+    std::vector<uint8_t> gone(w_.frames.size(), 0);
+    for (const Loop& loop : loops_) gone[size_t(loop.frame)] = 1;
+    std::vector<int32_t> now(w_.frames.size(), 0);
+    std::vector<WorkFrame> left;
+    for (size_t f = 0; w_.flow && f < w_.frames.size(); ++f) {
+      WorkFrame& frame = w_.frames[f];
+      if (frame.parent > 0) gone[f] = gone[size_t(frame.parent)];  // a frame comes after its parent
+      if (gone[f]) continue;
+      now[f] = int32_t(left.size());
+      if (frame.parent >= 0) frame.parent = now[size_t(frame.parent)];
+      left.push_back(std::move(frame));
+    }
+    for (WorkNode& n : w_.nodes) {
+      n.frame = now[size_t(n.frame)];
+      n.into = now[size_t(n.into)];
+    }
+    w_.frames = std::move(left);
   }
 
   WorkGraph& w_;
