@@ -64,6 +64,8 @@ PRODUCTS = [  # op, shapes, attributes
     ("MatMul", (301, 200), (400, 301), dict(transpose_a=True, transpose_b=True)),
     ("MatMul", (8, 1024), (1024, 4096), {}),
     ("MatMul", (600, 700), (700, 500), {}),
+    ("MatMul", (100, 2100), (90, 2100), dict(transpose_b=True)),  # deep
+    ("MatMul", (2500, 33), (2500, 129), dict(transpose_a=True)),
     ("BatchMatMulV2", (3, 1, 40, 50), (2, 50, 60), {}),
     ("BatchMatMulV2", (3, 1, 50, 40), (2, 60, 50), dict(adj_x=True, adj_y=True)),
     ("BatchMatMulV2", (7, 90, 80), (80, 70), {}),

@@ -1,7 +1,7 @@
-// A product of bfloat16 matrices of known sizes by oneDNN's primitive, which sums in float; cut as those of float are.
+// A product of matrices of float or bfloat16, of known sizes, by oneDNN's primitive, which sums in float; cut as those of sgemm are.
 // Threads: Run from any, several at once, each with scratch memory of its own.
-#ifndef THALWEG_PLUGINS_ONEDNN_KERNELS_SMALL_PRODUCT_H_
-#define THALWEG_PLUGINS_ONEDNN_KERNELS_SMALL_PRODUCT_H_
+#ifndef THALWEG_PLUGINS_ONEDNN_KERNELS_PRIMITIVE_PRODUCT_H_
+#define THALWEG_PLUGINS_ONEDNN_KERNELS_PRIMITIVE_PRODUCT_H_
 
 #include <memory>
 #include <vector>
@@ -11,16 +11,17 @@
 
 namespace thalweg::onednn {
 
-class SmallProduct {
+class PrimitiveProduct {
  public:
   struct Sizes {
     int64_t m, n, k;
     bool trans_a, trans_b;
+    dnnl_data_type_t type;
     bool operator==(const Sizes&) const = default;
   };
 
   // Throws UNIMPLEMENTED where the library has no fast code.
-  SmallProduct(const Api& api, const Sizes& sizes);
+  PrimitiveProduct(const Api& api, const Sizes& sizes);
 
   uint64_t scratch() const;  // bytes
   // Dense matrices as the sizes say.
@@ -45,4 +46,4 @@ class SmallProduct {
 
 }  // namespace thalweg::onednn
 
-#endif  // THALWEG_PLUGINS_ONEDNN_KERNELS_SMALL_PRODUCT_H_
+#endif  // THALWEG_PLUGINS_ONEDNN_KERNELS_PRIMITIVE_PRODUCT_H_

@@ -36,16 +36,17 @@ bool Pays(int64_t m, int64_t n, int64_t k, const Library& library) {
 }
 
 // A cell packs its rows of a and its columns of b, so it is to be large and square; and there are to be two for every processor of the
-// machine, whether the process may use it or not.
+// machine, whether the process may use it or not; but no more than one where cells would become so small that packing weighs.
 Cells CellsOf(const Api& api, int64_t m, int64_t n, int64_t k) {
   constexpr double kCellWork = 6e6;  // some 50 us
-  constexpr int64_t kLeastSide = 32;
+  constexpr int64_t kLeastSide = 32, kLeastArea = 256 * 256;
   const double most = double(std::clamp<int64_t>(2 * api.processors, 4, 128));
   const auto wanted = int64_t(std::min(most, Work(m, n, k) / kCellWork));
   Cells cells{1, 1};
   while (cells.count() * 2 <= wanted) {
     const int64_t rows = m / cells.rows, columns = n / cells.columns;
     if (std::max(rows, columns) < 2 * kLeastSide) break;
+    if (cells.count() >= api.processors && rows * columns < 2 * kLeastArea) break;
     (rows >= columns ? cells.rows : cells.columns) *= 2;
   }
   return cells;
