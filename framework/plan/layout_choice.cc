@@ -63,7 +63,10 @@ class Chooser {
       c_.forms[i].turned = true;
     }
     FindValues();
-    Improve();
+    if (std::any_of(gain_.begin(), gain_.end(), [](int64_t g) { return g > 0; })) {
+      Improve(/*all=*/false);  // one of those that gain may only pay once others have joined it
+      Improve(/*all=*/true);
+    }
     DropWhatDoesNotPay();
     c_.any = std::any_of(c_.forms.begin(), c_.forms.end(), [](const auto& f) { return f.turned; });
   }
@@ -171,13 +174,15 @@ class Chooser {
     turned = !turned;
     return false;
   }
-  void Improve() {
+  // all: those that gain, too.
+  void Improve(bool all) {
     constexpr int kMostSweeps = 8;
-    bool again = std::any_of(gain_.begin(), gain_.end(), [](int64_t g) { return g > 0; });
+    const auto improve = [&](size_t i, bool ties) { return may_[i] && (all || gain_[i] == 0) && Flip(i, ties); };
+    bool again = true;
     for (int sweep = 0; again && sweep < kMostSweeps; ++sweep) {
       again = false;
-      for (size_t i = 0; i < may_.size(); ++i) again = (may_[i] && Flip(i, true)) || again;
-      for (size_t i = may_.size(); i-- > 0;) again = (may_[i] && Flip(i, false)) || again;
+      for (size_t i = 0; i < may_.size(); ++i) again = improve(i, true) || again;
+      for (size_t i = may_.size(); i-- > 0;) again = improve(i, false) || again;
     }
   }
 

@@ -241,9 +241,11 @@ class BackFilter {
 }  // namespace
 
 void register_depthwise_conv2d(tw::Plugin& p) {
-  p.kernel<Forward<float>, Forward<double>, Forward<half>, Forward<bfloat16>>("DepthwiseConv2dNative @CPU");
-  p.kernel<BackInput<float>, BackInput<double>, BackInput<half>, BackInput<bfloat16>>("DepthwiseConv2dNativeBackpropInput @CPU");
-  p.kernel<BackFilter<float>, BackFilter<double>, BackFilter<half>, BackFilter<bfloat16>>("DepthwiseConv2dNativeBackpropFilter @CPU");
+  p.kernel<Forward<float>, Forward<double>, Forward<half>, Forward<bfloat16>>("DepthwiseConv2dNative @CPU; ?prefers NHWC");
+  p.kernel<BackInput<float>, BackInput<double>, BackInput<half>, BackInput<bfloat16>>(
+      "DepthwiseConv2dNativeBackpropInput @CPU; ?prefers NHWC");
+  p.kernel<BackFilter<float>, BackFilter<double>, BackFilter<half>, BackFilter<bfloat16>>(
+      "DepthwiseConv2dNativeBackpropFilter @CPU; ?prefers NHWC");
 }
 
 }  // namespace thalweg::cpu

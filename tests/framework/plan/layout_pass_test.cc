@@ -292,6 +292,20 @@ TEST_F(LayoutPassTest, VolumesAreTurnedAsImagesAre) {
   EXPECT_EQ(made.notes[0].nodes.size(), 3u);
 }
 
+TEST_F(LayoutPassTest, DepthwiseConvolutionsOfTheCpuPluginAreTurnedTogether) {
+  Edge y = x_;
+  for (int layer = 0; layer < 6; ++layer) {
+    y = Relu(g_.Op("DepthwiseConv2dNative", {y, Weights({3, 3, 32, 1})}, Windows("NCHW", {1, 1, 1, 1}, "SAME")));
+  }
+  const Made made = Plan({y}, {kImages});
+  EXPECT_EQ(made.transposes, 2);
+  ASSERT_EQ(made.notes.size(), 1u);
+  EXPECT_EQ(made.notes[0].nodes.size(), 12u);
+  std::vector<Edge> fetches = Gradients(y, {x_});
+  fetches.push_back(y);
+  Compare(fetches, {{kImages}, {Shape({3, 32, 9, 14})}});
+}
+
 TEST_F(LayoutPassTest, ControlEdgesStay) {
   const Edge first = g_.Op("NoOp", {});
   const Edge y = Conv(x_, 32, 32, 1, "NCHW", {.name = "conv", .controls = {first.node}});
