@@ -10,6 +10,15 @@ namespace {
 constexpr int64_t kRegisterTime = 60'000'000'000;  // nanoseconds to tell a task of a signature
 constexpr int kAttempts = 5;
 
+// An op that a task has not, and, where it runs another version, all that it does not know of one: its attribute, its type.
+Status WithVersions(const Status& s, const std::string& version) {
+  const std::string own = StrCat(TW_VERSION_MAJOR, ".", TW_VERSION_MINOR, ".", TW_VERSION_PATCH);
+  const auto code = s.code();
+  const bool of_op = code == absl::StatusCode::kInvalidArgument || code == absl::StatusCode::kUnimplemented;
+  if (code != absl::StatusCode::kNotFound && !(of_op && version != own)) return s;
+  return WithMessage(s, StrCat(Message(s), " (the task runs version ", version, ", this program ", own, ")"));
+}
+
 }  // namespace
 
 ClusterSession::SpecKey ClusterSession::KeyOf(const CallableSpec& spec) {
@@ -163,10 +172,8 @@ StatusOr<bool> ClusterSession::Tell(Parts* parts, int64_t deadline, Prepared* to
     if (handle.ok()) to->tasks[i].handle = handle->handle;
     if (handle.ok() || !failure.ok()) continue;
     failure = handle.status();
-    if (failure.code() != absl::StatusCode::kNotFound) continue;
     std::lock_guard lock(mu_);
-    failure = WithMessage(failure, StrCat(Message(failure), " (the task runs version ", tasks_[size_t(to->tasks[i].task)].version,
-                                          ", this program ", TW_VERSION_MAJOR, ".", TW_VERSION_MINOR, ".", TW_VERSION_PATCH, ")"));
+    failure = WithVersions(failure, tasks_[size_t(to->tasks[i].task)].version);
   }
   if (failure.ok()) {
     for (const Part& part : parts->parts) partition_->Told(part);

@@ -1,5 +1,6 @@
 // Processes of different versions in one cluster: what version 0.1 says, in bytes that were written down then, is understood, and answered
-// in a way that it understands; what it cannot do is told with both versions. The packets are those of the socket transport.
+// in a way that it understands; so is what one to come says that keeps to the protocol. What a task cannot do is told with both versions.
+// The packets are those of the socket transport.
 #include <unistd.h>
 
 #include <atomic>
@@ -7,6 +8,8 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -64,6 +67,10 @@ enum Method { kHello = 1, kOpen, kWatch, kRegister, kRun, kReceive, kAbort, kFor
 const char* const kHelloAnswer =
     "000006000000776f726b657200000000070000000000000005000000302e302e390200000000000000"
     "0100000000000000";
+// The same of version "9.1.0", which can do all that there is a bit for.
+const char* const kNewerHelloAnswer =
+    "000006000000776f726b657200000000070000000000000005000000392e312e300200000000000000"
+    "0100000000000000ffffffff";
 const char* const kGood = "0000";
 const char* const kHandle = "000001000000000000000900000000000000";  // of session 1: 9; nobody reads the first
 // One tensor: float, [2], -1.5 and 2.
@@ -71,15 +78,21 @@ const char* const kTensors = "01000000010000000100000002000000000000000800000000
 // NOT_FOUND, "op 'Neg' is not known".
 const char* const kUnknownOp = "0500150000006f7020274e656727206973206e6f74206b6e6f776e";
 
-// A task of that version: answers what it is asked, but for watches.
-class OlderTask {
+// INVALID_ARGUMENT, "Neg 'y': attribute 'a' is not there".
+const char* const kUnknownAttr =
+    "0300230000004e6567202779273a206174747269627574652027612720697320"
+    "6e6f74207468657265";
+
+// A task of another version: answers what it is asked, but for watches.
+class OtherTask {
  public:
-  OlderTask(std::string address, std::string answer_to_register)
+  OtherTask(std::string address, std::string hello, std::string answer_to_register)
       : address_(std::move(address)),
+        hello_(std::move(hello)),
         register_(std::move(answer_to_register)),
         listener_(ListenByHand(address_)),
         thread_([this] { Work(); }) {}
-  ~OlderTask() {
+  ~OtherTask() {
     stop_ = true;
     thread_.join();
     close(listener_);
@@ -110,10 +123,10 @@ class OlderTask {
   void Answer(int fd, uint64_t id, int method) const {
     if (method == kWatch) return;
     const std::string cluster = method == kHello ? "{\"worker\": [\"" + address_ + "\"]}" : "";
-    const char* head = method == kHello ? kHelloAnswer : method == kRegister ? register_.c_str() : kGood;
+    const char* head = method == kHello ? hello_.c_str() : method == kRegister ? register_.c_str() : kGood;
     Say(fd, kAnswer, id, OfHex(head), method == kRun ? OfHex(kTensors) : cluster);
   }
-  const std::string address_, register_;
+  const std::string address_, hello_, register_;
   const int listener_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
@@ -132,10 +145,14 @@ struct Client {
   tw_output x, y;
 };
 
-TEST(Versions, ATaskOfAnOlderOneServesASessionOfToday) {
-  const std::string address = NewAddress("v" + std::to_string(getpid()));
-  const OlderTask task(address, kHandle);
-  const Client client(address);
+class OtherVersion : public ::testing::TestWithParam<std::pair<const char*, const char*>> {
+ protected:
+  const std::string address_ = NewAddress("v" + std::to_string(getpid()) + "-" + GetParam().second);
+};
+
+TEST_P(OtherVersion, OfATaskServesASessionOfToday) {
+  const OtherTask task(address_, GetParam().first, kHandle);
+  const Client client(address_);
   tw::Session session(client.graph, {client.target.c_str()});
   for (int round = 0; round < 2; ++round) {
     const auto out = session.run({{client.x, tw::Tensor({2}, std::vector<float>{1.5, -2})}}, {client.y});
@@ -143,16 +160,21 @@ TEST(Versions, ATaskOfAnOlderOneServesASessionOfToday) {
   }
 }
 
-TEST(Versions, AnOpThatAnOlderTaskHasNotIsNamedWithBothVersions) {
-  const std::string address = NewAddress("v" + std::to_string(getpid()) + "-op");
-  const OlderTask task(address, kUnknownOp);
-  const Client client(address);
-  tw::Session session(client.graph, {client.target.c_str()});
-  const Failure f = FailureOf([&] { session.run({{client.x, tw::Tensor({1}, std::vector<float>{1})}}, {client.y}); });
-  EXPECT_EQ(f.code, uint32_t{TW_NOT_FOUND});
-  EXPECT_THAT(f.text, HasSubstr("task /job:worker/task:0 at " + address + ": op 'Neg' is not known"));
-  EXPECT_THAT(f.text, HasSubstr("the task runs version 0.0.9, this program " + OwnVersion()));
+TEST_P(OtherVersion, OfATaskIsToldWithOursWhereItHasNotAnOpOrItsAttribute) {
+  for (const auto& [answer, code, text] : {std::tuple(kUnknownOp, TW_NOT_FOUND, "op 'Neg' is not known"),
+                                           std::tuple(kUnknownAttr, TW_INVALID_ARGUMENT, "Neg 'y': attribute 'a' is not there")}) {
+    const OtherTask task(address_, GetParam().first, answer);
+    const Client client(address_);
+    tw::Session session(client.graph, {client.target.c_str()});
+    const Failure f = FailureOf([&] { session.run({{client.x, tw::Tensor({1}, std::vector<float>{1})}}, {client.y}); });
+    EXPECT_EQ(f.code, uint32_t(code));
+    EXPECT_THAT(f.text, HasSubstr("task /job:worker/task:0 at " + address_ + ": " + text));
+    EXPECT_THAT(f.text, HasSubstr(std::string("the task runs version ") + GetParam().second + ", this program " + OwnVersion()));
+  }
 }
+
+INSTANTIATE_TEST_SUITE_P(Versions, OtherVersion,
+                         ::testing::Values(std::pair(kHelloAnswer, "0.0.9"), std::pair(kNewerHelloAnswer, "9.1.0")));
 
 // What a client of that version says and hears, byte for byte, but for numbers that a task makes up.
 TEST(Versions, AClientOfAnOlderOneIsServedByATaskOfToday) {
@@ -186,6 +208,10 @@ TEST(Versions, AClientOfAnOlderOneIsServedByATaskOfToday) {
   std::memcpy(&length, version.data(), sizeof length);
   EXPECT_EQ(version.size(), sizeof length + length + 16);
   EXPECT_EQ(version.substr(4, length), OwnVersion());
+  // One to come asks what else the task can do, and hears of what it knows; a method that it has not is no more than refused.
+  EXPECT_EQ(ask(OfHex("0101") + nobody + OfHex("ffffffff"), "", &body), hello + OfHex("01000000"));
+  EXPECT_THAT(ask(OfHex("010c") + nobody, "", &body), HasSubstr("method 12, which there is not"));
+  EXPECT_THAT(ask(OfHex("0201") + nobody, "", &body), HasSubstr("protocol version 2, but this runtime speaks 1"));
   const std::string task = hello.substr(16, 8);
   // Options: optimize=true. Of the answer it reads whether it is good.
   EXPECT_EQ(ask(OfHex("0102") + task + session + OfHex("010000000d0000006f7074696d697a653d74727565"), "", &body).substr(0, 2),
