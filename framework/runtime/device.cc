@@ -287,6 +287,17 @@ std::string Device::Capabilities() const {
   return text;
 }
 
+tw_copy CopyOf(const tw_view& from, const tw_view& to) {
+  tw_copy c{};
+  c.size = sizeof c;
+  c.from = from.data;
+  c.from_offset = from.offset;
+  c.to = to.data;
+  c.to_offset = to.offset;
+  c.bytes = from.bytes;
+  return c;
+}
+
 Status Device::CopyIn(const void* from, void* to, uint64_t to_offset, uint64_t bytes, Stream* stream) {
   tw_copy c{};
   c.size = sizeof c;
@@ -332,13 +343,7 @@ bool Device::Reaches(const Device& other) const {
 }
 
 Status Device::CopyToPeer(const tw_view& from, const Device& other, const tw_view& to, Stream* stream) const {
-  tw_copy c{};
-  c.size = sizeof c;
-  c.from = from.data;
-  c.from_offset = from.offset;
-  c.to = to.data;
-  c.to_offset = to.offset;
-  c.bytes = from.bytes;
+  tw_copy c = CopyOf(from, to);
   return OnStream(&c, stream, [&] { return kind_->peer->copy(kind_->host, self_, other.self_, &c); });
 }
 
@@ -360,13 +365,7 @@ StatusOr<Tensor> Device::ToHost(const Tensor& t) {
 StatusOr<Tensor> Device::Clone(const Tensor& t, MemoryBudget* budget) {
   RETURN_IF_ERROR(CheckCopyable(t));
   ASSIGN_OR_RETURN(Tensor out, Tensor::Make(t.dtype(), t.view().dims, t.rank(), pool_, budget));
-  tw_copy c{};
-  c.size = sizeof c;
-  c.from = t.view().data;
-  c.from_offset = t.view().offset;
-  c.to = out.view().data;
-  c.to_offset = out.view().offset;
-  c.bytes = t.bytes();
+  tw_copy c = CopyOf(t.view(), out.view());
   c.from_host = c.to_host = host_memory_;
   RETURN_IF_ERROR(Copy(&c, nullptr));
   return out;

@@ -122,4 +122,7 @@ class Device {
   MemoryPool* staging_ = nullptr;
 };
 
+// The bytes of `from` to where `to` begins, between places of devices, as plugins are asked for it.
+tw_copy CopyOf(const tw_view& from, const tw_view& to);
+
 }  // namespace thalweg

@@ -114,13 +114,7 @@ Status CopyBytes(const KernelFrame& f, const tw_view& from, const tw_view& to, b
     CopyInHost(f, static_cast<const char*>(from.data) + from.offset, static_cast<char*>(to.data) + to.offset, from.bytes);
     return Status();
   }
-  tw_copy copy{};
-  copy.size = sizeof copy;
-  copy.from = from.data;
-  copy.from_offset = from.offset;
-  copy.to = to.data;
-  copy.to_offset = to.offset;
-  copy.bytes = from.bytes;
+  tw_copy copy = CopyOf(from, to);
   copy.stream = f.c.stream;
   const DeviceKind& kind = f.run->device->def();
   return FromC(kind.def.copy(kind.host, f.run->device->self(), &copy));
