@@ -73,10 +73,21 @@ class Adder {
     std::vector<AttrValue> values(op->attrs.size());
     for (const auto& [name, message] : n.attrs) RETURN_IF_ERROR(SetAttr(n, *op, name, message, &values, &spec));
     for (const auto& [name, message] : n.extra_attrs) spec.extra_attrs.emplace(name, message);
+    if (auto shape = n.extra_attrs.find(kReceivedShape); shape != n.extra_attrs.end()) {
+      ASSIGN_OR_RETURN(spec.shape, ShapeOf(n, shape->second));
+    }
     return graph_->AddNode(*op, std::move(values), std::move(spec)).status();
   }
 
  private:
+  StatusOr<Shape> ShapeOf(const PieceNode& n, const std::string& message) {
+    AttrSpec kind;
+    kind.kind = TW_ATTR_SHAPE;
+    bool whole = false;
+    const auto value = ParseAttr(message, kind, &splat_, &whole);
+    if (value.ok() && value->kind() == TW_ATTR_SHAPE && !value->is_list()) return value->shapes()[0];
+    return InvalidArgument(n.op, " '", Shown(n.name), "': attribute '", kReceivedShape, "' is no shape");
+  }
   Status SetAttr(const PieceNode& n, const OpSchema& op, const std::string& name, const std::string& message,
                  std::vector<AttrValue>* values, NodeSpec* spec) {
     const int at = op.FindAttr(name);

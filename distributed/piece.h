@@ -14,6 +14,9 @@
 
 namespace thalweg::distributed {
 
+// An extra attribute of a node that receives: the shape that its value has, as far as its sender's side knows.
+inline constexpr const char* kReceivedShape = "_shape";
+
 // A node by names.
 struct PieceNode {
   std::string name, op, device, place;
