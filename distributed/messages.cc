@@ -1,6 +1,8 @@
 #include "distributed/messages.h"
 
 #include <algorithm>
+#include <concepts>
+#include <type_traits>
 
 #include "thalweg/plugin/transport.h"
 
@@ -76,108 +78,66 @@ StatusOr<Outcome> GetAnswer(std::string_view head, std::string_view* fields) {
   return Outcome{MakeStatus(code, text), (flags & kConsequence) != 0};
 }
 
+// ---- Messages: their fields, in the order of their bytes ----
+
+namespace {
+
+template <class T, class M>
+concept Is = std::same_as<std::remove_const_t<T>, M>;
+
+void Each(auto* wire, Is<Hello> auto& m) { wire->Fields(m.job, m.index, m.incarnation, m.version, m.steps, m.sessions); }
+void Each(auto* wire, Is<OpenRequest> auto& m) { wire->Fields(m.session, m.options); }
+void Each(auto* wire, Is<SessionRequest> auto& m) { wire->Fields(m.session); }
+void Each(auto* wire, Is<HandleMessage> auto& m) { wire->Fields(m.session, m.handle); }
+void Each(auto* wire, Is<RunRequest> auto& m) { wire->Fields(m.session, m.handle, m.step, m.oldest, m.time_left); }
+void Each(auto* wire, Is<ReceiveRequest> auto& m) { wire->Fields(m.session, m.step, m.key, m.owner); }
+void Each(auto* wire, Is<PushRequest> auto& m) { wire->Fields(m.session, m.step, m.owner); }
+
+template <class M>
+StatusOr<M> Whole(std::string_view fields, std::string_view what) {
+  WireReader r(fields);
+  M m;
+  Each(&r, m);
+  RETURN_IF_ERROR(r.End(what));
+  return m;
+}
+
+}  // namespace
+
 void Hello::Put(WireWriter* to) const {
-  to->Text(job);
-  to->Number(index);
-  to->Number(incarnation);
-  to->Text(version);
-  to->Number(steps);
-  to->Number(sessions);
+  Each(to, *this);
   if (features) to->Number(features);
 }
 StatusOr<Hello> Hello::Get(std::string_view fields) {
   WireReader r(fields);
   Hello m;
-  m.job = r.Text();
-  m.index = r.Number<int32_t>();
-  m.incarnation = r.Number<uint64_t>();
-  m.version = r.Text();
-  m.steps = r.Number<uint64_t>();
-  m.sessions = r.Number<uint64_t>();
-  if (r.ok() && !r.rest().empty()) m.features = r.Number<uint32_t>();
+  Each(&r, m);
+  if (r.ok() && !r.rest().empty()) r.Fields(m.features);
   RETURN_IF_ERROR(r.End("what a task says of itself"));
   return m;
 }
 
-void OpenRequest::Put(WireWriter* to) const {
-  to->Number(session);
-  to->Texts(options);
-}
-StatusOr<OpenRequest> OpenRequest::Get(std::string_view fields) {
-  WireReader r(fields);
-  OpenRequest m;
-  m.session = r.Number<uint64_t>();
-  m.options = r.Texts();
-  RETURN_IF_ERROR(r.End("a request to open a session"));
-  return m;
-}
+void OpenRequest::Put(WireWriter* to) const { Each(to, *this); }
+StatusOr<OpenRequest> OpenRequest::Get(std::string_view fields) { return Whole<OpenRequest>(fields, "a request to open a session"); }
 
-void SessionRequest::Put(WireWriter* to) const { to->Number(session); }
-StatusOr<SessionRequest> SessionRequest::Get(std::string_view fields) {
-  WireReader r(fields);
-  SessionRequest m;
-  m.session = r.Number<uint64_t>();
-  RETURN_IF_ERROR(r.End("a request about a session"));
-  return m;
-}
+void SessionRequest::Put(WireWriter* to) const { Each(to, *this); }
+StatusOr<SessionRequest> SessionRequest::Get(std::string_view fields) { return Whole<SessionRequest>(fields, "a request about a session"); }
 
-void HandleMessage::Put(WireWriter* to) const {
-  to->Number(session);
-  to->Number(handle);
-}
-StatusOr<HandleMessage> HandleMessage::Get(std::string_view fields) {
-  WireReader r(fields);
-  HandleMessage m;
-  m.session = r.Number<uint64_t>();
-  m.handle = r.Number<uint64_t>();
-  RETURN_IF_ERROR(r.End("the name of a signature"));
-  return m;
-}
+void HandleMessage::Put(WireWriter* to) const { Each(to, *this); }
+StatusOr<HandleMessage> HandleMessage::Get(std::string_view fields) { return Whole<HandleMessage>(fields, "the name of a signature"); }
 
-void RunRequest::Put(WireWriter* to) const {
-  for (uint64_t v : {session, handle, step, oldest}) to->Number(v);
-  to->Number(time_left);
-}
+void RunRequest::Put(WireWriter* to) const { Each(to, *this); }
 StatusOr<RunRequest> RunRequest::Get(std::string_view fields) {
-  WireReader r(fields);
-  RunRequest m;
-  for (uint64_t* v : {&m.session, &m.handle, &m.step, &m.oldest}) *v = r.Number<uint64_t>();
-  m.time_left = std::clamp<int64_t>(r.Number<int64_t>(), 0, INT64_MAX / 2);  // it is added to a time
-  RETURN_IF_ERROR(r.End("a request to run"));
+  ASSIGN_OR_RETURN(RunRequest m, Whole<RunRequest>(fields, "a request to run"));
+  m.time_left = std::clamp<int64_t>(m.time_left, 0, INT64_MAX / 2);  // it is added to a time
   return m;
 }
 
-void ReceiveRequest::Put(WireWriter* to) const {
-  to->Number(session);
-  to->Number(step);
-  to->Text(key);
-  to->Text(owner);
-}
-StatusOr<ReceiveRequest> ReceiveRequest::Get(std::string_view fields) {
-  WireReader r(fields);
-  ReceiveRequest m;
-  m.session = r.Number<uint64_t>();
-  m.step = r.Number<uint64_t>();
-  m.key = r.Text();
-  m.owner = r.Text();
-  RETURN_IF_ERROR(r.End("a request for a value"));
-  return m;
-}
+void ReceiveRequest::Put(WireWriter* to) const { Each(to, *this); }
+StatusOr<ReceiveRequest> ReceiveRequest::Get(std::string_view fields) { return Whole<ReceiveRequest>(fields, "a request for a value"); }
 
-void PushRequest::Put(WireWriter* to) const {
-  to->Number(session);
-  to->Number(step);
-  to->Text(owner);
-}
-StatusOr<PushRequest> PushRequest::Get(std::string_view fields) {
-  WireReader r(fields);
-  PushRequest m;
-  m.session = r.Number<uint64_t>();
-  m.step = r.Number<uint64_t>();
-  m.owner = r.Text();
-  RETURN_IF_ERROR(r.End("a request that brings values"));
-  return m;
-}
+void PushRequest::Put(WireWriter* to) const { Each(to, *this); }
+StatusOr<PushRequest> PushRequest::Get(std::string_view fields) { return Whole<PushRequest>(fields, "a request that brings values"); }
 
 Status PutPushed(const std::vector<PushedValue>& values, WireWriter* to) {
   to->Number(uint32_t(values.size()));

@@ -29,10 +29,25 @@ class WireWriter {
     for (const std::string& s : all) Text(s);
   }
   void Raw(const void* bytes, size_t n) { out_.append(static_cast<const char*>(bytes), n); }
+  // What a WireReader's Fields reads: numbers, texts and lists of texts, one after another.
+  template <class... T>
+  void Fields(const T&... all) {
+    (Field(all), ...);
+  }
   const std::string& bytes() const { return out_; }
   std::string Take() { return std::move(out_); }
 
  private:
+  template <class T>
+  void Field(const T& field) {
+    if constexpr (std::is_integral_v<T>) {
+      Number(field);
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      Text(field);
+    } else {
+      Texts(field);
+    }
+  }
   std::string out_;
 };
 
@@ -68,6 +83,10 @@ class WireReader {
     rest_.remove_prefix(size_t(n));
     return out;
   }
+  template <class... T>
+  void Fields(T&... all) {
+    (Field(&all), ...);
+  }
   std::string_view rest() const { return rest_; }
   // Nothing was missing so far.
   bool ok() const { return ok_; }
@@ -75,6 +94,16 @@ class WireReader {
   Status End(std::string_view what) const;
 
  private:
+  template <class T>
+  void Field(T* field) {
+    if constexpr (std::is_integral_v<T>) {
+      *field = Number<T>();
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      *field = Text();
+    } else {
+      *field = Texts();
+    }
+  }
   std::string_view rest_;
   bool ok_ = true;
 };
