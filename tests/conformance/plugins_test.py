@@ -1,8 +1,9 @@
 # Our plugins keep the rules of their levels; a level that a plugin has no part of passes without a check.
 import contextlib
+import http.client
+import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from kit import BINARY_DIR, run
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
+from free_port import free_port  # noqa: E402
 
 # file, level; a file that this build does not make is left out
 PLUGINS = [
@@ -36,23 +40,19 @@ def etcd(folder):
     if not shutil.which("etcd"):
         yield None
         return
-    ports = []
-    for _ in range(2):
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            ports.append(s.getsockname()[1])
-    client, peer = (f"http://127.0.0.1:{p}" for p in ports)
+    client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
     process = subprocess.Popen(["etcd", "--data-dir", os.path.join(folder, "etcd"), "--listen-client-urls", client, "--advertise-client-urls", client,
                                 "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
                                 "--log-level", "panic", "--unsafe-no-fsync"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        for _ in range(200):
-            with socket.socket() as s:
-                if s.connect_ex(("127.0.0.1", ports[0])) == 0:
+        for _ in range(600):  # until it has chosen itself
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                asked = http.client.HTTPConnection(client.removeprefix("http://"), timeout=1)
+                asked.request("GET", "/health")
+                if json.load(asked.getresponse())["health"] == "true":
                     break
-            time.sleep(0.05)
-        time.sleep(1)  # until it has chosen itself
-        yield f"127.0.0.1:{ports[0]}"
+            time.sleep(0.1)
+        yield client.removeprefix("http://")
     finally:
         process.kill()
         process.wait()

@@ -1,20 +1,16 @@
 """Addresses for the tasks of tests, over the transport of a plugin: the socket example, or gRPC."""
 import itertools
 import os
-import socket
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
+from free_port import free_port  # noqa: E402
 
 _count = itertools.count(1)
 
 
 def scheme_of(transport):
     return "grpc" if os.path.basename(transport) == "libgrpc.so" else "unix"
-
-
-def free_port():
-    """A port of the loopback interface that was free a moment ago."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def new_address(transport, name="t"):

@@ -100,7 +100,7 @@ TEST_F(Links, ThatHoldUpEverythingAreNoticedWithinFifteenSecondsAndWorkAgainLate
     link_->Hold(false, false);
     // What was held up comes now; the step that it was for is over.
     Failure again;
-    for (int i = 0; i < 50; ++i) {
+    for (int i = 0; i < 150; ++i) {
       again = FailureOf([&] { session.run({}, {}, {q.put}); });
       if (again.text.empty()) break;
       std::this_thread::sleep_for(100ms);
@@ -267,10 +267,15 @@ TEST_F(Failures, AStepThatTakesLongerThanTheProgressBoundAndMovesIsNotEnded) {
                                  },
                                  {s.scalar(TW_FLOAT, 0)});
   s.finish();
-  tw::Session session = servers_.session(graph, {"progress_timeout_ms=200"});
-  const auto began = std::chrono::steady_clock::now();
-  EXPECT_THAT(session.run({{n, tw::Tensor(3000.f)}}, {last[0]})[0].values<float>(), ElementsAre(3000));
-  EXPECT_GT(std::chrono::steady_clock::now() - began, 300ms);
+  // The bound is one that a busy machine's pauses keep to; the loop goes on for as long as makes it longer.
+  tw::Session session = servers_.session(graph, {"progress_timeout_ms=500"});
+  double seconds = 0;
+  for (float rounds = 3000; seconds < .8; rounds *= 2) {
+    const Failure f =
+        FailureOf([&] { EXPECT_THAT(session.run({{n, tw::Tensor(rounds)}}, {last[0]})[0].values<float>(), ElementsAre(rounds)); });
+    ASSERT_EQ(f.text, "");
+    seconds = f.seconds;
+  }
 }
 
 // Whatever ends a step, and when: its time is kept, and nothing of it is left.
@@ -318,7 +323,7 @@ TEST_F(Failures, AStormOfCancelsAndDeadlinesLeavesNothingBehind) {
   // Nothing of it runs or waits anywhere, and the queue is as it was.
   const std::string target = "target=" + servers_.address(0);
   std::string status;
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 1500; ++i) {
     status = tw::cluster_status(client_, {target.c_str()});
     if (status.find("\"age_s\"", status.find("\"running\"")) == status.npos) break;
     std::this_thread::sleep_for(20ms);
@@ -400,7 +405,7 @@ TEST(Status, TellsOfTasksValuesAndWhoWaitsForWhom) {
   std::thread waits([&] { session.run({}, {on}); });
   const std::string target = "target=" + servers.address(1);
   std::string status;
-  for (int i = 0; i < 200 && status.find("waits_for\": [{") == status.npos && status.find("\"waits_for\":[{") == status.npos; ++i) {
+  for (int i = 0; i < 1500 && status.find("waits_for\": [{") == status.npos && status.find("\"waits_for\":[{") == status.npos; ++i) {
     std::this_thread::sleep_for(10ms);
     status = tw::cluster_status(client, {target.c_str()});
   }

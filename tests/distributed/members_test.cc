@@ -93,14 +93,14 @@ TEST_F(Membership, ATaskWhoseLeaseIsLostJoinsAgain) {
     if (f.path().filename().string().find(".lease.") != std::string::npos) std::filesystem::remove(f.path());
   }
   size_t leases = 0;
-  for (int i = 0; i < 300 && leases < 2; ++i) {
+  for (int i = 0; i < 1500 && leases < 2; ++i) {
     std::this_thread::sleep_for(20ms);
     leases = 0;
     for (const auto& f : std::filesystem::directory_iterator(folder_))
       leases += f.path().filename().string().find(".lease.") != std::string::npos;
   }
   EXPECT_EQ(leases, 2u);
-  for (int i = 0; i < 100 && Log().size() <= before; ++i) std::this_thread::sleep_for(20ms);
+  for (int i = 0; i < 1500 && Log().size() <= before; ++i) std::this_thread::sleep_for(20ms);
   EXPECT_GT(Log().size(), before);
 }
 

@@ -191,7 +191,7 @@ def test_training_goes_on_after_kills_at_any_moment():
                 except good as e:
                     failed = True
                     assert "task /job:" in str(e), e
-                assert time.monotonic() - began < 5
+                assert time.monotonic() - began < 10
             timer.join()
             again = train(session, parts)
             assert np.array_equal(again[0], expected[0]) and np.array_equal(again[1], expected[1])
@@ -219,7 +219,7 @@ def test_a_process_that_stands_still_for_ever_is_given_up():
         timer.join()
         assert f"task {PS} at {c.address['ps'][0]}" in text and seconds < 15, (text, seconds)
         c.kill("ps", 0, signal.SIGCONT)
-        for _ in range(50):
+        for _ in range(300):
             try:
                 assert session.run(plain) == -1
                 break
@@ -237,10 +237,10 @@ def test_a_process_that_is_told_to_end_does_so_and_tells_its_clients():
             text, seconds = failure(lambda: session.run(out), tw.UnavailableError)
             timer.join()
             assert PS in text and seconds < 2.3, (text, seconds)
-            assert c.processes["ps", 0].wait(5) == 0, c.processes["ps", 0].returncode
+            assert c.processes["ps", 0].wait(20) == 0, c.processes["ps", 0].returncode
         for key in [("worker", 0), ("worker", 1)]:
             c.kill(*key, signal.SIGINT)
-            assert c.processes[key].wait(5) == 0
+            assert c.processes[key].wait(20) == 0
 
 
 def memory_of(c, *tasks):
