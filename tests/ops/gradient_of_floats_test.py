@@ -72,6 +72,8 @@ def compare(where, got, wanted):
 
 def check(op, *inputs, wrt, outputs=(0,), twice=True, **attrs):
     """twice: whether there are second derivatives."""
+    if not cases.sampled(op):
+        return
     reference = Reference(op, inputs, wrt, outputs, attrs)
     xs = [inputs[i] for i in wrt]
     dys, vs = [normal(*y.shape) for y in reference.results([x.astype(np.longdouble) for x in xs])], [normal(*x.shape) for x in xs]
