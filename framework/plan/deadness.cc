@@ -27,13 +27,24 @@ bool Deadness::Together(const std::vector<int32_t>& nodes) const {
                      [&](int32_t i) { return needs_[size_t(i)].known && needs_[size_t(i)].ways == needs_[size_t(nodes[0])].ways; });
 }
 
+// The value that decides, however often it was handed on since.
+WorkEdge Deadness::Decider(WorkEdge e) const {
+  for (;;) {
+    const WorkNode& n = w_.nodes[size_t(e.node)];
+    if (!n.node || n.flow != Flow::kNone || n.node->op().algebra.passes != 0 || n.in.size() != 1 || !n.controls.empty()) return e;
+    e = n.in[0];
+  }
+}
+
 // Adds what the value needs; false: that is not known yet.
 bool Deadness::NeedsOf(const WorkEdge& e, std::set<Way>* ways) const {
   const Needs& maker = needs_[size_t(e.node)];
   if (!maker.known) return false;
   ways->insert(maker.ways.begin(), maker.ways.end());
   const WorkNode& n = w_.nodes[size_t(e.node)];
-  if (n.flow == Flow::kSwitch) ways->insert({n.in[1].node, n.in[1].port, e.port});
+  if (n.flow != Flow::kSwitch) return true;
+  const WorkEdge by = Decider(n.in[1]);
+  ways->insert({by.node, by.port, e.port});
   return true;
 }
 

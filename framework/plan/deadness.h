@@ -28,6 +28,7 @@ class Deadness {
     bool known = false;
     std::set<Way> ways;
   };
+  WorkEdge Decider(WorkEdge e) const;
   bool NeedsOf(const WorkEdge& e, std::set<Way>* ways) const;
   Needs Work(int32_t i) const;
   Needs WorkMerge(int32_t i) const;

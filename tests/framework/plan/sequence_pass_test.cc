@@ -265,7 +265,10 @@ TEST_F(SequencePassTest, LoopsLieBesideBranchesInThemAndBehindThem) {
   };
   const auto on = [&](const Edge& x, int32_t way) { return Port(Op("Switch", {x, p}), way); };
   const Edge two = g_.Const(Scalar(2)), three = g_.Const(Scalar(3));
-  const Edge inside = count("inside", on(Zero(), 1), on(two, 1)), other = count("other", on(two, 0), on(three, 0));
+  // As TensorFlow writes a branch: a constant of it waits for the way, and who decides is handed on before it does so again.
+  const Edge way = Op("Identity", {on(p, 1)}), zero = g_.Const(Scalar(0), {.controls = {way.node}});
+  const Edge inside = count("inside", zero, Port(Op("Switch", {two, Op("Identity", {p})}), 1)),
+             other = count("other", on(two, 0), on(three, 0));
   const Edge merged = Op("Merge", {inside, other}), behind = count("behind", Op("Neg", {merged}), Op("Merge", {on(two, 0), on(three, 1)}));
   const Edge beside = count("beside", Zero(), three), chain = count("chain", Op("Neg", {beside}), two);
   EXPECT_THAT(Loops({beside, merged}, {p}), ElementsAre("StatelessWhile", "StatelessWhile", "StatelessWhile"));
