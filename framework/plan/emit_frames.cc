@@ -9,7 +9,7 @@
 #include "framework/base/shown.h"
 #include "framework/plan/frame_plan.h"
 #include "framework/plan/layout.h"
-#include "framework/plan/shape_source.h"
+#include "framework/plan/plan_values.h"
 #include "framework/runtime/evaluate.h"
 
 namespace thalweg {
@@ -52,33 +52,19 @@ class FrameEmitter {
   // It hands its only input on, which needs no kernel.
   static bool Passes(const WorkNode& n) { return n.node->op().algebra.passes == 0 && n.in.size() == 1 && n.device->host_memory(); }
 
-  int32_t AddValue(PlanValue v, Shape shape, Tensor constant = {}) {
-    PlanShapes::Value sized;
-    sized.shape = std::move(shape);
-    sized.constant = std::move(constant);
-    SetSizes(v.dtype, &sized);
-    plan_->values.push_back(v);
-    shapes_.values.push_back(std::move(sized));
-    return int32_t(plan_->values.size()) - 1;
+  int32_t Add(const PlanValue& v, Shape shape, Tensor constant = {}) {
+    return AddValue(v, std::move(shape), std::move(constant), plan_.get(), &shapes_);
   }
 
   int32_t AddHeld(uint32_t dtype, const Shape& shape, int32_t location) {
     PlanValue v;
     v.dtype = dtype;
     v.location = location;
-    return AddValue(v, shape);
+    return Add(v, shape);
   }
 
   // ---- Where values are ----
 
-  int32_t Location(Device* d) {
-    if (!d || d->host_memory()) return 0;
-    for (size_t i = 0; i < plan_->devices.size(); ++i) {
-      if (plan_->devices[i] == d) return int32_t(i) + 1;
-    }
-    plan_->devices.push_back(d);
-    return int32_t(plan_->devices.size());
-  }
   int32_t& WhereIs(const WorkEdge& e) { return where_[size_t(e.node)][size_t(e.port)]; }
   static bool Decides(const WorkNode& n) { return n.node && !n.dead && !n.constant && n.flow != Flow::kNone; }
 
@@ -91,13 +77,13 @@ class FrameEmitter {
       const WorkNode& x = w_.nodes[i];
       where_[i].assign(x.shapes.size(), 0);
       wants_[i].assign(x.in.size(), 0);
-      if (!x.node) where_[i][0] = Location(w_.signature->feed_device(size_t(x.feed)));
+      if (!x.node) where_[i][0] = LocationOf(w_.signature->feed_device(size_t(x.feed)), plan_.get());
       if (!x.node || x.dead || x.constant || x.flow != Flow::kNone) continue;
       runs_[i] = RunOf(w_, x);
       if (x.device->host_memory()) continue;
       const NodeRun& run = runs_[i];
-      for (size_t o = 0; o < where_[i].size(); ++o) where_[i][o] = run.host_out[o] ? 0 : Location(x.device);
-      for (size_t k = 0; k < wants_[i].size(); ++k) wants_[i][k] = run.host_in[k] ? 0 : Location(x.device);
+      for (size_t o = 0; o < where_[i].size(); ++o) where_[i][o] = run.host_out[o] ? 0 : LocationOf(x.device, plan_.get());
+      for (size_t k = 0; k < wants_[i].size(); ++k) wants_[i][k] = run.host_in[k] ? 0 : LocationOf(x.device, plan_.get());
     }
     if (plan_->devices.empty()) return;
     for (bool moved = true; moved;) {
@@ -163,7 +149,7 @@ class FrameEmitter {
     c.kind = PlanValue::kConst;
     c.dtype = constant.dtype();
     c.location = location;
-    return it->second = AddValue(c, constant.shape(), *std::move(moved));
+    return it->second = Add(c, constant.shape(), *std::move(moved));
   }
 
   // The node that copies the value there. Two devices that do not reach each other do it by way of the host.
@@ -210,7 +196,7 @@ class FrameEmitter {
       PlanValue c;
       c.kind = PlanValue::kConst;
       c.dtype = t.dtype();
-      v = AddValue(c, t.shape(), t);
+      v = Add(c, t.shape(), t);
     }
     return v;
   }
@@ -223,7 +209,7 @@ class FrameEmitter {
       v.feed = x.feed;
       v.dtype = x.out_types[0];
       v.location = WhereIs({work, 0});
-      value_of_[size_t(work)][0] = AddValue(v, x.shapes[0]);
+      value_of_[size_t(work)][0] = Add(v, x.shapes[0]);
       return Status();
     }
     if (IsFixed(x)) return Status();
@@ -390,7 +376,7 @@ class FrameEmitter {
   Status Fetch(const WorkEdge& e, Device* device) {
     const WorkNode& x = w_.nodes[size_t(e.node)];
     const bool fixed = x.node && IsFixed(x);
-    const int32_t location = !w_.signature->stays ? Location(device) : fixed ? 0 : WhereIs(e);
+    const int32_t location = !w_.signature->stays ? LocationOf(device, plan_.get()) : fixed ? 0 : WhereIs(e);
     int32_t v = ValueOf(e);
     if (fixed) {
       ASSIGN_OR_RETURN(v, ConstantAt(e, location));
