@@ -17,18 +17,19 @@ bool IsCpu(const Api& cl, cl_device_id device) {
 // A CPU runs a work-group on one core: one item with wide vectors, sums that fill the registers, and slices that fit the first-level cache.
 // Anything else gets square groups of many small items, as large as the device allows.
 std::vector<Tile> ChooseTiles(const Api& cl, cl_device_id device) {
-  static constexpr Tile kCpu[] = {{1, 16, 16, 128}, {1, 16, 16, 64}, {1, 24, 16, 128}, {2, 8, 16, 64}};
-  static constexpr Tile kOther[] = {{16, 4, 4, 16}, {16, 8, 4, 16}, {8, 8, 8, 16}, {8, 4, 4, 16}, {4, 4, 4, 16}, {1, 4, 4, 16}};
+  static constexpr Tile kCpu[] = {{1, 16, 16, 128, 1}, {1, 16, 16, 128, 4}, {1, 16, 16, 256, 8}, {2, 8, 16, 64, 1}};
+  static constexpr Tile kOther[] = {{16, 4, 4, 16, 1}, {16, 8, 4, 16, 1}, {8, 8, 8, 16, 1},
+                                    {8, 4, 4, 16, 1},  {4, 4, 4, 16, 1},  {1, 4, 4, 16, 1}};
   const size_t most = DeviceValue<size_t>(cl, device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   const cl_ulong local = DeviceValue<cl_ulong>(cl, device, CL_DEVICE_LOCAL_MEM_SIZE);
   std::vector<Tile> fitting;
   for (const Tile& t :
        IsCpu(cl, device) ? std::vector<Tile>(std::begin(kCpu), std::end(kCpu)) : std::vector<Tile>(std::begin(kOther), std::end(kOther))) {
-    const size_t rows = t.group * t.rows, columns = t.group * t.width;
+    const size_t rows = t.group * t.rows * t.passes, columns = t.group * t.width;
     if (t.group * t.group <= most && (rows * (t.depth + 1) + t.depth * columns) * sizeof(double) <= local && fitting.size() < 4)
       fitting.push_back(t);
   }
-  if (fitting.empty()) fitting.push_back({1, 1, 2, 4});
+  if (fitting.empty()) fitting.push_back({1, 1, 2, 4, 1});
   return fitting;
 }
 

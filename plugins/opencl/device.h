@@ -19,7 +19,7 @@ namespace thalweg::opencl {
 
 // How kernels cut their work on a device; the build options of the same names. See kernels/matmul.cl.
 struct Tile {
-  size_t group, rows, width, depth;
+  size_t group, rows, width, depth, passes;
 };
 
 class Device {

@@ -20,6 +20,15 @@ std::string VectorBase(uint32_t type) {
   }
 }
 
+// How many blocks of rows a group has for each slice of b; a device may have one.
+template <class T>
+size_t PassesOf(const T& tile) {
+  if constexpr (requires { tile.passes; })
+    return tile.passes;
+  else
+    return 1;
+}
+
 std::string MatMulText(uint32_t type, const Tile& t) {
   const std::string name = tw::dtype_text(type);
   const bool direct = type != TW_HALF && type != TW_BFLOAT16;
@@ -27,6 +36,7 @@ std::string MatMulText(uint32_t type, const Tile& t) {
                       {"VECTOR", VectorBase(type) + std::to_string(t.width)},
                       {"GROUP", std::to_string(t.group)},
                       {"ROWS", std::to_string(t.rows)},
+                      {"PASSES", std::to_string(PassesOf(t))},
                       {"WIDTH", std::to_string(t.width)},
                       {"TILE_K", std::to_string(t.depth)},
                       {direct ? "DIRECT" : "CONVERTED", ""},
@@ -47,7 +57,7 @@ struct Factors {
 void Start(const Kernel& kernel, const Tile& t, const tw_frame* f, MatrixSizes s, const Factors& x, Place y, Size y_row_step, bool more,
            Size matrices, const Axes& batch, const std::vector<Steps>& steps) {
   const auto groups = [](Size size, size_t tile) { return (size_t(size) + tile - 1) / tile; };
-  const Range items{groups(s.n, t.group * t.width) * t.group, groups(s.m, t.group * t.rows) * t.group, size_t(matrices)};
+  const Range items{groups(s.n, t.group * t.width) * t.group, groups(s.m, t.group * t.rows * PassesOf(t)) * t.group, size_t(matrices)};
   kernel.Run(f, items, {t.group, t.group, 1}, x.a.at, x.b.at, y, s.m, s.n, s.depth, x.a.row_step, x.a.column_step, x.b.row_step,
              x.b.column_step, y_row_step, Size(more), batch, steps);
 }

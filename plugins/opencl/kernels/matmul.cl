@@ -2,11 +2,11 @@
 // apart neighbours of a row or a column are, so that a transposed matrix is the same matrix with its steps exchanged. With `more`, the
 // product is added to y. T: the element type; VECTOR: WIDTH of what it is computed in; DIRECT: both are the same type.
 //
-// A work-group computes a tile of y of GROUP * ROWS by GROUP * WIDTH elements, an item ROWS by WIDTH of them. Along `depth` the group goes
-// in slices of TILE_K: it copies a slice of a and of b to local memory, waits, and multiplies. Each element of y is summed by one item in
-// one order, whatever the device.
+// A work-group computes a tile of y of GROUP * ROWS * PASSES by GROUP * WIDTH elements, an item ROWS by WIDTH of them in each pass. Along
+// `depth` the group goes in slices of TILE_K: it copies a slice of a and of b to local memory, waits, and multiplies; the slice of b serves
+// all passes. Each element of y is summed by one item in one order, whatever the device.
 #define C COMPUTED(T)
-#define TILE_M (GROUP * ROWS)
+#define TILE_M (GROUP * ROWS * PASSES)
 #define TILE_N (GROUP * WIDTH)
 #define ITEMS (GROUP * GROUP)
 #define PITCH_A (TILE_K + 1) /* one more than a slice: the rows that a group reads at once fall into different banks */
@@ -58,8 +58,8 @@ kernel __attribute__((reqd_work_group_size(GROUP, GROUP, 1))) void matmul(IN(T, 
   b += b_at + place(&batch, &b_steps, matrix) + col0 * b_col_step;
   y += y_at + place(&batch, &y_steps, matrix);
 
-  VECTOR sum[ROWS];
-  for (uint r = 0; r < ROWS; ++r) sum[r] = (VECTOR)(0);
+  VECTOR sum[ROWS * PASSES];
+  for (uint r = 0; r < ROWS * PASSES; ++r) sum[r] = (VECTOR)(0);
   for (Size k0 = 0; k0 < depth; k0 += TILE_K) {
     const uint slice = depth - k0 < TILE_K ? (uint)(depth - k0) : TILE_K;
     if (slice == TILE_K) {
@@ -70,20 +70,23 @@ kernel __attribute__((reqd_work_group_size(GROUP, GROUP, 1))) void matmul(IN(T, 
       fill(b_tile, TILE_N, slice, TILE_N, b + k0 * b_row_step, b_row_step, b_col_step, depth - k0, n - col0, item);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    VECTOR part[ROWS]; /* does not live across a barrier, so it stays in registers where a group is a loop on one core */
-    for (uint r = 0; r < ROWS; ++r) part[r] = sum[r];
-    for (uint k = 0; k < slice; ++k) {
-      const VECTOR right = LOAD_VECTOR(x_item, b_tile + k * TILE_N);
+    for (uint pass = 0; pass < PASSES && row0 + pass * GROUP * ROWS < m; ++pass) {
+      VECTOR part[ROWS]; /* does not live across a barrier, so it stays in registers where a group is a loop on one core */
+      for (uint r = 0; r < ROWS; ++r) part[r] = sum[pass * ROWS + r];
+      const local C* left = a_tile + (pass * GROUP + y_item) * ROWS * PITCH_A;
+      for (uint k = 0; k < slice; ++k) {
+        const VECTOR right = LOAD_VECTOR(x_item, b_tile + k * TILE_N);
 #pragma unroll
-      for (uint r = 0; r < ROWS; ++r) part[r] = MULTIPLY_ADD((VECTOR)(a_tile[(y_item * ROWS + r) * PITCH_A + k]), right, part[r]);
+        for (uint r = 0; r < ROWS; ++r) part[r] = MULTIPLY_ADD((VECTOR)(left[r * PITCH_A + k]), right, part[r]);
+      }
+      for (uint r = 0; r < ROWS; ++r) sum[pass * ROWS + r] = part[r];
     }
-    for (uint r = 0; r < ROWS; ++r) sum[r] = part[r];
     barrier(CLK_LOCAL_MEM_FENCE);
   }
 
   const Size j = col0 + x_item * WIDTH;
-  for (uint r = 0; r < ROWS; ++r) {
-    const Size i = row0 + y_item * ROWS + r;
+  for (uint r = 0; r < ROWS * PASSES; ++r) {
+    const Size i = row0 + (r / ROWS * GROUP + y_item) * ROWS + r % ROWS;
     if (i >= m || j >= n) break;
     GLOBAL STORED(T)* to = y + i * y_row_step + j;
 #ifdef DIRECT
