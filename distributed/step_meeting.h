@@ -36,17 +36,23 @@ struct Channels {
   Pusher* pusher = nullptr;
 };
 
-// Of the time that a signature's runs hold threads of the transport: what is left, which long parts of them use up.
+// Of the time that a signature's runs hold threads of the transport: what is left, which long parts of them use up. All signatures of one
+// client may have such a time together.
 class LentTime {
  public:
-  bool over() const { return used_.load(std::memory_order_relaxed) >= kMost; }
+  // of: the time that it is part of; NULL: none.
+  explicit LentTime(std::shared_ptr<LentTime> of = nullptr) : of_(std::move(of)) {}
+  bool over() const { return used_.load(std::memory_order_relaxed) >= kMost || (of_ && of_->over()); }
   void Used(int64_t ns) {
-    if (ns > kShort) used_.fetch_add(ns, std::memory_order_relaxed);
+    if (ns <= kShort) return;
+    used_.fetch_add(ns, std::memory_order_relaxed);
+    if (of_) of_->Used(ns);
   }
   void Renew() { used_.store(0, std::memory_order_relaxed); }
 
  private:
   static constexpr int64_t kShort = 300'000, kMost = 10'000'000;  // nanoseconds; a single part may have waited for a processor
+  const std::shared_ptr<LentTime> of_;
   std::atomic<int64_t> used_{0};
 };
 

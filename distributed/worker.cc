@@ -196,6 +196,10 @@ Worker::Answer Worker::Open(const OpenRequest& m, const std::string& owner, uint
     std::lock_guard lock(mu_);
     if (closing_) return Error(absl::StatusCode::kUnavailable, "the task is shutting down");
     RETURN_IF_ERROR(CheckRoom(owner, role));
+    if (role == TW_PEER_CLIENT) {
+      session->lent = lent_[owner].lock();
+      if (!session->lent) lent_[owner] = session->lent = std::make_shared<LentTime>();
+    }
     if (!sessions_.emplace(session->name, session).second) return AlreadyExists("session ", m.session, " is there already");
     channels_.mailbox->Open(session->name);
     channels_.inbox->Open(session->name);
@@ -301,7 +305,7 @@ Worker::Answer Worker::Register(const SessionName& name, std::string_view body) 
     source->second.pushed = true;
   }
   for (const PieceSink& s : piece.sinks) routes->sinks.emplace(s.key, Sink{{s.address, s.title, s.incarnation}, s.carried});
-  auto signature = std::make_shared<Signature>();
+  auto signature = std::make_shared<Signature>(session->lent);
   ASSIGN_OR_RETURN(signature->callable, session->session->MakeCallable(spec));
   signature->routes = std::move(routes);
   uint64_t handle;

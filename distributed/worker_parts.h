@@ -15,20 +15,22 @@
 namespace thalweg::distributed {
 
 struct Worker::Signature {
+  explicit Signature(std::shared_ptr<LentTime> of_owner) : lent(std::make_shared<LentTime>(std::move(of_owner))) {}
   std::unique_ptr<Callable> callable;
   std::shared_ptr<const Routes> routes;
   // A run does so little that it may begin, and go on, on the threads of the transport. By its plan, and by what the last runs took there.
   bool IsLight() const { return light.load(std::memory_order_relaxed) && !lent->over(); }
   void Ran();
   // Steps share this alone: a signature must not outlive its session, and a step's meeting may.
-  const std::shared_ptr<LentTime> lent = std::make_shared<LentTime>();
+  const std::shared_ptr<LentTime> lent;
   std::atomic<bool> light{false};
   std::atomic<uint32_t> runs{0};
 };
 
 // What a client has here. Its members but for `steps` and `aborted` are set by Open and Register, one at a time.
 struct Worker::ClientSession {
-  SessionName name;  // its owner is who opened it; nobody else has it
+  SessionName name;                // its owner is who opened it; nobody else has it
+  std::shared_ptr<LentTime> lent;  // of all sessions of its owner, if that has proven that it is a client; else NULL
   std::shared_ptr<Graph> graph;
   std::unique_ptr<Session> session;  // after the graph, before the signatures' end
   std::mutex register_mu;

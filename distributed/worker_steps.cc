@@ -187,6 +187,11 @@ void Worker::Beat() {
   }
   {
     std::lock_guard lock(mu_);
+    std::erase_if(lent_, [](const auto& of_owner) {
+      const auto lent = of_owner.second.lock();
+      if (lent) lent->Renew();
+      return !lent;
+    });
     beating_ = !runs.empty() && !closing_;
     if (!beating_) return;
     for (auto it = late.begin(); it != late.end();) it = asked_.insert(it->first).second ? std::next(it) : late.erase(it);

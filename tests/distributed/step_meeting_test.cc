@@ -451,6 +451,14 @@ TEST_F(StepMeetingTest, TimeThatIsTakenForWhatFollowsIsCounted) {
   EXPECT_TRUE(lent->over()) << "a short part makes nothing of a long one";
   lent->Renew();
   EXPECT_FALSE(lent->over());
+  // Those of one client have no more together than one of them.
+  const auto all = std::make_shared<LentTime>();
+  LentTime one(all), other(all);
+  one.Used(20'000'000);
+  EXPECT_TRUE(other.over());
+  all->Renew();
+  EXPECT_FALSE(other.over());
+  EXPECT_TRUE(one.over()) << "it has its own, too";
 }
 
 TEST(SystemClock, AStopDropsWhatIsStillToCome) {
