@@ -12,11 +12,14 @@
 namespace thalweg {
 namespace {
 
+// More than any memory holds; so many values of a graph from somewhere else add up.
+constexpr int64_t kMost = int64_t{1} << 45;
+
 int64_t BytesOf(const WorkNode& n, int32_t port) {
   const Shape& s = n.shapes[size_t(port)];
   if (!s.known()) return 0;
   auto bytes = CountBytes(s.dims().data(), s.rank(), n.out_types[size_t(port)]);
-  return bytes.ok() ? int64_t(*bytes) : 0;
+  return bytes.ok() ? int64_t(std::min<uint64_t>(uint64_t(*bytes), kMost)) : 0;
 }
 
 double ElementsOf(const Shape& s) {
@@ -59,7 +62,7 @@ class Chooser {
       if (!may_[i]) form = LayoutChoice::Form();
       c_.forms.push_back(std::move(form));
       if (!may_[i] || !FormatOf(w_.nodes[i]) || !Prefers(*c_.forms[i].kernel, c_.to)) continue;
-      gain_[i] = int64_t(WorkOf(w_, w_.nodes[i]) / kWorkPerByte);
+      gain_[i] = int64_t(std::min(WorkOf(w_, w_.nodes[i]) / kWorkPerByte, double(kMost)));
       c_.forms[i].turned = true;
     }
     FindValues();

@@ -2,6 +2,7 @@
 // that they prefer that (`?prefers` in plugin/kernel.h). Which nodes: LayoutChoice. Here they get the attributes, lists and numbers of axes
 // that go with the order, values are transposed where turned nodes meet others, and transposes of the program that undo that are left out.
 // What is fed and fetched stays as the graph says, as do names and messages.
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -291,7 +292,7 @@ class Turner {
       auto bytes = CountBytes(n.shapes[0].dims().data(), n.shapes[0].rank(), dtype);
       if (n.dead || !bytes.ok()) continue;
       ++note.transposes;
-      note.bytes += int64_t(*bytes);
+      note.bytes = int64_t(std::min(uint64_t(note.bytes) + uint64_t(*bytes), uint64_t{INT64_MAX}));
     }
     w_.notes.layouts.push_back(std::move(note));
   }

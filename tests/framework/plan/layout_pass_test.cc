@@ -250,6 +250,13 @@ TEST_F(LayoutPassTest, NothingIsTransposedThatCostsMoreThanItGains) {
   EXPECT_THAT(Plan({Conv(thin, 2, 2)}, {Shape({2, 2, 12, 10})}).formats, ElementsAre("NCHW"));
 }
 
+TEST_F(LayoutPassTest, SizesBeyondAnyMemoryAreCountedToo) {
+  const int64_t huge = int64_t{1} << 27;
+  Edge y = x_;
+  for (int layer = 0; layer < 4; ++layer) y = Relu(Conv(y, 32, 32));
+  EXPECT_EQ(Plan({y}, {Shape({huge, 32, huge, 1})}).transposes, 2);
+}
+
 TEST_F(LayoutPassTest, TransposesOfTheProgramVanish) {
   const Edge last = g_.Input(Shape({-1, -1, -1, 32}));
   feeds_ = {last};
