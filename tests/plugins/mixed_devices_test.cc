@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #include "tests/framework/support/test_ops.h"
@@ -18,8 +17,6 @@
 namespace thalweg {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 using testing_support::Dense;
 using testing_support::Floats;
 using testing_support::Settings;
@@ -95,9 +92,11 @@ class Branches {
 };
 
 struct Outcome {
-  int64_t equal_ns = 0, cost_ns = 0;
+  bool Has(const char* part) const { return plan.find(part) != std::string::npos; }
+  int64_t equal_ns = 0, cost_ns = 1;
   std::string plan;
   double ratio() const { return double(equal_ns) / double(cost_ns); }
+  bool shared() const { return Has("CPU:0\",\"why\":\"cost\"") && Has("OPENCL:0\",\"why\":\"cost\""); }
 };
 
 // The least of a few runs, in turns, so that what else happens on the machine meets both.
@@ -105,18 +104,19 @@ Outcome Compare(const std::filesystem::path& file) {
   int64_t cpu_ns = 0;  // of all kernels
   {
     Branches cpu(EveryDevice(0), {"CPU:0"}, file);
-    for (int i = 0; i < 4; ++i) cpu_ns = i ? std::min(cpu_ns, cpu.Run()) : cpu.Run();
+    for (int i = 0; i < 30; ++i)
+      cpu_ns = i ? std::min(cpu_ns, cpu.Run()) : cpu.Run();  // of a few milliseconds each: some are not interrupted
   }
   std::filesystem::remove(file);
   const auto runtime = EveryDevice(uint64_t(cpu_ns) * 1000 / (kBranches * kKernels * kElements));  // its full speed is the CPU's
   {
     Branches measured(runtime, {"CPU:0", "OPENCL:0", "FAKE:0"}, file);
     StepStats stats;
-    for (int i = 0; i < 4; ++i) measured.Run(&stats);
+    for (int i = 0; i < 8; ++i) measured.Run(&stats);
   }  // which keeps what was measured
   Branches equal(runtime, {"CPU:0", "OPENCL:0", "FAKE:0"}, file), by_cost(runtime, {""}, file);
   Outcome o;
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 10; ++i) {
     const int64_t equal_ns = equal.Run(), cost_ns = by_cost.Run();
     o.equal_ns = i ? std::min(o.equal_ns, equal_ns) : equal_ns;
     o.cost_ns = i ? std::min(o.cost_ns, cost_ns) : cost_ns;
@@ -129,16 +129,15 @@ Outcome Compare(const std::filesystem::path& file) {
 TEST(MixedDevicesTest, TheCpuAnOpenClDeviceAndAThrottledOneBeatAnEqualSplit) {
   if (!HasOpenCl(*EveryDevice(0))) GTEST_SKIP() << "no OpenCL device was found; install a driver (pocl-opencl-icd runs on the CPU)";
   const auto file = std::filesystem::path(testing::TempDir()) / ("mixed_placements." + std::to_string(getpid()));
-  Outcome best;
-  for (int attempt = 0; attempt < 4 && (attempt == 0 || best.ratio() < 1.3); ++attempt) {  // again where the machine was busy meanwhile
-    Outcome o = Compare(file);
+  Outcome o;
+  for (int attempt = 0; attempt < 6 && !(o.ratio() >= 1.3 && o.shared()); ++attempt) {  // again where the machine was busy meanwhile
+    o = Compare(file);
     std::printf("a step takes %.2f ms split equally, %.2f ms by cost: %.2fx\n", double(o.equal_ns) * 1e-6, double(o.cost_ns) * 1e-6,
                 o.ratio());
-    if (attempt == 0 || o.ratio() > best.ratio()) best = std::move(o);
   }
-  RecordProperty("speedup", std::to_string(best.ratio()));
-  EXPECT_GE(best.ratio(), 1.3);
-  EXPECT_THAT(best.plan, AllOf(HasSubstr("CPU:0\",\"why\":\"cost\""), HasSubstr("OPENCL:0\",\"why\":\"cost\"")));
+  RecordProperty("speedup", std::to_string(o.ratio()));
+  EXPECT_GE(o.ratio(), 1.3);
+  EXPECT_TRUE(o.shared()) << o.plan;
 }
 
 }  // namespace
