@@ -267,9 +267,24 @@ class Claimer {
       const Part* other = part_of_[size_t(i)].get();
       if (other) return StrCat("'", Shown(w_.nodes[size_t(i)].node->name()), "' is in a part of '", other->node().op().name, "' already");
     }
+    if (!Matters(wish)) return "nobody reads what it makes";
     int32_t through = -1;
     if (clusters_->Join(wish.work, &through)) return "";
     return StrCat("a path leaves the set and comes back, by way of '", Shown(w_.nodes[size_t(through)].node->name()), "'");
+  }
+
+  // A set without values and effects is there only because somebody waits for it; a compiler would have nowhere to write then.
+  bool Matters(const Wish& wish) const {
+    const std::set<int32_t> own(wish.work.begin(), wish.work.end());
+    return std::any_of(wish.work.begin(), wish.work.end(), [&](int32_t i) {
+      const WorkNode& n = w_.nodes[size_t(i)];
+      if (n.node->op().stateful) return true;
+      for (int32_t o = 0; o < int32_t(n.shapes.size()); ++o) {
+        const auto readers = readers_.of({i, o});
+        if (std::any_of(readers.begin(), readers.end(), [&](int32_t r) { return !own.contains(r); })) return true;  // fetches are -1
+      }
+      return false;
+    });
   }
 
   // The work graph in the order of the clusters; members of parts stay for shape rules, and what stands for them runs.

@@ -246,6 +246,37 @@ def test_a_sum_that_a_loop_keeps_is_added_to_in_place():
     assert np.array_equal(tw.Session(g).run(total, feeds), 10 * (feeds[a] @ feeds[b]) + 1)
 
 
+def test_one_plan_serves_terms_of_other_shapes():
+    rng = np.random.default_rng(4)
+    with tw.Graph() as g:
+        a, b, c = tw.placeholder("float32", [128, 64]), tw.placeholder("float32", [64, 64]), tw.placeholder("float32", None)
+        y = c + tw.ops.mat_mul(a, b)
+    session = tw.Session(g)
+    feeds = {a: rng.integers(-8, 8, (128, 64)).astype("f"), b: rng.integers(-8, 8, (64, 64)).astype("f")}
+    for shape in ((128, 64), (1, 64), (64,), (2, 128, 64), (), (128, 64)):
+        term = rng.integers(-8, 8, shape).astype("f")
+        assert np.array_equal(session.run(y, {**feeds, c: term}), term + feeds[a] @ feeds[b]), shape
+
+
+@pytest.mark.parametrize("build", [
+    lambda x: np.ones((64, 64), "f") + tw.ops.mat_mul(x[:, :32], x[:, :32], transpose_b=True),
+    lambda x: tw.ops.relu(tw.ops.bias_add(tw.ops.mat_mul(x, x, transpose_b=True), np.ones(64, "f"))), lambda x: tw.ops.relu(tw.ops.exp(x))])
+def test_what_is_only_waited_for_runs(build):
+    """Nobody reads the set: it has no output to write to."""
+    with tw.Graph() as g:
+        x = tw.placeholder("float32", [64, 512])
+        waited = build(x)
+        with tw.control_dependencies([waited]):
+            y = x * 2.0
+    feeds = {x: np.ones((64, 512), "f")}
+    for runtime_setting in ({}, {"threads": 1}, {"engine": "counted"}):
+        session = tw.Session(g, **runtime_setting)
+        assert np.array_equal(session.run(y, feeds), 2 * feeds[x])
+        session.run([waited.operation], feeds)
+    plan = tw.Session(g).plan(y, {x: [64, 512]})
+    assert all(c["refused"] for c in plan["claims"] if waited.operation.name in c["nodes"])
+
+
 @pytest.mark.parametrize("build, taken, why", [
     (lambda x: tw.ops.mat_mul(x, x, transpose_a=True) + np.ones((512, 512), "f"), 1, ""),
     (lambda x: tw.ops.mat_mul(x, x, transpose_a=True) + np.ones(512, "f"), 0, ""),

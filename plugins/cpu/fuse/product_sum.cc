@@ -111,6 +111,7 @@ MatrixProduct<T> Wanted(const tw_part_node& n) {
 }
 
 void SetSizes(const tw_part& part, Sum* s) {
+  if (!IsSum(*part.nodes[1])) throw tw::Error{TW_UNIMPLEMENTED, "the product is added to a value of another shape"};
   const tw_part_node& n = *part.nodes[0];
   if (n.types[0] == TW_FLOAT)
     s->product = Wanted<float>(n);

@@ -353,6 +353,17 @@ TEST_F(ClaimTest, APathOfControlEdgesCounts) {
   EXPECT_THAT(p->notes.claims[0].refused, HasSubstr("by way of '" + mark->name() + "'"));
 }
 
+TEST_F(ClaimTest, ASetThatNobodyReadsIsLeft) {
+  c_.Register(&g_, "some");
+  c_.claim = Take({"a", "b"});
+  Edge a = g_.Op("Neg", {x_}, {.name = "a"}), b = g_.Op("Next", {a}, {.name = "b"});
+  Edge c = g_.Op("Next", {x_}, {.name = "c", .controls = {b.node}});
+  auto p = Compile({{x_}, {c}, {}}, {Shape({2})});
+  EXPECT_EQ(p->notes.claims[0].refused, "nobody reads what it makes");
+  EXPECT_EQ(c_.compiled, 0);
+  EXPECT_THAT(Run(c, {1, 2}, {}), ElementsAre(2, 3));
+}
+
 TEST_F(ClaimTest, TwoSetsThatWaitForEachOtherAreNotBothTaken) {
   c_.Register(&g_, "some");
   c_.claim = [](const tw_part& part, tw_claims* to) -> tw_status* {
