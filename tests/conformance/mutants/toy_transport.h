@@ -12,7 +12,7 @@ typedef struct toy_endpoint {
   const tw_host* host;
   tw_endpoint_config config;
   char address[32];
-  int closing;
+  int closing, telling; /* callers that are being told */
 } toy_endpoint;
 
 typedef struct toy_peer {
@@ -63,11 +63,14 @@ static UNUSED void toy_drop(toy_item* item) {
 /* The caller is told, without the lock. */
 static UNUSED void toy_done(toy_item* i, tw_status* s) {
   toy_peer* peer = i->peer;
+  toy_endpoint* own = peer->own;
   i->peer = NULL;
+  ++own->telling;
   pthread_mutex_unlock(&loop.mu);
   i->request.done(i->request.arg, s);
   if (loop.answers_twice && !s) i->request.done(i->request.arg, NULL);
   pthread_mutex_lock(&loop.mu);
+  --own->telling;
   if (!--peer->calls && peer->closed) free(peer);
   pthread_cond_broadcast(&loop.changed);
 }
@@ -275,6 +278,7 @@ static UNUSED void toy_close_peer(const tw_host* h, void* peer) {
 }
 
 static UNUSED int toy_used(const toy_endpoint* e) {
+  if (e->telling) return 1;
   for (const toy_item* i = loop.items; i; i = i->next) {
     if (i->at == e || (i->peer && i->peer->own == e)) return 1;
   }
