@@ -1,5 +1,7 @@
 #include "thalweg/server.h"
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <string_view>
@@ -98,7 +100,8 @@ tw_status* tw_server_join(tw_server* server, int64_t timeout_ns) {
     std::unique_lock lock(server->mu);
     auto over = [&] { return server->stopped; };
     if (timeout_ns == 0) return server->changed.wait(lock, over), Status();
-    if (server->changed.wait_for(lock, std::chrono::nanoseconds(timeout_ns), over)) return Status();
+    const std::chrono::nanoseconds wait(std::min(timeout_ns, int64_t{1} << 62));  // now and it fit into 64 bits
+    if (server->changed.wait_for(lock, wait, over)) return Status();
     return thalweg::Error(absl::StatusCode::kDeadlineExceeded, "the server runs on");
   });
 }

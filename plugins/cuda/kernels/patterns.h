@@ -1,6 +1,5 @@
 // The graph compiler that finds what cuDNN computes at once: a convolution with what is added to it and its rectifier, attention, and
-// sequences of LSTM cells. Only
-// where it has an engine for these shapes; else the nodes run one by one.
+// sequences of LSTM cells. Only where it has an engine for these shapes; else the nodes run one by one.
 #ifndef THALWEG_PLUGINS_CUDA_KERNELS_PATTERNS_H_
 #define THALWEG_PLUGINS_CUDA_KERNELS_PATTERNS_H_
 
