@@ -115,9 +115,9 @@ TEST(Scale, ThreadsAndDescriptorsGrowWithTasksAndNotWithSteps) {
     const Cost early;
     for (int i = 3; i < steps; ++i) session.run({}, {}, {step});
     after[size] = Cost();
-    // Threads that may block come when so many are needed at once.
-    EXPECT_LE(after[size].threads, 1.05 * early.threads + 8);
-    EXPECT_LE(after[size].descriptors, early.descriptors + 8);
+    // Threads that may block come when so many are needed at once, and a link that was lost on a busy machine comes again.
+    EXPECT_LE(after[size].threads, 1.25 * early.threads + 8);
+    EXPECT_LE(after[size].descriptors, 1.05 * early.descriptors + 8);
     EXPECT_EQ(session.run({}, {sum})[0].values<float>()[0], float(n_workers * Crowd::kEach * steps));
     std::printf("%d ps, %d workers: %d threads, %d descriptors, %d steps\n", n_ps, n_workers, after[size].threads, after[size].descriptors,
                 steps);

@@ -39,12 +39,12 @@ class Process {
     messenger_->Close();
     clock_.Stop();
   }
-  std::shared_ptr<StepMeeting> Meeting(uint64_t step, std::shared_ptr<const Routes> routes) {
-    auto meeting = std::make_shared<StepMeeting>(kSession, step, std::move(routes), clock_.Now() + kPatience,
-                                                 Channels{messenger_.get(), &mailbox_, &inbox_, pusher_.get()});
-    meetings_.push_back(meeting);
-    return meeting;
+  // Is there until the step is over, or the process: what the step does later must find that out.
+  std::weak_ptr<StepMeeting> Meeting(uint64_t step, std::shared_ptr<const Routes> routes) {
+    return meetings_[step] = std::make_shared<StepMeeting>(kSession, step, std::move(routes), clock_.Now() + kPatience,
+                                                           Channels{messenger_.get(), &mailbox_, &inbox_, pusher_.get()});
   }
+  void EndMeeting(uint64_t step) { meetings_.erase(step); }
   void Forget(uint64_t oldest) {
     mailbox_.Forget(kSession, oldest);
     inbox_.Forget(kSession, oldest);
@@ -64,9 +64,8 @@ class Process {
   }
   // As a worker does it.
   void AskLate() {
-    for (auto& weak : meetings_) {
-      if (auto meeting = weak.lock()) meeting->AskLate(clock_.Now() - kSecond / 2);
-    }
+    const auto all = meetings_;  // what is told may end some
+    for (auto& [step, meeting] : all) meeting->AskLate(clock_.Now() - kSecond / 2);
     clock_.At(clock_.Now() + kSecond / 2, [this] { AskLate(); });
   }
   SimulatedClock clock_;
@@ -75,7 +74,7 @@ class Process {
   Inbox inbox_{300};  // bytes: too few for all values that come early
   std::unique_ptr<Messenger> messenger_;
   std::unique_ptr<Pusher> pusher_;
-  std::vector<std::weak_ptr<StepMeeting>> meetings_;
+  std::map<uint64_t, std::shared_ptr<StepMeeting>> meetings_;  // go first
 };
 
 struct Tally {
@@ -145,31 +144,35 @@ class Story {
     routes->sources.emplace("v", Source{source, pushed});
     auto senders = std::make_shared<Routes>();
     if (pushed) senders->sinks.emplace("v", Sink{sink});
-    auto sender = a.Meeting(step, senders), receiver = b.Meeting(step, routes);
+    const auto sender = a.Meeting(step, senders), receiver = b.Meeting(step, routes);
     Wait& w = waits_[step];
     w.at = to;
     w.by = b.incarnation();
-    const uint64_t sent_by = a.incarnation(), got_by = b.incarnation();
-    auto alive = [this](int i, uint64_t incarnation) { return processes_[size_t(i)]->incarnation() == incarnation; };
+    const uint64_t sent_by = a.incarnation();
     world_.After(int64_t(world_.Below(kSecond)), [=] {
-      if (!alive(from, sent_by)) return;
-      if (step % 2) sender->Hold();
-      (void)sender->Send("v", "", Value(step, sent_by));
-      sender->Release();
+      auto m = sender.lock();
+      if (!m) return;
+      if (step % 2) m->Hold();
+      (void)m->Send("v", "", Value(step, sent_by));
+      m->Release();
     });
     world_.After(int64_t(world_.Below(kSecond)), [=, this] {
-      if (alive(to, got_by)) Receive(step, receiver.get(), sent_by);
+      if (auto m = receiver.lock()) Receive(step, m.get(), sent_by);
     });
     if (world_.Below(6) == 0) {
       world_.After(int64_t(world_.Below(kSecond)), [=] {
-        if (alive(to, got_by)) receiver->Abort(Error(absl::StatusCode::kCancelled, "enough"), true);
+        if (auto m = receiver.lock()) m->Abort(Error(absl::StatusCode::kCancelled, "enough"), true);
       });
     }
     if (world_.Below(6) == 0) {
       world_.After(int64_t(world_.Below(kSecond)), [=] {
-        if (alive(from, sent_by)) sender->StepFailed(InvalidArgument("broke"));
+        if (auto m = sender.lock()) m->StepFailed(InvalidArgument("broke"));
       });
     }
+    // What waits still holds its meeting itself.
+    world_.After(2 * kSecond, [=, this] {
+      for (int i : {from, to}) processes_[size_t(i)]->EndMeeting(step);
+    });
   }
 
   void Receive(uint64_t step, StepMeeting* receiver, uint64_t sent_by) {
