@@ -81,7 +81,10 @@ AxisUse LayoutForms::UseOf(const WorkNode& n, size_t i) const {
   }
   if (!s.known() || s.rank() > rank || (maker.constant && maker.ordered)) return AxisUse::kCannot;
   if (s.rank() == rank) return AxisUse::kTurned;
-  if (std::all_of(s.dims().begin(), s.dims().end(), [](int64_t d) { return d == 1; })) return AxisUse::kAsItIs;
+  if (std::all_of(s.dims().begin(), s.dims().end(), [](int64_t d) { return d == 1; })) {
+    const bool stays = !maker.varies || (maker.node && maker.node->shape(e.port).known());
+    return stays ? AxisUse::kAsItIs : AxisUse::kCannot;
+  }
   const Tensor* sure = SureValue(w_, e);
   if (sure && maker.constant && IsPlain(sure->dtype())) return AxisUse::kWidened;
   return LiesTheSame(s) && !maker.varies ? AxisUse::kWidened : AxisUse::kCannot;
@@ -126,7 +129,7 @@ bool LayoutForms::MayReduce(const WorkNode& n) const {
 
 bool LayoutForms::CanTranspose(uint32_t dtype, const Device& device) {
   auto [known, is_new] = transposers_.try_emplace({dtype, device.kind()}, false);
-  if (is_new) known->second = IsPlain(dtype) && TransposeKernel(w_, transpose_, dtype, device);
+  if (is_new) known->second = IsPlain(dtype) && TurningKernel(w_, transpose_, dtype, device);
   return known->second;
 }
 
@@ -155,11 +158,11 @@ bool LayoutForms::Find(const WorkNode& n, LayoutChoice::Form* form) {
   return turns && form->kernel;
 }
 
-const KernelDef* TransposeKernel(const WorkGraph& w, const OpSchema& transpose, uint32_t dtype, const Device& device) {
+const KernelDef* TurningKernel(const WorkGraph& w, const OpSchema& op, uint32_t dtype, const Device& device) {
   const uint32_t in[] = {dtype, TW_INT32};
-  auto resolved = ResolveNode(transpose, in, std::vector<AttrValue>(transpose.attrs.size()));
+  auto resolved = ResolveNode(op, in, std::vector<AttrValue>(op.attrs.size()));
   if (!resolved.ok()) return nullptr;
-  return w.runtime().registry().FindKernel(transpose, device.kind(), resolved->types, transpose.in_at, transpose.out_at, resolved->attrs);
+  return w.runtime().registry().FindKernel(op, device.kind(), resolved->types, op.in_at, op.out_at, resolved->attrs);
 }
 
 }  // namespace thalweg

@@ -34,7 +34,7 @@ class LayoutForms {
   std::map<std::pair<uint32_t, std::string>, bool> transposers_;  // by type and device kind
 };
 
-// NULL: none.
-const KernelDef* TransposeKernel(const WorkGraph& w, const OpSchema& transpose, uint32_t dtype, const Device& device);
+// Of an op that takes a value of the type and whole numbers, such as a transpose; NULL: none.
+const KernelDef* TurningKernel(const WorkGraph& w, const OpSchema& op, uint32_t dtype, const Device& device);
 
 }  // namespace thalweg

@@ -70,7 +70,7 @@ class Turner {
       return Reorder(i, given);
     } else {
       for (WorkEdge& e : x.in) {
-        ASSIGN_OR_RETURN(e, n.constant || n.dead ? AsMade(e) : Plain(e));
+        ASSIGN_OR_RETURN(e, (n.constant || n.dead) && !n.varies ? AsMade(e) : Plain(e));
       }
     }
     for (int32_t& c : x.controls) c = now_[size_t(c)];
@@ -127,7 +127,7 @@ class Turner {
   bool IsOnlyTurned(const WorkEdge& e) const {
     return turned_[size_t(e.node)][size_t(e.port)].node >= 0 && plain_[size_t(e.node)][size_t(e.port)].node < 0;
   }
-  // Of a node that is not run any more.
+  // Of a node that is not run any more, nor asked again what its values are for other feeds.
   StatusOr<WorkEdge> AsMade(const WorkEdge& e) {
     return IsOnlyTurned(e) && !Maker(e).varies ? turned_[size_t(e.node)][size_t(e.port)] : Plain(e);
   }
@@ -141,13 +141,15 @@ class Turner {
     return plain;
   }
 
-  // reader: who wants it first, whose device has it turned if nobody's makes it.
+  // reader: who wants it first, whose device turns it where the maker's cannot.
   StatusOr<WorkEdge> TurnedValue(const WorkEdge& e, const WorkNode& reader) {
     WorkEdge& turned = turned_[size_t(e.node)][size_t(e.port)];
     if (turned.node >= 0) return turned;
     const WorkNode& maker = Maker(e);
     const Node& origin = maker.node ? *maker.node : *reader.node;
-    const std::string key = StrCat(maker.node ? "made " : "fed ", e.port, " ");
+    // A reader may be the first of several feeds.
+    const std::string key = maker.node ? StrCat("made ", e.port, " ") : StrCat("fed ", w_.signature->feeds[size_t(maker.feed)].text(), " ");
+    Device* device = maker.node ? DeviceToTurn(maker.out_types[size_t(e.port)], maker.device, reader.device) : reader.device;
     const AxisOrder given = OrderGiven(w_, maker);
     const Tensor* sure = SureValue(w_, e);
     if (maker.constant && sure) {
@@ -157,10 +159,9 @@ class Turner {
       const AxisOrder both = Composed(given, c_.order);
       ASSIGN_OR_RETURN(const WorkEdge from, Plain(maker.in[size_t(maker.node->op().algebra.permuted)]));
       if (IsInOrder(both)) return turned = from;
-      ASSIGN_OR_RETURN(turned, Moved(from, both, origin, key, maker.device));
+      ASSIGN_OR_RETURN(turned, Moved(from, both, origin, key, device));
     } else {
-      ASSIGN_OR_RETURN(turned,
-                       Moved(plain_[size_t(e.node)][size_t(e.port)], c_.order, origin, key, maker.node ? maker.device : reader.device));
+      ASSIGN_OR_RETURN(turned, Moved(plain_[size_t(e.node)][size_t(e.port)], c_.order, origin, key, device));
     }
     return turned;
   }
@@ -174,7 +175,8 @@ class Turner {
     WorkEdge& to = plain_[size_t(i)][0];
     to = from;
     if (!IsInOrder(both)) {
-      ASSIGN_OR_RETURN(to, Moved(from, both, *n.node, "again ", n.device));
+      Device* device = DeviceToTurn(n.out_types[0], n.device, Maker(e).device);
+      ASSIGN_OR_RETURN(to, Moved(from, both, *n.node, "again ", device));
     }
     now_.push_back(to.node);
     return Status();
@@ -182,12 +184,21 @@ class Turner {
 
   // ---- Nodes that no graph has ----
 
+  // The first of the two if it can transpose such values; NULL stands for what is known while planning.
+  Device* DeviceToTurn(uint32_t dtype, Device* first, Device* second) const {
+    return !first || TurningKernel(w_, *c_.transpose, dtype, *first) ? first : second;
+  }
+  bool CanView(uint32_t dtype, const Device* device) const {
+    auto op = w_.runtime().registry().FindRole("reshape");
+    return op.ok() && (!device || TurningKernel(w_, **op, dtype, *device));
+  }
+
   // A transpose; where the elements lie the same either way, a view.
   StatusOr<WorkEdge> Moved(const WorkEdge& from, const AxisOrder& order, const Node& origin, const std::string& key, Device* device) {
     const WorkNode& p = nodes_[size_t(from.node)];
     const Shape shape = Turned(p.shapes[size_t(from.port)], order);
-    if (!p.varies && LiesTheSame(shape)) return Viewed(from, shape, origin, key + TextOf(order), device);
     const uint32_t dtype = p.out_types[size_t(from.port)];
+    if (!p.varies && LiesTheSame(shape) && CanView(dtype, device)) return Viewed(from, shape, origin, key + TextOf(order), device);
     ASSIGN_OR_RETURN(const Tensor perm, TensorOf(order));
     ASSIGN_OR_RETURN(const WorkEdge by, Constant(origin, "order " + TextOf(order), perm));
     ASSIGN_OR_RETURN(const WorkEdge moved, Two(*c_.transpose, from, by, shape, origin, StrCat("transpose ", key, TextOf(order)), device));
@@ -317,7 +328,9 @@ Status LayoutPass(WorkGraph* w) {
   if (!transpose.ok()) return Status();  // nothing to do it with
   for (const auto& [from, to] : orders) {
     const LayoutChoice choice = ChooseLayout(*w, from, to, **transpose);
-    if (choice.any) RETURN_IF_ERROR(Turner(w, choice).Run());
+    Status s = choice.any ? Turner(w, choice).Run() : Status();
+    // A kernel to turn some value with: the graph is as it was, and runs so.
+    if (!s.ok() && s.code() != absl::StatusCode::kNotFound) return s;
   }
   return Status();
 }

@@ -347,6 +347,46 @@ TEST_F(LayoutPassTest, AxesOfOtherOpsGoAlong) {
   Compare(fetches, {{kImages}, {Shape({4, 32, 12, 10})}});
 }
 
+TEST_F(LayoutPassTest, FeedsThatOneNodeIsTheFirstToReadAreTurnedEachForItself) {
+  const Shape images({2, 32, 12, 10});
+  const Edge x = g_.Input(images, "images"), other = g_.Input(images, "other");
+  const Edge mask = g_.Op("Placeholder", {}, {.attrs = {{"dtype", AttrValue::Type(TW_BOOL)}, {"shape", AttrValue::OfShape(images)}}});
+  const Edge y = Conv(g_.Op("SelectV2", {mask, Conv(x, 32, 32), other}), 32, 32);
+  Planning p(g_.graph(), {{x, mask, other}, {y}, {}}, {images, images, images});
+  p.Through("once");
+  ASSERT_TRUE(p.status.ok()) << p.status;
+  std::vector<const Node*> turned;
+  for (const WorkNode& n : p.w.nodes) {
+    if (!n.node || n.dead || n.constant || n.node->op().name != "Transpose") continue;
+    EXPECT_EQ(n.node->out_type(0), n.out_types[0]);
+    turned.push_back(n.node);
+  }
+  ASSERT_EQ(turned.size(), 4u);
+  std::sort(turned.begin(), turned.end());
+  EXPECT_EQ(std::unique(turned.begin(), turned.end()), turned.end());
+}
+
+TEST_F(LayoutPassTest, AnOperandThatMayHaveMoreThanOneElementNextTimeGoesByAxes) {
+  const Edge last = g_.Input(Shape({-1}), "last");
+  feeds_ = {x_, last};
+  const Edge y = g_.Op("AddV2", {Conv(x_, 32, 32), last});
+  Compare({y}, {{Shape({2, 32, 12, 32}), Shape({1})}, {Shape({2, 32, 12, 32}), Shape({32})}});
+}
+
+TEST_F(LayoutPassTest, SizesThatAreWorkedOutAgainAreThoseOfTheGraph) {
+  const Shape images({1, 32, 12, 10});
+  const Edge x = g_.Input(Shape({-1}), "longer"), image = g_.Input(images, "image"), r = Relu(Conv(image, 32, 32));
+  const Edge sizes = g_.Op("ShapeN", {x, r}, {.attrs = {{"N", AttrValue::Int(2)}}});
+  const std::vector<Edge> fetches = {{sizes.node, 1}, Relu(Conv(r, 32, 32))};
+  auto session = g_.NewSession();
+  for (int64_t n : {3, 5}) {
+    auto out = Step(*session, {{x, image}, fetches, {}}, {Random(Shape({n})), Random(images)});
+    ASSERT_TRUE(out.ok()) << out.status();
+    const int32_t* found = (*out)[0].as<int32_t>();
+    EXPECT_THAT(std::vector<int32_t>(found, found + 4), ElementsAre(1, 32, 12, 10)) << n;
+  }
+}
+
 TEST_F(LayoutPassTest, RandomNetsAndTheirGradientsStayWhatTheyWere) {
   for (int net = 0; net < 12; ++net) {
     const auto any = [&](int n) { return int(random_() % unsigned(n)); };
