@@ -2,9 +2,11 @@
 // is looked for, and small values go from one plan's memory to the other's (PlanValue::kPassed) without becoming tensors.
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/runtime/executor.h"
 #include "framework/session/session.h"
@@ -17,14 +19,28 @@ bool SaysYes(const tw_view& answer) {
   return answer.rank != 0 ? answer.count > 0 : *(static_cast<const uint8_t*>(answer.data) + answer.offset) != 0;
 }
 
+// Memory of later iterations is that of the first, so types are compared here once and for all.
+bool FitsLoop(const Function& cond, const Function& body) {
+  const size_t n = body.args().size();
+  if (body.results().size() != n || cond.args().size() != n || cond.results().size() != 1 || cond.result_type(0) != TW_BOOL) return false;
+  for (size_t i = 0; i < n; ++i) {
+    if (body.result_type(i) != body.arg_type(i) || cond.arg_type(i) != body.arg_type(i)) return false;
+  }
+  return true;
+}
+
 Status CheckLoop(const FunctionLoop& loop) {
   const Function &cond = *loop.cond->function, &body = *loop.body->function;
-  const size_t n = body.args().size();
-  if (body.results().size() == n && cond.args().size() == n && cond.results().size() == 1 && cond.result_type(0) == TW_BOOL)
-    return Status();
-  return InvalidArgument("functions '", Shown(cond.name()), "' (", cond.args().size(), " arguments, ", cond.results().size(),
-                         " results) and '", Shown(body.name()), "' (", n, ", ", body.results().size(),
-                         ") are no condition and body of a loop; give one that answers a bool, and one that gives what it takes");
+  if (FitsLoop(cond, body)) return Status();
+  const auto shown = [](const Function& f) {
+    std::string args, results;
+    for (size_t i = 0; i < f.args().size(); ++i) args += StrCat(i ? ", " : "", DTypeName(f.arg_type(i)));
+    for (size_t o = 0; o < f.results().size(); ++o) results += StrCat(o ? ", " : "", DTypeName(f.result_type(o)));
+    return StrCat("'", Shown(f.name()), "' (", args, ") -> (", results, ")");
+  };
+  return InvalidArgument("functions ", shown(cond), " and ", shown(body),
+                         " are no condition and body of a loop; give one that answers a bool, and one that gives what it takes, in number "
+                         "and types");
 }
 
 }  // namespace
