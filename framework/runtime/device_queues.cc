@@ -220,7 +220,11 @@ Status DeviceQueues::Await() {
   {
     std::lock_guard lock(mu_);
     for (int q = 0; q < kQueues; ++q) {
-      if (!streams_[q] || !given_[q]) continue;
+      if (!streams_[q]) continue;
+      if (!given_[q]) {  // it was waited for before; what became of its work may be untold
+        if (first.ok()) first = streams_[q]->timeline()->failure();
+        continue;
+      }
       auto mark = Mark(Which(q));
       if (mark.ok()) until[q] = *mark;
       if (first.ok()) first = mark.status();
