@@ -11,6 +11,8 @@ void FlowMap::Update() {
 
 // REQUIRES: all nodes before it were looked at.
 void FlowMap::Look(const Node& n) {
+  const auto follows = [this](const Edge& e) { return FollowsReference(*e.node); };
+  if (n.runs_as() || std::any_of(n.inputs().begin(), n.inputs().end(), follows)) of_reference_.insert(n.id());
   const Flow flow = FlowOf(n);
   const int32_t around = FrameAround(n);
   int32_t frame = around;

@@ -1,10 +1,12 @@
 // FlowMap: what a graph's branches and loops say of its values: in which loop each is, and whether it may be dead because a branch was not
-// taken. It is of the graph alone: what a signature feeds or leaves out does not count. Threads: one at a time.
+// taken, and whether a reference leads to it. It is of the graph alone: what a signature feeds or leaves out does not count. Threads: one
+// at a time.
 #pragma once
 #include <cstdint>
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "framework/graph/flow.h"
@@ -31,6 +33,8 @@ class FlowMap {
   const Frame& frame(int32_t i) const { return frames_[size_t(i)]; }
   // It is in a loop, or in a branch of a condition whose merge is not before it.
   bool MayBeDead(const Edge& e) const;
+  // A reference leads to it: what is behind one may have another shape than the node says, for an assignment may leave that open.
+  bool FollowsReference(const Node& n) const { return of_reference_.count(n.id()) != 0; }
 
  private:
   // A side of a condition. pred NULL: of one whose branches do not meet in a way that can be told.
@@ -58,6 +62,7 @@ class FlowMap {
   std::map<std::string, int32_t> by_name_;
   std::unordered_map<int32_t, int32_t> frame_of_;  // of nodes in loops
   std::unordered_map<int32_t, Sides> sides_;       // of nodes in branches
+  std::unordered_set<int32_t> of_reference_;
 };
 
 }  // namespace thalweg::distributed

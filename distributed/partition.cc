@@ -531,7 +531,9 @@ class Splitter {
       RETURN_IF_ERROR(BeginLoop(frame, task, w));
       n.controls = {LoopName(frame, task, "merge")};
     }
-    if (of.port >= 0 && !flow_.FrameOf(*of.node) && of.node->shape(of.port).has_rank()) {  // in a loop, rounds may differ from what is said
+    // In a loop, rounds may differ from what is said.
+    const bool known = of.port >= 0 && !flow_.FrameOf(*of.node) && !flow_.FollowsReference(*of.node) && of.node->shape(of.port).has_rank();
+    if (known) {
       ASSIGN_OR_RETURN(n.extra_attrs[kReceivedShape], SerializeAttr(AttrValue::OfShape(of.node->shape(of.port))));
     }
     if (flow_.MayBeDead(of)) {

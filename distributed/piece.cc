@@ -73,7 +73,7 @@ class Adder {
     std::vector<AttrValue> values(op->attrs.size());
     for (const auto& [name, message] : n.attrs) RETURN_IF_ERROR(SetAttr(n, *op, name, message, &values, &spec));
     for (const auto& [name, message] : n.extra_attrs) spec.extra_attrs.emplace(name, message);
-    if (auto shape = n.extra_attrs.find(kReceivedShape); shape != n.extra_attrs.end()) {
+    if (auto shape = n.extra_attrs.find(kReceivedShape); op->role == "recv" && shape != n.extra_attrs.end()) {
       ASSIGN_OR_RETURN(spec.shape, ShapeOf(n, shape->second));
     }
     return graph_->AddNode(*op, std::move(values), std::move(spec)).status();
