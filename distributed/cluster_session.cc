@@ -260,8 +260,8 @@ void ClusterSession::Watch(int32_t task, const Destination& to) {
   call.method = Method::kWatch;
   SessionRequest{id_}.Put(&call.fields);
   std::lock_guard lock(mu_);
-  if (closed_) return;
   TaskState& t = tasks_[size_t(task)];
+  if (closed_ || !t.open) return;
   // One that was cancelled may be told so when the task is open again.
   call.done = [this, task, opened = t.opened](const Reply& reply) {
     {
@@ -318,7 +318,12 @@ int64_t ClusterSession::BeatEvery() const {
 }
 
 void ClusterSession::Beat() {
-  std::vector<std::pair<int32_t, Destination>> ask;
+  struct Asked {
+    int32_t task;
+    Destination to;
+    uint64_t opened;
+  };
+  std::vector<Asked> ask;
   {
     std::lock_guard lock(mu_);
     beating_ = !running_.empty() && !closed_;
@@ -328,28 +333,30 @@ void ClusterSession::Beat() {
       const bool used = std::any_of(running_.begin(), running_.end(), [&](const auto& r) { return r.second->Uses(int32_t(i)); });
       if (!t.open || t.beating || !used) continue;
       t.beating = true;
-      ask.emplace_back(int32_t(i), t.to);
+      ask.push_back({int32_t(i), t.to, t.opened});
     }
   }
-  for (const auto& entry : ask) {
+  for (const Asked& entry : ask) {
     Call call;
-    call.to = entry.second;
+    call.to = entry.to;
     if (options_.progress_timeout_ms) {
       call.method = Method::kStatus;
       SessionRequest{id_}.Put(&call.fields);
     }
     call.deadline = clock_->Now() + kSilence;
-    call.done = [this, task = entry.first](const Reply& reply) { AnswerOfBeat(task, reply); };
+    call.done = [this, task = entry.task, opened = entry.opened](const Reply& reply) { AnswerOfBeat(task, opened, reply); };
     messenger_->Start(std::move(call));
   }
   clock_->At(clock_->Now() + BeatEvery(), [this] { Beat(); });
 }
 
-void ClusterSession::AnswerOfBeat(int32_t task, const Reply& reply) {
+// opened: how often the task was open when it was asked. What it says is nothing to who has opened it since.
+void ClusterSession::AnswerOfBeat(int32_t task, uint64_t opened, const Reply& reply) {
   {
     std::lock_guard lock(mu_);
-    tasks_[size_t(task)].beating = false;
-    if (closed_) return;
+    TaskState& now = tasks_[size_t(task)];
+    now.beating = false;
+    if (closed_ || !now.open || now.opened != opened) return;
   }
   Status s = reply.outcome.status;
   if (s.ok()) return options_.progress_timeout_ms ? LookAt(task, reply.body) : void();

@@ -108,7 +108,7 @@ class ClusterSession {
   void MemberChanged(const TaskId& id, uint64_t incarnation);
   int64_t BeatEvery() const;
   void Beat();
-  void AnswerOfBeat(int32_t task, const Reply& reply);
+  void AnswerOfBeat(int32_t task, uint64_t opened, const Reply& reply);
   void LookAt(int32_t task, std::string_view body);
   static SpecKey KeyOf(const CallableSpec& spec);
   // Gives the step its number.

@@ -195,12 +195,13 @@ Worker::Answer Worker::Open(const OpenRequest& m, const std::string& owner, uint
   {
     std::lock_guard lock(mu_);
     if (closing_) return Error(absl::StatusCode::kUnavailable, "the task is shutting down");
+    if (sessions_.contains(session->name)) return AlreadyExists("session ", m.session, " is there already");  // its room is its own
     RETURN_IF_ERROR(CheckRoom(owner, role));
     if (role == TW_PEER_CLIENT) {
       session->lent = lent_[owner].lock();
       if (!session->lent) lent_[owner] = session->lent = std::make_shared<LentTime>();
     }
-    if (!sessions_.emplace(session->name, session).second) return AlreadyExists("session ", m.session, " is there already");
+    sessions_.emplace(session->name, session);
     channels_.mailbox->Open(session->name);
     channels_.inbox->Open(session->name);
   }
