@@ -80,7 +80,11 @@ Line::~Line() {
 
 void Line::Turn(void (Line::*then)(bool ok), bool ok) {
   auto keep = connection_->shared_from_this();
-  (this->*then)(ok);
+  try {
+    (this->*then)(ok);
+  } catch (const std::exception&) {  // what is lost with it is waited for elsewhere
+    connection_->Shut(End::kLost, "there is no memory for what happened to it");
+  }
   Over();
 }
 
@@ -307,11 +311,18 @@ void Line::Began(bool ok) {
   if (!ok) return;
   {
     std::lock_guard lock(connection_->mu());
+    if (is_over_) return;  // another thread was faster with its end
     begun_ = true;
   }
   connection_->LineBegan(index_);
 }
 
-void Line::Ended(bool) { connection_->LineEnded(index_, status_, channel_ ? Text(details_) : ""); }
+void Line::Ended(bool) {
+  {
+    std::lock_guard lock(connection_->mu());
+    is_over_ = true;
+  }
+  connection_->LineEnded(index_, status_, channel_ ? Text(details_) : "");
+}
 
 }  // namespace thalweg::grpc_transport

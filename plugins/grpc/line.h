@@ -73,7 +73,7 @@ class Line final : private Poller::Chore {
   grpc_call* call_;
   Step sent_, received_, began_, ended_;
   int pending_ = 1;  // events that are to come, and what begins it
-  bool begun_ = false, sending_ = false;
+  bool begun_ = false, is_over_ = false, sending_ = false;
   std::thread::id reader_;  // who reads a message; none: nobody
   // The next message is not asked for yet: `later_` since then, `listed_` with the poller.
   bool later_ = false, listed_ = false;

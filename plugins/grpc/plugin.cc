@@ -48,7 +48,11 @@ void Close(const tw_host*, void* endpoint) {
 }
 
 uint32_t Poll(const tw_host*, void* endpoint, uint64_t ns, uint32_t (*over)(void* arg), void* arg) {
-  return static_cast<Endpoint*>(endpoint)->poller().Lend(ns, over, arg);
+  try {
+    return static_cast<Endpoint*>(endpoint)->poller().Lend(ns, over, arg);
+  } catch (const std::exception&) {  // out of memory: who waits does so without
+    return 0;
+  }
 }
 
 void Wake(const tw_host*, void* endpoint) { static_cast<Endpoint*>(endpoint)->poller().Wake(); }

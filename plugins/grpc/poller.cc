@@ -129,17 +129,25 @@ bool Poller::Lend(uint64_t ns, uint32_t (*over)(void* arg), void* arg) {
   lent_ = true;
   lent_id_ = std::this_thread::get_id();
   ++lends_;
+  // Also where an event throws: else nobody would take the next one.
+  struct Back {
+    Poller& p;
+    std::unique_lock<std::mutex>& lock;
+    ~Back() {
+      if (!lock.owns_lock()) lock.lock();
+      p.lent_ = p.asked_ = false;
+      p.left_ = std::chrono::steady_clock::now();
+      const bool wake = p.sleeps_ || p.refused_;
+      lock.unlock();
+      if (wake) p.changed_.notify_all();
+    }
+  } back{*this, lock};
   while (!over(arg) && gpr_time_cmp(gpr_now(GPR_CLOCK_MONOTONIC), until) < 0) {
     asked_ = false;
     lock.unlock();
     Take(Next(until));
     lock.lock();
   }
-  lent_ = asked_ = false;
-  left_ = std::chrono::steady_clock::now();
-  const bool wake = sleeps_ || refused_;
-  lock.unlock();
-  if (wake) changed_.notify_all();
   return true;
 }
 
