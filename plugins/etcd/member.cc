@@ -1,7 +1,9 @@
 #include "member.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 
 #include <sys/stat.h>
@@ -69,10 +71,25 @@ std::string Member::TakeCredential(std::string_view credential) {
   if (credential.empty() || credential[0] != '/') return std::string(credential);
   folder_ = std::string(credential);
   struct stat s = {};
-  if (stat((folder_ + "/etcd").c_str(), &s) == 0 && S_ISDIR(s.st_mode)) folder_ += "/etcd";
+  const auto refuse = [](const std::string& path) {
+    throw Failed(TW_INVALID_ARGUMENT, "'" + path + "' cannot be read: " + strerror(errno));
+  };
+  if (stat(folder_.c_str(), &s) != 0) refuse(folder_);
+  if (!S_ISDIR(s.st_mode)) throw Failed(TW_INVALID_ARGUMENT, "'" + folder_ + "' is no folder");
+  if (stat((folder_ + "/etcd").c_str(), &s) == 0) {
+    if (S_ISDIR(s.st_mode)) folder_ += "/etcd";
+  } else if (errno != ENOENT) {
+    refuse(folder_ + "/etcd");
+  }
+  const std::string path = folder_ + "/user";
   std::string who;
-  std::ifstream file(folder_ + "/user");
-  std::getline(file, who);
+  if (stat(path.c_str(), &s) == 0) {
+    std::ifstream file(path);
+    if (!file) refuse(path);
+    std::getline(file, who);
+  } else if (errno != ENOENT) {
+    refuse(path);
+  }
   return who;
 }
 

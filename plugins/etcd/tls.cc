@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
@@ -12,7 +15,12 @@
 namespace thalweg::etcd {
 namespace {
 
-bool IsThere(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+// What only cannot be looked at is not taken for absent: who has put it there counts on it.
+bool IsThere(const std::string& path) {
+  if (access(path.c_str(), F_OK) == 0) return true;
+  if (errno == ENOENT) return false;
+  throw Failed(TW_INVALID_ARGUMENT, "'" + path + "' cannot be read: " + strerror(errno));
+}
 
 // The oldest thing that went wrong in this thread, which is the cause of the others.
 std::string Reason(unsigned long error) {

@@ -199,6 +199,10 @@ TEST_F(EtcdTlsTest, FilesThatCannotBeUsedAreNamed) {
   EXPECT_THAT(wrong(member_), HasSubstr("member/cert.pem' cannot be used"));
   WriteSecret(member_ + "/ca.pem", "nonsense");
   EXPECT_THAT(wrong(member_), HasSubstr("member/ca.pem' cannot be used"));
+  std::filesystem::remove(member_ + "/ca.pem");
+  std::filesystem::create_symlink("ca.pem", member_ + "/ca.pem");
+  EXPECT_THAT(wrong(member_), HasSubstr("member/ca.pem' cannot be read"));
+  EXPECT_THAT(wrong(member_ + "s"), HasSubstr("members' cannot be read"));
 }
 
 }  // namespace
