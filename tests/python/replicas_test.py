@@ -189,6 +189,32 @@ def test_a_save_that_fails_on_the_way_does_not_end_the_training(tmp_path):
     assert failed == [1, 2, 3, 4] and tw.latest_checkpoint(tmp_path).endswith("-5")
 
 
+def test_a_last_save_takes_the_time_that_it_takes(tmp_path):
+    replica = Replica(0, 1, "slow-disk")
+    training = tw.SyncTraining(replica.session, replica.sync, tmp_path, chief=True, every_steps=100, wait=1, timeout=1)
+    save = training._folder().save
+
+    def slow(number):
+        time.sleep(4)
+        return save(number)
+
+    training._folder().save = slow
+    assert len(list(training.run(2, replica.loss, replica.feeds))) == 2
+    assert tw.latest_checkpoint(tmp_path).endswith("-2")
+
+
+def test_whatever_ends_the_chief_ends_its_replica(tmp_path):
+    replica = Replica(0, 1, "no-disk")
+    training = tw.SyncTraining(replica.session, replica.sync, tmp_path, chief=True, every_steps=100, wait=1, timeout=1)
+
+    def fail(number):
+        raise OSError("the disk has gone")
+
+    training._folder().save = fail
+    with pytest.raises(OSError, match="the disk has gone"):
+        list(training.run(2, replica.loss, replica.feeds))
+
+
 def test_asynchronous_training_begins_heals_and_saves(tmp_path):
     def make(container):
         with tw.Graph() as graph:

@@ -100,7 +100,7 @@ class SyncTraining(_Training):
             self._end = self._over.assign(np.int64(1))
             self._nobody = [self._over.assign(np.int64(0)), self._done.assign(np.zeros(sync.replicas, np.int64)),
                             self._goal.assign(self._goals)]
-        self._failure: Optional[Error] = None
+        self._failure: Optional[Exception] = None
         self._left = False
 
     def run(self, steps: int, fetches: Any, feeds: Feeds) -> Iterator[tuple[int, Any]]:
@@ -133,8 +133,11 @@ class SyncTraining(_Training):
                     if self.session.run(self._over, timeout=self.timeout):
                         self.session.run(self._finish, timeout=self.timeout)
                         return
-                    ending.failed(DeadlineExceededError(f"training '{self.sync.name}': all {steps} steps are made, but the chief, which then "
-                                                        "saves and says so, has not; look for its error"))
+                    if self.chief:
+                        time.sleep(0.01)  # the chief is here: what ends it is in _failure
+                    else:
+                        ending.failed(DeadlineExceededError(f"training '{self.sync.name}': all {steps} steps are made, but the chief, which "
+                                                            "then saves and says so, has not; look for its error"))
                     ticket = None  # all may go back yet
                     continue
                 step = int(ticket[1])
@@ -185,7 +188,7 @@ class SyncTraining(_Training):
                 except Error as last:
                     self._failure = last
                     return
-            except Error as e:
+            except Exception as e:  # whatever it is: the replica here waits for the end
                 self._failure = e
                 return
 
