@@ -11,8 +11,12 @@ void FlowMap::Update() {
 
 // REQUIRES: all nodes before it were looked at.
 void FlowMap::Look(const Node& n) {
-  const auto follows = [this](const Edge& e) { return FollowsReference(*e.node); };
-  if (n.runs_as() || std::any_of(n.inputs().begin(), n.inputs().end(), follows)) of_reference_.insert(n.id());
+  const auto opens = [this](const Edge& e) {
+    const uint32_t type = e.node->out_type(e.port);
+    const bool may_be_sizes = e.node->value(e.port) && (type == TW_INT32 || type == TW_INT64);  // and be fed other ones
+    return may_be_sizes || MayHaveAnotherShape(*e.node);
+  };
+  if (n.runs_as() || std::any_of(n.inputs().begin(), n.inputs().end(), opens)) open_.insert(n.id());
   const Flow flow = FlowOf(n);
   const int32_t around = FrameAround(n);
   int32_t frame = around;

@@ -33,8 +33,8 @@ class FlowMap {
   const Frame& frame(int32_t i) const { return frames_[size_t(i)]; }
   // It is in a loop, or in a branch of a condition whose merge is not before it.
   bool MayBeDead(const Edge& e) const;
-  // A reference leads to it: what is behind one may have another shape than the node says, for an assignment may leave that open.
-  bool FollowsReference(const Node& n) const { return of_reference_.count(n.id()) != 0; }
+  // Than it says: a reference leads to it, whose assignments may leave the shape open, or whole numbers that are known unless they are fed.
+  bool MayHaveAnotherShape(const Node& n) const { return open_.count(n.id()) != 0; }
 
  private:
   // A side of a condition. pred NULL: of one whose branches do not meet in a way that can be told.
@@ -62,7 +62,7 @@ class FlowMap {
   std::map<std::string, int32_t> by_name_;
   std::unordered_map<int32_t, int32_t> frame_of_;  // of nodes in loops
   std::unordered_map<int32_t, Sides> sides_;       // of nodes in branches
-  std::unordered_set<int32_t> of_reference_;
+  std::unordered_set<int32_t> open_;
 };
 
 }  // namespace thalweg::distributed

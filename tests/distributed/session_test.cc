@@ -251,6 +251,21 @@ TEST_P(SessionTest, ValuesBehindReferencesHaveTheShapeThatTheyHave) {
   EXPECT_THAT(out[1].values<int32_t>(), ElementsAre(3));
 }
 
+TEST_P(SessionTest, ConstantsThatDecideShapesMayBeFed) {
+  StartAll();
+  tw::Graph graph(client_);
+  tw::Scope s(graph);
+  const tw_output x = s.placeholder("x", TW_FLOAT, {4}), dims = s.ints({2, 2});
+  const tw_output square = On(s, kPs, "Reshape", {x, dims}), neg = On(s, kW1, "Neg", {On(s, kPs, "Abs", {square})});
+  s.finish();
+  tw::Session session = NewSession(graph);
+  const tw::Tensor four({4}, std::vector<float>{1, -2, 3, 4});
+  EXPECT_THAT(session.run({{x, four}}, {neg})[0].dims(), ElementsAre(2, 2));
+  const auto out = session.run({{x, four}, {dims, tw::Tensor({2}, std::vector<int32_t>{4, 1})}}, {neg});
+  EXPECT_THAT(out[0].dims(), ElementsAre(4, 1));
+  EXPECT_THAT(out[0].values<float>(), ElementsAre(-1, -2, -3, -4));
+}
+
 TEST_P(SessionTest, TrainingWithParametersElsewhereIsTheSameAsInOneProcess) {
   StartAll();
   const auto train = [this](bool apart) {
