@@ -532,7 +532,8 @@ class Splitter {
       n.controls = {LoopName(frame, task, "merge")};
     }
     // In a loop, rounds may differ from what is said.
-    const bool known = of.port >= 0 && !flow_.FrameOf(*of.node) && !flow_.MayHaveAnotherShape(*of.node) && of.node->shape(of.port).has_rank();
+    const bool known =
+        of.port >= 0 && !flow_.FrameOf(*of.node) && !flow_.MayHaveAnotherShape(*of.node) && of.node->shape(of.port).has_rank();
     if (known) {
       ASSIGN_OR_RETURN(n.extra_attrs[kReceivedShape], SerializeAttr(AttrValue::OfShape(of.node->shape(of.port))));
     }
