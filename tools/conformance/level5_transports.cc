@@ -355,6 +355,7 @@ Outcome TakesThreads(const TransportRole& role) {
   std::thread lent = poll(&woken, kLong);
   std::this_thread::sleep_for(kAWhile);
   std::thread(poll(&early, kLong)).join();  // beside it
+  std::this_thread::sleep_for(kAWhile);     // whatever that stirred is over
   woken.over = true;
   p.a->Wake();
   const bool went_on = woken.ended.Reaches(1);

@@ -182,8 +182,10 @@ static UNUSED uint32_t toy_poll(const tw_host* h, void* endpoint, uint64_t ns, u
   while (taken && !late && !over(arg)) {
     if (!toy_work()) late = pthread_cond_timedwait(&loop.changed, &loop.mu, &until) != 0;
   }
-  if (taken) loop.lent = 0;
-  pthread_cond_broadcast(&loop.changed);
+  if (taken) {
+    loop.lent = 0;
+    pthread_cond_broadcast(&loop.changed);
+  }
   pthread_mutex_unlock(&loop.mu);
   return taken;
 }
