@@ -111,10 +111,23 @@ def test_assignments_in_a_body_run_every_time(graph):
 
 def test_a_shape_may_grow_where_the_invariant_lets_it(graph):
     x = tw.placeholder("float32", [1])
-    with pytest.raises(ValueError, match=r"variable 1 \('.*:0'\) has shape \[1\], but \[2\] it is after `body`; say in shape_invariants"):
+    with pytest.raises(ValueError, match=r"variable 1 \('.*:0'\) has shape \[1\], but \[2\] after `body`; say in shape_invariants"):
         tw.while_loop(lambda i, y: i < 4, lambda i, y: [i + 1, tw.ops.concat_v2([y, x], 0)], [0, x])
     _, y = tw.while_loop(lambda i, y: i < 4, lambda i, y: [i + 1, tw.ops.concat_v2([y, x], 0)], [0, x], shape_invariants=[[], [None]])
     assert y.shape == (None,) and run(y, {x: [3]}).tolist() == [3] * 5
+
+
+def test_what_is_no_function_and_no_list_is_told_so(graph):
+    x = tw.placeholder("float32", [])
+    with pytest.raises(TypeError, match="`then` is <Output .*>, which is no function; write `lambda: ...`"):
+        tw.cond(x > 0, x, x)
+    with pytest.raises(TypeError, match="branch 1 is 2.0, which is no function"):
+        tw.switch_case(0, [lambda: x, 2.0])
+    for wrong in (0, x):
+        with pytest.raises(TypeError, match="loop_vars is a list of values"):
+            tw.while_loop(lambda i: i < 3, lambda i: i + 1, wrong)
+    i, = tw.while_loop(lambda i: i < 3, lambda i: i + 1, (n for n in [0]))
+    assert run(i) == 3
 
 
 def test_a_loop_that_would_not_end_ends_after_so_many_iterations(graph):

@@ -1,4 +1,5 @@
 """Functions: written in Python, inlined, stored as TensorFlow stores them, outlined."""
+import inspect
 import pathlib
 
 import numpy as np
@@ -7,6 +8,16 @@ import pytest
 import thalweg as tw
 
 from flow_cases import run
+
+
+def test_a_function_is_documented_as_what_it_was_made_of():
+    @tw.function(name="half")
+    def halved(a: tw.Output) -> tw.Output:
+        """Half of it."""
+        return a / 2
+
+    assert (halved.__name__, halved.__doc__, str(inspect.signature(halved))) == ("halved", "Half of it.", "(a: thalweg.output.Output) -> thalweg.output.Output")
+    assert repr(halved) == "<Function 'half'>"
 
 
 def test_a_function_is_written_down_once_for_each_signature(graph, x):

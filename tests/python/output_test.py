@@ -79,6 +79,13 @@ def test_other_indices_are_refused(graph, key):
         tw.placeholder("float32", [3])[key]
 
 
+def test_a_mask_is_no_index_and_told_so(run):
+    x = tw.placeholder("float32", [2, 3])
+    with pytest.raises(TypeError, match="to pick by truth values, use ops.gather_nd with ops.where"):
+        x[x > 2]
+    assert run(tw.ops.gather_nd(x, tw.ops.where(x > 2)), {x: A}).tolist() == A[A > 2].tolist()
+
+
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "min"])
 @pytest.mark.parametrize("axis", [None, 0, -1, (0, 1)])
 def test_reductions_are_numpys(run, name, axis):
@@ -108,7 +115,7 @@ def test_values_are_keys_and_neither_true_nor_lists(graph):
         bool(x)
     with pytest.raises(TypeError, match="not iterable"):
         list(x)
-    for wrong in (np.asarray, lambda value: np.array([value, value]), np.linalg.norm):
+    for wrong in (np.asarray, lambda value: np.array([value, value]), np.linalg.norm, np.sum, lambda value: np.concatenate([A, value])):
         with pytest.raises(TypeError, match="no elements before a session runs it"):
             wrong(x)
 

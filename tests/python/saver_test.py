@@ -197,6 +197,25 @@ def test_what_stands_for_an_object_is_neither_copied_nor_pickled(trained, tmp_pa
         assert len(checkpoint) == 2
 
 
+def test_a_checkpoint_that_is_closed_says_so(trained, tmp_path):
+    tw.Saver().save(trained[0], tmp_path / "model")
+    with tw.Checkpoint(tmp_path / "model") as c:
+        assert repr(c) == "<Checkpoint of 2 tensors>"
+    for read in (lambda: c["dense/w"], lambda: c.describe("dense/w"), c.verify):
+        with pytest.raises(ValueError, match="the checkpoint is closed"):
+            read()
+    c.close()
+
+
+@pytest.mark.parametrize("wrong", ["w", 3, None])
+def test_a_saver_is_given_variables(trained, tmp_path, wrong):
+    session, w, _ = trained
+    with pytest.raises(TypeError, match=r"variables\[1\] is .*, neither a variable nor the handle of a resource"):
+        tw.Saver([w, wrong]).save(session, tmp_path / "model")
+    with pytest.raises(TypeError, match=r"variables\[0\]"):
+        tw.Saver([wrong]).save(session, tmp_path / "model")
+
+
 def test_a_zero_byte_does_not_cut_a_path_or_a_name(trained, tmp_path):
     session, *_ = trained
     tw.Saver().save(session, tmp_path / "model")

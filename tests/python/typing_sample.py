@@ -16,13 +16,18 @@ def dense(h: tw.Output, n: int, name: str) -> tw.Output:
         return h @ w + tw.Variable(np.zeros(n, np.float32), name="b")
 
 
+@tw.function(results=["float32"])
+def doubled(h: tw.Output) -> tw.Output:
+    return h * 2
+
+
 def build() -> tuple[tw.Graph, tw.Output, tw.Output, tw.Output, tw.Operation]:
     with tw.Graph() as g:
         x = tw.placeholder("float32", [None, 4], name="x")
         y = tw.placeholder(tw.int32, [None], name="y")
         z = dense(x, 3, "dense")
         cost = tw.ops.sparse_softmax_cross_entropy_with_logits(z, y)
-        loss: tw.Output = cost.loss.mean() + 0.001 * tw.ops.l2_loss(z)
+        loss: tw.Output = cost.loss.mean() + 0.0005 * doubled(tw.ops.l2_loss(z))
         found: Any = tw.gradients(loss, g.variables())
         assert len(found) == 2
         with tw.device("CPU:0"), tw.control_dependencies([loss]):

@@ -4,11 +4,13 @@
     i, total = thalweg.while_loop(lambda i, t: i < 10, lambda i, t: (i + 1, t + i), [0, 0])
 
 What is written inside a function goes into a graph of its own. Values of the graphs around it may be used there like any others, and so
-may variables; new variables are made outside. Operations without results (assignments, for instance) run whenever their function runs,
+may variables; new variables are made outside. Small constants are copied, so that a gradient by one does not see what functions do with it: take a
+gradient by a variable or a placeholder. Operations without results (assignments, for instance) run whenever their function runs,
 whether or not something waits for them; others run as far as the results need them."""
 import ctypes
+import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Optional, Union
+from typing import Any, Optional, Union, overload
 
 from . import _low, build, scopes
 from ._handle import c_text
@@ -52,6 +54,8 @@ class Traced:
     results, flat."""
 
     def __init__(self, outer: Graph, function: Callable[..., Any], arguments: Sequence[tuple[DType, Shape]], what: str):
+        if not callable(function):
+            raise TypeError(f"{what} is {function!r}, which is no function; write `lambda: ...`")
         self.body, self.what = Body(outer), what
         with self.body:
             self.args = [self.body.placeholder(dtype, shape) for dtype, shape in arguments]
@@ -164,7 +168,7 @@ def _choose(graph: Graph, op: str, chooser: Any, branches: list[Traced], name: O
             shapes[i] = _common(shapes[i], b.shape)
     captures = _captures(*branches)
     names = [b.add(f"{name or op.lower()}_{i}", captures) for i, b in enumerate(branches)]
-    functions = {"then_branch": names[0], "else_branch": names[1]} if op == "If" else {"branches": names}
+    functions: dict[str, Any] = {"then_branch": names[0], "else_branch": names[1]} if op == "If" else {"branches": names}
     stateless = not any(b.stateful for b in branches)
     outputs, operation = _call(graph, f"Stateless{op}" if stateless else op, chooser, captures, name=name,
                                Tout=[r.dtype for r in first.results], output_shapes=shapes, **functions)
@@ -191,7 +195,10 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
     same dtypes, and of shapes that fit those that they have at first, or shape_invariants.   shape_invariants: a shape for each variable,
     None for sizes that change; None: of any rank.   maximum_iterations: an int32 scalar, after which it ends in any case.
     Answers a list. Raises TypeError and ValueError naming the variable."""
-    graph = graph_for([list(loop_vars)])
+    if isinstance(loop_vars, Formula) or not isinstance(loop_vars, Iterable):
+        raise TypeError(f"while_loop: loop_vars is a list of values, not {loop_vars!r}")
+    loop_vars = list(loop_vars)
+    graph = graph_for(loop_vars)
     first = [own(graph, v) for v in loop_vars]
     shapes = [v.shape for v in first]
     if shape_invariants is not None:
@@ -199,7 +206,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
             raise ValueError(f"while_loop: {len(shape_invariants)} shape invariants for {len(first)} loop variables")
         shapes = [None if s is None else tuple(s) for s in shape_invariants]
         for i, (v, s) in enumerate(zip(first, shapes)):
-            _want_fit(_variable(i, v), v.shape, s, "is at first")
+            _want_fit(_variable(i, v), v.shape, s, "at first")
     limited = maximum_iterations is not None
     if limited:
         first, shapes = [graph.constant(0, "int32"), *first], [(), *shapes]
@@ -222,7 +229,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
     for i, (v, s, r) in enumerate(zip(first, shapes, next_.results)):
         if r.dtype != v.dtype:
             raise TypeError(f"while_loop: {_variable(i - limited, v)} is {v.dtype}, but `body` makes it {r.dtype}")
-        _want_fit(_variable(i - limited, v), r.shape, s, "is after `body`")
+        _want_fit(_variable(i - limited, v), r.shape, s, "after `body`")
     outputs, operation = loop(graph, goes_on, next_, first, shapes, name)
     return outputs[int(limited):] if first else operation
 
@@ -245,7 +252,7 @@ def _variable(i: int, first: Output) -> str:
 
 def _want_fit(variable: str, shape: Shape, wanted: Shape, when: str) -> None:
     if not fits(shape, wanted):
-        raise ValueError(f"while_loop: {variable} has shape {shape_text(wanted)}, but {shape_text(shape)} it {when}; "
+        raise ValueError(f"while_loop: {variable} has shape {shape_text(wanted)}, but {shape_text(shape)} {when}; "
                          "say in shape_invariants which of its sizes change")
 
 
@@ -267,9 +274,13 @@ class Function:
     results: the dtypes of what it gives; needed only by one that calls itself."""
 
     def __init__(self, function: Callable[..., Any], name: Optional[str] = None, results: Optional[Sequence[DTypeLike]] = None):
+        functools.update_wrapper(self, function)
         self.function = function
         self.name = name or getattr(function, "__name__", "function").strip("<>_") or "function"
         self.results = None if results is None else [as_dtype(r) for r in results]
+
+    def __repr__(self) -> str:
+        return f"<Function '{self.name}'>"
 
     def __call__(self, *args: Any, name: Optional[str] = None) -> Any:
         graph = graph_for([list(args)])
@@ -321,9 +332,18 @@ class _Known:
         return _answer(outputs, operation, self.traced.one if self.traced else len(types) == 1)
 
 
+@overload
+def function(function: Callable[..., Any], *, name: Optional[str] = None, results: Optional[Sequence[DTypeLike]] = None) -> Function: ...
+
+
+@overload
+def function(function: None = None, *, name: Optional[str] = None,
+             results: Optional[Sequence[DTypeLike]] = None) -> Callable[[Callable[..., Any]], Function]: ...
+
+
 def function(function: Optional[Callable[..., Any]] = None, *, name: Optional[str] = None,
              results: Optional[Sequence[DTypeLike]] = None) -> Union[Function, Callable[[Callable[..., Any]], Function]]:
-    """Makes a Function of a Python function; see there."""
+    """Makes a Function of a Python function, also as `@thalweg.function` and `@thalweg.function(results=["float32"])`; see there."""
     if function is None:
         return lambda f: Function(f, name, results)
     return Function(function, name, results)

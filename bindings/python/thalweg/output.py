@@ -41,6 +41,10 @@ class Formula:
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError("a value of a graph has no elements before a session runs it: fetch it, or use the functions of thalweg.ops")
 
+    def __array_function__(self, function: Any, *_: Any) -> Any:
+        raise TypeError(f"numpy.{function.__name__} was given a value of a graph, which has no elements before a session runs it: fetch it, "
+                        "or use the functions of thalweg.ops")
+
     def _binary(self, op: str, other: Any, swapped: bool = False) -> "Output":
         return self.graph.op(op, other, self) if swapped else self.graph.op(op, self, other)
 
@@ -99,9 +103,11 @@ class Formula:
     def __abs__(self) -> "Output": return self.graph.op("Abs", self)
 
     def equal(self, other: Any) -> "Output":
+        """Element by element, of type bool."""
         return self._binary("Equal", other)
 
     def not_equal(self, other: Any) -> "Output":
+        """Element by element, of type bool."""
         return self._binary("NotEqual", other)
 
     def __getitem__(self, key: Any) -> "Output":
@@ -119,6 +125,8 @@ class Formula:
                 masks["begin_mask"] |= (k.start is None) << i
                 masks["end_mask"] |= (k.stop is None) << i
                 bounds = (0 if k.start is None else k.start, 0 if k.stop is None else k.stop, 1 if k.step is None else k.step)
+            elif isinstance(k, Formula) and not k.dtype.is_integer:  # type: ignore[attr-defined]
+                raise TypeError(f"{k!r} is no index; values of whole numbers are; to pick by truth values, use ops.gather_nd with ops.where")
             elif _is_index(k):
                 masks["shrink_axis_mask"] |= 1 << i
                 bounds = (k, 0, 1)  # only begin counts
@@ -143,19 +151,23 @@ class Formula:
         return self.graph.op(op, value, axis, keep_dims=keepdims)
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> "Output":
-        """axis: one, several, or None for all; so for the five that follow."""
+        """The sum of the elements. axis: along which: one, several, or None for all.   keepdims: these stay, with size 1."""
         return self._reduce("Sum", axis, keepdims)
 
     def mean(self, axis: Any = None, keepdims: bool = False) -> "Output":
+        """Their mean; axis and keepdims as of sum."""
         return self._reduce("Mean", axis, keepdims)
 
     def prod(self, axis: Any = None, keepdims: bool = False) -> "Output":
+        """Their product; axis and keepdims as of sum."""
         return self._reduce("Prod", axis, keepdims)
 
     def max(self, axis: Any = None, keepdims: bool = False) -> "Output":
+        """The largest; axis and keepdims as of sum."""
         return self._reduce("Max", axis, keepdims)
 
     def min(self, axis: Any = None, keepdims: bool = False) -> "Output":
+        """The smallest; axis and keepdims as of sum."""
         return self._reduce("Min", axis, keepdims)
 
     def argmax(self, axis: int = -1, dtype: DTypeLike = "int64") -> "Output":
@@ -163,6 +175,7 @@ class Formula:
         return self.graph.op("ArgMax", self, axis, output_type=dtype)
 
     def argmin(self, axis: int = -1, dtype: DTypeLike = "int64") -> "Output":
+        """Position of the smallest element along an axis, the first of equals."""
         return self.graph.op("ArgMin", self, axis, output_type=dtype)
 
     def reshape(self, *dims: Any) -> "Output":
@@ -278,6 +291,7 @@ class Operation:
 
     @property
     def name(self) -> str:
+        """With those of the scopes around it: "dense/MatMul"."""
         return _low.tw_operation_name(self._handle).decode()
 
     @property
@@ -292,10 +306,12 @@ class Operation:
 
     @property
     def inputs(self) -> list[Output]:
+        """The values that it reads, in order."""
         return [Output(self.graph, _low.tw_operation_input(self._handle, i)) for i in range(_low.tw_operation_input_count(self._handle))]
 
     @property
     def outputs(self) -> list[Output]:
+        """The values that it makes, in order."""
         return [Output(self.graph, _low.tw_operation_output(self._handle, i)) for i in range(_low.tw_operation_output_count(self._handle))]
 
     @property

@@ -11,11 +11,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Optional, Union
 
-import numpy as np
-
 from . import _low
 from ._handle import Handle, c_text
-from .dtypes import DType, from_number
+from .dtypes import Array, DType, from_number
 from .errors import NotFoundError, check, made
 from .graph import Graph
 from .output import Output, shape_from
@@ -24,7 +22,7 @@ from .session import Session
 from .tensor import Tensor, bytes_of
 from .variable import Variable
 
-Path = Union[str, os.PathLike]
+Path = Union[str, "os.PathLike[str]"]
 
 _ANY = "utf-8", "surrogateescape"  # a file may call its tensors anything
 
@@ -67,7 +65,7 @@ class Saver(Handle):
     def __init__(self, variables: Optional[Sequence[Union[Variable, Output]]] = None, *, names: Optional[Mapping[str, str]] = None,
                  shards: int = 1, unused_names: bool = False, by_task: bool = False):
         self._handle = 0
-        self._variables, self._graph = variables, None if not variables else variables[0].graph
+        self._variables, self._graph = variables, getattr(variables[0], "graph", None) if variables else None
         self._names, self._shards, self._flags = dict(names or {}), shards, _low.TW_SAVER_UNUSED_RULES * unused_names
         self._flags |= _low.TW_SAVER_BY_TASK * by_task
         if variables is not None and not variables:
@@ -75,7 +73,7 @@ class Saver(Handle):
         if not 1 <= shards < 1 << 32:
             raise ValueError(f"shards is {shards}; there is at least one data file")
 
-    def __del__(self, destroy=_low.tw_saver_destroy):
+    def __del__(self, destroy: Any = _low.tw_saver_destroy) -> None:
         destroy(getattr(self, "_handle", None))
 
     def save(self, session: Session, prefix: Path) -> None:
@@ -118,6 +116,9 @@ class Saver(Handle):
             raise ValueError("the saver belongs to another graph than the session")
         if not self._handle:
             variables = self._variables or []
+            for i, v in enumerate(variables):
+                if not isinstance(v, (Variable, Output)):
+                    raise TypeError(f"variables[{i}] is {v!r}, neither a variable nor the handle of a resource")
             handles = (ctypes.c_uint64 * len(variables))(*(v.handle.number if isinstance(v, Variable) else v.number for v in variables))
             rules, names = _texts(self._names), _texts(self._names.values())
             tables = [t for t in graph._tables if self._variables is None or all(v in variables for v in t.variables)]
@@ -179,7 +180,9 @@ class Checkpointer(Handle):
             raise ValueError(f"keep_last is {keep_last}; the newest checkpoint always stays, None keeps all")
         if not 0 <= keep_best < 1 << 32 or not 1 <= shards < 1 << 32:
             raise ValueError(f"keep_best is {keep_best} and shards {shards}; keep 0 or more, in at least one data file")
-        self._session, self._saver, self._last, self._saved = session, saver or Saver(), None, None
+        self._session, self._saver = session, saver or Saver()
+        self._last: Optional[tuple[int, Optional[float]]] = None
+        self._saved: Optional[tuple[int, Optional[float]]] = None
         flags = (_low.TW_CHECKPOINTER_BACKGROUND * background | _low.TW_CHECKPOINTER_SKIP * skip
                  | _low.TW_CHECKPOINTER_SMALLER_IS_BETTER * smaller_is_better)
         options = _low.tw_checkpointer_options(
@@ -188,7 +191,7 @@ class Checkpointer(Handle):
             shards=shards)
         self._handle = made(_low.tw_checkpointer_create, self._saver._of(session.graph), session._handle, _path(folder), options)
 
-    def __del__(self, destroy=_low.tw_checkpointer_destroy):
+    def __del__(self, destroy: Any = _low.tw_checkpointer_destroy) -> None:
         destroy(getattr(self, "_handle", None))
 
     def __enter__(self) -> "Checkpointer":
@@ -244,6 +247,7 @@ class Checkpointer(Handle):
         return step.value
 
     def report(self) -> SaveReport:
+        """What its saves have cost so far."""
         stats = _low.tw_checkpointer_stats(size=ctypes.sizeof(_low.tw_checkpointer_stats))
         check(_low.tw_checkpointer_report(self._open(), stats))
         return SaveReport(None if stats.step < 0 else stats.step, stats.stall_ns * 1e-9, stats.write_ns * 1e-9, stats.bytes, stats.saves,
@@ -271,10 +275,10 @@ def latest_checkpoint(folder: Path, runtime: Optional[Runtime] = None) -> Option
         check(_low.tw_checkpoint_latest_in(_runtime(runtime), _path(folder), prefix, None))
     except NotFoundError:
         return None
-    return os.fsdecode(bytes_of(prefix.value))
+    return os.fsdecode(bytes_of(prefix.value or 0))
 
 
-class Checkpoint(Handle, Mapping):
+class Checkpoint(Handle, Mapping[str, Array]):
     """A checkpoint, open for reading: arrays by name. Raises NotFoundError; DataLossError if its index is damaged or of another format.
     Threads: any, until it is closed."""
 
@@ -282,7 +286,7 @@ class Checkpoint(Handle, Mapping):
         self._handle = made(_low.tw_checkpoint_open_in, _runtime(runtime), _path(prefix))
         self.names = [_low.tw_checkpoint_name(self._handle, i).decode(*_ANY) for i in range(_low.tw_checkpoint_count(self._handle))]
 
-    def __del__(self, close=_low.tw_checkpoint_close):
+    def __del__(self, close: Any = _low.tw_checkpoint_close) -> None:
         close(getattr(self, "_handle", None))
 
     def __enter__(self) -> "Checkpoint":
@@ -292,10 +296,14 @@ class Checkpoint(Handle, Mapping):
         self.close()
 
     def close(self) -> None:
+        """Closes the file; nothing can be read any more. Closing twice is fine."""
         handle, self._handle = self._handle, 0
         _low.tw_checkpoint_close(handle)
 
-    def __getitem__(self, name: str) -> np.ndarray:
+    def __repr__(self) -> str:
+        return f"<Checkpoint of {len(self.names)} tensors>"
+
+    def __getitem__(self, name: str) -> Array:
         """Reads one, its checksum verified. Raises KeyError; DataLossError."""
         return self.read(name).numpy()
 
@@ -309,17 +317,22 @@ class Checkpoint(Handle, Mapping):
         """As by [], but a Tensor, for types that NumPy has not."""
         if name not in self.names:
             raise KeyError(name)
-        return Tensor._adopt(made(_low.tw_checkpoint_read, self._handle, name.encode(*_ANY)))
+        return Tensor._adopt(made(_low.tw_checkpoint_read, self._open(), name.encode(*_ANY)))
 
     def describe(self, name: str) -> tuple[DType, Optional[tuple[Optional[int], ...]], int]:
         """Element type, shape and bytes in the file. Raises NotFoundError."""
         dtype, shape, size = ctypes.c_uint32(), _low.tw_shape(), ctypes.c_uint64()
-        check(_low.tw_checkpoint_describe(self._handle, self._key(name), dtype, shape, size))
+        check(_low.tw_checkpoint_describe(self._open(), self._key(name), dtype, shape, size))
         return from_number(dtype.value), shape_from(shape), size.value
 
     def verify(self, name: Optional[str] = None) -> None:
         """Compares the checksum of one tensor, or of all, with its bytes in the file. Raises DataLossError naming file and tensor."""
-        check(_low.tw_checkpoint_verify(self._handle, None if name is None else self._key(name)))
+        check(_low.tw_checkpoint_verify(self._open(), None if name is None else self._key(name)))
+
+    def _open(self) -> int:
+        if not self._handle:
+            raise ValueError("the checkpoint is closed")
+        return self._handle
 
     @staticmethod
     def _key(name: str) -> bytes:
