@@ -82,6 +82,7 @@ def test_batches_hold_every_row_once_an_epoch():
     assert [x.tolist() for x, _ in batches] == [x.tolist() for x, _ in found]
     assert not np.array_equal(np.concatenate([x for x, _ in found[:3]]), np.concatenate([x for x, _ in found[3:]]))
     assert next(iter(tw.train.Batches(a, size=3))).shape == (3,)
+    assert sorted(x for batch in tw.train.Batches([5, 6, 7], size=2) for x in batch.tolist()) == [5, 6, 7]
 
 
 @pytest.mark.parametrize("arrays, size", [((), 1), ((np.zeros(3), np.zeros(4)), 1), ((np.zeros(0),), 1), ((np.zeros(3),), 0)])

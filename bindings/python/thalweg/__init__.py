@@ -7,9 +7,12 @@
     with tw.Session(g) as s:
         print(s.run(y, {x: [3, 4]}))        # [10. 17.]
 
-Modules, in reading order: graph, output (values and their operators), ops (every op as a function), flow (functions, conditions and
-loops), slices (map, fold, scan), variable, queues, waiting, gradients, train, schedules,
-averages, losses, recurrent, lbfgs, session, stats, future (steps without waiting), cancel, tensor (NumPy and DLPack), saver, sharded, replicas, recovery (clusters), runtime, log, errors."""
+Modules, in reading order: graph, scopes (names, devices, order), output (values and their operators), dtypes, ops (every op as a
+function), flow (functions, conditions and loops), slices (map, fold, scan), variable, queues, waiting, gradients, train, schedules,
+averages, losses, recurrent, lbfgs, loss_scale, session, stats, future (steps without waiting), cancel, tensor (NumPy and DLPack),
+saver, server, sharded, replicas, recovery (clusters), runtime, log, errors."""
+import typing as _typing
+
 from . import averages, log, losses, ops, recurrent, schedules, train
 from .cancel import CancelToken
 from .dtypes import *
@@ -47,3 +50,9 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "UnknownError", "Variable", "WaitStats", "assign_variables", "averages", "cluster_status", "cond", "constant", "control_dependencies", "current_graph", "device", "devices", "foldl", "foldr", "from_dlpack", "function",
            "gradients", "graph", "group", "initializer", "latest_checkpoint", "load_plugin", "log", "losses", "map_fn", "name_scope", "ops", "outline", "placeholder",
            "plugins", "priority", "read_variables", "recurrent", "scan", "schedules", "sharded_sampled_softmax", "sharded_softmax", "switch_case", "train", "version", "while_loop", "write_checkpoint"]
+
+if not _typing.TYPE_CHECKING:  # to whom this would say that every name is there
+    def __getattr__(name):
+        from .op_functions import elsewhere
+        told = "" if name.startswith("_") else elsewhere(name, __all__)
+        raise AttributeError(f"module 'thalweg' has no attribute '{name}'{told}")

@@ -154,6 +154,7 @@ def _finish(graph: "Graph", schema: dict[str, Any], inputs: list[Output], given:
     with graph.naming(scope, name) as begin:
         builder = begin(schema["name"].encode())
         try:
+            _low.tw_op_set_place(builder, here())
             _low.tw_op_add_inputs(builder, numbers, len(numbers))
             for before in scope.after:
                 _low.tw_op_add_control(builder, before._handle)
@@ -161,7 +162,6 @@ def _finish(graph: "Graph", schema: dict[str, Any], inputs: list[Output], given:
                 _low.tw_op_set_device(builder, c_text(device))
             if scope.priority:
                 _low.tw_op_set_priority(builder, scope.priority)
-            _low.tw_op_set_place(builder, here())
             for attr in schema["attrs"]:
                 if attr["name"] in given and (given[attr["name"]] is not None or attr["kind"] == "shape"):
                     attributes.write(builder, schema["name"], attr, given[attr["name"]])

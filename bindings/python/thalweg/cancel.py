@@ -33,6 +33,7 @@ class CancelToken(Handle):
 
     @property
     def cancelled(self) -> bool:
+        """Whether cancel was called."""
         return bool(_low.tw_cancel_token_cancelled(self._handle))
 
 

@@ -38,14 +38,17 @@ class DType:
 
     @property
     def is_floating(self) -> bool:
+        """Whether it is one of float..., bfloat16 and float8_..."""
         return self.name.startswith(("float", "bfloat"))
 
     @property
     def is_complex(self) -> bool:
+        """Whether it is complex64 or complex128."""
         return self.name.startswith("complex")
 
     @property
     def is_integer(self) -> bool:
+        """Whether it is one of int... and uint...; quantised types and bool are not."""
         return self.name.startswith(("int", "uint"))
 
     def __repr__(self) -> str:

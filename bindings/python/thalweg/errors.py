@@ -33,6 +33,7 @@ class Error(Exception):
 
     @property
     def code_name(self) -> str:
+        """The name of its code: "NOT_FOUND"."""
         return _low.tw_status_code_name(self.code).decode()
 
     def __reduce__(self) -> Any:

@@ -24,7 +24,7 @@ def _several(values: Any) -> list[Formula]:
 
 def gradients(ys: Any, xs: Any, dys: Optional[Sequence[Any]] = None, until: Sequence[Any] = (), recompute: bool = False,
               memory_budget: Optional[int] = None) -> Any:
-    """The gradient of the sum of all ys by each of xs: None where no y depends on it.
+    """The gradient of the sum of all ys by each of xs: None where no y depends on it (functions have copies of small constants, see flow).
 
     ys: a value or a list of values, of real or complex numbers.   xs: values or variables; the answer is a list if this is one.
     dys: what to weight each y by, of its shape; None: ones.   until: values that count as constants.

@@ -1,6 +1,8 @@
 """Functions for the ops of the runtime, made from their schemas; thalweg.ops hands them out."""
 import difflib
+import importlib
 import inspect
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Optional
 
@@ -44,6 +46,26 @@ def names(fresh: bool = False) -> dict[str, str]:
     return {snake_case(op): op for op in sorted(known, reverse=True)} | {op: op for op in known}
 
 
+# Ops that TensorFlow's and PyTorch's functions call otherwise.
+_OTHERWISE = {"batch_norm": "fused_batch_norm_v3", "cat": "concat_v2", "clip": "clip_by_value",
+              "concatenate": "concat_v2", "cross_entropy": "sparse_softmax_cross_entropy_with_logits", "divide": "real_div",
+              "multiply": "mul", "negative": "neg", "normal": "random_standard_normal", "ones": "fill",
+              "permute": "transpose", "randn": "random_standard_normal", "random_normal": "random_standard_normal", "stack": "pack",
+              "subtract": "sub", "unstack": "unpack", "zeros": "fill"}
+
+
 def closest(name: str) -> Optional[str]:
     """The name of a function that somebody who wrote this may have meant."""
-    return next(iter(difflib.get_close_matches(name, names(), 1, 0.75)), None)
+    known, wanted = names(), name.lower().removeprefix("reduce_")
+    if wanted in _OTHERWISE or wanted in known:
+        return _OTHERWISE.get(wanted, wanted)
+    return next(iter(difflib.get_close_matches(name, known, 1, 0.75)), None)
+
+
+def elsewhere(name: str, public: Sequence[str]) -> str:
+    """For who looks in the package for what it has in a module, or under another name: words to that effect, or none."""
+    for module in ("train", "schedules", "recurrent", "losses", "averages"):
+        if hasattr(importlib.import_module(f"thalweg.{module}"), name):
+            return f"; it is thalweg.{module}.{name}"
+    close = next(iter(difflib.get_close_matches(name, public, 1, 0.75)), None) or (closest(name) and f"ops.{closest(name)}")
+    return f"; did you mean thalweg.{close}?" if close else ""

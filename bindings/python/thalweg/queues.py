@@ -53,11 +53,15 @@ class Queue:
         return self._op("QueueCloseV2", cancel_pending_enqueues=cancel_pending_enqueues)
 
     def is_closed(self) -> Output:
+        """Whether it was closed."""
         return self._op("QueueIsClosedV2")
 
     def size(self) -> Output:
         """How many elements it holds."""
         return self._op("QueueSizeV2")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} '{self.handle.operation.name}' of {', '.join(d.name for d in self._types)}>"
 
     def _components(self, values: Sequence[Any]) -> list[Any]:
         graph = build.graph_of(list(values)) or self.handle.graph

@@ -91,6 +91,7 @@ class Runtime(Handle):
         self.ops(fresh=True)
 
     def devices(self) -> list[Device]:
+        """Its devices, those of every plugin that can be loaded."""
         handle = made(_low.tw_devices_create, self._handle)
         try:
             return [_device(handle, i) for i in range(_low.tw_devices_count(handle))]
@@ -107,6 +108,7 @@ class Runtime(Handle):
             _low.tw_devices_destroy(handle)
 
     def plugins(self) -> list[Plugin]:
+        """Every plugin that it looked at, also those that it did not load, with the reason."""
         handle = made(_low.tw_plugins_create, self._handle)
         try:
             return [_plugin(handle, i) for i in range(_low.tw_plugins_count(handle))]

@@ -45,7 +45,8 @@ def current(graph: Optional["Graph"] = None) -> Scope:
 def working(graph: "Graph") -> "Graph":
     """Where operations on values of the graph go: into the body of the function that is being written inside of it, else into itself."""
     if _stack.scopes:
-        inner = around = _stack.scopes[-1].graph
+        inner = _stack.scopes[-1].graph
+        around: Optional["Graph"] = inner
         while around is not None:
             if around is graph:
                 return inner

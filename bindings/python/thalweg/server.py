@@ -1,6 +1,6 @@
 """Servers: a task of a cluster in this process; see c_api/include/thalweg/server.h.
 
-    with thalweg.Server({"ps": ["unix:ps0"], "worker": ["unix:w0"]}, "worker", 0) as server:
+    with thalweg.Server({"ps": ["grpc:127.0.0.1:7000"], "worker": ["grpc:127.0.0.1:7001"]}, "worker", 0) as server:
         session = thalweg.Session(graph, target=server.address)"""
 import json
 from collections.abc import Mapping

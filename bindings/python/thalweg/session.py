@@ -50,6 +50,9 @@ class Session(Handle):
         getattr(self, "_prepared", {}).clear()  # before what they belong to
         destroy(getattr(self, "_handle", None))
 
+    def __repr__(self) -> str:
+        return f"<Session of {self.graph!r}>"
+
     def __enter__(self) -> "Session":
         return self
 
@@ -208,6 +211,9 @@ class Callable(Handle):
         self.session = session
         self._form = _flatten(fetches, leaves)
         self._prepared = session._make(feeds, leaves, targets, (feed_devices, fetch_devices))
+
+    def __repr__(self) -> str:
+        return f"<Callable({', '.join(f.name for f in self._prepared.feeds)})>"
 
     def __call__(self, *feeds: Any, timeout: Optional[float] = None, cancel: Optional[CancelToken] = None,
                  as_tensors: bool = False, stats: Optional[StepStats] = None) -> Any:

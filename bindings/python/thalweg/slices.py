@@ -12,6 +12,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import flow
+from .dtypes import as_dtype
 from .graph import Graph
 from .output import Formula, Output
 
@@ -119,7 +120,7 @@ def _each(what: str, step: Step, elems: Any, initial: Sequence[Any], reverse: bo
         return [i + 1, *next_, *(inside.op("TensorListSetItem", x, at, r, element_dtype=r.dtype) for x, r in zip(gathered_in, gathered))]
 
     kept = [(v.dtype, v.shape) for v in first]
-    next_ = flow.Traced(graph, body, [("int32", ()), *kept], "`fn`")
+    next_ = flow.Traced(graph, body, [(as_dtype("int32"), ()), *kept], "`fn`")
     _check_states(what, first, next_.results[1:len(next_.results) - len(gathered)])
     next_.args += gathered_in
     all_first = [graph.constant(0, "int32"), *first]

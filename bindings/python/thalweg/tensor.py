@@ -40,10 +40,12 @@ class Tensor(Handle):
 
     @property
     def dtype(self) -> DType:
+        """Of its elements."""
         return from_number(_low.tw_tensor_dtype(self._handle))
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Its dims; () for a scalar."""
         rank = _low.tw_tensor_rank(self._handle)
         return tuple(_low.tw_tensor_dims(self._handle)[:rank]) if rank else ()
 

@@ -264,13 +264,13 @@ class Batches:
     """Batches of arrays of one length, in another order each epoch: tuples of as many arrays, or arrays if there is one. The last batch of
     an epoch may be smaller.   size: rows of a batch.   seed: the same seed, the same order; None: always another."""
 
-    def __init__(self, *arrays: np.ndarray, size: int, epochs: int = 1, seed: Optional[int] = 0):
+    def __init__(self, *arrays: Any, size: int, epochs: int = 1, seed: Optional[int] = 0):
         lengths = {len(a) for a in arrays}
         if len(lengths) != 1 or lengths == {0}:
             raise ValueError(f"batches need arrays of one length, at least 1, not {', '.join(str(len(a)) for a in arrays) or 'none'}")
         if size < 1 or epochs < 0:
             raise ValueError(f"size {size} or epochs {epochs} is too small")
-        self.arrays, self.size, self.epochs, self.seed = arrays, size, epochs, seed
+        self.arrays, self.size, self.epochs, self.seed = tuple(map(np.asarray, arrays)), size, epochs, seed
 
     def __len__(self) -> int:
         return self.epochs * math.ceil(len(self.arrays[0]) / self.size)

@@ -52,6 +52,7 @@ class Variable(Formula):
 
     @property
     def trainable(self) -> bool:
+        """Whether optimizers take it of themselves."""
         return self.handle.number not in self.graph._fixed
 
     def read(self) -> Output:
@@ -63,9 +64,11 @@ class Variable(Formula):
         return self._update("Assign", value)
 
     def assign_add(self, value: Any) -> Operation:
+        """Adds a value of its dtype and shape; whole, whoever else updates it."""
         return self._update("AssignAdd", value)
 
     def assign_sub(self, value: Any) -> Operation:
+        """Subtracts one, likewise."""
         return self._update("AssignSub", value)
 
     def initialized(self) -> Output:

@@ -46,6 +46,7 @@ class ConditionalAccumulator:
         return self._op("ResourceAccumulatorNumAccumulated")
 
     def set_global_step(self, new_global_step: Any) -> Operation:
+        """Sets the accumulator's step, before which gradients are dropped."""
         return self._op("ResourceAccumulatorSetGlobalStep", _value(new_global_step, "int64"))
 
     def _op(self, op: str, *inputs: Any, **attrs: Any) -> Any:
@@ -94,9 +95,11 @@ class Barrier:
         return self._op("ResourceBarrierClose", cancel_pending_enqueues=cancel_pending_enqueues)
 
     def ready_size(self) -> Output:
+        """How many elements are whole and not taken."""
         return self._op("ResourceBarrierReadySize")
 
     def incomplete_size(self) -> Output:
+        """How many elements lack components."""
         return self._op("ResourceBarrierIncompleteSize")
 
     def _op(self, op: str, *inputs: Any, **attrs: Any) -> Any:
@@ -127,9 +130,11 @@ class StagingArea:
         return self._taken("StagePeek", index)
 
     def size(self) -> Output:
+        """How many lists it holds."""
         return scopes.current().graph.op("StageSize", dtypes=self.dtypes, **self._attrs)
 
     def clear(self) -> Operation:
+        """Drops what it holds."""
         return scopes.current().graph.op("StageClear", dtypes=self.dtypes, **self._attrs)
 
     def _taken(self, op: str, *inputs: Any) -> Union[Output, list[Output]]:

@@ -1,0 +1,86 @@
+"""Everything that is public has a docstring and types, is told by its name when it is printed, and is found where others have it."""
+import importlib
+import inspect
+import pkgutil
+import types
+
+import pytest
+
+import thalweg as tw
+from thalweg.op_functions import _OTHERWISE
+
+MODULES = [m.name for m in pkgutil.iter_modules(tw.__path__) if not m.name.startswith("_")]
+
+
+def members(name, it):
+    """(name, object) of what is public of an object of this package, itself included."""
+    yield name, it
+    if inspect.isclass(it):
+        for key, value in vars(it).items():
+            if not key.startswith("_") and (inspect.isroutine(value) or isinstance(value, (property, classmethod, staticmethod))):
+                yield f"{name}.{key}", value
+
+
+def public():
+    found = {}
+    for module in [tw, tw.train, tw.schedules, tw.losses, tw.recurrent, tw.averages, tw.log]:
+        names = getattr(module, "__all__", None) or [n for n, x in vars(module).items()
+                                                      if not n.startswith("_") and getattr(x, "__module__", "") == module.__name__]
+        for n in names:
+            it = getattr(module, n)
+            if not isinstance(it, types.ModuleType) and str(getattr(it, "__module__", "")).startswith("thalweg"):
+                found.update(members(f"{module.__name__}.{n}", it))
+    return found
+
+
+def code_of(it):
+    return it.fget if isinstance(it, property) else it.__func__ if isinstance(it, (classmethod, staticmethod)) else it
+
+
+def test_all_names_are_there_and_all_modules_are_documented():
+    assert not [n for n in tw.__all__ if not hasattr(tw, n)]
+    assert not [m for m in MODULES if not importlib.import_module(f"thalweg.{m}").__doc__]
+    assert len(public()) > 250
+
+
+def test_every_public_thing_has_a_docstring():
+    lacking = [n for n, it in public().items() if not code_of(it).__doc__ and not isinstance(it, tw.DType)]
+    assert not lacking
+
+
+def test_every_public_thing_has_types():
+    lacking = []
+    for name, it in public().items():
+        what = it.__init__ if inspect.isclass(it) else code_of(it)
+        if not inspect.isfunction(what):
+            continue
+        signature = inspect.signature(what)
+        lacking += [f"{name}({p.name})" for p in signature.parameters.values() if p.name not in ("self", "cls") and p.annotation is p.empty]
+        lacking += [name] if signature.return_annotation is inspect.Signature.empty and not inspect.isclass(it) else []
+    assert not lacking
+
+
+@pytest.mark.parametrize("name, told", [("Sesion", "did you mean thalweg.Session?"), ("matmul", "did you mean thalweg.ops.mat_mul?"),
+                                        ("Adam", "it is thalweg.train.Adam"), ("reduce_mean", "did you mean thalweg.ops.mean?"),
+                                        ("zeros", "did you mean thalweg.ops.fill?")])
+def test_a_name_that_is_elsewhere_is_told_where(name, told):
+    with pytest.raises(AttributeError, match=f"module 'thalweg' has no attribute '{name}'; {told}".replace("?", r"\?")):
+        getattr(tw, name)
+
+
+def test_a_name_that_is_nowhere_is_an_attribute_error():
+    for name in ("xyzzy", "__wrapped__", "_nothing"):
+        with pytest.raises(AttributeError, match=f"module 'thalweg' has no attribute '{name}'$"):
+            getattr(tw, name)
+
+
+def test_other_names_of_ops_lead_to_ops_and_hide_none():
+    assert not [op for op in _OTHERWISE.values() if not hasattr(tw.ops, op)]
+    assert not [name for name in _OTHERWISE if name in dir(tw.ops)]
+
+
+def test_what_is_printed_names_it(graph):
+    x = tw.placeholder("float32", [], name="x")
+    queue, session = tw.FIFOQueue(2, ["float32", "int64"]), tw.Session(graph)
+    assert repr(queue) == "<FIFOQueue 'FIFOQueueV2' of float32, int64>"
+    assert repr(session) == "<Session of <Graph of 2 operations>>" and repr(session.callable(x, [x])) == "<Callable(x:0)>"
