@@ -42,7 +42,7 @@ Node Node::StandIn(const OpSchema* op, std::string name, std::vector<Edge> input
 }
 
 std::string NodeTitle(std::string_view op, std::string_view name, std::string_view place) {
-  return StrCat(Shown(op), " '", Shown(name), place.empty() ? "'" : StrCat("' (made at ", place, ")"));
+  return StrCat(Shown(op), name.empty() ? "" : StrCat(" '", Shown(name), "'"), place.empty() ? "" : StrCat(" (made at ", place, ")"));
 }
 
 const AttrValue* Node::FindAttr(std::string_view attr) const {
@@ -526,7 +526,8 @@ StatusOr<Edge> Graph::FindEdge(std::string_view text) const {
   }
   const Node* n = Find(name);
   if (!n) return NotFound("the graph has no node '", Shown(name), "'");
-  if (port >= n->n_out()) return InvalidArgument("'", Shown(text), "': node '", Shown(name), "' has ", n->n_out(), " outputs");
+  if (port >= n->n_out())
+    return InvalidArgument("'", Shown(text), "': node '", Shown(name), "' has ", n->n_out(), n->n_out() == 1 ? " output" : " outputs");
   return Edge{n, int32_t(port)};
 }
 

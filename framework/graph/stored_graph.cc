@@ -67,6 +67,9 @@ Status StoredGraph::ReadGraph(std::string_view bytes) {
   attrs_.reserve(bytes.size() / kUsualNode * 3);
   WireReader reader(bytes);
   for (WireField f; reader.Next(&f);) {
+    if (f.number == kNode && f.type == WireField::kVarint) {  // where a SavedModel has the version of its schema
+      return InvalidArgument("this is a SavedModel and no GraphDef; give the graph_def of one of its meta_graphs");
+    }
     if (f.number == kNode && f.type == WireField::kBytes) {
       if (nodes_.size() >= options_.max_nodes) return ResourceExhausted("the graph has more than ", options_.max_nodes, " nodes");
       RETURN_IF_ERROR(ReadNode(f.bytes));
@@ -136,9 +139,10 @@ Status StoredGraph::ReadNode(std::string_view bytes) {
   node.attrs.end = uint32_t(attrs_.size());
   if (!IsNodeName(node.name)) {
     const std::string number = StrCat("node number ", nodes_.size(), " of the GraphDef");
-    return reader.ok()
-               ? InvalidArgument(number, " has the name '", Shown(IsPlainText(node.name) ? node.name : "?"), "', which is not a node name")
-               : Damaged(number, reader);
+    if (!reader.ok()) return Damaged(number, reader);
+    const bool has_no_name = node.name.empty() && nodes_.empty();  // as what a MetaGraphDef has in a node's place
+    return InvalidArgument(number, " has the name '", Shown(IsPlainText(node.name) ? node.name : "?"), "', which is not a node name",
+                           has_no_name ? "; of a MetaGraphDef, such as a .meta file holds, give the graph_def" : "");
   }
   if (s.ok() && !reader.ok()) s = Damaged("the NodeDef", reader);
   if (!s.ok()) return Prefix(s, Title(node));

@@ -54,6 +54,17 @@ TEST_F(GraphDefTest, RefusesNamesThatAreNone) {
   Refuses(g, kInvalid, "node 'n' has no op");
 }
 
+TEST_F(GraphDefTest, SaysWhereTheGraphIsInWhatHoldsOne) {
+  std::string meta, meta_info, saved;
+  PutBytesField(5, "2.21.0", &meta_info);  // tensorflow_version
+  PutBytesField(1, meta_info, &meta);      // of a MetaGraphDef: meta_info_def
+  PutBytesField(2, "", &meta);             // graph_def
+  EXPECT_THAT(std::string(ImportBytes(meta).message()), HasSubstr("of a MetaGraphDef, such as a .meta file holds, give the graph_def"));
+  PutVarintField(1, 1, &saved);  // of a SavedModel: saved_model_schema_version
+  PutBytesField(2, meta, &saved);
+  EXPECT_THAT(std::string(ImportBytes(saved).message()), HasSubstr("this is a SavedModel and no GraphDef"));
+}
+
 TEST_F(GraphDefTest, RefusesInputsThatLeadNowhere) {
   auto refuses = [&](const std::vector<std::string>& inputs, const std::string& words) {
     GraphDef g;
