@@ -82,6 +82,7 @@ def test_tables_are_read(folder):
              'a,"b\n': "a quote is not closed"}
     for text, part in cases.items():
         assert part in run("plot", table(folder, text), status=1), part
+    assert run("plot", table(folder, "a\n" + "x" * 5000 + "\n"), status=1).endswith("'" + "x" * 60 + "...' in column 'a' is not a number\n")
     path = table(folder, "a,b\n1,2\n")
     assert "has no column 'c'; it has a, b" in run("plot", path, "--x", "c", status=1)
     assert "its tags are a, b" in run("plot", path, "--tag", "z", status=1)

@@ -17,6 +17,8 @@ def test_help_is_there_for_all(folder):
         assert help_text.startswith(f"usage: thalweg {command}"), help_text
         assert "Exit status: 0 good, 1 failed, 2 wrong arguments." in help_text
     assert "thalweg 0.1.0" in run("--version")
+    assert run("help", "run") == run("run", "--help") and run("help") == run("help", "--help") == text
+    assert "unknown command 'dance'" in run("help", "dance", status=2)
     assert "threads=" in run("doctor", "--help")
 
 
@@ -31,6 +33,8 @@ def test_wrong_arguments_exit_with_2(folder):
     graph = files(folder)
     assert "unknown command 'dance'" in run("dance", status=2)
     assert "unknown option '--colour'" in run("devices", "--colour", status=2)
+    assert run("dvices", status=2) == "thalweg: unknown command 'dvices'; did you mean 'devices'? see thalweg --help\n"
+    assert run("run", graph, "--fech", "y", status=2) == "thalweg run: unknown option '--fech'; did you mean '--fetch'? see thalweg run --help\n"
     assert "missing argument: GRAPH" in run("run", status=2)
     assert "unexpected argument 'more'" in run("devices", "more", status=2)
     assert "needs a value" in run("run", graph, "--fetch", status=2)
@@ -41,13 +45,26 @@ def test_wrong_arguments_exit_with_2(folder):
     assert "--timeout" in run("run", graph, "--feed", "x=[1]", "--fetch", "y", "--timeout", "soon", status=2)
 
 
+def test_what_cannot_be_read_or_made_is_named_once(folder):
+    nothing, text = folder + "/none", pathlib.Path(folder) / "text"
+    text.write_text("no JSON")
+    for arguments in (["plot", nothing], ["trace", "top", nothing], ["inspect", nothing, "--verify"]):
+        assert run(*arguments, status=1) == f"thalweg {arguments[0]}: cannot read '{nothing}': No such file or directory\n"
+    assert f"inspect: '{text}': the GraphDef" in run("inspect", text, "--verify", status=1)
+    for arguments in (["worker", "--cluster", text], ["cluster", "status", "--cluster", text], ["cluster", "init", "--cluster", text, "--out", nothing]):
+        assert run(*arguments, status=1).startswith(f"thalweg {arguments[0]}: '{text}': "), arguments
+    assert "worker: 'TF_CONFIG': " in run("worker", status=1, environment={"TF_CONFIG": "{"})
+    assert f"ops: '{text}/manual" in run("ops", "--manual", text / "manual", status=1)
+
+
 def test_lists_are_tables_or_json(folder):
     names = [op["name"] for op in json.loads(run("ops", "--json"))]
     assert len(names) > 100 and names == sorted(names) and "MatMul" in names
     assert "transpose_a" in run("ops", "MatMul") and "kernels" in run("ops", "MatMul")
     assert len(run("ops", "Conv2D*").splitlines()) == 3
     assert "no op is called 'Dance'; thalweg ops lists all" in run("ops", "Dance", status=1)
-    for text, wanted in {"matmul": "there is MatMul\n", "Tile_": "thalweg ops lists all\n", "Readvariable": "there are ReadVariableOp, ReadVariables",
+    for text, wanted in {"matmul": "there is MatMul\n", "Tile_": "did you mean 'Tile'?\n", "mat_mul": "did you mean 'MatMul'?\n",
+                         "Softmx": "did you mean 'Softmax'?\n", "Readvariable": "there are ReadVariableOp, ReadVariables",
                          "MatMulV": "there are BatchMatMulV2, BatchMatMulV3\n"}.items():
         assert wanted in run("ops", text, status=1), text
     devices = json.loads(run("devices", "--json"))

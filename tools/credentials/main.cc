@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 
 #include "certificate.h"
 
@@ -37,6 +38,9 @@ int main(int argc, char** argv) {
   for (int i = 3; i < argc; ++i) members.push_back(ParseMember(argv[i]));
   try {
     thalweg::credentials::MakeCluster(argv[1], members, int(days));
+  } catch (const std::filesystem::filesystem_error& e) {
+    std::fprintf(stderr, "thalweg-credentials: '%s': %s\n", e.path1().c_str(), e.code().message().c_str());
+    return 1;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "thalweg-credentials: %s\n", e.what());
     return 1;

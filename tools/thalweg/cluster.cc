@@ -21,6 +21,14 @@ void AddAddresses(const JsonValue& value, std::vector<std::string>* all) {
   for (const JsonValue& item : value.items()) AddAddresses(item, all);
 }
 
+JsonValue ParseNamed(const std::string& name, const std::string& text) {
+  try {
+    return JsonValue::Parse(text);
+  } catch (const std::exception& e) {
+    throw std::runtime_error("'" + name + "': " + e.what());
+  }
+}
+
 // Where the cluster may be reached: any of its tasks will do.
 std::vector<std::string> Targets(const Args& args) {
   if (args.has("--target")) return {args.get("--target")};
@@ -28,7 +36,8 @@ std::vector<std::string> Targets(const Args& args) {
   if (!args.has("--cluster") && !config) {
     throw UsageError{"give the cluster: --target ADDRESS, --cluster FILE, or the environment variable TF_CONFIG"};
   }
-  const JsonValue json = JsonValue::Parse(args.has("--cluster") ? ReadFile(args.get("--cluster")) : config);
+  const JsonValue json =
+      ParseNamed(args.get("--cluster", "TF_CONFIG"), args.has("--cluster") ? ReadFile(args.get("--cluster"), kMostConfig) : config);
   std::vector<std::string> all;
   AddAddresses(json.has("cluster") ? json["cluster"] : json, &all);
   if (all.empty()) throw std::runtime_error("the cluster names no address");
@@ -103,7 +112,9 @@ int Top(const Args& args, Watcher* watcher) {
 
 int Init(const Args& args) {
   if (!args.has("--cluster") || !args.has("--out")) throw UsageError{"init needs --cluster FILE and --out DIR"};
-  InitCluster(ReadFile(args.get("--cluster")), args.get("--out"), args.all("--client"), args.integer("--days", 365, 1));
+  const std::string path = args.get("--cluster"), cluster = ReadFile(path, kMostConfig);
+  ParseNamed(path, cluster);
+  InitCluster(cluster, args.get("--out"), args.all("--client"), args.integer("--days", 365, 1));
   std::printf("a folder for each task and client is in %s; give each to its process alone: thalweg worker --credentials DIR\n",
               args.get("--out").c_str());
   return kGood;

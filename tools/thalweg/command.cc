@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "framework/base/meant.h"
+
 namespace thalweg::cli {
 
 const std::vector<std::string>& Args::all(const std::string& option) const {
@@ -56,7 +58,11 @@ Args Command::Parse(const std::vector<std::string>& words) const {
     const size_t equals = word.find('=');
     const std::string key = word.substr(0, equals);
     const auto option = std::find_if(options.begin(), options.end(), [&](const Option& o) { return key == o.name; });
-    if (option == options.end()) throw UsageError{"unknown option '" + key + "'"};
+    if (option == options.end()) {
+      Meant meant(key);
+      for (const Option& o : options) meant.Consider(o.name);
+      throw UsageError{"unknown option '" + key + "'" + meant.text()};
+    }
     if (!option->value) {
       if (equals != word.npos) throw UsageError{"option '" + key + "' takes no value"};
       args.values_[key].emplace_back();

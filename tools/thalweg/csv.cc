@@ -134,9 +134,10 @@ Words ReadCsv(const std::string& path, const std::string& part) {
   const std::vector<std::string_view> texts = Split(part.empty() ? std::string_view(":") : std::string_view(part), ',');
   if (texts.size() > 2) throw std::runtime_error("[" + part + "] has more than rows and columns");
   const Slice row_slice = ParseSlice(texts[0], part), column_slice = ParseSlice(texts.size() > 1 ? texts[1] : ":", part);
+  const std::string text = ReadFile(path);
   std::vector<CsvRow> all;
   try {
-    all = ParseCsv(ReadFile(path));
+    all = ParseCsv(text);
   } catch (const std::exception& e) {
     throw std::runtime_error(path + ": " + e.what());
   }

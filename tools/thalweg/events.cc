@@ -213,6 +213,7 @@ class Run {
 SeriesSet ReadEventFolder(const std::string& folder) {
   std::map<std::string, std::vector<std::string>> runs;
   const std::filesystem::path root(folder);
+  const std::filesystem::directory_iterator readable(root);  // throws where it is not, which the walk below passes over
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(root, std::filesystem::directory_options::skip_permission_denied)) {
     if (!entry.is_regular_file() || entry.path().filename().string().find("tfevents") == std::string::npos) continue;

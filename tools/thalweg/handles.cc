@@ -40,16 +40,17 @@ namespace {
 }
 }  // namespace
 
-std::string ReadFile(const std::string& path) {
+std::string ReadFile(const std::string& path, uint64_t most) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (!file) FileError("read", path);
   std::string bytes;
   char part[65536];
   size_t n;
-  while ((n = std::fread(part, 1, sizeof(part), file)) > 0) bytes.append(part, n);
+  while (bytes.size() <= most && (n = std::fread(part, 1, sizeof(part), file)) > 0) bytes.append(part, n);
   const bool failed = std::ferror(file) != 0;
   std::fclose(file);
   if (failed) FileError("read", path);
+  if (bytes.size() > most) throw std::runtime_error("'" + path + "' has more than " + std::to_string(most) + " bytes; give another file");
   return bytes;
 }
 

@@ -1,5 +1,6 @@
 // The C API's lists as objects, and what several sub-commands do with graphs and files.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,9 @@ class Checkpoint : public tw::Owned<tw_checkpoint, tw_checkpoint_close> {
 extern const Option kRuntimeOption, kPluginOption, kJsonOption, kThreadsOption;
 tw::Runtime MakeRuntime(const Args& args);  // with --threads, where the sub-command has that
 
-// The whole file. Throws std::runtime_error naming it.
-std::string ReadFile(const std::string& path);
+constexpr uint64_t kMostConfig = uint64_t{64} << 20;  // bytes of a file that people write
+// The whole file. Throws std::runtime_error naming it, also where it has more than `most` bytes, as a device has that never ends.
+std::string ReadFile(const std::string& path, uint64_t most = UINT64_MAX);
 void WriteFile(const std::string& path, const std::string& bytes);
 // To standard output where path is "".
 void WriteOutput(const std::string& path, const std::string& bytes);

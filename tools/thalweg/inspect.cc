@@ -172,14 +172,18 @@ void PrintJson(const tw::Graph& graph, const std::vector<const tw_operation*>& o
 void PrintAll(const tw::Graph& graph, const std::vector<const tw_operation*>& operations) {
   std::vector<std::vector<std::string>> rows;
   for (const tw_operation* op : operations) {
-    rows.push_back({OneLine(tw_operation_name(op)), tw_operation_type(op), InputsText(graph, op), OutputsText(graph, op)});
+    rows.push_back({OneLine(tw_operation_name(op)), tw_operation_type(op), OutputsText(graph, op), InputsText(graph, op)});
   }
   std::fputs(Table(rows).c_str(), stdout);
 }
 
 void Verify(const tw::Runtime& runtime, const std::string& path) {
   const std::string bytes = ReadFile(path);
-  tw::raise(tw_graph_verify(runtime.c(), bytes.data(), bytes.size()));
+  try {
+    tw::raise(tw_graph_verify(runtime.c(), bytes.data(), bytes.size()));
+  } catch (const tw::StatusError& e) {
+    throw tw::StatusError(e.code(), "'" + path + "': " + e.what(), e.operation(), e.place());
+  }
   std::printf("%s: good\n", path.c_str());
 }
 
@@ -248,7 +252,7 @@ int Run(const Args& args) {
 std::vector<Option> Options() {
   std::vector<Option> options = {
       {"--depth", "N", "open scopes down to this depth; without it, as deep as fits on a screen, or in a picture"},
-      {"--all", nullptr, "list every operation with its inputs and outputs"},
+      {"--all", nullptr, "list every operation with what it makes and reads"},
       {"--node", "NAME", "show this operation in full; may be repeated"},
       {"--svg", nullptr, "a picture, as SVG"},
       {"--dot", nullptr, "the graph in the language of Graphviz"},

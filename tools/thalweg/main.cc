@@ -2,10 +2,13 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "command.h"
+#include "framework/base/meant.h"
 #include "thalweg/cpp/thalweg.hpp"
 #include "utf8.h"
 
@@ -57,8 +60,14 @@ int Dispatch(const Command& command, const std::vector<std::string>& words) {
   try {
     return command.run(command.Parse(words));
   } catch (const UsageError& e) {
-    Complain(command, e.text + "; see thalweg " + command.name + " --help");
+    Complain(command, e.text + (e.text.back() == '?' ? " see" : "; see") + " thalweg " + command.name + " --help");
     return kUsage;
+  } catch (const std::bad_alloc&) {
+    Complain(command, "there is not enough memory");
+    return kFailed;
+  } catch (const std::filesystem::filesystem_error& e) {
+    Complain(command, "'" + e.path1().string() + "': " + e.code().message());
+    return kFailed;
   } catch (const std::exception& e) {
     Complain(command, e.what());
     return kFailed;
@@ -71,6 +80,8 @@ int Main(int argc, char** argv) {
     return kUsage;
   }
   const std::string name = argv[1];
+  std::string help = "--help";
+  if (name == "help" && argc > 2) return Main(3, std::vector<char*>{argv[0], argv[2], help.data()}.data());
   if (name == "--help" || name == "-h" || name == "help") {
     std::fputs(Help().c_str(), stdout);
     return kGood;
@@ -82,7 +93,10 @@ int Main(int argc, char** argv) {
   for (const Command* c : Commands()) {
     if (name == c->name) return Dispatch(*c, std::vector<std::string>(argv + 2, argv + argc));
   }
-  std::fprintf(stderr, "thalweg: unknown command '%s'; see thalweg --help\n", OneLine(name).c_str());
+  Meant meant(name);
+  for (const Command* c : Commands()) meant.Consider(c->name);
+  const std::string close = meant.text();
+  std::fprintf(stderr, "thalweg: unknown command '%s'%s see thalweg --help\n", OneLine(name).c_str(), close.empty() ? ";" : close.c_str());
   return kUsage;
 }
 

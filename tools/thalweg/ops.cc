@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "command.h"
+#include "framework/base/meant.h"
 #include "handles.h"
 #include "json.h"
 #include "op_facts.h"
@@ -35,10 +36,22 @@ struct Listed {
       if (at) (at == name ? begin : inside).push_back(name);
     }
     const std::vector<std::string>& like = begin.empty() ? inside : begin;
-    if (like.empty()) return "thalweg ops lists all";
+    if (like.empty()) return LikeInBindings(text);
     std::string names;
     for (size_t k = 0; k < like.size() && k < kShown; ++k) names += (k > 0 ? ", " : "") + like[k];
     return (like.size() > 1 ? "there are " : "there is ") + names + (like.size() > kShown ? ", ...; thalweg ops lists all" : "");
+  }
+  // Bindings write names in lower case, with underscores: mat_mul.
+  std::string LikeInBindings(const std::string& text) const {
+    std::string bare;
+    for (const char c : text) bare += c == '_' ? "" : std::string(1, c);
+    Meant meant(bare);
+    for (uint32_t i = 0; i < tw_ops_count(ops.c()); ++i) {
+      const char* name = tw_ops_name(ops.c(), i);
+      if (strcasecmp(name, bare.c_str()) == 0) return std::string("did you mean '") + name + "'?";
+      meant.Consider(name);
+    }
+    return meant.text().empty() ? "thalweg ops lists all" : meant.text().substr(2);
   }
   std::string Text(uint32_t i) const {
     tw_buffer* made = nullptr;

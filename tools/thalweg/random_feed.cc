@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <new>
 #include <random>
 #include <set>
 
@@ -111,6 +112,8 @@ void AddRandomFeeds(const tw::Runtime& runtime, const tw::Graph& graph, const st
   for (const MissingFeed& feed : FindMissingFeeds(graph, shapes, *signature)) {
     try {
       signature->feeds.push_back({feed.name, feed.output, RandomTensor(runtime, feed.dtype, ChooseDims(feed), &random)});
+    } catch (const std::bad_alloc&) {
+      throw std::runtime_error("feed '" + feed.name + "': there is not enough memory for it");
     } catch (const std::exception& e) {
       throw std::runtime_error("feed '" + feed.name + "': " + e.what());
     }

@@ -20,6 +20,12 @@ std::string Lower(std::string text) {
   return text;
 }
 
+// Of a cell, for a message.
+std::string Shortened(const std::string& text) {
+  constexpr size_t kShown = 60;
+  return text.size() <= kShown ? text : text.substr(0, kShown) + "...";
+}
+
 constexpr size_t kNoColumn = SIZE_MAX;
 
 size_t FindStep(const CsvRow& header, const std::string& x, const std::string& path) {
@@ -44,9 +50,10 @@ void SortSeries(SeriesSet* set) {
 }
 
 SeriesSet ReadSeriesTable(const std::string& path, const std::string& x) {
+  const std::string text = ReadFile(path);
   std::vector<CsvRow> rows;
   try {
-    rows = ParseCsv(ReadFile(path));
+    rows = ParseCsv(text);
   } catch (const std::exception& e) {
     throw std::runtime_error(path + ": " + e.what());
   }
@@ -64,8 +71,8 @@ SeriesSet ReadSeriesTable(const std::string& path, const std::string& x) {
       const auto number = [&](size_t at) {
         double value = 0;
         if (at < cells.size() && ToNumber(cells[at].text, &value)) return value;
-        throw std::runtime_error(path + ":" + std::to_string(rows[i].line) + ": '" + (at < cells.size() ? cells[at].text : "") +
-                                 "' in column '" + header.cells[at].text + "' is not a number");
+        throw std::runtime_error(path + ":" + std::to_string(rows[i].line) + ": '" + (at < cells.size() ? Shortened(cells[at].text) : "") +
+                                 "' in column '" + Shortened(header.cells[at].text) + "' is not a number");
       };
       series.points.push_back({step == kNoColumn ? double(i) : number(step), 0, number(column)});
     }

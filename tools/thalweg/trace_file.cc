@@ -55,8 +55,9 @@ Trace TraceOf(const JsonValue& file) {
 }  // namespace
 
 Trace ReadTrace(const std::string& path) {
+  const std::string text = ReadFile(path);
   try {
-    const JsonValue file = JsonValue::Parse(ReadFile(path));
+    const JsonValue file = JsonValue::Parse(text);
     if (!file.has("traceEvents")) throw std::runtime_error("it has no traceEvents");
     return TraceOf(file);
   } catch (const std::exception& e) {

@@ -2,6 +2,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "command.h"
 #include "handles.h"
@@ -10,10 +11,22 @@ namespace thalweg::cli {
 namespace {
 
 std::string ClusterText(const Args& args) {
-  if (args.has("--cluster")) return ReadFile(args.get("--cluster"));
+  if (args.has("--cluster")) return ReadFile(args.get("--cluster"), kMostConfig);
   const char* config = std::getenv("TF_CONFIG");
   if (!config) throw UsageError{"give the cluster: --cluster FILE, or the environment variable TF_CONFIG"};
   return config;
+}
+
+// What is wrong with the cluster's JSON is told with the name of its file, which the library does not know.
+tw::Server MakeServer(const Args& args, const tw::Runtime& runtime, const std::string& cluster, const std::vector<const char*>& options) {
+  const std::string job = args.get("--job");
+  const auto task = uint32_t(args.integer("--task", 0, 0));
+  try {
+    return tw::Server(runtime, cluster, args.has("--job") ? job.c_str() : nullptr, task, options);
+  } catch (const tw::StatusError& e) {
+    if (!std::string_view(e.what()).starts_with("JSON, ")) throw;
+    throw tw::StatusError(e.code(), "'" + args.get("--cluster", "TF_CONFIG") + "': " + e.what(), e.operation(), e.place());
+  }
 }
 
 int Run(const Args& args) {
@@ -23,7 +36,7 @@ int Run(const Args& args) {
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
   sigprocmask(SIG_BLOCK, &ends, nullptr);
-  const std::string cluster = ClusterText(args), job = args.get("--job");
+  const std::string cluster = ClusterText(args);
   const tw::Runtime runtime = MakeRuntime(args);
   tw::raise(tw_log_set_sink(runtime.c(), tw_log_to_stderr, nullptr, TW_LOG_WARNING));
   std::vector<std::string> texts = args.all("--server-option");
@@ -32,7 +45,7 @@ int Run(const Args& args) {
   if (args.has("--insecure")) texts.push_back("insecure=true");
   std::vector<const char*> options;
   for (const std::string& text : texts) options.push_back(text.c_str());
-  tw::Server server(runtime, cluster, args.has("--job") ? job.c_str() : nullptr, uint32_t(args.integer("--task", 0, 0)), options);
+  tw::Server server = MakeServer(args, runtime, cluster, options);
   std::printf("listening at %s\n", server.address().c_str());
   std::fflush(stdout);
   int signal = 0;
