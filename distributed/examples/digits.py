@@ -167,6 +167,8 @@ def main():
         return plot(args.plot)
     if not args.data:
         parser.error("--data is needed")
+    if args.mode != "single" and "TF_CONFIG" not in os.environ:
+        parser.error("there is no cluster; start it by `thalweg launch -n 2 --ps 2 --allow FOLDER -- python3 ...`, or alone by --mode single")
     for plugin in args.plugin:
         tw.load_plugin(plugin)
     train(args)

@@ -1,6 +1,6 @@
 """Handwritten digits, learned by several workers at once over parameters on other processes: asynchronous training with parameter servers.
 
-    thalweg launch -n 2 --ps 2 --plugin libsocket_transport.so -- python3 digits_async.py --data digits.csv --plugin libsocket_transport.so
+    thalweg launch -n 2 --ps 2 -- python3 digits_async.py --data digits.csv
 
 Every worker is a program of its own that runs this file. They share the variables, which live on the parameter servers; each reads them,
 computes gradients of its own batches on its own task, and applies them without waiting for the others. What one reads may be a step or two
@@ -51,15 +51,17 @@ def build(cluster, worker, learning_rate):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True)
-    parser.add_argument("--plugin", action="append", default=[], help="a plugin to load: the transport of the cluster's addresses")
+    parser.add_argument("--plugin", action="append", default=[], help="a plugin to load, such as a transport")
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--learning-rate", type=float, default=0.3)
     args = parser.parse_args()
     for plugin in args.plugin:
         tw.load_plugin(plugin)
-    config = json.loads(os.environ["TF_CONFIG"])
+    config = json.loads(os.environ.get("TF_CONFIG", "{}"))
+    if "ps" not in config.get("cluster", {}):
+        parser.error("there is no cluster with parameter servers; start it by `thalweg launch -n 2 --ps 2 -- python3 ...`")
     worker, workers = config["task"]["index"], len(config["cluster"]["worker"])
     pixels, labels = load(args.data)
     train_x, train_y = pixels[worker:-HELD_OUT:workers], labels[worker:-HELD_OUT:workers]

@@ -89,7 +89,9 @@ def main():
     args = parser.parse_args()
     for plugin in args.plugin:
         tw.load_plugin(plugin)
-    config = json.loads(os.environ["TF_CONFIG"])
+    config = json.loads(os.environ.get("TF_CONFIG", "{}"))
+    if "ps" not in config.get("cluster", {}):
+        parser.error("there is no cluster with parameter servers; start it by `thalweg launch -n 2 --ps 2 --allow FOLDER -- python3 ...`")
     worker, workers, servers = config["task"]["index"], len(config["cluster"]["worker"]), len(config["cluster"]["ps"])
     text = Text(args.data, args.vocabulary)
     model = Model(args, len(text.words), servers, worker)

@@ -335,5 +335,12 @@ def test_the_character_model_learns_with_its_softmax_on_the_servers():
             assert len(found) == 2 and found[0] == found[1] and found[0] < 25, out
 
 
+def test_examples_say_that_they_need_a_cluster():
+    alone = {name: value for name, value in os.environ.items() if name not in ("TF_CONFIG", "THALWEG_TARGET")}
+    for name, folder in {"digits.py": ["--folder", "x"], "digits_async.py": [], "words.py": ["--folder", "x"], "char_lm.py": ["--folder", "x"]}.items():
+        done = subprocess.run([sys.executable, "-B", EXAMPLES / name, "--data", "x", *folder], capture_output=True, text=True, env=alone, timeout=60)
+        assert done.returncode == 2 and "there is no cluster" in done.stderr and "start it by `thalweg launch -n 2" in done.stderr, done
+
+
 if __name__ == "__main__":
     run_tests(globals(), sys.argv[3:])
