@@ -45,9 +45,11 @@ struct AnySession {
   void Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) const {
     if (local) return local->Start(spec, feeds, options, fetches, std::move(done));
     if (Status s = CheckOnHost(spec, feeds); !s.ok()) return done(std::move(s));
-    // The program's callback may block, and end the session: not on a thread of the transport's.
+    // The program's callback may block, and end the session: not on a thread of the transport's. Nor stays a share of the session there.
     ThreadPool& pool = cluster->graph().runtime().pool();
-    cluster->Start(spec, feeds, options, fetches, [&pool, done = std::move(done)](Status s) { pool.Blocking([done, s] { done(s); }); });
+    cluster->Start(spec, feeds, options, fetches, [&pool, done = std::move(done)](Status s) mutable {
+      pool.Blocking([done = std::move(done), s = std::move(s)] { done(s); });
+    });
   }
   // What a cluster is fed travels from host memory, and what it fetches arrives there.
   static Status CheckOnHost(const CallableSpec& spec, const Tensor* feeds) {
