@@ -112,6 +112,15 @@ StatusOr<std::string> ClusterStatus(const std::shared_ptr<Runtime>& runtime, con
   };
   const EndpointOptions endpoint = {"", options.credentials, kLargest, options.insecure, true};
   ASSIGN_OR_RETURN(auto messenger, Messenger::Create(std::move(transport), endpoint, &clock, nobody));
+  // In this order, whatever becomes of the questions: the clock's thread may be in the messenger until it has stopped.
+  struct End {
+    Messenger* messenger;
+    Clock* clock;
+    ~End() {
+      messenger->Close();
+      clock->Stop();
+    }
+  } const end{messenger.get(), &clock};
   Asker asker(messenger.get(), clock.Now() + timeout);
   const auto first = asker.Ask({{target.rest, StrCat("target ", target.text()), 0}}, Method::kHello, WireWriter());
   RETURN_IF_ERROR(first[0].status);
@@ -120,10 +129,7 @@ StatusOr<std::string> ClusterStatus(const std::shared_ptr<Runtime>& runtime, con
   for (const ClusterSpec::Task& t : cluster.tasks()) all.push_back({t.address.rest, t.title(), 0});
   WireWriter fields;
   SessionRequest{0}.Put(&fields);
-  const auto answers = asker.Ask(all, Method::kStatus, fields);
-  messenger->Close();
-  clock.Stop();
-  return ToJson(cluster, answers);
+  return ToJson(cluster, asker.Ask(all, Method::kStatus, fields));
 }
 
 }  // namespace thalweg::distributed

@@ -45,7 +45,10 @@ void ClusterStep::Begin(const Tensor* feeds, StepTrace* trace, int64_t began) {
     bodies.push_back(Payload::Of(w.Take()));
   }
   session_->Enter(shared_from_this());
-  if (trace) trace->Planned(false, id_);
+  {
+    std::lock_guard lock(mu_);
+    if (trace && !over_) trace->Planned(false, id_);  // else nobody may touch what is told any more
+  }
   if (bodies.size() < prepared_->tasks.size() || bodies.empty()) return Finish();
   Clock& clock = *session_->clock_;
   uint64_t oldest;
@@ -106,7 +109,13 @@ void ClusterStep::RunHere(size_t part, const RunRequest& m, Payload body) {
 void ClusterStep::Tick() {
   Clock& clock = *session_->clock_;
   const int64_t now = clock.Now();
-  if (cancel_ && cancel_->cancelled()) return Fail({Error(absl::StatusCode::kCancelled, "the run was cancelled"), false}, true);
+  bool cancelled;
+  {
+    std::lock_guard lock(mu_);
+    if (over_) return;  // and the token may be gone
+    cancelled = cancel_ && cancel_->cancelled();
+  }
+  if (cancelled) return Fail({Error(absl::StatusCode::kCancelled, "the run was cancelled"), false}, true);
   if (deadline_ && now >= deadline_) {
     std::string who;
     {

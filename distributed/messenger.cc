@@ -183,6 +183,7 @@ uint64_t Messenger::Start(Call call) {
     name = o->name = ++names_;
     calls_.emplace(name, o);
     s = Send(o);
+    if (!s.ok()) o->peer.reset();  // the endpoint's end does not wait for it
     if (s.ok() && o->call.deadline && !o->over) {
       o->timer = clock_->At(o->call.deadline, [this, name] {
         std::shared_ptr<Outgoing> late;

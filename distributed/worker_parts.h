@@ -44,7 +44,22 @@ struct Worker::ClientSession {
   bool closed = false;
 };
 
+// Something that the worker's end waits for.
+struct Worker::OpenJob {
+  explicit OpenJob(Worker* w) : worker(w) {
+    std::lock_guard lock(worker->mu_);
+    ++worker->jobs_;
+  }
+  ~OpenJob() {
+    std::lock_guard lock(worker->mu_);
+    if (--worker->jobs_ == 0) worker->idle_.notify_all();
+  }
+  Worker* const worker;
+};
+
 struct Worker::StepRun {
+  explicit StepRun(Worker* worker) : job(worker) {}
+  const OpenJob job;  // first: the rest goes while the worker's parts are there
   std::shared_ptr<ClientSession> session;
   std::shared_ptr<Signature> signature;
   std::shared_ptr<StepMeeting> meeting;
@@ -67,19 +82,6 @@ struct Worker::StepRun {
     meeting->Abort(why, consequence);
     cancel.Cancel();
   }
-};
-
-// Something that the worker's end waits for.
-struct Worker::OpenJob {
-  explicit OpenJob(Worker* w) : worker(w) {
-    std::lock_guard lock(worker->mu_);
-    ++worker->jobs_;
-  }
-  ~OpenJob() {
-    std::lock_guard lock(worker->mu_);
-    if (--worker->jobs_ == 0) worker->idle_.notify_all();
-  }
-  Worker* const worker;
 };
 
 // The session is not known here, or not to who asks.

@@ -21,7 +21,7 @@ constexpr uint64_t kSmallFeeds = 4096;         // bytes that are not counted: al
 // ---- Steps ----
 
 void Worker::Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> request) {
-  auto run = std::make_shared<StepRun>();
+  auto run = std::make_shared<StepRun>(this);
   const SessionName name{request->peer(), m.session};
   run->session = Find(name);
   if (!run->session) return request->Fail({NoSession(name), false});
@@ -77,7 +77,6 @@ void Worker::Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> re
     if (auto r = weak.lock()) r->Abort(gone(), true);
   });
   if (!light) return Job([this, run] { Go(run); });
-  const OpenJob job(this);
   const int64_t began = clock.Now();
   run->meeting->Hold();
   Go(run);
@@ -116,8 +115,7 @@ void Worker::Go(const std::shared_ptr<StepRun>& run) {
     options.rendezvous = run->meeting.get();
     options.stats = run->stats.get();
     if (run->deadline) options.deadline_ns = std::max<int64_t>(run->deadline - channels_.messenger->clock().Now(), 1);
-    run->signature->callable->Start(run->feeds.data(), options, run->fetches.data(),
-                                    [this, run, job = std::make_shared<OpenJob>(this)](Status s) { End(run, std::move(s)); });
+    run->signature->callable->Start(run->feeds.data(), options, run->fetches.data(), [this, run](Status s) { End(run, std::move(s)); });
   } catch (...) {
     End(run, Thrown());
   }
