@@ -2,14 +2,9 @@
 // whose memory only their own kernels can read, and a journal of what ran. One journal and one gate per process.
 #pragma once
 #include <cstdint>
-#include <map>
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "framework/graph/graph.h"
-#include "framework/runtime/runtime.h"
-#include "framework/session/session.h"
+#include "tests/framework/support/test_graph.h"
 #include "thalweg/plugin/plugin.h"
 
 namespace thalweg::testing_support {
@@ -37,6 +32,7 @@ namespace thalweg::testing_support {
 //  Cut(x; first, size)   x[first:] as U      CPU and FAKE; hands on a part of its input
 //  Clip(x)               max(x, 0)           CPU; hands on its input where that is the result
 //  Positive(x)           the elements > 0    CPU; its shape only running tells
+//  Rows(x; columns)      x in rows           CPU; its schema says that they have two columns
 //  Two(x)                x + 1, 2 x          CPU, the first in place
 //  Sum(xs...)            their sum           CPU, in place of the first
 //  Mirror(x)             x backwards         CPU, with scratch memory
@@ -47,10 +43,13 @@ namespace thalweg::testing_support {
 //  Phone(x; tag)         x                   CPU; writes the tag into the journal, says that it touches the network
 //  HandOn, Same(x)       x                   hands on its input: CPU and FAKE; FAKE, a view
 //  Throws...(x)          nothing             CPU; throw: simple, may block (Aside), asynchronous (Later)
-//  ThrowsLate(x)         nothing             CPU; asynchronous, may block; ends, and throws when the next such call is under way, which
-//  does not BornAfter(x; tag)     x                   CPU; making its state throws while the journal lacks the tag Box(; key, shape)     a
-//  variable          CPU and FAKE Put(v, x), Get(v)     v becomes x, v      CPU and FAKE Bump(v)               v[0] + 1 into v     CPU,
-//  asynchronous, ends on another thread ThrowsHolding...(v)   nothing             CPU; throw with v open: at once, asynchronous (Later)
+//  ThrowsLate(x)         nothing             CPU; asynchronous, may block; ends, and throws when the next such call, which does not, is
+//                                            under way
+//  BornAfter(x; tag)     x                   CPU; making its state throws while the journal lacks the tag
+//  Box(; key, shape)     a variable          CPU and FAKE
+//  Put(v, x), Get(v)     v becomes x, v      CPU and FAKE
+//  Bump(v)               v[0] + 1 into v     CPU, asynchronous, ends on another thread
+//  ThrowsHolding...(v)   nothing             CPU; throw with v open: at once, asynchronous (Later)
 //  Tray(; key)           a tray of letters   CPU
 //  Post(t, x)            adds letters        CPU
 //  Await(t; letters)     so many letters     CPU, asynchronous; waits at the tray, and takes what is there
@@ -68,39 +67,5 @@ void AwaitGated(int n);
 
 // How many threads were in kernels Crowd of this tag (0 to 3) at once, at most, since it was asked last.
 int MostInCrowd(int64_t tag);
-
-std::shared_ptr<Runtime> TestRuntime(uint32_t threads);
-
-Tensor Floats(const std::vector<float>& values);
-Tensor FloatsOf(const Shape& shape, float first = 1);  // first, first + 1, ...
-std::vector<float> Values(const Tensor& t);
-
-// A graph over the plugin above, and what tests do with graphs. Whatever fails is a failure of the test.
-class TestGraph {
- public:
-  struct Extras {
-    std::string name, device;
-    std::vector<const Node*> controls;
-    std::vector<std::string> colocate_with;
-    std::map<std::string, AttrValue> attrs;
-  };
-  explicit TestGraph(uint32_t threads = 1) : TestGraph(TestRuntime(threads)) {}
-  explicit TestGraph(std::shared_ptr<Runtime> runtime);
-  Graph& graph() { return *graph_; }
-  Runtime& runtime() { return graph_->runtime(); }
-  Edge Const(const std::vector<float>& values, const Extras& extras = {}) { return Const(Floats(values), extras); }
-  Edge Const(const Tensor& value, const Extras& extras = {});
-  Edge Input(const Shape& shape, const std::string& name = "");
-  Edge Op(const std::string& op, std::vector<Edge> in, Extras extras = {});
-  const Node* Mark(int64_t tag, std::vector<const Node*> controls = {});
-  std::unique_ptr<Session> NewSession(const std::map<std::string, std::string>& options = {});
-
- private:
-  std::shared_ptr<Graph> graph_;
-};
-
-// One step of a session.
-StatusOr<std::vector<Tensor>> Step(Session& session, const CallableSpec& spec, const std::vector<Tensor>& feeds = {},
-                                   const RunOptions& options = {});
 
 }  // namespace thalweg::testing_support

@@ -1,0 +1,60 @@
+// What the kernels of test_ops.h are made of: memory of its two devices, element by element, and the journal. Only for the files of that
+// plugin.
+#pragma once
+#include <cstdint>
+
+#include "thalweg/cpp/plugin.hpp"
+
+namespace thalweg::testing_support {
+
+// Addresses on CPU, blocks that are no addresses on FAKE.
+struct Block {
+  char* bytes;
+};
+
+struct CpuMemory {
+  static float* At(const tw_view* v) { return reinterpret_cast<float*>(static_cast<char*>(v->data) + v->offset); }
+};
+struct FakeMemory {
+  static float* At(const tw_view* v) {
+    return v->bytes ? reinterpret_cast<float*>(static_cast<Block*>(v->data)->bytes + v->offset) : nullptr;
+  }
+};
+
+template <class M, class F>
+void Map(const tw_frame* f, F&& function) {
+  float* y = M::At(f->out[0]);
+  const float* x = M::At(f->in[0]);
+  for (uint64_t i = 0; i < f->out[0]->count; ++i) y[i] = function(x[i]);
+}
+template <class M, class F>
+void Zip(const tw_frame* f, F&& function) {
+  float* z = M::At(f->out[0]);
+  const float *x = M::At(f->in[0]), *y = M::At(f->in[1]);
+  for (uint64_t i = 0; i < f->out[0]->count; ++i) z[i] = function(x[i], y[i]);
+}
+
+inline void Pass(tw::Frame f) {
+  Map<CpuMemory>(f.f, [](float x) { return x; });
+}
+inline void Next(tw::Frame f) {
+  Map<CpuMemory>(f.f, [](float x) { return x + 1; });
+}
+
+// Throws for what is negative.
+inline void Refuse(float x) {
+  if (x < 0) throw tw::Error{TW_OUT_OF_RANGE, "it is negative"};
+}
+
+// Into the journal.
+void Write(int64_t tag);
+// Waits at the gate.
+void PassGate();
+
+// The plugin in parts.
+void RegisterDevices(tw::Plugin& p);
+void RegisterCrowds(tw::Plugin& p);
+void RegisterLateOps(tw::Plugin& p);
+void RegisterLetters(tw::Plugin& p);
+
+}  // namespace thalweg::testing_support
