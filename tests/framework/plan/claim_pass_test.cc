@@ -1,20 +1,11 @@
 // Graph compilers: what they are shown, which sets become one node, what the node computes, and that a bad compiler costs nothing.
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <set>
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include <sys/stat.h>
 
 #include "framework/json/json.h"
-#include "framework/plan/artefacts.h"
 #include "framework/plan/part.h"
-#include "tests/framework/io/fake_files.h"
 #include "tests/framework/plan/planning.h"
+#include "tests/framework/plan/test_compiler.h"
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/random_graph.h"
 
@@ -24,179 +15,19 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::UnorderedElementsAre;
+using testing_support::Fail;
 using testing_support::Floats;
+using testing_support::NameOf;
+using testing_support::OpOf;
 using testing_support::RandomGraph;
 using testing_support::Step;
+using testing_support::Take;
+using testing_support::TestCompiler;
 using testing_support::TestGraph;
-using testing_support::TestRuntime;
 using testing_support::TestStates;
 using testing_support::Text;
 using testing_support::Values;
-
-tw_status* Fail(uint32_t code, std::string_view text) { return ToC(Status(absl::StatusCode(code), AbslView(text))); }
-std::string OpOf(const tw_part_node& n) { return {n.op, n.op_len}; }
-std::string NameOf(const tw_part_node& n) { return {n.name, n.name_len}; }
-
-// A compiler that takes what a test says and computes it by looking at each node: Add, Mul, Neg and Next of float, Put and Get of
-// variables.
-class TestCompiler {
- public:
-  using Claim = std::function<tw_status*(const tw_part&, tw_claims*)>;
-  Claim claim;
-  std::function<tw_status*()> on_compile, on_execute, on_prepare, on_load;
-  std::function<bool(uint32_t out, uint32_t in)> inplace;
-  std::string tag = "1", other_tag;  // other_tag: usable, too
-  int compiled = 0, loaded = 0, destroyed = 0, prepared = 0;
-  std::vector<std::string> shown;  // to claim, the last time
-
-  // has_prepare, stores: optional entries.
-  void Register(TestGraph* g, const std::string& name, bool has_prepare = true, bool stores = false,
-                const std::string& plugin = "org.test.c") {
-    tw_compiler_def d{};
-    d.size = sizeof d;
-    d.name = name.data();
-    d.name_len = name.size();
-    d.kind = "CPU";
-    d.kind_len = 3;
-    d.user = this;
-    d.claim = [](const tw_host*, void* user, void*, const tw_part* part, tw_claims* to) {
-      auto* self = static_cast<TestCompiler*>(user);
-      self->shown.clear();
-      for (uint32_t i = 0; i < part->n_nodes; ++i) self->shown.push_back(NameOf(*part->nodes[i]));
-      return self->claim(*part, to);
-    };
-    d.compile = [](const tw_compile_call* c, void** out) -> tw_status* {
-      auto* self = static_cast<TestCompiler*>(c->user);
-      ++self->compiled;
-      if (self->on_compile) {
-        if (tw_status* s = self->on_compile()) return s;
-      }
-      *out = new Program(self, *c->part);
-      return nullptr;
-    };
-    d.execute = [](const tw_frame* f) {
-      auto* p = static_cast<Program*>(f->state);
-      return p->owner->on_execute ? p->owner->on_execute() : p->Run(f);
-    };
-    d.destroy = [](const tw_host*, void* state) {
-      auto* p = static_cast<Program*>(state);
-      ++p->owner->destroyed;
-      delete p;
-    };
-    if (inplace) {
-      d.inplace = [](const tw_host*, const void* state, uint32_t out, uint32_t in) {
-        return uint32_t{static_cast<const Program*>(state)->owner->inplace(out, in)};
-      };
-    }
-    if (has_prepare) {
-      d.prepare = [](const tw_compile_call* c, void*, uint64_t* out) {
-        auto* self = static_cast<TestCompiler*>(c->user);
-        ++self->prepared;
-        *out = 100;
-        return self->on_prepare ? self->on_prepare() : nullptr;
-      };
-    }
-    if (stores) {
-      d.serialize = [](const tw_host*, const void* state, tw_sink* to) {
-        const std::string text = static_cast<const Program*>(state)->text();
-        return to->put(to, text.data(), text.size());
-      };
-      d.load = [](const tw_compile_call* c, tw_source* from, void** out) -> tw_status* {
-        auto* self = static_cast<TestCompiler*>(c->user);
-        std::string text;
-        char some[7];
-        for (uint64_t n = 1; n > 0; text.append(some, n)) {
-          if (tw_status* s = from->get(from, some, sizeof some, &n)) return s;
-        }
-        auto made = std::make_unique<Program>(self, *c->part);
-        if (text != made->text()) return Fail(TW_DATA_LOSS, "not what was written");
-        if (self->on_load) {
-          if (tw_status* s = self->on_load()) return s;
-        }
-        ++self->loaded;
-        *out = made.release();
-        return nullptr;
-      };
-      d.tag = [](const tw_host*, void* user, void*, tw_sink* to) {
-        const std::string& text = static_cast<TestCompiler*>(user)->tag;
-        return to->put(to, text.data(), text.size());
-      };
-      d.usable = [](const tw_host*, void* user, void*, const char* text, uint64_t len) {
-        return uint32_t{std::string_view(text, len) == static_cast<TestCompiler*>(user)->other_tag};
-      };
-    }
-    auto role = SealRole(&d);
-    ASSERT_TRUE(role.ok()) << role.status();
-    (*role)->plugin = plugin;
-    (*role)->host = nullptr;
-    Registration r;
-    r.roles.push_back(*std::move(role));
-    ASSERT_TRUE(g->runtime().registry().Commit(std::move(r)).ok());
-  }
-
- private:
-  struct Program {
-    struct Row {
-      std::string op;
-      std::vector<tw_part_edge> in;
-    };
-    TestCompiler* owner;
-    std::vector<Row> rows;
-    std::vector<tw_part_edge> out;
-    Program(TestCompiler* c, const tw_part& part) : owner(c), out(part.out, part.out + part.n_out) {
-      for (uint32_t i = 0; i < part.n_nodes; ++i) {
-        const tw_part_node& n = *part.nodes[i];
-        rows.push_back({OpOf(n), {n.in, n.in + n.n_in}});
-      }
-    }
-    std::string text() const {
-      std::string all;
-      for (const Row& r : rows) all += r.op + " ";
-      return all;
-    }
-    tw_status* Run(const tw_frame* f) const {
-      std::vector<std::vector<float>> value(rows.size());
-      auto read = [&](const tw_part_edge& e) -> std::vector<float> {
-        if (e.node >= 0) return value[size_t(e.node)];
-        const auto* p = static_cast<const float*>(f->in[e.port]->data);
-        return {p, p + f->in[e.port]->count};
-      };
-      for (size_t i = 0; i < rows.size(); ++i) {
-        const Row& r = rows[i];
-        if (r.op == "Put") {
-          std::vector<float> v = read(r.in[1]);
-          std::copy(v.begin(), v.end(), static_cast<float*>(f->in[r.in[0].port]->data));
-          continue;
-        }
-        value[i] = read(r.in[0]);
-        const std::vector<float> b = r.in.size() > 1 ? read(r.in[1]) : std::vector<float>();
-        for (size_t k = 0; k < value[i].size(); ++k) {
-          float& y = value[i][k];
-          y = r.op == "Add" ? y + b[k] : r.op == "Mul" ? y * b[k] : r.op == "Neg" ? -y : r.op == "Next" ? y + 1 : y;
-        }
-      }
-      for (size_t o = 0; o < out.size(); ++o) {
-        const std::vector<float>& v = value[size_t(out[o].node)];
-        if (f->out[o]->rank < 0) return Fail(TW_INTERNAL, "an output without memory");
-        std::copy(v.begin(), v.end(), static_cast<float*>(f->out[o]->data));
-      }
-      return nullptr;
-    }
-  };
-};
-
-// All nodes of those names, or ops, as one set.
-TestCompiler::Claim Take(std::set<std::string> names, int32_t priority = 0) {
-  return [=](const tw_part& part, tw_claims* to) -> tw_status* {
-    std::vector<uint32_t> set;
-    for (uint32_t i = part.n_nodes; i-- > 0;) {
-      if (names.count(NameOf(*part.nodes[i])) || names.count(OpOf(*part.nodes[i]))) set.push_back(i);
-    }
-    return set.empty() ? nullptr : to->take(to, set.data(), uint32_t(set.size()), priority);
-  };
-}
 
 class ClaimTest : public testing::Test {
  protected:
@@ -583,135 +414,6 @@ TEST_F(ClaimTest, ThePlanTellsWhatWasTakenAndLeftAndWhy) {
   EXPECT_THAT(json, HasSubstr(R"("left": [{"compiler": "all", "plugin": "org.test.c", "node": "c", "why": "too odd"}])"));
   EXPECT_THAT(json, HasSubstr(R"("part": ["a", "b"])"));
   EXPECT_THAT(json, HasSubstr(R"("name": "b")"));  // the value keeps its name
-}
-
-// ---- What is kept ----
-
-class ArtefactTest : public ClaimTest {
- protected:
-  std::shared_ptr<Runtime> Cached() {
-    RuntimeOptions options;
-    options.threads = 1;
-    options.load_plugins = false;
-    options.compile_cache = folder_ / "cache";
-    options.static_plugins = {{"test ops", testing_support::QueryTestOps}};
-    return *Runtime::Create(options);
-  }
-  // Another process: a runtime, a graph and a compiler of its own.
-  std::vector<float> RunAnew(TestCompiler* c, float factor = 1) {
-    TestGraph g(Cached());
-    c->claim = Take({"Neg", "Mul"});
-    c->Register(&g, "kept", true, true);
-    Edge x = g.Input(Shape({2}), "x"), y = g.Op("Mul", {g.Op("Neg", {x}, {.name = "n"}), g.Const({factor, 2})}, {.name = "y"});
-    auto session = g.NewSession();
-    auto result = Step(*session, {{x}, {y}, {}}, {Floats({1, 2})});
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? Values((*result)[0]) : std::vector<float>();
-  }
-  std::vector<std::string> Files() const {
-    std::vector<std::string> all;
-    for (auto& e : std::filesystem::directory_iterator(folder_ / "cache/parts")) all.push_back(e.path().string());
-    return all;
-  }
-  test::TempFolder folder_;
-};
-
-TEST_F(ArtefactTest, WhatWasCompiledIsLoadedByOthers) {
-  TestCompiler first, second, other;
-  EXPECT_THAT(RunAnew(&first), ElementsAre(-1, -4));
-  EXPECT_EQ(first.compiled, 1);
-  ASSERT_EQ(Files().size(), 1u);
-  struct stat st;
-  ASSERT_EQ(stat(Files()[0].c_str(), &st), 0);
-  EXPECT_EQ(st.st_mode & 0777, 0600u);
-  EXPECT_THAT(RunAnew(&second), ElementsAre(-1, -4));
-  EXPECT_EQ(second.compiled, 0);
-  EXPECT_EQ(second.loaded, 1);
-  EXPECT_EQ(second.destroyed, 1);
-  EXPECT_THAT(RunAnew(&other, 3), ElementsAre(-3, -4));  // another constant is another part
-  EXPECT_EQ(other.compiled, 1);
-  EXPECT_EQ(Files().size(), 2u);
-}
-
-TEST_F(ArtefactTest, AnotherTagIsUsedOnlyIfTheCompilerSaysSo) {
-  TestCompiler first, second, third;
-  RunAnew(&first);
-  second.tag = third.tag = "2";
-  third.other_tag = "1";
-  RunAnew(&second);
-  EXPECT_EQ(second.compiled, 1);
-  EXPECT_EQ(Files().size(), 2u);
-  std::filesystem::remove_all(folder_ / "cache");
-  RunAnew(&first);
-  RunAnew(&third);
-  EXPECT_EQ(third.compiled, 0);
-  EXPECT_EQ(third.loaded, 1);
-}
-
-TEST_F(ArtefactTest, ATornForeignOrRefusedFileIsWrittenAnew) {
-  TestCompiler first;
-  RunAnew(&first);
-  const std::string file = Files()[0], whole = test::Slurp(file);
-  std::vector<std::string> bad = {"", "x", whole.substr(0, whole.size() - 1), whole.substr(0, 10), whole + "x"};
-  for (size_t at = 0; at < whole.size(); at += 13) {
-    bad.push_back(whole);
-    bad.back()[at] = char(bad.back()[at] ^ 0x10);
-  }
-  for (const std::string& bytes : bad) {
-    test::Spill(file, bytes);
-    TestCompiler c;
-    EXPECT_THAT(RunAnew(&c), ElementsAre(-1, -4));
-    EXPECT_EQ(c.compiled, 1);
-    EXPECT_EQ(test::Slurp(file), whole);
-  }
-  TestCompiler refuses;
-  refuses.on_load = [] { return Fail(TW_DATA_LOSS, "no"); };
-  RunAnew(&refuses);
-  EXPECT_EQ(refuses.compiled, 1);
-  ASSERT_EQ(chmod(file.c_str(), 0666), 0);  // others could have written it
-  TestCompiler wary;
-  RunAnew(&wary);
-  EXPECT_EQ(wary.compiled, 1);
-  struct stat st;
-  ASSERT_EQ(stat(file.c_str(), &st), 0);
-  EXPECT_EQ(st.st_mode & 0777, 0600u);
-  std::filesystem::rename(file, folder_ / "elsewhere");
-  std::filesystem::create_symlink(folder_ / "elsewhere", file);
-  TestCompiler through;
-  RunAnew(&through);
-  EXPECT_EQ(through.compiled, 1);
-  EXPECT_FALSE(std::filesystem::is_symlink(file));
-}
-
-TEST_F(ArtefactTest, NoByteOfAFileMayBeAnother) {
-  auto cache = *ArtefactCache::Open(folder_ / "cache");
-  const ArtefactKey key{"org.test/c", "a part", "1"};
-  auto read = [&] { return cache->Read(key, [](std::string_view) { return true; }); };
-  ASSERT_TRUE(cache->Write(key, "the program").ok());
-  EXPECT_EQ(*read(), "the program");
-  EXPECT_TRUE(absl::IsNotFound(cache->Read({"org.test/c", "another part", "1"}, [](std::string_view) { return true; }).status()));
-  const std::string file = Files()[0], whole = test::Slurp(file);
-  for (size_t at = 0; at < whole.size(); ++at) {
-    std::string bytes = whole;
-    bytes[at] = char(bytes[at] ^ 1);
-    test::Spill(file, bytes);
-    EXPECT_TRUE(absl::IsNotFound(read().status())) << "byte " << at;
-  }
-  test::Spill(file, whole);
-  EXPECT_TRUE(read().ok());
-  if (geteuid() != 0) return;
-  ASSERT_EQ(chown(file.c_str(), 65534, 65534), 0);
-  EXPECT_TRUE(absl::IsNotFound(read().status()));
-}
-
-TEST_F(ArtefactTest, AFolderThatOthersMayWriteToIsNotUsed) {
-  std::filesystem::create_directory(folder_ / "cache");
-  ASSERT_EQ(chmod((folder_ / "cache").c_str(), 0777), 0);
-  EXPECT_TRUE(absl::IsPermissionDenied(ArtefactCache::Open(folder_ / "cache").status()));
-  TestCompiler c;
-  EXPECT_THAT(RunAnew(&c), ElementsAre(-1, -4));
-  EXPECT_EQ(c.compiled, 1);
-  EXPECT_THAT(Files(), IsEmpty());
 }
 
 }  // namespace
