@@ -224,7 +224,7 @@ Status FrameCalls::End(FrameCall* c) {
     const tw_view& out = c->out(o).view;
     if (!out.tensor) return Internal("the kernel left output ", o, " without a value");
     const Shape& shape = shapes_->values[size_t(n.out[o])].shape;
-    if (shape.known() && !shape.Is(out.dims, out.rank)) {
+    if (!shape.Admits(out.dims, out.rank)) {
       return InvalidArgument("output ", o, " has shape ", ShapeText(out.dims, out.rank), ", but ", shape.text(), " was planned");
     }
   }

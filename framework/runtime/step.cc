@@ -449,7 +449,7 @@ Status StepState::EndNode(size_t i) {
     const tw_view& out = *f.c.out[o];
     if (!out.tensor) return Describe(i, Internal("the kernel left output ", o, " without a value"));
     const Shape& shape = shapes_->values[size_t(n.out[o])].shape;
-    if (shape.known() && !shape.Is(out.dims, out.rank)) {
+    if (!shape.Admits(out.dims, out.rank)) {
       return Describe(i,
                       InvalidArgument("output ", o, " has shape ", ShapeText(out.dims, out.rank), ", but ", shape.text(), " was planned"));
     }

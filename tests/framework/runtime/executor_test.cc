@@ -194,6 +194,21 @@ TEST_P(EnginesTest, ATensorOfAnotherShapeIsNoOutput) {
   }
 }
 
+// Whoever reads it may have been planned by what is known of its shape: the number of columns here.
+TEST_P(EnginesTest, AnOutputThatContradictsWhatIsKnownOfItsShapeIsNone) {
+  Edge x = g_.Input(Shape({6}));
+  const auto rows = [&](int64_t columns) { return g_.Op("Rows", {x}, {.attrs = {{"columns", AttrValue::Int(columns)}}}); };
+  auto session = NewSession(g_);
+  for (Edge fetch : {rows(3), g_.Op("Next", {rows(3)})}) {
+    Status s = Step(*session, {{x}, {fetch}, {}}, {FloatsOf(Shape({6}))}).status();
+    EXPECT_EQ(s.code(), absl::StatusCode::kInvalidArgument) << s;
+    EXPECT_THAT(Text(s), HasSubstr("output 0 has shape [2, 3], but [?, 2] was planned"));
+  }
+  auto out = Step(*session, {{x}, {g_.Op("Next", {rows(2)})}, {}}, {FloatsOf(Shape({6}))});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ((*out)[0].shape(), Shape({3, 2}));
+}
+
 TEST_P(EnginesTest, AKernelThatMayBlockCanEndOnAnotherThread) {
   Edge x = g_.Input(Shape({-1}));
   std::vector<Edge> ends;

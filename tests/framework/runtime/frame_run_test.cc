@@ -1,6 +1,7 @@
 // Loops of Enter, Merge, LoopCond, Switch, NextIteration and Exit, as support/flow_graph.h writes them, and branches.
 #include "framework/runtime/frame_run.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -10,6 +11,7 @@
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/flow_graph.h"
 #include "tests/framework/support/standard_runtime.h"
+#include "thalweg/cpp/plugin.hpp"
 
 namespace thalweg {
 namespace {
@@ -32,9 +34,27 @@ std::map<std::string, std::string> InFrames(std::map<std::string, std::string> o
   return options;
 }
 
+// An op whose kernel does not do what its schema says.
+void Triple(tw::In<float>, tw::Out<float> y) {
+  y.allocate({1, 3});
+  std::fill_n(y.data(), 3, 1.0f);
+}
+tw_status* InitWrongOps(const tw_host* h, tw_registrar* r, void**) {
+  return tw::guard(h, [&] {
+    tw::Plugin p{h, r};
+    p.op("Pairs(x: float) -> (y: float[_, 2])");
+    p.kernel<Triple>("Pairs @CPU");
+  });
+}
+const tw_plugin* QueryWrongOps(const tw_host_info*) {
+  static const tw_plugin plugin = {TW_SIZED(tw_plugin), TW_EPOCH,     0,      0, TW_MINOR, TW_S("org.test.wrong"), TW_S("1"), TW_S("x"),
+                                   TW_S("test"),        InitWrongOps, nullptr};
+  return &plugin;
+}
+
 class FrameRunTest : public FlowGraph, public testing::TestWithParam<uint32_t> {
  protected:
-  FrameRunTest() : FlowGraph(StandardRuntime(GetParam())) {}
+  FrameRunTest() : FlowGraph(StandardRuntime(GetParam(), {{"wrong ops", QueryWrongOps}})) {}
 
   std::vector<float> Run(const std::vector<Edge>& fetches, const std::vector<Edge>& fed = {}, const std::vector<Tensor>& feeds = {},
                          const std::map<std::string, std::string>& options = {}) {
@@ -189,6 +209,13 @@ TEST_P(FrameRunTest, FailuresNameTheIterationAndTheFrame) {
         return std::vector<Edge>{Op("Add", {v[0], Inside(1, v[0])}, {}, {check.node})};
       });
   EXPECT_THAT(Text(Failure(out)), HasSubstr("in iteration 3 of frame 'loop'"));
+}
+
+TEST_P(FrameRunTest, AnOutputThatContradictsWhatIsKnownOfItsShapeIsNone) {
+  const Edge x = g_.Const(Scalar(0)), out = Op("Pairs", {Port(Op("Switch", {x, g_.Const(Bool(true))}), 1)});
+  const Status s = Failure({Op("Sum", {out, g_.Const(*Tensor::Vector<int32_t>(TW_INT32, {0}))})});
+  EXPECT_EQ(s.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Text(s), HasSubstr("output 0 has shape [1, 3], but [?, 2] was planned"));
 }
 
 TEST_P(FrameRunTest, LoopsEndWhenTheStepIsCancelledOrLate) {
