@@ -158,7 +158,7 @@ class Placer {
   }
 
   // Nodes of the graph that open the handle of state that is placed here, and do not run here. A step that runs them must find the state
-  // where this one puts it.
+  // where this one puts it. As for JoinState, what calls functions opens none.
   void CollectIdleHolders() {
     std::unordered_map<const Node*, std::set<int32_t>> groups_of;  // whose state a node hands on
     for (size_t i = 0; i < n_nodes_; ++i) {
@@ -173,7 +173,10 @@ class Placer {
         auto it = holds ? groups_of.find(node->inputs()[size_t(k)].node) : groups_of.end();
         if (it != groups_of.end()) held.insert(it->second.begin(), it->second.end());
       }
-      for (int32_t g : held) idle_[g].push_back(node->runs_as() ? node->runs_as() : node);
+      const Node* opens = node->runs_as() ? node->runs_as() : node;
+      for (int32_t g : held) {
+        if (!CallsFunctions(opens->op())) idle_[g].push_back(opens);
+      }
       if (!held.empty()) groups_of[node] = std::move(held);
     }
   }

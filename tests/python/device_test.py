@@ -41,6 +41,21 @@ def test_what_is_left_on_a_device_may_be_fed_again(runtime):
         np.testing.assert_array_equal(session.run(y, {x: value}), np.square(np.array([256, 6561], np.float32)))
 
 
+def test_a_variable_that_a_loop_of_functions_reads_stays_on_its_device(runtime):
+    with tw.Graph(runtime) as graph:
+        x = tw.placeholder("float32", [None, 2], name="x")
+        with tw.device("FAKE:0"):
+            w = tw.Variable(np.array([[0, 1], [2, 0]], np.float32), name="w")
+            y = tw.while_loop(lambda i, a: i < 3, lambda i, a: [i + 1, tw.ops.mat_mul(a, w)], [0, x])[1]
+        train = tw.train.SGD(0.5).minimize(y.sum())
+    with tw.Session(graph, fallback="allow") as session:
+        session.run(graph.initializer())
+        for fetch, feeds in ((graph.initializer(), []), (train, [x])):
+            (place,) = (p for p in session.plan([fetch], feeds)["places"] if p["node"] == "w")
+            assert place["device"].endswith("FAKE:0") and place["why"] == "asked"
+        np.testing.assert_array_equal(session.run(y, {x: np.ones((1, 2), np.float32)}), [[4, 2]])
+
+
 def test_tensors_move_between_memories(runtime):
     here = tw.Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
     there = here.to_device("FAKE:1", runtime)
