@@ -131,8 +131,10 @@ Status ShowObject(const Resource& r, const KernelFrame& f, uint32_t i, Slot* slo
   return Status();
 }
 
-// A resource is in f->opened from the moment that its lock is held, so that CloseResources lets go what a failure leaves.
-Status LockAndShow(KernelFrame* f, Slot* slots) {
+// A resource is in f->opened from the moment that its lock is held, so that CloseResources lets go what a failure leaves. *away: it failed
+// because a variable lives elsewhere, which only whoever holds the lock can tell.
+Status LockAndShow(KernelFrame* f, Slot* slots, bool* away) {
+  *away = false;
   struct Want {
     Resource* r;
     uint32_t input;
@@ -177,7 +179,10 @@ Status LockAndShow(KernelFrame* f, Slot* slots) {
     }
     f->opened[w.input] = w.r;
   }
-  for (size_t k = 0; s.ok() && k < n; ++k) s = ShowResource(f, wants[k].input, wants[k].update, &slots[wants[k].input]);
+  for (size_t k = 0; s.ok() && k < n; ++k) {
+    s = ShowResource(f, wants[k].input, wants[k].update, &slots[wants[k].input]);
+    *away = !s.ok() && wants[k].r->is_variable() && wants[k].r->Away(run.device);
+  }
   return s;
 }
 
@@ -190,15 +195,6 @@ Status ForEachVariable(const KernelFrame& f, F&& use) {
     }
   }
   return Status();
-}
-
-bool AnyAway(const KernelFrame& f) {
-  bool away = false;
-  Status s = ForEachVariable(f, [&](Resource* r) {
-    away = away || r->Away(f.run->device);
-    return Status();
-  });
-  return s.ok() && away;
 }
 
 // Variables of this node that live on another device.
@@ -242,10 +238,11 @@ Status OpenResources(KernelFrame* f, Slot* slots) {
   try {
     for (int k = 0;; ++k) {
       if (f->step->moves_state) RETURN_IF_ERROR(BringHere(*f));
-      Status s = LockAndShow(f, slots);
+      bool away = false;
+      Status s = LockAndShow(f, slots, &away);
       if (s.ok()) return s;
       CloseResources(f);
-      if (k == kTries || !f->step->moves_state || !AnyAway(*f)) return s;
+      if (k == kTries || !f->step->moves_state || !away) return s;
     }
   } catch (...) {  // no memory
     CloseResources(f);

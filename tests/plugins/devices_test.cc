@@ -1,4 +1,6 @@
 // Several devices in one session: two accelerators in software and the CPU.
+#include <thread>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -207,6 +209,35 @@ TEST_F(DevicesTest, AVariableComesAlongToItsNextUser) {
     ASSERT_TRUE(out.ok()) << out.status();
     EXPECT_THAT(Values((*Step(*soft, {{}, {read}, {}}))[0]), ElementsAre(1, wanted));  // by the plan of before, on FAKE:0
   }
+}
+
+// A step that finds it elsewhere takes it along again, also if it has come back before it could say so.
+TEST(MovingVariableTest, StepsOnSeveralDevicesHaveItInTurn) {
+  constexpr int kSteps = 400;
+  TestGraph host(FakeRuntime());
+  const std::map<std::string, AttrValue> type = {{"dtype", Float()}};
+  const std::map<std::string, AttrValue> shared = {
+      {"dtype", Float()}, {"shape", AttrValue::OfShape(Shape({1}))}, {"shared_name", AttrValue::String("wanted")}};
+  const auto add = [&](const std::string& device) {
+    TestGraph g(host.graph().runtime_ptr());
+    Edge v = g.Op("VarHandleOp", {}, {.device = device, .attrs = shared});
+    const Node* added = g.Op("AssignAddVariableOp", {v, g.Const({1})}, {.device = device, .attrs = type}).node;
+    auto session = g.NewSession({{"fallback", "allow"}});
+    for (int k = 0; k < kSteps; ++k) {
+      auto out = Step(*session, {{}, {}, {added}});
+      ASSERT_TRUE(out.ok()) << out.status();
+    }
+  };
+  Edge v = host.Op("VarHandleOp", {}, {.device = "CPU:0", .attrs = shared});
+  const Node* init = host.Op("AssignVariableOp", {v, host.Const({0})}, {.attrs = type}).node;
+  auto session = host.NewSession({{"fallback", "allow"}});
+  ASSERT_TRUE(Step(*session, {{}, {}, {init}}).ok());
+  std::vector<std::thread> threads;
+  for (const char* device : {"FAKE:0", "FAKE:1", "CPU:0"}) threads.emplace_back(add, device);
+  for (std::thread& t : threads) t.join();
+  auto out = Step(*session, {{}, {host.Op("ReadVariableOp", {v}, {.attrs = type})}, {}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_THAT(Values((*out)[0]), ElementsAre(3 * kSteps));
 }
 
 TEST_F(DevicesTest, ColocatedNodesFallBackTogether) {
