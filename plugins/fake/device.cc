@@ -92,12 +92,15 @@ void Device::Run(const Command& command) {
       throw tw::Error{TW_UNAVAILABLE, uid_ + " was lost in " + command.what + " (lose_after)"};
     }
   }
+  const bool copy = command.kind > Command::kKernel && command.kind < Command::kWait;
+  if (copy && Faults::Hits(faults_.transfers, settings_.fail_transfer, settings_.fail_times))
+    throw tw::Error{TW_INTERNAL, command.what + " on " + uid_ + " was to fail while it ran (fail_transfer)"};
   if (command.kind == Command::kKernel && Faults::Hits(faults_.kernels, settings_.fail_kernel, settings_.fail_times))
     throw tw::Error{TW_INTERNAL, command.what + " on " + uid_ + " was to fail while it ran (fail_kernel)"};
   const int64_t begin = host_->run->now(host_);
   command.run();
-  const bool copies = command.kind == Command::kCopyIn || command.kind == Command::kCopyOut;
-  const uint64_t rate = command.kind == Command::kKernel ? settings_.simulate_ns : copies ? settings_.copy_ns : 0;
+  const bool host = command.kind == Command::kCopyIn || command.kind == Command::kCopyOut;
+  const uint64_t rate = command.kind == Command::kKernel ? settings_.simulate_ns : host ? settings_.copy_ns : 0;
   if (rate) Simulate(command, rate, begin);
   Count(command.kind);
   std::lock_guard lock(spans_mutex_);

@@ -19,7 +19,7 @@ namespace thalweg::fake {
 
 // Counts the calls that may be made to fail, over all devices of a runtime.
 struct Faults {
-  std::atomic<uint64_t> allocates{0}, enqueues{0}, copies{0}, kernels{0}, commands{0}, records{0};
+  std::atomic<uint64_t> allocates{0}, enqueues{0}, copies{0}, transfers{0}, kernels{0}, commands{0}, records{0};
   // Whether this call is the one, or one of the `times` from it on.
   static bool Hits(std::atomic<uint64_t>& calls, uint64_t which, uint64_t times = 1) {
     const uint64_t n = calls.fetch_add(1) + 1;

@@ -71,6 +71,7 @@ Settings ReadSettings(const tw_host* host) {
   Read(host, "fail_allocate", &s.fail_allocate);
   Read(host, "fail_enqueue", &s.fail_enqueue);
   Read(host, "fail_copy", &s.fail_copy);
+  Read(host, "fail_transfer", &s.fail_transfer);
   Read(host, "fail_kernel", &s.fail_kernel);
   Read(host, "fail_record", &s.fail_record);
   Read(host, "lose_after", &s.lose_after);

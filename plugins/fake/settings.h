@@ -22,7 +22,7 @@ struct Settings {
   bool peers = true;           // copies between the devices leave the host out
   std::string without;         // optional sets that the devices do not have: "streams,wait,pinned,..."
   // Which of all such calls fails, counted from 1; 0: none.
-  uint64_t fail_allocate = 0, fail_enqueue = 0, fail_copy = 0, fail_kernel = 0, fail_record = 0, lose_after = 0;
+  uint64_t fail_allocate = 0, fail_enqueue = 0, fail_copy = 0, fail_transfer = 0, fail_kernel = 0, fail_record = 0, lose_after = 0;
   uint64_t fail_times = 1;  // how many calls in a row
 
   bool has(const std::string& set) const { return ("," + without + ",").find("," + set + ",") == std::string::npos; }

@@ -119,7 +119,8 @@ with tempfile.TemporaryDirectory() as folder:
         near = abs(float((folder / "here/accuracy.txt").read_text()) - float((folder / "there/accuracy.txt").read_text())) < 3
         check(near, f"an accelerator in software learns as much: {here.strip()}; there: {there.strip()}")
         for setting, says in (("fail_kernel=300", "was to fail while it ran"), ("fail_enqueue=300", "was not to be enqueued"),
-                              ("fail_copy=300", "this copy was to fail"), ("lose_after=300", "lost")):
+                              ("fail_copy=300", "this copy was to fail"), ("fail_transfer=300", "was to fail while it ran"),
+                              ("lose_after=300", "lost")):
             os.environ["THALWEG_OPTIONS"] = f"plugin_path={fake};plugin.org.thalweg.fake.{setting}"
             told = run(programs / "digits", "--data", data, "--out", folder / "lost", *on_fake, "--device", "FAKE:0", status=1).stderr
             check(says in told, f"{setting}: {told.strip()[:200]}")

@@ -13,8 +13,8 @@ from tw import runtime
 
 X = np.array([[1, 2], [3, 4]], np.float32)
 FAULTS = {"fail_allocate": ("RESOURCE_EXHAUSTED", "this allocation was to fail"), "fail_copy": ("INTERNAL", "this copy was to fail"),
-          "fail_enqueue": ("INTERNAL", "was not to be enqueued"), "fail_kernel": ("INTERNAL", "was to fail while it ran"),
-          "lose_after": ("UNAVAILABLE", "lost")}
+          "fail_transfer": ("INTERNAL", "was to fail while it ran (fail_transfer)"), "fail_enqueue": ("INTERNAL", "was not to be enqueued"),
+          "fail_kernel": ("INTERNAL", "was to fail while it ran (fail_kernel)"), "lose_after": ("UNAVAILABLE", "lost")}
 
 
 def elementwise(x):
@@ -49,6 +49,19 @@ def of_looped(x):
     return x
 
 
+def called(x):
+    """A loop of functions and its gradient: the values of each iteration wait in lists on the device."""
+    y = thalweg.while_loop(lambda k, y: k < 3, lambda k, y: [k + 1, y + y * y * np.float32(0.0625)], [0, x])[1]
+    return thalweg.gradients(y, [x])[0]
+
+
+def of_called(x):
+    slope = np.ones_like(x)
+    for _ in range(3):
+        slope, x = slope * (1 + x * 0.125), x + x * x * 0.0625
+    return slope
+
+
 def branched(x):
     last, first = ops.switch(x, ops.less(ops.sum(x, np.array([0, 1], np.int32)), np.float32(100)))
     return ops.merge([ops.square(last), -first]).output
@@ -64,7 +77,8 @@ def trained(x):
 
 
 PROGRAMS = {"elementwise": (elementwise, of_elementwise), "products": (products, of_products), "loop": (looped, of_looped),
-            "branch": (branched, lambda x: -x), "training": (trained, lambda x: -0.5 * (x @ x - x))}
+            "loop of functions": (called, of_called), "branch": (branched, lambda x: -x),
+            "training": (trained, lambda x: -0.5 * (x @ x - x))}
 
 
 def attempt_with(session, y, feeds):

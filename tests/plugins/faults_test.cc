@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/runtime/device_queues.h"
 #include "tests/framework/support/fakes.h"
 #include "tests/framework/support/test_ops.h"
 #include "tests/plugins/fake_runtime.h"
@@ -35,6 +36,7 @@ struct Fault {
 constexpr Fault kFaults[] = {{"fail_allocate", "this allocation was to fail", absl::StatusCode::kResourceExhausted},
                              {"fail_enqueue", "was not to be enqueued", absl::StatusCode::kInternal},
                              {"fail_copy", "this copy was to fail", absl::StatusCode::kInternal},
+                             {"fail_transfer", "was to fail while it ran", absl::StatusCode::kInternal},
                              {"fail_kernel", "was to fail while it ran", absl::StatusCode::kInternal}};
 
 class FaultsTest : public testing::TestWithParam<const char*> {
@@ -141,6 +143,17 @@ TEST(DeviceFaultsTest, AFullDeviceSaysHowFull) {
   EXPECT_EQ(out.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(Text(out.status()), AllOf(HasSubstr("FAKE:0"), HasSubstr("fake-0 is full: 0 of 65536 bytes are in use")));
   EXPECT_TRUE(Step(*session, {{x}, {y}, {}}, {Floats({1})}).ok());
+}
+
+// The engine for control flow waits for all queues before the step's end does so again.
+TEST(DeviceFaultsTest, AQueueForCopiesThatFailedTellsWhoeverWaitsForIt) {
+  auto runtime = FakeRuntime({{"fail_transfer", "1"}});
+  Device* d = FakeDevice(*runtime);
+  auto t = Tensor::Make(TW_FLOAT, Shape({1}), d->pool());
+  auto queues = *DeviceQueues::Create(d);
+  float value = 1;
+  ASSERT_TRUE(d->CopyIn(&value, t->view().data, t->view().offset, 4, *queues->Queue(DeviceQueues::kIn)).ok());
+  for (int k = 0; k < 2; ++k) EXPECT_THAT(Text(queues->Drain()), HasSubstr("a copy of 4 bytes on fake-0 was to fail while it ran"));
 }
 
 TEST(DeviceFaultsTest, TheFirstFailureOfAQueueStaysAndItsValuesComeAllTheSame) {
