@@ -77,6 +77,22 @@ print(tw.Session(g, device="OPENCL:0", fallback="fail").run(y, {x: np.zeros(1, "
 
 
 @needs_device
+def test_lists_of_any_length_are_added_by_a_few_programs(tmp_path):
+    runtime = tw.Runtime(**{"plugin.org.thalweg.opencl.cache_dir": str(tmp_path)})
+    for n in (2, 8, 9, 15, 16, 17, 300):
+        with tw.Graph(runtime) as g:
+            terms = [tw.placeholder("float32", [None]) for _ in range(n)]
+            y = tw.ops.add_n(terms)
+        values = np.random.default_rng(n).standard_normal((n, 5)).astype("f")
+        got = tw.Session(g, device="OPENCL:0", fallback="fail").run(y, dict(zip(terms, values)))
+        wanted = values[0]
+        for value in values[1:]:
+            wanted = wanted + value
+        assert np.array_equal(got, wanted), n
+    assert len(list(tmp_path.iterdir())) == 4  # sums of 2, 3, 6 and 8 terms
+
+
+@needs_device
 def test_tiles_of_large_products_are_measured_once(tmp_path):
     program = """
 runtime = tw.Runtime(**{"plugin.org.thalweg.opencl.cache_dir": %r})

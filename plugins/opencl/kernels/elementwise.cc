@@ -2,6 +2,7 @@
 #include "kernels/elementwise.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "elementwise_text.h"
 #include "kernels/register.h"
@@ -161,20 +162,40 @@ class OnesLike {
   Elementwise elementwise_;
 };
 
-// From left to right.
-std::string SumStatement(const tw::Node& n) {
-  std::string text = "y0 = x0;";
-  for (uint32_t k = 1; k < n.node->n_in; ++k) text += " y0 += x" + std::to_string(k) + ";";
-  return text;
-}
-
+// From left to right. Long lists are added in several calls: a device takes only so many arguments (1024 bytes is the least), and each
+// length has a program of its own. Of half and bfloat16 what comes between two calls is rounded.
 class AddN {
  public:
-  explicit AddN(const tw::Node& n) : elementwise_(n, InputTypes(n), {n.type_out(0)}, "", SumStatement(n)) {}
-  void operator()(tw::Frame frame) const { RunBroadcast(elementwise_, frame.f); }
+  explicit AddN(const tw::Node& n) : n_first_(FirstOf(n.node->n_in)), first_(MakeSum(n, n_first_)) {
+    if (n.node->n_in > n_first_) more_ = MakeSum(n, kMostTerms);
+  }
+  void operator()(tw::Frame frame) const {
+    const tw_frame* f = frame.f;
+    const Dims dims = OutDims(f);
+    const Place y = At(f->out[0]);
+    std::vector<Operand> terms;
+    uint32_t k = 0;
+    while (k < n_first_) terms.push_back(Broadcast(f->in[k++], dims));
+    first_->Run(f, dims, terms, {y});
+    while (k < f->n_in) {
+      terms.assign(1, Operand{y, DenseSteps(dims)});
+      while (terms.size() < kMostTerms) terms.push_back(Broadcast(f->in[k++], dims));
+      more_->Run(f, dims, terms, {y});
+    }
+  }
 
  private:
-  Elementwise elementwise_;
+  static constexpr uint32_t kMostTerms = 8;
+  // Of so many, as many that the others are whole calls, each of which takes the sum and kMostTerms - 1 more.
+  static uint32_t FirstOf(uint32_t n) { return n <= kMostTerms ? n : (n - 2) % (kMostTerms - 1) + 2; }
+  static std::unique_ptr<Elementwise> MakeSum(const tw::Node& n, uint32_t terms) {
+    std::string text = "y0 = x0;";
+    for (uint32_t k = 1; k < terms; ++k) text += " y0 += x" + std::to_string(k) + ";";
+    return std::make_unique<Elementwise>(n, std::vector<uint32_t>(terms, n.type_in(0)), std::vector<uint32_t>{n.type_out(0)}, "", text);
+  }
+
+  const uint32_t n_first_;
+  std::unique_ptr<Elementwise> first_, more_;
 };
 
 // The bias lies along the last axis, or along axis 1 of NCHW.
