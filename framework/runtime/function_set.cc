@@ -81,11 +81,11 @@ tw_status* Run(const tw_frame* frame, const tw_function_call* call) {
   return nullptr;
 }
 
-tw_status* Loop(const tw_frame* frame, tw_function_loop* c) {
+tw_status* Loop(const tw_frame* frame, const tw_function_loop* c, uint64_t* out_iterations) {
   return Guard([&]() -> Status {
     FunctionLoop loop{Found(c->cond),   Found(c->body), KernelFrame::Of(frame)->run->node->device(),
-                      c->anywhere != 0, nullptr,        &c->iterations};
-    c->iterations = 0;
+                      c->anywhere != 0, nullptr,        out_iterations};
+    *out_iterations = 0;
     LocalMemory<256> few;
     std::pmr::vector<Tensor> values(Of(c->body).args().size(), few.get());
     for (size_t i = 0; i < values.size(); ++i) values[i] = Tensor::Adopt(std::exchange(c->values[i], nullptr));

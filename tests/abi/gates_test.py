@@ -230,6 +230,7 @@ def test_a_machine_without_libclang_fails(tmp_path):
     ("uint32_t tw_f(void);", "unknown type name"),
     ("#include <stdint.h>\ntypedef struct tw_s { uint8_t a; uint32_t b; } tw_s;", "padd"),
     ("#include <stdint.h>\nuint32_t tw_f(uint32_t class);", "C++17"),
+    ("typedef struct tw_s tw_s;\ntypedef struct tw_s tw_s;", "C99"),
     ("#include <stdint.h>\nstatic inline uint32_t tw_f(uint32_t unused) { return 1; }", "unused"),
     ("enum { TW_TWICE = 1 };", "TW_TWICE"),
     ('#include "thalweg/missing.h"', "missing.h")])
@@ -247,7 +248,7 @@ def test_compilers_that_lay_out_otherwise_are_found(tree, tmp_path):
     _, asserts = run("api", "asserts", "--root", tree)
     (tmp_path / "asserts.c").write_text(asserts)
     found = [compilation.of_asserts(c, language, SOURCE / "c_api/include", tmp_path / "asserts.c")
-             for c in compilation.compilers() for language in compilation.LANGUAGES]
+             for c in compilation.compilers() for language in compilation.ASSERTING]
     assert len(found) == 4 and all("sizeof(tw_string) == 24" in said and "tw_tensor_rank" in said for said in found), found
 
 

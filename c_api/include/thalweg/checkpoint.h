@@ -13,7 +13,6 @@
 extern "C" {
 #endif
 
-typedef struct tw_runtime tw_runtime;       /* runtime.h */
 typedef struct tw_checkpoint tw_checkpoint; /* one that is open for reading */
 
 /* Writes n tensors under n different names. Tensors are borrowed. The folder of the prefix is made where it is missing and the one above it

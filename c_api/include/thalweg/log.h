@@ -8,8 +8,6 @@
 extern "C" {
 #endif
 
-typedef struct tw_runtime tw_runtime; /* runtime.h */
-
 enum {
   TW_LOG_DEBUG = 0,   /* why something was chosen: kernels skipped, plans made */
   TW_LOG_INFO = 1,    /* what happened: plugins loaded, files written */

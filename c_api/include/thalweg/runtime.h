@@ -17,8 +17,6 @@
 extern "C" {
 #endif
 
-typedef struct tw_runtime tw_runtime;
-
 /* A runtime with its plugins loaded and its threads started; may block for as long as devices take to start.
  * options: n texts "key=value", such as "threads=2"; tw_runtime_option lists them. The later of two with one key wins.
  * A plugin that fails to load is no error here; see plugin.h for what became of it. The caller owns *out_runtime.

@@ -160,7 +160,8 @@ TW_EXPORT tw_status* tw_session_report(tw_session* session, tw_session_info* out
  * feed_shapes: one per feed, all sizes known; NULL: the plan of the latest run, or, before any, one for the shapes that the graph declares,
  * unknown sizes being -1, which is not kept. The caller owns *out_json. Errors: INVALID_ARGUMENT for shapes that do not fit; whatever
  * making a plan fails with. The text is an object
- *     {"engine": "fixed" (one node after the other, in the order of "nodes") or "counted" (a node runs when those it waits for are over),
+ *     {"engine": "fixed" (one node after the other, in the order of "nodes"), "counted" (a node runs when those it waits for are over) or
+ *      "frames" (the same, each time anew in loops of Enter, Exit and the like),
  *      "order": "given" or "smallest_peak": how the order was chosen,
  *      "feeds" and "fetches": [name of a value: "x", or "x:1" for output 1],
  *      "nodes": [node], "copies": how many of them copy a value between memories, "copied_bytes": how much, as far as
@@ -171,11 +172,14 @@ TW_EXPORT tw_status* tw_session_report(tw_session* session, tw_session_info* out
  *      "claims": [{"compiler", "plugin", "nodes": [name], "loaded": whether it was kept from before, "refused": why they run one by one all
  *      the same, or ""}]: what graph compilers took; "left": [{"compiler", "plugin", "node", "why"}]: what they did not,
  *      "fallbacks": [{"node", "asked", "device", "why"}: nodes that run on another device than was asked; see the option `fallback`],
+ *      "layouts": [{"order": of axes, such as "NHWC", "transposes": how many values are transposed for it, "bytes": of these, as far as
+ *      sizes are known, "nodes": [name]}]: nodes that run in another order of axes than the graph says,
+ *      "sequences": [{"frame", "node"}]: loops of Enter, Exit and the like that became one node, which runs an iteration after the other,
  *      "places": [{"node", "op", "device", "why": "asked" (its device, or the session's, admits no other), "shared" (a device with `with`,
  *      which leaves no choice), "only_there" (no other has kernels for it), "first" (the first that has, host memory first), "cost",
- * "learned" (see the option `placement`), or "fallback", "cost_ns": what its group is thought to take there, "other_ns": and on the best of
- * the others}], "block_bytes": [{"device", "bytes"}], "peak_bytes": the most that live values take together at any node (block_bytes also
- * has gaps), "unplanned_bytes": what they would take if no memory were used again} A node is
+ *      "learned" (see the option `placement`), or "fallback", "cost_ns": what its group is thought to take there, "other_ns": and on the
+ *      best of the others}], "block_bytes": [{"device", "bytes"}], "peak_bytes": the most that live values take together at any node
+ *      (block_bytes also has gaps), "unplanned_bytes": what they would take if no memory were used again}. A node is
  *     {"name", "op" ("" and "copy" for a copy), "device", "kernel": its spec text, "order": 0, 1, ..., "priority",
  *      "after": [order of a node that it waits for], "inputs": [value], "outputs": [value], "scratch": bytes,
  *      "part": [name of a node that it stands for], of a graph compiler's only, "dynamic": whether shapes are worked out in every step}

@@ -1,5 +1,5 @@
 /* The application API of Thalweg, a dataflow machine-learning runtime: build or load a graph, differentiate it, train, save, serve.
- * This header only includes; each noun has a header of its own, which is its manual. Link libthalweg.so. C11 or C++17.
+ * This header only includes; each noun has a header of its own, which is its manual. Link libthalweg.so. C99 or later, or C++17.
  *
  * The contract, once:
  *  - Failure. Every fallible function returns tw_status*, NULL meaning success. The caller releases it. Nothing aborts, throws or leaks:

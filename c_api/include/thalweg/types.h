@@ -93,8 +93,9 @@ typedef struct tw_shape {
   uint32_t reserved;
 } tw_shape;
 
-typedef struct tw_status tw_status; /* the story of one failure; NULL is success */
-typedef struct tw_tensor tw_tensor; /* a reference-counted n-dimensional array */
+typedef struct tw_status tw_status;   /* the story of one failure; NULL is success */
+typedef struct tw_tensor tw_tensor;   /* a reference-counted n-dimensional array */
+typedef struct tw_runtime tw_runtime; /* plugins, devices, threads and state: runtime.h */
 
 #ifdef __cplusplus
 }

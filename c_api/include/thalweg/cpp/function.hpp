@@ -106,20 +106,25 @@ class Function {
   /* Whether `loop` can take them and n values: the host has loops, and the functions' types are those of one. */
   static bool may_loop(Frame f, const Function& cond, const Function& body, size_t n) {
     const tw_function_api* api = cond.Find(f);
-    if (!TW_HAS(api, loop) || !api->loop) return false;
-    return cond.args(f) == n && cond.results(f) == 1 && api->result_type(cond.found_, 0) == TW_BOOL && body.args(f) == n &&
-           body.results(f) == n;
+    if (!TW_HAS(api, loop) || !api->loop || cond.args(f) != n || cond.results(f) != 1 || body.args(f) != n || body.results(f) != n)
+      return false;
+    bool may = api->result_type(cond.found_, 0) == TW_BOOL;
+    for (uint32_t i = 0; may && i < n; ++i) {
+      const uint32_t type = api->arg_type(body.found_, i);
+      may = api->result_type(body.found_, i) == type && api->arg_type(cond.found_, i) == type;
+    }
+    return may;
   }
-  /* Calls body for as long as cond says so; what it gives last. *iterations: how many times it has run to its end, also on failure. */
+  /* Calls body for as long as cond says so; what it gives last. *iterations: how many times it has run to its end, also on failure.
+   * INVALID_ARGUMENT unless the two make a loop of so many values of such types. */
   static Values loop(Frame f, const Function& cond, const Function& body, Values values, bool anywhere, uint64_t* iterations) {
     const tw_function_api* api = cond.Find(f);
-    body.Find(f);
+    *iterations = 0;
+    body.WantArgs(f, values.size());
     std::vector<tw_tensor*> all;
     for (Value& v : values) all.push_back(v.release());
-    tw_function_loop record = {TW_SIZED(tw_function_loop), cond.found_, body.found_, all.data(), anywhere ? 1u : 0u, 0, 0};
-    tw_status* failed = api->loop(f.f, &record);
-    *iterations = record.iterations;
-    check(failed);
+    tw_function_loop record = {TW_SIZED(tw_function_loop), cond.found_, body.found_, all.data(), anywhere ? 1u : 0u, 0};
+    check(api->loop(f.f, &record, iterations));
     for (size_t i = 0; i < all.size(); ++i) values[i] = Value(f.f->host, all[i]);
     return values;
   }
@@ -130,10 +135,7 @@ class Function {
     Begun(const Function* fn, Frame f, Values args, bool anywhere) : host(f.f->host), values(std::move(args)) {
       const tw_function_api& api = *fn->Find(f);
       n_in = values.size();
-      if (n_in != api.args(fn->found_)) {
-        throw Error{TW_INVALID_ARGUMENT, "function '" + fn->name_ + "' takes " + std::to_string(api.args(fn->found_)) +
-                                             " arguments, but gets " + std::to_string(n_in)};
-      }
+      fn->WantArgs(f, n_in);
       n_out = api.results(fn->found_);
       if (n_in + n_out > kFew) more.resize(n_in + n_out);
       in = more.empty() ? few : more.data();
@@ -160,6 +162,11 @@ class Function {
     tw_function_call record;
   };
 
+  void WantArgs(Frame f, size_t n) const {
+    if (n == args(f)) return;
+    throw Error{TW_INVALID_ARGUMENT,
+                "function '" + name_ + "' takes " + std::to_string(args(f)) + " arguments, but gets " + std::to_string(n)};
+  }
   const tw_function_api* Find(Frame f) const {
     if (!found_.load(std::memory_order_acquire)) {
       const auto* api = static_cast<const tw_function_api*>(f.f->host->query(f.f->host, TW_S(TW_FUNCTION_SET), 1));

@@ -37,7 +37,6 @@ typedef struct tw_function_loop {
   tw_tensor** values;      /* as `call` takes its args; on success what the body gave last, as references of the caller; else NULL */
   uint32_t anywhere;       /* as in tw_function_call, of the values */
   uint32_t reserved;
-  uint64_t iterations; /* set: how many times the body has run to its end */
 } tw_function_loop;
 
 typedef struct tw_function_api {
@@ -58,8 +57,9 @@ typedef struct tw_function_api {
   /* As `call`, in ways that the record says, which is read before this returns. */
   TW_C tw_status* (*run)(const tw_frame* f, const tw_function_call* call);
   /* What calls of `cond` and `body` in turn would do, without what each call begins and ends with; blocks until it is over. For kernels
-   * whose frame has no token. Errors: those of `call`; INVALID_ARGUMENT if the functions' numbers of values do not fit. */
-  TW_C tw_status* (*loop)(const tw_frame* f, tw_function_loop* loop);
+   * whose frame has no token. *out_iterations: how many times the body has run to its end, also on failure. Errors: those of `call`;
+   * INVALID_ARGUMENT if the functions' numbers or types of values do not fit. */
+  TW_C tw_status* (*loop)(const tw_frame* f, const tw_function_loop* loop, uint64_t* out_iterations);
 } tw_function_api;
 
 #ifdef __cplusplus
