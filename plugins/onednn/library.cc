@@ -8,14 +8,14 @@
 #include <cstdlib>
 #include <memory>
 
-#include "kernels/common/setting.h"
+#include "common/setting.h"
 #include "kernels/slots.h"
 #include "kernels/vector.h"
 
 namespace thalweg::onednn {
 namespace {
 
-using cpu::Setting;
+using common::Setting;
 
 constexpr const char* kFile = "libdnnl.so.2";
 

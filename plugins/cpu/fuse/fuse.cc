@@ -2,11 +2,11 @@
 
 #include <string>
 
+#include "common/setting.h"
 #include "fuse/catalogue.h"
 #include "fuse/claim.h"
 #include "fuse/product_sum.h"
 #include "fuse/program.h"
-#include "kernels/common/setting.h"
 
 namespace thalweg::cpu {
 namespace {
@@ -39,7 +39,7 @@ Fusion::Fusion() = default;
 Fusion::~Fusion() = default;
 
 void Fusion::Register(tw::Plugin& p) {
-  kinds_ = KindsIn(Setting(p.h, "fuse"));
+  kinds_ = KindsIn(common::Setting(p.h, "fuse"));
   if (kinds_.sums) RegisterProductSums(p);
   if (!kinds_.elementwise && !kinds_.rows) return;
   tw_compiler_def d{};

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "kernels/common/setting.h"
+#include "common/setting.h"
 
 namespace thalweg::cpu {
 namespace {
@@ -28,7 +28,7 @@ Isa Best() {
 
 Isa DetectIsa(const tw_host* host) {
   Isa best = Best();
-  std::string wanted = Setting(host, "isa");
+  std::string wanted = common::Setting(host, "isa");
   if (wanted.empty()) return best;
   for (int i = 0; i < 3; ++i) {
     if (wanted != kNames[i]) continue;
