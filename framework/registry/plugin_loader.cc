@@ -224,8 +224,18 @@ void PluginLoader::UpdateSource() { registry_->SetSource(catalogue_.Waiting().em
 
 // ---- Examining ----
 
+// The very file has a record already, under this path, and is loaded or known.
+bool PluginLoader::IsRecorded(const std::string& path, const FileStamp& stamp) const {
+  const auto is = [&](const FileStamp& other, const PluginRecord& record) { return other == stamp && record.path == path; };
+  const std::vector<KnownPlugin*> waiting = catalogue_.Waiting();
+  return std::any_of(loaded_.begin(), loaded_.end(), [&](const auto& l) { return l->library && is(l->stamp, *l->record); }) ||
+         std::any_of(waiting.begin(), waiting.end(), [&](const KnownPlugin* p) { return is(p->stamp, *p->record); }) ||
+         std::any_of(found_.begin(), found_.end(), [&](const auto& p) { return is(p->stamp, *p->record); });
+}
+
 // Ok with something more in found_, or with a record whose state says all there is.
 Status PluginLoader::Examine(const std::string& path, const std::vector<std::string>& disabled) {
+  if (FileStamp stamp; StampOf(path, &stamp) && IsRecorded(path, stamp)) return Status();
   auto p = std::make_unique<KnownPlugin>();
   p->record = AddRecord(path);
   Status s = ExamineFile(disabled, p.get());
@@ -384,6 +394,7 @@ Status PluginLoader::Load(const std::string& path) {
     for (KnownPlugin* p : catalogue_.Waiting()) {
       if (p->stamp == stamp) return LoadKnown(p);
     }
+    if (IsRecorded(path, stamp)) return Status();
   }
   Status s = Examine(path, {});
   cache_->Write();
@@ -558,6 +569,11 @@ Status PluginLoader::Unload(std::string_view id) {
   plugin->record->state = PluginRecord::kDisabled;
   plugin->record->reason = "the program unloaded it";
   plugin->record->fix = "tw_plugin_load loads it again";
+  for (const auto& r : records_) {  // those that stood back for it: nothing loads them by itself
+    if (r->state != PluginRecord::kShadowed || r->id != id) continue;
+    r->reason = StrCat("'", plugin->record->path, "' went before it until the program unloaded that");
+    r->fix = "tw_plugin_load loads it";
+  }
   return Status();
 }
 

@@ -65,6 +65,7 @@ class PluginLoader final : private PluginSource {
   std::shared_ptr<PluginRecord> AddRecord(std::string path);
   Status Finish(const std::shared_ptr<PluginRecord>& record, Status s);
   void ExamineFolder(const std::string& folder, const std::vector<std::string>& disabled);
+  bool IsRecorded(const std::string& path, const FileStamp& stamp) const;
   Status Examine(const std::string& path, const std::vector<std::string>& disabled);
   Status ExamineFile(const std::vector<std::string>& disabled, KnownPlugin* p);
   Status CheckFile(PluginRecord* record);

@@ -59,6 +59,25 @@ TEST_F(PluginLoaderTest, LoadsTheSameFileOnceWhateverItsPath) {
   EXPECT_THAT(lines_, ElementsAre("init"));
 }
 
+TEST_F(PluginLoaderTest, LoadingAFileAgainIsNoSecondPlugin) {
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(loader_->Load(Built("good")).ok());
+  EXPECT_EQ(loader_->records().size(), 1u);
+  EXPECT_EQ(Last().state, PluginRecord::kLoaded);
+  EXPECT_THAT(lines_, ElementsAre("init"));
+}
+
+TEST_F(PluginLoaderTest, WhatStoodBackForAFileHearsThatItIsUnloaded) {
+  ASSERT_TRUE(loader_->Load(Built("good")).ok());
+  fs::create_symlink(fs::absolute(Built("good")), folder_ + "/other.so");
+  ASSERT_TRUE(loader_->Load(folder_ + "/other.so").ok());
+  ASSERT_TRUE(loader_->Unload("org.test.plugin").ok());
+  EXPECT_EQ(Last().state, PluginRecord::kShadowed);
+  EXPECT_THAT(Last().reason, HasSubstr("good.so' went before it until the program unloaded that"));
+  EXPECT_EQ(Last().fix, "tw_plugin_load loads it");
+  EXPECT_TRUE(loader_->Load(folder_ + "/other.so").ok());
+  EXPECT_EQ(Last().state, PluginRecord::kLoaded);
+}
+
 TEST_F(PluginLoaderTest, RefusesAnotherFileWithTheSameId) {
   ASSERT_TRUE(loader_->Load(Built("good")).ok());
   Status s = loader_->Load(Built("twin"));
