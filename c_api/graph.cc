@@ -5,6 +5,7 @@
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
+#include "framework/base/meant.h"
 #include "framework/graph/flow.h"
 #include "framework/graph/graph_def.h"
 #include "framework/runtime/device.h"
@@ -16,38 +17,12 @@ using thalweg::Status;
 
 namespace {
 
-// Edits (insert, delete, replace) from a to b.
-size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t up = row[j];
-      row[j] = std::min({up + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = up;
-    }
-  }
-  return row[b.size()];
-}
-
-// "; did you mean 'x'?" for a name that is off by a third at most. Large graphs are not searched.
+// Large graphs are not searched.
 std::string Suggestion(const thalweg::Graph& graph, std::string_view name) {
   constexpr int32_t kMostNodes = 5000;
-  constexpr size_t kLongestName = 200;
-  if (graph.size() > kMostNodes || name.size() > kLongestName) return "";
-  const Node* best = nullptr;
-  size_t least = name.size() / 3 + 1;
-  for (int32_t i = 0; i < graph.size(); ++i) {
-    const Node* node = graph.node(i);
-    if (node->name().size() > kLongestName) continue;
-    if (const size_t d = Distance(name, node->name()); d < least) {
-      least = d;
-      best = node;
-    }
-  }
-  return best ? thalweg::StrCat("; did you mean '", best->name(), "'?") : "";
+  thalweg::Meant meant(name);
+  for (int32_t i = 0; i < graph.size() && graph.size() <= kMostNodes; ++i) meant.Consider(graph.node(i)->name());
+  return meant.text();
 }
 
 Status NoNode(const thalweg::Graph& graph, std::string_view name) {

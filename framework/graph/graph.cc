@@ -137,7 +137,8 @@ StatusOr<const Node*> Graph::FindOpAndAdd(NodeSpec* spec) {
   const auto title = [spec] { return NodeTitle(spec->op, spec->name, spec->place) + ":"; };
   const OpSchema* op = runtime_->registry().FindOp(spec->op);
   if (!op) {
-    return NotFound(title(), " no loaded plugin defines op '", Shown(spec->op), "'; load the plugin that does, or check the spelling");
+    return NotFound(title(), " no loaded plugin defines op '", Shown(spec->op), "'; load the plugin that does, or check the spelling",
+                    runtime_->registry().MeantOp(spec->op));
   }
   auto attrs = InSchemaOrder(*op, std::move(spec->attrs));
   if (!attrs.ok()) return Prefix(attrs.status(), title());

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "framework/base/dtype.h"
+#include "framework/base/meant.h"
 #include "framework/registry/resolve_kernel.h"
 #include "thalweg/plugin/resource.h"
 
@@ -302,6 +303,13 @@ const OpSchema* Registry::FindOp(std::string_view name) const {
 bool Registry::HasOp(std::string_view name) const {
   std::shared_lock lock(mu_);
   return ops_.count(name) != 0;
+}
+
+std::string Registry::MeantOp(std::string_view name) const {
+  std::shared_lock lock(mu_);
+  Meant meant(name);
+  for (const auto& [there, op] : ops_) meant.Consider(there);
+  return meant.text();
 }
 
 StatusOr<const OpSchema*> Registry::FindRole(std::string_view role) const {

@@ -100,6 +100,8 @@ class Registry {
   const OpSchema* FindOp(std::string_view name) const;
   // Among those that are registered; asks nobody and reads nothing.
   bool HasOp(std::string_view name) const;
+  // "; did you mean 'x'?" of these, or "".
+  std::string MeantOp(std::string_view name) const;
   // The op that plays a role; FAILED_PRECONDITION saying that no loaded plugin has one.
   StatusOr<const OpSchema*> FindRole(std::string_view role) const;
   // The best kernel of the op for these types (flat, inputs then outputs) and attributes (in schema order) on a device kind; NULL: none.

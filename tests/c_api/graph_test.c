@@ -194,6 +194,7 @@ static void ABuilderKeepsItsFirstFailure(void) {
   tw_op_set_ints(op, "x", NULL, 3);
   FAILS(tw_op_finish(op, NULL), TW_INVALID_ARGUMENT, "the list is NULL but has 3 values");
   FAILS(tw_op_finish(tw_op_create(graph, "Nonsense", "n"), NULL), TW_NOT_FOUND, "Nonsense");
+  FAILS(tw_op_finish(tw_op_create(graph, "MatMull", "n"), NULL), TW_NOT_FOUND, "or check the spelling; did you mean 'MatMul'?");
   FAILS(tw_op_finish(tw_op_create(graph, NULL, "n"), NULL), TW_INVALID_ARGUMENT, "type is NULL");
   FAILS(tw_op_finish(tw_op_create(NULL, "NoOp", "n"), NULL), TW_INVALID_ARGUMENT, "graph is NULL");
   CHECK(tw_graph_count(graph) == 0);
