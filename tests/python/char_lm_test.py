@@ -51,6 +51,16 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(data, tmp_path):
     assert svg.startswith("<svg") and svg.rstrip().endswith("</svg>") and "held out" in svg
 
 
+def test_a_text_that_is_not_there_or_too_short_is_told_in_a_line(tmp_path):
+    short = tmp_path / "short.txt"
+    short.write_text("In the beginning")
+    for path, told in {tmp_path / "none.txt": "No such file or directory", short: "16 characters are too few"}.items():
+        done = subprocess.run([sys.executable, SCRIPT, "--data", path, "--out", tmp_path / "out"], capture_output=True, text=True)
+        assert done.returncode == 1 and told in done.stderr and done.stderr.count("\n") == 1 and not (tmp_path / "out").exists(), done
+    done = subprocess.run([sys.executable, SCRIPT, "--data", short, "--steps", "3"], capture_output=True, text=True)
+    assert done.returncode == 2 and "--steps takes a number of at least 25, not 3" in done.stderr, done
+
+
 def test_threads_make_no_difference_and_seeds_do(data, tmp_path):
     for name, options in (("one", ["--threads", "1"]), ("two", ["--threads", "2"]), ("other", ["--seed", "2"])):
         run(data, tmp_path / name, 25, (sys.executable, SCRIPT), *options)

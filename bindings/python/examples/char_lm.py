@@ -25,6 +25,8 @@ class Text:
 
     def __init__(self, path):
         data = np.frombuffer(pathlib.Path(path).read_bytes(), np.uint8)
+        if len(data) < HELD_OUT[0] * HELD_OUT[1] + STREAMS * PIECE + 2:
+            raise ValueError(f"{path}: {len(data)} characters are too few")
         self.letters, numbers = np.unique(data, return_inverse=True)
         count, length = HELD_OUT
         held = count * length + 1
@@ -183,9 +185,14 @@ def main():
     parser.add_argument("--threads", type=int, default=0, help="0: as many as there are processors")
     parser.add_argument("--quiet", action="store_true", help="only the last line")
     options = parser.parse_args()
+    if options.steps < EVERY:
+        parser.error(f"--steps takes a number of at least {EVERY}, not {options.steps}")
 
-    options.out.mkdir(parents=True, exist_ok=True)
-    text = Text(options.data)
+    try:
+        text = Text(options.data)
+        options.out.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as e:
+        parser.exit(1, f"char_lm: {e}; --data says where the text is, --out where results go\n")
     model = Model(len(text.letters), options.cells, options.seed)
     with tw.Session(model.graph, threads=options.threads) as session:
         session.run(model.init)
