@@ -17,6 +17,8 @@ UNBROKEN = {13: "there is one minor so far, so the oldest host is this one"}
 # name: level, rules that it breaks, options
 MUTANTS = {
     "healthy": (5, []),
+    "healthy_later": (5, []),
+    "healthy_types": (5, []),
     "healthy_streams": (5, []),
     "healthy_sets": (5, []),
     "healthy_state": (5, []),
@@ -41,6 +43,7 @@ MUTANTS = {
     "one_buffer": (1, [107]),
     "swallows_list": (1, [108]),
     "odd_element": (2, [201]),
+    "own_differs": (2, [201]),
     "drifts": (2, [202]),
     "promises_scalar": (2, [203]),
     "wrong_gradient": (2, [204]),
@@ -51,6 +54,7 @@ MUTANTS = {
     "takes_any_resource": (2, [209]),
     "counts_readers": (2, [207]),
     "keeps_objects": (2, [210]),
+    "types_of_nobody": (2, [212]),
     "saves_half": (2, [211]),
     "believes_bytes": (2, [211]),
     "signals_at_once": (3, [301, 302, 303, 304]),

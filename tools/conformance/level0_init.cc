@@ -167,6 +167,18 @@ Outcome SurvivesRefusals(const std::string& file, bool full) {
   return {};
 }
 
+// Behind what this host knows a newer one has entries, here poison: a plugin that was written for them is right to call them.
+Outcome RegistersInANewerHost(const std::string& file) {
+  ASSIGN_OR_RETURN(auto library, Library::Open(file));
+  if (const tw_plugin* d = library->Descriptor(); d && d->target > TW_MINOR) {
+    return Skip("its target, minor ", d->target, ", is newer than this kit, minor ", TW_MINOR, ", which cannot play hosts beyond that");
+  }
+  Play newer;
+  newer.name = "newer";
+  newer.newer = true;
+  return Registers(file, newer);
+}
+
 }  // namespace
 
 void CheckInit(Run& run) {
@@ -176,10 +188,7 @@ void CheckInit(Run& run) {
   run.Check(9, "", [&] { return LeavesNoThread(file); });
   run.Check(10, "", [&] { return DoesNotGrow(file, run.options().full ? 1000 : 100); });
   run.Check(11, "", [&] { return SurvivesRefusals(file, run.options().full); });
-  Play newer;
-  newer.name = "newer";
-  newer.newer = true;
-  run.Check(12, "", [&] { return Registers(file, newer); });
+  run.Check(12, "", [&] { return RegistersInANewerHost(file); });
   Play older;
   older.name = "older";
   older.older = true;

@@ -35,11 +35,12 @@ constexpr Rule kRules[] = {
     {206, "a kernel writes to its outputs and scratch, and nowhere else", "kernel.h"},
     {207, "one kernel may be executed several times at once", "kernel.h"},
     {208, "a kernel lets go of every tensor that it made or kept", "tensor.h"},
-
     {209, "a kernel looks at what its resources are: without a value, of another type, shape or kind, they do not lead it astray",
      "kernel.h"},
     {210, "kernels, made, called and destroyed over and over, do not grow, nor do their resources", "kernel.h"},
     {211, "what save wrote, restore turns into the same; damaged bytes do no harm", "resource.h"},
+    {212, "kernels for ops of the plugin's own are for element types that these allow", "kernel.h"},
+
     {301, "work of one stream is done in order", "device.h"},
     {302, "signal reaches the line's value once earlier work is over, and not before", "device.h"},
     {303, "streams do not wait for one another", "device.h"},
