@@ -77,6 +77,7 @@ class ClusterSession {
   using SpecKey = std::vector<uint64_t>;
   ClusterSession(std::shared_ptr<Graph> graph, const SessionOptions& options);
   Status Connect(std::vector<std::string> texts);
+  static Status Closed();
   // What a call that was waited for has brought.
   struct Answered {
     Outcome outcome;
@@ -87,7 +88,7 @@ class ClusterSession {
   Answered Await(Waiting* waiting);
   StatusOr<Hello> Greet(const Destination& to, int64_t deadline, std::string* out_cluster);
   Status Open(int32_t task, int64_t deadline);
-  void Watch(int32_t task, const Destination& to);
+  void WatchLocked(int32_t task);  // REQUIRES: mu_, and that the task is open
   StatusOr<std::shared_ptr<const Prepared>> Find(const CallableSpec& spec);
   StatusOr<std::shared_ptr<const Prepared>> Prepare(const CallableSpec& spec);
   // False: a task has forgotten what it was told meanwhile, so that the parts have to be made anew.

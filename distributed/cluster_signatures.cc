@@ -40,7 +40,7 @@ ClusterSession::SpecKey ClusterSession::KeyOf(const CallableSpec& spec) {
 StatusOr<std::shared_ptr<const Prepared>> ClusterSession::Find(const CallableSpec& spec) {
   {
     std::lock_guard lock(mu_);
-    if (closed_) return FailedPrecondition("the session is closed");
+    if (closed_) return Closed();
     if (auto found = FindLocked(spec)) return found;
   }
   auto prepared = Prepare(spec);

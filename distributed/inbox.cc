@@ -14,17 +14,16 @@ constexpr uint64_t kBoxBytes = 256;  // about what a step takes whose values are
 
 void Inbox::Open(const SessionName& session) {
   std::lock_guard lock(mu_);
-  sessions_.try_emplace(session);
+  sessions_.Open(session);
 }
 
 void Inbox::Close(const SessionName& session) {
   Session closed;  // takers end outside the lock
   std::lock_guard lock(mu_);
-  auto it = sessions_.find(session);
-  if (it == sessions_.end()) return;
-  for (auto& [step, box] : it->second.boxes) Drop(&box);
-  closed = std::move(it->second);
-  sessions_.erase(it);
+  Session* s = sessions_.Find(session);
+  if (!s) return;
+  for (auto& [step, box] : s->boxes) Drop(&box);
+  closed = sessions_.Remove(session);
 }
 
 // REQUIRES: mu_. Its values are counted as dropped.
@@ -60,17 +59,17 @@ StatusOr<std::vector<std::string>> Inbox::Put(const SessionName& session, uint64
   std::vector<std::pair<Taker, PushedValue>> taken;
   {
     std::lock_guard lock(mu_);
-    auto it = sessions_.find(session);
-    if (it == sessions_.end() || step < it->second.oldest) {
+    Session* s = sessions_.Find(session);
+    if (!s || step < s->oldest) {
       dropped_ += values.size();
       return Error(absl::StatusCode::kAborted, "step ", step, " of session ", session.id, " of ", Shown(session.owner), " is over here");
     }
-    if (!all && bytes_ >= most_bytes_ && !it->second.boxes.count(step)) {
-      it->second.refused = std::max(it->second.refused, step + 1);
+    if (!all && bytes_ >= most_bytes_ && !s->boxes.count(step)) {
+      s->refused = std::max(s->refused, step + 1);
       for (PushedValue& v : values) refused.push_back(std::move(v.key));
       return refused;
     }
-    Box& box = *Make(&it->second, step);
+    Box& box = *Make(s, step);
     if (box.over) {
       dropped_ += values.size();
       return Error(absl::StatusCode::kAborted, "step ", step, " has failed here");
@@ -90,7 +89,7 @@ StatusOr<std::vector<std::string>> Inbox::Put(const SessionName& session, uint64
         box.entries[v.key].value = std::move(v);
       }
     }
-    Tidy(&it->second, step);
+    Tidy(s, step);
   }
   for (auto& [taker, value] : taken) taker(std::move(value));
   return refused;
@@ -114,16 +113,16 @@ void Inbox::Serve(std::string_view fields, Incoming* request) {
 
 Inbox::Found Inbox::Take(const SessionName& session, uint64_t step, const std::string& key, Taker taker, PushedValue* out) {
   std::lock_guard lock(mu_);
-  auto it = sessions_.find(session);
-  if (it == sessions_.end() || step < it->second.oldest) return Found::kAsk;  // whoever is asked says what has become of it
-  Box& box = *Make(&it->second, step);
+  Session* s = sessions_.Find(session);
+  if (!s || step < s->oldest) return Found::kAsk;  // whoever is asked says what has become of it
+  Box& box = *Make(s, step);
   auto e = box.entries.find(key);
   if (e != box.entries.end() && !e->second.taker) {
     bytes_ -= e->second.value.bytes();
     *out = std::move(e->second.value);
     box.entries.erase(e);
     if (out->state != PushedValue::kAsk) {
-      Tidy(&it->second, step);
+      Tidy(s, step);
       return Found::kHere;
     }
     e = box.entries.end();
@@ -137,23 +136,21 @@ Inbox::Found Inbox::Take(const SessionName& session, uint64_t step, const std::s
 void Inbox::Leave(const SessionName& session, uint64_t step, const std::string& key) {
   Taker gone;  // ends outside the lock
   std::lock_guard lock(mu_);
-  auto it = sessions_.find(session);
-  if (it == sessions_.end()) return;
-  auto box = it->second.boxes.find(step);
-  if (box == it->second.boxes.end()) return;
-  auto e = box->second.entries.find(key);
-  if (e == box->second.entries.end() || !e->second.taker) return;
+  Box* box = sessions_.Find(session, step);
+  if (!box) return;
+  auto e = box->entries.find(key);
+  if (e == box->entries.end() || !e->second.taker) return;
   gone = std::move(e->second.taker);
-  box->second.entries.erase(e);
-  Tidy(&it->second, step);
+  box->entries.erase(e);
+  Tidy(sessions_.Find(session), step);
 }
 
 void Inbox::Abort(const SessionName& session, uint64_t step) {
   Box ended;
   std::lock_guard lock(mu_);
-  auto it = sessions_.find(session);
-  if (it == sessions_.end() || step < it->second.oldest) return;
-  Box& box = *Make(&it->second, step);
+  Session* s = sessions_.Find(session);
+  if (!s || step < s->oldest) return;
+  Box& box = *Make(s, step);
   Drop(&box);
   bytes_ += kBoxBytes;  // the box stays, to know what is dropped
   ended.entries.swap(box.entries);
@@ -163,23 +160,13 @@ void Inbox::Abort(const SessionName& session, uint64_t step) {
 void Inbox::Forget(const SessionName& session, uint64_t oldest) {
   std::vector<Box> over;  // ends outside the lock
   std::lock_guard lock(mu_);
-  auto it = sessions_.find(session);
-  if (it == sessions_.end() || oldest <= it->second.oldest) return;
-  Session& s = it->second;
-  s.oldest = oldest;
-  for (auto box = s.boxes.begin(); box != s.boxes.end() && box->first < oldest; box = s.boxes.erase(box)) {
-    Drop(&box->second);
-    over.push_back(std::move(box->second));
-  }
+  over = sessions_.Forget(session, oldest);
+  for (Box& box : over) Drop(&box);
 }
 
 uint64_t Inbox::size() const {
   std::lock_guard lock(mu_);
-  uint64_t n = 0;
-  for (const auto& [name, session] : sessions_) {
-    for (const auto& [step, box] : session.boxes) n += box.entries.size();
-  }
-  return n;
+  return sessions_.Sum([](const Box& box) { return box.entries.size(); });
 }
 
 uint64_t Inbox::dropped() const {

@@ -12,6 +12,7 @@
 
 #include "distributed/messages.h"
 #include "distributed/messenger.h"
+#include "distributed/step_boxes.h"
 
 namespace thalweg::distributed {
 
@@ -53,10 +54,8 @@ class Inbox {
     bool full = false;  // something was left with its sender
     std::map<std::string, Entry> entries;
   };
-  struct Session {
-    uint64_t oldest = 0;
-    uint64_t refused = 0;           // steps before this one may have left something with their sender
-    std::map<uint64_t, Box> boxes;  // by step
+  struct Session : BoxesOfSession<Box> {
+    uint64_t refused = 0;  // steps before this one may have left something with their sender
   };
   Box* Make(Session* session, uint64_t step);
   void Tidy(Session* session, uint64_t step);
@@ -64,7 +63,7 @@ class Inbox {
   const uint64_t most_bytes_;
   mutable std::mutex mu_;
   uint64_t bytes_ = 0, dropped_ = 0;
-  std::map<SessionName, Session> sessions_;
+  StepBoxes<Session> sessions_;
 };
 
 }  // namespace thalweg::distributed

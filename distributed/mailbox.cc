@@ -18,17 +18,15 @@ Status NoSession(const SessionName& session) {
 
 void Mailbox::Open(const SessionName& session) {
   std::lock_guard lock(mu_);
-  sessions_.try_emplace(session);
+  sessions_.Open(session);
 }
 
 void Mailbox::Close(const SessionName& session, const Status& why) {
   Session closed;
   {
     std::lock_guard lock(mu_);
-    auto it = sessions_.find(session);
-    if (it == sessions_.end()) return;
-    closed = std::move(it->second);
-    sessions_.erase(it);
+    if (!sessions_.Find(session)) return;
+    closed = sessions_.Remove(session);
   }
   for (auto& [step, box] : closed.boxes) {
     for (auto& [key, request] : box.asked) request->Fail({why, true});
@@ -39,10 +37,10 @@ Status Mailbox::Put(const SessionName& session, uint64_t step, const std::string
   std::shared_ptr<Incoming> asked;
   {
     std::lock_guard lock(mu_);
-    auto it = sessions_.find(session);
-    if (it == sessions_.end()) return NoSession(session);
-    if (step < it->second.oldest) return Error(absl::StatusCode::kAborted, "the step is over");
-    Box& box = it->second.boxes[step];
+    Session* s = sessions_.Find(session);
+    if (!s) return NoSession(session);
+    if (step < s->oldest) return Error(absl::StatusCode::kAborted, "the step is over");
+    Box& box = s->boxes[step];
     if (!box.over.ok()) return box.over;
     if (auto found = box.asked.find(key); found != box.asked.end()) {
       asked = std::move(found->second);
@@ -63,15 +61,15 @@ void Mailbox::Ask(const ReceiveRequest& m, std::shared_ptr<Incoming> request) {
   Outcome outcome;
   {
     std::lock_guard lock(mu_);
-    auto it = sessions_.find(session);
-    if (it == sessions_.end()) {
+    Session* s = sessions_.Find(session);
+    if (!s) {
       outcome = {NoSession(session), false};
-    } else if (step < it->second.oldest) {
+    } else if (step < s->oldest) {
       outcome = {Error(absl::StatusCode::kAborted, "the step is over"), true};
-    } else if (it->second.boxes.size() >= kSteps && !it->second.boxes.count(step)) {
+    } else if (s->boxes.size() >= kSteps && !s->boxes.count(step)) {
       outcome = {ResourceExhausted("session ", id, " has values of ", kSteps, " steps under way, as many as a task takes"), false};
     } else {
-      Box& box = it->second.boxes[step];
+      Box& box = s->boxes[step];
       if (!box.over.ok()) {
         outcome = {box.over, true};
       } else if (auto found = box.values.find(key); found != box.values.end()) {
@@ -93,23 +91,21 @@ void Mailbox::Ask(const ReceiveRequest& m, std::shared_ptr<Incoming> request) {
 void Mailbox::Leave(const SessionName& session, uint64_t step, const std::string& key, const Incoming* request) {
   std::shared_ptr<Incoming> gone;  // answered outside the lock
   std::lock_guard lock(mu_);
-  auto it = sessions_.find(session);
-  if (it == sessions_.end()) return;
-  auto box = it->second.boxes.find(step);
-  if (box == it->second.boxes.end()) return;
-  auto found = box->second.asked.find(key);
-  if (found == box->second.asked.end() || found->second.get() != request) return;
+  Box* box = sessions_.Find(session, step);
+  if (!box) return;
+  auto found = box->asked.find(key);
+  if (found == box->asked.end() || found->second.get() != request) return;
   gone = std::move(found->second);
-  box->second.asked.erase(found);
+  box->asked.erase(found);
 }
 
 void Mailbox::Abort(const SessionName& session, uint64_t step, const Status& why) {
   Box ended;
   {
     std::lock_guard lock(mu_);
-    auto it = sessions_.find(session);
-    if (it == sessions_.end() || step < it->second.oldest) return;
-    Box& box = it->second.boxes[step];
+    Session* s = sessions_.Find(session);
+    if (!s || step < s->oldest) return;
+    Box& box = s->boxes[step];
     if (!box.over.ok()) return;
     box.over = why;
     ended.values.swap(box.values);
@@ -122,13 +118,7 @@ void Mailbox::Forget(const SessionName& session, uint64_t oldest) {
   std::vector<Box> over;
   {
     std::lock_guard lock(mu_);
-    auto it = sessions_.find(session);
-    if (it == sessions_.end() || oldest <= it->second.oldest) return;
-    Session& s = it->second;
-    s.oldest = oldest;
-    for (auto box = s.boxes.begin(); box != s.boxes.end() && box->first < oldest; box = s.boxes.erase(box)) {
-      over.push_back(std::move(box->second));
-    }
+    over = sessions_.Forget(session, oldest);
   }
   for (Box& box : over) {
     for (auto& [key, request] : box.asked) request->Fail({Error(absl::StatusCode::kAborted, "the step is over"), true});
@@ -137,11 +127,7 @@ void Mailbox::Forget(const SessionName& session, uint64_t oldest) {
 
 uint64_t Mailbox::size() const {
   std::lock_guard lock(mu_);
-  uint64_t n = 0;
-  for (const auto& [id, session] : sessions_) {
-    for (const auto& [step, box] : session.boxes) n += box.values.size() + box.asked.size();
-  }
-  return n;
+  return sessions_.Sum([](const Box& box) { return box.values.size() + box.asked.size(); });
 }
 
 void Mailbox::Answer(Incoming* request, const Tensor& value) {

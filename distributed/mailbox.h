@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "distributed/messenger.h"
+#include "distributed/step_boxes.h"
 #include "framework/tensor/tensor.h"
 
 namespace thalweg::distributed {
@@ -38,14 +39,11 @@ class Mailbox {
     std::map<std::string, Tensor> values;
     std::map<std::string, std::shared_ptr<Incoming>> asked;
   };
-  struct Session {
-    uint64_t oldest = 0;
-    std::map<uint64_t, Box> boxes;  // by step
-  };
+  using Session = BoxesOfSession<Box>;
   static void Answer(Incoming* request, const Tensor& value);
   void Leave(const SessionName& session, uint64_t step, const std::string& key, const Incoming* request);
   mutable std::mutex mu_;
-  std::map<SessionName, Session> sessions_;
+  StepBoxes<Session> sessions_;
 };
 
 }  // namespace thalweg::distributed

@@ -7,11 +7,10 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "distributed/lowered_flow.h"
+#include "distributed/forms.h"
 #include "distributed/piece.h"
 #include "distributed/task_placement.h"
 #include "framework/session/session.h"
@@ -41,9 +40,9 @@ struct Parts {
 
 class Partition {
  public:
-  // graph: gets the nodes of branches and loops that are made of primitives (LoweredFlow).
+  // graph: gets the nodes of branches and loops that are made of primitives (Forms).
   Partition(Graph* graph, const ClusterSpec* cluster, TaskPlacement* placement, DeviceSpec wish)
-      : graph_(graph), cluster_(cluster), placement_(placement), wish_(std::move(wish)), lowered_(graph) {}
+      : graph_(graph), cluster_(cluster), placement_(placement), wish_(std::move(wish)), forms_(graph) {}
   // Places nodes that are new. Errors: those of placement; UNIMPLEMENTED for values that cannot leave their task.
   StatusOr<Parts> Split(const CallableSpec& spec);
   // The task has been told of the part.
@@ -53,12 +52,8 @@ class Partition {
 
  private:
   friend class Splitter;
-  // What takes a value's place, or a node's: it is made of primitives, or another way (Graph::Extend, Graph::Replace). What was decided
-  // once stays, for tasks have been told of it.
-  Edge Real(Edge e) const;
-  const Node* Real(const Node* n) const;
-  const Node* RunsFor(const Node* n) const;
   bool WasTold(const Node* n) const;
+  std::string TaskName(int32_t task) const;
   // The name that a node of ours gets: of that base, and no node of the graph has it.
   const std::string& NameFor(const std::string& base);
   struct Known {
@@ -70,9 +65,7 @@ class Partition {
   const ClusterSpec* const cluster_;
   TaskPlacement* const placement_;
   const DeviceSpec wish_;
-  LoweredFlow lowered_;
-  std::map<const Node*, const Node*> runs_;                   // of those that are made of primitives: which of them
-  std::map<std::pair<const Node*, int32_t>, Edge> replaced_;  // values that are read elsewhere
+  Forms forms_;
   std::map<int32_t, Known> known_;
   std::map<std::string, std::string> names_;
 };
