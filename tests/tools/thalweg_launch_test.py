@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 from thalweg_command import PROGRAMS, THALWEG, run_tests
 
@@ -73,6 +74,77 @@ def test_a_server_that_is_started_again_is_the_same_program_although_another_sta
         other.rename(program)
     file, program = started_again_after(folder, replace)
     assert file == f"{program.resolve(strict=False)} (deleted)"
+
+
+# ---- What ends when it ends ----
+
+def lives(pid):
+    """It runs, and is not only waited for."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def gone_in_time(pids):
+    until = time.monotonic() + 20
+    while any(lives(pid) for pid in pids) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not any(lives(pid) for pid in pids)
+
+
+class Launched:
+    """A launcher of one server and `n` programs, each a line for a shell that says the ids of what it starts."""
+
+    def __init__(self, line, n=1):
+        self.process = subprocess.Popen(
+            [str(THALWEG), "launch", "-n", "1", "--clients", str(n), "--scheme", "unix", "--plugin", TRANSPORT, "--", "sh", "-c", line],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.pids = []
+        while not self.pids or not servers(self.process):  # it says whom it has started, and so does the server
+            words = self.process.stdout.readline().split()
+            if words[1:2] == ["started"]:
+                self.pids += [int(word) for word in words[2:]]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.stdout.close()
+        self.process.wait()
+        for pid in self.pids:
+            if lives(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_what_a_program_has_started_ends_with_it(_):
+    with Launched("sleep 300 & echo started $$ $!; wait; true") as launched:
+        launched.process.send_signal(signal.SIGTERM)
+        assert launched.process.wait(20) == 1
+        assert gone_in_time(launched.pids)
+
+
+def test_a_program_that_will_not_end_and_goes_on_talking_is_made_to(_):
+    with Launched("trap '' TERM; echo started $$; while :; do echo still here; sleep 0.02; done") as launched:
+        launched.process.send_signal(signal.SIGTERM)
+        launched.process.stdout.read()
+        assert launched.process.wait(20) == 1
+        assert gone_in_time(launched.pids)
+
+
+def test_output_that_somebody_else_holds_when_all_have_ended_is_not_waited_for(_):
+    with Launched("sleep 300 & echo started $!") as launched:
+        assert launched.process.wait(20) == 0
+        assert all(lives(pid) for pid in launched.pids)
+
+
+def test_a_launcher_that_is_killed_leaves_no_process_of_its_own(_):
+    with Launched("echo started $$; exec sleep 300") as launched:
+        mine = launched.pids + servers(launched.process)
+        assert len(mine) == 2, mine
+        launched.process.kill()
+        assert gone_in_time(mine)
 
 
 sys.exit(run_tests(globals()))

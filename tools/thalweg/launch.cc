@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <stdexcept>
 
 #include <netinet/in.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -37,6 +37,7 @@ using Clock = std::chrono::steady_clock;
 struct Child {
   std::string name;  // before each line of its output
   pid_t pid = -1;    // -1: it has ended
+  pid_t group = -1;  // of it and what it has started
   int output = -1;
   std::string line;  // so far
   bool server = false;
@@ -88,7 +89,7 @@ class Launcher {
   }
   ~Launcher() {
     for (Child& c : children_) {
-      if (c.pid > 0) kill(c.pid, SIGKILL), waitpid(c.pid, nullptr, 0);
+      if (c.pid > 0) kill(-c.group, SIGKILL), waitpid(c.pid, nullptr, 0);
       if (c.output >= 0) close(c.output);
     }
     close(signals_);
@@ -157,7 +158,7 @@ class Launcher {
   }
 
   void Start(const std::string& name, const std::vector<std::string>& words, const std::vector<std::string>& more, bool server) {
-    Child c{name, -1, -1, "", server, words, more};
+    Child c{name, -1, -1, -1, "", server, words, more};
     for (char** e = environ; *e; ++e) {
       if (std::strncmp(*e, "TF_CONFIG=", 10) != 0 && std::strncmp(*e, "THALWEG_TARGET=", 15) != 0) c.environment.push_back(*e);
     }
@@ -165,28 +166,40 @@ class Launcher {
     Spawn(&children_.back());
   }
 
+  // By fork rather than posix_spawn, which cannot let the child end with us, however we do.
   void Spawn(Child* c) {
-    int ends[2];
+    int ends[2], failure[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-    posix_spawnattr_t how;
-    posix_spawnattr_init(&how);
-    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-    posix_spawnattr_setsigmask(&how, &before_);
-    posix_spawnattr_setpgroup(&how, 0);  // the terminal's Ctrl-C comes to us, and we pass it on
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    pid_t pid = -1;
     const std::string file = c->server ? own_.Executable() : c->words[0];
-    const int error = posix_spawnp(&pid, file.c_str(), &actions, &how, Pointers(c->words).data(), Pointers(c->environment).data());
+    const std::vector<char*> words = Pointers(c->words), environment = Pointers(c->environment);
+    const pid_t self = getpid();
+    int error = pipe2(failure, O_CLOEXEC) == 0 ? 0 : errno;
+    const pid_t pid = error ? -1 : fork();
+    if (pid == 0) {
+      setpgid(0, 0);  // the terminal's Ctrl-C comes to us, and we pass it on
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != self) _exit(kFailed);
+      sigprocmask(SIG_SETMASK, &before_, nullptr);
+      if (dup2(ends[1], 1) == 1 && dup2(ends[1], 2) == 2) execvpe(file.c_str(), words.data(), environment.data());
+      error = errno;
+      (void)!write(failure[1], &error, sizeof error);
+      _exit(kFailed);
+    }
+    if (pid < 0 && !error) error = errno;
     close(ends[1]);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&how);
-    if (error) close(ends[0]);
-    if (error) throw std::runtime_error("cannot start '" + c->words[0] + "': " + std::strerror(error));
-    c->pid = pid;
+    if (pid > 0) {
+      setpgid(pid, pid);  // whoever of us is first
+      close(failure[1]);
+      if (read(failure[0], &error, sizeof error) != sizeof error) error = 0;  // the file that it executes closes it
+      close(failure[0]);
+    }
+    if (error) {
+      close(ends[0]);
+      if (pid > 0) waitpid(pid, nullptr, 0);
+      throw std::runtime_error("cannot start '" + c->words[0] + "': " + std::strerror(error));
+    }
+    c->pid = c->group = pid;
     c->output = ends[0];
     c->again = {};
     ++c->starts;
@@ -210,12 +223,13 @@ class Launcher {
 
   // Milliseconds until there is something to do of ourselves; -1: there is nothing.
   int Patience() const {
-    int least = ending_ ? kPatience : -1;
+    const auto left = [](Clock::time_point until) {
+      return int(std::max<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count(), 0));
+    };
+    int least = ending_ ? left(hard_at_) : -1;
     for (const Child& c : children_) {
       if (!IsToStart(c)) continue;
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(c.again - Clock::now()).count();
-      const int wait = int(std::max<int64_t>(left, 0));
-      least = least < 0 ? wait : std::min(least, wait);
+      least = least < 0 ? left(c.again) : std::min(least, left(c.again));
     }
     return least;
   }
@@ -233,7 +247,7 @@ class Launcher {
   void Turn() {
     std::vector<pollfd> all = {{signals_, POLLIN, 0}};
     for (const Child& c : children_) all.push_back({c.output, POLLIN, 0});
-    if (poll(all.data(), all.size(), Patience()) == 0 && ending_) End(SIGKILL);
+    poll(all.data(), all.size(), Patience());
     StartAgain();
     for (size_t i = 0; i < children_.size(); ++i) {
       if (all[i + 1].revents) Read(&children_[i]);
@@ -242,13 +256,14 @@ class Launcher {
     while (read(signals_, &s, sizeof s) == sizeof s) {
       if (s.ssi_signo == SIGCHLD) continue;
       const bool ends = s.ssi_signo == SIGTERM || s.ssi_signo == SIGINT || s.ssi_signo == SIGHUP;
-      if (ends) ending_ = failed_ = true;
-      for (Child& c : children_) {
-        if (ends) c.again = {};
-        if (c.pid > 0 && (ends || !c.server)) kill(c.pid, int(s.ssi_signo));
+      if (ends) failed_ = true;
+      if (ends) End(int(s.ssi_signo));
+      for (const Child& c : children_) {
+        if (!ends && c.pid > 0 && !c.server) kill(c.pid, int(s.ssi_signo));
       }
     }
     Reap();
+    if (ending_ && Clock::now() >= hard_at_) EndHard();
   }
 
   void Read(Child* c) {
@@ -301,10 +316,25 @@ class Launcher {
   }
 
   void End(int signal) {
+    if (!ending_) hard_at_ = Clock::now() + std::chrono::milliseconds(kPatience);
     ending_ = true;
     for (Child& c : children_) {
       c.again = {};
-      if (c.pid > 0) kill(c.pid, signal);
+      if (c.pid > 0) kill(-c.group, signal);  // a shell would not pass it on to what it waits for
+    }
+  }
+
+  // Who has not ended by now is made to, and what still holds output is not waited for; after a failure it ends, too.
+  void EndHard() {
+    hard_at_ = Clock::now() + std::chrono::milliseconds(kPatience);
+    for (Child& c : children_) {
+      if (c.pid > 0 || (failed_ && c.output >= 0)) kill(-c.group, SIGKILL);
+      if (c.pid > 0 || c.output < 0) continue;
+      Read(&c);
+      if (c.output < 0) continue;
+      if (!c.line.empty()) Show(&c);
+      close(c.output);
+      c.output = -1;
     }
   }
 
@@ -315,6 +345,7 @@ class Launcher {
   sigset_t before_;
   int signals_ = -1;
   bool ending_ = false, failed_ = false;
+  Clock::time_point hard_at_;  // if it is ending
   std::vector<Child> children_;
 };
 
