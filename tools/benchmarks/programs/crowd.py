@@ -70,9 +70,9 @@ def client(cluster, task, kind, size):
     runtime = tw.Runtime(threads=int(sys.argv[1]))
     with tw.Server(cluster, "worker", task, runtime=runtime) as server:
         graph, begin, total, fed = build(runtime, task, kind, size)
-        with tw.Session(graph, target=server.address) as session:
+        with patiently(lambda: tw.Session(graph, target=server.address)) as session:
             if task == 0:
-                session.run(begin)
+                patiently(lambda: session.run(begin))
             print("ready", flush=True)
             step = session.callable([total], list(fed))
             for _ in sys.stdin:
@@ -101,7 +101,7 @@ class Crowd:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
         self.processes.append(process)
         if not process.stdout.readline():
-            raise RuntimeError(f"'{command[0]}' did not come up")
+            raise RuntimeError(f"'{' '.join(map(str, command))}' did not come up, it ended with {process.wait()}")
         return process
 
     def times(self, workers):
