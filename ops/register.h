@@ -79,6 +79,7 @@ void register_unary_grad(tw::Plugin& p);
 
 // nn
 void register_activations(tw::Plugin& p);
+void register_attention(tw::Plugin& p);
 void register_bias_add(tw::Plugin& p);
 void register_conv2d(tw::Plugin& p);
 void register_conv3d(tw::Plugin& p);

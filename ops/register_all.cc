@@ -76,6 +76,7 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_unary_grad(p);
 
   register_activations(p);
+  register_attention(p);
   register_bias_add(p);
   register_conv2d(p);
   register_conv3d(p);

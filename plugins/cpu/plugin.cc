@@ -72,6 +72,7 @@ TW_CPP_PLUGIN_WITH("org.thalweg.cpu", "0.1.0", thalweg::cpu::Fusion, p, fusion) 
   register_unary(p);
 
   register_activations(p);
+  register_attention(p);
   register_batch_matmul(p);
   register_bias(p);
   register_conv2d(p);

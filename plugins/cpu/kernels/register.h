@@ -71,6 +71,7 @@ void register_unary(tw::Plugin& p);
 
 // Linear algebra, neural networks, random numbers.
 void register_activations(tw::Plugin& p);
+void register_attention(tw::Plugin& p);
 void register_batch_matmul(tw::Plugin& p);
 void register_bias(tw::Plugin& p);
 void register_conv2d(tw::Plugin& p);
