@@ -1,13 +1,8 @@
 // Processes of different versions in one cluster: what version 0.1 says, in bytes that were written down then, is understood, and answered
 // in a way that it understands; so is what one to come says that keeps to the protocol. What a task cannot do is told with both versions.
 // The packets are those of the socket transport.
-#include <unistd.h>
-
-#include <atomic>
-#include <cstdint>
 #include <cstring>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -15,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-#include "tests/distributed/relay.h"
+#include "tests/distributed/by_hand.h"
 #include "tests/distributed/servers.h"
 #include "thalweg/version.h"
 
@@ -25,43 +20,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string OfHex(const std::string& hex) {
-  std::string bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) bytes += char(std::stoi(hex.substr(i, 2), nullptr, 16));
-  return bytes;
-}
-
 std::string OwnVersion() {
   return std::to_string(TW_VERSION_MAJOR) + "." + std::to_string(TW_VERSION_MINOR) + "." + std::to_string(TW_VERSION_PATCH);
 }
-
-enum Kind : uint64_t { kRequest, kAnswer, kPiece };
-struct Frame {
-  uint64_t kind = 0, id = 0, head = 0, bytes = 0;
-};
-std::string Packet(Kind kind, uint64_t id, const std::string& head, uint64_t body) {
-  const Frame f = {kind, id, kind == kPiece ? 0 : head.size(), body};
-  return std::string(reinterpret_cast<const char*>(&f), sizeof f) + head;
-}
-// A message with its body, which is small.
-void Say(int fd, Kind kind, uint64_t id, const std::string& head, const std::string& body) {
-  const std::string first = Packet(kind, id, head, body.size()), piece = Packet(kPiece, id, body, 0);
-  EXPECT_EQ(send(fd, first.data(), first.size(), MSG_NOSIGNAL), ssize_t(first.size()));
-  if (!body.empty()) {
-    EXPECT_EQ(send(fd, piece.data(), piece.size(), MSG_NOSIGNAL), ssize_t(piece.size()));
-  }
-}
-// The next packet; false: there is none.
-bool Hear(int fd, Frame* frame, std::string* rest) {
-  std::vector<char> packet(1 << 17);
-  const ssize_t n = recv(fd, packet.data(), packet.size(), 0);
-  if (n < ssize_t(sizeof *frame)) return false;
-  std::memcpy(frame, packet.data(), sizeof *frame);
-  rest->assign(packet.data() + sizeof *frame, size_t(n) - sizeof *frame);
-  return true;
-}
-
-enum Method { kHello = 1, kOpen, kWatch, kRegister, kRun, kReceive, kAbort, kForget, kStatus };
 
 // "/job:worker/task:0" with incarnation 7, of version "0.0.9"; 2 steps, 1 session.
 const char* const kHelloAnswer =
@@ -71,7 +32,7 @@ const char* const kHelloAnswer =
 const char* const kNewerHelloAnswer =
     "000006000000776f726b657200000000070000000000000005000000392e312e300200000000000000"
     "0100000000000000ffffffff";
-const char* const kGood = "0000";
+const std::string kGood = "0000";
 const char* const kHandle = "000001000000000000000900000000000000";  // of session 1: 9; nobody reads the first
 // One tensor: float, [2], -1.5 and 2.
 const char* const kTensors = "010000000100000001000000020000000000000008000000000000000000c0bf00000040";
@@ -86,50 +47,16 @@ const char* const kUnknownAttr =
 // A task of another version: answers what it is asked, but for watches.
 class OtherTask {
  public:
-  OtherTask(std::string address, std::string hello, std::string answer_to_register)
-      : address_(std::move(address)),
-        hello_(std::move(hello)),
-        register_(std::move(answer_to_register)),
-        listener_(ListenByHand(address_)),
-        thread_([this] { Work(); }) {}
-  ~OtherTask() {
-    stop_ = true;
-    thread_.join();
-    close(listener_);
-  }
+  OtherTask(const std::string& address, const std::string& hello, const std::string& answer_to_register)
+      : task_(address, [=](const Heard& h) {
+          const int method = h.method();
+          if (method == kWatch) return;
+          const std::string& head = method == kHello ? hello : method == kRegister ? answer_to_register : kGood;
+          h.Answer(OfHex(head), method == kHello ? "{\"worker\": [\"" + address + "\"]}" : method == kRun ? OfHex(kTensors) : "");
+        }) {}
 
  private:
-  void Work() {
-    std::vector<pollfd> all = {{listener_, POLLIN, 0}};
-    while (!stop_) {
-      poll(all.data(), all.size(), 20);
-      for (size_t i = 1; i < all.size(); ++i) {
-        Frame f;
-        std::string head;
-        if (!all[i].revents) continue;
-        if (!Hear(all[i].fd, &f, &head)) {
-          close(all[i].fd);
-          all[i].fd = -1;
-        } else if (f.kind == kRequest && head.size() > 1) {
-          Answer(all[i].fd, f.id, head[1]);
-        }
-      }
-      if (all[0].revents) all.push_back({accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC), POLLIN, 0});
-    }
-    for (size_t i = 1; i < all.size(); ++i) {
-      if (all[i].fd >= 0) close(all[i].fd);
-    }
-  }
-  void Answer(int fd, uint64_t id, int method) const {
-    if (method == kWatch) return;
-    const std::string cluster = method == kHello ? "{\"worker\": [\"" + address_ + "\"]}" : "";
-    const char* head = method == kHello ? hello_.c_str() : method == kRegister ? register_.c_str() : kGood;
-    Say(fd, kAnswer, id, OfHex(head), method == kRun ? OfHex(kTensors) : cluster);
-  }
-  const std::string address_, hello_, register_;
-  const int listener_;
-  std::atomic<bool> stop_{false};
-  std::thread thread_;
+  const TaskByHand task_;
 };
 
 struct Client {
@@ -179,22 +106,9 @@ INSTANTIATE_TEST_SUITE_P(Versions, OtherVersion,
 // What a client of that version says and hears, byte for byte, but for numbers that a task makes up.
 TEST(Versions, AClientOfAnOlderOneIsServedByATaskOfToday) {
   Servers servers(1);
-  const int fd = ConnectByHand(servers.address(0));
-  ASSERT_GE(fd, 0);
-  const timeval patience = {10, 0};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  uint64_t id = 0;
+  ClientByHand client(servers.address(0));
   const auto ask = [&](const std::string& head, const std::string& body, std::string* out_body) {
-    Say(fd, kRequest, ++id, head, body);
-    Frame f;
-    std::string answer, piece;
-    do {
-      if (!Hear(fd, &f, &answer)) return std::string("nothing");
-    } while (f.kind != kAnswer || f.id != id);
-    out_body->clear();
-    const uint64_t bytes = f.bytes;
-    while (out_body->size() < bytes && Hear(fd, &f, &piece)) *out_body += piece;
-    return answer;
+    return client.Ask(head, body, out_body);
   };
   const std::string nobody(8, '\0'), session = OfHex("0500000000000000");
   std::string body;
@@ -216,7 +130,7 @@ TEST(Versions, AClientOfAnOlderOneIsServedByATaskOfToday) {
   // Options: optimize=true. Of the answer it reads whether it is good.
   EXPECT_EQ(ask(OfHex("0102") + task + session + OfHex("010000000d0000006f7074696d697a653d74727565"), "", &body).substr(0, 2),
             OfHex(kGood));
-  Say(fd, kRequest, ++id, OfHex("0103") + task + session, "");
+  client.Begin(OfHex("0103") + task + session);
   // x: Placeholder, dtype float; y: Neg of x. The one is fed, the other fetched.
   const std::string piece = OfHex(
       "000000000200000001000000780b000000506c616365686f6c6465720000000000000000000000000000000000000000010000000500000064747970650200000030"
@@ -237,7 +151,6 @@ TEST(Versions, AClientOfAnOlderOneIsServedByATaskOfToday) {
   EXPECT_THAT(ask(run, feeds, &body), HasSubstr("step 1 was begun already"));
   EXPECT_EQ(ask(OfHex("0108") + task + session + handle.substr(10), "", &body), OfHex(kGood));
   EXPECT_THAT(ask(OfHex("0109") + task + session, "", &body), OfHex(kGood));
-  close(fd);
 }
 
 }  // namespace
