@@ -12,7 +12,8 @@ import tomllib
 import zipfile
 
 HERE = pathlib.Path(__file__).absolute().parent
-INSTALLED = ("bin/thalweg", "lib/libthalweg.so.0", "lib/thalweg/thalweg-probe", "lib/thalweg/plugins/*.so")
+INSTALLED = ("bin/thalweg", "lib/libthalweg.so.0", "lib/thalweg/thalweg-*", "lib/thalweg/plugins/*.so")
+LICENCES = ("LICENSE", "THIRD_PARTY.md")  # of what goes in
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same bytes for the same files
 
 
@@ -35,7 +36,8 @@ class Wheel:
 
 def metadata(project: dict) -> str:
     lines = ["Metadata-Version: 2.1", f"Name: {project['name']}", f"Version: {project['version']}", f"Summary: {project['description']}",
-             f"License: {project['license']['text']}", f"Requires-Python: {project['requires-python']}"]
+             f"License: {project['license']['text']}", *(f"License-File: {name}" for name in LICENCES),
+             f"Requires-Python: {project['requires-python']}"]
     lines += [f"Requires-Dist: {need}" for need in project["dependencies"]]
     for extra, needs in project["optional-dependencies"].items():
         lines += [f"Provides-Extra: {extra}"] + [f'Requires-Dist: {need} ; extra == "{extra}"' for need in needs]
@@ -72,6 +74,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         prefix = pathlib.Path(folder)
         for file in installed_files(prefix):
             wheel.add(f"thalweg/{file.relative_to(prefix)}", file.read_bytes(), executable=True)
+        for name in LICENCES:
+            wheel.add(f"{info}/{name}", (prefix / "share/doc/thalweg" / name).read_bytes())
     scripts = "".join(f"{name} = {target}\n" for name, target in project["scripts"].items())
     wheel.add(f"{info}/METADATA", metadata(project).encode())
     wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: thalweg\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())

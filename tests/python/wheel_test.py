@@ -40,11 +40,14 @@ def test_the_wheel_holds_library_plugins_and_program(wheel):
         names = set(z.namelist())
         assert {"thalweg/__init__.py", "thalweg/_low.py", "thalweg/py.typed", "thalweg/lib/libthalweg.so.0",
                 "thalweg/lib/thalweg/plugins/libcpu.so", "thalweg/bin/thalweg"} <= names
+        helpers = {f"thalweg/lib/thalweg/{p.name}" for p in (BUILD / "lib/thalweg").glob("thalweg-*")}
+        assert "thalweg/lib/thalweg/thalweg-probe" in helpers and helpers <= names
         sources = {p.name for p in (SOURCE / "bindings/python/thalweg").iterdir() if p.suffix in (".py", ".typed")}
         assert {n.split("/")[1] for n in names if n.count("/") == 1 and n.startswith("thalweg/")} == sources | {"_low.py", "_options.pyi", "ops.pyi"}
         record = z.read(next(n for n in names if n.endswith("RECORD"))).decode()
         assert {line.split(",")[0] for line in record.splitlines()} == names
         needs = z.read(next(n for n in names if n.endswith("METADATA"))).decode()
+        assert {"LICENSE", "THIRD_PARTY.md"} <= {n.rsplit("/", 1)[1] for n in names if ".dist-info/" in n} and "License-File: LICENSE" in needs
         assert "Requires-Dist: numpy" in needs and 'tqdm ; extra == "progress"' in needs
 
 

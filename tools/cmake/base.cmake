@@ -22,7 +22,6 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/static)
 set(THALWEG_PLUGIN_DIR ${PROJECT_BINARY_DIR}/lib/thalweg/plugins)
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
-set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
 
 add_library(thalweg_plain INTERFACE)
 add_library(thalweg::plain ALIAS thalweg_plain)

@@ -27,8 +27,7 @@ function(thalweg_install_package)
   endif()
   set(generated ${PROJECT_BINARY_DIR}/package)
   # Both files find everything from their own place.
-  cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE libdir)
-  string(REGEX REPLACE "[^/]+" ".." up "${libdir}")
+  string(REGEX REPLACE "[^/]+" ".." up "${CMAKE_INSTALL_LIBDIR}")
   set(prefix_from_pkgconfig "../${up}")
   configure_package_config_file(${PROJECT_SOURCE_DIR}/tools/cmake/ThalwegConfig.cmake.in ${generated}/ThalwegConfig.cmake
     INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Thalweg NO_SET_AND_CHECK_MACRO)
@@ -40,4 +39,6 @@ function(thalweg_install_package)
   # For plugins in C++ that are built without CMake.
   install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/plugin.map DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/thalweg COMPONENT headers)
   install(FILES ${generated}/thalweg.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  # Whoever hands the binaries on hands on these.
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/THIRD_PARTY.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/thalweg)
 endfunction()

@@ -1,5 +1,6 @@
 #include "cluster_init.h"
 
+#include <dlfcn.h>
 #include <spawn.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "json_value.h"
+#include "thalweg/version.h"
 
 extern char** environ;
 
@@ -51,10 +53,12 @@ std::vector<std::string> Tasks(const std::string& text) {
   return words;
 }
 
+// It lies where the library has its plugins.
 std::string Maker() {
-  const auto self = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  for (const char* place : {"../lib/thalweg/thalweg-credentials", "../lib64/thalweg/thalweg-credentials"}) {
-    if (std::filesystem::exists(self / place)) return (self / place).string();
+  Dl_info library;
+  if (dladdr(reinterpret_cast<const void*>(&tw_version_string), &library)) {
+    const auto maker = std::filesystem::path(library.dli_fname).parent_path() / "thalweg/thalweg-credentials";
+    if (std::filesystem::exists(maker)) return maker.string();
   }
   throw std::runtime_error("this build has no thalweg-credentials: it was made without gRPC or OpenSSL");
 }

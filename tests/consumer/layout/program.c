@@ -1,0 +1,3 @@
+#include <small.h>
+
+int main(void) { return small() != 7; }

@@ -1,0 +1,3 @@
+#include "small.h"
+
+int small(void) { return 7; }
