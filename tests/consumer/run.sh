@@ -38,6 +38,15 @@ export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 "$cc" -std=c11 -Wall -Werror "$here/consumer.c" $(pkg-config --cflags --libs thalweg) -Wl,-rpath,"$prefix/lib" -o "$work/by_pkgconfig"
 "$work/by_pkgconfig" "$(pkg-config --modversion thalweg)"
 
+echo "-- the headers as one text, as bindings/README.md makes it for parsers"
+recipe=$(sed -n '/^    /s///p' "$here/../../bindings/README.md")
+{
+  echo '#include <stdint.h>'
+  prefix=$prefix bash -euo pipefail -c "$recipe"
+} >"$work/all.c"
+"$cc" -std=c99 -pedantic -Wall -Werror -c "$work/all.c" -o "$work/all.o"
+grep -q 'void tw_session_destroy(' "$work/all.c"
+
 if [ -x "$prefix/bin/thalweg" ]; then
   echo "-- command line"
   "$prefix/bin/thalweg" --version
