@@ -16,7 +16,7 @@ def test_help_is_there_for_all(folder):
         help_text = run(command, "--help")
         assert help_text.startswith(f"usage: thalweg {command}"), help_text
         assert "Exit status: 0 good, 1 failed, 2 wrong arguments." in help_text
-    assert "thalweg 0.1.0" in run("--version")
+    assert "thalweg 0.1.0" in run("--version") == run("version") == run("-V")
     assert run("help", "run") == run("run", "--help") and run("help") == run("help", "--help") == text
     assert "unknown command 'dance'" in run("help", "dance", status=2)
     assert "threads=" in run("doctor", "--help")

@@ -86,7 +86,7 @@ int Main(int argc, char** argv) {
     std::fputs(Help().c_str(), stdout);
     return kGood;
   }
-  if (name == "--version") {
+  if (name == "--version" || name == "-V" || name == "version") {
     std::printf("thalweg %s, plugin ABI draft %u\n", tw_version_string(), tw_version_plugin_epoch());
     return kGood;
   }
