@@ -84,7 +84,8 @@ void GradRule(const tw::Shape& s) {
 // element types.
 class Composed {
  public:
-  Composed(const tw::Grad& g, uint32_t logsumexp_type) : g_(g), type_(g.type_in(kQuery) == TW_DOUBLE ? g.type_in(kQuery) : logsumexp_type) {}
+  Composed(const tw::Grad& g, uint32_t logsumexp_type)
+      : g_(g), type_(g.type_in(kQuery) == TW_DOUBLE ? g.type_in(kQuery) : logsumexp_type) {}
 
   tw_edge Wide(tw_edge e) const { return CastTo(g_, e, type_); }
   tw_edge Mul(tw_edge a, tw_edge b) const { return g_.op("Mul", {a, b}); }

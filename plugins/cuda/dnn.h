@@ -48,6 +48,12 @@ struct DnnOperation {
     kNormalise,           // by batch: images, scale, offset, epsilon; makes mean, 1 / sqrt(variance + epsilon), results
     kNormaliseGradients,  // images, mean, 1 / sqrt(variance + epsilon), gradient of the results, scale; makes those of scale, offset,
                           // images
+    kLogarithm,           // of one makes the second
+    kRowIndex,            // of one makes the second, whole numbers: where along the last axis but one an element is; so does the next
+    kColumnIndex,         // along the last
+    kNotLess,             // of two makes the third, truth values
+    kSelect,              // of two makes the fourth: the first where the third is true
+    kTurn,                // of one makes the second, which would lie in the same memory by other steps
   };
   struct Window {
     std::array<int64_t, 2> size, stride, dilation, before, after;  // height, width

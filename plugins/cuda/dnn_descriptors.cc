@@ -48,6 +48,8 @@ struct Form {
 #define NORM(name) CUDNN_ATTR_OPERATION_NORM_##name
 constexpr Form kBinary = {CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, PW(PW_DESCRIPTOR), {PW(XDESC), PW(BDESC), PW(YDESC)}};
 constexpr Form kUnary = {CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, PW(PW_DESCRIPTOR), {PW(XDESC), PW(YDESC)}};
+constexpr Form kChoice = {CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, PW(PW_DESCRIPTOR),
+                          {PW(XDESC), PW(BDESC), PW(TDESC), PW(YDESC)}};
 constexpr Form kReduction = {CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, CUDNN_ATTR_OPERATION_REDUCTION_DESC,
                              {CUDNN_ATTR_OPERATION_REDUCTION_XDESC, CUDNN_ATTR_OPERATION_REDUCTION_YDESC}};
 constexpr Form kPool = {CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
@@ -72,11 +74,13 @@ constexpr Form kForms[] = {
     {CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR, kNone,
      {NORM(BWD_XDESC), NORM(BWD_MEAN_DESC), NORM(BWD_INV_VARIANCE_DESC), NORM(BWD_DYDESC), NORM(BWD_SCALE_DESC), NORM(BWD_DSCALE_DESC),
       NORM(BWD_DBIAS_DESC), NORM(BWD_DXDESC)}},
+    kUnary, kUnary, kUnary, kBinary, kChoice,
+    {CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, kNone, {CUDNN_ATTR_OPERATION_RESHAPE_XDESC, CUDNN_ATTR_OPERATION_RESHAPE_YDESC}},
 };
 #undef PW
 #undef NORM
 // clang-format on
-static_assert(std::size(kForms) == DnnOperation::kNormaliseGradients + 1);
+static_assert(std::size(kForms) == DnnOperation::kTurn + 1);
 
 cudnnPointwiseMode_t ModeOf(DnnOperation::What what) {
   switch (what) {
@@ -85,6 +89,11 @@ cudnnPointwiseMode_t ModeOf(DnnOperation::What what) {
     case DnnOperation::kMultiply: return CUDNN_POINTWISE_MUL;
     case DnnOperation::kDivide: return CUDNN_POINTWISE_DIV;
     case DnnOperation::kExponential: return CUDNN_POINTWISE_EXP;
+    case DnnOperation::kLogarithm: return CUDNN_POINTWISE_LOG;
+    case DnnOperation::kRowIndex:
+    case DnnOperation::kColumnIndex: return CUDNN_POINTWISE_GEN_INDEX;
+    case DnnOperation::kNotLess: return CUDNN_POINTWISE_CMP_GE;
+    case DnnOperation::kSelect: return CUDNN_POINTWISE_BINARY_SELECT;
     default: return CUDNN_POINTWISE_RELU_FWD;
   }
 }
@@ -137,7 +146,10 @@ DnnObjects::DnnObjects(const DnnLibrary& l, cudnnHandle_t handle, const DnnGraph
 void DnnObjects::AddTensor(const DnnTensor& t, int64_t number) {
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
   Descriptor& d = tensors_.emplace_back(l_, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  if (!DnnTypeOf(t.type, &type)) return;
+  if (t.type == TW_INT32 || t.type == TW_BOOL)
+    type = t.type == TW_BOOL ? CUDNN_DATA_BOOLEAN : CUDNN_DATA_INT32;
+  else if (!DnnTypeOf(t.type, &type))
+    return;
   d.Set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type)
       .Set(CUDNN_ATTR_TENSOR_DIMENSIONS, t.dims)
       .Set(CUDNN_ATTR_TENSOR_STRIDES, t.steps)
@@ -175,12 +187,17 @@ const Descriptor* DnnObjects::Details(const DnnOperation& o, cudnnDataType_t com
     case DnnOperation::kProduct:
       return &make(CUDNN_BACKEND_MATMUL_DESCRIPTOR)->Set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, computed).Finalize();
     case DnnOperation::kNormalise:
-    case DnnOperation::kNormaliseGradients: return nullptr;
-    default:
-      return &make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR)
-                  ->Set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, ModeOf(o.what))
-                  .Set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, computed)
-                  .Finalize();
+    case DnnOperation::kNormaliseGradients:
+    case DnnOperation::kTurn: return nullptr;
+    default: {
+      const bool compares = o.what == DnnOperation::kNotLess,
+                 counts = o.what == DnnOperation::kRowIndex || o.what == DnnOperation::kColumnIndex;
+      Descriptor* d = make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+      d->Set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, ModeOf(o.what))
+          .Set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, compares ? CUDNN_DATA_BOOLEAN : computed);
+      if (counts) d->Set(CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, int64_t{o.what == DnnOperation::kRowIndex ? 2 : 3});
+      return &d->Finalize();
+    }
   }
 }
 

@@ -143,6 +143,7 @@ TW_CPP_PLUGIN_WITH("org.thalweg.opencl", "0.1.0", Instance, p, self) {
   device.profile = &kProfile;
   device.dlpack = &kDlpack;
   p.device(device);
+  register_attention(p);
   register_batch_norm(p);
   register_conv(p);
   register_conv3d(p);

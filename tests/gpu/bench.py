@@ -1,7 +1,7 @@
-"""The bench on a GPU: `bench.py OUT.json [small]`. Training steps of networks, a perceptron's and an LSTM's, a hundred tiny kernels, a
-gigabyte copied each way: by Thalweg, by PyTorch and JAX where this Python has them, and by a plain CUDA program (../bin/raw). Samples are
-taken in turns; a line is the median of ours, of theirs, and of the ratios. What is measured is written at once; a row that fails is noted, and
-the next one begins. Exit status: 0 measured, 1 Thalweg failed somewhere."""
+"""The bench on a GPU: `bench.py OUT.json [small]`. Training steps of networks, a perceptron's, an LSTM's and of attention, a hundred tiny
+kernels, a gigabyte copied each way: by Thalweg, by PyTorch and JAX where this Python has them, and by a plain CUDA program (../bin/raw).
+Samples are taken in turns; a line is the median of ours, of theirs, and of the ratios. What is measured is written at once; a row that fails
+is noted, and the next one begins. Exit status: 0 measured, 1 Thalweg failed somewhere."""
 import json
 import os
 import pathlib
@@ -153,6 +153,27 @@ def lstm(results, precision):
     row(results, f"LSTM step, {steps} x {batch} x {cells}, {precision}", {"Thalweg": ours, "PyTorch": theirs})
 
 
+def attention(results):
+    """Of numbers in half precision, with a causal mask, and its gradient."""
+    batch, heads, length, depth = (1, 2, 128, 8) if SMALL else (4, 16, 2048, 64)
+    shape = batch, heads, length, depth
+
+    def ours():
+        def loss_of(b, _):
+            q, k, v = (b.tw.ops.cast(b.weight(shape), DstT=np.float16) for _ in range(3))
+            y = b.tw.ops.scaled_dot_product_attention(q, k, v, [], is_causal=True).output
+            return b.tw.ops.square(b.tw.ops.cast(y, DstT=np.float32)).mean()
+        return backends.thalweg_step(loss_of, ())
+
+    def theirs():
+        def loss_of(b, _):
+            y = b.f.scaled_dot_product_attention(*(b.weight(shape).half() for _ in range(3)), is_causal=True)
+            return y.float().square().mean()
+        return backends.torch_step(loss_of, (), "float")
+
+    row(results, f"attention, {' x '.join(map(str, shape))}, half", {"Thalweg": ours, "PyTorch": theirs})
+
+
 def tiny(results):
     """A hundred kernels of four elements, one after the other."""
     import thalweg as tw
@@ -221,7 +242,7 @@ def main():
     results = {"peak": float_peak()}
     rows = {"MLP": lambda: mlp(results, precision)}
     if precision == "float":
-        rows |= {"tiny kernels": lambda: tiny(results), "copies": lambda: copies(results)}
+        rows |= {"tiny kernels": lambda: tiny(results), "copies": lambda: copies(results), "attention": lambda: attention(results)}
     rows["LSTM"] = lambda: lstm(results, precision)
     rows |= {name: lambda name=name: one_network(results, name, precision) for name in NETWORKS}
     for name, measure in rows.items():

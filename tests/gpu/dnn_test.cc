@@ -152,6 +152,43 @@ TEST_P(DnnTest, SoftmaxOfLongRowsIsAsOnTheCpu) {
   EXPECT_EQ(Counted("cudnnSoftmaxForward"), by_library() ? calls : 0);
 }
 
+// The gradient of a number of keys that is no multiple of 128, and everything with a bias or in float, is the plugin's own.
+TEST_P(DnnTest, AttendsAsTheCpuDoes) {
+  Both both(settings("attention"));
+  Draw draw;
+  int calls = 0;
+  for (uint32_t type : {TW_FLOAT, TW_HALF, TW_BFLOAT16}) {
+    for (int64_t keys : {7, 128}) {
+      for (bool causal : {false, true}) {
+        for (bool biased : {false, true}) {
+          const auto dims = [&](int64_t rows, int64_t columns) {
+            return causal ? std::vector<int64_t>{2, 3, rows, columns} : std::vector<int64_t>{2, rows, columns};
+          };
+          const std::vector<int64_t> per_row = causal ? std::vector<int64_t>{2, 3, 9} : std::vector<int64_t>{2, 9};
+          std::vector<Tensor> in = {draw.Of(dims(9, 16)), draw.Of(dims(keys, 16)), draw.Of(dims(keys, 8))};
+          if (biased) in.push_back(draw.Of({1, 9, keys}));
+          Both::How how{{{"is_causal", AttrValue::Bool(causal)}, {"N", AttrValue::Int(biased)}, {"scale", AttrValue::Float(0.5)}}};
+          how.type = type;
+          how.close = type == TW_FLOAT ? 1e-5f : type == TW_HALF ? 4e-3f : 3e-2f;
+          how.outputs = 2;
+          how.cast = {0, 1, 2};
+          if (biased) how.cast.push_back(3);
+          both.Compare("ScaledDotProductAttention", in, {}, how);
+          Tensor sums = draw.Of(per_row);
+          for (uint64_t i = 0; i < sums.count(); ++i) sums.as<float>()[i] += 4;
+          how.cast.push_back(in.size());
+          how.cast.push_back(in.size() + 2);
+          in.insert(in.end(), {draw.Of(dims(9, 8)), sums, draw.Of(dims(9, 8))});
+          how.outputs = how.typed = 3;
+          both.Compare("ScaledDotProductAttentionGrad", in, {}, how);
+          if (type != TW_FLOAT && !biased) calls += keys == 128 ? 2 : 1;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(EnginesRun(), by_library() ? calls : 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(By, DnnTest, testing::Values("cudnn", "own_kernels"), [](const auto& i) { return std::string(i.param); });
 
 TEST(DnnFailureTest, WithoutEnginesTheOwnKernelsServe) {

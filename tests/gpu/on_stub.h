@@ -52,8 +52,9 @@ class Both {
 
   struct How {
     std::map<std::string, AttrValue> attrs;
-    int32_t outputs = 1;             // that are compared
-    uint32_t type = TW_FLOAT;        // of the inputs that `cast` names, and of results
+    int32_t outputs = 1;       // that are compared
+    uint32_t type = TW_FLOAT;  // of the inputs that `cast` names, and of the first `typed` results
+    int32_t typed = 1;
     std::vector<size_t> cast = {0};  // if it is another
     float close = 2e-4f;
   };
@@ -95,7 +96,7 @@ class Both {
       const Edge first = g_.Op(op, all, {.device = device, .attrs = how.attrs});
       for (int32_t k = 0; k < how.outputs; ++k) {
         const Edge y{first.node, k};
-        out.push_back(k == 0 && how.type != TW_FLOAT ? As(TW_FLOAT, y) : y);
+        out.push_back(k < how.typed && how.type != TW_FLOAT ? As(TW_FLOAT, y) : y);
       }
     }
     auto got = Step(*g_.NewSession(), {feeds, out, {}}, in);

@@ -59,6 +59,8 @@ def uses():
     yield from (("MatMul", [f(33, 70), f(70, 45)], {}), ("MatMul", [f(70, 33), f(45, 70)], dict(transpose_a=True, transpose_b=True)),
                 ("BatchMatMulV2", [f(2, 1, 5, 6), f(3, 6, 7)], {}), ("Softmax", [f(5, 7)], {}), ("LogSoftmax", [f(5, 7)], {}),
                 ("SoftmaxCrossEntropyWithLogits", [f(5, 7), abs(f(1, 7))], {}),
+                ("ScaledDotProductAttention", [f(2, 3, 4), f(2, 5, 4), f(2, 5, 6)], dict(N=0, is_causal=True)),
+                ("ScaledDotProductAttentionGrad", [f(2, 3, 4), f(2, 5, 4), f(2, 5, 6), f(3, 1), f(2, 3, 6), f(2, 3), f(2, 3, 6)], dict(N=1)),
                 ("SparseSoftmaxCrossEntropyWithLogits", [f(5, 7), np.arange(5)], {}))
     yield from (("Transpose", [f(3, 4, 5), i(2, 0, 1)], {}), ("ConcatV2", [f(3, 4), f(3, 2), np.int32(1)], dict(N=2)),
                 ("Pack", [f(3, 4), f(3, 4)], dict(N=2, axis=1)), ("Unpack", [f(3, 4)], dict(num=3)),

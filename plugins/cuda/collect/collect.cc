@@ -57,6 +57,8 @@ bool NormGradientsByLibrary(Device&, const tw_frame*, uint32_t, const Dims&, boo
   std::abort();
 }
 bool SoftmaxByLibrary(Device&, const tw_frame*, uint32_t, cl_long, cl_long, bool, const Place&, const Place&) { std::abort(); }
+bool AttendsByLibrary(Device&, const tw_frame*, const AttentionCall&) { std::abort(); }
+bool AttentionGradientsByLibrary(Device&, const tw_frame*, const AttentionCall&) { std::abort(); }
 
 }  // namespace thalweg::opencl
 
@@ -80,9 +82,9 @@ size_t refused = 0;
 struct Attributes {
   Attributes(bool choice, const std::string& op)
       : on(choice), alpha(choice ? 0.01f : 0.2f), epsilon(choice ? 1e-3f : 1e-4f), clip(op == "BlockLSTMV2" ? 0 : 3) {
-    for (const char* name :
-         {"transpose_a", "transpose_b", "adj_x", "adj_y", "use_nesterov", "update_slots", "multiply_linear_by_lr", "validate_shape",
-          "ignore_lookup_error", "exclusive", "reverse", "sorted", "keep_dims", "align_corners", "is_training", "use_peephole"})
+    for (const char* name : {"transpose_a", "transpose_b", "adj_x", "adj_y", "use_nesterov", "update_slots", "multiply_linear_by_lr",
+                             "validate_shape", "ignore_lookup_error", "exclusive", "reverse", "sorted", "keep_dims", "align_corners",
+                             "is_causal", "is_training", "use_peephole"})
       Add(name, TW_ATTR_BOOL, &on);
     for (const char* name : {"Truncate", "half_pixel_centers"}) Add(name, TW_ATTR_BOOL, &off);
     for (const char* name : {"data_format", "container", "shared_name"}) Add(name, TW_ATTR_STRING, &nhwc);
@@ -98,7 +100,7 @@ struct Attributes {
     if (op.substr(0, 9) == "LeakyRelu") Add("alpha", TW_ATTR_FLOAT, &alpha);
     Add("epsilon", TW_ATTR_FLOAT, &epsilon);
     Add("cell_clip", TW_ATTR_FLOAT, &clip);
-    for (const char* name : {"forget_bias", "exponential_avg_factor"}) Add(name, TW_ATTR_FLOAT, &one);
+    for (const char* name : {"forget_bias", "exponential_avg_factor", "scale"}) Add(name, TW_ATTR_FLOAT, &one);
     Add("explicit_paddings", TW_ATTR_INT, ones, 0);
   }
   void Add(const char* name, uint32_t kind, const void* data, int elements = -1) {

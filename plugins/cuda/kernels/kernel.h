@@ -153,6 +153,7 @@ class Temporary {
   mutable CUstream queue_ = nullptr;  // where it is given back; NULL: a recording has it, or it was never used
 };
 
+struct AttentionCall;
 class Copy;
 enum class ConvolutionPart;
 enum class PoolPart;
@@ -181,6 +182,9 @@ bool NormGradientsByLibrary(Device& device, const tw_frame* f, uint32_t type, co
 // Softmax of rows (softmax.cc), or its logarithm, likewise.
 bool SoftmaxByLibrary(Device& device, const tw_frame* f, uint32_t type, cl_long rows, cl_long n, bool logarithm, const Place& x,
                       const Place& y);
+// Attention without a bias (attention.cc), likewise, and its gradients.
+bool AttendsByLibrary(Device& device, const tw_frame* f, const AttentionCall& call);
+bool AttentionGradientsByLibrary(Device& device, const tw_frame* f, const AttentionCall& call);
 
 }  // namespace thalweg::opencl
 

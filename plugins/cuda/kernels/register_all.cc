@@ -51,6 +51,7 @@ void RegisterKernels(const tw_host* host, tw_registrar* to) {
   Renamed renamed(to);
   renamed.registrar.kernel = AddKernel;
   tw::Plugin p{host, &renamed.registrar};
+  opencl::register_attention(p);
   opencl::register_batch_norm(p);
   opencl::register_conv(p);
   opencl::register_conv3d(p);

@@ -6,6 +6,7 @@
 
 namespace thalweg::opencl {
 
+void register_attention(tw::Plugin& p);
 void register_batch_norm(tw::Plugin& p);
 void register_conv(tw::Plugin& p);
 void register_conv3d(tw::Plugin& p);

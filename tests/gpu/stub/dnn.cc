@@ -99,7 +99,10 @@ void ReadWindow(const Object& o, std::vector<int64_t>* to) {
 // What an operation is told beside its tensors, in an object of its own.
 void ReadDetails(const Object& o, DnnStubOperation* to) {
   switch (o.type) {
-    case CUDNN_BACKEND_POINTWISE_DESCRIPTOR: to->mode = o.Number(CUDNN_ATTR_POINTWISE_MODE); break;
+    case CUDNN_BACKEND_POINTWISE_DESCRIPTOR:
+      to->mode = o.Number(CUDNN_ATTR_POINTWISE_MODE);
+      to->axis = o.Number(CUDNN_ATTR_POINTWISE_AXIS);
+      break;
     case CUDNN_BACKEND_REDUCTION_DESCRIPTOR: to->mode = o.Number(CUDNN_ATTR_REDUCTION_OPERATOR); break;
     case CUDNN_BACKEND_RESAMPLE_DESCRIPTOR: to->mode = o.Number(CUDNN_ATTR_RESAMPLE_MODE); [[fallthrough]];
     case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR: ReadWindow(o, &to->window); break;
@@ -143,17 +146,20 @@ bool HasEngines(const Object& heuristics) {
   if (!wrong.empty()) WrongInLibrary("a graph for cuDNN: " + wrong);
   if (g.operations.empty() || !wrong.empty()) return false;
   const int64_t most = LibraryOption("dnn_elements", INT64_MAX);
-  bool product = false;
-  for (const DnnStubOperation& o : g.operations) product = product || o.type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR;
   for (const auto& [name, t] : g.tensors) {
-    if (t.type != CUDNN_DATA_FLOAT && t.type != CUDNN_DATA_HALF && t.type != CUDNN_DATA_BFLOAT16) return false;
+    const bool inside = t.is_virtual && (t.type == CUDNN_DATA_INT32 || t.type == CUDNN_DATA_BOOLEAN);
+    if (!inside && t.type != CUDNN_DATA_FLOAT && t.type != CUDNN_DATA_HALF && t.type != CUDNN_DATA_BFLOAT16) return false;
     if (t.count() > most) return false;
-    if (product && !t.is_virtual && !t.is_number && t.type == CUDNN_DATA_FLOAT) return false;
+  }
+  for (const DnnStubOperation& o : g.operations) {
+    if (o.type != CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR) continue;
+    for (const auto& [attribute, name] : o.tensors)
+      if (const DnnStubTensor& t = g.tensors.at(name); !t.is_virtual && t.type == CUDNN_DATA_FLOAT) return false;
   }
   return true;
 }
 
-constexpr char kMark[] = "a plan of the stub ";
+constexpr char kMark[] = "a plan of the stub, form 2 ";  // another one where Text changes, since plans are kept
 
 }  // namespace
 

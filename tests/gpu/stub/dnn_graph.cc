@@ -39,12 +39,13 @@ const std::vector<Form>& Forms() {
        {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY},
        {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW}},
       {CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
-       {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_ATTR_OPERATION_POINTWISE_BDESC},
+       {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_ATTR_OPERATION_POINTWISE_TDESC},
        {CUDNN_ATTR_OPERATION_POINTWISE_YDESC}},
       {CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, {CUDNN_ATTR_OPERATION_REDUCTION_XDESC}, {CUDNN_ATTR_OPERATION_REDUCTION_YDESC}},
       {CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR,
        {CUDNN_ATTR_OPERATION_MATMUL_ADESC, CUDNN_ATTR_OPERATION_MATMUL_BDESC},
        {CUDNN_ATTR_OPERATION_MATMUL_CDESC}},
+      {CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, {CUDNN_ATTR_OPERATION_RESHAPE_XDESC}, {CUDNN_ATTR_OPERATION_RESHAPE_YDESC}},
       {CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR,
        {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC},
        {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC}},
@@ -65,6 +66,24 @@ const std::vector<Form>& Forms() {
 const Form* FormOf(int64_t type) {
   const auto found = std::find_if(Forms().begin(), Forms().end(), [&](const Form& f) { return f.type == type; });
   return found == Forms().end() ? nullptr : &*found;
+}
+
+// How many inputs a pointwise operation of that mode has.
+size_t PointwiseInputs(int64_t mode) {
+  switch (mode) {
+    case CUDNN_POINTWISE_EXP:
+    case CUDNN_POINTWISE_LOG:
+    case CUDNN_POINTWISE_RELU_FWD:
+    case CUDNN_POINTWISE_GEN_INDEX: return 1;
+    case CUDNN_POINTWISE_BINARY_SELECT: return 3;
+    default: return 2;
+  }
+}
+
+int64_t PlaceOf(const DnnStubTensor& t, const Index& i) {
+  int64_t at = 0;
+  for (size_t k = 0; k < i.size(); ++k) at += i[k] * t.steps[k];
+  return at;
 }
 
 bool Broadcasts(const Index& from, const Index& to) {
@@ -137,10 +156,11 @@ std::string DnnStubGraph::Wrong() const {
       const auto found = o.tensors.find(attribute);
       return found == o.tensors.end() ? nullptr : &tensors.at(found->second);
     };
-    for (int64_t in : form.in) {
-      const bool optional =
-          in == CUDNN_ATTR_OPERATION_POINTWISE_BDESC && (o.mode == CUDNN_POINTWISE_EXP || o.mode == CUDNN_POINTWISE_RELU_FWD);
-      if (!of(in) && !optional) return "an operation lacks a tensor";
+    for (size_t k = 0; k < form.in.size(); ++k) {
+      const int64_t in = form.in[k];
+      const bool pointwise = o.type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, wanted = !pointwise || k < PointwiseInputs(o.mode);
+      if (!of(in) && wanted) return "an operation lacks a tensor";
+      if (of(in) && !wanted) return "an operation has a tensor too many";
       if (of(in) && !made[of(in)->name]) return "an operation reads what none before it made";
     }
     for (int64_t out : form.out) {
@@ -152,6 +172,13 @@ std::string DnnStubGraph::Wrong() const {
     if (o.type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
       for (int64_t in : form.in)
         if (of(in) && !Broadcasts(of(in)->dims, y.dims)) return "a pointwise operation's inputs do not broadcast";
+      const bool selects = o.mode == CUDNN_POINTWISE_BINARY_SELECT, compares = o.mode == CUDNN_POINTWISE_CMP_GE;
+      if (selects && of(form.in[2])->type != CUDNN_DATA_BOOLEAN) return "a choice is made by what is no truth value";
+      if (compares != (y.type == CUDNN_DATA_BOOLEAN)) return "truth values are not what a comparison makes";
+      if ((o.mode == CUDNN_POINTWISE_GEN_INDEX) != (y.type == CUDNN_DATA_INT32)) return "whole numbers are not what counts places makes";
+      if (o.axis < 0 || o.axis >= int64_t(y.dims.size())) return "an operation counts along an axis that is not there";
+    } else if (o.type == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR) {
+      if (x.count() != y.count() || x.reach() != x.count() || y.reach() != y.count()) return "a tensor is not dense, or gets another size";
     } else if (o.type == CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR) {
       if (!Broadcasts(y.dims, x.dims)) return "a reduction's result has other axes";
     } else if (o.type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR) {
@@ -197,7 +224,7 @@ std::string DnnStubGraph::Text() const {
   }
   s << operations.size() << " ";
   for (const DnnStubOperation& o : operations) {
-    s << o.type << " " << o.mode << " ";
+    s << o.type << " " << o.mode << " " << o.axis << " ";
     list(o.window);
     s << o.tensors.size() << " ";
     for (const auto& [attribute, name] : o.tensors) s << attribute << " " << name << " ";
@@ -227,7 +254,7 @@ DnnStubGraph DnnStubGraph::OfText(const std::string& text) {
   }
   for (int64_t k = number(); k > 0; --k) {
     DnnStubOperation o;
-    o.type = number(), o.mode = number(), o.window = list();
+    o.type = number(), o.mode = number(), o.axis = number(), o.window = list();
     for (int64_t n = number(); n > 0; --n) {
       const int64_t attribute = number();
       o.tensors[attribute] = number();
@@ -239,20 +266,22 @@ DnnStubGraph DnnStubGraph::OfText(const std::string& text) {
 
 void DnnStubGraph::Run(const std::map<int64_t, void*>& memory) const {
   std::map<int64_t, Value> values;
-  const auto place = [](const DnnStubTensor& t, const Index& i) {
-    int64_t at = 0;
-    for (size_t k = 0; k < i.size(); ++k) at += i[k] * t.steps[k];
-    return at;
-  };
   for (const auto& [name, t] : tensors) {
     Value& v = values[name];
     v.dims = t.dims;
     v.at.assign(size_t(t.count()), 0);
     if (t.is_virtual || Makes(name)) continue;
-    ForEach(t.dims, [&](const Index& i) { v(i) = t.Get(memory.at(name), place(t, i)); });
+    ForEach(t.dims, [&](const Index& i) { v(i) = t.Get(memory.at(name), PlaceOf(t, i)); });
   }
   for (const DnnStubOperation& o : operations) {
     const Form& form = *FormOf(o.type);
+    if (o.type == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR) {
+      const DnnStubTensor &x = tensors.at(o.tensors.at(form.in[0])), &y = tensors.at(o.tensors.at(form.out[0]));
+      std::vector<double> lying(size_t(x.count()));
+      ForEach(x.dims, [&](const Index& i) { lying[size_t(PlaceOf(x, i))] = values.at(x.name)(i); });
+      ForEach(y.dims, [&](const Index& i) { values.at(y.name)(i) = lying[size_t(PlaceOf(y, i))]; });
+      continue;
+    }
     std::vector<const Value*> in;
     std::vector<Value*> out;
     for (int64_t attribute : form.in) {
@@ -263,5 +292,5 @@ void DnnStubGraph::Run(const std::map<int64_t, void*>& memory) const {
     Compute(o, in, out);
   }
   for (const auto& [name, t] : tensors)
-    if (!t.is_virtual && Makes(name)) ForEach(t.dims, [&](const Index& i) { t.Put(memory.at(name), place(t, i), values.at(name)(i)); });
+    if (!t.is_virtual && Makes(name)) ForEach(t.dims, [&](const Index& i) { t.Put(memory.at(name), PlaceOf(t, i), values.at(name)(i)); });
 }

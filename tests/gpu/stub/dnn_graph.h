@@ -21,8 +21,8 @@ struct DnnStubTensor {
 
 // One operation: its kind and mode as numbers of the library, what else it is told, and its tensors by the attribute that names them.
 struct DnnStubOperation {
-  int64_t type = 0, mode = 0;
-  std::vector<int64_t> window;  // six pairs: size, stride, dilation, before, after, and what rounds them off
+  int64_t type = 0, mode = 0, axis = 0;  // axis: of what counts places
+  std::vector<int64_t> window;           // six pairs: size, stride, dilation, before, after, and what rounds them off
   std::map<int64_t, int64_t> tensors;
 };
 

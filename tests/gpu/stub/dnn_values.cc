@@ -30,13 +30,19 @@ void ForProducts(const Window& w, const Index& images, const Index& filter, cons
   });
 }
 
-double Pointwise(int64_t mode, double a, double b) {
-  switch (mode) {
+// i: where the results are.
+double Pointwise(const DnnStubOperation& o, const std::vector<const Value*>& in, const Index& i) {
+  const double a = (*in[0])(i), b = in[1] ? (*in[1])(i) : 0;
+  switch (o.mode) {
     case CUDNN_POINTWISE_ADD: return a + b;
     case CUDNN_POINTWISE_SUB: return a - b;
     case CUDNN_POINTWISE_MUL: return a * b;
     case CUDNN_POINTWISE_DIV: return a / b;
     case CUDNN_POINTWISE_EXP: return std::exp(a);
+    case CUDNN_POINTWISE_LOG: return std::log(a);
+    case CUDNN_POINTWISE_GEN_INDEX: return double(i[size_t(o.axis)]);
+    case CUDNN_POINTWISE_CMP_GE: return a >= b;
+    case CUDNN_POINTWISE_BINARY_SELECT: return (*in[2])(i) != 0 ? a : b;
     default: return a > 0 || a != a ? a : 0;
   }
 }
@@ -58,7 +64,7 @@ class Computation {
         return ForProducts(Window(o_), in_[0]->dims, out_[0]->dims, in_[1]->dims,
                            [&](const Index& x, const Index& f, const Index& y) { (*out_[0])(f) += (*in_[0])(x) * (*in_[1])(y); });
       case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
-        return ForEach(out_[0]->dims, [&](const Index& i) { (*out_[0])(i) = Pointwise(o_.mode, (*in_[0])(i), in_[1] ? (*in_[1])(i) : 0); });
+        return ForEach(out_[0]->dims, [&](const Index& i) { (*out_[0])(i) = Pointwise(o_, in_, i); });
       case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR: return Reduce();
       case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR: return Multiply();
       case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR: return Pool();

@@ -1,0 +1,71 @@
+/* Attention over whole rows of scores. T: the element type of tensors; W: that of the scores, in which all is computed. Row r of a piece is
+ * row first + r of all, and the scores of query (first + r) % queries. */
+
+KERNEL(widen)(IN(T, x), OUT(W, y), Size n) {
+  BEGIN(x), BEGIN(y);
+  FOR_EACH(i, n) { PUT(W, y, i, GET(T, x, i)); }
+}
+
+KERNEL(narrow)(IN(W, x), OUT(T, y), Size n) {
+  BEGIN(x), BEGIN(y);
+  FOR_EACH(i, n) { PUT(T, y, i, GET(W, x, i)); }
+}
+
+/* How many keys the query sees. */
+FUNCTION Size seen_by(Size row, Size queries, Size keys, Size causal) {
+  const Size query = row % queries;
+  return causal && query + 1 < keys ? query + 1 : keys;
+}
+
+/* sums = log(sum(exp(s scale + bias))) of each row, whose bias lies where the steps tell, neighbours `column` apart; -infinity where
+ * nothing is seen. */
+KERNEL(logarithms)(IN(W, s), IN(T, bias), OUT(W, sums), Size first, Size rows, Size queries, Size keys, COMPUTED(W) scale, Size causal,
+                   Size biased, Size column, struct Axes axes, struct Steps steps) {
+  BEGIN(s), BEGIN(bias), BEGIN(sums);
+  FOR_EACH(row, rows) {
+    GLOBAL const STORED(W)* from = s + row * keys;
+    GLOBAL const STORED(T)* more = bias + (biased ? place(&axes, &steps, first + row) : 0);
+    const Size seen = seen_by(first + row, queries, keys, causal);
+    COMPUTED(W) most = -INFINITY, sum = 0;
+    for (Size k = 0; k < seen; ++k) {
+      COMPUTED(W) v = GET(W, from, k) * scale;
+      if (biased) v += GET(T, more, k * column);
+      if (v > most) {
+        sum = sum * exp(most - v) + exp(v - v);
+        most = v;
+      } else if (v != -INFINITY) {
+        sum += exp(v - most);
+      }
+    }
+    PUT(W, sums, row, sum == 0 ? -INFINITY : most + log(sum));
+  }
+}
+
+/* s = exp(s scale + bias - sums); 0 what is not seen. */
+KERNEL(shares)(OUT(W, s), IN(T, bias), IN(W, sums), Size first, Size rows, Size queries, Size keys, COMPUTED(W) scale, Size causal,
+               Size biased, Size column, struct Axes axes, struct Steps steps) {
+  BEGIN(s), BEGIN(bias), BEGIN(sums);
+  FOR_EACH(i, rows * keys) {
+    const Size row = i / keys, k = i - row * keys;
+    const COMPUTED(W) shift = GET(W, sums, row);
+    COMPUTED(W) v = GET(W, s, i) * scale;
+    if (biased) v += GET(T, bias + place(&axes, &steps, first + row), k * column);
+    PUT(W, s, i, k < seen_by(first + row, queries, keys, causal) && shift != -INFINITY ? exp(v - shift) : 0);
+  }
+}
+
+/* dots = sum(x y) of each row */
+KERNEL(row_dots)(IN(T, x), IN(T, y), OUT(W, dots), Size rows, Size n) {
+  BEGIN(x), BEGIN(y), BEGIN(dots);
+  FOR_EACH(row, rows) {
+    COMPUTED(W) sum = 0;
+    for (Size k = row * n; k < (row + 1) * n; ++k) sum += GET(T, x, k) * GET(T, y, k);
+    PUT(W, dots, row, sum);
+  }
+}
+
+/* to = scale p (to - dots) */
+KERNEL(slopes)(IN(W, p), IN(W, dots), OUT(W, to), Size rows, Size keys, COMPUTED(W) scale) {
+  BEGIN(p), BEGIN(dots), BEGIN(to);
+  FOR_EACH(i, rows * keys) { PUT(W, to, i, scale * GET(W, p, i) * (GET(W, to, i) - GET(W, dots, i / keys))); }
+}

@@ -1,0 +1,268 @@
+// Scaled dot-product attention and its gradient over whole rows of scores, as many matrices of them at a time as memory is given to.
+#include "kernels/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "kernels/copy.h"
+#include "kernels/matmul.h"
+#include "kernels/register.h"
+
+namespace thalweg::opencl {
+namespace {
+
+constexpr uint64_t kMostScores = uint64_t{1} << 28;  // bytes at a time, if a matrix is not larger
+
+// In which type the scores of tensors of another are.
+uint32_t WideType(uint32_t type) { return type == TW_DOUBLE ? TW_DOUBLE : TW_FLOAT; }
+
+std::string Text(const tw::Node& n) {
+  return ProgramText({{"T", tw::dtype_text(n.type_in(0))}, {"W", tw::dtype_text(WideType(n.type_in(0)))}}, {"attention.h"});
+}
+
+// A bias that broadcasts to the scores; without one any place.
+struct Bias {
+  Bias(const tw_frame* f, const Place& any) : at(any), steps(1) {
+    const uint32_t first = f->in_at[3];
+    if (f->in_at[4] == first) return;
+    const tw_view *v = f->in[first], *q = f->in[0], *k = f->in[1];
+    Dims scores = DimsOf(q);
+    scores.back() = k->dims[k->rank - 2];
+    Dims all = BroadcastSteps(DimsOf(v), scores);
+    column = all.back();
+    scores.pop_back(), all.pop_back();
+    Layout rows(scores, {all});
+    rows.PushInner();
+    at = At(v);
+    axes = rows.axes;
+    steps = rows.steps;
+    there = true;
+  }
+  Place at;
+  bool there = false;
+  Size column = 0;
+  Axes axes{};
+  std::vector<Steps> steps;
+};
+
+// A device's vendor may have a library for it.
+template <class D>
+bool AttendsByItsLibrary(D& device, const tw_frame* f, const AttentionCall& call) {
+  if constexpr (requires { device.dnn(); })
+    return AttendsByLibrary(device, f, call);
+  else
+    return static_cast<void>(f), static_cast<void>(call), false;
+}
+template <class D>
+bool AttentionGradientsByItsLibrary(D& device, const tw_frame* f, const AttentionCall& call) {
+  if constexpr (requires { device.dnn(); })
+    return AttentionGradientsByLibrary(device, f, call);
+  else
+    return static_cast<void>(f), static_cast<void>(call), false;
+}
+
+class Attention {
+ public:
+  explicit Attention(const tw::Node& n)
+      : type_(n.type_in(0)),
+        wide_(WideType(type_)),
+        given_(n.f("scale")),
+        causal_(n.b("is_causal")),
+        device_(*static_cast<Device*>(n.node->device)),
+        matmul_(n, wide_),
+        copy_(n, type_),
+        shares_(n, Text(n), "shares"),
+        widen_(n, Text(n), "widen"),
+        narrow_(n, Text(n), "narrow") {}
+
+ protected:
+  AttentionCall CallOf(const tw_frame* f) const {
+    const tw_view *q = f->in[0], *k = f->in[1], *v = f->in[2];
+    AttentionCall c{};
+    c.type = type_;
+    const Dims dims = DimsOf(q);
+    c.heads = q->rank > 3 ? q->dims[q->rank - 3] : 1;
+    c.batch = Count(Dims(dims.begin(), dims.end() - 2));
+    c.queries = q->dims[q->rank - 2];
+    c.keys = k->dims[k->rank - 2];
+    c.depth = q->dims[q->rank - 1];
+    c.width = v->dims[v->rank - 1];
+    c.scale = given_ != 0 ? given_ : 1 / std::sqrt(double(std::max<Size>(c.depth, 1)));
+    c.causal = causal_;
+    c.query = At(q), c.key = At(k), c.value = At(v);
+    return c;
+  }
+
+  // A tensor in the wide type: itself, or a copy for the length of a call.
+  class Widened {
+   public:
+    Widened(const Attention& a, Place of, Size n) : owner_(a), of_(of), n_(n), at_(of) {
+      if (a.type_ == a.wide_ || n == 0) return;
+      memory_ = std::make_unique<Temporary>(a.device_, uint64_t(n) * ElementBytes(a.wide_));
+      at_ = memory_->place();
+    }
+    const Widened& Fetch(const tw_frame* f) const {
+      if (memory_) owner_.widen_->RunTasks(f, n_, Size(1), of_, at_, n_);
+      return *this;
+    }
+    void Leave(const tw_frame* f) const {
+      if (memory_) owner_.narrow_->RunTasks(f, n_, Size(1), at_, of_, n_);
+    }
+    Place After(Size elements) const { return at_.After(elements); }
+
+   private:
+    const Attention& owner_;
+    const Place of_;
+    const Size n_;
+    Place at_;
+    std::unique_ptr<Temporary> memory_;
+  };
+
+  // How many matrices of scores are made at a time.
+  Size Together(const AttentionCall& c) const {
+    const uint64_t one = uint64_t(c.queries) * uint64_t(c.keys) * ElementBytes(wide_);
+    return std::clamp<Size>(Size(kMostScores / std::max<uint64_t>(1, one)), 1, std::max<Size>(1, c.batch));
+  }
+  uint64_t ScoreBytes(const AttentionCall& c, Size together) const {
+    return std::max<uint64_t>(1, uint64_t(together * c.queries * c.keys)) * ElementBytes(wide_);
+  }
+
+  // c = a b for `batch` matrices, one behind the other in all three.
+  void Multiply(const tw_frame* f, Size batch, const MatrixSizes& s, const Place& a, bool a_turned, const Place& b, bool b_turned,
+                const Place& to) const {
+    const Matrix x = a_turned ? Transposed(RowMajor(a, s.m)) : RowMajor(a, s.depth);
+    const Matrix y = b_turned ? Transposed(RowMajor(b, s.depth)) : RowMajor(b, s.n);
+    matmul_.RunBatch(f, s, x, y, to, s.n, false, {batch}, {s.m * s.depth}, {s.depth * s.n}, {s.m * s.n});
+  }
+
+  // What `kernel`, one that goes over rows of scores, is called with.
+  template <class... Places>
+  void OverRows(const Kernel& kernel, const tw_frame* f, const AttentionCall& c, const Bias& bias, Size tasks, Size cost, Size first,
+                Size rows, const Places&... places) const {
+    const auto run = [&](auto scale) {
+      kernel.RunTasks(f, tasks, cost, places..., first, rows, c.queries, c.keys, scale, Size(c.causal), Size(bias.there), bias.column,
+                      bias.axes, bias.steps);
+    };
+    if (wide_ == TW_DOUBLE)
+      run(c.scale);
+    else
+      run(float(c.scale));
+  }
+  void Share(const tw_frame* f, const AttentionCall& c, const Bias& bias, const Place& scores, Size first, Size rows,
+             const Place& sums) const {
+    OverRows(shares_, f, c, bias, rows * c.keys, 20, first, rows, scores, bias.at, sums);
+  }
+
+  const uint32_t type_, wide_;
+  const double given_;
+  const bool causal_;
+  Device& device_;
+  const MatMul matmul_;
+  const Copy copy_;
+  const Kernel shares_;
+  const LateKernel widen_, narrow_;
+};
+
+class Forward : Attention {
+ public:
+  explicit Forward(const tw::Node& n) : Attention(n), logarithms_(n, Text(n), "logarithms") {}
+
+  void operator()(tw::Frame frame) const {
+    const tw_frame* f = frame.f;
+    AttentionCall c = CallOf(f);
+    c.output = At(f->out[0]), c.logsumexp = At(f->out[1]);
+    const Size all = c.batch * c.queries;
+    if (all == 0) return;
+    const Bias bias(f, c.query);
+    if (c.keys == 0) {
+      if (c.width > 0) copy_.Zero(f, all * c.width, c.output);
+      return OverRows(logarithms_, f, c, bias, all, 1, 0, all, c.logsumexp, bias.at, c.logsumexp);
+    }
+    if (!bias.there && AttendsByItsLibrary(device_, f, c)) return;
+    const Widened query(*this, c.query, all * c.depth), key(*this, c.key, c.batch * c.keys * c.depth),
+        value(*this, c.value, c.batch * c.keys * c.width), output(*this, c.output, all * c.width);
+    query.Fetch(f), key.Fetch(f), value.Fetch(f);
+    const Size together = Together(c);
+    const Temporary memory(device_, ScoreBytes(c, together));
+    const Place scores = memory.place();
+    for (Size b = 0; b < c.batch; b += together) {
+      const Size n = std::min(together, c.batch - b), first = b * c.queries, rows = n * c.queries;
+      Multiply(f, n, {c.queries, c.keys, c.depth}, query.After(first * c.depth), false, key.After(b * c.keys * c.depth), true, scores);
+      OverRows(logarithms_, f, c, bias, rows, 20 * c.keys, first, rows, scores, bias.at, c.logsumexp.After(first));
+      Share(f, c, bias, scores, first, rows, c.logsumexp.After(first));
+      Multiply(f, n, {c.queries, c.width, c.keys}, scores, false, value.After(b * c.keys * c.width), false, output.After(first * c.width));
+    }
+    output.Leave(f);
+  }
+
+ private:
+  const Kernel logarithms_;
+};
+
+class Backward : Attention {
+ public:
+  explicit Backward(const tw::Node& n) : Attention(n), row_dots_(n, Text(n), "row_dots"), slopes_(n, Text(n), "slopes") {}
+
+  void operator()(tw::Frame frame) const {
+    const tw_frame* f = frame.f;
+    AttentionCall c = CallOf(f);
+    const uint32_t output = f->in_at[4];
+    c.output = At(f->in[output]), c.logsumexp = At(f->in[output + 1]), c.grad_output = At(f->in[output + 2]);
+    c.grad_query = At(f->out[0]), c.grad_key = At(f->out[1]), c.grad_value = At(f->out[2]);
+    const Size all = c.batch * c.queries, keys = c.batch * c.keys;
+    if (all == 0 || keys == 0) {
+      for (uint32_t o = 0; o < 3; ++o)
+        if (f->out[o]->count > 0) copy_.Zero(f, Size(f->out[o]->count), At(f->out[o]));
+      return;
+    }
+    const Bias bias(f, c.query);
+    if (!bias.there && AttentionGradientsByItsLibrary(device_, f, c)) return;
+    const Widened query(*this, c.query, all * c.depth), key(*this, c.key, keys * c.depth), value(*this, c.value, keys * c.width),
+        grad_output(*this, c.grad_output, all * c.width), grad_query(*this, c.grad_query, all * c.depth),
+        grad_key(*this, c.grad_key, keys * c.depth), grad_value(*this, c.grad_value, keys * c.width);
+    for (const Widened* t : {&query, &key, &value, &grad_output}) t->Fetch(f);
+    const Size together = Together(c);
+    const Temporary scores_memory(device_, ScoreBytes(c, together)), slopes_memory(device_, ScoreBytes(c, together)),
+        dots_memory(device_, uint64_t(all) * ElementBytes(wide_));
+    const Place scores = scores_memory.place(), slopes = slopes_memory.place(), dots = dots_memory.place();
+    row_dots_.RunTasks(f, all, 2 * c.width, c.grad_output, c.output, dots, all, c.width);
+    for (Size b = 0; b < c.batch; b += together) {
+      const Size n = std::min(together, c.batch - b), first = b * c.queries, rows = n * c.queries, at = b * c.keys;
+      const Place q = query.After(first * c.depth), k = key.After(at * c.depth), v = value.After(at * c.width),
+                  dy = grad_output.After(first * c.width);
+      Multiply(f, n, {c.queries, c.keys, c.depth}, q, false, k, true, scores);
+      Share(f, c, bias, scores, first, rows, c.logsumexp.After(first));
+      Multiply(f, n, {c.keys, c.width, c.queries}, scores, true, dy, false, grad_value.After(at * c.width));
+      Multiply(f, n, {c.queries, c.keys, c.width}, dy, false, v, true, slopes);
+      Slope(f, c, rows, scores, dots.After(first), slopes);
+      Multiply(f, n, {c.queries, c.depth, c.keys}, slopes, false, k, false, grad_query.After(first * c.depth));
+      Multiply(f, n, {c.keys, c.depth, c.queries}, slopes, true, q, false, grad_key.After(at * c.depth));
+    }
+    for (const Widened* t : {&grad_query, &grad_key, &grad_value}) t->Leave(f);
+  }
+
+ private:
+  void Slope(const tw_frame* f, const AttentionCall& c, Size rows, const Place& shares, const Place& dots, const Place& to) const {
+    const auto run = [&](auto scale) { slopes_.RunTasks(f, rows * c.keys, Size(3), shares, dots, to, rows, c.keys, scale); };
+    if (wide_ == TW_DOUBLE)
+      run(c.scale);
+    else
+      run(float(c.scale));
+  }
+
+  const Kernel row_dots_, slopes_;
+};
+
+}  // namespace
+
+void register_attention(tw::Plugin& p) {
+  for (const std::string t : {"float", "double", "half", "bfloat16"}) {
+    const std::string operands = t + ", " + t + ", " + t + ", " + t, sums = t == "double" ? "double" : "float";
+    p.kernel<Forward>("ScaledDotProductAttention(" + operands + " -> " + t + ", " + sums + ") @OPENCL");
+    p.kernel<Backward>("ScaledDotProductAttentionGrad(" + operands + ", " + t + ", " + sums + ", " + t + " -> " + t + ", " + t + ", " + t +
+                       ") @OPENCL");
+  }
+}
+
+}  // namespace thalweg::opencl

@@ -1,0 +1,21 @@
+// One call of attention, or of its gradient: what a library is asked for in place of the kernels here.
+#ifndef THALWEG_PLUGINS_OPENCL_KERNELS_ATTENTION_H_
+#define THALWEG_PLUGINS_OPENCL_KERNELS_ATTENTION_H_
+
+#include "kernels/layout.h"
+
+namespace thalweg::opencl {
+
+struct AttentionCall {
+  uint32_t type;
+  Size heads;  // of a batch: the last axis before queries and keys, where there are several; `batch` counts all matrices
+  Size batch, queries, keys, depth, width;
+  double scale;
+  bool causal;
+  Place query, key, value, output, logsumexp;
+  Place grad_output, grad_query, grad_key, grad_value;  // of gradients only
+};
+
+}  // namespace thalweg::opencl
+
+#endif  // THALWEG_PLUGINS_OPENCL_KERNELS_ATTENTION_H_
