@@ -22,8 +22,11 @@ Connection::Connection(Endpoint* endpoint, bool mine, bool local, std::string na
 
 Connection::~Connection() {
   lines_.clear();
+  ring_.reset();
   endpoint_->Gone();
 }
+
+void Connection::Counted(bool by_ring) { endpoint_->Counted(by_ring); }
 
 tw_status* Connection::Fail(End how) const {
   switch (how) {
@@ -44,7 +47,11 @@ void Connection::OpenLine() {
   grpc_call* call = grpc_channel_create_call(channel, nullptr, GRPC_PROPAGATE_DEFAULTS, endpoint_->queue(),
                                              grpc_slice_from_static_string(kMethod), nullptr, gpr_inf_future(GPR_CLOCK_REALTIME), nullptr);
   if (Line* line = Add(channel, call)) {
-    line->Begin({{"thalweg-protocol", kProtocol}, {"thalweg-connection", id_}, {"thalweg-token", endpoint_->token()}});
+    const bool rings = local_ && endpoint_->rings();
+    line->Begin({{"thalweg-protocol", kProtocol},
+                 {"thalweg-connection", id_},
+                 {"thalweg-token", endpoint_->token()},
+                 {kAsksForRings, rings ? "1" : "0"}});
   } else {
     grpc_call_unref(call);
     grpc_channel_destroy(channel);
@@ -75,21 +82,26 @@ void Connection::LineEnded(size_t index, grpc_status_code status, const std::str
     begun = lines_[index]->begun();
     if (index > 0 && !begun) return;  // what is big goes with the small, then
   }
+  HearTheLast();
   if (!mine_) return Shut(End::kLost, "its stream has ended");
-  if (!begun) endpoint_->Failed(name_);
+  std::string why = details.empty() ? "its stream has ended" : details;
+  if (!begun && endpoint_->token().empty()) why += "; a task with `credentials` hangs up on who has none";
+  if (!begun) endpoint_->Failed(name_, why);
   const bool denied = status == GRPC_STATUS_UNAUTHENTICATED || status == GRPC_STATUS_PERMISSION_DENIED;
-  Shut(denied ? End::kDenied : End::kLost, details.empty() ? "its stream has ended" : details);
+  Shut(denied ? End::kDenied : End::kLost, why);
 }
 
 // REQUIRES: mu.
-Line* Connection::LineFor(uint64_t bytes, Exchange* x) {
+Outbox* Connection::SmallWay() { return ring_ && ring_->in_use() ? static_cast<Outbox*>(ring_.get()) : lines_[0].get(); }
+
+// REQUIRES: mu.
+Outbox* Connection::WayFor(uint64_t bytes, Exchange* x) {
   const bool big = bytes > kSmall;
-  x->line = 0;
+  x->way = SmallWay();
   x->shared = big && out_state_ == Sharing::kGood;
-  if (x->shared) return lines_[0].get();
-  if (big) WantSecondLine();
-  x->line = big && lines_.size() > 1 && lines_[1]->begun() ? 1 : 0;
-  return lines_[x->line].get();
+  if (!big || x->shared) return x->way;
+  WantSecondLine();
+  return x->way = lines_[lines_.size() > 1 && lines_[1]->begun() ? 1 : 0].get();
 }
 
 // REQUIRES: mu. The caller opens it, also for answers. What goes out may go through shared memory, once it is there.
@@ -106,172 +118,64 @@ void Connection::WantSecondLine() {
   });
 }
 
-// ---- Shared memory ----
-
-void Connection::OfferSegment() {
-  auto segment = Segment::Make();
-  Line* line = nullptr;
-  {
-    std::lock_guard lock(mu_);
-    if (segment && !shut()) {
-      out_ = std::move(segment);
-      line = lines_[0].get();
-      line->QueueNote(Kind::kSegment, 0, 0, {reinterpret_cast<const char*>(&out_->name()), sizeof out_->name()});
-    }
-  }
-  if (line) line->Write();
-}
-
-// REQUIRES: mu. x's first frame is on its way.
-void Connection::Share(std::shared_ptr<Exchange> x) {
-  sharing_.push_back(std::move(x));
-  WakeCopies();
-}
-
-// REQUIRES: mu.
-void Connection::WakeCopies() {
-  if (sharing_.empty() || std::exchange(copying_, true)) return;
-  endpoint_->chores()->Add([weak = weak_from_this()] {
-    if (auto c = weak.lock()) c->Copy();
-  });
-}
-
-// Of the chores: fills free slots, a part of each body in turn, until there are none.
-void Connection::Copy() {
-  for (;;) {
-    std::shared_ptr<Exchange> x;
-    const char* from = nullptr;
-    uint64_t bytes = 0;
-    uint32_t slot = 0;
-    {
-      std::lock_guard lock(mu_);
-      while (!sharing_.empty() && sharing_.front()->end != End::kNone) sharing_.pop_front();
-      while (slot < kSlots && (taken_ & 1u << slot)) ++slot;
-      if (sharing_.empty() || slot == kSlots) {
-        copying_ = false;
-        return;
-      }
-      x = std::move(sharing_.front());
-      sharing_.pop_front();
-      from = static_cast<const char*>(x->out.body) + x->sent;
-      bytes = std::min(kSlotBytes, x->out.bytes - x->sent);
-      taken_ |= 1u << slot;
-      x->held.fetch_add(1);
-    }
-    std::memcpy(out_->slot(slot), from, bytes);
-    {
-      std::lock_guard lock(mu_);
-      x->sent += bytes;
-      lines_[0]->QueueNote(Kind::kSlot, x->id, uint64_t{slot} << 32 | bytes);
-      if (x->sent < x->out.bytes) {
-        sharing_.push_back(x);
-      } else if (!x->mine) {
-        x->written = true;
-      }
-    }
-    lines_[0]->Write();
-    x->held.fetch_sub(1);
-    Settle(x);
-  }
-}
-
-// A frame about shared memory. False: it makes no sense.
-bool Connection::ReadShared(const Frame& f, Reader* reader) {
-  Line* line = lines_[0].get();
-  if (f.kind == Kind::kSegment) {
-    SegmentName name;
-    if (f.head != sizeof name || std::exchange(in_offered_, true)) return false;
-    reader->Take(&name, sizeof name);
-    in_ = local_ ? Segment::Open(name) : nullptr;
-    std::lock_guard lock(mu_);
-    line->QueueNote(Kind::kOpened, 0, in_ != nullptr);
-  } else if (f.kind == Kind::kOpened) {
-    std::lock_guard lock(mu_);
-    if (out_state_ != Sharing::kOffered || !out_) return false;
-    out_state_ = f.bytes == 1 ? Sharing::kGood : Sharing::kRefused;
-  } else if (f.kind == Kind::kRead) {
-    std::lock_guard lock(mu_);
-    if (f.bytes >= kSlots || !(taken_ & 1u << f.bytes)) return false;
-    taken_ &= ~(1u << f.bytes);
-    WakeCopies();
-    return true;
-  } else {
-    return ReadSlot(f);
-  }
-  line->Write();
-  return true;
-}
-
-bool Connection::ReadSlot(const Frame& f) {
-  const uint64_t slot = f.bytes >> 32, bytes = f.bytes & 0xffffffff;
-  if (!in_ || slot >= kSlots || bytes == 0 || bytes > kSlotBytes) return false;
-  std::shared_ptr<Exchange> x;
-  {
-    std::lock_guard lock(mu_);
-    x = Wanted(f.id);
-    if (x && bytes > x->rest) return false;
-    if (x) x->busy = true;
-  }
-  if (x) std::memcpy(x->to, in_->slot(uint32_t(slot)), bytes);
-  {
-    std::lock_guard lock(mu_);
-    lines_[0]->QueueNote(Kind::kRead, 0, slot);
-  }
-  lines_[0]->Write();
-  if (x) Filled(x, bytes);
-  return true;
-}
-
 // ---- Entries ----
 
 tw_status* Connection::Call(uint64_t id, const tw_message* m) {
   auto x = std::make_shared<Exchange>(id, true, weak_from_this(), endpoint_->chores());
   x->out = *m;
   x->out_head.assign(static_cast<const char*>(m->head), m->head_bytes);
-  Line* line;
+  Outbox* way;
   {
     std::lock_guard lock(mu_);
     if (shut()) return Fail(End::kLost);
     if (exchanges_.size() >= kCalls) return endpoint_->Fail(TW_RESOURCE_EXHAUSTED, name_, "takes no more calls now");
-    line = LineFor(m->bytes, x.get());
+    way = WayFor(m->bytes, x.get());
     exchanges_.emplace(id, x);
-    line->Queue(std::move(x));
+    way->Queue(std::move(x));
   }
-  line->Write();
+  way->Write();
   return nullptr;
 }
 
 void Connection::Cancel(uint64_t id) {
   std::shared_ptr<Exchange> x;
-  Line* line = nullptr;
+  Outbox* way = nullptr;
   {
     std::lock_guard lock(mu_);
     x = Find(id);
     if (!x || x->end != End::kNone) return;
     x->end = End::kCancelled;
     if (x->begun) {
-      line = lines_[x->line].get();
-      line->QueueNote(Kind::kCancel, id);
+      way = x->way;
+      way->QueueNote(Kind::kCancel, id);
     }
   }
-  if (line) line->Write();
-  endpoint_->chores()->Add([c = shared_from_this(), x] { c->Settle(x); });
+  if (way) way->Write();
+  SettleLater(x);
 }
 
 void Connection::Answer(const std::shared_ptr<Exchange>& x, const tw_message* m) {
-  Line* line = nullptr;
+  Outbox* way = nullptr;
   {
     std::lock_guard lock(mu_);
     x->out = *m;
     x->out_head.assign(static_cast<const char*>(m->head), m->head_bytes);
     x->answered = true;
     if (x->end == End::kNone) {
-      line = LineFor(m->bytes, x.get());
-      line->Queue(x);
+      way = WayFor(m->bytes, x.get());
+      way->Queue(x);
     }
   }
-  if (line) return line->Write();
-  endpoint_->chores()->Add([c = shared_from_this(), x] { c->Settle(x); });
+  if (way) return way->Write();
+  SettleLater(x);
+}
+
+void Connection::SettleLater(std::shared_ptr<Exchange> x) {
+  endpoint_->chores()->Add([c = shared_from_this(), x = std::move(x)] { c->Settle(x); });
+}
+
+void Connection::ShutLater(const std::string& why) {
+  endpoint_->chores()->Add([c = shared_from_this(), why] { c->Shut(End::kLost, why); });
 }
 
 void Connection::Release() {
@@ -400,10 +304,20 @@ bool Connection::Read(Reader* reader) {
       case Kind::kRead:
         if (!ReadShared(f, reader)) return false;
         break;
+      case Kind::kRings:
+      case Kind::kBell:
+      case Kind::kHere:
+        if (!ReadRings(f, reader)) return false;
+        break;
       default: return false;
     }
   }
   return true;
+}
+
+bool Connection::quiet() const {
+  if (!mine_ || exchanges_.size() > 1 || !sharing_.empty() || out_state_ == Sharing::kOffered) return false;
+  return exchanges_.empty() || (!exchanges_.begin()->second->to && !exchanges_.begin()->second->shared);
 }
 
 // REQUIRES: mu. Whose body goes on; NULL: nobody wants it.
@@ -441,6 +355,7 @@ bool Connection::Begin(const Frame& f, Reader* reader) {
     reader->Take(nullptr, uint64_t{f.head} + f.here);
     return true;
   }
+  Busy busy(this, x.get());
   x->in_head.resize(f.head);
   reader->Take(x->in_head.data(), f.head);
   const uint64_t id = mine_ ? f.id : endpoint_->NextId();
@@ -452,19 +367,20 @@ bool Connection::Begin(const Frame& f, Reader* reader) {
     endpoint_->config().place(endpoint_->config().arg, &x->in, &data, &region);
   }
   x->in.body = data;
-  Line* line = nullptr;
+  Outbox* way = nullptr;
   {
     std::lock_guard lock(mu_);
     x->to = static_cast<char*>(data);
     x->rest = data ? f.bytes : 0;
     if (mine_ && !data && f.bytes > f.here) {  // the rest need not be sent
-      line = lines_[x->line].get();
-      line->QueueNote(Kind::kCancel, x->id);
+      way = x->way;
+      way->QueueNote(Kind::kCancel, x->id);
     }
     if (f.bytes > kSmall) WantSecondLine();
   }
-  if (line) line->Write();
+  if (way) way->Write();
   reader->Take(x->to, f.here);
+  busy.Over();
   Filled(x, f.here);
   return true;
 }

@@ -1,5 +1,5 @@
 // Connection: all that goes between this endpoint and a peer, for calls of one of the two: a line for what is small and, once something is
-// not, one for what is big, so that the small does not wait behind it.
+// not, one for what is big, so that the small does not wait behind it. Within a machine memory that both share takes the place of either.
 // Threads: any; callbacks come from the pollers' threads and the chores'. A lock guards what it holds, and is never held in a callback
 // or while gRPC works.
 #pragma once
@@ -13,6 +13,7 @@
 #include "exchange.h"
 #include "frame.h"
 #include "line.h"
+#include "ring_line.h"
 #include "segment.h"
 
 namespace thalweg::grpc_transport {
@@ -29,9 +30,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::mutex& reading() { return reading_; }         // of one message at a time: two threads may have one of each line. Before mu
   bool shut() const { return shut_ != End::kNone; }  // REQUIRES: mu
   bool mine() const { return mine_; }
+  bool local() const { return local_; }
   Poller& poller() const;
-  // REQUIRES: mu. What comes next can be waited for: nothing is called here but what is answered late.
-  bool quiet() const { return mine_ && exchanges_.size() <= 1; }
+  // REQUIRES: mu. What comes next can be waited for: nothing is called here but what is answered late, and no body is on its way.
+  bool quiet() const;
   const std::string& name() const { return name_; }
 
   // Entries; nothing is called back inside.
@@ -44,10 +46,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void OpenLine();
   // The other side. False: it is over. call: taken, if true.
   bool AddLine(grpc_call* call);
+  void OfferRings();
 
   // Of the threads that may call back.
   void Settle(const std::shared_ptr<Exchange>& x);
   void Shut(End how, const std::string& why);
+  // Of all threads.
+  void SettleLater(std::shared_ptr<Exchange> x);
+  void ShutLater(const std::string& why);
+  void Counted(bool by_ring);  // something has come
   void MaybeEnd();
   bool Read(Reader* reader);                // false: it makes no sense. REQUIRES: reading
   void Share(std::shared_ptr<Exchange> x);  // of a line: its body is to go through shared memory
@@ -57,6 +64,22 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   bool Begin(const Frame& f, Reader* reader);
   Line* Add(grpc_channel* channel, grpc_call* call);
+  // While a frame is read that an exchange is busy with: where something is thrown meanwhile, it is left to the end of the connection.
+  class Busy {
+   public:
+    Busy(Connection* connection, Exchange* x) : connection_(connection), x_(x) {}
+    ~Busy() {
+      if (!x_) return;
+      std::lock_guard lock(connection_->mu_);
+      x_->busy = false;
+    }
+    Busy(const Busy&) = delete;
+    void Over() { x_ = nullptr; }
+
+   private:
+    Connection* const connection_;
+    Exchange* x_;  // NULL: none
+  };
   std::shared_ptr<Exchange> Expect(const Frame& f, bool* out_sense);
   void Filled(const std::shared_ptr<Exchange>& x, uint64_t bytes);
   std::shared_ptr<Exchange> Wanted(uint64_t id) const;
@@ -65,8 +88,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Copy();
   bool ReadShared(const Frame& f, Reader* reader);
   bool ReadSlot(const Frame& f);
+  bool ReadRings(const Frame& f, Reader* reader);
+  RingLine* ring();
+  void HearTheLast();
   std::shared_ptr<Exchange> Find(uint64_t id) const;
-  Line* LineFor(uint64_t bytes, Exchange* x);
+  Outbox* WayFor(uint64_t bytes, Exchange* x);
+  Outbox* SmallWay();
   void WantSecondLine();
   bool Finished(const Exchange& x) const;
   tw_status* Fail(End how) const;
@@ -88,7 +115,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool in_offered_ = false;  // once, whatever became of it; as in_
   uint32_t taken_ = 0;       // slots of out_, a bit each
   std::deque<std::shared_ptr<Exchange>> sharing_;
-  bool copying_ = false;  // Copy runs, or will
+  bool copying_ = false;            // Copy runs, or will
+  std::unique_ptr<RingLine> ring_;  // stays once it is there
+  bool rings_told_ = false;         // once, whatever became of it
 };
 
 }  // namespace thalweg::grpc_transport

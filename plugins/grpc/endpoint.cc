@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 #include <utility>
 #include <vector>
@@ -95,15 +96,15 @@ HostPort AddressOf(std::string peer) {
   return scheme == peer.npos ? HostPort() : ParseHostPort(peer.substr(scheme + 1));
 }
 
-int SpinSetting(const tw_host* h) {
+int Setting(const tw_host* h, const char* key, int otherwise) {
   std::string text;
   tw_sink sink = {TW_SIZED(tw_sink), &text, [](tw_sink* s, const void* bytes, uint64_t n) -> tw_status* {
                     static_cast<std::string*>(s->user)->append(static_cast<const char*>(bytes), n);
                     return nullptr;
                   }};
-  if (tw_status* s = h->setting(h, TW_S("spin_us"), &sink)) {
+  if (tw_status* s = h->setting(h, key, std::strlen(key), &sink)) {
     h->status->release(s);
-    return kDefaultSpin;
+    return otherwise;
   }
   return std::clamp(std::atoi(text.c_str()), 0, 10000);
 }
@@ -142,17 +143,56 @@ std::shared_ptr<Poller> Instance::TakePoller(int spin_us) {
   return poller;
 }
 
+std::shared_ptr<RingPoller> Instance::TakeRings(int spin_us) {
+  std::lock_guard lock(mu_);
+  auto rings = rings_.lock();
+  if (!rings) rings_ = rings = RingPoller::Make(spin_us);
+  return rings;
+}
+
 Endpoint::Endpoint(const tw_host* h, Instance* instance, const tw_endpoint_config* c)
     : h_(h),
       config_(*c),
+      instance_(instance),
       open_(c->flags & TW_ENDPOINT_OPEN),
       calls_only_(c->flags & TW_ENDPOINT_CALLS),
+      spin_us_(Setting(h, "spin_us", kDefaultSpin)),
       log_(std::make_shared<Log>(h)),
       chores_(std::make_shared<Chores>()) {
   const NoSignals quiet;  // for threads of gRPC
   QuietGrpc();
   grpc_init();
-  poller_ = instance->TakePoller(SpinSetting(h));
+  poller_ = instance->TakePoller(spin_us_);
+  may_ring_ = Setting(h, "ring", 1) != 0;
+}
+
+std::shared_ptr<RingPoller> Endpoint::rings() {
+  std::lock_guard lock(mu_);
+  if (may_ring_ && !rings_) rings_ = instance_->TakeRings(spin_us_);
+  may_ring_ = rings_ != nullptr;
+  return rings_;
+}
+
+bool Endpoint::Lend(uint64_t ns, uint32_t (*over)(void* arg), void* arg) {
+  std::shared_ptr<RingPoller> rings;
+  {
+    std::lock_guard lock(mu_);
+    rings = rings_;
+  }
+  const uint64_t by_ring = by_ring_.exchange(0, std::memory_order_relaxed), by_line = by_line_.exchange(0, std::memory_order_relaxed);
+  if (by_ring + by_line > 0) lends_to_rings_ = by_ring >= by_line;
+  if (rings && rings->any() && lends_to_rings_) return rings->Lend(ns, over, arg);
+  return poller_->Lend(ns, over, arg);
+}
+
+void Endpoint::Wake() {
+  std::shared_ptr<RingPoller> rings;
+  {
+    std::lock_guard lock(mu_);
+    rings = rings_;
+  }
+  if (rings) rings->Wake();
+  poller_->Wake();
 }
 
 tw_status* Endpoint::Fail(uint32_t code, const std::string& who, const std::string& what) const {
@@ -216,7 +256,7 @@ tw_status* Endpoint::OpenServer(const std::string& address, std::string* bound) 
 void Endpoint::Admit(grpc_call* call, const grpc_metadata_array& metadata) {
   Identity who;
   std::string wrong = Know(call, metadata, &who);
-  if (wrong.empty() && !Join(call, Value(metadata, "thalweg-connection"), who)) wrong = "there are too many connections";
+  if (wrong.empty() && !Join(call, metadata, who)) wrong = "there are too many connections";
   if (!wrong.empty()) Deny(call, wrong);
 }
 
@@ -239,8 +279,10 @@ std::string Endpoint::Know(grpc_call* call, const grpc_metadata_array& metadata,
   return id.size() == 32 ? "" : "its connection has no name";
 }
 
-bool Endpoint::Join(grpc_call* call, const std::string& id, const Identity& who) {
+bool Endpoint::Join(grpc_call* call, const grpc_metadata_array& metadata, const Identity& who) {
+  const std::string id = Value(metadata, "thalweg-connection");
   std::shared_ptr<Connection> c;
+  bool is_new = false;
   {
     std::lock_guard lock(mu_);
     if (closing_) return false;
@@ -252,9 +294,12 @@ bool Endpoint::Join(grpc_call* call, const std::string& id, const Identity& who)
       ++alive_;
       callers_.emplace(id, c.get());
       connections_.emplace(c.get(), c);
+      is_new = true;
     }
   }
-  return c->name() == who.name && c->AddLine(call);
+  if (c->name() != who.name || !c->AddLine(call)) return false;
+  if (is_new && c->local() && Value(metadata, kAsksForRings) == "1") chores_->Add([c] { c->OfferRings(); });
+  return true;
 }
 
 // REQUIRES: mu. With certificates one name leaves room for others; without, all have the same.
@@ -327,7 +372,7 @@ tw_status* Endpoint::Connect(const std::string& address, void** out_peer) {
     if (connections_.size() - callers_.size() >= kConnections)
       return Fail(TW_RESOURCE_EXHAUSTED, address, "would be one connection too many");
     if (auto b = backoff_.find(address); b != backoff_.end() && std::chrono::steady_clock::now() < b->second.until) {
-      return Fail(TW_UNAVAILABLE, address, "could not be reached a moment ago, and is not tried again yet");
+      return Fail(TW_UNAVAILABLE, address, "could not be reached a moment ago (" + b->second.why + "), and is not tried again yet");
     }
     c = std::make_shared<Connection>(this, true, IsLoopback(at.host), address, TW_PEER_TASK, RandomId());
     ++alive_;
@@ -343,10 +388,11 @@ void Endpoint::Reached(const std::string& address) {
   backoff_.erase(address);
 }
 
-void Endpoint::Failed(const std::string& address) {
+void Endpoint::Failed(const std::string& address, const std::string& why) {
   std::lock_guard lock(mu_);
   if (backoff_.size() > kConnections) backoff_.clear();
   Backoff& b = backoff_[address];
+  b.why = why;
   b.until = std::chrono::steady_clock::now() + std::min(kLastBackoff, kFirstBackoff * (1 << std::min(b.failures++, 10)));
 }
 
@@ -403,6 +449,7 @@ Endpoint::~Endpoint() {
   if (server_) grpc_server_destroy(server_);
   chores_->Stop();
   poller_.reset();
+  rings_.reset();
   grpc_shutdown_blocking();
 }
 

@@ -14,17 +14,22 @@
 #include "credentials.h"
 #include "log.h"
 #include "poller.h"
+#include "ring_poller.h"
 
 namespace thalweg::grpc_transport {
 
-// What the endpoints of a runtime share: the thread at the completion queue. Two of them in a process would hand events to each other.
+// What the endpoints of a runtime share: the threads at the completion queue and at the doorbell. Two of them in a process would hand
+// events to each other.
 class Instance {
  public:
   std::shared_ptr<Poller> TakePoller(int spin_us);
+  // NULL: see RingPoller.
+  std::shared_ptr<RingPoller> TakeRings(int spin_us);
 
  private:
   std::mutex mu_;
   std::weak_ptr<Poller> poller_;
+  std::weak_ptr<RingPoller> rings_;
 };
 
 class Endpoint {
@@ -39,6 +44,12 @@ class Endpoint {
   const std::shared_ptr<Chores>& chores() const { return chores_; }
   grpc_completion_queue* queue() const { return poller_->queue(); }
   Poller& poller() { return *poller_; }
+  // NULL: messages do not go by rings.
+  std::shared_ptr<RingPoller> rings();
+  void Counted(bool by_ring) { (by_ring ? by_ring_ : by_line_).fetch_add(1, std::memory_order_relaxed); }
+  // See tw_transport_def.poll and wake. The thread waits where most of what came since the last time came.
+  bool Lend(uint64_t ns, uint32_t (*over)(void* arg), void* arg);
+  void Wake();
   uint64_t NextId() { return ++ids_; }
   // "grpc transport: 'who' what".
   tw_status* Fail(uint32_t code, const std::string& who, const std::string& what) const;
@@ -46,7 +57,7 @@ class Endpoint {
   // NULL: *why says why not.
   grpc_channel* NewChannel(const std::string& address, std::string* why);
   void Reached(const std::string& address);
-  void Failed(const std::string& address);
+  void Failed(const std::string& address, const std::string& why);
   void Remove(Connection* c, const std::string& id);
   // A connection has ended, and nothing of it runs any more.
   void Gone();
@@ -58,19 +69,22 @@ class Endpoint {
   struct Backoff {
     int failures = 0;
     std::chrono::steady_clock::time_point until;
+    std::string why;
   };
   Endpoint(const tw_host* h, Instance* instance, const tw_endpoint_config* c);
   tw_status* Open(const std::string& address, const std::string& credential, std::string* bound);
   tw_status* OpenServer(const std::string& address, std::string* bound);
   void Admit(grpc_call* call, const grpc_metadata_array& metadata);
   std::string Know(grpc_call* call, const grpc_metadata_array& metadata, Identity* who);
-  bool Join(grpc_call* call, const std::string& id, const Identity& who);
+  bool Join(grpc_call* call, const grpc_metadata_array& metadata, const Identity& who);
   bool RoomFor(const std::string& name) const;
   void Deny(grpc_call* call, const std::string& why);
 
   const tw_host* const h_;
   const tw_endpoint_config config_;
+  Instance* const instance_;
   const bool open_, calls_only_;
+  const int spin_us_;
   std::unique_ptr<Credentials> credentials_;  // NULL: none
   std::shared_ptr<Log> log_;
   std::shared_ptr<Chores> chores_;
@@ -79,8 +93,12 @@ class Endpoint {
   int port_ = 0;  // where it listens
   void* method_ = nullptr;
   std::atomic<uint64_t> ids_{0};
+  std::atomic<uint64_t> by_line_{0}, by_ring_{0};  // messages, since a thread was lent
+  std::atomic<bool> lends_to_rings_{true};
   std::mutex mu_;
   std::condition_variable changed_;
+  bool may_ring_ = true;  // as far as is known
+  std::shared_ptr<RingPoller> rings_;
   bool closing_ = false, server_ended_ = true;
   int alive_ = 0;  // connections, also those that are only waited for by what runs
   std::map<Connection*, std::shared_ptr<Connection>> connections_;

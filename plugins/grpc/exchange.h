@@ -6,12 +6,13 @@
 #include <memory>
 #include <string>
 
-#include "poller.h"
 #include "thalweg/plugin/plugin.h"
+#include "watch.h"
 
 namespace thalweg::grpc_transport {
 
 class Connection;
+class Outbox;
 
 enum class End : uint8_t { kNone, kGood, kCancelled, kLost, kDenied };
 
@@ -23,13 +24,13 @@ struct Exchange : std::enable_shared_from_this<Exchange> {
   const std::weak_ptr<Connection> connection;
   const std::shared_ptr<Chores> chores;
 
-  tw_message out = {};   // mine: the request; else the answer, once there is one
-  std::string out_head;  // a copy
-  size_t line = 0;       // where it goes
-  uint64_t sent = 0;     // bytes of the body
-  bool shared = false;   // its body goes through shared memory
-  bool begun = false;    // its first frame is on its way
-  bool written = false;  // all of it is on its way
+  tw_message out = {};    // mine: the request; else the answer, once there is one
+  std::string out_head;   // a copy
+  Outbox* way = nullptr;  // that it goes
+  uint64_t sent = 0;      // bytes of the body
+  bool shared = false;    // its body goes through shared memory
+  bool begun = false;     // its first frame is on its way
+  bool written = false;   // all of it is on its way
 
   tw_incoming in = {};  // the other way round; while it is served it stays as it is
   std::string in_head;

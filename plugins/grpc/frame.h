@@ -11,6 +11,7 @@
 namespace thalweg::grpc_transport {
 
 constexpr const char* kProtocol = "1";
+constexpr const char* kAsksForRings = "thalweg-rings";  // "1": who calls can use them; older ones do not say
 constexpr const char* kMethod = "/thalweg.Transport/Stream";
 
 enum class Kind : uint8_t {
@@ -21,7 +22,10 @@ enum class Kind : uint8_t {
   kSegment = 5,  // memory that this side would write bodies to; its name is the head
   kOpened = 6,   // the answer to kSegment: bytes is 1 if it can be read, else 0
   kSlot = 7,     // more of the body is in a slot of it: bytes is the slot, in the upper half, and how many
-  kRead = 8      // the slot, bytes, may be written again
+  kRead = 8,     // the slot, bytes, may be written again
+  kRings = 9,    // from who was called: memory with rings, and where this side's doorbell is (RingNames, the head)
+  kBell = 10,    // the answer to kRings: they can be used, and where this side's doorbell is
+  kHere = 11     // by the ring: the other side is to write there, too
 };
 
 struct Frame {
@@ -34,13 +38,16 @@ struct Frame {
 };
 static_assert(sizeof(Frame) == 24);
 
-// The bytes of a message that came, in order.
+// The bytes of a message that came, in order; they are in a buffer of gRPC, or in one piece.
 class Reader {
  public:
-  explicit Reader(grpc_byte_buffer* message) : rest_(grpc_byte_buffer_length(message)) { grpc_byte_buffer_reader_init(&slices_, message); }
+  explicit Reader(grpc_byte_buffer* message) : of_grpc_(true), rest_(grpc_byte_buffer_length(message)) {
+    grpc_byte_buffer_reader_init(&slices_, message);
+  }
+  Reader(const char* bytes, uint64_t n) : of_grpc_(false), at_(bytes), end_(bytes + n), rest_(n) {}
   ~Reader() {
     if (open_) grpc_slice_unref(slice_);
-    grpc_byte_buffer_reader_destroy(&slices_);
+    if (of_grpc_) grpc_byte_buffer_reader_destroy(&slices_);
   }
   Reader(const Reader&) = delete;
   uint64_t rest() const { return rest_; }
@@ -48,10 +55,10 @@ class Reader {
   void Take(void* to, uint64_t n) {
     rest_ -= n;
     while (n > 0) {
-      if (at_ == size() && !Next()) return;
-      const uint64_t part = size() - at_ < n ? size() - at_ : n;
+      if (at_ == end_ && !Next()) return;
+      const uint64_t part = uint64_t(end_ - at_) < n ? uint64_t(end_ - at_) : n;
       if (to) {
-        std::memcpy(to, GRPC_SLICE_START_PTR(slice_) + at_, part);
+        std::memcpy(to, at_, part);
         to = static_cast<char*>(to) + part;
       }
       at_ += part;
@@ -60,16 +67,20 @@ class Reader {
   }
 
  private:
-  uint64_t size() const { return open_ ? GRPC_SLICE_LENGTH(slice_) : 0; }
   bool Next() {
     if (open_) grpc_slice_unref(slice_);
-    at_ = 0;
-    return open_ = grpc_byte_buffer_reader_next(&slices_, &slice_) != 0;
+    open_ = of_grpc_ && grpc_byte_buffer_reader_next(&slices_, &slice_) != 0;
+    if (!open_) return false;
+    at_ = reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice_));
+    end_ = at_ + GRPC_SLICE_LENGTH(slice_);
+    return true;
   }
-  grpc_byte_buffer_reader slices_;
+  const bool of_grpc_;
+  grpc_byte_buffer_reader slices_ = {};
   grpc_slice slice_ = {};
   bool open_ = false;
-  uint64_t at_ = 0, rest_;
+  const char *at_ = nullptr, *end_ = nullptr;
+  uint64_t rest_;
 };
 
 }  // namespace thalweg::grpc_transport

@@ -1,5 +1,5 @@
-// What one thread gives to gRPC and another gets from it. ThreadSanitizer does not see into gRPC's library, so here it is told that the
-// first comes before the second.
+// What one thread gives to gRPC, or to another by way of shared memory, and another gets from it. ThreadSanitizer does not see into gRPC's
+// library, nor that two addresses are of one memory, so here it is told that the first comes before the second.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)
@@ -9,6 +9,8 @@
 #define THALWEG_SEES_THREADS 1
 #endif
 #endif
+
+#include <cstdint>
 
 #ifdef THALWEG_SEES_THREADS
 #include <sanitizer/tsan_interface.h>
@@ -26,6 +28,12 @@ inline void Get([[maybe_unused]] void* what) {
 #ifdef THALWEG_SEES_THREADS
   __tsan_acquire(what);
 #endif
+}
+
+// Stands for memory that is at several addresses, as between two endpoints of one process; key: of the memory.
+inline void* Common(uint64_t key) {
+  static char all[1024];
+  return &all[key % sizeof all];
 }
 
 }  // namespace thalweg::grpc_transport

@@ -1,6 +1,5 @@
 #include "line.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "connection.h"
@@ -28,14 +27,20 @@ grpc_slice Borrow(const std::shared_ptr<Exchange>& x, const char* data, uint64_t
 }
 
 // The slices of a message.
-class Gathered {
+class Slices final : public Package {
  public:
-  void Append(const void* bytes, uint64_t n) { text_.append(static_cast<const char*>(bytes), n); }
-  void Append(grpc_slice slice) {
-    Flush();
-    slices_.push_back(slice);
+  Slices() : Package(kMessage) {}
+  void Copy(const void* bytes, uint64_t n) override {
+    Used(n);
+    text_.append(static_cast<const char*>(bytes), n);
   }
-  // NULL: nothing was gathered.
+  void Body(const std::shared_ptr<Exchange>& x, const char* bytes, uint64_t n) override {
+    if (n <= kCopied) return Copy(bytes, n);
+    Used(n);
+    Flush();
+    slices_.push_back(Borrow(x, bytes, n));
+  }
+  // NULL: there are none.
   grpc_byte_buffer* Take() {
     Flush();
     if (slices_.empty()) return nullptr;
@@ -60,7 +65,7 @@ std::string Text(grpc_slice slice) {
 }
 
 Line::Line(Connection* connection, size_t index, grpc_channel* channel, grpc_call* call)
-    : connection_(connection), index_(index), channel_(channel), call_(call) {
+    : Outbox(connection), index_(index), channel_(channel), call_(call) {
   grpc_metadata_array_init(&initial_);
   grpc_metadata_array_init(&trailing_);
   for (auto [step, then] :
@@ -152,49 +157,12 @@ void Line::Receive() {
 
 // ---- Out ----
 
-// REQUIRES: the lock. Messages take turns with their bodies.
-grpc_byte_buffer* Line::Build() {
-  Gathered all;
-  uint64_t total = 0;
-  all.Append(notes_.data(), notes_.size());
-  notes_.clear();
-  while (!ready_.empty() && total < kMessage) {
-    const std::shared_ptr<Exchange> x = std::move(ready_.front());
-    ready_.pop_front();
-    if (x->end != End::kNone) continue;  // nobody waits for the rest
-    const tw_message& m = x->out;
-    const uint64_t here = x->shared ? 0 : std::min(m.bytes - x->sent, kMessage - total);
-    Frame f = {Kind::kPiece, 0, 0, uint32_t(here), x->id, m.bytes};
-    if (!x->begun) {
-      f.kind = x->mine ? Kind::kRequest : Kind::kAnswer;
-      f.head = uint16_t(x->out_head.size());
-    }
-    all.Append(&f, sizeof f);
-    if (f.head) all.Append(x->out_head.data(), f.head);
-    const char* body = static_cast<const char*>(m.body) + x->sent;
-    if (f.here > kCopied) {
-      all.Append(Borrow(x, body, f.here));
-    } else if (f.here) {
-      all.Append(body, f.here);
-    }
-    x->begun = true;
-    x->sent += f.here;
-    total += sizeof f + f.head + f.here;
-    if (x->shared) {
-      connection_->Share(x);
-    } else if (x->sent < m.bytes) {
-      ready_.push_back(x);
-    } else if (!x->mine) {
-      flying_.push_back(x);
-    }
-  }
-  return all.Take();
-}
-
 // REQUIRES: the lock. False: there is nothing to send now.
 bool Line::Gather() {
   if (sending_ || connection_->shut()) return false;
-  outgoing_ = Build();
+  Slices message;
+  Pack(&message, &flying_);
+  outgoing_ = message.Take();
   if (!outgoing_) return false;
   sending_ = true;
   ++pending_;  // from here on, so that it is not idle
@@ -302,6 +270,7 @@ void Line::Received(bool ok) {
       sense = connection_->Read(&reader);
     }
     if (!sense) connection_->Shut(End::kLost, "it talks nonsense");
+    connection_->Counted(false);
     SendAndReceive();  // not before: another thread may take what comes next
   }
   grpc_byte_buffer_destroy(message);

@@ -3,36 +3,26 @@
 // Threads: the connection's lock guards it; nothing of gRPC is called under it that may call back.
 #pragma once
 #include <chrono>
-#include <deque>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "exchange.h"
-#include "frame.h"
+#include "outbox.h"
 #include "poller.h"
 
 namespace thalweg::grpc_transport {
 
-class Line final : private Poller::Chore {
+class Line final : public Outbox, private Poller::Chore {
  public:
   // channel: taken; NULL at the side that was called. call: taken.
   Line(Connection* connection, size_t index, grpc_channel* channel, grpc_call* call);
-  ~Line();
+  ~Line() override;
   Line(const Line&) = delete;
   // The caller's side: what the other side needs to know before it lets the stream in.
   void Begin(const std::vector<std::pair<const char*, std::string>>& greeting);
   void Accept();
-  // REQUIRES: the lock.
-  void Queue(std::shared_ptr<Exchange> x) { ready_.push_back(std::move(x)); }
-  // A frame without a body, which goes before what is queued.
-  void QueueNote(Kind kind, uint64_t id, uint64_t bytes = 0, std::string_view head = {}) {
-    const Frame f = {kind, 0, uint16_t(head.size()), 0, id, bytes};
-    notes_.append(reinterpret_cast<const char*>(&f), sizeof f).append(head);
-  }
   bool begun() const { return begun_; }        // the other side has let it in
   bool idle() const { return pending_ == 0; }  // nothing more happens to it
   // What is under way ends soon.
@@ -41,9 +31,8 @@ class Line final : private Poller::Chore {
   }
   // The call, once it is idle; NULL before, and again. gRPC keeps slices for as long as there is one that knows it.
   grpc_call* TakeCall() { return idle() ? std::exchange(call_, nullptr) : nullptr; }
-  // No lock held. Sends what is queued, unless a message is on its way, or this thread reads one of this line: then it goes when that is
-  // read.
-  void Write();
+  // Unless a message is on its way, or this thread reads one of this line: then it goes when that is read.
+  void Write() override;
 
  private:
   struct Step final : Event {
@@ -61,13 +50,11 @@ class Line final : private Poller::Chore {
   bool Expire(bool now) override;
   bool Gather();
   void Send();
-  grpc_byte_buffer* Build();
   void Sent(bool ok);
   void Received(bool ok);
   void Began(bool ok);
   void Ended(bool ok);
 
-  Connection* const connection_;
   const size_t index_;
   grpc_channel* const channel_;
   grpc_call* call_;
@@ -78,8 +65,6 @@ class Line final : private Poller::Chore {
   // The next message is not asked for yet: `later_` since then, `listed_` with the poller.
   bool later_ = false, listed_ = false;
   std::chrono::steady_clock::time_point since_;
-  std::deque<std::shared_ptr<Exchange>> ready_;
-  std::string notes_;                              // frames
   std::vector<std::shared_ptr<Exchange>> flying_;  // answers whose last byte is on its way
   grpc_byte_buffer* outgoing_ = nullptr;
   grpc_byte_buffer* incoming_ = nullptr;

@@ -49,13 +49,13 @@ void Close(const tw_host*, void* endpoint) {
 
 uint32_t Poll(const tw_host*, void* endpoint, uint64_t ns, uint32_t (*over)(void* arg), void* arg) {
   try {
-    return static_cast<Endpoint*>(endpoint)->poller().Lend(ns, over, arg);
+    return static_cast<Endpoint*>(endpoint)->Lend(ns, over, arg);
   } catch (const std::exception&) {  // out of memory: who waits does so without
     return 0;
   }
 }
 
-void Wake(const tw_host*, void* endpoint) { static_cast<Endpoint*>(endpoint)->poller().Wake(); }
+void Wake(const tw_host*, void* endpoint) { static_cast<Endpoint*>(endpoint)->Wake(); }
 
 void Shutdown(const tw_host*, void* instance) { delete static_cast<Instance*>(instance); }
 

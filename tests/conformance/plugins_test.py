@@ -15,11 +15,12 @@ from kit import BINARY_DIR, run
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
 from free_port import free_port  # noqa: E402
 
-# file, level; a file that this build does not make is left out
+# file, level, settings; a file that this build does not make is left out
 PLUGINS = [
     ("lib/thalweg/plugins/libcpu.so", 5),
     ("lib/thalweg/plugins/libetcd.so", 5),
     ("lib/thalweg/plugins/libgrpc.so", 5),
+    ("lib/thalweg/plugins/libgrpc.so", 5, "ring=0"),
     ("lib/thalweg/plugins/libonednn.so", 5),
     ("lib/thalweg/plugins/libopencl.so", 5),
     ("lib/thalweg/plugins/libthalweg_cuda.so", 5),  # without a GPU: what it says of itself
@@ -59,20 +60,20 @@ def etcd(folder):
 
 
 # What is wrong; None: nothing.
-def check(path, level, options):
+def check(path, level, settings, options):
     file = os.path.join(BINARY_DIR, path)
     if not os.path.exists(file):
         return None
-    report = run(file, "--level", str(level), *options)
+    report = run(file, "--level", str(level), *(word for s in settings for word in ("--setting", s)), *options)
     if report.status == 0 and report.json["passed"] > 0:
         return None
-    return f"{path}: status {report.status}\n    " + "\n    ".join(report.told() + [report.errors])
+    return f"{' '.join([path, *settings])}: status {report.status}\n    " + "\n    ".join(report.told() + [report.errors])
 
 
 def main():
     options = ["--full"] if "--full" in sys.argv else []
     wanted = [a for a in sys.argv[1:] if not a.startswith("--")]
-    chosen = [(path, level) for path, level in plugins() if not wanted or any(w in path for w in wanted)]
+    chosen = [(path, level, settings) for path, level, *settings in plugins() if not wanted or any(w in path for w in wanted)]
     with tempfile.TemporaryDirectory() as place, etcd(place) as store, ThreadPoolExecutor(2) as pool:
 
         def at(path):  # for membership services

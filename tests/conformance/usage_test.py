@@ -24,7 +24,7 @@ class UsageTest(unittest.TestCase):
         self.assertIn("/nowhere/libnone.so", done.stderr)
 
     def test_unknown_options_levels_and_rules_are_refused(self):
-        for args in (["--what"], ["--level", "9", HEALTHY], ["--rule", "999", HEALTHY], ["--limit", "soon", HEALTHY], []):
+        for args in (["--what"], ["--level", "9", HEALTHY], ["--rule", "999", HEALTHY], ["--limit", "soon", HEALTHY], ["--setting", "quiet", HEALTHY], []):
             self.assertEqual(call(*args).returncode, 2, args)
 
     def test_a_file_that_is_no_library_breaks_rule_1(self):

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,7 +18,10 @@
 
 namespace thalweg::testing {
 
-inline tw::Runtime NewRuntime(const std::vector<const char*>& options = {"threads=2"}) {
+// THALWEG_TEST_RINGS=0: messages over gRPC go by its streams, also within this machine.
+inline tw::Runtime NewRuntime(std::vector<const char*> options = {"threads=2"}) {
+  const char* rings = std::getenv("THALWEG_TEST_RINGS");
+  if (rings && std::string(rings) == "0") options.push_back("plugin.org.thalweg.grpc.ring=0");
   tw::Runtime runtime(options);
   runtime.load_plugin(Transport());
   return runtime;

@@ -1,4 +1,4 @@
-// The memory that two processes share: who can open it, and what is refused.
+// Memory that two processes share, in slots: who can open it, and what is refused.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -35,9 +35,9 @@ TEST(Segment, AnotherProcessReadsWhatWasWritten) {
 TEST(Segment, OnesThatAreGoneOrHaveAnotherSecretAreRefused) {
   auto mine = Segment::Make();
   ASSERT_NE(mine, nullptr);
-  const SegmentName good = mine->name();
+  const MemoryName good = mine->name();
   EXPECT_NE(Segment::Open(good), nullptr);
-  SegmentName wrong = good;
+  MemoryName wrong = good;
   wrong.secret[1] ^= 1;
   EXPECT_EQ(Segment::Open(wrong), nullptr);
   wrong = good;
@@ -46,14 +46,26 @@ TEST(Segment, OnesThatAreGoneOrHaveAnotherSecretAreRefused) {
   wrong = good;
   wrong.process = 1 << 30;
   EXPECT_EQ(Segment::Open(wrong), nullptr);
+  EXPECT_EQ(SharedMemory::Open(good, kSlots * kSlotBytes - 4096, true), nullptr);  // another size
   mine.reset();
   EXPECT_EQ(Segment::Open(good), nullptr);
+}
+
+TEST(SharedMemory, WhatIsHiddenIsFoundNoMore) {
+  const auto mine = SharedMemory::Make(100);
+  ASSERT_NE(mine, nullptr);
+  const auto theirs = SharedMemory::Open(mine->name(), 100, true);
+  ASSERT_NE(theirs, nullptr);
+  mine->Hide();
+  EXPECT_EQ(SharedMemory::Open(mine->name(), 100, true), nullptr);
+  theirs->data()[99] = 'x';  // who has it keeps it
+  EXPECT_EQ(mine->data()[99], 'x');
 }
 
 TEST(Segment, WhatIsNoSegmentIsRefused) {
   const auto mine = Segment::Make();
   ASSERT_NE(mine, nullptr);
-  SegmentName name = mine->name();
+  MemoryName name = mine->name();
   constexpr off_t kBytes = 4096 + kSlots * kSlotBytes;
   const auto refused = [&](int descriptor) {
     name.descriptor = descriptor;

@@ -17,7 +17,7 @@ namespace thalweg::conformance {
 namespace {
 
 constexpr const char* kHelp = R"(usage: thalweg-conformance FILE.so [--level N] [--rule N]... [--full] [--at PLACE] [--limit SECONDS]
-                            [--json]
+                            [--setting KEY=VALUE]... [--json]
        thalweg-conformance --list
 
 Says whether a plugin keeps the rules of the ABI, by loading it into processes of its own and playing hosts of all kinds to it.
@@ -27,6 +27,7 @@ Says whether a plugin keeps the rules of the ABI, by loading it into processes o
   --rule N          this rule alone; may be given several times
   --full            more cases, larger sizes, more cycles
   --at PLACE        where a file system (scheme://folder) or a membership service (an address) may be tried
+  --setting K=V     a setting of the plugin, as the runtime option plugin.ID.K=V; may be given several times
   --limit SECONDS   that one check may take (default 20, with --full 200)
   --json            the report as JSON
   --list            prints the rules
@@ -81,6 +82,11 @@ Options Parse(int argc, char** argv) {
       if (!value) Refuse("option --at takes a place");
       o.at = value;
       ++i;
+    } else if (arg == "--setting") {
+      const char* sign = value ? std::strchr(value, '=') : nullptr;
+      if (!sign || sign == value) Refuse("option --setting takes KEY=VALUE");
+      o.settings.emplace_back(std::string(value, sign), sign + 1);
+      ++i;
     } else if (arg == "--limit") {
       limit = Number<double>(arg, value);
       ++i;
@@ -129,7 +135,9 @@ void CheckUnder(Run& run, const Play& play) {
   auto library = Library::Open(run.options().path);
   if (!library.ok()) return run.Check(1, "", [&] { return Outcome(library.status()); });
   if (play.newer && (*library)->Descriptor()->target > TW_MINOR) return;  // see rule 12
-  auto world = World::Make(**library, play);
+  Play with_settings = play;
+  with_settings.settings = run.options().settings;
+  auto world = World::Make(**library, with_settings);
   if (!world.ok()) return run.Check(7, "", [&] { return Outcome(world.status()); });
   // Nothing to strip is as the real host; nothing left, as the one that strips all.
   if (play.stripped && !(SetsBrought() & play.stripped)) return;

@@ -33,6 +33,7 @@ struct Play {
   bool older = false;     // records end where they ended at the plugin's floor
   bool hasty = false;     // calls come on changing threads, records go away with the call
   uint32_t stripped = 0;  // DeviceSets that the host does not know
+  std::vector<std::pair<std::string, std::string>> settings;  // of the plugin
 };
 
 // What the plugin did with the host's calls, and which of them shall fail. One per process.

@@ -33,6 +33,7 @@ StatusOr<std::unique_ptr<World>> World::Make(const Library& library, const Play&
   RuntimeOptions options = Standard();
   if (w->id_ != CpuId()) options.static_plugins.push_back({"cpu", tw_plugin_query_v0});
   options.static_plugins.push_back({"the plugin", PlayedQuery});
+  for (const auto& [key, value] : play.settings) options.plugin_settings[StrCat("plugin.", w->id_, ".", key)] = value;
   SetSubject(descriptor, play);
   ASSIGN_OR_RETURN(w->runtime_, Runtime::Create(options));
   return w;

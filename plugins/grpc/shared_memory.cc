@@ -1,4 +1,4 @@
-#include "segment.h"
+#include "shared_memory.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -17,22 +17,25 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 char* Map(int descriptor, uint64_t bytes, int how) {
   void* memory = mmap(nullptr, bytes, how, MAP_SHARED, descriptor, 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
+  if (memory == MAP_FAILED) return nullptr;
+  (void)madvise(memory, bytes, MADV_DONTFORK);
+  return static_cast<char*>(memory);
 }
 
 }  // namespace
 
-std::unique_ptr<Segment> Segment::Make() {
+std::unique_ptr<SharedMemory> SharedMemory::Make(uint64_t bytes) {
+  const uint64_t all = kHeader + bytes;
   const int descriptor = memfd_create("thalweg", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor < 0) return nullptr;
   char* memory = nullptr;
-  if (fchmod(descriptor, 0600) == 0 && ftruncate(descriptor, off_t(kBytes)) == 0 && fcntl(descriptor, F_ADD_SEALS, kSeals) == 0)
-    memory = Map(descriptor, kBytes, PROT_READ | PROT_WRITE);
+  if (fchmod(descriptor, 0600) == 0 && ftruncate(descriptor, off_t(all)) == 0 && fcntl(descriptor, F_ADD_SEALS, kSeals) == 0)
+    memory = Map(descriptor, all, PROT_READ | PROT_WRITE);
   if (!memory) {
     close(descriptor);
     return nullptr;
   }
-  std::unique_ptr<Segment> s(new Segment(descriptor, memory));
+  std::unique_ptr<SharedMemory> s(new SharedMemory(descriptor, memory, all));
   std::random_device device;
   s->name_.process = getpid();
   s->name_.descriptor = descriptor;
@@ -41,24 +44,31 @@ std::unique_ptr<Segment> Segment::Make() {
   return s;
 }
 
-std::unique_ptr<Segment> Segment::Open(const SegmentName& name) {
+std::unique_ptr<SharedMemory> SharedMemory::Open(const MemoryName& name, uint64_t bytes, bool writable) {
+  const uint64_t all = kHeader + bytes;
   const std::string path = "/proc/" + std::to_string(name.process) + "/fd/" + std::to_string(name.descriptor);
   const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return nullptr;
   struct stat s;
   const int seals = fcntl(descriptor, F_GET_SEALS);  // before its size, which stays from then on
   const bool sound = seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(descriptor, &s) == 0 && S_ISREG(s.st_mode) &&
-                     s.st_uid == geteuid() && (s.st_mode & 0777) == 0600 && uint64_t(s.st_size) == kBytes;
-  char* memory = sound ? Map(descriptor, kBytes, PROT_READ) : nullptr;
-  if (memory && std::memcmp(memory, name.secret, sizeof name.secret) == 0) return std::unique_ptr<Segment>(new Segment(descriptor, memory));
-  if (memory) munmap(memory, kBytes);
+                     s.st_uid == geteuid() && (s.st_mode & 0777) == 0600 && uint64_t(s.st_size) == all;
+  char* memory = sound ? Map(descriptor, all, writable ? PROT_READ | PROT_WRITE : PROT_READ) : nullptr;
   close(descriptor);
-  return nullptr;
+  if (!memory) return nullptr;
+  std::unique_ptr<SharedMemory> opened(new SharedMemory(-1, memory, all));
+  opened->name_ = name;
+  return std::memcmp(memory, name.secret, sizeof name.secret) == 0 ? std::move(opened) : nullptr;
 }
 
-Segment::~Segment() {
-  munmap(memory_, kBytes);
-  close(descriptor_);
+void SharedMemory::Hide() {
+  if (descriptor_ >= 0) close(descriptor_);
+  descriptor_ = -1;
+}
+
+SharedMemory::~SharedMemory() {
+  munmap(memory_, all_);
+  Hide();
 }
 
 }  // namespace thalweg::grpc_transport

@@ -1,0 +1,59 @@
+// Outbox: what is to go out one way, and how it becomes frames. Messages take turns with their bodies; what is said of them goes before.
+// Threads: the connection's lock guards it; Write takes it.
+#pragma once
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exchange.h"
+#include "frame.h"
+
+namespace thalweg::grpc_transport {
+
+// Where frames go, together.
+class Package {
+ public:
+  // REQUIRES: n <= room().
+  virtual void Copy(const void* bytes, uint64_t n) = 0;
+  // A part of x's body. REQUIRES: as Copy.
+  virtual void Body(const std::shared_ptr<Exchange>& x, const char* bytes, uint64_t n) = 0;
+  uint64_t room() const { return room_; }
+
+ protected:
+  explicit Package(uint64_t room) : room_(room) {}
+  ~Package() = default;
+  void Used(uint64_t n) { room_ -= n; }
+
+ private:
+  uint64_t room_;
+};
+
+class Outbox {
+ public:
+  virtual ~Outbox() = default;
+  // REQUIRES: the lock.
+  void Queue(std::shared_ptr<Exchange> x) { ready_.push_back(std::move(x)); }
+  // A frame without a body, which goes before what is queued.
+  void QueueNote(Kind kind, uint64_t id, uint64_t bytes = 0, std::string_view head = {}) {
+    const Frame f = {kind, 0, uint16_t(head.size()), 0, id, bytes};
+    notes_.append(reinterpret_cast<const char*>(&f), sizeof f).append(head);
+  }
+  // No lock held. Sends what is queued, now or as soon as it can.
+  virtual void Write() = 0;
+
+ protected:
+  explicit Outbox(Connection* connection) : connection_(connection) {}
+  // REQUIRES: the lock. What fits; answers whose last byte that is are added to out_answers.
+  void Pack(Package* package, std::vector<std::shared_ptr<Exchange>>* out_answers);
+  bool empty() const { return notes_.empty() && ready_.empty(); }
+  Connection* const connection_;
+
+ private:
+  void PackNotes(Package* package);
+  std::string notes_;  // frames
+  std::deque<std::shared_ptr<Exchange>> ready_;
+};
+
+}  // namespace thalweg::grpc_transport

@@ -1,0 +1,247 @@
+// The doorbell that a process sleeps at, and the thread that does: nobody sleeps while somebody has rung, whoever rings, dies or is slow.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include <sys/wait.h>
+
+#include "doorbell.h"
+#include "ring_poller.h"
+
+namespace thalweg::grpc_transport {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+TEST(Doorbell, WhoRangIsKnownOnceAfterwards) {
+  const auto mine = Doorbell::Make();
+  ASSERT_NE(mine, nullptr);
+  const auto theirs = Doorbell::Open(mine->name());
+  ASSERT_NE(theirs, nullptr);
+  EXPECT_FALSE(mine->rung(kRingers / 64));
+  theirs->Ring(3);
+  theirs->Ring(3);
+  theirs->Ring(kRingers - 1);
+  EXPECT_TRUE(mine->rung(1));
+  EXPECT_EQ(mine->Take(0), uint64_t{1} << 3);
+  EXPECT_EQ(mine->Take(0), 0u);
+  EXPECT_FALSE(mine->rung(1));
+  EXPECT_EQ(mine->Take(kRingers / 64 - 1), uint64_t{1} << 63);
+}
+
+TEST(Doorbell, ASleepEndsWhenItRingsAndNotBefore) {
+  const auto bell = Doorbell::Make();
+  ASSERT_NE(bell, nullptr);
+  bell->Settle();
+  auto began = steady_clock::now();
+  bell->Sleep(30ms);
+  EXPECT_GE(steady_clock::now() - began, 20ms);  // early for no reason at most
+  bell->Settle();
+  bell->Ring(0);
+  began = steady_clock::now();
+  bell->Sleep(10s);  // it has rung since
+  EXPECT_LT(steady_clock::now() - began, 5s);
+}
+
+// Another process rings, and sees the rings of this one, in turn.
+TEST(Doorbell, ProcessesWakeEachOther) {
+  constexpr int kRounds = 5000;
+  const auto mine = Doorbell::Make();
+  ASSERT_NE(mine, nullptr);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const auto wait = [](Doorbell* bell) {
+    const auto until = steady_clock::now() + 20s;
+    while (bell->Take(0) == 0) {
+      bell->Settle();
+      if (!bell->rung(1)) bell->Sleep(10s);
+      bell->Stay();
+      if (steady_clock::now() > until) return false;
+    }
+    return true;
+  };
+  const MemoryName name = mine->name();
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto own = Doorbell::Make(), theirs = Doorbell::Open(name);
+    if (!own || !theirs || write(ends[1], &own->name(), sizeof(MemoryName)) != ssize_t(sizeof(MemoryName))) _exit(1);
+    for (int i = 0; i < kRounds; ++i) {
+      if (!wait(own.get())) _exit(2);
+      theirs->Ring(1);
+    }
+    _exit(0);
+  }
+  MemoryName of_child;
+  ASSERT_EQ(read(ends[0], &of_child, sizeof of_child), ssize_t(sizeof of_child));
+  const auto theirs = Doorbell::Open(of_child);
+  ASSERT_NE(theirs, nullptr);
+  int i = 0;
+  for (; i < kRounds; ++i) {
+    theirs->Ring(0);
+    if (!wait(mine.get())) break;
+  }
+  EXPECT_EQ(i, kRounds);
+  if (i < kRounds) kill(child, SIGKILL);
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+// Counts how often it hears.
+struct Ear final : RingPoller::Listener {
+  bool Hear() override {
+    heard.fetch_add(1);
+    return more.exchange(false);
+  }
+  std::atomic<int> heard{0};
+  std::atomic<bool> more{false};
+};
+
+// Whether it comes to pass in time.
+template <typename F>
+bool Soon(F f) {
+  const auto until = steady_clock::now() + 20s;
+  while (!f()) {
+    if (steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(100us);
+  }
+  return true;
+}
+
+TEST(RingPoller, ListenersHearTheirOwn) {
+  const auto poller = RingPoller::Make(0);
+  ASSERT_NE(poller, nullptr);
+  const auto bell = Doorbell::Open(poller->name());
+  ASSERT_NE(bell, nullptr);
+  EXPECT_FALSE(poller->any());
+  std::vector<std::shared_ptr<Ear>> ears(150);
+  std::vector<uint32_t> numbers;
+  for (auto& ear : ears) {
+    ear = std::make_shared<Ear>();
+    numbers.push_back(poller->Add(ear, ear.get()));
+  }
+  EXPECT_TRUE(poller->any());
+  bell->Ring(numbers[0]);
+  bell->Ring(numbers[149]);
+  EXPECT_TRUE(Soon([&] { return ears[0]->heard == 1 && ears[149]->heard == 1; }));
+  ears[7]->more = true;
+  bell->Ring(numbers[7]);
+  EXPECT_TRUE(Soon([&] { return ears[7]->heard == 2; }));  // it had more to hear
+  EXPECT_EQ(ears[8]->heard, 0);
+  bell->Ring(kRingers - 1);  // nobody's
+  for (uint32_t n : numbers) poller->Remove(n);
+  EXPECT_FALSE(poller->any());
+  const auto again = std::make_shared<Ear>();
+  const uint32_t number = poller->Add(again, again.get());
+  EXPECT_LT(number, 150u);  // numbers are used again
+  bell->Ring(number);
+  EXPECT_TRUE(Soon([&] { return again->heard == 1; }));
+  poller->Remove(number);
+}
+
+// One thread rings and waits until it was heard; with a thread that is lent now and then, and wakes that are for it. A ring that is lost
+// would last a second.
+TEST(RingPoller, NoRingIsLostWhoeverWatches) {
+  const auto poller = RingPoller::Make(0);
+  ASSERT_NE(poller, nullptr);
+  const auto bell = Doorbell::Open(poller->name());
+  const auto ear = std::make_shared<Ear>();
+  const uint32_t number = poller->Add(ear, ear.get());
+  std::atomic<bool> stop{false};
+  std::atomic<int> loans{0};
+  std::thread lends([&] {
+    while (!stop) {
+      const int until = ear->heard + 20;
+      struct Arg {
+        Ear* ear;
+        int until;
+        std::atomic<bool>* stop;
+      } arg = {ear.get(), until, &stop};
+      const auto over = [](void* a) -> uint32_t {
+        auto* it = static_cast<Arg*>(a);
+        return it->ear->heard >= it->until || *it->stop;
+      };
+      if (poller->Lend(1'000'000'000, over, &arg)) ++loans;
+      std::this_thread::yield();
+    }
+  });
+  int slow = 0;
+  for (int i = 1; i <= 30000; ++i) {
+    const auto began = steady_clock::now();
+    bell->Ring(number);
+    while (ear->heard < i) {
+      if (steady_clock::now() - began > 20s) break;
+      std::this_thread::yield();
+    }
+    ASSERT_GE(ear->heard, i);
+    slow += steady_clock::now() - began > 900ms;
+    if (i % 50 == 0) poller->Wake();
+  }
+  EXPECT_LE(slow, 5);  // of a machine that does something else meanwhile
+  EXPECT_GT(loans, 100);
+  stop = true;
+  poller->Wake();
+  lends.join();
+  poller->Remove(number);
+}
+
+TEST(RingPoller, AThreadThatIsLentGoesOnWhenItIsWoken) {
+  const auto poller = RingPoller::Make(0);
+  ASSERT_NE(poller, nullptr);
+  int slow = 0;
+  for (int i = 0; i < 200; ++i) {
+    std::atomic<bool> over{false};
+    std::thread lent([&] {
+      while (!over) poller->Lend(1'000'000'000, [](void* arg) -> uint32_t { return *static_cast<std::atomic<bool>*>(arg); }, &over);
+    });
+    if (i % 2) std::this_thread::sleep_for(1ms);
+    const auto began = steady_clock::now();
+    over = true;
+    poller->Wake();
+    lent.join();
+    slow += steady_clock::now() - began > 900ms;
+  }
+  EXPECT_LE(slow, 5);
+}
+
+// A process that dies as it rings leaves nobody asleep: others are heard.
+TEST(RingPoller, WhoDiesAsItRingsLeavesNobodyAsleep) {
+  const auto poller = RingPoller::Make(0);
+  ASSERT_NE(poller, nullptr);
+  const auto ear = std::make_shared<Ear>(), other = std::make_shared<Ear>();
+  const uint32_t number = poller->Add(ear, ear.get()), number_of_other = poller->Add(other, other.get());
+  const auto bell = Doorbell::Open(poller->name());
+  const MemoryName name = poller->name();
+  int slow = 0;
+  for (int i = 1; i <= 100; ++i) {
+    const int before = ear->heard;
+    const pid_t child = fork();
+    if (child == 0) {
+      const auto theirs = Doorbell::Open(name);
+      if (!theirs) _exit(1);
+      for (;;) theirs->Ring(number);
+    }
+    ASSERT_TRUE(Soon([&] { return ear->heard > before; }));
+    std::this_thread::sleep_for(std::chrono::microseconds(37 * i));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    const auto began = steady_clock::now();
+    bell->Ring(number_of_other);
+    ASSERT_TRUE(Soon([&] { return other->heard >= i; }));
+    slow += steady_clock::now() - began > 500ms;
+  }
+  EXPECT_LE(slow, 5);
+  poller->Remove(number);
+  poller->Remove(number_of_other);
+}
+
+}  // namespace
+}  // namespace thalweg::grpc_transport
