@@ -86,6 +86,19 @@ class HarmTest : public ::testing::Test {
     return all;
   }
 
+  // A run that may be done twice, until it is good.
+  std::vector<tw::Tensor> Again(tw::Session& session, const std::vector<tw_output>& fetches,
+                                const std::vector<const tw_operation*>& targets = {}) {
+    for (int k = 0;; ++k) {
+      std::vector<tw::Tensor> found;
+      const Failure f = FailureOf([&] { found = session.run({}, fetches, targets); });
+      if (f.code == TW_OK) return found;
+      EXPECT_TRUE(k < 10 && (f.code == TW_UNAVAILABLE || f.code == TW_ABORTED)) << f.text;
+      if (k >= 10) return {tw::Tensor(-1.f)};
+      std::this_thread::sleep_for(50ms);
+    }
+  }
+
   // Every step until it is good. Answers how often one was tried; none may fail otherwise than by a link that was lost. before: how many
   // may have had their effect already.
   int Run(tw::Session& session, const std::vector<std::vector<float>>& expected, double bound, int before = 0) {
@@ -212,7 +225,8 @@ TEST_F(HarmTest, LinksThatAreHalfOpenAreNoticedAndWorkWhenTheyAreMended) {
   Run(session, expected, 15, 20);
 }
 
-// A client whose session goes on; whatever it has said comes again, by other connections.
+// A client whose session goes on; whatever it has said comes again, by other connections. Over gRPC, whoever says how a connection began is
+// let into it, and takes it along when he hangs up: a step that is under way then is told so.
 TEST_F(HarmTest, WhatIsSaidAgainHasNoEffect) {
   tw::Session session = NewSession();
   session.run({}, {}, {begin_});
@@ -230,9 +244,9 @@ TEST_F(HarmTest, WhatIsSaidAgainHasNoEffect) {
         close(fd);
       }
     }
-    EXPECT_THAT(session.run({}, {count_})[0].values<float>(), ElementsAre(float(expected.size())));
+    EXPECT_THAT(Again(session, {count_})[0].values<float>(), ElementsAre(float(expected.size())));
   }
-  session.run({}, {}, {begin_});
+  Again(session, {}, {begin_});
   Run(session, expected, 5);
 }
 
