@@ -50,6 +50,12 @@ StatusOr<std::vector<FoundDevice>> Enumerate(const DeviceKind& kind) {
   return std::move(list.found);
 }
 
+// Without blanks around it.
+std::string_view Trimmed(std::string_view text) {
+  const size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
+  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
 // What THALWEG_VISIBLE_DEVICES lists.
 std::vector<std::string> VisibleByEnvironment() {
   const char* text = secure_getenv("THALWEG_VISIBLE_DEVICES");
@@ -160,7 +166,7 @@ void Runtime::KeepVisible(const DeviceKind& kind, std::vector<FoundDevice>* foun
   if (list.empty()) return;
   std::vector<uint8_t> visible(found->size(), 0);
   for (const std::string& name : list) {
-    auto spec = ParseDeviceSpec(name);
+    auto spec = ParseDeviceSpec(Trimmed(name));
     if (!spec.ok()) {
       Log(TW_LOG_WARNING, StrCat("visible devices: ", Message(spec.status())));
       continue;
@@ -194,7 +200,12 @@ Status Runtime::AddDevicesOf(const DeviceKind* kind) const {
     Log(none ? 1 : 2, StrCat("plugin '", kind->plugin, "': ", what));
     return Status();
   }
+  const size_t all = found->size();
   KeepVisible(*kind, &*found);
+  if (found->empty()) {
+    loader_->Remark(kind->plugin, StrCat("device kind '", kind->kind, "': visible_devices, or THALWEG_VISIBLE_DEVICES, leaves out all ",
+                                         all, " that there are"));
+  }
   const auto limit = [&](int32_t index) {
     const auto& limits = options_.memory_limit;
     auto it = limits.find(StrCat(kind->kind, ":", index));

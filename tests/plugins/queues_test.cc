@@ -370,6 +370,17 @@ TEST(VisibleDevicesTest, OnlyThoseThatAreListedAreUsed) {
   EXPECT_THAT(names({"FAKE:0", "FAKE:1"}), ElementsAre("0=fake-0", "1=fake-1", "CPU"));
   EXPECT_THAT(names({"CPU:0"}), ElementsAre("CPU"));
   EXPECT_THAT(names({"OTHER:3"}), ElementsAre("CPU"));
+  EXPECT_THAT(names({" FAKE:1", "\tFAKE:2 "}), ElementsAre("0=fake-1", "1=fake-2", "CPU"));
+}
+
+TEST(VisibleDevicesTest, WhoAsksForOneThatIsLeftOutIsToldSo) {
+  RuntimeOptions options;
+  options.threads = 1;
+  options.visible_devices = {"FAKE:-1", "CPU:0"};
+  TestGraph g(FakeRuntime({}, options));
+  Edge x = g.Input(Shape({1}), "x");
+  auto out = Step(*g.NewSession(), {{x}, {g.Op("Neg", {x}, {.device = "FAKE:0"})}, {}}, {Floats({1})});
+  EXPECT_THAT(Text(out.status()), AllOf(HasSubstr("device '/device:FAKE:0' not found"), HasSubstr("leaves out all 2 that there are")));
 }
 
 TEST(VisibleDevicesTest, TheEnvironmentListsThemAndWhatIsNotThereIsTold) {
