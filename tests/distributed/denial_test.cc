@@ -20,6 +20,7 @@
 #include <arpa/inet.h>
 #include <openssl/ssl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "distributed/messenger.h"
@@ -431,6 +432,11 @@ TEST_F(DenialTest, AClientThatOpensAllSessionsThatItMayKeepsNobodyElseOut) {
   const Status seventh = bob.Ask(address, Method::kOpen, OpenRequest{6, {}});
   EXPECT_EQ(seventh.code(), Code::kResourceExhausted);
   EXPECT_THAT(seventh.message(), HasSubstr("there are 6 sessions already"));
+  // One that somebody watches is there, which is no lack of room: its client may open it when the old watch has ended.
+  const auto watch = bob.Begin(address, Method::kWatch, SessionRequest{3});
+  const Status again = bob.Ask(address, Method::kOpen, OpenRequest{3, {}});
+  EXPECT_EQ(again.code(), Code::kAlreadyExists) << again;
+  EXPECT_THAT(again.message(), HasSubstr("session 3 is there already"));
 }
 
 TEST_F(DenialTest, MembersThatWouldShareAFolderGetNone) {
@@ -531,6 +537,8 @@ TEST_F(DenialTest, FilesThatOthersMayReadOrThatMakeNoSenseAreRefusedByName) {
   EXPECT_THAT(open().ToString(), HasSubstr("token' is no secret"));
   std::filesystem::remove(folder + "/ca.pem");
   EXPECT_THAT(open().ToString(), HasSubstr("ca.pem': No such file"));
+  ASSERT_EQ(mkfifo((folder + "/ca.pem").c_str(), 0600), 0);  // which nobody writes to
+  EXPECT_THAT(open().ToString(), HasSubstr("ca.pem' is no file of at most 1 MB"));
 }
 
 }  // namespace

@@ -55,10 +55,17 @@ class Relay {
     std::lock_guard lock(mu_);
     harm_ = harm;
   }
-  // Ends all connections that there are.
-  void Cut() {
+  // Ends all connections that there are; from: the first of them, as of Hold. both: also for who was connected to, else only for who came:
+  // with Harm::half_open the other end is not told then.
+  void Cut(size_t from = 0, bool both = true) {
     std::lock_guard lock(mu_);
-    for (auto& both : all_) both->End();
+    for (size_t i = from; i < all_.size(); ++i) {
+      if (both) {
+        all_[i]->End();
+      } else {
+        shutdown(all_[i]->of[0], SHUT_RDWR);
+      }
+    }
   }
   int connections() const { return connections_; }
   // What went forth by each connection: packets, or, of a stream, what was read at once.
