@@ -136,3 +136,23 @@ def test_a_session_may_be_closed_while_threads_run_it(graph, x):
     for t in threads:
         t.join(30)
     assert len(ended) == 4
+
+
+@pytest.mark.parametrize("wrong, told", [
+    (lambda x: tw.device(0).__enter__(), 'a device is a name such as "CPU:0"'),
+    (lambda x: tw.control_dependencies(x).__enter__(), "takes a list of operations and values"),
+    (lambda x: tw.group("a"), "'a' is neither an operation nor a value"),
+    (lambda x: tw.map_fn(lambda row: None, x), "map_fn: `fn` gives None")], ids=["device", "order", "group", "map"])
+def test_what_is_of_another_kind_is_told_so(x, wrong, told):
+    with pytest.raises(TypeError, match=told):
+        wrong(x)
+
+
+def test_numbers_of_records_are_not_negative():
+    for wrong in (lambda: tw.StepStats(limit=-1), lambda: tw.Trace(most=0)):
+        with pytest.raises(ValueError, match="-1; it is a number of records|0; a trace keeps a run or more"):
+            wrong()
+
+
+def test_a_variable_shows_its_shape_as_values_do(x):
+    assert repr(tw.Variable(x, name="v")) == "<Variable 'v' float32 [?, 3]>" and repr(tw.Variable(1.0, name="s")) == "<Variable 's' float32 []>"

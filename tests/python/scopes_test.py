@@ -51,7 +51,9 @@ def test_devices_are_asked_for(graph):
         inside = tw.constant(1) + 1
         with tw.device(""):
             anywhere = tw.constant(1)
-    assert inside.operation.device.endswith("CPU:0") and anywhere.operation.device == ""
+        with tw.device(None):
+            here = tw.constant(1)
+    assert inside.operation.device.endswith("CPU:0") and anywhere.operation.device == here.operation.device == ""
     assert tw.Session(graph).run(inside) == 2
     with pytest.raises(tw.InvalidArgumentError):
         with tw.device("no device at all"):

@@ -17,7 +17,7 @@ from ._handle import c_text
 from .dtypes import DType, DTypeLike, as_dtype
 from .errors import check, made
 from .graph import Graph, current_graph
-from .output import Formula, Operation, Output
+from .output import Formula, Operation, Output, shape_text
 
 Shape = Optional[tuple[Optional[int], ...]]
 
@@ -259,10 +259,6 @@ def _want_fit(variable: str, shape: Shape, wanted: Shape, when: str) -> None:
 def fits(shape: Shape, wanted: Shape) -> bool:
     """Whether every value of that shape has the wanted one."""
     return wanted is None or (shape is not None and len(shape) == len(wanted) and all(w is None or w == s for s, w in zip(shape, wanted)))
-
-
-def shape_text(shape: Shape) -> str:
-    return "?" if shape is None else str([*("?" if s is None else s for s in shape)]).replace("'", "")
 
 
 class Function:

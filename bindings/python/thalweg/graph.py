@@ -280,7 +280,7 @@ def placeholder(dtype: DTypeLike, shape: Optional[Iterable[Optional[int]]] = Non
 def group(*operations: Any, name: Optional[str] = None) -> Operation:
     """Graph.group of the operations' graph."""
     first = operations[0] if operations else None
-    return (first.graph if first is not None else current_graph()).group(*operations, name=name)
+    return (getattr(first, "graph", None) or current_graph()).group(*operations, name=name)
 
 
 def initializer(name: Optional[str] = None) -> Operation:

@@ -272,14 +272,18 @@ class Output(Formula):
         return hash(self.number)
 
     def __repr__(self) -> str:
-        shape = "?" if self.shape is None else "[" + ", ".join("?" if n is None else str(n) for n in self.shape) + "]"
-        return f"<Output '{self.name}' {self.dtype} {shape}>"
+        return f"<Output '{self.name}' {self.dtype} {shape_text(self.shape)}>"
 
 
 def shape_from(shape: "_low.tw_shape") -> Optional[tuple[Optional[int], ...]]:
     if shape.rank < 0:
         return None
     return tuple(n if n >= 0 else None for n in shape.dims[:shape.rank]) if shape.rank else ()
+
+
+def shape_text(shape: Optional[tuple[Optional[int], ...]]) -> str:
+    """ "[?, 3]"; "?" for an unknown rank."""
+    return "?" if shape is None else "[" + ", ".join("?" if n is None else str(n) for n in shape) + "]"
 
 
 class Operation:

@@ -82,10 +82,12 @@ def name_scope(name: str, graph: Optional["Graph"] = None) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def device(name: str, graph: Optional["Graph"] = None) -> Iterator[None]:
-    """Operations and variables inside run there: "CPU:0", "/device:OPENCL:0", "/job:ps/task:0"; "": anywhere. Gradients place theirs themselves,
-    and do not wait for control_dependencies either."""
-    with _inside(dataclasses.replace(current(graph), device=name)):
+def device(name: Optional[str], graph: Optional["Graph"] = None) -> Iterator[None]:
+    """Operations and variables inside run there: "CPU:0", "/device:OPENCL:0", "/job:ps/task:0"; "" or None: anywhere. Gradients place theirs
+    themselves, and do not wait for control_dependencies either."""
+    if not isinstance(name, (str, type(None))):
+        raise TypeError(f"a device is a name such as \"CPU:0\", or \"\" for anywhere, not {name!r}")
+    with _inside(dataclasses.replace(current(graph), device=name or "")):
         yield
 
 
@@ -102,6 +104,8 @@ def priority(number: int, graph: Optional["Graph"] = None) -> Iterator[None]:
 @contextlib.contextmanager
 def control_dependencies(before: Iterable[Any], graph: Optional["Graph"] = None) -> Iterator[None]:
     """Operations inside run after all of these (operations or values) in every step in which both run."""
+    if not isinstance(before, Iterable):
+        raise TypeError(f"control_dependencies takes a list of operations and values, not {before!r}")
     scope = current(graph)
     after = scope.after + tuple(scope.graph._operation_of(x) for x in before)
     with _inside(dataclasses.replace(scope, after=after)):

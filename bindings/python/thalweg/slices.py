@@ -14,7 +14,7 @@ import numpy as np
 from . import flow
 from .dtypes import as_dtype
 from .graph import Graph
-from .output import Formula, Output
+from .output import Formula, Output, shape_text
 
 Step = Callable[[list[Output], list[Output]], tuple[list[Any], list[Any]]]
 
@@ -26,6 +26,8 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, name: Optional[str] = None) -> 
     def step(_: list[Output], slices: list[Output]) -> tuple[list[Any], list[Any]]:
         nonlocal one
         answer = fn(_like(elems, slices))
+        if answer is None:
+            raise TypeError("map_fn: `fn` gives None; it must give a value or a list of values")
         one = not isinstance(answer, (list, tuple))
         return [], [answer] if one else list(answer)
 
@@ -145,5 +147,5 @@ def _check_states(what: str, first: list[Output], next_: list[Output]) -> None:
         if a.dtype != b.dtype:
             raise TypeError(f"{what}: value {i} ('{a.name}') is {a.dtype} at first, but the function makes it {b.dtype}")
         if not flow.fits(b.shape, a.shape):
-            raise ValueError(f"{what}: value {i} ('{a.name}') has shape {flow.shape_text(a.shape)} at first, but the function makes it "
-                             f"{flow.shape_text(b.shape)}")
+            raise ValueError(f"{what}: value {i} ('{a.name}') has shape {shape_text(a.shape)} at first, but the function makes it "
+                             f"{shape_text(b.shape)}")

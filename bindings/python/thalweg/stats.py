@@ -109,6 +109,8 @@ class StepStats(Handle):
     __slots__ = ("_handle", "_idle", "__weakref__")
 
     def __init__(self, limit: Optional[int] = None) -> None:
+        if limit is not None and limit < 0:
+            raise ValueError(f"limit is {limit}; it is a number of records, 0 or more")
         self._handle = made(_low.tw_step_stats_create)
         self._idle = threading.Lock()
         if limit is not None:
@@ -169,6 +171,8 @@ class Trace:
     __slots__ = ("_steps", "_limit")
 
     def __init__(self, most: int = 1000, limit: Optional[int] = None) -> None:
+        if most < 1:
+            raise ValueError(f"most is {most}; a trace keeps a run or more")
         self._steps: "collections.deque[StepStats]" = collections.deque(maxlen=most)
         self._limit = limit
 

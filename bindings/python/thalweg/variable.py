@@ -11,7 +11,7 @@ from . import _low, build, scopes
 from ._handle import c_text
 from .dtypes import DType, DTypeLike, from_number
 from .errors import check, made
-from .output import Formula, Operation, Output, shape_from
+from .output import Formula, Operation, Output, shape_from, shape_text
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -92,8 +92,7 @@ class Variable(Formula):
         return hash(self.handle)
 
     def __repr__(self) -> str:
-        shape = "?" if self.shape is None else list(self.shape)
-        return f"<Variable '{self.name}' {self.dtype} {shape}>"
+        return f"<Variable '{self.name}' {self.dtype} {shape_text(self.shape)}>"
 
 
 def listed(graph: "Graph") -> list[Variable]:
