@@ -31,30 +31,56 @@ static tw_status* copy(const tw_host* h, void* self, const tw_copy* c) {
   return NULL;
 }
 
-/* Handles have to lead somewhere: to a variable of the node's name, which never gets a value. */
+/* A node: handles have to lead somewhere, to a variable of its name, which never gets a value; and outputs of unknown sizes have none
+ * there, but as many axes, and sizes along the others, as was known. */
+typedef struct node_state {
+  tw_resource_key key;
+  uint32_t most; /* axes of an output */
+  int32_t* ranks;
+  int64_t* dims; /* `most` for each output */
+  char name[];
+} node_state;
+
+static void destroy(const tw_host* h, void* state) {
+  node_state* s = state;
+  (void)h;
+  free(s->ranks);
+  free(s->dims);
+  free(s);
+}
+
 static tw_status* create(const tw_node* n, void** out_state) {
-  tw_resource_key* key = malloc(sizeof *key + n->name_len);
-  if (!key) return tw_fail(n->host, TW_RESOURCE_EXHAUSTED, TW_S("the host has no more memory"));
-  *key = (tw_resource_key){TW_SIZED(tw_resource_key), TW_S(TW_VARIABLE_TYPE), NULL, 0, (char*)(key + 1), n->name_len};
-  memcpy(key + 1, n->name, n->name_len);
-  *out_state = key;
+  const tw_shape* shapes = n->shapes + n->n_in;
+  node_state* s = calloc(1, sizeof *s + n->name_len);
+  if (!s) return tw_fail(n->host, TW_RESOURCE_EXHAUSTED, TW_S("the host has no more memory"));
+  s->most = 1;
+  for (uint32_t o = 0; o < n->n_out; ++o)
+    if (shapes[o].rank > (int32_t)s->most) s->most = (uint32_t)shapes[o].rank;
+  s->ranks = calloc(n->n_out + 1u, sizeof *s->ranks);
+  s->dims = calloc((size_t)n->n_out * s->most + 1, sizeof *s->dims);
+  if (!s->ranks || !s->dims) {
+    destroy(n->host, s);
+    return tw_fail(n->host, TW_RESOURCE_EXHAUSTED, TW_S("the host has no more memory"));
+  }
+  memcpy(s->name, n->name, n->name_len);
+  s->key = (tw_resource_key){TW_SIZED(tw_resource_key), TW_S(TW_VARIABLE_TYPE), NULL, 0, s->name, n->name_len};
+  for (uint32_t o = 0; o < n->n_out; ++o) {
+    s->ranks[o] = shapes[o].rank < 0 ? 1 : shapes[o].rank;
+    for (int32_t k = 0; k < shapes[o].rank; ++k) s->dims[o * s->most + (uint32_t)k] = shapes[o].dims[k] < 0 ? 0 : shapes[o].dims[k];
+  }
+  *out_state = s;
   return NULL;
 }
 
-static void destroy(const tw_host* h, void* state) {
-  (void)h;
-  free(state);
-}
-
-/* Outputs that nobody else gives memory become empty vectors. */
+/* Outputs that nobody else gives memory become empty. */
 static tw_status* nothing(const tw_frame* f) {
-  const int64_t empty[] = {0};
+  const node_state* s = f->state;
   for (uint32_t o = 0; o < f->n_out; ++o) {
     if (f->out[o]->rank >= 0) continue;
     if (f->out[o]->dtype == TW_RESOURCE)
-      TW_TRY(f->host->resource->open(f, f->state, NULL, NULL, o));
+      TW_TRY(f->host->resource->open(f, &s->key, NULL, NULL, o));
     else
-      TW_TRY(f->host->tensor->allocate(f, o, empty, 1));
+      TW_TRY(f->host->tensor->allocate(f, o, s->dims + o * s->most, (uint32_t)s->ranks[o]));
   }
   return NULL;
 }
