@@ -10,8 +10,9 @@ namespace thalweg::grpc_transport {
 namespace {
 
 constexpr size_t kLines = 2;
-constexpr size_t kCalls = 1 << 14;     // that one peer may have under way
-constexpr uint64_t kSmall = 64 << 10;  // bodies up to here go with their heads
+constexpr size_t kCalls = 1 << 14;           // that one peer may have under way
+constexpr uint64_t kSmall = 64 << 10;        // bodies up to here go with their heads
+constexpr uint64_t kSmallByRing = 80 << 10;  // likewise: also values of 64 KiB with what is said of them
 
 }  // namespace
 
@@ -96,8 +97,8 @@ Outbox* Connection::SmallWay() { return ring_ && ring_->in_use() ? static_cast<O
 
 // REQUIRES: mu.
 Outbox* Connection::WayFor(uint64_t bytes, Exchange* x) {
-  const bool big = bytes > kSmall;
   x->way = SmallWay();
+  const bool big = bytes > (x->way == ring_.get() ? kSmallByRing : kSmall);
   x->shared = big && out_state_ == Sharing::kGood;
   if (!big || x->shared) return x->way;
   WantSecondLine();

@@ -28,12 +28,13 @@ enum DeviceSet : uint32_t {
 enum class Effort { kBrief, kUsual, kFull };
 
 struct Play {
-  std::string name;                                           // empty: the real host
-  bool newer = false;                                         // records of the host are longer, the rest of them poison
-  bool older = false;                                         // records end where they ended at the plugin's floor
-  bool hasty = false;                                         // calls come on changing threads, records go away with the call
-  uint32_t stripped = 0;                                      // DeviceSets that the host does not know
-  std::vector<std::pair<std::string, std::string>> settings;  // of the plugin
+  std::string name;       // empty: the real host
+  bool newer = false;     // records of the host are longer, the rest of them poison
+  bool older = false;     // records end where they ended at the plugin's floor
+  bool hasty = false;     // calls come on changing threads, records go away with the call
+  uint32_t stripped = 0;  // DeviceSets that the host does not know
+  // Of the plugin, by key.
+  std::vector<std::pair<std::string, std::string>> settings;
 };
 
 // What the plugin did with the host's calls, and which of them shall fail. One per process.

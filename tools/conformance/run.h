@@ -17,10 +17,11 @@ struct Options {
   int level = 5;
   std::vector<int> rules;  // only these; empty: all of the level and below
   std::string at;          // where file systems and memberships are tried; empty: a place that the plugin should know
-  std::vector<std::pair<std::string, std::string>> settings;  // of the plugin
-  double limit = 20;                                          // seconds a check may take
-  bool full = false;                                          // more cases, larger sizes, more cycles
+  double limit = 20;       // seconds a check may take
+  bool full = false;       // more cases, larger sizes, more cycles
   bool json = false;
+  // Of the plugin, by key.
+  std::vector<std::pair<std::string, std::string>> settings;
 };
 
 struct Result {
