@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
@@ -131,6 +132,15 @@ Status ShowObject(const Resource& r, const KernelFrame& f, uint32_t i, Slot* slo
   return Status();
 }
 
+// To the node's device, if it lives on another. REQUIRES: its lock, to update.
+Status TakeAlong(const KernelFrame& f, Resource* r) {
+  const Device* from = r->device();
+  if (!from || !r->is_variable() || !r->Away(f.run->device)) return Status();
+  RETURN_IF_ERROR(r->MoveTo(f.run->device, f.step->budget));
+  f.step->runtime->Log(1, StrCat("variable '", Shown(r->name()), "' moved from ", from->name(), " to ", f.run->device->name()));
+  return Status();
+}
+
 // A resource is in f->opened from the moment that its lock is held, so that CloseResources lets go what a failure leaves. *away: it failed
 // because a variable lives elsewhere, which only whoever holds the lock can tell.
 Status LockAndShow(KernelFrame* f, Slot* slots, bool* away) {
@@ -180,35 +190,24 @@ Status LockAndShow(KernelFrame* f, Slot* slots, bool* away) {
     f->opened[w.input] = w.r;
   }
   for (size_t k = 0; s.ok() && k < n; ++k) {
-    s = ShowResource(f, wants[k].input, wants[k].update, &slots[wants[k].input]);
+    if (f->step->moves_state && wants[k].update) s = TakeAlong(*f, wants[k].r);
+    if (s.ok()) s = ShowResource(f, wants[k].input, wants[k].update, &slots[wants[k].input]);
     *away = !s.ok() && wants[k].r->is_variable() && wants[k].r->Away(run.device);
   }
   return s;
 }
 
-template <class F>
-Status ForEachVariable(const KernelFrame& f, F&& use) {
-  for (const auto* inputs : {&f.run->open_read, &f.run->open_update}) {
-    for (uint32_t i : *inputs) {
-      ASSIGN_OR_RETURN(Resource * r, ResourceOf(f, i));
-      if (r->is_variable()) RETURN_IF_ERROR(use(r));
-    }
+// Variables that live on another device and are only read, since who reads may not move them.
+Status BringHere(const KernelFrame& f) {
+  for (uint32_t i : f.run->open_read) {
+    ASSIGN_OR_RETURN(Resource * r, ResourceOf(f, i));
+    if (!r->is_variable() || !r->Away(f.run->device)) continue;
+    r->LockUpdate();
+    Status s = TakeAlong(f, r);
+    r->UnlockUpdate();
+    RETURN_IF_ERROR(s);
   }
   return Status();
-}
-
-// Variables of this node that live on another device.
-Status BringHere(const KernelFrame& f) {
-  return ForEachVariable(f, [&](Resource* r) {
-    const Device* from = r->device();
-    if (!r->Away(f.run->device) || !from) return Status();
-    r->LockUpdate();
-    Status s = r->MoveTo(f.run->device, f.step->budget);
-    r->UnlockUpdate();
-    if (s.ok())
-      f.step->runtime->Log(1, StrCat("variable '", Shown(r->name()), "' moved from ", from->name(), " to ", f.run->device->name()));
-    return s;
-  });
 }
 
 }  // namespace
@@ -234,7 +233,7 @@ Status ShowResource(KernelFrame* f, uint32_t input, bool update, Slot* slot) {
 }
 
 Status OpenResources(KernelFrame* f, Slot* slots) {
-  constexpr int kTries = 100;  // other steps may want them elsewhere meanwhile
+  constexpr int kTries = 10'000;  // other steps may want what is read elsewhere meanwhile, again and again
   try {
     for (int k = 0;; ++k) {
       if (f->step->moves_state) RETURN_IF_ERROR(BringHere(*f));
@@ -243,6 +242,8 @@ Status OpenResources(KernelFrame* f, Slot* slots) {
       if (s.ok()) return s;
       CloseResources(f);
       if (k == kTries || !f->step->moves_state || !away) return s;
+      RETURN_IF_ERROR(StepInterrupted(*f->step));
+      std::this_thread::yield();
     }
   } catch (...) {  // no memory
     CloseResources(f);

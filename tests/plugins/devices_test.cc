@@ -213,7 +213,7 @@ TEST_F(DevicesTest, AVariableComesAlongToItsNextUser) {
 
 // A step that finds it elsewhere takes it along again, also if it has come back before it could say so.
 TEST(MovingVariableTest, StepsOnSeveralDevicesHaveItInTurn) {
-  constexpr int kSteps = 3000;
+  constexpr int kSteps = 1000;
   TestGraph host(FakeRuntime());
   const std::map<std::string, AttrValue> type = {{"dtype", Float()}};
   const std::map<std::string, AttrValue> shared = {
