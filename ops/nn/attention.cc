@@ -145,20 +145,31 @@ tw_edge WithoutLastColumn(const tw::Grad& g, tw_edge e) {
   return g.op("StridedSlice", {e, Ints(g, {0, 0}), Ints(g, {0, -1}), Ints(g, {1, 1})}, {{"ellipsis_mask", 1}, {"begin_mask", 2}});
 }
 
+// The logarithms that shares are made from. Of double they must be double: beside scores of 1e9 a float is off by tens, and so were the
+// exponents. Where they were given out as float, the op is asked once more.
+tw_edge Logarithms(const tw::Grad& g) {
+  if (g.type_in(kQuery) != TW_DOUBLE || g.type_out(1) == TW_DOUBLE) return g.y(1);
+  std::vector<tw_edge> in = {g.x(kQuery), g.x(kKey), g.x(kValue)};
+  if (g.c->in_at[kBias + 1] > g.c->in_at[kBias]) in.push_back(g.x(kBias));
+  return g.out(
+      g.op("ScaledDotProductAttention", in, {{"is_causal", g.b("is_causal")}, {"scale", g.f("scale")}, tw::Attr::Type("U", TW_DOUBLE)}), 1);
+}
+
 void Gradient(const tw::Grad& g) {
   const Composed c(g, g.type_out(1));
+  const tw_edge logarithms = Logarithms(g);
   const bool more = g.has_dy(1);
   const OneColumnMore of = more ? WithLogSumExp(g) : OneColumnMore{g.x(kValue), g.y(0), g.dy(0)};
   std::vector<tw_edge> in = {g.x(kQuery), g.x(kKey), of.value};
   if (c.HasBias()) in.push_back(g.x(kBias));
-  in.insert(in.end(), {of.output, g.y(1), of.grad_output});
+  in.insert(in.end(), {of.output, logarithms, of.grad_output});
   const tw_edge back = g.op("ScaledDotProductAttentionGrad", in, {{"is_causal", g.b("is_causal")}, {"scale", g.f("scale")}});
   g.dx(kQuery, back);
   g.dx(kKey, g.out(back, 1));
   g.dx(kValue, more ? WithoutLastColumn(g, g.out(back, 2)) : g.out(back, 2));
   if (!c.HasBias()) return;
   const tw_edge dy = c.Wide(of.grad_output), row = c.RowSums(c.Mul(dy, c.Wide(of.output)));
-  c.SetBias(c.Mul(c.Shares(g.y(1)), c.Sub(c.ProductTurned(dy, c.Wide(of.value)), row)));
+  c.SetBias(c.Mul(c.Shares(logarithms), c.Sub(c.ProductTurned(dy, c.Wide(of.value)), row)));
 }
 
 // With P the shares, dP = dy v', D = <dy y> and dS = P (dP - D), where <> sums a row, the gradient op makes

@@ -174,4 +174,23 @@ made = [positive(2, 2) / 3 for _ in range(3)]
 for outputs in ((0,), (1,), (2,), (3,)):
     check("GRUBlockCellGrad", *step, *made, normal(2, 2), wrt=(1, 2, 3, 6, 7, 8, 9), outputs=outputs, twice=outputs == (3,))
 
+# ---- Attention of double ----
+
+# A number that is added to a whole row of scores changes nothing, however large, and whatever `logsumexp` is given out as.
+inputs = [normal(3, 2).astype(np.float64), normal(4, 2).astype(np.float64), normal(4, 3).astype(np.float64)]
+
+
+def with_bias(bias, **more):
+    graph = tw.Graph()
+    places = [graph.placeholder(x.dtype, x.shape) for x in inputs]
+    places.append(graph.placeholder(np.float64, bias.shape))
+    y = graph.add("ScaledDotProductAttention", *places, name="op", N=1, **more).outputs[0]
+    return graph.session().run(gradients([y], places, [graph.constant(np.arange(9.0).reshape(3, 3))]), dict(zip(places, [*inputs, bias])))
+
+
+plain = with_bias(np.zeros((3, 4)))
+for kind in (np.float32, np.float64):
+    for i, (got, wanted) in enumerate(zip(with_bias(np.zeros((3, 4)) + [[1e3], [-1e5], [-1e9]], U=kind), plain)):
+        compare(f"gradient of attention in double with logarithms of {kind.__name__} for input {i}", got, wanted)
+
 cases.finish()

@@ -1,5 +1,5 @@
-/* Attention over whole rows of scores. T: the element type of tensors; W: that of the scores, in which all is computed. Row r of a piece is
- * row first + r of all, and the scores of query (first + r) % queries. */
+/* Attention over whole rows of scores. T: the element type of tensors; W: that of the scores, in which all is computed; U: that of
+ * the logarithms that are given out. Row r of a piece is row first + r of all, and the scores of query (first + r) % queries. */
 
 KERNEL(widen)(IN(T, x), OUT(W, y), Size n) {
   BEGIN(x), BEGIN(y);
@@ -17,11 +17,12 @@ FUNCTION Size seen_by(Size row, Size queries, Size keys, Size causal) {
   return causal && query + 1 < keys ? query + 1 : keys;
 }
 
-/* sums = log(sum(exp(s scale + bias))) of each row, whose bias lies where the steps tell, neighbours `column` apart; -infinity where
- * nothing is seen. */
-KERNEL(logarithms)(IN(W, s), IN(T, bias), OUT(W, sums), Size first, Size rows, Size queries, Size keys, COMPUTED(W) scale, Size causal,
-                   Size biased, Size column, struct Axes axes, struct Steps steps) {
-  BEGIN(s), BEGIN(bias), BEGIN(sums);
+/* Of each row of scores, s scale + bias, whose bias lies where the steps tell, neighbours `column` apart: sums = log(sum(exp(score))), and
+ * parts what shares are made from without that sum's digits lost beside large scores: the largest of all rows, then 1 / sum(exp(score -
+ * largest)) of all. A row that sees nothing has -infinity, and 0. */
+KERNEL(logarithms)(IN(W, s), IN(T, bias), OUT(U, sums), OUT(W, parts), Size first, Size rows, Size queries, Size keys, COMPUTED(W) scale,
+                   Size causal, Size biased, Size column, struct Axes axes, struct Steps steps) {
+  BEGIN(s), BEGIN(bias), BEGIN(sums), BEGIN(parts);
   FOR_EACH(row, rows) {
     GLOBAL const STORED(W)* from = s + row * keys;
     GLOBAL const STORED(T)* more = bias + (biased ? place(&axes, &steps, first + row) : 0);
@@ -37,20 +38,33 @@ KERNEL(logarithms)(IN(W, s), IN(T, bias), OUT(W, sums), Size first, Size rows, S
         sum += exp(v - most);
       }
     }
-    PUT(W, sums, row, sum == 0 ? -INFINITY : most + log(sum));
+    PUT(U, sums, row, sum == 0 ? -INFINITY : most + log(sum));
+    PUT(W, parts, row, sum == sum ? most : sum);
+    PUT(W, parts, rows + row, sum == 0 ? 0 : 1 / sum);
   }
 }
 
-/* s = exp(s scale + bias - sums); 0 what is not seen. */
-KERNEL(shares)(OUT(W, s), IN(T, bias), IN(W, sums), Size first, Size rows, Size queries, Size keys, COMPUTED(W) scale, Size causal,
-               Size biased, Size column, struct Axes axes, struct Steps steps) {
-  BEGIN(s), BEGIN(bias), BEGIN(sums);
+/* s = exp(s scale + bias - shift), times the factor behind the shifts of all rows, if there is one; 0 what is not seen. */
+KERNEL(shares)(OUT(W, s), IN(T, bias), IN(W, shifts), Size factors, Size first, Size rows, Size queries, Size keys, COMPUTED(W) scale,
+               Size causal, Size biased, Size column, struct Axes axes, struct Steps steps) {
+  BEGIN(s), BEGIN(bias), BEGIN(shifts);
   FOR_EACH(i, rows * keys) {
     const Size row = i / keys, k = i - row * keys;
-    const COMPUTED(W) shift = GET(W, sums, row);
+    const COMPUTED(W) shift = GET(W, shifts, row);
     COMPUTED(W) v = GET(W, s, i) * scale;
     if (biased) v += GET(T, bias + place(&axes, &steps, first + row), k * column);
-    PUT(W, s, i, k < seen_by(first + row, queries, keys, causal) && shift != -INFINITY ? exp(v - shift) : 0);
+    v = k < seen_by(first + row, queries, keys, causal) && shift != -INFINITY ? exp(v - shift) : 0;
+    if (factors) v *= GET(W, shifts, rows + row);
+    PUT(W, s, i, v);
+  }
+}
+
+/* y = 0 in rows that see nothing, whatever the values are: those of the factor 0. */
+KERNEL(clear_unseen)(IN(W, factors), OUT(W, y), Size rows, Size n) {
+  BEGIN(factors), BEGIN(y);
+  FOR_EACH(row, rows) {
+    if (GET(W, factors, row) == 0)
+      for (Size k = row * n; k < (row + 1) * n; ++k) PUT(W, y, k, 0);
   }
 }
 

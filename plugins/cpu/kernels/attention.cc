@@ -206,7 +206,10 @@ class Forward : Blocks<T> {
     }
     for (int64_t r = 0; r < of.rows; ++r) {
       W* row = sums + r * s.width;
-      this->rows_.scale(row, sum[r] == 0 ? W(0) : W(1) / sum[r], row, s.width);
+      if (sum[r] == 0)  // a row that sees nothing, whatever the values are
+        std::fill(row, row + s.width, W(0));
+      else
+        this->rows_.scale(row, W(1) / sum[r], row, s.width);
       SetStatistic(logsumexp, first + r,
                    sum[r] == 0 ? -std::numeric_limits<double>::infinity() : double(most[r]) + std::log(double(sum[r])));
     }

@@ -17,9 +17,12 @@ constexpr uint64_t kMostScores = uint64_t{1} << 28;  // bytes at a time, if a ma
 // In which type the scores of tensors of another are.
 uint32_t WideType(uint32_t type) { return type == TW_DOUBLE ? TW_DOUBLE : TW_FLOAT; }
 
-std::string Text(const tw::Node& n) {
-  return ProgramText({{"T", tw::dtype_text(n.type_in(0))}, {"W", tw::dtype_text(WideType(n.type_in(0)))}}, {"attention.h"});
+// sums: the type of logarithms that are given out.
+std::string Text(const tw::Node& n, uint32_t sums) {
+  const uint32_t type = n.type_in(0);
+  return ProgramText({{"T", tw::dtype_text(type)}, {"W", tw::dtype_text(WideType(type))}, {"U", tw::dtype_text(sums)}}, {"attention.h"});
 }
+std::string Text(const tw::Node& n) { return Text(n, WideType(n.type_in(0))); }
 
 // A bias that broadcasts to the scores; without one any place.
 struct Bias {
@@ -137,11 +140,11 @@ class Attention {
   }
 
   // What `kernel`, one that goes over rows of scores, is called with.
-  template <class... Places>
+  template <class... Before>
   void OverRows(const Kernel& kernel, const tw_frame* f, const AttentionCall& c, const Bias& bias, Size tasks, Size cost, Size first,
-                Size rows, const Places&... places) const {
+                Size rows, const Before&... before) const {
     const auto run = [&](auto scale) {
-      kernel.RunTasks(f, tasks, cost, places..., first, rows, c.queries, c.keys, scale, Size(c.causal), Size(bias.there), bias.column,
+      kernel.RunTasks(f, tasks, cost, before..., first, rows, c.queries, c.keys, scale, Size(c.causal), Size(bias.there), bias.column,
                       bias.axes, bias.steps);
     };
     if (wide_ == TW_DOUBLE)
@@ -149,9 +152,10 @@ class Attention {
     else
       run(float(c.scale));
   }
-  void Share(const tw_frame* f, const AttentionCall& c, const Bias& bias, const Place& scores, Size first, Size rows,
-             const Place& sums) const {
-    OverRows(shares_, f, c, bias, rows * c.keys, 20, first, rows, scores, bias.at, sums);
+  // factors: whether one per row stands behind the rows' shifts.
+  void Share(const tw_frame* f, const AttentionCall& c, const Bias& bias, const Place& scores, Size first, Size rows, const Place& shifts,
+             bool factors) const {
+    OverRows(shares_, f, c, bias, rows * c.keys, 20, first, rows, scores, bias.at, shifts, Size(factors));
   }
 
   const uint32_t type_, wide_;
@@ -166,7 +170,8 @@ class Attention {
 
 class Forward : Attention {
  public:
-  explicit Forward(const tw::Node& n) : Attention(n), logarithms_(n, Text(n), "logarithms") {}
+  explicit Forward(const tw::Node& n)
+      : Attention(n), logarithms_(n, Text(n, n.type_out(1)), "logarithms"), clear_unseen_(n, Text(n), "clear_unseen") {}
 
   void operator()(tw::Frame frame) const {
     const tw_frame* f = frame.f;
@@ -177,27 +182,31 @@ class Forward : Attention {
     const Bias bias(f, c.query);
     if (c.keys == 0) {
       if (c.width > 0) copy_.Zero(f, all * c.width, c.output);
-      return OverRows(logarithms_, f, c, bias, all, 1, 0, all, c.logsumexp, bias.at, c.logsumexp);
+      const Temporary parts(device_, 2 * uint64_t(all) * ElementBytes(wide_));
+      return OverRows(logarithms_, f, c, bias, all, 1, 0, all, parts.place(), bias.at, c.logsumexp, parts.place());
     }
     if (!bias.there && AttendsByItsLibrary(device_, f, c)) return;
     const Widened query(*this, c.query, all * c.depth), key(*this, c.key, c.batch * c.keys * c.depth),
         value(*this, c.value, c.batch * c.keys * c.width), output(*this, c.output, all * c.width);
     query.Fetch(f), key.Fetch(f), value.Fetch(f);
     const Size together = Together(c);
-    const Temporary memory(device_, ScoreBytes(c, together));
-    const Place scores = memory.place();
+    const Temporary memory(device_, ScoreBytes(c, together)),
+        parts_memory(device_, 2 * uint64_t(together * c.queries) * ElementBytes(wide_));
+    const Place scores = memory.place(), parts = parts_memory.place();
     for (Size b = 0; b < c.batch; b += together) {
       const Size n = std::min(together, c.batch - b), first = b * c.queries, rows = n * c.queries;
       Multiply(f, n, {c.queries, c.keys, c.depth}, query.After(first * c.depth), false, key.After(b * c.keys * c.depth), true, scores);
-      OverRows(logarithms_, f, c, bias, rows, 20 * c.keys, first, rows, scores, bias.at, c.logsumexp.After(first));
-      Share(f, c, bias, scores, first, rows, c.logsumexp.After(first));
-      Multiply(f, n, {c.queries, c.width, c.keys}, scores, false, value.After(b * c.keys * c.width), false, output.After(first * c.width));
+      const Place mixed = output.After(first * c.width);
+      OverRows(logarithms_, f, c, bias, rows, 20 * c.keys, first, rows, scores, bias.at, c.logsumexp.After(first), parts);
+      Share(f, c, bias, scores, first, rows, parts, true);
+      Multiply(f, n, {c.queries, c.width, c.keys}, scores, false, value.After(b * c.keys * c.width), false, mixed);
+      clear_unseen_.RunTasks(f, rows, Size(1), parts.After(rows), mixed, rows, c.width);
     }
     output.Leave(f);
   }
 
  private:
-  const Kernel logarithms_;
+  const Kernel logarithms_, clear_unseen_;
 };
 
 class Backward : Attention {
@@ -232,7 +241,7 @@ class Backward : Attention {
       const Place q = query.After(first * c.depth), k = key.After(at * c.depth), v = value.After(at * c.width),
                   dy = grad_output.After(first * c.width);
       Multiply(f, n, {c.queries, c.keys, c.depth}, q, false, k, true, scores);
-      Share(f, c, bias, scores, first, rows, c.logsumexp.After(first));
+      Share(f, c, bias, scores, first, rows, c.logsumexp.After(first), false);
       Multiply(f, n, {c.keys, c.width, c.queries}, scores, true, dy, false, grad_value.After(at * c.width));
       Multiply(f, n, {c.queries, c.keys, c.width}, dy, false, v, true, slopes);
       Slope(f, c, rows, scores, dots.After(first), slopes);
@@ -263,6 +272,7 @@ void register_attention(tw::Plugin& p) {
     p.kernel<Backward>("ScaledDotProductAttentionGrad(" + operands + ", " + t + ", " + sums + ", " + t + " -> " + t + ", " + t + ", " + t +
                        ") @OPENCL");
   }
+  p.kernel<Forward>("ScaledDotProductAttention(double, double, double, double -> double, float) @OPENCL");
 }
 
 }  // namespace thalweg::opencl

@@ -101,6 +101,17 @@ expect("ScaledDotProductAttention", [np.zeros((2, 2)), np.zeros((0, 2)), np.zero
 far = np.array([[1000.0], [-1000.0]])
 expect("ScaledDotProductAttention", [far, far, np.array([[1.0], [2.0]])], [np.array([[1.0], [2.0]]), np.array([1e6, 1e6])], N=0, U=np.float64)
 
+# Equal scores, so large that the logarithm of their sum is lost beside them, have equal shares; so has a row that a large bias hides as a whole.
+many, large = np.full((1, 1), 2e3, np.float32), np.full((3, 1), 2e3, np.float32)
+expect("ScaledDotProductAttention", [many, large, one.astype(np.float32)], [np.full((1, 3), third), np.full(1, 4e6)], 1e-6, N=0)
+ramp = np.arange(16.0, dtype=np.float32).reshape(8, 2)
+expect("ScaledDotProductAttention", [np.zeros((2, 1), np.float32), np.zeros((8, 1), np.float32), ramp, np.array([[0], [-1e9]], np.float32)],
+       [np.array([[7, 8], [7, 8]]), np.array([np.log(8), -1e9])], 1e-6, N=1)
+
+# A row that sees nothing is 0, whatever the values are.
+expect("ScaledDotProductAttention", [np.zeros((1, 2)), np.zeros((2, 2)), np.array([[np.nan], [np.inf]]), np.array(NOTHING)],
+       [np.zeros((1, 1)), np.array([NOTHING])], N=1, U=np.float64)
+
 # Keys that a row does not see.
 rng = np.random.default_rng(5)
 q, k, v, b = rng.normal(size=(2, 3, 2)), rng.normal(size=(2, 4, 2)), rng.normal(size=(2, 4, 3)), rng.normal(size=(3, 4))
