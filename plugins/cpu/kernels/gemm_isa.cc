@@ -322,10 +322,11 @@ void Block(const GemmBlock<T>& g) {
   }
 }
 
-// Eight rows of b at a time: y is read and written once for them, and b streams through in address order.
+// Eight rows of b at a time: y is read and written once for them, and b streams through in address order. That is eight streams, often a
+// power of two apart, more than processors foresee: what comes next is asked for.
 template <class T>
 void VectorMatrix(int64_t k, int64_t n, const T* x, const T* b, int64_t ldb, T* y) {
-  constexpr int L = kLanes<T>, kDepth = 8;
+  constexpr int L = kLanes<T>, kDepth = 8, kAhead = 16 * L;
   for (int64_t j = 0; j < n; ++j) y[j] = 0;
   int64_t p = 0;
   for (; p + kDepth <= k; p += kDepth, b += kDepth * ldb) {
@@ -333,7 +334,10 @@ void VectorMatrix(int64_t k, int64_t n, const T* x, const T* b, int64_t ldb, T* 
     for (; j + L <= n; j += L) {
       Vec<T> sum = Load(y + j);
 #pragma GCC unroll 8
-      for (int i = 0; i < kDepth; ++i) sum += Splat(x[p + i]) * Load(b + i * ldb + j);
+      for (int i = 0; i < kDepth; ++i) {
+        __builtin_prefetch(b + i * ldb + j + kAhead);
+        sum += Splat(x[p + i]) * Load(b + i * ldb + j);
+      }
       Store(y + j, sum);
     }
     if (j == n) continue;
