@@ -386,6 +386,7 @@ LEFT_OUT = {
     "TensorListScatterIntoExistingList",
     "TensorFlow has none outside of graphs": "TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayGradV3 TensorArrayGradWithShape "
     "TensorArrayReadV3 TensorArrayScatterV3 TensorArraySplitV3 TensorArrayV3 TensorArrayWriteV3",
+    "TensorFlow has none": "ScaledDotProductAttention ScaledDotProductAttentionGrad",
     "looks at what is kept, or ends it": "BarrierClose BarrierIncompleteSize BarrierReadySize ConsumeMutexLock LookupTableSizeV2 MapClear "
     "MapIncompleteSize MapSize MutexLock MutexV2 OrderedMapClear OrderedMapIncompleteSize OrderedMapSize QueueCloseV2 QueueIsClosedV2 "
     "QueueSizeV2 ResourceAccumulatorNumAccumulated ResourceAccumulatorSetGlobalStep ResourceBarrierClose ResourceBarrierIncompleteSize "
