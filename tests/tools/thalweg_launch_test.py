@@ -94,23 +94,37 @@ def gone_in_time(pids):
 
 
 class Launched:
-    """A launcher of one server and `n` programs, each a line for a shell that says the ids of what it starts."""
+    """A launcher of one server and programs, each a line for a shell that says the ids of what it starts and may wait for a line of ours."""
 
-    def __init__(self, line, n=1):
+    def __init__(self, line, *options):
         self.process = subprocess.Popen(
-            [str(THALWEG), "launch", "-n", "1", "--clients", str(n), "--scheme", "unix", "--plugin", TRANSPORT, "--", "sh", "-c", line],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            [str(THALWEG), "launch", "-n", "1", "--scheme", "unix", "--plugin", TRANSPORT, *options, "--", "sh", "-c", line],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.pids = []
-        while not self.pids or not servers(self.process):  # it says whom it has started, and so does the server
-            words = self.process.stdout.readline().split()
-            if words[1:2] == ["started"]:
-                self.pids += [int(word) for word in words[2:]]
+        self.said = ""
+
+    def until(self, *texts):
+        """Reads until each of the texts was in a line, and keeps the ids of what was started."""
+        missing = set(texts)
+        while missing:
+            line = self.process.stdout.readline()
+            assert line, f"it ended without {missing}: {self.said}"
+            self.said += line
+            missing -= {text for text in missing if text in line}
+            if line.split()[1:2] == ["started"]:
+                self.pids += [int(word) for word in line.split()[2:]]
+        return self
+
+    def go(self):
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.process.kill()
+        self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait()
         for pid in self.pids:
@@ -118,29 +132,87 @@ class Launched:
                 os.kill(pid, signal.SIGKILL)
 
 
+JOB = "sleep 300 >/dev/null 2>&1 & "  # that holds nothing of the launcher's
+
+
 def test_what_a_program_has_started_ends_with_it(_):
-    with Launched("sleep 300 & echo started $$ $!; wait; true") as launched:
+    with Launched("sleep 300 & echo started $$ $!; wait; true").until("started") as launched:
         launched.process.send_signal(signal.SIGTERM)
         assert launched.process.wait(20) == 1
         assert gone_in_time(launched.pids)
 
 
+def test_what_a_program_that_was_killed_has_started_ends(_):
+    with Launched(JOB + "echo started $$ $!; read go; kill -9 $$").until("started") as launched:
+        launched.go()
+        launched.until("client/0 was killed by signal Killed; ending all")
+        assert launched.process.wait(20) == 1
+        assert gone_in_time(launched.pids)
+
+
+def test_what_a_program_that_ended_well_has_started_ends_with_all(folder):
+    line = f"if mkdir {folder}/first; then {JOB} echo started $!; else until rmdir {folder}/now; do sleep 0.02; done; exit 3; fi 2>/dev/null"
+    with Launched(line, "--clients", "2").until("started") as launched:
+        assert all(lives(pid) for pid in launched.pids)
+        (pathlib.Path(folder) / "now").mkdir()
+        launched.until("ended with status 3; ending all")
+        assert launched.process.wait(20) == 1
+        assert gone_in_time(launched.pids)
+
+
+def test_what_a_program_has_started_has_time_to_end_by_itself(folder):
+    job = f"trap 'sleep 0.5; echo all >{folder}/saved; exit' TERM; >{folder}/ready; while :; do sleep 0.02; done"
+    line = f"({job}) >/dev/null 2>&1 & until [ -e {folder}/ready ]; do sleep 0.02; done; echo started $$ $!; wait"
+    with Launched(line).until("started") as launched:
+        launched.process.send_signal(signal.SIGTERM)
+        assert launched.process.wait(20) == 1
+        assert (pathlib.Path(folder) / "saved").read_text() == "all\n"
+        assert gone_in_time(launched.pids)
+
+
+def test_what_a_program_has_started_and_will_not_end_is_made_to(folder):
+    job = f"trap '' TERM; >{folder}/ready; while :; do sleep 0.02; done"
+    line = f"({job}) >/dev/null 2>&1 & until [ -e {folder}/ready ]; do sleep 0.02; done; echo started $$ $!; wait"
+    with Launched(line).until("started") as launched:
+        launched.process.send_signal(signal.SIGTERM)
+        assert launched.process.wait(20) == 1
+        assert gone_in_time(launched.pids)
+
+
+def test_what_a_program_has_started_does_not_run_beside_the_program_that_is_started_again(folder):
+    line = f"if mkdir {folder}/first; then {JOB} echo started $$ $!; read go; kill -9 $$; else echo again; read go; fi 2>/dev/null"
+    with Launched(line, "--restart", "1").until("started") as launched:
+        launched.go()
+        launched.until("client/0 was killed by signal Killed; starting it again", "again")
+        assert gone_in_time(launched.pids)
+        assert launched.process.poll() is None
+        launched.go()
+        assert launched.process.wait(20) == 0
+
+
 def test_a_program_that_will_not_end_and_goes_on_talking_is_made_to(_):
-    with Launched("trap '' TERM; echo started $$; while :; do echo still here; sleep 0.02; done") as launched:
+    with Launched("trap '' TERM; echo started $$; while :; do echo still here; sleep 0.02; done").until("started") as launched:
         launched.process.send_signal(signal.SIGTERM)
         launched.process.stdout.read()
         assert launched.process.wait(20) == 1
         assert gone_in_time(launched.pids)
 
 
+def test_a_line_without_end_is_shown_in_parts(_):
+    with Launched("head -c 200000 /dev/zero | tr '\\0' x; echo; echo short") as launched:
+        lines = [line.split(" ", 1)[1] for line in launched.process.stdout.read().splitlines() if line.startswith("[client/0] ")]
+        assert [len(line) for line in lines] == [65536, 65536, 65536, 200000 - 3 * 65536, 5], [len(line) for line in lines]
+        assert launched.process.wait(20) == 0
+
+
 def test_output_that_somebody_else_holds_when_all_have_ended_is_not_waited_for(_):
-    with Launched("sleep 300 & echo started $!") as launched:
+    with Launched("sleep 300 & echo started $!").until("started") as launched:
         assert launched.process.wait(20) == 0
         assert all(lives(pid) for pid in launched.pids)
 
 
-def test_a_launcher_that_is_killed_leaves_no_process_of_its_own(_):
-    with Launched("echo started $$; exec sleep 300") as launched:
+def test_servers_and_programs_of_a_launcher_that_is_killed_end(_):
+    with Launched("echo started $$; exec sleep 300").until("listening at", "started") as launched:
         mine = launched.pids + servers(launched.process)
         assert len(mine) == 2, mine
         launched.process.kill()

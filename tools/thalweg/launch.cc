@@ -16,12 +16,13 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "command.h"
+#include "groups.h"
 #include "handles.h"
 #include "json.h"
+#include "own_program.h"
 
 extern char** environ;
 
@@ -32,45 +33,22 @@ constexpr int kPatience = 5000;  // milliseconds between a polite end and a hard
 
 constexpr int kPause = 200;  // milliseconds before a task that died is started again
 
+constexpr int kLook = 50;  // milliseconds between two looks at groups whose leaders have ended: nobody tells when the others do
+
+constexpr size_t kLongestLine = 65536;  // of output; what is longer is shown in parts
+
 using Clock = std::chrono::steady_clock;
 
 struct Child {
-  std::string name;  // before each line of its output
-  pid_t pid = -1;    // -1: it has ended
-  pid_t group = -1;  // of it and what it has started
+  std::string name;    // before each line of its output
+  pid_t pid = -1;      // and the number of the group of it and what it has started; -1: there is nothing to do with either
+  bool ended = false;  // but it stays a zombie: while it is one, nobody else's group has that number
   int output = -1;
   std::string line;  // so far
   bool server = false;
   std::vector<std::string> words, environment;  // what it is started with
   int64_t starts = 0;
   Clock::time_point again = {};  // when it is started again; the clock's beginning: it is not
-};
-
-// The program that runs here, also once another file stands in its place.
-class OwnProgram {
- public:
-  OwnProgram() : file_(open("/proc/self/exe", O_RDONLY | O_CLOEXEC)) {
-    char path[4096];
-    const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
-    if (file_ < 0 || n <= 0) throw std::runtime_error(std::string("cannot open this program: ") + std::strerror(errno));
-    path_.assign(path, size_t(n));
-  }
-  ~OwnProgram() { close(file_); }
-  OwnProgram(const OwnProgram&) = delete;
-  OwnProgram& operator=(const OwnProgram&) = delete;
-
-  const std::string& path() const { return path_; }
-  // What a child executes: the path while it leads here, because `top` shows its last part.
-  std::string Executable() const {
-    struct stat here, there;
-    const bool in_place =
-        fstat(file_, &here) == 0 && stat(path_.c_str(), &there) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino;
-    return in_place ? path_ : "/proc/self/fd/" + std::to_string(file_);
-  }
-
- private:
-  int file_;
-  std::string path_;
 };
 
 class Launcher {
@@ -80,6 +58,7 @@ class Launcher {
         n_ps_(args.integer("--ps", 0, 0)),
         n_workers_(args.integer("-n", 1, 1)),
         ports_(args.get("--scheme", "grpc") == "grpc" ? FreePorts(n_ps_ + n_workers_) : std::vector<int>()) {
+    signal(SIGCHLD, SIG_DFL);  // had our parent ignored it, no end of a child could be waited for
     sigset_t all;
     sigemptyset(&all);
     for (int s : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}) sigaddset(&all, s);
@@ -89,7 +68,8 @@ class Launcher {
   }
   ~Launcher() {
     for (Child& c : children_) {
-      if (c.pid > 0) kill(-c.group, SIGKILL), waitpid(c.pid, nullptr, 0);
+      if (c.pid > 0 && (!c.ended || failed_)) kill(-c.pid, SIGKILL);
+      if (c.pid > 0) waitpid(c.pid, nullptr, 0);
       if (c.output >= 0) close(c.output);
     }
     close(signals_);
@@ -158,7 +138,7 @@ class Launcher {
   }
 
   void Start(const std::string& name, const std::vector<std::string>& words, const std::vector<std::string>& more, bool server) {
-    Child c{name, -1, -1, -1, "", server, words, more};
+    Child c{name, -1, false, -1, "", server, words, more};
     for (char** e = environ; *e; ++e) {
       if (std::strncmp(*e, "TF_CONFIG=", 10) != 0 && std::strncmp(*e, "THALWEG_TARGET=", 15) != 0) c.environment.push_back(*e);
     }
@@ -168,8 +148,8 @@ class Launcher {
 
   // By fork rather than posix_spawn, which cannot let the child end with us, however we do.
   void Spawn(Child* c) {
-    int ends[2], failure[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
+    int ends[2], failure[2] = {-1, -1};
+    if (pipe2(ends, O_CLOEXEC) != 0) CannotStart(*c, errno);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     const std::string file = c->server ? own_.Executable() : c->words[0];
     const std::vector<char*> words = Pointers(c->words), environment = Pointers(c->environment);
@@ -188,21 +168,27 @@ class Launcher {
     }
     if (pid < 0 && !error) error = errno;
     close(ends[1]);
+    if (failure[1] >= 0) close(failure[1]);
     if (pid > 0) {
-      setpgid(pid, pid);  // whoever of us is first
-      close(failure[1]);
+      setpgid(pid, pid);                                                      // whoever of us is first
       if (read(failure[0], &error, sizeof error) != sizeof error) error = 0;  // the file that it executes closes it
-      close(failure[0]);
     }
+    if (failure[0] >= 0) close(failure[0]);
     if (error) {
       close(ends[0]);
       if (pid > 0) waitpid(pid, nullptr, 0);
-      throw std::runtime_error("cannot start '" + c->words[0] + "': " + std::strerror(error));
+      CannotStart(*c, error);
     }
-    c->pid = c->group = pid;
+    c->pid = pid;
+    c->ended = false;
     c->output = ends[0];
     c->again = {};
     ++c->starts;
+  }
+
+  [[noreturn]] void CannotStart(const Child& c, int error) {
+    failed_ = true;
+    throw std::runtime_error("cannot start '" + c.words[0] + "': " + std::strerror(error));
   }
 
   static std::vector<char*> Pointers(const std::vector<std::string>& texts) {
@@ -214,10 +200,14 @@ class Launcher {
 
   bool Running() const {
     for (const Child& c : children_) {
-      if (c.pid > 0 || c.output >= 0 || IsToStart(c)) return true;
+      if (Lives(c) || c.output >= 0 || IsToStart(c)) return true;
     }
-    return false;
+    if (!failed_) return false;  // what a program that ended well has started may stay
+    const std::set<pid_t> groups = LivingGroups();
+    return std::any_of(children_.begin(), children_.end(), [&](const Child& c) { return c.pid > 0 && groups.count(c.pid) > 0; });
   }
+
+  static bool Lives(const Child& c) { return c.pid > 0 && !c.ended; }
 
   static bool IsToStart(const Child& c) { return c.again != Clock::time_point(); }
 
@@ -227,6 +217,7 @@ class Launcher {
       return int(std::max<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count(), 0));
     };
     int least = ending_ ? left(hard_at_) : -1;
+    if (failed_) least = std::min(least, kLook);
     for (const Child& c : children_) {
       if (!IsToStart(c)) continue;
       least = least < 0 ? left(c.again) : std::min(least, left(c.again));
@@ -237,8 +228,7 @@ class Launcher {
   void StartAgain() {
     for (Child& c : children_) {
       if (!IsToStart(c) || Clock::now() < c.again) continue;
-      if (c.output >= 0) Read(&c);
-      if (c.output >= 0) close(c.output);  // somebody it started has it still
+      LetGo(&c);
       Spawn(&c);
     }
   }
@@ -253,32 +243,40 @@ class Launcher {
       if (all[i + 1].revents) Read(&children_[i]);
     }
     signalfd_siginfo s;
+    bool died = false;
     while (read(signals_, &s, sizeof s) == sizeof s) {
+      died = died || s.ssi_signo == SIGCHLD;
       if (s.ssi_signo == SIGCHLD) continue;
       const bool ends = s.ssi_signo == SIGTERM || s.ssi_signo == SIGINT || s.ssi_signo == SIGHUP;
       if (ends) failed_ = true;
       if (ends) End(int(s.ssi_signo));
       for (const Child& c : children_) {
-        if (!ends && c.pid > 0 && !c.server) kill(c.pid, int(s.ssi_signo));
+        if (!ends && Lives(c) && !c.server) kill(c.pid, int(s.ssi_signo));
       }
     }
-    Reap();
+    if (died) Reap();
     if (ending_ && Clock::now() >= hard_at_) EndHard();
   }
 
+  // No more than a pipe holds: whoever writes faster than we do must not keep us from all else.
   void Read(Child* c) {
-    char bytes[4096];
-    ssize_t n;
-    while ((n = read(c->output, bytes, sizeof bytes)) > 0) {
-      for (char b : std::string_view(bytes, size_t(n))) {
-        if (b == '\n') {
-          Show(c);
-        } else {
-          c->line += b;
-        }
-      }
-    }
+    char bytes[65536];
+    const ssize_t n = read(c->output, bytes, sizeof bytes);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    for (char b : std::string_view(bytes, size_t(std::max<ssize_t>(n, 0)))) {
+      if (b == '\n' || c->line.size() == kLongestLine) Show(c);
+      if (b != '\n') c->line += b;
+    }
+    if (n <= 0) Close(c);
+  }
+
+  // What has been written is shown; somebody it started may have the other end still.
+  void LetGo(Child* c) {
+    if (c->output >= 0) Read(c);
+    if (c->output >= 0) Close(c);
+  }
+
+  static void Close(Child* c) {
     if (!c->line.empty()) Show(c);
     close(c->output);
     c->output = -1;
@@ -291,28 +289,36 @@ class Launcher {
   }
 
   void Reap() {
-    int status;
-    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-      for (Child& c : children_) {
-        if (c.pid != pid) continue;
-        c.pid = -1;
-        const bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-        if (good || ending_) continue;
-        const std::string how = WIFSIGNALED(status) ? std::string("was killed by signal ") + strsignal(WTERMSIG(status))
-                                                    : "ended with status " + std::to_string(WEXITSTATUS(status));
-        if (c.starts <= args_.integer("--restart", 0, 0)) {
-          std::fprintf(stderr, "thalweg launch: %s %s; starting it again\n", c.name.c_str(), how.c_str());
-          c.again = Clock::now() + std::chrono::milliseconds(kPause);
-          continue;
-        }
-        std::fprintf(stderr, "thalweg launch: %s %s; ending all\n", c.name.c_str(), how.c_str());
-        failed_ = true;
-        End(SIGTERM);
-      }
+    for (Child& c : children_) {
+      siginfo_t how = {};
+      if (Lives(c) && waitid(P_PID, id_t(c.pid), &how, WEXITED | WNOHANG | WNOWAIT) == 0 && how.si_pid == c.pid) Ended(&c, how);
     }
     bool clients = false;
-    for (const Child& c : children_) clients = clients || (!c.server && (c.pid > 0 || IsToStart(c)));
+    for (const Child& c : children_) clients = clients || (!c.server && (Lives(c) || IsToStart(c)));
     if (!clients && !ending_) End(SIGTERM);
+  }
+
+  void Ended(Child* c, const siginfo_t& how) {
+    c->ended = true;
+    if (ending_ || (how.si_code == CLD_EXITED && how.si_status == 0)) return;
+    const std::string text = how.si_code == CLD_EXITED ? "ended with status " + std::to_string(how.si_status)
+                                                       : std::string("was killed by signal ") + strsignal(how.si_status);
+    const bool again = c->starts <= args_.integer("--restart", 0, 0);
+    std::fprintf(stderr, "thalweg launch: %s %s; %s\n", c->name.c_str(), text.c_str(), again ? "starting it again" : "ending all");
+    if (again) {
+      Finish(c);  // what it has started must not run beside what is started now
+      c->again = Clock::now() + std::chrono::milliseconds(kPause);
+    } else {
+      failed_ = true;
+      End(SIGTERM);
+    }
+  }
+
+  // Ends what is left of a group whose leader has ended, and gives its number back.
+  static void Finish(Child* c) {
+    kill(-c->pid, SIGKILL);
+    waitpid(c->pid, nullptr, 0);
+    c->pid = -1;
   }
 
   void End(int signal) {
@@ -320,7 +326,8 @@ class Launcher {
     ending_ = true;
     for (Child& c : children_) {
       c.again = {};
-      if (c.pid > 0) kill(-c.group, signal);  // a shell would not pass it on to what it waits for
+      // A shell would not pass it on to what it waits for. After a failure also what programs that are done have left ends.
+      if (Lives(c) || (failed_ && c.pid > 0)) kill(-c.pid, signal);
     }
   }
 
@@ -328,13 +335,12 @@ class Launcher {
   void EndHard() {
     hard_at_ = Clock::now() + std::chrono::milliseconds(kPatience);
     for (Child& c : children_) {
-      if (c.pid > 0 || (failed_ && c.output >= 0)) kill(-c.group, SIGKILL);
-      if (c.pid > 0 || c.output < 0) continue;
-      Read(&c);
-      if (c.output < 0) continue;
-      if (!c.line.empty()) Show(&c);
-      close(c.output);
-      c.output = -1;
+      if (Lives(c)) {
+        kill(-c.pid, SIGKILL);
+      } else {
+        if (failed_ && c.pid > 0) Finish(&c);
+        LetGo(&c);
+      }
     }
   }
 
@@ -361,7 +367,9 @@ const Command& LaunchCommand() {
       "Each program gets TF_CONFIG (the cluster, and which worker it is) and THALWEG_TARGET (that worker's address, for the session\n"
       "option `target`). Lines of output begin with who wrote them. When all programs are done, the servers are ended.\n"
       "With --restart, what ends badly is started again instead: the same program, the same address, with nothing of what it had in "
-      "memory.\n",
+      "memory.\n"
+      "What programs have started is ended after a failure or a signal, and before they are started again. Should launch itself be killed\n"
+      "by SIGKILL, its servers and programs end with it, but not what those have started.\n",
       {{"-n", "N", "workers (1)"},
        {"--ps", "N", "parameter servers (0)"},
        {"--clients", "N", "programs, given to the workers in turn (one for each)"},
