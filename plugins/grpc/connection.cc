@@ -10,9 +10,10 @@ namespace thalweg::grpc_transport {
 namespace {
 
 constexpr size_t kLines = 2;
-constexpr size_t kCalls = 1 << 14;           // that one peer may have under way
-constexpr uint64_t kSmall = 64 << 10;        // bodies up to here go with their heads
-constexpr uint64_t kSmallByRing = 80 << 10;  // likewise: also values of 64 KiB with what is said of them
+constexpr size_t kCalls = 1 << 14;  // that one peer may have under way
+
+// Bodies up to here go with their heads; by a ring also values of 64 KiB with what is said of them.
+constexpr uint64_t Small(bool by_ring) { return by_ring ? 80 << 10 : 64 << 10; }
 
 }  // namespace
 
@@ -98,7 +99,7 @@ Outbox* Connection::SmallWay() { return ring_ && ring_->in_use() ? static_cast<O
 // REQUIRES: mu.
 Outbox* Connection::WayFor(uint64_t bytes, Exchange* x) {
   x->way = SmallWay();
-  const bool big = bytes > (x->way == ring_.get() ? kSmallByRing : kSmall);
+  const bool big = bytes > Small(x->way == ring_.get());
   x->shared = big && out_state_ == Sharing::kGood;
   if (!big || x->shared) return x->way;
   WantSecondLine();
@@ -211,10 +212,10 @@ void Connection::Settle(const std::shared_ptr<Exchange>& x) {
   if (!Finished(*x)) return;
   x->awaits_release.store(true);
   if (x->held.load() > 0) return;
-  x->over = true;
-  exchanges_.erase(x->id);
   const bool good = x->mine ? x->end == End::kGood : x->written;
   tw_status* s = good || !x->out.done ? nullptr : Fail(x->end);
+  x->over = true;
+  exchanges_.erase(x->id);
   lock.unlock();
   if (x->out.done) x->out.done(x->out.arg, s);
   MaybeEnd();
@@ -225,8 +226,9 @@ void Connection::Shut(End how, const std::string& why) {
   {
     std::lock_guard lock(mu_);
     if (shut()) return;
-    shut_ = how;
+    all.reserve(exchanges_.size());  // what may fail comes first
     why_ = why;
+    shut_ = how;
     for (auto& [id, x] : exchanges_) {
       if (x->end == End::kNone) x->end = how;
       all.push_back(x);
@@ -377,7 +379,7 @@ bool Connection::Begin(const Frame& f, Reader* reader) {
       way = x->way;
       way->QueueNote(Kind::kCancel, x->id);
     }
-    if (f.bytes > kSmall) WantSecondLine();
+    if (f.bytes > Small(reader->by_ring())) WantSecondLine();
   }
   if (way) way->Write();
   reader->Take(x->to, f.here);

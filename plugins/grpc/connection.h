@@ -32,6 +32,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool mine() const { return mine_; }
   bool local() const { return local_; }
   Poller& poller() const;
+  const Endpoint& endpoint() const { return *endpoint_; }
   // REQUIRES: mu. What comes next can be waited for: nothing is called here but what is answered late, and no body is on its way.
   bool quiet() const;
   const std::string& name() const { return name_; }

@@ -34,7 +34,13 @@ void Connection::Share(std::shared_ptr<Exchange> x) {
 void Connection::WakeCopies() {
   if (sharing_.empty() || std::exchange(copying_, true)) return;
   endpoint_->chores()->Add([weak = weak_from_this()] {
-    if (auto c = weak.lock()) c->Copy();
+    auto c = weak.lock();
+    if (!c) return;
+    try {
+      c->Copy();
+    } catch (const std::exception&) {  // what is left of the bodies would be waited for
+      c->Shut(End::kLost, "there is no memory for what happened to it");
+    }
   });
 }
 
@@ -91,6 +97,7 @@ bool Connection::ReadShared(const Frame& f, Reader* reader) {
     std::lock_guard lock(mu_);
     if (out_state_ != Sharing::kOffered || !out_) return false;
     out_state_ = f.bytes == 1 ? Sharing::kGood : Sharing::kRefused;
+    out_->Hide();
   } else if (f.kind == Kind::kRead) {
     std::lock_guard lock(mu_);
     if (f.bytes >= kSlots || !(taken_ & 1u << f.bytes)) return false;

@@ -200,6 +200,15 @@ tw_status* Endpoint::Fail(uint32_t code, const std::string& who, const std::stri
   return h_->status->make(h_, code, text.data(), text.size(), nullptr);
 }
 
+tw_status* Endpoint::Forked() const {
+  if (here()) return nullptr;
+  const std::string text =
+      "grpc transport: this process was forked from the one that made the connection, and connections do not survive that; open a session "
+      "or "
+      "a server in the child";
+  return h_->status->make(h_, TW_FAILED_PRECONDITION, text.data(), text.size(), nullptr);
+}
+
 tw_status* Endpoint::Listen(const tw_host* h, Instance* instance, const tw_endpoint_config* c, tw_sink* bound, void** out_endpoint) {
   std::unique_ptr<Endpoint> e(new Endpoint(h, instance, c));
   std::string at;

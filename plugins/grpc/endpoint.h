@@ -13,6 +13,7 @@
 #include "connection.h"
 #include "credentials.h"
 #include "log.h"
+#include "origin.h"
 #include "poller.h"
 #include "ring_poller.h"
 
@@ -50,6 +51,9 @@ class Endpoint {
   // See tw_transport_def.poll and wake. The thread waits where most of what came since the last time came.
   bool Lend(uint64_t ns, uint32_t (*over)(void* arg), void* arg);
   void Wake();
+  // What to say where this process is a child of the one that it was made in; NULL: it is none.
+  tw_status* Forked() const;
+  bool here() const { return origin_.here(); }
   uint64_t NextId() { return ++ids_; }
   // "grpc transport: 'who' what".
   tw_status* Fail(uint32_t code, const std::string& who, const std::string& what) const;
@@ -83,6 +87,7 @@ class Endpoint {
   const tw_host* const h_;
   const tw_endpoint_config config_;
   Instance* const instance_;
+  const Origin origin_;
   const bool open_, calls_only_;
   const int spin_us_;
   std::unique_ptr<Credentials> credentials_;  // NULL: none

@@ -38,7 +38,7 @@ struct Frame {
 };
 static_assert(sizeof(Frame) == 24);
 
-// The bytes of a message that came, in order; they are in a buffer of gRPC, or in one piece.
+// The bytes of a message that came, in order; they are in a buffer of gRPC, or in a ring.
 class Reader {
  public:
   explicit Reader(grpc_byte_buffer* message) : of_grpc_(true), rest_(grpc_byte_buffer_length(message)) {
@@ -51,6 +51,7 @@ class Reader {
   }
   Reader(const Reader&) = delete;
   uint64_t rest() const { return rest_; }
+  bool by_ring() const { return !of_grpc_; }
   // Moves on by n bytes, which go to `to`; NULL: nowhere. REQUIRES: n <= rest().
   void Take(void* to, uint64_t n) {
     rest_ -= n;

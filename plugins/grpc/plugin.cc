@@ -9,7 +9,8 @@ using thalweg::grpc_transport::Instance;
 
 namespace {
 
-// Nothing is thrown across: what C++ throws here is out of memory.
+// Nothing is thrown across: what C++ throws here is out of memory. In a child that was forked there is nobody to do what is asked for, and
+// a lock may be held by a thread that is not there: what can be refused is, and the rest is left as it is.
 template <typename F>
 tw_status* Guarded(const tw_host* h, F f) {
   try {
@@ -25,37 +26,57 @@ tw_status* Listen(const tw_host* h, void* user, const tw_endpoint_config* c, tw_
 }
 
 tw_status* Connect(const tw_host* h, void* endpoint, const char* address, uint64_t len, void** out_peer) {
-  return Guarded(h, [&] { return static_cast<Endpoint*>(endpoint)->Connect(std::string(address, len), out_peer); });
+  auto* e = static_cast<Endpoint*>(endpoint);
+  return Guarded(h, [&] {
+    TW_TRY(e->Forked());
+    return e->Connect(std::string(address, len), out_peer);
+  });
 }
 
 tw_status* Call(const tw_host* h, void* peer, uint64_t id, const tw_message* request) {
-  return Guarded(h, [&] { return static_cast<Connection*>(peer)->Call(id, request); });
+  auto* c = static_cast<Connection*>(peer);
+  return Guarded(h, [&] {
+    TW_TRY(c->endpoint().Forked());
+    return c->Call(id, request);
+  });
 }
 
-void Cancel(const tw_host*, void* peer, uint64_t id) { static_cast<Connection*>(peer)->Cancel(id); }
+void Cancel(const tw_host*, void* peer, uint64_t id) {
+  auto* c = static_cast<Connection*>(peer);
+  if (c->endpoint().here()) c->Cancel(id);
+}
 
 void Answer(const tw_host*, void* self, const tw_message* m) {
   auto x = static_cast<Exchange*>(self)->shared_from_this();
-  if (auto c = x->connection.lock()) c->Answer(x, m);
+  if (auto c = x->connection.lock(); c && c->endpoint().here()) c->Answer(x, m);
 }
 
-void ClosePeer(const tw_host*, void* peer) { static_cast<Connection*>(peer)->Release(); }
+void ClosePeer(const tw_host*, void* peer) {
+  auto* c = static_cast<Connection*>(peer);
+  if (c->endpoint().here()) c->Release();
+}
 
 void Close(const tw_host*, void* endpoint) {
   auto* e = static_cast<Endpoint*>(endpoint);
+  if (!e->here()) return;  // its threads are not there to end with it
   e->Close();
   delete e;
 }
 
 uint32_t Poll(const tw_host*, void* endpoint, uint64_t ns, uint32_t (*over)(void* arg), void* arg) {
+  auto* e = static_cast<Endpoint*>(endpoint);
+  if (!e->here()) return 0;
   try {
-    return static_cast<Endpoint*>(endpoint)->Lend(ns, over, arg);
+    return e->Lend(ns, over, arg);
   } catch (const std::exception&) {  // out of memory: who waits does so without
     return 0;
   }
 }
 
-void Wake(const tw_host*, void* endpoint) { static_cast<Endpoint*>(endpoint)->Wake(); }
+void Wake(const tw_host*, void* endpoint) {
+  auto* e = static_cast<Endpoint*>(endpoint);
+  if (e->here()) e->Wake();
+}
 
 void Shutdown(const tw_host*, void* instance) { delete static_cast<Instance*>(instance); }
 

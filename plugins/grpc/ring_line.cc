@@ -1,6 +1,7 @@
 #include "ring_line.h"
 
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "connection.h"
@@ -40,8 +41,10 @@ RingLine::RingLine(Connection* connection, std::shared_ptr<RingPoller> poller, s
       out_(StateOf(*memory_, maker), RecordsOf(*memory_, maker)),
       in_(StateOf(*memory_, !maker), RecordsOf(*memory_, !maker)) {}
 
-RingLine::~RingLine() {
-  if (number_ != kRingers) poller_->Remove(number_);
+RingLine::~RingLine() { Leave(); }
+
+void RingLine::Leave() {
+  if (number_ != kRingers) poller_->Remove(std::exchange(number_, kRingers));
 }
 
 std::unique_ptr<RingLine> RingLine::Make(Connection* connection, std::shared_ptr<RingPoller> poller, RingNames* out_names) {
@@ -69,9 +72,11 @@ bool RingLine::Register(RingNames* out_names) {
 
 bool RingLine::Meet(const RingNames* theirs) {
   memory_->Hide();
-  if (!theirs || theirs->number >= kRingers) return false;
-  auto bell = Doorbell::Open(theirs->bell);
-  if (!bell) return false;
+  auto bell = theirs && theirs->number < kRingers ? Doorbell::Open(theirs->bell) : nullptr;
+  if (!bell) {
+    Leave();
+    return false;
+  }
   std::lock_guard lock(connection_->mu());
   there_ = std::move(bell);
   number_there_ = theirs->number;
@@ -82,13 +87,36 @@ bool RingLine::Meet(const RingNames* theirs) {
 
 void RingLine::Write() { Flush(true); }
 
-// from_entry: the host waits for its end, and nothing may be called back.
 void RingLine::Flush(bool from_entry) {
+  try {
+    Send(from_entry);
+  } catch (const std::exception&) {
+    GiveUp();
+  }
+}
+
+// There is no memory for what was to be done. A part of a message may be lost with it, so nothing comes after it: the connection ends, and
+// if that has to wait for memory, too, when there is next something to say or to hear.
+void RingLine::GiveUp() {
+  {
+    std::lock_guard lock(connection_->mu());
+    failed_ = true;
+    reader_ = {};
+  }
+  try {
+    connection_->ShutLater("there is no memory for what happened to it");
+  } catch (const std::exception&) {
+  }
+}
+
+// from_entry: the host waits for its end, and nothing may be called back.
+void RingLine::Send(bool from_entry) {
   std::vector<std::shared_ptr<Exchange>> answers;
   bool rings = false, broken = false;
   {
     std::lock_guard lock(connection_->mu());
     if (reader_ == std::this_thread::get_id() || !in_use_ || connection_->shut()) return;
+    if (failed_) throw std::bad_alloc();
     while (!empty()) {
       char* to = out_.Begin();
       if (!to && (out_.broken() || out_.Wait())) break;
@@ -115,8 +143,9 @@ bool RingLine::Hear() {
   try {
     std::lock_guard one_at_a_time(connection_->reading());
     more = Read();
-  } catch (const std::exception&) {  // what is lost with it is waited for elsewhere
-    connection_->Shut(End::kLost, "there is no memory for what happened to it");
+  } catch (const std::exception&) {
+    GiveUp();
+    return false;
   }
   Flush(false);
   return more;
@@ -127,6 +156,7 @@ bool RingLine::Read() {
   {
     std::lock_guard lock(connection_->mu());
     if (connection_->shut()) return false;
+    if (failed_) throw std::bad_alloc();
     reader_ = std::this_thread::get_id();
   }
   const char* record;

@@ -43,7 +43,10 @@ class RingLine final : public Outbox, public RingPoller::Listener {
  private:
   RingLine(Connection* connection, std::shared_ptr<RingPoller> poller, std::unique_ptr<SharedMemory> memory, bool maker);
   bool Register(RingNames* out_names);
+  void Leave();
   bool Read();
+  void Send(bool from_entry);
+  void GiveUp();
   void Flush(bool from_entry);
   const std::shared_ptr<RingPoller> poller_;
   const std::unique_ptr<SharedMemory> memory_;
@@ -52,7 +55,7 @@ class RingLine final : public Outbox, public RingPoller::Listener {
   uint32_t number_ = kRingers;       // which the other side rings with; kRingers: none
   std::unique_ptr<Doorbell> there_;  // of the other side; stays once it is there
   uint32_t number_there_ = 0;
-  bool in_use_ = false;
+  bool in_use_ = false, failed_ = false;
   std::thread::id reader_;  // who reads, under the lock; none: nobody
 };
 

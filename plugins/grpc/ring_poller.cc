@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <exception>
+#include <system_error>
 #include <utility>
 
 namespace thalweg::grpc_transport {
@@ -12,7 +14,11 @@ std::shared_ptr<RingPoller> RingPoller::Make(int spin_us) {
   auto bell = Doorbell::Make();
   if (!bell) return nullptr;
   std::shared_ptr<RingPoller> poller(new RingPoller(spin_us, std::move(bell)));
-  poller->Begin();
+  try {
+    poller->Begin();
+  } catch (const std::system_error&) {  // there is no thread to be had: messages go by streams
+    return nullptr;
+  }
   return poller;
 }
 
@@ -61,7 +67,10 @@ bool RingPoller::Look() {
         }
       }
       any = true;
-      if (keep && listener && listener->Hear()) Tell(who);
+      try {
+        if (keep && listener && listener->Hear()) Tell(who);
+      } catch (const std::exception&) {  // its own loss: the others of this word are heard all the same
+      }
     }
   }
   return any;

@@ -23,7 +23,7 @@ class RingPoller final : public Watch {
    protected:
     ~Listener() = default;
   };
-  // NULL: there is no doorbell here.
+  // NULL: there is no doorbell here, or no thread for it.
   static std::shared_ptr<RingPoller> Make(int spin_us);
   // REQUIRES: no listeners are left.
   ~RingPoller();

@@ -18,6 +18,7 @@ class Segment {
   static std::unique_ptr<Segment> Make() { return Of(SharedMemory::Make(kBytes)); }
   static std::unique_ptr<Segment> Open(const MemoryName& name) { return Of(SharedMemory::Open(name, kBytes, false)); }
   const MemoryName& name() const { return memory_->name(); }
+  void Hide() { memory_->Hide(); }
   char* slot(uint32_t i) const { return memory_->data() + i * kSlotBytes; }
 
  private:

@@ -7,8 +7,10 @@
 #include <random>
 #include <string>
 
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 namespace thalweg::grpc_transport {
 namespace {
@@ -20,6 +22,21 @@ char* Map(int descriptor, uint64_t bytes, int how) {
   if (memory == MAP_FAILED) return nullptr;
   (void)madvise(memory, bytes, MADV_DONTFORK);
   return static_cast<char*>(memory);
+}
+
+// Memory without a name, of this user alone; -1: it is something else. In another container the process's number may be one of ours, this
+// one's even: what is there is looked at without being opened, since to close a file is to lose all locks that the process has on it, and
+// to open a device may be more than that.
+int OpenMemory(const std::string& path) {
+  const int found = open(path.c_str(), O_PATH | O_CLOEXEC);
+  if (found < 0) return -1;
+  struct stat s;
+  struct statfs system;
+  const bool is_memory = fstat(found, &s) == 0 && S_ISREG(s.st_mode) && s.st_nlink == 0 && s.st_uid == geteuid() &&
+                         (s.st_mode & 0777) == 0600 && fstatfs(found, &system) == 0 && system.f_type == TMPFS_MAGIC;
+  const int descriptor = is_memory ? open(("/proc/self/fd/" + std::to_string(found)).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK) : -1;
+  close(found);
+  return descriptor;
 }
 
 }  // namespace
@@ -47,12 +64,11 @@ std::unique_ptr<SharedMemory> SharedMemory::Make(uint64_t bytes) {
 std::unique_ptr<SharedMemory> SharedMemory::Open(const MemoryName& name, uint64_t bytes, bool writable) {
   const uint64_t all = kHeader + bytes;
   const std::string path = "/proc/" + std::to_string(name.process) + "/fd/" + std::to_string(name.descriptor);
-  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  const int descriptor = OpenMemory(path);
   if (descriptor < 0) return nullptr;
   struct stat s;
   const int seals = fcntl(descriptor, F_GET_SEALS);  // before its size, which stays from then on
-  const bool sound = seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(descriptor, &s) == 0 && S_ISREG(s.st_mode) &&
-                     s.st_uid == geteuid() && (s.st_mode & 0777) == 0600 && uint64_t(s.st_size) == all;
+  const bool sound = seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(descriptor, &s) == 0 && uint64_t(s.st_size) == all;
   char* memory = sound ? Map(descriptor, all, writable ? PROT_READ | PROT_WRITE : PROT_READ) : nullptr;
   close(descriptor);
   if (!memory) return nullptr;
@@ -67,7 +83,7 @@ void SharedMemory::Hide() {
 }
 
 SharedMemory::~SharedMemory() {
-  munmap(memory_, all_);
+  if (origin_.here()) munmap(memory_, all_);  // else something else may be there
   Hide();
 }
 

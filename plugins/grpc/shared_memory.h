@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "origin.h"
+
 namespace thalweg::grpc_transport {
 
 // How the other side finds it, as it goes over a line. The secret shows that what was found is what was meant.
@@ -33,6 +35,7 @@ class SharedMemory {
   int descriptor_;
   char* const memory_;
   const uint64_t all_;  // bytes
+  const Origin origin_;
   MemoryName name_;
 };
 

@@ -1,6 +1,7 @@
 #include "watch.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace thalweg::grpc_transport {
@@ -153,7 +154,10 @@ void Chores::Run() {
     auto f = std::move(todo_.front());
     todo_.pop_front();
     lock.unlock();
-    f();
+    try {
+      f();
+    } catch (const std::exception&) {  // what is lost with it is waited for elsewhere
+    }
     f = nullptr;
     lock.lock();
   }

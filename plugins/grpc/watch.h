@@ -41,8 +41,10 @@ class Watch {
   Watch() = default;
   ~Watch() = default;
   // Of those that are whole, and before they are not.
-  void Begin();
-  void Join() { thread_.join(); }
+  void Begin();  // throws where there is no thread to be had
+  void Join() {
+    if (thread_.joinable()) thread_.join();
+  }
   // Waits, until then, for something to happen, and does what follows. False: nothing more will come.
   virtual bool Turn(Time until) = 0;
   // Ends a wait of each thread that waits now. REQUIRES: mu_.
@@ -70,6 +72,7 @@ class Chores {
  public:
   Chores();
   ~Chores() { Stop(); }
+  // What f throws is its own loss.
   void Add(std::function<void()> f);
   // Returns when all are done.
   void Stop();

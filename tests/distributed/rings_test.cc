@@ -1,5 +1,8 @@
 // Messages between processes of one machine, by memory that both share: which way they go, what a damaged ring does, and what goes on where
-// one side does without. The stream beside it goes by a link that the test can hold up, so what passes meanwhile has gone by the rings.
+// one side does without, or is forked. The stream beside it goes by a link that the test can hold up, so what passes meanwhile has gone by
+// the rings.
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cinttypes>
@@ -15,6 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "tests/distributed/links.h"
 
@@ -30,17 +34,21 @@ using namespace std::chrono_literals;
 
 constexpr uint64_t kPage = 4096, kRing = 128 << 10, kAll = 2 * kPage + 2 * kRing;
 
-// Where rings are in this process: each connection of two endpoints here has two.
-std::vector<char*> Rings() {
+// Where shared memory of so many bytes is in this process.
+std::vector<char*> Shared(uint64_t bytes) {
   std::vector<char*> all;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     uint64_t begin = 0, end = 0;
     if (line.find("memfd:thalweg") == line.npos || std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64, &begin, &end) != 2) continue;
-    if (end - begin == kAll) all.push_back(reinterpret_cast<char*>(begin));
+    if (end - begin == bytes) all.push_back(reinterpret_cast<char*>(begin));
   }
   return all;
 }
+
+// Each connection of two endpoints here has two.
+std::vector<char*> Rings() { return Shared(kAll); }
+std::vector<char*> Segments() { return Shared(kPage + (8 << 20)); }
 
 class RingsTest : public ::testing::Test {
  protected:
@@ -83,6 +91,31 @@ TEST_F(RingsTest, MessagesGoByRingsOnceBothSidesKnow) {
   for (int i = 0; i < 100 && there_.kept() < 1; ++i) std::this_thread::sleep_for(20ms);
   EXPECT_EQ(there_.kept(), 1u);
   link_.relay.Hold(false, false);
+}
+
+TEST_F(RingsTest, WhatIsToGoByRingsAsksForNothingElse) {
+  ASSERT_TRUE(Meet());
+  const int streams = link_.relay.connections();
+  EXPECT_TRUE(Hello(std::string(72 << 10, 'x')).ok());
+  std::this_thread::sleep_for(200ms);
+  EXPECT_EQ(link_.relay.connections(), streams);
+  EXPECT_EQ(Segments().size(), 0u);
+}
+
+// Who is forked has a copy of what knows of the connections, and neither their memory nor the threads that read them.
+TEST_F(RingsTest, AChildThatWasForkedMayAskAndHarmsNobody) {
+  ASSERT_TRUE(Meet());
+  std::this_thread::sleep_for(100ms);  // other threads have gone to sleep
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    for (const std::string& to : {link_.address, there_.address()}) here_.Ask(to, Method::kHello);  // with a connection, and without
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(Hello().ok());  // nothing has befallen its parent
 }
 
 TEST_F(RingsTest, MoreThanARingHoldsGoesThrough) {

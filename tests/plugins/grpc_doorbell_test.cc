@@ -1,13 +1,16 @@
 // The doorbell that a process sleeps at, and the thread that does: nobody sleeps while somebody has rung, whoever rings, dies or is slow.
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "doorbell.h"
@@ -69,6 +72,7 @@ TEST(Doorbell, ProcessesWakeEachOther) {
   const MemoryName name = mine->name();
   const pid_t child = fork();
   if (child == 0) {
+    close(ends[0]);
     const auto own = Doorbell::Make(), theirs = Doorbell::Open(name);
     if (!own || !theirs || write(ends[1], &own->name(), sizeof(MemoryName)) != ssize_t(sizeof(MemoryName))) _exit(1);
     for (int i = 0; i < kRounds; ++i) {
@@ -77,6 +81,7 @@ TEST(Doorbell, ProcessesWakeEachOther) {
     }
     _exit(0);
   }
+  close(ends[1]);  // if it dies, to read ends
   MemoryName of_child;
   ASSERT_EQ(read(ends[0], &of_child, sizeof of_child), ssize_t(sizeof of_child));
   const auto theirs = Doorbell::Open(of_child);
@@ -92,17 +97,17 @@ TEST(Doorbell, ProcessesWakeEachOther) {
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
   close(ends[0]);
-  close(ends[1]);
 }
 
 // Counts how often it hears.
 struct Ear final : RingPoller::Listener {
   bool Hear() override {
     heard.fetch_add(1);
+    if (throws) throw std::runtime_error("it has heard too much");
     return more.exchange(false);
   }
   std::atomic<int> heard{0};
-  std::atomic<bool> more{false};
+  std::atomic<bool> more{false}, throws{false};
 };
 
 // Whether it comes to pass in time.
@@ -145,6 +150,44 @@ TEST(RingPoller, ListenersHearTheirOwn) {
   bell->Ring(number);
   EXPECT_TRUE(Soon([&] { return again->heard == 1; }));
   poller->Remove(number);
+}
+
+TEST(RingPoller, WhatAListenerThrowsIsItsOwnLoss) {
+  const auto poller = RingPoller::Make(0);
+  ASSERT_NE(poller, nullptr);
+  const auto bad = std::make_shared<Ear>(), good = std::make_shared<Ear>();
+  bad->throws = true;
+  const uint32_t number_of_bad = poller->Add(bad, bad.get()), number = poller->Add(good, good.get());
+  for (int i = 1; i <= 3; ++i) {
+    poller->Tell(number_of_bad);
+    poller->Tell(number);
+    EXPECT_TRUE(Soon([&] { return bad->heard >= i && good->heard >= i; })) << i;
+  }
+  poller->Remove(number_of_bad);
+  poller->Remove(number);
+}
+
+// Stacks of more memory than there are addresses.
+TEST(RingPoller, WhereNoThreadCanBeStartedThereIsNone) {
+  pthread_attr_t before, huge;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  pthread_attr_init(&huge);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 48), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  const auto none = RingPoller::Make(0);
+  ASSERT_EQ(pthread_setattr_default_np(&before), 0);
+  EXPECT_EQ(none, nullptr);
+  EXPECT_NE(RingPoller::Make(0), nullptr);
+}
+
+TEST(Chores, GoOnAfterOneHasThrown) {
+  Chores chores;
+  std::atomic<int> done{0};
+  chores.Add([&] { ++done; });
+  chores.Add([] { throw std::runtime_error("it cannot be done"); });
+  chores.Add([&] { ++done; });
+  chores.Stop();
+  EXPECT_EQ(done, 2);
 }
 
 // One thread rings and waits until it was heard; with a thread that is lent now and then, and wakes that are for it. A ring that is lost
@@ -223,8 +266,9 @@ TEST(RingPoller, WhoDiesAsItRingsLeavesNobodyAsleep) {
   int slow = 0;
   for (int i = 1; i <= 100; ++i) {
     const int before = ear->heard;
-    const pid_t child = fork();
+    const pid_t test = getpid(), child = fork();
     if (child == 0) {
+      if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != test) _exit(1);  // where the test is ended, it does not ring for ever
       const auto theirs = Doorbell::Open(name);
       if (!theirs) _exit(1);
       for (;;) theirs->Ring(number);

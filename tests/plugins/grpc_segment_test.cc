@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -60,6 +61,49 @@ TEST(SharedMemory, WhatIsHiddenIsFoundNoMore) {
   EXPECT_EQ(SharedMemory::Open(mine->name(), 100, true), nullptr);
   theirs->data()[99] = 'x';  // who has it keeps it
   EXPECT_EQ(mine->data()[99], 'x');
+}
+
+// The number of a process in another container may be our own. Whoever opens a file and closes it loses all locks that the process has on
+// it.
+TEST(Segment, AFileOfOursIsNotTouched) {
+  char path[] = "/tmp/thalweg_segment_XXXXXX";
+  const int file = mkstemp(path);  // of mode 0600
+  ASSERT_GE(file, 0);
+  for (const bool has_name : {true, false}) {
+    if (!has_name) unlink(path);
+    ASSERT_EQ(ftruncate(file, 4096 + kSlots * kSlotBytes), 0);
+    struct flock lock = {};
+    lock.l_type = F_WRLCK;
+    ASSERT_EQ(fcntl(file, F_SETLK, &lock), 0);
+    MemoryName name;
+    name.process = getpid();
+    name.descriptor = file;
+    EXPECT_EQ(Segment::Open(name), nullptr);
+    const pid_t child = fork();
+    if (child == 0) _exit(fcntl(file, F_GETLK, &lock) == 0 && lock.l_type == F_WRLCK ? 0 : 1);
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0) << "the lock is gone, the file has " << (has_name ? "a" : "no") << " name";
+  }
+  close(file);
+}
+
+// What lies at the same address there is something else.
+TEST(SharedMemory, AChildDoesNotUnmapWhatItDoesNotHave) {
+  auto mine = SharedMemory::Make(4096);
+  ASSERT_NE(mine, nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    char* page =
+        static_cast<char*>(mmap(mine->data(), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
+    if (page != mine->data()) _exit(1);
+    page[0] = 'x';
+    mine.reset();
+    _exit(page[0] == 'x' ? 0 : 2);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Segment, WhatIsNoSegmentIsRefused) {
