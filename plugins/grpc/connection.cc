@@ -9,7 +9,8 @@
 namespace thalweg::grpc_transport {
 namespace {
 
-constexpr size_t kLines = 2;
+constexpr size_t kBulkLines = 2;  // each a connection to the peer: one alone has in flight what its window lets it
+constexpr size_t kLines = 1 + kBulkLines;
 constexpr size_t kCalls = 1 << 14;  // that one peer may have under way
 
 // Bodies up to here go with their heads; by a ring also values of 64 KiB with what is said of them.
@@ -102,21 +103,28 @@ Outbox* Connection::WayFor(uint64_t bytes, Exchange* x) {
   const bool big = bytes > Small(x->way == ring_.get());
   x->shared = big && out_state_ == Sharing::kGood;
   if (!big || x->shared) return x->way;
-  WantSecondLine();
-  return x->way = lines_[lines_.size() > 1 && lines_[1]->begun() ? 1 : 0].get();
+  WantBulkLines();
+  Line* best = nullptr;  // of those, which has least to do
+  for (size_t i = 1; i < lines_.size(); ++i) {
+    if (lines_[i]->begun() && (!best || lines_[i]->load() < best->load())) best = lines_[i].get();
+  }
+  return x->way = best ? best : lines_[0].get();
 }
 
-// REQUIRES: mu. The caller opens it, also for answers. What goes out may go through shared memory, once it is there.
-void Connection::WantSecondLine() {
+// REQUIRES: mu. The caller opens them, also for answers. What goes out may go through shared memory, once it is there.
+void Connection::WantBulkLines() {
   if (local_ && out_state_ == Sharing::kNone) {
     out_state_ = Sharing::kOffered;
     endpoint_->chores()->Add([weak = weak_from_this()] {
       if (auto c = weak.lock()) c->OfferSegment();
     });
   }
-  if (!mine_ || lines_.size() > 1 || std::exchange(opening_, true)) return;
+  if (!mine_ || std::exchange(opening_, true)) return;
   endpoint_->chores()->Add([weak = weak_from_this()] {
-    if (auto c = weak.lock()) c->OpenLine();
+    auto c = weak.lock();
+    if (!c) return;
+    const size_t n = c->local() ? 1 : kBulkLines;  // within a machine it is for what memory has no room for
+    for (size_t i = 0; i < n; ++i) c->OpenLine();
   });
 }
 
@@ -379,7 +387,7 @@ bool Connection::Begin(const Frame& f, Reader* reader) {
       way = x->way;
       way->QueueNote(Kind::kCancel, x->id);
     }
-    if (f.bytes > Small(reader->by_ring())) WantSecondLine();
+    if (f.bytes > Small(reader->by_ring())) WantBulkLines();
   }
   if (way) way->Write();
   reader->Take(x->to, f.here);

@@ -1,5 +1,5 @@
 // Connection: all that goes between this endpoint and a peer, for calls of one of the two: a line for what is small and, once something is
-// not, one for what is big, so that the small does not wait behind it. Within a machine memory that both share takes the place of either.
+// not, two for what is big, so that the small does not wait behind it. Within a machine memory that both share takes the place of all.
 // Threads: any; callbacks come from the pollers' threads and the chores'. A lock guards what it holds, and is never held in a callback
 // or while gRPC works.
 #pragma once
@@ -23,7 +23,7 @@ class Endpoint;
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // name: where the peer is, or who it has proven to be. id: what its lines have in common.
-  // local: the peer is on this machine.
+  // local: the peer is on this machine, and shares memory if it wants to.
   Connection(Endpoint* endpoint, bool mine, bool local, std::string name, uint32_t role, std::string id);
   ~Connection();
   std::mutex& mu() { return mu_; }
@@ -95,7 +95,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<Exchange> Find(uint64_t id) const;
   Outbox* WayFor(uint64_t bytes, Exchange* x);
   Outbox* SmallWay();
-  void WantSecondLine();
+  void WantBulkLines();
   bool Finished(const Exchange& x) const;
   tw_status* Fail(End how) const;
 

@@ -156,6 +156,7 @@ Endpoint::Endpoint(const tw_host* h, Instance* instance, const tw_endpoint_confi
       instance_(instance),
       open_(c->flags & TW_ENDPOINT_OPEN),
       calls_only_(c->flags & TW_ENDPOINT_CALLS),
+      shares_memory_(Setting(h, "shared_memory", 1) != 0),
       spin_us_(Setting(h, "spin_us", kDefaultSpin)),
       log_(std::make_shared<Log>(h)),
       chores_(std::make_shared<Chores>()) {
@@ -299,7 +300,8 @@ bool Endpoint::Join(grpc_call* call, const grpc_metadata_array& metadata, const 
       c = connections_.at(caller->second);
     } else {
       if (!RoomFor(who.name)) return false;
-      c = std::make_shared<Connection>(this, false, IsLoopback(AddressOf(PeerOf(call)).host), who.name, who.role, id);
+      const bool local = shares_memory_ && IsLoopback(AddressOf(PeerOf(call)).host);
+      c = std::make_shared<Connection>(this, false, local, who.name, who.role, id);
       ++alive_;
       callers_.emplace(id, c.get());
       connections_.emplace(c.get(), c);
@@ -383,7 +385,7 @@ tw_status* Endpoint::Connect(const std::string& address, void** out_peer) {
     if (auto b = backoff_.find(address); b != backoff_.end() && std::chrono::steady_clock::now() < b->second.until) {
       return Fail(TW_UNAVAILABLE, address, "could not be reached a moment ago (" + b->second.why + "), and is not tried again yet");
     }
-    c = std::make_shared<Connection>(this, true, IsLoopback(at.host), address, TW_PEER_TASK, RandomId());
+    c = std::make_shared<Connection>(this, true, shares_memory_ && IsLoopback(at.host), address, TW_PEER_TASK, RandomId());
     ++alive_;
     connections_.emplace(c.get(), c);
   }

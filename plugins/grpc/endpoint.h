@@ -88,7 +88,7 @@ class Endpoint {
   const tw_endpoint_config config_;
   Instance* const instance_;
   const Origin origin_;
-  const bool open_, calls_only_;
+  const bool open_, calls_only_, shares_memory_;
   const int spin_us_;
   std::unique_ptr<Credentials> credentials_;  // NULL: none
   std::shared_ptr<Log> log_;

@@ -40,6 +40,7 @@ class Slices final : public Package {
     Flush();
     slices_.push_back(Borrow(x, bytes, n));
   }
+  uint64_t bytes() const { return kMessage - room(); }
   // NULL: there are none.
   grpc_byte_buffer* Take() {
     Flush();
@@ -159,12 +160,12 @@ void Line::Receive() {
 
 // REQUIRES: the lock. False: there is nothing to send now.
 bool Line::Gather() {
-  if (sending_ || connection_->shut()) return false;
+  if (sending_ > 0 || connection_->shut()) return false;
   Slices message;
   Pack(&message, &flying_);
   outgoing_ = message.Take();
   if (!outgoing_) return false;
-  sending_ = true;
+  sending_ = message.bytes();
   ++pending_;  // from here on, so that it is not idle
   return true;
 }
@@ -242,7 +243,7 @@ void Line::Sent(bool ok) {
   grpc_byte_buffer* message;
   {
     std::lock_guard lock(connection_->mu());
-    sending_ = false;
+    sending_ = 0;
     flying.swap(flying_);
     message = std::exchange(outgoing_, nullptr);
     for (auto& x : flying) x->written = ok;

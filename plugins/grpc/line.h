@@ -25,6 +25,7 @@ class Line final : public Outbox, private Poller::Chore {
   void Accept();
   bool begun() const { return begun_; }        // the other side has let it in
   bool idle() const { return pending_ == 0; }  // nothing more happens to it
+  uint64_t load() const { return waiting() + sending_; }
   // What is under way ends soon.
   void Cancel() {
     if (call_) grpc_call_cancel(call_, nullptr);
@@ -60,7 +61,8 @@ class Line final : public Outbox, private Poller::Chore {
   grpc_call* call_;
   Step sent_, received_, began_, ended_;
   int pending_ = 1;  // events that are to come, and what begins it
-  bool begun_ = false, is_over_ = false, sending_ = false;
+  bool begun_ = false, is_over_ = false;
+  uint64_t sending_ = 0;    // bytes of the message that is on its way; 0: none
   std::thread::id reader_;  // who reads a message; none: nobody
   // The next message is not asked for yet: `later_` since then, `listed_` with the poller.
   bool later_ = false, listed_ = false;

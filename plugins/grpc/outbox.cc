@@ -27,7 +27,10 @@ void Outbox::Pack(Package* package, std::vector<std::shared_ptr<Exchange>>* out_
   while (notes_.empty() && !ready_.empty() && package->room() >= kLeast) {
     const std::shared_ptr<Exchange> x = std::move(ready_.front());
     ready_.pop_front();
-    if (x->end != End::kNone) continue;  // nobody waits for the rest
+    if (x->end != End::kNone) {  // nobody waits for the rest
+      if (!x->shared) waiting_ -= x->out.bytes - x->sent;
+      continue;
+    }
     const tw_message& m = x->out;
     Frame f = {Kind::kPiece, 0, 0, 0, x->id, m.bytes};
     if (!x->begun) {
@@ -40,6 +43,7 @@ void Outbox::Pack(Package* package, std::vector<std::shared_ptr<Exchange>>* out_
     if (f.here) package->Body(x, static_cast<const char*>(m.body) + x->sent, f.here);
     x->begun = true;
     x->sent += f.here;
+    waiting_ -= f.here;
     if (x->shared) {
       connection_->Share(x);
     } else if (x->sent < m.bytes) {

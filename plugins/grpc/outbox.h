@@ -34,7 +34,10 @@ class Outbox {
  public:
   virtual ~Outbox() = default;
   // REQUIRES: the lock.
-  void Queue(std::shared_ptr<Exchange> x) { ready_.push_back(std::move(x)); }
+  void Queue(std::shared_ptr<Exchange> x) {
+    if (!x->shared) waiting_ += x->out.bytes;
+    ready_.push_back(std::move(x));
+  }
   // A frame without a body, which goes before what is queued.
   void QueueNote(Kind kind, uint64_t id, uint64_t bytes = 0, std::string_view head = {}) {
     const Frame f = {kind, 0, uint16_t(head.size()), 0, id, bytes};
@@ -48,12 +51,14 @@ class Outbox {
   // REQUIRES: the lock. What fits; answers whose last byte that is are added to out_answers.
   void Pack(Package* package, std::vector<std::shared_ptr<Exchange>>* out_answers);
   bool empty() const { return notes_.empty() && ready_.empty(); }
+  uint64_t waiting() const { return waiting_; }  // bytes of bodies that are queued, and not packed
   Connection* const connection_;
 
  private:
   void PackNotes(Package* package);
   std::string notes_;  // frames
   std::deque<std::shared_ptr<Exchange>> ready_;
+  uint64_t waiting_ = 0;
 };
 
 }  // namespace thalweg::grpc_transport

@@ -1,4 +1,4 @@
-// The transport `grpc`: an endpoint is a gRPC server and channels, a connection one or two streams of frames.
+// The transport `grpc`: an endpoint is a gRPC server and channels, a connection one to three streams of frames.
 #include "connection.h"
 #include "endpoint.h"
 

@@ -21,6 +21,7 @@ PLUGINS = [
     ("lib/thalweg/plugins/libetcd.so", 5),
     ("lib/thalweg/plugins/libgrpc.so", 5),
     ("lib/thalweg/plugins/libgrpc.so", 5, "ring=0"),
+    ("lib/thalweg/plugins/libgrpc.so", 5, "shared_memory=0"),
     ("lib/thalweg/plugins/libonednn.so", 5),
     ("lib/thalweg/plugins/libopencl.so", 5),
     ("lib/thalweg/plugins/libthalweg_cuda.so", 5),  # without a GPU: what it says of itself

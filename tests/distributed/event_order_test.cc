@@ -23,7 +23,7 @@ using Code = absl::StatusCode;
 using std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr size_t kBig = 200 << 10;  // bytes of a body that goes by the second line of a connection, if there is one
+constexpr size_t kBig = 200 << 10;  // bytes of a body that goes by another line of a connection than the first, if there is one
 
 TurnedQueue& Queue() {
   static TurnedQueue queue;
@@ -51,8 +51,8 @@ class EventOrder : public ::testing::Test {
     char text[64];
     std::snprintf(text, sizeof text, "%ld %p", long(getpid()), static_cast<void*>(&Queue()));
     setenv(thalweg::testing::kTurnedQueue, text, 1);
-    turned_runtime_ = testing::RuntimeWith(TURNED, false);
-    plain_runtime_ = testing::RuntimeWith(Transport(), false);
+    turned_runtime_ = testing::RuntimeWith(TURNED, testing::Shares::kNothing);
+    plain_runtime_ = testing::RuntimeWith(Transport(), testing::Shares::kNothing);
     turned_ = std::make_unique<Task>(turned_runtime_);
     plain_ = std::make_unique<Task>(plain_runtime_);
   }
@@ -66,8 +66,8 @@ TEST_F(EventOrder, WhatIsBigGoesWithTheSmallWhereTheEndOfItsLineIsNoticedBeforeI
   ASSERT_TRUE(turned_->Ask(link.address, Method::kHello).get().ok());
   Queue().holds = true;
   const auto first = turned_->Ask(link.address, Method::kRun, std::string(kBig, 'x'));
-  ASSERT_TRUE(Becomes([&] { return link.relay.connections() == 2; }));
-  AwaitRest();  // the second line has begun
+  ASSERT_TRUE(Becomes([&] { return link.relay.connections() == 3; }));
+  AwaitRest();  // the others have begun
   const int begun = Queue().held;
   Harm harm;
   harm.half_open = true;

@@ -209,6 +209,53 @@ TEST_F(HarmTest, LinksThatBreakAgainAndAgainLoseNothing) {
   Run(session, expected, 5, tries);
 }
 
+// Values that go by several connections at once, of which one breaks.
+TEST_F(HarmTest, ManyLargeValuesAreWholeOrTheStepFailsWhereOneOfTheirConnectionsBreaks) {
+  constexpr int kValues = 12;
+  tw::Graph graph(client_);
+  tw::Scope s(graph);
+  const tw_output x = s.placeholder("x", TW_FLOAT, {-1});
+  std::vector<tw_output> sums;
+  for (int i = 0; i < kValues; ++i) {
+    s.on(Servers::task(1).c_str());
+    const tw_output there = s.op("Mul", {x, s.scalar(TW_FLOAT, i + 1)});
+    s.on(Servers::task(2).c_str());
+    const tw_output back = s.op("AddV2", {there, s.scalar(TW_FLOAT, i)});
+    s.on(Servers::task(1).c_str());
+    sums.push_back(s.op("Sub", {back, x}));
+  }
+  s.finish();
+  const size_t n = 100'000;
+  std::vector<float> values(n);
+  for (size_t i = 0; i < n; ++i) values[i] = float(i % 1009);
+  tw::Session session(graph, {target_.c_str(), "target_timeout_ms=20000"});
+  int good = 0, lost = 0;
+  for (int round = 0; round < 400 && (good < 10 || lost < 5); ++round) {
+    std::thread breaks;
+    if (round % 2 == 1) {
+      breaks = std::thread([&, round] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(round % 20));
+        links_[size_t(round / 2 % 2)]->CutLast();
+      });
+    }
+    const Failure f = FailureOf([&] {
+      const auto found = session.run({{x, tw::Tensor({int64_t(n)}, values)}}, sums);
+      for (int k = 0; k < kValues; ++k) {
+        const auto of = found[size_t(k)].values<float>();
+        ASSERT_EQ(of.size(), n);
+        for (size_t i = 0; i < n; ++i) ASSERT_EQ(of[i], values[i] * float(k + 1) + float(k) - values[i]) << k << " at " << i;
+      }
+    });
+    if (breaks.joinable()) breaks.join();
+    EXPECT_TRUE(f.code == TW_OK || f.code == TW_UNAVAILABLE || f.code == TW_ABORTED) << f.text;
+    EXPECT_LT(f.seconds, 15) << f.text;
+    ++(f.code == TW_OK ? good : lost);
+    if (f.code != TW_OK) std::this_thread::sleep_for(50ms);  // who hung up is not asked again at once
+  }
+  EXPECT_GE(good, 10);
+  EXPECT_GE(lost, 5);
+}
+
 // One end is gone, and the other has not been told.
 TEST_F(HarmTest, LinksThatAreHalfOpenAreNoticedAndWorkWhenTheyAreMended) {
   if (!OverGrpc()) GTEST_SKIP() << "the kernel tells both ends of a socket of one machine";

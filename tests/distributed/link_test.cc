@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 class LinkTest : public ::testing::Test {
  protected:
   LinkTest() {
-    runtime_ = testing::RuntimeWith(Transport(), false);
+    runtime_ = testing::RuntimeWith(Transport(), testing::Shares::kNothing);
     here_ = std::make_unique<Task>(runtime_);
     there_ = std::make_unique<Task>(runtime_);
   }
@@ -84,6 +84,72 @@ TEST_F(LinkTest, ALinkThatBreaksEndsCallsAtOnceAlsoHalfWayThroughABody) {
       const Status s = call->get();
       EXPECT_TRUE(s.code() == Code::kUnavailable || s.code() == Code::kResourceExhausted) << s;  // the second: it was refused already
     }
+  }
+}
+
+// The lines of a peer: the first one for what is small, two for what is big.
+class BulkTest : public LinkTest {
+ protected:
+  BulkTest() : link_(there_->address()) {}
+  std::future<Status> Big() { return here_->Ask(link_.address, Method::kRun, std::string(1 << 20, 'x')); }  // is kept there
+  Status Hello() {
+    auto answer = here_->Ask(link_.address, Method::kHello);
+    return answer.wait_for(10s) == std::future_status::ready ? answer.get() : absl::DeadlineExceededError("the test waits no longer");
+  }
+  // Until bodies have gone by all lines.
+  bool Open() {
+    Status hello;
+    for (int tries = 0; tries < 500 && !(hello = Hello()).ok(); ++tries) std::this_thread::sleep_for(20ms);
+    const int before = link_.relay.connections();
+    for (int tries = 0; tries < 500 && hello.ok(); ++tries) {
+      for (int i = 0; i < 4; ++i) kept_.push_back(Big());
+      if (link_.relay.connections() >= before + 2 && Bytes(before) > kMuch && Bytes(before + 1) > kMuch) return true;
+      std::this_thread::sleep_for(20ms);
+    }
+    return false;
+  }
+  bool Arrived(size_t n) {
+    for (int i = 0; i < 1500 && there_->kept() < n; ++i) std::this_thread::sleep_for(20ms);
+    return there_->kept() == n;
+  }
+  uint64_t Bytes(int connection) { return link_.relay.BytesForth(connection); }
+  static constexpr uint64_t kMuch = 1 << 20;
+  Link link_;
+  std::vector<std::future<Status>> kept_;
+};
+
+TEST_F(BulkTest, BodiesGoByTwoConnectionsThatAreUsedAlike) {
+  ASSERT_TRUE(Open());
+  ASSERT_TRUE(Arrived(kept_.size()));
+  EXPECT_EQ(link_.relay.connections(), 3);
+  const uint64_t before[] = {Bytes(0), Bytes(1), Bytes(2)};
+  for (int i = 0; i < 32; ++i) kept_.push_back(Big());
+  ASSERT_TRUE(Arrived(kept_.size()));
+  EXPECT_LT(Bytes(0) - before[0], kMuch);
+  for (int line : {1, 2}) EXPECT_GE(Bytes(line) - before[line], 8u << 20) << line;
+  EXPECT_EQ(link_.relay.connections(), 3);
+}
+
+TEST_F(BulkTest, NothingSmallWaitsForBodiesThatStandStill) {
+  ASSERT_TRUE(Open());
+  ASSERT_TRUE(Arrived(kept_.size()));
+  link_.relay.Hold(true, true, 1);
+  for (int i = 0; i < 32; ++i) kept_.push_back(Big());
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(Hello().ok());
+  EXPECT_LT(there_->kept(), kept_.size());
+  link_.relay.Hold(false, false);
+  EXPECT_TRUE(Arrived(kept_.size()));
+}
+
+TEST_F(BulkTest, AnEndOfEitherLineIsTheEndOfThePeerWhichIsReachedAgain) {
+  for (size_t line : {1, 2, 2}) {
+    ASSERT_TRUE(Open());
+    link_.relay.Cut(size_t(link_.relay.connections()) - 3 + line);
+    for (auto& call : kept_) {
+      ASSERT_EQ(call.wait_for(15s), std::future_status::ready);
+      EXPECT_EQ(call.get().code(), Code::kUnavailable);
+    }
+    kept_.clear();
   }
 }
 

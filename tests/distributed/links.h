@@ -19,12 +19,15 @@ namespace thalweg::distributed::testing {
 
 using thalweg::testing::Relay;
 
-// rings: whether messages within this machine go by shared memory, not by a link that is harmed.
-inline std::shared_ptr<Runtime> RuntimeWith(const std::string& transport, bool rings) {
+// What goes by shared memory within this machine, not by a link that is harmed.
+enum class Shares { kAll, kBodies, kNothing };
+
+inline std::shared_ptr<Runtime> RuntimeWith(const std::string& transport, Shares shares) {
   RuntimeOptions options;
   options.threads = 1;
   options.disabled_plugins = {"*opencl*", "*libgrpc.so"};  // of those that are found; a test says which it means
-  options.plugin_settings["plugin.org.thalweg.grpc.ring"] = rings ? "1" : "0";
+  options.plugin_settings["plugin.org.thalweg.grpc.ring"] = shares == Shares::kAll ? "1" : "0";
+  options.plugin_settings["plugin.org.thalweg.grpc.shared_memory"] = shares != Shares::kNothing ? "1" : "0";
   auto runtime = *Runtime::Create(options);
   const Status loaded = runtime->LoadPlugin(transport);
   EXPECT_TRUE(loaded.ok()) << loaded;

@@ -67,7 +67,19 @@ class Relay {
       }
     }
   }
+  // The one that came last, alone.
+  void CutLast() {
+    std::lock_guard lock(mu_);
+    if (!all_.empty()) all_.back()->End();
+  }
   int connections() const { return connections_; }
+  // That went forth by a connection.
+  uint64_t BytesForth(int number) {
+    std::lock_guard lock(mu_);
+    uint64_t n = 0;
+    for (const auto& packet : heard_[number]) n += packet.size();
+    return n;
+  }
   // What went forth by each connection: packets, or, of a stream, what was read at once.
   std::vector<std::vector<std::string>> Heard() {
     std::lock_guard lock(mu_);

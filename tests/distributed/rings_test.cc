@@ -52,7 +52,8 @@ std::vector<char*> Segments() { return Shared(kPage + (8 << 20)); }
 
 class RingsTest : public ::testing::Test {
  protected:
-  RingsTest() : runtime_(testing::RuntimeWith(Transport(), true)), here_(runtime_), there_(runtime_), link_(there_.address()) {}
+  RingsTest()
+      : runtime_(testing::RuntimeWith(Transport(), testing::Shares::kAll)), here_(runtime_), there_(runtime_), link_(there_.address()) {}
   static Status Answer(std::future<Status> answer, std::chrono::seconds most = 30s) {
     return answer.wait_for(most) == std::future_status::ready ? answer.get() : absl::DeadlineExceededError("the test waits no longer");
   }
@@ -126,13 +127,21 @@ TEST_F(RingsTest, MoreThanARingHoldsGoesThrough) {
 }
 
 TEST_F(RingsTest, ASideThatWantsNoneIsReachedByItsStream) {
-  const auto plain = testing::RuntimeWith(Transport(), false);
-  Task without(plain);
-  for (int i = 0; i < 20; ++i) {
-    EXPECT_TRUE(Answer(here_.Ask(without.address(), Method::kHello)).ok());
-    EXPECT_TRUE(Answer(without.Ask(here_.address(), Method::kHello)).ok());
+  for (const auto shares : {testing::Shares::kNothing, testing::Shares::kBodies}) {
+    const auto plain = testing::RuntimeWith(Transport(), shares);
+    Task without(plain);
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_TRUE(Answer(here_.Ask(without.address(), Method::kHello)).ok());
+      EXPECT_TRUE(Answer(without.Ask(here_.address(), Method::kHello)).ok());
+    }
+    EXPECT_EQ(Rings().size(), 0u);
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(Answer(here_.Ask(without.address(), Method::kHello, std::string(200 << 10, 'x'))).ok());
+    if (shares == testing::Shares::kNothing) {
+      EXPECT_LE(Segments().size(), 1u);  // which was offered, and refused
+    } else {
+      EXPECT_GE(Segments().size(), 2u);
+    }
   }
-  EXPECT_EQ(Rings().size(), 0u);
 }
 
 // While it lives, writes a word again and again over what is there in rings; they may be gone meanwhile.

@@ -18,10 +18,10 @@
 
 namespace thalweg::testing {
 
-// THALWEG_TEST_RINGS=0: messages over gRPC go by its streams, also within this machine.
+// THALWEG_TEST_SHARED_MEMORY=0: what goes over gRPC goes by its streams, also within this machine.
 inline tw::Runtime NewRuntime(std::vector<const char*> options = {"threads=2"}) {
-  const char* rings = std::getenv("THALWEG_TEST_RINGS");
-  if (rings && std::string(rings) == "0") options.push_back("plugin.org.thalweg.grpc.ring=0");
+  const char* shares = std::getenv("THALWEG_TEST_SHARED_MEMORY");
+  if (shares && std::string(shares) == "0") options.push_back("plugin.org.thalweg.grpc.shared_memory=0");
   tw::Runtime runtime(options);
   runtime.load_plugin(Transport());
   return runtime;
