@@ -1,50 +1,39 @@
 """Conditional accumulators: means and sums, what is too old, who waits, and what is refused."""
-import itertools
-import time
-
 import numpy as np
 
 import cases
 import thalweg
+from blocking import Place, fails, waits
 from thalweg import ops
 
-names = map("accumulator{}".format, itertools.count())
 FLOATS = (thalweg.float16, thalweg.bfloat16, thalweg.float32, thalweg.float64)
 
 
-class Accumulator:
+class Accumulator(Place):
     def __init__(self, shape=(2,), dtype=thalweg.float32, **attrs):
-        self.dtype, self.graph = dtype, thalweg.Graph()
-        with self.graph:
-            self.handle = ops.ResourceConditionalAccumulator(dtype=dtype, shape=shape, shared_name=next(names), **attrs)
-        self.session = thalweg.Session(self.graph, max_async_runs=100)
+        super().__init__()
+        self.dtype = dtype
+        self.handle = self.do("ResourceConditionalAccumulator", dtype=dtype, shape=shape, shared_name=self.name, **attrs)
 
     def apply(self, gradient, step=0, dtype=None):
-        with self.graph:
-            op = ops.ResourceAccumulatorApplyGradient(self.handle, thalweg.constant(step, thalweg.int64),
-                                                      ops.cast(thalweg.constant(gradient, thalweg.float64), DstT=dtype or self.dtype))
-        self.session.run(op)
+        cast = self.do("cast", self.constant(gradient, thalweg.float64), DstT=dtype or self.dtype)
+        self.run(self.do("ResourceAccumulatorApplyGradient", self.handle, self.constant(step, thalweg.int64), cast))
 
     def taking(self, n):
         with self.graph:
             return ops.cast(ops.ResourceAccumulatorTakeGradient(self.handle, n, dtype=self.dtype), DstT=thalweg.float64)
 
     def take(self, n):
-        return self.session.run(self.taking(n))
+        return self.run(self.taking(n))
 
-    def start(self, n, **options):
-        future = self.session.run_async(self.taking(n), **options)
-        time.sleep(0.002)
-        cases.holds("it waits", not future.done())
-        return future
+    def taken_later(self, n, **options):
+        return waits(f"{n} are not there", self.start(self.taking(n), **options))
 
     def count(self):
-        with self.graph:
-            return int(self.session.run(ops.ResourceAccumulatorNumAccumulated(self.handle)))
+        return int(self.run(self.do("ResourceAccumulatorNumAccumulated", self.handle)))
 
     def set_step(self, step):
-        with self.graph:
-            self.session.run(ops.ResourceAccumulatorSetGlobalStep(self.handle, thalweg.constant(step, thalweg.int64)))
+        self.run(self.do("ResourceAccumulatorSetGlobalStep", self.handle, self.constant(step, thalweg.int64)))
 
 
 for dtype in FLOATS:
@@ -74,7 +63,7 @@ a.apply(np.zeros(0, np.float32))
 cases.equal("of nothing", a.take(1), np.zeros(0))
 
 a = Accumulator()
-first, second = a.start(2), a.start(1)
+first, second = a.taken_later(2), a.taken_later(1)
 a.apply([1.0, 1.0])
 cases.equal("one is not enough", a.count(), 1)
 a.apply([3.0, 5.0])
@@ -83,15 +72,10 @@ a.apply([4.0, 4.0], step=1)
 cases.equal("who came second", second.result(), np.float64([4, 4]))
 
 a = Accumulator()
-late, cancelled, behind = a.start(2, timeout=0.02), a.start(3), a.start(1)
+late, cancelled, behind = a.taken_later(2, timeout=0.5), a.taken_later(3), a.taken_later(1)
 cancelled.cancel()
-for where, step, code in (("deadline", late, "DEADLINE_EXCEEDED"), ("cancel", cancelled, "CANCELLED")):
-    try:
-        step.result()
-    except thalweg.Error as error:
-        cases.holds(where, error.code_name == code, str(error))
-    else:
-        cases.holds(where, False, "no error")
+fails("deadline", "DEADLINE_EXCEEDED", late.result)
+fails("cancel", "CANCELLED", cancelled.result)
 a.apply([7.0, 7.0])
 cases.equal("who is left", behind.result(), np.float64([7, 7]))
 

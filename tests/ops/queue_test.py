@@ -1,34 +1,27 @@
 """Queues: what goes in comes out, in which order, who waits for whom, closing, and what ends a call that waits without harm to the queue.
 The codes of errors are those that TensorFlow 2.21 answers."""
-import itertools
-import time
-
 import numpy as np
 
 import cases
 import thalweg
+from blocking import Place, fails, waits
 from thalweg import ops
 
 FLOAT, INT64, STRING = thalweg.float32, thalweg.int64, thalweg.string
-names = map("queue{}".format, itertools.count())
 
 
-class Queue:
-    """A queue in a graph and a session of its own, of two threads, so that any number of steps wait without one. The names of its ops end as
-    `kind` does."""
+class Queue(Place):
+    """The names of its ops end as `kind` does."""
 
     def __init__(self, kind="FIFOQueueV2", types=(FLOAT,), shapes=((),), **attrs):
-        self.types, self.name = list(types), attrs.pop("name", None) or next(names)
+        super().__init__()
+        self.types, self.name = list(types), attrs.pop("name", None) or self.name
         self.by_reference = not kind.endswith("V2")
-        self.graph = thalweg.Graph()
-        with self.graph:
-            made = [t for k, t in enumerate(types) if k or not kind.startswith("PriorityQueue")]
-            self.handle = getattr(ops, kind)(component_types=made, shapes=[list(s) for s in shapes], shared_name=self.name, **attrs)
-        self.session = thalweg.Session(self.graph, max_async_runs=1000)
+        made = [t for k, t in enumerate(types) if k or not kind.startswith("PriorityQueue")]
+        self.handle = self.do(kind, component_types=made, shapes=[list(s) for s in shapes], shared_name=self.name, **attrs)
 
     def _do(self, op, *inputs, **attrs):
-        with self.graph:
-            return getattr(ops, op.removesuffix("V2") if self.by_reference else op)(self.handle, *inputs, **attrs)
+        return self.do(op.removesuffix("V2") if self.by_reference else op, self.handle, *inputs, **attrs)
 
     def put(self, *components):
         return self._do("QueueEnqueueV2", [self._constant(x, k) for k, x in enumerate(components)])
@@ -37,8 +30,7 @@ class Queue:
         return self._do("QueueEnqueueManyV2", [self._constant(x, k) for k, x in enumerate(components)])
 
     def _constant(self, x, k):
-        with self.graph:
-            return thalweg.constant(x, self.types[k])
+        return self.constant(x, self.types[k])
 
     def take(self):
         return self._taken("QueueDequeueV2")
@@ -56,33 +48,11 @@ class Queue:
     def close(self, cancel=False):
         return self._do("QueueCloseV2", cancel_pending_enqueues=cancel)
 
-    def run(self, *steps):
-        return [self.session.run(step) for step in steps][-1]
-
-    def start(self, step, **options):
-        return self.session.run_async(step, **options)
-
     def size(self):
         return int(self.run(self._do("QueueSizeV2")))
 
     def closed(self):
         return bool(self.run(self._do("QueueIsClosedV2")))
-
-
-def waits(where, future):
-    time.sleep(0.05)  # what is cancelled before it stands in line is told without its op
-    cases.holds(f"{where}: it waits", not future.done())
-    return future
-
-
-def fails(where, code, action, *parts):
-    try:
-        action()
-    except thalweg.Error as error:
-        cases.holds(f"{where}: {error.code_name}", error.code_name == code, str(error))
-        cases.holds(f"{where}: message", all(part in str(error) for part in parts), str(error))
-        return
-    cases.holds(where, False, "no error")
 
 
 # ---- What goes in comes out ----
