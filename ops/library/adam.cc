@@ -18,7 +18,8 @@ const tw_operation* tw_train_adam(tw_scope* scope, const tw_output* variables, c
     CheckRange(scope, "tw_adam: beta2", o.beta2, 0, 1);
     CheckAbove0(scope, "tw_adam: epsilon", o.epsilon);
     const tw_output learning_rate = RateOr(scope, o.learning_rate, 0.001);
-    const Power power1 = MakePower(scope, "beta1_power", o.beta1), power2 = MakePower(scope, "beta2_power", o.beta2);
+    const uint32_t type = PowerType(scope, variables, gradients, n);
+    const Power power1 = MakePower(scope, "beta1_power", o.beta1, type), power2 = MakePower(scope, "beta2_power", o.beta2, type);
 
     const tw_operation* updates = ForEach(
         scope, "tw_train_adam", variables, gradients, n, [&](tw_output variable, const VariableInfo& info, const tw_gradient& gradient) {

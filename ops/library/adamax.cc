@@ -50,7 +50,7 @@ const tw_operation* tw_train_adamax(tw_scope* scope, const tw_output* variables,
     CheckRange(scope, "tw_adamax: beta2", o.beta2, 0, 1);
     CheckAbove0(scope, "tw_adamax: epsilon", o.epsilon);
     const tw_output learning_rate = RateOr(scope, o.learning_rate, 0.001);
-    const Power power = MakePower(scope, "beta1_power", o.beta1);
+    const Power power = MakePower(scope, "beta1_power", o.beta1, PowerType(scope, variables, gradients, n));
     const tw_operation* updates = ForEach(
         scope, "tw_train_adamax", variables, gradients, n, [&](tw_output variable, const VariableInfo& info, const tw_gradient& gradient) {
           CheckHeld(scope, "tw_adamax: beta1", o.beta1, info);

@@ -244,13 +244,21 @@ bool CheckTrained(tw_scope* scope, const char* function, const tw_output* variab
   return Good(scope);
 }
 
-Power MakePower(tw_scope* scope, const char* name, double beta) {
-  const tw_output variable = tw_variable_create(scope, FreeName(scope, name).c_str(), tw_scope_scalar(scope, TW_FLOAT, beta));
-  return {variable, tw_variable_read(scope, variable), beta};
+uint32_t PowerType(tw_scope* scope, const tw_output* variables, const tw_gradient* gradients, uint32_t n) {
+  for (uint32_t i = 0; variables && gradients && i < n && Good(scope); ++i) {
+    VariableInfo info;
+    if (gradients[i].values != 0 && Inspect(scope, variables[i], &info) && info.dtype == TW_DOUBLE) return TW_DOUBLE;
+  }
+  return TW_FLOAT;
+}
+
+Power MakePower(tw_scope* scope, const char* name, double beta, uint32_t dtype) {
+  const tw_output variable = tw_variable_create(scope, FreeName(scope, name).c_str(), tw_scope_scalar(scope, dtype, beta));
+  return {variable, tw_variable_read(scope, variable), beta, dtype};
 }
 
 const tw_operation* Advance(tw_scope* scope, const Power& power, const tw_operation* updates) {
-  const tw_output next = tw_scope_op2(scope, "Mul", power.value, tw_scope_scalar(scope, TW_FLOAT, power.beta));
+  const tw_output next = tw_scope_op2(scope, "Mul", power.value, tw_scope_scalar(scope, power.dtype, power.beta));
   return Update(scope, "AssignVariableOp", {power.variable, next}, {updates});
 }
 

@@ -61,13 +61,17 @@ tw_gradient UniqueRows(tw_scope* scope, const tw_gradient& gradient);
 tw_op* BeginApply(tw_scope* scope, const std::string& optimizer, const std::vector<tw_output>& before, const tw_gradient& gradient,
                   const std::vector<tw_output>& after = {});
 
-// beta^t for an optimizer that corrects a bias: a variable that starts at beta, and its value. Float whatever the optimizer's variables
-// are: half would lose 0.999^t.
+// beta^t for an optimizer that corrects a bias: a variable that starts at beta, and its value. Never narrower than float: half would lose
+// 0.999^t. Double where one of the optimizer's variables is, whose op takes beta in double: a power of beta rounded to float makes its
+// first steps wrong in the sixth digit.
 struct Power {
   tw_output variable = 0, value = 0;
   double beta = 0;
+  uint32_t dtype = 0;
 };
-Power MakePower(tw_scope* scope, const char* name, double beta);
+Power MakePower(tw_scope* scope, const char* name, double beta, uint32_t dtype);
+// The type of an optimizer's powers.
+uint32_t PowerType(tw_scope* scope, const tw_output* variables, const tw_gradient* gradients, uint32_t n);
 // Multiplies it by beta once `updates` are done.
 const tw_operation* Advance(tw_scope* scope, const Power& power, const tw_operation* updates);
 

@@ -64,9 +64,9 @@ inline void CheckHeld(tw_scope* scope, const char* what, double value, const Var
            " or keep the variable in float");
 }
 
-// The learning rate of an option record, or the default.
+// The learning rate of an option record, or the default; in double, from which it is cast to each variable's type.
 inline tw_output RateOr(tw_scope* scope, tw_output given, double otherwise) {
-  return given ? given : tw_scope_scalar(scope, TW_FLOAT, otherwise);
+  return given ? given : tw_scope_scalar(scope, TW_DOUBLE, otherwise);
 }
 
 }  // namespace thalweg::library

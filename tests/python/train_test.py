@@ -226,6 +226,24 @@ def test_a_rate_is_not_rounded_to_another_variables_type(run, graph):
     assert run(b)[0] == np.float32(-0.001)
 
 
+@pytest.mark.parametrize("optimizer", [tw.train.Adam, tw.train.AdaMax])
+def test_a_correction_of_bias_has_the_digits_of_the_variable(run, graph, optimizer):
+    w, g = tw.Variable(np.zeros((), np.float64), name="w"), tw.placeholder("float64", [])
+    step = optimizer(0.001, epsilon=1e-300).apply([g], [w])
+    run(graph.initializer())
+    wanted = m = v = 0.0
+    for t, gradient in enumerate([0.3, -2.0, 0.7, 0.1], 1):
+        run(step, {g: gradient})
+        m = 0.9 * m + (1 - 0.9) * gradient
+        if optimizer is tw.train.Adam:
+            v = 0.999 * v + (1 - 0.999) * gradient ** 2
+            wanted -= 0.001 * (1 - 0.999 ** t) ** 0.5 / (1 - 0.9 ** t) * m / v ** 0.5
+        else:
+            v = max(0.999 * v, abs(gradient))
+            wanted -= 0.001 / (1 - 0.9 ** t) * m / v
+        np.testing.assert_allclose(run(w), wanted, rtol=1e-12)
+
+
 def test_ftrl_does_not_hide_nan(run, graph):
     v, g = tw.Variable([1.0, 2.0], name="v"), tw.placeholder("float32", [2])
     step = tw.train.Ftrl(0.1, l1=1.0).apply([g], [v])

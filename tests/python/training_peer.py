@@ -39,7 +39,7 @@ class Raw:
         return self.rows(w, self.slots, tf.math.unsorted_segment_sum(gradient.values, place, tf.size(rows)), rows)
 
 
-def adagrad_epsilon():
+def adagrad_epsilon(_):
     def factors(w):
         return {"lr": tf.constant(0.25, w.dtype), "epsilon": tf.constant(2.0 ** -10, w.dtype)}
 
@@ -52,8 +52,8 @@ def adagrad_epsilon():
     return Raw([0.0], dense, sparse)
 
 
-def adamax():
-    power = tf.Variable(0.875)
+def adamax(dtype):
+    power = tf.Variable(tf.constant(0.875, dtype))
 
     def dense(w, slots, g):
         number = lambda x: tf.constant(x, w.dtype)
@@ -75,11 +75,16 @@ def adamax():
     return Raw([0.0, 0.0], dense, sparse)
 
 
+def adam(dtype):
+    """With powers of the variable's type, as Keras has them; of numbers, v1 keeps powers in float."""
+    return v1.AdamOptimizer(0.0625, tf.constant(0.875, dtype), tf.constant(0.9375, dtype), 2.0 ** -20)
+
+
 class AdamW:
     """Keras's order: the gradient is known, the weights decay, Adam steps."""
 
-    def __init__(self):
-        self.adam = v1.AdamOptimizer(0.0625, 0.875, 0.9375, 2.0 ** -20)
+    def __init__(self, dtype):
+        self.adam = adam(dtype)
         self.get_slot = self.adam.get_slot
 
     def apply_gradients(self, pairs):
@@ -90,27 +95,27 @@ class AdamW:
 
 # name: (theirs, names of its slots in our order)
 OPTIMIZERS = {
-    "sgd": (lambda: v1.GradientDescentOptimizer(0.0625), []),
-    "momentum": (lambda: v1.MomentumOptimizer(0.0625, 0.75), ["momentum"]),
-    "nesterov": (lambda: v1.MomentumOptimizer(0.0625, 0.75, use_nesterov=True), ["momentum"]),
-    "adagrad": (lambda: v1.AdagradOptimizer(0.25, 0.125), ["accumulator"]),
+    "sgd": (lambda _: v1.GradientDescentOptimizer(0.0625), []),
+    "momentum": (lambda _: v1.MomentumOptimizer(0.0625, 0.75), ["momentum"]),
+    "nesterov": (lambda _: v1.MomentumOptimizer(0.0625, 0.75, use_nesterov=True), ["momentum"]),
+    "adagrad": (lambda _: v1.AdagradOptimizer(0.25, 0.125), ["accumulator"]),
     "adagrad_epsilon": (adagrad_epsilon, [0]),
-    "adadelta": (lambda: v1.AdadeltaOptimizer(0.5, 0.875, 2.0 ** -10), ["accum", "accum_update"]),
-    "rmsprop": (lambda: v1.RMSPropOptimizer(0.0625, 0.875, 0.5, 2.0 ** -10), ["rms", "momentum"]),
-    "rmsprop_centered": (lambda: v1.RMSPropOptimizer(0.0625, 0.875, 0.5, 2.0 ** -4, centered=True), ["rms", "mg", "momentum"]),
-    "adam": (lambda: v1.AdamOptimizer(0.0625, 0.875, 0.9375, 2.0 ** -20), ["m", "v"]),
+    "adadelta": (lambda _: v1.AdadeltaOptimizer(0.5, 0.875, 2.0 ** -10), ["accum", "accum_update"]),
+    "rmsprop": (lambda _: v1.RMSPropOptimizer(0.0625, 0.875, 0.5, 2.0 ** -10), ["rms", "momentum"]),
+    "rmsprop_centered": (lambda _: v1.RMSPropOptimizer(0.0625, 0.875, 0.5, 2.0 ** -4, centered=True), ["rms", "mg", "momentum"]),
+    "adam": (adam, ["m", "v"]),
     "adamw": (AdamW, ["m", "v"]),
     "adamax": (adamax, [0, 1]),
-    "ftrl": (lambda: v1.FtrlOptimizer(0.25, -0.5, 0.125, 0.125, 0.0625), ["accum", "linear"]),
-    "ftrl_power": (lambda: v1.FtrlOptimizer(0.25, -0.25, 0.125, 0.0625), ["accum", "linear"]),
-    "ftrl_shrinkage": (lambda: v1.FtrlOptimizer(0.25, -0.5, 0.125, 0.0625, 0.0625, l2_shrinkage_regularization_strength=0.125),
+    "ftrl": (lambda _: v1.FtrlOptimizer(0.25, -0.5, 0.125, 0.125, 0.0625), ["accum", "linear"]),
+    "ftrl_power": (lambda _: v1.FtrlOptimizer(0.25, -0.25, 0.125, 0.0625), ["accum", "linear"]),
+    "ftrl_shrinkage": (lambda _: v1.FtrlOptimizer(0.25, -0.5, 0.125, 0.0625, 0.0625, l2_shrinkage_regularization_strength=0.125),
                        ["accum", "linear"]),
 }
 
 
 def optimizer(name, dtype, sparse):
     make, slots = OPTIMIZERS[name]
-    w, step, path = tf.Variable(cases.START.astype(dtype)), make(), []
+    w, step, path = tf.Variable(cases.START.astype(dtype)), make(dtype), []
     for t in range(cases.STEPS):
         if sparse:
             values, rows = cases.SPARSE[t]

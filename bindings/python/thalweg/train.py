@@ -147,8 +147,8 @@ class Adadelta(Optimizer):
 
 
 class RMSProp(Optimizer):
-    """s = rho s + (1 - rho) g^2; m = momentum m + learning_rate g / sqrt(s + epsilon); w -= m. Centred: c = rho c + (1 - rho) g, and
-    s - c^2 in the place of s under the root."""
+    """s = rho s + (1 - rho) g^2; m = momentum m + learning_rate g / sqrt(s + epsilon); w -= m, where s is 1 at first. Centred:
+    c = rho c + (1 - rho) g, and s - c^2 in the place of s under the root."""
 
     def __init__(self, learning_rate: Any = 0.001, rho: float = 0.9, momentum: float = 0.0, epsilon: float = 1e-10, centered: bool = False,
                  weight_decay: float = 0.0):
