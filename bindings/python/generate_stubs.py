@@ -51,7 +51,7 @@ class Stubs:
 
     def parameters(self, schema):
         found = [f"{self.text.python_name(a['name'])}: {'_Sequence[_Value]' if self.text.is_list(a) else '_Value'}"
-                 for a in schema["inputs"]]
+                 f"{' = ...' if self.text.may_be_left_out(schema, a) else ''}" for a in schema["inputs"]]
         found.append("*")
         for attr, needed in self.text.attributes(schema):
             kind = self.attr_type(attr)

@@ -59,6 +59,15 @@ def test_inputs_by_name_and_lists_of_them(run):
     np.testing.assert_array_equal(run(packed), [1, 2, 3])
 
 
+def test_a_list_at_the_end_that_may_be_empty_may_be_left_out(run):
+    x = tw.constant(np.eye(2, dtype=np.float32)[None, None])
+    assert inspect.signature(tw.ops.scaled_dot_product_attention).parameters["bias"].default == ()
+    attended = tw.ops.scaled_dot_product_attention(x, x, x, is_causal=True).output
+    np.testing.assert_array_equal(run(attended), run(tw.ops.scaled_dot_product_attention(x, x, x, [], is_causal=True).output))
+    with pytest.raises(TypeError, match="Pack lacks its input 'values'"):
+        tw.ops.pack(axis=0)
+
+
 def test_constants_take_the_type_that_the_op_can_use(graph):
     assert tw.ops.exp(2).dtype == "float32"
     assert tw.ops.fill([2, 3], 1.5).operation.attributes["index_type"] == tw.int32

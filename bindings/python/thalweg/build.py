@@ -11,7 +11,7 @@ from . import _low, attributes, scopes
 from ._handle import c_text
 from .dtypes import DType, as_dtype, from_numpy
 from .errors import here, made
-from .op_text import is_list, python_name, result_name
+from .op_text import is_list, may_be_left_out, python_name, result_name
 from .output import Formula, Operation, Output
 from .tensor import Tensor, as_array
 
@@ -62,9 +62,9 @@ def arrange(schema: dict[str, Any], inputs: tuple[Any, ...], named: dict[str, An
     rest, values = dict(named), list(inputs)
     for argument in wanted[len(inputs):]:
         key = python_name(argument["name"])
-        if key not in rest:
+        if key not in rest and not may_be_left_out(schema, argument):
             raise TypeError(f"{op} lacks its input '{argument['name']}'")
-        values.append(rest.pop(key))
+        values.append(rest.pop(key, []))
     known = {python_name(a["name"]): a for a in schema["attrs"]}
     for key in rest:
         if key not in known:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Optional
 
 from . import build, graph
-from .op_text import attr_kind, attributes, doc, input_kind, python_name, snake_case
+from .op_text import attr_kind, attributes, doc, input_kind, may_be_left_out, python_name, snake_case
 from .runtime import default_runtime
 
 
@@ -26,7 +26,8 @@ def _function(schema: dict[str, Any]) -> Any:
 
 def _signature(schema: dict[str, Any]) -> inspect.Signature:
     kinds, empty = inspect.Parameter, inspect.Parameter.empty
-    parameters = [kinds(python_name(a["name"]), kinds.POSITIONAL_OR_KEYWORD, annotation=input_kind(a)) for a in schema["inputs"]]
+    parameters = [kinds(python_name(a["name"]), kinds.POSITIONAL_OR_KEYWORD, annotation=input_kind(a),
+                        default=() if may_be_left_out(schema, a) else empty) for a in schema["inputs"]]
     for attr, needed in attributes(schema):
         default = empty if needed else attr.get("default")
         parameters.append(kinds(python_name(attr["name"]), kinds.KEYWORD_ONLY, default=default, annotation=attr_kind(attr)))

@@ -21,6 +21,12 @@ def is_list(argument: Schema) -> bool:
     return "number_attr" in argument or "list_attr" in argument
 
 
+def may_be_left_out(schema: Schema, argument: Schema) -> bool:
+    """Whether it is the last input, a list that may be empty."""
+    count = next((a for a in schema["attrs"] if a["name"] == (argument.get("number_attr") or argument.get("list_attr"))), None)
+    return argument is schema["inputs"][-1] and count is not None and count.get("minimum", 1) == 0
+
+
 def result_name(schema: Schema) -> str:
     """Of the named tuple that an op with several outputs answers."""
     return str(schema["name"]).lstrip("_")
