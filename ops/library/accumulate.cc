@@ -13,36 +13,34 @@ namespace {
 // A gradient's sum, in a conditional accumulator of the runtime.
 struct Sum {
   tw_scope* scope;
-  uint32_t dtype = 0;
-  tw_shape shape = {};
-  tw_output handle = 0;
+  uint32_t dtype;
+  tw_output handle;
 
   Sum(tw_scope* s, const std::string& name, const tw_gradient& g) : scope(s) {
-    tw_scope_fail(scope, tw_graph_describe(tw_scope_graph(scope), g.values, &dtype, &shape));
+    const ValueInfo values = Describe(scope, g.values);
+    dtype = values.dtype;
     if (Good(scope) && !IsReal(dtype))
       Fail(scope, TW_INVALID_ARGUMENT, "tw_accumulate_gradients: a gradient is no half, bfloat16, float or double");
     tw_op* op = tw_scope_begin(scope, g.rows ? "ResourceSparseConditionalAccumulator" : "ResourceConditionalAccumulator", name.c_str());
     tw_op_set_type(op, "dtype", dtype);
-    tw_op_set_shape(op, "shape", shape.dims, g.rows ? -1 : shape.rank);
+    tw_op_set_shape(op, "shape", values.shape.dims, g.rows ? -1 : values.shape.rank);
     tw_op_set_string(op, "reduction_type", "SUM", 3);
     handle = tw_scope_end(scope, op);
   }
 
   const tw_operation* Add(const tw_gradient& g) const {
-    tw_tensor* never = nullptr;  // too old
-    tw_scope_fail(scope, tw_tensor_create_int64(INT64_MAX, &never));
+    const tw_output never = Long(scope, INT64_MAX);  // too old
     tw_op* op = tw_scope_begin(scope, g.rows ? "ResourceSparseAccumulatorApplyGradient" : "ResourceAccumulatorApplyGradient", nullptr);
     tw_op_add_input(op, handle);
-    tw_op_add_input(op, tw_scope_constant(scope, never));
+    tw_op_add_input(op, never);
     if (g.rows) {
       tw_op_add_input(op, CastTo(scope, g.rows, TW_INT64));
       tw_op_add_input(op, g.values);
-      tw_op_add_input(op, NoShape());
+      tw_op_add_input(op, Longs(scope, {}));
       tw_op_set_bool(op, "has_known_shape", 0);
     } else {
       tw_op_add_input(op, g.values);
     }
-    tw_tensor_release(never);
     return tw_scope_end_operation(scope, op);
   }
 
@@ -57,16 +55,6 @@ struct Sum {
     const tw_output sum = tw_operation_output(taken, g.rows ? 1 : 0);
     const tw_output mean = tw_scope_op2(scope, "Mul", sum, tw_scope_scalar(scope, dtype, 1.0 / double(count)));
     return {mean, g.rows ? tw_operation_output(taken, 0) : 0};
-  }
-
- private:
-  tw_output NoShape() const {
-    const int64_t none = 0;
-    tw_tensor* t = nullptr;
-    tw_scope_fail(scope, tw_tensor_create_copy(TW_INT64, &none, 1, nullptr, 0, &t));
-    const tw_output shape_value = tw_scope_constant(scope, t);
-    tw_tensor_release(t);
-    return shape_value;
   }
 };
 

@@ -16,13 +16,6 @@ tw_block::~tw_block() {
 
 namespace thalweg::library {
 
-ValueInfo Describe(tw_scope* scope, tw_graph* graph, tw_output value) {
-  ValueInfo info;
-  if (Good(scope) && graph) tw_scope_fail(scope, tw_graph_describe(graph, value, &info.dtype, &info.shape));
-  if (!Good(scope)) info.shape = {nullptr, -1, 0};
-  return info;
-}
-
 std::string ShapeText(const tw_shape& shape) {
   if (shape.rank < 0) return "?";
   std::string text = "[";

@@ -27,12 +27,6 @@ struct tw_block {
 
 namespace thalweg::library {
 
-struct ValueInfo {
-  uint32_t dtype = 0;
-  tw_shape shape = {nullptr, -1, 0};
-};
-// Of a value of the graph, or of one from around an open body. Fails the scope for other numbers.
-ValueInfo Describe(tw_scope* scope, tw_graph* graph, tw_output value);
 std::string ShapeText(const tw_shape& shape);
 // Whether every value of that shape has the wanted one.
 bool Fits(const tw_shape& shape, const tw_shape& wanted);

@@ -14,6 +14,12 @@ void Fail(tw_scope* scope, uint32_t code, const std::string& text) { tw_scope_fa
 
 bool Good(const tw_scope* scope) { return tw_scope_code(scope) == TW_OK; }
 
+ValueInfo Describe(tw_scope* scope, const tw_graph* graph, tw_output value) {
+  ValueInfo info;
+  if (Good(scope) && graph) tw_scope_fail(scope, tw_graph_describe(graph, value, &info.dtype, &info.shape));
+  return Good(scope) ? info : ValueInfo();
+}
+
 namespace {
 
 // `base` or, where the graph has an operation of that name, base_1, base_2, ...
@@ -89,6 +95,30 @@ bool Inspect(tw_scope* scope, tw_output variable, VariableInfo* out) {
 
 bool IsReal(uint32_t dtype) { return dtype == TW_FLOAT || dtype == TW_DOUBLE || dtype == TW_HALF || dtype == TW_BFLOAT16; }
 
+namespace {
+
+// The tensor is made by make(out), which answers a status.
+template <class F>
+tw_output Constant(tw_scope* scope, F&& make) {
+  tw_tensor* t = nullptr;
+  tw_scope_fail(scope, make(&t));
+  const tw_output constant = Good(scope) ? tw_scope_constant(scope, t) : 0;
+  tw_tensor_release(t);
+  return constant;
+}
+
+}  // namespace
+
+tw_output Long(tw_scope* scope, int64_t value) {
+  return Constant(scope, [&](tw_tensor** out) { return tw_tensor_create_int64(value, out); });
+}
+
+tw_output Longs(tw_scope* scope, const std::vector<int64_t>& values) {
+  const auto n = int64_t(values.size());
+  return Constant(
+      scope, [&](tw_tensor** out) { return tw_tensor_create_copy(TW_INT64, &n, 1, values.data(), values.size() * sizeof(int64_t), out); });
+}
+
 tw_output Typed(tw_scope* scope, const char* type, const std::vector<tw_output>& inputs, const char* attr, uint32_t dtype) {
   tw_op* op = tw_scope_begin(scope, type, nullptr);
   tw_op_add_inputs(op, inputs.data(), uint32_t(inputs.size()));
@@ -97,10 +127,7 @@ tw_output Typed(tw_scope* scope, const char* type, const std::vector<tw_output>&
 }
 
 tw_output CastTo(tw_scope* scope, tw_output value, uint32_t dtype) {
-  tw_graph* graph = tw_scope_graph(scope);
-  if (!graph) return 0;
-  uint32_t is = 0;
-  tw_scope_fail(scope, tw_graph_describe(graph, value, &is, nullptr));
+  const uint32_t is = Describe(scope, value).dtype;
   return is == dtype || !Good(scope) ? value : Typed(scope, "Cast", {value}, "DstT", dtype);
 }
 
@@ -159,12 +186,8 @@ tw_output Slot(tw_scope* scope, const VariableInfo& variable, const char* slot, 
   if (!graph) return 0;
   const WhereItIs there(scope, variable);
   const std::string beside = variable.operation + "/", free = Free(graph, beside + slot).substr(beside.size());
-  const int64_t rank = int64_t(variable.dims.size());
-  tw_tensor* dims = nullptr;
-  tw_scope_fail(scope, tw_tensor_create_copy(TW_INT64, &rank, 1, variable.dims.data(), uint64_t(rank) * sizeof(int64_t), &dims));
-  const tw_output shape = Good(scope) ? tw_scope_constant(scope, dims) : 0;
-  tw_tensor_release(dims);
-  return Beside(scope, variable, free.c_str(), tw_scope_op2(scope, "Fill", shape, tw_scope_scalar(scope, variable.dtype, initial)));
+  const tw_output filled = tw_scope_op2(scope, "Fill", Longs(scope, variable.dims), tw_scope_scalar(scope, variable.dtype, initial));
+  return Beside(scope, variable, free.c_str(), filled);
 }
 
 std::string FreeName(tw_scope* scope, const std::string& base) {

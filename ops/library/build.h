@@ -16,6 +16,17 @@ namespace thalweg::library {
 void Fail(tw_scope* scope, uint32_t code, const std::string& text);
 bool Good(const tw_scope* scope);
 
+// What the graph knows of a value.
+struct ValueInfo {
+  uint32_t dtype = 0;
+  tw_shape shape = {nullptr, -1, 0};
+  int64_t Dim(int32_t axis) const { return shape.rank > axis ? shape.dims[axis] : -1; }
+};
+// Of a value of the graph, or of one from around an open body. Fails the scope for other numbers; nothing is known of them then.
+ValueInfo Describe(tw_scope* scope, const tw_graph* graph, tw_output value);
+// Of a value of the scope's graph.
+inline ValueInfo Describe(tw_scope* scope, tw_output value) { return Describe(scope, tw_scope_graph(scope), value); }
+
 // What the handle of a variable, or of a plugin's resource, tells about it.
 struct VariableInfo {
   std::string operation, name;  // name: in containers and checkpoints
@@ -34,6 +45,9 @@ std::string StringAttr(const tw_operation* operation, const char* attr);
 // The same about an operation; false if it is not one that makes a variable's handle, or a reference to one.
 bool IsVariable(const tw_operation* operation, VariableInfo* out);
 
+// Constants of int64.
+tw_output Long(tw_scope* scope, int64_t value);
+tw_output Longs(tw_scope* scope, const std::vector<int64_t>& values);
 // An operation of one output with an element-type attribute.
 tw_output Typed(tw_scope* scope, const char* type, const std::vector<tw_output>& inputs, const char* attr, uint32_t dtype);
 // `value` as a value of that type.

@@ -10,16 +10,9 @@ namespace {
 
 tw_output Op(tw_scope* scope, const char* type, tw_output a, tw_output b) { return tw_scope_op2(scope, type, a, b); }
 
-uint32_t TypeOf(tw_scope* scope, tw_output value) {
-  uint32_t dtype = TW_FLOAT;
-  const tw_graph* graph = tw_scope_graph(scope);
-  if (graph) tw_scope_fail(scope, tw_graph_describe(graph, value, &dtype, nullptr));
-  return dtype;
-}
-
 // The sum of squares as a double; of short types, squared in float.
 tw_output SquareSum(tw_scope* scope, tw_output values) {
-  const uint32_t dtype = TypeOf(scope, values);
+  const uint32_t dtype = Describe(scope, values).dtype;
   const tw_output wide = dtype == TW_HALF || dtype == TW_BFLOAT16 ? CastTo(scope, values, TW_FLOAT) : values;
   return Op(scope, "Mul", CastTo(scope, tw_scope_op1(scope, "L2Loss", wide), TW_DOUBLE), tw_scope_scalar(scope, TW_DOUBLE, 2));
 }
@@ -29,7 +22,7 @@ tw_output Shorten(tw_scope* scope, tw_output values, tw_output norm, double max_
   const tw_output limit = tw_scope_scalar(scope, TW_DOUBLE, max_norm);
   const tw_output zero = Op(scope, "Sub", norm, norm);  // NaN for infinity, too
   const tw_output scale = Op(scope, "Add", Op(scope, "Div", limit, Op(scope, "Maximum", norm, limit)), zero);
-  return Op(scope, "Mul", values, CastTo(scope, scale, TypeOf(scope, values)));
+  return Op(scope, "Mul", values, CastTo(scope, scale, Describe(scope, values).dtype));
 }
 
 // change(values) for each gradient that there is.
@@ -51,7 +44,7 @@ void tw_clip_by_value(tw_scope* scope, tw_gradient* gradients, uint32_t n, doubl
       Fail(scope, TW_INVALID_ARGUMENT, "tw_clip_by_value: low is " + Text(low) + ", high " + Text(high) + "; low must not be above high");
     }
     ForGradients(scope, "tw_clip_by_value", gradients, n, [&](tw_output values) {
-      const uint32_t dtype = TypeOf(scope, values);
+      const uint32_t dtype = Describe(scope, values).dtype;
       const tw_output below = Op(scope, "Minimum", values, tw_scope_scalar(scope, dtype, high));
       return Op(scope, "Maximum", below, tw_scope_scalar(scope, dtype, low));
     });

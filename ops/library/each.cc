@@ -142,7 +142,7 @@ tw_block* tw_each_begin(tw_scope* scope, const tw_output* elems, uint32_t n_elem
       Refuse(scope, "tw_each_begin", elems && n_elems > 0 ? "out_slices is NULL" : "there are no elems");
     if (n_states > 0 && (!initial || !out_states)) Refuse(scope, "tw_each_begin", "initial or out_states is NULL");
     std::vector<ValueInfo> infos;
-    for (uint32_t i = 0; i < n_elems && Good(scope); ++i) infos.push_back(Describe(scope, tw_scope_graph(scope), values[i]));
+    for (uint32_t i = 0; i < n_elems && Good(scope); ++i) infos.push_back(Describe(scope, values[i]));
     CheckSlices(scope, infos);
     std::unique_ptr<tw_block> block(tw_block_begin(scope));
     if (!block) return nullptr;

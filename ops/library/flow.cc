@@ -150,7 +150,7 @@ class Loop {
     const Captured captured = Finish(scope_, kFunction, {cond_, body_});
     for (size_t i = 0; i < first_.size() && Good(scope_); ++i) Check(i);
     if (!Good(scope_)) return nullptr;
-    for (const tw_output value : captured) shapes_.Add(Describe(scope_, tw_scope_graph(scope_), value).shape);
+    for (const tw_output value : captured) shapes_.Add(Describe(scope_, value).shape);
     const bool stateful = IsStateful(*cond_) || IsStateful(*body_);
     const std::string name = options_.name ? options_.name : "while";
     const char* goes_on = AddFunction(scope_, *cond_, name + "_cond", captured);
@@ -194,8 +194,7 @@ class Loop {
   }
 
   void Check(size_t i) {
-    const ValueInfo at_first = Describe(scope_, tw_scope_graph(scope_), first_[i]),
-                    tested = Describe(scope_, cond_->body, cond_->arguments[i]);
+    const ValueInfo at_first = Describe(scope_, first_[i]), tested = Describe(scope_, cond_->body, cond_->arguments[i]);
     const ValueInfo kept = Describe(scope_, body_->body, body_->arguments[i]), next = Describe(scope_, body_->body, body_->results[i]);
     if (!Good(scope_)) return;
     const auto differs = [&](uint32_t dtype, const char* what) {
@@ -218,7 +217,7 @@ class Loop {
 
   // A truth value of the block: what tw_cond takes for one.
   static tw_output Truth(tw_scope* scope, tw_output value) {
-    if (Describe(scope, tw_scope_graph(scope), value).dtype == TW_BOOL) return value;
+    if (Describe(scope, value).dtype == TW_BOOL) return value;
     tw_block* sides[2];
     for (int i = 0; i < 2; ++i) {
       sides[i] = tw_block_begin(scope);

@@ -14,18 +14,6 @@ void tw_sampled_loss_init(tw_sampled_loss* options) {
 
 namespace {
 
-struct Described {
-  uint32_t dtype = 0;
-  tw_shape shape{};
-  int64_t Dim(int32_t i) const { return shape.rank > i ? shape.dims[i] : -1; }
-};
-Described Describe(tw_scope* scope, tw_output value) {
-  Described d;
-  if (const tw_graph* graph = tw_scope_graph(scope)) tw_scope_fail(scope, tw_graph_describe(graph, value, &d.dtype, &d.shape));
-  if (!Good(scope)) d.shape.rank = -1;
-  return d;
-}
-
 tw_output Op(tw_scope* scope, const char* type, tw_output a, tw_output b) { return tw_scope_op2(scope, type, a, b); }
 tw_output Int(tw_scope* scope, int32_t value) { return tw_scope_scalar(scope, TW_INT32, value); }
 
@@ -101,7 +89,7 @@ class Sampled {
 
   int64_t Classes(tw_output weights) {
     if (weights_) return weights_->rows();
-    Described d = Describe(scope_, weights);
+    ValueInfo d = Describe(scope_, weights);
     VariableInfo info;
     int64_t classes = d.Dim(0);
     if (Good(scope_) && d.dtype == TW_RESOURCE && Inspect(scope_, weights, &info)) classes = info.dims.empty() ? -1 : info.dims[0];
@@ -121,7 +109,7 @@ class Sampled {
     return tw_scope_end(scope_, op);
   }
   tw_output Rows(tw_output from, tw_output ids) {
-    const Described d = Describe(scope_, from);
+    const ValueInfo d = Describe(scope_, from);
     if (d.dtype != TW_RESOURCE) return tw_scope_op3(scope_, "GatherV2", from, ids, Int(scope_, 0));
     VariableInfo info;
     if (!Inspect(scope_, from, &info)) return 0;

@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "thalweg/op.h"
-#include "thalweg/tensor.h"
 
 namespace thalweg::library {
 
@@ -34,23 +33,6 @@ const tw_operation* After(tw_scope* scope, const char* type, const std::vector<t
   }
   if (dtype) tw_op_set_type(op, "dtype", dtype);
   return tw_scope_end_operation(scope, op);
-}
-
-tw_output Long(tw_scope* scope, int64_t value) {
-  tw_tensor* t = nullptr;
-  tw_scope_fail(scope, tw_tensor_create_int64(value, &t));
-  const tw_output constant = Good(scope) ? tw_scope_constant(scope, t) : 0;
-  tw_tensor_release(t);
-  return constant;
-}
-
-tw_output Longs(tw_scope* scope, const std::vector<int64_t>& values) {
-  const int64_t n = int64_t(values.size());
-  tw_tensor* t = nullptr;
-  tw_scope_fail(scope, tw_tensor_create_copy(TW_INT64, &n, 1, values.data(), values.size() * sizeof(int64_t), &t));
-  const tw_output constant = Good(scope) ? tw_scope_constant(scope, t) : 0;
-  tw_tensor_release(t);
-  return constant;
 }
 
 }  // namespace thalweg::library

@@ -33,8 +33,4 @@ const tw_operation* After(tw_scope* scope, const char* type, const std::vector<t
                           uint32_t dtype = 0);
 inline tw_output First(const tw_operation* operation) { return tw_operation_output(operation, 0); }
 
-// Constants of int64.
-tw_output Long(tw_scope* scope, int64_t value);
-tw_output Longs(tw_scope* scope, const std::vector<int64_t>& values);
-
 }  // namespace thalweg::library

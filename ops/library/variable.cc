@@ -21,15 +21,13 @@ tw_output tw_variable_create(tw_scope* scope, const char* name, tw_output initia
       Fail(scope, TW_INVALID_ARGUMENT,
            std::string("variable '") + name + "' is made inside a function; make it outside, where initializers and savers find it");
     if (!Good(scope)) return 0;
-    uint32_t dtype = 0;
-    tw_shape shape = {nullptr, -1, 0};
-    tw_scope_fail(scope, tw_graph_describe(graph, initial, &dtype, &shape));
+    const ValueInfo info = Describe(scope, initial);
 
     const std::string full = std::string(tw_scope_prefix(scope)) + name;
     tw_op* handle = tw_scope_begin(scope, "VarHandleOp", name);
     tw_op_set_string(handle, "shared_name", full.data(), full.size());
-    tw_op_set_type(handle, "dtype", dtype);
-    tw_op_set_shape(handle, "shape", shape.dims, shape.rank);
+    tw_op_set_type(handle, "dtype", info.dtype);
+    tw_op_set_shape(handle, "shape", info.shape.dims, info.shape.rank);
     const tw_output variable = tw_scope_end(scope, handle);
 
     tw_op* assign = tw_scope_begin(scope, "AssignVariableOp", (std::string(name) + kInitialSuffix).c_str());
