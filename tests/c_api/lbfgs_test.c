@@ -220,8 +220,8 @@ static void StepsOutsideTheDomainAreTakenBack(void) {
 }
 
 static void WrongUsesAreRefused(void) {
-  const char* parts[] = {"tw_lbfgs_options_init", "history is 0",    "decrease is 0.9",     "is no variable",
-                         "must be a real scalar", "depends on none", "change_tolerance -1", "'x' is listed twice"};
+  const char* parts[] = {"tw_lbfgs_options_init", "history is 0",    "decrease is 0.9",         "is no variable",
+                         "must be a real scalar", "depends on none", "change_tolerance -1e-09", "'x' is listed twice"};
   for (int kind = 0; kind < 8; ++kind) {
     valley v = new_valley(TW_DOUBLE);
     tw_scope* s = tw_scope_create(v.graph, NULL);
@@ -237,7 +237,7 @@ static void WrongUsesAreRefused(void) {
     if (kind == 3) v.variables[1] = v.y;
     if (kind == 4) loss = vector;
     if (kind == 5) variables = v.variables + 2;
-    if (kind == 6) options.change_tolerance = -1;
+    if (kind == 6) options.change_tolerance = -1e-9;
     if (kind == 7) v.variables[1] = v.variables[0];
     tw_lbfgs* lbfgs = NULL;
     FAILS(tw_lbfgs_create(v.graph, loss, variables, kind == 5 ? 1 : 2, &options, &lbfgs), TW_INVALID_ARGUMENT, parts[kind]);
