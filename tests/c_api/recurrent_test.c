@@ -180,7 +180,7 @@ static void PeepholesAndGivenStatesCount(void) {
 
 static void MistakesAreNamed(void) {
   draw_inputs();
-  for (int which = 0; which < 8; ++which) {
+  for (int which = 0; which < 9; ++which) {
     tw_graph* graph = NULL;
     OK(tw_graph_create(NULL, &graph));
     tw_scope* s = tw_scope_create(graph, NULL);
@@ -195,13 +195,14 @@ static void MistakesAreNamed(void) {
     if (which == 2) tw_gru_cell_create(s, "a", INT64_MAX, 2, 0, &gru);
     if (which == 3) CHECK(tw_lstm_step(s, &lstm, x, 0, 0, &c) == 0 && c == 0);
     if (which == 4) CHECK(tw_gru_step(s, &gru, x, 0) == 0);
-    if (which >= 5) tw_lstm_cell_create(s, "a", TW_FLOAT, INPUT, CELL, 0, &lstm);
+    if (which >= 5) tw_lstm_cell_create(s, "a", which == 8 ? 999 : TW_FLOAT, INPUT, CELL, 0, &lstm);
     if (which == 5) tw_lstm_unroll(s, &lstm, NULL, 1, 0, 0, 0, &out, &c, &h);
     if (which == 6) tw_lstm_unroll(s, &lstm, &x, 0, 0, 0, 0, NULL, &c, &h);
     lstm.wci = lstm.kernel;
     if (which == 7) CHECK(tw_lstm_step(s, &lstm, x, 0, 0, &c) == 0);
     if (which == 5 || which == 6) CHECK(c == 0 && h == 0 && (which == 6 || out == 0));
-    const char* const says[] = {"double", "-1", "9223372036854775807", "kernel", "kernel", "inputs", "no steps", "wcf"};
+    const char* const says[] = {
+        "double", "-1", "9223372036854775807", "kernel", "kernel", "inputs", "no steps", "wcf", "dtype is 999; it must be half or float"};
     FAILS(tw_scope_finish(s), TW_INVALID_ARGUMENT, says[which]);
     tw_graph_destroy(graph);
   }
