@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "c_api/geometry.h"
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/base/checked.h"
@@ -252,14 +253,12 @@ Status Import(Taken<Managed>* taken, const Wanted& wanted, tw_tensor** out) {
   if (bytes > 0 && !t.data) return InvalidArgument("the DLPack tensor of ", bytes, " bytes has no data");
   if (!OnHost(t)) return ImportFromDevice(taken, wanted, uint64_t(bytes), dtype, out);
   char* data = bytes > 0 ? static_cast<char*>(t.data) + t.byte_offset : nullptr;  // without elements there may be none
-  const uint32_t size = thalweg::DTypeBytes(dtype);
-  const uint32_t align = dtype == TW_COMPLEX64 || dtype == TW_COMPLEX128 ? size / 2 : size;
-  if (bytes == 0 || !IsDense(t) || reinterpret_cast<uintptr_t>(data) % align != 0) {
+  if (bytes == 0 || !IsDense(t) || reinterpret_cast<uintptr_t>(data) % thalweg::AlignmentOf(dtype) != 0) {
     ASSIGN_OR_RETURN(Tensor copy, Tensor::Make(dtype, t.shape, t.ndim));
     if (bytes > 0 && IsDense(t)) {
       std::memcpy(copy.data(), data, size_t(bytes));
     } else if (bytes > 0) {
-      CopyStrided(t, data, size, static_cast<char*>(copy.data()));
+      CopyStrided(t, data, thalweg::DTypeBytes(dtype), static_cast<char*>(copy.data()));
     }
     *out = copy.release();
     return Status();

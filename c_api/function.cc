@@ -1,5 +1,6 @@
 #include "thalweg/function.h"
 
+#include "c_api/geometry.h"
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
@@ -24,15 +25,6 @@ thalweg::StatusOr<std::shared_ptr<thalweg::FunctionLibrary>> LibraryOf(const tw_
   auto library = graph.graph->functions();
   if (!library) return thalweg::FailedPrecondition("the graph is a body whose outer graph is gone");
   return library;
-}
-
-thalweg::StatusOr<thalweg::Shape> ShapeOf(const tw_shape& shape) {
-  const bool bad = shape.rank < -1 || shape.rank > thalweg::kMaxRank || (shape.rank > 0 && !shape.dims);
-  if (bad) return thalweg::InvalidArgument("a shape has rank ", shape.rank, shape.dims ? "" : " and no dims");
-  for (int32_t i = 0; i < shape.rank; ++i) {
-    if (shape.dims[i] < -1) return thalweg::InvalidArgument("dim ", i, " is ", shape.dims[i], "; use -1 for an unknown size");
-  }
-  return thalweg::Shape(shape.dims, shape.rank);
 }
 
 Status CheckSpec(const tw_function_spec& what) {
@@ -94,7 +86,7 @@ tw_status* tw_graph_add_argument(tw_graph* body, tw_output like, const tw_shape*
     spec.attrs["dtype"] = thalweg::AttrValue::Type(thalweg::BaseType(outer.node->out_type(outer.port)));
     thalweg::Shape known = outer.node->shape(outer.port);
     if (shape) {
-      ASSIGN_OR_RETURN(known, ShapeOf(*shape));
+      ASSIGN_OR_RETURN(known, thalweg::ToShape(shape->dims, shape->rank));
     }
     spec.attrs["shape"] = thalweg::AttrValue::OfShape(known);
     ASSIGN_OR_RETURN(const thalweg::Node* made, body->graph->AddNode(std::move(spec)));

@@ -19,18 +19,14 @@ static thalweg::StatusOr<std::vector<Edge>> Edges(const tw_graph& graph, const t
   return edges;
 }
 
-tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs, uint32_t n_xs,
-                            tw_gradient* out_gradients) {
-  return tw_gradients_add_until(graph, ys, dys, n_ys, xs, n_xs, nullptr, 0, out_gradients);
-}
-
-static tw_status* Add(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs, uint32_t n_xs,
-                      const tw_output* until, uint32_t n_until, const thalweg::Keeping& keeping, tw_gradient* out_gradients) {
-  NEED(graph);
-  NEED_ARRAY(ys, n_ys);
-  NEED_ARRAY(xs, n_xs);
-  NEED_ARRAY(until, n_until);
-  NEED_ARRAY(out_gradients, n_xs);
+static tw_status* Add(const char* function, tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
+                      uint32_t n_xs, const tw_output* until, uint32_t n_until, const thalweg::Keeping& keeping,
+                      tw_gradient* out_gradients) {
+  if (!graph) return thalweg::NullArgument(function, "graph");
+  if (n_ys > 0 && !ys) return thalweg::NullArgument(function, "ys");
+  if (n_xs > 0 && !xs) return thalweg::NullArgument(function, "xs");
+  if (n_until > 0 && !until) return thalweg::NullArgument(function, "until");
+  if (n_xs > 0 && !out_gradients) return thalweg::NullArgument(function, "out_gradients");
   return thalweg::Guard([&]() -> Status {
     thalweg::Graph& g = *graph->graph;
     ASSIGN_OR_RETURN(const std::vector<Edge> y, Edges(*graph, ys, n_ys, "ys"));
@@ -52,20 +48,25 @@ static tw_status* Add(tw_graph* graph, const tw_output* ys, const tw_output* dys
   });
 }
 
+tw_status* tw_gradients_add(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs, uint32_t n_xs,
+                            tw_gradient* out_gradients) {
+  return Add(__func__, graph, ys, dys, n_ys, xs, n_xs, nullptr, 0, {}, out_gradients);
+}
+
 tw_status* tw_gradients_add_until(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
                                   uint32_t n_xs, const tw_output* until, uint32_t n_until, tw_gradient* out_gradients) {
-  return Add(graph, ys, dys, n_ys, xs, n_xs, until, n_until, {}, out_gradients);
+  return Add(__func__, graph, ys, dys, n_ys, xs, n_xs, until, n_until, {}, out_gradients);
 }
 
 tw_status* tw_gradients_add_recomputing(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
                                         uint32_t n_xs, const tw_output* until, uint32_t n_until, tw_gradient* out_gradients) {
-  return Add(graph, ys, dys, n_ys, xs, n_xs, until, n_until, {true, nullptr}, out_gradients);
+  return Add(__func__, graph, ys, dys, n_ys, xs, n_xs, until, n_until, {true, nullptr}, out_gradients);
 }
 
 tw_status* tw_gradients_add_within(tw_graph* graph, const tw_output* ys, const tw_output* dys, uint32_t n_ys, const tw_output* xs,
                                    uint32_t n_xs, const tw_output* until, uint32_t n_until, uint64_t memory_budget,
                                    tw_gradient* out_gradients) {
-  return Add(graph, ys, dys, n_ys, xs, n_xs, until, n_until, {false, &memory_budget}, out_gradients);
+  return Add(__func__, graph, ys, dys, n_ys, xs, n_xs, until, n_until, {false, &memory_budget}, out_gradients);
 }
 
 void tw_scope_gradients(tw_scope* scope, tw_output loss, const tw_output* xs, uint32_t n_xs, tw_gradient* out_gradients) {

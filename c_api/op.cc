@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "c_api/geometry.h"
 #include "c_api/handles.h"
 #include "c_api/op_builder.h"
 #include "c_api/shim.h"
@@ -60,15 +61,6 @@ void SetList(tw_op* op, const char* attr, const T* values, uint32_t n, Convert&&
     }
     return make(std::move(list));
   });
-}
-
-StatusOr<thalweg::Shape> ToShape(const int64_t* dims, int32_t rank) {
-  if (rank < -1 || rank > thalweg::kMaxRank) return InvalidArgument("rank ", rank, " is not between -1 and ", thalweg::kMaxRank);
-  if (rank > 0 && !dims) return InvalidArgument("dims are NULL at rank ", rank);
-  for (int32_t i = 0; i < rank; ++i) {
-    if (dims[i] < -1) return InvalidArgument("dim ", i, " is ", dims[i], "; use -1 for an unknown size");
-  }
-  return thalweg::Shape(dims, rank);
 }
 
 StatusOr<std::string> ToText(const tw_string& s) {
@@ -206,7 +198,7 @@ void tw_op_set_type(tw_op* op, const char* attr, uint32_t dtype) {
 
 void tw_op_set_shape(tw_op* op, const char* attr, const int64_t* dims, int32_t rank) {
   SetAttr(op, attr, [&]() -> StatusOr<AttrValue> {
-    ASSIGN_OR_RETURN(thalweg::Shape shape, ToShape(dims, rank));
+    ASSIGN_OR_RETURN(thalweg::Shape shape, thalweg::ToShape(dims, rank));
     return AttrValue::OfShape(std::move(shape));
   });
 }
@@ -247,7 +239,7 @@ void tw_op_set_types(tw_op* op, const char* attr, const uint32_t* dtypes, uint32
 }
 
 void tw_op_set_shapes(tw_op* op, const char* attr, const tw_shape* values, uint32_t n) {
-  SetList(op, attr, values, n, [](const tw_shape& s) { return ToShape(s.dims, s.rank); }, AttrValue::Shapes);
+  SetList(op, attr, values, n, [](const tw_shape& s) { return thalweg::ToShape(s.dims, s.rank); }, AttrValue::Shapes);
 }
 
 void tw_op_set_tensors(tw_op* op, const char* attr, tw_tensor* const* values, uint32_t n) {

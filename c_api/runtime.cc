@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "c_api/handles.h"
+#include "c_api/option_list.h"
 #include "c_api/shim.h"
 #include "ops/ops.h"
 
@@ -41,11 +42,7 @@ Status ToThreadPool(const tw_thread_pool& pool, thalweg::RuntimeOptions* options
 Status ToOptions(const tw_runtime_config& config, thalweg::RuntimeOptions* options) {
   RETURN_IF_ERROR(thalweg::CheckRecord("tw_runtime_config", config.size, config.flags, offsetof(tw_runtime_config, plugins)));
   if (config.n_options > 0 && !config.options) return thalweg::InvalidArgument("tw_runtime_config: options is NULL");
-  for (uint32_t i = 0; i < config.n_options; ++i) {
-    std::string_view key, value;
-    RETURN_IF_ERROR(thalweg::SplitOption(config.options[i], &key, &value));
-    RETURN_IF_ERROR(thalweg::SetRuntimeOption(options, key, value));
-  }
+  RETURN_IF_ERROR(thalweg::SetOptions(config.options, config.n_options, thalweg::SetRuntimeOption, options));
   RETURN_IF_ERROR(thalweg::CheckLogLevel(config.log_level));
   options->log = config.log;
   options->log_arg = config.log_user;

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <string_view>
 
 #include "c_api/handles.h"
+#include "c_api/option_list.h"
 #include "c_api/shim.h"
 #include "distributed/cluster_status.h"
 #include "distributed/server.h"
@@ -43,11 +43,7 @@ tw_status* tw_server_create(tw_runtime* runtime, const char* cluster, const char
     if (!s->cluster.Find(s->task)) {
       return thalweg::NotFound("server: the cluster has no ", s->task.text(), "; its tasks: ", s->cluster.names());
     }
-    for (uint32_t i = 0; i < n_options; ++i) {
-      std::string_view key, value;
-      RETURN_IF_ERROR(thalweg::SplitOption(options[i], &key, &value));
-      RETURN_IF_ERROR(thalweg::distributed::SetServerOption(&s->options, key, value));
-    }
+    RETURN_IF_ERROR(thalweg::SetOptions(options, n_options, thalweg::distributed::SetServerOption, &s->options));
     *out_server = s.release();
     return Status();
   });
@@ -121,11 +117,7 @@ tw_status* tw_cluster_status(tw_runtime* runtime, const char* const* options, ui
   return Guard([&]() -> Status {
     ASSIGN_OR_RETURN(const auto of, thalweg::RuntimeOf(runtime));
     thalweg::SessionOptions all;
-    for (uint32_t i = 0; i < n_options; ++i) {
-      std::string_view key, value;
-      RETURN_IF_ERROR(thalweg::SplitOption(options[i], &key, &value));
-      RETURN_IF_ERROR(thalweg::SetSessionOption(&all, key, value));
-    }
+    RETURN_IF_ERROR(thalweg::SetOptions(options, n_options, thalweg::SetSessionOption, &all));
     if (all.target.empty()) return thalweg::InvalidArgument("cluster: option 'target' is missing; give the address of one of its tasks");
     if (timeout_ns < 0) return thalweg::InvalidArgument("timeout_ns is ", timeout_ns, "; use 0 for 5 seconds");
     ASSIGN_OR_RETURN(std::string json, thalweg::distributed::ClusterStatus(of, all, timeout_ns ? timeout_ns : kPatience));

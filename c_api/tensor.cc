@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "c_api/geometry.h"
 #include "c_api/handles.h"
 #include "c_api/shim.h"
 #include "framework/base/checked.h"
@@ -71,6 +72,16 @@ struct Lent {
   }
 };
 
+// The tensor, or its copy in host memory where it lies on a device.
+thalweg::StatusOr<Tensor> OnHost(tw_tensor* tensor) {
+  thalweg::Device* device = thalweg::HoldingDevice(*tensor);
+  if (!device && !thalweg::LiesOnHost(*tensor)) {
+    return thalweg::FailedPrecondition("the tensor's device is no more; its runtime has ended");
+  }
+  Tensor here = Tensor::Share(tensor);
+  return device ? device->ToHost(here) : here;
+}
+
 Status CheckString(const tw_tensor* tensor, uint64_t i) {
   if (tensor->view.dtype != TW_STRING) return InvalidArgument("a tensor of ", DTypeName(tensor->view.dtype), " holds no strings");
   if (i >= tensor->view.count) {
@@ -112,8 +123,7 @@ static tw_status* Lend(const char* function, uint32_t dtype, const int64_t* dims
   if (!out_tensor) return thalweg::NullArgument(function, "out_tensor");
   return Guard([&]() -> Status {
     RETURN_IF_ERROR(CheckBytes(dtype, dims, rank, data, bytes));
-    const uint32_t size = thalweg::DTypeBytes(dtype);
-    const uint32_t align = dtype == TW_COMPLEX64 || dtype == TW_COMPLEX128 ? size / 2 : size;
+    const uint32_t align = thalweg::AlignmentOf(dtype);
     if (reinterpret_cast<uintptr_t>(data) % align != 0) {
       return InvalidArgument("data for ", DTypeName(dtype), " is not aligned to ", align, " bytes");
     }
@@ -215,13 +225,7 @@ tw_status* tw_tensor_to_host(tw_tensor* tensor, tw_tensor** out_tensor) {
   NEED(tensor);
   NEED(out_tensor);
   return Guard([&]() -> Status {
-    thalweg::Device* device = thalweg::HoldingDevice(*tensor);
-    if (!device && !thalweg::LiesOnHost(*tensor))
-      return thalweg::FailedPrecondition("the tensor's device is no more; its runtime has ended");
-    Tensor here = Tensor::Share(tensor);
-    if (device) {
-      ASSIGN_OR_RETURN(here, device->ToHost(here));
-    }
+    ASSIGN_OR_RETURN(Tensor here, OnHost(tensor));
     *out_tensor = here.release();
     return Status();
   });
@@ -234,17 +238,11 @@ tw_status* tw_tensor_to_device(tw_tensor* tensor, tw_runtime* runtime, const cha
   return Guard([&]() -> Status {
     ASSIGN_OR_RETURN(const std::shared_ptr<thalweg::Runtime> owner, thalweg::RuntimeOf(runtime));
     ASSIGN_OR_RETURN(thalweg::Device * there, thalweg::FindDevice(*owner, device));
-    thalweg::Device* here = thalweg::HoldingDevice(*tensor);
     Tensor t = Tensor::Share(tensor);
-    if (here == there) {
-      *out_tensor = t.release();
-      return Status();
+    if (thalweg::HoldingDevice(*tensor) != there) {
+      ASSIGN_OR_RETURN(t, OnHost(tensor));
+      ASSIGN_OR_RETURN(t, there->FromHost(t));
     }
-    if (!here && !thalweg::LiesOnHost(*tensor)) return thalweg::FailedPrecondition("the tensor's device is no more; its runtime has ended");
-    if (here) {
-      ASSIGN_OR_RETURN(t, here->ToHost(t));
-    }
-    ASSIGN_OR_RETURN(t, there->FromHost(t));
     *out_tensor = t.release();
     return Status();
   });
