@@ -1,87 +1,23 @@
 #include "thalweg/session.h"
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstring>
 
-#include "c_api/handles.h"
-#include "c_api/shim.h"
-#include "distributed/cluster_session.h"
-#include "framework/runtime/cancel.h"
-#include "framework/session/partial_run.h"
-#include "framework/session/session.h"
+#include "c_api/geometry.h"
+#include "c_api/option_list.h"
+#include "c_api/step_call.h"
+#include "framework/session/options.h"
 
 using thalweg::CallableSpec;
 using thalweg::Guard;
 using thalweg::InvalidArgument;
+using thalweg::kFirstSignature;
+using thalweg::RunAsync;
+using thalweg::RunStep;
 using thalweg::Status;
 using thalweg::StrCat;
 using thalweg::Tensor;
-
-struct tw_cancel_token {
-  thalweg::CancelToken token;
-};
-
-namespace thalweg {
-namespace {
-
-// Of this process, or of a cluster: one of the two is there.
-struct AnySession {
-  std::shared_ptr<Session> local;
-  std::shared_ptr<distributed::ClusterSession> cluster;
-
-  Status StartAsync(std::function<void()> work) const {
-    return cluster ? cluster->StartAsync(std::move(work)) : local->StartAsync(std::move(work));
-  }
-  void EndAsync() const { cluster ? cluster->EndAsync() : local->EndAsync(); }
-  Status Close() const { return cluster ? cluster->Close() : local->Close(); }
-  SessionReport Report() const { return cluster ? cluster->Report() : local->Report(); }
-  Status Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) const {
-    if (local) return local->Run(spec, feeds, options, fetches);
-    RETURN_IF_ERROR(CheckOnHost(spec, feeds));
-    return cluster->Run(spec, feeds, options, fetches);
-  }
-  void Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) const {
-    if (local) return local->Start(spec, feeds, options, fetches, std::move(done));
-    if (Status s = CheckOnHost(spec, feeds); !s.ok()) return done(std::move(s));
-    // The program's callback may block, and end the session: not on a thread of the transport's. Nor stays a share of the session there.
-    ThreadPool& pool = cluster->graph().runtime().pool();
-    cluster->Start(spec, feeds, options, fetches, [&pool, done = std::move(done)](Status s) mutable {
-      pool.Blocking([done = std::move(done), s = std::move(s)] { done(s); });
-    });
-  }
-  // What a cluster is fed travels from host memory, and what it fetches arrives there.
-  static Status CheckOnHost(const CallableSpec& spec, const Tensor* feeds) {
-    for (const auto* devices : {&spec.feed_devices, &spec.fetch_devices}) {
-      for (const Device* d : *devices) {
-        if (d) return Unimplemented("a session with a target leaves nothing on ", d->name(), " yet; feed and fetch in host memory");
-      }
-    }
-    for (size_t i = 0; i < spec.feeds.size(); ++i) {
-      if (feeds[i] && !LiesOnHost(*feeds[i].get())) {
-        return InvalidArgument("the feed of '", spec.feeds[i].text(), "' lies on a device; copy it with tw_tensor_to_host first");
-      }
-    }
-    return Status();
-  }
-  StatusOr<std::unique_ptr<PartialRun>> StartInParts(const CallableSpec& whole) const {
-    if (local) return PartialRun::Create(local, whole);
-    PartialRun::Steps steps{cluster, &cluster->graph(),
-                            [c = cluster.get()](const CallableSpec& spec) { return CheckSpec(c->graph(), spec); },
-                            [any = *this](const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
-                              return any.Run(spec, feeds, options, fetches);
-                            }};
-    return PartialRun::Create(std::move(steps), whole);
-  }
-  // Only a session of one process has it. UNIMPLEMENTED, naming what.
-  Status NeedLocal(std::string_view what) const {
-    return local ? Status() : Unimplemented("a session with a target has no ", what, " yet; leave out the option 'target'");
-  }
-};
-
-}  // namespace
-}  // namespace thalweg
+using thalweg::ToSpec;
 
 struct tw_session {
   std::shared_ptr<thalweg::Graph> graph;
@@ -100,185 +36,13 @@ struct tw_partial_run {
   std::unique_ptr<thalweg::PartialRun> run;
 };
 
-namespace {
-
-constexpr size_t kFirstSignature = offsetof(tw_signature, feed_devices);
-
-// names: n of them, or NULL for none. What they name is there, or NOT_FOUND listing what is.
-Status ToDevices(const thalweg::Graph& graph, const char* const* names, uint32_t n, std::vector<thalweg::Device*>* devices) {
-  for (uint32_t i = 0; names && i < n; ++i) {
-    devices->push_back(nullptr);
-    if (!names[i]) continue;
-    ASSIGN_OR_RETURN(devices->back(), thalweg::FindDevice(graph.runtime(), names[i]));
-    if (devices->back()->host_memory()) devices->back() = nullptr;
-  }
-  return Status();
-}
-
-Status ToSpec(const thalweg::Graph& graph, const tw_signature& what, CallableSpec* spec) {
-  RETURN_IF_ERROR(thalweg::CheckRecord("tw_signature", what.size, what.flags, kFirstSignature));
-  if ((what.n_feeds > 0 && !what.feeds) || (what.n_fetches > 0 && !what.fetches) || (what.n_targets > 0 && !what.targets)) {
-    return InvalidArgument("tw_signature: a list of ", what.n_feeds, " feeds, ", what.n_fetches, " fetches or ", what.n_targets,
-                           " targets is NULL");
-  }
-  for (uint32_t i = 0; i < what.n_feeds; ++i) {
-    ASSIGN_OR_RETURN(const thalweg::Edge e, thalweg::DecodeOutput(graph, what.feeds[i], StrCat("feed ", i)));
-    spec->feeds.push_back(e);
-  }
-  for (uint32_t i = 0; i < what.n_fetches; ++i) {
-    ASSIGN_OR_RETURN(const thalweg::Edge e, thalweg::DecodeOutput(graph, what.fetches[i], StrCat("fetch ", i)));
-    spec->fetches.push_back(e);
-  }
-  for (uint32_t i = 0; i < what.n_targets; ++i) {
-    ASSIGN_OR_RETURN(const thalweg::Node* n, thalweg::DecodeOperation(graph, what.targets[i], StrCat("target ", i)));
-    spec->targets.push_back(n);
-  }
-  if (HAS_FIELD(what, feed_devices)) RETURN_IF_ERROR(ToDevices(graph, what.feed_devices, what.n_feeds, &spec->feed_devices));
-  if (HAS_FIELD(what, fetch_devices)) RETURN_IF_ERROR(ToDevices(graph, what.fetch_devices, what.n_fetches, &spec->fetch_devices));
-  return Status();
-}
-
-Status ToRunOptions(const tw_run_options* options, thalweg::RunOptions* run) {
-  if (!options) return Status();
-  RETURN_IF_ERROR(thalweg::CheckRecord("tw_run_options", options->size, options->flags, offsetof(tw_run_options, stats)));
-  if (options->timeout_ns < 0) return InvalidArgument("tw_run_options: timeout_ns is ", options->timeout_ns, "; use 0 for none");
-  run->deadline_ns = options->timeout_ns;
-  run->cancel = options->cancel ? &options->cancel->token : nullptr;
-  if (HAS_FIELD(*options, stats) && options->stats) run->stats = &options->stats->stats;
-  return Status();
-}
-
-// As many tensors as a step feeds or fetches. Most steps find room on the stack, larger ones in what earlier steps of the thread left.
-class Tensors {
- public:
-  explicit Tensors(uint32_t n) {
-    if (n <= kInline) return;
-    spare.reserve(kMostSpare);  // so that ends need no memory
-    if (!spare.empty()) {
-      heap_ = std::move(spare.back());
-      spare.pop_back();
-    }
-    heap_.resize(n);
-  }
-  ~Tensors() {
-    if (heap_.capacity() == 0 || spare.size() >= spare.capacity()) return;
-    heap_.clear();
-    spare.push_back(std::move(heap_));
-  }
-  Tensors(const Tensors&) = delete;
-  Tensor* data() { return heap_.empty() ? inline_.data() : heap_.data(); }
-  Tensor& operator[](uint32_t i) { return data()[i]; }
-
- private:
-  static constexpr uint32_t kInline = 16;
-  static constexpr size_t kMostSpare = 2;  // feeds and fetches
-  static thread_local std::vector<std::vector<Tensor>> spare;
-  std::array<Tensor, kInline> inline_;
-  std::vector<Tensor> heap_;
-};
-thread_local std::vector<std::vector<Tensor>> Tensors::spare;
-
-// run(feeds, options, fetches) answers a Status.
-template <class F>
-tw_status* RunStep(uint32_t n_feeds, tw_tensor* const* feeds, const tw_run_options* options, uint32_t n_fetches, tw_tensor** out_fetches,
-                   F&& run) {
-  if (out_fetches) std::fill(out_fetches, out_fetches + n_fetches, nullptr);
-  return Guard([&]() -> Status {
-    if (n_feeds > 0 && !feeds) return InvalidArgument("feeds is NULL, but the signature has ", n_feeds);
-    if (n_fetches > 0 && !out_fetches) return InvalidArgument("out_fetches is NULL, but the signature has ", n_fetches, " fetches");
-    thalweg::RunOptions run_options;
-    RETURN_IF_ERROR(ToRunOptions(options, &run_options));
-    Tensors in(n_feeds), out(n_fetches);
-    for (uint32_t i = 0; i < n_feeds; ++i) {
-      if (!feeds[i]) return InvalidArgument("feed ", i, " is NULL");
-      in[i] = Tensor::Share(feeds[i]);
-    }
-    RETURN_IF_ERROR(run(in.data(), run_options, out.data()));
-    for (uint32_t i = 0; i < n_fetches; ++i) out_fetches[i] = out[i].release();
-    return Status();
-  });
-}
-
-// A run that was accepted, until its callback returns. It keeps the session.
-struct AsyncRun {
-  thalweg::AnySession session;
-  std::vector<Tensor> feeds, fetches;
-  std::vector<tw_tensor*> out;  // for the callback
-  thalweg::RunOptions options;
-  int64_t accepted_ns = 0;
-  tw_run_done done = nullptr;
-  void* user = nullptr;
-
-  // start(feeds, options, fetches, done)
-  template <class F>
-  static void Start(const std::shared_ptr<AsyncRun>& r, F&& start) {
-    Status s;
-    try {
-      s = r->Begin();
-      if (s.ok()) return start(r->feeds.data(), r->options, r->fetches.data(), [r](Status over) { r->End(std::move(over)); });
-    } catch (...) {
-      s = thalweg::Thrown();
-    }
-    r->End(std::move(s));
-  }
-
-  Status Begin() {
-    if (!options.deadline_ns) return Status();
-    const int64_t waited = thalweg::MonotonicNs() - accepted_ns;
-    if (waited >= options.deadline_ns) {
-      if (options.stats) RETURN_IF_ERROR(thalweg::StepTrace::Begin(options.stats).status());  // which hold no earlier run then
-      return thalweg::Error(absl::StatusCode::kDeadlineExceeded, "the time of the run was over before it began");
-    }
-    options.deadline_ns -= waited;
-    return Status();
-  }
-
-  void End(Status s) noexcept {
-    feeds.clear();
-    for (size_t k = 0; k < fetches.size() && s.ok(); ++k) out[k] = fetches[k].release();
-    fetches.clear();
-    session.EndAsync();
-    const thalweg::ThreadPool::MayBlock may_block;
-    done(user, thalweg::ToC(std::move(s)), out.data());
-  }
-};
-
-// start(feeds, options, fetches, done), on a thread for tasks.
-template <class F>
-tw_status* RunAsync(const thalweg::AnySession& session, uint32_t n_feeds, tw_tensor* const* feeds, const tw_run_options* options,
-                    uint32_t n_fetches, tw_run_done done, void* user, F start) {
-  return Guard([&]() -> Status {
-    if (n_feeds > 0 && !feeds) return InvalidArgument("feeds is NULL, but the signature has ", n_feeds);
-    auto r = std::make_shared<AsyncRun>();
-    RETURN_IF_ERROR(ToRunOptions(options, &r->options));
-    for (uint32_t i = 0; i < n_feeds; ++i) {
-      if (!feeds[i]) return InvalidArgument("feed ", i, " is NULL");
-      r->feeds.push_back(Tensor::Share(feeds[i]));
-    }
-    r->session = session;
-    r->fetches.resize(n_fetches);
-    r->out.resize(n_fetches);
-    r->done = done;
-    r->user = user;
-    r->accepted_ns = thalweg::MonotonicNs();
-    r->options.accepted = true;
-    return session.StartAsync([r, start] { AsyncRun::Start(r, start); });
-  });
-}
-
-}  // namespace
-
 tw_status* tw_session_create(tw_graph* graph, const char* const* options, uint32_t n_options, tw_session** out_session) {
   NEED(graph);
   NEED(out_session);
   NEED_ARRAY(options, n_options);
   return Guard([&]() -> Status {
     thalweg::SessionOptions parsed;
-    for (uint32_t i = 0; i < n_options; ++i) {
-      std::string_view key, value;
-      RETURN_IF_ERROR(thalweg::SplitOption(options[i], &key, &value));
-      RETURN_IF_ERROR(thalweg::SetSessionOption(&parsed, key, value));
-    }
+    RETURN_IF_ERROR(thalweg::SetOptions(options, n_options, thalweg::SetSessionOption, &parsed));
     auto handle = std::make_unique<tw_session>();
     handle->graph = graph->graph;
     if (parsed.target.empty()) {
@@ -384,12 +148,10 @@ tw_status* tw_callable_plan_json(tw_callable* callable, const tw_shape* feed_sha
     RETURN_IF_ERROR(callable->session.NeedLocal("plan"));
     std::vector<thalweg::Shape> shapes;
     for (uint32_t i = 0; feed_shapes && i < callable->n_feeds; ++i) {
-      const tw_shape& s = feed_shapes[i];
-      if (s.rank < 0 || s.rank > thalweg::kMaxRank || (s.rank > 0 && !s.dims)) {
-        return InvalidArgument("feed_shapes[", i, "] has rank ", s.rank,
-                               s.rank > 0 && !s.dims ? " and no dims" : "; all sizes must be known");
-      }
-      shapes.emplace_back(s);
+      auto shape = thalweg::ToShape(feed_shapes[i].dims, feed_shapes[i].rank);
+      if (!shape.ok()) return thalweg::Prefix(shape.status(), StrCat("feed_shapes[", i, "]:"));
+      if (!shape->has_rank()) return InvalidArgument("feed_shapes[", i, "] has no rank; all sizes must be known");
+      shapes.push_back(*std::move(shape));
     }
     ASSIGN_OR_RETURN(std::string text, callable->callable->PlanText(feed_shapes ? &shapes : nullptr));
     *out_json = thalweg::MakeBuffer(std::move(text));

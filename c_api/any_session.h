@@ -1,0 +1,33 @@
+// A session of this process or of a cluster behind one face, for the shims.
+// Threads: as the session's.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "distributed/cluster_session.h"
+#include "framework/base/status.h"
+#include "framework/session/partial_run.h"
+#include "framework/session/session.h"
+
+namespace thalweg {
+
+// One of the two is there.
+struct AnySession {
+  std::shared_ptr<Session> local;
+  std::shared_ptr<distributed::ClusterSession> cluster;
+
+  Status StartAsync(std::function<void()> work) const {
+    return cluster ? cluster->StartAsync(std::move(work)) : local->StartAsync(std::move(work));
+  }
+  void EndAsync() const { cluster ? cluster->EndAsync() : local->EndAsync(); }
+  Status Close() const { return cluster ? cluster->Close() : local->Close(); }
+  SessionReport Report() const { return cluster ? cluster->Report() : local->Report(); }
+  Status Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) const;
+  void Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) const;
+  StatusOr<std::unique_ptr<PartialRun>> StartInParts(const CallableSpec& whole) const;
+  // Only a session of one process has it. UNIMPLEMENTED, naming what.
+  Status NeedLocal(std::string_view what) const;
+};
+
+}  // namespace thalweg
