@@ -10,6 +10,7 @@
 #include "c_api/shim.h"
 #include "distributed/cluster_status.h"
 #include "distributed/server.h"
+#include "framework/base/origin.h"
 
 using thalweg::FailedPrecondition;
 using thalweg::Guard;
@@ -17,6 +18,7 @@ using thalweg::Status;
 using thalweg::distributed::Server;
 
 struct tw_server {
+  const thalweg::Origin origin;  // in a child that was forked nothing is done with it: what would end it is not there
   std::shared_ptr<thalweg::Runtime> runtime;
   thalweg::distributed::ClusterSpec cluster;
   thalweg::distributed::TaskId task;
@@ -80,6 +82,7 @@ tw_status* tw_server_address(tw_server* server, tw_buffer** out_address) {
 
 tw_status* tw_server_stop(tw_server* server) {
   NEED(server);
+  if (!server->origin.here()) return nullptr;
   return Guard([&]() -> Status {
     std::lock_guard lock(server->mu);
     server->server.reset();
@@ -93,6 +96,7 @@ tw_status* tw_server_join(tw_server* server, int64_t timeout_ns) {
   NEED(server);
   return Guard([&]() -> Status {
     if (timeout_ns < 0) return thalweg::InvalidArgument("timeout_ns is ", timeout_ns, "; use 0 to wait for ever");
+    if (!server->origin.here()) return FailedPrecondition("the server is another process's, which this one was forked from");
     std::unique_lock lock(server->mu);
     auto over = [&] { return server->stopped; };
     if (timeout_ns == 0) return server->changed.wait(lock, over), Status();
@@ -103,7 +107,7 @@ tw_status* tw_server_join(tw_server* server, int64_t timeout_ns) {
 }
 
 void tw_server_destroy(tw_server* server) {
-  if (!server) return;
+  if (!server || !server->origin.here()) return;
   (void)thalweg::FromC(tw_server_stop(server));  // nobody is left who could be told
   delete server;
 }

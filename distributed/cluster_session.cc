@@ -92,9 +92,12 @@ ClusterSession::ClusterSession(std::shared_ptr<Graph> graph, const SessionOption
       locals_(graph_->runtime().Common<LocalTasks>()),
       answers_(std::make_shared<Gate>()) {}
 
-StatusOr<std::unique_ptr<ClusterSession>> ClusterSession::Create(std::shared_ptr<Graph> graph, const SessionOptions& options,
+StatusOr<std::shared_ptr<ClusterSession>> ClusterSession::Create(std::shared_ptr<Graph> graph, const SessionOptions& options,
                                                                  std::vector<std::string> texts) {
-  std::unique_ptr<ClusterSession> s(new ClusterSession(std::move(graph), options));
+  // A child leaves its copy as it is: to end it would be to wait for threads that are not there.
+  std::shared_ptr<ClusterSession> s(new ClusterSession(std::move(graph), options), [](ClusterSession* session) {
+    if (session->origin_.here()) delete session;
+  });
   RETURN_IF_ERROR(s->Connect(std::move(texts)));
   return s;
 }
@@ -130,6 +133,13 @@ Status ClusterSession::Connect(std::vector<std::string> texts) {
   return WatchMembers();
 }
 
+Status ClusterSession::CheckOrigin() const {
+  if (origin_.here()) return Status();
+  return FailedPrecondition(
+      "session: this process was forked from the one that opened the session, and a session with a target does not survive that; start the "
+      "child as a program of its own (exec, or `spawn` in Python)");
+}
+
 ClusterSession::~ClusterSession() {
   Close().IgnoreError();  // cannot fail: it waits for what runs
   members_.reset();
@@ -139,6 +149,7 @@ ClusterSession::~ClusterSession() {
 }
 
 Status ClusterSession::Close() {
+  if (!origin_.here()) return Status();
   std::vector<std::shared_ptr<ClusterStep>> running;
   std::vector<uint64_t> watches;
   {
@@ -192,6 +203,7 @@ void ClusterSession::Leave(uint64_t step) {
 
 void ClusterSession::Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) {
   for (size_t k = 0; k < spec.fetches.size(); ++k) fetches[k].reset();
+  if (Status forked = CheckOrigin(); !forked.ok()) return done(std::move(forked));
   std::shared_ptr<StepTrace> trace;
   if (options.stats) {
     auto begun = StepTrace::Begin(options.stats);
@@ -232,12 +244,14 @@ void ClusterSession::Start(const CallableSpec& spec, const Tensor* feeds, const 
 }
 
 Status ClusterSession::Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
+  RETURN_IF_ERROR(CheckOrigin());
   auto waiting = std::make_shared<Waiting>();
   Start(spec, feeds, options, fetches, [waiting](Status s) { waiting->End({{std::move(s), false}, "", ""}); });
   return Await(waiting.get()).outcome.status;
 }
 
 Status ClusterSession::StartAsync(std::function<void()> work) {
+  RETURN_IF_ERROR(CheckOrigin());
   {
     std::lock_guard lock(mu_);
     if (closed_) return Closed();
@@ -253,6 +267,7 @@ void ClusterSession::EndAsync() {
 }
 
 SessionReport ClusterSession::Report() const {
+  if (!origin_.here()) return {};
   std::lock_guard lock(mu_);
   SessionReport r;
   r.steps = steps_;

@@ -1,6 +1,6 @@
 // ClusterSession: a session whose steps run on the tasks of a cluster. It splits a signature once, tells each task its part, and then a
 // step is one request per task. It works in the client's process: any process can be a client, and several may use one cluster. Threads:
-// any number of steps at once; Close waits for them.
+// any number of steps at once; Close waits for them. In a child that was forked it does nothing: what it would need is its parent's.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -19,6 +19,7 @@
 #include "distributed/partition.h"
 #include "distributed/task_placement.h"
 #include "distributed/task_status.h"
+#include "framework/base/origin.h"
 #include "framework/session/session.h"
 
 namespace thalweg::distributed {
@@ -44,11 +45,11 @@ class ClusterSession {
  public:
   // texts: all options, "key=value", for the tasks. Reaches the task at options.target, which must answer within target_timeout_ms.
   // Errors: those of FindTransport; UNAVAILABLE, DEADLINE_EXCEEDED naming the address.
-  static StatusOr<std::unique_ptr<ClusterSession>> Create(std::shared_ptr<Graph> graph, const SessionOptions& options,
+  static StatusOr<std::shared_ptr<ClusterSession>> Create(std::shared_ptr<Graph> graph, const SessionOptions& options,
                                                           std::vector<std::string> texts);
-  ~ClusterSession();
   Graph& graph() const { return *graph_; }
-  // As Session::Run. A failure names the task and its address. Errors also: UNAVAILABLE (a task is lost), ABORTED (a task was restarted).
+  // As Session::Run. A failure names the task and its address. Errors also: UNAVAILABLE (a task is lost), ABORTED (a task was restarted),
+  // FAILED_PRECONDITION in a child that was forked.
   Status Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches);
   // As Session::Start; may block until all tasks know the signature.
   void Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done);
@@ -76,6 +77,8 @@ class ClusterSession {
   };
   using SpecKey = std::vector<uint64_t>;
   ClusterSession(std::shared_ptr<Graph> graph, const SessionOptions& options);
+  ~ClusterSession();
+  Status CheckOrigin() const;
   Status Connect(std::vector<std::string> texts);
   static Status Closed();
   // What a call that was waited for has brought.
@@ -116,6 +119,7 @@ class ClusterSession {
   void Enter(const std::shared_ptr<ClusterStep>& step);
   void Leave(uint64_t step);
 
+  const Origin origin_;
   const std::shared_ptr<Graph> graph_;
   const SessionOptions options_;
   const uint64_t id_;

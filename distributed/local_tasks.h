@@ -1,5 +1,6 @@
 // LocalTasks: the tasks of a cluster that run in this program, over one runtime. A client beside them runs its steps there without a
-// message, once it has opened its session in the ordinary way, and hands them values that come with the answers of others. Threads: any.
+// message, once it has opened its session in the ordinary way, and hands them values that come with the answers of others. A child that was
+// forked has copies that nobody works for: it finds none. Threads: any.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,6 +13,7 @@
 
 #include "distributed/messages.h"
 #include "distributed/wire.h"
+#include "framework/base/origin.h"
 
 namespace thalweg::distributed {
 
@@ -37,12 +39,14 @@ class LocalTasks {
   }
   // NULL: it is not in this program, or over another runtime.
   std::shared_ptr<LocalTask> Find(uint64_t incarnation) const {
+    if (!origin_.here()) return nullptr;
     std::lock_guard lock(mu_);
     auto it = all_.find(incarnation);
     return it == all_.end() ? nullptr : it->second;
   }
 
  private:
+  const Origin origin_;
   mutable std::mutex mu_;
   std::map<uint64_t, std::shared_ptr<LocalTask>> all_;
 };

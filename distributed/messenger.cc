@@ -1,6 +1,7 @@
 #include "distributed/messenger.h"
 
 #include <algorithm>
+#include <thread>
 #include <vector>
 
 #include "framework/base/machine_memory.h"
@@ -173,6 +174,15 @@ StatusOr<std::shared_ptr<Messenger::Peer>> Messenger::PeerAt(const std::string& 
 }
 
 uint64_t Messenger::Start(Call call) {
+  if (!origin_.here()) {  // neither the clock's thread is there nor one of the transport's, and a lock may be held by another one
+    std::thread([done = std::move(call.done)] {
+      Reply reply;
+      reply.reached = false;
+      reply.outcome.status = FailedPrecondition("this process was forked from the one that has the connections");
+      done(reply);
+    }).detach();
+    return 0;
+  }
   auto o = std::make_shared<Outgoing>();
   o->messenger = this;
   o->call = std::move(call);

@@ -17,6 +17,7 @@
 #include "distributed/clock.h"
 #include "distributed/messages.h"
 #include "distributed/wire.h"
+#include "framework/base/origin.h"
 #include "framework/registry/role.h"
 
 namespace thalweg::distributed {
@@ -109,7 +110,7 @@ class Messenger {
   ~Messenger();
   const std::string& address() const { return address_; }  // the one that it is reached at
   Clock& clock() { return *clock_; }
-  // Answers a name for Cancel.
+  // Answers a name for Cancel. In a child that was forked every call fails with FAILED_PRECONDITION.
   uint64_t Start(Call call);
   // `done` is called soon, with CANCELLED, unless the call is over. Never inside this call.
   void Cancel(uint64_t name);
@@ -138,6 +139,7 @@ class Messenger {
   void Gone(uint64_t id);
   void Put(Incoming* request, std::string head, Payload body);
 
+  const Origin origin_;
   const std::shared_ptr<const TransportRole> transport_;
   const uint64_t largest_;
   const std::shared_ptr<BodyRoom> room_;  // requests may outlive the messenger

@@ -201,16 +201,17 @@ tw_status* Endpoint::Fail(uint32_t code, const std::string& who, const std::stri
   return h_->status->make(h_, code, text.data(), text.size(), nullptr);
 }
 
-tw_status* Endpoint::Forked() const {
-  if (here()) return nullptr;
+tw_status* Endpoint::Forked(const tw_host* h) {
   const std::string text =
-      "grpc transport: this process was forked from the one that made the connection, and connections do not survive that; open a session "
-      "or "
-      "a server in the child";
-  return h_->status->make(h_, TW_FAILED_PRECONDITION, text.data(), text.size(), nullptr);
+      "grpc transport: this process was forked from one that has connections, and they do not survive that; start the child as a program "
+      "of its own (exec, or `spawn` in Python)";
+  return h->status->make(h, TW_FAILED_PRECONDITION, text.data(), text.size(), nullptr);
 }
 
 tw_status* Endpoint::Listen(const tw_host* h, Instance* instance, const tw_endpoint_config* c, tw_sink* bound, void** out_endpoint) {
+  // What gRPC waits by is shared with children: what one of them did with it would happen to its parent, too.
+  static const Origin of_grpc;
+  if (!of_grpc.here()) return Forked(h);
   std::unique_ptr<Endpoint> e(new Endpoint(h, instance, c));
   std::string at;
   tw_status* s = e->Open({c->address, size_t(c->address_len)}, {c->credential, size_t(c->credential_len)}, &at);

@@ -51,9 +51,9 @@ class Endpoint {
   // See tw_transport_def.poll and wake. The thread waits where most of what came since the last time came.
   bool Lend(uint64_t ns, uint32_t (*over)(void* arg), void* arg);
   void Wake();
-  // What to say where this process is a child of the one that it was made in; NULL: it is none.
-  tw_status* Forked() const;
   bool here() const { return origin_.here(); }
+  // Unless it is: what to say.
+  tw_status* Forked() const { return here() ? nullptr : Forked(h_); }
   uint64_t NextId() { return ++ids_; }
   // "grpc transport: 'who' what".
   tw_status* Fail(uint32_t code, const std::string& who, const std::string& what) const;
@@ -76,6 +76,7 @@ class Endpoint {
     std::string why;
   };
   Endpoint(const tw_host* h, Instance* instance, const tw_endpoint_config* c);
+  static tw_status* Forked(const tw_host* h);
   tw_status* Open(const std::string& address, const std::string& credential, std::string* bound);
   tw_status* OpenServer(const std::string& address, std::string* bound);
   void Admit(grpc_call* call, const grpc_metadata_array& metadata);
