@@ -32,6 +32,8 @@ Status CheckPath(const std::string& path) {
   return Status();
 }
 
+Status Denied(const std::string& path, std::string_view why) { return Error(absl::StatusCode::kPermissionDenied, "'", path, "' ", why); }
+
 namespace {
 
 StatusOr<Descriptor> OpenAt(const std::string& path, int flags, std::string_view verb) {

@@ -7,17 +7,32 @@
 #include <string_view>
 
 namespace thalweg {
+namespace {
 
-int ListFolder(const std::string& folder, std::vector<std::string>* names) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(folder.c_str()), closedir);
-  if (!dir) return errno;
+using Stream = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+int ReadAll(const Stream& stream, std::vector<std::string>* names) {
   for (;;) {
     errno = 0;
-    const dirent* entry = readdir(dir.get());
+    const dirent* entry = ::readdir(stream.get());
     if (!entry) return errno;
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names->emplace_back(name);
   }
+}
+
+}  // namespace
+
+int ListFolder(const std::string& folder, std::vector<std::string>* names) {
+  const Stream stream(::opendir(folder.c_str()), ::closedir);
+  return stream ? ReadAll(stream, names) : errno;
+}
+
+int ListFolder(Descriptor folder, std::vector<std::string>* names) {
+  const Stream stream(::fdopendir(folder.get()), ::closedir);
+  if (!stream) return errno;
+  folder.release();  // the stream closes it
+  return ReadAll(stream, names);
 }
 
 }  // namespace thalweg

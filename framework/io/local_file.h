@@ -35,6 +35,8 @@ class Descriptor {
 Status SystemError(int error, std::string_view verb, const std::string& path);
 // INVALID_ARGUMENT for one that is empty or has a NUL character in it.
 Status CheckPath(const std::string& path);
+// PERMISSION_DENIED: "'x' " and why.
+Status Denied(const std::string& path, std::string_view why);
 
 // path: for messages, and what IsAt compares with.
 std::unique_ptr<WritableFile> WriteTo(Descriptor fd, std::string path);
