@@ -126,6 +126,10 @@ const ClusterSpec::Task* ClusterSpec::Find(const TaskId& id) const {
   return it != tasks_.end() && it->id == id ? &*it : nullptr;
 }
 
+void ClusterSpec::SetAddress(const TaskId& id, std::string rest) {
+  tasks_[size_t(Find(id) - tasks_.data())].address.rest = std::move(rest);
+}
+
 std::string ClusterSpec::text() const {
   Json json;
   json.Object();

@@ -26,6 +26,7 @@ struct TaskId {
 struct Address {
   std::string scheme, rest;
   std::string text() const;
+  bool leaves_port_open() const { return rest.ends_with(":0"); }  // for who listens to choose, where the transport knows ports
 };
 StatusOr<Address> ParseAddress(std::string_view text);
 
@@ -40,6 +41,7 @@ class ClusterSpec {
   static StatusOr<ClusterSpec> Parse(std::string_view json);
   const std::vector<Task>& tasks() const { return tasks_; }      // by job, then index
   const Task* Find(const TaskId& id) const;                      // NULL: there is none
+  void SetAddress(const TaskId& id, std::string rest);           // REQUIRES: the task is there
   const std::string& membership() const { return membership_; }  // who knows which tasks are alive; empty: nobody
   std::string text() const;                                      // JSON; Parse reads it back
   std::string names() const;                                     // of all tasks, for messages

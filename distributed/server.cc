@@ -7,9 +7,29 @@
 #include "distributed/gate.h"
 #include "distributed/local_tasks.h"
 #include "distributed/rules.h"
+#include "framework/io/confined_files.h"
+#include "thalweg/log.h"
 #include "thalweg/version.h"
 
 namespace thalweg::distributed {
+namespace {
+
+constexpr int64_t kLeastMessage = 64 << 10;  // bytes; with less a client could not say what is to be done
+
+constexpr tw_option AtLeast(int64_t least, tw_option o) {
+  o.min = least;
+  return o;
+}
+
+// Found now, rather than by the first client.
+Status CheckFolder(const std::string& allow_files, Runtime* runtime) {
+  if (allow_files.empty()) return Status();
+  const bool scheme = !SchemeOf(allow_files).empty();
+  const Status s = (scheme ? FilesBeneathScheme(allow_files, &runtime->files()) : OpenFilesBeneath(allow_files)).status();
+  return s.ok() ? s : Prefix(s, "server option 'allow_files':");
+}
+
+}  // namespace
 
 uint64_t NewIncarnation() {
   std::random_device device;
@@ -45,7 +65,8 @@ std::span<const OptionRow<ServerOptions>> ServerOptionRows() {
       {IntOption("max_sessions", "1000", 1, UINT32_MAX, "sessions of clients that may be open at once"), SetMember<&O::max_sessions>},
       {IntOption("max_client_sessions", "250", 1, UINT32_MAX, "of those, the ones of one client, where clients prove who they are"),
        SetMember<&O::max_client_sessions>},
-      {BytesOption("max_message_bytes", "4294967296", "the largest message that is taken"), SetMember<&O::max_message_bytes>},
+      {AtLeast(kLeastMessage, BytesOption("max_message_bytes", "4294967296", "the largest message that is taken")),
+       SetMember<&O::max_message_bytes>},
       {TextOption("credentials", "",
                   "what proves who the task is, and who may use it: a folder as `thalweg cluster init` makes one; empty: programs of this "
                   "user on this machine alone"),
@@ -90,6 +111,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(std::shared_ptr<Runtime> runtime
   const ClusterSpec::Task* self = cluster.Find(task);
   if (!self) return NotFound("server: the cluster has no ", task.text(), "; its tasks: ", cluster.names());
   RETURN_IF_ERROR(runtime->host_device().status());
+  RETURN_IF_ERROR(CheckFolder(options.allow_files, runtime.get()));
   ASSIGN_OR_RETURN(auto transport, FindTransport(runtime.get(), self->address, options.insecure));
   std::unique_ptr<Server> s(new Server(std::move(runtime), cluster, task));
   s->scheme_ = self->address.scheme;
@@ -97,10 +119,11 @@ StatusOr<std::unique_ptr<Server>> Server::Start(std::shared_ptr<Runtime> runtime
   s->clock_ = std::make_unique<SystemClock>();
   s->began_ = s->clock_->Now();
   const EndpointOptions endpoint = {self->address.rest, options.credentials, options.max_message_bytes, options.insecure, false};
-  auto messenger = Messenger::Create(std::move(transport), endpoint, s->clock_.get(),
+  auto messenger = Messenger::Create(transport, endpoint, s->clock_.get(),
                                      [server = s.get()](std::shared_ptr<Incoming> request) { server->Serve(std::move(request)); });
   if (!messenger.ok()) return Prefix(messenger.status(), StrCat("server ", task.text(), ":"));
   s->messenger_ = *std::move(messenger);
+  RETURN_IF_ERROR(s->FindOwnAddress());
   s->pusher_ = std::make_unique<Pusher>(&s->mailbox_, s->messenger_.get());
   const Channels channels = {s->messenger_.get(), &s->mailbox_, &s->inbox_, s->pusher_.get()};
   s->worker_ = std::make_unique<Worker>(s->runtime_, options, channels);
@@ -111,8 +134,33 @@ StatusOr<std::unique_ptr<Server>> Server::Start(std::shared_ptr<Runtime> runtime
     s->ready_ = true;
     s->changed_.notify_all();
   }
+  if (Status named = s->CheckOwnName(std::move(transport), endpoint); !named.ok())
+    return Prefix(named, StrCat("server ", task.text(), ":"));
   if (Status joined = s->JoinMembers(); !joined.ok()) return Prefix(joined, StrCat("server ", task.text(), ":"));
   return s;
+}
+
+// A cluster of one may leave its port to chance: who knows address() knows the cluster. Others would never hear of it.
+Status Server::FindOwnAddress() {
+  const Address& said = cluster_.Find(task_)->address;
+  if (!said.leaves_port_open() || messenger_->address() == said.rest) return Status();
+  if (cluster_.tasks().size() > 1) {
+    return InvalidArgument("server ", task_.text(), ": the cluster says ", said.text(),
+                           ", and no other task can know which port that becomes (", messenger_->address(),
+                           " now); write a port that is free");
+  }
+  cluster_.SetAddress(task_, messenger_->address());
+  return Status();
+}
+
+Status Server::CheckOwnName(std::shared_ptr<const TransportRole> transport, const EndpointOptions& options) {
+  if (options.credential.empty()) return Status();
+  const ClusterSpec::Task& self = *cluster_.Find(task_);
+  std::string warning;
+  RETURN_IF_ERROR(
+      own_name_.Check(std::move(transport), options, task_, {self.address.rest, self.title(), incarnation_}, clock_.get(), &warning));
+  if (!warning.empty()) runtime_->Log(TW_LOG_WARNING, StrCat("server ", task_.text(), ": ", warning));
+  return Status();
 }
 
 // From now on the service tells others that this task is alive.
@@ -233,6 +281,7 @@ void Server::Serve(std::shared_ptr<Incoming> request) {
   if (head->incarnation != 0 && head->incarnation != incarnation_) {
     return request->Fail({Error(absl::StatusCode::kAborted, "was restarted: what it held is gone, and it has to be told anew"), false});
   }
+  if (head->method == Method::kHello) own_name_.Heard(head->fields, *request);
   if (head->method == Method::kHello) return AnswerHello(!head->fields.empty(), request.get());
   if (head->method == Method::kStatus) {
     const auto m = SessionRequest::Get(head->fields);

@@ -15,6 +15,7 @@
 #include "distributed/mailbox.h"
 #include "distributed/members.h"
 #include "distributed/messenger.h"
+#include "distributed/own_name.h"
 #include "distributed/pusher.h"
 #include "distributed/worker.h"
 #include "framework/base/option.h"
@@ -51,6 +52,8 @@ class Server {
   Server(std::shared_ptr<Runtime> runtime, ClusterSpec cluster, TaskId task);
   class Here;
   void Serve(std::shared_ptr<Incoming> request);
+  Status FindOwnAddress();
+  Status CheckOwnName(std::shared_ptr<const TransportRole> transport, const EndpointOptions& options);
   Status JoinMembers();
   void JoinAgain();
   Hello MakeHello() const;
@@ -58,13 +61,14 @@ class Server {
   void AnswerStatus(uint64_t session, Incoming* request) const;
 
   const std::shared_ptr<Runtime> runtime_;
-  const ClusterSpec cluster_;
+  ClusterSpec cluster_;  // as it is from the first request on
   const TaskId task_;
   const uint64_t incarnation_;
   int64_t began_ = 0;
   std::string scheme_, credentials_;
   std::unique_ptr<Clock> clock_;
   std::unique_ptr<Messenger> messenger_;
+  OwnName own_name_;
   Mailbox mailbox_;
   Inbox inbox_;
   std::unique_ptr<Pusher> pusher_;

@@ -1,5 +1,6 @@
 """A character-level language model whose softmax runs on the parameter servers: the output weights never leave them.
 
+    mkdir -p /tmp/chars
     thalweg launch -n 2 --ps 2 --allow /tmp/chars -- python3 char_lm.py --data kjv.txt --folder /tmp/chars --softmax full
 
 full:    each server computes the logits of its characters, and their gradients; the largest, the sum and the true one of each example go to

@@ -1,5 +1,6 @@
 """Handwritten digits, learned by several workers over parameters on other processes, in three ways, which a plot compares.
 
+    mkdir -p /tmp/run
     thalweg launch -n 2 --ps 2 --restart 3 --allow /tmp/run -- python3 digits.py --data digits.csv --folder /tmp/run --mode sync
     python3 digits.py --plot /tmp/run
 

@@ -1,5 +1,6 @@
 """Word vectors: skip-gram over a real text, its two tables in shards on parameter servers.
 
+    mkdir -p /tmp/words
     thalweg launch -n 2 --ps 4 --allow /tmp/words -- python3 words.py --data kjv.txt --folder /tmp/words
 
 For each word of the text, the words around it are to be told from others that are drawn. Both tables, of the words and of what is told,

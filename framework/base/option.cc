@@ -35,7 +35,7 @@ std::string WhatItTakes(const tw_option& o) {
     case TW_OPTION_INT:
       return o.max == INT64_MAX || o.max == UINT32_MAX ? StrCat("a number, ", o.min, " or more")
                                                        : StrCat("a number from ", o.min, " to ", o.max);
-    case TW_OPTION_BYTES: return "a number of bytes, such as 1000000 or 2G";
+    case TW_OPTION_BYTES: return StrCat("a number of bytes", o.min > 0 ? StrCat(" from ", o.min, " on") : "", ", such as 1000000 or 2G");
     case TW_OPTION_CHOICE: return OneOf({o.choices, o.n_choices});
     case TW_OPTION_LIST: return StrCat("texts separated by '", std::string(1, char(o.separator)), "'");
     default: return "a text";

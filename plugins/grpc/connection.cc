@@ -88,9 +88,13 @@ void Connection::LineEnded(size_t index, grpc_status_code status, const std::str
   HearTheLast();
   if (!mine_) return Shut(End::kLost, "its stream has ended");
   std::string why = details.empty() ? "its stream has ended" : details;
-  if (!begun && endpoint_->token().empty()) why += "; a task with `credentials` hangs up on who has none";
-  if (!begun) endpoint_->Failed(name_, why);
   const bool denied = status == GRPC_STATUS_UNAUTHENTICATED || status == GRPC_STATUS_PERMISSION_DENIED;
+  const bool somebody = !begun && !denied && details.find("Failed to connect to remote host") == details.npos;
+  if (somebody && endpoint_->token().empty()) why += "; a task with `credentials` hangs up on who has none";
+  if (somebody && !endpoint_->token().empty()) {  // gRPC does not hear which
+    why += "; one side may not accept the other's certificate, for its dates, authority or hosts, or have another time: see the task's log";
+  }
+  if (!begun) endpoint_->Failed(name_, why);
   Shut(denied ? End::kDenied : End::kLost, why);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -72,6 +73,32 @@ int SecurityBits(std::string_view pem) {
   return key ? EVP_PKEY_get_security_bits(key) : 0;
 }
 
+// "2026-11-23 06:40:00 UTC".
+std::string TimeText(const ASN1_TIME* time) {
+  tm t = {};
+  char text[40] = "?";
+  if (ASN1_TIME_to_tm(time, &t) == 1) std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &t);
+  return text;
+}
+
+// Empty, or what is wrong. Others hang up on who shows such a certificate, and cannot say why. Of several one has to be good.
+std::string WrongDate(const std::string& path, std::string_view pem, bool several) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem.data(), int(pem.size())), BIO_free);
+  std::string wrong;
+  do {
+    const Certificate certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr), X509_free);
+    if (!certificate) break;
+    const ASN1_TIME *begins = X509_get0_notBefore(certificate.get()), *ends = X509_get0_notAfter(certificate.get());
+    std::time_t now = std::time(nullptr);
+    const bool early = X509_cmp_time(begins, &now) > 0;
+    if (!early && X509_cmp_time(ends, &now) > 0) return "";
+    const std::unique_ptr<ASN1_TIME, decltype(&ASN1_TIME_free)> today(ASN1_TIME_set(nullptr, now), ASN1_TIME_free);
+    wrong = "'" + path + "' is good " + (early ? "from " + TimeText(begins) : "until " + TimeText(ends)) +
+            ", and this machine's clock says " + TimeText(today.get()) + (early ? "; set the clock" : "; make new ones, or set the clock");
+  } while (several);
+  return wrong;
+}
+
 bool BelongTogether(std::string_view cert, std::string_view key) {
   const Certificate certificate = ReadCertificate(cert);
   const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(key.data(), int(key.size())), BIO_free);
@@ -102,6 +129,9 @@ std::string Credentials::ReadAll(Secrets* out, std::string* stamp) const {
   if (!IsToken(out->token)) return "'" + folder_ + "/token' is no secret of 32 to 256 hexadecimal digits";
   if (SecurityBits(out->ca) < kSecurityBits) return "'" + folder_ + "/ca.pem' is no certificate with a key that is strong enough";
   if (SecurityBits(out->cert) < kSecurityBits) return "'" + folder_ + "/cert.pem' is no certificate with a key that is strong enough";
+  wrong = WrongDate(folder_ + "/ca.pem", out->ca, true);
+  if (wrong.empty()) wrong = WrongDate(folder_ + "/cert.pem", out->cert, false);
+  if (!wrong.empty()) return wrong;
   if (!BelongTogether(out->cert, out->key)) return "'" + folder_ + "': cert.pem and key.pem do not belong together";
   return "";
 }

@@ -39,6 +39,7 @@ namespace {
 using credentials::Pair;
 using credentials::Recipe;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 using Code = absl::StatusCode;
 using std::chrono::steady_clock;
@@ -53,7 +54,9 @@ std::string Whole(const std::string& path) {
 // A task that is a process of its own.
 class Process {
  public:
-  Process(const std::string& folder, const std::string& address, std::vector<std::string> more) : log_(folder + "/log" + Port(address)) {
+  enum class Ends { kWhenTold, kAtOnce };
+  Process(const std::string& folder, const std::string& address, std::vector<std::string> more, Ends ends = Ends::kWhenTold)
+      : log_(folder + "/log" + Port(address)) {
     const std::string cluster = folder + "/cluster" + Port(address) + ".json";
     std::ofstream(cluster) << "{\"ps\": [\"" << address << "\"]}";
     std::vector<std::string> words = {THALWEG_PROGRAM, "worker", "--cluster", cluster, "--job", "ps", "--plugin", Transport()};
@@ -67,11 +70,17 @@ class Process {
     posix_spawn_file_actions_adddup2(&to_log, 1, 2);
     EXPECT_EQ(posix_spawn(&pid_, words[0].c_str(), &to_log, nullptr, pointers.data(), environ), 0);
     posix_spawn_file_actions_destroy(&to_log);
+    if (ends == Ends::kAtOnce) {
+      int status = 0;
+      EXPECT_EQ(waitpid(std::exchange(pid_, -1), &status, 0) > 0 && WIFEXITED(status) && WEXITSTATUS(status) != 0, true) << log();
+      return;
+    }
     for (int i = 0; i < 6000 && log().find("listening") == std::string::npos; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_THAT(log(), HasSubstr("listening at " + address));
   }
   ~Process() {
+    if (pid_ < 0) return;
     kill(pid_, SIGTERM);
     waitpid(pid_, nullptr, 0);
   }
@@ -279,6 +288,23 @@ TEST_F(DenialTest, HandshakesThatProveTooLittleEndBeforeAnythingIsSaid) {
   EXPECT_GE(Answered(address_, {good, 0}).size(), 9u);
 }
 
+// What certificates are refused for is told to nobody but the side that refuses: the other one is told where to look.
+TEST_F(DenialTest, WhoseCertificateIsRefusedIsToldThatItMayBeSo) {
+  Recipe another;
+  another.name = "another authority", another.authority = true, another.ends = kDay;
+  const Pair others = credentials::Make(another, nullptr);
+  const std::string strange = Folder("strange", credentials::Make(Good(), &others), Token());
+  const Status refused = Client(strange).Hello(address_);
+  EXPECT_EQ(refused.code(), Code::kUnavailable);
+  EXPECT_THAT(refused.ToString(), HasSubstr("one side may not accept the other's certificate"));
+  EXPECT_THAT(task_->log(), HasSubstr("was turned away"));
+  credentials::WriteSecret(folder_ + "/client-bob/ca.pem", others.cert);
+  EXPECT_THAT(Client(folder_ + "/client-bob").Hello(address_).ToString(), HasSubstr("certificate verify failed; one side may not"));
+  const Status nobody = Client(folder_ + "/client-ann").Hello("grpc:127.0.0.1:" + std::to_string(FreePort()));
+  EXPECT_EQ(nobody.code(), Code::kUnavailable);
+  EXPECT_THAT(nobody.ToString(), Not(HasSubstr("certificates"))) << "nobody is there";
+}
+
 TEST_F(DenialTest, PlainTextAndTlsDoNotMeet) {
   // An alert of TLS, or nothing.
   const std::string back = AnsweredPlainly(address_, std::string_view("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33));
@@ -439,6 +465,21 @@ TEST_F(DenialTest, AClientThatOpensAllSessionsThatItMayKeepsNobodyElseOut) {
   EXPECT_THAT(again.message(), HasSubstr("session 3 is there already"));
 }
 
+TEST_F(DenialTest, ATaskWithTheFolderOfAnotherMemberIsToldAtItsStart) {
+  credentials::MakeCluster(folder_, {{"task/ps/1", {"127.0.0.1"}}, {"task/ps/2", {"10.1.2.3"}}}, 10);
+  const auto said = [&](const std::string& member, Process::Ends ends) {
+    return Process(folder_, "grpc:127.0.0.1:" + std::to_string(FreePort()), {"--credentials", folder_ + member}, ends).log();
+  };
+  EXPECT_THAT(task_->log(), Not(HasSubstr("credentials")));
+  EXPECT_THAT(said("/ps-1", Process::Ends::kAtOnce),
+              HasSubstr("server /job:ps/task:0: the credentials '" + folder_ + "/ps-1' are those of task/ps/1, and this is task/ps/0"));
+  // By another host's name it may be reached all the same, through what this machine does not know of.
+  for (const char* other : {"/ps-2", "/client-ann"}) {
+    EXPECT_THAT(said(other, Process::Ends::kWhenTold),
+                HasSubstr("server /job:ps/task:0: cannot be reached by its own credentials, and maybe not by others:"));
+  }
+}
+
 TEST_F(DenialTest, MembersThatWouldShareAFolderGetNone) {
   EXPECT_ANY_THROW(credentials::MakeCluster(folder_, {{"task/client/0", {"127.0.0.1"}}, {"client/0", {}}}, 10));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/client-0"));
@@ -534,9 +575,28 @@ TEST_F(DenialTest, FilesThatOthersMayReadOrThatMakeNoSenseAreRefusedByName) {
   EXPECT_TRUE(open().ok());
   chmod((folder + "/key.pem").c_str(), 0644);
   EXPECT_THAT(open().ToString(), HasSubstr("key.pem' can be read by others; chmod 600"));
+  EXPECT_THAT(open().ToString(), Not(HasSubstr("listen")));  // a client does not
   chmod((folder + "/key.pem").c_str(), 0600);
   credentials::WriteSecret(folder + "/key.pem", Whole(folder_ + "/client-ann/key.pem"));
   EXPECT_THAT(open().ToString(), HasSubstr("cert.pem and key.pem do not belong together"));
+  // What others would hang up on without a word, be it the certificate's fault or that of this machine's clock.
+  Recipe expired = Good(), early = Good(), old;
+  expired.begins = -2 * kDay, expired.ends = -kDay;
+  early.begins = kDay, early.ends = 2 * kDay;
+  old.name = "an authority", old.authority = true, old.begins = -2 * kDay, old.ends = -kDay;
+  const auto open_with = [&](const Recipe& recipe, const std::string& ca) {
+    const Pair pair = credentials::Make(recipe, &ca_);
+    credentials::WriteSecret(folder + "/ca.pem", ca);
+    credentials::WriteSecret(folder + "/cert.pem", pair.cert);
+    credentials::WriteSecret(folder + "/key.pem", pair.key);
+    return open().ToString();
+  };
+  EXPECT_THAT(open_with(expired, ca_.cert), MatchesRegex(".*cert.pem' is good until [-0-9]+ [:0-9]+ UTC, and this machine's clock says "
+                                                         "[-0-9]+ [:0-9]+ UTC; make new ones, or set the clock.*"));
+  EXPECT_THAT(open_with(early, ca_.cert), MatchesRegex(".*cert.pem' is good from .*; set the clock.*"));
+  const std::string gone = credentials::Make(old, nullptr).cert;
+  EXPECT_THAT(open_with(Good(), gone), HasSubstr("ca.pem' is good until"));
+  EXPECT_EQ(open_with(Good(), gone + ca_.cert), "OK");  // while an authority is exchanged there are both
   credentials::WriteSecret(folder + "/token", "none");
   EXPECT_THAT(open().ToString(), HasSubstr("token' is no secret"));
   std::filesystem::remove(folder + "/ca.pem");

@@ -607,6 +607,12 @@ TEST_P(SessionTest, ServersAreRefusedWithAReason) {
   EXPECT_THAT(FailureOf([&] { Server("nonsense", "ps", 0); }).text, HasSubstr("JSON, line 1"));
   EXPECT_THAT(FailureOf([&] { Server(R"({"ps": ["nothing:x"]})", "ps", 0); }).text, HasSubstr("no transport of scheme 'nothing'"));
   EXPECT_THAT(FailureOf([&] { Server(cluster_, "ps", 0, {"colour=red"}); }).text, HasSubstr("colour"));
+  for (const char* few : {"max_message_bytes=0", "max_message_bytes=65535"}) {
+    EXPECT_THAT(FailureOf([&] { Server(cluster_, "ps", 0, {few}); }).text, HasSubstr("it takes a number of bytes from 65536 on"));
+  }
+  Server(cluster_, "ps", 0, {"max_message_bytes=64K"});
+  EXPECT_THAT(FailureOf([&] { Server(cluster_, "ps", 0, {"allow_files=/no/such/folder"}); }).text,
+              AllOf(HasSubstr("server option 'allow_files'"), HasSubstr("/no/such/folder"), HasSubstr("No such file")));
   Server first(cluster_, "ps", 0);
   EXPECT_EQ(FailureOf([&] { Server(cluster_, "ps", 0); }).code, uint32_t{TW_UNAVAILABLE});
   EXPECT_EQ(FailureOf([&] { tw::raise(tw_server_join(first.c(), 1000)); }).code, uint32_t{TW_DEADLINE_EXCEEDED});
@@ -615,6 +621,24 @@ TEST_P(SessionTest, ServersAreRefusedWithAReason) {
   first.stop();
   tw::raise(tw_server_join(first.c(), 0));
   EXPECT_EQ(FailureOf([&] { tw::raise(tw_server_start(first.c())); }).code, uint32_t{TW_FAILED_PRECONDITION});
+}
+
+// Who starts a server of its own may leave the port to the machine; nobody else would know it.
+TEST_P(SessionTest, APortIsLeftOpenOnlyWhereNobodyElseHasToKnowIt) {
+  if (!OverGrpc()) GTEST_SKIP() << "the socket transport has no ports";
+  const std::string other = "grpc:127.0.0.1:" + std::to_string(FreePort());
+  const std::string two = R"({"ps": ["127.0.0.1:0", ")" + other + "\"]}";
+  const Failure refused = FailureOf([&] { Server(two, "ps", 0); });
+  EXPECT_EQ(refused.code, uint32_t{TW_INVALID_ARGUMENT});
+  EXPECT_THAT(refused.text, HasSubstr("server /job:ps/task:0: the cluster says grpc:127.0.0.1:0, and no other task can know which port"));
+  Server alone(R"({"ps": ["127.0.0.1:0"]})", "ps", 0);
+  tw::Graph graph(client_);
+  tw::Scope s(graph);
+  const tw_output y = s.op("Neg", {s.scalar(TW_FLOAT, 2)});
+  s.finish();
+  const std::string target = "target=" + alone.address();
+  tw::Session session(graph, {target.c_str()});
+  EXPECT_THAT(session.run({}, {y})[0].values<float>(), ElementsAre(-2));
 }
 
 INSTANTIATE_TEST_SUITE_P(, SessionTest, testing::Bool(),

@@ -25,10 +25,16 @@ bool SetSetting(Record* r, const tw_option&, std::string_view key, std::string_v
 }
 
 constexpr const char* kColours[] = {"red", "green", "blue"};
+constexpr tw_option kMany = [] {
+  tw_option o = BytesOption("many", "4K", "many bytes");
+  o.min = 1024;
+  return o;
+}();
 constexpr OptionRow<Record> kRows[] = {
     {BoolOption("flag", "false", "a flag"), SetMember<&Record::flag>},
     {IntOption("count", "1", 1, 9, "a count"), SetMember<&Record::count>},
     {BytesOption("bytes", "0", "bytes"), SetMember<&Record::bytes>},
+    {kMany, SetMember<&Record::bytes>},
     {ChoiceOption("colour", "", kColours, "a colour"), SetMember<&Record::colour>},
     {ListOption("paths", ':', "paths"), SetMember<&Record::paths>},
     {Repeating(TextOption("name", "", "a name")), AddToMember<&Record::names>},
@@ -66,7 +72,9 @@ TEST(OptionTest, SaysWhatAnOptionTakes) {
     EXPECT_EQ(Set(&r, "bytes", wrong),
               StrCat("test option 'bytes' cannot be '", wrong, "'; it takes a number of bytes, such as 1000000 or 2G"));
   }
-  EXPECT_EQ(Set(&r, "size", "1"), "there is no test option 'size'; there are: flag, count, bytes, colour, paths, name, for.<who>.<what>");
+  EXPECT_EQ(Set(&r, "many", "1023"), "test option 'many' cannot be '1023'; it takes a number of bytes from 1024 on, such as 1000000 or 2G");
+  EXPECT_EQ(Set(&r, "size", "1"),
+            "there is no test option 'size'; there are: flag, count, bytes, many, colour, paths, name, for.<who>.<what>");
   EXPECT_EQ(r.count, 1u);
   EXPECT_EQ(r.bytes, 0);
 }
