@@ -219,21 +219,34 @@ static bool MakesNothingLarger(const PlanNode& n) {
   return role == "add_n" || role == "identity" || role == "send";
 }
 
+// It only hands on what it is given.
+static bool PassesOn(const PlanNode& n) {
+  const std::string_view role = n.run.node ? std::string_view(n.run.node->op().role) : std::string_view();
+  return role == "identity" || role == "read_variable" || role == "recv" || role == "send";
+}
+
 bool Callable::IsLight() {
   constexpr size_t kFewNodes = 200;
+  constexpr uint64_t kLittle = 128 << 10;  // bytes: of a value of 64 KiB another one is made, some 20 us of a memory-bound kernel
   PlanCache::Found found;
   plans_.Latest(&found);
   if (!found.entry || found.plan->frames || found.plan->nodes.size() > kFewNodes) return false;
   // Of one thread, a step that waits for others holds it (StartStep).
   ThreadPool* pool = session_->pool_;
   if (found.plan->async && !(found.plan->counted && pool && pool->HasThreadForTasks())) return false;
-  const auto& heavy = found.shapes->heavy;
-  if (std::find(heavy.begin(), heavy.end(), 1) != heavy.end()) return false;
-  const auto known = [&](int32_t v) { return found.shapes->values[size_t(v)].shape.known(); };
+  const auto& values = found.shapes->values;
+  const auto known = [&](int32_t v) { return values[size_t(v)].shape.known(); };
+  const auto touched = [&](const PlanNode& n) {
+    uint64_t bytes = 0;
+    for (const auto* side : {&n.in, &n.out}) {
+      for (int32_t v : *side) bytes += values[size_t(v)].bytes;
+    }
+    return bytes;
+  };
   return std::all_of(found.plan->nodes.begin(), found.plan->nodes.end(), [&](const PlanNode& n) {
     const bool sized = std::all_of(n.in.begin(), n.in.end(), known) && std::all_of(n.out.begin(), n.out.end(), known);
-    return (sized || MakesNothingLarger(n)) && n.run.kernel && !n.run.kernel->spec.may_block && n.run.device->host_memory() &&
-           !(n.run.node && CallsFunctions(n.run.node->op()));
+    return (sized || MakesNothingLarger(n)) && (PassesOn(n) || touched(n) <= kLittle) && n.run.kernel && !n.run.kernel->spec.may_block &&
+           n.run.device->host_memory() && !(n.run.node && CallsFunctions(n.run.node->op()));
   });
 }
 

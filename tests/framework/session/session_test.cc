@@ -185,11 +185,12 @@ TEST_F(SessionTest, ARunIsLightThatDoesLittleAndBlocksNowhere) {
   auto callable = session->MakeCallable({{x_}, {g_.Op("Next", {x_})}, {}});
   ASSERT_TRUE(callable.ok());
   EXPECT_FALSE((*callable)->IsLight()) << "nothing is known of it";
-  for (int64_t n : {4, 1 << 20, 5}) {
+  constexpr int64_t k64KiB = (64 << 10) / sizeof(float);
+  for (int64_t n : {int64_t{4}, int64_t{1} << 20, k64KiB, k64KiB + 1, int64_t{5}}) {
     const Tensor feed = FloatsOf(Shape({n}));
     Tensor fetch;
     ASSERT_TRUE((*callable)->Run(&feed, {}, &fetch).ok());
-    EXPECT_EQ((*callable)->IsLight(), n < 1000) << n;
+    EXPECT_EQ((*callable)->IsLight(), n <= k64KiB) << n;
   }
   const Edge positive = g_.Op("Positive", {x_});
   for (const Edge& y : {positive, g_.Op("Next", {positive})}) {
