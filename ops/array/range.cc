@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "ops/common/shape.h"
-#include "ops/common/types.h"
 #include "ops/register.h"
 
 namespace thalweg::ops {

@@ -8,8 +8,7 @@ namespace thalweg::ops {
 struct RowsOfSegments {
   const tw::Grad& g;
   tw_edge ids;
-  bool negative;       // whether there may be negative numbers, and numbers of more than one axis
-  uint32_t ids_input;  // which input of the node the numbers are
+  bool negative;  // whether there may be negative numbers, and numbers of more than one axis
 
   // For each row what e has for its segment; zeros where there is none.
   tw_edge Take(tw_edge e) const;

@@ -7,7 +7,6 @@
 
 #include "ops/library/saver_parts.h"
 #include "thalweg/checkpoint.h"
-#include "thalweg/op.h"
 #include "thalweg/status.h"
 #include "thalweg/tensor.h"
 

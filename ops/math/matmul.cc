@@ -1,6 +1,5 @@
 // MatMul: the product of two matrices, either of them transposed on the way.
 #include "ops/common/grad.h"
-#include "ops/common/types.h"
 #include "ops/register.h"
 
 namespace thalweg::ops {

@@ -27,7 +27,7 @@ void Rule(const tw::Shape& s) {
   s.out(0, Join({segments}, Sub(*data, 1, data->size())));
 }
 
-RowsOfSegments Rows(const tw::Grad& g) { return {g, g.x(1), false, 1}; }
+RowsOfSegments Rows(const tw::Grad& g) { return {g, g.x(1), false}; }
 void SumGradient(const tw::Grad& g) { g.dx(0, Rows(g).Take(g.dy())); }
 void MeanGradient(const tw::Grad& g) { g.dx(0, Rows(g).Take(Rows(g).Divide(g.dy(), false))); }
 void ProdGradient(const tw::Grad& g) { g.dx(0, ProductOfRows(Rows(g))); }

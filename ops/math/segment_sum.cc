@@ -18,7 +18,7 @@ void Rule(const tw::Shape& s) {
   s.out(0, Join({segments.value_or(-1)}, Sub(*data, ids->size(), data->size())));
 }
 
-RowsOfSegments Rows(const tw::Grad& g) { return {g, g.x(1), true, 1}; }
+RowsOfSegments Rows(const tw::Grad& g) { return {g, g.x(1), true}; }
 // Rows get the gradient of their segment; those left out get 0.
 void SumGradient(const tw::Grad& g) { g.dx(0, Rows(g).Take(g.dy())); }
 void ProdGradient(const tw::Grad& g) { g.dx(0, ProductOfRows(Rows(g))); }

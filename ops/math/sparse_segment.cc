@@ -53,7 +53,7 @@ template <By kBy>
 void Gradient(const tw::Grad& g) {
   const tw_edge indices = g.x(1), ids = g.x(2);
   if (g.b("sparse_gradient")) {
-    const RowsOfSegments rows{g, ids, false, 2};
+    const RowsOfSegments rows{g, ids, false};
     const tw_edge dy = g.dy();
     return g.dx_sparse(0, indices, rows.Take(kBy == By::kNone ? dy : rows.Divide(dy, kBy == By::kRoot)));
   }

@@ -1,6 +1,5 @@
 // Conv2D and its two backward ops: filters sliding over images. Filters are [height, width, channels in, channels out] in every format;
 // with fewer channels than the image has they work in groups.
-#include "ops/common/types.h"
 #include "ops/nn/convolution.h"
 #include "ops/register.h"
 

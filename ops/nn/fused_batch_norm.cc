@@ -5,7 +5,6 @@
 // The reserved outputs are the mean and the (biased) variance that y was made with. Unlike in TensorFlow all outputs are differentiable,
 // and for all inputs, so that second derivatives need no special rule.
 #include "ops/common/grad.h"
-#include "ops/common/types.h"
 #include "ops/register.h"
 
 namespace thalweg::ops {

@@ -1,7 +1,6 @@
 // LRN, local response normalisation (Krizhevsky, Sutskever, Hinton: "ImageNet classification with deep convolutional neural networks",
 // 2012), and its backward op: each element over a power of the squares around it along the last axis.
 #include "ops/common/grad.h"
-#include "ops/common/types.h"
 #include "ops/register.h"
 
 namespace thalweg::ops {

@@ -1,7 +1,6 @@
 // ResizeBilinear and ResizeNearestNeighbor with their backward ops: images [batch, height, width, channels] of another height and width.
 // align_corners: the centres of the corner pixels stay where they are; half_pixel_centers: pixels are areas, not points.
 #include "ops/common/grad.h"
-#include "ops/common/types.h"
 #include "ops/register.h"
 
 namespace thalweg::ops {
