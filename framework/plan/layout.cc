@@ -271,6 +271,11 @@ bool WorthSharing(const Plan& plan, const PlanShapes& shapes) {
 
 void LayOut(const Plan& plan, PlanShapes* shapes) { Layout(plan, shapes).Run(); }
 
+bool PassesOn(const PlanNode& n) {
+  const std::string_view role = n.run.node ? std::string_view(n.run.node->op().role) : std::string_view();
+  return role == "identity" || role == "read_variable" || role == "recv" || role == "send";
+}
+
 void MarkHeavy(const Plan& plan, PlanShapes* shapes) {
   constexpr uint64_t kWorth = 64 << 10;  // bytes touched: about 10 us of a memory-bound kernel
   shapes->heavy.clear();

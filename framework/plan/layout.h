@@ -7,6 +7,8 @@ namespace thalweg {
 // Fills in offsets, pairs in place, bytes of blocks, the peak. REQUIRES: bytes of values and scratch; nodes in their final order.
 void LayOut(const Plan& plan, PlanShapes* shapes);
 
+// The node only hands on what it is given.
+bool PassesOn(const PlanNode& n);
 // Fills in which nodes are heavy.
 void MarkHeavy(const Plan& plan, PlanShapes* shapes);
 // Some kernel ends elsewhere, which the fixed engine cannot wait for.

@@ -8,6 +8,7 @@
 #include "framework/base/dtype.h"
 #include "framework/base/shown.h"
 #include "framework/graph/function_shapes.h"
+#include "framework/plan/layout.h"
 #include "framework/plan/plan_json.h"
 #include "framework/plan/work_graph.h"
 #include "framework/runtime/executor.h"
@@ -217,12 +218,6 @@ static bool MakesNothingLarger(const PlanNode& n) {
   if (n.run.async) return true;  // it only starts the work
   const std::string_view role = n.run.node ? std::string_view(n.run.node->op().role) : std::string_view();
   return role == "add_n" || role == "identity" || role == "send";
-}
-
-// It only hands on what it is given.
-static bool PassesOn(const PlanNode& n) {
-  const std::string_view role = n.run.node ? std::string_view(n.run.node->op().role) : std::string_view();
-  return role == "identity" || role == "read_variable" || role == "recv" || role == "send";
 }
 
 bool Callable::IsLight() {
