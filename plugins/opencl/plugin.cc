@@ -6,6 +6,7 @@
 
 #include "device.h"
 #include "dlpack.h"
+#include "drivers.h"
 #include "kernels/fuse.h"
 #include "kernels/register.h"
 #include "profile.h"
@@ -69,6 +70,7 @@ void Look(const tw_host* host, Instance& all) {
                     set.empty() ? "no OpenCL loader: " + why_not + "; install one (ocl-icd-libopencl1) and a driver"
                                 : "no OpenCL loader: " + why_not + "; plugin.org.thalweg.opencl.loader says which",
                     set.empty() ? 0 : 2);
+  OpenDriversApart();
   cl_uint n = 0;
   const cl_int error = all.cl.clGetPlatformIDs(0, nullptr, &n);  // fails where there is none
   if (error != CL_SUCCESS || n == 0)

@@ -199,6 +199,23 @@ print(sorted(told))
     assert child(program) == "['UnavailableError']\n"
 
 
+@needs_device
+def test_a_driver_does_not_bind_to_an_llvm_of_the_program(tmp_path):
+    library = tmp_path / "llvm.so"
+    text = """#include <stdlib.h>
+void add(void) __asm__("_ZN4llvm2cl6Option11addArgumentEv");
+void add(void) { abort(); }"""
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library], input=text, text=True, check=True)
+    program = f"""
+import ctypes
+ctypes.CDLL({str(library)!r}, ctypes.RTLD_GLOBAL)
+with tw.Graph() as g:
+    x = tw.placeholder("float32", [None])
+print(tw.Session(g, device="OPENCL:0", fallback="fail").run(tw.ops.cosh(x), {{x: np.zeros(1, "f")}})[0])
+"""
+    assert child(program) == "1.0\n"
+
+
 def devices_with(loader, **environment):
     program = f"""
 runtime = tw.Runtime(**{{"plugin.org.thalweg.opencl.loader": {str(loader)!r}}})

@@ -1,0 +1,49 @@
+#include "drivers.h"
+
+#include <dlfcn.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace thalweg::opencl {
+namespace {
+
+// Whether some LLVM is there for every library to bind to.
+bool ProgramOffersLlvm() { return dlsym(RTLD_DEFAULT, "_ZN4llvm2cl6Option11addArgumentEv") || dlsym(RTLD_DEFAULT, "LLVMContextCreate"); }
+
+// The library that an .icd file names in its first line.
+std::string NamedIn(const std::filesystem::path& icd) {
+  std::string library;
+  std::getline(std::ifstream(icd) >> std::ws, library);
+  while (!library.empty() && std::isspace(static_cast<unsigned char>(library.back()))) library.pop_back();
+  return library;
+}
+
+// As ocl-icd and Khronos's loader look for them: a folder of .icd files, one such file, or a library by its name.
+std::vector<std::string> InstalledDrivers() {
+  const char* set = std::getenv("OCL_ICD_VENDORS");
+  if (!set) set = std::getenv("OPENCL_VENDOR_PATH");
+  const std::filesystem::path where = set && *set ? set : "/etc/OpenCL/vendors";
+  std::vector<std::string> libraries;
+  std::error_code error;
+  if (where.extension() == ".icd") return {NamedIn(where)};
+  if (!std::filesystem::is_directory(where, error)) return {where.string()};
+  for (const auto& entry : std::filesystem::directory_iterator(where, error)) {
+    if (entry.path().extension() == ".icd") libraries.push_back(NamedIn(entry.path()));
+  }
+  return libraries;
+}
+
+}  // namespace
+
+void OpenDriversApart() {
+  if (!ProgramOffersLlvm()) return;
+  // What cannot be opened is the loader's to tell, and one that is open already stays as it is. They stay open, as the loader keeps them.
+  for (const std::string& library : InstalledDrivers()) dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+}
+
+}  // namespace thalweg::opencl
