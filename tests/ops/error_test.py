@@ -45,9 +45,8 @@ def accepts(op, inputs, wanted, **attrs):
     cases.expect(op, inputs, [wanted], **attrs)
 
 
-def shapes_and_places():
+def axes_and_shapes():
     m = zeros(2, 3)
-    # ---- Shapes ----
     refuses("Reshape", [m, i32(4, -1)], "[4, -1]", "6")
     refuses("Reshape", [m, i32(7)], "[7]", "6")
     refuses("Reshape", [m, i32(-1, -1)], "[-1, -1]")
@@ -106,6 +105,10 @@ def shapes_and_places():
     refuses("Unpack", [m], "num", "-1", num=-1)
     refuses("Unpack", [m], 2**40, num=2**40)
     refuses("Unpack", [m], HIGH, num=HIGH)
+
+
+def slices():
+    m = zeros(2, 3)
     refuses("Slice", [m, i32(-1, 0), i32(1, 1)], "begin", "-1")
     refuses("Slice", [m, i32(0, 0), i32(1, -2)], "size", "-2")
     refuses("Slice", [m, i32(1, 0), i32(2, 1)], "1", "2")
@@ -133,6 +136,10 @@ def shapes_and_places():
     for begin, end, stride in ((LOW, HIGH, 1), (HIGH, LOW, -1), (0, HIGH, HIGH), (HIGH, LOW, LOW), (-1, LOW, LOW), (LOW, LOW, 1),
                                (2, HIGH, 2**62)):
         accepts("StridedSlice", [every, i64(begin), i64(end), i64(stride)], every[begin:end:stride])
+
+
+def values_that_grow():
+    m = zeros(2, 3)
     refuses("Pad", [m, i32([1, 1])], "paddings", "[2, 3]")
     refuses("Pad", [m, i32([1, -1], [0, 0])], "-1")
     refuses("Pad", [m, i32([1], [0])], "paddings", "[2, 1]")
@@ -165,6 +172,9 @@ def shapes_and_places():
     refuses("Fill", [i64(2**61, 2), np.uint8(1)])
     refuses("Fill", [i32(2), zeros(1)], "value", "[1]")
     refuses("Fill", [np.int32(2), np.float32(1)], "dims")
+
+
+def ranges_and_one_hots():
     for start, limit, delta in ((0, 1, 0), (0, 5, -1), (5, 0, 1)):
         refuses("Range", [np.int32(start), np.int32(limit), np.int32(delta)], start, limit, delta)
     refuses("Range", [np.int64(LOW), np.int64(HIGH), np.int64(1)])
@@ -175,7 +185,6 @@ def shapes_and_places():
     refuses("Range", [np.float32(0.1), np.float32(-2), np.float32(1e-30)], "from 0.1 to -2 in steps of 1e-30")
     refuses("Range", [np.float64(0), np.float64(1), np.float64(2.0**-100)], "1.2676506e+30 elements")
     refuses("Range", [i32(0), np.int32(1), np.int32(1)], "start", "[1]")
-    refuses("EluGrad", [zeros(2), zeros(3)], "input 'outputs' has shape [3] where input 'gradients' has [2]; they must be equal")
     accepts("Range", [np.int64(LOW), np.int64(HIGH), np.int64(2**62)], [LOW, -2**62, 0, 2**62])
     accepts("Range", [np.int8(-128), np.int8(127), np.int8(100)], [-128, -28, 72])
     refuses("OneHot", [i32(0), np.int32(-1), np.float32(1), np.float32(0)], "depth", "-1")
@@ -186,7 +195,10 @@ def shapes_and_places():
     refuses("OneHot", [i32(0), np.int32(3), zeros(1), np.float32(0)], "on_value", "[1]")
     refuses("OneHot", [np.zeros((100, 100), np.int64), np.int32(2**31 - 1), np.float32(1), np.float32(0)])
     accepts("OneHot", [i64(LOW, HIGH, 1), np.int32(2), np.float32(1), np.float32(0)], [[0, 0], [0, 0], [0, 1]])
-    # ---- Rows and elements ----
+
+
+def rows_and_elements():
+    m = zeros(2, 3)
     for at in (2, -1, 2**31 - 1, -2**31):
         refuses("GatherV2", [m, i32(0, at), np.int32(0)], at, "2")
         refuses("GatherNd", [m, i32([0, 0], [at, 0])], at, "2")
@@ -223,7 +235,10 @@ def shapes_and_places():
     refuses("UnsortedSegmentSum", [m, i32(0, 0), i32(1)], "num_segments")
     accepts("UnsortedSegmentSum", [np.ones((2, 1), np.float32), i64(LOW, 0), np.int32(1)], [[1]])
     accepts("UnsortedSegmentSum", [np.ones((2, 2), np.float32), i64(LOW, 0), np.int32(1)], [[1, 1]])  # twice LOW is 0 in 64 bits
-    # ---- Reductions ----
+
+
+def reductions():
+    m = zeros(2, 3)
     for op in ("Sum", "Mean", "Prod", "Max", "Min"):
         refuses(op, [m, i32(2)], "2")
         refuses(op, [m, i32(0, -2)], "[0, -2]")
@@ -239,7 +254,10 @@ def shapes_and_places():
     refuses("Cumsum", [m, np.int32(-3)], "axis", "-3")
     refuses("Cumsum", [np.float32(1), np.int32(0)], "x")
     refuses("Cumsum", [m, i32(0)], "axis")
-    # ---- Matrices and element by element ----
+
+
+def matrices_and_element_by_element():
+    m = zeros(2, 3)
     refuses("MatMul", [m, m], "[2, 3]")
     refuses("MatMul", [m, zeros(3)], "b", "[3]")
     refuses("MatMul", [zeros(2, 2, 2), zeros(2, 2)], "a", "[2, 2, 2]")
@@ -273,6 +291,7 @@ def shapes_and_places():
     refuses("SelectV2", [np.ones(2, bool), m, m], "[2]", "[2, 3]")
     refuses("EnsureShape", [m], "[2, 3]", "[3, ?]", shape=(3, -1))
     refuses("PlaceholderWithDefault", [m], "[2, 3]", "[3]", shape=(3,))
+    refuses("EluGrad", [zeros(2), zeros(3)], "input 'outputs' has shape [3] where input 'gradients' has [2]; they must be equal")
 
 
 def networks():
@@ -575,7 +594,13 @@ def every_op_has_a_case():
 
 def worker():
     limit()
-    shapes_and_places()
+    axes_and_shapes()
+    slices()
+    values_that_grow()
+    ranges_and_one_hots()
+    rows_and_elements()
+    reductions()
+    matrices_and_element_by_element()
     networks()
     windows_that_reach_far()
     long_and_empty()
