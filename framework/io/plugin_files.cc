@@ -149,22 +149,29 @@ StatusOr<std::unique_ptr<FolderLock>> FolderLocks::Take(const std::string& folde
    public:
     Lock(std::shared_ptr<Held> held, std::string folder) : held_(std::move(held)), folder_(std::move(folder)) {}
     ~Lock() override {
+      if (!holds_) return;
       std::lock_guard lock(held_->mu);
       held_->folders.erase(folder_);
       held_->freed.notify_all();
+    }
+    // REQUIRES: held->mu is held, and the folder is free.
+    void Hold() {
+      held_->folders.insert(folder_);
+      holds_ = true;
     }
 
    private:
     const std::shared_ptr<Held> held_;
     const std::string folder_;
+    bool holds_ = false;
   };
   constexpr auto kPatience = std::chrono::seconds(30);
+  auto taken = std::make_unique<Lock>(held_, folder);  // outside of the mutex, which it takes when it ends
   std::unique_lock lock(held_->mu);
   if (!held_->freed.wait_for(lock, kPatience, [&] { return !held_->folders.count(folder); })) {
     return Error(absl::StatusCode::kUnavailable, "folder '", Shown(folder), "' is locked by another save; try again when that is over");
   }
-  auto taken = std::make_unique<Lock>(held_, folder);
-  held_->folders.insert(folder);
+  taken->Hold();
   return taken;
 }
 
