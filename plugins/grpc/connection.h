@@ -57,8 +57,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void ShutLater(const std::string& why);
   void Counted(bool by_ring);  // something has come
   void MaybeEnd();
-  bool Read(Reader* reader);                // false: it makes no sense. REQUIRES: reading
-  void Share(std::shared_ptr<Exchange> x);  // of a line: its body is to go through shared memory
+  bool Read(Reader* reader);  // false: it makes no sense. REQUIRES: reading
+  // Of an outbox, whose lock this has: the body is to go through shared memory. Now: if that is done in a moment; false: it is not.
+  bool ShareNow(Exchange* x);
+  void Share(std::shared_ptr<Exchange> x);
   void LineBegan(size_t index);
   void LineEnded(size_t index, grpc_status_code status, const std::string& details);
 
@@ -86,6 +88,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<Exchange> Wanted(uint64_t id) const;
   void OfferSegment();
   void WakeCopies();
+  uint32_t FreeSlot() const;
   void Copy();
   bool ReadShared(const Frame& f, Reader* reader);
   bool ReadSlot(const Frame& f);

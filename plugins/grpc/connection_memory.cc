@@ -24,6 +24,25 @@ void Connection::OfferSegment() {
   if (line) line->Write();
 }
 
+// REQUIRES: mu. kSlots: there is none.
+uint32_t Connection::FreeSlot() const {
+  uint32_t slot = 0;
+  while (slot < kSlots && (taken_ & 1u << slot)) ++slot;
+  return slot;
+}
+
+// REQUIRES: mu. x's first frame is on its way.
+bool Connection::ShareNow(Exchange* x) {
+  constexpr uint64_t kMoment = 256 << 10;  // bytes: to copy them costs less than to wake the thread that would
+  const uint32_t slot = FreeSlot();
+  if (x->out.bytes > kMoment || slot == kSlots || !sharing_.empty()) return false;
+  std::memcpy(out_->slot(slot), x->out.body, x->out.bytes);
+  taken_ |= 1u << slot;
+  x->sent = x->out.bytes;
+  x->way->QueueNote(Kind::kSlot, x->id, uint64_t{slot} << 32 | x->out.bytes);
+  return true;
+}
+
 // REQUIRES: mu. x's first frame is on its way.
 void Connection::Share(std::shared_ptr<Exchange> x) {
   sharing_.push_back(std::move(x));
@@ -54,7 +73,7 @@ void Connection::Copy() {
     {
       std::lock_guard lock(mu_);
       while (!sharing_.empty() && sharing_.front()->end != End::kNone) sharing_.pop_front();
-      while (slot < kSlots && (taken_ & 1u << slot)) ++slot;
+      slot = FreeSlot();
       if (sharing_.empty() || slot == kSlots) {
         copying_ = false;
         return;

@@ -44,7 +44,7 @@ void Outbox::Pack(Package* package, std::vector<std::shared_ptr<Exchange>>* out_
     x->begun = true;
     x->sent += f.here;
     waiting_ -= f.here;
-    if (x->shared) {
+    if (x->shared && !connection_->ShareNow(x.get())) {
       connection_->Share(x);
     } else if (x->sent < m.bytes) {
       ready_.push_back(x);
