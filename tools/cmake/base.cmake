@@ -85,10 +85,14 @@ endif()
 find_program(CCACHE_PROGRAM ccache)
 mark_as_advanced(CCACHE_PROGRAM)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # The sloppiness is what ccache asks for before it caches a compilation with a precompiled header.
-  set(launcher env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE_PROGRAM})
+  # Paths below the source folder become relative to the build folder, so that one tree finds what another, elsewhere, has compiled; messages
+  # still name whole paths. The sloppiness is what ccache asks for before it caches a compilation with a precompiled header.
+  set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_ABSSTDERR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE_PROGRAM})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  cmake_path(RELATIVE_PATH PROJECT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_BINARY_DIR} OUTPUT_VARIABLE up)
+  target_compile_options(thalweg_plain INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=${up}/=>")
   thalweg_feature("ccache" ON "${CCACHE_PROGRAM}")
 elseif(NOT CCACHE_PROGRAM)
   thalweg_feature("ccache" OFF "not found; builds from scratch take longer")
