@@ -72,7 +72,19 @@ TEST(ThreadPoolTest, RunsEverythingOnTheCallerWithOneThread) {
   EXPECT_EQ(who, std::set<std::thread::id>{std::this_thread::get_id()});
 }
 
-TEST(ThreadPoolTest, TakesAsManyThreadsAsThereAreCpusByDefault) { EXPECT_GE(ThreadPool(0).threads(), 1u); }
+TEST(ThreadPoolTest, TakesAsManyThreadsAsItMayUseCpusByDefault) {
+  cpu_set_t all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  EXPECT_EQ(ThreadPool(0).threads(), uint32_t(CPU_COUNT(&all)));
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu) {
+    if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
+  }
+  std::thread([&] {
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(ThreadPool(0).threads(), 1u);
+  }).join();
+}
 
 // Two pieces that wait for each other: only two threads can do them.
 void MeetInALoop(ThreadPool* pool) {
