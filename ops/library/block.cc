@@ -16,23 +16,6 @@ tw_block::~tw_block() {
 
 namespace thalweg::library {
 
-std::string ShapeText(const tw_shape& shape) {
-  if (shape.rank < 0) return "?";
-  std::string text = "[";
-  for (int32_t i = 0; i < shape.rank; ++i) {
-    text += i ? ", " : "";
-    text += shape.dims[i] < 0 ? "?" : std::to_string(shape.dims[i]);
-  }
-  return text + "]";
-}
-
-bool Fits(const tw_shape& shape, const tw_shape& wanted) {
-  if (wanted.rank < 0) return true;
-  bool fits = shape.rank == wanted.rank;
-  for (int32_t i = 0; fits && i < wanted.rank; ++i) fits = wanted.dims[i] < 0 || wanted.dims[i] == shape.dims[i];
-  return fits;
-}
-
 std::string Where(tw_scope* scope, const char* function) {
   const std::string place = tw_scope_place(scope);
   return function + (place.empty() ? "" : " (made at " + place + ")") + ": ";

@@ -27,9 +27,6 @@ struct tw_block {
 
 namespace thalweg::library {
 
-std::string ShapeText(const tw_shape& shape);
-// Whether every value of that shape has the wanted one.
-bool Fits(const tw_shape& shape, const tw_shape& wanted);
 // "tw_cond (made at net.c:7): ", as messages begin.
 std::string Where(tw_scope* scope, const char* function);
 // Fails the scope with INVALID_ARGUMENT and such a message.

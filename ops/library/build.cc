@@ -20,6 +20,23 @@ ValueInfo Describe(tw_scope* scope, const tw_graph* graph, tw_output value) {
   return Good(scope) ? info : ValueInfo();
 }
 
+std::string ShapeText(const tw_shape& shape) {
+  if (shape.rank < 0) return "?";
+  std::string text = "[";
+  for (int32_t i = 0; i < shape.rank; ++i) {
+    text += i ? ", " : "";
+    text += shape.dims[i] < 0 ? "?" : std::to_string(shape.dims[i]);
+  }
+  return text + "]";
+}
+
+bool Fits(const tw_shape& shape, const tw_shape& wanted) {
+  if (wanted.rank < 0) return true;
+  bool fits = shape.rank == wanted.rank;
+  for (int32_t i = 0; fits && i < wanted.rank; ++i) fits = wanted.dims[i] < 0 || wanted.dims[i] == shape.dims[i];
+  return fits;
+}
+
 namespace {
 
 // `base` or, where the graph has an operation of that name, base_1, base_2, ...

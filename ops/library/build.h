@@ -27,6 +27,11 @@ ValueInfo Describe(tw_scope* scope, const tw_graph* graph, tw_output value);
 // Of a value of the scope's graph.
 inline ValueInfo Describe(tw_scope* scope, tw_output value) { return Describe(scope, tw_scope_graph(scope), value); }
 
+// "[2, ?]"; "?" where nothing is known.
+std::string ShapeText(const tw_shape& shape);
+// Whether every value of that shape has the wanted one.
+bool Fits(const tw_shape& shape, const tw_shape& wanted);
+
 // What the handle of a variable, or of a plugin's resource, tells about it.
 struct VariableInfo {
   std::string operation, name;  // name: in containers and checkpoints
@@ -35,6 +40,7 @@ struct VariableInfo {
   uint32_t dtype = 0;
   std::vector<int64_t> dims;
   bool known_rank = false, known_shape = false;  // known_shape: every dim, too
+  tw_shape shape() const { return {dims.data(), known_rank ? int32_t(dims.size()) : -1, 0}; }
 };
 // False, with the scope failed, for a value that is no variable.
 bool Inspect(tw_scope* scope, tw_output variable, VariableInfo* out);

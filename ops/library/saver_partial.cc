@@ -35,22 +35,6 @@ struct ReleaseTensor {
 };
 using OwnedTensor = std::unique_ptr<tw_tensor, ReleaseTensor>;
 
-std::string ShapeText(const int64_t* dims, int32_t rank) {
-  if (rank < 0) return "unknown";
-  std::string text = "[";
-  for (int32_t i = 0; i < rank; ++i) text += (i ? ", " : "") + (dims[i] < 0 ? std::string("?") : std::to_string(dims[i]));
-  return text + "]";
-}
-
-bool Fits(const VariableInfo& v, const tw_shape& shape) {
-  if (!v.known_rank) return true;
-  if (int32_t(v.dims.size()) != shape.rank) return false;
-  for (size_t i = 0; i < v.dims.size(); ++i) {
-    if (v.dims[i] >= 0 && v.dims[i] != shape.dims[i]) return false;
-  }
-  return true;
-}
-
 // Says so in the entry where a resource of another type was saved under that name.
 tw_status* JudgeType(const VariableInfo& v, const std::string& who, tw_checkpoint* c, Entry* e, OwnedTensor* saved) {
   tw_tensor* t = nullptr;
@@ -79,10 +63,9 @@ tw_status* Judge(const VariableInfo& v, const std::string& name, tw_checkpoint* 
     e.outcome = TW_RESTORE_OTHER_DTYPE;
     e.text = who + " left as it was: it is " + tw_dtype_name(v.dtype) + ", '" + name + "' in the file is " +
              (tw_dtype_name(dtype) ? tw_dtype_name(dtype) : "of an unknown type");
-  } else if (!Fits(v, shape)) {
+  } else if (!Fits(shape, v.shape())) {
     e.outcome = TW_RESTORE_OTHER_SHAPE;
-    e.text = who + " left as it was: its shape is " + ShapeText(v.dims.data(), int32_t(v.dims.size())) + ", '" + name +
-             "' in the file has " + ShapeText(shape.dims, shape.rank);
+    e.text = who + " left as it was: its shape is " + ShapeText(v.shape()) + ", '" + name + "' in the file has " + ShapeText(shape);
   } else {
     e.text = who + " restored from '" + name + "'";
     if (!v.resource.empty()) return JudgeType(v, who, c, out, saved);
