@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 import thalweg as tw
@@ -12,6 +14,22 @@ def test_name_scopes_nest_and_are_numbered(graph):
                 names.append(tw.placeholder("float32", name="x").name)
     assert names == [("dense/", "dense/x:0", "dense/AddV2:0"), "dense/inner/x:0", ("dense_1/", "dense_1/x:0", "dense_1/AddV2:0"),
                      "dense_1/inner/x:0"]
+
+
+def test_numbers_of_scopes_pass_over_names_that_were_given_out(graph):
+    prefixes = []
+    for name in ("a", "a_1", "a", "a", "a_1", "a"):
+        with tw.name_scope(name) as prefix:
+            prefixes.append(prefix)
+    assert prefixes == ["a/", "a_1/", "a_2/", "a_3/", "a_1_1/", "a_4/"]
+
+
+def test_thousands_of_scopes_of_one_name_are_numbered_without_a_search(graph):
+    start = time.process_time()
+    for _ in range(20_000):
+        with tw.name_scope("layer") as prefix:
+            pass
+    assert prefix == "layer_19999/" and time.process_time() - start < 5  # 30 s where each number is tried anew
 
 
 def test_a_scope_can_be_entered_again(graph):

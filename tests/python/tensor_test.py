@@ -87,6 +87,18 @@ def test_strings_are_bytes_in_and_out():
         tw.Tensor(np.array(["a", 5], object))
 
 
+def test_an_empty_list_is_of_strings_where_those_are_wanted():
+    assert tw.Tensor([], dtype="string").shape == (0,) and tw.Tensor([[], []], dtype="string").dtype == "string"
+    with pytest.raises(TypeError, match="is no string"):
+        tw.Tensor(np.zeros(0), dtype="string")
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes if hasattr(np, "dtypes") else np, "StringDType"), reason="NumPy has had StringDType since 2.0")
+def test_numpys_own_strings_are_strings():
+    texts = np.array(["a", "\u00fc"], np.dtypes.StringDType())
+    assert np.asarray(tw.Tensor(texts)).tolist() == [b"a", "\u00fc".encode()]
+
+
 def test_reshape_shares_and_refuses_other_sizes():
     t = tw.Tensor(np.arange(6))
     assert np.shares_memory(t.reshape(2, 3).numpy(), t.numpy()) and t.reshape([3, 2]).shape == (3, 2)

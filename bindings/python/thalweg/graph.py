@@ -34,7 +34,7 @@ class Graph(Handle):
         self.runtime = runtime or default_runtime()
         self._handle = self._new_handle()
         self._fixed: set[int] = set()  # handles of variables that are not trained
-        self._prefixes: set[str] = set()
+        self._prefixes: dict[str, int] = {}  # those given out, and the number to try next behind each
         self._tables: list[Any] = []  # ShardedTables, for savers
         self._functions: dict[Any, Any] = {}  # what was written down of them; see flow
         self._function_names: set[str] = set()
@@ -215,11 +215,12 @@ class Graph(Handle):
     def _new_prefix(self, wanted: str) -> str:
         """`wanted` and a slash, with a number where that was given out before."""
         with self._mutex:
-            name, n = wanted, 0
+            name, n = wanted, self._prefixes.get(wanted, 0)
             while name in self._prefixes:
                 n += 1
                 name = f"{wanted}_{n}"
-            self._prefixes.add(name)
+            self._prefixes[wanted] = n
+            self._prefixes.setdefault(name, 0)
         return name + "/"
 
     def _operation_of(self, x: Union[Operation, Formula]) -> Operation:

@@ -158,6 +158,8 @@ def as_array(value: Any, dtype: Optional[DType]) -> tuple[Array, bool]:
         value = to_array(value)
     array = value if isinstance(value, np.ndarray) else np.asarray(value)
     given = array if isinstance(value, np.ndarray) or hasattr(value, "__array__") else None  # somebody's, not made just now
+    if array.dtype.kind == "T":  # NumPy 2's own texts
+        array = array.astype(object)
     if array.dtype.kind in "OSU":
         if dtype is not None and dtype != _string:
             raise TypeError(f"{_short(value)} is no {dtype}")
@@ -166,7 +168,7 @@ def as_array(value: Any, dtype: Optional[DType]) -> tuple[Array, bool]:
         return array, False
     if dtype is None:
         dtype = from_numpy(array.dtype) if isinstance(value, (np.ndarray, np.generic)) else _python_type(array)
-    if dtype == _string:
+    if dtype == _string and (array.size or given is not None):
         raise TypeError(f"{_short(value)} is no string")
     kind = dtype.numpy
     if array.dtype != kind:
