@@ -142,7 +142,7 @@ Status ClusterSession::CheckOrigin() const {
 
 ClusterSession::~ClusterSession() {
   Close().IgnoreError();  // cannot fail: it waits for what runs
-  members_.reset();
+  membership_.reset();
   if (messenger_) messenger_->Close();
   answers_->Close();
   clock_->Stop();

@@ -70,10 +70,11 @@ class ClusterSession {
     std::string owner;                // of the session, as the task says; empty: it does not
     std::shared_ptr<LocalTask> here;  // if it is in this program
     bool open = false;
-    bool forgot = false;   // since the partition was told of it last
-    bool beating = false;  // a sign of life is asked for
-    uint64_t watch = 0;    // the call
-    uint64_t opened = 0;   // how often
+    bool forgot = false;     // since the partition was told of it last
+    bool beating = false;    // a sign of life is asked for
+    uint64_t watch = 0;      // the call
+    uint64_t opened = 0;     // how often
+    uint64_t announced = 0;  // the incarnation that is alive, says the membership service; 0: it says of none
   };
   using SpecKey = std::vector<uint64_t>;
   ClusterSession(std::shared_ptr<Graph> graph, const SessionOptions& options);
@@ -109,7 +110,7 @@ class ClusterSession {
   uint64_t LoseLocked(int32_t task);
   void TaskFailed(int32_t task, const Status& why);
   Status WatchMembers();
-  void MemberChanged(const TaskId& id, uint64_t incarnation);
+  void MemberChanged(uint64_t watch, const TaskId& id, uint64_t incarnation);
   int64_t BeatEvery() const;
   void Beat();
   void AnswerOfBeat(int32_t task, uint64_t opened, const Reply& reply);
@@ -130,8 +131,8 @@ class ClusterSession {
   const std::shared_ptr<LocalTasks> locals_;
   const std::shared_ptr<Gate> answers_;  // of local tasks come in by it
   ClusterSpec cluster_;
-  std::unique_ptr<Members> members_;  // who tells which tasks are alive; NULL: nobody
-  std::mutex prepare_mu_;             // before mu_; what prepares
+  std::unique_ptr<Membership> membership_;  // who tells which tasks are alive; NULL: nobody
+  std::mutex prepare_mu_;                   // before mu_; what prepares
   std::unique_ptr<TaskPlacement> placement_;
   std::unique_ptr<Partition> partition_;
   mutable std::mutex mu_;
@@ -139,6 +140,7 @@ class ClusterSession {
   bool closed_ = false, beating_ = false;
   uint64_t steps_ = 0, async_ = 0;
   std::vector<TaskState> tasks_;
+  uint64_t member_watches_ = 0;  // so many there were; what is told by all but the last is old
   struct Kept {
     std::shared_ptr<const Prepared> prepared;
     uint64_t used = 0;  // when last

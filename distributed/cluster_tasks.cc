@@ -145,18 +145,29 @@ void ClusterSession::TaskFailed(int32_t task, const Status& why) {
 
 Status ClusterSession::WatchMembers() {
   if (cluster_.membership().empty()) return Status();
-  // Without the service tasks are still asked for signs of life, as they are with it: one that is alive may be out of this client's reach.
-  ASSIGN_OR_RETURN(members_, Members::Join(&graph_->runtime(), cluster_.membership(), StrCat("client ", id_), options_.credentials, [] {}));
-  return members_->Watch([this](const TaskId& id, uint64_t incarnation) { MemberChanged(id, incarnation); });
+  const auto watch = [this](Members* members) {
+    uint64_t which;
+    {
+      std::lock_guard lock(mu_);
+      which = ++member_watches_;
+      for (TaskState& t : tasks_) t.announced = 0;  // the watch before may not have heard of all that went
+    }
+    return members->Watch([this, which](const TaskId& id, uint64_t incarnation) { MemberChanged(which, id, incarnation); });
+  };
+  const Members::Config member = {cluster_.membership(), StrCat("client ", id_), options_.credentials};
+  membership_ = std::make_unique<Membership>(&graph_->runtime(), member, watch);
+  return membership_->Start();
 }
 
 // The service says that a task has gone, or is another one now. What it says of a task that this session does not know is nothing to it.
-void ClusterSession::MemberChanged(const TaskId& id, uint64_t incarnation) {
+void ClusterSession::MemberChanged(uint64_t watch, const TaskId& id, uint64_t incarnation) {
   const ClusterSpec::Task* found = cluster_.Find(id);
   if (!found) return;
   const auto task = size_t(found - cluster_.tasks().data());
   {
     std::lock_guard lock(mu_);
+    if (watch != member_watches_) return;
+    tasks_[task].announced = incarnation;
     if (closed_ || !tasks_[task].open || tasks_[task].to.incarnation == incarnation) return;
   }
   TaskFailed(int32_t(task), incarnation ? Error(absl::StatusCode::kAborted, found->title(), ": was restarted, says ", cluster_.membership())
@@ -170,6 +181,8 @@ int64_t ClusterSession::BeatEvery() const {
   return bound ? std::clamp(bound / 4, kSecond / 100, kBeatEvery) : kBeatEvery;
 }
 
+// A task of which the membership service tells is asked only how far it has come, where somebody wants to know: whether its process is
+// alive the service says, and whether it is out of reach the transport, at the call that watches it.
 void ClusterSession::Beat() {
   struct Asked {
     int32_t task;
@@ -181,10 +194,11 @@ void ClusterSession::Beat() {
     std::lock_guard lock(mu_);
     beating_ = !running_.empty() && !closed_;
     if (!beating_) return;
+    const bool told = membership_ && membership_->joined() && !options_.progress_timeout_ms;
     for (size_t i = 0; i < tasks_.size(); ++i) {
       TaskState& t = tasks_[i];
       const bool used = std::any_of(running_.begin(), running_.end(), [&](const auto& r) { return r.second->Uses(int32_t(i)); });
-      if (!t.open || t.beating || !used) continue;
+      if (!t.open || t.beating || !used || (told && t.announced == t.to.incarnation)) continue;
       t.beating = true;
       ask.push_back({int32_t(i), t.to, t.opened});
     }

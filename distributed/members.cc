@@ -1,16 +1,19 @@
 #include "distributed/members.h"
 
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <utility>
 
 #include "framework/base/shown.h"
+#include "framework/runtime/thread_pool.h"
 
 namespace thalweg::distributed {
 namespace {
 
 constexpr int64_t kLease = 5'000'000'000;      // nanoseconds without a sign of life
 constexpr int64_t kPatience = 10'000'000'000;  // for the service to answer
+constexpr int64_t kAgain = 2'000'000'000;      // likewise, where it is asked again and again
 constexpr std::string_view kTasks = "task/";
 
 struct Service {
@@ -36,8 +39,8 @@ bool ReadNumber(std::string_view text, T* out) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Members>> Members::Join(Runtime* runtime, const std::string& where, const std::string& name,
-                                                 const std::string& credentials, std::function<void()> lost) {
+StatusOr<std::unique_ptr<Members>> Members::Join(Runtime* runtime, const Config& config, std::function<void()> lost) {
+  const auto& [where, name, credentials, patience] = config;
   ASSIGN_OR_RETURN(const Service service, ParseService(where));
   const auto found = runtime->registry().RolesOf<MembershipRole>(service.address.scheme);
   if (found.empty()) {
@@ -60,7 +63,7 @@ StatusOr<std::unique_ptr<Members>> Members::Join(Runtime* runtime, const std::st
   c.arg = m.get();
   c.lost = [](void* arg, const tw_status*) { static_cast<const Members*>(arg)->lost_(); };
   const MembershipRole& role = *m->role_;
-  Status s = FromC(role.def.join(role.host, role.def.user, &c, role.host->run->now(role.host) + kPatience, &m->member_));
+  Status s = FromC(role.def.join(role.host, role.def.user, &c, role.host->run->now(role.host) + patience, &m->member_));
   if (!s.ok()) return Prefix(s, StrCat("membership '", where, "':"));
   return m;
 }
@@ -93,6 +96,66 @@ void Members::Changed(const tw_change& c) {
   if (!ReadNumber(key.substr(slash + 1), &task.index)) return;
   if (c.value && !ReadNumber({static_cast<const char*>(c.value), size_t(c.bytes)}, &incarnation)) return;
   changed_(task, incarnation);
+}
+
+// ---- Membership ----
+
+Status Membership::Start() { return Join(config_).status(); }
+
+// Answers the member before.
+StatusOr<std::unique_ptr<Members>> Membership::Join(const Members::Config& config) {
+  std::lock_guard one(member_mu_);
+  uint64_t which;
+  {
+    std::lock_guard lock(mu_);
+    which = ++joins_;
+  }
+  ASSIGN_OR_RETURN(auto member, Members::Join(runtime_, config, [this, which] { Lost(which); }));
+  RETURN_IF_ERROR(each_(member.get()));
+  member_.swap(member);
+  std::lock_guard lock(mu_);
+  joined_ = which;
+  return member;
+}
+
+void Membership::Lost(uint64_t which) {
+  {
+    std::lock_guard lock(mu_);
+    lost_ = which;
+    if (stopping_) return;
+    ++joining_;
+  }
+  runtime_->pool().Blocking([this] { JoinAgain(); });  // the plugin waits for this call
+}
+
+void Membership::JoinAgain() {
+  Members::Config config = config_;
+  config.patience = kAgain;
+  std::unique_lock lock(mu_);
+  while (!stopping_) {
+    lock.unlock();
+    const bool good = Join(config).ok();
+    lock.lock();
+    if (good || changed_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; })) break;
+  }
+  --joining_;
+  changed_.notify_all();
+}
+
+bool Membership::joined() const {
+  std::lock_guard lock(mu_);
+  return joined_ > lost_;
+}
+
+void Membership::Stop() {
+  {
+    std::unique_lock lock(mu_);
+    stopping_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return joining_ == 0; });
+  }
+  std::lock_guard one(member_mu_);
+  member_.reset();
 }
 
 }  // namespace thalweg::distributed

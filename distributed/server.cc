@@ -115,7 +115,6 @@ StatusOr<std::unique_ptr<Server>> Server::Start(std::shared_ptr<Runtime> runtime
   ASSIGN_OR_RETURN(auto transport, FindTransport(runtime.get(), self->address, options.insecure));
   std::unique_ptr<Server> s(new Server(std::move(runtime), cluster, task));
   s->scheme_ = self->address.scheme;
-  s->credentials_ = options.credentials;
   s->clock_ = std::make_unique<SystemClock>();
   s->began_ = s->clock_->Now();
   const EndpointOptions endpoint = {self->address.rest, options.credentials, options.max_message_bytes, options.insecure, false};
@@ -126,7 +125,13 @@ StatusOr<std::unique_ptr<Server>> Server::Start(std::shared_ptr<Runtime> runtime
   RETURN_IF_ERROR(s->FindOwnAddress());
   s->pusher_ = std::make_unique<Pusher>(&s->mailbox_, s->messenger_.get());
   const Channels channels = {s->messenger_.get(), &s->mailbox_, &s->inbox_, s->pusher_.get()};
-  s->worker_ = std::make_unique<Worker>(s->runtime_, options, channels);
+  if (!cluster.membership().empty()) {
+    const auto announce = [server = s.get()](Members* m) { return m->Announce(server->task_, server->incarnation_); };
+    const Members::Config member = {cluster.membership(), task.text(), options.credentials};
+    s->membership_ = std::make_unique<Membership>(s->runtime_.get(), member, announce);
+  }
+  const auto others_tell = [m = s->membership_.get()] { return m && m->joined(); };
+  s->worker_ = std::make_unique<Worker>(s->runtime_, options, channels, others_tell);
   s->here_ = std::make_shared<Here>(s->worker_.get(), &s->inbox_);
   s->runtime_->Common<LocalTasks>()->Add(s->incarnation_, s->here_);
   {
@@ -136,7 +141,8 @@ StatusOr<std::unique_ptr<Server>> Server::Start(std::shared_ptr<Runtime> runtime
   }
   if (Status named = s->CheckOwnName(std::move(transport), endpoint); !named.ok())
     return Prefix(named, StrCat("server ", task.text(), ":"));
-  if (Status joined = s->JoinMembers(); !joined.ok()) return Prefix(joined, StrCat("server ", task.text(), ":"));
+  const Status joined = s->membership_ ? s->membership_->Start() : Status();
+  if (!joined.ok()) return Prefix(joined, StrCat("server ", task.text(), ":"));
   return s;
 }
 
@@ -163,43 +169,6 @@ Status Server::CheckOwnName(std::shared_ptr<const TransportRole> transport, cons
   return Status();
 }
 
-// From now on the service tells others that this task is alive.
-Status Server::JoinMembers() {
-  if (cluster_.membership().empty()) return Status();
-  const auto lost = [this] {
-    {
-      std::lock_guard lock(mu_);
-      if (stopping_) return;
-      ++joining_;
-    }
-    runtime_->pool().Blocking([this] { JoinAgain(); });  // the plugin waits for this call
-  };
-  ASSIGN_OR_RETURN(auto members, Members::Join(runtime_.get(), cluster_.membership(), task_.text(), credentials_, lost));
-  RETURN_IF_ERROR(members->Announce(task_, incarnation_));
-  std::lock_guard lock(members_mu_);
-  members_.swap(members);
-  return Status();
-}
-
-// A service that was away comes back; what it knew of this task is gone.
-void Server::JoinAgain() {
-  std::unique_ptr<Members> gone;
-  {
-    std::lock_guard lock(members_mu_);
-    gone = std::move(members_);
-  }
-  gone.reset();
-  std::unique_lock lock(mu_);
-  while (!stopping_) {
-    lock.unlock();
-    const bool joined = JoinMembers().ok();
-    lock.lock();
-    if (joined || changed_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; })) break;
-  }
-  --joining_;
-  changed_.notify_all();
-}
-
 Server::~Server() { Stop(); }
 
 void Server::Stop() {
@@ -210,17 +179,8 @@ void Server::Stop() {
       return;
     }
   }
-  {
-    std::unique_lock lock(mu_);
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return joining_ == 0; });
-  }
-  std::unique_ptr<Members> gone;
-  {
-    std::lock_guard lock(members_mu_);
-    gone = std::move(members_);
-  }
-  gone.reset();  // others hear that the task is gone before its connections end
+  changed_.notify_all();
+  if (membership_) membership_->Stop();  // others hear that the task is gone before its connections end
   if (here_) {
     runtime_->Common<LocalTasks>()->Remove(incarnation_);
     here_->Close();

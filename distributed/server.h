@@ -54,8 +54,6 @@ class Server {
   void Serve(std::shared_ptr<Incoming> request);
   Status FindOwnAddress();
   Status CheckOwnName(std::shared_ptr<const TransportRole> transport, const EndpointOptions& options);
-  Status JoinMembers();
-  void JoinAgain();
   Hello MakeHello() const;
   void AnswerHello(bool asks_features, Incoming* request) const;
   void AnswerStatus(uint64_t session, Incoming* request) const;
@@ -65,21 +63,19 @@ class Server {
   const TaskId task_;
   const uint64_t incarnation_;
   int64_t began_ = 0;
-  std::string scheme_, credentials_;
+  std::string scheme_;
   std::unique_ptr<Clock> clock_;
   std::unique_ptr<Messenger> messenger_;
   OwnName own_name_;
   Mailbox mailbox_;
   Inbox inbox_;
   std::unique_ptr<Pusher> pusher_;
+  std::unique_ptr<Membership> membership_;  // NULL: nobody is told that this task is alive
   std::unique_ptr<Worker> worker_;
   std::shared_ptr<Here> here_;  // for clients in this program
   std::mutex mu_;
   std::condition_variable changed_;
   bool ready_ = false, stopping_ = false, stopped_ = false;
-  std::mutex members_mu_;  // nothing is called back under it
-  std::unique_ptr<Members> members_;
-  int joining_ = 0;  // under mu_: threads that do
 };
 
 // Numbers that nobody can guess and nobody else has.

@@ -33,8 +33,8 @@ Status NoSession(const SessionName& name) {
                " is not known; its client was lost, or the task was restarted meanwhile");
 }
 
-Worker::Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, const Channels& channels)
-    : runtime_(std::move(runtime)), options_(std::move(options)), channels_(channels) {}
+Worker::Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, const Channels& channels, std::function<bool()> others_tell)
+    : runtime_(std::move(runtime)), options_(std::move(options)), channels_(channels), others_tell_(std::move(others_tell)) {}
 
 Worker::~Worker() { Close(); }
 

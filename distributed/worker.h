@@ -28,7 +28,8 @@ struct WorkerOptions {
 
 class Worker {
  public:
-  Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, const Channels& channels);
+  // others_tell: somebody else tells clients which tasks are no longer alive, and the transport which are out of reach; then none is asked.
+  Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, const Channels& channels, std::function<bool()> others_tell);
   ~Worker();
   // kOpen to kForget but kReceive.
   void Serve(const RequestHead& head, std::shared_ptr<Incoming> request);
@@ -69,6 +70,7 @@ class Worker {
   const std::shared_ptr<Runtime> runtime_;
   const WorkerOptions options_;
   const Channels channels_;
+  const std::function<bool()> others_tell_;
   Traffic traffic_;
   mutable std::mutex mu_;
   std::condition_variable idle_;

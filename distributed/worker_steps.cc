@@ -175,13 +175,15 @@ std::vector<std::shared_ptr<Worker::StepRun>> Worker::AllRuns() const {
 }
 
 // Who is waited for and has gone silent would be waited for for ever: nobody else may notice, for the client has connections of its own.
+// Where a membership service tells the client who is alive, there is only the way to be looked at, and transports do that.
 void Worker::Beat() {
   const std::vector<std::shared_ptr<StepRun>> runs = AllRuns();
   Clock& clock = channels_.messenger->clock();
+  const bool others_tell = others_tell_();
   std::map<ProcessName, Destination> late;
   for (const auto& run : runs) {
     run->meeting->AskLate(clock.Now() - kBeatEvery);
-    run->meeting->AddLate(clock.Now() - kBeatEvery, &late);
+    if (!others_tell) run->meeting->AddLate(clock.Now() - kBeatEvery, &late);
   }
   {
     std::lock_guard lock(mu_);

@@ -13,16 +13,16 @@ from addresses import new_address
 
 class LocalCluster:
     """ps parameter servers and workers, each a process that may read and write files beneath `folder`. limits: by (job, task) what is done
-    in the process before it begins. addresses: makes one for a task; none: of the transport."""
+    in the process before it begins. addresses: makes one for a task; none: of the transport. membership: as a cluster's JSON has it."""
     count = 0
 
-    def __init__(self, program, transport, folder, ps=2, workers=1, limits=None, addresses=None):
+    def __init__(self, program, transport, folder, ps=2, workers=1, limits=None, addresses=None, membership=None):
         LocalCluster.count += 1
         self.program, self.transport, self.folder, self.limits = program, transport, pathlib.Path(folder), limits or {}
         make = addresses or (lambda: new_address(transport))
         self.address = {job: [make() for _ in range(n)] for job, n in [("ps", ps), ("worker", workers)]}
         self.file = self.folder / f"cluster-{os.getpid()}-{LocalCluster.count}.json"
-        self.file.write_text(json.dumps(self.address))
+        self.file.write_text(json.dumps({"cluster": self.address, "membership": membership} if membership else self.address))
         self.processes = {}
         for job, addresses in self.address.items():
             for task in range(len(addresses)):

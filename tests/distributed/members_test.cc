@@ -1,4 +1,4 @@
-// Clusters whose tasks are members of a service that tells who is alive: the example that keeps its store in a folder.
+// Clusters whose tasks are members of a service that tells who is alive: the example that keeps its store in a folder, and etcd.
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -6,7 +6,11 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "tests/distributed/relay.h"
 #include "tests/distributed/servers.h"
+#ifdef ETCD_MEMBERSHIP
+#include "tests/plugins/etcd_store.h"
+#endif
 
 namespace thalweg::testing {
 namespace {
@@ -113,6 +117,147 @@ TEST_F(Membership, ThatIsNotThereIsTold) {
   EXPECT_THAT(failure("nonsense"), HasSubstr("write `scheme:address/cluster`"));
   EXPECT_THAT(failure("file:/no/such/folder/team"), HasSubstr("membership 'file:/no/such/folder/team'"));
 }
+
+// ---- In place of signs of life ----
+
+// Two tasks, the second of which others reach by a relay that hears what they ask; a value of the second goes to the first when something
+// is put into a queue.
+class Asked {
+ public:
+  // membership: as a cluster has it; empty: none.
+  explicit Asked(const std::string& membership, const char* plugin) {
+    static int count = 0;
+    const std::string id = "a" + std::to_string(getpid()) + "-" + std::to_string(++count);
+    const std::string first = NewAddress(id + "-0"), second = NewAddress(id + "-1"), link = NewAddress(id + "-r");
+    relay_ = std::make_unique<Relay>(link, second);
+    const auto cluster = [&](const std::string& at) {
+      const std::string tasks = R"({"worker": [")" + first + R"(", ")" + at + R"("]})";
+      return membership.empty() ? tasks : R"({"cluster": )" + tasks + R"(, "membership": ")" + membership + "\"}";
+    };
+    const auto runtime = [&] {
+      tw::Runtime r = NewRuntime();
+      if (!membership.empty()) r.load_plugin(plugin);
+      return r;
+    };
+    first_ = std::make_unique<tw::Server>(runtime(), cluster(link), "worker", 0);
+    second_ = std::make_unique<tw::Server>(runtime(), cluster(second), "worker", 1);
+    client_ = runtime();
+    graph_ = std::make_unique<tw::Graph>(client_);
+    tw::Scope s(*graph_);
+    s.on(Servers::task(1).c_str());
+    const uint32_t type = TW_FLOAT;
+    const tw_output queue = s.op("FIFOQueueV2", {}, [&](tw_op* op) { tw_op_set_types(op, "component_types", &type, 1); });
+    const tw_output element = s.op("QueueDequeueV2", {queue}, [&](tw_op* op) { tw_op_set_types(op, "component_types", &type, 1); });
+    tw_op* op = tw_scope_begin(s.c(), "QueueEnqueueV2", nullptr);
+    const tw_output in[] = {queue, s.scalar(TW_FLOAT, 7)};
+    tw_op_add_inputs(op, in, 2);
+    put_ = tw_scope_end_operation(s.c(), op);
+    s.on(Servers::task(0).c_str());
+    waits_ = s.op("Neg", {element});
+    s.finish();
+    target_ = "target=" + first;
+  }
+  tw::Session session(std::vector<const char*> options = {}) const {
+    options.push_back(target_.c_str());
+    return tw::Session(*graph_, options);
+  }
+  // How often the second task was asked by this method (distributed/messages.h).
+  int asked(char method) const {
+    constexpr size_t kFrame = 32;  // of the transport, which begins with 0 for a request; then version, method
+    int n = 0;
+    for (const auto& connection : relay_->Heard()) {
+      for (const std::string& p : connection) n += p.size() > kFrame + 1 && p[0] == 0 && p[kFrame] == 1 && p[kFrame + 1] == method;
+    }
+    return n;
+  }
+  // While a step waits for that long, its value comes: so often was the second task asked.
+  int asked_while(tw::Session& session, char method, std::chrono::milliseconds time) const {
+    std::thread waits([&] { EXPECT_THAT(session.run({}, {waits_})[0].values<float>(), ElementsAre(-7)); });
+    std::this_thread::sleep_for(500ms);  // what begins the step is no sign of life
+    const int before = asked(method);
+    std::this_thread::sleep_for(time);
+    const int during = asked(method) - before;
+    session.run({}, {}, {put_});
+    waits.join();
+    return during;
+  }
+
+ private:
+  std::unique_ptr<Relay> relay_;
+  std::unique_ptr<tw::Server> first_, second_;
+  tw::Runtime client_ = NewRuntime();
+  std::unique_ptr<tw::Graph> graph_;
+  std::string target_;
+  tw_output waits_;
+  const tw_operation* put_ = nullptr;
+};
+
+constexpr char kHello = 1, kStatus = 9;
+
+class Signs : public ::testing::Test {
+ protected:
+  Signs() : folder_(::testing::TempDir() + "signs" + std::to_string(getpid())) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+  }
+  ~Signs() override { std::filesystem::remove_all(folder_); }
+  void SetUp() override {
+    if (OverGrpc()) GTEST_SKIP() << "what is counted are packets of the socket transport";
+  }
+  const std::string folder_;
+};
+
+TEST_F(Signs, OfLifeAreAskedForWhereNobodyTellsWhoIsAlive) {
+  const Asked asked("", "");
+  tw::Session session = asked.session();
+  asked.asked_while(session, kHello, 0ms);  // tells the tasks what is to be done
+  // Each second the client asks, and the first task, which waits for the second.
+  EXPECT_GE(asked.asked_while(session, kHello, 4500ms), 4);
+}
+
+TEST_F(Signs, OfLifeAreNotAskedForWhereAServiceTellsWhoIsAlive) {
+  const Asked asked("file:" + folder_ + "/team", FOLDER_MEMBERSHIP);
+  {
+    tw::Session session = asked.session();
+    asked.asked_while(session, kHello, 0ms);
+    EXPECT_EQ(asked.asked_while(session, kHello, 4500ms), 0);
+    EXPECT_EQ(asked.asked_while(session, kStatus, 1500ms), 0);
+  }
+  // How far steps have come is another question.
+  tw::Session session = asked.session({"progress_timeout_ms=10000"});
+  asked.asked_while(session, kHello, 0ms);
+  EXPECT_GE(asked.asked_while(session, kStatus, 2500ms), 1);
+  EXPECT_EQ(asked.asked_while(session, kHello, 2500ms), 0);
+}
+
+#ifdef ETCD_MEMBERSHIP
+TEST_F(Signs, OfLifeAreAskedForWhileEtcdIsAwayAndNoLonger) {
+  if (!Etcd::Installed()) GTEST_SKIP() << "there is no etcd";
+  Etcd store;
+  const std::string where = "etcd:" + store.address() + "/team";
+  std::unique_ptr<Asked> asked;
+  for (int i = 0; i < 300 && !asked; ++i) {  // it takes its time to start
+    try {
+      asked = std::make_unique<Asked>(where, ETCD_MEMBERSHIP);
+    } catch (const tw::StatusError& e) {
+      ASSERT_EQ(e.code(), uint32_t{TW_UNAVAILABLE}) << e.what();
+      std::this_thread::sleep_for(100ms);
+    }
+  }
+  ASSERT_TRUE(asked);
+  tw::Session session = asked->session();
+  asked->asked_while(session, kHello, 0ms);
+  EXPECT_EQ(asked->asked_while(session, kHello, 4500ms), 0);
+  store.Stop();
+  int signs = 0;
+  for (int i = 0; i < 30 && signs == 0; ++i) signs = asked->asked_while(session, kHello, 2000ms);
+  EXPECT_GT(signs, 0);
+  // It comes back, with what it knew: nobody is gone, and no step fails.
+  store.Start();
+  for (int i = 0; i < 30 && signs > 0; ++i) signs = asked->asked_while(session, kHello, 2000ms);
+  EXPECT_EQ(signs, 0);
+}
+#endif
 
 }  // namespace
 }  // namespace thalweg::testing

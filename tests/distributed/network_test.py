@@ -41,6 +41,7 @@ if os.environ.get(INSIDE) != "1":
 import numpy as np
 
 import thalweg as tw
+from etcd_store import INSTALLED, Etcd
 from running import run_tests
 
 THALWEG, TRANSPORT = sys.argv[1:3]
@@ -105,7 +106,8 @@ class Place:
 
 
 class Cluster:
-    def __init__(self):
+    def __init__(self, with_store):
+        self.with_store, self.store = with_store, None
         self.places = {task: Place(i) for i, task in enumerate(TASKS)}
         self.address = {task: f"grpc:{place.ip}:7000" for task, place in self.places.items()}
 
@@ -117,7 +119,10 @@ class Cluster:
         for place in self.places.values():
             place.connect()
         file = pathlib.Path(folder) / "cluster.json"
-        file.write_text(json.dumps({job: [a for (j, _), a in self.address.items() if j == job] for job in ("ps", "worker")}))
+        tasks = {job: [a for (j, _), a in self.address.items() if j == job] for job in ("ps", "worker")}
+        if self.with_store:
+            self.store = Etcd(pathlib.Path(folder) / "etcd", f"{CLIENT}:2379", f"{CLIENT}:2380")
+        file.write_text(json.dumps({"cluster": tasks, "membership": f"etcd:{CLIENT}:2379/team"} if self.store else tasks))
         self.keys = pathlib.Path(folder) / "keys"
         run(THALWEG, "cluster", "init", "--cluster", str(file), "--out", str(self.keys), "--client", "ann")
         for (job, task), place in self.places.items():
@@ -132,15 +137,17 @@ class Cluster:
         return tw.Session(graph, target=self.address["worker", 0], credentials=str(self.keys / "client-ann"), target_timeout_ms=30000)
 
     def close(self):
+        if self.store:
+            self.store.stop()
         for place in self.places.values():
             place.close()
         subprocess.run(["ip", "link", "del", "br0"], capture_output=True)
 
 
 @contextlib.contextmanager
-def cluster():
+def cluster(with_store=False):
     with tempfile.TemporaryDirectory() as folder:
-        all = Cluster()
+        all = Cluster(with_store)
         try:
             all.start(folder)
             yield all
@@ -226,7 +233,7 @@ def lost(c, work, session, who, harm):
     assert session.run(work.waits) == -3
 
 
-def links(c):
+def links(c, of_workers=CYCLES > 0):
     """What is harmed, and who may be named for it."""
     ps, w0 = c.places["ps", 0], c.places["worker", 0]
 
@@ -235,7 +242,7 @@ def links(c):
     yield "ps is cut off", [("ps", 0)], lambda on: ps.plug(not on)
     yield "what ps says does not reach the client", [("ps", 0)], lambda on: ps.lose_to(CLIENT, on)
     yield "what the client says does not reach ps", [("ps", 0)], lose_forth
-    if CYCLES:
+    if of_workers:
         yield "what ps says does not reach a worker", [("ps", 0), ("worker", 0)], lambda on: ps.lose_to(w0.ip, on)
         yield "what a worker says does not reach ps", [("ps", 0), ("worker", 0)], lambda on: w0.lose_to(ps.ip, on)
         yield "a worker is cut off", [("worker", 0)], lambda on: w0.plug(not on)
@@ -250,6 +257,18 @@ def test_who_is_cut_off_is_named_within_fifteen_seconds_and_takes_part_again():
                     lost(c, work, session, who, harm)
                 except Exception as e:
                     raise AssertionError(f"{what}: {e}") from e
+
+
+def test_the_same_where_leases_in_etcd_stand_for_signs_of_life():
+    if not INSTALLED:
+        return print("  left out: there is no etcd")
+    work = Work()
+    with cluster(with_store=True) as c, c.session(work.graph) as session:
+        for what, who, harm in links(c, of_workers=True):
+            try:
+                lost(c, work, session, who, harm)
+            except Exception as e:
+                raise AssertionError(f"{what}: {e}") from e
 
 
 if __name__ == "__main__":

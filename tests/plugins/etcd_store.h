@@ -21,7 +21,7 @@ class Etcd {
  public:
   // more: of its command line. scheme: for clients.
   explicit Etcd(std::vector<std::string> more = {}, std::string scheme = "http")
-      : folder_(testing::TempDir() + "etcd-" + std::to_string(getpid())),
+      : folder_(::testing::TempDir() + "etcd-" + std::to_string(getpid())),
         scheme_(std::move(scheme)),
         more_(std::move(more)),
         port_(FreePort()),

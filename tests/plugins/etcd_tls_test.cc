@@ -75,7 +75,8 @@ class EtcdTlsTest : public testing::Test {
                                     "https");
   }
   StatusOr<std::unique_ptr<Members>> Join(const std::string& credentials, const std::string& scheme = "https://") {
-    return Members::Join(runtime_.get(), StrCat("etcd:", scheme, store_->address(), "/team"), "m", credentials, [this] { ++lost_; });
+    const Members::Config config = {StrCat("etcd:", scheme, store_->address(), "/team"), "m", credentials};
+    return Members::Join(runtime_.get(), config, [this] { ++lost_; });
   }
   // Joins once the store has started.
   std::unique_ptr<Members> Joined(const std::string& credentials) {
