@@ -16,8 +16,9 @@
 # The label `nightly` is for heavy sizes, `peer` for comparisons with other frameworks; both run only when named.
 
 # Libraries of the distribution (gRPC and its Abseil, NumPy) lock in ways that ThreadSanitizer does not see: what they do to memory is left out.
+# Children that are forked begin threads, too, and are looked at no more.
 set(THALWEG_TSAN_OPTIONS
-  "second_deadlock_stack=1:ignore_noninstrumented_modules=1:suppressions=${PROJECT_SOURCE_DIR}/tests/support/races.supp")
+  "die_after_fork=0:second_deadlock_stack=1:ignore_noninstrumented_modules=1:suppressions=${PROJECT_SOURCE_DIR}/tests/support/races.supp")
 set(THALWEG_TEST_TIMEOUT 120)
 if(THALWEG_SANITIZE)
   set(THALWEG_TEST_TIMEOUT 600)
