@@ -367,7 +367,18 @@ class Claimer {
 
 Status ClaimPass(WorkGraph* w) {
   if (w->options->compilers == "off" || w->flow) return Status();
-  const auto roles = w->runtime().registry().RolesOf<CompilerRole>();
+  // Only of kinds that have nodes: the plugins of others may not be loaded yet, and then need not be.
+  std::set<std::string_view> kinds;
+  const Device* last = nullptr;
+  for (const WorkNode& n : w->nodes) {
+    if (n.device == last || !MayBeTaken(n)) continue;
+    last = n.device;
+    kinds.insert(last->kind());
+  }
+  std::vector<std::shared_ptr<const CompilerRole>> roles;
+  for (std::string_view kind : kinds) {
+    for (auto& role : w->runtime().registry().RolesOf<CompilerRole>({}, kind)) roles.push_back(std::move(role));
+  }
   return roles.empty() ? Status() : Claimer(w).Run(roles);
 }
 

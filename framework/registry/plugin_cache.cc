@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMostBytes = 64 << 20;
 
 // Whoever reads a cache of another build learns nothing: it judged plugins by other rules.
-std::string Head() { return StrCat("thalweg-plugins 2 epoch ", TW_EPOCH, " minor ", TW_MINOR, " sanitizer ", HostSanitizer(), "\n"); }
+std::string Head() { return StrCat("thalweg-plugins 3 epoch ", TW_EPOCH, " minor ", TW_MINOR, " sanitizer ", HostSanitizer(), "\n"); }
 
 std::string StampText(const FileStamp& s) { return StrCat(s.device, " ", s.inode, " ", s.size, " ", s.modified_ns, " ", s.changed_ns); }
 

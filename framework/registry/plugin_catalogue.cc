@@ -47,7 +47,7 @@ std::vector<Claim> ClaimsOf(const PluginManifest& m, const Registry& registry) {
     const ResourceType* type = registry.FindResourceType(name);
     add("resource type", name, type ? type->plugin : "");
   }
-  for (const std::string& text : m.roles) {
+  for (const auto& [text, kind] : m.roles) {
     if (!IsScheme(text)) continue;
     const std::string_view role = FirstWord(text), name = std::string_view(text).substr(role.size() + 1);
     auto others = registry.Roles(role, name);
@@ -82,11 +82,16 @@ void PluginCatalogue::Add(std::unique_ptr<KnownPlugin> plugin) {
   index_all(Part::kOp, m.ops);
   index_all(Part::kOpRole, m.op_roles);
   index_all(Part::kResource, m.resources);
-  index_all(Part::kRole, m.roles);
-  for (const std::string& role : m.roles) index(Part::kRole, FirstWord(role));
-  for (const auto& k : m.kernels) {  // by kind: who has thousands is found by the op in its manifest
-    index(Part::kKernel, "", k.kind);
-    index(Part::kKernel, "");
+  for (const auto& [role, kind] : m.roles) {
+    for (std::string_view of : {std::string_view(), std::string_view(kind)}) {
+      index(Part::kRole, role, of);
+      index(Part::kRole, FirstWord(role), of);
+      index(Part::kRole, "", of);
+    }
+  }
+  if (!m.kernels.empty()) index(Part::kKernel, "");
+  for (size_t i = 0; i < m.kernels.size(); ++i) {  // by kind: who has thousands is found by the op in its manifest
+    if (i == 0 || m.kernels[i].kind != m.kernels[i - 1].kind) index(Part::kKernel, "", m.kernels[i].kind);
   }
   for (const auto& d : m.devices) {
     index(Part::kDevice, d.kind);

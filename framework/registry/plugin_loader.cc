@@ -70,7 +70,8 @@ void Describe(const PluginManifest& m, PluginRecord* record) {
   record->epoch = m.epoch;
   record->minor = std::min<uint32_t>(TW_MINOR, m.target);
   record->ops = m.ops;
-  record->roles = m.roles;
+  record->roles.clear();
+  for (const auto& role : m.roles) record->roles.push_back(role.name);
   record->devices.clear();
   for (const auto& d : m.devices) record->devices.push_back(d.kind);
   record->kernels = 0;

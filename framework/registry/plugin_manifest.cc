@@ -42,6 +42,14 @@ bool TakeDevice(std::string_view rest, PluginManifest* m) {
   return UnescapeLine(rest, &m->devices.back().kind);
 }
 
+// A kind, and the rest of a line of a role that has one.
+bool TakeRoleFor(std::string_view rest, PluginManifest* m) {
+  const size_t space = rest.find(' ');
+  if (space == rest.npos) return false;
+  PluginManifest::Role& role = m->roles.emplace_back();
+  return UnescapeLine(rest.substr(0, space), &role.kind) && UnescapeLine(rest.substr(space + 1), &role.name);
+}
+
 bool TakePart(std::string_view word, std::string_view rest, PluginManifest* m) {
   auto add = [rest](std::vector<std::string>* to) { return UnescapeLine(rest, &to->emplace_back()); };
   if (word == "id") return UnescapeLine(rest, &m->id);
@@ -53,7 +61,8 @@ bool TakePart(std::string_view word, std::string_view rest, PluginManifest* m) {
   if (word == "op") return add(&m->ops);
   if (word == "op_role") return add(&m->op_roles);
   if (word == "resource") return add(&m->resources);
-  if (word == "role") return add(&m->roles);
+  if (word == "role") return UnescapeLine(rest, &m->roles.emplace_back().name);
+  if (word == "role_for") return TakeRoleFor(rest, m);
   if (word == "kernels") return TakeKernels(rest, m);
   if (word == "device") return TakeDevice(rest, m);
   return false;
@@ -96,7 +105,7 @@ PluginManifest ManifestOf(const PluginRecord& record, const tw_plugin& d, const 
   for (const auto& [key, n] : count) m.kernels.push_back({std::string(key.first), std::string(key.second), n});
   for (const auto& t : r.resources) m.resources.push_back(t->type);
   for (const auto& k : r.devices) m.devices.push_back({k->kind, k->has_streams});
-  for (const auto& role : r.roles) m.roles.push_back(StrCat(role->role, " ", role->name));
+  for (const auto& role : r.roles) m.roles.push_back({StrCat(role->role, " ", role->name), role->kind});
   return m;
 }
 
@@ -113,7 +122,9 @@ std::string ManifestText(const PluginManifest& m) {
   for (const auto& k : m.kernels) AddLine(&out, "kernels", StrCat(k.count, " ", k.kind, " ", k.op));
   for (const std::string& type : m.resources) AddLine(&out, "resource", type);
   for (const auto& d : m.devices) AddLine(&out, "device", StrCat(d.has_streams ? 1 : 0, " ", d.kind));
-  for (const std::string& role : m.roles) AddLine(&out, "role", role);
+  for (const auto& role : m.roles) {
+    role.kind.empty() ? AddLine(&out, "role", role.name) : AddLine(&out, "role_for", StrCat(role.kind, " ", role.name));
+  }
   return out + "end\n";
 }
 
@@ -142,8 +153,9 @@ std::string EscapeLine(std::string_view text) {
 }
 
 bool UnescapeLine(std::string_view text, std::string* out) {
-  out->clear();
-  for (size_t i = 0; i < text.size(); ++i) {
+  const size_t plain = std::min(text.find('%'), text.size());  // of nearly all texts, all
+  out->assign(text.substr(0, plain));
+  for (size_t i = plain; i < text.size(); ++i) {
     if (text[i] != '%') {
       *out += text[i];
       continue;

@@ -18,13 +18,17 @@ struct PluginManifest {
     std::string op, kind;
     uint32_t count = 0;
   };
+  struct Role {
+    std::string name;  // "file_system mem"
+    std::string kind;  // of devices, where it works for one kind
+  };
   std::string id, version, build;
   uint32_t epoch = 0, floor = 0, target = 0;
   std::vector<std::string> ops, op_roles;
   std::vector<Kernels> kernels;        // of an op, for one kind of device; sorted by op
   std::vector<std::string> resources;  // types
   std::vector<DeviceKindName> devices;
-  std::vector<std::string> roles;  // "file_system mem"
+  std::vector<Role> roles;
 };
 
 // Whether it has kernels of the op, for that kind of device or, without a kind, for any.

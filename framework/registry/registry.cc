@@ -397,12 +397,13 @@ std::vector<DeviceKindName> Registry::DeviceKindNames() const {
   return all;
 }
 
-std::vector<std::shared_ptr<const Role>> Registry::Roles(std::string_view role, std::string_view name) const {
-  Bring(PluginSource::Part::kRole, name.empty() ? std::string(role) : StrCat(role, " ", name));
+std::vector<std::shared_ptr<const Role>> Registry::Roles(std::string_view role, std::string_view name, std::string_view kind) const {
+  Bring(PluginSource::Part::kRole, name.empty() ? std::string(role) : StrCat(role, " ", name), kind);
   std::shared_lock lock(mu_);
   std::vector<std::shared_ptr<const Role>> all;
   for (const auto& r : played_) {
-    if ((role.empty() || r->role == role) && (name.empty() || r->name == name)) all.push_back(r);
+    const bool fits = (role.empty() || r->role == role) && (name.empty() || r->name == name) && (kind.empty() || r->kind == kind);
+    if (fits) all.push_back(r);
   }
   return all;
 }

@@ -75,8 +75,8 @@ class PluginSource {
   enum class Part { kOp, kOpRole, kKernel, kResource, kDevice, kRole };
   virtual ~PluginSource() = default;
   // Loads whatever brings the part of that name: an op; the role of one; kernels of an op, on devices of a kind; a type of resource; a
-  // device kind; a role, as "compiler" or "file_system mem". Without a name or kind: of all names, for all kinds. What fails is the
-  // source's to report.
+  // device kind; a role, as "compiler" or "file_system mem", for devices of a kind. Without a name or kind: of all names, for all kinds.
+  // What fails is the source's to report.
   virtual void Bring(Part part, std::string_view name, std::string_view kind) = 0;
   virtual std::vector<DeviceKindName> DeviceKinds() = 0;
 };
@@ -116,13 +116,13 @@ class Registry {
   std::vector<const DeviceKind*> DeviceKinds(std::string_view kind = {}) const;
   // The kinds that there are or would be, by name; loads nothing.
   std::vector<DeviceKindName> DeviceKindNames() const;
-  // By role, then name, then plugin. Without a role or name: all.
-  std::vector<std::shared_ptr<const Role>> Roles(std::string_view role = {}, std::string_view name = {}) const;
-  // All of one role; of that name, unless it is empty.
+  // By role, then name, then plugin. Without a role, a name or a kind of devices: all.
+  std::vector<std::shared_ptr<const Role>> Roles(std::string_view role = {}, std::string_view name = {}, std::string_view kind = {}) const;
+  // All of one role; of that name and for devices of that kind, unless they are empty.
   template <class T>
-  std::vector<std::shared_ptr<const T>> RolesOf(std::string_view name = {}) const {
+  std::vector<std::shared_ptr<const T>> RolesOf(std::string_view name = {}, std::string_view kind = {}) const {
     std::vector<std::shared_ptr<const T>> out;
-    for (auto& r : Roles(T::kRole, name)) out.push_back(std::static_pointer_cast<const T>(std::move(r)));
+    for (auto& r : Roles(T::kRole, name, kind)) out.push_back(std::static_pointer_cast<const T>(std::move(r)));
     return out;
   }
 

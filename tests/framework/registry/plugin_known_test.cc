@@ -72,6 +72,30 @@ TEST_F(PluginKnownTest, LoadsAtTheFirstUseOfAnyPart) {
   }
 }
 
+// A plan for a processor is no reason to load what brings compilers for other devices.
+TEST_F(PluginKnownTest, LoadsACompilerWithTheFirstPlanForItsDevices) {
+  Put("good", "good.so");
+  Put("kernels", "kernels.so");
+  Start(Usual());
+  lines_.clear();
+  EXPECT_THAT(registry_->RolesOf<CompilerRole>({}, "TEST"), IsEmpty());
+  EXPECT_THAT(registry_->RolesOf<CompilerRole>("knots"), IsEmpty());
+  EXPECT_THAT(lines_, IsEmpty());
+  EXPECT_EQ(registry_->RolesOf<CompilerRole>({}, "TEST2").size(), 1u);
+  EXPECT_EQ(registry_->RolesOf<CompilerRole>({}, "TEST").size(), 0u);
+  EXPECT_EQ(registry_->RolesOf<CompilerRole>("chains").size(), 1u);
+  const std::function<size_t(const Registry&)> uses[] = {
+      [](const Registry& r) { return r.RolesOf<CompilerRole>().size(); },
+      [](const Registry& r) { return r.RolesOf<CompilerRole>("chains").size(); },
+      [](const Registry& r) { return r.RolesOf<CompilerRole>("chains", "TEST2").size(); },
+      [](const Registry& r) { return r.Roles().size(); },
+  };
+  for (const auto& use : uses) {
+    Start(Usual());
+    EXPECT_EQ(use(*registry_), 1u);
+  }
+}
+
 TEST_F(PluginKnownTest, LooksOnlyOnce) {
   Put("good", "good.so");
   Start(Usual());

@@ -8,8 +8,6 @@
 namespace thalweg {
 namespace {
 
-using ::testing::ElementsAre;
-
 PluginManifest Sample() {
   PluginManifest m;
   m.id = "org.test.m";
@@ -22,7 +20,7 @@ PluginManifest Sample() {
   m.kernels = {{"A", "CPU", 12}, {"MatMul", "TOY", 1}};
   m.resources = {"bloom filter"};
   m.devices = {{"TOY", true}};
-  m.roles = {"file_system mem", "compiler of chains"};
+  m.roles = {{"file_system mem", ""}, {"compiler of chains", "TOY"}};
   return m;
 }
 
@@ -37,7 +35,10 @@ TEST(PluginManifestTest, ComesBackFromText) {
   EXPECT_EQ(m.kernels[0].op, "A");
   EXPECT_EQ(m.kernels[0].kind, "CPU");
   EXPECT_EQ(m.kernels[0].count, 12u);
-  EXPECT_THAT(m.roles, ElementsAre("file_system mem", "compiler of chains"));
+  ASSERT_EQ(m.roles.size(), 2u);
+  EXPECT_EQ(m.roles[0].name + m.roles[0].kind, "file_system mem");
+  EXPECT_EQ(m.roles[1].name, "compiler of chains");
+  EXPECT_EQ(m.roles[1].kind, "TOY");
   EXPECT_TRUE(m.devices[0].has_streams);
 }
 
@@ -48,9 +49,9 @@ TEST(PluginManifestTest, TakesNoDamagedOnes) {
     PluginManifest m;
     EXPECT_FALSE(TakeManifest(&cut, &m)) << n;
   }
-  for (const char* bad :
-       {"end\n", "id x\nend of it\nwhat\n", "id x\nepoch -1\nend\n", "id x\nkernels CPU A\nend\n", "id x\nkernels 1 A\nend\n",
-        "id x\ndevice 2 TOY\nend\n", "id %4\nend\n", "id %zz\nend\n", "id x\nfuture thing\nend\n"}) {
+  for (const char* bad : {"end\n", "id x\nend of it\nwhat\n", "id x\nepoch -1\nend\n", "id x\nkernels CPU A\nend\n",
+                          "id x\nkernels 1 A\nend\n", "id x\ndevice 2 TOY\nend\n", "id x\nrole_for TOY\nend\n",
+                          "id x\nrole_for %zz x\nend\n", "id %4\nend\n", "id %zz\nend\n", "id x\nfuture thing\nend\n"}) {
     std::string_view text = bad;
     PluginManifest m;
     EXPECT_FALSE(TakeManifest(&text, &m)) << bad;

@@ -1,5 +1,6 @@
 /* A plugin file as small as it gets, in the variants that the tests of this folder ask for by a macro: GOOD; TWIN, another file with the id
- * of GOOD; OTHER, with its op for other types; RIVAL, with its op; KERNELS, with a kernel for its op, and a device; NO_ENTRY, a library
+ * of GOOD; OTHER, with its op for other types; RIVAL, with its op; KERNELS, with a kernel for its op, a device and a graph compiler for
+ * that; NO_ENTRY, a library
  * that is no plugin; UNRESOLVED, one that wants a symbol of the program that loads it; INIT_FAILS, CRASH_... and HANG_INIT, by their names.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -45,6 +46,18 @@ static tw_status* copy(const tw_host* h, void* self, const tw_copy* c) {
   (void)self, (void)c;
   return tw_fail(h, TW_UNIMPLEMENTED, TW_S("no copies here"));
 }
+
+#ifdef TEST_PLUGIN_KERNELS
+static tw_status* claim(const tw_host* h, void* user, void* device, const tw_part* part, tw_claims* to) {
+  (void)h, (void)user, (void)device, (void)part, (void)to;
+  return NULL;
+}
+static tw_status* compile(const tw_compile_call* c, void** out_state) {
+  (void)out_state;
+  return tw_fail(c->host, TW_UNIMPLEMENTED, TW_S("nothing was taken"));
+}
+static void destroy(const tw_host* h, void* state) { (void)h, (void)state; }
+#endif
 
 #if defined(TEST_PLUGIN_RIVAL)
 #define ID "org.test.rival"
@@ -95,6 +108,8 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
 #endif
 #ifdef TEST_PLUGIN_KERNELS
   (void)op;
+  const tw_compiler_def compiler = {TW_SIZED(tw_compiler_def), TW_S("chains"), TW_S("TEST2"), NULL, claim, compile, execute, destroy};
+  TW_TRY(r->compiler(r, &compiler));
 #else
   TW_TRY(r->op(r, &op));
 #endif
