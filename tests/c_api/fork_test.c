@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "check.h"
+#include "folder.h"
 
 typedef struct program {
   tw_runtime* runtime;
@@ -58,10 +59,8 @@ static const char* prefix(const char* folder, const char* name) {
 }
 
 static void TheChildOfAForkGoesOnWithoutThreads(void) {
-  const char* temporary = getenv("TMPDIR");
   char folder[256];
-  snprintf(folder, sizeof folder, "%s/thalweg-fork-XXXXXX", temporary ? temporary : "/tmp");
-  CHECK(mkdtemp(folder) != NULL);
+  CHECK(make_folder(folder, sizeof folder, "fork") == 0);
   program p = new_program();
   run(p.session, p.init);
   step(&p);

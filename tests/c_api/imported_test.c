@@ -1,12 +1,10 @@
 /* Graphs from outside: what a session lets them do. Files go to a folder of their own, which is removed. */
 #define _XOPEN_SOURCE 700
-#include <ftw.h>
 #include <stddef.h>
 #include <unistd.h>
 
-#include <sys/stat.h>
-
 #include "check.h"
+#include "folder.h"
 
 static char folder[256]; /* holds "allowed" and whatever a graph managed to write beside it */
 
@@ -19,11 +17,6 @@ static const char* path(const char* name) {
 }
 
 static int is_there(const char* name) { return access(path(name), F_OK) == 0; }
-
-static int remove_one(const char* name, const struct stat* status, int type, struct FTW* at) {
-  (void)status, (void)type, (void)at;
-  return remove(name);
-}
 
 static tw_output text_constant(tw_scope* s, const char* text) {
   const int64_t one = 1;
@@ -238,14 +231,12 @@ static void MemoryAndTimeHaveLimits(void) {
 }
 
 int main(void) {
-  const char* temporary = getenv("TMPDIR");
-  snprintf(folder, sizeof folder, "%s/thalweg-imported-XXXXXX", temporary ? temporary : "/tmp");
-  if (!mkdtemp(folder) || mkdir(path("allowed"), 0700) != 0) return 1;
+  if (make_folder(folder, sizeof folder, "imported") || mkdir(path("allowed"), 0700) != 0) return 1;
   const test tests[] = {
       TEST(FilesAreRefusedAtFirst), TEST(AnAllowedFolderIsTheLimit), TEST(ASaverOfTheProgramIsFree),
       TEST(OpsCanBeChosen),         TEST(ImportsHaveLimits),         TEST(MemoryAndTimeHaveLimits),
   };
   const int result = run_tests(tests, sizeof(tests) / sizeof(tests[0]));
-  nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+  remove_folder(folder);
   return result;
 }

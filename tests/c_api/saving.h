@@ -2,13 +2,12 @@
 #ifndef SAVING_H
 #define SAVING_H
 #define _XOPEN_SOURCE 700
-#include <ftw.h>
 #include <unistd.h>
 
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "check.h"
+#include "folder.h"
 
 static char folder[256];
 
@@ -18,18 +17,11 @@ static inline const char* path(const char* name) {
   return text;
 }
 
-static inline int remove_one(const char* name, const struct stat* status, int type, struct FTW* at) {
-  (void)status, (void)type, (void)at;
-  return remove(name);
-}
-
 /* Runs the tests with the folder there, and removes it. */
 static inline int run_in_folder(const test* tests, size_t n) {
-  const char* temporary = getenv("TMPDIR");
-  snprintf(folder, sizeof folder, "%s/thalweg-checkpoint-XXXXXX", temporary ? temporary : "/tmp");
-  if (!mkdtemp(folder)) return perror(folder), 1;
+  if (make_folder(folder, sizeof folder, "checkpoint")) return perror(folder), 1;
   const int status = run_tests(tests, n);
-  nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+  remove_folder(folder);
   return status;
 }
 

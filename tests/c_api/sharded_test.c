@@ -1,8 +1,7 @@
 /* Tables in shards are as one matrix: rows, gradients, the full and the sampled softmax, checkpoints of other numbers of shards. */
-#define _POSIX_C_SOURCE 200809L
-#include <unistd.h>
-
+#define _XOPEN_SOURCE 700
 #include "check.h"
+#include "folder.h"
 
 enum { kClasses = 11, kWidth = 4, kMost = 4, kBatch = 3 };
 
@@ -265,8 +264,8 @@ static tw_saver* saver_of(both* b, uint32_t flags) {
 }
 
 static void TablesAreRestoredFromAnyNumberOfShards(void) {
-  char folder[] = "/tmp/sharded_XXXXXX", prefix[64];
-  CHECK(mkdtemp(folder) != NULL);
+  char folder[256], prefix[300];
+  CHECK(make_folder(folder, sizeof folder, "sharded") == 0);
   snprintf(prefix, sizeof prefix, "%s/model", folder);
   for (uint32_t partition = TW_SHARDED_MOD; partition <= TW_SHARDED_DIV; ++partition) {
     for (uint32_t from = 1; from <= kMost; ++from) {
@@ -299,9 +298,7 @@ static void TablesAreRestoredFromAnyNumberOfShards(void) {
       }
     }
   }
-  char command[128];
-  snprintf(command, sizeof command, "rm -r %s", folder);
-  CHECK(system(command) == 0);
+  CHECK(remove_folder(folder) == 0);
 }
 
 static void WhatIsNoTableIsRefused(void) {
