@@ -404,7 +404,17 @@ Status PluginLoader::Load(const std::string& path) {
   found_.clear();
   p->record->state = PluginRecord::kFailed;  // until it is loaded: nobody else would try
   s = LoadKnown(p.get());
+  if (s.ok()) ForgetOthers(*p);
   return p->progress == KnownPlugin::kWaiting ? Finish(p->record, std::move(s)) : s;
+}
+
+// What the file was under its other paths while it was not loaded.
+void PluginLoader::ForgetOthers(const KnownPlugin& loaded) {
+  std::erase_if(records_, [&](const auto& r) {
+    FileStamp stamp;
+    return r->id == loaded.record->id && r->state != PluginRecord::kLoaded && r->state != PluginRecord::kKnown &&
+           StampOf(r->path, &stamp) && stamp == loaded.stamp;
+  });
 }
 
 // The record of a second path says that the plugin is known from another: that one it is.

@@ -80,6 +80,7 @@ class PluginLoader final : private PluginSource {
   // Loads what waits, after what it needs. Errors stand in the record, too.
   Status LoadKnown(KnownPlugin* p);
   Status LoadTwin(const PluginRecord& record);
+  void ForgetOthers(const KnownPlugin& loaded);
   Status Open(KnownPlugin* p);
   bool HasOnlyOwnSchemas(const PluginManifest& m) const;
   Status Enter(tw_query_fn query, bool checked, std::shared_ptr<Loaded> plugin);

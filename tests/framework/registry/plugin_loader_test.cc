@@ -76,6 +76,7 @@ TEST_F(PluginLoaderTest, WhatStoodBackForAFileHearsThatItIsUnloaded) {
   EXPECT_EQ(Last().fix, "tw_plugin_load loads it");
   EXPECT_TRUE(loader_->Load(folder_ + "/other.so").ok());
   EXPECT_EQ(Last().state, PluginRecord::kLoaded);
+  EXPECT_EQ(loader_->records().size(), 1u);  // one file, which is loaded now
 }
 
 TEST_F(PluginLoaderTest, RefusesAnotherFileWithTheSameId) {
