@@ -15,7 +15,7 @@ import kept
 import tw
 
 SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
-SECONDS = 60 if SANITIZED else 5  # for one case; an op that takes longer never ends
+SECONDS, PATIENCE = (60, 120) if SANITIZED else (10, 60)  # of processors and of the clock for one case; an op that takes longer never ends
 WAITS = {op for op in tw.ops() if op in kept.OPS or op in called.OPS}  # ops that may wait for others, or loop
 SOON, LATE = 0.2 if SANITIZED else 0.05, 1  # seconds after which such an op is taken to wait, and to be sure of it
 MEMORY = 512 << 20  # of addresses beyond what the process has at its start: what hostile sizes ask for must be refused, not found
@@ -27,7 +27,8 @@ OPTIONS = {"fed": dict(optimize="false")}
 
 def case(text):
     print(f"CASE    {text}", flush=True)
-    signal.alarm(SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.alarm(PATIENCE)
 
 
 def shown(x):
