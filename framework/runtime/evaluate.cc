@@ -5,6 +5,7 @@
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
+#include "framework/base/local_memory.h"
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/one_call_step.h"
 #include "framework/runtime/resource.h"
@@ -117,10 +118,11 @@ Status InferFrameShapes(const KernelFrame& f, ShapeAnswer* out) {
   const Node& n = *f.run->node;
   CAttrs attrs;
   n.FillC(&attrs);
-  std::vector<tw_shape> shapes;
-  std::vector<const tw_view*> values;
-  std::vector<HandleInfo> infos(f.c.n_in);
-  std::vector<const HandleInfo*> handles;
+  LocalMemory<512> memory;
+  std::pmr::vector<tw_shape> shapes(f.c.n_in, memory.get());
+  std::pmr::vector<const tw_view*> values(f.c.n_in, memory.get());
+  std::pmr::vector<const HandleInfo*> handles(f.c.n_in, memory.get());
+  std::pmr::vector<HandleInfo> infos(f.c.n_in, memory.get());
   // A variable that is replaced may get another shape, if the graph lets it.
   const auto replaces = [&](uint32_t i) {
     const std::vector<uint32_t>& replaced = f.run->open_replace;
@@ -129,11 +131,11 @@ Status InferFrameShapes(const KernelFrame& f, ShapeAnswer* out) {
   const auto declared = [&](uint32_t i) { return f.run->variables.empty() ? Shape() : f.run->variables[i]; };
   for (uint32_t i = 0; i < f.c.n_in; ++i) {
     const tw_view& v = f.source[i]->view;
-    shapes.push_back({v.dims, v.rank, 0});
-    values.push_back(f.run->host_in[i] && (v.data || v.bytes == 0) ? &v : nullptr);
+    shapes[i] = {v.dims, v.rank, 0};
+    values[i] = f.run->host_in[i] && (v.data || v.bytes == 0) ? &v : nullptr;
     const Resource* r = f.opened ? f.opened[i] : nullptr;
     if (r && r->is_variable() && r->value()) infos[i] = {r->value().dtype(), replaces(i) ? declared(i) : r->value().shape()};
-    handles.push_back(&infos[i]);
+    handles[i] = &infos[i];
   }
   ShapeQuery q;
   q.op = &n.op();
@@ -161,10 +163,11 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
   run.types = node.types().data();
   ResolveArguments(&run);
 
-  std::vector<Slot> slots(n_in + n_out + n_in);
-  std::vector<Slot*> source(n_in);
-  std::vector<const tw_view*> in(n_in), out(n_out);
-  std::vector<Resource*> opened(n_in, nullptr);
+  LocalMemory<1024> memory;
+  std::pmr::vector<Slot> slots(n_in + n_out + n_in, memory.get());
+  std::pmr::vector<Slot*> source(n_in, memory.get());
+  std::pmr::vector<const tw_view*> in(n_in, memory.get()), out(n_out, memory.get());
+  std::pmr::vector<Resource*> opened(n_in, memory.get());
   for (uint32_t i = 0; i < n_in; ++i) {
     Slot& s = slots[i];
     s.view = {};
@@ -228,6 +231,7 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
   // Every output that the rule knows is allocated first; only what the call sees then may decide the rest.
   constexpr uint64_t kMost = 256u << 20;
   std::vector<tw_shape> all_shapes;
+  all_shapes.reserve(n_in + n_out);
   for (uint32_t i = 0; i < n_in; ++i) all_shapes.push_back({source[i]->view.dims, source[i]->view.rank, 0});
   for (uint32_t o = 0; o < n_out; ++o) {
     const Shape& s = answer.shapes[o];
@@ -263,6 +267,7 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
   }
   RETURN_IF_ERROR(of_node(std::move(s)));
   std::vector<Tensor> results;
+  results.reserve(n_out);
   for (uint32_t o = 0; o < n_out; ++o) {
     Slot& slot = slots[n_in + o];
     if (slot.view.rank < 0 || !slot.held) return Internal(node.title(), " left output ", o, " without a value");
