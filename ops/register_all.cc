@@ -28,6 +28,8 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_shape(p);
   register_slice(p);
   register_space_to_depth(p);
+  register_sparse_reorder(p);
+  register_sparse_to_dense(p);
   register_split(p);
   register_strided_slice(p);
   register_tensor_scatter(p);
@@ -69,6 +71,7 @@ TW_CPP_PLUGIN("org.thalweg.ops", "0.1.0", p) {
   register_segment(p);
   register_segment_sum(p);
   register_sparse_segment(p);
+  register_sparse_tensor_dense_matmul(p);
   register_top_k(p);
   register_trigonometry(p);
   register_truncate(p);

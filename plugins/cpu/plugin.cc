@@ -35,6 +35,8 @@ TW_CPP_PLUGIN_WITH("org.thalweg.cpu", "0.1.0", thalweg::cpu::Fusion, p, fusion) 
   register_shape(p);
   register_slice(p);
   register_space_to_depth(p);
+  register_sparse_reorder(p);
+  register_sparse_to_dense(p);
   register_split(p);
   register_stack(p);
   register_tensor_array(p);
@@ -66,6 +68,7 @@ TW_CPP_PLUGIN_WITH("org.thalweg.cpu", "0.1.0", thalweg::cpu::Fusion, p, fusion) 
   register_segment(p);
   register_segment_sum(p);
   register_sparse_segment(p);
+  register_sparse_tensor_dense_matmul(p);
   register_top_k(p);
   register_trigonometry(p);
   register_truncate(p);

@@ -145,6 +145,7 @@ STRICTER = by_op({
     "Gather SparseSegmentMeanGrad SparseSegmentSqrtNGrad": "indices out of range where there is nothing to read",
     "Sum Prod Mean Max Min All Any EuclideanNorm": "a matrix of axes",
     "UnsortedSegmentProd": "segments that are none where there is nothing to multiply, or so many that no memory holds them",
+    "SparseReorder": "places outside of the shape, and sizes below 0",
     "ArgMin Transpose": "axes out of range where any would do",
     "MaxPoolV2": "strides over channels",
     "DepthwiseConv2dNative DepthwiseConv2dNativeBackpropInput DepthwiseConv2dNativeBackpropFilter": "dilations that are none",

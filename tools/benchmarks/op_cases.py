@@ -71,6 +71,11 @@ def ids(segments, *shape):
     return lambda rng: np.sort(rng.integers(0, segments, shape)).astype(np.int32)
 
 
+def places(rows, columns, n):
+    """So many places in a matrix, in order and once each."""
+    return lambda rng: np.stack(np.unravel_index(np.sort(rng.choice(rows * columns, n, replace=False)), (rows, columns)), 1).astype(np.int64)
+
+
 def some(count, of, kind=np.int32):
     """So many different rows."""
     return lambda rng: rng.permutation(of)[:count].astype(kind)
@@ -202,6 +207,13 @@ for name in ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"):
     case(name, f(*ROWS), whole(0, 16384, 16384), ids(4096, 16384))
     case(f"{name}WithNumSegments", f(*ROWS), whole(0, 16384, 16384), ids(4096, 16384), scalar(4096, np.int32))
     case(f"{name}Grad", f(4096, 64), whole(0, 16384, 16384), ids(4096, 16384), scalar(16384, np.int32))
+SPARSE = places(4096, 4096, 65536), f(65536), np.array([4096, 4096])
+case("SparseTensorDenseMatMul", *SPARSE, f(4096, 64))
+case("SparseTensorDenseMatMul", *SPARSE, f(4096, 64), adjoint_a=True, note="turned")
+case("SparseTensorDenseMatMul", *SPARSE, f(64, 4096), adjoint_b=True, note="with a turned matrix")
+case("SparseTensorDenseMatMul", *SPARSE, f(4096, 1), note="with a vector")
+case("SparseToDense", places(*SQUARE, 65536), np.array(SQUARE), f(65536), scalar(0))
+case("SparseReorder", whole(0, 1024, 65536, 2, kind=np.int64), f(65536), np.array(SQUARE), agree=1)
 case("Bincount", whole(0, 1000, N), scalar(1000, np.int32), f(0))
 case("Bucketize", f(N), boundaries=[float(x) for x in np.linspace(-1, 1, 100).astype(np.float32)])
 case("ClipByValue", f(N), scalar(-0.5), scalar(0.5))
