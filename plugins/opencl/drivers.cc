@@ -12,8 +12,11 @@
 namespace thalweg::opencl {
 namespace {
 
-// Whether some LLVM is there for every library to bind to.
-bool ProgramOffersLlvm() { return dlsym(RTLD_DEFAULT, "_ZN4llvm2cl6Option11addArgumentEv") || dlsym(RTLD_DEFAULT, "LLVMContextCreate"); }
+// Whether some LLVM is there for every library to bind to. AddressSanitizer lets nothing be opened apart.
+bool ProgramOffersLlvm() {
+  if (dlsym(RTLD_DEFAULT, "__asan_init")) return false;
+  return dlsym(RTLD_DEFAULT, "_ZN4llvm2cl6Option11addArgumentEv") || dlsym(RTLD_DEFAULT, "LLVMContextCreate");
+}
 
 // The library that an .icd file names in its first line.
 std::string NamedIn(const std::filesystem::path& icd) {
@@ -32,8 +35,8 @@ std::vector<std::string> InstalledDrivers() {
   std::error_code error;
   if (where.extension() == ".icd") return {NamedIn(where)};
   if (!std::filesystem::is_directory(where, error)) return {where.string()};
-  for (const auto& entry : std::filesystem::directory_iterator(where, error)) {
-    if (entry.path().extension() == ".icd") libraries.push_back(NamedIn(entry.path()));
+  for (std::filesystem::directory_iterator entry(where, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().extension() == ".icd") libraries.push_back(NamedIn(entry->path()));
   }
   return libraries;
 }
