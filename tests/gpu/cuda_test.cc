@@ -2,6 +2,7 @@
 // functions of the same source, so sizes are small.
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <random>
 
 #include "gmock/gmock.h"
@@ -383,6 +384,24 @@ TEST(CudaTest, AxesAreReducedAsOnTheCpu) {
     for (const char* op : {"Sum", "Mean", "Max"}) both.Compare(op, {draw.Of(dims)}, {both.Ints(axes)});
   }
   both.Compare("Sum", {draw.Of({300, 200})}, {both.Ints({0, 1})});  // in parts
+  EXPECT_EQ(Wrong(), "");
+}
+
+// In float, and rounded once, however many calls the terms take.
+TEST(CudaTest, LongListsAreAddedWithTheBitsOfTheCpu) {
+  Reset("");
+  Both both;
+  Draw draw;
+  for (uint32_t type : {uint32_t(TW_HALF), uint32_t(TW_BFLOAT16)}) {
+    for (size_t n : {20u, 1000u}) {
+      Both::How how{.type = type, .close = 0};
+      how.cast.resize(n);
+      std::iota(how.cast.begin(), how.cast.end(), 0);
+      std::vector<Tensor> terms;
+      for (size_t k = 0; k < n; ++k) terms.push_back(draw.Of({30}));
+      both.Compare("AddN", terms, {}, how);
+    }
+  }
   EXPECT_EQ(Wrong(), "");
 }
 

@@ -205,6 +205,17 @@ def test_special_functions_are_some_units_in_the_last_place_off():
             error = abs(got.astype(np.float64) - wanted)[finite] / np.spacing(np.maximum(abs(wanted[finite]), np.float32(max(least, 1e-37))))
             if error.max() > units:
                 off.append((op, low, high, error.max(), x[finite][error.argmax()]))
+@needs_device
+@pytest.mark.parametrize("terms", [9, 15, 20, 300, 1000])
+def test_long_sums_are_rounded_once_as_on_the_cpu(terms):
+    values = [f(40) for _ in range(terms)]
+    halves = [v.astype(np.float16) for v in values]
+    for inputs in (halves, [ops.to_bfloat16(v) for v in values]):
+        (got,), (wanted,) = answers("AddN", inputs, dict(N=terms), **ON), answers("AddN", inputs, dict(N=terms))
+        assert got.tobytes() == wanted.tobytes()
+    assert np.array_equal(answers("AddN", halves, dict(N=terms), **ON)[0], sum(h.astype(np.float32) for h in halves).astype(np.float16))
+
+
     assert not off
     edges = np.array([0, -0., -1, -2, 1, 2, np.inf, -np.inf, np.nan, 1e-40, 1e30], np.float32)
     with np.errstate(over="ignore"):

@@ -153,7 +153,8 @@ void Create(const tw_kernel_def& d, const tw_host* host, const std::string& op, 
   }
 }
 
-// Ops with a list of inputs of one type have a program for each length of the list.
+// Ops with a list of inputs of one type have a program for each length of the list up to 8, and where longer ones are added in several
+// calls, for what such a list begins with, which up to 15 has had every length.
 bool TakesList(const std::string& op) { return op == "AddN" || op == "AccumulateNV2"; }
 
 tw_status* AddKernel(tw_registrar* r, const tw_kernel_def* d) {
@@ -163,7 +164,7 @@ tw_status* AddKernel(tw_registrar* r, const tw_kernel_def* d) {
   if (!d->create || open == head.npos) return nullptr;
   const std::vector<uint32_t> in = ReadTypes(head.substr(open + 1, std::min(arrow, close) - open - 1));
   const std::vector<uint32_t> out = arrow == head.npos ? std::vector<uint32_t>() : ReadTypes(head.substr(arrow + 2, close - arrow - 2));
-  for (size_t n = 1; n <= (TakesList(op) ? 8 : 1); ++n) Create(*d, host, op, TakesList(op) ? std::vector<uint32_t>(n, in[0]) : in, out);
+  for (size_t n = 1; n <= (TakesList(op) ? 15 : 1); ++n) Create(*d, host, op, TakesList(op) ? std::vector<uint32_t>(n, in[0]) : in, out);
   return nullptr;
 }
 

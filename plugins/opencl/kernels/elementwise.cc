@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "elementwise_text.h"
 #include "kernels/register.h"
@@ -163,11 +164,14 @@ class OnesLike {
 };
 
 // From left to right. Long lists are added in several calls: a device takes only so many arguments (1024 bytes is the least), and each
-// length has a program of its own. Of half and bfloat16 what comes between two calls is rounded.
+// length has a program of its own. What is only stored in 16 bits has its sum in float until the last call, which rounds it.
 class AddN {
  public:
-  explicit AddN(const tw::Node& n) : n_first_(FirstOf(n.node->n_in)), first_(MakeSum(n, n_first_)) {
-    if (n.node->n_in > n_first_) more_ = MakeSum(n, kMostTerms);
+  explicit AddN(const tw::Node& n) : n_first_(FirstOf(n.node->n_in)), wide_(n.type_out(0) == TW_HALF || n.type_out(0) == TW_BFLOAT16) {
+    const uint32_t type = n.type_out(0), sum = wide_ ? uint32_t(TW_FLOAT) : type;
+    const bool several = n.node->n_in > n_first_;
+    first_ = MakeSum(n, n_first_, type, several ? sum : type);
+    if (several) more_ = MakeSum(n, kMostTerms, sum, sum), last_ = MakeSum(n, kMostTerms, sum, type);
   }
   void operator()(tw::Frame frame) const {
     const tw_frame* f = frame.f;
@@ -176,11 +180,16 @@ class AddN {
     std::vector<Operand> terms;
     uint32_t k = 0;
     while (k < n_first_) terms.push_back(Broadcast(f->in[k++], dims));
-    first_->Run(f, dims, terms, {y});
+    if (!last_) return first_->Run(f, dims, terms, {y});
+    std::optional<Temporary> wide;
+    if (wide_) wide.emplace(first_->device(), uint64_t(Count(dims)) * sizeof(float));
+    const Place sum = wide ? wide->place() : y;
+    first_->Run(f, dims, terms, {sum});
     while (k < f->n_in) {
-      terms.assign(1, Operand{y, DenseSteps(dims)});
+      terms.assign(1, Operand{sum, DenseSteps(dims)});
       while (terms.size() < kMostTerms) terms.push_back(Broadcast(f->in[k++], dims));
-      more_->Run(f, dims, terms, {y});
+      const bool ends = k == f->n_in;
+      (ends ? last_ : more_)->Run(f, dims, terms, {ends ? y : sum});
     }
   }
 
@@ -188,14 +197,18 @@ class AddN {
   static constexpr uint32_t kMostTerms = 8;
   // Of so many, as many that the others are whole calls, each of which takes the sum and kMostTerms - 1 more.
   static uint32_t FirstOf(uint32_t n) { return n <= kMostTerms ? n : (n - 2) % (kMostTerms - 1) + 2; }
-  static std::unique_ptr<Elementwise> MakeSum(const tw::Node& n, uint32_t terms) {
+  // Of terms of the node's type, but for the first.
+  static std::unique_ptr<Elementwise> MakeSum(const tw::Node& n, uint32_t terms, uint32_t first, uint32_t out) {
     std::string text = "y0 = x0;";
     for (uint32_t k = 1; k < terms; ++k) text += " y0 += x" + std::to_string(k) + ";";
-    return std::make_unique<Elementwise>(n, std::vector<uint32_t>(terms, n.type_in(0)), std::vector<uint32_t>{n.type_out(0)}, "", text);
+    std::vector<uint32_t> types(terms, n.type_in(0));
+    types[0] = first;
+    return std::make_unique<Elementwise>(n, types, std::vector<uint32_t>{out}, "", text);
   }
 
   const uint32_t n_first_;
-  std::unique_ptr<Elementwise> first_, more_;
+  const bool wide_;
+  std::unique_ptr<Elementwise> first_, more_, last_;
 };
 
 // The bias lies along the last axis, or along axis 1 of NCHW.
