@@ -109,6 +109,9 @@ def uses():
     yield from (("OnesLike", [i(3, 4)], {}), ("IdentityN", [f(3), f(4)], dict(T=[np.float32, np.float32])),
                 ("TruncateMod", [f(9) * 5, f(9)], {}), ("LeftShift", [i(3, -5, 7), i(2, 31, 40)], {}),
                 ("RightShift", [i(300, -5, 7), i(2, 31, -4)], {}),
+    yield from (("UniqueV2", [repeated, i()], {}), ("UniqueV2", [rng.integers(0, 3, (3, 500, 2)).astype(np.float16), i(-2)], {}),
+                ("UniqueV2", [repeated.reshape(500, 6), np.int64([1])], dict(out_idx=np.dtype(np.int64))),
+                ("UniqueV2", [rng.integers(0, 2, (2000, 3)), i(0)], {}), ("UniqueV2", [f(4, 0), i(0)], {}), ("UniqueV2", [f(0, 4), i(0)], {}))
                 ("BatchMatMulV3", [f(2, 3, 4), f(2, 4, 5)], dict(Tout=np.dtype(np.float32))),
                 ("MirrorPadGrad", [f(6, 5), i([1, 2], [0, 1])], dict(mode="REFLECT")),
                 ("MirrorPadGrad", [f(6, 5), i([1, 2], [0, 1])], dict(mode="SYMMETRIC")),

@@ -26,7 +26,11 @@ KERNEL(add_earlier)(IN(int64, from), OUT(int64, to), Size n, Size reach) {
   FOR_EACH(i, n) to[i] = from[i] + (i < reach ? 0 : from[i - reach]);
 }
 
-/* ranks: the running sum of `marks`. I: the type of idx. */
+/* ranks: the running sum of `marks`. I: the type of idx. Of slices only idx is made here. */
+KERNEL(number_slices)(IN(int64, first), IN(int64, ranks), OUT(I, idx), Size n) {
+  BEGIN(first), BEGIN(ranks), BEGIN(idx);
+  FOR_EACH(i, n) { PUT(I, idx, i, ranks[first[i]] - 1); }
+}
 KERNEL(take_unique)(IN(T, x), IN(int64, first), IN(int64, ranks), OUT(T, y), OUT(I, idx), Size n) {
   BEGIN(x), BEGIN(first), BEGIN(ranks), BEGIN(y), BEGIN(idx);
   FOR_EACH(i, n) {
