@@ -103,6 +103,7 @@ def uses():
     yield from sequences()
     yield from segments()
     repeated = f(3000).round(1)
+    yield from attention()
     repeated[::500] = np.nan
     yield from (("Unique", [repeated], {}), ("Unique", [rng.integers(0, 99, 5000)], dict(out_idx=np.dtype(np.int64))), ("Unique", [f(0)], {}))
     yield from volumes()
@@ -144,6 +145,18 @@ def uses():
 def sequences():
     time, batch, inner, cell = 4, 3, 2, 5
     for op, attrs in (("BlockLSTM", dict(use_peephole=True, cell_clip=.5)), ("BlockLSTMV2", {})):
+def attention():
+    """More scores than a device makes at a time, and few rows of many."""
+    hidden = f(2, 1, 3000)
+    hidden[0, 0, 100:2900] = -np.inf
+    for query, key, bias, causal in ((f(2200, 4), f(2300, 4), [], True), (f(2200, 4), f(2300, 4), [f(2200, 1)], False),
+                                     (f(2300, 3), f(1900, 3), [], True), (f(2, 1, 4), f(2, 3000, 4), [hidden], False)):
+        attrs, inputs = dict(N=len(bias), is_causal=causal), [query, key, f(*key.shape[:-1], 5)]
+        yield "ScaledDotProductAttention", [*inputs, *bias], attrs
+        output, sums = ops.run("ScaledDotProductAttention", [*inputs, *bias], 2, **attrs)
+        yield "ScaledDotProductAttentionGrad", [*inputs, *bias, output, sums, f(*output.shape)], attrs
+
+
         for length in (time, 2, 0):
             lstm = [np.int64(length), f(time, batch, inner), f(batch, cell), f(batch, cell), f(inner + cell, 4 * cell), f(cell), f(cell),
                     f(cell), f(4 * cell)]

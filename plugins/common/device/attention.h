@@ -1,4 +1,4 @@
-/* Attention over whole rows of scores. T: the element type of tensors; W: that of the scores, in which all is computed; U: that of
+/* Attention over rows of scores. T: the element type of tensors; W: that of the scores, in which all is computed; U: that of
  * the logarithms that are given out. Row r of a piece is row first + r of all, and the scores of query (first + r) % queries. */
 
 KERNEL(widen)(IN(T, x), OUT(W, y), Size n) {
@@ -17,6 +17,22 @@ FUNCTION Size seen_by(Size row, Size queries, Size keys, Size causal) {
   return causal && query + 1 < keys ? query + 1 : keys;
 }
 
+/* most and sum take in the scores s scale + bias of the keys begin, begin + step, ... before end: the largest so far, and sum(exp(score -
+ * most)). */
+FUNCTION void take_in(GLOBAL const STORED(W) * s, GLOBAL const STORED(T) * bias, Size begin, Size end, Size step, COMPUTED(W) scale, Size biased,
+                      Size column, COMPUTED(W) * most, COMPUTED(W) * sum) {
+  for (Size k = begin; k < end; k += step) {
+    COMPUTED(W) v = GET(W, s, k) * scale;
+    if (biased) v += GET(T, bias, k * column);
+    if (v > *most) {
+      *sum = *sum * exp(*most - v) + exp(v - v);
+      *most = v;
+    } else if (v != -INFINITY) {
+      *sum += exp(v - *most);
+    }
+  }
+}
+
 /* Of each row of scores, s scale + bias, whose bias lies where the steps tell, neighbours `column` apart: sums = log(sum(exp(score))), and
  * parts what shares are made from without that sum's digits lost beside large scores: the largest of all rows, then 1 / sum(exp(score -
  * largest)) of all. A row that sees nothing has -infinity, and 0. */
@@ -24,18 +40,42 @@ KERNEL(logarithms)(IN(W, s), IN(T, bias), OUT(U, sums), OUT(W, parts), Size firs
                    Size causal, Size biased, Size column, struct Axes axes, struct Steps steps) {
   BEGIN(s), BEGIN(bias), BEGIN(sums), BEGIN(parts);
   FOR_EACH(row, rows) {
-    GLOBAL const STORED(W)* from = s + row * keys;
     GLOBAL const STORED(T)* more = bias + (biased ? place(&axes, &steps, first + row) : 0);
-    const Size seen = seen_by(first + row, queries, keys, causal);
     COMPUTED(W) most = -INFINITY, sum = 0;
-    for (Size k = 0; k < seen; ++k) {
-      COMPUTED(W) v = GET(W, from, k) * scale;
-      if (biased) v += GET(T, more, k * column);
+    take_in(s + row * keys, more, 0, seen_by(first + row, queries, keys, causal), 1, scale, biased, column, &most, &sum);
+    PUT(U, sums, row, sum == 0 ? -INFINITY : most + log(sum));
+    PUT(W, parts, row, sum == sum ? most : sum);
+    PUT(W, parts, rows + row, sum == 0 ? 0 : 1 / sum);
+  }
+}
+
+/* The same for long rows: first of each of `pieces` of a row the largest score and the sum, one behind the other, then what these come to.
+ * A piece has `length` keys `step` apart; the next one's begin behind it, or in between. */
+KERNEL(piece_sums)(IN(W, s), IN(T, bias), OUT(W, found), Size pieces, Size length, Size step, Size first, Size rows, Size queries, Size keys,
+                   COMPUTED(W) scale, Size causal, Size biased, Size column, struct Axes axes, struct Steps steps) {
+  BEGIN(s), BEGIN(bias), BEGIN(found);
+  FOR_EACH(task, rows * pieces) {
+    const Size row = task / pieces, piece = task - row * pieces, seen = seen_by(first + row, queries, keys, causal);
+    const Size begin = step == 1 ? piece * length : piece, behind = begin + length * step, end = behind < seen ? behind : seen;
+    GLOBAL const STORED(T)* more = bias + (biased ? place(&axes, &steps, first + row) : 0);
+    COMPUTED(W) most = -INFINITY, sum = 0;
+    take_in(s + row * keys, more, begin, end, step, scale, biased, column, &most, &sum);
+    PUT(W, found, 2 * task, most);
+    PUT(W, found, 2 * task + 1, sum);
+  }
+}
+
+KERNEL(join_pieces)(IN(W, found), OUT(U, sums), OUT(W, parts), Size pieces, Size rows) {
+  BEGIN(found), BEGIN(sums), BEGIN(parts);
+  FOR_EACH(row, rows) {
+    COMPUTED(W) most = -INFINITY, sum = 0;
+    for (Size piece = row * pieces; piece < (row + 1) * pieces; ++piece) {
+      const COMPUTED(W) v = GET(W, found, 2 * piece), more = GET(W, found, 2 * piece + 1);
       if (v > most) {
-        sum = sum * exp(most - v) + exp(v - v);
+        sum = sum * exp(most - v) + more;
         most = v;
-      } else if (v != -INFINITY) {
-        sum += exp(v - most);
+      } else if (more != 0) {
+        sum += more * exp(v - most);
       }
     }
     PUT(U, sums, row, sum == 0 ? -INFINITY : most + log(sum));

@@ -1,4 +1,5 @@
-// Scaled dot-product attention and its gradient over whole rows of scores, as many matrices of them at a time as memory is given to.
+// Scaled dot-product attention and its gradient over rows of scores, as many of them at a time as memory is given to: of several matrices,
+// or of some queries of one.
 #include "kernels/attention.h"
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 namespace thalweg::opencl {
 namespace {
 
-constexpr uint64_t kMostScores = uint64_t{1} << 28;  // bytes at a time, if a matrix is not larger
+constexpr uint64_t kMostScores = uint64_t{1} << 24;  // bytes at a time, if the rows of kLeastRows are not more
+constexpr Size kLeastRows = 64;                      // of a matrix that are worth a product
 
 // In which type the scores of tensors of another are.
 uint32_t WideType(uint32_t type) { return type == TW_DOUBLE ? TW_DOUBLE : TW_FLOAT; }
@@ -122,29 +124,54 @@ class Attention {
     std::unique_ptr<Temporary> memory_;
   };
 
-  // How many matrices of scores are made at a time.
-  Size Together(const AttentionCall& c) const {
-    const uint64_t one = uint64_t(c.queries) * uint64_t(c.keys) * ElementBytes(wide_);
-    return std::clamp<Size>(Size(kMostScores / std::max<uint64_t>(1, one)), 1, std::max<Size>(1, c.batch));
-  }
-  uint64_t ScoreBytes(const AttentionCall& c, Size together) const {
-    return std::max<uint64_t>(1, uint64_t(together * c.queries * c.keys)) * ElementBytes(wide_);
-  }
+  // Scores that are made at a time: all of `matrices` matrices, or some queries' of one.
+  struct Block {
+    Size matrix, matrices, query, queries, keys;
+    Size first, rows;  // among the rows of all matrices
+  };
+  class Blocks {
+   public:
+    Blocks(const AttentionCall& c, uint32_t element_bytes) : c_(c) {
+      const uint64_t row = uint64_t(c.keys) * element_bytes, all = uint64_t(c.queries) * row;
+      matrices_ = std::clamp<Size>(Size(kMostScores / all), 1, c.batch);
+      queries_ =
+          all <= kMostScores ? c.queries : std::min(c.queries, std::max(kLeastRows, Size(kMostScores / row) / kLeastRows * kLeastRows));
+    }
+    Size rows() const { return matrices_ * queries_; }  // that a block has at most
+    // The last queries of a matrix go first, and see all keys that any does. Of others no more are given than they see.
+    template <class F>
+    void Each(F&& f) const {
+      for (Size b = 0; b < c_.batch; b += matrices_) {
+        const Size n = std::min(matrices_, c_.batch - b);
+        for (Size end = c_.queries; end > 0;) {
+          const Size begin = (end - 1) / queries_ * queries_, count = end - begin;
+          const Size keys = c_.causal && end < c_.queries ? std::min(c_.keys, end) : c_.keys;
+          f(Block{b, n, begin, count, keys, b * c_.queries + begin, n * count});
+          end = begin;
+        }
+      }
+    }
 
-  // c = a b for `batch` matrices, one behind the other in all three.
+   private:
+    const AttentionCall& c_;
+    Size matrices_, queries_;
+  };
+  uint64_t ScoreBytes(const AttentionCall& c, const Blocks& blocks) const { return uint64_t(blocks.rows() * c.keys) * ElementBytes(wide_); }
+
+  // to = a b for `batch` matrices, one behind the other in all three; or that much more than it is.
   void Multiply(const tw_frame* f, Size batch, const MatrixSizes& s, const Place& a, bool a_turned, const Place& b, bool b_turned,
-                const Place& to) const {
+                const Place& to, bool more = false) const {
     const Matrix x = a_turned ? Transposed(RowMajor(a, s.m)) : RowMajor(a, s.depth);
     const Matrix y = b_turned ? Transposed(RowMajor(b, s.depth)) : RowMajor(b, s.n);
-    matmul_.RunBatch(f, s, x, y, to, s.n, false, {batch}, {s.m * s.depth}, {s.depth * s.n}, {s.m * s.n});
+    matmul_.RunBatch(f, s, x, y, to, s.n, more, {batch}, {s.m * s.depth}, {s.depth * s.n}, {s.m * s.n});
   }
 
   // What `kernel`, one that goes over rows of scores, is called with.
   template <class... Before>
-  void OverRows(const Kernel& kernel, const tw_frame* f, const AttentionCall& c, const Bias& bias, Size tasks, Size cost, Size first,
-                Size rows, const Before&... before) const {
+  void OverRows(const Kernel& kernel, const tw_frame* f, const AttentionCall& c, const Bias& bias, Size tasks, Size cost, const Block& b,
+                const Before&... before) const {
     const auto run = [&](auto scale) {
-      kernel.RunTasks(f, tasks, cost, before..., first, rows, c.queries, c.keys, scale, Size(c.causal), Size(bias.there), bias.column,
+      kernel.RunTasks(f, tasks, cost, before..., b.first, b.rows, c.queries, b.keys, scale, Size(c.causal), Size(bias.there), bias.column,
                       bias.axes, bias.steps);
     };
     if (wide_ == TW_DOUBLE)
@@ -153,9 +180,9 @@ class Attention {
       run(float(c.scale));
   }
   // factors: whether one per row stands behind the rows' shifts.
-  void Share(const tw_frame* f, const AttentionCall& c, const Bias& bias, const Place& scores, Size first, Size rows, const Place& shifts,
+  void Share(const tw_frame* f, const AttentionCall& c, const Bias& bias, const Place& scores, const Block& b, const Place& shifts,
              bool factors) const {
-    OverRows(shares_, f, c, bias, rows * c.keys, 20, first, rows, scores, bias.at, shifts, Size(factors));
+    OverRows(shares_, f, c, bias, b.rows * b.keys, 20, b, scores, bias.at, shifts, Size(factors));
   }
 
   const uint32_t type_, wide_;
@@ -171,7 +198,11 @@ class Attention {
 class Forward : Attention {
  public:
   explicit Forward(const tw::Node& n)
-      : Attention(n), logarithms_(n, Text(n, n.type_out(1)), "logarithms"), clear_unseen_(n, Text(n), "clear_unseen") {}
+      : Attention(n),
+        logarithms_(n, Text(n, n.type_out(1)), "logarithms"),
+        clear_unseen_(n, Text(n), "clear_unseen"),
+        piece_sums_(n, Text(n), "piece_sums"),
+        join_pieces_(n, Text(n, n.type_out(1)), "join_pieces") {}
 
   void operator()(tw::Frame frame) const {
     const tw_frame* f = frame.f;
@@ -183,30 +214,45 @@ class Forward : Attention {
     if (c.keys == 0) {
       if (c.width > 0) copy_.Zero(f, all * c.width, c.output);
       const Temporary parts(device_, 2 * uint64_t(all) * ElementBytes(wide_));
-      return OverRows(logarithms_, f, c, bias, all, 1, 0, all, parts.place(), bias.at, c.logsumexp, parts.place());
+      return OverRows(logarithms_, f, c, bias, all, 1, {0, c.batch, 0, c.queries, 0, 0, all}, parts.place(), bias.at, c.logsumexp,
+                      parts.place());
     }
     if (!bias.there && AttendsByItsLibrary(device_, f, c)) return;
     const Widened query(*this, c.query, all * c.depth), key(*this, c.key, c.batch * c.keys * c.depth),
         value(*this, c.value, c.batch * c.keys * c.width), output(*this, c.output, all * c.width);
     query.Fetch(f), key.Fetch(f), value.Fetch(f);
-    const Size together = Together(c);
-    const Temporary memory(device_, ScoreBytes(c, together)),
-        parts_memory(device_, 2 * uint64_t(together * c.queries) * ElementBytes(wide_));
+    const Blocks blocks(c, ElementBytes(wide_));
+    const Temporary memory(device_, ScoreBytes(c, blocks)), parts_memory(device_, 2 * uint64_t(blocks.rows()) * ElementBytes(wide_));
     const Place scores = memory.place(), parts = parts_memory.place();
-    for (Size b = 0; b < c.batch; b += together) {
-      const Size n = std::min(together, c.batch - b), first = b * c.queries, rows = n * c.queries;
-      Multiply(f, n, {c.queries, c.keys, c.depth}, query.After(first * c.depth), false, key.After(b * c.keys * c.depth), true, scores);
-      const Place mixed = output.After(first * c.width);
-      OverRows(logarithms_, f, c, bias, rows, 20 * c.keys, first, rows, scores, bias.at, c.logsumexp.After(first), parts);
-      Share(f, c, bias, scores, first, rows, parts, true);
-      Multiply(f, n, {c.queries, c.width, c.keys}, scores, false, value.After(b * c.keys * c.width), false, mixed);
-      clear_unseen_.RunTasks(f, rows, Size(1), parts.After(rows), mixed, rows, c.width);
-    }
+    blocks.Each([&](const Block& b) {
+      Multiply(f, b.matrices, {b.queries, b.keys, c.depth}, query.After(b.first * c.depth), false, key.After(b.matrix * c.keys * c.depth),
+               true, scores);
+      const Place mixed = output.After(b.first * c.width);
+      Logarithms(f, c, bias, scores, b, parts);
+      Share(f, c, bias, scores, b, parts, true);
+      Multiply(f, b.matrices, {b.queries, c.width, b.keys}, scores, false, value.After(b.matrix * c.keys * c.width), false, mixed);
+      clear_unseen_.RunTasks(f, b.rows, Size(1), parts.After(b.rows), mixed, b.rows, c.width);
+    });
     output.Leave(f);
   }
 
  private:
+  // Few long rows are cut: into what follows each other where a task reads that best, otherwise so that neighbouring tasks read neighbours.
+  void Logarithms(const tw_frame* f, const AttentionCall& c, const Bias& bias, const Place& scores, const Block& b,
+                  const Place& parts) const {
+    constexpr Size kEnough = 1 << 15, kLeast = 256;  // rows to fill a device; keys of a piece
+    const Size pieces = std::min(kEnough / b.rows, b.keys / kLeast);
+    const Place sums = c.logsumexp.After(b.first);
+    if (pieces < 2) return OverRows(logarithms_, f, c, bias, b.rows, 20 * b.keys, b, scores, bias.at, sums, parts);
+    const Temporary memory(device_, 2 * uint64_t(b.rows * pieces) * ElementBytes(wide_));
+    const Place found = memory.place();
+    const Size length = (b.keys + pieces - 1) / pieces, step = device_.blocked() ? 1 : pieces;
+    OverRows(*piece_sums_, f, c, bias, b.rows * pieces, 20 * length, b, scores, bias.at, found, pieces, length, step);
+    join_pieces_->RunTasks(f, b.rows, 20 * pieces, found, sums, parts, pieces, b.rows);
+  }
+
   const Kernel logarithms_, clear_unseen_;
+  const LateKernel piece_sums_, join_pieces_;
 };
 
 class Backward : Attention {
@@ -231,29 +277,30 @@ class Backward : Attention {
         grad_output(*this, c.grad_output, all * c.width), grad_query(*this, c.grad_query, all * c.depth),
         grad_key(*this, c.grad_key, keys * c.depth), grad_value(*this, c.grad_value, keys * c.width);
     for (const Widened* t : {&query, &key, &value, &grad_output}) t->Fetch(f);
-    const Size together = Together(c);
-    const Temporary scores_memory(device_, ScoreBytes(c, together)), slopes_memory(device_, ScoreBytes(c, together)),
+    const Blocks blocks(c, ElementBytes(wide_));
+    const Temporary scores_memory(device_, ScoreBytes(c, blocks)), slopes_memory(device_, ScoreBytes(c, blocks)),
         dots_memory(device_, uint64_t(all) * ElementBytes(wide_));
     const Place scores = scores_memory.place(), slopes = slopes_memory.place(), dots = dots_memory.place();
     row_dots_.RunTasks(f, all, 2 * c.width, c.grad_output, c.output, dots, all, c.width);
-    for (Size b = 0; b < c.batch; b += together) {
-      const Size n = std::min(together, c.batch - b), first = b * c.queries, rows = n * c.queries, at = b * c.keys;
-      const Place q = query.After(first * c.depth), k = key.After(at * c.depth), v = value.After(at * c.width),
-                  dy = grad_output.After(first * c.width);
-      Multiply(f, n, {c.queries, c.keys, c.depth}, q, false, k, true, scores);
-      Share(f, c, bias, scores, first, rows, c.logsumexp.After(first), false);
-      Multiply(f, n, {c.keys, c.width, c.queries}, scores, true, dy, false, grad_value.After(at * c.width));
-      Multiply(f, n, {c.queries, c.keys, c.width}, dy, false, v, true, slopes);
-      Slope(f, c, rows, scores, dots.After(first), slopes);
-      Multiply(f, n, {c.queries, c.depth, c.keys}, slopes, false, k, false, grad_query.After(first * c.depth));
-      Multiply(f, n, {c.keys, c.depth, c.queries}, slopes, true, q, false, grad_key.After(at * c.depth));
-    }
+    blocks.Each([&](const Block& b) {
+      const Size at = b.matrix * c.keys, n = b.matrices;
+      const bool more = b.query + b.queries < c.queries;  // keys have slopes from other queries already
+      const Place q = query.After(b.first * c.depth), k = key.After(at * c.depth), v = value.After(at * c.width),
+                  dy = grad_output.After(b.first * c.width);
+      Multiply(f, n, {b.queries, b.keys, c.depth}, q, false, k, true, scores);
+      Share(f, c, bias, scores, b, c.logsumexp.After(b.first), false);
+      Multiply(f, n, {b.keys, c.width, b.queries}, scores, true, dy, false, grad_value.After(at * c.width), more);
+      Multiply(f, n, {b.queries, b.keys, c.width}, dy, false, v, true, slopes);
+      Slope(f, c, b, scores, dots.After(b.first), slopes);
+      Multiply(f, n, {b.queries, c.depth, b.keys}, slopes, false, k, false, grad_query.After(b.first * c.depth));
+      Multiply(f, n, {b.keys, c.depth, b.queries}, slopes, true, q, false, grad_key.After(at * c.depth), more);
+    });
     for (const Widened* t : {&grad_query, &grad_key, &grad_value}) t->Leave(f);
   }
 
  private:
-  void Slope(const tw_frame* f, const AttentionCall& c, Size rows, const Place& shares, const Place& dots, const Place& to) const {
-    const auto run = [&](auto scale) { slopes_.RunTasks(f, rows * c.keys, Size(3), shares, dots, to, rows, c.keys, scale); };
+  void Slope(const tw_frame* f, const AttentionCall& c, const Block& b, const Place& shares, const Place& dots, const Place& to) const {
+    const auto run = [&](auto scale) { slopes_.RunTasks(f, b.rows * b.keys, Size(3), shares, dots, to, b.rows, b.keys, scale); };
     if (wide_ == TW_DOUBLE)
       run(c.scale);
     else
