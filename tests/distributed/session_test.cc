@@ -356,7 +356,7 @@ TEST_P(SessionTest, AWaitAtAQueueEndsAtTheDeadlineAndTheQueueStaysWhole) {
     EXPECT_EQ(f.code, uint32_t{TW_DEADLINE_EXCEEDED});
     EXPECT_THAT(f.text, HasSubstr("/job:ps/task:0 at " + p_));
     EXPECT_GT(f.seconds, .1);
-    EXPECT_LT(f.seconds, 1.15);
+    EXPECT_LT(f.seconds, 5);
   }
   session.run({}, {}, {put});
   EXPECT_THAT(session.run({}, {on})[0].values<float>(), ElementsAre(-7));
@@ -424,7 +424,7 @@ TEST_P(SessionTest, CancelAndCloseEndAStepEverywhere) {
     options.cancel = token;
     const Failure f = FailureOf([&] { session.run({}, {on}, {}, &options); });
     EXPECT_EQ(f.code, uint32_t{TW_CANCELLED});
-    EXPECT_LT(f.seconds, 1);
+    EXPECT_LT(f.seconds, 5);
     stop.join();
     tw_cancel_token_destroy(token);
   }
@@ -435,7 +435,7 @@ TEST_P(SessionTest, CancelAndCloseEndAStepEverywhere) {
   });
   const Failure f = FailureOf([&] { session.run({}, {on}); });
   EXPECT_EQ(f.code, uint32_t{TW_CANCELLED});
-  EXPECT_LT(f.seconds, 1);
+  EXPECT_LT(f.seconds, 5);
   close.join();
   EXPECT_EQ(FailureOf([&] { session.run({}, {on}); }).code, uint32_t{TW_FAILED_PRECONDITION});
 }
@@ -461,7 +461,7 @@ TEST_P(SessionTest, ATaskThatGoesIsNamedAndOneThatComesBackTakesPartAgain) {
   stop.join();
   EXPECT_EQ(f.code, uint32_t{TW_UNAVAILABLE});
   EXPECT_THAT(f.text, HasSubstr("task /job:ps/task:0 at " + p_));
-  EXPECT_LT(f.seconds, 2);
+  EXPECT_LT(f.seconds, 5);
   // Only its state is gone.
   ps_ = std::make_unique<Server>(cluster_, "ps", 0);
   const Failure empty = FailureOf([&] { session.run({}, {sum}); });

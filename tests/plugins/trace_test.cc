@@ -1,4 +1,5 @@
 // What step statistics tell of asynchronous devices, functions, loops and waits.
+#include <algorithm>
 #include <map>
 #include <string>
 #include <thread>
@@ -124,15 +125,19 @@ TEST(TraceOfManyThreadsTest, TimesAreOfTheNodeThatEnqueued) {
   StepStats stats;
   RunOptions watched;
   watched.stats = &stats;
+  std::map<std::string, int64_t> excess;  // the least of a node's: a busy machine adds to some
   for (int round = 0; round < 5; ++round) {
     ASSERT_TRUE(Step(*session, spec, feeds, watched).ok());
     for (const tw_step_node& n : stats.nodes()) {
       if (n.flags & TW_STEP_NODE_COPY) continue;
       const int64_t simulated = (1 + atoi(n.name + 1)) * 100'000, took = n.device_end_ns - n.device_start_ns;
       EXPECT_GE(took, simulated) << n.name;
-      EXPECT_LT(took, simulated + 20'000'000) << n.name;
+      const auto [least, first] = excess.emplace(n.name, took - simulated);
+      least->second = std::min(least->second, took - simulated);
     }
   }
+  EXPECT_EQ(excess.size(), 12u);
+  for (const auto& [name, ns] : excess) EXPECT_LT(ns, 20'000'000) << name;
 }
 
 TEST(TraceLimitTest, WhatIsBeyondItIsCountedAndLeftOut) {
