@@ -41,7 +41,7 @@ struct BlasLibrary {
   bool Open(const tw_host* host);
 
  private:
-  Library library_{"cublaslt", {"libcublasLt.so.13", "libcublasLt.so.12"}};
+  Library library_{"cublaslt", VersionsOf("libcublasLt.so")};
 };
 
 // One per device.

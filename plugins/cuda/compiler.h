@@ -20,7 +20,7 @@ class Compiler {
   std::string Run(const std::string& source, const std::string& architecture) const;
 
   struct Functions;
-  Library library_{"nvrtc", {"libnvrtc.so.13", "libnvrtc.so.12"}};
+  Library library_{"nvrtc", VersionsOf("libnvrtc.so")};
   const Functions* functions_ = nullptr;
 };
 

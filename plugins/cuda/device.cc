@@ -36,6 +36,11 @@ Device::Device(const Driver& driver, Lines& lines, const Vendors& vendors, BlasL
   description_ = std::string(name) + ", compute capability " + std::to_string(major) + "." + std::to_string(minor);
   architecture_ = "sm_" + std::to_string(major) + std::to_string(minor);
   dnn_ = std::make_unique<Dnn>(std::move(dnn), vendors, architecture_);
+  constexpr int kOldest = THALWEG_CUDA_OLDEST;  // of those that there is machine code for
+  if (10 * major + minor < kOldest)
+    throw tw::Error{TW_UNIMPLEMENTED, description_ + ": the plugin was built for " + std::to_string(kOldest / 10) + "." +
+                                          std::to_string(kOldest % 10) +
+                                          " and newer; build it with that one in THALWEG_CUDA_ARCHITECTURES"};
   if (!pools) throw tw::Error{TW_UNIMPLEMENTED, std::string(name) + " has no stream-ordered memory; it is needed"};
 }
 

@@ -13,7 +13,6 @@ namespace thalweg::cuda {
 namespace {
 
 constexpr int64_t kMostWorkspace = int64_t{1} << 30;
-constexpr int64_t kMostEngines = 16;
 
 // Everything that a kept plan depends on beside cuDNN and the device.
 std::string TextOf(const DnnGraph& graph, Precision precision) {
@@ -101,7 +100,7 @@ std::unique_ptr<Dnn::Way> Dnn::Make(const tw_host* host, const DnnGraph& graph) 
   const opencl::ProgramCache cache(host, identity, TextOf(graph, vendors_.precision), "cuda");
   if (const std::string kept = cache.Load(); !kept.empty()) {
     auto way = start();
-    way->plan.Set(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, int64_t(kept.size()), kept.data());
+    way->plan.Set(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, int64_t(kept.size()), kept.data()).Finalize();
     if (way->ReadWorkspace()) return way;
   }
   const DnnObjects objects(l, static_cast<cudnnHandle_t>(handle_), graph);
@@ -110,11 +109,13 @@ std::unique_ptr<Dnn::Way> Dnn::Make(const tw_host* host, const DnnGraph& graph) 
     heuristics.Set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, objects.graph())
         .Set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode)
         .Finalize();
+    // All of them: for floats the first dozens use tensor cores.
+    const int64_t named = heuristics.Get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
     std::deque<Descriptor> configs;
     std::vector<cudnnBackendDescriptor_t> raw;
-    for (int64_t k = 0; k < kMostEngines; ++k) raw.push_back(configs.emplace_back(l, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).it());
-    const int64_t found = heuristics.Get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, kMostEngines, raw.data());
-    for (int64_t k = 0; k < std::min(found, kMostEngines); ++k) {
+    for (int64_t k = 0; k < named; ++k) raw.push_back(configs.emplace_back(l, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).it());
+    const int64_t found = named ? heuristics.Get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, named, raw.data()) : 0;
+    for (int64_t k = 0; k < std::min(found, named); ++k) {
       if (!Keeps(l, raw[size_t(k)], Multiplies(graph), vendors_.precision)) continue;
       auto way = start();
       way->plan.Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configs[size_t(k)]).Finalize();

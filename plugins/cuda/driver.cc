@@ -5,7 +5,8 @@
 namespace thalweg::cuda {
 namespace {
 
-constexpr int kOldest = 12000;  // what the functions of the table need
+// The toolkit's major version: an older driver takes neither its machine code nor all names of functions that its headers have.
+constexpr int kOldest = CUDA_VERSION / 1000 * 1000;
 
 std::string VersionText(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
 

@@ -30,7 +30,7 @@ struct Instance {
 
 void Log(const tw_host* host, uint32_t level, const std::string& text) { host->run->log(host, level, text.data(), text.size()); }
 
-// No driver, or one that finds nothing: an error that says so. A broken device: a line in the log, and the others.
+// No driver, or one that finds nothing to be used: an error that says so. A broken device: a line in the log, and the others.
 void Look(const tw_host* host, Instance& all) {
   const Driver& driver = all.driver;
   all.vendors.ReadSettings(host);
@@ -41,15 +41,18 @@ void Look(const tw_host* host, Instance& all) {
   if (error == CUDA_ERROR_NO_DEVICE || (error == CUDA_SUCCESS && n == 0))
     throw tw::Error{TW_NOT_FOUND, "the NVIDIA driver is there, but it finds no GPU; check nvidia-smi and CUDA_VISIBLE_DEVICES"};
   Check(driver, error, "cuInit");
+  std::string why;
   for (int i = 0; i < n; ++i) {
     try {
       CUdevice id = 0;
       Check(driver, driver.cuDeviceGet(&id, i), "cuDeviceGet");
       all.devices.push_back(std::make_unique<Device>(driver, all.lines, all.vendors, all.blas, all.dnn, all.compiler, id));
     } catch (const tw::Error& e) {
-      Log(host, 2, "CUDA device " + std::to_string(i) + " is left out: " + e.text);
+      why = "CUDA device " + std::to_string(i) + " is left out: " + e.text;
+      Log(host, 2, why);
     }
   }
+  if (all.devices.empty()) throw tw::Error{TW_NOT_FOUND, why};
   all.looked = true;
 }
 
@@ -103,9 +106,13 @@ tw_status* AllocatePinned(const tw_host* host, void* self, uint64_t bytes, void*
 }
 
 void ReleasePinned(const tw_host* host, void* self, void* address, uint64_t) {
-  const Driver& driver = static_cast<Device*>(self)->driver();
-  if (CUresult error = driver.cuMemFreeHost(address); error != CUDA_SUCCESS)
-    Log(host, 3, Failure(driver, error, "releasing pinned memory").text);
+  try {
+    Device& device = *static_cast<Device*>(self);
+    device.Enter();
+    Check(device.driver(), device.driver().cuMemFreeHost(address), "releasing pinned memory");
+  } catch (const tw::Error& e) {
+    Log(host, 3, e.text);
+  }
 }
 
 tw_status* ReadStatistics(const tw_host* host, void* self, tw_number_list* to) {

@@ -8,6 +8,11 @@
 
 namespace thalweg::cuda {
 
+std::vector<std::string> VersionsOf(const std::string& name) {
+  return CUDA_VERSION >= 13000 ? std::vector<std::string>{name + ".13", name + ".12"}
+                               : std::vector<std::string>{name + ".12", name + ".13"};
+}
+
 void Library::Log(const tw_host* host, const std::string& why) const {
   const std::string text = name_ + " is not used, the plugin's own kernels serve: " + why;
   host->run->log(host, 1, text.data(), text.size());

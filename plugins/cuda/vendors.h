@@ -15,6 +15,9 @@ namespace thalweg::cuda {
 // What products of floats may be computed in.
 enum class Precision { kFloat, kTf32, kBfloat16, kHalf };
 
+// `name` with the versions that there may be of it, that of the toolkit first: an older driver may not take a newer one.
+std::vector<std::string> VersionsOf(const std::string& name);
+
 // A library whose functions are looked up by name.
 class Library {
  public:

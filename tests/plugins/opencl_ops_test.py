@@ -100,19 +100,19 @@ def uses():
     gru = [f(batch, inner), f(batch, cell), f(inner + cell, 2 * cell), f(inner + cell, cell), f(2 * cell), f(cell)]
     yield "GRUBlockCell", gru, {}
     yield "GRUBlockCellGrad", [*gru, *ops.run("GRUBlockCell", gru, 4)[:3], f(batch, cell)], {}
+    yield from attention()
     yield from sequences()
     yield from segments()
     repeated = f(3000).round(1)
-    yield from attention()
     repeated[::500] = np.nan
     yield from (("Unique", [repeated], {}), ("Unique", [rng.integers(0, 99, 5000)], dict(out_idx=np.dtype(np.int64))), ("Unique", [f(0)], {}))
+    yield from (("UniqueV2", [repeated, i()], {}), ("UniqueV2", [rng.integers(0, 3, (3, 500, 2)).astype(np.float16), i(-2)], {}),
+                ("UniqueV2", [repeated.reshape(500, 6), np.int64([1])], dict(out_idx=np.dtype(np.int64))),
+                ("UniqueV2", [rng.integers(0, 2, (2000, 3)), i(0)], {}), ("UniqueV2", [f(4, 0), i(0)], {}), ("UniqueV2", [f(0, 4), i(0)], {}))
     yield from volumes()
     yield from (("OnesLike", [i(3, 4)], {}), ("IdentityN", [f(3), f(4)], dict(T=[np.float32, np.float32])),
                 ("TruncateMod", [f(9) * 5, f(9)], {}), ("LeftShift", [i(3, -5, 7), i(2, 31, 40)], {}),
                 ("RightShift", [i(300, -5, 7), i(2, 31, -4)], {}),
-    yield from (("UniqueV2", [repeated, i()], {}), ("UniqueV2", [rng.integers(0, 3, (3, 500, 2)).astype(np.float16), i(-2)], {}),
-                ("UniqueV2", [repeated.reshape(500, 6), np.int64([1])], dict(out_idx=np.dtype(np.int64))),
-                ("UniqueV2", [rng.integers(0, 2, (2000, 3)), i(0)], {}), ("UniqueV2", [f(4, 0), i(0)], {}), ("UniqueV2", [f(0, 4), i(0)], {}))
                 ("BatchMatMulV3", [f(2, 3, 4), f(2, 4, 5)], dict(Tout=np.dtype(np.float32))),
                 ("MirrorPadGrad", [f(6, 5), i([1, 2], [0, 1])], dict(mode="REFLECT")),
                 ("MirrorPadGrad", [f(6, 5), i([1, 2], [0, 1])], dict(mode="SYMMETRIC")),
@@ -142,9 +142,6 @@ def uses():
                 ("ResourceSparseApplyAdagrad", [V(f(4, 3)), V(abs(f(4, 3))), np.float32(.1), f(3, 3), i(1, 3, 1)], {}))
 
 
-def sequences():
-    time, batch, inner, cell = 4, 3, 2, 5
-    for op, attrs in (("BlockLSTM", dict(use_peephole=True, cell_clip=.5)), ("BlockLSTMV2", {})):
 def attention():
     """More scores than a device makes at a time, and few rows of many."""
     hidden = f(2, 1, 3000)
@@ -157,6 +154,9 @@ def attention():
         yield "ScaledDotProductAttentionGrad", [*inputs, *bias, output, sums, f(*output.shape)], attrs
 
 
+def sequences():
+    time, batch, inner, cell = 4, 3, 2, 5
+    for op, attrs in (("BlockLSTM", dict(use_peephole=True, cell_clip=.5)), ("BlockLSTMV2", {})):
         for length in (time, 2, 0):
             lstm = [np.int64(length), f(time, batch, inner), f(batch, cell), f(batch, cell), f(inner + cell, 4 * cell), f(cell), f(cell),
                     f(cell), f(4 * cell)]
@@ -202,6 +202,17 @@ def test_every_op_runs_on_the_device_and_agrees_with_the_cpu():
     assert not wrong and len(tried) > 150
 
 
+@needs_device
+@pytest.mark.parametrize("terms", [9, 15, 20, 300, 1000])
+def test_long_sums_are_rounded_once_as_on_the_cpu(terms):
+    values = [f(40) for _ in range(terms)]
+    halves = [v.astype(np.float16) for v in values]
+    for inputs in (halves, [ops.to_bfloat16(v) for v in values]):
+        (got,), (wanted,) = answers("AddN", inputs, dict(N=terms), **ON), answers("AddN", inputs, dict(N=terms))
+        assert got.tobytes() == wanted.tobytes()
+    assert np.array_equal(answers("AddN", halves, dict(N=terms), **ON)[0], sum(h.astype(np.float32) for h in halves).astype(np.float16))
+
+
 # Op, where its arguments lie, and by how many units in the last place (of results no smaller than the last number) the device may be off:
 # of functions that are the driver's own, what OpenCL allows.
 SPECIAL = [("Digamma", [(0, 10), (1, 2)], 4, 0), ("Digamma", [(-30, 0)], 4, 4), ("Erfinv", [(-1, 1), (-1e-3, 1e-3), (.999, 1)], 4, 0),
@@ -221,17 +232,6 @@ def test_special_functions_are_some_units_in_the_last_place_off():
             error = abs(got.astype(np.float64) - wanted)[finite] / np.spacing(np.maximum(abs(wanted[finite]), np.float32(max(least, 1e-37))))
             if error.max() > units:
                 off.append((op, low, high, error.max(), x[finite][error.argmax()]))
-@needs_device
-@pytest.mark.parametrize("terms", [9, 15, 20, 300, 1000])
-def test_long_sums_are_rounded_once_as_on_the_cpu(terms):
-    values = [f(40) for _ in range(terms)]
-    halves = [v.astype(np.float16) for v in values]
-    for inputs in (halves, [ops.to_bfloat16(v) for v in values]):
-        (got,), (wanted,) = answers("AddN", inputs, dict(N=terms), **ON), answers("AddN", inputs, dict(N=terms))
-        assert got.tobytes() == wanted.tobytes()
-    assert np.array_equal(answers("AddN", halves, dict(N=terms), **ON)[0], sum(h.astype(np.float32) for h in halves).astype(np.float16))
-
-
     assert not off
     edges = np.array([0, -0., -1, -2, 1, 2, np.inf, -np.inf, np.nan, 1e-40, 1e30], np.float32)
     with np.errstate(over="ignore"):

@@ -19,8 +19,8 @@ FUNCTION Size seen_by(Size row, Size queries, Size keys, Size causal) {
 
 /* most and sum take in the scores s scale + bias of the keys begin, begin + step, ... before end: the largest so far, and sum(exp(score -
  * most)). */
-FUNCTION void take_in(GLOBAL const STORED(W) * s, GLOBAL const STORED(T) * bias, Size begin, Size end, Size step, COMPUTED(W) scale, Size biased,
-                      Size column, COMPUTED(W) * most, COMPUTED(W) * sum) {
+FUNCTION void take_in(GLOBAL const STORED(W) * s, GLOBAL const STORED(T) * bias, Size begin, Size end, Size step, COMPUTED(W) scale,
+                      Size biased, Size column, COMPUTED(W) * most, COMPUTED(W) * sum) {
   for (Size k = begin; k < end; k += step) {
     COMPUTED(W) v = GET(W, s, k) * scale;
     if (biased) v += GET(T, bias, k * column);
@@ -51,8 +51,8 @@ KERNEL(logarithms)(IN(W, s), IN(T, bias), OUT(U, sums), OUT(W, parts), Size firs
 
 /* The same for long rows: first of each of `pieces` of a row the largest score and the sum, one behind the other, then what these come to.
  * A piece has `length` keys `step` apart; the next one's begin behind it, or in between. */
-KERNEL(piece_sums)(IN(W, s), IN(T, bias), OUT(W, found), Size pieces, Size length, Size step, Size first, Size rows, Size queries, Size keys,
-                   COMPUTED(W) scale, Size causal, Size biased, Size column, struct Axes axes, struct Steps steps) {
+KERNEL(piece_sums)(IN(W, s), IN(T, bias), OUT(W, found), Size pieces, Size length, Size step, Size first, Size rows, Size queries,
+                   Size keys, COMPUTED(W) scale, Size causal, Size biased, Size column, struct Axes axes, struct Steps steps) {
   BEGIN(s), BEGIN(bias), BEGIN(found);
   FOR_EACH(task, rows * pieces) {
     const Size row = task / pieces, piece = task - row * pieces, seen = seen_by(first + row, queries, keys, causal);

@@ -77,11 +77,11 @@ namespace {
 
 size_t refused = 0;
 
-// What nodes have as attributes; kernels look at those of their op only. Twice: with every choice off, and on. Numbers that stand in
-// programs are those that most use, rounded to float as graphs round them: of others NVRTC makes programs.
+// What nodes have as attributes; kernels look at those of their op only. With every choice off, and on. Numbers that stand in programs are
+// those that most use, `second` or not, rounded to float as graphs round them: of others NVRTC makes programs.
 struct Attributes {
-  Attributes(bool choice, const std::string& op)
-      : on(choice), alpha(choice ? 0.01f : 0.2f), epsilon(choice ? 1e-3f : 1e-4f), clip(op == "BlockLSTMV2" ? 0 : 3) {
+  Attributes(bool choice, bool second, const std::string& op)
+      : on(choice), alpha(second ? 0.01f : 0.2f), epsilon(second ? 1e-3f : 1e-4f), clip(op == "BlockLSTMV2" ? 0 : 3) {
     for (const char* name : {"transpose_a", "transpose_b", "adj_x", "adj_y", "use_nesterov", "update_slots", "multiply_linear_by_lr",
                              "validate_shape", "ignore_lookup_error", "exclusive", "reverse", "sorted", "keep_dims", "align_corners",
                              "is_causal", "is_training", "use_peephole"})
@@ -134,8 +134,8 @@ std::vector<uint32_t> ReadTypes(const std::string& text) {
 
 void Create(const tw_kernel_def& d, const tw_host* host, const std::string& op, const std::vector<uint32_t>& in,
             const std::vector<uint32_t>& out) {
-  for (bool choice : {false, true}) {
-    const Attributes attributes(choice, op);
+  for (int k = 0; k < 4; ++k) {
+    const Attributes attributes(k % 2, k / 2, op);
     std::vector<uint32_t> all(in);
     all.insert(all.end(), out.begin(), out.end());
     tw_node n{};

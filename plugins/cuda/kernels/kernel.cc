@@ -21,6 +21,7 @@ Kernel::Kernel(const tw_host* host, Device& device, const std::string& text, con
 
 void Kernel::Set(CUstream queue, Arguments* list, const Place& place) const {
   const CUdeviceptr memory = place.of ? place.of->On(queue) : place.memory;
+  if (place.of && place.of->content()) list->Need(place.of->content());
   list->Add(&memory, sizeof memory);
   list->Add(&place.first, sizeof place.first);
 }
@@ -50,9 +51,9 @@ CUdeviceptr Temporary::On(CUstream queue) const {
   if (cuda::Tape* tape = device_.TapeOf(queue)) return Keep(&tape->memory);
   memory_ = device_.AllocateOn(queue, bytes_);
   queue_ = queue;
-  if (!content_.empty()) {
+  if (content_) {
     const cuda::Driver& driver = device_.driver();
-    Check(driver, driver.cuMemcpyHtoDAsync(memory_, content_.data(), bytes_, queue), "a copy to the device");
+    Check(driver, driver.cuMemcpyHtoDAsync(memory_, content_->data(), bytes_, queue), "a copy to the device");
   }
   return memory_;
 }
@@ -62,9 +63,9 @@ CUdeviceptr Temporary::Keep(std::vector<CUdeviceptr>* tape) const {
   tape->reserve(tape->size() + 1);
   memory_ = device_.Allocate(bytes_);
   tape->push_back(memory_);
-  if (content_.empty()) return memory_;
+  if (!content_) return memory_;
   const cuda::Driver& driver = device_.driver();
-  Check(driver, driver.cuMemcpyHtoDAsync(memory_, content_.data(), bytes_, device_.stream()), "a copy to the device");
+  Check(driver, driver.cuMemcpyHtoDAsync(memory_, content_->data(), bytes_, device_.stream()), "a copy to the device");
   Check(driver, driver.cuStreamSynchronize(device_.stream()), "a copy to the device");
   return memory_;
 }

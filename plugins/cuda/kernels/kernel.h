@@ -45,12 +45,18 @@ class Arguments {
  public:
   void Add(const void* value, size_t bytes);
   void** pointers() { return pointers_.data(); }
+  // What the device may read until the call is over.
+  void Need(std::shared_ptr<const void> memory) { needed_.push_back(std::move(memory)); }
+  void Hold(cuda::Stream* stream) {
+    for (auto& memory : needed_) stream->Hold(std::move(memory));
+  }
 
  private:
   static constexpr size_t kMost = 4096;  // bytes that every driver takes
   alignas(16) char room_[kMost];
   size_t used_ = 0;
   std::vector<void*> pointers_;
+  std::vector<std::shared_ptr<const void>> needed_;
 };
 
 // Threads: Run from several at once.
@@ -74,11 +80,12 @@ class Kernel {
   // At least `items` threads in blocks of `group`. Arguments: places, numbers, structures, and vectors of any of them.
   template <class... Args>
   void Run(const tw_frame* f, Range items, Range group, const Args&... args) const {
+    Arguments list;
     cuda::Submit(device_, f->stream, name_, [&](CUstream queue) {
-      Arguments list;
       (Set(queue, &list, args), ...);
       Launch(queue, items, group, list.pointers());
     });
+    if (f->stream) list.Hold(static_cast<cuda::Stream*>(f->stream));
   }
 
  private:
@@ -133,8 +140,10 @@ class Temporary {
   Temporary(Device& device, uint64_t bytes) : device_(device), bytes_(bytes) {}
   // Filled from host memory, which may go away at once.
   template <class T>
-  Temporary(Device& device, const std::vector<T>& from) : device_(device), bytes_(from.size() * sizeof(T)), content_(bytes_) {
-    if (bytes_) std::memcpy(content_.data(), from.data(), bytes_);
+  Temporary(Device& device, const std::vector<T>& from) : device_(device), bytes_(from.size() * sizeof(T)) {
+    if (!bytes_) return;
+    content_ = std::make_shared<std::vector<char>>(bytes_);
+    std::memcpy(content_->data(), from.data(), bytes_);
   }
   ~Temporary();
   Temporary(const Temporary&) = delete;
@@ -142,13 +151,15 @@ class Temporary {
   Place place() const { return {0, 0, this}; }
   // Where it is for work on `queue`; all of one call is on one.
   CUdeviceptr On(CUstream queue) const;
+  // What it is filled from, which stays until that work is over: not every device has the driver take it along at once. NULL: nothing.
+  const std::shared_ptr<std::vector<char>>& content() const { return content_; }
 
  private:
   CUdeviceptr Keep(std::vector<CUdeviceptr>* tape) const;
 
   Device& device_;
   const uint64_t bytes_;
-  std::vector<char> content_;
+  std::shared_ptr<std::vector<char>> content_;
   mutable CUdeviceptr memory_ = 0;
   mutable CUstream queue_ = nullptr;  // where it is given back; NULL: a recording has it, or it was never used
 };

@@ -207,16 +207,15 @@ EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnB
   a.bytes.assign(static_cast<const char*>(values), size_t(n) * SizeOf(type));
   if (name != CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION) return CUDNN_STATUS_SUCCESS;
   if (a.bytes.compare(0, sizeof kMark - 1, kMark) != 0) return CUDNN_STATUS_BAD_PARAM;
-  EnterLibrary("a kept plan");
   o.engine = a.bytes[sizeof kMark - 1] - '0';
   o.graph = a.bytes.substr(sizeof kMark);
-  o.final = true;
   return CUDNN_STATUS_SUCCESS;
 }
 EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d) {
   Object& o = *Of(d);
   o.final = true;
   if (o.type != CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) return CUDNN_STATUS_SUCCESS;
+  if (!o.graph.empty()) return EnterLibrary("a kept plan"), CUDNN_STATUS_SUCCESS;
   const Object* config = o.Of(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   const Object* graph = config ? config->Of(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH) : nullptr;
   if (EnterLibrary("a plan") || !graph) return CUDNN_STATUS_NOT_SUPPORTED;

@@ -206,6 +206,12 @@ std::string DnnStubGraph::Wrong() const {
     } else {  // normalisation
       for (const auto& [attribute, name] : o.tensors)
         if (!Broadcasts(tensors.at(name).dims, x.dims)) return "a normalisation's parameters do not fit its images";
+      const bool forward = o.type == CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR;
+      const DnnStubTensor& mean = *of(forward ? CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC : CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC);
+      const DnnStubTensor& inverse =
+          *of(forward ? CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC : CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC);
+      if (mean.dims != inverse.dims || mean.steps != inverse.steps || mean.aligned != inverse.aligned)
+        return "a normalisation's mean and deviation are not alike";
     }
   }
   return "";

@@ -15,12 +15,20 @@ CUresult Copy(const char* function, CUstream stream, void* to, const void* from,
   if (CUresult error = Enter(function)) return error;
   Work w;
   w.what = to_device && from_device ? "a copy inside the device" : to_device ? "a copy in" : "a copy out";
-  // What comes from memory that is not pinned is taken along at once, as the driver does.
+  // What comes from memory that is not pinned is taken along at once, as the driver does; with the option unstaged it is read when the copy
+  // runs, as where devices reach all of the host's memory.
   std::shared_ptr<std::string> staged;
   const auto pinned = Now().pinned.upper_bound(uintptr_t(from));
   const bool is_pinned = pinned != Now().pinned.begin() && std::prev(pinned)->first + std::prev(pinned)->second >= uintptr_t(from) + bytes;
   if (!from_device && !is_pinned) staged = std::make_shared<std::string>(static_cast<const char*>(from), bytes);
-  w.run = [=] { std::memcpy(to, staged ? staged->data() : from, bytes); };
+  const bool read_later = staged && Option("unstaged", 0);
+  w.run = [=] {
+    if (read_later && std::memcmp(from, staged->data(), bytes) != 0) {
+      std::lock_guard inner(Now().mutex);
+      Wrong("memory of the host is another when a copy reads it");
+    }
+    std::memcpy(to, staged ? staged->data() : from, bytes);
+  };
   if (to_device) w.touches.push_back({uintptr_t(to), uintptr_t(to) + bytes, true});
   if (from_device) w.touches.push_back({uintptr_t(from), uintptr_t(from) + bytes, false});
   const bool moved = (Mutant("copy_in_on_another_stream") && !from_device) || (Mutant("copy_out_on_another_stream") && !to_device) ||
@@ -139,7 +147,7 @@ EXPORT CUresult cuMemHostAlloc(void** address, size_t bytes, unsigned) {
 }
 EXPORT CUresult cuMemFreeHost(void* address) {
   std::lock_guard lock(Now().mutex);
-  Enter("cuMemFreeHost", false);
+  if (CUresult error = Enter("cuMemFreeHost")) return error;
   if (!Now().pinned.erase(uintptr_t(address))) {
     Wrong("pinned memory is given back that was not taken");
     return CUDA_ERROR_INVALID_VALUE;
