@@ -29,6 +29,10 @@ struct tw_server {
   bool started = false, stopped = false;
 };
 
+static Status CheckOrigin(const tw_server& server) {
+  return server.origin.here() ? Status() : FailedPrecondition("the server is another process's, which this one was forked from");
+}
+
 tw_status* tw_server_create(tw_runtime* runtime, const char* cluster, const char* job, uint32_t task, const char* const* options,
                             uint32_t n_options, tw_server** out_server) {
   NEED(cluster);
@@ -59,6 +63,7 @@ const tw_option* tw_server_option(uint32_t i) {
 tw_status* tw_server_start(tw_server* server) {
   NEED(server);
   return Guard([&]() -> Status {
+    RETURN_IF_ERROR(CheckOrigin(*server));
     std::lock_guard lock(server->mu);
     if (server->started || server->stopped)
       return FailedPrecondition("the server was ", server->stopped ? "stopped" : "started", " before");
@@ -73,6 +78,7 @@ tw_status* tw_server_address(tw_server* server, tw_buffer** out_address) {
   NEED(out_address);
   *out_address = nullptr;
   return Guard([&]() -> Status {
+    RETURN_IF_ERROR(CheckOrigin(*server));
     std::lock_guard lock(server->mu);
     if (!server->server) return FailedPrecondition("the server is not started");
     *out_address = thalweg::MakeBuffer(server->server->address());
@@ -96,7 +102,7 @@ tw_status* tw_server_join(tw_server* server, int64_t timeout_ns) {
   NEED(server);
   return Guard([&]() -> Status {
     if (timeout_ns < 0) return thalweg::InvalidArgument("timeout_ns is ", timeout_ns, "; use 0 to wait for ever");
-    if (!server->origin.here()) return FailedPrecondition("the server is another process's, which this one was forked from");
+    RETURN_IF_ERROR(CheckOrigin(*server));
     std::unique_lock lock(server->mu);
     auto over = [&] { return server->stopped; };
     if (timeout_ns == 0) return server->changed.wait(lock, over), Status();

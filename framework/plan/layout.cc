@@ -276,14 +276,23 @@ bool PassesOn(const PlanNode& n) {
   return role == "identity" || role == "read_variable" || role == "recv" || role == "send";
 }
 
+uint64_t BytesTouched(const PlanNode& n, const PlanShapes& shapes) {
+  uint64_t bytes = 0;
+  for (int32_t v : n.in) bytes += shapes.values[size_t(v)].bytes;
+  for (int32_t v : n.out) bytes += shapes.values[size_t(v)].bytes;
+  return bytes;
+}
+
+bool IsLong(const PlanNode& n, const PlanShapes& shapes) {
+  constexpr uint64_t kLong = 1 << 20;  // bytes touched: as long as it takes to wake somebody and more
+  return IsLoop(n) || BytesTouched(n, shapes) > kLong;
+}
+
 void MarkHeavy(const Plan& plan, PlanShapes* shapes) {
   constexpr uint64_t kWorth = 64 << 10;  // bytes touched: about 10 us of a memory-bound kernel
   shapes->heavy.clear();
   for (const PlanNode& n : plan.nodes) {
-    uint64_t bytes = 0;
-    for (int32_t v : n.in) bytes += shapes->values[size_t(v)].bytes;
-    for (int32_t v : n.out) bytes += shapes->values[size_t(v)].bytes;
-    shapes->heavy.push_back(bytes >= kWorth || IsLoop(n));
+    shapes->heavy.push_back(BytesTouched(n, *shapes) >= kWorth || IsLoop(n));
   }
 }
 

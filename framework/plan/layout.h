@@ -9,6 +9,10 @@ void LayOut(const Plan& plan, PlanShapes* shapes);
 
 // The node only hands on what it is given.
 bool PassesOn(const PlanNode& n);
+// What it reads and writes, as far as the shapes are known.
+uint64_t BytesTouched(const PlanNode& n, const PlanShapes& shapes);
+// It may take so long that what becomes ready meanwhile should not wait for its thread.
+bool IsLong(const PlanNode& n, const PlanShapes& shapes);
 // Fills in which nodes are heavy.
 void MarkHeavy(const Plan& plan, PlanShapes* shapes);
 // Some kernel ends elsewhere, which the fixed engine cannot wait for.

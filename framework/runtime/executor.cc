@@ -119,15 +119,17 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     return hands > 2 ? hands - 1 : 1;
   }
 
-  // They are over before somebody else is awake, but for one, beside which nothing is worth that. Of those whose sizes only running tells,
-  // that is said of so few that hardly any could run side by side.
+  // They are over before somebody else is awake, but for one that takes little longer. Of those whose sizes only running tells, that is
+  // said of so few that hardly any could run side by side.
   bool FewAndLight() const {
     constexpr size_t kFew = 64, kFewUnknown = 16;
     const std::vector<uint8_t>& heavy = s_->shapes()->heavy;
     if (heavy.size() > kFew) return false;
     size_t work = 0;
-    for (size_t k = 0; k < heavy.size(); ++k) work += heavy[k] && !PassesOn(p_.nodes[k]);
-    if (work > 1) return false;
+    for (size_t k = 0; k < heavy.size(); ++k) {
+      if (!heavy[k] || PassesOn(p_.nodes[k])) continue;
+      if (++work > 1 || IsLong(p_.nodes[k], *s_->shapes())) return false;
+    }
     const auto& values = s_->shapes()->values;
     return heavy.size() <= kFewUnknown ||
            std::all_of(values.begin(), values.end(), [](const PlanShapes::Value& v) { return v.shape.known(); });

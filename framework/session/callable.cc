@@ -231,17 +231,10 @@ bool Callable::IsLight() {
   if (found.plan->async && !(found.plan->counted && pool && pool->HasThreadForTasks())) return false;
   const auto& values = found.shapes->values;
   const auto known = [&](int32_t v) { return values[size_t(v)].shape.known(); };
-  const auto touched = [&](const PlanNode& n) {
-    uint64_t bytes = 0;
-    for (const auto* side : {&n.in, &n.out}) {
-      for (int32_t v : *side) bytes += values[size_t(v)].bytes;
-    }
-    return bytes;
-  };
   return std::all_of(found.plan->nodes.begin(), found.plan->nodes.end(), [&](const PlanNode& n) {
     const bool sized = std::all_of(n.in.begin(), n.in.end(), known) && std::all_of(n.out.begin(), n.out.end(), known);
-    return (sized || MakesNothingLarger(n)) && (PassesOn(n) || touched(n) <= kLittle) && n.run.kernel && !n.run.kernel->spec.may_block &&
-           n.run.device->host_memory() && !(n.run.node && CallsFunctions(n.run.node->op()));
+    return (sized || MakesNothingLarger(n)) && (PassesOn(n) || BytesTouched(n, *found.shapes) <= kLittle) && n.run.kernel &&
+           !n.run.kernel->spec.may_block && n.run.device->host_memory() && !(n.run.node && CallsFunctions(n.run.node->op()));
   });
 }
 
