@@ -165,6 +165,7 @@ TW_CPP_PLUGIN_WITH("org.thalweg.opencl", "0.1.0", Instance, p, self) {
   register_softmax(p);
   register_special(p);
   register_sparse_segment(p);
+  register_sparse_tensor_dense_matmul(p);
   register_top_k(p);
   register_unique(p);
   register_update(p);

@@ -21,6 +21,7 @@ using Size = int64_t;
 #define INDEPENDENT
 #define STORED(kind) JOIN(type_, kind)
 #define COMPUTED(kind) JOIN(type_, kind)
+#define WRAPPING(kind) JOIN(type_, kind)
 #define GET(kind, p, i) (p)[i]
 #define PUT(kind, p, i, v) ((p)[i] = (v))
 #define IN(kind, x) const STORED(kind) * x, Size x##_at
@@ -55,6 +56,7 @@ using std::exp, std::log, std::sqrt, std::tan, std::rint, std::copysign, std::is
 #define RUN 4
 #define AHEAD(a, b) ((a) > (b) || ((a) != (a) && (b) == (b)))
 #include "sort.h"
+#include "sparse_product.h"
 #include "weighted.h"
 #undef LANES
 #include "functions.h"
@@ -197,6 +199,23 @@ TEST(DeviceText, WeightedRowsAddUp) {
     EXPECT_FLOAT_EQ(y[c], 0.5f * x[6 + c] + 2 * x[c]);
     EXPECT_EQ(y[2 + c], 0);
     EXPECT_EQ(y[4 + c], -x[6 + c]);
+  }
+}
+
+TEST(DeviceText, SparseRowsAreMultiplied) {
+  const std::vector<float> b = Numbers(3 * 5), values = Numbers(4);
+  const int64_t order[] = {2, 0, 3}, at[] = {1, 2, 1}, starts[] = {0, 2, 2, 3};  // element 1 is of no row
+  std::vector<float> y(3 * 5), turned(3 * 3);
+  sparse_product(values.data(), 0, order, 0, at, 0, starts, 0, b.data(), 0, y.data(), 0, 3, 5, 5, 1);
+  for (size_t c = 0; c < 5; ++c) {
+    EXPECT_FLOAT_EQ(y[c], values[2] * b[5 + c] + values[0] * b[10 + c]);
+    EXPECT_EQ(y[5 + c], 0);
+    EXPECT_FLOAT_EQ(y[10 + c], values[3] * b[5 + c]);
+  }
+  sparse_product(values.data(), 0, order, 0, at, 0, starts, 0, b.data(), 0, turned.data(), 0, 3, 3, 1, 5);  // b's rows are columns
+  for (size_t c = 0; c < 3; ++c) {
+    EXPECT_FLOAT_EQ(turned[c], values[2] * b[5 * c + 1] + values[0] * b[5 * c + 2]);
+    EXPECT_FLOAT_EQ(turned[6 + c], values[3] * b[5 * c + 1]);
   }
 }
 

@@ -72,6 +72,9 @@ def uses():
                 ("ReverseV2", [f(3, 4, 5), i(0, 2)], {}), ("OneHot", [i(1, 2, 0), np.int32(4), np.float32(1), np.float32(0)], {}),
                 ("GatherV2", [f(5, 6), i(4, 0, 2), np.int32(1)], {}), ("ScatterNd", [i([1], [3], [1]), f(3, 2), i(4, 2)], {}),
                 ("UnsortedSegmentSum", [f(4, 3), i(1, 0, 1, -1), np.int32(2)], {}),
+                ("SparseTensorDenseMatMul", [np.int64([[2, 0], [0, 3], [2, 1]]), f(3), np.int64([3, 4]), f(4, 70)], {}),
+                ("SparseTensorDenseMatMul", [np.int32([[2, 0], [0, 3], [2, 1]]), f(3), np.int64([3, 4]), f(5, 3)],
+                 dict(adjoint_a=True, adjoint_b=True)),
                 ("Cumsum", [f(3, 4, 5), np.int32(1)], dict(reverse=True, exclusive=True)), ("AddN", [f(3), f(3), f(3)], dict(N=3)))
     x, filter_, depthwise = f(2, 7, 8, 3), f(3, 3, 3, 4), f(3, 3, 3, 2)
     for padding in ("SAME", "VALID"):

@@ -84,7 +84,7 @@ struct Attributes {
       : on(choice), alpha(second ? 0.01f : 0.2f), epsilon(second ? 1e-3f : 1e-4f), clip(op == "BlockLSTMV2" ? 0 : 3) {
     for (const char* name : {"transpose_a", "transpose_b", "adj_x", "adj_y", "use_nesterov", "update_slots", "multiply_linear_by_lr",
                              "validate_shape", "ignore_lookup_error", "exclusive", "reverse", "sorted", "keep_dims", "align_corners",
-                             "is_causal", "is_training", "use_peephole"})
+                             "is_causal", "is_training", "use_peephole", "adjoint_a", "adjoint_b"})
       Add(name, TW_ATTR_BOOL, &on);
     for (const char* name : {"Truncate", "half_pixel_centers"}) Add(name, TW_ATTR_BOOL, &off);
     for (const char* name : {"data_format", "container", "shared_name"}) Add(name, TW_ATTR_STRING, &nhwc);

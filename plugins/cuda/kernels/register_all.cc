@@ -69,6 +69,7 @@ void RegisterKernels(const tw_host* host, tw_registrar* to) {
   opencl::register_segment(p);
   opencl::register_softmax(p);
   opencl::register_sparse_segment(p);
+  opencl::register_sparse_tensor_dense_matmul(p);
   opencl::register_top_k(p);
   opencl::register_unique(p);
   opencl::register_update(p);

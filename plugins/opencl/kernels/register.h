@@ -25,6 +25,7 @@ void register_segment(tw::Plugin& p);
 void register_softmax(tw::Plugin& p);
 void register_special(tw::Plugin& p);
 void register_sparse_segment(tw::Plugin& p);
+void register_sparse_tensor_dense_matmul(tw::Plugin& p);
 void register_top_k(tw::Plugin& p);
 void register_unique(tw::Plugin& p);
 void register_update(tw::Plugin& p);
