@@ -1,7 +1,9 @@
 #include "distributed/members.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <exception>
 #include <filesystem>
 #include <utility>
 
@@ -118,14 +120,21 @@ StatusOr<std::unique_ptr<Members>> Membership::Join(const Members::Config& confi
   return member;
 }
 
+// The plugin waits for this call, and knows no exceptions.
 void Membership::Lost(uint64_t which) {
   {
     std::lock_guard lock(mu_);
-    lost_ = which;
+    lost_ = std::max(lost_, which);
     if (stopping_) return;
     ++joining_;
   }
-  runtime_->pool().Blocking([this] { JoinAgain(); });  // the plugin waits for this call
+  try {
+    runtime_->pool().Blocking([this] { JoinAgain(); });
+  } catch (const std::exception&) {  // no memory, or no thread: what was lost stays so, and all is as without a service
+    std::lock_guard lock(mu_);
+    --joining_;
+    changed_.notify_all();
+  }
 }
 
 void Membership::JoinAgain() {

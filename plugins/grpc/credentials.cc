@@ -13,6 +13,7 @@
 #include <grpc/grpc_security.h>
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -60,8 +61,15 @@ bool IsToken(const std::string& text) {
   return text.size() >= 32 && text.size() <= 256 && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
 }
 
+// What OpenSSL notes of a failure in here stays out of the thread's queue, in which a handshake on the same thread would find it.
+struct QuietErrors {
+  QuietErrors() { ERR_set_mark(); }
+  ~QuietErrors() { ERR_pop_to_mark(); }
+};
+
 using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 Certificate ReadCertificate(std::string_view pem) {
+  const QuietErrors quiet;
   const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem.data(), int(pem.size())), BIO_free);
   return {bio ? PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr) : nullptr, X509_free};
 }
@@ -83,6 +91,7 @@ std::string TimeText(const ASN1_TIME* time) {
 
 // Empty, or what is wrong. Others hang up on who shows such a certificate, and cannot say why. Of several one has to be good.
 std::string WrongDate(const std::string& path, std::string_view pem, bool several) {
+  const QuietErrors quiet;
   const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem.data(), int(pem.size())), BIO_free);
   std::string wrong;
   do {
@@ -100,6 +109,7 @@ std::string WrongDate(const std::string& path, std::string_view pem, bool severa
 }
 
 bool BelongTogether(std::string_view cert, std::string_view key) {
+  const QuietErrors quiet;
   const Certificate certificate = ReadCertificate(cert);
   const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(key.data(), int(key.size())), BIO_free);
   const auto no_password = [](char*, int, int, void*) { return 0; };
