@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <stdexcept>
@@ -121,6 +122,37 @@ bool Soon(F f) {
   return true;
 }
 
+// How long the machine keeps a thread waiting that wants to run each millisecond: a thread that is late while this one was, too, was not
+// forgotten.
+class Machine {
+ public:
+  Machine() : thread_([this] { Look(); }) {}
+  ~Machine() {
+    stop_ = true;
+    thread_.join();
+  }
+  // Whether what began then has taken longer than `most` by its own fault.
+  bool Slow(steady_clock::time_point began, steady_clock::duration most) {
+    const auto took = steady_clock::now() - began;
+    if (took <= most) return false;
+    const steady_clock::duration lag(lag_.exchange(0));
+    return lag < took / 4;
+  }
+
+ private:
+  void Look() {
+    for (auto last = steady_clock::now(); !stop_;) {
+      std::this_thread::sleep_for(1ms);
+      const auto now = steady_clock::now();
+      lag_ = std::max<int64_t>(lag_, (now - last).count());
+      last = now;
+    }
+  }
+  std::atomic<int64_t> lag_{0};  // nanoseconds, the longest since somebody was slow
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
 TEST(RingPoller, ListenersHearTheirOwn) {
   const auto poller = RingPoller::Make(0);
   ASSERT_NE(poller, nullptr);
@@ -216,8 +248,10 @@ TEST(RingPoller, NoRingIsLostWhoeverWatches) {
       std::this_thread::yield();
     }
   });
+  Machine machine;
   int slow = 0;
-  for (int i = 1; i <= 30000; ++i) {
+  const auto enough = steady_clock::now() + 60s;  // on a machine that does something else meanwhile
+  for (int i = 1; i <= 30000 && (i <= 3000 || steady_clock::now() < enough); ++i) {
     const auto began = steady_clock::now();
     bell->Ring(number);
     while (ear->heard < i) {
@@ -225,11 +259,11 @@ TEST(RingPoller, NoRingIsLostWhoeverWatches) {
       std::this_thread::yield();
     }
     ASSERT_GE(ear->heard, i);
-    slow += steady_clock::now() - began > 900ms;
+    slow += machine.Slow(began, 900ms);
     if (i % 50 == 0) poller->Wake();
   }
-  EXPECT_LE(slow, 5);  // of a machine that does something else meanwhile
-  EXPECT_GT(loans, 100);
+  EXPECT_LE(slow, 5);
+  EXPECT_GT(loans, 10);
   stop = true;
   poller->Wake();
   lends.join();
@@ -239,6 +273,7 @@ TEST(RingPoller, NoRingIsLostWhoeverWatches) {
 TEST(RingPoller, AThreadThatIsLentGoesOnWhenItIsWoken) {
   const auto poller = RingPoller::Make(0);
   ASSERT_NE(poller, nullptr);
+  Machine machine;
   int slow = 0;
   for (int i = 0; i < 200; ++i) {
     std::atomic<bool> over{false};
@@ -250,7 +285,7 @@ TEST(RingPoller, AThreadThatIsLentGoesOnWhenItIsWoken) {
     over = true;
     poller->Wake();
     lent.join();
-    slow += steady_clock::now() - began > 900ms;
+    slow += machine.Slow(began, 900ms);
   }
   EXPECT_LE(slow, 5);
 }
@@ -263,6 +298,7 @@ TEST(RingPoller, WhoDiesAsItRingsLeavesNobodyAsleep) {
   const uint32_t number = poller->Add(ear, ear.get()), number_of_other = poller->Add(other, other.get());
   const auto bell = Doorbell::Open(poller->name());
   const MemoryName name = poller->name();
+  Machine machine;
   int slow = 0;
   for (int i = 1; i <= 100; ++i) {
     const int before = ear->heard;
@@ -280,7 +316,7 @@ TEST(RingPoller, WhoDiesAsItRingsLeavesNobodyAsleep) {
     const auto began = steady_clock::now();
     bell->Ring(number_of_other);
     ASSERT_TRUE(Soon([&] { return other->heard >= i; }));
-    slow += steady_clock::now() - began > 500ms;
+    slow += machine.Slow(began, 500ms);
   }
   EXPECT_LE(slow, 5);
   poller->Remove(number);
