@@ -24,7 +24,7 @@ class SparsePlaces {
     uint64_t size = 1;
     for (int i = 0; i < rank; ++i) numbered_ &= !__builtin_mul_overflow(size, uint64_t(dims[i]), &size) && size <= INT64_MAX;
     if (numbered_) strides_ = DenseStrides(dims, rank);
-    for (int64_t k = 0; k < count_; ++k)
+    for (int64_t k = 0; rank > 0 && k < count_; ++k)
       for (int i = 0; i < rank; ++i)
         if (At(k, i) < 0 || At(k, i) >= dims[i]) Invalid(Text(k) + " is outside of the shape " + tw::text(dims, rank));
   }
@@ -46,6 +46,7 @@ class SparsePlaces {
   }
   // The first place that is not behind the one before it; nothing where they all are. same: being the same is no offence.
   std::optional<int64_t> FirstOutOfOrder(bool same) const {
+    if (rank_ == 0 && same) return std::nullopt;  // places of no axes are all the same, and may be more than one can walk along
     for (int64_t k = 1; k < count_; ++k)
       if (Compare(k - 1, k) >= (same ? 1 : 0)) return k;
     return std::nullopt;

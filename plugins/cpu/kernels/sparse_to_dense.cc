@@ -26,7 +26,8 @@ class SparseToDense {
     Allocate(dense, dims.at, dims.n);
     FillRun(f.f, default_value.v, dense.v(), 0, int64_t(dense.size()));
     if (sparse_values.rank() > 0) return PutSlices(f.f, sparse_values.v, dense.v(), n, 1, places);
-    for (int64_t k = 0; k < n; ++k) FillRun(f.f, sparse_values.v, dense.v(), places(k), 1);
+    const int64_t different = dims.n > 0 ? n : std::min<int64_t>(n, 1);  // of no axes there is one place, however often it is named
+    for (int64_t k = 0; k < different; ++k) FillRun(f.f, sparse_values.v, dense.v(), places(k), 1);
   }
 
  private:
