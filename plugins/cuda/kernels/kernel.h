@@ -81,10 +81,18 @@ class Kernel {
   template <class... Args>
   void Run(const tw_frame* f, Range items, Range group, const Args&... args) const {
     Arguments list;
-    cuda::Submit(device_, f->stream, name_, [&](CUstream queue) {
-      (Set(queue, &list, args), ...);
-      Launch(queue, items, group, list.pointers());
-    });
+    try {
+      cuda::Submit(device_, f->stream, name_, [&](CUstream queue) {
+        (Set(queue, &list, args), ...);
+        Launch(queue, items, group, list.pointers());
+      });
+    } catch (...) {  // copies that Set began may still read what they are of
+      if (f->stream)
+        list.Hold(static_cast<cuda::Stream*>(f->stream));
+      else
+        device_.driver().cuStreamSynchronize(device_.stream());
+      throw;
+    }
     if (f->stream) list.Hold(static_cast<cuda::Stream*>(f->stream));
   }
 
