@@ -13,9 +13,9 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr int64_t kLease = 5'000'000'000;      // nanoseconds without a sign of life
-constexpr int64_t kPatience = 10'000'000'000;  // for the service to answer
-constexpr int64_t kAgain = 2'000'000'000;      // likewise, where it is asked again and again
+constexpr int64_t kLease = 5'000'000'000;  // nanoseconds without a sign of life
+constexpr int64_t kAgain = 2'000'000'000;  // for the service to answer, where it is asked again and again
+constexpr std::chrono::seconds kPause(1);
 constexpr std::string_view kTasks = "task/";
 
 struct Service {
@@ -49,7 +49,7 @@ StatusOr<std::unique_ptr<Members>> Members::Join(Runtime* runtime, const Config&
     return NotFound("membership '", where, "': no membership service of scheme '", service.address.scheme,
                     "' is registered; load the plugin that provides it");
   }
-  std::unique_ptr<Members> m(new Members(found[0], std::move(lost)));
+  std::unique_ptr<Members> m(new Members(found[0], patience, std::move(lost)));
   tw_member_config c = {TW_SIZED(tw_member_config)};
   c.address = service.address.rest.data();
   c.address_len = service.address.rest.size();
@@ -79,7 +79,7 @@ Status Members::Announce(const TaskId& task, uint64_t incarnation) {
   const std::string key = StrCat(kTasks, task.job, "/", task.index), value = StrCat(incarnation);
   uint64_t revision = 0;
   return FromC(role_->def.put(role_->host, member_, key.data(), key.size(), value.data(), value.size(), 1, UINT64_MAX,
-                              role_->host->run->now(role_->host) + kPatience, &revision));
+                              role_->host->run->now(role_->host) + patience_, &revision));
 }
 
 Status Members::Watch(std::function<void(const TaskId& task, uint64_t incarnation)> changed) {
@@ -104,50 +104,60 @@ void Members::Changed(const tw_change& c) {
 
 Status Membership::Start() { return Join(config_).status(); }
 
-// Answers the member before.
+// Answers the member before. One whose word has not been answered may have been heard: it stays, and says it again.
 StatusOr<std::unique_ptr<Members>> Membership::Join(const Members::Config& config) {
   std::lock_guard one(member_mu_);
-  uint64_t which;
+  uint64_t which = 0;
   {
     std::lock_guard lock(mu_);
-    which = ++joins_;
+    if (!next_ || next_is_ <= lost_) which = ++joins_;
   }
-  ASSIGN_OR_RETURN(auto member, Members::Join(runtime_, config, [this, which] { Lost(which); }));
-  RETURN_IF_ERROR(each_(member.get()));
-  member_.swap(member);
+  std::unique_ptr<Members> spent;  // goes when the next has said what it does
+  if (which) {
+    ASSIGN_OR_RETURN(auto member, Members::Join(runtime_, config, [this, which] { Lost(which); }));
+    spent = std::exchange(next_, std::move(member));
+    next_is_ = which;
+  }
+  RETURN_IF_ERROR(each_(next_.get()));
+  member_.swap(next_);
   std::lock_guard lock(mu_);
-  joined_ = which;
-  return member;
+  joined_ = next_is_;
+  return std::move(next_);
 }
 
-// The plugin waits for this call, and knows no exceptions.
+// The plugin waits for this call, and knows no exceptions. What joins again ends the member whose thread this may be, so it needs another.
 void Membership::Lost(uint64_t which) {
-  {
-    std::lock_guard lock(mu_);
-    lost_ = std::max(lost_, which);
-    if (stopping_) return;
-    ++joining_;
-  }
-  try {
-    runtime_->pool().Blocking([this] { JoinAgain(); });
-  } catch (const std::exception&) {  // no memory, or no thread: what was lost stays so, and all is as without a service
-    std::lock_guard lock(mu_);
-    --joining_;
-    changed_.notify_all();
-  }
+  std::unique_lock lock(mu_);
+  lost_ = std::max(lost_, which);
+  if (stopping_ || joining_ || joined_ > lost_) return;
+  joining_ = true;
+  do {
+    lock.unlock();
+    try {
+      if (runtime_->pool().HasThreadForTasks()) return runtime_->pool().Blocking([this] { JoinAgain(); });
+    } catch (const std::exception&) {  // no memory: as without a thread, later there may be
+    }
+    lock.lock();
+  } while (!changed_.wait_for(lock, kPause, [this] { return stopping_; }));
+  joining_ = false;
+  changed_.notify_all();
 }
 
 void Membership::JoinAgain() {
-  Members::Config config = config_;
-  config.patience = kAgain;
   std::unique_lock lock(mu_);
-  while (!stopping_) {
+  while (!stopping_ && joined_ <= lost_) {
     lock.unlock();
-    const bool good = Join(config).ok();
+    bool good = false;
+    try {
+      Members::Config config = config_;
+      config.patience = kAgain;
+      good = Join(config).ok();
+    } catch (const std::exception&) {  // no memory
+    }
     lock.lock();
-    if (good || changed_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; })) break;
+    if (!good) changed_.wait_for(lock, kPause, [this] { return stopping_; });
   }
-  --joining_;
+  joining_ = false;
   changed_.notify_all();
 }
 
@@ -161,9 +171,10 @@ void Membership::Stop() {
     std::unique_lock lock(mu_);
     stopping_ = true;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return joining_ == 0; });
+    changed_.wait(lock, [this] { return !joining_; });
   }
   std::lock_guard one(member_mu_);
+  next_.reset();
   member_.reset();
 }
 

@@ -23,7 +23,7 @@ class Members {
   // Errors: INVALID_ARGUMENT for a wrong text; NOT_FOUND for a scheme that no plugin serves; those of joining.
   struct Config {
     std::string where, name, credentials;
-    int64_t patience = 10'000'000'000;  // nanoseconds for the service to answer
+    int64_t patience = 10'000'000'000;  // nanoseconds for the service to answer each question
   };
   static StatusOr<std::unique_ptr<Members>> Join(Runtime* runtime, const Config& config, std::function<void()> lost);
   ~Members();
@@ -34,10 +34,12 @@ class Members {
   Status Watch(std::function<void(const TaskId& task, uint64_t incarnation)> changed);
 
  private:
-  Members(std::shared_ptr<const MembershipRole> role, std::function<void()> lost) : role_(std::move(role)), lost_(std::move(lost)) {}
+  Members(std::shared_ptr<const MembershipRole> role, int64_t patience, std::function<void()> lost)
+      : role_(std::move(role)), patience_(patience), lost_(std::move(lost)) {}
   void Changed(const tw_change& c);
 
   const std::shared_ptr<const MembershipRole> role_;
+  const int64_t patience_;
   const std::function<void()> lost_;
   std::function<void(const TaskId& task, uint64_t incarnation)> changed_;
   void *member_ = nullptr, *watch_ = nullptr;
@@ -47,7 +49,8 @@ class Members {
 class Membership {
  public:
   // each: what every member of these says and hears, such as Announce or Watch; called by Start, and later, before the last member goes, so
-  // that what both say stays, from threads that may block; one at a time. Where it fails, all of it is tried again.
+  // that what both say stays, from threads that may block; one at a time. Where it fails, it is tried again, with the same
+  // member unless that is lost.
   Membership(Runtime* runtime, Members::Config config, std::function<Status(Members*)> each)
       : runtime_(runtime), config_(std::move(config)), each_(std::move(each)) {}
   ~Membership() { Stop(); }
@@ -66,12 +69,13 @@ class Membership {
   Runtime* const runtime_;
   const Members::Config config_;
   const std::function<Status(Members*)> each_;
-  std::mutex member_mu_;  // before mu_; nothing that is called back takes it
-  std::unique_ptr<Members> member_;
+  std::mutex member_mu_;                    // before mu_; nothing that is called back takes it
+  std::unique_ptr<Members> member_, next_;  // next: has joined, and what it says was not answered yet
+  uint64_t next_is_ = 0;                    // which of those that joined
   mutable std::mutex mu_;
   std::condition_variable changed_;
   uint64_t joins_ = 0, joined_ = 0, lost_ = 0;  // how often it began to; which of those was good last; and lost
-  int joining_ = 0;                             // threads that do
+  bool joining_ = false;                        // again
   bool stopping_ = false;
 };
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kPatience = 5 * kSecond;  // of questions that nobody gave a deadline
+constexpr int64_t kLeave = 2 * kSecond;     // of the last one: without an answer the lease ends by itself
 
 std::string Quoted(std::string_view text) {
   std::string out = "\"";
@@ -45,7 +46,8 @@ Member::Member(const tw_host* host, const tw_member_config& c, int64_t deadline)
       arg_(c.arg),
       lost_(c.lost) {
   if (!deadline) deadline = now() + kPatience;
-  if (const std::string who = TakeCredential({c.credential, size_t(c.credential_len)}); !who.empty()) Authenticate(who, deadline);
+  who_ = TakeCredential({c.credential, size_t(c.credential_len)});
+  if (!who_.empty()) Authenticate(deadline);
   const Value granted = Ask("/v3/lease/grant", "{\"TTL\": " + std::to_string((lease_ns_ + kSecond - 1) / kSecond) + "}", deadline);
   lease_ = granted["ID"].text();
   if (lease_.empty()) throw Failed(TW_UNAVAILABLE, "'" + address_ + "' grants no lease");
@@ -61,7 +63,7 @@ Member::~Member() {
   keeper_.join();
   watches_.clear();
   try {
-    Ask("/v3/lease/revoke", "{\"ID\": " + Quoted(lease_) + "}", now() + kPatience);
+    Ask("/v3/lease/revoke", "{\"ID\": " + Quoted(lease_) + "}", now() + kLeave);
   } catch (const Failed&) {  // it ends by itself
   }
 }
@@ -93,24 +95,41 @@ std::string Member::TakeCredential(std::string_view credential) {
   return who;
 }
 
-// "user:password".
-void Member::Authenticate(std::string_view credential, int64_t deadline) {
-  const size_t at = credential.find(':');
-  if (at == credential.npos) throw Failed(TW_INVALID_ARGUMENT, "a credential is user:password");
-  const std::string who = "{\"name\": " + Quoted(credential.substr(0, at)) + ", \"password\": " + Quoted(credential.substr(at + 1)) + "}";
-  token_ = Ask("/v3/auth/authenticate", who, deadline)["token"].text();
+void Member::Authenticate(int64_t deadline) {
+  const size_t at = who_.find(':');
+  if (at == who_.npos) throw Failed(TW_INVALID_ARGUMENT, "a credential is user:password");
+  const std::string who = "{\"name\": " + Quoted(who_.substr(0, at)) + ", \"password\": " + Quoted(who_.substr(at + 1)) + "}";
+  const std::string token = Good(AskOnce("/v3/auth/authenticate", "", who, deadline))["token"].text();
+  std::lock_guard lock(token_mu_);
+  token_ = token;
 }
 
-Value Member::Ask(const std::string& path, const std::string& json, int64_t deadline) const {
-  Exchange x = Connect(deadline ? deadline : now() + kPatience);
-  x.Ask(path, token_, json);
-  const Value answer = Value::Parse(x.Rest());
-  const Value& error = answer["error"];
-  if (x.status() == 200 && !error.there()) return answer;
-  const bool denied = x.status() == 401 || x.status() == 403;
+Member::Answer Member::AskOnce(const std::string& path, const std::string& token, const std::string& json, int64_t deadline) const {
+  Exchange x = Connect(deadline);
+  x.Ask(path, token, json);
+  Value value = Value::Parse(x.Rest());
+  return {x.status(), std::move(value)};
+}
+
+Value Member::Good(Answer answer) const {
+  const Value& error = answer.value["error"];
+  if (answer.status == 200 && !error.there()) return std::move(answer.value);
+  const bool denied = answer.status == 401 || answer.status == 403;
   const std::string& text = error.items().empty() ? error.text() : error["message"].text();
   throw Failed(denied ? TW_PERMISSION_DENIED : TW_UNAVAILABLE,
-               "'" + address_ + "' answers: " + (text.empty() ? std::to_string(x.status()) : text));
+               "'" + address_ + "' answers: " + (text.empty() ? std::to_string(answer.status) : text));
+}
+
+// Tokens end after some minutes without use, and with the etcd that has given them.
+Value Member::Ask(const std::string& path, const std::string& json, int64_t deadline) {
+  if (!deadline) deadline = now() + kPatience;
+  const std::string used = token();
+  Answer answer = AskOnce(path, used, json, deadline);
+  if (answer.status == 401 && !who_.empty()) {
+    if (token() == used) Authenticate(deadline);  // nobody else has meanwhile
+    answer = AskOnce(path, token(), json, deadline);
+  }
+  return Good(std::move(answer));
 }
 
 // request: "\"request_put\": {...}", to be done where the key has the revision.
@@ -148,24 +167,26 @@ void Member::Remove(std::string_view key, uint64_t expected, int64_t deadline) {
 // A third of the lease is time enough for two more tries.
 void Member::Keep() {
   int64_t renewed = now();
+  std::string why;
   std::unique_lock lock(mu_);
   while (!stopping_.wait_for(lock, std::chrono::nanoseconds(lease_ns_ / 3), [this] { return stop_; })) {
     lock.unlock();
     try {
       const int64_t asked = now();
       const Value answer = Ask("/v3/lease/keepalive", "{\"ID\": " + Quoted(lease_) + "}", asked + lease_ns_ / 3);
-      if (answer["result"]["TTL"].number() == 0) return Lost("the store has ended the lease");
+      if (answer["result"]["TTL"].number() == 0) why = "the store has ended the lease";
       renewed = asked;
     } catch (const Failed& e) {
-      if (now() - renewed > lease_ns_) return Lost(e.what());
+      if (now() - renewed > lease_ns_) why = e.what();
     }
+    if (!why.empty()) return Lost("the lease could not be renewed in time: " + why);
     lock.lock();
   }
 }
 
 void Member::Lost(const std::string& why) {
-  if (!lost_) return;
-  const std::string text = "etcd membership: the lease could not be renewed in time: " + why;
+  if (!lost_ || told_lost_.exchange(true)) return;
+  const std::string text = "etcd membership: " + why;
   tw_status* status = host_->status->make(host_, TW_UNAVAILABLE, text.data(), text.size(), nullptr);
   lost_(arg_, status);
   host_->status->release(status);
@@ -207,14 +228,23 @@ bool Watch::Rest(int64_t ns) {
   return stopping_.wait_for(lock, std::chrono::nanoseconds(ns), [this] { return stop_; });
 }
 
+// A lease is renewed without a token, so a member that may read no longer would be counted on and hear of nobody.
 void Watch::Work() {
+  int64_t heard = member_->now();
   for (int64_t pause = kSecond / 100;; pause = std::min(2 * pause, kSecond)) {
+    bool all = false;
+    std::string why;
     try {
       TellAll();
+      all = true;
       pause = kSecond / 100;
       Follow();
-    } catch (const Failed&) {  // the store is away: it is asked again
+    } catch (const Failed& e) {  // the store is away: it is asked again
+      why = e.what();
     }
+    const int64_t now = member_->now();
+    if (all) heard = now;
+    if (now - heard > member_->lease()) member_->Lost("a watch has failed for longer than a lease: " + why);
     if (Rest(pause)) return;
   }
 }

@@ -1,5 +1,6 @@
 // A member of a cluster whose keys etcd keeps: a lease that a thread of its own renews, and watches with a thread each. Threads: any.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -63,19 +64,30 @@ class Member {
   }
   // A connection to the store.
   Exchange Connect(int64_t deadline) const { return Exchange(at_, folder_, clock(), deadline); }
-  const std::string& token() const { return token_; }
+  int64_t lease() const { return lease_ns_; }
+  std::string token() const {
+    std::lock_guard lock(token_mu_);
+    return token_;
+  }
   // Of the store: the cluster's keys have its name before them.
   std::string Stored(std::string_view key) const { return cluster_ + "/" + std::string(key); }
   std::string Own(std::string_view stored) const { return std::string(stored.substr(cluster_.size() + 1)); }
-  // The answer to a question. Failures of the store are told with its words.
-  Value Ask(const std::string& path, const std::string& json, int64_t deadline) const;
+  // The answer to a question. Failures of the store are told with its words. Where the token counts no longer, another one is fetched.
+  Value Ask(const std::string& path, const std::string& json, int64_t deadline);
+  // The store does not count on this member any more, or what it says does not come; told once.
+  void Lost(const std::string& why);
 
  private:
-  void Authenticate(std::string_view credential, int64_t deadline);
+  struct Answer {
+    int status;
+    Value value;
+  };
+  Answer AskOnce(const std::string& path, const std::string& token, const std::string& json, int64_t deadline) const;
+  Value Good(Answer answer) const;
+  void Authenticate(int64_t deadline);
   std::string TakeCredential(std::string_view credential);
   uint64_t Change(const std::string& request, const std::string& stored, uint64_t expected, int64_t deadline);
   void Keep();
-  void Lost(const std::string& why);
 
   const tw_host* const host_;
   const Address at_;
@@ -84,7 +96,11 @@ class Member {
   const int64_t lease_ns_;
   void* const arg_;
   void (*const lost_)(void* arg, const tw_status* why);
-  std::string token_, lease_;
+  std::string who_;  // user:password; empty: etcd knows no users
+  mutable std::mutex token_mu_;
+  std::string token_;
+  std::string lease_;
+  std::atomic<bool> told_lost_{false};
   std::mutex mu_;
   std::condition_variable stopping_;
   bool stop_ = false;

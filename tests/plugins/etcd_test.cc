@@ -7,6 +7,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include "framework/base/strings.h"
 #include "framework/runtime/runtime.h"
@@ -23,15 +25,20 @@ using Code = absl::StatusCode;
 
 class Member {
  public:
-  Member(const MembershipRole& role, std::string address, int64_t lease = 2'000'000'000) : role_(role) {
+  Member(const MembershipRole& role, std::string address, int64_t lease = 2'000'000'000, std::string credential = "") : role_(role) {
     tw_member_config c = {};
     c.size = sizeof c;
     c.address = address.data(), c.address_len = address.size();
     c.cluster = "team", c.cluster_len = 4;
     c.name = "m", c.name_len = 1;
+    c.credential = credential.data(), c.credential_len = credential.size();
     c.lease = lease;
     c.arg = this;
-    c.lost = [](void* arg, const tw_status*) { ++static_cast<Member*>(arg)->lost; };
+    c.lost = [](void* arg, const tw_status* s) {
+      auto* self = static_cast<Member*>(arg);
+      self->why = std::string(s->status.message());
+      ++self->lost;
+    };
     joined = FromC(role_.def.join(role_.host, role_.def.user, &c, Soon(), &member_));
   }
   ~Member() { Leave(); }
@@ -68,6 +75,7 @@ class Member {
   const MembershipRole& role_;
   void* member_ = nullptr;
   Status joined;
+  std::string why;  // it was lost; to be read then
   std::atomic<int> lost{0};
 };
 
@@ -189,6 +197,78 @@ TEST_F(EtcdTest, AMemberOfAStoreThatStandsStillHearsThatItIsLostAndAWatchGoesOnW
   for (int i = 0; i < 100 && !(put = b.Put("k", "after").status()).ok(); ++i) std::this_thread::sleep_for(100ms);
   EXPECT_TRUE(put.ok()) << put;
   EXPECT_THAT(watch.After(2), ElementsAre("k=before", "k=after"));
+}
+
+// An etcd with two users who may do everything.
+class EtcdWithUsers : public EtcdTest {
+ protected:
+  void SetUp() override {
+    EtcdTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    Ask("/v3/auth/role/add", R"({"name": "root"})");
+    for (const std::string user : {"root", "ann"}) {
+      Ask("/v3/auth/user/add", R"({"name": ")" + user + R"(", "password": "secret"})");
+      Ask("/v3/auth/user/grant", R"({"user": ")" + user + R"(", "role": "root"})");
+    }
+    Ask("/v3/auth/enable", "{}");
+  }
+  // The answer's text; empty: there was none.
+  std::string Ask(const std::string& path, const std::string& json, const std::string& token = "") {
+    const std::string address = etcd_->address();
+    sockaddr_in to = {};
+    to.sin_family = AF_INET;
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons(uint16_t(std::stoi(address.substr(address.find(':') + 1))));
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    std::string answer;
+    if (connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
+      const std::string text =
+          StrCat("POST ", path, " HTTP/1.1\r\nHost: ", address, "\r\nConnection: close\r\n",
+                 token.empty() ? "" : StrCat("Authorization: ", token, "\r\n"), "Content-Length: ", json.size(), "\r\n\r\n", json);
+      send(fd, text.data(), text.size(), MSG_NOSIGNAL);
+      char bytes[4096];
+      for (ssize_t n; (n = recv(fd, bytes, sizeof bytes, 0)) > 0;) answer.append(bytes, size_t(n));
+    }
+    close(fd);
+    EXPECT_THAT(answer, HasSubstr(" 200 OK")) << path;
+    return answer;
+  }
+  std::string RootsToken() {
+    const std::string answer = Ask("/v3/auth/authenticate", R"({"name": "root", "password": "secret"})"), before = "\"token\":\"";
+    const size_t at = answer.find(before) + before.size();
+    return answer.substr(at, answer.find('"', at) - at);
+  }
+};
+
+// The tokens that it has given go with it, and leases are renewed without one.
+TEST_F(EtcdWithUsers, AWatchGoesOnWhereTheStoreKnowsTheTokenNoLonger) {
+  Member a(*role_, etcd_->address(), 30'000'000'000, "ann:secret");
+  ASSERT_TRUE(a.joined.ok()) << a.joined;
+  EXPECT_EQ(Member(*role_, etcd_->address(), 2'000'000'000, "ann:guess").joined.code(), Code::kUnavailable);
+  ASSERT_TRUE(a.Put("k", "before").ok());
+  Watch watch(&a, "k");
+  watch.After(1);
+  etcd_->Stop();
+  etcd_->Start();
+  Status put;
+  for (int i = 0; i < 100 && !(put = a.Put("k", "after").status()).ok(); ++i) std::this_thread::sleep_for(100ms);
+  EXPECT_TRUE(put.ok()) << put;
+  EXPECT_THAT(watch.After(2), ElementsAre("k=before", "k=after"));
+  EXPECT_EQ(a.lost, 0);
+}
+
+TEST_F(EtcdWithUsers, AMemberWhoseWatchIsRefusedHearsThatItIsLost) {
+  Member a(*role_, etcd_->address(), 8'000'000'000, "ann:secret");
+  ASSERT_TRUE(a.joined.ok() && a.Put("k", "before").ok());
+  Watch watch(&a, "k");
+  watch.After(1);
+  Ask("/v3/auth/user/changepw", R"({"name": "ann", "password": "another"})", RootsToken());
+  etcd_->Stop();
+  etcd_->Start();
+  for (int i = 0; i < 3000 && a.lost == 0; ++i) std::this_thread::sleep_for(10ms);
+  ASSERT_EQ(a.lost, 1);
+  EXPECT_THAT(a.why, HasSubstr("a watch has failed for longer than a lease: '" + etcd_->address() +
+                               "' answers: etcdserver: authentication failed"));
 }
 
 TEST_F(EtcdTest, WhatIsNoStoreIsRefusedWithAReason) {

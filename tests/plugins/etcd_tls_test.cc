@@ -1,5 +1,7 @@
 // Membership by an etcd that proves who it is and lets in only who proves to be somebody: certificates as `thalweg cluster init` makes
 // them, and all the ways in which they are wrong.
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -28,6 +30,13 @@ using namespace std::chrono_literals;
 using Code = absl::StatusCode;
 using std::chrono::steady_clock;
 constexpr int64_t kDay = 24 * 3600;
+
+// Whether it comes to pass in time.
+template <typename F>
+bool Soon(F f) {
+  for (const auto until = steady_clock::now() + 60s; !f() && steady_clock::now() < until;) std::this_thread::sleep_for(5ms);
+  return f();
+}
 
 class EtcdTlsTest : public testing::Test {
  protected:
@@ -112,22 +121,70 @@ TEST_F(EtcdTlsTest, MembersWithCertificatesMeetAndHearOfEachOther) {
                     incarnation ? heard = incarnation : ++gone;
                   })
                   .ok());
-  const auto waits = [](auto is) {
-    for (const auto until = steady_clock::now() + 30s; !is() && steady_clock::now() < until;) std::this_thread::sleep_for(5ms);
-  };
-  waits([&] { return heard == 7; });
+  Soon([&] { return heard == 7; });
   EXPECT_EQ(heard, 7u);
   // Files that are exchanged count from the next connection on.
   const Pair fresh = Make(Good("ps"), &ca_);
   WriteSecret(member_ + "/cert.pem", fresh.cert);
   WriteSecret(member_ + "/key.pem", fresh.key);
   ASSERT_TRUE(task->Announce({"ps", 0}, 8).ok());
-  waits([&] { return heard == 8; });
+  Soon([&] { return heard == 8; });
   EXPECT_EQ(heard, 8u);
   task.reset();
-  waits([&] { return gone == 1; });
+  Soon([&] { return gone == 1; });
   EXPECT_EQ(gone, 1u);
   EXPECT_EQ(lost_, 0);
+}
+
+// Its lease is lost, and the word of the next member is heard, but not answered: nobody hears that the task was gone.
+TEST_F(EtcdTlsTest, AMemberWhoseWordWasNotAnsweredSaysItAgain) {
+  StartStore(Good("store"));
+  auto client = Joined(member_);
+  ASSERT_TRUE(client);
+  std::atomic<uint64_t> heard{0}, gone{0};
+  ASSERT_TRUE(client->Watch([&](const TaskId&, uint64_t incarnation) { incarnation ? ++heard : ++gone; }).ok());
+  std::vector<Members*> said;
+  const Members::Config config = {StrCat("etcd:https://", store_->address(), "/team"), "m", member_};
+  Membership membership(runtime_.get(), config, [&](Members* m) -> Status {
+    said.push_back(m);
+    RETURN_IF_ERROR(m->Announce({"ps", 0}, 7));
+    return said.size() == 2 ? Error(Code::kDeadlineExceeded, "as if nobody had answered") : Status();
+  });
+  ASSERT_TRUE(membership.Start().ok());
+  EXPECT_TRUE(Soon([&] { return membership.joined() && heard >= 1; }));
+  store_->Stop();
+  EXPECT_TRUE(Soon([&] { return !membership.joined(); }));
+  store_->Start();
+  EXPECT_TRUE(Soon([&] { return membership.joined() && heard >= 2; }));
+  EXPECT_EQ(gone, 0u);
+  membership.Stop();
+  EXPECT_TRUE(Soon([&] { return gone == 1; }));
+  ASSERT_GE(said.size(), 3u);
+  EXPECT_NE(said[0], said[1]);
+  EXPECT_EQ(said[1], said[2]);
+}
+
+// Stacks of more memory than there are addresses: whose lease is lost while there is no thread to join again joins when there is one.
+TEST_F(EtcdTlsTest, AMemberJoinsAgainWhenThereIsAThread) {
+  StartStore(Good("store"));
+  EXPECT_TRUE(Joined(member_));  // the store has started
+  std::atomic<int> joined{0};
+  const Members::Config config = {StrCat("etcd:https://", store_->address(), "/team"), "m", member_};
+  Membership membership(runtime_.get(), config, [&](Members*) { return ++joined, Status(); });
+  ASSERT_TRUE(membership.Start().ok());
+  pthread_attr_t before, huge;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  pthread_attr_init(&huge);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 48), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  store_->Stop();
+  EXPECT_TRUE(Soon([&] { return !membership.joined(); }));
+  store_->Start();
+  std::this_thread::sleep_for(3s);
+  EXPECT_EQ(joined, 1);
+  EXPECT_FALSE(membership.joined());
+  ASSERT_EQ(pthread_setattr_default_np(&before), 0);
+  EXPECT_TRUE(Soon([&] { return membership.joined(); }));
 }
 
 TEST_F(EtcdTlsTest, AFolderOfItsOwnComesBeforeThatOfTheCluster) {
