@@ -172,13 +172,17 @@ class Asked {
   }
   // While a step waits for that long, its value comes: so often was the second task asked.
   int asked_while(tw::Session& session, char method, std::chrono::milliseconds time) const {
-    std::thread waits([&] { EXPECT_THAT(session.run({}, {waits_})[0].values<float>(), ElementsAre(-7)); });
+    Failure failed;
+    std::thread waits([&] { failed = FailureOf([&] { EXPECT_THAT(session.run({}, {waits_})[0].values<float>(), ElementsAre(-7)); }); });
     std::this_thread::sleep_for(500ms);  // what begins the step is no sign of life
     const int before = asked(method);
     std::this_thread::sleep_for(time);
     const int during = asked(method) - before;
-    session.run({}, {}, {put_});
+    const Failure not_put = FailureOf([&] { session.run({}, {}, {put_}); });
+    if (!not_put.text.empty()) session.close();  // nothing else would end the step
     waits.join();
+    EXPECT_EQ(not_put.text, "");
+    EXPECT_EQ(failed.text, "");
     return during;
   }
 
