@@ -2,7 +2,9 @@
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_SPARSE_PLACES_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_SPARSE_PLACES_H_
 
+#include <memory>
 #include <optional>
+#include <string>
 
 #include "kernels/common/element.h"
 
@@ -24,20 +26,14 @@ class SparsePlaces {
     uint64_t size = 1;
     for (int i = 0; i < rank; ++i) numbered_ &= !__builtin_mul_overflow(size, uint64_t(dims[i]), &size) && size <= INT64_MAX;
     if (numbered_) strides_ = DenseStrides(dims, rank);
-    for (int64_t k = 0; rank > 0 && k < count_; ++k)
-      for (int i = 0; i < rank; ++i)
-        if (At(k, i) < 0 || At(k, i) >= dims[i]) Invalid(Text(k) + " is outside of the shape " + tw::text(dims, rank));
+    if (rank > 0 && count_ > 0) Read(dims);
   }
 
   int64_t count() const { return count_; }
   // Whether a number says which place it is.
   bool numbered() const { return numbered_; }
   // Where place k is in a dense tensor. REQUIRES: numbered().
-  int64_t operator()(int64_t k) const {
-    int64_t at = 0;
-    for (int i = 0; i < rank_; ++i) at += At(k, i) * strides_[i];
-    return at;
-  }
+  int64_t operator()(int64_t k) const { return numbers_ ? numbers_[size_t(k)] : 0; }
   // Below 0: place a comes before place b; 0: they are the same.
   int Compare(int64_t a, int64_t b) const {
     for (int i = 0; i < rank_; ++i)
@@ -47,6 +43,11 @@ class SparsePlaces {
   // The first place that is not behind the one before it; nothing where they all are. same: being the same is no offence.
   std::optional<int64_t> FirstOutOfOrder(bool same) const {
     if (rank_ == 0 && same) return std::nullopt;  // places of no axes are all the same, and may be more than one can walk along
+    if (numbers_) {
+      for (int64_t k = 1; k < count_; ++k)
+        if (numbers_[size_t(k)] < numbers_[size_t(k) - 1] + (same ? 0 : 1)) return k;
+      return std::nullopt;
+    }
     for (int64_t k = 1; k < count_; ++k)
       if (Compare(k - 1, k) >= (same ? 1 : 0)) return k;
     return std::nullopt;
@@ -59,6 +60,35 @@ class SparsePlaces {
   }
 
  private:
+  // Sees to it that all places are inside, and numbers them.
+  void Read(const int64_t* dims) {
+    if (numbered_) numbers_.reset(new int64_t[size_t(count_)]);
+    const auto read = [&](const auto* at) {
+      if (numbered_ && rank_ == 2) {
+        const uint64_t rows = uint64_t(dims[0]), columns = uint64_t(dims[1]);
+        for (int64_t k = 0; k < count_; ++k, at += 2) {
+          const uint64_t row = uint64_t(int64_t(at[0])), column = uint64_t(int64_t(at[1]));
+          if (row >= rows || column >= columns) Outside(k, dims);
+          numbers_[size_t(k)] = int64_t(row * columns + column);
+        }
+        return;
+      }
+      for (int64_t k = 0; k < count_; ++k, at += rank_) {
+        int64_t number = 0;
+        for (int i = 0; i < rank_; ++i) {
+          if (at[i] < 0 || int64_t(at[i]) >= dims[i]) Outside(k, dims);
+          if (numbered_) number += int64_t(at[i]) * strides_[i];
+        }
+        if (numbered_) numbers_[size_t(k)] = number;
+      }
+    };
+    if (indices_->dtype == TW_INT32) return read(reinterpret_cast<const int32_t*>(Bytes(indices_)));
+    if (indices_->dtype == TW_INT64) return read(reinterpret_cast<const int64_t*>(Bytes(indices_)));
+    throw tw::Error{TW_UNIMPLEMENTED, "indices of type " + TypeText(indices_->dtype) + " are not supported; cast them to int64"};
+  }
+  [[noreturn]] void Outside(int64_t k, const int64_t* dims) const {
+    Invalid(Text(k) + " is outside of the shape " + tw::text(dims, rank_));
+  }
   int64_t At(int64_t k, int i) const { return IndexAt(indices_, uint64_t(k * rank_ + i)); }
 
   const tw_view* indices_;
@@ -67,6 +97,7 @@ class SparsePlaces {
   int64_t count_;
   bool numbered_ = true;
   Ints strides_;
+  std::unique_ptr<int64_t[]> numbers_;  // of all places, where there is a number and an axis
 };
 
 }  // namespace thalweg::cpu
