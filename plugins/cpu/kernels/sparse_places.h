@@ -36,6 +36,7 @@ class SparsePlaces {
   int64_t operator()(int64_t k) const { return numbers_ ? numbers_[size_t(k)] : 0; }
   // Below 0: place a comes before place b; 0: they are the same.
   int Compare(int64_t a, int64_t b) const {
+    if (numbers_) return (numbers_[size_t(a)] > numbers_[size_t(b)]) - (numbers_[size_t(a)] < numbers_[size_t(b)]);
     for (int i = 0; i < rank_; ++i)
       if (At(a, i) != At(b, i)) return At(a, i) < At(b, i) ? -1 : 1;
     return 0;
@@ -43,11 +44,6 @@ class SparsePlaces {
   // The first place that is not behind the one before it; nothing where they all are. same: being the same is no offence.
   std::optional<int64_t> FirstOutOfOrder(bool same) const {
     if (rank_ == 0 && same) return std::nullopt;  // places of no axes are all the same, and may be more than one can walk along
-    if (numbers_) {
-      for (int64_t k = 1; k < count_; ++k)
-        if (numbers_[size_t(k)] < numbers_[size_t(k) - 1] + (same ? 0 : 1)) return k;
-      return std::nullopt;
-    }
     for (int64_t k = 1; k < count_; ++k)
       if (Compare(k - 1, k) >= (same ? 1 : 0)) return k;
     return std::nullopt;
