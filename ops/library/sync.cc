@@ -7,7 +7,10 @@
 // variables tells whether they changed meanwhile.
 #include "thalweg/sync.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <set>
 
@@ -40,7 +43,7 @@ struct tw_sync {
   tw_output state = 0, mutex = 0, full = 0;  // full: an accumulator that has something when enough are in
   std::vector<tw_output> tokens;             // accumulators that have something for who may go on
   std::vector<Given> given;
-  tw_output next = 0;
+  tw_output next = 0, consistent = 0;
   bool backup() const { return required < replicas; }
 };
 
@@ -149,13 +152,15 @@ Standing Look(tw_scope* scope, const tw_sync& s, tw_output state) {
   return {now, And(scope, now, Is(scope, state, Mine(s), "Greater", Long(scope, 0)))};
 }
 
-// Asks to be let in, once the gradients are given. before: how it stood when it began.
-const tw_operation* Enter(tw_scope* scope, const tw_sync& s, const Standing& before, const Operations& given) {
+// Asks to be let in, once the gradients are given. before: how it stood when it began. Where there is room still, no update has begun.
+const tw_operation* Enter(tw_scope* scope, tw_sync* sync, const Standing& before, const Operations& given) {
+  const tw_sync& s = *sync;
   const Locked locked(scope, s, given);
   const tw_output required = Long(scope, s.required);
   const Standing is = Look(scope, s, locked.state);
   const tw_output room = And(scope, is.now, Is(scope, locked.state, kIn, "Less", required));
   const tw_output enters = And(scope, room, Not(scope, is.in));
+  sync->consistent = room;
   const tw_output counted = tw_scope_op2(scope, "LogicalOr", is.in, before.in);
   const tw_output stays = Choose(scope, counted, Longs(scope, Ones(s, {})), Longs(scope, Ones(s, {kDropped})));
   const tw_output change = Choose(scope, enters, Longs(scope, Ones(s, {kIn, Mine(s)})), stays);
@@ -180,7 +185,7 @@ void AddReplica(tw_scope* scope, tw_sync* s) {
   for (const Given& g : s->given) given.push_back(Give(scope, g.accumulators[s->replica], stamp, g.gradient, {}));
   const On on(scope, s->task);
   const tw_output token = s->tokens[s->replica];
-  const tw_operation* awaited = Await(scope, token, {Enter(scope, *s, before, given)});
+  const tw_operation* awaited = Await(scope, token, {Enter(scope, s, before, given)});
   // A run may still be on its way when its program has ended, and stands in line before the `current` of that program begun anew, which
   // waits under the lock: so it hands on what that sweeps with.
   const tw_output swept = tw_scope_op2(scope, "Greater", First(awaited), tw_scope_scalar(scope, TW_FLOAT, kGoOn));
@@ -281,11 +286,13 @@ const tw_operation* AddUpdate(tw_scope* scope, const tw_sync& s, const tw_operat
 
 // ---- Beginning ----
 
-// Takes all that is there and begins at the stamp.
+// Takes all that is there and begins at the stamp. That of a lost task begins at 0, where gradients of an earlier stamp are let in, so the
+// stamp comes first: whatever is given from then on is dropped, and taking adds the 1 that is missing.
 const tw_operation* Empty(tw_scope* scope, const tw_sync& s, tw_output accumulator, const tw_gradient& nothing, uint32_t dtype) {
-  const tw_operation* given = Give(scope, accumulator, Long(scope, INT64_MAX), nothing, {});
-  const tw_operation* taken = Take(scope, accumulator, dtype, nothing.rows != 0, {given});
-  return After(scope, "ResourceAccumulatorSetGlobalStep", {accumulator, s.stamp}, {taken});
+  const tw_output before = tw_scope_op2(scope, "Sub", s.stamp, Long(scope, 1));
+  const tw_operation* begun = After(scope, "ResourceAccumulatorSetGlobalStep", {accumulator, before}, {});
+  const tw_operation* given = Give(scope, accumulator, Long(scope, INT64_MAX), nothing, {begun});
+  return Take(scope, accumulator, dtype, nothing.rows != 0, {given});
 }
 
 const tw_operation* AddReset(tw_scope* scope, const tw_sync& s) {
@@ -387,19 +394,25 @@ std::unique_ptr<tw_sync> Begin(tw_scope* scope, const tw_sync_options* options, 
   return Good(scope) ? std::move(s) : nullptr;
 }
 
+// As much of it as the caller's record has room for.
+void WriteOps(tw_sync_ops ops, tw_sync_ops* out) {
+  ops.size = out->size;
+  std::memcpy(out, &ops, std::min<size_t>(out->size, sizeof ops));
+}
+
 void End(tw_scope* scope, const tw_sync& s, const tw_operation* apply, tw_sync_ops* out) {
   if (!apply) Fail(scope, TW_INVALID_ARGUMENT, "tw_sync_end: apply is NULL");
   if (!Good(scope)) return;
   tw_sync_ops ops = {};
-  ops.size = out->size;
   ops.ticket = s.ticket;
   ops.next = s.next;
+  ops.consistent = s.consistent;
   ops.update = AddUpdate(scope, s, apply);
   ops.reset = AddReset(scope, s);
   const On on(scope, s.task);
   ops.current = AddCurrent(scope, s);
   ops.dropped = Place(scope, Read(scope, s, {}), kDropped);
-  if (Good(scope)) *out = ops;
+  if (Good(scope)) WriteOps(ops, out);
 }
 
 }  // namespace
@@ -415,13 +428,11 @@ tw_sync* tw_sync_begin(tw_scope* scope, const tw_sync_options* options, const tw
 void tw_sync_end(tw_scope* scope, tw_sync* sync, const tw_operation* apply, tw_sync_ops* out_ops) {
   const std::unique_ptr<tw_sync> taken(sync);
   Protect(scope, [&] {
-    if (!out_ops || out_ops->size < sizeof(tw_sync_ops)) {
+    if (!out_ops || out_ops->size < offsetof(tw_sync_ops, consistent)) {
       Fail(scope, TW_INVALID_ARGUMENT, "tw_sync_end: out_ops is NULL, or its size is not set to sizeof(tw_sync_ops)");
       return 0;
     }
-    const uint32_t size = out_ops->size;
-    *out_ops = {};
-    out_ops->size = size;
+    WriteOps({}, out_ops);
     if (!sync) Fail(scope, TW_INVALID_ARGUMENT, "tw_sync_end: sync is NULL");
     if (sync) End(scope, *sync, apply, out_ops);
     return 0;

@@ -1,6 +1,7 @@
 /* Synchronous training: replicas in threads of their own, late, twice, lost; backups; what is refused. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
+#include <stddef.h>
 #include <time.h>
 
 #include "check.h"
@@ -90,24 +91,28 @@ static void choose(replica* r, int64_t step) {
   for (int i = 0; i < kBatch; ++i) r->batch[i] = (int32_t)((step * 3 + r->number * 2 + i * i) % kRows);
 }
 
-/* Gives the gradients of the ticket's step; the next ticket, NULL when the time was over. */
-static tw_tensor* next_of(replica* r, tw_tensor* ticket, int64_t timeout_ms) {
+/* Gives the gradients of the ticket's step; the next ticket, NULL when the time was over. consistent: may be NULL. */
+static tw_tensor* next_and(replica* r, tw_tensor* ticket, int64_t timeout_ms, int* consistent) {
   const int64_t n = kBatch;
   choose(r, part(ticket, 1));
-  tw_tensor *ids = NULL, *next = NULL;
+  tw_tensor *ids = NULL, *found[2] = {NULL, NULL};
   OK(tw_tensor_create_copy(TW_INT32, &n, 1, r->batch, sizeof r->batch, &ids));
-  const tw_output fed[] = {r->ids, r->ops.ticket};
+  const tw_output fed[] = {r->ids, r->ops.ticket}, fetched[] = {r->ops.next, r->ops.consistent};
   tw_tensor* values[] = {ids, ticket};
-  const tw_signature what = {.size = sizeof what, .feeds = fed, .n_feeds = 2, .fetches = &r->ops.next, .n_fetches = 1};
+  const tw_signature what = {.size = sizeof what, .feeds = fed, .n_feeds = 2, .fetches = fetched, .n_fetches = 2};
   const tw_run_options until = {.size = sizeof until, .timeout_ns = timeout_ms * 1000 * 1000};
-  tw_status* status = tw_session_run(r->session, &what, values, &until, &next);
+  tw_status* status = tw_session_run(r->session, &what, values, &until, found);
   if (tw_status_code(status) != TW_DEADLINE_EXCEEDED)
     OK(status);
   else
     tw_status_release(status);
   tw_tensor_release(ids);
-  return next;
+  if (consistent) *consistent = found[1] ? *(const unsigned char*)tw_tensor_data(found[1]) : -1;
+  tw_tensor_release(found[1]);
+  return found[0];
 }
+
+static tw_tensor* next_of(replica* r, tw_tensor* ticket, int64_t timeout_ms) { return next_and(r, ticket, timeout_ms, NULL); }
 
 static tw_tensor* current(replica* r) { return fetch(r->session, 0, NULL, r->ops.current); }
 
@@ -310,6 +315,71 @@ static void GradientsThatAreGivenTwiceCountOnce(void) {
   CHECK(memcmp(once, twice, sizeof once) == 0);
 }
 
+/* On a thread of its own: gives and waits for the update. */
+typedef struct waiting {
+  replica* r;
+  tw_tensor *ticket, *next;
+  int consistent;
+} waiting;
+static void* wait_for_update(void* user) {
+  waiting* w = user;
+  w->next = next_and(w->r, w->ticket, 20000, &w->consistent);
+  return NULL;
+}
+
+/* What a run has computed is of its ticket's step unless the gradients of all were in, or the step is over. */
+static void WhoGivesOnceMoreIsToldWhetherTheUpdateMayHaveBegun(void) {
+  replica a = make("container=again", 0, 2, 0), b = make("container=again", 1, 2, 0);
+  run(a.session, a.init);
+  reset(&a, 20, 4);
+  tw_tensor* ticket = current(&b);
+  CHECK(next_of(&b, ticket, 60) == NULL); /* in, and gone before the update */
+  tw_tensor_release(current(&b));
+  waiting again = {.r = &b, .ticket = ticket};
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, wait_for_update, &again) == 0);
+  const struct timespec pause = {0, 100 * 1000000L};
+  nanosleep(&pause, NULL); /* it finds that the other's are missing */
+  give(&a, ticket);
+  run(a.session, a.ops.update);
+  pthread_join(thread, NULL);
+  CHECK(part(again.next, 0) == 21 && again.consistent == 1);
+  tw_tensor* stale = current(&b); /* the ticket of a step whose gradients all are in */
+  CHECK(next_of(&b, stale, 60) == NULL);
+  give(&a, stale);
+  tw_tensor_release(current(&b));
+  waiting late = {.r = &b, .ticket = stale};
+  CHECK(pthread_create(&thread, NULL, wait_for_update, &late) == 0);
+  nanosleep(&pause, NULL); /* the update could be under way */
+  run(a.session, a.ops.update);
+  pthread_join(thread, NULL);
+  CHECK(part(late.next, 0) == 22 && late.consistent == 0);
+  int consistent = -1;
+  tw_tensor* over = next_and(&a, stale, 5000, &consistent); /* of a step that is over; the token of the update is there */
+  CHECK(part(over, 0) == 22 && consistent == 0);
+  tw_tensor_release(over);
+  tw_tensor_release(late.next);
+  tw_tensor_release(stale);
+  tw_tensor_release(again.next);
+  tw_tensor_release(ticket);
+  let_go(&a);
+  let_go(&b);
+}
+
+static void ARecordOfTheFirstVersionIsFilledAsFarAsItGoes(void) {
+  tw_graph* graph = NULL;
+  OK(tw_graph_create(NULL, &graph));
+  tw_scope* s = tw_scope_create(graph, NULL);
+  const tw_output v = tw_variable_create(s, "v", tw_scope_scalar(s, TW_FLOAT, 1));
+  tw_gradient g = {tw_scope_scalar(s, TW_FLOAT, 1), 0};
+  tw_sync* begun = tw_sync_begin(s, NULL, &v, &g, 1);
+  tw_sync_ops ops = {.size = offsetof(tw_sync_ops, consistent), .consistent = 7};
+  tw_sync_end(s, begun, tw_train_sgd(s, &v, &g, 1, NULL), &ops);
+  OK(tw_scope_finish(s));
+  CHECK(ops.size == offsetof(tw_sync_ops, consistent) && ops.next != 0 && ops.reset != NULL && ops.consistent == 7);
+  tw_graph_destroy(graph);
+}
+
 static void AfterAResetWhatWasGivenBeforeIsOfNoUse(void) {
   float expected[kAll], found[kAll];
   replica a = make("container=reset", 0, 2, 0), b = make("container=reset", 1, 2, 0);
@@ -399,4 +469,5 @@ static void VariablesAreSpreadInTurnOrBySize(void) {
 
 MAIN(TEST(HoweverFastReplicasAreTheBitsAreTheSame), TEST(ReplicasTogetherGiveTheUpdateOfTheirBatchesTogether),
      TEST(BackupsCountWhenTheyAreInTimeAndAreDroppedWhenNot), TEST(WhoIsDroppedLeavesNoTrace), TEST(GradientsThatAreGivenTwiceCountOnce),
+     TEST(WhoGivesOnceMoreIsToldWhetherTheUpdateMayHaveBegun), TEST(ARecordOfTheFirstVersionIsFilledAsFarAsItGoes),
      TEST(AfterAResetWhatWasGivenBeforeIsOfNoUse), TEST(WhatMakesNoSenseIsRefused), TEST(VariablesAreSpreadInTurnOrBySize))

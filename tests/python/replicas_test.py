@@ -117,6 +117,42 @@ def test_who_waits_for_a_replica_that_has_left_is_told_in_time_and_goes_on_when_
     assert alone == whole[0] and left == whole[1]
 
 
+def test_a_step_whose_gradients_were_given_before_says_nothing_of_variables_that_have_changed(tmp_path):
+    whole, _ = train("sync-unbroken", tmp_path / "whole", replicas=2)
+    replicas, found = [Replica(i, 2, "sync-again") for i in range(2)], [{}, {}]
+    given, made = threading.Event(), threading.Event()  # the gradients of step 3 by replica 1, and its update
+
+    def waits(step):
+        if step == 3:
+            assert given.wait(20)
+        if step == 4:
+            made.set()
+        return replicas[0].feeds(step)
+
+    def gives_and_dies(step):  # between asking for the ticket and using it, as a program before this one would
+        if step == 3 and not given.is_set():
+            replica = replicas[1]
+            with pytest.raises(tw.DeadlineExceededError):
+                replica.session.run(replica.sync.next, {replica.sync.ticket: replica.session.run(replica.sync.current),
+                                                        **replica.feeds(step)}, timeout=0.2)
+            given.set()
+            assert made.wait(20)
+        return replicas[1].feeds(step)
+
+    def run(i, feeds):
+        training = tw.SyncTraining(replicas[i].session, replicas[i].sync, tmp_path / "again", chief=i == 0, every_steps=3, wait=20)
+        for step, loss in training.run(8, replicas[i].loss, feeds):
+            found[i][step] = loss
+
+    threads = [threading.Thread(target=run, args=a) for a in enumerate([waits, gives_and_dies])]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert found[0] == whole[0]
+    assert found[1] == {step: loss for step, loss in whole[1].items() if step != 3}
+
+
 @pytest.mark.parametrize("given", [(6, 3), (3, 6)])
 def test_programs_with_different_numbers_of_steps_are_told_both_and_nobody_waits_for_ever(tmp_path, given):
     failed = [None, None]

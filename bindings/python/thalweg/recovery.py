@@ -105,7 +105,9 @@ class SyncTraining(_Training):
 
     def run(self, steps: int, fetches: Any, feeds: Feeds) -> Iterator[tuple[int, Any]]:
         """Trains until that many steps are made. Gives the number of each step and what was fetched in it, once its update is made. A
-        step that the cluster has gone back to comes again. feeds: of a step. Raises what has gone on failing for longer than `wait`."""
+        step that the cluster has gone back to comes again. One whose gradients were given by a run that failed is left out when its
+        update may have begun, since nobody can say any more what was fetched in it; with backups, what a replica that is too late has
+        fetched may be of variables that changed meanwhile. feeds: of a step. Raises what has gone on failing for longer than `wait`."""
         conductor = threading.Thread(target=self._conduct, args=(steps,), daemon=True) if self.chief else None
         if conductor:
             conductor.start()
@@ -141,14 +143,15 @@ class SyncTraining(_Training):
                     ticket = None  # all may go back yet
                     continue
                 step = int(ticket[1])
-                value, after = self.session.run([fetches, self.sync.next], {self.sync.ticket: ticket, **feeds(step)}, timeout=self.timeout)
+                value, after, whole = self.session.run([fetches, self.sync.next, self.sync.consistent],
+                                                       {self.sync.ticket: ticket, **feeds(step)}, timeout=self.timeout)
             except PASSING as e:
                 patience.failed(e)
                 ticket = None  # the same again, unless all have gone back to another
                 continue
             patience.succeeded()
             ending.succeeded()
-            if after[1] > ticket[1]:
+            if after[1] > ticket[1] and (whole or self.sync.required < self.sync.replicas):
                 yield step, value
             ticket = after
 

@@ -53,7 +53,7 @@ class SyncReplicas:
     replicas, replica: how many, and which.   required: how many make an update; None: all. With fewer than all, who comes too late is
     dropped.   device: the task that keeps what they share, "/job:ps/task:0".   name: of that; graphs of one name train together.
 
-    After minimize or apply: `ticket` (to feed), `current`, `next` and `dropped` (to fetch), `update` and `reset` (to run); sync.h says
+    After minimize or apply: `ticket` (to feed), `current`, `next`, `consistent` and `dropped` (to fetch), `update` and `reset` (to run); sync.h says
     when."""
 
     def __init__(self, optimizer: Optimizer, replicas: int, replica: int, *, required: Optional[int] = None, device: str = "",
@@ -93,6 +93,7 @@ class SyncReplicas:
             _low.tw_sync_destroy(begun)
         self.ticket, self.current = Output(self.graph, ops.ticket), Output(self.graph, ops.current)
         self.next, self.dropped = Output(self.graph, ops.next), Output(self.graph, ops.dropped)
+        self.consistent = Output(self.graph, ops.consistent)
         self.update, self.reset = Operation(self.graph, ops.update), Operation(self.graph, ops.reset)
         return self
 

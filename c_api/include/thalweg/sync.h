@@ -11,12 +11,14 @@
  *     tw_sync_end(s, sync, tw_train_sgd(s, weights, gradients, 4, NULL), &ops);
  *
  * A ticket is a vector of two int64: a stamp, which grows with every update and belongs to no other, and the number of the training step.
- *  - One client, the chief, begins the variables and runs `reset`, fed with a ticket: a stamp that no run before had, such as the time
+ *  - One client, the chief, begins the variables and runs `reset`, fed with a ticket: a stamp above all that were, such as the time
  *    in nanoseconds, and the step, 0 or where a checkpoint was made. Then it runs `update` once for each step, which waits for gradients.
  *  - Each replica fetches `current`, its first ticket, and then, again and again, `next`, fed with the ticket that it has: that
  *    computes the gradients of its batch and gives them, waits for the update, and answers the ticket of the next step. When that fails
  *    it fetches `current` again and goes on with what that answers, which may be the same ticket: gradients that are given twice count
- *    once. It has one of these runs on its way at a time.
+ *    once. It has one of these runs on its way at a time. What else such a run computes, its loss say, is that of the ticket's step only
+ *    if `consistent` says so: whose gradients were in already, by a run that failed or whose program died, may read what the update of
+ *    them changes meanwhile, and so may a backup replica that comes too late.
  * No variable changes before all gradients of a step are there, and they are added in the order of the replicas: as long as all are
  * required, the bits of the variables do not depend on how fast anybody is. With backup replicas (required < replicas) the first so many
  * count, each with all of its gradients or none, and whoever comes later, or with a ticket of an earlier step, is dropped and counted.
@@ -59,6 +61,7 @@ typedef struct tw_sync_ops {
   tw_output dropped;          /* int64: gradients that came too late, since the reset */
   const tw_operation* update; /* waits for the gradients of a step and applies them; runs on tasks of variables and state alone */
   const tw_operation* reset;  /* forgets all gradients and begins with the ticket */
+  tw_output consistent;       /* bool, of a run of next: no variable can have changed before its gradients were given */
 } tw_sync_ops;
 
 /* Replaces the n entries of `gradients` (those with values 0 are left alone) by the means that an update applies. The variables' shapes are

@@ -482,7 +482,7 @@ SPECIAL(tw_sync_end) {
   tw_sync_ops ops = {};
   ops.size = uint32_t(p.Null() ? 0 : sizeof ops);
   tw_sync_end(scope, sync, apply, &ops);
-  for (const tw_output v : {ops.ticket, ops.current, ops.next, ops.dropped}) p.Keep(v);
+  for (const tw_output v : {ops.ticket, ops.current, ops.next, ops.dropped, ops.consistent}) p.Keep(v);
   for (const tw_operation* operation : {ops.update, ops.reset}) p.Keep(operation, p.owner());
 }
 // A table is drawn as the list of its shards.
