@@ -19,7 +19,8 @@ constexpr int64_t kCallTime = 60 * kSecond;  // to open a session
 
 // ---- Sessions of theirs ----
 
-// Asks again where nobody is there yet: tasks may start in any order.
+// Asks again where nobody is there yet: tasks may start in any order. Who has not answered in all that time is out of reach: no step's
+// deadline is over, and who asks again may find him.
 StatusOr<Hello> ClusterSession::Greet(const Destination& to, int64_t deadline, std::string* out_cluster) {
   WireWriter asks_features;
   asks_features.Number(kTakesPushes);
@@ -33,7 +34,11 @@ StatusOr<Hello> ClusterSession::Greet(const Destination& to, int64_t deadline, s
     }
     const auto code = a.outcome.status.code();
     const bool later = code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kDeadlineExceeded;
-    if (!later || clock_->Now() + pause >= deadline) return a.outcome.status;
+    if (!later) return a.outcome.status;
+    if (clock_->Now() + pause >= deadline) {
+      if (code == absl::StatusCode::kUnavailable) return a.outcome.status;
+      return Error(absl::StatusCode::kUnavailable, to.title, " cannot be reached: has not answered in time");
+    }
     {
       std::lock_guard lock(mu_);
       if (closed_) return Closed();

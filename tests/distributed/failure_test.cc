@@ -394,6 +394,20 @@ TEST(Reconnecting, TakesItsTimeAndKeepsTheLimit) {
   RecordProperty("calls", calls);
 }
 
+// Somebody is there, and says nothing: that is no deadline of a step's.
+TEST(Reconnecting, EndsWithATargetOutOfReachWhereNobodyAnswers) {
+  tw::Runtime client = NewRuntime();
+  const std::string address = NewAddress("q" + std::to_string(getpid()));
+  const int listener = ListenByHand(address);
+  ASSERT_GE(listener, 0);
+  tw::Graph graph(client);
+  const std::string target = "target=" + address;
+  const Failure f = FailureOf([&] { tw::Session session(graph, {target.c_str(), "target_timeout_ms=300"}); });
+  close(listener);
+  EXPECT_EQ(f.code, uint32_t{TW_UNAVAILABLE}) << f.text;
+  EXPECT_THAT(f.text, HasSubstr("target " + address + " cannot be reached: has not answered in time"));
+}
+
 TEST(Status, TellsOfTasksValuesAndWhoWaitsForWhom) {
   Servers servers(3);
   tw::Runtime client = NewRuntime();
