@@ -83,7 +83,7 @@ class BatchNorm {
   uint32_t type_;
 };
 
-const std::vector<bool> kButChannels = {true, false, true};
+std::vector<bool> ButChannels() { return {true, false, true}; }
 
 class Forward : BatchNorm {
  public:
@@ -115,10 +115,10 @@ class Forward : BatchNorm {
     if (done) {
       // all but the running statistics
     } else if (training_) {
-      mean_.Run(f, s.dims, kButChannels, x, mean);
+      mean_.Run(f, s.dims, ButChannels(), x, mean);
       const Temporary squares(copy_.device(), f->in[0]->count * sizeof(float));
       square_.Run(f, s.dims, {s.All(x), s.PerChannel(mean)}, {squares.place()});
-      mean_square_.Run(f, s.dims, kButChannels, squares.place(), variance);
+      mean_square_.Run(f, s.dims, ButChannels(), squares.place(), variance);
     } else {
       copy_.Dense(f, channels, At(f->in[3]), mean);
       copy_.Dense(f, channels, At(f->in[4]), variance);
@@ -193,11 +193,11 @@ class Backward : BatchNorm {
     }
     if (training_ && ByLibrary(f, dy, x, scale, mean, variance)) return;
     const Place sum = At(f->out[2]);
-    sum_.Run(f, s.dims, kButChannels, dy, sum);
+    sum_.Run(f, s.dims, ButChannels(), dy, sum);
     const Temporary products(copy_.device(), f->in[0]->count * sizeof(float)), product(copy_.device(), uint64_t(channels) * sizeof(float)),
         share(copy_.device(), std::vector<float>{float(1.0 / double(s.per_channel()))});
     products_.Run(f, s.dims, {s.All(dy), s.All(x), s.PerChannel(mean)}, {products.place()});
-    sum_products_.Run(f, s.dims, kButChannels, products.place(), product.place());
+    sum_products_.Run(f, s.dims, ButChannels(), products.place(), product.place());
     scale_.Run(f, {channels}, {{product.place(), {1}}, {variance, {1}}}, {At(f->out[1])});
     slope_.Run(f, s.dims,
                {s.All(dy),

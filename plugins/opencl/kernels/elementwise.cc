@@ -229,13 +229,12 @@ class BiasAdd {
   Elementwise elementwise_;
 };
 
-const std::vector<std::string> kReals = {"float", "double", "half", "bfloat16"}, kWhole = {"int32", "int64"},
-                               kNumbers = {"float", "double", "half", "bfloat16", "int32", "int64"},
-                               kAll = {"float", "double", "half", "bfloat16", "int32", "int64", "bool"};
+const char* const kNumbers[] = {"float", "double", "half", "bfloat16", "int32", "int64"};
+const char* const kAll[] = {"float", "double", "half", "bfloat16", "int32", "int64", "bool"};
 
 // Every type that the table has the op for; `more`: further clauses of the spec.
 void AddTable(tw::Plugin& p, const std::string& op, const std::string& more) {
-  for (const std::string& type : kAll) {
+  for (const std::string type : kAll) {
     const device::Function* f = device::FindFunction(op, type);
     if (!f) continue;
     std::string in = type;
@@ -265,14 +264,14 @@ void register_elementwise(tw::Plugin& p) {
     AddTable(p, op, "; inplace backprops=gradients");
   for (const char* op : {"Atan2", "Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual"}) AddTable(p, op, "");
   AddTable(p, "ClipByValue", "; inplace output=t");
-  for (const std::string& t : kAll) {
+  for (const std::string t : kAll) {
     p.kernel<Select>("Select(bool, " + t + ", " + t + " -> " + t + ") @OPENCL");
     p.kernel<Select>("SelectV2(bool, " + t + ", " + t + " -> " + t + ") @OPENCL");
     p.kernel<OnesLike>("OnesLike(" + t + " -> " + t + ") @OPENCL");
-    for (const std::string& to : kAll)
+    for (const std::string to : kAll)
       if (to != t) p.kernel<Cast>("Cast(" + t + " -> " + to + ") @OPENCL");
   }
-  for (const std::string& t : kNumbers) {
+  for (const std::string t : kNumbers) {
     p.kernel<AddN>("AddN(" + t + " -> " + t + ") @OPENCL");
     p.kernel<AddN>("AccumulateNV2(" + t + " -> " + t + ") @OPENCL");
     p.kernel<BiasAdd>("BiasAdd(" + t + ", " + t + " -> " + t + ") @OPENCL; inplace output=value");
