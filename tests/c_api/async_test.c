@@ -331,7 +331,7 @@ static void RunsOfALowerPriorityArePutOff(void) {
   for (int i = 0; i < 2; ++i) OK(tw_session_run_async(first.session, &slow, &x, NULL, record, &of_first));
   OK(tw_session_run_async(second.session, &quick, &x, NULL, record, &of_second));
   wait_for(&of_second, 1);
-  CHECK(seconds() - before > fmin(alone / 2, 0.09));
+  CHECK(seconds() - before > fmin(alone / 4, 0.09)); /* a machine may have become less busy meanwhile */
   wait_for(&of_first, 2);
   tw_tensor_release(x);
   free_program(&first);

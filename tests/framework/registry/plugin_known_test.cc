@@ -256,23 +256,23 @@ TEST_F(PluginKnownTest, QuarantinesWhatCrashesWithItsStage) {
 TEST_F(PluginKnownTest, QuarantinesWhatIsSilent) {
   const std::string path = Put("hang_init", "hang.so");
   PluginLoading loading = Usual();
-  loading.patience = std::chrono::milliseconds(300);
+  loading.patience = std::chrono::milliseconds(1500);  // a busy machine takes its time to come to what hangs
   NewLoader(loading);
   Status s = loader_->Load(path);
   EXPECT_EQ(s.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(Text(s), HasSubstr("hang.so': it was silent for 300 ms in its init, when it was looked at; repair it"));
+  EXPECT_THAT(Text(s), HasSubstr("hang.so': it was silent for 1500 ms in its init, when it was looked at; repair it"));
   EXPECT_EQ(Last().state, PluginRecord::kQuarantined);
 }
 
 TEST_F(PluginKnownTest, LooksOnceAtWhatIsSilentAlsoWithoutACache) {
   const std::string path = Put("hang_init", "hang.so");
   PluginLoading loading = Usual();
-  loading.patience = std::chrono::milliseconds(300);
+  loading.patience = std::chrono::milliseconds(1500);  // a busy machine takes its time to come to what hangs
   loading.cache_folder.clear();
   NewLoader(loading);
   EXPECT_EQ(loader_->Load(path).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(loader_->Load(path).code(), absl::StatusCode::kAborted);
-  EXPECT_THAT(Last().reason, HasSubstr("300 ms"));
+  EXPECT_THAT(Last().reason, HasSubstr("1500 ms"));
 }
 
 TEST_F(PluginKnownTest, TellsOfARefusalAsIfItHadHappenedHere) {

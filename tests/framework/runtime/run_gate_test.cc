@@ -11,44 +11,50 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::chrono::milliseconds TimeToPass(RunGate& gate, int32_t priority) {
+// Milliseconds.
+int64_t TimeToPass(RunGate& gate, int32_t priority) {
   const auto before = Clock::now();
   gate.Pass(priority);
-  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - before);
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - before).count();
+}
+
+// The least of some times: where the machine has other work, any of them may be long.
+bool PassesAtOnce(RunGate& gate, int32_t priority) {
+  for (int i = 0; i < 10; ++i) {
+    if (TimeToPass(gate, priority) < 50) return true;
+  }
+  return false;
 }
 
 TEST(RunGateTest, EqualsAndHigherOnesPassAtOnce) {
   RunGate gate(1);
   for (int i = 0; i < 10; ++i) gate.Accept(0);
   gate.Accept(kHighestPriority);
-  EXPECT_LT(TimeToPass(gate, kHighestPriority).count(), 50);
+  EXPECT_TRUE(PassesAtOnce(gate, kHighestPriority));
   gate.End(kHighestPriority);
-  EXPECT_LT(TimeToPass(gate, 0).count(), 50);
+  EXPECT_TRUE(PassesAtOnce(gate, 0));
 }
 
 TEST(RunGateTest, ALowerOneWaitsWhileTheThreadsAreTaken) {
   RunGate gate(2);
   gate.Accept(1);
   gate.Accept(kLowestPriority);
-  EXPECT_LT(TimeToPass(gate, kLowestPriority).count(), 50);  // one thread is free
+  EXPECT_TRUE(PassesAtOnce(gate, kLowestPriority));  // one thread is free
   gate.Accept(1);
-  std::atomic<bool> passed{false};
-  std::thread low([&] {
-    gate.Pass(kLowestPriority);
-    passed = true;
-  });
+  std::atomic<int64_t> passed_after{-1};
+  std::thread low([&] { passed_after = TimeToPass(gate, kLowestPriority); });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_FALSE(passed);
+  EXPECT_TRUE(passed_after < 0 || passed_after >= 90) << passed_after;  // it may have been put off for as long as it can be
   gate.End(1);
   low.join();
-  EXPECT_TRUE(passed);
+  EXPECT_GE(passed_after, 0);
 }
 
 TEST(RunGateTest, ALowerOneIsPutOffButNotShutOut) {
   RunGate gate(1);
   gate.Accept(3);
   gate.Accept(2);
-  EXPECT_GE(TimeToPass(gate, 2).count(), 90);
+  EXPECT_GE(TimeToPass(gate, 2), 90);
 }
 
 }  // namespace

@@ -24,28 +24,33 @@ CallableSpec Wide(TestGraph& g, int64_t tag, const std::string& op = "Crowd") {
   return spec;
 }
 
-int MostThreads(TestGraph& g, const std::string& threads, const std::string& engine, const std::string& op = "Crowd") {
+// At once, in some steps. wanted: more steps until there were as many, for a machine that has other work may leave a thread behind.
+int MostThreads(TestGraph& g, const std::string& threads, const std::string& engine, int wanted, const std::string& op = "Crowd") {
   CallableSpec spec = Wide(g, 0, op);
   auto session = g.NewSession({{"threads", threads}, {"engine", engine}, {"optimize", "false"}});
   MostInCrowd(0);
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Step(*session, spec, {Floats({1, 2, 3, 4})}).ok());
-  return MostInCrowd(0);
+  int most = 0;
+  for (int i = 0; i < 5 || (most < wanted && i < 500); ++i) {
+    EXPECT_TRUE(Step(*session, spec, {Floats({1, 2, 3, 4})}).ok());
+    most = std::max(most, MostInCrowd(0));
+  }
+  return most;
 }
 
 TEST(ThreadShareTest, AStepUsesNoMoreThreadsThanItsSessionAllows) {
   for (const char* engine : {"fixed", "counted"}) {
     TestGraph g(4);
-    EXPECT_EQ(MostThreads(g, "1", engine), 1) << engine;
-    EXPECT_EQ(MostThreads(g, "1", engine, "CrowdAside"), 1) << engine;
-    EXPECT_EQ(MostThreads(g, "2", engine), 2) << engine;
-    EXPECT_EQ(MostThreads(g, "3", engine), 3) << engine;
+    EXPECT_EQ(MostThreads(g, "1", engine, 1), 1) << engine;
+    EXPECT_EQ(MostThreads(g, "1", engine, 1, "CrowdAside"), 1) << engine;
+    EXPECT_EQ(MostThreads(g, "2", engine, 2), 2) << engine;
+    EXPECT_EQ(MostThreads(g, "3", engine, 3), 3) << engine;
   }
 }
 
 TEST(ThreadShareTest, MoreThanTheRuntimeHasMeansAll) {
   TestGraph g(3);
-  EXPECT_EQ(MostThreads(g, "100", "counted"), 3);
-  EXPECT_EQ(MostThreads(g, "0", "counted"), 3);
+  EXPECT_EQ(MostThreads(g, "100", "counted", 3), 3);
+  EXPECT_EQ(MostThreads(g, "0", "counted", 3), 3);
 }
 
 TEST(ThreadShareTest, TwoSessionsAtOnceKeepToTheirOwn) {
