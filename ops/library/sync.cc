@@ -3,8 +3,8 @@
 //
 // A replica gives its gradients to its accumulators first, which drop them if their stamp is older than what was taken last, and asks to be
 // let in when all of them are there. It has one step at a time on its way. Who makes the required number full lets the update go on. The
-// update takes what is there, in the order of the replicas, and changes variables, then the state; so a stamp that was read before the
-// variables tells whether they changed meanwhile.
+// update takes what is there, in the order of the replicas, and changes variables, then the state. So who has read the variables and then
+// finds the stamp that it began with, and room for one more, has read them as they were in that step.
 #include "thalweg/sync.h"
 
 #include <algorithm>
