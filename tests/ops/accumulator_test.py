@@ -52,6 +52,28 @@ for dtype in FLOATS:
         a.apply(gradient)
     cases.equal(f"{dtype}: sum", a.take(1), np.float64([4, 6]))
 
+# A gradient that is given again, as by a client that tries again, changes no bit of the mean; rounded sums of three would.
+for dtype, numpy in ((thalweg.float16, np.float16), (thalweg.float32, np.float32), (thalweg.float64, np.float64)):
+    given, other = (np.random.default_rng(k).standard_normal(64).astype(numpy) for k in (1, 2))
+    assert any((given + given + given) / numpy(3) != given)
+    for times in (2, 3, 5):
+        a = Accumulator(shape=(64,), dtype=dtype)
+        for _ in range(times):
+            a.apply(given)
+        cases.equal(f"{dtype}: the same {times} times", a.take(1), np.float64(given))
+    for _ in range(3):
+        a.apply(given, step=1)
+    a.apply(other, step=1)
+    wide = np.float32 if numpy is np.float16 else numpy
+    total = given
+    for one in (given, given, other):
+        total = (wide(total) + wide(one)).astype(numpy)
+    cases.equal(f"{dtype}: the same three times and another", a.take(1), np.float64((wide(total) / wide(4)).astype(numpy)))
+    a = Accumulator(shape=(64,), dtype=dtype, reduction_type="SUM")
+    for _ in range(3):
+        a.apply(given)
+    cases.equal(f"{dtype}: a sum counts each", a.take(1), np.float64(((wide((wide(given) + wide(given)).astype(numpy))) + wide(given)).astype(numpy)))
+
 a = Accumulator(shape=None)
 a.apply([[1.0]])
 cases.refuses("another shape than before", lambda: a.apply([1.0]), "gradient has shape [1], but the accumulator has [1, 1]")

@@ -51,6 +51,20 @@ for dtype in FLOATS:
         cases.equal(f"{dtype}: too old", a.count(), 0)
         a.apply([1], [[9.0, 9.0]], step=1)
         cases.equal(f"{dtype}: in time", a.take(1)[0], np.int64([1]))
+    # Given again, with a row that it has several times, it is the same to the bit, also beside another's rows.
+    rows = np.random.default_rng(3).standard_normal((5, 2)) * [[1], [1000], [1], [1e-3], [1]]
+    means = []
+    for times in (1, 2, 3):
+        a = Accumulator(dtype=dtype)
+        for _ in range(times):
+            a.apply([2, 1, 2, 2, 0], rows)
+        means.append(a.take(1)[1])
+        cases.equal(f"{dtype}: the same {times} times", means[-1], means[0])
+    a = Accumulator(dtype=dtype)
+    for _ in range(3):
+        a.apply([1], [[1.5, 2.5]])
+    a.apply([1, 3], [[3.5, 6.5], [1.0, 1.0]])
+    cases.equal(f"{dtype}: the same three times and another", a.take(1)[1], np.float64([[2, 3.5], [1, 1]]))
     a = Accumulator(dtype=dtype, reduction_type="SUM")
     a.apply([1], [[1.0, 2.0]])
     a.apply([1, 0], [[3.0, 4.0], [5.0, 6.0]])

@@ -2,7 +2,6 @@
 #include "kernels/accumulator.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/register.h"
 #include "kernels/same_resource.h"
@@ -75,15 +74,8 @@ void Apply(tw::Var<tw::Any> handle, tw::In<int64_t> local_step, tw::In<T> gradie
   a.Check(gradient.v->dtype, false);
   if (local_step[0] < a.step) return;
   CheckShape(a, gradient.v);
-  const uint64_t bytes = gradient.size() * sizeof(T);
-  if (a.count == 0) {
-    a.dims.assign(gradient.dims(), gradient.dims() + gradient.rank());
-    a.sum.resize(bytes);
-    if (bytes) std::memcpy(a.sum.data(), gradient.data(), bytes);
-  } else {
-    T* sum = reinterpret_cast<T*>(a.sum.data());
-    for (uint64_t i = 0; i < gradient.size(); ++i) sum[i] = T(Wide<T>(sum[i]) + Wide<T>(gradient[i]));
-  }
+  if (a.count == 0) a.dims.assign(gradient.dims(), gradient.dims() + gradient.rank());
+  a.dense.Add(gradient.data(), gradient.size(), a.options.mean);
   ++a.count;
 }
 
@@ -93,8 +85,7 @@ void Take(tw::Frame f, tw::Var<tw::Any> handle, tw::In<int32_t> num_required, tw
   a.Check(average.v()->dtype, false);
   if (!HasEnough(f, a, num_required)) return;
   Allocate(average, a.dims.data(), int(a.dims.size()));
-  const T* sum = reinterpret_cast<const T*>(a.sum.data());
-  for (uint64_t i = 0; i < average.size(); ++i) average[i] = a.options.mean ? T(Wide<T>(sum[i]) / Divisor<T>(a.count)) : sum[i];
+  a.dense.Get(a.options.mean, average.data());
   a.Begin();
   f.complete();
 }

@@ -3,6 +3,7 @@
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_ACCUMULATOR_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_ACCUMULATOR_H_
 
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,18 +26,27 @@ struct AccumulatorOptions {
   std::vector<int64_t> dims;  // -1: any size
 };
 
-struct Accumulator {
-  struct Row {
-    int64_t count = 0;  // gradients that have it
-    std::vector<unsigned char> sum;
-  };
+// The sum of `count` gradients. Where a mean is asked for, and for as long as all have the same bits, one of them: the mean of a gradient
+// that is given again is that gradient, which rounded sums of three of it are not.
+struct GradientSum {
+  int64_t count = 0;
+  bool same = false;                  // all have the bits of `values`
+  std::vector<unsigned char> values;  // elements of the accumulator's type
 
+  template <class T>
+  void Add(const T* from, uint64_t n, bool mean);
+  // The mean or the sum, of as many elements as there are.
+  template <class T>
+  void Get(bool mean, T* to) const;
+};
+
+struct Accumulator {
   explicit Accumulator(const AccumulatorOptions& o) : options(o) {}
 
   const AccumulatorOptions options;
-  std::vector<int64_t> dims;       // of the sum; of a sparse one, of a row
-  std::vector<unsigned char> sum;  // elements of options.dtype
-  std::map<int64_t, Row> rows;     // of a sparse one
+  std::vector<int64_t> dims;            // of the sum; of a sparse one, of a row
+  GradientSum dense;                    // of a dense one
+  std::map<int64_t, GradientSum> rows;  // of a sparse one; each counts the gradients that have the row
   int64_t count = 0, step = 0;
 
   // Throws unless the kernel works on such accumulators.
@@ -44,7 +54,7 @@ struct Accumulator {
   // The gradients have been taken.
   void Begin() {
     rows.clear();
-    count = 0;
+    dense.count = count = 0;
     ++step;
   }
 };
@@ -70,6 +80,32 @@ bool HasEnough(tw::Frame f, const Accumulator& a, tw::In<int32_t> num_required);
 template <class T>
 Wide<T> Divisor(int64_t n) {
   return Wide<T>(T(float(n)));
+}
+
+template <class T>
+void GradientSum::Add(const T* from, uint64_t n, bool mean) {
+  const uint64_t bytes = n * sizeof(T);
+  if (count++ == 0) {
+    values.resize(bytes);
+    if (bytes) std::memcpy(values.data(), from, bytes);
+    same = mean;
+    return;
+  }
+  if (same && (bytes == 0 || std::memcmp(values.data(), from, bytes) == 0)) return;
+  T* sum = reinterpret_cast<T*>(values.data());
+  for (uint64_t i = 0; i < n; ++i) {
+    const T one = sum[i];
+    for (int64_t k = 2; same && k < count; ++k) sum[i] = T(Wide<T>(sum[i]) + Wide<T>(one));
+    sum[i] = T(Wide<T>(sum[i]) + Wide<T>(from[i]));
+  }
+  same = false;
+}
+
+template <class T>
+void GradientSum::Get(bool mean, T* to) const {
+  const T* sum = reinterpret_cast<const T*>(values.data());
+  const uint64_t n = values.size() / sizeof(T);
+  for (uint64_t i = 0; i < n; ++i) to[i] = mean && !same ? T(Wide<T>(sum[i]) / Divisor<T>(count)) : sum[i];
 }
 
 }  // namespace thalweg::cpu

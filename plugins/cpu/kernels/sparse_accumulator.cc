@@ -1,6 +1,6 @@
 // Sparse conditional accumulators: gradients that are rows of a larger tensor. Rows are added up by their index.
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "kernels/accumulator.h"
 #include "kernels/register.h"
@@ -55,11 +55,17 @@ void CheckGradient(const AccumulatorOptions& o, const Gradient& g) {
   }
 }
 
+// A gradient's rows, of which those that it has several times are one.
 template <class T>
-void Add(const T* from, uint64_t n, std::vector<unsigned char>* to) {
-  if (to->empty()) to->resize(n * sizeof(T));
-  T* sum = reinterpret_cast<T*>(to->data());
-  for (uint64_t i = 0; i < n; ++i) sum[i] = T(Wide<T>(sum[i]) + Wide<T>(from[i]));
+std::map<int64_t, GradientSum> Rows(tw::In<int64_t> indices, tw::In<T> values, bool mean) {
+  std::map<int64_t, GradientSum> rows;
+  const uint64_t each = indices.size() ? values.size() / indices.size() : 0;
+  for (uint64_t i = 0; i < indices.size(); ++i) rows[indices[i]].Add(values.data() + i * each, each, false);
+  for (auto& row : rows) {
+    row.second.count = 1;
+    row.second.same = mean;
+  }
+  return rows;
 }
 
 template <class T>
@@ -76,13 +82,13 @@ class Apply {
     if (a.count > 0 && dims != a.dims)
       Invalid("rows of the gradient have shape " + Text(dims) + ", but those that are there have " + Text(a.dims));
     a.dims = std::move(dims);
-    const uint64_t each = indices.size() ? values.size() / indices.size() : 0;
-    std::set<int64_t> counted;  // a row that a gradient has twice is one of its rows
-    for (uint64_t i = 0; i < indices.size(); ++i) {
-      Accumulator::Row& row = a.rows[indices[i]];
-      Add(values.data() + i * each, each, &row.sum);
-      row.count += counted.insert(indices[i]).second;
+    std::map<int64_t, GradientSum> rows = Rows<T>(indices, values, a.options.mean);
+    for (const auto& [index, row] : rows) {
+      const auto there = a.rows.find(index);
+      if (there != a.rows.end())
+        there->second.Add(reinterpret_cast<const T*>(row.values.data()), row.values.size() / sizeof(T), a.options.mean);
     }
+    a.rows.merge(rows);
     ++a.count;
   }
 
@@ -102,13 +108,12 @@ void Take(tw::Frame f, tw::Var<tw::Any> handle, tw::In<int32_t> num_required, tw
   Allocate(indices, dims.data(), 1);
   Allocate(values, dims.data(), int(rank));
   Allocate(shape, &rank, 1);
-  uint64_t i = 0, at = 0;
+  uint64_t i = 0;
+  T* at = values.data();
   for (const auto& [index, row] : a.rows) {
     indices[i++] = index;
-    const T* sum = reinterpret_cast<const T*>(row.sum.data());
-    for (uint64_t k = 0; k < row.sum.size() / sizeof(T); ++k) {
-      values[at++] = a.options.mean ? T(Wide<T>(sum[k]) / Divisor<T>(row.count)) : sum[k];
-    }
+    row.Get(a.options.mean, at);
+    at += row.values.size() / sizeof(T);
   }
   std::copy(dims.begin(), dims.end(), shape.data());
   shape[0] = a.options.ranked && !a.options.dims.empty() ? a.options.dims[0] : -1;
