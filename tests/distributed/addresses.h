@@ -22,7 +22,6 @@ inline const std::string& Transport() {
   return file;
 }
 inline bool OverGrpc() { return Transport().find("/libgrpc.so") != std::string::npos; }
-inline std::string Scheme() { return OverGrpc() ? "grpc" : "unix"; }
 
 // name: one that no other process uses.
 inline std::string NewAddress(const std::string& name) {

@@ -2,8 +2,6 @@
 with references, that one too."""
 import itertools
 
-import numpy as np
-
 import cases
 import golden
 import tw

@@ -7,8 +7,6 @@ import operator
 from ctypes import c_char_p, c_int, c_void_p, py_object
 from typing import Any
 
-import numpy as np
-
 from . import _low
 from .dtypes import Array
 from .errors import made

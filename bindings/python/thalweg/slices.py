@@ -14,7 +14,7 @@ import numpy as np
 from . import flow
 from .dtypes import as_dtype
 from .graph import Graph
-from .output import Formula, Output, shape_text
+from .output import Output, shape_text
 
 Step = Callable[[list[Output], list[Output]], tuple[list[Any], list[Any]]]
 

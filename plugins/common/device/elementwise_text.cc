@@ -29,11 +29,6 @@ std::string Text(size_t k) { return std::to_string(k); }
 
 }  // namespace
 
-int InputsOf(std::string_view op) {
-  const Function* f = std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const Function& g) { return g.op == op; });
-  return f == std::end(kFunctions) ? 0 : f->inputs;
-}
-
 const Function* FindFunction(std::string_view op, std::string_view type) {
   const std::string_view types = ClassOf(type);
   const Function* f =

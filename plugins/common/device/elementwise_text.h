@@ -15,8 +15,6 @@ struct Function {
   int inputs;
 };
 
-// How many inputs the op has in the table; 0: it is not there.
-int InputsOf(std::string_view op);
 // The line for that op and element type ("float", "int32"); NULL: there is none.
 const Function* FindFunction(std::string_view op, std::string_view type);
 // "REAL", "WHOLE" or "BOOL"; empty for a type that the table does not know.

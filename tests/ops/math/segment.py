@@ -1,7 +1,7 @@
 import numpy as np
 
 from declare import expect, op, refuses, slope
-from domains import Domain, distinct, normal, where, whole
+from domains import Domain, distinct, normal
 from ulps import near
 
 QUANTISED = {"quantised arithmetic needs ranges, which this op does not carry": "qint8 qint16 qint32 quint8 quint16"}
