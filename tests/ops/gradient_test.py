@@ -10,6 +10,7 @@ import numpy as np
 
 import cases
 import tw
+from arrays import i32, i64
 from declare import SMOOTH, declared, uses
 from undeclared import UNDECLARED
 from thalweg import SparseGradient, gradients
@@ -200,14 +201,6 @@ def distinct(*shape):
     """No two elements are near each other, or near 0 or 6."""
     n = int(np.prod(shape))
     return (rng.permutation(n).reshape(shape) - n / 3 + 0.37) / 2
-
-
-def i32(*values):
-    return np.array(values, np.int32)
-
-
-def i64(*values):
-    return np.array(values, np.int64)
 
 
 SHAPES = [(), (3,), (2, 3), (0, 3), (2, 1, 2)]

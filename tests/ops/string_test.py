@@ -9,6 +9,7 @@ import numpy as np
 
 import cases
 import tw
+from arrays import i32
 from cases import expect
 
 rng = np.random.default_rng(19)
@@ -16,10 +17,6 @@ rng = np.random.default_rng(19)
 
 def strings(texts):
     return np.array(texts, object)
-
-
-def i32(*values):
-    return np.array(values, np.int32)
 
 
 # Empty, long, with zeros, not UTF-8: bytes are bytes.

@@ -1,5 +1,6 @@
 import numpy as np
 
+from arrays import zeros
 from declare import op, refuses
 from domains import between, everything, nonzero, normal
 from ulps import near
@@ -8,10 +9,6 @@ SCALE, SCALE_ALPHA = np.longdouble("1.0507009873554804934193349852946"), np.long
 SLOPES = dict(alpha=[0.25, -0.5, 0.0, 2.0])  # the schema's 0.2 is rounded to the type first
 
 reach = everything(between(-30, 30))
-
-
-def zeros(*shape):
-    return np.zeros(shape, np.float32)
 
 
 op("LeakyRelu", lambda x, *, alpha: np.where(x > 0, x, alpha * x), attrs=SLOPES, smooth=nonzero)

@@ -1,5 +1,6 @@
 import numpy as np
 
+from arrays import zeros
 from declare import expect, op, refuses, slope
 from domains import between, where
 from ulps import near
@@ -117,10 +118,6 @@ rng = np.random.default_rng(5)
 q, k, v, b = rng.normal(size=(2, 3, 2)), rng.normal(size=(2, 4, 2)), rng.normal(size=(2, 4, 3)), rng.normal(size=(3, 4))
 b[1, :3] = NOTHING
 slope("ScaledDotProductAttention", q, k, v, b, wrt=[0, 1, 2], N=1, U=np.float64)
-
-
-def zeros(*shape):
-    return np.zeros(shape, np.float32)
 
 
 q, k, v, y, l = zeros(2, 3, 4), zeros(2, 5, 4), zeros(2, 5, 6), zeros(2, 3, 6), zeros(2, 3)

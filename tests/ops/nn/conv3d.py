@@ -1,5 +1,6 @@
 import numpy as np
 
+from arrays import zeros
 from declare import op, refuses
 from domains import normal
 from ulps import near
@@ -76,10 +77,6 @@ plain, given = dict(ulps=8, half_ulps=2, zero_signs=False), dict(strides=[1, 1, 
 op("Conv3D", oracle, forward, domain=kernel, given=given, **plain)
 op("Conv3DBackpropInputV2", input_oracle, back_input, domain=kernel, given=given, also=(side_by_side,), **plain)
 op("Conv3DBackpropFilterV2", filter_oracle, back_filter, domain=arriving, given=given, also=(many_volumes, large_filter), **plain)
-
-
-def zeros(*shape):
-    return np.zeros(shape, np.float32)
 
 
 volume, kernel = zeros(1, 4, 4, 4, 2), zeros(2, 2, 2, 2, 3)

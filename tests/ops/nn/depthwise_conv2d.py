@@ -1,5 +1,6 @@
 import numpy as np
 
+from arrays import zeros
 from declare import op, refuses, slope
 from domains import normal
 from ulps import near
@@ -96,10 +97,6 @@ plain, given = dict(ulps=8, half_ulps=2, zero_signs=False), dict(strides=[1, 1, 
 op("DepthwiseConv2dNative", oracle, forward, domain=image_only, given=given, also=[o[0] for o in others], **plain)
 op("DepthwiseConv2dNativeBackpropInput", input_oracle, back_input, domain=normal.calm, given=given, also=[o[1] for o in others], **plain)
 op("DepthwiseConv2dNativeBackpropFilter", filter_oracle, back_filter, domain=result_only, given=given, also=[o[2] for o in others], **plain)
-
-
-def zeros(*shape):
-    return np.zeros(shape, np.float32)
 
 
 image, kernel, sizes, kernel_sizes = zeros(1, 4, 4, 2), zeros(2, 2, 2, 3), np.int32([1, 4, 4, 2]), np.int32([2, 2, 2, 3])

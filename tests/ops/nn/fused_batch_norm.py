@@ -1,5 +1,6 @@
 import numpy as np
 
+from arrays import zeros
 from declare import op, refuses
 from domains import between, normal
 from ulps import near
@@ -72,10 +73,6 @@ op("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3", oracle, forward,
 op("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3", grad_oracle, backward,
    domain={name: normal.calm for name in ("y_backprop", "x", "scale", "reserve_space_1")} | dict(reserve_space_2=spread),
    attrs=dict(epsilon=[0.0001, 0.25]), **common)
-
-
-def zeros(*shape):
-    return np.zeros(shape, np.float32)
 
 
 image, two, three, none = zeros(1, 3, 3, 2), zeros(2), zeros(3), zeros(0)

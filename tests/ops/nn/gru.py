@@ -1,5 +1,6 @@
 import numpy as np
 
+from arrays import zeros
 from declare import op, refuses
 from domains import between
 from ulps import near
@@ -49,10 +50,6 @@ def grad_oracle(x, h_prev, w_ru, w_c, b_ru, b_c, r, u, c, d_h):
 common = dict(domain=between(-1, 1).plain, ulps=32, zero_signs=False, denormals=False, no_gradient=FLOAT_ONLY)
 op("GRUBlockCell", oracle, step, **common)
 op("GRUBlockCellGrad", grad_oracle, step_back, **common)
-
-
-def zeros(*shape):
-    return np.zeros(shape, np.float32)
 
 
 right = [zeros(2, 4), zeros(2, 3), zeros(7, 6), zeros(7, 3), zeros(6), zeros(3)]

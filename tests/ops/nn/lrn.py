@@ -1,5 +1,6 @@
 import numpy as np
 
+from arrays import zeros
 from declare import expect, op, refuses
 from domains import between, everything
 from ulps import near
@@ -46,10 +47,6 @@ op("LRNGrad", lrn_grad, lambda d: [d(name, shape) for shape in [image(d)] for na
 
 # A window of hundreds of thousands of channels takes no longer than a narrow one.
 expect("LRN", [np.ones((1, 1, 1, 1 << 18), np.float32)], [1 / (1 + around_ones(1 << 18, 1 << 17))[None, None, None]], 1e-6, depth_radius=1 << 17, beta=1.0)
-
-
-def zeros(*shape):
-    return np.zeros(shape, np.float32)
 
 
 refuses("LRN", [zeros(2, 3, 4)], "input", "[2, 3, 4]")

@@ -1,7 +1,8 @@
 import numpy as np
 
+from arrays import zeros
 from declare import op, refuses
-from domains import between, normal
+from domains import between
 from ulps import near
 
 FLOAT_ONLY = "float is its widest type; gradient_of_floats_test.py checks it"
@@ -153,10 +154,6 @@ op("BlockLSTM", icfo, sequence, attrs=clips | dict(forget_bias=[0.0, 1.0, -0.5])
 op("BlockLSTMV2", ifco, sequence, attrs=clips, **common)
 op("BlockLSTMGrad", back_over_time(ICFO), sequence_back, **common, given=dict(use_peephole=True))
 op("BlockLSTMGradV2", back_over_time(IFCO), sequence_back, **common, given=dict(use_peephole=True))
-
-
-def zeros(*shape):
-    return np.zeros(shape, np.float32)
 
 
 state, w, hole, b = zeros(2, 3), zeros(7, 12), zeros(3), zeros(12)

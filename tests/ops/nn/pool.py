@@ -1,5 +1,6 @@
 import numpy as np
 
+from arrays import i32, zeros
 from declare import op, refuses
 from domains import distinct, normal
 from ulps import near, widened
@@ -145,14 +146,6 @@ op("MaxPoolGradV2", by_inputs(pool_grad), backward, asks=ATTRS[2:], attrs=format
    wrt=("grad",), ulps=2, zero_signs=False, given=dict(padding="VALID"))
 op("MaxPoolGradGradV2", by_inputs(pool_grad_grad), forward_again, asks=ATTRS[2:], attrs=formats, domain=dict(grad=normal.calm),
    smooth=dict(orig_input=distinct, grad=normal), wrt=("grad",), given=dict(padding="VALID"))
-
-
-def zeros(*shape):
-    return np.zeros(shape, np.float32)
-
-
-def i32(*values):
-    return np.array(values, np.int32)
 
 
 image, pooled, one, two = zeros(1, 4, 4, 2), zeros(1, 3, 3, 2), i32(1, 1, 1, 1), i32(1, 2, 2, 1)

@@ -1,5 +1,6 @@
 import numpy as np
 
+from arrays import i32, zeros
 from declare import op, refuses
 from domains import normal, whole
 from ulps import near
@@ -91,14 +92,6 @@ op("ResizeBilinear", bilinear, forward, domain=normal.plain, ulps=4, zero_signs=
 op("ResizeBilinearGrad", bilinear_grad, backward, domain=normal.plain, ulps=16, half_ulps=2, zero_signs=False, no_gradient=RESULT_IN_FLOAT)
 op("ResizeNearestNeighbor", nearest_neighbor, forward)
 op("ResizeNearestNeighborGrad", nearest_neighbor_grad, backward, domain=dict(grads=whole(-9, 9)), ulps=4, zero_signs=False)
-
-
-def zeros(*shape):
-    return np.zeros(shape, np.float32)
-
-
-def i32(*values):
-    return np.array(values, np.int32)
 
 
 image, both = zeros(1, 2, 3, 1), dict(align_corners=True, half_pixel_centers=True)

@@ -1,0 +1,14 @@
+"""Arrays that cases are written with."""
+import numpy as np
+
+
+def i32(*values):
+    return np.array(values, np.int32)
+
+
+def i64(*values):
+    return np.array(values, np.int64)
+
+
+def zeros(*shape):
+    return np.zeros(shape, np.float32)
