@@ -11,6 +11,7 @@ import zlib
 import numpy as np
 
 import called
+import cases
 import kept
 import tw
 
@@ -34,6 +35,12 @@ def case(text):
 def shown(x):
     x = np.asarray(x)
     return x.tolist() if 0 < x.size < 300 else x.shape
+
+
+def accepts(op, inputs, wanted, **attrs):
+    """A case that does not fail."""
+    case(f"{op} {[shown(x) for x in inputs]} {attrs}")
+    cases.expect(op, inputs, [wanted], **attrs)
 
 
 @dataclasses.dataclass
