@@ -38,7 +38,7 @@ class FolderMembershipTest : public testing::Test {
     c.address = folder_.data(), c.address_len = folder_.size();
     c.cluster = "c", c.cluster_len = 1;
     c.name = "m", c.name_len = 1;
-    c.lease = 300000000;
+    c.lease = 2'000'000'000;  // a machine that has other work does not keep a member from renewing it for so long
     c.arg = lost;
     c.lost = [](void* arg, const tw_status*) { ++*static_cast<std::atomic<int>*>(arg); };
     Status s = FromC(role_->def.join(role_->host, role_->def.user, &c, 0, &member));
@@ -56,7 +56,7 @@ class FolderMembershipTest : public testing::Test {
   }
   Status GetUntilGone(void* member, std::string_view key) {
     Status s;
-    for (int i = 0; i < 500 && s.ok(); ++i) {
+    for (int i = 0; i < 3000 && s.ok(); ++i) {
       s = Get(member, key);
       std::this_thread::sleep_for(10ms);
     }
@@ -79,7 +79,7 @@ class FolderMembershipTest : public testing::Test {
 TEST_F(FolderMembershipTest, AMemberThatLivesKeepsItsKeys) {
   void *a = Join(&lost_a_), *b = Join(&lost_b_);
   EXPECT_TRUE(Put(a, "mine", 1).ok());
-  std::this_thread::sleep_for(900ms);  // three leases
+  std::this_thread::sleep_for(5s);  // more than two leases
   EXPECT_TRUE(Get(b, "mine").ok());
   EXPECT_EQ(lost_a_ + lost_b_, 0);
   Leave(a);
@@ -95,7 +95,7 @@ TEST_F(FolderMembershipTest, KeysOfAMemberThatDiedGoWithItsLease) {
   EXPECT_TRUE(Put(a, "mine", 1).ok());
   EXPECT_TRUE(Put(a, "stays", 0).ok());
   std::filesystem::remove(lease);
-  for (int i = 0; i < 500 && lost_a_ == 0; ++i) std::this_thread::sleep_for(10ms);
+  for (int i = 0; i < 3000 && lost_a_ == 0; ++i) std::this_thread::sleep_for(10ms);
   EXPECT_EQ(lost_a_, 1);  // it is told, once, and renews nothing
   std::ofstream(lease).close();
   std::filesystem::last_write_time(lease, std::filesystem::file_time_type::clock::now() - 1h);
