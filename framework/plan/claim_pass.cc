@@ -12,6 +12,7 @@
 #include "framework/base/shown.h"
 #include "framework/plan/artefacts.h"
 #include "framework/plan/part.h"
+#include "framework/plan/part_records.h"
 #include "framework/plan/work_graph.h"
 
 namespace thalweg {
