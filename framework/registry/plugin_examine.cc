@@ -1,0 +1,223 @@
+// What becomes of a file before anything of it is used: whose it is, whether it may be loaded, and what it would bring.
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "framework/io/list_folder.h"
+#include "framework/registry/plugin_entry.h"
+#include "framework/registry/plugin_file.h"
+#include "framework/registry/plugin_loaded.h"
+#include "framework/registry/plugin_loader.h"
+#include "framework/registry/plugin_probe.h"
+#include "framework/registry/plugin_writers.h"
+
+namespace thalweg {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool Matches(const std::vector<std::string>& patterns, const std::string& text) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& p) { return fnmatch(p.c_str(), text.c_str(), 0) == 0; });
+}
+
+void Disable(PluginRecord* record, std::string_view what) {
+  record->state = PluginRecord::kDisabled;
+  record->reason = StrCat("its ", what, " is on the list of disabled plugins");
+  record->fix = "take it off the list";
+}
+
+// What a manifest says, for people.
+void Describe(const PluginManifest& m, PluginRecord* record) {
+  record->id = m.id;
+  record->version = m.version;
+  record->build = m.build;
+  record->epoch = m.epoch;
+  record->minor = std::min<uint32_t>(TW_MINOR, m.target);
+  record->ops = m.ops;
+  record->roles.clear();
+  for (const auto& role : m.roles) record->roles.push_back(role.name);
+  record->devices.clear();
+  for (const auto& d : m.devices) record->devices.push_back(d.kind);
+  record->kernels = 0;
+  for (const auto& k : m.kernels) record->kernels += k.count;
+}
+
+}  // namespace
+
+void PluginLoader::ExamineFolder(const std::string& folder, const std::vector<std::string>& disabled) {
+  std::vector<std::string> names;
+  const std::error_code error(ListFolder(folder, &names), std::generic_category());
+  std::erase_if(names, [](const std::string& name) { return !name.ends_with(".so"); });
+  if (error) {
+    auto record = AddRecord(folder);
+    record->reason = StrCat("cannot read the folder: ", error.message());
+    record->fix = "create it, or take it out of THALWEG_PLUGIN_PATH or of the option that names it";
+    return;
+  }
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) Examine((fs::path(folder) / name).string(), disabled).IgnoreError();
+}
+
+// The very file has a record already, under this path, and is loaded or known.
+bool PluginLoader::IsRecorded(const std::string& path, const FileStamp& stamp) const {
+  const auto is = [&](const FileStamp& other, const PluginRecord& record) { return other == stamp && record.path == path; };
+  const std::vector<KnownPlugin*> waiting = catalogue_.Waiting();
+  return std::any_of(loaded_.begin(), loaded_.end(), [&](const auto& l) { return l->library && is(l->stamp, *l->record); }) ||
+         std::any_of(waiting.begin(), waiting.end(), [&](const KnownPlugin* p) { return is(p->stamp, *p->record); }) ||
+         std::any_of(found_.begin(), found_.end(), [&](const auto& p) { return is(p->stamp, *p->record); });
+}
+
+// Ok with something more in found_, or with a record whose state says all there is.
+Status PluginLoader::Examine(const std::string& path, const std::vector<std::string>& disabled) {
+  if (FileStamp stamp; StampOf(path, &stamp) && IsRecorded(path, stamp)) return Status();
+  auto p = std::make_unique<KnownPlugin>();
+  p->record = AddRecord(path);
+  Status s = ExamineFile(disabled, p.get());
+  if (s.ok() && p->record->state == PluginRecord::kKnown) found_.push_back(std::move(p));
+  return Finish(records_.back(), std::move(s));
+}
+
+Status PluginLoader::ExamineFile(const std::vector<std::string>& disabled, KnownPlugin* p) {
+  PluginRecord* record = p->record.get();
+  const std::string& path = record->path;
+  if (Matches(disabled, fs::path(path).filename().string())) return Disable(record, "file name"), Status();
+  const bool there = StampOf(path, &p->stamp);
+  if (there && IsThere("the same file", [p](const FileStamp& stamp, const std::string&) { return stamp == p->stamp; }, record))
+    return Status();
+  // Also what a link or a bare name leads to: the file that was examined is the one that is loaded.
+  std::string fix;
+  Status safe = there ? CheckPluginWriters(path, &p->real, &fix) : Status();
+  const CachedPlugin* known = there && safe.ok() && !allow_ ? cache_->Find(p->real, p->stamp) : nullptr;
+  if (known) {
+    record->digest = known->digest;
+  } else {
+    RETURN_IF_ERROR(CheckFile(record));
+    if (!safe.ok() && (p->real.empty() || !loading_.trust_folders)) return Refuse(record, safe, fix);
+    ASSIGN_OR_RETURN(known, Identify(p));
+  }
+  auto same = [record](const FileStamp&, const std::string& digest) { return digest == record->digest; };
+  if (IsThere("a file with the same contents", same, record)) return Status();
+  if (!known) {
+    RETURN_IF_ERROR(Look(p));
+  } else if (!known->quarantine.empty()) {
+    record->id = known->manifest.id;
+    return Quarantine(record, Error(absl::StatusCode::kAborted, known->quarantine));
+  } else {
+    p->manifest = known->manifest;
+    p->checked_by = known->checked_by;
+  }
+  Describe(p->manifest, record);
+  record->state = PluginRecord::kKnown;
+  record->reason.clear();
+  record->fix.clear();
+  return CheckId(disabled, record);
+}
+
+Status PluginLoader::CheckFile(PluginRecord* record) {
+  auto file = ReadPluginFile(record->path);
+  if (file.ok()) return SanitizerClash(record, SanitizerOf(*file));
+  const bool missing = file.status().code() == absl::StatusCode::kNotFound;
+  return Refuse(record, file.status(), missing ? "check the path" : "rebuild it for this machine, or take it out of the folder");
+}
+
+// The digest, whether it is allowed, and what is known of a file with these contents; NULL: nothing.
+StatusOr<const CachedPlugin*> PluginLoader::Identify(KnownPlugin* p) {
+  PluginRecord* record = p->record.get();
+  auto digest = Sha256OfFile(p->real, &p->stamp);
+  if (!digest.ok()) return Refuse(record, digest.status(), "try again when that is over");
+  record->digest = *digest;
+  if (allow_ && !allow_->Has(*digest)) {
+    Status why = Error(absl::StatusCode::kPermissionDenied, "its contents are not on the allow-list '", allow_->file(), "'");
+    return Refuse(record, PluginRecord::kNotAllowed, why,
+                  StrCat("if they are what you want, add this line to the list: ", *digest, "  ", p->real));
+  }
+  const CachedPlugin* known = cache_->FindContents(*digest);
+  if (known) cache_->Put(p->real, {p->stamp, *digest, known->quarantine, known->manifest, known->checked_by});
+  return known;
+}
+
+// The second of two files that are one counts for nothing, whatever its path.
+bool PluginLoader::IsThere(std::string_view what, const std::function<bool(const FileStamp&, const std::string& digest)>& same,
+                           PluginRecord* record) {
+  const PluginRecord* first = nullptr;
+  for (const auto& l : loaded_) {
+    if (l->library && same(l->stamp, l->record->digest)) first = l->record.get();
+  }
+  for (const KnownPlugin* p : catalogue_.Waiting()) {
+    if (same(p->stamp, p->record->digest)) first = p->record.get();
+  }
+  for (const auto& p : found_) {
+    if (same(p->stamp, p->record->digest)) first = p->record.get();
+  }
+  if (!first) return false;
+  record->state = PluginRecord::kShadowed;
+  record->id = first->id;
+  record->reason = StrCat(what, first->state == PluginRecord::kLoaded ? " is loaded from '" : " is known from '", first->path, "'");
+  return true;
+}
+
+Status PluginLoader::Quarantine(PluginRecord* record, Status why) {
+  std::string fix = "repair it: when its contents have changed, it is looked at again";
+  if (!cache_->file().empty()) fix += StrCat("; or, if something else was at fault, remove '", cache_->file(), "'");
+  return Refuse(record, PluginRecord::kQuarantined, std::move(why), fix);
+}
+
+// For the first time.
+Status PluginLoader::Look(KnownPlugin* p) {
+  PluginRecord* record = p->record.get();
+  ProbeResult result = ProbePlugin({loading_.helper, p->real, loading_.patience, loading_.settings}, record);
+  switch (result.outcome) {
+    case ProbeOutcome::kRefused: return result.why;
+    case ProbeOutcome::kBroken:
+      cache_->Put(p->real, {p->stamp, record->digest, std::string(Message(result.why)), {}, ""});
+      return Quarantine(record, result.why);
+    case ProbeOutcome::kManifest: p->manifest = std::move(result.manifest); break;
+    case ProbeOutcome::kNoHelper:
+      if (loading_.without_helper == PluginProbe::kRefuse) {
+        return Refuse(record, FailedPrecondition("it is new here, and nobody can look at it first: ", Message(result.why)),
+                      "install the helper beside libthalweg.so, or set the runtime option plugin_probe to trust or in_process");
+      }
+      p->at_once = loading_.without_helper == PluginProbe::kTrust;
+      ASSIGN_OR_RETURN(p->manifest, LookHere(p->real, !p->at_once, record));
+      if (p->at_once) return Status();
+  }
+  cache_->Put(p->real, {p->stamp, record->digest, "", p->manifest, ""});
+  return Status();
+}
+
+// In this process. Without `whole`, only who it is.
+StatusOr<PluginManifest> PluginLoader::LookHere(const std::string& path, bool whole, PluginRecord* record) {
+  Loaded plugin;  // ends with the look
+  ASSIGN_OR_RETURN(plugin.library, OpenPluginLibrary(path, record));
+  ASSIGN_OR_RETURN(tw_query_fn query, FindPluginQuery(plugin.library, record));
+  ASSIGN_OR_RETURN(const tw_plugin* d, AskPlugin(query, record));
+  tw_plugin sealed;
+  RETURN_IF_ERROR(AgreeWithPlugin(*d, record, &sealed));
+  Registration r;
+  if (!whole) return ManifestOf(*record, sealed, r);
+  plugin.host = make_host_(record->id, path, record->minor);
+  bool started = false;
+  Status s = InitPlugin(sealed, plugin.host.get(), &r, &plugin.instance, &started, record);
+  if (started) plugin.shutdown = sealed.shutdown;
+  RETURN_IF_ERROR(s);
+  if (s = CheckKernelsOnce(r); !s.ok()) return Refuse(record, s, "report it to the plugin's author");
+  return ManifestOf(*record, sealed, r);
+}
+
+// Ids that are disabled, and ids that another file has.
+Status PluginLoader::CheckId(const std::vector<std::string>& disabled, PluginRecord* record) {
+  if (Matches(disabled, record->id)) return Disable(record, "id"), Status();
+  const PluginRecord* first = nullptr;
+  if (const Loaded* l = FindLoaded(record->id)) first = l->record.get();
+  for (const KnownPlugin* p : catalogue_.Waiting()) {
+    if (p->manifest.id == record->id) first = p->record.get();
+  }
+  for (const auto& p : found_) {
+    if (p->manifest.id == record->id) first = p->record.get();
+  }
+  return first ? SameId(record, *first) : Status();
+}
+
+}  // namespace thalweg
