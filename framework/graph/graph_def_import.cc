@@ -60,6 +60,7 @@ class Importer {
 
  private:
   Status Build(int32_t i);
+  Status RefuseOp(const StoredNode& node, NodeSpec spec);
   StatusOr<const DirectCall*> FindCall(const StoredNode& node);
   Status BuildCall(const StoredNode& node, const DirectCall& call, NodeSpec* spec);
   StatusOr<std::string> StoredFunction(std::string_view name);
@@ -191,10 +192,7 @@ Status Importer::Build(int32_t i) {
   if (!op) {
     ASSIGN_OR_RETURN(call, FindCall(node));
   }
-  if (!op && !call) {
-    spec.op = node.op;
-    return scratch_.AddNode(std::move(spec)).status();  // which says what to do about it
-  }
+  if (!op && !call) return RefuseOp(node, std::move(spec));
   spec.imported = true;
   spec.device = node.device.empty() ? options_.default_device : std::string(node.device);
   spec.unknown_fields = std::move(node.unknown);
@@ -213,6 +211,26 @@ Status Importer::Build(int32_t i) {
   }
   ASSIGN_OR_RETURN(made_[size_t(i)], scratch_.AddNode(*op, std::move(values), std::move(spec)));
   return Status();
+}
+
+// Adding the node says what to do about it; all other ops that are missing are named with it.
+Status Importer::RefuseOp(const StoredNode& node, NodeSpec spec) {
+  constexpr size_t kNamed = 20;
+  spec.op = node.op;
+  const Status refused = scratch_.AddNode(std::move(spec)).status();
+  std::map<std::string_view, size_t> others;  // how many nodes
+  for (const StoredNode& other : stored_.nodes()) {
+    if (!other.schema && other.op != node.op && StoredFunction(other.op).status().code() == absl::StatusCode::kNotFound) ++others[other.op];
+  }
+  if (others.empty()) return refused;
+  std::string text;
+  size_t named = 0;
+  for (const auto& [op, nodes] : others) {
+    if (named++ == kNamed) break;
+    text += StrCat(text.empty() ? "" : ", ", "'", Shown(op), "' (", nodes, nodes == 1 ? " node)" : " nodes)");
+  }
+  if (others.size() > kNamed) text += StrCat(" and ", others.size() - kNamed, " more");
+  return WithMessage(refused, StrCat(Message(refused), "; nor ", text));
 }
 
 // NULL: the node's op is no function either.

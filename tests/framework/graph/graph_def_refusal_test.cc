@@ -24,6 +24,19 @@ TEST_F(GraphDefTest, RefusesAnOpThatNobodyDefines) {
   Refuses(g, absl::StatusCode::kNotFound, "Mystery 'm': no loaded plugin defines op 'Mystery'");
 }
 
+TEST_F(GraphDefTest, NamesAllOpsThatNobodyDefines) {
+  GraphDef g;
+  AddPlaceholder(&g, "a");
+  AddTo(&g, "Mystery", "m", {"a"});
+  AddTo(&g, "Riddle", "r", {"a"});
+  AddTo(&g, "Mystery", "m2", {"m"});
+  AddTo(&g, "Enigma", "e", {"m"});
+  AddTo(&g, "Enigma", "e2", {"e"});
+  Refuses(g, absl::StatusCode::kNotFound, "or check the spelling; nor 'Enigma' (2 nodes), 'Riddle' (1 node)");
+  for (int i = 0; i < 30; ++i) AddTo(&g, StrCat("Secret", i), StrCat("s", i));
+  Refuses(g, absl::StatusCode::kNotFound, "'Secret24' (1 node) and 12 more");
+}
+
 TEST_F(GraphDefTest, RefusesDuplicateNames) {
   GraphDef g;
   AddPlaceholder(&g, "a");
