@@ -1,16 +1,12 @@
-// Who is not let in: every way to come to a task without the right to, over real sockets, against `thalweg worker` processes. Certificates
-// are made by the code that `thalweg cluster init` uses.
-#include <fcntl.h>
+// Who is not let in: every way to come to a task without the right to, over real sockets, against `thalweg worker` processes.
+#include "tests/distributed/denial.h"
+
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <functional>
-#include <future>
 #include <iterator>
 #include <memory>
 #include <thread>
@@ -21,17 +17,6 @@
 #include <openssl/ssl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-
-#include "distributed/messenger.h"
-#include "distributed/piece.h"
-#include "distributed/server.h"
-#include "distributed/task_status.h"
-#include "framework/runtime/runtime.h"
-#include "tests/distributed/addresses.h"
-#include "tools/credentials/certificate.h"
-
-extern char** environ;
 
 namespace thalweg::distributed {
 namespace {
@@ -43,68 +28,7 @@ using ::testing::MatchesRegex;
 using ::testing::Not;
 using Code = absl::StatusCode;
 using std::chrono::steady_clock;
-constexpr int64_t kDay = 24 * 3600;
 constexpr int64_t kMostBytes = 64 << 10;  // that a task may take for somebody whom it turns away
-
-std::string Whole(const std::string& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// A task that is a process of its own.
-class Process {
- public:
-  enum class Ends { kWhenTold, kAtOnce };
-  Process(const std::string& folder, const std::string& address, std::vector<std::string> more, Ends ends = Ends::kWhenTold)
-      : log_(folder + "/log" + Port(address)) {
-    const std::string cluster = folder + "/cluster" + Port(address) + ".json";
-    std::ofstream(cluster) << "{\"ps\": [\"" << address << "\"]}";
-    std::vector<std::string> words = {THALWEG_PROGRAM, "worker", "--cluster", cluster, "--job", "ps", "--plugin", Transport()};
-    words.insert(words.end(), more.begin(), more.end());
-    std::vector<char*> pointers;
-    for (std::string& w : words) pointers.push_back(w.data());
-    pointers.push_back(nullptr);
-    posix_spawn_file_actions_t to_log;
-    posix_spawn_file_actions_init(&to_log);
-    posix_spawn_file_actions_addopen(&to_log, 1, log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&to_log, 1, 2);
-    EXPECT_EQ(posix_spawn(&pid_, words[0].c_str(), &to_log, nullptr, pointers.data(), environ), 0);
-    posix_spawn_file_actions_destroy(&to_log);
-    if (ends == Ends::kAtOnce) {
-      int status = 0;
-      EXPECT_EQ(waitpid(std::exchange(pid_, -1), &status, 0) > 0 && WIFEXITED(status) && WEXITSTATUS(status) != 0, true) << log();
-      return;
-    }
-    for (int i = 0; i < 6000 && log().find("listening") == std::string::npos; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    EXPECT_THAT(log(), HasSubstr("listening at " + address));
-  }
-  ~Process() {
-    if (pid_ < 0) return;
-    kill(pid_, SIGTERM);
-    waitpid(pid_, nullptr, 0);
-  }
-  std::string log() const { return Whole(log_); }
-  int64_t memory() const {  // bytes that it has and nobody else
-    std::ifstream in("/proc/" + std::to_string(pid_) + "/smaps_rollup");
-    for (std::string word; in >> word;) {
-      if (word != "Private_Dirty:") continue;
-      int64_t kb = 0;
-      in >> kb;
-      return kb << 10;
-    }
-    return 0;
-  }
-  size_t descriptors() const {
-    const std::filesystem::directory_iterator all("/proc/" + std::to_string(pid_) + "/fd");
-    return size_t(std::distance(begin(all), end(all)));
-  }
-
- private:
-  static std::string Port(const std::string& address) { return address.substr(address.rfind(':') + 1); }
-  const std::string log_;
-  pid_t pid_ = -1;
-};
 
 // What somebody brings who comes by TLS.
 struct Visitor {
@@ -160,102 +84,6 @@ std::string AnsweredPlainly(const std::string& address, std::string_view bytes) 
   close(fd);
   return out;
 }
-
-// A client, with what a folder says of it.
-class Client {
- public:
-  explicit Client(const std::string& credentials) {
-    RuntimeOptions options;
-    options.threads = 1;
-    options.disabled_plugins = {"*opencl*"};
-    runtime_ = *Runtime::Create(options);
-    const Status loaded = runtime_->LoadPlugin(Transport());
-    EXPECT_TRUE(loaded.ok()) << loaded;
-    auto transport = FindTransport(runtime_.get(), {"grpc", ""}, false);
-    EXPECT_TRUE(transport.ok()) << transport.status();
-    auto messenger =
-        Messenger::Create(*std::move(transport), {"", credentials, 1 << 20, false, true}, &clock_, [](std::shared_ptr<Incoming>) {});
-    EXPECT_TRUE(messenger.ok()) << messenger.status();
-    messenger_ = *std::move(messenger);
-  }
-  ~Client() {
-    messenger_->Close();
-    clock_.Stop();
-  }
-  struct Answer {
-    Status status;
-    std::string fields, body;
-  };
-  template <typename Message>
-  std::future<Answer> Begin(const std::string& address, Method method, const Message& m, std::string body = "") {
-    WireWriter w;
-    m.Put(&w);
-    return Say(address, method, w, std::move(body));
-  }
-  template <typename Message>
-  Status Ask(const std::string& address, Method method, const Message& m) {
-    return Begin(address, method, m).get().status;
-  }
-  Status Hello(const std::string& address) { return Say(address, Method::kHello, WireWriter(), "").get().status; }
-
- private:
-  std::future<Answer> Say(const std::string& address, Method method, const WireWriter& fields, std::string body) {
-    auto answer = std::make_shared<std::promise<Answer>>();
-    Call call;
-    call.to = {address.substr(address.find(':') + 1), "the task", 0};
-    call.method = method;
-    call.fields = fields;
-    call.body = Payload::Of(std::move(body));
-    call.deadline = clock_.Now() + 30'000'000'000;
-    call.done = [answer](const Reply& reply) {
-      answer->set_value({reply.outcome.status, std::string(reply.fields), std::string(reply.body)});
-    };
-    messenger_->Start(std::move(call));
-    return answer->get_future();
-  }
-  std::shared_ptr<Runtime> runtime_;
-  SystemClock clock_;
-  std::unique_ptr<Messenger> messenger_;
-};
-
-class DenialTest : public testing::Test {
- protected:
-  DenialTest() {
-    signal(SIGPIPE, SIG_IGN);  // whoever is turned away may be writing
-    char name[] = "/tmp/thalweg-denial-XXXXXX";
-    folder_ = mkdtemp(name);
-    address_ = "grpc:127.0.0.1:" + std::to_string(FreePort());
-    credentials::MakeCluster(folder_, {{"task/ps/0", {"127.0.0.1"}}, {"client/ann", {}}, {"client/bob", {}}}, 10);
-    ca_ = {Whole(folder_ + "/authority/ca.pem"), Whole(folder_ + "/authority/key.pem")};
-    task_ = std::make_unique<Process>(folder_, address_, std::vector<std::string>{"--credentials", folder_ + "/ps-0"});
-  }
-  ~DenialTest() override {
-    task_.reset();
-    std::filesystem::remove_all(folder_);
-  }
-  static Recipe Good() {
-    Recipe r;
-    r.name = "ann";
-    r.uri = "thalweg://client/ann";
-    r.client = true;
-    r.ends = kDay;
-    return r;
-  }
-  // A folder like that of a member, with another certificate or token.
-  std::string Folder(const std::string& name, const Pair& pair, const std::string& token) {
-    const std::string place = folder_ + "/" + name;
-    std::filesystem::create_directories(place);
-    credentials::WriteSecret(place + "/ca.pem", ca_.cert);
-    credentials::WriteSecret(place + "/cert.pem", pair.cert);
-    credentials::WriteSecret(place + "/key.pem", pair.key);
-    credentials::WriteSecret(place + "/token", token);
-    return place;
-  }
-  std::string Token() const { return Whole(folder_ + "/authority/token"); }
-  std::string folder_, address_;
-  Pair ca_;
-  std::unique_ptr<Process> task_;
-};
 
 TEST_F(DenialTest, HandshakesThatProveTooLittleEndBeforeAnythingIsSaid) {
   Recipe expired = Good(), early = Good(), server = Good(), weak = Good(), authority;
@@ -358,111 +186,6 @@ TEST_F(DenialTest, AClientDoesNotTalkToATaskWithAnotherName) {
   const Status s = Client(folder_ + "/client-ann").Hello(address);
   EXPECT_FALSE(s.ok());
   EXPECT_THAT(s.ToString(), HasSubstr(address.substr(5)));
-}
-
-TEST_F(DenialTest, MethodsAreForTheirRolesAndSessionsForWhoOpenedThem) {
-  Client ann(folder_ + "/client-ann"), bob(folder_ + "/client-bob"), task(folder_ + "/ps-0");
-  ASSERT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
-  const Status receive = ann.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/ann"});
-  EXPECT_EQ(receive.code(), Code::kPermissionDenied);
-  EXPECT_THAT(receive.message(), HasSubstr("Receive is for the tasks of the cluster"));
-  // For anybody else there is no such session.
-  const SessionRequest session{77};
-  for (const Status& s : {bob.Ask(address_, Method::kRegister, session), bob.Ask(address_, Method::kRun, RunRequest{77, 1, 1, 1, 0}),
-                          bob.Ask(address_, Method::kWatch, session)}) {
-    EXPECT_EQ(s.code(), Code::kAborted);
-    EXPECT_THAT(s.message(), HasSubstr("session 77 of client/bob is not known"));
-  }
-  EXPECT_TRUE(bob.Ask(address_, Method::kForget, HandleMessage{77, 1}).ok());
-  EXPECT_TRUE(bob.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("mine")}).ok());
-  // Ann's is as it was, and tasks may ask for its values, but not for those of a session of the same number that Bob has elsewhere.
-  EXPECT_EQ(ann.Ask(address_, Method::kRun, RunRequest{77, 1, 1, 1, 0}).code(), Code::kNotFound);
-  EXPECT_TRUE(ann.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("hers")}).ok());
-  const Status hers = task.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/ann"});
-  EXPECT_EQ(hers.message(), "the task: hers");
-  const Status his = task.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/bob"});
-  EXPECT_THAT(his.message(), HasSubstr("session 77 of client/bob is not known here"));
-}
-
-// A graph of one value, which comes when something is put into a queue: never.
-std::string APieceThatWaits() {
-  const std::string of_float("\x0a\x03\x32\x01\x01", 5);  // an AttrValue: a list of one type, float
-  PieceMessage m;
-  m.nodes.push_back({"queue", "FIFOQueueV2", "", "", {}, {}, {}, {{"component_types", of_float}}, {}});
-  m.nodes.push_back({"element", "QueueDequeueV2", "", "", {"queue"}, {}, {}, {{"component_types", of_float}}, {}});
-  m.fetches = {"element"};
-  return m.Put();
-}
-
-TEST_F(DenialTest, NobodyTakesTheNumberOfASessionFromItsClientOrSeesWhatItRuns) {
-  Client ann(folder_ + "/client-ann"), bob(folder_ + "/client-bob"), task(folder_ + "/ps-0");
-  // Bob knows Ann's number and is there first.
-  ASSERT_TRUE(bob.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
-  ASSERT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
-  // Nobody watches it yet: an attempt whose answer was lost is made again.
-  ASSERT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
-  auto watch = ann.Begin(address_, Method::kWatch, SessionRequest{77});
-  EXPECT_EQ(watch.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
-  EXPECT_EQ(ann.Ask(address_, Method::kOpen, OpenRequest{77, {}}).code(), Code::kAlreadyExists);
-  const auto registered = ann.Begin(address_, Method::kRegister, SessionRequest{77}, APieceThatWaits()).get();
-  ASSERT_TRUE(registered.status.ok()) << registered.status;
-  const auto handle = HandleMessage::Get(registered.fields);
-  ASSERT_TRUE(handle.ok());
-  WireWriter nothing;
-  ASSERT_TRUE(PutTensors(nullptr, 0, &nothing).ok());
-  auto run = ann.Begin(address_, Method::kRun, RunRequest{77, handle->handle, 1, 1, 0}, nothing.bytes());
-  const auto seen_by = [&](Client& who, uint64_t session) {
-    const auto answer = who.Begin(address_, Method::kStatus, SessionRequest{session}).get();
-    const auto status = TaskStatus::Get(answer.body);
-    EXPECT_TRUE(status.ok()) << answer.status;
-    return status.ok() ? status->runs.size() : 0;
-  };
-  for (int i = 0; i < 500 && seen_by(ann, 77) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  for (const uint64_t session : {uint64_t{0}, uint64_t{77}}) {
-    EXPECT_EQ(seen_by(ann, session), 1u);
-    EXPECT_EQ(seen_by(bob, session), 0u);
-    EXPECT_EQ(seen_by(task, session), 1u);
-  }
-  // What Bob ends is his.
-  EXPECT_TRUE(bob.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("his")}).ok());
-  EXPECT_EQ(run.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
-  EXPECT_TRUE(ann.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("hers")}).ok());
-  EXPECT_EQ(run.get().status.message(), "the task: hers");
-}
-
-TEST_F(DenialTest, SessionOptionsThatNameFilesOfTheTaskAreNotAClientsToSet) {
-  Client ann(folder_ + "/client-ann");
-  const std::string file = folder_ + "/not-hers";
-  const Status s = ann.Ask(address_, Method::kOpen, OpenRequest{78, {"placement=learned", "placement_file=" + file}});
-  EXPECT_EQ(s.code(), Code::kPermissionDenied);
-  EXPECT_THAT(s.message(), HasSubstr("'placement_file' is not a client's to set"));
-  EXPECT_FALSE(std::filesystem::exists(file));
-  EXPECT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{78, {"optimize=false", "memory_limit=1000000000000000"}}).ok());
-}
-
-TEST_F(DenialTest, AClientThatOpensAllSessionsThatItMayKeepsNobodyElseOut) {
-  const std::string address = "grpc:127.0.0.1:" + std::to_string(FreePort());
-  const Process task(folder_, address,
-                     {"--credentials", folder_ + "/ps-0", "--server-option", "max_sessions=6", "--server-option", "max_client_sessions=3"});
-  Client ann(folder_ + "/client-ann"), bob(folder_ + "/client-bob"), peer(folder_ + "/ps-0");
-  for (uint64_t i = 0; i < 3; ++i) EXPECT_TRUE(ann.Ask(address, Method::kOpen, OpenRequest{i, {}}).ok()) << i;
-  const Status fourth = ann.Ask(address, Method::kOpen, OpenRequest{3, {}});
-  EXPECT_EQ(fourth.code(), Code::kResourceExhausted);
-  EXPECT_THAT(fourth.message(), HasSubstr("'client/ann' has 3 sessions already, as many as the task takes of one client"));
-  EXPECT_THAT(fourth.message(), HasSubstr("max_client_sessions"));
-  EXPECT_TRUE(ann.Ask(address, Method::kOpen, OpenRequest{2, {}}).ok());  // one again that nobody watches: it takes its own place
-  EXPECT_TRUE(bob.Ask(address, Method::kOpen, OpenRequest{3, {}}).ok());
-  EXPECT_TRUE(bob.Ask(address, Method::kOpen, OpenRequest{4, {}}).ok());
-  // Tasks are no clients; what all may have together holds for them, too.
-  EXPECT_TRUE(peer.Ask(address, Method::kOpen, OpenRequest{5, {}}).ok());
-  const Status seventh = bob.Ask(address, Method::kOpen, OpenRequest{6, {}});
-  EXPECT_EQ(seventh.code(), Code::kResourceExhausted);
-  EXPECT_THAT(seventh.message(), HasSubstr("there are 6 sessions already"));
-  // One that somebody watches is there, which is no lack of room: its client may open it when the old watch has ended.
-  const auto watch = bob.Begin(address, Method::kWatch, SessionRequest{3});
-  const Status again = bob.Ask(address, Method::kOpen, OpenRequest{3, {}});
-  EXPECT_EQ(again.code(), Code::kAlreadyExists) << again;
-  EXPECT_THAT(again.message(), HasSubstr("session 3 is there already"));
 }
 
 TEST_F(DenialTest, ATaskWithTheFolderOfAnotherMemberIsToldAtItsStart) {

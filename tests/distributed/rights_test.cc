@@ -1,0 +1,127 @@
+// What those may do who are let in, each to their own: roles, sessions of others, and how many there may be.
+#include <chrono>
+#include <filesystem>
+#include <future>
+#include <string>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include "distributed/piece.h"
+#include "distributed/task_status.h"
+#include "tests/distributed/denial.h"
+
+namespace thalweg::distributed {
+namespace {
+
+using ::testing::HasSubstr;
+using Code = absl::StatusCode;
+
+TEST_F(DenialTest, MethodsAreForTheirRolesAndSessionsForWhoOpenedThem) {
+  Client ann(folder_ + "/client-ann"), bob(folder_ + "/client-bob"), task(folder_ + "/ps-0");
+  ASSERT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
+  const Status receive = ann.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/ann"});
+  EXPECT_EQ(receive.code(), Code::kPermissionDenied);
+  EXPECT_THAT(receive.message(), HasSubstr("Receive is for the tasks of the cluster"));
+  // For anybody else there is no such session.
+  const SessionRequest session{77};
+  for (const Status& s : {bob.Ask(address_, Method::kRegister, session), bob.Ask(address_, Method::kRun, RunRequest{77, 1, 1, 1, 0}),
+                          bob.Ask(address_, Method::kWatch, session)}) {
+    EXPECT_EQ(s.code(), Code::kAborted);
+    EXPECT_THAT(s.message(), HasSubstr("session 77 of client/bob is not known"));
+  }
+  EXPECT_TRUE(bob.Ask(address_, Method::kForget, HandleMessage{77, 1}).ok());
+  EXPECT_TRUE(bob.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("mine")}).ok());
+  // Ann's is as it was, and tasks may ask for its values, but not for those of a session of the same number that Bob has elsewhere.
+  EXPECT_EQ(ann.Ask(address_, Method::kRun, RunRequest{77, 1, 1, 1, 0}).code(), Code::kNotFound);
+  EXPECT_TRUE(ann.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("hers")}).ok());
+  const Status hers = task.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/ann"});
+  EXPECT_EQ(hers.message(), "the task: hers");
+  const Status his = task.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/bob"});
+  EXPECT_THAT(his.message(), HasSubstr("session 77 of client/bob is not known here"));
+}
+
+// A graph of one value, which comes when something is put into a queue: never.
+std::string APieceThatWaits() {
+  const std::string of_float("\x0a\x03\x32\x01\x01", 5);  // an AttrValue: a list of one type, float
+  PieceMessage m;
+  m.nodes.push_back({"queue", "FIFOQueueV2", "", "", {}, {}, {}, {{"component_types", of_float}}, {}});
+  m.nodes.push_back({"element", "QueueDequeueV2", "", "", {"queue"}, {}, {}, {{"component_types", of_float}}, {}});
+  m.fetches = {"element"};
+  return m.Put();
+}
+
+TEST_F(DenialTest, NobodyTakesTheNumberOfASessionFromItsClientOrSeesWhatItRuns) {
+  Client ann(folder_ + "/client-ann"), bob(folder_ + "/client-bob"), task(folder_ + "/ps-0");
+  // Bob knows Ann's number and is there first.
+  ASSERT_TRUE(bob.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
+  ASSERT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
+  // Nobody watches it yet: an attempt whose answer was lost is made again.
+  ASSERT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{77, {}}).ok());
+  auto watch = ann.Begin(address_, Method::kWatch, SessionRequest{77});
+  EXPECT_EQ(watch.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  EXPECT_EQ(ann.Ask(address_, Method::kOpen, OpenRequest{77, {}}).code(), Code::kAlreadyExists);
+  const auto registered = ann.Begin(address_, Method::kRegister, SessionRequest{77}, APieceThatWaits()).get();
+  ASSERT_TRUE(registered.status.ok()) << registered.status;
+  const auto handle = HandleMessage::Get(registered.fields);
+  ASSERT_TRUE(handle.ok());
+  WireWriter nothing;
+  ASSERT_TRUE(PutTensors(nullptr, 0, &nothing).ok());
+  auto run = ann.Begin(address_, Method::kRun, RunRequest{77, handle->handle, 1, 1, 0}, nothing.bytes());
+  const auto seen_by = [&](Client& who, uint64_t session) {
+    const auto answer = who.Begin(address_, Method::kStatus, SessionRequest{session}).get();
+    const auto status = TaskStatus::Get(answer.body);
+    EXPECT_TRUE(status.ok()) << answer.status;
+    return status.ok() ? status->runs.size() : 0;
+  };
+  for (int i = 0; i < 500 && seen_by(ann, 77) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (const uint64_t session : {uint64_t{0}, uint64_t{77}}) {
+    EXPECT_EQ(seen_by(ann, session), 1u);
+    EXPECT_EQ(seen_by(bob, session), 0u);
+    EXPECT_EQ(seen_by(task, session), 1u);
+  }
+  // What Bob ends is his.
+  EXPECT_TRUE(bob.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("his")}).ok());
+  EXPECT_EQ(run.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  EXPECT_TRUE(ann.Ask(address_, Method::kAbort, AbortRequest{77, 1, absl::AbortedError("hers")}).ok());
+  EXPECT_EQ(run.get().status.message(), "the task: hers");
+}
+
+TEST_F(DenialTest, SessionOptionsThatNameFilesOfTheTaskAreNotAClientsToSet) {
+  Client ann(folder_ + "/client-ann");
+  const std::string file = folder_ + "/not-hers";
+  const Status s = ann.Ask(address_, Method::kOpen, OpenRequest{78, {"placement=learned", "placement_file=" + file}});
+  EXPECT_EQ(s.code(), Code::kPermissionDenied);
+  EXPECT_THAT(s.message(), HasSubstr("'placement_file' is not a client's to set"));
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{78, {"optimize=false", "memory_limit=1000000000000000"}}).ok());
+}
+
+TEST_F(DenialTest, AClientThatOpensAllSessionsThatItMayKeepsNobodyElseOut) {
+  const std::string address = "grpc:127.0.0.1:" + std::to_string(FreePort());
+  const Process task(folder_, address,
+                     {"--credentials", folder_ + "/ps-0", "--server-option", "max_sessions=6", "--server-option", "max_client_sessions=3"});
+  Client ann(folder_ + "/client-ann"), bob(folder_ + "/client-bob"), peer(folder_ + "/ps-0");
+  for (uint64_t i = 0; i < 3; ++i) EXPECT_TRUE(ann.Ask(address, Method::kOpen, OpenRequest{i, {}}).ok()) << i;
+  const Status fourth = ann.Ask(address, Method::kOpen, OpenRequest{3, {}});
+  EXPECT_EQ(fourth.code(), Code::kResourceExhausted);
+  EXPECT_THAT(fourth.message(), HasSubstr("'client/ann' has 3 sessions already, as many as the task takes of one client"));
+  EXPECT_THAT(fourth.message(), HasSubstr("max_client_sessions"));
+  EXPECT_TRUE(ann.Ask(address, Method::kOpen, OpenRequest{2, {}}).ok());  // one again that nobody watches: it takes its own place
+  EXPECT_TRUE(bob.Ask(address, Method::kOpen, OpenRequest{3, {}}).ok());
+  EXPECT_TRUE(bob.Ask(address, Method::kOpen, OpenRequest{4, {}}).ok());
+  // Tasks are no clients; what all may have together holds for them, too.
+  EXPECT_TRUE(peer.Ask(address, Method::kOpen, OpenRequest{5, {}}).ok());
+  const Status seventh = bob.Ask(address, Method::kOpen, OpenRequest{6, {}});
+  EXPECT_EQ(seventh.code(), Code::kResourceExhausted);
+  EXPECT_THAT(seventh.message(), HasSubstr("there are 6 sessions already"));
+  // One that somebody watches is there, which is no lack of room: its client may open it when the old watch has ended.
+  const auto watch = bob.Begin(address, Method::kWatch, SessionRequest{3});
+  const Status again = bob.Ask(address, Method::kOpen, OpenRequest{3, {}});
+  EXPECT_EQ(again.code(), Code::kAlreadyExists) << again;
+  EXPECT_THAT(again.message(), HasSubstr("session 3 is there already"));
+}
+
+}  // namespace
+}  // namespace thalweg::distributed
