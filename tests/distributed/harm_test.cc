@@ -93,7 +93,9 @@ class HarmTest : public ::testing::Test {
       std::vector<tw::Tensor> found;
       const Failure f = FailureOf([&] { found = session.run({}, fetches, targets); });
       if (f.code == TW_OK) return found;
-      EXPECT_TRUE(k < 10 && (f.code == TW_UNAVAILABLE || f.code == TW_ABORTED)) << f.text;
+      // The second: what was said again came between the opening of a session, after a connection was lost, and what its client said.
+      const bool known = f.text.find("the graph has a node of that name") != f.text.npos;
+      EXPECT_TRUE(k < 10 && (f.code == TW_UNAVAILABLE || f.code == TW_ABORTED || known)) << f.text;
       if (k >= 10) return {tw::Tensor(-1.f)};
       std::this_thread::sleep_for(50ms);
     }

@@ -293,11 +293,15 @@ def test_memory_does_not_grow_with_steps():
                     failure(lambda: session.run(fails, {x: value}), tw.InvalidArgumentError)
 
         turns(500)
-        before = [*memory_of(c, *tasks), own_memory()]
-        turns(steps)
-        grown = [b - a for a, b in zip(before, [*memory_of(c, *tasks), own_memory()])]
-        print("  grown by KiB:", [n >> 10 for n in grown])
-        assert max(grown) < (2 << 20) + 50 * steps, grown
+        for _ in range(4):  # what a thread gets that is made in the middle is got once; what every step leaves grows each time
+            before = [*memory_of(c, *tasks), own_memory()]
+            turns(steps)
+            grown = [b - a for a, b in zip(before, [*memory_of(c, *tasks), own_memory()])]
+            print("  grown by KiB:", [n >> 10 for n in grown])
+            if max(grown) < (2 << 20) + 50 * steps:
+                break
+        else:
+            raise AssertionError(grown)
 
 
 def test_a_task_that_stands_still_makes_others_keep_no_more_than_the_limit():
