@@ -1,6 +1,7 @@
 #include "distributed/cluster_session.h"
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -12,6 +13,7 @@ namespace thalweg::distributed {
 namespace {
 
 constexpr uint64_t kLargest = uint64_t{4} << 30;
+constexpr std::chrono::seconds kEndTime{2};  // for what runs on tasks, once the session is closed
 
 // Options that are the client's own business, or the server's.
 bool ForTasks(std::string_view text) {
@@ -165,6 +167,7 @@ Status ClusterSession::Close() {
   for (uint64_t watch : watches) messenger_->Cancel(watch);
   std::unique_lock lock(mu_);
   idle_.wait(lock, [this] { return running_.empty(); });
+  idle_.wait_for(lock, kEndTime, [this] { return unended_.empty(); });  // else a later session would run beside them
   return Status();
 }
 
@@ -200,6 +203,54 @@ void ClusterSession::Leave(uint64_t step) {
   running_.erase(it);
   if (running_.empty()) idle_.notify_all();
 }
+
+// ---- Parts of failed steps ----
+
+void ClusterSession::PartGoesOn(const Prepared::Task& t, uint64_t step) {
+  std::lock_guard lock(mu_);
+  if (KnowsLocked(t)) unended_[t.task].steps.insert(step);
+}
+
+void ClusterSession::PartEnded(int32_t task, uint64_t step) {
+  {
+    std::lock_guard lock(mu_);
+    if (auto at = unended_.find(task); at != unended_.end()) at->second.steps.erase(step);
+  }
+  GoOn(task);
+}
+
+bool ClusterSession::WhenEnded(int32_t task, std::function<void()> f) {
+  std::lock_guard lock(mu_);
+  const auto at = unended_.find(task);
+  if (at == unended_.end()) return false;
+  at->second.waiting.push_back(std::move(f));
+  return true;
+}
+
+void ClusterSession::GoOn(int32_t task) {
+  std::vector<std::function<void()>> waiting;
+  {
+    std::lock_guard lock(mu_);
+    const auto at = unended_.find(task);
+    if (at == unended_.end() || !at->second.steps.empty()) return;
+    waiting.swap(at->second.waiting);
+    unended_.erase(at);
+    if (unended_.empty()) idle_.notify_all();
+  }
+  for (const auto& f : waiting) f();
+}
+
+bool ClusterSession::Knows(const Prepared::Task& t) const {
+  std::lock_guard lock(mu_);
+  return KnowsLocked(t);
+}
+
+bool ClusterSession::KnowsLocked(const Prepared::Task& t) const {
+  const TaskState& now = tasks_[size_t(t.task)];
+  return now.open && now.opened == t.opened;
+}
+
+// ---- Runs ----
 
 void ClusterSession::Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) {
   for (size_t k = 0; k < spec.fetches.size(); ++k) fetches[k].reset();

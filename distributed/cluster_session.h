@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct Prepared {
     uint64_t handle = 0;
     std::vector<int32_t> feeds;
     size_t n_fetches = 0;
+    uint64_t opened = 0;  // how often the session was opened there
   };
   std::vector<Task> tasks;
   std::vector<std::pair<int32_t, int32_t>> fetches;  // as in Parts
@@ -119,6 +121,15 @@ class ClusterSession {
   // Gives the step its number.
   void Enter(const std::shared_ptr<ClusterStep>& step);
   void Leave(uint64_t step);
+  // A step is over for its caller, and the task has not answered: its part there may still change state. REQUIRES: before `done`.
+  void PartGoesOn(const Prepared::Task& t, uint64_t step);
+  void PartEnded(int32_t task, uint64_t step);
+  // Calls f once there is no such part any more, or the task is lost. False: there is none, and f is not called.
+  bool WhenEnded(int32_t task, std::function<void()> f);
+  void GoOn(int32_t task);
+  // The session is still open there as it was when the signature was registered.
+  bool Knows(const Prepared::Task& t) const;
+  bool KnowsLocked(const Prepared::Task& t) const;  // REQUIRES: mu_
 
   const Origin origin_;
   const std::shared_ptr<Graph> graph_;
@@ -148,6 +159,11 @@ class ClusterSession {
   std::map<SpecKey, Kept> prepared_;
   uint64_t uses_ = 0;
   std::map<uint64_t, std::shared_ptr<ClusterStep>> running_;
+  struct Unended {
+    std::set<uint64_t> steps;
+    std::vector<std::function<void()>> waiting;
+  };
+  std::map<int32_t, Unended> unended_;  // by task
 };
 
 }  // namespace thalweg::distributed

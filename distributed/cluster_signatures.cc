@@ -155,7 +155,7 @@ StatusOr<bool> ClusterSession::Tell(Parts* parts, int64_t deadline, Prepared* to
     for (Part& part : parts->parts) {
       AddRoutes(&part);
       const TaskState& t = tasks_[size_t(part.task)];
-      to->tasks.push_back({part.task, t.to, t.here, t.owner, 0, part.feeds, part.piece.fetches.size()});
+      to->tasks.push_back({part.task, t.to, t.here, t.owner, 0, part.feeds, part.piece.fetches.size(), t.opened});
     }
   }
   std::vector<std::shared_ptr<Waiting>> waiting;

@@ -12,12 +12,14 @@ namespace {
 constexpr int64_t kGrace = 1'000'000'000;  // nanoseconds for tasks to say what they know, once a step has failed
 constexpr int64_t kLook = 10'000'000;      // between two looks at the client's wish to stop
 constexpr int64_t kAbortTime = 10'000'000'000;
+constexpr int64_t kEndTime = 10'000'000'000;  // for a failed step to end where a later one is to run
 
 }  // namespace
 
 ClusterStep::ClusterStep(ClusterSession* session, std::shared_ptr<const Prepared> prepared, int64_t deadline, const CancelToken* cancel,
                          std::function<void(Status)> done)
     : session_(session), prepared_(std::move(prepared)), deadline_(deadline), cancel_(cancel), done_(std::move(done)) {
+  sent_.assign(prepared_->tasks.size(), false);
   answered_.assign(prepared_->tasks.size(), false);
   stuck_.resize(prepared_->tasks.size());
   waits_.assign(prepared_->tasks.size(), false);
@@ -50,17 +52,16 @@ void ClusterStep::Begin(const Tensor* feeds, StepTrace* trace, int64_t began) {
     if (trace && !over_) trace->Planned(false, id_);  // else nobody may touch what is told any more
   }
   if (bodies.size() < prepared_->tasks.size() || bodies.empty()) return Finish();
-  Clock& clock = *session_->clock_;
-  uint64_t oldest;
+  bool in_turn;
   {
     std::lock_guard lock(session_->mu_);
-    oldest = session_->running_.empty() ? id_ : session_->running_.begin()->first;  // it may have failed meanwhile
+    oldest_ = session_->running_.empty() ? id_ : session_->running_.begin()->first;  // it may have failed meanwhile
+    in_turn = !session_->unended_.empty();
   }
-  const int64_t left = deadline_ ? std::max<int64_t>(deadline_ - clock.Now(), 1) : 0;
-  const auto request = [&](const Prepared::Task& t) { return RunRequest{session_->id_, t.handle, id_, oldest, left}; };
+  const auto send = [&](size_t i) { in_turn ? SendInTurn(i, std::move(bodies[i])) : Send(i, std::move(bodies[i])); };
   const auto& tasks = prepared_->tasks;
   for (size_t i = 0; i < tasks.size(); ++i) {
-    if (!tasks[i].here) Ask(i, request(tasks[i]), std::move(bodies[i]));
+    if (!tasks[i].here) send(i);
   }
   if (deadline_ || cancel_) Tick();
   {
@@ -69,8 +70,44 @@ void ClusterStep::Begin(const Tensor* feeds, StepTrace* trace, int64_t began) {
   }
   // Last, since what runs here takes this thread, and may end the step.
   for (size_t i = 0; i < tasks.size(); ++i) {
-    if (tasks[i].here) RunHere(i, request(tasks[i]), std::move(bodies[i]));
+    if (tasks[i].here) send(i);
   }
+}
+
+// Who was told that a step has failed may count on it that nothing of it changes state any more once the next one begins.
+void ClusterStep::SendInTurn(size_t part, Payload body) {
+  const Prepared::Task& t = prepared_->tasks[part];
+  const auto go_on = [self = shared_from_this(), part, body] {
+    const Prepared::Task& task = self->prepared_->tasks[part];
+    if (self->session_->Knows(task)) return self->Send(part, body);
+    self->Fail({Error(absl::StatusCode::kUnavailable, task.to.title, " was lost before its part of the step began"), false}, false);
+  };
+  if (!session_->WhenEnded(t.task, go_on)) return go_on();
+  session_->clock_->At(session_->clock_->Now() + kEndTime, [weak = weak_from_this(), part] {
+    const auto self = weak.lock();
+    if (!self) return;
+    const std::string& title = self->prepared_->tasks[part].to.title;
+    {
+      std::lock_guard lock(self->mu_);
+      if (self->over_ || self->sent_[part]) return;
+    }
+    self->Fail({Error(absl::StatusCode::kUnavailable, title, " is still at work for an earlier step of this session, which failed, after ",
+                      kEndTime / 1'000'000'000, " s; run this one again later"),
+                false},
+               false);
+  });
+}
+
+void ClusterStep::Send(size_t part, Payload body) {
+  {
+    std::lock_guard lock(mu_);
+    if (over_ || answered_[part]) return;
+    sent_[part] = true;
+  }
+  const Prepared::Task& t = prepared_->tasks[part];
+  const int64_t left = deadline_ ? std::max<int64_t>(deadline_ - session_->clock_->Now(), 1) : 0;
+  const RunRequest m{session_->id_, t.handle, id_, oldest_, left};
+  t.here ? RunHere(part, m, std::move(body)) : Ask(part, m, std::move(body));
 }
 
 void ClusterStep::Ask(size_t part, const RunRequest& m, Payload body) {
@@ -201,13 +238,15 @@ void ClusterStep::Answered(size_t part, const Reply& reply) {
   const auto code = outcome.status.code();
   if (!reply.reached && code == absl::StatusCode::kUnavailable) session_->Lose(t.task);
   if (reply.reached && !outcome.consequence && code == absl::StatusCode::kAborted) session_->Lose(t.task);
-  bool last;
+  bool last, late;
   {
     std::lock_guard lock(mu_);
     answered_[part] = true;
     results_[part] = std::move(results);
     last = --open_ == 0;
+    late = over_;
   }
+  if (late) return session_->PartEnded(t.task, id_);
   if (!outcome.status.ok()) Fail(outcome, false);
   if (last) Finish();
 }
@@ -243,14 +282,19 @@ void ClusterStep::Look(int32_t task, const RunStatus& status, int64_t bound) {
 }
 
 void ClusterStep::Fail(const Outcome& why, bool now) {
-  bool first;
+  bool first, over = now;
   std::vector<size_t> told;
   {
     std::lock_guard lock(mu_);
     if (over_) return;
     first = failure_.status.ok();
     if (first || (failure_.consequence && !why.consequence)) failure_ = why;
-    for (size_t i = 0; first && i < answered_.size(); ++i) told.push_back(i);
+    for (size_t i = 0; first && i < answered_.size(); ++i) {
+      told.push_back(i);
+      if (sent_[i] || answered_[i]) continue;
+      answered_[i] = true;
+      over = --open_ == 0 || over;
+    }
   }
   for (size_t i : told) {
     Call call;
@@ -261,7 +305,7 @@ void ClusterStep::Fail(const Outcome& why, bool now) {
     call.done = [](const Reply&) {};  // a task that does not hear of it is lost, and finds out by itself
     session_->messenger_->Start(std::move(call));
   }
-  if (now) return Finish();
+  if (over) return Finish();
   if (first) {
     session_->clock_->At(session_->clock_->Now() + kGrace, [weak = weak_from_this()] {
       if (auto self = weak.lock()) self->Finish();
@@ -279,6 +323,9 @@ void ClusterStep::Finish() {
     done = std::move(done_);
     timer = timer_;
     s = failure_.status;
+    for (size_t i = 0; i < sent_.size(); ++i) {
+      if (sent_[i] && !answered_[i]) session_->PartGoesOn(prepared_->tasks[i], id_);
+    }
   }
   if (timer) session_->clock_->Forget(timer);
   session_->Leave(id_);  // whoever is told may end the session

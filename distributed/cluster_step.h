@@ -36,6 +36,9 @@ class ClusterStep final : public std::enable_shared_from_this<ClusterStep> {
 
  private:
   friend class ClusterSession;
+  // Once nothing is at work there that failed earlier.
+  void SendInTurn(size_t part, Payload body);
+  void Send(size_t part, Payload body);
   void Ask(size_t part, const RunRequest& m, Payload body);
   void RunHere(size_t part, const RunRequest& m, Payload body);
   void Answered(size_t part, const Reply& reply);
@@ -51,9 +54,9 @@ class ClusterStep final : public std::enable_shared_from_this<ClusterStep> {
   const CancelToken* cancel_;
   std::mutex mu_;
   std::function<void(Status)> done_;
-  std::vector<bool> answered_;
-  std::vector<std::string> stuck_;  // per task: what is said of one that stands still; empty: it does not
-  std::vector<bool> waits_;         // of those: for another
+  std::vector<bool> sent_, answered_;  // answered: or given up before it was sent
+  std::vector<std::string> stuck_;     // per task: what is said of one that stands still; empty: it does not
+  std::vector<bool> waits_;            // of those: for another
   std::vector<std::vector<Tensor>> results_;
   struct Watched {
     int64_t asked = 0, answered = 0;
@@ -62,7 +65,7 @@ class ClusterStep final : public std::enable_shared_from_this<ClusterStep> {
   std::vector<Watched> watched_;  // per task
   size_t open_ = 0;
   int64_t began_ = 0;
-  uint64_t id_ = 0, timer_ = 0;
+  uint64_t id_ = 0, oldest_ = 0, timer_ = 0;
   Outcome failure_;
   bool over_ = false;
 };

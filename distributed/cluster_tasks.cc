@@ -74,7 +74,8 @@ Status ClusterSession::Open(int32_t task, int64_t deadline) {
     if (s.ok()) owner = WireReader(a.fields).Text();
     if (s.ok()) break;
     // What it knows of this session is about to end: its watch was.
-    if (s.code() != absl::StatusCode::kAlreadyExists || clock_->Now() >= deadline) return s;
+    if (s.code() != absl::StatusCode::kAlreadyExists) return s;
+    if (clock_->Now() >= deadline) return Error(absl::StatusCode::kUnavailable, Message(s));
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   std::lock_guard lock(mu_);
@@ -116,6 +117,7 @@ uint64_t ClusterSession::LoseLocked(int32_t task) {
   t.open = false;
   t.forgot = true;
   t.to.incarnation = 0;
+  if (auto at = unended_.find(task); at != unended_.end()) at->second.steps.clear();  // it is opened again only when they have ended
   std::erase_if(prepared_, [&](const auto& entry) {
     const auto& all = entry.second.prepared->tasks;
     return std::any_of(all.begin(), all.end(), [&](const Prepared::Task& p) { return p.task == task; });
@@ -130,6 +132,7 @@ void ClusterSession::Lose(int32_t task) {
     watch = LoseLocked(task);
   }
   if (watch) messenger_->Cancel(watch);
+  GoOn(task);
 }
 
 // Whoever hears of the failure may begin the next step at once, which must not count on what the task was told. The session ends there
@@ -144,6 +147,7 @@ void ClusterSession::TaskFailed(int32_t task, const Status& why) {
   }
   for (auto& step : running) step->TaskFailed(task, why);
   if (watch) messenger_->Cancel(watch);
+  GoOn(task);
 }
 
 // ---- A service that knows who is alive ----

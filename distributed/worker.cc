@@ -196,6 +196,8 @@ Worker::Answer Worker::Open(const OpenRequest& m, const std::string& owner, uint
     std::lock_guard lock(mu_);
     if (closing_) return Error(absl::StatusCode::kUnavailable, "the task is shutting down");
     if (sessions_.contains(session->name)) return AlreadyExists("session ", m.session, " is there already");  // its room is its own
+    // What it ran last may still change variables.
+    if (ending_.contains(session->name)) return AlreadyExists("session ", m.session, " was there before, and has not ended yet");
     RETURN_IF_ERROR(CheckRoom(owner, role));
     if (role == TW_PEER_CLIENT) {
       session->lent = lent_[owner].lock();
@@ -254,6 +256,7 @@ void Worker::CloseSession(std::shared_ptr<ClientSession> session, const Status& 
     for (auto& [step, run] : session->steps) running.push_back(run);
     watch = std::move(session->watch);
   }
+  const bool runs = !running.empty();
   for (auto& run : running) run->Abort(why, false);
   running.clear();
   channels_.mailbox->Close(session->name, why);
@@ -261,11 +264,16 @@ void Worker::CloseSession(std::shared_ptr<ClientSession> session, const Status& 
   {
     std::lock_guard lock(mu_);
     sessions_.erase(session->name);
+    if (runs) ending_.insert(session->name);
   }
   if (watch) watch->Fail({why, false});
   // Its end waits for what runs.
-  Job([session = std::move(session)]() mutable {
+  Job([this, session = std::move(session), runs]() mutable {
     session->session->Close().IgnoreError();  // cannot fail: it waits for what runs
+    if (runs) {
+      std::lock_guard lock(mu_);
+      ending_.erase(ending_.find(session->name));
+    }
     std::lock_guard lock(session->mu);
     session->signatures.clear();
   });

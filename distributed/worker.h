@@ -78,6 +78,7 @@ class Worker {
   std::set<ProcessName> asked_;  // peers that a sign of life is asked of
   uint64_t jobs_ = 0, steps_ = 0, handles_ = 0;
   std::map<SessionName, std::shared_ptr<ClientSession>> sessions_;
+  std::multiset<SessionName> ending_;                    // sessions that are closed, of which steps still run
   std::map<std::string, std::weak_ptr<LentTime>> lent_;  // by owner, in each second
 };
 
