@@ -343,7 +343,8 @@ TEST(CppTest, ConditionsAndLoopsAreFunctionsOfTheirScope) {
       s.while_loop([&](tw::Scope& in, const tw::Values& at) { return in.op("Less", {at[0], in.scalar(TW_FLOAT, 100)}); },
                    [&](tw::Scope& in, const tw::Values& at) { return tw::Values{in.op("Mul", {at[0], x})}; }, {x}, {{}}, options);
   const tw::Values outlined = s.outline("part", {x}, {y[0]});
-  const std::vector<tw_gradient> dx = s.gradients(last[0], {x}), again = s.gradients(last[0], {x}, true);
+  const std::vector<tw_gradient> dx = s.gradients(last[0], {x}), again = s.gradients(last[0], {x}, true),
+                                 within = s.gradients_within(0, last[0], {x});
   s.finish();
   tw::Session session(graph);
   const auto at = [&](float value, tw_output what) { return *session.run({{x, tw::Tensor(value)}}, {what})[0].data<float>(); };
@@ -354,6 +355,7 @@ TEST(CppTest, ConditionsAndLoopsAreFunctionsOfTheirScope) {
   EXPECT_EQ(at(3, last[0]), 243);
   EXPECT_EQ(at(3, dx[0].values), 5 * 81);
   EXPECT_EQ(at(3, again[0].values), 5 * 81);
+  EXPECT_EQ(at(3, within[0].values), 5 * 81);
   EXPECT_EQ(at(1, last[0]), 1);
 }
 
