@@ -218,11 +218,13 @@ TEST(CppTest, SchedulesTakeRecordsOfOptions) {
   square.end = 0;
   tw::CosineRestarts even;
   even.length_factor = 1;
-  const tw_output step = s.scalar(TW_INT64, 6), rates[] = {s.polynomial(step, 1, 8, square), s.cosine_restarts(step, 1, 4, even)};
+  const tw_output step = s.scalar(TW_INT64, 6),
+                  rates[] = {s.polynomial(step, 1, 8, square), s.cosine_restarts(step, 1, 4, even), s.exponential(step, 1, 4, 0.5, true)};
   s.finish();
   tw::Session session(graph);
   EXPECT_EQ(session.run({}, {rates[0]})[0].values<double>(), (std::vector<double>{1.0 / 16}));
   EXPECT_NEAR(session.run({}, {rates[1]})[0].values<double>()[0], 0.5, 1e-12);
+  EXPECT_EQ(session.run({}, {rates[2]})[0].values<double>(), (std::vector<double>{0.5}));
 }
 
 TEST(CppTest, ATrainingLoopHasScheduleClippingDecayAndAverages) {
@@ -248,6 +250,20 @@ TEST(CppTest, ATrainingLoopHasScheduleClippingDecayAndAverages) {
   EXPECT_EQ(session.run({}, {value})[0].values<float>(), (std::vector<float>{1.5, 2}));
   session.run({}, {}, {swap});  // the averages were 2.25 and 3 after the first step
   EXPECT_EQ(session.run({}, {value})[0].values<float>(), (std::vector<float>{1.875, 2.5}));
+}
+
+TEST(CppTest, GradientsAreClippedOneByOneAndDecay) {
+  tw::Graph graph;
+  tw::Scope s(graph);
+  const std::vector<tw_output> w = {s.variable("w", s.constant(tw::Tensor({2}, std::vector<float>{3, 4})))};
+  auto gradients = s.gradients(s.op("L2Loss", {s.read(w[0])}), w);  // w itself, whose norm is 5
+  s.clip_by_norm(gradients, 2.5);
+  s.decay_gradients(w, gradients, 2);
+  const tw_operation* init = s.initializer();
+  s.finish();
+  tw::Session session(graph, {"container=hpp_clipping"});
+  session.run({}, {}, {init});
+  EXPECT_EQ(session.run({}, {gradients[0].values})[0].values<float>(), (std::vector<float>{1.5 + 6, 2 + 8}));
 }
 
 TEST(CppTest, CellsStepAndUnrollAlike) {
