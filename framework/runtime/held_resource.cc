@@ -95,9 +95,7 @@ tw_status* Wait(const tw_frame* frame, tw_held_resource* r, uint64_t condition, 
 }
 
 uint64_t Waiting(const tw_frame* frame, tw_held_resource* r, uint64_t condition) {
-  const KernelFrame& f = *KernelFrame::Of(frame);
-  const WaitWish* wish = WaitWish::Of(&f);
-  return WaitingCalls::Get().Count(Of(r), condition, wish ? f.step : nullptr, wish ? wish->tag : 0);
+  return WaitingCalls::Get().Count(Of(r), condition, WaitWish::Of(KernelFrame::Of(frame)));
 }
 
 int64_t Version(const tw_frame* frame, uint32_t i) {

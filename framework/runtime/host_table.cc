@@ -353,8 +353,7 @@ tw_status* ResourceWait(const tw_frame* frame, uint32_t i, uint64_t condition, u
 uint64_t ResourceWaiting(const tw_frame* frame, uint32_t i, uint64_t condition) {
   const KernelFrame& f = *KernelFrame::Of(frame);
   auto r = Updating(f, i);
-  const WaitWish* wish = WaitWish::Of(&f);
-  return r.ok() ? WaitingCalls::Get().Count(*r, condition, wish ? f.step : nullptr, wish ? wish->tag : 0) : 0;
+  return r.ok() ? WaitingCalls::Get().Count(*r, condition, WaitWish::Of(&f)) : 0;
 }
 
 Status CheckOpensNothing(const KernelFrame& f, std::string_view entry) {

@@ -58,6 +58,7 @@ void WaitingCalls::Enlist(Call* c, Resource* at, uint64_t condition) {
 void WaitingCalls::Delist(Call* c) {
   auto lines = lines_.find(c->at);
   auto line = lines->second.find(c->condition);
+  ++left_;
   line->second.erase(c->ticket);
   c->at->Watch(-1);
   if (!line->second.empty()) {
@@ -111,6 +112,8 @@ void WaitingCalls::Enter(Call* c, const WaitWish& wish) {
 void WaitingCalls::Wait(const WaitWish& wish, bool changed) {
   KernelFrame& f = *wish.frame;
   std::lock_guard lock(mu_);
+  // A call that ends leaves its line without the resource's lock: one that the kernel was told of may have done so since.
+  const bool moved_up = wish.counted && wish.left != left_;
   const auto [it, is_new] = calls_.try_emplace(Key(f.step, wish.tag));
   Call* c = &it->second;
   try {
@@ -134,7 +137,7 @@ void WaitingCalls::Wait(const WaitWish& wish, bool changed) {
   }
   CloseResources(&f, /*changed=*/false);
   const bool touched = wish.held && wish.at->touches() != wish.seen;
-  if (touched || f.step->Failed() || OuterFailed(f.step) || !WaitInterrupted(*f.step).ok()) CallUp(c);
+  if (moved_up || touched || f.step->Failed() || OuterFailed(f.step) || !WaitInterrupted(*f.step).ok()) CallUp(c);
 }
 
 void WaitingCalls::Leave(const StepBase* step, uint64_t tag) {
@@ -213,13 +216,14 @@ Status WaitingCalls::Ended(const StepBase& step) {
   return OuterFailed(&step) ? Status(absl::StatusCode::kCancelled, "another node of the step has failed") : Status();
 }
 
-uint64_t WaitingCalls::Count(const Resource* at, uint64_t condition, const StepBase* step, uint64_t tag) {
+uint64_t WaitingCalls::Count(const Resource* at, uint64_t condition, WaitWish* wish) {
   std::lock_guard lock(mu_);
+  if (wish && !std::exchange(wish->counted, true)) wish->left = left_;
   auto lines = lines_.find(at);
   if (lines == lines_.end()) return 0;
   auto line = lines->second.find(condition);
   if (line == lines->second.end()) return 0;
-  auto own = calls_.find(Key(step, tag));
+  auto own = wish ? calls_.find(Key(wish->frame->step, wish->tag)) : calls_.end();
   const bool inside = own != calls_.end() && own->second.at == at && own->second.condition == condition;
   return inside ? uint64_t(std::distance(line->second.begin(), line->second.find(own->second.ticket))) : line->second.size();
 }

@@ -31,8 +31,10 @@ struct WaitWish {
   const uint64_t tag;
   Resource* at = nullptr;  // NULL: it does not wait
   uint64_t condition = 0, memo = 0;
-  bool held = false;  // at a resource that the plugin holds: the wish refers to it
-  uint64_t seen = 0;  // of such a one: how often it was touched when the kernel looked
+  bool held = false;     // at a resource that the plugin holds: the wish refers to it
+  uint64_t seen = 0;     // of such a one: how often it was touched when the kernel looked
+  bool counted = false;  // the kernel has asked how many wait
+  uint64_t left = 0;     // and so many calls had left their lines when it first did
 
  private:
   WaitWish* const outer;
@@ -60,8 +62,8 @@ class WaitingCalls {
   void Unnest(const StepBase* inner);
   // Whether a call of the step that waits is to end: WaitInterrupted, or a step around it has failed.
   Status Ended(const StepBase& step);
-  // How many stand in a line before this call, or, where it stands in none, in all of the line.
-  uint64_t Count(const Resource* at, uint64_t condition, const StepBase* step, uint64_t tag);
+  // How many stand in a line before the call of the wish, or, where it stands in none or there is no wish, in all of the line.
+  uint64_t Count(const Resource* at, uint64_t condition, WaitWish* wish);
 
  private:
   struct Call {
@@ -97,6 +99,7 @@ class WaitingCalls {
   std::set<std::pair<const CancelToken*, Call*>> by_token_;
   std::set<std::pair<int64_t, Call*>> by_deadline_;
   uint64_t tickets_ = 0;
+  uint64_t left_ = 0;  // calls that have left a line
   std::condition_variable alarm_;
   int64_t keeper_process_ = 0;  // where the thread of the deadlines is; 0: there is none
 };

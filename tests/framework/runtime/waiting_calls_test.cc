@@ -143,6 +143,24 @@ TEST_P(WaitingCallsTest, CancelEndsOneAndTheNextInLineIsServed) {
   EXPECT_THAT(second.Fetched(), ElementsAre(5));
 }
 
+// Who begins to wait while the one before it is cancelled is served by what that one leaves.
+TEST_P(WaitingCallsTest, WhoeverLeavesWhileTheNextBeginsToWaitIsSeen) {
+  const auto all = [&](int64_t n) {
+    return CallableSpec{{}, {g_.Op("AwaitAll", {tray_}, {.attrs = {{"letters", AttrValue::Int(n)}}})}, {}};
+  };
+  const CallableSpec two = all(2), one = all(1);
+  for (int i = 0; i < 3000; ++i) {
+    CancelToken token;
+    Started first(*session_, two, {}, {.cancel = &token});
+    Post({float(i)});
+    std::thread cancel([&] { token.Cancel(); });
+    Started second(*session_, one);
+    cancel.join();
+    EXPECT_EQ(first.Wait().code(), StatusCode::kCancelled);
+    EXPECT_THAT(second.Fetched(), ElementsAre(float(i)));
+  }
+}
+
 TEST_P(WaitingCallsTest, ACancelledTokenEndsACallThatBeginsToWait) {
   Edge later = g_.Op("Later", {letters_});
   Edge await = g_.Op("Await", {tray_}, {.controls = {later.node}});

@@ -32,6 +32,13 @@ void Await(tw::Frame f, tw::Var<tw::Any> tray, tw::Out<float> y) {
   if (have < y.size()) return f.wait(0, kLetters, have);
   f.complete();
 }
+// Takes all of them at once, when so many are there.
+void AwaitAll(tw::Frame f, tw::Var<tw::Any> tray, tw::Out<float> y) {
+  auto* letters = static_cast<Letters*>(tray.handle());
+  if (f.waiting(0, kLetters) > 0 || letters->size() < y.size()) return f.wait(0, kLetters, 0);
+  for (uint64_t i = 0; i < y.size(); ++i, letters->erase(letters->begin())) y[i] = letters->front();
+  f.complete();
+}
 void AwaitRule(const tw::Shape& s) { s.out(0, {s.i("letters")}); }
 struct AwaitEmpty {
   int64_t tag;
@@ -52,12 +59,15 @@ void RegisterLetters(tw::Plugin& p) {
               [](const tw_host*, void* letters) { delete static_cast<Letters*>(letters); }, nullptr, nullptr});
   p.op("Tray() -> (t: resource[]); key: string; stateful");
   p.op("Post(t: resource, x: float) -> (); stateful");
-  p.op<nullptr, AwaitRule>("Await(t: resource) -> (y: float); letters: int = 1; stateful");
+  for (const char* name : {"Await", "AwaitAll"}) {
+    p.op<nullptr, AwaitRule>(StrCat(name, "(t: resource) -> (y: float); letters: int = 1; stateful"));
+  }
   p.op("AwaitEmpty(t: resource) -> (); tag: int = 0; stateful");
   for (const char* name : {"WaitsInTurn", "WaitsForAnother"}) p.op(StrCat(name, "(t: resource) -> (); stateful"));
   p.kernel<Tray>("Tray @CPU");
   p.kernel<Post>("Post @CPU; update t");
   p.kernel<Await>("Await @CPU; async; update t");
+  p.kernel<AwaitAll>("AwaitAll @CPU; async; update t");
   p.kernel<AwaitEmpty>("AwaitEmpty @CPU; async; update t");
   p.kernel<WaitsInTurn>("WaitsInTurn @CPU; update t");
   p.kernel<WaitsForAnother>("WaitsForAnother @CPU; async; update t");
