@@ -3,7 +3,7 @@ import numpy as np
 
 import cases
 import thalweg
-from blocking import Place, fails, waits
+from blocking import SOON, Place, fails, waits
 from thalweg import ops
 
 FLOATS = (thalweg.float16, thalweg.bfloat16, thalweg.float32, thalweg.float64)
@@ -94,7 +94,7 @@ a.apply([4.0, 4.0], step=1)
 cases.equal("who came second", second.result(), np.float64([4, 4]))
 
 a = Accumulator()
-late, cancelled, behind = a.taken_later(2, timeout=0.5), a.taken_later(3), a.taken_later(1)
+late, cancelled, behind = a.taken_later(2, timeout=SOON), a.taken_later(3), a.taken_later(1)
 cancelled.cancel()
 fails("deadline", "DEADLINE_EXCEEDED", late.result)
 fails("cancel", "CANCELLED", cancelled.result)

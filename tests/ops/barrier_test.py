@@ -3,7 +3,7 @@ import numpy as np
 
 import cases
 import thalweg
-from blocking import Place, fails, waits
+from blocking import SOON, Place, fails, waits
 
 FLOAT, INT64, STRING = thalweg.float32, thalweg.int64, thalweg.string
 FIRST = np.iinfo(np.int64).min  # the number of the first batch
@@ -66,7 +66,7 @@ cases.equal("who came next", [len(one.result()[1]), *b.sizes()], [1, 0, 0])
 for where, end, code in (("cancel", lambda s: s.cancel(), "CANCELLED"), ("deadline", lambda s: None, "DEADLINE_EXCEEDED")):
     b = Barrier((FLOAT,), ((),))
     b.run(b.put(0, ["a"], [1.0]))
-    step, behind = waits(where, b.start(b.take(2), timeout=0.3 if where == "deadline" else None)), waits(where, b.start(b.take(1)))
+    step, behind = waits(where, b.start(b.take(2), timeout=SOON if where == "deadline" else None)), waits(where, b.start(b.take(1)))
     end(step)
     fails(where, code, step.result, "BarrierTakeMany")
     cases.equal(f"{where}: none is lost", len(behind.result()[1]), 1)

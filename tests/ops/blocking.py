@@ -1,5 +1,7 @@
 """What tests of ops that wait have in common: a graph and a session of its own, steps that are started, and how they end."""
 import itertools
+import pathlib
+import threading
 import time
 
 import cases
@@ -7,6 +9,7 @@ import thalweg
 from thalweg import ops
 
 names = map("blocking{}".format, itertools.count())
+SOON = 1  # seconds to a deadline of a step that is to wait for it, also on a machine that has other work
 
 
 class Place:
@@ -31,8 +34,26 @@ class Place:
         return self.session.run_async(step, **options)
 
 
+def others_rest():
+    """Whether every other thread of this process sleeps."""
+    for task in pathlib.Path("/proc/self/task").iterdir():
+        try:
+            state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(task.name) != threading.get_native_id() and state != "S":
+            return False
+    return True
+
+
 def waits(where, future):
-    time.sleep(0.05)  # what is cancelled before it stands in line is told without its op
+    """Once it stands in line: what is cancelled before is told without its op, and who is started next may come first."""
+    time.sleep(0.05)
+    until = time.monotonic() + 60
+    for _ in range(3):
+        while not others_rest() and time.monotonic() < until:
+            time.sleep(0.005)
+        time.sleep(0.002)
     cases.holds(f"{where}: it waits", not future.done())
     return future
 

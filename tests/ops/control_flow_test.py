@@ -58,7 +58,7 @@ def queues():
             reader.start()
             for _ in range(6):
                 session.run(put, {x: np.float32(2)})
-            reader.join(20)
+            reader.join(60)
             cases.equal("a loop waits at a queue in every iteration", np.asarray(got), np.array([10], np.float32))
             fails("a loop that waits at a queue ends with its deadline", thalweg.DeadlineExceededError, session, total, timeout=0.05)
 
@@ -80,7 +80,7 @@ def bounds():
         with thalweg.Session(graph, **SESSION) as session:
             step = session.run_async(end[1])
             for k in range(20):
-                wanted, until = min(20, at_once + k), time.monotonic() + 5
+                wanted, until = min(20, at_once + k), time.monotonic() + 60
                 while session.run(size) < wanted and time.monotonic() < until:
                     time.sleep(0.001)
                 time.sleep(0.01)

@@ -5,7 +5,7 @@ import numpy as np
 
 import cases
 import thalweg
-from blocking import Place, fails, waits
+from blocking import SOON, Place, fails, waits
 
 FLOAT, INT64, STRING = thalweg.float32, thalweg.int64, thalweg.string
 MAP = "MapStage MapUnstage MapUnstageNoKey MapPeek MapSize MapIncompleteSize MapClear".split()
@@ -152,7 +152,7 @@ cases.equal("what goes at once costs nothing", limited.sizes(), [2, 0])
 
 for where, end, code in (("cancel", lambda s: s.cancel(), "CANCELLED"), ("deadline", lambda s: None, "DEADLINE_EXCEEDED")):
     a = Area(capacity=1)
-    timeout = 0.3 if where == "deadline" else None
+    timeout = SOON if where == "deadline" else None
     for op, step in (("MapUnstage", a.take(1)), ("MapPeek", a.peek(1)), ("MapUnstageNoKey", a.take_any())):
         taker = waits(where, a.start(step, timeout=timeout))
         end(taker)

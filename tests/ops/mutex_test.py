@@ -3,7 +3,7 @@ import numpy as np
 
 import cases
 import thalweg
-from blocking import Place, fails, waits
+from blocking import SOON, Place, fails, waits
 from thalweg import ops
 
 FLOAT = thalweg.float32
@@ -51,7 +51,7 @@ m.run(m.lock())
 for where, end, code in (("cancel", lambda s: s.cancel(), "CANCELLED"), ("deadline", lambda s: None, "DEADLINE_EXCEEDED")):
     m = Mutex()
     holder = waits("the holder", m.start(m.held()))
-    late, behind = waits(where, m.start(m.lock(), timeout=0.3 if where == "deadline" else None)), m.start(m.lock())
+    late, behind = waits(where, m.start(m.lock(), timeout=SOON if where == "deadline" else None)), m.start(m.lock())
     end(late)
     fails(f"{where} of one that waits", code, late.result, "MutexLock")
     waits("it did not get the lock", behind)

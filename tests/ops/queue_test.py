@@ -4,7 +4,7 @@ import numpy as np
 
 import cases
 import thalweg
-from blocking import Place, fails, waits
+from blocking import SOON, Place, fails, waits
 from thalweg import ops
 
 FLOAT, INT64, STRING = thalweg.float32, thalweg.int64, thalweg.string
@@ -123,7 +123,7 @@ waiting = waits("by reference", q.start(q.take()))
 q.run(q.put(4.0))
 cases.equal("by reference, who waited", float(waiting.result()), 4)
 for where, end, code in (("cancel", lambda s: s.cancel(), "CANCELLED"), ("deadline", lambda s: None, "DEADLINE_EXCEEDED")):
-    waiting = waits(where, q.start(q.take(), timeout=0.3 if where == "deadline" else None))
+    waiting = waits(where, q.start(q.take(), timeout=SOON if where == "deadline" else None))
     end(waiting)
     fails(f"{where} by reference", code, waiting.result, "QueueDequeue")
 same = Queue(capacity=3, name=q.name)
@@ -230,13 +230,13 @@ fails("nothing for the last", "OUT_OF_RANGE", few.result)
 for where, end, code in (("cancel", lambda s: s.cancel(), "CANCELLED"), ("deadline", lambda s: None, "DEADLINE_EXCEEDED")):
     q = Queue(capacity=4)
     q.run(q.put_many([1.0, 2.0]))
-    step = waits(where, q.start(q.take_many(9), timeout=0.5 if where == "deadline" else None))
+    step = waits(where, q.start(q.take_many(9), timeout=SOON if where == "deadline" else None))
     behind = waits(where, q.start(q.take()))
     end(step)
     fails(where, code, step.result, "QueueDequeueManyV2")
     cases.equal(f"{where}: none is lost", [float(behind.result()), q.size(), float(q.run(q.take()))], [1, 1, 2])
     q.run(q.put_many([1.0, 2.0, 3.0, 4.0]))
-    step = q.start(q.put(5.0), timeout=0.5 if where == "deadline" else None)
+    step = q.start(q.put(5.0), timeout=SOON if where == "deadline" else None)
     waits(where, step)
     end(step)
     fails(f"{where} of a put", code, step.result, "QueueEnqueueV2")

@@ -3,7 +3,7 @@ import numpy as np
 
 import cases
 import thalweg
-from blocking import Place, fails, waits
+from blocking import SOON, Place, fails, waits
 
 FLOAT, INT64 = thalweg.float32, thalweg.int64
 FLOATS = (thalweg.float16, thalweg.bfloat16, thalweg.float32, thalweg.float64)
@@ -93,7 +93,7 @@ cases.equal("who came second", second.result()[0], np.int64([1]))
 for where, end, code in (("cancel", lambda s: s.cancel(), "CANCELLED"), ("deadline", lambda s: None, "DEADLINE_EXCEEDED")):
     a = Accumulator()
     a.apply([0], [[1.0, 1.0]])
-    step, behind = waits(where, a.start(a.taking(3), timeout=0.3 if where == "deadline" else None)), a.start(a.taking(1))
+    step, behind = waits(where, a.start(a.taking(3), timeout=SOON if where == "deadline" else None)), a.start(a.taking(1))
     end(step)
     fails(where, code, step.result, "SparseAccumulatorTakeGradient")
     cases.equal(f"{where}: nothing was taken", behind.result()[1], np.float64([[1, 1]]))

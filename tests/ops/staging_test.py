@@ -3,7 +3,7 @@ import numpy as np
 
 import cases
 import thalweg
-from blocking import Place, fails, waits
+from blocking import SOON, Place, fails, waits
 
 FLOAT, INT64, STRING = thalweg.float32, thalweg.int64, thalweg.string
 
@@ -77,7 +77,7 @@ cases.equal("bytes made room", a.run(a.take()), np.float32([1, 2, 3]))
 
 for where, end, code in (("cancel", lambda s: s.cancel(), "CANCELLED"), ("deadline", lambda s: None, "DEADLINE_EXCEEDED")):
     a = Area(capacity=1)
-    timeout = 0.3 if where == "deadline" else None
+    timeout = SOON if where == "deadline" else None
     taker = waits(where, a.start(a.take(), timeout=timeout))
     end(taker)
     fails(f"{where} of one that takes", code, taker.result, "Unstage")
