@@ -47,6 +47,8 @@ class Cluster:
 
     def kill(self, job, task, how=signal.SIGKILL):
         self.processes[job, task].send_signal(how)
+        if how == signal.SIGSTOP:
+            os.waitid(os.P_PID, self.processes[job, task].pid, os.WSTOPPED)  # all its threads have stopped
 
     def session(self, graph, **options):
         return tw.Session(graph, target=self.address["worker"][0], **options)
