@@ -252,8 +252,8 @@ def test_a_program_that_dies_where_it_calls_leaves_nothing_and_others_go_on():
                             raise AssertionError(f"{kind}, {edge}, call {nth}: {e}") from e
                         if not reached and nth == 1:
                             missed.append((kind, edge))
-            # A watch is answered by a task that ends, which may cut the answer short.
-            missed = [point for point in missed if not any(kill_client(c, session, work, *point, 1) for _ in range(3))]
+            # A watch is answered by a task that ends, which may cut the answer short: where the machine has other work, every other time.
+            missed = [point for point in missed if not any(kill_client(c, session, work, *point, 1) for _ in range(12))]
     assert not missed, f"the client makes no such calls: {missed}"
     print(f"  {n} points")
 
