@@ -153,6 +153,58 @@ def test_a_step_whose_gradients_were_given_before_says_nothing_of_variables_that
     assert found[1] == {step: loss for step, loss in whole[1].items() if step != 3}
 
 
+def test_an_update_that_another_chief_left_on_its_way_is_noticed_before_anything_is_saved(tmp_path):
+    whole, weights = train("sync-one", tmp_path / "one", replicas=1)
+    chief, before = Replica(0, 1, "sync-two"), Replica(0, 1, "sync-two")
+    left = []
+
+    def feeds(step):
+        if step == 4 and not left:
+            left.append(before.session.run_async(before.sync.update, timeout=20))
+            time.sleep(0.3)  # it stands in line behind that of the chief
+        return chief.feeds(step)
+
+    training = tw.SyncTraining(chief.session, chief.sync, tmp_path / "two", chief=True, every_steps=3, wait=20, timeout=10)
+    found = dict(training.run(8, chief.loss, feeds))
+    left[0].result()
+    assert found == whole[0] and training.restores >= 1
+    assert np.array_equal(chief.session.run(chief.w), weights)
+
+
+def test_a_chief_in_whose_place_another_has_begun_says_so_and_touches_nothing(tmp_path):
+    first, second = Replica(0, 1, "sync-rivals"), Replica(0, 1, "sync-rivals")
+    with second.session.graph:
+        state = tw.ops.var_handle_op(dtype="int64", shape=[-1], shared_name="sync/state")
+        begun = tw.ops.assign_variable_op(state, tw.ops.read_variable_op(state, dtype="int64") + np.array([10**9, 0, 0, 0, 0], np.int64))
+    told = []
+
+    def feeds(step):
+        if step == 4 and not told:
+            second.session.run(begun)
+            told.append(training.restores)
+        return first.feeds(step)
+
+    training = tw.SyncTraining(first.session, first.sync, tmp_path, chief=True, every_steps=3, wait=20, timeout=2)
+    with pytest.raises(tw.AlreadyExistsError, match="another chief has begun since this one has"):
+        list(training.run(5, first.loss, feeds))
+    assert told == [training.restores]
+
+
+def test_a_stamp_is_above_those_that_were_also_where_the_clock_has_gone_back(tmp_path, monkeypatch):
+    train("sync-clock", tmp_path / "a", replicas=1, steps=3)
+    monkeypatch.setattr(time, "time_ns", lambda: 1)
+    chief = Replica(0, 1, "sync-clock")
+    training = tw.SyncTraining(chief.session, chief.sync, tmp_path / "a", chief=True, every_steps=3, wait=20)
+    at = []
+
+    def feeds(step):
+        at.append(chief.session.run(chief.sync.current)[0])
+        return chief.feeds(step)
+
+    assert [step for step, _ in training.run(6, chief.loss, feeds)] == [3, 4, 5]
+    assert at[0] > 10**15 and at == sorted(set(at))
+
+
 @pytest.mark.parametrize("given", [(6, 3), (3, 6)])
 def test_programs_with_different_numbers_of_steps_are_told_both_and_nobody_waits_for_ever(tmp_path, given):
     failed = [None, None]

@@ -16,12 +16,14 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import (AbortedError, CancelledError, DeadlineExceededError, Error, FailedPreconditionError, NotFoundError, UnavailableError)
+from . import ops
+from .errors import (AbortedError, AlreadyExistsError, CancelledError, DeadlineExceededError, Error, FailedPreconditionError,
+                     NotFoundError, UnavailableError)
 from .graph import placeholder
-from .output import Operation
+from .output import Operation, Output
 from .replicas import SyncReplicas
 from .saver import Checkpointer, Path, Saver, latest_checkpoint
-from .scopes import device
+from .scopes import control_dependencies, device
 from .session import Session
 from .variable import Variable
 
@@ -29,6 +31,8 @@ from .variable import Variable
 PASSING = (UnavailableError, AbortedError, DeadlineExceededError, FailedPreconditionError, CancelledError)
 
 Feeds = Callable[[int], dict[Any, Any]]
+
+_APART = 1_000_000  # nanoseconds, and so updates, by which what two chiefs begin with differs at least
 
 
 class _Patience:
@@ -100,6 +104,10 @@ class SyncTraining(_Training):
             self._end = self._over.assign(np.int64(1))
             self._nobody = [self._over.assign(np.int64(0)), self._done.assign(np.zeros(sync.replicas, np.int64)),
                             self._goal.assign(self._goals)]
+            self._state = self._ticket()
+            with control_dependencies([sync.update], graph):
+                self._made = self._ticket()
+        self._stamp = 0
         self._failure: Optional[Exception] = None
         self._left = False
 
@@ -167,6 +175,11 @@ class SyncTraining(_Training):
 
     # ---- The chief ----
 
+    def _ticket(self) -> Output:
+        """Of the state as it is; whoever gives gradients gets it by `current`, which is a replica's."""
+        state = ops.var_handle_op(dtype="int64", shape=[-1], shared_name=f"{self.sync.name}/state")
+        return ops.read_variable_op(state, dtype="int64")[:2]
+
     def _conduct(self, steps: int) -> None:
         patience = _Patience(self.wait)
         step, ended = None, 0.0
@@ -175,8 +188,9 @@ class SyncTraining(_Training):
                 if step is None:
                     step = self._reset(steps)
                 while step < steps and not self._left:
-                    self.session.run(self.sync.update, timeout=self.timeout)
+                    made = self.session.run(self._made, timeout=self.timeout)
                     step += 1
+                    self._check(made, step)
                     self._save(step, step == steps)
                     patience.succeeded()
                 self.session.run(self._end, timeout=self.timeout)
@@ -196,10 +210,30 @@ class SyncTraining(_Training):
                 return
 
     def _reset(self, steps: int) -> int:
+        try:
+            before = int(self.session.run(self._state, timeout=self.timeout)[0])
+        except FailedPreconditionError:  # the first one, or it went with its server
+            before = 0
+        if self._stamp:
+            self._check_alone(before)
         step = self._begin()
         self.session.run(self._nobody, {self._goals: np.int64(steps)}, timeout=self.timeout)
-        self.session.run(self.sync.reset, {self.sync.ticket: np.array([time.time_ns(), step], np.int64)}, timeout=min(self.timeout, 10))
+        self._stamp = max(time.time_ns(), self._stamp + 1, before + 2 * _APART)  # a clock may go back, or another machine's be behind
+        self.session.run(self.sync.reset, {self.sync.ticket: np.array([self._stamp, step], np.int64)}, timeout=min(self.timeout, 10))
         return step
+
+    def _check(self, made: NDArray[np.int64], step: int) -> None:
+        """That the update just made was the only one since the last, before anything is saved as of that step."""
+        self._stamp += 1
+        if made[0] == self._stamp and made[1] == step:
+            return
+        self._check_alone(int(made[0]))
+        raise AbortedError(f"training '{self.sync.name}': the servers are at step {made[1]}, stamp {made[0]}, and the chief at {step}, "
+                           f"{self._stamp}: an update of a chief before this one was still on its way")  # all go back
+
+    def _check_alone(self, stamp: int) -> None:
+        if stamp > self._stamp + _APART:
+            raise AlreadyExistsError(f"training '{self.sync.name}': another chief has begun since this one has; let there be one")
 
     def _save(self, step: int, last: bool) -> None:
         """Between two updates, so that all of a step is in it or nothing. A full disk does not end the training, but for the last."""
