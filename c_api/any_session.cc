@@ -46,7 +46,8 @@ StatusOr<std::unique_ptr<PartialRun>> AnySession::StartInParts(const CallableSpe
 }
 
 Status AnySession::NeedLocal(std::string_view what) const {
-  return local ? Status() : Unimplemented("a session with a target has no ", what, " yet; leave out the option 'target'");
+  return local ? Status()
+               : Unimplemented("a session with a target or a sandbox has no ", what, " yet; leave out the options 'target' and 'sandbox'");
 }
 
 }  // namespace thalweg

@@ -22,6 +22,7 @@ struct AnySession {
   }
   void EndAsync() const { cluster ? cluster->EndAsync() : local->EndAsync(); }
   Status Close() const { return cluster ? cluster->Close() : local->Close(); }
+  StatusOr<uint64_t> Reset(std::string_view container) const { return cluster ? cluster->Reset(container) : local->Reset(container); }
   SessionReport Report() const { return cluster ? cluster->Report() : local->Report(); }
   Status Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) const;
   void Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done) const;

@@ -14,7 +14,7 @@ tw_buffer* MakeBuffer(std::string bytes) {
 tw_status* tw_buffer_create(const void* data, uint64_t bytes, tw_buffer** out_buffer) {
   NEED(out_buffer);
   NEED_ARRAY(data, bytes);
-  return thalweg::Guard([&] {
+  return thalweg::Enter([&] {
     *out_buffer = thalweg::MakeBuffer(std::string(static_cast<const char*>(data), bytes));
     return thalweg::Status();
   });

@@ -34,7 +34,7 @@ tw_status* tw_checkpoint_write_in(tw_runtime* runtime, const char* prefix, const
   NEED(prefix);
   NEED_ARRAY(names, n);
   NEED_ARRAY(tensors, n);
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     for (uint32_t i = 0; i < n; ++i) {
       if (!names[i]) return thalweg::InvalidArgument("tw_checkpoint_write: names[", i, "] is NULL");
       if (!tensors[i]) return thalweg::InvalidArgument("tw_checkpoint_write: tensors[", i, "], '", names[i], "', is NULL");
@@ -60,7 +60,7 @@ tw_status* tw_checkpoint_latest_in(tw_runtime* runtime, const char* folder, tw_b
   if (out_skipped) *out_skipped = nullptr;
   NEED(folder);
   NEED(out_prefix);
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     std::vector<std::string> notes;
     std::string prefix, skipped;
     ASSIGN_OR_RETURN(const std::shared_ptr<thalweg::FileSystem> files, FilesFor(runtime, folder));
@@ -87,7 +87,7 @@ tw_status* tw_checkpoint_open(const char* prefix, tw_checkpoint** out_checkpoint
 tw_status* tw_checkpoint_open_in(tw_runtime* runtime, const char* prefix, tw_checkpoint** out_checkpoint) {
   NEED(prefix);
   NEED(out_checkpoint);
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     auto checkpoint = std::make_unique<tw_checkpoint>();
     ASSIGN_OR_RETURN(const std::shared_ptr<thalweg::FileSystem> files, FilesFor(runtime, prefix));
     ASSIGN_OR_RETURN(checkpoint->reader, thalweg::CheckpointReader::Open(prefix, *files));
@@ -114,11 +114,11 @@ tw_status* tw_checkpoint_describe(const tw_checkpoint* checkpoint, const char* n
                                   uint64_t* out_bytes) {
   NEED(checkpoint);
   NEED(name);
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const thalweg::CheckpointEntry* entry, Find(checkpoint, name));
     if (out_dtype) *out_dtype = entry->dtype;
     if (out_shape) *out_shape = entry->shape.c();
-    if (out_bytes) *out_bytes = entry->size;
+    if (out_bytes) *out_bytes = checkpoint->reader->BytesOf(*entry);
     return Status();
   });
 }
@@ -127,7 +127,7 @@ tw_status* tw_checkpoint_read(tw_checkpoint* checkpoint, const char* name, tw_te
   NEED(checkpoint);
   NEED(name);
   NEED(out_tensor);
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     ASSIGN_OR_RETURN(thalweg::Tensor t, checkpoint->reader->Read(name));
     *out_tensor = t.release();
     return Status();
@@ -136,7 +136,7 @@ tw_status* tw_checkpoint_read(tw_checkpoint* checkpoint, const char* name, tw_te
 
 tw_status* tw_checkpoint_verify(tw_checkpoint* checkpoint, const char* name) {
   NEED(checkpoint);
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     if (!name) return checkpoint->reader->VerifyAll();
     ASSIGN_OR_RETURN(const thalweg::CheckpointEntry* entry, Find(checkpoint, name));
     return checkpoint->reader->Verify(*entry);

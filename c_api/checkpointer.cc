@@ -136,7 +136,7 @@ tw_status* tw_checkpointer_create(tw_saver* saver, tw_session* session, const ch
   NEED(session);
   NEED(folder);
   NEED(out_checkpointer);
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const tw_checkpointer_options o, ReadOptions(given));
     ASSIGN_OR_RETURN(const thalweg::CheckpointerOptions options, ToOptions(o));
     const std::shared_ptr<thalweg::Graph> graph = tw_saver_graph(saver)->graph;
@@ -154,7 +154,7 @@ void tw_checkpointer_destroy(tw_checkpointer* checkpointer) { delete checkpointe
 tw_status* tw_checkpointer_step(tw_checkpointer* c, int64_t step, const double* metric, uint32_t* out_saved) {
   if (out_saved) *out_saved = 0;
   if (!c) return thalweg::NullArgument(__func__, "checkpointer");
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     const auto by_task = [&] {
       return c->checkpointer->StepBy(step, ToMetric(metric), [c](auto& prefix) { return SaveTasks(*c, prefix); });
     };
@@ -167,7 +167,7 @@ tw_status* tw_checkpointer_step(tw_checkpointer* c, int64_t step, const double* 
 
 tw_status* tw_checkpointer_save(tw_checkpointer* c, int64_t step, const double* metric) {
   if (!c) return thalweg::NullArgument(__func__, "checkpointer");
-  return thalweg::Guard([&] {
+  return thalweg::Enter([&] {
     if (tw_saver_task_count(c->saver) == 0) return c->checkpointer->Save(step, ToMetric(metric), [c] { return ReadValues(*c); });
     return c->checkpointer->SaveBy(step, ToMetric(metric), [c](auto& prefix) { return SaveTasks(*c, prefix); });
   });
@@ -175,13 +175,13 @@ tw_status* tw_checkpointer_save(tw_checkpointer* c, int64_t step, const double* 
 
 tw_status* tw_checkpointer_wait(tw_checkpointer* c) {
   if (!c) return thalweg::NullArgument(__func__, "checkpointer");
-  return thalweg::Guard([&] { return c->checkpointer->Wait(); });
+  return thalweg::Enter([&] { return c->checkpointer->Wait(); });
 }
 
 tw_status* tw_checkpointer_restore(tw_checkpointer* c, uint32_t which, int64_t* out_step, tw_buffer** out_skipped) {
   if (out_skipped) *out_skipped = nullptr;
   if (!c) return thalweg::NullArgument(__func__, "checkpointer");
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     RETURN_IF_ERROR(c->checkpointer->Wait());
     std::vector<std::string> skipped;
     ASSIGN_OR_RETURN(const std::string prefix, Restore(*c, which, &skipped));
@@ -198,7 +198,7 @@ tw_status* tw_checkpointer_restore(tw_checkpointer* c, uint32_t which, int64_t* 
 tw_status* tw_checkpointer_report(const tw_checkpointer* c, tw_checkpointer_stats* out_stats) {
   if (!c) return thalweg::NullArgument(__func__, "checkpointer");
   NEED(out_stats);
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     const uint32_t size = out_stats->size;
     RETURN_IF_ERROR(thalweg::CheckRecord("tw_checkpointer_stats", size, out_stats->flags, sizeof(tw_checkpointer_stats)));
     const thalweg::CheckpointReport r = c->checkpointer->report();

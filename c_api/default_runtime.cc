@@ -64,7 +64,7 @@ StatusOr<std::shared_ptr<Runtime>> RuntimeOf(tw_runtime* runtime) {
 
 tw_status* tw_runtime_default(tw_runtime** out_runtime) {
   NEED(out_runtime);
-  return thalweg::Guard([&]() -> thalweg::Status {
+  return thalweg::Enter([&]() -> thalweg::Status {
     ASSIGN_OR_RETURN(tw_runtime * runtime, thalweg::Default());
     tw_runtime_retain(runtime);
     *out_runtime = runtime;

@@ -20,7 +20,7 @@ static const thalweg::Device* At(const tw_devices* devices, uint32_t i) {
 
 tw_status* tw_devices_create(tw_runtime* runtime, tw_devices** out_devices) {
   NEED(out_devices);
-  return thalweg::Guard([&]() -> thalweg::Status {
+  return thalweg::Enter([&]() -> thalweg::Status {
     auto list = std::make_unique<tw_devices>();
     ASSIGN_OR_RETURN(list->runtime, thalweg::RuntimeOf(runtime));
     list->devices = list->runtime->devices();
@@ -53,7 +53,7 @@ uint64_t tw_devices_memory(const tw_devices* devices, uint32_t i) { return At(de
 
 tw_status* tw_devices_memory_use(const tw_devices* devices, uint32_t i, uint64_t* out_now, uint64_t* out_peak, uint64_t* out_limit) {
   NEED(devices);
-  return thalweg::Guard([&]() -> thalweg::Status {
+  return thalweg::Enter([&]() -> thalweg::Status {
     const thalweg::Device* device = At(devices, i);
     if (!device) return thalweg::Error(absl::StatusCode::kOutOfRange, "device ", i, " of a list of ", tw_devices_count(devices));
     const thalweg::MemoryPool::Stats stats = device->pool()->stats();
@@ -76,7 +76,7 @@ tw_status* tw_devices_statistics_json(const tw_devices* devices, uint32_t i, tw_
   NEED(devices);
   NEED(out_json);
   *out_json = nullptr;
-  return thalweg::Guard([&]() -> thalweg::Status {
+  return thalweg::Enter([&]() -> thalweg::Status {
     const thalweg::Device* device = At(devices, i);
     if (!device) return thalweg::Error(absl::StatusCode::kOutOfRange, "device ", i, " of a list of ", tw_devices_count(devices));
     ASSIGN_OR_RETURN(const auto numbers, device->Statistics());

@@ -17,7 +17,7 @@
 
 using thalweg::Buffer;
 using thalweg::Device;
-using thalweg::Guard;
+using thalweg::Enter;
 using thalweg::InvalidArgument;
 using thalweg::Status;
 using thalweg::StatusOr;
@@ -278,7 +278,7 @@ Status ImportVersioned(Taken<DLManagedTensorVersioned>* taken, const Wanted& wan
 tw_status* tw_tensor_to_dlpack(tw_tensor* tensor, void** out_managed) {
   NEED(tensor);
   NEED(out_managed);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     Exported<DLManagedTensor>* e = nullptr;
     RETURN_IF_ERROR(Export(tensor, &e));
     *out_managed = &e->managed;
@@ -289,7 +289,7 @@ tw_status* tw_tensor_to_dlpack(tw_tensor* tensor, void** out_managed) {
 tw_status* tw_tensor_to_dlpack_versioned(tw_tensor* tensor, void** out_managed) {
   NEED(tensor);
   NEED(out_managed);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     Exported<DLManagedTensorVersioned>* e = nullptr;
     RETURN_IF_ERROR(Export(tensor, &e));
     e->managed.major = 1;
@@ -303,14 +303,14 @@ tw_status* tw_tensor_from_dlpack(void* managed, tw_tensor** out_tensor) {
   NEED(managed);
   Taken<DLManagedTensor> taken{static_cast<DLManagedTensor*>(managed)};
   NEED(out_tensor);
-  return Guard([&] { return Import(&taken, Wanted(), out_tensor); });
+  return Enter([&] { return Import(&taken, Wanted(), out_tensor); });
 }
 
 tw_status* tw_tensor_from_dlpack_versioned(void* managed, tw_tensor** out_tensor) {
   NEED(managed);
   Taken<DLManagedTensorVersioned> taken{static_cast<DLManagedTensorVersioned*>(managed)};
   NEED(out_tensor);
-  return Guard([&] { return ImportVersioned(&taken, Wanted(), out_tensor); });
+  return Enter([&] { return ImportVersioned(&taken, Wanted(), out_tensor); });
 }
 
 tw_status* tw_tensor_from_dlpack_on(tw_runtime* runtime, void* managed, uint32_t versioned, void* queue, tw_tensor** out_tensor) {
@@ -318,7 +318,7 @@ tw_status* tw_tensor_from_dlpack_on(tw_runtime* runtime, void* managed, uint32_t
   Taken<DLManagedTensor> plain{versioned ? nullptr : static_cast<DLManagedTensor*>(managed)};
   Taken<DLManagedTensorVersioned> with_version{versioned ? static_cast<DLManagedTensorVersioned*>(managed) : nullptr};
   NEED(out_tensor);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const std::shared_ptr<thalweg::Runtime> owner, thalweg::RuntimeOf(runtime));
     const Wanted wanted{owner.get(), queue};
     return versioned ? ImportVersioned(&with_version, wanted, out_tensor) : Import(&plain, wanted, out_tensor);

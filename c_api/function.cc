@@ -8,7 +8,7 @@
 #include "framework/graph/outline.h"
 
 using thalweg::Edge;
-using thalweg::Guard;
+using thalweg::Enter;
 using thalweg::Status;
 
 namespace {
@@ -54,7 +54,7 @@ Status Decode(const tw_graph& graph, const tw_function_spec& what, Spec* spec) {
 tw_status* tw_graph_create_body(tw_graph* graph, tw_graph** out_body) {
   NEED(graph);
   NEED(out_body);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     *out_body = new tw_graph(thalweg::Graph::Body(*graph->graph), true);
     return Status();
   });
@@ -63,7 +63,7 @@ tw_status* tw_graph_create_body(tw_graph* graph, tw_graph** out_body) {
 tw_status* tw_graph_open_body(tw_graph* graph, tw_graph** out_body) {
   NEED(graph);
   NEED(out_body);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     *out_body = thalweg::OpenBody(*graph).release();
     return Status();
   });
@@ -74,7 +74,7 @@ uint32_t tw_graph_is_body(const tw_graph* graph) { return graph && graph->is_bod
 tw_status* tw_graph_add_argument(tw_graph* body, tw_output like, const tw_shape* shape, tw_output* out_argument) {
   NEED(body);
   NEED(out_argument);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     if (!body->captures) return thalweg::InvalidArgument("the graph is no open body");
     ASSIGN_OR_RETURN(const Edge outer, thalweg::DecodeAround(*body, like, "like"));
     ASSIGN_OR_RETURN(const thalweg::OpSchema* op, body->graph->runtime().registry().FindRole("placeholder"));
@@ -98,7 +98,7 @@ tw_status* tw_graph_add_argument(tw_graph* body, tw_output like, const tw_shape*
 tw_status* tw_graph_own(tw_graph* graph, tw_output value, tw_output* out_own) {
   NEED(graph);
   NEED(out_own);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const Edge own, thalweg::DecodeOutput(*graph, value, "value"));
     *out_own = thalweg::EncodeOutput(*graph->graph, own);
     return Status();
@@ -113,7 +113,7 @@ uint32_t tw_graph_captured_count(const tw_graph* body) {
 
 tw_status* tw_graph_captured(const tw_graph* body, uint32_t i, tw_output* out_value, tw_output* out_argument) {
   NEED(body);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     if (i >= tw_graph_captured_count(body)) {
       return thalweg::InvalidArgument("the graph has arguments for ", tw_graph_captured_count(body),
                                       " values from around, not one of number ", i);
@@ -132,7 +132,7 @@ tw_status* tw_graph_capture(tw_graph* body, const tw_graph* from, tw_output outp
   NEED(from);
   NEED(out_value);
   NEED(out_is_argument);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const Edge edge, thalweg::DecodeOutput(*from->graph, output, "output"));
     if (body->captures && body->captures->around == from->graph) {
       ASSIGN_OR_RETURN(const Edge made, thalweg::DecodeOutput(*body, output, "output"));
@@ -158,7 +158,7 @@ tw_status* tw_graph_add_function(tw_graph* graph, tw_graph* body, const tw_funct
   NEED(graph);
   NEED(body);
   NEED(what);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     RETURN_IF_ERROR(CheckSpec(*what));
     thalweg::FunctionSpec spec;
     spec.body = body->graph;
@@ -177,7 +177,7 @@ tw_status* tw_graph_outline(tw_graph* graph, const tw_function_spec* what, const
   NEED(graph);
   NEED(what);
   NEED(out_call);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     RETURN_IF_ERROR(CheckSpec(*what));
     thalweg::PartSpec part;
     RETURN_IF_ERROR(Decode(*graph, *what, &part));
@@ -198,7 +198,7 @@ uint32_t tw_graph_function_count(const tw_graph* graph) {
 tw_status* tw_graph_function_name(const tw_graph* graph, uint32_t i, tw_buffer** out_name) {
   NEED(graph);
   NEED(out_name);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(auto library, LibraryOf(*graph));
     const std::vector<std::string> names = library->Names();
     if (i >= names.size()) return thalweg::InvalidArgument("the graph has ", names.size(), " functions, not one of number ", i);

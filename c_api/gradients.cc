@@ -27,7 +27,7 @@ static tw_status* Add(const char* function, tw_graph* graph, const tw_output* ys
   if (n_xs > 0 && !xs) return thalweg::NullArgument(function, "xs");
   if (n_until > 0 && !until) return thalweg::NullArgument(function, "until");
   if (n_xs > 0 && !out_gradients) return thalweg::NullArgument(function, "out_gradients");
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     thalweg::Graph& g = *graph->graph;
     ASSIGN_OR_RETURN(const std::vector<Edge> y, Edges(*graph, ys, n_ys, "ys"));
     ASSIGN_OR_RETURN(const std::vector<Edge> x, Edges(*graph, xs, n_xs, "xs"));

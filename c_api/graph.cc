@@ -6,27 +6,43 @@
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
 #include "framework/base/meant.h"
+#include "framework/base/shown.h"
 #include "framework/graph/flow.h"
 #include "framework/graph/graph_def.h"
+#include "framework/graph/left_out.h"
 #include "framework/runtime/device.h"
 
 using thalweg::Edge;
-using thalweg::Guard;
+using thalweg::Enter;
 using thalweg::Node;
 using thalweg::Status;
 
 namespace {
+
+// What may be fed, where no name is like the one that was written.
+std::string Placeholders(const thalweg::Graph& graph) {
+  constexpr size_t kShown = 5;
+  std::string text;
+  size_t n = 0;
+  for (int32_t i = 0; i < graph.size(); ++i) {
+    if (graph.node(i)->op().role != "placeholder") continue;
+    if (n++ < kShown)
+      text += thalweg::StrCat(text.empty() ? "; its placeholders are '" : ", '", thalweg::Shown(graph.node(i)->name()), "'");
+  }
+  return n > kShown ? thalweg::StrCat(text, " and ", n - kShown, " more") : text;
+}
 
 // Large graphs are not searched.
 std::string Suggestion(const thalweg::Graph& graph, std::string_view name) {
   constexpr int32_t kMostNodes = 5000;
   thalweg::Meant meant(name);
   for (int32_t i = 0; i < graph.size() && graph.size() <= kMostNodes; ++i) meant.Consider(graph.node(i)->name());
-  return meant.text();
+  return meant.text().empty() ? Placeholders(graph) : meant.text();
 }
 
 Status NoNode(const thalweg::Graph& graph, std::string_view name) {
-  return thalweg::NotFound("the graph has no operation '", name, "'", Suggestion(graph, name));
+  RETURN_IF_ERROR(thalweg::CheckNotLeftOut(graph, name));
+  return thalweg::NotFound("the graph has no operation '", thalweg::Shown(name), "'", Suggestion(graph, name));
 }
 
 // Some device can run the node, or the framework executes it itself.
@@ -49,7 +65,7 @@ Status CheckKernel(thalweg::Runtime& runtime, const Node& of_graph) {
 
 tw_status* tw_graph_create(tw_runtime* runtime, tw_graph** out_graph) {
   NEED(out_graph);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(auto r, thalweg::RuntimeOf(runtime));
     *out_graph = new tw_graph(std::make_shared<thalweg::Graph>(std::move(r)));
     return Status();
@@ -69,7 +85,7 @@ tw_status* tw_graph_find(const tw_graph* graph, const char* name, const tw_opera
   NEED(graph);
   NEED(name);
   NEED(out_operation);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     const Node* node = graph->graph->Find(name);
     if (!node) return NoNode(*graph->graph, name);
     ASSIGN_OR_RETURN(*out_operation, thalweg::NeedOperationOf(*graph, node));
@@ -83,7 +99,7 @@ tw_status* tw_graph_find_output(const tw_graph* graph, const char* name, tw_outp
   NEED(graph);
   NEED(name);
   NEED(out_output);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     const auto edge = graph->graph->FindEdge(name);
     if (edge.status().code() == absl::StatusCode::kNotFound) {
       return NoNode(*graph->graph, std::string_view(name).substr(0, std::string_view(name).rfind(':')));
@@ -96,7 +112,7 @@ tw_status* tw_graph_find_output(const tw_graph* graph, const char* name, tw_outp
 
 tw_status* tw_graph_producer(const tw_graph* graph, tw_output output, const tw_operation** out_operation, uint32_t* out_index) {
   NEED(graph);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const Edge edge, thalweg::DecodeOutput(*graph, output, "output"));
     if (out_operation) {
       ASSIGN_OR_RETURN(*out_operation, thalweg::NeedOperationOf(*graph, edge.node));
@@ -108,7 +124,7 @@ tw_status* tw_graph_producer(const tw_graph* graph, tw_output output, const tw_o
 
 tw_status* tw_graph_close_loop(tw_graph* graph, const tw_operation* merge, uint32_t input, const tw_operation* next_iteration) {
   NEED(graph);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const Node* to, thalweg::DecodeOperation(*graph->graph, merge, "merge"));
     ASSIGN_OR_RETURN(const Node* from, thalweg::DecodeOperation(*graph->graph, next_iteration, "next_iteration"));
     return graph->graph->CloseLoop(to, int32_t(std::min<uint32_t>(input, INT32_MAX)), from);
@@ -117,7 +133,7 @@ tw_status* tw_graph_close_loop(tw_graph* graph, const tw_operation* merge, uint3
 
 tw_status* tw_graph_describe(const tw_graph* graph, tw_output output, uint32_t* out_dtype, tw_shape* out_shape) {
   NEED(graph);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const Edge edge, thalweg::DecodeOutput(*graph, output, "output"));
     if (out_dtype) *out_dtype = edge.node->out_type(edge.port);
     if (out_shape) *out_shape = edge.node->shape(edge.port).c();
@@ -127,7 +143,7 @@ tw_status* tw_graph_describe(const tw_graph* graph, tw_output output, uint32_t* 
 
 tw_status* tw_graph_describe_contents(const tw_graph* graph, tw_output handle, uint32_t* out_dtype, tw_shape* out_shape) {
   NEED(graph);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const Edge edge, thalweg::DecodeOutput(*graph, handle, "handle"));
     const thalweg::HandleInfo& contents = edge.node->handle(edge.port);
     if (out_dtype) *out_dtype = contents.dtype;
@@ -139,7 +155,7 @@ tw_status* tw_graph_describe_contents(const tw_graph* graph, tw_output handle, u
 tw_status* tw_graph_import(tw_graph* graph, const void* data, uint64_t bytes, const tw_import_options* options) {
   NEED(graph);
   NEED_ARRAY(data, bytes);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     thalweg::ImportOptions import;
     if (options) {
       RETURN_IF_ERROR(thalweg::CheckRecord("tw_import_options", options->size, options->flags, offsetof(tw_import_options, max_bytes)));
@@ -156,7 +172,7 @@ tw_status* tw_graph_import(tw_graph* graph, const void* data, uint64_t bytes, co
 tw_status* tw_graph_export(const tw_graph* graph, tw_buffer** out_bytes) {
   NEED(graph);
   NEED(out_bytes);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(std::string bytes, thalweg::ExportGraphDef(*graph->graph));
     *out_bytes = thalweg::MakeBuffer(std::move(bytes));
     return Status();
@@ -165,10 +181,11 @@ tw_status* tw_graph_export(const tw_graph* graph, tw_buffer** out_bytes) {
 
 tw_status* tw_graph_verify(tw_runtime* runtime, const void* data, uint64_t bytes) {
   NEED_ARRAY(data, bytes);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(auto r, thalweg::RuntimeOf(runtime));
     thalweg::Graph scratch(std::move(r));
     RETURN_IF_ERROR(thalweg::ImportGraphDef(data, bytes, thalweg::ImportOptions(), &scratch));
+    RETURN_IF_ERROR(thalweg::CheckNothingLeftOut(scratch));
     for (int32_t i = 0; i < scratch.size(); ++i) RETURN_IF_ERROR(CheckKernel(scratch.runtime(), *scratch.node(i)));
     return Status();
   });

@@ -14,7 +14,7 @@ Status thalweg::CheckLogLevel(uint32_t level) {
 }
 
 tw_status* tw_log_set_sink(tw_runtime* runtime, tw_log_sink sink, void* user, uint32_t min_level) {
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     RETURN_IF_ERROR(thalweg::CheckLogLevel(min_level));
     ASSIGN_OR_RETURN(auto r, thalweg::RuntimeOf(runtime));
     r->SetLog(sink, user, min_level);
@@ -24,7 +24,7 @@ tw_status* tw_log_set_sink(tw_runtime* runtime, tw_log_sink sink, void* user, ui
 
 tw_status* tw_log_write(tw_runtime* runtime, uint32_t level, const char* text) {
   NEED(text);
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     RETURN_IF_ERROR(thalweg::CheckLogLevel(level));
     ASSIGN_OR_RETURN(auto r, thalweg::RuntimeOf(runtime));
     r->Log(level, text);

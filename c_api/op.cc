@@ -10,6 +10,8 @@
 #include "framework/base/dtype.h"
 #include "framework/graph/attr_proto.h"
 #include "framework/json/utf8.h"
+#include "framework/plan/read_once.h"
+#include "framework/runtime/container.h"
 #include "framework/runtime/device.h"
 #include "thalweg/status.h"
 
@@ -25,7 +27,7 @@ namespace {
 template <class F>
 void Describe(tw_op* op, F&& step) {
   if (!op || !op->status.ok()) return;
-  op->status = thalweg::FromC(thalweg::Guard([&]() -> Status { return step(); }));
+  op->status = thalweg::FromC(thalweg::Enter([&]() -> Status { return step(); }));
 }
 
 std::string Title(const tw_op& op) { return thalweg::NodeTitle(op.spec.op, op.spec.name, op.spec.place) + ":"; }
@@ -82,7 +84,10 @@ StatusOr<std::string> ToFunctionName(const tw_string& s) {
 StatusOr<thalweg::Tensor> ToTensor(tw_tensor* t) {
   if (!t) return InvalidArgument("a tensor is NULL");
   if (!thalweg::LiesOnHost(*t)) return InvalidArgument("the tensor lies on a device; copy it with tw_tensor_to_host first");
-  return thalweg::Tensor::Share(t);
+  thalweg::Tensor tensor = thalweg::Tensor::Share(t);
+  // Shapes and places follow from whole numbers, also while a graph is planned; the program may write to the memory that it gave.
+  const bool may_decide = !thalweg::IsReal(tensor.dtype()) && thalweg::FindDType(tensor.dtype())->plain;
+  return may_decide ? tensor.Clone() : tensor;
 }
 
 StatusOr<uint32_t> ToType(uint32_t dtype) {
@@ -102,7 +107,7 @@ StatusOr<uint8_t> ToBool(uint8_t value) { return uint8_t(value != 0); }
 tw_op* tw_op_create(tw_graph* graph, const char* type, const char* name) {
   tw_op* op = nullptr;
   // Out of memory is the only way to fail, and NULL says so.
-  tw_status_release(thalweg::Guard([&]() -> Status {
+  tw_status_release(thalweg::Enter([&]() -> Status {
     auto made = std::make_unique<tw_op>();
     made->graph = graph;
     made->spec.op = thalweg::TextOrEmpty(type);
@@ -179,6 +184,15 @@ void tw_op_set_float(tw_op* op, const char* attr, double value) {
 }
 
 void tw_op_set_bool(tw_op* op, const char* attr, uint8_t value) {
+  if (attr && std::strcmp(attr, thalweg::kOfGraph) == 0) {
+    Describe(op, [&]() -> Status {
+      op->spec.extra_attrs.erase(thalweg::kOfGraph);
+      if (!value) return Status();
+      ASSIGN_OR_RETURN(op->spec.extra_attrs[thalweg::kOfGraph], thalweg::SerializeAttr(AttrValue::Bool(true)));
+      return Status();
+    });
+    return;
+  }
   SetAttr(op, attr, [&] { return AttrValue::Bool(value != 0); });
 }
 
@@ -253,7 +267,7 @@ void tw_op_set_funcs(tw_op* op, const char* attr, const tw_string* functions, ui
 tw_status* tw_op_finish(tw_op* op, const tw_operation** out_operation) {
   if (out_operation) *out_operation = nullptr;
   NEED(op);
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     std::unique_ptr<tw_op> taken(op);
     if (!op->graph) return op->status;
     if (!op->status.ok()) return thalweg::OfNode(op->spec.name, op->spec.place, thalweg::Prefix(op->status, Title(*op)));

@@ -43,7 +43,7 @@ const char* tw_operation_resource(const tw_operation* operation, uint32_t i, uin
   const std::string& type = (made ? node.runs_as()->op() : node.op()).outputs[a].resource;
   if (type.empty()) return nullptr;
   if (!out_saved) return type.c_str();
-  tw_status_release(thalweg::Guard([&]() -> Status {
+  tw_status_release(thalweg::Enter([&]() -> Status {
     const thalweg::ResourceType* known = operation->graph->graph->runtime().registry().FindResourceType(type);
     *out_saved = type == TW_VARIABLE_TYPE || (known && known->saves);
     return Status();
@@ -76,7 +76,7 @@ tw_status* tw_operation_attr(const tw_operation* operation, const char* attr, ui
                              uint32_t* out_count, const void** out_values) {
   NEED(operation);
   NEED(attr);
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const size_t i, FindAttr(operation, attr));
     const tw_attr* found = nullptr;
     {
@@ -100,7 +100,7 @@ tw_status* tw_operation_attr_text(const tw_operation* operation, const char* att
   NEED(operation);
   NEED(attr);
   NEED(out_text);
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const size_t i, FindAttr(operation, attr));
     *out_text = thalweg::MakeBuffer(operation->node->attrs()[i].text());
     return Status();

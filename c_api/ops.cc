@@ -22,7 +22,7 @@ static const thalweg::OpSchema* At(const tw_ops* ops, uint32_t i) { return i < t
 
 tw_status* tw_ops_create(tw_runtime* runtime, tw_ops** out_ops) {
   NEED(out_ops);
-  return thalweg::Guard([&]() -> thalweg::Status {
+  return thalweg::Enter([&]() -> thalweg::Status {
     auto list = std::make_unique<tw_ops>();
     ASSIGN_OR_RETURN(list->runtime, thalweg::RuntimeOf(runtime));
     list->ops = list->runtime->registry().Ops();
@@ -146,7 +146,7 @@ void AddAttr(const AttrSpec& a, Json* json) {
 tw_status* tw_ops_json(const tw_ops* ops, uint32_t i, tw_buffer** out_json) {
   NEED(ops);
   NEED(out_json);
-  return thalweg::Guard([&]() -> thalweg::Status {
+  return thalweg::Enter([&]() -> thalweg::Status {
     const thalweg::OpSchema* op = At(ops, i);
     if (!op) return thalweg::Error(absl::StatusCode::kOutOfRange, "there are ", ops->ops.size(), " ops, none with number ", i);
     Json json;

@@ -2,6 +2,7 @@
 #include <new>
 
 #include "c_api/handles.h"
+#include "c_api/shim.h"
 
 namespace thalweg {
 namespace {
@@ -96,7 +97,7 @@ void ReserveOperation(const tw_graph& graph) {
 }
 
 const tw_operation* OperationOf(const tw_graph& graph, const Node* node) {
-  if (!node) return nullptr;
+  if (!node || !ThreadEnters()) return nullptr;
   std::lock_guard lock(graph.mu);
   try {
     Grow(graph, node->id() + 1);

@@ -20,7 +20,7 @@ static const PluginRecord* At(const tw_plugins* plugins, uint32_t i) {
 
 tw_status* tw_plugin_load(tw_runtime* runtime, const char* path) {
   NEED(path);
-  return thalweg::Guard([&]() -> thalweg::Status {
+  return thalweg::Enter([&]() -> thalweg::Status {
     ASSIGN_OR_RETURN(auto r, thalweg::RuntimeOf(runtime));
     return r->LoadPlugin(path);
   });
@@ -28,7 +28,7 @@ tw_status* tw_plugin_load(tw_runtime* runtime, const char* path) {
 
 tw_status* tw_plugin_unload(tw_runtime* runtime, const char* id) {
   NEED(id);
-  return thalweg::Guard([&]() -> thalweg::Status {
+  return thalweg::Enter([&]() -> thalweg::Status {
     ASSIGN_OR_RETURN(auto r, thalweg::RuntimeOf(runtime));
     return r->UnloadPlugin(id);
   });
@@ -36,7 +36,7 @@ tw_status* tw_plugin_unload(tw_runtime* runtime, const char* id) {
 
 tw_status* tw_plugins_create(tw_runtime* runtime, tw_plugins** out_plugins) {
   NEED(out_plugins);
-  return thalweg::Guard([&]() -> thalweg::Status {
+  return thalweg::Enter([&]() -> thalweg::Status {
     ASSIGN_OR_RETURN(auto r, thalweg::RuntimeOf(runtime));
     *out_plugins = new tw_plugins{r->plugins()};
     return thalweg::Status();

@@ -6,6 +6,8 @@
 #include "c_api/handles.h"
 #include "c_api/option_list.h"
 #include "c_api/shim.h"
+#include "framework/runtime/container.h"
+#include "framework/runtime/give_memory_back.h"
 #include "ops/ops.h"
 
 namespace thalweg {
@@ -59,7 +61,7 @@ Status ToOptions(const tw_runtime_config& config, thalweg::RuntimeOptions* optio
 tw_status* tw_runtime_create_with(const tw_runtime_config* config, tw_runtime** out_runtime) {
   NEED(config);
   NEED(out_runtime);
-  return thalweg::Guard([&]() -> Status {
+  return thalweg::Enter([&]() -> Status {
     thalweg::RuntimeOptions options;
     RETURN_IF_ERROR(ToOptions(*config, &options));
     auto handle = std::make_unique<tw_runtime>();
@@ -90,4 +92,17 @@ void tw_runtime_release(tw_runtime* runtime) {
 const tw_option* tw_runtime_option(uint32_t i) {
   const auto rows = thalweg::RuntimeOptionRows();
   return i < rows.size() ? &rows[i].about : nullptr;
+}
+
+tw_status* tw_runtime_reset(tw_runtime* runtime, const char* container, uint64_t* out_count) {
+  if (out_count) *out_count = 0;
+  return thalweg::Guard([&]() -> Status {
+    const std::string name = thalweg::TextOrEmpty(container);
+    RETURN_IF_ERROR(thalweg::CheckContainerName(name));
+    ASSIGN_OR_RETURN(const auto of, thalweg::RuntimeOf(runtime));
+    const size_t count = of->resources().ResetContainer(name.empty() ? thalweg::kSharedContainer : std::string_view(name));
+    thalweg::GiveMemoryBack(*of);
+    if (out_count) *out_count = count;
+    return Status();
+  });
 }

@@ -10,7 +10,10 @@
 #include "c_api/op_builder.h"
 #include "c_api/shim.h"
 #include "framework/base/dtype.h"
+#include "framework/registry/registry.h"
+#include "framework/runtime/container.h"
 #include "framework/runtime/device.h"
+#include "framework/runtime/runtime.h"
 #include "framework/tensor/tensor.h"
 #include "thalweg/status.h"
 
@@ -22,9 +25,10 @@ using thalweg::Tensor;
 
 struct tw_scope {
   tw_graph* graph = nullptr;
-  std::string prefix;  // with its slash
-  std::string place;   // where the program is
-  std::string device;  // of operations that name none
+  std::string prefix;     // with its slash
+  std::string place;      // where the program is
+  std::string device;     // of operations that name none
+  std::string container;  // likewise
   Status status;
 };
 
@@ -37,7 +41,7 @@ template <class T, class F>
 T Step(tw_scope* scope, F&& body) {
   T result{};
   if (!Good(scope)) return result;
-  tw_scope_fail(scope, thalweg::Guard([&]() -> Status {
+  tw_scope_fail(scope, thalweg::Enter([&]() -> Status {
                   StatusOr<T> made = body();
                   if (made.ok()) result = *made;
                   return made.status();
@@ -133,6 +137,13 @@ void PlaceByDefault(const tw_scope& scope, tw_op* op) {
   op->spec.device = scope.device;
 }
 
+// Of what makes state; which container it is in, such operations say by an attribute.
+void SetContainer(const tw_scope& scope, const char* type, tw_op* op) {
+  if (scope.container.empty()) return;
+  const thalweg::OpSchema* schema = scope.graph->graph->runtime().registry().FindOp(type);
+  if (schema && schema->FindAttr("container") >= 0) tw_op_set_string(op, "container", scope.container.data(), scope.container.size());
+}
+
 // A group runs nowhere in particular, but of a task as long as the scope is.
 std::string TaskOf(const std::string& device) {
   const auto spec = thalweg::ParseDeviceSpec(device);
@@ -153,7 +164,7 @@ StatusOr<tw_output> Constant(tw_scope* scope, const Tensor& value) {
 
 tw_scope* tw_scope_create(tw_graph* graph, const char* prefix) {
   tw_scope* scope = nullptr;
-  tw_status_release(thalweg::Guard([&]() -> Status {
+  tw_status_release(thalweg::Enter([&]() -> Status {
     auto made = std::make_unique<tw_scope>();
     made->graph = graph;
     made->prefix = thalweg::TextOrEmpty(prefix);
@@ -167,7 +178,7 @@ tw_scope* tw_scope_create(tw_graph* graph, const char* prefix) {
 
 tw_status* tw_scope_finish(tw_scope* scope) {
   const std::unique_ptr<tw_scope> taken(scope);
-  return thalweg::Guard([&] { return scope ? scope->status : thalweg::ResourceExhausted("out of host memory for a scope"); });
+  return thalweg::Enter([&] { return scope ? scope->status : thalweg::ResourceExhausted("out of host memory for a scope"); });
 }
 
 uint32_t tw_scope_code(const tw_scope* scope) { return scope ? uint32_t(scope->status.raw_code()) : uint32_t(TW_RESOURCE_EXHAUSTED); }
@@ -184,7 +195,7 @@ const char* tw_scope_prefix(const tw_scope* scope) { return scope ? scope->prefi
 
 void tw_scope_set_place(tw_scope* scope, const char* place) {
   if (!Good(scope)) return;
-  tw_scope_fail(scope, thalweg::Guard([&] {
+  tw_scope_fail(scope, thalweg::Enter([&] {
                   scope->place = thalweg::TextOrEmpty(place);
                   return Status();
                 }));
@@ -192,7 +203,7 @@ void tw_scope_set_place(tw_scope* scope, const char* place) {
 
 void tw_scope_set_device(tw_scope* scope, const char* device) {
   if (!Good(scope)) return;
-  tw_scope_fail(scope, thalweg::Guard([&] {
+  tw_scope_fail(scope, thalweg::Enter([&] {
                   std::string text = thalweg::TextOrEmpty(device);
                   RETURN_IF_ERROR(thalweg::ParseDeviceSpec(text).status());
                   scope->device = std::move(text);
@@ -201,6 +212,18 @@ void tw_scope_set_device(tw_scope* scope, const char* device) {
 }
 
 const char* tw_scope_device(const tw_scope* scope) { return scope ? scope->device.c_str() : ""; }
+
+void tw_scope_set_container(tw_scope* scope, const char* container) {
+  if (!Good(scope)) return;
+  tw_scope_fail(scope, thalweg::Guard([&] {
+                  std::string name = thalweg::TextOrEmpty(container);
+                  RETURN_IF_ERROR(thalweg::CheckContainerName(name));
+                  scope->container = std::move(name);
+                  return Status();
+                }));
+}
+
+const char* tw_scope_container(const tw_scope* scope) { return scope ? scope->container.c_str() : ""; }
 
 const char* tw_scope_place(const tw_scope* scope) { return scope ? scope->place.c_str() : ""; }
 
@@ -228,6 +251,7 @@ tw_op* tw_scope_begin(tw_scope* scope, const char* type, const char* name) {
     tw_op* op = tw_op_create(scope->graph, type, MakeName(*scope, name, type).c_str());
     if (!op) return thalweg::ResourceExhausted("out of host memory for an operation");
     tw_op_set_place(op, scope->place.c_str());
+    SetContainer(*scope, type, op);
     return op;
   });
 }
@@ -247,7 +271,7 @@ tw_output tw_scope_end(tw_scope* scope, tw_op* op) {
   const tw_operation* operation = tw_scope_end_operation(scope, op);
   if (operation && tw_operation_output_count(operation) == 0) {
     tw_scope_fail(scope,
-                  thalweg::Guard([&] { return InvalidArgument(operation->node->title(), " has no output; use tw_scope_end_operation"); }));
+                  thalweg::Enter([&] { return InvalidArgument(operation->node->title(), " has no output; use tw_scope_end_operation"); }));
   }
   return tw_operation_output(operation, 0);
 }

@@ -8,12 +8,13 @@
 #include "c_api/handles.h"
 #include "c_api/option_list.h"
 #include "c_api/shim.h"
+#include "distributed/cluster_reset.h"
 #include "distributed/cluster_status.h"
 #include "distributed/server.h"
 #include "framework/base/origin.h"
 
+using thalweg::Enter;
 using thalweg::FailedPrecondition;
-using thalweg::Guard;
 using thalweg::Status;
 using thalweg::distributed::Server;
 
@@ -39,7 +40,7 @@ tw_status* tw_server_create(tw_runtime* runtime, const char* cluster, const char
   NEED(out_server);
   NEED_ARRAY(options, n_options);
   *out_server = nullptr;
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     auto s = std::make_unique<tw_server>();
     ASSIGN_OR_RETURN(s->runtime, thalweg::RuntimeOf(runtime));
     ASSIGN_OR_RETURN(auto config, thalweg::distributed::ParseTaskConfig(cluster));
@@ -62,7 +63,7 @@ const tw_option* tw_server_option(uint32_t i) {
 
 tw_status* tw_server_start(tw_server* server) {
   NEED(server);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     RETURN_IF_ERROR(CheckOrigin(*server));
     std::lock_guard lock(server->mu);
     if (server->started || server->stopped)
@@ -77,7 +78,7 @@ tw_status* tw_server_address(tw_server* server, tw_buffer** out_address) {
   NEED(server);
   NEED(out_address);
   *out_address = nullptr;
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     RETURN_IF_ERROR(CheckOrigin(*server));
     std::lock_guard lock(server->mu);
     if (!server->server) return FailedPrecondition("the server is not started");
@@ -89,7 +90,7 @@ tw_status* tw_server_address(tw_server* server, tw_buffer** out_address) {
 tw_status* tw_server_stop(tw_server* server) {
   NEED(server);
   if (!server->origin.here()) return nullptr;
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     std::lock_guard lock(server->mu);
     server->server.reset();
     server->stopped = true;
@@ -100,7 +101,7 @@ tw_status* tw_server_stop(tw_server* server) {
 
 tw_status* tw_server_join(tw_server* server, int64_t timeout_ns) {
   NEED(server);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     if (timeout_ns < 0) return thalweg::InvalidArgument("timeout_ns is ", timeout_ns, "; use 0 to wait for ever");
     RETURN_IF_ERROR(CheckOrigin(*server));
     std::unique_lock lock(server->mu);
@@ -118,20 +119,41 @@ void tw_server_destroy(tw_server* server) {
   delete server;
 }
 
+// What asks a cluster without a session is told.
+static Status ToQuestion(const char* const* options, uint32_t n_options, int64_t* timeout_ns, thalweg::SessionOptions* out) {
+  constexpr int64_t kPatience = 5'000'000'000;
+  RETURN_IF_ERROR(thalweg::SetOptions(options, n_options, thalweg::SetSessionOption, out));
+  if (out->target.empty()) return thalweg::InvalidArgument("cluster: option 'target' is missing; give the address of one of its tasks");
+  if (*timeout_ns < 0) return thalweg::InvalidArgument("timeout_ns is ", *timeout_ns, "; use 0 for 5 seconds");
+  if (*timeout_ns == 0) *timeout_ns = kPatience;
+  return Status();
+}
+
 tw_status* tw_cluster_status(tw_runtime* runtime, const char* const* options, uint32_t n_options, int64_t timeout_ns,
                              tw_buffer** out_json) {
-  constexpr int64_t kPatience = 5'000'000'000;
   NEED(out_json);
   NEED_ARRAY(options, n_options);
   *out_json = nullptr;
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const auto of, thalweg::RuntimeOf(runtime));
     thalweg::SessionOptions all;
-    RETURN_IF_ERROR(thalweg::SetOptions(options, n_options, thalweg::SetSessionOption, &all));
-    if (all.target.empty()) return thalweg::InvalidArgument("cluster: option 'target' is missing; give the address of one of its tasks");
-    if (timeout_ns < 0) return thalweg::InvalidArgument("timeout_ns is ", timeout_ns, "; use 0 for 5 seconds");
-    ASSIGN_OR_RETURN(std::string json, thalweg::distributed::ClusterStatus(of, all, timeout_ns ? timeout_ns : kPatience));
+    RETURN_IF_ERROR(ToQuestion(options, n_options, &timeout_ns, &all));
+    ASSIGN_OR_RETURN(std::string json, thalweg::distributed::ClusterStatus(of, all, timeout_ns));
     *out_json = thalweg::MakeBuffer(std::move(json));
+    return Status();
+  });
+}
+
+tw_status* tw_cluster_reset(tw_runtime* runtime, const char* const* options, uint32_t n_options, const char* container, int64_t timeout_ns,
+                            uint64_t* out_count) {
+  NEED_ARRAY(options, n_options);
+  if (out_count) *out_count = 0;
+  return Enter([&]() -> Status {
+    ASSIGN_OR_RETURN(const auto of, thalweg::RuntimeOf(runtime));
+    thalweg::SessionOptions all;
+    RETURN_IF_ERROR(ToQuestion(options, n_options, &timeout_ns, &all));
+    ASSIGN_OR_RETURN(const uint64_t count, thalweg::distributed::ClusterReset(of, all, thalweg::TextOrEmpty(container), timeout_ns));
+    if (out_count) *out_count = count;
     return Status();
   });
 }

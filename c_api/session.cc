@@ -6,10 +6,11 @@
 #include "c_api/geometry.h"
 #include "c_api/option_list.h"
 #include "c_api/step_call.h"
+#include "distributed/sandbox/session.h"
 #include "framework/session/options.h"
 
 using thalweg::CallableSpec;
-using thalweg::Guard;
+using thalweg::Enter;
 using thalweg::InvalidArgument;
 using thalweg::kFirstSignature;
 using thalweg::RunAsync;
@@ -40,12 +41,15 @@ tw_status* tw_session_create(tw_graph* graph, const char* const* options, uint32
   NEED(graph);
   NEED(out_session);
   NEED_ARRAY(options, n_options);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     thalweg::SessionOptions parsed;
     RETURN_IF_ERROR(thalweg::SetOptions(options, n_options, thalweg::SetSessionOption, &parsed));
     auto handle = std::make_unique<tw_session>();
     handle->graph = graph->graph;
-    if (parsed.target.empty()) {
+    if (parsed.sandbox != "off") {
+      std::vector<std::string> texts(options, options + n_options);
+      ASSIGN_OR_RETURN(handle->session.cluster, thalweg::distributed::CreateSandboxed(graph->graph, parsed, std::move(texts)));
+    } else if (parsed.target.empty()) {
       ASSIGN_OR_RETURN(handle->session.local, thalweg::Session::Create(graph->graph, parsed));
     } else {
       std::vector<std::string> texts(options, options + n_options);
@@ -64,7 +68,7 @@ const tw_option* tw_session_option(uint32_t i) {
 tw_status* tw_session_report(tw_session* session, tw_session_info* out_info) {
   NEED(session);
   NEED(out_info);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     RETURN_IF_ERROR(thalweg::CheckRecord("tw_session_info", out_info->size, out_info->flags, offsetof(tw_session_info, steps)));
     const thalweg::SessionReport r = session->session.Report();
     tw_session_info info = {};
@@ -88,7 +92,17 @@ tw_status* tw_session_report(tw_session* session, tw_session_info* out_info) {
 
 tw_status* tw_session_close(tw_session* session) {
   NEED(session);
-  return Guard([&] { return session->session.Close(); });
+  return Enter([&] { return session->session.Close(); });
+}
+
+tw_status* tw_session_reset(tw_session* session, const char* container, uint64_t* out_count) {
+  NEED(session);
+  if (out_count) *out_count = 0;
+  return Enter([&]() -> Status {
+    ASSIGN_OR_RETURN(const uint64_t count, session->session.Reset(thalweg::TextOrEmpty(container)));
+    if (out_count) *out_count = count;
+    return Status();
+  });
 }
 
 void tw_session_destroy(tw_session* session) {
@@ -104,7 +118,7 @@ tw_status* tw_session_run(tw_session* session, const tw_signature* what, tw_tens
   NEED(what);
   if (out_fetches && what->size >= kFirstSignature) std::fill(out_fetches, out_fetches + what->n_fetches, nullptr);
   CallableSpec spec;
-  if (tw_status* failed = Guard([&] { return ToSpec(*session->graph, *what, &spec); })) return failed;
+  if (tw_status* failed = Enter([&] { return ToSpec(*session->graph, *what, &spec); })) return failed;
   return RunStep(what->n_feeds, feeds, options, what->n_fetches, out_fetches,
                  [&](const Tensor* in, const thalweg::RunOptions& run, Tensor* out) { return session->session.Run(spec, in, run, out); });
 }
@@ -113,7 +127,7 @@ tw_status* tw_callable_create(tw_session* session, const tw_signature* what, tw_
   NEED(session);
   NEED(what);
   NEED(out_callable);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     CallableSpec spec;
     RETURN_IF_ERROR(ToSpec(*session->graph, *what, &spec));
     auto handle = std::make_unique<tw_callable>();
@@ -144,7 +158,7 @@ tw_status* tw_callable_plan_json(tw_callable* callable, const tw_shape* feed_sha
   NEED(callable);
   NEED(out_json);
   *out_json = nullptr;
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     RETURN_IF_ERROR(callable->session.NeedLocal("plan"));
     std::vector<thalweg::Shape> shapes;
     for (uint32_t i = 0; feed_shapes && i < callable->n_feeds; ++i) {
@@ -167,7 +181,7 @@ tw_status* tw_session_run_async(tw_session* session, const tw_signature* what, t
   NEED(what);
   NEED(done);
   std::shared_ptr<CallableSpec> spec;
-  tw_status* failed = Guard([&] {
+  tw_status* failed = Enter([&] {
     spec = std::make_shared<CallableSpec>();
     return ToSpec(*session->graph, *what, spec.get());
   });
@@ -193,7 +207,7 @@ tw_status* tw_partial_run_create(tw_session* session, const tw_signature* whole,
   NEED(whole);
   NEED(out_run);
   *out_run = nullptr;
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     CallableSpec spec;
     RETURN_IF_ERROR(ToSpec(*session->graph, *whole, &spec));
     auto handle = std::make_unique<tw_partial_run>();
@@ -210,7 +224,7 @@ tw_status* tw_partial_run_run(tw_partial_run* run, const tw_signature* part, tw_
   NEED(part);
   if (out_fetches && part->size >= kFirstSignature) std::fill(out_fetches, out_fetches + part->n_fetches, nullptr);
   CallableSpec spec;
-  if (tw_status* failed = Guard([&] { return ToSpec(*run->graph, *part, &spec); })) return failed;
+  if (tw_status* failed = Enter([&] { return ToSpec(*run->graph, *part, &spec); })) return failed;
   return RunStep(part->n_feeds, feeds, options, part->n_fetches, out_fetches,
                  [&](const Tensor* in, const thalweg::RunOptions& how, Tensor* out) { return run->run->Run(spec, in, how, out); });
 }
@@ -221,7 +235,7 @@ void tw_partial_run_destroy(tw_partial_run* run) { delete run; }
 
 tw_status* tw_cancel_token_create(tw_cancel_token** out_token) {
   NEED(out_token);
-  return Guard([&] {
+  return Enter([&] {
     *out_token = new tw_cancel_token;
     return Status();
   });

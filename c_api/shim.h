@@ -5,14 +5,27 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "framework/base/status.h"
+#include "framework/base/thread_reserve.h"
 
 namespace thalweg {
 
+// The calling thread has what it needs so that memory may run out in it (thread_reserve.h): looked at where a program enters the library.
+bool ThreadEnters() noexcept;
+
+// As Guard, for what a program calls.
+template <class F>
+tw_status* Enter(F&& body) noexcept {
+  if (!ThreadEnters()) [[unlikely]]
+    return NoMemoryForThread();
+  return Guard(std::forward<F>(body));
+}
+
 // "tw_graph_find: name is NULL". The macro below leaves the shim with it.
 [[gnu::cold]] inline tw_status* NullArgument(std::string_view function, std::string_view argument) {
-  return Guard([&] { return InvalidArgument(function, ": ", argument, " is NULL"); });
+  return Enter([&] { return InvalidArgument(function, ": ", argument, " is NULL"); });
 }
 #define NEED(argument)                                                    \
   do {                                                                    \

@@ -19,7 +19,7 @@ const char* tw_status_place(const tw_status* status) { return status && !status-
 
 tw_status* tw_status_create(uint32_t code, const char* message) {
   const bool known = code > TW_OK && code <= TW_UNAUTHENTICATED;
-  return thalweg::Guard([&] {
+  return thalweg::Enter([&] {
     return thalweg::Error(known ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown, thalweg::TextOrEmpty(message));
   });
 }

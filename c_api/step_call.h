@@ -42,6 +42,7 @@ class Tensors {
   }
   Tensors(const Tensors&) = delete;
   Tensor* data() { return heap_.empty() ? inline_.data() : heap_.data(); }
+  static void TouchThread() noexcept { static_cast<void>(spare.empty()); }  // makes what each thread has of it
   Tensor& operator[](uint32_t i) { return data()[i]; }
 
  private:
@@ -57,7 +58,7 @@ template <class F>
 tw_status* RunStep(uint32_t n_feeds, tw_tensor* const* feeds, const tw_run_options* options, uint32_t n_fetches, tw_tensor** out_fetches,
                    F&& run) {
   if (out_fetches) std::fill(out_fetches, out_fetches + n_fetches, nullptr);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     if (n_feeds > 0 && !feeds) return InvalidArgument("feeds is NULL, but the signature has ", n_feeds);
     if (n_fetches > 0 && !out_fetches) return InvalidArgument("out_fetches is NULL, but the signature has ", n_fetches, " fetches");
     RunOptions run_options;
@@ -104,7 +105,7 @@ struct AsyncRun {
 template <class F>
 tw_status* RunAsync(const AnySession& session, uint32_t n_feeds, tw_tensor* const* feeds, const tw_run_options* options, uint32_t n_fetches,
                     tw_run_done done, void* user, F start) {
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     if (n_feeds > 0 && !feeds) return InvalidArgument("feeds is NULL, but the signature has ", n_feeds);
     auto r = std::make_shared<AsyncRun>();
     RETURN_IF_ERROR(ToRunOptions(options, &r->options));

@@ -7,7 +7,7 @@
 
 tw_status* tw_step_stats_create(tw_step_stats** out_stats) {
   NEED(out_stats);
-  return thalweg::Guard([&] {
+  return thalweg::Enter([&] {
     *out_stats = new tw_step_stats;
     return thalweg::Status();
   });
@@ -47,7 +47,7 @@ tw_status* tw_step_stats_json(const tw_step_stats* stats, tw_buffer** out_json) 
 tw_status* tw_step_stats_trace(const tw_step_stats* const* steps, uint32_t n, tw_buffer** out_json) {
   NEED_ARRAY(steps, n);
   NEED(out_json);
-  return thalweg::Guard([&]() -> thalweg::Status {
+  return thalweg::Enter([&]() -> thalweg::Status {
     std::vector<const thalweg::StepStats*> all;
     for (uint32_t i = 0; i < n; ++i) {
       if (!steps[i]) return thalweg::InvalidArgument("tw_step_stats_trace: steps[", i, "] is NULL");

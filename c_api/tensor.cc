@@ -14,7 +14,7 @@
 using thalweg::BaseType;
 using thalweg::Buffer;
 using thalweg::DTypeName;
-using thalweg::Guard;
+using thalweg::Enter;
 using thalweg::InvalidArgument;
 using thalweg::Status;
 using thalweg::Tensor;
@@ -47,7 +47,7 @@ Status CheckBytes(uint32_t dtype, const int64_t* dims, uint32_t rank, const void
 
 template <class T>
 tw_status* MakeScalar(uint32_t dtype, T value, tw_tensor** out_tensor) {
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(Tensor t, Tensor::Make(dtype, nullptr, 0));
     *t.as<T>() = value;
     *out_tensor = t.release();
@@ -94,7 +94,7 @@ Status CheckString(const tw_tensor* tensor, uint64_t i) {
 
 tw_status* tw_tensor_create(uint32_t dtype, const int64_t* dims, uint32_t rank, tw_tensor** out_tensor) {
   NEED(out_tensor);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     RETURN_IF_ERROR(CheckGeometry(dtype, dims, rank));
     ASSIGN_OR_RETURN(Tensor t, Tensor::Make(dtype, dims, int32_t(rank)));
     if (dtype != TW_STRING && t.bytes() > 0) std::memset(t.data(), 0, t.bytes());
@@ -106,7 +106,7 @@ tw_status* tw_tensor_create(uint32_t dtype, const int64_t* dims, uint32_t rank, 
 tw_status* tw_tensor_create_copy(uint32_t dtype, const int64_t* dims, uint32_t rank, const void* data, uint64_t bytes,
                                  tw_tensor** out_tensor) {
   NEED(out_tensor);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     RETURN_IF_ERROR(CheckBytes(dtype, dims, rank, data, bytes));
     ASSIGN_OR_RETURN(Tensor t, Tensor::Make(dtype, dims, int32_t(rank)));
     if (bytes > 0) std::memcpy(t.data(), data, bytes);
@@ -121,7 +121,7 @@ static tw_status* Lend(const char* function, uint32_t dtype, const int64_t* dims
   on_failure.release = release;
   on_failure.user = user;
   if (!out_tensor) return thalweg::NullArgument(function, "out_tensor");
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     RETURN_IF_ERROR(CheckBytes(dtype, dims, rank, data, bytes));
     const uint32_t align = thalweg::AlignmentOf(dtype);
     if (reinterpret_cast<uintptr_t>(data) % align != 0) {
@@ -178,7 +178,7 @@ tw_status* tw_tensor_create_int64(int64_t value, tw_tensor** out_tensor) {
 tw_status* tw_tensor_create_string(const char* data, uint64_t bytes, tw_tensor** out_tensor) {
   NEED(out_tensor);
   NEED_ARRAY(data, bytes);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(Tensor t, Tensor::Make(TW_STRING, nullptr, 0));
     RETURN_IF_ERROR(t.SetString(0, std::string_view(data, bytes)));
     *out_tensor = t.release();
@@ -190,7 +190,7 @@ tw_status* tw_tensor_reshape(tw_tensor* tensor, const int64_t* dims, uint32_t ra
   NEED(tensor);
   NEED_ARRAY(dims, rank);
   NEED(out_tensor);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     if (rank > uint32_t(thalweg::kMaxRank)) return InvalidArgument("rank ", rank, " is more than ", thalweg::kMaxRank);
     ASSIGN_OR_RETURN(Tensor t, Tensor::Share(tensor).Reshape(dims, int32_t(rank)));
     *out_tensor = t.release();
@@ -224,7 +224,7 @@ const char* tw_tensor_device(const tw_tensor* tensor) {
 tw_status* tw_tensor_to_host(tw_tensor* tensor, tw_tensor** out_tensor) {
   NEED(tensor);
   NEED(out_tensor);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(Tensor here, OnHost(tensor));
     *out_tensor = here.release();
     return Status();
@@ -235,7 +235,7 @@ tw_status* tw_tensor_to_device(tw_tensor* tensor, tw_runtime* runtime, const cha
   NEED(tensor);
   NEED(device);
   NEED(out_tensor);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     ASSIGN_OR_RETURN(const std::shared_ptr<thalweg::Runtime> owner, thalweg::RuntimeOf(runtime));
     ASSIGN_OR_RETURN(thalweg::Device * there, thalweg::FindDevice(*owner, device));
     Tensor t = Tensor::Share(tensor);
@@ -264,7 +264,7 @@ tw_status* tw_tensor_get_string(const tw_tensor* tensor, uint64_t i, const char*
   NEED(tensor);
   NEED(out_data);
   NEED(out_bytes);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     RETURN_IF_ERROR(CheckString(tensor, i));
     const tw_string& s = static_cast<const tw_string*>(tw_tensor_data(tensor))[i];
     *out_data = s.data ? s.data : "";
@@ -276,7 +276,7 @@ tw_status* tw_tensor_get_string(const tw_tensor* tensor, uint64_t i, const char*
 tw_status* tw_tensor_set_string(tw_tensor* tensor, uint64_t i, const char* data, uint64_t bytes) {
   NEED(tensor);
   NEED_ARRAY(data, bytes);
-  return Guard([&]() -> Status {
+  return Enter([&]() -> Status {
     RETURN_IF_ERROR(CheckString(tensor, i));
     if (!Alone(tensor)) return thalweg::FailedPrecondition("the tensor is shared; its strings cannot be changed any more");
     return thalweg::SetString(tensor, i, std::string_view(data, bytes));

@@ -164,7 +164,7 @@ std::string Text(const tw_view& v, uint64_t max_elements) {
 tw_status* tw_tensor_text(const tw_tensor* tensor, uint64_t max_elements, tw_buffer** out_text) {
   NEED(tensor);
   NEED(out_text);
-  return thalweg::Guard([&]() -> thalweg::Status {
+  return thalweg::Enter([&]() -> thalweg::Status {
     if (!thalweg::LiesOnHost(*tensor))
       return thalweg::FailedPrecondition("the tensor lies on a device; copy it with tw_tensor_to_host first");
     *out_text = thalweg::MakeBuffer(thalweg::Text(tensor->view, max_elements));

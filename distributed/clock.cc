@@ -1,13 +1,15 @@
 #include "distributed/clock.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "framework/base/signals.h"
+#include "framework/base/thread_reserve.h"
 
 namespace thalweg::distributed {
 
-SystemClock::SystemClock() : thread_([this] { Work(); }) {}
+SystemClock::SystemClock() : thread_(StartThread([this] { Work(); })) {}
 
 SystemClock::~SystemClock() { Stop(); }
 
@@ -32,10 +34,10 @@ uint64_t SystemClock::At(int64_t ns, std::function<void()> f) {
   std::lock_guard lock(mu_);
   const uint64_t name = ++names_;
   if (stop_) return name;
-  const bool first = todo_.empty() || ns < todo_.begin()->first.first;
   todo_.emplace(std::pair(ns, name), std::move(f));
   times_.emplace(name, ns);
-  if (first) changed_.notify_all();
+  // Deadlines come and are forgotten with every call: what is later than the time at which the thread looks again does not wake it.
+  if (ns < sleeps_until_) changed_.notify_all();
   return name;
 }
 
@@ -55,13 +57,19 @@ void SystemClock::Work() {
   std::unique_lock lock(mu_);
   while (!stop_) {
     if (todo_.empty()) {
+      sleeps_until_ = INT64_MAX;
       changed_.wait(lock);
+      sleeps_until_ = 0;
       continue;
     }
     const auto first = todo_.begin();
     const int64_t wait = first->first.first - Now();
     if (wait > 0) {
-      changed_.wait_for(lock, std::chrono::nanoseconds(wait));
+      sleeps_until_ = first->first.first;
+      // Now and the wait are added up there, so a time at the end of all times would overflow.
+      constexpr int64_t kLongest = 3'600'000'000'000;
+      changed_.wait_for(lock, std::chrono::nanoseconds(std::min(wait, kLongest)));
+      sleeps_until_ = 0;
       continue;
     }
     std::function<void()> f = std::move(first->second);

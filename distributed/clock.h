@@ -40,6 +40,7 @@ class SystemClock final : public Clock {
   std::map<std::pair<int64_t, uint64_t>, std::function<void()>> todo_;  // by time, then in the order of the calls
   std::map<uint64_t, int64_t> times_;
   uint64_t names_ = 0;
+  int64_t sleeps_until_ = 0;  // its thread; 0: it does not sleep, and looks before it does
   bool stop_ = false;
   std::thread thread_;
 };

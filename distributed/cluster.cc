@@ -146,8 +146,16 @@ std::string ClusterSpec::text() const {
 }
 
 std::string ClusterSpec::names() const {
+  return Listed([](const Task& t) { return t.id.text(); });
+}
+
+std::string ClusterSpec::places() const {
+  return Listed([](const Task& t) { return StrCat(t.id.text(), " at ", t.address.text()); });
+}
+
+std::string ClusterSpec::Listed(const std::function<std::string(const Task&)>& text) const {
   std::string all;
-  for (size_t i = 0; i < tasks_.size() && i < 8; ++i) all += StrCat(i ? ", " : "", tasks_[i].id.text());
+  for (size_t i = 0; i < tasks_.size() && i < 8; ++i) all += StrCat(i ? ", " : "", text(tasks_[i]));
   return tasks_.size() > 8 ? StrCat(all, " and ", tasks_.size() - 8, " more") : all;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,11 +46,13 @@ class ClusterSpec {
   const std::string& membership() const { return membership_; }  // who knows which tasks are alive; empty: nobody
   std::string text() const;                                      // JSON; Parse reads it back
   std::string names() const;                                     // of all tasks, for messages
+  std::string places() const;                                    // likewise, with their addresses
 
  private:
   friend StatusOr<struct TaskConfig> ParseTaskConfig(std::string_view json);
   Status Add(Task task);
   Status Check() const;
+  std::string Listed(const std::function<std::string(const Task&)>& text) const;
   std::vector<Task> tasks_;
   std::string membership_;
 };

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "distributed/cluster_reset.h"
 #include "distributed/cluster_step.h"
 #include "distributed/server.h"
 #include "framework/runtime/device.h"
@@ -18,7 +19,7 @@ constexpr std::chrono::seconds kEndTime{2};  // for what runs on tasks, once the
 // Options that are the client's own business, or the server's.
 bool ForTasks(std::string_view text) {
   for (std::string_view key : {"target=", "target_timeout_ms=", "device=", "allow_files=", "trust_imported=", "step_timeout_ms=",
-                               "max_async_runs=", "credentials=", "insecure=", "progress_timeout_ms="}) {
+                               "max_async_runs=", "credentials=", "insecure=", "progress_timeout_ms=", "sandbox="}) {
     if (text.substr(0, key.size()) == key) return false;
   }
   return true;
@@ -315,6 +316,12 @@ Status ClusterSession::StartAsync(std::function<void()> work) {
 void ClusterSession::EndAsync() {
   std::lock_guard lock(mu_);
   --async_;
+}
+
+StatusOr<uint64_t> ClusterSession::Reset(std::string_view container) {
+  RETURN_IF_ERROR(CheckOrigin());
+  const std::string name(container.empty() ? std::string_view(options_.container) : container);
+  return ClusterReset(graph_->runtime_ptr(), options_, name, int64_t{options_.target_timeout_ms} * 1'000'000);
 }
 
 SessionReport ClusterSession::Report() const {

@@ -60,6 +60,8 @@ class ClusterSession {
   void EndAsync();
   // Steps that run end with CANCELLED. Again: no effect.
   Status Close();
+  // Empties a container at every task; empty: the session's. Answers how many things were in it.
+  StatusOr<uint64_t> Reset(std::string_view container);
   SessionReport Report() const;
 
  private:

@@ -1,6 +1,7 @@
 #include "distributed/inbox.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "framework/base/shown.h"
@@ -8,13 +9,15 @@
 namespace thalweg::distributed {
 namespace {
 
-constexpr uint64_t kBoxBytes = 256;  // about what a step takes whose values are dropped
+constexpr uint64_t kBoxBytes = 256;    // about what a step takes of which something waits here
+constexpr uint64_t kEntryBytes = 192;  // likewise a value or a taker, beside key and value
+constexpr uint64_t kSmall = 4096;      // bytes that a message may take for lists and keys while it is read, and that are not counted
 
 }  // namespace
 
-void Inbox::Open(const SessionName& session) {
+void Inbox::Open(const SessionName& session, MemoryBudget* budget) {
   std::lock_guard lock(mu_);
-  sessions_.Open(session);
+  sessions_.Open(session, budget);
 }
 
 void Inbox::Close(const SessionName& session) {
@@ -22,13 +25,14 @@ void Inbox::Close(const SessionName& session) {
   std::lock_guard lock(mu_);
   Session* s = sessions_.Find(session);
   if (!s) return;
-  for (auto& [step, box] : s->boxes) Drop(&box);
+  for (auto& [step, box] : s->boxes) Drop(s, &box);
   closed = sessions_.Remove(session);
 }
 
 // REQUIRES: mu_. Its values are counted as dropped.
-void Inbox::Drop(Box* box) {
+void Inbox::Drop(Session* session, Box* box) {
   for (auto& [key, e] : box->entries) {
+    session->held.Give(e.held);
     if (e.taker) continue;
     bytes_ -= e.value.bytes();
     ++dropped_;
@@ -49,9 +53,25 @@ Inbox::Box* Inbox::Make(Session* session, uint64_t step) {
 // REQUIRES: mu_. A box that says nothing goes: one long step must not keep those of all that come after it.
 void Inbox::Tidy(Session* session, uint64_t step) {
   auto box = session->boxes.find(step);
-  if (box == session->boxes.end() || box->second.over || box->second.full || !box->second.entries.empty()) return;
+  if (box == session->boxes.end() || box->second.full || !box->second.entries.empty()) return;
   bytes_ -= kBoxBytes;
   session->boxes.erase(box);
+}
+
+// REQUIRES: mu_.
+void Inbox::Erase(Session* session, Box* box, std::map<std::string, Entry>::iterator entry) {
+  session->held.Give(entry->second.held);
+  box->entries.erase(entry);
+}
+
+// REQUIRES: mu_. Not ok: the step is over here, or its session not known; so many values are dropped.
+Status Inbox::CheckStep(const SessionName& session, uint64_t step, uint64_t values) {
+  const Session* s = sessions_.Find(session);
+  const bool known = s && step >= s->oldest;
+  if (known && !s->over.Contains(step)) return Status();
+  dropped_ += values;
+  if (known) return Error(absl::StatusCode::kAborted, "step ", step, " has failed here");
+  return Error(absl::StatusCode::kAborted, "step ", step, " of session ", session.id, " of ", Shown(session.owner), " is over here");
 }
 
 StatusOr<std::vector<std::string>> Inbox::Put(const SessionName& session, uint64_t step, std::vector<PushedValue> values, bool all) {
@@ -59,34 +79,30 @@ StatusOr<std::vector<std::string>> Inbox::Put(const SessionName& session, uint64
   std::vector<std::pair<Taker, PushedValue>> taken;
   {
     std::lock_guard lock(mu_);
+    RETURN_IF_ERROR(CheckStep(session, step, values.size()));
     Session* s = sessions_.Find(session);
-    if (!s || step < s->oldest) {
-      dropped_ += values.size();
-      return Error(absl::StatusCode::kAborted, "step ", step, " of session ", session.id, " of ", Shown(session.owner), " is over here");
-    }
     if (!all && bytes_ >= most_bytes_ && !s->boxes.count(step)) {
       s->refused = std::max(s->refused, step + 1);
       for (PushedValue& v : values) refused.push_back(std::move(v.key));
       return refused;
     }
     Box& box = *Make(s, step);
-    if (box.over) {
-      dropped_ += values.size();
-      return Error(absl::StatusCode::kAborted, "step ", step, " has failed here");
-    }
     for (PushedValue& v : values) {
       auto e = box.entries.find(v.key);
+      const uint64_t held = kEntryBytes + 2 * v.key.size();
       if (e != box.entries.end() && e->second.taker) {
         taken.emplace_back(e->second.taker, std::move(v));
-        if (taken.back().second.state != PushedValue::kAsk) box.entries.erase(e);
+        if (taken.back().second.state != PushedValue::kAsk) Erase(s, &box, e);
       } else if (e != box.entries.end()) {
         ++dropped_;  // it was sent twice: the first is as good
-      } else if (!all && v.bytes() > most_bytes_ - std::min(bytes_, most_bytes_)) {
+      } else if (const bool fits = v.bytes() <= most_bytes_ - std::min(bytes_, most_bytes_); !all && (!fits || !s->held.Take(held))) {
         box.full = true;
         refused.push_back(std::move(v.key));
       } else {
         bytes_ += v.bytes();
-        box.entries[v.key].value = std::move(v);
+        Entry& entry = box.entries[v.key];
+        entry.value = std::move(v);
+        entry.held = all ? 0 : held;
       }
     }
     Tidy(s, step);
@@ -98,29 +114,39 @@ StatusOr<std::vector<std::string>> Inbox::Put(const SessionName& session, uint64
 void Inbox::Serve(std::string_view fields, Incoming* request) {
   const auto m = PushRequest::Get(fields);
   if (!m.ok()) return request->Fail({m.status(), false});
-  WireReader body(request->body());
-  auto values = GetPushed(&body);
+  const std::string_view bytes = request->body();
+  Meter read;  // the session's
+  {
+    std::lock_guard lock(mu_);
+    if (Status s = CheckStep(m->name(), m->step, WireReader(bytes).Count(sizeof(uint32_t) + 1)); !s.ok()) return request->Fail({s, true});
+    read = Meter(sessions_.Find(m->name())->held.budget(), kSmall);
+  }
+  WireReader body(bytes, &read);
+  std::vector<std::string> refused;
+  auto values = GetPushed(&body, read.budget(), &refused);
   Status s = values.status();
   if (s.ok()) s = body.End("values that were sent");
+  if (s.code() == absl::StatusCode::kResourceExhausted) s = Prefix(s, "values that were sent:");
   if (!s.ok()) return request->Fail({s, false});
   request->DropBody();
-  const auto refused = Put(m->name(), m->step, *std::move(values));
-  if (!refused.ok()) return request->Fail({refused.status(), true});
+  auto more = Put(m->name(), m->step, *std::move(values));
+  if (!more.ok()) return request->Fail({more.status(), true});
+  refused.insert(refused.end(), std::make_move_iterator(more->begin()), std::make_move_iterator(more->end()));
   WireWriter w;
-  if (!refused->empty()) w.Texts(*refused);
+  if (!refused.empty()) w.Texts(refused);
   request->Answer(PutAnswer(w));
 }
 
 Inbox::Found Inbox::Take(const SessionName& session, uint64_t step, const std::string& key, Taker taker, PushedValue* out) {
   std::lock_guard lock(mu_);
   Session* s = sessions_.Find(session);
-  if (!s || step < s->oldest) return Found::kAsk;  // whoever is asked says what has become of it
+  if (!s || step < s->oldest || s->over.Contains(step)) return Found::kAsk;  // whoever is asked says what has become of it
   Box& box = *Make(s, step);
   auto e = box.entries.find(key);
   if (e != box.entries.end() && !e->second.taker) {
     bytes_ -= e->second.value.bytes();
     *out = std::move(e->second.value);
-    box.entries.erase(e);
+    Erase(s, &box, e);
     if (out->state != PushedValue::kAsk) {
       Tidy(s, step);
       return Found::kHere;
@@ -128,7 +154,6 @@ Inbox::Found Inbox::Take(const SessionName& session, uint64_t step, const std::s
     e = box.entries.end();
     box.full = true;
   }
-  if (box.over) return Found::kAsk;
   box.entries[key].taker = std::move(taker);
   return box.full ? Found::kAsk : Found::kLater;
 }
@@ -150,18 +175,23 @@ void Inbox::Abort(const SessionName& session, uint64_t step) {
   std::lock_guard lock(mu_);
   Session* s = sessions_.Find(session);
   if (!s || step < s->oldest) return;
-  Box& box = *Make(s, step);
-  Drop(&box);
-  bytes_ += kBoxBytes;  // the box stays, to know what is dropped
-  ended.entries.swap(box.entries);
-  box.over = true;
+  // Where there is no memory to note it, what is still to come waits, and is paid for, until the step is over everywhere.
+  s->over.Insert(step, &s->held);
+  auto box = s->boxes.find(step);
+  if (box == s->boxes.end()) return;
+  Drop(s, &box->second);
+  ended.entries.swap(box->second.entries);
+  s->boxes.erase(box);
 }
 
 void Inbox::Forget(const SessionName& session, uint64_t oldest) {
   std::vector<Box> over;  // ends outside the lock
   std::lock_guard lock(mu_);
   over = sessions_.Forget(session, oldest);
-  for (Box& box : over) Drop(&box);
+  Session* s = sessions_.Find(session);
+  if (!s) return;
+  s->over.Forget(oldest, &s->held);
+  for (Box& box : over) Drop(s, &box);
 }
 
 uint64_t Inbox::size() const {

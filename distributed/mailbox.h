@@ -11,18 +11,20 @@
 
 #include "distributed/messenger.h"
 #include "distributed/step_boxes.h"
+#include "distributed/step_set.h"
 #include "framework/tensor/tensor.h"
 
 namespace thalweg::distributed {
 
 class Mailbox {
  public:
-  // From now on the session's values are taken, and asked for.
-  void Open(const SessionName& session);
+  // From now on the session's values are taken, and asked for. budget: pays for what they take here beside their own memory, and for
+  // answers that are made of them; NULL: nobody.
+  void Open(const SessionName& session, MemoryBudget* budget = nullptr);
   // All of it is over. Errors as of Abort.
   void Close(const SessionName& session, const Status& why);
   // value: empty: dead, which is told with an answer that says nothing of a value. ABORTED if the step is over, with the reason;
-  // ALREADY_EXISTS for a key that was used.
+  // ALREADY_EXISTS for a key that was used; RESOURCE_EXHAUSTED.
   Status Put(const SessionName& session, uint64_t step, const std::string& key, Tensor value);
   // Answers it, now or later. ABORTED where its owner has no such session here; RESOURCE_EXHAUSTED for a new step where there are too many.
   void Ask(const ReceiveRequest& m, std::shared_ptr<Incoming> request);
@@ -35,12 +37,16 @@ class Mailbox {
 
  private:
   struct Box {
-    Status over;  // not ok: the step is aborted
     std::map<std::string, Tensor> values;
     std::map<std::string, std::shared_ptr<Incoming>> asked;
   };
-  using Session = BoxesOfSession<Box>;
-  static void Answer(Incoming* request, const Tensor& value);
+  struct Session : BoxesOfSession<Box> {
+    using BoxesOfSession::BoxesOfSession;
+    EndedSteps ended;
+  };
+  static void Answer(Incoming* request, const Tensor& value, Meter paid);
+  static uint64_t OfValues(const Box& box);
+  static void Tidy(Session* session, uint64_t step);
   void Leave(const SessionName& session, uint64_t step, const std::string& key, const Incoming* request);
   mutable std::mutex mu_;
   StepBoxes<Session> sessions_;

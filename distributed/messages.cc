@@ -41,7 +41,7 @@ StatusOr<RequestHead> GetRequest(std::string_view head) {
     return FailedPrecondition("a request of protocol version ", int(version), ", but this runtime speaks ", int(kProtocol),
                               "; use one version of the runtime in all processes");
   }
-  if (method < uint8_t(Method::kHello) || method > uint8_t(Method::kPush)) {
+  if (method < uint8_t(Method::kHello) || method > uint8_t(Method::kReset)) {
     return InvalidArgument("a request for method ", int(method), ", which there is not");
   }
   return out;
@@ -88,6 +88,8 @@ concept Is = std::same_as<std::remove_const_t<T>, M>;
 void Each(auto* wire, Is<Hello> auto& m) { wire->Fields(m.job, m.index, m.incarnation, m.version, m.steps, m.sessions); }
 void Each(auto* wire, Is<OpenRequest> auto& m) { wire->Fields(m.session, m.options); }
 void Each(auto* wire, Is<SessionRequest> auto& m) { wire->Fields(m.session); }
+void Each(auto* wire, Is<ResetRequest> auto& m) { wire->Fields(m.container); }
+void Each(auto* wire, Is<ResetAnswer> auto& m) { wire->Fields(m.count); }
 void Each(auto* wire, Is<HandleMessage> auto& m) { wire->Fields(m.session, m.handle); }
 void Each(auto* wire, Is<RunRequest> auto& m) { wire->Fields(m.session, m.handle, m.step, m.oldest, m.time_left); }
 void Each(auto* wire, Is<ReceiveRequest> auto& m) { wire->Fields(m.session, m.step, m.key, m.owner); }
@@ -123,6 +125,12 @@ StatusOr<OpenRequest> OpenRequest::Get(std::string_view fields) { return Whole<O
 void SessionRequest::Put(WireWriter* to) const { Each(to, *this); }
 StatusOr<SessionRequest> SessionRequest::Get(std::string_view fields) { return Whole<SessionRequest>(fields, "a request about a session"); }
 
+void ResetRequest::Put(WireWriter* to) const { Each(to, *this); }
+StatusOr<ResetRequest> ResetRequest::Get(std::string_view fields) { return Whole<ResetRequest>(fields, "a request to reset a container"); }
+
+void ResetAnswer::Put(WireWriter* to) const { Each(to, *this); }
+StatusOr<ResetAnswer> ResetAnswer::Get(std::string_view fields) { return Whole<ResetAnswer>(fields, "the answer to a reset"); }
+
 void HandleMessage::Put(WireWriter* to) const { Each(to, *this); }
 StatusOr<HandleMessage> HandleMessage::Get(std::string_view fields) { return Whole<HandleMessage>(fields, "the name of a signature"); }
 
@@ -148,17 +156,24 @@ Status PutPushed(const std::vector<PushedValue>& values, WireWriter* to) {
   }
   return Status();
 }
-StatusOr<std::vector<PushedValue>> GetPushed(WireReader* from) {
+StatusOr<std::vector<PushedValue>> GetPushed(WireReader* from, MemoryBudget* budget, std::vector<std::string>* refused) {
   std::vector<PushedValue> all;
-  const uint32_t n = from->Count(sizeof(uint32_t) + 1);
+  const uint32_t n = from->Room(&all, sizeof(uint32_t) + 1);
   for (uint32_t i = 0; i < n; ++i) {
     PushedValue& v = all.emplace_back();
-    v.key = from->Text();
+    v.key = from->KeptText();
     const auto state = from->Number<uint8_t>();
-    if (!from->ok() || state > PushedValue::kAsk) return InvalidArgument("values that were sent are cut short, or of no known kind");
+    if (!from->ok() || state > PushedValue::kAsk) return from->Bad("values that were sent are cut short, or of no known kind");
     v.state = PushedValue::State(state);
     if (v.state != PushedValue::kHere) continue;
-    ASSIGN_OR_RETURN(v.value, GetTensor(from));
+    auto value = GetTensor(from, budget);
+    if (refused && from->ok() && value.status().code() == absl::StatusCode::kResourceExhausted) {
+      v.state = PushedValue::kAsk;
+      refused->push_back(v.key);
+      continue;
+    }
+    RETURN_IF_ERROR(value.status());
+    v.value = *std::move(value);
   }
   return all;
 }

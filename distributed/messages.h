@@ -26,7 +26,8 @@ enum class Method : uint8_t {
   kForget = 8,       // a signature is not run any more
   kStatus = 9,       // what the task does, and for whom; the answer's body is a TaskStatus
   kWatchedRun = 10,  // as kRun; behind the fetches the answer's body holds statistics, of as many bytes as its fields say
-  kPush = 11         // values of a step that the other worker has not asked for; the body holds them
+  kPush = 11,        // values of a step that the other worker has not asked for; the body holds them
+  kReset = 12        // empties a container of state; the answer's fields are a ResetAnswer
 };
 
 // What a process can do beyond what all can: bits of Hello::features.
@@ -82,6 +83,17 @@ struct SessionRequest {  // of kWatch, kRegister, and kStatus, there 0 for all
   static StatusOr<SessionRequest> Get(std::string_view fields);
 };
 
+struct ResetRequest {
+  std::string container;  // empty: the task's default one
+  void Put(WireWriter* to) const;
+  static StatusOr<ResetRequest> Get(std::string_view fields);
+};
+struct ResetAnswer {
+  uint64_t count = 0;  // of the things that were in it
+  void Put(WireWriter* to) const;
+  static StatusOr<ResetAnswer> Get(std::string_view fields);
+};
+
 struct HandleMessage {  // the answer to kRegister; the request kForget
   uint64_t session = 0, handle = 0;
   void Put(WireWriter* to) const;
@@ -122,7 +134,8 @@ struct PushRequest {  // its answer's fields: the keys that there was no room fo
   static StatusOr<PushRequest> Get(std::string_view fields);
 };
 Status PutPushed(const std::vector<PushedValue>& values, WireWriter* to);
-StatusOr<std::vector<PushedValue>> GetPushed(WireReader* from);
+// budget: pays for the values; NULL: nobody. refused: not NULL: gets the keys of values that there is no memory for, which are then kAsk.
+StatusOr<std::vector<PushedValue>> GetPushed(WireReader* from, MemoryBudget* budget = nullptr, std::vector<std::string>* refused = nullptr);
 
 // Values that came with the answer to a run, for a task in the process of who asked: by its incarnation.
 struct CarriedValues {

@@ -4,8 +4,8 @@
 #include <thread>
 #include <vector>
 
-#include "framework/base/machine_memory.h"
 #include "framework/base/shown.h"
+#include "framework/base/thread_reserve.h"
 
 namespace thalweg::distributed {
 namespace {
@@ -40,9 +40,17 @@ struct Messenger::Outgoing {
   std::unique_ptr<char[]> body;
   uint64_t bytes = 0;
   uint64_t refused = 0;  // bytes of a body that there was no memory for, or that is more than is taken
+  Status unwanted;       // why `place` takes no body
   bool placed = false;
   bool late = false;  // its time is over
   bool over = false;  // `done` was called, or is about to be; under the messenger's lock
+};
+
+// An answer on its way.
+struct Messenger::Sent {
+  Meter room;
+  RequestShare share;
+  Payload body;  // last: it goes first
 };
 
 // ---- Incoming ----
@@ -69,7 +77,7 @@ void Incoming::DropBody() {
   body_.reset();
   local_ = {};
   bytes_ = 0;
-  share_.reset();
+  body_room_ = Meter();
 }
 
 void Incoming::WhenGone(std::function<void()> f) {
@@ -93,16 +101,17 @@ void Incoming::Answer(std::string head, Payload body) {
 
 // ---- Messenger ----
 
-Messenger::Messenger(std::shared_ptr<const TransportRole> transport, uint64_t largest, Clock* clock, Serve serve)
+Messenger::Messenger(std::shared_ptr<const TransportRole> transport, uint64_t largest, Clock* clock, Serve serve,
+                     std::shared_ptr<PeerAccounts> accounts)
     : transport_(std::move(transport)),
       largest_(largest),
-      room_(std::make_shared<BodyRoom>(std::max(largest, MachineMemory() / 2), std::max(largest, MachineMemory() / 4))),
+      accounts_(accounts ? std::move(accounts) : std::make_shared<PeerAccounts>(PeerLimits(), nullptr)),
       clock_(clock),
       serve_(std::move(serve)) {}
 
 StatusOr<std::unique_ptr<Messenger>> Messenger::Create(std::shared_ptr<const TransportRole> transport, const EndpointOptions& options,
-                                                       Clock* clock, Serve serve) {
-  std::unique_ptr<Messenger> m(new Messenger(std::move(transport), options.largest, clock, std::move(serve)));
+                                                       Clock* clock, Serve serve, std::shared_ptr<PeerAccounts> accounts) {
+  std::unique_ptr<Messenger> m(new Messenger(std::move(transport), options.largest, clock, std::move(serve), std::move(accounts)));
   RETURN_IF_ERROR(m->Listen(options));
   return m;
 }
@@ -156,10 +165,14 @@ void Messenger::Close() {
 
 void Messenger::Lend(const std::atomic<bool>& over) {
   constexpr uint64_t kLook = 1'000'000'000;  // nanoseconds: a wake that got lost costs no more
-  const auto is_over = [](void* arg) -> uint32_t { return static_cast<const std::atomic<bool>*>(arg)->load(std::memory_order_acquire); };
   while (!over.load(std::memory_order_acquire)) {
-    if (!transport_->def.poll(transport_->host, endpoint_, kLook, is_over, const_cast<std::atomic<bool>*>(&over))) return;
+    if (!LendFor(over, kLook)) return;
   }
+}
+
+bool Messenger::LendFor(const std::atomic<bool>& over, uint64_t ns) {
+  const auto is_over = [](void* arg) -> uint32_t { return static_cast<const std::atomic<bool>*>(arg)->load(std::memory_order_acquire); };
+  return transport_->def.poll(transport_->host, endpoint_, ns, is_over, const_cast<std::atomic<bool>*>(&over)) != 0;
 }
 
 // ---- Calls ----
@@ -175,7 +188,7 @@ StatusOr<std::shared_ptr<Messenger::Peer>> Messenger::PeerAt(const std::string& 
 
 uint64_t Messenger::Start(Call call) {
   if (!origin_.here()) {  // neither the clock's thread is there nor one of the transport's, and a lock may be held by another one
-    std::thread([done = std::move(call.done)] {
+    StartThread([done = std::move(call.done)] {
       Reply reply;
       reply.reached = false;
       reply.outcome.status = FailedPrecondition("this process was forked from the one that has the connections");
@@ -258,7 +271,7 @@ void Messenger::PlaceAnswer(Outgoing* o, const tw_incoming* m, void** out_data) 
   if (m->bytes == 0) return;
   o->refused = m->bytes;
   if (m->bytes > largest_) return;
-  std::function<void*(std::string_view, uint64_t)> place;
+  std::function<StatusOr<void*>(std::string_view, uint64_t)> place;
   {
     std::lock_guard lock(mu_);
     if (o->over) return;
@@ -268,7 +281,11 @@ void Messenger::PlaceAnswer(Outgoing* o, const tw_incoming* m, void** out_data) 
     if (place) {
       std::string_view fields;
       auto outcome = GetAnswer(o->head, &fields);
-      if (outcome.ok() && outcome->status.ok()) *out_data = place(fields, m->bytes);
+      if (!outcome.ok() || !outcome->status.ok()) return;  // whoever says where bodies go takes none with a failure
+      const auto where = place(fields, m->bytes);
+      o->unwanted = where.status();
+      if (!where.ok()) return;
+      *out_data = *where;
     }
     if (!*out_data) {
       o->body = std::make_unique_for_overwrite<char[]>(size_t(m->bytes));
@@ -310,6 +327,7 @@ void Messenger::End(const std::shared_ptr<Outgoing>& o, Status why, bool reached
     auto outcome = GetAnswer(o->head, &reply.fields);
     if (outcome.ok()) {
       reply.outcome = *std::move(outcome);
+      if (reply.outcome.status.ok()) reply.outcome.status = o->unwanted;
       if (reply.outcome.status.ok() && o->refused) {
         reply.outcome.status = ResourceExhausted("an answer of ", o->refused, " bytes is more than is taken (", largest_, ")");
       }
@@ -338,6 +356,17 @@ void Messenger::Drop(uint64_t name) {
 
 // ---- Requests ----
 
+// Of the peer's account, for the request and its body, before either is there.
+Status Messenger::MakeRoom(Incoming* request, uint64_t bytes) {
+  request->account_ = accounts_->Find(request->peer_, request->role_ == TW_PEER_CLIENT);
+  ASSIGN_OR_RETURN(request->share_, request->account_->Begin());
+  if (bytes > largest_) return ResourceExhausted("a message of ", bytes, " bytes is more than is taken (", largest_, ")");
+  if (bytes <= PeerAccounts::kSmall) return Status();
+  request->body_room_ = Meter(request->account_->budget());
+  if (request->body_room_.TakeJust(bytes)) return Status();
+  return Prefix(request->body_room_.status(), StrCat("a message of ", bytes, " bytes:"));
+}
+
 void Messenger::PlaceRequest(const tw_incoming* m, void** out_data) {
   try {
     auto request = std::make_shared<Incoming>();
@@ -346,9 +375,8 @@ void Messenger::PlaceRequest(const tw_incoming* m, void** out_data) {
     request->head_.assign(static_cast<const char*>(m->head), size_t(m->head_bytes));
     request->peer_.assign(m->peer, size_t(m->peer_len));
     request->role_ = TW_HAS(m, role) ? m->role : uint32_t{TW_PEER_ANY};
-    const bool of_client = request->role_ == TW_PEER_CLIENT;
-    if (m->bytes > 0 && m->bytes <= largest_) request->share_ = room_->Take(of_client ? request->peer_ : "", m->bytes);
-    if (request->share_) {
+    request->refused_ = MakeRoom(request.get(), m->bytes);
+    if (request->refused_.ok() && m->bytes > 0) {
       request->body_ = std::make_unique_for_overwrite<char[]>(size_t(m->bytes));
       request->bytes_ = m->bytes;
     }
@@ -384,11 +412,9 @@ void Messenger::ServeRequest(const tw_incoming* m) {
     serving_.emplace(m->id, request);
   }
   if (refused) return request->Fail({Unavailable("the process is going away", ""), false});
-  if (request->bytes_ != m->bytes) {
-    if (m->bytes > largest_)
-      return request->Fail({ResourceExhausted("a message of ", m->bytes, " bytes is more than is taken (", largest_, ")"), false});
-    return request->Fail({ResourceExhausted("a message of ", m->bytes, " bytes is more than there is room for now; send it later"), false});
-  }
+  if (!request->refused_.ok()) return request->Fail({request->refused_, false});
+  if (request->bytes_ != m->bytes || !request->account_)
+    return request->Fail({ResourceExhausted("a message of ", m->bytes, " bytes: the task has no memory for it now; send it later"), false});
   try {
     serve_(request);
   } catch (...) {
@@ -421,17 +447,25 @@ void Messenger::Put(Incoming* request, std::string head, Payload body) {
   }
   if (head.size() > TW_MESSAGE_HEAD)
     head = PutFailure({ResourceExhausted("an answer has a head of ", head.size(), " bytes"), false}), body = {};
-  // Its memory is kept until the transport is done with it.
-  auto* kept = new Payload(std::move(body));
+  // Its memory is kept until the transport is done with it, and its peer pays for it: who reads no answers is told so, and then no more
+  // are made for it.
+  auto* kept = new Sent{Meter(), std::move(request->share_), std::move(body)};
+  if (kept->body.bytes > PeerAccounts::kSmall && !kept->body.charged && request->account_) {
+    kept->room = Meter(request->account_->budget());
+    if (!kept->room.TakeJust(kept->body.bytes)) {
+      head = PutFailure({Prefix(kept->room.status(), StrCat("an answer of ", kept->body.bytes, " bytes:")), false});
+      kept->body = {};
+    }
+  }
   tw_message m = {TW_SIZED(tw_message)};
   m.head = head.data();
   m.head_bytes = head.size();
-  m.body = kept->data;
-  m.bytes = kept->bytes;
+  m.body = kept->body.data;
+  m.bytes = kept->body.bytes;
   m.arg = kept;
   m.done = [](void* arg, tw_status* s) {
     (void)FromC(s);  // nobody waits for the answer, or it is on its way: nothing to do
-    delete static_cast<Payload*>(arg);
+    delete static_cast<Sent*>(arg);
   };
   transport_->def.answer(transport_->host, request->self_, &m);
 }

@@ -13,9 +13,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "distributed/body_room.h"
 #include "distributed/clock.h"
 #include "distributed/messages.h"
+#include "distributed/meter.h"
+#include "distributed/peer_accounts.h"
 #include "distributed/wire.h"
 #include "framework/base/origin.h"
 #include "framework/registry/role.h"
@@ -57,6 +58,8 @@ class Incoming {
   void DropBody();
   const std::string& peer() const { return peer_; }  // as far as it is proven
   uint32_t role() const { return role_; }            // TW_PEER_*
+  // Who pays for what it makes this process hold; NULL: it is a local one.
+  const std::shared_ptr<PeerAccount>& account() const { return account_; }
   // Nobody waits for the answer any more: f is called once, maybe before this returns. REQUIRES: once.
   void WhenGone(std::function<void()> f);
   void Answer(std::string head, Payload body = {});
@@ -72,7 +75,10 @@ class Incoming {
   void* self_ = nullptr;  // the transport's
   std::string head_, peer_;
   uint32_t role_ = TW_PEER_ANY;
-  std::unique_ptr<BodyRoom::Share> share_;  // of the body
+  std::shared_ptr<PeerAccount> account_;
+  RequestShare share_;
+  Status refused_;   // not ok: there was no room for it
+  Meter body_room_;  // before the body: it goes after it
   std::unique_ptr<char[]> body_;
   uint64_t bytes_ = 0;
   std::mutex mu_;
@@ -96,8 +102,8 @@ struct Call {
   Payload body;
   int64_t deadline = 0;  // on the clock; 0: none
   // Where the body of the answer goes, once the head is there: called at most once, and not after `done`. What it answers must be good
-  // until `kept` goes. NULL, or none: the messenger keeps the body for `done`.
-  std::function<void*(std::string_view fields, uint64_t bytes)> place;
+  // until `kept` goes. NULL, or none: the messenger keeps the body for `done`. An error: the body is not taken, and so the call ends.
+  std::function<StatusOr<void*>(std::string_view fields, uint64_t bytes)> place;
   std::shared_ptr<void> kept;
   std::function<void(const Reply&)> done;  // once
 };
@@ -105,8 +111,9 @@ struct Call {
 class Messenger {
  public:
   using Serve = std::function<void(std::shared_ptr<Incoming>)>;
+  // accounts: of those who ask; NULL: as of a machine's own.
   static StatusOr<std::unique_ptr<Messenger>> Create(std::shared_ptr<const TransportRole> transport, const EndpointOptions& options,
-                                                     Clock* clock, Serve serve);
+                                                     Clock* clock, Serve serve, std::shared_ptr<PeerAccounts> accounts = nullptr);
   ~Messenger();
   const std::string& address() const { return address_; }  // the one that it is reached at
   Clock& clock() { return *clock_; }
@@ -117,6 +124,8 @@ class Messenger {
   // Lends this thread to the transport until `over`, which Wake makes it look at again. Returns at once where there is no use for it: wait
   // otherwise. Calls of this and of others are answered, and requests served, inside.
   void Lend(const std::atomic<bool>& over);
+  // The same, once, for so many nanoseconds at most. False: there is no use for it.
+  bool LendFor(const std::atomic<bool>& over, uint64_t ns);
   void Wake() { transport_->def.wake(transport_->host, endpoint_); }
   // Ends all calls and requests; then no callback runs any more. REQUIRES: nobody is lent.
   void Close();
@@ -125,7 +134,9 @@ class Messenger {
   friend class Incoming;
   struct Outgoing;
   struct Peer;
-  Messenger(std::shared_ptr<const TransportRole> transport, uint64_t largest, Clock* clock, Serve serve);
+  struct Sent;
+  Messenger(std::shared_ptr<const TransportRole> transport, uint64_t largest, Clock* clock, Serve serve,
+            std::shared_ptr<PeerAccounts> accounts);
   Status Listen(const EndpointOptions& options);
   StatusOr<std::shared_ptr<Peer>> PeerAt(const std::string& address);
   Status Send(const std::shared_ptr<Outgoing>& o);
@@ -133,6 +144,7 @@ class Messenger {
   void Drop(uint64_t name);
   void Done(Outgoing* o, Status s);
   void PlaceAnswer(Outgoing* o, const tw_incoming* m, void** out_data);
+  Status MakeRoom(Incoming* request, uint64_t bytes);
   void PlaceRequest(const tw_incoming* m, void** out_data);
   void ServeRequest(const tw_incoming* m);
   std::shared_ptr<Incoming> TakeArriving(uint64_t id);
@@ -142,7 +154,7 @@ class Messenger {
   const Origin origin_;
   const std::shared_ptr<const TransportRole> transport_;
   const uint64_t largest_;
-  const std::shared_ptr<BodyRoom> room_;  // requests may outlive the messenger
+  const std::shared_ptr<PeerAccounts> accounts_;
   Clock* const clock_;
   const Serve serve_;
   void* endpoint_ = nullptr;

@@ -4,12 +4,15 @@
 #include "framework/base/shown.h"
 #include "framework/graph/attr_proto.h"
 #include "framework/graph/function.h"
+#include "framework/io/wire.h"
 #include "framework/runtime/runtime.h"
 
 namespace thalweg::distributed {
 namespace {
 
 constexpr uint64_t kMostSplat = uint64_t{1} << 30;  // bytes that repeated elements may grow to
+constexpr size_t kMapEntry = 64 + 2 * sizeof(std::string);
+constexpr size_t kLeastNode = 9 * sizeof(uint32_t);  // bytes of one in a message: four texts, three lists, two maps
 
 void PutMap(const std::map<std::string, std::string>& all, WireWriter* to) {
   to->Number(uint32_t(all.size()));
@@ -22,9 +25,9 @@ void PutMap(const std::map<std::string, std::string>& all, WireWriter* to) {
 std::map<std::string, std::string> GetMap(WireReader* from) {
   std::map<std::string, std::string> all;
   const uint32_t n = from->Count(2 * sizeof(uint32_t));
-  for (uint32_t i = 0; i < n && from->ok(); ++i) {
-    const std::string_view name = from->Text();
-    all.emplace(name, from->Text());
+  for (uint32_t i = 0; i < n && from->Take(kMapEntry); ++i) {
+    std::string name = from->KeptText();
+    all.emplace(std::move(name), from->KeptText());
   }
   return all;
 }
@@ -38,18 +41,53 @@ void PutNode(const PieceNode& n, WireWriter* to) {
 
 PieceNode GetNode(WireReader* from) {
   PieceNode n;
-  for (std::string* s : {&n.name, &n.op, &n.device, &n.place}) *s = from->Text();
+  for (std::string* s : {&n.name, &n.op, &n.device, &n.place}) *s = from->KeptText();
   for (auto* list : {&n.inputs, &n.controls, &n.colocate_with}) *list = from->Texts();
   n.attrs = GetMap(from);
   n.extra_attrs = GetMap(from);
   return n;
 }
 
+// Of an attribute's message, the bytes of the elements of a tensor, which are as many in memory. All else unfolds: two bytes are an empty
+// shape, or a string.
+uint64_t PlainBytes(std::string_view message) {
+  constexpr uint32_t kAttrTensor = 8, kTensorContent = 4;
+  uint64_t plain = 0;
+  ::thalweg::WireReader attr(message);
+  for (WireField f; attr.Next(&f);) {
+    if (f.number != kAttrTensor || f.type != WireField::kBytes) continue;
+    ::thalweg::WireReader tensor(f.bytes);
+    for (WireField part; tensor.Next(&part);) {
+      if (part.number == kTensorContent && part.type == WireField::kBytes) plain += part.bytes.size();
+    }
+  }
+  return plain;
+}
+
 class Adder {
  public:
-  Adder(bool imported, Graph* graph) : imported_(imported), graph_(graph) {}
+  Adder(bool imported, Graph* graph, MemoryBudget* budget, Meter* kept) : imported_(imported), graph_(graph), budget_(budget), kept_(kept) {
+    if (budget_) splat_.may = [this](uint64_t bytes) { return budget_->Check(bytes); };
+  }
 
   Status Add(const PieceNode& n) {
+    RETURN_IF_ERROR(Pay(n));
+    return AddPaid(n);
+  }
+
+ private:
+  // What a graph and its plans keep of a node, about: the least that one takes, and its names in both.
+  Status Pay(const PieceNode& n) {
+    constexpr uint64_t kNode = 2048, kEdge = 64, kExtraAttr = 128;
+    if (!kept_) return Status();
+    uint64_t bytes = kNode + 3 * n.name.size() + n.device.size() + n.place.size();
+    bytes += kEdge * (n.inputs.size() + n.controls.size() + n.colocate_with.size());
+    for (const std::string& other : n.colocate_with) bytes += other.size();
+    for (const auto& [name, message] : n.extra_attrs) bytes += kExtraAttr + name.size() + message.size();
+    return kept_->Take(bytes) ? Status() : Prefix(kept_->status(), StrCat(n.op, " '", Shown(n.name), "':"));
+  }
+
+  Status AddPaid(const PieceNode& n) {
     const OpSchema* op = graph_->runtime().registry().FindOp(n.op);
     NodeSpec spec;
     spec.name = n.name;
@@ -79,7 +117,6 @@ class Adder {
     return graph_->AddNode(*op, std::move(values), std::move(spec)).status();
   }
 
- private:
   StatusOr<Shape> ShapeOf(const PieceNode& n, const std::string& message) {
     AttrSpec kind;
     kind.kind = TW_ATTR_SHAPE;
@@ -96,16 +133,34 @@ class Adder {
                              op.plugin, "' of this task; use one version of the plugin in all processes");
     }
     bool whole;
-    auto value = ParseAttr(message, op.attrs[size_t(at)], &splat_, &whole);
+    auto value = Parse(message, op.attrs[size_t(at)], &whole);
     if (!value.ok()) return Prefix(value.status(), StrCat(n.op, " '", Shown(n.name), "': attribute '", Shown(name), "':"));
     (*values)[size_t(at)] = *std::move(value);
     if (!whole) spec->extra_attrs.emplace(name, message);
     return Status();
   }
 
+  // What the message takes while it is read goes again; what its value takes stays.
+  StatusOr<AttrValue> Parse(const std::string& message, const AttrSpec& spec, bool* whole) {
+    constexpr size_t kShort = 32;
+    constexpr uint64_t kOfShort = 256, kRead = 32, kKept = 16;  // bytes; as many times as in the message
+    if (!budget_) return ParseAttr(message, spec, &splat_, whole);
+    const uint64_t plain = message.size() <= kShort ? message.size() : PlainBytes(message), other = message.size() - plain;
+    if (!kept_->Take(message.size() <= kShort ? kOfShort : kKept * other)) return kept_->status();
+    Meter read(budget_);
+    if (message.size() > kShort && !read.Take(3 * plain + kRead * other)) return read.status();
+    ASSIGN_OR_RETURN(AttrValue value, ParseAttr(message, spec, &splat_, whole));
+    if (value.kind() == TW_ATTR_TENSOR) {
+      for (const Tensor& t : value.tensors()) RETURN_IF_ERROR(budget_->Charge(t.get()));
+    }
+    return value;
+  }
+
   const bool imported_;
   Graph* const graph_;
-  SplatBudget splat_{kMostSplat};
+  MemoryBudget* const budget_;
+  Meter* const kept_;
+  SplatBudget splat_{kMostSplat, {}};
 };
 
 StatusOr<const Node*> Need(const Graph& graph, const std::string& name) {
@@ -151,38 +206,39 @@ std::string PieceMessage::Put() const {
   return w.Take();
 }
 
-StatusOr<PieceMessage> PieceMessage::Get(std::string_view bytes) {
-  WireReader r(bytes);
+StatusOr<PieceMessage> PieceMessage::Get(std::string_view bytes, Meter* meter) {
+  WireReader r(bytes, meter);
   PieceMessage m;
-  m.library = r.Text();
-  const uint32_t nodes = r.Count(sizeof(uint32_t));
+  const auto texts = [&r](std::initializer_list<std::string*> all) {
+    for (std::string* text : all) *text = r.KeptText();
+  };
+  m.library = r.KeptText();
+  const uint32_t nodes = r.Room(&m.nodes, kLeastNode);
   for (uint32_t i = 0; i < nodes && r.ok(); ++i) m.nodes.push_back(GetNode(&r));
-  const uint32_t loops = r.Count(sizeof(uint32_t));
+  const uint32_t loops = r.Room(&m.loops, 3 * sizeof(uint32_t));
   for (uint32_t i = 0; i < loops && r.ok(); ++i) {
     PieceLoop& l = m.loops.emplace_back();
-    l.merge = r.Text();
-    l.next = r.Text();
+    texts({&l.merge, &l.next});
     l.input = r.Number<int32_t>();
   }
-  const uint32_t extended = r.Count(sizeof(uint32_t));
+  const uint32_t extended = r.Room(&m.extended, 2 * sizeof(uint32_t));
   for (uint32_t i = 0; i < extended && r.ok(); ++i) {
     auto& [node, by] = m.extended.emplace_back();
-    node = r.Text();
-    by = r.Text();
+    texts({&node, &by});
   }
   for (auto* list : {&m.feeds, &m.fetches, &m.targets}) *list = r.Texts();
-  const uint32_t sources = r.Count(sizeof(uint32_t));
+  const uint32_t sources = r.Room(&m.sources, 3 * sizeof(uint32_t) + sizeof(uint64_t));
   for (uint32_t i = 0; i < sources && r.ok(); ++i) {
     PieceSource& s = m.sources.emplace_back();
-    for (std::string* text : {&s.key, &s.address, &s.title}) *text = r.Text();
+    texts({&s.key, &s.address, &s.title});
     s.incarnation = r.Number<uint64_t>();
   }
   if (r.ok() && !r.rest().empty()) m.over = r.Texts();
   if (r.ok() && !r.rest().empty()) {
-    const uint32_t sinks = r.Count(3 * sizeof(uint32_t) + sizeof(uint64_t) + 1);
+    const uint32_t sinks = r.Room(&m.sinks, 3 * sizeof(uint32_t) + sizeof(uint64_t) + 1);
     for (uint32_t i = 0; i < sinks && r.ok(); ++i) {
       PieceSink& s = m.sinks.emplace_back();
-      for (std::string* text : {&s.key, &s.address, &s.title}) *text = r.Text();
+      texts({&s.key, &s.address, &s.title});
       s.incarnation = r.Number<uint64_t>();
       s.carried = r.Number<uint8_t>() != 0;
     }
@@ -192,9 +248,12 @@ StatusOr<PieceMessage> PieceMessage::Get(std::string_view bytes) {
   return m;
 }
 
-Status AddPiece(const PieceMessage& piece, bool imported, Graph* graph) {
+Status AddPiece(const PieceMessage& piece, bool imported, Graph* graph, MemoryBudget* budget, Meter* kept) {
+  // Functions are kept as they are until they are called; then they are nodes, in a graph, and in plans.
+  constexpr uint64_t kOfFunctions = 24;
+  if (kept && !kept->Take(kOfFunctions * piece.library.size())) return Prefix(kept->status(), "functions:");
   if (!piece.library.empty()) RETURN_IF_ERROR(graph->functions()->Store(piece.library));
-  Adder adder(imported, graph);
+  Adder adder(imported, graph, budget, kept);
   for (const PieceNode& n : piece.nodes) RETURN_IF_ERROR(adder.Add(n));
   for (const PieceLoop& l : piece.loops) {
     ASSIGN_OR_RETURN(const Node* merge, Need(*graph, l.merge));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "distributed/cluster.h"
+#include "distributed/meter.h"
 #include "framework/base/status.h"
 #include "framework/graph/graph.h"
 
@@ -55,10 +56,12 @@ struct PieceMessage {
   std::vector<PieceSink> sinks;     // of what it sends
   std::vector<std::string> pushed;  // keys of `sources` that are not asked for
   std::string Put() const;
-  static StatusOr<PieceMessage> Get(std::string_view bytes);
+  // meter: pays for the message while it lives; NULL: nobody.
+  static StatusOr<PieceMessage> Get(std::string_view bytes, Meter* meter = nullptr);
 };
 
-// Adds the nodes. imported: they are not trusted. On failure the graph has some of them, and is of no use any more.
-Status AddPiece(const PieceMessage& piece, bool imported, Graph* graph);
+// Adds the nodes. imported: they are not trusted. budget: pays, before they are made, for values and for what is read; kept: for what the
+// graph keeps beside values; NULL, both: nobody. On failure the graph has some of them, and is of no use any more.
+Status AddPiece(const PieceMessage& piece, bool imported, Graph* graph, MemoryBudget* budget = nullptr, Meter* kept = nullptr);
 
 }  // namespace thalweg::distributed

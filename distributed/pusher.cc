@@ -11,6 +11,9 @@ namespace {
 
 constexpr int64_t kPushTime = 60'000'000'000;  // nanoseconds for an answer, in a step that has as many
 constexpr uint64_t kTasks = 4;                 // so many may have as much on their way to them as one
+constexpr uint64_t kPush = 1536;               // bytes that a push takes beside its values: records of call, message and transport
+constexpr uint64_t kFreePushes = 16;           // to one task: these take so many bytes, with their values, that nobody pays for
+constexpr uint64_t kFreeBytes = 4096;
 
 }  // namespace
 
@@ -18,32 +21,57 @@ struct Pusher::Sent {
   ProcessName to;
   SessionName session;
   uint64_t step = 0, bytes = 0;
+  Meter paid;  // for what is on its way
   std::vector<PushedValue> values;
 };
 
-void Pusher::Push(const Destination& to, const SessionName& session, uint64_t step, int64_t deadline, std::vector<PushedValue> values) {
+// False: there is no memory for any message. fits: the values may go with it.
+bool Pusher::Begin(Sent* sent, uint64_t bytes, MemoryBudget* budget, bool* fits) {
+  std::lock_guard lock(mu_);
+  auto [it, is_new] = under_way_.try_emplace(sent->to);
+  UnderWay& way = it->second;
+  *fits = way.bytes + bytes <= most_bytes_ && all_ + bytes <= kTasks * most_bytes_;
+  sent->paid = Meter(budget, way.pushes < kFreePushes ? kFreeBytes : 0);
+  const bool paid = (*fits && sent->paid.TakeJust(kPush + bytes)) || ((*fits = false), sent->paid.TakeJust(kPush));
+  if (!paid) {
+    if (is_new) under_way_.erase(it);
+    return false;
+  }
+  ++way.pushes;
+  sent->bytes = *fits ? bytes : 0;
+  way.bytes += sent->bytes;
+  all_ += sent->bytes;
+  return true;
+}
+
+// The mailbox has it before the other side can ask. A step that is over needs it no more.
+Status Pusher::Keep(const SessionName& session, uint64_t step, PushedValue* value) {
+  if (value->state == PushedValue::kAsk) return Status();
+  Status s = mailbox_->Put(session, step, value->key, std::move(value->value));
+  *value = {std::move(value->key), Tensor(), PushedValue::kAsk};
+  return s.code() == absl::StatusCode::kResourceExhausted ? s : Status();
+}
+
+Status Pusher::Push(const Destination& to, const SessionName& session, uint64_t step, int64_t deadline, std::vector<PushedValue> values,
+                    MemoryBudget* budget) {
   auto sent = std::make_shared<Sent>();
   sent->to = to.process();
   sent->session = session;
   sent->step = step;
-  for (const PushedValue& v : values) sent->bytes += v.bytes();
+  uint64_t bytes = 0;
+  for (const PushedValue& v : values) bytes += v.bytes();
   bool fits;
-  {
-    std::lock_guard lock(mu_);
-    auto [it, is_new] = under_way_.try_emplace(sent->to);
-    fits = it->second + sent->bytes <= most_bytes_ && all_ + sent->bytes <= kTasks * most_bytes_;
-    if (fits) it->second += sent->bytes;
-    if (fits) all_ += sent->bytes;
-    if (!fits && is_new) under_way_.erase(it);
-    if (!fits) sent->bytes = 0;
-  }
+  const bool told = Begin(sent.get(), bytes, budget, &fits);
   if (fits) {
     sent->values = values;
   } else {
+    Status s;
     for (PushedValue& v : values) {
-      // The mailbox has it before the other side can ask. A step that is over needs it no more.
-      mailbox_->Put(session, step, v.key, std::move(v.value)).IgnoreError();
-      v = {std::move(v.key), Tensor(), PushedValue::kAsk};
+      if (Status of_one = Keep(session, step, &v); s.ok()) s = std::move(of_one);
+    }
+    if (!s.ok() || !told) {
+      if (told) Over(*sent);
+      return s;
     }
   }
   WireWriter body;
@@ -57,15 +85,19 @@ void Pusher::Push(const Destination& to, const SessionName& session, uint64_t st
   PutPushed(values, &body).IgnoreError();  // what cannot travel has no sink
   call.body = Payload::Of(body.Take());
   messenger_->Start(std::move(call));
+  return Status();
+}
+
+void Pusher::Over(const Sent& sent) {
+  std::lock_guard lock(mu_);
+  all_ -= sent.bytes;
+  auto it = under_way_.find(sent.to);
+  it->second.bytes -= sent.bytes;
+  if (--it->second.pushes == 0) under_way_.erase(it);
 }
 
 void Pusher::Answered(const Sent& sent, const Reply& reply) {
-  if (sent.bytes) {
-    std::lock_guard lock(mu_);
-    all_ -= sent.bytes;
-    auto it = under_way_.find(sent.to);
-    if ((it->second -= sent.bytes) == 0) under_way_.erase(it);
-  }
+  Over(sent);
   const Status& s = reply.outcome.status;
   if (s.code() == absl::StatusCode::kAborted) return;  // the step is over there
   std::vector<std::string> refused;

@@ -15,7 +15,7 @@ constexpr Rule kRules[] = {
     {Method::kHello, "Hello", true},           {Method::kOpen, "Open", true},     {Method::kWatch, "Watch", true},
     {Method::kRegister, "Register", true},     {Method::kRun, "Run", true},       {Method::kReceive, "Receive", false},
     {Method::kAbort, "Abort", true},           {Method::kForget, "Forget", true}, {Method::kStatus, "Status", true},
-    {Method::kWatchedRun, "WatchedRun", true}, {Method::kPush, "Push", false}};
+    {Method::kWatchedRun, "WatchedRun", true}, {Method::kPush, "Push", false},    {Method::kReset, "Reset", true}};
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "distributed/gate.h"
 #include "distributed/local_tasks.h"
 #include "distributed/rules.h"
+#include "distributed/sandbox/pipe_transport.h"
 #include "framework/io/confined_files.h"
 #include "thalweg/log.h"
 #include "thalweg/version.h"
@@ -39,6 +40,7 @@ uint64_t NewIncarnation() {
 }
 
 StatusOr<std::shared_ptr<const TransportRole>> FindTransport(Runtime* runtime, const Address& address, bool insecure) {
+  if (address.scheme == kPipeScheme) return PipeTransport();
   const auto found = runtime->registry().RolesOf<TransportRole>(address.scheme);
   if (found.empty()) {
     std::string all;
@@ -55,6 +57,7 @@ StatusOr<std::shared_ptr<const TransportRole>> FindTransport(Runtime* runtime, c
 
 std::span<const OptionRow<ServerOptions>> ServerOptionRows() {
   using O = ServerOptions;
+  static constexpr const char* kSandboxes[] = {"off", "on", "strict"};
   static const OptionRow<O> rows[] = {
       {TextOption("allow_files", "",
                   "a folder, of the machine or `scheme://...`, beneath which clients' operations may read and write files; relative paths "
@@ -65,6 +68,22 @@ std::span<const OptionRow<ServerOptions>> ServerOptionRows() {
       {IntOption("max_sessions", "1000", 1, UINT32_MAX, "sessions of clients that may be open at once"), SetMember<&O::max_sessions>},
       {IntOption("max_client_sessions", "250", 1, UINT32_MAX, "of those, the ones of one client, where clients prove who they are"),
        SetMember<&O::max_client_sessions>},
+      {BytesOption("memory_limit", "0",
+                   "bytes that clients may make the task hold in all: messages, graphs, values, answers that nobody has read; 0: three "
+                   "quarters of the machine's memory (or of the control group's)"),
+       SetMember<&O::memory_limit>},
+      {BytesOption("client_memory_limit", "0",
+                   "of those, what one client may hold in all its sessions, where clients prove who they are; 0: three quarters"),
+       SetMember<&O::client_memory_limit>},
+      {IntOption("max_client_requests", "4096", 1, UINT32_MAX,
+                 "requests of one client that may be served at once, those included whose answers it has not read, where clients prove who "
+                 "they are"),
+       SetMember<&O::max_client_requests>},
+      {IntOption("max_threads", "512", 3, UINT32_MAX,
+                 "threads that may run clients' steps, kernels that block, and ends of sessions at once; what is beyond waits"),
+       SetMember<&O::max_threads>},
+      {IntOption("max_client_threads", "64", 3, UINT32_MAX, "of those, the ones of one client, where clients prove who they are"),
+       SetMember<&O::max_client_threads>},
       {AtLeast(kLeastMessage, BytesOption("max_message_bytes", "4294967296", "the largest message that is taken")),
        SetMember<&O::max_message_bytes>},
       {TextOption("credentials", "",
@@ -73,6 +92,18 @@ std::span<const OptionRow<ServerOptions>> ServerOptionRows() {
        SetMember<&O::credentials>},
       {BoolOption("insecure", "false", "whoever reaches the address may use the task, without proof and encryption"),
        SetMember<&O::insecure>},
+      {ChoiceOption("sandbox", "off", kSandboxes,
+                    "on: each client's graphs run in a process of its own that has no network, writes no files and reads those of "
+                    "allow_files alone; the start fails where the machine cannot hold it to that. strict: also where memory and threads "
+                    "cannot be limited"),
+       SetMember<&O::sandbox>},
+      {BytesOption("sandbox_memory", "0", "of a client's process, at most; 0: a quarter of the machine's memory"),
+       SetMember<&O::sandbox_memory>},
+      {IntOption("sandbox_threads", "64", 4, 4096, "threads that a client's process may have"), SetMember<&O::sandbox_threads>},
+      {IntOption("sandbox_step_ms", "60000", 0, UINT32_MAX,
+                 "milliseconds that a request of a client may take; its process is ended where that does not end by itself; 0: any"),
+       SetMember<&O::sandbox_step_ms>},
+      {IntOption("sandbox_processes", "64", 1, 4096, "processes of clients that there may be at once"), SetMember<&O::sandbox_processes>},
   };
   return rows;
 }
@@ -117,9 +148,11 @@ StatusOr<std::unique_ptr<Server>> Server::Start(std::shared_ptr<Runtime> runtime
   s->scheme_ = self->address.scheme;
   s->clock_ = std::make_unique<SystemClock>();
   s->began_ = s->clock_->Now();
+  s->accounts_ = std::make_shared<PeerAccounts>(options, &s->runtime_->pool());
   const EndpointOptions endpoint = {self->address.rest, options.credentials, options.max_message_bytes, options.insecure, false};
-  auto messenger = Messenger::Create(transport, endpoint, s->clock_.get(),
-                                     [server = s.get()](std::shared_ptr<Incoming> request) { server->Serve(std::move(request)); });
+  auto messenger = Messenger::Create(
+      transport, endpoint, s->clock_.get(), [server = s.get()](std::shared_ptr<Incoming> request) { server->Serve(std::move(request)); },
+      s->accounts_);
   if (!messenger.ok()) return Prefix(messenger.status(), StrCat("server ", task.text(), ":"));
   s->messenger_ = *std::move(messenger);
   RETURN_IF_ERROR(s->FindOwnAddress());
@@ -131,9 +164,13 @@ StatusOr<std::unique_ptr<Server>> Server::Start(std::shared_ptr<Runtime> runtime
     s->membership_ = std::make_unique<Membership>(s->runtime_.get(), member, announce);
   }
   const auto others_tell = [m = s->membership_.get()] { return m && m->joined(); };
-  s->worker_ = std::make_unique<Worker>(s->runtime_, options, channels, others_tell);
-  s->here_ = std::make_shared<Here>(s->worker_.get(), &s->inbox_);
-  s->runtime_->Common<LocalTasks>()->Add(s->incarnation_, s->here_);
+  s->worker_ = std::make_unique<Worker>(s->runtime_, options, &s->cluster_, channels, others_tell);
+  if (options.sandbox != "off") {
+    RETURN_IF_ERROR(s->StartSandbox(options));
+  } else {  // what is sandboxed has no shorter way
+    s->here_ = std::make_shared<Here>(s->worker_.get(), &s->inbox_);
+    s->runtime_->Common<LocalTasks>()->Add(s->incarnation_, s->here_);
+  }
   {
     std::lock_guard lock(s->mu_);
     s->ready_ = true;
@@ -144,6 +181,24 @@ StatusOr<std::unique_ptr<Server>> Server::Start(std::shared_ptr<Runtime> runtime
   const Status joined = s->membership_ ? s->membership_->Start() : Status();
   if (!joined.ok()) return Prefix(joined, StrCat("server ", task.text(), ":"));
   return s;
+}
+
+Status Server::StartSandbox(const ServerOptions& options) {
+  if (options.trust_clients) return InvalidArgument("server options 'sandbox' and 'trust_clients' exclude each other; leave one out");
+  if (!SchemeOf(options.allow_files).empty()) {
+    return InvalidArgument("server option 'allow_files': '", options.allow_files,
+                           "' is no folder of this machine, and a sandbox reads no others");
+  }
+  SandboxSettings settings;
+  settings.strict = options.sandbox == "strict";
+  settings.memory = options.sandbox_memory;
+  settings.threads = options.sandbox_threads;
+  settings.step_ns = int64_t{options.sandbox_step_ms} * 1'000'000;
+  settings.most_processes = options.sandbox_processes;
+  settings.allow_files = options.allow_files;
+  sandbox_ =
+      std::make_unique<SandboxHost>(runtime_, std::move(settings), options.max_message_bytes, options.max_client_sessions, clock_.get());
+  return Prefix(sandbox_->Start(), StrCat("server ", task_.text(), ":"));
 }
 
 // A cluster of one may leave its port to chance: who knows address() knows the cluster. Others would never hear of it.
@@ -186,6 +241,7 @@ void Server::Stop() {
     here_->Close();
   }
   if (worker_) worker_->Close();
+  if (sandbox_) sandbox_->Close();
   if (messenger_) messenger_->Close();
   clock_->Stop();
   std::lock_guard lock(mu_);
@@ -204,15 +260,15 @@ Hello Server::MakeHello() const {
   m.index = task_.index;
   m.incarnation = incarnation_;
   m.version = StrCat(TW_VERSION_MAJOR, ".", TW_VERSION_MINOR, ".", TW_VERSION_PATCH);
-  m.steps = worker_->steps();
-  m.sessions = worker_->sessions();
+  m.steps = sandbox_ ? sandbox_->steps() : worker_->steps();
+  m.sessions = sandbox_ ? sandbox_->sessions() : worker_->sessions();
   return m;
 }
 
 void Server::AnswerHello(bool asks_features, Incoming* request) const {
   WireWriter w;
   Hello m = MakeHello();
-  if (asks_features) m.features = kTakesPushes;
+  if (asks_features && !sandbox_) m.features = kTakesPushes;
   m.Put(&w);
   request->Answer(PutAnswer(w), Payload::Of(cluster_.text()));
 }
@@ -227,7 +283,10 @@ void Server::AnswerStatus(uint64_t session, Incoming* request) const {
     m.devices.push_back({d->name(), stats.in_use, stats.limit});
   }
   worker_->Look(session, request->peer(), request->role(), &m);
-  request->Answer(PutAnswer(WireWriter()), Payload::Of(m.Put()));
+  // Beside the status, whose bytes are for ever; who is older reads no fields.
+  WireWriter fields;
+  fields.Text(sandbox_ ? std::string_view(sandbox_->in_force()) : std::string_view());
+  request->Answer(PutAnswer(fields), Payload::Of(m.Put()));
 }
 
 void Server::Serve(std::shared_ptr<Incoming> request) {
@@ -247,6 +306,7 @@ void Server::Serve(std::shared_ptr<Incoming> request) {
     const auto m = SessionRequest::Get(head->fields);
     return m.ok() ? AnswerStatus(m->session, request.get()) : request->Fail({m.status(), false});
   }
+  if (sandbox_) return sandbox_->Serve(*head, std::move(request));
   if (head->method == Method::kPush) return inbox_.Serve(head->fields, request.get());
   if (head->method != Method::kReceive) return worker_->Serve(*head, std::move(request));
   const auto m = ReceiveRequest::Get(head->fields);

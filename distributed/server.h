@@ -17,6 +17,7 @@
 #include "distributed/messenger.h"
 #include "distributed/own_name.h"
 #include "distributed/pusher.h"
+#include "distributed/sandbox/host.h"
 #include "distributed/worker.h"
 #include "framework/base/option.h"
 #include "framework/runtime/runtime.h"
@@ -28,6 +29,11 @@ struct ServerOptions : WorkerOptions {
   std::string credentials;
   bool insecure = false;
   uint64_t max_message_bytes = uint64_t{4} << 30;
+  std::string sandbox = "off";  // "on", "strict"
+  uint64_t sandbox_memory = 0;  // bytes; 0: a quarter of what this process may have
+  uint32_t sandbox_threads = 64;
+  uint32_t sandbox_step_ms = 60'000;  // 0: any
+  uint32_t sandbox_processes = 64;
 };
 
 std::span<const OptionRow<ServerOptions>> ServerOptionRows();
@@ -53,6 +59,7 @@ class Server {
   class Here;
   void Serve(std::shared_ptr<Incoming> request);
   Status FindOwnAddress();
+  Status StartSandbox(const ServerOptions& options);
   Status CheckOwnName(std::shared_ptr<const TransportRole> transport, const EndpointOptions& options);
   Hello MakeHello() const;
   void AnswerHello(bool asks_features, Incoming* request) const;
@@ -65,6 +72,7 @@ class Server {
   int64_t began_ = 0;
   std::string scheme_;
   std::unique_ptr<Clock> clock_;
+  std::shared_ptr<PeerAccounts> accounts_;
   std::unique_ptr<Messenger> messenger_;
   OwnName own_name_;
   Mailbox mailbox_;
@@ -72,7 +80,8 @@ class Server {
   std::unique_ptr<Pusher> pusher_;
   std::unique_ptr<Membership> membership_;  // NULL: nobody is told that this task is alive
   std::unique_ptr<Worker> worker_;
-  std::shared_ptr<Here> here_;  // for clients in this program
+  std::unique_ptr<SandboxHost> sandbox_;  // who serves clients in its place; NULL: the worker does
+  std::shared_ptr<Here> here_;            // for clients in this program
   std::mutex mu_;
   std::condition_variable changed_;
   bool ready_ = false, stopping_ = false, stopped_ = false;

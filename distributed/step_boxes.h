@@ -7,13 +7,18 @@
 #include <vector>
 
 #include "distributed/messages.h"
+#include "distributed/meter.h"
 
 namespace thalweg::distributed {
 
 template <class Box>
 struct BoxesOfSession {
-  uint64_t oldest = 0;            // steps before this one are over everywhere
-  std::map<uint64_t, Box> boxes;  // by step
+  // budget: the session's account; NULL: nobody pays.
+  explicit BoxesOfSession(MemoryBudget* budget = nullptr) : held(budget, kFree) {}
+  static constexpr uint64_t kFree = 16 << 10;  // bytes that cost nothing: a session that is full may run steps that make room
+  Meter held;                                  // for what stands in the boxes, beside values: those are paid for
+  uint64_t oldest = 0;                         // steps before this one are over everywhere
+  std::map<uint64_t, Box> boxes;               // by step
 };
 
 // Session: BoxesOfSession, or what adds to it.
@@ -21,7 +26,7 @@ template <class Session>
 class StepBoxes {
  public:
   using Box = typename decltype(Session::boxes)::mapped_type;
-  void Open(const SessionName& name) { sessions_.try_emplace(name); }
+  void Open(const SessionName& name, MemoryBudget* budget) { sessions_.try_emplace(name, budget); }
   // NULL: it is not open.
   Session* Find(const SessionName& name) {
     auto it = sessions_.find(name);

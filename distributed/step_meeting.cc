@@ -18,12 +18,16 @@ struct StepMeeting::Receipt {
   int64_t since = 0;  // when it is waited for
   Received done;
   TensorHead head;
+  Meter body;         // for the answer's body that is kept beside the value
   Tensor value;       // that was asked for, of a plain type: its memory is where the body goes
   uint64_t call = 0;  // that asks for it; 0: none
   bool over = false;  // under the meeting's lock: `done` is called, or about to be
 };
 
 namespace {
+
+// What waiting for a value takes, here and in the inbox.
+uint64_t OfReceipt(const std::string& key) { return 640 + 4 * key.size(); }
 
 // Under which a value of an iteration is kept. Keys end with a task, which has no ':'.
 std::string KeyIn(std::string_view key, std::string_view iteration) {
@@ -53,8 +57,7 @@ Status StepMeeting::Send(std::string_view key, std::string_view iteration, Tenso
     }
   }
   if (!pushed) return channels_.mailbox->Put(session_, step_, v.key, std::move(v.value));
-  channels_.pusher->Push(sink->second.to, session_, step_, deadline_, {std::move(v)});
-  return Status();
+  return channels_.pusher->Push(sink->second.to, session_, step_, deadline_, {std::move(v)}, budget());
 }
 
 void StepMeeting::Hold() {
@@ -88,7 +91,10 @@ std::vector<CarriedValues> StepMeeting::LetGo(bool may_carry) {
     if (to == carried.end()) to = carried.insert(to, {incarnation, {}});
     to->values.push_back(std::move(h.value));
   }
-  for (auto& [who, to] : pushed) channels_.pusher->Push(*to.first, session_, step_, deadline_, std::move(to.second));
+  for (auto& [who, to] : pushed) {
+    const Status s = channels_.pusher->Push(*to.first, session_, step_, deadline_, std::move(to.second), budget());
+    if (!s.ok()) StepFailed(s);
+  }
   return carried;
 }
 
@@ -107,6 +113,9 @@ void StepMeeting::Receive(std::string_view key, std::string_view iteration, Rece
   {
     std::lock_guard lock(mu_);
     over = over_;
+    if (over.status.ok() && !held_for_receipts_.TakeJust(OfReceipt(receipt->key))) {
+      over.status = Prefix(held_for_receipts_.status(), StrCat("value '", Shown(receipt->key), "' from ", receipt->from.title, ":"));
+    }
     receipt->name = ++names_;
     if (over.status.ok()) waiting_.emplace(receipt->name, receipt);
   }
@@ -136,14 +145,8 @@ void StepMeeting::Ask(const ReceiptPtr& receipt) {
   ReceiveRequest{session_.id, step_, receipt->key, session_.owner}.Put(&call.fields);
   call.deadline = deadline_;
   call.kept = receipt;
-  call.place = [r = receipt.get()](std::string_view fields, uint64_t bytes) -> void* {
-    WireReader reader(fields);
-    r->head = GetTensorHead(&reader);
-    if (!reader.End("").ok() || r->head.dtype == TW_STRING || !CheckTensorHead(r->head, bytes).ok()) return nullptr;
-    auto made = MakeTensor(r->head);
-    if (!made.ok()) return nullptr;
-    r->value = *std::move(made);
-    return r->value.data();
+  call.place = [self = shared_from_this(), r = receipt.get()](std::string_view fields, uint64_t bytes) {
+    return self->Place(r, fields, bytes);
   };
   call.done = [self = shared_from_this(), receipt](const Reply& reply) { self->Answered(receipt, reply); };
   // The call cannot end before it is noted: its end takes the lock.
@@ -151,10 +154,38 @@ void StepMeeting::Ask(const ReceiptPtr& receipt) {
   if (!receipt->over && !receipt->call) receipt->call = channels_.messenger->Start(std::move(call));
 }
 
+// Who pays for a value of so many bytes: the session, once those that cost nothing are used up.
+MemoryBudget* StepMeeting::PayerOf(uint64_t bytes) {
+  bytes += MemoryBudget::kPerBuffer;
+  uint64_t left = free_.load(std::memory_order_relaxed);
+  while (bytes <= left) {
+    if (free_.compare_exchange_weak(left, left - bytes, std::memory_order_relaxed)) return nullptr;
+  }
+  return budget();
+}
+
+// The value's memory, or NULL where the body does not lie in memory as the value does: then it is paid for, too.
+StatusOr<void*> StepMeeting::Place(Receipt* r, std::string_view fields, uint64_t bytes) {
+  const auto refused = [&](const Status& why) { return Prefix(why, StrCat("value '", Shown(r->key), "':")); };
+  WireReader reader(fields);
+  r->head = GetTensorHead(&reader);
+  if (!reader.End("").ok() || r->head.dtype == TW_STRING || !CheckTensorHead(r->head, bytes).ok()) {
+    r->body = Meter(budget(), kFree);
+    if (!r->body.TakeJust(bytes)) return refused(r->body.status());
+    return static_cast<void*>(nullptr);
+  }
+  auto made = MakeTensor(r->head, PayerOf(bytes));
+  if (!made.ok()) return refused(made.status());
+  r->value = *std::move(made);
+  return r->value.data();
+}
+
 // REQUIRES: mu_. False: somebody else has ended it.
 bool StepMeeting::Claim(Receipt* receipt) {
   waiting_.erase(receipt->name);
-  return !std::exchange(receipt->over, true);
+  if (std::exchange(receipt->over, true)) return false;
+  held_for_receipts_.Give(OfReceipt(receipt->key));
+  return true;
 }
 
 void StepMeeting::Answered(const ReceiptPtr& receipt, const Reply& reply) {
@@ -166,8 +197,9 @@ void StepMeeting::Answered(const ReceiptPtr& receipt, const Reply& reply) {
     receipt->head = GetTensorHead(&fields);
     s = fields.End("the head of a value");
     if (s.ok()) {
-      auto value = TensorFrom(receipt->head, reply.body);
+      auto value = TensorFrom(receipt->head, reply.body, PayerOf(reply.body.size()));
       s = value.status();
+      if (!s.ok()) s = Prefix(s, StrCat(receipt->from.title, ": value '", Shown(receipt->key), "':"));
       if (value.ok()) receipt->value = *std::move(value);
     }
   }

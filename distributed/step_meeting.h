@@ -61,9 +61,10 @@ class StepMeeting final : public Rendezvous, public std::enable_shared_from_this
   // Bytes of a value that little is done with.
   static constexpr uint64_t kLightValue = 64 << 10;
   // session: its owner as every process knows it. traffic: told of values that came; NULL: nobody counts. lent: not NULL: the step is over
-  // so soon that it may go on, on whatever thread brings a small value.
+  // so soon that it may go on, on whatever thread brings a small value. budget: the session's account, which pays for values that come,
+  // before they are made, for waiting for them, and for what is sent; NULL: nobody pays.
   StepMeeting(SessionName session, uint64_t step, std::shared_ptr<const Routes> routes, int64_t deadline, const Channels& channels,
-              Traffic* traffic = nullptr, std::shared_ptr<LentTime> lent = nullptr)
+              Traffic* traffic = nullptr, std::shared_ptr<LentTime> lent = nullptr, MemoryBudget* budget = nullptr)
       : session_(std::move(session)),
         step_(step),
         deadline_(deadline),
@@ -71,6 +72,7 @@ class StepMeeting final : public Rendezvous, public std::enable_shared_from_this
         channels_(channels),
         traffic_(traffic),
         lent_(std::move(lent)),
+        held_for_receipts_(budget, kFree),
         moved_(channels.messenger->clock().Now()) {}
   ~StepMeeting() override;
   Status Send(std::string_view key, std::string_view iteration, Tensor value) override;
@@ -98,10 +100,15 @@ class StepMeeting final : public Rendezvous, public std::enable_shared_from_this
  private:
   struct Receipt;
   using ReceiptPtr = std::shared_ptr<Receipt>;
+  // Bytes of a step that cost nothing: a session that is full may run steps that make room.
+  static constexpr uint64_t kFree = 4096;
   struct Held {
     const Sink* sink;
     PushedValue value;
   };
+  MemoryBudget* budget() const { return held_for_receipts_.budget(); }
+  MemoryBudget* PayerOf(uint64_t bytes);
+  StatusOr<void*> Place(Receipt* receipt, std::string_view fields, uint64_t bytes);
   void Ask(const ReceiptPtr& receipt);
   void Await(const ReceiptPtr& receipt);
   void Answered(const ReceiptPtr& receipt, const Reply& reply);
@@ -119,7 +126,9 @@ class StepMeeting final : public Rendezvous, public std::enable_shared_from_this
   const Channels channels_;
   Traffic* const traffic_;
   const std::shared_ptr<LentTime> lent_;
+  std::atomic<uint64_t> free_{kFree};  // bytes of values that cost nothing
   mutable std::mutex mu_;
+  Meter held_for_receipts_;
   Outcome over_;       // not ok: the step has failed
   bool told_ = false;  // by others, who know better than the step how it ended
   bool holds_ = false;

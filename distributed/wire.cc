@@ -21,13 +21,22 @@ Status CannotTravel(uint32_t dtype) {
 }  // namespace
 
 Status WireReader::End(std::string_view what) const {
-  if (!ok_) return InvalidArgument(what, " is cut short");
+  if (!ok_) return Bad(StrCat(what, " is cut short"));
   return rest_.empty() ? Status() : InvalidArgument(what, " has ", rest_.size(), " bytes too many");
 }
 
 Payload Payload::Of(std::string text) {
   auto owner = std::make_shared<const std::string>(std::move(text));
   return {owner->data(), owner->size(), owner};
+}
+
+Payload Payload::PaidBy(Meter paid) && {
+  if (!paid.pays()) return std::move(*this);
+  struct Paid {
+    Meter meter;
+    std::shared_ptr<const void> owner;  // last: it goes first
+  };
+  return {data, bytes, std::make_shared<const Paid>(Paid{std::move(paid), std::move(owner)}), true};
 }
 
 void PutTensorHead(const Tensor& t, WireWriter* to) {
@@ -39,15 +48,16 @@ void PutTensorHead(const Tensor& t, WireWriter* to) {
 TensorHead GetTensorHead(WireReader* from) {
   TensorHead head;
   head.dtype = from->Number<uint32_t>();
-  const uint32_t rank = from->Count(sizeof(int64_t));
+  const uint32_t rank = from->Room(&head.dims, sizeof(int64_t));
   for (uint32_t i = 0; i < rank; ++i) head.dims.push_back(from->Number<int64_t>());
   return head;
 }
 
 StatusOr<Payload> TensorBody(const Tensor& t) {
-  if (IsPlain(t.dtype())) return Payload{t.data(), t.bytes(), std::make_shared<const Tensor>(t)};
+  if (IsPlain(t.dtype())) return Payload{t.data(), t.bytes(), std::make_shared<const Tensor>(t), true};
   if (t.dtype() != TW_STRING) return CannotTravel(t.dtype());
   WireWriter w;
+  w.Reserve(WireBytes(t));
   for (uint64_t i = 0; i < t.count(); ++i) {
     if (t.str(i).size() > UINT32_MAX) return ResourceExhausted("a string of ", t.str(i).size(), " bytes is too long to be sent");
     w.Text(t.str(i));
@@ -72,11 +82,13 @@ Status CheckTensorHead(const TensorHead& head, uint64_t bytes) {
                          " bytes and not ", want);
 }
 
-StatusOr<Tensor> MakeTensor(const TensorHead& head) { return Tensor::Make(head.dtype, head.dims.data(), int32_t(head.dims.size())); }
+StatusOr<Tensor> MakeTensor(const TensorHead& head, MemoryBudget* budget) {
+  return Tensor::Make(head.dtype, head.dims.data(), int32_t(head.dims.size()), nullptr, budget);
+}
 
-StatusOr<Tensor> TensorFrom(const TensorHead& head, std::string_view body) {
+StatusOr<Tensor> TensorFrom(const TensorHead& head, std::string_view body, MemoryBudget* budget) {
   RETURN_IF_ERROR(CheckTensorHead(head, body.size()));
-  ASSIGN_OR_RETURN(Tensor t, MakeTensor(head));
+  ASSIGN_OR_RETURN(Tensor t, MakeTensor(head, budget));
   if (head.dtype != TW_STRING) {
     if (!body.empty()) std::memcpy(t.data(), body.data(), body.size());
     RETURN_IF_ERROR(CheckElements(t));
@@ -100,11 +112,18 @@ Status PutTensor(const Tensor& t, WireWriter* to) {
   return Status();
 }
 
-StatusOr<Tensor> GetTensor(WireReader* from) {
+uint64_t WireBytes(const Tensor& t) {
+  uint64_t bytes = 2 * sizeof(uint32_t) + uint64_t(t.rank()) * sizeof(int64_t) + sizeof(uint64_t);
+  if (t.dtype() != TW_STRING) return bytes + t.bytes();
+  for (uint64_t i = 0; i < t.count(); ++i) bytes += sizeof(uint32_t) + t.str(i).size();
+  return bytes;
+}
+
+StatusOr<Tensor> GetTensor(WireReader* from, MemoryBudget* budget) {
   const TensorHead head = GetTensorHead(from);
   const std::string_view bytes = from->Raw(from->Number<uint64_t>());
-  if (!from->ok()) return InvalidArgument("a tensor is cut short");
-  return TensorFrom(head, bytes);
+  if (!from->ok()) return from->Bad("a tensor is cut short");
+  return TensorFrom(head, bytes, budget);
 }
 
 Status PutTensors(const Tensor* tensors, size_t n, WireWriter* to) {
@@ -113,12 +132,12 @@ Status PutTensors(const Tensor* tensors, size_t n, WireWriter* to) {
   return Status();
 }
 
-StatusOr<std::vector<Tensor>> GetTensors(std::string_view body) {
+StatusOr<std::vector<Tensor>> GetTensors(std::string_view body, MemoryBudget* budget) {
   WireReader r(body);
   std::vector<Tensor> all;
-  const uint32_t n = r.Count(16);
+  const uint32_t n = r.Room(&all, 16);
   for (uint32_t i = 0; i < n; ++i) {
-    ASSIGN_OR_RETURN(Tensor t, GetTensor(&r));
+    ASSIGN_OR_RETURN(Tensor t, GetTensor(&r, budget));
     all.push_back(std::move(t));
   }
   RETURN_IF_ERROR(r.End("a list of tensors"));

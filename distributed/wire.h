@@ -1,5 +1,6 @@
 // How numbers, texts and tensors stand in messages: little-endian, lengths before what they measure. A reader never goes beyond its bytes
-// and never allocates by what a number says. Threads: values, no sharing.
+// and never allocates by what a number says. Lists take more memory than bytes (4 bytes are an empty text, which takes 32): a reader with a
+// meter takes from it before it makes them. Threads: values, no sharing.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -8,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "distributed/meter.h"
 #include "framework/base/status.h"
 #include "framework/tensor/tensor.h"
 
@@ -28,6 +30,8 @@ class WireWriter {
     Number(uint32_t(all.size()));
     for (const std::string& s : all) Text(s);
   }
+  // So many bytes will follow: they are written without being moved about.
+  void Reserve(uint64_t bytes) { out_.reserve(size_t(bytes)); }
   void Raw(const void* bytes, size_t n) { out_.append(static_cast<const char*>(bytes), n); }
   // What a WireReader's Fields reads: numbers, texts and lists of texts, one after another.
   template <class... T>
@@ -53,7 +57,8 @@ class WireWriter {
 
 class WireReader {
  public:
-  explicit WireReader(std::string_view bytes) : rest_(bytes) {}
+  // meter: pays for lists and what stands in them; NULL: nobody.
+  explicit WireReader(std::string_view bytes, Meter* meter = nullptr) : rest_(bytes), meter_(meter) {}
   template <class T>
   T Number() {
     T v{};
@@ -64,9 +69,29 @@ class WireReader {
   std::string_view Text() { return Raw(Number<uint32_t>()); }
   std::vector<std::string> Texts() {
     std::vector<std::string> all;
-    const uint32_t n = Count(sizeof(uint32_t));
-    for (uint32_t i = 0; i < n && ok_; ++i) all.emplace_back(Text());
+    const uint32_t n = Room(&all, sizeof(uint32_t));
+    for (uint32_t i = 0; i < n && ok_; ++i) all.push_back(KeptText());
     return all;
+  }
+  // A text that is copied.
+  std::string KeptText() {
+    constexpr size_t kInside = 15, kBlock = 24;  // that a string holds without the heap; what the heap adds
+    const std::string_view text = Text();
+    if (text.size() > kInside && !Take(text.size() + kBlock)) return {};
+    return std::string(text);
+  }
+  // Memory for what is about to be made.
+  bool Take(uint64_t bytes) {
+    if (meter_ && !meter_->Take(bytes)) ok_ = false;
+    return ok_;
+  }
+  // Makes room in the list for as many things as a number says, which each take so many bytes at least.
+  template <class T>
+  uint32_t Room(std::vector<T>* list, size_t least) {
+    const uint32_t n = Count(least);
+    if (!Take(n * sizeof(T))) return 0;
+    list->reserve(n);
+    return n;
   }
   // A number of things that each take so many bytes at least: not more than can still follow.
   uint32_t Count(size_t least) {
@@ -88,8 +113,10 @@ class WireReader {
     (Field(&all), ...);
   }
   std::string_view rest() const { return rest_; }
-  // Nothing was missing so far.
+  // Nothing was missing so far, memory included.
   bool ok() const { return ok_; }
+  // Why it is not: RESOURCE_EXHAUSTED, or INVALID_ARGUMENT with this text.
+  Status Bad(std::string_view text) const { return meter_ && !meter_->status().ok() ? meter_->status() : InvalidArgument(text); }
   // Nothing was missing, and nothing is left. INVALID_ARGUMENT naming what the bytes were to be.
   Status End(std::string_view what) const;
 
@@ -99,12 +126,13 @@ class WireReader {
     if constexpr (std::is_integral_v<T>) {
       *field = Number<T>();
     } else if constexpr (std::is_same_v<T, std::string>) {
-      *field = Text();
+      *field = KeptText();
     } else {
       *field = Texts();
     }
   }
   std::string_view rest_;
+  Meter* const meter_;
   bool ok_ = true;
 };
 
@@ -113,7 +141,10 @@ struct Payload {
   const void* data = nullptr;
   uint64_t bytes = 0;
   std::shared_ptr<const void> owner;
+  bool charged = false;  // an account pays for them already
   static Payload Of(std::string text);
+  // The same bytes, for which this meter pays until they are gone.
+  Payload PaidBy(Meter paid) &&;
 };
 
 // What a tensor is, apart from its elements: stands in a head.
@@ -128,16 +159,18 @@ TensorHead GetTensorHead(WireReader* from);
 StatusOr<Payload> TensorBody(const Tensor& t);
 // Whether the head fits to a body of so many bytes, before memory is made. INVALID_ARGUMENT.
 Status CheckTensorHead(const TensorHead& head, uint64_t bytes);
-// REQUIRES: CheckTensorHead was ok, for a plain type.
-StatusOr<Tensor> MakeTensor(const TensorHead& head);
+// budget: pays for it; NULL: nobody. REQUIRES: CheckTensorHead was ok.
+StatusOr<Tensor> MakeTensor(const TensorHead& head, MemoryBudget* budget = nullptr);
 // The tensor that the body holds, which is copied.
-StatusOr<Tensor> TensorFrom(const TensorHead& head, std::string_view body);
+StatusOr<Tensor> TensorFrom(const TensorHead& head, std::string_view body, MemoryBudget* budget = nullptr);
 
 // A whole tensor among other things; INVALID_ARGUMENT where it is cut short.
 Status PutTensor(const Tensor& t, WireWriter* to);
-StatusOr<Tensor> GetTensor(WireReader* from);
+StatusOr<Tensor> GetTensor(WireReader* from, MemoryBudget* budget = nullptr);
 // Many tensors in one body.
 Status PutTensors(const Tensor* tensors, size_t n, WireWriter* to);
-StatusOr<std::vector<Tensor>> GetTensors(std::string_view body);
+StatusOr<std::vector<Tensor>> GetTensors(std::string_view body, MemoryBudget* budget = nullptr);
+// Bytes that PutTensor writes.
+uint64_t WireBytes(const Tensor& t);
 
 }  // namespace thalweg::distributed

@@ -5,14 +5,20 @@
 #include <vector>
 
 #include "distributed/piece.h"
+#include "distributed/sandbox/pipe_transport.h"
 #include "distributed/worker_parts.h"
 #include "framework/base/shown.h"
+#include "framework/runtime/container.h"
+#include "framework/runtime/give_memory_back.h"
 #include "framework/session/limits.h"
 
 namespace thalweg::distributed {
 namespace {
 
 constexpr int64_t kUnwatched = 30'000'000'000;  // nanoseconds after which a session that no client watches is closed
+constexpr uint64_t kSession = 64 << 10;         // bytes, about: what a session takes that does nothing yet
+constexpr uint64_t kFreeSteps = 64 << 10;       // of the memory for steps that are remembered: who is full may run some that make room
+constexpr uint64_t kSignature = 8 << 10;        // the same of a signature that adds no nodes
 
 // What any client may set. Others name files of the task's user, or lift what keeps clients apart.
 Status CheckClientOption(std::string_view key) {
@@ -26,6 +32,13 @@ Status CheckClientOption(std::string_view key) {
                "' is not a client's to set; leave it out, or start the task with trust_clients=true");
 }
 
+// Plans are counted by their graph: a client may keep several for each signature, but not any number.
+void BoundPlans(SessionOptions* o) {
+  o->max_shape_plans = std::min(o->max_shape_plans, 64u);
+  o->max_shapes = std::min(o->max_shapes, 1024u);
+  o->max_plans = std::min(o->max_plans, 4096u);
+}
+
 }  // namespace
 
 Status NoSession(const SessionName& name) {
@@ -33,8 +46,13 @@ Status NoSession(const SessionName& name) {
                " is not known; its client was lost, or the task was restarted meanwhile");
 }
 
-Worker::Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, const Channels& channels, std::function<bool()> others_tell)
-    : runtime_(std::move(runtime)), options_(std::move(options)), channels_(channels), others_tell_(std::move(others_tell)) {}
+Worker::Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, const ClusterSpec* cluster, const Channels& channels,
+               std::function<bool()> others_tell)
+    : runtime_(std::move(runtime)),
+      options_(std::move(options)),
+      cluster_(cluster),
+      channels_(channels),
+      others_tell_(std::move(others_tell)) {}
 
 Worker::~Worker() { Close(); }
 
@@ -84,16 +102,16 @@ void Worker::Look(uint64_t session, const std::string& asker, uint32_t role, Tas
   to->received = traffic_.All();
 }
 
-void Worker::Job(std::function<void()> f) {
-  runtime_->pool().Blocking([job = std::make_shared<OpenJob>(this), f = std::move(f)]() mutable {
+void Worker::Job(BlockingLine::Guest* line, std::function<void()> f) {
+  line->Run([job = std::make_shared<OpenJob>(this), f = std::move(f)]() mutable {
     f();
     f = nullptr;  // what it holds goes before the worker may
     job.reset();
   });
 }
 
-void Worker::Later(std::shared_ptr<Incoming> request, std::function<Answer()> f) {
-  Job([request = std::move(request), f = std::move(f)] {
+void Worker::Later(PeerAccount* account, std::shared_ptr<Incoming> request, std::function<Answer()> f) {
+  Job(account->runs(), [request = std::move(request), f = std::move(f)] {
     Answer answer;
     try {
       answer = f();
@@ -122,14 +140,14 @@ void Worker::Serve(const RequestHead& head, std::shared_ptr<Incoming> request) {
   switch (head.method) {
     case Method::kOpen:
       if (auto m = take(OpenRequest::Get(head.fields)); m.ok())
-        Later(request, [this, m = *m, request = request.get()] { return Open(m, request->peer(), request->role()); });
+        Later(request->account().get(), request, [this, m = *m, request = request.get()] { return Open(m, *request); });
       break;
     case Method::kWatch:
       if (auto m = take(SessionRequest::Get(head.fields)); m.ok()) Watch(name, request);
       break;
     case Method::kRegister:
       if (auto m = take(SessionRequest::Get(head.fields)); m.ok()) {
-        Later(request, [this, request = request.get(), name] { return Register(name, request->body()); });
+        Later(request->account().get(), request, [this, request = request.get(), name] { return Register(name, request->body()); });
       }
       break;
     case Method::kRun:
@@ -155,6 +173,13 @@ void Worker::Serve(const RequestHead& head, std::shared_ptr<Incoming> request) {
         request->Answer(PutAnswer(WireWriter()));
       }
       break;
+    case Method::kReset:
+      if (auto m = ResetRequest::Get(head.fields); m.ok()) {
+        Later(request->account().get(), request, [this, m = *std::move(m)] { return Reset(m); });
+      } else {
+        bad = m.status();
+      }
+      break;
     default: bad = InvalidArgument("method ", int(head.method), " is none of a worker's");
   }
   if (!bad.ok()) request->Fail({bad, false});
@@ -175,7 +200,8 @@ Status Worker::CheckRoom(const std::string& owner, uint32_t role) const {
                            "option max_client_sessions");
 }
 
-Worker::Answer Worker::Open(const OpenRequest& m, const std::string& owner, uint32_t role) {
+Worker::Answer Worker::Open(const OpenRequest& m, const Incoming& request) {
+  const std::string& owner = request.peer();
   SessionOptions options;
   for (const std::string& text : m.options) {
     const size_t at = text.find('=');
@@ -184,13 +210,23 @@ Worker::Answer Worker::Open(const OpenRequest& m, const std::string& owner, uint
     if (!options_.trust_clients) RETURN_IF_ERROR(CheckClientOption(key));
     RETURN_IF_ERROR(SetSessionOption(&options, key, std::string_view(text).substr(at + 1)));
   }
+  if (options.container.empty()) options.container = kSharedContainer;  // clients share it
   options.trust_imported = options_.trust_clients;
   options.allow_files = options_.allow_files;
-  if (!options_.trust_clients) options.memory_limit = std::min(options.memory_limit, DefaultMemoryLimit());
+  BoundPlans(&options);
   auto session = std::make_shared<ClientSession>();
   session->name = {owner, m.session};
+  session->account = request.account();
+  // Who is trusted has limits only where the task was given some.
+  const bool counts = !options_.trust_clients || options_.memory_limit > 0;
+  MemoryBudget* account = counts ? request.account()->budget() : nullptr;
+  session->held = Meter(account);
+  if (!session->held.TakeJust(kSession)) return Prefix(session->held.status(), "a session:");
   session->graph = std::make_shared<Graph>(runtime_);
-  ASSIGN_OR_RETURN(session->session, Session::Create(session->graph, options));
+  ASSIGN_OR_RETURN(session->session, Session::Create(session->graph, options, account));
+  session->session->LimitBlocking(request.account()->kernels());
+  session->graph_held = Meter(session->session->budget());
+  session->steps_held = Meter(session->session->budget(), kFreeSteps);
   CloseUnwatched(session->name);
   {
     std::lock_guard lock(mu_);
@@ -198,14 +234,14 @@ Worker::Answer Worker::Open(const OpenRequest& m, const std::string& owner, uint
     if (sessions_.contains(session->name)) return AlreadyExists("session ", m.session, " is there already");  // its room is its own
     // What it ran last may still change variables.
     if (ending_.contains(session->name)) return AlreadyExists("session ", m.session, " was there before, and has not ended yet");
-    RETURN_IF_ERROR(CheckRoom(owner, role));
-    if (role == TW_PEER_CLIENT) {
+    RETURN_IF_ERROR(CheckRoom(owner, request.role()));
+    if (request.role() == TW_PEER_CLIENT) {
       session->lent = lent_[owner].lock();
       if (!session->lent) lent_[owner] = session->lent = std::make_shared<LentTime>();
     }
     sessions_.emplace(session->name, session);
-    channels_.mailbox->Open(session->name);
-    channels_.inbox->Open(session->name);
+    channels_.mailbox->Open(session->name, session->session->budget());
+    channels_.inbox->Open(session->name, session->session->budget());
   }
   channels_.messenger->clock().At(channels_.messenger->clock().Now() + kUnwatched, [this, weak = std::weak_ptr(session)] {
     auto s = weak.lock();
@@ -246,6 +282,16 @@ void Worker::Watch(const SessionName& name, std::shared_ptr<Incoming> request) {
   });
 }
 
+// Any client may name any container when it opens a session, so any may reset one.
+Worker::Answer Worker::Reset(const ResetRequest& m) {
+  RETURN_IF_ERROR(CheckContainerName(m.container));
+  const size_t count = runtime_->resources().ResetContainer(m.container.empty() ? kSharedContainer : std::string_view(m.container));
+  GiveMemoryBack(*runtime_);
+  WireWriter w;
+  ResetAnswer{count}.Put(&w);
+  return PutAnswer(w);
+}
+
 // Its name is free once nothing of it is left: an Open in between would take its parts for its own.
 void Worker::CloseSession(std::shared_ptr<ClientSession> session, const Status& why) {
   std::vector<std::shared_ptr<StepRun>> running;
@@ -268,7 +314,8 @@ void Worker::CloseSession(std::shared_ptr<ClientSession> session, const Status& 
   }
   if (watch) watch->Fail({why, false});
   // Its end waits for what runs.
-  Job([this, session = std::move(session), runs]() mutable {
+  BlockingLine::Guest* ends = session->account->ends();
+  Job(ends, [this, session = std::move(session), runs]() mutable {
     session->session->Close().IgnoreError();  // cannot fail: it waits for what runs
     if (runs) {
       std::lock_guard lock(mu_);
@@ -279,12 +326,55 @@ void Worker::CloseSession(std::shared_ptr<ClientSession> session, const Status& 
   });
 }
 
+// A worker connects to where a piece says that values come from or go to. An address that only the client knows of would make the worker
+// the client's way into networks that the client itself does not reach.
+Status Worker::CheckTask(std::string_view key, const std::string& address) const {
+  for (const ClusterSpec::Task& task : cluster_->tasks()) {
+    if (task.address.rest == address) return Status();
+    if (task.address.scheme == kPipeScheme) {
+      return FailedPrecondition("value '", Shown(key),
+                                "' is another task's, and a sandboxed worker serves sessions of one task; keep what ",
+                                "the session runs on one task");
+    }
+  }
+  return Error(absl::StatusCode::kPermissionDenied, "value '", Shown(key), "': address '", Shown(address),
+               "' is no task's of the cluster; its tasks: ", cluster_->places());
+}
+
 Worker::Answer Worker::Register(const SessionName& name, std::string_view body) {
   auto session = Find(name);
   if (!session) return NoSession(name);
-  ASSIGN_OR_RETURN(const PieceMessage piece, PieceMessage::Get(body));
   std::lock_guard one_at_a_time(session->register_mu);
-  RETURN_IF_ERROR(AddPiece(piece, !options_.trust_clients, session->graph.get()));
+  Meter read(session->session->budget());  // for the message, while it is needed
+  auto piece = PieceMessage::Get(body, &read);
+  if (!piece.ok()) return Prefix(piece.status(), "a signature:");
+  std::shared_ptr<Signature> signature;
+  RETURN_IF_ERROR(AddSignature(*piece, session.get(), &signature));
+  session->graph_held.Trim();
+  uint64_t handle;
+  {
+    std::lock_guard lock(mu_);
+    handle = ++handles_;
+  }
+  std::lock_guard lock(session->mu);
+  if (session->closed) return NoSession(name);
+  session->signatures.emplace(handle, std::move(signature));
+  WireWriter w;
+  HandleMessage{name.id, handle}.Put(&w);
+  return PutAnswer(w);
+}
+
+// REQUIRES: register_mu of the session.
+Status Worker::AddSignature(const PieceMessage& piece, ClientSession* session, std::shared_ptr<Signature>* out) {
+  for (const PieceSource& s : piece.sources) RETURN_IF_ERROR(CheckTask(s.key, s.address));
+  for (const PieceSink& s : piece.sinks) RETURN_IF_ERROR(CheckTask(s.key, s.address));
+  auto signature = std::make_shared<Signature>(session->lent);
+  signature->held = Meter(session->session->budget());
+  uint64_t bytes = kSignature + 32 * (piece.feeds.size() + piece.fetches.size() + piece.targets.size() + piece.over.size());
+  for (const PieceSource& s : piece.sources) bytes += 256 + 2 * (s.key.size() + s.address.size() + s.title.size());
+  for (const PieceSink& s : piece.sinks) bytes += 256 + 2 * (s.key.size() + s.address.size() + s.title.size());
+  if (!signature->held.TakeJust(bytes)) return Prefix(signature->held.status(), "a signature:");
+  RETURN_IF_ERROR(AddPiece(piece, !options_.trust_clients, session->graph.get(), session->session->budget(), &session->graph_held));
   const Graph& graph = *session->graph;
   CallableSpec spec;
   for (const std::string& text : piece.feeds) {
@@ -314,20 +404,10 @@ Worker::Answer Worker::Register(const SessionName& name, std::string_view body) 
     source->second.pushed = true;
   }
   for (const PieceSink& s : piece.sinks) routes->sinks.emplace(s.key, Sink{{s.address, s.title, s.incarnation}, s.carried});
-  auto signature = std::make_shared<Signature>(session->lent);
   ASSIGN_OR_RETURN(signature->callable, session->session->MakeCallable(spec));
   signature->routes = std::move(routes);
-  uint64_t handle;
-  {
-    std::lock_guard lock(mu_);
-    handle = ++handles_;
-  }
-  std::lock_guard lock(session->mu);
-  if (session->closed) return NoSession(name);
-  session->signatures.emplace(handle, std::move(signature));
-  WireWriter w;
-  HandleMessage{name.id, handle}.Put(&w);
-  return PutAnswer(w);
+  *out = std::move(signature);
+  return Status();
 }
 
 }  // namespace thalweg::distributed

@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "distributed/cluster.h"
 #include "distributed/messenger.h"
+#include "distributed/piece.h"
 #include "distributed/step_meeting.h"
 #include "distributed/task_status.h"
 #include "framework/runtime/runtime.h"
@@ -19,7 +21,7 @@
 
 namespace thalweg::distributed {
 
-struct WorkerOptions {
+struct WorkerOptions : PeerLimits {
   bool trust_clients = false;  // their nodes may do what the program's own may
   std::string allow_files;     // a folder, beneath which they may read and write files; empty: none
   uint32_t max_sessions = 1000;
@@ -28,8 +30,10 @@ struct WorkerOptions {
 
 class Worker {
  public:
-  // others_tell: somebody else tells clients which tasks are no longer alive, and the transport which are out of reach; then none is asked.
-  Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, const Channels& channels, std::function<bool()> others_tell);
+  // cluster: whose tasks values of steps may come from and go to; it outlives the worker. others_tell: somebody else tells clients which
+  // tasks are no longer alive, and the transport which are out of reach; then none is asked.
+  Worker(std::shared_ptr<Runtime> runtime, WorkerOptions options, const ClusterSpec* cluster, const Channels& channels,
+         std::function<bool()> others_tell);
   ~Worker();
   // kOpen to kForget but kReceive.
   void Serve(const RequestHead& head, std::shared_ptr<Incoming> request);
@@ -50,14 +54,19 @@ class Worker {
   struct ClientSession;
   using Answer = StatusOr<std::string>;
   // Runs f, which answers a head, on a thread that may block, and answers the request.
-  void Later(std::shared_ptr<Incoming> request, std::function<Answer()> f);
-  void Job(std::function<void()> f);
+  void Later(PeerAccount* account, std::shared_ptr<Incoming> request, std::function<Answer()> f);
+  void Job(BlockingLine::Guest* line, std::function<void()> f);
   std::shared_ptr<ClientSession> Find(const SessionName& name) const;
   Status CheckRoom(const std::string& owner, uint32_t role) const;
-  Answer Open(const OpenRequest& m, const std::string& owner, uint32_t role);
+  Answer Open(const OpenRequest& m, const Incoming& request);
+  Answer Reset(const ResetRequest& m);
   Answer Register(const SessionName& name, std::string_view piece);
+  Status AddSignature(const PieceMessage& piece, ClientSession* session, std::shared_ptr<Signature>* out);
+  // PERMISSION_DENIED for an address that is no task's of the cluster.
+  Status CheckTask(std::string_view key, const std::string& address) const;
   void Watch(const SessionName& name, std::shared_ptr<Incoming> request);
   void Go(const std::shared_ptr<StepRun>& run);
+  static Status PutFetches(const StepRun& run, Meter* paid, WireWriter* body);
   void End(const std::shared_ptr<StepRun>& run, Status s);
   Status Abort(const SessionName& name, const AbortRequest& m);
   void CloseSession(std::shared_ptr<ClientSession> session, const Status& why);
@@ -69,6 +78,7 @@ class Worker {
 
   const std::shared_ptr<Runtime> runtime_;
   const WorkerOptions options_;
+  const ClusterSpec* const cluster_;
   const Channels channels_;
   const std::function<bool()> others_tell_;
   Traffic traffic_;

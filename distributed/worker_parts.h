@@ -4,11 +4,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "distributed/step_meeting.h"
+#include "distributed/step_set.h"
 #include "distributed/worker.h"
 #include "framework/session/session.h"
 
@@ -16,6 +16,7 @@ namespace thalweg::distributed {
 
 struct Worker::Signature {
   explicit Signature(std::shared_ptr<LentTime> of_owner) : lent(std::make_shared<LentTime>(std::move(of_owner))) {}
+  Meter held;  // for the signature itself; first: it goes last
   std::unique_ptr<Callable> callable;
   std::shared_ptr<const Routes> routes;
   // A run does so little that it may begin, and go on, on the threads of the transport. By its plan, and by what the last runs took there.
@@ -29,7 +30,10 @@ struct Worker::Signature {
 
 // What a client has here. Its members but for `steps` and `aborted` are set by Open and Register, one at a time.
 struct Worker::ClientSession {
-  SessionName name;                // its owner is who opened it; nobody else has it
+  SessionName name;  // its owner is who opened it; nobody else has it
+  std::shared_ptr<PeerAccount> account;
+  Meter held;                      // for the session itself; before what it pays for: that goes first
+  Meter graph_held;                // for the graph; guarded by register_mu
   std::shared_ptr<LentTime> lent;  // of all sessions of its owner, if that has proven that it is a client; else NULL
   std::shared_ptr<Graph> graph;
   std::unique_ptr<Session> session;  // after the graph, before the signatures' end
@@ -37,11 +41,13 @@ struct Worker::ClientSession {
   std::mutex mu;  // the rest
   std::map<uint64_t, std::shared_ptr<Signature>> signatures;
   std::map<uint64_t, std::shared_ptr<StepRun>> steps;
-  std::map<uint64_t, Status> aborted;  // steps, whether they were begun or not
-  uint64_t oldest = 0;                 // that is not over everywhere
-  std::set<uint64_t> begun;            // steps from there on: none is begun again
+  Meter steps_held;     // for the two sets of steps
+  EndedSteps aborted;   // by others, whether they were begun or not
+  uint64_t oldest = 0;  // that is not over everywhere
+  StepSet begun;        // steps from there on: none is begun again
   std::shared_ptr<Incoming> watch;
   bool closed = false;
+  void ForgetSteps();
 };
 
 // Something that the worker's end waits for.
@@ -69,15 +75,7 @@ struct Worker::StepRun {
   CancelToken cancel;
   std::unique_ptr<StepStats> stats;  // NULL: nobody watches
   std::vector<Tensor> feeds, fetches;
-  MemoryBudget* budget = nullptr;  // what the feeds count against
-  uint64_t charged = 0;
 
-  ~StepRun() { GiveBack(); }
-  void GiveBack() {
-    if (charged) budget->Give(std::exchange(charged, 0));
-  }
-  // RESOURCE_EXHAUSTED where the session has no room for the feeds, as long as their message is.
-  Status Charge(uint64_t bytes);
   void Abort(const Status& why, bool consequence) {
     meeting->Abort(why, consequence);
     cancel.Cancel();

@@ -12,8 +12,7 @@ namespace {
 
 constexpr int64_t kBeatEvery = 1'000'000'000;  // nanoseconds, while steps run
 constexpr int64_t kSilence = 10'000'000'000;   // one that says nothing for so long counts as lost
-constexpr size_t kBegun = 1 << 20;             // steps of a session, from the oldest that is not over
-constexpr size_t kAborted = 1 << 16;           // steps of a session that others have ended, and that may still come
+constexpr size_t kRanges = 1 << 20;            // of steps of a session, from the oldest that is not over
 constexpr uint64_t kSmallFeeds = 4096;         // bytes that are not counted: also a session that is full may run steps that make room
 
 }  // namespace
@@ -34,32 +33,33 @@ void Worker::Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> re
   traffic_.Received("clients", request->body().size());
   channels_.mailbox->Forget(name, m.oldest);
   channels_.inbox->Forget(name, m.oldest);
-  if (Status fits = run->Charge(request->body().size()); !fits.ok()) return request->Fail({Prefix(fits, "feeds:"), false});
   Outcome refused;
   bool light = false;
   {
     std::lock_guard lock(run->session->mu);
     ClientSession& s = *run->session;
     s.oldest = std::max(s.oldest, m.oldest);
-    s.aborted.erase(s.aborted.begin(), s.aborted.lower_bound(s.oldest));
-    s.begun.erase(s.begun.begin(), s.begun.lower_bound(s.oldest));
+    s.ForgetSteps();
     auto signature = s.signatures.find(m.handle);
     if (s.closed) {
       refused = {NoSession(name), false};
-    } else if (auto it = s.aborted.find(m.step); it != s.aborted.end()) {
-      refused = {it->second, true};
+    } else if (s.aborted.Contains(m.step)) {
+      refused = {s.aborted.Why(m.step), true};
     } else if (signature == s.signatures.end()) {
       refused = {NotFound("signature ", m.handle, " of session ", m.session, " is not registered"), false};
-    } else if (s.begun.size() >= kBegun) {
-      refused = {ResourceExhausted("session ", m.session, " has begun ", kBegun, " steps since step ", s.oldest, ", which is not over"),
-                 false};
-    } else if (m.step < s.oldest || !s.begun.insert(m.step).second) {
+    } else if (m.step < s.oldest || s.begun.Contains(m.step)) {
       refused = {AlreadyExists("step ", m.step, " was begun already"), false};
+    } else if (s.begun.ranges() >= kRanges) {
+      refused = {ResourceExhausted("session ", m.session, " has begun steps with ", kRanges, " gaps between them since step ", s.oldest,
+                                   ", which is not over; number steps without gaps"),
+                 false};
+    } else if (!s.begun.Insert(m.step, &s.steps_held)) {
+      refused = {Prefix(s.steps_held.status(), StrCat("step ", m.step, ":")), false};
     } else {
       run->signature = signature->second;
       light = run->signature->IsLight() && request->body().size() <= StepMeeting::kLightValue;
       run->meeting = std::make_shared<StepMeeting>(name, m.step, run->signature->routes, run->deadline, channels_, &traffic_,
-                                                   light ? run->signature->lent : nullptr);
+                                                   light ? run->signature->lent : nullptr, s.session->budget());
       s.steps.emplace(m.step, run);
     }
   }
@@ -76,7 +76,7 @@ void Worker::Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> re
     const auto gone = [] { return Error(absl::StatusCode::kUnavailable, "the client waits no longer for the step, or cannot be reached"); };
     if (auto r = weak.lock()) r->Abort(gone(), true);
   });
-  if (!light) return Job([this, run] { Go(run); });
+  if (!light) return Job(run->session->account->runs(), [this, run] { Go(run); });
   const int64_t began = clock.Now();
   run->meeting->Hold();
   Go(run);
@@ -84,12 +84,10 @@ void Worker::Run(const RunRequest& m, bool watched, std::shared_ptr<Incoming> re
   run->signature->lent->Used(clock.Now() - began);
 }
 
-Status Worker::StepRun::Charge(uint64_t bytes) {
-  budget = bytes > kSmallFeeds ? session->session->budget() : nullptr;
-  if (!budget) return Status();
-  RETURN_IF_ERROR(budget->Take(bytes));
-  charged = bytes;
-  return Status();
+// Steps that are over everywhere. Under the lock.
+void Worker::ClientSession::ForgetSteps() {
+  aborted.Forget(oldest, &steps_held);
+  begun.Forget(oldest, &steps_held);
 }
 
 void Worker::Signature::Ran() {
@@ -101,9 +99,10 @@ void Worker::Signature::Ran() {
 
 void Worker::Go(const std::shared_ptr<StepRun>& run) {
   try {
-    auto feeds = GetTensors(run->request->body());
+    const std::string_view body = run->request->body();
+    auto feeds = GetTensors(body, body.size() > kSmallFeeds ? run->session->session->budget() : nullptr);
     const Callable& callable = *run->signature->callable;
-    if (!feeds.ok()) return End(run, feeds.status());
+    if (!feeds.ok()) return End(run, Prefix(feeds.status(), "feeds:"));
     run->request->DropBody();
     if (feeds->size() != callable.spec().feeds.size()) {
       return End(run, InvalidArgument("a step came with ", feeds->size(), " feeds for ", callable.spec().feeds.size()));
@@ -132,10 +131,21 @@ static Status PutCarriedOf(StepMeeting* meeting, WireWriter* fields, WireWriter*
   return Status();
 }
 
+// The answer's memory is the session's until the answer is on its way: a client that reads no answers is told so by its next steps.
+Status Worker::PutFetches(const StepRun& run, Meter* paid, WireWriter* body) {
+  uint64_t bytes = sizeof(uint32_t);
+  for (const Tensor& t : run.fetches) bytes += WireBytes(t);
+  if (bytes > kSmallFeeds) *paid = Meter(run.session->session->budget());
+  if (!paid->TakeJust(bytes)) return Prefix(paid->status(), StrCat("an answer of ", bytes, " bytes:"));
+  body->Reserve(bytes);
+  return PutTensors(run.fetches.data(), run.fetches.size(), body);
+}
+
 void Worker::End(const std::shared_ptr<StepRun>& run, Status s) {
   WireWriter body, fields;
+  Meter paid;
   try {
-    if (s.ok()) s = PutTensors(run->fetches.data(), run->fetches.size(), &body);
+    if (s.ok()) s = PutFetches(*run, &paid, &body);
     if (s.ok() && run->stats) {
       const std::string stats = PutStats(*run->stats);
       fields.Number(uint64_t(stats.size()));
@@ -145,15 +155,14 @@ void Worker::End(const std::shared_ptr<StepRun>& run, Status s) {
   } catch (...) {
     s = Thrown();
   }
-  run->feeds.clear();
+  run->feeds.clear();  // before the client knows: its next step may need the memory
   run->fetches.clear();
-  run->GiveBack();  // before the client knows: its next step may need it
   {
     std::lock_guard lock(run->session->mu);
     run->session->steps.erase(run->step);
   }
   run->signature->Ran();
-  if (s.ok()) return run->request->Answer(PutAnswer(fields), Payload::Of(body.Take()));
+  if (s.ok()) return run->request->Answer(PutAnswer(fields), Payload::Of(body.Take()).PaidBy(std::move(paid)));
   run->meeting->Abort(s, false);
   run->request->Fail(run->meeting->Ended(s));
 }
@@ -224,8 +233,10 @@ Status Worker::Abort(const SessionName& name, const AbortRequest& m) {
   std::shared_ptr<StepRun> run;
   {
     std::lock_guard lock(session->mu);
-    if (session->aborted.size() >= kAborted) return ResourceExhausted("session ", m.session, " has ended too many steps that never began");
-    session->aborted.emplace(m.step, m.why);
+    if (session->aborted.ranges() >= kRanges) return ResourceExhausted("session ", m.session, " has ended too many steps that never began");
+    if (m.step >= session->oldest && !session->aborted.Add(m.step, m.why, &session->steps_held)) {
+      return Prefix(session->steps_held.status(), StrCat("step ", m.step, ", which is ended:"));
+    }
     if (auto it = session->steps.find(m.step); it != session->steps.end()) run = it->second;
   }
   channels_.mailbox->Abort(name, m.step, m.why);

@@ -31,17 +31,22 @@ Status CopyKnown(const Edge& e, Graph* to, Copied* copied) {
 // The functions that are being differentiated, each within the one before it.
 class UnderWay {
  public:
-  explicit UnderWay(const Function* f) : again_(std::find(all_.begin(), all_.end(), f) != all_.end()) { all_.push_back(f); }
-  ~UnderWay() { all_.pop_back(); }
+  explicit UnderWay(const Function* f) : f_(f), around_(innermost_) {
+    for (const UnderWay* u = around_; u && !again_; u = u->around_) again_ = u->f_ == f;
+    innermost_ = this;
+  }
+  ~UnderWay() { innermost_ = around_; }
   UnderWay(const UnderWay&) = delete;
   UnderWay& operator=(const UnderWay&) = delete;
   bool again() const { return again_; }
 
  private:
-  static thread_local std::vector<const Function*> all_;
-  const bool again_;
+  static thread_local const UnderWay* innermost_;
+  const Function* const f_;
+  const UnderWay* const around_;
+  bool again_ = false;
 };
-thread_local std::vector<const Function*> UnderWay::all_;
+thread_local const UnderWay* UnderWay::innermost_ = nullptr;
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <new>
 
+#include "framework/base/thread_reserve.h"
 #include "framework/json/utf8.h"
 
 namespace thalweg {
@@ -59,6 +60,8 @@ tw_status* OutOfMemory() {
   return &shared;
 }
 }  // namespace
+
+tw_status* NoMemoryForThread() noexcept { return OutOfMemory(); }
 
 namespace {
 Status Told(std::string_view what) noexcept {

@@ -8,6 +8,7 @@
 #include "framework/base/shown.h"
 #include "framework/graph/function_def.h"
 #include "framework/io/wire.h"
+#include "framework/json/utf8.h"
 
 namespace thalweg {
 namespace {
@@ -21,14 +22,15 @@ std::string TypesText(const std::vector<Edge>& values) {
   return text;
 }
 
+// Programs that trace functions write what they like: `__inference_<lambda>_12`. No node is called so.
+bool IsFunctionName(std::string_view s) { return !s.empty() && s.find(' ') == s.npos && OneLine(s) == s; }
+
 class Checker {
  public:
   explicit Checker(const FunctionSpec& f) : f_(f), args_(f.args.size()) {}
 
   Status Run() {
-    if (!IsNodeName(f_.name)) {
-      return InvalidArgument("it is not a function's name; use letters, digits and _ . - / >, starting with a letter or digit");
-    }
+    if (!IsFunctionName(f_.name)) return InvalidArgument("it is not a function's name; use UTF-8 without spaces and control characters");
     for (size_t i = 0; i < f_.args.size(); ++i) RETURN_IF_ERROR(CheckArgument(i));
     for (size_t o = 0; o < f_.results.size(); ++o) {
       const Edge& e = f_.results[o];

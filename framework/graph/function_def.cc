@@ -23,12 +23,6 @@ namespace {
 
 using namespace graph_def;
 
-enum FunctionField : uint32_t { kSignature = 1, kNodeDef = 3, kRet = 4, kControlRet = 6, kArgAttr = 7 };
-enum SignatureField : uint32_t { kOpName = 1, kInputArg = 2, kOutputArg = 3, kIsStateful = 17, kControlOutput = 20 };
-enum ArgField : uint32_t { kArgName = 1, kArgType = 3, kHandleData = 7 };
-enum HandleField : uint32_t { kHandleType = 1, kHandleShape = 2 };
-constexpr uint32_t kShapeOfAttr = 7;  // of AttrValue
-constexpr uint32_t kArgAttrMap = 1;   // of ArgAttrs
 constexpr char kShapes[] = "_output_shapes";
 
 std::string MapEntry(std::string_view key, std::string_view value) {
@@ -113,7 +107,7 @@ class Exporter {
     PutVarintField(kHandleType, handle.dtype, &out);
     WireReader reader(attr);
     for (WireField f; reader.Next(&f);) {
-      if (f.number == kShapeOfAttr) PutBytesField(kHandleShape, f.bytes, &out);
+      if (f.number == kShape) PutBytesField(kHandleShape, f.bytes, &out);
     }
     return out;
   }
@@ -132,7 +126,7 @@ class Exporter {
   }
 
   Status AddSignature() {
-    PutBytesField(kOpName, f_.name(), &signature_);
+    PutBytesField(kSignatureName, f_.name(), &signature_);
     for (const Edge& e : f_.args()) RETURN_IF_ERROR(AddArg(kInputArg, args_.at(e.node), e));
     for (size_t o = 0; o < f_.results().size(); ++o) RETURN_IF_ERROR(AddArg(kOutputArg, ResultName(o), f_.results()[o]));
     if (stateful_) PutVarintField(kIsStateful, 1, &signature_);
@@ -375,7 +369,7 @@ StatusOr<std::string> FunctionName(std::string_view function_def) {
     if (f.number != kSignature || f.type != WireField::kBytes) continue;
     WireReader signature(f.bytes);
     for (WireField s; signature.Next(&s);) {
-      if (s.number == kOpName && s.type == WireField::kBytes) return std::string(s.bytes);
+      if (s.number == kSignatureName && s.type == WireField::kBytes) return std::string(s.bytes);
     }
   }
   return InvalidArgument("a FunctionDef has no name");

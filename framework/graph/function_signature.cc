@@ -2,19 +2,14 @@
 
 #include "framework/base/shown.h"
 #include "framework/graph/attr_proto.h"
+#include "framework/graph/graph_def_fields.h"
 #include "framework/io/wire.h"
 
 namespace thalweg {
-namespace {
 
-enum FunctionField : uint32_t { kSignature = 1 };
-enum SignatureField : uint32_t { kName = 1, kInputArg = 2, kOutputArg = 3, kAttr = 4, kIsStateful = 17 };
-enum ArgField : uint32_t { kArgName = 1, kArgType = 3, kTypeAttr = 4, kNumberAttr = 5, kTypeListAttr = 6, kHandleData = 7 };
-enum HandleField : uint32_t { kHandleType = 1, kHandleShape = 2 };
-enum AttrDefField : uint32_t { kAttrName = 1, kAttrDefault = 3 };
-enum AttrValueField : uint32_t { kList = 1, kShape = 7, kPlaceholder = 9, kFunc = 10, kListFunc = 9 };
-enum NameAttrListField : uint32_t { kFuncName = 1, kFuncAttr = 2 };
-enum MapField : uint32_t { kKey = 1, kValue = 2 };
+using namespace graph_def;
+
+namespace {
 
 Status Damaged(std::string_view what, const WireReader& reader) {
   return InvalidArgument(what, " is damaged or cut short at its byte ", reader.offset());
@@ -78,10 +73,10 @@ Status ReadSignature(std::string_view bytes, FunctionSignature* to) {
   for (WireField f; reader.Next(&f);) {
     if (f.number == kIsStateful && f.type == WireField::kVarint) to->stateful = f.value != 0;
     if (f.type != WireField::kBytes) continue;
-    if (f.number == kName) to->name = f.bytes;
+    if (f.number == kSignatureName) to->name = f.bytes;
     if (f.number == kInputArg) RETURN_IF_ERROR(ReadArg(f.bytes, &to->args));
     if (f.number == kOutputArg) RETURN_IF_ERROR(ReadArg(f.bytes, &to->results));
-    if (f.number == kAttr) RETURN_IF_ERROR(ReadAttr(f.bytes, to));
+    if (f.number == kSignatureAttr) RETURN_IF_ERROR(ReadAttr(f.bytes, to));
   }
   return reader.ok() ? Status() : Damaged("the signature", reader);
 }

@@ -10,13 +10,15 @@
 #include "framework/base/local_memory.h"
 #include "framework/base/shown.h"
 #include "framework/graph/flow.h"
+#include "framework/graph/folding_budget.h"
 #include "framework/graph/function.h"
 #include "framework/graph/function_shapes.h"
 #include "framework/graph/resolve.h"
 #include "framework/graph/shape_inference.h"
+#include "framework/runtime/container.h"
 #include "framework/runtime/evaluate.h"
+#include "framework/runtime/give_memory_back.h"
 #include "framework/runtime/runtime.h"
-#include "framework/tensor/memory_budget.h"
 
 namespace thalweg {
 
@@ -81,8 +83,6 @@ namespace {
 
 // Values that shape rules may want are small; larger constants are left to the planner's folding.
 constexpr int64_t kSmallValue = 1024;
-// Bytes that all such values of a graph may take; of the others nothing is known.
-constexpr uint64_t kMostKnown = 64u << 20;
 
 // For the index.
 struct NameOf {
@@ -103,10 +103,13 @@ bool WorthKnowing(const std::vector<Shape>& shapes) {
 
 Graph::Graph(std::shared_ptr<Runtime> runtime)
     : runtime_(std::move(runtime)),
+      container_(NewGraphContainer()),
       own_functions_(std::make_shared<FunctionLibrary>(this)),
       functions_(own_functions_),
-      known_(MemoryBudget::Create(kMostKnown)) {}
-Graph::~Graph() { known_->Release(); }
+      folding_(std::make_unique<FoldingBudget>()) {}
+Graph::~Graph() {
+  if (runtime_->resources().EndContainer(container_) > 0) GiveMemoryBack(*runtime_);
+}
 
 // Functions own their bodies and the library its functions, so a body does not own the library.
 std::shared_ptr<Graph> Graph::Body(const Graph& outer) {
@@ -248,7 +251,7 @@ Status Graph::SetValues(Node* node, std::span<const tw_shape> in_shapes) const {
   constants.reserve(node->inputs_.size());
   for (const Edge& e : node->inputs_) constants.push_back(e.node->value(e.port));
   if (!CanEvaluate(op, node->in_at(), in_shapes, constants)) return Status();
-  auto known = EvaluateOnHost(*runtime_, *node, in_shapes, constants, known_);
+  auto known = folding_->Evaluate(*runtime_, *node, in_shapes, constants);
   if (!known.ok()) return Status();  // not the builder's business: the node will fail with the same words when it runs
   for (size_t o = 0; o < known->size(); ++o) {
     node->shapes_[o] = (*known)[o].shape();

@@ -28,7 +28,7 @@ namespace thalweg {
 
 class FunctionLibrary;
 class Graph;
-class MemoryBudget;
+class FoldingBudget;
 class Node;
 class Runtime;
 
@@ -182,6 +182,8 @@ class Graph {
 
   Runtime& runtime() const { return *runtime_; }
   const std::shared_ptr<Runtime>& runtime_ptr() const { return runtime_; }
+  // Its own container: where the state lives that its sessions share and no other graph sees. It ends with the graph, which sessions keep.
+  const std::string& container() const { return container_; }
   // What its nodes may call. Empty: of a body whose outer graph is gone.
   std::shared_ptr<FunctionLibrary> functions() const { return functions_.lock(); }
 
@@ -247,9 +249,10 @@ class Graph {
   const std::string* PlaceLocked(std::string_view place);
 
   std::shared_ptr<Runtime> runtime_;
+  const std::string container_;
   std::shared_ptr<FunctionLibrary> own_functions_;  // NULL: of a body
   std::weak_ptr<FunctionLibrary> functions_;
-  MemoryBudget* const known_;  // pays for the values that follow from constants
+  const std::unique_ptr<FoldingBudget> folding_;  // pays for the values that follow from constants
   std::atomic<bool> has_imported_{false};
   std::atomic<bool> has_extended_{false};
   std::unordered_map<const Node*, const Node*> extended_;

@@ -10,8 +10,11 @@
 #include "framework/graph/function_def.h"
 #include "framework/graph/function_signature.h"
 #include "framework/graph/graph_def.h"
+#include "framework/graph/graph_def_fields.h"
+#include "framework/graph/left_out.h"
 #include "framework/graph/node_links.h"
 #include "framework/graph/stored_graph.h"
+#include "framework/io/wire.h"
 #include "framework/registry/registry.h"
 #include "framework/runtime/runtime.h"
 
@@ -48,17 +51,25 @@ class Importer {
     }));
     RETURN_IF_ERROR(stored_.Arrange());
     made_.resize(stored_.nodes().size());
-    for (int32_t i : stored_.order()) RETURN_IF_ERROR(Build(i));
+    LeaveOut();
+    for (int32_t i : stored_.order()) {
+      if (!left_out_[size_t(i)]) RETURN_IF_ERROR(Build(i));
+    }
     RETURN_IF_ERROR(CloseLoops());
     RETURN_IF_ERROR(TieNodes());
     const auto functions = graph_->functions();
     if (functions) RETURN_IF_ERROR(functions->Check(library));
     // Everything is known to be good; what fails now is a name that the graph has already.
     RETURN_IF_ERROR(graph_->Adopt(&scratch_, stored_.extras()));
-    return functions ? functions->Store(library) : Status();
+    RETURN_IF_ERROR(functions ? functions->Store(library) : Status());
+    if (std::find(left_out_.begin(), left_out_.end(), true) != left_out_.end()) {
+      graph_->runtime().Log(1, Message(CheckNothingLeftOut(*graph_)));
+    }
+    return Status();
   }
 
  private:
+  void LeaveOut();
   Status Build(int32_t i);
   Status RefuseOp(const StoredNode& node, NodeSpec spec);
   StatusOr<const DirectCall*> FindCall(const StoredNode& node);
@@ -80,18 +91,27 @@ class Importer {
   StoredGraph stored_;
   SplatBudget splat_;
   std::vector<const Node*> made_;
+  std::vector<bool> left_out_;
   std::map<std::string, std::string_view, std::less<>> functions_;  // of the file
   std::map<std::string_view, DirectCall> calls_;                    // by node
+  std::map<std::string, std::string> outside_;                      // the first node that is placed with a name that no node has
 };
 
 Status Importer::SetColocation(std::string_view message, NodeSpec* spec) {
   std::vector<std::string> others;
   RETURN_IF_ERROR(ParseColocation(message, &spec->colocate_with, &others));
   for (std::string& name : spec->colocate_with) {
-    const bool stored = stored_.Find(name) != NameIndex::kNone;
+    const int32_t stored = stored_.Find(name);
     name = scope_ + name;
-    if (!stored && !graph_->Find(name)) return InvalidArgument("there is no node '", Shown(name), "' to be placed with");
+    if ((stored != NameIndex::kNone && !left_out_[size_t(stored)]) || graph_->Find(name)) continue;
+    if (stored == NameIndex::kNone && !options_.function_body)
+      return InvalidArgument("there is no node '", Shown(name), "' to be placed with");
+    // Of the graph around the function, or of a node that is left out. As in TensorFlow such a name is that of a group: its nodes are
+    // placed together.
+    const auto [first, is_new] = outside_.emplace(name, spec->name);
+    name = is_new ? std::string() : first->second;
   }
+  std::erase(spec->colocate_with, std::string());
   if (scope_.empty()) {
     spec->extra_attrs.emplace("_class", message);
   } else {
@@ -213,6 +233,35 @@ Status Importer::Build(int32_t i) {
   return Status();
 }
 
+// Nodes of ops that nobody defines, and those that need them, stay what they are: bytes that an export gives back. Under a prefix they
+// would have to be other bytes, and of a function all nodes count; there the first is refused.
+void Importer::LeaveOut() {
+  const std::vector<StoredNode>& nodes = stored_.nodes();
+  left_out_.resize(nodes.size());
+  if (!scope_.empty() || options_.function_body) return;
+  std::map<std::string_view, bool> defined;  // of ops that are no plugin's: whether a function has the name
+  bool any = false;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].schema || nodes[i].op.size() > kLongestOpLeftOut) continue;
+    const auto [function, is_new] = defined.emplace(nodes[i].op, false);
+    if (is_new) function->second = StoredFunction(nodes[i].op).status().code() != absl::StatusCode::kNotFound;
+    left_out_[i] = !function->second;
+    any = any || left_out_[i];
+  }
+  for (bool more = any; more;) {  // again only where a loop leads back
+    more = false;
+    for (const int32_t i : stored_.order()) {
+      if (left_out_[size_t(i)]) continue;
+      for (const Source& s : stored_.SourcesOf(nodes[size_t(i)])) {
+        if (left_out_[size_t(s.node)]) left_out_[size_t(i)] = more = true;
+      }
+    }
+  }
+  for (size_t i = 0; any && i < nodes.size(); ++i) {
+    if (left_out_[i]) PutBytesField(graph_def::kNode, nodes[i].bytes, &stored_.extras().unknown_fields);
+  }
+}
+
 // Adding the node says what to do about it; all other ops that are missing are named with it.
 Status Importer::RefuseOp(const StoredNode& node, NodeSpec spec) {
   constexpr size_t kNamed = 20;
@@ -278,6 +327,7 @@ Status Importer::BuildCall(const StoredNode& node, const DirectCall& call, NodeS
 
 Status Importer::CloseLoops() {
   for (size_t i = 0; i < made_.size(); ++i) {
+    if (!made_[i]) continue;
     const std::span<const Source> sources = stored_.SourcesOf(stored_.nodes()[i]);
     for (size_t k = 0; k < sources.size(); ++k) {
       if (sources[k].port == Source::kBack) RETURN_IF_ERROR(scratch_.CloseLoop(made_[i], int32_t(k), made_[size_t(sources[k].node)]));
@@ -292,6 +342,7 @@ Status Importer::TieNodes() {
     return i == NameIndex::kNone ? nullptr : made_[size_t(i)];
   };
   for (size_t i = 0; i < made_.size(); ++i) {
+    if (!made_[i]) continue;
     for (const auto& [name, message] : stored_.AttrsOf(stored_.nodes()[i])) {
       if (IsLinkAttr(name)) RETURN_IF_ERROR(TieNode(&scratch_, made_[i], name, message, find));
     }

@@ -41,6 +41,7 @@ class Parser {
     }
     out_.shape_only.resize(out_.inputs.size(), 0);
     out_.unopened.resize(out_.inputs.size(), 0);
+    out_.data.resize(out_.inputs.size(), 0);
     ResolveTypes();
     CheckDims();
     CheckHandles();
@@ -195,6 +196,8 @@ class Parser {
     } else if (in_.TakeKeyword("reduces")) {
       axes_column_ = in_.column();
       keep_ = in_.ExpectWord("the attribute that says whether reduced axes stay");
+    } else if (in_.TakeKeyword("data")) {
+      MarkInputs(&out_.data);
     } else {
       in_.SkipClause();
     }

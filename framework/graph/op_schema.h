@@ -86,6 +86,7 @@ struct OpSchema {
   uint32_t touches = 0;             // Touches
   std::vector<uint8_t> shape_only;  // per input argument
   std::vector<uint8_t> unopened;    // per input argument
+  std::vector<uint8_t> data;        // per input argument: its elements decide no kernel's memory (the hint `?data`)
   // Node::in_at() and out_at() of every node, where all arguments are single values; else empty.
   std::vector<uint32_t> in_at, out_at;
   OpAlgebra algebra;

@@ -115,6 +115,17 @@ class Resolver {
                            DTypeName(BaseType(t)), ": what is a reference stands in the op's schema");
   }
 
+  // Handles, variants and strings are no numbers that a cast could change.
+  static std::string_view Remedy(uint32_t have, uint32_t want) {
+    if (have == TW_RESOURCE) return "; it is the handle of a resource, which cannot be cast: read what it leads to, and give that";
+    if (want == TW_RESOURCE) return "; give the handle of a resource, such as a variable's, and not a value";
+    if (have == TW_VARIANT || want == TW_VARIANT)
+      return "; a variant cannot be cast: give what an op on variants answers, or takes out of one";
+    if (have == TW_STRING) return "; strings cannot be cast: parse it";
+    if (want == TW_STRING) return "; numbers cannot be cast to strings: write it out";
+    return "; cast it";
+  }
+
   Status CheckInputs() {
     for (size_t a = 0; a < op_.inputs.size(); ++a) {
       const ArgSpec& arg = op_.inputs[a];
@@ -127,7 +138,8 @@ class Resolver {
                                    "' is a value, but must be a reference; give a variable, or what an op on it answers");
           }
           return InvalidArgument("input '", arg.name, "' must be ", DTypeName(want), " but is ", DTypeName(inputs_[i]),
-                                 arg.type_attr.empty() ? std::string() : StrCat(" (attribute '", arg.type_attr, "')"), "; cast it");
+                                 arg.type_attr.empty() ? std::string() : StrCat(" (attribute '", arg.type_attr, "')"),
+                                 Remedy(BaseType(inputs_[i]), BaseType(want)));
         }
         out_.types.push_back(want);
       }

@@ -116,6 +116,7 @@ Status StoredGraph::CheckVersions() const {
 
 Status StoredGraph::ReadNode(std::string_view bytes) {
   StoredNode node;
+  node.bytes = bytes;
   node.inputs.begin = uint32_t(inputs_.size());
   node.attrs.begin = uint32_t(attrs_.size());
   WireReader reader(bytes);

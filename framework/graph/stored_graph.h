@@ -38,6 +38,7 @@ struct StoredNode {
   const OpSchema* schema = nullptr;   // NULL: no plugin defines it
   Range inputs, attrs;
   std::string unknown;
+  std::string_view bytes;  // all of it
 };
 
 // An attribute's name and AttrValue message.
@@ -71,7 +72,7 @@ class StoredGraph {
   int32_t Find(std::string_view name) const {
     return by_name_.Find(name, [this](int32_t i) { return nodes_[size_t(i)].name; });
   }
-  const GraphExtras& extras() const { return extras_; }
+  GraphExtras& extras() { return extras_; }
   std::string NameOf(const StoredNode& n) const { return StrCat(scope_, n.name); }
   std::string Title(const StoredNode& n) const { return StrCat(NodeTitle(n.op, NameOf(n), ""), ":"); }
   // Few words may stand for many inputs: RESOURCE_EXHAUSTED where it is too many in all.

@@ -76,13 +76,15 @@ Status MergeCheckpoints(const std::vector<std::string>& parts, const std::string
 
 class CheckpointReader {
  public:
-  // Reads the index, opens the shards it needs and checks every entry against them. NOT_FOUND without an index; DATA_LOSS and others as
-  // ReadCheckpointIndex, naming file and tensor.
+  // Reads the index, opens the shards it needs and checks every entry against them; no two entries have a byte in common. NOT_FOUND without
+  // an index; DATA_LOSS and others as ReadCheckpointIndex, naming file and tensor.
   static StatusOr<std::unique_ptr<CheckpointReader>> Open(std::string_view prefix, FileSystem& files = LocalFiles());
 
   // Tensors by name, without the pieces of partitioned ones.
   std::vector<const CheckpointEntry*> entries() const;
   const CheckpointEntry* Find(std::string_view name) const;  // NULL: none
+  // That the tensor takes in the files, all its pieces together.
+  uint64_t BytesOf(const CheckpointEntry& entry) const;
   // The tensor in host memory, checksum verified; a partitioned one is put together. Errors: NOT_FOUND; DATA_LOSS; UNIMPLEMENTED for
   // types that this runtime cannot hold.
   StatusOr<Tensor> Read(std::string_view name) const;
@@ -97,6 +99,8 @@ class CheckpointReader {
  private:
   explicit CheckpointReader(std::string prefix) : prefix_(std::move(prefix)) {}
   Status OpenShards(FileSystem& files);
+  Status CheckShards() const;
+  Status CheckExtents() const;
   StatusOr<Tensor> ReadWhole(const CheckpointEntry& e) const;
   StatusOr<Tensor> ReadPieces(const CheckpointEntry& e, const CheckpointPiece& part) const;
   StatusOr<const CheckpointEntry*> FindPiece(const CheckpointEntry& e, const CheckpointPiece& piece) const;

@@ -215,6 +215,7 @@ Status ReadTable(const ReadableFile& file, CheckpointIndex* index) {
   if (!it->Valid() || !it->key().empty()) return DataLoss("is damaged or no checkpoint index: it has no header");
   RETURN_IF_ERROR(ParseHeader(AsView(it->value()), index));
   uint64_t key_bytes = 0;
+  index->paid = std::make_shared<PaidBytes>();
   for (it->Next(); it->Valid(); it->Next()) {
     const std::string_view key = AsView(it->key());
     if (!index->entries.empty() && key <= index->entries.back().name) return DataLoss("is damaged: '", Shown(key), "' is out of order");
@@ -224,6 +225,8 @@ Status ReadTable(const ReadableFile& file, CheckpointIndex* index) {
     }
     // Keys of pieces begin with one; a name that holds one cannot be asked for through C.
     if (key.find('\0', 1) != key.npos && key[0] != '\0') return DataLoss("is damaged: the name '", Shown(key), "' holds a zero byte");
+    // The entry, which may stand in a place that has grown to twice as many, its name, and what its pieces become.
+    RETURN_IF_ERROR(index->paid->Take(2 * sizeof(CheckpointEntry) + key.size() + 8 * it->value().size()));
     CheckpointEntry e;
     e.name = key;
     Status parsed = ParseEntry(AsView(it->value()), index->shards, &e);
@@ -240,6 +243,8 @@ const CheckpointEntry* CheckpointIndex::Find(std::string_view name) const {
   auto it = std::lower_bound(entries.begin(), entries.end(), name, [](const CheckpointEntry& e, std::string_view n) { return e.name < n; });
   return it != entries.end() && it->name == name ? &*it : nullptr;
 }
+
+std::string OfCheckpoint(std::string_view prefix) { return StrCat("checkpoint '", prefix, "':"); }
 
 std::string ShardPath(std::string_view prefix, int32_t shard, int32_t shards) {
   char tail[40];

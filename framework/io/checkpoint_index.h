@@ -2,12 +2,14 @@
 // Threads: values, no sharing.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "framework/base/status.h"
 #include "framework/io/file_system.h"
+#include "framework/tensor/payer.h"
 #include "framework/tensor/shape.h"
 
 namespace thalweg {
@@ -32,12 +34,17 @@ struct CheckpointEntry {
 struct CheckpointIndex {
   int32_t shards = 1;
   std::vector<CheckpointEntry> entries;                      // by name
+  std::shared_ptr<PaidBytes> paid;                           // for what was read
   const CheckpointEntry* Find(std::string_view name) const;  // NULL: none
 };
 
 // "a/b.data-00000-of-00001", "a/b.index".
 std::string ShardPath(std::string_view prefix, int32_t shard, int32_t shards);
 std::string IndexPath(std::string_view prefix);
+// "checkpoint 'a/b':", with which messages about it begin.
+std::string OfCheckpoint(std::string_view prefix);
+// Bytes that are read, or written, and checked while they are in the cache.
+constexpr uint64_t kChunkBytes = 1u << 20;
 
 // What the file says, each entry checked against itself but not yet against the shards. Errors: DATA_LOSS for a torn, damaged or foreign
 // file; FAILED_PRECONDITION and UNIMPLEMENTED for one written for other readers. They name the file, which was opened as `path`, and the

@@ -8,8 +8,6 @@
 namespace thalweg {
 namespace {
 
-std::string Where(std::string_view prefix) { return StrCat("checkpoint '", prefix, "':"); }
-
 // What the merged checkpoint will be.
 struct Merged {
   std::map<std::string, CheckpointEntry> entries;
@@ -22,7 +20,7 @@ struct Merged {
     if (is_new) return Status();
     CheckpointEntry& before = it->second;
     if (e.pieces.empty() || before.pieces.empty() || before.dtype != e.dtype || before.shape != e.shape) {
-      return InvalidArgument(Where(part), " tensor '", Shown(e.name.c_str() + e.is_piece()), "', ", DTypeName(e.dtype), " of shape ",
+      return InvalidArgument(OfCheckpoint(part), " tensor '", Shown(e.name.c_str() + e.is_piece()), "', ", DTypeName(e.dtype), " of shape ",
                              e.shape.text(), ", is in another part, too, as ", DTypeName(before.dtype), " of shape ", before.shape.text(),
                              "; save each tensor or piece once");
     }
@@ -34,11 +32,11 @@ struct Merged {
 Status AddPart(const std::string& part, const std::string& prefix, FileSystem& files, Merged* merged) {
   const std::string path = IndexPath(part);
   auto file = files.Open(path);
-  if (!file.ok() && part != prefix) return Prefix(file.status(), Where(part));
+  if (!file.ok() && part != prefix) return Prefix(file.status(), OfCheckpoint(part));
   // The index of the whole under another name would be removed as a part's.
   const StatusOr<bool> same = part == prefix ? true : (*file)->IsAt(IndexPath(prefix));
   if (!same.ok()) return same.status();
-  if (*same) return InvalidArgument(Where(prefix), " it is one of the parts itself, '", part, "'; merge them to another prefix");
+  if (*same) return InvalidArgument(OfCheckpoint(prefix), " it is one of the parts itself, '", part, "'; merge them to another prefix");
   ASSIGN_OR_RETURN(CheckpointIndex index, ReadCheckpointIndex(**file, path));
   std::map<int32_t, int32_t> shards;  // its own numbers to ours
   for (CheckpointEntry& e : index.entries) {
@@ -59,7 +57,7 @@ Status AddPart(const std::string& part, const std::string& prefix, FileSystem& f
 }  // namespace
 
 Status MergeCheckpoints(const std::vector<std::string>& parts, const std::string& prefix, bool remove_folders, FileSystem& files) {
-  if (parts.empty()) return InvalidArgument(Where(prefix), " there are no parts to merge");
+  if (parts.empty()) return InvalidArgument(OfCheckpoint(prefix), " there are no parts to merge");
   Merged merged;
   for (const std::string& part : parts) {
     RETURN_IF_ERROR(AddPart(part, prefix, files, &merged));
@@ -67,7 +65,7 @@ Status MergeCheckpoints(const std::vector<std::string>& parts, const std::string
   CheckpointIndex index;
   for (auto& [name, entry] : merged.entries) index.entries.push_back(entry);
   bool published;
-  RETURN_IF_ERROR(Prefix(PublishCheckpoint(prefix, merged.data, std::move(index), files, &published), Where(prefix)));
+  RETURN_IF_ERROR(Prefix(PublishCheckpoint(prefix, merged.data, std::move(index), files, &published), OfCheckpoint(prefix)));
   // What is left of the parts is of no use to anybody; a failure to remove it harms nobody.
   for (const std::string& path : merged.rest) files.Remove(path).IgnoreError();
   if (!remove_folders) return Status();

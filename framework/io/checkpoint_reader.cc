@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 
 #include "framework/base/checked.h"
 #include "framework/base/dtype.h"
@@ -8,14 +9,20 @@
 #include "framework/io/checkpoint_strings.h"
 #include "framework/io/crc32c.h"
 #include "framework/io/tensor_proto.h"
+#include "framework/tensor/payer.h"
 
 namespace thalweg {
 namespace {
 
-// Read and checked while it is still in the cache.
-constexpr uint64_t kChunkBytes = 1u << 20;
+// In host memory; whoever reads pays for it.
+StatusOr<Tensor> MakePaid(uint32_t dtype, const Shape& shape) {
+  return Tensor::Make(dtype, shape.dims().data(), shape.rank(), nullptr, PayerOfThread());
+}
 
-std::string Where(std::string_view prefix) { return StrCat("checkpoint '", prefix, "':"); }
+std::string NameOf(const CheckpointEntry& e) {
+  // The key of a piece has the name between two NULs.
+  return e.is_piece() ? StrCat("a piece of tensor '", Shown(e.name.c_str() + 1), "'") : StrCat("tensor '", Shown(e.name), "'");
+}
 
 Status CheckCrc(const CheckpointEntry& e, uint32_t crc) {
   if (MaskCrc(crc) == e.crc) return Status();
@@ -34,9 +41,9 @@ StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(std::string_v
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     auto index_file = files.Open(index_path);
     if (absl::IsNotFound(index_file.status())) {
-      return NotFound(Where(prefix), " there is no file '", index_path, "'; give the prefix that was saved to, without '.index'");
+      return NotFound(OfCheckpoint(prefix), " there is no file '", index_path, "'; give the prefix that was saved to, without '.index'");
     }
-    if (!index_file.ok()) return Prefix(index_file.status(), Where(prefix));
+    if (!index_file.ok()) return Prefix(index_file.status(), OfCheckpoint(prefix));
     std::unique_ptr<CheckpointReader> r(new CheckpointReader(std::string(prefix)));
     ASSIGN_OR_RETURN(r->index_, ReadCheckpointIndex(**index_file, index_path));
     s = r->OpenShards(files);
@@ -45,15 +52,13 @@ StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(std::string_v
     if (s.ok()) return r;
     return absl::IsNotFound(s) ? DataLoss(Message(s), "; the checkpoint is not complete") : s;
   }
-  return Error(absl::StatusCode::kUnavailable, Where(prefix), " it is being saved over again and again; try later");
+  return Error(absl::StatusCode::kUnavailable, OfCheckpoint(prefix), " it is being saved over again and again; try later");
 }
 
 std::string CheckpointReader::title(const CheckpointEntry& e) const {
-  // The key of a piece has the name between two NULs.
-  const std::string what =
-      e.is_piece() ? StrCat("a piece of tensor '", Shown(e.name.c_str() + 1), "'") : StrCat("tensor '", Shown(e.name), "'");
-  if (!e.pieces.empty()) return StrCat(Where(prefix_), " ", what, ":");
-  return StrCat(Where(prefix_), " ", what, " in '", ShardPath(prefix_, e.shard, index_.shards), "':");
+  const std::string what = NameOf(e);
+  if (!e.pieces.empty()) return StrCat(OfCheckpoint(prefix_), " ", what, ":");
+  return StrCat(OfCheckpoint(prefix_), " ", what, " in '", ShardPath(prefix_, e.shard, index_.shards), "':");
 }
 
 Status CheckpointReader::OpenShards(FileSystem& files) {
@@ -62,13 +67,45 @@ Status CheckpointReader::OpenShards(FileSystem& files) {
     std::unique_ptr<ReadableFile>& shard = shards_[e.shard];
     if (!shard) {
       auto file = files.Open(ShardPath(prefix_, e.shard, index_.shards));
-      if (!file.ok()) return Prefix(file.status(), StrCat(Where(prefix_), " tensor '", Shown(e.name), "':"));
+      if (!file.ok()) return Prefix(file.status(), StrCat(OfCheckpoint(prefix_), " tensor '", Shown(e.name), "':"));
       shard = *std::move(file);
     }
     uint64_t end;
     if (__builtin_add_overflow(e.offset, e.size, &end) || end > shard->size()) {
       return DataLoss(title(e), " it lies at bytes ", e.offset, " + ", e.size, ", but the file has ", shard->size(), "; the file is torn");
     }
+  }
+  RETURN_IF_ERROR(CheckShards());
+  return CheckExtents();
+}
+
+// One file under the names of many shards would be read as often.
+Status CheckpointReader::CheckShards() const {
+  std::map<std::string, int32_t> known;
+  for (const auto& [i, shard] : shards_) {
+    const std::string identity = shard->identity();
+    const auto [first, is_new] = identity.empty() ? std::pair(known.end(), true) : known.emplace(identity, i);
+    if (is_new) continue;
+    return DataLoss(OfCheckpoint(prefix_), " '", ShardPath(prefix_, first->second, index_.shards), "' and '",
+                    ShardPath(prefix_, i, index_.shards), "' are one file; the checkpoint is damaged, copy it anew or use another one");
+  }
+  return Status();
+}
+
+// What the tensors take is so never more than the files hold.
+Status CheckpointReader::CheckExtents() const {
+  std::vector<const CheckpointEntry*> all;
+  for (const CheckpointEntry& e : index_.entries) {
+    if (e.pieces.empty() && e.size > 0) all.push_back(&e);
+  }
+  std::sort(all.begin(), all.end(), [](const CheckpointEntry* a, const CheckpointEntry* b) {
+    return std::tie(a->shard, a->offset, a->size) < std::tie(b->shard, b->offset, b->size);
+  });
+  for (size_t i = 1; i < all.size(); ++i) {
+    const CheckpointEntry &a = *all[i - 1], &b = *all[i];
+    if (a.shard != b.shard || b.offset >= a.offset + a.size) continue;
+    return DataLoss(title(b), " it lies at bytes ", b.offset, " + ", b.size, ", but ", NameOf(a), " lies at bytes ", a.offset, " + ",
+                    a.size, " of the same file; no two tensors share bytes: the checkpoint is damaged, use another one");
   }
   return Status();
 }
@@ -86,11 +123,20 @@ const CheckpointEntry* CheckpointReader::Find(std::string_view name) const {
   return e && !e->is_piece() ? e : nullptr;
 }
 
+uint64_t CheckpointReader::BytesOf(const CheckpointEntry& entry) const {
+  uint64_t bytes = entry.size;
+  for (const CheckpointPiece& piece : entry.pieces) {
+    const CheckpointEntry* part = index_.Find(PieceKey(entry.name, piece));
+    if (part && part->pieces.empty()) bytes += part->size;
+  }
+  return bytes;
+}
+
 StatusOr<Tensor> CheckpointReader::ReadStrings(const CheckpointEntry& e) const {
   const int64_t size = int64_t(e.size);
-  ASSIGN_OR_RETURN(Tensor raw, Tensor::Make(TW_UINT8, &size, 1));
+  ASSIGN_OR_RETURN(Tensor raw, Tensor::Make(TW_UINT8, &size, 1, nullptr, PayerOfThread()));
   RETURN_IF_ERROR(shards_.at(e.shard)->ReadAt(e.offset, raw.data(), e.size));
-  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(e.dtype, e.shape));
+  ASSIGN_OR_RETURN(Tensor t, MakePaid(e.dtype, e.shape));
   uint32_t crc = 0;
   RETURN_IF_ERROR(DecodeStrings(raw.data(), e.size, &t, &crc));
   RETURN_IF_ERROR(CheckCrc(e, crc));
@@ -99,7 +145,7 @@ StatusOr<Tensor> CheckpointReader::ReadStrings(const CheckpointEntry& e) const {
 
 StatusOr<Tensor> CheckpointReader::ReadWhole(const CheckpointEntry& e) const {
   // The index was checked: e.size is what type and shape need, and the shard has that many bytes.
-  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(e.dtype, e.shape));
+  ASSIGN_OR_RETURN(Tensor t, MakePaid(e.dtype, e.shape));
   char* to = static_cast<char*>(t.data());
   uint32_t crc = 0;
   for (uint64_t done = 0, n; done < e.size; done += n) {
@@ -134,7 +180,7 @@ StatusOr<Tensor> CheckpointReader::ReadPieces(const CheckpointEntry& e, const Ch
     needed.emplace_back(found, &piece);
   }
   // Only now is it certain that the files hold all these bytes.
-  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(e.dtype, PieceShape(part, e.shape)));
+  ASSIGN_OR_RETURN(Tensor t, MakePaid(e.dtype, PieceShape(part, e.shape)));
   for (auto [found, piece] : needed) {
     auto read = e.dtype == TW_STRING ? ReadStrings(*found) : ReadWhole(*found);
     if (!read.ok()) return Prefix(read.status(), title(*found));
@@ -145,7 +191,7 @@ StatusOr<Tensor> CheckpointReader::ReadPieces(const CheckpointEntry& e, const Ch
 
 StatusOr<const CheckpointEntry*> CheckpointReader::FindReadable(std::string_view name) const {
   const CheckpointEntry* e = Find(name);
-  if (!e) return NotFound(Where(prefix_), " it has no tensor '", Shown(name), "'");
+  if (!e) return NotFound(OfCheckpoint(prefix_), " it has no tensor '", Shown(name), "'");
   const DTypeInfo* type = FindDType(e->dtype);
   if (!type || IsRef(e->dtype) || e->dtype == TW_RESOURCE || e->dtype == TW_VARIANT) {
     return Unimplemented(title(*e), " its type ", e->dtype, " (", DTypeName(e->dtype), ") cannot be read");
@@ -168,7 +214,7 @@ StatusOr<Tensor> CheckpointReader::ReadPart(std::string_view name, const Checkpo
   }
   ASSIGN_OR_RETURN(Tensor whole, Read(name));
   if (IsWhole(part, e->shape)) return whole;
-  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(e->dtype, PieceShape(part, e->shape)));
+  ASSIGN_OR_RETURN(Tensor t, MakePaid(e->dtype, PieceShape(part, e->shape)));
   RETURN_IF_ERROR(CopyCommon(whole, WholePiece(e->shape.rank()), part, e->shape, &t));
   return t;
 }

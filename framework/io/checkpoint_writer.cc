@@ -9,15 +9,12 @@
 #include "framework/io/checkpoint_publish.h"
 #include "framework/io/checkpoint_strings.h"
 #include "framework/io/crc32c.h"
+#include "framework/tensor/payer.h"
 
 namespace thalweg {
 namespace {
 
-// Written while what the checksum went over is still in the cache.
-constexpr uint64_t kChunkBytes = 1u << 20;
 constexpr size_t kBufferBytes = 256u << 10;
-
-std::string Where(std::string_view prefix) { return StrCat("checkpoint '", prefix, "':"); }
 
 Status CheckValue(const tw_view& v) {
   const DTypeInfo* type = FindDType(v.dtype);
@@ -50,7 +47,10 @@ class Sink {
     return Status();
   }
   Status AppendStrings(const tw_string* s, uint64_t count, uint32_t* crc) {
+    constexpr uint64_t kLongest = 10;  // of a length
     uint32_t head_crc, ignored = 0;
+    PaidBytes paid;
+    RETURN_IF_ERROR(paid.Take(kLongest * count));
     const std::string head = EncodeStringLengths(s, count, &head_crc);
     RETURN_IF_ERROR(Append(head.data(), head.size(), &ignored));
     *crc = head_crc;
@@ -77,14 +77,14 @@ StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(std::string
     return InvalidArgument("checkpoint prefix '", prefix, "' has no file name; give one such as 'folder/model'");
   }
   if (shards < 1 || shards > kMostDataFiles) {
-    return InvalidArgument(Where(prefix), " ", shards, " data files; give a number from 1 to ", kMostDataFiles);
+    return InvalidArgument(OfCheckpoint(prefix), " ", shards, " data files; give a number from 1 to ", kMostDataFiles);
   }
   std::unique_ptr<CheckpointWriter> w(new CheckpointWriter(std::string(prefix), files));
   for (int32_t i = 0; i < shards; ++i) {
     Shard shard;
     shard.temporary = TemporaryName(prefix, "data");
     auto file = files.Create(shard.temporary);
-    if (!file.ok()) return Prefix(file.status(), Where(prefix));
+    if (!file.ok()) return Prefix(file.status(), OfCheckpoint(prefix));
     shard.file = *std::move(file);
     w->shards_.push_back(std::move(shard));
   }
@@ -112,9 +112,9 @@ uint64_t CheckpointWriter::bytes() const {
 }
 
 Status CheckpointWriter::CheckName(std::string_view name) const {
-  if (spent_) return FailedPrecondition(Where(prefix_), " it is over; create a new writer");
+  if (spent_) return FailedPrecondition(OfCheckpoint(prefix_), " it is over; create a new writer");
   if (!failure_.ok()) return failure_;
-  if (name.empty() || name[0] == '\0') return InvalidArgument(Where(prefix_), " a tensor's name is empty or begins with NUL");
+  if (name.empty() || name[0] == '\0') return InvalidArgument(OfCheckpoint(prefix_), " a tensor's name is empty or begins with NUL");
   return Status();
 }
 
@@ -138,8 +138,8 @@ Status CheckpointWriter::Write(std::string_view title, const tw_view& value, Che
 
 Status CheckpointWriter::Add(std::string_view name, const tw_view& value) {
   RETURN_IF_ERROR(CheckName(name));
-  if (entries_.count(name)) return AlreadyExists(Where(prefix_), " tensor '", Shown(name), "' was added before; names must differ");
-  const std::string title = StrCat(Where(prefix_), " tensor '", Shown(name), "':");
+  if (entries_.count(name)) return AlreadyExists(OfCheckpoint(prefix_), " tensor '", Shown(name), "' was added before; names must differ");
+  const std::string title = StrCat(OfCheckpoint(prefix_), " tensor '", Shown(name), "':");
   if (Status s = CheckValue(value); !s.ok()) return Prefix(s, title);
   CheckpointEntry e;
   e.name = name;
@@ -150,7 +150,7 @@ Status CheckpointWriter::Add(std::string_view name, const tw_view& value) {
 
 Status CheckpointWriter::AddPiece(std::string_view name, const Shape& whole, const CheckpointPiece& piece, const tw_view& value) {
   RETURN_IF_ERROR(CheckName(name));
-  const std::string title = StrCat(Where(prefix_), " a piece of tensor '", Shown(name), "':");
+  const std::string title = StrCat(OfCheckpoint(prefix_), " a piece of tensor '", Shown(name), "':");
   if (Status s = CheckPiece(piece, whole); !s.ok()) return Prefix(s, title);
   if (Status s = CheckValue(value); !s.ok()) return Prefix(s, title);
   const Shape shape(value.dims, value.rank);
@@ -196,9 +196,9 @@ Status CheckpointWriter::Publish() {
 }
 
 Status CheckpointWriter::Commit() {
-  if (spent_) return FailedPrecondition(Where(prefix_), " it is over; create a new writer");
+  if (spent_) return FailedPrecondition(OfCheckpoint(prefix_), " it is over; create a new writer");
   spent_ = true;
-  const Status s = failure_.ok() ? Prefix(Publish(), Where(prefix_)) : failure_;
+  const Status s = failure_.ok() ? Prefix(Publish(), OfCheckpoint(prefix_)) : failure_;
   RemoveTemporaries();
   return s;
 }

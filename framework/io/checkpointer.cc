@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "framework/base/signals.h"
+#include "framework/base/thread_reserve.h"
 #include "thalweg/log.h"
 
 namespace thalweg {
@@ -139,7 +140,7 @@ Status Checkpointer::Start(int64_t step, std::optional<double> metric, NamedTens
   process_ = getpid();
   busy_ = true;
   try {
-    writing_ = std::thread([this, step, metric, report, held = std::move(values)]() mutable {
+    writing_ = StartThread([this, step, metric, report, held = std::move(values)]() mutable {
       LeaveSignalsToTheProgram();
       const Status s =
           Caught([&] { return Write(&report, [&](double now) { return folder_->Save(step, metric, now, held, options_.shards); }); });

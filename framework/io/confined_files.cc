@@ -44,6 +44,7 @@ class ConfinedReadable final : public ReadableFile {
       : file_(std::move(file)), device_(st.st_dev), inode_(st.st_ino), files_(files) {}
   uint64_t size() const override { return file_->size(); }
   Status ReadAt(uint64_t offset, void* to, uint64_t n) const override { return file_->ReadAt(offset, to, n); }
+  std::string identity() const override { return file_->identity(); }
   StatusOr<bool> IsAt(const std::string& path) const override {
     auto there = files_->Open(path);
     if (absl::IsNotFound(there.status())) return false;
@@ -101,7 +102,10 @@ class ConfinedFileSystem final : public FileSystem {
     ASSIGN_OR_RETURN(const Parts parts, Split(folder));
     ASSIGN_OR_RETURN(Descriptor fd, OpenFolder(folder, parts, O_RDONLY));
     std::vector<std::string> names;
-    if (const int error = ListFolder(std::move(fd), &names)) return SystemError(error, "list folder", folder);
+    Status refused;
+    if (const int error = ListFolder(std::move(fd), &names, &refused)) {
+      return refused.ok() ? SystemError(error, "list folder", folder) : Prefix(refused, StrCat("list folder '", folder, "':"));
+    }
     return names;
   }
 

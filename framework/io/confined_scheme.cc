@@ -58,6 +58,7 @@ class BeneathFolder final : public FileSystem {
     Readable(std::unique_ptr<ReadableFile> file, const BeneathFolder* files) : file_(std::move(file)), files_(files) {}
     uint64_t size() const override { return file_->size(); }
     Status ReadAt(uint64_t offset, void* to, uint64_t n) const override { return file_->ReadAt(offset, to, n); }
+    std::string identity() const override { return file_->identity(); }
     StatusOr<bool> IsAt(const std::string& path) const override {
       ASSIGN_OR_RETURN(const std::string whole, files_->Whole(path));
       return file_->IsAt(whole);

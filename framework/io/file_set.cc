@@ -7,8 +7,10 @@
 
 #include "framework/base/status.h"
 #include "framework/io/file_system.h"
+#include "framework/io/list_folder.h"
 #include "framework/io/whole_file.h"
 #include "framework/runtime/host_table.h"
+#include "framework/tensor/payer.h"
 
 struct tw_file {
   std::unique_ptr<thalweg::ReadableFile> file;
@@ -47,6 +49,10 @@ tw_status* Write(const tw_host* h, const char* path, uint64_t len, const void* b
 tw_status* List(const tw_host* h, const char* folder, uint64_t len, tw_sink* to) {
   return Guard([&]() -> Status {
     ASSIGN_OR_RETURN(std::vector<std::string> names, FilesOf(h).List(std::string(folder, len)));
+    PaidBytes paid;
+    uint64_t bytes = 0;
+    for (const std::string& name : names) bytes += BytesOfName(name);
+    if (Status s = paid.Take(bytes); !s.ok()) return Prefix(s, StrCat("list folder '", std::string_view(folder, len), "':"));
     std::sort(names.begin(), names.end());
     for (const std::string& name : names) RETURN_IF_ERROR(FromC(to->put(to, name.c_str(), name.size() + 1)));
     return Status();

@@ -110,6 +110,10 @@ class LocalReadable final : public ReadableFile {
     if (::stat(path.c_str(), &there) < 0) return errno == ENOENT ? StatusOr<bool>(false) : SystemError(errno, "examine", path);
     return mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
   }
+  std::string identity() const override {
+    struct stat mine;
+    return ::fstat(fd_.get(), &mine) == 0 ? StrCat(mine.st_dev, ":", mine.st_ino) : std::string();
+  }
 
  private:
   const Descriptor fd_;
@@ -155,7 +159,10 @@ class LocalFileSystem final : public FileSystem {
   StatusOr<std::vector<std::string>> List(const std::string& folder) override {
     RETURN_IF_ERROR(CheckPath(folder));
     std::vector<std::string> names;
-    if (const int error = ListFolder(folder, &names)) return SystemError(error, "list folder", folder);
+    Status refused;
+    if (const int error = ListFolder(folder, &names, &refused)) {
+      return refused.ok() ? SystemError(error, "list folder", folder) : Prefix(refused, StrCat("list folder '", folder, "':"));
+    }
     return names;
   }
 

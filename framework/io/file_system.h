@@ -30,6 +30,8 @@ class ReadableFile {
   virtual Status ReadAt(uint64_t offset, void* to, uint64_t n) const = 0;
   // The path still leads to this file: it was not replaced or removed since.
   virtual StatusOr<bool> IsAt(const std::string& path) const = 0;
+  // The same for all that were opened of one file, whatever its names, and for no two files; "": cannot be told.
+  virtual std::string identity() const { return {}; }
 };
 
 // Held as long as it lives.

@@ -14,7 +14,7 @@
 namespace thalweg {
 namespace {
 
-using Role = std::shared_ptr<const FileSystemRole>;
+using FileRole = std::shared_ptr<const FileSystemRole>;
 
 // Calls the plugin: what it throws is an answer, too, and every failure says where it comes from.
 template <class F>
@@ -32,7 +32,7 @@ Status Call(const FileSystemRole& role, std::string_view verb, std::string_view 
 
 class PluginWritable final : public WritableFile {
  public:
-  PluginWritable(Role role, std::string path, void* file) : role_(std::move(role)), path_(std::move(path)), file_(file) {}
+  PluginWritable(FileRole role, std::string path, void* file) : role_(std::move(role)), path_(std::move(path)), file_(file) {}
   ~PluginWritable() override { Close().IgnoreError(); }
   Status Append(const void* bytes, uint64_t n) override {
     return Call(*role_, "write", path_, [&] { return role_->def.append(role_->host, file_, bytes, n); });
@@ -46,7 +46,7 @@ class PluginWritable final : public WritableFile {
   }
 
  private:
-  const Role role_;
+  const FileRole role_;
   const std::string path_;
   void* const file_;
   bool closed_ = false;
@@ -54,7 +54,7 @@ class PluginWritable final : public WritableFile {
 
 class PluginReadable final : public ReadableFile {
  public:
-  PluginReadable(Role role, std::string path, void* file, uint64_t size)
+  PluginReadable(FileRole role, std::string path, void* file, uint64_t size)
       : role_(std::move(role)), path_(std::move(path)), file_(file), size_(size) {}
   ~PluginReadable() override {
     Call(*role_, "release", path_, [&]() -> tw_status* {
@@ -97,7 +97,7 @@ class PluginReadable final : public ReadableFile {
     return true;
   }
 
-  const Role role_;
+  const FileRole role_;
   const std::string path_;
   void* const file_;
   const uint64_t size_;
@@ -105,7 +105,7 @@ class PluginReadable final : public ReadableFile {
 
 class PluginLock final : public FolderLock {
  public:
-  PluginLock(Role role, std::string path, void* lock) : role_(std::move(role)), path_(std::move(path)), lock_(lock) {}
+  PluginLock(FileRole role, std::string path, void* lock) : role_(std::move(role)), path_(std::move(path)), lock_(lock) {}
   ~PluginLock() override {
     Call(*role_, "unlock", path_, [&]() -> tw_status* {
       role_->def.unlock(role_->host, lock_);
@@ -114,7 +114,7 @@ class PluginLock final : public FolderLock {
   }
 
  private:
-  const Role role_;
+  const FileRole role_;
   const std::string path_;
   void* const lock_;
 };

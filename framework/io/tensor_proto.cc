@@ -171,6 +171,7 @@ Status Charge(uint64_t extra_elements, uint64_t bytes_each, SplatBudget* budget)
     return ResourceExhausted("it spells out so few values that filling it up takes ", extra_elements, " more of ", bytes_each, " bytes; ",
                              budget->left, " bytes are left for that; write the values out or raise the limit");
   }
+  if (budget->may) RETURN_IF_ERROR(budget->may(bytes));
   budget->left -= bytes;
   return Status();
 }

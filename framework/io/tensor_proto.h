@@ -3,6 +3,7 @@
 // Threads: values, no sharing.
 #pragma once
 #include <cstdint>
+#include <functional>
 
 #include "framework/base/status.h"
 #include "framework/tensor/shape.h"
@@ -18,6 +19,7 @@ class TensorShapeProto;
 // How many bytes the messages of one import may unfold beyond what they spell out: a splat of 30 bytes can ask for any amount.
 struct SplatBudget {
   uint64_t left = 64u << 20;
+  std::function<Status(uint64_t bytes)> may;  // who pays for it is asked before it is made; empty: nobody
 };
 
 // INVALID_ARGUMENT for a size below -1, too many axes, or sizes beside unknown_rank.

@@ -8,6 +8,7 @@
 #include "framework/plan/emit_frames.h"
 #include "framework/plan/frame_plan.h"
 #include "framework/plan/plan.h"
+#include "framework/plan/read_once.h"
 #include "framework/plan/shape_source.h"
 #include "framework/plan/work_graph.h"
 
@@ -39,11 +40,13 @@ StatusOr<std::unique_ptr<Plan>> CompilePlan(Graph& graph, const Signature& signa
   std::unique_ptr<Plan> plan;
   if (w.flow) {
     ASSIGN_OR_RETURN(plan, EmitFrames(&w, states));
+    MarkCopiedFeeds(plan.get());
     TakeFixed(&w, plan.get());
     return plan;
   }
   std::vector<WorkEdge> edges;
   ASSIGN_OR_RETURN(plan, Emit(&w, states, &edges));
+  MarkCopiedFeeds(plan.get());
   TakeFixed(&w, plan.get());
   if (!MayHaveOtherShapes(w)) return plan;
   source->edges = std::move(edges);

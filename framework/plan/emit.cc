@@ -328,6 +328,7 @@ class Emitter {
     int32_t device_location = LocationOf(x.device, plan_.get());
     PlanNode n;
     n.run = RunOf(w_, x);
+    if (Status s = CheckHandles(n.run); !x.part && !s.ok()) return Prefix(s, StrCat(node.title(), ":"));
     n.run.lands = crossings_.LandsOf(size_t(work));
     n.part = x.part;
     n.in.reserve(x.in.size());

@@ -240,6 +240,7 @@ class FrameEmitter {
   // Kernel, state, scratch, and what of the shapes only running tells.
   Status SetKernel(const WorkNode& x, PlanNode* n) {
     n->run = std::move(runs_[size_t(&x - w_.nodes.data())]);
+    if (Status s = CheckHandles(n->run); !s.ok()) return Prefix(s, StrCat(x.node->title(), ":"));
     n->cheap = x.kernel->spec.cheap;
     n->title = StrCat(x.reader ? x.reader->title() : x.node->title(), " on ", x.device->kind(), ":", x.device->index(), ":");
     std::vector<tw_shape> shapes;

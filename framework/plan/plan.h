@@ -92,7 +92,6 @@ using Places = std::map<std::string, std::string, std::less<>>;
 class CostModel;  // cost_model.h
 
 struct PlanOptions {
-  std::string container = "";
   bool optimize = true;
   uint32_t threads = 1;
   std::string engine = "auto";             // auto, fixed, counted
@@ -193,6 +192,7 @@ struct Plan {
   std::vector<PlanValue> values;
   std::vector<int32_t> feeds;         // value per feed; -1: nobody reads it
   std::vector<int32_t> fetches;       // value per fetch
+  std::vector<int32_t> copied_feeds;  // which of the feeds a step copies before it reads them (read_once.h), ascending
   std::vector<Device*> devices;       // of locations 1...
   bool counted = false;               // engine
   std::vector<int32_t> pending;       // per node: how many it waits for; of the counted engine
@@ -215,6 +215,7 @@ struct Plan {
   // that may change them.
   std::vector<const Node*> fixed;
   mutable std::atomic<int32_t> seen{0};
+  mutable std::atomic<uint64_t> resets{0};  // of containers, when its handles were last looked at: see ResourceStore
 };
 
 struct Signature {

@@ -16,9 +16,9 @@ namespace thalweg {
 namespace {
 
 std::string Hex(const unsigned char* bytes, size_t n) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
+  constexpr std::string_view kHexDigits = "0123456789abcdef";
   std::string out;
-  for (size_t i = 0; i < n; ++i) out += {kDigits[bytes[i] >> 4], kDigits[bytes[i] & 15]};
+  for (size_t i = 0; i < n; ++i) out += {kHexDigits[bytes[i] >> 4], kHexDigits[bytes[i] & 15]};
   return out;
 }
 

@@ -322,7 +322,7 @@ Status PluginLoader::CheckUnloadable(std::string_view id) const {
   const std::pair<long, std::string_view> uses[] = {
       {l->in_graphs.use_count() - 1, "graphs, and lists of ops, that have its ops"},
       {l->in_plans.use_count() - 1, "sessions, and lists, that have its kernels or devices"},
-      {l->in_resources.use_count() - 1, "resources of its types (clear their containers) and handles to such"}};
+      {l->in_resources.use_count() - 1, "resources of its types (reset their containers, or destroy their graphs) and handles to such"}};
   for (const auto& [n, what] : uses) {
     if (n > 0) return FailedPrecondition(who, " cannot be unloaded: there are ", what, ": ", n, "; end them first");
   }

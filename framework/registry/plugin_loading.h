@@ -19,7 +19,7 @@ struct PluginLoading {
   bool trust_folders = false;  // load also what others may write to (see plugin_writers.h)
   PluginProbe without_helper = PluginProbe::kTrust;
   std::string helper;                           // the program that looks at plugins; empty: none
-  std::chrono::milliseconds patience{5000};     // how long it may be silent
+  std::chrono::milliseconds patience{5000};     // how long a plugin may take there, in all
   std::string cache_folder;                     // of what is known of plugins; empty: none
   std::vector<std::string> preferred;           // ids that win where two plugins bring the same, the first of the list first
   std::map<std::string, std::string> settings;  // "plugin.<id>.<key>", for the helper's host table

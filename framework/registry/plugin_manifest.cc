@@ -138,7 +138,7 @@ bool TakeManifest(std::string_view* text, PluginManifest* m) {
 }
 
 std::string EscapeLine(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  constexpr std::string_view kHexDigits = "0123456789ABCDEF";
   std::string out;
   out.reserve(text.size());
   for (char c : text) {
@@ -146,7 +146,7 @@ std::string EscapeLine(std::string_view text) {
     if (b >= 0x20 && b != 0x7f && c != '%') {
       out += c;
     } else {
-      out += {'%', kDigits[b >> 4], kDigits[b & 15]};
+      out += {'%', kHexDigits[b >> 4], kHexDigits[b & 15]};
     }
   }
   return out;

@@ -18,14 +18,14 @@ constexpr int kProbeDescriptor = 3;
 
 struct PluginProbeRequest {
   std::string helper, path;
-  std::chrono::milliseconds patience{5000};
+  std::chrono::milliseconds patience{5000};     // from the plugin's first stage to the end
   std::map<std::string, std::string> settings;  // "plugin.<id>.<key>"
 };
 
 enum class ProbeOutcome {
   kManifest,  // the plugin is fine
   kRefused,   // by the helper, in good order: the record says why
-  kBroken,    // it crashed, or was silent for too long: the record says where
+  kBroken,    // it crashed, or was not done in time: the record says where
   kNoHelper,  // nobody could look
 };
 struct ProbeResult {

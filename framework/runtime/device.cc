@@ -253,6 +253,7 @@ Device::Device(const DeviceKind* kind, int32_t index, const tw_device_info& info
   pool_ = MemoryPool::Create(std::make_unique<DeviceMemory>(*kind, info), StrCat(kind->kind, ":", index), memory_limit,
                              (info.flags & TW_DEVICE_POOLS_ITSELF) == 0);
   pool_->SetPlace(this);
+  if (host_memory_) pool_->CountAsIdle();
   if (kind->pinned && !host_memory_) {
     staging_ = MemoryPool::Create(std::make_unique<StagingMemory>(*kind, info), StrCat("staging for ", kind->kind, ":", index));
   }

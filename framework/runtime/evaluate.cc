@@ -10,6 +10,7 @@
 #include "framework/runtime/one_call_step.h"
 #include "framework/runtime/resource.h"
 #include "framework/runtime/runtime.h"
+#include "framework/tensor/payer.h"
 
 namespace thalweg {
 namespace {
@@ -91,12 +92,29 @@ void ResolveArguments(NodeRun* run) {
   }
 }
 
-Status CreateState(const NodeRun& run, const std::vector<tw_shape>& shapes, void** out_state) {
+Status CheckHandles(const NodeRun& run) {
+  const Node& node = *run.node;
+  const OpSchema& op = node.op();
+  if (!run.kernel->gives.empty()) return Status();
+  for (size_t a = 0; a < op.outputs.size(); ++a) {
+    const ArgSpec& y = op.outputs[a];
+    if (y.type_attr.empty() || node.out_at()[a] == node.out_at()[a + 1] || run.kernel->view[a] >= 0) continue;
+    if (node.out_type(int32_t(node.out_at()[a])) != TW_RESOURCE) continue;
+    const auto same = [&](const ArgSpec& x) { return x.type_attr == y.type_attr; };
+    const auto x = std::find_if(op.inputs.begin(), op.inputs.end(), same);
+    if (x == op.inputs.end()) continue;
+    return InvalidArgument("'", x->name, "' is of type resource; handles can only be passed on as they are: read what they lead to first");
+  }
+  return Status();
+}
+
+Status CreateState(const NodeRun& run, const std::vector<tw_shape>& shapes, MemoryBudget* budget, void** out_state) {
   if (!run.kernel->def.create) {
     *out_state = run.kernel->def.user;
     return Status();
   }
   NodeC node(run, shapes);
+  const PaysFor pays(budget);
   Status s = FromC(run.kernel->def.create(&node.c, out_state));
   return s.ok() ? s : OfNode(*run.node, Prefix(s, run.node->title() + ":"));
 }
@@ -242,7 +260,7 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
     ASSIGN_OR_RETURN(Tensor t, MakeOutput(run, o, s.dims().data(), s.rank(), budget));
     slots[n_in + o].Hold(std::move(t));
   }
-  RETURN_IF_ERROR(CreateState(run, all_shapes, &run.state));
+  RETURN_IF_ERROR(CreateState(run, all_shapes, budget, &run.state));
   struct Destroyer {
     const NodeRun& run;
     ~Destroyer() { DestroyState(*run.kernel, run.state); }
@@ -270,7 +288,7 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
   results.reserve(n_out);
   for (uint32_t o = 0; o < n_out; ++o) {
     Slot& slot = slots[n_in + o];
-    if (slot.view.rank < 0 || !slot.held) return Internal(node.title(), " left output ", o, " without a value");
+    if (slot.view.rank < 0 || !slot.held) return of_node(NoValue(run, o));
     results.push_back(slot.held);
   }
   return results;

@@ -27,8 +27,11 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
 
 // Fills the flags of a run from its kernel. REQUIRES: node, kernel, device and types are set.
 void ResolveArguments(NodeRun* run);
-// Makes the kernel's state; destroy it with DestroyState. shapes: inputs, then outputs.
-Status CreateState(const NodeRun& run, const std::vector<tw_shape>& shapes, void** out_state);
+// INVALID_ARGUMENT where an output would have to be made of handles in an input: kernels pass them on as they are, or not at all.
+Status CheckHandles(const NodeRun& run);
+// Makes the kernel's state; destroy it with DestroyState. shapes: inputs, then outputs. budget: pays for what the plugin counts; NULL:
+// nobody.
+Status CreateState(const NodeRun& run, const std::vector<tw_shape>& shapes, MemoryBudget* budget, void** out_state);
 void DestroyState(const KernelDef& kernel, void* state);
 // How many bytes of scratch the kernel wants for these known shapes.
 StatusOr<uint64_t> PrepareScratch(const NodeRun& run, const std::vector<tw_shape>& shapes);

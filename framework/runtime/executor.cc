@@ -237,7 +237,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   bool RunElsewhere(int32_t i) {
     if (!s_->pool || s_->pool->threads() == 1 || (s_->share && s_->share->threads() == 1)) return false;
     try {
-      s_->pool->Blocking([this, i] {
+      s_->Blocking([this, i] {
         bool goes_on = false;
         const bool async = p_.nodes[size_t(i)].run.async;
         Status done = async ? Start(size_t(i), &goes_on) : RunNode<kTraced>(s_, size_t(i), &goes_on);
@@ -416,6 +416,7 @@ static Status RunNodes(StepState* step) {
 static Status BeginStep(StepState* step, const Tensor* feeds) {
   if (step->trace) step->trace->Start(step);
   step->Feed(feeds);
+  if (!step->plan().copied_feeds.empty()) RETURN_IF_ERROR(step->CopyFeeds(feeds));
   return StepInterrupted(*step);
 }
 

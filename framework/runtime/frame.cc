@@ -45,6 +45,16 @@ StatusOr<Resource*> ResourceOf(const KernelFrame& f, uint32_t i) {
   return r;
 }
 
+Status NoValue(const NodeRun& run, uint32_t o) {
+  const Node& node = *run.node;
+  if (run.types[size_t(node.n_in()) + o] != TW_RESOURCE) return Internal("the kernel left output ", o, " without a value");
+  const auto& at = node.out_at();
+  const size_t argument = size_t(std::upper_bound(at.begin(), at.end(), o) - at.begin()) - 1;
+  return InvalidArgument(
+      "output '", node.op().outputs[argument].name,
+      "' would be of type resource; handles can only be passed on as they are: ", "read the variable that the handle leads to first");
+}
+
 StatusOr<Tensor> MakeOutput(const NodeRun& run, uint32_t o, const int64_t* dims, int32_t rank, MemoryBudget* budget) {
   uint32_t dtype = run.types[size_t(run.node->n_in()) + o];
   const DTypeInfo* info = FindDType(dtype);

@@ -179,6 +179,9 @@ Status ShowResource(KernelFrame* f, uint32_t input, bool update, Slot* slot);
 // changed: whoever waits for an update of them is called.
 void CloseResources(KernelFrame* f, bool changed = true);
 
+// What is wrong with a call that left this output without a tensor: INTERNAL, but for a handle, whose memory no kernel is given.
+Status NoValue(const NodeRun& run, uint32_t o);
+
 // CANCELLED or DEADLINE_EXCEEDED if the step should stop.
 Status StepInterrupted(const StepBase& step);
 // The same of a call that waits at a resource: also where the session is closed.

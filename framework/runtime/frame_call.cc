@@ -222,7 +222,7 @@ Status FrameCalls::End(FrameCall* c) {
   if (n.run.opens()) CloseResources(&c->frame);
   for (uint32_t o = 0; o < c->frame.c.n_out && !c->dead; ++o) {
     const tw_view& out = c->out(o).view;
-    if (!out.tensor) return Internal("the kernel left output ", o, " without a value");
+    if (!out.tensor) return NoValue(*c->frame.run, o);
     const Shape& shape = shapes_->values[size_t(n.out[o])].shape;
     if (!shape.Admits(out.dims, out.rank)) {
       return InvalidArgument("output ", o, " has shape ", ShapeText(out.dims, out.rank), ", but ", shape.text(), " was planned");
@@ -313,7 +313,7 @@ Status FrameCalls::Describe(FrameCall* c, const Status& s, std::string_view wher
   step_->NoteFailure();
   const PlanNode& n = p_.nodes[size_t(c->node)];
   std::string shapes;
-  for (uint32_t i = 0; i < c->frame.c.n_in; ++i) {
+  for (uint32_t i = 0; CallsLeft(s) == 0 && i < c->frame.c.n_in; ++i) {  // of the node that failed, not of the calls around it
     const tw_view& v = c->in(i).view;
     if (v.dtype == TW_RESOURCE) continue;
     shapes += StrCat(shapes.empty() ? "" : ", ", DTypeName(v.dtype), ShapeText(v.dims, v.rank));

@@ -334,7 +334,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
   bool RunElsewhere(FrameCall* c) {
     if (!s_->pool || s_->pool->threads() == 1 || (s_->share && s_->share->threads() == 1)) return false;
     try {
-      s_->pool->Blocking([this, c] {
+      s_->Blocking([this, c] {
         if (s_->trace) NoteBegin(c, false);
         bool pending = false;
         Status st = calls_.Run(c, &pending);

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "framework/base/shown.h"
+#include "framework/runtime/container.h"
 #include "framework/runtime/frame.h"
 #include "framework/runtime/resource.h"
 #include "framework/runtime/runtime.h"
@@ -27,9 +28,9 @@ tw_status* Open(const tw_frame* frame, const tw_resource_key* k, tw_status* (*ma
   *out = nullptr;
   return Guard([&]() -> Status {
     const KernelFrame& f = *KernelFrame::Of(frame);
-    std::string_view container(k->container, k->container_len);
-    if (container.empty() && f.step->container) container = *f.step->container;
-    ASSIGN_OR_RETURN(Resource * r, f.step->runtime->resources().Open(container, {k->type, k->type_len}, {k->name, k->name_len}));
+    const std::string_view type(k->type, k->type_len), name(k->name, k->name_len);
+    ASSIGN_OR_RETURN(const std::string_view container, ContainerOf(f, {k->container, k->container_len}, type, name));
+    ASSIGN_OR_RETURN(Resource * r, f.step->runtime->resources().Open(container, type, name));
     Status s = CheckOwner(*r, f);
     if (s.ok()) s = r->MakeObject(f.c.host, make, arg);
     if (s.ok()) {

@@ -14,9 +14,11 @@
 #include "framework/io/file_system.h"
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/carrier.h"
+#include "framework/runtime/container.h"
 #include "framework/runtime/frame.h"
 #include "framework/runtime/function_set.h"
 #include "framework/runtime/held_resource.h"
+#include "framework/runtime/memory_set.h"
 #include "framework/runtime/rendezvous_set.h"
 #include "framework/runtime/resource.h"
 #include "framework/runtime/runtime.h"
@@ -26,7 +28,9 @@
 #include "framework/runtime/variant.h"
 #include "framework/runtime/waiting_calls.h"
 #include "framework/tensor/memory_budget.h"
+#include "framework/tensor/payer.h"
 #include "thalweg/plugin/checkpoint.h"
+#include "thalweg/plugin/memory.h"
 #include "thalweg/plugin/variant.h"
 
 namespace thalweg {
@@ -66,7 +70,7 @@ void StatusRelease(tw_status* s) { (void)FromC(s); }
 tw_status* TensorMake(const tw_host*, uint32_t dtype, const int64_t* dims, uint32_t rank, tw_tensor** out) {
   return Guard([&]() -> Status {
     if (rank > uint32_t(kMaxRank)) return InvalidArgument("rank ", rank, " is more than ", kMaxRank);
-    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(dtype, dims, int32_t(rank)));
+    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(dtype, dims, int32_t(rank), nullptr, PayerOfThread()));
     *out = t.release();
     return Status();
   });
@@ -279,9 +283,9 @@ tw_status* ResourceOpen(const tw_frame* frame, const tw_resource_key* k, tw_stat
   return Guard([&]() -> Status {
     KernelFrame& f = *KernelFrame::Of(frame);
     RETURN_IF_ERROR(CheckOutput(f, o, TW_RESOURCE));
-    std::string_view container(k->container, k->container_len);
-    if (container.empty() && f.step->container) container = *f.step->container;
-    ASSIGN_OR_RETURN(Resource * r, f.step->runtime->resources().Open(container, {k->type, k->type_len}, {k->name, k->name_len}));
+    const std::string_view type(k->type, k->type_len), name(k->name, k->name_len);
+    ASSIGN_OR_RETURN(const std::string_view container, ContainerOf(f, {k->container, k->container_len}, type, name));
+    ASSIGN_OR_RETURN(Resource * r, f.step->runtime->resources().Open(container, type, name));
     if (Status made = make ? r->MakeObject(f.c.host, make, arg) : Status(); !made.ok()) {
       r->Release();
       return made;
@@ -382,7 +386,7 @@ tw_status* ResourceRestore(const tw_frame* frame, uint32_t i, uint32_t saved, ui
     for (uint32_t k = 0; k < n; ++k) {
       ASSIGN_OR_RETURN(resources[k], ResourceOf(f, i + k));
     }
-    return RestoreResources(resources, {f.c.in + saved, f.c.in + saved + n});
+    return RestoreResources(resources, {f.c.in + saved, f.c.in + saved + n}, f.step->budget);
   });
 }
 
@@ -424,6 +428,8 @@ int64_t RunNow(const tw_host*) {
 }
 
 const void* Query(const tw_host*, const char* set, uint64_t len, uint32_t version) {
+  if (std::string_view(set, len) == TW_MEMORY_SET && version == 1)
+    return MemorySet();  // first: asked for in every call of a kernel that counts
   if (std::string_view(set, len) == TW_CHECKPOINT_SET && version == 1) return CheckpointSet();
   if (std::string_view(set, len) == TW_FILES_SET && version == 1) return FileSet();
   if (std::string_view(set, len) == TW_VARIANT_SET && version == 1) return VariantSet();

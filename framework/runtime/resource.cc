@@ -116,6 +116,12 @@ Status Resource::MoveTo(Device* device, MemoryBudget* budget) {
   return Status();
 }
 
+bool LeadsToReset(const Tensor& t) {
+  if (!t || t.dtype() != TW_RESOURCE || t.view().count == 0) return false;
+  const auto* r = dynamic_cast<const Resource*>(t.as<Handle*>()[0]);
+  return r && r->reset();
+}
+
 // ---- ResourceStore ----
 
 namespace {
@@ -159,7 +165,7 @@ StatusOr<Resource*> ResourceStore::Open(std::string_view container, std::string_
 
 Resource* ResourceStore::Find(std::string_view container, std::string_view name) const {
   std::lock_guard lock(mu_);
-  auto it = all_.find(Key(container, name));
+  auto it = all_.find(KeyView(container, name));
   if (it == all_.end()) return nullptr;
   it->second->Retain();
   return it->second;
@@ -176,7 +182,7 @@ Status ResourceStore::Drop(std::string_view container, std::string_view name) {
   r->UnlockUpdate();
   std::lock_guard lock(mu_);
   // Nobody but this function and the map refers to it, and handles are made under the lock.
-  auto it = all_.find(Key(container, name));
+  auto it = all_.find(KeyView(container, name));
   if (it != all_.end() && it->second == r) {
     if (r->refs() == 2) {
       dropped_.erase(r);
@@ -198,31 +204,36 @@ void ResourceStore::Sweep() {
     const bool unused = r->refs() == 1 && !r->exists();
     it = unused || r->exists() ? dropped_.erase(it) : std::next(it);
     if (!unused) continue;
-    all_.erase(Key(r->container(), r->name()));
+    all_.erase(all_.find(KeyView(r->container(), r->name())));
     r->Release();
   }
   sweep_at_ = std::max<size_t>(16, 2 * dropped_.size());
 }
 
-void ResourceStore::ClearContainer(std::string_view container) {
-  std::vector<Resource*> gone;
+// Nodes of the map move from one to another, because a graph's end must not fail where there is no memory for a list of them.
+size_t ResourceStore::Detach(std::string_view container, uint64_t resets) {
+  std::map<Key, Resource*, Before> gone;
   {
     std::lock_guard lock(mu_);
-    auto begin = all_.lower_bound(Key(container, ""));
-    auto end = begin;
-    for (; end != all_.end() && end->first.first == container; ++end) {
-      gone.push_back(end->second);
-      dropped_.erase(end->second);
+    for (auto it = all_.lower_bound(KeyView(container, "")); it != all_.end() && it->first.first == container;) {
+      it->second->reset_.store(true, std::memory_order_release);
+      dropped_.erase(it->second);
+      gone.insert(all_.extract(it++));
     }
-    all_.erase(begin, end);
   }
-  for (Resource* r : gone) Forget(r);
+  resets_.fetch_add(resets, std::memory_order_acq_rel);
+  size_t n = 0;
+  for (auto& [key, r] : gone) {
+    n += r->exists();
+    Forget(r);
+  }
+  return n;
 }
 
 std::vector<Resource*> ResourceStore::List(std::string_view container) const {
   std::lock_guard lock(mu_);
   std::vector<Resource*> found;
-  for (auto it = all_.lower_bound(Key(container, "")); it != all_.end() && it->first.first == container; ++it) {
+  for (auto it = all_.lower_bound(KeyView(container, "")); it != all_.end() && it->first.first == container; ++it) {
     it->second->Retain();
     found.push_back(it->second);
   }

@@ -37,6 +37,8 @@ class Resource final : public Handle {
   bool is_variable() const { return def_ == nullptr; }
   const ResourceType* def() const { return def_; }  // NULL: variable
   bool exists() const { return exists_.load(std::memory_order_acquire); }
+  // Its container was reset: who opens it by name from now on finds another. What remembers the handle opens it anew.
+  bool reset() const { return reset_.load(std::memory_order_acquire); }
 
   // Try: false where it would have to wait, also behind others who wait. Lock: waits, first come first served. A thread must not lock one
   // resource twice.
@@ -101,11 +103,15 @@ class Resource final : public Handle {
   std::mutex mu_;  // the queue
   std::condition_variable free_;
   uint64_t next_ticket_ = 0, serving_ = 0;
-  std::atomic<bool> exists_{false};
+  friend class ResourceStore;
+  std::atomic<bool> exists_{false}, reset_{false};
   Tensor value_;
   std::atomic<Device*> device_{nullptr};
   void* object_ = nullptr;
 };
+
+// Whether the tensor is a handle to what was in a container before it was reset.
+bool LeadsToReset(const Tensor& t);
 
 // The named containers of a runtime.
 class ResourceStore {
@@ -118,19 +124,32 @@ class ResourceStore {
   // Value and object go now. The place keeps its name for those who hold handles, and goes some time after the last of them. NOT_FOUND if
   // it is empty.
   Status Drop(std::string_view container, std::string_view name);
-  void ClearContainer(std::string_view container);
+  // Empties the container: memory goes now, and whoever waits at something in it is called. Plans that hold handles are made anew, see
+  // resets(). Answers how many things there were. Allocates nothing.
+  size_t ResetContainer(std::string_view container) { return Detach(container, 1); }
+  // The same of a graph's own, which nobody can open any more.
+  size_t EndContainer(std::string_view container) { return Detach(container, 0); }
+  // Goes up with each reset, after handles to what was there say so.
+  uint64_t resets() const { return resets_.load(std::memory_order_acquire); }
   std::vector<Resource*> List(std::string_view container) const;  // references added, by name
   size_t CountOnDevicesOf(std::string_view plugin) const;
 
  private:
   using Key = std::pair<std::string, std::string>;
+  using KeyView = std::pair<std::string_view, std::string_view>;
+  struct Before {
+    using is_transparent = void;
+    bool operator()(const auto& a, const auto& b) const { return KeyView(a) < KeyView(b); }
+  };
   const Registry* registry_;
   mutable std::mutex mu_;
   void Sweep();
+  size_t Detach(std::string_view container, uint64_t resets);
 
-  std::map<Key, Resource*> all_;
+  std::map<Key, Resource*, Before> all_;
   std::set<Resource*> dropped_;  // of these, places that were dropped while others held handles
   size_t sweep_at_ = 16;         // so many of them
+  std::atomic<uint64_t> resets_{0};
 
  public:
   ~ResourceStore();

@@ -120,7 +120,8 @@ Status Runtime::LoadPlugin(const std::string& path) { return loader_->Load(path)
 Status Runtime::CheckUnused(std::string_view plugin) const {
   const std::string who = StrCat("plugin '", plugin, "' cannot be unloaded: ");
   if (const size_t n = resources_.CountOnDevicesOf(plugin)) {
-    return FailedPrecondition(who, n, n == 1 ? " variable lives" : " variables live", " on its devices; clear their containers first");
+    return FailedPrecondition(who, n, n == 1 ? " variable lives" : " variables live",
+                              " on its devices; reset their containers, or destroy their graphs, first");
   }
   for (const Device* d : ready_devices()) {
     const uint64_t bytes = d->plugin() == plugin ? d->pool()->stats().in_use : 0;

@@ -10,6 +10,7 @@
 #include "framework/base/shown.h"
 #include "framework/base/sink.h"
 #include "framework/tensor/memory_budget.h"
+#include "framework/tensor/payer.h"
 
 namespace thalweg {
 namespace {
@@ -137,7 +138,8 @@ StatusOr<Tensor> SaveResource(Resource* r, MemoryBudget* budget) {
 }
 
 // All objects are made before the first resource gets its own.
-Status RestoreResources(const std::vector<Resource*>& resources, const std::vector<const tw_view*>& saved) {
+Status RestoreResources(const std::vector<Resource*>& resources, const std::vector<const tw_view*>& saved, MemoryBudget* budget) {
+  const PaysFor pays(budget);
   std::vector<std::pair<Resource*, Object>> made;
   made.reserve(resources.size());
   for (size_t k = 0; k < resources.size(); ++k) {

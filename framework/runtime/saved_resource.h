@@ -14,7 +14,8 @@ class MemoryBudget;
 // budget: pays for it; NULL: nobody. Errors: those of tw_resource_api's save.
 StatusOr<Tensor> SaveResource(Resource* resource, MemoryBudget* budget);
 
-// resources[k] becomes what saved[k] holds, or stays as it is where that is empty; all or none. Errors: those of tw_resource_api's restore.
-Status RestoreResources(const std::vector<Resource*>& resources, const std::vector<const tw_view*>& saved);
+// resources[k] becomes what saved[k] holds, or stays as it is where that is empty; all or none. budget: pays for what the plugins count.
+// Errors: those of tw_resource_api's restore.
+Status RestoreResources(const std::vector<Resource*>& resources, const std::vector<const tw_view*>& saved, MemoryBudget* budget = nullptr);
 
 }  // namespace thalweg

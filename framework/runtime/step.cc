@@ -164,6 +164,7 @@ Status StepState::Init(Runtime* rt) {
     const size_t location = LocationOf(n.run.device);
     if (location && queues_[location - 1]) f.c.stream = queues_[location - 1]->compute()->c();
   }
+  feed_copies_.resize(p.copied_feeds.size());
   scratch_.resize(p.nodes.size());
   given_shapes_.resize(p.nodes.size());
   for (size_t v = 0; v < p.values.size(); ++v) {
@@ -204,46 +205,11 @@ void StepState::InitSlot(int32_t v) {
   }
 }
 
-void StepState::Take(Tensor* feeds) {
-  const Plan& p = *plan_;
-  for (size_t i = 0; i < p.feeds.size(); ++i) {
-    Tensor feed = std::move(feeds[i]);
-    const int32_t v = p.feeds[i];
-    if (v >= 0 && p.values[size_t(v)].kind == PlanValue::kPassed) {
-      CopyIn(v, feed.data());
-      continue;
-    }
-    const bool read = v >= 0 && (p.frames || p.values[size_t(v)].readers > 0 || p.values[size_t(v)].fetched);
-    if (read) slots_[size_t(v)].Hold(std::move(feed));
-  }
-}
-
-void StepState::CopyIn(int32_t v, const void* data) {
-  const tw_view& to = slots_[size_t(v)].view;
-  if (to.bytes) std::memcpy(static_cast<char*>(to.data) + to.offset, data, size_t(to.bytes));
-}
-
 StatusOr<Tensor> StepState::CopyOut(int32_t v) const {
   const tw_view& from = slots_[size_t(v)].view;
   ASSIGN_OR_RETURN(Tensor t, Tensor::Make(from.dtype, from.dims, from.rank, nullptr, budget));
   if (from.bytes) std::memcpy(t.data(), static_cast<const char*>(from.data) + from.offset, size_t(from.bytes));
   return t;
-}
-
-void StepState::Feed(const Tensor* feeds) {
-  const Plan& p = *plan_;
-  if (p.takes_feeds) return;
-  for (size_t i = 0; i < p.feeds.size(); ++i) {
-    if (p.feeds[i] >= 0) slots_[size_t(p.feeds[i])].view = feeds[i].view();
-  }
-  for (int32_t v : feed_views_) {
-    const Shape& shape = shapes_->values[size_t(v)].shape;
-    tw_view& view = slots_[size_t(v)].view;
-    view = feeds[p.values[size_t(v)].feed].view();
-    view.dims = shape.dims().data();
-    view.rank = shape.rank();
-    view.tensor = nullptr;  // under these dims there is no tensor to share
-  }
 }
 
 bool StepState::IsPlanMemory(const Slot* slot) const {
@@ -447,7 +413,7 @@ Status StepState::EndNode(size_t i) {
     const PlanValue& v = plan_->values[size_t(n.out[o])];
     if (v.kind != PlanValue::kHeld) continue;
     const tw_view& out = *f.c.out[o];
-    if (!out.tensor) return Describe(i, Internal("the kernel left output ", o, " without a value"));
+    if (!out.tensor) return Describe(i, NoValue(n.run, o));
     const Shape& shape = shapes_->values[size_t(n.out[o])].shape;
     if (!shape.Admits(out.dims, out.rank)) {
       return Describe(i,
@@ -592,6 +558,7 @@ Status StepState::Finish(Status status, Tensor* fetches) {
   for (int32_t v : p.feeds) {
     if (v >= 0 && p.values[size_t(v)].kind != PlanValue::kPassed) slots_[size_t(v)].Clear();
   }
+  if (!feed_copies_.empty()) DropLargeCopies();
   return status;
 }
 

@@ -10,6 +10,7 @@
 
 #include "framework/base/status.h"
 #include "framework/plan/plan.h"
+#include "framework/runtime/blocking_line.h"
 #include "framework/runtime/carrier.h"
 #include "framework/runtime/device_queues.h"
 #include "framework/runtime/frame.h"
@@ -65,8 +66,12 @@ class StepState final : public StepBase {
 
   // Binds what the caller feeds; the tensors are lent until the step is over. Nothing, where the plan takes its feeds.
   void Feed(const Tensor* feeds);
+  // The step reads copies in place of Plan::copied_feeds. Errors: RESOURCE_EXHAUSTED.
+  Status CopyFeeds(const Tensor* feeds);
   // Before the step, of a plan that takes its feeds: they are the step's from now on.
   void Take(Tensor* feeds);
+  // On a thread beside those of the step.
+  void Blocking(std::function<void()> f) { blocking ? blocking->Run(std::move(f)) : pool->Blocking(std::move(f)); }
   // Fills a feed that the plan copies; and a tensor with what it copies of a fetch (PlanValue::kPassed).
   void CopyIn(int32_t v, const void* data);
   StatusOr<Tensor> CopyOut(int32_t v) const;
@@ -129,9 +134,10 @@ class StepState final : public StepBase {
   Paces paces;                             // of a plan with batches, by its shapes
   std::shared_ptr<const NodeTexts> texts;  // what traces say of the plan's nodes, kept for the next one
   std::unique_ptr<ThreadShare> own_share;
-  std::unique_ptr<EngineMemory> engine;  // of the engine for control flow
-  Swapping* swapping = nullptr;          // the session's; NULL: what lists keep stays where it is
-  bool leaves_passed = false;            // Finish leaves fetches that are copied in their slots, until the next step
+  BlockingLine::Guest* blocking = nullptr;  // whose threads nodes that block hold; NULL: the pool's
+  std::unique_ptr<EngineMemory> engine;     // of the engine for control flow
+  Swapping* swapping = nullptr;             // the session's; NULL: what lists keep stays where it is
+  bool leaves_passed = false;               // Finish leaves fetches that are copied in their slots, until the next step
 
   // Tells the trace of the outputs of a node that has ended.
   void NoteOutputs(size_t i);
@@ -179,9 +185,15 @@ class StepState final : public StepBase {
   std::vector<Slot*> source_;
   std::vector<Resource*> opened_;
   std::vector<size_t> opened_slots_;  // per node: index of its first stand-in slot
+  // What the step reads in place of a feed: a copy, in the tensor of the step before where nobody kept that.
+  Status CopyFeed(const Tensor& feed, Tensor* copy);
+  void BindFeedViews();
+  void DropLargeCopies();
+
   std::vector<int32_t> feed_views_, device_held_;
-  bool passes_all_ = false;      // all feeds and fetches are copied
-  std::vector<Tensor> scratch_;  // of nodes whose shapes only running tells
+  std::vector<Tensor> feed_copies_;  // per copied_feeds of the plan
+  bool passes_all_ = false;          // all feeds and fetches are copied
+  std::vector<Tensor> scratch_;      // of nodes whose shapes only running tells
   std::vector<int32_t> readers_, readers_template_;
   std::vector<std::vector<Shape>> given_shapes_;       // of outputs that kernels give, likewise
   std::vector<Buffer*> blocks_;                        // per location

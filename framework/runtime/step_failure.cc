@@ -26,7 +26,7 @@ Status StepState::Told(size_t i, const Status& s) const {
     return OfNode(*n.run.node, Prefix(s, StrCat(n.title, " (and ", calls - kCallsTold - 1, " calls further in)")));
   }
   std::string shapes;
-  for (size_t k = 0; k < n.in.size(); ++k) {
+  for (size_t k = 0; calls == 0 && k < n.in.size(); ++k) {  // of the node that failed, not of the calls around it
     const tw_view& v = source_[size_t(frames_[i].source - source_.data()) + k]->view;
     if (v.dtype == TW_RESOURCE) continue;
     shapes += StrCat(shapes.empty() ? "" : ", ", DTypeName(v.dtype), ShapeText(v.dims, v.rank));

@@ -7,12 +7,14 @@
 #include <chrono>
 #include <deque>
 #include <exception>
-#include <new>
+#include <iterator>
+#include <list>
 #include <utility>
 
 #include <sys/prctl.h>
 
 #include "framework/base/signals.h"
+#include "framework/base/thread_reserve.h"
 #include "framework/runtime/pause.h"
 
 namespace thalweg {
@@ -28,6 +30,9 @@ uint32_t CountForks() {
   (void)registered;  // it fails only without memory, and then children do as they would without it
   return forks.load(std::memory_order_relaxed);
 }
+
+// How long a thread for calls that block is kept for the next one.
+constexpr auto kIdle = std::chrono::seconds(1);
 
 // How long a worker looks for more work before it sleeps. Waking costs about as much, so spinning longer than that cannot pay for itself.
 constexpr auto kSpin = std::chrono::microseconds(50);
@@ -131,20 +136,28 @@ struct ThreadPool::Worker {
   }
 };
 
-// Threads for calls that block, and for tasks: as many as ever were busy at once, kept for the next. Always as many are idle as there is
-// work for, so that nothing waits for a call that blocks.
+// Threads for calls that block, and for tasks: as many are idle as there is work for, so that nothing waits for a call that blocks. The
+// thread that fell asleep last takes the next work, so those that a burst has made sleep on and end.
 struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThreads> {
   explicit BlockingThreads(size_t tasks) : most(tasks) {}
 
+  // A thread that sleeps, on its own stack.
+  struct Sleeper {
+    std::condition_variable wake;
+    bool called = false;
+    Sleeper* below = nullptr;
+  };
+
   const size_t most;  // tasks at once
   std::mutex mu;
-  std::condition_variable wake;
   std::deque<std::function<void()>> todo;
   Task* first = nullptr;  // tasks, with their end
   Task** last = &first;
   size_t waiting = 0;  // tasks in the list
   size_t working = 0;  // tasks that run and do not block
-  std::vector<std::thread> threads;
+  std::list<std::thread> threads;
+  std::list<std::thread> ended;  // at their ends, and to be joined
+  Sleeper* top = nullptr;        // the last to fall asleep
   size_t idle = 0;
   bool stop = false;
   static thread_local BlockingThreads* in_task;
@@ -156,24 +169,41 @@ struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThread
   // REQUIRES: mu. One more thread, which is idle from the start, where those that are idle are too few; false: there is none at all.
   bool Summon() {
     if (idle < Wanted()) AddThread();
-    wake.notify_one();
+    CallOne();
     return !threads.empty();
+  }
+
+  // REQUIRES: mu.
+  void CallOne() {
+    if (!top) return;
+    Sleeper* s = std::exchange(top, top->below);
+    s->called = true;
+    s->wake.notify_one();
   }
 
   void AddThread() {
     try {
-      threads.emplace_back([own = shared_from_this()] { own->Work(); });
+      threads.emplace_back();
+      const auto at = std::prev(threads.end());
+      try {
+        *at = StartThread([own = shared_from_this(), at] { own->Work(at); });
+      } catch (...) {
+        threads.erase(at);
+        throw;
+      }
       ++idle;
     } catch (const std::exception&) {
       // No more threads: one that is there takes it when it is free.
     }
   }
 
-  void Work() {
+  void Work(std::list<std::thread>::iterator self) {
     LeaveSignalsToTheProgram();
     std::unique_lock lock(mu);
     for (;; ++idle) {
-      wake.wait(lock, [&] { return stop || Wanted() > 0; });
+      while (!stop && Wanted() == 0) {
+        if (!Sleep(&lock) && End(self, &lock)) return;
+      }
       --idle;
       if (!todo.empty()) {
         auto f = std::move(todo.front());
@@ -188,6 +218,33 @@ struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThread
         return;  // what was handed in before the end is still done
       }
     }
+  }
+
+  // False: nobody had work for it in all the time that an idle thread is kept.
+  bool Sleep(std::unique_lock<std::mutex>* lock) {
+    Sleeper me;
+    me.below = std::exchange(top, &me);
+    if (threads.size() == 1) {
+      me.wake.wait(*lock, [&] { return me.called; });
+      return true;
+    }
+    if (me.wake.wait_for(*lock, kIdle, [&] { return me.called; })) return true;
+    Sleeper** at = &top;
+    while (*at != &me) at = &(*at)->below;
+    *at = me.below;
+    return false;
+  }
+
+  // The thread ends, unless it is the last: Start must not need a new one. Whoever ended before is joined here, and this one by the next.
+  bool End(std::list<std::thread>::iterator self, std::unique_lock<std::mutex>* lock) {
+    if (stop || Wanted() > 0 || threads.size() == 1) return false;
+    std::list<std::thread> before;
+    before.swap(ended);
+    ended.splice(ended.end(), threads, self);
+    --idle;
+    lock->unlock();
+    for (std::thread& t : before) t.join();
+    return true;
   }
 
   void RunFirst(std::unique_lock<std::mutex>* lock) {
@@ -281,7 +338,7 @@ ThreadPool::ThreadPool(uint32_t threads, const tw_thread_pool* program)
   try {
     for (uint32_t i = 1; i < threads_; ++i) {
       auto worker = std::make_unique<Worker>();
-      worker->thread = std::thread([this, self = worker.get()] {
+      worker->thread = StartThread([this, self = worker.get()] {
         LeaveSignalsToTheProgram();
         Work(self);
       });
@@ -302,20 +359,20 @@ ThreadPool::~ThreadPool() {
   if (InChild()) {
     // Nothing is there to be joined or detached.
     static std::mutex gone_mu;
-    static auto* gone = new std::vector<std::thread>;
+    static auto* gone = new std::list<std::thread>;
     std::lock_guard lock(gone_mu);
-    for (std::thread& t : blocking_->threads) gone->push_back(std::move(t));
+    for (auto* all : {&blocking_->threads, &blocking_->ended}) gone->splice(gone->end(), *all);
     // Their ends would wait for sleepers that are not there.
     static auto* beds = new std::vector<std::unique_ptr<Worker>>;
     for (auto& w : workers_) beds->push_back(std::move(w));
-    new (&blocking_->wake) std::condition_variable;
     return;
   }
   {
     std::lock_guard lock(blocking_->mu);
-    blocking_->stop = true;
+    blocking_->stop = true;  // from here on no thread leaves the list
+    while (blocking_->top) blocking_->CallOne();
+    blocking_->threads.splice(blocking_->threads.end(), blocking_->ended);
   }
-  blocking_->wake.notify_all();
   for (std::thread& t : blocking_->threads) {
     // The last owner of a runtime may go on one of its own threads, which then ends after it.
     if (t.get_id() == std::this_thread::get_id())

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/base/signals.h"
+#include "framework/base/thread_reserve.h"
 #include "framework/runtime/resource.h"
 #include "framework/runtime/waiting_calls.h"
 
@@ -20,7 +21,7 @@ void TouchedResources::Begin() {
   std::lock_guard lock(mu_);
   if (process_ != getpid()) {  // in a child of fork are neither that thread nor the calls
     if (process_) first_ = nullptr, calls_ = 0;
-    std::thread([this] {
+    StartThread([this] {
       LeaveSignalsToTheProgram();
       Work();
     }).detach();

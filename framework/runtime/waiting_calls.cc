@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "framework/base/signals.h"
+#include "framework/base/thread_reserve.h"
 #include "framework/runtime/async_calls.h"
 #include "framework/runtime/cancel.h"
 #include "framework/runtime/resource.h"
@@ -87,7 +88,7 @@ void WaitingCalls::SetAlarm(Call* c) {
   by_deadline_.emplace(c->step->deadline, c);
   c->deadline = c->step->deadline;
   if (!keeper_process_) {
-    std::thread([this] {
+    StartThread([this] {
       LeaveSignalsToTheProgram();
       KeepDeadlines();
     }).detach();

@@ -62,6 +62,7 @@ Callable::Callable(Session* session, CallableSpec spec, std::string device)
   session_->all_.insert(this);
 }
 Callable::~Callable() {
+  if (paid_ > 0) session_->limits_->budget()->Give(paid_);
   std::lock_guard lock(session_->all_mu_);
   session_->all_.erase(this);
   PlanCounts counts = plans_.counts();
@@ -107,7 +108,6 @@ Status Callable::CheckFeeds(const Tensor* feeds) const {
 PlanOptions Callable::Options() const {
   const SessionOptions& o = session_->options();
   PlanOptions options;
-  options.container = o.container;
   options.optimize = o.optimize;
   options.threads = session_->threads_;
   options.engine = o.engine;
@@ -137,8 +137,31 @@ PlanOptions Callable::Options() const {
   return options;
 }
 
+// About, with what is known of its sizes, the names that messages and watchers need, and one state of a step.
+static uint64_t BytesOf(const Plan& plan) {
+  constexpr uint64_t kNode = 2048, kValue = 384;
+  return plan.nodes.size() * kNode + plan.shapes->values.size() * kValue;
+}
+
+// What is kept as long as this is.
+Status Callable::Pay(uint64_t bytes, const char* what, size_t nodes) {
+  MemoryBudget* budget = session_->budget();
+  if (!budget) return Status();
+  uint64_t free = session_->free_for_plans_.load(std::memory_order_relaxed), used;
+  do {
+    used = std::min(free, bytes);
+  } while (!session_->free_for_plans_.compare_exchange_weak(free, free - used, std::memory_order_relaxed));
+  if (used == bytes) return Status();
+  if (Status s = budget->Take(bytes - used); !s.ok()) return Prefix(s, StrCat(what, " of ", nodes, " nodes:"));
+  paid_ += bytes - used;
+  return Status();
+}
+
 StatusOr<std::unique_ptr<Plan>> Callable::MakePlan(const std::vector<Shape>& feed_shapes) {
+  const uint64_t resets = session_->runtime().resources().resets();  // before it gets handles
   ASSIGN_OR_RETURN(auto plan, CompilePlan(*graph_, signature_, feed_shapes, Options(), session_));
+  plan->resets = resets;
+  RETURN_IF_ERROR(Pay(BytesOf(*plan), "a plan", plan->nodes.size()));
   session_->plans_made_.fetch_add(1, std::memory_order_relaxed);
   if (trial_) trial_->Planned(*plan);
   return plan;
@@ -186,7 +209,7 @@ void Callable::Learn(Running* r, bool ok) {
     options.placement = next.placement;
     options.places = next.places;
     auto plan = CompilePlan(*graph_, signature_, r->feed_shapes, options, session_);
-    if (!plan.ok() || !Fits(**plan)) continue;
+    if (!plan.ok() || !Fits(**plan) || !Pay(BytesOf(**plan), "a plan", (*plan)->nodes.size()).ok()) continue;
     session_->plans_made_.fetch_add(1, std::memory_order_relaxed);
     trial_->Replaced(**plan);
     plans_.Replace(r->found.entry, *std::move(plan), r->feed_shapes);
@@ -196,7 +219,14 @@ void Callable::Learn(Running* r, bool ok) {
 
 Status Callable::Keep(const PlanShapes& shapes) {
   MemoryBudget* budget = session_->budget();
-  return budget ? ChargeConstants(shapes, budget) : Status();
+  if (!budget) return Status();
+  // So many are kept at once; of more the oldest go.
+  if (shapes_paid_ < session_->options().max_shapes) {
+    const uint64_t bytes = shapes.values.size() * sizeof(PlanShapes::Value) + shapes.scratch.size() * (sizeof(PlanShapes::Scratch) + 1);
+    RETURN_IF_ERROR(Pay(bytes, "the sizes of a plan", shapes.scratch.size()));
+    ++shapes_paid_;
+  }
+  return ChargeConstants(shapes, budget);
 }
 
 StatusOr<PlanReport> Callable::Report(const std::vector<Shape>& feed_shapes) {
@@ -363,13 +393,25 @@ Status Callable::End(Running* r, Status s) {
   return s;
 }
 
+// Whether handles of the plan lead to what was in a container before it was reset; called after a reset.
+bool Callable::HoldsReset(const Plan& plan, uint64_t resets) const {
+  const auto& values = plan.shapes->values;
+  if (std::any_of(values.begin(), values.end(), [](const auto& v) { return LeadsToReset(v.constant); })) return true;
+  plan.resets.store(resets, std::memory_order_relaxed);
+  return false;
+}
+
 Status Callable::FindPlan(const Tensor* feeds, PlanCache::Found* found) {
   for (;;) {
     if (!plans_.Find(feeds, found)) {
       RETURN_IF_ERROR(CheckFeeds(feeds));
       RETURN_IF_ERROR(plans_.Prepare(feeds, found));
     }
-    if (found->plan->fixed.empty() || graph_ != &session_->graph() || !session_->IsOutdated(*found->plan)) return Status();
+    const Plan& plan = *found->plan;
+    const uint64_t resets = session_->runtime().resources().resets();
+    const bool outdated = (plan.resets.load(std::memory_order_relaxed) != resets && HoldsReset(plan, resets)) ||
+                          (!plan.fixed.empty() && graph_ == &session_->graph() && session_->IsOutdated(plan));
+    if (!outdated) return Status();
     plans_.Drop(found->entry);
     *found = PlanCache::Found();
   }
@@ -387,6 +429,7 @@ StatusOr<std::unique_ptr<StepState>> Callable::ReadyState(const Tensor* feeds, P
     state->container = &session_->options().container;
     state->moves_state = session_->options().fallback != "fail" || session_->placements_;
     state->pool = session_->pool_;
+    state->blocking = session_->blocking_.get();
     state->functions = session_;
     state->place = &device_;
     state->swapping = &session_->swapping_;

@@ -1,6 +1,7 @@
 // Callable: a signature of a session, ready to run: its plans, the step states that wait for the next run, and what a run passes through.
 // Threads: any number of runs at once.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -100,6 +101,7 @@ class Callable final : private PlanCache::Maker {
   void StartInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches, StepDone done);
   // The plan and the sizes of the feeds.
   Status FindPlan(const Tensor* feeds, PlanCache::Found* found);
+  bool HoldsReset(const Plan& plan, uint64_t resets) const;
   // A state that is bound to the sizes of the feeds; *found is what to give it back to.
   StatusOr<std::unique_ptr<StepState>> ReadyState(const Tensor* feeds, PlanCache::Found* found);
   StatusOr<std::unique_ptr<Plan>> MakePlan(const std::vector<Shape>& feed_shapes) override;
@@ -108,6 +110,7 @@ class Callable final : private PlanCache::Maker {
   void Learn(Running* r, bool ok);
   // What learned places are kept under.
   std::string SignatureText() const;
+  Status Pay(uint64_t bytes, const char* what, size_t nodes);
   Status Keep(const PlanShapes& shapes) override;
   PlanOptions Options() const;
   Status CheckFeeds(const Tensor* feeds) const;
@@ -116,6 +119,8 @@ class Callable final : private PlanCache::Maker {
   Graph* graph_;
   CallableSpec spec_;
   Signature signature_;
+  std::atomic<uint64_t> paid_{0};  // bytes of the session's account, for plans and their sizes
+  uint32_t shapes_paid_ = 0;       // one at a time: while plans and sizes are made
   PlanCache plans_;
   std::unique_ptr<PlacementTrial> trial_;  // NULL: nothing is tried
   uint64_t used_ = 0;                      // by named runs: when last; guarded by the session

@@ -20,7 +20,9 @@ Status CheckOps(const Registry& registry, std::string_view option, const std::ve
 
 uint64_t DefaultMemoryLimit() { return MachineMemory() / 4 * 3; }
 
-SessionLimits::SessionLimits(const SessionOptions& options) : trusted_(options.trust_imported), memory_limit_(options.memory_limit) {
+SessionLimits::SessionLimits(const SessionOptions& options, MemoryBudget* account)
+    : trusted_(options.trust_imported), memory_limit_(options.memory_limit), account_(account) {
+  if (account_) account_->Retain();
   imported_.allow_ops = options.allow_ops;
   imported_.deny_ops = options.deny_ops;
   imported_.may_touch = trusted_ ? ~0u : options.allow_files.empty() ? 0u : uint32_t{kTouchesFiles};
@@ -29,12 +31,13 @@ SessionLimits::SessionLimits(const SessionOptions& options) : trusted_(options.t
 SessionLimits::~SessionLimits() {
   StopReclaiming();
   if (MemoryBudget* b = budget()) b->Release();
+  if (account_) account_->Release();
 }
 
-StatusOr<std::unique_ptr<SessionLimits>> SessionLimits::Create(const SessionOptions& options, Runtime* runtime) {
+StatusOr<std::unique_ptr<SessionLimits>> SessionLimits::Create(const SessionOptions& options, Runtime* runtime, MemoryBudget* account) {
   RETURN_IF_ERROR(CheckOps(runtime->registry(), "allow_ops", options.allow_ops));
   RETURN_IF_ERROR(CheckOps(runtime->registry(), "deny_ops", options.deny_ops));
-  std::unique_ptr<SessionLimits> limits(new SessionLimits(options));
+  std::unique_ptr<SessionLimits> limits(new SessionLimits(options, account));
   if (!options.allow_files.empty()) {
     const bool scheme = !SchemeOf(options.allow_files).empty();
     auto files = scheme ? FilesBeneathScheme(options.allow_files, &runtime->files()) : OpenFilesBeneath(options.allow_files);
@@ -54,11 +57,12 @@ const tw_host* SessionLimits::HostFor(const Node& node, const KernelDef& kernel)
 
 void SessionLimits::EnsureBudget(const Graph& graph, const std::function<void()>& reclaim) {
   if (budget()) return;
-  const bool wanted = memory_limit_ > 0 || (!trusted_ && graph.has_imported());
+  const bool wanted = memory_limit_ > 0 || account_ || (!trusted_ && graph.has_imported());
   if (!wanted) return;
   std::lock_guard lock(mu_);
   if (budget()) return;
-  MemoryBudget* made = MemoryBudget::Create(memory_limit_ > 0 ? memory_limit_ : DefaultMemoryLimit());
+  const uint64_t limit = memory_limit_ > 0 ? memory_limit_ : account_ ? MemoryBudget::kUnlimited : DefaultMemoryLimit();
+  MemoryBudget* made = MemoryBudget::Create(limit, "the session", account_);
   made->SetReclaim(reclaim);
   budget_.store(made, std::memory_order_release);
 }

@@ -23,7 +23,8 @@ uint64_t DefaultMemoryLimit();
 class SessionLimits {
  public:
   // Errors: those of opening the folder of allow_files; INVALID_ARGUMENT for an op in allow_ops or deny_ops that the runtime does not have.
-  static StatusOr<std::unique_ptr<SessionLimits>> Create(const SessionOptions& options, Runtime* runtime);
+  // account: of the client or server that the session is one of several of, and which pays as well; NULL: there is none.
+  static StatusOr<std::unique_ptr<SessionLimits>> Create(const SessionOptions& options, Runtime* runtime, MemoryBudget* account = nullptr);
   ~SessionLimits();
 
   const ImportedRules& imported() const { return imported_; }
@@ -31,16 +32,17 @@ class SessionLimits {
   const tw_host* HostFor(const Node& node, const KernelDef& kernel);
   // NULL: no limit.
   MemoryBudget* budget() const { return budget_.load(std::memory_order_acquire); }
-  // Sees to it that there is a budget where the options or imported nodes of the graph ask for one. reclaim: see MemoryBudget.
+  // Sees to it that there is a budget where the options, imported nodes of the graph or an account ask for one. reclaim: see MemoryBudget.
   void EnsureBudget(const Graph& graph, const std::function<void()>& reclaim);
   // Nothing is reclaimed any more.
   void StopReclaiming();
 
  private:
-  SessionLimits(const SessionOptions& options);
+  SessionLimits(const SessionOptions& options, MemoryBudget* account);
 
   const bool trusted_;
   const uint64_t memory_limit_;
+  MemoryBudget* const account_;  // NULL: none
   ImportedRules imported_;
   std::unique_ptr<FileSystem> files_;  // NULL: the machine's
   std::atomic<MemoryBudget*> budget_{nullptr};

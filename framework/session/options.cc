@@ -1,6 +1,7 @@
 #include "framework/session/options.h"
 
 #include "framework/plan/work_graph.h"
+#include "framework/runtime/container.h"
 #include "framework/runtime/run_gate.h"
 
 namespace thalweg {
@@ -12,6 +13,7 @@ constexpr const char* kEngines[] = {"auto", "fixed", "counted"};
 constexpr const char* kCompilers[] = {"on", "off", "require"};
 constexpr const char* kFallbacks[] = {"fail", "warn", "allow"};
 constexpr const char* kPlacements[] = {"simple", "cost", "learned"};
+constexpr const char* kSandboxes[] = {"off", "on", "strict"};
 constexpr const char* kOrders[] = {"auto", "given", "smallest_peak"};
 
 std::span<const char* const> OptionalPasses() {
@@ -38,6 +40,12 @@ bool SetDevice(O* options, const tw_option&, std::string_view, std::string_view 
   return true;
 }
 
+bool SetContainer(O* options, const tw_option&, std::string_view, std::string_view value) {
+  if (!CheckContainerName(value).ok()) return false;
+  options->container = value;
+  return true;
+}
+
 // Each mention of the option adds to the list.
 template <auto kMember>
 bool AddAllToMember(O* options, const tw_option& about, std::string_view, std::string_view value) {
@@ -59,8 +67,10 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
       {IntOption("priority", "0", kLowestPriority, kHighestPriority,
                  "the threads of the runtime help sessions of a higher priority first; of eight looks for work, the lowest has one"),
        SetMember<&O::priority>},
-      {TextOption("container", "localhost", "name of the container of state whose ops name none; sessions with the same name share it"),
-       SetMember<&O::container>},
+      {TextOption("container", "",
+                  "name of the container of state whose ops name none; sessions with the same name share it; empty: the graph's own, which "
+                  "sessions of the graph share, or with a target `localhost` of its tasks"),
+       SetContainer},
       {BoolOption("optimize", "true", "fold constants, merge equal nodes, leave out what changes nothing"), SetMember<&O::optimize>},
       {Repeating(ChoiceOption("disable_pass", "", OptionalPasses(), "an optimisation pass to leave out")),
        AddToMember<&O::disabled_passes>},
@@ -142,6 +152,11 @@ std::span<const OptionRow<SessionOptions>> SessionOptionRows() {
                    "bytes of a device's memory: while more are in use, what loops push there onto lists, such as what they keep for their "
                    "gradients, goes to host memory and comes back before it is popped; 0: three quarters of what the device may hold"),
        SetMember<&O::swap_memory_above>},
+      {ChoiceOption("sandbox", "off", kSandboxes,
+                    "on: the graph runs in a process of its own that has no network, writes no files and reads those of allow_files alone, "
+                    "all its nodes as imported ones; it is ended when a step exceeds step_timeout_ms and does not end by itself. The "
+                    "session is refused where the machine cannot hold it to that; strict: also where memory and threads cannot be limited"),
+       SetMember<&O::sandbox>},
       {TextOption("target", "",
                   "the address of a server of a cluster, `scheme:address`: runs go to its tasks; empty: everything runs in this process"),
        SetMember<&O::target>},

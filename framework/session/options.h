@@ -15,7 +15,7 @@ namespace thalweg {
 struct SessionOptions {
   uint32_t threads = 0;
   int32_t priority = 0;
-  std::string container = "localhost";
+  std::string container;  // empty: the graph's own
   bool optimize = true;
   std::string engine = "auto";
   std::string device;
@@ -39,6 +39,7 @@ struct SessionOptions {
   uint64_t swap_memory_above = 0;
   uint32_t step_timeout_ms = 0;
   uint32_t max_call_depth = 1000;
+  std::string sandbox = "off";  // "on", "strict"
   std::string target;
   uint32_t target_timeout_ms = 30000;
   uint32_t progress_timeout_ms = 0;

@@ -5,21 +5,13 @@
 #include <thread>
 #include <unordered_map>
 
+#include "framework/runtime/container.h"
 #include "framework/runtime/evaluate.h"
 #include "framework/runtime/executor.h"
+#include "framework/runtime/give_memory_back.h"
 
 namespace thalweg {
 namespace {
-
-// What pools of devices keep for later: others who use the device know nothing of them. Where there is no memory to do so, it stays.
-void GiveMemoryBack(const Runtime& runtime) noexcept {
-  try {
-    for (const Device* d : runtime.ready_devices()) {
-      if (!d->host_memory()) d->GiveMemoryBack();
-    }
-  } catch (...) {
-  }
-}
 
 // A function that runs once, as a task of the pool's.
 template <class F>
@@ -39,7 +31,7 @@ class TaskOf final : public ThreadPool::Task {
 }  // namespace
 
 Session::Session(std::shared_ptr<Graph> graph, const SessionOptions& options) : graph_(std::move(graph)), options_(options) {
-  if (options_.container.empty()) options_.container = SessionOptions().container;
+  if (options_.container.empty()) options_.container = graph_->container();
   swapping_.above = options_.swap_memory_above;
   timeout_ns_ = int64_t{options_.step_timeout_ms} * 1'000'000;
   if (options_.max_async_runs == 0) options_.max_async_runs = 2 * graph_->runtime().pool().threads();
@@ -48,9 +40,9 @@ Session::Session(std::shared_ptr<Graph> graph, const SessionOptions& options) : 
   pool_ = threads_ == 1 ? nullptr : &pool;
 }
 
-StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<Graph> graph, const SessionOptions& options) {
+StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<Graph> graph, const SessionOptions& options, MemoryBudget* account) {
   RETURN_IF_ERROR(graph->runtime().host_device().status());
-  ASSIGN_OR_RETURN(auto limits, SessionLimits::Create(options, &graph->runtime()));
+  ASSIGN_OR_RETURN(auto limits, SessionLimits::Create(options, &graph->runtime(), account));
   std::unique_ptr<Session> session(new Session(std::move(graph), options));
   session->limits_ = std::move(limits);
   if (options.placement != "simple") session->placements_ = std::make_unique<PlacementStore>(options, &session->runtime());
@@ -134,9 +126,29 @@ void Session::LimitThreads(StepState* state) const {
   state->share = state->own_share.get();
 }
 
-Status Session::StartAsync(std::function<void()> work) {
-  // Of a session of one thread, on this thread: the runs that callbacks start, for the outermost call to run when they have returned.
+namespace {
+
+// Of sessions of one thread, on this thread: the runs that callbacks start, for the outermost call to run when they have returned.
+std::unordered_map<const Session*, std::deque<std::function<void()>>>& RunsForLater() noexcept {
   thread_local std::unordered_map<const Session*, std::deque<std::function<void()>>> later;
+  return later;
+}
+
+// Where a run by signature spells out what it looks for.
+std::vector<uint64_t>& KeyOfThread() noexcept {
+  thread_local std::vector<uint64_t> key;
+  return key;
+}
+
+}  // namespace
+
+void Session::TouchThread() noexcept {
+  RunsForLater();
+  KeyOfThread();
+}
+
+Status Session::StartAsync(std::function<void()> work) {
+  auto& later = RunsForLater();
   if (auto it = later.find(this); !pool_ && it != later.end()) {
     if (running_.load() >= kClosed) return FailedPrecondition("the session is closed");
     it->second.push_back(std::move(work));  // counted once it is there: there may be no memory for it
@@ -212,6 +224,13 @@ Status Session::Close() {
   return Status();
 }
 
+StatusOr<uint64_t> Session::Reset(std::string_view container) {
+  RETURN_IF_ERROR(CheckContainerName(container));
+  const uint64_t count = runtime().resources().ResetContainer(container.empty() ? std::string_view(options_.container) : container);
+  GiveMemoryBack(runtime());
+  return count;
+}
+
 StatusOr<std::unique_ptr<Callable>> Session::MakeCallable(const CallableSpec& spec) {
   RETURN_IF_ERROR(CheckSpec(*graph_, spec));
   return std::make_unique<Callable>(this, spec);
@@ -250,7 +269,7 @@ void Session::Start(const CallableSpec& spec, const Tensor* feeds, const RunOpti
 }
 
 StatusOr<std::shared_ptr<Callable>> Session::CallableOf(const CallableSpec& spec) {
-  thread_local std::vector<uint64_t> key;
+  std::vector<uint64_t>& key = KeyOfThread();
   key.clear();
   auto add = [&](const Edge& e) { key.push_back(uint64_t(reinterpret_cast<uintptr_t>(e.node)) << 8 ^ uint64_t(uint32_t(e.port))); };
   key.push_back(spec.feeds.size());
@@ -301,7 +320,7 @@ StatusOr<void*> Session::State(const NodeRun& run, const std::vector<tw_shape>& 
   if (is_new) {
     Status s, thrown;
     try {
-      s = CreateState(run, shapes, &it->second);
+      s = CreateState(run, shapes, budget(), &it->second);
     } catch (...) {
       thrown = Thrown();
     }
@@ -315,7 +334,7 @@ StatusOr<void*> Session::State(const NodeRun& run, const std::vector<tw_shape>& 
 StatusOr<std::vector<Tensor>> Session::Once(const NodeRun& run) {
   std::lock_guard lock(state_mu_);
   auto it = once_.find(run.node);
-  if (it != once_.end()) return it->second;
+  if (it != once_.end() && std::none_of(it->second.begin(), it->second.end(), LeadsToReset)) return it->second;
   ASSIGN_OR_RETURN(std::vector<Tensor> results, CallOnce(runtime(), *run.node, *run.kernel, run.device, {}, {}, options_.container));
   return once_[run.node] = std::move(results);
 }

@@ -40,8 +40,12 @@ struct SessionReport {
 
 class Session final : public StateCache, public FunctionCaller {
  public:
-  static StatusOr<std::unique_ptr<Session>> Create(std::shared_ptr<Graph> graph, const SessionOptions& options);
+  // account: pays for what the session holds, beside the session itself (see SessionLimits); NULL: there is none.
+  static StatusOr<std::unique_ptr<Session>> Create(std::shared_ptr<Graph> graph, const SessionOptions& options,
+                                                   MemoryBudget* account = nullptr);
   ~Session() override;
+  // Makes what the calling thread has of all sessions, while there is memory (see thread_reserve.h).
+  static void TouchThread() noexcept;
 
   Graph& graph() const { return *graph_; }
   Runtime& runtime() const { return graph_->runtime(); }
@@ -56,8 +60,12 @@ class Session final : public StateCache, public FunctionCaller {
   // Waits while too many such are under way. Errors: FAILED_PRECONDITION if the session is closed; then work is not run.
   Status StartAsync(std::function<void()> work);
   void EndAsync();
+  // Kernels that block hold threads of the line as one of its guests. Before the first step.
+  void LimitBlocking(std::shared_ptr<BlockingLine::Guest> guest) { blocking_ = std::move(guest); }
   // No new steps; returns when the running ones are over. What waits at resources in them ends. Again: no effect.
   Status Close();
+  // Empties a container; empty: the session's. Answers how many things were in it. Errors: INVALID_ARGUMENT for another graph's own.
+  StatusOr<uint64_t> Reset(std::string_view container);
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
   SessionReport Report();
   // What its nodes hold is counted there, and what others hold for it; NULL: no limit.
@@ -104,10 +112,11 @@ class Session final : public StateCache, public FunctionCaller {
   std::shared_ptr<Graph> graph_;
   SessionOptions options_;
   std::unique_ptr<SessionLimits> limits_;
-  std::unique_ptr<PlacementStore> placements_;  // NULL: places do not depend on costs
-  int64_t timeout_ns_;                          // of runs that were given none; 0: none
-  ThreadPool* pool_;                            // NULL: one thread
-  uint32_t threads_;                            // that compute for a step at once
+  std::unique_ptr<PlacementStore> placements_;     // NULL: places do not depend on costs
+  int64_t timeout_ns_;                             // of runs that were given none; 0: none
+  ThreadPool* pool_;                               // NULL: one thread
+  uint32_t threads_;                               // that compute for a step at once
+  std::shared_ptr<BlockingLine::Guest> blocking_;  // NULL: kernels that block have as many threads as they like
   std::atomic<uint64_t> steps_{0};
   static constexpr int64_t kClosed = int64_t{1} << 40;
   std::atomic<int64_t> running_{0};  // no less than kClosed once closed
@@ -127,6 +136,7 @@ class Session final : public StateCache, public FunctionCaller {
   std::shared_mutex functions_mu_;
   std::map<std::string, Called, std::less<>> functions_;
   uint64_t named_runs_ = 0;
+  std::atomic<uint64_t> free_for_plans_{64 << 10};          // bytes that cost nothing: a session that has little may run what is small
   std::atomic<uint64_t> plans_made_{0}, plans_checked_{0};  // a difference: callables_ may hold too many
   std::atomic<uint64_t> dropped_{0};                        // signatures of named runs
   BlockCount blocks_;

@@ -61,7 +61,7 @@ void Buffer::ChargeTo(MemoryBudget* to) {
 
 void Buffer::FreeCharged(Buffer* b) {
   MemoryBudget* budget = std::exchange(b->budget, nullptr);
-  budget->Give(b->bytes);
+  budget->GiveBuffer(b->bytes + MemoryBudget::kPerBuffer);
   budget->Release();
   b->pool = static_cast<MemoryPool*>(std::exchange(b->user, nullptr));
   b->release = nullptr;
@@ -73,33 +73,90 @@ MemoryPool::MemoryPool(std::unique_ptr<RawMemory> raw, std::string name, uint64_
   stats_.limit = limit;
 }
 
-MemoryPool::~MemoryPool() { Trim(); }
+MemoryPool::~MemoryPool() {
+  Trim();
+  if (idle_) IdleMemory::Leave(idle_);
+}
 
 MemoryPool* MemoryPool::Create(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit, bool keeps) {
   return new MemoryPool(std::move(raw), std::move(name), limit, keeps);
 }
 
 MemoryPool* MemoryPool::Host() {
-  static MemoryPool* pool = Create(std::make_unique<HostMemory>(), "host");  // lives as long as any tensor might
+  static MemoryPool* pool = [] {
+    MemoryPool* made = Create(std::make_unique<HostMemory>(), "host");  // lives as long as any tensor might
+    made->CountAsIdle();
+    return made;
+  }();
   return pool;
 }
 
-StatusOr<Buffer*> MemoryPool::Allocate(uint64_t bytes) {
-  uint32_t c = ClassOf(bytes);
-  if (c >= kClasses) return ResourceExhausted("cannot allocate ", bytes, " bytes of ", name_, " memory");
-  uint64_t size = keeps_ ? ClassBytes(c) : std::max((bytes + kSmallest - 1) / kSmallest * kSmallest, kSmallest);
-  if (uint64_t largest = raw_->largest(); largest && size > largest) {
-    if (bytes > largest) {
-      return ResourceExhausted("cannot allocate ", bytes, " bytes of ", name_, " memory: it gives at most ", largest, " bytes at once");
-    }
-    size = largest;  // all buffers of this class then are of this size
+// What a buffer for so many bytes really takes.
+StatusOr<uint64_t> MemoryPool::SizeOf(uint64_t bytes, uint32_t size_class) const {
+  if (size_class >= kClasses) return ResourceExhausted("cannot allocate ", bytes, " bytes of ", name_, " memory");
+  const uint64_t size = keeps_ ? ClassBytes(size_class) : std::max((bytes + kSmallest - 1) / kSmallest * kSmallest, kSmallest);
+  const uint64_t largest = raw_->largest();
+  if (!largest || size <= largest) return size;
+  if (bytes > largest) {
+    return ResourceExhausted("cannot allocate ", bytes, " bytes of ", name_, " memory: it gives at most ", largest, " bytes at once");
   }
+  return largest;  // all buffers of this class then are of this size
+}
+
+// Before a buffer is made: what is kept then is no more than what was in use at once of late, and no more than the limit of whoever asks
+// has left. So steps of ever new sizes do not fill the memory with what nobody asks for again, while those of two sizes in turn find what
+// they need.
+void MemoryPool::MakeRoom(uint64_t size, const MemoryBudget* budget) {
+  constexpr uint64_t kAlways = 64u << 20, kRecent = 512;
+  if (!idle_) return;
+  uint64_t kept, most;
+  {
+    std::lock_guard lock(mu_);
+    recent_peak_ = std::max(recent_peak_, stats_.in_use + size);
+    if (++made_ % kRecent == 0) recent_peak_ = stats_.in_use + size;
+    kept = kept_;
+    most = std::max(recent_peak_, kAlways);
+  }
+  if (kept > most) {
+    IdleMemory::Freed(TrimBy(kept - most));
+    IdleMemory::HeapKeepsAtMost(most);
+  }
+  if (budget) IdleMemory::KeepAtMost(budget->left());
+}
+
+StatusOr<Buffer*> MemoryPool::Allocate(uint64_t bytes) {
+  const uint32_t c = ClassOf(bytes);
+  ASSIGN_OR_RETURN(const uint64_t size, SizeOf(bytes, c));
+  return Allocate(bytes, c, size, nullptr);
+}
+
+StatusOr<Buffer*> MemoryPool::Allocate(uint64_t bytes, MemoryBudget* budget) {
+  if (!budget) return Allocate(bytes);
+  const uint32_t c = ClassOf(bytes);
+  ASSIGN_OR_RETURN(const uint64_t size, SizeOf(bytes, c));
+  RETURN_IF_ERROR(budget->TakeBuffer(size + MemoryBudget::kPerBuffer));
+  auto b = Allocate(bytes, c, size, budget);
+  if (!b.ok()) {
+    budget->GiveBuffer(size + MemoryBudget::kPerBuffer);
+    return b;
+  }
+  budget->Retain();
+  (*b)->ChargeTo(budget);
+  return b;
+}
+
+StatusOr<Buffer*> MemoryPool::Allocate(uint64_t bytes, uint32_t c, uint64_t size, const MemoryBudget* budget) {
   std::unique_lock lock(mu_);
+  asked_[c] = made_;
   Buffer* b = free_[c];
   if (b) {
     free_[c] = b->next;
+    Keep(kept_ - b->bytes);
   } else {
     if (closed_) return FailedPrecondition(name_, " memory is closed");
+    lock.unlock();
+    MakeRoom(size, budget);
+    lock.lock();
     if (stats_.limit && stats_.held + size > stats_.limit) {
       lock.unlock();
       Trim();
@@ -135,18 +192,11 @@ StatusOr<Buffer*> MemoryPool::Allocate(uint64_t bytes) {
   b->next = nullptr;
   ++live_;
   stats_.in_use += size;
-  if (stats_.in_use > stats_.peak) stats_.peak = stats_.in_use;
+  if (stats_.in_use > recent_peak_) {
+    recent_peak_ = stats_.in_use;
+    if (stats_.in_use > stats_.peak) stats_.peak = stats_.in_use;
+  }
   return b;
-}
-
-StatusOr<Buffer*> MemoryPool::Allocate(uint64_t bytes, MemoryBudget* budget) {
-  if (!budget) return Allocate(bytes);
-  RETURN_IF_ERROR(budget->Check(bytes));
-  ASSIGN_OR_RETURN(Buffer * b, Allocate(bytes));
-  Status s = budget->Charge(b);
-  if (s.ok()) return b;
-  b->Release();
-  return s;
 }
 
 void MemoryPool::Lodge(Buffer* guest) {
@@ -169,6 +219,7 @@ void MemoryPool::Put(Buffer* b) {
     } else if (keeps_) {
       b->next = free_[b->size_class];
       free_[b->size_class] = b;
+      Keep(kept_ + b->bytes);
     } else {
       stats_.held -= b->bytes;
       lock.unlock();
@@ -187,15 +238,23 @@ MemoryPool::Stats MemoryPool::stats() const {
   return stats_;
 }
 
-void MemoryPool::Trim() {
+uint64_t MemoryPool::TrimBy(uint64_t bytes) {
   Buffer* all = nullptr;
+  uint64_t given = 0;
   {
     std::lock_guard lock(mu_);
-    for (auto& head : free_) {
-      while (head) {
+    while (given < bytes && kept_ > 0) {
+      uint32_t oldest = kClasses;
+      for (uint32_t c = 0; c < kClasses; ++c) {
+        if (free_[c] && (oldest == kClasses || made_ - asked_[c] > made_ - asked_[oldest])) oldest = c;
+      }
+      if (oldest == kClasses) break;
+      for (Buffer*& head = free_[oldest]; head && given < bytes;) {
         Buffer* b = head;
         head = b->next;
         stats_.held -= b->bytes;
+        given += b->bytes;
+        Keep(kept_ - b->bytes);
         b->next = all;
         all = b;
       }
@@ -207,6 +266,7 @@ void MemoryPool::Trim() {
     raw_->Free(b->data, b->bytes);
     delete b;
   }
+  return given;
 }
 
 void MemoryPool::Close() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/base/status.h"
+#include "framework/tensor/idle_memory.h"
 
 namespace thalweg {
 
@@ -54,6 +55,7 @@ class RawMemory {
 
 // Free lists by size class (four per power of two) over raw memory, or nothing but counts where that pools itself. A pool outlives its
 // buffers: it is deleted when closed and the last buffer is back.
+// What is kept for later is bounded where a buffer has to be made, and never where one is found: see MakeRoom.
 class MemoryPool {
  public:
   struct Stats {
@@ -64,6 +66,8 @@ class MemoryPool {
   static MemoryPool* Create(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit = 0, bool keeps = true);
   // The process's own host memory.
   static MemoryPool* Host();
+  // What it keeps is host memory, and counts as idle. Before it is used.
+  void CountAsIdle() { idle_ = IdleMemory::Join(this); }
 
   // At least `bytes` (0 is fine: data is then not NULL but must not be read). RESOURCE_EXHAUSTED names the pool, the size and the use.
   StatusOr<Buffer*> Allocate(uint64_t bytes);
@@ -74,7 +78,9 @@ class MemoryPool {
   void Lodge(Buffer* guest);
   Stats stats() const;
   // Gives cached memory back to the device.
-  void Trim();
+  void Trim() { TrimBy(UINT64_MAX); }
+  // So much of it, or all that there is: first what has not been asked for the longest. Answers how much it was.
+  uint64_t TrimBy(uint64_t bytes);
   // No more allocations; deletes the pool when its last buffer returns.
   void Close();
   // Whose memory it is: a Device, for as long as that is there; NULL: nobody's in particular.
@@ -87,6 +93,13 @@ class MemoryPool {
   MemoryPool(std::unique_ptr<RawMemory> raw, std::string name, uint64_t limit, bool keeps);
   ~MemoryPool();
   void Put(Buffer* b);
+  void MakeRoom(uint64_t size, const MemoryBudget* budget);
+  StatusOr<Buffer*> Allocate(uint64_t bytes, uint32_t size_class, uint64_t size, const MemoryBudget* budget);
+  StatusOr<uint64_t> SizeOf(uint64_t bytes, uint32_t size_class) const;
+  void Keep(uint64_t bytes) {
+    kept_ = bytes;
+    if (idle_) idle_->bytes.store(bytes, std::memory_order_relaxed);
+  }
 
   static constexpr uint32_t kClasses = 4 * 48;
   std::unique_ptr<RawMemory> raw_;
@@ -95,7 +108,12 @@ class MemoryPool {
   const bool keeps_;
   mutable std::mutex mu_;
   Buffer* free_[kClasses] = {};
+  uint32_t asked_[kClasses] = {};  // how many buffers had been made when one of the class was last asked for
+  uint32_t made_ = 0;
   Stats stats_;
+  uint64_t kept_ = 0;         // bytes in the free lists
+  uint64_t recent_peak_ = 0;  // of what was in use
+  IdleMemory::Kept* idle_ = nullptr;
   uint64_t live_ = 0;
   bool closed_ = false;
 };

@@ -1,22 +1,73 @@
 #include "framework/tensor/memory_budget.h"
 
+#include <algorithm>
+
 #include "framework/base/dtype.h"
+#include "framework/tensor/idle_memory.h"
 #include "framework/tensor/tensor.h"
+#include "framework/tensor/texts.h"
 
 namespace thalweg {
+
+MemoryBudget::MemoryBudget(uint64_t limit, std::string who, MemoryBudget* parent) : limit_(limit), who_(std::move(who)), parent_(parent) {
+  if (parent_) parent_->Retain();
+}
+
+MemoryBudget::~MemoryBudget() {
+  SetReclaim(nullptr);
+  if (parent_) parent_->Release();
+}
+
+bool MemoryBudget::TryRetain() {
+  int32_t refs = refs_.load(std::memory_order_relaxed);
+  do {
+    if (refs == 0) return false;
+  } while (!refs_.compare_exchange_weak(refs, refs + 1, std::memory_order_relaxed));
+  return true;
+}
 
 bool MemoryBudget::Fits(uint64_t bytes) const {
   const uint64_t used = used_.load(std::memory_order_relaxed);
   return used <= limit_ && bytes <= limit_ - used;
 }
 
+uint64_t MemoryBudget::left() const {
+  uint64_t least = kUnlimited;
+  for (const MemoryBudget* b = this; b; b = b->parent_) {
+    const uint64_t used = b->used();
+    least = std::min(least, used < b->limit_ ? b->limit_ - used : 0);
+  }
+  return least;
+}
+
+// A thread that is reclaiming gives back; it asks for nothing. Whoever reclaims for a parent holds no lock of the parent's, since the last
+// reference to a child may go meanwhile.
 void MemoryBudget::Reclaim() {
-  // A thread that is reclaiming gives back; it asks for nothing.
+  std::vector<MemoryBudget*> children;
+  {
+    std::lock_guard lock(children_mu_);
+    for (MemoryBudget* child : children_) {
+      if (child->TryRetain()) children.push_back(child);
+    }
+  }
+  for (MemoryBudget* child : children) {
+    child->Reclaim();
+    child->Release();
+  }
   std::lock_guard lock(reclaim_mu_);
   if (reclaim_) reclaim_();
 }
 
 void MemoryBudget::SetReclaim(std::function<void()> reclaim) {
+  for (MemoryBudget *child = this, *b = parent_; b; child = b, b = b->parent_) {
+    std::lock_guard lock(b->children_mu_);
+    auto it = std::find(b->children_.begin(), b->children_.end(), child);
+    if (!reclaim) {  // the parent stays with its own parent, for its other children
+      if (it != b->children_.end()) b->children_.erase(it);
+      break;
+    }
+    if (it == b->children_.end()) b->children_.push_back(child);
+  }
   std::lock_guard lock(reclaim_mu_);
   reclaim_ = std::move(reclaim);
 }
@@ -29,26 +80,63 @@ bool MemoryBudget::TryTake(uint64_t bytes) {
   return true;
 }
 
+MemoryBudget* MemoryBudget::TryTakeAll(uint64_t bytes) {
+  for (MemoryBudget* b = this; b; b = b->parent_) {
+    if (b->TryTake(bytes)) continue;
+    for (MemoryBudget* paid = this; paid != b; paid = paid->parent_) paid->used_.fetch_sub(bytes, std::memory_order_relaxed);
+    return b;
+  }
+  return nullptr;
+}
+
+void MemoryBudget::Add(uint64_t bytes) {
+  for (MemoryBudget* b = this; b; b = b->parent_) b->used_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
 Status MemoryBudget::TooMany(uint64_t bytes) const {
-  return ResourceExhausted(bytes, " bytes more are too many: the session holds ", used(), " of the ", limit_,
+  return ResourceExhausted(bytes, " bytes more are too many: ", who_, " holds ", used(), " of the ", limit_,
                            " bytes of its memory_limit; raise the limit or use less");
 }
 
 Status MemoryBudget::Check(uint64_t bytes) {
-  if (Fits(bytes)) return Status();
-  Reclaim();
-  return Fits(bytes) ? Status() : TooMany(bytes);
+  for (MemoryBudget* b = this; b; b = b->parent_) {
+    if (b->Fits(bytes)) continue;
+    b->Reclaim();
+    if (!b->Fits(bytes)) return b->TooMany(bytes);
+  }
+  return Status();
+}
+
+Status MemoryBudget::TakeBuffer(uint64_t bytes) {
+  MemoryBudget* tried = nullptr;
+  for (;;) {
+    MemoryBudget* short_of = TryTakeAll(bytes);
+    if (!short_of) return Status();
+    if (short_of == tried) return short_of->TooMany(bytes);
+    tried = short_of;
+    short_of->Reclaim();
+  }
+}
+
+void MemoryBudget::GiveBuffer(uint64_t bytes) {
+  for (MemoryBudget* b = this; b; b = b->parent_) b->used_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
 Status MemoryBudget::Take(uint64_t bytes) {
-  if (TryTake(bytes)) return Status();
-  Reclaim();
-  return TryTake(bytes) ? Status() : TooMany(bytes);
+  RETURN_IF_ERROR(TakeBuffer(bytes));
+  constexpr uint64_t kFew = 4 << 20;  // giving less back costs more than it brings
+  IdleMemory::KeepAtMost(std::max(left(), kFew));
+  return Status();
+}
+
+void MemoryBudget::Give(uint64_t bytes) {
+  GiveBuffer(bytes);
+  IdleMemory::Freed(bytes);
 }
 
 Status MemoryBudget::Charge(Buffer* buffer) {
   if (!buffer || !buffer->pool || buffer->release) return Status();  // a pool's own only
-  RETURN_IF_ERROR(Take(buffer->bytes));
+  RETURN_IF_ERROR(TakeBuffer(buffer->bytes + kPerBuffer));
   Retain();
   buffer->ChargeTo(this);
   return Status();
@@ -58,12 +146,10 @@ Status MemoryBudget::Charge(tw_tensor* tensor) {
   if (!tensor->buffer || !tensor->buffer->pool || IsShared(*tensor)) return Status();
   RETURN_IF_ERROR(Charge(tensor->buffer));
   if (BaseType(tensor->view.dtype) != TW_STRING || !tensor->view.data) return Status();
-  uint64_t bytes = 0;
-  const auto* s = static_cast<const tw_string*>(tensor->view.data);
-  for (uint64_t i = 0; i < tensor->view.count; ++i) bytes += s[i].size;
+  const uint64_t bytes = TextsOf(tensor).bytes();
   // Released with the tensor whether or not they fit.
   Status fits = Check(bytes);
-  used_.fetch_add(bytes, std::memory_order_relaxed);
+  Add(bytes);
   return fits;
 }
 

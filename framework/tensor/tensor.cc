@@ -57,19 +57,13 @@ bool IsPlain(uint32_t dtype) {
   return info && info->plain;
 }
 
-// Behind the elements of whoever owns them.
-Texts& TextsOf(tw_tensor* t) {
-  const tw_view& owner = (t->strings_of ? t->strings_of : t)->view;
-  return *reinterpret_cast<Texts*>(static_cast<char*>(owner.data) + owner.bytes);
-}
-
 void FreeElements(tw_tensor* t) {
   if (BaseType(t->view.dtype) == TW_STRING) {
     auto* s = static_cast<tw_string*>(t->view.data);
-    if (t->buffer->budget) {
-      for (uint64_t i = 0; i < t->view.count; ++i) t->buffer->budget->Give(s[i].size);
-    }
-    TextsOf(t).Free(s, t->view.count);
+    Texts& texts = TextsOf(t);
+    const uint64_t bytes = texts.bytes();
+    texts.Free(s, t->view.count);
+    if (t->buffer->budget) t->buffer->budget->Give(bytes);
   } else {
     auto* h = static_cast<Handle**>(t->view.data);
     for (uint64_t i = 0; i < t->view.count; ++i) {
@@ -79,6 +73,11 @@ void FreeElements(tw_tensor* t) {
 }
 
 }  // namespace
+
+Texts& TextsOf(tw_tensor* t) {
+  const tw_view& owner = (t->strings_of ? t->strings_of : t)->view;
+  return *reinterpret_cast<Texts*>(static_cast<char*>(owner.data) + owner.bytes);
+}
 
 void SetViewShape(tw_view* v, int64_t* storage, uint32_t dtype, const int64_t* dims, int32_t rank, uint64_t count, uint64_t bytes) {
   if (rank > 0) std::memmove(storage, dims, size_t(rank) * sizeof(int64_t));
@@ -99,6 +98,7 @@ void ReleaseTensor(tw_tensor* t) {
   } else if (!IsPlain(t->view.dtype) && t->view.data) {
     FreeElements(t);
   }
+  if (t->charged) t->buffer->budget->GiveBuffer(t->charged);
   if (t->buffer) t->buffer->Release();
   std::free(t->heap_dims);
   Headers().Put(t);
@@ -108,12 +108,7 @@ Status SetString(tw_tensor* t, uint64_t i, std::string_view s) {
   if (BaseType(t->view.dtype) != TW_STRING) return InvalidArgument("a tensor of ", DTypeName(t->view.dtype), " holds no strings");
   if (i >= t->view.count) return InvalidArgument("string ", i, " is past the end of a tensor of ", t->view.count, " elements");
   auto& e = static_cast<tw_string*>(t->view.data)[i];
-  MemoryBudget* budget = t->buffer->budget;
-  if (budget) RETURN_IF_ERROR(budget->Take(s.size()));
-  const uint64_t before = e.size;
-  const bool done = TextsOf(t).Set(&e, s, t->view.count);
-  if (budget) budget->Give(done ? before : s.size());
-  return done ? Status() : ResourceExhausted("out of host memory for a string of ", s.size(), " bytes");
+  return TextsOf(t).Set(&e, s, t->view.count, t->buffer->budget);
 }
 
 Tensor Tensor::Share(tw_tensor* t) {
@@ -160,10 +155,15 @@ StatusOr<Tensor> Tensor::Make(uint32_t dtype, const int64_t* dims, int32_t rank,
   return Wrap(buffer, 0, dtype, dims, rank);
 }
 
-// Begins where this one does.
+// Begins where this one does. Lists and queues may keep any number of such tensors of one buffer.
 StatusOr<Tensor> Tensor::Sharing(uint32_t dtype, const int64_t* dims, int32_t rank) const {
+  constexpr uint64_t kRecord = sizeof(tw_tensor) + 16;
   if (t_->buffer) t_->buffer->Retain();
   ASSIGN_OR_RETURN(Tensor out, Wrap(t_->buffer, t_->view.offset, dtype, dims, rank));
+  if (t_->buffer && t_->buffer->budget) {
+    RETURN_IF_ERROR(t_->buffer->budget->TakeBuffer(kRecord));
+    out.t_->charged = kRecord;
+  }
   out.t_->view.data = t_->view.data;
   if (!IsPlain(dtype)) {
     out.t_->strings_of = t_->strings_of ? t_->strings_of : t_;

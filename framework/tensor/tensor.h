@@ -39,7 +39,7 @@ constexpr int32_t kMaxRank = 254;
 struct tw_tensor {
   tw_view view;  // first: a const tw_view* of a tensor is the tensor
   std::atomic<int32_t> refs{1};
-  uint32_t reserved = 0;
+  uint32_t charged = 0;  // what the budget of the buffer pays for this record; 0: nothing, or it is a part of what the buffer costs
   thalweg::Buffer* buffer = nullptr;
   tw_tensor* strings_of = nullptr;  // a reshaped string, resource or variant tensor keeps the owner of its elements
   int64_t inline_dims[thalweg::kInlineRank];

@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "framework/tensor/memory_budget.h"
+
 namespace thalweg {
 namespace {
 
@@ -25,7 +27,27 @@ struct Texts::Piece {
   char* bytes() { return reinterpret_cast<char*>(this + 1); }
 };
 
-char* Texts::Place(uint64_t bytes, uint64_t count) {
+// What malloc adds to a block.
+constexpr uint64_t kBlock = 16;
+
+StatusOr<void*> Texts::Allocate(uint64_t bytes, MemoryBudget* budget) {
+  if (budget) RETURN_IF_ERROR(budget->Take(bytes + kBlock));
+  void* memory = std::malloc(bytes);
+  if (!memory) {
+    if (budget) budget->Give(bytes + kBlock);
+    return ResourceExhausted("out of host memory for a string of ", bytes, " bytes");
+  }
+  bytes_.fetch_add(bytes + kBlock, std::memory_order_relaxed);
+  return memory;
+}
+
+void Texts::Release(void* memory, uint64_t bytes, MemoryBudget* budget) {
+  std::free(memory);
+  bytes_.fetch_sub(bytes + kBlock, std::memory_order_relaxed);
+  if (budget) budget->Give(bytes + kBlock);
+}
+
+StatusOr<char*> Texts::Place(uint64_t bytes, uint64_t count, MemoryBudget* budget) {
   constexpr uint64_t kExpected = 16, kFirst = 1 << 14, kMost = 1 << 20;
   std::atomic<Piece*>& latest = latest_[ThreadNumber() % kLists];
   Piece* piece = latest.load(std::memory_order_acquire);
@@ -35,12 +57,19 @@ char* Texts::Place(uint64_t bytes, uint64_t count) {
       if (at + bytes <= piece->size) return piece->bytes() + at;
     }
     const uint64_t size = std::max(bytes, piece ? std::min(2 * piece->size, kMost) : std::min((count - 1) * kExpected, kFirst));
-    void* memory = std::malloc(sizeof(Piece) + size);
-    if (!memory) return nullptr;
+    ASSIGN_OR_RETURN(void* memory, Allocate(sizeof(Piece) + size, budget));
     auto* more = new (memory) Piece{piece, size, {bytes}};
     if (latest.compare_exchange_strong(piece, more, std::memory_order_acq_rel)) return more->bytes();
-    std::free(memory);  // another thread of the same list was first
+    Release(memory, sizeof(Piece) + size, budget);  // another thread of the same list was first
   }
+}
+
+// A block of its own says in front how large it is.
+StatusOr<char*> Texts::OwnBlock(uint64_t bytes, MemoryBudget* budget) {
+  ASSIGN_OR_RETURN(void* memory, Allocate(sizeof(uint64_t) + bytes, budget));
+  *static_cast<uint64_t*>(memory) = bytes;
+  own_.fetch_add(1, std::memory_order_relaxed);
+  return static_cast<char*>(memory) + sizeof(uint64_t);
 }
 
 bool Texts::Holds(const char* bytes) const {
@@ -52,32 +81,31 @@ bool Texts::Holds(const char* bytes) const {
   return false;
 }
 
-void Texts::Drop(const char* bytes) {
+void Texts::Drop(const char* bytes, MemoryBudget* budget) {
   if (!bytes || own_.load(std::memory_order_relaxed) == 0 || Holds(bytes)) return;
-  std::free(const_cast<char*>(bytes));
+  auto* block = reinterpret_cast<uint64_t*>(const_cast<char*>(bytes)) - 1;
+  Release(block, sizeof(uint64_t) + *block, budget);
   own_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-bool Texts::Set(tw_string* s, std::string_view text, uint64_t count) {
+Status Texts::Set(tw_string* s, std::string_view text, uint64_t count, MemoryBudget* budget) {
   constexpr uint64_t kLong = 1 << 12;
   auto* old = const_cast<char*>(s->data);
   if (text.size() <= s->size && (s->size <= kLong || text.size() > s->size / 2)) {
     if (!text.empty()) std::memmove(old, text.data(), text.size());
     s->size = text.size();  // the place stays, so that a longer text finds that there was one
-    return true;
+    return Status();
   }
   const bool own = old || text.size() > kLong;
-  char* place = own ? static_cast<char*>(std::malloc(std::max<size_t>(text.size(), 1))) : Place(text.size(), count);
-  if (!place) return false;
+  ASSIGN_OR_RETURN(char* place, own ? OwnBlock(text.size(), budget) : Place(text.size(), count, budget));
   if (!text.empty()) std::memcpy(place, text.data(), text.size());
-  Drop(old);
-  if (own) own_.fetch_add(1, std::memory_order_relaxed);
+  Drop(old, budget);
   *s = {place, text.size()};
-  return true;
+  return Status();
 }
 
 void Texts::Free(const tw_string* all, uint64_t count) {
-  for (uint64_t i = 0; i < count && own_.load(std::memory_order_relaxed) > 0; ++i) Drop(all[i].data);
+  for (uint64_t i = 0; i < count && own_.load(std::memory_order_relaxed) > 0; ++i) Drop(all[i].data, nullptr);
   for (std::atomic<Piece*>& list : latest_) {
     for (Piece* p = list.load(std::memory_order_acquire); p;) std::free(std::exchange(p, p->next));
   }

@@ -49,7 +49,7 @@ void Rule(const tw::Shape& s) {
 void register_bitcast(tw::Plugin& p) {
   p.op<nullptr, Rule>("Bitcast(input: T) -> (output: type); T: " BITCAST_TYPES "; type: " BITCAST_TYPES
                       "; no_gradient \"bits have no derivative\"; "
-                      "doc \"the same bits as elements of another type; a last axis comes or goes where the sizes differ\"");
+                      "?data input; doc \"the same bits as elements of another type; a last axis comes or goes where the sizes differ\"");
 }
 
 }  // namespace thalweg::ops

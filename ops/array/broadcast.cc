@@ -50,7 +50,7 @@ void ShapeRule(const tw::Shape& s) {
 
 void register_broadcast(tw::Plugin& p) {
   p.op<ToGradient, ToRule>("BroadcastTo(input: T, shape: Tidx) -> (output: T); T: type; Tidx: " OPS_INDEX
-                           " = int32; doc \"a tensor repeated along axes of size 1 and new leading axes\"");
+                           " = int32; ?data input; doc \"a tensor repeated along axes of size 1 and new leading axes\"");
   p.op<nullptr, ShapeRule>("BroadcastArgs(s0: T, s1: T) -> (r0: T); T: " OPS_INDEX
                            " = int32; no_gradient \"whole numbers\"; doc \"the shape to which tensors of two shapes broadcast\"");
   p.op<nullptr, ArgsRule>("BroadcastGradientArgs(s0: T, s1: T) -> (r0: T[_], r1: T[_]); T: " OPS_INDEX

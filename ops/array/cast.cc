@@ -19,7 +19,7 @@ void Gradient(const tw::Grad& g) {
 void register_cast(tw::Plugin& p) {
   p.op<Gradient>(R"(
       Cast(x: SrcT[*s]) -> (y: DstT[*s]); SrcT: type; DstT: type; Truncate: bool = false; role cast; converts x; ?elementwise;
-      doc "the same numbers in another type; to whole numbers towards 0; Truncate cuts mantissas instead of rounding them")");
+      ?data x; doc "the same numbers in another type; to whole numbers towards 0; Truncate cuts mantissas instead of rounding them")");
 }
 
 }  // namespace thalweg::ops

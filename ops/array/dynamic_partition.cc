@@ -1,5 +1,8 @@
 // DynamicPartition sends parts of a tensor to one of several outputs; DynamicStitch and ParallelDynamicStitch put parts in their places.
 #include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "ops/common/grad.h"
 #include "ops/register.h"
@@ -16,17 +19,28 @@ MaybeDims Behind(const MaybeDims& places, const MaybeDims& data, const std::stri
   return Sub(*data, places->size(), data->size());
 }
 
+// The values of input i, which the schema says is int32, where they are; not copied, for they may be as many as a step can hold.
+std::optional<std::span<const int32_t>> Values(const tw::Shape& s, uint32_t i) {
+  const tw_view* v = s.c->value[i];
+  if (!v) return std::nullopt;
+  return std::span(static_cast<const int32_t*>(v->data), size_t(v->count));
+}
+
 // How many parts go where only the values tell: the kernel allocates.
 void PartitionRule(const tw::Shape& s) {
   const MaybeDims part = Behind(In(s, 1), In(s, 0), "'partitions'", "'data'");
   const int64_t n = s.i("num_partitions");
-  Dims to;
-  if (s.value(1, &to))
-    for (int64_t at : to)
+  const auto to = Values(s, 1);
+  std::vector<int64_t> counts(s.c->n_out, to ? 0 : -1);
+  if (to) {
+    for (int64_t at : *to) {
       if (at < 0 || at >= n) Fail("'partitions' holds " + tw::text(at) + ", which is not in [0, " + tw::text(n) + ")");
+      ++counts[size_t(at)];
+    }
+  }
   for (uint32_t o = 0; o < s.c->n_out; ++o) {
     if (part)
-      s.out(o, Join(s.c->value[1] ? Dims{std::count(to.begin(), to.end(), int64_t{o})} : Dims{-1}, *part));
+      s.out(o, Join(Dims{counts[o]}, *part));
     else
       s.unknown(o);
   }
@@ -48,13 +62,12 @@ void PartitionGradient(const tw::Grad& g) {
 int64_t Places(const tw::Shape& s, uint32_t n) {
   int64_t places = 0;
   for (uint32_t i = 0; i < n; ++i) {
-    Dims at;
-    const bool known = s.value(i, &at);
-    for (int64_t place : at) {
+    const auto at = Values(s, i);
+    for (int64_t place : at.value_or(std::span<const int32_t>())) {
       if (place < 0) Fail("'indices' of input " + tw::text(i) + " hold " + tw::text(place) + "; places must not be negative");
       if (places >= 0) places = std::max(places, place + 1);
     }
-    if (!known) places = -1;
+    if (!at) places = -1;
   }
   return places;
 }

@@ -20,7 +20,7 @@ void Gradient(const tw::Grad& g) {
 
 void register_fill(tw::Plugin& p) {
   p.op<Gradient, Rule>("Fill(dims: index_type, value: T) -> (output: T); T: type; index_type: " OPS_INDEX
-                       " = int32; doc \"a tensor of that shape, full of a value\"");
+                       " = int32; ?data value; doc \"a tensor of that shape, full of a value\"");
   p.op<ZeroGradient>(R"(
       ZerosLike(x: T[*s]) -> (y: T[*s]); T: type; shape_only x; ?elementwise; role zeros_like;
       doc "zeros of the shape and type of x; empty strings, false")");

@@ -46,11 +46,11 @@ void register_gather_nd(tw::Plugin& p) {
   p.op<GatherGradient, GatherRule>(
       "GatherNd(params: Tparams, indices: Tindices) -> (output: Tparams); Tparams: type; Tindices: " OPS_INDEX_SHORT
       "; bad_indices_policy: string = \"\"; "
-      "doc \"params[indices[i]] for each index vector i; vectors shorter than the rank pick blocks\"");
+      "?data params; doc \"params[indices[i]] for each index vector i; vectors shorter than the rank pick blocks\"");
   p.op<ScatterGradient, ScatterRule>(
       "ScatterNd(indices: Tindices, updates: T, shape: Tindices) -> (output: T); T: type; Tindices: " OPS_INDEX_SHORT
       "; bad_indices_policy: string = \"\"; role scatter_nd; "
-      "doc \"zeros of that shape with updates[i] added at indices[i]; equal indices add up\"");
+      "?data updates; doc \"zeros of that shape with updates[i] added at indices[i]; equal indices add up\"");
 }
 
 }  // namespace thalweg::ops

@@ -35,16 +35,20 @@ void EnsureShapeRule(const tw::Shape& s) {
 }  // namespace
 
 void register_identity(tw::Plugin& p) {
-  p.op<PassGradient, PassRule>(R"(Identity(input: T) -> (output: T); T: type; role identity; passes input; ?elementwise; doc "its input")");
   p.op<PassGradient, PassRule>(
-      R"(IdentityN(input: T) -> (output: T); T: list(type) >= 1; role identities; doc "its inputs, all of them once all are there")");
+      R"(Identity(input: T) -> (output: T); T: type; role identity; passes input; ?elementwise; ?data input; doc "its input")");
+  p.op<PassGradient, PassRule>(
+      R"(IdentityN(input: T) -> (output: T); T: list(type) >= 1; role identities; ?data input;
+      doc "its inputs, all of them once all are there")");
   p.op<ZeroGradient, PassRule>(
-      R"(StopGradient(input: T) -> (output: T); T: type; passes input; ?elementwise; doc "its input, constant in the eyes of differentiation")");
+      R"(StopGradient(input: T) -> (output: T); T: type; passes input; ?elementwise; ?data input;
+      doc "its input, constant in the eyes of differentiation")");
   p.op<PreventedGradient, PassRule>(R"(
       PreventGradient(input: T) -> (output: T); T: type; message: string = ""; passes input;
       doc "its input; to differentiate through it is an error that says `message`")");
   p.op<PassGradient, EnsureShapeRule>(R"(
-      EnsureShape(input: T) -> (output: T); shape: shape; T: type; renames input; doc "its input, refused where its shape does not fit")");
+      EnsureShape(input: T) -> (output: T); shape: shape; T: type; renames input; ?data input;
+      doc "its input, refused where its shape does not fit")");
 }
 
 }  // namespace thalweg::ops

@@ -38,6 +38,7 @@ void register_one_hot(tw::Plugin& p) {
   p.op<Gradient, Rule>(R"(
       OneHot(indices: TI, depth: int32, on_value: T, off_value: T) -> (output: T); axis: int = -1; T: type;
       TI: {uint8, int8, int32, int64} = int64;
+      ?data on_value off_value;
       doc "on_value at each index along a new axis of size depth, off_value elsewhere; an index outside is on nowhere")");
 }
 

@@ -42,9 +42,11 @@ void UnpackGradient(const tw::Grad& g) {
 
 void register_pack(tw::Plugin& p) {
   p.op<PackGradient, PackRule>(
-      R"(Pack(values: T * N) -> (output: T); N: int >= 1; T: type; axis: int = 0; doc "tensors of one shape under a new axis")");
+      R"(Pack(values: T * N) -> (output: T); N: int >= 1; T: type; axis: int = 0; ?data values;
+      doc "tensors of one shape under a new axis")");
   p.op<UnpackGradient, UnpackRule>(
-      R"(Unpack(value: T) -> (output: T * num); num: int >= 0; T: type; axis: int = 0; doc "the parts along an axis, without it")");
+      R"(Unpack(value: T) -> (output: T * num); num: int >= 0; T: type; axis: int = 0; ?data value;
+      doc "the parts along an axis, without it")");
 }
 
 }  // namespace thalweg::ops

@@ -109,14 +109,16 @@ void FoldGradient(const tw::Grad& g) { g.dx(0, g.op("MirrorPad", {g.dy(), g.x(1)
 }  // namespace
 
 void register_pad(tw::Plugin& p) {
-  p.op<Gradient, Rule>("Pad(input: T, paddings: Tpaddings) -> (output: T); T: type; Tpaddings: " OPS_INDEX
-                       " = int32; ?axes input paddings output; doc \"paddings[k, 0] zeros before and paddings[k, 1] after axis k\"");
-  p.op<ValueGradient, ValueRule>("PadV2(input: T, paddings: Tpaddings, constant_values: T) -> (output: T); T: type; Tpaddings: " OPS_INDEX
-                                 " = int32; ?axes input paddings output; doc \"Pad with a value of choice in place of zeros\"");
+  p.op<Gradient, Rule>(
+      "Pad(input: T, paddings: Tpaddings) -> (output: T); T: type; Tpaddings: " OPS_INDEX
+      " = int32; ?axes input paddings output; ?data input; doc \"paddings[k, 0] zeros before and paddings[k, 1] after axis k\"");
+  p.op<ValueGradient, ValueRule>(
+      "PadV2(input: T, paddings: Tpaddings, constant_values: T) -> (output: T); T: type; Tpaddings: " OPS_INDEX
+      " = int32; ?axes input paddings output; ?data input constant_values; doc \"Pad with a value of choice in place of zeros\"");
   p.op<MirrorGradient, MirrorRule>(
       "MirrorPad(input: T, paddings: Tpaddings) -> (output: T); T: type; Tpaddings: " OPS_INDEX
       " = int32; mode: {\"REFLECT\", \"SYMMETRIC\"}; ?axes input paddings output; "
-      "doc \"Pad with what the edges mirror; REFLECT does not repeat the elements at the edges, SYMMETRIC does\"");
+      "?data input; doc \"Pad with what the edges mirror; REFLECT does not repeat the elements at the edges, SYMMETRIC does\"");
   p.op<FoldGradient, FoldRule>("MirrorPadGrad(input: T, paddings: Tpaddings) -> (output: T); T: type; Tpaddings: " OPS_INDEX
                                " = int32; mode: {\"REFLECT\", \"SYMMETRIC\"}; ?axes input paddings output; "
                                "doc \"without the border that MirrorPad made, which is added onto the elements that it mirrors\"");

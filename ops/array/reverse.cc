@@ -24,10 +24,10 @@ void Gradient(const tw::Grad& g) { g.dx(0, g.op("ReverseV2", {g.dy(), g.x(1)}));
 }  // namespace
 
 void register_reverse(tw::Plugin& p) {
-  p.op<Gradient, Rule>(
-      "ReverseV2(tensor: T, axis: Tidx) -> (output: T); Tidx: " OPS_INDEX
-      " = int32; T: {uint8, int8, uint16, int16, int32, uint32, int64, uint64, bool, bfloat16, half, float, double, "
-      "complex64, complex128, string}; doc \"the elements in reverse order along these axes; negative axes count from the end\"");
+  p.op<Gradient, Rule>("ReverseV2(tensor: T, axis: Tidx) -> (output: T); Tidx: " OPS_INDEX
+                       " = int32; T: {uint8, int8, uint16, int16, int32, uint32, int64, uint64, bool, bfloat16, half, float, double, "
+                       "complex64, complex128, string}; ?data tensor; doc \"the elements in reverse order along these axes; negative axes "
+                       "count from the end\"");
 }
 
 }  // namespace thalweg::ops

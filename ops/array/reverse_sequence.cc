@@ -39,7 +39,7 @@ void Gradient(const tw::Grad& g) {
 void register_reverse_sequence(tw::Plugin& p) {
   p.op<Gradient, Rule>(
       "ReverseSequence(input: T, seq_lengths: Tlen) -> (output: T); seq_dim: int; batch_dim: int = 0; T: type; Tlen: " OPS_INDEX
-      " = int64; doc \"the first seq_lengths[b] elements along seq_dim in reverse order, for each b along batch_dim\"");
+      " = int64; ?data input; doc \"the first seq_lengths[b] elements along seq_dim in reverse order, for each b along batch_dim\"");
 }
 
 }  // namespace thalweg::ops

@@ -23,7 +23,7 @@ void Gradient(const tw::Grad& g) { g.dx(0, g.op("Roll", {g.dy(), g.op("Neg", {g.
 
 void register_roll(tw::Plugin& p) {
   p.op<Gradient, Rule>("Roll(input: T, shift: Tshift, axis: Taxis) -> (output: T); T: type; Tshift: " OPS_INDEX "; Taxis: " OPS_INDEX
-                       "; doc \"elements moved by shift[k] along axis[k]; what leaves at one end comes in at the other\"");
+                       "; ?data input; doc \"elements moved by shift[k] along axis[k]; what leaves at one end comes in at the other\"");
 }
 
 }  // namespace thalweg::ops

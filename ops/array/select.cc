@@ -36,9 +36,11 @@ void SelectV2Gradient(const tw::Grad& g) {
 
 void register_select(tw::Plugin& p) {
   p.op<SelectGradient, SelectRule>(
-      R"(Select(condition: bool, t: T, e: T) -> (output: T); T: type; chooses condition t e; doc "t where the condition is true, else e; no broadcasting")");
+      R"(Select(condition: bool, t: T, e: T) -> (output: T); T: type; chooses condition t e; ?data condition t e;
+      doc "t where the condition is true, else e; no broadcasting")");
   p.op<SelectV2Gradient, SelectV2Rule>(
-      R"(SelectV2(condition: bool, t: T, e: T) -> (output: T); T: type; chooses condition t e; ?elementwise; doc "t where the condition is true, else e; all broadcast")");
+      R"(SelectV2(condition: bool, t: T, e: T) -> (output: T); T: type; chooses condition t e; ?elementwise; ?data condition t e;
+      doc "t where the condition is true, else e; all broadcast")");
 }
 
 }  // namespace thalweg::ops

@@ -50,7 +50,7 @@ void Gradient(const tw::Grad& g) {
 
 void register_slice(tw::Plugin& p) {
   p.op<Gradient, Rule>("Slice(input: T, begin: Index, size: Index) -> (output: T); T: type; Index: " OPS_INDEX
-                       "; ?axes input begin size output; doc \"a block of a tensor; size -1 goes up to the end\"");
+                       "; ?axes input begin size output; ?data input; doc \"a block of a tensor; size -1 goes up to the end\"");
 }
 
 }  // namespace thalweg::ops

@@ -60,10 +60,12 @@ void ToSpaceGradient(const tw::Grad& g) { Backward(g, "SpaceToDepth"); }
 #define BLOCKS "T: type; block_size: int >= 2; data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"; "
 
 void register_space_to_depth(tw::Plugin& p) {
-  p.op<ToDepthGradient, ToDepthRule>("SpaceToDepth(input: T) -> (output: T); " BLOCKS
-                                     "doc \"blocks of block_size x block_size places become the channels of one, row by row\"");
-  p.op<ToSpaceGradient, ToSpaceRule>("DepthToSpace(input: T) -> (output: T); " BLOCKS
-                                     "doc \"channels become blocks of block_size x block_size places, row by row: undoes SpaceToDepth\"");
+  p.op<ToDepthGradient, ToDepthRule>(
+      "SpaceToDepth(input: T) -> (output: T); " BLOCKS
+      "?data input; doc \"blocks of block_size x block_size places become the channels of one, row by row\"");
+  p.op<ToSpaceGradient, ToSpaceRule>(
+      "DepthToSpace(input: T) -> (output: T); " BLOCKS
+      "?data input; doc \"channels become blocks of block_size x block_size places, row by row: undoes SpaceToDepth\"");
 }
 
 }  // namespace thalweg::ops

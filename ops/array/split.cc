@@ -83,10 +83,11 @@ void SizedGradient(const tw::Grad& g) { JoinParts(g, 0, 2); }
 void register_split(tw::Plugin& p) {
   p.op<Gradient, Rule>(R"(
       Split(split_dim: int32, value: T) -> (output: T * num_split); num_split: int >= 1; T: type; ?axes value output; ?axis_numbers split_dim;
-      doc "cuts a tensor along an axis into parts of one size")");
+      ?data value; doc "cuts a tensor along an axis into parts of one size")");
   p.op<SizedGradient, SizedRule>(R"(
       SplitV(value: T, size_splits: Tlen, split_dim: int32) -> (output: T * num_split); num_split: int >= 1; T: type;
-      Tlen: {int8, int32, int64} = int64; ?axes value output; ?axis_numbers split_dim; doc "cuts a tensor along an axis into parts of these sizes; one size may be -1: what is left")");
+      Tlen: {int8, int32, int64} = int64; ?axes value output; ?axis_numbers split_dim; ?data value;
+      doc "cuts a tensor along an axis into parts of these sizes; one size may be -1: what is left")");
 }
 
 }  // namespace thalweg::ops

@@ -149,7 +149,7 @@ void GradGradient(const tw::Grad& g) { g.dx(4, Emit(g, "StridedSlice", {g.dy(), 
 void register_strided_slice(tw::Plugin& p) {
   p.op<SliceGradient, SliceRule>(
       "StridedSlice(input: T, begin: Index, end: Index, strides: Index) -> (output: T); T: type; Index: " OPS_INDEX_SHORT "; " MASKS
-      "doc \"input[begin:end:strides] as in Python; bit i of a mask is about entry i\"");
+      "?data input; doc \"input[begin:end:strides] as in Python; bit i of a mask is about entry i\"");
   p.op<GradGradient, GradRule>(
       "StridedSliceGrad(shape: Index, begin: Index, end: Index, strides: Index, dy: T) -> (output: T); T: type; Index: " OPS_INDEX
       "; " MASKS "doc \"zeros of that shape with dy where StridedSlice would read\"");

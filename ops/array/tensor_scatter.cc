@@ -84,7 +84,7 @@ void ExtremeGradient(const tw::Grad& g) {
 
 std::string Schema(const std::string& name, const char* index_types, const char* doc) {
   return name + "(tensor: T, indices: Tindices, updates: T) -> (output: T); T: type; Tindices: " + index_types +
-         "; bad_indices_policy: string = \"\"; doc \"the tensor with updates[i] " + doc + "\"";
+         "; bad_indices_policy: string = \"\"; ?data tensor updates; doc \"the tensor with updates[i] " + doc + "\"";
 }
 
 }  // namespace

@@ -18,7 +18,11 @@ void Rule(const tw::Shape& s) {
   if (s.value(1, &multiples)) {
     for (size_t k = 0; k < out.size(); ++k) {
       if (multiples[k] < 0) Fail("'multiples' is " + Text(multiples) + "; no entry may be negative");
-      out[k] = s.calc('*', in ? (*in)[k] : -1, multiples[k]);
+      const int64_t size = in ? (*in)[k] : -1;
+      if (int64_t product = 0; Known(size) && __builtin_mul_overflow(size, multiples[k], &product))
+        Fail("'multiples' is " + Text(multiples) + " for an input of shape " + Text(in) + "; axis " + tw::text(static_cast<int64_t>(k)) +
+             " would have more than 2^63-1 elements");
+      out[k] = s.calc('*', size, multiples[k]);
     }
   }
   s.out(0, out);
@@ -48,7 +52,7 @@ void Gradient(const tw::Grad& g) {
 
 void register_tile(tw::Plugin& p) {
   p.op<Gradient, Rule>("Tile(input: T, multiples: Tmultiples) -> (output: T); T: type; Tmultiples: " OPS_INDEX
-                       " = int32; ?axes input multiples output; doc \"multiples[k] copies along axis k\"");
+                       " = int32; ?axes input multiples output; ?data input; doc \"multiples[k] copies along axis k\"");
 }
 
 }  // namespace thalweg::ops

@@ -6,19 +6,18 @@
 namespace thalweg::ops {
 namespace {
 
-// Negative axes, where they are counted from the end.
-void FromFront(Dims* perm) {
-  for (int64_t& axis : *perm)
-    if (axis < 0) axis += static_cast<int64_t>(perm->size());
-}
-
-void CheckPermutation(const Dims& perm, const char* name) {
-  std::vector<bool> seen(perm.size(), false);
-  for (int64_t axis : perm) {
-    const bool inside = axis >= 0 && axis < static_cast<int64_t>(perm.size());
-    if (!inside || seen[static_cast<size_t>(axis)])
-      Fail("'" + std::string(name) + "' is " + Text(perm) + "; it must hold each of 0 to " +
-           tw::text(static_cast<int64_t>(perm.size()) - 1) + " once");
+// Checks a permutation of which negative axes, where they are allowed, count from the end, and makes them count from the front.
+enum class Negative { kRefused, kFromEnd };
+void CheckPermutation(Dims* perm, const char* name, Negative negative) {
+  const Dims given = *perm;
+  const int64_t n = static_cast<int64_t>(perm->size());
+  std::vector<bool> seen(perm->size(), false);
+  for (int64_t& axis : *perm) {
+    if (negative == Negative::kFromEnd && axis >= -n && axis < 0) axis += n;
+    if (axis < 0 || axis >= n || seen[static_cast<size_t>(axis)]) {
+      Fail("'" + std::string(name) + "' is " + Text(given) + "; it must hold each of 0 to " + tw::text(n - 1) + " once" +
+           (negative == Negative::kFromEnd ? ", or less " + tw::text(n) + " to count from the end" : ""));
+    }
     seen[static_cast<size_t>(axis)] = true;
   }
 }
@@ -35,8 +34,7 @@ void TransposeRule(const tw::Shape& s) {
     if (Known(rank)) s.out(0, Dims(static_cast<size_t>(rank), -1));
     return;
   }
-  FromFront(&perm);
-  CheckPermutation(perm, "perm");
+  CheckPermutation(&perm, "perm", Negative::kFromEnd);
   Dims out(perm.size(), -1);
   if (x)
     for (size_t k = 0; k < out.size(); ++k) out[k] = (*x)[static_cast<size_t>(perm[k])];
@@ -50,8 +48,7 @@ void TransposeGradient(const tw::Grad& g) {
     g.dx(0, g.op("Transpose", {g.dy(), g.op("InvertPermutation", {from_front})}));
     return;
   }
-  FromFront(&perm);
-  CheckPermutation(perm, "perm");
+  CheckPermutation(&perm, "perm", Negative::kFromEnd);
   Dims inverse(perm.size());
   for (size_t k = 0; k < perm.size(); ++k) inverse[static_cast<size_t>(perm[k])] = static_cast<int64_t>(k);
   g.dx(0, g.op("Transpose", {g.dy(), g.ints(inverse)}));
@@ -60,7 +57,7 @@ void TransposeGradient(const tw::Grad& g) {
 void InvertRule(const tw::Shape& s) {
   WantVector(s, 0, "x");
   Dims perm;
-  if (s.value(0, &perm)) CheckPermutation(perm, "x");
+  if (s.value(0, &perm)) CheckPermutation(&perm, "x", Negative::kRefused);
   Set(s, 0, In(s, 0));
 }
 
@@ -69,7 +66,7 @@ void InvertRule(const tw::Shape& s) {
 void register_transpose(tw::Plugin& p) {
   p.op<TransposeGradient, TransposeRule>(
       "Transpose(x: T, perm: Tperm) -> (y: T); T: type; Tperm: " OPS_INDEX
-      " = int32; role transpose; permutes x perm; doc \"axis k of y is axis perm[k] of x; negative axes count from the end\"");
+      " = int32; role transpose; permutes x perm; ?data x; doc \"axis k of y is axis perm[k] of x; negative axes count from the end\"");
   p.op<nullptr, InvertRule>("InvertPermutation(x: T) -> (y: T[_]); T: " OPS_INDEX
                             " = int32; no_gradient \"whole numbers\"; doc \"y[x[k]] = k\"");
 }

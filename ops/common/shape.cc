@@ -132,7 +132,12 @@ MaybeDims Merge(const tw::Shape& s, const MaybeDims& a, const MaybeDims& b, cons
 
 int64_t Product(const tw::Shape& s, const Dims& dims) {
   int64_t n = 1;
-  for (int64_t size : dims) n = s.calc('*', n, size);
+  for (int64_t size : dims) {
+    if (n == 0 || size == 0 || !Known(n) || !Known(size))
+      n = s.calc('*', n, size);
+    else if (__builtin_mul_overflow(n, size, &n))
+      Fail("the shape " + Text(dims) + " has more than 2^63-1 elements");
+  }
   return n;
 }
 

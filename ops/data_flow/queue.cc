@@ -40,7 +40,8 @@ void register_queue(tw::Plugin& p) {
   AddQueue(p, "PriorityQueue", "component_types: list(type) = []; shapes: list(shape); capacity: int = -1; ",
            "a queue that gives the element with the smallest first component");
 
-  const std::string put = "(); Tcomponents: list(type) >= 1; timeout_ms: int = -1; ", put_end = R"(no_gradient "it has no outputs"; doc ")";
+  const std::string put = "(); Tcomponents: list(type) >= 1; timeout_ms: int = -1; ?data components; ",
+                    put_end = R"(no_gradient "it has no outputs"; doc ")";
   AddBoth<nullptr>(p, "QueueEnqueue", ", components: Tcomponents", put,
                    put_end + "puts one element into the queue, and waits until there is room for it");
   AddBoth<nullptr>(p, "QueueEnqueueMany", ", components: Tcomponents", put,

@@ -11,7 +11,7 @@ namespace {
 
 void register_staging(tw::Plugin& p) {
   p.op("Stage(values: dtypes) -> (); dtypes: list(type) >= 1; " OPS_STAGE
-       "\"it has no outputs\"; doc \"lays a list of tensors down, and waits until there is room for it\"");
+       "\"it has no outputs\"; ?data values; doc \"lays a list of tensors down, and waits until there is room for it\"");
   const std::string out = "-> (values: dtypes); dtypes: list(type) >= 1; " OPS_STAGE "\"what others lay down is not an input\"; doc ";
   p.op("Unstage() " + out + "\"takes up the list that was laid down first, and waits until there is one\"");
   p.op("StagePeek(index: int32) " + out + "\"reads the list at a place in the line, and waits until there is one\"");

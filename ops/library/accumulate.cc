@@ -21,16 +21,16 @@ struct Sum {
     dtype = values.dtype;
     if (Good(scope) && !IsReal(dtype))
       Fail(scope, TW_INVALID_ARGUMENT, "tw_accumulate_gradients: a gradient is no half, bfloat16, float or double");
-    tw_op* op = tw_scope_begin(scope, g.rows ? "ResourceSparseConditionalAccumulator" : "ResourceConditionalAccumulator", name.c_str());
+    OpenOp op(scope, g.rows ? "ResourceSparseConditionalAccumulator" : "ResourceConditionalAccumulator", name.c_str());
     tw_op_set_type(op, "dtype", dtype);
     tw_op_set_shape(op, "shape", values.shape.dims, g.rows ? -1 : values.shape.rank);
     tw_op_set_string(op, "reduction_type", "SUM", 3);
-    handle = tw_scope_end(scope, op);
+    handle = op.End();
   }
 
   const tw_operation* Add(const tw_gradient& g) const {
     const tw_output never = Long(scope, INT64_MAX);  // too old
-    tw_op* op = tw_scope_begin(scope, g.rows ? "ResourceSparseAccumulatorApplyGradient" : "ResourceAccumulatorApplyGradient", nullptr);
+    OpenOp op(scope, g.rows ? "ResourceSparseAccumulatorApplyGradient" : "ResourceAccumulatorApplyGradient");
     tw_op_add_input(op, handle);
     tw_op_add_input(op, never);
     if (g.rows) {
@@ -41,16 +41,16 @@ struct Sum {
     } else {
       tw_op_add_input(op, g.values);
     }
-    return tw_scope_end_operation(scope, op);
+    return op.EndOperation();
   }
 
   // The mean of `count`, and none are left.
   tw_gradient Take(const tw_gradient& g, uint32_t count) const {
-    tw_op* op = tw_scope_begin(scope, g.rows ? "ResourceSparseAccumulatorTakeGradient" : "ResourceAccumulatorTakeGradient", nullptr);
+    OpenOp op(scope, g.rows ? "ResourceSparseAccumulatorTakeGradient" : "ResourceAccumulatorTakeGradient");
     tw_op_add_input(op, handle);
     tw_op_add_input(op, tw_scope_scalar(scope, TW_INT32, double(count)));
     tw_op_set_type(op, "dtype", dtype);
-    const tw_operation* taken = tw_scope_end_operation(scope, op);
+    const tw_operation* taken = op.EndOperation();
     if (!Good(scope)) return {};
     const tw_output sum = tw_operation_output(taken, g.rows ? 1 : 0);
     const tw_output mean = tw_scope_op2(scope, "Mul", sum, tw_scope_scalar(scope, dtype, 1.0 / double(count)));

@@ -23,9 +23,9 @@ const tw_operation* tw_train_adadelta(tw_scope* scope, const tw_output* variable
                      const auto scalar = [&](double value) { return tw_scope_scalar(scope, info.dtype, value); };
                      const tw_output accumulator = Slot(scope, info, "Adadelta"), updates = Slot(scope, info, "Adadelta");
                      const tw_output rate = CastTo(scope, learning_rate, info.dtype);
-                     return tw_scope_end_operation(
-                         scope, BeginApply(scope, "Adadelta", {variable, accumulator, updates, rate, scalar(o.rho), scalar(o.epsilon)},
-                                           UniqueRows(scope, gradient)));
+                     return BeginApply(scope, "Adadelta", {variable, accumulator, updates, rate, scalar(o.rho), scalar(o.epsilon)},
+                                       UniqueRows(scope, gradient))
+                         .EndOperation();
                    });
   });
 }

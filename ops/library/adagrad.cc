@@ -28,7 +28,7 @@ const tw_operation* tw_train_adagrad(tw_scope* scope, const tw_output* variables
                      std::vector<tw_output> before = {variable, accumulator, CastTo(scope, learning_rate, info.dtype)};
                      if (o.epsilon > 0) before.push_back(tw_scope_scalar(scope, info.dtype, o.epsilon));
                      const tw_gradient g = UniqueRows(scope, gradient);
-                     return tw_scope_end_operation(scope, BeginApply(scope, o.epsilon > 0 ? "AdagradV2" : "Adagrad", before, g));
+                     return BeginApply(scope, o.epsilon > 0 ? "AdagradV2" : "Adagrad", before, g).EndOperation();
                    });
   });
 }

@@ -30,12 +30,12 @@ const tw_operation* tw_train_adam(tw_scope* scope, const tw_output* variables, c
           const auto cast = [&](tw_output value) { return CastTo(scope, value, info.dtype); };
           const tw_output m = Slot(scope, info, "Adam"), v = Slot(scope, info, "Adam");
           // m and v decay everywhere, so a sparse gradient saves nothing once it is here.
-          tw_op* op = BeginApply(scope, "Adam",
+          OpenOp op = BeginApply(scope, "Adam",
                                  {variable, m, v, cast(power1.value), cast(power2.value), cast(learning_rate), scalar(o.beta1),
                                   scalar(o.beta2), scalar(o.epsilon)},
                                  {Dense(scope, gradient, info), 0});
           tw_op_set_bool(op, "use_nesterov", o.nesterov != 0);
-          return tw_scope_end_operation(scope, op);
+          return op.EndOperation();
         });
     const tw_operation* const all[] = {updates, Advance(scope, power1, updates), Advance(scope, power2, updates)};
     return tw_scope_group(scope, FreeName(scope, "Adam").c_str(), all, 3);

@@ -38,11 +38,11 @@ tw_output Decay(tw_scope* scope, const tw_moving_averages& o) {
 }
 
 tw_output ReadAfter(tw_scope* scope, tw_output variable, uint32_t dtype, const tw_operation* after) {
-  tw_op* read = tw_scope_begin(scope, "ReadVariableOp", nullptr);
+  OpenOp read(scope, "ReadVariableOp");
   tw_op_add_input(read, variable);
   tw_op_set_type(read, "dtype", dtype);
   if (after) tw_op_add_control(read, after);
-  return tw_scope_end(scope, read);
+  return read.End();
 }
 
 bool CheckLists(tw_scope* scope, const char* function, const void* a, const void* b, uint32_t n) {

@@ -137,10 +137,10 @@ tw_output Longs(tw_scope* scope, const std::vector<int64_t>& values) {
 }
 
 tw_output Typed(tw_scope* scope, const char* type, const std::vector<tw_output>& inputs, const char* attr, uint32_t dtype) {
-  tw_op* op = tw_scope_begin(scope, type, nullptr);
+  OpenOp op(scope, type);
   tw_op_add_inputs(op, inputs.data(), uint32_t(inputs.size()));
   tw_op_set_type(op, attr, dtype);
-  return tw_scope_end(scope, op);
+  return op.End();
 }
 
 tw_output CastTo(tw_scope* scope, tw_output value, uint32_t dtype) {
@@ -150,10 +150,10 @@ tw_output CastTo(tw_scope* scope, tw_output value, uint32_t dtype) {
 
 const tw_operation* Update(tw_scope* scope, const char* type, const std::vector<tw_output>& inputs,
                            const std::vector<const tw_operation*>& after) {
-  tw_op* op = tw_scope_begin(scope, type, nullptr);
+  OpenOp op(scope, type);
   tw_op_add_inputs(op, inputs.data(), uint32_t(inputs.size()));
   for (const tw_operation* before : after) tw_op_add_control(op, before);
-  return tw_scope_end_operation(scope, op);
+  return op.EndOperation();
 }
 
 namespace {
@@ -215,12 +215,12 @@ std::string FreeName(tw_scope* scope, const std::string& base) {
 
 const tw_operation* Assign(tw_scope* scope, tw_output variable, const VariableInfo& info, tw_output value,
                            const std::vector<const tw_operation*>& after) {
-  tw_op* op = tw_scope_begin(scope, info.reference ? "Assign" : "AssignVariableOp", nullptr);
+  OpenOp op(scope, info.reference ? "Assign" : "AssignVariableOp");
   tw_op_add_input(op, variable);
   tw_op_add_input(op, value);
   if (info.reference) tw_op_set_bool(op, "validate_shape", 0);
   for (const tw_operation* before : after) tw_op_add_control(op, before);
-  return tw_scope_end_operation(scope, op);
+  return op.EndOperation();
 }
 
 namespace {
@@ -247,18 +247,18 @@ tw_output Dense(tw_scope* scope, const tw_gradient& gradient, const VariableInfo
 
 tw_gradient UniqueRows(tw_scope* scope, const tw_gradient& gradient) {
   if (gradient.rows == 0) return gradient;
-  tw_op* op = tw_scope_begin(scope, "Unique", nullptr);
+  OpenOp op(scope, "Unique");
   tw_op_add_input(op, gradient.rows);
-  const tw_operation* unique = tw_scope_end_operation(scope, op);
+  const tw_operation* unique = op.EndOperation();
   if (!unique) return gradient;  // the scope has failed
   const tw_output rows = tw_operation_output(unique, 0), place = tw_operation_output(unique, 1);
   const tw_output count = Typed(scope, "Size", {rows}, "out_type", TW_INT64);
   return {tw_scope_op3(scope, "UnsortedSegmentSum", gradient.values, place, count), rows};
 }
 
-tw_op* BeginApply(tw_scope* scope, const std::string& optimizer, const std::vector<tw_output>& before, const tw_gradient& gradient,
+OpenOp BeginApply(tw_scope* scope, const std::string& optimizer, const std::vector<tw_output>& before, const tw_gradient& gradient,
                   const std::vector<tw_output>& after) {
-  tw_op* op = tw_scope_begin(scope, ((gradient.rows ? "ResourceSparseApply" : "ResourceApply") + optimizer).c_str(), nullptr);
+  OpenOp op(scope, ((gradient.rows ? "ResourceSparseApply" : "ResourceApply") + optimizer).c_str());
   tw_op_add_inputs(op, before.data(), uint32_t(before.size()));
   tw_op_add_input(op, gradient.values);
   if (gradient.rows) tw_op_add_input(op, gradient.rows);

@@ -1,13 +1,16 @@
 // What the builders of this folder share. Everything goes through the public C API: a scope that keeps the first failure, so that code
 // here reads straight down and is checked once, by whoever finishes the scope.
 #pragma once
+#include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "thalweg/gradients.h"
 #include "thalweg/scope.h"
 #include "thalweg/status.h"
+#include "thalweg/tensor.h"
 #include "thalweg/variable.h"
 
 namespace thalweg::library {
@@ -15,6 +18,29 @@ namespace thalweg::library {
 // Reports INVALID_ARGUMENT or another failure of ours to the scope.
 void Fail(tw_scope* scope, uint32_t code, const std::string& text);
 bool Good(const tw_scope* scope);
+
+// An operation of the scope from its begin to its end; given up where an exception comes between.
+class OpenOp {
+ public:
+  OpenOp(tw_scope* scope, const char* type, const char* name = nullptr) : scope_(scope), op_(tw_scope_begin(scope, type, name)) {}
+  OpenOp(OpenOp&& from) noexcept : scope_(from.scope_), op_(from.Take()) {}
+  ~OpenOp() { tw_op_destroy(op_); }
+  operator tw_op*() const { return op_; }  // to describe it; NULL once the scope has failed
+
+  // Adds the operation. As tw_scope_end and tw_scope_end_operation.
+  tw_output End() { return tw_scope_end(scope_, Take()); }
+  const tw_operation* EndOperation() { return tw_scope_end_operation(scope_, Take()); }
+
+ private:
+  tw_op* Take() { return std::exchange(op_, nullptr); }
+  tw_scope* scope_;
+  tw_op* op_;
+};
+
+struct ReleaseTensor {
+  void operator()(tw_tensor* t) const { tw_tensor_release(t); }
+};
+using OwnedTensor = std::unique_ptr<tw_tensor, ReleaseTensor>;
 
 // What the graph knows of a value.
 struct ValueInfo {
@@ -78,7 +104,7 @@ tw_gradient UniqueRows(tw_scope* scope, const tw_gradient& gradient);
 
 // Begins an operation of op ResourceApply`optimizer` or, for a sparse gradient, ResourceSparseApply`optimizer`, whose inputs are `before`,
 // the gradient (with its rows) and `after`. REQUIRES of a sparse gradient: each row stands once.
-tw_op* BeginApply(tw_scope* scope, const std::string& optimizer, const std::vector<tw_output>& before, const tw_gradient& gradient,
+OpenOp BeginApply(tw_scope* scope, const std::string& optimizer, const std::vector<tw_output>& before, const tw_gradient& gradient,
                   const std::vector<tw_output>& after = {});
 
 // beta^t for an optimizer that corrects a bias: a variable that starts at beta, and its value. Never narrower than float: half would lose

@@ -19,10 +19,10 @@ bool Check(tw_scope* scope, const char* function, const tw_output* variables, co
 
 // The value, not before `after`.
 tw_output After(tw_scope* scope, tw_output value, const tw_operation* after) {
-  tw_op* identity = tw_scope_begin(scope, "Identity", nullptr);
+  OpenOp identity(scope, "Identity");
   tw_op_add_input(identity, value);
   tw_op_add_control(identity, after);
-  return tw_scope_end(scope, identity);
+  return identity.End();
 }
 
 }  // namespace

@@ -27,10 +27,10 @@ tw_output FirstSize(tw_scope* scope, tw_output value, const tw_shape& shape) {
 }
 
 tw_output ListOp(tw_scope* scope, const char* type, std::initializer_list<tw_output> inputs, uint32_t dtype) {
-  tw_op* op = tw_scope_begin(scope, type, nullptr);
+  OpenOp op(scope, type);
   for (const tw_output input : inputs) tw_op_add_input(op, input);
   tw_op_set_type(op, "element_dtype", dtype);
-  return tw_scope_end(scope, op);
+  return op.End();
 }
 
 // The first sizes that are known must agree.
@@ -114,12 +114,12 @@ class EachLoop {
 
   void Stack(uint32_t i, tw_output list, tw_output* out) {
     const tw_output sizes = Sizes(scope_, results_[i].shape(), 0);
-    tw_op* op = tw_scope_begin(scope_, "TensorListStack", nullptr);
+    OpenOp op(scope_, "TensorListStack");
     tw_op_add_input(op, list);
     tw_op_add_input(op, sizes);
     tw_op_set_type(op, "element_dtype", results_[i].dtype);
     tw_op_set_int(op, "num_elements", size_);
-    *out = tw_scope_end(scope_, op);
+    *out = op.End();
   }
 
   tw_scope* scope_;

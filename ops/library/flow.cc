@@ -43,8 +43,8 @@ struct Shapes {
 };
 
 // Ends an operation whose outputs are one list, and puts the first n of them into out.
-const tw_operation* EndList(tw_scope* scope, tw_op* op, tw_output* out, uint32_t n) {
-  const tw_operation* made = tw_scope_end_operation(scope, op);
+const tw_operation* EndList(OpenOp* op, tw_output* out, uint32_t n) {
+  const tw_operation* made = op->EndOperation();
   for (uint32_t i = 0; made && i < n; ++i) out[i] = tw_operation_output(made, i);
   return made;
 }
@@ -72,7 +72,7 @@ class Choice {
     }
     if (!Good(scope_)) return nullptr;
     const std::vector<tw_shape> shapes = shapes_.Get();  // nothing below allocates while the operation is described
-    tw_op* added = tw_scope_begin(scope_, (std::string(stateful ? "" : "Stateless") + op).c_str(), name);
+    OpenOp added(scope_, (std::string(stateful ? "" : "Stateless") + op).c_str(), name);
     tw_op_add_input(added, chooser);
     tw_op_add_inputs(added, captured.data(), uint32_t(captured.size()));
     tw_op_set_types(added, "Tout", types_.data(), n_);
@@ -83,7 +83,7 @@ class Choice {
     } else {
       tw_op_set_funcs(added, "branches", functions.data(), uint32_t(functions.size()));
     }
-    return EndList(scope_, added, out, n_);
+    return EndList(&added, out, n_);
   }
 
  private:
@@ -157,14 +157,14 @@ class Loop {
     const char* next = Good(scope_) ? AddFunction(scope_, *body_, name + "_body", captured, Own(scope_, *body_, captured)) : nullptr;
     if (!Good(scope_)) return nullptr;
     const std::vector<tw_shape> shapes = shapes_.Get();
-    tw_op* op = tw_scope_begin(scope_, stateful ? "While" : "StatelessWhile", options_.name);
+    OpenOp op(scope_, stateful ? "While" : "StatelessWhile", options_.name);
     tw_op_add_inputs(op, first_.data(), uint32_t(first_.size()));
     tw_op_add_inputs(op, captured.data(), uint32_t(captured.size()));
     tw_op_set_func(op, "cond", goes_on);
     tw_op_set_func(op, "body", next);
     tw_op_set_shapes(op, "output_shapes", shapes.data(), uint32_t(shapes.size()));
     tw_op_set_int(op, "parallel_iterations", options_.parallel_iterations);
-    return EndList(scope_, op, out, n);
+    return EndList(&op, out, n);
   }
 
  private:

@@ -22,16 +22,15 @@ const tw_operation* tw_train_ftrl(tw_scope* scope, const tw_output* variables, c
     CheckNotBelow0(scope, "tw_ftrl: l2", o.l2);
     CheckNotBelow0(scope, "tw_ftrl: l2_shrinkage", o.l2_shrinkage);
     const tw_output learning_rate = RateOr(scope, o.learning_rate, 0.001);
-    return ForEach(scope, "tw_train_ftrl", variables, gradients, n,
-                   [&](tw_output variable, const VariableInfo& info, const tw_gradient& gradient) {
-                     const auto scalar = [&](double value) { return tw_scope_scalar(scope, info.dtype, value); };
-                     const tw_output accumulator = Slot(scope, info, "Ftrl", o.initial_accumulator), linear = Slot(scope, info, "Ftrl");
-                     std::vector<tw_output> after = {CastTo(scope, learning_rate, info.dtype), scalar(o.l1), scalar(o.l2)};
-                     if (o.l2_shrinkage > 0) after.push_back(scalar(o.l2_shrinkage));
-                     after.push_back(scalar(o.learning_rate_power));
-                     const tw_gradient g = UniqueRows(scope, gradient);
-                     return tw_scope_end_operation(
-                         scope, BeginApply(scope, o.l2_shrinkage > 0 ? "FtrlV2" : "Ftrl", {variable, accumulator, linear}, g, after));
-                   });
+    return ForEach(
+        scope, "tw_train_ftrl", variables, gradients, n, [&](tw_output variable, const VariableInfo& info, const tw_gradient& gradient) {
+          const auto scalar = [&](double value) { return tw_scope_scalar(scope, info.dtype, value); };
+          const tw_output accumulator = Slot(scope, info, "Ftrl", o.initial_accumulator), linear = Slot(scope, info, "Ftrl");
+          std::vector<tw_output> after = {CastTo(scope, learning_rate, info.dtype), scalar(o.l1), scalar(o.l2)};
+          if (o.l2_shrinkage > 0) after.push_back(scalar(o.l2_shrinkage));
+          after.push_back(scalar(o.learning_rate_power));
+          const tw_gradient g = UniqueRows(scope, gradient);
+          return BeginApply(scope, o.l2_shrinkage > 0 ? "FtrlV2" : "Ftrl", {variable, accumulator, linear}, g, after).EndOperation();
+        });
   });
 }

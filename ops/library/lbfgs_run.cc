@@ -88,18 +88,16 @@ class Run {
     what.fetches = fetches;
     what.n_fetches = 3;
     if (tw_status* failed = tw_session_run(session_, &what, values_, nullptr, got)) return failed;
+    const OwnedTensor owned[] = {OwnedTensor(got[0]), OwnedTensor(got[1]), OwnedTensor(got[2])};
     ++evaluations_;
     const auto data = [&](int i) { return static_cast<const double*>(tw_tensor_data(got[i])); };
-    tw_status* odd = nullptr;
     if (tw_tensor_count(got[0]) != 1) {
-      odd = Refuse("the loss has " + std::to_string(tw_tensor_count(got[0])) + " elements; it must be a scalar");
-    } else {
-      out->loss = *data(0);
-      out->gradient.assign(data(1), data(1) + tw_tensor_count(got[1]));
-      out->x.assign(data(2), data(2) + tw_tensor_count(got[2]));
+      return Refuse("the loss has " + std::to_string(tw_tensor_count(got[0])) + " elements; it must be a scalar");
     }
-    for (tw_tensor* tensor : got) tw_tensor_release(tensor);
-    return odd;
+    out->loss = *data(0);
+    out->gradient.assign(data(1), data(1) + tw_tensor_count(got[1]));
+    out->x.assign(data(2), data(2) + tw_tensor_count(got[2]));
+    return nullptr;
   }
 
   tw_status* Set(const Vector& x) {

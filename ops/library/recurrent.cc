@@ -24,13 +24,13 @@ namespace {
 // ---- Variables ----
 
 tw_output DrawnEvenly(tw_scope* scope, uint32_t dtype, int64_t rows, int64_t columns, int64_t seed, int64_t seed2) {
-  tw_op* op = tw_scope_begin(scope, "RandomUniform", nullptr);
+  OpenOp op(scope, "RandomUniform");
   tw_op_add_input(op, Longs(scope, {rows, columns}));
   tw_op_set_type(op, "dtype", dtype);
   tw_op_set_int(op, "seed", seed);
   tw_op_set_int(op, "seed2", seed ? seed2 : 0);
   const double reach = std::sqrt(6.0 / (double(rows) + double(columns)));
-  const tw_output scaled = tw_scope_op2(scope, "Mul", tw_scope_end(scope, op), tw_scope_scalar(scope, dtype, 2 * reach));
+  const tw_output scaled = tw_scope_op2(scope, "Mul", op.End(), tw_scope_scalar(scope, dtype, 2 * reach));
   return tw_scope_op2(scope, "Sub", scaled, tw_scope_scalar(scope, dtype, reach));
 }
 
@@ -78,10 +78,10 @@ tw_output Zeros(tw_scope* scope, tw_output x, int32_t axis, tw_output bias, int3
       tw_scope_op3(scope, "Slice", tw_scope_op1(scope, "Shape", x), tw_scope_ints(scope, &axis, 1), tw_scope_ints(scope, &one, 1));
   const tw_output cell = tw_scope_op2(scope, "FloorDiv", tw_scope_op1(scope, "Shape", bias), tw_scope_ints(scope, &gates, 1));
   const tw_output parts[] = {batch, cell, tw_scope_scalar(scope, TW_INT32, 0)};
-  tw_op* dims = tw_scope_begin(scope, "ConcatV2", nullptr);
+  OpenOp dims(scope, "ConcatV2");
   tw_op_add_inputs(dims, parts, 2);
   tw_op_add_input(dims, parts[2]);
-  const tw_output zeros = tw_scope_op2(scope, "Fill", tw_scope_end(scope, dims), zero);
+  const tw_output zeros = tw_scope_op2(scope, "Fill", dims.End(), zero);
   return known[1] > 0 ? tw_scope_op2(scope, "Reshape", zeros, tw_scope_ints(scope, known, 2)) : zeros;
 }
 
@@ -144,13 +144,13 @@ class Lstm {
     return {c ? c : zeros, h ? h : zeros};
   }
   LstmState Step(tw_output x, const LstmState& before) const {
-    tw_op* op = tw_scope_begin(scope_, "LSTMBlockCell", nullptr);
+    OpenOp op(scope_, "LSTMBlockCell");
     for (tw_output input : {x, before.c, before.h, cell_.kernel, Hole(cell_.wci), Hole(cell_.wcf), Hole(cell_.wco), cell_.bias})
       tw_op_add_input(op, input);
     tw_op_set_float(op, "forget_bias", cell_.forget_bias);
     tw_op_set_float(op, "cell_clip", cell_.cell_clip);
     tw_op_set_bool(op, "use_peephole", peephole_);
-    const tw_output first = tw_scope_end(scope_, op);
+    const tw_output first = op.End();
     return {tw_scope_output(scope_, first, 1), tw_scope_output(scope_, first, 6)};
   }
   // A step that leaves states of sequences that have ended as they are; *output is 0 for these.

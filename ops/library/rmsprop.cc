@@ -29,7 +29,7 @@ const tw_operation* tw_train_rmsprop(tw_scope* scope, const tw_output* variables
                      before.insert(before.end(), {squares, Slot(scope, info, "RMSProp"), CastTo(scope, learning_rate, info.dtype),
                                                   scalar(o.rho), scalar(o.momentum), scalar(o.epsilon)});
                      const tw_gradient g = UniqueRows(scope, gradient);
-                     return tw_scope_end_operation(scope, BeginApply(scope, o.centered ? "CenteredRMSProp" : "RMSProp", before, g));
+                     return BeginApply(scope, o.centered ? "CenteredRMSProp" : "RMSProp", before, g).EndOperation();
                    });
   });
 }

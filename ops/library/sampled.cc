@@ -20,18 +20,18 @@ tw_output Int(tw_scope* scope, int32_t value) { return tw_scope_scalar(scope, TW
 // Values of one type, one after the other along an axis.
 tw_output Concat(tw_scope* scope, tw_output a, tw_output b, int32_t axis) {
   const tw_output both[] = {a, b};
-  tw_op* op = tw_scope_begin(scope, "ConcatV2", nullptr);
+  OpenOp op(scope, "ConcatV2");
   tw_op_add_inputs(op, both, 2);
   tw_op_add_input(op, Int(scope, axis));
-  return tw_scope_end(scope, op);
+  return op.End();
 }
 
 tw_output Product(tw_scope* scope, tw_output a, tw_output b) {  // a b'
-  tw_op* op = tw_scope_begin(scope, "MatMul", nullptr);
+  OpenOp op(scope, "MatMul");
   tw_op_add_input(op, a);
   tw_op_add_input(op, b);
   tw_op_set_bool(op, "transpose_b", 1);
-  return tw_scope_end(scope, op);
+  return op.End();
 }
 
 tw_output SumOver(tw_scope* scope, tw_output values, int32_t axis) { return Op(scope, "Sum", values, Int(scope, axis)); }
@@ -99,14 +99,14 @@ class Sampled {
     return classes;
   }
   tw_output Draw(tw_output labels, int64_t num_true, int64_t classes) {
-    tw_op* op = tw_scope_begin(scope_, "LogUniformCandidateSampler", nullptr);
+    OpenOp op(scope_, "LogUniformCandidateSampler");
     tw_op_add_input(op, labels);
     tw_op_set_int(op, "num_true", num_true);
     tw_op_set_int(op, "num_sampled", options_.num_sampled);
     tw_op_set_bool(op, "unique", 1);
     tw_op_set_int(op, "range_max", classes);
     tw_op_set_int(op, "seed", options_.seed);
-    return tw_scope_end(scope_, op);
+    return op.End();
   }
   tw_output Rows(tw_output from, tw_output ids) {
     const ValueInfo d = Describe(scope_, from);
@@ -141,17 +141,16 @@ class Sampled {
   }
   // The lowest number where a drawn class is a true one of the example, else 0.
   tw_output Hits(tw_output labels, tw_output drawn, const Logits& logits) {
-    tw_op* op = tw_scope_begin(scope_, "ComputeAccidentalHits", nullptr);
+    OpenOp op(scope_, "ComputeAccidentalHits");
     tw_op_add_input(op, labels);
     tw_op_add_input(op, drawn);
     tw_op_set_int(op, "num_true", logits.num_true);
-    const tw_output rows = tw_scope_end(scope_, op), places = tw_scope_output(scope_, rows, 1), low = tw_scope_output(scope_, rows, 2);
+    const tw_output rows = op.End(), places = tw_scope_output(scope_, rows, 1), low = tw_scope_output(scope_, rows, 2);
     const tw_output pair[] = {rows, CastTo(scope_, places, TW_INT32)};
-    tw_op* pack = tw_scope_begin(scope_, "Pack", nullptr);
+    OpenOp pack(scope_, "Pack");
     tw_op_add_inputs(pack, pair, 2);
     tw_op_set_int(pack, "axis", 1);
-    return tw_scope_op3(scope_, "ScatterNd", tw_scope_end(scope_, pack), CastTo(scope_, low, logits.dtype),
-                        tw_scope_op1(scope_, "Shape", logits.drawn));
+    return tw_scope_op3(scope_, "ScatterNd", pack.End(), CastTo(scope_, low, logits.dtype), tw_scope_op1(scope_, "Shape", logits.drawn));
   }
   // The logarithms of the expected counts: output k of the sampler. Numbers to the gradient, which does not ask the sampler.
   tw_output LogCount(tw_output drawn, uint32_t k, uint32_t dtype) {

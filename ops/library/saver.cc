@@ -40,15 +40,15 @@ tw_output Strings(tw_scope* scope, const std::vector<std::string>& texts) {
 tw_output Prefix(tw_scope* scope) {
   tw_tensor* model = nullptr;
   tw_scope_fail(scope, tw_tensor_create_string("model", 5, &model));
-  tw_op* op = tw_scope_begin(scope, "Const", "filename");
+  OpenOp op(scope, "Const", "filename");
   tw_op_set_type(op, "dtype", TW_STRING);
   tw_op_set_tensor(op, "value", model);
-  const tw_output filename = tw_scope_end(scope, op);
+  const tw_output filename = op.End();
   tw_tensor_release(model);
-  tw_op* prefix = tw_scope_begin(scope, "PlaceholderWithDefault", "Const");
+  OpenOp prefix(scope, "PlaceholderWithDefault", "Const");
   tw_op_add_input(prefix, filename);
   tw_op_set_shape(prefix, "shape", nullptr, 0);
-  return tw_scope_end(scope, prefix);
+  return prefix.End();
 }
 
 // "SaveV2" for the first task, which is all there is without tasks, then names that are made.
@@ -70,12 +70,12 @@ Columns ColumnsOf(tw_scope* scope, const SaverTask& task, const tw_saver& t) {
 
 const tw_operation* SaveTask(tw_scope* scope, const tw_saver& t, size_t k, tw_output prefix) {
   const Columns columns = ColumnsOf(scope, t.tasks[k], t);
-  tw_op* save = tw_scope_begin(scope, "SaveV2", NameAt(k, "SaveV2"));
+  OpenOp save(scope, "SaveV2", NameAt(k, "SaveV2"));
   tw_op_add_input(save, prefix);
   tw_op_add_input(save, columns.names);
   tw_op_add_input(save, columns.slices);
   for (const tw_output value : Of(t.tasks[k], t.values)) tw_op_add_input(save, value);
-  return tw_scope_end_operation(scope, save);
+  return save.EndOperation();
 }
 
 // Each task writes a part, and what was written becomes one checkpoint.
@@ -93,14 +93,14 @@ const tw_operation* SaveParts(tw_scope* scope, const tw_saver& t) {
     saved.push_back(SaveTask(scope, t, k, parts.back()));
   }
   const On on(scope, t.tasks[0].device);
-  tw_op* merge = tw_scope_begin(scope, "MergeV2Checkpoints", "MergeV2Checkpoints");
+  OpenOp merge(scope, "MergeV2Checkpoints", "MergeV2Checkpoints");
   tw_op_add_input(merge, tw_scope_op(scope, "Pack", parts.data(), uint32_t(parts.size())));
   tw_op_add_input(merge, t.prefix);
   tw_op_set_bool(merge, "delete_old_dirs", 0);
   for (const tw_operation* s : saved) {
     if (s) tw_op_add_control(merge, s);
   }
-  return tw_scope_end_operation(scope, merge);
+  return merge.EndOperation();
 }
 
 const tw_operation* AddSave(tw_scope* scope, tw_saver* t) {
@@ -110,10 +110,10 @@ const tw_operation* AddSave(tw_scope* scope, tw_saver* t) {
   }
   const tw_operation* saved = t->by_task ? SaveParts(scope, *t) : SaveTask(scope, *t, 0, t->prefix);
   const On on(scope, t->tasks[0].device);
-  tw_op* after = tw_scope_begin(scope, "Identity", "control_dependency");
+  OpenOp after(scope, "Identity", "control_dependency");
   tw_op_add_input(after, t->prefix);
   tw_op_add_control(after, saved);
-  return tw_scope_end_operation(scope, after);
+  return after.EndOperation();
 }
 
 // What a task reads, not assigned yet.
@@ -130,12 +130,12 @@ Loaded Load(tw_scope* scope, const tw_saver& t, size_t k) {
   const Columns columns = ColumnsOf(scope, task, t);
   std::vector<uint32_t> dtypes;
   for (const VariableInfo& info : Of(task, t.infos)) dtypes.push_back(info.dtype);
-  tw_op* restore = tw_scope_begin(scope, "RestoreV2", NameAt(k, "RestoreV2"));
+  OpenOp restore(scope, "RestoreV2", NameAt(k, "RestoreV2"));
   tw_op_add_input(restore, t.prefix);
   tw_op_add_input(restore, columns.names);
   tw_op_add_input(restore, columns.slices);
   tw_op_set_types(restore, "dtypes", dtypes.data(), uint32_t(dtypes.size()));
-  const tw_output first = tw_scope_end(scope, restore);
+  const tw_output first = restore.End();
   Loaded loaded;
   Operations checks;
   for (size_t m = 0; m < task.members.size() && Good(scope); ++m) {
@@ -148,10 +148,10 @@ Loaded Load(tw_scope* scope, const tw_saver& t, size_t k) {
       continue;
     }
     // An assignment may change a variable's shape; what comes from a file may not. The name of the check stands in its error.
-    tw_op* ensure = tw_scope_begin(scope, "EnsureShape", ("check/" + info.operation).c_str());
+    OpenOp ensure(scope, "EnsureShape", ("check/" + info.operation).c_str());
     tw_op_add_input(ensure, value);
     tw_op_set_shape(ensure, "shape", info.dims.data(), info.known_rank ? int32_t(info.dims.size()) : -1);
-    checks.push_back(tw_scope_end_operation(scope, ensure));
+    checks.push_back(ensure.EndOperation());
     loaded.variables.push_back(t.handles[i]);
     loaded.infos.push_back(info);
     loaded.values.push_back(First(checks.back()));
@@ -223,10 +223,10 @@ tw_status* Run(tw_session* session, const tw_saver& saver, const tw_operation* t
 
 // Several data files: the operation of the graph writes one.
 tw_status* SaveSharded(tw_session* session, tw_saver* saver, const char* prefix) {
-  std::vector<tw_tensor*> values(saver->names.size());
-  if (tw_status* failed = tw_saver_values(saver, session, values.data())) return failed;
   std::vector<const char*> names;
   for (const std::string& name : saver->names) names.push_back(name.c_str());
+  std::vector<tw_tensor*> values(names.size());
+  if (tw_status* failed = tw_saver_values(saver, session, values.data())) return failed;
   tw_status* status = tw_checkpoint_write_sharded(prefix, names.data(), values.data(), uint32_t(names.size()), saver->shards);
   for (tw_tensor* value : values) tw_tensor_release(value);
   return status;

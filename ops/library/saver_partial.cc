@@ -30,10 +30,6 @@ namespace {
 struct CloseCheckpoint {
   void operator()(tw_checkpoint* c) const { tw_checkpoint_close(c); }
 };
-struct ReleaseTensor {
-  void operator()(tw_tensor* t) const { tw_tensor_release(t); }
-};
-using OwnedTensor = std::unique_ptr<tw_tensor, ReleaseTensor>;
 
 // Says so in the entry where a resource of another type was saved under that name.
 tw_status* JudgeType(const VariableInfo& v, const std::string& who, tw_checkpoint* c, Entry* e, OwnedTensor* saved) {

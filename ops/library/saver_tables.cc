@@ -15,10 +15,8 @@ namespace {
 
 struct Close {
   void operator()(tw_checkpoint* c) const { tw_checkpoint_close(c); }
-  void operator()(tw_tensor* t) const { tw_tensor_release(t); }
 };
 using Checkpoint = std::unique_ptr<tw_checkpoint, Close>;
-using Owned = std::unique_ptr<tw_tensor, Close>;
 
 std::string PartName(const std::string& table, size_t k) { return table + "/part_" + std::to_string(k); }
 
@@ -65,7 +63,7 @@ std::string Title(const char* prefix, const std::string& table) {
 
 // A table as it was saved.
 struct Saved {
-  std::vector<Owned> parts;
+  std::vector<OwnedTensor> parts;
   Rows rows{};
   uint64_t row_bytes = 0;
 };
@@ -97,7 +95,7 @@ tw_status* ReadTable(tw_checkpoint* c, const char* prefix, const SaverTable& tab
 }
 
 // Shard k of the table as it is now.
-tw_status* Arrange(const Saved& saved, const Rows& now, size_t k, const VariableInfo& info, Owned* out) {
+tw_status* Arrange(const Saved& saved, const Rows& now, size_t k, const VariableInfo& info, OwnedTensor* out) {
   tw_tensor* made = nullptr;
   if (tw_status* failed = tw_tensor_create(info.dtype, info.dims.data(), uint32_t(info.dims.size()), &made)) return failed;
   out->reset(made);
@@ -110,7 +108,8 @@ tw_status* Arrange(const Saved& saved, const Rows& now, size_t k, const Variable
   return nullptr;
 }
 
-tw_status* ArrangeTable(tw_checkpoint* c, const char* prefix, const SaverTable& table, const tw_saver& saver, std::vector<Owned>* values) {
+tw_status* ArrangeTable(tw_checkpoint* c, const char* prefix, const SaverTable& table, const tw_saver& saver,
+                        std::vector<OwnedTensor>* values) {
   const size_t shards = ShardsIn(c, table.name);
   if (saver.infos[table.members[0]].dtype == TW_STRING && shards != table.members.size()) {
     return Refuse(TW_UNIMPLEMENTED, Title(prefix, table.name) + "holds strings in " + std::to_string(shards) +
@@ -133,7 +132,7 @@ tw_status* ArrangeTable(tw_checkpoint* c, const char* prefix, const SaverTable& 
 }
 
 // What is in no table.
-tw_status* ReadPlain(tw_checkpoint* c, const char* prefix, const VariableInfo& info, const std::string& name, Owned* out) {
+tw_status* ReadPlain(tw_checkpoint* c, const char* prefix, const VariableInfo& info, const std::string& name, OwnedTensor* out) {
   tw_tensor* t = nullptr;
   if (tw_status* failed = tw_checkpoint_read(c, name.c_str(), &t)) return failed;
   out->reset(t);
@@ -186,7 +185,7 @@ tw_status* FindOtherTables(const tw_saver& saver, const char* prefix, bool* othe
 tw_status* RestoreTables(tw_saver* saver, tw_session* session, const char* prefix) {
   Checkpoint c;
   if (tw_status* failed = Open(prefix, &c)) return failed;
-  std::vector<Owned> values(saver->handles.size());
+  std::vector<OwnedTensor> values(saver->handles.size());
   for (const SaverTable& table : saver->tables) {
     if (tw_status* failed = ArrangeTable(c.get(), prefix, table, *saver, &values)) return failed;
   }
@@ -196,7 +195,7 @@ tw_status* RestoreTables(tw_saver* saver, tw_session* session, const char* prefi
   }
   if (tw_status* failed = AddAssignments(saver)) return failed;
   std::vector<tw_tensor*> fed;
-  for (const Owned& value : values) fed.push_back(value.get());
+  for (const OwnedTensor& value : values) fed.push_back(value.get());
   tw_signature what = {};
   what.size = sizeof(what);
   what.feeds = saver->feeds.data();

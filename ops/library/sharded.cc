@@ -72,11 +72,11 @@ namespace {
 
 // What goes to each shard.
 const tw_operation* Part(tw_scope* scope, tw_output values, tw_output shard, size_t n) {
-  tw_op* op = tw_scope_begin(scope, "DynamicPartition", nullptr);
+  OpenOp op(scope, "DynamicPartition");
   tw_op_add_input(op, values);
   tw_op_add_input(op, shard);
   tw_op_set_int(op, "num_partitions", int64_t(n));
-  return tw_scope_end_operation(scope, op);
+  return op.EndOperation();
 }
 
 }  // namespace
@@ -97,11 +97,11 @@ tw_output Table::Lookup(tw_scope* scope, tw_output ids) const {
   }
   const tw_output merged = tw_scope_op(scope, "ParallelDynamicStitch", parts.data(), uint32_t(parts.size()));
   std::vector<int32_t> width(dims().begin() + 1, dims().end());
-  tw_op* shape = tw_scope_begin(scope, "ConcatV2", nullptr);
+  OpenOp shape(scope, "ConcatV2");
   tw_op_add_input(shape, tw_scope_op1(scope, "Shape", ids));
   tw_op_add_input(shape, tw_scope_ints(scope, width.data(), uint32_t(width.size())));
   tw_op_add_input(shape, zero);
-  return tw_scope_op2(scope, "Reshape", merged, tw_scope_end(scope, shape));
+  return tw_scope_op2(scope, "Reshape", merged, shape.End());
 }
 
 namespace {
@@ -118,11 +118,11 @@ tw_output Over(tw_scope* scope, const char* type, tw_output values, int32_t axis
 // mine: for each example its label's class among those of the shard, or -1.
 Said Ask(tw_scope* scope, const Table& weights, const Table* biases, size_t k, tw_output inputs, tw_output mine) {
   const On on(scope, weights.task(k));
-  tw_op* product = tw_scope_begin(scope, "MatMul", nullptr);
+  OpenOp product(scope, "MatMul");
   tw_op_add_input(product, inputs);
   tw_op_add_input(product, tw_variable_read(scope, weights.shard(k)));
   tw_op_set_bool(product, "transpose_b", 1);
-  tw_output logits = tw_scope_end(scope, product);
+  tw_output logits = product.End();
   if (biases) logits = tw_scope_op2(scope, "BiasAdd", logits, tw_variable_read(scope, biases->shard(k)));
   // A shift that changes nothing, so nothing flows back through it.
   const tw_output largest = tw_scope_op1(scope, "StopGradient", Over(scope, "Max", logits, 1));

@@ -52,22 +52,23 @@ namespace {
 // ---- Accumulators ----
 
 tw_output Accumulator(tw_scope* scope, const std::string& name, uint32_t dtype, const std::vector<int64_t>& dims, bool sparse) {
-  tw_op* op = tw_scope_begin(scope, sparse ? "ResourceSparseConditionalAccumulator" : "ResourceConditionalAccumulator", nullptr);
+  OpenOp op(scope, sparse ? "ResourceSparseConditionalAccumulator" : "ResourceConditionalAccumulator");
   tw_op_set_type(op, "dtype", dtype);
   tw_op_set_shape(op, "shape", dims.data(), int32_t(dims.size()));
   tw_op_set_string(op, "shared_name", name.data(), name.size());
-  return tw_scope_end(scope, op);
+  tw_op_set_bool(op, "_of_graph", 1);
+  return op.End();
 }
 
 // Two of the same have their mean, which is the same again: who gives twice gives once.
 const tw_operation* Give(tw_scope* scope, tw_output accumulator, tw_output stamp, const tw_gradient& g, const Operations& after) {
   if (!g.rows) return After(scope, "ResourceAccumulatorApplyGradient", {accumulator, stamp, g.values}, after);
-  tw_op* op = tw_scope_begin(scope, "ResourceSparseAccumulatorApplyGradient", nullptr);
+  OpenOp op(scope, "ResourceSparseAccumulatorApplyGradient");
   const tw_output inputs[] = {accumulator, stamp, CastTo(scope, g.rows, TW_INT64), g.values, Longs(scope, {})};
   tw_op_add_inputs(op, inputs, 5);
   tw_op_set_bool(op, "has_known_shape", 0);
   for (const tw_operation* before : after) tw_op_add_control(op, before);
-  return tw_scope_end_operation(scope, op);
+  return op.EndOperation();
 }
 
 const tw_operation* Take(tw_scope* scope, tw_output accumulator, uint32_t dtype, bool sparse, const Operations& after) {
@@ -198,19 +199,19 @@ tw_output AddCurrent(tw_scope* scope, const tw_sync& s) {
   const tw_operation* lock = After(scope, "MutexLock", {s.mutex}, {});
   const tw_operation* sent = Send(scope, s.tokens[s.replica], Long(scope, INT64_MAX), {lock}, kSweep);
   const tw_output state = Read(scope, s, {Await(scope, s.tokens[s.replica], {sent})});
-  tw_op* op = tw_scope_begin(scope, "Identity", nullptr);
+  OpenOp op(scope, "Identity");
   tw_op_add_input(op, Ticket(scope, state));
   tw_op_add_control(op, After(scope, "ConsumeMutexLock", {First(lock)}, {Producer(scope, state)}));
-  return tw_scope_end(scope, op);
+  return op.End();
 }
 
 // ---- The update ----
 
 tw_output Joined(tw_scope* scope, const std::vector<tw_output>& parts) {
-  tw_op* op = tw_scope_begin(scope, "ConcatV2", nullptr);
+  OpenOp op(scope, "ConcatV2");
   tw_op_add_inputs(op, parts.data(), uint32_t(parts.size()));
   tw_op_add_input(op, tw_scope_scalar(scope, TW_INT32, 0));
-  return tw_scope_end(scope, op);
+  return op.End();
 }
 
 // Of who was not let in, what is there is taken, too, and counts for nothing; who has given nothing is given it, so that nobody waits.
@@ -306,12 +307,12 @@ const tw_operation* AddReset(tw_scope* scope, const tw_sync& s) {
   emptied.push_back(Empty(scope, s, s.full, {tw_scope_scalar(scope, TW_FLOAT, 1), 0}, TW_FLOAT));
   const tw_operation* lock = After(scope, "MutexLock", {s.mutex}, emptied);
   const tw_output rest = Longs(scope, std::vector<int64_t>(size_t(kReplicas) - 2 + s.replicas));
-  tw_op* assign = tw_scope_begin(scope, "AssignVariableOp", nullptr);
+  OpenOp assign(scope, "AssignVariableOp");
   tw_op_add_input(assign, s.state);
   tw_op_add_input(assign, Joined(scope, {s.ticket, rest}));
   tw_op_add_control(assign, lock);
   // Who waited for an update that is not to come wakes up and finds a new ticket.
-  return After(scope, "ConsumeMutexLock", {First(lock)}, SendTokens(scope, s, tw_scope_end_operation(scope, assign)));
+  return After(scope, "ConsumeMutexLock", {First(lock)}, SendTokens(scope, s, assign.EndOperation()));
 }
 
 void ReadSyncOptions(tw_scope* scope, const tw_sync_options* given, tw_sync* s) {
@@ -337,14 +338,15 @@ void AddState(tw_scope* scope, tw_sync* s) {
   s->stamp = Place(scope, s->ticket, kStamp);
   const On on(scope, s->task);
   const std::string state = s->name + "/state", mutex = s->name + "/mutex";
-  tw_op* variable = tw_scope_begin(scope, "VarHandleOp", nullptr);
+  OpenOp variable(scope, "VarHandleOp");
   tw_op_set_string(variable, "shared_name", state.data(), state.size());
   tw_op_set_type(variable, "dtype", TW_INT64);
   tw_op_set_shape(variable, "shape", &any, 1);
-  s->state = tw_scope_end(scope, variable);
-  tw_op* lock = tw_scope_begin(scope, "MutexV2", nullptr);
+  s->state = variable.End();
+  OpenOp lock(scope, "MutexV2");
   tw_op_set_string(lock, "shared_name", mutex.data(), mutex.size());
-  s->mutex = tw_scope_end(scope, lock);
+  tw_op_set_bool(lock, "_of_graph", 1);
+  s->mutex = lock.End();
   s->full = Signal(scope, s->name + "/full");
   for (uint32_t i = 0; i < s->replicas && Good(scope); ++i) s->tokens.push_back(Signal(scope, s->name + "/token" + std::to_string(i)));
 }

@@ -26,13 +26,13 @@ std::string TaskOf(tw_scope* scope, tw_output value) {
 
 const tw_operation* After(tw_scope* scope, const char* type, const std::vector<tw_output>& inputs, const Operations& after,
                           uint32_t dtype) {
-  tw_op* op = tw_scope_begin(scope, type, nullptr);
+  OpenOp op(scope, type);
   tw_op_add_inputs(op, inputs.data(), uint32_t(inputs.size()));
   for (const tw_operation* before : after) {
     if (before) tw_op_add_control(op, before);
   }
   if (dtype) tw_op_set_type(op, "dtype", dtype);
-  return tw_scope_end_operation(scope, op);
+  return op.EndOperation();
 }
 
 }  // namespace thalweg::library

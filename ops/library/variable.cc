@@ -24,16 +24,16 @@ tw_output tw_variable_create(tw_scope* scope, const char* name, tw_output initia
     const ValueInfo info = Describe(scope, initial);
 
     const std::string full = std::string(tw_scope_prefix(scope)) + name;
-    tw_op* handle = tw_scope_begin(scope, "VarHandleOp", name);
+    OpenOp handle(scope, "VarHandleOp", name);
     tw_op_set_string(handle, "shared_name", full.data(), full.size());
     tw_op_set_type(handle, "dtype", info.dtype);
     tw_op_set_shape(handle, "shape", info.shape.dims, info.shape.rank);
-    const tw_output variable = tw_scope_end(scope, handle);
+    const tw_output variable = handle.End();
 
-    tw_op* assign = tw_scope_begin(scope, "AssignVariableOp", (std::string(name) + kInitialSuffix).c_str());
+    OpenOp assign(scope, "AssignVariableOp", (std::string(name) + kInitialSuffix).c_str());
     tw_op_add_input(assign, variable);
     tw_op_add_input(assign, initial);
-    tw_scope_end_operation(scope, assign);
+    assign.EndOperation();
     return Good(scope) ? variable : 0;
   });
 }

@@ -24,7 +24,7 @@ void register_add_n(tw::Plugin& p) {
   p.op<Gradient, SameShapesRule>(
       "AddN(inputs: T * N) -> (sum: T); N: int >= 1; "
       "T: {half, bfloat16, float, double, int8, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128, qint8, qint16, "
-      "qint32, quint8, quint16, variant}; commutative; ?elementwise; role add_n; doc \"sum of tensors of one shape\"");
+      "qint32, quint8, quint16, variant}; commutative; ?elementwise; role add_n; ?data inputs; doc \"sum of tensors of one shape\"");
   p.op<Gradient, ShapedRule>("AccumulateNV2(inputs: T * N) -> (sum: T); N: int >= 1; T: " OPS_NUMBERS
                              "; shape: shape; commutative; doc \"AddN of tensors whose shape, or what is known of it, is an attribute\"");
 }

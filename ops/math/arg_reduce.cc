@@ -33,11 +33,11 @@ void register_arg_reduce(tw::Plugin& p) {
   p.op<nullptr, Rule>("ArgMax(input: T, dimension: Tidx) -> (output: output_type); T: " ARG_TYPES "; Tidx: " OPS_INDEX_SHORT
                       " = int32; "
                       "output_type: {int16, uint16, int32, int64} = int64; no_gradient \"an index has no derivative\"; "
-                      "doc \"position of the largest element along an axis, the first of equals\"");
+                      "?data input; doc \"position of the largest element along an axis, the first of equals\"");
   p.op<nullptr, Rule>("ArgMin(input: T, dimension: Tidx) -> (output: output_type); T: " ARG_TYPES "; Tidx: " OPS_INDEX
                       " = int32; "
                       "output_type: {int32, int64} = int64; no_gradient \"an index has no derivative\"; "
-                      "doc \"position of the smallest element along an axis, the first of equals\"");
+                      "?data input; doc \"position of the smallest element along an axis, the first of equals\"");
 }
 
 }  // namespace thalweg::ops

@@ -53,7 +53,7 @@ void MixedGradient(const tw::Grad& g) {
   BroadcastGradient(g, dx, CastTo(g, ay ? Product(g, dy, true, x, ax) : Product(g, x, !ax, dy, false), g.type_in(1)), 2);
 }
 
-#define CLAUSES "adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false; "
+#define CLAUSES "adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false; ?data x y; "
 #define FACTORS "{half, bfloat16, float, double, int8, int16, int32, int64, uint8, complex64, complex128}"
 
 }  // namespace

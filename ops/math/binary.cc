@@ -59,20 +59,20 @@ void Binary(tw::Plugin& p, const std::string& name, const std::string& types, co
 void register_binary(tw::Plugin& p) {
   // Strings make Add the one sum that does not commute.
   Binary<AddGradient>(p, "Add", "{half, bfloat16, float, double, uint8, int8, int16, int32, int64, complex64, complex128, string}",
-                      R"(neutral x -0 y -0; doc "x + y; strings are joined")");
-  Binary<AddGradient>(p, "AddV2", OPS_ARITHMETIC, R"(commutative; neutral x -0 y -0; doc "x + y")");
-  Binary<SubGradient>(p, "Sub", OPS_ARITHMETIC, R"(neutral y 0; doc "x - y")");
-  Binary<MulGradient>(p, "Mul", OPS_ARITHMETIC, R"(commutative; neutral x 1 y 1; doc "x * y, element by element")");
+                      R"(neutral x -0 y -0; ?data x y; doc "x + y; strings are joined")");
+  Binary<AddGradient>(p, "AddV2", OPS_ARITHMETIC, R"(commutative; neutral x -0 y -0; ?data x y; doc "x + y")");
+  Binary<SubGradient>(p, "Sub", OPS_ARITHMETIC, R"(neutral y 0; ?data x y; doc "x - y")");
+  Binary<MulGradient>(p, "Mul", OPS_ARITHMETIC, R"(commutative; neutral x 1 y 1; ?data x y; doc "x * y, element by element")");
   Binary<DivGradient>(p, "Div", OPS_ARITHMETIC, R"(neutral y 1; doc "x / y; of whole numbers, rounded towards 0")");
   Binary<DivGradient>(p, "RealDiv", OPS_ARITHMETIC, R"(neutral y 1; doc "x / y of real numbers")");
   Binary<DivNoNanGradient>(p, "DivNoNan", OPS_FLOATS_COMPLEX, R"(neutral y 1; doc "x / y, and 0 where y is 0")");
   Binary<ZeroGradient>(p, "FloorDiv", OPS_ARITHMETIC, R"(doc "x / y rounded down")");
   Binary<FloorModGradient>(p, "FloorMod", OPS_REALS, R"(doc "what FloorDiv leaves: x - floor(x / y) y, with the sign of y")");
   Binary<PowGradient>(p, "Pow", OPS_SIGNED_COMPLEX, R"(doc "x to the power of y")");
-  Binary<MaximumGradient>(p, "Maximum", OPS_REALS, R"(doc "the larger of x and y; NaN if either is")");
-  Binary<MinimumGradient>(p, "Minimum", OPS_REALS, R"(doc "the smaller of x and y; NaN if either is")");
+  Binary<MaximumGradient>(p, "Maximum", OPS_REALS, R"(?data x y; doc "the larger of x and y; NaN if either is")");
+  Binary<MinimumGradient>(p, "Minimum", OPS_REALS, R"(?data x y; doc "the smaller of x and y; NaN if either is")");
   Binary<SquaredDifferenceGradient>(p, "SquaredDifference", "{half, bfloat16, float, double, int32, int64, complex64, complex128}",
-                                    R"(commutative; doc "(x - y) (x - y); of complex numbers, conj(x - y) times x - y")");
+                                    R"(commutative; ?data x y; doc "(x - y) (x - y); of complex numbers, conj(x - y) times x - y")");
 }
 
 }  // namespace thalweg::ops

@@ -16,22 +16,24 @@ void EqualityRule(const tw::Shape& s) {
 }
 
 void Equality(tw::Plugin& p, const std::string& name, const std::string& doc) {
-  p.op<nullptr, EqualityRule>(name +
-                              "(x: T, y: T) -> (z: bool); T: type; incompatible_shape_error: bool = true; commutative; ?elementwise; "
-                              "no_gradient \"truth values have no derivative\"; doc \"" +
-                              doc + "\"");
+  p.op<nullptr, EqualityRule>(
+      name +
+      "(x: T, y: T) -> (z: bool); T: type; incompatible_shape_error: bool = true; commutative; ?elementwise; ?data x y; "
+      "no_gradient \"truth values have no derivative\"; doc \"" +
+      doc + "\"");
 }
 
 void Order(tw::Plugin& p, const std::string& name, const std::string& doc) {
-  p.op<nullptr, BinaryRule>(
-      name + "(x: T, y: T) -> (z: bool); T: " OPS_REALS "; ?elementwise; no_gradient \"truth values have no derivative\"; doc \"" + doc +
-      "\"");
+  p.op<nullptr, BinaryRule>(name +
+                            "(x: T, y: T) -> (z: bool); T: " OPS_REALS
+                            "; ?elementwise; ?data x y; no_gradient \"truth values have no derivative\"; doc \"" +
+                            doc + "\"");
 }
 
 // neutral: the truth value that changes nothing.
 void Logic(tw::Plugin& p, const std::string& name, const std::string& neutral, const std::string& doc) {
   p.op<nullptr, BinaryRule>(name + "(x: bool, y: bool) -> (z: bool); commutative; neutral x " + neutral + " y " + neutral +
-                            "; ?elementwise; no_gradient \"truth values have no derivative\"; doc \"" + doc + "\"");
+                            "; ?elementwise; ?data x y; no_gradient \"truth values have no derivative\"; doc \"" + doc + "\"");
 }
 
 }  // namespace

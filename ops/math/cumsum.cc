@@ -48,8 +48,8 @@ void ProdGradient(const tw::Grad& g) {
 }  // namespace
 
 void register_cumsum(tw::Plugin& p) {
-  const std::string clauses =
-      "(x: T, axis: Tidx) -> (out: T); exclusive: bool = false; reverse: bool = false; T: " OPS_NUMBERS "; Tidx: " OPS_INDEX " = int32; ";
+  const std::string clauses = "(x: T, axis: Tidx) -> (out: T); exclusive: bool = false; reverse: bool = false; T: " OPS_NUMBERS
+                              "; Tidx: " OPS_INDEX " = int32; ?data x; ";
   p.op<SumGradient, Rule>("Cumsum" + clauses +
                           "doc \"running sum along an axis; exclusive leaves the element itself out, reverse starts at the end\"");
   p.op<ProdGradient, Rule>("Cumprod" + clauses +

@@ -247,7 +247,8 @@ void Gradient(const tw::Grad& g) {
 void register_einsum(tw::Plugin& p) {
   p.op<Gradient, Rule>(
       "Einsum(inputs: T * N) -> (output: T); equation: string; N: int >= 1; T: type; "
-      "doc \"sums of products of tensors whose axes are labelled, as in 'ij,jk->ik'; labels that the output lacks are summed over\"");
+      "?data inputs; doc \"sums of products of tensors whose axes are labelled, as in 'ij,jk->ik'; labels that the output lacks are summed "
+      "over\"");
 }
 
 }  // namespace thalweg::ops

@@ -36,7 +36,7 @@ void register_matmul(tw::Plugin& p) {
   p.op<Gradient, Rule>(
       "MatMul(a: T, b: T) -> (product: T); transpose_a: bool = false; transpose_b: bool = false; "
       "T: {half, bfloat16, float, double, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128}; "
-      "grad_a: bool = false; grad_b: bool = false; doc \"a [m, k] times b [k, n]; grad_a and grad_b only inform compilers\"");
+      "grad_a: bool = false; grad_b: bool = false; ?data a b; doc \"a [m, k] times b [k, n]; grad_a and grad_b only inform compilers\"");
 }
 
 }  // namespace thalweg::ops

@@ -69,7 +69,7 @@ void NormGradient(const tw::Grad& g) {
   g.dx(0, g.op("Mul", {g.op("DivNoNan", {g.x(0), KeepAxes(g, g.y())}), KeepAxes(g, RealPart(g, g.dy()))}));
 }
 
-#define REDUCES "?axes input output; ?axis_numbers reduction_indices; ?reduces keep_dims; "
+#define REDUCES "?axes input output; ?axis_numbers reduction_indices; ?reduces keep_dims; ?data input; "
 
 template <void (*Gradient)(const tw::Grad&)>
 void Reduction(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& doc) {

@@ -36,7 +36,7 @@ void ExtremeGradient(const tw::Grad& g) { g.dx(0, ExtremeOfRows(Rows(g))); }
 template <void (*Gradient)(const tw::Grad&)>
 void Segment(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& doc) {
   p.op<Gradient, Rule>(name + "(data: T, segment_ids: Tindices) -> (output: T); T: " + types +
-                       "; Tindices: " OPS_INDEX "; doc \"output[k] is " + doc +
+                       "; Tindices: " OPS_INDEX "; ?data data; doc \"output[k] is " + doc +
                        " of the rows i of data with segment_ids[i] == k; the numbers must not decrease\"");
 }
 

@@ -27,7 +27,7 @@ void ExtremeGradient(const tw::Grad& g) { g.dx(0, ExtremeOfRows(Rows(g))); }
 template <void (*Gradient)(const tw::Grad&)>
 void Segment(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& doc) {
   p.op<Gradient, Rule>(name + "(data: T, segment_ids: Tindices, num_segments: Tnumsegments) -> (output: T); T: " + types +
-                       "; Tindices: " OPS_INDEX_SHORT "; Tnumsegments: " OPS_INDEX " = int32; doc \"output[k] is " + doc +
+                       "; Tindices: " OPS_INDEX_SHORT "; Tnumsegments: " OPS_INDEX " = int32; ?data data; doc \"output[k] is " + doc +
                        " of data[i] with segment_ids[i] == k; negative ids are left out, too large ones refused\"");
 }
 

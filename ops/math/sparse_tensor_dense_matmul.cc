@@ -64,7 +64,7 @@ void register_sparse_tensor_dense_matmul(tw::Plugin& p) {
   p.op<Gradient, Rule>(
       "SparseTensorDenseMatMul(a_indices: Tindices, a_values: T, a_shape: int64, b: T) -> (product: T); T: type; Tindices: " OPS_INDEX
       " = int64; adjoint_a: bool = false; adjoint_b: bool = false; "
-      "doc \"a [m, k], whose elements at a_indices are a_values and whose others are 0, times b [k, n]\"");
+      "?data a_values b; doc \"a [m, k], whose elements at a_indices are a_values and whose others are 0, times b [k, n]\"");
 }
 
 }  // namespace thalweg::ops

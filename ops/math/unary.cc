@@ -122,7 +122,8 @@ void register_unary(tw::Plugin& p) {
   Test(p, "IsInf", "whether x is infinite");
   Test(p, "IsFinite", "whether x is neither infinite nor NaN");
   p.op(
-      "LogicalNot(x: bool[*s]) -> (y: bool[*s]); involution; ?elementwise; no_gradient \"truth values have no derivative\"; doc \"not x\"");
+      "LogicalNot(x: bool[*s]) -> (y: bool[*s]); involution; ?elementwise; no_gradient \"truth values have no derivative\"; ?data x; doc "
+      "\"not x\"");
   p.op<ConjGradient>(
       "Conj(input: T[*s]) -> (output: T[*s]); T: {complex64, complex128, variant} = complex64; involution; ?elementwise; doc \"complex "
       "conjugate\"");

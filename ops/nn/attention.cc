@@ -211,7 +211,8 @@ void GradGradient(const tw::Grad& g) {
 }
 
 #define OPERANDS "query: T, key: T, value: T, bias: T * N"
-#define CLAUSES "T: " OPS_FLOATS "; U: {float, double} = float; N: int >= 0; is_causal: bool = false; scale: float = 0.0; "
+#define CLAUSES \
+  "T: " OPS_FLOATS "; U: {float, double} = float; N: int >= 0; is_causal: bool = false; scale: float = 0.0; ?data query key value; "
 
 }  // namespace
 

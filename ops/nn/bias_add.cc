@@ -49,10 +49,10 @@ void GradGradient(const tw::Grad& g) {
 }  // namespace
 
 void register_bias_add(tw::Plugin& p) {
-  p.op<Gradient, Rule>(
-      "BiasAdd(value: T, bias: T) -> (output: T); T: " OPS_NUMBERS
-      "; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; "
-      "?axes value output data_format; doc \"adds one number per channel; channels are the last axis, or axis 1 in NCHW\"");
+  p.op<Gradient, Rule>("BiasAdd(value: T, bias: T) -> (output: T); T: " OPS_NUMBERS
+                       "; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; "
+                       "?axes value output data_format; ?data value bias; doc \"adds one number per channel; channels are the last axis, "
+                       "or axis 1 in NCHW\"");
   p.op<GradGradient, GradRule>("BiasAddGrad(out_backprop: T) -> (output: T); T: " OPS_NUMBERS
                                "; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; ?axes out_backprop data_format; doc \"gradient of BiasAdd "
                                "for the bias: sums per channel\"");

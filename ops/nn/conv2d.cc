@@ -73,13 +73,14 @@ void register_conv2d(tw::Plugin& p) {
   using Conv = Convolution<Conv2D>;
   p.op<Conv::Gradient, Conv::Rule>("Conv2D(input: T, filter: T) -> (output: T); T: {half, bfloat16, float, double, int32}; " CONV_ATTRS
                                    "?axes input output" AXES
-                                   "doc \"correlates images with filters [height, width, channels in, channels out]\"");
+                                   "?data input filter; doc \"correlates images with filters [height, width, channels in, channels out]\"");
   p.op<Conv::BackInputGradient, Conv::BackInputRule>(
       "Conv2DBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> (output: T); T: {half, bfloat16, float, double, "
-      "int32}; " CONV_ATTRS "?axes input_sizes out_backprop output" AXES "doc \"gradient of Conv2D for its images\"");
+      "int32}; " CONV_ATTRS "?axes input_sizes out_backprop output" AXES
+      "?data filter out_backprop; doc \"gradient of Conv2D for its images\"");
   p.op<Conv::BackFilterGradient, Conv::BackFilterRule>(
       "Conv2DBackpropFilter(input: T, filter_sizes: int32, out_backprop: T) -> (output: T); T: {half, bfloat16, float, double}; " CONV_ATTRS
-      "?axes input out_backprop" AXES "doc \"gradient of Conv2D for its filter\"");
+      "?axes input out_backprop" AXES "?data input out_backprop; doc \"gradient of Conv2D for its filter\"");
 }
 
 }  // namespace thalweg::ops

@@ -47,8 +47,9 @@ struct Conv3D {
 
 void register_conv3d(tw::Plugin& p) {
   using Conv = Convolution<Conv3D>;
-  p.op<Conv::Gradient, Conv::Rule>("Conv3D(input: T, filter: T) -> (output: T); " REST "?axes input output" AXES
-                                   "doc \"correlates volumes with filters [depth, height, width, channels in, channels out]\"");
+  p.op<Conv::Gradient, Conv::Rule>(
+      "Conv3D(input: T, filter: T) -> (output: T); " REST "?axes input output" AXES
+      "?data input filter; doc \"correlates volumes with filters [depth, height, width, channels in, channels out]\"");
   p.op<Conv::BackInputGradient, Conv::BackInputRule>(
       "Conv3DBackpropInputV2(input_sizes: Tshape, filter: T, out_backprop: T) -> (output: T); " REST "Tshape: " OPS_INDEX
       " = int32; ?axes input_sizes out_backprop output" AXES "doc \"gradient of Conv3D for its volumes\"");

@@ -56,11 +56,12 @@ void SparseGradient(const tw::Grad& g) {
 }  // namespace
 
 void register_cross_entropy(tw::Plugin& p) {
-  p.op<DenseGradient, DenseRule>("SoftmaxCrossEntropyWithLogits(features: T, labels: T) -> (loss: T, backprop: T); T: " OPS_FLOATS
-                                 "; doc \"per row, -sum(labels * log(softmax(features))); rows of labels are distributions\"");
+  p.op<DenseGradient, DenseRule>(
+      "SoftmaxCrossEntropyWithLogits(features: T, labels: T) -> (loss: T, backprop: T); T: " OPS_FLOATS
+      "; ?data features labels; doc \"per row, -sum(labels * log(softmax(features))); rows of labels are distributions\"");
   p.op<SparseGradient, SparseRule>(
       "SparseSoftmaxCrossEntropyWithLogits(features: T, labels: Tlabels) -> (loss: T, backprop: T); T: " OPS_FLOATS "; Tlabels: " OPS_INDEX
-      " = int64; doc \"per row, -log(softmax(features))[label]\"");
+      " = int64; ?data features; doc \"per row, -log(softmax(features))[label]\"");
 }
 
 }  // namespace thalweg::ops

@@ -53,7 +53,7 @@ void register_depthwise_conv2d(tw::Plugin& p) {
   using Conv = Convolution<DepthwiseConv2d>;
   p.op<Conv::Gradient, Conv::Rule>(
       "DepthwiseConv2dNative(input: T, filter: T) -> (output: T); " REST "?axes input output" AXES
-      "doc \"correlates each channel with filters of its own, [height, width, channels, results per channel]\"");
+      "?data input filter; doc \"correlates each channel with filters of its own, [height, width, channels, results per channel]\"");
   p.op<Conv::BackInputGradient, Conv::BackInputRule>(
       "DepthwiseConv2dNativeBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> (output: T); " REST
       "?axes input_sizes out_backprop output" AXES "doc \"gradient of DepthwiseConv2dNative for its images\"");

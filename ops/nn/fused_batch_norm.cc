@@ -229,7 +229,8 @@ std::string Forward(const std::string& name, const std::string& u, const std::st
   return name + "(x: T, scale: " + u + ", offset: " + u + ", mean: " + u + ", variance: " + u + ") -> (y: T, batch_mean: " + u +
          ", batch_variance: " + u + ", reserve_space_1: " + u + ", reserve_space_2: " + u + more + "); " + types +
          "epsilon: float = 0.0001; exponential_avg_factor: float = 1.0; data_format: " + formats +
-         " = \"NHWC\"; is_training: bool = true; ?axes x y data_format; doc \"(x - mean) / sqrt(variance + epsilon) * scale + offset per "
+         " = \"NHWC\"; is_training: bool = true; ?axes x y data_format; ?data x scale offset mean variance; doc \"(x - mean) / "
+         "sqrt(variance + epsilon) * scale + offset per "
          "channel, with the "
          "statistics of the batch while training\"";
 }

@@ -99,7 +99,7 @@ void GradGradient(const tw::Grad& g) {
 void register_gru(tw::Plugin& p) {
   p.op<Gradient, Rule>(
       "GRUBlockCell(x: T, h_prev: T, w_ru: T, w_c: T, b_ru: T, b_c: T) -> (r: T, u: T, c: T, h: T); T: {float}; "
-      "doc \"one step of a GRU cell\"");
+      "?data x h_prev w_ru w_c b_ru b_c; doc \"one step of a GRU cell\"");
   p.op<GradGradient, GradRule>(
       "GRUBlockCellGrad(x: T, h_prev: T, w_ru: T, w_c: T, b_ru: T, b_c: T, r: T, u: T, c: T, d_h: T) -> (d_x: T, d_h_prev: T, "
       "d_c_bar: T, d_r_bar_u_bar: T); T: {float}; doc \"gradient of one step of a GRU cell for its inputs and its gates\"");

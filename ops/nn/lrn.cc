@@ -83,7 +83,7 @@ void GradGradient(const tw::Grad& g) {
 void register_lrn(tw::Plugin& p) {
   p.op<Gradient, Rule>(
       "LRN(input: T) -> (output: T); " ATTRS
-      "doc \"input / (bias + alpha * sum of squares)^beta, summed over depth_radius neighbours on either side along the last "
+      "?data input; doc \"input / (bias + alpha * sum of squares)^beta, summed over depth_radius neighbours on either side along the last "
       "axis\"");
   p.op<GradGradient, GradRule>("LRNGrad(input_grads: T, input_image: T, output_image: T) -> (output: T); " ATTRS "doc \"gradient of LRN\"");
 }

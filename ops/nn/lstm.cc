@@ -163,7 +163,7 @@ constexpr char kGrad[] = "BlockLSTMGrad", kGradV2[] = "BlockLSTMGradV2";
 
 #define LSTM_IN "x: T, cs_prev: T, h_prev: T, w: T, wci: T, wcf: T, wco: T, b: T"
 #define LSTM_OUT "i: T, cs: T, f: T, o: T, ci: T, co: T, h: T"
-#define LSTM_TYPES "use_peephole: bool = false; T: {half, float}; "
+#define LSTM_TYPES "use_peephole: bool = false; T: {half, float}; ?data x cs_prev h_prev w wci wcf wco b; "
 #define LSTM_GRAD_TYPES "use_peephole: bool; T: {half, float}; "
 
 std::string Backward(const std::string& name) {

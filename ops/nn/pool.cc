@@ -131,7 +131,7 @@ void AvgGradGradient(const tw::Grad& g) { g.dx(1, Emit(g, "AvgPool", false, {g.d
 
 void register_pool(tw::Plugin& p) {
   p.op<MaxGradient, PoolRule>("MaxPool(input: T) -> (output: T); " MAX_TYPES SIZES EXPLICIT ANY_FORMAT "?axes input output" AXES
-                              " explicit_paddings; doc \"the largest element of each window\"");
+                              " explicit_paddings; ?data input; doc \"the largest element of each window\"");
   p.op<MaxGradientV2, PoolRuleV2>("MaxPoolV2(input: T, ksize: int32, strides: int32) -> (output: T); " MAX_TYPES IMPLICIT ANY_FORMAT
                                   "?axes input ksize strides output data_format; doc \"the largest element of each window\"");
   p.op<MaxGradGradient, MaxGradRule<false>>(
@@ -151,7 +151,7 @@ void register_pool(tw::Plugin& p) {
       "; ?axes orig_input orig_output grad ksize strides output data_format; doc \"gradient of MaxPoolGradV2: picks the element that won "
       "each window\"");
   p.op<AvgGradient, PoolRule>("AvgPool(value: T) -> (output: T); " SIZES IMPLICIT FORMAT "T: " OPS_FLOATS "; ?axes value output" AXES
-                              "; doc \"the mean of each window, padding left out\"");
+                              "; ?data value; doc \"the mean of each window, padding left out\"");
   p.op<AvgGradGradient, AvgGradRule>("AvgPoolGrad(orig_input_shape: int32, grad: T) -> (output: T); " SIZES IMPLICIT FORMAT "T: " OPS_FLOATS
                                      "; ?axes orig_input_shape grad output" AXES "; doc \"gradient of AvgPool\"");
 }

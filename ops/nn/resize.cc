@@ -77,8 +77,9 @@ void NearestGradGradient(const tw::Grad& g) {
 }  // namespace
 
 void register_resize(tw::Plugin& p) {
-  p.op<BilinearGradient, Rule>("ResizeBilinear(images: T, size: int32) -> (resized_images: float); " PIXELS ALIGNMENT
-                               "doc \"images of another size, each pixel a weighted mean of the four around its place, in float\"");
+  p.op<BilinearGradient, Rule>(
+      "ResizeBilinear(images: T, size: int32) -> (resized_images: float); " PIXELS ALIGNMENT
+      "?data images; doc \"images of another size, each pixel a weighted mean of the four around its place, in float\"");
   p.op<BilinearGradGradient, BilinearGradRule>(
       "ResizeBilinearGrad(grads: float, original_image: T) -> (output: T); T: {float, bfloat16, half, double}; " ALIGNMENT
       "shape_only original_image; doc \"gradient of ResizeBilinear; of original_image only the shape counts\"");

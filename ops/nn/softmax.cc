@@ -27,9 +27,9 @@ void LogSoftmaxGradient(const tw::Grad& g) {
 
 void register_softmax(tw::Plugin& p) {
   p.op<SoftmaxGradient, Rule>("Softmax(logits: T) -> (softmax: T); T: " OPS_FLOATS
-                              "; doc \"exp(logits) / sum(exp(logits)) over the last axis\"");
+                              "; ?data logits; doc \"exp(logits) / sum(exp(logits)) over the last axis\"");
   p.op<LogSoftmaxGradient, Rule>("LogSoftmax(logits: T) -> (logsoftmax: T); T: " OPS_FLOATS
-                                 "; doc \"logits - log(sum(exp(logits))) over the last axis\"");
+                                 "; ?data logits; doc \"logits - log(sum(exp(logits))) over the last axis\"");
 }
 
 }  // namespace thalweg::ops

@@ -18,7 +18,7 @@ void Rule(const tw::Shape& s) {
 
 void Scatter(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& doc) {
   p.op<nullptr, Rule>(name + "(resource: resource, indices: Tindices, updates: dtype) -> (); dtype: " + types +
-                      "; Tindices: " OPS_INDEX "; stateful; no_gradient \"it has no outputs\"; doc \"" + doc + "\"");
+                      "; Tindices: " OPS_INDEX "; stateful; no_gradient \"it has no outputs\"; ?data updates; doc \"" + doc + "\"");
 }
 
 void ScatterReference(tw::Plugin& p, const std::string& name, const std::string& types, const std::string& locking) {

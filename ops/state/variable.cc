@@ -25,7 +25,7 @@ void AssignRule(const tw::Shape& s) { Assigned(s); }
 
 void Assign(tw::Plugin& p, const std::string& name, const std::string& attrs, const std::string& doc) {
   p.op<nullptr, AssignRule>(name + "(resource: resource, value: dtype) -> (); dtype: type; " + attrs +
-                            "stateful; no_gradient \"it has no outputs\"; doc \"" + doc + "\"");
+                            "stateful; no_gradient \"it has no outputs\"; ?data value; doc \"" + doc + "\"");
 }
 
 // In the older of the two ops, no axes mean that nothing is known.

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "thalweg/cpp/plugin.hpp"
+#include "thread.h"
 
 namespace thalweg::common {
 
@@ -36,7 +37,7 @@ class Marks {
   void Start(std::function<void(Mark&)> settle, std::function<void(Mark&)> passed) {
     settle_ = std::move(settle);
     passed_ = std::move(passed);
-    thread_ = std::thread([this] { Tell(); });
+    thread_ = common::StartThread([this] { Tell(); });
   }
   // Waits until every gate is open and every mark told.
   void Finish() {

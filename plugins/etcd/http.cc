@@ -16,6 +16,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "../common/lookup.h"
 #include "thalweg/plugin/abi.h"
 #include "tls.h"
 
@@ -23,6 +24,7 @@ namespace thalweg::etcd {
 namespace {
 
 constexpr uint64_t kMostBody = uint64_t{1} << 30;
+constexpr int64_t kLookup = 5'000'000'000;  // nanoseconds, of a name, where nothing else has a deadline
 
 uint64_t Number(const std::string& text, int base) {
   char* end = nullptr;
@@ -61,13 +63,14 @@ Exchange::Exchange(const Address& address, const std::string& folder, Now now, i
 Exchange::~Exchange() { close(fd_); }
 
 void Exchange::Connect() {
-  addrinfo hints = {}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  const int error = getaddrinfo(at_.host.c_str(), at_.port.c_str(), &hints, &found);
-  if (error) throw Failed(TW_UNAVAILABLE, "'" + address_ + "' cannot be found: " + gai_strerror(error));
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, freeaddrinfo);
+  const int64_t left = deadline_ ? deadline_ - now_() : kLookup;
+  int error = 0;
+  const common::AddressList all = common::Lookup(at_.host, at_.port, 0, std::chrono::nanoseconds(left), &error);
+  if (!all && deadline_ && now_() >= deadline_)
+    throw Failed(TW_DEADLINE_EXCEEDED, "'" + address_ + "' was not found in time: no name server has answered");
+  if (!all) throw Failed(TW_UNAVAILABLE, "'" + address_ + "' cannot be found: " + gai_strerror(error));
   int why = 0;
-  for (const addrinfo* a = found; a; a = a->ai_next) {
+  for (const addrinfo* a = all.get(); a; a = a->ai_next) {
     fd_ = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd_ >= 0 && (connect(fd_, a->ai_addr, a->ai_addrlen) == 0 || errno == EINPROGRESS)) {
       Wait(POLLOUT);

@@ -4,9 +4,12 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 
 #include <sys/stat.h>
+
+#include "../common/setting.h"
+#include "../common/thread.h"
+#include "secret_file.h"
 
 namespace thalweg::etcd {
 namespace {
@@ -47,11 +50,14 @@ Member::Member(const tw_host* host, const tw_member_config& c, int64_t deadline)
       lost_(c.lost) {
   if (!deadline) deadline = now() + kPatience;
   who_ = TakeCredential({c.credential, size_t(c.credential_len)});
-  if (!who_.empty()) Authenticate(deadline);
+  if (!who_.empty()) {
+    MayTellPassword();
+    Authenticate(deadline);
+  }
   const Value granted = Ask("/v3/lease/grant", "{\"TTL\": " + std::to_string((lease_ns_ + kSecond - 1) / kSecond) + "}", deadline);
   lease_ = granted["ID"].text();
   if (lease_.empty()) throw Failed(TW_UNAVAILABLE, "'" + address_ + "' grants no lease");
-  keeper_ = std::thread([this] { Keep(); });
+  keeper_ = common::StartThread([this] { Keep(); });
 }
 
 Member::~Member() {
@@ -64,7 +70,7 @@ Member::~Member() {
   watches_.clear();
   try {
     Ask("/v3/lease/revoke", "{\"ID\": " + Quoted(lease_) + "}", now() + kLeave);
-  } catch (const Failed&) {  // it ends by itself
+  } catch (const std::exception&) {  // it ends by itself
   }
 }
 
@@ -83,16 +89,16 @@ std::string Member::TakeCredential(std::string_view credential) {
   } else if (errno != ENOENT) {
     refuse(folder_ + "/etcd");
   }
-  const std::string path = folder_ + "/user";
-  std::string who;
-  if (stat(path.c_str(), &s) == 0) {
-    std::ifstream file(path);
-    if (!file) refuse(path);
-    std::getline(file, who);
-  } else if (errno != ENOENT) {
-    refuse(path);
-  }
-  return who;
+  return ReadSecretLine(folder_ + "/user");
+}
+
+void Member::MayTellPassword() const {
+  if (at_.tls) return;
+  const std::string said = common::Setting(host_, "plain_password");
+  if (said == "1" || said == "true") return;
+  throw Failed(TW_PERMISSION_DENIED, "'" + address_ + "' would be told the password of '" + who_.substr(0, who_.find(':')) +
+                                         "' in plain text; give https://" + address_ +
+                                         ", or set the runtime option plugin.org.thalweg.etcd.plain_password=1");
 }
 
 void Member::Authenticate(int64_t deadline) {
@@ -164,29 +170,42 @@ void Member::Remove(std::string_view key, uint64_t expected, int64_t deadline) {
   Change("\"request_delete_range\": {" + Bytes("key", stored) + "}", stored, expected, deadline);
 }
 
-// A third of the lease is time enough for two more tries.
+// A third of the lease is time enough for two more tries. The thread goes on whatever is thrown: without memory it tries again.
 void Member::Keep() {
   int64_t renewed = now();
-  std::string why;
   std::unique_lock lock(mu_);
   while (!stopping_.wait_for(lock, std::chrono::nanoseconds(lease_ns_ / 3), [this] { return stop_; })) {
     lock.unlock();
+    bool over = false;
     try {
-      const int64_t asked = now();
-      const Value answer = Ask("/v3/lease/keepalive", "{\"ID\": " + Quoted(lease_) + "}", asked + lease_ns_ / 3);
-      if (answer["result"]["TTL"].number() == 0) why = "the store has ended the lease";
-      renewed = asked;
-    } catch (const Failed& e) {
-      if (now() - renewed > lease_ns_) why = e.what();
+      over = Renew(&renewed);
+    } catch (const std::exception&) {
     }
-    if (!why.empty()) return Lost("the lease could not be renewed in time: " + why);
+    if (over) return;
     lock.lock();
   }
 }
 
+// True: there is no lease any more, and that has been told.
+bool Member::Renew(int64_t* renewed) {
+  std::string why;
+  try {
+    const int64_t asked = now();
+    const Value answer = Ask("/v3/lease/keepalive", "{\"ID\": " + Quoted(lease_) + "}", asked + lease_ns_ / 3);
+    if (answer["result"]["TTL"].number() == 0) why = "the store has ended the lease";
+    *renewed = asked;
+  } catch (const std::exception& e) {
+    if (now() - *renewed > lease_ns_) why = e.what();
+  }
+  if (why.empty()) return false;
+  Lost("the lease could not be renewed in time: " + why);
+  return true;
+}
+
 void Member::Lost(const std::string& why) {
-  if (!lost_ || told_lost_.exchange(true)) return;
-  const std::string text = "etcd membership: " + why;
+  if (!lost_) return;
+  const std::string text = "etcd membership: " + why;  // may throw: then it is told when this is tried again
+  if (told_lost_.exchange(true)) return;
   tw_status* status = host_->status->make(host_, TW_UNAVAILABLE, text.data(), text.size(), nullptr);
   lost_(arg_, status);
   host_->status->release(status);
@@ -210,7 +229,7 @@ void Member::EndWatch(Watch* watch) {
 // ---- Watch ----
 
 Watch::Watch(Member* member, std::string prefix, void (*change)(void* arg, const tw_change* c), void* arg)
-    : member_(member), prefix_(member->Stored(prefix)), change_(change), arg_(arg), thread_([this] { Work(); }) {}
+    : member_(member), prefix_(member->Stored(prefix)), change_(change), arg_(arg), thread_(common::StartThread([this] { Work(); })) {}
 
 Watch::~Watch() {
   {
@@ -228,25 +247,34 @@ bool Watch::Rest(int64_t ns) {
   return stopping_.wait_for(lock, std::chrono::nanoseconds(ns), [this] { return stop_; });
 }
 
-// A lease is renewed without a token, so a member that may read no longer would be counted on and hear of nobody.
+// The thread goes on whatever is thrown: what it could not tell for want of memory is told when it asks again.
 void Watch::Work() {
   int64_t heard = member_->now();
   for (int64_t pause = kSecond / 100;; pause = std::min(2 * pause, kSecond)) {
-    bool all = false;
-    std::string why;
     try {
-      TellAll();
-      all = true;
-      pause = kSecond / 100;
-      Follow();
-    } catch (const Failed& e) {  // the store is away: it is asked again
-      why = e.what();
+      if (Hear(&heard)) pause = kSecond / 100;
+    } catch (const std::exception&) {
     }
-    const int64_t now = member_->now();
-    if (all) heard = now;
-    if (now - heard > member_->lease()) member_->Lost("a watch has failed for longer than a lease: " + why);
     if (Rest(pause)) return;
   }
+}
+
+// True: all was told, and what followed until something broke. A lease is renewed without a token, so a member that may read no longer
+// would be counted on and hear of nobody.
+bool Watch::Hear(int64_t* heard) {
+  bool all = false;
+  std::string why;
+  try {
+    TellAll();
+    all = true;
+    Follow();
+  } catch (const std::exception& e) {  // the store is away, or memory is: it is asked again
+    why = e.what();
+  }
+  const int64_t now = member_->now();
+  if (all) *heard = now;
+  if (now - *heard > member_->lease()) member_->Lost("a watch has failed for longer than a lease: " + why);
+  return all;
 }
 
 // What there is, and what has gone since it was told.
@@ -308,12 +336,12 @@ void Watch::Tell(const std::string& key, const std::string* value, uint64_t revi
     std::lock_guard lock(mu_);
     if (stop_) return;
   }
+  const std::string own = member_->Own(key);  // what may fail comes before anything counts as told
   if (value) {
     told_[key] = revision;
   } else if (told_.erase(key) == 0) {
     return;
   }
-  const std::string own = member_->Own(key);
   tw_change c = {};
   c.size = sizeof c;
   c.key = own.data();

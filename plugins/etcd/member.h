@@ -28,6 +28,7 @@ class Watch {
 
  private:
   void Work();
+  bool Hear(int64_t* heard);
   void TellAll();
   void Follow();
   void Tell(const std::string& key, const std::string* value, uint64_t revision);
@@ -87,7 +88,9 @@ class Member {
   void Authenticate(int64_t deadline);
   std::string TakeCredential(std::string_view credential);
   uint64_t Change(const std::string& request, const std::string& stored, uint64_t expected, int64_t deadline);
+  void MayTellPassword() const;
   void Keep();
+  bool Renew(int64_t* renewed);
 
   const tw_host* const host_;
   const Address at_;

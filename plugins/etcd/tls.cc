@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "http.h"
+#include "secret_file.h"
 #include "thalweg/plugin/abi.h"
 
 namespace thalweg::etcd {
@@ -43,9 +44,7 @@ void UseFiles(SSL_CTX* c, const std::string& folder) {
     Need(SSL_CTX_load_verify_locations(c, ca.c_str(), nullptr) == 1, ca);
   }
   if (folder.empty() || !IsThere(cert)) return;
-  struct stat s = {};
-  if (stat(key.c_str(), &s) == 0 && (s.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    throw Failed(TW_INVALID_ARGUMENT, "'" + key + "' can be read by others; chmod 600");
+  if (struct stat s = {}; stat(key.c_str(), &s) == 0) MustBeSecret(key, s);
   Need(SSL_CTX_use_certificate_chain_file(c, cert.c_str()) == 1, cert);
   Need(SSL_CTX_use_PrivateKey_file(c, key.c_str(), SSL_FILETYPE_PEM) == 1 && SSL_CTX_check_private_key(c) == 1, key);
 }

@@ -12,6 +12,9 @@ namespace {
 constexpr size_t kBulkLines = 2;  // each a connection to the peer: one alone has in flight what its window lets it
 constexpr size_t kLines = 1 + kBulkLines;
 constexpr size_t kCalls = 1 << 14;  // that one peer may have under way
+// Of answers that a peer has not taken, beyond which its connection ends: a refusal is all head, and nobody's account pays for it. As much
+// as so many calls take on average.
+constexpr uint64_t kHeads = kCalls << 9;  // 8 MiB
 
 // Bodies up to here go with their heads; by a ring also values of 64 KiB with what is said of them.
 constexpr uint64_t Small(bool by_ring) { return by_ring ? 80 << 10 : 64 << 10; }
@@ -43,13 +46,14 @@ Poller& Connection::poller() const { return endpoint_->poller(); }
 
 // ---- Lines ----
 
-void Connection::OpenLine() {
+void Connection::OpenLine(int fd) {
+  if (fd >= 0) own_user_ = true;
   std::string why;
-  grpc_channel* channel = endpoint_->NewChannel(name_, &why);
+  grpc_channel* channel = own_user_ ? endpoint_->NewOwnChannel(name_, fd, &why) : endpoint_->NewChannel(name_, &why);
   if (!channel) return Shut(End::kLost, why);
   grpc_call* call = grpc_channel_create_call(channel, nullptr, GRPC_PROPAGATE_DEFAULTS, endpoint_->queue(),
                                              grpc_slice_from_static_string(kMethod), nullptr, gpr_inf_future(GPR_CLOCK_REALTIME), nullptr);
-  if (Line* line = Add(channel, call)) {
+  if (Line* line = Add(channel, !own_user_, call)) {
     const bool rings = local_ && endpoint_->rings();
     line->Begin({{"thalweg-protocol", kProtocol},
                  {"thalweg-connection", id_},
@@ -62,19 +66,26 @@ void Connection::OpenLine() {
 }
 
 bool Connection::AddLine(grpc_call* call) {
-  Line* line = Add(nullptr, call);
+  Line* line = Add(nullptr, false, call);
   if (line) line->Accept();
   return line != nullptr;
 }
 
 // NULL: it is over, or has as many as it may.
-Line* Connection::Add(grpc_channel* channel, grpc_call* call) {
+Line* Connection::Add(grpc_channel* channel, bool connects, grpc_call* call) {
   std::lock_guard lock(mu_);
   if (shut() || lines_.size() >= kLines) return nullptr;
-  return lines_.emplace_back(std::make_unique<Line>(this, lines_.size(), channel, call)).get();
+  return lines_.emplace_back(std::make_unique<Line>(this, lines_.size(), channel, connects, call)).get();
 }
 
-void Connection::LineBegan(size_t index) {
+void Connection::ProvenBy(const std::string& serial) {
+  if (serial.empty()) return;
+  std::lock_guard lock(mu_);
+  serials_.push_back(serial);
+}
+
+void Connection::LineBegan(size_t index, grpc_call* call) {
+  if (mine_ && endpoint_->proves()) ProvenBy(IdentityOf(call).serial);
   if (mine_ && index == 0) endpoint_->Reached(name_);
 }
 
@@ -90,7 +101,7 @@ void Connection::LineEnded(size_t index, grpc_status_code status, const std::str
   std::string why = details.empty() ? "its stream has ended" : details;
   const bool denied = status == GRPC_STATUS_UNAUTHENTICATED || status == GRPC_STATUS_PERMISSION_DENIED;
   const bool somebody = !begun && !denied && details.find("Failed to connect to remote host") == details.npos;
-  if (somebody && endpoint_->token().empty()) why += "; a task with `credentials` hangs up on who has none";
+  if (somebody && !own_user_ && endpoint_->token().empty()) why += "; a task with `credentials` hangs up on who has none";
   if (somebody && !endpoint_->token().empty()) {  // gRPC does not hear which
     why += "; one side may not accept the other's certificate, for its dates, authority or hosts, or have another time: see the task's log";
   }
@@ -170,22 +181,33 @@ void Connection::Cancel(uint64_t id) {
 
 void Connection::Answer(const std::shared_ptr<Exchange>& x, const tw_message* m) {
   Outbox* way = nullptr;
+  bool ends = false;
   {
     std::lock_guard lock(mu_);
     x->out = *m;
-    x->out_head.assign(static_cast<const char*>(m->head), m->head_bytes);
     x->answered = true;
-    if (x->end == End::kNone) {
+    ends = x->end == End::kNone && m->head_bytes > kHeads - heads_ && !std::exchange(too_many_, true);
+    if (x->end == End::kNone && !too_many_) {
+      x->out_head.assign(static_cast<const char*>(m->head), m->head_bytes);
+      x->counted = true;
+      heads_ += m->head_bytes;
       way = WayFor(m->bytes, x.get());
       way->Queue(x);
     }
   }
+  if (ends) ShutLater("it has not taken " + std::to_string(kHeads) + " bytes of the heads of its answers");
   if (way) return way->Write();
   SettleLater(x);
 }
 
 void Connection::SettleLater(std::shared_ptr<Exchange> x) {
   endpoint_->chores()->Add([c = shared_from_this(), x = std::move(x)] { c->Settle(x); });
+}
+
+void Connection::SettleSoon(std::shared_ptr<Exchange> x) {
+  constexpr uint64_t kMost = 8 << 10;  // bytes that may be kept for that long
+  if (x->out.bytes > kMost) return SettleLater(std::move(x));
+  endpoint_->chores()->AddSoon([c = shared_from_this(), x = std::move(x)] { c->Settle(x); });
 }
 
 void Connection::ShutLater(const std::string& why) {
@@ -227,10 +249,22 @@ void Connection::Settle(const std::shared_ptr<Exchange>& x) {
   const bool good = x->mine ? x->end == End::kGood : x->written;
   tw_status* s = good || !x->out.done ? nullptr : Fail(x->end);
   x->over = true;
+  if (x->counted) heads_ -= x->out_head.size();
   exchanges_.erase(x->id);
   lock.unlock();
   if (x->out.done) x->out.done(x->out.arg, s);
   MaybeEnd();
+}
+
+void Connection::Look(int seconds) {
+  bool stuck = false;
+  {
+    std::lock_guard lock(mu_);
+    for (auto& line : lines_) stuck = line->Stuck(seconds) || stuck;
+    if (ring_ && ring_->in_use()) stuck = ring_->Stuck(seconds) || stuck;
+    stuck = stuck && !shut();
+  }
+  if (stuck) Shut(End::kLost, "it has read nothing for " + std::to_string(seconds) + " s of what waits for it");
 }
 
 void Connection::Shut(End how, const std::string& why) {

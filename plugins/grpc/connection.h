@@ -3,6 +3,7 @@
 // Threads: any; callbacks come from the pollers' threads and the chores'. A lock guards what it holds, and is never held in a callback
 // or while gRPC works.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -43,17 +44,27 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Answer(const std::shared_ptr<Exchange>& x, const tw_message* m);
   void Release();  // the host has closed the peer
 
-  // The caller's side.
-  void OpenLine();
+  // The caller's side. fd: of the first line, where it goes by the Unix socket of a process of the same user: taken; then so go all others.
+  void OpenLine(int fd = -1);
   // The other side. False: it is over. call: taken, if true.
   bool AddLine(grpc_call* call);
   void OfferRings();
+  // The certificate of who is there, by its serial number; empty: none.
+  void ProvenBy(const std::string& serial);
+  std::vector<std::string> serials() {
+    std::lock_guard lock(mu_);
+    return serials_;
+  }
+
+  // Once a second. Ends it where the other side has taken nothing of what waits for it for so many seconds.
+  void Look(int seconds);
 
   // Of the threads that may call back.
   void Settle(const std::shared_ptr<Exchange>& x);
   void Shut(End how, const std::string& why);
   // Of all threads.
   void SettleLater(std::shared_ptr<Exchange> x);
+  void SettleSoon(std::shared_ptr<Exchange> x);  // the same, where nobody waits for its memory
   void ShutLater(const std::string& why);
   void Counted(bool by_ring);  // something has come
   void MaybeEnd();
@@ -61,12 +72,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Of an outbox, whose lock this has: the body is to go through shared memory. Now: if that is done in a moment; false: it is not.
   bool ShareNow(Exchange* x);
   void Share(std::shared_ptr<Exchange> x);
-  void LineBegan(size_t index);
+  void LineBegan(size_t index, grpc_call* call);
   void LineEnded(size_t index, grpc_status_code status, const std::string& details);
 
  private:
   bool Begin(const Frame& f, Reader* reader);
-  Line* Add(grpc_channel* channel, grpc_call* call);
+  Line* Add(grpc_channel* channel, bool connects, grpc_call* call);
   // While a frame is read that an exchange is busy with: where something is thrown meanwhile, it is left to the end of the connection.
   class Busy {
    public:
@@ -108,11 +119,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const uint32_t role_;
   std::mutex reading_, mu_;
   std::vector<std::unique_ptr<Line>> lines_;
+  std::vector<std::string> serials_;  // of certificates that its streams have proven
   std::unordered_map<uint64_t, std::shared_ptr<Exchange>> exchanges_;
+  uint64_t heads_ = 0;     // bytes of heads of answers that the other side has not taken
+  bool too_many_ = false;  // of them: it is about to end
   End shut_ = End::kNone;
   std::string why_;
   bool held_ = true;  // by the host, or by the peer's first line
   bool opening_ = false, removed_ = false;
+  std::atomic<bool> own_user_{false};  // see OpenLine
   // Shared memory: out_ is written here, and stays once it is there; in_ is read by the thread that reads lines.
   enum class Sharing { kNone, kOffered, kGood, kRefused } out_state_ = Sharing::kNone;
   std::unique_ptr<Segment> out_, in_;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -12,6 +13,7 @@
 
 #include <grpc/grpc_security.h>
 #include <openssl/bio.h>
+#include <openssl/bn.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -72,6 +74,33 @@ Certificate ReadCertificate(std::string_view pem) {
   const QuietErrors quiet;
   const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem.data(), int(pem.size())), BIO_free);
   return {bio ? PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr) : nullptr, X509_free};
+}
+
+// Hexadecimal digits, lower case, none too many; empty: it is no certificate.
+std::string SerialOf(std::string_view pem) {
+  const QuietErrors quiet;
+  const Certificate certificate = ReadCertificate(pem);
+  if (!certificate) return "";
+  const std::unique_ptr<BIGNUM, decltype(&BN_free)> number(ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate.get()), nullptr), BN_free);
+  char* digits = number ? BN_bn2hex(number.get()) : nullptr;
+  std::string text = digits ? digits : "";
+  OPENSSL_free(digits);
+  text.erase(0, std::min(text.find_first_not_of('0'), text.size()));
+  for (char& c : text) c = c >= 'A' && c <= 'F' ? char(c - 'A' + 'a') : c;
+  return text;
+}
+
+// A serial number a line, and behind it what people want to know. False: it is no such list.
+bool ParseRevoked(std::string_view text, std::unordered_set<std::string>* out) {
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::string_view serial = line.substr(0, line.find_first_of(" \t\r#"));
+    if (serial.empty() && line.find_first_not_of(" \t\r") != line.npos && line[line.find_first_not_of(" \t\r")] != '#') return false;
+    if (serial.find_first_not_of("0123456789abcdef") != serial.npos || serial.size() > 40 || serial.starts_with('0')) return false;
+    if (!serial.empty()) out->emplace(serial);
+  }
+  return true;
 }
 
 // 0: it is no certificate.
@@ -146,10 +175,38 @@ std::string Credentials::ReadAll(Secrets* out, std::string* stamp) const {
   return "";
 }
 
+// Where there is no list nobody is revoked.
+std::string Credentials::RefreshRevoked() {
+  const std::string path = folder_ + "/revoked";
+  std::string text, stamp;
+  if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) {
+    std::lock_guard lock(mu_);
+    revoked_.clear();
+    revoked_stamp_.clear();
+    return "";
+  }
+  std::string wrong = ReadFile(path, false, &text, &stamp);
+  std::unordered_set<std::string> found;
+  if (wrong.empty() && !ParseRevoked(text, &found))
+    wrong = "'" + path + "' is no list of serial numbers, as thalweg cluster revoke makes it";
+  if (!wrong.empty()) return wrong;
+  std::lock_guard lock(mu_);
+  if (stamp == revoked_stamp_) return "";
+  revoked_ = std::move(found);
+  revoked_stamp_ = std::move(stamp);
+  return "";
+}
+
+bool Credentials::Revoked(const std::string& serial) const {
+  std::lock_guard lock(mu_);
+  return revoked_.count(serial) > 0;
+}
+
 std::string Credentials::Refresh() {
   Secrets found;
   std::string stamp;
-  std::string wrong = ReadAll(&found, &stamp);
+  std::string wrong = RefreshRevoked();
+  if (const std::string others = ReadAll(&found, &stamp); !others.empty()) wrong = others;
   std::lock_guard lock(mu_);
   if (!wrong.empty()) return wrong;
   if (stamp == stamp_) return "";
@@ -170,9 +227,16 @@ bool Credentials::Changed() {
   return std::exchange(asked_, version_) != version_;
 }
 
-grpc_channel_credentials* NewChannelCredentials(const Secrets& secrets) {
+grpc_channel_credentials* NewChannelCredentials(std::shared_ptr<const Credentials> credentials) {
+  using Held = std::shared_ptr<const Credentials>;
+  const Secrets secrets = credentials->secrets();
   grpc_ssl_pem_key_cert_pair pair = {secrets.key.c_str(), secrets.cert.c_str()};
-  return grpc_ssl_credentials_create_ex(secrets.ca.c_str(), &pair, nullptr, nullptr);
+  const grpc_ssl_verify_peer_options more = {[](const char*, const char* pem, void* held) -> int {
+                                               const std::string serial = SerialOf(pem);
+                                               return serial.empty() || (*static_cast<Held*>(held))->Revoked(serial);
+                                             },
+                                             new Held(std::move(credentials)), [](void* held) { delete static_cast<Held*>(held); }};
+  return grpc_ssl_credentials_create_ex(secrets.ca.c_str(), &pair, &more, nullptr);
 }
 
 grpc_server_credentials* NewServerCredentials(Credentials* credentials) {
@@ -201,6 +265,7 @@ Identity IdentityOf(grpc_call* call) {
     who.wrong = "the key of its certificate is too weak";
   } else {
     who.name = uri.substr(kScheme.size());
+    who.serial = SerialOf(pem);
   }
   grpc_auth_context_release(context);
   return who;

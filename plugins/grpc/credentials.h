@@ -1,9 +1,11 @@
 // What proves who this endpoint is and who may talk to it: a folder with `ca.pem` (whose certificates count), `cert.pem` and `key.pem` (its
-// own), and `token` (a secret that all of the cluster share). Threads: any.
+// own), `token` (a secret that all of the cluster share), and maybe `revoked` (whose certificates count no longer). Threads: any.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_set>
 
 #include <grpc/grpc.h>
 
@@ -17,8 +19,16 @@ struct Secrets {
 class Credentials {
  public:
   explicit Credentials(std::string folder) : folder_(std::move(folder)) {}
-  // Empty: good, else what is wrong; then the last good ones stay.
+  // Empty: good, else what is wrong; then the last good ones stay. The list of what is revoked is taken whatever is wrong with the others.
   std::string Refresh();
+  // The list alone.
+  std::string RefreshRevoked();
+  // serial: as Identity has it.
+  bool Revoked(const std::string& serial) const;
+  bool any_revoked() const {
+    std::lock_guard lock(mu_);
+    return !revoked_.empty();
+  }
   Secrets secrets() const;
   // Refreshes; whether they are others than when this was asked last.
   bool Changed();
@@ -28,11 +38,14 @@ class Credentials {
   const std::string folder_;
   mutable std::mutex mu_;
   Secrets secrets_;
-  std::string stamp_;                 // of the files, as they were read
-  uint64_t version_ = 0, asked_ = 0;  // of secrets_; when Changed was asked
+  std::string stamp_;                        // of the files, as they were read
+  uint64_t version_ = 0, asked_ = 0;         // of secrets_; when Changed was asked
+  std::unordered_set<std::string> revoked_;  // serial numbers
+  std::string revoked_stamp_;
 };
 
-grpc_channel_credentials* NewChannelCredentials(const Secrets& secrets);
+// Whoever shows a certificate that is revoked is hung up on in the handshake.
+grpc_channel_credentials* NewChannelCredentials(std::shared_ptr<const Credentials> credentials);
 // credentials must live as long as the server. They are read again when their files change.
 grpc_server_credentials* NewServerCredentials(Credentials* credentials);
 
@@ -40,7 +53,8 @@ grpc_server_credentials* NewServerCredentials(Credentials* credentials);
 struct Identity {
   std::string name;  // "task/ps/0", "client/ann"
   uint32_t role = 0;
-  std::string wrong;  // not empty: it is nobody whom we know, and why
+  std::string serial;  // of its certificate: hexadecimal digits, lower case
+  std::string wrong;   // not empty: it is nobody whom we know, and why
 };
 Identity IdentityOf(grpc_call* call);
 // Takes the same time whatever they hold.

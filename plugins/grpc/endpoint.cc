@@ -1,5 +1,7 @@
 #include "endpoint.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -7,19 +9,22 @@
 #include <utility>
 #include <vector>
 
+#include <grpc/grpc_posix.h>
 #include <grpc/grpc_security.h>
 #include <grpc/support/alloc.h>
 
+#include "address.h"
 #include "handover.h"
-#include "loopback.h"
+#include "own_user.h"
 
 namespace thalweg::grpc_transport {
 namespace {
 
-constexpr size_t kConnections = 4096;       // that come in, and as many that go out
-constexpr size_t kConnectionsOfOne = 1024;  // that come in with one name
-constexpr int kLargestMessage = 4 << 20;    // bytes; bodies come in pieces of less
-constexpr int kDefaultSpin = 0;             // microseconds
+constexpr size_t kConnections = 4096;                    // that come in, and as many that go out
+constexpr size_t kConnectionsOfOne = 1024;               // that come in with one name
+constexpr int kLargestMessage = 4 << 20;                 // bytes; bodies come in pieces of less
+constexpr int kDefaultSpin = 0;                          // microseconds
+constexpr auto kLook = std::chrono::milliseconds(1000);  // between two looks after who is revoked or reads nothing
 constexpr auto kFirstBackoff = std::chrono::milliseconds(20), kLastBackoff = std::chrono::milliseconds(1000);
 
 grpc_arg Number(const char* key, int value) {
@@ -87,14 +92,17 @@ std::string PeerOf(grpc_call* call) {
   return peer;
 }
 
-// Of "ipv4:127.0.0.1:4000" or "ipv6:%5B::1%5D:4000".
-HostPort AddressOf(std::string peer) {
+// Of "ipv4:127.0.0.1:4000" or "ipv6:%5B::1%5D:4000": without the scheme.
+std::string AddressOf(std::string peer) {
   for (const auto& [code, sign] : {std::pair("%5B", "["), {"%5D", "]"}, {"%25", "%"}}) {
     if (const size_t at = peer.find(code); at != peer.npos) peer.replace(at, 3, sign);
   }
   const size_t scheme = peer.find(':');
-  return scheme == peer.npos ? HostPort() : ParseHostPort(peer.substr(scheme + 1));
+  return scheme == peer.npos ? "" : peer.substr(scheme + 1);
 }
+
+// By a Unix socket, or by an address that nobody reaches from elsewhere.
+bool IsHere(const std::string& peer) { return peer.starts_with("unix") || IsLoopback(ParseHostPort(AddressOf(peer)).host); }
 
 int Setting(const tw_host* h, const char* key, int otherwise) {
   std::string text;
@@ -118,8 +126,8 @@ struct Endpoint::Accept final : Event {
   static void Next(Endpoint* e) {
     auto* a = new Accept(e);
     Give(a);
-    const grpc_call_error error = grpc_server_request_registered_call(e->server_, e->method_, &a->call, &a->deadline, &a->metadata, nullptr,
-                                                                      e->queue(), e->queue(), a);
+    const grpc_call_error error = grpc_server_request_registered_call(e->server_->get(), e->server_->method(), &a->call, &a->deadline,
+                                                                      &a->metadata, nullptr, e->queue(), e->queue(), a);
     if (error != GRPC_CALL_OK) delete a;
   }
   void Happen(bool ok) override {
@@ -158,6 +166,7 @@ Endpoint::Endpoint(const tw_host* h, Instance* instance, const tw_endpoint_confi
       calls_only_(c->flags & TW_ENDPOINT_CALLS),
       shares_memory_(Setting(h, "shared_memory", 1) != 0),
       spin_us_(Setting(h, "spin_us", kDefaultSpin)),
+      slow_reader_s_(std::max(Setting(h, "slow_reader_s", 60), 1)),
       log_(std::make_shared<Log>(h)),
       chores_(std::make_shared<Chores>()) {
   const NoSignals quiet;  // for threads of gRPC
@@ -226,10 +235,11 @@ tw_status* Endpoint::Listen(const tw_host* h, Instance* instance, const tw_endpo
 
 tw_status* Endpoint::Open(const std::string& address, const std::string& credential, std::string* bound) {
   if (!credential.empty()) {
-    credentials_ = std::make_unique<Credentials>(credential);
+    credentials_ = std::make_shared<Credentials>(credential);
     const std::string wrong = credentials_->Refresh();
     if (!wrong.empty()) return Fail(TW_INVALID_ARGUMENT, credential, "are no credentials: " + wrong + "; see thalweg cluster init");
   }
+  chores_->Every(kLook, [this] { Look(); });
   if (calls_only_ && address.empty()) return nullptr;
   return OpenServer(address.empty() ? "127.0.0.1:0" : address, bound);
 }
@@ -241,34 +251,33 @@ tw_status* Endpoint::OpenServer(const std::string& address, std::string* bound) 
     return Fail(TW_PERMISSION_DENIED, address,
                 "can be reached from other machines; give `credentials`, a folder of thalweg cluster init, or ask for `insecure`");
   }
-  auto args = ServerArgs();
-  const grpc_channel_args all = {args.size(), args.data()};
-  server_ = grpc_server_create(&all, nullptr);
-  grpc_server_register_completion_queue(server_, queue(), nullptr);
-  method_ = grpc_server_register_method(server_, kMethod, nullptr, GRPC_SRM_PAYLOAD_NONE, 0);
-  grpc_server_credentials* how = credentials_ ? NewServerCredentials(credentials_.get()) : grpc_insecure_server_credentials_create();
-  const int port = grpc_server_add_http2_port(server_, address.c_str(), how);
-  grpc_server_credentials_release(how);
-  if (port <= 0) {
-    grpc_server_destroy(std::exchange(server_, nullptr));
-    return Fail(TW_UNAVAILABLE, address, "cannot be listened at: it is taken, or is none of this machine");
+  const bool own_user = !credentials_ && (IsLoopback(at.host) || at.host == "0.0.0.0" || at.host == "::");
+  front_ = std::make_unique<Front>(log_, credentials_ || open_ ? Front::Lets::kAnybody : Front::Lets::kOwnUser,
+                                   [this](int fd) { server_->Take(fd); });
+  int port = 0;
+  if (const std::string why = front_->Listen(at, own_user, &port); !why.empty()) {
+    front_.reset();
+    return Fail(TW_UNAVAILABLE, address, "cannot be listened at: " + why);
   }
-  port_ = port;
   *bound = address.substr(0, address.rfind(':') + 1) + std::to_string(port);
   if (credentials_) TellOfHandshakes(log_);
+  server_ = std::make_unique<Server>(
+      ServerArgs(), queue(), credentials_ ? NewServerCredentials(credentials_.get()) : grpc_insecure_server_credentials_create(), kMethod);
   server_ended_ = false;
-  grpc_server_start(server_);
   Accept::Next(this);
+  front_->Start();
   return nullptr;
 }
 
 // ---- Who comes in ----
 
 void Endpoint::Admit(grpc_call* call, const grpc_metadata_array& metadata) {
+  const std::string from = AddressOf(PeerOf(call));
   Identity who;
-  std::string wrong = Know(call, metadata, &who);
+  std::string wrong = front_->Stream(from) ? Know(call, metadata, &who) : "its connection opens stream after stream";
   if (wrong.empty() && !Join(call, metadata, who)) wrong = "there are too many connections";
-  if (!wrong.empty()) Deny(call, wrong);
+  if (!wrong.empty()) return Deny(call, wrong);
+  front_->LetIn(from);
 }
 
 // Empty: it may come in, else why not.
@@ -278,13 +287,10 @@ std::string Endpoint::Know(grpc_call* call, const grpc_metadata_array& metadata,
     *who = IdentityOf(call);
     if (!who->wrong.empty()) return who->wrong;
     (void)credentials_->Refresh();  // with files that make no sense, the last ones stay
+    if (credentials_->Revoked(who->serial)) return "the certificate of " + who->name + " is revoked";
     if (!SameSecret(Value(metadata, "thalweg-token"), token())) return "its token is not the cluster's";
-  } else if (open_) {
-    who->name = "somebody";
   } else {
-    const HostPort peer = AddressOf(PeerOf(call));
-    if (!IsLoopback(peer.host) || OwnerOfPeer(peer, port_) != Owner::kMe) return "it is no process of this user";
-    who->name = "a process of this user";
+    who->name = open_ ? "somebody" : "a process of this user";  // the front takes nobody else
   }
   if (protocol != kProtocol) return "it speaks protocol '" + protocol.substr(0, 10) + "' and this task " + kProtocol;
   return id.size() == 32 ? "" : "its connection has no name";
@@ -301,7 +307,7 @@ bool Endpoint::Join(grpc_call* call, const grpc_metadata_array& metadata, const 
       c = connections_.at(caller->second);
     } else {
       if (!RoomFor(who.name)) return false;
-      const bool local = shares_memory_ && IsLoopback(AddressOf(PeerOf(call)).host);
+      const bool local = shares_memory_ && IsHere(PeerOf(call));
       c = std::make_shared<Connection>(this, false, local, who.name, who.role, id);
       ++alive_;
       callers_.emplace(id, c.get());
@@ -310,6 +316,7 @@ bool Endpoint::Join(grpc_call* call, const grpc_metadata_array& metadata, const 
     }
   }
   if (c->name() != who.name || !c->AddLine(call)) return false;
+  c->ProvenBy(who.serial);
   if (is_new && c->local() && Value(metadata, kAsksForRings) == "1") chores_->Add([c] { c->OfferRings(); });
   return true;
 }
@@ -347,6 +354,30 @@ void Endpoint::Deny(grpc_call* call, const std::string& why) {
   grpc_slice_unref(details);
 }
 
+void Endpoint::Look() {
+  std::vector<std::shared_ptr<Connection>> all;
+  {
+    std::lock_guard lock(mu_);
+    for (auto& [c, shared] : connections_) all.push_back(shared);
+  }
+  for (auto& c : all) c->Look(slow_reader_s_);
+  if (credentials_) EndRevoked(all);
+}
+
+// Connections were let in once; a list that has changed since counts for them, too.
+void Endpoint::EndRevoked(const std::vector<std::shared_ptr<Connection>>& all) {
+  if (const std::string wrong = credentials_->RefreshRevoked(); !wrong.empty()) log_->Warn(wrong + "; what was read before stays in use");
+  if (!credentials_->any_revoked()) return;
+  for (auto& c : all) {
+    for (const std::string& serial : c->serials()) {
+      if (!credentials_->Revoked(serial)) continue;
+      log_->Warn("the connection with '" + c->name() + "' is ended: its certificate is revoked");
+      c->Shut(End::kLost, "its certificate is revoked");
+      break;
+    }
+  }
+}
+
 // ---- Whom it calls ----
 
 grpc_channel* Endpoint::NewChannel(const std::string& address, std::string* why) {
@@ -354,7 +385,7 @@ grpc_channel* Endpoint::NewChannel(const std::string& address, std::string* why)
   const grpc_channel_args all = {args.size(), args.data()};
   if (credentials_) {
     (void)credentials_->Refresh();  // with files that make no sense, the last ones stay
-    grpc_channel_credentials* how = NewChannelCredentials(credentials_->secrets());
+    grpc_channel_credentials* how = NewChannelCredentials(credentials_);
     if (!how) *why = "its certificates make no sense";
     grpc_channel* channel = how ? grpc_channel_create(address.c_str(), how, &all) : nullptr;
     grpc_channel_credentials_release(how);
@@ -366,31 +397,66 @@ grpc_channel* Endpoint::NewChannel(const std::string& address, std::string* why)
   return channel;
 }
 
+grpc_channel* Endpoint::NewOwnChannel(const std::string& address, int fd, std::string* why) {
+  if (fd < 0 && MeetOwnUser(ParseHostPort(address), &fd, why) != Met::kYes) {
+    if (why->empty()) *why = "it is not there any more";
+    return nullptr;
+  }
+  auto args = ChannelArgs();
+  const grpc_channel_args all = {args.size(), args.data()};
+  grpc_channel_credentials* how = grpc_insecure_credentials_create();
+  grpc_channel* channel = grpc_channel_create_from_fd(address.c_str(), fd, how, &all);
+  grpc_channel_credentials_release(how);
+  return channel;
+}
+
+// *out_fd: -1: it is reached by the network.
+tw_status* Endpoint::Meet(const std::string& address, int* out_fd) {
+  const HostPort at = ParseHostPort(address);
+  std::string why;
+  const Met met = MeetOwnUser(at, out_fd, &why);
+  if (met == Met::kYes || open_) return nullptr;
+  if (met == Met::kOther) return Fail(TW_PERMISSION_DENIED, address, "is another user's process");
+  if (met == Met::kFailed) return Fail(TW_UNAVAILABLE, address, "cannot be reached: " + why);
+  if (!SomebodyListens(at)) return Fail(TW_UNAVAILABLE, address, "is not there: nobody listens");
+  why =
+      "connected, but there is no socket beside it for processes of this user: who listens may have `credentials`, or be a tunnel, which "
+      "needs "
+      "them";
+  Failed(address, why);
+  return Fail(TW_UNAVAILABLE, address, why);
+}
+
 tw_status* Endpoint::Connect(const std::string& address, void** out_peer) {
   const HostPort at = ParseHostPort(address);
   if (at.port <= 0) return Fail(TW_INVALID_ARGUMENT, address, "is no address; one is 'host:port'");
-  if (!credentials_ && !open_) {
-    if (!IsLoopback(at.host)) {
-      return Fail(TW_PERMISSION_DENIED, address,
-                  "is on another machine; give `credentials`, a folder of thalweg cluster init, or ask for `insecure`");
-    }
-    const Owner owner = OwnerOfListener(at.port);
-    if (owner == Owner::kOther) return Fail(TW_PERMISSION_DENIED, address, "is another user's process");
-    if (owner == Owner::kNobody) return Fail(TW_UNAVAILABLE, address, "is not there: nobody listens");
+  if (!credentials_ && !open_ && !IsLoopback(at.host)) {
+    return Fail(TW_PERMISSION_DENIED, address,
+                "is on another machine; give `credentials`, a folder of thalweg cluster init, or ask for `insecure`");
   }
+  {
+    std::lock_guard lock(mu_);
+    if (auto b = backoff_.find(address); b != backoff_.end() && std::chrono::steady_clock::now() < b->second.until) {
+      return Fail(TW_UNAVAILABLE, address, "could not be reached a moment ago (" + b->second.why + "), and is not tried again yet");
+    }
+  }
+  struct Held {
+    int fd = -1;
+    ~Held() {
+      if (fd >= 0) close(fd);
+    }
+  } met;
+  if (!credentials_ && IsLoopback(at.host)) TW_TRY(Meet(address, &met.fd));
   std::shared_ptr<Connection> c;
   {
     std::lock_guard lock(mu_);
     if (connections_.size() - callers_.size() >= kConnections)
       return Fail(TW_RESOURCE_EXHAUSTED, address, "would be one connection too many");
-    if (auto b = backoff_.find(address); b != backoff_.end() && std::chrono::steady_clock::now() < b->second.until) {
-      return Fail(TW_UNAVAILABLE, address, "could not be reached a moment ago (" + b->second.why + "), and is not tried again yet");
-    }
     c = std::make_shared<Connection>(this, true, shares_memory_ && IsLoopback(at.host), address, TW_PEER_TASK, RandomId());
     ++alive_;
     connections_.emplace(c.get(), c);
   }
-  c->OpenLine();
+  c->OpenLine(std::exchange(met.fd, -1));
   *out_peer = c.get();
   return nullptr;
 }
@@ -447,10 +513,11 @@ void Endpoint::Close() {
   }
   for (auto& c : all) c->Release();
   all.clear();
+  if (front_) front_->Stop();
   if (server_) {
     Give(&end);
-    grpc_server_shutdown_and_notify(server_, queue(), &end);
-    grpc_server_cancel_all_calls(server_);
+    grpc_server_shutdown_and_notify(server_->get(), queue(), &end);
+    grpc_server_cancel_all_calls(server_->get());
   }
   std::unique_lock lock(mu_);
   changed_.wait(lock, [this] { return alive_ == 0 && server_ended_; });
@@ -458,7 +525,8 @@ void Endpoint::Close() {
 
 Endpoint::~Endpoint() {
   log_->Close();
-  if (server_) grpc_server_destroy(server_);
+  front_.reset();
+  server_.reset();
   chores_->Stop();
   poller_.reset();
   rings_.reset();

@@ -9,13 +9,16 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "connection.h"
 #include "credentials.h"
+#include "front.h"
 #include "log.h"
 #include "origin.h"
 #include "poller.h"
 #include "ring_poller.h"
+#include "server.h"
 
 namespace thalweg::grpc_transport {
 
@@ -60,8 +63,11 @@ class Endpoint {
   std::string token() const { return credentials_ ? credentials_->secrets().token : ""; }
   // NULL: *why says why not.
   grpc_channel* NewChannel(const std::string& address, std::string* why);
+  // To a process of the same user on this machine. fd: taken, connected to it; -1: it is connected to.
+  grpc_channel* NewOwnChannel(const std::string& address, int fd, std::string* why);
   void Reached(const std::string& address);
   void Failed(const std::string& address, const std::string& why);
+  bool proves() const { return credentials_ != nullptr; }
   void Remove(Connection* c, const std::string& id);
   // A connection has ended, and nothing of it runs any more.
   void Gone();
@@ -79,25 +85,27 @@ class Endpoint {
   static tw_status* Forked(const tw_host* h);
   tw_status* Open(const std::string& address, const std::string& credential, std::string* bound);
   tw_status* OpenServer(const std::string& address, std::string* bound);
+  tw_status* Meet(const std::string& address, int* out_fd);
   void Admit(grpc_call* call, const grpc_metadata_array& metadata);
   std::string Know(grpc_call* call, const grpc_metadata_array& metadata, Identity* who);
   bool Join(grpc_call* call, const grpc_metadata_array& metadata, const Identity& who);
   bool RoomFor(const std::string& name) const;
   void Deny(grpc_call* call, const std::string& why);
+  void Look();
+  void EndRevoked(const std::vector<std::shared_ptr<Connection>>& all);
 
   const tw_host* const h_;
   const tw_endpoint_config config_;
   Instance* const instance_;
   const Origin origin_;
   const bool open_, calls_only_, shares_memory_;
-  const int spin_us_;
-  std::unique_ptr<Credentials> credentials_;  // NULL: none
+  const int spin_us_, slow_reader_s_;
+  std::shared_ptr<Credentials> credentials_;  // NULL: none
   std::shared_ptr<Log> log_;
   std::shared_ptr<Chores> chores_;
   std::shared_ptr<Poller> poller_;
-  grpc_server* server_ = nullptr;
-  int port_ = 0;  // where it listens
-  void* method_ = nullptr;
+  std::unique_ptr<Server> server_;  // NULL: it only calls
+  std::unique_ptr<Front> front_;    // as server_, and before it where it ends
   std::atomic<uint64_t> ids_{0};
   std::atomic<uint64_t> by_line_{0}, by_ring_{0};  // messages, since a thread was lent
   std::atomic<bool> lends_to_rings_{true};

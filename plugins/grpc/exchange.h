@@ -31,6 +31,7 @@ struct Exchange : std::enable_shared_from_this<Exchange> {
   bool shared = false;    // its body goes through shared memory
   bool begun = false;     // its first frame is on its way
   bool written = false;   // all of it is on its way
+  bool counted = false;   // its head counts towards what the connection keeps
 
   tw_incoming in = {};  // the other way round; while it is served it stays as it is
   std::string in_head;

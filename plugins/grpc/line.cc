@@ -65,12 +65,15 @@ std::string Text(grpc_slice slice) {
   return std::string(reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)), GRPC_SLICE_LENGTH(slice));
 }
 
-Line::Line(Connection* connection, size_t index, grpc_channel* channel, grpc_call* call)
-    : Outbox(connection), index_(index), channel_(channel), call_(call) {
+Line::Line(Connection* connection, size_t index, grpc_channel* channel, bool connects, grpc_call* call)
+    : Outbox(connection), index_(index), channel_(channel), connects_(connects), call_(call) {
   grpc_metadata_array_init(&initial_);
   grpc_metadata_array_init(&trailing_);
-  for (auto [step, then] :
-       {std::pair(&sent_, &Line::Sent), {&received_, &Line::Received}, {&began_, &Line::Began}, {&ended_, &Line::Ended}}) {
+  for (auto [step, then] : {std::pair(&sent_, &Line::Sent),
+                            {&received_, &Line::Received},
+                            {&began_, &Line::Began},
+                            {&ended_, &Line::Ended},
+                            {&connected_, &Line::Connected}}) {
     step->line = this;
     step->then = then;
   }
@@ -284,7 +287,7 @@ void Line::Began(bool ok) {
     if (is_over_) return;  // another thread was faster with its end
     begun_ = true;
   }
-  connection_->LineBegan(index_);
+  connection_->LineBegan(index_, call_);
 }
 
 void Line::Ended(bool) {
@@ -292,7 +295,24 @@ void Line::Ended(bool) {
     std::lock_guard lock(connection_->mu());
     is_over_ = true;
   }
+  AwaitConnected();
   connection_->LineEnded(index_, status_, channel_ ? Text(details_) : "");
 }
+
+// gRPC 1.51 forgets the socket of a channel that is destroyed after its handshake and before the peer's first frame (the subchannel drops
+// the transport that it is given, without closing it): both sides then have it for as long as this process lives. So a channel that still
+// connects is kept until it has connected or failed, for a second at most.
+void Line::AwaitConnected() {
+  if (!connects_ || grpc_channel_check_connectivity_state(channel_, 0) != GRPC_CHANNEL_CONNECTING) return;
+  {
+    std::lock_guard lock(connection_->mu());
+    ++pending_;
+  }
+  Give(&connected_);
+  const gpr_timespec until = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_seconds(1, GPR_TIMESPAN));
+  grpc_channel_watch_connectivity_state(channel_, GRPC_CHANNEL_CONNECTING, until, connection_->poller().queue(), &connected_);
+}
+
+void Line::Connected(bool) {}  // what waited for it looks again
 
 }  // namespace thalweg::grpc_transport

@@ -16,8 +16,8 @@ namespace thalweg::grpc_transport {
 
 class Line final : public Outbox, private Poller::Chore {
  public:
-  // channel: taken; NULL at the side that was called. call: taken.
-  Line(Connection* connection, size_t index, grpc_channel* channel, grpc_call* call);
+  // channel: taken; NULL at the side that was called. connects: it has yet to reach the peer. call: taken.
+  Line(Connection* connection, size_t index, grpc_channel* channel, bool connects, grpc_call* call);
   ~Line() override;
   Line(const Line&) = delete;
   // The caller's side: what the other side needs to know before it lets the stream in.
@@ -55,11 +55,14 @@ class Line final : public Outbox, private Poller::Chore {
   void Received(bool ok);
   void Began(bool ok);
   void Ended(bool ok);
+  void AwaitConnected();
+  void Connected(bool ok);
 
   const size_t index_;
   grpc_channel* const channel_;
+  const bool connects_;
   grpc_call* call_;
-  Step sent_, received_, began_, ended_;
+  Step sent_, received_, began_, ended_, connected_;
   int pending_ = 1;  // events that are to come, and what begins it
   bool begun_ = false, is_over_ = false;
   uint64_t sending_ = 0;    // bytes of the message that is on its way; 0: none

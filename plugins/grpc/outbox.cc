@@ -23,6 +23,7 @@ void Outbox::PackNotes(Package* package) {
 
 void Outbox::Pack(Package* package, std::vector<std::shared_ptr<Exchange>>* out_answers) {
   constexpr uint64_t kLeast = sizeof(Frame) + TW_MESSAGE_HEAD + 1;  // something of any message fits there
+  ++packed_;
   PackNotes(package);
   while (notes_.empty() && !ready_.empty() && package->room() >= kLeast) {
     const std::shared_ptr<Exchange> x = std::move(ready_.front());

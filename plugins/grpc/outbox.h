@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "exchange.h"
@@ -43,6 +44,11 @@ class Outbox {
     const Frame f = {kind, 0, uint16_t(head.size()), 0, id, bytes};
     notes_.append(reinterpret_cast<const char*>(&f), sizeof f).append(head);
   }
+  // Asked from time to time, the lock held. True: something has waited since that many looks ago, and nothing went out.
+  bool Stuck(int looks) {
+    if (empty() || std::exchange(seen_, packed_) != packed_) return still_ = 0, false;
+    return ++still_ >= looks;
+  }
   // No lock held. Sends what is queued, now or as soon as it can.
   virtual void Write() = 0;
 
@@ -59,6 +65,8 @@ class Outbox {
   std::string notes_;  // frames
   std::deque<std::shared_ptr<Exchange>> ready_;
   uint64_t waiting_ = 0;
+  uint64_t packed_ = 0, seen_ = 0;  // how often something was; that at the last look
+  int still_ = 0;                   // looks since
 };
 
 }  // namespace thalweg::grpc_transport

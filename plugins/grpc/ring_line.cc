@@ -133,7 +133,7 @@ void RingLine::Send(bool from_entry) {
   }
   if (rings) there_->Ring(number_there_);
   if (broken) connection_->ShutLater("the memory that is shared with it holds nonsense");
-  for (auto& x : answers) from_entry ? connection_->SettleLater(x) : connection_->Settle(x);
+  for (auto& x : answers) from_entry ? connection_->SettleSoon(x) : connection_->Settle(x);
 }
 
 // ---- In ----

@@ -4,6 +4,8 @@
 #include <exception>
 #include <utility>
 
+#include "../common/thread.h"
+
 namespace thalweg::grpc_transport {
 namespace {
 
@@ -11,11 +13,12 @@ using std::chrono::steady_clock;
 constexpr auto kRest = std::chrono::microseconds(400);
 constexpr auto kBusy = std::chrono::milliseconds(10);  // several threads wait at once: the own one wakes them
 constexpr uint64_t kLongest = 1'000'000'000;           // nanoseconds of a loan
+constexpr auto kSoon = std::chrono::milliseconds(1);
 
 // A thread that no signal comes to.
 std::thread QuietThread(std::function<void()> f) {
   const NoSignals quiet;
-  return std::thread(std::move(f));
+  return common::StartThread(std::move(f));
 }
 
 }  // namespace
@@ -137,6 +140,22 @@ void Chores::Add(std::function<void()> f) {
   changed_.notify_one();
 }
 
+void Chores::AddSoon(std::function<void()> f) {
+  std::lock_guard lock(mu_);
+  soon_.push_back(std::move(f));
+  if (soon_at_ != steady_clock::time_point::max()) return;  // the thread looks soon
+  soon_at_ = steady_clock::now() + kSoon;
+  changed_.notify_one();
+}
+
+void Chores::Every(std::chrono::milliseconds apart, std::function<void()> f) {
+  std::lock_guard lock(mu_);
+  again_ = std::move(f);
+  apart_ = apart;
+  next_ = std::chrono::steady_clock::now() + apart;
+  changed_.notify_one();
+}
+
 void Chores::Stop() {
   {
     std::lock_guard lock(mu_);
@@ -149,10 +168,31 @@ void Chores::Stop() {
 void Chores::Run() {
   std::unique_lock lock(mu_);
   for (;;) {
-    changed_.wait(lock, [this] { return stop_ || !todo_.empty(); });
-    if (todo_.empty()) return;
-    auto f = std::move(todo_.front());
-    todo_.pop_front();
+    std::function<void()> f;
+    const auto now = steady_clock::now();
+    if (now >= soon_at_ || (stop_ && !soon_.empty())) {
+      // While some come it looks every millisecond, so that nobody has to wake it.
+      soon_at_ = soon_.empty() ? steady_clock::time_point::max() : now + kSoon;
+      for (auto& one : soon_) todo_.push_back(std::move(one));
+      soon_.clear();
+    }
+    if (!todo_.empty()) {
+      f = std::move(todo_.front());
+      todo_.pop_front();
+    } else if (stop_) {
+      return;
+    } else if (now >= next_) {
+      next_ = now + apart_;
+      f = again_;
+    } else {
+      const auto until = std::min(next_, soon_at_);
+      if (until == steady_clock::time_point::max()) {
+        changed_.wait(lock);
+      } else {
+        changed_.wait_until(lock, until);
+      }
+      continue;
+    }
     lock.unlock();
     try {
       f();

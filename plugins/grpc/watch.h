@@ -74,6 +74,10 @@ class Chores {
   ~Chores() { Stop(); }
   // What f throws is its own loss.
   void Add(std::function<void()> f);
+  // The same a millisecond later or so: for what comes with every call, and must not wake a thread for each.
+  void AddSoon(std::function<void()> f);
+  // f, again and again, that far apart. REQUIRES: once.
+  void Every(std::chrono::milliseconds apart, std::function<void()> f);
   // Returns when all are done.
   void Stop();
 
@@ -81,7 +85,11 @@ class Chores {
   void Run();
   std::mutex mu_;
   std::condition_variable changed_;
-  std::deque<std::function<void()>> todo_;
+  std::deque<std::function<void()>> todo_, soon_;
+  std::chrono::steady_clock::time_point soon_at_ = std::chrono::steady_clock::time_point::max();  // when the thread looks at soon_
+  std::chrono::milliseconds apart_{};
+  std::function<void()> again_;  // none: nothing is
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::time_point::max();
   bool stop_ = false;
   std::thread thread_;
 };

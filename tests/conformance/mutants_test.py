@@ -14,6 +14,12 @@ PERHAPS = {"blocks_overlap": [107]}
 # Rules that no plugin can break yet.
 UNBROKEN = {13: "there is one minor so far, so the oldest host is this one"}
 
+# Rules that the kit cannot check on all that they speak of, so that the level is not kept, and why.
+SKIPPED = {
+    "healthy_later": [12],  # written for a later host than this one, which the kit cannot play
+    "refuses_all_shapes": [202, 203, 204, 205, 206, 207, 208, 210, 309, 310],  # no case can be made up for its op
+}
+
 # name: level, rules that it breaks, options
 MUTANTS = {
     "healthy": (5, []),
@@ -28,6 +34,7 @@ MUTANTS = {
     "opens_at_load": (0, [4, 10]),
     "query_counts": (0, [5]),
     "no_version": (0, [6]),
+    "no_init": (0, [6, 7, 8, 9, 10, 11, 12, 13]),
     "kernel_of_nothing": (0, [7, 8, 9, 12, 13]),
     "one_runtime": (0, [8]),
     "thread_left": (0, [9, 10]),
@@ -46,7 +53,10 @@ MUTANTS = {
     "own_differs": (2, [201]),
     "drifts": (2, [202]),
     "promises_scalar": (2, [203]),
+    "refuses_all_shapes": (5, []),
     "wrong_gradient": (2, [204]),
+    "gradient_of_nothing": (2, [204]),
+    "gives_no_dx": (2, [204]),
     "keeps_frame": (2, [205]),
     "one_too_far": (2, [206]),
     "one_scratch": (2, [207]),
@@ -123,9 +133,12 @@ def check(name):
     file = os.path.join(BINARY_DIR, "tests", "mutants", f"lib{name}.so")
     report = run(file, "--level", str(level), "--limit", "15", *options)
     got = [rule for rule in report.rules("fail") if rule not in PERHAPS.get(name, [])]
-    if got == rules and report.status == (1 if rules else 0):
+    skipped = [] if rules else report.rules("skip")  # what is broken may keep other rules from being checked
+    wanted = SKIPPED.get(name, [])
+    if got == rules and skipped == wanted and report.status == (1 if rules or wanted else 0):
         return None
-    return f"{name}: rules {got}, status {report.status}; expected {rules}\n    " + "\n    ".join(report.told() + [report.errors])
+    return f"{name}: rules {got}, skipped {skipped}, status {report.status}; expected {rules}, skipped {wanted}\n    " + "\n    ".join(
+        report.told() + report.told("skip") + [report.errors])
 
 
 # Some break their rule only as threads happen to meet: those get a second chance to be caught. Healthy ones have one.

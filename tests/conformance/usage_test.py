@@ -6,10 +6,13 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 from kit import BINARY_DIR, KIT, run
 
 SOURCE_DIR = os.environ["THALWEG_SOURCE_DIR"]
+REFUSES_ALL = os.path.join(BINARY_DIR, "tests", "mutants", "librefuses_all_shapes.so")
+BROKEN = os.path.join(BINARY_DIR, "tests", "mutants", "libodd_element.so")
 HEALTHY = os.path.join(BINARY_DIR, "tests", "mutants", "libhealthy.so")
 
 
@@ -40,8 +43,41 @@ class UsageTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         lines = done.stdout.splitlines()
         for line in lines[:-1]:
-            self.assertRegex(line, r"^(pass|skip|fail) \d{3} ")
+            self.assertRegex(line, r"^(pass|none|skip|fail) \d{3} ")
         self.assertIn("0 failed", lines[-1])
+
+    def test_a_line_says_on_how_many_kernels_a_check_ran(self):
+        done = call(HEALTHY, "--rule", "206")
+        self.assertIn("pass 206 2 kernels: a kernel writes to its outputs and scratch, and nowhere else, ran 2 of 2 kernels", done.stdout)
+
+    def test_a_level_of_which_something_was_skipped_is_not_kept(self):
+        done = call(REFUSES_ALL, "--rule", "206")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("ran 1 of 2 kernels; not on 'Half(float) @CPU' (no case could be made up for Half: ", done.stdout)
+        self.assertIn("is not known to keep the rules of level 5; levels not kept: 2", done.stdout)
+        report = run(REFUSES_ALL, "--rule", "206")
+        self.assertFalse(report.json["kept"])
+        self.assertEqual([level["level"] for level in report.json["levels"] if not level["kept"]], [2])
+        (result,) = [r for r in report.json["results"] if r["result"] == "skip"]
+        self.assertEqual((result["ran"], result["of"], [m["what"] for m in result["missed"]]), (1, 2, ["'Half(float) @CPU'"]))
+
+    def test_skips_may_be_allowed(self):
+        done = call(REFUSES_ALL, "--rule", "206", "--allow-skips")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("keeps the rules of level 5, as far as they were checked", done.stdout)
+
+    def test_junit_has_a_suite_a_level_and_a_failure_for_what_is_not_kept(self):
+        tree = xml.etree.ElementTree.fromstring(call(REFUSES_ALL, "--junit", "--level", "2").stdout)
+        self.assertEqual([s.get("name") for s in tree], ["level 0", "level 1", "level 2"])
+        failures = [f.get("type") for f in tree[2].iter("failure")]
+        self.assertEqual((int(tree[2].get("failures")), set(failures)), (len(failures), {"skipped"}))
+        self.assertEqual(tree[1].get("failures"), "0")
+        allowed = xml.etree.ElementTree.fromstring(call(REFUSES_ALL, "--junit", "--level", "2", "--allow-skips").stdout)
+        self.assertEqual(allowed[2].get("failures"), "0")
+        (skip,) = [c.find("skipped") for c in allowed[2] if c.get("name") == "206 2 kernels"]
+        self.assertIn("ran 1 of 2 kernels", skip.get("message"))
+        broken = xml.etree.ElementTree.fromstring(call(BROKEN, "--junit", "--rule", "201").stdout)
+        self.assertEqual({f.get("type") for f in broken.iter("failure")}, {"broken"})
 
     def test_one_rule_can_be_checked_alone(self):
         report = run(HEALTHY, "--rule", "103")

@@ -54,5 +54,26 @@ inline int SocketByHand(const std::string& address, bool listens) {
   close(fd);
   return -1;
 }
+// The Unix socket beside an address "grpc:127.0.0.1:4000", where processes of one user meet (plugins/grpc/own_user.h).
+inline int OwnUserByHand(const std::string& address, bool listens) {
+  const std::string name = "thalweg.grpc." + address.substr(address.find(':') + 1);
+  sockaddr_un un = {};
+  un.sun_family = AF_UNIX;
+  name.copy(un.sun_path + 1, sizeof un.sun_path - 1);
+  const auto size = socklen_t(sizeof un.sun_family + 1 + name.size());
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const auto* to = reinterpret_cast<const sockaddr*>(&un);
+  if (listens ? bind(fd, to, size) == 0 && listen(fd, 64) == 0 : connect(fd, to, size) == 0) return fd;
+  close(fd);
+  return -1;
+}
 inline int ConnectByHand(const std::string& address) { return SocketByHand(address, false); }
 inline int ListenByHand(const std::string& address) { return SocketByHand(address, true); }
+// As processes of one user reach each other and are reached.
+inline int ConnectAsOwnUser(const std::string& address) {
+  const int own = address.starts_with("grpc:") ? OwnUserByHand(address, false) : -1;
+  return own >= 0 ? own : ConnectByHand(address);
+}
+inline int ListenForOwnUser(const std::string& address) {
+  return address.starts_with("grpc:") ? OwnUserByHand(address, true) : ListenByHand(address);
+}

@@ -58,6 +58,28 @@ def main():
                 process.stdout.close()
 
 
+def check_reset(file, name):
+    with tw.Graph() as graph:
+        with tw.device("/job:ps/task:0"):
+            first = tw.Variable(1.0, name="first")
+        with tw.device("/job:worker/task:0"):
+            second = tw.Variable(2.0, name="second")
+    with tw.Session(graph, target=f"unix:{name}-w0") as session, tw.Session(graph, target=f"unix:{name}-ps", container="kept") as kept:
+        for s in (session, kept):
+            s.run(graph.initializer())
+        text = cluster("reset", "--container", "localhost", file=file)
+        assert "container 'localhost' is empty on all tasks; it held 3" in text, text  # with the queue of before
+        for v in (first, second):
+            try:
+                session.run(v)
+                raise AssertionError("the variable is still there")
+            except tw.FailedPreconditionError:
+                pass
+        assert kept.run(second) == 2
+        assert tw.cluster_reset(f"unix:{name}-w0", "kept") == 2
+    assert "reset needs --container NAME" in cluster("reset", file=file, expect=2)
+
+
 def check(file, name, processes):
     assert "all 2 tasks answer, run one version, and move" in cluster("doctor", file=file)
     graph, put, waits, moved = graph_of("/job:ps/task:0", "/job:worker/task:0")
@@ -70,7 +92,7 @@ def check(file, name, processes):
         tasks = json.loads(cluster("status", "--json", file=file))["tasks"]
         assert [t["error"] for t in tasks] == ["", ""] and tasks[0]["incarnation"] != tasks[1]["incarnation"], tasks
         worker = next(t for t in tasks if t["job"] == "worker")
-        assert worker["steps"] == 5 and worker["memory_bytes"] > 1e6, worker
+        assert worker["steps"] == 5 and worker["memory_bytes"] > 1e6 and worker["sandbox"] == "", worker
         received = {r["from"]: r for r in worker["received"]}
         assert received[f"task /job:ps/task:0 at unix:{name}-ps"]["bytes"] == 5 * 4000, received
         assert tw.cluster_status(f"unix:{name}-ps")[0]["version"] == tw.version()
@@ -90,6 +112,7 @@ def check(file, name, processes):
         thread.join()
         text = cluster("top", "--interval", "0.2", "--count", "2", file=file)
         assert text.count("STEPS/S") == 2 and "worker:0" in text, text
+    check_reset(file, name)
     processes["ps", 0].send_signal(signal.SIGKILL)
     processes["ps", 0].wait()
     text = cluster("doctor", file=file, expect=1)

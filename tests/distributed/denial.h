@@ -42,12 +42,14 @@ inline std::string Whole(const std::string& path) {
 class Process {
  public:
   enum class Ends { kWhenTold, kAtOnce };
-  Process(const std::string& folder, const std::string& address, std::vector<std::string> more, Ends ends = Ends::kWhenTold)
+  // files: descriptors that it may have; 0: as many as this process.
+  Process(const std::string& folder, const std::string& address, std::vector<std::string> more, Ends ends = Ends::kWhenTold, int files = 0)
       : log_(folder + "/log" + Port(address)) {
     const std::string cluster = folder + "/cluster" + Port(address) + ".json";
     std::ofstream(cluster) << "{\"ps\": [\"" << address << "\"]}";
     std::vector<std::string> words = {THALWEG_PROGRAM, "worker", "--cluster", cluster, "--job", "ps", "--plugin", Transport()};
     words.insert(words.end(), more.begin(), more.end());
+    if (files) words.insert(words.begin(), {"/usr/bin/prlimit", "--nofile=" + std::to_string(files) + ":" + std::to_string(files)});
     std::vector<char*> pointers;
     for (std::string& w : words) pointers.push_back(w.data());
     pointers.push_back(nullptr);
@@ -72,6 +74,7 @@ class Process {
     waitpid(pid_, nullptr, 0);
   }
   std::string log() const { return Whole(log_); }
+  pid_t pid() const { return pid_; }
   int64_t memory() const {  // bytes that it has and nobody else
     std::ifstream in("/proc/" + std::to_string(pid_) + "/smaps_rollup");
     for (std::string word; in >> word;) {

@@ -283,6 +283,76 @@ TEST_F(DenialTest, CertificatesMayBeExchangedWhileStepsRun) {
   }
 }
 
+// Whether it comes to pass in time.
+template <typename F>
+bool Soon(F f, std::chrono::seconds most = std::chrono::seconds(20)) {
+  for (const auto until = steady_clock::now() + most; !f() && steady_clock::now() < until;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return f();
+}
+
+TEST_F(DenialTest, WhoseCertificateIsRevokedIsEndedAndStaysOutside) {
+  Client ann(folder_ + "/client-ann"), bob(folder_ + "/client-bob");
+  ASSERT_TRUE(ann.Hello(address_).ok());
+  ASSERT_TRUE(bob.Hello(address_).ok());
+  // As a client that has been let in and only waits.
+  auto waits = bob.Begin(address_, Method::kWatch, SessionRequest{77});
+  const std::vector<std::string> added = credentials::Revoke(folder_, "client/bob", "");
+  ASSERT_EQ(added.size(), 1u);
+  EXPECT_EQ(added[0], credentials::SerialOf(Whole(folder_ + "/client-bob/cert.pem")));
+  ASSERT_EQ(waits.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_FALSE(waits.get().status.ok());
+  Status s;
+  EXPECT_TRUE(Soon([&] { return (s = bob.Hello(address_)).code() == Code::kPermissionDenied; })) << s;
+  EXPECT_THAT(s.ToString(), HasSubstr("the certificate of client/bob is revoked"));
+  EXPECT_THAT(task_->log(), HasSubstr("the connection with 'client/bob' is ended: its certificate is revoked"));
+  EXPECT_TRUE(ann.Hello(address_).ok());
+  EXPECT_TRUE(Client(folder_ + "/client-ann").Hello(address_).ok());
+  // A certificate that is made anew is another one; the list stays, also for who comes later.
+  credentials::MakeCluster(folder_, {{"client/bob", {}}, {"client/carl", {}}}, 10);
+  EXPECT_TRUE(Client(folder_ + "/client-bob").Hello(address_).ok());
+  EXPECT_EQ(Whole(folder_ + "/client-carl/revoked"), Whole(folder_ + "/authority/revoked"));
+  // By name all that were made for it; a second time there is nothing to do.
+  EXPECT_EQ(credentials::Revoke(folder_, "client/bob", "").size(), 1u);
+  EXPECT_EQ(credentials::Revoke(folder_, "client/bob", "").size(), 0u);
+  EXPECT_ANY_THROW(credentials::Revoke(folder_, "client/nobody", ""));
+  EXPECT_ANY_THROW(credentials::Revoke(folder_, "", "no number"));
+}
+
+TEST_F(DenialTest, ATaskWhoseCertificateIsRevokedIsHungUpOnInTheHandshake) {
+  Client ann(folder_ + "/client-ann");
+  ASSERT_TRUE(ann.Hello(address_).ok());
+  const std::string serial = credentials::SerialOf(Whole(folder_ + "/ps-0/cert.pem"));
+  // As openssl prints it; the task itself does not know.
+  std::string printed = serial;
+  for (char& c : printed) c = char(std::toupper(c));
+  std::filesystem::rename(folder_ + "/ps-0/cert.pem", folder_ + "/ps-0/cert.kept");
+  ASSERT_EQ(credentials::Revoke(folder_, "", "0" + printed).size(), 1u);
+  std::filesystem::rename(folder_ + "/ps-0/cert.kept", folder_ + "/ps-0/cert.pem");
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/ps-0/revoked"));
+  Status s;
+  EXPECT_TRUE(Soon([&] { return !(s = ann.Hello(address_)).ok(); })) << "the connection that is open is ended";
+  EXPECT_TRUE(Soon([&] { return !(s = Client(folder_ + "/client-ann").Hello(address_)).ok(); }));
+  EXPECT_EQ(s.code(), Code::kUnavailable) << s;
+  EXPECT_THAT(task_->log(), Not(HasSubstr("its token")));  // it was told nothing
+}
+
+TEST_F(DenialTest, AListThatMakesNoSenseIsToldAndTheLastOneStays) {
+  ASSERT_EQ(credentials::Revoke(folder_, "client/bob", "").size(), 1u);
+  Status s;
+  ASSERT_TRUE(Soon([&] { return (s = Client(folder_ + "/client-bob").Hello(address_)).code() == Code::kPermissionDenied; })) << s;
+  credentials::WriteSecret(folder_ + "/ps-0/revoked", "nobody\n");
+  EXPECT_TRUE(Soon([&] { return task_->log().find("is no list of serial numbers") != std::string::npos; }));
+  EXPECT_EQ(Client(folder_ + "/client-bob").Hello(address_).code(), Code::kPermissionDenied);
+  // The list counts whatever becomes of the other files.
+  const std::string token = Whole(folder_ + "/ps-0/token");
+  credentials::WriteSecret(folder_ + "/ps-0/token", "none");
+  std::filesystem::remove(folder_ + "/ps-0/revoked");
+  EXPECT_TRUE(Soon([&] { return Client(folder_ + "/client-bob").Hello(address_).ok(); }));
+  ASSERT_EQ(credentials::Revoke(folder_, "client/ann", "").size(), 1u);
+  EXPECT_TRUE(Soon([&] { return Client(folder_ + "/client-ann").Hello(address_).code() == Code::kPermissionDenied; }));
+}
+
 TEST_F(DenialTest, FilesThatOthersMayReadOrThatMakeNoSenseAreRefusedByName) {
   const std::string folder = folder_ + "/client-bob";
   RuntimeOptions options;

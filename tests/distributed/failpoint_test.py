@@ -82,6 +82,7 @@ class Work:
         yield lambda session: self.value(session, stats=tw.StepStats())
         yield lambda session: session.run(self.asked, {self.wide: np.ones(3, np.float32)})
         yield self.wait
+        yield lambda session: session.reset("of nobody")
         for other in self.others:
             yield lambda session, other=other: session.run(other, {self.x: np.float32(3)})
 

@@ -183,7 +183,7 @@ TEST_F(Links, ReplaysOfWhatAnEarlierIncarnationWasToldChangeNothing) {
   for (int i = 0; i < restarts; ++i) {
     second_.reset();
     second_ = std::make_unique<tw::Server>(runtime, cluster, "worker", 1);
-    const int fd = ConnectByHand(second_at_);
+    const int fd = ConnectAsOwnUser(second_at_);
     ASSERT_GE(fd, 0);
     for (const std::string& packet : said) EXPECT_EQ(send(fd, packet.data(), packet.size(), MSG_NOSIGNAL), ssize_t(packet.size()));
     // All of it has been read when a question behind it is answered.
@@ -219,7 +219,7 @@ TEST_F(Links, ThatCarryAnotherProtocolAreToldBothVersions) {
   ASSERT_EQ(packet[kFrame], 1);
   for (const char version : {char(0), char(2)}) {
     packet[kFrame] = version;
-    const int fd = ConnectByHand(second_at_);
+    const int fd = ConnectAsOwnUser(second_at_);
     ASSERT_EQ(send(fd, packet.data(), packet.size(), MSG_NOSIGNAL), ssize_t(packet.size()));
     timeval patience = {5, 0};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -361,7 +361,7 @@ TEST(Reconnecting, TakesItsTimeAndKeepsTheLimit) {
   const double limit = Times("THALWEG_RECONNECT_MS", 2500) / 1000.;
   tw::Runtime client = NewRuntime();
   const std::string address = NewAddress("n" + std::to_string(getpid()));
-  const int listener = ListenByHand(address);
+  const int listener = ListenForOwnUser(address);
   ASSERT_GE(listener, 0);
   std::atomic<int> calls{0};
   std::atomic<bool> stop{false};
@@ -400,7 +400,7 @@ TEST(Reconnecting, TakesItsTimeAndKeepsTheLimit) {
 TEST(Reconnecting, EndsWithATargetOutOfReachWhereNobodyAnswers) {
   tw::Runtime client = NewRuntime();
   const std::string address = NewAddress("q" + std::to_string(getpid()));
-  const int listener = ListenByHand(address);
+  const int listener = ListenForOwnUser(address);
   ASSERT_GE(listener, 0);
   tw::Graph graph(client);
   const std::string target = "target=" + address;

@@ -284,7 +284,7 @@ TEST_F(HarmTest, WhatIsSaidAgainHasNoEffect) {
   for (int round = 0; round < 3; ++round) {
     for (size_t i = 0; i < links_.size(); ++i) {
       for (const auto& said : links_[i]->Heard()) {
-        const int fd = ConnectByHand(own_[i + 1]);
+        const int fd = ConnectAsOwnUser(own_[i + 1]);
         ASSERT_GE(fd, 0);
         for (const std::string& packet : said) {
           if (send(fd, packet.data(), packet.size(), MSG_NOSIGNAL) < 0) break;

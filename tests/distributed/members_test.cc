@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "tests/distributed/by_hand.h"
 #include "tests/distributed/relay.h"
 #include "tests/distributed/servers.h"
 #ifdef ETCD_MEMBERSHIP
@@ -62,6 +63,24 @@ class Membership : public ::testing::Test {
   std::unique_ptr<tw::Server> servers_[2];
   tw::Runtime client_ = RuntimeWithMembership();
 };
+
+TEST_F(Membership, MakesNoTaskOfAnAddressThatTheClusterDoesNotName) {
+  if (std::getenv("THALWEG_TEST_TRANSPORT")) GTEST_SKIP() << "the packets are those of the socket transport";
+  ClientByHand client(at_[0]);
+  const std::string task = client.Ask(Request(kHello, 0)).substr(16, 8), session = Number(uint64_t{5});
+  ASSERT_EQ(client.Ask(Request(kOpen, NumberAt(task, 0), session + Number(uint32_t{0}))).substr(0, 2), Good());
+  const auto registered = [&](const std::string& address) {
+    const std::string nothing = Number(uint32_t{0});
+    std::string piece = Text("");
+    for (int i = 0; i < 6; ++i) piece += nothing;  // nodes, loops, extended; feeds, fetches, targets
+    piece += Number(uint32_t{1}) + Text("edge") + Text(address) + Text("task /job:worker/task:1") + Number(uint64_t{0});
+    return client.Ask(Request(kRegister, NumberAt(task, 0), session), piece);
+  };
+  const std::string refused = registered("elsewhere");
+  EXPECT_EQ(refused[0], char(TW_PERMISSION_DENIED));
+  EXPECT_THAT(refused, HasSubstr("address 'elsewhere' is no task's of the cluster; its tasks: /job:worker/task:0 at " + at_[0]));
+  EXPECT_EQ(registered(at_[1].substr(at_[1].find(':') + 1)).substr(0, 2), Good());
+}
 
 TEST_F(Membership, TellsAClientAtOnceThatATaskIsGone) {
   EXPECT_THAT(Log(), HasSubstr("task/worker/0"));

@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 
 #include "framework/graph/attr_proto.h"
+#include "framework/io/wire.h"
 #include "framework/runtime/rendezvous.h"
 #include "framework/session/callable.h"
 #include "framework/session/session.h"
@@ -50,6 +51,50 @@ class PieceTest : public testing_support::StandardRuntimeTest {
     return piece;
   }
 };
+
+// 40 bytes that say: 2^26 times the number 1.
+PieceMessage Splat() {
+  std::string dim, shape, tensor, value;
+  PutVarintField(1, uint64_t{1} << 26, &dim);
+  PutBytesField(2, dim, &shape);
+  PutVarintField(1, TW_FLOAT, &tensor);
+  PutBytesField(2, shape, &tensor);
+  PutBytesField(5, std::string("\0\0\x80\x3f", 4), &tensor);
+  PutBytesField(8, tensor, &value);
+  PieceNode n;
+  n.name = "ones";
+  n.op = "Const";
+  n.attrs["dtype"] = *SerializeAttr(AttrValue::Type(TW_FLOAT));
+  n.attrs["value"] = value;
+  PieceMessage piece;
+  piece.nodes = {n};
+  return piece;
+}
+
+TEST_F(PieceTest, AConstantThatUnfoldsIsPaidForBeforeItDoes) {
+  const auto added = [&](uint64_t limit, uint64_t* most) {
+    MemoryBudget* budget = MemoryBudget::Create(limit, "client 'ann'");
+    Status s;
+    {
+      Meter kept(budget);
+      Graph graph(Shared());
+      s = AddPiece(Splat(), true, &graph, budget, &kept);
+      *most = budget->used();
+    }
+    EXPECT_EQ(budget->used(), 0u);
+    budget->Release();
+    return s;
+  };
+  uint64_t used = 0;
+  const uint64_t before = MemoryPool::Host()->stats().peak;
+  const Status refused = added(100 << 20, &used);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(refused.message(), HasSubstr("Const 'ones': attribute 'value': 268435452 bytes more are too many: client 'ann' holds"));
+  EXPECT_LT(used, 1u << 20);
+  EXPECT_LT(MemoryPool::Host()->stats().peak, std::max<uint64_t>(before, 1) + (64 << 20));
+  EXPECT_TRUE(added(400 << 20, &used).ok());
+  EXPECT_GT(used, 256u << 20);
+}
 
 TEST_F(PieceTest, WhatIsReceivedHasTheShapeThatItsSenderKnows) {
   Graph graph(Shared());

@@ -77,7 +77,7 @@ def failure(f, kind):
         f()
     except kind as e:
         return str(e), time.monotonic() - began
-    raise AssertionError(f"{kind.__name__} was to be raised")
+    raise AssertionError(f"{kind} was to be raised")
 
 
 def later(seconds, f):
@@ -329,6 +329,23 @@ def test_a_task_that_stands_still_makes_others_keep_no_more_than_the_limit():
             assert session.run(total, {x: i}) == i * size
 
 
+def test_values_from_other_tasks_count_where_they_come():
+    graph, limit, size = tw.Graph(), 8 << 20, 5 << 18  # 5 MiB each: one fits, two do not
+    with graph:
+        x, sums = tw.placeholder(np.float32, [], name="x"), []
+        for task in (PS, W0):
+            with tw.device(task):
+                sums.append(tw.ops.fill(tw.constant(np.array([size], np.int32)), x))
+        with tw.device(W1):
+            total = tw.ops.sum(tw.ops.concat_v2(sums, tw.constant(np.int32(0))), [0])
+            one = tw.ops.sum(sums[0], [0])
+    with cluster() as c, c.session(graph, memory_limit=limit) as session:
+        assert session.run(one, {x: 1}) == size
+        text, _ = failure(lambda: session.run(total, {x: 1}, timeout=20), tw.ResourceExhaustedError)
+        assert "value '" in text and "the session holds" in text, text
+        assert session.run(one, {x: 1}) == size
+
+
 def test_checkpoints_are_written_where_the_servers_allow_it_and_nowhere_else():
     graph = tw.Graph()
     with graph:
@@ -379,9 +396,37 @@ def test_files_of_clients_stay_beneath_the_folder_that_the_server_allows():
         failure(lambda: session.run(read, {name: b"a"}), tw.PermissionDeniedError)
 
 
-def test_a_cluster_with_certificates_serves_its_clients_and_nobody_else():
-    if scheme_of(TRANSPORT) != "grpc":
-        return
+def thalweg(*words):
+    done = subprocess.run([THALWEG, *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, (words, done.stdout, done.stderr)
+    return done.stdout
+
+
+@contextlib.contextmanager
+def cluster_with_certificates(*clients):
+    """One parameter server and two workers, whose folders and those of the clients lie in `keys`."""
+    with tempfile.TemporaryDirectory() as folder:
+        address = {"ps": [new_address(TRANSPORT)], "worker": [new_address(TRANSPORT), new_address(TRANSPORT)]}
+        file = pathlib.Path(folder) / "cluster.json"
+        file.write_text(json.dumps(address))
+        keys = pathlib.Path(folder) / "keys"
+        for client in clients:  # the second time members are added
+            thalweg("cluster", "init", "--cluster", str(file), "--out", str(keys), "--client", client)
+        processes = [subprocess.Popen([THALWEG, "worker", "--plugin", TRANSPORT, "--cluster", str(file), "--job", job, "--task", str(task),
+                                       "--credentials", str(keys / f"{job}-{task}")], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                     for job, task in (("ps", 0), ("worker", 0), ("worker", 1))]
+        try:
+            for process in processes:
+                assert process.stdout.readline().startswith(b"listening at ")
+            yield address["worker"][0], keys
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()
+                process.stdout.close()
+
+
+def square_and_negative():
     graph = tw.Graph()
     with graph:
         x = tw.placeholder(tw.float32, [None], name="x")
@@ -389,33 +434,53 @@ def test_a_cluster_with_certificates_serves_its_clients_and_nobody_else():
             y = tw.ops.mul(x, x)
         with tw.device(W1):
             z = tw.ops.neg(y)
-    with tempfile.TemporaryDirectory() as folder:
-        address = {"ps": [new_address(TRANSPORT)], "worker": [new_address(TRANSPORT), new_address(TRANSPORT)]}
-        file = pathlib.Path(folder) / "cluster.json"
-        file.write_text(json.dumps(address))
-        keys = pathlib.Path(folder) / "keys"
-        for client in ("ann", "bob"):  # the second time members are added
-            subprocess.run([THALWEG, "cluster", "init", "--cluster", str(file), "--out", str(keys), "--client", client], check=True,
-                           stdout=subprocess.DEVNULL)
+    return graph, x, z
+
+
+def test_a_cluster_with_certificates_serves_its_clients_and_nobody_else():
+    if scheme_of(TRANSPORT) != "grpc":
+        return
+    graph, x, z = square_and_negative()
+    with cluster_with_certificates("ann", "bob") as (target, keys):
         assert sorted(os.listdir(keys)) == ["authority", "client-ann", "client-bob", "ps-0", "worker-0", "worker-1"]
         assert all(p.stat().st_mode & 0o077 == 0 for p in keys.rglob("*"))
-        processes = [subprocess.Popen([THALWEG, "worker", "--plugin", TRANSPORT, "--cluster", str(file), "--job", job, "--task", str(task),
-                                       "--credentials", str(keys / f"{job}-{task}")], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-                     for job, task in (("ps", 0), ("worker", 0), ("worker", 1))]
-        try:
-            for process in processes:
-                assert process.stdout.readline().startswith(b"listening at ")
-            for client in ("ann", "bob"):
-                with tw.Session(graph, target=address["worker"][0], credentials=str(keys / f"client-{client}")) as session:
-                    value = np.arange(300_000, dtype=np.float32)
-                    assert np.array_equal(session.run(z, {x: value}), -value * value)
-            refused, seconds = failure(lambda: tw.Session(graph, target=address["worker"][0], target_timeout_ms=500), tw.Error)
-            assert address["worker"][0] in refused and seconds < 5, refused
-        finally:
-            for process in processes:
-                process.kill()
-                process.wait()
-                process.stdout.close()
+        for client in ("ann", "bob"):
+            with tw.Session(graph, target=target, credentials=str(keys / f"client-{client}")) as session:
+                value = np.arange(300_000, dtype=np.float32)
+                assert np.array_equal(session.run(z, {x: value}), -value * value)
+        refused, seconds = failure(lambda: tw.Session(graph, target=target, target_timeout_ms=500), tw.Error)
+        assert target in refused and seconds < 5, refused
+
+
+def test_whose_certificate_the_command_revokes_is_ended_and_others_go_on():
+    if scheme_of(TRANSPORT) != "grpc":
+        return
+    graph, x, z = square_and_negative()
+    value = np.arange(3, dtype=np.float32)
+    with cluster_with_certificates("ann", "bob", "carl") as (target, keys):
+        session_of = lambda client: tw.Session(graph, target=target, target_timeout_ms=3000, credentials=str(keys / f"client-{client}"))
+        with session_of("ann") as ann, session_of("bob") as bob:
+            assert np.array_equal(bob.run(z, {x: value}), -value * value)
+            text = thalweg("cluster", "revoke", "client/bob", "--out", str(keys))
+            assert "revoked " in text and "read it within a second" in text, text
+
+            def until_bob_is_ended():
+                began = time.monotonic()
+                while time.monotonic() - began < 20:
+                    assert np.array_equal(ann.run(z, {x: value}), -value * value)
+                    bob.run(z, {x: value})
+            failure(until_bob_is_ended, (tw.UnavailableError, tw.PermissionDeniedError, tw.AbortedError))
+            # He does not come back, neither by what he has open nor anew; she goes on by what she has open.
+            for again in (lambda: bob.run(z, {x: value}), lambda: session_of("bob")):
+                text, _ = failure(again, tw.PermissionDeniedError)
+                assert "the certificate of client/bob is revoked" in text, text
+            assert np.array_equal(ann.run(z, {x: value}), -value * value)
+        with session_of("carl") as carl:
+            assert np.array_equal(carl.run(z, {x: value}), -value * value)
+        assert "was revoked before" in thalweg("cluster", "revoke", "client/bob", "--out", str(keys))
+        # By its number, as openssl prints it.
+        serial = (keys / "authority" / "revoked").read_text().split()[0]
+        assert "was revoked before" in thalweg("cluster", "revoke", "--serial", serial.upper(), "--out", str(keys))
 
 
 def test_an_op_that_a_task_has_not_is_named_with_both_versions():

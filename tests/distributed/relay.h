@@ -31,8 +31,9 @@ struct Harm {
 
 class Relay {
  public:
-  // Whoever connects to `here` reaches `there`.
-  Relay(const std::string& here, std::string there) : there_(std::move(there)), listener_(ListenByHand(here)) {
+  // Whoever connects to `here` reaches `there`; over gRPC also by the Unix sockets beside both.
+  Relay(const std::string& here, std::string there)
+      : there_(std::move(there)), listener_(ListenByHand(here)), beside_(here.starts_with("grpc:") ? OwnUserByHand(here, true) : -1) {
     threads_.push_back(std::make_unique<std::thread>([this] { Accept(); }));
   }
   ~Relay() {
@@ -40,6 +41,7 @@ class Relay {
     Hold(false, false);
     for (size_t i = 0; i < Threads(); ++i) Thread(i).join();
     close(listener_);
+    if (beside_ >= 0) close(beside_);
   }
   // Keeps it until it is let go. from: the first connection, in the order in which they came, that it is done to.
   void Hold(bool forth, bool back, int from = 0) {
@@ -130,9 +132,18 @@ class Relay {
     }
   }
 
+  // Who has come; -1: nobody will.
+  int Next() const {
+    pollfd both[] = {{listener_, POLLIN, 0}, {beside_, POLLIN, 0}};
+    while (!stop_) {
+      if (poll(both, 2, 20) > 0) return accept4(both[0].revents ? listener_ : beside_, nullptr, nullptr, SOCK_CLOEXEC);
+    }
+    return -1;
+  }
+
   void Accept() {
-    while (Wait(listener_)) {
-      const int from = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC), to = from < 0 ? -1 : ConnectByHand(there_);
+    while (!stop_) {
+      const int from = Next(), to = from < 0 ? -1 : ConnectAsOwnUser(there_);
       if (to < 0) {
         if (from >= 0) close(from);
         continue;
@@ -184,7 +195,7 @@ class Relay {
   }
 
   const std::string there_;
-  const int listener_;
+  const int listener_, beside_;
   std::atomic<bool> stop_{false}, held_[2] = {false, false}, swallows_[2] = {false, false};  // forth, back
   std::atomic<int> from_{0}, connections_{0};
   std::mutex mu_;

@@ -11,6 +11,7 @@
 #include "distributed/piece.h"
 #include "distributed/task_status.h"
 #include "tests/distributed/denial.h"
+#include "tests/distributed/splat.h"
 
 namespace thalweg::distributed {
 namespace {
@@ -40,6 +41,21 @@ TEST_F(DenialTest, MethodsAreForTheirRolesAndSessionsForWhoOpenedThem) {
   EXPECT_EQ(hers.message(), "the task: hers");
   const Status his = task.Ask(address_, Method::kReceive, ReceiveRequest{77, 1, "key", "client/bob"});
   EXPECT_THAT(his.message(), HasSubstr("session 77 of client/bob is not known here"));
+}
+
+// Large messages get a connection of their own, which may still be on its way to being made when the client ends.
+TEST_F(DenialTest, ClientsThatEndLeaveNoConnections) {
+  const size_t before = task_->descriptors();
+  for (uint64_t session = 1; session <= 20; ++session) {
+    Client ann(folder_ + "/client-ann");
+    ASSERT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{session, {}}).ok());
+    const auto refused = ann.Begin(address_, Method::kRegister, SessionRequest{session}, std::string(1'000'000, 'x')).get();
+    EXPECT_EQ(refused.status.code(), Code::kInvalidArgument) << refused.status;
+  }
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (task_->descriptors() > before && std::chrono::steady_clock::now() < patience)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_LE(task_->descriptors(), before);
 }
 
 // A graph of one value, which comes when something is put into a queue: never.
@@ -88,6 +104,28 @@ TEST_F(DenialTest, NobodyTakesTheNumberOfASessionFromItsClientOrSeesWhatItRuns) 
   EXPECT_EQ(run.get().status.message(), "the task: hers");
 }
 
+// A client that could name any address would reach through a task what it does not reach itself.
+TEST_F(DenialTest, ValuesOfStepsComeFromAndGoToTasksOfTheClusterOnly) {
+  Client ann(folder_ + "/client-ann");
+  ASSERT_TRUE(ann.Ask(address_, Method::kOpen, OpenRequest{79, {}}).ok());
+  const std::string task = address_.substr(address_.find(':') + 1), other = "192.0.2.7:22";
+  const auto registered = [&](const PieceMessage& m) {
+    return ann.Begin(address_, Method::kRegister, SessionRequest{79}, m.Put()).get().status;
+  };
+  PieceMessage from, to;
+  from.sources.push_back({"edge", other, "task /job:ps/task:0 at grpc:" + task, 0});
+  to.sinks.push_back({"edge", other, "task /job:ps/task:0 at grpc:" + task, 0});
+  for (const PieceMessage& m : {from, to}) {
+    const Status s = registered(m);
+    EXPECT_EQ(s.code(), Code::kPermissionDenied);
+    EXPECT_THAT(s.message(), HasSubstr("value 'edge': address '" + other + "' is no task's of the cluster"));
+    EXPECT_THAT(s.message(), HasSubstr("its tasks: /job:ps/task:0 at grpc:" + task));
+  }
+  from.sources[0].address = to.sinks[0].address = task;
+  EXPECT_TRUE(registered(from).ok());
+  EXPECT_TRUE(registered(to).ok());
+}
+
 TEST_F(DenialTest, SessionOptionsThatNameFilesOfTheTaskAreNotAClientsToSet) {
   Client ann(folder_ + "/client-ann");
   const std::string file = folder_ + "/not-hers";
@@ -121,6 +159,53 @@ TEST_F(DenialTest, AClientThatOpensAllSessionsThatItMayKeepsNobodyElseOut) {
   const Status again = bob.Ask(address, Method::kOpen, OpenRequest{3, {}});
   EXPECT_EQ(again.code(), Code::kAlreadyExists) << again;
   EXPECT_THAT(again.message(), HasSubstr("session 3 is there already"));
+}
+
+// 60 bytes that say: so many times the number 1.
+std::string ASplat(const std::string& name, uint64_t count) {
+  PieceMessage m;
+  m.nodes.push_back(Splat(name, count));
+  return m.Put();
+}
+
+TEST_F(DenialTest, SessionsOfAClientShareItsPartAndLeaveOthersTheirs) {
+  constexpr uint64_t kMany = 6 << 20;  // floats: 24 MiB
+  const std::string address = "grpc:127.0.0.1:" + std::to_string(FreePort());
+  const Process task(
+      folder_, address,
+      {"--credentials", folder_ + "/ps-0", "--server-option", "memory_limit=100000000", "--server-option", "client_memory_limit=40000000"});
+  Client bob(folder_ + "/client-bob");
+  ASSERT_TRUE(bob.Ask(address, Method::kOpen, OpenRequest{1, {}}).ok());
+  const auto add = [&](Client& who, uint64_t session, const std::string& name) {
+    return who.Begin(address, Method::kRegister, SessionRequest{session}, ASplat(name, kMany)).get().status;
+  };
+  {
+    Client ann(folder_ + "/client-ann");
+    std::vector<std::future<Client::Answer>> watches;
+    for (const uint64_t session : {1, 2}) {
+      // An option of the client's is for its session alone, and lifts nothing.
+      ASSERT_TRUE(ann.Ask(address, Method::kOpen, OpenRequest{session, {"memory_limit=1000000000000"}}).ok());
+      watches.push_back(ann.Begin(address, Method::kWatch, SessionRequest{session}));
+    }
+    EXPECT_TRUE(add(ann, 1, "first").ok());
+    const Status second = add(ann, 2, "second");
+    EXPECT_EQ(second.code(), Code::kResourceExhausted);
+    EXPECT_THAT(second.message(), HasSubstr("Const 'second'"));
+    EXPECT_THAT(second.message(), HasSubstr("client 'client/ann' holds"));
+    EXPECT_THAT(second.message(), HasSubstr("of the 40000000 bytes of its memory_limit"));
+    EXPECT_TRUE(add(bob, 1, "his").ok());
+  }
+  // What she held has gone with her.
+  Client again(folder_ + "/client-ann");
+  ASSERT_TRUE(again.Ask(address, Method::kOpen, OpenRequest{3, {}}).ok());
+  Status s;
+  for (int i = 0; i < 1000; ++i) {
+    s = add(again, 3, StrCat("third", i));
+    if (s.ok()) break;
+    EXPECT_EQ(s.code(), Code::kResourceExhausted);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(s.ok()) << s;
 }
 
 }  // namespace

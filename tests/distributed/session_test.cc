@@ -13,6 +13,7 @@ namespace thalweg::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST_P(SessionTest, NodesRunOnTheirTasksAndValuesGoBetweenThem) {
   StartAll();
@@ -100,6 +101,54 @@ TEST_P(SessionTest, StateIsWhereItsHandleIsAndClientsShareIt) {
   for (int i = 0; i < kClients; ++i) threads.emplace_back([&] { client(false, kSteps); });
   for (auto& t : threads) t.join();
   EXPECT_EQ(client(false, 0), kClients * kSteps);
+}
+
+TEST_P(SessionTest, AResetEmptiesTheContainerAtEveryTask) {
+  StartAll();
+  tw::Graph graph(client_);
+  tw::Scope s(graph);
+  const tw_output v[] = {Variable(s, kPs, "v"), Variable(s, kW1, "w")};
+  const Queue queue(s, kW1, "q");
+  const tw_operation* put = Do(s, "", "QueueEnqueueV2", {queue.handle, s.scalar(TW_FLOAT, 5)});
+  std::vector<const tw_operation*> assign;
+  for (tw_output handle : v) assign.push_back(Do(s, "", "AssignVariableOp", {handle, s.scalar(TW_FLOAT, 7)}));
+  const tw_output reads[] = {Read(s, v[0]), Read(s, v[1])};
+  s.finish();
+  tw::Session session = NewSession(graph), same = NewSession(graph), other = NewSession(graph, {"container=other"});
+  const auto fails = [](tw::Session& in, tw_output what) {
+    try {
+      in.run({}, {what});
+      return std::string();
+    } catch (const tw::StatusError& e) {
+      EXPECT_EQ(e.code(), uint32_t{TW_FAILED_PRECONDITION});
+      return std::string(e.what());
+    }
+  };
+  other.run({}, {}, assign);
+  for (int round = 0; round < 2; ++round) {
+    session.run({}, {}, assign);
+    session.run({}, {}, {put});
+    EXPECT_THAT(same.run({}, {reads[1]})[0].values<float>(), ElementsAre(7));
+    EXPECT_EQ(round ? tw::cluster_reset(client_, {Target().c_str()}) : session.reset(), 3u);
+    for (tw_output read : reads) EXPECT_THAT(fails(same, read), HasSubstr("not initialised"));
+    session.run({}, {}, {put});
+    EXPECT_THAT(same.run({}, {queue.element})[0].values<float>(), ElementsAre(5));
+    for (tw_output read : reads) EXPECT_THAT(other.run({}, {read})[0].values<float>(), ElementsAre(7));
+  }
+  EXPECT_EQ(session.reset("other"), 2u);
+  EXPECT_THAT(fails(other, reads[0]), HasSubstr("not initialised"));
+
+  // A task that does not answer is named; the others have done it.
+  session.run({}, {}, assign);
+  w1_.reset();
+  try {
+    tw::cluster_reset(client_, {Target().c_str()}, "", 5'000'000'000);
+    ADD_FAILURE() << "there is no second worker";
+  } catch (const tw::StatusError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("2 of 3 tasks have reset it; reset of container 'localhost' at task /job:worker/task:1"));
+  }
+  tw::Session again = NewSession(graph);
+  EXPECT_THAT(fails(again, reads[0]), HasSubstr("not initialised"));
 }
 
 // The same numbers as in one process, bit for bit.

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -387,7 +388,7 @@ TEST_F(StepMeetingTest, WhatAFullInboxRefusedIsAskedForAtOnce) {
 
 TEST_F(StepMeetingTest, APushThatNobodyAnswersEndsLongBeforeALongStep) {
   constexpr int64_t kSecond = 1'000'000'000;
-  pusher_->Push(there_, kSession, 1, world_.now + 3600 * kSecond, {{"v", Value()}});
+  EXPECT_TRUE(pusher_->Push(there_, kSession, 1, world_.now + 3600 * kSecond, {{"v", Value()}}).ok());
   ASSERT_EQ(transport_.calls.size(), 1u);
   world_.RunUntil(world_.now + 61 * kSecond);
   EXPECT_EQ(transport_.cancelled.size(), 1u);
@@ -398,7 +399,7 @@ TEST_F(StepMeetingTest, APushThatNobodyAnswersEndsLongBeforeALongStep) {
 TEST_F(StepMeetingTest, SoManyBytesAndNoMoreAreOnTheirWayToAllTasks) {
   const Tensor large = *Tensor::Vector<float>(TW_FLOAT, std::vector<float>(200, 1));
   for (uint64_t k = 1; k <= 6; ++k) {
-    pusher_->Push({"there", StrCat("task ", k), k}, kSession, 1, 0, {{StrCat("v", k), large}});
+    EXPECT_TRUE(pusher_->Push({"there", StrCat("task ", k), k}, kSession, 1, 0, {{StrCat("v", k), large}}).ok());
     EXPECT_EQ(mailbox_.size(), k > 4 ? k - 4 : 0) << k;
   }
   const std::map calls = transport_.calls;
@@ -407,9 +408,201 @@ TEST_F(StepMeetingTest, SoManyBytesAndNoMoreAreOnTheirWayToAllTasks) {
     HeldTransport::Place(call, PutAnswer(WireWriter()), 0);
     transport_.End(name, Code::kOk);
   }
-  pusher_->Push(there_, kSession, 1, 0, {{"next", large}});
+  EXPECT_TRUE(pusher_->Push(there_, kSession, 1, 0, {{"next", large}}).ok());
   EXPECT_EQ(mailbox_.size(), 2u) << "there is room again";
   transport_.End(transport_.calls.begin()->first, Code::kOk);
+}
+
+// ---- Who pays ----
+
+// The session has this much, and pays for what its steps take here.
+class PaidTest : public StepMeetingTest {
+ protected:
+  static constexpr uint64_t kLimit = 1 << 20;
+  PaidTest() { Reopen(); }
+  ~PaidTest() override {
+    mailbox_.Close(kSession, Status(Code::kAborted, "over"));
+    inbox_.Close(kSession);
+    EXPECT_EQ(budget_->used(), 0u);
+    budget_->Release();
+  }
+  void Reopen() {
+    mailbox_.Close(kSession, Status(Code::kAborted, "next"));
+    inbox_.Close(kSession);
+    mailbox_.Open(kSession, budget_);
+    inbox_.Open(kSession, budget_);
+  }
+  std::shared_ptr<StepMeeting> Paid(Routes routes, uint64_t step = 1) {
+    const Channels channels{messenger_.get(), &mailbox_, &inbox_, &*pusher_};
+    return std::make_shared<StepMeeting>(kSession, step, std::make_shared<const Routes>(std::move(routes)), 0, channels, nullptr, nullptr,
+                                         budget_);
+  }
+  static Tensor Floats(uint64_t bytes) { return *Tensor::Vector<float>(TW_FLOAT, std::vector<float>(bytes / 4, 1)); }
+  // The answer's fields of a push of these values.
+  std::vector<std::string> Push(uint64_t step, const std::vector<PushedValue>& values) {
+    WireWriter fields, body;
+    PushRequest{kSession.id, step, kSession.owner}.Put(&fields);
+    EXPECT_TRUE(PutPushed(values, &body).ok());
+    std::string head;
+    const auto request = Incoming::Local("there", Payload::Of(body.Take()), [&](std::string h, const Payload&) { head = std::move(h); });
+    inbox_.Serve(fields.bytes(), request.get());
+    std::string_view rest;
+    const auto outcome = GetAnswer(head, &rest);
+    EXPECT_TRUE(outcome.ok() && outcome->status.ok()) << outcome->status;
+    return rest.empty() ? std::vector<std::string>() : WireReader(rest).Texts();
+  }
+  MemoryBudget* const budget_ = MemoryBudget::Create(kLimit);
+};
+
+TEST_F(PaidTest, AnAnswerThatTheSessionHasNoMemoryForIsNotTaken) {
+  const Tensor half = Floats(kLimit / 3 * 2);
+  const int64_t count = 64;
+  Tensor words = *Tensor::Make(TW_STRING, &count, 1);
+  for (uint64_t k = 0; k < 64; ++k) ASSERT_TRUE(words.SetString(k, std::string(kLimit / 80, 'x')).ok());
+  for (const Tensor& value : {half, words}) {
+    const std::string head = HeadOf(value);
+    const uint64_t bytes = value.dtype() == TW_STRING ? TensorBody(value)->bytes : value.bytes();
+    auto meeting = Paid(Asked({{"v", there_}, {"w", there_}}));
+    auto first = Receive(meeting.get(), "v"), second = Receive(meeting.get(), "w");
+    ASSERT_EQ(transport_.calls.size(), 2u);
+    const std::map calls = transport_.calls;
+    EXPECT_NE(HeldTransport::Place(calls.begin()->second, head, bytes), nullptr);
+    EXPECT_GE(budget_->used(), bytes - 4096) << "it is paid for before it is there";
+    EXPECT_EQ(HeldTransport::Place(calls.rbegin()->second, head, bytes), nullptr);
+    transport_.End(calls.rbegin()->first, Code::kOk);
+    ASSERT_EQ(second->times, 1);
+    EXPECT_EQ(second->status.code(), Code::kResourceExhausted);
+    const std::string text(testing_support::Text(second->status));
+    for (const char* part : {"the task there", "value 'w'", "the session holds"}) EXPECT_NE(text.find(part), text.npos) << text;
+    transport_.End(calls.begin()->first, Code::kCancelled);
+    EXPECT_EQ(first->times, 1);
+  }
+  EXPECT_EQ(budget_->used(), 0u);
+}
+
+TEST_F(PaidTest, AValueThatIsPushedAndThatTheSessionHasNoMemoryForStaysWithItsSender) {
+  // Who waits for it is told to ask.
+  auto meeting = Paid(Pushed(), 2);
+  auto received = Receive(meeting.get(), "v");
+  EXPECT_TRUE(transport_.calls.empty());
+  EXPECT_EQ(Push(2, {{"dead", Tensor(), PushedValue::kDead}, {"v", Floats(2 * kLimit)}}), std::vector<std::string>{"v"});
+  ASSERT_EQ(transport_.calls.size(), 1u);
+  transport_.End(transport_.calls.begin()->first, Code::kUnavailable);
+  EXPECT_EQ(received->times, 1);
+  // What waits is paid for, whatever the inbox has in all.
+  std::vector<PushedValue> taken;
+  for (int k = 0; k < 4; ++k) {
+    auto later = Paid(Pushed(), uint64_t(10 + k));
+    later->Receive("v", "", [&](const Status&, Tensor v) { taken.push_back({"v", std::move(v)}); });
+    const bool fits = k < 2;
+    EXPECT_EQ(Push(uint64_t(10 + k), {{"v", Floats(kLimit / 5 * 2)}}).empty(), fits) << k;
+    EXPECT_EQ(taken.size(), fits ? size_t(k) + 1 : 2u);
+  }
+  EXPECT_GT(budget_->used(), kLimit / 5 * 4);
+  taken.clear();
+  EXPECT_LT(budget_->used(), kLimit / 2);
+  for (const auto& [name, call] : std::map(transport_.calls)) transport_.End(name, Code::kUnavailable);
+}
+
+TEST_F(PaidTest, AMillionStepsBesideOneThatWaitsCostNothing) {
+  Push(1, {{"v", Value()}});
+  ASSERT_TRUE(mailbox_.Put(kSession, 1, "v", Value()).ok());
+  const uint64_t before = budget_->used();
+  for (uint64_t step = 2; step < 1'000'000; ++step) {
+    mailbox_.Abort(kSession, step, Status(Code::kAborted, std::string(50, 'x')));
+    inbox_.Abort(kSession, step);
+  }
+  EXPECT_LE(budget_->used(), before + (128 << 10));
+  EXPECT_FALSE(mailbox_.Put(kSession, 5, "v", Value()).ok());
+  EXPECT_FALSE(inbox_.Put(kSession, 5, {{"v", Value()}}).ok());
+  mailbox_.Forget(kSession, 1'000'000);
+  inbox_.Forget(kSession, 1'000'000);
+  EXPECT_EQ(mailbox_.size() + inbox_.size(), 0u);
+}
+
+TEST_F(PaidTest, ValuesWithoutEndThatNobodyTakesEndInAnError) {
+  auto meeting = Paid({});
+  const Tensor one = Value();  // one tensor, sent again and again, as a loop does
+  Status s;
+  uint64_t sent = 0;
+  for (; sent < 100'000 && s.ok(); ++sent) s = meeting->Send("v", std::to_string(sent), one);
+  EXPECT_EQ(s.code(), Code::kResourceExhausted);
+  EXPECT_LT(sent, kLimit / 100);
+  const std::string text(testing_support::Text(s));
+  for (const char* part : {"value 'v:", "the session holds"}) EXPECT_NE(text.find(part), text.npos) << text;
+  // The same of pushes: first they are on their way, then they wait in the mailbox.
+  Reopen();
+  pusher_.emplace(&mailbox_, messenger_.get());
+  meeting = Paid(Sends());
+  s = Status();
+  for (sent = 0; sent < 100'000 && s.ok(); ++sent) s = meeting->Send("v", std::to_string(sent), one);
+  EXPECT_EQ(s.code(), Code::kResourceExhausted) << s;
+  EXPECT_LT(transport_.calls.size(), kLimit / 1000);
+  for (const auto& [name, call] : std::map(transport_.calls)) transport_.End(name, Code::kAborted);
+}
+
+TEST_F(PaidTest, WaitingForVeryManyValuesIsPaidFor) {
+  Routes routes;
+  routes.sources.emplace("v", Source{there_, true});
+  auto meeting = Paid(std::move(routes));
+  std::vector<Status> ends(10'000);
+  for (size_t k = 0; k < ends.size(); ++k) {
+    meeting->Receive("v", std::to_string(k), [&, k](Status s, const Tensor&) { ends[k] = std::move(s); });
+  }
+  EXPECT_EQ(ends.back().code(), Code::kResourceExhausted);
+  EXPECT_NE(testing_support::Text(ends.back()).find("value 'v:9999' from the task there"), std::string::npos) << ends.back();
+  meeting->Abort(Status(Code::kAborted, "it is over"), true);
+  EXPECT_EQ(ends.front().code(), Code::kAborted);
+}
+
+TEST(StepSet, KeepsRanges) {
+  StepSet set;
+  for (const uint64_t step : {5u, 7u, 6u, 1u, 2u, 4u, 2u}) EXPECT_TRUE(set.Insert(step));
+  EXPECT_EQ(set.ranges(), 2u);
+  for (uint64_t step = 0; step < 10; ++step) EXPECT_EQ(set.Contains(step), step != 0 && step != 3 && step < 8) << step;
+  EXPECT_TRUE(set.Insert(3));
+  EXPECT_EQ(set.ranges(), 1u);
+  EXPECT_TRUE(set.Insert(UINT64_MAX));
+  EXPECT_TRUE(set.Insert(UINT64_MAX - 1));
+  EXPECT_TRUE(set.Insert(0));
+  EXPECT_EQ(set.ranges(), 2u);
+  set.Forget(8);
+  EXPECT_EQ(set.ranges(), 1u);
+  EXPECT_FALSE(set.Contains(0));
+  EXPECT_TRUE(set.Contains(UINT64_MAX));
+}
+
+// Against a set of numbers, with a meter that must be even in the end.
+TEST(StepSet, IsASetInAnyOrder) {
+  MemoryBudget* const budget = MemoryBudget::Create(1 << 20);
+  {
+    Meter paid(budget);
+    StepSet set;
+    std::set<uint64_t> plain;
+    uint64_t x = 1;
+    for (int k = 0; k < 3000; ++k) {
+      x = x * 6364136223846793005u + 1442695040888963407u;
+      const uint64_t step = (x >> 33) % 4000;
+      EXPECT_TRUE(set.Insert(step, &paid));
+      plain.insert(step);
+      EXPECT_EQ(paid.used(), set.ranges() * StepSet::kRange);
+    }
+    for (uint64_t step = 0; step < 4000; ++step) EXPECT_EQ(set.Contains(step), plain.contains(step));
+    set.Forget(4000, &paid);
+    EXPECT_EQ(paid.used(), 0u);
+  }
+  EXPECT_EQ(budget->used(), 0u);
+  budget->Release();
+}
+
+TEST(EndedSteps, KeepTheReasonsOfTheLast) {
+  EndedSteps ended;
+  for (uint64_t step = 1; step <= 1000; ++step) EXPECT_TRUE(ended.Add(step, Status(Code::kUnavailable, StrCat("why ", step)), nullptr));
+  EXPECT_EQ(testing_support::Text(ended.Why(1000)), "why 1000");
+  EXPECT_EQ(ended.Why(1).code(), Code::kAborted);
+  EXPECT_EQ(ended.ranges(), 1u);
+  ended.Forget(1001, nullptr);
+  EXPECT_FALSE(ended.Contains(1000));
 }
 
 // ---- Threads ----

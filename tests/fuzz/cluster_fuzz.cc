@@ -83,7 +83,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                                            Fields<ReceiveRequest>,
                                                            Fields<AbortRequest>,
                                                            Status,
-                                                           Stats};
+                                                           Stats,
+                                                           Fields<ResetRequest>,
+                                                           Fields<ResetAnswer>};
   if (size == 0) return 0;
   kReaders[data[0] % std::size(kReaders)](std::string_view(reinterpret_cast<const char*>(data) + 1, size - 1));
   return 0;

@@ -22,8 +22,10 @@ SOON, LATE = 0.2 if SANITIZED else 0.05, 1  # seconds after which such an op is 
 MEMORY = 512 << 20  # of addresses beyond what the process has at its start: what hostile sizes ask for must be refused, not found
 LARGE = 1 << 20  # bytes
 LOW, HIGH = -2**63, 2**63 - 1
-# What sessions are told: an op that is fed runs as it stands.
+# What sessions are told: an op that is fed runs as it stands. The sanitizer ends a process whose `operator new` fails, so an account must
+# refuse first.
 OPTIONS = {"fed": dict(optimize="false")}
+LIMITED = dict(memory_limit=str(MEMORY)) if SANITIZED else {}
 
 
 def case(text):
@@ -99,7 +101,7 @@ class Attempt:
             self.end.append(self.graph.add("DestroyResourceOp", operation.outputs[0], ignore_lookup_error=True))
         outputs = [] if self.op in kept.REFERENCES else operation.outputs
         outputs = [self.copied(y) for y in outputs] if self.how == "computed" else outputs
-        self.session = self.graph.session(**OPTIONS.get(self.how, {}))
+        self.session = self.graph.session(**OPTIONS.get(self.how, {}), **LIMITED)
         for targets in (self.start, self.spoil):
             self.session.run([], targets=targets)
         return self.session.step(outputs, self.feeds, [] if outputs else [operation], read, self.timeout)(self.feeds.values())

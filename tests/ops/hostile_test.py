@@ -163,7 +163,7 @@ def hostile(op, schema, count, seed, plain=None):
 # What may be in a message instead of a name, a shape or the number.
 ENOUGH = ["the list", "the table", "the stack", "the tensor array", "axis", "has more than", "is not a size", "no kernel for",
           "inputs but got", "the variable at input", "the variable is", "variable '", "is a variable", "is a scalar", "the accumulator",
-          "the keys are", "the values are", " kept ", "function '"]
+          "the keys are", "the values are", " kept ", "function '", "for rank "]
 
 # A variable that is declared with a shape takes no other; one without takes any.
 DECLARES = {"AssignVariableOp", "AssignVariables", "Assign"}

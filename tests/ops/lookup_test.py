@@ -121,8 +121,17 @@ cases.refuses("a table filled with others", lambda: fill([1, 2], [b"a", b"c"]), 
 cases.refuses("inserting into it", lambda: g.run("LookupTableInsertV2", table, np.int64([9]), text(b"z")),
               "HashTableV2", "MutableHashTableV2")
 cases.refuses("removing from it", lambda: g.run("LookupTableRemoveV2", table, np.int64([1])), "HashTableV2")
-cases.refuses("importing into it", lambda: g.run("LookupTableImportV2", table, np.int64([1]), text(b"z")), "HashTableV2")
+cases.refuses("importing others into it", lambda: g.run("LookupTableImportV2", table, np.int64([1]), text(b"z")), "before")
+g.run("LookupTableImportV2", table, np.int64([2, 1]), text(b"b", b"a"))  # the same again
 cases.equal("its size after all that", g.run("LookupTableSizeV2", table)[0], np.int64(2))
+
+# An import is an initializer too: so TensorFlow restores such a table.
+g = Tables()
+table = g.table(np.int64, tw.string, "HashTableV2")
+cases.refuses("importing a key with two values", lambda: g.run("LookupTableImportV2", table, np.int64([5, 5]), text(b"a", b"b")), "before")
+g.run("LookupTableImportV2", table, np.int64([5, 6]), text(b"five", b"six"))
+cases.equal("a table that was filled by an import", g.find(table, np.int64([6, 5, 4]), np.array(b"?", object)), text(b"six", b"five", b"?"))
+cases.refuses("filling it with others", lambda: g.run("InitializeTableV2", table, np.int64([5]), text(b"x")), "before")
 
 # ---- What is refused ----
 

@@ -92,6 +92,8 @@ for key in (5, -1, 9, 3):
     a.run(a.put(key, float(key)))
 cases.equal("by key", [int(a.run(a.take_any())[0]) for _ in range(4)], [-1, 3, 5, 9])
 a, other = Area(), Area(form=ORDERED)
+for area in (a, other):
+    area.session = thalweg.Session(area.graph, max_async_runs=1000, container="one name for both")
 a.run(a.put(1, 1.0))
 other.attrs["shared_name"] = a.name
 fails("one name for both kinds", "INVALID_ARGUMENT", other.sizes, a.name, "choose another shared_name")

@@ -9,7 +9,7 @@ import thalweg
 import tw
 
 rng = np.random.default_rng(29)
-fresh = map("reference{}".format, itertools.count())  # names of variables are shared by all sessions of a container
+fresh = map("reference{}".format, itertools.count())  # names of variables, which sessions of one container share
 FLOATS = [np.float16, tw.bfloat16, np.float32, np.float64]
 WHOLE = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 ENGINES = ({}, {"engine": "fixed"}, {"engine": "counted"}, {"optimize": False})
@@ -22,7 +22,7 @@ class Variable:
         value = np.asarray(value)
         self.dtype, self.graph, self.name = value.dtype, tw.Graph(), name or next(fresh)
         self.ref = self.graph.op(op, dtype=self.dtype, shape=shape, name=self.name, **attrs)
-        self.session = self.graph.session()
+        self.session = self.graph.session(container="reference")
 
     def add(self, op, *inputs, **attrs):
         """Output 0 of an op on the variable and these constants."""
@@ -81,7 +81,7 @@ cases.holds("a new op of that name has no value in another container",
 
 for engine in ENGINES:
     v = variable(np.float32(0), shape=())
-    v.session = v.graph.session(**engine)
+    v.session = v.graph.session(container="reference", **engine)
     v.do("Assign", np.float32([1, 2, 3]), validate_shape=False)
     cases.equal(f"a scalar that became a vector is read as one, {engine}", v.read(), np.float32([1, 2, 3]))
     cases.equal(f"and what is computed of it has its shape, {engine}", v.do("Neg"), np.float32([-1, -2, -3]))
@@ -278,7 +278,7 @@ v = variable(np.float64([1, 2]), shape=(2,))
 v.add("AssignAdd", np.float64([1, 1]), name="update")
 v.graph.op("Neg", v.graph.graph.output("update"), name="negated")
 again = thalweg.Graph.from_bytes(v.graph.graph.to_bytes())
-session = tw.Session(again)
+session = tw.Session(again, container="reference")
 cases.equal("a graph that was written and read", session.run([again.output("negated")])[0], [-2, -3])
 cases.equal("works on the same variable", v.read(), [2, 3])
 cases.holds("written again it is the same", again.to_bytes() == v.graph.graph.to_bytes())

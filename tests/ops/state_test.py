@@ -7,7 +7,7 @@ import cases
 import tw
 
 rng = np.random.default_rng(13)
-fresh = map("state{}".format, itertools.count())  # names of variables are shared by all sessions of a container
+fresh = map("state{}".format, itertools.count())  # names of variables, which sessions of one container share
 FLOATS = [np.float16, tw.bfloat16, np.float32, np.float64]
 WHOLE = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 
@@ -154,16 +154,18 @@ cases.refuses("rows of a scalar", lambda: scalar.do("ResourceScatterAdd", np.int
 # ---- Names, containers, sessions ----
 
 name = next(fresh)
-first, second = Variable(np.float64(0), name=name), Variable(np.float64(0), name=name)
+first, second = (Variable(np.float64(0), name=name, container="shared") for _ in range(2))
+unasked = Variable(np.float64(0), name=name)
 elsewhere = Variable(np.float64(0), name=name, container="elsewhere")
 first.assign(np.float64(5))
-cases.equal("sessions share variables by name", second.read(), np.float64(5))
+cases.equal("sessions of one container share variables by name", second.read(), np.float64(5))
+cases.holds("another graph has its own", not unasked.initialized())
 cases.holds("another container has its own", not elsewhere.initialized())
 elsewhere.assign(np.float64(6))
 second.do("AssignAddVariableOp", np.float64(1), dtype=np.float64)
 cases.equal("an update by another session", first.read(), np.float64(6))
 cases.equal("the other container's is untouched", elsewhere.read(), np.float64(6))
-wrong = Variable(np.int32(0), name=name)
+wrong = Variable(np.int32(0), name=name, container="shared")
 cases.refuses("the same name as another type", wrong.read, "ReadVariableOp", "double", "int32")
 
 # ---- Order within a step, and values that were handed out ----

@@ -174,7 +174,7 @@ static void WithATypeThatIsNone(void) { refused("type", TW_INVALID_ARGUMENT, "fl
 static void WhoseInitFails(void) { refused("init_fails", TW_UNAVAILABLE, "its init failed: the licence has ended", "put that right"); }
 static void WhoseInitThrows(void) { refused("init_throws", TW_INTERNAL, "its init threw a C++ exception: surprise", "author"); }
 static void WhoseInitBlocks(void) {
-  refused("init_blocks", TW_DEADLINE_EXCEEDED, "it was silent for 5000 ms in its init", "when its contents have changed");
+  refused("init_blocks", TW_DEADLINE_EXCEEDED, "it was not done after 5000 ms in its init", "when its contents have changed");
   FAILS(tw_plugin_load(runtime, file("init_blocks")), TW_ABORTED, "5000 ms"); /* at once: it is quarantined */
 }
 static void WhoseInitEndsTheProcess(void) {

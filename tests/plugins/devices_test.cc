@@ -222,7 +222,7 @@ TEST(MovingVariableTest, StepsOnSeveralDevicesHaveItInTurn) {
     TestGraph g(host.graph().runtime_ptr());
     Edge v = g.Op("VarHandleOp", {}, {.device = device, .attrs = shared});
     const Node* added = g.Op("AssignAddVariableOp", {v, g.Const({1})}, {.device = device, .attrs = type}).node;
-    auto session = g.NewSession({{"fallback", "allow"}});
+    auto session = g.NewSession({{"fallback", "allow"}, {"container", "wanted"}});
     for (int k = 0; k < kSteps; ++k) {
       auto out = Step(*session, {{}, {}, {added}});
       ASSERT_TRUE(out.ok()) << out.status();
@@ -230,7 +230,7 @@ TEST(MovingVariableTest, StepsOnSeveralDevicesHaveItInTurn) {
   };
   Edge v = host.Op("VarHandleOp", {}, {.device = "CPU:0", .attrs = shared});
   const Node* init = host.Op("AssignVariableOp", {v, host.Const({0})}, {.attrs = type}).node;
-  auto session = host.NewSession({{"fallback", "allow"}});
+  auto session = host.NewSession({{"fallback", "allow"}, {"container", "wanted"}});
   ASSERT_TRUE(Step(*session, {{}, {}, {init}}).ok());
   std::vector<std::thread> threads;
   for (const char* device : {"FAKE:0", "FAKE:1", "CPU:0"}) threads.emplace_back(add, device);

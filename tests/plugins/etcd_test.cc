@@ -1,25 +1,56 @@
 // Membership by etcd: leases, keys, watches, and a store that goes away and comes back. It starts an etcd of its own.
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "framework/base/strings.h"
 #include "framework/runtime/runtime.h"
 #include "tests/plugins/etcd_store.h"
 #include "tests/support/free_port.h"
 
+// Threads that find no memory where something asks for it by operator new.
+std::atomic<int> starved[8];
+std::atomic<uint64_t> refusals{0};
+void* operator new(size_t n) {
+  if (starved[0].load(std::memory_order_relaxed) != 0) {
+    const int self = int(syscall(SYS_gettid));
+    for (const auto& thread : starved) {
+      if (thread != self) continue;
+      ++refusals;
+      throw std::bad_alloc();
+    }
+  }
+  if (void* p = std::malloc(n ? n : 1)) return p;
+  throw std::bad_alloc();
+}
+void* operator new(size_t n, const std::nothrow_t&) noexcept { return std::malloc(n ? n : 1); }
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+
 namespace thalweg {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using namespace std::chrono_literals;
 using Code = absl::StatusCode;
 
@@ -101,6 +132,13 @@ class Watch {
   std::vector<std::string> told_;
 };
 
+std::vector<int> Threads() {
+  std::vector<int> all;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+    all.push_back(std::stoi(entry.path().filename().string()));
+  return all;
+}
+
 class EtcdTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -108,6 +146,7 @@ class EtcdTest : public testing::Test {
     RuntimeOptions options;
     options.threads = 1;
     options.disabled_plugins = {"*opencl*"};
+    options.plugin_settings["plugin.org.thalweg.etcd.plain_password"] = "1";
     auto runtime = Runtime::Create(options);
     ASSERT_TRUE(runtime.ok()) << runtime.status();
     runtime_ = *runtime;
@@ -264,6 +303,81 @@ TEST_F(EtcdWithUsers, AMemberWhoseWatchIsRefusedHearsThatItIsLost) {
   ASSERT_EQ(a.lost, 1);
   EXPECT_THAT(a.why, HasSubstr("a watch has failed for longer than a lease: '" + etcd_->address() +
                                "' answers: etcdserver: authentication failed"));
+}
+
+TEST_F(EtcdTest, APasswordIsNotToldInPlainTextUnlessThatIsSaid) {
+  RuntimeOptions options;
+  options.threads = 1;
+  options.disabled_plugins = {"*opencl*"};
+  const auto runtime = *Runtime::Create(options);
+  ASSERT_TRUE(runtime->LoadPlugin(ETCD).ok());
+  const auto roles = runtime->registry().RolesOf<MembershipRole>("etcd");
+  // Whoever listens there would hear it; nobody needs to be a store for that.
+  const int port = FreePort(), listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at = {};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  at.sin_port = htons(uint16_t(port));
+  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+  ASSERT_EQ(listen(listener, 8), 0);
+  const Status refused = Member(*roles[0], StrCat("127.0.0.1:", port), 2'000'000'000, "ann:secret").joined;
+  EXPECT_EQ(refused.code(), Code::kPermissionDenied) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr(StrCat("'127.0.0.1:", port, "' would be told the password of 'ann' in plain text; give https://")));
+  EXPECT_THAT(std::string(refused.message()), Not(HasSubstr("secret")));
+  pollfd came = {listener, POLLIN, 0};
+  EXPECT_EQ(poll(&came, 1, 0), 0) << "nobody was even asked";
+  close(listener);
+}
+
+TEST_F(EtcdTest, AFileWithAPasswordThatOthersMayReadOrThatIsSomebodyElsesIsRefused) {
+  const std::string folder = testing::TempDir() + StrCat("etcd-user-", getpid()), file = folder + "/user";
+  std::filesystem::create_directories(folder);
+  std::ofstream(file) << "ann:secret\n";
+  const auto said = [&] { return std::string(Member(*role_, etcd_->address(), 2'000'000'000, folder).joined.message()); };
+  chmod(file.c_str(), 0640);
+  EXPECT_THAT(said(), HasSubstr("user' can be read by others; chmod 600"));
+  chmod(file.c_str(), 0600);
+  EXPECT_THAT(said(), Not(HasSubstr("chmod")));
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(file.c_str(), 65534, 65534), 0);
+    EXPECT_THAT(said(), HasSubstr("user' belongs to user 65534, who may change it"));
+  }
+  std::filesystem::remove(file);
+  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);  // which nobody writes to
+  EXPECT_THAT(said(), HasSubstr("user' is no file"));
+  std::filesystem::remove_all(folder);
+}
+
+// ---- Without memory ----
+
+// The threads of a member find no memory for a while; they go on when there is some.
+TEST_F(EtcdTest, ThreadsThatFindNoMemoryGoOnWhenThereIsSome) {
+  const auto before = Threads();
+  Member a(*role_, etcd_->address(), 30'000'000'000);
+  ASSERT_TRUE(a.joined.ok()) << a.joined;
+  Watch watch(&a, "k");
+  ASSERT_TRUE(a.Put("k", "0").ok());
+  ASSERT_EQ(watch.After(1).size(), 1u);
+  size_t n = 0;
+  for (const int thread : Threads()) {
+    if (std::find(before.begin(), before.end(), thread) == before.end()) starved[n++] = thread;
+  }
+  ASSERT_GE(n, 2u);
+  const uint64_t refused = refusals;
+  for (int i = 1; i <= 20; ++i) ASSERT_TRUE(a.Put("k", StrCat(i)).ok());
+  for (int i = 0; i < 2000 && refusals < refused + 5; ++i) std::this_thread::sleep_for(5ms);
+  EXPECT_GE(refusals, refused + 5);
+  for (auto& thread : starved) thread = 0;
+  ASSERT_TRUE(a.Put("k", "last").ok());
+  std::vector<std::string> told;
+  for (int i = 0; i < 2000; ++i) {
+    told = watch.After(1);
+    if (told.back() == "k=last") break;
+    std::this_thread::sleep_for(5ms);
+  }
+  EXPECT_EQ(told.back(), "k=last");
+  EXPECT_EQ(a.lost, 0);
 }
 
 TEST_F(EtcdTest, WhatIsNoStoreIsRefusedWithAReason) {

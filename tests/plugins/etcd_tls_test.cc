@@ -198,7 +198,7 @@ TEST_F(EtcdTlsTest, AFolderOfItsOwnComesBeforeThatOfTheCluster) {
   Folder("cluster/etcd", ca_.cert, Make(Good("ps"), &ca_));
   EXPECT_TRUE(Joined(cluster));
   // The user's name and password, of which this store knows nothing.
-  std::ofstream(cluster + "/etcd/user") << "ann:secret\n";
+  WriteSecret(cluster + "/etcd/user", "ann:secret\n");
   const Status s = Join(cluster).status();
   EXPECT_THAT(std::string(s.message()), HasSubstr("authentication is not enabled"));
   EXPECT_THAT(std::string(s.message()), ::testing::Not(HasSubstr("secret")));

@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
+#include <fstream>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -236,6 +240,40 @@ TEST(Chores, GoOnAfterOneHasThrown) {
   chores.Add([&] { ++done; });
   chores.Stop();
   EXPECT_EQ(done, 2);
+}
+
+// How often that thread of this process has gone to sleep.
+int64_t SleepsOf(pid_t thread) {
+  std::ifstream in("/proc/self/task/" + std::to_string(thread) + "/status");
+  int64_t n = -1;
+  for (std::string word; in >> word;) {
+    if (word == "voluntary_ctxt_switches:") in >> n;
+  }
+  return n;
+}
+
+// What follows each answer.
+TEST(Chores, ThatCanWaitAreDoneSoonAndDoNotWakeTheThreadForEach) {
+  constexpr int kMany = 1000;
+  Chores chores;
+  std::promise<pid_t> its;
+  chores.Add([&] { its.set_value(gettid()); });
+  const pid_t thread = its.get_future().get();
+  std::atomic<int> done{0};
+  std::promise<void> last;
+  const int64_t before = SleepsOf(thread);
+  for (int i = 0; i < kMany; ++i) {
+    chores.AddSoon([&] {
+      if (++done == kMany) last.set_value();
+    });
+    usleep(50);  // in which a thread that was woken goes back to sleep
+  }
+  last.get_future().wait();
+  ASSERT_GE(before, 0);
+  EXPECT_LT(SleepsOf(thread) - before, kMany / 2);
+  chores.AddSoon([&] { ++done; });
+  chores.Stop();
+  EXPECT_EQ(done, kMany + 1);
 }
 
 // One thread rings and waits until it was heard; with a thread that is lent now and then, and wakes that are for it. A ring that is lost

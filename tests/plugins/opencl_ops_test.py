@@ -333,6 +333,19 @@ def chain(x, y):
 
 
 @needs_device
+def test_a_fused_cast_cuts_mantissas_where_it_is_to():
+    with tw.Graph() as g:
+        x = tw.placeholder("float64", [None])
+        fetches = [tw.ops.cast(tw.ops.abs(x) * 1.1, DstT="float32", Truncate=cut) * 3.0 for cut in (True, False)]
+    feeds = {x: f(1000).astype("float64") / 3}
+    session, single = tw.Session(g, compilers="require", **ON), tw.Session(g, compilers="off", **ON)
+    cut, rounded = session.run(fetches, feeds)
+    assert all(np.array_equal(a, b) for a, b in zip((cut, rounded), single.run(fetches, feeds)))
+    assert (cut <= rounded).all() and (cut < rounded).sum() > 300  # towards 0, which rounding is half of the time
+    assert "fuse" in [n["op"] for n in session.plan(fetches, {x: [1000]})["nodes"]]
+
+
+@needs_device
 def test_chains_are_one_function_with_the_results_of_the_single_nodes():
     with tw.Graph() as g:
         x, y = tw.placeholder("float32", [None, 300]), tw.placeholder("float32", [300])

@@ -250,14 +250,14 @@ TEST(RecordingsTest, AVariableThatTwoDevicesWantIsWhereItsRunIs) {
   Edge v = handle(&host, "CPU:0"), one = host.Const(Floats({1, 1, 1, 1}));
   const Node* init = host.Op("AssignVariableOp", {v, one}, {.attrs = type}).node;
   Edge value = host.Op("ReadVariableOp", {v}, {.attrs = type});
-  auto session = host.NewSession({{"fallback", "allow"}});
+  auto session = host.NewSession({{"fallback", "allow"}, {"container", "wanted"}});
   ASSERT_TRUE(Step(*session, {{}, {}, {init}}).ok());
   const auto add = [&](const std::string& device) {
     TestGraph g(runtime);
     Edge x = g.Input(Shape({4}), "x"), y = x;
     for (int k = 0; k < 6; ++k) y = g.Op("Neg", {y}, {.device = device});
     const Node* added = g.Op("AssignAddVariableOp", {handle(&g, device), y}, {.device = device, .attrs = type}).node;
-    auto mine = g.NewSession({{"fallback", "allow"}, {"optimize", "false"}});
+    auto mine = g.NewSession({{"fallback", "allow"}, {"optimize", "false"}, {"container", "wanted"}});
     for (int k = 0; k < kSteps; ++k) {
       auto out = Step(*mine, {{x}, {}, {added}}, {Floats({1, 2, 3, 4})});
       EXPECT_TRUE(out.ok()) << out.status();

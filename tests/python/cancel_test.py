@@ -72,22 +72,110 @@ def test_an_interrupt_that_was_answered_does_not_stop_the_next_step(graph):
         assert s.run(y, feeds).shape == (200, 200)
 
 
-def test_a_handler_of_the_program_runs_after_the_step(graph):
-    x, came = tw.placeholder("float32", [300, 300]), []
-    y = x
-    for _ in range(100):
-        y = y @ x
-    s = tw.Session(graph)
-    before = signal.signal(signal.SIGINT, lambda *_: came.append(True))
+class Waiting:
+    """A step that says that it has begun and then waits to be let go; who is told of its beginning sends a signal."""
+
+    def __init__(self, graph, number, handler, **options):
+        begun, self.go = (tw.FIFOQueue(9, ["float32"], [[]]) for _ in range(2))
+        with tw.control_dependencies([begun.enqueue(np.float32(1))]):
+            self.step = self.go.dequeue() + 1.0
+        self.let_go, self.said = self.go.enqueue(np.float32(2)), begun.dequeue()
+        self.session, self.number, self.handler = tw.Session(graph, **options), number, handler
+        self.other = tw.Session(graph)
+
+    def __enter__(self):
+        self.before = signal.signal(self.number, self.handler)
+        self.thread = threading.Thread(target=self._signal)
+        self.thread.start()
+        return self
+
+    def _signal(self):
+        self.other.run(self.said, timeout=60)
+        os.kill(os.getpid(), self.number)
+
+    def __exit__(self, *_):
+        self.thread.join()
+        signal.signal(self.number, self.before)
+
+
+@pytest.mark.parametrize("options", [{}, {"threads": 1}], ids=str)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGCHLD], ids=str)
+def test_a_handler_runs_while_a_step_waits_which_goes_on(graph, number, options):
+    threads = []
+
+    def handler(*_):
+        threads.append(threading.get_ident())
+        waiting.other.run(waiting.let_go)
+
+    time.sleep(0.06)  # handlers of unusual signals are looked for so often
+    with Waiting(graph, number, handler, **options) as waiting:
+        assert waiting.session.run(waiting.step, timeout=60) == 3
+        assert threads == [threading.main_thread().ident]
+
+
+class Stop(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("how", ["run", "callable", "a token", "in parts"])
+def test_a_handler_that_raises_cancels_the_step(graph, how):
+    def handler(*_):
+        raise Stop
+
+    with Waiting(graph, signal.SIGTERM, handler) as waiting:
+        s, step, token, begin = waiting.session, waiting.step, tw.CancelToken(), time.monotonic()
+        with pytest.raises(Stop):
+            if how == "run":
+                s.run(step, timeout=60)
+            elif how == "callable":
+                s.callable(step)(timeout=60)
+            elif how == "a token":
+                s.run(step, timeout=60, cancel=token)
+            else:
+                s.partial_run(step).run(step, timeout=60)
+        assert time.monotonic() - begin < 50  # and not after its time was over
+        assert token.cancelled == (how == "a token")
+        s.run(waiting.let_go)
+        assert s.run(waiting.go.dequeue()) == 2  # the step took nothing
+
+
+def test_a_handler_runs_while_a_server_is_joined():
+    main = threading.main_thread().ident
+
+    def handler(*_):
+        server.stop()
+
+    def work():
+        while sys._current_frames()[main].f_code.co_name != "join":
+            os.sched_yield()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, handler)
     try:
-        interrupting(0.02)()
-        assert s.run(y, {x: np.zeros((300, 300), np.float32)}).shape == (300, 300)
-        until = time.monotonic() + 60
-        while not came and time.monotonic() < until:
-            time.sleep(0.01)
+        server = tw.Server({"worker": ["grpc:127.0.0.1:0"]}, "worker", 0)
+        threading.Thread(target=work).start()
+        begin = time.monotonic()
+        server.join(60)
+        assert time.monotonic() - begin < 50
     finally:
-        signal.signal(signal.SIGINT, before)
-    assert came == [True]
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_long_calls_give_what_they_give_beside_too(graph, tmp_path):
+    v, s = tw.Variable(np.float32(3)), tw.Session(graph)
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        s.run(graph.initializer())
+        tw.Saver().save(s, tmp_path / "c")
+        s.run(v.assign(1.0))
+        tw.Saver().restore(s, tmp_path / "c")
+        assert s.run(v) == 3
+        with pytest.raises(tw.NotFoundError):
+            tw.Saver().restore(s, tmp_path / "none")
+        with pytest.raises(tw.InvalidArgumentError):
+            s.run(graph.op("Reshape", v, graph.placeholder("int32", [1], name="shape")), {"shape:0": [7]})
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_wakeup_descriptor_of_the_program_stays(graph):

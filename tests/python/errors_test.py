@@ -96,6 +96,31 @@ def test_feeds_that_are_missing_are_told_with_the_placeholders_line(run):
     assert e.value.line == (__file__, made)
 
 
+def test_feeds_and_fetches_that_name_nothing_are_told_with_what_there_is(graph, run):
+    images = tw.placeholder("float32", [], name="images")
+    y = images + 1
+    with pytest.raises(tw.NotFoundError, match="^feed 'image:0': the graph has no operation 'image'; did you mean 'images'"):
+        run(y, {"image:0": 1})
+    with pytest.raises(tw.NotFoundError, match="^feed 'q': the graph has no operation 'q'; its placeholders are 'images'$"):
+        run(y, {"q": 1})
+    for i in range(6):
+        tw.placeholder("float32", [], name=f"further_{i}")
+    with pytest.raises(tw.NotFoundError, match="'q'; its placeholders are 'images', 'further_0', .*'further_3' and 2 more$"):
+        run("q")
+
+
+def test_what_cannot_be_cast_is_not_said_to_be(graph):
+    x, n, text, v = tw.constant(np.float32(1)), tw.constant(np.int32(1)), tw.constant("a"), tw.Variable(np.float32(1), name="v")
+    for give, words in ((n, "but is int32 .*; cast it$"), (v.handle, "but is resource .*cannot be cast: read what it leads to"),
+                        (text, "but is string .*cannot be cast: parse it")):
+        with pytest.raises(tw.InvalidArgumentError, match=words):
+            graph.op("Add", x, give)
+    with pytest.raises(tw.InvalidArgumentError, match="must be resource but is float; give the handle of a resource"):
+        graph.op("ReadVariableOp", x, dtype=tw.as_dtype("float32"))
+    with pytest.raises(tw.InvalidArgumentError, match="must be string but is float; numbers cannot be cast to strings"):
+        graph.op("StringLength", x)
+
+
 def test_imported_operations_have_no_line(graph):
     x = tw.placeholder("float32", name="x")
     tw.ops.mat_mul(x, np.ones((3, 4), np.float32), name="mm")

@@ -94,7 +94,7 @@ def test_functions_are_stored_with_their_graph(graph, x):
     data = graph.to_bytes()
     other = tw.Graph.from_bytes(data)
     assert other.to_bytes() == data and other.functions() == graph.functions()
-    with tw.Session(graph) as s, tw.Session(other) as t:
+    with tw.Session(graph, container="stored") as s, tw.Session(other, container="stored") as t:
         s.run(init)
         assert s.run(y, {x: 2}) == t.run(other[y.name], {other["x"]: 2})
 
@@ -145,6 +145,15 @@ def test_a_call_without_effects_is_inlined_and_gives_the_same_bits(graph):
     assert run(y, {x: data}).tobytes() == run(y, {x: data}, disable_pass="inline").tobytes()
 
 
+def test_the_inputs_of_a_failure_are_told_once(graph, x):
+    checked = tw.function(lambda a: tw.ops.check_numerics(a, message="bad"), name="checked")
+    within = tw.function(lambda a: checked(a) + 1, name="within")
+    y = within(x)
+    with pytest.raises(tw.InvalidArgumentError) as e:
+        run(y, {x: np.nan}, optimize=False)
+    assert str(e.value).count("(inputs: ") == 1 and "not finite (inputs: float[])" in str(e.value)
+
+
 def test_a_failure_in_an_inlined_function_names_node_and_function(graph):
     x = tw.placeholder("float32", [None, None])
     f = tw.function(lambda a: tw.ops.mat_mul(a, a, name="product"), name="square")
@@ -183,6 +192,19 @@ def test_functions_of_a_graph_of_tensorflows_run(count):
     assert again.functions() == graph.functions() and len(graph.functions()) == 4
     for g in (graph, again):
         np.testing.assert_allclose(run(g["Identity"], {g["x"]: x.astype(np.float32), g["n"]: count}), y * 2, rtol=1e-6)
+
+
+def test_a_stored_function_may_have_any_name(graph, x):
+    square = tw.function(lambda a: a * a, name="square_x")
+    y = square(x) + 1
+    other = tw.Graph.from_bytes(graph.to_bytes().replace(b"square_x", b"<lambda>"))  # as TensorFlow calls a lambda's
+    assert other.functions() == ["<lambda>"]
+    for g in (other, tw.Graph.from_bytes(other.to_bytes())):
+        assert run(g[y.name], {g[x.name]: 3}) == 10
+        assert run(g[y.name], {g[x.name]: 3}, optimize=False) == 10
+    with pytest.raises(tw.InvalidArgumentError, match="'square x'.*not a function's name"):
+        g = tw.Graph.from_bytes(graph.to_bytes().replace(b"square_x", b"square x"))
+        run(g[y.name], {g[x.name]: 3})
 
 
 def test_stored_functions_know_what_their_handles_lead_to(graph):

@@ -156,3 +156,20 @@ def test_numbers_of_records_are_not_negative():
 
 def test_a_variable_shows_its_shape_as_values_do(x):
     assert repr(tw.Variable(x, name="v")) == "<Variable 'v' float32 [?, 3]>" and repr(tw.Variable(1.0, name="s")) == "<Variable 's' float32 []>"
+
+
+def test_handles_are_no_elements_to_move(graph):
+    session, v = tw.Session(graph), tw.Variable(np.ones(2, np.float32))
+    none = np.zeros(0, np.int32)
+    for made in (lambda: tw.ops.tile(v.handle, none), lambda: tw.ops.slice(v.handle, none, none), lambda: tw.ops.zeros_like(v.handle)):
+        with pytest.raises(tw.InvalidArgumentError, match="is of type resource; handles can only be passed on as they are"):
+            session.run(made(), as_tensors=True)
+
+
+def test_bounds_that_only_the_step_knows_are_refused_with_their_values(graph):
+    low, high = (tw.placeholder("int32", []) for _ in range(2))
+    drawn = tw.ops.random_uniform_int([3], low, high)
+    session = tw.Session(graph)
+    with pytest.raises(tw.InvalidArgumentError, match="'minval' is 5 and 'maxval' 3; minval must be below maxval"):
+        session.run(drawn, {low: np.int32(5), high: np.int32(3)})
+    assert (session.run(drawn, {low: np.int32(5), high: np.int32(6)}) == 5).all()

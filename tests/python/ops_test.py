@@ -107,6 +107,14 @@ def test_ops_of_a_plugin_are_there_once_it_is_loaded(run):
     np.testing.assert_array_equal(run([y, x.graph.op("Twice", y), tw.gradients(y, x)], {x: [1, 2]}), [[2, 4], [4, 8], [2, 2]])
 
 
+def test_ops_of_a_plugin_are_gone_once_it_is_unloaded():
+    runtime = tw.Runtime(load_plugins=False)
+    runtime.load_plugin(pathlib.Path(os.environ["THALWEG_BINARY_DIR"]) / "examples/plugins/libtwice.so")
+    assert "Twice" in runtime.ops()
+    runtime.unload_plugin(next(p.id for p in runtime.plugins() if p.path and p.path.endswith("libtwice.so")))
+    assert "Twice" not in runtime.ops()
+
+
 @pytest.mark.parametrize("call, error, message", [
     (lambda x: tw.ops.softmax(x, x), TypeError, "Softmax takes 1 inputs"),
     (lambda x: tw.ops.conv2d(x, strides=[1], padding="SAME"), TypeError, "Conv2D lacks its input 'filter'"),

@@ -39,6 +39,12 @@ class Tree:
         for file in files:
             if file.endswith("CMakeLists.txt"):
                 self.tests |= set(re.findall(r"^ *thalweg_(?:test|script_test|fuzzer|nightly)\(([\w${}]+)", (root / file).read_text(), re.M))
+        self.cases, self.full_cases = set(), set()  # Case, test_case; Suite.Case
+        for file in files:
+            if file.startswith("tests/") and file.endswith((".cc", ".c", ".h", ".py")):
+                found = re.findall(r"^ *TEST(?:_F|_P)?\((\w+),\s*(\w+)\)|\bTEST\((\w+)\)|^ *def (test_\w+)", (root / file).read_text(), re.M)
+                self.cases |= {name for _, *names in found for name in names if name}
+                self.full_cases |= {f"{suite}.{case}" for suite, case, *_ in found if suite}
 
     def has_file(self, page, name):
         beside = os.path.normpath(str(pathlib.PurePath(page).parent / name))
@@ -48,6 +54,12 @@ class Tree:
         """Some names are made of a variable: ops_${family}_family_test."""
         patterns = (re.sub(r"\\\$\\{\w+\\}", r"\\w+", re.escape(t)) for t in self.tests)
         return name in self.stems or any(re.fullmatch(p, name) for p in patterns)
+
+    def is_proof(self, name):
+        """Whether it names a test: Suite.Case, Case, test_case, one that ctest knows, or a file of tests."""
+        a_file = re.fullmatch(r"[\w/]+\.(cc|c|py)", name) and (name.startswith("tests/") or "_test." in name) and self.has_file("", name)
+        return name in self.cases or name in self.full_cases or bool(re.fullmatch(r"\w+_(test|fuzz)(_nightly)?", name) and self.has_test(
+            name.removesuffix("_nightly"))) or bool(a_file)
 
     def finds_test(self, regex):
         made = (re.sub(r"\$\{\w+\}", "any", t) for t in self.tests)
@@ -82,6 +94,48 @@ def unnamed(tree, page, text):
     if page == "framework/README.md":
         schemas = " ".join((root / f).read_text() for f in sorted(tree.files) if f.startswith("ops/") and f.endswith(".cc"))
         yield from (f"role `{role}` is not told" for role in sorted(set(re.findall(r"; role (\w+)", schemas))) if f"`{role}`" not in text)
+
+
+def blocks(text):
+    """Of a page, each paragraph, item of a list, and row of a table, with the header of its table or None."""
+    header, lines = None, []
+    for line in [*prose(text).splitlines(), ""]:
+        if not line.strip() or line.startswith(("- ", "|", "#")):
+            if lines:
+                yield " ".join(lines), None
+            lines = []
+        if line.startswith("|"):
+            if header and not re.fullmatch(r"[|\s:-]+", line):
+                yield line, header
+            header = header or line
+        else:
+            header = None
+            if line.strip() and not line.startswith("#"):
+                lines.append(line)
+
+
+def unproven(tree, page, text):
+    """Promises of SECURITY.md without a test: each row of a table with a column `test`, and each item of a list, names one that is there; so does
+    each section but the first, which asks for reports. A name of the form Suite.Case is that of a test."""
+    if page != "SECURITY.md":
+        return
+    for name in re.findall(r"`([A-Z]\w*\.[A-Z]\w*)`", prose(text)):
+        if name not in tree.full_cases and not tree.has_file(page, name):
+            yield f"`{name}` is no test"
+    for block, header in blocks(text):
+        columns = [c.strip() for c in header.strip("| ").split("|")] if header else []
+        if "test" in columns:
+            cells = re.split(r"(?<!\\)\|", block.strip().strip("|"))
+            cell = cells[columns.index("test")] if len(cells) == len(columns) else ""
+            names = re.findall(r"`([^`]+)`", cell)
+            yield from (f"`{n}` is no test" for n in names if not tree.is_proof(n))
+            if not names:
+                yield f"no test is named for: {block}"
+        elif block.startswith("- ") and not any(tree.is_proof(n) for n in re.findall(r"`([^`]+)`", block)):
+            yield f"no test is named for: {block}"
+    for section in re.split(r"^## ", text, flags=re.M)[2:]:
+        if not any(tree.is_proof(n) for n in re.findall(r"`([^`\n]+)`", section)):
+            yield f"section '{section.splitlines()[0]}' names no test"
 
 
 HELP = {}
@@ -140,6 +194,11 @@ def main():
     # The checks can fail.
     assert list(wrong_names(tree, "README.md", "`no/such.cc` and [this](no/page.md) and `nothing_test`")) != []
     assert list(unnamed(tree, "framework/README.md", "")) and list(unnamed(tree, "framework/io/README.md", "## Files in reading order"))
+    table = "## A\n## B\n| promise | test |\n| --- | --- |\n| x | `readme_test`, `tests/tools/readme_test.py` |\n"
+    assert not list(unproven(tree, "SECURITY.md", table + "\n- it holds (`readme_test`)"))
+    for promise in ("## A\n## B\nAll is well.", table + "\n- it holds (`no_such_test`)", table + "\n`Suite.NoCase`", table + "| y | |",
+                    table + "| y | `NoCase` |"):
+        assert list(unproven(tree, "SECURITY.md", promise)), promise
     assert not list(wrong_names(tree, "tests/README.md", "`tests.cmake`, `NAME.cc`, `fuzz/README.md`, `readme_test`"))
     assert wrong_command(tree, ["thalweg", "walk"]) and wrong_command(tree, ["tools/docs", "--never"]) and wrong_command(tree, ["tools/none"])
     assert wrong_command(tree, ["ctest", "-R", "^no_such_test$"]) and not wrong_command(tree, ["thalweg", "run", "--trace", "FILE"])
@@ -147,7 +206,7 @@ def main():
     wrong = []
     for page in pages:
         text = (root / page).read_text()
-        wrong += [f"{page}: {what}" for found in (wrong_names, unnamed) for what in found(tree, page, text)]
+        wrong += [f"{page}: {what}" for found in (wrong_names, unnamed, unproven) for what in found(tree, page, text)]
         wrong += [f"{page}: {' '.join(words)}: {what}" for words in commands(text) if (what := wrong_command(tree, words))]
     for command in sorted(f for f in files if f.startswith("tools/") and os.access(root / f, os.X_OK) and "." not in pathlib.PurePath(f).name):
         if pathlib.PurePath(command).name != "peer-python" and "usage: " not in (help_of(str(root / command)) or ""):

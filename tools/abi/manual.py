@@ -109,7 +109,7 @@ def find_threads(text):
 
 def threads_of_all(introduction):
     """On top of a header the rule is the rest of the paragraph."""
-    match = re.search(r"\bThreads?: (.+?)(?=\s+Everything here: since|\n\s*\n|\n {4}|$)", introduction, re.S)
+    match = re.search(r"\bThreads?: (.+?)(?=\s+Everything here:\s+since|\n\s*\n|\n {4}|$)", introduction, re.S)
     return " ".join(match[1].split()).rstrip(".") if match else None
 
 

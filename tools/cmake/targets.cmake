@@ -1,6 +1,7 @@
 # The four kinds of target in this tree. A folder's CMakeLists.txt calls one of these and lists its sources by name.
 #
-#   thalweg_library(NAME SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [OBJECT] [PCH] [SMALL])   static library thalweg_NAME, thalweg::NAME
+#   thalweg_library(NAME SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [OBJECT] [PCH] [SMALL] [UNITY n])
+#                                                                                     static library thalweg_NAME, thalweg::NAME
 #   thalweg_program(NAME SOURCES ... [DEPS ...] [INSTALL])                           bin/NAME
 #   thalweg_plugin(NAME SOURCES ... [DEPS ...] [INCLUDES ...] [NO_INSTALL])          lib/thalweg/plugins/libNAME.so
 #   thalweg_test(NAME ...), thalweg_fuzzer(NAME ...)                                 see tests.cmake
@@ -10,9 +11,10 @@ macro(thalweg_short_name out name)
   string(REGEX REPLACE "^thalweg_" "" ${out} "${name}")
 endmacro()
 
-# SMALL: code that no step runs; a release compiles it for size.
+# SMALL: code that no step runs; a release compiles it for size. UNITY: with THALWEG_UNITY, n neighbours of the list are compiled as one; not for
+# what steps run, where compilers then inline less.
 function(thalweg_library name)
-  cmake_parse_arguments(arg "OBJECT;PCH;SMALL" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(arg "OBJECT;PCH;SMALL" "UNITY" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   thalweg_refuse_unknown(thalweg_library "${arg_UNPARSED_ARGUMENTS}")
   thalweg_short_name(name ${name})
   set(kind STATIC)
@@ -25,6 +27,9 @@ function(thalweg_library name)
   target_link_libraries(thalweg_${name} PUBLIC thalweg::base ${arg_DEPS} PRIVATE thalweg::warnings ${arg_PRIVATE_DEPS})
   if(arg_SMALL)
     target_compile_options(thalweg_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
+  endif()
+  if(arg_UNITY AND THALWEG_UNITY)
+    set_target_properties(thalweg_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_UNITY})
   endif()
   if(arg_PCH AND THALWEG_PCH)
     target_precompile_headers(thalweg_${name} PRIVATE

@@ -96,7 +96,10 @@ struct Sources {
 
 // Fills `out` with cases of the op under these attributes, whose handles lead there.
 void AddCases(const Sources& from, const OpSchema& op, const Attrs& attrs, const std::vector<Input>& inputs, const Lead& lead,
-              const Wanted& wanted, std::vector<Case>* out) {
+              const Wanted& wanted, std::vector<Case>* out, std::string* refusal) {
+  const auto refused = [&](const Case& c, const Status& s) {
+    if (refusal->empty()) *refusal = StrCat(c.text(), " is refused: ", Message(s));
+  };
   const auto count = [&](auto&& is) { return size_t(std::count_if(inputs.begin(), inputs.end(), is)); };
   const size_t free_data = count([](const Input& in) { return !in.index && in.free(); });
   const bool any_handle = count([](const Input& in) { return in.handle(); }) > 0;
@@ -115,13 +118,22 @@ void AddCases(const Sources& from, const OpSchema& op, const Attrs& attrs, const
         if (++tried > most) return;
         Case c{op.name, attrs, {}, {}, {}};
         if (!Propose(inputs, lead, data[d], d, i, v, &c).ok()) return;
-        if (!PassesRule(from.world, c).ok()) continue;
+        if (Status s = PassesRule(from.world, c); !s.ok()) {
+          refused(c, s);
+          continue;
+        }
         if (from.oracle) {
           auto results = AskOracle(from.oracle, c);
-          if (!results.ok()) continue;
+          if (!results.ok()) {
+            refused(c, results.status());
+            continue;
+          }
           c.results = *std::move(results);
-        } else if (any_handle && from.kernel && !Takes(from.world, *from.kernel, c).ok()) {
-          continue;
+        } else if (any_handle && from.kernel) {
+          if (Status s = Takes(from.world, *from.kernel, c); !s.ok()) {
+            refused(c, s);
+            continue;
+          }
         }
         out->push_back(std::move(c));
         ++made;
@@ -139,13 +151,27 @@ bool KeepsByName(const OpSchema& op) {
          std::none_of(op.outputs.begin(), op.outputs.end(), handle);
 }
 
-void AddCases(const Sources& from, const OpSchema& op, const Attrs& attrs, const Wanted& wanted, std::vector<Case>* out) {
+void AddCases(const Sources& from, const OpSchema& op, const Attrs& attrs, const Wanted& wanted, std::vector<Case>* out,
+              std::string* refusal) {
   std::vector<Input> inputs;
-  if (KeepsByName(op) || !FlatInputs(op, attrs, &inputs)) return;
-  const size_t before = out->size();
-  for (const Lead& lead : LeadsOf(*from.world, op, attrs, inputs)) {
-    if (out->size() == before) AddCases(from, op, attrs, inputs, lead, wanted, out);
+  if (KeepsByName(op)) {
+    *refusal = "it works on what it finds by name, where a case can put nothing";
+    return;
   }
+  if (!FlatInputs(op, attrs, &inputs)) {
+    *refusal = "nothing can be made up for the type of an input";
+    return;
+  }
+  const size_t before = out->size();
+  const std::vector<Lead> leads = LeadsOf(*from.world, op, attrs, inputs);
+  if (leads.empty()) *refusal = "no op without inputs makes the resource that it takes";
+  for (const Lead& lead : leads) {
+    if (out->size() == before) AddCases(from, op, attrs, inputs, lead, wanted, out, refusal);
+  }
+}
+
+std::string NoCase(const OpSchema& op, const std::string& refusal) {
+  return StrCat("no case could be made up for ", op.name, ": ", refusal.empty() ? "its schema leaves none" : refusal);
 }
 
 std::string KeyOf(const OpSchema& op, const Attrs& bound, bool with_results) {
@@ -156,35 +182,50 @@ std::string KeyOf(const OpSchema& op, const Attrs& bound, bool with_results) {
 
 }  // namespace
 
-const std::vector<Case>& CaseBook::For(const KernelDef& kernel, bool with_results) {
+const std::vector<Case>& CaseBook::For(const KernelDef& kernel, bool with_results) { return MadeFor(kernel, with_results).cases; }
+
+std::string CaseBook::WhyNone(const KernelDef& kernel, bool with_results) {
+  const Made& made = MadeFor(kernel, with_results);
+  return made.cases.empty() ? NoCase(*kernel.op, made.refusal) : "its cases are for kernels of other element types";
+}
+
+CaseBook::Made& CaseBook::MadeFor(const KernelDef& kernel, bool with_results) {
   const OpSchema& op = *kernel.op;
   Attrs bound;
   const bool possible = BindTypes(op, kernel.spec, &bound);
   auto [at, fresh] = made_.try_emplace(KeyOf(op, bound, with_results));
   constexpr int kEnough = 2;
   int& barren = barren_[op.name];
-  if (!fresh || !possible || (barren == kEnough && effort_ != Effort::kFull)) return at->second;
+  Made& made = at->second;
+  if (!fresh) return made;
+  if (!possible) made.refusal = "its spec binds one attribute to two types";
+  if (barren == kEnough) made.refusal = "none for other element types";
+  if (!possible || (barren == kEnough && effort_ != Effort::kFull)) return made;
   static constexpr Wanted kFirst[] = {{1, 120}, {6, 300}, {20, 1500}}, kOther[] = {{0, 0}, {1, 120}, {4, 600}};
   const auto effort = size_t(!with_results && effort_ == Effort::kUsual ? Effort::kBrief : effort_);  // one is enough to be called
   const Wanted &first = kFirst[effort], &other = kOther[effort];
   const Sources from = {with_results ? oracle_ : world_, with_results ? oracle_ : nullptr, &kernel};
   bool is_first = true;
-  for (const Attrs& attrs : AttrSets(op, bound, 0)) {
-    AddCases(from, op, attrs, is_first || at->second.empty() ? first : other, &at->second);
+  const std::vector<Attrs> sets = AttrSets(op, bound, 0);
+  if (sets.empty()) made.refusal = "an attribute without a default is of a kind that nothing is made up for";
+  for (const Attrs& attrs : sets) {
+    AddCases(from, op, attrs, is_first || made.cases.empty() ? first : other, &made.cases, &made.refusal);
     is_first = false;
-    if (effort == size_t(Effort::kBrief) && !at->second.empty()) break;
+    if (effort == size_t(Effort::kBrief) && !made.cases.empty()) break;
   }
-  barren += at->second.empty();
-  return at->second;
+  barren += made.cases.empty();
+  return made;
 }
 
-std::vector<Case> CaseBook::ForOp(const OpSchema& op, uint32_t preferred_dtype) {
+std::vector<Case> CaseBook::ForOp(const OpSchema& op, uint32_t preferred_dtype, std::string* why) {
   std::vector<Case> out;
+  std::string refusal;
   bool first = true;
   for (const Attrs& attrs : AttrSets(op, {}, preferred_dtype)) {
-    AddCases({world_, nullptr, nullptr}, op, attrs, first ? Wanted{6, 300} : Wanted{1, 120}, &out);
+    AddCases({world_, nullptr, nullptr}, op, attrs, first ? Wanted{6, 300} : Wanted{1, 120}, &out, &refusal);
     first = false;
   }
+  if (out.empty()) *why = NoCase(op, refusal);
   return out;
 }
 

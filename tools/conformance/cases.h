@@ -40,14 +40,21 @@ class CaseBook {
   // Cases that the kernel is for. with_results: only such as the oracle can compute. Cases with resources are such as the kernel, or the
   // oracle, takes. The list is empty where none could be made up.
   const std::vector<Case>& For(const KernelDef& kernel, bool with_results);
-  // Some cases of an op, whatever kernel it may have.
-  std::vector<Case> ForOp(const OpSchema& op, uint32_t preferred_dtype);
+  // Why For's list is empty, and what to do.
+  std::string WhyNone(const KernelDef& kernel, bool with_results);
+  // Some cases of an op, whatever kernel it may have. why: where there is none, as WhyNone.
+  std::vector<Case> ForOp(const OpSchema& op, uint32_t preferred_dtype, std::string* why);
 
  private:
   World* world_;
   World* oracle_;
   Effort effort_;
-  std::map<std::string, std::vector<Case>> made_;
+  struct Made {
+    std::vector<Case> cases;
+    std::string refusal;  // of the first case that was proposed, or why none could be
+  };
+  Made& MadeFor(const KernelDef& kernel, bool with_results);
+  std::map<std::string, Made> made_;
   std::map<std::string, int> barren_;  // ops by how many sets of types no case was found for
 };
 

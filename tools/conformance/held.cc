@@ -113,7 +113,7 @@ State::~State() {
     if (r && r->container() != container_) names.emplace_back(r->container(), r->name());
   }
   handles_.clear();  // the store keeps names that somebody has a handle to
-  world_->runtime().resources().ClearContainer(container_);
+  world_->runtime().resources().ResetContainer(container_);
   for (const auto& [container, name] : names) (void)world_->runtime().resources().Drop(container, name);
 }
 

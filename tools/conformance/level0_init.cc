@@ -143,6 +143,7 @@ Outcome SurvivesRefusals(const std::string& file, bool full) {
   ASSIGN_OR_RETURN(auto library, Library::Open(file));
   ASSIGN_OR_RETURN(auto oracle, World::Oracle());
   const tw_host_info info{};
+  if (!library->Descriptor()) return Fail("the query answered NULL");
   SetSubject(library->Descriptor(), kRealHost);
   Ledger& ledger = TheLedger();
   ledger.FailAt(0);

@@ -26,34 +26,55 @@ std::vector<Tensor> AskOwnKernel(World* world, const KernelDef& k, const Node& n
 
 // ---- rules ----
 
-Outcome Agrees(World* world, CaseBook* book, const std::vector<const KernelDef*>& kernels, const std::string& title) {
+// One kernel against the CPU's.
+Outcome AgreesOne(World* world, CaseBook* book, const KernelDef& k, bool own) {
+  Device* device = world->DeviceOf(k.spec.kind);
+  if (!device) return Skip("there is no device ", k.spec.kind, " on this machine");
   size_t compared = 0;
-  const OpSchema* op = world->registry().FindOp(title.substr(0, title.find(' ')));
-  const bool own = op && op->plugin == world->id();
-  for (const KernelDef* k : kernels) {
-    if (KernelTitle(*k) != title) continue;
-    if (own && k->spec.kind == "CPU") return Skip("the op is the plugin's own; rules 202 to 208 look at it");
-    Device* device = world->DeviceOf(k->spec.kind);
-    if (!device) return Skip("there is no such device on this machine");
-    for (const Case& c : book->For(*k, !own)) {
-      ASSIGN_OR_RETURN(Placed p, PlaceCase(world, c));
-      if (!Fits(*k, *p.node)) continue;
-      At(c.text());
-      const std::vector<Tensor> want = own ? AskOwnKernel(world, *k, *p.node, c) : c.results;
-      if (own && want.empty()) continue;
-      CallResult r = CallKernel(world, p.node, k, device, c);
-      if (!r.status.ok()) return Fail(c.text(), " by '", k->spec.text, "': ", Message(r.status));
-      if (std::string d = DiffersIn(*k, r.outputs, want); !d.empty()) return Fail(c.text(), " by '", k->spec.text, "': ", d);
-      ++compared;
+  std::string why = book->WhyNone(k, !own);
+  for (const Case& c : book->For(k, !own)) {
+    ASSIGN_OR_RETURN(Placed p, PlaceCase(world, c));
+    if (!Fits(k, *p.node)) continue;
+    At(c.text());
+    const std::vector<Tensor> want = own ? AskOwnKernel(world, k, *p.node, c) : c.results;
+    if (own && want.empty() && p.node->n_out() > 0) {
+      why = StrCat("the plugin's kernel for the CPU got nothing for ", c.text());
+      continue;
     }
+    CallResult r = CallKernel(world, p.node, &k, device, c);
+    if (!r.status.ok()) return Fail(c.text(), " by '", k.spec.text, "': ", Message(r.status));
+    if (std::string d = DiffersIn(k, r.outputs, want); !d.empty()) return Fail(c.text(), " by '", k.spec.text, "': ", d);
+    ++compared;
   }
-  if (compared) return Outcome();
-  return Skip(own ? "the op is the plugin's own, and nothing to compare with was got on the CPU; rules 202 to 208 look at it"
-                  : "no case could be made up for it");
+  return compared ? Outcome() : Skip(why);
+}
+
+// Whether the plugin has a kernel of its own for the CPU that computes what k does, for some types.
+bool HasOwnOnCpu(const World& world, const KernelDef& k) {
+  for (const KernelDef* own : world.Kernels()) {
+    if (own->op == k.op && own->spec.kind == "CPU" && !own->spec.any_op) return true;
+  }
+  return false;
+}
+
+Outcome Agrees(World* world, CaseBook* book, const KernelSet& kernels, const std::string& title) {
+  const KernelSet titled = kernels.Where([&](const KernelDef& k) { return KernelTitle(k) == title; });
+  const KernelDef& first = *titled.tried[0];
+  const bool own = first.op->plugin == world->id();
+  if (own && first.spec.kind == "CPU") return None("the op is the plugin's own, and so is what computes it on the CPU");
+  if (own && !HasOwnOnCpu(*world, first)) return None("the op is the plugin's own, which has no kernel for the CPU to compare with");
+  Tally tally("kernel");
+  for (const KernelDef* k : titled.tried) {
+    const Outcome o = AgreesOne(world, book, *k, own);
+    if (o.kind == Outcome::kFail) return o;
+    tally.Add(KernelName(*k), o);
+  }
+  MissUntried(titled, &tally);
+  return tally.End();
 }
 
 Outcome Repeats(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
-  if (!Comparable(k)) return Skip("its results may differ");
+  if (!Comparable(k)) return None("its results may differ");
   CallResult one = CallKernel(world, &node, &k, device, c), two = CallKernel(world, &node, &k, device, c);
   if (!one.status.ok()) return Skip(Message(one.status));  // what is wrong with it is another rule's
   RETURN_IF_ERROR(two.status);
@@ -113,6 +134,8 @@ struct Ready {
   Placed placed;
   std::unique_ptr<PreparedKernel> prepared;
   std::vector<Tensor> first;  // what the first call gave
+  bool well = false;          // a call went well
+  Status called;              // what a call said, before any went well
 };
 
 // Several kernels are alive at a time, and called in an order that is another one each round. After each call its records are gone.
@@ -125,42 +148,61 @@ Outcome CallsInTurns(std::vector<Ready>* ready) {
       CallResult got = r.prepared->Execute(r.c->inputs);
       const std::string who = StrCat(r.c->text(), " by '", r.kernel->spec.text, "': ");
       if (!got.status.ok()) {
-        if (r.first.empty()) continue;  // what is wrong with it is another rule's
+        if (!r.well) {  // what is wrong with it is another rule's
+          r.called = got.status;
+          continue;
+        }
         return Fail(who, Message(got.status));
       }
-      if (r.first.empty()) r.first = got.outputs;
+      if (!r.well) r.first = got.outputs;
+      r.well = true;
+      r.called = Status();
       if (std::string d = DiffersIn(*r.kernel, got.outputs, r.first); !d.empty()) return Fail(who, "in a later call, ", d);
     }
   }
   return {};
 }
 
-Outcome KeepsNothing(World* world, CaseBook* book, const std::vector<const KernelDef*>& kernels) {
+Outcome KeepsNothing(World* world, CaseBook* book, const KernelSet& kernels) {
   constexpr size_t kAtOnce = 12;
   std::vector<Ready> ready;
-  size_t called = 0;
+  Tally tally("kernel");
   auto turn = [&]() -> Outcome {
-    called += ready.size();
     Outcome o = ready.empty() ? Outcome() : CallsInTurns(&ready);
+    for (const Ready& r : ready) tally.Add(KernelName(*r.kernel), r.called.ok() ? Outcome() : Skip(r.c->text(), ": ", Message(r.called)));
     ready.clear();
     return o;
   };
-  for (const KernelDef* k : kernels) {
+  for (const KernelDef* k : kernels.tried) {
     Device* device = world->DeviceOf(k->spec.kind);
-    const std::vector<Case>& cases = book->For(*k, false);
-    if (!device || cases.empty()) continue;
-    Ready r{k, &cases[0], {}, nullptr, {}};
-    ASSIGN_OR_RETURN(r.placed, PlaceCase(world, cases[0]));
-    if (!Fits(*k, *r.placed.node)) continue;
-    At(cases[0].text());
-    auto prepared = PreparedKernel::Make(world, r.placed.node, k, device, cases[0].inputs, cases[0].held);
-    if (!prepared.ok()) continue;
+    if (!device) {
+      tally.Missed(KernelName(*k), StrCat("there is no device ", k->spec.kind, " on this machine"));
+      continue;
+    }
+    Ready r{k, nullptr, {}, nullptr, {}, false, {}};
+    for (const Case& c : book->For(*k, false)) {
+      ASSIGN_OR_RETURN(r.placed, PlaceCase(world, c));
+      if (!Fits(*k, *r.placed.node)) continue;
+      r.c = &c;
+      break;
+    }
+    if (!r.c) {
+      tally.Missed(KernelName(*k), book->WhyNone(*k, false));
+      continue;
+    }
+    At(r.c->text());
+    auto prepared = PreparedKernel::Make(world, r.placed.node, k, device, r.c->inputs, r.c->held);
+    if (!prepared.ok()) {
+      tally.Missed(KernelName(*k), std::string(Message(prepared.status())));
+      continue;
+    }
     r.prepared = *std::move(prepared);
     ready.push_back(std::move(r));
     if (ready.size() == kAtOnce) RETURN_UNLESS_PASSED(turn());
   }
   RETURN_UNLESS_PASSED(turn());
-  return called ? Outcome() : Skip("no case could be made up for any of ", CountText(kernels));
+  MissUntried(kernels, &tally);
+  return tally.End();
 }
 
 // Only the plugin says what types its own ops have. Those of others may come to have more.
@@ -186,17 +228,17 @@ Outcome AreOfTheOpsTypes(const std::vector<const KernelDef*>& own) {
 }  // namespace
 
 void CheckKernels(Run& run, World& world) {
-  const std::vector<const KernelDef*> kernels = Sampled(CallableKernels(world), run.options().full);
+  const KernelSet kernels = KernelsOf(world, run.options().full);
   if (kernels.empty() || (world.play().older && !run.options().full)) return;
   auto oracle = World::Oracle();
   if (!oracle.ok()) return run.Check(201, "", [&] { return Outcome(oracle.status()); });
   CaseBook book(&world, oracle->get(), EffortOf(run, world));
   auto check = [&](int rule, const KernelCheck& body) {
-    run.Check(rule, CountText(kernels), [&] { return ForKernels(&world, &book, kernels, run.options().full ? 20 : 1, body); });
+    run.Check(rule, CountText(kernels.all), [&] { return ForKernels(&world, &book, kernels, run.options().full ? 20 : 1, body); });
   };
-  if (world.play().hasty) run.Check(205, CountText(kernels), [&] { return KeepsNothing(&world, &book, kernels); });
+  if (world.play().hasty) run.Check(205, CountText(kernels.all), [&] { return KeepsNothing(&world, &book, kernels); });
   std::set<std::string> seen;
-  for (const KernelDef* k : kernels) {
+  for (const KernelDef* k : kernels.tried) {
     const std::string title = KernelTitle(*k);
     if (seen.insert(title).second) run.Check(201, title, [&] { return Agrees(&world, &book, kernels, title); });
   }

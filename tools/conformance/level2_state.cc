@@ -39,7 +39,7 @@ StatusOr<std::vector<std::pair<std::string, Case>>> Misled(const Case& c) {
 
 // The graph knows nothing of what is behind the handles: the kernel is what looks. It may take them all the same.
 Outcome LooksAtResources(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device) {
-  if (c.held.empty()) return Skip("it has no resources");
+  if (c.held.empty()) return None("it has no resources");
   ASSIGN_OR_RETURN(auto misled, Misled(c));
   auto prepared = PreparedKernel::Make(world, &node, &k, device, c.inputs);
   if (!prepared.ok()) return Skip(Message(prepared.status()));
@@ -98,7 +98,7 @@ StatusOr<std::string> SavedAgain(const ResourceType& type, std::string_view byte
 }
 
 Outcome ComesBack(const Resource& r) {
-  if (!r.def() || !r.object() || !r.def()->def.save || !r.def()->def.restore) return Skip("it is not saved");
+  if (!r.def() || !r.object() || !r.def()->def.save || !r.def()->def.restore) return None("it is not saved");
   ASSIGN_OR_RETURN(const std::string bytes, Saved(r));
   auto again = SavedAgain(*r.def(), bytes);
   if (!again.ok()) return Fail("restore refuses what save wrote: ", Message(again.status()));
@@ -121,7 +121,7 @@ Outcome RestoresWhatWasSaved(World* world, const KernelDef& k, const Node& node,
   if (!prepared.ok()) return Skip(Message(prepared.status()));
   ASSIGN_OR_RETURN(auto state, State::Make(world, device, c.held));
   if (Status s = (*prepared)->ExecuteOn(*state, c.inputs).status; !s.ok()) return Skip(Message(s));
-  Outcome all = Skip("nothing is saved");
+  Outcome all = None("nothing is saved");
   for (const auto& [i, held] : c.held) {
     Outcome o = ComesBack(*state->Of(i));
     if (o.kind == Outcome::kFail) return o;
@@ -135,13 +135,12 @@ Outcome RestoresWhatWasSaved(World* world, const KernelDef& k, const Node& node,
 void CheckState(Run& run, World& world) {
   if (!world.play().name.empty()) return;
   const bool full = run.options().full;
-  const std::vector<const KernelDef*> kernels = Sampled(CallableKernels(world), full);
+  const KernelSet kernels = KernelsOf(world, full);
   if (kernels.empty()) return;
-  std::vector<const KernelDef*> stateful = kernels;
-  std::erase_if(stateful, [](const KernelDef* k) { return !k->op->stateful; });
+  const KernelSet stateful = kernels.Where([](const KernelDef& k) { return k.op->stateful; });
   CaseBook book(&world, nullptr, full ? Effort::kUsual : Effort::kBrief);
-  auto check = [&](int rule, const std::vector<const KernelDef*>& some, const KernelCheck& body) {
-    if (!some.empty()) run.Check(rule, CountText(some), [&] { return ForKernels(&world, &book, some, full ? 4 : 1, body); });
+  auto check = [&](int rule, const KernelSet& some, const KernelCheck& body) {
+    if (!some.empty()) run.Check(rule, CountText(some.all), [&] { return ForKernels(&world, &book, some, full ? 4 : 1, body); });
   };
   check(209, stateful, LooksAtResources);
   check(210, kernels, StaysSmall);

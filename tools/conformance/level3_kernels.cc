@@ -51,13 +51,12 @@ Outcome EndsWhenCancelled(World* world, const KernelDef& k, const Node& node, co
 }  // namespace
 
 void CheckKernelEnds(Run& run, World& world) {
-  const std::vector<const KernelDef*> kernels = Sampled(CallableKernels(world), run.options().full);
+  const KernelSet kernels = KernelsOf(world, run.options().full);
   if (kernels.empty()) return;
-  std::vector<const KernelDef*> async = kernels;
-  std::erase_if(async, [](const KernelDef* k) { return !k->spec.async; });
+  const KernelSet async = kernels.Where([](const KernelDef& k) { return k.spec.async; });
   CaseBook book(&world, nullptr, run.options().full ? Effort::kUsual : Effort::kBrief);
-  auto check = [&](int rule, const std::vector<const KernelDef*>& some, const KernelCheck& body) {
-    run.Check(rule, CountText(some), [&] { return ForKernels(&world, &book, some, run.options().full ? 4 : 1, body); });
+  auto check = [&](int rule, const KernelSet& some, const KernelCheck& body) {
+    run.Check(rule, CountText(some.all), [&] { return ForKernels(&world, &book, some, run.options().full ? 4 : 1, body); });
   };
   if (!async.empty()) check(308, async, CompletesOnce);
   if (!world.play().name.empty()) return;

@@ -39,7 +39,7 @@ Outcome Peer(const Device& from, const Device& to) {
   const DeviceKind& kind = from.def();
   const uint32_t reaches = kind.peer->reaches(kind.host, from.self(), to.self());
   if (reaches != kind.peer->reaches(kind.host, from.self(), to.self())) return Fail("asked twice, reaches answers differently");
-  if (!reaches) return Skip("it does not reach that one");
+  if (!reaches) return None("it does not reach that one");
   ASSIGN_OR_RETURN(DeviceBlock a, DeviceBlock::Make(from, kBytes));
   ASSIGN_OR_RETURN(DeviceBlock b, DeviceBlock::Make(to, kBytes));
   const Bytes source = Pattern(kBytes, 1);

@@ -61,7 +61,7 @@ Outcome HoldsBack(const Device& d) {
   Bytes got(64);
   ASSIGN_OR_RETURN(DeviceBlock b, DeviceBlock::Make(d, 64));
   ASSIGN_OR_RETURN(Queue q, Queue::Make(d));
-  if (!q.can_wait()) return Skip("it has no wait: the host holds work back");
+  if (!q.can_wait()) return None("it has no wait: the host holds work back");
   Line gate = NewLine();
   RETURN_IF_ERROR(b.Put(old));
   RETURN_IF_ERROR(q.Wait(gate.get(), 3));
@@ -82,7 +82,7 @@ Outcome RunsApart(const Device& d) {
   Bytes got(64);
   ASSIGN_OR_RETURN(DeviceBlock b, DeviceBlock::Make(d, 64));
   ASSIGN_OR_RETURN(Queue held, Queue::Make(d));
-  if (!held.can_wait()) return Skip("it has no wait, so no stream can be held back");
+  if (!held.can_wait()) return None("it has no wait, so no stream can be held back");
   ASSIGN_OR_RETURN(Queue free, Queue::Make(d));
   Line gate = NewLine();
   RETURN_IF_ERROR(held.Wait(gate.get(), 1));
@@ -101,7 +101,7 @@ Outcome RunsApart(const Device& d) {
 
 Outcome SignalsAfterFailure(const Device& d) {
   ASSIGN_OR_RETURN(Queue q, Queue::Make(d));
-  if (!q.can_wait()) return Skip("it has no wait: the host waits for lines that fail");
+  if (!q.can_wait()) return None("it has no wait: the host waits for lines that fail");
   Line gate = NewLine();
   gate->Fail(Internal("the kit let this line fail"));
   RETURN_IF_ERROR(q.Wait(gate.get(), 1));

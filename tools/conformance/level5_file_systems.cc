@@ -194,7 +194,7 @@ Outcome ListsEachOnce(const Files& f) {
 }
 
 Outcome LocksOut(const Files& f) {
-  if (!f.def().lock_folder_of) return Skip("it has no locks of its own");
+  if (!f.def().lock_folder_of) return None("it has no locks of its own");
   const std::string path = f.Path("model");
   void *first = nullptr, *second = nullptr;
   auto lock = [&](void** out) { return FromC(f.def().lock_folder_of(f.host(), f.def().user, path.data(), path.size(), out)); };

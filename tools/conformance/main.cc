@@ -17,7 +17,7 @@ namespace thalweg::conformance {
 namespace {
 
 constexpr const char* kHelp = R"(usage: thalweg-conformance FILE.so [--level N] [--rule N]... [--full] [--at PLACE] [--limit SECONDS]
-                            [--setting KEY=VALUE]... [--json]
+                            [--setting KEY=VALUE]... [--allow-skips] [--json | --junit]
        thalweg-conformance --list
 
 Says whether a plugin keeps the rules of the ABI, by loading it into processes of its own and playing hosts of all kinds to it.
@@ -29,10 +29,14 @@ Says whether a plugin keeps the rules of the ABI, by loading it into processes o
   --at PLACE        where a file system (scheme://folder) or a membership service (an address) may be tried
   --setting K=V     a setting of the plugin, as the runtime option plugin.ID.K=V; may be given several times
   --limit SECONDS   that one check may take (default 20, with --full 200)
+  --allow-skips     a level counts as kept although some of its checks were skipped
   --json            the report as JSON
+  --junit           the report as XML in the form of JUnit
   --list            prints the rules
 
-Exit status: 0 all rules kept, 1 some rule broken, 2 the checks could not be made.
+A level is kept if no rule of it is broken and each check of it ran on all that its rule speaks of.
+
+Exit status: 0 all levels kept, 1 some level not kept, 2 the checks could not be made.
 )";
 
 bool json_wanted = false;
@@ -68,6 +72,10 @@ Options Parse(int argc, char** argv) {
       std::exit(0);
     } else if (arg == "--json") {
       o.json = true;
+    } else if (arg == "--junit") {
+      o.junit = true;
+    } else if (arg == "--allow-skips") {
+      o.allow_skips = true;
     } else if (arg == "--full") {
       o.full = true;
     } else if (arg == "--level") {
@@ -161,13 +169,19 @@ class Printer {
   explicit Printer(const Options& options) : options_(options) {}
   void Add(std::vector<Result> results) {
     for (Result& r : results) {
-      if (!options_.json) std::fputs(TextLine(r).c_str(), stdout);
+      if (!options_.json && !options_.junit) std::fputs(TextLine(r).c_str(), stdout);
       all_.push_back(std::move(r));
     }
     std::fflush(stdout);
   }
   bool Failed() const { return AnyFailed(all_); }
-  void End() const { std::fputs((options_.json ? JsonText(options_, all_) : Summary(options_, all_)).c_str(), stdout); }
+  bool Kept() const { return KeepsAll(options_, all_); }
+  void End() const {
+    const std::string text = options_.json    ? JsonText(options_, all_)
+                             : options_.junit ? JunitText(options_, all_)
+                                              : Summary(options_, all_);
+    std::fputs(text.c_str(), stdout);
+  }
 
  private:
   const Options& options_;
@@ -213,7 +227,7 @@ int Main(int argc, char** argv) {
     if (sound && options.level > 0) printer.Add(RunChildren(options, play.name, false, [&](Run& run) { CheckUnder(run, play); }));
   }
   printer.End();
-  return printer.Failed() ? 1 : 0;
+  return printer.Kept() ? 0 : 1;
 }
 
 }  // namespace

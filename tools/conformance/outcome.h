@@ -1,16 +1,28 @@
 // Outcome: what a check found. A Status converts: ok is a pass, anything else a failure with its message, so RETURN_IF_ERROR works in
-// checks.
+// checks. Tally: counts on how much of what the rule speaks of a check ran.
 #pragma once
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "framework/base/status.h"
 
 namespace thalweg::conformance {
 
+// Something that the rule speaks of and that the check did not run on.
+struct Missed {
+  std::string what, why;
+};
+
 struct Outcome {
-  enum Kind { kPass, kSkip, kFail };
+  // kNone: the rule speaks of nothing that is here. kSkip: it does, and the check did not run on all of it.
+  enum Kind { kPass, kNone, kSkip, kFail };
   Kind kind = kPass;
-  std::string why;  // of a skip or a failure
+  std::string why;  // unless it is a pass
+  // Of a check on several things: on how many it ran, of how many that there are. of == 0: the check is on one thing.
+  int64_t ran = 0, of = 0;
+  std::string unit;  // "kernels"
+  std::vector<Missed> missed;
 
   Outcome() = default;
   Outcome(Kind k, std::string w) : kind(k), why(std::move(w)) {}
@@ -30,6 +42,34 @@ template <class... Parts>
 Outcome Skip(const Parts&... parts) {
   return {Outcome::kSkip, StrCat(parts...)};
 }
+template <class... Parts>
+Outcome None(const Parts&... parts) {
+  return {Outcome::kNone, StrCat(parts...)};
+}
+
+class Tally {
+ public:
+  // unit: in the singular.
+  explicit Tally(std::string unit) : unit_(std::move(unit)) {}
+  void Ran() { ++ran_; }
+  // The rule speaks of `n` things that the check did not run on.
+  void Missed(std::string what, std::string why, int64_t n = 1) {
+    missed_.push_back({std::move(what), std::move(why)});
+    n_missed_ += n;
+  }
+  // As the check of one of them says: a skip is missed, none is not counted. Failures are for the caller.
+  void Add(const std::string& what, const Outcome& o) {
+    if (o.passed()) Ran();
+    if (o.kind == Outcome::kSkip) Missed(what, o.why);
+  }
+  // A pass if the check ran on all; none if there is nothing.
+  Outcome End() const;
+
+ private:
+  std::string unit_;
+  int64_t ran_ = 0, n_missed_ = 0;
+  std::vector<conformance::Missed> missed_;
+};
 
 }  // namespace thalweg::conformance
 

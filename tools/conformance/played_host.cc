@@ -301,6 +301,9 @@ tw_status* Pass(tw_registrar* r, const Def* d) {
 }
 
 tw_status* PlayedInit(const tw_host* h, tw_registrar* r, void** out_instance) {
+  if (!subject.plugin || !TW_HAS(subject.plugin, init) || !subject.plugin->init) {
+    return tw_fail(h, TW_FAILED_PRECONDITION, TW_S("the descriptor of the plugin has no init; see rule 006"));
+  }
   PlayHost(const_cast<tw_host*>(h));
   auto* played = new (Lasting(sizeof(PlayedRegistrar))) PlayedRegistrar{};
   std::memset(played->tail, kPoison, kTail);

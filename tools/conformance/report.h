@@ -1,4 +1,4 @@
-// What is printed of the results: a line each, or JSON.
+// What is printed of the results: a line each, JSON, or JUnit's XML.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,7 +11,13 @@ std::string TextLine(const Result& r);
 std::string Summary(const Options& options, const std::vector<Result>& results);
 std::string JsonError(const std::string& why);
 std::string JsonText(const Options& options, const std::vector<Result>& results);
+// A suite a level, a case a result. A skip that keeps a level from being kept is a failure of type "skipped".
+std::string JunitText(const Options& options, const std::vector<Result>& results);
 std::string RuleList();
 bool AnyFailed(const std::vector<Result>& results);
+// No rule of that level is broken, and none that belongs to it was skipped, unless the options allow it.
+bool Keeps(const Options& options, const std::vector<Result>& results, int level);
+// All levels that were asked for.
+bool KeepsAll(const Options& options, const std::vector<Result>& results);
 
 }  // namespace thalweg::conformance

@@ -162,6 +162,15 @@ void Run::Tell(char what, const std::string& a, const std::string& b) const {
   WriteAll(pipe_, text);
 }
 
+namespace {
+
+std::string Plain(std::string text) {
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return text;
+}
+
+}  // namespace
+
 void Run::Check(int rule, const std::string& subject, const Body& body) {
   EndCopies();
   if (!Wants(rule) || next_++ < from_) return;
@@ -174,8 +183,9 @@ void Run::Check(int rule, const std::string& subject, const Body& body) {
     o = Fail("a C++ exception came out of the plugin: ", e.what());
   }
   EndCopies();
-  std::replace(o.why.begin(), o.why.end(), '\0', ' ');
-  Tell('e', std::to_string(int(o.kind)), o.why);
+  for (const Missed& m : o.missed) Tell('m', Plain(m.what), Plain(m.why));
+  if (o.of) Tell('c', StrCat(o.ran, " ", o.of), o.unit);
+  Tell('e', std::to_string(int(o.kind)), Plain(o.why));
   if (!one_each_ && o.kind != Outcome::kFail) return;
   Tell('n', "", "");
   _exit(0);
@@ -198,8 +208,16 @@ Ended Listen(int fd, pid_t child, double limit, const std::string& host, int* fr
     if (told.what == 'b') {
       results->push_back({std::stoi(told.a), host, told.b, {}});
       e.open = true;
+    } else if (told.what == 'm') {
+      results->back().outcome.missed.push_back({told.a, told.b});
+    } else if (told.what == 'c') {
+      Outcome& o = results->back().outcome;
+      o.unit = told.b;
+      o.ran = std::stoll(told.a);
+      o.of = std::stoll(told.a.substr(told.a.find(' ')));
     } else if (told.what == 'e') {
-      results->back().outcome = {Outcome::Kind(std::stoi(told.a)), told.b};
+      results->back().outcome.kind = Outcome::Kind(std::stoi(told.a));
+      results->back().outcome.why = told.b;
       e.open = false;
       ++*from;
     } else {

@@ -19,7 +19,8 @@ struct Options {
   std::string at;          // where file systems and memberships are tried; empty: a place that the plugin should know
   double limit = 20;       // seconds a check may take
   bool full = false;       // more cases, larger sizes, more cycles
-  bool json = false;
+  bool json = false, junit = false;
+  bool allow_skips = false;  // a level may be kept although some of it was skipped
   // Of the plugin, by key.
   std::vector<std::pair<std::string, std::string>> settings;
 };

@@ -14,21 +14,30 @@ std::vector<const KernelDef*> CallableKernels(const World& world) {
   return kernels;
 }
 
-std::vector<const KernelDef*> Sampled(std::vector<const KernelDef*> kernels, bool all) {
-  if (all) return kernels;
+KernelSet KernelsOf(const World& world, bool all) {
+  KernelSet set;
+  set.all = set.tried = CallableKernels(world);
+  constexpr size_t kFew = 60, kMany = 600;  // of all, or of one a title
+  if (all || set.all.size() <= kFew) return set;
   std::map<std::string, size_t> count, seen;
-  for (const KernelDef* k : kernels) ++count[KernelTitle(*k)];
-  constexpr size_t kMany = 200;
-  const bool many = kernels.size() > kMany;
+  for (const KernelDef* k : set.all) ++count[KernelTitle(*k)];
+  const bool many = set.all.size() > kMany;
   // The first, one in the middle, the last; of very many the first.
-  std::erase_if(kernels, [&](const KernelDef* k) {
+  std::erase_if(set.tried, [&](const KernelDef* k) {
     const size_t n = count[KernelTitle(*k)], i = seen[KernelTitle(*k)]++;
     return i != 0 && (many || (i != n / 2 && i + 1 != n));
   });
-  return kernels;
+  return set;
+}
+
+void MissUntried(const KernelSet& kernels, Tally* tally) {
+  const size_t left = kernels.all.size() - kernels.tried.size();
+  if (left) tally->Missed(StrCat(left, left == 1 ? " kernel" : " kernels", " of other element types"), "--full tries them", int64_t(left));
 }
 
 std::string KernelTitle(const KernelDef& k) { return StrCat(k.spec.op, " @", k.spec.kind); }
+
+std::string KernelName(const KernelDef& k) { return StrCat("'", k.spec.text, "'"); }
 
 std::string CountText(const std::vector<const KernelDef*>& kernels) {
   return StrCat(kernels.size(), kernels.size() == 1 ? " kernel" : " kernels");
@@ -78,11 +87,16 @@ std::string DiffersIn(const KernelDef& k, const std::vector<Tensor>& got, const 
   return "";
 }
 
-Outcome ForKernels(World* world, CaseBook* book, const std::vector<const KernelDef*>& kernels, size_t cases, const KernelCheck& check) {
-  size_t done = 0;
-  for (const KernelDef* k : kernels) {
+Outcome ForKernels(World* world, CaseBook* book, const KernelSet& kernels, size_t cases, const KernelCheck& check) {
+  Tally tally("kernel");
+  for (const KernelDef* k : kernels.tried) {
     Device* device = world->DeviceOf(k->spec.kind);
-    if (!device) continue;
+    if (!device) {
+      tally.Missed(KernelName(*k), StrCat("there is no device ", k->spec.kind, " on this machine"));
+      continue;
+    }
+    Outcome best = Skip(book->WhyNone(*k, false));
+    bool none = false;
     size_t n = 0;
     for (const Case& c : book->For(*k, false)) {
       if (n == cases) break;
@@ -92,10 +106,14 @@ Outcome ForKernels(World* world, CaseBook* book, const std::vector<const KernelD
       Outcome o = check(world, *k, *p.node, c, device);
       if (o.kind == Outcome::kFail) return Fail(c.text(), " by '", k->spec.text, "': ", o.why);
       n += o.passed();
-      done += o.passed();
+      none = none || o.kind == Outcome::kNone;
+      if (o.passed()) best = o;
+      if (o.kind == Outcome::kSkip && !best.passed()) best = Skip(c.text(), ": ", o.why);
     }
+    if (best.passed() || !none) tally.Add(KernelName(*k), best);
   }
-  return done ? Outcome() : Skip("no case could be made up for any of ", CountText(kernels));
+  MissUntried(kernels, &tally);
+  return tally.End();
 }
 
 }  // namespace thalweg::conformance

@@ -13,10 +13,26 @@ namespace thalweg::conformance {
 
 // All but those for any op, which only take time.
 std::vector<const KernelDef*> CallableKernels(const World& world);
-// A few element types of each op and kind; all: every one.
-std::vector<const KernelDef*> Sampled(std::vector<const KernelDef*> kernels, bool all);
+// Kernels that a rule speaks of, and those of them that are tried: all, or of very many a few element types of each op and kind.
+struct KernelSet {
+  std::vector<const KernelDef*> all, tried;
+  bool empty() const { return all.empty(); }
+  // Those for which `is` holds.
+  template <class F>
+  KernelSet Where(F&& is) const {
+    KernelSet some = *this;
+    std::erase_if(some.all, [&](const KernelDef* k) { return !is(*k); });
+    std::erase_if(some.tried, [&](const KernelDef* k) { return !is(*k); });
+    return some;
+  }
+};
+// all: none is left out, however many there are.
+KernelSet KernelsOf(const World& world, bool all);
 std::string KernelTitle(const KernelDef& k);                          // "Add @TOY"
+std::string KernelName(const KernelDef& k);                           // "'Add(float) @TOY'"
 std::string CountText(const std::vector<const KernelDef*>& kernels);  // "3 kernels"
+// Those that are not tried, as missed.
+void MissUntried(const KernelSet& kernels, Tally* tally);
 // Randomness, and state that the kit does not see, give results that cannot be compared but by type and shape.
 bool Comparable(const KernelDef& k);
 
@@ -34,7 +50,7 @@ std::string DiffersIn(const std::vector<Tensor>& got, const std::vector<Tensor>&
 std::string DiffersIn(const KernelDef& k, const std::vector<Tensor>& got, const std::vector<Tensor>& want);
 
 using KernelCheck = std::function<Outcome(World* world, const KernelDef& k, const Node& node, const Case& c, Device* device)>;
-// Makes the check with the first cases of each kernel; a skip does not count as one. Skipped where none passed.
-Outcome ForKernels(World* world, CaseBook* book, const std::vector<const KernelDef*>& kernels, size_t cases, const KernelCheck& check);
+// Makes the check with the first cases of each kernel. A kernel on which no case passed is missed, unless the rule does not speak of it.
+Outcome ForKernels(World* world, CaseBook* book, const KernelSet& kernels, size_t cases, const KernelCheck& check);
 
 }  // namespace thalweg::conformance

@@ -3,18 +3,22 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 
 #include <arpa/inet.h>
 #include <openssl/bio.h>
+#include <openssl/bn.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -103,11 +107,21 @@ void SetFacts(const Recipe& r, X509* certificate, X509* issuer) {
   if (const std::string names = OtherNames(r); !names.empty()) Extend(certificate, issuer, NID_subject_alt_name, names);
 }
 
+// "0A:1B", "A1B": "a1b". Empty: it is none.
+std::string PlainSerial(std::string text) {
+  text.erase(std::remove(text.begin(), text.end(), ':'), text.end());
+  text.erase(0, std::min(text.find_first_not_of('0'), text.size()));
+  for (char& c : text) c = c >= 'A' && c <= 'F' ? char(c - 'A' + 'a') : c;
+  return text.size() > 40 || text.find_first_not_of("0123456789abcdef") != text.npos ? "" : text;
+}
+
 std::string ReadWhole(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error("'" + path + "': " + std::strerror(errno));
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
+
+std::string ReadIfThere(const std::string& path) { return std::filesystem::exists(path) ? ReadWhole(path) : ""; }
 
 void MakeFolder(const std::string& path) {
   std::filesystem::create_directories(path);
@@ -154,6 +168,17 @@ void WriteSecret(const std::string& path, const std::string& text) {
   if (std::rename(fresh.c_str(), path.c_str()) != 0) throw std::runtime_error("'" + path + "': " + std::strerror(errno));
 }
 
+std::string SerialOf(const std::string& pem) {
+  const Certificate certificate(PEM_read_bio_X509(Reading(pem).get(), nullptr, nullptr, nullptr), X509_free);
+  Need(certificate != nullptr, "a certificate makes no sense");
+  const std::unique_ptr<BIGNUM, decltype(&BN_free)> number(ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate.get()), nullptr), BN_free);
+  char* digits = number ? BN_bn2hex(number.get()) : nullptr;
+  Need(digits != nullptr, "a certificate has no number");
+  const std::string text = digits;
+  OPENSSL_free(digits);
+  return PlainSerial(text);
+}
+
 namespace {
 
 // task/ps/0: ps-0; client/ann: client-ann.
@@ -193,6 +218,8 @@ void MakeCluster(const std::string& folder, const std::vector<Member>& members, 
     WriteSecret(authority + "/key.pem", ca.key);
     WriteSecret(authority + "/token", token);  // the last: it says that all are there
   }
+  std::string issued = ReadIfThere(authority + "/issued");
+  const std::string revoked = ReadIfThere(authority + "/revoked");
   for (const Member& m : members) {
     Recipe r;
     r.name = m.name;
@@ -203,12 +230,52 @@ void MakeCluster(const std::string& folder, const std::vector<Member>& members, 
     r.ends = int64_t{days} * kDay;
     const std::string place = FolderOf(m.name);
     const Pair pair = Make(r, &ca);
+    issued += SerialOf(pair.cert) + " " + m.name + "\n";
+    WriteSecret(authority + "/issued", issued);  // before anybody has it
     MakeFolder(folder + "/" + place);
+    if (!revoked.empty()) WriteSecret(folder + "/" + place + "/revoked", revoked);
     WriteSecret(folder + "/" + place + "/ca.pem", ca.cert);
     WriteSecret(folder + "/" + place + "/cert.pem", pair.cert);
     WriteSecret(folder + "/" + place + "/key.pem", pair.key);
     WriteSecret(folder + "/" + place + "/token", token);
   }
+}
+
+std::vector<std::string> Revoke(const std::string& folder, const std::string& name, const std::string& serial) {
+  const std::string authority = folder + "/authority";
+  if (!std::filesystem::exists(authority + "/token"))
+    throw std::runtime_error("'" + folder + "' has no authority; give the folder that thalweg cluster init has made");
+  std::vector<std::string> wanted;
+  if (!serial.empty()) {
+    wanted.push_back(PlainSerial(serial));
+    if (wanted[0].empty())
+      throw std::runtime_error("'" + serial + "' is no serial number: give hexadecimal digits, as openssl x509 -serial does");
+  } else {
+    std::istringstream issued(ReadIfThere(authority + "/issued"));
+    for (std::string number, whose; issued >> number >> whose;) {
+      if (whose == name) wanted.push_back(number);
+    }
+    // What was made before there was such a list.
+    const std::string cert = folder + "/" + FolderOf(name) + "/cert.pem";
+    if (name.find('/') != name.npos && std::filesystem::exists(cert)) wanted.push_back(SerialOf(ReadWhole(cert)));
+    if (wanted.empty())
+      throw std::runtime_error("no certificate was made for '" + name + "' in '" + folder + "'; give task/JOB/N, client/NAME or --serial");
+  }
+  std::string list = ReadIfThere(authority + "/revoked");
+  std::vector<std::string> added;
+  char today[32] = "";
+  const std::time_t now = std::time(nullptr);
+  std::strftime(today, sizeof today, "%Y-%m-%d", std::gmtime(&now));
+  for (const std::string& number : wanted) {
+    if (("\n" + list).find("\n" + number + " ") != std::string::npos) continue;
+    list += number + " " + (name.empty() ? "-" : name) + " " + today + "\n";
+    added.push_back(number);
+  }
+  WriteSecret(authority + "/revoked", list);
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (std::filesystem::exists(entry.path() / "cert.pem")) WriteSecret((entry.path() / "revoked").string(), list);
+  }
+  return added;
 }
 
 }  // namespace thalweg::credentials

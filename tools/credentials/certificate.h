@@ -32,8 +32,17 @@ struct Member {
   std::vector<std::string> hosts;
 };
 // A folder for each member ("ps-0", "client-ann") beneath `folder`, with ca.pem, cert.pem, key.pem and token. The authority and the token
-// are in folder/authority, and used again where they are there. Throws std::runtime_error naming the file.
+// are in folder/authority, and used again where they are there; `issued` there tells whom which serial number was given to. Throws
+// std::runtime_error naming the file.
 void MakeCluster(const std::string& folder, const std::vector<Member>& members, int days);
+
+// Takes the certificates of a member ("client/ann") back, all that were made for that name, or the one with this serial number (hexadecimal
+// digits): adds them to folder/authority/revoked, and writes the list to `revoked` of each member's folder beneath `folder`. Answers the
+// serial numbers that it has added. Throws std::runtime_error.
+std::vector<std::string> Revoke(const std::string& folder, const std::string& name, const std::string& serial);
+
+// Of a certificate in PEM: hexadecimal digits, lower case.
+std::string SerialOf(const std::string& pem);
 
 // Makes the file for its owner alone, whole or not at all.
 void WriteSecret(const std::string& path, const std::string& text);

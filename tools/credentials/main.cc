@@ -1,9 +1,12 @@
 // thalweg-credentials FOLDER DAYS NAME[=HOST,HOST...]...: what proves who the members of a cluster are. `thalweg cluster init` runs it.
+// thalweg-credentials FOLDER revoke NAME|serial=HEX: takes a member's certificates back. `thalweg cluster revoke` runs it.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <functional>
+#include <string_view>
 
 #include "certificate.h"
 
@@ -21,11 +24,34 @@ thalweg::credentials::Member ParseMember(const std::string& word) {
   return m;
 }
 
+void Revoke(const std::string& folder, const std::string& word) {
+  constexpr std::string_view kSerial = "serial=";
+  const bool number = word.starts_with(kSerial);
+  const auto added = thalweg::credentials::Revoke(folder, number ? "" : word, number ? word.substr(kSerial.size()) : "");
+  for (const std::string& serial : added) std::printf("revoked %s\n", serial.c_str());
+  if (added.empty()) std::printf("'%s' was revoked before\n", word.c_str());
+}
+
+int Guarded(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const std::filesystem::filesystem_error& e) {
+    std::fprintf(stderr, "thalweg-credentials: '%s': %s\n", e.path1().c_str(), e.code().message().c_str());
+    return 1;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "thalweg-credentials: %s\n", e.what());
+    return 1;
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 4 && std::string_view(argv[2]) == "revoke") return Guarded([&] { Revoke(argv[1], argv[3]); });
   if (argc < 4) {
-    std::fputs("usage: thalweg-credentials FOLDER DAYS NAME[=HOST,HOST...]...\n", stderr);
+    std::fputs("usage: thalweg-credentials FOLDER DAYS NAME[=HOST,HOST...]...\n       thalweg-credentials FOLDER revoke NAME|serial=HEX\n",
+               stderr);
     return 2;
   }
   char* end = nullptr;
@@ -36,14 +62,5 @@ int main(int argc, char** argv) {
   }
   std::vector<thalweg::credentials::Member> members;
   for (int i = 3; i < argc; ++i) members.push_back(ParseMember(argv[i]));
-  try {
-    thalweg::credentials::MakeCluster(argv[1], members, int(days));
-  } catch (const std::filesystem::filesystem_error& e) {
-    std::fprintf(stderr, "thalweg-credentials: '%s': %s\n", e.path1().c_str(), e.code().message().c_str());
-    return 1;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "thalweg-credentials: %s\n", e.what());
-    return 1;
-  }
-  return 0;
+  return Guarded([&] { thalweg::credentials::MakeCluster(argv[1], members, int(days)); });
 }

@@ -45,32 +45,36 @@ std::vector<std::string> Targets(const Args& args) {
 }
 
 class Watcher {
- public:
-  explicit Watcher(const Args& args)
-      : runtime_(MakeRuntime(args)), targets_(Targets(args)), timeout_(int64_t(args.number("--timeout", 5, 0.001) * 1e9)) {
-    for (const std::string& option : args.all("--session-option")) options_.push_back(option);
-  }
-
-  // The first that answers tells of all; what the last one says is thrown where none does.
-  std::string Json() {
+  // The first that answers does it for all; what the last one says is thrown where none does.
+  template <class F>
+  auto FirstAnswer(const F& ask) const {
     for (size_t i = 0;; ++i) {
+      std::vector<std::string> texts(options_);
+      texts.push_back("target=" + targets_[i]);
+      std::vector<const char*> all;
+      for (const std::string& text : texts) all.push_back(text.c_str());
       try {
-        return Ask(targets_[i]);
+        return ask(all);
       } catch (const tw::StatusError&) {
         if (i + 1 == targets_.size()) throw;
       }
     }
   }
 
- private:
-  std::string Ask(const std::string& target) const {
-    std::vector<std::string> texts(options_);
-    texts.push_back("target=" + target);
-    std::vector<const char*> all;
-    for (const std::string& text : texts) all.push_back(text.c_str());
-    return tw::cluster_status(runtime_, all, timeout_);
+ public:
+  explicit Watcher(const Args& args)
+      : runtime_(MakeRuntime(args)), targets_(Targets(args)), timeout_(int64_t(args.number("--timeout", 5, 0.001) * 1e9)) {
+    for (const std::string& option : args.all("--session-option")) options_.push_back(option);
   }
 
+  std::string Json() {
+    return FirstAnswer([this](const std::vector<const char*>& options) { return tw::cluster_status(runtime_, options, timeout_); });
+  }
+  uint64_t Reset(const std::string& container) {
+    return FirstAnswer([&](const std::vector<const char*>& options) { return tw::cluster_reset(runtime_, options, container, timeout_); });
+  }
+
+ private:
   const tw::Runtime runtime_;
   const std::vector<std::string> targets_;
   const int64_t timeout_;
@@ -110,6 +114,14 @@ int Top(const Args& args, Watcher* watcher) {
   return kGood;
 }
 
+int Reset(const Args& args, Watcher* watcher) {
+  if (!args.has("--container")) throw UsageError{"reset needs --container NAME; clients that name none are in `localhost`"};
+  const std::string container = args.get("--container");
+  const uint64_t count = watcher->Reset(container);
+  std::printf("container '%s' is empty on all tasks; it held %llu\n", container.c_str(), static_cast<unsigned long long>(count));
+  return kGood;
+}
+
 int Init(const Args& args) {
   if (!args.has("--cluster") || !args.has("--out")) throw UsageError{"init needs --cluster FILE and --out DIR"};
   const std::string path = args.get("--cluster"), cluster = ReadFile(path, kMostConfig);
@@ -120,11 +132,25 @@ int Init(const Args& args) {
   return kGood;
 }
 
+int Revoke(const Args& args) {
+  const bool named = args.positional().size() == 2;
+  if (!args.has("--out") || named == args.has("--serial"))
+    throw UsageError{"revoke needs --out DIR, as init had it, and either a name (client/NAME, task/JOB/N) or --serial HEX"};
+  RevokeMember(args.get("--out"), named ? args.positional()[1] : "serial=" + args.get("--serial"));
+  std::printf("the list is in 'revoked' of each folder in %s; copy it to members elsewhere: they read it within a second\n",
+              args.get("--out").c_str());
+  return kGood;
+}
+
 int Run(const Args& args) {
   const std::string& what = args.positional()[0];
+  if (what == "revoke") return Revoke(args);
+  if (args.positional().size() > 1) throw UsageError{"'" + args.positional()[1] + "' is one word too many"};
   if (what == "init") return Init(args);
-  if (what != "status" && what != "doctor" && what != "top") throw UsageError{"'" + what + "' is none of init, status, doctor, top"};
+  if (what != "status" && what != "doctor" && what != "top" && what != "reset")
+    throw UsageError{"'" + what + "' is none of init, revoke, status, doctor, top, reset"};
   Watcher watcher(args);
+  if (what == "reset") return Reset(args, &watcher);
   return what == "status" ? Status(args, &watcher) : what == "doctor" ? Doctor(args, &watcher) : Top(args, &watcher);
 }
 
@@ -133,29 +159,34 @@ int Run(const Args& args) {
 const Command& ClusterCommand() {
   static constexpr const char* kMore =
       "init: an authority, a certificate for each task and client, and a token; members may be added later, and certificates made anew.\n"
-      "status: tasks with incarnations, steps, memory, devices, what came from whom, and who waits for whom.\n"
+      "revoke: takes the certificates of client/NAME or task/JOB/N back, or the one of --serial; members end its connections.\n"
+      "status: tasks with incarnations, steps, memory, devices, what came from whom, who waits for whom, and what confines sandboxes.\n"
       "doctor: what is wrong; exit status 1 if something is: tasks that do not answer, versions that differ, steps that stand still.\n"
-      "top: steps and bytes in a second, again and again.\n";
-  static const Command command = {"cluster",
-                                  "init|status|doctor|top",
-                                  "Tells what the tasks of a cluster do, and what ails them; makes what proves who they are.",
-                                  kMore,
-                                  {{"--out", "DIR", "init: where the folders of the members go"},
-                                   {"--client", "NAME", "init: a client that may use the cluster; may be repeated"},
-                                   {"--days", "N", "init: how long the certificates are good (365)"},
-                                   {"--target", "ADDRESS", "any task of the cluster"},
-                                   {"--cluster", "FILE", "the tasks and their addresses, as JSON; without both, TF_CONFIG says so"},
-                                   {"--session-option", "KEY=VALUE", "how the tasks are reached: credentials, insecure; may be repeated"},
-                                   {"--timeout", "SECONDS", "in which tasks have to answer (5)"},
-                                   {"--stuck", "SECONDS", "doctor: a step that moved nothing for so long is told (10)"},
-                                   {"--interval", "SECONDS", "top: between two looks (1)"},
-                                   {"--count", "N", "top: how many; 0: until it is ended (0)"},
-                                   kJsonOption,
-                                   kPluginOption,
-                                   kRuntimeOption},
-                                  1,
-                                  1,
-                                  Run};
+      "top: steps and bytes in a second, again and again.\n"
+      "reset: empties a container of state on every task: variables, queues and tables that clients share there are gone.\n";
+  static const Command command = {
+      "cluster",
+      "init|revoke|status|doctor|top|reset",
+      "Tells what the tasks of a cluster do, and what ails them; makes what proves who they are; empties their state.",
+      kMore,
+      {{"--out", "DIR", "init, revoke: where the folders of the members are"},
+       {"--serial", "HEX", "revoke: the number of one certificate (openssl x509 -serial)"},
+       {"--client", "NAME", "init: a client that may use the cluster; may be repeated"},
+       {"--days", "N", "init: how long the certificates are good (365)"},
+       {"--target", "ADDRESS", "any task of the cluster"},
+       {"--cluster", "FILE", "the tasks and their addresses, as JSON; without both, TF_CONFIG says so"},
+       {"--session-option", "KEY=VALUE", "how the tasks are reached: credentials, insecure; may be repeated"},
+       {"--timeout", "SECONDS", "in which tasks have to answer (5)"},
+       {"--container", "NAME", "reset: the container; that of clients which name none is localhost"},
+       {"--stuck", "SECONDS", "doctor: a step that moved nothing for so long is told (10)"},
+       {"--interval", "SECONDS", "top: between two looks (1)"},
+       {"--count", "N", "top: how many; 0: until it is ended (0)"},
+       kJsonOption,
+       kPluginOption,
+       kRuntimeOption},
+      1,
+      2,
+      Run};
   return command;
 }
 

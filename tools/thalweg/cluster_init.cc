@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
+#include <utility>
 
 #include <sys/wait.h>
 
@@ -63,15 +64,7 @@ std::string Maker() {
   throw std::runtime_error("this build has no thalweg-credentials: it was made without gRPC or OpenSSL");
 }
 
-}  // namespace
-
-void InitCluster(const std::string& cluster, const std::string& folder, const std::vector<std::string>& clients, int64_t days) {
-  std::vector<std::string> words = {Maker(), folder, std::to_string(days)};
-  for (const std::string& task : Tasks(cluster)) words.push_back(task);
-  for (const std::string& name : clients) {
-    if (name.empty() || name.find_first_of("/=,") != name.npos) throw std::runtime_error("'" + name + "' is no name for a client");
-    words.push_back("client/" + name);
-  }
+void RunMaker(std::vector<std::string> words, const char* failed) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
@@ -80,7 +73,23 @@ void InitCluster(const std::string& cluster, const std::string& folder, const st
   if (const int error = posix_spawn(&pid, pointers[0], nullptr, nullptr, pointers.data(), environ))
     throw std::runtime_error("cannot start '" + words[0] + "': " + std::strerror(error));
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw std::runtime_error("no credentials were made");
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw std::runtime_error(failed);
+}
+
+}  // namespace
+
+void RevokeMember(const std::string& folder, const std::string& what) {
+  RunMaker({Maker(), folder, "revoke", what}, "nothing was revoked");
+}
+
+void InitCluster(const std::string& cluster, const std::string& folder, const std::vector<std::string>& clients, int64_t days) {
+  std::vector<std::string> words = {Maker(), folder, std::to_string(days)};
+  for (const std::string& task : Tasks(cluster)) words.push_back(task);
+  for (const std::string& name : clients) {
+    if (name.empty() || name.find_first_of("/=,") != name.npos) throw std::runtime_error("'" + name + "' is no name for a client");
+    words.push_back("client/" + name);
+  }
+  RunMaker(std::move(words), "no credentials were made");
 }
 
 }  // namespace thalweg::cli

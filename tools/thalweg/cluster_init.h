@@ -10,4 +10,8 @@ namespace thalweg::cli {
 // readable for their owner alone. Throws std::runtime_error.
 void InitCluster(const std::string& cluster, const std::string& folder, const std::vector<std::string>& clients, int64_t days);
 
+// what: "client/ann", "task/ps/0", or "serial=HEX". Takes the certificates back, in all folders beneath `folder`. Throws
+// std::runtime_error.
+void RevokeMember(const std::string& folder, const std::string& what);
+
 }  // namespace thalweg::cli

@@ -87,7 +87,7 @@ std::string ShortName(const std::string& title) {
 std::string StatusText(const JsonValue& tasks) {
   std::vector<std::vector<std::string>> rows = {{"TASK", "ADDRESS", "INCARNATION", "UP", "STEPS", "SESSIONS", "MEMORY", "DEVICES"}};
   std::vector<std::vector<std::string>> moved = {{"TO", "FROM", "VALUES", "BYTES"}};
-  std::string waits;
+  std::string waits, confined;
   for (const JsonValue& t : tasks["tasks"].items()) {
     if (!Answers(t)) {
       rows.push_back({Coloured(kRed, ShortName(t)), t["address"].text(), Coloured(kRed, t["error"].text())});
@@ -96,6 +96,7 @@ std::string StatusText(const JsonValue& tasks) {
     rows.push_back({Coloured(kBold, ShortName(t)), t["address"].text(), t["incarnation"].text(), Seconds(t["age_s"].number()),
                     Whole(t["steps"].number()), Whole(t["sessions"].number()), BytesText(uint64_t(t["memory_bytes"].number())),
                     DevicesText(t)});
+    if (const std::string& by = t["sandbox"].text(); !by.empty()) confined += ShortName(t) + " has its clients in sandboxes: " + by + "\n";
     for (const JsonValue& p : t["received"].items()) {
       moved.push_back({ShortName(t), ShortName(p["from"].text()), Whole(p["values"].number()), BytesText(uint64_t(p["bytes"].number()))});
     }
@@ -107,6 +108,7 @@ std::string StatusText(const JsonValue& tasks) {
   std::string text = Table(rows);
   if (moved.size() > 1) text += "\n" + Table(moved);
   if (!waits.empty()) text += "\n" + waits;
+  if (!confined.empty()) text += "\n" + confined;
   return text;
 }
 

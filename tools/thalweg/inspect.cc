@@ -177,13 +177,17 @@ void PrintAll(const tw::Graph& graph, const std::vector<const tw_operation*>& op
   std::fputs(Table(rows).c_str(), stdout);
 }
 
-void Verify(const tw::Runtime& runtime, const std::string& path) {
+void Check(const tw::Runtime& runtime, const std::string& path) {
   const std::string bytes = ReadFile(path);
   try {
     tw::raise(tw_graph_verify(runtime.c(), bytes.data(), bytes.size()));
   } catch (const tw::StatusError& e) {
     throw tw::StatusError(e.code(), "'" + path + "': " + e.what(), e.operation(), e.place());
   }
+}
+
+void Verify(const tw::Runtime& runtime, const std::string& path) {
+  Check(runtime, path);
   std::printf("%s: good\n", path.c_str());
 }
 
@@ -229,6 +233,7 @@ int Run(const Args& args) {
     return kGood;
   }
   const tw::Graph graph = LoadGraph(runtime, path);
+  if (tw_graph_count(graph.c()) == 0) Check(runtime, path);  // nothing but unknown ops: says which
   std::vector<const tw_operation*> chosen;
   for (const std::string& name : args.all("--node")) chosen.push_back(graph.find(name));
   for (uint32_t i = 0; view != "--node" && i < tw_graph_count(graph.c()); ++i) chosen.push_back(tw_graph_operation(graph.c(), i));

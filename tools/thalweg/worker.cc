@@ -38,8 +38,11 @@ int Run(const Args& args) {
   sigprocmask(SIG_BLOCK, &ends, nullptr);
   const std::string cluster = ClusterText(args);
   const tw::Runtime runtime = MakeRuntime(args);
-  tw::raise(tw_log_set_sink(runtime.c(), tw_log_to_stderr, nullptr, TW_LOG_WARNING));
-  std::vector<std::string> texts = args.all("--server-option");
+  // What of a sandbox is in force is told, too.
+  tw::raise(tw_log_set_sink(runtime.c(), tw_log_to_stderr, nullptr, args.has("--sandbox") ? TW_LOG_INFO : TW_LOG_WARNING));
+  std::vector<std::string> texts;
+  if (args.has("--sandbox")) texts.push_back("sandbox=on");
+  for (const std::string& text : args.all("--server-option")) texts.push_back(text);  // may say sandbox=strict
   if (args.has("--credentials")) texts.push_back("credentials=" + args.get("--credentials"));
   if (args.has("--allow")) texts.push_back("allow_files=" + args.get("--allow"));
   if (args.has("--insecure")) texts.push_back("insecure=true");
@@ -59,6 +62,7 @@ std::string Details() {
   for (uint32_t i = 0; const tw_option* o = tw_server_option(i); ++i) {
     text += std::string("  ") + o->name + "=" + o->default_value + ": " + o->doc + "\n";
   }
+  text += "With --sandbox (sandbox=on) the log tells what of the confinement is in force.\n";
   return text + "Ends on SIGTERM and SIGINT: steps that run here end, their clients are told.\n";
 }
 
@@ -75,6 +79,7 @@ const Command& WorkerCommand() {
                                    {"--task", "N", "its number in the job (0)"},
                                    {"--credentials", "DIR", "what proves who the task is and who may use it, from thalweg cluster init"},
                                    {"--allow", "DIR", "a folder beneath which clients' operations may read and write files (none)"},
+                                   {"--sandbox", nullptr, "each client's graphs run in a process of their own that is confined, see below"},
                                    {"--insecure", nullptr, "whoever reaches the address may use the task, without proof and encryption"},
                                    {"--server-option", "KEY=VALUE", "an option of the server, see below; may be repeated"},
                                    kThreadsOption,

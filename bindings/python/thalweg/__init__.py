@@ -31,8 +31,8 @@ from .recovery import AsyncTraining, SyncTraining
 from .replicas import Spread, SyncReplicas
 from .runtime import Device, Plugin, Runtime, devices, load_plugin, plugins, version
 from .saver import Checkpoint, Checkpointer, Restored, Saver, SaveReport, latest_checkpoint, write_checkpoint
-from .scopes import control_dependencies, device, name_scope, priority
-from .server import Server, cluster_status
+from .scopes import container, control_dependencies, device, name_scope, priority
+from .server import Server, cluster_reset, cluster_status
 from .session import Callable, PartialRun, Session
 from .sharded import ShardedTable, sharded_sampled_softmax, sharded_softmax
 from .slices import foldl, foldr, map_fn, scan
@@ -47,7 +47,7 @@ __all__ = [*_dtypes, "AbortedError", "AlreadyExistsError", "AsyncTraining", "Bar
            "InvalidArgumentError", "Line", "NodeStats", "NotFoundError", "OpStats", "Operation", "OutOfRangeError", "Output", "PaddingFIFOQueue", "PartialRun",
            "PermissionDeniedError", "Plugin", "PriorityQueue", "Queue", "RandomShuffleQueue", "ResourceExhaustedError", "Restored", "Runtime", "SaveReport", "Saver", "Server", "Session", "ShardedTable",
            "SparseConditionalAccumulator", "SparseGradient", "Spread", "StagingArea", "StepStats", "SyncReplicas", "SyncTraining", "Tensor", "TotalStats", "Trace", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
-           "UnknownError", "Variable", "WaitStats", "assign_variables", "averages", "cluster_status", "cond", "constant", "control_dependencies", "current_graph", "device", "devices", "foldl", "foldr", "from_dlpack", "function",
+           "UnknownError", "Variable", "WaitStats", "assign_variables", "averages", "cluster_reset", "cluster_status", "cond", "constant", "container", "control_dependencies", "current_graph", "device", "devices", "foldl", "foldr", "from_dlpack", "function",
            "gradients", "graph", "group", "initializer", "latest_checkpoint", "load_plugin", "log", "losses", "map_fn", "name_scope", "ops", "outline", "placeholder",
            "plugins", "priority", "read_variables", "recurrent", "scan", "schedules", "sharded_sampled_softmax", "sharded_softmax", "switch_case", "train", "version", "while_loop", "write_checkpoint"]
 

@@ -163,7 +163,9 @@ def _finish(graph: "Graph", schema: dict[str, Any], inputs: list[Output], given:
             if scope.priority:
                 _low.tw_op_set_priority(builder, scope.priority)
             for attr in schema["attrs"]:
-                if attr["name"] in given and (given[attr["name"]] is not None or attr["kind"] == "shape"):
+                if attr["name"] == "container" and scope.container and not given.get("container"):
+                    attributes.write(builder, schema["name"], attr, scope.container)
+                elif attr["name"] in given and (given[attr["name"]] is not None or attr["kind"] == "shape"):
                     attributes.write(builder, schema["name"], attr, given[attr["name"]])
         except BaseException:
             _low.tw_op_destroy(builder)

@@ -1,10 +1,15 @@
-"""Stopping steps: tokens, and Ctrl-C.
+"""Stopping steps: tokens, Ctrl-C, and handlers of signals.
 
 A step holds its thread in C, where Python's handlers do not run. So that Ctrl-C ends a long step of the main thread, Python is asked to
 write the numbers of signals that come into a pipe (signal.set_wakeup_fd), and a thread that waits there cancels the step;
-KeyboardInterrupt is then raised as ever. Only where Python's own handler for Ctrl-C is in place: a handler of the program's runs after the
-step. A program that has a wakeup descriptor of its own keeps it, and its steps end first."""
+KeyboardInterrupt is then raised as ever. A program that has a wakeup descriptor of its own keeps it, and its steps end first.
+
+Where the program has handlers of its own, a call of the main thread is made by a thread beside it, and the main thread waits in Python,
+where handlers run. The call goes on meanwhile; if a handler raises, the step is cancelled, and what was raised follows when it has ended."""
+import _signal
+import _thread
 import os
+import queue
 import select
 import signal
 import threading
@@ -14,7 +19,7 @@ from typing import Any, Optional
 
 from . import _low
 from ._handle import Handle
-from .errors import made
+from .errors import check, made
 
 
 class CancelToken(Handle):
@@ -37,7 +42,10 @@ class CancelToken(Handle):
         return bool(_low.tw_cancel_token_cancelled(self._handle))
 
 
-# The wakeup descriptor is set again when it was this long ago (seconds): a prompt, or an event loop, may have taken it away.
+# Signals whose handlers are looked for before each call; those of all others are when the wakeup descriptor is set.
+_USUAL = tuple(int(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM))
+# The wakeup descriptor is set again when it was this long ago (seconds): a prompt, or an event loop, may have taken it away. So long a
+# handler may have to wait for its turn.
 _AGAIN = 0.05
 
 
@@ -53,6 +61,17 @@ class _Watch:
         self._ends: Optional[tuple[int, int]] = None
         self._waiting = select.poll()
         self._armed = 0.0
+        self._others = False  # there are handlers of other signals than the usual ones
+
+    def handles(self) -> bool:
+        """Whether the program has a handler of its own."""
+        if self._others:
+            return True
+        for number in _USUAL:
+            handler = _signal.getsignal(number)
+            if callable(handler) and handler not in self.handlers:
+                return True
+        return False
 
     def enter(self, token: Optional[CancelToken]) -> tuple[CancelToken, Optional[CancelToken]]:
         """The token for a step that begins now, and that of the step around it. Signals that came before are none of its."""
@@ -82,6 +101,7 @@ class _Watch:
             _set_wakeup(self._ends[1], (-1, self._ends[1]))
         except ValueError:  # in an interpreter that has no signals
             pass
+        self._others = any(callable(_signal.getsignal(s)) for s in signal.valid_signals() if s not in _USUAL)
         self._armed = time.monotonic()
 
     def _read(self) -> bytes:
@@ -119,6 +139,7 @@ _watch = _Watch()
 
 def _forked() -> None:
     global _watch
+    _idle.clear()  # of its threads the child has none
     _watch.forget()
     _watch = _Watch()
 
@@ -136,9 +157,84 @@ def interruptible(step: Callable[[Any], Optional[int]], token: Optional[CancelTo
         return step(token and token._handle)
     mine, around = watch.enter(token)
     try:
+        if watch.handles():
+            return _beside(lambda: step(mine._handle), mine.cancel)
         return step(mine._handle)
     finally:
         watch.leave(around)
+
+
+def waited(call: Callable[..., Optional[int]], *arguments: Any) -> None:
+    """Calls a function of the library that may take long and cannot be cancelled: where this is the main thread and the program has
+    handlers, they run meanwhile. Raises what its status says."""
+    if threading.get_ident() == _watch.main and _watch.handles():
+        check(_beside(lambda: call(*arguments), lambda: None))
+    else:
+        check(call(*arguments))
+
+
+class _Call:
+    """One call that a thread beside makes."""
+    __slots__ = ("function", "begun", "over", "result", "failure", "ended")
+
+    def __init__(self, function: Callable[[], Optional[int]]):
+        self.function, self.begun, self.over = function, False, False
+        self.result: Optional[int] = None
+        self.failure: Optional[BaseException] = None
+        self.ended = _thread.allocate_lock()
+        self.ended.acquire()
+
+    def make(self) -> None:
+        if self.begun:  # a handler raised where it was not certain yet that it was handed over: it was, twice
+            return
+        self.begun = True
+        try:
+            self.result = self.function()
+        except BaseException as e:  # pylint: disable=broad-exception-caught  # it is the main thread's to raise
+            self.failure = e
+        self.over = True
+        self.ended.release()
+
+
+class _Beside:
+    """A thread that makes calls for the main thread, one after the other. A handler may run a step itself, which takes another one."""
+
+    def __init__(self) -> None:
+        self._calls: "queue.SimpleQueue[_Call]" = queue.SimpleQueue()
+        self.begin = self._calls.put
+        threading.Thread(target=self._work, name="thalweg-beside", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            self._calls.get().make()
+
+
+_idle: list[_Beside] = []
+
+
+def _beside(function: Callable[[], Optional[int]], cancel: Callable[[], None]) -> Optional[int]:
+    """What the function answers, made on a thread beside. A handler that raises cancels it."""
+    call = _Call(function)
+    thread = _idle.pop() if _idle else _Beside()
+    raised: Optional[BaseException] = None
+    while True:
+        try:
+            if raised is not None:
+                cancel()
+            if not call.begun:
+                thread.begin(call)
+            while not call.over:  # a signal that came just before the wait does not end it
+                call.ended.acquire(True, _AGAIN)
+            break
+        except BaseException as e:  # pylint: disable=broad-exception-caught  # of a handler: it follows when the call has ended
+            raised = e
+    _idle.append(thread)
+    if raised is not None:
+        _low.tw_status_release(call.result)
+        raise raised
+    if call.failure is not None:
+        raise call.failure
+    return call.result
 
 
 def held_back(start: Callable[[Any], Optional[int]], token: CancelToken) -> Optional[int]:

@@ -166,7 +166,8 @@ class Graph(Handle):
 
     @classmethod
     def from_bytes(cls, data: bytes, runtime: Optional[Runtime] = None) -> "Graph":
-        """A graph of a serialised GraphDef. Raises InvalidArgumentError, NotFoundError (an unknown op), FailedPreconditionError."""
+        """A graph of a serialised GraphDef. Raises InvalidArgumentError, FailedPreconditionError. Operations of
+        unknown ops, and those that need them, are left out: asking for one raises NotFoundError with all ops that are missing for it."""
         graph = cls(runtime)
         graph.import_bytes(data)
         return graph
@@ -240,6 +241,8 @@ class Graph(Handle):
         _low.tw_scope_set_place(handle, here())
         if device := scopes.current(self).device:
             _low.tw_scope_set_device(handle, c_text(device))
+        if container := scopes.current(self).container:
+            _low.tw_scope_set_container(handle, c_text(container))
         try:
             yield handle
         except BaseException:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, Optional
 
 from . import _low
 from ._handle import Handle
-from .errors import check, made
+from .cancel import waited
+from .errors import made
 from .output import Output
 from .session import Session
 from .tensor import Tensor
@@ -64,7 +65,7 @@ class LBFGS(Handle):
         values = (ctypes.c_uint64 * len(feeds))(*(x.number for x in feeds))
         held = (ctypes.c_void_p * len(feeds))(*(t._handle for t in tensors))
         report = _low.tw_lbfgs_report(size=ctypes.sizeof(_low.tw_lbfgs_report))
-        check(_low.tw_lbfgs_run(self._handle, session._handle, values, held, len(feeds), max_iterations, report))
+        waited(_low.tw_lbfgs_run, self._handle, session._handle, values, held, len(feeds), max_iterations, report)
         return Report(report.iterations, report.evaluations, report.loss, report.gradient, _WHY[report.why])
 
     def reset(self) -> None:

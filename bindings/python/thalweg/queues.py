@@ -17,8 +17,8 @@ Dims = Sequence[Optional[int]]
 
 
 class Queue:
-    """What all queues have in common; make one of its subclasses. The queue belongs to the runtime, by its name, which is the operation's where
-    shared_name is empty: graphs whose queues have one name share the queue, unless their sessions have containers of their own.
+    """What all queues have in common; make one of its subclasses. The queue is its graph's. Where shared_name is given, graphs whose queues have
+    that name share the queue, unless their sessions have containers of their own.
 
     dtypes, shapes: of an element's components.   capacity: elements that it holds before who puts in waits; negative: any number."""
     __slots__ = ("handle", "dtypes")

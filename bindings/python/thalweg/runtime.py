@@ -90,6 +90,13 @@ class Runtime(Handle):
         check(_low.tw_plugin_unload(self._handle, c_text(id)))
         self.ops(fresh=True)
 
+    def reset(self, container: str = "") -> int:
+        """Empties a container of state in this process, as Session.reset does, and answers how many things it held.   container: "":
+        `localhost`, which graphs share by shared_name. Raises InvalidArgumentError for a name that begins with "<"."""
+        count = ctypes.c_uint64()
+        check(_low.tw_runtime_reset(self._handle, c_text(container), count))
+        return count.value
+
     def devices(self) -> list[Device]:
         """Its devices, those of every plugin that can be loaded."""
         handle = made(_low.tw_devices_create, self._handle)

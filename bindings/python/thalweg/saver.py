@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 from . import _low
 from ._handle import Handle, c_text
+from .cancel import waited
 from .dtypes import Array, DType, from_number
 from .errors import NotFoundError, check, made
 from .graph import Graph
@@ -78,19 +79,19 @@ class Saver(Handle):
 
     def save(self, session: Session, prefix: Path) -> None:
         """Writes every variable as it is now. Raises FailedPreconditionError for one without contents, and what the file system says."""
-        check(_low.tw_saver_save(self._of(session.graph), session._handle, _path(prefix)))
+        waited(_low.tw_saver_save, self._of(session.graph), session._handle, _path(prefix))
 
     def restore(self, session: Session, prefix: Path, task: Optional[str] = None) -> None:
         """Sets every variable from the file, or none. task: those of one task alone, for one that has lost them, of a saver by_task. Raises
         NotFoundError naming file and tensor, InvalidArgumentError if dtype or shape differ, DataLossError."""
         handle = self._of(session.graph)
         if task is None:
-            return check(_low.tw_saver_restore(handle, session._handle, _path(prefix)))
+            return waited(_low.tw_saver_restore, handle, session._handle, _path(prefix))
         tasks = list(self.tasks(session))
         if task not in tasks:
             there = ", ".join(tasks) or "none, make it with by_task"
             raise ValueError(f"the saver saves nothing of task {task!r} by itself; there are: {there}")
-        check(_low.tw_saver_restore_task(handle, session._handle, _path(prefix), tasks.index(task)))
+        waited(_low.tw_saver_restore_task, handle, session._handle, _path(prefix), tasks.index(task))
 
     def tasks(self, session: Session) -> dict[str, list[str]]:
         """Of a saver by_task: the tasks that save their own, and the names of their variables; empty for any other."""
@@ -216,19 +217,19 @@ class Checkpointer(Handle):
         Raises what the file system says, also of a save in the background since the last call; training may go on."""
         self._last = (step, metric)
         saved = ctypes.c_uint32()
-        check(_low.tw_checkpointer_step(self._open(), step, _double(metric), saved))
+        waited(_low.tw_checkpointer_step, self._open(), step, _double(metric), saved)
         if saved:
             self._saved = self._last
         return bool(saved)
 
     def save(self, step: int, metric: Optional[float] = None) -> None:
         """Saves, due or not, after the save that is being written. Raises also what that failed with, and has saved then."""
-        check(_low.tw_checkpointer_save(self._open(), step, _double(metric)))
+        waited(_low.tw_checkpointer_save, self._open(), step, _double(metric))
         self._last = self._saved = (step, metric)
 
     def wait(self) -> None:
         """Until nothing is being written. Raises what that failed with."""
-        check(_low.tw_checkpointer_wait(self._open()))
+        waited(_low.tw_checkpointer_wait, self._open())
 
     def restore(self, which: str = "latest", default: Optional[int] = 0) -> int:
         """Sets the variables from the latest whole checkpoint, or from the "best" by metric, and answers its step; `default` where the
@@ -239,7 +240,7 @@ class Checkpointer(Handle):
         step = ctypes.c_int64(-1)
         number = _low.TW_CHECKPOINT_BEST if which == "best" else _low.TW_CHECKPOINT_LATEST
         try:
-            check(_low.tw_checkpointer_restore(self._open(), number, step, None))
+            waited(_low.tw_checkpointer_restore, self._open(), number, step, None)
         except NotFoundError:
             if default is None:
                 raise

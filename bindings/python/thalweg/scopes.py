@@ -1,4 +1,4 @@
-"""What a `with` says about the operations that are added inside: their graph, name, device, priority, and what they run after.
+"""What a `with` says about the operations that are added inside: their graph, name, device, container, priority, and what they run after.
 
 All of it belongs to the thread that wrote the `with`; other threads start with none."""
 import contextlib
@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Scope:
-    """prefix: of names, with its slash.   device: "" for anywhere.   after: operations to wait for.   priority: 0 is what all have."""
+    """prefix: of names, with its slash.   device: "" for anywhere.   after: operations to wait for.   priority: 0 is what all have.
+    container: of state; "" for the session's."""
     graph: "Graph"
     prefix: str = ""
     device: str = ""
     after: tuple["Operation", ...] = ()
     priority: int = 0
+    container: str = ""
 
 
 class _Stack(threading.local):
@@ -98,6 +100,16 @@ def priority(number: int, graph: Optional["Graph"] = None) -> Iterator[None]:
     if not isinstance(number, int) or isinstance(number, bool) or not -2**31 <= number < 2**31:
         raise TypeError(f"a priority is a whole number of 32 bits, not {number!r}")
     with _inside(dataclasses.replace(current(graph), priority=number)):
+        yield
+
+
+@contextlib.contextmanager
+def container(name: Optional[str], graph: Optional["Graph"] = None) -> Iterator[None]:
+    """Variables, queues and tables made inside are in the container of that name, which graphs and sessions share that name it; "" or None: in
+    the session's, which without its option `container` is its graph's own. A name that begins with "<" is refused."""
+    if not isinstance(name, (str, type(None))):
+        raise TypeError(f"a container is a name such as \"shared\", or \"\" for the session's, not {name!r}")
+    with _inside(dataclasses.replace(current(graph), container=name or "")):
         yield
 
 

@@ -2,15 +2,20 @@
 
     with thalweg.Server({"ps": ["grpc:127.0.0.1:7000"], "worker": ["grpc:127.0.0.1:7001"]}, "worker", 0) as server:
         session = thalweg.Session(graph, target=server.address)"""
+import ctypes
 import json
+import time
 from collections.abc import Mapping
 from typing import Any, Optional, Union
 
 from . import _low
 from ._handle import Handle, c_text
-from .errors import check, made
+from .errors import DeadlineExceededError, check, made
 from .runtime import Option, Runtime, list_options, option_texts
 from .tensor import bytes_of
+
+
+_SLICE = 0.1  # seconds that a wait stays in the library: after that, handlers of signals have their turn
 
 
 class Server(Handle):
@@ -48,8 +53,16 @@ class Server(Handle):
         check(_low.tw_server_stop(self._handle))
 
     def join(self, timeout: Optional[float] = None) -> None:
-        """Waits until it was stopped. timeout: seconds; raises DeadlineExceededError."""
-        check(_low.tw_server_join(self._handle, 0 if timeout is None else max(1, int(timeout * 1e9))))
+        """Waits until it was stopped; handlers of signals run meanwhile. timeout: seconds; raises DeadlineExceededError."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = _SLICE if end is None else max(0.0, end - time.monotonic())
+            try:
+                check(_low.tw_server_join(self._handle, max(1, int(min(left, _SLICE) * 1e9))))
+                return
+            except DeadlineExceededError:
+                if end is not None and time.monotonic() >= end:
+                    raise
 
     @staticmethod
     def options() -> dict[str, Option]:
@@ -65,3 +78,14 @@ def cluster_status(target: str, *, runtime: Optional[Runtime] = None, timeout: f
     text = made(_low.tw_cluster_status, runtime._handle, *option_texts({"target": target, **options}), max(1, int(timeout * 1e9)))
     tasks: list[dict[str, Any]] = json.loads(bytes_of(text))["tasks"]
     return tasks
+
+
+def cluster_reset(target: str, container: str = "", *, runtime: Optional[Runtime] = None, timeout: float = 5, **options: Any) -> int:
+    """Empties a container of state on every task of a cluster, as Session.reset does, and answers how many things it held.   container: "":
+    `localhost`, in which sessions are that name none.   target, timeout, options: as of cluster_status.
+    Raises what a task that does not answer fails with, naming it: all others have emptied theirs then, and it may be done again."""
+    runtime = Runtime.default() if runtime is None else runtime
+    count = ctypes.c_uint64()
+    check(_low.tw_cluster_reset(runtime._handle, *option_texts({"target": target, **options}), c_text(container),
+                                max(1, int(timeout * 1e9)), count))
+    return count.value

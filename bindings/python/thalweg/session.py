@@ -18,7 +18,7 @@ from . import _low, tensor
 from ._handle import Handle, c_text
 from .cancel import CancelToken, held_back, interruptible
 from .dtypes import Array
-from .errors import check, made
+from .errors import NotFoundError, check, made
 from .future import Future
 from .graph import Graph, current_graph
 from .output import Formula, Operation, Output
@@ -62,6 +62,15 @@ class Session(Handle):
     def close(self) -> None:
         """Lets running steps end and refuses new ones. Closing twice is fine."""
         check(_low.tw_session_close(self._handle))
+
+    def reset(self, container: str = "") -> int:
+        """Empties a container of state and answers how many things it held: variables have no value any more, queues and the like are made
+        anew by the next step that uses them. container: "": the session's own, which without the option `container` is its graph's, and with
+        a target `localhost` of every task.
+        Raises InvalidArgumentError for a name that begins with "<"; with a target also what cluster_reset does."""
+        count = ctypes.c_uint64()
+        check(_low.tw_session_reset(self._handle, c_text(container), count))
+        return count.value
 
     def run(self, fetches: Any, feeds: Optional[Mapping[Any, Any]] = None, *, timeout: Optional[float] = None,
             cancel: Optional[CancelToken] = None, as_tensors: bool = False, stats: Optional[StepStats] = None) -> Any:
@@ -152,7 +161,10 @@ class Session(Handle):
 
     def _feed(self, x: Any) -> Output:
         if isinstance(x, str):
-            x = self.graph.output(x)
+            try:
+                x = self.graph.output(x)
+            except NotFoundError as e:
+                raise NotFoundError(f"feed {x!r}: {e.message}") from None
         if not isinstance(x, Output):
             raise TypeError(f"{x!r} cannot be fed; values and their names can")
         return self._mine(x)
@@ -197,7 +209,13 @@ class PartialRun(Handle):
         given = [x if isinstance(x, Tensor) else Tensor(x, dtype=name.dtype) for name, x in zip(names, (feeds or {}).values())]
         for i, t in enumerate(given):
             handles[i] = t._handle
-        check(interruptible(lambda token: _low.tw_partial_run_run(self._handle, part, handles, _options(timeout, token, None), results), cancel))
+        try:
+            check(interruptible(lambda token: _low.tw_partial_run_run(self._handle, part, handles, _options(timeout, token, None), results),
+                                cancel))
+        except BaseException:  # of a handler, the part may have ended well
+            for result in results:
+                _low.tw_tensor_release(result)
+            raise
         values = iter([tensor.to_value(Tensor._adopt(handle or 0)) for handle in results])
         return _unflatten(form, iter([next(values) if isinstance(self.session._resolve(x), Output) else None for x in found]))
 
@@ -263,7 +281,12 @@ class _Prepared(Handle):
         tensors: list[Tensor] = []
         try:
             self._enter(feeds, handles, watched)
-            check(self._step(handles, results, timeout, cancel, stats))
+            try:
+                check(self._step(handles, results, timeout, cancel, stats))
+            except BaseException:  # of a handler, the step may have ended well
+                for result in results:
+                    _low.tw_tensor_release(result)
+                raise
             tensors = [Tensor._adopt(handle or 0) for handle in results]
             for i, _, shared in watched:
                 if not shared:
@@ -278,10 +301,10 @@ class _Prepared(Handle):
 
     def _step(self, handles: Any, results: Any, timeout: Optional[float], cancel: Optional[CancelToken],
               stats: Optional[StepStats]) -> Optional[int]:
-        step, filled = self._handle, handle_of(stats)
+        filled = handle_of(stats)
 
         def run(token: Optional[int]) -> Optional[int]:
-            return _low.tw_callable_run(step, handles, _options(timeout, token, filled), results)
+            return _low.tw_callable_run(self._handle, handles, _options(timeout, token, filled), results)
 
         if stats is None:
             return interruptible(run, cancel)

@@ -4,8 +4,8 @@
     add = sums.apply_gradient(gradient, local_step=step)
     mean = sums.take_gradient(8)
 
-A step that waits holds no thread if it was started with `run_async`; `run` waits with it. State belongs to the runtime, by its name, which is the
-operation's where shared_name is empty."""
+A step that waits holds no thread if it was started with `run_async`; `run` waits with it. State is its graph's. Where shared_name is
+given, graphs share what has that name, unless their sessions have containers of their own; a staging area is always its graph's."""
 from collections.abc import Callable, Sequence
 from typing import Any, Optional, Union
 

@@ -71,13 +71,16 @@ typedef struct tw_import_options {
 /* Adds every operation of a serialised GraphDef, or none. data: borrowed. options: NULL is all defaults. Nothing of it runs here but
  * operations without effect on constants of at most 1,024 elements. Sessions do not trust what was imported: see the options allow_files,
  * allow_ops, deny_ops, trust_imported and memory_limit of tw_session_option.
- * Errors: INVALID_ARGUMENT (malformed, cyclic, wrong types, unknown attribute: names the node), NOT_FOUND (unknown op, naming node and
- * op), ALREADY_EXISTS (a name is taken), FAILED_PRECONDITION (made for a newer consumer), RESOURCE_EXHAUSTED (a limit, with its value). */
+ * Operations of unknown ops, and those that need them, are left out, unless there is a prefix: asking for one says which ops are missing,
+ * and an export has them. Errors: INVALID_ARGUMENT (malformed, cyclic, wrong types, unknown attribute: names the node), NOT_FOUND (unknown
+ * op under a prefix, naming node and op), ALREADY_EXISTS (a name is taken), FAILED_PRECONDITION (made for a newer consumer),
+ * RESOURCE_EXHAUSTED (a limit, with its value). */
 TW_EXPORT tw_status* tw_graph_import(tw_graph* graph, const void* data, uint64_t bytes, const tw_import_options* options);
 /* The whole graph as a serialised GraphDef, the same bytes for the same graph; the caller owns *out_bytes. */
 TW_EXPORT tw_status* tw_graph_export(const tw_graph* graph, tw_buffer** out_bytes);
 /* Checks a serialised GraphDef as import does, without a graph to import into, and that some device of the runtime has a kernel for every
- * operation. Errors: those of tw_graph_import; UNIMPLEMENTED naming the operation without a kernel, its types and the devices. */
+ * operation. Errors: those of tw_graph_import; NOT_FOUND naming all unknown ops; UNIMPLEMENTED naming the operation without a kernel, its
+ * types and the devices. */
 TW_EXPORT tw_status* tw_graph_verify(tw_runtime* runtime, const void* data, uint64_t bytes);
 
 #ifdef __cplusplus

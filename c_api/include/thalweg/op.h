@@ -50,7 +50,8 @@ TW_EXPORT void tw_op_set_place(tw_op* op, const char* place);
 
 /* Attributes: one call per kind, then the list forms. Values are copied, tensors retained. A list of n = 0 may be NULL.
  * Floating-point ones are rounded to float, as a stored graph has them. Those with defaults, and types and counts that the inputs tell, may
- * be left out. */
+ * be left out. One that no op has and every operation may: a bool `_of_graph`, which says of an operation with a `shared_name` that the
+ * name is only its graph's, so that other graphs do not find what it makes (session.h, "State"). */
 TW_EXPORT void tw_op_set_int(tw_op* op, const char* attr, int64_t value);
 TW_EXPORT void tw_op_set_float(tw_op* op, const char* attr, double value);
 TW_EXPORT void tw_op_set_bool(tw_op* op, const char* attr, uint8_t value); /* 0 or 1 */

@@ -4,10 +4,11 @@
  * A plugin runs with the rights of the process, so none is loaded that others could change: its file, the folder that holds it and those
  * above must belong to root or the user and be writable by nobody else. Fine are a group that is the user's alone, sticky folders (/tmp)
  * further up, and folders that lead to libthalweg.so itself. The runtime option trust_plugin_folders=true switches this off.
- * A file that is new is first looked at by a helper process, thalweg/thalweg-probe beside libthalweg.so; what crashes or is silent for five
- * seconds there is quarantined. What is learnt is kept in the user's cache (runtime option plugin_cache), so that later starts open no
- * plugin: each is loaded when something of it is first used. Runtime options: plugin_probe for where no helper can run, plugin_allow for a
- * list of those that may be loaded, plugin_prefer for who wins where two bring the same. Threads: any. Everything here: since 0.1. */
+ * A file that is new is first looked at by a helper process, thalweg/thalweg-probe beside libthalweg.so; what crashes there, or is not
+ * done after five seconds, is quarantined. What is learnt is kept in the user's cache (runtime option plugin_cache), so that later starts
+ * open no plugin: each is loaded when something of it is first used. Runtime options: plugin_probe for where no helper can run,
+ * plugin_allow for a list of those that may be loaded, plugin_prefer for who wins where two bring the same. Threads: any. Everything here:
+ * since 0.1. */
 #ifndef THALWEG_PLUGIN_H
 #define THALWEG_PLUGIN_H
 #include "thalweg/export.h"
@@ -31,7 +32,7 @@ enum {
  * the same contents, does nothing. runtime: NULL is the default one. path: borrowed. Errors: NOT_FOUND (no such file); PERMISSION_DENIED
  * (others could change it: who, and what to do; or it is not on the allow-list); FAILED_PRECONDITION (another ABI: both numbers and what to
  * do; or nobody can look at it first); ALREADY_EXISTS (id, op or kernel taken: by whom); ABORTED (it crashed when it was looked at) and
- * DEADLINE_EXCEEDED (it was silent), in which stage; whatever its init failed with. Threads: any; loads are one after the other. */
+ * DEADLINE_EXCEEDED (it was not done in time), in which stage; whatever its init failed with. Threads: any; loads are one by one. */
 TW_EXPORT tw_status* tw_plugin_load(tw_runtime* runtime, const char* path);
 
 /* Shuts a plugin down and closes its file. Nothing of it comes back by itself; tw_plugin_load loads it again. May block.

@@ -60,6 +60,11 @@ TW_EXPORT void tw_runtime_release(tw_runtime* runtime);
 /* Option i of a runtime; NULL past the end. Static. */
 TW_EXPORT const tw_option* tw_runtime_option(uint32_t i);
 
+/* Empties a container of state in this process, as tw_session_reset does, without a session. runtime: NULL: the default one. container: its
+ * name; NULL or "": `localhost`, which local graphs share by `shared_name` and clients of a server in this process by default. out_count:
+ * how many things it held; may be NULL. Errors: INVALID_ARGUMENT for a name that begins with '<', which are of graphs. */
+TW_EXPORT tw_status* tw_runtime_reset(tw_runtime* runtime, const char* container, uint64_t* out_count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -41,6 +41,12 @@ TW_EXPORT const char* tw_scope_place(const tw_scope* scope); /* "": none is set.
 TW_EXPORT void tw_scope_set_device(tw_scope* scope, const char* device);
 TW_EXPORT const char* tw_scope_device(const tw_scope* scope); /* "": anywhere. Lives until the next is set */
 
+/* The container of the state that operations make which are added from now on and name none: variables, also those of optimizers, queues,
+ * tables. Whoever names the same container shares it, from whatever graph (session.h, "State"). container: copied; NULL, "": the session's.
+ * Errors: INVALID_ARGUMENT for a name that begins with '<', which are of graphs. */
+TW_EXPORT void tw_scope_set_container(tw_scope* scope, const char* container);
+TW_EXPORT const char* tw_scope_container(const tw_scope* scope); /* "": the session's. Lives until the next is set */
+
 /* ---- Operations ---- */
 
 /* An operation of 1, 2, 3 or n inputs with default attributes: its output 0. Its name is made from the type. */

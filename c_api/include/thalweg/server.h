@@ -43,14 +43,21 @@ TW_EXPORT void tw_server_destroy(tw_server* server);
 
 /* What the tasks of a cluster say of themselves, as JSON: {"tasks": [{"job", "task", "address", "error", ...}]}. A task that answers has an
  * empty error and "incarnation", "version", "age_s", "memory_bytes" (of its process), "steps" (that were begun), "sessions" (that are
- * open), "devices": [{"name", "used_bytes", "limit_bytes"}], "received": [{"from", "values", "bytes"}] (values of steps, by the task that
- * made them, or "clients"), and "running": [{"session", "step", "age_s", "idle_s" (since a value came or went), "waits" (values that are to
- * come), "waits_for": [{"value", "from"}] (some of them)}]. Numbers beyond 53 bits are texts. runtime: NULL: the default one. options: n
- * texts "key=value", as of a session; `target`, the address of any task, must be among them. timeout_ns: nanoseconds in which tasks have to
- * answer; 0: 5 seconds. The caller owns *out_json. Errors: INVALID_ARGUMENT for a wrong option or no target; UNAVAILABLE, DEADLINE_EXCEEDED
- * naming a target that does not answer; those of a session with that target. */
+ * open), "sandbox" (what confines its clients; "": nothing), "devices": [{"name", "used_bytes", "limit_bytes"}], "received": [{"from",
+ * "values", "bytes"}] (values of steps, by the task that made them, or "clients"), and "running": [{"session", "step", "age_s", "idle_s"
+ * (since a value came or went), "waits" (values that are to come), "waits_for": [{"value", "from"}] (some of them)}]. Numbers beyond 53
+ * bits are texts. runtime: NULL: the default one. options: n texts "key=value", as of a session; `target`, the address of any task, must be
+ * among them. timeout_ns: nanoseconds in which tasks have to answer; 0: 5 seconds. The caller owns *out_json. Errors: INVALID_ARGUMENT for
+ * a wrong option or no target; UNAVAILABLE, DEADLINE_EXCEEDED naming a target that does not answer; those of a session with that target. */
 TW_EXPORT tw_status* tw_cluster_status(tw_runtime* runtime, const char* const* options, uint32_t n_options, int64_t timeout_ns,
                                        tw_buffer** out_json);
+
+/* Empties a container of state on every task of a cluster, as tw_session_reset does, without a session. runtime, options, timeout_ns: as of
+ * tw_cluster_status. container: its name; NULL or "": `localhost`, in which sessions are that name none. out_count: how many things it
+ * held, of all tasks together; may be NULL. Errors: those of tw_cluster_status; INVALID_ARGUMENT for a name that begins with '<'; what a
+ * task that does not answer fails with, naming it: all others have emptied theirs then, and it may be done again. */
+TW_EXPORT tw_status* tw_cluster_reset(tw_runtime* runtime, const char* const* options, uint32_t n_options, const char* container,
+                                      int64_t timeout_ns, uint64_t* out_count);
 
 #ifdef __cplusplus
 }

@@ -62,6 +62,14 @@ typedef struct tw_run_options {
  * tensors until they are released, values of variables until they are replaced; not the caller's feeds, nor what a kernel takes for itself
  * by other means. What does not fit is RESOURCE_EXHAUSTED, naming operation, bytes and limit. */
 
+/* State is what outlives a step: variables, queues, tables and the like. It lives in a container: in the one that its operation names
+ * (attribute `container`), else in the one that the session names (option `container`), else in its graph's own, which the sessions of the
+ * graph share and no other graph sees; but a queue, table or other resource to which the program gave a `shared_name` is then in the
+ * runtime's container `localhost`, where every graph finds it. A variable's shared_name is its name, and that of an imported operation its
+ * file's: neither shares. A session with a target that names no container uses `localhost` of the tasks, as all of their clients do.
+ * A graph's own container ends, and its memory is given back, when neither the graph nor a session of it is left; others end with their
+ * runtime, or their task. A container is emptied before that by tw_session_reset, tw_runtime_reset and tw_cluster_reset. */
+
 /* A session of `graph`, which the session keeps alive. options: n texts "key=value", such as "container=eval"; tw_session_option lists
  * them. The caller owns *out_session. Errors: INVALID_ARGUMENT naming the option and what it takes; FAILED_PRECONDITION if no plugin
  * provides a device. */
@@ -71,6 +79,13 @@ TW_EXPORT const tw_option* tw_session_option(uint32_t i);
 /* Refuses new steps with FAILED_PRECONDITION and blocks until those that run have ended. Steps that wait at a resource (a queue that is
  * empty, say) end with CANCELLED. Closing twice is fine. Callbacks of runs that were started without waiting may still come. */
 TW_EXPORT tw_status* tw_session_close(tw_session* session);
+/* Empties a container of state: variables have no value, queues, tables and the like are gone, and their memory is given back once no
+ * running step holds it. The session, and every other, goes on: a variable can be initialised again, the rest is made anew by the next step
+ * that uses it. Steps that run meanwhile may still use what they have found, and end FAILED_PRECONDITION where it is gone; a call that
+ * waits at a queue ends so. container: its name; NULL or "": the session's own default one, which of a session without target and option
+ * `container` is its graph's. Of a session with a target: that of every task of the cluster. out_count: how many things it held; may be
+ * NULL. Errors: INVALID_ARGUMENT for a name that begins with '<', which are of graphs; with a target those of tw_cluster_reset. */
+TW_EXPORT tw_status* tw_session_reset(tw_session* session, const char* container, uint64_t* out_count);
 /* Closes and frees. Callables of the session may still be destroyed, not run. NULL is fine. */
 TW_EXPORT void tw_session_destroy(tw_session* session);
 

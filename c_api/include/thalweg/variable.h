@@ -1,11 +1,11 @@
 /* Variables: tensors that stay between steps. A variable is a value of type resource (a handle) made by a VarHandleOp; other operations
- * read it, assign it and update it in place. Its contents live in the runtime, in the session's container, from the first assignment on.
- * Sharing weights. Variables of one name (tw_variable_create's) in one container of one runtime are one variable, whatever graph or session
- * they are seen from: one graph may train what others serve meanwhile, and each read sees whole updates. Between runtimes weights go as
- * tensors, without a copy: fetch a read in one, feed it to a tw_variable_assign in the other. Both then hold the same memory, and whoever
- * updates its variable first makes a copy of its own. (On devices whose memory is not the host's, each of the two steps copies.)
- * Every function here adds operations through a scope (scope.h), so failures are kept there. Threads: as the scope.
- * Everything here: since 0.1. */
+ * read it, assign it and update it in place. Its contents live in the runtime, in the session's container (session.h), from the first
+ * assignment on. Sharing weights. Variables of one name (tw_variable_create's) in one container of one runtime are one variable, whatever
+ * graph or session they are seen from: with the option `container` one graph may train what others serve meanwhile, and each read sees
+ * whole updates. Without it a graph's variables are its own. Between runtimes weights go as tensors, without a copy: fetch a read in one,
+ * feed it to a tw_variable_assign in the other. Both then hold the same memory, and whoever updates its variable first makes a copy of its
+ * own. (On devices whose memory is not the host's, each of the two steps copies.) Every function here adds operations through a scope
+ * (scope.h), so failures are kept there. Threads: as the scope. Everything here: since 0.1. */
 #ifndef THALWEG_VARIABLE_H
 #define THALWEG_VARIABLE_H
 #include "thalweg/export.h"

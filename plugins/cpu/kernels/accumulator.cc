@@ -69,11 +69,12 @@ void CheckShape(const Accumulator& a, const tw_view* gradient) {
 }
 
 template <class T>
-void Apply(tw::Var<tw::Any> handle, tw::In<int64_t> local_step, tw::In<T> gradient) {
+void Apply(tw::Frame f, tw::Var<tw::Any> handle, tw::In<int64_t> local_step, tw::In<T> gradient) {
   Accumulator& a = AccumulatorAt(handle);
   a.Check(gradient.v->dtype, false);
   if (local_step[0] < a.step) return;
   CheckShape(a, gradient.v);
+  a.held.set(f, std::max<uint64_t>(a.dense.values.capacity(), gradient.size() * sizeof(T)));
   if (a.count == 0) a.dims.assign(gradient.dims(), gradient.dims() + gradient.rank());
   a.dense.Add(gradient.data(), gradient.size(), a.options.mean);
   ++a.count;

@@ -10,6 +10,7 @@
 
 #include "kernels/common/element.h"
 #include "kernels/common/types.h"
+#include "thalweg/cpp/memory.hpp"
 
 namespace thalweg::cpu {
 
@@ -48,11 +49,18 @@ struct Accumulator {
   GradientSum dense;                    // of a dense one
   std::map<int64_t, GradientSum> rows;  // of a sparse one; each counts the gradients that have the row
   int64_t count = 0, step = 0;
+  tw::Holding held;
 
+  // What the heap takes for a row of a sparse one: a node of the map, and its values. A small block takes 32 bytes.
+  static constexpr uint64_t HeapOf(uint64_t bytes) { return bytes <= 16 ? 32 : bytes + tw::kHeapBlock; }
+  static constexpr uint64_t RowBytes(uint64_t values) {
+    return HeapOf(sizeof(std::pair<const int64_t, GradientSum>) + 32) + HeapOf(values);
+  }
   // Throws unless the kernel works on such accumulators.
   void Check(uint32_t dtype, bool sparse) const;
   // The gradients have been taken.
   void Begin() {
+    if (options.sparse) held.sub(held.bytes());
     rows.clear();
     dense.count = count = 0;
     ++step;

@@ -11,6 +11,7 @@
 #include "kernels/register.h"
 #include "kernels/same_resource.h"
 #include "kernels/tensor_list.h"
+#include "thalweg/cpp/memory.hpp"
 
 namespace thalweg::cpu {
 namespace {
@@ -59,7 +60,12 @@ struct Barrier {
   std::multimap<int64_t, Element> ready;  // by batch
   int64_t batch = INT64_MIN;
   bool closed = false, cancelled = false;
+  tw::Holding held;  // beside the tensors
 
+  // What an element costs: its places in both maps, its key, which is there twice, and its parts.
+  uint64_t Each(uint64_t key_bytes) const {
+    return sizeof(Element) + sizeof(std::string) + 6 * tw::kHeapBlock + 2 * key_bytes + 2 * options.types.size() * sizeof(Part);
+  }
   void CheckTaken(const tw::ManyOut<tw::Any>& values) const {
     bool same = values.size() == options.types.size();
     for (uint32_t c = 0; same && c < values.size(); ++c) same = values[c].v()->dtype == options.types[c];
@@ -100,14 +106,19 @@ class InsertMany {
   explicit InsertMany(const tw::Node& n) : component_(n.i("component_index")) {}
   void operator()(tw::Frame f, tw::Var<tw::Any> handle, tw::In<tw_string> keys, tw::In<tw::Any> values) const {
     Barrier& b = BarrierAt(handle);
-    Check(b, keys, values);
+    Check(f, b, keys, values);
     const size_t c = size_t(component_);
-    uint64_t fresh = 0;
-    for (uint64_t i = 0; i < keys.size(); ++i) fresh += !b.incomplete.count(KeyAt(keys, i));
+    uint64_t fresh = 0, bytes = 0;
+    for (uint64_t i = 0; i < keys.size(); ++i) {
+      if (b.incomplete.count(KeyAt(keys, i))) continue;
+      ++fresh;
+      bytes += b.Each(keys[i].size);
+    }
     if (b.closed && (b.cancelled || fresh > 0)) {
       throw tw::Error{TW_CANCELLED, b.options.title + " is closed; " + std::to_string(fresh) + " of the keys are new, " +
                                         std::to_string(b.incomplete.size()) + " are incomplete"};
     }
+    b.held.add(f, bytes);
     const auto tensor = std::make_shared<const Kept>(KeepInput(f.f, 2));
     for (uint64_t i = 0; i < keys.size(); ++i) Insert(&b, KeyAt(keys, i), c, {tensor, i});
     b.batch += fresh > 0;
@@ -117,7 +128,7 @@ class InsertMany {
   static std::string KeyAt(tw::In<tw_string> keys, uint64_t i) { return {keys[i].data, keys[i].size}; }
 
   // All of it before anything is put in.
-  void Check(const Barrier& b, tw::In<tw_string> keys, tw::In<tw::Any> values) const {
+  void Check(tw::Frame f, const Barrier& b, tw::In<tw_string> keys, tw::In<tw::Any> values) const {
     const Options& o = b.options;
     if (component_ < 0 || size_t(component_) >= o.types.size()) {
       Invalid(o.title + " has " + std::to_string(o.types.size()) + " components, and component_index is " + std::to_string(component_));
@@ -134,7 +145,9 @@ class InsertMany {
               tw::text(values.dims() + 1, values.rank() - 1));
     }
     std::map<std::string, int> seen;
+    tw::Charge charge(f);
     for (uint64_t i = 0; i < keys.size(); ++i) {
+      charge.add(sizeof(std::pair<std::string, int>) + 32 + 2 * tw::kHeapBlock + keys[i].size);
       const std::string key = KeyAt(keys, i);
       auto it = b.incomplete.find(key);
       if ((it != b.incomplete.end() && it->second.parts[c].tensor) || seen[key]++ > 0) {
@@ -171,7 +184,10 @@ class TakeMany {
     if (b.closed) n = AtTheEnd(b, n);
     if (b.ready.size() < n) return f.wait(0, 0, 0);
     Hand(f, b, n, indices, keys, values);
-    b.ready.erase(b.ready.begin(), std::next(b.ready.begin(), int64_t(n)));
+    for (uint64_t i = 0; i < n; ++i) {
+      b.held.sub(b.Each(b.ready.begin()->second.key.size()));
+      b.ready.erase(b.ready.begin());
+    }
     f.complete();
   }
 
@@ -218,7 +234,9 @@ class Close {
     if (b.closed && (b.cancelled || !cancel_)) throw tw::Error{TW_CANCELLED, b.options.title + " is already closed"};
     b.closed = true;
     b.cancelled = cancel_;
-    if (cancel_) b.incomplete.clear();
+    if (!cancel_) return;
+    for (const auto& [key, e] : b.incomplete) b.held.sub(b.Each(key.size()));
+    b.incomplete.clear();
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/common/text.h"
 #include "kernels/register.h"
 
@@ -22,8 +23,8 @@ constexpr std::array<int8_t, 256> kValues = Values();
 class Encode {
  public:
   explicit Encode(const tw::Node& n) : pad_(n.b("pad")) {}
-  void operator()(tw::In<tw_string> input, tw::Out<tw_string> output) const {
-    std::string text;
+  void operator()(tw::Frame f, tw::In<tw_string> input, tw::Out<tw_string> output) const {
+    tw::TempString text(f);
     for (uint64_t i = 0; i < output.size(); ++i) {
       text.clear();
       Append(View(input[i]), &text);
@@ -33,7 +34,7 @@ class Encode {
 
  private:
   // Three bytes make four digits; one or two at the end make two or three.
-  void Append(std::string_view bytes, std::string* text) const {
+  void Append(std::string_view bytes, tw::TempString* text) const {
     for (; !bytes.empty(); bytes.remove_prefix(std::min<size_t>(3, bytes.size()))) {
       const size_t n = std::min<size_t>(3, bytes.size());
       uint32_t bits = 0;
@@ -47,7 +48,7 @@ class Encode {
 };
 
 void DecodeTexts(const tw::In<tw_string>& input, uint64_t begin, uint64_t end, const tw::Out<tw_string>& output) {
-  std::string bytes;
+  tw::TempString bytes(output.f);
   for (uint64_t i = begin; i < end; ++i) {
     std::string_view digits = View(input[i]);
     for (int k = 0; k < 2 && digits.size() % 4 == (k ? 3 : 0) && digits.ends_with('='); ++k) digits.remove_suffix(1);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/common/temp.h"
 #include "kernels/common/types.h"
 #include "kernels/factor.h"
 
@@ -111,7 +112,7 @@ constexpr bool Holds() {
 // The elements of the tensor as type T, in `room` where they have another one.
 template <class T>
 struct Converted {
-  std::vector<T> room;
+  TempArray<T> room;
   const T* data = nullptr;
 
   template <class From>
@@ -121,7 +122,7 @@ struct Converted {
       data = from;
       return true;
     } else if constexpr (Holds<From, T>()) {
-      room.resize(v->count);
+      room = TempArray<T>(f, v->count);
       T* to = room.data();
       data = to;
       ParallelFor(f, int64_t(v->count), 2, [from, to](int64_t begin, int64_t end) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 
 namespace thalweg::cpu {
 
@@ -15,7 +16,7 @@ class Buckets {
  public:
   // target(row) < targets for each row; negative: it goes nowhere.
   template <class Target>
-  Buckets(int64_t rows, int64_t targets, Target&& target) : first_(size_t(targets) + 1), order_(size_t(rows)) {
+  Buckets(const tw_frame* f, int64_t rows, int64_t targets, Target&& target) : first_(size_t(targets) + 1, f), order_(size_t(rows), f) {
     for (int64_t row = 0; row < rows; ++row)
       if (const int64_t to = target(row); to >= 0) ++first_[size_t(to)];
     int64_t sum = 0;
@@ -30,7 +31,7 @@ class Buckets {
   int64_t target(int64_t bucket) const { return bucket; }
 
  private:
-  std::vector<int64_t> first_, order_;
+  tw::TempVector<int64_t> first_, order_;
 };
 
 // The same for a few rows that go to a few of very many targets: only of those that are met are there buckets, in their order, and
@@ -38,7 +39,7 @@ class Buckets {
 class FewBuckets {
  public:
   template <class Target>
-  FewBuckets(int64_t rows, Target&& target) : order_(size_t(rows)) {
+  FewBuckets(const tw_frame* f, int64_t rows, Target&& target) : order_(size_t(rows), f), first_(f), targets_(f) {
     std::iota(order_.begin(), order_.end(), 0);
     std::sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) {
       const int64_t x = target(a), y = target(b);
@@ -59,7 +60,7 @@ class FewBuckets {
   int64_t target(int64_t bucket) const { return targets_[size_t(bucket)]; }
 
  private:
-  std::vector<int64_t> order_, first_, targets_;
+  tw::TempVector<int64_t> order_, first_, targets_;
 };
 
 inline constexpr int64_t kBucketColumns = 256;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,6 +14,7 @@
 
 #include "kernels/class_weights.h"
 #include "kernels/common/element.h"
+#include "kernels/common/temp.h"
 #include "kernels/distributions.h"
 #include "kernels/random_stream.h"
 #include "kernels/register.h"
@@ -91,7 +93,7 @@ struct Zipf : Classes {
 };
 
 struct Learned : Classes {
-  explicit Learned(const tw::Node& n) : Classes(n.i("range_max")), weights(Bounded(range)) {}
+  explicit Learned(const tw::Node& n) : Classes(n.i("range_max")), weights(Held(n, &held, Bounded(range))) {}
   int64_t Draw(Numbers& numbers) const { return weights.Choose(numbers.Below(uint32_t(weights.total()))); }
   float Probability(int64_t k) const { return float(weights.at(k)) / float(weights.total()); }
   // Weights stop growing where their sum would need more than 31 bits.
@@ -99,17 +101,24 @@ struct Learned : Classes {
     for (uint64_t i = 0; i < true_classes.size() && weights.total() < std::numeric_limits<int32_t>::max(); ++i)
       weights.Grow(true_classes[i]);
   }
+  static int64_t Held(const tw::Node& n, tw::Holding* held, int64_t classes) {
+    held->set(tw::Payer(n.host()), uint64_t(classes) * GrowingWeights::kPerClass);
+    return classes;
+  }
   static int64_t Bounded(int64_t range) {
     if (range >= std::numeric_limits<int32_t>::max())
       Invalid("range_max is " + tw::text(range) + "; weights are kept for fewer than 2^31 - 1 classes");
     return range;
   }
+  tw::Holding held;  // before what it is for
   GrowingWeights weights;
 };
 
 struct Fixed : Classes {
-  explicit Fixed(const tw::Node& n) : Classes(n.i("range_max")), weights(Weights(n)), alias(weights) {
+  explicit Fixed(const tw::Node& n)
+      : Classes(n.i("range_max")), building(std::in_place, tw::Payer(n.host())), weights(Weights(n, &*building, &held)), alias(weights) {
     for (float w : weights) total += w, likely += w > 0;
+    building.reset();
   }
   int64_t Draw(Numbers& numbers) const {
     const float place = numbers.Float();
@@ -119,13 +128,18 @@ struct Fixed : Classes {
   int64_t choices() const { return likely; }
 
   // Classes are dealt out to shards in turn; a shard keeps those that are its own, the reserved ones with a weight of 0.
-  static std::vector<float> Weights(const tw::Node& n) {
+  static std::vector<float> Weights(const tw::Node& n, tw::Charge* building, tw::Holding* held) {
     const int64_t shards = n.i("num_shards"), shard = n.i("shard"), reserved = n.i("num_reserved_ids"), range = n.i("range_max");
-    const std::vector<float> given = Given(n);
+    const std::vector<float> given = Given(n, building);
     const float distortion = float(n.f("distortion"));
     std::vector<float> weights;
     const int64_t own = reserved / shards + (reserved % shards > shard);
-    if (own > range) Invalid("range_max is " + tw::text(range) + ", but num_reserved_ids makes " + tw::text(own) + " classes");
+    if (own > Learned::Bounded(range))
+      Invalid("range_max is " + tw::text(range) + ", but num_reserved_ids makes " + tw::text(own) + " classes");
+    const uint64_t most = uint64_t(own) + given.size() / uint64_t(shards) + 1;
+    held->set(tw::Payer(n.host()), most * (sizeof(float) + AliasTable::kPerClass));
+    building->add(most * AliasTable::kWhileBuilt);
+    weights.reserve(size_t(most));
     weights.resize(size_t(own));
     int64_t id = own;  // as in TensorFlow: numbered from the shard's own reserved classes on
     double sum = 0;
@@ -141,16 +155,19 @@ struct Fixed : Classes {
       Invalid("weights to the power of distortion add up to " + std::to_string(sum) + "; it must be a finite number above 0");
     return weights;
   }
-  static std::vector<float> Given(const tw::Node& n) {
+  static std::vector<float> Given(const tw::Node& n, tw::Charge* charge) {
     const std::string_view file = n.s("vocab_file");
     const tw_attr& list = n.at("unigrams");
     if (file.empty() == (list.count == 0))
       Invalid(std::string(file.empty() ? "neither of vocab_file and unigrams is" : "both vocab_file and unigrams are") + " set; give one");
-    if (!file.empty()) return VocabularyWeights(n.host(), file);
+    if (!file.empty()) return VocabularyWeights(n.host(), file, charge);
     auto* first = static_cast<const double*>(list.data);
+    charge->add(list.count * sizeof(float));
     return {first, first + list.count};
   }
 
+  tw::Holding held;                    // before what it is for, as the next
+  std::optional<tw::Charge> building;  // until the table is there
   std::vector<float> weights;
   AliasTable alias;
   float total = 0;
@@ -201,6 +218,7 @@ class Sampler {
   }
   // Answers how many draws it took. Classes may be so unlikely that this has no end.
   int64_t DrawDifferent(const tw::Frame& frame, Numbers& numbers, const tw::Out<int64_t>& sampled) const {
+    const tw::Charge charge(frame, sampled.size() * 48);  // of a place and a node for each
     std::unordered_set<int64_t> seen;
     int64_t tries = 0;
     for (uint64_t i = 0; i < sampled.size();) {
@@ -239,14 +257,15 @@ class All {
 class AccidentalHits {
  public:
   explicit AccidentalHits(const tw::Node& n) : num_true_(n.i("num_true")) {}
-  void operator()(tw::In<int64_t> true_classes, tw::In<int64_t> sampled, tw::Out<int32_t> indices, tw::Out<int64_t> ids,
+  void operator()(tw::Frame frame, tw::In<int64_t> true_classes, tw::In<int64_t> sampled, tw::Out<int32_t> indices, tw::Out<int64_t> ids,
                   tw::Out<float> weights) const {
     if (true_classes.rank() != 2 || true_classes.dim(1) != num_true_ || sampled.rank() != 1)
       Invalid("true_classes " + DimsText(true_classes.v) + " must be [batch, num_true], where num_true is " + tw::text(num_true_) +
               ", and sampled_candidates " + DimsText(sampled.v) + " a vector");
+    const tw::Charge charge(frame, sampled.size() * 56);  // of a place and a node for each
     std::unordered_map<int64_t, int64_t> place;
     for (uint64_t i = 0; i < sampled.size(); ++i) place[sampled[i]] = int64_t(i);
-    std::vector<std::pair<int32_t, int64_t>> hits;
+    tw::TempVector<std::pair<int32_t, int64_t>> hits(frame);
     for (uint64_t i = 0; i < true_classes.size(); ++i)
       if (const auto found = place.find(true_classes[i]); found != place.end())
         hits.emplace_back(int32_t(i / uint64_t(num_true_)), found->second);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/common/types.h"
 #include "kernels/gemm.h"
 #include "kernels/recurrent.h"
@@ -18,11 +19,11 @@ namespace thalweg::cpu {
 template <class T>
 class FloatIn {
  public:
-  FloatIn(const VectorTable& v, const tw::In<T>& x) {
+  FloatIn(tw::Frame f, const VectorTable& v, const tw::In<T>& x) {
     if constexpr (std::is_same_v<T, float>) {
       data_ = x.data();
     } else {
-      own_.resize(x.size());
+      own_ = TempArray<float>(f, x.size());
       Widen(v, x.data(), own_.data(), int64_t(x.size()));
       data_ = own_.data();
     }
@@ -30,7 +31,7 @@ class FloatIn {
   const float* data() const { return data_; }
 
  private:
-  std::vector<float> own_;
+  TempArray<float> own_;
   const float* data_;
 };
 
@@ -39,7 +40,7 @@ template <class T>
 class FloatOut {
  public:
   explicit FloatOut(const tw::Out<T>& y) : y_(y) {
-    if constexpr (!std::is_same_v<T, float>) own_.resize(y.size());
+    if constexpr (!std::is_same_v<T, float>) own_ = TempArray<float>(y.f, y.size());
   }
   float* data() {
     if constexpr (std::is_same_v<T, float>)
@@ -48,12 +49,12 @@ class FloatOut {
       return own_.data();
   }
   void Store(const VectorTable& v) const {
-    if constexpr (!std::is_same_v<T, float>) Narrow(v, own_.data(), y_.data(), int64_t(own_.size()));
+    if constexpr (!std::is_same_v<T, float>) Narrow(v, own_.data(), y_.data(), int64_t(y_.size()));
   }
 
  private:
   tw::Out<T> y_;
-  std::vector<float> own_;
+  TempArray<float> own_;
 };
 
 inline MatrixProduct<float> FloatProduct(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, bool trans_a, const float* b,
@@ -83,19 +84,17 @@ class CellMath {
       if (p.m == 0 || p.n == 0) return;
       const uint64_t bytes = ProductScratch(p) * uint64_t(math_.slots_);
       if (bytes > bytes_) {
-        work_.reset(static_cast<char*>(::operator new(bytes, std::align_val_t{64})));
+        work_ = TempArray<char>();
+        work_ = TempArray<char>(f_, bytes);
         bytes_ = bytes;
       }
       Multiply(math_.gemm_, f_, p, math_.slots_, work_.get());
     }
 
    private:
-    struct Free {
-      void operator()(char* p) const { ::operator delete(p, std::align_val_t{64}); }
-    };
     const CellMath& math_;
     const tw_frame* f_;
-    std::unique_ptr<char, Free> work_;
+    TempArray<char> work_;
     uint64_t bytes_ = 0;
   };
 
@@ -114,17 +113,7 @@ class CellMath {
 };
 
 // Memory for floats that somebody is about to write.
-class Floats {
- public:
-  explicit Floats(int64_t n) : data_(static_cast<float*>(::operator new(size_t(n > 0 ? n : 1) * sizeof(float), std::align_val_t{64}))) {}
-  float* data() const { return data_.get(); }
-
- private:
-  struct Free {
-    void operator()(float* p) const { ::operator delete(p, std::align_val_t{64}); }
-  };
-  std::unique_ptr<float, Free> data_;
-};
+using Floats = TempArray<float>;
 
 // to = [a b]: `rows` rows of so many columns each.
 inline void Beside(const tw_frame* f, const float* a, int64_t a_columns, const float* b, int64_t b_columns, int64_t rows, float* to) {

@@ -5,6 +5,7 @@
 
 #include "kernels/common/copy.h"
 #include "kernels/register.h"
+#include "thalweg/cpp/memory.hpp"
 
 namespace thalweg::cpu {
 namespace {
@@ -92,6 +93,7 @@ class Writer {
 void Save(tw::Frame f, tw::In<tw_string> prefix, tw::In<tw_string> tensor_names, tw::In<tw_string> shape_and_slices,
           tw::Many<tw::Any> tensors) {
   CheckNames(prefix, tensor_names, shape_and_slices, tensors.size());
+  const tw::PaysHere pays(f);
   Writer w(f.f->host, prefix[0]);
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     if (shape_and_slices[i].size == 0)
@@ -126,6 +128,7 @@ void Restore(tw::Frame f, tw::In<tw_string> prefix, tw::In<tw_string> tensor_nam
              tw::ManyOut<tw::Any> tensors) {
   CheckNames(prefix, tensor_names, shape_and_slices, tensors.size());
   const tw_tensor_api* api = f.f->host->tensor;
+  const tw::PaysHere pays(f);
   Reader r(f.f->host, prefix[0]);
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     struct Held {
@@ -150,6 +153,7 @@ class Merge {
   void operator()(tw::Frame f, tw::In<tw_string> checkpoint_prefixes, tw::In<tw_string> destination_prefix) const {
     const tw_host* h = f.f->host;
     const tw_string& to = destination_prefix[0];
+    const tw::PaysHere pays(f);
     tw::check(Checkpoints(h).merge(h, checkpoint_prefixes.data(), checkpoint_prefixes.size(), to.data, to.size, remove_folders_));
   }
 

@@ -14,6 +14,8 @@ namespace thalweg::cpu {
 // own weight and for the rest stands for one other class. Buckets are paired as TensorFlow pairs them, so that draws agree.
 class AliasTable {
  public:
+  // Bytes of a class, and how many more it takes until the table is there.
+  static constexpr uint64_t kPerClass = 8, kWhileBuilt = sizeof(double) + 4 * sizeof(uint32_t);
   explicit AliasTable(const std::vector<float>& weights) : buckets_(weights.size()) {
     double sum = 0;
     for (float w : weights) sum += w;
@@ -53,6 +55,7 @@ class AliasTable {
 // of as many classes as the lowest bit of k says, up to class k - 1. Memory that no class needs yet is asked for and not touched.
 class GrowingWeights {
  public:
+  static constexpr uint64_t kPerClass = 2 * sizeof(int32_t);
   explicit GrowingWeights(int64_t classes) : classes_(classes), total_(classes), tree_(Zeros(classes + 1)), own_(Zeros(classes)) {
     while (step_ <= classes / 2) step_ *= 2;
   }

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/gemm.h"
 #include "kernels/register.h"
 #include "kernels/slots.h"
@@ -111,7 +112,7 @@ class Source {
   Source(const tw_frame* f, const T* from, int64_t batch, int64_t pixels, int64_t channels, bool channels_first) {
     if constexpr (!kIsSmallFloat<T>) data_ = from;
     if (!kIsSmallFloat<T> && !channels_first) return;
-    own_.reset(new Wide<T>[size_t(batch * pixels * channels)]);
+    own_ = TempArray<Wide<T>>(f, size_t(batch * pixels * channels));
     data_ = own_.get();
     const int64_t step = channels_first ? pixels : 1;
     ParallelFor(f, batch * pixels, Cost(channels, 4), [&](int64_t begin, int64_t end) {
@@ -124,7 +125,7 @@ class Source {
   const Wide<T>* data() const { return data_; }
 
  private:
-  std::unique_ptr<Wide<T>[]> own_;
+  TempArray<Wide<T>> own_;
   const Wide<T>* data_ = nullptr;
 };
 
@@ -132,9 +133,9 @@ class Source {
 template <class T>
 class Target {
  public:
-  Target(T* to, int64_t batch, int64_t pixels, int64_t channels, bool channels_first)
+  Target(const tw_frame* f, T* to, int64_t batch, int64_t pixels, int64_t channels, bool channels_first)
       : to_(to), batch_(batch), pixels_(pixels), channels_(channels), channels_first_(channels_first) {
-    if (kIsSmallFloat<T> || channels_first) own_.reset(new Wide<T>[size_t(batch * pixels * channels)]);
+    if (kIsSmallFloat<T> || channels_first) own_ = TempArray<Wide<T>>(f, size_t(batch * pixels * channels));
   }
   Wide<T>* data() const {
     if constexpr (!kIsSmallFloat<T>)
@@ -156,7 +157,7 @@ class Target {
   T* to_;
   int64_t batch_, pixels_, channels_;
   bool channels_first_;
-  std::unique_ptr<Wide<T>[]> own_;
+  TempArray<Wide<T>> own_;
 };
 
 // A worker's memory: two matrices of values and what a product needs.
@@ -234,7 +235,7 @@ class Conv3D {
     if (output.size() == 0) return;
     const Source<T> in(frame.f, input.data(), g.batch, g.in_pixels(), g.in_channels, settings_.channels_first);
     const Source<T> by(frame.f, filter.data(), 1, g.depth(), g.out_channels, false);
-    const Target<T> out(output.data(), g.batch, g.out_pixels(), g.out_channels, settings_.channels_first);
+    const Target<T> out(frame.f, output.data(), g.batch, g.out_pixels(), g.out_channels, settings_.channels_first);
     Convolve(frame.f, tables_, slots_, g, in.data(), by.data(), out.data());
     out.Done(frame.f);
   }
@@ -250,9 +251,9 @@ class Conv3D {
 WindowAxis Turned(const WindowAxis& a) { return {a.out, a.in, a.window, 1, a.dilation, (a.window - 1) * a.dilation - a.before}; }
 Geometry Turned(const Geometry& g) { return {g.batch, g.out_channels, g.in_channels, Turned(g.d), Turned(g.h), Turned(g.w)}; }
 template <class V>
-std::unique_ptr<V[]> TurnedFilter(const Geometry& g, const V* filter) {
+TempArray<V> TurnedFilter(const tw_frame* f, const Geometry& g, const V* filter) {
   const int64_t taps = g.taps(), in = g.in_channels, out = g.out_channels;
-  std::unique_ptr<V[]> turned(new V[size_t(taps * in * out)]);
+  TempArray<V> turned(f, size_t(taps * in * out));
   for (int64_t t = 0; t < taps; ++t)
     for (int64_t i = 0; i < in; ++i)
       for (int64_t o = 0; o < out; ++o) turned[size_t(((taps - 1 - t) * out + o) * in + i)] = filter[(t * in + i) * out + o];
@@ -270,9 +271,9 @@ class Conv3DBackpropInput {
     if (output.size() == 0) return;
     const Source<T> dy(frame.f, grad.data(), g.batch, g.out_pixels(), g.out_channels, settings_.channels_first);
     const Source<T> by(frame.f, filter.data(), 1, g.depth(), g.out_channels, false);
-    const Target<T> dx(output.data(), g.batch, g.in_pixels(), g.in_channels, settings_.channels_first);
+    const Target<T> dx(frame.f, output.data(), g.batch, g.in_pixels(), g.in_channels, settings_.channels_first);
     if (grad.size() > 0 && g.d.stride == 1 && g.h.stride == 1 && g.w.stride == 1) {
-      Convolve(frame.f, tables_, slots_, Turned(g), dy.data(), TurnedFilter(g, by.data()).get(), dx.data());
+      Convolve(frame.f, tables_, slots_, Turned(g), dy.data(), TurnedFilter(frame.f, g, by.data()).get(), dx.data());
       return dx.Done(frame.f);
     }
     const Room<Wide<T>> room = Room<Wide<T>>::Of(kPoints * g.in_channels, 0, ProductOf(g, kPoints, nullptr, nullptr, nullptr));
@@ -339,14 +340,14 @@ class Conv3DBackpropFilter {
     if (g.depth() * g.out_channels <= kSmallFilter) return SumAll(frame.f, g, in.data(), dy.data(), output.data());
     const int64_t size = g.in_channels * g.out_channels, blocks = g.batch * ((g.out_pixels() + kPoints - 1) / kPoints);
     const int64_t chunks = std::clamp<int64_t>(std::min(blocks / 4, (int64_t{1} << 22) / (g.taps() * size)), 1, 16);
-    const std::unique_ptr<V[]> sums(new V[size_t(chunks * g.taps() * size)]());
+    tw::TempVector<V> sums(size_t(chunks * g.taps() * size), frame);
     const Room<V> room = Room<V>::Of(kPoints * g.in_channels, size, ProductOf(g, kPoints, nullptr, nullptr, nullptr));
     Workspace work(frame.f, room.bytes() * uint64_t(slots_));
     ForEachTask(frame.f, chunks * g.taps(), slots_, [&](int64_t task, int slot) {
       const int64_t chunk = task / g.taps();
       for (int64_t block = chunk * blocks / chunks; block < (chunk + 1) * blocks / chunks; ++block)
         AddBlock(g, in.data(), dy.data(), block, task % g.taps(), room, work.data() + room.bytes() * uint64_t(slot),
-                 sums.get() + task * size);
+                 sums.data() + task * size);
     });
     for (int64_t i = 0; i < g.taps() * size; ++i) {
       V sum = sums[size_t(i)];
@@ -366,12 +367,12 @@ class Conv3DBackpropFilter {
     const auto product = [&](int64_t m, const V* gathered, const V* grad, V* c) {
       return MatrixProduct<V>{g.depth(), g.out_channels, m, gathered, g.depth(), grad, g.out_channels, c, g.out_channels, true, false};
     };
-    const std::unique_ptr<V[]> sums(new V[size_t(chunks * size)]());
+    tw::TempVector<V> sums(size_t(chunks * size), f);
     const Room<V> room = Room<V>::Of(points * g.depth(), size, product(points, nullptr, nullptr, nullptr));
     Workspace work(f, room.bytes() * uint64_t(slots_));
     ForEachTask(f, chunks, slots_, [&](int64_t chunk, int slot) {
       char* mine = work.data() + room.bytes() * uint64_t(slot);
-      V *gathered = reinterpret_cast<V*>(mine), *part = reinterpret_cast<V*>(mine + room.first), *sum = sums.get() + chunk * size;
+      V *gathered = reinterpret_cast<V*>(mine), *part = reinterpret_cast<V*>(mine + room.first), *sum = sums.data() + chunk * size;
       for (int64_t block = chunk * blocks / chunks; block < (chunk + 1) * blocks / chunks; ++block) {
         const int64_t image = block / per_image, begin = block % per_image * points, end = std::min(begin + points, g.out_pixels());
         GatherPoints(g, in + image * g.in_pixels() * g.in_channels, begin, end, gathered);

@@ -2,10 +2,11 @@
 // features, which is softmax(features) - labels, in one pass over the rows.
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <type_traits>
 
 #include "kernels/common/element.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/register.h"
 #include "kernels/row_sums.h"
 
@@ -51,22 +52,20 @@ void EntropyRows(const RowTables& t, const float* features, const float* labels,
   t.vector->softmax_less_labels(backprop, sums, labels, backprop, rows, columns);
 }
 
-// Rows [begin, end).
+// Rows [begin, end). row: memory for one, where axes are repeated.
 void Entropy(const RowTables& t, Spread<float> features, Spread<float> labels, float* loss, float* backprop, int64_t begin, int64_t end,
-             int64_t columns) {
+             int64_t columns, float* row) {
   const bool dense = features.dense(columns) && labels.dense(columns);
   const int64_t together = dense ? RowsTogether(columns) : 1;
-  std::vector<float> row;  // repeated axes are rare: spell them out
-  if (!dense) row.resize(size_t(columns));
   for (int64_t r = begin; r < end; r += together) {
     const int64_t rows = std::min(together, end - r);
     float* to = backprop + r * columns;
     const float *from = features.data + r * features.row, *want = labels.data + r * labels.row;
-    if (!dense) {
+    if (!dense) {  // which is rare: spell them out
       for (int64_t c = 0; c < columns; ++c) to[c] = features(r, c);
-      for (int64_t c = 0; c < columns; ++c) row[size_t(c)] = labels(r, c);
+      for (int64_t c = 0; c < columns; ++c) row[c] = labels(r, c);
       from = to;
-      want = row.data();
+      want = row;
     }
     EntropyRows(t, from, want, loss + r, to, rows, columns);
   }
@@ -82,7 +81,8 @@ void RowFacts(Spread<T> features, int64_t r, int64_t columns, Wide<T>* most, Wid
 }
 
 template <class T>
-void Entropy(const RowTables&, Spread<T> features, Spread<T> labels, T* loss, T* backprop, int64_t begin, int64_t end, int64_t columns) {
+void Entropy(const RowTables&, Spread<T> features, Spread<T> labels, T* loss, T* backprop, int64_t begin, int64_t end, int64_t columns,
+             T* /*row*/) {
   for (int64_t r = begin; r < end; ++r) {
     Wide<T> most, sum, total = 0;
     RowFacts(features, r, columns, &most, &sum);
@@ -111,9 +111,13 @@ class CrossEntropy {
       return;
     }
     // Repeated axes need memory of their own, and what runs in parallel may not fail.
-    if (!x.dense(columns) || !want.dense(columns)) return Entropy(tables_, x, want, loss.data(), backprop.data(), 0, rows, columns);
-    ParallelFor(frame.f, rows, Cost(columns, kElementCost),
-                [&](int64_t begin, int64_t end) { Entropy(tables_, x, want, loss.data(), backprop.data(), begin, end, columns); });
+    if (!x.dense(columns) || !want.dense(columns)) {
+      tw::TempVector<T> row(std::is_same_v<T, float> ? size_t(columns) : 0, frame);
+      return Entropy(tables_, x, want, loss.data(), backprop.data(), 0, rows, columns, row.data());
+    }
+    ParallelFor(frame.f, rows, Cost(columns, kElementCost), [&](int64_t begin, int64_t end) {
+      Entropy(tables_, x, want, loss.data(), backprop.data(), begin, end, columns, static_cast<T*>(nullptr));
+    });
   }
 
  private:

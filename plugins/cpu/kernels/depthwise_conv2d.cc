@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/common/types.h"
 #include "kernels/depthwise.h"
 #include "kernels/register.h"
@@ -65,7 +66,7 @@ class Apart {
   Apart(const VectorTable& v, const tw_frame* f, const T* from, int64_t rows, int64_t channels, int64_t results) {
     if constexpr (!kIsSmallFloat<T>) data_ = from;
     if (!kIsSmallFloat<T> && results == 1) return;
-    own_.reset(new Wide<T>[size_t(rows * channels * results)]);
+    own_ = TempArray<Wide<T>>(f, size_t(rows * channels * results));
     data_ = own_.get();
     ParallelFor(f, rows, Cost(channels, results, 2), [&](int64_t begin, int64_t end) {
       if (results == 1) return Widen(v, from + begin * channels, own_.get() + begin * channels, (end - begin) * channels);
@@ -76,7 +77,7 @@ class Apart {
   const Wide<T>* data() const { return data_; }
 
  private:
-  std::unique_ptr<Wide<T>[]> own_;
+  TempArray<Wide<T>> own_;
   const Wide<T>* data_ = nullptr;
 };
 
@@ -84,8 +85,9 @@ class Apart {
 template <class T>
 class Together {
  public:
-  Together(T* to, int64_t rows, int64_t channels, int64_t results) : to_(to), rows_(rows), channels_(channels), results_(results) {
-    if (kIsSmallFloat<T> || results > 1) own_.reset(new Wide<T>[size_t(rows * channels * results)]);
+  Together(const tw_frame* f, T* to, int64_t rows, int64_t channels, int64_t results)
+      : to_(to), rows_(rows), channels_(channels), results_(results) {
+    if (kIsSmallFloat<T> || results > 1) own_ = TempArray<Wide<T>>(f, size_t(rows * channels * results));
   }
   Wide<T>* data() const {
     if constexpr (!kIsSmallFloat<T>)
@@ -104,7 +106,7 @@ class Together {
  private:
   T* to_;
   int64_t rows_, channels_, results_;
-  std::unique_ptr<Wide<T>[]> own_;
+  TempArray<Wide<T>> own_;
 };
 
 // A tensor of results: apart where the channels are last; planes where they are first, which are apart by themselves.
@@ -149,8 +151,8 @@ class Forward {
     const VectorTable& v = *tables_.vector;
     const Apart<T> in(v, frame.f, input.data(), g.batch * g.in_pixels(), g.channels, 1);
     const Apart<T> by(v, frame.f, filter.data(), g.taps(), g.channels, g.multiplier);
-    const Together<T> to = g.channels_first ? Together<T>(output.data(), g.batch * g.out_pixels(), g.results(), 1)
-                                            : Together<T>(output.data(), g.batch * g.out_pixels(), g.channels, g.multiplier);
+    const Together<T> to = g.channels_first ? Together<T>(frame.f, output.data(), g.batch * g.out_pixels(), g.results(), 1)
+                                            : Together<T>(frame.f, output.data(), g.batch * g.out_pixels(), g.channels, g.multiplier);
     const DepthwiseImage<Wide<T>> d = PartOf<Wide<T>>(g);
     const int64_t planes = g.channels_first ? g.channels : 1, row = g.w.out * d.channels;
     ParallelFor(frame.f, g.batch * planes * g.multiplier * g.h.out, Cost(row, g.taps()), [&](int64_t begin, int64_t end) {
@@ -181,7 +183,7 @@ class BackInput {
     if (output.size() == 0) return;
     const VectorTable& v = *tables_.vector;
     const Apart<T> by(v, frame.f, filter.data(), g.taps(), g.channels, g.multiplier), dy = ResultsApart(v, frame.f, g, grad.data());
-    const Together<T> to(output.data(), g.batch * g.in_pixels(), g.channels, 1);
+    const Together<T> to(frame.f, output.data(), g.batch * g.in_pixels(), g.channels, 1);
     const DepthwiseImage<Wide<T>> d = PartOf<Wide<T>>(g);
     const int64_t planes = g.channels_first ? g.channels : 1, row = g.w.in * d.channels;
     ParallelFor(frame.f, g.batch * planes * g.h.in, Cost(row, g.multiplier, g.taps()), [&](int64_t begin, int64_t end) {

@@ -5,6 +5,7 @@
 
 #include "kernels/common/rows.h"
 #include "kernels/common/slices.h"
+#include "kernels/common/temp.h"
 #include "kernels/register.h"
 
 namespace thalweg::cpu {
@@ -41,7 +42,7 @@ void Partition(tw::Frame f, tw::In<tw::Any> data, tw::In<int32_t> partitions, tw
   if (slice == 4) return Deal<uint32_t>(data.v, partitions, outputs);
   if (slice == 8) return Deal<uint64_t>(data.v, partitions, outputs);
   std::partial_sum(first.begin(), first.end(), first.begin());
-  std::vector<int64_t> rows(partitions.size());
+  const TempArray<int64_t> rows(f, partitions.size());
   std::vector<int64_t> next(first.begin(), first.end() - 1);
   for (uint64_t i = 0; i < partitions.size(); ++i) rows[size_t(next[size_t(partitions[i])]++)] = int64_t(i);
   for (uint32_t k = 0; k < outputs.size(); ++k) {
@@ -59,8 +60,8 @@ int64_t Places(const tw::Many<int32_t>& indices) {
   return places;
 }
 
-bool AllTaken(const tw::Many<int32_t>& indices, int64_t places) {
-  std::vector<bool> taken(static_cast<size_t>(places), false);
+bool AllTaken(tw::Frame f, const tw::Many<int32_t>& indices, int64_t places) {
+  std::vector<bool, tw::TempAllocator<bool>> taken(static_cast<size_t>(places), false, f);
   int64_t count = 0;
   for (uint32_t i = 0; i < indices.size(); ++i) {
     for (uint64_t k = 0; k < indices[i].size(); ++k) {
@@ -78,7 +79,7 @@ void Stitch(tw::Frame f, tw::Many<int32_t> indices, tw::Many<tw::Any> data, tw::
   const Ints dims = RowsOf(places, data[0].v, indices[0].rank());
   Allocate(merged, dims.at, dims.n);
   if (merged.size() == 0) return;
-  if (!AllTaken(indices, places)) FillZero(f.f, merged.v());
+  if (!AllTaken(f, indices, places)) FillZero(f.f, merged.v());
   for (uint32_t i = 0; i < indices.size(); ++i) {
     const int32_t* at = indices[i].data();
     PutSlices(f.f, data[i].v, merged.v(), int64_t(indices[i].size()), inner, [&](int64_t k) { return at[k] * inner; });

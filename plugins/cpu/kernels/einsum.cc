@@ -10,6 +10,7 @@
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/copy.h"
+#include "kernels/common/temp.h"
 #include "kernels/common/types.h"
 #include "kernels/factor.h"
 #include "kernels/register.h"
@@ -102,7 +103,7 @@ struct Operand {
   const T* data = nullptr;
   Labels labels;
   std::vector<int64_t> strides;
-  std::unique_ptr<T[]> own;
+  TempArray<T> own;
 
   int64_t Stride(int label) const { return strides[size_t(std::find(labels.begin(), labels.end(), label) - labels.begin())]; }
   // Whether the elements lie one after the other in this order of its labels.
@@ -205,7 +206,7 @@ class Step {
     return x;
   }
   Operand<T> Empty(const Labels& labels) const {
-    auto own = std::make_unique_for_overwrite<T[]>(size_t(sizes_.Count(labels)));
+    TempArray<T> own(f_, size_t(sizes_.Count(labels)));
     Operand<T> x = Over(labels, own.get());
     x.own = std::move(own);
     return x;

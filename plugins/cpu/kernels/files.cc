@@ -7,6 +7,7 @@
 
 #include <sys/mman.h>
 
+#include "kernels/common/temp.h"
 #include "kernels/common/text.h"
 #include "kernels/glob.h"
 #include "kernels/register.h"
@@ -108,9 +109,10 @@ class Lister {
 
   // found_out: the folder's name was found by a pattern, so that what cannot be listed, a file or a link that leads away, is no mistake of
   // the caller's.
-  std::optional<std::vector<std::string>> operator()(const std::string& folder, bool found_out) const {
+  std::optional<Names> operator()(const std::string& folder, bool found_out) const {
     tw::check(f_->host->run->cancelled(f_));
-    Names names;
+    Listed names(f_);
+    const tw::PaysHere pays(f_);
     tw_status* s = api_.list(f_->host, folder.data(), folder.size(), &names.c);
     if (!s) return Split(names.bytes);
     const uint32_t code = f_->host->status->code(s);
@@ -121,18 +123,23 @@ class Lister {
   }
 
  private:
-  struct Names {
+  struct Listed {
+    explicit Listed(const tw_frame* f) : host(f->host), bytes(f) {}
     tw_sink c{TW_SIZED(tw_sink), nullptr, &Put};
-    std::string bytes;
+    const tw_host* host;
+    tw::TempString bytes;
     static tw_status* Put(tw_sink* s, const void* bytes, uint64_t n) {
-      reinterpret_cast<Names*>(s)->bytes.append(static_cast<const char*>(bytes), n);
-      return nullptr;
+      auto* self = reinterpret_cast<Listed*>(s);
+      return tw::guard(self->host, [&] { self->bytes.append(static_cast<const char*>(bytes), n); });
     }
   };
-  static std::vector<std::string> Split(const std::string& bytes) {
-    std::vector<std::string> names;
-    for (size_t at = 0; at < bytes.size(); at += names.back().size() + 1) names.emplace_back(bytes.c_str() + at);
-    return names;
+  Names Split(const tw::TempString& bytes) const {
+    Names all;
+    const auto count = size_t(std::count(bytes.begin(), bytes.end(), '\0'));
+    all.paid = std::make_shared<tw::Charge>(f_, count * (sizeof(std::string) + tw::kHeapBlock) + bytes.size());
+    all.names.reserve(count);
+    for (size_t at = 0; at < bytes.size(); at += all.names.back().size() + 1) all.names.emplace_back(bytes.c_str() + at);
+    return all;
   }
 
   const tw_frame* f_;
@@ -141,9 +148,10 @@ class Lister {
 
 void Matching(tw::Frame f, tw::In<tw_string> pattern, tw::Out<tw_string> filenames) {
   const Lister lister(f.f);
+  tw::Charge paid(f);
   std::vector<std::string> found;
   for (uint64_t i = 0; i < pattern.size(); ++i) {
-    std::vector<std::string> more = Glob(View(pattern[i]), lister);
+    std::vector<std::string> more = Glob(View(pattern[i]), lister, [&](uint64_t bytes) { paid.add(bytes); });
     std::move(more.begin(), more.end(), std::back_inserter(found));
   }
   std::sort(found.begin(), found.end());

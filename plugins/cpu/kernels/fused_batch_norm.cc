@@ -10,6 +10,7 @@
 #include "kernels/batch_norm.h"
 #include "kernels/common/element.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/register.h"
 #include "kernels/slots.h"
 #include "kernels/widen.h"
@@ -55,6 +56,9 @@ struct Tables {
     vector = &TW_CPU_FOR_ISA(isa, Vectors);
   }
 };
+
+// Bytes that the vectors of a call take for each channel: ten of floats, and three of sums.
+constexpr uint64_t kPerChannel = 10 * sizeof(float) + 3 * sizeof(double);
 
 // A vector input as floats.
 template <class U>
@@ -125,6 +129,7 @@ template <class F>
 std::vector<double> Totals(const tw_frame* f, const Layout& l, F&& add) {
   const int64_t chunks =
       std::clamp<int64_t>(l.outer * l.inner * std::min(l.channels, l.block()) / kGrain, 1, std::min<int64_t>(l.outer, 64));
+  const tw::Charge charge(f, uint64_t(chunks * l.channels) * sizeof(double));
   std::vector<double> partial(size_t(chunks * l.channels));
   ParallelFor(f, chunks * l.blocks(), Cost(l.outer / chunks, l.inner, l.block()), [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
@@ -139,8 +144,7 @@ std::vector<double> Totals(const tw_frame* f, const Layout& l, F&& add) {
   });
   for (int64_t chunk = 1; chunk < chunks; ++chunk)
     for (int64_t c = 0; c < l.channels; ++c) partial[size_t(c)] += partial[size_t(chunk * l.channels + c)];
-  partial.resize(size_t(l.channels));
-  return partial;
+  return {partial.begin(), partial.begin() + l.channels};
 }
 
 // body(strip) for all strips, in parallel.
@@ -215,6 +219,7 @@ class BatchNormalisation {
            const tw::In<U>& variance, const tw::Out<T>& y, const tw::Out<U>& batch_mean, const tw::Out<U>& batch_variance,
            const tw::Out<U>& used_mean, const tw::Out<U>& used_variance) const {
     const Layout l = settings_.LayoutOf(x.v);
+    const tw::Charge charge(f, uint64_t(l.channels) * kPerChannel);
     std::vector<float> by = Floats(scale, l.channels, "scale");
     const std::vector<float> offsets = Floats(offset, l.channels, "offset");
     const bool given = !settings_.training || settings_.factor != 1;
@@ -286,6 +291,7 @@ class BatchNormGradient {
            const tw::In<float>& variance, const tw::Out<T>& dx, const tw::Out<float>& dscale, const tw::Out<float>& doffset) const {
     if (!SameDims(dy.v, x.v)) Invalid("y_backprop " + DimsText(dy.v) + " and x " + DimsText(x.v) + " must have the same shape");
     const Layout l = settings_.LayoutOf(x.v);
+    const tw::Charge charge(f, uint64_t(l.channels) * kPerChannel);
     const std::vector<float> means = Floats(mean, l.channels, "reserve_space_1"), spreads = Floats(variance, l.channels, "reserve_space_2");
     std::vector<float> by = Floats(scale, l.channels, "scale"), shift(by.size()), slope(by.size());
     if (x.size() == 0) {

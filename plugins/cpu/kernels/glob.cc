@@ -1,6 +1,7 @@
 #include "kernels/glob.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace thalweg::cpu {
 namespace {
@@ -55,22 +56,29 @@ bool HasMagic(std::string_view text) { return text.find_first_of("*?[\\") != kNo
 bool Holds(const std::string& folder, std::string_view name, const ListFolder& list, bool found_out) {
   const bool itself = name.empty() || name == "." || name == "..";
   const std::string listed = itself ? folder + std::string(name) : folder;
-  const auto names = list(listed.empty() ? "." : listed, found_out);
-  return names && (itself || std::find(names->begin(), names->end(), name) != names->end());
+  const auto in = list(listed.empty() ? "." : listed, found_out);
+  return in && (itself || std::find(in->names.begin(), in->names.end(), name) != in->names.end());
 }
 
 // What one part of a pattern makes of the folders, each empty or with a '/' at its end.
 std::vector<std::string> Step(const std::vector<std::string>& folders, std::string_view part, bool last, const ListFolder& list,
-                              bool found_out) {
+                              bool found_out, const std::function<void(uint64_t)>& takes) {
   std::vector<std::string> next;
   const char* end = last ? "" : "/";
+  const auto add = [&](const std::string& folder, std::string_view name) {
+    takes(96 + folder.size() + name.size());  // the list grows by half, and doubles for a moment
+    std::string path;
+    path.reserve(folder.size() + name.size() + 1);  // what grows step by step takes up to twice as much
+    path.append(folder).append(name).append(end);
+    next.push_back(std::move(path));
+  };
   for (const std::string& folder : folders) {
     if (HasMagic(part)) {
-      const auto names = list(folder, found_out);
-      for (size_t k = 0; names && k < names->size(); ++k)
-        if (Matches(part, (*names)[k])) next.push_back(folder + (*names)[k] + end);
+      const auto in = list(folder, found_out);
+      for (size_t k = 0; in && k < in->names.size(); ++k)
+        if (Matches(part, in->names[k])) add(folder, in->names[k]);
     } else if (!last || Holds(folder, part, list, found_out)) {
-      next.push_back(folder + std::string(part) + end);
+      add(folder, part);
     }
   }
   return next;
@@ -97,7 +105,7 @@ bool Matches(std::string_view pattern, std::string_view name) {
   return pattern.substr(at).find_first_not_of('*') == kNone;
 }
 
-std::vector<std::string> Glob(std::string_view pattern, const ListFolder& list) {
+std::vector<std::string> Glob(std::string_view pattern, const ListFolder& list, const std::function<void(uint64_t)>& takes) {
   if (pattern.empty()) return {};
   // What stands before the first magic, up to a '/', is taken as it is.
   const size_t magic = std::min(pattern.find_first_of("*?[\\"), pattern.size());
@@ -107,7 +115,7 @@ std::vector<std::string> Glob(std::string_view pattern, const ListFolder& list) 
   if (slash == kNone && magic < pattern.size()) paths[0] = "./";
   for (bool first = true;; first = false) {
     const size_t end = rest.find('/');
-    paths = Step(paths, rest.substr(0, end), end == kNone, list, !first);
+    paths = Step(paths, rest.substr(0, end), end == kNone, list, !first, takes);
     if (end == kNone || paths.empty()) return paths;
     rest.remove_prefix(end + 1);
   }

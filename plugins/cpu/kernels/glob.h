@@ -3,7 +3,9 @@
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_GLOB_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_GLOB_H_
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,11 +15,15 @@ namespace thalweg::cpu {
 
 bool Matches(std::string_view pattern, std::string_view name);
 
+struct Names {
+  std::vector<std::string> names;
+  std::shared_ptr<void> paid;  // for them, until it goes
+};
 // The names in a folder; nullopt where there is none. found_out: its own name was found by a pattern.
-using ListFolder = std::function<std::optional<std::vector<std::string>>(const std::string& folder, bool found_out)>;
+using ListFolder = std::function<std::optional<Names>(const std::string& folder, bool found_out)>;
 
-// Paths, in no order. A pattern with magic but no folder gives "./name".
-std::vector<std::string> Glob(std::string_view pattern, const ListFolder& list);
+// Paths, in no order. A pattern with magic but no folder gives "./name". takes: is told of bytes that paths take, before they do.
+std::vector<std::string> Glob(std::string_view pattern, const ListFolder& list, const std::function<void(uint64_t bytes)>& takes);
 
 }  // namespace thalweg::cpu
 

@@ -14,7 +14,7 @@ class Cell {
   void operator()(tw::Frame frame, tw::In<float> x, tw::In<float> h_prev, tw::In<float> w_ru, tw::In<float> w_c, tw::In<float> b_ru,
                   tw::In<float> b_c, tw::Out<float> r, tw::Out<float> u, tw::Out<float> c, tw::Out<float> h) const {
     const int64_t batch = x.dim(0), input = x.dim(1), cell = h_prev.dim(1), inner = input + cell;
-    const Floats both(batch * inner), gates(batch * 2 * cell), reset(batch * cell);
+    const Floats both(frame, size_t(batch * inner)), gates(frame, size_t(batch * 2 * cell)), reset(frame, size_t(batch * cell));
     CellMath::Products multiply(math_, frame.f);
     Beside(frame.f, x.data(), input, h_prev.data(), cell, batch, both.data());
     multiply(FloatProduct(batch, 2 * cell, inner, both.data(), inner, false, w_ru.data(), 2 * cell, false, gates.data(), 2 * cell));
@@ -52,7 +52,7 @@ class CellGrad {
                   tw::In<float>, tw::In<float> r, tw::In<float> u, tw::In<float> c, tw::In<float> dh, tw::Out<float> dx,
                   tw::Out<float> dh_prev, tw::Out<float> dc_bar, tw::Out<float> dru_bar) const {
     const int64_t batch = x.dim(0), input = x.dim(1), cell = h_prev.dim(1), inner = input + cell;
-    const Floats through_c(batch * inner), through_ru(batch * inner);
+    const Floats through_c(frame, size_t(batch * inner)), through_ru(frame, size_t(batch * inner));
     const RecurrentTable& t = math_.table();
     const auto rows = [&](auto&& body) {
       ParallelFor(frame.f, batch, Cost(inner, kGradCost), [&](int64_t begin, int64_t end) {

@@ -142,36 +142,46 @@ void Find(Frame f, Var<Any> handle, In<Any> keys, In<Any> fallback, Out<Any> out
   ParallelFor(f.f, int64_t(n), kCost, look);
 }
 
-void InsertAll(LookupTable* table, const tw_view* keys, const tw_view* values, uint64_t n) {
+// Memory that is short ends it with the keys that came before.
+void InsertAll(tw::Payer payer, LookupTable* table, const tw_view* keys, const tw_view* values, uint64_t n) {
+  constexpr uint64_t kTogether = 1024;
   std::string scratch;
   for (uint64_t k = 0; k < n; ++k) (void)table->Key(keys, k, &scratch);  // all or none
-  EachKey(*table, keys, 0, int64_t(n),
-          [&](int64_t k, std::string_view key, uint64_t hash) { table->Insert(key, hash, values, uint64_t(k)); });
+  for (uint64_t begin = 0, end; begin < n; begin = end) {
+    end = std::min(begin + kTogether, n);
+    table->Reserve(payer, end - begin, LookupTable::TextHeap(keys, values, n, begin, end));
+    EachKey(*table, keys, int64_t(begin), int64_t(end),
+            [&](int64_t k, std::string_view key, uint64_t hash) { table->Insert(key, hash, values, uint64_t(k)); });
+  }
+  table->Settle(payer);
 }
 
-void Insert(Var<Any> handle, In<Any> keys, In<Any> values) {
+void Insert(Frame f, Var<Any> handle, In<Any> keys, In<Any> values) {
   LookupTable& table = Mutable(handle, "keys");
   const uint64_t n = table.CountKeys(keys.v);
   table.WantValues(keys.v, values.v);
-  InsertAll(&table, keys.v, values.v, n);
+  InsertAll(f, &table, keys.v, values.v, n);
 }
 
-void Import(Var<Any> handle, In<Any> keys, In<Any> values) {
-  LookupTable& table = Mutable(handle, "keys");
+// For a table that is filled once, its initializer: so TensorFlow restores one.
+void Import(Frame f, Var<Any> handle, In<Any> keys, In<Any> values) {
+  LookupTable& table = Table(handle);
+  if (table.about().initializable) return InitializeTable(f, &table, keys.v, values.v);
   const uint64_t n = table.CountKeys(keys.v);
   table.WantValues(keys.v, values.v);
   std::string scratch;
   for (uint64_t k = 0; k < n; ++k) (void)table.Key(keys.v, k, &scratch);
   table.Clear();
-  InsertAll(&table, keys.v, values.v, n);
+  InsertAll(f, &table, keys.v, values.v, n);
 }
 
-void Remove(Var<Any> handle, In<Any> keys) {
+void Remove(Frame f, Var<Any> handle, In<Any> keys) {
   LookupTable& table = Mutable(handle, "removals");
   const uint64_t n = table.CountKeys(keys.v);
   std::string scratch;
   for (uint64_t k = 0; k < n; ++k) (void)table.Key(keys.v, k, &scratch);
   for (uint64_t k = 0; k < n; ++k) table.Remove(table.Key(keys.v, k, &scratch));
+  table.Settle(f);
 }
 
 void Size(Var<Any> handle, Out<int64_t> size) { size[0] = int64_t(Initialized(handle).size()); }
@@ -195,7 +205,7 @@ void Export(Frame f, Var<Any> handle, Out<Any> keys, Out<Any> values) {
 
 }  // namespace
 
-void InitializeTable(LookupTable* table, const tw_view* keys, const tw_view* values) {
+void InitializeTable(tw::Payer payer, LookupTable* table, const tw_view* keys, const tw_view* values) {
   if (!table->about().initializable)
     throw tw::Error{TW_UNIMPLEMENTED, "a " + table->about().kind + " has no initializer; use LookupTableInsertV2"};
   const uint64_t n = table->CountKeys(keys);
@@ -208,8 +218,11 @@ void InitializeTable(LookupTable* table, const tw_view* keys, const tw_view* val
     const int64_t at = filled->Find(key, hash);
     if (at >= 0 && !filled->values().Equal(size_t(at), values, k))
       Invalid("key number " + std::to_string(k) + " was there before, with another value");
-    if (at < 0) filled->Insert(key, hash, values, k);
+    if (at >= 0) continue;
+    filled->Reserve(payer, 1, LookupTable::TextHeap(keys, values, n, k, k + 1));
+    filled->Insert(key, hash, values, k);
   }
+  filled->Settle(payer);
   if (!table->initialized) {
     *table = std::move(*filled);
     table->initialized = true;
@@ -225,9 +238,9 @@ void InitializeTable(LookupTable* table, const tw_view* keys, const tw_view* val
 
 namespace {
 
-void Initialize(Var<Any> handle, In<Any> keys, In<Any> values) {
+void Initialize(Frame f, Var<Any> handle, In<Any> keys, In<Any> values) {
   if (keys.rank() != 1) Invalid("keys must be a vector, but is " + DimsText(keys.v));
-  InitializeTable(&Table(handle), keys.v, values.v);
+  InitializeTable(f, &Table(handle), keys.v, values.v);
 }
 
 }  // namespace

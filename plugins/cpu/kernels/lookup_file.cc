@@ -6,27 +6,29 @@
 
 #include "kernels/lookup_table.h"
 #include "kernels/register.h"
+#include "thalweg/cpp/variant.hpp"
 
 namespace thalweg::cpu {
 namespace {
 
 constexpr int64_t kWholeLine = -2, kLineNumber = -1;  // in place of a column
 
-std::string ReadFile(const tw_host* h, std::string_view path) {
+tw::TempString ReadFile(const tw_frame* f, std::string_view path) {
+  const tw_host* h = f->host;
   auto* api = static_cast<const tw_files_api*>(h->query(h, TW_S(TW_FILES_SET), 1));
   if (!api) throw tw::Error{TW_UNIMPLEMENTED, "this runtime offers no files"};
   tw_file* file = nullptr;
   tw::check(api->open(h, path.data(), path.size(), &file));
   const auto close = [api](tw_file* open) { api->close(open); };
   const std::unique_ptr<tw_file, decltype(close)> closer(file, close);
-  std::string text(api->bytes(file), '\0');
+  tw::TempString text(api->bytes(file), '\0', f);
   if (!text.empty()) tw::check(api->read(file, 0, text.data(), text.size()));
   return text;
 }
 
 // Lines without their ends, which may be \r\n.
-std::vector<std::string_view> Lines(std::string_view text, int64_t most) {
-  std::vector<std::string_view> lines;
+tw::TempVector<std::string_view> Lines(const tw_frame* f, std::string_view text, int64_t most) {
+  tw::TempVector<std::string_view> lines(f);
   while (!text.empty() && (most < 0 || int64_t(lines.size()) < most)) {
     const size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
@@ -40,7 +42,7 @@ std::vector<std::string_view> Lines(std::string_view text, int64_t most) {
 // A tensor that is released.
 class Column {
  public:
-  Column(const tw_host* h, uint32_t dtype, int64_t n) : h_(h) { tw::check(h->tensor->make(h, dtype, &n, 1, &t_)); }
+  Column(const tw_frame* f, uint32_t dtype, int64_t n) : h_(f->host) { tw::check(tw::variants(h_).tensor(f, dtype, &n, 1, &t_)); }
   ~Column() { h_->tensor->release(t_); }
   Column(const Column&) = delete;
   Column& operator=(const Column&) = delete;
@@ -85,19 +87,19 @@ class FromTextFile {
     if (path.empty()) Invalid("filename is empty");
     WantType(key_, table->about().key_dtype, "key_index");
     WantType(value_, table->about().value_dtype, "value_index");
-    const std::string text = ReadFile(f.f->host, path);
-    const std::vector<std::string_view> lines = Lines(text, most_);
+    const tw::TempString text = ReadFile(f.f, path);
+    const tw::TempVector<std::string_view> lines = Lines(f.f, text, most_);
     if (most_ >= 0 && int64_t(lines.size()) < most_)
       Invalid("file '" + path + "' has " + std::to_string(lines.size()) + " lines, fewer than the " + std::to_string(most_) +
               " of 'vocab_size'");
-    Column keys(f.f->host, table->about().key_dtype, int64_t(lines.size()));
-    Column values(f.f->host, table->about().value_dtype, int64_t(lines.size()));
+    Column keys(f.f, table->about().key_dtype, int64_t(lines.size()));
+    Column values(f.f, table->about().value_dtype, int64_t(lines.size()));
     for (size_t k = 0; k < lines.size(); ++k) {
       if (lines[k].empty()) Invalid("line " + std::to_string(k + 1) + " of file '" + path + "' is empty");
       Set(&keys, k, lines[k], key_, path);
       Set(&values, k, lines[k], value_, path);
     }
-    InitializeTable(table, keys.view(), values.view());
+    InitializeTable(f, table, keys.view(), values.view());
   }
 
  private:

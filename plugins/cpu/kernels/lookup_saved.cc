@@ -135,13 +135,17 @@ tw_status* Restore(const tw_host* h, void*, uint64_t, tw_source* from, void** ou
     auto table = std::make_unique<LookupTable>(ReadAbout(r, &initialized));
     table->initialized = initialized;
     const uint64_t texts = table->values().texts(), width = table->values().width();
+    const tw::Payer payer(h);
     for (uint64_t n = r.Number(); n > 0; --n) {
       const std::string key = r.Text();
       if (!table->IsKey(key) || table->Find(key) >= 0) Reader::Damaged();
       std::vector<std::string> row;
-      for (uint64_t i = 0; i < texts; ++i) row.push_back(r.Text());
+      uint64_t heap = Rows::HeapOf(key);
+      for (uint64_t i = 0; i < texts; ++i) heap += Rows::HeapOf(row.emplace_back(r.Text()));
+      table->Reserve(payer, 1, heap);
       table->Append(key, r.Raw(width), std::move(row));
     }
+    table->Settle(payer);
     r.WantEnd();
     *out_object = table.release();
   });

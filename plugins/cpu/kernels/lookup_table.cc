@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace thalweg::cpu {
 namespace {
@@ -35,7 +36,10 @@ void Rows::Set(size_t at, const tw_view* v, uint64_t row) {
   if (texts_.size() < (at + 1) * per_row_) texts_.resize((at + 1) * per_row_);
   for (uint64_t k = 0; k < per_row_; ++k) {
     const tw_string& s = StringAt(v, row * per_row_ + k);
-    texts_[at * per_row_ + k].assign(s.size ? s.data : "", s.size);
+    std::string& text = texts_[at * per_row_ + k];
+    text_heap_ -= HeapOf(text);
+    text = std::string(s.size ? s.data : "", s.size);  // as much memory as it needs
+    text_heap_ += HeapOf(text);
   }
 }
 
@@ -57,7 +61,10 @@ void Rows::GetAll(const tw_frame* f, size_t n, const tw_view* to) const {
 
 void Rows::Append(std::string_view bytes, std::vector<std::string> texts) {
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-  for (std::string& s : texts) texts_.push_back(std::move(s));
+  for (std::string& s : texts) {
+    texts_.push_back(std::move(s));
+    text_heap_ += HeapOf(texts_.back());
+  }
 }
 
 bool Rows::Equal(size_t at, const tw_view* v, uint64_t row) const {
@@ -74,14 +81,18 @@ void Rows::Remove(size_t at, size_t last) {
     if (at != last) std::memcpy(bytes_.data() + at * width_, bytes_.data() + last * width_, width_);
     bytes_.resize(last * width_);
   } else if (dtype_ == TW_STRING) {
-    for (uint64_t k = 0; at != last && k < per_row_; ++k) texts_[at * per_row_ + k] = std::move(texts_[last * per_row_ + k]);
+    for (uint64_t k = 0; k < per_row_; ++k) {
+      text_heap_ -= HeapOf(texts_[at * per_row_ + k]);
+      if (at != last) texts_[at * per_row_ + k] = std::exchange(texts_[last * per_row_ + k], std::string());
+    }
     texts_.resize(last * per_row_);
   }
 }
 
 void Rows::Clear() {
-  bytes_.clear();
-  texts_.clear();
+  std::vector<char>().swap(bytes_);
+  std::vector<std::string>().swap(texts_);
+  text_heap_ = 0;
 }
 
 LookupTable::LookupTable(About about)
@@ -154,13 +165,51 @@ std::string_view LookupTable::Key(const tw_view* keys, uint64_t k, std::string* 
   return key;
 }
 
+uint64_t LookupTable::TextHeap(const tw_view* keys, const tw_view* values, uint64_t n, uint64_t begin, uint64_t end) {
+  uint64_t bytes = 0;
+  for (const tw_view* v : {keys, values}) {
+    const uint64_t each = v->dtype == TW_STRING && n > 0 ? v->count / n : 0;
+    for (uint64_t i = begin * each; i < end * each; ++i)
+      bytes += Rows::HeapOf(StringAt(v, i).size + (v == keys && each > 1 ? 8 : 0)) + (v == keys && each > 1 ? 8 : 0);
+  }
+  return bytes;
+}
+
+// Room grows by half, so that a row costs the same however many there are. While it grows, the old place and the new one are both there.
+void LookupTable::Reserve(tw::Payer payer, size_t n, uint64_t text_heap) {
+  const size_t wanted = size_ + n;
+  const bool text_keys = about_.key_dtype == TW_STRING;
+  const size_t there = std::max({room_, size_t{16}});
+  const size_t room = wanted <= room_ ? room_ : std::max(wanted, there + there / 2);
+  const auto keys_for = [&](size_t rows) { return text_keys ? rows * sizeof(std::string) : rows * key_width_; };
+  const uint64_t grown =
+      sizeof *this + values_.HeapFor(room) + (values_.heap() - values_.HeapFor(0)) +
+      std::max<uint64_t>(keys_for(room), text_keys ? key_texts_.capacity() * sizeof(std::string) : key_bytes_.capacity()) + key_heap_ +
+      index_.BytesFor(room);
+  const uint64_t before = heap();
+  held_.set(payer, grown + text_heap + (room > room_ ? before : 0));
+  try {
+    if (text_keys)
+      key_texts_.reserve(room);
+    else
+      key_bytes_.reserve(keys_for(room));
+    values_.Reserve(room);
+    index_.Reserve(room, [this](int64_t row) { return HashOf(row); });
+  } catch (...) {
+    held_.set(payer, std::min(held_.bytes(), heap()));
+    throw;
+  }
+  room_ = room;
+  held_.set(payer, std::min(held_.bytes(), heap() + text_heap));
+}
+
 void LookupTable::MakeRoom() {
   index_.Reserve(size_ + 1, [this](int64_t row) { return HashOf(row); });
 }
 
 void LookupTable::PushKey(std::string_view key, uint64_t hash) {
   if (about_.key_dtype == TW_STRING)
-    key_texts_.emplace_back(key);
+    key_heap_ += Rows::HeapOf(key_texts_.emplace_back(key));
   else
     key_bytes_.insert(key_bytes_.end(), key.begin(), key.end());
   index_.Put(hash, int64_t(size_++));
@@ -202,7 +251,8 @@ void LookupTable::Remove(std::string_view key) {
   if (at != last) index_.Renumber(HashOf(last), last, at);
   values_.Remove(size_t(at), size_t(last));
   if (about_.key_dtype == TW_STRING) {
-    if (at != last) key_texts_[size_t(at)] = std::move(key_texts_.back());
+    key_heap_ -= Rows::HeapOf(key_texts_[size_t(at)]);
+    if (at != last) key_texts_[size_t(at)] = std::exchange(key_texts_.back(), std::string());
     key_texts_.pop_back();
   } else {
     if (at != last) std::memcpy(key_bytes_.data() + size_t(at) * key_width_, key_bytes_.data() + size_t(last) * key_width_, key_width_);
@@ -213,9 +263,11 @@ void LookupTable::Remove(std::string_view key) {
 
 void LookupTable::Clear() {
   index_.Clear();
-  key_bytes_.clear();
-  key_texts_.clear();
+  std::vector<char>().swap(key_bytes_);
+  std::vector<std::string>().swap(key_texts_);
+  key_heap_ = 0;
   values_.Clear();
+  room_ = 0;
   size_ = 0;
 }
 

@@ -3,12 +3,14 @@
 #ifndef THALWEG_PLUGINS_CPU_KERNELS_LOOKUP_TABLE_H_
 #define THALWEG_PLUGINS_CPU_KERNELS_LOOKUP_TABLE_H_
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "kernels/common/element.h"
 #include "kernels/row_index.h"
+#include "thalweg/cpp/memory.hpp"
 
 namespace thalweg::cpu {
 
@@ -17,6 +19,10 @@ inline constexpr char kLookupTable[] = "org.thalweg.lookup_table";
 // Rows of so many elements each, of any type that has bytes or is a string.
 class Rows {
  public:
+  // What the heap gives for the text of a string that is made of so many bytes.
+  static uint64_t HeapOf(uint64_t bytes) { return bytes > 15 ? bytes + 1 + tw::kHeapBlock : 0; }
+  static uint64_t HeapOf(const std::string& s) { return s.capacity() > 15 ? s.capacity() + 1 + tw::kHeapBlock : 0; }
+
   Rows(uint32_t dtype, uint64_t per_row) : dtype_(dtype), per_row_(per_row), width_(per_row * ElementBytes(dtype)) {}
   uint32_t dtype() const { return dtype_; }
   uint64_t per_row() const { return per_row_; }
@@ -25,6 +31,16 @@ class Rows {
   uint64_t texts() const { return dtype_ == TW_STRING ? per_row_ : 0; }
   std::string_view bytes(size_t at) const { return {bytes_.data() + at * width_, width_}; }
   const std::string& text(size_t at, uint64_t i) const { return texts_[at * per_row_ + i]; }
+  // Bytes of the heap that all rows take, and that room for n rows takes beside the texts in them.
+  uint64_t heap() const { return bytes_.capacity() + texts_.capacity() * sizeof(std::string) + text_heap_; }
+  uint64_t HeapFor(size_t n) const {
+    return std::max<uint64_t>(bytes_.capacity(), n * width_) + std::max<uint64_t>(texts_.capacity(), n * texts()) * sizeof(std::string);
+  }
+  // Room for n rows.
+  void Reserve(size_t n) {
+    bytes_.reserve(n * width_);
+    texts_.reserve(n * texts());
+  }
   // REQUIRES: as many bytes and texts as a row has.
   void Append(std::string_view bytes, std::vector<std::string> texts);
   // Row `at` becomes row `row` of the view; appended if it is one past the end.
@@ -42,6 +58,7 @@ class Rows {
   uint64_t per_row_, width_;  // bytes; 0: strings
   std::vector<char> bytes_;
   std::vector<std::string> texts_;
+  uint64_t text_heap_ = 0;  // of all texts
 };
 
 class LookupTable {
@@ -72,6 +89,13 @@ class LookupTable {
     return index_.Find(hash, [&](int64_t row) { return this->key(size_t(row)) == key; });
   }
   void Prefetch(uint64_t hash) const { index_.Prefetch(hash); }
+  // Room for n rows more whose texts take so many bytes of the heap, keys and values together: before they are inserted. Throws
+  // RESOURCE_EXHAUSTED where that is more than the payer may hold; nothing has changed then.
+  void Reserve(tw::Payer payer, size_t n, uint64_t text_heap);
+  // What the table takes now is what it has paid for.
+  void Settle(tw::Payer payer) { held_.set(payer, heap()); }
+  // What keys number `begin` up to `end` and their rows take of the heap as texts.
+  static uint64_t TextHeap(const tw_view* keys, const tw_view* values, uint64_t n, uint64_t begin, uint64_t end);
   void Insert(std::string_view key, uint64_t hash, const tw_view* values, uint64_t row);
   void Remove(std::string_view key);
   void Clear();
@@ -92,19 +116,24 @@ class LookupTable {
   // The key becomes the last row's. REQUIRES: room in the index.
   void PushKey(std::string_view key, uint64_t hash);
   void MakeRoom();
+  uint64_t heap() const {
+    return sizeof *this + values_.heap() + key_bytes_.capacity() + key_texts_.capacity() * sizeof(std::string) + key_heap_ + index_.bytes();
+  }
 
   About about_;
   uint64_t per_key_;
-  size_t key_width_, size_ = 0;
+  size_t key_width_, size_ = 0, room_ = 0;
   std::vector<char> key_bytes_;         // by row; of keys that are no strings
   std::vector<std::string> key_texts_;  // by row
+  uint64_t key_heap_ = 0;               // of key_texts_
   RowIndex index_;
   Rows values_;
+  tw::Holding held_;
 };
 
 // Fills a table that is filled once with as many keys as there are values; a key may come twice with one value. Throws FAILED_PRECONDITION
 // where it was filled with other contents, UNIMPLEMENTED for other tables, INVALID_ARGUMENT.
-void InitializeTable(LookupTable* table, const tw_view* keys, const tw_view* values);
+void InitializeTable(tw::Payer payer, LookupTable* table, const tw_view* keys, const tw_view* values);
 
 }  // namespace thalweg::cpu
 

@@ -7,6 +7,7 @@
 
 #include "kernels/common/element.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"
 
@@ -80,10 +81,10 @@ int64_t PixelsOf(const tw_view* v) {
 template <class F>
 void ForPieces(const tw_frame* f, int64_t pixels, int64_t cost, int64_t floats, F&& body) {
   const int64_t pieces = std::clamp<int64_t>(pixels * cost / kGrain, 1, 64);
-  const auto room = std::make_unique<float[]>(size_t(pieces * floats));
+  tw::TempVector<float> room(size_t(pieces * floats), 0.f, f);
   ParallelFor(f, pieces, kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece)
-      body(piece * pixels / pieces, (piece + 1) * pixels / pieces, room.get() + piece * floats);
+      body(piece * pixels / pieces, (piece + 1) * pixels / pieces, room.data() + piece * floats);
   });
 }
 

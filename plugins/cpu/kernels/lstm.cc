@@ -123,11 +123,11 @@ class Cell : Lstm {
                   tw::Out<T> h) const {
     const Sizes s{1, x.dim(0), x.dim(1), h_prev.dim(1)};
     const VectorTable& v = math_.vectors();
-    const FloatIn<T> from_x(v, x), from_cs(v, cs_prev), from_h(v, h_prev), from_w(v, w), from_i(v, wci), from_f(v, wcf), from_o(v, wco),
-        from_b(v, b);
+    const FloatIn<T> from_x(frame, v, x), from_cs(frame, v, cs_prev), from_h(frame, v, h_prev), from_w(frame, v, w), from_i(frame, v, wci),
+        from_f(frame, v, wcf), from_o(frame, v, wco), from_b(frame, v, b);
     FloatOut<T> out[] = {FloatOut<T>(i), FloatOut<T>(cs), FloatOut<T>(f), FloatOut<T>(o), FloatOut<T>(ci), FloatOut<T>(co), FloatOut<T>(h)};
     const int64_t inner = s.input + s.cell, columns = 4 * s.cell;
-    const Floats both(s.batch * inner), gates(s.batch * columns);
+    const Floats both(frame, size_t(s.batch * inner)), gates(frame, size_t(s.batch * columns));
     Beside(frame.f, from_x.data(), s.input, from_h.data(), s.cell, s.batch, both.data());
     CellMath::Products multiply(math_, frame.f);
     multiply(FloatProduct(s.batch, columns, inner, both.data(), inner, false, from_w.data(), columns, false, gates.data(), columns));
@@ -148,8 +148,9 @@ class CellGrad : Lstm {
                   tw::Out<T> wco_grad) const {
     const Sizes s{1, cs_prev.dim(0), 0, cs_prev.dim(1)};
     const VectorTable& v = math_.vectors();
-    const FloatIn<T> from_prev(v, cs_prev), from_wci(v, wci), from_wcf(v, wcf), from_wco(v, wco), from_i(v, i), from_cs(v, cs),
-        from_f(v, f), from_o(v, o), from_ci(v, ci), from_co(v, co), dcs(v, cs_grad), dh(v, h_grad);
+    const FloatIn<T> from_prev(frame, v, cs_prev), from_wci(frame, v, wci), from_wcf(frame, v, wcf), from_wco(frame, v, wco),
+        from_i(frame, v, i), from_cs(frame, v, cs), from_f(frame, v, f), from_o(frame, v, o), from_ci(frame, v, ci), from_co(frame, v, co),
+        dcs(frame, v, cs_grad), dh(frame, v, h_grad);
     FloatOut<T> prev(cs_prev_grad), gates(dicfo), holes[] = {FloatOut<T>(wci_grad), FloatOut<T>(wcf_grad), FloatOut<T>(wco_grad)};
     const Parameters by = By(dh, from_wci, from_wcf, from_wco, dh);  // weights and bias play no part here
     StepBack(math_, frame.f, s, by, {from_i.data(), from_cs.data(), from_f.data(), from_o.data(), from_ci.data(), from_co.data(), nullptr},
@@ -188,11 +189,11 @@ class Sequence : Lstm {
     const Sizes s{x.dim(0), x.dim(1), x.dim(2), h_prev.dim(1)};
     const int64_t length = LengthOf(seq_len_max, s.time), columns = 4 * s.cell;
     const VectorTable& v = math_.vectors();
-    const FloatIn<T> from_x(v, x), from_cs(v, cs_prev), from_h(v, h_prev), from_w(v, w), from_i(v, wci), from_f(v, wcf), from_o(v, wco),
-        from_b(v, b);
+    const FloatIn<T> from_x(frame, v, x), from_cs(frame, v, cs_prev), from_h(frame, v, h_prev), from_w(frame, v, w), from_i(frame, v, wci),
+        from_f(frame, v, wcf), from_o(frame, v, wco), from_b(frame, v, b);
     FloatOut<T> out[] = {FloatOut<T>(i), FloatOut<T>(cs), FloatOut<T>(f), FloatOut<T>(o), FloatOut<T>(ci), FloatOut<T>(co), FloatOut<T>(h)};
     const States all{out[0].data(), out[1].data(), out[2].data(), out[3].data(), out[4].data(), out[5].data(), out[6].data()};
-    const Floats of_x(length * s.batch * columns), of_h(s.batch * columns);
+    const Floats of_x(frame, size_t(length * s.batch * columns)), of_h(frame, size_t(s.batch * columns));
     CellMath::Products multiply(math_, frame.f);
     multiply(FloatProduct(length * s.batch, columns, s.input, from_x.data(), s.input, false, from_w.data(), columns, false, of_x.data(),
                           columns));
@@ -224,14 +225,15 @@ class SequenceGrad : Lstm {
     const Sizes s{x.dim(0), x.dim(1), x.dim(2), h_prev.dim(1)};
     const int64_t length = LengthOf(seq_len_max, s.time);
     const VectorTable& v = math_.vectors();
-    const FloatIn<T> from_x(v, x), from_cs(v, cs_prev), from_h(v, h_prev), from_w(v, w), from_wci(v, wci), from_wcf(v, wcf),
-        from_wco(v, wco), from_b(v, b), at_i(v, i), at_cs(v, cs), at_f(v, f), at_o(v, o), at_ci(v, ci), at_co(v, co), at_h(v, h),
-        dcs(v, cs_grad), dh(v, h_grad);
+    const FloatIn<T> from_x(frame, v, x), from_cs(frame, v, cs_prev), from_h(frame, v, h_prev), from_w(frame, v, w),
+        from_wci(frame, v, wci), from_wcf(frame, v, wcf), from_wco(frame, v, wco), from_b(frame, v, b), at_i(frame, v, i),
+        at_cs(frame, v, cs), at_f(frame, v, f), at_o(frame, v, o), at_ci(frame, v, ci), at_co(frame, v, co), at_h(frame, v, h),
+        dcs(frame, v, cs_grad), dh(frame, v, h_grad);
     FloatOut<T> dx(x_grad), dcs_prev(cs_prev_grad), dh_prev(h_prev_grad), dw(w_grad), db(b_grad),
         holes[] = {FloatOut<T>(wci_grad), FloatOut<T>(wcf_grad), FloatOut<T>(wco_grad)};
     const ConstStates made{at_i.data(), at_cs.data(), at_f.data(), at_o.data(), at_ci.data(), at_co.data(), at_h.data()};
     const int64_t columns = 4 * s.cell, rows = length * s.batch;
-    const Floats gates(rows * columns), before(rows * s.cell);
+    const Floats gates(frame, size_t(rows * columns)), before(frame, size_t(rows * s.cell));
     Clear(dcs_prev.data(), s.states());
     Clear(dh_prev.data(), s.states());
     CellMath::Products multiply(math_, frame.f);

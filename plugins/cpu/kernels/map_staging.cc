@@ -29,7 +29,13 @@ struct Area {
   std::map<int64_t, List> whole, incomplete;
   uint64_t bytes = 0;
   uint64_t next_condition = kKeys;
+  tw::Holding held;  // beside the tensors
 
+  // What so many more lists take than there are now; before they are laid down, and, with none, after others were taken.
+  void Hold(tw::Payer payer, uint64_t more) {
+    const uint64_t each = sizeof(std::pair<const int64_t, List>) + 32 + 2 * tw::kHeapBlock + types.size() * sizeof(Kept);
+    held.set(payer, (whole.size() + incomplete.size() + more) * each);
+  }
   explicit Area(const StagingRoom& r) : room(r) {}
 };
 struct MapArea : Area {
@@ -81,8 +87,10 @@ class Stage : OfStaging<A> {
       const bool room = area.room.ForBytes(area.bytes, bytes) && (!all || area.room.ForLists(area.whole.size()));
       const uint64_t line = all ? kRoom : kBytes;
       if (at.held.waiting(f, line) > 0 || !room) return at.held.wait(f, line, 0, at.seen);
+      area.Hold(f, 1);
       area.bytes += bytes;
       all ? PutWhole(&area, key, std::move(list)) : PutPart(&area, key, std::move(list));
+      area.Hold(f, 0);
     }
     at.held.touch(f);
     f.complete();
@@ -158,6 +166,7 @@ class OfTaken : protected OfStaging<A> {
     for (uint64_t k = 0; k < indices.size(); ++k) list[size_t(indices[k])] = Kept();
     area->bytes += BytesOf(list);
     if (std::none_of(list.begin(), list.end(), [](const Kept& t) { return bool(t); })) area->whole.erase(it);
+    area->Hold(f, 0);
   }
 };
 
@@ -229,6 +238,7 @@ class Clear : OfStaging<A> {
       whole.swap(at.area->whole);
       incomplete.swap(at.area->incomplete);
       at.area->bytes = 0;
+      at.area->held.sub(at.area->held.bytes());
     }
     at.held.touch();
   }

@@ -3,6 +3,7 @@
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/common/types.h"
 #include "kernels/pad.h"
 #include "kernels/register.h"
@@ -24,7 +25,7 @@ class MirrorPadGrad {
     const Border border(paddings.v, output.v(), input.v);
     mirror_.Check(border, output.v());
     if (output.size() == 0) return;
-    std::vector<Wide<T>> sums(input.data(), input.data() + input.size());
+    tw::TempVector<Wide<T>> sums(input.data(), input.data() + input.size(), f);
     for (int axis = 0; axis < input.rank(); ++axis) Fold(f.f, sums.data(), input.v, axis, border.before[axis], border.after[axis]);
     Middle(f.f, sums.data(), input.v, border, output);
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/common/element.h"
+#include "kernels/common/temp.h"
 #include "kernels/distributions.h"
 #include "kernels/random_stream.h"
 #include "kernels/register.h"
@@ -49,7 +50,7 @@ class Multinomial {
     // What TensorFlow sets aside: samples rounded up to whole blocks, two numbers each, 256 times.
     const Philox start = stream_.Take(uint64_t(batch) * uint64_t((samples + 3) / 4 * 4) * 2 * kBlocksPerElement);
     const int64_t pieces = std::min<int64_t>(batch, 64);
-    std::vector<double> room(size_t(pieces * classes));
+    const TempArray<double> room(frame, size_t(pieces * classes));
     ParallelFor(frame.f, pieces, Cost(batch / pieces, classes + 2 * samples, 20), [&](int64_t begin, int64_t end) {
       for (int64_t piece = begin; piece < end; ++piece)
         for (int64_t row = piece * batch / pieces; row < (piece + 1) * batch / pieces; ++row)

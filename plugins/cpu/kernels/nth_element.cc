@@ -4,6 +4,7 @@
 
 #include "kernels/common/element.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"
 
@@ -29,7 +30,7 @@ class NthElement {
       Invalid("n is " + tw::text(place) + "; the rows of input " + DimsText(input.v) + " have places in [0, " + tw::text(row) + ")");
     const int64_t at = reverse_ ? row - 1 - place : place;
     ParallelFor(frame.f, int64_t(values.size()), Cost(row, 8), [&](int64_t begin, int64_t end) {
-      std::vector<T> copy(static_cast<size_t>(row));
+      tw::TempVector<T> copy(static_cast<size_t>(row), frame);
       for (int64_t k = begin; k < end; ++k) {
         std::copy_n(input.data() + k * row, row, copy.begin());
         std::nth_element(copy.begin(), copy.begin() + at, copy.end(), Less<T>);

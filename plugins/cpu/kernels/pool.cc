@@ -7,6 +7,7 @@
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/common/types.h"
 #include "kernels/pool_rows.h"
 #include "kernels/register.h"
@@ -138,7 +139,7 @@ void PoolWholeRows(const tw_frame* f, const Images& g, const PoolRows& pool, con
   const int64_t row = g.w.out * g.channels, image = g.in_pixels() * g.channels;
   const int64_t cost = Cost(pool.room() + row, std::min(g.h.window, g.h.in) + std::min(g.w.window, g.w.in));
   ParallelFor(f, g.batch * g.h.out, cost, [&](int64_t begin, int64_t end) {
-    const std::unique_ptr<float[]> room(new float[size_t(pool.room())]);
+    const TempArray<float> room(f, size_t(pool.room()));
     for (int64_t i = begin; i < end; ++i) {
       pool(in + i / g.h.out * image, i % g.h.out, room.get(), out + i * row);
       finish(i % g.h.out, out + i * row);

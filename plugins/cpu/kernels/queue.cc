@@ -118,7 +118,8 @@ uint64_t Queue::available() const {
 
 uint64_t Queue::SizeBut(bool anybody) const { return size() - (anybody ? std::min(wanted_, available()) : 0); }
 
-void Queue::Put(Element e) {
+void Queue::Put(tw::Payer payer, Element e) {
+  held_.add(payer, EachElement());
   auto where = elements_.end();
   if (options_.kind == QueueOptions::kPriority) {
     where = std::upper_bound(elements_.begin(), where, e, [](const Element& a, const Element& b) { return a.priority < b.priority; });

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/common/element.h"
+#include "thalweg/cpp/memory.hpp"
 
 namespace thalweg::cpu {
 
@@ -62,14 +63,22 @@ class Queue {
   uint64_t SizeBut(bool anybody) const;
   bool HasRoom(bool anybody) const { return SizeBut(anybody) < options_.capacity; }
 
-  void Put(Element e);
+  // Throws where the payer may not hold so much more; the queue is as it was then.
+  void Put(tw::Payer payer, Element e);
   // The next to leave are elements 0 to n - 1 from now on. REQUIRES: n are available.
   void Choose(uint64_t n);
   const Element& at(uint64_t i) const { return elements_[i]; }
-  void Drop(uint64_t n) { elements_.erase(elements_.begin(), elements_.begin() + int64_t(n)); }
+  void Drop(uint64_t n) {
+    elements_.erase(elements_.begin(), elements_.begin() + int64_t(n));
+    held_.sub(n * EachElement());
+  }
 
  private:
+  // What an element costs beside the bytes of its tensors: its place, its list of parts, and for each what refers to the tensor.
+  uint64_t EachElement() const { return sizeof(Element) + 2 * tw::kHeapBlock + options_.types.size() * (sizeof(Part) + 64); }
+
   const QueueOptions options_;
+  tw::Holding held_;
   std::deque<Element> elements_;
   std::mt19937_64 random_;
   bool closed_ = false;

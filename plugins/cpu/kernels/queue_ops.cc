@@ -61,7 +61,7 @@ class Enqueue {
     const bool anybody = f.waiting(0, kElements) > 0;
     for (; done < rows && q.HasRoom(anybody); ++done) {
       if (kept.empty()) kept = KeepAll(f, components);
-      q.Put(Row(f, kept, q.options(), done));
+      q.Put(f, Row(f, kept, q.options(), done));
     }
     if (done < rows) return f.wait(0, kRoom, done);
     f.complete();

@@ -32,12 +32,13 @@ class RandomInt {
   void operator()(tw::Frame frame, tw::In<tw::Any>, tw::In<T> minval, tw::In<T> maxval, tw::Out<T> output) const {
     if (minval.size() != 1 || maxval.size() != 1)
       throw tw::Error{TW_INTERNAL, "minval " + DimsText(minval.v) + " and maxval " + DimsText(maxval.v) + " must be scalars"};
-    if (minval[0] >= maxval[0])
-      throw tw::Error{TW_INTERNAL, "minval is " + tw::text(int64_t(minval[0])) + ", maxval is " + tw::text(int64_t(maxval[0])) +
-                                       "; minval must be the smaller"};
+    const T low = minval[0], end = maxval[0];
+    // The shape rule knows them only where they are constants.
+    if (low >= end)
+      Invalid("'minval' is " + tw::text(int64_t(low)) + " and 'maxval' " + tw::text(int64_t(end)) + "; minval must be below maxval");
     UniformInt<T> d;
-    d.low = minval[0];
-    d.range = typename UniformInt<T>::Unsigned(maxval[0]) - typename UniformInt<T>::Unsigned(minval[0]);
+    d.low = low;
+    d.range = typename UniformInt<T>::Unsigned(end) - typename UniformInt<T>::Unsigned(low);
     Fill(frame, stream_, d, output.data(), output.size());
   }
 

@@ -5,14 +5,15 @@
 #include <vector>
 
 #include "kernels/common/slices.h"
+#include "kernels/common/temp.h"
 #include "kernels/random_stream.h"
 #include "kernels/register.h"
 
 namespace thalweg::cpu {
 namespace {
 
-std::vector<int64_t> Shuffled(int64_t n, Philox stream) {
-  std::vector<int64_t> order(static_cast<size_t>(n));
+tw::TempVector<int64_t> Shuffled(tw::Frame frame, int64_t n, Philox stream) {
+  tw::TempVector<int64_t> order(static_cast<size_t>(n), frame);
   std::iota(order.begin(), order.end(), int64_t{0});
   Philox::Block bits{};
   for (size_t i = 0; i + 1 < order.size(); ++i) {
@@ -31,7 +32,7 @@ class RandomShuffle {
     if (value.size() == 0) return;
     const int64_t rows = value.dim(0), row = int64_t(value.size()) / rows;
     if (rows > int64_t{UINT32_MAX}) Invalid("value " + DimsText(value.v) + " has more rows than 32 random bits can tell apart");
-    const std::vector<int64_t> order = Shuffled(rows, stream_.Take(uint64_t(rows + 2) / 4));
+    const tw::TempVector<int64_t> order = Shuffled(frame, rows, stream_.Take(uint64_t(rows + 2) / 4));
     CopySlices(frame.f, value.v, output.v(), rows, row, [&](int64_t k) { return order[size_t(k)] * row; });
   }
 

@@ -9,6 +9,7 @@
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/element.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"
 
@@ -69,18 +70,20 @@ std::vector<Users> UsersOf(const std::vector<Mix>& mixes, int64_t in) {
 struct Images {
   int64_t batch, channels, height, width;  // the original's
   std::vector<Mix> rows, columns;          // of the resized ones
+  std::unique_ptr<tw::Charge> charge;      // of all tables
   int64_t out_height() const { return int64_t(rows.size()); }
   int64_t out_width() const { return int64_t(columns.size()); }
 };
-Images ImagesOf(const Alignment& a, const tw_view* original, const tw_view* resized, bool bilinear) {
+Images ImagesOf(tw::Frame frame, const Alignment& a, const tw_view* original, const tw_view* resized, bool bilinear) {
   if (original->rank != 4 || resized->rank != 4)
     Invalid("images must have rank 4, but they are " + DimsText(original) + " and " + DimsText(resized));
   const int64_t *in = original->dims, *out = resized->dims;
   if (in[0] != out[0] || in[3] != out[3])
     Invalid("images of " + DimsText(original) + " and " + DimsText(resized) + " must agree in number and channels");
   if (original->count == 0 && resized->count != 0) Invalid("images of " + DimsText(original) + " have no pixels to make others from");
-  Images g{in[0], in[3], in[1], in[2], {}, {}};
+  Images g{in[0], in[3], in[1], in[2], {}, {}, {}};
   if (original->count == 0 || resized->count == 0) return g;
+  g.charge = std::make_unique<tw::Charge>(frame, 2 * uint64_t(out[1] + out[2]) * sizeof(Mix) + uint64_t(in[1] + in[2]) * sizeof(Users));
   const auto mixes = bilinear ? BilinearMixes : NearestMixes;
   g.rows = mixes(a, in[1], out[1]);
   g.columns = mixes(a, in[2], out[2]);
@@ -94,7 +97,7 @@ class Bilinear {
 
   // The size has done its work: output was allocated by it.
   void operator()(tw::Frame frame, tw::In<T> images, tw::In<int32_t>, tw::Out<float> resized) const {
-    const Images g = ImagesOf(alignment_, images.v, resized.v(), true);
+    const Images g = ImagesOf(frame, alignment_, images.v, resized.v(), true);
     if (resized.size() == 0) return;
     const int64_t row = g.width * g.channels, out_row = g.out_width() * g.channels;
     ParallelFor(frame.f, g.batch * g.out_height(), Cost(out_row, 8), [&](int64_t begin, int64_t end) {
@@ -128,7 +131,7 @@ class BilinearGrad {
   explicit BilinearGrad(const tw::Node& n) : alignment_(n) {}
 
   void operator()(tw::Frame frame, tw::In<float> grads, tw::In<T>, tw::Out<T> output) const {
-    const Images g = ImagesOf(alignment_, output.v(), grads.v, true);
+    const Images g = ImagesOf(frame, alignment_, output.v(), grads.v, true);
     if (output.size() == 0) return;
     const std::vector<Users> above = UsersOf(g.rows, g.height), beside = UsersOf(g.columns, g.width);
     const int64_t out_row = g.out_width() * g.channels;
@@ -173,7 +176,7 @@ class Nearest {
   explicit Nearest(const tw::Node& n) : alignment_(n) {}
 
   void operator()(tw::Frame frame, tw::In<T> images, tw::In<int32_t>, tw::Out<T> resized) const {
-    const Images g = ImagesOf(alignment_, images.v, resized.v(), false);
+    const Images g = ImagesOf(frame, alignment_, images.v, resized.v(), false);
     if (resized.size() == 0) return;
     const int64_t row = g.width * g.channels, out_row = g.out_width() * g.channels;
     ParallelFor(frame.f, g.batch * g.out_height(), Cost(out_row, 2), [&](int64_t begin, int64_t end) {
@@ -195,7 +198,7 @@ class NearestGrad {
   explicit NearestGrad(const tw::Node& n) : alignment_(n) {}
 
   void operator()(tw::Frame frame, tw::In<T> grads, tw::In<int32_t>, tw::Out<T> output) const {
-    const Images g = ImagesOf(alignment_, output.v(), grads.v, false);
+    const Images g = ImagesOf(frame, alignment_, output.v(), grads.v, false);
     if (output.size() == 0) return;
     const std::vector<Users> above = UsersOf(g.rows, g.height), beside = UsersOf(g.columns, g.width);
     const int64_t uses = g.out_height() / std::max<int64_t>(1, g.height) + 1;

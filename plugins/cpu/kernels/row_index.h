@@ -25,13 +25,15 @@ class RowIndex {
     if (!slots_.empty()) __builtin_prefetch(&slots_[Home(hash)]);
   }
 
+  // Bytes that the index takes, and that it will take once there is room for n rows.
+  uint64_t bytes() const { return slots_.size() * sizeof(uint64_t); }
+  uint64_t BytesFor(size_t n) const { return n <= slots_.size() / 4 * 3 ? bytes() : SizeFor(n) * sizeof(uint64_t); }
+
   // Room for n rows; hash_of(row) is asked for those that are there. Throws std::bad_alloc, and nothing has changed then.
   template <class HashOf>
   void Reserve(size_t n, const HashOf& hash_of) {
     if (n <= slots_.size() / 4 * 3) return;
-    size_t size = 16;
-    while (n > size / 4 * 3) size *= 2;
-    std::vector<uint64_t> old(size);
+    std::vector<uint64_t> old(SizeFor(n));
     old.swap(slots_);
     for (const uint64_t slot : old)
       if (slot != 0) Put(hash_of(Row(slot)), Row(slot));
@@ -56,11 +58,16 @@ class RowIndex {
     }
     slots_[gap] = 0;
   }
-  void Clear() { slots_.clear(); }
+  void Clear() { std::vector<uint64_t>().swap(slots_); }
 
  private:
   static constexpr int kRowBits = 40;
   static constexpr uint64_t kRows = (uint64_t{1} << kRowBits) - 1;
+  static size_t SizeFor(size_t n) {
+    size_t size = 16;
+    while (n > size / 4 * 3) size *= 2;
+    return size;
+  }
   static uint64_t Tag(uint64_t hash) { return hash >> kRowBits; }
   static int64_t Row(uint64_t slot) { return int64_t(slot & kRows) - 1; }
   static uint64_t Slot(uint64_t hash, int64_t row) { return Tag(hash) << kRowBits | uint64_t(row + 1); }

@@ -7,6 +7,7 @@
 
 #include "kernels/common/copy.h"
 #include "kernels/common/rows.h"
+#include "kernels/common/temp.h"
 #include "kernels/common/text.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"
@@ -15,13 +16,13 @@ namespace thalweg::cpu {
 namespace {
 
 // Strings of one place follow one another, which is how they add up.
-void Join(tw::In<tw_string> updates, const SliceIndex& index, tw::Out<tw_string> output) {
-  std::vector<std::pair<int64_t, uint64_t>> places;  // with the element that goes there
+void Join(tw::Frame f, tw::In<tw_string> updates, const SliceIndex& index, tw::Out<tw_string> output) {
+  tw::TempVector<std::pair<int64_t, uint64_t>> places(f);  // with the element that goes there
   places.reserve(updates.size());
   for (uint64_t i = 0; i < updates.size(); ++i) places.emplace_back(index(int64_t(i) / index.inner) + int64_t(i) % index.inner, i);
   std::sort(places.begin(), places.end());
   for (size_t i = 0, end; i < places.size(); i = end) {
-    std::string joined;
+    tw::TempString joined(f);
     for (end = i; end < places.size() && places[end].first == places[i].first; ++end) joined += View(updates[places[end].second]);
     output.set(uint64_t(places[i].first), joined);
   }
@@ -39,9 +40,9 @@ class ScatterNd {
     index.WantUpdates(updates.v);
     if constexpr (std::is_same_v<T, tw_string>) {
       FillZero(f.f, output.v());
-      Join(updates, index, output);
+      Join(f, updates, index, output);
     } else if constexpr (kIsSmallFloat<T>) {
-      std::vector<float> sum(output.size(), 0.f);
+      tw::TempVector<float> sum(output.size(), 0.f, f);
       CombineRows(f.f, sum.data(), int64_t(sum.size()), updates.data(), index.rows, index.inner, index,
                   [](float a, T b) { return a + float(b); });
       for (uint64_t i = 0; i < output.size(); ++i) output[i] = T(sum[i]);

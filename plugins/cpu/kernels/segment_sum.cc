@@ -7,6 +7,7 @@
 
 #include "kernels/buckets.h"
 #include "kernels/common/rows.h"
+#include "kernels/common/temp.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"
 
@@ -62,10 +63,10 @@ struct Min {
 // Where the rows of data go: to the start of their segment, or nowhere (-1). And which of them is the first of its segment.
 class Targets {
  public:
-  Targets(const tw_view* ids, int64_t segments, int64_t inner, bool first) : ids_(ids), inner_(inner) {
+  Targets(const tw_frame* f, const tw_view* ids, int64_t segments, int64_t inner, bool first) : ids_(ids), inner_(inner), first_(f) {
     if (!first) return;
     first_.resize(ids->count);
-    std::vector<bool> seen(size_t(segments), false);
+    std::vector<bool, tw::TempAllocator<bool>> seen(size_t(segments), false, f);
     for (uint64_t row = 0; row < ids->count; ++row) {
       const int64_t segment = IndexAt(ids, row);
       if (segment < 0) continue;
@@ -82,7 +83,7 @@ class Targets {
  private:
   const tw_view* ids_;
   int64_t inner_;
-  std::vector<bool> first_;
+  std::vector<bool, tw::TempAllocator<bool>> first_;
 };
 
 // Rows of a few elements one after the other: what a segment has so far is in `to`.
@@ -133,12 +134,12 @@ void UnsortedSegment(tw::Frame f, tw::In<T> data, tw::In<tw::Any> segment_ids, t
   constexpr int64_t kShort = 16;
   using Acc = std::conditional_t<kIsSmallFloat<T>, float, T>;
   if (inner >= kShort) {
-    const Buckets buckets(rows, segments, [&](int64_t row) { return IndexAt(segment_ids.v, uint64_t(row)); });
+    const Buckets buckets(f.f, rows, segments, [&](int64_t row) { return IndexAt(segment_ids.v, uint64_t(row)); });
     return CombineLong<Way, Acc>(f.f, output.data(), data.data(), inner, buckets);
   }
-  const Targets target(segment_ids.v, segments, inner, Way::kCopiesFirst);
+  const Targets target(f.f, segment_ids.v, segments, inner, Way::kCopiesFirst);
   if constexpr (kIsSmallFloat<T>) {
-    std::vector<float> sum(output.size(), float(Way::template Start<T>()));
+    tw::TempVector<float> sum(output.size(), float(Way::template Start<T>()), f);
     CombineShort<Way>(sum.data(), data.data(), rows, inner, target);
     for (uint64_t i = 0; i < output.size(); ++i) output[i] = T(sum[i]);
   } else {

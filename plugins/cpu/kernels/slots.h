@@ -10,6 +10,7 @@
 #include <new>
 #include <thread>
 
+#include "kernels/common/temp.h"
 #include "thalweg/cpp/plugin.hpp"
 
 namespace thalweg::cpu {
@@ -25,17 +26,14 @@ class Workspace {
  public:
   Workspace(const tw_frame* f, uint64_t bytes) : data_(static_cast<char*>(f->scratch)) {
     if (data_ || !bytes) return;
-    own_.reset(static_cast<char*>(::operator new(bytes, std::align_val_t{64})));
+    own_ = TempArray<char>(f, bytes);
     data_ = own_.get();
   }
   char* data() const { return data_; }
 
  private:
-  struct Free {
-    void operator()(char* p) const { ::operator delete(p, std::align_val_t{64}); }
-  };
   char* data_;
-  std::unique_ptr<char, Free> own_;
+  TempArray<char> own_;
 };
 
 // run(task, slot) for each task of [0, tasks); no two calls with the same slot at once. run must not throw.

@@ -57,10 +57,12 @@ void CheckGradient(const AccumulatorOptions& o, const Gradient& g) {
 
 // A gradient's rows, of which those that it has several times are one.
 template <class T>
-std::map<int64_t, GradientSum> Rows(tw::In<int64_t> indices, tw::In<T> values, bool mean) {
+std::map<int64_t, GradientSum> Rows(tw::Charge* charge, tw::In<int64_t> indices, tw::In<T> values, uint64_t each, bool mean) {
   std::map<int64_t, GradientSum> rows;
-  const uint64_t each = indices.size() ? values.size() / indices.size() : 0;
-  for (uint64_t i = 0; i < indices.size(); ++i) rows[indices[i]].Add(values.data() + i * each, each, false);
+  for (uint64_t i = 0; i < indices.size(); ++i) {
+    if (!rows.count(indices[i])) charge->add(Accumulator::RowBytes(each * sizeof(T)));
+    rows[indices[i]].Add(values.data() + i * each, each, false);
+  }
   for (auto& row : rows) {
     row.second.count = 1;
     row.second.same = mean;
@@ -72,7 +74,7 @@ template <class T>
 class Apply {
  public:
   explicit Apply(const tw::Node& n) : known_shape_(n.b("has_known_shape")) {}
-  void operator()(tw::Var<tw::Any> handle, tw::In<int64_t> local_step, tw::In<int64_t> indices, tw::In<T> values,
+  void operator()(tw::Frame f, tw::Var<tw::Any> handle, tw::In<int64_t> local_step, tw::In<int64_t> indices, tw::In<T> values,
                   tw::In<int64_t> shape) const {
     Accumulator& a = AccumulatorAt(handle);
     a.Check(values.v->dtype, true);
@@ -82,7 +84,12 @@ class Apply {
     if (a.count > 0 && dims != a.dims)
       Invalid("rows of the gradient have shape " + Text(dims) + ", but those that are there have " + Text(a.dims));
     a.dims = std::move(dims);
-    std::map<int64_t, GradientSum> rows = Rows<T>(indices, values, a.options.mean);
+    tw::Charge charge(f);
+    const uint64_t each = indices.size() ? values.size() / indices.size() : 0;  // elements of a row
+    std::map<int64_t, GradientSum> rows = Rows<T>(&charge, indices, values, each, a.options.mean);
+    uint64_t fresh = 0;
+    for (const auto& [index, row] : rows) fresh += !a.rows.count(index);
+    a.held.add(f, fresh * Accumulator::RowBytes(each * sizeof(T)));
     for (const auto& [index, row] : rows) {
       const auto there = a.rows.find(index);
       if (there != a.rows.end())

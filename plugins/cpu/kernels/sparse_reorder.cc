@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/common/slices.h"
+#include "kernels/common/temp.h"
 #include "kernels/register.h"
 #include "kernels/sparse_places.h"
 
@@ -12,16 +13,17 @@ namespace thalweg::cpu {
 namespace {
 
 // Which place comes first, second, ...
-std::vector<int64_t> Order(const SparsePlaces& places) {
+tw::TempVector<int64_t> Order(tw::Frame f, const SparsePlaces& places) {
   const int64_t n = places.count();
-  std::vector<int64_t> order(size_t(n), 0);
+  tw::TempVector<int64_t> order(size_t(n), 0, f);
   if (places.numbered()) {
-    std::vector<std::pair<int64_t, int64_t>> numbers;
+    tw::TempVector<std::pair<int64_t, int64_t>> numbers(f);
     numbers.reserve(size_t(n));
     for (int64_t k = 0; k < n; ++k) numbers.emplace_back(places(k), k);
     std::sort(numbers.begin(), numbers.end());
     std::transform(numbers.begin(), numbers.end(), order.begin(), [](const auto& number) { return number.second; });
   } else {
+    const tw::Charge charge(f, uint64_t(n) * sizeof(int64_t));  // what a stable sort takes
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return places.Compare(a, b) < 0; });
   }
@@ -42,7 +44,7 @@ void SparseReorder(tw::Frame f, tw::In<int64_t> input_indices, tw::In<tw::Any> i
     CopyRun(f.f, input_indices.v, 0, output_indices.v(), 0, int64_t(input_indices.size()));
     return CopyRun(f.f, input_values.v, 0, output_values.v(), 0, n);
   }
-  const std::vector<int64_t> order = Order(places);
+  const tw::TempVector<int64_t> order = Order(f, places);
   CopySlices(f.f, input_indices.v, output_indices.v(), n, dims.n, [&](int64_t k) { return order[size_t(k)] * dims.n; });
   CopySlices(f.f, input_values.v, output_values.v(), n, 1, [&](int64_t k) { return order[size_t(k)]; });
 }

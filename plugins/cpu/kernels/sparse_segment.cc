@@ -7,6 +7,7 @@
 #include "kernels/common/copy.h"
 #include "kernels/common/kernel.h"
 #include "kernels/common/rows.h"
+#include "kernels/common/temp.h"
 #include "kernels/common/types.h"
 #include "kernels/reduce_loops.h"
 #include "kernels/register.h"
@@ -42,9 +43,10 @@ void RunSparse(const tw_frame* f, const ReduceKernel& k) {
 
 // What the rows of each segment are multiplied by; nothing where that is 1.
 template <Divisor kDivisor>
-std::vector<double> Scales(const tw_view* ids, int64_t segments) {
-  if (kDivisor == Divisor::kNone) return {};
-  std::vector<double> scales(size_t(segments), 0.);
+tw::TempVector<double> Scales(tw::Frame f, const tw_view* ids, int64_t segments) {
+  tw::TempVector<double> scales(f);
+  if (kDivisor == Divisor::kNone) return scales;
+  scales.resize(size_t(segments), 0.);
   for (uint64_t i = 0; i < ids->count; ++i) ++scales[size_t(IndexAt(ids, i))];
   for (double& scale : scales) scale = kDivisor == Divisor::kCount ? 1 / scale : 1 / std::sqrt(scale);
   return scales;
@@ -52,7 +54,7 @@ std::vector<double> Scales(const tw_view* ids, int64_t segments) {
 
 // Adds up in output's rows what arrives at the indices in their buckets. scales: by segment, or none.
 template <class T, class SomeBuckets>
-void AddUp(const tw_frame* f, tw::In<T> grad, tw::In<tw::Any> ids, const std::vector<double>& scales, const SomeBuckets& buckets,
+void AddUp(const tw_frame* f, tw::In<T> grad, tw::In<tw::Any> ids, const tw::TempVector<double>& scales, const SomeBuckets& buckets,
            int64_t inner, T* output) {
   ForBuckets(f, buckets, inner, 3, [&](int64_t bucket, int64_t column, int64_t n) {
     double sums[kBucketColumns] = {};
@@ -80,11 +82,11 @@ void Grad(tw::Frame f, tw::In<T> grad, tw::In<tw::Any> indices, tw::In<tw::Any> 
   CheckSegments(ids.v, count, grad.dim(0));
   Allocate(output, dims.at, dims.n);
   const int64_t inner = Product(dims.at, 1, dims.n);
-  const std::vector<double> scales = Scales<kDivisor>(ids.v, grad.dim(0));
+  const tw::TempVector<double> scales = Scales<kDivisor>(f, ids.v, grad.dim(0));
   const auto target = [&](int64_t i) { return IndexAt(indices.v, uint64_t(i)); };
-  if (rows <= kFewRows || rows / 2 <= count) return AddUp(f.f, grad, ids, scales, Buckets(count, rows, target), inner, output.data());
+  if (rows <= kFewRows || rows / 2 <= count) return AddUp(f.f, grad, ids, scales, Buckets(f.f, count, rows, target), inner, output.data());
   FillZero(f.f, output.v());
-  AddUp(f.f, grad, ids, scales, FewBuckets(count, target), inner, output.data());
+  AddUp(f.f, grad, ids, scales, FewBuckets(f.f, count, target), inner, output.data());
 }
 
 template <Divisor kDivisor>

@@ -9,6 +9,7 @@
 
 #include "kernels/common/copy.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/common/types.h"
 #include "kernels/plain_product.h"
 #include "kernels/register.h"
@@ -54,7 +55,8 @@ bool CheckPairs(const tw_frame* f, const tw_view* indices, const Index* pairs, c
 class ByRow {
  public:
   // row: which number of a pair is the row; rows: how many the product has; sorted: whether they are in order.
-  ByRow(const tw_view* indices, int row, int64_t rows, bool sorted) : to_(size_t(indices->dims[0])), at_(size_t(indices->dims[0])) {
+  ByRow(const tw_frame* f, const tw_view* indices, int row, int64_t rows, bool sorted)
+      : to_(size_t(indices->dims[0]), f), at_(size_t(indices->dims[0]), f), order_(f), first_(f), met_(f) {
     WithPairs(indices, [&](const auto* pairs) {
       for (size_t e = 0; e < to_.size(); ++e) {
         to_[e] = pairs[2 * e + size_t(row)];
@@ -65,7 +67,7 @@ class ByRow {
     few_ = rows > kFewRows && rows > 8 * int64_t(to_.size());
     few_ ? FindMet() : CountAll(rows);
     if (!sorted) at_ = Ordered(at_.data());
-    to_ = {};
+    tw::TempVector<int64_t>(f).swap(to_);
   }
   // Only some rows have elements, and only these are counted here; else they all are.
   bool few() const { return few_; }
@@ -80,8 +82,8 @@ class ByRow {
   bool sorted() const { return order_.empty(); }
   // What belongs to the elements, in their order. REQUIRES: !sorted().
   template <class S>
-  std::vector<S> Ordered(const S* of) const {
-    std::vector<S> ordered(order_.size());
+  tw::TempVector<S> Ordered(const S* of) const {
+    tw::TempVector<S> ordered(order_.size(), tw::TempAllocator<S>(order_.get_allocator()));
     for (size_t k = 0; k < order_.size(); ++k) ordered[k] = of[order_[k]];
     return ordered;
   }
@@ -100,6 +102,7 @@ class ByRow {
   }
 
   void FindMet() {
+    const tw::Charge charge(order_.get_allocator().payer(), order_.size() * sizeof(int64_t));  // what a stable sort takes
     std::iota(order_.begin(), order_.end(), 0);
     std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) { return to_[size_t(a)] < to_[size_t(b)]; });
     for (size_t k = 0; k < to_.size(); ++k) {
@@ -112,8 +115,8 @@ class ByRow {
   }
 
   bool few_ = false;
-  std::vector<int64_t> to_, at_, order_;  // order_: empty where they stand in order
-  std::vector<int64_t> first_, met_;
+  tw::TempVector<int64_t> to_, at_, order_;  // order_: empty where they stand in order
+  tw::TempVector<int64_t> first_, met_;
 };
 
 // As the loops take elements: half and bfloat16 as their bits.
@@ -149,10 +152,10 @@ class SparseMatMul {
     Allocate(product, dims, 2);
     if (product.size() == 0) return;
 
-    std::unique_ptr<char[]> turned;
+    TempArray<char> turned;
     const T* dense = b.data();
     if (adjoint_b_) {
-      turned.reset(new char[b.size() * sizeof(T)]);
+      turned = TempArray<char>(f, b.size() * sizeof(T));
       dense = Turn(f.f, b.v, turned.get());
     }
     const S* values = Bits(a_values.data());
@@ -164,8 +167,8 @@ class SparseMatMul {
         });
       }
     }
-    const ByRow elements(a_indices.v, row, rows, sorted);
-    std::vector<S> ordered;
+    const ByRow elements(f.f, a_indices.v, row, rows, sorted);
+    tw::TempVector<S> ordered(f);
     if (!sorted) values = (ordered = elements.Ordered(values)).data();
     if (elements.few()) FillZero(f.f, product.v());
     const int64_t chunks = (columns + kColumns - 1) / kColumns, each = a_indices.dim(0) / std::max<int64_t>(1, elements.size()) + 1;

@@ -1,10 +1,12 @@
 // The Stack ops: a stack of tensors that one step makes, fills and empties. Nobody but its handles leads to it.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "kernels/register.h"
 #include "kernels/tensor_list.h"
+#include "thalweg/cpp/memory.hpp"
 
 namespace thalweg::cpu {
 namespace {
@@ -17,6 +19,7 @@ struct Stack {
   int64_t most = -1;  // elements; below 0: any number
   bool closed = false;
   std::vector<Kept> elements;
+  tw::Holding held;
 };
 
 using tw::Any;
@@ -36,7 +39,7 @@ class StackV2 {
  public:
   explicit StackV2(const tw::Node& n) : name_(n.s("stack_name").empty() ? n.name() : n.s("stack_name")), dtype_(n.type("elem_type")) {}
   void operator()(Frame f, In<int32_t> most) const {
-    Stack like{name_, dtype_, most[0], false, {}};
+    Stack like{name_, dtype_, most[0], false, {}, {}};
     const tw_resource_key key = {TW_SIZED(tw_resource_key), TW_S(kStack), nullptr, 0, nullptr, 0};
     const auto make = [](const tw_host* h, void* arg, void** out) {
       return tw::guard(h, [&] { *out = new Stack(*static_cast<const Stack*>(arg)); });
@@ -53,6 +56,12 @@ void Push(Frame f, Var<Any> handle, In<Any> elem, Out<Any>) {
   Stack& stack = Opened(handle, elem.v->dtype);
   if (stack.most >= 0 && stack.elements.size() >= uint64_t(stack.most))
     Invalid("the stack '" + stack.name + "' is full: it has " + std::to_string(stack.elements.size()) + " elements");
+  if (stack.elements.size() == stack.elements.capacity()) {
+    const size_t room = std::max<size_t>(16, 2 * stack.elements.size());
+    stack.held.set(f, (room + stack.elements.size()) * sizeof(Kept));  // while it grows both places are there
+    stack.elements.reserve(room);
+    stack.held.set(f, room * sizeof(Kept));
+  }
   stack.elements.push_back(KeepInput(f.f, 1));
   tw::check(f.f->host->tensor->forward(f.f, 1, 0, nullptr, 0));
 }
@@ -68,7 +77,8 @@ void Pop(Frame f, Var<Any> handle, Out<Any>) {
 void Close(Var<Any> handle) {
   Stack& stack = *static_cast<Stack*>(handle.handle());
   stack.closed = true;
-  stack.elements.clear();
+  std::vector<Kept>().swap(stack.elements);
+  stack.held.sub(stack.held.bytes());
 }
 
 }  // namespace

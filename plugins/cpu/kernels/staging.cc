@@ -25,8 +25,10 @@ struct Area {
   std::mutex mu;
   std::deque<List> lists;
   uint64_t bytes = 0;
+  tw::Holding held;  // beside the tensors
 
   explicit Area(const StagingRoom& r) : room(r) {}
+  static uint64_t Each(const List& list) { return sizeof(List) + tw::kHeapBlock + list.capacity() * sizeof(Kept); }
   bool HasRoom(uint64_t more) const { return room.ForLists(lists.size()) && room.ForBytes(bytes, more); }
 };
 
@@ -60,6 +62,7 @@ class Stage : OfArea {
     {
       std::lock_guard lock(area.mu);
       if (at.held.waiting(f, kRoom) > 0 || !area.HasRoom(bytes)) return at.held.wait(f, kRoom, 0, at.seen);
+      area.held.add(f, Area::Each(list));
       area.lists.push_back(std::move(list));
       area.bytes += bytes;
     }
@@ -80,6 +83,7 @@ class Unstage : OfArea {
       Check(area.lists.front(), values);
       Give(f, area.lists.front(), values);
       area.bytes -= BytesOf(area.lists.front());
+      area.held.sub(Area::Each(area.lists.front()));
       area.lists.pop_front();
     }
     at.held.touch(f);
@@ -123,6 +127,7 @@ class Clear : OfArea {
       std::lock_guard lock(at.area->mu);
       gone.swap(at.area->lists);
       at.area->bytes = 0;
+      at.area->held.sub(at.area->held.bytes());
     }
     at.held.touch();
   }

@@ -9,6 +9,7 @@
 
 #include "kernels/same_resource.h"
 #include "kernels/tensor_list.h"
+#include "thalweg/cpp/memory.hpp"
 
 namespace thalweg::cpu {
 

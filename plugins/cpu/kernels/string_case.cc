@@ -1,6 +1,7 @@
 // StringLower, StringUpper and StringStrip.
 #include <algorithm>
 
+#include "kernels/common/temp.h"
 #include "kernels/common/text.h"
 #include "kernels/register.h"
 #include "kernels/unicode_case.h"
@@ -15,8 +16,12 @@ template <char (*kAscii)(char), std::string (*kUnicode)(std::string_view)>
 class Case {
  public:
   explicit Case(const tw::Node& n) : unicode_(n.s("encoding") == "utf-8") {}
-  void operator()(tw::In<tw_string> input, tw::Out<tw_string> output) const {
-    for (uint64_t i = 0; i < output.size(); ++i) output.set(i, Changed(View(input[i])));
+  void operator()(tw::Frame f, tw::In<tw_string> input, tw::Out<tw_string> output) const {
+    for (uint64_t i = 0; i < output.size(); ++i) {
+      // A character may become three, while the text grows its old place is there too, and all characters are there as numbers.
+      const tw::Charge charge(f, (unicode_ ? 13 : 1) * input[i].size);
+      output.set(i, Changed(View(input[i])));
+    }
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/common/temp.h"
 #include "kernels/common/text.h"
 #include "kernels/register.h"
 
@@ -25,9 +26,9 @@ class Split {
  public:
   explicit Split(const tw::Node& n) : most_(n.i("maxsplit")) {}
 
-  void operator()(tw::In<tw_string> input, tw::In<tw_string> sep, tw::Out<int64_t> indices, tw::Out<tw_string> values,
+  void operator()(tw::Frame f, tw::In<tw_string> input, tw::In<tw_string> sep, tw::Out<int64_t> indices, tw::Out<tw_string> values,
                   tw::Out<int64_t> shape) const {
-    std::vector<Part> parts;
+    tw::TempVector<Part> parts(f);
     int64_t columns = 0;
     for (uint64_t i = 0; i < input.size(); ++i) {
       const size_t before = parts.size();

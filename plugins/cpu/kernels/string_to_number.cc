@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <type_traits>
 
+#include "kernels/common/temp.h"
 #include "kernels/common/text.h"
 #include "kernels/register.h"
 
@@ -28,19 +29,19 @@ class StringToNumber {
   StringToNumber(const StringToNumber&) = delete;
   StringToNumber& operator=(const StringToNumber&) = delete;
 
-  void operator()(tw::In<tw_string> string_tensor, tw::Out<T> output) const {
+  void operator()(tw::Frame f, tw::In<tw_string> string_tensor, tw::Out<T> output) const {
     for (uint64_t i = 0; i < output.size(); ++i)
-      if (!Parse(Stripped(View(string_tensor[i])), &output[i]))
+      if (!Parse(f, Stripped(View(string_tensor[i])), &output[i]))
         Invalid(ElementText("string_tensor", string_tensor.v, i) + ", which is no " + tw::dtype<T>);
   }
 
  private:
-  bool Parse(std::string_view text, T* out) const {
+  bool Parse([[maybe_unused]] tw::Frame f, std::string_view text, T* out) const {
     if constexpr (std::is_floating_point_v<T>) {
       const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
       if (error == std::errc() && last == text.data() + text.size()) return true;
       // What it does not know: a plus, hexadecimal digits, numbers too large or too small.
-      const std::string copy(text);  // with a zero behind it
+      const tw::TempString copy(text, f);  // with a zero behind it
       char* end = nullptr;
       *out = FromText(copy.c_str(), &end, c_, T());
       return !copy.empty() && end == copy.c_str() + copy.size();

@@ -3,6 +3,7 @@
 
 #include "kernels/common/broadcast.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/number_text.h"
 #include "kernels/register.h"
 
@@ -14,14 +15,17 @@ std::string_view Text(const tw_string& s) { return {s.data, s.size}; }
 class StringJoin {
  public:
   explicit StringJoin(const tw::Node& n) : separator_(n.s("separator")) {}
-  void operator()(tw::Many<tw_string> inputs, tw::Out<tw_string> output) const {
+  void operator()(tw::Frame f, tw::Many<tw_string> inputs, tw::Out<tw_string> output) const {
     for (uint32_t k = 0; k < inputs.size(); ++k)
       if (inputs[k].rank() != 0 && inputs[k].size() != output.size())
         throw tw::Error{TW_INTERNAL,
                         "input " + std::to_string(k) + " is " + DimsText(inputs[k].v) + "; inputs have one shape or are scalars"};
-    std::string text;
+    tw::TempString text(f);
     for (uint64_t i = 0; i < output.size(); ++i) {
+      uint64_t bytes = (inputs.size() ? inputs.size() - 1 : 0) * separator_.size();
+      for (uint32_t k = 0; k < inputs.size(); ++k) bytes += inputs[k][inputs[k].rank() == 0 ? 0 : i].size;
       text.clear();
+      text.reserve(bytes);
       for (uint32_t k = 0; k < inputs.size(); ++k) {
         if (k) text += separator_;
         text += Text(inputs[k][inputs[k].rank() == 0 ? 0 : i]);
@@ -60,14 +64,17 @@ class AsString {
   NumberFormat format_;
 };
 
-void AddStrings(tw::In<tw_string> x, tw::In<tw_string> y, tw::Out<tw_string> z) {
+void AddStrings(tw::Frame f, tw::In<tw_string> x, tw::In<tw_string> y, tw::Out<tw_string> z) {
   if (z.size() == 0) return;
   const Broadcast<2> walk(z.v(), {x.v, y.v});
   const int last = walk.rank - 1;
   walk.ForSegments(0, int64_t(z.size()), [&](const int64_t* from, int64_t to, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
-      std::string text(Text(x[uint64_t(from[0] + i * walk.step[0][last])]));
-      text += Text(y[uint64_t(from[1] + i * walk.step[1][last])]);
+      const std::string_view head = Text(x[uint64_t(from[0] + i * walk.step[0][last])]),
+                             tail = Text(y[uint64_t(from[1] + i * walk.step[1][last])]);
+      tw::TempString text(f);
+      text.reserve(head.size() + tail.size());
+      text.append(head).append(tail);
       z.set(uint64_t(to + i), text);
     }
   });

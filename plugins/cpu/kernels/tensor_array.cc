@@ -1,5 +1,6 @@
 // The TensorArrayV3 family: an array of tensors that lives as long as a step holds its handle. Each element is written once and read after
 // that; an array of gradients adds up what is written. The float `flow` orders who writes and who reads, and has no value of its own.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 #include "kernels/common/copy.h"
 #include "kernels/register.h"
 #include "kernels/tensor_list.h"
+#include "thalweg/cpp/memory.hpp"
 
 namespace thalweg::cpu {
 namespace {
@@ -26,6 +28,16 @@ struct TensorArray {
   bool dynamic = false, clear = true, identical = false, sums = false, closed = false;
   std::vector<Element> elements;
   std::map<std::string, Kept, std::less<>> gradients;  // handles, by source
+  tw::Holding held;
+
+  // So many elements from now on. Throws where the payer may not hold them.
+  void Resize(tw::Payer payer, size_t n) {
+    const size_t there = elements.capacity(), room = n <= there ? there : std::max(n, 2 * there);
+    if (room > there) held.set(payer, (there + room) * sizeof(Element));  // while it grows both places are there
+    elements.reserve(room);
+    held.set(payer, room * sizeof(Element));
+    elements.resize(n);
+  }
 
   std::string At(int64_t i) const { return "element " + std::to_string(i) + " of the tensor array '" + name + "'"; }
 };
@@ -55,8 +67,7 @@ void Write(const tw_frame* f, TensorArray& array, int64_t i, Kept value) {
   const tw_view* v = value.view();
   if (!array.shape.Admits(v)) Invalid(array.At(i) + " cannot be " + DimsText(v) + ": the array's elements are " + array.shape.text());
   if (uint64_t(i) >= array.elements.size()) {
-    WantRoom(f, uint64_t(i) + 1);
-    array.elements.resize(size_t(i) + 1);
+    array.Resize(f, size_t(i) + 1);
   }
   Element& e = array.elements[size_t(i)];
   if (e.read) Invalid(array.At(i) + " was read before, and cannot be written any more");
@@ -116,8 +127,7 @@ class TensorArrayV3 {
   void operator()(Frame f, In<int32_t> size, Out<Any>, Out<float> flow) const {
     if (size[0] < 0) Invalid("size is " + std::to_string(size[0]) + "; it must not be negative");
     TensorArray array = like_;
-    WantRoom(f.f, uint64_t(size[0]));
-    array.elements.resize(size_t(size[0]));
+    array.Resize(f, size_t(size[0]));
     Make(f.f, &array);
     flow[0] = 0;
   }
@@ -152,7 +162,7 @@ class TensorArrayGrad {
     made.identical = array.identical;
     made.clear = array.clear;
     made.sums = true;
-    made.elements.resize(array.elements.size());
+    made.Resize(f, array.elements.size());
     Make(f, &made);
     Kept kept = NewTensor(f, TW_RESOURCE, nullptr, 0);
     tw::check(tw::variants(f->host).copy(f->host, grad.v(), 0, kept.view(), 0, 1));
@@ -198,7 +208,9 @@ class Gather {
     TensorArray& array = Opened(handle, f.f->out[0]->dtype);
     PartialShape shape = array.shape;
     if (!shape.Merge(told_)) Invalid("element_shape is " + told_.text() + ", but the array's elements are " + array.shape.text());
+    const tw::Charge charge(f, indices.size() * sizeof(Kept));
     std::vector<Kept> rows;
+    rows.reserve(indices.size());
     for (uint64_t k = 0; k < indices.size(); ++k) {
       rows.push_back(Read(f.f, array, indices[k], told_));
       const tw_view* v = rows.back().view();
@@ -230,7 +242,9 @@ class Concat {
     if (array.shape.ranked && array.shape.dims.empty()) Invalid("the elements of the array are scalars, which cannot be joined");
     if (!rest.Merge(array.shape.Rest()))
       Invalid("element_shape_except0 is " + told_.text() + ", but the array's elements are " + array.shape.text());
+    const tw::Charge charge(f, array.elements.size() * sizeof(Kept));
     std::vector<Kept> parts;
+    parts.reserve(array.elements.size());
     int64_t sum = 0;
     for (size_t k = 0; k < array.elements.size(); ++k) {
       parts.push_back(Read(f.f, array, int64_t(k), PartialShape()));
@@ -283,7 +297,8 @@ void Size(Var<Any> handle, In<float>, Out<int32_t> size) { size[0] = int32_t(Ope
 void Close(Var<Any> handle) {
   auto& array = *static_cast<TensorArray*>(handle.handle());
   array.closed = true;
-  array.elements.clear();
+  std::vector<Element>().swap(array.elements);
+  array.held.sub(array.held.bytes());
   array.gradients.clear();
 }
 

@@ -5,6 +5,7 @@
 
 #include "kernels/common/copy.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/register.h"
 #include "kernels/tensor_list.h"
 
@@ -205,7 +206,7 @@ void Concat(const tw_frame* f, const TensorList& list, const PartialShape& told,
   if (known.ranked && known.dims.empty()) Invalid("scalars cannot be joined; stack them");
   PartialShape rest = known.Rest();
   const size_t n = list.elements.size();
-  std::vector<int64_t> rows(n), begins(n);
+  tw::TempVector<int64_t> rows(n, f), begins(n, f);
   int64_t sum = 0;
   for (size_t k = 0; k < n; ++k) {
     const Kept& t = list.elements[k];

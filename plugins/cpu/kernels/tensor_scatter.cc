@@ -5,6 +5,7 @@
 #include "kernels/combine.h"
 #include "kernels/common/rows.h"
 #include "kernels/common/slices.h"
+#include "kernels/common/temp.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"
 
@@ -36,7 +37,7 @@ class TensorScatter {
     if (updates.size() == 0) return TakeOver(f.f, tensor.v, output.v());
     const Combine combine;
     if constexpr (kIsSmallFloat<T>) {
-      std::vector<float> wide(tensor.data(), tensor.data() + tensor.size());
+      tw::TempVector<float> wide(tensor.data(), tensor.data() + tensor.size(), f);
       CombineRows(f.f, wide.data(), int64_t(wide.size()), updates.data(), index.rows, index.inner, index,
                   [&](float a, T b) { return combine(a, float(b)); });
       for (uint64_t i = 0; i < output.size(); ++i) output[i] = T(wide[i]);

@@ -6,28 +6,35 @@
 
 #include "kernels/common/element.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/common/types.h"
 #include "kernels/register.h"
 
 namespace thalweg::cpu {
 namespace {
 
-// Positions of a row in the order of their elements: a total order, so that no algorithm can choose.
-template <class T>
+// An element of a row, read once: sorting by memory that somebody writes to would leave its bounds.
+template <class T, class Position>
+struct Entry {
+  T value;
+  Position at;
+};
+
+// Entries in the order of their elements: a total order, so that no algorithm can choose.
 struct Before {
-  const T* row;
-  bool operator()(int64_t i, int64_t j) const {
-    const Wide<T> a(row[i]), b(row[j]);
-    if (a == b || (a != a && b != b)) return i < j;
+  template <class T, class Position>
+  bool operator()(const Entry<T, Position>& x, const Entry<T, Position>& y) const {
+    const Wide<T> a(x.value), b(y.value);
+    if (a == b || (a != a && b != b)) return x.at < y.at;
     return b < a || a != a;
   }
 };
 
-// `order` becomes the positions of the k winners. It holds at most 2 k of them on the way: who does not beat the worst of k others is out.
+// `order` becomes the k winners. It holds at most 2 k entries on the way: an element that does not beat the worst of k others is out.
 // REQUIRES: 0 < k <= n.
 template <class T, class Position>
-void Choose(const T* row, int64_t n, int64_t k, bool sorted, std::vector<Position>& order) {
-  const Before<T> before{row};
+void Choose(const T* row, int64_t n, int64_t k, bool sorted, tw::TempVector<Entry<T, Position>>& order) {
+  const Before before;
   const size_t keep = size_t(k), most = size_t(std::min(n, std::max<int64_t>(2 * k, 256)));
   const auto cut = [&] {
     std::nth_element(order.begin(), order.begin() + k - 1, order.end(), before);  // the worst of them stands last
@@ -37,8 +44,9 @@ void Choose(const T* row, int64_t n, int64_t k, bool sorted, std::vector<Positio
   order.reserve(most);
   bool crowded = false;
   for (int64_t i = 0; i < n; ++i) {
-    if (crowded && !before(i, order[keep - 1])) continue;
-    order.push_back(Position(i));
+    const Entry<T, Position> entry{row[i], Position(i)};
+    if (crowded && !before(entry, order[keep - 1])) continue;
+    order.push_back(entry);
     if (order.size() < most) continue;
     cut();
     crowded = true;
@@ -47,7 +55,7 @@ void Choose(const T* row, int64_t n, int64_t k, bool sorted, std::vector<Positio
   if (sorted)
     std::sort(order.begin(), order.end(), before);
   else
-    std::sort(order.begin(), order.end());
+    std::sort(order.begin(), order.end(), [](const auto& x, const auto& y) { return x.at < y.at; });
 }
 
 template <class T, class I>
@@ -80,13 +88,13 @@ class TopK {
   template <class Position>
   void Run(const tw_frame* f, int64_t rows, int64_t n, int64_t k, const T* input, T* values, I* indices) const {
     ParallelFor(f, rows, Cost(n, 8), [&](int64_t begin, int64_t end) {
-      std::vector<Position> order;
+      tw::TempVector<Entry<T, Position>> order(f);
       for (int64_t r = begin; r < end; ++r) {
         const T* row = input + r * n;
         Choose(row, n, k, sorted_, order);
         for (int64_t i = 0; i < k; ++i) {
-          values[r * k + i] = row[order[size_t(i)]];
-          indices[r * k + i] = I(order[size_t(i)]);
+          values[r * k + i] = order[size_t(i)].value;
+          indices[r * k + i] = I(order[size_t(i)].at);
         }
       }
     });

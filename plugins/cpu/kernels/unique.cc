@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/common/slices.h"
+#include "kernels/common/temp.h"
 #include "kernels/register.h"
 
 namespace thalweg::cpu {
@@ -167,7 +168,7 @@ class Strings {
 // Codes, and the places among the items found of those that have them. Open addressing, at most half full.
 class Table {
  public:
-  explicit Table(uint64_t seed) : seed_(seed), slots_(64, Slot{0, -1}) {}
+  Table(tw::Frame f, uint64_t seed) : seed_(seed), slots_(64, Slot{0, -1}, f) {}
   // The place of an item for which same(place) holds. Where there is none: `next`, which from then on is there.
   template <class Same>
   int64_t FindOrPut(uint64_t code, int64_t next, Same&& same) {
@@ -187,7 +188,7 @@ class Table {
   };
   size_t First(uint64_t code) const { return size_t(Mix(code ^ seed_)) & (slots_.size() - 1); }
   void Grow() {
-    std::vector<Slot> old(slots_.size() * 4, Slot{0, -1});
+    tw::TempVector<Slot> old(slots_.size() * 4, Slot{0, -1}, slots_.get_allocator());
     old.swap(slots_);
     for (const Slot& s : old) {
       if (s.place < 0) continue;
@@ -199,15 +200,15 @@ class Table {
 
   uint64_t seed_;
   size_t used_ = 0;
-  std::vector<Slot> slots_;
+  tw::TempVector<Slot> slots_;
 };
 
 // Writes of each item which one of those found it is. Answers the items that were found, in order.
 template <class Elements, class Index>
-std::vector<int64_t> Find(const Items& items, uint64_t seed, Index* idx) {
+tw::TempVector<int64_t> Find(tw::Frame f, const Items& items, uint64_t seed, Index* idx) {
   const Elements elements(items, seed);
-  Table table(seed);
-  std::vector<int64_t> found;
+  Table table(f, seed);
+  tw::TempVector<int64_t> found(f);
   for (int64_t i = 0; i < items.count; ++i) {
     uint64_t code = 0;
     int64_t place = int64_t(found.size());
@@ -219,15 +220,15 @@ std::vector<int64_t> Find(const Items& items, uint64_t seed, Index* idx) {
 }
 
 template <class Index>
-std::vector<int64_t> FindItems(const Items& items, uint64_t seed, Index* idx) {
-  if (items.v->dtype == TW_STRING) return Find<Strings>(items, seed, idx);
+tw::TempVector<int64_t> FindItems(tw::Frame f, const Items& items, uint64_t seed, Index* idx) {
+  if (items.v->dtype == TW_STRING) return Find<Strings>(f, items, seed, idx);
   const Format format = FormatOf(items.v->dtype);
-  if (items.inner != 1 || items.outer != 1 || format.units != 1) return Find<Slices>(items, seed, idx);
+  if (items.inner != 1 || items.outer != 1 || format.units != 1) return Find<Slices>(f, items, seed, idx);
   switch (format.bytes) {
-    case 1: return Find<Scalars<uint8_t>>(items, seed, idx);
-    case 2: return Find<Scalars<uint16_t>>(items, seed, idx);
-    case 4: return Find<Scalars<uint32_t>>(items, seed, idx);
-    default: return Find<Scalars<uint64_t>>(items, seed, idx);
+    case 1: return Find<Scalars<uint8_t>>(f, items, seed, idx);
+    case 2: return Find<Scalars<uint16_t>>(f, items, seed, idx);
+    case 4: return Find<Scalars<uint32_t>>(f, items, seed, idx);
+    default: return Find<Scalars<uint64_t>>(f, items, seed, idx);
   }
 }
 
@@ -239,7 +240,7 @@ void Run(const tw::Frame& f, const Items& items, int axis, const tw::Out<tw::Any
   const int64_t n[] = {items.count};
   Allocate(idx, n, 1);
   const uint64_t seed = Mix(uint64_t(f.f->host->run->now(f.f->host)) ^ uint64_t(reinterpret_cast<uintptr_t>(&items)));
-  const std::vector<int64_t> found = FindItems(items, seed, idx.data());
+  const tw::TempVector<int64_t> found = FindItems(f, items, seed, idx.data());
   Ints dims;
   for (int i = 0; i < items.v->rank; ++i) dims.push(i == axis ? int64_t(found.size()) : items.v->dims[i]);
   Allocate(y, dims.at, dims.n);

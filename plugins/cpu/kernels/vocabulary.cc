@@ -1,5 +1,6 @@
 #include "kernels/vocabulary.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -9,7 +10,7 @@
 namespace thalweg::cpu {
 namespace {
 
-std::string Contents(const tw_host* host, std::string_view path) {
+std::string Contents(const tw_host* host, std::string_view path, tw::Charge* charge) {
   auto* api = static_cast<const tw_files_api*>(host->query(host, TW_S(TW_FILES_SET), 1));
   if (!api) throw tw::Error{TW_UNIMPLEMENTED, "this runtime offers no files"};
   struct Open {
@@ -20,6 +21,7 @@ std::string Contents(const tw_host* host, std::string_view path) {
     }
   } open{*api};
   tw::check(api->open(host, path.data(), path.size(), &open.file));
+  charge->add(api->bytes(open.file));
   std::string contents(size_t(api->bytes(open.file)), '\0');
   if (!contents.empty()) tw::check(api->read(open.file, 0, contents.data(), contents.size()));
   return contents;
@@ -36,9 +38,13 @@ float WeightOf(std::string_view line, size_t number, std::string_view path) {
 
 }  // namespace
 
-std::vector<float> VocabularyWeights(const tw_host* host, std::string_view path) {
-  const std::string contents = Contents(host, path);
+std::vector<float> VocabularyWeights(const tw_host* host, std::string_view path, tw::Charge* charge) {
+  tw::Charge file{tw::Payer(host)};
+  const std::string contents = Contents(host, path, &file);
+  const auto lines = size_t(std::count(contents.begin(), contents.end(), '\n')) + 1;
+  charge->add(lines * sizeof(float));
   std::vector<float> weights;
+  weights.reserve(lines);
   for (std::string_view rest = contents; !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     std::string_view line = rest.substr(0, end);

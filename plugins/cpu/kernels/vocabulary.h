@@ -5,12 +5,13 @@
 #include <string_view>
 #include <vector>
 
-#include "thalweg/plugin/plugin.h"
+#include "thalweg/cpp/memory.hpp"
 
 namespace thalweg::cpu {
 
 // The number behind the last comma of every line. Throws what the host's files say, and INVALID_ARGUMENT for a line without one.
-std::vector<float> VocabularyWeights(const tw_host* host, std::string_view path);
+// charge: counts the weights, and the file while it is read.
+std::vector<float> VocabularyWeights(const tw_host* host, std::string_view path, tw::Charge* charge);
 
 }  // namespace thalweg::cpu
 

@@ -1,9 +1,11 @@
 // Where: the positions of all elements that are not zero, in row-major order. How many there are is known only now.
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
 #include "kernels/common/element.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/temp.h"
 #include "kernels/register.h"
 
 namespace thalweg::cpu {
@@ -41,7 +43,7 @@ void Find(const tw::Frame& f, const tw::In<tw::Any>& input, const tw::Out<int64_
   const NonZero<Unit> nonzero{reinterpret_cast<const Unit*>(input.data()), Unit(ValueBits(input.v->dtype)),
                               int(ElementBytes(input.v->dtype) / sizeof(Unit))};
   const int64_t n = int64_t(input.size()), blocks = (n + kBlock - 1) / kBlock;
-  std::vector<int64_t> first(size_t(blocks + 1), 0);  // of each block, among the positions found
+  tw::TempVector<int64_t> first(size_t(blocks + 1), 0, f);  // of each block, among the positions found
   ParallelFor(f.f, blocks, kBlock, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b)
       for (int64_t i = b * kBlock; i < std::min(n, (b + 1) * kBlock); ++i) first[size_t(b + 1)] += nonzero(i);
@@ -53,12 +55,15 @@ void Find(const tw::Frame& f, const tw::In<tw::Any>& input, const tw::Out<int64_
   ParallelFor(f.f, blocks, kBlock * 4, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       int64_t row = first[size_t(b)];
+      const int64_t last = first[size_t(b) + 1];
       for (int64_t i = b * kBlock; i < std::min(n, (b + 1) * kBlock); ++i) {
         if (!nonzero(i)) continue;
+        if (row == last) break;  // somebody has written to the input since it was counted
         int64_t rest = i;
         for (int axis = int(rank); axis-- > 0; rest /= input.dim(axis)) out[row * rank + axis] = rest % input.dim(axis);
         ++row;
       }
+      std::fill(out + row * rank, out + last * rank, int64_t{0});  // likewise
     }
   });
 }

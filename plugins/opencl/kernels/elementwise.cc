@@ -39,7 +39,15 @@ struct Input {
 }  // namespace
 
 // To whole numbers as the CPU does: towards zero, what does not fit becomes the nearest that does. To bool: whether it is not zero.
-std::string CastText(uint32_t from, uint32_t to, const std::string& value) {
+static int MantissaBits(uint32_t dtype) {
+  return dtype == TW_DOUBLE ? 52 : dtype == TW_FLOAT ? 23 : dtype == TW_HALF ? 10 : dtype == TW_BFLOAT16 ? 7 : 0;
+}
+
+std::string CastText(uint32_t from, uint32_t to, const std::string& value, bool truncate) {
+  const int left = MantissaBits(to), cut = MantissaBits(from) - left;
+  if (truncate && (from == TW_FLOAT || from == TW_DOUBLE) && left > 0 && cut > 0) {
+    return CastText(from, to, "CUT_" + std::string(tw::dtype_text(from)) + "(" + value + ", " + std::to_string(cut) + ")", false);
+  }
   const std::string name = tw::dtype_text(to);
   if (to == TW_BOOL) return value + " != 0";
   const bool whole = device::ClassOf(name) != "REAL", real = device::ClassOf(tw::dtype_text(from)) == "REAL";
@@ -137,20 +145,11 @@ class Select {
 class Cast {
  public:
   explicit Cast(const tw::Node& n)
-      : elementwise_(n, {n.type_in(0)}, {n.type_out(0)}, "", "y0 = " + CastText(n.type_in(0), n.type_out(0), Value(n)) + ";") {}
+      : elementwise_(n, {n.type_in(0)}, {n.type_out(0)}, "", "y0 = " + CastText(n.type_in(0), n.type_out(0), "x0", n.b("Truncate")) + ";") {
+  }
   void operator()(tw::Frame frame) const { RunBroadcast(elementwise_, frame.f); }
 
  private:
-  static int MantissaBits(uint32_t dtype) {
-    return dtype == TW_DOUBLE ? 52 : dtype == TW_FLOAT ? 23 : dtype == TW_HALF ? 10 : dtype == TW_BFLOAT16 ? 7 : 0;
-  }
-  // What is cast: with Truncate, without the bits that the result has no room for.
-  static std::string Value(const tw::Node& n) {
-    const uint32_t from = n.type_in(0);
-    const int left = MantissaBits(n.type_out(0)), cut = MantissaBits(from) - left;
-    if (!n.b("Truncate") || (from != TW_FLOAT && from != TW_DOUBLE) || left == 0 || cut <= 0) return "x0";
-    return "CUT_" + std::string(tw::dtype_text(from)) + "(x0, " + std::to_string(cut) + ")";
-  }
   Elementwise elementwise_;
 };
 

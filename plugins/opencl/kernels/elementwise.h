@@ -14,8 +14,8 @@ struct Operand {
 };
 inline Operand Broadcast(const tw_view* v, const Dims& to) { return {At(v), BroadcastSteps(DimsOf(v), to)}; }
 
-// `value` of element type `from` as one of type `to`, in C.
-std::string CastText(uint32_t from, uint32_t to, const std::string& value);
+// `value`, a name of element type `from`, as one of type `to`, in C. truncate: without the bits that the result has no room for.
+std::string CastText(uint32_t from, uint32_t to, const std::string& value, bool truncate);
 
 class Elementwise {
  public:

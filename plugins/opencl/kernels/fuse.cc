@@ -148,6 +148,11 @@ double Parameter(const tw_part_node& n) {
   return alpha ? *static_cast<const double*>(alpha->data) : 0;
 }
 
+bool Truncates(const tw_part_node& n) {
+  const tw_attr* truncate = tw_find_attr(n.attrs, n.n_attrs, "Truncate", 8);
+  return truncate && *static_cast<const uint8_t*>(truncate->data);
+}
+
 // Functions that the node's statement calls go to *functions.
 std::string Statement(const tw_part_node& n, size_t index, std::string* functions) {
   const std::string name = "f" + std::to_string(index);
@@ -157,7 +162,7 @@ std::string Statement(const tw_part_node& n, size_t index, std::string* function
   if (OpOf(n) == "SelectV2") {
     value = in[0] + " ? " + in[1] + " : " + in[2];
   } else if (OpOf(n) == "Cast") {
-    value = CastText(n.types[0], n.types[1], in[0]);
+    value = CastText(n.types[0], n.types[1], in[0], Truncates(n));
   } else if (OpOf(n) == "AddN") {
     for (const std::string& x : in) value += (value.empty() ? "" : " + ") + x;
   } else {

@@ -108,9 +108,10 @@ class RandomInt {
       throw tw::Error{TW_INTERNAL,
                       "minval " + tw::text(min->dims, min->rank) + " and maxval " + tw::text(max->dims, max->rank) + " must be scalars"};
     const T low = Element<T>(min, 0), end = Element<T>(max, 0);
-    if (low >= end)
-      throw tw::Error{TW_INTERNAL,
-                      "minval is " + tw::text(int64_t(low)) + ", maxval is " + tw::text(int64_t(end)) + "; minval must be the smaller"};
+    if (low >= end) {
+      throw tw::Error{TW_INVALID_ARGUMENT, "'minval' is " + tw::text(int64_t(low)) + " and 'maxval' " + tw::text(int64_t(end)) +
+                                               "; minval must be below maxval"};
+    }
     constexpr Size kGroup = sizeof(T) == 8 ? 2 : 4;
     kernel_.RunTasks(f, (Size(y->count) + kGroup - 1) / kGroup, 24 * kGroup, At(y), Size(y->count), stream_.Take(f), uint64_t(low),
                      uint64_t(end) - uint64_t(low));

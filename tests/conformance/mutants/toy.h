@@ -98,5 +98,12 @@ static UNUSED tw_status* toy_register(tw_registrar* r, const tw_device_def* devi
   return r->kernel(r, half ? half : &half_cpu);
 }
 
+/* All of it, with that gradient of its op. */
+static UNUSED tw_status* toy_register_gradient(tw_registrar* r, tw_status* (*gradient)(const tw_grad_call* c)) {
+  tw_op_def op = toy_op();
+  op.gradient = gradient;
+  return toy_register(r, NULL, NULL, &op, NULL);
+}
+
 #define TOY_PLUGIN(INIT, SHUTDOWN) TW_PLUGIN_WITH("org.example.mutant", "1.0", INIT, SHUTDOWN)
 #endif

@@ -7,9 +7,7 @@ static tw_status* gradient(const tw_grad_call* c) {
 }
 
 static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
-  tw_op_def op = toy_op();
   (void)h, (void)out_instance;
-  op.gradient = gradient;
-  return toy_register(r, NULL, NULL, &op, NULL);
+  return toy_register_gradient(r, gradient);
 }
 TOY_PLUGIN(init, NULL)

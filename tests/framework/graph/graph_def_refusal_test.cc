@@ -1,10 +1,14 @@
 // GraphDefs that no import takes: each is refused with a code and words, and leaves the graph as it was.
+#include <algorithm>
+
+#include "framework/graph/left_out.h"
 #include "tests/framework/graph/graph_defs.h"
 
 namespace thalweg {
 namespace {
 
 using proto::GraphDef;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing_support::AddAdd;
 using testing_support::AddPlaceholder;
@@ -21,7 +25,9 @@ TEST_F(GraphDefTest, RefusesAnOpThatNobodyDefines) {
   GraphDef g;
   AddPlaceholder(&g, "a");
   AddTo(&g, "Mystery", "m", {"a"});
-  Refuses(g, absl::StatusCode::kNotFound, "Mystery 'm': no loaded plugin defines op 'Mystery'");
+  ImportOptions prefixed;
+  prefixed.prefix = "p";
+  Refuses(g, absl::StatusCode::kNotFound, "Mystery 'p/m': no loaded plugin defines op 'Mystery'", prefixed);
 }
 
 TEST_F(GraphDefTest, NamesAllOpsThatNobodyDefines) {
@@ -32,9 +38,47 @@ TEST_F(GraphDefTest, NamesAllOpsThatNobodyDefines) {
   AddTo(&g, "Mystery", "m2", {"m"});
   AddTo(&g, "Enigma", "e", {"m"});
   AddTo(&g, "Enigma", "e2", {"e"});
-  Refuses(g, absl::StatusCode::kNotFound, "or check the spelling; nor 'Enigma' (2 nodes), 'Riddle' (1 node)");
+  ImportOptions prefixed;
+  prefixed.prefix = "p";
+  Refuses(g, absl::StatusCode::kNotFound, "or check the spelling; nor 'Enigma' (2 nodes), 'Riddle' (1 node)", prefixed);
   for (int i = 0; i < 30; ++i) AddTo(&g, StrCat("Secret", i), StrCat("s", i));
-  Refuses(g, absl::StatusCode::kNotFound, "'Secret24' (1 node) and 12 more");
+  Refuses(g, absl::StatusCode::kNotFound, "'Secret24' (1 node) and 12 more", prefixed);
+}
+
+TEST_F(GraphDefTest, LeavesOutWhatNeedsOpsThatNobodyDefines) {
+  GraphDef g;
+  AddPlaceholder(&g, "a");
+  AddAdd(&g, "sum", {"a", "a"});
+  AddTo(&g, "Mystery", "m", {"a"});
+  AddTo(&g, "Enigma", "e", {"sum", "^m"});
+  AddTo(&g, "NoOp", "save", {"^e"});
+  AddTo(&g, "Riddle", "r");
+  AddTo(&g, "NoOp", "with");
+  (*g.mutable_node(6)->mutable_attr())["_class"].mutable_list()->add_s("loc:@m");
+  ASSERT_TRUE(Import(g).ok());
+  EXPECT_THAT(Names(), ElementsAre("a", "sum", "with"));
+  const auto left_out = [&](std::string_view name) { return std::string(Message(CheckNotLeftOut(*graph_, name))); };
+  EXPECT_TRUE(CheckNotLeftOut(*graph_, "sum").ok());
+  EXPECT_TRUE(CheckNotLeftOut(*graph_, "nothing").ok());
+  EXPECT_EQ(left_out("save"),
+            "node 'save' was left out of the import: no loaded plugin defines 'Enigma' (1 node), 'Mystery' (1 node); load the plugin that "
+            "does, and import the graph again");
+  EXPECT_THAT(left_out("r"), HasSubstr("'Riddle' (1 node);"));
+  EXPECT_EQ(CheckNothingLeftOut(*graph_).code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(Message(CheckNothingLeftOut(*graph_))),
+              HasSubstr("4 nodes were left out of the import: no loaded plugin defines"));
+  // An export has all of them, and is the same when it is imported again.
+  const std::string once = Export();
+  const GraphDef whole = Exported();
+  EXPECT_EQ(whole.node_size(), 7);
+  for (const auto& n : g.node()) {
+    EXPECT_EQ(1, std::count_if(whole.node().begin(), whole.node().end(),
+                               [&](const auto& w) { return w.name() == n.name() && w.op() == n.op() && w.input_size() == n.input_size(); }))
+        << n.name();
+  }
+  graph_ = std::make_unique<Graph>(runtime_);
+  ASSERT_TRUE(ImportBytes(once).ok());
+  EXPECT_EQ(Export(), once);
 }
 
 TEST_F(GraphDefTest, RefusesDuplicateNames) {

@@ -24,6 +24,22 @@ using testing_support::kInvalid;
 using testing_support::WithRawAttr;
 using std::string_literals::operator""s;
 
+// In a function's body that is the name of a group, as in TensorFlow.
+TEST_F(GraphDefTest, PlacesNodesOfABodyTogetherThatNameANodeOutside) {
+  GraphDef g;
+  AddPlaceholder(&g, "x");
+  for (const char* name : {"a", "b", "c"}) AddTo(&g, "NoOp", name);
+  for (int i : {1, 2, 3}) (*g.mutable_node(i)->mutable_attr())["_class"].mutable_list()->add_s(i < 3 ? "loc:@around" : "loc:@x");
+  Refuses(g, kInvalid, "there is no node 'around' to be placed with");
+  ImportOptions options;
+  options.function_body = true;
+  ASSERT_TRUE(Import(g, options).ok());
+  EXPECT_THAT(graph_->Find("a")->colocate_with(), ElementsAre());
+  EXPECT_THAT(graph_->Find("b")->colocate_with(), ElementsAre("a"));
+  EXPECT_THAT(graph_->Find("c")->colocate_with(), ElementsAre("x"));
+  for (int i : {1, 2}) EXPECT_THAT(Exported().node(i).attr().at("_class").list().s(), ElementsAre("loc:@around"));
+}
+
 TEST_F(GraphDefTest, RoundTripsAGraph) {
   GraphDef g;
   AddPlaceholder(&g, "x")->set_device("/device:CPU:0");

@@ -160,6 +160,13 @@ TEST(OpSchemaTest, KnowsWhatHandlesLeadTo) {
   EXPECT_THAT(Refusal("F() -> (a: resource); unopened a"), HasSubstr("'a' is no input"));
 }
 
+TEST(OpSchemaTest, SaysWhichInputsAreDataOnly) {
+  const OpSchema s = *ParseOpSchema("F(x: float, i: int32, y: float) -> (z: float); ?data y x; doc \"d\"");
+  EXPECT_THAT(s.data, ElementsAre(1, 0, 1));
+  EXPECT_THAT((*ParseOpSchema("F(x: float) -> (z: float)")).data, ElementsAre(0));
+  EXPECT_THAT(Refusal("F(x: float) -> (); ?data y"), HasSubstr("'y' is no input"));
+}
+
 TEST(OpSchemaTest, KnowsWhatAnOpTouches) {
   EXPECT_EQ(Parsed("F() -> (); stateful").touches, 0u);
   EXPECT_EQ(Parsed("F() -> (); stateful; touches files").touches, uint32_t{kTouchesFiles});

@@ -191,6 +191,51 @@ TEST(CheckpointDamageTest, RefusesEntriesThatLie) {
   EXPECT_TRUE(absl::IsDataLoss(OpenWith(Header(), elsewhere)));
 }
 
+// A megabyte that a thousand tensors share would be read into a gigabyte.
+TEST(CheckpointDamageTest, RefusesTensorsThatShareBytes) {
+  TempFolder folder;
+  const auto open = [&](const std::vector<proto::BundleEntryProto>& entries) {
+    std::map<std::string, std::string> all = {{"", Header().SerializeAsString()}};
+    for (size_t i = 0; i < entries.size(); ++i) all[StrCat("t", i)] = entries[i].SerializeAsString();
+    Spill(folder / "c.index", Table(all));
+    return CheckpointReader::Open(folder / "c").status();
+  };
+  Spill(folder / "c.data-00000-of-00001", std::string(64, 'x'));
+  EXPECT_TRUE(open({Entry(TW_FLOAT, {2}, 8, 8), Entry(TW_FLOAT, {2}, 0, 8), Entry(TW_STRING, {3}, 16, 48)}).ok());
+  EXPECT_TRUE(open({Entry(TW_FLOAT, {2}, 0, 8), Entry(TW_FLOAT, {0}, 4, 0), Entry(TW_FLOAT, {0}, 4, 0)}).ok());
+  const std::vector<std::pair<proto::BundleEntryProto, const char*>> shared = {
+      {Entry(TW_FLOAT, {2}, 8, 8), "8 + 8"}, {Entry(TW_FLOAT, {1}, 8, 4), "8 + 4"}, {Entry(TW_STRING, {3}, 15, 5), "15 + 5"}};
+  for (const auto& [entry, bytes] : shared) {
+    Status s = open({Entry(TW_FLOAT, {2}, 8, 8), entry});
+    EXPECT_TRUE(absl::IsDataLoss(s)) << bytes << ": " << s;
+    EXPECT_THAT(Text(s), HasSubstr("c.data-00000-of-00001"));
+    EXPECT_THAT(Text(s), HasSubstr("tensor 't0'"));
+    EXPECT_THAT(Text(s), HasSubstr("tensor 't1'"));
+    EXPECT_THAT(Text(s), HasSubstr("8 + 8"));
+    EXPECT_THAT(Text(s), HasSubstr(bytes));
+  }
+}
+
+TEST(CheckpointDamageTest, RefusesShardsThatAreOneFile) {
+  TempFolder folder;
+  std::map<std::string, std::string> entries = {{"", Header(3).SerializeAsString()}};
+  for (int i = 0; i < 3; ++i) {
+    auto e = Entry(TW_FLOAT, {4}, 0, 16);
+    e.set_shard_id(i);
+    entries[StrCat("t", i)] = e.SerializeAsString();
+  }
+  Spill(folder / "c.index", Table(entries));
+  for (int i = 0; i < 2; ++i) Spill(ShardPath(folder / "c", i, 3), std::string(16, 'x'));
+  for (bool symbolic : {false, true}) {
+    const std::string third = ShardPath(folder / "c", 2, 3), first = ShardPath(folder / "c", 0, 3);
+    std::filesystem::remove(third);
+    symbolic ? std::filesystem::create_symlink(first, third) : std::filesystem::create_hard_link(first, third);
+    Status s = CheckpointReader::Open(folder / "c").status();
+    EXPECT_TRUE(absl::IsDataLoss(s)) << s;
+    EXPECT_THAT(Text(s), HasSubstr("'" + first + "' and '" + third + "' are one file"));
+  }
+}
+
 TEST(CheckpointDamageTest, RefusesStringsWhoseLengthsLie) {
   TempFolder folder;
   auto read = [&](std::vector<int64_t> dims, const std::string& bytes) {
@@ -226,8 +271,8 @@ TEST(CheckpointDamageTest, ListsTypesThatItCannotRead) {
   TempFolder folder;
   Spill(folder / "c.index", Table({{"", Header().SerializeAsString()},
                                    {"f4", Entry(33, {3}, 0, 3).SerializeAsString()},
-                                   {"v", Entry(TW_VARIANT, {}, 0, 3).SerializeAsString()}}));
-  Spill(folder / "c.data-00000-of-00001", "abc");
+                                   {"v", Entry(TW_VARIANT, {}, 3, 3).SerializeAsString()}}));
+  Spill(folder / "c.data-00000-of-00001", "abcdef");
   auto r = CheckpointReader::Open(folder / "c");
   ASSERT_TRUE(r.ok()) << r.status();
   EXPECT_EQ((*r)->entries().size(), 2u);

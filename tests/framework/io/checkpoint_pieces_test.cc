@@ -67,6 +67,7 @@ TEST(CheckpointPiecesTest, PutsPartitionedTensorsTogether) {
   auto r = CheckpointReader::Open(folder / "c");
   ASSERT_TRUE(r.ok()) << r.status();
   ASSERT_EQ((*r)->entries().size(), 1u);
+  EXPECT_EQ((*r)->BytesOf(*(*r)->entries()[0]), 12 * sizeof(float));
   auto t = (*r)->Read("w");
   ASSERT_TRUE(t.ok()) << t.status();
   const float want[] = {0, 1, 2, 3, 10, 11, 12, 20, 13, 14, 15, 21};
@@ -86,6 +87,25 @@ TEST(CheckpointPiecesTest, RefusesPiecesThatDoNotMakeAWhole) {
   EXPECT_THAT(Text(read({{{{0}, {3}}, Floats({3}, 0)}, {{{2}, {2}}, Floats({2}, 0)}})), HasSubstr("overlap"));
   EXPECT_THAT(Text(read({{{{0}, {3}}, Floats({3}, 0)}, {{{2}, {4}}, Floats({4}, 0)}})), HasSubstr("a piece covers 2 + 4 of axis 0"));
   EXPECT_THAT(Text(read({{{{0}, {2}}, Floats({1}, 0)}, {{{2}, {2}}, Floats({2}, 0)}})), HasSubstr("must be float of shape [2]"));
+}
+
+TEST(CheckpointPiecesTest, RefusesPiecesThatShareBytes) {
+  TempFolder folder;
+  auto whole = Entry(TW_FLOAT, {4}, 0, 0);
+  std::map<std::string, std::string> entries = {{"", Header().SerializeAsString()}};
+  for (int64_t start : {0, 2}) {
+    auto* extent = whole.add_slices()->add_extent();
+    extent->set_start(start);
+    extent->set_length(2);
+    entries[PieceKey("w", {{start}, {2}})] = Entry(TW_FLOAT, {2}, 0, 8).SerializeAsString();
+  }
+  entries["w"] = whole.SerializeAsString();
+  Spill(folder / "c.index", Table(entries));
+  Spill(folder / "c.data-00000-of-00001", std::string(8, 'x'));
+  Status s = CheckpointReader::Open(folder / "c").status();
+  EXPECT_TRUE(absl::IsDataLoss(s)) << s;
+  EXPECT_THAT(Text(s), HasSubstr("a piece of tensor 'w' in '" + (folder / "c.data-00000-of-00001")));
+  EXPECT_THAT(Text(s), HasSubstr("0 + 8, but a piece of tensor 'w' lies at bytes 0 + 8"));
 }
 
 }  // namespace

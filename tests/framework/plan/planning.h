@@ -64,7 +64,7 @@ class TestStates final : public StateCache {
   }
   StatusOr<void*> State(const NodeRun& run, const std::vector<tw_shape>& shapes) override {
     made_.push_back(run);
-    RETURN_IF_ERROR(CreateState(run, shapes, &made_.back().state));
+    RETURN_IF_ERROR(CreateState(run, shapes, nullptr, &made_.back().state));
     return made_.back().state;
   }
   StatusOr<std::vector<Tensor>> Once(const NodeRun& run) override {

@@ -1,4 +1,6 @@
 // Plugins that are known but not loaded: the look at them, the cache, the first use; allow-lists, conflicts, unloading.
+#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -253,18 +255,18 @@ TEST_F(PluginKnownTest, QuarantinesWhatCrashesWithItsStage) {
   EXPECT_EQ(Last().state, PluginRecord::kKnown) << Last().reason;
 }
 
-TEST_F(PluginKnownTest, QuarantinesWhatIsSilent) {
+TEST_F(PluginKnownTest, QuarantinesWhatHangs) {
   const std::string path = Put("hang_init", "hang.so");
   PluginLoading loading = Usual();
   loading.patience = std::chrono::milliseconds(1500);  // a busy machine takes its time to come to what hangs
   NewLoader(loading);
   Status s = loader_->Load(path);
   EXPECT_EQ(s.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(Text(s), HasSubstr("hang.so': it was silent for 1500 ms in its init, when it was looked at; repair it"));
+  EXPECT_THAT(Text(s), HasSubstr("hang.so': it was not done after 1500 ms in its init, when it was looked at; repair it"));
   EXPECT_EQ(Last().state, PluginRecord::kQuarantined);
 }
 
-TEST_F(PluginKnownTest, LooksOnceAtWhatIsSilentAlsoWithoutACache) {
+TEST_F(PluginKnownTest, LooksOnceAtWhatHangsAlsoWithoutACache) {
   const std::string path = Put("hang_init", "hang.so");
   PluginLoading loading = Usual();
   loading.patience = std::chrono::milliseconds(1500);  // a busy machine takes its time to come to what hangs
@@ -273,6 +275,79 @@ TEST_F(PluginKnownTest, LooksOnceAtWhatIsSilentAlsoWithoutACache) {
   EXPECT_EQ(loader_->Load(path).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(loader_->Load(path).code(), absl::StatusCode::kAborted);
   EXPECT_THAT(Last().reason, HasSubstr("1500 ms"));
+}
+
+// A pipe that processes of a plugin hold open: its end tells that they are gone.
+class Alive {
+ public:
+  explicit Alive(const std::string& path) {
+    EXPECT_EQ(mkfifo(path.c_str(), 0600), 0);
+    reader_ = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    EXPECT_GE(reader_, 0);
+    setenv("TW_TEST_ALIVE", path.c_str(), 1);
+  }
+  ~Alive() {
+    unsetenv("TW_TEST_ALIVE");
+    close(reader_);
+  }
+  // Somebody opened it, and all who did are gone.
+  bool AllGone() const {
+    pollfd hung_up = {reader_, POLLIN, 0};
+    return poll(&hung_up, 1, 10'000) == 1 && (hung_up.revents & POLLHUP);
+  }
+
+ private:
+  int reader_ = -1;
+};
+
+// Whatever they close or write, the look has one deadline.
+TEST_F(PluginKnownTest, EndsWhatClosesItsDescriptorsOrGoesOnTalking) {
+  PluginLoading loading = Usual();
+  loading.patience = std::chrono::milliseconds(1500);  // a busy machine takes its time to come to what hangs
+  for (const char* variant : {"close_init", "talk_init"}) {
+    const std::string path = Put(variant, StrCat(variant, ".so"));
+    const Alive alive(StrCat(folder_, "/", variant));
+    Status s = NewLoader(loading).Load(path);
+    EXPECT_EQ(s.code(), absl::StatusCode::kDeadlineExceeded) << variant;
+    EXPECT_THAT(Text(s), HasSubstr("it was not done after 1500 ms in its init"));
+    EXPECT_EQ(Last().state, PluginRecord::kQuarantined);
+    EXPECT_TRUE(alive.AllGone()) << variant;
+  }
+}
+
+TEST_F(PluginKnownTest, ReadsSoMuchOfWhatAPluginWrites) {
+  const std::string path = Put("flood_init", "flood.so");
+  const Alive alive(folder_ + "/flood");
+  Status s = NewLoader(Usual()).Load(path);
+  EXPECT_EQ(s.code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(Text(s), HasSubstr("it wrote more than 16777216 bytes into the conversation of the helper in its init"));
+  EXPECT_TRUE(alive.AllGone());
+}
+
+// What it forked has the helper's end of the conversation open, and is no reason to wait.
+TEST_F(PluginKnownTest, EndsWhatAPluginForked) {
+  Put("fork_init", "fork.so");
+  const Alive alive(folder_ + "/fork");
+  PluginLoading loading = Usual();
+  loading.patience = std::chrono::minutes(10);
+  Start(loading);
+  EXPECT_EQ(Last().state, PluginRecord::kKnown) << Last().reason;
+  EXPECT_TRUE(alive.AllGone());
+}
+
+// A helper that is stuck before it has come to the plugin says nothing of the plugin.
+TEST_F(PluginKnownTest, BlamesNoPluginForAHelperThatHangs) {
+  Put("good", "good.so");
+  PluginLoading loading = Usual();
+  loading.patience = std::chrono::milliseconds(50);
+  loading.helper = Write("helper", "#!/bin/sh\nexec sleep 600\n");
+  loading.settings["plugin.org.test.plugin.long"] = std::string(4 << 20, 'x');  // more than the socket takes
+  chmod(loading.helper.c_str(), 0700);
+  Start(loading);
+  EXPECT_EQ(Last().state, PluginRecord::kFailed);
+  EXPECT_THAT(Last().reason, HasSubstr("said nothing for 50 ms"));
+  Start(Usual());
+  EXPECT_EQ(Last().state, PluginRecord::kKnown) << Last().reason;
 }
 
 TEST_F(PluginKnownTest, TellsOfARefusalAsIfItHadHappenedHere) {

@@ -1,12 +1,17 @@
 /* A plugin file as small as it gets, in the variants that the tests of this folder ask for by a macro: GOOD; TWIN, another file with the id
  * of GOOD; OTHER, with its op for other types; RIVAL, with its op; KERNELS, with a kernel for its op, a device and a graph compiler for
  * that; NO_ENTRY, a library
- * that is no plugin; UNRESOLVED, one that wants a symbol of the program that loads it; INIT_FAILS, CRASH_... and HANG_INIT, by their names.
+ * that is no plugin; UNRESOLVED, one that wants a symbol of the program that loads it; INIT_FAILS, CRASH_... and HANG_INIT, by their names;
+ * CLOSE_INIT, which closes all descriptors and hangs; TALK_INIT and FLOOD_INIT, which write into the helper's conversation for ever, a line
+ * after the other or as fast as they can; FORK_INIT, good, but for a child that holds what the helper had open. These open the file that
+ * TW_TEST_ALIVE names, if any, for writing, and never close it: whoever reads that knows when the last of them is gone.
  */
 #define _POSIX_C_SOURCE 200809L
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "thalweg/plugin/plugin.h"
@@ -73,6 +78,14 @@ static void destroy(const tw_host* h, void* state) { (void)h, (void)state; }
 #define VERSION "1.2"
 #endif
 
+#define HELPERS_DESCRIPTOR 3 /* kProbeDescriptor of plugin_probe.h */
+#if defined(TEST_PLUGIN_CLOSE_INIT) || defined(TEST_PLUGIN_TALK_INIT) || defined(TEST_PLUGIN_FLOOD_INIT) || defined(TEST_PLUGIN_FORK_INIT)
+static void hold_alive(int at) {
+  const char* path = getenv("TW_TEST_ALIVE");
+  if (path) fcntl(open(path, O_WRONLY), F_DUPFD, at);
+}
+#endif
+
 /* Not abort, which a sanitizer makes an exit. */
 #if defined(TEST_PLUGIN_CRASH_OPEN)
 __attribute__((constructor)) static void crash_open(void) { kill(getpid(), SIGKILL); }
@@ -103,6 +116,23 @@ static tw_status* init(const tw_host* h, tw_registrar* r, void** out_instance) {
   kill(getpid(), SIGKILL);
 #elif defined(TEST_PLUGIN_HANG_INIT)
   sleep(60);
+#elif defined(TEST_PLUGIN_CLOSE_INIT)
+  hold_alive(100);
+  for (int fd = 0; fd < 100; ++fd) close(fd);
+  for (;;) sleep(60);
+#elif defined(TEST_PLUGIN_TALK_INIT)
+  const struct timespec pause = {0, 100 * 1000 * 1000};
+  hold_alive(100);
+  while (write(HELPERS_DESCRIPTOR, "stage init\n", 11) == 11) nanosleep(&pause, NULL);
+#elif defined(TEST_PLUGIN_FLOOD_INIT)
+  static char block[1 << 16];
+  hold_alive(100);
+  while (write(HELPERS_DESCRIPTOR, block, sizeof block) > 0) continue;
+#elif defined(TEST_PLUGIN_FORK_INIT)
+  hold_alive(100);
+  if (fork() == 0) {
+    for (;;) sleep(60);
+  }
 #elif defined(TEST_PLUGIN_INIT_FAILS)
   return tw_fail(h, TW_UNAVAILABLE, TW_S("the driver is asleep"));
 #endif

@@ -115,7 +115,7 @@ TEST_F(ResourceTest, ListsAndClearsOneContainer) {
     r->Release();
   }
   EXPECT_THAT(names, ElementsAre("a", "b"));
-  store_->ClearContainer("c");
+  store_->ResetContainer("c");
   EXPECT_TRUE(store_->List("c").empty());
   Resource* z = store_->Find("other", "z");
   ASSERT_NE(z, nullptr);

@@ -211,7 +211,7 @@ TEST_P(WaitingCallsTest, AFailureElsewhereInTheStepEndsIt) {
 
 TEST_P(WaitingCallsTest, ADroppedResourceEndsThoseWhoWaitForIt) {
   Started step(*session_, Await(1));
-  g_.runtime().resources().ClearContainer(session_->options().container);
+  g_.runtime().resources().ResetContainer(session_->options().container);
   const Status s = step.Wait();
   EXPECT_EQ(s.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(Text(s), HasSubstr("has no contents"));

@@ -1,12 +1,16 @@
 #include "framework/session/limits.h"
 
+#include <unistd.h>
+
 #include <filesystem>
+#include <fstream>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #include "framework/base/machine_memory.h"
 #include "framework/graph/graph_def.h"
+#include "framework/runtime/give_memory_back.h"
 #include "framework/session/session.h"
 #include "tests/framework/io/bridged_files.h"
 #include "tests/framework/io/fake_files.h"
@@ -237,7 +241,7 @@ TEST_F(MemoryLimitTest, WhatOnlyRunningTellsCounts) {
 
 TEST_F(MemoryLimitTest, FetchedTensorsCountUntilTheyAreReleased) {
   Edge y = g_.Op("Next", {x_});
-  auto session = g_.NewSession({{"memory_limit", "10000"}});
+  auto session = g_.NewSession({{"memory_limit", "14000"}});
   auto step = [&] { return Step(*session, {{x_}, {y}, {}}, {FloatsOf(Shape({1000}))}); };
   std::vector<std::vector<Tensor>> kept;
   kept.push_back(*step());
@@ -256,8 +260,8 @@ TEST_F(MemoryLimitTest, VariablesCountForWhoGaveThemTheirValue) {
   spec.op = "Put";
   spec.inputs = {box, {put, 0}};
   const Node* assign = *g_.graph().AddNode(std::move(spec));
-  auto session = g_.NewSession({{"memory_limit", "10000"}});
-  auto other = g_.NewSession({{"memory_limit", "10000"}});
+  auto session = g_.NewSession({{"memory_limit", "14000"}});
+  auto other = g_.NewSession({{"memory_limit", "14000"}});
   auto set = [&](Session& s, int64_t n) { return Step(s, {{x_}, {}, {assign}}, {FloatsOf(Shape({n}))}).status(); };
   EXPECT_TRUE(set(*session, 1500).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(set(*session, 1600)));
@@ -292,7 +296,7 @@ TEST_F(MemoryLimitTest, ACopyOfASharedVariableOnADeviceCounts) {
   Status s = second_set("10000", &first);  // 4,000 bytes shared, 4,000 fed, and 4,000 for the copy
   EXPECT_TRUE(first.ok()) << first;
   EXPECT_TRUE(absl::IsResourceExhausted(s)) << s;
-  EXPECT_THAT(Text(s), HasSubstr("Put 'Put' on FAKE:0: 4000 bytes more are too many"));
+  EXPECT_THAT(Text(s), HasSubstr(StrCat("Put 'Put' on FAKE:0: ", 4096 + MemoryBudget::kPerBuffer, " bytes more are too many")));
 }
 
 TEST_F(MemoryLimitTest, MemoryOfIdlePlansIsGivenUpFirst) {
@@ -341,6 +345,57 @@ TEST_F(MemoryLimitTest, WhatIsComputedWhilePlanningCounts) {
   EXPECT_EQ(nodes({}), 1u);
   // What does not fit is computed in the step, and what planning needed on the way there is gone by then.
   EXPECT_GT(nodes({{"memory_limit", "20M"}}), 30u);
+}
+
+TEST_F(MemoryLimitTest, AnAccountPaysForItsSessionsWithTheirLimits) {
+  Edge y = g_.Op("Mirror", {g_.Op("Next", {x_})});
+  MemoryBudget* account = MemoryBudget::Create(220'000, "client 'ann'");
+  const auto create = [&](const char* limit) {
+    SessionOptions options;
+    EXPECT_TRUE(SetSessionOption(&options, "memory_limit", limit).ok());
+    return *Session::Create(std::shared_ptr<Graph>(&g_.graph(), [](Graph*) {}), options, account);
+  };
+  const auto step = [&](Session& session, int64_t n) { return Step(session, {{x_}, {y}, {}}, {FloatsOf(Shape({n}))}); };
+  {
+    auto first = create("0"), second = create("0"), little = create("20000");
+    auto kept = step(*first, 12'000);
+    ASSERT_TRUE(kept.ok()) << kept.status();
+    EXPECT_GT(account->used(), 48'000u);
+    EXPECT_LE(account->used(), 220'000u);
+    // What one holds, the other has not; and a session has no more than its own limit, whatever its account has.
+    EXPECT_THAT(Text(step(*second, 12'000).status()), HasSubstr("client 'ann' holds"));
+    kept = Status();
+    first.reset();
+    EXPECT_TRUE(step(*second, 12'000).ok());
+    EXPECT_THAT(Text(step(*little, 6'000).status()), HasSubstr("the session holds"));
+    EXPECT_TRUE(step(*little, 1'000).ok());
+  }
+  EXPECT_EQ(account->used(), 0u);
+  account->Release();
+}
+
+TEST_F(MemoryLimitTest, WhatPoolsKeptGoesBackToTheSystemWithTheSession) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr bool kMeasured = false;  // their memory is their own
+#else
+  constexpr bool kMeasured = true;
+#endif
+  constexpr uint64_t kMega = 1 << 20, kBytes = 64 * kMega;
+  const auto resident = [] {
+    uint64_t pages = 0, all = 0;
+    std::ifstream("/proc/self/statm") >> all >> pages;
+    return pages * uint64_t(sysconf(_SC_PAGESIZE));
+  };
+  Edge y = g_.Op("Mirror", {g_.Op("Next", {x_})});
+  GiveMemoryBack(g_.runtime());
+  const uint64_t before = resident(), held = MemoryPool::Host()->stats().held;
+  auto session = g_.NewSession({});
+  EXPECT_TRUE(Step(*session, {{x_}, {y}, {}}, {FloatsOf(Shape({int64_t(kBytes / sizeof(float))}))}).ok());
+  EXPECT_GE(MemoryPool::Host()->stats().held, held + kBytes) << "for the next step";
+  EXPECT_TRUE(!kMeasured || resident() >= before + kBytes) << resident() - before;
+  session.reset();
+  EXPECT_LE(MemoryPool::Host()->stats().held, held + kMega);
+  EXPECT_TRUE(!kMeasured || resident() <= before + 16 * kMega) << resident() - before;
 }
 
 // A graph knows 64 MiB of them, and goes on without knowing more.

@@ -238,7 +238,7 @@ void Register(tw::Plugin& p) {
   p.op<nullptr, GrowRule>("Grow(x: float[]) -> (y: float); shape: shape");
   p.op("Fresh() -> (y: float[]); once");
   p.op<nullptr, FlatRule>("Flat(x: float) -> (y: float[_])");
-  p.op<nullptr, CutRule>("Cut(x: T) -> (y: U[_]); T: type; U: type; first: int; size: int");
+  p.op<nullptr, CutRule>("Cut(x: T) -> (y: U[_]); T: type; U: type; first: int; size: int; ?data x");
   p.op("Positive(x: float) -> (y: float[_])");
   p.op("Rows(x: float) -> (y: float[_, 2]); columns: int");
   p.op("Two(x: float[*s]) -> (y: float[*s], z: float[*s])");

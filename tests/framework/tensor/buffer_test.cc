@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "framework/tensor/memory_budget.h"
 #include "tests/framework/support/fakes.h"
 
 namespace thalweg {
@@ -109,6 +110,81 @@ TEST(MemoryPoolTest, CountsWhatIsInUse) {
   EXPECT_EQ(pool->stats().held, 128u);
   b->Release();
   pool->Close();
+}
+
+// ---- What is kept for later ----
+
+class KeptMemoryTest : public testing::Test {
+ protected:
+  KeptMemoryTest() { pool_->CountAsIdle(); }
+  ~KeptMemoryTest() override {
+    budget_->Release();
+    pool_->Close();
+    EXPECT_EQ(c_.bytes, 0u);
+  }
+  // So many bytes are made and come back.
+  void Use(uint64_t bytes, MemoryBudget* budget) { (*pool_->Allocate(bytes, budget))->Release(); }
+
+  static constexpr uint64_t kMiB = 1 << 20;
+  Counts c_;
+  MemoryPool* pool_ = Pool(&c_);
+  MemoryBudget* budget_ = MemoryBudget::Create(20 * kMiB);
+};
+
+TEST_F(KeptMemoryTest, StaysBelowTheLimitOfWhoeverAsks) {
+  IdleMemory::GiveBackAll();
+  for (uint64_t k = 1; k <= 60; ++k) {
+    Use(k * kMiB / 4, budget_);
+    EXPECT_LE(c_.bytes, 20 * kMiB) << k;
+  }
+  EXPECT_GT(c_.freed, 10);
+}
+
+TEST_F(KeptMemoryTest, IsNoMoreThanWasInUseOfLateWhereNobodyHasALimit) {
+  constexpr uint64_t kAlways = 64 * kMiB;
+  for (uint64_t k = 1; k <= 60; ++k) {
+    Use(k * 2 * kMiB, nullptr);
+    EXPECT_LE(c_.bytes, 2 * std::max(kAlways, k * 3 * kMiB)) << k;
+  }
+  for (int k = 0; k < 2000; ++k) {  // long after the last large one
+    Buffer* one = *pool_->Allocate(100, nullptr);
+    Use((1 + uint64_t(k) % 7) * kMiB, nullptr);
+    one->Release();
+    pool_->TrimBy(64);
+  }
+  EXPECT_LE(c_.bytes, kAlways + 8 * kMiB);
+}
+
+TEST_F(KeptMemoryTest, OfTwoSizesInTurnIsFoundAgain) {
+  for (int k = 0; k < 10; ++k) {
+    Use(3 * kMiB, budget_);
+    Use(5 * kMiB, budget_);
+  }
+  EXPECT_EQ(c_.allocated, 2);
+}
+
+TEST_F(KeptMemoryTest, GoesFirstWhereNobodyAskedForTheLongest) {
+  Use(2 * kMiB, nullptr);
+  Use(3 * kMiB, nullptr);
+  Use(4 * kMiB, nullptr);
+  Use(2 * kMiB, nullptr);
+  Use(5 * kMiB, nullptr);  // a buffer is made: those that were asked for since are younger
+  Use(2 * kMiB, nullptr);
+  const int before = c_.allocated;
+  EXPECT_EQ(pool_->TrimBy(kMiB), 3 * kMiB);
+  Use(2 * kMiB, nullptr);
+  Use(4 * kMiB, nullptr);
+  EXPECT_EQ(c_.allocated, before);
+}
+
+TEST_F(KeptMemoryTest, MakesRoomForWhatTheHeapIsAskedFor) {
+  IdleMemory::GiveBackAll();
+  Use(15 * kMiB, budget_);
+  EXPECT_GE(IdleMemory::bytes(), 15 * kMiB);
+  ASSERT_TRUE(budget_->Take(10 * kMiB).ok());
+  EXPECT_EQ(c_.bytes, 0u);
+  EXPECT_LE(IdleMemory::bytes(), 10 * kMiB);
+  budget_->Give(10 * kMiB);
 }
 
 TEST(MemoryPoolTest, StaysBelowItsLimit) {

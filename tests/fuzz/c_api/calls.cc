@@ -425,15 +425,33 @@ SPECIAL(tw_server_join) {
   p.Note(tw_server_join(server, std::clamp<int64_t>(p.Draw<int64_t>(), 1, 1'000'000)));
 }
 
+// Options of which one may be a target; *out_n: how many.
+const char* const* DrawClusterOptions(Program& p, uint32_t* out_n) {
+  const auto* options = p.Draw<const char* const*>();
+  *out_n = p.Draw<uint32_t>();
+  for (uint32_t i = 0; options && i < *out_n; ++i) const_cast<const char**>(options)[i] = p.Target(options[i]);
+  return options;
+}
 // Nobody waits for long, whoever is asked.
+int64_t DrawPatience(Program& p) { return std::clamp<int64_t>(p.Draw<int64_t>(), -1, 100'000'000); }
+
 SPECIAL(tw_cluster_status) {
   tw_runtime* runtime = p.Handle<tw_runtime>();
-  const auto* options = p.Draw<const char* const*>();
-  const auto n = p.Draw<uint32_t>();
-  for (uint32_t i = 0; options && i < n; ++i) const_cast<const char**>(options)[i] = p.Target(options[i]);
+  uint32_t n = 0;
+  const auto* options = DrawClusterOptions(p, &n);
+  const int64_t patience = DrawPatience(p);
   tw_buffer* made = nullptr;
-  p.Note(tw_cluster_status(runtime, options, n, std::clamp<int64_t>(p.Draw<int64_t>(), -1, 100'000'000), p.Null() ? nullptr : &made));
+  p.Note(tw_cluster_status(runtime, options, n, patience, p.Null() ? nullptr : &made));
   p.Keep(made);
+}
+SPECIAL(tw_cluster_reset) {
+  tw_runtime* runtime = p.Handle<tw_runtime>();
+  uint32_t n = 0;
+  const auto* options = DrawClusterOptions(p, &n);
+  const auto* container = p.Draw<const char*>();
+  const int64_t patience = DrawPatience(p);
+  uint64_t count = 0;
+  p.Note(tw_cluster_reset(runtime, options, n, container, patience, p.Null() ? nullptr : &count));
 }
 
 // ---- Callbacks ----

@@ -1,11 +1,13 @@
 #include "tests/fuzz/op/outcome.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "tests/fuzz/broken.h"
 #include "tests/fuzz/op/builder.h"
 #include "tests/fuzz/op/compare.h"
 #include "tests/fuzz/op/kept.h"
+#include "tests/fuzz/op/lender.h"
 
 namespace thalweg::fuzz {
 namespace {
@@ -305,9 +307,14 @@ class Scene {
     if (!out->ok()) Broken("what was added cannot be imported: " + out->message);
   }
 
+  // In a container of its own: a resource with a `shared_name` would meet another use's otherwise.
   void Step(Outcome* out) {
+    static std::atomic<uint64_t> scenes;
+    const std::string container = "container=scene" + std::to_string(scenes.fetch_add(1));
+    std::vector<const char*> options = way_.options;
+    options.push_back(container.c_str());
     tw_session* made = nullptr;
-    Must(tw_session_create(graph_.get(), way_.options.data(), uint32_t(way_.options.size()), &made), "making a session");
+    Must(tw_session_create(graph_.get(), options.data(), uint32_t(options.size()), &made), "making a session");
     session_.reset(made);
     RunAll("assign_", [](const Handle&) { return true; });
     RunAll("destroy_", [](const Handle& h) { return h.state == State::kDestroyed; });
@@ -325,6 +332,7 @@ class Scene {
       std::vector<Tensor> none;
       RunOnce({{}, {Operation(gone)}}, &done, &none);
     }
+    Must(tw_session_reset(session_.get(), nullptr, nullptr), "emptying a container");
   }
 
   struct Handle {
@@ -374,7 +382,7 @@ class Scene {
       if (Has(Text("again", i))) fetch("input ", i, Operation(Text("again", i)), 0, true);
     }
     RunOnce(step, out, &out->results);
-    if (!out->ok()) return;
+    if (!out->ok() || way_.lender) return;
     CheckShapes(op, *out);
     CheckNeighbours(roles, out);
   }
@@ -398,12 +406,26 @@ class Scene {
     tw_run_options limits{};
     limits.size = sizeof limits;
     limits.timeout_ns = MayWait() ? kWaitNs : kTimeoutNs;
-    std::vector<tw_tensor*> fetched(step.fetches.size(), nullptr);
-    out->code = Take(tw_session_run(session_.get(), &what, feed_values_.data(), &limits, fetched.data()), &out->message);
-    for (tw_tensor* t : fetched) {
-      if ((t != nullptr) != out->ok()) Broken("a run and its fetches disagree about its success");
-      if (t) results->emplace_back(t);
+    std::vector<tw_tensor*> values = feed_values_;
+    std::vector<Tensor> lent;
+    for (size_t i = 0; i < feeds.size() && way_.lender; ++i) {
+      lent.emplace_back(way_.lender->Lend(values[i]));
+      if (lent.back()) values[i] = lent.back().get();
     }
+    std::vector<tw_tensor*> fetched(step.fetches.size(), nullptr);
+    bool again = false;
+    do {
+      if (way_.lender && step.feeds) way_.lender->Begin();
+      tw_status* s = tw_session_run(session_.get(), &what, values.data(), &limits, fetched.data());
+      again = way_.lender && step.feeds && way_.lender->End(!s);
+      out->code = Take(s, &out->message);
+      results->clear();
+      for (tw_tensor* t : fetched) {
+        if ((t != nullptr) != out->ok()) Broken("a run and its fetches disagree about its success");
+        if (t) results->emplace_back(t);
+      }
+      std::fill(fetched.begin(), fetched.end(), nullptr);
+    } while (again);
   }
 
   // What the shape rule told admits what there is.

@@ -15,6 +15,7 @@ struct Way {
   bool neighbours;  // others read the same values and the results; an equal node runs beside it
   bool imported;    // the graph goes through GraphDef
   std::vector<const char*> options;
+  class Lender* lender = nullptr;  // gives what is fed its memory, where there is one, and runs the op as often as it likes
 };
 
 struct Outcome {

@@ -156,7 +156,7 @@ inline std::string dtype_text(uint32_t number) {
 }
 
 /* ---- Parameters of a kernel, in schema order: In (test an input that may be absent), Many (variadic), Var (an opened resource, by
- * read or update), Handle (a resource that is not opened), Out; Frame anywhere. ---- */
+ * read or update), Handle (a resource that is not opened), Out; Frame, and in functions Self, anywhere. ---- */
 struct Cursor {
   const tw_frame* f;
   uint32_t a = 0, o = 0;
@@ -260,6 +260,40 @@ struct ManyOut {
   }
   static void name(std::string&, std::string& out) { list(out, dtype<T>); }
 };
+/* ---- The plugin's own state ---- */
+template <class T>
+inline constexpr char type_mark = 0; /* its address tells types apart */
+/* What TW_CPP_PLUGIN_WITH makes; every definition's `user`. */
+struct Instance {
+  const char* type;
+};
+template <class T>
+struct Holder : Instance {
+  T object;
+  Holder() : Instance{&type_mark<T>}, object() {}
+};
+template <class T>
+T& instance(void* user) {
+  auto* held = static_cast<Instance*>(user);
+  if (!held) throw Error{TW_INTERNAL, "the plugin has no instance; begin it with TW_CPP_PLUGIN_WITH"};
+  if (held->type != &type_mark<T>)
+    throw Error{TW_INTERNAL, "the plugin's instance is of another type than the kernel asks for; name the one of TW_CPP_PLUGIN_WITH"};
+  return static_cast<Holder<T>*>(held)->object;
+}
+/* Of a kernel that is a function: the plugin's instance. A kernel class takes it from its Node, by self<T>(). */
+template <class T>
+struct Self {
+  T* object;
+  T& operator*() const { return *object; }
+  T* operator->() const { return object; }
+  static Self take(Cursor& c) { return {&instance<T>(c.f->state)}; }
+  static void name(std::string&, std::string&) {}
+};
+template <class P>
+inline constexpr bool is_self = false;
+template <class T>
+inline constexpr bool is_self<Self<T>> = true;
+
 struct Frame {
   const tw_frame* f;
   static Frame take(Cursor& c) { return {c.f}; }
@@ -280,40 +314,79 @@ struct Frame {
   uint64_t memo() const { return f->memo; }
 };
 
-/* ---- Attributes ---- */
+/* ---- Attributes ----
+ * An accessor throws where the attribute is missing or of another kind; its error says which accessor to call. */
+inline constexpr const char* attr_kinds[] = {"nothing", "int", "float", "bool", "string", "type", "shape", "tensor", "func"};
+inline constexpr const char* attr_accessors[] = {"at", "i", "f", "b", "s", "type", "shape", "tensor", "s"};
 struct Attrs {
   const tw_attr* attr_list;
   uint32_t attr_count;
+  std::string_view of_op = {}; /* whose they are, for errors; may be empty */
   const tw_attr* find(std::string_view name) const { return tw_find_attr(attr_list, attr_count, name.data(), name.size()); }
   const tw_attr& at(std::string_view name) const {
     const tw_attr* a = find(name);
-    if (!a) throw Error{TW_INTERNAL, "no attribute '" + std::string(name) + "'"};
+    if (!a) missing(name);
     return *a;
   }
-  int64_t i(std::string_view name) const { return *static_cast<const int64_t*>(at(name).data); }
-  double f(std::string_view name) const { return *static_cast<const double*>(at(name).data); }
-  bool b(std::string_view name) const { return *static_cast<const uint8_t*>(at(name).data) != 0; }
-  uint32_t type(std::string_view name) const { return *static_cast<const uint32_t*>(at(name).data); }
+  int64_t i(std::string_view name) const { return one<int64_t>(name, TW_ATTR_INT); }
+  double f(std::string_view name) const { return one<double>(name, TW_ATTR_FLOAT); }
+  bool b(std::string_view name) const { return one<uint8_t>(name, TW_ATTR_BOOL) != 0; }
+  uint32_t type(std::string_view name) const { return one<uint32_t>(name, TW_ATTR_TYPE); }
+  /* Of a string, or the name of a function. */
   std::string_view s(std::string_view name) const {
-    auto& v = *static_cast<const tw_string*>(at(name).data);
+    const tw_attr& a = at(name);
+    if (a.is_list || (a.kind != TW_ATTR_STRING && a.kind != TW_ATTR_FUNC)) refuse(a, "s");
+    auto& v = *static_cast<const tw_string*>(a.data);
     return {v.data, v.size};
   }
-  const tw_shape& shape(std::string_view name) const { return *static_cast<const tw_shape*>(at(name).data); }
-  tw_tensor* tensor(std::string_view name) const { return *static_cast<tw_tensor* const*>(at(name).data); }
+  const tw_shape& shape(std::string_view name) const { return one<tw_shape>(name, TW_ATTR_SHAPE); }
+  tw_tensor* tensor(std::string_view name) const { return one<tw_tensor*>(name, TW_ATTR_TENSOR); }
+  /* Of a list, or of a single one. */
   std::vector<int64_t> ints(std::string_view name) const {
     auto& a = at(name);
+    if (a.kind != TW_ATTR_INT) refuse(a, "ints");
     auto* p = static_cast<const int64_t*>(a.data);
     return {p, p + a.count};
+  }
+
+ private:
+  template <class T>
+  const T& one(std::string_view name, uint32_t kind) const {
+    const tw_attr& a = at(name);
+    if (a.kind != kind || a.is_list) refuse(a, attr_accessors[kind]);
+    return *static_cast<const T*>(a.data);
+  }
+  std::string whose() const { return of_op.empty() ? std::string() : "op '" + std::string(of_op) + "': "; }
+  [[noreturn, gnu::cold]] void missing(std::string_view name) const {
+    std::string names;
+    for (uint32_t k = 0; k < attr_count; ++k) {
+      (names += names.empty() ? "'" : ", '").append(attr_list[k].name, attr_list[k].name_len) += "'";
+    }
+    throw Error{TW_INTERNAL, whose() + "no attribute '" + std::string(name) + "'; it has " + (names.empty() ? "none" : names)};
+  }
+  [[noreturn, gnu::cold]] void refuse(const tw_attr& a, const char* called) const {
+    const std::string name(a.name, a.name_len);
+    const bool known = a.kind < std::size(attr_kinds);
+    const std::string kind = known ? attr_kinds[a.kind] : "kind " + std::to_string(a.kind);
+    const bool plain = known && (!a.is_list || a.kind == TW_ATTR_INT);
+    const std::string accessor = !plain ? "at" : a.is_list ? "ints" : attr_accessors[a.kind];
+    throw Error{TW_INTERNAL, whose() + "attribute '" + name + "' is " + (a.is_list ? "list(" + kind + ")" : kind) + ", which " + called +
+                                 "(\"" + name + "\") does not read; call " + accessor + "(\"" + name + "\")"};
   }
 };
 /* What a kernel class's constructor gets. */
 struct Node : Attrs {
   const tw_node* node;
-  explicit Node(const tw_node* n) : Attrs{n->attrs, n->n_attrs}, node(n) {}
+  explicit Node(const tw_node* n) : Attrs{n->attrs, n->n_attrs, {n->op, n->op_len}}, node(n) {}
   const tw_host* host() const { return node->host; }
   std::string_view name() const { return {node->name, node->name_len}; }
   uint32_t type_in(uint32_t i) const { return node->types[i]; }
   uint32_t type_out(uint32_t o) const { return node->types[node->n_in + o]; }
+  /* The plugin's instance, of TW_CPP_PLUGIN_WITH. Lives until shutdown; kernels of several threads share it. */
+  template <class T>
+  T& self() const {
+    return instance<T>(node->user);
+  }
 };
 
 /* The elements of a host view of integers; false if it is NULL or of another type. */
@@ -418,6 +491,7 @@ struct Grad : Attrs {
   bool has_dy(uint32_t o = 0) const { return g()->has_dy(c->b, o) != 0; }
   tw_edge shape(uint32_t i) const { return g()->shape(c->b, i); } /* int32 vector */
   tw_edge scalar(double v, uint32_t type = 0) const { return g()->scalar(c->b, type ? type : c->types[0], v); }
+  tw_edge ints(std::initializer_list<int64_t> v, uint32_t type = TW_INT32) const { return ints(std::vector<int64_t>(v), type); }
   tw_edge ints(const std::vector<int64_t>& v, uint32_t type = TW_INT32) const {
     int64_t n = int64_t(v.size());
     if (type == TW_INT64) return g()->constant(c->b, TW_INT64, &n, 1, v.data(), v.size() * sizeof(int64_t));
@@ -460,7 +534,9 @@ struct Call<void (*)(P...)> {
   }
 };
 template <class C, class... P>
-struct Call<void (C::*)(P...) const> : Call<void (*)(P...)> {};
+struct Call<void (C::*)(P...) const> : Call<void (*)(P...)> {
+  static_assert((!is_self<P> && ...), "a kernel class takes the instance in its constructor: n.self<T>()");
+};
 
 /* A kernel class may ask for scratch: `uint64_t scratch(const Node&) const`. */
 template <class K, class = void>
@@ -477,6 +553,7 @@ struct Scratch<K, std::void_t<decltype(std::declval<const K&>().scratch(std::dec
 struct Plugin {
   const tw_host* h;
   tw_registrar* r;
+  Instance* self = nullptr; /* of TW_CPP_PLUGIN_WITH */
   template <void (*Gradient)(const Grad&) = nullptr, void (*Rule)(const Shape&) = nullptr>
   Plugin& op(std::string_view schema) {
     tw_status* (*gradient)(const tw_grad_call*) = nullptr;
@@ -529,6 +606,7 @@ struct Plugin {
     d.size = sizeof d;
     d.spec = spec.data();
     d.spec_len = spec.size();
+    d.user = self;
     d.create = make;
     d.execute = run;
     d.destroy = end;
@@ -554,18 +632,18 @@ struct Plugin {
   static void tw_register(tw::Plugin& p)
 
 /* A plugin with state of its own, one INSTANCE per runtime: made before the body runs, which gets it as `self`; destroyed at shutdown, or
- * at once if the body throws. */
-#define TW_CPP_PLUGIN_WITH(ID, VERSION, INSTANCE, p, self)                                             \
-  static void tw_register(tw::Plugin& p, INSTANCE& self);                                              \
-  static tw_status* tw_init(const tw_host* h, tw_registrar* r, void** o) {                             \
-    return tw::guard(h, [&] {                                                                          \
-      auto instance = std::make_unique<INSTANCE>();                                                    \
-      tw::Plugin q{h, r};                                                                              \
-      tw_register(q, *instance);                                                                       \
-      *o = instance.release();                                                                         \
-    });                                                                                                \
-  }                                                                                                    \
-  static void tw_shutdown(const tw_host*, void* instance) { delete static_cast<INSTANCE*>(instance); } \
-  TW_PLUGIN_WITH(ID, VERSION, tw_init, tw_shutdown)                                                    \
+ * at once if the body throws. Kernels get it as a parameter Self<INSTANCE>, classes from their Node by self<INSTANCE>(). */
+#define TW_CPP_PLUGIN_WITH(ID, VERSION, INSTANCE, p, self)                                                         \
+  static void tw_register(tw::Plugin& p, INSTANCE& self);                                                          \
+  static tw_status* tw_init(const tw_host* h, tw_registrar* r, void** o) {                                         \
+    return tw::guard(h, [&] {                                                                                      \
+      auto instance = std::make_unique<tw::Holder<INSTANCE>>();                                                    \
+      tw::Plugin q{h, r, instance.get()};                                                                          \
+      tw_register(q, instance->object);                                                                            \
+      *o = instance.release();                                                                                     \
+    });                                                                                                            \
+  }                                                                                                                \
+  static void tw_shutdown(const tw_host*, void* instance) { delete static_cast<tw::Holder<INSTANCE>*>(instance); } \
+  TW_PLUGIN_WITH(ID, VERSION, tw_init, tw_shutdown)                                                                \
   static void tw_register(tw::Plugin& p, INSTANCE& self)
 #endif

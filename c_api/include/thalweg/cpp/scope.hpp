@@ -98,6 +98,11 @@ class Scope {
     return *this;
   }
 
+  /* State that comes next and names no container is in this one: s.in("shared").variable(...). */
+  Scope& in(const std::string& container) {
+    tw_scope_set_container(s_, container.c_str());
+    return *this;
+  }
   /* describe(tw_op*) may add attributes, controls and a device. */
   tw_output op(const char* type, const std::vector<tw_output>& inputs) {
     return tw_scope_op(s_, type, inputs.data(), uint32_t(inputs.size()));

@@ -1,5 +1,5 @@
-/* tw::Server, tw::cluster_status and tw::Spread: tasks of a cluster, and places on them (server.h, spread.h). Threads: as the C objects.
- * Since 0.1. */
+/* tw::Server, tw::cluster_status, tw::cluster_reset and tw::Spread: tasks of a cluster, and places on them (server.h, spread.h). Threads:
+ * as the C objects. Since 0.1. */
 #ifndef THALWEG_CPP_SERVER_HPP
 #define THALWEG_CPP_SERVER_HPP
 #include <cstdint>
@@ -38,6 +38,14 @@ inline std::string cluster_status(const Runtime& runtime, const std::vector<cons
   tw_buffer* json = nullptr;
   raise(tw_cluster_status(runtime.c(), options.data(), uint32_t(options.size()), timeout_ns, &json));
   return take_text(json);
+}
+
+/* Empties a container of state on every task of a cluster; "": `localhost`. Answers how many things it held. options: as above. */
+inline uint64_t cluster_reset(const Runtime& runtime, const std::vector<const char*>& options, const std::string& container = "",
+                              int64_t timeout_ns = 0) {
+  uint64_t count = 0;
+  raise(tw_cluster_reset(runtime.c(), options.data(), uint32_t(options.size()), container.c_str(), timeout_ns, &count));
+  return count;
 }
 
 /* Places for variables on the tasks of a job; see spread.h. */

@@ -125,6 +125,12 @@ class Session : public Owned<tw_session, tw_session_destroy> {
     return detail::adopt_all(out);
   }
   void close() { raise(tw_session_close(c())); }
+  /* Empties a container of state; "": the session's own. Answers how many things it held. */
+  uint64_t reset(const std::string& container = "") {
+    uint64_t count = 0;
+    raise(tw_session_reset(c(), container.c_str(), &count));
+    return count;
+  }
   tw_session_info report() const {
     tw_session_info info = {};
     info.size = sizeof(info);

@@ -51,10 +51,10 @@
  *                              attribute among the names says what the order is, a letter per axis, such as "NCHW"
  *     ?axis_numbers x          the elements of input x, whole numbers, are numbers of such axes
  *     ?reduces keep            outputs lack the axes that `axis_numbers` says, or have size 1 there if the attribute `keep` is true
- *   Defaults are written 3, 0.5, true, "NHWC" (text up to the next quote), float (a type), [1, 2] (a list, or the dims of a shape),
- *   unknown (a shape of unknown rank). An op without inputs or outputs writes (). White space includes line breaks.
- *   A clause that starts with `?` is a hint that a host may skip; any other unknown clause is refused with its column.
- *
+ *     ?data x y                which memory a kernel touches does not follow from the elements of these inputs, not even where they change
+ *                              meanwhile. Fed values that any other input reads are copied first, but for reals under ?elementwise
+ *   Defaults are 3, 0.5, true, "NHWC" (text up to the next quote), float (a type), [1, 2] (a list, or dims), unknown (a shape). Ops without
+ *   inputs or outputs writes (). White space includes line breaks. A clause with `?` is a hint that hosts may skip; others they must know.
  * Threads: callbacks may run on any thread, several at once; they may not block. */
 #ifndef THALWEG_PLUGIN_OP_H
 #define THALWEG_PLUGIN_OP_H

@@ -11,6 +11,7 @@
 #include "thalweg/plugin/held_resource.h"
 #include "thalweg/plugin/host.h"
 #include "thalweg/plugin/membership.h"
+#include "thalweg/plugin/memory.h"
 #include "thalweg/plugin/rendezvous.h"
 #include "thalweg/plugin/transport.h"
 #include "thalweg/plugin/variant.h"

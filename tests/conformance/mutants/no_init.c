@@ -1,0 +1,4 @@
+/* A descriptor without init. */
+#include "toy.h"
+
+TOY_PLUGIN(NULL, NULL)
