@@ -12,7 +12,8 @@ StatusOr<int64_t> CountElements(const int64_t* dims, int32_t rank) {
   for (int32_t i = 0; i < rank; ++i) {
     if (dims[i] < 0) return InvalidArgument("size ", dims[i], " of axis ", i, " is negative");
     empty = empty || dims[i] == 0;
-    // Even an empty shape must not overflow on the way: [2^40, 2^40, 0] is refused, as its reshape would be.
+    // Even an empty shape must not overflow in between: [2^40, 2^40, 0] is refused, because its
+    // reshape would be refused.
     if (dims[i] != 0 && !CheckedMul(n, dims[i], &n)) overflow = true;
   }
   if (overflow) return InvalidArgument("shape ", ShapeText(dims, rank), " has more than 2^63-1 elements");

@@ -1,4 +1,5 @@
-// Size arithmetic that cannot overflow silently: every product of dims and bytes goes through here.
+// Size arithmetic with overflow checks. Every product of dims and byte sizes is computed here.
+// Threads: any.
 #pragma once
 #include <cstdint>
 
@@ -6,13 +7,15 @@
 
 namespace thalweg {
 
-// False if the result does not fit.
+// Both return false if the result does not fit.
 inline bool CheckedMul(int64_t a, int64_t b, int64_t* out) { return !__builtin_mul_overflow(a, b, out); }
 inline bool CheckedAdd(int64_t a, int64_t b, int64_t* out) { return !__builtin_add_overflow(a, b, out); }
 
-// Elements of a fully known shape. INVALID_ARGUMENT for a negative dim or more than 2^63-1 elements.
+// Returns the number of elements of a fully known shape. INVALID_ARGUMENT for a negative dim or
+// more than 2^63-1 elements.
 StatusOr<int64_t> CountElements(const int64_t* dims, int32_t rank);
-// The same in bytes.
+// Returns the size of the elements in bytes, with the same errors. INVALID_ARGUMENT for an unknown
+// dtype.
 StatusOr<int64_t> CountBytes(const int64_t* dims, int32_t rank, uint32_t dtype);
 
 }  // namespace thalweg

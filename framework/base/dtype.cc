@@ -79,7 +79,7 @@ static_assert(kCount == TW_UINT2 && sizeof(kRefNames) / sizeof(kRefNames[0]) == 
 
 const DTypeInfo* FindDType(uint32_t dtype) {
   uint32_t base = BaseType(dtype);
-  // The table is in the order of the numbers, which have no gaps.
+  // The table is in the order of the type numbers, which have no gaps.
   return base >= 1 && base <= kCount ? &kTypes[base - 1] : nullptr;
 }
 

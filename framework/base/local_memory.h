@@ -1,5 +1,6 @@
-// LocalMemory: what the small arrays of one function or object stand in: inside it, and on the heap only where that is not enough. What
-// is given back is not used again before all of it goes. Threads: one.
+// LocalMemory: memory for the small arrays of one function or object. It allocates from inside the
+// object first, and from the heap when that is used up. Freed memory is not reused; it is released
+// with the LocalMemory. Threads: one.
 #pragma once
 #include <cstddef>
 #include <memory_resource>

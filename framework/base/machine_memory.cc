@@ -12,7 +12,7 @@
 namespace thalweg {
 namespace {
 
-// A file that holds a number; anything else, such as "max", is no limit.
+// Reads a file that holds one number; any other content, such as "max", means no limit.
 uint64_t LimitIn(const std::string& path) {
   std::ifstream file(path);
   uint64_t bytes = 0;
@@ -35,12 +35,13 @@ bool Lists(std::string_view list, std::string_view word) {
 
 // A hierarchy of control groups that limits memory.
 struct Hierarchy {
-  bool second;        // of version 2
-  std::string place;  // where it is mounted
-  std::string top;    // which group that shows: "/" but where another's part of the tree is mounted
+  bool second;        // version 2
+  std::string place;  // mount point
+  std::string top;    // the group that the mount point shows; not "/" if a subtree is mounted
 };
 
-// "36 35 0:30 /top /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory"; false: it is something else.
+// Parses "36 35 0:30 /top /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory". False if the line is
+// not a memory hierarchy.
 bool ReadMount(const std::string& line, Hierarchy* to) {
   std::istringstream words(line);
   std::string word, type, source, options;
@@ -52,7 +53,7 @@ bool ReadMount(const std::string& line, Hierarchy* to) {
   return to->second || (type == "cgroup" && Lists(options, "memory"));
 }
 
-// Where the process stands in the hierarchy: "/a/b".
+// Returns the process's group in the hierarchy, such as "/a/b".
 std::string GroupIn(const Hierarchy& h, const std::string& groups) {
   std::istringstream lines(groups);
   for (std::string line; std::getline(lines, line);) {  // "4:cpu,memory:/a/b"; version 2: "0::/a/b"
@@ -64,7 +65,7 @@ std::string GroupIn(const Hierarchy& h, const std::string& groups) {
   return "";
 }
 
-// How much this process may write to that is its own.
+// Returns the process's own limit on its private writable memory.
 uint64_t OwnLimit() {
   rlimit limit;
   return getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? uint64_t{limit.rlim_cur} : UINT64_MAX;
@@ -81,7 +82,7 @@ uint64_t ControlGroupMemory(const std::string& groups, const std::string& mounts
     std::string group = GroupIn(h, groups);
     if (h.top != "/" && group.compare(0, h.top.size(), h.top) == 0) group.erase(0, h.top.size());
     const std::string file = h.second ? "/memory.max" : "/memory.limit_in_bytes";
-    // A group's limit holds for all below it. Groups above what is mounted here cannot be seen.
+    // A group's limit applies to all groups below it. Groups above the mounted one are not visible.
     for (;; group.resize(group.rfind('/'))) {
       bytes = std::min(bytes, LimitIn(root + h.place + group + file));
       if (group.find('/') == group.npos) break;

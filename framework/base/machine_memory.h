@@ -1,16 +1,18 @@
-// How much memory there is. Threads: any.
+// The amount of memory that this process may use. Threads: any.
 #pragma once
 #include <cstdint>
 #include <string>
 
 namespace thalweg {
 
-// Bytes that this process may use at most: the machine's, or fewer where a control group or its own limit (RLIMIT_DATA) says so.
+// Returns the bytes that this process may use: the machine's memory, or less if a control group or
+// the process's own limit (RLIMIT_DATA) is lower.
 uint64_t MachineMemory();
 
-// The least that the control groups of a process allow, versions 1 and 2: its own groups and all that they lie in, as far as they can be
-// seen; UINT64_MAX: any number of bytes. groups: as /proc/self/cgroup has them; mounts: as /proc/self/mountinfo; root: put before every
-// path of a mount, for tests.
+// Returns the lowest limit of a process's control groups (versions 1 and 2) and of all their
+// visible ancestors, in bytes; UINT64_MAX means no limit.
+// groups: text in the format of /proc/self/cgroup. mounts: text in the format of
+// /proc/self/mountinfo. root: prefix of every mount path, for tests.
 uint64_t ControlGroupMemory(const std::string& groups, const std::string& mounts, const std::string& root = "");
 
 }  // namespace thalweg

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kLongest = 200;
 
-// Edits (insert, delete, replace) from a to b.
+// Returns the number of edits (insert, delete, replace) from a to b.
 size_t Distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;

@@ -1,4 +1,5 @@
-// The name that somebody meant who wrote another, for messages.
+// Meant: suggests the known name that is nearest to a misspelt one, for error messages. Threads:
+// one.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,15 +9,15 @@ namespace thalweg {
 class Meant {
  public:
   explicit Meant(std::string_view written);
-  // One of the names that there are. Must live as long as this.
+  // Compares one known name. The text must outlive this object.
   void Consider(std::string_view name);
-  // "; did you mean 'x'?" of the first that is nearest; "" where none is nearer than a third of what was written. Long names are not
-  // compared.
+  // Returns "; did you mean 'x'?" for the first of the nearest names, or "" if none is within a
+  // third of the written name's length in edits. Names longer than 200 bytes are not compared.
   std::string text() const;
 
  private:
   std::string_view written_, nearest_;
-  size_t least_;  // edits less than which it has to be
+  size_t least_;  // a candidate must need fewer edits than this
 };
 
 }  // namespace thalweg

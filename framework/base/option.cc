@@ -5,7 +5,7 @@
 namespace thalweg {
 namespace {
 
-// A number with an optional K, M, G or T, of 1024.
+// Parses a number with an optional suffix K, M, G or T (powers of 1024).
 bool ParseBytes(std::string_view text, int64_t* out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
   if (error != std::errc()) return false;
@@ -20,7 +20,7 @@ bool ParseInt(std::string_view text, int64_t* out) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// "a, b or c".
+// Formats "a, b or c".
 std::string OneOf(std::span<const char* const> words) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i) text += StrCat(i == 0 ? "" : i + 1 == words.size() ? " or " : ", ", words[i]);
@@ -79,7 +79,7 @@ bool IsNamed(std::string_view name, std::string_view key) {
   if (key.size() <= open || key.substr(0, open) != name.substr(0, open)) return false;
   const std::string_view rest = name.substr(name.find('>') + 1);
   if (rest.empty()) return true;
-  const size_t next = key.find(rest.substr(0, rest.find('<')), open + 1);  // what the user filled in ends where this begins
+  const size_t next = key.find(rest.substr(0, rest.find('<')), open + 1);  // the user's part ends where the rest of the name begins
   return next != key.npos && IsNamed(rest, key.substr(next));
 }
 

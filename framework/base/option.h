@@ -1,5 +1,5 @@
-// Options: settings that are given as texts "key=value". A table has a row for each, from which setting, listing and messages are made.
-// Threads: any.
+// Options: settings given as text "key=value". Each option has one row in a table; setting, listing
+// and error messages are all derived from that table. Threads: any.
 #pragma once
 #include <charconv>
 #include <span>
@@ -14,7 +14,7 @@
 
 namespace thalweg {
 
-// The parts of a row that its kind does not need stay 0.
+// Fields that an option's kind does not use stay 0.
 constexpr tw_option MakeOption(uint32_t kind, const char* name, const char* default_value, const char* doc) {
   return {sizeof(tw_option), kind, name, default_value, doc, 0, 0, nullptr, 0, 0, 0, 0};
 }
@@ -35,7 +35,7 @@ constexpr tw_option BytesOption(const char* name, const char* default_value, con
   o.max = INT64_MAX;
   return o;
 }
-// choices: static.
+// choices: must have static storage.
 constexpr tw_option ChoiceOption(const char* name, const char* default_value, std::span<const char* const> choices, const char* doc) {
   tw_option o = MakeOption(TW_OPTION_CHOICE, name, default_value, doc);
   o.choices = choices.data();
@@ -52,23 +52,24 @@ constexpr tw_option Repeating(tw_option o) {
   return o;
 }
 
-// "true or false", "a number from 0 to 4096", ...
+// Describes the accepted values, for messages: "true or false", "a number from 0 to 4096", ...
 std::string WhatItTakes(const tw_option& option);
 
 bool ParseOption(const tw_option& about, std::string_view value, bool* out);
-bool ParseOption(const tw_option& about, std::string_view value, int64_t* out);  // INT and BYTES, in their range
+bool ParseOption(const tw_option& about, std::string_view value, int64_t* out);  // INT and BYTES; checks the range
 bool ParseOption(const tw_option& about, std::string_view value, std::string* out);
 bool ParseOption(const tw_option& about, std::string_view value, std::vector<std::string>* out);
 
-// A row: what the option is, and how it gets into the record of type T. set answers false for a value that the option does not take;
-// key: as given, for names with a part in <>.
+// One row: the description of the option and the function that stores its value in a record of type
+// T. `set` returns false if the option does not accept the value. key: as the user wrote it, for
+// option names with a part in <>.
 template <class T>
 struct OptionRow {
   tw_option about;
   bool (*set)(T* options, const tw_option& about, std::string_view key, std::string_view value);
 };
 
-// The set of an option that is one member of the record.
+// A `set` function for an option that is one member of the record.
 template <auto kMember, class T>
 bool SetMember(T* options, const tw_option& about, std::string_view, std::string_view value) {
   auto& member = options->*kMember;
@@ -82,7 +83,7 @@ bool SetMember(T* options, const tw_option& about, std::string_view, std::string
     return ParseOption(about, value, &member);
   }
 }
-// The same of a list that each mention of the option adds to.
+// A `set` function for a list member: each use of the option appends one text.
 template <auto kMember, class T>
 bool AddToMember(T* options, const tw_option& about, std::string_view, std::string_view value) {
   std::string text;
@@ -91,12 +92,13 @@ bool AddToMember(T* options, const tw_option& about, std::string_view, std::stri
   return true;
 }
 
-// name: as in tw_option.
+// Returns true if `key` matches `name`, which may have parts in <> as in tw_option.
 bool IsNamed(std::string_view name, std::string_view key);
 Status WrongValue(std::string_view whose, const tw_option& about, std::string_view key, std::string_view value);
 Status NoSuchOption(std::string_view whose, std::string_view key, const std::vector<const char*>& names);
 
-// whose: "runtime", "session". INVALID_ARGUMENT naming the option, the value and what it takes; or, for an unknown key, all there are.
+// Sets one option. whose: "runtime", "session". INVALID_ARGUMENT names the option, the value and
+// the accepted values, or lists all options if the key is unknown.
 template <class T>
 Status SetOption(std::string_view whose, std::span<const OptionRow<T>> rows, T* options, std::string_view key, std::string_view value) {
   std::vector<const char*> names;

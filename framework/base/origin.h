@@ -1,5 +1,6 @@
-// Origin: the process in which something was made. A child that is forked has a copy of it, and none of the threads that it lives by; its
-// locks may be held by threads that are not there. Threads: any.
+// Origin: remembers the process in which an object was created. A forked child has a copy of the
+// object but none of the threads that serve it, and the copied locks may be held by threads that do
+// not exist there. Threads: any.
 #pragma once
 #include <pthread.h>
 
@@ -10,15 +11,15 @@ namespace thalweg {
 
 class Origin {
  public:
-  // False: this process is a child of that one.
+  // Returns false if this process was forked from the one that created the object.
   bool here() const { return forks_ == Forks().load(std::memory_order_relaxed); }
 
  private:
-  // How often it was forked on the way to this process.
+  // The number of forks between the first process and this one.
   static std::atomic<uint32_t>& Forks() {
     static std::atomic<uint32_t> forks{0};
     static const int asked = pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
-    (void)asked;  // fails where there is no memory: then a child is not told apart
+    (void)asked;  // fails if memory is short; a forked child is then not detected
     return forks;
   }
   const uint32_t forks_ = Forks().load(std::memory_order_relaxed);

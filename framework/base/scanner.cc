@@ -5,7 +5,7 @@
 namespace thalweg {
 namespace {
 
-// Not <cctype>: that asks the locale.
+// Not <cctype>, whose functions depend on the locale.
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -42,7 +42,7 @@ bool Scanner::Expect(std::string_view token, std::string_view where) {
 
 std::string_view Scanner::TakeWord(std::string_view also) {
   if (!IsLetter(Peek())) return {};
-  // A character of `also` only joins two parts of a word: "a->b" is no word of its own.
+  // A character of `also` only joins two parts of one word: "a->b" is not one word.
   auto joins = [&](size_t i) { return also.find(text_[i]) != also.npos && i + 1 < text_.size() && IsLetter(text_[i + 1]); };
   size_t begin = pos_;
   while (pos_ < text_.size() && (IsLetter(text_[pos_]) || IsDigit(text_[pos_]) || joins(pos_))) ++pos_;

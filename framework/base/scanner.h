@@ -1,5 +1,6 @@
-// Scanner: reads the short texts that plugins register (op schemas, kernel specs) word by word. The first thing that does not fit makes
-// an error with its column; after it every call answers "nothing", so that a parser may look at the status once per clause.
+// Scanner: reads the short texts that plugins register (op schemas, kernel specs) word by word. The
+// first mismatch becomes an error with its column. After an error every call returns an empty
+// result, so a parser may check the status once per clause. Threads: one.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,40 +12,43 @@ namespace thalweg {
 
 class Scanner {
  public:
-  // what: how errors call the text, such as "op schema". `text` is borrowed.
+  // what: the name of the text in errors, such as "op schema". `text` is borrowed.
   Scanner(std::string_view text, std::string what) : text_(text), what_(std::move(what)) {}
 
   bool ok() const { return status_.ok(); }
   const Status& status() const { return status_; }
   void set_what(std::string what) { what_ = std::move(what); }
-  // Counted in bytes, from 1; of the next thing that is not white space.
+  // Returns the position of the next character that is not white space, in bytes from 1.
   size_t column();
-  // Keeps the first error only.
+  // Records an error, unless one is already recorded.
   void Fail(size_t column, std::string_view message);
 
-  // The next character that is not white space, not taken; 0 at the end or after an error.
+  // Returns the next character that is not white space without consuming it; 0 at the end or after
+  // an error.
   char Peek();
   bool AtEnd() { return ok() && Peek() == 0 && pos_ == text_.size(); }
-  // Takes the token if it comes next.
+  // Consumes the token if it comes next.
   bool Take(std::string_view token);
-  // Takes the token or fails; `where` says after or in what, for the message.
+  // Consumes the token or fails. `where` ends the message: it says after or in which part the token
+  // belongs.
   bool Expect(std::string_view token, std::string_view where);
-  // [A-Za-z_][A-Za-z0-9_]*, and inside it the characters of `also`; empty if there is none.
+  // Consumes a word: [A-Za-z_][A-Za-z0-9_]*, where characters of `also` may join two parts. Returns
+  // an empty view if no word comes next.
   std::string_view TakeWord(std::string_view also = "");
   std::string_view ExpectWord(std::string_view what, std::string_view also = "");
-  // Takes the word if it comes next as a whole.
+  // Consumes the word if it comes next as a whole word.
   bool TakeKeyword(std::string_view word);
   bool PeekNumber();
   int64_t ExpectInt(std::string_view what);
-  // Also inf, -inf and nan.
+  // Accepts inf, -inf and nan too.
   double ExpectFloat(std::string_view what);
-  // "text" with \" \\ \n \t inside.
+  // Consumes "text", in which \" \\ \n \t are escapes.
   std::string ExpectQuoted(std::string_view what);
-  // Past everything up to the next `;` that is not inside quotes.
+  // Skips everything up to the next `;` outside quotes.
   void SkipClause();
 
  private:
-  std::string Found();  // the next thing, for a message
+  std::string Found();  // the next word or character, for a message
   std::string_view Number();
 
   std::string_view text_;

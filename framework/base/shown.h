@@ -1,4 +1,5 @@
-// Names that come out of files, as messages show them: a message is for a person to read, whatever a file holds.
+// Shortens names from files for error messages, so that a message stays readable whatever the file
+// holds. Threads: any.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,7 +8,8 @@
 
 namespace thalweg {
 
-// The name, or its first bytes (no character cut in two) and how many there are.
+// Returns the name, or its first bytes (whole UTF-8 characters only) and its length if it is longer
+// than `most`.
 inline std::string Shown(std::string_view name, size_t most = 200) {
   if (name.size() <= most) return std::string(name);
   while (most > 0 && (static_cast<unsigned char>(name[most]) & 0xc0) == 0x80) --most;

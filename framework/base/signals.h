@@ -1,10 +1,11 @@
-// Which signals the runtime's own threads take. Threads: each for itself.
+// Blocks signals on the runtime's own threads. Threads: each call affects the calling thread only.
 #pragma once
 
 namespace thalweg {
 
-// From now on the calling thread takes none but those of faults and of profilers: signals are for the program's threads, which wait for
-// them; a thread of ours that took one would leave the program's asleep.
+// Blocks all signals on the calling thread except those of faults and profilers. The program's
+// threads wait for the other signals; if a runtime thread took one, the program's thread would not
+// wake.
 void LeaveSignalsToTheProgram();
 
 }  // namespace thalweg

@@ -1,4 +1,5 @@
-// What plugins write to and read from, over bytes in memory. Threads: one object is used by one at a time.
+// tw_sink and tw_source over bytes in memory, for plugins to write to and read from. Threads: one
+// at a time per object.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,12 +9,14 @@
 
 namespace thalweg {
 
-// After a failure it takes nothing more: a plugin that goes on all the same must not end with bytes that look whole.
+// After a failed write the sink refuses further bytes. A plugin that ignores the error must not end
+// with bytes that look complete.
 struct BytesSink {
   tw_sink c{TW_SIZED(tw_sink), nullptr, &Put};
   std::string bytes;
   bool failed = false;
-  // RESOURCE_EXHAUSTED if bytes are missing; the plugin may have lost that error.
+  // RESOURCE_EXHAUSTED if bytes are missing. Callers check this because the plugin may have dropped
+  // the error.
   Status Whole() const {
     return failed ? ResourceExhausted("no memory for what a plugin writes, after ", bytes.size(), " bytes") : Status();
   }
@@ -31,7 +34,7 @@ struct BytesSink {
   }
 };
 
-// text: borrowed.
+// text: borrowed for the life of the source.
 struct BytesSource {
   explicit BytesSource(std::string_view text) : rest(text) {}
   tw_source c{TW_SIZED(tw_source), nullptr, &Get};

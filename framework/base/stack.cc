@@ -7,7 +7,7 @@
 namespace thalweg {
 namespace {
 
-// The lowest address of this thread's stack; 0 where the system does not tell.
+// Returns the lowest address of this thread's stack; 0 if the system does not report it.
 uintptr_t StackEnd() {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;

@@ -1,10 +1,10 @@
-// How much stack is left. Threads: any.
+// The stack space that is left. Threads: any.
 #pragma once
 #include <cstddef>
 
 namespace thalweg {
 
-// Bytes between the caller and the end of its thread's stack.
+// Returns the bytes between the caller's frame and the end of its thread's stack.
 size_t StackLeft();
 
 }  // namespace thalweg

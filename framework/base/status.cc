@@ -14,7 +14,7 @@ constexpr std::string_view kOutOfMemory = "out of host memory";
 Status MakeError(absl::StatusCode code, std::initializer_list<TextPart> parts) { return Status(code, AbslView(Joined(parts))); }
 
 std::string_view Message(const Status& s) {
-  // Such a status is made without memory for its message; see Thrown.
+  // Thrown makes such a status without memory for a message.
   if (s.code() == absl::StatusCode::kResourceExhausted && s.message().empty()) return kOutOfMemory;
   return StdView(s.message());
 }
@@ -54,7 +54,8 @@ Status OfNode(std::string_view node, std::string_view place, Status s) {
 }
 
 namespace {
-// Handed out when there is no memory for a status of its own; never freed. Needs none itself: its text is short enough.
+// Returned if there is no memory for a status of its own; never freed. It needs no memory: its text
+// fits std::string's inline storage.
 tw_status* OutOfMemory() {
   static tw_status shared{Status(absl::StatusCode::kResourceExhausted, ""), "out of memory", "", ""};
   return &shared;
@@ -89,7 +90,8 @@ tw_status* ToC(Status s) noexcept {
   if (s.ok()) return nullptr;
   try {
     std::unique_ptr<tw_status> c(new tw_status{std::move(s), {}, {}, {}});
-    // C reads up to the first zero, terminals obey control characters: names and values out of hostile files may hold both.
+    // C reads up to the first NUL, and terminals obey control characters. Names and values from
+    // hostile files may contain both.
     c->text = OneLine(Message(c->status));
     if (auto node = c->status.GetPayload(kNodePayload)) c->node = std::string(*node);
     if (auto place = c->status.GetPayload(kPlacePayload)) c->place = std::string(*place);

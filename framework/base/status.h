@@ -13,8 +13,8 @@
 #include "framework/base/strings.h"
 #include "thalweg/types.h"
 
-// The story of one failure. `text` caches the message with a terminator for C, `node` the name of the node that failed, `place` the place
-// in the program that made it ("": none known).
+// One failure. `text` caches the NUL-terminated message for C, `node` is the name of the node that
+// failed, and `place` is where the program created that node ("" if unknown).
 struct tw_status {
   absl::Status status;
   std::string text, node, place;
@@ -26,7 +26,7 @@ using Status = absl::Status;
 template <class T>
 using StatusOr = absl::StatusOr<T>;
 
-// Cold: what leads to a failure is compiled for size, apart from what steps run.
+// Cold: code that leads to a failure is compiled for size, apart from the code that steps run.
 [[gnu::cold]] Status MakeError(absl::StatusCode code, std::initializer_list<TextPart> parts);
 template <class... Parts>
 [[gnu::always_inline]] inline Status Error(absl::StatusCode code, const Parts&... parts) {
@@ -67,29 +67,33 @@ template <class... Parts>
 
 std::string_view Message(const Status& s);
 
-// The same failure with another message.
+// Returns the same code and payloads with another message.
 Status WithMessage(const Status& s, std::string_view message);
 
 // The same code, with `where` and a space in front of the message.
 Status Prefix(const Status& s, std::string_view where);
 
-// Says which node of the graph failed, unless the status tells of one already; messages are left as they are.
+// Attaches the name of the graph node that failed, unless the status already names one. The message
+// does not change.
 Status OfNode(std::string_view node, Status s);
-// The same with the place in the program where the node was made; "": not known.
+// Also attaches the place in the program where the node was created ("" if unknown).
 Status OfNode(std::string_view node, std::string_view place, Status s);
 
-// A failure that has left one more call of a function; and how many it has left.
+// OutOfCall counts one more function call that the failure propagated out of; CallsLeft returns
+// that count.
 Status OutOfCall(Status s);
 uint32_t CallsLeft(const Status& s);
 
-// To and from the C handle. ToC: NULL for ok. FromC takes the handle, NULL is ok.
+// Convert to and from the C handle. ToC returns NULL for ok. FromC takes ownership of the handle
+// and accepts NULL as ok.
 tw_status* ToC(Status s) noexcept;
 Status FromC(tw_status* s);
 
-// What is being thrown, as a status. REQUIRES: called in a catch clause.
+// Converts the exception being handled to a status. REQUIRES: called in a catch clause.
 Status Thrown() noexcept;
 
-// Runs body, which returns a Status, and turns whatever is thrown into one: the door between C++ and the C ABI.
+// Runs `body`, which returns a Status, and converts any exception to a status. It is the boundary
+// between C++ and the C ABI.
 template <class F>
 tw_status* Guard(F&& body) noexcept {
   try {
@@ -105,13 +109,13 @@ tw_status* Guard(F&& body) noexcept {
 
 #define THALWEG_CAT2(a, b) a##b
 #define THALWEG_CAT(a, b) THALWEG_CAT2(a, b)
-// Leaves the function with the status unless it is ok.
+// Returns the status from the calling function unless it is ok.
 #define RETURN_IF_ERROR(expr)                      \
   do {                                             \
     ::thalweg::Status status_macro_ = (expr);      \
     if (!status_macro_.ok()) return status_macro_; \
   } while (0)
-// ASSIGN_OR_RETURN(auto x, F()): x from the StatusOr, or leaves with its status.
+// ASSIGN_OR_RETURN(auto x, F()): assigns the value of the StatusOr to x, or returns its status.
 #define ASSIGN_OR_RETURN(lhs, expr) ASSIGN_OR_RETURN_IMPL(THALWEG_CAT(status_or_, __LINE__), lhs, expr)
 #define ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr) \
   auto tmp = (expr);                          \

@@ -1,5 +1,5 @@
-// StrCat over std::string_view: the one place that bridges to Abseil's string_view, which is a class of its own where the distribution
-// built Abseil for C++14.
+// StrCat over std::string_view. Only this file converts to Abseil's string_view, which is a
+// separate class if the distribution built Abseil for C++14. Threads: any.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -14,7 +14,7 @@ namespace thalweg {
 inline absl::string_view AbslView(std::string_view s) { return absl::string_view(s.data(), s.size()); }
 inline std::string_view StdView(absl::string_view s) { return std::string_view(s.data(), s.size()); }
 
-// What StrCat takes: text, which is borrowed for the call, or a number.
+// One argument of StrCat: text, which is borrowed for the call, or a number.
 class TextPart {
  public:
   template <class T>
@@ -39,7 +39,7 @@ class TextPart {
       size_ = kSigned;
     }
   }
-  size_t text_size() const { return size_ < kSigned ? size_ : 0; }  // 0: a number
+  size_t text_size() const { return size_ < kSigned ? size_ : 0; }  // 0 for a number
   void AppendTo(std::string* text) const;
 
  private:
@@ -50,22 +50,22 @@ class TextPart {
     uint64_t unsigned_;
     int64_t signed_;
   };
-  uint64_t size_;  // of the text, or which number it is
+  uint64_t size_;  // size of the text, or a tag for the kind of number
 };
 
 std::string Joined(std::initializer_list<TextPart> parts);
 
-// Strings, integers and floating-point numbers (six digits) in a row. What a caller holds of it is the list of parts: it would else be a
-// function of its own for each list of types.
+// Concatenates strings, integers and floating-point numbers (six digits). The call is inlined to a
+// list of parts; otherwise each list of argument types would instantiate a function of its own.
 template <class... Parts>
 [[gnu::always_inline]] inline std::string StrCat(const Parts&... parts) {
   return Joined({TextPart(parts)...});
 }
 
-// In lower case, with zeros in front where there are fewer digits.
+// Formats in lower case, padded with zeros to at least `digits` digits.
 std::string Hex(uint64_t value, size_t digits = 1);
 
-// ASCII letters only.
+// Converts ASCII letters only.
 inline std::string UpperCase(std::string_view s) {
   std::string out(s);
   for (char& c : out) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;

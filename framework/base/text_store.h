@@ -1,4 +1,5 @@
-// Texts that stay where they are as long as the store lives, many to a piece of memory. Threads: one at a time may add.
+// TextStore: stores texts at fixed addresses for the life of the store, many in one block. Threads:
+// one at a time may add.
 #pragma once
 #include <cstring>
 #include <memory>

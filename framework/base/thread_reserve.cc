@@ -11,12 +11,14 @@ namespace {
 
 thread_local volatile char of_this_library;
 
-// Of a thread that has reserved. No thread-local variable: to look at one may be the end.
+// Set for each thread that has reserved. Not a thread-local variable: reading one could itself need
+// memory and end the process.
 pthread_key_t reserved;
 bool has_key = false;
 
-// Pieces of memory of all sizes that glibc may want for the variables of a library (32 and 300 bytes here) and for its list of libraries.
-// Freed, they lie in a cache of this thread's own, where they are found again; only the largest may be lost to another thread.
+// Allocates and frees blocks of all sizes that glibc may need for a library's thread-local
+// variables (32 and 300 bytes here) and for its list of libraries. The freed blocks stay in this
+// thread's malloc cache, where glibc finds them; only the largest may go to another thread.
 bool TakeAndGive() noexcept {
   constexpr size_t kStep = 16, kMost = 1024, kLarge = 32 << 10;
   void* pieces[kMost / kStep + 1];
@@ -24,7 +26,7 @@ bool TakeAndGive() noexcept {
   bool all = true;
   for (size_t size = kStep; all && size <= kMost + kStep; size += kStep) {
     void* piece = std::malloc(size <= kMost ? size : kLarge);
-    asm volatile("" : : "r"(piece) : "memory");  // or compilers leave malloc and free out
+    asm volatile("" : : "r"(piece) : "memory");  // keeps compilers from removing malloc and free
     if (piece) pieces[n++] = piece;
     all = piece != nullptr;
   }
@@ -32,7 +34,8 @@ bool TakeAndGive() noexcept {
   return all;
 }
 
-// When the library is loaded there is memory, as a rule; what the first throw needs of the loader and the unwinder is then there too.
+// When the library is loaded there usually is memory. The first throw makes the loader and the
+// unwinder allocate what they need.
 __attribute__((constructor)) void ReserveAtLoad() {
   has_key = pthread_key_create(&reserved, nullptr) == 0;
   NoMemoryForThread();
@@ -46,10 +49,10 @@ __attribute__((constructor)) void ReserveAtLoad() {
 }  // namespace
 
 bool ReserveThread() noexcept {
-  if (!has_key) return true;  // no more keys in this program: as it would be without all this
+  if (!has_key) return true;  // the program used up all keys: continue without the reserve
   if (pthread_getspecific(reserved)) return true;
   if (!TakeAndGive()) return false;
-  asm volatile("" : : "r"(abi::__cxa_get_globals()) : "memory");  // declared as if it did nothing
+  asm volatile("" : : "r"(abi::__cxa_get_globals()) : "memory");  // the asm is needed because the function is declared const
   of_this_library = 1;
   return pthread_setspecific(reserved, &reserved) == 0;
 }

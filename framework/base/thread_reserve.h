@@ -1,10 +1,11 @@
-// What a thread must have before memory runs out, so that this is an error there and not the end of the process.
-//
-// A library that a program loads by dlopen has its thread-local variables made for each thread when that first uses one, and glibc ends the
-// process where there is no memory for them. The C++ runtime keeps the exceptions under way in such variables: a thread's first
-// std::bad_alloc would be its last. So threads have them made while there is memory: those of the program where they enter the library, the
-// runtime's own before they begin.
-// Threads: each for itself.
+// ThreadReserve: allocates what a thread needs to throw before memory runs out, so that running out
+// of memory is an error on that thread and does not end the process.
+// | A library that a program loads by dlopen gets its thread-local variables on each thread's first
+// use, and glibc ends the process if there is no memory for them. The C++ runtime keeps the
+// exceptions in flight in such variables, so a thread's first std::bad_alloc could end the process.
+// Threads therefore allocate these variables while there is memory: a thread of the program when it
+// enters the library, a runtime thread before it starts work.
+// Threads: each call affects the calling thread only.
 #pragma once
 #include <condition_variable>
 #include <mutex>
@@ -16,13 +17,16 @@ struct tw_status;
 
 namespace thalweg {
 
-// The calling thread can throw, catch, and use the runtime's thread-local variables from now on. False: there is no memory for that;
-// nothing that may throw can be called. A call where it was true before costs two nanoseconds.
+// Returns true if the calling thread can now throw, catch, and use the runtime's thread-local
+// variables. False means there is no memory for that, and the caller must not call anything that
+// may throw. After the first success a call costs two nanoseconds.
 bool ReserveThread() noexcept;
-// What C is told then: RESOURCE_EXHAUSTED, made when the library was loaded.
+// Returns the status that C receives in that case: RESOURCE_EXHAUSTED, allocated when the library
+// was loaded.
 tw_status* NoMemoryForThread() noexcept;
 
-// A thread that runs f, once it has reserved what it needs. Throws std::bad_alloc or std::system_error, and there is no thread then.
+// Starts a thread that reserves its memory and then runs f. Throws std::bad_alloc or
+// std::system_error if no thread could be started.
 template <class F>
 std::thread StartThread(F f) {
   struct {
@@ -36,7 +40,7 @@ std::thread StartThread(F f) {
       std::lock_guard lock(start.mu);
       start.begun = true;
       start.ready = ready;
-      start.changed.notify_one();  // under the lock, for `start` ends with it
+      start.changed.notify_one();  // under the lock, because `start` is destroyed after this wait
     }
     if (ready) f();
   });

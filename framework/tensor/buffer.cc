@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kSmallest = 64;
 
-// Four classes per power of two: 64, 80, 96, 112, 128, 160, ...
+// There are four classes per power of two: 64, 80, 96, 112, 128, 160, ...
 uint32_t ClassOf(uint64_t bytes) {
   if (bytes <= kSmallest) return 0;
   uint32_t log = 63u - uint32_t(std::countl_zero(bytes - 1));
@@ -35,7 +35,7 @@ class HostMemory final : public RawMemory {
     if (bytes > (uint64_t{1} << 62)) return ResourceExhausted("out of host memory");
     void* p = std::aligned_alloc(align, (bytes + align - 1) / align * align);
     if (!p) return ResourceExhausted("out of host memory");
-    // Advice only: where huge pages are not to be had, ordinary ones serve.
+    // This is advice only: if there are no huge pages, the system uses ordinary ones.
     if (align == kHuge) madvise(p, bytes, MADV_HUGEPAGE);
     return p;
   }
@@ -52,7 +52,8 @@ void Buffer::Free() {
   }
 }
 
-// The pool stands aside while the buffer is charged, so that buffers that are not pay nothing for the difference.
+// While a buffer is charged, `user` holds its pool and `release` does the accounting. Uncharged
+// buffers thus pay nothing for it.
 void Buffer::ChargeTo(MemoryBudget* to) {
   budget = to;
   user = std::exchange(pool, nullptr);
@@ -84,14 +85,14 @@ MemoryPool* MemoryPool::Create(std::unique_ptr<RawMemory> raw, std::string name,
 
 MemoryPool* MemoryPool::Host() {
   static MemoryPool* pool = [] {
-    MemoryPool* made = Create(std::make_unique<HostMemory>(), "host");  // lives as long as any tensor might
+    MemoryPool* made = Create(std::make_unique<HostMemory>(), "host");  // never deleted by Host: any tensor may use it
     made->CountAsIdle();
     return made;
   }();
   return pool;
 }
 
-// What a buffer for so many bytes really takes.
+// Returns the size of the buffer that serves a request of `bytes`.
 StatusOr<uint64_t> MemoryPool::SizeOf(uint64_t bytes, uint32_t size_class) const {
   if (size_class >= kClasses) return ResourceExhausted("cannot allocate ", bytes, " bytes of ", name_, " memory");
   const uint64_t size = keeps_ ? ClassBytes(size_class) : std::max((bytes + kSmallest - 1) / kSmallest * kSmallest, kSmallest);
@@ -100,12 +101,12 @@ StatusOr<uint64_t> MemoryPool::SizeOf(uint64_t bytes, uint32_t size_class) const
   if (bytes > largest) {
     return ResourceExhausted("cannot allocate ", bytes, " bytes of ", name_, " memory: it gives at most ", largest, " bytes at once");
   }
-  return largest;  // all buffers of this class then are of this size
+  return largest;  // all buffers of this class have this size
 }
 
-// Before a buffer is made: what is kept then is no more than what was in use at once of late, and no more than the limit of whoever asks
-// has left. So steps of ever new sizes do not fill the memory with what nobody asks for again, while those of two sizes in turn find what
-// they need.
+// Called before a buffer is made. Trims cached memory to the recent maximum of bytes in use, and to
+// the rest of the asking account's limit. So steps of ever new sizes do not fill the memory with
+// unused buffers, while steps that alternate between two sizes find the buffers that they need.
 void MemoryPool::MakeRoom(uint64_t size, const MemoryBudget* budget) {
   constexpr uint64_t kAlways = 64u << 20, kRecent = 512;
   if (!idle_) return;
@@ -170,7 +171,7 @@ StatusOr<Buffer*> MemoryPool::Allocate(uint64_t bytes, uint32_t c, uint64_t size
     lock.unlock();
     auto raw = raw_->Allocate(size);
     if (!raw.ok()) {
-      Trim();  // memory that we only keep for later may be what is missing
+      Trim();  // freeing cached memory may make the allocation possible
       raw = raw_->Allocate(size);
     }
     b = raw.ok() ? new (std::nothrow) Buffer : nullptr;
@@ -223,7 +224,7 @@ void MemoryPool::Put(Buffer* b) {
     } else {
       stats_.held -= b->bytes;
       lock.unlock();
-      raw_->Free(b->data, b->bytes);  // still counted as live, so the pool stays
+      raw_->Free(b->data, b->bytes);  // still counted as live, so the pool is not deleted
       delete b;
       lock.lock();
     }

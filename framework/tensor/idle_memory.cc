@@ -11,13 +11,14 @@
 namespace thalweg {
 namespace {
 
-// Guards who has which record; held while pools are trimmed, so that none goes meanwhile. Before any pool's lock.
+// Guards the assignment of records to pools. Held while pools are trimmed, so that none is deleted
+// meanwhile. Acquired before any pool's lock.
 std::mutex& Mutex() {
-  static auto* mu = new std::mutex;  // pools may go at exit
+  static auto* mu = new std::mutex;  // never destroyed: pools may be deleted at exit
   return *mu;
 }
 
-// The heap keeps what is freed in the middle of its arenas until it is told to give it back.
+// The heap retains memory that is freed in the middle of its arenas until malloc_trim.
 void GiveHeapBack() {
 #ifdef __GLIBC__
   malloc_trim(0);
@@ -71,7 +72,7 @@ void IdleMemory::HeapKeepsAtMost(uint64_t most) {
 }
 
 void IdleMemory::GiveBackAll() {
-  constexpr uint64_t kWorthWhile = 1 << 20;  // to walk the heap takes some hundred microseconds
+  constexpr uint64_t kWorthWhile = 1 << 20;  // walking the heap takes some hundred microseconds
   std::lock_guard lock(Mutex());
   uint64_t given = freed_.exchange(0, std::memory_order_relaxed);
   for (Kept* k = all_.load(); k; k = k->next) {

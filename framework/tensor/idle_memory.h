@@ -1,5 +1,6 @@
-// IdleMemory: host memory that the process holds and nobody uses: what pools keep for the next who asks, and what the heap keeps of what
-// was freed. It belongs to no account, but where an account has a limit the two together stay below it. Threads: any.
+// IdleMemory: host memory that the process holds but does not use: buffers that pools cache and
+// freed memory that the heap retains. No account pays for it. If an account has a limit, the
+// account's use and the idle memory together are kept below that limit. Threads: any.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -10,7 +11,8 @@ class MemoryPool;
 
 class IdleMemory {
  public:
-  // Where a pool says how much it keeps; never freed, so that it can be read without a lock.
+  // One pool's count of cached bytes. Records are never freed, so that they can be read without a
+  // lock.
   struct Kept {
     std::atomic<uint64_t> bytes{0};
     MemoryPool* pool = nullptr;
@@ -19,18 +21,19 @@ class IdleMemory {
   static Kept* Join(MemoryPool* pool);
   static void Leave(Kept* kept);
 
-  // An upper bound.
+  // Returns an upper bound of the idle bytes.
   static uint64_t bytes();
-  // So much was freed that the heap may still hold.
+  // Reports that `bytes` were freed, which the heap may still hold.
   static void Freed(uint64_t bytes) { freed_.fetch_add(bytes, std::memory_order_relaxed); }
-  // What is beyond goes back to the system: what the heap keeps before what pools keep. Where there is no more it costs a few loads.
+  // Returns idle memory beyond `most` bytes to the system: the heap's first, then the pools'. If
+  // there is no excess, a call costs a few loads.
   static void KeepAtMost(uint64_t most) {
     if (most == UINT64_MAX || bytes() <= most) return;
     GiveBack(most);
   }
-  // The same of what the heap keeps alone.
+  // Limits only the memory that the heap retains.
   static void HeapKeepsAtMost(uint64_t most);
-  // All of it.
+  // Returns all idle memory to the system.
   static void GiveBackAll();
 
  private:

@@ -40,8 +40,8 @@ uint64_t MemoryBudget::left() const {
   return least;
 }
 
-// A thread that is reclaiming gives back; it asks for nothing. Whoever reclaims for a parent holds no lock of the parent's, since the last
-// reference to a child may go meanwhile.
+// A reclaim function only frees; it takes no memory. children_mu_ is not held while a child
+// reclaims, because releasing the last reference to a child locks it.
 void MemoryBudget::Reclaim() {
   std::vector<MemoryBudget*> children;
   {
@@ -62,7 +62,7 @@ void MemoryBudget::SetReclaim(std::function<void()> reclaim) {
   for (MemoryBudget *child = this, *b = parent_; b; child = b, b = b->parent_) {
     std::lock_guard lock(b->children_mu_);
     auto it = std::find(b->children_.begin(), b->children_.end(), child);
-    if (!reclaim) {  // the parent stays with its own parent, for its other children
+    if (!reclaim) {  // the parent stays registered with its own parent, for its other children
       if (it != b->children_.end()) b->children_.erase(it);
       break;
     }
@@ -124,7 +124,7 @@ void MemoryBudget::GiveBuffer(uint64_t bytes) {
 
 Status MemoryBudget::Take(uint64_t bytes) {
   RETURN_IF_ERROR(TakeBuffer(bytes));
-  constexpr uint64_t kFew = 4 << 20;  // giving less back costs more than it brings
+  constexpr uint64_t kFew = 4 << 20;  // returning less costs more than it gains
   IdleMemory::KeepAtMost(std::max(left(), kFew));
   return Status();
 }
@@ -135,7 +135,7 @@ void MemoryBudget::Give(uint64_t bytes) {
 }
 
 Status MemoryBudget::Charge(Buffer* buffer) {
-  if (!buffer || !buffer->pool || buffer->release) return Status();  // a pool's own only
+  if (!buffer || !buffer->pool || buffer->release) return Status();  // only a pool's own, uncharged buffers
   RETURN_IF_ERROR(TakeBuffer(buffer->bytes + kPerBuffer));
   Retain();
   buffer->ChargeTo(this);
@@ -147,7 +147,7 @@ Status MemoryBudget::Charge(tw_tensor* tensor) {
   RETURN_IF_ERROR(Charge(tensor->buffer));
   if (BaseType(tensor->view.dtype) != TW_STRING || !tensor->view.data) return Status();
   const uint64_t bytes = TextsOf(tensor).bytes();
-  // Released with the tensor whether or not they fit.
+  // The bytes are counted even if they do not fit, because releasing the tensor credits them.
   Status fits = Check(bytes);
   Add(bytes);
   return fits;

@@ -1,5 +1,6 @@
-// Who pays on this thread for memory that is taken by calls which are given no frame and no budget: files that are read for a kernel,
-// objects that a plugin restores. Threads: each has its own.
+// The account that pays on this thread for memory used by calls that receive neither a frame nor a
+// budget: reading files for a kernel, restoring objects of a plugin. Threads: each has its own
+// payer.
 #pragma once
 #include <cstdint>
 
@@ -9,10 +10,10 @@ namespace thalweg {
 
 class MemoryBudget;
 
-// NULL: nobody.
+// Returns NULL if nobody pays.
 MemoryBudget* PayerOfThread();
 
-// For as long as this lives, or until the next.
+// Makes `budget` the thread's payer for the life of this object; objects may nest.
 class PaysFor {
  public:
   explicit PaysFor(MemoryBudget* budget);
@@ -22,16 +23,17 @@ class PaysFor {
  private:
   MemoryBudget* const before_;
 };
-// The same without a scope; answers who paid before.
+// Sets the thread's payer without a scope and returns the previous one.
 MemoryBudget* SetPayerOfThread(MemoryBudget* budget);
 
-// Bytes of the heap for which whoever pays on the thread that made this has paid, until it goes, on whatever thread.
+// Heap bytes charged to the payer of the thread that created this object. They are credited when
+// the object is destroyed, on any thread.
 class PaidBytes {
  public:
   PaidBytes();
   ~PaidBytes();
   PaidBytes(const PaidBytes&) = delete;
-  // Before they are allocated. RESOURCE_EXHAUSTED where they are too many.
+  // Charges bytes before they are allocated. RESOURCE_EXHAUSTED if they exceed the limit.
   Status Take(uint64_t bytes);
 
  private:

@@ -1,4 +1,4 @@
-// Shape: sizes per axis where the rank or any size may be unknown. A value type.
+// Shape: the size of each axis; the rank or any size may be unknown. A value type.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace thalweg {
 
-// "[2, ?, 3]"; "unknown" for rank -1.
+// Formats "[2, ?, 3]", or "unknown" for rank -1.
 std::string ShapeText(const int64_t* dims, int32_t rank);
 
 class Shape {
@@ -21,7 +21,7 @@ class Shape {
   Shape() = default;  // rank unknown
   Shape(std::initializer_list<int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
   explicit Shape(std::span<const int64_t> dims) : Shape(dims.data(), int32_t(dims.size())) {}
-  // rank < 0: unknown.
+  // A negative rank means unknown.
   Shape(const int64_t* dims, int32_t rank) : rank_(std::max(rank, -1)) {
     int64_t* to = inside_;
     if (rank > kInside) {
@@ -44,23 +44,23 @@ class Shape {
   int32_t rank() const { return rank_; }
   bool has_rank() const { return rank_ >= 0; }
   int64_t dim(int32_t i) const { return data()[i]; }
-  // Moves with the shape, and goes with it.
+  // The span is valid while the shape lives; moving the shape may invalidate it.
   std::span<const int64_t> dims() const { return {data(), size_t(std::max(rank_, 0))}; }
-  // Rank and every size known.
+  // Returns true if the rank and every size are known.
   bool known() const;
   tw_shape c() const { return {data(), rank_, 0}; }
   std::string text() const { return ShapeText(data(), rank_); }
   bool operator==(const Shape& o) const { return Is(o.data(), o.rank_); }
-  // A shape that is unknown in places could turn out to be `o`.
+  // Returns true if no known size contradicts `o`.
   bool Admits(const Shape& o) const;
-  bool Admits(const int64_t* dims, int32_t rank) const;  // all known
-  // With the unknown sizes as `o`, which is of the same rank, has them.
+  bool Admits(const int64_t* dims, int32_t rank) const;  // REQUIRES: all of `dims` are known
+  // Returns this shape with its unknown sizes taken from `o`. REQUIRES: both have the same rank.
   Shape FilledFrom(const Shape& o) const;
-  // Exactly these dims.
+  // Returns true if the shape has exactly these dims.
   bool Is(const int64_t* dims, int32_t rank) const { return rank == rank_ && std::equal(data(), data() + std::max(rank, 0), dims); }
 
  private:
-  static constexpr int32_t kInside = 4;  // more axes than most shapes have; others go to the heap
+  static constexpr int32_t kInside = 4;  // axes stored inline, enough for most shapes; longer shapes use the heap
   const int64_t* data() const { return rank_ > kInside ? outside_.get() : inside_; }
   int64_t* data() { return rank_ > kInside ? outside_.get() : inside_; }
   int32_t rank_ = -1;
@@ -68,7 +68,8 @@ class Shape {
   std::unique_ptr<int64_t[]> outside_;
 };
 
-// What both say: unknown places are filled from the other. INVALID_ARGUMENT if they contradict each other.
+// Combines two shapes: each fills the unknown sizes of the other. INVALID_ARGUMENT if they
+// contradict each other.
 StatusOr<Shape> MergeShapes(const Shape& a, const Shape& b);
 
 }  // namespace thalweg

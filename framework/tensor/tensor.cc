@@ -13,7 +13,8 @@
 namespace thalweg {
 namespace {
 
-// Headers are kept for reuse, so that a warm step makes no heap call. The list is small: what a few hundred live tensors need.
+// Tensor headers are kept for reuse, so that a warm step makes no heap call. The list holds at most
+// kKeep headers.
 class HeaderPool {
  public:
   tw_tensor* Get() {
@@ -155,7 +156,8 @@ StatusOr<Tensor> Tensor::Make(uint32_t dtype, const int64_t* dims, int32_t rank,
   return Wrap(buffer, 0, dtype, dims, rank);
 }
 
-// Begins where this one does. Lists and queues may keep any number of such tensors of one buffer.
+// Returns a tensor that begins where this one does. Its record is charged: lists and queues may
+// keep any number of such tensors of one buffer.
 StatusOr<Tensor> Tensor::Sharing(uint32_t dtype, const int64_t* dims, int32_t rank) const {
   constexpr uint64_t kRecord = sizeof(tw_tensor) + 16;
   if (t_->buffer) t_->buffer->Retain();
@@ -186,7 +188,7 @@ StatusOr<Tensor> Tensor::Part(uint64_t bytes, uint32_t dtype, const int64_t* dim
   if (handle) {
     view.offset += bytes;
   } else if (view.data) {
-    view.data = static_cast<char*>(view.data) + bytes;  // in host memory offsets are 0
+    view.data = static_cast<char*>(view.data) + bytes;  // in host memory, offsets are 0
   }
   return out;
 }

@@ -1,6 +1,8 @@
-// Tensor: what the C handle tw_tensor is. A view (what kernels read) plus a share of a buffer. Immutable once others can see it, except
-// by an owner who is alone (unique()).
-// Strings: elements are tw_string whose bytes lie in the tensor's `texts`. Resources and variants: elements are Handle*, retained.
+// Tensor: the object behind the C handle tw_tensor. It is a view, which kernels read, plus a
+// reference to a buffer. A tensor is immutable once others can see it; only a sole owner (unique())
+// may write.
+// The elements of a string tensor are tw_string whose bytes are stored in the tensor's `texts`. The
+// elements of a resource or variant tensor are Handle*, retained.
 // Threads: reference counts are atomic; contents have one writer or many readers.
 #pragma once
 #include <atomic>
@@ -16,7 +18,7 @@
 
 namespace thalweg {
 
-// Something reference-counted that an element of type resource or variant refers to.
+// A reference-counted object that an element of type resource or variant refers to.
 class Handle {
  public:
   virtual ~Handle() = default;
@@ -31,20 +33,21 @@ class Handle {
 };
 
 constexpr int32_t kInlineRank = 8;
-// No shape has more axes; beyond, makers answer INVALID_ARGUMENT.
+// The largest rank of any shape. Functions that make a tensor of higher rank return
+// INVALID_ARGUMENT.
 constexpr int32_t kMaxRank = 254;
 
 }  // namespace thalweg
 
 struct tw_tensor {
-  tw_view view;  // first: a const tw_view* of a tensor is the tensor
+  tw_view view;  // must be first: a tensor's address is also its view's
   std::atomic<int32_t> refs{1};
-  uint32_t charged = 0;  // what the budget of the buffer pays for this record; 0: nothing, or it is a part of what the buffer costs
+  uint32_t charged = 0;  // bytes that the buffer's budget is charged for this record; 0: none, or included in the buffer's charge
   thalweg::Buffer* buffer = nullptr;
-  tw_tensor* strings_of = nullptr;  // a reshaped string, resource or variant tensor keeps the owner of its elements
+  tw_tensor* strings_of = nullptr;  // owner of the elements, if this is a reshaped string, resource or variant tensor
   int64_t inline_dims[thalweg::kInlineRank];
   int64_t* heap_dims = nullptr;
-  tw_tensor* next = nullptr;  // in the free list of headers
+  tw_tensor* next = nullptr;  // next in the free list of headers
 };
 
 namespace thalweg {
@@ -53,13 +56,13 @@ namespace thalweg {
 class Tensor {
  public:
   Tensor() = default;
-  // Takes over a reference.
+  // Takes over the caller's reference.
   static Tensor Adopt(tw_tensor* t) {
     Tensor r;
     r.t_ = t;
     return r;
   }
-  // Shares a borrowed tensor.
+  // Adds a reference to a borrowed tensor.
   static Tensor Share(tw_tensor* t);
   Tensor(const Tensor& o);
   Tensor(Tensor&& o) noexcept : t_(std::exchange(o.t_, nullptr)) {}
@@ -71,16 +74,17 @@ class Tensor {
   void reset();
   tw_tensor* release() { return std::exchange(t_, nullptr); }
 
-  // A new tensor from the pool (NULL: host memory). Strings, resources and variants start empty; others are not initialised.
-  // budget: pays for it; NULL: nobody.
+  // Makes a tensor with memory from the pool (NULL: host memory). Strings, resources and variants
+  // start empty; other elements are not initialised. budget: is charged; NULL: none.
   static StatusOr<Tensor> Make(uint32_t dtype, const int64_t* dims, int32_t rank, MemoryPool* pool = nullptr,
                                MemoryBudget* budget = nullptr);
   static StatusOr<Tensor> Make(uint32_t dtype, const Shape& shape, MemoryPool* pool = nullptr) {
     return Make(dtype, shape.dims().data(), shape.rank(), pool);
   }
-  // Around a buffer whose reference is taken, also on failure.
+  // Makes a tensor around a buffer. Takes over the caller's reference to the buffer, also on
+  // failure.
   static StatusOr<Tensor> Wrap(Buffer* buffer, uint64_t offset, uint32_t dtype, const int64_t* dims, int32_t rank);
-  // A host scalar or vector of plain values.
+  // A host vector of plain values.
   template <class T>
   static StatusOr<Tensor> Vector(uint32_t dtype, const std::vector<T>& values) {
     int64_t n = int64_t(values.size());
@@ -88,12 +92,13 @@ class Tensor {
     std::copy(values.begin(), values.end(), static_cast<T*>(t.data()));
     return t;
   }
-  // The same elements under other dims.
+  // Returns a tensor that shares the elements under other dims.
   StatusOr<Tensor> Reshape(const int64_t* dims, int32_t rank) const;
-  // What begins `bytes` bytes in, as elements of dtype under these dims, in the same memory. handle: the memory is a device's object, not
-  // an address. REQUIRES: it lies inside this tensor, whose elements have this dtype or both are plain.
+  // Returns a tensor that shares the memory from byte `bytes` on, as elements of `dtype` under
+  // these dims. handle: the memory is a device's object, not an address. REQUIRES: the part is
+  // inside this tensor, and both have the same dtype or both are plain.
   StatusOr<Tensor> Part(uint64_t bytes, uint32_t dtype, const int64_t* dims, int32_t rank, bool handle) const;
-  // A copy in host memory; this tensor must be in host memory too.
+  // Returns a copy in host memory. REQUIRES: this tensor is in host memory.
   StatusOr<Tensor> Clone() const;
 
   tw_tensor* get() const { return t_; }
@@ -110,7 +115,7 @@ class Tensor {
   uint64_t count() const { return t_->view.count; }
   uint64_t bytes() const { return t_->view.bytes; }
   Shape shape() const { return Shape(t_->view.dims, t_->view.rank); }
-  // Nobody else refers to the tensor or its memory.
+  // Returns true if nobody else refers to the tensor or its memory and the memory is not read-only.
   bool unique() const;
 
   std::string_view str(uint64_t i) const {
@@ -128,11 +133,12 @@ class Tensor {
 // For the C ABI.
 void RetainTensor(tw_tensor* t);
 void ReleaseTensor(tw_tensor* t);
-// Somebody besides the caller refers to the tensor or its memory.
+// Returns true if anybody besides the caller refers to the tensor or its memory.
 bool IsShared(const tw_tensor& t);
 Status SetString(tw_tensor* t, uint64_t i, std::string_view s);
 
-// Fills the geometry of a view: dims are stored where `storage` (of at least rank entries) says. Bytes must have been checked.
+// Fills the shape fields of a view. The dims are copied to `storage`, which has at least `rank`
+// entries. REQUIRES: bytes were checked.
 void SetViewShape(tw_view* v, int64_t* storage, uint32_t dtype, const int64_t* dims, int32_t rank, uint64_t count, uint64_t bytes);
 
 }  // namespace thalweg

@@ -11,7 +11,7 @@
 namespace thalweg {
 namespace {
 
-// Which list of pieces this thread takes from.
+// Returns the number of this thread, which selects its list of blocks.
 uint32_t ThreadNumber() {
   static std::atomic<uint32_t> last{0};
   thread_local const uint32_t mine = last.fetch_add(1, std::memory_order_relaxed);
@@ -23,11 +23,11 @@ uint32_t ThreadNumber() {
 struct Texts::Piece {
   Piece* next;
   uint64_t size;
-  std::atomic<uint64_t> used;  // may be more than the size, where somebody asked in vain
+  std::atomic<uint64_t> used;  // may exceed the size after a request that did not fit
   char* bytes() { return reinterpret_cast<char*>(this + 1); }
 };
 
-// What malloc adds to a block.
+// The overhead of malloc per block, in bytes.
 constexpr uint64_t kBlock = 16;
 
 StatusOr<void*> Texts::Allocate(uint64_t bytes, MemoryBudget* budget) {
@@ -64,7 +64,7 @@ StatusOr<char*> Texts::Place(uint64_t bytes, uint64_t count, MemoryBudget* budge
   }
 }
 
-// A block of its own says in front how large it is.
+// The block is preceded by its size.
 StatusOr<char*> Texts::OwnBlock(uint64_t bytes, MemoryBudget* budget) {
   ASSIGN_OR_RETURN(void* memory, Allocate(sizeof(uint64_t) + bytes, budget));
   *static_cast<uint64_t*>(memory) = bytes;
@@ -93,7 +93,7 @@ Status Texts::Set(tw_string* s, std::string_view text, uint64_t count, MemoryBud
   auto* old = const_cast<char*>(s->data);
   if (text.size() <= s->size && (s->size <= kLong || text.size() > s->size / 2)) {
     if (!text.empty()) std::memmove(old, text.data(), text.size());
-    s->size = text.size();  // the place stays, so that a longer text finds that there was one
+    s->size = text.size();  // the block is kept, so that a longer text finds that there was one
     return Status();
   }
   const bool own = old || text.size() > kLong;

@@ -1,6 +1,7 @@
-// Texts: where the bytes of a string tensor lie. Strings that are set for the first time share pieces of memory, so that many short ones
-// cost few calls of the heap; long ones, and those that outgrow what they replace, have a block of their own. All bits zero is an empty
-// one. Threads: strings of different elements may be set at once.
+// Texts: storage for the bytes of a string tensor. Strings that are set for the first time share
+// blocks, so that many short ones cost few heap calls. A long string, or one that outgrows the
+// string that it replaces, has its own block. An object of all zero bits is empty. Threads: strings
+// of different elements may be set concurrently.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -17,17 +18,17 @@ class MemoryBudget;
 
 class Texts {
  public:
-  // *s, one of `count` elements, becomes the text, which may lie in another of them. budget: pays for the memory that this takes; NULL:
-  // nobody. Errors: RESOURCE_EXHAUSTED, and *s is as it was.
+  // Sets *s, one of `count` elements, to `text`, which may be the bytes of another element. budget:
+  // is charged for new memory; NULL: none. RESOURCE_EXHAUSTED leaves *s unchanged.
   Status Set(tw_string* s, std::string_view text, uint64_t count, MemoryBudget* budget = nullptr);
-  // The last call: all that the elements hold goes.
+  // Frees all that the elements hold. Must be the last call.
   void Free(const tw_string* all, uint64_t count);
-  // Of the heap, that is held.
+  // Returns the heap bytes held.
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
   struct Piece;
-  static constexpr uint32_t kLists = 4;  // threads spread over them, so that few wait for one another
+  static constexpr uint32_t kLists = 4;  // threads are spread over the lists to reduce contention
 
   StatusOr<char*> Place(uint64_t bytes, uint64_t count, MemoryBudget* budget);
   StatusOr<char*> OwnBlock(uint64_t bytes, MemoryBudget* budget);
@@ -37,11 +38,12 @@ class Texts {
   void Drop(const char* bytes, MemoryBudget* budget);
 
   std::atomic<Piece*> latest_[kLists];
-  std::atomic<uint64_t> own_;    // blocks of their own
-  std::atomic<uint64_t> bytes_;  // held
+  std::atomic<uint64_t> own_;    // number of strings with their own block
+  std::atomic<uint64_t> bytes_;  // heap bytes held
 };
 
-// Those of a string tensor: behind the elements of whoever owns them.
+// Returns the texts of a string tensor. They are stored behind the elements of the tensor that owns
+// the elements.
 Texts& TextsOf(tw_tensor* t);
 
 }  // namespace thalweg
