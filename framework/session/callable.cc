@@ -17,13 +17,13 @@
 namespace thalweg {
 namespace {
 
-// On the monotonic clock; 0: none. Times that the clock does not reach are none either.
+// Returns a time on the monotonic clock; 0 means none, also if the clock cannot represent the time.
 int64_t DeadlineAfter(int64_t ns) {
   int64_t at;
   return ns > 0 && CheckedAdd(MonotonicNs(), ns, &at) ? at : 0;
 }
 
-// Constants that planning made; those of the graph are not the session's.
+// Charges constants that planning made. Constants of the graph do not belong to the session.
 Status ChargeConstants(const PlanShapes& shapes, MemoryBudget* budget) {
   for (const PlanShapes::Value& v : shapes.values) {
     if (v.constant) RETURN_IF_ERROR(budget->Charge(v.constant.get()));
@@ -114,7 +114,7 @@ PlanOptions Callable::Options() const {
   options.order = o.order;
   options.memory_budget = o.memory_budget;
   options.compilers = o.compilers;
-  if (auto device = ParseDeviceSpec(o.device); device.ok()) options.device = *std::move(device);  // checked when it was set
+  if (auto device = ParseDeviceSpec(o.device); device.ok()) options.device = *std::move(device);  // it was checked when it was set
   if (auto own = ParseDeviceSpec(device_); own.ok() && !device_.empty()) {
     auto both = MergeDeviceSpecs(*own, options.device);
     options.device = both.ok() ? *std::move(both) : *std::move(own);
@@ -128,7 +128,8 @@ PlanOptions Callable::Options() const {
     if (o.placement == "learned" && graph_ == &session_->graph()) options.places = session_->placements_->Find(SignatureText());
   }
   options.disabled_passes = o.disabled_passes;
-  // Calls that are inlined no longer count, and loops that become calls do: a bound that they could reach is kept without.
+  // Inlined calls no longer count towards the depth, and loops that become calls do. A bound that
+  // either could reach therefore disables both passes.
   if (o.max_call_depth < uint32_t{kMostInlined}) {
     for (const char* pass : {"inline", "sequence"}) options.disabled_passes.push_back(pass);
   }
@@ -137,13 +138,14 @@ PlanOptions Callable::Options() const {
   return options;
 }
 
-// About, with what is known of its sizes, the names that messages and watchers need, and one state of a step.
+// Estimates the memory of a plan, including its sizes, the names for messages and watchers, and one
+// step state.
 static uint64_t BytesOf(const Plan& plan) {
   constexpr uint64_t kNode = 2048, kValue = 384;
   return plan.nodes.size() * kNode + plan.shapes->values.size() * kValue;
 }
 
-// What is kept as long as this is.
+// Charges the session for bytes that are held as long as this callable.
 Status Callable::Pay(uint64_t bytes, const char* what, size_t nodes) {
   MemoryBudget* budget = session_->budget();
   if (!budget) return Status();
@@ -158,7 +160,7 @@ Status Callable::Pay(uint64_t bytes, const char* what, size_t nodes) {
 }
 
 StatusOr<std::unique_ptr<Plan>> Callable::MakePlan(const std::vector<Shape>& feed_shapes) {
-  const uint64_t resets = session_->runtime().resources().resets();  // before it gets handles
+  const uint64_t resets = session_->runtime().resources().resets();  // read before the plan gets handles
   ASSIGN_OR_RETURN(auto plan, CompilePlan(*graph_, signature_, feed_shapes, Options(), session_));
   plan->resets = resets;
   RETURN_IF_ERROR(Pay(BytesOf(*plan), "a plan", plan->nodes.size()));
@@ -166,8 +168,6 @@ StatusOr<std::unique_ptr<Plan>> Callable::MakePlan(const std::vector<Shape>& fee
   if (trial_) trial_->Planned(*plan);
   return plan;
 }
-
-// ---- Places that are learned ----
 
 std::string Callable::SignatureText() const {
   std::string text = StrCat(graph_->size(), " nodes;");
@@ -188,7 +188,7 @@ Status Callable::Measure(const Tensor* feeds, Running* r) {
   return Status();
 }
 
-// Whether the plan's blocks leave room on every device.
+// Returns true if the plan's blocks leave room on every device.
 static bool Fits(const Plan& plan) {
   for (size_t d = 0; d < plan.devices.size(); ++d) {
     const uint64_t limit = plan.devices[d]->pool()->stats().limit, memory = limit ? limit : plan.devices[d]->memory();
@@ -220,7 +220,8 @@ void Callable::Learn(Running* r, bool ok) {
 Status Callable::Keep(const PlanShapes& shapes) {
   MemoryBudget* budget = session_->budget();
   if (!budget) return Status();
-  // So many are kept at once; of more the oldest go.
+  // Only max_shapes sets are kept at once; the oldest is then evicted, so further sets are not paid
+  // for.
   if (shapes_paid_ < session_->options().max_shapes) {
     const uint64_t bytes = shapes.values.size() * sizeof(PlanShapes::Value) + shapes.scratch.size() * (sizeof(PlanShapes::Scratch) + 1);
     RETURN_IF_ERROR(Pay(bytes, "the sizes of a plan", shapes.scratch.size()));
@@ -242,21 +243,21 @@ StatusOr<PlanReport> Callable::Report(const std::vector<Shape>& feed_shapes) {
   return r;
 }
 
-// How much a node does with values whose sizes only running tells, which come from other tasks, nobody knows before; these make nothing
-// that is larger.
+// The work of a node on values of sizes known only at run time, such as values from other tasks,
+// cannot be estimated. The nodes for which this returns true make nothing larger than their input.
 static bool MakesNothingLarger(const PlanNode& n) {
-  if (n.run.async) return true;  // it only starts the work
+  if (n.run.async) return true;  // the kernel only starts the work
   const std::string_view role = n.run.node ? std::string_view(n.run.node->op().role) : std::string_view();
   return role == "add_n" || role == "identity" || role == "send";
 }
 
 bool Callable::IsLight() {
   constexpr size_t kFewNodes = 200;
-  constexpr uint64_t kLittle = 128 << 10;  // bytes: of a value of 64 KiB another one is made, some 20 us of a memory-bound kernel
+  constexpr uint64_t kLittle = 128 << 10;  // bytes: reading a 64 KiB value and writing another, some 20 us of a memory-bound kernel
   PlanCache::Found found;
   plans_.Latest(&found);
   if (!found.entry || found.plan->frames || found.plan->nodes.size() > kFewNodes) return false;
-  // Of one thread, a step that waits for others holds it (StartStep).
+  // In a session of one thread, a step that waits for others blocks that thread (StartStep).
   ThreadPool* pool = session_->pool_;
   if (found.plan->async && !(found.plan->counted && pool && pool->HasThreadForTasks())) return false;
   const auto& values = found.shapes->values;
@@ -326,13 +327,13 @@ void Callable::StartCounted(const Tensor* feeds, const RunOptions& options, Tens
     } catch (...) {
       s = Thrown();
     }
-    r->state.reset();  // of a step whose queue failed: here, while there is a session
-    r->trace.reset();  // whoever is told may use the statistics again
+    r->state.reset();  // the state of a broken queue must be freed while the session exists
+    r->trace.reset();  // `done` may reuse the statistics
     done(std::move(s));
   });
 }
 
-// Neither lies in a device's memory nor shall: every feed of most steps.
+// Fast path: the feed is in host memory and the signature wants it there, as in most steps.
 static bool StaysOnHost(const Tensor& feed, const Device* there) {
   if (!feed) return true;
   const MemoryPool* home = feed.get()->buffer ? feed.get()->buffer->home() : nullptr;
@@ -384,7 +385,7 @@ Status Callable::Begin(const Tensor** given, const RunOptions& options, Running*
 Status Callable::End(Running* r, Status s) {
   r->state->trace = nullptr;
   if (r->trace) r->trace->Over(s);
-  // A failed queue stays failed: the next step makes its own.
+  // A failed queue stays failed, so the state is not reused and the next step makes its own.
   if (!r->state->broken()) plans_.GiveBack(r->found.entry, std::move(r->state));
   if (session_->placements_ && r->trace) {
     r->trace.reset();
@@ -393,7 +394,8 @@ Status Callable::End(Running* r, Status s) {
   return s;
 }
 
-// Whether handles of the plan lead to what was in a container before it was reset; called after a reset.
+// Returns true if handles of the plan refer to contents of a container that was reset. Called after
+// a reset.
 bool Callable::HoldsReset(const Plan& plan, uint64_t resets) const {
   const auto& values = plan.shapes->values;
   if (std::any_of(values.begin(), values.end(), [](const auto& v) { return LeadsToReset(v.constant); })) return true;
@@ -418,7 +420,7 @@ Status Callable::FindPlan(const Tensor* feeds, PlanCache::Found* found) {
 }
 
 StatusOr<std::unique_ptr<StepState>> Callable::ReadyState(const Tensor* feeds, PlanCache::Found* found) {
-  // The last plan's shapes fit; types may still not.
+  // Plans are found by shape; this checks the types.
   for (size_t i = 0; i < spec_.feeds.size(); ++i) {
     if (!feeds[i] || feeds[i].dtype() != spec_.feeds[i].node->out_type(spec_.feeds[i].port)) RETURN_IF_ERROR(CheckFeeds(feeds));
   }
@@ -438,7 +440,7 @@ StatusOr<std::unique_ptr<StepState>> Callable::ReadyState(const Tensor* feeds, P
   }
   if (!found->shapes) return state;
   Status bound = state->Bind(found->shapes);
-  if (bound.code() == absl::StatusCode::kResourceExhausted) {  // what other signatures keep for their next step may be what is missing
+  if (bound.code() == absl::StatusCode::kResourceExhausted) {  // idle states of other signatures may hold the missing memory
     session_->DropIdleStates();
     bound = state->Bind(found->shapes);
   }

@@ -1,5 +1,5 @@
-// Callable: a signature of a session, ready to run: its plans, the step states that wait for the next run, and what a run passes through.
-// Threads: any number of runs at once.
+// Callable: one signature of a session, ready to run. It owns the plans of the signature and the
+// step states that are idle between runs. Threads: any number of concurrent runs.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -23,16 +23,16 @@ namespace thalweg {
 struct CallableSpec {
   std::vector<Edge> feeds, fetches;
   std::vector<const Node*> targets;
-  std::vector<const Node*> over;                     // of a part of a run: see Signature
+  std::vector<const Node*> over;                     // nodes that earlier parts of a partial run have run: see Signature
   std::vector<Device*> feed_devices, fetch_devices;  // see Signature
 };
 
 struct RunOptions {
-  int64_t deadline_ns = 0;  // from now; 0: none
+  int64_t deadline_ns = 0;  // nanoseconds from now; 0 means no deadline
   const CancelToken* cancel = nullptr;
   StepStats* stats = nullptr;        // filled by the run
-  Rendezvous* rendezvous = nullptr;  // of a part of a step over several processes
-  bool accepted = false;             // by StartAsync, before the session was closed: it runs all the same
+  Rendezvous* rendezvous = nullptr;  // of a step that is distributed over several processes
+  bool accepted = false;             // StartAsync accepted the run before the session was closed, so it still runs
 };
 
 struct PlanReport {
@@ -42,53 +42,57 @@ struct PlanReport {
 
 class Session;
 
-// Errors: INVALID_ARGUMENT for what is not of the graph, or fed twice.
+// INVALID_ARGUMENT if a feed, fetch or target is not of the graph, or a value is fed twice.
 Status CheckSpec(const Graph& graph, const CallableSpec& spec);
-// Whether the tensor can be the value. Errors: INVALID_ARGUMENT, naming it.
+// Checks that the tensor can be the value of the edge. INVALID_ARGUMENT names the edge.
 Status CheckFeed(const Edge& e, const Tensor& feed);
 
-// A signature, ready to run. Must not outlive its session (the C API sees to it).
+// One signature, ready to run. It must not outlive its session; the C API ensures this.
 class Callable final : private PlanCache::Maker {
  public:
   Callable(Session* session, CallableSpec spec);
-  // Of a function, for RunInside. device: where its nodes run that do not say it themselves, if they can; "": as the session has it.
-  // feed_devices: see Signature.
+  // Makes a callable of `function`, to be run by RunInside. device: where nodes that name no device
+  // run, if they can; "" means as the session's options say. feed_devices: see Signature.
   Callable(Session* session, const Function& function, std::string device, std::vector<Device*> feed_devices);
   ~Callable();
-  // feeds, fetches: as many as the spec's. Errors: INVALID_ARGUMENT for a feed of the wrong type or shape; what planning and kernels say;
-  // CANCELLED; DEADLINE_EXCEEDED; FAILED_PRECONDITION if the session is closed. fetches are empty after a failure.
+  // Runs one step. feeds, fetches: as many as the spec's. INVALID_ARGUMENT for a feed of the wrong
+  // type or shape; CANCELLED; DEADLINE_EXCEEDED; FAILED_PRECONDITION if the session is closed; the
+  // errors of planning and kernels. After a failure the fetches are empty.
   Status Run(const Tensor* feeds, const RunOptions& options, Tensor* fetches);
-  // The same without waiting: done is told, maybe before this returns. Feeds and fetches live until then. Throws only before it begins.
+  // Starts one step and does not wait. Calls `done` when the step ends, possibly before Start
+  // returns. Feeds and fetches must live until then. Throws only before the step begins.
   void Start(const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done);
   const CallableSpec& spec() const { return spec_; }
-  // By its latest plan, a run does little, and nothing that may block; false before the first.
+  // Returns true if the latest plan is cheap and cannot block; false before the first run.
   bool IsLight();
   StatusOr<PlanReport> Report(const std::vector<Shape>& feed_shapes);
-  // See tw_callable_plan_json. NULL: the plan of the latest run, or one for what the graph declares.
+  // See tw_callable_plan_json. If feed_shapes is NULL, describes the plan of the latest run or,
+  // before the first run, a plan for the shapes that the graph declares.
   StatusOr<std::string> PlanText(const std::vector<Shape>* feed_shapes);
 
  private:
   friend class Session;
   friend class SteadyLoop;
   Callable(Session* session, CallableSpec spec, std::string device);
-  // Run of a step that the session has counted in. REQUIRES: fetches are empty.
+  // Run a step that the session has already counted as running. REQUIRES: fetches are empty.
   Status RunCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches);
   void StartCounted(const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done);
-  // A run from when it has its step state until the step is over.
+  // One run, from the time it has a step state until the step ends.
   struct Running {
     std::unique_ptr<StepTrace> trace;
     PlanCache::Found found;
-    std::vector<Tensor> moved;  // feeds, where some came in other memory than the signature says
+    std::vector<Tensor> moved;  // copies of the feeds, if some were not in the memory that the signature names
     std::unique_ptr<StepState> state;
-    StepStats* stats = nullptr;      // that the trace fills
-    bool measured = false;           // they are those of the trial
-    std::vector<Shape> feed_shapes;  // of a run that is measured
+    StepStats* stats = nullptr;      // filled by the trace
+    bool measured = false;           // the statistics belong to the placement trial
+    std::vector<Shape> feed_shapes;  // set if the run is measured
   };
-  // The feeds in the memory that the signature says; *moved holds them where some had to be copied.
+  // Returns the feeds in the memory that the signature names. If some had to be copied, *moved owns
+  // all of them.
   StatusOr<const Tensor*> PlaceFeeds(const Tensor* feeds, std::vector<Tensor>* moved) const;
   Status Begin(const Tensor** feeds, const RunOptions& options, Running* r);
   Status End(Running* r, Status s);
-  // Runs as a part of another step, which take the feeds over. REQUIRES: fetches are empty.
+  // A run as a part of another step, which consumes the feeds. REQUIRES: fetches are empty.
   struct Inside {
     PlanCache::Found found;
     std::unique_ptr<StepState> state;
@@ -99,16 +103,17 @@ class Callable final : private PlanCache::Maker {
   Status EndInside(Inside* in, Status s);
   Status RunInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches);
   void StartInside(const StepBase& step, std::string_view function, Tensor* feeds, Tensor* fetches, StepDone done);
-  // The plan and the sizes of the feeds.
+  // Finds or makes the plan for the feeds and its sizes.
   Status FindPlan(const Tensor* feeds, PlanCache::Found* found);
   bool HoldsReset(const Plan& plan, uint64_t resets) const;
-  // A state that is bound to the sizes of the feeds; *found is what to give it back to.
+  // Returns a state that is bound to the sizes of the feeds; *found says where to return it.
   StatusOr<std::unique_ptr<StepState>> ReadyState(const Tensor* feeds, PlanCache::Found* found);
   StatusOr<std::unique_ptr<Plan>> MakePlan(const std::vector<Shape>& feed_shapes) override;
-  // What is to be measured of the run, if anything is (placement=learned); and what follows from it.
+  // Measure sets up statistics if the placement trial wants this run measured (placement=learned).
+  // Learn feeds the result to the cost model and the trial.
   Status Measure(const Tensor* feeds, Running* r);
   void Learn(Running* r, bool ok);
-  // What learned places are kept under.
+  // Returns the key under which learned places are stored.
   std::string SignatureText() const;
   Status Pay(uint64_t bytes, const char* what, size_t nodes);
   Status Keep(const PlanShapes& shapes) override;
@@ -119,12 +124,12 @@ class Callable final : private PlanCache::Maker {
   Graph* graph_;
   CallableSpec spec_;
   Signature signature_;
-  std::atomic<uint64_t> paid_{0};  // bytes of the session's account, for plans and their sizes
-  uint32_t shapes_paid_ = 0;       // one at a time: while plans and sizes are made
+  std::atomic<uint64_t> paid_{0};  // bytes charged to the session's account for plans and their sizes
+  uint32_t shapes_paid_ = 0;       // sets of sizes that were paid for; guarded by the cache's making lock
   PlanCache plans_;
-  std::unique_ptr<PlacementTrial> trial_;  // NULL: nothing is tried
-  uint64_t used_ = 0;                      // by named runs: when last; guarded by the session
-  const std::string device_;               // of a function: where its nodes run that do not say it themselves; "": as the session has it
+  std::unique_ptr<PlacementTrial> trial_;  // NULL: no trial
+  uint64_t used_ = 0;                      // clock of the latest named run; guarded by the session
+  const std::string device_;               // of a function: where nodes that name no device run; "": as the session's options say
 };
 
 }  // namespace thalweg

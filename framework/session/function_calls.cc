@@ -1,4 +1,5 @@
-// Calls of functions from inside a step: a session as its FunctionCaller, and the callables that run as parts of the caller's step.
+// Calls of functions from inside a step: a session implements FunctionCaller, and its callables run
+// as parts of the caller's step.
 #include <algorithm>
 
 #include "framework/base/shown.h"
@@ -9,9 +10,9 @@
 
 namespace thalweg {
 
-constexpr size_t kStackOfCall = 512 << 10;  // bytes that a call of a function may take before it calls the next
+constexpr size_t kStackOfCall = 512 << 10;  // stack bytes that a function call may use before it makes the next call
 
-// Other nodes of it may fail while one of its kernels calls a function.
+// Returns true if other nodes of the step may fail while one of its kernels calls a function.
 static bool MayFailElsewhere(const StepBase& step) {
   const auto* state = dynamic_cast<const StepState*>(&step);
   return !state || state->plan().counted;
@@ -42,7 +43,7 @@ Status Callable::EndInside(Inside* in, Status s) {
   if (in->state->plan().async) WaitingCalls::Get().Unnest(in->state.get());
   in->state->trace = nullptr;
   if (!in->state->broken()) plans_.GiveBack(in->found.entry, std::move(in->state));
-  in->state.reset();  // here, while there is a session: a broken one
+  in->state.reset();  // a broken state must be freed while the session exists
   return s;
 }
 
@@ -75,7 +76,8 @@ StatusOr<const FoundFunction*> Session::FindFunction(std::string_view name) {
   return &functions_.try_emplace(f->name(), Called{{f}, std::move(callable), {}}).first->second;
 }
 
-// Where the nodes of a function run that do not say it: as its caller, and, as far as that leaves it open, as whoever called that.
+// Returns where a function's nodes that name no device run: on the call's device, completed by the
+// place of the calling step.
 static std::string DeviceOf(const StepBase& step, std::string_view device) {
   const std::string outer = step.place ? *step.place : "";
   if (device.empty()) return outer;
@@ -85,7 +87,8 @@ static std::string DeviceOf(const StepBase& step, std::string_view device) {
   return both.ok() ? both->text() : own->text();
 }
 
-// Values are taken where they lie, so there is a plan for each way in which they do.
+// Arguments are used in the memory that holds them, so there is a plan for each combination of
+// holders.
 Callable* Session::CallableOf(const StepBase& step, const FunctionCall& call) {
   std::vector<Device*> devices;
   const size_t n = call.function().args().size();
@@ -95,7 +98,7 @@ Callable* Session::CallableOf(const StepBase& step, const FunctionCall& call) {
     if (holder) devices[i] = holder;
   }
   const bool placed = !call.device.empty() || (step.place && !step.place->empty());
-  const auto& known = static_cast<const Called&>(*call.found);  // where it is found it stays, and so does its callable
+  const auto& known = static_cast<const Called&>(*call.found);  // the entry and its callable live as long as the session
   if (!placed && devices.empty()) return known.callable.get();
   std::pair key(DeviceOf(step, call.device), std::move(devices));
   std::unique_lock lock(functions_mu_);
@@ -119,7 +122,7 @@ Status Session::BeginCall(StepBase& step, const FunctionCall& call, Callable** c
   return carrier ? carrier->Settle() : Status();
 }
 
-// What a call ends with: results where its caller can take them.
+// Finishes a call: copies results to host memory, unless the caller accepts any memory.
 static Status EndCall(const FunctionCall& call, Status s) {
   const size_t n = call.function().results().size();
   for (size_t o = 0; s.ok() && !call.anywhere && o < n; ++o) {

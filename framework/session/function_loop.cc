@@ -1,5 +1,6 @@
-// Loops of functions inside a step. While the values keep their shapes, both functions have one step state each for all iterations: no plan
-// is looked for, and small values go from one plan's memory to the other's (PlanValue::kPassed) without becoming tensors.
+// Loops of functions inside a step. While the values keep their shapes, both functions use one step
+// state each for all iterations: no plan is looked up, and small values are copied from one plan's
+// memory to the other's (PlanValue::kPassed) without becoming tensors.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -14,12 +15,12 @@
 namespace thalweg {
 namespace {
 
-// What a condition answers; no scalar says yes by having elements.
+// Evaluates the result of a condition. A value that is not a scalar is true if it has elements.
 bool SaysYes(const tw_view& answer) {
   return answer.rank != 0 ? answer.count > 0 : *(static_cast<const uint8_t*>(answer.data) + answer.offset) != 0;
 }
 
-// Memory of later iterations is that of the first, so types are compared here once and for all.
+// Later iterations reuse the memory of the first, so types are compared once, here.
 bool FitsLoop(const Function& cond, const Function& body) {
   const size_t n = body.args().size();
   if (body.results().size() != n || cond.args().size() != n || cond.results().size() != 1 || cond.result_type(0) != TW_BOOL) return false;
@@ -45,7 +46,7 @@ Status CheckLoop(const FunctionLoop& loop) {
 
 }  // namespace
 
-// The body as a call.
+// Runs the body as a function call.
 static Status CallBody(Session* session, StepBase& step, FunctionLoop* loop) {
   const size_t n = loop->body->function->args().size();
   std::vector<Tensor> results(n);
@@ -55,7 +56,7 @@ static Status CallBody(Session* session, StepBase& step, FunctionLoop* loop) {
   return Status();
 }
 
-// An iteration as two calls; *over: the condition says no.
+// Runs one iteration as two calls; sets *over if the condition is false.
 static Status CallInTurn(Session* session, StepBase& step, FunctionLoop* loop, bool* over) {
   std::vector<Tensor> shared(loop->values, loop->values + loop->body->function->args().size());
   Tensor answer;
@@ -64,7 +65,7 @@ static Status CallInTurn(Session* session, StepBase& step, FunctionLoop* loop, b
   return *over ? Status() : CallBody(session, step, loop);
 }
 
-// Iterations whose values have the shapes that the first of them had.
+// Runs iterations whose values keep the shapes of the first iteration.
 class SteadyLoop {
  public:
   SteadyLoop(Session* session, StepBase& step, FunctionLoop* loop)
@@ -74,8 +75,8 @@ class SteadyLoop {
     body_.Leave();
   }
 
-  // Until the loop is over, or a value has got another shape, or the plans turn out not to be for this: *steady is then false. The values
-  // are in the loop's record.
+  // Runs until the loop ends, a value changes its shape, or the plans turn out to be unsuitable;
+  // *steady is false in the last case. The values are then in the loop's record.
   Status Run(bool* over, bool* steady) {
     RETURN_IF_ERROR(cond_.Ready(session_, step_, loop_, loop_.cond));
     *steady = cond_.IsPlain();
@@ -113,7 +114,7 @@ class SteadyLoop {
       return s.ok() ? s : OutOfCall(std::move(s));
     }
     const Plan& plan() const { return in.state->plan(); }
-    // It runs on host memory, and waits for nothing.
+    // Returns true if the function runs in host memory and does not wait.
     bool IsPlain() const { return !plan().frames && !plan().async && plan().devices.empty(); }
     bool Copies(int32_t v) const { return v >= 0 && plan().values[size_t(v)].kind == PlanValue::kPassed; }
     const tw_view& view(int32_t v) const { return in.state->slot(v).view; }
@@ -127,12 +128,12 @@ class SteadyLoop {
   };
 
   struct Variable {
-    const char* left = nullptr;  // where the body's step left it, or whoever keeps it for that; NULL: it is a tensor, in the record
-    bool same = false;           // the body hands it on, and copies it in: it is there already
-    bool aside = false;          // it is left where the next iteration has another of its values
-    int8_t fits = -1;            // whether what the body gives has its shape; -1: only running tells
+    const char* left = nullptr;  // the value's bytes, in the body's step or in `kept`; NULL: the value is a tensor in the loop's record
+    bool same = false;           // the body returns its own copied-in argument, so the bytes are already in place
+    bool aside = false;          // the bytes are where the next iteration copies another variable to
+    int8_t fits = -1;            // 1 if the body's result has the variable's shape, 0 if not; -1: only known at run time
     Shape shape;
-    std::vector<char> kept;  // of one that is put aside
+    std::vector<char> kept;  // copy of the bytes, if `aside`
   };
 
   void Look(size_t i) {
@@ -157,7 +158,7 @@ class SteadyLoop {
     return t;
   }
 
-  // takes: the function is the last to have it.
+  // takes: the function is the last reader of the value.
   Status Feed(Side* side, size_t i, bool first, bool takes) {
     Variable& x = variables_[i];
     const int32_t v = side->plan().feeds[i];
@@ -191,7 +192,7 @@ class SteadyLoop {
     return Status();
   }
 
-  // Notes where the values are; false: one has another shape.
+  // Records where the values are. Returns false if a value has another shape.
   bool Keep() {
     bool fits = true;
     for (size_t i = 0; i < variables_.size(); ++i) {
@@ -215,7 +216,7 @@ class SteadyLoop {
   Side cond_, body_;
 };
 
-// What a watched step does is told call by call.
+// A traced step runs call by call, so that each call is reported.
 Status Session::Loop(StepBase& step, FunctionLoop* loop) {
   const size_t n = loop->body->function->args().size();
   Status s = CheckLoop(*loop);

@@ -1,5 +1,5 @@
-// SessionLimits: what the nodes of a session may reach and how much memory they may hold, as its options say.
-// Threads: any.
+// SessionLimits: what the session's options allow its nodes to access, and how much memory they may
+// hold. Threads: any.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -16,25 +16,29 @@
 
 namespace thalweg {
 
-// Bytes that a session may hold which runs imported nodes and was told nothing: enough for every honest graph that fits into the machine,
-// and short of the point where the system would end the process.
+// Returns the default limit, in bytes, for a session that runs imported nodes. It is enough for
+// every honest graph that fits into the machine, and below the point where the system would end the
+// process.
 uint64_t DefaultMemoryLimit();
 
 class SessionLimits {
  public:
-  // Errors: those of opening the folder of allow_files; INVALID_ARGUMENT for an op in allow_ops or deny_ops that the runtime does not have.
-  // account: of the client or server that the session is one of several of, and which pays as well; NULL: there is none.
+  // Errors: those of opening the folder of allow_files; INVALID_ARGUMENT if allow_ops or deny_ops
+  // names an op that the runtime does not have. account: the account of the client or server that
+  // owns several sessions; it is charged too. NULL: none.
   static StatusOr<std::unique_ptr<SessionLimits>> Create(const SessionOptions& options, Runtime* runtime, MemoryBudget* account = nullptr);
   ~SessionLimits();
 
   const ImportedRules& imported() const { return imported_; }
-  // The host table that the node's kernel gets: its own, or one that keeps it beneath the folder of allow_files.
+  // Returns the host table for the node's kernel: the kernel's own, or one that confines an
+  // imported node to the folder of allow_files.
   const tw_host* HostFor(const Node& node, const KernelDef& kernel);
-  // NULL: no limit.
+  // Returns NULL if there is no limit.
   MemoryBudget* budget() const { return budget_.load(std::memory_order_acquire); }
-  // Sees to it that there is a budget where the options, imported nodes of the graph or an account ask for one. reclaim: see MemoryBudget.
+  // Makes a budget if the options, imported nodes of the graph or an account require one. reclaim:
+  // see MemoryBudget.
   void EnsureBudget(const Graph& graph, const std::function<void()>& reclaim);
-  // Nothing is reclaimed any more.
+  // Ends reclaiming; waits for a call in progress.
   void StopReclaiming();
 
  private:
@@ -44,9 +48,9 @@ class SessionLimits {
   const uint64_t memory_limit_;
   MemoryBudget* const account_;  // NULL: none
   ImportedRules imported_;
-  std::unique_ptr<FileSystem> files_;  // NULL: the machine's
+  std::unique_ptr<FileSystem> files_;  // NULL: the kernel's host table is not confined
   std::atomic<MemoryBudget*> budget_{nullptr};
-  std::mutex mu_;  // hosts_, making the budget
+  std::mutex mu_;  // guards hosts_ and the creation of the budget
   std::map<const tw_host*, std::unique_ptr<tw_host, void (*)(tw_host*)>> hosts_;
 };
 

@@ -46,7 +46,7 @@ bool SetContainer(O* options, const tw_option&, std::string_view, std::string_vi
   return true;
 }
 
-// Each mention of the option adds to the list.
+// Each use of the option appends to the list.
 template <auto kMember>
 bool AddAllToMember(O* options, const tw_option& about, std::string_view, std::string_view value) {
   std::vector<std::string> more;

@@ -1,4 +1,4 @@
-// What a session can be told.
+// The options of a session. Threads: a value.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,11 +11,11 @@
 
 namespace thalweg {
 
-// Names, defaults and meanings stand in the rows.
+// SessionOptionRows gives the names, defaults and meanings.
 struct SessionOptions {
   uint32_t threads = 0;
   int32_t priority = 0;
-  std::string container;  // empty: the graph's own
+  std::string container;  // empty: the container of the graph
   bool optimize = true;
   std::string engine = "auto";
   std::string device;
@@ -49,7 +49,7 @@ struct SessionOptions {
   bool operator==(const SessionOptions&) const = default;
 };
 std::span<const OptionRow<SessionOptions>> SessionOptionRows();
-// INVALID_ARGUMENT naming the option, the value and what it takes.
+// INVALID_ARGUMENT names the option, the value and the accepted values.
 Status SetSessionOption(SessionOptions* options, std::string_view key, std::string_view value);
 
 }  // namespace thalweg

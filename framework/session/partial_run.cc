@@ -12,13 +12,15 @@ namespace {
 bool ById(const Node* a, const Node* b) { return a->id() < b->id(); }
 bool IsIn(const std::vector<const Node*>& by_id, const Node* n) { return std::binary_search(by_id.begin(), by_id.end(), n, ById); }
 
-// Costs nothing to be run by every part that needs it, and gives the same: handles and constants.
+// Returns true for handles and constants: every part may run them again at no cost and with the
+// same result.
 bool RunsAgain(const Node* n) {
   const OpSchema& op = n->runs_as() ? n->runs_as()->op() : n->op();
   return op.once || (!op.stateful && n->n_in() == 0 && n->controls().empty());
 }
 
-// What n waits for: then(edge) for inputs, those that come round included, and after(node) for control inputs.
+// Visits the inputs of n: then(edge) for data inputs, including back edges of loops, and
+// after(node) for control inputs.
 template <class Then, class After>
 void ForInputs(const Node* n, Then&& then, After&& after) {
   for (const Edge& e : n->inputs()) then(e);
@@ -58,7 +60,7 @@ PartialRun::Value* PartialRun::Find(const Edge& e) {
   return it == values_.end() ? nullptr : &it->second;
 }
 
-// Backwards from all that is wanted, stopping at all that is fed.
+// Walks back from everything that is wanted and stops at everything that is fed.
 void PartialRun::Collect(const CallableSpec& whole) {
   std::vector<const Node*> todo;
   const auto need = [&](const Node* n) {
@@ -87,7 +89,8 @@ void PartialRun::Collect(const CallableSpec& whole) {
   }
 }
 
-// Of nodes that run in each other's place the one that runs, since the whole needs it.
+// Returns the node that runs in place of `n`: the last of its extensions that the whole needs, or
+// `n`.
 const Node* PartialRun::Form(const Node* n) const {
   const Graph& graph = *steps_.graph;
   for (const Node* by = graph.ExtendedBy(n); by; by = graph.ExtendedBy(by)) {
@@ -96,7 +99,7 @@ const Node* PartialRun::Form(const Node* n) const {
   return n;
 }
 
-// The feeds of a part, from now on.
+// Records the feeds of a part as given.
 Status PartialRun::Take(const CallableSpec& part, const Tensor* feeds) {
   std::set<Key> here;
   for (size_t i = 0; i < part.feeds.size(); ++i) {
@@ -122,7 +125,7 @@ void PartialRun::GiveBack(const CallableSpec& part) {
   }
 }
 
-// What the part's fetches and targets need and no earlier part ran.
+// Collects the nodes that the part's fetches and targets need and that no earlier part ran.
 Status PartialRun::Want(const CallableSpec& part, Part* out) {
   struct Need {
     const Node* node;
@@ -188,7 +191,7 @@ Status PartialRun::Want(const CallableSpec& part, Part* out) {
   return missing;
 }
 
-// Values that later parts need of what this one runs.
+// Adds fetches for the values of this part that later parts need.
 void PartialRun::Keep(Part* part) {
   std::sort(part->runs.begin(), part->runs.end(), ById);
   const auto later = [&](const Node* n) { return !IsIn(over_, Form(n)) && !IsIn(part->runs, Form(n)); };
@@ -198,7 +201,7 @@ void PartialRun::Keep(Part* part) {
       again.push_back(n);
       continue;
     }
-    if (steps_.graph->ExtendedBy(n) || Form(n) != n) part->spec.targets.push_back(n);  // it runs in the place of another
+    if (steps_.graph->ExtendedBy(n) || Form(n) != n) part->spec.targets.push_back(n);  // it runs in place of another node
     for (int32_t o = 0; o < n->n_out(); ++o) {
       Value* v = Find({n, o});
       if (!v || v->fed) continue;
@@ -213,7 +216,7 @@ void PartialRun::Keep(Part* part) {
   for (const Node* n : again) part->runs.erase(std::lower_bound(part->runs.begin(), part->runs.end(), n, ById));
 }
 
-// The part went well.
+// Records that the part has succeeded.
 void PartialRun::Over(const CallableSpec& spec, const Part& part) {
   over_.insert(over_.end(), part.runs.begin(), part.runs.end());
   std::sort(over_.begin(), over_.end(), ById);

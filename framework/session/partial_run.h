@@ -1,6 +1,7 @@
-// PartialRun: one step that is run in parts, each with some of its feeds and fetches. What a part computes and a later one needs is kept
-// in between; no node runs twice. A part is a run of a callable of its own, which the session keeps, so parts that come again are warm.
-// Threads: any, one part at a time.
+// PartialRun: one step that runs in parts, each with some of its feeds and fetches. Values that one
+// part computes and a later part needs are kept in between; no node runs twice. Each part is a run
+// of a callable that the session caches, so a part that recurs is warm. Threads: any, one part at a
+// time.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,41 +19,43 @@ namespace thalweg {
 
 class PartialRun {
  public:
-  // Whoever runs the parts: a session of this process, or another.
+  // The session that runs the parts, in this process or another.
   struct Steps {
-    std::shared_ptr<const void> session;  // kept
+    std::shared_ptr<const void> session;  // kept alive
     const Graph* graph = nullptr;
     std::function<Status(const CallableSpec& spec)> check;
     std::function<Status(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches)> run;
   };
-  // whole: all that its parts will feed, fetch and run. Errors: as MakeCallable.
+  // whole: everything that the parts will feed, fetch and run. Errors: as MakeCallable.
   static StatusOr<std::unique_ptr<PartialRun>> Create(Steps steps, const CallableSpec& whole);
   static StatusOr<std::unique_ptr<PartialRun>> Create(std::shared_ptr<Session> session, const CallableSpec& whole);
 
-  // part: feeds, fetches and targets of the whole that no earlier part had. Runs what its fetches and targets need and no earlier part ran.
-  // feeds, fetches: as Session::Run. Errors: INVALID_ARGUMENT for what is not of the whole, comes twice, or needs a feed that no part gave,
-  // naming both; such a part has not begun. Any other failure ends the run, as Session::Run's: later parts are refused with
-  // FAILED_PRECONDITION.
+  // Runs one part: the nodes that its fetches and targets need and that no earlier part ran.
+  // part: feeds, fetches and targets of the whole that no earlier part had. feeds, fetches: as
+  // Session::Run.
+  // INVALID_ARGUMENT, before the part begins, if something is not of the whole, comes twice, or
+  // needs a feed that no part gave (names both). Any other failure ends the run with the error of
+  // Session::Run; later parts get FAILED_PRECONDITION.
   Status Run(const CallableSpec& part, const Tensor* feeds, const RunOptions& options, Tensor* fetches);
-  // Fetches and targets that no part had yet.
+  // Returns the number of fetches and targets that no part has had yet.
   uint64_t left();
 
  private:
   using Key = uint64_t;
-  // A value, and who of the run reads it.
+  // A value and the nodes of the run that read it.
   struct Value {
     Edge edge;
     std::vector<const Node*> readers;
-    bool fed = false, fetched = false;       // it is declared to be
-    bool given = false, handed_out = false;  // and has been
-    Tensor now;                              // empty: it is not kept
+    bool fed = false, fetched = false;       // declared as a feed, declared as a fetch
+    bool given = false, handed_out = false;  // fed by a part, fetched by a part
+    Tensor now;                              // the kept value; empty if it is not kept
   };
-  // What one part runs.
+  // The work of one part.
   struct Part {
-    CallableSpec spec;              // and what is kept is fed, what will be needed is fetched
-    std::vector<Value*> wanted;     // of the part's own fetches, in their order
-    std::vector<Value*> kept;       // the fetches behind those
-    std::vector<const Node*> runs;  // and is over then
+    CallableSpec spec;              // the part's own, plus kept values as feeds and values for later parts as fetches
+    std::vector<Value*> wanted;     // the part's own fetches, in their order
+    std::vector<Value*> kept;       // values of the further fetches
+    std::vector<const Node*> runs;  // nodes that have run after this part
   };
 
   explicit PartialRun(Steps steps) : steps_(std::move(steps)) {}
@@ -68,13 +71,13 @@ class PartialRun {
   void Over(const CallableSpec& spec, const Part& part);
 
   const Steps steps_;
-  std::mutex mu_;                          // all that follows
-  std::unordered_map<Key, Value> values_;  // that pass between nodes of the run, or are fed or fetched
-  std::unordered_set<const Node*> nodes_;  // of the run
-  std::set<const Node*> targets_;          // that are yet to run
-  std::vector<const Node*> over_;          // by id
+  std::mutex mu_;                          // guards everything below
+  std::unordered_map<Key, Value> values_;  // values that pass between nodes of the run, or are fed or fetched
+  std::unordered_set<const Node*> nodes_;  // all nodes of the run
+  std::set<const Node*> targets_;          // targets that have not run yet
+  std::vector<const Node*> over_;          // nodes that have run, sorted by id
   size_t fetches_left_ = 0;
-  Status failed_;  // of the part that ended the run
+  Status failed_;  // error of the part that ended the run
 };
 
 }  // namespace thalweg

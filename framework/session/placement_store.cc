@@ -1,5 +1,5 @@
-// The file: a line of text per row, words between tabs, with "%XX" for bytes that would be taken for others. The last line counts the rows,
-// so that a torn file shows.
+// The file has one row per line, with tabs between words and "%XX" for '%' and control characters.
+// The last line holds the number of rows, so that a torn file is detected.
 #include "framework/session/placement_store.h"
 
 #include <filesystem>
@@ -77,7 +77,7 @@ Status PlacementStore::Load() {
   return Take(text);
 }
 
-// All of it or nothing.
+// Accepts the whole text or none of it.
 Status PlacementStore::Take(std::string_view text) {
   std::vector<std::vector<std::string>> rows;
   bool ended = false;
@@ -105,7 +105,7 @@ Status PlacementStore::Take(std::string_view text) {
       (*all)[row[2]] = row[3];
     }
   }
-  for (const auto& row : rows) (void)costs_->AddRow(row);  // those that are of the model
+  for (const auto& row : rows) (void)costs_->AddRow(row);  // ignores rows that are not of the cost model
   std::lock_guard lock(mu_);
   for (auto& [signature, all] : places) places_[signature] = std::move(all);
   return Status();

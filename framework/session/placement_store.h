@@ -1,5 +1,6 @@
-// PlacementStore: what a session knows of where to run its nodes: costs that were measured, and places that were found for a signature.
-// Kept in a file, if there is one, for sessions of the same devices. Threads: any.
+// PlacementStore: a session's knowledge of where to run its nodes: measured costs, and the places
+// found for each signature. An optional file keeps both for sessions on the same devices. Threads:
+// any.
 #pragma once
 #include <map>
 #include <memory>
@@ -17,14 +18,15 @@ namespace thalweg {
 
 class PlacementStore {
  public:
-  // Reads the file; one that cannot be read, is torn, or tells of other devices counts for nothing, and the log says so.
+  // Reads the file. A file that cannot be read, is torn, or describes other devices is ignored,
+  // with a line in the log.
   PlacementStore(const SessionOptions& options, Runtime* runtime);
 
   std::shared_ptr<CostModel> costs() const { return costs_; }
-  // NULL: nothing was found for it yet.
+  // Returns NULL if no places are known for the signature yet.
   std::shared_ptr<const Places> Find(const std::string& signature) const;
   void Keep(const std::string& signature, std::shared_ptr<const Places> places);
-  // Replaces the file by what is known now, if there is one; where that fails, a line in the log.
+  // Replaces the file, if there is one, with the current state. If that fails, it logs a line.
   void SaveOrSay() const;
 
  private:
@@ -34,7 +36,7 @@ class PlacementStore {
   Status Save() const;
 
   Runtime* const runtime_;
-  std::string path_;  // "": none
+  std::string path_;  // "": no file
   const std::shared_ptr<CostModel> costs_ = std::make_shared<CostModel>();
   mutable std::mutex mu_;
   std::map<std::string, std::shared_ptr<const Places>> places_;

@@ -46,13 +46,13 @@ void PlacementTrial::Replaced(const Plan& plan) {
 
 // REQUIRES: mu_.
 void PlacementTrial::Suggest() {
-  left_.push_back({"cost", nullptr});  // when the others have shown what kernels take where
+  left_.push_back({"cost", nullptr});  // tried last, after the others have shown the costs of kernels on each device
   std::vector<Device*> devices = runtime_->devices();
   for (auto d = devices.rbegin(); d != devices.rend(); ++d) {
     auto all = AllOn(*places_now_, ShortName(**d));
     if (!(*d)->on_request() && *all != *places_now_) left_.push_back({"simple", std::move(all)});
   }
-  if (left_.size() == 1) over_.store(true, std::memory_order_release);  // one device: there is nothing to choose
+  if (left_.size() == 1) over_.store(true, std::memory_order_release);  // with one device there is nothing to choose
 }
 
 StepStats* PlacementTrial::Watch(const Plan* plan) {
@@ -66,13 +66,13 @@ StepStats* PlacementTrial::Watch(const Plan* plan) {
 bool PlacementTrial::Over(StepStats* stats, bool ok) {
   std::lock_guard lock(mu_);
   watched_ = false;
-  if (!ok) return best_ != nullptr;  // what fails where it is suggested is not tried again
+  if (!ok) return best_ != nullptr;  // a suggestion that fails is not tried again
   const int64_t ns = stats->total().total_ns - stats->total().plan_ns;
   if (++runs_ <= kWarmUp) return false;
   store_->costs()->Learn(*stats);
   least_ns_ = runs_ == kWarmUp + 1 ? ns : std::min(least_ns_, ns);
   if (runs_ < kWarmUp + steps_) return false;
-  constexpr double kWorthIt = 0.97;  // less is chance, and the first is the simplest
+  constexpr double kWorthIt = 0.97;  // a smaller gain may be chance, and the first suggestion is the simplest
   if (!best_ || double(least_ns_) < kWorthIt * double(best_ns_)) {
     best_ = places_now_;
     best_ns_ = least_ns_;

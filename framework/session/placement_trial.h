@@ -1,6 +1,6 @@
-// PlacementTrial: finds out where a plan's nodes run fastest (placement=learned): the plan as it is, all nodes on each device that can take
-// them, then what their measured costs suggest. Each is run some steps, and the fastest stays.
-// Threads: any.
+// PlacementTrial: finds the devices on which a plan runs fastest (placement=learned). It tries the
+// plan as it is, then all nodes on each device that can run them, then the places that measured
+// costs suggest. Each is run for some steps and the fastest is kept. Threads: any.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -17,24 +17,25 @@ namespace thalweg {
 
 class PlacementTrial {
  public:
-  // What the next runs are to have. Both NULL: what plans have without looking at costs.
+  // The placement of the next runs. If places is NULL, plans use the mode `placement` alone.
   struct Suggestion {
     std::string placement = "simple";
     std::shared_ptr<const Places> places;
   };
 
-  // signature: what the places are kept under.
+  // signature: the key under which the places are stored.
   PlacementTrial(PlacementStore* store, Runtime* runtime, uint32_t steps, std::string signature);
 
-  // The first plan; others, for other feeds, are not measured.
+  // Tells of a new plan. Only the first plan is measured; plans for other feed shapes are not.
   void Planned(const Plan& plan);
-  // A plan as the latest suggestion has it.
+  // Tells of the plan that follows the latest suggestion.
   void Replaced(const Plan& plan);
-  // Statistics for a run that begins with the plan; NULL: nothing is to be measured.
+  // Returns statistics for a run that begins with the plan; NULL if the run is not to be measured.
   StepStats* Watch(const Plan* plan);
-  // The run is over. True: what it ran has been measured, and Next says what to plan now.
+  // Ends a watched run. Returns true if the suggestion was measured (or failed); Next then says what to
+  // plan.
   bool Over(StepStats* stats, bool ok);
-  // False: nothing, what is planned stays. Also after a suggestion that cannot be planned.
+  // Returns false if the current plan stays. Called again if a suggestion cannot be planned.
   bool Next(Suggestion* next);
   bool over() const { return over_.load(std::memory_order_acquire); }
 
@@ -47,15 +48,15 @@ class PlacementTrial {
   const uint32_t steps_;
   const std::string signature_;
   std::atomic<bool> over_{false};
-  std::mutex mu_;               // all below
-  const Plan* plan_ = nullptr;  // that is being measured
+  std::mutex mu_;               // guards everything below
+  const Plan* plan_ = nullptr;  // the plan being measured
   std::shared_ptr<const Places> places_now_;
   std::unique_ptr<StepStats> stats_;
   bool watched_ = false;
   uint32_t runs_ = 0;
-  int64_t least_ns_ = 0, best_ns_ = 0;  // of what is being measured; of the best
+  int64_t least_ns_ = 0, best_ns_ = 0;  // fastest run of the current suggestion; of the best suggestion
   std::shared_ptr<const Places> best_;
-  std::vector<Suggestion> left_;  // the last comes first
+  std::vector<Suggestion> left_;  // taken from the back
 };
 
 }  // namespace thalweg

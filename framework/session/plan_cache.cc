@@ -6,7 +6,7 @@
 namespace thalweg {
 namespace {
 
-// Rank and dims of every feed in a row: equal keys are equal shapes.
+// Appends the rank and dims of a feed. Equal keys mean equal shapes.
 void AddKey(const Shape& s, std::vector<int64_t>* key) {
   key->push_back(s.rank());
   key->insert(key->end(), s.dims().begin(), s.dims().end());
@@ -24,7 +24,7 @@ bool HasShapes(const std::vector<int64_t>& key, const Tensor* feeds, size_t n) {
 
 }  // namespace
 
-// REQUIRES: mu_.
+// REQUIRES: mu_ is held.
 template <class Fits>
 PlanCache::Known* PlanCache::FindKnown(Fits&& fits) {
   if (latest_ && fits(latest_->key)) return latest_;
@@ -37,7 +37,8 @@ PlanCache::Known* PlanCache::FindKnown(Fits&& fits) {
   return nullptr;
 }
 
-// REQUIRES: mu_. A state that is bound to these sizes is best; any other can be bound to them.
+// REQUIRES: mu_ is held. Prefers a state that is bound to these sizes; any other state can be bound
+// to them.
 void PlanCache::Hand(const Known& known, Found* out) {
   out->entry = known.entry;
   out->plan = known.entry->plan.get();
@@ -91,7 +92,7 @@ Status PlanCache::Make(const std::vector<int64_t>& key, const std::vector<Shape>
     }
     return true;
   };
-  {  // somebody may have been faster
+  {  // another thread may have made it
     std::lock_guard lock(mu_);
     Known* latest = latest_;
     const bool found = find();
@@ -113,10 +114,11 @@ Status PlanCache::Make(const std::vector<int64_t>& key, const std::vector<Shape>
   return Status();
 }
 
-// REQUIRES: making_mu_. A plan that is there, worked out for these shapes; else a new one; else the one that serves all.
+// REQUIRES: making_mu_ is held. Uses an existing plan that can serve these shapes, else makes a new
+// plan, else uses the plan that serves all shapes.
 StatusOr<PlanCache::Known> PlanCache::Work(const std::vector<Shape>& shapes, bool* made) {
   Known known;
-  for (auto& e : entries_) {  // only this thread changes the list
+  for (auto& e : entries_) {  // only the holder of making_mu_ changes the list
     if (e.get() == any_) continue;
     known.shapes = OtherShapes(*e->plan, shapes);
     known.entry = e.get();
@@ -138,7 +140,7 @@ StatusOr<PlanCache::Known> PlanCache::Work(const std::vector<Shape>& shapes, boo
   return known;
 }
 
-// REQUIRES: mu_.
+// REQUIRES: mu_ is held.
 void PlanCache::Remember(Known known) {
   if (known_.size() >= max_shapes_) {
     auto oldest = std::min_element(known_.begin(), known_.end(), [](auto& a, auto& b) { return a->used < b->used; });
@@ -165,7 +167,7 @@ void PlanCache::GiveBack(Entry* entry, std::unique_ptr<StepState> state) {
 void PlanCache::Replace(Entry* entry, std::unique_ptr<Plan> plan, const std::vector<Shape>& shapes) {
   std::vector<int64_t> key;
   for (const Shape& s : shapes) AddKey(s, &key);
-  std::vector<std::unique_ptr<StepState>> idle;  // end outside the locks
+  std::vector<std::unique_ptr<StepState>> idle;  // freed outside the locks
   std::lock_guard making(making_mu_);
   std::lock_guard lock(mu_);
   idle.swap(entry->idle);
@@ -178,11 +180,11 @@ void PlanCache::Replace(Entry* entry, std::unique_ptr<Plan> plan, const std::vec
 }
 
 void PlanCache::Drop(Entry* entry) {
-  std::vector<std::unique_ptr<StepState>> idle;  // end outside the locks
+  std::vector<std::unique_ptr<StepState>> idle;  // freed outside the locks
   std::lock_guard making(making_mu_);
   std::lock_guard lock(mu_);
   auto it = std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e.get() == entry; });
-  if (it == entries_.end()) return;  // somebody was faster
+  if (it == entries_.end()) return;  // another thread was first
   idle.swap(entry->idle);
   latest_ = nullptr;
   std::erase_if(known_, [&](const auto& k) { return k->entry == entry; });

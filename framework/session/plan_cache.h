@@ -1,5 +1,6 @@
-// PlanCache: the plans of one signature, the feed shapes that they are known to serve, and step states that no step uses. A run of shapes
-// seen before finds all three without a heap call. Bounded: see the session options max_shape_plans and max_shapes.
+// PlanCache: the plans of one signature, the feed shapes that they are known to serve, and idle
+// step states. A run with known shapes finds all three without a heap call. The session options
+// max_shape_plans and max_shapes bound the cache.
 // Threads: any. Plans are made one at a time, while steps run.
 #pragma once
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace thalweg {
 
-// Since the session was made, but for `plans` and `shapes`, which are there now.
+// Counts since the session was made, except `plans` and `shapes`, which count the present entries.
 struct PlanCounts {
   uint64_t plans = 0, shapes = 0, hits = 0, shape_hits = 0, misses = 0, evictions = 0;
   void Add(const PlanCounts& o) {
@@ -33,15 +34,17 @@ class PlanCache {
     std::unique_ptr<Plan> plan;
     std::vector<std::unique_ptr<StepState>> idle;
   };
-  // What a run needs: a plan, its sizes, and a state to bind to them. state: NULL if all are in use.
+  // What a run needs: a plan, its sizes, and a state to bind to them. `state` is NULL if no state
+  // is idle.
   struct Found {
     Entry* entry = nullptr;
-    const Plan* plan = nullptr;                // the entry's at that time
-    std::shared_ptr<const PlanShapes> shapes;  // not set where the state is bound to them already
+    const Plan* plan = nullptr;                // the entry's plan at the time of the lookup
+    std::shared_ptr<const PlanShapes> shapes;  // NULL if the state is already bound to them
     std::unique_ptr<StepState> state;
-    bool made = false;  // the plan, for this run
+    bool made = false;  // the plan was made for this run
   };
-  // Makes a plan; and is told of every set of sizes that is kept, before it is.
+  // Makes plans. Keep is called for each set of sizes before the cache keeps it; an error refuses
+  // the set.
   struct Maker {
     virtual StatusOr<std::unique_ptr<Plan>> MakePlan(const std::vector<Shape>& feed_shapes) = 0;
     virtual Status Keep(const PlanShapes& shapes) = 0;
@@ -53,25 +56,26 @@ class PlanCache {
   PlanCache(size_t n_feeds, uint32_t max_plans, uint32_t max_shapes, Maker* maker)
       : n_feeds_(n_feeds), max_plans_(max_plans), max_shapes_(max_shapes), maker_(maker) {}
 
-  // True, and *out is filled, for shapes that are known.
+  // Returns true and fills *out if the shapes are known.
   bool Find(const Tensor* feeds, Found* out);
-  // The same for any shapes. Errors: those of planning.
+  // As Find, but makes a plan or sizes if the shapes are unknown. Errors: those of planning.
   Status Prepare(const Tensor* feeds, Found* out);
-  // For reports: no state, and not counted as a run.
+  // For reports: gives no state and does not count as a run.
   Status Prepare(const std::vector<Shape>& feed_shapes, Found* out);
-  // The plan of the latest run; entry NULL before any.
+  // Gives the plan of the latest run; `entry` stays NULL before the first run.
   void Latest(Found* out);
   void GiveBack(Entry* entry, std::unique_ptr<StepState> state);
   bool ServesAll(const Entry* entry) {
     std::lock_guard lock(mu_);
     return entry == any_;
   }
-  // Runs that begin from now on have this plan in place of the entry's, which lives as long as the cache. shapes: of the feeds that it was
-  // made for.
+  // Gives runs that begin from now on this plan instead of the entry's. The old plan lives as long
+  // as the cache. shapes: the feed shapes that the new plan was made for.
   void Replace(Entry* entry, std::unique_ptr<Plan> plan, const std::vector<Shape>& shapes);
-  // Runs that begin from now on find another plan than the entry's, which lives as long as the cache.
+  // Makes runs that begin from now on find another plan than the entry's. The old plan lives as
+  // long as the cache.
   void Drop(Entry* entry);
-  // Takes the states that no step uses, unless somebody is looking at them.
+  // Moves the idle states to *to, unless another thread holds the lock.
   void TakeIdle(std::vector<std::unique_ptr<StepState>>* to);
   PlanCounts counts();
 
@@ -93,11 +97,11 @@ class PlanCache {
   const uint32_t max_plans_, max_shapes_;
   Maker* const maker_;
   std::mutex making_mu_;  // taken before mu_
-  std::mutex mu_;         // all below
+  std::mutex mu_;         // guards everything below
   std::vector<std::unique_ptr<Entry>> entries_;
-  std::vector<std::unique_ptr<Plan>> replaced_;  // which steps may still run
-  std::vector<std::unique_ptr<Entry>> dropped_;  // whose plan is among those
-  Entry* any_ = nullptr;                         // serves all shapes
+  std::vector<std::unique_ptr<Plan>> replaced_;  // plans that steps may still run
+  std::vector<std::unique_ptr<Entry>> dropped_;  // entries whose plans are in replaced_
+  Entry* any_ = nullptr;                         // the entry that serves all shapes
   std::vector<std::unique_ptr<Known>> known_;
   Known* latest_ = nullptr;
   uint64_t clock_ = 0;

@@ -13,7 +13,7 @@
 namespace thalweg {
 namespace {
 
-// A function that runs once, as a task of the pool's.
+// A function that runs once, as a task of the pool.
 template <class F>
 class TaskOf final : public ThreadPool::Task {
  public:
@@ -50,7 +50,7 @@ StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<Graph> graph,
 }
 
 Session::~Session() {
-  // Closing cannot fail: it waits for what runs.
+  // Close never returns an error; it waits for running steps.
   (void)Close();
   if (placements_) placements_->SaveOrSay();
   limits_->StopReclaiming();
@@ -88,7 +88,7 @@ MemoryBudget* Session::budget() {
 }
 
 void Session::DropOldPlans() {
-  std::vector<std::shared_ptr<Callable>> dropped;  // ends outside the lock
+  std::vector<std::shared_ptr<Callable>> dropped;  // freed outside the lock
   std::lock_guard lock(mu_);
   const uint64_t made = plans_made_.load();
   uint64_t plans = 0;
@@ -106,7 +106,7 @@ void Session::DropOldPlans() {
     callables_.erase(it);
     dropped_.fetch_add(1, std::memory_order_relaxed);
   }
-  if (plans <= options_.max_plans) plans_checked_ = made;  // else again, when those that run now are over
+  if (plans <= options_.max_plans) plans_checked_ = made;  // otherwise the next run checks again, when the present ones are over
 }
 
 bool Session::IsOutdated(const Plan& plan) {
@@ -119,7 +119,7 @@ bool Session::IsOutdated(const Plan& plan) {
   return false;
 }
 
-// Most sessions take what there is, as anybody, and pay nothing for the others.
+// Most sessions use all threads at the default priority and need no share of their own.
 void Session::LimitThreads(StepState* state) const {
   if (!pool_ || (threads_ == pool_->threads() && options_.priority == 0)) return;
   state->own_share = std::make_unique<ThreadShare>(threads_, options_.priority);
@@ -128,13 +128,14 @@ void Session::LimitThreads(StepState* state) const {
 
 namespace {
 
-// Of sessions of one thread, on this thread: the runs that callbacks start, for the outermost call to run when they have returned.
+// For sessions of one thread: the runs that callbacks on this thread have started. The outermost
+// StartAsync runs them when the callback has returned.
 std::unordered_map<const Session*, std::deque<std::function<void()>>>& RunsForLater() noexcept {
   thread_local std::unordered_map<const Session*, std::deque<std::function<void()>>> later;
   return later;
 }
 
-// Where a run by signature spells out what it looks for.
+// A reused buffer in which a named run builds its key.
 std::vector<uint64_t>& KeyOfThread() noexcept {
   thread_local std::vector<uint64_t> key;
   return key;
@@ -151,7 +152,7 @@ Status Session::StartAsync(std::function<void()> work) {
   auto& later = RunsForLater();
   if (auto it = later.find(this); !pool_ && it != later.end()) {
     if (running_.load() >= kClosed) return FailedPrecondition("the session is closed");
-    it->second.push_back(std::move(work));  // counted once it is there: there may be no memory for it
+    it->second.push_back(std::move(work));  // counted after the push, which may fail for lack of memory
     std::lock_guard lock(async_mu_);
     ++async_runs_;
     return Status();
@@ -163,7 +164,7 @@ Status Session::StartAsync(std::function<void()> work) {
     ++async_runs_;
   }
   if (!pool_) {
-    const Session* self = this;  // the session may end in a callback
+    const Session* self = this;  // a callback may delete the session
     std::deque<std::function<void()>>* queue_of = nullptr;
     try {
       queue_of = &later[self];
@@ -212,13 +213,13 @@ Status Session::Close() {
   }
   {
     std::lock_guard lock(async_mu_);
-    async_ended_.notify_all();  // whoever waits to start a run
+    async_ended_.notify_all();  // wakes threads that wait to start a run
   }
   closing_.Cancel();
   while (running_.load(std::memory_order_acquire) > kClosed) std::this_thread::sleep_for(std::chrono::microseconds(50));
   try {
     DropIdleStates();
-  } catch (...) {  // no memory: they go with the session
+  } catch (...) {  // no memory: the states go with the session
   }
   GiveMemoryBack(runtime());
   return Status();
@@ -238,7 +239,8 @@ StatusOr<std::unique_ptr<Callable>> Session::MakeCallable(const CallableSpec& sp
 
 Status Session::Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches) {
   for (size_t k = 0; k < spec.fetches.size(); ++k) fetches[k].reset();
-  // Beyond the step: whoever ends the session waits until nothing here looks at it any more.
+  // Counts the run until this function returns, beyond the step: a thread that closes the session
+  // waits until nothing here uses it any more.
   if (!Enter(options.accepted)) return FailedPrecondition("the session is closed");
   const Leaver leaver{this};
   ASSIGN_OR_RETURN(std::shared_ptr<Callable> callable, CallableOf(spec));
@@ -293,7 +295,7 @@ StatusOr<std::shared_ptr<Callable>> Session::CallableOf(const CallableSpec& spec
     }
   }
   if (!callable) {
-    if (spec.over.empty()) RETURN_IF_ERROR(CheckSpec(*graph_, spec));  // else it was checked as a whole
+    if (spec.over.empty()) RETURN_IF_ERROR(CheckSpec(*graph_, spec));  // a partial run was checked as a whole
     auto made = std::make_shared<Callable>(this, spec);
     std::lock_guard lock(mu_);
     callable = callables_.try_emplace(key, std::move(made)).first->second;
@@ -307,7 +309,7 @@ void Session::AfterNamedRun(std::shared_ptr<Callable> callable) {
   callable.reset();
   try {
     DropOldPlans();
-  } catch (...) {  // no memory to look for them: the next run looks again
+  } catch (...) {  // no memory for the check: the next run checks again
   }
 }
 
@@ -324,7 +326,7 @@ StatusOr<void*> Session::State(const NodeRun& run, const std::vector<tw_shape>& 
     } catch (...) {
       thrown = Thrown();
     }
-    if (!s.ok() || !thrown.ok()) states_.erase(it);  // first, because to tell about it needs memory
+    if (!s.ok() || !thrown.ok()) states_.erase(it);  // first, because reporting the error needs memory
     if (!thrown.ok()) return OfNode(*run.node, Prefix(thrown, run.node->title() + ":"));
     RETURN_IF_ERROR(s);
   }

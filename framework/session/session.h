@@ -1,5 +1,6 @@
-// Session: runs parts of a graph. Keeps plans per signature, kernel states and step states, so that a repeated step pays for its kernels
-// only. Threads: any number of steps at once; Close waits for them.
+// Session: runs parts of a graph. It keeps plans per signature, kernel states and step states, so
+// that a repeated step costs only its kernels. Threads: any number of concurrent steps; Close waits
+// for them.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -31,7 +32,7 @@
 
 namespace thalweg {
 
-// What a session has done and keeps.
+// Counts of a session's work and of what it holds.
 struct SessionReport {
   uint64_t steps = 0, signatures = 0, block_bytes = 0, peak_bytes = 0;
   PlanCounts plans;
@@ -40,11 +41,13 @@ struct SessionReport {
 
 class Session final : public StateCache, public FunctionCaller {
  public:
-  // account: pays for what the session holds, beside the session itself (see SessionLimits); NULL: there is none.
+  // account: is charged for what the session holds, in addition to the session's own account (see
+  // SessionLimits); NULL: none.
   static StatusOr<std::unique_ptr<Session>> Create(std::shared_ptr<Graph> graph, const SessionOptions& options,
                                                    MemoryBudget* account = nullptr);
   ~Session() override;
-  // Makes what the calling thread has of all sessions, while there is memory (see thread_reserve.h).
+  // Allocates the session code's thread-local variables for the calling thread while there is
+  // memory (see thread_reserve.h).
   static void TouchThread() noexcept;
 
   Graph& graph() const { return *graph_; }
@@ -52,23 +55,27 @@ class Session final : public StateCache, public FunctionCaller {
   const SessionOptions& options() const { return options_; }
 
   StatusOr<std::unique_ptr<Callable>> MakeCallable(const CallableSpec& spec);
-  // The named form: finds the callable of the signature or makes one.
+  // Runs a step by its signature: finds the callable in the cache or makes one.
   Status Run(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches);
   void Start(const CallableSpec& spec, const Tensor* feeds, const RunOptions& options, Tensor* fetches, StepDone done);
-  // Runs `work`, which must see to it that EndAsync is called once when its step is over, on a thread for tasks; in a session of one
-  // thread, here and now.
-  // Waits while too many such are under way. Errors: FAILED_PRECONDITION if the session is closed; then work is not run.
+  // Runs `work` on a thread for tasks, or on the calling thread if the session has one thread.
+  // `work` must ensure that EndAsync is called once, when its step ends. Waits while max_async_runs
+  // runs are in progress. FAILED_PRECONDITION if the session is closed; `work` is then not run.
   Status StartAsync(std::function<void()> work);
   void EndAsync();
-  // Kernels that block hold threads of the line as one of its guests. Before the first step.
+  // Runs kernels that block on threads of the line, as one of its guests. REQUIRES: called before
+  // the first step.
   void LimitBlocking(std::shared_ptr<BlockingLine::Guest> guest) { blocking_ = std::move(guest); }
-  // No new steps; returns when the running ones are over. What waits at resources in them ends. Again: no effect.
+  // Refuses new steps, cancels what waits at resources, and returns when the running steps have
+  // ended. A second call has no effect.
   Status Close();
-  // Empties a container; empty: the session's. Answers how many things were in it. Errors: INVALID_ARGUMENT for another graph's own.
+  // Empties a container ("" means the session's) and returns the number of resources that it held.
+  // INVALID_ARGUMENT for another graph's own container.
   StatusOr<uint64_t> Reset(std::string_view container);
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
   SessionReport Report();
-  // What its nodes hold is counted there, and what others hold for it; NULL: no limit.
+  // Returns the account for what the session's nodes hold and for what others hold on its behalf;
+  // NULL if there is no limit.
   MemoryBudget* budget();
 
   StatusOr<void*> State(const NodeRun& run, const std::vector<tw_shape>& shapes) override;
@@ -84,18 +91,20 @@ class Session final : public StateCache, public FunctionCaller {
   friend class Callable;
   friend class SteadyLoop;
   Session(std::shared_ptr<Graph> graph, const SessionOptions& options);
-  // The callable of a named run: found or made.
+  // Finds or makes the callable of a named run.
   StatusOr<std::shared_ptr<Callable>> CallableOf(const CallableSpec& spec);
-  // A named run is over; where plans were made since the last look, they may be too many.
+  // Ends a named run. If plans were made since the last check, drops old plans where there are too
+  // many.
   void AfterNamedRun(std::shared_ptr<Callable> callable);
-  // Lets go of the signatures of named runs that were not run for longest, where their plans are too many.
+  // If there are too many plans, drops the least recently run signatures of named runs.
   void DropOldPlans();
-  // Lets go of step states that no step uses.
+  // Frees the idle step states of all callables.
   void DropIdleStates();
-  // Whether the graph got nodes since that may change the shapes which the plan counts on.
+  // Returns true if nodes added to the graph since may change shapes that the plan relies on.
   bool IsOutdated(const Plan& plan);
   void LimitThreads(StepState* state) const;
-  // Counts a step in; false if closed, unless it was accepted before.
+  // Counts a step as running. Returns false if the session is closed, unless the run was accepted
+  // before.
   bool Enter(bool accepted) {
     if (running_.fetch_add(1, std::memory_order_acquire) >= kClosed && !accepted) {
       Leave();
@@ -112,22 +121,22 @@ class Session final : public StateCache, public FunctionCaller {
   std::shared_ptr<Graph> graph_;
   SessionOptions options_;
   std::unique_ptr<SessionLimits> limits_;
-  std::unique_ptr<PlacementStore> placements_;     // NULL: places do not depend on costs
-  int64_t timeout_ns_;                             // of runs that were given none; 0: none
-  ThreadPool* pool_;                               // NULL: one thread
-  uint32_t threads_;                               // that compute for a step at once
-  std::shared_ptr<BlockingLine::Guest> blocking_;  // NULL: kernels that block have as many threads as they like
+  std::unique_ptr<PlacementStore> placements_;     // NULL: placement does not depend on costs
+  int64_t timeout_ns_;                             // for runs without a deadline of their own; 0: none
+  ThreadPool* pool_;                               // NULL: the session has one thread
+  uint32_t threads_;                               // threads that compute for one step at once
+  std::shared_ptr<BlockingLine::Guest> blocking_;  // NULL: no limit on the threads for kernels that block
   std::atomic<uint64_t> steps_{0};
   static constexpr int64_t kClosed = int64_t{1} << 40;
-  std::atomic<int64_t> running_{0};  // no less than kClosed once closed
+  std::atomic<int64_t> running_{0};  // at least kClosed once closed
   CancelToken closing_;
-  std::mutex mu_;  // callables, states
+  std::mutex mu_;  // guards callables_
   std::map<std::vector<uint64_t>, std::shared_ptr<Callable>> callables_;
-  // Functions that were called. REQUIRES of reading one: nothing, once it was handed out.
+  // A function that was called. An entry that was handed out may be read without a lock.
   struct Called : FoundFunction {
     std::unique_ptr<Callable> callable;
     mutable std::map<std::pair<std::string, std::vector<Device*>>, std::unique_ptr<Callable>>
-        elsewhere;  // from other devices, of values there
+        elsewhere;  // per device of the call and devices of the arguments
   };
   Status BeginCall(StepBase& step, const FunctionCall& call, Callable** callable);
   Callable* CallableOf(const StepBase& step, const FunctionCall& call);
@@ -136,9 +145,9 @@ class Session final : public StateCache, public FunctionCaller {
   std::shared_mutex functions_mu_;
   std::map<std::string, Called, std::less<>> functions_;
   uint64_t named_runs_ = 0;
-  std::atomic<uint64_t> free_for_plans_{64 << 10};          // bytes that cost nothing: a session that has little may run what is small
-  std::atomic<uint64_t> plans_made_{0}, plans_checked_{0};  // a difference: callables_ may hold too many
-  std::atomic<uint64_t> dropped_{0};                        // signatures of named runs
+  std::atomic<uint64_t> free_for_plans_{64 << 10};          // free bytes: a session with a small limit can run small graphs
+  std::atomic<uint64_t> plans_made_{0}, plans_checked_{0};  // they differ while callables_ may hold too many plans
+  std::atomic<uint64_t> dropped_{0};                        // signatures of named runs that were dropped
   BlockCount blocks_;
   Swapping swapping_;
   struct StateKey {
@@ -148,14 +157,14 @@ class Session final : public StateCache, public FunctionCaller {
     bool operator<(const StateKey& o) const { return std::tie(node, kernel, device) < std::tie(o.node, o.kernel, o.device); }
   };
   std::mutex all_mu_;
-  std::set<Callable*> all_;  // also those that the user holds
-  PlanCounts gone_;          // of callables that are no more
+  std::set<Callable*> all_;  // includes callables that the user owns
+  PlanCounts gone_;          // counts of deleted callables
   std::mutex async_mu_;
   std::condition_variable async_ended_;
   uint32_t async_runs_ = 0;
   std::mutex state_mu_;
-  std::map<StateKey, void*> states_;               // what kernels made for them
-  std::set<std::shared_ptr<const void>> plugins_;  // of those kernels and devices, so that they are not unloaded
+  std::map<StateKey, void*> states_;               // made by kernels
+  std::set<std::shared_ptr<const void>> plugins_;  // plugins of those kernels and devices, kept loaded
   std::map<const Node*, std::vector<Tensor>> once_;
 };
 
