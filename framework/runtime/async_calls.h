@@ -1,5 +1,5 @@
-// AsyncCalls: the tokens of asynchronous kernel calls that are under way. A token holds a slot number and a generation, so that a second
-// or late completion is noticed and dropped. Threads: any.
+// AsyncCalls: the tokens of asynchronous kernel calls in progress. A token holds a slot number and
+// a generation, so that a second or late completion is detected and dropped. Threads: any.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -16,12 +16,13 @@ struct StepBase;
 
 class AsyncCalls {
  public:
-  // Tokens are unique in the process, so that a plugin that mixes up two runtimes is noticed too.
+  // Tokens are unique in the process, so that a plugin that confuses two runtimes is detected too.
   static AsyncCalls& Get();
 
-  // The step hears of the completion through StepBase::Complete, with the tag.
+  // Returns a token. Complete passes the tag to StepBase::Complete of the step.
   tw_token Begin(StepBase* step, uint64_t tag);
-  // Forgets a call that failed to start. False if it was completed already.
+  // Drops the token of a call that failed to start. Returns false if the call was already
+  // completed.
   bool Cancel(tw_token t);
   void Complete(tw_token t, Status s);
   uint64_t under_way() const;

@@ -1,11 +1,12 @@
-// RunBatches: one step of a plan that has batches, on all threads that the step may have. Threads: one step at a time per state.
+// RunBatches: runs one step of a plan that has batches, on all threads that the step may use.
+// Threads: one step at a time per state.
 #pragma once
 #include "framework/base/status.h"
 #include "framework/runtime/step.h"
 
 namespace thalweg {
 
-// REQUIRES: a pool.
+// REQUIRES: the step has a pool.
 template <bool kTraced>
 Status RunBatches(StepState* step);
 

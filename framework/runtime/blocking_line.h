@@ -1,6 +1,7 @@
-// BlockingLine: how many of a pool's threads for work that blocks several guests may hold, all together and each of them. What is beyond
-// waits: each guest's work in its order, and the guests take turns. Work in a line must not wait for work behind it, so what a run waits
-// for (kernels that block) has another line than the runs. Threads: any.
+// BlockingLine: limits how many of a pool's threads for blocking work a set of guests may use, in
+// total and per guest. Excess work waits: each guest's work is in FIFO order, and the guests take
+// turns. Work in a line must not wait for work behind it; kernels that block, for which a run
+// waits, therefore use another line than the runs. Threads: any.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -14,14 +15,15 @@ namespace thalweg {
 
 class BlockingLine : public std::enable_shared_from_this<BlockingLine> {
  public:
-  // The pool outlives what is in the line. most: threads, at least one.
+  // pool: must outlive the work in the line. most: threads of all guests, at least one.
   static std::shared_ptr<BlockingLine> Create(ThreadPool* pool, uint32_t most) {
     return std::shared_ptr<BlockingLine>(new BlockingLine(pool, most));
   }
 
   class Guest : public std::enable_shared_from_this<Guest> {
    public:
-    // Runs f, which throws nothing, on a thread that may block, now or later. Where nothing has to wait this is ThreadPool::Blocking.
+    // Runs f, which must not throw, on a thread that may block, now or later. If the limits allow
+    // it now, this is ThreadPool::Blocking.
     void Run(std::function<void()> f);
 
    private:
@@ -34,10 +36,10 @@ class BlockingLine : public std::enable_shared_from_this<BlockingLine> {
     uint32_t running_ = 0;
     bool listed_ = false;
   };
-  // most: threads of the guest, at least one.
+  // most: threads of this guest, at least one.
   std::shared_ptr<Guest> MakeGuest(uint32_t most) { return std::shared_ptr<Guest>(new Guest(shared_from_this(), most)); }
   uint32_t running() const;
-  uint64_t waiting() const;  // pieces of work
+  uint64_t waiting() const;  // queued functions
 
  private:
   BlockingLine(ThreadPool* pool, uint32_t most) : pool_(pool), most_(most) {}
@@ -51,7 +53,7 @@ class BlockingLine : public std::enable_shared_from_this<BlockingLine> {
   mutable std::mutex mu_;
   uint32_t running_ = 0;
   uint64_t waiting_ = 0;
-  std::deque<std::shared_ptr<Guest>> ready_;  // that have work which only `most` keeps from running
+  std::deque<std::shared_ptr<Guest>> ready_;  // guests with work that only `most` keeps from running
 };
 
 }  // namespace thalweg

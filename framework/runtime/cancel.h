@@ -1,4 +1,4 @@
-// CancelToken: one caller's wish to stop, read by many. Threads: any.
+// CancelToken: a caller's request to stop, read by many threads. Threads: any.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -7,15 +7,16 @@ namespace thalweg {
 
 class CancelToken {
  public:
-  // Calls that wait at a resource in a step of this token end now.
+  // Requests the stop and wakes the calls that wait at a resource in a step of this token.
   void Cancel();
   bool cancelled() const { return cancelled_.load(); }
 
-  // One more call, or one less, waits in a step of this token (see WaitingCalls).
+  // Counts calls that wait in a step of this token (see WaitingCalls): 1 more or 1 less.
   void Watch(int32_t calls) const { waiting_.fetch_add(calls); }
 
  private:
-  // A call says that it waits before it looks at the wish, and the wish is there before anybody looks for calls: one sees the other.
+  // A call increments waiting_ before it reads cancelled_, and Cancel sets cancelled_ before it
+  // reads waiting_; so at least one of the two sees the other.
   std::atomic<bool> cancelled_{false};
   mutable std::atomic<int32_t> waiting_{0};
 };

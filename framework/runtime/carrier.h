@@ -1,7 +1,7 @@
-// Carrier: moves values between memories for kernels that take and give them wherever they lie (`anywhere`): those of lists, and those that
-// call functions. What a list keeps stays on the device that made it while there is room (Swapping), and goes to host memory beyond that.
-// Copies run on the device's queues for copies, beside its kernels.
-// Threads: any.
+// Carrier: moves values between memories for kernels that take and give values in any memory
+// (`anywhere`): the kernels of lists and those that call functions. A value in a list stays on the
+// device that made it while there is room (Swapping); beyond that it goes to host memory. Copies
+// run on the device's copy queues, beside its kernels. Threads: any.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace thalweg {
 
 class StepState;
 
-// What a session says of memory of devices that lists hold, and what came of it.
+// A session's limit for device memory that lists hold, and counts of the bytes moved.
 struct Swapping {
-  uint64_t above = 0;  // bytes; 0: three quarters of what the device may hold
+  uint64_t above = 0;  // bytes; 0: three quarters of the device's limit
   std::atomic<uint64_t> out_bytes{0}, in_bytes{0};
-  // So much of the device is in use that what a list keeps should leave it.
+  // Returns true if so much of the device is in use that values put into lists should leave it.
   bool Wanted(const Device& device) const;
 };
 
@@ -28,15 +28,18 @@ class Carrier {
  public:
   explicit Carrier(StepState* step) : step_(step) {}
   Carrier(const Carrier&) = delete;
-  // The tensor in memory of the device; NULL: in the host's, to be read at once. *mark: when it is there.
+  // Returns the tensor in memory of the device; NULL means host memory, readable on return. *mark
+  // says when the copy arrives; it is empty if the value is there.
   StatusOr<Tensor> To(Device* there, const Tensor& t, QueueMark* mark);
-  // What a list is to keep: the tensor, or one in host memory that will be the same.
+  // Returns the tensor that a list keeps: the tensor itself, or a copy in host memory that may
+  // still be in flight.
   StatusOr<Tensor> PutAway(const Tensor& t);
-  // What a list kept, in memory of the device, maybe on its way, before it is asked for. Where there is no room, the tensor itself.
+  // Prefetches a tensor that a list kept: returns it in memory of the device, possibly still in
+  // flight. If there is no room, returns the tensor itself.
   StatusOr<Tensor> Bring(Device* there, const Tensor& t);
-  // Nothing that devices do for the step is under way any more, so that others may use its values.
+  // Waits until devices have finished all work for the step, so that others may use its values.
   Status Settle();
-  // The step's queues are empty.
+  // Forgets all copies. REQUIRES: the step's queues are empty.
   void Reset();
 
  private:
@@ -44,20 +47,20 @@ class Carrier {
   StatusOr<Tensor> FromHost(Device* there, const Tensor& t, QueueMark* mark);
   Status AwaitHost(const Tensor& t);
 
-  // A copy that may not be over.
+  // A copy that may be in flight.
   struct Copy {
     const Buffer* to;
     QueueMark mark;
   };
   void Note(std::vector<Copy>* all, const Tensor& to, const QueueMark& mark);
-  // When the tensor is there.
+  // Returns when the tensor arrives; an empty mark if it is not among the copies.
   QueueMark ArrivalOf(const Tensor& t, const std::vector<Copy>& by);
 
   StepState* const step_;
   std::mutex mu_;
-  std::atomic<bool> leaving_{false};  // some of what left devices may not be in host memory yet
-  std::atomic<bool> noted_{false};    // there are some of the next two; of most steps there are none
-  std::vector<Copy> left_, coming_;   // copies out of devices, and into them
+  std::atomic<bool> leaving_{false};  // copies to host memory may be in flight
+  std::atomic<bool> noted_{false};    // left_ or coming_ is not empty; in most steps both are empty
+  std::vector<Copy> left_, coming_;   // copies from devices to the host, and to devices
 };
 
 }  // namespace thalweg

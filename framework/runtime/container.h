@@ -1,7 +1,8 @@
-// Containers: named stores of the state that outlives a step, and which of them an operation's state is in. The rule: state lives in the
-// container that its operation names, else in the one that the session names, else in its graph's own; but a queue, table or other resource
-// to which the program gave a `shared_name` is then in the runtime's default container, where every graph finds it.
-// Threads: any.
+// Containers: named stores of the state that outlives a step, and the rule that selects one for an
+// operation's state. State is in the container that its operation names, else in the one that the
+// session names, else in its graph's own. Exception: a queue, table or other resource that the
+// program gave a `shared_name` is then in the runtime's default container, where every graph finds
+// it. Threads: any.
 #pragma once
 #include <string>
 #include <string_view>
@@ -12,20 +13,24 @@ namespace thalweg {
 
 struct KernelFrame;
 
-// The runtime's default container: a worker's sessions are in it, and what local graphs share by name.
+// The runtime's default container: a worker's sessions use it, and local graphs share resources by
+// name in it.
 inline constexpr std::string_view kSharedContainer = "localhost";
 
-// Bool attribute that any node may have: its `shared_name` is only its graph's, as of what libraries add to graphs. See thalweg/op.h.
+// A bool attribute that any node may have: its `shared_name` is private to its graph. Libraries set
+// it on nodes that they add. See thalweg/op.h.
 inline constexpr char kOfGraph[] = "_of_graph";
 
-// A name that no container had in this process, for a graph's own. Programs cannot name it, see CheckContainerName.
+// Returns a name for a graph's own container that no container of this process had. Programs cannot
+// name it, see CheckContainerName.
 std::string NewGraphContainer();
 inline bool IsGraphContainer(std::string_view name) { return name.starts_with('<'); }
-// INVALID_ARGUMENT for a name of a graph's own container.
+// INVALID_ARGUMENT if the name is that of a graph's own container.
 Status CheckContainerName(std::string_view name);
 
-// The container of the resource that the call of a kernel opens. named: what the operation says; empty: nothing. The answer lives as long
-// as `named` and the call. Errors: those of CheckContainerName.
+// Returns the container of the resource that the kernel call opens. named: the container that the
+// operation names; "" if none. The result lives as long as `named` and the call. Errors: as
+// CheckContainerName.
 StatusOr<std::string_view> ContainerOf(const KernelFrame& f, std::string_view named, std::string_view type, std::string_view name);
 
 }  // namespace thalweg

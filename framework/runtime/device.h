@@ -24,33 +24,36 @@ struct DeviceSpec {
   bool Admits(const DeviceSpec& full) const;
   std::string text() const;
 };
-// INVALID_ARGUMENT quoting what is wrong. Kinds are upper-cased.
+// INVALID_ARGUMENT quotes the wrong part. Kinds are converted to upper case.
 StatusOr<DeviceSpec> ParseDeviceSpec(std::string_view text);
-// Both constraints at once; INVALID_ARGUMENT if they contradict each other.
+// Returns a spec that satisfies both; INVALID_ARGUMENT if they contradict each other.
 StatusOr<DeviceSpec> MergeDeviceSpecs(const DeviceSpec& a, const DeviceSpec& b);
 
 class Device;
 
-// Whose memory holds the tensor; NULL: host memory, or the device is no more.
+// Returns the device whose memory holds the tensor; NULL if it is in host memory or the device no
+// longer exists.
 Device* HoldingDevice(const tw_tensor& t);
-// Its elements may be read: false also of what was a device's that is no more.
+// Returns true if the host may read the elements; false too if the memory belonged to a device that
+// no longer exists.
 bool LiesOnHost(const tw_tensor& t);
 
-// A queue of a device. The timeline says how far it got.
+// A queue of a device. Its timeline reports progress.
 class Stream {
  public:
   static StatusOr<std::unique_ptr<Stream>> Create(Device* device);
-  ~Stream();                           // drains
-  void* c() const { return stream_; }  // NULL after it broke
-  // A value that is reached when all that was enqueued so far is over. Takes the mutex. After an error all of it is over, and the stream
-  // with it.
+  ~Stream();                           // drains the stream
+  void* c() const { return stream_; }  // NULL after the stream broke
+  // Returns the timeline value that is reached when everything enqueued so far has finished. Takes
+  // the mutex. An error destroys the stream; all of its work has then ended.
   StatusOr<uint64_t> Mark();
   tw_timeline* timeline() const { return line_; }
-  // Blocks until everything enqueued is over; the first failure.
+  // Blocks until everything enqueued has finished; returns the first failure.
   Status Drain();
-  // What is enqueued here from now on starts when all that `other` holds now is over. May block: where the device has no way to wait.
+  // Makes work enqueued here from now on start after everything that `other` holds now. Blocks if
+  // the device cannot wait by itself.
   Status WaitFor(Stream* other);
-  // The same for a value of a timeline.
+  // Waits for a value of a timeline instead.
   Status WaitFor(tw_timeline* line, uint64_t value);
   std::mutex& mutex() { return mu_; }
 
@@ -77,36 +80,41 @@ class Device {
   int32_t index() const { return index_; }
   const DeviceSpec& spec() const { return spec_; }
   bool host_memory() const { return host_memory_; }
-  bool on_request() const { return on_request_; }  // only for what names its kind
+  bool on_request() const { return on_request_; }  // only for nodes that name its kind
   bool has_streams() const { return kind_->has_streams; }
   void* self() const { return self_; }
   const DeviceKind& def() const { return *kind_; }
   MemoryPool* pool() const { return pool_; }
-  // Host memory that the device copies from and to without a detour; NULL: it has none of its own, and any will do.
+  // Returns the pool of host memory that the device copies from and to directly; NULL if it needs
+  // none, so that any host memory will do.
   MemoryPool* staging() const { return staging_; }
-  // Memory that is kept for later goes back to whoever it came from.
+  // Returns cached memory to the device and the system.
   void GiveMemoryBack() const;
-  // "host memory, streams, wait, ...": what it has of the optional sets.
+  // Lists the optional features: "host memory, streams, wait, ...".
   std::string Capabilities() const;
-  // Copies `bytes` between host and this device; one side is an address, the other a handle with an offset (equal for host memory).
-  // stream NULL: done on return; else the stream's mutex is taken for the call.
+  // Copy `bytes` between the host and this device; one side is an address, the other a handle with
+  // an offset (for host memory both are addresses). If stream is NULL, the copy is done on return;
+  // else the stream's mutex is taken for the call.
   Status CopyIn(const void* from, void* to, uint64_t to_offset, uint64_t bytes, Stream* stream);
   Status CopyOut(void* from, uint64_t from_offset, void* to, uint64_t bytes, Stream* stream);
-  // Whether memory can be copied from here to `other` without the host.
+  // Returns true if memory can be copied from this device to `other` without the host.
   bool Reaches(const Device& other) const;
-  // From memory of this device to memory of `other`. stream: this device's, or NULL: done on return. REQUIRES: Reaches(other).
+  // Copies from this device to `other`. stream: of this device; NULL: the copy is done on return.
+  // REQUIRES: Reaches(other).
   Status CopyToPeer(const tw_view& from, const Device& other, const tw_view& to, Stream* stream) const;
-  // Device to host and back; blocks. Into new tensors, or the same one where the device's memory is the host's.
+  // Copy to the host and back; block. Return a new tensor, or the same one if the device's memory
+  // is host memory.
   StatusOr<Tensor> ToHost(const Tensor& t);
   StatusOr<Tensor> FromHost(const Tensor& t);
-  // The same elements in other memory of this device; blocks.
+  // Copies the elements to new memory of this device; blocks.
   StatusOr<Tensor> Clone(const Tensor& t, MemoryBudget* budget);
-  // What the device tells of itself: names as in tw_statistics_set. UNIMPLEMENTED where it tells nothing.
+  // Returns the device's statistics, named as in tw_statistics_set. UNIMPLEMENTED if the device has
+  // none.
   StatusOr<std::vector<std::pair<std::string, int64_t>>> Statistics() const;
 
  private:
   Status Copy(tw_copy* c, Stream* stream);
-  // Calls `copy` with the stream's handle, under its lock; tells what went wrong.
+  // Calls `copy` with the stream's handle under its lock; prefixes errors with the device's name.
   template <class Call>
   Status OnStream(tw_copy* c, Stream* stream, Call&& copy) const;
   Status CheckCopyable(const Tensor& t) const;
@@ -122,7 +130,8 @@ class Device {
   MemoryPool* staging_ = nullptr;
 };
 
-// The bytes of `from` to where `to` begins, between places of devices, as plugins are asked for it.
+// Fills a copy record for plugins: all bytes of `from`, to the begin of `to`, both in device
+// memory.
 tw_copy CopyOf(const tw_view& from, const tw_view& to);
 
 }  // namespace thalweg

@@ -1,5 +1,5 @@
-// What devices tell of when their work ran (tw_profile_set), for whoever listens. A device is only asked while somebody does.
-// Threads: any.
+// Timings that devices report of their work (tw_profile_set), for listeners in the runtime. A
+// device is profiled only while it has a listener. Threads: any.
 #pragma once
 #include "thalweg/plugin/device.h"
 
@@ -9,16 +9,16 @@ class Device;
 
 class SpanListener {
  public:
-  // On whatever thread the device tells it; must not block, throws nothing.
+  // Called on any thread of the device; must not block or throw.
   virtual void Ran(const tw_span& span) = 0;
 
  protected:
   ~SpanListener() = default;
 };
 
-// False: the device does not tell, or not now.
+// Returns false if the device cannot report timings, or not now.
 bool ListenToSpans(Device* device, SpanListener* listener);
-// Nothing is told to the listener any more when this returns. REQUIRES: it listens.
+// Stops the reports: none arrives after this returns. REQUIRES: the listener was registered.
 void StopListening(Device* device, SpanListener* listener);
 
 }  // namespace thalweg

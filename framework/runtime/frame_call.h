@@ -1,6 +1,6 @@
-// FrameCall: one call of a kernel in a step of a graph with control flow, where a node may run many times, also side by side. FrameCalls
-// makes them, runs them and uses them again.
-// Threads: a call is used by one thread at a time; taking and giving back needs the lock of the engine.
+// FrameCall: one kernel call in a step of a graph with control flow, where a node may run many
+// times, also concurrently. FrameCalls makes, runs and reuses them. Threads: one thread at a time
+// uses a call; Take and GiveBack need the engine's lock.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -19,20 +19,20 @@ struct Iteration;
 struct LoopRun;
 
 struct FrameCall {
-  KernelFrame frame{};  // first: the frame of a kernel that this engine runs is the FrameCall
+  KernelFrame frame{};  // must be first: this engine's kernel frames are FrameCalls
   int32_t node = -1;
   LoopRun* loop = nullptr;
   Iteration* iteration = nullptr;
-  std::vector<Slot> slots;  // inputs, outputs, what stands in for opened resources
+  std::vector<Slot> slots;  // inputs, outputs, then stand-ins for opened resources
   std::vector<const tw_view*> views;
   std::vector<Slot*> source;
   std::vector<Resource*> opened;
-  std::vector<Shape> shapes;  // of outputs, where only the inputs tell
+  std::vector<Shape> shapes;  // shapes of outputs that depend on the inputs of the call
   Tensor scratch;
   int64_t began = 0, left = 0, ended = 0;  // for the trace
   uint64_t allocated = 0;
   bool failed = false;
-  bool dead = false;  // it is over, and its outputs are dead
+  bool dead = false;  // the call has ended with dead outputs
   std::thread::id thread;
   std::vector<int64_t> dims;  // for the trace, see AddDims
   Slot& in(size_t i) { return slots[i]; }
@@ -41,7 +41,7 @@ struct FrameCall {
 
 class FrameCalls final : public StepBase {
  public:
-  // Who hears of calls that end later.
+  // Receives the ends of calls that outlive Run.
   struct Listener {
     virtual void Ended(FrameCall* call, Status s) = 0;
     virtual void Again(FrameCall* call) = 0;
@@ -52,33 +52,35 @@ class FrameCalls final : public StepBase {
   };
 
   explicit FrameCalls(const Plan& plan) : p_(plan), free_(plan.nodes.size()) {}
-  // The call that a kernel's frame is of; NULL: of a graph without control flow.
+  // Returns the call that owns a kernel's frame; NULL for a graph without control flow.
   static FrameCall* CallOf(const tw_frame* f);
-  // A step begins: what the state says of it.
+  // Begins a step: copies its settings from the state.
   void Begin(StepState* step, Listener* listener);
 
   FrameCall* Take(int32_t node);
-  // outputs: what of it lives on.
+  // outputs: tensors that stay in use; their memory is not released.
   void GiveBack(FrameCall* c, const std::vector<Tensor>& outputs = {});
-  // The step is done with a value: memory of a device goes when its queues are past what they hold now.
+  // Releases a value. Device memory is kept until its queues have passed what they hold now.
   void LetGo(Tensor t);
   bool has_queues() const { return has_queues_; }
-  // All of it but the end of a call that goes on: *pending is then true, and the listener hears. REQUIRES: the inputs are there.
+  // Runs the call. If it continues asynchronously, sets *pending, and the listener is told of the
+  // end. REQUIRES: all inputs are there.
   Status Run(FrameCall* c, bool* pending);
-  // After a call that went on: checks the outputs.
+  // Finishes a call that continued: checks the outputs.
   Status End(FrameCall* c);
-  // It is not run again, although it waits at a resource.
+  // Removes a call that waits at a resource from its line; it will not run again.
   void StopWaiting(FrameCall* c);
-  // A failure, with what the inputs are. where: "in iteration 3 of frame 'loop'", or "".
+  // Describes a failure with the shapes of the inputs. where: "in iteration 3 of frame 'loop'", or
+  // "".
   Status Describe(FrameCall* c, const Status& s, std::string_view where) const;
 
   void Complete(uint64_t tag, Status s) override;
   void Again(uint64_t tag) override { listener_->Again(Of(tag)); }
   bool Failed() const override { return listener_->Failed(); }
-  // The slots of a call are its own.
+  // A call owns its slots.
   bool IsLastReader(const Slot* slot) const override { return bool(slot->held); }
   Carrier* carrier() override { return step_->carrier(); }
-  // Kernels of its device start after that.
+  // Makes kernels of the slot's device start after the mark.
   Status ArrivesWith(const Slot* slot, const QueueMark& mark) override;
 
  private:
@@ -89,7 +91,7 @@ class FrameCalls final : public StepBase {
   Status Enqueue(FrameCall* c);
   Status RunCopy(FrameCall* c, bool* pending);
   Status EnqueueCopy(FrameCall* c, DeviceQueues* queues, Device* there, bool* pending);
-  static void TellEnd(void* call, const tw_status* why);  // of a copy
+  static void TellEnd(void* call, const tw_status* why);  // callback of a copy
   Status AllocateOutputs(FrameCall* c);
   Status InferOutputs(FrameCall* c);
   bool TakeOver(FrameCall* c, uint32_t o, const Shape& shape);

@@ -1,4 +1,5 @@
-// The optional set "function" of the host table: plugin/function.h over the functions of the step's graph.
+// The optional set "function" of the host table: implements plugin/function.h with the functions of
+// the step's graph.
 #pragma once
 #include "thalweg/plugin/function.h"
 

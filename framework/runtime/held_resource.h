@@ -1,4 +1,5 @@
-// The set of thalweg/plugin/held_resource.h: plugins hold resources beyond a call, and wait for changes that no call makes.
+// Implements thalweg/plugin/held_resource.h: plugins hold resources beyond a call, and wait for
+// changes that no call makes.
 #pragma once
 #include "thalweg/plugin/held_resource.h"
 

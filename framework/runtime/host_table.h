@@ -1,4 +1,5 @@
-// The host table that plugins call, over the classes of this folder. One per plugin; `self` leads back to the runtime.
+// The host table that plugins call, implemented with the classes of this folder. There is one per
+// plugin; `self` points to the runtime.
 #pragma once
 #include <memory>
 #include <string_view>
@@ -11,9 +12,10 @@ class FileSystem;
 class Runtime;
 
 std::unique_ptr<tw_host, void (*)(tw_host*)> MakeHostTable(Runtime* runtime, std::string_view id, std::string_view path, uint32_t minor);
-// A copy of that table whose file functions work on `files`. Both must outlive it.
+// Returns a copy of the table whose file functions use `files`. `host` and `files` must outlive the
+// copy.
 std::unique_ptr<tw_host, void (*)(tw_host*)> ConfinedHost(const tw_host* host, FileSystem* files);
-// What the file functions of a host table work on.
+// Returns the file system that the file functions of a host table use.
 FileSystem& FilesOf(const tw_host* host);
 
 }  // namespace thalweg

@@ -1,11 +1,12 @@
-// Nodes of a plan one after the other: what the fixed engine and the threads of a batched step do. Threads: any, of different nodes.
+// Runs nodes of a plan one after the other, for the fixed engine and the threads of a batched step.
+// Threads: any, on different nodes.
 #pragma once
 #include "framework/base/status.h"
 #include "framework/runtime/step.h"
 
 namespace thalweg {
 
-// Nothing but the kernel's call; a kernel in C++ may throw although it must not.
+// Calls only the kernel. A C++ kernel may throw although it must not.
 inline tw_status* CallSimple(const PlanNode& node, const KernelFrame& frame) {
   try {
     return node.run.kernel->def.execute(&frame.c);
@@ -14,14 +15,14 @@ inline tw_status* CallSimple(const PlanNode& node, const KernelFrame& frame) {
   }
 }
 
-// kTraced: somebody watches this step. A step that nobody watches runs code that knows nothing of it.
-// after: the node that the same thread has just run, or -1.
+// kTraced: the step is traced; an untraced step runs code without any tracing. after: the node that
+// the same thread has just run, or -1.
 template <bool kTraced>
 Status RunNode(StepState* s, size_t i, bool* pending, int32_t after = -1) {
   return kTraced ? s->RunTraced(i, pending, after) : s->RunNode(i, pending);
 }
 
-// Nodes [begin, end). kShared: other threads run other nodes of the step.
+// Runs nodes [begin, end). kShared: other threads run other nodes of the step.
 template <bool kTraced, bool kShared>
 Status RunInOrder(StepState* s, size_t begin, size_t end) {
   const Plan& p = s->plan();

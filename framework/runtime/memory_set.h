@@ -1,4 +1,5 @@
-// The optional set "memory" of the host table: plugin/memory.h over the budget of the step.
+// The optional set "memory" of the host table: implements plugin/memory.h with the budget of the
+// step.
 #pragma once
 #include "thalweg/plugin/memory.h"
 

@@ -1,4 +1,4 @@
-// What holds the memory of a device, for messages about memory that is short. Threads: any.
+// Lists the holders of a device's memory, for messages about exhausted memory. Threads: any.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,9 +14,10 @@ struct LiveTensor {
   uint64_t bytes = 0;
 };
 
-// Variables of the container that live on the device.
+// Adds the container's variables that are on the device.
 void AddVariables(Runtime& runtime, const std::string& container, const Device* device, std::vector<LiveTensor>* to);
-// "; the largest there are x (8 bytes), y (4 bytes) and 7 more of 20 bytes"; "" where there is none.
+// Formats "; the largest there are x (8 bytes), y (4 bytes), and 7 more of 20 bytes"; "" if the
+// list is empty.
 std::string LargestText(std::vector<LiveTensor> all);
 
 }  // namespace thalweg

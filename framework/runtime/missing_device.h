@@ -1,4 +1,4 @@
-// What is said where a device is asked for that there is not.
+// The error for a device that does not exist. Threads: any.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,8 +9,9 @@ namespace thalweg {
 
 class Runtime;
 
-// NOT_FOUND: "device 'asked' not found", what there is, and what to do: a plugin that provides the kind may have found none, and says why,
-// or is not loaded, and says why. kind: of the device, in upper case; empty: any.
+// Returns NOT_FOUND: "device 'asked' not found", the devices that there are, and a remedy. A plugin
+// that provides the kind is named with the reason why it found no device or is not loaded. kind: of
+// the device, in upper case; "": any.
 Status MissingDevice(const Runtime& runtime, std::string_view asked, std::string_view kind);
 
 }  // namespace thalweg

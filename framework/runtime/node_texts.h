@@ -1,5 +1,6 @@
-// NodeTexts: what a trace says of the nodes of a plan under certain shapes, whatever happens in a step. Made when a step of a plan is first
-// watched, kept by the step state and shared with the statistics. Immutable. Threads: any.
+// NodeTexts: the texts that a trace needs for a plan's nodes under certain shapes, independent of
+// one step. Made when a step of the plan is first traced, kept by the step state and shared with
+// the statistics. Immutable. Threads: any.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,24 +13,24 @@ namespace thalweg {
 struct Plan;
 struct PlanShapes;
 
-// A value's type and dims among other numbers, and back.
+// AddDims appends a value's type and dims to a list of numbers; DimsText formats such a list.
 void AddDims(uint32_t dtype, const int64_t* dims, int32_t rank, std::vector<int64_t>* to);
-constexpr int64_t kOutputsFollow = -1;  // in place of a type
+constexpr int64_t kOutputsFollow = -1;  // separates inputs from outputs; stands in place of a type
 // "float [2, 3], float [3, 4] -> float [2, 4]"
 std::string DimsText(const std::vector<int64_t>& all);
 
 struct NodeTexts {
   struct Node {
     const char *name, *op, *device, *kernel, *to;
-    const char* shapes;  // "" where only running tells
+    const char* shapes;  // "" if known only at run time
     bool copy = false;
-    uint64_t output_bytes = 0;    // of one that is told of no output as it runs: its kernel's call is all there is to it
+    uint64_t output_bytes = 0;    // for a node whose outputs are not reported at run time: its kernel's call is all that runs
     std::vector<uint32_t> after;  // nodes that it waits for
   };
   std::vector<Node> nodes;          // of the plan
-  size_t n_after = 0;               // of all of them
-  bool asides = false;              // some have shapes that only running tells, or work in queues of devices
-  std::vector<const char*> frames;  // names, of a plan with control flow
+  size_t n_after = 0;               // sum of the sizes of `after`
+  bool asides = false;              // some nodes have shapes known only at run time, or work in device queues
+  std::vector<const char*> frames;  // names of the frames, for a plan with control flow
   static std::shared_ptr<const NodeTexts> Of(const Plan& plan, const PlanShapes& shapes);
 
  private:

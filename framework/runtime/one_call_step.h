@@ -1,4 +1,5 @@
-// A step that holds one call of a kernel, run outside of any plan. Threads: whoever waits, and the one on which an asynchronous call ends.
+// A step that holds one kernel call outside any plan. Threads: the one that waits, and the one on
+// which an asynchronous call ends.
 #pragma once
 #include <condition_variable>
 #include <mutex>

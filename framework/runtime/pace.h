@@ -1,4 +1,5 @@
-// Pace: whether steps are faster in order or side by side, learnt from how long they take. Threads: one.
+// Pace: learns from the times of steps whether they are faster in order or side by side. Threads:
+// one.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -11,7 +12,8 @@ class Pace {
  public:
   enum Way : uint8_t { kInOrder, kSideBySide };
 
-  // How the next step is to run. The slower way is tried again now and then, since machines and feeds change.
+  // Returns how the next step should run. The slower way is retried now and then, because machines
+  // and feeds change.
   Way Next() {
     ++steps_;
     if (steps_ == 1 || seen_[kInOrder] < kTries) return kInOrder;
@@ -30,7 +32,7 @@ class Pace {
   }
 
   void Took(Way way, int64_t ns) {
-    if (steps_ == 1) return;  // a first step touches memory that is not there yet
+    if (steps_ == 1) return;  // a first step allocates its memory
     int64_t& mean = ns_[way];
     if (seen_[way] < kTries) {
       mean = seen_[way] == 0 ? ns : std::min(mean, ns);
@@ -38,18 +40,20 @@ class Pace {
     } else if (ns < mean && way != best_) {
       mean = ns;
     } else {
-      mean += (std::min(ns, 2 * mean) - mean) / 4;  // one step in which the machine was busy says little
+      mean += (std::min(ns, 2 * mean) - mean) / 4;  // one step on a busy machine says little
     }
   }
 
  private:
-  static constexpr int64_t kWorthSharing = 30'000;                             // ns: three times what it takes to wake a thread
+  static constexpr int64_t kWorthSharing = 30'000;                             // ns: three times the cost of waking a thread
   static constexpr uint64_t kTries = 3, kShortestGap = 8, kLongestGap = 2048;  // steps
 
-  // A second thread has to be of some use.
+  // Returns the faster way. Running side by side must gain at least 1/16 to justify a second
+  // thread.
   Way Best() const { return ns_[kSideBySide] < ns_[kInOrder] - ns_[kInOrder] / 16 ? kSideBySide : kInOrder; }
 
-  // Steps until the slower way is tried again: what it costs more then is less than half a percent of all, or it costs next to nothing.
+  // Returns the longest gap in steps between retries of the slower way, so that retries cost less
+  // than half a percent of the total time, or next to nothing.
   uint64_t LongestGap(Way slower, Way faster) const {
     const int64_t lost = std::max<int64_t>(ns_[slower] - ns_[faster], 0);
     return std::clamp(uint64_t(256 * double(lost) / double(std::max<int64_t>(ns_[faster], 1))), kShortestGap, kLongestGap);
@@ -58,13 +62,15 @@ class Pace {
   int64_t ns_[2] = {0, 0};
   uint64_t seen_[2] = {0, 0}, steps_ = 0;
   Way best_ = kInOrder;
-  uint64_t gap_ = kShortestGap, again_ = 0;  // the step that tries the other way again
+  uint64_t gap_ = kShortestGap, again_ = 0;  // again_: the step of the next retry
 };
 
-// The pace of each of the last few kinds of steps: what is learnt of steps with feeds of one shape says nothing of others.
+// One Pace for each of the last eight kinds of steps: times of steps with feeds of one shape say
+// nothing about other shapes.
 class Paces {
  public:
-  // kind: an address that means nothing; one that is used again for another kind begins with what was learnt of the first.
+  // kind: an address used as an id only. If an address is reused for another kind, that kind starts
+  // with what was learnt for the first.
   void Turn(const void* kind) {
     for (now_ = 0; now_ < kKinds; ++now_) {
       if (kinds_[now_] == kind) return;

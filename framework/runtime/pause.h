@@ -1,4 +1,5 @@
-// Pause: what a thread does between two looks at something that others are about to change. Threads: any.
+// Pause: tells the CPU that the thread spins on a value that another thread will change. Threads:
+// any.
 #pragma once
 
 namespace thalweg {

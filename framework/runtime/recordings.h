@@ -1,6 +1,7 @@
-// Recordings: what the runs of a plan (plan/runs.h) give to their device's queue. A run that was given the same memory in two steps is
-// recorded in the third, and enqueued as one from then on, whenever its memory is that again. Else, and wherever recording fails, its nodes
-// are enqueued one by one. Belongs to one step state. Threads: one at a time.
+// Recordings: replays of the work that the runs of a plan (plan/runs.h) enqueue on their device. If
+// a run was given the same memory in two steps, the third step records it; from then on the
+// recording is enqueued as one whenever the memory is the same. Otherwise, and if recording fails,
+// the nodes are enqueued one by one. Belongs to one step state. Threads: one at a time.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -24,17 +25,19 @@ class Recordings {
   Recordings(const Recordings&) = delete;
   Recordings& operator=(const Recordings&) = delete;
 
-  // All nodes of the plan, in order.
+  // Runs all nodes of the plan, in order.
   Status RunAll();
-  // The plan's memory has moved. REQUIRES: the queues are empty.
+  // Forgets addresses because the plan's memory has moved. REQUIRES: the queues are empty.
   void Forget();
 
-  // The tensor of a value on a device that this step is done with, maybe before its queues are: the next step uses it again, so that runs
-  // are given the same memory. False: it is no such value, and *t stays.
+  // Keeps the device tensor of a value that this step is done with, possibly before its queues are.
+  // The next step reuses it, so that runs get the same memory. Returns false and leaves *t alone if
+  // the value is not made on a device for this step alone.
   bool Spare(int32_t value, Tensor* t);
-  // Empty: there is none that fits, and that nobody else holds.
+  // Returns an empty tensor if none fits or somebody else holds it.
   Tensor TakeSpare(int32_t value, const int64_t* dims, int32_t rank);
-  // Where memory is short: all of them, for the queues to keep until they are past them. False: there are none.
+  // Called if memory is short: gives all spare tensors to the queues, which free them when they
+  // have passed them. Returns false if there are none.
   bool GiveSpares();
 
  private:
@@ -43,29 +46,29 @@ class Recordings {
     uint64_t offset;
     bool operator==(const Address&) const = default;
   };
-  // Memory that a run was given, and what was recorded with it.
+  // One set of memory that a run was given, and its recording.
   struct Story {
     std::vector<Address> memory;
-    std::vector<int64_t> dims;  // of what lies there, each after its rank
-    uint64_t last = 0;          // when it was given
-    uint32_t times = 0;         // how often; 0: never since the plan's memory moved
-    void* recording = nullptr;  // of other memory where times is 0
+    std::vector<int64_t> dims;  // rank and dims of each value
+    uint64_t last = 0;          // when it was last given
+    uint32_t times = 0;         // how often it was given; 0: not since the plan's memory moved
+    void* recording = nullptr;  // of other memory if times is 0
   };
   struct Lock {
     uint32_t node, input;  // flat input of the node
     bool update;
   };
-  // A run: what of it takes more than enqueuing.
+  // A run, and those of its nodes that need more than enqueueing.
   struct Run {
     PlanRun nodes;
     Device* device;
-    std::vector<uint32_t> await, hold, release;  // nodes: that read copies, make tensors, are done with tensors
+    std::vector<uint32_t> await, hold, release;  // nodes that read copies; that make tensors; that release tensors
     std::vector<Lock> locks;
-    std::vector<std::pair<Resource*, const Lock*>> wants;  // while they are taken
+    std::vector<std::pair<Resource*, const Lock*>> wants;  // filled while the locks are taken
     std::vector<KernelFrame*> opens;                       // frames of nodes with locks
-    std::vector<const Slot*> moves;                        // whose memory is not the plan's
+    std::vector<const Slot*> moves;                        // slots whose memory is not the plan's
     std::vector<Story> stories;
-    uint32_t failures = 0;  // of recording
+    uint32_t failures = 0;  // failed attempts to record
   };
   void AddNode(Run* run, size_t i);
   Status Guarded(Run* run);
@@ -83,14 +86,15 @@ class Recordings {
 
   StepState* const step_;
   std::vector<Tensor> spare_;        // per value
-  std::vector<uint8_t> own_memory_;  // per value: on a device, in a tensor that the step makes and keeps to itself
+  std::vector<uint8_t> own_memory_;  // per value: 1 if on a device, in a tensor that the step makes and does not share
   std::vector<Run> runs_;
-  std::vector<Address> now_;   // while a run is looked for
-  std::vector<int64_t> dims_;  // likewise
+  std::vector<Address> now_;   // scratch for Find
+  std::vector<int64_t> dims_;  // scratch for Find
   uint64_t clock_ = 0;
 };
 
-// The tensor of a value on a device: what the last step had, or a new one. recordings: NULL: the plan has none.
+// Returns the device tensor of a value: the last step's, or a new one. recordings: NULL if the plan
+// has none.
 template <class Make>
 StatusOr<Tensor> MakeHeld(Recordings* recordings, int32_t value, const int64_t* dims, int32_t rank, Make&& make) {
   if (!recordings) return make();

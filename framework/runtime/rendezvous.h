@@ -1,5 +1,6 @@
-// Rendezvous: where the parts of one step that run in different processes hand values to each other. Nodes `_Send` and `_Recv` reach the
-// one of their step through the set `rendezvous` of the host table. Threads: any.
+// Rendezvous: exchanges values between the parts of one step that run in different processes. The
+// nodes `_Send` and `_Recv` reach the rendezvous of their step through the set `rendezvous` of the
+// host table. Threads: any.
 #pragma once
 #include <functional>
 #include <string_view>
@@ -13,13 +14,15 @@ class Rendezvous {
  public:
   using Received = std::function<void(Status, Tensor)>;
   virtual ~Rendezvous() = default;
-  // value: in host memory; empty: dead, since it comes from a branch that was not taken. iteration: of the loops that the node is in, "3",
-  // "1.4": the outermost first; "": it is in none. Each key once in an iteration of a step.
+  // Sends a value under a key, once per iteration of a step. value: in host memory; empty for a
+  // dead value, from a branch that was not taken. iteration: numbers of the loops around the node,
+  // outermost first: "3", "1.4"; "" outside loops.
   virtual Status Send(std::string_view key, std::string_view iteration, Tensor value) = 0;
-  // done: called once, maybe before this returns; the tensor is empty after a failure, and where the value is dead.
+  // `done` is called once, possibly before this returns. The tensor is empty after a failure and
+  // for a dead value.
   virtual void Receive(std::string_view key, std::string_view iteration, Received done) = 0;
-  // A node of the step has failed here: whoever waits for the others need not wait any longer. Calls no `done` itself, for the step may
-  // hold a lock.
+  // Reports that a node of the step has failed here, so that peers stop waiting. Must not call a
+  // `done` itself, because the step may hold a lock.
   virtual void StepFailed(const Status& why) = 0;
 };
 

@@ -1,4 +1,5 @@
-// The optional set "rendezvous" of the host table: plugin/rendezvous.h over the rendezvous of the step.
+// The optional set "rendezvous" of the host table: implements plugin/rendezvous.h with the
+// rendezvous of the step.
 #pragma once
 #include "thalweg/plugin/rendezvous.h"
 

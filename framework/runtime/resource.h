@@ -1,6 +1,8 @@
-// Resources: named state that outlives a step. A Resource is the place (container, type, name), its lock and its object; handles in
-// tensors refer to it. Variables are the type `variable`, whose object is a tensor.
-// Locks: reader-writer, never parking a pool thread for long: critical sections are single kernels. Threads: any.
+// Resources: named state that outlives a step. A Resource is a named place (container, type, name)
+// with a lock and an object; handles in tensors refer to it. A variable is a resource of the type
+// `variable`, whose object is a tensor.
+// Locks: reader-writer. They never park a pool thread for long, because critical sections are
+// single kernels. Threads: any.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -35,54 +37,60 @@ class Resource final : public Handle {
   const std::string& type() const { return type_; }
   const std::string& name() const { return name_; }
   bool is_variable() const { return def_ == nullptr; }
-  const ResourceType* def() const { return def_; }  // NULL: variable
+  const ResourceType* def() const { return def_; }  // NULL: a variable
   bool exists() const { return exists_.load(std::memory_order_acquire); }
-  // Its container was reset: who opens it by name from now on finds another. What remembers the handle opens it anew.
+  // Returns true if the container was reset: the name now leads to another resource, so holders of
+  // the handle must open it anew.
   bool reset() const { return reset_.load(std::memory_order_acquire); }
 
-  // Try: false where it would have to wait, also behind others who wait. Lock: waits, first come first served. A thread must not lock one
-  // resource twice.
+  // The Try functions return false if they would have to wait, also behind other waiters. The Lock
+  // functions wait in FIFO order. A thread must not lock one resource twice.
   bool TryRead();
   bool TryUpdate();
   void LockRead();
   void LockUpdate();
   void UnlockRead();
-  // changed: calls that wait for an update of it are called.
+  // changed: wakes calls that wait for an update of the resource.
   void UnlockUpdate(bool changed = true);
-  // Under a lock: how many updates there were.
+  // Returns the number of updates. REQUIRES: a lock is held.
   uint64_t version() const { return version_; }
-  // Under update: since it was locked the variable was given a tensor.
+  // Returns true if the variable was assigned since it was locked. REQUIRES: the update lock is
+  // held.
   bool assigned() const { return assigned_; }
-  // Under update, or where one more stands in line: how many calls wait for an update of it (see WaitingCalls).
+  // Counts calls that wait for an update (see WaitingCalls). REQUIRES: the update lock is held, or
+  // another waiter is in line.
   void Watch(int32_t calls) { watching_.fetch_add(calls); }
-  // Without a lock: what calls look at beside the object has changed; true: some wait, and are to be told. A call that begins to wait
-  // counts first and then looks whether it was touched, so one of the two sees the other.
+  // Reports, without a lock, a change of state that calls read beside the object. Returns true if
+  // calls wait and must be told. A call that begins to wait counts itself first and then compares
+  // touches(), so one of the two sees the other.
   bool Touch() {
     touches_.fetch_add(1);
     return watching_.load() > 0;
   }
   uint64_t touches() const { return touches_.load(); }
 
-  // Under a lock. The variable's value (empty: uninitialised); under update it may be replaced.
+  // The variable's value; empty if uninitialised. REQUIRES: a lock is held; to replace the value,
+  // the update lock.
   const Tensor& value() const { return value_; }
   void set_value(Tensor t);
-  // Where the variable's value lives: the device of whoever opened it first; NULL: nobody did yet.
+  // Returns the device of the variable's value, which the first opener sets; NULL before that.
   Device* device() const { return device_.load(std::memory_order_acquire); }
-  // FAILED_PRECONDITION if it lives elsewhere, in memory that this device does not share.
+  // FAILED_PRECONDITION if the variable is on another device, whose memory this device does not
+  // share.
   Status LiveOn(Device* device);
-  // Whether a kernel on this device cannot reach the variable.
+  // Returns true if a kernel on this device cannot reach the variable.
   bool Away(const Device* device) const;
-  // Under update: the variable lives on this device from now on, with its value.
+  // Moves the variable and its value to this device. REQUIRES: the update lock is held.
   Status MoveTo(Device* device, MemoryBudget* budget);
-  // Under a lock: the plugin's object, NULL if none.
+  // Returns the plugin's object; NULL if none. REQUIRES: a lock is held.
   void* object() const { return object_; }
-  void set_object(void* o);  // under update; destroys the old one
-  // Without a lock: makes the object where there is none.
+  void set_object(void* o);  // destroys the old object. REQUIRES: the update lock is held
+  // Makes the object if there is none. REQUIRES: the caller holds no lock.
   Status MakeObject(const tw_host* host, tw_status* (*make)(const tw_host*, void*, void**), void* arg);
-  // Under update: no value and no object any more.
+  // Removes value and object. REQUIRES: the update lock is held.
   void Clear();
 
-  // For TouchedResources, under its lock.
+  // For TouchedResources; guarded by its lock.
   Resource* next_touched = nullptr;
   bool listed_as_touched = false;
 
@@ -92,15 +100,15 @@ class Resource final : public Handle {
   void Leave();
 
   const std::string container_, type_, name_;
-  const ResourceType* def_;                   // NULL: variable
-  const std::shared_ptr<const void> plugin_;  // whose type it is, so that it is not unloaded
-  std::atomic<int32_t> state_{0};             // readers, or -1: an updater
+  const ResourceType* def_;                   // NULL: a variable
+  const std::shared_ptr<const void> plugin_;  // keeps the plugin of the type loaded
+  std::atomic<int32_t> state_{0};             // number of readers, or -1 for an updater
   std::atomic<int32_t> waiting_{0};
-  std::atomic<int32_t> watching_{0};  // calls that wait for an update; they begin to under its lock
+  std::atomic<int32_t> watching_{0};  // calls that wait for an update; they begin to wait under the lock
   std::atomic<uint64_t> touches_{0};
   uint64_t version_ = 0;
   bool assigned_ = false;
-  std::mutex mu_;  // the queue
+  std::mutex mu_;  // guards the queue
   std::condition_variable free_;
   uint64_t next_ticket_ = 0, serving_ = 0;
   friend class ResourceStore;
@@ -110,28 +118,30 @@ class Resource final : public Handle {
   void* object_ = nullptr;
 };
 
-// Whether the tensor is a handle to what was in a container before it was reset.
+// Returns true if the tensor is a handle to a resource of a container that was reset since.
 bool LeadsToReset(const Tensor& t);
 
 // The named containers of a runtime.
 class ResourceStore {
  public:
   explicit ResourceStore(const Registry* registry) : registry_(registry) {}
-  // Found or made; the answer holds a reference. Without a name always made, and gone with its last handle. INVALID_ARGUMENT if the name
-  // belongs to another type; NOT_FOUND for an unknown type.
+  // Finds or makes a resource; the caller gets a reference. A resource without a name is always new
+  // and dies with its last handle. INVALID_ARGUMENT if the name belongs to another type; NOT_FOUND
+  // for an unknown type.
   StatusOr<Resource*> Open(std::string_view container, std::string_view type, std::string_view name);
-  Resource* Find(std::string_view container, std::string_view name) const;  // borrowed reference added; NULL: none
-  // Value and object go now. The place keeps its name for those who hold handles, and goes some time after the last of them. NOT_FOUND if
-  // it is empty.
+  Resource* Find(std::string_view container, std::string_view name) const;  // adds a reference; NULL: none
+  // Destroys value and object now. The place keeps its name for holders of handles and is removed
+  // some time after the last of them. NOT_FOUND if the resource has no contents.
   Status Drop(std::string_view container, std::string_view name);
-  // Empties the container: memory goes now, and whoever waits at something in it is called. Plans that hold handles are made anew, see
-  // resets(). Answers how many things there were. Allocates nothing.
+  // Empties the container: frees its memory now and wakes calls that wait in it. Plans that hold
+  // handles are made anew, see resets(). Returns the number of resources with contents. Allocates
+  // nothing.
   size_t ResetContainer(std::string_view container) { return Detach(container, 1); }
-  // The same of a graph's own, which nobody can open any more.
+  // Empties a graph's own container, which nobody can open any more.
   size_t EndContainer(std::string_view container) { return Detach(container, 0); }
-  // Goes up with each reset, after handles to what was there say so.
+  // Counts resets. A reset first marks the resources, then increments this.
   uint64_t resets() const { return resets_.load(std::memory_order_acquire); }
-  std::vector<Resource*> List(std::string_view container) const;  // references added, by name
+  std::vector<Resource*> List(std::string_view container) const;  // adds references; sorted by name
   size_t CountOnDevicesOf(std::string_view plugin) const;
 
  private:
@@ -147,8 +157,8 @@ class ResourceStore {
   size_t Detach(std::string_view container, uint64_t resets);
 
   std::map<Key, Resource*, Before> all_;
-  std::set<Resource*> dropped_;  // of these, places that were dropped while others held handles
-  size_t sweep_at_ = 16;         // so many of them
+  std::set<Resource*> dropped_;  // places that were dropped while others held handles
+  size_t sweep_at_ = 16;         // size of dropped_ at which Sweep runs
   std::atomic<uint64_t> resets_{0};
 
  public:

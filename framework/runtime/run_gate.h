@@ -1,5 +1,6 @@
-// RunGate: the order in which runs begin that nobody waits for. One of a lower priority begins when fewer runs of higher ones are under way
-// than there are threads, or when it has waited long enough: it is put off, never shut out. Threads: any.
+// RunGate: the order in which asynchronously started runs begin. A run begins if fewer runs of
+// higher priority than threads are in progress, or if it has waited 100 ms: it is delayed, never
+// starved. Threads: any.
 #pragma once
 #include <array>
 #include <condition_variable>
@@ -13,21 +14,22 @@ constexpr int32_t kLowestPriority = -10, kHighestPriority = 10;
 class RunGate {
  public:
   explicit RunGate(uint32_t threads) : threads_(threads) {}
-  // REQUIRES of all: priority is between the lowest and the highest. A run was accepted: it is under way until End.
+  // REQUIRES for all: kLowestPriority <= priority <= kHighestPriority. Accept counts a run as in
+  // progress until End.
   void Accept(int32_t priority);
-  // Whether it may begin at once.
+  // Returns true if the run may begin at once.
   bool Open(int32_t priority);
-  // Blocks until it may begin.
+  // Blocks until the run may begin, at most 100 ms.
   void Pass(int32_t priority);
   void End(int32_t priority);
 
  private:
-  bool Clear(int32_t priority) const;  // REQUIRES: mu_
+  bool Clear(int32_t priority) const;  // REQUIRES: mu_ is held
 
   const uint32_t threads_;
   std::mutex mu_;
   std::condition_variable ended_;
-  std::array<uint64_t, kHighestPriority - kLowestPriority + 1> under_way_{};  // by priority
+  std::array<uint64_t, kHighestPriority - kLowestPriority + 1> under_way_{};  // runs in progress, by priority
 };
 
 }  // namespace thalweg

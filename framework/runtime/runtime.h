@@ -1,5 +1,5 @@
-// Runtime: registries, plugins, devices, threads and state that the sessions of one program share. Several may live in one process.
-// Threads: any.
+// Runtime: the registries, plugins, devices, threads and state that the sessions of one program
+// share. A process may have several. Threads: any.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -25,7 +25,7 @@ namespace thalweg {
 
 class FileSystem;
 
-// What a plugin's enumerate said of a device; texts are copied because they end with the call.
+// A plugin's description of a device. Texts are copied because they are valid only during the call.
 struct FoundDevice {
   tw_device_info info;
   std::string uid, description;
@@ -40,25 +40,29 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   ResourceStore& resources() { return resources_; }
   ThreadPool& pool() { return pool_; }
   RunGate& gate() { return gate_; }
-  // Where paths lead: to the file system of a plugin for `scheme://...`, else to the machine's.
+  // Resolves paths: `scheme://...` to a plugin's file system, others to the machine's.
   FileSystem& files() { return *files_; }
   const RuntimeOptions& options() const { return options_; }
-  // All of them: asks every kind that nobody has asked yet, which may take a driver's start-up time.
+  // Returns all devices. Enumerates kinds that were not enumerated yet, which may take a driver's
+  // start-up time.
   std::vector<Device*> devices() const;
-  // Those that were asked for so far.
+  // Returns the devices enumerated so far.
   std::vector<Device*> ready_devices() const;
-  // A device whose memory is the host's, for constants and values that planning needs. FAILED_PRECONDITION if no plugin provides one.
+  // Returns a device with host memory, for constants and values that planning needs.
+  // FAILED_PRECONDITION if no plugin provides one.
   StatusOr<Device*> host_device() const;
   // Loads a plugin file and adds its devices.
   Status LoadPlugin(const std::string& path);
-  // FAILED_PRECONDITION saying what of the plugin is in use, or that it cannot be unloaded at all; NOT_FOUND if none of that id is loaded.
-  // REQUIRES: no other thread uses anything of the plugin meanwhile.
+  // FAILED_PRECONDITION names what of the plugin is in use, or says that it cannot be unloaded at
+  // all; NOT_FOUND if no plugin of that id is loaded. REQUIRES: no other thread uses anything of
+  // the plugin meanwhile.
   Status UnloadPlugin(std::string_view id);
   std::vector<PluginRecord> plugins() const { return loader_->records(); }
-  // What layers above keep once for all who share this runtime: made by the first who asks for a T.
+  // Returns the one T that all users of this runtime share; the first call makes it. For layers
+  // above the runtime.
   template <class T>
   std::shared_ptr<T> Common() {
-    static char key;  // its address
+    static char key;  // its address is the key
     std::lock_guard lock(common_mu_);
     std::shared_ptr<void>& at = common_[&key];
     if (!at) at = std::make_shared<T>();
@@ -66,20 +70,21 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   }
   StatusOr<std::string> Setting(std::string_view plugin, std::string_view key) const;
 
-  // Level 0 debug, 1 info, 2 warning, 3 error. Silent unless a sink is set.
+  // Level 0 is debug, 1 info, 2 warning, 3 error. Nothing is logged unless a sink is set.
   using LogSink = void (*)(void* arg, uint32_t level, const char* text, uint64_t len);
   void SetLog(LogSink sink, void* arg, uint32_t min_level);
   void Log(uint32_t level, std::string_view text) const;
 
  private:
   explicit Runtime(const RuntimeOptions& options);
-  // Asks a device kind, once, what there is. One that fails is remarked in its plugin's record and the log.
+  // Enumerates a device kind once. A failure is recorded in the plugin's record and the log.
   Status AddDevices(const std::string& kind) const;
-  Status AddDevicesOf(const DeviceKind* kind) const;  // REQUIRES: enumerate_mu_
+  Status AddDevicesOf(const DeviceKind* kind) const;  // REQUIRES: enumerate_mu_ is held
   void KeepVisible(const DeviceKind& kind, std::vector<FoundDevice>* found) const;
   Status CheckUnused(std::string_view plugin) const;
 
-  // Destroyed from the bottom up: resources and devices call into plugins, plugins into everything above them.
+  // Destroyed from the bottom up: resources and devices call plugins, and plugins call everything
+  // above them.
   mutable std::mutex log_mu_;
   LogSink log_ = nullptr;
   void* log_arg_ = nullptr;
@@ -92,14 +97,15 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   RunGate gate_;
   std::unique_ptr<PluginLoader> loader_;
   const std::unique_ptr<FileSystem> files_;
-  mutable std::mutex enumerate_mu_;  // before mu_; enumerated_
+  mutable std::mutex enumerate_mu_;  // guards enumerated_; acquired before mu_
   mutable std::set<const DeviceKind*> enumerated_;
-  mutable std::mutex mu_;  // devices_
+  mutable std::mutex mu_;  // guards devices_
   mutable std::vector<std::unique_ptr<Device>> devices_;
   ResourceStore resources_;
 };
 
-// The device of that name, such as "FAKE:1". INVALID_ARGUMENT for what is no name; NOT_FOUND listing what there is.
+// Returns the device with a name such as "FAKE:1". INVALID_ARGUMENT if it is not a device name;
+// NOT_FOUND lists the devices.
 StatusOr<Device*> FindDevice(const Runtime& runtime, std::string_view name);
 
 }  // namespace thalweg

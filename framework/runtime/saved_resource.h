@@ -1,5 +1,6 @@
-// What checkpoints hold of a plugin's resource: a vector of three strings, its type, its format in decimal, and what the plugin wrote.
-// Threads: any; both functions take the locks, and may block as plugins do.
+// The form of a plugin's resource in checkpoints: a vector of three strings: its type, its format
+// in decimal, and the bytes that the plugin wrote. Threads: any; both functions take the resource
+// locks and may block as plugins do.
 #pragma once
 #include <vector>
 
@@ -11,11 +12,11 @@ namespace thalweg {
 
 class MemoryBudget;
 
-// budget: pays for it; NULL: nobody. Errors: those of tw_resource_api's save.
+// budget: is charged for the tensor; NULL: none. Errors: those of tw_resource_api's save.
 StatusOr<Tensor> SaveResource(Resource* resource, MemoryBudget* budget);
 
-// resources[k] becomes what saved[k] holds, or stays as it is where that is empty; all or none. budget: pays for what the plugins count.
-// Errors: those of tw_resource_api's restore.
+// Restores resources[k] from saved[k], or leaves it if saved[k] is empty; all or none. budget: is
+// charged for memory that the plugins count. Errors: those of tw_resource_api's restore.
 Status RestoreResources(const std::vector<Resource*>& resources, const std::vector<const tw_view*>& saved, MemoryBudget* budget = nullptr);
 
 }  // namespace thalweg

@@ -1,6 +1,6 @@
-// StepState: what one run of a plan needs: slots, frames, counts and memory blocks, made once and used again, so that a warm step makes
-// no heap call. A plan keeps as many as ran at the same time.
-// Threads: one step at a time per state.
+// StepState: the memory of one run of a plan: slots, frames, counts and memory blocks. It is made
+// once and reused, so that a warm step makes no heap call. A plan keeps as many as ran
+// concurrently. Threads: one step at a time per state.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace thalweg {
 
-// Bytes of the blocks of a session's states.
+// Bytes of the blocks of a session's step states.
 struct BlockCount {
   std::atomic<uint64_t> bytes{0}, peak{0};
   void Add(uint64_t n) {
@@ -32,7 +32,7 @@ struct BlockCount {
   }
 };
 
-// What an engine keeps from step to step.
+// State that an engine keeps from step to step.
 struct EngineMemory {
   virtual ~EngineMemory() = default;
 };
@@ -41,7 +41,7 @@ class Recordings;
 
 class StepState final : public StepBase {
  public:
-  // blocks: counts the memory of the state's blocks; may be NULL.
+  // blocks: counts the bytes of the state's blocks; may be NULL.
   static StatusOr<std::unique_ptr<StepState>> Create(const Plan* plan, Runtime* runtime, MemoryBudget* budget = nullptr,
                                                      BlockCount* blocks = nullptr);
   ~StepState() override;
@@ -55,8 +55,8 @@ class StepState final : public StepBase {
   Status ArrivesWith(const Slot* slot, const QueueMark& mark) override;
   int32_t OwnShares(const KernelFrame& writer, const Tensor& value) override;
 
-  // Sizes of the plan, its own or worked out from it: needed before the first step, and whenever feeds have other shapes. Errors:
-  // RESOURCE_EXHAUSTED; the state is then of no use any more.
+  // Binds the state to sizes: the plan's own, or sizes derived from the plan. Needed before the
+  // first step and whenever feeds have other shapes. RESOURCE_EXHAUSTED makes the state unusable.
   Status Bind(std::shared_ptr<const PlanShapes> shapes);
 
   const Plan& plan() const { return *plan_; }
@@ -64,41 +64,43 @@ class StepState final : public StepBase {
   Slot& slot(int32_t v) { return slots_[size_t(v)]; }
   KernelFrame& frame(size_t i) { return frames_[i]; }
 
-  // Binds what the caller feeds; the tensors are lent until the step is over. Nothing, where the plan takes its feeds.
+  // Binds the caller's feeds, which are borrowed until the step ends. Does nothing if the plan
+  // takes its feeds.
   void Feed(const Tensor* feeds);
-  // The step reads copies in place of Plan::copied_feeds. Errors: RESOURCE_EXHAUSTED.
+  // Copies the feeds in Plan::copied_feeds; the step reads the copies. RESOURCE_EXHAUSTED.
   Status CopyFeeds(const Tensor* feeds);
-  // Before the step, of a plan that takes its feeds: they are the step's from now on.
+  // Moves the feeds into the step, for a plan that takes its feeds. Called before the step.
   void Take(Tensor* feeds);
-  // On a thread beside those of the step.
+  // Runs f on a thread beside those of the step.
   void Blocking(std::function<void()> f) { blocking ? blocking->Run(std::move(f)) : pool->Blocking(std::move(f)); }
-  // Fills a feed that the plan copies; and a tensor with what it copies of a fetch (PlanValue::kPassed).
+  // CopyIn fills a feed that the plan copies; CopyOut makes a tensor from a fetch that the plan
+  // copies (PlanValue::kPassed).
   void CopyIn(int32_t v, const void* data);
   StatusOr<Tensor> CopyOut(int32_t v) const;
-  // Runs node i, all of it but for the end of an asynchronous call: *pending is then true, and the end is reported through Complete.
+  // Runs node i. If it ends asynchronously, sets *pending, and Complete receives the end.
   Status RunNode(size_t i, bool* pending);
-  // The same with notes for the trace. after: see StepTrace::Take. REQUIRES: there is one.
+  // Runs node i with notes for the trace. after: see StepTrace::Take. REQUIRES: there is a trace.
   Status RunTraced(size_t i, bool* pending, int32_t after);
-  // After an asynchronous call: closes resources, checks outputs.
+  // Finishes an asynchronous call: closes resources, checks outputs.
   Status EndNode(size_t i);
-  // The node is done with its inputs: held values that nobody reads any more are let go.
+  // Releases the node's inputs: held values without further readers are dropped.
   template <bool kAtomic>
   void ReleaseInputs(size_t i);
-  // Waits for devices, takes the fetches (if the step went well) and lets everything go.
+  // Waits for devices, takes the fetches if the step succeeded, and releases everything.
   Status Finish(Status status, Tensor* fetches);
 
-  // What queues were given by the plan's runs; NULL: it has none.
+  // Returns the recordings of the plan's runs; NULL if the plan has none.
   Recordings* recordings() const { return recordings_.get(); }
 
-  // A failure of node i, with what its inputs are.
+  // Describes a failure of node i with the shapes of its inputs.
   Status Describe(size_t i, const Status& s) noexcept;
-  // Something of the step has failed: what turns up later on its devices is not the cause.
+  // Notes the time of the first failure: device failures after it are not the cause.
   void NoteFailure() noexcept;
 
-  // What the step uses of a device; NULL: the device has no queues.
+  // Returns the step's queues of a device; NULL if the device has no queues.
   DeviceQueues* QueuesOf(const Device* device) const;
-  // Returns when all that was under way on devices is over: the first failure. kDrain: nothing comes any more, and what was kept for it
-  // goes.
+  // Blocks until all work in progress on devices has finished; returns the first failure. kDrain:
+  // no more work follows, so memory kept for it is freed.
   enum Under : uint8_t { kSettle, kDrain };
   Status AwaitDevices(Under what) const {
     Status first;
@@ -108,18 +110,19 @@ class StepState final : public StepBase {
     }
     return first;
   }
-  // Makes a tensor, or a buffer, in memory of the device; where that is short, waits for what its queues still hold.
+  // Calls `make` for a tensor or buffer in memory of the device; if memory is short, waits for
+  // memory that the queues still hold and tries again.
   template <class Make>
   auto MakeOn(const Device* device, Make&& make) -> decltype(make());
-  // A device queue of it has failed: not to be used again.
+  // Returns true if a device queue has failed; the state must not be reused.
   bool broken() const;
 
-  // Node i is not run again, although it waits at a resource: the step is to end.
+  // Removes node i, which waits at a resource, from its line: the step is to end.
   void StopWaiting(size_t i) {
     if (frames_[i].waits) LeaveLine(i);
   }
 
-  // Where the counted engine hears of asynchronous ends, and of nodes that are to be run again.
+  // The counted engine's callbacks for ends of asynchronous calls and nodes to run again.
   struct Listener {
     virtual void Ended(size_t node, Status s) = 0;
     virtual void Again(size_t node) = 0;
@@ -129,17 +132,17 @@ class StepState final : public StepBase {
     ~Listener() = default;
   };
   Listener* listener = nullptr;
-  std::vector<int32_t> counts;             // per node of the counted engine, or per batch: how many it is yet to wait for
-  std::vector<int32_t> ready;              // their queue
-  Paces paces;                             // of a plan with batches, by its shapes
-  std::shared_ptr<const NodeTexts> texts;  // what traces say of the plan's nodes, kept for the next one
+  std::vector<int32_t> counts;             // per node of the counted engine, or per batch: predecessors still to end
+  std::vector<int32_t> ready;              // queue of ready nodes or batches
+  Paces paces;                             // of a plan with batches, by shapes
+  std::shared_ptr<const NodeTexts> texts;  // texts for traces, kept for the next one
   std::unique_ptr<ThreadShare> own_share;
-  BlockingLine::Guest* blocking = nullptr;  // whose threads nodes that block hold; NULL: the pool's
+  BlockingLine::Guest* blocking = nullptr;  // provides the threads for nodes that block; NULL: the pool does
   std::unique_ptr<EngineMemory> engine;     // of the engine for control flow
-  Swapping* swapping = nullptr;             // the session's; NULL: what lists keep stays where it is
-  bool leaves_passed = false;               // Finish leaves fetches that are copied in their slots, until the next step
+  Swapping* swapping = nullptr;             // the session's; NULL: values in lists stay where they are
+  bool leaves_passed = false;               // Finish leaves copied fetches in their slots until the next step
 
-  // Tells the trace of the outputs of a node that has ended.
+  // Reports the outputs of a node that has ended to the trace.
   void NoteOutputs(size_t i);
 
  private:
@@ -179,40 +182,42 @@ class StepState final : public StepBase {
   Carrier carrier_;
   std::shared_ptr<const PlanShapes> shapes_;
   BlockCount* block_count_ = nullptr;
-  std::vector<Slot> slots_;  // values, then what stands in for opened resources
+  std::vector<Slot> slots_;  // values, then stand-ins for opened resources
   std::vector<KernelFrame> frames_;
   std::vector<const tw_view*> in_, out_;
   std::vector<Slot*> source_;
   std::vector<Resource*> opened_;
   std::vector<size_t> opened_slots_;  // per node: index of its first stand-in slot
-  // What the step reads in place of a feed: a copy, in the tensor of the step before where nobody kept that.
+  // Copies a feed; reuses the previous step's tensor if nobody kept it.
   Status CopyFeed(const Tensor& feed, Tensor* copy);
   void BindFeedViews();
   void DropLargeCopies();
 
   std::vector<int32_t> feed_views_, device_held_;
-  std::vector<Tensor> feed_copies_;  // per copied_feeds of the plan
+  std::vector<Tensor> feed_copies_;  // parallel to copied_feeds of the plan
   bool passes_all_ = false;          // all feeds and fetches are copied
-  std::vector<Tensor> scratch_;      // of nodes whose shapes only running tells
+  std::vector<Tensor> scratch_;      // of nodes with shapes known only at run time
   std::vector<int32_t> readers_, readers_template_;
-  std::vector<std::vector<Shape>> given_shapes_;       // of outputs that kernels give, likewise
+  std::vector<std::vector<Shape>> given_shapes_;       // of outputs that kernels give, with shapes known only at run time
   std::vector<Buffer*> blocks_;                        // per location
-  std::vector<uint64_t> block_bytes_;                  // likewise
-  std::vector<std::unique_ptr<DeviceQueues>> queues_;  // per device of the plan; NULL: it has none
-  // Of values that copies make, where devices have queues: when they are there.
+  std::vector<uint64_t> block_bytes_;                  // per location
+  std::vector<std::unique_ptr<DeviceQueues>> queues_;  // per device of the plan; NULL: it has no queues
+  // Per value, if devices have queues: when the copy that makes the value arrives.
   std::vector<QueueMark> marks_;
-  // Of values that are copied to a device: where they are made, so that the copy needs no detour. Empty: none is.
+  // Per value that is copied to a device: the pool where it is made, so that the copy is direct.
+  // Empty: none is.
   std::vector<MemoryPool*> staging_;
-  // Of values that are the tensor of a variable, where only kernels of its device's queue read them: the last of these. Else -1.
-  std::vector<int32_t> share_until_;  // empty: there are none
+  // Per value that is a variable's tensor and is read only by kernels of its device's queue: the
+  // last of these nodes. Otherwise -1.
+  std::vector<int32_t> share_until_;  // empty: no device has queues
   std::unique_ptr<Recordings> recordings_;
   struct CopyEnd {
     StepState* step;
     size_t node;
   };
-  std::vector<CopyEnd> copy_ends_;                // per node, of plans with queues
-  std::atomic<uint64_t> failed_at_{0};            // on the clock of tw_timeline::Tick; 0: nothing has failed
-  std::atomic<const Device*> short_of_{nullptr};  // whose memory was asked for in vain; NULL: none's
+  std::vector<CopyEnd> copy_ends_;                // per node, for plans with queues
+  std::atomic<uint64_t> failed_at_{0};            // time by tw_timeline::Tick; 0: nothing has failed
+  std::atomic<const Device*> short_of_{nullptr};  // device that ran out of memory; NULL: none
 };
 
 template <class Make>

@@ -1,4 +1,5 @@
-// StepStats: what one run did, node by node (what tw_step_stats holds). step_trace.h: the notes from which it is made.
+// StepStats: the record of one run, node by node (the object behind tw_step_stats). step_trace.h
+// collects it.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace thalweg {
 
 class StepTrace;
 
-// What is noted of a node that runs once: a cache line.
+// The note about a node that runs once: one cache line.
 struct StepNote {
   int64_t start = -1, left = 0, end = 0, ready = -1;
   uint64_t bytes = 0, allocated = 0;
@@ -27,16 +28,16 @@ struct StepNote {
   bool failed = false;
 };
 
-// Threads: readers any, while no run has it.
+// Threads: any number of readers, while no run fills the object.
 class StepStats {
  public:
   const tw_step_total& total() const { return total_; }
   const std::vector<tw_step_node>& nodes() const { return nodes_; }
   const std::vector<tw_step_op>& ops() const { return ops_; }
   const std::vector<tw_step_wait>& waits() const { return waits_; }
-  // The thread that records call i.
+  // Returns the thread of record number i.
   std::thread::id thread(size_t i) const { return threads_[i]; }
-  // Calls of functions: where they are in time.
+  // A function call and its time.
   struct Call {
     const char* function;
     uint64_t call;
@@ -44,20 +45,22 @@ class StepStats {
     std::thread::id thread;
   };
   const std::vector<Call>& calls() const { return calls_; }
-  // How many nodes and how many waits are kept.
+  // Limits the number of nodes and of waits that are kept.
   void set_limit(uint32_t records) { limit_ = records; }
   uint32_t limit() const { return limit_; }
 
-  // What a run did in another process: times from the beginning of this run, ids and threads from 0, texts that are copied.
+  // A run's part in another process: times count from the begin of this run, ids and threads from
+  // 0; texts are copied.
   struct Part {
     tw_step_total total{};
     std::vector<tw_step_node> nodes;
     std::vector<tw_step_wait> waits;
     std::vector<Call> calls;             // without threads
-    std::vector<uint32_t> call_threads;  // theirs
+    std::vector<uint32_t> call_threads;  // threads of the calls
     uint32_t threads = 0;
   };
-  // The run, which had no step here, is what its parts did. REQUIRES: it has the object, and is about to be over.
+  // Fills the object from the parts of a run that had no step in this process. REQUIRES: the run
+  // owns the object and is about to end.
   void Assemble(std::span<const Part> parts);
 
  private:
@@ -66,7 +69,7 @@ class StepStats {
   void SumUp();
   const char* Keep(std::string_view text);
 
-  std::atomic<bool> taken_{false};  // by a run
+  std::atomic<bool> taken_{false};  // a run fills the object
   uint32_t limit_ = 1 << 18;
   tw_step_total total_{};
   std::vector<tw_step_node> nodes_;
@@ -78,18 +81,18 @@ class StepStats {
   std::vector<std::shared_ptr<const NodeTexts>> node_texts_;
   std::vector<uint32_t> after_;
 
-  // Room that a run needs while it is watched, kept for the next.
+  // Memory that a traced run needs, kept for the next one.
   struct Place {
     int64_t start, end;
     size_t at;
-    bool noted;  // `at` is a node of the graph that was run; else a record of a call or a loop
+    bool noted;  // true: `at` is a node of the graph; false: `at` is a record of a call or a loop
   };
   std::vector<StepNote> notes_;
   std::vector<Place> places_;
   std::vector<uint32_t> ids_;
 };
 
-// All of them as one trace, see tw_step_stats_trace.
+// Formats all steps as one trace, see tw_step_stats_trace.
 std::string TraceJson(std::span<const StepStats* const> steps);
 
 }  // namespace thalweg

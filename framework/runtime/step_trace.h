@@ -1,4 +1,4 @@
-// StepTrace: the notes from which step statistics are made, taken as the step runs.
+// StepTrace: takes notes while a step runs; step statistics are made from them.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -21,33 +21,34 @@ namespace thalweg {
 class Device;
 class StepState;
 
-// One run's notes, or those of a function that it calls. Threads: any, about different nodes.
+// The notes of one run, or of a function that it calls. Threads: any, about different nodes.
 class StepTrace final : private SpanListener {
  public:
-  // The run begins, on this thread. FAILED_PRECONDITION if another run is filling the object.
+  // Begins a run on this thread. FAILED_PRECONDITION if another run is filling the object.
   static StatusOr<std::unique_ptr<StepTrace>> Begin(StepStats* stats);
-  // A call of a function inside of it begins, on this thread; `outer` must live until it is over.
+  // Begins a function call inside a run, on this thread. `outer` must live until the call ends.
   static std::unique_ptr<StepTrace> BeginCall(StepTrace* outer, std::string_view function);
   ~StepTrace();
   StepTrace(const StepTrace&) = delete;
 
-  void Planned(bool made, uint64_t step);  // the plan is there; which run of the session it is
-  // The step begins; `state` lives until it is over.
+  void Planned(bool made, uint64_t step);  // the plan is ready; step: number of the run in its session
+  // Begins the step. `state` must live until the step ends.
   void Start(StepState* state);
-  // Node i could run from now on.
+  // Notes that node i can run from now on.
   void Ready(size_t i) { notes_[i].ready = Now(); }
-  // A thread of the step takes node i, for the first time or again. after: what the same thread has just left, with nothing but the way
-  // here since: one look at the clock is the end of the one and the start of the other. -1: nothing.
+  // Notes that a thread of the step takes node i, for the first time or again. after: the node that
+  // the same thread has just left with nothing else in between, so that one clock reading serves as
+  // the end of one and the start of the other; -1 if none.
   void Take(size_t i, int32_t after = -1);
-  // Types and dims of its inputs and outputs, where only running tells; see AddDims.
+  // Returns the list for types and dims of inputs and outputs known only at run time; see AddDims.
   std::vector<int64_t>& Dims(size_t i) { return asides_[i].dims; }
   void Output(size_t i, uint64_t bytes, bool allocated);
   void Scratch(size_t i, uint64_t bytes) { notes_[i].allocated += bytes; }
-  // The thread goes on. ends_later: Ended is called for it.
+  // Notes that the thread goes on. ends_later: Ended will be called for the node.
   void Leave(size_t i, bool ends_later, bool ok);
-  // An asynchronous call is over; before the thread went on, or after.
+  // Notes the end of an asynchronous call, before or after the thread went on.
   void Ended(size_t i, bool ok);
-  // Of nodes that may run several times: one run, which is over. Threads: one at a time.
+  // One completed run of a node that may run several times. Threads: one at a time.
   struct Run {
     size_t node = 0;
     int64_t start = 0, left = 0, end = 0;
@@ -60,33 +61,35 @@ class StepTrace final : private SpanListener {
     std::vector<int64_t> dims;
   };
   void Ran(Run run);
-  // What node i enqueued on the stream is over when its timeline reaches the value. REQUIRES: told in the order in which nodes enqueued.
+  // Says that the work that node i enqueued on the stream ends when its timeline reaches the value.
+  // REQUIRES: called in the order in which nodes enqueued.
   void EndsWith(size_t i, const void* stream, tw_timeline* line, uint64_t value);
-  // Held while a node enqueues its work, until EndsWith is called.
+  // Held while a node enqueues its work, until EndsWith returns.
   std::mutex& enqueue_mutex() { return enqueue_mu_; }
-  // Since then node i of a loop waited at a resource, and now it runs again.
+  // Notes that node i of a loop waited at a resource since `since` and runs again now.
   void PutOff(size_t i, int64_t since) { AddWait(TW_STEP_WAIT_RESOURCE, since, Now(), texts_->nodes[i].name, ""); }
-  // The caller had nothing to do since then, or waited for a device.
+  // Notes that the caller was idle, or waited for a device, since `since`.
   void Waited(int64_t since, std::string_view device = {});
-  // This thread waited since then, for what (TW_STEP_WAIT_...).
+  // Notes that this thread waited since `since`, and the reason (TW_STEP_WAIT_...).
   void Waited(int64_t since, uint32_t why, std::string_view name, std::string_view what);
-  // The step is over, nothing of it is under way. The state must still be there.
+  // Ends the step: nothing of it is in progress. The state must still exist.
   void Finish();
-  // The run is over. One that nobody says this of failed before its step.
+  // Ends the run. If this is not called, the run has failed before its step.
   void Over(const Status& s);
 
-  int64_t Now() const;  // since the run began, ns
+  int64_t Now() const;  // ns since the run began
 
  private:
   using Note = StepNote;
-  // Of plans some of whose shapes only running tells, or whose devices have queues.
+  // Notes of a node beyond Note, for plans with shapes known only at run time or with device
+  // queues.
   struct Aside {
-    StepTrace* trace = nullptr;  // while a timeline is waited for
-    Note* note = nullptr;        // likewise
+    StepTrace* trace = nullptr;  // set while the timeline is awaited
+    Note* note = nullptr;        // set while the timeline is awaited
     std::vector<int64_t> dims;
-    const void* stream = nullptr;  // where its work is, up to `mark`
+    const void* stream = nullptr;  // stream of its work, which ends at `mark`
     uint64_t mark = 0;
-    const char* queue = nullptr;  // that it ran on, from and to when; NULL: not told
+    const char* queue = nullptr;  // the device's queue that it ran on, with its times; NULL: not reported
     int64_t device_start = 0, device_end = 0;
   };
   struct Span {
@@ -100,9 +103,9 @@ class StepTrace final : private SpanListener {
   void Listen();
   void PlaceSpans();
   void AddWait(uint32_t why, int64_t since, int64_t until, std::string_view name, std::string_view what);
-  // aside: NULL: there is none.
+  // aside: NULL if there is none.
   void Write(size_t i, const Note& note, const Aside* aside, tw_step_node* to) const;
-  // Of the nodes that ran, numbered from `next` on.
+  // Numbers the nodes that ran, from `next` on.
   void NumberNotes(size_t next);
   uint32_t AddAfter(size_t i);
   void AddNotes();
@@ -113,43 +116,44 @@ class StepTrace final : private SpanListener {
   void Close();
 
   StepStats* const stats_;
-  StepTrace* const root_;  // itself, of the run
-  const int64_t began_;    // of the run
+  StepTrace* const root_;  // the run's trace; itself for the run
+  const int64_t began_;    // begin of the run
   StepState* state_ = nullptr;
   std::shared_ptr<const NodeTexts> texts_;
   std::vector<Note> notes_;    // per node of the plan
-  std::vector<Aside> asides_;  // likewise, or none
-  std::vector<uint32_t> ids_;  // likewise, at the end: of records
+  std::vector<Aside> asides_;  // per node, or empty
+  std::vector<uint32_t> ids_;  // per node: number of its record; filled at the end
   std::vector<Run> runs_;
-  std::atomic<int32_t> lines_{0};  // ends that timelines are to tell
+  std::atomic<int32_t> lines_{0};  // timeline callbacks still to come
   std::mutex enqueue_mu_;
-  std::vector<Device*> heard_;  // devices that are listened to
+  std::vector<Device*> heard_;  // devices that report their timings
   std::mutex spans_mu_;
   std::vector<Span> spans_;
   int64_t waited_ = 0;
   bool over_ = false;
-  // Of a call.
+  // For a function call.
   const char* function_ = "";
   uint64_t call_ = 0;
   int64_t call_began_ = 0;
-  // Of the run; mu_ guards these and what the statistics hold.
+  // For the run; mu_ guards these and the contents of the statistics.
   struct NodeRecord {
     tw_step_node c;
     std::thread::id thread;
-    size_t after;  // where its list begins
+    size_t after;  // index of the record's list
   };
   struct WaitRecord {
     tw_step_wait c;
     std::thread::id thread;
   };
   std::mutex mu_;
-  size_t room_ = 0;  // for records of calls and loops
+  size_t room_ = 0;  // records allowed for calls and loops
   std::vector<NodeRecord> nodes_;
   std::vector<WaitRecord> waits_;
   std::unordered_map<std::string, uint64_t> calls_;
 };
 
-// A time that a thread waits, if somebody watches: until it ends.
+// Notes the time for which a thread waits, from construction to destruction. Does nothing without a
+// trace.
 class WaitNote {
  public:
   WaitNote(StepTrace* trace, uint32_t why, std::string_view name, std::string_view what)

@@ -1,6 +1,7 @@
-// ThreadPool: the one pool of a runtime, for nodes that are ready and for loops inside kernels. Whoever has work also works on it: the
-// pool only adds hands, its own threads or the program's. Workers spin for a short while after work, then sleep (the program's return).
-// In a child of fork there are no workers: callers do it all. Threads: any.
+// ThreadPool: the one pool of a runtime, for ready nodes and for loops inside kernels. The thread
+// that offers work also works on it; the pool adds helpers, which are its own threads or the
+// program's. Its own workers spin for a short while after work, then sleep; the program's threads
+// return. A forked child has no workers: callers do all the work. Threads: any.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -15,13 +16,14 @@
 
 namespace thalweg {
 
-// What one step may have of a pool: how many threads at once, its caller included, and how early it is served. Threads: any.
+// A step's share of a pool: the number of threads at once, its caller included, and its priority.
+// Threads: any.
 class ThreadShare {
  public:
   ThreadShare(uint32_t threads, int32_t priority) : threads_(threads), priority_(priority), free_(int64_t(threads) - 1) {}
   uint32_t threads() const { return threads_; }
   int32_t priority() const { return priority_; }
-  // One more thread beside the caller; false: all are at work.
+  // Adds one thread beside the caller. Returns false if the share is used up.
   bool Join() {
     int64_t free = free_.load(std::memory_order_relaxed);
     while (free > 0 && !free_.compare_exchange_weak(free, free - 1, std::memory_order_relaxed)) {
@@ -38,9 +40,10 @@ class ThreadShare {
 
 class ThreadPool {
  public:
-  // Work that several threads may join. Help runs what it can find and returns when there is nothing left to take or something of a
-  // higher priority is offered, true if it did anything; it must not block. An offered Joint may have nothing to give for a while: workers
-  // ask again as long as they are awake. share: NULL: any number of threads, priority 0.
+  // Work that several threads may join. Help runs what it finds and returns when there is nothing
+  // left to take or work of a higher priority is offered; it returns true if it did anything. It
+  // must not block. An offered Joint may have no work for a while: awake workers ask again. share:
+  // NULL means any number of threads and priority 0.
   class Joint {
    public:
     explicit Joint(ThreadShare* share) : share_(share), priority_(share ? share->priority() : 0) {}
@@ -60,35 +63,38 @@ class ThreadPool {
     bool listed_ = false;
   };
 
-  // threads: how many work at once, the caller included; 1: no thread is made and everything runs on the caller.
-  // program: threads of the program's instead of the pool's own, at most so many (0: all that it offers).
+  // threads: how many work at once, the caller included; if 1, no thread is made and everything
+  // runs on the caller. program: threads of the program to use instead of own ones, at most that
+  // many (0: all that it offers).
   explicit ThreadPool(uint32_t threads, const tw_thread_pool* program = nullptr);
   ~ThreadPool();
-  // The program's `release` is called at the end. Until then it is the maker's who hears of a failure.
+  // Makes the destructor call the program's `release`. Until this is called, the constructor's
+  // caller handles a failure.
   void ReleaseAtEnd();
   ThreadPool(const ThreadPool&) = delete;
 
   uint32_t threads() const { return threads_; }
-  // Some worker is awake and looking for work right now.
+  // Returns true if a worker is awake and looking for work.
   bool hungry() const { return spinning_.load(std::memory_order_relaxed) > 0; }
-  // Work of a higher priority is offered.
+  // Returns true if work of a higher priority is offered.
   bool outranks(int32_t priority) const { return top_.load(std::memory_order_relaxed) > priority; }
 
-  // Lets workers join. hands: how many it is worth waking (about 50 us each); those that are awake come anyway. To offer what is offered
-  // already says that it has more to give.
+  // Lets workers join. hands: how many workers are worth waking (about 50 us each); awake workers
+  // join anyway. To offer a Joint again means that it has more work.
   void Offer(Joint* j, uint64_t hands);
-  // No more joiners; returns when the last helper has left, spinning. The caller must have finished its own part.
+  // Ends joining; spins until the last helper has left. The caller must have finished its own part.
   void Withdraw(Joint* j);
 
-  // part(arg, begin, end) over [0, n) in pieces of `grain`; returns when all are done. The caller works too. Pieces are taken in order.
+  // Runs part(arg, begin, end) over [0, n) in pieces of `grain` elements and returns when all are
+  // done. The caller works too. Pieces are taken in order.
   void Parallel(uint64_t n, uint64_t grain, void (*part)(void* arg, uint64_t begin, uint64_t end), void* arg, ThreadShare* share = nullptr);
-  // Runs f on a thread made for work that blocks (files, enqueues that wait); threads are reused.
+  // Runs f on a thread for work that blocks (files, enqueues that wait); such threads are reused.
   void Blocking(std::function<void()> f);
 
-  // Work that does not block, but may go on at another time where there is nothing to do for now. As many as `threads` run at once, on the
-  // threads of Blocking, first come first served.
+  // Work that does not block, but may be continued later if there is nothing to do now. At most
+  // `threads` tasks run at once, on the threads of Blocking, in FIFO order.
   struct Task {
-    virtual void Go() = 0;  // may delete the task, or start it again
+    virtual void Go() = 0;  // may delete the task or start it again
    protected:
     virtual ~Task() = default;
 
@@ -96,12 +102,14 @@ class ThreadPool {
     friend class ThreadPool;
     Task* next_ = nullptr;
   };
-  // A thread for tasks is there; false: there will be none.
+  // Returns true if there is a thread for tasks; false means there will be none.
   bool HasThreadForTasks();
-  // Takes no memory, and runs nothing on this thread. REQUIRES: HasThreadForTasks was true.
+  // Enqueues a task. Needs no memory and runs nothing on this thread. REQUIRES: HasThreadForTasks
+  // returned true.
   void Start(Task* t);
-  // While there is one, tasks that this thread starts wait for its end, and then run on this thread: for those that are over so soon that
-  // it is not worth waking another. Inside another one it means nothing.
+  // While an object exists, tasks started by this thread wait for its end and then run on this
+  // thread. Meant for tasks so short that waking another thread does not pay. A nested object has
+  // no effect.
   class TasksHere {
    public:
     TasksHere();
@@ -114,7 +122,8 @@ class ThreadPool {
     Task* first_ = nullptr;
     Task** last_ = &first_;
   };
-  // While there is one, a task of this thread may block: others go on in its place. Elsewhere it means nothing.
+  // While an object exists, the task of this thread may block; other tasks run in its place.
+  // Outside a task it has no effect.
   class MayBlock {
    public:
     MayBlock();
@@ -136,23 +145,23 @@ class ThreadPool {
   void Add(Joint* j, uint64_t wake);
   void Insert(Joint* j);
 
-  bool InChild() const;  // of a fork: the pool's threads are not here
+  bool InChild() const;  // the process was forked since, so it has none of the pool's threads
 
   const uint32_t threads_;
-  const uint32_t forks_;  // that the process had behind it when the pool was made
+  const uint32_t forks_;  // number of forks when the pool was made
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::mutex mu_;             // list, sleepers, stop
-  Worker* asleep_ = nullptr;  // the last to fall asleep first
-  Joint* head_ = nullptr;     // by priority, then newest first: inner loops before outer work
+  std::mutex mu_;             // guards the list, the sleepers and stop_
+  Worker* asleep_ = nullptr;  // stack of sleeping workers
+  Joint* head_ = nullptr;     // sorted by priority, then newest first: inner loops before outer work
   Joint* tail_ = nullptr;
   std::atomic<int32_t> listed_{0};
-  std::atomic<int32_t> top_;  // priority of head_; below all others: nothing is offered
+  std::atomic<int32_t> top_;  // priority of head_; kNothingOffered if the list is empty
   std::atomic<int32_t> spinning_{0};
-  uint64_t offers_ = 0;   // how many there were: nobody goes to sleep on one that it has not seen
-  int32_t sleeping_ = 0;  // workers; of the program's threads, those that are not asked for
+  uint64_t offers_ = 0;   // number of offers; a worker does not go to sleep if it has missed one
+  int32_t sleeping_ = 0;  // sleeping workers; of the program's threads, those not asked for
   bool stop_ = false;
-  Door* door_ = nullptr;                       // for the program's threads; NULL: the pool has its own
-  std::shared_ptr<BlockingThreads> blocking_;  // held by its threads too
+  Door* door_ = nullptr;                       // entry for the program's threads; NULL: the pool has its own
+  std::shared_ptr<BlockingThreads> blocking_;  // shared with its threads
 };
 
 }  // namespace thalweg

@@ -1,5 +1,5 @@
-// Timeline: what tw_timeline is. A counter that only grows, callbacks for values, and the first failure.
-// Threads: any. Callbacks run on the signalling thread, outside the lock.
+// Timeline: the object behind tw_timeline: a counter that only grows, callbacks for values, and the
+// first failure. Threads: any. Callbacks run on the signalling thread, outside the lock.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -19,13 +19,13 @@ struct tw_timeline {
   void Signal(uint64_t value);
   void Fail(thalweg::Status why);
   void When(uint64_t value, Done done, void* arg);
-  // Blocks until value is reached; the failure, if there was one.
+  // Blocks until the value is reached; returns the failure, if there was one.
   thalweg::Status Wait(uint64_t value);
   uint64_t value() const { return value_.load(std::memory_order_acquire); }
   thalweg::Status failure() const;
-  // When it failed, by the clock of Tick; 0: it did not.
+  // Returns the time of the failure by Tick; 0 if there was none.
   uint64_t failed_at() const { return failed_at_.load(std::memory_order_acquire); }
-  // Failures in the order in which they came to be known: larger than what any call before has answered.
+  // Returns a larger number with each call; orders failures by the time at which they became known.
   static uint64_t Tick();
 
  private:

@@ -1,6 +1,7 @@
-// TokenFlow: the tokens of a step of a graph with control flow: what nodes that only decide choose, to whom a node that is over hands its
-// outputs, in which iteration, and which nodes, iterations and loops become ready, begin and end by that.
-// Threads: none of its own; the engine's lock guards all of it.
+// TokenFlow: the tokens of a step of a graph with control flow. It runs the nodes that only route
+// values, passes the outputs of a finished node on to the right iteration, and tracks which nodes,
+// iterations and loops thereby become ready, begin and end. Threads: none of its own; the engine's
+// lock guards everything.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -20,18 +21,18 @@ namespace thalweg {
 class TokenFlow {
  public:
   struct Listener {
-    // The node is to run in that iteration; dead: it is not, and its outputs are dead.
+    // The node is to run in the iteration; if dead, it does not run and its outputs are dead.
     virtual void Ready(int32_t node, bool dead, LoopRun* loop, Iteration* it) = 0;
     virtual void Fail(Status s) = 0;
 
    protected:
     ~Listener() = default;
   };
-  // What is kept from step to step.
+  // Memory kept from step to step.
   struct Memory {
     explicit Memory(const FramePlan& plan) : loops(plan) {}
     Loops loops;
-    std::vector<Tensor> indices;  // what merges say of the input that came
+    std::vector<Tensor> indices;  // index outputs of merges
   };
 
   TokenFlow(StepState* s, FrameCalls* calls, Memory* memory, Listener* listener)
@@ -44,17 +45,17 @@ class TokenFlow {
         listener_(listener),
         interruptible_(s->cancel || s->deadline) {}
 
-  // The graph itself begins.
+  // Begins the outermost frame, the graph itself.
   void Begin();
-  // Of the node that is over, for HandOn: empty where dead.
+  // Outputs of the finished node, for HandOn; empty where dead.
   std::vector<Tensor>& outputs() { return outputs_; }
-  // The node, which runs no kernel, does what it does, and is over.
+  // Executes a node that runs no kernel, and hands its outputs on.
   void Decide(int32_t node, bool dead, LoopRun* loop, Iteration* it);
-  // The node is over: others are given its outputs.
+  // Ends the node and passes its outputs on.
   void HandOn(int32_t node, bool dead, LoopRun* loop, Iteration* it);
-  // At the end: what is fetched is there, and what was asked to run has run or is dead.
+  // Checks, at the end, that all fetches have values and that all targets have run or are dead.
   Status Check();
-  // Lets go of all that is still under way.
+  // Releases everything still in progress.
   void Abandon() {
     if (root_) loops_.Abandon(root_);
   }
@@ -92,9 +93,9 @@ class TokenFlow {
   Listener* const listener_;
   const bool interruptible_;
   LoopRun* root_ = nullptr;
-  std::vector<Tensor> outputs_;        // of the node that is over
-  std::vector<int32_t> dead_fetches_;  // nodes
-  int32_t stuck_ = 0, named_ = 0;      // nodes that wait in iterations that are over
+  std::vector<Tensor> outputs_;        // of the finished node
+  std::vector<int32_t> dead_fetches_;  // nodes of fetches that are dead
+  int32_t stuck_ = 0, named_ = 0;      // stuck_: nodes whose inputs do not come; named_: those in stuck_names_
   std::string stuck_names_;
 };
 

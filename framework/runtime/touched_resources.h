@@ -1,6 +1,7 @@
-// TouchedResources: the thread that calls those who wait at resources that were touched where no step may be told of it: an engine lets a
-// value go under its lock, and the value's destructor touches the resource. It is there only while a call waits at a held resource.
-// Threads: any. The lock is the last that anybody takes.
+// TouchedResources: a thread that wakes calls waiting at touched resources, for touches where no
+// step may be told directly: an engine may drop a value under its lock, and the value's destructor
+// touches the resource. The thread exists only while a call waits at a held resource. Threads: any.
+// Its lock is a leaf: no other lock is taken under it.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -14,10 +15,11 @@ class TouchedResources {
  public:
   static TouchedResources& Get();
 
-  // One more call waits, or one less: while there are any there is the thread. Throws where it cannot be made.
+  // Begin counts a waiting call and End removes it; the thread exists while there are any. Begin
+  // throws if the thread cannot be made.
   void Begin();
   void End();
-  // Those who wait there are called soon. Needs no memory and never blocks for long.
+  // Wakes the calls that wait at the resource soon. Allocates nothing and never blocks for long.
   void Add(Resource* at);
 
  private:
@@ -25,9 +27,9 @@ class TouchedResources {
 
   std::mutex mu_;
   std::condition_variable changed_;
-  Resource* first_ = nullptr;  // a list, by Resource::next_touched
-  uint64_t calls_ = 0;         // that wait
-  int64_t process_ = 0;        // where the thread is; 0: there is none
+  Resource* first_ = nullptr;  // list, linked by Resource::next_touched
+  uint64_t calls_ = 0;         // waiting calls
+  int64_t process_ = 0;        // process of the thread; 0: there is none
 };
 
 }  // namespace thalweg

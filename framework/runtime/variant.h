@@ -1,5 +1,5 @@
-// Variant: what an element of type variant refers to: an object of a plugin. VariantSet: what plugins make and read them with.
-// Threads: as thalweg/plugin/variant.h.
+// Variant: the object behind an element of type variant; a plugin made it. VariantSet: the
+// functions with which plugins make and read variants. Threads: as thalweg/plugin/variant.h.
 #pragma once
 #include <memory>
 
@@ -12,13 +12,14 @@ class MemoryBudget;
 
 class Variant final : public Handle {
  public:
-  // budget: what the bytes have been taken from, or NULL; shared. plugin: whatever keeps the type's plugin loaded; may be empty.
+  // budget: the account that was charged for the bytes, or NULL; shared. plugin: keeps the type's
+  // plugin loaded; may be empty.
   Variant(const tw_variant_type* type, void* object, const tw_host* host, std::shared_ptr<const void> plugin, MemoryBudget* budget,
           uint64_t bytes);
   ~Variant() override;
   const tw_variant_type* type() const { return type_; }
   const void* object() const { return object_; }
-  // The object is the caller's from now on.
+  // Passes ownership of the object to the caller.
   void* Take() { return std::exchange(object_, nullptr); }
 
  private:

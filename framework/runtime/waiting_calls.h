@@ -1,8 +1,10 @@
-// WaitingCalls: kernel calls that wait at a resource for what another kernel has yet to do there, and hold no thread meanwhile. They stand
-// in lines, one for each resource and condition. The first of a line is run again when its resource was updated; any call, when its step
-// is to end: cancelled, closed, past its deadline, failed elsewhere. The step finds out which (WaitInterrupted), and runs it or ends it.
-// Locks: mu_ is taken under locks of resources, and held while a step hears of its turn. Threads: any; deadlines are kept by a thread that
-// is there only while a call with a deadline waits.
+// WaitingCalls: kernel calls that wait at a resource for another kernel's update and hold no thread
+// meanwhile. They stand in lines, one for each resource and condition. When a resource was updated,
+// the first call of each of its lines runs again. When a step is to end (cancelled, closed, past
+// its deadline, failed elsewhere), all its calls are woken. The step finds the reason
+// (WaitInterrupted) and runs the call or ends it.
+// Locks: mu_ is acquired under locks of resources, and held while a step is told. Threads: any;
+// deadlines are kept by a thread that exists only while a call with a deadline waits.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -19,22 +21,23 @@ namespace thalweg {
 class CancelToken;
 class Resource;
 
-// What a kernel says to `wait` while it runs on this thread.
+// Holds the arguments of the `wait` that a kernel on this thread calls during its execute.
 struct WaitWish {
   WaitWish(KernelFrame* f, uint64_t tag_in_step) : frame(f), tag(tag_in_step), outer(current) { current = this; }
   ~WaitWish();
   WaitWish(const WaitWish&) = delete;
-  // Of the call that runs on this thread with this frame; NULL: none that may wait does.
+  // Returns the wish of the call that runs on this thread with this frame; NULL if there is none
+  // that may wait.
   static WaitWish* Of(const KernelFrame* f) { return current && current->frame == f ? current : nullptr; }
 
   KernelFrame* const frame;
   const uint64_t tag;
-  Resource* at = nullptr;  // NULL: it does not wait
+  Resource* at = nullptr;  // NULL: the call does not wait
   uint64_t condition = 0, memo = 0;
-  bool held = false;     // at a resource that the plugin holds: the wish refers to it
-  uint64_t seen = 0;     // of such a one: how often it was touched when the kernel looked
-  bool counted = false;  // the kernel has asked how many wait
-  uint64_t left = 0;     // and so many calls had left their lines when it first did
+  bool held = false;     // `at` is a resource that the plugin holds; the wish owns a reference
+  uint64_t seen = 0;     // of a held resource: its touch count when the kernel looked
+  bool counted = false;  // the kernel has asked for the number of waiting calls
+  uint64_t left = 0;     // value of left_ when it first asked
 
  private:
   WaitWish* const outer;
@@ -45,40 +48,45 @@ class WaitingCalls {
  public:
   static WaitingCalls& Get();
 
-  // The call of the wish stands in line from now on, and its locks go. changed: it has updated what it opened. The step may be over when
-  // this returns. Throws where there is no memory, and then nothing has changed.
+  // Puts the call of the wish into its line and releases its locks. changed: the call has updated
+  // the resources that it opened. The step may have ended when this returns. Throws if there is no
+  // memory; nothing has changed then.
   void Wait(const WaitWish& wish, bool changed);
-  // The call is over, or ends: who comes next is called.
+  // Removes a call that has ended or is to end; wakes the next call of its line.
   void Leave(const StepBase* step, uint64_t tag);
-  // The resource was updated: the first of each line is called.
+  // Wakes the first call of each line of the updated resource.
   void Updated(const Resource* at);
-  // All calls in steps of the token, or of the step and those inside it, are called. The step is not over.
+  // Wake all calls in steps of the token, or of the step and the steps inside it. REQUIRES: the
+  // step has not ended.
   void Cancelled(const CancelToken* token);
   void CallAll(const StepBase* step);
-  // The step `inner` runs for a kernel of `outer`, and ends when that has failed.
+  // Registers that step `inner` runs for a kernel of `outer`, and ends if `outer` fails.
   void Nest(const StepBase* inner, const StepBase* outer);
-  // The same for what stands for a step that was nested; else nothing.
+  // Registers `inner`, which stands for the step `nested`, inside the same outer step. Does nothing
+  // if `nested` is not nested.
   void NestAs(const StepBase* inner, const StepBase* nested);
   void Unnest(const StepBase* inner);
-  // Whether a call of the step that waits is to end: WaitInterrupted, or a step around it has failed.
+  // Returns an error if a waiting call of the step is to end: that of WaitInterrupted, or CANCELLED
+  // if a step around it has failed.
   Status Ended(const StepBase& step);
-  // How many stand in a line before the call of the wish, or, where it stands in none or there is no wish, in all of the line.
+  // Returns the number of calls in the line before the call of the wish, or in the whole line if
+  // that call is not in it or there is no wish.
   uint64_t Count(const Resource* at, uint64_t condition, WaitWish* wish);
 
  private:
   struct Call {
     StepBase* step = nullptr;
     uint64_t tag = 0;
-    Resource* at = nullptr;  // a reference
+    Resource* at = nullptr;  // owns a reference
     uint64_t condition = 0, ticket = 0;
     bool held = false;     // see WaitWish
-    bool called = false;   // and its step is yet to run it
-    int64_t deadline = 0;  // 0: none, or over
+    bool called = false;   // woken; its step has not run it yet
+    int64_t deadline = 0;  // 0: none, or passed
   };
   using Line = std::map<uint64_t, Call*>;  // by ticket
   using Key = std::pair<const StepBase*, uint64_t>;
 
-  // REQUIRES of all: mu_.
+  // REQUIRES for all: mu_ is held.
   void Enter(Call* c, const WaitWish& wish);
   void Enlist(Call* c, Resource* at, uint64_t condition);
   void Delist(Call* c);
@@ -101,11 +109,12 @@ class WaitingCalls {
   uint64_t tickets_ = 0;
   uint64_t left_ = 0;  // calls that have left a line
   std::condition_variable alarm_;
-  int64_t keeper_process_ = 0;  // where the thread of the deadlines is; 0: there is none
+  int64_t keeper_process_ = 0;  // process of the deadline thread; 0: there is none
 };
 
-// Calls an asynchronous kernel, with a token of its own that tells the step of the tag. *pending: it has started, or stands in line; it may
-// then be over, and its step too, so nothing of either is to be looked at. Errors: it did not start; what the kernel said.
+// Calls an asynchronous kernel with a token of its own, which passes the tag to the step. *pending:
+// the call has started or stands in line; it may have ended by now, and its step too, so the caller
+// must not touch either. Errors: the call did not start; the kernel's error.
 Status StartAsyncCall(KernelFrame* f, uint64_t tag, bool* pending);
 
 }  // namespace thalweg
