@@ -5,7 +5,7 @@
 namespace thalweg {
 
 AsyncCalls& AsyncCalls::Get() {
-  static AsyncCalls* calls = new AsyncCalls;  // completions may still come while the process ends
+  static AsyncCalls* calls = new AsyncCalls;  // never destroyed: completions may still arrive while the process ends
   return *calls;
 }
 
@@ -49,7 +49,7 @@ void AsyncCalls::Complete(tw_token t, Status s) {
   {
     std::lock_guard lock(mu_);
     Call* c = Find(t);
-    if (!c) return;  // completed twice, or never begun: noticed, not obeyed
+    if (!c) return;  // completed twice, or never begun: dropped
     step = c->step;
     tag = c->tag;
     c->step = nullptr;

@@ -12,13 +12,14 @@
 namespace thalweg {
 namespace {
 
-// Whoever is free takes a batch that waits for nothing. After a failure the rest are counted down without being run.
+// Every free thread takes a batch that waits for nothing. After a failure the remaining batches are
+// counted down without being run.
 template <bool kTraced>
 class BatchRun final : public ThreadPool::Joint {
  public:
   explicit BatchRun(StepState* s) : Joint(s->share), s_(s), p_(s->plan()), left_(int32_t(s->plan().batches.size())) {
     s_->ready.clear();
-    for (size_t b = p_.batches.size(); b-- > 0;) {  // the first last, where it is taken first
+    for (size_t b = p_.batches.size(); b-- > 0;) {  // the first is pushed last, because batches are taken from the back
       s_->counts[b] = p_.batches[b].pending;
       if (s_->counts[b] == 0) s_->ready.push_back(int32_t(b));
     }
@@ -78,7 +79,7 @@ class BatchRun final : public ThreadPool::Joint {
     if (waiting_) changed_.notify_one();
   }
 
-  // Nothing to take: spins briefly, then sleeps until a batch is done.
+  // Waits while there is nothing to take: spins briefly, then sleeps until a batch is done.
   void Await() {
     auto over = [&] { return queued_.load(std::memory_order_acquire) > 0 || left_.load(std::memory_order_acquire) == 0; };
     for (int spin = 0; spin < 2000; ++spin) {
@@ -93,10 +94,10 @@ class BatchRun final : public ThreadPool::Joint {
 
   StepState* s_;
   const Plan& p_;
-  std::atomic<int32_t> left_;  // batches that are not over
+  std::atomic<int32_t> left_;  // batches that have not ended
   std::atomic<int32_t> queued_{0};
   std::atomic<bool> failed_{false};
-  std::mutex mu_;  // ready batches, counts, status, sleeping caller
+  std::mutex mu_;  // guards ready batches, counts, status and waiting_
   std::condition_variable changed_;
   bool waiting_ = false;
   Status status_;

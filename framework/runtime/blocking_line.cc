@@ -21,7 +21,8 @@ void BlockingLine::List(const std::shared_ptr<Guest>& g) {
   g->listed_ = true;
 }
 
-// REQUIRES: mu_. NULL: nothing can begin now.
+// Takes the next function and returns its guest; NULL if nothing can begin now. REQUIRES: mu_ is
+// held.
 std::shared_ptr<BlockingLine::Guest> BlockingLine::TakeNext(std::function<void()>* out) {
   if (ready_.empty() || running_ >= most_) return nullptr;
   auto g = std::move(ready_.front());
@@ -50,18 +51,19 @@ void BlockingLine::Guest::Run(std::function<void()> f) {
   }
   try {
     line.pool_->Blocking([own = line_, g = shared_from_this(), f = std::move(f)]() mutable { own->Work(std::move(g), std::move(f)); });
-  } catch (...) {  // no memory to hand it over: others that wait go on
+  } catch (...) {  // no memory to hand it over: let other waiting work go on
     std::function<void()> next;
     if (auto other = line.Ended(this, &next)) line.Work(std::move(other), std::move(next));
     throw;
   }
 }
 
-// One end makes room for one beginning at most, so the thread goes on with that.
+// Runs f and then further work: each end makes room for at most one function, so this thread runs
+// it.
 void BlockingLine::Work(std::shared_ptr<Guest> g, std::function<void()> f) {
   while (g) {
     f();
-    f = nullptr;  // what it holds goes before others hear that there is room
+    f = nullptr;  // destroys its captures before others learn that there is room
     g = Ended(g.get(), &f);
   }
 }

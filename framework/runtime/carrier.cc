@@ -27,7 +27,7 @@ QueueMark Carrier::ArrivalOf(const Tensor& t, const std::vector<Copy>& by) {
   return copy == by.rend() ? QueueMark() : copy->mark;
 }
 
-// What left a device is in host memory.
+// Waits until the copy of a value from a device is complete.
 Status Carrier::AwaitHost(const Tensor& t) {
   if (!leaving_.load(std::memory_order_acquire)) return Status();
   const QueueMark mark = ArrivalOf(t, left_);
@@ -50,7 +50,7 @@ StatusOr<Tensor> Carrier::To(Device* there, const Tensor& t, QueueMark* mark) {
   return there ? FromHost(there, on_host, mark) : StatusOr<Tensor>(std::move(on_host));
 }
 
-// *mark: when it is there; empty: it is.
+// *mark says when the copy arrives; it is empty if the value is there.
 StatusOr<Tensor> Carrier::ToHost(Device* here, const Tensor& t, QueueMark* mark) {
   auto made = Tensor::Make(t.dtype(), t.view().dims, t.rank(), here->staging(), step_->budget);
   if (!made.ok() && here->staging()) made = Tensor::Make(t.dtype(), t.view().dims, t.rank(), nullptr, step_->budget);
@@ -97,7 +97,7 @@ StatusOr<Tensor> Carrier::PutAway(const Tensor& t) {
   if (!here) return t;
   Swapping* swapping = step_->swapping;
   if (!swapping || !swapping->Wanted(*here)) {
-    if (DeviceQueues* queues = step_->QueuesOf(here)) queues->Keep(t);  // the list may let it go before it is made
+    if (DeviceQueues* queues = step_->QueuesOf(here)) queues->Keep(t);  // the list may drop the tensor before it is computed
     return t;
   }
   QueueMark mark;

@@ -12,8 +12,9 @@
 namespace thalweg {
 namespace {
 
-// Whether the program wants other graphs to find what the operation makes. A variable's shared_name is its name, in our graphs and in
-// TensorFlow's; an imported graph's author knew nothing of the other graphs here; and operations that make no handle (Stage, Unstage) have
+// Returns true if the program wants other graphs to find the resource. A variable's shared_name is
+// its name, in our graphs and in TensorFlow's, so it does not count. The author of an imported
+// graph knew nothing of the other graphs here. Operations that make no handle (Stage, Unstage) have
 // no other way to find each other in their graph.
 bool AsksToShare(const Node& node, std::string_view type, std::string_view name) {
   if (type == TW_VARIABLE_TYPE || node.imported()) return false;

@@ -8,14 +8,14 @@
 namespace thalweg {
 namespace {
 
-// Of every address that a device hands out: a cache line, and a whole vector of 512 bits.
+// Alignment of every address of a device: a cache line, and a whole vector of 512 bits.
 constexpr uint64_t kAlign = 64;
 
-// The place of memory that was a device's own, when the device is no more.
+// Marks a pool whose memory belonged to a device that no longer exists.
 char device_that_was;
 
-// A device's memory as the pool wants it. Tensors may outlive the device and its runtime, so it keeps what freeing needs, the plugin
-// itself included.
+// A device's memory for its pool. Tensors may outlive the device and its runtime, so this keeps
+// everything that freeing needs, including the plugin.
 class DeviceMemory final : public RawMemory {
  public:
   DeviceMemory(const DeviceKind& kind, const tw_device_info& info)
@@ -31,14 +31,15 @@ class DeviceMemory final : public RawMemory {
   uint64_t largest() const override { return largest_; }
 
  private:
-  const tw_device_def def_;  // a copy; its texts are not to be used here
+  const tw_device_def def_;  // a copy; its texts must not be used here
   const tw_host* const host_;
   void* const self_;
   const uint64_t largest_;
   const std::shared_ptr<const void> pin_;
 };
 
-// Host memory that a device copies from and to without a detour. Tensors in it may outlive the device, as above.
+// Host memory that a device copies from and to directly. Tensors in it may outlive the device, as
+// above.
 class StagingMemory final : public RawMemory {
  public:
   StagingMemory(const DeviceKind& kind, const tw_device_info& info)
@@ -67,14 +68,14 @@ bool IsWord(std::string_view s, bool dashes) {
   return !s.empty();
 }
 
-// "*" is any; otherwise a number.
+// Parses "*" (any) or a number.
 bool ParseIndex(std::string_view s, int32_t* out) {
   if (s == "*") return true;
   auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), *out);
   return error == std::errc() && end == s.data() + s.size() && *out >= 0;
 }
 
-// KIND, KIND:3, *:3
+// Parses KIND, KIND:3 or *:3.
 bool ParseKind(std::string_view s, DeviceSpec* spec) {
   size_t colon = s.find(':');
   std::string_view kind = s.substr(0, colon);
@@ -86,7 +87,7 @@ bool ParseKind(std::string_view s, DeviceSpec* spec) {
   return colon == s.npos || ParseIndex(s.substr(colon + 1), &spec->index);
 }
 
-// One part between slashes; *seen: a bit per key, so that none is given twice.
+// Parses one part between slashes. *seen has a bit per key, so that no key is given twice.
 bool ParsePart(std::string_view part, DeviceSpec* spec, uint32_t* seen) {
   size_t colon = part.find(':');
   std::string_view key = part.substr(0, colon), value = colon == part.npos ? std::string_view() : part.substr(colon + 1);
@@ -112,7 +113,7 @@ Status MergeIndex(int32_t a, int32_t b, int32_t* out) {
   return Status();
 }
 
-// Text that the plugin may have left out.
+// Copies a text that the plugin may have left out.
 std::string CopyText(const char* text, uint64_t len) { return text ? std::string(text, len) : std::string(); }
 
 DeviceSpec FullSpec(const std::string& kind, int32_t index) {
@@ -213,7 +214,7 @@ StatusOr<uint64_t> Stream::Mark() {
   if (!stream_) return line_->failure();
   Status s = FromC(device_->def().streams.signal(device_->def().host, stream_, last_ + 1));
   if (s.ok()) return ++last_;
-  // Without the signal nobody can tell when the work is over, but for the end of the stream.
+  // Without the signal, only destroying the stream shows when its work has ended.
   Destroy();
   line_->Fail(s);
   return s;
@@ -259,7 +260,7 @@ Device::Device(const DeviceKind* kind, int32_t index, const tw_device_info& info
   }
 }
 
-// Memory that nobody uses goes back now; tensors that are still out keep the pool, and it the plugin.
+// Returns unused memory now. Tensors in use keep the pool alive, and the pool keeps the plugin.
 Device::~Device() {
   for (MemoryPool* pool : {pool_, staging_}) {
     if (!pool) continue;

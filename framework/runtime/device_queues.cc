@@ -8,7 +8,7 @@
 namespace thalweg {
 namespace {
 
-// So much is kept before the queues are asked how far they are.
+// Limits for memory that is kept before the queues are asked for their progress.
 constexpr size_t kMostFresh = 16;
 constexpr uint64_t kMostFreshBytes = 4 << 20;
 
@@ -16,7 +16,7 @@ constexpr uint64_t kMostFreshBytes = 4 << 20;
 
 struct DeviceQueues::Closing {
   DeviceQueues* queues;
-  std::vector<std::pair<Resource*, bool>> locks;  // references; true: to update
+  std::vector<std::pair<Resource*, bool>> locks;  // references; true: an update lock
 };
 
 StatusOr<std::unique_ptr<DeviceQueues>> DeviceQueues::Create(Device* device) {
@@ -45,7 +45,7 @@ StatusOr<QueueMark> DeviceQueues::Mark(Which which) {
 Status DeviceQueues::Order(Which which, const QueueMark& mark) {
   ASSIGN_OR_RETURN(Stream * stream, Queue(which));
   if (mark.line == stream->timeline() || mark.line->value() >= mark.value) return Status();
-  // Held until the queue waits: whoever finds here that it does may enqueue at once.
+  // Held until the queue waits, because a thread that finds the mark here may enqueue at once.
   std::lock_guard lock(order_mu_[which]);
   std::vector<QueueMark>& seen = seen_[which];
   auto known = std::find_if(seen.begin(), seen.end(), [&](const QueueMark& m) { return m.line == mark.line; });
@@ -68,14 +68,14 @@ bool DeviceQueues::Kept::over() const {
 void DeviceQueues::Keep(Tensor t) {
   if (!t) return;
   try {
-    std::vector<Tensor> over;  // goes back outside the lock
+    std::vector<Tensor> over;  // freed outside the lock
     std::lock_guard lock(mu_);
     fresh_bytes_ += t.bytes();
     fresh_.push_back(t);
     if (fresh_.size() < kMostFresh && fresh_bytes_ < kMostFreshBytes) return;
     MarkFresh();
     over = TakeOver();
-  } catch (...) {  // no memory to keep it in
+  } catch (...) {  // no memory to keep it in: wait for the queues instead
     for (const auto& stream : streams_) {
       if (stream) (void)stream->Drain();
     }
@@ -102,7 +102,8 @@ void DeviceQueues::LetGoShares(const Tensor& of) {
   std::erase_if(shares_, [&](const Tensor& t) { return t.get() == of.get(); });
 }
 
-// A queue that cannot be marked has broken and holds nothing any more.
+// Marks all queues for the fresh memory. A queue that cannot be marked has broken and holds nothing
+// any more.
 void DeviceQueues::MarkFresh() {
   if (fresh_.empty()) return;
   Kept& kept = kept_.emplace_back();
@@ -144,7 +145,7 @@ bool DeviceQueues::Reclaim() {
 
 // ---- Locks ----
 
-// Room for the locks of calls; NULL: there is no memory.
+// Reserves room for the locks of calls. NULL if there is no memory.
 std::unique_ptr<DeviceQueues::Closing> DeviceQueues::MakeClosing(KernelFrame* const* frames, size_t n) noexcept {
   try {
     auto closing = std::make_unique<Closing>();
@@ -163,7 +164,7 @@ std::unique_ptr<DeviceQueues::Closing> DeviceQueues::MakeClosing(KernelFrame* co
 
 void DeviceQueues::CloseWhenOver(KernelFrame* const* frames, size_t n) {
   std::unique_ptr<Closing> closing = MakeClosing(frames, n);
-  auto mark = Mark(kCompute);  // not OK: the queue has ended, and with it what it held
+  auto mark = Mark(kCompute);  // not OK: the queue has broken, so its work has ended
   if (!closing) {
     if (mark.ok()) (void)mark->line->Wait(mark->value);
     for (size_t k = 0; k < n; ++k) CloseResources(frames[k]);
@@ -189,13 +190,14 @@ void DeviceQueues::CloseWhenOver(KernelFrame* const* frames, size_t n) {
   };
   try {
     mark->line->When(mark->value, closed, c);
-  } catch (...) {  // no memory to be told later
+  } catch (...) {  // no memory for a callback
     (void)mark->line->Wait(mark->value);
     Closed(c);
   }
 }
 
-// Maybe on the device's thread, which must not give memory back: references go later.
+// Releases the locks. This may run on the device's thread, which must not free memory, so
+// references are released later.
 void DeviceQueues::Closed(Closing* c) {
   std::unique_ptr<Closing> closing(c);
   for (auto [r, update] : closing->locks) {
@@ -213,7 +215,8 @@ void DeviceQueues::Closed(Closing* c) {
 
 // ---- The end ----
 
-// All are marked before the first is waited for: each says on a thread of its own that it is over.
+// All queues are marked before the first is awaited, because each reports its end on a thread of
+// its own.
 Status DeviceQueues::Await() {
   Status first;
   QueueMark until[kQueues];
@@ -221,7 +224,7 @@ Status DeviceQueues::Await() {
     std::lock_guard lock(mu_);
     for (int q = 0; q < kQueues; ++q) {
       if (!streams_[q]) continue;
-      if (!given_[q]) {  // it was waited for before; what became of its work may be untold
+      if (!given_[q]) {  // it was awaited before, but its failure may not have been reported yet
         if (first.ok()) first = streams_[q]->timeline()->failure();
         continue;
       }
@@ -243,7 +246,7 @@ Status DeviceQueues::Settle() {
     MarkFresh();
   }
   Status first = Await();
-  std::vector<Tensor> over;  // goes back outside the lock
+  std::vector<Tensor> over;  // freed outside the lock
   std::lock_guard lock(mu_);
   over = TakeOver();
   return first;

@@ -12,7 +12,7 @@
 namespace thalweg {
 namespace {
 
-// A device that is asked. `list` comes first: what the plugin is given.
+// A device that is profiled. `list` comes first because the plugin receives its address.
 struct Source {
   Source() : list{TW_SIZED(tw_span_list), &Add} {}
   static void Add(tw_span_list* list, const tw_span* given) {
@@ -28,7 +28,7 @@ struct Source {
 };
 
 struct Sources {
-  std::mutex mu;  // taken before that of a source
+  std::mutex mu;  // acquired before a source's mutex
   std::map<Device*, std::unique_ptr<Source>> all;
 };
 Sources& AllSources() {

@@ -141,7 +141,7 @@ Status InferFrameShapes(const KernelFrame& f, ShapeAnswer* out) {
   std::pmr::vector<const tw_view*> values(f.c.n_in, memory.get());
   std::pmr::vector<const HandleInfo*> handles(f.c.n_in, memory.get());
   std::pmr::vector<HandleInfo> infos(f.c.n_in, memory.get());
-  // A variable that is replaced may get another shape, if the graph lets it.
+  // A variable that is replaced may get another shape, if the graph allows it.
   const auto replaces = [&](uint32_t i) {
     const std::vector<uint32_t>& replaced = f.run->open_replace;
     return std::find(replaced.begin(), replaced.end(), i) != replaced.end();
@@ -246,7 +246,8 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
   } closer{&f};
   ShapeAnswer answer;
   RETURN_IF_ERROR(of_node(InferFrameShapes(f, &answer)));
-  // Every output that the rule knows is allocated first; only what the call sees then may decide the rest.
+  // Allocates every output whose shape the rule knows; only outputs with shapes known at run time
+  // are left to the call.
   constexpr uint64_t kMost = 256u << 20;
   std::vector<tw_shape> all_shapes;
   all_shapes.reserve(n_in + n_out);
@@ -280,7 +281,7 @@ StatusOr<std::vector<Tensor>> CallOnce(Runtime& runtime, const Node& node, const
   if (kernel.spec.async) f.c.token = AsyncCalls::Get().Begin(&step, 0);
   Status s = FromC(kernel.def.execute(&f.c));
   if (kernel.spec.async) {
-    // A call that fails after it was completed may still be using the frame on another thread.
+    // A call that fails after it was completed may still use the frame on another thread.
     if (s.ok() || !AsyncCalls::Get().Cancel(f.c.token)) s = step.Wait();
   }
   RETURN_IF_ERROR(of_node(std::move(s)));
@@ -301,7 +302,7 @@ StatusOr<std::vector<Tensor>> EvaluateOnHost(Runtime& runtime, const Node& node,
   if (!kernel) return NotFound(node.title(), " has no kernel on ", host->kind());
   if (kernel->spec.may_block || kernel->spec.async || kernel->spec.nondeterministic)
     return FailedPrecondition(node.title(), " cannot run while planning");
-  // Objects may be as large as they like, and a shape tells nothing of them.
+  // The size of objects is unlimited, and a shape says nothing about it.
   if (std::find(node.types().begin(), node.types().end(), TW_VARIANT) != node.types().end()) {
     return FailedPrecondition(node.title(), " works on variants, which planning does not make");
   }

@@ -21,15 +21,16 @@
 namespace thalweg {
 namespace {
 
-// Lets everything of a step go.
+// Finishes a step and its trace.
 Status FinishStep(StepState* step, Status s, Tensor* fetches) {
   s = step->Finish(std::move(s), fetches);
   if (step->trace) step->trace->Finish();
   return s;
 }
 
-// Every node has a count of what it waits for; whoever brings it to zero runs it or queues it. After a failure nodes are counted down
-// without being run, so the step always comes to its end.
+// Every node has a count of predecessors that have not ended; the thread that brings it to zero
+// runs or queues the node. After a failure nodes are counted down without being run, so the step
+// always ends.
 template <bool kTraced>
 class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
  public:
@@ -40,7 +41,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     queued_.store(int32_t(s_->ready.size()), std::memory_order_relaxed);
     s_->listener = this;
   }
-  // A step that goes on by `driver`, which calls Drive, whenever there is something to do and nobody drives it.
+  // A step that is continued by `driver`, which calls Drive whenever there is work and no thread
+  // drives the step.
   CountedRun(StepState* s, ThreadPool::Task* driver) : CountedRun(s) { driver_ = driver; }
 
   Status Run() {
@@ -59,8 +61,9 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     return TakeStatus();
   }
 
-  // Of a run with a driver: works as long as there is something to do; true: the step is over. False: its driver will be started, maybe
-  // before this returns, and nothing of the step may be looked at.
+  // Works while there is something to do, for a run with a driver. Returns true if the step has
+  // ended. If it returns false, the driver will be started, possibly before this returns, so the
+  // caller must not touch the step.
   bool Drive() {
     if (p_.nodes.empty()) return true;
     const uint64_t later = FewAndLight() ? 0 : 1;
@@ -76,7 +79,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
   }
 
   Status TakeStatus() {
-    // Whoever ended the last node may still hold the lock.
+    // The thread that ended the last node may still hold the lock.
     std::lock_guard lock(mu_);
     return status_;
   }
@@ -93,25 +96,27 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     return did;
   }
 
-  // An asynchronous call is over: its node goes through the queue once more, marked, so that nothing runs on a foreign thread.
+  // Called when an asynchronous call ends. Its node goes through the queue once more, marked, so
+  // that nothing of the step runs on a foreign thread.
   void Ended(size_t node, Status st) override {
     if (kTraced) s_->trace->Ended(node, st.ok());
     if (!st.ok()) Fail(s_->Describe(node, st));
     PushFromOutside(EndedEntry(int32_t(node)));
   }
 
-  // A call that waited at a resource is to be run again.
+  // Called when a call that waited at a resource is to run again.
   void Again(size_t node) override { PushFromOutside(kAgain + int32_t(node)); }
   bool failed() const override { return failed_.load(std::memory_order_acquire); }
 
  private:
-  // The queue holds nodes to run, and (marked) nodes that ended elsewhere and whose successors are still to be counted.
-  static constexpr int32_t kRan = 1 << 30;                   // by a blocking thread, completely
+  // The queue holds nodes to run and, marked, nodes that ended elsewhere and whose successors are
+  // not counted yet.
+  static constexpr int32_t kRan = 1 << 30;                   // run completely by a blocking thread
   static constexpr int32_t kAgain = 1 << 29;                 // waited at a resource
-  static int32_t EndedEntry(int32_t node) { return ~node; }  // an asynchronous call, whose end is still to be done
+  static int32_t EndedEntry(int32_t node) { return ~node; }  // an asynchronous call that EndNode must finish
   static int32_t RanEntry(int32_t node) { return kRan + node; }
 
-  // How many threads the nodes that wait for nothing are worth, beside the caller.
+  // Returns how many threads beside the caller the root nodes are worth.
   uint64_t HandsAtFirst() const {
     const std::vector<uint8_t>& heavy = s_->shapes()->heavy;
     uint64_t hands = 0;
@@ -119,8 +124,9 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     return hands > 2 ? hands - 1 : 1;
   }
 
-  // They are over before somebody else is awake, but for one that takes little longer. Of those whose sizes only running tells, that is
-  // said of so few that hardly any could run side by side.
+  // Returns true if the nodes, all but at most one short one, end before another thread would be
+  // awake. If sizes are known only at run time, this holds only for plans of so few nodes that
+  // hardly any could run concurrently.
   bool FewAndLight() const {
     constexpr size_t kFew = 64, kFewUnknown = 16;
     const std::vector<uint8_t>& heavy = s_->shapes()->heavy;
@@ -135,7 +141,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
            std::all_of(values.begin(), values.end(), [](const PlanShapes::Value& v) { return v.shape.known(); });
   }
 
-  // One entry of the queue, and what follows from it; false: the queue is empty.
+  // Processes one entry of the queue and the nodes that become ready by it. Returns false if the
+  // queue is empty.
   bool WorkOne() {
     int32_t entry;
     if (!Take(&entry)) return false;
@@ -166,7 +173,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     return true;
   }
 
-  // REQUIRES: mu_. Nodes that ended come before those to run, and of these the highest priority, then the plan's order.
+  // Moves the entry to take to the back: ended nodes come first, then nodes to run by priority and
+  // the plan's order. REQUIRES: mu_ is held.
   void MoveFirstToBack() {
     auto rank = [&](int32_t entry) {
       const bool ended = entry < 0 || entry >= kAgain;
@@ -176,7 +184,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     std::iter_swap(first, s_->ready.end() - 1);
   }
 
-  // *ended, here and below: how many nodes are over that left_ does not know of yet. One thread's chain of nodes is counted at its end.
+  // *ended, here and below: number of ended nodes that left_ does not count yet. A thread counts
+  // its chain of nodes when the chain ends.
   int32_t Enter(int32_t entry, int32_t* ended) {
     if (entry >= kRan) return Done(entry - kRan, ended);
     if (entry >= kAgain) return RunAgain(entry - kAgain, ended);
@@ -193,7 +202,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     return Done(node, ended);
   }
 
-  // Before the node that failed counts as over, so that the step is still there. What waits at resources need not wait any longer.
+  // Records a failure and wakes calls that wait at resources. Called before the failed node counts
+  // as ended, so that the step still exists.
   void Fail(Status st) {
     {
       std::lock_guard lock(mu_);
@@ -204,13 +214,14 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     WaitingCalls::Get().CallAll(s_);
   }
 
-  // Node i has its turn at the resource where it waits, or the step is to end.
+  // Runs node i again: it has its turn at the resource where it waits, or the step is to end.
   int32_t RunAgain(int32_t i, int32_t* ended) {
     if (Status st = WaitingCalls::Get().Ended(*s_); !st.ok()) Fail(s_->Describe(size_t(i), st));
     return RunOne(i, ended);
   }
 
-  // Runs node i and answers a node that became ready and should be run next here, or -1. after: what was run here just before, or -1.
+  // Runs node i and returns a node that became ready and should run next here, or -1. after: the
+  // node that ran here just before, or -1.
   int32_t RunOne(int32_t i, int32_t* ended, int32_t after = -1) {
     const PlanNode& n = p_.nodes[size_t(i)];
     if (!failed_.load(std::memory_order_acquire)) {
@@ -232,8 +243,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     return Done(i, ended);
   }
 
-  // Node i may block: on a thread of its own beside those of the step, since it may wait for what another node of the step does.
-  // False: it is for the caller to run.
+  // Runs node i, which may block, on a thread beside those of the step, since it may wait for
+  // another node of the step. Returns false if the caller must run it.
   bool RunElsewhere(int32_t i) {
     if (!s_->pool || s_->pool->threads() == 1 || (s_->share && s_->share->threads() == 1)) return false;
     try {
@@ -249,7 +260,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     }
   }
 
-  // An asynchronous call from a thread that the step does not wait for: once it is under way, the step may be over.
+  // Starts an asynchronous call from a thread that the step does not wait for. Once the call is in
+  // progress, the step may end.
   Status Start(size_t i, bool* goes_on) {
     if (kTraced) s_->trace->Take(i);
     Status s = s_->RunNode(i, goes_on);
@@ -262,7 +274,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     PushFromOutside(RanEntry(int32_t(node)));
   }
 
-  // From a thread that does not work for the step. Once it is pushed the step may be over, unless it is for us to start its driver.
+  // Pushes from a thread that does not work for the step. After the push the step may end, unless
+  // this call must start its driver.
   void PushFromOutside(int32_t entry) {
     bool start;
     {
@@ -275,10 +288,11 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     if (start) s_->pool->Start(driver_);
   }
 
-  // Node i is over: counts down those that wait for it.
+  // Ends node i: counts down its successors.
   int32_t Done(int32_t i, int32_t* ended) {
     const PlanNode& n = p_.nodes[size_t(i)];
-    // After a failure the values stay until the end, which may tell of them.
+    // After a failure the values are kept until the end, because the error message may describe
+    // them.
     if (!n.held_in.empty() && !failed_.load(std::memory_order_relaxed)) s_->ReleaseInputs<true>(size_t(i));
     int32_t mine = -1;
     for (int32_t k : n.next) {
@@ -287,7 +301,7 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
       }
       if (mine >= 0) Push(mine);
       mine = k;
-      if (p_.prioritized) Push(std::exchange(mine, -1));  // others may come before it
+      if (p_.prioritized) Push(std::exchange(mine, -1));  // others may have precedence
     }
     ++*ended;
     return mine;
@@ -301,17 +315,18 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
       queued_.fetch_add(1, std::memory_order_release);
       if (waiting_) changed_.notify_all();
     }
-    // Workers that found nothing for a while have gone to sleep. Light work is done before they are awake.
+    // Idle workers have gone to sleep. Light work is done before one would be awake.
     if (s_->shapes()->heavy[size_t(i)] && s_->pool && s_->pool->threads() > 1 && !s_->pool->hungry()) s_->pool->Offer(this, 1);
   }
 
-  // Nothing to take: spins briefly, then sleeps until something is pushed or ended.
+  // Waits while there is nothing to take: spins briefly, then sleeps until an entry is pushed or
+  // the last node ends.
   void Await() {
     for (int spin = 0; spin < 2000; ++spin) {
       if (queued_.load(std::memory_order_acquire) > 0 || left_.load(std::memory_order_acquire) == 0) return;
       Pause();
     }
-    std::optional<ThreadPool::MayBlock> may_block;  // for what others do
+    std::optional<ThreadPool::MayBlock> may_block;  // the wait may depend on other tasks
     if (p_.async) may_block.emplace();
     std::unique_lock lock(mu_);
     waiting_ = true;
@@ -319,7 +334,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     waiting_ = false;
   }
 
-  // Nothing to take: waits while others work for the step here. False: nobody does, or it is over.
+  // Waits for work while other threads work for the step here. Returns false if none does, or the
+  // step has ended.
   bool WaitForHelpers() {
     auto idle = [&] { return queued_.load(std::memory_order_acquire) <= 0 && left_.load(std::memory_order_acquire) > 0; };
     for (int spin = 0; idle(); ++spin) {
@@ -344,7 +360,8 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
     if (waiting_) changed_.notify_all();
   }
 
-  // Nobody works for the step here, and it is not over; false: there is something to do again.
+  // Called if no thread works for the step here and it has not ended. Returns false if there is
+  // work again.
   bool Rest() {
     std::lock_guard lock(mu_);
     resting_ = s_->ready.empty();
@@ -353,20 +370,20 @@ class CountedRun final : public ThreadPool::Joint, public StepState::Listener {
 
   StepState* s_;
   const Plan& p_;
-  ThreadPool::Task* driver_ = nullptr;  // NULL: the caller waits until the step is over
-  std::atomic<int32_t> helpers_{0};     // of a run with a driver: threads in Help that may have found something
-  bool resting_ = false;                // likewise: until something happens elsewhere
+  ThreadPool::Task* driver_ = nullptr;  // NULL: the caller waits until the step ends
+  std::atomic<int32_t> helpers_{0};     // threads in Help that may have found work; only with a driver
+  bool resting_ = false;                // waits for an event elsewhere; only with a driver
   const bool interruptible_;
-  std::atomic<int32_t> left_;  // nodes that are not over
+  std::atomic<int32_t> left_;  // nodes that have not ended
   std::atomic<int32_t> queued_{0};
   std::atomic<bool> failed_{false};
-  std::mutex mu_;  // ready queue, status, sleeping caller
+  std::mutex mu_;  // guards the ready queue, the status and waiting_
   std::condition_variable changed_;
   bool waiting_ = false;
   Status status_;
 };
 
-// A step that nobody waits for, until it is over.
+// A step that no thread waits for; lives until the step ends.
 template <bool kTraced>
 class StartedStep final : public ThreadPool::Task {
  public:
@@ -394,7 +411,7 @@ static Status RunAllInOrder(StepState* step) {
   return RunInOrder<kTraced, false>(step, 0, step->plan().nodes.size());
 }
 
-// Batches: side by side where that has been faster.
+// Runs a plan with batches; concurrently if that has been faster.
 template <bool kTraced>
 static Status RunAtBestPace(StepState* step) {
   const auto began = std::chrono::steady_clock::now();
@@ -426,7 +443,8 @@ Status RunStep(StepState* step, const Tensor* feeds, Tensor* fetches) {
   return FinishStep(step, std::move(s), fetches);
 }
 
-// Whether it may have to wait for what happens elsewhere, and someone is there to go on with it then.
+// Returns true if the step may have to wait for an event elsewhere and there is a thread to
+// continue it then.
 static bool GoesOnLater(const StepState& step) {
   const Plan& p = step.plan();
   return (p.counted || p.frames) && p.async && step.pool && step.pool->HasThreadForTasks();

@@ -58,14 +58,15 @@ Status NoValue(const NodeRun& run, uint32_t o) {
 StatusOr<Tensor> MakeOutput(const NodeRun& run, uint32_t o, const int64_t* dims, int32_t rank, MemoryBudget* budget) {
   uint32_t dtype = run.types[size_t(run.node->n_in()) + o];
   const DTypeInfo* info = FindDType(dtype);
-  // Strings and references live in host memory wherever the kernel runs.
+  // Strings and references are in host memory, on whatever device the kernel runs.
   bool host = run.host_out[o] || !info || !info->plain;
   return Tensor::Make(dtype, dims, rank, host ? nullptr : run.device->pool(), budget);
 }
 
 namespace {
 
-// Nobody but the writer's own step refers to the tensor, and its kernels that read it come before on the queue.
+// Returns true if only the writer's own step refers to the tensor, and the kernels of that step
+// that read it precede the writer on the queue.
 bool IsOwn(const Tensor& value, const KernelFrame& writer) {
   const Buffer* buffer = value.get()->buffer;
   if (!buffer || !buffer->Unique() || buffer->read_only) return false;
@@ -73,11 +74,11 @@ bool IsOwn(const Tensor& value, const KernelFrame& writer) {
   return value.get()->refs.load(std::memory_order_acquire) == 1 + own;
 }
 
-// The variable's memory for a writer that must not disturb others who hold it.
+// Copies the variable's memory if others hold it, so that the writer does not disturb them.
 Status Unshare(Resource* r, const KernelFrame& writer) {
   MemoryBudget* budget = writer.step->budget;
   if (!r->value() || r->value().unique() || IsOwn(r->value(), writer)) return Status();
-  Device* d = FindDType(r->value().dtype())->plain ? r->device() : nullptr;  // what is not plain lies in host memory wherever it lives
+  Device* d = FindDType(r->value().dtype())->plain ? r->device() : nullptr;  // types that are not plain are in host memory on every device
   if (d && !d->host_memory()) {
     ASSIGN_OR_RETURN(Tensor copy, d->Clone(r->value(), budget));
     r->set_value(std::move(copy));
@@ -115,14 +116,15 @@ std::string_view ArgumentName(const KernelFrame& f, uint32_t i) {
   return n.op().inputs[a].name;
 }
 
-// What the op's schema says that input i leads to.
+// Checks the type of the resource at input i against the op's schema.
 Status CheckType(const Resource& r, const KernelFrame& f, uint32_t i) {
   if (f.run->resources.empty() || f.run->resources[i].empty() || f.run->resources[i] == r.type()) return Status();
   return InvalidArgument("'", ArgumentName(f, i), "' is a handle of the ", r.type(), " '", Shown(r.name()), "', but must be one of a ",
                          f.run->resources[i]);
 }
 
-// An object means something only to the plugin that made it: with another's it would be read as what it is not.
+// Shows a plugin's object. An object is meaningful only to the plugin that made it; another plugin
+// would misread it.
 Status ShowObject(const Resource& r, const KernelFrame& f, uint32_t i, Slot* slot) {
   const std::string& owner = r.def()->plugin;
   if (owner != f.run->kernel->plugin) {
@@ -137,12 +139,12 @@ Status ShowObject(const Resource& r, const KernelFrame& f, uint32_t i, Slot* slo
   if (!r.object()) return FailedPrecondition(r.type(), " '", Shown(r.name()), "' has no contents; initialise it first");
   slot->Clear();
   slot->view.size = sizeof(tw_view);
-  slot->view.dtype = TW_RESOURCE;  // which tells it from a variable
+  slot->view.dtype = TW_RESOURCE;  // distinguishes it from a variable
   slot->view.data = r.object();
   return Status();
 }
 
-// To the node's device, if it lives on another. REQUIRES: its lock, to update.
+// Moves a variable on another device to the node's device. REQUIRES: the update lock is held.
 Status TakeAlong(const KernelFrame& f, Resource* r) {
   const Device* from = r->device();
   if (!from || !r->is_variable() || !r->Away(f.run->device)) return Status();
@@ -151,8 +153,9 @@ Status TakeAlong(const KernelFrame& f, Resource* r) {
   return Status();
 }
 
-// A resource is in f->opened from the moment that its lock is held, so that CloseResources lets go what a failure leaves. *away: it failed
-// because a variable lives elsewhere, which only whoever holds the lock can tell.
+// Locks and shows the resources. A resource is in f->opened from the moment its lock is held, so
+// that CloseResources releases what a failure leaves. *away: the failure is that a variable is on
+// another device, which only a lock holder can tell.
 Status LockAndShow(KernelFrame* f, Slot* slots, bool* away) {
   *away = false;
   struct Want {
@@ -181,7 +184,7 @@ Status LockAndShow(KernelFrame* f, Slot* slots, bool* away) {
   for (; locked < n; ++locked) {
     const Want& w = wants[locked];
     if (locked && wants[locked - 1].r == w.r) {
-      if (!wants[locked - 1].update) {  // two that read share the lock
+      if (!wants[locked - 1].update) {  // two readers share the lock
         f->opened[w.input] = w.r;
         continue;
       }
@@ -207,7 +210,8 @@ Status LockAndShow(KernelFrame* f, Slot* slots, bool* away) {
   return s;
 }
 
-// Variables that live on another device and are only read, since who reads may not move them.
+// Moves variables that are on another device and are only read, because a read lock does not allow
+// a move.
 Status BringHere(const KernelFrame& f) {
   for (uint32_t i : f.run->open_read) {
     ASSIGN_OR_RETURN(Resource * r, ResourceOf(f, i));
@@ -227,7 +231,7 @@ Status ShowResource(KernelFrame* f, uint32_t input, bool update, Slot* slot) {
   const NodeRun& run = *f->run;
   RETURN_IF_ERROR(CheckType(*r, *f, input));
   if (!r->is_variable()) return ShowObject(*r, *f, input, slot);
-  if (r->device() != run.device) RETURN_IF_ERROR(r->LiveOn(run.device));  // it was destroyed, and lives elsewhere since
+  if (r->device() != run.device) RETURN_IF_ERROR(r->LiveOn(run.device));  // the variable was destroyed, and is on another device since
   if (!update && !r->value()) {
     return FailedPrecondition("variable '", Shown(r->name()), "' is not initialised; run its initializer or restore a checkpoint first");
   }
@@ -243,7 +247,7 @@ Status ShowResource(KernelFrame* f, uint32_t input, bool update, Slot* slot) {
 }
 
 Status OpenResources(KernelFrame* f, Slot* slots) {
-  constexpr int kTries = 10'000;  // other steps may want what is read elsewhere meanwhile, again and again
+  constexpr int kTries = 10'000;  // other steps may take a variable to another device again and again
   try {
     for (int k = 0;; ++k) {
       if (f->step->moves_state) RETURN_IF_ERROR(BringHere(*f));
@@ -265,7 +269,7 @@ void CloseResources(KernelFrame* f, bool changed) {
   for (uint32_t i : f->run->open_read) {
     Resource* r = f->opened[i];
     f->opened[i] = nullptr;
-    bool shared = false;  // with an input that is still to come here
+    bool shared = false;  // with an input that is still to be closed
     for (uint32_t k : f->run->open_read) shared = shared || (r && f->opened[k] == r);
     if (r && !shared) r->UnlockRead();
   }

@@ -27,7 +27,7 @@ FrameCall* FrameCalls::Take(int32_t node) {
   std::vector<FrameCall*>& free = free_[size_t(node)];
   if (free.empty()) {
     all_.push_back(Make(node));
-    free.reserve(all_.size());  // so that giving back needs no memory
+    free.reserve(all_.size());  // so that GiveBack needs no memory
     return all_.back().get();
   }
   FrameCall* c = free.back();
@@ -107,7 +107,7 @@ Status FrameCalls::Run(FrameCall* c, bool* pending) {
   try {
     s = Execute(c, pending);
     if (*pending) return s;
-  } catch (...) {  // of a kernel, or of ours: no memory
+  } catch (...) {  // thrown by a kernel, or by this code if memory is short
     s = Thrown();
     *pending = false;
     if (c->frame.run->opens()) CloseResources(&c->frame);
@@ -166,7 +166,8 @@ Status FrameCalls::RunCopy(FrameCall* c, bool* pending) {
                : d->CopyOut(from.data, from.offset, static_cast<char*>(to.data) + to.offset, from.bytes, nullptr);
 }
 
-// In turn with the device's kernels. What comes to the host ends like an asynchronous call, so that other iterations go on meanwhile.
+// Enqueues a copy in order with the device's kernels. A copy to the host ends like an asynchronous
+// call, so that other iterations go on meanwhile.
 Status FrameCalls::EnqueueCopy(FrameCall* c, DeviceQueues* queues, Device* there, bool* pending) {
   const tw_view &from = c->in(0).view, &to = c->out(0).view;
   Device* d = queues->device();
@@ -210,7 +211,8 @@ void FrameCalls::StopWaiting(FrameCall* c) {
   WaitingCalls::Get().Leave(this, TagOf(c));
 }
 
-// On whatever thread the kernel completes: locks are let go here, because the threads of the step may all be waiting for one of them.
+// Called on any thread on which the kernel completes. Locks are released here, because all threads
+// of the step may be waiting for one of them.
 void FrameCalls::Complete(uint64_t tag, Status s) {
   FrameCall* c = Of(tag);
   if (c->frame.run->opens()) CloseResources(&c->frame);
@@ -234,7 +236,7 @@ Status FrameCalls::End(FrameCall* c) {
 
 // ---- Outputs ----
 
-// The output lies where an input does that nobody reads any more.
+// Puts the output into the memory of an input that has no further reader.
 bool FrameCalls::TakeOver(FrameCall* c, uint32_t o, const Shape& shape) {
   const KernelFrame& f = c->frame;
   const Node& node = *f.run->node;
@@ -313,7 +315,7 @@ Status FrameCalls::Describe(FrameCall* c, const Status& s, std::string_view wher
   step_->NoteFailure();
   const PlanNode& n = p_.nodes[size_t(c->node)];
   std::string shapes;
-  for (uint32_t i = 0; CallsLeft(s) == 0 && i < c->frame.c.n_in; ++i) {  // of the node that failed, not of the calls around it
+  for (uint32_t i = 0; CallsLeft(s) == 0 && i < c->frame.c.n_in; ++i) {  // shapes of the node that failed, not of the calls around it
     const tw_view& v = c->in(i).view;
     if (v.dtype == TW_RESOURCE) continue;
     shapes += StrCat(shapes.empty() ? "" : ", ", DTypeName(v.dtype), ShapeText(v.dims, v.rank));

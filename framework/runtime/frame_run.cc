@@ -26,10 +26,12 @@ struct FrameMemory final : EngineMemory {
   TokenFlow::Memory tokens;
 };
 
-// Who is over hands its outputs on under one lock; nodes that only decide do all they do there, kernels run outside of it.
+// A thread that ends a call hands its outputs on under one lock. Nodes that only route values do
+// all their work there; kernels run outside the lock.
 class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, public TokenFlow::Listener {
  public:
-  // driver: NULL: the caller waits until the step is over; else it calls Drive whenever there is something to do and nobody drives it.
+  // driver: calls Drive whenever there is work and no thread drives the step. NULL: the caller
+  // waits until the step ends.
   explicit FrameRun(StepState* s, ThreadPool::Task* driver = nullptr) : FrameRun(s, MemoryOf(s), driver) {}
   FrameRun(StepState* s, FrameMemory* memory, ThreadPool::Task* driver)
       : Joint(s->share),
@@ -59,8 +61,9 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
     return TakeStatus();
   }
 
-  // Of a run with a driver: works as long as there is something to do; true: the run is over. False: its driver will be started, maybe
-  // before this returns, and nothing of the step may be looked at.
+  // Works while there is something to do, for a run with a driver. Returns true if the run has
+  // ended. If it returns false, the driver will be started, possibly before this returns, so the
+  // caller must not touch the step.
   bool Drive() {
     for (;;) {
       s_->pool->Offer(this, 0);
@@ -80,9 +83,9 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
 
   Status TakeStatus() {
     if (p_.async) WaitingCalls::Get().Unnest(&calls_);
-    // Before memory that they use is let go. What failed is told by StepState::Finish.
+    // Before memory that the devices use is released. StepState::Finish reports failures.
     (void)s_->AwaitDevices(StepState::kDrain);
-    std::lock_guard lock(mu_);  // whoever ended the last call may still hold it
+    std::lock_guard lock(mu_);  // the thread that ended the last call may still hold it
     if (status_.ok()) status_ = tokens_.Check();
     tokens_.Abandon();
     return status_;
@@ -123,11 +126,12 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
     What what = kRun;
     LoopRun* loop = nullptr;
     Iteration* iteration = nullptr;
-    FrameCall* call = nullptr;  // of those that ended, or are to be run again
+    FrameCall* call = nullptr;  // of an entry whose call has ended or is to run again
   };
   using Lock = std::unique_lock<std::mutex>;
 
-  // From a thread that does not work for the step. Once it is pushed the step may be over, unless it is for us to start its driver.
+  // Pushes from a thread that does not work for the step. After the push the step may end, unless
+  // this call must start its driver.
   void PushFromOutside(const Entry& e) {
     bool start;
     {
@@ -138,13 +142,13 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
     if (start) s_->pool->Start(driver_);
   }
 
-  // ---- The queue. REQUIRES of all: mu_ ----
+  // The queue. REQUIRES for all: mu_ is held.
 
   void BeginDriven() {
     began_ = true;
     try {
       tokens_.Begin();
-    } catch (...) {  // no memory; nothing new begins
+    } catch (...) {  // no memory: nothing new begins
       Fail(Thrown());
     }
   }
@@ -157,11 +161,11 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
     (heavy ? heavy_ : light_).push_back(e);
     if (heavy) offered_.fetch_add(1, std::memory_order_release);
     if (waiting_) changed_.notify_all();
-    // The one who pushes takes one itself.
+    // The pushing thread takes one entry itself.
     if (heavy && heavy_.size() > 1 && s_->pool && s_->pool->threads() > 1 && !s_->pool->hungry()) s_->pool->Offer(this, 1);
   }
 
-  // Worth another thread's coming.
+  // Returns true if the entry is worth waking another thread.
   bool IsHeavy(const Entry& e) const {
     constexpr uint64_t kWorth = 64 << 10;  // bytes touched
     const PlanNode& n = p_.nodes[size_t(e.node)];
@@ -188,7 +192,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
 
   bool Over() const { return under_way_ == 0 && light_.empty() && heavy_.empty(); }
 
-  // Runs what is ready; *lock is held before and after. False: there was nothing.
+  // Runs what is ready; *lock is held before and after. Returns false if there was nothing.
   bool Work(Lock* lock, bool helps) {
     bool any = false;
     for (Entry e; TakeEntry(&e, helps);) {
@@ -206,7 +210,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
       if (e.what == Entry::kEnded) return EndCall(e.call, lock);
       if (e.what == Entry::kRan) return CallOver(e.call);
       if (e.what == Entry::kAgain) return RunCall(e.call, lock);
-      if (failed_.load(std::memory_order_relaxed)) return;  // what is under way ends, nothing new begins
+      if (failed_.load(std::memory_order_relaxed)) return;  // calls in progress end, but nothing new begins
       if (e.what == Entry::kDead && f_.nodes[size_t(e.node)].sends) SendDead(e, lock);
       if (e.what == Entry::kDead || p_.nodes[size_t(e.node)].kind == PlanNode::kFlow) {
         return tokens_.Decide(e.node, e.what == Entry::kDead, e.loop, e.iteration);
@@ -230,7 +234,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
     }
   }
 
-  // Whoever waits for the value in another process hears that it does not come.
+  // Tells the receiver of the value in another process that the value is dead.
   void SendDead(const Entry& e, Lock* lock) {
     const Node& node = *p_.nodes[size_t(e.node)].run.node;
     const std::string iteration = IterationNumbers(*e.loop, *e.iteration);
@@ -248,7 +252,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
   }
 
   void Await(Lock* lock) {
-    std::optional<ThreadPool::MayBlock> may_block;  // for what others do
+    std::optional<ThreadPool::MayBlock> may_block;  // the wait may depend on other tasks
     if (p_.async && !driver_) may_block.emplace();
     const int64_t since = s_->trace ? s_->trace->Now() : 0;
     waiting_ = true;
@@ -257,7 +261,8 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
     if (s_->trace) s_->trace->Waited(since);
   }
 
-  // Nothing to take: waits while others work for the step here. False: nobody does, or it is over.
+  // Waits for work while other threads work for the step here. Returns false if none does, or the
+  // step has ended.
   bool AwaitHelpers(Lock* lock) {
     if (helpers_ == 0 || Over()) return false;
     Await(lock);
@@ -271,7 +276,8 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
     if (s_->rendezvous) s_->rendezvous->StepFailed(status_);
   }
 
-  // What waits at resources need not wait any longer, and says so under its own locks, so not under ours.
+  // Wakes calls that wait at resources, after a failure. The steps are told under WaitingCalls'
+  // lock, so mu_ must not be held.
   void CallUp(Lock* lock) {
     ++under_way_;
     lock->unlock();
@@ -300,7 +306,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
     } else {
       if (s_->trace) NoteBegin(c, again);
       st = calls_.Run(c, &pending);
-      if (st.ok() && pending) {  // it may be over by now, and the call another's
+      if (st.ok() && pending) {  // it may have ended by now, and the call may be reused
         lock->lock();
         return;
       }
@@ -312,7 +318,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
     CallOver(c);
   }
 
-  // Not under mu_.
+  // Records a failure and wakes waiting calls. REQUIRES: mu_ is not held.
   void Stop(Status s) {
     {
       std::lock_guard lock(mu_);
@@ -325,12 +331,13 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
     try {
       const std::string where = tokens_.Where(*c->loop, *c->iteration);
       return calls_.Describe(c, s, where.empty() ? where : StrCat("in ", where));
-    } catch (...) {  // no memory for the story
+    } catch (...) {  // no memory for the description
       return Thrown();
     }
   }
 
-  // The kernel may block: on a thread of its own, since it may wait for what another node of the step does. False: it is for the caller.
+  // Runs a kernel that may block on a thread of its own, since it may wait for another node of the
+  // step. Returns false if the caller must run it.
   bool RunElsewhere(FrameCall* c) {
     if (!s_->pool || s_->pool->threads() == 1 || (s_->share && s_->share->threads() == 1)) return false;
     try {
@@ -350,7 +357,8 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
     }
   }
 
-  // Of an asynchronous call, on a thread of the step. Its end may call up others that wait, whose steps take their locks: not under mu_.
+  // Finishes an asynchronous call, on a thread of the step. The end may wake other calls, whose
+  // steps take their locks, so mu_ is released meanwhile.
   void EndCall(FrameCall* c, Lock* lock) {
     Status st;
     lock->unlock();
@@ -381,7 +389,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
     const int32_t node = c->node;
     LoopRun* loop = c->loop;
     Iteration* it = c->iteration;
-    calls_.GiveBack(c, outputs);  // the inputs go first: what an output shares with one is its own then
+    calls_.GiveBack(c, outputs);  // inputs are released first, so that an output that shares memory with one becomes its only owner
     if (!failed) tokens_.HandOn(node, dead, loop, it);
   }
 
@@ -394,7 +402,7 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
     c->dims.push_back(kOutputsFollow);
   }
 
-  // REQUIRES: mu_.
+  // REQUIRES: mu_ is held.
   void Note(FrameCall& c) {
     StepTrace::Run run;
     run.node = size_t(c.node);
@@ -421,19 +429,19 @@ class FrameRun final : public ThreadPool::Joint, public FrameCalls::Listener, pu
   const Plan& p_;
   const FramePlan& f_;
   FrameCalls& calls_;
-  TokenFlow tokens_;  // under mu_
+  TokenFlow tokens_;  // guarded by mu_
   const bool interruptible_;
   ThreadPool::Task* const driver_;
   std::atomic<bool> failed_{false};
-  std::atomic<int32_t> offered_{0};  // entries of heavy_
-  std::mutex mu_;                    // all that follows, iterations, counts and tokens
+  std::atomic<int32_t> offered_{0};  // number of entries in heavy_
+  std::mutex mu_;                    // guards everything below, iterations, counts and tokens
   std::condition_variable changed_;
   std::deque<Entry> light_, heavy_;
-  int32_t under_way_ = 0;  // calls of kernels
+  int32_t under_way_ = 0;  // kernel calls in progress
   bool waiting_ = false;
   int32_t helpers_ = 0;                   // threads in Help
-  bool call_up_ = false;                  // the step has failed, and what waits at resources was not told
-  bool began_ = false, resting_ = false;  // of a run with a driver; resting: until something happens elsewhere
+  bool call_up_ = false;                  // the step has failed, and calls that wait at resources were not woken yet
+  bool began_ = false, resting_ = false;  // only with a driver; resting_: waits for an event elsewhere
   Status status_;
 };
 

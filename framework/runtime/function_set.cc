@@ -32,7 +32,7 @@ uint32_t Results(const tw_function* fn) { return uint32_t(Of(fn).results().size(
 uint32_t ArgType(const tw_function* fn, uint32_t i) { return Of(fn).arg_type(i); }
 uint32_t ResultType(const tw_function* fn, uint32_t o) { return Of(fn).result_type(o); }
 
-// A call from C: its arguments and results as tensors.
+// A call from C, with its arguments and results as tensors.
 struct Called {
   Called(const tw_function* fn, tw_tensor** args, tw_tensor** out)
       : found(Found(fn)), given(Of(fn).args().size(), few.get()), results(Of(fn).results().size(), few.get()), out_results(out) {
@@ -74,7 +74,7 @@ tw_status* Run(const tw_frame* frame, const tw_function_call* call) {
     step.functions->Start(step, called->Record(frame, call->anywhere),
                           [called, done, arg](Status s) { done(arg, ToC(called->HandOver(std::move(s)))); });
     return nullptr;
-  } catch (...) {  // before it has begun
+  } catch (...) {  // before the call has begun
     refused = Thrown();
   }
   done(arg, ToC(refused));

@@ -16,7 +16,7 @@ namespace {
 tw_held_resource* ToC(Resource* r) { return reinterpret_cast<tw_held_resource*>(r); }
 Resource* Of(tw_held_resource* r) { return reinterpret_cast<Resource*>(r); }
 
-// An object means something only to the plugin that made it.
+// An object is meaningful only to the plugin that made it.
 Status CheckOwner(const Resource& r, const KernelFrame& f) {
   const std::string_view owner = r.is_variable() ? std::string_view() : std::string_view(r.def()->plugin);
   if (owner == f.run->kernel->plugin) return Status();

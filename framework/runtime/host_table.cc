@@ -37,7 +37,7 @@ namespace thalweg {
 namespace {
 
 struct HostTable {
-  tw_host c;  // first; its self is the Runtime, or NULL once that is gone (see PluginLoader)
+  tw_host c;  // must be first; its self is the Runtime, or NULL once the runtime is gone (see PluginLoader)
   std::string id, path;
   FileSystem* files = nullptr;  // NULL: the runtime's
 };
@@ -49,12 +49,12 @@ Status PutText(tw_sink* to, std::string_view text) { return FromC(to->put(to, te
 tw_status* StatusMake(const tw_host*, uint32_t code, const char* text, uint64_t len, tw_status* cause) {
   try {
     if (code == 0 || code > TW_UNAUTHENTICATED) code = TW_UNKNOWN;
-    constexpr size_t kLongest = 4096;  // whatever a plugin quotes, and however deep it lies
+    constexpr size_t kLongest = 4096;  // limits what a plugin quotes, and nested causes
     std::string message = Shown({text, len}, kLongest);
     Status why = FromC(cause);
     if (!why.ok()) message = StrCat(Message(why).size() < kLongest ? message + ": " : "", Message(why));
     Status made(absl::StatusCode(code), AbslView(message));
-    why.ForEachPayload([&](absl::string_view key, const absl::Cord& value) { made.SetPayload(key, value); });  // which node, how deep
+    why.ForEachPayload([&](absl::string_view key, const absl::Cord& value) { made.SetPayload(key, value); });  // failed node, call depth
     return ToC(std::move(made));
   } catch (...) {
     return ToC(Thrown());
@@ -102,7 +102,7 @@ Status CheckOutput(const KernelFrame& f, uint32_t o, uint32_t dtype) {
 
 void RunParallel(const tw_frame* frame, uint64_t n, uint64_t grain, void (*part)(void*, uint64_t, uint64_t), void* arg);
 
-// By the threads of the step. The places are one or lie apart.
+// Copies with the threads of the step. The ranges are identical or disjoint.
 void CopyInHost(const KernelFrame& f, const char* from, char* to, uint64_t bytes) {
   constexpr uint64_t kGrain = 1 << 18;
   if (from == to) return;
@@ -111,7 +111,7 @@ void CopyInHost(const KernelFrame& f, const char* from, char* to, uint64_t bytes
       &f.c, bytes, kGrain, [](void* arg, uint64_t begin, uint64_t end) { (*static_cast<decltype(copy)*>(arg))(begin, end); }, &copy);
 }
 
-// Bytes between two places where the kernel's device, or the host, has its memory.
+// Copies bytes between two places in the memory of the kernel's device, or both in host memory.
 Status CopyBytes(const KernelFrame& f, const tw_view& from, const tw_view& to, bool in_host) {
   if (from.bytes == 0) return Status();
   if (in_host) {
@@ -124,7 +124,7 @@ Status CopyBytes(const KernelFrame& f, const tw_view& from, const tw_view& to, b
   return FromC(kind.def.copy(kind.host, f.run->device->self(), &copy));
 }
 
-// An output whose dims are known gets no others.
+// Checks that an output whose dims are known gets no others.
 Status CheckDims(const Slot& out, uint32_t o, const int64_t* dims, int32_t rank) {
   const tw_view& v = out.view;
   if (v.rank < 0 || (rank == v.rank && std::equal(dims, dims + rank, v.dims))) return Status();
@@ -132,7 +132,8 @@ Status CheckDims(const Slot& out, uint32_t o, const int64_t* dims, int32_t rank)
                          " cannot be it");
 }
 
-// The tensor becomes the output. Where others have views of the output's memory, its elements go there instead.
+// Makes the tensor the output. If the output's memory is the plan's, copies the elements there
+// instead.
 Status PutOutput(const KernelFrame& f, uint32_t o, Tensor t) {
   Slot* out = f.out(o);
   RETURN_IF_ERROR(CheckDims(*out, o, t.view().dims, t.rank()));
@@ -152,7 +153,7 @@ tw_status* TensorAllocate(const tw_frame* frame, uint32_t o, const int64_t* dims
     return Status();
   });
 }
-// The same of a tensor that lies anywhere, in the memory where the plan has the output.
+// Gives a tensor that may be in any memory: brings it to the memory where the plan has the output.
 Status LandOutput(KernelFrame& f, uint32_t o, Tensor t) {
   Device* there = f.run->lands.empty() ? nullptr : f.run->lands[o];
   QueueMark mark;
@@ -163,7 +164,7 @@ Status LandOutput(KernelFrame& f, uint32_t o, Tensor t) {
   }
   Status put = PutOutput(f, o, std::move(t));
   if (put.ok()) return f.step->ArrivesWith(f.out(o), mark);
-  if (mark.line) (void)mark.line->Wait(mark.value);  // its memory is let go here
+  if (mark.line) (void)mark.line->Wait(mark.value);  // its memory is released here
   return put;
 }
 
@@ -181,7 +182,7 @@ tw_status* TensorGive(const tw_frame* frame, uint32_t o, tw_tensor* t) {
   });
 }
 
-// A tensor with the memory of a slot that will be used again: copied to memory of its own.
+// Copies a slot whose memory will be reused to a new tensor.
 StatusOr<Tensor> CopySlot(const KernelFrame& f, const tw_view& v, bool host) {
   Device* device = f.run->device;
   ASSIGN_OR_RETURN(Tensor t, Tensor::Make(v.dtype, v.dims, v.rank, host ? nullptr : device->pool(), f.step->budget));
@@ -210,7 +211,7 @@ tw_status* TensorForward(const tw_frame* frame, uint32_t i, uint32_t o, const in
   });
 }
 
-// Where a part of an input lies, and how large it is.
+// Position and size of a part of an input, in bytes.
 struct Part {
   uint64_t at = 0, bytes = 0;
 };
@@ -228,7 +229,8 @@ StatusOr<Part> PartOf(const tw_view& from, uint64_t first, uint32_t dtype, const
   return Part{first * each, uint64_t(bytes)};
 }
 
-// Whoever reads the part may count on the alignment that whole tensors have. Elements of other types are read one by one.
+// Returns true if the output may share the part. Its readers may rely on the alignment that whole
+// tensors have. Elements of types that are not plain are read one by one.
 bool MayShare(const tw_view& from, const Part& part, uint32_t dtype) {
   constexpr uint64_t kAlign = 64;
   if (!from.tensor) return false;
@@ -290,13 +292,13 @@ tw_status* ResourceOpen(const tw_frame* frame, const tw_resource_key* k, tw_stat
       r->Release();
       return made;
     }
-    if (r->is_variable()) (void)r->LiveOn(f.run->device);  // where it lives elsewhere, whoever opens it is told
+    if (r->is_variable()) (void)r->LiveOn(f.run->device);  // if the variable is on another device, the error comes when it is opened
     auto t = Tensor::Make(TW_RESOURCE, nullptr, 0);
     if (!t.ok()) {
       r->Release();
       return t.status();
     }
-    t->as<Handle*>()[0] = r;  // takes the reference
+    t->as<Handle*>()[0] = r;  // takes over the reference
     f.out(o)->Hold(*std::move(t));
     return Status();
   });
@@ -429,7 +431,7 @@ int64_t RunNow(const tw_host*) {
 
 const void* Query(const tw_host*, const char* set, uint64_t len, uint32_t version) {
   if (std::string_view(set, len) == TW_MEMORY_SET && version == 1)
-    return MemorySet();  // first: asked for in every call of a kernel that counts
+    return MemorySet();  // first: each call of a kernel that counts memory asks for it
   if (std::string_view(set, len) == TW_CHECKPOINT_SET && version == 1) return CheckpointSet();
   if (std::string_view(set, len) == TW_FILES_SET && version == 1) return FileSet();
   if (std::string_view(set, len) == TW_VARIANT_SET && version == 1) return VariantSet();

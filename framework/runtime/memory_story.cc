@@ -11,7 +11,7 @@ namespace thalweg {
 
 void AddVariables(Runtime& runtime, const std::string& container, const Device* device, std::vector<LiveTensor>* to) {
   for (Resource* r : runtime.resources().List(container)) {
-    // One that somebody updates right now is left out: nobody waits for a message.
+    // A variable that is being updated is left out: a message must not wait.
     if (r->is_variable() && r->device() == device && r->TryRead()) {
       if (const Tensor& t = r->value()) {
         to->push_back({StrCat("variable '", Shown(r->name()), "': ", DTypeName(t.dtype()), t.shape().text()), t.bytes()});

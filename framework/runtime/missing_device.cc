@@ -9,7 +9,8 @@
 namespace thalweg {
 namespace {
 
-// What plugins that provide the kind have to say; empty: there is none, or it has such devices.
+// Returns the reasons of the plugins that provide the kind; "" if there is none, or it has such
+// devices.
 std::string Provider(const Runtime& runtime, std::string_view kind) {
   std::string text;
   for (const PluginRecord& r : runtime.plugins()) {

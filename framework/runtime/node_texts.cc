@@ -8,7 +8,7 @@
 namespace thalweg {
 namespace {
 
-// What a copy copies: the name of who made the value.
+// Returns the name of the node that made the copied value.
 std::string CopiedName(const Plan& plan, const PlanNode& copy, const std::vector<int32_t>& maker) {
   const auto value = size_t(copy.in[0]);
   const int32_t made_by = maker[value];
@@ -20,7 +20,7 @@ const char* CopyOp(PlanNode::Kind kind) {
   return kind == PlanNode::kCopyIn ? "CopyToDevice" : kind == PlanNode::kCopyOut ? "CopyToHost" : "CopyToPeer";
 }
 
-// "" where a shape is not known before the step.
+// Returns "" if a shape is known only at run time.
 std::string PlannedShapes(const Plan& plan, const PlanShapes& shapes, const PlanNode& n) {
   std::vector<int64_t> all;
   for (const auto* side : {&n.in, &n.out}) {

@@ -21,7 +21,7 @@ bool SetPluginSetting(O* options, const tw_option&, std::string_view key, std::s
   return true;
 }
 
-constexpr const char* kProbeChoices[] = {"refuse", "trust", "in_process"};  // as PluginProbe
+constexpr const char* kProbeChoices[] = {"refuse", "trust", "in_process"};  // in the order of PluginProbe
 
 bool SetProbe(O* options, const tw_option& about, std::string_view, std::string_view value) {
   std::string text;
@@ -32,7 +32,7 @@ bool SetProbe(O* options, const tw_option& about, std::string_view, std::string_
   return true;
 }
 
-constexpr int64_t kMostThreads = 4096;  // more is a slip of the finger
+constexpr int64_t kMostThreads = 4096;  // a larger number is probably a typing error
 
 constexpr OptionRow<O> kRows[] = {
     {IntOption("threads", "0", 0, kMostThreads,

@@ -11,9 +11,9 @@
 namespace thalweg {
 namespace {
 
-constexpr uint32_t kWarm = 2;      // times that memory was given before it is recorded
-constexpr size_t kStories = 8;     // memory that a run remembers
-constexpr uint32_t kAttempts = 3;  // at recording a run
+constexpr uint32_t kWarm = 2;      // uses of the same memory before it is recorded
+constexpr size_t kStories = 8;     // sets of memory that a run remembers
+constexpr uint32_t kAttempts = 3;  // attempts to record a run
 
 }  // namespace
 
@@ -79,7 +79,7 @@ void Recordings::Release(const Run& run, void* recording) {
   if (recording) kind.capture->release(kind.host, run.device->self(), recording);
 }
 
-// Recordings stay, to be made into others.
+// Keeps the recordings, so that end_into can turn them into others.
 void Recordings::Forget() {
   for (Run& run : runs_) {
     for (Story& s : run.stories) s.times = 0;
@@ -153,8 +153,9 @@ Status Recordings::RunOne(Run* run) {
   return Status();
 }
 
-// All locks at once, in the order of addresses, as one kernel takes its own. False: none is held, and the nodes are to take theirs one
-// after the other: two of them open one resource, or a variable lives elsewhere.
+// Takes all locks at once, in address order, as one kernel takes its own. Returns false with no
+// lock held if the nodes must take their locks one by one: two of them open one resource, or a
+// variable is on another device.
 bool Recordings::LockAll(Run* run) {
   auto& wants = run->wants;
   wants.clear();
@@ -181,14 +182,15 @@ bool Recordings::LockAll(Run* run) {
   return false;
 }
 
-// A variable that is locked lives elsewhere: another step may have moved it before.
+// Returns true if a locked variable is on another device; another step may have moved it before.
 bool Recordings::IsAway(const Run& run) const {
   return step_->moves_state && std::any_of(run.wants.begin(), run.wants.end(), [&](const auto& w) { return w.first->Away(run.device); });
 }
 
-// What comes before anything is enqueued: copies that are read, what was opened, memory for what is made.
+// Does everything that precedes enqueueing: waits for copies, shows opened resources, makes memory
+// for outputs.
 Status Recordings::Prepare(Run* run) {
-  size_t at = size_t(run->nodes.begin);  // whose failure it is
+  size_t at = size_t(run->nodes.begin);  // node to name in an error
   const auto prepare = [&]() -> Status {
     const Plan& p = step_->plan();
     DeviceQueues* queues = step_->QueuesOf(run->device);
@@ -210,9 +212,10 @@ Status Recordings::Prepare(Run* run) {
   return s.ok() ? s : step_->Describe(at, s);
 }
 
-// The story of the memory that the run has now, and of its dims, since a variable's memory may be used again under others. A new one takes
-// the place of one whose memory has moved, with what was recorded of it if there is such, else of what was not given for longest, first of
-// those without a recording.
+// Returns the story of the run's present memory and dims. The dims are compared too, because a
+// variable's memory may be reused under other dims. A new story replaces one whose memory has
+// moved, preferably one with a recording; otherwise the least recently given story, preferably one
+// without a recording.
 Recordings::Story* Recordings::Find(Run* run) {
   now_.clear();
   dims_.clear();
@@ -245,7 +248,7 @@ tw_status* Recordings::ExecuteAll(const Run& run, size_t* failed) {
   return nullptr;
 }
 
-// A failure where something is thrown, too: the run's locks go.
+// Converts exceptions to errors, so that the run's locks are released.
 Status Recordings::Enqueue(Run* run) {
   try {
     return EnqueueAll(run);
@@ -267,7 +270,8 @@ Status Recordings::EnqueueAll(Run* run) {
   return s ? step_->Describe(failed, FromC(s)) : Status();
 }
 
-// The queue leaves recording whatever happens; a failure is told, and the nodes are enqueued as before. REQUIRES: the stream's lock.
+// Records the run. The queue always leaves recording mode. A failure is logged, and the nodes are
+// enqueued as before. REQUIRES: the stream's lock is held.
 void Recordings::Record(Run* run, Story* story) {
   const DeviceKind& kind = run->device->def();
   const tw_capture_set& capture = *kind.capture;

@@ -36,7 +36,7 @@ tw_status* Send(const tw_frame* f, const char* key, uint64_t len, tw_tensor* val
 Status Give(const tw_frame* f, uint32_t o, const Tensor& value) {
   const uint32_t want = f->out[o]->dtype;
   if (value.dtype() != want) return InvalidArgument("what came is ", DTypeName(value.dtype()), " but must be ", DTypeName(want));
-  // Who has sent it may be another program: plans count on what is said here, even where it is not all.
+  // The sender may be another program, but plans rely on the shape that is declared here.
   const Shape& said = KernelFrame::Of(f)->run->node->shape(int32_t(o));
   if (!said.Admits(value.view().dims, value.rank())) {
     return InvalidArgument("what came has shape ", value.shape().text(), " but must fit ", said.text());
@@ -44,7 +44,7 @@ Status Give(const tw_frame* f, uint32_t o, const Tensor& value) {
   return FromC(f->host->tensor->give(f, o, value.get()));
 }
 
-// Its outputs are dead.
+// Marks the call's outputs as dead.
 Status MarkDead(const tw_frame* f) {
   FrameCall* c = FrameCalls::CallOf(f);
   if (!c) return Internal("what came is dead, but nothing here waits for a branch");

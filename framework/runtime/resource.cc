@@ -14,7 +14,8 @@ namespace thalweg {
 
 Resource::~Resource() { set_object(nullptr); }
 
-// Whoever waits stands in a queue, and nobody passes it: a stream of readers cannot keep an updater out, nor updaters a reader.
+// Waiters stand in a queue that nobody passes: a stream of readers cannot starve an updater, nor
+// updaters a reader.
 bool Resource::TryRead() { return waiting_.load() == 0 && Enter(false); }
 bool Resource::TryUpdate() { return waiting_.load() == 0 && Enter(true); }
 void Resource::LockRead() {
@@ -33,8 +34,9 @@ bool Resource::Enter(bool update) {
   return false;
 }
 
-// The count of waiters goes up before the state is looked at, and Leave changes the state before it looks at the count: both in one
-// total order, so one of the two always sees the other, and the mutex keeps the wake-up from falling between look and sleep.
+// Queue increments the number of waiters before it reads the state, and Leave changes the state
+// before it reads that number. Both are in one total order, so one of the two always sees the
+// other; the mutex keeps the wake-up from falling between the check and the sleep.
 void Resource::Queue(bool update) {
   std::unique_lock lock(mu_);
   waiting_.fetch_add(1);
@@ -125,7 +127,7 @@ bool LeadsToReset(const Tensor& t) {
 // ---- ResourceStore ----
 
 namespace {
-// Handles may live on in tensors; what they lead to is empty from now on.
+// Empties a resource and drops a reference. Handles may live on in tensors.
 void Forget(Resource* r) {
   r->LockUpdate();
   r->Clear();
@@ -181,7 +183,7 @@ Status ResourceStore::Drop(std::string_view container, std::string_view name) {
   r->Clear();
   r->UnlockUpdate();
   std::lock_guard lock(mu_);
-  // Nobody but this function and the map refers to it, and handles are made under the lock.
+  // Only this function and the map hold references then, and new handles are made under the lock.
   auto it = all_.find(KeyView(container, name));
   if (it != all_.end() && it->second == r) {
     if (r->refs() == 2) {
@@ -197,7 +199,8 @@ Status ResourceStore::Drop(std::string_view container, std::string_view name) {
   return Status();
 }
 
-// Forgets dropped places that nobody has a handle of any more. Handles are made under the lock, or from others.
+// Removes dropped places that have no handles any more. Handles are made under the lock, or from
+// other handles.
 void ResourceStore::Sweep() {
   for (auto it = dropped_.begin(); it != dropped_.end();) {
     Resource* r = *it;
@@ -210,7 +213,8 @@ void ResourceStore::Sweep() {
   sweep_at_ = std::max<size_t>(16, 2 * dropped_.size());
 }
 
-// Nodes of the map move from one to another, because a graph's end must not fail where there is no memory for a list of them.
+// Moves map nodes from one map to another, because the end of a graph must not fail for lack of
+// memory for a list.
 size_t ResourceStore::Detach(std::string_view container, uint64_t resets) {
   std::map<Key, Resource*, Before> gone;
   {

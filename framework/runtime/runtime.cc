@@ -42,7 +42,7 @@ struct DeviceList {
   }
 };
 
-// The devices of a kind, all or none.
+// Returns the devices of a kind, all or none.
 StatusOr<std::vector<FoundDevice>> Enumerate(const DeviceKind& kind) {
   DeviceList list;
   RETURN_IF_ERROR(FromC(kind.def.enumerate(kind.host, kind.def.user, &list.c)));
@@ -50,13 +50,13 @@ StatusOr<std::vector<FoundDevice>> Enumerate(const DeviceKind& kind) {
   return std::move(list.found);
 }
 
-// Without blanks around it.
+// Removes blanks around the text.
 std::string_view Trimmed(std::string_view text) {
   const size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
   return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
 }
 
-// What THALWEG_VISIBLE_DEVICES lists.
+// Returns the entries of THALWEG_VISIBLE_DEVICES.
 std::vector<std::string> VisibleByEnvironment() {
   const char* text = secure_getenv("THALWEG_VISIBLE_DEVICES");
   std::vector<std::string> all;
@@ -116,7 +116,7 @@ StatusOr<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& options
 
 Status Runtime::LoadPlugin(const std::string& path) { return loader_->Load(path); }
 
-// What lives of a plugin outside of graphs and plans.
+// Checks that nothing of a plugin is in use outside of graphs and plans.
 Status Runtime::CheckUnused(std::string_view plugin) const {
   const std::string who = StrCat("plugin '", plugin, "' cannot be unloaded: ");
   if (const size_t n = resources_.CountOnDevicesOf(plugin)) {
@@ -142,9 +142,10 @@ Status Runtime::UnloadPlugin(std::string_view id) {
   return loader_->Unload(id);
 }
 
-// All plugins of a kind at once, in one order: the numbers of devices do not depend on which were asked for first.
+// Enumerates all plugins of a kind at once, in a fixed order, so that device numbers do not depend
+// on which device was requested first.
 Status Runtime::AddDevices(const std::string& kind) const {
-  // Whoever asks for devices meanwhile waits: a driver may take its time to start.
+  // Other callers wait meanwhile, because a driver may take long to start.
   std::lock_guard one_at_a_time(enumerate_mu_);
   for (const DeviceKind* k : registry_.DeviceKinds(kind)) {
     if (!enumerated_.insert(k).second) continue;
@@ -155,13 +156,14 @@ Status Runtime::AddDevices(const std::string& kind) const {
       s = Thrown();
     }
     if (s.ok()) continue;
-    enumerated_.erase(k);  // whoever asks next tries again
+    enumerated_.erase(k);  // the next caller tries again
     return s;
   }
   return Status();
 }
 
-// Of a kind's devices those that are to be used. What the list names and there is not is told, with what there is.
+// Removes the devices of a kind that are not visible. Logs entries of the list that name no device,
+// with the number of devices.
 void Runtime::KeepVisible(const DeviceKind& kind, std::vector<FoundDevice>* found) const {
   const std::vector<std::string> list = options_.visible_devices.empty() ? VisibleByEnvironment() : options_.visible_devices;
   if (list.empty()) return;
@@ -189,7 +191,8 @@ void Runtime::KeepVisible(const DeviceKind& kind, std::vector<FoundDevice>* foun
   found->resize(kept);
 }
 
-// Fails only where memory was out; what else goes wrong is the plugin's story, and there are no devices of it.
+// Fails only for lack of memory. Any other failure is recorded for the plugin, which then has no
+// devices.
 Status Runtime::AddDevicesOf(const DeviceKind* kind) const {
   auto found = Enumerate(*kind);
   if (found.status().code() == absl::StatusCode::kResourceExhausted) return found.status();
@@ -197,7 +200,7 @@ Status Runtime::AddDevicesOf(const DeviceKind* kind) const {
     std::string what =
         StrCat("device kind '", kind->kind, "': ", found.ok() ? std::string_view("no device found") : Message(found.status()));
     loader_->Remark(kind->plugin, what);
-    const bool none = found.ok() || found.status().code() == absl::StatusCode::kNotFound;  // no hardware, or no driver for it
+    const bool none = found.ok() || found.status().code() == absl::StatusCode::kNotFound;  // there is no hardware, or no driver for it
     Log(none ? 1 : 2, StrCat("plugin '", kind->plugin, "': ", what));
     return Status();
   }
@@ -257,7 +260,8 @@ StatusOr<Device*> Runtime::host_device() const {
     return nullptr;
   };
   if (Device* d = find()) return d;
-  // Kinds without streams first: memory that is the host's needs none, and drivers that have them are slow to start.
+  // Kinds without streams come first: host memory needs no streams, and drivers that have them are
+  // slow to start.
   std::vector<DeviceKindName> kinds = registry_.DeviceKindNames();
   std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.has_streams < b.has_streams; });
   for (const DeviceKindName& kind : kinds) {

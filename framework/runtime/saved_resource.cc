@@ -15,10 +15,10 @@
 namespace thalweg {
 namespace {
 
-// "org.example.bloom.filter 'known' of plugin 'org.example.bloom'".
+// Formats "org.example.bloom.filter 'known' of plugin 'org.example.bloom'".
 std::string Title(const Resource& r) { return StrCat(r.type(), " '", Shown(r.name()), "' of plugin '", r.def()->plugin, "'"); }
 
-// An object that is destroyed unless it is taken out.
+// Owns a plugin's object until Take.
 class Object {
  public:
   explicit Object(const ResourceType* type) : type_(type) {}
@@ -35,7 +35,8 @@ class Object {
   void* object_ = nullptr;
 };
 
-// Takes the bytes that a plugin saves for as long as they grow and are copied. After a failure it takes nothing more, as BytesSink.
+// Collects the bytes that a plugin saves and charges them while they exist. After a failure it
+// refuses further bytes, as BytesSink.
 class Saved {
  public:
   explicit Saved(MemoryBudget* budget) : budget_(budget) {}
@@ -77,7 +78,7 @@ class ReadLock {
 
 std::string_view TextOf(const tw_string& s) { return {s.data, s.size}; }
 
-// The format of what was saved, once it is known to be for this resource.
+// Checks that the saved value is for this resource and returns its format.
 StatusOr<uint64_t> FormatOf(const Resource& r, const tw_string* saved) {
   const std::string_view type = TextOf(saved[0]), number = TextOf(saved[1]);
   uint64_t format = 0;
@@ -103,7 +104,7 @@ StatusOr<Object> Read(const Resource& r, const tw_string* saved) {
   Object object(&is);
   Status s = FromC(is.def.restore(is.host, is.def.user, format, &from.c, object.place()));
   if (!s.ok()) {
-    object.Take();  // nobody's: out_object counts on success only
+    object.Take();  // not ours: out_object counts on success only
     return Prefix(s, StrCat(Title(r), ":"));
   }
   if (!object) return Internal(Title(r), ": restore answered neither an object nor an error");
@@ -137,7 +138,7 @@ StatusOr<Tensor> SaveResource(Resource* r, MemoryBudget* budget) {
   return saved;
 }
 
-// All objects are made before the first resource gets its own.
+// All objects are made before the first resource is changed.
 Status RestoreResources(const std::vector<Resource*>& resources, const std::vector<const tw_view*>& saved, MemoryBudget* budget) {
   const PaysFor pays(budget);
   std::vector<std::pair<Resource*, Object>> made;

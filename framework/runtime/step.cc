@@ -23,7 +23,7 @@ StatusOr<std::unique_ptr<StepState>> StepState::Create(const Plan* plan, Runtime
 }
 
 StepState::~StepState() {
-  queues_.clear();  // drains before memory goes
+  queues_.clear();  // drains before memory is freed
   recordings_.reset();
   for (Buffer* b : blocks_) {
     if (b) b->Release();
@@ -83,7 +83,7 @@ void StepState::ShowScratch(size_t i) {
   if (scratch.bytes == 0) return;
   const Device& device = *plan_->nodes[i].run.device;
   const Buffer* memory = blocks_[LocationOf(&device)];
-  if (!memory) return;  // of a plan with frames, where each call has its own
+  if (!memory) return;  // in a plan with frames, where each call has its own scratch
   void* block = memory->data;
   f.scratch = device.host_memory() ? static_cast<char*>(block) + scratch.offset : block;
   f.scratch_offset = device.host_memory() ? 0 : scratch.offset;
@@ -178,7 +178,7 @@ Status StepState::Init(Runtime* rt) {
   return Status();
 }
 
-// A slot as it is before its value is made.
+// Resets a slot to its state before its value is made.
 void StepState::InitSlot(int32_t v) {
   const PlanValue& value = plan_->values[size_t(v)];
   const PlanShapes::Value& sized = shapes_->values[size_t(v)];
@@ -228,14 +228,15 @@ Status StepState::ArrivesWith(const Slot* slot, const QueueMark& mark) {
   return Status();
 }
 
-// On whatever thread the kernel completes: locks are let go here, because the threads of the step may all be waiting for one of them.
+// Called on any thread on which the kernel completes. Locks are released here, because all threads
+// of the step may be waiting for one of them.
 void StepState::Complete(uint64_t tag, Status s) {
   if (plan_->nodes[size_t(tag)].run.opens()) CloseResources(&frames_[size_t(tag)]);
   StopWaiting(size_t(tag));
   listener->Ended(size_t(tag), std::move(s));
 }
 
-// An output that the kernel will give, with the dims that it is to have. The shape must outlive the call.
+// Shows the expected dims in an output that the kernel will give. The shape must outlive the call.
 void StepState::ShowShape(Slot* s, const Shape& shape) {
   s->Clear();
   s->view.dims = shape.dims().data();
@@ -253,9 +254,9 @@ StatusOr<Tensor> StepState::MakeOutputOf(const PlanNode& n, uint32_t o, const Sh
   });
 }
 
-// Output o of node i is made in the tensor of an input that nobody else has or will read: a loop's variable where it was in the iteration
-// before. Of values that the plan has no memory for; those that it has were looked at when it was made (plan/layout.h).
-// REQUIRES: it reads such values.
+// Makes output o of node i in the tensor of an input that nobody else holds or will read; so a
+// loop's variable keeps its memory from iteration to iteration. This covers values without plan
+// memory; for the others the planner decides (plan/layout.h). REQUIRES: the node reads such values.
 static bool TakeOver(StepState& s, size_t i, uint32_t o, const Shape& shape) {
   const PlanNode& n = s.plan().nodes[i];
   if (n.part || !n.run.device->host_memory()) return false;
@@ -276,7 +277,8 @@ static bool TakeOver(StepState& s, size_t i, uint32_t o, const Shape& shape) {
   return false;
 }
 
-// Memory for outputs that have none yet: held ones of known shape, and those whose shape only the inputs of this step tell.
+// Allocates outputs that have no memory yet: held ones of known shape, and those whose shape
+// depends on the inputs of this step.
 Status StepState::AllocateOutputs(size_t i) {
   const PlanNode& n = plan_->nodes[i];
   KernelFrame& f = frames_[i];
@@ -338,7 +340,7 @@ DeviceQueues* StepState::QueuesOf(const Device* device) const {
   return nullptr;
 }
 
-// Where a value lives; NULL: in host memory.
+// Returns the device of the value; NULL for host memory.
 Device* StepState::DeviceOf(int32_t v) const {
   const int32_t location = plan_->values[size_t(v)].location;
   return location ? plan_->devices[size_t(location) - 1] : nullptr;
@@ -347,7 +349,7 @@ Device* StepState::DeviceOf(int32_t v) const {
 Status StepState::RunNode(size_t i, bool* pending) {
   try {
     return RunKernel(i, pending);
-  } catch (...) {  // of a kernel, or of ours: no memory
+  } catch (...) {  // thrown by a kernel, or by this code if memory is short
     const PlanNode& n = plan_->nodes[i];
     Status s = Thrown();
     *pending = false;
@@ -426,7 +428,8 @@ Status StepState::EndNode(size_t i) {
   return Status();
 }
 
-// Of a step that is watched: what a node enqueues and the mark behind it follow each other, so that what the device tells is told of it.
+// In a traced step a node's work and the mark behind it are enqueued without others in between, so
+// that the device's timings are attributed to the node.
 std::unique_lock<std::mutex> StepState::TracedOrder() const {
   return trace ? std::unique_lock(trace->enqueue_mutex()) : std::unique_lock<std::mutex>();
 }
@@ -457,7 +460,7 @@ void StepState::NoteInputs(size_t i) {
   dims.push_back(kOutputsFollow);
 }
 
-// Memory that is no input's was allocated for the node.
+// Records the outputs; memory that is not an input's was allocated for the node.
 void StepState::NoteOutputs(size_t i) {
   const PlanNode& n = plan_->nodes[i];
   const KernelFrame& f = frames_[i];
@@ -472,7 +475,8 @@ void StepState::NoteOutputs(size_t i) {
   if (scratch_[i]) trace->Scratch(i, scratch_[i].bytes());
 }
 
-// Work that reads memory of a device may only be enqueued yet, so that stays until its queues are past it.
+// Drops a value. Enqueued work may still read device memory, so that is kept until the queues have
+// passed it.
 void StepState::Drop(int32_t v) {
   Slot& s = slots_[size_t(v)];
   const int32_t location = plan_->values[size_t(v)].location;
@@ -541,7 +545,7 @@ Status StepState::Finish(Status status, Tensor* fetches) {
   if (!status.ok()) {
     for (size_t k = 0; k < p.fetches.size(); ++k) fetches[k].reset();
   }
-  // After a good step all held values but the fetched ones and those of devices are gone already.
+  // After a successful step only fetched values and those of devices are still held.
   if (status.ok()) {
     for (int32_t v : p.fetches) {
       if (p.values[size_t(v)].kind == PlanValue::kHeld) slots_[size_t(v)].Clear();

@@ -1,5 +1,5 @@
-// What of a step goes by way of a device's queues: copies between memories, kernels that are enqueued, and tensors that are shared with a
-// variable meanwhile.
+// The device queue operations of a step: copies between memories, enqueueing of kernels, and
+// tensors that are shared with a variable meanwhile.
 #include "framework/runtime/recordings.h"
 #include "framework/runtime/step.h"
 
@@ -28,7 +28,8 @@ void StepState::InitShares() {
   }
 }
 
-// What the queue keeps goes once nobody else holds the value: where the variable gets other memory, kernels still read this.
+// Shares that a queue keeps are dropped once nobody else holds the value. If somebody does, the
+// variable gets other memory and kernels still read this.
 int32_t StepState::OwnShares(const KernelFrame& writer, const Tensor& value) {
   DeviceQueues* queues = QueuesOf(writer.run->device);
   if (!queues || share_until_.empty()) return 0;
@@ -43,7 +44,8 @@ int32_t StepState::OwnShares(const KernelFrame& writer, const Tensor& value) {
   return own;
 }
 
-// Locks and what a variable held before may go only when the device is done with them.
+// Enqueues a kernel. Its locks, and a variable's previous value, are released only when the device
+// is done with them.
 Status StepState::Enqueue(size_t i) {
   const PlanNode& n = plan_->nodes[i];
   KernelFrame& f = frames_[i];
@@ -95,7 +97,8 @@ Status StepState::CopyNow(const PlanNode& n, const tw_view& from, const tw_view&
   }
 }
 
-// On a queue of its own: behind the kernels that make the value, and behind those that may still use the memory that it goes to.
+// Enqueues a copy on a queue of its own: behind the kernels that make the value, and behind those
+// that may still use the target memory.
 Status StepState::EnqueueCopy(const PlanNode& n, DeviceQueues* queues, const tw_view& from, const tw_view& to) {
   const DeviceQueues::Which which = QueueOf(n);
   const auto behind_kernels = [&](DeviceQueues* of) -> Status {
@@ -117,7 +120,8 @@ Status StepState::EnqueueCopy(const PlanNode& n, DeviceQueues* queues, const tw_
   return KeepSource(n.in[0], queues, mark);
 }
 
-// What is copied stays as it is until the mark is reached. Feeds and constants do anyway.
+// Keeps the source of a copy unchanged until the mark is reached. Feeds and constants do not change
+// anyway.
 Status StepState::KeepSource(int32_t v, DeviceQueues* queues, const QueueMark& mark) {
   const PlanValue& value = plan_->values[size_t(v)];
   if (value.kind == PlanValue::kBlock) {
@@ -127,8 +131,8 @@ Status StepState::KeepSource(int32_t v, DeviceQueues* queues, const QueueMark& m
   return Status();
 }
 
-// What copies bring for the node is there for whatever the queue is given from now on. What a kernel is called with on the host is waited
-// for.
+// Makes the copied inputs of the node available to work enqueued from now on. Waits for copies that
+// the host reads when it calls a kernel.
 Status StepState::AwaitCopies(const PlanNode& n, DeviceQueues* queues, DeviceQueues::Which which) {
   for (int32_t v : n.copied_in) {
     const QueueMark mark = marks_.empty() ? QueueMark() : marks_[size_t(v)];
@@ -144,7 +148,8 @@ Status StepState::AwaitCopies(const PlanNode& n, DeviceQueues* queues, DeviceQue
   return Status();
 }
 
-// A copy that others wait for, where the engine goes on meanwhile.
+// Returns true for a copy to the host that is in flight and has readers, if the engine can go on
+// meanwhile.
 bool StepState::EndsLater(const PlanNode& n) const {
   if (n.kind != PlanNode::kCopyOut || !plan_->counted || marks_.empty() || plan_->values[size_t(n.out[0])].readers == 0) return false;
   const QueueMark& mark = marks_[size_t(n.out[0])];

@@ -1,5 +1,5 @@
-// What a step that fails tells: which node, with which inputs; which of several failures was the cause; who holds the memory that is
-// missing.
+// Error messages of a step that fails: which node with which inputs; which of several failures was
+// the cause; what holds the missing memory.
 #include "framework/base/dtype.h"
 #include "framework/base/status.h"
 #include "framework/runtime/runtime.h"
@@ -11,12 +11,13 @@ Status StepState::Describe(size_t i, const Status& s) noexcept {
   NoteFailure();
   try {
     return Told(i, s);
-  } catch (...) {  // no memory for the story
+  } catch (...) {  // no memory for the description
     return Thrown();
   }
 }
 
-// Of calls that lie deep within each other only the innermost and the outermost are told.
+// Adds the node to the message. Of deeply nested calls only the innermost and the outermost are
+// described.
 Status StepState::Told(size_t i, const Status& s) const {
   constexpr uint32_t kCallsTold = 3;
   const uint32_t calls = CallsLeft(s);
@@ -26,7 +27,7 @@ Status StepState::Told(size_t i, const Status& s) const {
     return OfNode(*n.run.node, Prefix(s, StrCat(n.title, " (and ", calls - kCallsTold - 1, " calls further in)")));
   }
   std::string shapes;
-  for (size_t k = 0; calls == 0 && k < n.in.size(); ++k) {  // of the node that failed, not of the calls around it
+  for (size_t k = 0; calls == 0 && k < n.in.size(); ++k) {  // shapes of the node that failed, not of the calls around it
     const tw_view& v = source_[size_t(frames_[i].source - source_.data()) + k]->view;
     if (v.dtype == TW_RESOURCE) continue;
     shapes += StrCat(shapes.empty() ? "" : ", ", DTypeName(v.dtype), ShapeText(v.dims, v.rank));
@@ -41,7 +42,8 @@ void StepState::NoteFailure() noexcept {
   failed_at_.compare_exchange_strong(none, tw_timeline::Tick());
 }
 
-// What failed first is the cause: queues that wait for one that failed fail, too, and so does whoever uses a device that was lost.
+// Returns the first failure: queues that wait for a failed queue fail too, and so does every user
+// of a lost device.
 Status StepState::RootFailure(Status status) const {
   uint64_t first = 0;
   Status cause;
@@ -56,7 +58,7 @@ Status StepState::RootFailure(Status status) const {
   return first && (mine == 0 || first < mine || status.code() == cause.code()) ? cause : status;
 }
 
-// Values that a device holds for the step: tensors, and what its block has room for.
+// Lists the values that a device holds for the step: tensors, and values in its block.
 std::vector<LiveTensor> StepState::LiveOn(const Device* device) const {
   std::vector<LiveTensor> all;
   const size_t location = LocationOf(device);

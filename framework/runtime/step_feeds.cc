@@ -1,4 +1,4 @@
-// What a step reads that its caller made.
+// Binds the feeds of a step.
 #include <algorithm>
 #include <cstring>
 
@@ -15,7 +15,7 @@ void StepState::Feed(const Tensor* feeds) {
   if (!feed_views_.empty()) BindFeedViews();
 }
 
-// Values that are a feed under other dims.
+// Binds values that are a feed under other dims.
 void StepState::BindFeedViews() {
   for (int32_t v : feed_views_) {
     const Shape& shape = shapes_->values[size_t(v)].shape;
@@ -23,7 +23,7 @@ void StepState::BindFeedViews() {
     view = slots_[size_t(plan_->feeds[size_t(plan_->values[size_t(v)].feed)])].view;
     view.dims = shape.dims().data();
     view.rank = shape.rank();
-    view.tensor = nullptr;  // under these dims there is no tensor to share
+    view.tensor = nullptr;  // no tensor has these dims
   }
 }
 
@@ -50,7 +50,7 @@ Status StepState::CopyFeed(const Tensor& feed, Tensor* copy) {
 }
 
 void StepState::DropLargeCopies() {
-  constexpr uint64_t kMostKept = 64 << 10;  // larger ones go back to the pool with their step
+  constexpr uint64_t kMostKept = 64 << 10;  // larger copies go back to the pool after the step
   for (Tensor& copy : feed_copies_) {
     if (copy && copy.bytes() > kMostKept) copy.reset();
   }

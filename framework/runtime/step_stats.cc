@@ -23,7 +23,8 @@ void StepStats::Clear() {
 
 const char* StepStats::Keep(std::string_view text) { return text.empty() ? "" : texts_.emplace(text).first->c_str(); }
 
-// Nodes of one plan share the text of their op, those of several do not. There are few texts: most are found where they were found last.
+// Sums up by op. Nodes of one plan share the text of their op, those of several plans do not. There
+// are few texts, so most are found in a small table of recent ones.
 void StepStats::SumUp() {
   std::unordered_map<const char*, tw_step_op> by_text;
   std::array<std::pair<const char*, tw_step_op*>, 64> last{};
@@ -57,7 +58,7 @@ void StepStats::SumUp() {
 
 namespace {
 
-// Of a thread of another process: a name that no thread here has, for rows of traces.
+// Returns an id for a thread of another process that no thread here has, for rows of traces.
 std::thread::id Foreign(size_t part, uint32_t thread) {
   static_assert(sizeof(std::thread::id) == sizeof(uint64_t));
   return std::bit_cast<std::thread::id>(uint64_t{part + 1} << 32 | (uint64_t{thread} + 1));
@@ -71,7 +72,7 @@ void StepStats::Assemble(std::span<const Part> parts) {
     for (const tw_step_node& n : p.nodes) n_after += n.n_after;
   }
   after_.reserve(n_after);         // the records point into it
-  threads_ = {std::thread::id()};  // the caller's, which ran no node
+  threads_ = {std::thread::id()};  // the caller's thread, which ran no node
   for (size_t k = 0; k < parts.size(); ++k) {
     const Part& p = parts[k];
     const auto first_id = uint32_t(nodes_.size()), first_thread = uint32_t(threads_.size());

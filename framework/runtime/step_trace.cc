@@ -14,7 +14,7 @@
 namespace thalweg {
 namespace {
 
-constexpr int64_t kShortestWait = 2'000;  // ns; less is what it takes to hand something over
+constexpr int64_t kShortestWait = 2'000;  // ns; a shorter wait is the cost of a hand-over
 
 }  // namespace
 
@@ -114,13 +114,13 @@ void StepTrace::Output(size_t i, uint64_t bytes, bool allocated) {
   if (allocated) notes_[i].allocated += bytes;
 }
 
-// Of a call that goes on, another thread may have taken the node again by now.
+// If the call continues, another thread may have taken the node again by now.
 void StepTrace::Leave(size_t i, bool ends_later, bool ok) {
   Note& n = notes_[i];
   const int64_t now = Now();
   std::atomic_ref(n.left).store(now, std::memory_order_relaxed);
   if (ends_later) return;
-  std::atomic_ref(n.end).store(now, std::memory_order_relaxed);  // a queue may tell its end at the same time
+  std::atomic_ref(n.end).store(now, std::memory_order_relaxed);  // a queue may report its end at the same time
   n.failed = !ok;
 }
 
@@ -136,7 +136,7 @@ void StepTrace::Ran(Run run) {
       runs_.push_back(std::move(run));
       kept = true;
     }
-  } catch (...) {  // no memory: it is left out
+  } catch (...) {  // no memory: the record is left out
   }
   if (kept) return;
   std::lock_guard lock(root_->mu_);
@@ -158,7 +158,7 @@ void StepTrace::EndsWith(size_t i, const void* stream, tw_timeline* line, uint64
   lines_.fetch_add(1, std::memory_order_relaxed);
   try {
     line->When(value, reached, &aside);
-  } catch (...) {  // no memory: its end stays unknown
+  } catch (...) {  // no memory: the end stays unknown
     lines_.fetch_sub(1, std::memory_order_relaxed);
   }
 }
@@ -181,7 +181,7 @@ void StepTrace::AddWait(uint32_t why, int64_t since, int64_t until, std::string_
       root_->waits_.push_back({w, held ? std::this_thread::get_id() : std::thread::id()});
       return;
     }
-  } catch (...) {  // no memory: it is left out
+  } catch (...) {  // no memory: the record is left out
   }
   ++stats_->total_.left_out;
 }
@@ -191,14 +191,14 @@ void StepTrace::Ran(const tw_span& span) {
   if (!span.stream || spans_.size() >= stats_->limit_) return;
   try {
     spans_.push_back({std::string(span.queue, span.queue_len), span.begin - began_, span.end - began_, span.stream, span.after});
-  } catch (...) {  // no memory: the node keeps what the host saw
+  } catch (...) {  // no memory: the node keeps the times that the host saw
   }
 }
 
 // ---- The end ----
 
-// What a stream did after one mark and up to the next is of the node whose mark that is. Where a node did several things, the longest says
-// which queue it ran on.
+// Attributes work of a stream between two marks to the node of the second mark. If a node did
+// several things, the longest one determines its queue.
 void StepTrace::PlaceSpans() {
   std::vector<Aside*> marked;
   for (Aside& n : asides_) {
@@ -242,7 +242,8 @@ void StepTrace::Write(size_t i, const Note& note, const Aside* aside, tw_step_no
   r.frame = r.queue = "";
   r.start_ns = note.start;
   r.end_ns = std::max(note.end, note.start);
-  // A call may complete before the thread that made it returns, and the step may be over before that thread has said so.
+  // A call may complete before the thread that made it returns, and the step may end before that
+  // thread has noted it.
   r.busy_ns = std::clamp(note.left - note.start, int64_t{0}, r.end_ns - r.start_ns);
   r.output_bytes = note.bytes + (note.failed ? 0 : n.output_bytes);
   r.allocated_bytes = note.allocated;
@@ -262,7 +263,7 @@ void StepTrace::NumberNotes(size_t next) {
   }
 }
 
-// Lists the records that node i had to wait for; how many.
+// Appends the records that node i waited for; returns their number.
 uint32_t StepTrace::AddAfter(size_t i) {
   const size_t at = stats_->after_.size();
   for (uint32_t k : texts_->nodes[i].after) {
@@ -280,7 +281,7 @@ void StepTrace::Add(const tw_step_node& record, std::thread::id thread, size_t a
   root_->nodes_.back().c.id = uint32_t(root_->nodes_.size()) - 1;
 }
 
-// Of a call. REQUIRES, as AddRuns: the run's mu_.
+// Adds the notes of a call. REQUIRES, as for AddRuns: the run's mu_ is held.
 void StepTrace::AddNotes() {
   root_->nodes_.reserve(root_->nodes_.size() + notes_.size());
   NumberNotes(root_->nodes_.size());
@@ -315,7 +316,7 @@ void StepTrace::AddRuns() {
 }
 
 void StepTrace::Finish() {
-  // The devices are done, and the last of their threads about to say so.
+  // The devices are done, and their last callbacks are about to run.
   while (lines_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
   for (Device* d : heard_) StopListening(d, this);
   heard_.clear();
@@ -330,7 +331,7 @@ void StepTrace::Finish() {
   }
 }
 
-// 0: the caller's; then in the order in which they are asked for.
+// Returns the number of a thread: 0 for the caller's, others in the order of the first request.
 uint32_t StepTrace::NumberOf(std::thread::id thread) {
   std::vector<std::thread::id>& threads = stats_->threads_;
   auto at = std::find(threads.begin(), threads.end(), thread);
@@ -338,8 +339,8 @@ uint32_t StepTrace::NumberOf(std::thread::id thread) {
   return uint32_t(at - threads.begin());
 }
 
-// What calls and loops have noted, and the nodes of the graph, in the order of their starts. Of two that began at once, as where the first
-// took no time, the one that ended first.
+// Merges the records of calls and loops with the nodes of the graph, in the order of their starts.
+// If two began at once, because the first took no time, the one that ended first precedes.
 void StepTrace::AddInOrder() {
   std::vector<StepStats::Place>& places = stats_->places_;
   places.clear();

@@ -22,19 +22,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How many forks lie between the process and the first of its line that used a pool. A child has to leave its parent's condition
-// variables alone: they remember waiters that are not there.
+// Number of forks between the first process that used a pool and this one. A child must not use its
+// parent's condition variables: they remember waiters that do not exist there.
 std::atomic<uint32_t> forks{0};
 uint32_t CountForks() {
   static const int registered = pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
-  (void)registered;  // it fails only without memory, and then children do as they would without it
+  (void)registered;  // fails only for lack of memory; children then behave as without this
   return forks.load(std::memory_order_relaxed);
 }
 
-// How long a thread for calls that block is kept for the next one.
+// How long an idle thread for blocking calls is kept.
 constexpr auto kIdle = std::chrono::seconds(1);
 
-// How long a worker looks for more work before it sleeps. Waking costs about as much, so spinning longer than that cannot pay for itself.
+// How long a worker looks for more work before it sleeps. Waking costs about as much, so longer
+// spinning cannot pay.
 constexpr auto kSpin = std::chrono::microseconds(50);
 
 uint32_t UsableCpus() {
@@ -47,17 +48,18 @@ uint32_t UsableCpus() {
 
 constexpr int32_t kNothingOffered = INT32_MIN;
 
-// Of so many searches where there was a choice of priorities, a worker begins one with the lowest, so that nobody starves.
+// If there is a choice of priorities, one in so many searches of a worker begins with the lowest,
+// so that no work starves.
 constexpr uint32_t kTurns = 8;
 
-// A loop in pieces; whoever takes the next number does that piece.
+// A loop in pieces; each thread takes the next number and runs that piece.
 class Loop final : public ThreadPool::Joint {
  public:
   using Part = void (*)(void* arg, uint64_t begin, uint64_t end);
   Loop(const ThreadPool& pool, ThreadShare* share, uint64_t n, uint64_t grain, uint64_t pieces, Part part, void* arg)
       : Joint(share), pool_(pool), n_(n), grain_(grain), pieces_(pieces), part_(part), arg_(arg) {}
 
-  // Looked at before it is counted up, so that late helpers cannot count it round.
+  // Checks the counter before incrementing it, so that late helpers cannot overflow it.
   bool DoPiece() {
     if (next_.load(std::memory_order_relaxed) >= pieces_) return false;
     uint64_t i = next_.fetch_add(1, std::memory_order_relaxed);
@@ -84,17 +86,17 @@ class Loop final : public ThreadPool::Joint {
 
 }  // namespace
 
-// A thread of the pool's, and the bed that it sleeps in.
+// A thread of the pool with the condition variable on which it sleeps.
 struct ThreadPool::Worker {
   std::thread thread;
   std::mutex mu;
   std::condition_variable wake;
   bool called = false;
-  bool moved = false;       // kept off a CPU until it is awake
-  cpu_set_t usual, others;  // of moved: where it may run, and where until then
+  bool moved = false;       // kept off one CPU until it is awake
+  cpu_set_t usual, others;  // if `moved`: its usual CPUs, and those until it is awake
   Worker* next = nullptr;
 
-  // REQUIRES: it was taken from the list of sleepers, by us.
+  // REQUIRES: the caller took it from the list of sleepers.
   void Call() {
     {
       std::lock_guard lock(mu);
@@ -112,8 +114,9 @@ struct ThreadPool::Worker {
   }
 
  private:
-  // Linux in a virtual machine may take a CPU that has been idle for a while for one that the host has taken away, and puts who is woken
-  // on the CPU of the one who wakes, where they then wait for each other for milliseconds. REQUIRES: mu.
+  // Keeps the thread off the waker's CPU. Linux in a virtual machine may take a CPU that was idle
+  // for a while for one that the host has taken away; it then puts the woken thread on the CPU of
+  // the waker, where the two wait for each other for milliseconds. REQUIRES: mu is held.
   void KeepOff(int cpu) {
     if (cpu < 0 || cpu >= CPU_SETSIZE || Filtered()) return;
     if (pthread_getaffinity_np(thread.native_handle(), sizeof usual, &usual) != 0) return;
@@ -122,26 +125,28 @@ struct ThreadPool::Worker {
     moved = CPU_COUNT(&others) > 0 && pthread_setaffinity_np(thread.native_handle(), sizeof others, &others) == 0;
   }
 
-  // Where somebody has set it meanwhile, theirs stays.
+  // Restores the usual CPUs, unless somebody else has changed the set meanwhile.
   void Return() {
     cpu_set_t now;
     if (pthread_getaffinity_np(pthread_self(), sizeof now, &now) != 0 || !CPU_EQUAL(&now, &others)) return;
     pthread_setaffinity_np(pthread_self(), sizeof usual, &usual);
   }
 
-  // Behind a filter of system calls, which may end the process for one that it does not know.
+  // Returns true behind a seccomp filter, which may end the process for a system call that it does
+  // not know.
   static bool Filtered() {
     static const bool filtered = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
     return filtered;
   }
 };
 
-// Threads for calls that block, and for tasks: as many are idle as there is work for, so that nothing waits for a call that blocks. The
-// thread that fell asleep last takes the next work, so those that a burst has made sleep on and end.
+// Threads for blocking calls and for tasks. There are as many idle threads as there is work for, so
+// that no work waits for a blocking call. The thread that fell asleep last takes the next work, so
+// threads from a burst stay asleep and end.
 struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThreads> {
   explicit BlockingThreads(size_t tasks) : most(tasks) {}
 
-  // A thread that sleeps, on its own stack.
+  // A sleeping thread; the object is on its own stack.
   struct Sleeper {
     std::condition_variable wake;
     bool called = false;
@@ -151,29 +156,31 @@ struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThread
   const size_t most;  // tasks at once
   std::mutex mu;
   std::deque<std::function<void()>> todo;
-  Task* first = nullptr;  // tasks, with their end
+  Task* first = nullptr;  // list of tasks
   Task** last = &first;
   size_t waiting = 0;  // tasks in the list
   size_t working = 0;  // tasks that run and do not block
   std::list<std::thread> threads;
-  std::list<std::thread> ended;  // at their ends, and to be joined
+  std::list<std::thread> ended;  // threads that have ended and must be joined
   Sleeper* top = nullptr;        // the last to fall asleep
   size_t idle = 0;
   bool stop = false;
   static thread_local BlockingThreads* in_task;
-  static thread_local uint32_t may_block;  // how many MayBlock the task of this thread is inside of
+  static thread_local uint32_t may_block;  // number of MayBlock objects around the task of this thread
 
-  // REQUIRES: mu. How many threads there is work for, beside those that have some.
+  // Returns how many threads there is work for, beside those that are working. REQUIRES: mu is
+  // held.
   size_t Wanted() const { return todo.size() + std::min(waiting, working < most ? most - working : 0); }
 
-  // REQUIRES: mu. One more thread, which is idle from the start, where those that are idle are too few; false: there is none at all.
+  // Wakes an idle thread, and adds one if there are too few; a new thread counts as idle from the
+  // start. Returns false if there is no thread at all. REQUIRES: mu is held.
   bool Summon() {
     if (idle < Wanted()) AddThread();
     CallOne();
     return !threads.empty();
   }
 
-  // REQUIRES: mu.
+  // REQUIRES: mu is held.
   void CallOne() {
     if (!top) return;
     Sleeper* s = std::exchange(top, top->below);
@@ -193,7 +200,7 @@ struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThread
       }
       ++idle;
     } catch (const std::exception&) {
-      // No more threads: one that is there takes it when it is free.
+      // No more threads: an existing one takes the work when it is free.
     }
   }
 
@@ -210,17 +217,17 @@ struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThread
         todo.pop_front();
         lock.unlock();
         f();
-        f = nullptr;  // what it holds may lead back here
+        f = nullptr;  // destroying its captures may call back into the pool
         lock.lock();
       } else if (first) {
         RunFirst(&lock);
       } else {
-        return;  // what was handed in before the end is still done
+        return;  // work that was handed in before the end is still done
       }
     }
   }
 
-  // False: nobody had work for it in all the time that an idle thread is kept.
+  // Returns false if no work came in the time for which an idle thread is kept.
   bool Sleep(std::unique_lock<std::mutex>* lock) {
     Sleeper me;
     me.below = std::exchange(top, &me);
@@ -235,7 +242,8 @@ struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThread
     return false;
   }
 
-  // The thread ends, unless it is the last: Start must not need a new one. Whoever ended before is joined here, and this one by the next.
+  // Ends the thread, unless it is the last: Start must not need a new one. Joins the threads that
+  // ended before; the next one joins this one.
   bool End(std::list<std::thread>::iterator self, std::unique_lock<std::mutex>* lock) {
     if (stop || Wanted() > 0 || threads.size() == 1) return false;
     std::list<std::thread> before;
@@ -263,18 +271,20 @@ struct ThreadPool::BlockingThreads : std::enable_shared_from_this<BlockingThread
 thread_local ThreadPool::BlockingThreads* ThreadPool::BlockingThreads::in_task = nullptr;
 thread_local uint32_t ThreadPool::BlockingThreads::may_block = 0;
 
-// What the program's threads come in by. It outlives the pool as long as one may still come, and leads nowhere then.
+// The entry for the program's threads. It outlives the pool until the last requested thread has
+// come; it then leads nowhere.
 struct ThreadPool::Door {
   const tw_thread_pool program;
-  std::atomic<uint64_t> refs{1};  // the pool's, and one for each time that a thread was asked for
+  std::atomic<uint64_t> refs{1};  // the pool's, and one per requested thread
   std::mutex mu;
   std::condition_variable left;
-  ThreadPool* pool;  // NULL: gone
+  ThreadPool* pool;  // NULL: the pool is gone
   bool release = false;
   uint32_t inside = 0;
 
   Door(const tw_thread_pool& p, ThreadPool* to) : program(p), pool(to) {}
-  // The thread is inside schedule, of any pool: help would come from the one who asks for it, who may hold what the work waits for.
+  // The thread is inside `schedule`, of any pool. It must not help then, because it may hold what
+  // the work waits for.
   static thread_local bool asking;
 
   void Ask() {
@@ -345,7 +355,7 @@ ThreadPool::ThreadPool(uint32_t threads, const tw_thread_pool* program)
       workers_.push_back(std::move(worker));
     }
   } catch (const std::exception&) {
-    // The system gives no more threads: those that there are do the work.
+    // The system gives no more threads: the existing ones do the work.
   }
 }
 
@@ -357,12 +367,12 @@ bool ThreadPool::InChild() const { return forks.load(std::memory_order_relaxed) 
 
 ThreadPool::~ThreadPool() {
   if (InChild()) {
-    // Nothing is there to be joined or detached.
+    // A child has no threads to join or detach.
     static std::mutex gone_mu;
     static auto* gone = new std::list<std::thread>;
     std::lock_guard lock(gone_mu);
     for (auto* all : {&blocking_->threads, &blocking_->ended}) gone->splice(gone->end(), *all);
-    // Their ends would wait for sleepers that are not there.
+    // Destroying the workers would wait for sleepers that do not exist.
     static auto* beds = new std::vector<std::unique_ptr<Worker>>;
     for (auto& w : workers_) beds->push_back(std::move(w));
     return;
@@ -374,7 +384,8 @@ ThreadPool::~ThreadPool() {
     blocking_->threads.splice(blocking_->threads.end(), blocking_->ended);
   }
   for (std::thread& t : blocking_->threads) {
-    // The last owner of a runtime may go on one of its own threads, which then ends after it.
+    // A runtime's last owner may release it on one of the runtime's own threads, which then ends
+    // after it.
     if (t.get_id() == std::this_thread::get_id())
       t.detach();
     else
@@ -395,7 +406,8 @@ void ThreadPool::Offer(Joint* j, uint64_t hands) {
   if (!InChild()) Add(j, hands);
 }
 
-// wake: how many hands the work is worth; those that are awake and looking come by themselves.
+// Lists the Joint and wakes helpers. wake: how many helpers the work is worth; awake workers come
+// by themselves.
 void ThreadPool::Add(Joint* j, uint64_t wake) {
   int64_t more;
   Worker* called = nullptr;
@@ -416,7 +428,7 @@ void ThreadPool::Add(Joint* j, uint64_t wake) {
   for (; door_ && more > 0; --more) door_->Ask();
 }
 
-// REQUIRES: mu_. Behind those of higher priority, in front of its like.
+// Inserts behind work of higher priority and in front of work of the same. REQUIRES: mu_ is held.
 void ThreadPool::Insert(Joint* j) {
   Joint* before = nullptr;
   Joint* after = head_;
@@ -434,7 +446,7 @@ void ThreadPool::Insert(Joint* j) {
 }
 
 void ThreadPool::Withdraw(Joint* j) {
-  if (InChild()) return;  // it was not offered, and whoever held the lock at the fork holds it for ever
+  if (InChild()) return;  // it was not offered, and a lock that was held at the fork is held for ever
   {
     std::lock_guard lock(mu_);
     if (j->listed_) {
@@ -445,7 +457,8 @@ void ThreadPool::Withdraw(Joint* j) {
       top_.store(head_ ? head_->priority_ : kNothingOffered, std::memory_order_relaxed);
     }
   }
-  // Helpers are inside a piece or about to leave. Should one have lost its CPU, it gets ours.
+  // Helpers are in a piece or about to leave. Yielding gives this CPU to a helper that has lost its
+  // own.
   for (uint32_t i = 0; j->helpers_.load(std::memory_order_acquire) != 0; ++i) {
     if (i < 2000) {
       Pause();
@@ -455,7 +468,7 @@ void ThreadPool::Withdraw(Joint* j) {
   }
 }
 
-// REQUIRES: mu_. Where a search begins.
+// Returns where a search begins. REQUIRES: mu_ is held.
 ThreadPool::Joint* ThreadPool::First(uint32_t* turn) {
   if (!head_ || head_->priority_ == tail_->priority_) return head_;
   *turn = (*turn + 1) % kTurns;
@@ -467,10 +480,10 @@ ThreadPool::Joint* ThreadPool::First(uint32_t* turn) {
 
 void ThreadPool::Leave(Joint* j) {
   if (j->share_) j->share_->Leave();
-  j->helpers_.fetch_sub(1, std::memory_order_release);  // from here on it may be gone
+  j->helpers_.fetch_sub(1, std::memory_order_release);  // from here on the Joint may be gone
 }
 
-// The next offered work after `last`, which the caller leaves; NULL: the first.
+// Leaves `last` and joins the next offered work after it; the first if `last` is NULL.
 ThreadPool::Joint* ThreadPool::Take(Joint* last, uint32_t* turn) {
   std::lock_guard lock(mu_);
   Joint* j = !last ? First(turn) : last->listed_ ? last->next_ : nullptr;
@@ -480,7 +493,7 @@ ThreadPool::Joint* ThreadPool::Take(Joint* last, uint32_t* turn) {
   return j;
 }
 
-// Once through what is offered; true as soon as something was done.
+// Goes once through the offered work; returns true as soon as something was done.
 bool ThreadPool::HelpSomebody(uint32_t* turn) {
   for (Joint* j = Take(nullptr, turn); j; j = Take(j, turn)) {
     spinning_.fetch_sub(1, std::memory_order_relaxed);
@@ -493,7 +506,8 @@ bool ThreadPool::HelpSomebody(uint32_t* turn) {
   return false;
 }
 
-// Helps until there has been nothing to do for a while; false: nor was anything offered meanwhile. lock: of mu_, let go in between.
+// Helps until there was nothing to do for a while. Returns false if nothing was offered meanwhile
+// either. lock: of mu_; released in between.
 bool ThreadPool::Look(std::unique_lock<std::mutex>* lock, uint32_t* turn) {
   const uint64_t seen = offers_;
   spinning_.fetch_add(1, std::memory_order_relaxed);
@@ -505,7 +519,7 @@ bool ThreadPool::Look(std::unique_lock<std::mutex>* lock, uint32_t* turn) {
     if (HelpSomebody(turn)) {
       until = Clock::now() + kSpin;
     } else {
-      for (int i = 0; i < 16; ++i) Pause();  // leaves the lock to those who offer
+      for (int i = 0; i < 16; ++i) Pause();  // leaves the lock to threads that offer
     }
   } while (Clock::now() < until);
   lock->lock();
@@ -526,7 +540,7 @@ void ThreadPool::Work(Worker* self) {
   }
 }
 
-// A thread of the program has come.
+// Runs on a thread of the program that has come.
 void ThreadPool::Visit() {
   uint32_t turn = 0;
   std::unique_lock lock(mu_);
@@ -555,7 +569,7 @@ void ThreadPool::Blocking(std::function<void()> f) {
     std::lock_guard lock(b.mu);
     b.todo.push_back(std::move(f));
     f = nullptr;
-    if (!b.Summon()) {  // the caller has to
+    if (!b.Summon()) {  // no thread: the caller runs it
       f = std::move(b.todo.back());
       b.todo.pop_back();
     }

@@ -7,7 +7,7 @@ using thalweg::Status;
 using thalweg::ToC;
 
 tw_timeline::~tw_timeline() {
-  // Nobody is left who could signal. What still waits would wait for ever, so it is told.
+  // Nobody is left who could signal, so callbacks that still wait are called with an error.
   if (!waiters_.empty()) {
     tw_status* gone = ToC(thalweg::Error(absl::StatusCode::kUnavailable, "the timeline ended before the value that was waited for"));
     for (const Waiter& w : waiters_) w.done(w.arg, why_ ? why_ : gone);
@@ -25,13 +25,13 @@ void tw_timeline::Signal(uint64_t value) {
   const tw_status* why;
   {
     std::lock_guard lock(mu_);
-    if (value <= value_.load(std::memory_order_relaxed)) return;  // it only grows; a late signal says nothing new
+    if (value <= value_.load(std::memory_order_relaxed)) return;  // the value only grows; a late signal has no effect
     value_.store(value, std::memory_order_release);
     auto later = std::stable_partition(waiters_.begin(), waiters_.end(), [&](const Waiter& w) { return w.value > value; });
     ready.assign(later, waiters_.end());
     waiters_.erase(later, waiters_.end());
-    why = why_;  // once set it stays, so it may be read outside the lock
-    Retain();    // a callback may let go of the timeline
+    why = why_;  // never changes once set, so it may be read outside the lock
+    Retain();    // a callback may release the timeline
     reached_.notify_all();
   }
   std::stable_sort(ready.begin(), ready.end(), [](const Waiter& a, const Waiter& b) { return a.value < b.value; });

@@ -21,7 +21,7 @@ void TokenFlow::Ready(int32_t node, bool dead, LoopRun* loop, Iteration* it) {
   listener_->Ready(node, dead, loop, it);
 }
 
-// Inputs of a node that decides.
+// Takes an input of a node that routes values.
 Tensor TokenFlow::TakeInput(const FramePlan::Node& n, size_t i, Iteration* it) {
   if (n.fixed[i] >= 0) return Tensor::Share(s_->slot(n.fixed[i]).view.tensor);
   return std::move(it->tokens[size_t(n.first_token) + i]);
@@ -78,7 +78,7 @@ Tensor TokenFlow::IndexTensor(size_t i) {
   return all[i];
 }
 
-// The node is over: outputs_ are its outputs, empty where dead.
+// Ends the node. outputs_ are its outputs, empty where dead.
 void TokenFlow::HandOn(int32_t node, bool dead, LoopRun* loop, Iteration* it) {
   const FramePlan::Node& n = f_.nodes[size_t(node)];
   switch (n.flow) {
@@ -108,7 +108,8 @@ void TokenFlow::HandIn(int32_t node, bool dead, LoopRun* loop, Iteration* it) {
   if (into->enters_left == 0 && into->At(0)->ops == 0) EndWhatIsOver(into, into->At(0));
 }
 
-// Dead is what leaves if it does so in no iteration, and that only the last one tells.
+// Passes a live value out of the loop. An exit is dead if no iteration passes a live value, which
+// is known only after the last one.
 void TokenFlow::HandOut(int32_t node, bool dead, LoopRun* loop, Iteration* it) {
   const bool before = std::find(loop->left.begin(), loop->left.end(), node) != loop->left.end();
   if (dead) {
@@ -150,7 +151,7 @@ Iteration* TokenFlow::StartIteration(LoopRun* loop) {
   return it;
 }
 
-// The only output of a node.
+// Delivers the only output of a node.
 void TokenFlow::DeliverOne(const FramePlan::Node& n, bool dead, Tensor value, LoopRun* loop, Iteration* it) {
   DeliverTo(n.next[0], std::move(value), n.flow == Flow::kEnter, loop, it);
   for (const FramePlan::Target& t : n.then) Arrive(t, !dead, nullptr, false, loop, it);
@@ -165,7 +166,7 @@ void TokenFlow::Deliver(const FramePlan::Node& n, bool dead, LoopRun* loop, Iter
   for (const FramePlan::Target& t : n.then) Arrive(t, !dead, nullptr, false, loop, it);
 }
 
-// An output, empty where it is dead. The last reader gets it for itself.
+// Delivers an output, empty if dead. The last reader becomes the only owner.
 void TokenFlow::DeliverTo(const std::vector<FramePlan::Target>& targets, Tensor value, bool enters, LoopRun* loop, Iteration* it) {
   const bool live = bool(value);
   if (targets.empty()) return calls_.LetGo(std::move(value));
@@ -175,7 +176,7 @@ void TokenFlow::DeliverTo(const std::vector<FramePlan::Target>& targets, Tensor 
   }
 }
 
-// One input of a node has come, or turned out dead. enters: from an Enter.
+// Counts one input of a node that has arrived, or is dead. enters: the value comes from an Enter.
 void TokenFlow::Arrive(const FramePlan::Target& t, bool live, Tensor* value, bool enters, LoopRun* loop, Iteration* it) {
   const FramePlan::Node& n = f_.nodes[size_t(t.node)];
   FramePlan::Count& c = it->counts[size_t(n.index)];
@@ -189,15 +190,15 @@ void TokenFlow::Arrive(const FramePlan::Target& t, bool live, Tensor* value, boo
   Ready(t.node, c.dead > 0 && n.flow != Flow::kControlTrigger, loop, it);
 }
 
-// It waits for its control inputs, alive or dead, and for one input that is alive, or all of them dead. What enters a loop dead is the
-// only input of the first iteration.
+// A Merge waits for its control inputs, alive or dead, and for one live data input, or for all of
+// them to be dead. A dead value that enters a loop is the only input of the first iteration.
 void TokenFlow::ArriveAtMerge(const FramePlan::Target& t, bool live, Tensor* value, bool enters, LoopRun* loop, Iteration* it) {
   const FramePlan::Node& n = f_.nodes[size_t(t.node)];
   FramePlan::Count& c = it->counts[size_t(n.index)];
   if (t.input < 0) {
     c.pending -= 2;
   } else if (live) {
-    if (!(c.pending & 1)) return calls_.LetGo(std::move(*value));  // another came before
+    if (!(c.pending & 1)) return calls_.LetGo(std::move(*value));  // another value came before
     it->tokens[size_t(n.first_token + t.input)] = std::move(*value);
     c.pending &= ~1;
   } else {
@@ -212,12 +213,13 @@ bool TokenFlow::IsOver(const LoopRun& loop, const Iteration& it) const {
   return it.number == 0 ? loop.enters_left == 0 : !loop.At(it.number - 1);
 }
 
-// What came for nodes that do not run any more.
+// Releases values that arrived for nodes that will not run.
 void TokenFlow::LetGo(Iteration* it) {
   for (Tensor& t : it->tokens) calls_.LetGo(std::move(t));
 }
 
-// Nothing of the iteration is under way: it may be over, and those behind it, and so the loop, and the iteration that it is in.
+// Called if nothing of the iteration is in progress: ends it if it is over, then later iterations,
+// the loop, and the iteration around the loop.
 void TokenFlow::EndWhatIsOver(LoopRun* loop, Iteration* it) {
   while (loop->parent) {
     for (int64_t k = it->number; k <= loop->last; ++k) {
@@ -246,7 +248,7 @@ void TokenFlow::EndWhatIsOver(LoopRun* loop, Iteration* it) {
 
 // ---- The end ----
 
-// What is fetched is there, and what was asked to run has run or is dead.
+// Checks that all fetches have values and that all targets have run or are dead.
 Status TokenFlow::Check() {
   for (size_t i = 0; i < f_.nodes.size(); ++i) {
     const FramePlan::Node& n = f_.nodes[i];
@@ -279,7 +281,7 @@ void TokenFlow::ListWaiting(const LoopRun& loop) {
   }
 }
 
-// Nodes of which some inputs came and others did not.
+// Counts the nodes that received some inputs but not all, and lists some names.
 void TokenFlow::NoteWaiting(const LoopRun& loop, const Iteration& it) {
   constexpr int32_t kShown = 4;
   const FramePlan::Frame& frame = f_.frames[size_t(loop.frame)];

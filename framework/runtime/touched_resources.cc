@@ -13,13 +13,13 @@
 namespace thalweg {
 
 TouchedResources& TouchedResources::Get() {
-  static TouchedResources* all = new TouchedResources;  // its thread may still look at it while the process ends
+  static TouchedResources* all = new TouchedResources;  // never destroyed: its thread may still use it while the process ends
   return *all;
 }
 
 void TouchedResources::Begin() {
   std::lock_guard lock(mu_);
-  if (process_ != getpid()) {  // in a child of fork are neither that thread nor the calls
+  if (process_ != getpid()) {  // a forked child has neither the thread nor the calls
     if (process_) first_ = nullptr, calls_ = 0;
     StartThread([this] {
       LeaveSignalsToTheProgram();

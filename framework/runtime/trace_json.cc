@@ -1,6 +1,6 @@
-// Steps in the Trace Event Format: times are microseconds, a row per thread and per queue of a device. "X" is a bar; bars of a row lie
-// beside or inside each other. "b" and "e" are the ends of what lies across rows: steps, calls that are under way, waits without a thread,
-// loops.
+// Writes steps in the Trace Event Format. Times are microseconds; there is a row per thread and per
+// queue of a device. "X" is a bar; bars of a row are disjoint or nested. "b" and "e" are the ends
+// of events across rows: steps, asynchronous calls, waits without a thread, loops.
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 namespace thalweg {
 namespace {
 
-constexpr int64_t kFirstQueue = 1000;  // rows of queues; those before are threads
+constexpr int64_t kFirstQueue = 1000;  // first row for queues; the rows before it are threads
 constexpr const char* kWaits[] = {"nothing to do", "waits for device", "waits for lock", "waits at resource", "waits for a thread"};
 
-// "FAKE:0" of "/job:localhost/replica:0/task:0/device:FAKE:0".
+// Returns "FAKE:0" of "/job:localhost/replica:0/task:0/device:FAKE:0".
 std::string_view ShortDevice(std::string_view name) {
   const size_t at = name.rfind("device:");
   return at == name.npos ? name : name.substr(at + 7);
@@ -70,7 +70,7 @@ class Writer {
     Event("process_name", "M", 0, 0);
     j_.Object("args").Text("name", name).End().End();
   }
-  // Of a step over a cluster: each task is a process.
+  // Returns the process row of a device: in a step over a cluster each task is a process.
   int64_t ProcessOf(std::string_view device) {
     const size_t end = device.rfind("/device:");
     if (end == device.npos || device.starts_with("/job:localhost/")) return process_;
@@ -90,7 +90,7 @@ class Writer {
     Event(name, "X", start, row);
     j_.Text("cat", category).Real("dur", double(std::max<int64_t>(end - start, 0)) / 1000).Object("args").Number("step", step_);
   }
-  // What lies across rows: its beginning, whose arguments are to be ended; then Ends.
+  // Writes the begin of an event across rows and leaves its arguments open; Ends must follow.
   void Begins(std::string_view name, std::string_view category, int64_t start, int64_t row) {
     Event(name, "b", start, row);
     j_.Text("cat", category).Number("id", ++ids_).Object("args").Number("step", step_);
@@ -99,7 +99,8 @@ class Writer {
     Event(name, "e", end, row);
     j_.Text("cat", category).Number("id", ids_).End();
   }
-  // The row of a thread, whose process it is about from now on. device: where it is seen first; empty: here.
+  // Returns the row of a thread and makes its process the current one. device: where the thread is
+  // first seen; "": this process.
   int64_t ThreadRow(std::thread::id thread, std::string_view device = {}) {
     auto [it, is_new] = threads_.try_emplace(thread, ThreadRowOf{int64_t(threads_.size()), 0});
     if (is_new) it->second.process = ProcessOf(device);
@@ -107,7 +108,8 @@ class Writer {
     return it->second.id;
   }
 
-  // Of two devices' queues, or where two streams share a name, bars that overlap get rows of their own.
+  // Returns a row for a bar. Bars that overlap get rows of their own; they come from two devices'
+  // queues, or from two streams with one name.
   int64_t QueueRow(const char* device, const std::string& queue, int64_t start, int64_t end) {
     for (int lane = 0;; ++lane) {
       auto [it, is_new] = queues_.try_emplace({device, queue, lane});
@@ -171,7 +173,7 @@ class Writer {
     if (n.flags & TW_STEP_NODE_FAILED) j_.Bool("failed", true);
     j_.End().End();
     if (n.end_ns <= left || n.flags & TW_STEP_NODE_QUEUED) return;
-    // From when the thread went on until the results were there.
+    // The time from when the thread went on until the results were there.
     Begins(n.op, "under way", at_ + left, row);
     j_.Text("node", n.name).Number("id", first_id_ + n.id).End().End();
     Ends(n.op, "under way", at_ + n.end_ns, row);
@@ -191,8 +193,8 @@ class Writer {
     if (w.thread == UINT32_MAX) Ends(name, "wait", at_ + w.end_ns, row);
   }
 
-  // What devices did. Where they do not tell, a queue works on one thing after the other, so it began when it had come and the one before
-  // was over.
+  // Writes the work of devices. If a device does not report times, its queue is assumed to work
+  // sequentially: an item began when it had been enqueued and the previous one had ended.
   void WriteQueues(const StepStats& s) {
     std::vector<const tw_step_node*> queued;
     for (const tw_step_node& n : s.nodes()) {
@@ -235,9 +237,9 @@ class Writer {
 
   const std::span<const StepStats* const> steps_;
   const int64_t process_;
-  int64_t at_process_ = process_;  // of what is written
+  int64_t at_process_ = process_;  // process of the events being written
   Json j_;
-  int64_t base_ = 0, at_ = 0;  // of the first step, on the machine's clock; of this step after it
+  int64_t base_ = 0, at_ = 0;  // base_: begin of the first step on the machine's clock; at_: begin of this step after it
   int64_t step_ = 0, ids_ = 0, node_ids_ = 0, first_id_ = 0, left_out_ = 0;
   std::map<std::thread::id, ThreadRowOf> threads_;
   std::map<std::string, int64_t> processes_;  // of tasks

@@ -27,7 +27,7 @@ namespace {
 
 std::string_view NameOf(const tw_variant_type* t) { return {t->name, t->name_len}; }
 
-// The elements of a view, of which [i, i + n) are asked for.
+// Returns elements [i, i + n) of a view.
 StatusOr<Handle**> Elements(const tw_view* v, uint64_t i, uint64_t n) {
   const uint32_t dtype = BaseType(v->dtype);
   if (dtype != TW_VARIANT && dtype != TW_RESOURCE) return InvalidArgument("a tensor of ", DTypeName(v->dtype), " refers to no objects");
@@ -42,7 +42,7 @@ StatusOr<Handle**> VariantElement(const tw_view* v, uint64_t i) {
   return Elements(v, i, 1);
 }
 
-// The element refers to the handle, whose reference is taken.
+// Stores a handle in the element; takes over the reference.
 void Put(Handle** element, Handle* h) {
   if (Handle* old = std::exchange(*element, h)) old->Release();
 }
@@ -52,7 +52,7 @@ Handle* Retained(Handle* h) {
   return h;
 }
 
-// The object becomes the element's, unless this fails.
+// Makes the object the element's. On failure the caller keeps the object.
 Status MakeAt(const KernelFrame& f, Handle** element, const tw_variant_type* type, void* object, uint64_t bytes) {
   MemoryBudget* budget = f.step->budget;
   if (budget) RETURN_IF_ERROR(budget->Take(bytes));

@@ -28,7 +28,7 @@ void CancelToken::Cancel() {
 }
 
 WaitingCalls& WaitingCalls::Get() {
-  static WaitingCalls* calls = new WaitingCalls;  // its thread may still look at it while the process ends
+  static WaitingCalls* calls = new WaitingCalls;  // never destroyed: its thread may still use it while the process ends
   return *calls;
 }
 
@@ -55,7 +55,7 @@ void WaitingCalls::Enlist(Call* c, Resource* at, uint64_t condition) {
   at->Watch(1);
 }
 
-// Who comes next in its line is called.
+// Removes a call from its line and wakes the next one.
 void WaitingCalls::Delist(Call* c) {
   auto lines = lines_.find(c->at);
   auto line = lines->second.find(c->condition);
@@ -81,7 +81,7 @@ void WaitingCalls::Forget(Call* c) {
 }
 
 void WaitingCalls::SetAlarm(Call* c) {
-  if (keeper_process_ && keeper_process_ != getpid()) {  // in a child of fork are neither that thread nor the steps
+  if (keeper_process_ && keeper_process_ != getpid()) {  // a forked child has neither the thread nor the steps
     by_deadline_.clear();
     keeper_process_ = 0;
   }
@@ -113,7 +113,8 @@ void WaitingCalls::Enter(Call* c, const WaitWish& wish) {
 void WaitingCalls::Wait(const WaitWish& wish, bool changed) {
   KernelFrame& f = *wish.frame;
   std::lock_guard lock(mu_);
-  // A call that ends leaves its line without the resource's lock: one that the kernel was told of may have done so since.
+  // Ended calls leave their lines without the resource's lock, so one that the kernel has counted
+  // may have left since.
   const bool moved_up = wish.counted && wish.left != left_;
   const auto [it, is_new] = calls_.try_emplace(Key(f.step, wish.tag));
   Call* c = &it->second;
@@ -252,11 +253,12 @@ Status StartAsyncCall(KernelFrame* f, uint64_t tag, bool* pending) {
   tw_status* failed = nullptr;
   try {
     failed = f->run->kernel->def.execute(&f->c);
-  } catch (...) {  // although it must not
+  } catch (...) {  // although it must not throw
     failed = ToC(Thrown());
   }
   if (!failed && !wish.at) return Status();
-  // It did not start, or waits; if it was completed all the same, that completion is the answer.
+  // The call did not start, or waits. If it was completed nevertheless, that completion is the
+  // result.
   Status s = FromC(failed);
   if (!AsyncCalls::Get().Cancel(token)) return Status();
   if (s.ok()) {
