@@ -44,7 +44,7 @@ class Parser {
     if (!out_.any_op && in_.Take("(")) Types();
     in_.Expect("@", "before the device kind");
     out_.kind = in_.ExpectWord("the device kind");
-    // Device names are told apart without regard to case; see ParseDeviceSpec.
+    // Device kinds are compared without regard to case; see ParseDeviceSpec.
     for (char& c : out_.kind) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
     while (in_.ok() && in_.Take(";")) Clause();
     if (in_.ok() && !in_.AtEnd()) in_.Fail(in_.column(), "expected ';' before the next clause");
@@ -52,11 +52,11 @@ class Parser {
     return std::move(out_);
   }
 
-  // After Parse failed: empty if it came no further.
+  // Returns the op's name, also after Parse failed; "" if it failed before that.
   const std::string& op() const { return out_.op; }
 
  private:
-  // float, _ -> int32)
+  // Parses "float, _ -> int32)".
   void Types() {
     out_.has_types = true;
     TypeList(&out_.in_types);
@@ -128,7 +128,7 @@ class Parser {
     if (out_.any_op) in_.Fail(in_.column(), "a kernel for any op cannot name arguments");
   }
 
-  // y=x, output first
+  // Parses "y=x", with the output first.
   void Pairs(std::vector<std::pair<std::string, std::string>>* to) {
     RefuseNames();
     do {
@@ -140,7 +140,7 @@ class Parser {
 
   Scanner in_;
   KernelSpec out_;
-  bool deterministic_ = false;  // said, not only assumed
+  bool deterministic_ = false;  // the spec says so
 };
 
 }  // namespace
@@ -149,7 +149,8 @@ StatusOr<KernelSpec> ParseKernelSpec(std::string_view text) {
   Parser parser(text, "kernel spec");
   StatusOr<KernelSpec> spec = parser.Parse();
   if (spec.ok() || parser.op().empty()) return spec;
-  // Plugins register thousands: only where one is wrong is it read again for a message that names the op.
+  // Plugins register thousands of specs, so the text that names the op in errors is made only if a
+  // spec is wrong.
   return Parser(text, StrCat("spec of a kernel for '", parser.op(), "'")).Parse();
 }
 

@@ -9,7 +9,7 @@
 namespace thalweg {
 namespace {
 
-// The build id among the notes of a segment; empty: it is not there.
+// Returns the build id among the notes of a segment; "" if it is not there.
 std::string BuildIdIn(const char* at, const char* end) {
   auto padded = [](size_t n) { return (n + 3) & ~size_t{3}; };
   while (size_t(end - at) > sizeof(ElfW(Nhdr))) {

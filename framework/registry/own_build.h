@@ -1,10 +1,11 @@
-// Which build of this code is running.
+// The build id of the running code. Threads: any.
 #pragma once
 #include <string>
 
 namespace thalweg {
 
-// The build id that the linker wrote into the file that this code came from, in hexadecimal; empty: it wrote none.
+// Returns the build id that the linker wrote into the file of this code, in hexadecimal; "" if it
+// wrote none.
 std::string OwnBuild();
 
 }  // namespace thalweg

@@ -13,9 +13,9 @@ constexpr size_t kDigits = 64;
 
 bool IsHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
-// The digest that a line begins with, in lower case; empty if there is none.
+// Returns the digest at the begin of a line, in lower case; "" if there is none.
 std::string DigestOf(std::string_view line) {
-  if (!line.empty() && line[0] == '\\') line.remove_prefix(1);  // sha256sum, before a name that it had to escape
+  if (!line.empty() && line[0] == '\\') line.remove_prefix(1);  // sha256sum writes it before a name that it had to escape
   const size_t n = size_t(std::find_if_not(line.begin(), line.end(), IsHex) - line.begin());
   if (n != kDigits || (line.size() > n && line[n] != ' ' && line[n] != '\t')) return "";
   std::string digest(line.substr(0, n));

@@ -1,5 +1,6 @@
-// The list of plugins that may be loaded, for locked-down hosts: a text file with the SHA-256 of each, as `sha256sum FILE...` prints it;
-// `#` begins a comment. Its own file is held to the rules of plugin_writers.h.
+// The list of plugins that may be loaded, for locked-down hosts: a text file with the SHA-256 of
+// each, as printed by `sha256sum FILE...`; `#` begins a comment. The file must satisfy the rules of
+// plugin_writers.h.
 // Threads: immutable once read.
 #pragma once
 #include <set>
@@ -12,7 +13,7 @@ namespace thalweg {
 
 class PluginAllowList {
  public:
-  // Errors name the file and the line; nothing may be loaded then.
+  // Errors name the file and the line; no plugin may be loaded then.
   static StatusOr<PluginAllowList> Read(const std::string& path, bool trust_folders);
   bool Has(std::string_view digest) const { return digests_.count(digest) > 0; }
   const std::string& file() const { return file_; }

@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostBytes = 64 << 20;
 
-// Whoever reads a cache of another build learns nothing: it judged plugins by other rules.
+// The head of the file. A cache of another build is not used, because that build judged plugins by
+// other rules.
 std::string Head() { return StrCat("thalweg-plugins 3 epoch ", TW_EPOCH, " minor ", TW_MINOR, " sanitizer ", HostSanitizer(), "\n"); }
 
 std::string StampText(const FileStamp& s) { return StrCat(s.device, " ", s.inode, " ", s.size, " ", s.modified_ns, " ", s.changed_ns); }
@@ -45,7 +46,8 @@ bool IsDigest(std::string_view text) {
   return text.size() == 64 && std::all_of(text.begin(), text.end(), hex);
 }
 
-// A file that was changed within the last tick of the file system's clock may be changed again without a new stamp.
+// Returns false for a file that was changed within the last tick of the file system's clock: it may
+// be changed again without getting a new stamp.
 bool IsSettled(const FileStamp& s) {
   constexpr int64_t kTick = 10'000'000;
   timespec now;
@@ -114,7 +116,7 @@ void PluginCache::Read() {
   }
 }
 
-// Head, entries, checksum.
+// Parses the head, the entries and the checksum.
 bool PluginCache::Parse(std::string_view text) {
   const std::string head = Head();
   if (text.substr(0, head.size()) != head) return false;
@@ -155,7 +157,7 @@ const CachedPlugin* PluginCache::FindContents(std::string_view digest) const {
 }
 
 void PluginCache::Put(const std::string& path, CachedPlugin plugin) {
-  if (!IsSettled(plugin.stamp)) plugin.stamp = FileStamp();  // known by its contents alone
+  if (!IsSettled(plugin.stamp)) plugin.stamp = FileStamp();  // identified by its contents only
   by_path_.insert_or_assign(path, std::move(plugin));
   changed_ = true;
 }

@@ -1,6 +1,8 @@
-// What was learnt about plugin files, kept from one process to the next: manifests of those that are fine, and the reason of those that
-// crashed or hung. One file for each set of folders that is searched; whatever is wrong with it, it counts as empty and is written anew.
-// Threads: the caller's lock. Processes that write at the same time replace each other's file as a whole.
+// PluginCache: keeps knowledge about plugin files between processes: manifests of good plugins, and
+// the reasons why others crashed or hung. There is one file for each set of searched folders. An
+// invalid file counts as empty and is rewritten.
+// Threads: the caller locks. Processes that write concurrently replace each other's file as a
+// whole.
 #pragma once
 #include <map>
 #include <string>
@@ -15,25 +17,28 @@ namespace thalweg {
 struct CachedPlugin {
   FileStamp stamp;
   std::string digest;
-  std::string quarantine;   // why; empty: the manifest is good
-  PluginManifest manifest;  // at least the id, where it is known
-  // The build of the runtime that has read all schemas and specs of these contents and found them right; empty: none has.
+  std::string quarantine;   // reason; empty: the manifest is good
+  PluginManifest manifest;  // of a bad plugin: only the id, if known
+  // The build of the runtime that has validated all schemas and specs of these contents; empty:
+  // none has.
   std::string checked_by;
 };
 
 class PluginCache {
  public:
-  // Reads it. folder: empty for none; made when something is to be kept. A file or folder that others could change is left alone.
+  // Reads the cache file. folder: "" for no cache; created when something must be kept. A file or
+  // folder that others can change is not used.
   PluginCache(const std::string& folder, const std::vector<std::string>& searched);
-  // What is known of that very file, unchanged; NULL: nothing.
+  // Returns the entry for this path with this stamp; NULL if there is none.
   const CachedPlugin* Find(const std::string& path, const FileStamp& stamp) const;
-  // What is known of a file with these contents.
+  // Returns the entry for a file with these contents; NULL if there is none.
   const CachedPlugin* FindContents(std::string_view digest) const;
   void Put(const std::string& path, CachedPlugin plugin);
   void SetChecked(const std::string& path, const FileStamp& stamp, const std::string& build);
-  // If anything changed. What goes wrong is no more than a start that learns again.
+  // Writes the file if anything changed. Errors are ignored: the next start then examines the
+  // plugins again.
   void Write();
-  const std::string& file() const { return file_; }  // empty: nothing is kept
+  const std::string& file() const { return file_; }  // "" if nothing is kept
 
  private:
   void Read();

@@ -18,13 +18,14 @@ std::string Key(Part part, std::string_view name, std::string_view kind = {}) {
 
 std::string_view FirstWord(std::string_view text) { return text.substr(0, text.find(' ')); }
 
-// A thing that only one plugin may bring, and who has it.
+// A thing that only one plugin may provide, and its owner.
 struct Claim {
-  std::string what;  // "op 'Twice'"
+  std::string what;  // such as "op 'Twice'"
   std::string owner;
 };
 
-// Names of roles are each plugin's own; schemes lead to one plugin.
+// Returns true for roles whose name is a scheme, which belongs to one plugin. The names of other
+// roles are each plugin's own.
 bool IsScheme(std::string_view role) {
   const std::array kSchemes = {FileSystemRole::kRole, TransportRole::kRole, MembershipRole::kRole};
   return std::find(kSchemes.begin(), kSchemes.end(), FirstWord(role)) != kSchemes.end();
@@ -90,7 +91,7 @@ void PluginCatalogue::Add(std::unique_ptr<KnownPlugin> plugin) {
     }
   }
   if (!m.kernels.empty()) index(Part::kKernel, "");
-  for (size_t i = 0; i < m.kernels.size(); ++i) {  // by kind: who has thousands is found by the op in its manifest
+  for (size_t i = 0; i < m.kernels.size(); ++i) {  // by kind only: Find looks for the op in the manifest
     if (i == 0 || m.kernels[i].kind != m.kernels[i - 1].kind) index(Part::kKernel, "", m.kernels[i].kind);
   }
   for (const auto& d : m.devices) {

@@ -1,5 +1,6 @@
-// Plugins that are known by their manifests and wait to be loaded: who brings what, and who gives way to whom.
-// Threads: the caller's lock.
+// PluginCatalogue: plugins that are known by their manifests and wait to be loaded, indexed by what
+// they provide. SettleConflicts decides between plugins that provide the same.
+// Threads: the caller locks.
 #pragma once
 #include <map>
 #include <memory>
@@ -17,18 +18,18 @@ namespace thalweg {
 struct KnownPlugin {
   enum Progress { kWaiting, kLoading, kDone };
   std::shared_ptr<PluginRecord> record;
-  std::string real;  // the record's path without links
+  std::string real;  // the record's path with links resolved
   FileStamp stamp;
   PluginManifest manifest;
   std::string checked_by;  // see CachedPlugin
   Progress progress = kWaiting;
-  bool at_once = false;  // the manifest says no more than who it is, so that it cannot wait
+  bool at_once = false;  // the manifest has only the identity, so the plugin must be loaded now
 };
 
 class PluginCatalogue {
  public:
   void Add(std::unique_ptr<KnownPlugin> plugin);
-  // Those that wait and bring the part; see PluginSource::Bring.
+  // Returns the waiting plugins that provide the part; see PluginSource::Bring.
   std::vector<KnownPlugin*> Find(PluginSource::Part part, std::string_view name, std::string_view kind) const;
   std::vector<KnownPlugin*> Waiting() const;
 
@@ -37,12 +38,13 @@ class PluginCatalogue {
   std::map<std::string, std::vector<KnownPlugin*>, std::less<>> by_part_;
 };
 
-// Goes through plugins that were found together. Where two bring the same, the one that `preferred` names first stays, else the one with
-// the smaller id; all give way to what is in the registry. Whoever gives way is shadowed whole and says to whom, and why; the others are
-// answered.
+// Resolves conflicts among plugins that were found together. If two provide the same thing, the one
+// that comes first in `preferred` wins, else the one with the smaller id; plugins in the registry
+// win over all of them. A loser is shadowed as a whole, and its record names the winner and the
+// reason. Returns the others.
 std::vector<std::unique_ptr<KnownPlugin>> SettleConflicts(std::vector<std::unique_ptr<KnownPlugin>> found, const Registry& registry,
                                                           const std::vector<std::string>& preferred);
-// The place of an id in `preferred`; behind all others if it is not there.
+// Returns the index of an id in `preferred`; the size of the list if it is not there.
 size_t RankOf(const std::vector<std::string>& preferred, std::string_view id);
 
 }  // namespace thalweg

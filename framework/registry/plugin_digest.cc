@@ -7,7 +7,8 @@
 #include <cerrno>
 #include <system_error>
 
-// The functions of the algorithm alone are called deprecated since OpenSSL 3, in favour of a layer that brings a hundred times the code.
+// OpenSSL 3 deprecates the plain functions of the algorithm in favour of a layer with a hundred
+// times the code.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 #include <sys/stat.h>

@@ -1,5 +1,4 @@
-// The identity of a file's contents, and the cheap signs that they have not changed since.
-// Threads: any.
+// The identity of a file's contents, and a cheap check that they have not changed. Threads: any.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,7 +8,8 @@
 
 namespace thalweg {
 
-// What the system says of a file. One that was changed gets another (the time of change cannot be set back).
+// The system's metadata of a file. A changed file gets another stamp (the time of change cannot be
+// set back).
 struct FileStamp {
   uint64_t device = 0, inode = 0, size = 0;
   int64_t modified_ns = 0, changed_ns = 0;
@@ -17,9 +17,10 @@ struct FileStamp {
 };
 bool StampOf(const std::string& path, FileStamp* out);
 
-// SHA-256 (FIPS 180-4), in hexadecimal.
+// Returns the SHA-256 (FIPS 180-4) of the bytes, in hexadecimal.
 std::string Sha256(std::string_view bytes);
-// Of a file's contents. UNAVAILABLE if it is being written to.
+// Returns the SHA-256 of a file's contents. UNAVAILABLE if the file cannot be read or is being
+// written.
 StatusOr<std::string> Sha256OfFile(const std::string& path, FileStamp* out_stamp);
 
 }  // namespace thalweg

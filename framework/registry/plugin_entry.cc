@@ -15,15 +15,15 @@ namespace {
 
 constexpr const char* kEntry = "tw_plugin_query_v0";
 
-// The members that never move, in any epoch: as much as a refusal needs.
+// The size of the members that never move in any epoch; they suffice for a refusal.
 constexpr uint32_t kFrozenBytes = offsetof(tw_plugin, floor_adds_len) + sizeof(uint64_t);
 
 std::string_view TextOr(const char* text, uint64_t len, std::string_view otherwise) {
-  constexpr uint64_t kLongest = 4096;  // a field that nobody filled is likely longer
+  constexpr uint64_t kLongest = 4096;  // an uninitialised length is probably larger
   return text && len && len <= kLongest ? std::string_view(text, len) : otherwise;
 }
 
-// "key=value; key=value": the value of a key; empty if there is none.
+// Returns the value of a key in "key=value; key=value"; "" if the key is missing.
 std::string BuildValue(std::string_view build, std::string_view key) {
   while (!build.empty()) {
     size_t end = std::min(build.find(';'), build.size());
@@ -36,7 +36,7 @@ std::string BuildValue(std::string_view build, std::string_view key) {
   return "";
 }
 
-// dlerror in our words where it is a known story.
+// Returns a remedy for a known dlerror text.
 std::string FixFor(std::string_view reason) {
   if (reason.find("undefined symbol") != reason.npos) {
     return "link what it needs into it; from the runtime a plugin may use only what the host table offers";
@@ -50,12 +50,12 @@ std::string SanitizerFix(std::string_view sanitizer) {
   return StrCat("build it without -fsanitize=", sanitizer, ", or the program that loads it with the same");
 }
 
-// "epoch 1, minors 0 to 3"
+// Formats "epoch 1, minors 0 to 3".
 std::string VersionText(uint32_t epoch, uint32_t from, uint32_t to) {
   return StrCat("epoch ", epoch, from == to ? ", minor " : ", minors ", from, from == to ? std::string() : StrCat(" to ", to));
 }
 
-// Epoch and minors. Everything that it quotes stands in members that never move.
+// Compares epoch and minors. Everything that the error quotes is in members that never move.
 Status Agree(const tw_plugin& p, PluginRecord* record) {
   std::string both =
       StrCat("it needs ABI ", VersionText(p.epoch, p.floor, p.target), " (", TextOr(p.floor_adds, p.floor_adds_len, "no reason given"),
@@ -76,7 +76,7 @@ Status Agree(const tw_plugin& p, PluginRecord* record) {
   return Status();
 }
 
-// An id stands in messages, options and caches.
+// Ids are used in messages, options and caches.
 bool IsId(std::string_view id) {
   return !id.empty() && std::all_of(id.begin(), id.end(), [](char c) { return c > ' ' && c != 0x7f; });
 }
@@ -130,7 +130,7 @@ StatusOr<const tw_plugin*> AskPlugin(tw_query_fn query, PluginRecord* record) {
 
 Status AgreeWithPlugin(const tw_plugin& d, PluginRecord* record, tw_plugin* sealed) {
   RETURN_IF_ERROR(Agree(d, record));
-  // Behind the frozen members the descriptor grows: what it does not cover is zero.
+  // The descriptor grows behind the frozen members; the part that it does not cover is zero.
   *sealed = tw_plugin{};
   std::memcpy(static_cast<void*>(sealed), &d, std::min<size_t>(d.size / 8 * 8, sizeof *sealed));
   record->build = TextOr(sealed->build, sealed->build_len, "");

@@ -1,5 +1,6 @@
-// From a plugin's file to what its init registers: dlopen, the entry query, the agreement on the ABI, init. Nothing here changes a
-// registry. Each step fills the record, and on failure says there what to do. Threads: any; one at a time for one library.
+// The steps from a plugin's file to the registrations of its init: dlopen, entry query, ABI check,
+// init. Nothing here changes a registry. Each step fills the record; on failure the record says
+// what to do. Threads: any; one at a time per library.
 #pragma once
 #include <string_view>
 
@@ -10,16 +11,18 @@
 
 namespace thalweg {
 
-// The library, to be closed with dlclose.
+// Returns the library, which the caller must dlclose.
 StatusOr<void*> OpenPluginLibrary(const std::string& path, PluginRecord* record);
 StatusOr<tw_query_fn> FindPluginQuery(void* library, PluginRecord* record);
-// Who is it? Reads only the members that never move.
+// Asks the plugin for its descriptor. Reads only the members that never move.
 StatusOr<const tw_plugin*> AskPlugin(tw_query_fn query, PluginRecord* record);
-// Do we understand each other? *sealed: the descriptor, with zeros where it ends early.
+// Checks that the ABI versions are compatible. *sealed: the descriptor, with zeros behind its end.
 Status AgreeWithPlugin(const tw_plugin& d, PluginRecord* record, tw_plugin* sealed);
-// FAILED_PRECONDITION if a library that was built with it cannot live in this process; empty: none.
+// FAILED_PRECONDITION if a library built with this sanitizer cannot be loaded into this process.
+// sanitizer: "" for none.
 Status SanitizerClash(PluginRecord* record, std::string_view sanitizer);
-// What init registers, all of it or nothing. *started: init returned without an error, so that shutdown is due.
+// Runs init and collects its registrations, all or none. *started: init returned without an error,
+// so shutdown must be called.
 Status InitPlugin(const tw_plugin& sealed, const tw_host* host, Registration* r, void** instance, bool* started, PluginRecord* record);
 
 }  // namespace thalweg

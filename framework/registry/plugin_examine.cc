@@ -1,4 +1,5 @@
-// What becomes of a file before anything of it is used: whose it is, whether it may be loaded, and what it would bring.
+// Examines a file before anything of it is used: its identity, whether it may be loaded, and what
+// it would provide.
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ void Disable(PluginRecord* record, std::string_view what) {
   record->fix = "take it off the list";
 }
 
-// What a manifest says, for people.
+// Fills a record from a manifest.
 void Describe(const PluginManifest& m, PluginRecord* record) {
   record->id = m.id;
   record->version = m.version;
@@ -60,7 +61,7 @@ void PluginLoader::ExamineFolder(const std::string& folder, const std::vector<st
   for (const std::string& name : names) Examine((fs::path(folder) / name).string(), disabled).IgnoreError();
 }
 
-// The very file has a record already, under this path, and is loaded or known.
+// Returns true if this file has a record under this path and is loaded or known.
 bool PluginLoader::IsRecorded(const std::string& path, const FileStamp& stamp) const {
   const auto is = [&](const FileStamp& other, const PluginRecord& record) { return other == stamp && record.path == path; };
   const std::vector<KnownPlugin*> waiting = catalogue_.Waiting();
@@ -69,7 +70,7 @@ bool PluginLoader::IsRecorded(const std::string& path, const FileStamp& stamp) c
          std::any_of(found_.begin(), found_.end(), [&](const auto& p) { return is(p->stamp, *p->record); });
 }
 
-// Ok with something more in found_, or with a record whose state says all there is.
+// On success the plugin is in found_, or the record's state is the whole result.
 Status PluginLoader::Examine(const std::string& path, const std::vector<std::string>& disabled) {
   if (FileStamp stamp; StampOf(path, &stamp) && IsRecorded(path, stamp)) return Status();
   auto p = std::make_unique<KnownPlugin>();
@@ -86,7 +87,8 @@ Status PluginLoader::ExamineFile(const std::vector<std::string>& disabled, Known
   const bool there = StampOf(path, &p->stamp);
   if (there && IsThere("the same file", [p](const FileStamp& stamp, const std::string&) { return stamp == p->stamp; }, record))
     return Status();
-  // Also what a link or a bare name leads to: the file that was examined is the one that is loaded.
+  // Covers the target of a link or a bare name too, so that the examined file is the one that is
+  // loaded.
   std::string fix;
   Status safe = there ? CheckPluginWriters(path, &p->real, &fix) : Status();
   const CachedPlugin* known = there && safe.ok() && !allow_ ? cache_->Find(p->real, p->stamp) : nullptr;
@@ -122,7 +124,8 @@ Status PluginLoader::CheckFile(PluginRecord* record) {
   return Refuse(record, file.status(), missing ? "check the path" : "rebuild it for this machine, or take it out of the folder");
 }
 
-// The digest, whether it is allowed, and what is known of a file with these contents; NULL: nothing.
+// Computes the digest, checks it against the allow-list, and returns the cache entry for these
+// contents; NULL if there is none.
 StatusOr<const CachedPlugin*> PluginLoader::Identify(KnownPlugin* p) {
   PluginRecord* record = p->record.get();
   auto digest = Sha256OfFile(p->real, &p->stamp);
@@ -138,7 +141,8 @@ StatusOr<const CachedPlugin*> PluginLoader::Identify(KnownPlugin* p) {
   return known;
 }
 
-// The second of two files that are one counts for nothing, whatever its path.
+// Returns true if another record has the same file; this record is then shadowed, whatever its
+// path.
 bool PluginLoader::IsThere(std::string_view what, const std::function<bool(const FileStamp&, const std::string& digest)>& same,
                            PluginRecord* record) {
   const PluginRecord* first = nullptr;
@@ -164,7 +168,7 @@ Status PluginLoader::Quarantine(PluginRecord* record, Status why) {
   return Refuse(record, PluginRecord::kQuarantined, std::move(why), fix);
 }
 
-// For the first time.
+// Examines a plugin for the first time.
 Status PluginLoader::Look(KnownPlugin* p) {
   PluginRecord* record = p->record.get();
   ProbeResult result = ProbePlugin({loading_.helper, p->real, loading_.patience, loading_.settings}, record);
@@ -187,9 +191,9 @@ Status PluginLoader::Look(KnownPlugin* p) {
   return Status();
 }
 
-// In this process. Without `whole`, only who it is.
+// Examines a plugin in this process. Without `whole`, reads only its identity.
 StatusOr<PluginManifest> PluginLoader::LookHere(const std::string& path, bool whole, PluginRecord* record) {
-  Loaded plugin;  // ends with the look
+  Loaded plugin;  // closed on return
   ASSIGN_OR_RETURN(plugin.library, OpenPluginLibrary(path, record));
   ASSIGN_OR_RETURN(tw_query_fn query, FindPluginQuery(plugin.library, record));
   ASSIGN_OR_RETURN(const tw_plugin* d, AskPlugin(query, record));
@@ -206,7 +210,7 @@ StatusOr<PluginManifest> PluginLoader::LookHere(const std::string& path, bool wh
   return ManifestOf(*record, sealed, r);
 }
 
-// Ids that are disabled, and ids that another file has.
+// Checks for disabled ids and for ids that another file has.
 Status PluginLoader::CheckId(const std::vector<std::string>& disabled, PluginRecord* record) {
   if (Matches(disabled, record->id)) return Disable(record, "id"), Status();
   const PluginRecord* first = nullptr;

@@ -36,11 +36,11 @@ std::string MachineName(uint16_t machine) {
   }
 }
 
-// The whole file, mapped to be read.
+// A whole file, mapped for reading.
 class Mapping {
  public:
   static StatusOr<Mapping> Open(const std::string& path) {
-    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // whoever opens a FIFO waits for its writer
+    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // O_NONBLOCK: opening a FIFO would wait for its writer
     if (fd < 0)
       return Error(errno == ENOENT ? absl::StatusCode::kNotFound : absl::StatusCode::kPermissionDenied, "cannot open it: ", Reason());
     struct stat st;
@@ -64,14 +64,14 @@ class Mapping {
     if (data_) munmap(data_, size_);
   }
   uint64_t size() const { return size_; }
-  // False if the range leaves the file.
+  // Returns false if the range exceeds the file.
   template <class T>
   bool Read(uint64_t offset, T* out) const {
     if (offset > size_ || size_ - offset < sizeof(T)) return false;
     std::memcpy(out, static_cast<const char*>(data_) + offset, sizeof(T));
     return true;
   }
-  // A text with its end inside the file.
+  // Reads a text whose terminator is inside the file.
   bool ReadText(uint64_t offset, std::string* out) const {
     if (offset >= size_) return false;
     const char* p = static_cast<const char*>(data_) + offset;
@@ -114,7 +114,8 @@ StatusOr<PluginFile> ReadPluginFile(const std::string& path) {
     Elf64_Phdr p;
     if (!file.Read(h.e_phoff + i * sizeof p, &p)) return InvalidArgument("the file is cut short");
     if (p.p_type == PT_LOAD) {
-      // The loader maps the whole segment; touching pages behind the end of the file would end the process.
+      // The loader maps the whole segment; touching pages behind the end of the file would end the
+      // process.
       if (p.p_offset > file.size() || file.size() - p.p_offset < p.p_filesz) return InvalidArgument("the file is cut short");
       loads.push_back(p);
     }

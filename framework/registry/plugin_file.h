@@ -1,4 +1,5 @@
-// A look at a plugin file before the dynamic loader sees it: what would end the process or make a riddle of an error is refused here.
+// Checks a plugin file before the dynamic loader sees it, and refuses what would end the process or
+// give an obscure error. Threads: any.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,17 +8,19 @@
 
 namespace thalweg {
 
-// What a shared library says about itself.
+// The metadata of a shared library.
 struct PluginFile {
-  std::vector<std::string> needed;  // DT_NEEDED: libraries that come with it
+  std::vector<std::string> needed;  // DT_NEEDED: libraries that it needs
 };
 
-// Errors say what the file is instead: NOT_FOUND, INVALID_ARGUMENT (no shared library, another machine's, cut short).
+// NOT_FOUND; INVALID_ARGUMENT if the file is not a shared library, is for another machine or is cut
+// short; the message says which.
 StatusOr<PluginFile> ReadPluginFile(const std::string& path);
 
-// The sanitizer that the file was built with, judged by the runtime that it brings along: "address", "thread", ...; empty: none.
+// Returns the sanitizer that the file was built with, judged by the sanitizer runtime among its
+// libraries: "address", "thread", ...; "" if none.
 std::string SanitizerOf(const PluginFile& file);
-// The same of the code that asks.
+// Returns the sanitizer that this code was built with; "" if none.
 std::string_view HostSanitizer();
 
 }  // namespace thalweg

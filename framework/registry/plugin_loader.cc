@@ -15,7 +15,8 @@
 namespace thalweg {
 namespace {
 
-// What a plugin registered; as the manifest says, unless it depends on more than the machine.
+// Fills a record from registrations. They match the manifest, unless the plugin depends on more
+// than the machine.
 void Describe(const Registration& r, PluginRecord* record) {
   record->ops.clear();
   record->devices.clear();
@@ -65,7 +66,8 @@ PluginLoader::~PluginLoader() {
     std::shared_ptr<Loaded> last = std::move(loaded_.back());
     loaded_.pop_back();
     registry_->Remove(last->record->id);
-    // The runtime that the table leads to goes away after us. Whoever still holds the plugin must not find it.
+    // The runtime behind the table is destroyed after the loader. Other owners of the plugin must
+    // not reach it.
     if (last.use_count() > 1) last->host->self = nullptr;
   }
 }
@@ -86,7 +88,7 @@ void PluginLoader::Remark(std::string_view id, std::string_view text) {
   }
 }
 
-// In place of what an earlier attempt with the path left.
+// Replaces the record of an earlier attempt with the path.
 std::shared_ptr<PluginRecord> PluginLoader::AddRecord(std::string path) {
   std::erase_if(records_,
                 [&](const auto& r) { return r->path == path && r->state != PluginRecord::kLoaded && r->state != PluginRecord::kKnown; });
@@ -95,7 +97,7 @@ std::shared_ptr<PluginRecord> PluginLoader::AddRecord(std::string path) {
   return records_.back();
 }
 
-// The status tells the whole story, with name and cure.
+// Completes the record and returns a status with the plugin's name and the remedy.
 Status PluginLoader::Finish(const std::shared_ptr<PluginRecord>& record, Status s) {
   if (s.ok()) return s;
   if (record->state == PluginRecord::kKnown) record->state = PluginRecord::kFailed;
@@ -116,7 +118,7 @@ void PluginLoader::LoadAll(const PluginSearch& search) {
   for (const std::string& folder : search.folders) {
     struct stat st;
     if (stat(folder.c_str(), &st) == 0 && !seen.emplace(st.st_dev, st.st_ino).second) continue;
-    // What goes wrong stands in the record; the search goes on.
+    // A failure is recorded, and the search goes on.
     if (folder.ends_with(".so")) {
       Examine(folder, search.disabled).IgnoreError();
     } else {
@@ -127,7 +129,8 @@ void PluginLoader::LoadAll(const PluginSearch& search) {
   Settle();
 }
 
-// What was found becomes what is known. Plugins that nobody looked into are loaded now, those whose ops others have kernels for first.
+// Makes found plugins known. Plugins that were not examined are loaded now, in rounds: a plugin
+// whose kernels need ops of another one is retried after it.
 void PluginLoader::Settle() {
   std::vector<std::unique_ptr<KnownPlugin>> at_once;
   for (auto& p : SettleConflicts(std::move(found_), *registry_, loading_.preferred)) {
@@ -163,13 +166,13 @@ Status PluginLoader::Load(const std::string& path) {
   if (found_.empty()) return s.ok() ? LoadTwin(*records_.back()) : s;
   std::unique_ptr<KnownPlugin> p = std::move(found_.back());
   found_.clear();
-  p->record->state = PluginRecord::kFailed;  // until it is loaded: nobody else would try
+  p->record->state = PluginRecord::kFailed;  // until it is loaded, because nothing else would load it
   s = LoadKnown(p.get());
   if (s.ok()) ForgetOthers(*p);
   return p->progress == KnownPlugin::kWaiting ? Finish(p->record, std::move(s)) : s;
 }
 
-// What the file was under its other paths while it was not loaded.
+// Removes records that the file has under other paths from before it was loaded.
 void PluginLoader::ForgetOthers(const KnownPlugin& loaded) {
   std::erase_if(records_, [&](const auto& r) {
     FileStamp stamp;
@@ -178,7 +181,7 @@ void PluginLoader::ForgetOthers(const KnownPlugin& loaded) {
   });
 }
 
-// The record of a second path says that the plugin is known from another: that one it is.
+// Loads the plugin that the record of a second path refers to.
 Status PluginLoader::LoadTwin(const PluginRecord& record) {
   for (KnownPlugin* p : catalogue_.Waiting()) {
     if (p->manifest.id == record.id && p->record->digest == record.digest) return LoadKnown(p);
@@ -200,7 +203,7 @@ void PluginLoader::Bring(Part part, std::string_view name, std::string_view kind
   const std::vector<KnownPlugin*> found = catalogue_.Find(part, name, kind);
   for (KnownPlugin* p : found) {
     Status s = LoadKnown(p);
-    if (s.code() == absl::StatusCode::kResourceExhausted) throw std::bad_alloc();  // or the look-up would say that there is nothing
+    if (s.code() == absl::StatusCode::kResourceExhausted) throw std::bad_alloc();  // or the look-up would report nothing
     if (!s.ok()) loading_.warn(std::string(Message(s)));
   }
 }
@@ -227,7 +230,7 @@ Status PluginLoader::LoadKnown(KnownPlugin* p) {
     p->progress = KnownPlugin::kWaiting;
     throw;
   }
-  if (s.code() == absl::StatusCode::kResourceExhausted) {  // it is as fine as it was when it was looked at
+  if (s.code() == absl::StatusCode::kResourceExhausted) {  // the plugin is as good as when it was examined
     p->progress = KnownPlugin::kWaiting;
     return s;
   }
@@ -236,8 +239,8 @@ Status PluginLoader::LoadKnown(KnownPlugin* p) {
   return Finish(p->record, std::move(s));
 }
 
-// The ops of its kernels are its own or linked in. What was found right with the schemas of another file may be wrong with what that has
-// now.
+// Returns true if the ops of its kernels are its own or linked in. Kernels that were valid for
+// another file's schemas may be invalid for the present ones.
 bool PluginLoader::HasOnlyOwnSchemas(const PluginManifest& m) const {
   return std::none_of(loaded_.begin(), loaded_.end(), [&](const auto& l) {
     const std::vector<std::string>& ops = l->record->ops;
@@ -268,7 +271,8 @@ Status PluginLoader::Open(KnownPlugin* p) {
   return Status();
 }
 
-// From the entry symbol on. Transactional: what init registers counts only when all of it is right.
+// Runs the steps from the entry symbol on. Transactional: registrations are committed only if all
+// of them are valid.
 Status PluginLoader::Enter(tw_query_fn query, bool checked, std::shared_ptr<Loaded> self) {
   PluginRecord* record = self->record.get();
   ASSIGN_OR_RETURN(const tw_plugin* d, AskPlugin(query, record));
@@ -341,7 +345,7 @@ Status PluginLoader::Unload(std::string_view id) {
   plugin->record->state = PluginRecord::kDisabled;
   plugin->record->reason = "the program unloaded it";
   plugin->record->fix = "tw_plugin_load loads it again";
-  for (const auto& r : records_) {  // those that stood back for it: nothing loads them by itself
+  for (const auto& r : records_) {  // records shadowed by it: nothing loads those plugins automatically
     if (r->state != PluginRecord::kShadowed || r->id != id) continue;
     r->reason = StrCat("'", plugin->record->path, "' went before it until the program unloaded that");
     r->fix = "tw_plugin_load loads it";

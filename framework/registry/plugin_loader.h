@@ -1,6 +1,7 @@
-// Finding, loading and explaining plugins. What is new is looked at by the helper (plugin_probe.h) and remembered (plugin_cache.h); what is
-// known is loaded when something of it is first wanted; a file that the program names, at once.
-// Threads: one loader per runtime; its calls are serialised.
+// PluginLoader: finds, loads and explains plugins. The helper examines a new plugin
+// (plugin_probe.h) and the result is cached (plugin_cache.h). A known plugin is loaded when
+// something of it is first used; a file that the program names is loaded at once. Threads: one
+// loader per runtime; its calls are serialised.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -27,32 +28,35 @@ namespace thalweg {
 
 class PluginLoader final : private PluginSource {
  public:
-  // make_host: a host table for the plugin of that id and path, with the agreed minor; the loader keeps it until the plugin is gone.
+  // make_host: makes a host table for the plugin of that id and path, with the agreed minor; the
+  // loader keeps it as long as the plugin.
   using MakeHost = std::function<std::unique_ptr<tw_host, void (*)(tw_host*)>(std::string_view id, std::string_view path, uint32_t minor)>;
   PluginLoader(Registry* registry, MakeHost make_host, PluginLoading loading = {});
-  // Shuts all down, the last loaded first. A plugin whose device memory is still in use by tensors stays until the last of them is gone;
-  // the `self` of its host table is NULL from then on.
+  // Shuts all plugins down, the last loaded first. A plugin whose device memory tensors still use
+  // stays until the last of them is released; the `self` of its host table is NULL from then on.
   ~PluginLoader() override;
 
-  // Only these may be loaded from now on; linked in, any.
+  // Restricts loading to these plugins from now on. Plugins linked into the program are exempt.
   void Allow(PluginAllowList list);
-  // Everything that the search finds, sorted by file name within a folder. One that fails is recorded, never fatal. What is fine is known
-  // from then on.
+  // Examines all files of the search, sorted by file name within a folder. A failure is recorded
+  // and never fatal. Good plugins are known from then on.
   void LoadAll(const PluginSearch& search);
-  // One file, at once. The record says what happened, too. Ok without doing anything if this very file, or one with the same contents, is
-  // loaded already.
-  // Errors: PERMISSION_DENIED for one that others may write to, or that is not allowed; ALREADY_EXISTS if another file with the plugin's id
-  // is loaded; otherwise what the record's reason says, and what to do.
+  // Loads one file now; the record holds the result too. Does nothing and returns OK if this file,
+  // or one with the same contents, is loaded.
+  // PERMISSION_DENIED if others may write to the file or it is not allowed; ALREADY_EXISTS if
+  // another file with the plugin's id is loaded; otherwise the record's reason and fix.
   Status Load(const std::string& path);
-  // A plugin linked into the program. checked: its schemas and specs are known to be right.
+  // Loads a plugin that is linked into the program. checked: its schemas and specs are known to be
+  // valid.
   Status LoadStatic(tw_query_fn query, std::string_view name, bool checked = false);
-  // FAILED_PRECONDITION saying who still holds what of the plugin, or that it is linked in; NOT_FOUND if none of that id is loaded. When it
-  // returns, the plugin was shut down and closed. REQUIRES: nobody looks up anything of the plugin meanwhile.
+  // Shuts a plugin down and closes it. FAILED_PRECONDITION names the users of the plugin, or says
+  // that it is linked in; NOT_FOUND if no plugin of that id is loaded. REQUIRES: nobody looks up
+  // anything of the plugin meanwhile.
   Status Unload(std::string_view id);
-  // The same, as a question.
+  // Checks whether Unload would succeed, with the same errors.
   Status CheckUnloadable(std::string_view id) const;
   std::vector<PluginRecord> records() const;
-  // Adds what a loaded plugin should be known for, such as devices that would not start, to its record.
+  // Appends a remark to a loaded plugin's record, such as that its devices would not start.
   void Remark(std::string_view id, std::string_view text);
 
  private:
@@ -77,7 +81,7 @@ class PluginLoader final : private PluginSource {
   Status CheckId(const std::vector<std::string>& disabled, PluginRecord* record);
   void Settle();
   void UpdateSource();
-  // Loads what waits, after what it needs. Errors stand in the record, too.
+  // Loads a waiting plugin after the plugins that it needs. Errors are recorded too.
   Status LoadKnown(KnownPlugin* p);
   Status LoadTwin(const PluginRecord& record);
   void ForgetOthers(const KnownPlugin& loaded);
@@ -91,10 +95,10 @@ class PluginLoader final : private PluginSource {
   const PluginLoading loading_;
   std::optional<PluginAllowList> allow_;
   mutable std::mutex mu_;
-  std::atomic<std::thread::id> busy_{};  // who is in here: its plugins' look-ups must not come in again
+  std::atomic<std::thread::id> busy_{};  // the thread inside the loader: look-ups of the plugins that it loads must not enter again
   std::unique_ptr<PluginCache> cache_;
   PluginCatalogue catalogue_;
-  std::vector<std::unique_ptr<KnownPlugin>> found_;  // fine, and not in the catalogue yet
+  std::vector<std::unique_ptr<KnownPlugin>> found_;  // good, and not in the catalogue yet
   std::vector<std::shared_ptr<Loaded>> loaded_;
   std::vector<std::shared_ptr<PluginRecord>> records_;
 };

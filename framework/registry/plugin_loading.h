@@ -1,4 +1,4 @@
-// What a plugin loader can be told.
+// The settings of a plugin loader. Threads: a value.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -8,20 +8,20 @@
 
 namespace thalweg {
 
-// What to do with a plugin that was never looked at, where the helper that would look cannot run.
+// What to do with a new plugin if the helper cannot run.
 enum class PluginProbe {
-  kRefuse,     // it is not loaded
-  kTrust,      // it is loaded at once
-  kInProcess,  // it is looked at in this process, which ends with it if it crashes
+  kRefuse,     // do not load it
+  kTrust,      // load it at once
+  kInProcess,  // examine it in this process, which ends if the plugin crashes
 };
 
 struct PluginLoading {
-  bool trust_folders = false;  // load also what others may write to (see plugin_writers.h)
+  bool trust_folders = false;  // also load files that others may write to (see plugin_writers.h)
   PluginProbe without_helper = PluginProbe::kTrust;
-  std::string helper;                           // the program that looks at plugins; empty: none
-  std::chrono::milliseconds patience{5000};     // how long a plugin may take there, in all
-  std::string cache_folder;                     // of what is known of plugins; empty: none
-  std::vector<std::string> preferred;           // ids that win where two plugins bring the same, the first of the list first
+  std::string helper;                           // the program that examines plugins; empty: none
+  std::chrono::milliseconds patience{5000};     // time limit for examining a plugin
+  std::string cache_folder;                     // for knowledge about plugins; empty: none
+  std::vector<std::string> preferred;           // ids that win if two plugins provide the same, in order of preference
   std::map<std::string, std::string> settings;  // "plugin.<id>.<key>", for the helper's host table
   std::function<void(const std::string& text)> warn = [](const std::string&) {};
 };

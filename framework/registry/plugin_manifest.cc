@@ -18,7 +18,7 @@ bool ParseNumber(std::string_view text, uint32_t* out) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// The first word of `rest` as a number, and what follows it.
+// Takes the first word of `rest` as a number and leaves what follows it.
 bool TakeNumber(std::string_view* rest, uint32_t* out) {
   const size_t space = rest->find(' ');
   if (space == rest->npos || !ParseNumber(rest->substr(0, space), out)) return false;
@@ -42,7 +42,7 @@ bool TakeDevice(std::string_view rest, PluginManifest* m) {
   return UnescapeLine(rest, &m->devices.back().kind);
 }
 
-// A kind, and the rest of a line of a role that has one.
+// Parses the rest of a line of a role for a device kind: the kind, then the name.
 bool TakeRoleFor(std::string_view rest, PluginManifest* m) {
   const size_t space = rest.find(' ');
   if (space == rest.npos) return false;
@@ -153,7 +153,7 @@ std::string EscapeLine(std::string_view text) {
 }
 
 bool UnescapeLine(std::string_view text, std::string* out) {
-  const size_t plain = std::min(text.find('%'), text.size());  // of nearly all texts, all
+  const size_t plain = std::min(text.find('%'), text.size());  // nearly always the whole text
   out->assign(text.substr(0, plain));
   for (size_t i = plain; i < text.size(); ++i) {
     if (text[i] != '%') {

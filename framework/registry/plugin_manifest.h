@@ -1,5 +1,6 @@
-// What is known of a plugin without loading it: what its descriptor says and what its init registers, as text that is kept in a cache and
-// handed from one process to another.
+// PluginManifest: the description of a plugin that is known without loading it: the contents of its
+// descriptor and the registrations of its init. Its text form is kept in a cache and passed between
+// processes. Threads: a value.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -20,34 +21,38 @@ struct PluginManifest {
   };
   struct Role {
     std::string name;  // "file_system mem"
-    std::string kind;  // of devices, where it works for one kind
+    std::string kind;  // device kind, for a role that serves one kind
   };
   std::string id, version, build;
   uint32_t epoch = 0, floor = 0, target = 0;
   std::vector<std::string> ops, op_roles;
-  std::vector<Kernels> kernels;        // of an op, for one kind of device; sorted by op
+  std::vector<Kernels> kernels;        // of one op and one device kind; sorted by op
   std::vector<std::string> resources;  // types
   std::vector<DeviceKindName> devices;
   std::vector<Role> roles;
 };
 
-// Whether it has kernels of the op, for that kind of device or, without a kind, for any.
+// Returns true if the plugin has kernels of the op for the kind of device, or for any kind if
+// `kind` is empty.
 bool HasKernel(const PluginManifest& m, std::string_view op, std::string_view kind = {});
-// ALREADY_EXISTS for a kernel that was registered twice: the first look at a plugin has the time to find it.
+// ALREADY_EXISTS if a kernel is registered twice. Only the first examination of a plugin has the
+// time for this check.
 Status CheckKernelsOnce(const Registration& r);
 PluginManifest ManifestOf(const PluginRecord& record, const tw_plugin& descriptor, const Registration& r);
 
-// One line for each thing: a word, a space, the rest. Ends with the line "end".
+// Formats one line per item: a word, a space, the value. Ends with the line "end".
 std::string ManifestText(const PluginManifest& m);
-// Takes a manifest off the front of the text; false if there is none, or a damaged one.
+// Takes a manifest off the front of the text. Returns false if there is none or it is damaged.
 bool TakeManifest(std::string_view* text, PluginManifest* m);
 
-// ---- Lines, for whoever puts manifests into something larger ----
+// Lines, for texts that contain manifests.
 
-// Bytes that would end a line, and the sign that spells them, as %XX; back, false for what is no such text.
+// EscapeLine writes bytes that would end a line, control characters and '%' as %XX. UnescapeLine
+// reverses it; it returns false for an invalid text.
 std::string EscapeLine(std::string_view text);
 bool UnescapeLine(std::string_view text, std::string* out);
-// Takes a line off the front, and its first word; false at the end, or without a line end.
+// Takes a line off the front and splits off its first word. Returns false at the end or if the line
+// is not terminated.
 bool TakeLine(std::string_view* text, std::string_view* word, std::string_view* rest);
 
 }  // namespace thalweg

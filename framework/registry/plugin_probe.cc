@@ -18,13 +18,13 @@ std::string SettingsText(const std::map<std::string, std::string>& settings) {
 }
 
 struct Answer {
-  std::string stage;  // the last that began
+  std::string stage;  // the last stage that began
   bool manifest = false, refused = false, over = false;
   PluginManifest m;
   uint32_t code = 0;
 };
 
-// Takes up to the first thing that is not as it should be.
+// Parses up to the first invalid line.
 Answer Parse(std::string_view text, PluginRecord* record) {
   Answer a;
   for (std::string_view word, rest; !a.over && TakeLine(&text, &word, &rest);) {
@@ -58,7 +58,7 @@ std::string StageText(const std::string& stage) {
 
 ProbeResult NoHelper(const Status& why) { return {ProbeOutcome::kNoHelper, {}, why}; }
 
-// What the plugin did to the helper.
+// Describes what the plugin did to the helper.
 std::string Harm(const PluginProbeRequest& request, const ProbeTalk& talk) {
   switch (talk.end) {
     case ProbeEnd::kLate: return StrCat("was not done after ", request.patience.count(), " ms");

@@ -1,6 +1,6 @@
-// A first look at a plugin in a process of its own: a helper opens it, asks who it is, runs its init against a host of its own, and says
-// what it registers. What crashes or hangs there does so alone.
-// Threads: any.
+// Examines a plugin for the first time in a process of its own: a helper opens it, queries it, runs
+// its init with the helper's own host, and reports its registrations. A crash or hang affects only
+// the helper. Threads: any.
 #pragma once
 #include <chrono>
 #include <map>
@@ -12,31 +12,32 @@
 
 namespace thalweg {
 
-// The file descriptor at which the helper finds its end of the conversation: settings in, one "key=value" a line, until the end; then out:
-// "stage dlopen", "stage query", "stage init", "stage shutdown" as each begins; for a refusal its record; else the manifest; and "over".
+// The file descriptor of the helper's end of the socket. Input: settings, one "key=value" per line,
+// until the end of the stream. Output: "stage dlopen", "stage query", "stage init", "stage
+// shutdown" as each begins; then the record of a refusal or the manifest; then "over".
 constexpr int kProbeDescriptor = 3;
 
 struct PluginProbeRequest {
   std::string helper, path;
-  std::chrono::milliseconds patience{5000};     // from the plugin's first stage to the end
+  std::chrono::milliseconds patience{5000};     // time limit from the plugin's first stage to the end
   std::map<std::string, std::string> settings;  // "plugin.<id>.<key>"
 };
 
 enum class ProbeOutcome {
-  kManifest,  // the plugin is fine
-  kRefused,   // by the helper, in good order: the record says why
-  kBroken,    // it crashed, or was not done in time: the record says where
-  kNoHelper,  // nobody could look
+  kManifest,  // the plugin is good
+  kRefused,   // the helper refused it; the record gives the reason
+  kBroken,    // it crashed or exceeded the time limit; the record says in which stage
+  kNoHelper,  // the helper could not run
 };
 struct ProbeResult {
   ProbeOutcome outcome = ProbeOutcome::kNoHelper;
   PluginManifest manifest;
-  Status why;  // unless there is a manifest
+  Status why;  // set unless there is a manifest
 };
 // Blocks. Fills id, version, build, reason and fix of the record as far as they are known.
 ProbeResult ProbePlugin(const PluginProbeRequest& request, PluginRecord* record);
 
-// What a helper writes of a plugin that was refused.
+// Formats the helper's output for a refused plugin.
 std::string RefusalText(const PluginRecord& record, const Status& why);
 
 }  // namespace thalweg

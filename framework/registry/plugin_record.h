@@ -1,4 +1,4 @@
-// A plugin that was found or named, and what became of it.
+// PluginRecord: a plugin that was found or named, and its state. Threads: a value.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,22 +14,22 @@ struct PluginRecord {
     kLoaded,
     kFailed,
     kDisabled,
-    kShadowed,     // another brings the same and goes before it
-    kKnown,        // fine, and loaded when something of it is first used
-    kQuarantined,  // it crashed or hung when it was looked at
-    kNotAllowed,   // not on the list of those that are
+    kShadowed,     // another plugin provides the same and has precedence
+    kKnown,        // good; loaded when something of it is first used
+    kQuarantined,  // it crashed or hung when it was examined
+    kNotAllowed,   // not on the allow-list
   };
   std::string path, id, version, build;
   State state = kFailed;
   std::string reason;  // why it is not loaded, or where it was found
-  std::string fix;     // what to do about it; empty if loaded
-  std::string digest;  // SHA-256 of the file in hexadecimal; empty: nobody asked
+  std::string fix;     // how to fix that; empty if loaded
+  std::string digest;  // SHA-256 of the file in hexadecimal; empty: not computed
   std::vector<std::string> ops, devices;
   std::vector<std::string> roles;  // "file_system mem"
   uint32_t kernels = 0, epoch = 0, minor = 0;
 };
 
-// Why a plugin is not loaded, and what to do about it, in one go. Answers `why`.
+// Records why a plugin is not loaded and how to fix that. Returns `why`.
 inline Status Refuse(PluginRecord* record, Status why, std::string_view fix) {
   record->reason = Message(why);
   record->fix = fix;

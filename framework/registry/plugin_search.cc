@@ -13,7 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// thalweg/`name` beside the library (or program) that this code is in; empty if it cannot be told.
+// Returns thalweg/`name` beside the library (or program) of this code; "" if its place cannot be
+// determined.
 std::string BesideUs(const char* name) {
   const fs::path self = OwnFile();
   return self.empty() ? "" : (self.parent_path() / "thalweg" / name).string();
@@ -28,7 +29,7 @@ std::string UserFolder() {
   return home && *home ? StrCat(home, "/.local/share/thalweg/plugins") : "";
 }
 
-// A default folder counts only where it is there; one that somebody named is missed out loud when it is not.
+// A default folder is searched only if it exists. A missing folder that somebody named is reported.
 void AddIfThere(std::vector<std::string>* folders, const std::string& folder) {
   std::error_code error;
   if (!folder.empty() && fs::is_directory(folder, error)) folders->push_back(folder);
@@ -36,7 +37,8 @@ void AddIfThere(std::vector<std::string>* folders, const std::string& folder) {
 
 }  // namespace
 
-// secure_getenv, here and above: in a process with more rights than who started it the environment is that of a stranger.
+// secure_getenv, here and above: in a process with more rights than its starter the environment is
+// not trusted.
 PluginSearch DefaultPluginSearch() {
   PluginSearch search;
   const char* variable = secure_getenv("THALWEG_PLUGIN_PATH");

@@ -1,4 +1,5 @@
-// Where plugins, the helper that looks at them, and what is known of them are looked for.
+// The places to search for plugins, for the helper that examines them, and for the cache. Threads:
+// any.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,16 +8,17 @@ namespace thalweg {
 
 struct PluginSearch {
   std::vector<std::string> folders;   // in order; a name that ends in .so is a file
-  std::vector<std::string> disabled;  // patterns (fnmatch) of ids or file names that are left out
+  std::vector<std::string> disabled;  // patterns (fnmatch) of ids or file names to leave out
 };
-// THALWEG_PLUGIN_PATH (`:` between folders), the user's folder, then the folder beside libthalweg.so. An empty element of the variable
-// stands for the folder beside the library; with `THALWEG_PLUGIN_PATH=only:DIR` nothing else is searched. A process that has more rights
-// than who started it (set-user-ID, file capabilities) looks only beside the library.
+// Returns THALWEG_PLUGIN_PATH (folders separated by `:`), the user's folder, then the folder beside
+// libthalweg.so. An empty element of the variable means the folder beside the library;
+// `THALWEG_PLUGIN_PATH=only:DIR` excludes the other places. A process with more rights than the
+// user who started it (set-user-ID, file capabilities) searches only beside the library.
 PluginSearch DefaultPluginSearch();
 
-// thalweg/thalweg-probe beside libthalweg.so; empty if that cannot be told.
+// Returns thalweg/thalweg-probe beside libthalweg.so; "" if its place cannot be determined.
 std::string PluginHelperBesideUs();
-// thalweg below XDG_CACHE_HOME or ~/.cache; empty if there is no such place.
+// Returns thalweg below XDG_CACHE_HOME or ~/.cache; "" if there is no such place.
 std::string UserCacheFolder();
 
 }  // namespace thalweg

@@ -19,9 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostText = 1 << 16;  // of an entry in the lists of users and groups
+constexpr size_t kMostText = 1 << 16;  // limit for one entry of the user and group databases
 
-// Debian gives each user a group of their own, and some set the mask so that it may write.
+// Debian gives each user a group of their own, and some users set a umask that lets the group
+// write.
 bool IsOwnGroup(gid_t gid) {
   std::vector<char> user_text(kMostText), group_text(kMostText);
   passwd user{}, *found_user = nullptr;
@@ -29,14 +30,14 @@ bool IsOwnGroup(gid_t gid) {
   if (getpwuid_r(geteuid(), &user, user_text.data(), user_text.size(), &found_user) != 0 || !found_user) return false;
   if (gid != user.pw_gid || getgrgid_r(gid, &g, group_text.data(), group_text.size(), &found_group) != 0 || !found_group) return false;
   const std::string_view name = user.pw_name;
-  if (name != g.gr_name) return false;  // a group like "users", which is others' primary one, too
+  if (name != g.gr_name) return false;  // a group like "users", which is the primary one of others too
   for (char** member = g.gr_mem; *member; ++member) {
     if (name != *member) return false;
   }
   return true;
 }
 
-// With an access list, the group's bits stand for all that it names.
+// With an access list, the group bits cover everybody in the list.
 bool HasAccessList(const std::string& path) { return getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0; }
 
 bool LeadsToUs(const std::string& folder) {
@@ -45,17 +46,19 @@ bool LeadsToUs(const std::string& folder) {
 }
 
 struct Fault {
-  std::string what, fix;  // empty: none
+  std::string what, fix;  // empty: no fault
 };
 
-// What is wrong with a file or folder on the way. holds: it is the folder that holds the plugin.
+// Returns what is wrong with a file or folder on the path. holds: it is the folder that contains
+// the plugin.
 Fault FindFault(const std::string& path, const struct stat& st, bool holds) {
   const std::string chmod = StrCat("run: chmod go-w '", path, "'");
   if (st.st_uid != 0 && st.st_uid != geteuid()) {
     return {StrCat("belongs to user ", st.st_uid, ", neither root nor user ", geteuid(), " of this process"),
             "copy it to a folder of yours"};
   }
-  // Owners alone rename and remove there; but anybody adds, for instance a library that the plugin asks for.
+  // In a sticky folder only owners rename and remove, but anybody adds files, for instance a
+  // library that the plugin needs.
   if (S_ISDIR(st.st_mode) && (st.st_mode & S_ISVTX)) {
     if (!holds || !(st.st_mode & (S_IWOTH | S_IWGRP))) return {};
     return {"is a folder to which others may add files", "move the plugin to a folder of its own"};
@@ -77,7 +80,7 @@ Status CheckPluginWriters(const std::string& path, std::string* real, std::strin
     struct stat st;
     if (stat(name.c_str(), &st) != 0) return FailedPrecondition("cannot examine '", name, "'");
     const bool holds = at == file.parent_path();
-    // Who may only add to a folder, as to /tmp, cannot change the library that lies further down.
+    // Users who may only add to a folder, as to /tmp, cannot change the library further down.
     if (at != file && LeadsToUs(name) && !(holds && (st.st_mode & S_ISVTX))) return Status();
     const Fault fault = FindFault(name, st, holds);
     if (!fault.what.empty()) {

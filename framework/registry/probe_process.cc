@@ -26,10 +26,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// How long a killed process may take to end. A process that the kernel holds in a file system that does not answer takes longer; it is then
-// left alone.
+// How long a killed process may take to end. A process blocked in the kernel, in a file system that
+// does not answer, takes longer; it is then left alone.
 constexpr milliseconds kMercy{1000};
-// How often to look whether the process ended, where the kernel has no descriptors of processes (before 5.3).
+// How often to check whether the process has ended, for kernels without process descriptors (before
+// 5.3).
 constexpr milliseconds kLook{10};
 
 class Descriptor {
@@ -46,8 +47,8 @@ class Descriptor {
   int fd_;
 };
 
-// The program's own variables. Of a sanitized build without what it was started with: the helper has a sanitizer of its own, and no two fit
-// into one process.
+// Returns the program's environment. A sanitized build removes LD_PRELOAD: the helper has a
+// sanitizer of its own, and one process cannot hold two.
 std::vector<char*> Environment() {
   std::vector<char*> variables;
   for (char** v = environ; *v; ++v) {
@@ -60,8 +61,9 @@ std::vector<char*> Environment() {
   return variables;
 }
 
-// How the helper is started: on the far end of the conversation, with nothing else of the program's open, no signals blocked or ignored,
-// and in a process group of its own, so that it can be killed with all that a plugin forked.
+// The spawn settings of the helper: only the far end of the conversation is open, no signals are
+// blocked or ignored, and it has a process group of its own, so that it can be killed with
+// everything that a plugin forked.
 class SpawnSetting {
  public:
   explicit SpawnSetting(int far_end) {
@@ -94,7 +96,7 @@ class SpawnSetting {
   posix_spawnattr_t attributes_;
 };
 
-// Waits for the descriptors until then at the latest. False: the time is over.
+// Waits for the descriptors until the deadline. Returns false if the deadline has passed.
 bool PollUntil(pollfd* fds, size_t n, Clock::time_point until) {
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
@@ -104,20 +106,21 @@ bool PollUntil(pollfd* fds, size_t n, Clock::time_point until) {
   }
 }
 
-// A child with the processes of its group: killed and reaped at the latest with this object.
+// A child and its process group, killed and reaped at the latest by the destructor.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid), ended_(int(syscall(SYS_pidfd_open, pid, 0))) {}
   Child(const Child&) = delete;
   ~Child() { End(); }
 
-  int ended() const { return ended_.fd(); }  // readable once it ended; -1: the kernel does not say
+  int ended() const { return ended_.fd(); }  // readable once the child has ended; -1: not supported by the kernel
   bool HasEnded() const {
     siginfo_t info = {};
-    // An error: the program's own handler has reaped it already.
+    // An error means that the program's own handler has reaped it already.
     return waitid(P_PID, id_t(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
   }
-  // While it is not reaped nobody else can have its number. It may have moved to a group of another process.
+  // Nobody else can have the pid while the child is not reaped. The child may have moved to another
+  // group, so it is killed by pid too.
   void Kill() const {
     kill(-pid_, SIGKILL);
     kill(pid_, SIGKILL);
@@ -158,8 +161,8 @@ class Conversation {
       const bool began = !text->empty();
       pollfd fds[] = {{fd_, short(POLLIN | (to_say_.empty() ? 0 : POLLOUT)), 0}, {child_.ended(), POLLIN, 0}};
       const bool in_time = PollUntil(fds, 2, child_.ended() >= 0 ? until : std::min(until, Clock::now() + kLook));
-      const bool gone = child_.HasEnded();  // whatever it wrote it has written
-      if (gone) child_.Kill();              // those of its group too, which could otherwise write on
+      const bool gone = child_.HasEnded();  // everything that it wrote has arrived by then
+      if (gone) child_.Kill();              // also kills its group, which could otherwise write on
       if (fds[0].revents & POLLOUT) Say();
       if (fds[0].revents != 0 || gone) Hear(text);
       if (IsOver(*text)) return ProbeEnd::kOver;
@@ -174,7 +177,7 @@ class Conversation {
   void Say() {
     const ssize_t n = send(fd_, to_say_.data(), to_say_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    to_say_.remove_prefix(n < 0 ? to_say_.size() : size_t(n));  // it listens no more; what it said tells why
+    to_say_.remove_prefix(n < 0 ? to_say_.size() : size_t(n));  // on an error the helper has stopped reading; its output tells why
     if (to_say_.empty()) shutdown(fd_, SHUT_WR);
   }
   void Hear(std::string* text) {
@@ -183,7 +186,7 @@ class Conversation {
       const ssize_t got = recv(fd_, block, sizeof block, MSG_DONTWAIT);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && errno == EAGAIN) return;
-      // Its end is closed. That says nothing of the process, which has its time.
+      // The helper's end is closed. The process may still run; it has its time.
       if (got <= 0) fd_ = -1;
       if (got > 0) text->append(block, size_t(got));
     }

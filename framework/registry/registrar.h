@@ -1,4 +1,4 @@
-// What a plugin's init writes into.
+// Registrar: receives the registrations of a plugin's init. Threads: one at a time.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace thalweg {
 
-// The registrar that a plugin's init is given; writes into `r`. Copies and seals each definition: min(sizes) into zeroed memory, required
-// entries checked, absent optional ones replaced.
+// The tw_registrar for a plugin's init; writes into `r`. It copies and seals each definition:
+// min(sizes) bytes into zeroed memory, required entries checked, absent optional ones replaced.
 class Registrar {
  public:
   Registrar(const tw_host* host, std::string plugin, Registration* r);
@@ -30,11 +30,11 @@ class Registrar {
   static tw_status* Transport(tw_registrar* r, const tw_transport_def* d);
   static tw_status* Collective(tw_registrar* r, const tw_collective_def* d);
   static tw_status* Membership(tw_registrar* r, const tw_membership_def* d);
-  // Calls `add` with the definition, catches what it throws and remembers the first refusal.
+  // Calls `add` with the definition, converts exceptions, and remembers the first refusal.
   static tw_status* Add(tw_registrar* r, Status (Registrar::*add)(const void*), const void* d);
   Status AddOp(const void* d);
   Status AddKernel(const void* d);
-  Status KeepKernel(tw_kernel_def def, std::string_view text);  // to be read later
+  Status KeepKernel(tw_kernel_def def, std::string_view text);  // the spec is parsed later
   Status AddResource(const void* d);
   Status AddDevice(const void* d);
   template <class Def>

@@ -27,7 +27,7 @@ Status Taken(std::string_view what, std::string_view name, std::string_view by, 
                        "', which was loaded first; disable one of the two");
 }
 
-// One of them, read and tied to the op.
+// Parses one of the kernels and resolves it against the op.
 StatusOr<std::unique_ptr<KernelDef>> ReadKernel(const OpSchema& op, const UnreadKernels& of, size_t i) {
   auto k = std::make_unique<KernelDef>();
   ASSIGN_OR_RETURN(k->spec, ParseKernelSpec({of.defs[i].spec, of.defs[i].spec_len}));
@@ -41,7 +41,7 @@ StatusOr<std::unique_ptr<KernelDef>> ReadKernel(const OpSchema& op, const Unread
   return k;
 }
 
-// at has one entry more than there are arguments.
+// `at` has one entry more than there are arguments.
 bool Fits(const std::vector<uint32_t>& wanted, const uint32_t* types, const std::vector<uint32_t>& at) {
   for (size_t a = 0; a < wanted.size(); ++a) {
     if (wanted[a] == 0) continue;
@@ -52,7 +52,8 @@ bool Fits(const std::vector<uint32_t>& wanted, const uint32_t* types, const std:
   return true;
 }
 
-// A kernel that was written before an attribute existed computes what its default means.
+// A kernel that was written before an attribute existed computes what the attribute's default
+// means.
 bool Knows(const KernelDef& k, const std::vector<AttrValue>& attrs) {
   for (uint32_t a : k.newer_attrs) {
     if (!(attrs[a] == k.op->attrs[a].default_value)) return false;
@@ -84,7 +85,8 @@ void Registry::Bring(PluginSource::Part part, std::string_view name, std::string
 Status Registry::Commit(Registration r) {
   RETURN_IF_ERROR(r.status);
   std::unique_lock lock(mu_);
-  // First everything is checked, against what is here and against itself; only then something changes.
+  // Everything is checked first, against the registry and within the registration; only then is
+  // anything changed.
   std::map<std::string_view, const OpSchema*> new_ops, new_roles;
   for (const auto& op : r.ops) {
     if (auto it = ops_.find(op->name); it != ops_.end()) return Taken("op", op->name, it->second->plugin, op->plugin);
@@ -118,7 +120,7 @@ Status Registry::Commit(Registration r) {
   }
   for (const auto& role : r.roles) RETURN_IF_ERROR(CheckRole(*role, r));
 
-  std::vector<std::string> for_any;  // copies: reading a schema moves its name
+  std::vector<std::string> for_any;  // copies, because parsing a schema moves its name
   for (const auto& op : r.ops) {
     if (!for_any_op_.empty()) for_any.push_back(op->name);
   }
@@ -171,7 +173,7 @@ void Registry::AddMadeFor(const OpSchema& op, const KernelDef& any) {
   k->spec.op = op.name;
   k->def.spec = k->spec.text.data();
   k->order = order_++;
-  (void)ResolveKernel(op, k.get());  // names no argument, so nothing can be wrong
+  (void)ResolveKernel(op, k.get());  // it names no argument, so this cannot fail
   AddKernel(std::move(k));
 }
 
@@ -192,7 +194,7 @@ const OpSchema* Registry::ReadOp(std::string_view name) const {
 
 void Registry::ReadAllOps() const {
   for (auto it = ops_.begin(); it != ops_.end();) {
-    const std::string& name = (it++)->first;  // reading may take the op out
+    const std::string& name = (it++)->first;  // reading may remove the op
     ReadOp(name);
   }
 }
@@ -231,7 +233,7 @@ std::shared_lock<std::shared_mutex> Registry::LockKernels(std::string_view op) c
   return std::shared_lock(mu_);
 }
 
-// A scheme leads to one plugin; a name is known within its plugin.
+// A scheme belongs to one plugin; other names are unique within their plugin.
 Status Registry::CheckRole(const Role& role, const Registration& r) const {
   const bool scheme = role.kind.empty();
   for (const auto& other : played_) {
@@ -250,7 +252,8 @@ Status Registry::CheckRole(const Role& role, const Registration& r) const {
 void Registry::Remove(std::string_view plugin) {
   std::unique_lock lock(mu_);
   for (auto& [name, of_op] : kernels_) {
-    // Also other plugins' kernels of this plugin's ops: without its schema a kernel means nothing.
+    // Removes other plugins' kernels of this plugin's ops too: a kernel is useless without the op's
+    // schema.
     const auto op = ops_.find(name);
     const bool all = op == ops_.end() || op->second->plugin == plugin;
     std::erase_if(of_op.best_first, [&](const auto& k) { return all || k->plugin == plugin; });
@@ -327,7 +330,7 @@ StatusOr<const OpSchema*> Registry::FindRole(std::string_view role) const {
 const KernelDef* Registry::FindKernel(const OpSchema& op, std::string_view kind, const std::vector<uint32_t>& types,
                                       const std::vector<uint32_t>& in_at, const std::vector<uint32_t>& out_at,
                                       const std::vector<AttrValue>& attrs) const {
-  Bring(PluginSource::Part::kKernel, op.name, kind);  // a better one may be in a plugin that is not loaded
+  Bring(PluginSource::Part::kKernel, op.name, kind);  // a plugin that is not loaded may have a better kernel
   std::shared_lock lock(mu_);
   auto it = kernels_.find(op.name);
   if (it != kernels_.end() && !it->second.unread.empty()) {

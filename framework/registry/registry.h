@@ -1,5 +1,6 @@
-// Registry: ops, kernels, resource types, device kinds and other roles of one runtime. Plugins commit all of what they register or nothing.
-// Threads: look-ups from any; commits are serialised.
+// Registry: the ops, kernels, resource types, device kinds and other roles of one runtime. A
+// plugin's registrations are committed all or none. Threads: look-ups from any; commits are
+// serialised.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -27,8 +28,8 @@ struct ResourceType {
   std::string type, plugin;
   tw_resource_def def{};
   const tw_host* host = nullptr;
-  bool saves = false;                      // it has save and restore
-  bool only = true;                        // the only type of its plugin
+  bool saves = false;                      // has save and restore
+  bool only = true;                        // the only resource type of its plugin
   std::weak_ptr<const void> in_resources;  // held by every resource of the type; see KernelDef
 };
 struct DeviceKind {
@@ -36,7 +37,7 @@ struct DeviceKind {
   tw_device_def def{};
   tw_stream_set streams{};  // valid if has_streams; `wait` may be NULL
   bool has_streams = false;
-  // The sets that the device has.
+  // The optional sets that the device provides.
   std::optional<tw_pinned_set> pinned;
   std::optional<tw_peer_set> peer;
   std::optional<tw_event_set> events;
@@ -45,9 +46,9 @@ struct DeviceKind {
   std::optional<tw_profile_set> profile;
   std::optional<tw_dlpack_set> dlpack;
   const tw_host* host = nullptr;
-  // Keeps the plugin mapped and not yet shut down while memory of its devices is out; set by the loader.
+  // Keeps the plugin mapped and running while memory of its devices is in use; set by the loader.
   std::shared_ptr<const void> pin;
-  // Held by whatever plans work for its devices, so that the plugin is not unloaded; see KernelDef.
+  // Held by plans for its devices, which keeps the plugin loaded; see KernelDef.
   std::weak_ptr<const void> in_plans;
 };
 struct DeviceKindName {
@@ -55,13 +56,13 @@ struct DeviceKindName {
   bool has_streams = false;
 };
 
-// What one plugin's init registered, not yet seen by anybody.
+// The registrations of one plugin's init, not visible to anybody yet.
 struct Registration {
-  // The very same was committed before, or is known to be right: schemas and specs are read when they are first used.
+  // The same registrations were validated before, so schemas and specs are parsed on first use.
   bool read_later = false;
   std::vector<std::unique_ptr<OpSchema>> ops;
   std::vector<std::unique_ptr<KernelDef>> kernels;
-  std::shared_ptr<KernelOrigin> origin;  // of those that are unread
+  std::shared_ptr<KernelOrigin> origin;  // of the unread kernels
   std::vector<UnreadKernels> unread;
   std::vector<std::unique_ptr<ResourceType>> resources;
   std::vector<std::unique_ptr<DeviceKind>> devices;
@@ -69,56 +70,62 @@ struct Registration {
   Status status;  // the first refusal, even if the plugin ignored it
 };
 
-// Plugins that are known but not loaded yet. A registry asks before it says that something is not there, and before it lists all.
+// Plugins that are known but not loaded yet. A registry asks the source before it reports that
+// something is missing, and before it lists everything.
 class PluginSource {
  public:
   enum class Part { kOp, kOpRole, kKernel, kResource, kDevice, kRole };
   virtual ~PluginSource() = default;
-  // Loads whatever brings the part of that name: an op; the role of one; kernels of an op, on devices of a kind; a type of resource; a
-  // device kind; a role, as "compiler" or "file_system mem", for devices of a kind. Without a name or kind: of all names, for all kinds.
-  // What fails is the source's to report.
+  // Loads the plugins that provide the part of that name: an op; the role of an op; kernels of an
+  // op for a device kind; a resource type; a device kind; a role, as "compiler" or "file_system
+  // mem", for a device kind. An empty name or kind means all. The source reports failures itself.
   virtual void Bring(Part part, std::string_view name, std::string_view kind) = 0;
   virtual std::vector<DeviceKindName> DeviceKinds() = 0;
 };
 
 class Registry {
  public:
-  // NULL: none (any more). The source is asked without any lock of the registry's held.
+  // NULL: no source. The registry holds none of its locks while it calls the source.
   void SetSource(PluginSource* source) { source_.store(source, std::memory_order_release); }
-  // Plugins whose kernels go before those of others, whatever the priority, the first of the list first. REQUIRES: nothing is committed
-  // yet.
+  // Sets plugins whose kernels take precedence over others whatever the priority, in this order.
+  // REQUIRES: nothing is committed yet.
   void SetPreferred(std::vector<std::string> plugins) { preferred_ = std::move(plugins); }
-  // Is told what turns out to be wrong when it is read later; it is left out then. REQUIRES: nothing is committed yet.
+  // Sets a function that is told about items that prove invalid when they are parsed later; such
+  // items are left out. REQUIRES: nothing is committed yet.
   void SetWarn(std::function<void(const std::string&)> warn) { warn_ = std::move(warn); }
-  // All or nothing. Errors: ALREADY_EXISTS naming both plugins; NOT_FOUND for a kernel of an unknown op or an unknown argument name.
+  // Commits all or nothing. ALREADY_EXISTS names both plugins; NOT_FOUND for a kernel of an unknown
+  // op or an unknown argument name.
   Status Commit(Registration r);
-  // Takes back whatever the plugin registered. REQUIRES: nothing of it is in use.
+  // Removes all registrations of the plugin. REQUIRES: nothing of it is in use.
   void Remove(std::string_view plugin);
-  // FAILED_PRECONDITION if another plugin has kernels of its ops, or somebody holds a role of it.
+  // FAILED_PRECONDITION if another plugin has kernels of the plugin's ops, or somebody holds one of
+  // its roles.
   Status CheckRemovable(std::string_view plugin) const;
 
   const OpSchema* FindOp(std::string_view name) const;
-  // Among those that are registered; asks nobody and reads nothing.
+  // Looks among the registered ops only; calls no source and parses nothing.
   bool HasOp(std::string_view name) const;
-  // "; did you mean 'x'?" of these, or "".
+  // Returns "; did you mean 'x'?" for a registered op, or "".
   std::string MeantOp(std::string_view name) const;
-  // The op that plays a role; FAILED_PRECONDITION saying that no loaded plugin has one.
+  // Returns the op that plays a role; FAILED_PRECONDITION if no loaded plugin has one.
   StatusOr<const OpSchema*> FindRole(std::string_view role) const;
-  // The best kernel of the op for these types (flat, inputs then outputs) and attributes (in schema order) on a device kind; NULL: none.
+  // Returns the best kernel of the op for these types (flat, inputs then outputs) and attributes
+  // (in schema order) on a device kind; NULL if there is none.
   const KernelDef* FindKernel(const OpSchema& op, std::string_view kind, const std::vector<uint32_t>& types,
                               const std::vector<uint32_t>& in_at, const std::vector<uint32_t>& out_at,
                               const std::vector<AttrValue>& attrs) const;
-  // Every kernel of the op, best first.
+  // Returns all kernels of the op, best first.
   std::vector<const KernelDef*> Kernels(std::string_view op) const;
   const ResourceType* FindResourceType(std::string_view type) const;
-  std::vector<const OpSchema*> Ops() const;  // by name
-  // By kind, then by plugin: several plugins may have devices of one kind. Without a kind: all.
+  std::vector<const OpSchema*> Ops() const;  // sorted by name
+  // Sorted by kind, then by plugin: several plugins may have devices of one kind. An empty kind
+  // means all.
   std::vector<const DeviceKind*> DeviceKinds(std::string_view kind = {}) const;
-  // The kinds that there are or would be, by name; loads nothing.
+  // Returns the kinds of loaded and known plugins, sorted by name; loads nothing.
   std::vector<DeviceKindName> DeviceKindNames() const;
-  // By role, then name, then plugin. Without a role, a name or a kind of devices: all.
+  // Sorted by role, then name, then plugin. An empty role, name or kind means all.
   std::vector<std::shared_ptr<const Role>> Roles(std::string_view role = {}, std::string_view name = {}, std::string_view kind = {}) const;
-  // All of one role; of that name and for devices of that kind, unless they are empty.
+  // Returns all of one role; `name` and `kind` filter unless they are empty.
   template <class T>
   std::vector<std::shared_ptr<const T>> RolesOf(std::string_view name = {}, std::string_view kind = {}) const {
     std::vector<std::shared_ptr<const T>> out;
@@ -133,17 +140,18 @@ class Registry {
   };
   Status CheckRole(const Role& role, const Registration& r) const;
   void AddKernel(std::unique_ptr<KernelDef> k) const;
-  // A kernel for any op, made one for this.
+  // Adds a copy of a kernel for any op, made for this op.
   void AddMadeFor(const OpSchema& op, const KernelDef& any);
-  // What was left to be read of an op. REQUIRES: mu_ is held alone. NULL: there is no such op, or it could not be read.
+  // Parses the op if it is unread. REQUIRES: mu_ is held exclusively. Returns NULL if there is no
+  // such op or it is invalid.
   const OpSchema* ReadOp(std::string_view name) const;
   void ReadKernels(std::string_view op) const;
   void ReadAllOps() const;
-  // mu_, shared, once all that the op has is read.
+  // Parses all kernels of the op, then returns mu_ locked shared.
   std::shared_lock<std::shared_mutex> LockKernels(std::string_view op) const;
   void Warn(const Status& why) const;
   bool Better(const KernelDef& a, const KernelDef& b) const;
-  // Asks the source, if there is one.
+  // Calls the source, if there is one.
   void Bring(PluginSource::Part part, std::string_view name, std::string_view kind = {}) const;
   std::atomic<PluginSource*> source_{nullptr};
   std::vector<std::string> preferred_;

@@ -21,7 +21,7 @@ Status Mark(const std::vector<std::string>& names, const OpSchema& op, std::stri
   return Status();
 }
 
-// To: per output argument its input, or its inputs in order of preference.
+// to: per output argument its input, or its inputs in order of preference.
 template <class To>
 Status Pair(const std::vector<std::pair<std::string, std::string>>& pairs, const OpSchema& op, std::string_view clause, To* to) {
   constexpr bool kMany = !std::is_same_v<typename To::value_type, int32_t>;
@@ -52,13 +52,15 @@ Status CheckTypes(const std::vector<uint32_t>& types, const std::vector<ArgSpec>
       return InvalidArgument("the type of '", args[a].name, "' is ", DTypeName(types[a]), " in the spec but ", DTypeName(args[a].dtype),
                              " in op '", op.name, "'");
     }
-    // A type that the op's attribute does not allow is no error: such a kernel is never chosen, and a plugin must not be refused because
-    // the host's op takes fewer types than the one it was written for.
+    // A type that the op's attribute does not allow is not an error. Such a kernel is never chosen,
+    // and a plugin must not be refused because the host's op accepts fewer types than the op it was
+    // written for.
   }
   return Status();
 }
 
-// A node with `gives` has no memory before it runs; so the kernel brings that of every output that is not an input's by `view`.
+// A node with `gives` has no memory before it runs. The kernel thus provides the memory of every
+// output that is not an input's by `view`.
 Status MarkGiven(const OpSchema& op, KernelDef* k) {
   if (k->spec.gives.empty()) return Status();
   std::vector<uint8_t> no_input(op.inputs.size(), 0);
@@ -75,7 +77,8 @@ Status MarkGiven(const OpSchema& op, KernelDef* k) {
   return Status();
 }
 
-// What is taken wherever it lies is only kept; what is given so is a tensor that the kernel brings.
+// An input accepted in any memory must only be kept; an output given in any memory must be a tensor
+// that the kernel provides.
 Status MarkAnywhere(const OpSchema& op, KernelDef* k) {
   if (k->spec.anywhere.empty()) return Status();
   k->anywhere_in.assign(op.inputs.size(), 0);
@@ -93,7 +96,8 @@ Status MarkAnywhere(const OpSchema& op, KernelDef* k) {
   return Status();
 }
 
-// What the kernel opens must be able to hold a handle. What it replaces is open for update.
+// Inputs that the kernel opens must be able to hold a handle. Inputs that it replaces are open for
+// update.
 Status CheckOpened(KernelDef* k) {
   for (size_t a = 0; a < k->op->inputs.size(); ++a) {
     const ArgSpec& arg = k->op->inputs[a];

@@ -1,4 +1,4 @@
-// The argument names and types of a kernel's spec, tied to the op that it is for.
+// Resolves the argument names and types of a kernel's spec against its op. Threads: any.
 #pragma once
 #include "framework/base/status.h"
 #include "framework/graph/op_schema.h"
@@ -6,7 +6,8 @@
 
 namespace thalweg {
 
-// Errors: NOT_FOUND for an argument that the op does not have; INVALID_ARGUMENT for what does not go with the op.
+// NOT_FOUND for an argument that the op does not have; INVALID_ARGUMENT for a clause that
+// contradicts the op.
 Status ResolveKernel(const OpSchema& op, KernelDef* kernel);
 
 }  // namespace thalweg

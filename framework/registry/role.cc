@@ -22,7 +22,7 @@ namespace {
 
 tw_status* Absent(const char* entry) { return ToC(Unimplemented("the plugin has no '", entry, "'")); }
 
-// The definition with its name, taken over; `what` is how messages call it.
+// Seals the definition and takes its name. what: receives the name of the definition for messages.
 template <class Def>
 StatusOr<std::unique_ptr<RoleOf<Def>>> Begin(const Def* d, const char* Def::* name, uint64_t Def::* len, std::string* what) {
   auto r = std::make_unique<RoleOf<Def>>();
@@ -74,7 +74,7 @@ StatusOr<std::unique_ptr<Role>> SealRole(const tw_compiler_def* d) {
   }
   if (!r->def.usable) r->def.usable = [](const tw_host*, void*, void*, const char*, uint64_t) -> uint32_t { return 0; };
   if (!r->def.inplace) r->def.inplace = [](const tw_host*, const void*, uint32_t, uint32_t) -> uint32_t { return 0; };
-  return r;  // without prepare a state serves the shapes that it was compiled for
+  return r;  // without `prepare`, a state serves only the shapes that it was compiled for
 }
 
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_file_system_def* d) {
@@ -90,7 +90,7 @@ StatusOr<std::unique_ptr<Role>> SealRole(const tw_file_system_def* d) {
   if (!r->def.make_folder) r->def.make_folder = nothing;
   if (!r->def.remove_folder) r->def.remove_folder = nothing;
   if (!r->def.sync_folder_of) r->def.sync_folder_of = nothing;
-  return r;  // without lock_folder_of the host locks within the process
+  return r;  // without `lock_folder_of`, the host locks within the process
 }
 
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_transport_def* d) {

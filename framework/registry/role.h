@@ -1,6 +1,6 @@
-// Roles that a plugin plays beside ops, kernels, resource types and devices: graph compilers, file systems, transports, collectives,
-// membership. Each is a sealed definition under a name.
-// Threads: immutable once registered; whoever uses one holds it, and so its plugin.
+// Role: a function of a plugin beside ops, kernels, resource types and devices: graph compiler,
+// file system, transport, collective, membership. Each is a sealed definition under a name.
+// Threads: immutable once registered; a user holds a reference, which keeps the plugin loaded.
 #pragma once
 #include <memory>
 #include <string>
@@ -13,11 +13,11 @@ namespace thalweg {
 
 struct Role {
   std::string_view role;  // "compiler", "file_system", "transport", "collective", "membership"
-  std::string name;       // or scheme
-  std::string kind;       // of devices, where it works for one kind
+  std::string name;       // name or scheme
+  std::string kind;       // device kind, for a role that serves one kind
   std::string plugin;
   const tw_host* host = nullptr;
-  std::shared_ptr<const void> pin;  // keeps the plugin mapped and not yet shut down; set by the loader
+  std::shared_ptr<const void> pin;  // keeps the plugin mapped and running; set by the loader
   virtual ~Role() = default;
 
  protected:
@@ -46,7 +46,8 @@ using TransportRole = RoleOf<tw_transport_def>;
 using CollectiveRole = RoleOf<tw_collective_def>;
 using MembershipRole = RoleOf<tw_membership_def>;
 
-// Sealed: required entries are there, absent optional ones replaced by what the header says.
+// Seal a definition: required entries are checked, absent optional ones are replaced by the
+// defaults in the header.
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_compiler_def* d);
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_file_system_def* d);
 StatusOr<std::unique_ptr<Role>> SealRole(const tw_transport_def* d);

@@ -1,5 +1,5 @@
-// What a plugin handed over, taken into our memory: cut or filled up to our size, required entries checked. Nobody looks at a size or at
-// NULL afterwards.
+// Sealing: copies a plugin's record into our memory, cut or zero-extended to our size, and checks
+// required entries. After that no code needs to check sizes or NULL. Threads: any.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -9,8 +9,8 @@
 
 namespace thalweg {
 
-// Every field behind the head is eight bytes (or a pair of four), so that cutting to whole eights leaves out exactly the fields that the
-// plugin covers by half.
+// Every field behind the head has eight bytes (or is a pair of four), so cutting to a multiple of
+// eight leaves out exactly the fields that the plugin covers only partly.
 template <class T>
 Status Seal(const T* d, std::string_view what, T* out) {
   static_assert(sizeof(T) % 8 == 0);
@@ -25,7 +25,7 @@ Status Seal(const T* d, std::string_view what, T* out) {
 }
 
 inline StatusOr<std::string_view> SealText(const char* text, uint64_t len, std::string_view what) {
-  constexpr uint64_t kLongest = 1 << 20;  // far beyond any schema; a length that was never filled is likely larger
+  constexpr uint64_t kLongest = 1 << 20;  // far beyond any schema; an uninitialised length is probably larger
   if (!text || len == 0) return InvalidArgument(what, " is missing");
   if (len > kLongest) return InvalidArgument(what, " has ", len, " bytes; the most is ", kLongest);
   return std::string_view(text, len);

@@ -1,4 +1,5 @@
-// Kernels as a plugin registered them, with specs that nobody has read yet: of thousands that a plugin has, a program uses a few.
+// Kernels as a plugin registered them, with unparsed specs: a program uses only a few of a plugin's
+// thousands. Threads: guarded by the registry.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -11,7 +12,7 @@
 
 namespace thalweg {
 
-// What all kernels of a plugin have in common; see KernelDef.
+// The properties that all kernels of a plugin share; see KernelDef.
 struct KernelOrigin {
   const tw_host* host = nullptr;
   std::string plugin;
@@ -19,11 +20,11 @@ struct KernelOrigin {
   TextStore texts;
 };
 
-// Of one op, registered one after the other.
+// Kernels of one op that were registered one after the other.
 struct UnreadKernels {
   std::shared_ptr<const KernelOrigin> origin;
-  std::string_view op;  // of the origin's texts, as the specs are
-  uint32_t order = 0;   // of the first; see KernelDef
+  std::string_view op;  // in the origin's texts, as are the specs
+  uint32_t order = 0;   // registration order of the first; see KernelDef
   std::vector<tw_kernel_def> defs;
 };
 

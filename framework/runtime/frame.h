@@ -60,7 +60,7 @@ struct NodeRun {
   const uint32_t* types = nullptr;               // inputs, then outputs
   std::vector<uint8_t> host_in, host_out;        // per flat argument: it is in host memory
   std::vector<uint32_t> open_read, open_update;  // flat inputs whose resource the host opens
-  std::vector<uint32_t> open_replace;            // those of open_update whose old elements the kernel neither reads nor writes
+  std::vector<uint32_t> open_replace;            // those of open_update whose elements the kernel does not write
   std::vector<Shape> variables;                  // per flat input: the declared shape of the variable behind a handle; may be empty
   std::vector<std::string_view> resources;       // per flat input: the resource type that the op's schema requires; may be empty
   std::vector<uint8_t> anywhere_in;              // per flat input: accepted in any memory; empty: none is
